@@ -74,6 +74,8 @@ func (p *Process) Close() error {
 	p.check()
 	var err error
 	switch {
+	case p.target.core != nil:
+		err = p.target.core.Close()
 	case p.closed || p.target.exit != nil:
 	case p.target.launched:
 		err = p.kill(p.target)

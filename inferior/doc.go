@@ -42,6 +42,10 @@
 // goroutines do: memory.mu lets them read (ReadAt), waker.mu lets them call (Wake). No
 // handler, hook or other part is called with one of them held.
 //
+// OpenCore makes a Process of a core file (package corefile): its threads stand for ever,
+// with registers that the file has, and memory reads the file. It has the methods that
+// read; all others are a *CoreError, which Process.alive decides.
+//
 // Most of what depends on the architecture lies in files named _x86.go; patch.go, pass.go
 // and reach.go know its jumps, too.
 package inferior

@@ -48,13 +48,13 @@ type GoFrame struct {
 
 // Go loads delve's knowledge of a Go program.
 func (p *Process) Go() (*Go, error) {
-	if err := p.alive(); err != nil {
+	if err := p.readable(); err != nil {
 		return nil, err
 	}
 	if g := p.golang; g != nil && g.tg == p.target && g.exe == p.target.exe {
 		return g, nil
 	}
-	path := fmt.Sprintf("/proc/%d/exe", p.target.pid)
+	path := p.target.program()
 	if err := checkGo(path, p.target.exe); err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func checkGo(path, name string) error {
 
 // refresh makes delve look anew: the program may have run since.
 func (g *Go) refresh(t *Thread) error {
-	if err := g.p.alive(); err != nil {
+	if err := g.p.readable(); err != nil {
 		return err
 	}
 	g.backend.sync()
@@ -141,7 +141,7 @@ func (g *Go) describe(x *proc.G) Goroutine {
 // differ between versions of Go.
 func (g *Go) waitReason(n int64) string {
 	if g.reasons == 0 {
-		a, ok := elfSymbol(fmt.Sprintf("/proc/%d/exe", g.p.target.pid), "runtime.waitReasonStrings")
+		a, ok := elfSymbol(g.p.target.program(), "runtime.waitReasonStrings")
 		if !ok || len(g.p.modules.list) == 0 {
 			return ""
 		}

@@ -12,7 +12,12 @@ import (
 )
 
 // Maps reads the memory map of the target, ascending.
-func (tg *target) Maps() ([]Mapping, error) { return MapsOf(tg.pid) }
+func (tg *target) Maps() ([]Mapping, error) {
+	if tg.core != nil {
+		return coreMaps(tg.core), nil
+	}
+	return MapsOf(tg.pid)
+}
 
 // MapsOf reads the memory map of any process, ascending.
 func MapsOf(pid int) ([]Mapping, error) {
@@ -72,6 +77,13 @@ type AuxEntry struct{ Type, Value uint64 }
 
 // AuxVector is the auxiliary vector the kernel gave the program, without its end.
 func (tg *target) AuxVector() ([]AuxEntry, error) {
+	if tg.core != nil {
+		var all []AuxEntry
+		for _, e := range tg.core.AuxVector {
+			all = append(all, AuxEntry(e))
+		}
+		return all, nil
+	}
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/auxv", tg.pid))
 	if err != nil {
 		return nil, fmt.Errorf("auxiliary vector of process %d: %w", tg.pid, err)

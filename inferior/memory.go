@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"hdb/inferior/corefile"
 	"hdb/internal/addr"
 
 	"golang.org/x/sys/unix"
@@ -22,6 +23,7 @@ type memory struct {
 	fd     int     // /proc/PID/mem, -1 when the process is gone
 	covers []cover // ascending
 	table  *guardTable
+	core   *corefile.File // what is read instead, nil while the process lives
 }
 
 // A cover is a byte that the processor sees otherwise than readers do.
@@ -130,6 +132,12 @@ func (m *memory) writeAt(b []byte, off int64) (int, error) {
 
 // raw moves bytes until all are moved or the memory ends.
 func (m *memory) raw(b []byte, off int64, write bool) (int, error) {
+	if m.core != nil {
+		if write {
+			return 0, &CoreError{m.core.Process.Signal}
+		}
+		return m.core.ReadAt(b, off)
+	}
 	verb, move := "read", unix.Pread
 	if write {
 		verb, move = "write", unix.Pwrite

@@ -77,7 +77,7 @@ func (ms *modules) rescan() (added, removed []Module) {
 		return 1
 	})
 	ms.list, ms.known, ms.shadow = list, known, 0
-	if !ms.armed {
+	if !ms.armed && ms.p.target.core == nil {
 		ms.armLibraryTrap()
 	}
 	return added, removed
@@ -134,7 +134,7 @@ func (ms *modules) readModule(image []Mapping) (Module, bool) {
 	}
 	m.High = max(end, image[len(image)-1].High) // end is that of .bss
 	if !m.VDSO {
-		m.Path = image[0].Openable(ms.p.target.pid)
+		m.Path = ms.p.target.openable(image[0])
 	}
 	return m, true
 }

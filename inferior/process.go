@@ -122,6 +122,9 @@ func (p *Process) exited(t *Thread) {
 // alive is the error of methods that need a process.
 func (p *Process) alive() error {
 	p.check()
+	if p.target.core != nil {
+		return &CoreError{p.target.core.Process.Signal}
+	}
 	if p.closed {
 		return fmt.Errorf("process %d: no longer debugged", p.target.pid)
 	}
@@ -129,6 +132,18 @@ func (p *Process) alive() error {
 		return fmt.Errorf("process %d %v: %w", p.target.pid, *p.target.exit, ErrEnded)
 	}
 	return nil
+}
+
+// Alive is the error of whatever runs or changes the target: one that has ended, or is that
+// of a core file.
+func (p *Process) Alive() error { return p.alive() }
+
+// readable is the error of methods that need the memory and the threads of a process.
+func (p *Process) readable() error {
+	if p.target.core != nil {
+		return nil
+	}
+	return p.alive()
 }
 
 // Continue resumes all threads until something stops the target; when it

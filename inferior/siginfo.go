@@ -22,6 +22,12 @@ type Signal struct {
 	Fatal       bool   // by default it would end the process
 }
 
+// IsFault tells signals that the processor raised for an access to Addr, or at it.
+func (s *Signal) IsFault() bool {
+	_, known := faultCodes[unix.Signal(s.Number)][s.Code]
+	return known && s.Code != sigKernel && s.Number != int(unix.SIGTRAP)
+}
+
 // nonFatal are the signals whose default action is not to terminate, signal(7).
 var nonFatal = map[unix.Signal]bool{
 	unix.SIGCHLD: true, unix.SIGCONT: true, unix.SIGSTOP: true, unix.SIGTSTP: true,
@@ -74,6 +80,9 @@ func sender(p *Process, pid int) string {
 		return "the process itself"
 	case os.Getpid():
 		return "hdb"
+	}
+	if p.target.core != nil {
+		return fmt.Sprintf("process %d", pid) // another one may have that number by now
 	}
 	if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); err == nil {
 		return fmt.Sprintf("process %d (%s)", pid, strings.TrimSpace(string(b)))

@@ -5,6 +5,8 @@ import (
 	"os"
 	"slices"
 
+	"hdb/inferior/corefile"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -19,7 +21,8 @@ type target struct {
 	order      []*Thread // by Num
 	nextNum    int
 	exit       *ExitStatus
-	peers      bool // a process that this is a child of shares its memory
+	core       *corefile.File // what is left of the process, nil while it lives
+	peers      bool           // a process that this is a child of shares its memory
 }
 
 func newTarget(pid int, launched bool) *target {
@@ -145,10 +148,18 @@ func (tg *target) executes() error {
 	return nil
 }
 
+// program is the file that the target runs, to open.
+func (tg *target) program() string {
+	if tg.core != nil {
+		return tg.exe
+	}
+	return fmt.Sprintf("/proc/%d/exe", tg.pid)
+}
+
 // IsGo tells whether the target's program was built by the Go toolchain.
 func (tg *target) IsGo() bool {
 	if tg.builtByGo == nil {
-		is := isGo(fmt.Sprintf("/proc/%d/exe", tg.pid))
+		is := isGo(tg.program())
 		tg.builtByGo = &is
 	}
 	return *tg.builtByGo

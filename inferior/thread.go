@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 
+	"hdb/inferior/corefile"
 	"hdb/internal/addr"
 
 	"golang.org/x/sys/unix"
@@ -43,6 +44,8 @@ type Thread struct {
 	optionsOld  bool // its ptrace options are to be set
 	vfork       bool // its system call is vfork: resumed, it waits for the child
 
+	core *corefile.Thread // what is left of it, nil of a thread that lives
+
 	call followedCall // the system call it is in, if that is followed
 
 	signalQueue
@@ -66,6 +69,9 @@ func (t *Thread) Process() *Process { return t.p }
 
 // Name is the thread's name as prctl(PR_SET_NAME) set it, "" when it is gone.
 func (t *Thread) Name() string {
+	if t.core != nil {
+		return t.tg.coreName(t)
+	}
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/comm", t.tg.pid, t.TID))
 	if err != nil {
 		return ""
@@ -87,6 +93,9 @@ func (t *Thread) Regs() (Registers, error) {
 // own: then nothing changes. Setting another Rip gives up an interrupted system
 // call, which otherwise the kernel would restart relative to it.
 func (t *Thread) SetRegs(r Registers) error {
+	if t.core != nil {
+		return t.p.alive()
+	}
 	t.p.check()
 	if err := t.settle(); err != nil {
 		return err
@@ -236,6 +245,9 @@ func sigtrapPending(tid int) bool {
 func (t *Thread) flush() error {
 	if !t.regsDirty {
 		return nil
+	}
+	if t.core != nil {
+		return &CoreError{t.tg.core.Process.Signal}
 	}
 	r := t.regs
 	if t.shown != 0 {

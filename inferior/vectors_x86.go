@@ -39,6 +39,12 @@ func (t *Thread) Vectors() (Vectors, error) {
 	if err := t.settle(); err != nil {
 		return Vectors{}, err
 	}
+	if t.core != nil {
+		if b := t.coreVectors(); b != nil {
+			return Vectors{b}, nil
+		}
+		return Vectors{}, fmt.Errorf("vector registers of thread %d: not in the core", t.TID)
+	}
 	b := make([]byte, xsaveMax)
 	n, err := regset(unix.PTRACE_GETREGSET, t.TID, b)
 	if err != nil {
@@ -55,6 +61,9 @@ func (t *Thread) SetVectors(v Vectors) error {
 	t.p.check()
 	if err := t.settle(); err != nil {
 		return err
+	}
+	if t.core != nil {
+		return t.p.alive()
 	}
 	if _, err := regset(unix.PTRACE_SETREGSET, t.TID, v.area); err != nil {
 		return fmt.Errorf("set vector registers of thread %d: %w", t.TID, err)

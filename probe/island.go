@@ -206,6 +206,12 @@ func (is *islands) ModuleAt(pc addr.Run) (*unwind.Table, addr.Bias, bool) {
 	return nil, 0, false
 }
 
+// Owns tells whether the mapping that begins at low is the probe's.
+func (is *islands) Owns(low addr.Run) bool {
+	place := is.p.remote.state
+	return place <= low && low < place+placeSize || slices.ContainsFunc(is.list, func(i *island) bool { return i.covers(low) })
+}
+
 // Covers tells whether an address is the probe's own.
 func (is *islands) Covers(a addr.Run) bool {
 	if a >= is.p.remote.core && a < is.p.remote.core+maxCore {

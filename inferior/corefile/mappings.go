@@ -1,0 +1,123 @@
+package corefile
+
+import (
+	"bytes"
+	"cmp"
+	"debug/elf"
+	"slices"
+
+	"hdb/internal/addr"
+)
+
+// Keys of the auxiliary vector (getauxval(3)).
+const (
+	atPHdr    = 3
+	atPHNum   = 5
+	atEntry   = 9
+	atExecFn  = 31
+	atSysinfo = 33 // AT_SYSINFO_EHDR, where the vDSO is
+)
+
+// A Mapping is a range of memory that the process had.
+type Mapping struct {
+	Low, High addr.Run
+	Flags     elf.ProgFlag
+	Offset    uint64 // into the file, bytes
+	Name      string // of the file; "[vdso]", "[stack]", "" for other memory
+	Stored    uint64 // bytes of it that are in the core
+}
+
+// Mappings lists the memory of the process, ascending. What gdb writes has no segment for
+// mapped files that were not changed: their permissions are those of the files' segments.
+func (f *File) Mappings() []Mapping {
+	var all []Mapping
+	for i := range f.segments {
+		s := &f.segments[i]
+		m := Mapping{Low: s.low, High: s.high, Flags: s.flags, Stored: s.stored}
+		if r := f.fileAt(s.low); r != nil {
+			m.Name, m.Offset = r.name, r.off+uint64(s.low-r.low)
+		} else {
+			m.Name = f.special(s)
+		}
+		all = append(all, m)
+	}
+	for i := range f.files {
+		r := &f.files[i]
+		for low := r.low; low < r.high; {
+			if s := f.segmentAt(low); s != nil {
+				low = s.high
+				continue
+			}
+			high := low + addr.Run(min(uint64(r.high-low), f.untilSegment(low)))
+			off := r.off + uint64(low-r.low)
+			all = append(all, Mapping{Low: low, High: high, Flags: f.fileFlags(r.name, off), Name: r.name, Offset: off})
+			low = high
+		}
+	}
+	slices.SortFunc(all, func(a, b Mapping) int { return cmp.Compare(a.Low, b.Low) })
+	return all
+}
+
+// fileFlags are the permissions of the segment of a mapped ELF file that has the offset.
+func (f *File) fileFlags(name string, off uint64) elf.ProgFlag {
+	b := f.backing(name)
+	if b.err != nil {
+		return elf.PF_R
+	}
+	for _, p := range b.loads {
+		if begin := p.Off &^ (pageSize - 1); begin <= off && off < p.Off+p.Filesz {
+			return p.Flags
+		}
+	}
+	return elf.PF_R
+}
+
+// special is the kernel's name for memory of no file.
+func (f *File) special(s *segment) string {
+	within := func(a uint64) bool { return a != 0 && s.low <= addr.Run(a) && addr.Run(a) < s.high }
+	switch {
+	case within(f.Auxv[atSysinfo]):
+		return "[vdso]"
+	case within(f.Auxv[atExecFn]):
+		return "[stack]"
+	}
+	return ""
+}
+
+// Program is the name of the program that ran: of the file that has its entry point,
+// else what it was executed as; "" if the core does not tell.
+func (f *File) Program() string {
+	for _, key := range []uint64{atPHdr, atEntry} {
+		if r := f.fileAt(addr.Run(f.Auxv[key])); r != nil && f.Auxv[key] != 0 {
+			return r.name
+		}
+	}
+	if a := f.Auxv[atExecFn]; a != 0 {
+		return f.text(addr.Run(a))
+	}
+	return ""
+}
+
+// ProgramID is the build ID of the program that ran, "" if the core does not have it.
+func (f *File) ProgramID() string {
+	if r := f.fileAt(addr.Run(f.Auxv[atPHdr])); r != nil {
+		return BuildID(f.head(r.name))
+	}
+	// Without NT_FILE: the program headers lie in the first page of the file.
+	page := addr.Run(f.Auxv[atPHdr]) &^ (pageSize - 1)
+	b := make([]byte, pageSize)
+	if n, _ := f.ReadAt(b, int64(page)); n < len(b) {
+		return ""
+	}
+	return BuildID(b)
+}
+
+// text reads a path that ends with a zero byte.
+func (f *File) text(a addr.Run) string {
+	b := make([]byte, 4096)
+	n, _ := f.ReadAt(b, int64(a))
+	if i := bytes.IndexByte(b[:n], 0); i >= 0 {
+		return string(b[:i])
+	}
+	return ""
+}

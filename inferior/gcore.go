@@ -1,0 +1,269 @@
+package inferior
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"hdb/inferior/corefile"
+	"hdb/internal/addr"
+)
+
+// CoreImage is the stopped target as a core file has it, with first before the other
+// threads. Where int3s and patches stand it has the program's own code. What of the memory
+// is in it, the target's coredump_filter and madvise(2) tell, as they tell the kernel
+// (core(5)); mappings for which ours holds are hdb's own, and not in it.
+func (p *Process) CoreImage(first *Thread, ours func(Mapping) bool) (*corefile.Image, error) {
+	if err := p.alive(); err != nil {
+		return nil, err
+	}
+	tg := p.target
+	im := &corefile.Image{Process: corefile.Process{PID: tg.pid}}
+	var err error
+	if im.Auxv, err = os.ReadFile(fmt.Sprintf("/proc/%d/auxv", tg.pid)); err != nil {
+		return nil, fmt.Errorf("auxiliary vector of process %d: %w", tg.pid, err)
+	}
+	threads := slices.DeleteFunc(tg.Threads(), func(t *Thread) bool { return t == first })
+	if first != nil {
+		threads = append([]*Thread{first}, threads...)
+	}
+	for _, t := range threads {
+		c, err := t.coreThread()
+		if err != nil {
+			return nil, err
+		}
+		im.Threads = append(im.Threads, c)
+	}
+	im.Process.Signal = im.Threads[0].Signal
+	fillInfo(im, tg.pid)
+	maps, err := dumpable(tg.pid)
+	if err != nil {
+		return nil, err
+	}
+	im.Memory = &coreMemory{p, maps}
+	for _, m := range maps {
+		if m.Path == "[vsyscall]" || ours != nil && ours(m.Mapping) {
+			continue
+		}
+		r := corefile.Region{Low: m.Low, High: m.High, Flags: m.flags(), Stored: p.memory.stored(&m, dumpFilter(tg.pid))}
+		if m.Inode != 0 {
+			r.File, r.Offset = m.Path, m.Offset
+			if m.Deleted {
+				r.File += " (deleted)"
+			}
+		}
+		im.Regions = append(im.Regions, r)
+	}
+	return im, nil
+}
+
+// coreThread is what a core file has of a thread.
+func (t *Thread) coreThread() (c corefile.Thread, err error) {
+	r, err := t.Regs()
+	if err != nil {
+		return c, err
+	}
+	c = corefile.Thread{TID: t.TID, Regs: r.Bytes(), Siginfo: t.SignalInfo()}
+	if c.Siginfo != nil {
+		c.Signal = t.PendingSignal()
+	}
+	if v, err := t.Vectors(); err == nil {
+		c.Xstate, c.FP = v.area, v.area[:512]
+	}
+	for name, to := range map[string]*uint64{"SigPnd": &c.Pending, "SigBlk": &c.Blocked} {
+		if s, ok := statusField(t.TID, name); ok {
+			*to, _ = strconv.ParseUint(s, 16, 64) // which the kernel has written
+		}
+	}
+	return c, nil
+}
+
+// Bytes are the registers as struct user_regs_struct.
+func (r *Registers) Bytes() []byte {
+	var b []byte
+	for _, v := range (*[unsafe.Sizeof(*r) / 8]uint64)(unsafe.Pointer(r)) {
+		b = binary.LittleEndian.AppendUint64(b, v)
+	}
+	return b
+}
+
+// fillInfo fills in what NT_PRPSINFO tells, as far as /proc does (proc(5)).
+func fillInfo(im *corefile.Image, pid int) {
+	number := func(fields []string, i int) int {
+		if i >= len(fields) {
+			return 0
+		}
+		n, _ := strconv.Atoi(fields[i]) // which the kernel has written
+		return n
+	}
+	if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil {
+		// Behind the command, which may have blanks in it: state, parent, group, session.
+		fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+		im.Parent, im.Group, im.Session = number(fields, 1), number(fields, 2), number(fields, 3)
+	}
+	uids, _ := statusField(pid, "Uid")
+	gids, _ := statusField(pid, "Gid")
+	im.UID, im.GID = number(strings.Fields(uids), 0), number(strings.Fields(gids), 0)
+	if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); err == nil {
+		im.Process.Command = strings.TrimSuffix(string(b), "\n")
+	}
+	if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil {
+		im.Process.Args = strings.TrimSpace(strings.ReplaceAll(string(b), "\x00", " "))
+	}
+}
+
+// A dumpMapping is a mapping with what decides whether it goes into a core.
+type dumpMapping struct {
+	Mapping
+	vmFlags string // of VmFlags in /proc/PID/smaps, with a blank before and behind each
+	own     bool   // it has pages that are in no file
+}
+
+func (m *dumpMapping) has(flag string) bool { return strings.Contains(m.vmFlags, " "+flag+" ") }
+
+func (m *dumpMapping) flags() (f elf.ProgFlag) {
+	for i, bit := range []elf.ProgFlag{elf.PF_R, elf.PF_W, elf.PF_X} {
+		if m.Perm[i] != '-' {
+			f |= bit
+		}
+	}
+	return f
+}
+
+// dumpable reads /proc/PID/smaps.
+func dumpable(pid int) ([]dumpMapping, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps", pid))
+	if err != nil {
+		return nil, fmt.Errorf("maps of process %d: %w", pid, err)
+	}
+	var all []dumpMapping
+	for line := range strings.Lines(string(b)) {
+		line = strings.TrimSuffix(line, "\n")
+		name, value, _ := strings.Cut(line, ":")
+		switch {
+		case strings.Contains(name, "-"):
+			m, err := parseMapping(line)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, dumpMapping{Mapping: m})
+		case len(all) == 0:
+		case name == "Anonymous" || name == "Swap":
+			if fields := strings.Fields(value); len(fields) > 0 && fields[0] != "0" {
+				all[len(all)-1].own = true
+			}
+		case name == "VmFlags":
+			all[len(all)-1].vmFlags = value + " "
+		}
+	}
+	return all, nil
+}
+
+// Bits of coredump_filter (core(5)).
+const (
+	dumpAnonPrivate = 1 << iota
+	dumpAnonShared
+	dumpFilePrivate
+	dumpFileShared
+	dumpELFHeaders
+	dumpHugePrivate
+	dumpHugeShared
+	dumpDefault = dumpAnonPrivate | dumpAnonShared | dumpELFHeaders | dumpHugePrivate
+)
+
+func dumpFilter(pid int) uint64 {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/coredump_filter", pid))
+	if err != nil {
+		return dumpDefault
+	}
+	n, err := strconv.ParseUint(strings.TrimSpace(string(b)), 16, 64)
+	if err != nil {
+		return dumpDefault
+	}
+	return n
+}
+
+// stored is how many bytes of a mapping go into a core: vma_dump_size of the kernel's
+// fs/coredump.c. Of the mappings of the kernel's own only the vDSO can be read.
+func (m *memory) stored(d *dumpMapping, filter uint64) uint64 {
+	const pageSize = 4096
+	whole := func(bit uint64) uint64 {
+		if filter&bit == 0 {
+			return 0
+		}
+		return uint64(d.High - d.Low)
+	}
+	shared := d.Perm[3] == 's'
+	switch {
+	case d.Path == "[vdso]":
+		return uint64(d.High - d.Low)
+	case d.has("dd") || strings.HasPrefix(d.Path, "[vvar"):
+		return 0
+	case d.has("ht") && shared:
+		return whole(dumpHugeShared)
+	case d.has("ht"):
+		return whole(dumpHugePrivate)
+	case d.has("io"):
+		return 0
+	case shared && d.Deleted:
+		return whole(dumpAnonShared)
+	case shared:
+		return whole(dumpFileShared)
+	case d.own && filter&dumpAnonPrivate != 0:
+		return uint64(d.High - d.Low)
+	case d.Inode == 0:
+		return 0
+	case filter&dumpFilePrivate != 0:
+		return uint64(d.High - d.Low)
+	case filter&dumpELFHeaders != 0 && d.Offset == 0 && d.Perm[0] == 'r':
+		var magic [4]byte
+		if _, err := m.readAt(magic[:], int64(d.Low)); err == nil && (d.Perm[2] == 'x' || string(magic[:]) == elf.ELFMAG) {
+			return pageSize
+		}
+	}
+	return 0
+}
+
+// coreMemory reads memory for a core. Anonymous memory that was never touched, of which
+// there may be terabytes, is zeros without being read.
+type coreMemory struct {
+	p    *Process
+	maps []dumpMapping
+}
+
+func (c *coreMemory) ReadAt(b []byte, off int64) (int, error) {
+	a := addr.Run(off)
+	i, ok := slices.BinarySearchFunc(c.maps, a, func(m dumpMapping, a addr.Run) int { return addr.Compare(m.Low, m.High, a) })
+	if ok && c.maps[i].Inode == 0 && uint64(len(b)) <= uint64(c.maps[i].High-a) && c.untouched(a, len(b)) {
+		clear(b)
+		return len(b), nil
+	}
+	return c.p.memory.readAt(b, off)
+}
+
+// untouched tells, by /proc/PID/pagemap (its 62nd and 63rd bits), that none of the pages
+// is in memory or in the swap.
+func (c *coreMemory) untouched(a addr.Run, n int) bool {
+	const pageSize = 4096
+	f, err := os.Open(fmt.Sprintf("/proc/%d/pagemap", c.p.target.pid))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	entries := make([]byte, 8*((n+pageSize-1)/pageSize))
+	if _, err := f.ReadAt(entries, int64(uint64(a)/pageSize*8)); err != nil {
+		return false
+	}
+	for ; len(entries) > 0; entries = entries[8:] {
+		if entries[7]&0xc0 != 0 {
+			return false
+		}
+	}
+	return true
+}
