@@ -20,7 +20,7 @@ const maxArgumentText = 64
 // frame-arguments wants them. A capture has no values.
 func argumentsOf(c *Console, frames []names.Frame) frameArgs {
 	how := c.set.value("print frame-arguments")
-	if how == "none" || c.s.Mode() != session.Live {
+	if how == "none" || !c.s.Mode().Readable() {
 		return nil
 	}
 	o, err := c.eval.options("")
@@ -42,7 +42,7 @@ func argumentsOf(c *Console, frames []names.Frame) frameArgs {
 // localsOf reads the variables of frames of the selected stack.
 func localsOf(c *Console, frames []names.Frame) frameArgs {
 	o, err := c.eval.options("")
-	if err != nil || c.s.Mode() != session.Live {
+	if err != nil || !c.s.Mode().Readable() {
 		return nil
 	}
 	return ofFrames(c, frames, func(num int) ([]session.NamedValue, error) { return c.s.Values.FrameLocals(num, o) })

@@ -31,7 +31,7 @@ var undrawn = strings.Fields(`
 	record record.start record.stop record.pause record.resume record.filter alloc.list alloc.add
 	next-alloc next-free prev-alloc prev-free reverse-continue mark
 	bt frame up down thread faas taas tfaas threads inferior goroutines x disassemble directory print printf ptype whatis locals args display undisplay search reverse-search
-	file cd pwd symbols symbols.embed symbols.refresh
+	file core-file gcore cd pwd symbols symbols.embed symbols.refresh
 	info.breakpoints info.threads info.inferiors info.goroutines info.frame info.registers info.sharedlibrary info.sources info.source info.functions
 	info.types info.variables info.line info.symbol info.address info.signals info.proc info.mappings info.program info.stops info.log info.all-registers info.auxv info.watchpoints info.scope
 	info.debuginfod info.locals info.args info.display breakpoints libraries sources funcs regs

@@ -126,7 +126,7 @@ func frameApply(ctx context.Context, c *Console, rest string) error {
 			err = fmt.Errorf("frame %d: %w", f.Num, err)
 			break
 		}
-		if mode := c.s.Mode(); mode != session.Live && mode != session.Saved {
+		if mode := c.s.Mode(); !mode.Readable() && mode != session.Saved {
 			return nil
 		}
 	}
@@ -204,7 +204,7 @@ func threadApply(ctx context.Context, c *Console, rest string) error {
 			err = fmt.Errorf("thread %d: %w", t.Num, err)
 			break
 		}
-		if c.s.Mode() != session.Live {
+		if !c.s.Mode().Readable() {
 			return nil
 		}
 	}

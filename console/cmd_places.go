@@ -271,27 +271,38 @@ func infoProc(ctx context.Context, c *Console, in Input) error {
 	if strings.HasPrefix("mappings", in.Arg(0)) && len(in.Args) == 1 {
 		return infoMappings(ctx, c, in)
 	}
-	pid, exe, attached, _ := c.s.Process()
+	pid, exe, attached, lives := c.s.Process()
+	core, isCore := c.s.Core()
+	if isCore {
+		pid, exe = core.PID, core.Program
+	}
 	threads, err := c.s.Selection.Threads()
 	if err != nil {
 		return err
 	}
-	s := c.s.Settings
+	args := c.s.Settings.Args
+	if isCore {
+		args = core.Args
+	}
 	c.show(in, struct {
 		PID      int    `json:"pid"`
 		Exe      string `json:"exe"`
 		Args     string `json:"args,omitempty"`
 		Attached bool   `json:"attached"`
 		Threads  int    `json:"threads"`
-	}{pid, exe, s.Args, attached, len(threads)}, func(o *screen.Output) {
+		Core     string `json:"core,omitempty"`
+	}{pid, exe, args, attached, len(threads), core.Path}, func(o *screen.Output) {
 		how := "launched"
-		if attached {
+		switch {
+		case attached:
 			how = "attached"
+		case !lives:
+			how = "of a core file"
 		}
 		o.Printf("process %d, %s, %s\n", pid, how, units.Count(len(threads), "thread"))
 		o.Printf("program %s\n", exe)
-		if s.Args != "" {
-			o.Printf("arguments %s\n", s.Args)
+		if args != "" {
+			o.Printf("arguments %s\n", args)
 		}
 	})
 	return nil

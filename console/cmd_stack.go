@@ -31,7 +31,7 @@ func stackCommands() []*Command {
 		{Name: "threads", Group: GroupStack, Short: "list the threads", Needs: NeedData, Run: infoThreads},
 		{Name: "inferior", Aliases: []string{"inferiors"}, Group: GroupStack, Synopsis: "[PID]", Short: "list the processes of the session, or change to one that a fork left held", Needs: NeedLive, Repeat: RepeatNone, Run: runInferior,
 			Long: "With `set detach-on-fork off` the side of a fork that is not followed waits.\n\nExample:\n  inferior 4712"},
-		{Name: "goroutines", Aliases: []string{"grs"}, Group: GroupStack, Short: "list the goroutines of a Go program", Needs: NeedLive, Run: infoGoroutines},
+		{Name: "goroutines", Aliases: []string{"grs"}, Group: GroupStack, Short: "list the goroutines of a Go program", Needs: NeedMemory, Run: infoGoroutines},
 	}
 }
 

@@ -27,13 +27,13 @@ func statusCommands() []*Command {
 				{Name: "watchpoints", Beside: RunsBeside, Short: "list the watchpoints", Synopsis: "[N]", Args: []ArgKind{ArgStop}, Run: infoWatchpoints, Repeat: none, Long: "Example:\n  info watchpoints"},
 				{Name: "threads", Aliases: []string{"t"}, Short: "list the threads", Needs: NeedData, Run: infoThreads, Repeat: none},
 				{Name: "inferiors", Short: "list the processes of the session", Needs: NeedLive, Run: infoInferiors, Repeat: none},
-				{Name: "goroutines", Short: "list the goroutines of a Go program", Needs: NeedLive, Run: infoGoroutines, Repeat: none},
+				{Name: "goroutines", Short: "list the goroutines of a Go program", Needs: NeedMemory, Run: infoGoroutines, Repeat: none},
 				{Name: "frame", Aliases: []string{"f"}, Short: "tell all about the selected frame", Needs: NeedData, Run: infoFrame, Repeat: none},
-				{Name: "registers", Aliases: []string{"r", "reg"}, Short: "show the registers of the selected frame", Synopsis: "[NAME...]", Needs: NeedLive, Run: infoRegisters, Repeat: none,
+				{Name: "registers", Aliases: []string{"r", "reg"}, Short: "show the registers of the selected frame", Synopsis: "[NAME...]", Needs: NeedMemory, Run: infoRegisters, Repeat: none,
 					Long: "In a frame further out they are as that frame will see them; <not saved> ones cannot be known. xmmN, ymmN, stN and mxcsr are shown when they are named, float and vector name all of them.\n\nExamples:\n  info registers rip rsp\n  info registers xmm0\n  info registers float"},
-				{Name: "all-registers", Short: "show all registers of the selected frame", Needs: NeedLive, Run: infoAllRegisters, Repeat: none,
+				{Name: "all-registers", Short: "show all registers of the selected frame", Needs: NeedMemory, Run: infoAllRegisters, Repeat: none,
 					Long: "The general ones, segments and flags, those of floating point, and vectors."},
-				{Name: "auxv", Short: "show the auxiliary vector that the kernel gave the program", Needs: NeedLive, Run: infoAuxv, Repeat: none},
+				{Name: "auxv", Short: "show the auxiliary vector that the kernel gave the program", Needs: NeedMemory, Run: infoAuxv, Repeat: none},
 				{Name: "sharedlibrary", Aliases: []string{"shared", "dll", "modules", "libraries"}, Short: "list the files mapped into the program", Synopsis: "[REGEXP]", Needs: NeedData, Run: infoModules, Repeat: none, Long: "Example:\n  info sharedlibrary libc"},
 				{Name: "sources", Short: "list the source files of the debug information", Synopsis: "[REGEXP]", Raw: true, Needs: NeedProgram, Run: infoSources, Repeat: none, Long: "Example:\n  info sources \\.cc$"},
 				{Name: "source", Short: "tell about the source file of the selected frame", Needs: NeedProgram, Run: infoSource, Repeat: none},
@@ -52,8 +52,8 @@ func statusCommands() []*Command {
 				{Name: "address", Short: "tell where a symbol is", Synopsis: "SYMBOL", Raw: true, Args: []ArgKind{ArgFunction}, Needs: NeedProgram, Run: infoAddress, Repeat: none, Long: "Example:\n  info address main"},
 				{Name: "signals", Aliases: []string{"handle"}, Short: "tell what happens at signals", Synopsis: "[SIGNAL]", Args: []ArgKind{ArgSignal}, Run: infoSignals, Repeat: none, Long: "Example:\n  info signals SIGUSR1"},
 				{Name: "skip", Beside: RunsBeside, Short: "list what step does not enter", Run: infoSkip, Repeat: none},
-				{Name: "proc", Short: "tell about the process", Synopsis: "[mappings]", Args: []ArgKind{ArgWord}, Needs: NeedLive, Run: infoProc, Repeat: none, Long: "Example:\n  info proc mappings"},
-				{Name: "mappings", Aliases: []string{"maps"}, Short: "list the process's memory", Needs: NeedLive, Run: infoMappings, Repeat: none},
+				{Name: "proc", Short: "tell about the process", Synopsis: "[mappings]", Args: []ArgKind{ArgWord}, Needs: NeedMemory, Run: infoProc, Repeat: none, Long: "Example:\n  info proc mappings"},
+				{Name: "mappings", Aliases: []string{"maps"}, Short: "list the process's memory", Needs: NeedMemory, Run: infoMappings, Repeat: none},
 				{Name: "program", Aliases: []string{"file", "files"}, Short: "tell about the program's file, and where its process stands", Needs: NeedProgram, Run: infoProgram, Repeat: none},
 				{Name: "allocs", Beside: RunsBeside, Short: "sum up the allocation events", Run: runRecordStatus, Repeat: none},
 				{Name: "stops", Beside: RunsBeside, Short: "list where this session or capture stopped", Run: infoStops, Repeat: none},
@@ -67,7 +67,7 @@ func statusCommands() []*Command {
 		{Name: "libraries", Group: GroupStatus, Short: "list the files mapped into the program", Synopsis: "[REGEXP]", Needs: NeedData, Run: infoModules, Repeat: none, Long: "Example:\n  libraries libc"},
 		{Name: "sources", Group: GroupStatus, Short: "list the source files of the debug information", Synopsis: "[REGEXP]", Raw: true, Needs: NeedProgram, Run: infoSources, Repeat: none, Long: "Example:\n  sources \\.cc$"},
 		{Name: "funcs", Group: GroupStatus, Short: "list the functions whose name matches", Synopsis: "[REGEXP]", Raw: true, Needs: NeedProgram, Run: infoFunctions, Repeat: none, Long: "Example:\n  funcs ^Index::"},
-		{Name: "regs", Group: GroupStatus, Short: "show the registers of the selected frame", Synopsis: "[NAME...]", Needs: NeedLive, Run: infoRegisters, Repeat: none, Long: "Example:\n  regs rip rsp"},
+		{Name: "regs", Group: GroupStatus, Short: "show the registers of the selected frame", Synopsis: "[NAME...]", Needs: NeedMemory, Run: infoRegisters, Repeat: none, Long: "Example:\n  regs rip rsp"},
 	}
 }
 
@@ -195,7 +195,7 @@ func infoFrame(_ context.Context, c *Console, in Input) error {
 	}
 	c.show(in, viewFrame(f), func(o *screen.Output) {
 		printFull(o, []names.Frame{f}, nil, nil, -1)
-		if c.s.Mode() == session.Live {
+		if c.s.Mode().Readable() {
 			o.Printf("     canonical frame address %s\n", f.CFA)
 		}
 		if lang := f.Language.String(); lang != "" {

@@ -20,7 +20,7 @@ import (
 // nothing can change it for another.
 func commandTable() []*Command {
 	all := slices.Concat(runningCommands(), stopCommands(), allocCommands(), travelCommands(), heapCommands(), reportCommands(), pageCommands(), monitorCommands(), stackCommands(), dataCommands(), codeCommands(), valueCommands(), sourceCommands(),
-		fileCommands(), symbolCommands(), statusCommands(), tuiCommands(), printfCommands(), supportCommands(), scriptCommands())
+		fileCommands(), coreCommands(), symbolCommands(), statusCommands(), tuiCommands(), printfCommands(), supportCommands(), scriptCommands())
 	for _, cmd := range all {
 		for _, sub := range cmd.Sub {
 			sub.Beside = max(sub.Beside, cmd.Beside)

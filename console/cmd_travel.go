@@ -48,7 +48,7 @@ func nextEvent(d query.Direction, frees bool, live func(*session.Execution, int,
 			return err
 		}
 		count = max(count, 1)
-		if live != nil && c.s.Mode() == session.Live {
+		if live != nil && c.s.Mode() != session.Saved {
 			return reported(c, in)(live(c.s.Execution, count, condition))
 		}
 		return traveled(c, in)(c.s.Travel.ReplayTo(ctx, d, frees, count, condition))

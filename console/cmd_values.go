@@ -54,8 +54,8 @@ func valueCommands() []*Command {
 				"Examples:\n  print index->pages[3]\n  print/x flags & 0xff\n  print *argv@argc\n  print (struct page *)$rdi\n  p $1.next\n  p -elements 5 -pretty off -- names\n  p orders[\"x\"].size()"},
 		{Name: "ptype", Group: GroupData, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "EXPRESSION | TYPE", Short: "show a type with its members", Needs: NeedProgram, Run: typeTeller(true), Long: "Examples:\n  ptype struct page\n  ptype index->pages"},
 		{Name: "whatis", Aliases: []string{"what"}, Group: GroupData, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "EXPRESSION | TYPE", Short: "name the type of an expression", Needs: NeedProgram, Run: typeTeller(false), Long: "Example:\n  whatis index->pages"},
-		{Name: "locals", Group: GroupData, Short: "show the variables of the selected frame", Needs: NeedLive, Run: infoLocals},
-		{Name: "args", Group: GroupData, Short: "show the arguments of the selected frame", Needs: NeedLive, Run: infoArgs},
+		{Name: "locals", Group: GroupData, Short: "show the variables of the selected frame", Needs: NeedMemory, Run: infoLocals},
+		{Name: "args", Group: GroupData, Short: "show the arguments of the selected frame", Needs: NeedMemory, Run: infoArgs},
 		{Name: "display", Group: GroupData, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[/FMT] [EXPRESSION]", Short: "print an expression now and at each stop", Needs: NeedProgram, Run: runDisplay,
 			Long: "Without EXPRESSION it prints all of them. `undisplay` ends it. The formats i and s examine memory, as x does.\n\nExamples:\n  display size\n  display/x flags\n  display/2i $pc"},
 		{Name: "undisplay", Group: GroupData, Synopsis: "[N...]", Short: "show expressions no more at each stop", Run: runUndisplay, Repeat: RepeatNone, Long: "Example:\n  undisplay 2"},
@@ -65,9 +65,9 @@ func valueCommands() []*Command {
 // valueInfos are the words behind info.
 func valueInfos() []*Command {
 	return []*Command{
-		{Name: "locals", Aliases: []string{"lo"}, Short: "show the variables of the selected frame", Needs: NeedLive, Run: infoLocals, Repeat: RepeatNone,
+		{Name: "locals", Aliases: []string{"lo"}, Short: "show the variables of the selected frame", Needs: NeedMemory, Run: infoLocals, Repeat: RepeatNone,
 			Long: "Those of the innermost block come first. <optimized out> ones are nowhere any more at this place in the code."},
-		{Name: "args", Aliases: []string{"ar"}, Short: "show the arguments of the selected frame", Needs: NeedLive, Run: infoArgs, Repeat: RepeatNone},
+		{Name: "args", Aliases: []string{"ar"}, Short: "show the arguments of the selected frame", Needs: NeedMemory, Run: infoArgs, Repeat: RepeatNone},
 		{Name: "display", Short: "list the expressions that are shown at each stop", Run: infoDisplay, Repeat: RepeatNone},
 	}
 }
@@ -184,7 +184,7 @@ func runDisplay(_ context.Context, c *Console, in Input) error {
 	c.eval.next++
 	d.num = c.eval.next
 	c.eval.displays = append(c.eval.displays, d)
-	if c.s.Mode() == session.Live {
+	if c.s.Mode().Readable() {
 		c.eval.showDisplay(&c.eval.displays[len(c.eval.displays)-1])
 	}
 	return nil

@@ -181,9 +181,12 @@ func checkNeed(s *session.Session, need Need) error {
 	switch {
 	case (need == NeedProgram || need == NeedRunnable) && mode == session.Empty:
 		return session.ErrNoProgram
-	case (need == NeedLive || need == NeedRunnable) && mode == session.Saved:
+	case (need == NeedLive || need == NeedMemory || need == NeedRunnable) && mode == session.Saved:
 		return session.ErrSaved
-	case need == NeedLive && mode != session.Live, (need == NeedData || need == NeedPast) && mode != session.Live && mode != session.Saved:
+	case (need == NeedLive || need == NeedPast) && mode == session.Core:
+		return s.Runs()
+	case need == NeedLive && mode != session.Live, need == NeedMemory && !mode.Readable(),
+		(need == NeedData || need == NeedPast) && !mode.Readable() && mode != session.Saved:
 		return session.ErrNotRunning
 	}
 	return nil

@@ -141,7 +141,8 @@ const (
 	NeedProgram       // a program, live or not, or a capture
 	NeedRunnable      // a program
 	NeedLive          // a process
-	NeedData          // a process or a capture
+	NeedMemory        // a process or what a core file has of one
+	NeedData          // a process, a core file or a capture
 	NeedPast          // a capture; a process is told what to do instead
 )
 
@@ -153,8 +154,10 @@ func (n Need) String() string {
 		return "needs a program"
 	case NeedLive:
 		return "needs a process"
+	case NeedMemory:
+		return "works on a process and on a core file"
 	case NeedData:
-		return "works on a process and on a capture"
+		return "works on a process, a core file and a capture"
 	case NeedPast:
 		return "works on a capture: save what was recorded of a process, and open it"
 	}

@@ -15,7 +15,6 @@ var unbuilt = []struct{ words, why string }{
 	{"heap", "live lists the blocks that were not given back, top the functions that made them, leaks the stacks; whence tells about an address"},
 	{"event, events", "allocs lists recorded events, bt #N shows the stack of one, list #N its source; goto #N selects one of a capture"},
 	{"layout, winheight", "there is one layout, the source above the console: tui enable"},
-	{"core, core-file", "core files are not read yet: attach takes a process, open a capture"},
 }
 
 // notBuilt is the error for a word that hdb does not have yet, or nil. full is

@@ -66,6 +66,9 @@ func (c *Captures) OpenWhole(path string) (capture.Info, error) {
 	if c.proc != nil {
 		return capture.Info{}, ErrRunning
 	}
+	if c.mode() == Core {
+		return capture.Info{}, ErrCoreOpen
+	}
 	f, err := file.Open(path)
 	if err != nil {
 		return capture.Info{}, err

@@ -23,7 +23,8 @@ type common struct {
 	settings *Settings
 
 	names        *names.Resolver
-	proc         *inferior.Process                // nil without
+	proc         *inferior.Process                // the one that runs; nil without
+	image        *inferior.Process                // what is read: proc, or what a core file has; nil without either
 	target       atomic.Pointer[inferior.Process] // proc, for other goroutines
 	probe        *probe.Probe                     // nil before it was needed
 	saved        *file.File                       // nil: no capture is open
@@ -47,21 +48,31 @@ func (c *common) mode() Mode {
 		return Saved
 	case c.proc != nil:
 		return Live
+	case c.image != nil:
+		return Core
 	case c.names.Program != nil:
 		return Loaded
 	}
 	return Empty
 }
 
-// live is the error of a verb that needs a process, or nil.
+// live is the error of a verb that runs or changes a process, or nil.
 func (c *common) live() error {
-	switch c.mode() {
-	case Saved:
+	if c.mode() == Core {
+		return c.image.Alive()
+	}
+	return c.readable()
+}
+
+// readable is the error of a verb that reads a process: its threads and memory, which a
+// core file has, too.
+func (c *common) readable() error {
+	switch mode := c.mode(); {
+	case mode == Saved:
 		return ErrSaved
-	case Live:
-		if c.beside {
-			return ErrNotStopped
-		}
+	case mode == Live && c.beside:
+		return ErrNotStopped
+	case mode.Readable():
 		return nil
 	}
 	return ErrNotRunning
@@ -108,7 +119,7 @@ func (c *common) stopAll(f func() error) error {
 // readPointer reads an address from the inferior's memory.
 func (c *common) readPointer(a addr.Run) (addr.Run, error) {
 	var b [8]byte
-	if _, err := c.proc.ReadAt(b[:], int64(a)); err != nil {
+	if _, err := c.image.ReadAt(b[:], int64(a)); err != nil {
 		return 0, err // which names the address
 	}
 	return addr.Run(binary.LittleEndian.Uint64(b[:])), nil

@@ -36,6 +36,13 @@
 // Where a part has to tell one that comes after it, it is given a function:
 // Planes.failed, Allocators.follow, Recorder.status, Execution.ended.
 //
+// # Core files
+//
+// common.image is the process that is read: its threads, registers and memory. common.proc
+// is the one that runs, nil without. While a process is under the debugger they are the
+// same; of a core file there is an image alone. So what reads asks readable and image, what
+// runs or changes asks live and proc, and live is where a core refuses.
+//
 // # Goroutines and locks
 //
 // A Session with all its parts belongs to one goroutine, that which calls Run, Start

@@ -19,20 +19,20 @@ type Memory struct {
 // Read reads n bytes of the inferior's memory. What could be read is returned
 // also with an error.
 func (m *Memory) Read(a addr.Run, n int) ([]byte, error) {
-	if err := m.live(); err != nil {
+	if err := m.readable(); err != nil {
 		return nil, err
 	}
 	if n < 0 {
 		return nil, fmt.Errorf("read %d bytes at %v: none can be", n, a)
 	}
 	b := make([]byte, n)
-	got, err := m.proc.ReadAt(b, int64(a)) // which says at what address
+	got, err := m.image.ReadAt(b, int64(a)) // which says at what address
 	return b[:got], err
 }
 
 // Code reads n bytes of code: of the process, or of the files while nothing runs.
 func (m *Memory) Code(a addr.Run, n int) ([]byte, error) {
-	if m.live() == nil {
+	if m.readable() == nil {
 		return m.Read(a, n)
 	}
 	b := make([]byte, n)
@@ -44,10 +44,10 @@ func (m *Memory) Code(a addr.Run, n int) ([]byte, error) {
 
 // Mappings are the lines of /proc/PID/maps.
 func (m *Memory) Mappings() ([]inferior.Mapping, error) {
-	if err := m.live(); err != nil {
+	if err := m.readable(); err != nil {
 		return nil, err
 	}
-	return m.proc.Maps()
+	return m.image.Maps()
 }
 
 // Address evaluates an address as typed: a number, $register, a symbol with or

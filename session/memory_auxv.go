@@ -65,10 +65,10 @@ const maxAuxText = 4096
 
 // Auxv is the auxiliary vector that the kernel gave the program.
 func (m *Memory) Auxv() ([]AuxEntry, error) {
-	if err := m.live(); err != nil {
+	if err := m.readable(); err != nil {
 		return nil, err
 	}
-	entries, err := m.proc.AuxVector()
+	entries, err := m.image.AuxVector()
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"hdb/capture"
 	"hdb/capture/file"
 	"hdb/inferior"
+	"hdb/inferior/corefile"
 	"hdb/internal/procroot"
 	"hdb/names"
 	"hdb/symbols"
@@ -37,6 +38,14 @@ func (s *Session) Load(path string) (ProgramInfo, error) {
 	full, err := findProgram(path)
 	if err != nil {
 		return ProgramInfo{}, err
+	}
+	if corefile.Is(full) {
+		return ProgramInfo{}, fmt.Errorf("%s: a core file, no program: hdb core %s, or core-file %s here", path, path, path)
+	}
+	if core, open := s.Core(); open { // which may have been another program's until now
+		if _, _, err := s.OpenCore(core.Path, full); err != nil {
+			return ProgramInfo{}, err
+		}
 	}
 	obj, err := s.names.Open(full)
 	if err != nil {
@@ -223,7 +232,8 @@ func programPath(p *inferior.Process) string {
 
 // adopt makes p the process under the debugger.
 func (s *Session) adopt(p *inferior.Process, args []string) error {
-	s.proc = p
+	s.CloseCore()
+	s.proc, s.image = p, p
 	s.target.Store(p)
 	p.KeepTerminal(s.keepTerminal)
 	s.names.Attach(p.PID(), p)
@@ -241,7 +251,7 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 		Host: host, Kernel: strings.TrimSpace(string(kernel)), Arch: "x86-64", Created: "hdb " + s.cfg.Version,
 	})
 	if err != nil {
-		s.proc = nil
+		s.proc, s.image = nil, nil
 		s.target.Store(nil)
 		s.names.Detach()
 		return errors.Join(err, p.Close())
@@ -338,7 +348,7 @@ func (s *Session) forget() {
 	}
 	s.Recorder.close()
 	s.Planes.dropTracer()
-	s.proc = nil
+	s.proc, s.image = nil, nil
 	s.target.Store(nil)
 	s.Selection.clear()
 	s.demand.hits = nil
@@ -363,9 +373,10 @@ func (s *Session) Close() error {
 		errs = append(errs, s.proc.Close())
 		s.Planes.data.drop(false)
 		s.Recorder.close()
-		s.proc, s.Planes.tracer = nil, nil
+		s.proc, s.image, s.Planes.tracer = nil, nil, nil
 		s.target.Store(nil)
 	}
+	s.CloseCore()
 	s.Recorder.dropKept()
 	if s.saved != nil {
 		errs = append(errs, s.names.CloseCapture(), s.saved.Close())

@@ -87,7 +87,7 @@ func (s *Selection) Stack(limit int) (names.Stack, error) {
 	if s.mode() == Saved {
 		return s.savedStack()
 	}
-	if err := s.live(); err != nil {
+	if err := s.readable(); err != nil {
 		return names.Stack{}, err
 	}
 	if s.thread == nil {
@@ -212,11 +212,11 @@ func (s *Selection) Threads() ([]ThreadInfo, error) {
 	if s.mode() == Saved {
 		return s.savedThreads(), nil
 	}
-	if err := s.live(); err != nil {
+	if err := s.readable(); err != nil {
 		return nil, err
 	}
 	var rows []ThreadInfo
-	for _, t := range s.proc.Threads() {
+	for _, t := range s.image.Threads() {
 		row := s.threadInfo(t)
 		st, err := s.walker.stack(t, 1, addr.Code{})
 		if len(st.Frames) > 0 {
@@ -237,7 +237,7 @@ func (s *Selection) threadInfo(t *inferior.Thread) ThreadInfo {
 
 // Thread is the selected thread.
 func (s *Selection) Thread() (ThreadInfo, error) {
-	if err := s.live(); err != nil {
+	if err := s.readable(); err != nil {
 		return ThreadInfo{}, err
 	}
 	return s.threadInfo(s.thread), nil
@@ -245,10 +245,10 @@ func (s *Selection) Thread() (ThreadInfo, error) {
 
 // SelectThread makes the thread of that number the selected one.
 func (s *Selection) SelectThread(num int) (ThreadInfo, error) {
-	if err := s.live(); err != nil {
+	if err := s.readable(); err != nil {
 		return ThreadInfo{}, err
 	}
-	for _, t := range s.proc.Threads() {
+	for _, t := range s.image.Threads() {
 		if t.Num == num {
 			s.selectThread(t, addr.Code{})
 			return s.threadInfo(t), nil
@@ -331,10 +331,10 @@ func regNumber(name string) (unwind.Reg, bool) {
 
 // Goroutines are the goroutines of a Go program.
 func (s *Selection) Goroutines() ([]inferior.Goroutine, error) {
-	if err := s.live(); err != nil {
+	if err := s.readable(); err != nil {
 		return nil, err
 	}
-	g, err := s.proc.Go()
+	g, err := s.image.Go()
 	if err != nil {
 		return nil, err
 	}
@@ -354,14 +354,14 @@ func (s *Selection) reselect(old names.Frame) {
 }
 
 func (s *Selection) selectDefault() {
-	if ts := s.proc.Threads(); len(ts) > 0 {
+	if ts := s.image.Threads(); len(ts) > 0 {
 		s.selectThread(ts[0], addr.Code{})
 	}
 }
 
 // liveFrame is the selected frame of a process.
 func (s *Selection) liveFrame() (names.Frame, error) {
-	if err := s.live(); err != nil {
+	if err := s.readable(); err != nil {
 		return names.Frame{}, err
 	}
 	return s.Frame()

@@ -187,7 +187,11 @@ const (
 	Loaded             // a program that does not run
 	Live               // a process, stopped
 	Saved              // a capture
+	Core               // what a core file has of a process
 )
+
+// Readable tells that there are threads and memory to read.
+func (m Mode) Readable() bool { return m == Live || m == Core }
 
 // Mode tells what can be asked.
 func (s *Session) Mode() Mode { return s.mode() }
@@ -208,6 +212,9 @@ func (s *Session) Process() (pid int, exe string, attached, ok bool) {
 	}
 	return s.proc.PID(), s.proc.Exe(), s.proc.Attached(), true
 }
+
+// Runs is the error of verbs that run or change a process, nil if they can.
+func (s *Session) Runs() error { return s.live() }
 
 // Beside has f run on the session's goroutine while the process runs: soon, and
 // without a stop. Any goroutine may call it. It is not run if the process ends

@@ -37,7 +37,7 @@ func (s *Symbols) SetDebuginfod(mode names.DebuginfodMode) {
 func (s *Symbols) Refresh() ([]names.SymbolChange, error) {
 	var here names.Frame
 	hereErr := ErrNoStack
-	if s.mode() == Live {
+	if s.mode().Readable() {
 		here, hereErr = s.sel.Frame()
 	}
 	changes := s.names.Refresh()
@@ -52,8 +52,12 @@ func (s *Symbols) Refresh() ([]names.SymbolChange, error) {
 		}
 	case Loaded:
 		s.stops.rebindAll()
-	case Live:
-		s.stops.bindPending()
+	case Live, Core:
+		if s.proc != nil {
+			s.stops.bindPending()
+		} else {
+			s.stops.rebindAll()
+		}
 		if hereErr == nil {
 			s.sel.reselect(here)
 		}

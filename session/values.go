@@ -76,8 +76,8 @@ func (m sessionMemory) ReadAt(b []byte, off int64) (int, error) {
 	if m.mode() == Saved {
 		return 0, errCapture // what the files say is how it began, not how it was
 	}
-	if m.proc != nil {
-		return m.proc.ReadAt(b, off)
+	if m.image != nil {
+		return m.image.ReadAt(b, off)
 	}
 	for _, o := range m.names.Images() {
 		if uint64(addr.Run(off).File(o.Bias)) < headerSize(o.Object) {
@@ -122,7 +122,7 @@ var errGoValues = errors.New("the values of a Go program are read while it runs:
 // convenience variables alone have values.
 func (v *Values) frame() (*values.Frame, error) {
 	switch {
-	case v.mode() == Saved, v.proc == nil:
+	case v.mode() == Saved, v.image == nil:
 		return nil, nil
 	}
 	if _, err := v.sel.liveFrame(); err != nil {
@@ -192,9 +192,9 @@ func (v *Values) guarded(fn func(f *values.Frame) error) error {
 	switch program := v.names.Program; {
 	case v.mode() == Saved && (errors.As(err, &memory) || unknown):
 		return errCapture
-	case v.proc == nil && unknown && program == nil:
+	case v.image == nil && unknown && program == nil:
 		return ErrNoProgram
-	case v.proc == nil && err != nil && program != nil && program.Object != nil && program.Object.File.Header().Go: // names are read as those of C
+	case v.image == nil && err != nil && program != nil && program.Object != nil && program.Object.File.Header().Go: // names are read as those of C
 		return errGoValues
 	}
 	return err
@@ -243,7 +243,7 @@ const elided = "..."
 
 func (v *Values) variables(o values.Options, scalars bool, list func(*values.Frame) ([]values.Variable, error),
 	goList func(*inferior.Go, inferior.GoPlace, inferior.GoLimits) ([]inferior.GoValue, error)) (out []NamedValue, err error) {
-	if err := v.live(); err != nil {
+	if err := v.readable(); err != nil {
 		return nil, err
 	}
 	g, at, err := v.goFrame()

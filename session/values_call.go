@@ -70,7 +70,7 @@ func (k *functionCalls) caller() (*inferior.Thread, error) {
 	case k.mode() == Saved:
 		return nil, errCapture
 	case k.proc == nil:
-		return nil, ErrNotRunning
+		return nil, k.live()
 	case k.sel.thread == nil:
 		return nil, ErrNoStack
 	case k.proc.IsGo():

@@ -25,10 +25,10 @@ const (
 // nil where the frame is not Go's: code of C in a program with cgo.
 func (v *Values) goFrame() (*inferior.Go, inferior.GoPlace, error) {
 	var at inferior.GoPlace
-	if v.mode() == Saved || v.proc == nil || !v.proc.IsGo() {
+	if v.mode() == Saved || v.image == nil || !v.image.IsGo() {
 		return nil, at, nil
 	}
-	if err := v.live(); err != nil {
+	if err := v.readable(); err != nil {
 		return nil, at, err
 	}
 	st, err := v.sel.Stack(0)
@@ -40,7 +40,7 @@ func (v *Values) goFrame() (*inferior.Go, inferior.GoPlace, error) {
 	if fr.Language != 0 && fr.Language != dwarf.LangGo {
 		return nil, at, nil
 	}
-	g, err := v.proc.Go()
+	g, err := v.image.Go()
 	if err != nil {
 		return nil, at, err
 	}

@@ -19,7 +19,7 @@ var errNoTLS = errors.New("thread-local: this thread has no copy of the variable
 // program lies right below the thread pointer (ELF Handling For Thread-Local Storage,
 // variant II); those of libraries stand in the thread's dynamic thread vector.
 func (v *Values) threadLocal(m values.Module, offset uint64) (addr.Run, error) {
-	if err := v.live(); err != nil {
+	if err := v.readable(); err != nil {
 		return 0, err
 	}
 	if v.sel.thread == nil {
@@ -192,7 +192,7 @@ func (t *tlsReader) exported(name string, n int) ([]byte, bool) {
 			continue
 		}
 		b := make([]byte, n)
-		if got, _ := t.proc.ReadAt(b, int64(sym.Addr.Run(o.Bias))); got == n {
+		if got, _ := t.image.ReadAt(b, int64(sym.Addr.Run(o.Bias))); got == n {
 			return b, true
 		}
 	}

@@ -20,7 +20,7 @@ func (d debuggerWords) word(name string) (values.Word, bool) {
 	switch name {
 	case "_thread":
 		n := 0
-		if d.sel.thread != nil && d.mode() == Live {
+		if d.sel.thread != nil && d.mode().Readable() {
 			n = d.sel.thread.Num
 		}
 		return values.Word{N: uint64(n), Int: true}, true
@@ -43,7 +43,7 @@ func (d debuggerWords) word(name string) (values.Word, bool) {
 
 // signalInfo is the siginfo_t of the signal that the selected thread stopped at.
 func (d debuggerWords) signalInfo() []byte {
-	if d.mode() != Live || d.sel.thread == nil {
+	if !d.mode().Readable() || d.sel.thread == nil {
 		return nil
 	}
 	return d.sel.thread.SignalInfo()

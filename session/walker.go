@@ -32,7 +32,7 @@ func (w *walker) raw(t *inferior.Thread, limit int, now addr.Code) (unwind.Stack
 		return w.shown(here, limit), nil
 	}
 	if now.IsReturn() {
-		raw := w.walk.Walk(w.proc, here, limit)
+		raw := w.walk.Walk(w.image, here, limit)
 		if len(raw.Frames) > 0 {
 			raw.Frames[0].PC = now
 		}
@@ -45,7 +45,7 @@ func (w *walker) raw(t *inferior.Thread, limit int, now addr.Code) (unwind.Stack
 	caller := here
 	caller.Set(unwind.RIP, uint64(ret))
 	caller.Set(unwind.RSP, uint64(regs.SP())+8)
-	raw := w.walk.Walk(w.proc, caller, limit)
+	raw := w.walk.Walk(w.image, caller, limit)
 	if len(raw.Frames) > 0 {
 		raw.Frames[0].PC, raw.Frames[0].How = addr.Return(ret), unwind.CFI // as sure as CFI
 	}
@@ -60,12 +60,12 @@ const maxProbeFrames = 16
 // shown walks a stack and leaves out the frames of the probe's own code, in which a
 // thread may stand: it is no part of the program. A stack of nothing else stays.
 func (w *walker) shown(here unwind.Regs, limit int) unwind.Stack {
-	raw := w.walk.Walk(w.proc, here, limit)
+	raw := w.walk.Walk(w.image, here, limit)
 	own := func(f unwind.Frame) bool { return w.probe != nil && w.probe.Covers(f.PC.Lookup()) }
 	if !slices.ContainsFunc(raw.Frames, own) {
 		return raw
 	}
-	raw = w.walk.Walk(w.proc, here, limit+maxProbeFrames)
+	raw = w.walk.Walk(w.image, here, limit+maxProbeFrames)
 	shown := slices.DeleteFunc(slices.Clone(raw.Frames), own)
 	if len(shown) > 0 {
 		raw.Frames = shown[:min(limit, len(shown))]

@@ -52,6 +52,7 @@ var volatiles = []volatile{
 	{"size", regexp.MustCompile(`source lines: (?P<any>[0-9.]+ [KMG]?i?B(?:ytes)?)`)},
 	{"size", regexp.MustCompile(`(?m)^size: (?P<any>.*) of encoded events`)},
 	{"size", regexp.MustCompile(`(?m)^\S+\.hdb: [0-9]+ events?, (?P<any>[0-9.]+ [KMG]?i?B)`)},
+	{"size", regexp.MustCompile(`(?m)^core file \S+: [0-9]+ threads?, (?P<any>.*) on the disk$`)},
 	{"kernel", regexp.MustCompile(`\bkernel (?P<any>[0-9]+\.[0-9]\S*)`)},
 	{"kind", regexp.MustCompile(`inside a chunk \((?P<any>[a-z]+)\)`)}, // where a cut falls depends on the lengths of paths
 	{"bytes", regexp.MustCompile(`(?P<any>[0-9]+ of its [0-9]+ bytes)`)},

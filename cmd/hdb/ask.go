@@ -20,7 +20,7 @@ func (o *options) settle() error {
 		return nil
 	}
 	switch word := o.words[0]; {
-	case word == "open", word == "attach":
+	case word == "open", word == "attach", word == "core":
 		rest, err := flags.All(o.words[1:], o.flag)
 		if err != nil {
 			return fmt.Errorf("%s: %w: see hdb %s --help", word, err, word)

@@ -13,7 +13,7 @@ import (
 
 // firstWords are those of command lines, but for programs.
 func firstWords() []string {
-	return append(slices.Sorted(maps.Keys(verbs())), "symbolize", "open", "attach")
+	return append(slices.Sorted(maps.Keys(verbs())), "symbolize", "open", "attach", "core")
 }
 
 // help is `hdb help`, `hdb help VERB`, and for all other words that of the console.

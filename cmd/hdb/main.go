@@ -14,6 +14,7 @@ import (
 	"hdb/console"
 	"hdb/console/line"
 	"hdb/console/screen"
+	"hdb/inferior/corefile"
 	_ "hdb/internal/openfiles"
 	"hdb/internal/spelling"
 	"hdb/names"
@@ -25,6 +26,7 @@ const usage = `hdb stops on allocations, records them, and answers questions abo
 usage:
   hdb [flags] PROG [ARGS...]       console, program loaded and not yet started
   hdb [flags] attach PID           console on a running process
+  hdb [flags] core [PROG] CORE     console on what a core file has of a process that died
   hdb [flags] CAPTURE              console on a saved session, as hdb open CAPTURE
   hdb COMMAND [ARGS...] CAPTURE    what a command of the console says of a capture:
                                    hdb top run.hdb, hdb leaks 5 run.hdb, hdb allocs run.hdb
@@ -94,6 +96,22 @@ example:
   hdb -batch -ex bt attach 4711
 ` + openCodes
 
+const coreUsage = `hdb core begins the console on a core file: the process as it was when it died, with its
+threads, stacks and memory. Nothing of it runs; run starts the program anew.
+
+usage:
+  hdb [flags] core [PROG] CORE [flags]
+
+Without PROG the program is the file that the core names. The build ID of a program has
+to be that of the core.
+
+flags:
+` + openFlags + `
+examples:
+  hdb core ./server core.4711
+  hdb core core.4711 -batch -ex 'thread apply all bt'
+` + openCodes
+
 const openFlags = `  -batch      no prompt, no questions, no colour; exit after the commands
   -ex CMD     run CMD        -x FILE   run the commands of FILE; both repeatable, in order
   --json      one JSON object per result      -q, -nx   and the others of hdb --help
@@ -144,6 +162,8 @@ func run(argv []string, in *os.File, out, errw io.Writer) int {
 		return help(o.words[1:], in, out, errw)
 	case o.command("open") && wantsHelp(o.words[1:]):
 		return printText(out, errw, openUsage)
+	case o.command("core") && wantsHelp(o.words[1:]):
+		return printText(out, errw, coreUsage)
 	case o.command("attach") && wantsHelp(o.words[1:]):
 		return printText(out, errw, attachUsage)
 	case o.version:
@@ -278,7 +298,15 @@ func target(s *session.Session, c *console.Console, o *options) (int, error) {
 		return exitTarget, c.Attach(o.pid)
 	case words[0] == "open" && len(words) == 2:
 		return exitTarget, c.Open(words[1])
-	case words[0] == "attach", words[0] == "open":
+	case words[0] == "core" && len(words) == 2:
+		return exitTarget, c.Core(words[1], "")
+	case words[0] == "core" && len(words) == 3:
+		program, core := words[1], words[2]
+		if corefile.Is(program) && !corefile.Is(core) {
+			program, core = core, program
+		}
+		return exitTarget, c.Core(core, program)
+	case words[0] == "attach", words[0] == "open", words[0] == "core":
 		return exitUsage, wrongWords(words)
 	}
 	if err := o.meansCommand(); err != nil {
@@ -297,6 +325,9 @@ func target(s *session.Session, c *console.Console, o *options) (int, error) {
 // wrongWords is the error for words behind open or attach that are not one.
 func wrongWords(words []string) error {
 	verb, rest := words[0], words[1:]
+	if verb == "core" {
+		return fmt.Errorf("core: a program and a core file, or the core alone, not %d words: see hdb core --help", len(rest))
+	}
 	return fmt.Errorf("%s: one argument, not %d: see hdb %s --help", verb, len(rest), verb)
 }
 

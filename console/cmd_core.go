@@ -1,0 +1,142 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"hdb/console/line"
+	"hdb/console/screen"
+	"hdb/internal/units"
+	"hdb/session"
+)
+
+func coreCommands() []*Command {
+	return []*Command{
+		{Name: "core-file", Aliases: []string{"core"}, Group: GroupFiles, Synopsis: "[FILE]", Short: "look at a core file", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: runCoreFile,
+			Long: "Stacks, variables and memory are shown as of a process that is stopped; nothing of it can be run or changed. The program is the one of `file` if the core is of that, or else the one that the core names; both must have the same build ID. " +
+				"Pages of files that the core leaves out are read from the files, if they are still what was mapped. Without FILE the core is let go; `run` lets it go, too, and starts the program.\n\nExample:\n  core-file core.4711"},
+		{Name: "gcore", Aliases: []string{"generate-core-file"}, Group: GroupFiles, Synopsis: "[FILE] [--force]", Short: "write a core file of the process", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Needs: NeedLive, Run: runGcore,
+			Long: "It is what the kernel would write if the process died here: /proc/PID/coredump_filter and madvise(2) tell what of the memory is in it. Breakpoints and the probe are not. The selected thread is the first in it. Without FILE it is core.PID in hdb's working directory. A file that exists already is only replaced with --force.\n\nExample:\n  gcore stuck.core"},
+	}
+}
+
+type coreView struct {
+	Path    string     `json:"path"`
+	Program string     `json:"program,omitempty"`
+	PID     int        `json:"pid"`
+	Args    string     `json:"args,omitempty"`
+	Threads int        `json:"threads"`
+	Missing uint64     `json:"missing_bytes,omitempty"`
+	Damage  string     `json:"damage,omitempty"`
+	Fault   string     `json:"fault_address,omitempty"`
+	Stop    reportView `json:"stop"`
+}
+
+// Core makes the session one about a core file, as `core-file` does. program is the file
+// that ran, "" to have it found.
+func (c *Console) Core(path, program string) error {
+	return openCore(c, Input{Name: "core-file", Args: []string{path}}, path, program)
+}
+
+func runCoreFile(_ context.Context, c *Console, in Input) error {
+	switch len(in.Args) {
+	case 0:
+		if !c.s.CloseCore() {
+			return errors.New("core-file: no core file is open")
+		}
+		c.source.listing = listing{}
+		c.say("the core file is let go")
+		return nil
+	case 1:
+		return openCore(c, in, in.Args[0], "")
+	}
+	return errors.New("core-file: one core file must follow, or none")
+}
+
+func openCore(c *Console, in Input, path, program string) error {
+	if pid, _, _, live := c.s.Process(); live {
+		return fmt.Errorf("core-file: process %d is under the debugger: kill or detach it first", pid)
+	}
+	info, r, err := c.s.OpenCore(line.ExpandHome(path), program)
+	if err != nil {
+		return err
+	}
+	c.source.listing = listing{}
+	v := coreView{Path: info.Path, Program: info.Program, PID: info.PID, Args: info.Args, Threads: info.Threads, Missing: info.Missing, Stop: viewReport(r)}
+	if info.Damage != nil {
+		v.Damage = info.Damage.Error()
+	}
+	if r.Signal != nil && r.Signal.IsFault() {
+		v.Fault = r.Signal.Addr.String()
+	}
+	c.show(in, v, func(o *screen.Output) {
+		o.Printf("%s\n", coreTitle(info))
+		if info.Program != "" {
+			o.Printf("program %s\n", screen.ShortPath(info.Program))
+		}
+		for _, lack := range coreLacks(info) {
+			o.Line(screen.Warning("! " + lack))
+		}
+		if r.Signal == nil {
+			o.Printf("no signal: the process went on   thread %d %s\n", r.Thread.Num, quoted(r.Thread.Name))
+		}
+		printReport(c, o, r)
+	})
+	c.eval.showDisplays()
+	return nil
+}
+
+// coreTitle is what a core is of.
+func coreTitle(info session.CoreInfo) string {
+	what := info.Args
+	if what == "" {
+		what = info.Program
+	}
+	if what == "" {
+		what = "an unknown program"
+	}
+	return fmt.Sprintf("%s: core of %s, pid %d, %s", filepath.Base(info.Path), what, info.PID, units.Count(info.Threads, "thread"))
+}
+
+// coreLacks is what is not in a core that should be.
+func coreLacks(info session.CoreInfo) (lacks []string) {
+	if info.Missing > 0 {
+		lacks = append(lacks, fmt.Sprintf("the core is cut off: %s are missing at its end (ulimit -c, or a full disk)", units.Short(info.Missing)))
+	}
+	if info.Damage != nil {
+		lacks = append(lacks, "not all of its notes can be read: "+info.Damage.Error())
+	}
+	if info.Program == "" {
+		lacks = append(lacks, "the core does not tell which program ran: file PROGRAM, then core-file again")
+	}
+	return lacks
+}
+
+func runGcore(_ context.Context, c *Console, in Input) error {
+	files, force, err := parseSave("gcore", in.Args)
+	if err != nil {
+		return err
+	}
+	if len(files) > 1 {
+		return errors.New("gcore: one file must follow, or none")
+	}
+	path := ""
+	if len(files) == 1 {
+		path = line.ExpandHome(files[0])
+	}
+	w, err := c.s.WriteCore(path, force)
+	if err != nil {
+		return fmt.Errorf("gcore: %w", err)
+	}
+	c.show(in, struct {
+		Path    string `json:"path"`
+		Threads int    `json:"threads"`
+		Size    int64  `json:"size"`
+		Bytes   int64  `json:"bytes"`
+	}{w.Path, w.Threads, w.Size, w.Bytes}, func(o *screen.Output) {
+		o.Printf("core file %s: %s, %s, %s on the disk\n", w.Path, units.Count(w.Threads, "thread"), units.Short(uint64(w.Size)), units.Short(uint64(w.Bytes)))
+	})
+	return nil
+}

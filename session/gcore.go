@@ -1,0 +1,103 @@
+package session
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"syscall"
+
+	"hdb/inferior"
+	"hdb/inferior/corefile"
+	"hdb/internal/outfile"
+	"hdb/unwind"
+)
+
+// WrittenCore is what WriteCore has written.
+type WrittenCore struct {
+	Path    string
+	Threads int
+	Size    int64 // with its holes, bytes
+	Bytes   int64 // on the disk
+}
+
+// WriteCore writes a core file of the stopped process, as the kernel would; the selected
+// thread comes first in it. path "" is core.PID. Nothing of hdb's is in it: no int3, and no
+// memory of the probe.
+func (s *Session) WriteCore(path string, force bool) (WrittenCore, error) {
+	if err := s.live(); err != nil {
+		return WrittenCore{}, err
+	}
+	if path == "" {
+		path = fmt.Sprintf("core.%d", s.proc.PID())
+	}
+	im, err := s.proc.CoreImage(s.Selection.thread, s.Planes.data.owns)
+	if err != nil {
+		return WrittenCore{}, err
+	}
+	s.leaveProbe(im)
+	reading := s.reading
+	im.Proceed = func() error {
+		if reading.GivenUp() {
+			return reading.Cut()
+		}
+		return nil
+	}
+	out := WrittenCore{Path: path, Threads: len(im.Threads)}
+	err = outfile.File{Path: path, Force: force}.Write(func(w io.Writer) error {
+		if f, ok := w.(*os.File); ok {
+			_ = f.Chmod(0o600) // as the kernel's: all that the process knew is in it. Pipes have no mode
+		}
+		out.Size, err = im.Write(w)
+		return err
+	})
+	if err != nil {
+		return WrittenCore{}, err
+	}
+	out.Bytes = allocated(path)
+	return out, nil
+}
+
+// allocated is how much of the disk a file takes.
+func allocated(path string) int64 {
+	st, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	if sys, ok := st.Sys().(*syscall.Stat_t); ok {
+		return 512 * sys.Blocks
+	}
+	return st.Size()
+}
+
+// owns tells whether a mapping is the probe's.
+func (d *dataPlane) owns(m inferior.Mapping) bool { return d.probe != nil && d.probe.Owns(m.Low) }
+
+// leaveProbe has threads that stand in the probe's code, which is not in the core, stand in
+// the function that called it.
+func (s *Session) leaveProbe(im *corefile.Image) {
+	if s.probe == nil {
+		return
+	}
+	for _, t := range s.proc.Threads() {
+		regs, err := t.Regs()
+		if err != nil || !s.probe.Covers(regs.PC()) {
+			continue
+		}
+		raw := s.walker.shown(regs.Unwind(), 1)
+		i := slices.IndexFunc(im.Threads, func(c corefile.Thread) bool { return c.TID == t.TID })
+		if i < 0 || len(raw.Frames) == 0 || s.probe.Covers(raw.Frames[0].PC.Lookup()) {
+			s.notify("thread %d stands in the probe's code, which is not in the core: its stack is not known there", t.Num)
+			continue
+		}
+		caller := raw.Frames[0]
+		for reg, to := range map[unwind.Reg]*uint64{unwind.RBX: &regs.Rbx, unwind.RBP: &regs.Rbp, unwind.RSP: &regs.Rsp, unwind.RIP: &regs.Rip,
+			unwind.R12: &regs.R12, unwind.R13: &regs.R13, unwind.R14: &regs.R14, unwind.R15: &regs.R15} {
+			if v, ok := caller.Regs.Get(reg); ok {
+				*to = v
+			}
+		}
+		im.Threads[i].Regs = regs.Bytes()
+		s.notify("thread %d stands in the probe's code: in the core it stands in %v, which called it", t.Num, caller.PC.Addr())
+	}
+}
