@@ -83,12 +83,7 @@ func (w *World) Conveniences(words []string) []Named {
 	for name, v := range w.vars {
 		out = append(out, Named{name, v})
 	}
-	slices.SortFunc(out, func(a, b Named) int {
-		if a.Name < b.Name {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(out, func(a, b Named) int { return strings.Compare(a.Name, b.Name) })
 	for _, name := range words {
 		if _, ok := w.vars[name]; ok {
 			continue

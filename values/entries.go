@@ -146,11 +146,8 @@ func (e entry) counts() (out []int64) {
 
 // bound is the number of elements of a dimension, or the last index.
 func bound(d dwarf.DIE) (v dwarf.Value, isCount, ok bool) {
-	if v, ok = d.Attr(dwarf.AtCount); ok {
-		return v, true, true
-	}
-	v, ok = d.Attr(dwarf.AtUpperBound)
-	return v, false, ok
+	v, ok = firstAttr(d, dwarf.AtCount, dwarf.AtUpperBound)
+	return v, d.Has(dwarf.AtCount), ok
 }
 
 // isComputed reports whether a bound is that of a variable-length array.
@@ -194,6 +191,16 @@ func (e entry) qualified(name string) string {
 		name = strings.TrimSpace(name)
 	}
 	return name
+}
+
+// firstAttr is the first of some attributes that an entry has.
+func firstAttr(d dwarf.DIE, list ...dwarf.At) (dwarf.Value, bool) {
+	for _, at := range list {
+		if v, ok := d.Attr(at); ok {
+			return v, true
+		}
+	}
+	return dwarf.Value{}, false
 }
 
 // nameOf is the name of an entry, "" if it has none.
@@ -245,6 +252,13 @@ func eachChild(d dwarf.DIE, visit func(dwarf.DIE)) {
 	}
 }
 
+// abstractKey is the key of an entry's abstract origin.
+func abstractKey(d dwarf.DIE) (typeKey, bool) {
+	v, _ := d.Attr(dwarf.AtAbstractOrigin)
+	data, off, ok := v.RefOffset()
+	return typeKey{data, off}, ok
+}
+
 // originsBelow are the abstract entries that a copy of a function has copies of, at any
 // depth. Compilers move variables into other blocks, and make blocks that are not copies.
 // Functions that were inlined into the copy are excluded: they have copies of their own.
@@ -252,10 +266,8 @@ func originsBelow(d dwarf.DIE) map[typeKey]bool {
 	origins := map[typeKey]bool{}
 	w := d.Walk()
 	for w.Next() {
-		if v, ok := w.DIE.Attr(dwarf.AtAbstractOrigin); ok {
-			if data, off, ok := v.RefOffset(); ok {
-				origins[typeKey{data, off}] = true
-			}
+		if key, ok := abstractKey(w.DIE); ok {
+			origins[key] = true
 		}
 		if w.DIE.Tag() != dwarf.TagLexicalBlock {
 			w.SkipChildren()
@@ -270,10 +282,7 @@ const maxHops = 8
 // origin is the entry whose attributes d inherits: its abstract origin, or else its
 // specification. It is not valid if d has neither (DWARF 5, sections 2.13.2 and 3.3.8).
 func origin(d dwarf.DIE) dwarf.DIE {
-	v, ok := d.Attr(dwarf.AtAbstractOrigin)
-	if !ok {
-		v, _ = d.Attr(dwarf.AtSpecification)
-	}
+	v, _ := firstAttr(d, dwarf.AtAbstractOrigin, dwarf.AtSpecification)
 	return v.Ref()
 }
 

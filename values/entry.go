@@ -76,13 +76,9 @@ func (l *locator) asRegister(expr []byte) (r typedRegister, ok bool) {
 func (l *locator) Parameter(offset uint64) (dwop.Num, error) {
 	target := l.unit.Off + offset
 	return l.fromCallSite(func(p dwarf.DIE) bool {
-		for _, at := range []dwarf.At{dwarf.AtCallParameter, dwarf.AtAbstractOrigin} {
-			if v, ok := p.Attr(at); ok {
-				data, ref, ok := v.RefOffset()
-				return ok && data == l.unit.Data && ref == target
-			}
-		}
-		return false
+		v, _ := firstAttr(p, dwarf.AtCallParameter, dwarf.AtAbstractOrigin)
+		data, ref, ok := v.RefOffset()
+		return ok && data == l.unit.Data && ref == target
 	})
 }
 
@@ -106,11 +102,9 @@ func (l *locator) fromCallSite(match func(dwarf.DIE) bool) (dwop.Num, error) {
 		if tag := p.Tag(); tag != dwarf.TagCallSiteParam && tag != dwarf.TagGNUCallSiteParm || !match(p) {
 			continue
 		}
-		v, ok := p.Attr(dwarf.AtCallValue)
+		v, ok := firstAttr(p, dwarf.AtCallValue, dwarf.AtGNUCallSiteVal)
 		if !ok {
-			if v, ok = p.Attr(dwarf.AtGNUCallSiteVal); !ok {
-				return dwop.Num{}, errLost
-			}
+			return dwop.Num{}, errLost
 		}
 		return l.inCaller(caller, p.Unit, v.Block())
 	}
@@ -150,10 +144,7 @@ func callSiteAt(fn dwarf.DIE, ret uint64) (dwarf.DIE, bool) {
 		if tag != dwarf.TagCallSite && tag != dwarf.TagGNUCallSite {
 			continue
 		}
-		at, ok := w.DIE.Attr(dwarf.AtCallReturnPC)
-		if !ok {
-			at, ok = w.DIE.Attr(dwarf.AtLowPC)
-		}
+		at, ok := firstAttr(w.DIE, dwarf.AtCallReturnPC, dwarf.AtLowPC)
 		if a, isAddr := at.Addr(); ok && isAddr && a == ret {
 			return w.DIE, true
 		}
@@ -163,16 +154,10 @@ func callSiteAt(fn dwarf.DIE, ret uint64) (dwarf.DIE, bool) {
 
 // calls reports whether a call site is a call of fn.
 func (l *locator) calls(site dwarf.DIE, caller *Frame, fn dwarf.DIE) bool {
-	for _, at := range []dwarf.At{dwarf.AtCallOrigin, dwarf.AtAbstractOrigin} {
-		if v, ok := site.Attr(at); ok {
-			return sameFunction(v.Ref(), fn)
-		}
+	if v, ok := firstAttr(site, dwarf.AtCallOrigin, dwarf.AtAbstractOrigin); ok {
+		return sameFunction(v.Ref(), fn)
 	}
-	for _, at := range []dwarf.At{dwarf.AtCallTarget, dwarf.AtGNUCallTarget} {
-		v, ok := site.Attr(at)
-		if !ok {
-			continue
-		}
+	if v, ok := firstAttr(site, dwarf.AtCallTarget, dwarf.AtGNUCallTarget); ok {
 		r, err := l.inCaller(caller, site.Unit, v.Block())
 		if err != nil {
 			return false
@@ -196,12 +181,8 @@ func sameFunction(a, b dwarf.DIE) bool {
 		}
 	}
 	name := func(d dwarf.DIE) string {
-		for _, at := range []dwarf.At{dwarf.AtLinkageName, dwarf.AtName} {
-			if v, ok := d.Attr(at); ok {
-				return string(v.Str())
-			}
-		}
-		return ""
+		v, _ := firstAttr(d, dwarf.AtLinkageName, dwarf.AtName)
+		return string(v.Str())
 	}
 	visit(a, func(d dwarf.DIE) {
 		names[typeKey{d.Unit.Data, d.Off}] = true

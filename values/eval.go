@@ -140,15 +140,12 @@ func (e *evaluator) evalAny(n *node) (Value, error) {
 	case nodeAfter:
 		return e.assignedAfter(n)
 	}
-	if n.op == nodeCast && n.a.op == nodeCall && n.a.a.op == nodeName {
-		a, err := e.callFunction(n.a, n.typ)
-		if err != nil {
-			return Value{}, err
-		}
-		return e.ops.cast(a, n.typ)
-	}
 	if n.op == nodeCast {
-		a, err := e.evalAny(n.a)
+		operand := func() (Value, error) { return e.evalAny(n.a) }
+		if n.a.op == nodeCall && n.a.a.op == nodeName { // the type may be known by the cast only
+			operand = func() (Value, error) { return e.callFunction(n.a, n.typ) }
+		}
+		a, err := operand()
 		if err != nil {
 			return Value{}, err
 		}

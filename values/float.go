@@ -21,7 +21,7 @@ func typedFloat(name string, b []byte) string {
 	case len(b) == 16 && strings.Contains(name, "float128"):
 		return ieee(b, 15, 112)
 	}
-	return floatText(b)
+	return FloatText(b)
 }
 
 // ieee is a number of IEEE 754's binary interchange formats: a sign, an exponent and a
@@ -51,8 +51,9 @@ func ieee(b []byte, expBits, mantBits uint) string {
 	return sign + f.Text('g', 1+int(math.Ceil(float64(mantBits)*math.Log10(2))))
 }
 
-// floatText is the shortest decimal text that identifies a floating-point number.
-func floatText(b []byte) string {
+// FloatText is the shortest decimal text that identifies a floating-point number. The length
+// of b says which format it has.
+func FloatText(b []byte) string {
 	switch len(b) {
 	case 4:
 		f := math.Float32frombits(uint32(decodeUint(b)))

@@ -119,9 +119,8 @@ func (p *formatter) top(v Value, typed bool) {
 		p.reference(v)
 		return
 	case Pointer:
-		if typed && p.o.Letter == 0 && !v.Type.Rust() && !t.Elem().textual() {
-			p.write("(" + v.Type.String() + ") ")
-		} else if typed && p.o.Letter == 0 && v.Type.Rust() && t.Elem().Strip().Kind != Function {
+		rust, elem := v.Type.Rust(), t.Elem()
+		if typed && p.o.Letter == 0 && (!rust && !elem.textual() || rust && elem.Strip().Kind != Function) {
 			p.write("(" + v.Type.String() + ") ")
 		}
 	}
@@ -218,10 +217,8 @@ func (p *formatter) structure(v Value, t *Type) {
 	p.depth++
 	defer func() { p.depth-- }()
 	v = p.prog.Load(v)
-	if !p.o.Raw {
-		if p.library(v, t) {
-			return
-		}
+	if !p.o.Raw && p.library(v, t) {
+		return
 	}
 	if t.Rust() {
 		p.rustStruct(v, t)
@@ -334,10 +331,7 @@ func (p *formatter) static(t *Type, f *Field) {
 func (p *formatter) array(v Value, t *Type) {
 	n, elem := t.Count(), t.Row()
 	size := elem.Size()
-	if n < 0 || size == 0 && n > 0 {
-		if n < 0 {
-			n = 0
-		}
+	if n = max(n, 0); size == 0 {
 		n = min(n, int64(p.o.Elements))
 	}
 	v = p.prog.Load(v)

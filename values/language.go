@@ -50,15 +50,14 @@ func (l language) promote(a, b *Type) *Type {
 			unsigned = unsigned || s.Kind != Base || s.Enc != encBoolean
 		}
 	}
-	switch {
-	case size > 4 && unsigned:
-		return l.prog.cType("unsigned long")
-	case size > 4:
-		return l.prog.cType("long")
-	case unsigned:
-		return l.prog.cType("unsigned int")
+	name := "int"
+	if size > 4 {
+		name = "long"
 	}
-	return l.prog.cType("int")
+	if unsigned {
+		name = "unsigned " + name
+	}
+	return l.prog.cType(name)
 }
 
 // integer reads a number of C: its value and suffix.

@@ -2,6 +2,7 @@ package values
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -85,18 +86,12 @@ func lex(s string) ([]token, error) {
 			out = append(out, token{kind, text, start})
 			continue
 		}
-		found := false
-		for _, op := range operatorTokens {
-			if strings.HasPrefix(s[i:], op) {
-				out = append(out, token{tokOp, op, start})
-				i += len(op)
-				found = true
-				break
-			}
-		}
-		if !found {
+		k := slices.IndexFunc(operatorTokens, func(op string) bool { return strings.HasPrefix(s[i:], op) })
+		if k < 0 {
 			return nil, fmt.Errorf("unexpected %q in the expression", string([]rune(s[i:])[:1]))
 		}
+		out = append(out, token{tokOp, operatorTokens[k], start})
+		i += len(operatorTokens[k])
 	}
 	return append(out, token{kind: tokEnd, pos: len(s)}), nil
 }

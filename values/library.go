@@ -108,22 +108,17 @@ func (l library) method(v Value, name string, args []Value) (Value, error) {
 		}
 	}
 	switch {
-	case len(args) == 1 && p.Keyed:
-		switch name {
-		case "at", "get":
-			return l.keyed(v, args[0])
-		}
-	case len(args) == 1 && (name == "at" || name == "get" && v.Type.Rust()):
+	case len(args) == 1 && p.Keyed && (name == "at" || name == "get"):
+		return l.keyed(v, args[0])
+	case len(args) == 1 && !p.Keyed && (name == "at" || name == "get" && v.Type.Rust()):
 		return l.elementAt(v, args[0])
-	}
-	if len(args) == 1 && (name == "contains" || name == "contains_key") {
+	case len(args) == 1 && (name == "contains" || name == "contains_key"):
 		_, err := l.keyed(v, args[0])
 		if err != nil && !errors.Is(err, errNoKey) {
 			return Value{}, err
 		}
 		return l.truth(err == nil), nil
-	}
-	if len(args) == 0 {
+	case len(args) == 0:
 		if out, err, ok := l.property(p, v, name); ok {
 			return out, err
 		}
@@ -262,12 +257,10 @@ func (l library) elementAt(v, i Value) (Value, error) {
 	if err != nil {
 		return Value{}, err
 	}
-	d, ok := l.prog.Describe(v)
-	if !ok {
-		return l.index(v, i)
-	}
-	if count, ok := d.count(); ok && n >= uint64(count) {
-		return Value{}, fmt.Errorf("no element %d: there are %d", int64(n), count)
+	if d, ok := l.prog.Describe(v); ok {
+		if count, ok := d.count(); ok && n >= uint64(count) {
+			return Value{}, fmt.Errorf("no element %d: there are %d", int64(n), count)
+		}
 	}
 	return l.index(v, i)
 }

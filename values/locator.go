@@ -100,11 +100,17 @@ func (l *locator) FrameBase() (uint64, error) {
 		return 0, err
 	}
 	in.unit = s.Physical.Unit
-	base, err := in.locate(expr)
+	return in.number(expr)
+}
+
+// number computes a number that an attribute gives by an expression. One of class exprloc is
+// the number itself, although it has the form of a place in memory.
+func (l *locator) number(expr []byte) (uint64, error) {
+	pieces, err := l.locate(expr)
 	if err != nil {
 		return 0, err
 	}
-	switch p := base[0]; p.Kind {
+	switch p := pieces[0]; p.Kind {
 	case dwop.InMemory:
 		return uint64(p.Addr), nil
 	case dwop.Inline:

@@ -70,7 +70,7 @@ type entity struct {
 // variablesNamed are the variables and enumerators that match a name, those with the
 // innermost prefix first.
 func (l lookup) variablesNamed(m *modState, list []dwarf.DIE, name string, prefixes []string) []entity {
-	last := name[strings.LastIndex(name, ":")+1:]
+	last := lastName(name)
 	var out []entity
 	for _, p := range prefixes {
 		for _, d := range list {
@@ -82,12 +82,15 @@ func (l lookup) variablesNamed(m *modState, list []dwarf.DIE, name string, prefi
 	return out
 }
 
+// lastName is a name without its namespaces and classes.
+func lastName(name string) string { return name[strings.LastIndex(name, ":")+1:] }
+
 func (m *modState) placed(name string) []dwarf.DIE {
-	return m.names().Variables(name[strings.LastIndex(name, ":")+1:])
+	return m.names().Variables(lastName(name))
 }
 
 func (m *modState) unplaced(name string) []dwarf.DIE {
-	return m.names().Unplaced(name[strings.LastIndex(name, ":")+1:])
+	return m.names().Unplaced(lastName(name))
 }
 
 // inUnit is a variable or function of the frame's unit. A variable that was optimized out
@@ -199,8 +202,7 @@ func (e *AmbiguousError) Error() string {
 // functions that have the name as an alias in the symbol table.
 func (m *modState) functionsNamed(name string, prefixes []string) []entity {
 	var exact, others []entity
-	last := cutTemplate(name)
-	last = last[strings.LastIndex(last, ":")+1:]
+	last := lastName(cutTemplate(name))
 	for _, fn := range m.Obj.FindFunctions(name) {
 		if fn.Inlined {
 			continue

@@ -3,6 +3,7 @@ package values
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"hdb/symbols/dwarf"
@@ -180,17 +181,8 @@ func (p *parser) binary(level int) (*node, error) {
 		return p.unary()
 	}
 	a, err := p.binary(level + 1)
-	for err == nil {
-		op := ""
-		for _, o := range levels[level] {
-			if p.is(o) {
-				op = o
-			}
-		}
-		if op == "" {
-			return a, nil
-		}
-		p.next()
+	for err == nil && slices.ContainsFunc(levels[level], p.is) {
+		op := p.next().text
 		var b *node
 		b, err = p.binary(level + 1)
 		a = &node{op: op, a: a, b: b}

@@ -8,6 +8,9 @@ import (
 	"hdb/symbols/dwarf"
 )
 
+// qualifierKinds are the words for qualifiers that are read.
+var qualifierKinds = map[string]Kind{"const": Const, "volatile": Volatile}
+
 var errNoType = errors.New("no type")
 
 // typeName reads a type: qualifiers, a name, and declarators * & [N].
@@ -25,12 +28,8 @@ func (p *parser) typeName() (*Type, error) {
 			break
 		}
 		switch t.text {
-		case "const":
-			qualifiers = append(qualifiers, Const)
-			p.next()
-			continue
-		case "volatile":
-			qualifiers = append(qualifiers, Volatile)
+		case "const", "volatile":
+			qualifiers = append(qualifiers, qualifierKinds[t.text])
 			p.next()
 			continue
 		case "struct", "class", "union", "enum":
@@ -93,27 +92,22 @@ func (p *parser) declarator(t *Type) (*Type, error) {
 			t = t.PointerTo()
 		case p.accept("&"):
 			t = &Type{Kind: Reference, size: 8, prog: t.prog, mod: t.mod, elem: t, elemOK: true, lang: t.lang}
-		case p.peek().kind == tokName && p.peek().text == "const":
-			p.next()
-			t = t.qualifiedBy(Const)
-		case p.peek().kind == tokName && p.peek().text == "volatile":
-			p.next()
-			t = t.qualifiedBy(Volatile)
+		case p.peek().kind == tokName && (p.peek().text == "const" || p.peek().text == "volatile"):
+			t = t.qualifiedBy(qualifierKinds[p.next().text])
 		case p.is("[") && p.toks[p.pos+1].kind == tokNumber && p.pos+2 < len(p.toks) && p.toks[p.pos+2].text == "]":
-			n, _, err := integer(p.toks[p.pos+1].text)
-			if err != nil || n > 1<<32 {
-				return nil, errNoType
+			n, err := p.dimension()
+			if err != nil {
+				return nil, err
 			}
-			p.pos += 3
-			t = t.ArrayOf(int64(n))
+			t = t.ArrayOf(n)
 		case p.arrayPointer():
 			var rows []int64
-			for p.pos += 3; p.is("["); p.pos += 3 {
-				n, _, err := integer(p.toks[p.pos+1].text)
-				if err != nil || n > 1<<32 || len(rows) == maxDeclarators || p.toks[p.pos+2].text != "]" {
+			for p.pos += 3; p.is("["); {
+				n, err := p.dimension()
+				if err != nil || len(rows) == maxDeclarators {
 					return nil, errNoType
 				}
-				rows = append(rows, int64(n))
+				rows = append(rows, n)
 			}
 			a := t.ArrayOf(rows[0])
 			a.counts = rows
@@ -138,4 +132,14 @@ func (p *parser) declarator(t *Type) (*Type, error) {
 		}
 	}
 	return nil, errors.New("type with too many parts")
+}
+
+// dimension reads [N].
+func (p *parser) dimension() (int64, error) {
+	p.next()
+	n, _, err := integer(p.next().text)
+	if err != nil || n > 1<<32 || !p.accept("]") {
+		return 0, errNoType
+	}
+	return int64(n), nil
 }

@@ -111,7 +111,3 @@ func (w *World) Unit(f *Frame, src string) (size int, float bool) {
 	}
 	return 0, false
 }
-
-// FloatText is the shortest text that identifies a float or double. The length of b says
-// which one it is.
-func FloatText(b []byte) string { return floatText(b) }

@@ -80,7 +80,7 @@ func (r registers) general(name string, reg unwind.Reg, size int) (Value, error)
 	case reg == unwind.RIP:
 		t = (&Type{Kind: Function, size: 1, prog: r.prog, lang: dwarf.LangC, elem: &Type{Kind: Void, Name: "void", prog: r.prog}, elemOK: true}).PointerTo()
 	case reg == unwind.RSP || reg == unwind.RBP:
-		t = (&Type{Kind: Void, Name: "void", prog: r.prog, size: 1}).PointerTo()
+		t = r.prog.voidPointer()
 	}
 	out := Number(t, v)
 	out.place, out.reg, out.frame = inRegister, reg, r.f

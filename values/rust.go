@@ -64,44 +64,50 @@ func rustText(t *Type, indent int) string {
 	if t.Tag == dwarf.TagUnionType {
 		word = "union "
 	}
-	if isTuple(t) {
-		if strings.HasPrefix(t.Name, "(") {
-			return t.Name
-		}
-		b.WriteString(word + t.Name + " (\n")
-		for _, f := range t.Fields() {
-			b.WriteString(pad + rustName(f.Type, 0) + ",\n")
-		}
-		return b.String() + strings.Repeat(" ", 4*indent) + ")"
+	tuple := isTuple(t)
+	if tuple && strings.HasPrefix(t.Name, "(") {
+		return t.Name
 	}
 	b.WriteString(word + t.Name)
 	if len(t.Fields()) == 0 {
 		return b.String()
 	}
-	b.WriteString(" {\n")
+	open, end := brackets(tuple)
+	b.WriteString(" " + open + "\n")
 	for _, f := range t.Fields() {
-		b.WriteString(pad + f.Name + ": " + rustName(f.Type, 0) + ",\n")
+		b.WriteString(pad + rustField(f, tuple) + ",\n")
 	}
-	return b.String() + strings.Repeat(" ", 4*indent) + "}"
+	return b.String() + strings.Repeat(" ", 4*indent) + end
 }
 
+// brackets stand around the members of a struct or tuple.
+func brackets(tuple bool) (open, end string) {
+	if tuple {
+		return "(", ")"
+	}
+	return "{", "}"
+}
+
+// rustField is a member of a struct or tuple in the text of its type.
+func rustField(f Field, tuple bool) string {
+	if tuple {
+		return rustName(f.Type, 0)
+	}
+	return f.Name + ": " + rustName(f.Type, 0)
+}
+
+// rustFields are the members of a variant in the text of its enum.
 func rustFields(t *Type) string {
 	var parts []string
 	tuple := isTuple(t)
 	for _, f := range t.Fields() {
-		if tuple {
-			parts = append(parts, rustName(f.Type, 0))
-		} else {
-			parts = append(parts, f.Name+": "+rustName(f.Type, 0))
-		}
+		parts = append(parts, rustField(f, tuple))
 	}
-	switch {
-	case len(parts) == 0:
+	if len(parts) == 0 {
 		return ""
-	case tuple:
-		return "(" + strings.Join(parts, ", ") + ")"
 	}
-	return "{" + strings.Join(parts, ", ") + "}"
+	open, end := brackets(tuple)
+	return open + strings.Join(parts, ", ") + end
 }
 
 // isTuple reports whether a struct is a tuple, whose members are __0, __1 and so on.
@@ -140,16 +146,11 @@ func (p *formatter) rustMembers(v Value, t *Type, name, blank string) {
 		}
 		return
 	}
-	switch {
-	case tuple && name != "":
-		p.write(blank + "(")
-	case tuple:
-		p.write("(")
-	case name != "":
-		p.write(blank + "{")
-	default:
-		p.write("{")
+	open, end := brackets(tuple)
+	if name != "" {
+		open = blank + open
 	}
+	p.write(open)
 	for i := range fields {
 		f := &fields[i]
 		if i > 0 {
@@ -164,11 +165,7 @@ func (p *formatter) rustMembers(v Value, t *Type, name, blank string) {
 		}
 		p.value(p.prog.Member(v, f))
 	}
-	if tuple {
-		p.write(")")
-	} else {
-		p.write("}")
-	}
+	p.write(end)
 }
 
 func (p *formatter) rustEnum(v Value, t *Type) {

@@ -492,7 +492,7 @@ func (p *formatter) formatted(v Value, t *Type, b []byte) {
 		if t.isFloat() {
 			p.write(typedFloat(t.Name, b))
 		} else if len(b) == 4 || len(b) == 8 {
-			p.write(floatText(b))
+			p.write(FloatText(b))
 		} else {
 			p.write(strconv.FormatInt(signed, 10))
 		}

@@ -97,19 +97,12 @@ func parameterTypes(t *Type, depth int) string {
 	return strings.Join(list, ", ")
 }
 
+// tagWords are the words before the names of types.
+var tagWords = map[dwarf.Tag]string{dwarf.TagStructureType: "struct", dwarf.TagClassType: "class", dwarf.TagUnionType: "union", dwarf.TagEnumerationType: "enum"}
+
 // plainName is the name of a type that needs no declarator.
 func plainName(t *Type) string {
-	word := ""
-	switch t.Tag {
-	case dwarf.TagStructureType:
-		word = "struct"
-	case dwarf.TagClassType:
-		word = "class"
-	case dwarf.TagUnionType:
-		word = "union"
-	case dwarf.TagEnumerationType:
-		word = "enum"
-	}
+	word := tagWords[t.Tag]
 	switch {
 	case t.Name == "" && word != "":
 		return word + " {...}"
@@ -236,9 +229,8 @@ func structText(t *Type, indent int) string {
 	if t.Rust() {
 		return rustText(t, indent)
 	}
-	word := map[dwarf.Tag]string{dwarf.TagStructureType: "struct", dwarf.TagClassType: "class", dwarf.TagUnionType: "union"}[t.Tag]
 	var b strings.Builder
-	b.WriteString(word + " ")
+	b.WriteString(tagWords[t.Tag] + " ")
 	if t.Name != "" {
 		b.WriteString(t.Name + " ")
 	}
@@ -247,12 +239,10 @@ func structText(t *Type, indent int) string {
 	}
 	b.WriteString(basesText(t) + "{\n")
 	pad := strings.Repeat(" ", 4*(indent+1))
-	label := newLabels(t, pad)
-	for _, f := range t.Fields() {
-		if f.Base || strings.HasPrefix(f.Name, "_vptr") {
-			continue
-		}
-		b.WriteString(label.at(memberAccess(t, f)) + pad)
+	data, methods := dataFields(t), methodsOf(t)
+	label := newLabels(t, data, methods, pad)
+	for _, f := range data {
+		b.WriteString(label.at(memberAccess(t, f.Access)) + pad)
 		if f.Static {
 			b.WriteString("static ")
 		}
@@ -270,23 +260,19 @@ func structText(t *Type, indent int) string {
 		switch {
 		case t.decl:
 			b.WriteString(pad + "<incomplete type>\n")
-		case t.isC() || len(methodsOf(t)) == 0:
+		case len(methods) == 0:
 			b.WriteString(pad + "<no data fields>\n")
 		}
 	}
-	if methods := methodsOf(t); len(methods) > 0 {
-		if len(dataFields(t)) > 0 {
+	above := len(data)
+	for _, list := range [][]memberText{methods, typedefsOf(t)} {
+		if above > 0 && len(list) > 0 {
 			b.WriteString("\n")
 		}
-		for _, m := range methods {
+		above += len(list)
+		for _, m := range list {
 			b.WriteString(label.at(m.access) + pad + m.text + ";\n")
 		}
-	}
-	for i, td := range typedefsOf(t) {
-		if i == 0 && (len(dataFields(t)) > 0 || len(methodsOf(t)) > 0) {
-			b.WriteString("\n")
-		}
-		b.WriteString(label.at(td.access) + pad + td.text + ";\n")
 	}
 	b.WriteString(strings.Repeat(" ", 4*indent) + "}")
 	return b.String()
@@ -299,7 +285,7 @@ func basesText(t *Type) string {
 		if !f.Base {
 			continue
 		}
-		word := accessWord(memberAccess(t, f)) + " "
+		word := accessWord(memberAccess(t, f.Access)) + " "
 		if f.Virtual {
 			word += "virtual "
 		}
@@ -338,9 +324,7 @@ func accessWord(a uint8) string {
 }
 
 // memberAccess is the access of a member. The default in a class is private.
-func memberAccess(t *Type, f Field) uint8 { return effectiveAccess(t, f.Access) }
-
-func effectiveAccess(t *Type, a uint8) uint8 {
+func memberAccess(t *Type, a uint8) uint8 {
 	if a == 0 && t.Tag == dwarf.TagClassType {
 		return 3
 	}
@@ -354,29 +338,19 @@ type labels struct {
 	pad  string
 }
 
-func newLabels(t *Type, pad string) *labels {
+// newLabels are the labels of a class. It has none where all is private, or public in a
+// struct.
+func newLabels(t *Type, data []Field, methods []memberText, pad string) *labels {
 	l := &labels{pad: strings.TrimSuffix(pad, "  ")}
 	if t.isC() {
 		return l
 	}
-	want := uint8(1)
-	mixed := t.Tag == dwarf.TagClassType
-	for _, f := range dataFields(t) {
-		mixed = mixed || memberAccess(t, f) != want
+	usual := memberAccess(t, 0)
+	for _, f := range data {
+		l.used = l.used || memberAccess(t, f.Access) != usual
 	}
-	for _, m := range methodsOf(t) {
-		mixed = mixed || m.access != want
-	}
-	l.used = mixed
-	if t.Tag == dwarf.TagClassType { // gdb leaves the word out where all is private
-		all := true
-		for _, f := range dataFields(t) {
-			all = all && memberAccess(t, f) == 3
-		}
-		for _, m := range methodsOf(t) {
-			all = all && m.access == 3
-		}
-		l.used = !all
+	for _, m := range methods {
+		l.used = l.used || m.access != usual
 	}
 	return l
 }
@@ -415,7 +389,7 @@ func membersOf(t *Type, tag dwarf.Tag, text func(dwarf.DIE) string) (out []membe
 	for d := range children(t.die) {
 		if d.Tag() == tag && !d.Has(dwarf.AtArtificial) && len(out) < maxMembers {
 			a, _ := d.Attr(dwarf.AtAccessibility)
-			out = append(out, memberText{text(d), effectiveAccess(t, uint8(a.Uint()))})
+			out = append(out, memberText{text(d), memberAccess(t, uint8(a.Uint()))})
 		}
 	}
 	return out
@@ -448,12 +422,6 @@ func methodText(t *Type, d dwarf.DIE) string {
 	if isConst {
 		text += " const"
 	}
-	short := t.Name[strings.LastIndex(t.Name, "::")+1:]
-	if i := strings.IndexByte(t.Name, '<'); i >= 0 {
-		outer := t.Name[:i]
-		short = outer[strings.LastIndex(outer, ":")+1:]
-	}
-	short = strings.TrimPrefix(short, ":")
 	plain := name
 	if i := strings.IndexByte(plain, '<'); i > 0 && !strings.HasPrefix(plain, "operator") {
 		plain = plain[:i]
@@ -461,7 +429,7 @@ func methodText(t *Type, d dwarf.DIE) string {
 	if strings.HasPrefix(name, "~") {
 		text = name + "()"
 	}
-	if plain != short && !strings.HasPrefix(name, "~") {
+	if plain != lastName(cutTemplate(t.Name)) && !strings.HasPrefix(name, "~") {
 		if v, ok := d.Attr(dwarf.AtType); ok {
 			rt := t.mod.typeAt(v.Ref())
 			text = declare(rt, text, 0)

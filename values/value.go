@@ -197,23 +197,7 @@ func (l *locator) attrNumber(u *dwarf.Unit, v dwarf.Value) (uint64, error) {
 	if !ok {
 		return 0, errLost
 	}
-	pieces, err := in.locate(expr)
-	if err != nil {
-		return 0, err
-	}
-	switch p := pieces[0]; p.Kind {
-	case dwop.InMemory: // an expression of class exprloc is the number itself
-		return uint64(p.Addr), nil
-	case dwop.Inline:
-		return decodeUint(p.Data), nil
-	case dwop.InRegister:
-		b, ok := l.frame.register(p.Reg)
-		if !ok {
-			return 0, errLost
-		}
-		return decodeUint(b), nil
-	}
-	return 0, errLost
+	return in.number(expr)
 }
 
 // constant is the value of a constant in the debug information (DW_AT_const_value).

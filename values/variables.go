@@ -1,6 +1,7 @@
 package values
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -53,10 +54,8 @@ func inSourceOrder(params []dwarf.DIE, fn dwarf.DIE) {
 	place := map[typeKey]int{}
 	eachChild(origin.Ref(), func(d dwarf.DIE) { place[typeKey{d.Unit.Data, d.Off}] = len(place) })
 	at := func(d dwarf.DIE) int {
-		if v, ok := d.Attr(dwarf.AtAbstractOrigin); ok {
-			if data, off, ok := v.RefOffset(); ok {
-				return place[typeKey{data, off}]
-			}
+		if key, ok := abstractKey(d); ok {
+			return place[key]
 		}
 		return place[typeKey{d.Unit.Data, d.Off}]
 	}
@@ -162,7 +161,7 @@ func (l lookup) typeNamed(tag dwarf.Tag, name string) *Type {
 			if tag == 0 && t.isC() && (t.Kind == Struct || t.Kind == Enum) {
 				continue // struct x is not x in C
 			}
-			if !slices.ContainsFunc(prefixes, func(p string) bool { return sameType(orName(t.Name, last), p+name) }) {
+			if !slices.ContainsFunc(prefixes, func(p string) bool { return sameType(cmp.Or(t.Name, last), p+name) }) {
 				continue
 			}
 			if found == nil || d.Unit == unit && found.die.Unit != unit {
@@ -174,13 +173,6 @@ func (l lookup) typeNamed(tag dwarf.Tag, name string) *Type {
 		}
 	}
 	return nil
-}
-
-func orName(a, b string) string {
-	if a == "" {
-		return b
-	}
-	return a
 }
 
 // sameType compares names of types. Numbers in template arguments match with and without a
