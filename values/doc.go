@@ -31,6 +31,11 @@
 //	World       what consumers ask, and what expressions can do beside reading: write,
 //	            call, name the debugger's numbers and the values of before
 //
+// A type leads back to its Program: by it a Reader follows smart pointers and synthetic
+// pointers, and a declared type finds its definition.
+//
+// # Limits
+//
 // Neither the files nor the inferior's memory is trusted. Steps of DWARF expressions,
 // bytes of values and elements of texts are bounded, and containers with circular links
 // end. Member functions that a Display answers are computed from memory; other functions of

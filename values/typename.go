@@ -338,8 +338,8 @@ type labels struct {
 	pad  string
 }
 
-// newLabels are the labels of a class. It has none where all is private, or public in a
-// struct.
+// newLabels are the labels of a class. A class whose members are all private has none, as
+// in gdb, nor has a struct whose members are all public.
 func newLabels(t *Type, data []Field, methods []memberText, pad string) *labels {
 	l := &labels{pad: strings.TrimSuffix(pad, "  ")}
 	if t.isC() {
