@@ -40,6 +40,9 @@ var errUndecided = errors.New("assertion undecided")
 // failed remembers that a command failed by err. What became of an assertion goes before
 // other failures, and the first of these before later ones.
 func (x *exitStatus) failed(err error) {
+	if ended := (*session.CallEndedError)(nil); errors.As(err, &ended) {
+		x.reported(ended.Report)
+	}
 	switch code := failureCode(err); {
 	case x.code == ExitOK, code == ExitAssertion, code == ExitUndecided && x.code != ExitAssertion:
 		x.code = code

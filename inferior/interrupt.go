@@ -117,6 +117,10 @@ func (p *Process) interrupted() {
 	case p.stopping || p.stop != nil:
 	default:
 		p.waker.request.Store(false)
-		p.stop = &Stop{Reason: Interrupted, Thread: p.target.representative()}
+		t := p.alone
+		if t == nil || t.state != stopped && t.state != running {
+			t = p.target.representative()
+		}
+		p.stop = &Stop{Reason: Interrupted, Thread: t}
 	}
 }

@@ -201,6 +201,10 @@ func (p *Process) finishStop() Stop {
 func (p *Process) runUntilStop() error {
 	p.stopping = false
 	for p.stop == nil {
+		if p.aloneLeft() {
+			p.stop = &Stop{Reason: Interrupted, Thread: p.target.representative()}
+			break
+		}
 		if p.waker.called.Load() {
 			p.waker.run()
 			continue
@@ -299,7 +303,7 @@ func (t *Thread) ours() bool { return t.guest || t.tg == t.p.target }
 func (p *Process) releaseAll() {
 	threads := slices.Clone(p.target.order)
 	for _, t := range threads {
-		if t.state == stopped && !p.held(t) && p.report(t) {
+		if t.state == stopped && !p.aside(t) && p.report(t) {
 			return
 		}
 	}
@@ -307,7 +311,7 @@ func (p *Process) releaseAll() {
 		threads = append(threads, t)
 	}
 	for _, t := range threads {
-		if t.state == stopped && t.ours() && !p.held(t) {
+		if t.state == stopped && t.ours() && !p.aside(t) {
 			p.traps.passTrap(t)
 		}
 		if p.stop != nil {
@@ -316,7 +320,7 @@ func (p *Process) releaseAll() {
 	}
 	p.halted = false
 	for _, t := range threads {
-		if t.state != stopped || !t.ours() || p.held(t) {
+		if t.state != stopped || !t.ours() || p.aside(t) {
 			continue
 		}
 		if p.report(t) {
@@ -326,29 +330,9 @@ func (p *Process) releaseAll() {
 	}
 }
 
-// held tells whether a thread stands while another one runs alone.
-func (p *Process) held(t *Thread) bool { return p.alone != nil && t != p.alone && !t.guest }
-
-// RunAlone is Continue of t while the other threads stand. The signals that t would get
-// stay for a later run, and one that it stops for is dropped: the caller undoes what caused
-// it. Threads that it starts stand, too.
-func (p *Process) RunAlone(t *Thread) (Stop, error) {
-	if err := p.alive(); err != nil {
-		return Stop{}, err
-	}
-	queue := t.queue
-	t.queue, p.alone = nil, t
-	stop, err := p.Continue()
-	if stop.Signal != nil && stop.Thread == t && len(t.queue) > 0 {
-		t.queue = t.queue[1:]
-	}
-	t.queue, p.alone = append(queue, t.queue...), nil
-	return stop, err
-}
-
 // release lets one thread go on after an event that stops nothing.
 func (p *Process) release(t *Thread) {
-	if t.state != stopped || !t.ours() || p.stop != nil || p.held(t) || t.guest && p.family.guestsHeld || p.report(t) {
+	if t.state != stopped || !t.ours() || p.stop != nil || p.aside(t) || t.guest && p.family.guestsHeld || p.report(t) {
 		return
 	}
 	if p.traps.passTrap(t) && t.state == stopped && !p.halted {

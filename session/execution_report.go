@@ -143,13 +143,7 @@ func (x *Execution) reportFinished(stop inferior.Stop, verb string, fn *Finished
 		Child: stop.Child, Verb: verb, Elapsed: x.now(), Finished: fn,
 	}
 	if stop.Reason == inferior.Exited || stop.Reason == inferior.Gone {
-		if x.demand.wantsEvents() && !x.names.Program.Static() {
-			x.planes.noteNoAllocator()
-		}
-		x.hintLeakSanitizer(r.Exit)
-		x.recorder.logStop(r)
-		x.exit = &r.Exit
-		x.ended()
+		x.end(r)
 		return r
 	}
 	var first addr.Code
@@ -173,6 +167,17 @@ func (x *Execution) reportFinished(stop inferior.Stop, verb string, fn *Finished
 	x.recorder.logStop(r)
 	x.dropTemporaries(r)
 	return r
+}
+
+// end follows the end of the process, which the report is about.
+func (x *Execution) end(r *Report) {
+	if x.demand.wantsEvents() && !x.names.Program.Static() {
+		x.planes.noteNoAllocator()
+	}
+	x.hintLeakSanitizer(r.Exit)
+	x.recorder.logStop(r)
+	x.exit = &r.Exit
+	x.ended()
 }
 
 func appendStop(list []*breakpoints.Stop, st *breakpoints.Stop) []*breakpoints.Stop {

@@ -40,7 +40,6 @@ func (k *functionCalls) call(c values.Call, result func(after *values.Frame) err
 	if err != nil {
 		return err
 	}
-	program := k.names.Program
 	regs, vectors := kept.Regs, kept.Vectors.Clone()
 	back, err := k.prepare(&regs, c)
 	if err != nil {
@@ -54,13 +53,18 @@ func (k *functionCalls) call(c values.Call, result func(after *values.Frame) err
 	if err := errors.Join(t.SetRegs(regs), t.SetVectors(vectors)); err != nil {
 		return errors.Join(err, t.Restore(kept))
 	}
+	process, program, hits, sel := k.proc, k.names.Program, k.exec.demand.hits, k.sel.selection
 	err = k.run(t, back, addr.Run(regs.Rsp), result)
-	if k.proc == nil {
-		return err
-	}
-	if _, gone := k.proc.Exited(); gone || k.names.Program != program {
+	if k.proc != process || k.names.Program != program {
 		return err // there is nothing to go back to
 	}
+	k.exec.demand.hits = hits
+	if errors.Is(err, inferior.ErrThreadEnded) {
+		k.sel.selectDefault()
+		return fmt.Errorf("the thread ended during the call: thread %d is selected", k.sel.thread.Num)
+	}
+	k.sel.selection = sel
+	k.sel.walkAgain()
 	return errors.Join(err, t.Restore(kept))
 }
 
@@ -131,15 +135,10 @@ func (k *functionCalls) prepare(r *inferior.Registers, c values.Call) (back addr
 	return back, nil
 }
 
-// run runs the function to its end, and has result read what it returned. What was
-// selected, and why the program had stopped, stays as it was.
+// run runs the function to its end, and has result read what it returned.
 func (k *functionCalls) run(t *inferior.Thread, back, sp addr.Run, result func(*values.Frame) error) error {
-	hits, sel := k.exec.demand.hits, k.sel.selection
-	defer func() {
-		k.exec.demand.hits, k.sel.selection, k.exec.alone = hits, sel, nil
-		k.sel.walkAgain()
-	}()
 	k.exec.alone = t
+	defer func() { k.exec.alone = nil }()
 	reached, stop, err := k.exec.runToTargets([]target{{at: back, when: func(o *inferior.Thread) bool {
 		regs, err := o.Regs()
 		return err != nil || o == t && regs.SP() > sp
@@ -148,7 +147,7 @@ func (k *functionCalls) run(t *inferior.Thread, back, sp addr.Run, result func(*
 	case err != nil:
 		return err
 	case !reached:
-		return errors.Join(k.stopped(stop), k.leaveProbe(t))
+		return errors.Join(k.stopped(t, stop), k.leaveProbe(t))
 	}
 	regs, err := t.Regs()
 	if err != nil {
@@ -158,23 +157,34 @@ func (k *functionCalls) run(t *inferior.Thread, back, sp addr.Run, result func(*
 	return result(&values.Frame{Regs: regs.Unwind(), Wide: k.values.regs.wide()})
 }
 
-// stopped is the error of a call that did not come to its end.
-func (k *functionCalls) stopped(stop inferior.Stop) error {
+// An CallEndedError is the error of a call during which the process ended.
+type CallEndedError struct{ Report *Report }
+
+func (e *CallEndedError) Error() string {
+	return fmt.Sprintf("the program ended during the call: %v", e.Report.Exit)
+}
+
+// stopped is the error of a call by t that did not come to its end.
+func (k *functionCalls) stopped(t *inferior.Thread, stop inferior.Stop) error {
+	r := &Report{Reason: stop.Reason, Signal: stop.Signal, Exit: stop.Exit, Exec: stop.Path, Child: stop.Child, Elapsed: k.now()}
 	if stop.Reason == inferior.Exited || stop.Reason == inferior.Gone {
-		k.exec.ended()
-		return fmt.Errorf("the program ended during the call: %v", stop.Exit)
+		k.exec.end(r)
+		return &CallEndedError{r}
 	}
-	r := &Report{Reason: stop.Reason, Signal: stop.Signal, Exec: stop.Path, Child: stop.Child}
 	for _, h := range k.exec.demand.hits {
 		r.Hits = appendStop(r.Hits, h.stop)
 	}
 	where := ""
-	if regs, err := stop.Thread.Regs(); err == nil {
+	if regs, err := t.Regs(); err == nil {
 		if frames := k.names.Modules.Frames(addr.PC(regs.PC())); len(frames) > 0 {
 			where = " in " + frames[0].Function
 		}
 	}
-	return fmt.Errorf("the call was stopped%s by %s, and undone but for what it changed in memory", where, r.Headline())
+	how := "stopped" + where + " by " + r.Headline()
+	if stop.Reason == inferior.Interrupted {
+		how = "interrupted" + where
+	}
+	return fmt.Errorf("the call was %s, and undone but for what it changed in memory", how)
 }
 
 // leaveProbe has the probe finish what it does for the thread, which the undoing would cut.

@@ -1,0 +1,55 @@
+package inferior
+
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrThreadEnded is the error of a run of one thread that has ended, while others have not.
+var ErrThreadEnded = errors.New("the thread has ended")
+
+// RunAlone is Continue of t while the other threads stand aside. The signals that t would get
+// stay for a later run, and one that it stops for is dropped: the caller undoes what caused
+// it. Threads that it starts stand, too.
+func (p *Process) RunAlone(t *Thread) (Stop, error) {
+	if err := p.alive(); err != nil {
+		return Stop{}, err
+	}
+	queue := t.queue
+	t.queue, p.alone = nil, t
+	stop, err := p.Continue()
+	if stop.Signal != nil && stop.Thread == t && len(t.queue) > 0 && t.queue[0].seen {
+		t.queue = t.queue[1:]
+	}
+	t.queue, p.alone = append(queue, t.queue...), nil
+	if err == nil && t.state == exiting && p.target.exit == nil {
+		err = ErrThreadEnded
+	}
+	return stop, err
+}
+
+// aside tells whether a thread stands while another one runs alone.
+func (p *Process) aside(t *Thread) bool { return p.alone != nil && t != p.alone && !t.guest }
+
+// aloneLeft tells whether the thread that runs alone has ended while one that stands aside
+// goes on to live. When the process ends all do, one after the other.
+func (p *Process) aloneLeft() bool {
+	if p.alone == nil || p.alone.state != exiting {
+		return false
+	}
+	for _, t := range p.target.order {
+		if t.state == stopped && !t.dies() {
+			return true
+		}
+	}
+	return false
+}
+
+// dies tells whether a thread that was stopped has been killed: the kernel has it leave its
+// stop, for the one at its exit.
+func (t *Thread) dies() bool {
+	var info siginfo
+	err := getSiginfo(t.TID, &info)
+	return err == unix.ESRCH || err == nil && info.code() == unix.PTRACE_EVENT_EXIT<<8|int(unix.SIGTRAP)
+}

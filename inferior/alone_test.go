@@ -1,0 +1,70 @@
+package inferior
+
+import (
+	"errors"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// atHit launches a program and stops it at hit.
+func atHit(t *testing.T, program string, args ...string) (*Process, *Trap, Stop) {
+	t.Helper()
+	p, _ := launch(t, build(t, program), args...)
+	tr := plant(t, p, symbol(t, p, "hit"), func(*Thread) Action { return StopHere })
+	s := resume(t, p)
+	if s.Reason != Trapped {
+		t.Fatalf("%v %v", s.Reason, s.Exit)
+	}
+	return p, tr, s
+}
+
+// TestAloneThreadEnds: the run of a thread that ends is over, though another one stands aside.
+func TestAloneThreadEnds(t *testing.T) {
+	p, _, s := atHit(t, "alone", "thread")
+	if s, err := p.RunAlone(s.Thread); !errors.Is(err, ErrThreadEnded) {
+		t.Errorf("%v %v %v, want %v", s.Reason, s.Exit, err, ErrThreadEnded)
+	}
+	wantExit(t, p, 7)
+}
+
+// TestAloneProcessEnds: a thread whose end is that of the process does not end alone.
+func TestAloneProcessEnds(t *testing.T) {
+	for range 4 {
+		p, _, s := atHit(t, "alone", "process")
+		s, err := p.RunAlone(s.Thread)
+		if err != nil || s.Reason != Exited || s.Exit.Code != 7 {
+			t.Errorf("%v %v %v", s.Reason, s.Exit, err)
+		}
+	}
+}
+
+// TestAloneInterrupted: an interrupt is shown at the thread that runs.
+func TestAloneInterrupted(t *testing.T) {
+	p, _, _ := atHit(t, "alone", "thread")
+	second := p.target.Threads()[1]
+	if err := p.waker.Interrupt(); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := p.RunAlone(second); err != nil || s.Reason != Interrupted || s.Thread != second {
+		t.Errorf("%v at %+v, %v", s.Reason, s.Thread, err)
+	}
+}
+
+// TestAloneSignals: of the signals that come while a thread passes a trap only the one is
+// dropped that it stops for.
+func TestAloneSignals(t *testing.T) {
+	p, tr, s := atHit(t, "threads", "1", "1", "1000")
+	tr.site.emulate = nil // single-steps are what signals arrive in
+	for _, sig := range []unix.Signal{unix.SIGINT, unix.SIGUSR1} {
+		if err := unix.Tgkill(p.target.PID(), s.Thread.TID, sig); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s, err := p.RunAlone(s.Thread); err != nil || s.Reason != Signaled || s.Signal.Number != int(unix.SIGINT) {
+		t.Fatalf("%v %+v %v, want SIGINT", s.Reason, s.Signal, err)
+	}
+	if s := resume(t, p); s.Reason != Signaled || s.Signal.Number != int(unix.SIGUSR1) {
+		t.Errorf("%v %+v, want SIGUSR1", s.Reason, s.Signal)
+	}
+}
