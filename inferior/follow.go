@@ -12,13 +12,16 @@ type SystemCall struct {
 	Number   uint64    // of the x86-64 table (arch/x86/entry/syscalls/syscall_64.tbl)
 	Args     [6]uint64 // in the order of syscall(2)
 	Returned bool      // otherwise the thread is about to enter the kernel
+	Before   bool      // and stands at the instruction: see CatchSystemCalls
 	Result   int64     // if it has returned; -4095 to -1 are errors
 }
 
 // systemCalls has the hook see some of the target's system calls.
 type systemCalls struct {
 	p        *Process
-	followed []uint64 // numbers of those that the hook sees
+	followed []uint64                 // numbers of those that the hook sees
+	caught   func(number uint64) bool // those that it may stop before; nil: none
+	confined bool                     // it was said that seccomp is in the way
 }
 
 // followedCall is the system call that a thread is in, or has just left, if it
@@ -27,7 +30,15 @@ type followedCall struct {
 	SystemCall
 	under bool // there is one, and the hook has not been called for its return
 	entry bool // nor for its entry
+
+	// A caught call is taken back: the kernel is told to make none, and the thread to
+	// stand at the instruction again.
+	back bool     // it is on its way to there
+	made callSite // that instruction: the next call of it is let through
 }
+
+// A callSite is where a call is made.
+type callSite struct{ number, pc, sp uint64 }
 
 // FollowSystemCalls has Hooks.SystemCall called for each system call of the
 // target with one of these numbers: before it enters the kernel and when it has
@@ -39,17 +50,36 @@ type followedCall struct {
 func (sc *systemCalls) FollowSystemCalls(numbers []uint64) {
 	sc.p.check()
 	sc.followed = slices.Clone(numbers)
-	if len(numbers) == 0 {
-		for _, t := range sc.p.target.order {
-			t.call = followedCall{}
-		}
+	sc.changed()
+}
+
+// CatchSystemCalls is FollowSystemCalls of calls that the hook may stop before they are
+// made: with StopHere at a call that is Before, the thread stands at the instruction that
+// makes it, and may be asked, moved or let go like any other. Calls of threads under
+// seccomp are seen only when they have returned: a filter might end the process.
+func (sc *systemCalls) CatchSystemCalls(caught func(number uint64) bool) {
+	sc.p.check()
+	sc.caught = caught
+	sc.changed()
+}
+
+// changed forgets the calls that threads are in when none is followed any more.
+func (sc *systemCalls) changed() {
+	if len(sc.followed) > 0 || sc.caught != nil {
+		return
+	}
+	for _, t := range sc.p.target.order {
+		t.call = followedCall{}
 	}
 }
 
 // follows tells whether the thread's system calls are to be seen.
 func (sc *systemCalls) follows(t *Thread) bool {
-	return len(sc.followed) > 0 && !t.guest && t.tg == sc.p.target
+	return (len(sc.followed) > 0 || sc.caught != nil) && !t.guest && t.tg == sc.p.target
 }
+
+// catches tells whether the hook may stop before a call.
+func (sc *systemCalls) catches(number uint64) bool { return sc.caught != nil && sc.caught(number) }
 
 // What PTRACE_GET_SYSCALL_INFO tells of a stop (linux/ptrace.h).
 const (
@@ -78,21 +108,86 @@ func (sc *systemCalls) onStop(t *Thread) {
 		t.state = running // killed: its exit will be reported
 		return
 	case e != 0:
-		sc.followed = nil
+		sc.followed, sc.caught = nil, nil
 		sc.p.message("system calls cannot be followed: PTRACE_GET_SYSCALL_INFO: %v", e)
+	case info.op == callEntry && sc.catches(info.words[0]):
+		if sc.onCaught(t, &info) {
+			return
+		}
+	case info.op == callExit && t.call.back:
+		if !sc.backAt(t) {
+			return
+		}
 	case info.op == callEntry && slices.Contains(sc.followed, info.words[0]):
-		t.call = followedCall{under: true, entry: true}
-		t.call.Number = info.words[0]
-		copy(t.call.Args[:], info.words[1:])
+		made := t.call.made
+		t.call = enteredCall(&info)
+		t.call.made = made
 	case info.op == callExit && t.call.under:
 		t.call.Returned = true
 		t.call.Result = int64(info.words[0])
 		// Unless a signal has it begun anew (ERESTARTSYS and its kin) its result stands.
 		t.inKernel = -516 <= t.call.Result && t.call.Result <= -512
 	default:
-		t.call = followedCall{}
+		t.call = followedCall{made: t.call.made} // of a handler that runs before the call is made
 	}
 	sc.p.proceed(t)
+}
+
+// enteredCall is the call that a thread enters.
+func enteredCall(info *syscallInfo) followedCall {
+	c := followedCall{under: true, entry: true}
+	c.Number = info.words[0]
+	copy(c.Args[:], info.words[1:])
+	return c
+}
+
+// onCaught handles the entry of a call that is caught. True: it is being taken back.
+func (sc *systemCalls) onCaught(t *Thread, info *syscallInfo) bool {
+	site := callSite{info.words[0], info.pc, info.sp}
+	again := t.call.made == site
+	t.call = enteredCall(info)
+	if again {
+		t.call.entry = false // the hook has seen it
+		return false
+	}
+	if mode, _ := statusField(t.TID, "Seccomp"); mode != "0" && mode != "" {
+		if !sc.confined {
+			sc.confined = true
+			sc.p.message("system calls of thread %d are caught when they return only: it is under seccomp", t.Num)
+		}
+		return false
+	}
+	var r Registers
+	if getRegs(t.TID, &r) != nil {
+		t.state = running // killed
+		return true
+	}
+	r.OrigRax = ^uint64(0)
+	if setRegs(t.TID, &r) != nil {
+		t.state = running
+		return true
+	}
+	t.call.back, t.call.made = true, site
+	sc.p.resume(t, unix.PTRACE_SYSCALL)
+	return true
+}
+
+// backAt handles the end of a call that was taken back: the thread is made to stand
+// before it. False: it was killed.
+func (sc *systemCalls) backAt(t *Thread) bool {
+	var r Registers
+	if getRegs(t.TID, &r) != nil {
+		t.state = running
+		return false
+	}
+	r.Rip, r.Rax = t.call.made.pc-syscallSize, t.call.made.number
+	if setRegs(t.TID, &r) != nil {
+		t.state = running
+		return false
+	}
+	t.inKernel = false
+	t.call.back, t.call.under, t.call.Before = false, false, true
+	return true
 }
 
 // report calls the hook for the system call that t is in, unless it has been

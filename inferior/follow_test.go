@@ -121,3 +121,75 @@ func TestFollowNoMore(t *testing.T) {
 		t.Errorf("seen %+v, then %+v", before, *n)
 	}
 }
+
+// TestCatchSystemCalls: a thread stands before a caught call, may be used there, and makes
+// the call once.
+func TestCatchSystemCalls(t *testing.T) {
+	const threads, rounds = 4, 300
+	p, _ := launch(t, build(t, "calls"), "4", "300")
+	before, returned, stops := 0, 0, 0
+	p.SetHooks(Hooks{SystemCall: func(th *Thread, c SystemCall) Action {
+		if c.Number != unix.SYS_GETPPID {
+			t.Errorf("a call of number %d", c.Number)
+		}
+		if c.Returned {
+			returned++
+			return Resume
+		}
+		r, err := th.Regs()
+		if err != nil {
+			t.Error(err)
+		}
+		var code [2]byte
+		if _, err := p.memory.readAt(code[:], int64(r.Rip)); err != nil || code != [2]byte{0x0f, 0x05} || r.Rax != c.Number || !c.Before {
+			t.Errorf("before a call: rax %d at code %x, %+v, %v", r.Rax, code, c, err)
+		}
+		if before++; before%13 == 0 {
+			return StopHere
+		}
+		return Resume
+	}})
+	p.systemCalls.CatchSystemCalls(func(n uint64) bool { return n == unix.SYS_GETPPID })
+	s := resume(t, p)
+	for ; !s.Ended(); s = resume(t, p) {
+		if s.Reason != Trapped {
+			continue
+		}
+		stops++
+		if pid, err := s.Thread.Syscall(unix.SYS_GETPID); err != nil || int(pid) != p.target.PID() {
+			t.Errorf("getpid amid: %d, %v", pid, err)
+		}
+		if stops%5 == 0 { // the instruction is stepped: its return is not seen
+			if step, err := p.StepInstruction(s.Thread); err != nil || step.Reason != Stepped {
+				continue
+			}
+			returned++
+		}
+	}
+	if s.Exit != (ExitStatus{}) {
+		t.Errorf("the program %v", s.Exit)
+	}
+	const want = 2 * threads * rounds
+	if before != want || returned != want || stops != want/13 {
+		t.Errorf("%d calls, %d returns, %d stops, want %d calls", before, returned, stops, want)
+	}
+}
+
+// TestDetachBeforeCall lets a program go that stands before calls.
+func TestDetachBeforeCall(t *testing.T) {
+	p, _ := launch(t, build(t, "calls"), "2", "500")
+	p.SetHooks(Hooks{SystemCall: func(*Thread, SystemCall) Action { return StopHere }})
+	p.systemCalls.CatchSystemCalls(func(uint64) bool { return true })
+	for range 40 {
+		if s := resume(t, p); s.Ended() {
+			t.Fatal("ended")
+		}
+	}
+	pid := p.target.PID()
+	if err := p.Detach(); err != nil {
+		t.Fatal(err)
+	}
+	if _, ws, err := waitFor(pid); err != nil || !ws.Exited() || ws.ExitStatus() != 0 {
+		t.Errorf("%v %v", ws, err)
+	}
+}

@@ -108,8 +108,8 @@ type Hooks struct {
 	// policy. True: it was not the program's own; it is dropped, and the thread
 	// goes on with the registers that the hook has set.
 	Fault func(*Thread, *Signal) bool
-	// SystemCall sees the calls that FollowSystemCalls names. StopHere at the
-	// entry stops the process when the call is done.
+	// SystemCall sees the calls that FollowSystemCalls and CatchSystemCalls name.
+	// StopHere at the entry stops the process when the call is done, or Before it.
 	SystemCall func(*Thread, SystemCall) Action
 	// Message is for the user: something of interest that is not an error.
 	Message func(string)
