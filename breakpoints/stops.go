@@ -17,16 +17,19 @@ type StopKind uint8
 
 // The kinds of stops.
 const (
-	StopAlloc    StopKind = iota // an allocation, when its result is known; Funcs, Nth
-	StopFree                     // a free, before it runs; Funcs
-	StopFunction                 // a function, after its prologue; Function, File
-	StopLine                     // a line; File, Line, or Offset lines from the current one
-	StopAddress                  // an instruction; Addr
-	StopRegexp                   // all functions that match; Regexp
-	StopWatch                    // a change of memory; made by the session, not by ParseSpec
+	StopAlloc      StopKind = iota // an allocation, when its result is known; Funcs, Nth
+	StopFree                       // a free, before it runs; Funcs
+	StopFunction                   // a function, after its prologue; Function, File
+	StopLine                       // a line; File, Line, or Offset lines from the current one
+	StopAddress                    // an instruction; Addr
+	StopRegexp                     // all functions that match; Regexp
+	StopWatch                      // a change of memory; this and the following are made by the session, not by ParseSpec
+	StopSystemCall                 // before a system call, and when it has returned; Calls
+	StopLoad                       // a library that is loaded; Regexp
+	StopUnload                     // one that is unloaded; Regexp
 )
 
-var stopKindNames = [...]string{"alloc", "free", "function", "line", "address", "regexp", "watch"}
+var stopKindNames = [...]string{"alloc", "free", "function", "line", "address", "regexp", "watch", "system call", "load", "unload"}
 
 // String is the kind in a word.
 func (k StopKind) String() string {
@@ -47,9 +50,10 @@ type Spec struct {
 	Offset   int      // StopLine without Line: lines from the current one
 	Addr     addr.Run // StopAddress
 	Regexp   *regexp.Regexp
-	Caught   string // StopFunction of a runtime: the event that it stands for, as throw
-	Nth      uint64 // StopAlloc, StopFree: the event's number, 0 any
-	Thread   int    // thread number, 0 any
+	Caught   string   // StopFunction of a runtime: the event that it stands for, as throw
+	Calls    []uint64 // StopSystemCall: their numbers; none means any
+	Nth      uint64   // StopAlloc, StopFree: the event's number, 0 any
+	Thread   int      // thread number, 0 any
 	Cond     *cond.Cond
 }
 

@@ -90,6 +90,8 @@ func makeStop(st *breakpoints.Stop) string {
 		spec := st.Spec
 		spec.Location = st.Caught
 		return "catch " + spec.String()
+	case occurs(st):
+		return "catch " + st.Spec.String()
 	case st.Temporary:
 		return "tbreak " + st.Spec.String()
 	}

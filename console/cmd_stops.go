@@ -41,8 +41,8 @@ func stopCommands() []*Command {
 			Long: "With `once` the next hit disables the stop again, with `delete` it deletes it, with `count` the COUNT-th hit disables it.\n\nExamples:\n  enable 2\n  enable delete 3"},
 		{Name: "disable", Aliases: []string{"dis"}, Group: GroupStops, Synopsis: "[N | N-M]...", Short: "keep stops from acting", Args: []ArgKind{ArgStop}, Repeat: RepeatNone, Run: runDisable, Long: "Examples:\n  disable\n  disable 2-4"},
 		{Name: "toggle", Group: GroupStops, Synopsis: "N...", Short: "enable a disabled stop, disable an enabled one", Args: []ArgKind{ArgStop}, Repeat: RepeatNone, Run: runToggle, Long: "Example:\n  toggle 2"},
-		{Name: "catch", Group: GroupStops, Raw: true, Synopsis: "throw|rethrow|catch|panic [if CONDITION]\nfork|exec\nsignal SIGNAL", Short: "stop at exceptions, signals, or when the program forks or executes another", Args: []ArgKind{ArgWord}, Repeat: RepeatNone, Run: catcher(true),
-			Long: "throw, rethrow and catch are what the runtime of C++ does with an exception, panic is Rust's: a numbered stop, which says the type that is thrown, and selects the user's frame. `catch signal` is `handle SIGNAL stop print`.\n\nExamples:\n  catch throw\n  catch exec"},
+		{Name: "catch", Group: GroupStops, Raw: true, Synopsis: "throw|rethrow|catch|panic [if CONDITION]\nsyscall [NAME | NUMBER]... [if CONDITION]\nload|unload [REGEXP] [if CONDITION]\nfork|exec\nsignal SIGNAL", Short: "stop at exceptions, system calls, libraries, signals, or when the program forks or executes another", Args: []ArgKind{ArgWord}, Repeat: RepeatNone, Run: catcher(true),
+			Long: "throw, rethrow and catch are what the runtime of C++ does with an exception, panic is Rust's: a numbered stop, which says the type that is thrown, and selects the user's frame.\n\n`catch syscall` stops before a system call is made, all threads' and all calls without a name, and when it has returned; each call of the program then costs two stops, a caught one four. `catch load` stops when a library has been loaded, `unload` when one is gone: REGEXP is about its path.\n\n`catch signal` is `handle SIGNAL stop print`.\n\nExamples:\n  catch throw\n  catch syscall openat close\n  catch load libssl\n  catch exec"},
 		{Name: "uncatch", Group: GroupStops, Synopsis: "fork|exec", Short: "stop no more when the program forks or executes another", Args: []ArgKind{ArgWord}, Repeat: RepeatNone, Run: catcher(false), Long: "Example:\n  uncatch exec"},
 		{Name: "condition", Aliases: []string{"cond"}, Group: GroupStops, Raw: true, Synopsis: "N [CONDITION]", Short: "give a stop another condition, or none", Args: []ArgKind{ArgStop, ArgCondition}, Repeat: RepeatNone, Run: runCondition,
 			Long: "Example:\n  condition 1 size > 64k && live > 1GiB"},
@@ -146,7 +146,7 @@ func stopWord(st *breakpoints.Stop) string {
 		return "watchpoint"
 	case st.Print != nil:
 		return "dprintf"
-	case st.Caught != "":
+	case st.Caught != "", occurs(st):
 		return "catchpoint"
 	case st.Temporary:
 		return "temporary breakpoint"
@@ -154,10 +154,20 @@ func stopWord(st *breakpoints.Stop) string {
 	return "breakpoint"
 }
 
+// occurs tells stops at what may happen anywhere: system calls, and libraries that come and
+// go.
+func occurs(st *breakpoints.Stop) bool {
+	switch st.Kind {
+	case breakpoints.StopSystemCall, breakpoints.StopLoad, breakpoints.StopUnload:
+		return true
+	}
+	return false
+}
+
 // what says in one line where a stop is.
 func what(st *breakpoints.Stop) string {
 	switch {
-	case st.Kind == breakpoints.StopAlloc, st.Kind == breakpoints.StopFree, st.Kind == breakpoints.StopWatch:
+	case st.Kind == breakpoints.StopAlloc, st.Kind == breakpoints.StopFree, st.Kind == breakpoints.StopWatch, occurs(st):
 		return st.Spec.String()
 	case st.Caught != "" && st.Pending:
 		return st.Caught + ": the runtime is not loaded yet, pending"
@@ -400,7 +410,7 @@ func catcher(on bool) func(context.Context, *Console, Input) error {
 		event, rest := splitWord(in.Raw)
 		switch event {
 		case "":
-			return fmt.Errorf("%s: throw, rethrow, catch, panic, signal, fork or exec must follow", in.Name)
+			return fmt.Errorf("%s: throw, rethrow, catch, panic, syscall, load, unload, signal, fork or exec must follow", in.Name)
 		case "fork", "vfork", "exec":
 			return c.s.Catches.Catch(event, on)
 		case "signal":
@@ -413,7 +423,22 @@ func catcher(on bool) func(context.Context, *Console, Input) error {
 		if !on {
 			return fmt.Errorf("%s %s: it is a numbered stop: delete it", in.Name, event)
 		}
-		_, condition := cutCondition(" " + rest)
+		before, condition := cutCondition(" " + rest)
+		var made *breakpoints.Stop
+		var err error
+		switch before = strings.TrimSpace(before); event {
+		case "syscall":
+			made, err = c.s.Stops.CatchSystemCalls(strings.Fields(before), condition)
+		case "load", "unload":
+			made, err = c.s.Stops.CatchLibraries(event == "unload", before, condition)
+		}
+		if err != nil {
+			return err
+		}
+		if made != nil {
+			tellStop(c, in, made)
+			return nil
+		}
 		if condition == "" && rest != "" {
 			return fmt.Errorf("catch %s: %q: `if CONDITION` expected", event, rest)
 		}

@@ -18,7 +18,8 @@ import (
 // dynamic, static and attached programs and for any C library; the dynamic
 // linker is only asked when to look again.
 type modules struct {
-	p *Process
+	by *Thread // whose libraries are being looked for
+	p  *Process
 
 	list   []Module // by Low
 	known  map[moduleKey]Module
@@ -281,7 +282,15 @@ func (ms *modules) debugHook(entry addr.Run) (addr.Run, bool) {
 }
 
 // libraryEvent is the handler of the library trap.
-func (ms *modules) libraryEvent(*Thread) Action { return ms.changed() }
+func (ms *modules) libraryEvent(t *Thread) Action {
+	ms.by = t
+	defer func() { ms.by = nil }()
+	return ms.changed()
+}
+
+// LibraryThread is the thread that loads or unloads libraries, while Hooks.Modules is called
+// for that; nil at other times.
+func (ms *modules) LibraryThread() *Thread { return ms.by }
 
 // changed rescans and tells the hook.
 func (ms *modules) changed() Action {

@@ -31,7 +31,9 @@ type hit struct {
 	stop   *breakpoints.Stop // nil: the event that next-alloc waited for
 	thread *inferior.Thread
 	event  *recording.Event
-	now    addr.Code // how the thread's PC is looked up: at an event it stands behind a call
+	// occurred is what has happened, of a stop that is about that.
+	occurred string
+	now      addr.Code // how the thread's PC is looked up: at an event it stands behind a call
 }
 
 // nextEvent is what next-alloc waits for.

@@ -26,6 +26,7 @@ type Report struct {
 	Watch    *WatchHit
 	Finished *Finished
 	Thrown   string // the type of the exception that is thrown, caught or thrown again
+	Occurred string // the system call or the libraries that a stop is about
 	Exec     string // the program now running, after an exec
 	Child    int    // the process forked
 	Elapsed  time.Duration
@@ -66,7 +67,7 @@ func (r *Report) Headline() string {
 		switch {
 		case h.Kind == breakpoints.StopWatch:
 			word = "watchpoint"
-		case h.Caught != "":
+		case h.Caught != "", occurs(h):
 			word = "catchpoint"
 		case h.Temporary:
 			word = "temporary breakpoint"
@@ -94,6 +95,8 @@ func (r *Report) cause() string {
 	switch {
 	case r.Event != nil:
 		return fmt.Sprintf("#%d %s", r.Event.Seq, r.Event.Call())
+	case r.Occurred != "":
+		return r.Occurred
 	case r.Watch != nil && r.Watch.Name != "":
 		return fmt.Sprintf("%s: %s -> %s", r.Watch.Name, r.Watch.OldText, r.Watch.NewText)
 	case r.Watch != nil:
@@ -152,6 +155,9 @@ func (x *Execution) reportFinished(stop inferior.Stop, verb string, fn *Finished
 	x.demand.spanHits()
 	for _, h := range x.demand.hits {
 		r.Hits = appendStop(r.Hits, h.stop)
+		if h.occurred != "" {
+			r.Occurred, t = h.occurred, h.thread
+		}
 		if h.event != nil && r.Event == nil {
 			r.Event, t, first = h.event, h.thread, h.now
 		}
@@ -195,7 +201,7 @@ func (x *Execution) showFrames(r *Report) {
 	if x.sel.thread == nil {
 		return
 	}
-	placed := r.Event == nil && !atAnyPlace[r.Reason] && r.caught() == nil
+	placed := r.Event == nil && !atAnyPlace[r.Reason] && r.caught() == nil && r.Occurred == ""
 	limit := defaultDepth
 	if placed {
 		limit = 1
@@ -214,7 +220,7 @@ func (x *Execution) showFrames(r *Report) {
 		frames, n = x.sel.walker.toOwner(raw.Frames)
 	}
 	x.sel.stack, x.sel.frame = names.Stack{Frames: frames}, n
-	if atAnyPlace[r.Reason] && r.Event == nil {
+	if (atAnyPlace[r.Reason] || r.Occurred != "") && r.Event == nil {
 		x.sel.frame = 0 // that is where the thread stands; finish and up go on from there
 	}
 	r.Frames = frames[from : n+1]

@@ -131,6 +131,7 @@ func (p *Planes) arm() error {
 	err := p.armPlane()
 	p.traceClones()
 	p.followBare()
+	p.proc.CatchSystemCalls(p.demand.caughtCalls())
 	return err
 }
 

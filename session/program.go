@@ -278,7 +278,7 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 		ThreadExited:  s.Planes.threadExited,
 		Exiting:       s.lastJITNames,
 		Fault:         s.Planes.data.fault,
-		SystemCall:    s.Planes.systemCall,
+		SystemCall:    s.systemCall,
 		Message:       func(m string) { s.notify("%s", m) },
 	})
 	s.Planes.newTracer()
@@ -415,7 +415,16 @@ func (s *Session) modulesChanged(added, removed []inferior.Module) inferior.Acti
 	s.Stops.dropPlaces(removed)
 	s.Stops.bindPending()
 	s.Planes.traceClones()
-	return inferior.Resume
+	return occurrences{s.Stops}.libraries(s.proc.LibraryThread(), added, removed)
+}
+
+// systemCall follows a system call, which may map memory and may be caught.
+func (s *Session) systemCall(t *inferior.Thread, c inferior.SystemCall) inferior.Action {
+	action := s.Planes.systemCall(t, c)
+	if caught := (occurrences{s.Stops}).systemCall(t, c); caught == inferior.StopHere {
+		action = caught
+	}
+	return action
 }
 
 func (s *Session) forked(parent, child int, followed bool) {

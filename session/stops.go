@@ -81,7 +81,16 @@ func onCode(st *breakpoints.Stop) bool {
 	case breakpoints.StopAlloc, breakpoints.StopFree, breakpoints.StopWatch:
 		return false
 	}
-	return true
+	return !occurs(st)
+}
+
+// occurs tells stops at what may happen anywhere.
+func occurs(st *breakpoints.Stop) bool {
+	switch st.Kind {
+	case breakpoints.StopSystemCall, breakpoints.StopLoad, breakpoints.StopUnload:
+		return true
+	}
+	return false
 }
 
 // onEvents tells stops that the tracer serves.
@@ -128,7 +137,7 @@ func (s *Stops) bind(st *breakpoints.Stop) error {
 		return nil
 	}
 	switch {
-	case onEvents(st):
+	case onEvents(st), occurs(st):
 		return s.planes.arm()
 	case st.Kind == breakpoints.StopWatch:
 		return s.bindWatch(st)
@@ -234,8 +243,8 @@ func (s *Stops) rebindAll() {
 // needs all its places.
 func (s *Stops) rebind(st *breakpoints.Stop) {
 	defer s.within(s.within(nil))
-	if onEvents(st) {
-		return // the tracer is armed once for all
+	if onEvents(st) || occurs(st) {
+		return // the planes are armed once for all
 	}
 	if onCode(st) {
 		places, _ := s.loc.Places(st.Location) // an error is an address that is not known yet

@@ -24,7 +24,7 @@ var runtimeEvents = map[string]string{
 func (s *Stops) CatchException(event, condition string, temporary bool) (*breakpoints.Stop, error) {
 	function, ok := runtimeEvents[event]
 	if !ok {
-		return nil, fmt.Errorf("catch %q: not known: use throw, rethrow, catch, panic, fork or exec", event)
+		return nil, fmt.Errorf("catch %q: not known: use throw, rethrow, catch, panic, syscall, load, unload, fork or exec", event)
 	}
 	if s.mode() == Saved {
 		return nil, ErrSaved
