@@ -127,8 +127,7 @@ func (s *Session) coreProgram(core *corefile.File, given string) (*names.Program
 		return nil, nil
 	}
 	prog, err := s.openProgram(own, id)
-	if err != nil {
-		s.notify("%v", err)
+	if err != nil { // which is told when its memory or its names are wanted
 		return &names.Program{Path: own}, nil
 	}
 	return prog, nil

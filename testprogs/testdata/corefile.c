@@ -5,6 +5,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#ifndef THREADS
+#define THREADS 2
+#endif
+
 struct node {
 	int id;
 	const char *name;
@@ -46,9 +50,9 @@ static struct node *push(struct node *next, int id, const char *name)
 
 int main(void)
 {
-	pthread_t threads[2];
-	pthread_barrier_init(&ready, NULL, 3);
-	for (long i = 0; i < 2; i++)
+	pthread_t threads[THREADS];
+	pthread_barrier_init(&ready, NULL, THREADS + 1);
+	for (long i = 0; i < THREADS; i++)
 		pthread_create(&threads[i], NULL, worker, (void *)(40 + i));
 	pthread_barrier_wait(&ready);
 	head = push(push(NULL, 1, "one"), 2, "two");
