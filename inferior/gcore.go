@@ -46,7 +46,8 @@ func (p *Process) CoreImage(first *Thread, ours func(Mapping) bool) (*corefile.I
 	if err != nil {
 		return nil, err
 	}
-	im.Memory = &coreMemory{p, maps}
+	im.Memory = &p.memory
+	im.Untouched = func(a addr.Run, n uint64) bool { return untouched(tg.pid, maps, a, n) }
 	for _, m := range maps {
 		if m.Path == "[vsyscall]" || ours != nil && ours(m.Mapping) {
 			continue
@@ -230,28 +231,15 @@ func (m *memory) stored(d *dumpMapping, filter uint64) uint64 {
 	return 0
 }
 
-// coreMemory reads memory for a core. Anonymous memory that was never touched, of which
-// there may be terabytes, is zeros without being read.
-type coreMemory struct {
-	p    *Process
-	maps []dumpMapping
-}
-
-func (c *coreMemory) ReadAt(b []byte, off int64) (int, error) {
-	a := addr.Run(off)
-	i, ok := slices.BinarySearchFunc(c.maps, a, func(m dumpMapping, a addr.Run) int { return addr.Compare(m.Low, m.High, a) })
-	if ok && c.maps[i].Inode == 0 && uint64(len(b)) <= uint64(c.maps[i].High-a) && c.untouched(a, len(b)) {
-		clear(b)
-		return len(b), nil
-	}
-	return c.p.memory.readAt(b, off)
-}
-
-// untouched tells, by /proc/PID/pagemap (its 62nd and 63rd bits), that none of the pages
-// is in memory or in the swap.
-func (c *coreMemory) untouched(a addr.Run, n int) bool {
+// untouched tells of anonymous memory, by /proc/PID/pagemap (its 62nd and 63rd bits), that none
+// of its pages is in memory or in the swap: then all are zeros.
+func untouched(pid int, maps []dumpMapping, a addr.Run, n uint64) bool {
 	const pageSize = 4096
-	f, err := os.Open(fmt.Sprintf("/proc/%d/pagemap", c.p.target.pid))
+	i, ok := slices.BinarySearchFunc(maps, a, func(m dumpMapping, a addr.Run) int { return addr.Compare(m.Low, m.High, a) })
+	if !ok || maps[i].Inode != 0 || maps[i].Path == "[vdso]" || n > uint64(maps[i].High-a) {
+		return false
+	}
+	f, err := os.Open(fmt.Sprintf("/proc/%d/pagemap", pid))
 	if err != nil {
 		return false
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
-	"fmt"
 	"io"
 
 	"hdb/internal/addr"
@@ -19,6 +18,9 @@ type Image struct {
 	Auxv                   []byte   // as the kernel gave it to the program
 	Regions                []Region // ascending
 	Memory                 io.ReaderAt
+	// Untouched tells that memory is zeros without reading it; nil: nobody knows. There may
+	// be terabytes of it.
+	Untouched func(a addr.Run, n uint64) bool
 	// Proceed is asked between parts of the memory; an error of it ends the writing. It
 	// may be nil.
 	Proceed func() error
@@ -79,6 +81,7 @@ const (
 	sectionSize = 64
 	pnXNum      = 0xffff
 	writeChunk  = 1 << 20
+	skipChunk   = 64 << 20
 )
 
 func (im *Image) header(b *bytes.Buffer, count int, many bool) {
@@ -201,14 +204,28 @@ func (im *Image) fileNote() []byte {
 // writeRegion copies the memory of a region.
 func (im *Image) writeRegion(out *holes, r Region) error {
 	buf := make([]byte, min(r.Stored, writeChunk))
-	for done := uint64(0); done < r.Stored; {
+	for done, end := uint64(0), uint64(0); done < r.Stored; {
 		if im.Proceed != nil {
 			if err := im.Proceed(); err != nil {
 				return err
 			}
 		}
-		b := buf[:min(r.Stored-done, writeChunk)]
-		im.read(b, r.Low+addr.Run(done))
+		a := r.Low + addr.Run(done)
+		if done >= end { // where the next stride begins
+			end = done + min(r.Stored-done, skipChunk)
+			if im.Untouched != nil && im.Untouched(a, end-done) {
+				out.skip(end - done)
+				done = end
+				continue
+			}
+		}
+		b := buf[:min(end-done, writeChunk)]
+		if im.Untouched != nil && im.Untouched(a, uint64(len(b))) {
+			out.skip(uint64(len(b)))
+			done += uint64(len(b))
+			continue
+		}
+		im.read(b, a)
 		if err := out.write(b); err != nil {
 			return err
 		}
@@ -267,13 +284,16 @@ func (h *holes) write(b []byte) error {
 			return err
 		}
 		if _, err := h.w.Write(b[:k]); err != nil {
-			return fmt.Errorf("core: %w", err)
+			return err
 		}
 		h.size += int64(k)
 		b = b[k:]
 	}
 	return nil
 }
+
+// skip has n bytes be zeros.
+func (h *holes) skip(n uint64) { h.pending, h.size = h.pending+int64(n), h.size+int64(n) }
 
 // flush makes room for the zeros that are due.
 func (h *holes) flush() error {
@@ -287,7 +307,7 @@ func (h *holes) flush() error {
 	}
 	for ; h.pending > 0; h.pending -= int64(min(h.pending, pageSize)) {
 		if _, err := h.w.Write(zeroPage[:min(h.pending, pageSize)]); err != nil {
-			return fmt.Errorf("core: %w", err)
+			return err
 		}
 	}
 	return nil
@@ -302,8 +322,6 @@ func (h *holes) end() error {
 	if err := h.flush(); err != nil {
 		return err
 	}
-	if _, err := h.w.Write([]byte{0}); err != nil {
-		return fmt.Errorf("core: %w", err)
-	}
-	return nil
+	_, err := h.w.Write([]byte{0})
+	return err
 }
