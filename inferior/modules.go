@@ -11,6 +11,8 @@ import (
 
 	"hdb/internal/addr"
 	"hdb/internal/procroot"
+
+	"golang.org/x/sys/unix"
 )
 
 // modules is what the engine knows of the ELF files in the target. It is
@@ -166,26 +168,41 @@ func (ms *modules) programHeaders(low addr.Run, typ elf.ProgType) []elf.ProgHead
 }
 
 // Openable is a path under which the file of a process's mapping can be opened: its
-// own when that is the same file, else one through the process's eyes. Of a process that sees
-// other files its own comes last: the number of an inode says nothing there.
-func (m Mapping) Openable(pid int) string {
-	first, second := m.Path, fmt.Sprintf("/proc/%d/root%s", pid, m.Path)
-	if procroot.Of(pid) != "" {
-		first, second = second, first
-	}
-	for _, path := range []string{
-		first,
-		second,
+// own when that is the same file, else one through the process's eyes.
+func (m Mapping) Openable(pid int) string { return m.openable(pid, procroot.Of(pid) != "") }
+
+// openable is Openable of a process that sees other files than hdb if apart is set. The path
+// is another file's for hdb then, as a rule, and comes last: that it has the number of the
+// inode says nothing unless it is on the same device. A mapping may have another device than
+// its file, as on btrfs, which is no matter where the path comes from the process.
+func (m Mapping) openable(pid int, apart bool) string {
+	seen := []string{
+		fmt.Sprintf("/proc/%d/root%s", pid, m.Path),
 		fmt.Sprintf("/proc/%d/map_files/%x-%x", pid, uint64(m.Low), uint64(m.High)),
 		fmt.Sprintf("/proc/%d/exe", pid),
-	} {
-		if info, err := os.Stat(path); err == nil {
-			if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Ino == m.Inode {
-				return path
-			}
+	}
+	if !apart {
+		seen = append([]string{m.Path}, seen...)
+	}
+	for _, path := range seen {
+		if st, ok := statOf(path); ok && st.Ino == m.Inode {
+			return path
 		}
 	}
+	if st, ok := statOf(m.Path); apart && (!ok || st.Ino != m.Inode || fmt.Sprintf("%02x:%02x", unix.Major(st.Dev), unix.Minor(st.Dev)) != m.Device) {
+		return seen[0]
+	}
 	return m.Path
+}
+
+// statOf is what stat(2) tells of a file.
+func statOf(path string) (*syscall.Stat_t, bool) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, false
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return st, ok
 }
 
 // armLibraryTrap plants the trap where the dynamic linker reports changes:
