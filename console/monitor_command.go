@@ -13,7 +13,7 @@ import (
 
 func monitorCommands() []*Command {
 	return []*Command{
-		{Name: "monitor", Group: GroupAllocs, Short: "go on, and show what the program allocates while it runs", Needs: NeedLive, Repeat: RepeatNone, Run: runMonitor,
+		{Name: "monitor", Group: GroupAllocs, Direct: true, Short: "go on, and show what the program allocates while it runs", Needs: NeedLive, Repeat: RepeatNone, Run: runMonitor,
 			Long: "A screen that is brought up to date each second has a row for each function: own is what it allocated itself, total what all stacks did that lead through it. It is `hdb live` for a program that is under hdb already (`live` lists live blocks). What is recorded counts; without a recording one begins.\n\n" +
 				"Keys: 1 live, 2 bytes, 3 count, 4 temporary choose the measure; s sorts by own, total or name; / shows only functions with that in their names, files or modules; space pauses the picture, the program runs on; t has rows for each thread; q stops the program and goes back to the console, as each stop of its own does.\n\n" +
 				"The program runs in the background of the terminal meanwhile. One that writes to it would spoil the picture: start it with its output elsewhere.\n\nExample:\n  start -v > out.txt 2>&1\n  monitor"},

@@ -45,7 +45,7 @@ func onlyPrints(cmd *Command, name string) bool {
 	case "": // a subcommand
 		return strings.HasPrefix(name, "info ")
 	case GroupAllocs, GroupStack, GroupStatus, GroupData:
-		return cmd.Name != "next-alloc" && cmd.Name != "prev-alloc" && cmd.Name != "monitor"
+		return !cmd.Direct
 	case GroupSupport:
 		return cmd.Name == "help" || cmd.Name == "apropos" || cmd.Name == "show" || cmd.Name == "history"
 	}

@@ -31,6 +31,9 @@ type Command struct {
 	// it can be asked meanwhile, which holds for its Sub, too.
 	Resumes bool
 	Beside  Beside
+	// Direct has it print at once, not through $PAGER: it may run the program, by a function
+	// in an expression or another command, or has the terminal for itself.
+	Direct bool
 	// Sub are the words of a command like info, in the same shape. A command
 	// with Sub and no Run needs one of them.
 	Sub []*Command

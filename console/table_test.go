@@ -176,3 +176,14 @@ func TestUnbuiltWordsAreNotBuilt(t *testing.T) {
 		}
 	})
 }
+
+// TestPagedCommands: what may run the program prints at once.
+func TestPagedCommands(t *testing.T) {
+	paged := map[string]bool{"print": false, "call": false, "printf": false, "display": false, "frame": false, "thread": false, "taas": false, "monitor": false, "next-alloc": false, "run": false,
+		"bt": true, "info threads": true, "x": true, "list": true, "help": true, "allocs": true, "whatis": true}
+	everyCommand(commandTable(), func(full string, cmd *Command) {
+		if want, ok := paged[full]; ok && onlyPrints(cmd, full) != want {
+			t.Errorf("%s: paged is %v, want %v", full, !want, want)
+		}
+	})
+}
