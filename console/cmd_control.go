@@ -35,7 +35,7 @@ func runReturn(_ context.Context, c *Console, in Input) error {
 	if !c.confirm("Make %s return now?", screen.ShortName(f.Function)) {
 		return nil
 	}
-	r, err := c.s.Stepping.Return(c.s.Values, in.Raw)
+	r, err := c.s.Stepping.Return(in.Raw)
 	if err != nil {
 		return fmt.Errorf("return: %w", err)
 	}

@@ -86,8 +86,7 @@ func (s *Session) takeCore(core *corefile.File) {
 	}
 	s.image = inferior.OpenCore(core, exe)
 	s.names.Attach(0, s.image) // whatever has its number now is another process
-	s.names.Sources.Root = ""
-	s.names.Sources.Forget()
+	s.sourcesOf(0)
 	s.names.Modules.Update(mappings(s.image.Modules()))
 	s.said, s.exit = map[string]bool{}, nil
 	s.Selection.clear()

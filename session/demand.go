@@ -120,10 +120,11 @@ func (d *demand) needsRing() bool {
 	})
 }
 
-// asksNames tells whether a condition wants the names of functions at allocations.
+// asksNames tells whether something wants the names of functions at allocations: a condition,
+// also for the frame that has the variables which it names, or a dprintf.
 func (d *demand) asksNames() bool {
 	asks := func(c *cond.Cond) bool {
-		return c != nil && (c.UsesPredicate(cond.Func) || c.UsesPredicate(cond.Caller))
+		return c != nil && (c.UsesPredicate(cond.Func) || c.UsesPredicate(cond.Caller) || c.UsesProgram())
 	}
 	if f := d.rec.Filter(); f != nil && asks(f.Cond) {
 		return true
@@ -131,7 +132,9 @@ func (d *demand) asksNames() bool {
 	if n := d.next; n != nil && asks(n.cond) {
 		return true
 	}
-	return slices.ContainsFunc(d.stops.All(), func(st *breakpoints.Stop) bool { return st.Enabled && onEvents(st) && asks(st.Cond) })
+	return slices.ContainsFunc(d.stops.All(), func(st *breakpoints.Stop) bool {
+		return st.Enabled && onEvents(st) && (st.Print != nil || asks(st.Cond))
+	})
 }
 
 // undecided counts an event at which a variable of a stop's condition had no value.

@@ -58,6 +58,7 @@ func (s *Session) switchTo(pid int) error {
 	if err := s.proc.SwitchTo(pid); err != nil {
 		return err
 	}
+	s.sourcesOf(pid)
 	s.names.Modules.Update(mappings(s.proc.Modules()))
 	s.names.Log.Switch(s.rec, s.rec.Seq()+1, mappings(s.proc.Modules()))
 	s.Planes.newTracer()

@@ -197,3 +197,31 @@ func TestWatchTakesTheVariablesSize(t *testing.T) {
 		t.Errorf("the first change is of byte_value: %s", r.Headline())
 	}
 }
+
+// TestSourcesAsHdbSees: when a process has ended or another one is the one under the debugger,
+// sources are not looked for through its eyes any more.
+func TestSourcesAsHdbSees(t *testing.T) {
+	s := open(t, "fork")
+	s.Settings.KeepForks = true
+	setBreak(t, s, "malloc if size == 5000")
+	must(t)(s.Run(nil))
+	root := &s.names.Sources.Root
+	held := s.proc.Held()
+	for len(held) == 0 {
+		must(t)(s.Execution.Continue(1))
+		held = s.proc.Held()
+	}
+	*root = "/proc/1/root"
+	if err := s.switchTo(held[0]); err != nil || *root != "" {
+		t.Errorf("after the switch: %q, %v", *root, err)
+	}
+	for s.Mode() == Live {
+		*root = "/proc/1/root"
+		if _, err := s.Kill(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if *root != "" {
+		t.Errorf("after the end: %q", *root)
+	}
+}

@@ -237,8 +237,7 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 	s.target.Store(p)
 	p.KeepTerminal(s.keepTerminal)
 	s.names.Attach(p.PID(), p)
-	s.names.Sources.Root = procroot.Of(p.PID())
-	s.names.Sources.Forget()
+	s.sourcesOf(p.PID())
 	s.clock.Start()
 	s.said = map[string]bool{}
 	s.account.begin()
@@ -330,6 +329,12 @@ func (s *Session) Kill() (pid int, err error) {
 	return pid, err
 }
 
+// sourcesOf has sources looked for as a process sees files, 0 as hdb does.
+func (s *Session) sourcesOf(pid int) {
+	s.names.Sources.Root = procroot.Of(pid)
+	s.names.Sources.Forget()
+}
+
 // forget drops everything that belonged to the process. The log stays, to be
 // asked and saved. A process that is held takes its place.
 func (s *Session) forget() {
@@ -353,6 +358,7 @@ func (s *Session) forget() {
 	s.Selection.clear()
 	s.demand.hits = nil
 	s.names.Detach()
+	s.sourcesOf(0)
 	s.Stops.forgetBindings()
 	s.Stops.rebindAll()
 }
@@ -439,6 +445,7 @@ func (s *Session) forked(parent, child int, followed bool) {
 		s.notify("process %d forked %d: it runs free", parent, child)
 	}
 	if followed {
+		s.sourcesOf(child)
 		s.Planes.followProbe()
 		s.names.Modules.Update(mappings(s.proc.Modules()))
 	}

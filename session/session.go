@@ -154,7 +154,7 @@ func (s *Session) wire() {
 		common: c, account: s.account, demand: s.demand, sel: s.Selection, loc: s.Locations,
 		planes: s.Planes, stops: s.Stops, recorder: s.Recorder, ended: s.forget,
 	}
-	s.Stepping = &Stepping{common: c, sel: s.Selection, loc: s.Locations, exec: s.Execution}
+	s.Stepping = &Stepping{common: c, sel: s.Selection, loc: s.Locations, values: s.Values, exec: s.Execution}
 	s.Values.w.Call = (&functionCalls{c, s.Selection, allocatorSymbols{c, s.Allocators}, s.Execution, s.Stepping, s.Values}).call
 
 	s.Recorded = &Recorded{common: c, account: s.account, recorder: s.Recorder}

@@ -6,9 +6,10 @@ import "hdb/inferior"
 // and to the end of a function or a place.
 type Stepping struct {
 	*common
-	sel  *Selection
-	loc  *Locations
-	exec *Execution
+	sel    *Selection
+	loc    *Locations
+	values *Values
+	exec   *Execution
 
 	Skips Skips // what step does not enter
 }

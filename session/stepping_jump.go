@@ -106,7 +106,7 @@ var restored = map[unwind.Reg]func(*inferior.Registers) *uint64{
 // Return leaves the function of the selected frame at once, with those further in: nothing
 // of them runs any more. expr is the value that it returns, "" for whatever is in the
 // registers. The thread stands behind the call then.
-func (s *Stepping) Return(values *Values, expr string) (*Report, error) {
+func (s *Stepping) Return(expr string) (*Report, error) {
 	t, err := s.movable()
 	if err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func (s *Stepping) Return(values *Values, expr string) (*Report, error) {
 	case f.Inlined:
 		return nil, fmt.Errorf("%s was inlined: there is no return from it", f.Function)
 	}
-	result, err := values.returnValue(expr)
+	result, err := s.values.returnValue(expr)
 	if err != nil {
 		return nil, err
 	}

@@ -113,7 +113,7 @@ func (t *Travel) travel(ctx context.Context, d query.Direction, wanted func(*rec
 }
 
 // Replay moves the capture to the n-th event in the direction that an allocation
-// stop wants, or to its end.
+// stop wants, or to its end. A dprintf is no stop, and has nothing to read there.
 func (t *Travel) Replay(ctx context.Context, d query.Direction, n int) (*Report, error) {
 	var hits []*breakpoints.Stop // of the event that is looked at
 	r, err := t.travel(ctx, d, func(e *recording.Event, env cond.Env) bool {
@@ -124,7 +124,7 @@ func (t *Travel) Replay(ctx context.Context, d query.Direction, n int) (*Report,
 		call := recording.Recalled(fn, e.Event)
 		hits = nil
 		for _, st := range t.demand.stops.All() {
-			if st.Wants(call) && st.Check(env) {
+			if st.Print == nil && st.Wants(call) && st.Check(env) {
 				hits = append(hits, st)
 			}
 		}

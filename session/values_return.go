@@ -27,7 +27,8 @@ func (v *Values) returnValue(expr string) (result, error) {
 	return out, err
 }
 
-// put writes the registers with the value in them.
+// put writes the registers with the value in them, the PC and the stack pointer last: the
+// thread stays where it is if something cannot be written.
 func (r result) put(t *inferior.Thread, regs *inferior.Registers) error {
 	vec, wide := inferior.Vectors{}, false
 	for reg, b := range r {
@@ -51,11 +52,10 @@ func (r result) put(t *inferior.Thread, regs *inferior.Registers) error {
 			return fmt.Errorf("the value is returned in register %d of DWARF's numbers, which cannot be changed", reg)
 		}
 	}
-	if err := t.SetRegs(*regs); err != nil {
-		return err
+	if wide {
+		if err := t.SetVectors(vec); err != nil {
+			return err
+		}
 	}
-	if !wide {
-		return nil
-	}
-	return t.SetVectors(vec)
+	return t.SetRegs(*regs)
 }
