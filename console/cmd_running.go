@@ -154,7 +154,7 @@ func runKill(_ context.Context, c *Console, _ Input) error {
 }
 
 func runContinue(ctx context.Context, c *Console, in Input) error {
-	if c.s.Mode() == session.Saved {
+	if c.s.Recalled() {
 		return replayer(query.Forward)(ctx, c, in)
 	}
 	n, err := strconv.Atoi(in.Raw)

@@ -25,15 +25,15 @@ func travelCommands() []*Command {
 			Short: "go on to the next block that is given back, just before it is", Needs: NeedData, Run: nextEvent(query.Forward, true, (*session.Execution).NextFree),
 			Long: "In a capture, to the event of that.\n\nExample:\n  next-free if addr == 0x7ffff4c00010"},
 		{Name: "prev-alloc", Aliases: []string{"pa"}, Group: GroupRunning, Synopsis: "[N] [if CONDITION]", Raw: true, Args: []ArgKind{ArgCondition},
-			Short: "go back to the allocation before, in a capture", Needs: NeedPast, Run: nextEvent(query.Back, false, nil),
+			Short: "go back to the allocation before, as it was recorded", Needs: NeedPast, Run: nextEvent(query.Back, false, nil),
 			Long: "Examples:\n  prev-alloc\n  pa 10 if size >= 64k"},
 		{Name: "prev-free", Aliases: []string{"pf"}, Group: GroupRunning, Synopsis: "[N] [if CONDITION]", Raw: true, Args: []ArgKind{ArgCondition},
-			Short: "go back to the block given back before, in a capture", Needs: NeedPast, Run: nextEvent(query.Back, true, nil),
+			Short: "go back to the block given back before, as it was recorded", Needs: NeedPast, Run: nextEvent(query.Back, true, nil),
 			Long: "Example:\n  prev-free if addr == 0x7ffff4c00010"},
-		{Name: "reverse-continue", Aliases: []string{"rc"}, Group: GroupRunning, Synopsis: "[N]", Short: "go back to the event before that an allocation stop wants, in a capture", Needs: NeedPast, Run: replayer(query.Back),
+		{Name: "reverse-continue", Aliases: []string{"rc"}, Group: GroupRunning, Synopsis: "[N]", Short: "go back to the event before that an allocation stop wants, as it was recorded", Needs: NeedPast, Run: replayer(query.Back),
 			Long: "With N, to the N-th of them. Hits are counted backwards, too. Without such an event it ends at the first of the recording.\n\nExample:\n  break alloc if size >= 1MiB\n  reverse-continue"},
-		{Name: "goto", Group: GroupAllocs, Synopsis: "MOMENT", Raw: true, Short: "go to a moment of a capture", Args: []ArgKind{ArgMoment}, Needs: NeedPast, Repeat: RepeatNone, Run: runGoto,
-			Long: "bt, frame and list then show the event's stack; allocs, live, top and the reports tell what was so after it. `goto end` brings back the whole recording.\n\n" + moments + "\n\nExamples:\n  goto #4711\n  goto 81%\n  goto peak\n  goto stop 3"},
+		{Name: "goto", Group: GroupAllocs, Synopsis: "MOMENT", Raw: true, Short: "go to a moment of what was recorded", Args: []ArgKind{ArgMoment}, Needs: NeedPast, Repeat: RepeatNone, Run: runGoto,
+			Long: "bt, frame and list then show the event's stack; allocs, live, top and the reports tell what was so after it. `goto end` brings back the whole recording.\n\nOf a process that is recorded it is the view that moves, the process stands: what needs its memory or registers, and what lets it run, asks for `goto now` first, which leads back; continue, next-alloc and next-free go on in the recording, and at its end are back.\n\n" + moments + "\n\nExamples:\n  goto #4711\n  goto 81%\n  goto peak\n  goto now\n  goto stop 3"},
 		{Name: "mark", Group: GroupAllocs, Beside: RunsBeside, Synopsis: "[NAME]", Raw: true, Short: "name this moment of the recording, or list the named ones", Repeat: RepeatNone, Run: runMark,
 			Long: "goto and diff find it by the name, here and in the capture. A name is given once; one with blanks may stand in quotes.\n\nExamples:\n  mark warm\n  mark"},
 	}
@@ -48,7 +48,7 @@ func nextEvent(d query.Direction, frees bool, live func(*session.Execution, int,
 			return err
 		}
 		count = max(count, 1)
-		if live != nil && c.s.Mode() != session.Saved {
+		if live != nil && !c.s.Recalled() {
 			return reported(c, in)(live(c.s.Execution, count, condition))
 		}
 		return traveled(c, in)(c.s.Travel.ReplayTo(ctx, d, frees, count, condition))
@@ -94,6 +94,9 @@ func runGoto(_ context.Context, c *Console, in Input) error {
 	moment := momentName(in)
 	if moment == "" {
 		return errors.New("goto: a moment must follow: #N, N%, a time like 1.5s, peak, start, end, stop N or the name of a mark")
+	}
+	if moment == "now" {
+		moment = "end"
 	}
 	return reported(c, in)(c.s.Travel.Goto(query.ParseMoment(moment)))
 }

@@ -162,7 +162,7 @@ func (n Need) String() string {
 	case NeedData:
 		return "works on a process, a core file and a capture"
 	case NeedPast:
-		return "works on a capture: save what was recorded of a process, and open it"
+		return "works on a capture, and on the recording of a process"
 	}
 	return ""
 }

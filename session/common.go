@@ -34,6 +34,7 @@ type common struct {
 	exit         *inferior.ExitStatus // of the last process that ended, nil: none has
 	said         map[string]bool      // warnings given in this run
 	keepTerminal bool                 // hdb keeps its terminal while a process runs
+	past         bool                 // an event that was recorded before is selected, see Travel
 	beside       bool                 // the verbs are called while the process runs, see Session.Beside
 }
 
@@ -56,6 +57,10 @@ func (c *common) mode() Mode {
 	return Empty
 }
 
+// recalled tells that what is selected is an event as it was recorded: of a capture, or of
+// the recording that the process goes on with.
+func (c *common) recalled() bool { return c.saved != nil || c.past }
+
 // live is the error of a verb that runs or changes a process, or nil.
 func (c *common) live() error {
 	if c.mode() == Core {
@@ -72,6 +77,8 @@ func (c *common) readable() error {
 		return ErrSaved
 	case mode == Live && c.beside:
 		return ErrNotStopped
+	case mode == Live && c.past:
+		return ErrPast
 	case mode.Readable():
 		return nil
 	}

@@ -34,7 +34,7 @@
 //	            questions, moments, files, and debug files
 //
 // Where a part has to tell one that comes after it, it is given a function:
-// Planes.failed, Allocators.follow, Recorder.status, Execution.ended,
+// Selection.source, Planes.failed, Allocators.follow, Recorder.status, Execution.ended,
 // Values.w.Call.
 //
 // # Core files

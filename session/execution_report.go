@@ -16,24 +16,25 @@ import (
 
 // A Report says why and where the inferior stopped.
 type Report struct {
-	Reason   inferior.StopReason
-	Thread   ThreadInfo
-	Hits     []*breakpoints.Stop // the numbered stops that matched
-	Event    *recording.Event    // the allocation stopped at
-	Stray    *query.StrayFree    // what is known of it if it is a recorded free of no live block
-	Signal   *inferior.Signal
-	Exit     inferior.ExitStatus
-	Watch    *WatchHit
-	Finished *Finished
-	Thrown   string // the type of the exception that is thrown, caught or thrown again
-	Occurred string // the system call or the libraries that a stop is about
-	Exec     string // the program now running, after an exec
-	Child    int    // the process forked
-	Elapsed  time.Duration
-	Frames   []names.Frame // from the innermost to the user's, see showFrames
-	Stop     string        // the report of a recorded stop, as it was shown
-	Drawn    bool          // the recording tells where this is: the moment of its peak
-	Verb     string        // "start", "step" ...: what ended here without a numbered stop
+	Reason    inferior.StopReason
+	Thread    ThreadInfo
+	Hits      []*breakpoints.Stop // the numbered stops that matched
+	Uncounted bool                // they were met in the past of a process, which does not count
+	Event     *recording.Event    // the allocation stopped at
+	Stray     *query.StrayFree    // what is known of it if it is a recorded free of no live block
+	Signal    *inferior.Signal
+	Exit      inferior.ExitStatus
+	Watch     *WatchHit
+	Finished  *Finished
+	Thrown    string // the type of the exception that is thrown, caught or thrown again
+	Occurred  string // the system call or the libraries that a stop is about
+	Exec      string // the program now running, after an exec
+	Child     int    // the process forked
+	Elapsed   time.Duration
+	Frames    []names.Frame // from the innermost to the user's, see showFrames
+	Stop      string        // the report of a recorded stop, as it was shown
+	Drawn     bool          // the recording tells where this is: the moment of its peak
+	Verb      string        // "start", "step" ...: what ended here without a numbered stop
 }
 
 // WatchHit is what a watchpoint saw.
@@ -72,7 +73,11 @@ func (r *Report) Headline() string {
 		case h.Temporary:
 			word = "temporary breakpoint"
 		}
-		parts = append(parts, fmt.Sprintf("%s %d, hit %d", word, h.ID, h.Hits))
+		part := fmt.Sprintf("%s %d", word, h.ID)
+		if !r.Uncounted {
+			part += fmt.Sprintf(", hit %d", h.Hits)
+		}
+		parts = append(parts, part)
 	}
 	if cause := r.cause(); cause != "" {
 		parts = append(parts, cause)

@@ -304,6 +304,7 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 
 // Detach lets the process go on, unharmed.
 func (s *Session) Detach() (pid int, err error) {
+	s.Travel.toPresent()
 	if err := s.live(); err != nil {
 		return 0, err
 	}
@@ -320,6 +321,7 @@ func (s *Session) Detach() (pid int, err error) {
 
 // Kill ends the process.
 func (s *Session) Kill() (pid int, err error) {
+	s.Travel.toPresent()
 	if err := s.live(); err != nil {
 		return 0, err
 	}

@@ -204,7 +204,7 @@ func (r *Recorded) toEnd() { r.at, r.moved = 0, false }
 // moment.
 func (r *Recorded) moment(x *heap.Index) uint64 {
 	switch {
-	case r.saved != nil && r.moved:
+	case r.recalled() && r.moved:
 		return r.at
 	case !r.beside || x == nil:
 		return heap.End

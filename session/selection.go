@@ -32,6 +32,7 @@ type selection struct {
 // of a capture.
 type Selection struct {
 	*common
+	source func() capture.Source // of the process that is recorded
 	walker *walker
 	demand *demand
 	selection
@@ -84,7 +85,7 @@ func (s *Selection) Stack(limit int) (names.Stack, error) {
 	if limit <= 0 {
 		limit = defaultDepth
 	}
-	if s.mode() == Saved {
+	if s.recalled() {
 		return s.savedStack()
 	}
 	if err := s.readable(); err != nil {
@@ -135,8 +136,8 @@ func (s *Selection) WithTailCalls(frames []names.Frame, called string) []names.F
 // Called is the allocator function that the selected stack's innermost frame called, as
 // events name it: "" where the stack is not that of an event.
 func (s *Selection) Called() string {
-	if s.mode() == Saved {
-		if e, ok := query.EventAt(s.reading.Of(s.saved), s.seq); ok {
+	if s.recalled() {
+		if e := s.event(); e != nil {
 			return e.Function
 		}
 		return ""
@@ -367,13 +368,21 @@ func (s *Selection) liveFrame() (names.Frame, error) {
 	return s.Frame()
 }
 
-// savedStack is the stack selected in the capture.
+// recordedSource is what the selected event is of.
+func (s *Selection) recordedSource() capture.Source {
+	if s.saved != nil {
+		return s.saved
+	}
+	return s.source()
+}
+
+// savedStack is the stack of the selected event.
 func (s *Selection) savedStack() (names.Stack, error) {
 	if s.stackID == 0 {
 		return names.Stack{}, ErrNoStack
 	}
 	if s.max == 0 {
-		s.stack, s.max = s.names.RecordedStack(s.saved, s.stackID, s.at), defaultDepth
+		s.stack, s.max = s.names.RecordedStack(s.recordedSource(), s.stackID, s.at), defaultDepth
 	}
 	return s.stack, nil
 }

@@ -97,6 +97,7 @@ type Settings struct {
 // Errors that callers tell apart.
 var (
 	ErrNotRunning = errors.New("no process: use run, start or attach")
+	ErrPast       = errors.New("the view is in the past: goto now leads back to the process")
 	ErrNotStopped = errors.New("the program runs: interrupt stops it")
 	ErrNoProgram  = errors.New("no program: use file, attach or open")
 	ErrRunning    = errors.New("a process is already under the debugger: kill or detach it first")
@@ -160,7 +161,8 @@ func (s *Session) wire() {
 	s.Recorded = &Recorded{common: c, account: s.account, recorder: s.Recorder}
 	s.Recorder.status = s.Recorded.Status
 	s.Queries = &Queries{c, s.Recorded, s.likes, s.Allocators}
-	s.Travel = &Travel{c, s.Selection, s.demand, s.Recorded, s.Queries}
+	s.Travel = &Travel{common: c, sel: s.Selection, demand: s.demand, recorded: s.Recorded, queries: s.Queries}
+	s.Selection.source = s.Recorded.source
 	s.Captures = &Captures{common: c, sel: s.Selection, recorded: s.Recorded, console: s.ConsoleLog}
 	s.Symbols = &Symbols{c, s.Selection, s.Stops, s.Recorded}
 }
@@ -195,6 +197,10 @@ func (m Mode) Readable() bool { return m == Live || m == Core }
 
 // Mode tells what can be asked.
 func (s *Session) Mode() Mode { return s.mode() }
+
+// Recalled tells that what is selected is an event as it was recorded: of a capture, or of
+// the recording of the process, whose past the view is in.
+func (s *Session) Recalled() bool { return s.recalled() }
 
 // Within has the verbs read recordings only until the reading is given up, nil always
 // to the end, and returns what they did before. What they return of a reading that was

@@ -16,20 +16,22 @@ import (
 	"hdb/recording"
 )
 
-// Travel brings a capture to its moments, and names those of a recording under way.
+// Travel brings the view to moments of a capture, or of the recording of the process, which
+// stands meanwhile; and it names those of a recording under way.
 type Travel struct {
 	*common
 	sel      *Selection
 	demand   *demand // whose stops a replay looks for
 	recorded *Recorded
 	queries  *Queries
+	present  selection // of the process, while the view is in the past
 }
 
 // Goto brings a capture to a moment, see MomentOf: its event is selected, for bt,
 // frame and list, and what is asked about the heap is answered as it was after it.
 func (t *Travel) Goto(moment query.Moment) (*Report, error) {
-	if t.mode() != Saved {
-		return nil, fmt.Errorf("goto %s: only a capture has a past: use next-alloc, or save and open", moment)
+	if err := t.hasPast(); err != nil {
+		return nil, fmt.Errorf("goto %s: %w", moment, err)
 	}
 	p, err := t.queries.MomentOf(moment)
 	if err != nil {
@@ -39,6 +41,9 @@ func (t *Travel) Goto(moment query.Moment) (*Report, error) {
 		return t.gotoStop(p.Stop, p.Seq), nil
 	}
 	if p.Seq == heap.End {
+		if t.proc != nil {
+			return t.Present(), nil
+		}
 		r, err := t.gotoEvent(t.saved.Last())
 		t.recorded.toEnd()
 		return r, err
@@ -50,12 +55,56 @@ func (t *Travel) Goto(moment query.Moment) (*Report, error) {
 	return r, err
 }
 
+// hasPast is why there are no moments to go to, nil if there are: of a capture, or of the
+// recording of the process that is stopped.
+func (t *Travel) hasPast() error {
+	switch {
+	case t.mode() == Saved:
+		return nil
+	case t.beside:
+		return ErrNotStopped
+	case t.mode() != Live:
+		return ErrNotRunning
+	}
+	_, err := t.recorded.someSource()
+	return err
+}
+
+// leavePresent has the view of a process leave what it stands at.
+func (t *Travel) leavePresent() {
+	if t.proc != nil && !t.past {
+		t.past, t.present = true, t.sel.selection
+	}
+}
+
+// Present brings the view of a process back to where that stands.
+func (t *Travel) Present() *Report {
+	t.toPresent()
+	r := &Report{Stop: "now", Elapsed: t.now()}
+	if t.sel.thread != nil {
+		r.Thread = t.sel.threadInfo(t.sel.thread)
+	}
+	if st, err := t.sel.Stack(0); err == nil && len(st.Frames) > 0 {
+		r.Frames = st.Frames[:min(t.sel.frame, len(st.Frames)-1)+1]
+	}
+	return r
+}
+
+// toPresent selects again what was selected before the view left for the past.
+func (t *Travel) toPresent() {
+	if t.past {
+		t.past, t.sel.selection, t.present = false, t.present, selection{}
+		t.recorded.toEnd()
+	}
+}
+
 // gotoEvent brings the capture to the event.
 func (t *Travel) gotoEvent(seq uint64) (*Report, error) {
 	e, ok := t.recorded.Event(seq)
 	if !ok {
 		return nil, t.recorded.noEvent(seq)
 	}
+	t.leavePresent()
 	t.recorded.bring(seq)
 	t.sel.selectRecorded(seq, e.Stack, seq)
 	return t.there(&Report{Event: e, Stray: t.queries.strayFree(e), Elapsed: e.Time}, e.TID), nil
@@ -63,7 +112,7 @@ func (t *Travel) gotoEvent(seq uint64) (*Report, error) {
 
 // there completes the report of the moment that the capture was brought to.
 func (t *Travel) there(r *Report, tid int32) *Report {
-	for _, t := range t.saved.Threads() {
+	for _, t := range t.recorded.Threads() {
 		if t.TID == tid {
 			r.Thread = ThreadInfo{Num: t.Num, TID: int(t.TID), Name: t.Name, Selected: true}
 		}
@@ -78,7 +127,8 @@ func (t *Travel) there(r *Report, tid int32) *Report {
 // gotoStop brings the capture to a recorded stop, which was after event #at. The
 // stack that was shown there is selected.
 func (t *Travel) gotoStop(n int, at uint64) *Report {
-	st := t.saved.Stops()[n-1]
+	st := t.recorded.Stops()[n-1]
+	t.leavePresent()
 	t.recorded.bring(at)
 	t.sel.selectRecorded(st.Event, st.Stack, at)
 	return t.there(&Report{Stop: fmt.Sprintf("stop %d: %s", n, st.Text), Elapsed: st.Time}, st.TID)
@@ -86,8 +136,8 @@ func (t *Travel) gotoStop(n int, at uint64) *Report {
 
 // travel moves the capture to the next event that is wanted, in the direction.
 func (t *Travel) travel(ctx context.Context, d query.Direction, wanted func(*recording.Event, cond.Env) bool) (*Report, error) {
-	if t.mode() != Saved {
-		return nil, errors.New("only a capture has a past: save and open it")
+	if err := t.hasPast(); err != nil {
+		return nil, err
 	}
 	if err := t.recorded.NoEvents(); err != nil {
 		return nil, err
@@ -104,6 +154,9 @@ func (t *Travel) travel(ctx context.Context, d query.Direction, wanted func(*rec
 	switch {
 	case err != nil:
 		return nil, err
+	case d == query.Forward && !found && t.past:
+		t.notify("the recording goes no further: this is the present")
+		return t.Present(), nil
 	case seq == 0:
 		return nil, fmt.Errorf("%s: nothing was recorded beyond; goto leads elsewhere", end)
 	case !found:
@@ -117,31 +170,37 @@ func (t *Travel) travel(ctx context.Context, d query.Direction, wanted func(*rec
 func (t *Travel) Replay(ctx context.Context, d query.Direction, n int) (*Report, error) {
 	var hits []*breakpoints.Stop // of the event that is looked at
 	r, err := t.travel(ctx, d, func(e *recording.Event, env cond.Env) bool {
-		fn, ok := t.queries.allocators.function(e.Function)
-		if !ok {
-			fn = breakpoints.Function{Name: e.Function, Symbol: e.Function, Kind: e.Kind}
-		}
-		call := recording.Recalled(fn, e.Event)
-		hits = nil
-		for _, st := range t.demand.stops.All() {
-			if st.Print == nil && st.Wants(call) && st.Check(env) {
-				hits = append(hits, st)
-			}
-		}
-		for _, st := range hits {
-			if st.Temporary {
-				t.demand.stops.Delete(st.ID)
-			}
-		}
+		hits = t.meet(e, env)
 		if len(hits) > 0 {
 			n--
 		}
 		return n == 0
 	})
 	if err == nil {
-		r.Hits = hits
+		r.Hits, r.Uncounted = hits, t.proc != nil
 	}
 	return r, err
+}
+
+// meet lists the stops that a recorded event meets. Hits are counted in a capture alone:
+// those of a process count what that did.
+func (t *Travel) meet(e *recording.Event, env cond.Env) (hits []*breakpoints.Stop) {
+	fn, ok := t.queries.allocators.function(e.Function)
+	if !ok {
+		fn = breakpoints.Function{Name: e.Function, Symbol: e.Function, Kind: e.Kind}
+	}
+	call := recording.Recalled(fn, e.Event)
+	for _, st := range t.demand.stops.All() {
+		if st.Print == nil && st.Wants(call) && st.Meets(env) == cond.True && (t.proc != nil || st.Hit()) {
+			hits = append(hits, st)
+		}
+	}
+	for _, st := range hits {
+		if st.Temporary && t.proc == nil {
+			t.demand.stops.Delete(st.ID)
+		}
+	}
+	return hits
 }
 
 // ReplayTo moves the capture to the n-th event in the direction that makes a block
@@ -164,11 +223,13 @@ func (t *Travel) Mark(name string) (seq uint64, err error) {
 	switch {
 	case t.saved != nil:
 		return 0, errors.New("mark: a capture that was opened is not changed")
+	case t.past:
+		return 0, fmt.Errorf("mark: %w", ErrPast)
 	case t.recorded.rec.On() && t.proc == nil:
 		return 0, errors.New("mark: no process is recorded yet: use run, start or attach")
 	case !t.recorded.rec.On():
 		return 0, errors.New("mark: nothing is being recorded: use record start")
-	case name == "" || strings.HasPrefix(name, "#") || strings.HasSuffix(name, "%") || slices.Contains([]string{"peak", "start", "end"}, name), isStop:
+	case name == "" || strings.HasPrefix(name, "#") || strings.HasSuffix(name, "%") || slices.Contains([]string{"peak", "start", "end", "now"}, name), isStop:
 		return 0, fmt.Errorf("mark %q: not a name", name)
 	}
 	if _, err := time.ParseDuration(name); err == nil {

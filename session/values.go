@@ -76,6 +76,9 @@ func (m sessionMemory) ReadAt(b []byte, off int64) (int, error) {
 	if m.mode() == Saved {
 		return 0, errCapture // what the files say is how it began, not how it was
 	}
+	if m.past {
+		return 0, ErrPast
+	}
 	if m.image != nil {
 		return m.image.ReadAt(b, off)
 	}
@@ -122,7 +125,7 @@ var errGoValues = errors.New("the values of a Go program are read while it runs:
 // convenience variables alone have values.
 func (v *Values) frame() (*values.Frame, error) {
 	switch {
-	case v.mode() == Saved, v.image == nil:
+	case v.recalled(), v.image == nil:
 		return nil, nil
 	}
 	if _, err := v.sel.liveFrame(); err != nil {
@@ -188,10 +191,12 @@ func (v *Values) guarded(fn func(f *values.Frame) error) error {
 		return fault
 	}
 	var memory *values.MemoryError
-	unknown := isNoSymbol(err)
+	unknown := isNoSymbol(err) || errors.Is(err, values.ErrNoFrame)
 	switch program := v.names.Program; {
 	case v.mode() == Saved && (errors.As(err, &memory) || unknown):
 		return errCapture
+	case v.past && (errors.As(err, &memory) || unknown):
+		return ErrPast
 	case v.image == nil && unknown && program == nil:
 		return ErrNoProgram
 	case v.image == nil && err != nil && program != nil && program.Object != nil && program.Object.File.Header().Go: // names are read as those of C

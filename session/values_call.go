@@ -71,6 +71,8 @@ func (k *functionCalls) call(c values.Call, result func(after *values.Frame) err
 // caller is the thread that calls, if it can.
 func (k *functionCalls) caller() (*inferior.Thread, error) {
 	switch {
+	case k.past:
+		return nil, ErrPast
 	case k.mode() == Saved:
 		return nil, errCapture
 	case k.proc == nil:

@@ -25,7 +25,7 @@ const (
 // nil where the frame is not Go's: code of C in a program with cgo.
 func (v *Values) goFrame() (*inferior.Go, inferior.GoPlace, error) {
 	var at inferior.GoPlace
-	if v.mode() == Saved || v.image == nil || !v.image.IsGo() {
+	if v.recalled() || v.image == nil || !v.image.IsGo() {
 		return nil, at, nil
 	}
 	if err := v.readable(); err != nil {

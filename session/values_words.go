@@ -71,8 +71,8 @@ func (d debuggerWords) event(name string) (values.Word, bool) {
 
 // event is the event that is stopped at, or selected in a capture; nil: none.
 func (s *Selection) event() *recording.Event {
-	if s.mode() == Saved {
-		e, ok := query.EventAt(s.reading.Of(s.saved), s.seq)
+	if s.recalled() {
+		e, ok := query.EventAt(s.reading.Of(s.recordedSource()), s.seq)
 		if !ok {
 			return nil
 		}

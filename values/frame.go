@@ -10,6 +10,9 @@ import (
 	"hdb/unwind"
 )
 
+// ErrNoFrame is of registers and variables where no frame is selected.
+var ErrNoFrame = errors.New("no frame is selected")
+
 // A Frame is one frame of a stack.
 type Frame struct {
 	Module  Module
@@ -44,7 +47,7 @@ var ErrNoDebug = errors.New("no debug information for this frame: info symbols t
 // scope is the scope of the frame's code.
 func (f *Frame) scope() (*symbols.Scope, error) {
 	if f == nil {
-		return nil, errors.New("no frame is selected")
+		return nil, ErrNoFrame
 	}
 	if !f.loaded {
 		f.loaded = true

@@ -67,7 +67,7 @@ func (r registers) register(name string) (Value, error) {
 
 func (r registers) general(name string, reg unwind.Reg, size int) (Value, error) {
 	if r.f == nil {
-		return Value{}, fmt.Errorf("$%s: no frame is selected", name)
+		return Value{}, fmt.Errorf("$%s: %w", name, ErrNoFrame)
 	}
 	v, ok := r.f.Regs.Get(reg)
 	if !ok {
@@ -110,7 +110,7 @@ func (r registers) special(name string) (Value, error) {
 		return Value{}, fmt.Errorf("$%s: %w: see info registers", name, errNoRegister)
 	}
 	if r.f == nil {
-		return Value{}, fmt.Errorf("$%s: no frame is selected", name)
+		return Value{}, fmt.Errorf("$%s: %w", name, ErrNoFrame)
 	}
 	b, ok := r.f.register(n)
 	switch {
