@@ -97,9 +97,9 @@ func (t *Thread) coreVectors() []byte {
 	return area
 }
 
-// coreMaps are the mappings of a core in the shape of /proc/PID/maps. A file is told
-// from others by its name.
-func coreMaps(core *corefile.File) []Mapping {
+// CoreMaps are the mappings of a core in the shape of /proc/PID/maps. A file is told from
+// others by its name, which its inode stands for; there is no device.
+func CoreMaps(core *corefile.File) []Mapping {
 	inodes := map[string]uint64{}
 	var all []Mapping
 	for _, s := range core.Mappings() {

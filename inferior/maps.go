@@ -14,7 +14,7 @@ import (
 // Maps reads the memory map of the target, ascending.
 func (tg *target) Maps() ([]Mapping, error) {
 	if tg.core != nil {
-		return coreMaps(tg.core), nil
+		return CoreMaps(tg.core), nil
 	}
 	return MapsOf(tg.pid)
 }

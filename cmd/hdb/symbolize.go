@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"hdb/inferior"
+	"hdb/inferior/corefile"
 	"hdb/internal/addr"
 	"hdb/symbols"
 )
@@ -23,6 +24,7 @@ its function; with -f -i -C also of inlined calls, and as the source names them.
 usage:
   hdb symbolize -e FILE [flags] [ADDR...]      addresses as the file has them
   hdb symbolize --pid PID [flags] [ADDR...]    addresses as the process has them
+  hdb symbolize --core CORE [flags] [ADDR...]  addresses as the process of a core file had them
   hdb symbolize [flags] < LIST                 lines "FILE ADDR", each with its own file
   hdb symbolize -f -i -C -e ./server 0x1139    for example
 
@@ -40,6 +42,7 @@ flags, of addr2line:
   -b, -r, -R           taken, and of no effect
 flags of its own:
   --pid PID            the modules of a process, by its memory map
+  --core CORE          the modules of a process that died, by its core file
   --find               not addresses are given but functions, or lines FILE:LINE: the
                        answer is each place where one begins, inlined ones too
   --return             addresses are return addresses: the answer is that of the byte before
@@ -57,7 +60,7 @@ is ??, ??:0 (a name without a line: ??:?, as addr2line has it).
 
 // symbolizeOptions are the command line of hdb symbolize.
 type symbolizeOptions struct {
-	path, section, arch                           string
+	path, section, arch, core                     string
 	hints                                         []string
 	pid                                           int
 	functions, inlines, demangle, basenames       bool
@@ -106,8 +109,8 @@ func parseSymbolize(argv []string) (*symbolizeOptions, error) {
 	if o.find && (o.path == "" || o.section != "") {
 		return nil, fmt.Errorf("symbolize: --find looks in one file: -e FILE must be there, and no -j: %w", errUsage)
 	}
-	if o.pid != 0 && (o.path != "" || o.section != "") {
-		return nil, fmt.Errorf("symbolize: --pid has the files of the process: no -e and -j with it: %w", errUsage)
+	if (o.pid != 0 || o.core != "") && (o.path != "" || o.section != "") || o.pid != 0 && o.core != "" {
+		return nil, fmt.Errorf("symbolize: --pid and --core have the files of the process: no -e and -j with them: %w", errUsage)
 	}
 	return o, nil
 }
@@ -144,7 +147,7 @@ func (o *symbolizeOptions) short(letters string, next func() (string, bool)) err
 func (o *symbolizeOptions) long(word string, next func() (string, bool)) (err error) {
 	name, value, inline := strings.Cut(word, "=")
 	switch name {
-	case "exe", "obj", "section", "target", "pid", "output-style", "arch", "default-arch", "dsym-hint":
+	case "exe", "obj", "section", "target", "pid", "core", "output-style", "arch", "default-arch", "dsym-hint":
 		if !inline {
 			if value, inline = next(); !inline {
 				return errNoValue
@@ -165,6 +168,8 @@ func (o *symbolizeOptions) long(word string, next func() (string, bool)) (err er
 		o.arch = value
 	case "dsym-hint":
 		o.hints = append(o.hints, value)
+	case "core":
+		o.core = value
 	case "pid":
 		if o.pid, err = strconv.Atoi(value); err != nil || o.pid <= 0 {
 			return fmt.Errorf("%q is not a process ID: %w", value, errUsage)
@@ -209,6 +214,7 @@ type symbolizer struct {
 	modules []*symbolizeModule
 	byPath  map[string]int32
 	maps    []inferior.Mapping // of the process, ascending
+	dead    *corefile.File     // the core file that the process is read from
 	servers *servers           // asked for debug files, nil: nobody is
 	whole   bool               // no question comes after those of this batch
 	errw    io.Writer
@@ -318,7 +324,7 @@ func symbolize(argv []string, in io.Reader, out, errw io.Writer) int {
 	return s.code
 }
 
-var errNoFile = errors.New("symbolize: -e FILE or --pid PID is missing: see hdb symbolize --help")
+var errNoFile = errors.New("symbolize: -e FILE, --pid PID or --core CORE is missing: see hdb symbolize --help")
 
 // open opens what all addresses are of.
 func (s *symbolizer) open() (err error) {
@@ -326,6 +332,8 @@ func (s *symbolizer) open() (err error) {
 	case s.pid != 0:
 		s.maps, err = inferior.MapsOf(s.pid)
 		return err
+	case s.core != "":
+		return s.openCore()
 	case s.path == "":
 		return nil
 	}
@@ -378,6 +386,9 @@ func (s *symbolizer) add(path string, obj named) int32 {
 
 func (s *symbolizer) close() {
 	defer s.servers.close() // last: files of modules still ask
+	if s.dead != nil {
+		defer s.dead.Close()
+	}
 	for _, m := range s.modules {
 		if m.obj == nil {
 			continue
@@ -540,7 +551,7 @@ func (s *symbolizer) question(list []question, word string) []question {
 	case path != "":
 		q.module = s.module(path, path)
 		q.module, q.file = s.counted(q.module, at)
-	case s.pid != 0:
+	case s.pid != 0, s.dead != nil:
 		q.module, q.file = s.mapped(addr.Run(at))
 	case s.path != "":
 		q.module, q.file = s.counted(0, at)

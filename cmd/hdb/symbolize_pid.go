@@ -32,7 +32,7 @@ func (s *symbolizer) mapped(a addr.Run) (int32, addr.File) {
 		}
 		known, ok := s.byPath[key]
 		if n = known; !ok {
-			n = s.module(key, m.Openable(s.pid))
+			n = s.mappedFile(key, m)
 		}
 	}
 	obj := s.modules[n].obj
@@ -75,6 +75,10 @@ func (s *symbolizer) vdso(m *inferior.Mapping) int32 {
 }
 
 func (s *symbolizer) readVDSO(m *inferior.Mapping) (*symbols.Object, error) {
+	if s.dead != nil {
+		size := int64(m.High - m.Low)
+		return symbols.OpenReaderAt(m.Path, io.NewSectionReader(s.dead, int64(m.Low), size), size, symbols.Config{})
+	}
 	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", s.pid))
 	if err != nil {
 		return nil, err

@@ -59,6 +59,10 @@ func (f *File) backing(name string) *backing {
 	return b
 }
 
+// Check is why the mapped file of that name is not the one that was mapped, as far as the core
+// can tell; nil if it may be.
+func (f *File) Check(name string) error { return f.backing(name).err }
+
 func (f *File) openBacking(name, path string) *backing {
 	b := &backing{path: path}
 	if strings.HasSuffix(name, " (deleted)") && name == path {
