@@ -191,6 +191,10 @@ func Markdown() string {
 	for _, t := range topics() {
 		fmt.Fprintf(&b, "* [%s](#%s): %s\n", upperFirst(t.name), anchor(t.name), t.short)
 	}
+	b.WriteString("\n## For those who know gdb\n\n| gdb | hdb |\n|--|--|\n")
+	for _, v := range vocabulary() {
+		fmt.Fprintf(&b, "| %s | %s |\n", v.word, strings.ReplaceAll(v.has, "|", "\\|"))
+	}
 	everyCommand(table, func(full string, cmd *Command) {
 		fmt.Fprintf(&b, "\n## %s\n\n%s.", full, upperFirst(cmd.Short))
 		if len(cmd.Aliases) > 0 {

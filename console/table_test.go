@@ -61,6 +61,15 @@ func TestGDBAbbreviations(t *testing.T) {
 	}
 }
 
+// TestVocabulary has hdb know, or give a reason for, every word of gdb's everyday chapters.
+func TestVocabulary(t *testing.T) {
+	for _, v := range vocabulary() {
+		if v.has == "" {
+			t.Errorf("%s: no command, and no reason among the words that are not built", v.word)
+		}
+	}
+}
+
 func TestCommandsDoc(t *testing.T) {
 	const path = "../docs/commands.md"
 	want := Markdown()
