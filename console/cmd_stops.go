@@ -245,7 +245,7 @@ func stopNumber(s *session.Session, text string) (int, error) {
 	if !strings.HasPrefix(text, "$") {
 		return strconv.Atoi(text)
 	}
-	n, err := s.Values.Address(text)
+	n, _, err := s.Values.Address(text)
 	return int(n), err
 }
 

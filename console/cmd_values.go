@@ -171,7 +171,7 @@ func runDisplay(_ context.Context, c *Console, in Input) error {
 	d := display{spec: spec, expr: expr, memory: strings.ContainsAny(spec, "is")}
 	var err error
 	if d.memory {
-		err = (&memory{count: 1}).parse(strings.TrimPrefix(spec, "/"), noUnit)
+		_, err = (&memory{count: 1}).parse(strings.TrimPrefix(spec, "/"))
 	} else {
 		_, err = c.eval.options(spec)
 	}
@@ -220,8 +220,12 @@ func (e *evaluator) showDisplay(d *display) {
 // showExamined prints one that x prints: instructions or strings.
 func (e *evaluator) showExamined(d *display) {
 	m := memory{count: 1}
-	if err := m.parse(strings.TrimPrefix(d.spec, "/"), noUnit); err != nil {
+	open, err := m.parse(strings.TrimPrefix(d.spec, "/"))
+	if err != nil {
 		return
+	}
+	if open {
+		m.unsized(values.Unit{})
 	}
 	a, err := e.address(d.expr)
 	if err != nil {
@@ -313,13 +317,19 @@ func (e *evaluator) showConveniences(in Input) error {
 // address is what an expression says as an address. What it does not know, a
 // symbol without debug information or a program of Go, the session may.
 func (e *evaluator) address(expr string) (addr.Run, error) {
-	a, err := e.c.s.Values.Address(expr)
+	a, _, err := e.addressed(expr)
+	return a, err
+}
+
+// addressed is address, and which numbers are there by the expression's type.
+func (e *evaluator) addressed(expr string) (addr.Run, values.Unit, error) {
+	a, unit, err := e.c.s.Values.Address(expr)
 	var untyped *values.UntypedError
 	if err == nil || errors.As(err, &untyped) {
-		return a, err
+		return a, unit, err
 	}
 	if a, other := e.c.s.Memory.Address(expr); other == nil {
-		return a, nil
+		return a, values.Unit{}, nil
 	}
-	return 0, err
+	return 0, values.Unit{}, err
 }

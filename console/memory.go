@@ -36,25 +36,25 @@ func runExamine(ctx context.Context, c *Console, in Input) error {
 	if !in.Repeated || m.count == 0 {
 		m.count, m.back = 1, false
 	}
-	unit := noUnit
-	if expr != "" {
-		unit = func() (int, bool) { return c.s.Values.Unit(expr) }
-	}
-	if err := m.parse(spec, unit); err != nil {
+	open, err := m.parse(spec)
+	if err != nil {
 		return err
 	}
-	switch {
-	case expr != "":
-		a, err := c.eval.address(expr)
-		if err != nil {
+	var unit values.Unit
+	if expr != "" {
+		if m.next, unit, err = c.eval.addressed(expr); err != nil {
 			return err
 		}
-		m.next, m.known = a, true
-	case !m.known:
+		m.known = true
+	}
+	if !m.known {
 		return errors.New("x: an address must follow: a number, $register or symbol")
 	}
+	if open {
+		m.unsized(unit)
+	}
 	x := &examiner{ctx: ctx, c: c, m: &m}
-	err := x.runEitherWay()
+	err = x.runEitherWay()
 	c.eval.memory = m
 	if x.unitSize > 0 {
 		c.s.Values.Examined(x.last, x.unitSize, x.bytes)
@@ -67,12 +67,9 @@ func runExamine(ctx context.Context, c *Console, in Input) error {
 	return err
 }
 
-// noUnit knows no size of the numbers at an address.
-func noUnit() (int, bool) { return 0, false }
-
-// parse reads N, F and U of /NFU in any order. unit is the size of the numbers at the
-// address, by the expression's type, and whether they are floating-point ones.
-func (m *memory) parse(spec string, unit func() (int, bool)) error {
+// parse reads N, F and U of /NFU in any order. open tells that the size depends on what is at
+// the address, see unsized.
+func (m *memory) parse(spec string) (open bool, err error) {
 	if rest, back := strings.CutPrefix(spec, "-"); back {
 		spec, m.back = rest, true
 	}
@@ -80,7 +77,7 @@ func (m *memory) parse(spec string, unit func() (int, bool)) error {
 	if digits > 0 {
 		n, err := strconv.Atoi(spec[:digits])
 		if err != nil || n < 1 || n > maxExamine {
-			return fmt.Errorf("x: %q: a number of units from 1 to %d expected", spec[:digits], maxExamine)
+			return false, fmt.Errorf("x: %q: a number of units from 1 to %d expected", spec[:digits], maxExamine)
 		}
 		m.count = n
 	}
@@ -92,7 +89,7 @@ func (m *memory) parse(spec string, unit func() (int, bool)) error {
 		case strings.ContainsRune("bhwg", r):
 			m.size, sized = map[rune]int{'b': 1, 'h': 2, 'w': 4, 'g': 8}[r], true
 		default:
-			return fmt.Errorf("x: unknown letter %q: formats are x d u o t a c f s i, sizes b h w g", string(r))
+			return false, fmt.Errorf("x: unknown letter %q: formats are x d u o t a c f s i, sizes b h w g", string(r))
 		}
 	}
 	if m.format == 0 {
@@ -106,16 +103,16 @@ func (m *memory) parse(spec string, unit func() (int, bool)) error {
 		m.size = 1
 	case m.format == 'i':
 	default:
-		m.unsized(unit())
+		open = true
 	}
-	return nil
+	return open, nil
 }
 
 // unsized chooses the size that nobody has said: that of what is there, or the last one.
-func (m *memory) unsized(size int, float bool) {
+func (m *memory) unsized(unit values.Unit) {
 	switch {
-	case size > 0 && (float || m.format != 'f'):
-		m.size = size
+	case unit.Size > 0 && (unit.Float || m.format != 'f'):
+		m.size = unit.Size
 	case m.format == 'f' && m.size < 4:
 		m.size = 8
 	case m.size == 0:

@@ -420,19 +420,20 @@ func (v *Values) TypeOf(expr string, whole bool) (text string, err error) {
 	return text, err
 }
 
-// Address is what an expression says as an address.
-func (v *Values) Address(expr string) (a addr.Run, err error) {
+// Address is what an expression says as an address, and the numbers that are there by its
+// type.
+func (v *Values) Address(expr string) (a addr.Run, unit values.Unit, err error) {
 	if ok, err := v.asGo(expr, func(g *inferior.Go, at inferior.GoPlace) (err error) {
 		a, err = goAddress(g, at, expr)
 		return err
 	}); ok {
-		return a, err
+		return a, unit, err
 	}
 	err = v.guarded(func(f *values.Frame) error {
-		a, err = v.w.Address(f, expr)
+		a, unit, err = v.w.Address(f, expr)
 		return err
 	})
-	return a, err
+	return a, unit, err
 }
 
 // errGoPlace is the error for expressions of Go where a place is wanted.
@@ -448,19 +449,4 @@ func (v *Values) Place(expr string) (p values.Place, err error) {
 		return err
 	})
 	return p, err
-}
-
-// Unit is the size of the numbers that an expression points to, 0 unknown, and whether
-// they are floating-point ones.
-func (v *Values) Unit(expr string) (size int, float bool) {
-	if ok, _ := v.asGo(expr, func(*inferior.Go, inferior.GoPlace) error { return errGoPlace }); ok {
-		return 0, false
-	}
-	if err := v.guarded(func(f *values.Frame) error {
-		size, float = v.w.Unit(f, expr)
-		return nil
-	}); err != nil {
-		return 0, false
-	}
-	return size, float
 }

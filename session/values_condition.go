@@ -35,7 +35,7 @@ func (v *frameVariables) Holds(expr string) (holds, known bool) {
 
 // read has fn read variables of the frame, without calls of functions. A value may be known
 // by what the callers have kept only: so fn is asked again with the whole stack before it is
-// unknown.
+// lost.
 func (v *frameVariables) read(fn func() error) error {
 	w := &v.values.w
 	defer func(sel selection, was values.World) {
@@ -49,8 +49,8 @@ func (v *frameVariables) read(fn func() error) error {
 			continue
 		}
 		v.values.sel.selection = selection{thread: v.thread, stack: names.Stack{Frames: stack}, max: defaultDepth, frame: frame}
-		if err = fn(); err == nil {
-			return nil
+		if err = fn(); !values.IsLost(err) {
+			return err
 		}
 	}
 	return err

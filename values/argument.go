@@ -1,8 +1,8 @@
 package values
 
 import (
-	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -42,6 +42,9 @@ func (w *World) Text(f *Frame, src string) ([]byte, error) {
 	}
 	switch v.Type.Strip().Kind {
 	case Struct:
+		if d, ok := w.Describe(v); ok && d.Text != nil {
+			return w.described(d.Text)
+		}
 		if w.displayed(v.Type.Strip()) {
 			text := w.Format(f, v, Options{Elements: MaxElements})
 			return []byte(strings.TrimSuffix(strings.TrimPrefix(text, `"`), `"`)), nil
@@ -49,16 +52,45 @@ func (w *World) Text(f *Frame, src string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: a value of type %s is no string", src, v.Type)
 	case Array:
 		b, err := w.Bytes(v)
-		if end := bytes.IndexByte(b, 0); end >= 0 {
-			b = b[:end]
-		}
-		return append([]byte{}, b...), err
+		width := characters(v.Type.Strip().Row())
+		b, _ = upToNUL(b, width)
+		return utf8Of(append([]byte{}, b...), width), err
 	}
 	a, err := e.ops.address(v)
 	if err != nil || a == 0 {
 		return nil, err
 	}
-	return w.textAt(a)
+	width := int64(1)
+	if t := v.Type.Strip(); t.Kind == Pointer {
+		width = characters(t.Elem())
+	}
+	return w.textAt(a, width)
+}
+
+// characters is the bytes of a character of a text whose elements are of the type.
+func characters(t *Type) int64 {
+	if n := t.Size(); t.textual() && (n == 2 || n == 4) {
+		return n
+	}
+	return 1
+}
+
+// described is the characters of a text of a library, of which a long one is cut.
+func (w *World) described(t *Text) ([]byte, error) {
+	width := int64(1)
+	if t.Elem != nil {
+		width = max(t.Elem.Size(), 1)
+	}
+	cut, part := t.Len > uint64(maxArgument/width), *t
+	if cut {
+		part.Len = uint64(maxArgument / width)
+		part.Data = part.Data[:min(len(part.Data), int(maxArgument))]
+	}
+	b, err := w.textOf(&part)
+	if b = utf8Of(b, width); cut {
+		b = append(slices.Clip(b), "..."...)
+	}
+	return b, err
 }
 
 // argument computes an expression that must have a value.

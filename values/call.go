@@ -36,7 +36,7 @@ const maxResult = 1 << 16
 // returns where debug information does not; nil: nothing does.
 func (e *evaluator) callFunction(n *node, as *Type) (Value, error) {
 	if !e.typesOnly && (e.w.Call == nil || !e.calls) {
-		return Value{}, errCalls
+		return Value{}, errNoCalls
 	}
 	fn, err := e.evalAny(n.a)
 	if err != nil {
@@ -60,7 +60,7 @@ func (e *evaluator) callFunction(n *node, as *Type) (Value, error) {
 		return Value{}, errors.New("no debug information tells what the function returns: cast the call to its type, as in (int)getpid()")
 	}
 	if e.typesOnly {
-		return LostValue(ret, errLost), nil
+		return e.standIn(ret), nil
 	}
 	frame := &Frame{PC: addr.PC(at)}
 	if frame.Module, at, err = e.w.implementation(at); err != nil {
@@ -98,6 +98,22 @@ func (e *evaluator) callFunction(n *node, as *Type) (Value, error) {
 		return err
 	})
 	return out, err
+}
+
+// errNoCalls is the error of a call where functions of the program are not called, as in
+// conditions.
+var errNoCalls = errors.New("functions of the program are not called")
+
+// standIn is a value of a type in place of a result of which only the type is asked. It is 1:
+// operators have a type for that.
+func (e *evaluator) standIn(t *Type) Value {
+	switch s := t.Strip(); {
+	case t.isFloat() && s.Size() <= 8:
+		return Number(t, floatBits(1, int(s.Size())))
+	case s.Kind == Pointer, s.Kind == Reference, s.Kind == RvalueReference, t.isInteger():
+		return Number(t, 1)
+	}
+	return LostValue(t, errLost)
 }
 
 // described tells whether debug information has the types of a function. That of an
@@ -193,7 +209,9 @@ func (c *caller) pass(v Value, to *Type) error {
 		return c.general(c.address(v))
 	}
 	if to == nil {
-		to = v.Type
+		if to = v.Type; to.isFloat() && to.Size() < 8 {
+			to = c.prog.cType("double")
+		}
 	}
 	s := to.Strip()
 	switch {

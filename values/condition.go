@@ -43,6 +43,10 @@ func (w *World) True(f *Frame, src string) (bool, error) {
 	return e.holds(src)
 }
 
+// IsLost tells the error of an expression with a value that is not anywhere any more, as far as
+// the frames are known.
+func IsLost(err error) bool { return errors.Is(err, errLost) }
+
 // holds reports whether an expression has a value other than zero.
 func (e *evaluator) holds(src string) (bool, error) {
 	v, err := e.compute(src)
@@ -64,7 +68,7 @@ var errAssigns = errors.New("= changes the program: use set var, or == to compar
 // no error.
 func (w *World) Check(f *Frame, src string) error {
 	e := w.evaluator(f)
-	e.bare = true
+	e.bare, e.checking = true, true
 	n, err := parse(src, e)
 	if err != nil {
 		return err
@@ -74,7 +78,7 @@ func (w *World) Check(f *Frame, src string) error {
 	}
 	_, err = e.evalAny(n)
 	var none *NoSymbolError
-	if errors.Is(err, errAssigns) || errors.Is(err, errCalls) || errors.As(err, &none) {
+	if errors.Is(err, errAssigns) || errors.Is(err, errNoCalls) || errors.Is(err, errCalls) || errors.As(err, &none) {
 		return err
 	}
 	return nil

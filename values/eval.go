@@ -18,8 +18,10 @@ type evaluator struct {
 	// assign allows the expression to change the program.
 	assign bool
 	calls  bool // functions of the program may be called
-	// typesOnly asks what an expression would be: nothing is called for it.
+	// typesOnly asks what an expression would be: nothing is called or changed for it, not
+	// even a convenience variable.
 	typesOnly bool
+	checking  bool // whether the expression can have a value is asked: nothing is changed
 	bare      bool // names that the program has not got may be Words
 	depth     int
 }
@@ -136,9 +138,11 @@ func (e *evaluator) evalAny(n *node) (Value, error) {
 	case nodeSelect, "&&", "||":
 		return e.choice(n)
 	case "=":
-		return e.assignment(n)
+		_, v, err := e.assignment(n)
+		return v, err
 	case nodeAfter:
-		return e.assignedAfter(n)
+		v, _, err := e.assignment(n.a)
+		return v, err
 	}
 	if n.op == nodeCast {
 		operand := func() (Value, error) { return e.evalAny(n.a) }
@@ -258,51 +262,50 @@ func (e *evaluator) choice(n *node) (Value, error) {
 	return e.truth(t), err
 }
 
-// assignment writes memory or a register. It returns the new value.
-func (e *evaluator) assignment(n *node) (Value, error) {
-	if n.a.op == nodeDollar && e.isConvenience(n.a.text) {
-		v, err := e.eval(n.b)
-		if err == nil {
-			v = e.prog.Load(v)
-			e.w.setVar(n.a.text, v)
-		}
-		return v, err
-	}
+// assignment writes memory or a register. It returns the new value, and that before one by an
+// operator.
+func (e *evaluator) assignment(n *node) (old, now Value, err error) {
+	convenience := n.a.op == nodeDollar && e.isConvenience(n.a.text)
 	switch {
-	case e.assign:
+	case e.assign, convenience:
 	case n.text == "++", n.text == "--":
-		return Value{}, fmt.Errorf("%s changes the program: use set var", n.text)
+		return old, now, fmt.Errorf("%s changes the program: use set var", n.text)
 	default:
-		return Value{}, errAssigns
+		return old, now, errAssigns
 	}
-	to, err := e.eval(n.a)
-	if err != nil {
-		return Value{}, err
+	var to Value
+	if !convenience || n.by != "" {
+		if to, err = e.eval(n.a); err != nil {
+			return old, now, err
+		}
 	}
 	from, err := e.eval(n.b)
 	if err != nil {
-		return Value{}, err
+		return old, now, err
+	}
+	if n.by != "" {
+		old = e.prog.Load(to)
+		if from, err = e.ops.binary(n.by, old, from); err != nil {
+			return old, now, err
+		}
+	}
+	if convenience {
+		now = e.prog.Load(from)
+		if !e.typesOnly && !e.checking {
+			e.w.setVar(n.a.text, now)
+		}
+		return old, now, nil
 	}
 	to = e.prog.unref(to)
 	if to.err != nil {
-		return Value{}, fmt.Errorf("the value cannot be changed: %w", to.err)
+		return old, now, fmt.Errorf("the value cannot be changed: %w", to.err)
 	}
 	b, err := e.ops.converted(from, to)
 	if err != nil {
-		return Value{}, err
+		return old, now, err
 	}
-	return e.w.store(to, b)
-}
-
-// assignedAfter is x++ or x--. It returns the old value.
-func (e *evaluator) assignedAfter(n *node) (Value, error) {
-	old, err := e.eval(n.a.a)
-	if err != nil {
-		return Value{}, err
-	}
-	old = e.prog.Load(old)
-	_, err = e.assignment(n.a)
-	return old, err
+	now, err = e.w.store(to, b)
+	return old, now, err
 }
 
 // dollar is a register, an entry of the history, or a convenience variable.

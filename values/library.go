@@ -12,8 +12,8 @@ import (
 // maxSearched bounds the elements among which a key is searched for.
 const maxSearched = 1 << 20
 
-// errCalls is the error of a call of a function that printers do not know.
-var errCalls = errors.New("functions of the program are not called")
+// errCalls is the error of a call of a member function that printers do not know.
+var errCalls = errors.New("member functions of the program are not called")
 
 // A library computes members, elements and member functions of values. For values of
 // libraries, printers say what they are, and nothing is called.

@@ -15,6 +15,7 @@ type node struct {
 	text    string
 	a, b, c *node
 	typ     *Type
+	by      string // of an assignment by an operator, as +=, that operator
 }
 
 // Words for op that are no operators of C.
@@ -147,10 +148,7 @@ func (p *parser) assign() (*node, error) {
 		if err != nil {
 			return nil, err
 		}
-		if t.text != "=" {
-			b = &node{op: strings.TrimSuffix(t.text, "="), a: a, b: b}
-		}
-		return &node{op: "=", a: a, b: b}, nil
+		return &node{op: "=", a: a, b: b, by: strings.TrimSuffix(t.text, "=")}, nil
 	}
 	return a, nil
 }
@@ -289,7 +287,7 @@ func (p *parser) startsOperand() bool {
 
 // stepped assigns a plus or minus 1 to a. op is ++ or --.
 func stepped(a *node, op string) *node {
-	return &node{op: "=", text: op, a: a, b: &node{op: op[:1], a: a, b: &node{op: nodeNumber, text: "1"}}}
+	return &node{op: "=", text: op, a: a, b: &node{op: nodeNumber, text: "1"}, by: op[:1]}
 }
 
 func (p *parser) postfix() (*node, error) {

@@ -57,19 +57,21 @@ func (w *World) Place(f *Frame, src string) (Place, error) {
 	return p, nil
 }
 
-// Address is the value of an expression as an address, for commands that need one.
-func (w *World) Address(f *Frame, src string) (addr.Run, error) {
+// Address is the value of an expression as an address, for commands that need one, and what
+// numbers are there, if its type tells that.
+func (w *World) Address(f *Frame, src string) (addr.Run, Unit, error) {
 	v, err := w.Eval(f, src)
 	if err != nil {
-		return 0, err
+		return 0, Unit{}, err
 	}
 	v = w.unref(v)
 	if v.Type.Strip().Kind == Struct {
 		if a, ok := v.Addr(); ok {
-			return a, nil
+			return a, Unit{}, nil
 		}
 	}
-	return w.evaluator(f).ops.address(v)
+	a, err := w.evaluator(f).ops.address(v)
+	return a, v.unit(), err
 }
 
 // redZone is how far below the stack pointer a leaf function keeps variables (System V
@@ -85,17 +87,17 @@ func (f *Frame) holds(a addr.Run) bool {
 	return ok && f.CFA != 0 && uint64(a) >= sp-redZone && a < f.CFA+stackArgs
 }
 
-// Unit is the size of the number that an expression points to, and whether it is a
-// floating-point number. Memory is shown in such units. The size is 0 unless it is 2, 4 or
-// 8 bytes.
-func (w *World) Unit(f *Frame, src string) (size int, float bool) {
-	v, err := w.Eval(f, src)
-	if err != nil {
-		return 0, false
-	}
-	t := w.unref(v).Type.Strip()
+// A Unit is the numbers that a pointer points to. Memory is shown in such units.
+type Unit struct {
+	Size  int  // 2, 4 or 8 bytes; 0 for everything else
+	Float bool // they are floating-point numbers
+}
+
+// unit is what a value points to.
+func (v Value) unit() Unit {
+	t := v.Type.Strip()
 	if t.Kind != Pointer {
-		return 0, false
+		return Unit{}
 	}
 	e := t.Elem().Strip()
 	for e.Kind == Array {
@@ -104,10 +106,10 @@ func (w *World) Unit(f *Frame, src string) (size int, float bool) {
 	switch e.Kind {
 	case Base, Enum, Pointer:
 	default:
-		return 0, false
+		return Unit{}
 	}
 	if n := int(e.Size()); (n == 2 || n == 4 || n == 8) && !e.textual() {
-		return n, e.isFloat()
+		return Unit{n, e.isFloat()}
 	}
-	return 0, false
+	return Unit{}
 }

@@ -1,13 +1,14 @@
 package values
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"hdb/internal/addr"
 )
@@ -46,21 +47,52 @@ func (r *Reader) ReadUint(a addr.Run, n int) (uint64, error) {
 // maxArgument bounds the text of a pointer to characters that have no end.
 const maxArgument = 64 << 10
 
-// textAt reads up to the first NUL.
-func (r *Reader) textAt(a addr.Run) ([]byte, error) {
+// textAt reads characters of so many bytes each up to the first NUL.
+func (r *Reader) textAt(a addr.Run, width int64) ([]byte, error) {
 	const page = 4096
 	out := []byte{}
 	for len(out) < maxArgument {
-		b, err := r.ReadMemory(a, page-int(a%page))
+		part := int64(page - a%page)
+		b, err := r.ReadMemory(a, int(max(part-part%width, width)))
 		if err != nil {
-			return out, err
+			return utf8Of(out, width), err
 		}
-		if end := bytes.IndexByte(b, 0); end >= 0 {
-			return append(out, b[:end]...), nil
+		if before, ended := upToNUL(b, width); ended {
+			return utf8Of(append(out, before...), width), nil
 		}
 		out, a = append(out, b...), a+addr.Run(len(b))
 	}
-	return append(out, "..."...), nil
+	return append(utf8Of(out, width), "..."...), nil
+}
+
+// upToNUL is what is before the first character that is NUL.
+func upToNUL(b []byte, width int64) (before []byte, ended bool) {
+	n := int(width)
+	for i := 0; i+n <= len(b); i += n {
+		if decodeUint(b[i:i+n]) == 0 {
+			return b[:i], true
+		}
+	}
+	return b, false
+}
+
+// utf8Of is characters of so many bytes each in UTF-8.
+func utf8Of(b []byte, width int64) []byte {
+	switch width {
+	case 2:
+		units := make([]uint16, len(b)/2)
+		for i := range units {
+			units[i] = uint16(decodeUint(b[2*i : 2*i+2]))
+		}
+		return []byte(string(utf16.Decode(units)))
+	case 4:
+		var out []byte
+		for ; len(b) >= 4; b = b[4:] {
+			out = utf8.AppendRune(out, rune(decodeUint(b[:4])))
+		}
+		return out
+	}
+	return b
 }
 
 // textOf is the characters of a text.

@@ -74,3 +74,10 @@ int main() {
 	}
 	return 0;
 }
+
+std::wstring wide(L"w\u00e4ide");
+std::string lines("a\n\"b\" ccccccccccccccccccccccccccccccc");
+const wchar_t *chars = L"p\u00e4p";
+int places[4];
+
+int place() { return calls++ & 3; }
