@@ -442,7 +442,7 @@ func catcher(on bool) func(context.Context, *Console, Input) error {
 		if condition == "" && rest != "" {
 			return fmt.Errorf("catch %s: %q: `if CONDITION` expected", event, rest)
 		}
-		st, err := c.s.Stops.CatchException(event, condition, false)
+		st, err := c.s.Stops.CatchException(event, condition)
 		if err != nil {
 			return err
 		}

@@ -9,9 +9,9 @@ import (
 // ErrThreadEnded is the error of a run of one thread that has ended, while others have not.
 var ErrThreadEnded = errors.New("the thread has ended")
 
-// RunAlone is Continue of t while the other threads stand aside. The signals that t would get
-// stay for a later run, and one that it stops for is dropped: the caller undoes what caused
-// it. Threads that it starts stand, too.
+// RunAlone runs t until something stops it. All other threads are stopped, also those that it
+// starts. Signals that were queued for t stay queued. A signal that stops t is dropped, because
+// the caller restores the state that t had before.
 func (p *Process) RunAlone(t *Thread) (Stop, error) {
 	if err := p.alive(); err != nil {
 		return Stop{}, err
@@ -29,11 +29,11 @@ func (p *Process) RunAlone(t *Thread) (Stop, error) {
 	return stop, err
 }
 
-// aside tells whether a thread stands while another one runs alone.
+// aside tells whether a thread is kept stopped because another one runs alone.
 func (p *Process) aside(t *Thread) bool { return p.alone != nil && t != p.alone && !t.guest }
 
-// aloneLeft tells whether the thread that runs alone has ended while one that stands aside
-// goes on to live. When the process ends all do, one after the other.
+// aloneLeft tells whether the thread that runs alone has ended and another one has not. When
+// the process exits, its threads end one after the other.
 func (p *Process) aloneLeft() bool {
 	if p.alone == nil || p.alone.state != exiting {
 		return false
@@ -46,8 +46,8 @@ func (p *Process) aloneLeft() bool {
 	return false
 }
 
-// dies tells whether a thread that was stopped has been killed: the kernel has it leave its
-// stop, for the one at its exit.
+// dies tells whether a stopped thread has been killed. The kernel moves it from its stop to the
+// one at its exit.
 func (t *Thread) dies() bool {
 	var info siginfo
 	err := getSiginfo(t.TID, &info)

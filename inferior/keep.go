@@ -6,7 +6,7 @@ import (
 	"hdb/internal/addr"
 )
 
-// Kept is where a stopped thread stood, and its registers.
+// Kept is the saved state of a stopped thread.
 type Kept struct {
 	Regs    Registers
 	Vectors Vectors
@@ -14,7 +14,7 @@ type Kept struct {
 	shown, real, at addr.Run
 }
 
-// Keep notes what the thread has in its registers, and which traps it has arrived at.
+// Keep saves the registers of the thread, and which traps it has arrived at.
 func (t *Thread) Keep() (k Kept, err error) {
 	t.p.check()
 	if k.Regs, err = t.Regs(); err != nil {
@@ -27,8 +27,7 @@ func (t *Thread) Keep() (k Kept, err error) {
 	return k, nil
 }
 
-// Restore has the thread, which is stopped, stand where it stood. What is in memory is as
-// it is now.
+// Restore returns a stopped thread to a saved state. Memory is not restored.
 func (t *Thread) Restore(k Kept) error {
 	t.p.check()
 	if err := t.settle(); err != nil {

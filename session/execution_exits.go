@@ -7,10 +7,11 @@ import (
 	"hdb/internal/addr"
 )
 
-// A landing is where a thread goes on that leaves frames without returning from them.
+// A landing is where a thread continues after it has left frames without returning from them.
 type landing struct{ pc, sp addr.Run }
 
-// exitFunctions are what a thread enters on such a way, and how to know where it goes on.
+// exitFunctions are the functions that a thread calls to leave frames, with how to find the
+// landing from its registers at the entry.
 var exitFunctions = map[string]func(*Execution, inferior.Registers) (landing, bool){
 	"__cxa_begin_catch": (*Execution).handlerOf, // the first thing that a handler of C++ calls
 	"longjmp":           (*Execution).longjmpTo,
@@ -19,8 +20,8 @@ var exitFunctions = map[string]func(*Execution, inferior.Registers) (landing, bo
 	"__longjmp_chk":     (*Execution).longjmpTo,
 }
 
-// runOut is runToTargets, and also stops where the thread goes on when an exception or
-// a longjmp leaves the frame with that CFA; left tells that this happened.
+// runOut is runToTargets. It also stops at the landing of an exception or a longjmp that
+// leaves the frame with that CFA; left tells that this happened.
 func (x *Execution) runOut(t *inferior.Thread, cfa addr.Run, targets []target) (reached, left bool, stop inferior.Stop, err error) {
 	var to landing
 	for _, m := range x.names.Images() {
@@ -53,13 +54,13 @@ func (x *Execution) runOut(t *inferior.Thread, cfa addr.Run, targets []target) (
 	return reached, reached, stop, err
 }
 
-// handlerOf is the handler that has called the function which the thread enters.
+// handlerOf is the exception handler that calls the function at whose entry the thread is.
 func (x *Execution) handlerOf(r inferior.Registers) (landing, bool) {
 	pc, err := x.readPointer(r.SP())
 	return landing{pc, r.SP() + 8}, err == nil
 }
 
-// longjmpTo is where a longjmp goes that the thread enters. glibc keeps the addresses in
+// longjmpTo is the landing of a longjmp at whose entry the thread is. glibc keeps the addresses in
 // its jmp_buf rotated and mixed with the thread's pointer guard; musl keeps them plain.
 func (x *Execution) longjmpTo(r inferior.Registers) (landing, bool) {
 	const rsp, rip, pointerGuard = 48, 56, 0x30

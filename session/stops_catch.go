@@ -21,7 +21,7 @@ var runtimeEvents = map[string]string{
 
 // CatchException sets a stop where the runtime throws an exception, throws it again,
 // begins to handle it, or where Rust panics. condition may be "".
-func (s *Stops) CatchException(event, condition string, temporary bool) (*breakpoints.Stop, error) {
+func (s *Stops) CatchException(event, condition string) (*breakpoints.Stop, error) {
 	function, ok := runtimeEvents[event]
 	if !ok {
 		return nil, fmt.Errorf("catch %q: not known: use throw, rethrow, catch, panic, syscall, load, unload, fork or exec", event)
@@ -30,7 +30,6 @@ func (s *Stops) CatchException(event, condition string, temporary bool) (*breakp
 		return nil, ErrSaved
 	}
 	st := breakpoints.NewStop(breakpoints.Spec{Kind: breakpoints.StopFunction, Location: function, Function: function, Caught: event})
-	st.Temporary = temporary
 	if err := st.SetCondition(condition); err != nil {
 		return nil, fmt.Errorf("condition: %w", err)
 	}

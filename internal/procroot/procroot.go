@@ -13,15 +13,15 @@ import (
 // where hdb's own are.
 func Of(pid int) string {
 	id := strconv.Itoa(pid)
-	if pid <= 0 || own(id) {
+	if pid <= 0 || sharesRoot(id) {
 		return ""
 	}
 	return "/proc/" + id + "/root"
 }
 
-// own tells whether / is the same directory for a process, with the same mounts
-// below it.
-func own(pid string) bool {
+// sharesRoot tells whether / is the same directory for a process and for hdb, with the same
+// mounts below it.
+func sharesRoot(pid string) bool {
 	theirs, err := os.Stat("/proc/" + pid + "/root")
 	if err != nil {
 		return true // it has ended, or is another's: nothing can be looked at that way
