@@ -103,7 +103,7 @@ func coreTitle(info session.CoreInfo) string {
 // coreLacks is what is not in a core that should be.
 func coreLacks(info session.CoreInfo) (lacks []string) {
 	if info.Missing > 0 {
-		lacks = append(lacks, fmt.Sprintf("the core is cut off: %s are missing at its end (ulimit -c, or a full disk)", units.Short(info.Missing)))
+		lacks = append(lacks, fmt.Sprintf("the core is cut off: the last %s are missing (ulimit -c, or a full disk)", units.Short(info.Missing)))
 	}
 	if info.Damage != nil {
 		lacks = append(lacks, "not all of its notes can be read: "+info.Damage.Error())

@@ -49,7 +49,7 @@ func (p *Process) CoreImage(first *Thread, ours func(Mapping) bool) (*corefile.I
 	im.Memory = &p.memory
 	im.Untouched = func(a addr.Run, n uint64) bool { return untouched(tg.pid, maps, a, n) }
 	for _, m := range maps {
-		if m.Path == "[vsyscall]" || ours != nil && ours(m.Mapping) {
+		if m.Path == "[vsyscall]" || p.handler.owns(m.Mapping) || ours != nil && ours(m.Mapping) {
 			continue
 		}
 		r := corefile.Region{Low: m.Low, High: m.High, Flags: m.flags(), Stored: p.memory.stored(&m, dumpFilter(tg.pid))}

@@ -65,6 +65,11 @@ type trapHandler struct {
 	at    addr.Run
 }
 
+// owns tells whether a mapping holds the handler and nothing else.
+func (h *trapHandler) owns(m Mapping) bool {
+	return h.on && h.at <= m.Low && m.High <= h.at+handlerSize
+}
+
 // catch installs the handler before int3s are hit, if it is wanted and can be. All
 // threads are stopped.
 func (h *trapHandler) catch() {

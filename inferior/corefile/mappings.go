@@ -18,6 +18,9 @@ const (
 	atSysinfo = 33 // AT_SYSINFO_EHDR, where the vDSO is
 )
 
+// maxVDSO bounds the vDSO, which is two pages.
+const maxVDSO = 1 << 20
+
 // A Mapping is a range of memory that the process had.
 type Mapping struct {
 	Low, High addr.Run
@@ -76,7 +79,7 @@ func (f *File) fileFlags(name string, off uint64) elf.ProgFlag {
 func (f *File) special(s *segment) string {
 	within := func(a uint64) bool { return a != 0 && s.low <= addr.Run(a) && addr.Run(a) < s.high }
 	switch {
-	case within(f.Auxv[atSysinfo]):
+	case within(f.Auxv[atSysinfo]) && s.high-s.low <= maxVDSO: // it is read as a whole
 		return "[vdso]"
 	case within(f.Auxv[atExecFn]):
 		return "[stack]"
