@@ -107,6 +107,7 @@ type Stop struct {
 	Spec
 	Enabled   bool
 	Temporary bool     // deleted when it stops
+	Hardware  bool     // by debug registers, rather than by traps in memory
 	Pending   bool     // no module defines the place yet
 	Silent    bool     // commands begin with "silent"
 	Commands  []string // run at each stop

@@ -21,6 +21,9 @@ func printStop(s *session.Session, o *screen.Output, st *breakpoints.Stop) {
 	if !st.Enabled {
 		state = append(state, "disabled")
 	}
+	if st.Hardware {
+		state = append(state, "hardware")
+	}
 	if st.Temporary {
 		state = append(state, "temporary")
 	}

@@ -92,10 +92,15 @@ func makeStop(st *breakpoints.Stop) string {
 		return "catch " + spec.String()
 	case occurs(st):
 		return "catch " + st.Spec.String()
-	case st.Temporary:
-		return "tbreak " + st.Spec.String()
 	}
-	return "break " + st.Spec.String()
+	verb := "break "
+	if st.Hardware {
+		verb = "h" + verb
+	}
+	if st.Temporary {
+		verb = "t" + verb
+	}
+	return verb + st.Spec.String()
 }
 
 // finishStop are the commands that give the last stop what else a stop has.

@@ -18,14 +18,17 @@ import (
 
 func stopCommands() []*Command {
 	return []*Command{
-		{Name: "break", Aliases: []string{"b", "br"}, Group: GroupStops, Raw: true, Args: []ArgKind{ArgLocation}, Repeat: RepeatNone, Run: breaker(false),
+		{Name: "break", Aliases: []string{"b", "br"}, Group: GroupStops, Raw: true, Args: []ArgKind{ArgLocation}, Repeat: RepeatNone, Run: breaker(false, false),
 			Synopsis: "[LOCATION] [thread N] [if CONDITION]\nalloc|free|FUNCTION [#N] [if CONDITION]\nat FILE.hdb#N", Short: "stop at a place in the code, or at allocations",
 			Long: "LOCATION is a function, FILE:LINE, LINE, +N, -N, *ADDRESS or /REGEXP/; without one it is where the program stands. A place that no library has yet stays pending.\n\n" +
 				"`alloc` is every call that hands out memory, `free` every one that takes it back; malloc, calloc, realloc ... and `operator new` name one function. #N is the N-th event, which `alloc #N` stops at even if it takes memory back. `alloc` and `free` are about the heap: mmap, mremap, munmap, brk and sbrk are recorded, counted and shown by allocs too, but stop only a `break mmap` and the like. `at FILE.hdb#N` is the event of a capture in this run: the same allocator function with the same stack, wherever the code lies now, for as many times as it was there; set it before the program runs.\n" +
 				"A condition compares size, addr, old, thread, nth, live, blocks, align and count, and asks func(\"f\"), module(\"lib\"), caller(\"f\"), kind; with && || ! and sizes like 64k or 1MiB: see `help conditions`.\n\n" +
 				"Examples:\n  break main\n  break parse.c:120 if func(\"load\")\n  break alloc if size >= 1MiB && thread == 3\n  break free if addr == 0x55555578a2c0\n  break alloc #4711\n  break realloc\n  break at yesterday.hdb#4711"},
-		{Name: "tbreak", Aliases: []string{"tb"}, Group: GroupStops, Raw: true, Args: []ArgKind{ArgLocation}, Repeat: RepeatNone, Run: breaker(true),
+		{Name: "tbreak", Aliases: []string{"tb"}, Group: GroupStops, Raw: true, Args: []ArgKind{ArgLocation}, Repeat: RepeatNone, Run: breaker(true, false),
 			Synopsis: "LOCATION [if CONDITION]\nalloc|free|FUNCTION [#N] [if CONDITION]", Short: "break that is deleted by its first hit", Long: "Example:\n  tbreak alloc if size > 1GiB"},
+		{Name: "hbreak", Group: GroupStops, Raw: true, Args: []ArgKind{ArgLocation}, Repeat: RepeatNone, Run: breaker(false, true), Synopsis: "LOCATION [thread N] [if CONDITION]", Short: "stop at a place in the code by a debug register",
+			Long: "The code stays as it is: for programs that read or change their own. Each place takes one of the four registers that watchpoints use, too.\n\nExample:\n  hbreak parse.c:120 if size > 4k"},
+		{Name: "thbreak", Group: GroupStops, Raw: true, Args: []ArgKind{ArgLocation}, Repeat: RepeatNone, Run: breaker(true, true), Synopsis: "LOCATION [thread N] [if CONDITION]", Short: "hbreak that is deleted by its first hit", Long: "Example:\n  thbreak main"},
 		{Name: "rbreak", Group: GroupStops, Raw: true, Synopsis: "REGEXP", Short: "break at every function whose name matches", Repeat: RepeatNone, Run: runRbreak, Needs: NeedRunnable,
 			Long: "Example:\n  rbreak ^Index::"},
 		{Name: "watch", Aliases: []string{"w"}, Group: GroupStops, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[-rw] [-l] EXPRESSION [SIZE] [if CONDITION]\n[-rw] *ADDRESS [SIZE] [if CONDITION]", Short: "stop when memory is written", Needs: NeedLive, Repeat: RepeatNone, Run: watcher(inferior.Write),
@@ -148,6 +151,10 @@ func stopWord(st *breakpoints.Stop) string {
 		return "dprintf"
 	case st.Caught != "", occurs(st):
 		return "catchpoint"
+	case st.Temporary && st.Hardware:
+		return "temporary hardware breakpoint"
+	case st.Hardware:
+		return "hardware breakpoint"
 	case st.Temporary:
 		return "temporary breakpoint"
 	}
@@ -191,9 +198,13 @@ func tellStop(c *Console, in Input, st *breakpoints.Stop) {
 	c.show(in, viewStop(st), func(o *screen.Output) { o.Printf("%s %d: %s\n", stopWord(st), st.ID, what(st)) })
 }
 
-func breaker(temporary bool) func(context.Context, *Console, Input) error {
+func breaker(temporary, hardware bool) func(context.Context, *Console, Input) error {
 	return func(_ context.Context, c *Console, in Input) error {
-		st, err := c.s.Stops.Break(in.Raw, temporary)
+		set := c.s.Stops.Break
+		if hardware {
+			set = c.s.Stops.HardwareBreak
+		}
+		st, err := set(in.Raw, temporary)
 		if err != nil {
 			return err
 		}
@@ -428,9 +439,9 @@ func catcher(on bool) func(context.Context, *Console, Input) error {
 		var err error
 		switch before = strings.TrimSpace(before); event {
 		case "syscall":
-			made, err = c.s.Stops.CatchSystemCalls(strings.Fields(before), condition)
+			made, err = c.s.Catches.SystemCalls(strings.Fields(before), condition)
 		case "load", "unload":
-			made, err = c.s.Stops.CatchLibraries(event == "unload", before, condition)
+			made, err = c.s.Catches.Libraries(event == "unload", before, condition)
 		}
 		if err != nil {
 			return err
@@ -442,7 +453,7 @@ func catcher(on bool) func(context.Context, *Console, Input) error {
 		if condition == "" && rest != "" {
 			return fmt.Errorf("catch %s: %q: `if CONDITION` expected", event, rest)
 		}
-		st, err := c.s.Stops.CatchException(event, condition)
+		st, err := c.s.Catches.Exception(event, condition)
 		if err != nil {
 			return err
 		}

@@ -11,7 +11,6 @@ import (
 // definition or alias goes before them.
 var unbuilt = []struct{ words, why string }{
 	{"output", "print shows values; there are no formats of your own"},
-	{"hbreak, thbreak", "hardware breakpoints on code are not built: break stops there, watch stops at data"},
 	{"info vector, info float", "info all-registers shows them all, print $st0 and print $xmm0 one"},
 	{"info os", "the shell has it: shell ps, shell ipcs"},
 	{"info macro, macro", "macros of the preprocessor are not read: print takes what the program was compiled to"},

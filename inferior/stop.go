@@ -122,6 +122,7 @@ const (
 	Write     WatchKind = iota // a store
 	ReadWrite                  // a load or a store
 	Read                       // a load; x86 cannot leave out stores, so they stop too
+	Execute                    // the instruction, before it is executed: see BreakAt
 )
 
 // A Mapping is one line of /proc/PID/maps.

@@ -139,10 +139,11 @@ func (ts *traps) forget() {
 	ts.aside = nil
 }
 
-// HasTrap tells whether a trap stands in [low, high).
+// HasTrap tells whether a trap stands in [low, high), or a debug register stops threads there.
 func (ts *traps) HasTrap(low, high addr.Run) bool {
 	ts.p.check()
-	return high > low && slices.ContainsFunc(ts.p.memory.within(low, int(high-low)), func(c cover) bool { return c.trap })
+	return high > low && slices.ContainsFunc(ts.p.memory.within(low, int(high-low)), func(c cover) bool { return c.trap }) ||
+		slices.ContainsFunc(ts.p.watchpoints.slots[:], func(w *Watch) bool { return w != nil && w.Kind == Execute && low <= w.Addr && w.Addr < high })
 }
 
 // trapAt tells whether an int3 stands at a, or stood there when threads last

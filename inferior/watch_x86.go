@@ -27,9 +27,25 @@ type Watch struct {
 	Size int // 1, 2, 4 or 8 bytes
 	Kind WatchKind
 
-	p     *Process
-	slot  int
-	value []byte // as last seen
+	p       *Process
+	slot    int
+	value   []byte  // as last seen
+	handler Handler // of Execute
+}
+
+// ErrNoDebugRegister is the error where all four are in use.
+var ErrNoDebugRegister = errors.New("all 4 hardware watchpoints are in use: delete one")
+
+// BreakAt has a handler called when a thread is about to execute the instruction at a, as
+// of a trap, without one in memory. It takes one of the four debug registers.
+func (ws *watchpoints) BreakAt(a addr.Run, h Handler) (*Watch, error) {
+	if err := ws.p.alive(); err != nil {
+		return nil, err
+	}
+	if pt := ws.p.memory.patchOver(a); pt != nil && pt.at != a {
+		return nil, &PatchedError{a, pt}
+	}
+	return ws.add(&Watch{Addr: a, Size: 1, Kind: Execute, p: ws.p, handler: h})
 }
 
 // Watch stops the program when it accesses size bytes at a. Size must be 1,
@@ -47,18 +63,22 @@ func (ws *watchpoints) Watch(a addr.Run, size int, kind WatchKind) (*Watch, erro
 	if uint64(a)%uint64(size) != 0 {
 		return nil, fmt.Errorf("watchpoint of %d bytes at %v: the address must be a multiple of %d", size, a, size)
 	}
-	slot := slices.Index(ws.slots[:], nil)
-	if slot < 0 {
-		return nil, errors.New("all 4 hardware watchpoints are in use: delete one")
+	return ws.add(&Watch{Addr: a, Size: size, Kind: kind, p: ws.p})
+}
+
+// add gives a watchpoint a register.
+func (ws *watchpoints) add(w *Watch) (*Watch, error) {
+	if w.slot = slices.Index(ws.slots[:], nil); w.slot < 0 {
+		return nil, ErrNoDebugRegister
 	}
-	w := &Watch{Addr: a, Size: size, Kind: kind, p: ws.p, slot: slot, value: make([]byte, size)}
-	if _, err := ws.p.memory.readAt(w.value, int64(a)); err != nil {
+	w.value = make([]byte, w.Size)
+	if _, err := ws.p.memory.readAt(w.value, int64(w.Addr)); err != nil {
 		return nil, fmt.Errorf("watchpoint: %w", err)
 	}
-	ws.slots[slot] = w
+	ws.slots[w.slot] = w
 	if err := ws.setDebug(); err != nil {
-		ws.slots[slot] = nil
-		return nil, errors.Join(fmt.Errorf("watchpoint at %v: %w", a, err), ws.setDebug())
+		ws.slots[w.slot] = nil
+		return nil, errors.Join(fmt.Errorf("watchpoint at %v: %w", w.Addr, err), ws.setDebug())
 	}
 	return w, nil
 }
@@ -120,8 +140,11 @@ func (ws *watchpoints) syncDebug(t *Thread) error {
 // control is the share of DR7: the local enable bit, the access, the length.
 func (w *Watch) control() uint64 {
 	access := uint64(3)
-	if w.Kind == Write {
+	switch w.Kind {
+	case Write:
 		access = 1
+	case Execute:
+		access = 0
 	}
 	length := map[int]uint64{1: 0, 2: 1, 4: 3, 8: 2}[w.Size]
 	return 1<<(2*w.slot) | access<<(16+4*w.slot) | length<<(18+4*w.slot)

@@ -119,3 +119,50 @@ func TestWatchStep(t *testing.T) {
 		t.Fatalf("%v %v %v", s.Reason, s.New, err)
 	}
 }
+
+// TestBreakAt stops threads before an instruction by a debug register, each time that
+// they arrive there, and leaves the code alone.
+func TestBreakAt(t *testing.T) {
+	p, _ := launch(t, build(t, "watched"), "5")
+	a := symbol(t, p, "work")
+	var before, now [1]byte
+	if _, err := p.memory.readAt(before[:], int64(a)); err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	w, err := p.watchpoints.BreakAt(a, func(th *Thread) Action {
+		r, err := th.Regs()
+		if err != nil || r.PC() != a {
+			t.Errorf("at %v, %v", r.PC(), err)
+		}
+		if seen++; seen%2 == 0 {
+			return Resume
+		}
+		return StopHere
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.memory.readAt(now[:], int64(a)); err != nil || now != before {
+		t.Errorf("the code is %x, was %x, %v", now, before, err)
+	}
+	for range 2 {
+		s := resume(t, p)
+		if s.Reason != Trapped {
+			t.Fatalf("%v", s.Reason)
+		}
+		if _, err := s.Thread.Syscall(39); err != nil { // getpid
+			t.Error(err)
+		}
+		if step, err := p.StepInstruction(s.Thread); err != nil || step.Reason != Stepped {
+			t.Errorf("%v, %v", step.Reason, err)
+		}
+	}
+	if err := w.Remove(); err != nil {
+		t.Fatal(err)
+	}
+	wantExit(t, p, 7)
+	if seen != 3 {
+		t.Errorf("%d arrivals, want 3", seen)
+	}
+}

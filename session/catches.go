@@ -7,9 +7,11 @@ import (
 )
 
 // Catches say what of the inferior's signals, forks and execs stops it, in this run and in
-// later ones.
+// later ones, and set the numbered stops at what may happen anywhere: exceptions, system
+// calls, and libraries that come and go.
 type Catches struct {
 	*common
+	stops      *Stops
 	policy     map[string]inferior.Policy // of signals, as far as it was changed
 	fork, exec bool
 }

@@ -53,6 +53,7 @@ type frameID struct {
 // binding is what a numbered stop has planted in the process.
 type binding struct {
 	traps  []*inferior.Trap
+	hard   []*inferior.Watch // of a stop that is Hardware, in place of traps
 	watch  *inferior.Watch
 	size   int                // bytes watched
 	typed  *watchedValue      // what they are; nil: bytes

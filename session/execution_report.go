@@ -70,6 +70,10 @@ func (r *Report) Headline() string {
 			word = "watchpoint"
 		case h.Caught != "", occurs(h):
 			word = "catchpoint"
+		case h.Temporary && h.Hardware:
+			word = "temporary hardware breakpoint"
+		case h.Hardware:
+			word = "hardware breakpoint"
 		case h.Temporary:
 			word = "temporary breakpoint"
 		}

@@ -10,19 +10,37 @@ import (
 // plant puts a trap where the user wants to stop. In the first instructions of a function
 // that the probe follows, its jump makes room for it.
 func (p *Planes) plant(a addr.Run, h inferior.Handler) (*inferior.Trap, error) {
-	tr, err := p.proc.Plant(a, h)
-	var inside *inferior.PatchedError
-	if p.probe == nil || !errors.As(err, &inside) {
-		return tr, err
-	}
-	err = p.stopAll(func() (err error) {
-		if err = p.probe.MakeRoom(a); err != nil {
-			return err
-		}
+	var tr *inferior.Trap
+	err := p.makingRoom(a, func() (err error) {
 		tr, err = p.proc.Plant(a, h)
-		return errors.Join(err, p.reshape())
+		return err
 	})
 	return tr, err
+}
+
+// breakAt is plant by a debug register.
+func (p *Planes) breakAt(a addr.Run, h inferior.Handler) (*inferior.Watch, error) {
+	var w *inferior.Watch
+	err := p.makingRoom(a, func() (err error) {
+		w, err = p.proc.BreakAt(a, h)
+		return err
+	})
+	return w, err
+}
+
+// makingRoom has do stop threads at an address, where the probe's jump may be in the way.
+func (p *Planes) makingRoom(a addr.Run, do func() error) error {
+	err := do()
+	var inside *inferior.PatchedError
+	if p.probe == nil || !errors.As(err, &inside) {
+		return err
+	}
+	return p.stopAll(func() error {
+		if err := p.probe.MakeRoom(a); err != nil {
+			return err
+		}
+		return errors.Join(do(), p.reshape())
+	})
 }
 
 // reshape has the probe's jumps go where no traps are any more, and traps lead to its

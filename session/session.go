@@ -52,7 +52,7 @@ type Session struct {
 
 	Conditions *Conditions // what is wrong or in doubt with conditions
 	Stops      *Stops      // the numbered stops
-	Catches    *Catches    // the signals, forks and execs that stop the program
+	Catches    *Catches    // the signals, forks, system calls and the like that stop the program
 	Execution  *Execution  // running the program
 	Stepping   *Stepping   // stepping one of its threads
 
@@ -150,7 +150,7 @@ func (s *Session) wire() {
 	s.Recorder = &Recorder{common: c, account: s.account, sel: s.Selection, planes: s.Planes, console: s.ConsoleLog}
 	s.Planes.failed = s.Recorder.failed
 
-	s.Catches = &Catches{common: c, policy: map[string]inferior.Policy{}}
+	s.Catches = &Catches{common: c, stops: s.Stops, policy: map[string]inferior.Policy{}}
 	s.Execution = &Execution{
 		common: c, account: s.account, demand: s.demand, sel: s.Selection, loc: s.Locations,
 		planes: s.Planes, stops: s.Stops, recorder: s.Recorder, ended: s.forget,

@@ -29,12 +29,22 @@ type Stops struct {
 // Break sets a numbered stop: break's and tbreak's text, "alloc if size >= 1MiB",
 // "file.c:12 if thread == 2". A place that no module has yet makes it pending.
 func (s *Stops) Break(text string, temporary bool) (*breakpoints.Stop, error) {
+	return s.set(text, func(st *breakpoints.Stop) { st.Temporary = temporary })
+}
+
+// HardwareBreak is Break at a place in the code by a debug register: memory stays as it is.
+func (s *Stops) HardwareBreak(text string, temporary bool) (*breakpoints.Stop, error) {
+	return s.set(text, func(st *breakpoints.Stop) { st.Temporary, st.Hardware = temporary, true })
+}
+
+// set is Break; how says what stop it is.
+func (s *Stops) set(text string, how func(*breakpoints.Stop)) (*breakpoints.Stop, error) {
 	if event, ok := strings.CutPrefix(strings.TrimSpace(text), "at "); ok {
 		st, err := s.likeSpec(strings.TrimSpace(event))
 		if err != nil {
 			return nil, err
 		}
-		st.Temporary = temporary
+		how(st)
 		return s.add(st)
 	}
 	spec, err := breakpoints.ParseSpec(text, s.allocators.fns...)
@@ -42,7 +52,7 @@ func (s *Stops) Break(text string, temporary bool) (*breakpoints.Stop, error) {
 		return nil, err
 	}
 	st := breakpoints.NewStop(spec)
-	st.Temporary = temporary
+	how(st)
 	if s.mode() == Saved {
 		if !onEvents(st) {
 			return nil, fmt.Errorf("%w: break alloc and break free stop at recorded events", ErrSaved)
@@ -100,6 +110,9 @@ func onEvents(st *breakpoints.Stop) bool {
 
 // add numbers the stop and binds it, or says why it can never be bound.
 func (s *Stops) add(st *breakpoints.Stop) (*breakpoints.Stop, error) {
+	if st.Hardware && !onCode(st) {
+		return nil, errors.New("a place in the code must follow: events of allocators take no debug register")
+	}
 	if onCode(st) {
 		if err := s.resolve(st); err != nil {
 			return nil, err
@@ -141,6 +154,9 @@ func (s *Stops) bind(st *breakpoints.Stop) error {
 		return s.planes.arm()
 	case st.Kind == breakpoints.StopWatch:
 		return s.bindWatch(st)
+	}
+	if st.Hardware {
+		return s.bindHardware(st)
 	}
 	b := s.demand.binds[st.ID]
 	var errs []error
@@ -211,11 +227,14 @@ func (s *Stops) unbind(st *breakpoints.Stop) error {
 		for _, tr := range b.traps {
 			errs = append(errs, tr.Remove())
 		}
+		for _, w := range b.hard {
+			errs = append(errs, w.Remove())
+		}
 		if b.watch != nil {
 			errs = append(errs, b.watch.Remove())
 		}
 	}
-	b.traps, b.watch = nil, nil
+	b.traps, b.hard, b.watch = nil, nil, nil
 	return errors.Join(append(errs, s.planes.reshape())...)
 }
 
@@ -321,6 +340,15 @@ func (s *Stops) dropPlaces(removed []inferior.Module) {
 				return false
 			}
 			_ = t.Remove() // its memory is unmapped: that it cannot be restored means nothing
+			return true
+		})
+		b.hard = slices.DeleteFunc(b.hard, func(w *inferior.Watch) bool {
+			if !inside(w.Addr) {
+				return false
+			}
+			if err := w.Remove(); err != nil {
+				s.notify("breakpoint %d: %v", st.ID, err)
+			}
 			return true
 		})
 		st.Places = slices.DeleteFunc(st.Places, func(p breakpoints.Place) bool { return inside(p.Addr) })

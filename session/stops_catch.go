@@ -19,21 +19,21 @@ var runtimeEvents = map[string]string{
 	"throw": "__cxa_throw", "rethrow": "__cxa_rethrow", "catch": "__cxa_begin_catch", "panic": "rust_panic",
 }
 
-// CatchException sets a stop where the runtime throws an exception, throws it again,
+// Exception sets a stop where the runtime throws an exception, throws it again,
 // begins to handle it, or where Rust panics. condition may be "".
-func (s *Stops) CatchException(event, condition string) (*breakpoints.Stop, error) {
+func (c *Catches) Exception(event, condition string) (*breakpoints.Stop, error) {
 	function, ok := runtimeEvents[event]
 	if !ok {
 		return nil, fmt.Errorf("catch %q: not known: use throw, rethrow, catch, panic, syscall, load, unload, fork or exec", event)
 	}
-	if s.mode() == Saved {
+	if c.mode() == Saved {
 		return nil, ErrSaved
 	}
 	st := breakpoints.NewStop(breakpoints.Spec{Kind: breakpoints.StopFunction, Location: function, Function: function, Caught: event})
 	if err := st.SetCondition(condition); err != nil {
 		return nil, fmt.Errorf("condition: %w", err)
 	}
-	return s.add(st)
+	return c.stops.add(st)
 }
 
 // caught is the stop at an event of a runtime that is reported, nil: none.

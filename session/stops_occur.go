@@ -18,9 +18,9 @@ import (
 // libraries that come and go.
 type occurrences struct{ stops *Stops }
 
-// CatchSystemCalls sets a stop before system calls are made, and when they have returned:
+// SystemCalls sets a stop before system calls are made, and when they have returned:
 // those of the names or numbers, or all. condition may be "".
-func (s *Stops) CatchSystemCalls(calls []string, condition string) (*breakpoints.Stop, error) {
+func (c *Catches) SystemCalls(calls []string, condition string) (*breakpoints.Stop, error) {
 	spec := breakpoints.Spec{Kind: breakpoints.StopSystemCall, Location: strings.Join(append([]string{"syscall"}, calls...), " ")}
 	for _, word := range calls {
 		n, ok := inferior.SystemCallNumber(word)
@@ -36,12 +36,12 @@ func (s *Stops) CatchSystemCalls(calls []string, condition string) (*breakpoints
 		}
 		spec.Calls = append(spec.Calls, n)
 	}
-	return s.addOccurrence(spec, condition)
+	return c.add(spec, condition)
 }
 
-// CatchLibraries sets a stop at libraries that are loaded, or unloaded, whose path matches
+// Libraries sets a stop at libraries that are loaded, or unloaded, whose path matches
 // a regular expression. condition may be "".
-func (s *Stops) CatchLibraries(unload bool, expr, condition string) (*breakpoints.Stop, error) {
+func (c *Catches) Libraries(unload bool, expr, condition string) (*breakpoints.Stop, error) {
 	re, err := regexp.Compile(expr)
 	if err != nil {
 		return nil, fmt.Errorf("regular expression: %w", err)
@@ -50,18 +50,18 @@ func (s *Stops) CatchLibraries(unload bool, expr, condition string) (*breakpoint
 	if unload {
 		spec.Kind, spec.Location = breakpoints.StopUnload, strings.TrimSpace("unload "+expr)
 	}
-	return s.addOccurrence(spec, condition)
+	return c.add(spec, condition)
 }
 
-func (s *Stops) addOccurrence(spec breakpoints.Spec, condition string) (*breakpoints.Stop, error) {
-	if s.mode() == Saved {
+func (c *Catches) add(spec breakpoints.Spec, condition string) (*breakpoints.Stop, error) {
+	if c.mode() == Saved {
 		return nil, ErrSaved
 	}
 	st := breakpoints.NewStop(spec)
 	if err := st.SetCondition(condition); err != nil {
 		return nil, fmt.Errorf("condition: %w", err)
 	}
-	return s.add(st)
+	return c.stops.add(st)
 }
 
 // systemCall stops a thread before or behind a system call that is caught.

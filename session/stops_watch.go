@@ -2,7 +2,9 @@ package session
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"hdb/breakpoints"
@@ -48,7 +50,7 @@ func (s *Stops) WatchAt(expr string, a addr.Run, size int, kind inferior.WatchKi
 	}
 	w, err := s.proc.Watch(a, size, kind)
 	if err != nil {
-		return nil, err
+		return nil, s.demand.registersHeld(err)
 	}
 	st := s.demand.stops.Add(breakpoints.NewStop(breakpoints.Spec{Kind: breakpoints.StopWatch, Location: expr, Addr: a}))
 	st.Places = []breakpoints.Place{{Addr: a}}
@@ -79,7 +81,47 @@ func (s *Stops) bindWatch(st *breakpoints.Stop) (err error) {
 	if b.watch == nil {
 		b.watch, err = s.proc.Watch(st.Addr, b.size, b.access)
 	}
-	return err
+	return s.demand.registersHeld(err)
+}
+
+// bindHardware gives each place of a stop a debug register, or none.
+func (s *Stops) bindHardware(st *breakpoints.Stop) error {
+	b, before := s.demand.binds[st.ID], 0
+	for _, p := range st.Places {
+		if slices.ContainsFunc(b.hard, func(w *inferior.Watch) bool { return w.Addr == p.Addr }) {
+			continue
+		}
+		w, err := s.planes.breakAt(p.Addr, func(t *inferior.Thread) inferior.Action { return s.atStop(st, t) })
+		if err != nil {
+			err = fmt.Errorf("hardware breakpoint %d at %v: %w", st.ID, p.Addr, s.demand.registersHeld(err))
+			for _, w := range b.hard[before:] {
+				err = errors.Join(err, w.Remove())
+			}
+			b.hard = b.hard[:before]
+			return err
+		}
+		b.hard = append(b.hard, w)
+	}
+	return nil
+}
+
+// registersHeld says which stops have the debug registers, where there is none left.
+func (d *demand) registersHeld(err error) error {
+	if !errors.Is(err, inferior.ErrNoDebugRegister) {
+		return err
+	}
+	var held []string
+	for _, st := range d.stops.All() {
+		switch b := d.binds[st.ID]; {
+		case b.watch != nil:
+			held = append(held, fmt.Sprintf("watchpoint %d", st.ID))
+		case len(b.hard) == 1:
+			held = append(held, fmt.Sprintf("hardware breakpoint %d", st.ID))
+		case len(b.hard) > 1:
+			held = append(held, fmt.Sprintf("hardware breakpoint %d (%d places)", st.ID, len(b.hard)))
+		}
+	}
+	return fmt.Errorf("all 4 debug registers are in use, by %s: delete or disable one", strings.Join(held, ", "))
 }
 
 // Watched is how many bytes a watchpoint watches, and for what.
@@ -141,7 +183,7 @@ func (s *Stops) forgetBindings() {
 	clear(s.planes.clones)
 	for _, st := range s.demand.stops.All() {
 		b := s.demand.binds[st.ID]
-		b.traps, b.watch, b.home = nil, nil, frameID{}
+		b.traps, b.hard, b.watch, b.home = nil, nil, nil, frameID{}
 		if st.Kind == breakpoints.StopWatch && st.Enabled {
 			st.Enabled = false
 			s.notify("watchpoint %d is disabled: the program that it watched is gone", st.ID)
