@@ -43,7 +43,7 @@ func (c *Console) Core(path, program string) error {
 func runCoreFile(_ context.Context, c *Console, in Input) error {
 	switch len(in.Args) {
 	case 0:
-		if !c.s.CloseCore() {
+		if !c.s.Cores.Close() {
 			return errors.New("core-file: no core file is open")
 		}
 		c.source.listing = listing{}
@@ -59,7 +59,7 @@ func openCore(c *Console, in Input, path, program string) error {
 	if pid, _, _, live := c.s.Process(); live {
 		return fmt.Errorf("core-file: process %d is under the debugger: kill or detach it first", pid)
 	}
-	info, r, err := c.s.OpenCore(line.ExpandHome(path), program)
+	info, r, err := c.s.Cores.Open(line.ExpandHome(path), program)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func runGcore(_ context.Context, c *Console, in Input) error {
 	if len(files) == 1 {
 		path = line.ExpandHome(files[0])
 	}
-	w, err := c.s.WriteCore(path, force)
+	w, err := c.s.Cores.Write(path, force)
 	if err != nil {
 		return fmt.Errorf("gcore: %w", err)
 	}

@@ -275,7 +275,7 @@ func infoProc(ctx context.Context, c *Console, in Input) error {
 		return infoMappings(ctx, c, in)
 	}
 	pid, exe, attached, lives := c.s.Process()
-	core, isCore := c.s.Core()
+	core, isCore := c.s.Cores.Opened()
 	if isCore {
 		pid, exe = core.PID, core.Program
 	}

@@ -13,6 +13,18 @@ import (
 // ErrCoreOpen is the error of verbs that a core file is in the way of.
 var ErrCoreOpen = errors.New("a core file is open: core-file alone lets it go")
 
+// Cores opens core files, and writes them of the process.
+type Cores struct {
+	*common
+	sel    *Selection
+	walker *walker
+	planes *Planes
+	stops  *Stops
+	exec   *Execution
+
+	sourcesOf func(pid int) // has sources looked for where a process sees them
+}
+
 // CoreInfo is what a core file tells before its threads and memory are read.
 type CoreInfo struct {
 	Path    string
@@ -25,10 +37,10 @@ type CoreInfo struct {
 	Damage  error  // why some of its notes could not be read
 }
 
-// OpenCore makes the session one about a core file. program is the file that ran: "" is
+// Open makes the session one about a core file. program is the file that ran: "" is
 // the one that is loaded, if it is that, or else the one that the core names.
-func (s *Session) OpenCore(path, program string) (CoreInfo, *Report, error) {
-	switch s.Mode() {
+func (c *Cores) Open(path, program string) (CoreInfo, *Report, error) {
+	switch c.mode() {
 	case Saved:
 		return CoreInfo{}, nil, ErrSaved
 	case Live:
@@ -38,34 +50,34 @@ func (s *Session) OpenCore(path, program string) (CoreInfo, *Report, error) {
 	if err != nil {
 		return CoreInfo{}, nil, err
 	}
-	core.Report = func(line string) { s.notify("%s", line) }
-	prog, err := s.coreProgram(core, program)
+	core.Report = func(line string) { c.notify("%s", line) }
+	prog, err := c.program(core, program)
 	if err != nil {
 		return CoreInfo{}, nil, errors.Join(err, core.Close())
 	}
-	s.CloseCore()
-	s.names.Program = prog
+	c.Close()
+	c.names.Program = prog
 	if prog != nil {
 		if name := core.Program(); prog.Object != nil && prog.Path != name {
 			core.Use(name, prog.Path)
 		}
 		core.FollowLinkMap(prog.Path)
 	}
-	s.takeCore(core)
-	info, _ := s.Core()
-	return info, s.Execution.reportCore(), nil
+	c.take(core)
+	info, _ := c.Opened()
+	return info, c.exec.reportCore(), nil
 }
 
-// Core is the core file that is open; ok is false without one.
-func (s *Session) Core() (info CoreInfo, ok bool) {
-	if s.Mode() != Core {
+// Opened is the core file that is open; ok is false without one.
+func (c *Cores) Opened() (info CoreInfo, ok bool) {
+	if c.mode() != Core {
 		return info, false
 	}
-	core := s.image.Core()
+	core := c.image.Core()
 	info = CoreInfo{Path: core.Path(), PID: core.Process.PID, Command: core.Process.Command, Args: core.Process.Args,
 		Threads: len(core.Threads), Missing: core.Missing, Damage: core.Damage}
-	if s.names.Program != nil {
-		info.Program = s.names.Program.Path
+	if c.names.Program != nil {
+		info.Program = c.names.Program.Path
 	}
 	return info, true
 }
@@ -78,54 +90,54 @@ func absolute(path string) string {
 	return path
 }
 
-// takeCore makes the process of a core the one that is read.
-func (s *Session) takeCore(core *corefile.File) {
+// take makes the process of a core the one that is read.
+func (c *Cores) take(core *corefile.File) {
 	exe := ""
-	if s.names.Program != nil {
-		exe = s.names.Program.Path
+	if c.names.Program != nil {
+		exe = c.names.Program.Path
 	}
-	s.image = inferior.OpenCore(core, exe)
-	s.names.Attach(0, s.image) // whatever has its number now is another process
-	s.sourcesOf(0)
-	s.names.Modules.Update(mappings(s.image.Modules()))
-	s.said, s.exit = map[string]bool{}, nil
-	s.Selection.clear()
-	s.Selection.selectDefault()
-	s.Stops.rebindAll()
+	c.image = inferior.OpenCore(core, exe)
+	c.names.Attach(0, c.image) // whatever has its number now is another process
+	c.sourcesOf(0)
+	c.names.Modules.Update(mappings(c.image.Modules()))
+	c.said, c.exit = map[string]bool{}, nil
+	c.sel.clear()
+	c.sel.selectDefault()
+	c.stops.rebindAll()
 }
 
-// CloseCore lets the core file go, if one is open, and tells whether.
-func (s *Session) CloseCore() bool {
-	if s.Mode() != Core {
+// Close lets the core file go, if one is open, and tells whether.
+func (c *Cores) Close() bool {
+	if c.mode() != Core {
 		return false
 	}
-	if err := s.image.Close(); err != nil {
-		s.notify("%v", err)
+	if err := c.image.Close(); err != nil {
+		c.notify("%v", err)
 	}
-	s.image = nil
-	s.Selection.clear()
-	s.names.Detach()
-	s.Stops.rebindAll()
+	c.image = nil
+	c.sel.clear()
+	c.names.Detach()
+	c.stops.rebindAll()
 	return true
 }
 
-// coreProgram is the program that ran, nil if nobody knows which.
-func (s *Session) coreProgram(core *corefile.File, given string) (*names.Program, error) {
+// program is the program that ran, nil if nobody knows which.
+func (c *Cores) program(core *corefile.File, given string) (*names.Program, error) {
 	id := core.ProgramID()
 	if given != "" {
-		return s.openProgram(given, id)
+		return c.openProgram(given, id)
 	}
 	own := core.Program()
-	if loaded := s.names.Program; loaded != nil && loaded.Object != nil {
+	if loaded := c.names.Program; loaded != nil && loaded.Object != nil {
 		if sameProgram(loaded.Object.File.BuildID(), id) && (id != "" || own == "" || filepath.Base(own) == filepath.Base(loaded.Path)) {
 			return loaded, nil
 		}
-		s.notify("%s is not the program of the core", loaded.Path)
+		c.notify("%s is not the program of the core", loaded.Path)
 	}
 	if own == "" {
 		return nil, nil
 	}
-	prog, err := s.openProgram(own, id)
+	prog, err := c.openProgram(own, id)
 	if err != nil { // which is told when its memory or its names are wanted
 		return &names.Program{Path: own}, nil
 	}
@@ -133,12 +145,12 @@ func (s *Session) coreProgram(core *corefile.File, given string) (*names.Program
 }
 
 // openProgram opens the program of a core, which has the build ID, "" unknown.
-func (s *Session) openProgram(path, id string) (*names.Program, error) {
+func (c *Cores) openProgram(path, id string) (*names.Program, error) {
 	full, err := findProgram(path)
 	if err != nil {
 		return nil, err
 	}
-	obj, err := s.names.Open(full)
+	obj, err := c.names.Open(full)
 	if err != nil {
 		return nil, explainForeign(full, err)
 	}

@@ -29,6 +29,7 @@
 //	            starting and ending a recording, and the file that it goes to
 //	Catches, Execution, Stepping
 //	            running until something stops and reporting that; steps, made of runs
+//	Cores       opening core files, and writing them of the process
 //	Recorded    the recording that can be asked, and its caveats
 //	Queries, Travel, Captures, Symbols
 //	            questions, moments, files, and debug files

@@ -13,7 +13,7 @@ import (
 	"hdb/unwind"
 )
 
-// WrittenCore is what WriteCore has written.
+// WrittenCore is what Write has written.
 type WrittenCore struct {
 	Path    string
 	Threads int
@@ -21,22 +21,22 @@ type WrittenCore struct {
 	Bytes   int64 // on the disk
 }
 
-// WriteCore writes a core file of the stopped process, as the kernel would; the selected
+// Write writes a core file of the stopped process, as the kernel would; the selected
 // thread comes first in it. path "" is core.PID. Nothing of hdb's is in it: no int3, and no
 // memory of the probe.
-func (s *Session) WriteCore(path string, force bool) (WrittenCore, error) {
-	if err := s.live(); err != nil {
+func (c *Cores) Write(path string, force bool) (WrittenCore, error) {
+	if err := c.live(); err != nil {
 		return WrittenCore{}, err
 	}
 	if path == "" {
-		path = fmt.Sprintf("core.%d", s.proc.PID())
+		path = fmt.Sprintf("core.%d", c.proc.PID())
 	}
-	im, err := s.proc.CoreImage(s.Selection.thread, s.Planes.data.owns)
+	im, err := c.proc.CoreImage(c.sel.thread, c.planes.data.owns)
 	if err != nil {
 		return WrittenCore{}, err
 	}
-	s.leaveProbe(im)
-	reading := s.reading
+	c.leaveProbe(im)
+	reading := c.reading
 	im.Proceed = func() error {
 		if reading.GivenUp() {
 			return reading.Cut()
@@ -75,19 +75,19 @@ func (d *dataPlane) owns(m inferior.Mapping) bool { return d.probe != nil && d.p
 
 // leaveProbe has threads that stand in the probe's code, which is not in the core, stand in
 // the function that called it.
-func (s *Session) leaveProbe(im *corefile.Image) {
-	if s.probe == nil {
+func (c *Cores) leaveProbe(im *corefile.Image) {
+	if c.probe == nil {
 		return
 	}
-	for _, t := range s.proc.Threads() {
+	for _, t := range c.proc.Threads() {
 		regs, err := t.Regs()
-		if err != nil || !s.probe.Covers(regs.PC()) {
+		if err != nil || !c.probe.Covers(regs.PC()) {
 			continue
 		}
-		raw := s.walker.shown(regs.Unwind(), 1)
-		i := slices.IndexFunc(im.Threads, func(c corefile.Thread) bool { return c.TID == t.TID })
-		if i < 0 || len(raw.Frames) == 0 || s.probe.Covers(raw.Frames[0].PC.Lookup()) {
-			s.notify("thread %d stands in the probe's code, which is not in the core: its stack is not known there", t.Num)
+		raw := c.walker.shown(regs.Unwind(), 1)
+		i := slices.IndexFunc(im.Threads, func(written corefile.Thread) bool { return written.TID == t.TID })
+		if i < 0 || len(raw.Frames) == 0 || c.probe.Covers(raw.Frames[0].PC.Lookup()) {
+			c.notify("thread %d stands in the probe's code, which is not in the core: its stack is not known there", t.Num)
 			continue
 		}
 		caller := raw.Frames[0]
@@ -98,6 +98,6 @@ func (s *Session) leaveProbe(im *corefile.Image) {
 			}
 		}
 		im.Threads[i].Regs = regs.Bytes()
-		s.notify("thread %d stands in the probe's code: in the core it stands in %v, which called it", t.Num, caller.PC.Addr())
+		c.notify("thread %d stands in the probe's code: in the core it stands in %v, which called it", t.Num, caller.PC.Addr())
 	}
 }

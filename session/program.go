@@ -42,8 +42,8 @@ func (s *Session) Load(path string) (ProgramInfo, error) {
 	if corefile.Is(full) {
 		return ProgramInfo{}, fmt.Errorf("%s: a core file, no program: hdb core %s, or core-file %s here", path, path, path)
 	}
-	if core, open := s.Core(); open { // which may have been another program's until now
-		if _, _, err := s.OpenCore(core.Path, full); err != nil {
+	if core, open := s.Cores.Opened(); open { // which may have been another program's until now
+		if _, _, err := s.Cores.Open(core.Path, full); err != nil {
 			return ProgramInfo{}, err
 		}
 	}
@@ -232,7 +232,7 @@ func programPath(p *inferior.Process) string {
 
 // adopt makes p the process under the debugger.
 func (s *Session) adopt(p *inferior.Process, args []string) error {
-	s.CloseCore()
+	s.Cores.Close()
 	s.proc, s.image = p, p
 	s.target.Store(p)
 	p.KeepTerminal(s.keepTerminal)
@@ -384,7 +384,7 @@ func (s *Session) Close() error {
 		s.proc, s.image, s.Planes.tracer = nil, nil, nil
 		s.target.Store(nil)
 	}
-	s.CloseCore()
+	s.Cores.Close()
 	s.Recorder.dropKept()
 	if s.saved != nil {
 		errs = append(errs, s.names.CloseCapture(), s.saved.Close())

@@ -55,6 +55,7 @@ type Session struct {
 	Catches    *Catches    // the signals, forks, system calls and the like that stop the program
 	Execution  *Execution  // running the program
 	Stepping   *Stepping   // stepping one of its threads
+	Cores      *Cores      // core files
 
 	Allocators *Allocators // the allocator functions
 	Planes     *Planes     // the probe, or the breakpoints, that follow their calls
@@ -157,6 +158,8 @@ func (s *Session) wire() {
 	}
 	s.Stepping = &Stepping{common: c, sel: s.Selection, loc: s.Locations, values: s.Values, exec: s.Execution}
 	s.Values.w.Call = (&functionCalls{c, s.Selection, allocatorSymbols{c, s.Allocators}, s.Execution, s.Stepping, s.Values}).call
+
+	s.Cores = &Cores{common: c, sel: s.Selection, walker: s.walker, planes: s.Planes, stops: s.Stops, exec: s.Execution, sourcesOf: s.sourcesOf}
 
 	s.Recorded = &Recorded{common: c, account: s.account, recorder: s.Recorder}
 	s.Recorder.status = s.Recorded.Status
