@@ -186,7 +186,8 @@ func checkNeed(s *session.Session, need Need) error {
 	case (need == NeedLive || need == NeedPast) && mode == session.Core:
 		return s.Runs()
 	case need == NeedLive && mode != session.Live, need == NeedMemory && !mode.Readable(),
-		(need == NeedData || need == NeedPast) && !mode.Readable() && mode != session.Saved:
+		need == NeedData && !mode.Readable() && (s == nil || !s.Recalled()),
+		need == NeedPast && mode != session.Live && (s == nil || !s.HasPast()):
 		return session.ErrNotRunning
 	}
 	return nil

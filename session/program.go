@@ -232,6 +232,7 @@ func programPath(p *inferior.Process) string {
 
 // adopt makes p the process under the debugger.
 func (s *Session) adopt(p *inferior.Process, args []string) error {
+	s.Travel.toPresent()
 	s.Cores.Close()
 	s.proc, s.image = p, p
 	s.target.Store(p)

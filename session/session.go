@@ -98,7 +98,7 @@ type Settings struct {
 // Errors that callers tell apart.
 var (
 	ErrNotRunning = errors.New("no process: use run, start or attach")
-	ErrPast       = errors.New("the view is in the past: goto now leads back to the process")
+	ErrPast       = errors.New("the view is in the past: goto now leads back")
 	ErrNotStopped = errors.New("the program runs: interrupt stops it")
 	ErrNoProgram  = errors.New("no program: use file, attach or open")
 	ErrRunning    = errors.New("a process is already under the debugger: kill or detach it first")
@@ -204,6 +204,9 @@ func (s *Session) Mode() Mode { return s.mode() }
 // Recalled tells that what is selected is an event as it was recorded: of a capture, or of
 // the recording of the process, whose past the view is in.
 func (s *Session) Recalled() bool { return s.recalled() }
+
+// HasPast tells that events were recorded of a process, of the one that runs or the last.
+func (s *Session) HasPast() bool { return s.Travel.hasPast() == nil }
 
 // Within has the verbs read recordings only until the reading is given up, nil always
 // to the end, and returns what they did before. What they return of a reading that was

@@ -41,8 +41,11 @@ func (t *Travel) Goto(moment query.Moment) (*Report, error) {
 		return t.gotoStop(p.Stop, p.Seq), nil
 	}
 	if p.Seq == heap.End {
-		if t.proc != nil {
+		if t.proc != nil || t.past {
 			return t.Present(), nil
+		}
+		if t.saved == nil {
+			return t.gotoEvent(t.lastEvent())
 		}
 		r, err := t.gotoEvent(t.saved.Last())
 		t.recorded.toEnd()
@@ -55,24 +58,34 @@ func (t *Travel) Goto(moment query.Moment) (*Report, error) {
 	return r, err
 }
 
-// hasPast is why there are no moments to go to, nil if there are: of a capture, or of the
-// recording of the process that is stopped.
+// lastEvent is the last one recorded, 0 without.
+func (t *Travel) lastEvent() uint64 {
+	if x, err := t.recorded.Index(); err == nil && len(x.Runs()) > 0 {
+		return x.Runs()[len(x.Runs())-1].Last
+	}
+	return 0
+}
+
+// hasPast is why there are no moments to go to, nil if there are: of a capture, of the
+// recording of the process that is stopped, or of the last one's.
 func (t *Travel) hasPast() error {
 	switch {
 	case t.mode() == Saved:
 		return nil
 	case t.beside:
 		return ErrNotStopped
-	case t.mode() != Live:
+	case t.mode() == Core:
+		return errors.New("a core file has no past")
+	case t.mode() != Live && t.recorded.wholeSource() == nil:
 		return ErrNotRunning
 	}
 	_, err := t.recorded.someSource()
 	return err
 }
 
-// leavePresent has the view of a process leave what it stands at.
+// leavePresent has the view of a process leave what it stands at, if it has not ended.
 func (t *Travel) leavePresent() {
-	if t.proc != nil && !t.past {
+	if t.saved == nil && !t.past {
 		t.past, t.present = true, t.sel.selection
 	}
 }
@@ -154,7 +167,7 @@ func (t *Travel) travel(ctx context.Context, d query.Direction, wanted func(*rec
 	switch {
 	case err != nil:
 		return nil, err
-	case d == query.Forward && !found && t.past:
+	case d == query.Forward && !found && t.past && t.proc != nil:
 		t.notify("the recording goes no further: this is the present")
 		return t.Present(), nil
 	case seq == 0:
