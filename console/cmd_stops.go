@@ -425,6 +425,9 @@ func catcher(on bool) func(context.Context, *Console, Input) error {
 		case "fork", "vfork", "exec":
 			return c.s.Catches.Catch(event, on)
 		case "signal":
+			if strings.TrimSpace(rest) == "" {
+				return fmt.Errorf("%s signal: a signal must follow: info signals lists them", in.Name)
+			}
 			how := "stop"
 			if !on {
 				how = "nostop"

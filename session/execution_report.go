@@ -64,20 +64,7 @@ func (r *Report) Headline() string {
 	}
 	var parts []string
 	for _, h := range r.Hits {
-		word := "breakpoint"
-		switch {
-		case h.Kind == breakpoints.StopWatch:
-			word = "watchpoint"
-		case h.Caught != "", occurs(h):
-			word = "catchpoint"
-		case h.Temporary && h.Hardware:
-			word = "temporary hardware breakpoint"
-		case h.Hardware:
-			word = "hardware breakpoint"
-		case h.Temporary:
-			word = "temporary breakpoint"
-		}
-		part := fmt.Sprintf("%s %d", word, h.ID)
+		part := fmt.Sprintf("%s %d", wordOf(h), h.ID)
 		if !r.Uncounted {
 			part += fmt.Sprintf(", hit %d", h.Hits)
 		}
@@ -287,4 +274,21 @@ func (x *Execution) dropTemporaries(r *Report) {
 			}
 		}
 	}
+}
+
+// wordOf is what a report calls a stop.
+func wordOf(h *breakpoints.Stop) string {
+	switch {
+	case h.Kind == breakpoints.StopWatch:
+		return "watchpoint"
+	case h.Caught != "", occurs(h):
+		return "catchpoint"
+	case h.Temporary && h.Hardware:
+		return "temporary hardware breakpoint"
+	case h.Hardware:
+		return "hardware breakpoint"
+	case h.Temporary:
+		return "temporary breakpoint"
+	}
+	return "breakpoint"
 }

@@ -212,7 +212,7 @@ func (s *Stops) stops(st *breakpoints.Stop, t *inferior.Thread) bool {
 	case !st.Hit():
 		return false
 	}
-	s.notify("breakpoint %d: condition %s: %v: stopped for that", st.ID, st.Cond, env.err)
+	s.notify("%s %d: condition %s: %v: stopped for that", wordOf(st), st.ID, st.Cond, env.err)
 	return true
 }
 
