@@ -167,7 +167,7 @@ func (g *page) totals(s *Stats) {
 	}
 	row("live", "%s, %s of what was allocated", blocksText(s.Live, s.LiveBlocks), percent(s.Live, s.Bytes))
 	if s.PeakRSS > 0 {
-		row("resident", "%s at most, of %s", units.Short(s.PeakRSS), units.Count(uint64(len(g.p.RSS)), "sample"))
+		row("resident", "%s in the highest of %s", units.Short(s.PeakRSS), units.Count(uint64(len(g.p.RSS)), "sample"))
 	}
 	row("failed", "%s", units.Count(s.Failed, "allocation"))
 	row("lost", "%s%s", atLeast(s.LostOpen && s.Lost > 0), units.Count(s.Lost, "call"))

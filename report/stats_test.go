@@ -108,7 +108,7 @@ func TestStats(t *testing.T) {
   temporary     4 blocks, 19.0 % of the allocations
   peak          8.8 KiB (9000) in 9 blocks at 1.000 s, event #50
   live          1.5 KiB (1500) in 6 blocks, 13.6 % of what was allocated
-  resident      2.0 MiB at most, of 2 samples
+  resident      2.0 MiB in the highest of 2 samples
   failed        1 allocation
   lost          2 calls
   no stack      1 allocation

@@ -24,6 +24,8 @@ type demand struct {
 	binds map[int]*binding // by the ID of the stop
 	next  *nextEvent       // what next-alloc waits for, or nil
 	hits  []hit            // stops that said yes since the last resume
+
+	expired *breakpoints.Stop // a watchpoint whose variable's function has returned, nil: none
 }
 
 // A hit is a numbered stop that matched, where and on what.

@@ -28,6 +28,7 @@ type Report struct {
 	Finished  *Finished
 	Thrown    string // the type of the exception that is thrown, caught or thrown again
 	Occurred  string // the system call or the libraries that a stop is about
+	Expired   string // the watchpoint whose variable is no more
 	Exec      string // the program now running, after an exec
 	Child     int    // the process forked
 	Elapsed   time.Duration
@@ -89,6 +90,8 @@ func (r *Report) cause() string {
 		return strings.TrimSpace(st.Caught + " " + r.Thrown)
 	}
 	switch {
+	case r.Expired != "":
+		return r.Expired
 	case r.Event != nil:
 		return fmt.Sprintf("#%d %s", r.Event.Seq, r.Event.Call())
 	case r.Occurred != "":
@@ -164,6 +167,7 @@ func (x *Execution) reportFinished(stop inferior.Stop, verb string, fn *Finished
 	x.sel.selectThread(t, first)
 	r.Thread = x.sel.threadInfo(t)
 	x.watchHit(stop, r)
+	r.Expired = x.stops.expire()
 	x.tellThrown(r, t)
 	x.showFrames(r)
 	x.recorder.logStop(r)

@@ -29,7 +29,7 @@ func (s *Stops) Watch(expr string, size int, kind inferior.WatchKind) (*breakpoi
 }
 
 // WatchAt is Watch of size bytes at an address that is known. A local one belongs to
-// the selected frame: the watchpoint is disabled when it is hit after the frame's end.
+// the selected frame: the program stops when that returns, and the watchpoint is disabled.
 func (s *Stops) WatchAt(expr string, a addr.Run, size int, kind inferior.WatchKind, local bool) (*breakpoints.Stop, error) {
 	if err := s.live(); err != nil {
 		return nil, err
@@ -56,7 +56,40 @@ func (s *Stops) WatchAt(expr string, a addr.Run, size int, kind inferior.WatchKi
 	st.Places = []breakpoints.Place{{Addr: a}}
 	b.watch = w
 	s.demand.binds[st.ID] = b
+	s.awaitEnd(st, b)
 	return st, nil
+}
+
+// awaitEnd has the program stop when the frame of a watched local variable has returned.
+// Where no trap can be planted, as at a return into no code, the next hit finds that out.
+func (s *Stops) awaitEnd(st *breakpoints.Stop, b *binding) {
+	if !b.local {
+		return
+	}
+	tr, err := s.planes.plant(addr.Run(b.returns), func(t *inferior.Thread) inferior.Action {
+		if regs, err := t.Regs(); err != nil || t != b.home.thread || addr.Run(regs.Rsp) < b.home.cfa {
+			return inferior.Resume
+		}
+		s.demand.expired = st
+		return inferior.StopHere
+	})
+	if err == nil {
+		b.traps = append(b.traps, tr)
+	}
+}
+
+// expire disables the watchpoint whose variable is no more, if there is one, and says so.
+func (s *Stops) expire() string {
+	st := s.demand.expired
+	s.demand.expired = nil
+	if st == nil || s.demand.binds[st.ID] == nil {
+		return ""
+	}
+	text := fmt.Sprintf("watchpoint %d is disabled: the function that %s belonged to has returned", st.ID, st.Location)
+	if err := s.Enable(st.ID, false); err != nil {
+		text += ": " + err.Error()
+	}
+	return text
 }
 
 // watchSize is how much to watch when nobody says: the variable that begins at
@@ -79,7 +112,9 @@ func (s *Stops) watchSize(a addr.Run) int {
 func (s *Stops) bindWatch(st *breakpoints.Stop) (err error) {
 	b := s.demand.binds[st.ID]
 	if b.watch == nil {
-		b.watch, err = s.proc.Watch(st.Addr, b.size, b.access)
+		if b.watch, err = s.proc.Watch(st.Addr, b.size, b.access); err == nil {
+			s.awaitEnd(st, b)
+		}
 	}
 	return s.demand.registersHeld(err)
 }

@@ -159,7 +159,11 @@ func (t *Travel) travel(ctx context.Context, d query.Direction, wanted func(*rec
 	if err != nil {
 		return nil, err
 	}
-	seq, found, err := t.queries.recordingOf(t.recorded.source(), x).Find(ctx, d, wanted)
+	rec := t.queries.recordingOf(t.recorded.source(), x)
+	if e := t.sel.event(); e != nil && t.proc != nil && !t.past {
+		rec.Moment = e.Seq // the process stands at it
+	}
+	seq, found, err := rec.Find(ctx, d, wanted)
 	end := "the recording ends here"
 	if d == query.Back {
 		end = "the recording begins here"

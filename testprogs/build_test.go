@@ -126,6 +126,7 @@ var behaviours = []struct {
 	{name: "tailcalls", want: "14\n"},
 	{name: "tailcallslto", want: "14\n"},
 	{name: "background", want: "ready\n"},
+	{name: "watchscope", want: "5\n"},
 	{name: "inlinedcc", want: "99 3005\n"},
 	{name: "exceptions", want: "caught 33 null\n"},
 	{name: "longjmp", want: "jumps 2\n"},

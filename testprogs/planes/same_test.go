@@ -97,6 +97,7 @@ var subjects = []subject{
 	{name: "background"},
 	{name: "corefile"},
 	{name: "stopconds"},
+	{name: "watchscope"},
 	{name: "stops", args: []string{"malloc"}},
 	{name: "tcmalloc"},
 	{name: "threads", args: []string{"4", "2", "10"}},
