@@ -10,7 +10,7 @@ import (
 // by another name. It says so instead of taking them for the beginning of another word. A user's own
 // definition or alias goes before them.
 var unbuilt = []struct{ words, why string }{
-	{"output", "print shows values; there are no formats of your own"},
+	{"output", "print shows a value with its number, printf \"%d\" without number and line end"},
 	{"info vector, info float", "info all-registers shows them all, print $st0 and print $xmm0 one"},
 	{"info os", "the shell has it: shell ps, shell ipcs"},
 	{"info macro, macro", "macros of the preprocessor are not read: print takes what the program was compiled to"},
