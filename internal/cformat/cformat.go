@@ -274,6 +274,9 @@ func hexFloat(v float64, precision int) string {
 
 // bits is the size of an integer.
 func (p piece) bits() int {
+	if p.conv == 'p' {
+		return 64
+	}
 	switch p.length {
 	case "":
 		return 32

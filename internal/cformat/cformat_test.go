@@ -19,6 +19,7 @@ func TestExpand(t *testing.T) {
 		{`"%s|%8s|%-8s|%.2s|%s", a, b, c, d, e`, []any{[]byte("abc"), []byte("abc"), []byte("abc"), []byte("abc"), []byte(nil)}, "abc|     abc|abc     |ab|(null)"},
 		{`"%c%c", a, b`, []any{uint64('h'), uint64('i')}, "hi"},
 		{`"%p %p %14p", a, b, c`, []any{uint64(0), uint64(4096), uint64(4096)}, "(nil) 0x1000         0x1000"},
+		{`"%p %hp", a, b`, []any{uint64(0x7fffffffe2e0), uint64(0x7fffffffe2e0)}, "0x7fffffffe2e0 0x7fffffffe2e0"},
 		{`"%f %5.2f %e %g %g %g", a, b, c, d, e, f`, []any{1.5, 1.005, 1234.5, 0.0001, 1e6, 1.0 / 3}, "1.500000  1.00 1.234500e+03 0.0001 1e+06 0.333333"},
 		{`"%.4p|%.10p|%-8p|%014p|%08p", a, b, c, d, e`, []any{uint64(0x7ffff4c0), uint64(16), uint64(16), uint64(4096), uint64(0)}, "0x7ffff4c0|0x0000000010|0x10    |0x000000001000|   (nil)"},
 		{`"%f|%F|%5.1f|%+e|% g|%-5g|%05f|%G|%a|%+f", a, b, c, d, e, f, g, h, i, j`, []any{
