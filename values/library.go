@@ -29,6 +29,9 @@ func (l library) member(v Value, name string, arrow bool) (Value, error) {
 		}
 		v = l.prog.unref(v)
 	} else if arrow && t.Kind == Struct {
+		if err := v.unfollowed(); err != nil {
+			return Value{}, err
+		}
 		if p, ok := v.smartPointer(); ok {
 			return l.member(p, name, true)
 		}

@@ -104,6 +104,16 @@ func (v Value) smartPointer() (Value, bool) {
 	return Value{}, false
 }
 
+// unfollowed is the error of * and -> of an optional without a value.
+func (v Value) unfollowed() error {
+	p := v.printer()
+	if p == nil || p.Pointer == nil || p.Method == nil {
+		return nil
+	}
+	_, err, _ := p.Method(&v.Type.prog.Reader, v, "value")
+	return err
+}
+
 // element is element i of a container.
 func (v Value) element(i int64) (Value, bool) {
 	if p := v.printer(); p != nil && p.Element != nil {

@@ -262,6 +262,9 @@ func (r *Reader) Deref(v Value) (Value, error) {
 	case Function:
 		return v, nil
 	case Struct: // * of a smart pointer, as gdb's xmethods have it
+		if err := v.unfollowed(); err != nil {
+			return Value{}, err
+		}
 		if p, ok := v.smartPointer(); ok && p.Type.Strip().Kind == Pointer {
 			return r.Deref(p)
 		}

@@ -83,7 +83,7 @@ var libraryQuestions = []struct{ ask, want string }{
 	{"print mp[3].y", " = 31\n"}, {`print um["k"]`, " = {x = 1, y = 2}\n"}, {"print mc[color::green]", " = 5\n"}, {"print us.contains(42)", " = true\n"}, {"print us.contains(1)", " = false\n"},
 	{"print *vi", " = 1\n"}, {"print vpi->y", " = 2\n"}, {"print mi->second", " = 2\n"}, {"print *mi", " = {first = \"y\", second = 2}\n"}, {"print umi->second.y", " = 2\n"}, {"print lpi->x", " = 5\n"},
 	{"print *mend", "end iterator for associative container cannot be followed"}, {"print *vnull", "non-dereferenceable iterator for std::vector cannot be followed"},
-	{"print op.value()", " = {x = 1, y = 2}\n"}, {"print op->y", " = 2\n"}, {"print on.value()", "the optional has no value"}, {"print on.has_value()", " = false\n"},
+	{"print op.value()", " = {x = 1, y = 2}\n"}, {"print op->y", " = 2\n"}, {"print on.value()", "the optional has no value"}, {"print *on", "the optional has no value"}, {"print on->y", "the optional has no value"}, {"print *op", " = {x = 1, y = 2}\n"}, {"print on.has_value()", " = false\n"},
 	{"print s.c_str()", " \"hello\"\n"}, {"print s.back()", " = 111 'o'\n"}, {"print s.size() + v.size()", " = 8\n"}, {"print e.empty()", " = true\n"}, {"print sv.size()", " = 4\n"},
 	{"print st.top()", " = 3\n"}, {"print qu.front()", " = 1\n"}, {"print pq.top()", " = 3\n"}, {"print fl.empty()", " = false\n"}, {"print fl.front()", " = 4\n"},
 	{"print none.front()", "there are no elements"}, {"print v.at(7)", "no element 7: there are 3"}, {"print *v.data()@3", " = {3, 1, 2}\n"}, {"print &v.front() == v.data()", " = true\n"},
