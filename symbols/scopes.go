@@ -1,6 +1,8 @@
 package symbols
 
 import (
+	"slices"
+
 	"hdb/internal/addr"
 	"hdb/internal/panics"
 	"hdb/symbols/dwarf"
@@ -159,6 +161,7 @@ func declaredIn(u *dwarf.Unit) *Declared {
 	d := newDeclared()
 	w := u.Walk()
 	class := -1 // depth of the class around
+	var constants []dwarf.DIE
 	for w.Next() {
 		e := w.DIE
 		if w.Depth <= class {
@@ -175,7 +178,9 @@ func declaredIn(u *dwarf.Unit) *Declared {
 			w.SkipChildren()
 		case dwarf.TagVariable:
 			if e.Has(dwarf.AtDeclaration) || !e.Has(dwarf.AtLocation) && !e.Has(dwarf.AtConstValue) {
-				if class < 0 { // static members have their class for a place
+				if class < 0 && e.Has(dwarf.AtConstValue) {
+					constants = append(constants, e)
+				} else if class < 0 { // static members have their class for a place
 					d.addUnplaced(e)
 				}
 				continue
@@ -202,5 +207,21 @@ func declaredIn(u *dwarf.Unit) *Declared {
 			}
 		}
 	}
+	d.addConstants(constants)
 	return d
+}
+
+// addConstants adds the declarations that have their value with them, as g++ writes a
+// constant of a namespace. One that is defined with a place is known by its definition.
+func (d *Declared) addConstants(list []dwarf.DIE) {
+	for _, e := range list {
+		name := scope.Describe(e).Name
+		defines := func(v dwarf.DIE) bool {
+			n := scope.Describe(v).Named
+			return n.Valid() && n.Unit == e.Unit && n.Off == e.Off
+		}
+		if name != "" && !slices.ContainsFunc(d.variables[name], defines) {
+			d.variables[name] = append(d.variables[name], e)
+		}
+	}
 }
