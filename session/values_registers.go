@@ -41,8 +41,11 @@ func (r registers) set(reg unwind.Reg, n uint64) error {
 const (
 	dwarfXMM0  = 17
 	dwarfST0   = 33
-	dwarfFlags = 49
-	dwarfMXCSR = 64
+	dwarfFlags = 49 // then es, cs, ss, ds, fs and gs
+
+	dwarfFSBase = 58
+	dwarfGSBase = 59
+	dwarfMXCSR  = 64
 )
 
 // wide reads the selected thread's registers of floating point and vectors,
@@ -53,12 +56,19 @@ func (r registers) wide() func(reg uint64) []byte {
 		if r.sel.thread == nil {
 			return nil
 		}
-		if reg == dwarfFlags {
+		if reg >= dwarfFlags && reg <= dwarfGSBase {
 			now, err := r.sel.thread.Regs()
 			if err != nil {
 				return nil
 			}
-			return binary.LittleEndian.AppendUint64(nil, now.Eflags)
+			n, ok := map[uint64]uint64{
+				dwarfFlags: now.Eflags, 50: now.Es, 51: now.Cs, 52: now.Ss, 53: now.Ds, 54: now.Fs, 55: now.Gs,
+				dwarfFSBase: now.FsBase, dwarfGSBase: now.GsBase,
+			}[reg]
+			if !ok {
+				return nil
+			}
+			return binary.LittleEndian.AppendUint64(nil, n)
 		}
 		vec, err := read()
 		switch {

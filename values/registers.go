@@ -3,6 +3,7 @@ package values
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,9 +22,15 @@ const (
 	regXMM0      = 17
 	regST0       = 33
 	regFlags     = 49
+	regES        = 50 // then cs, ss, ds, fs and gs
+	regFSBase    = 58
+	regGSBase    = 59
 	regMXCSR     = 64
 	lastRegister = regMXCSR
 )
+
+// segments are the segment registers in the order of their DWARF numbers.
+var segments = [...]string{"es", "cs", "ss", "ds", "fs", "gs"}
 
 // registerName is the name of such a register, "" for one that hdb does not read.
 func registerName(n uint64) string {
@@ -34,6 +41,12 @@ func registerName(n uint64) string {
 		return fmt.Sprintf("st%d", n-regST0)
 	case n == regFlags:
 		return "eflags"
+	case n >= regES && n < regES+uint64(len(segments)):
+		return segments[n-regES]
+	case n == regFSBase:
+		return "fs_base"
+	case n == regGSBase:
+		return "gs_base"
 	case n == regMXCSR:
 		return "mxcsr"
 	}
@@ -52,20 +65,43 @@ func (r registers) register(name string) (Value, error) {
 	if a, ok := alias[name]; ok {
 		name = a
 	}
-	size := 8
-	wide := name
-	if n, ok := strings.CutPrefix(name, "e"); ok && len(n) == 2 {
-		wide, size = "r"+n, 4
-	}
 	for reg := unwind.RAX; reg <= unwind.RIP; reg++ {
-		if reg.String() == wide {
-			return r.general(name, reg, size)
+		if size, off, ok := partOf(reg.String(), name); ok {
+			return r.general(name, reg, size, off)
 		}
 	}
 	return r.special(name)
 }
 
-func (r registers) general(name string, reg unwind.Reg, size int) (Value, error) {
+// partOf tells which bytes of a general register a name means: rax is all of eax, ax, al and
+// ah, and r8 of r8d, r8w and r8l (r8b in AMD's manuals).
+func partOf(reg, name string) (size, off int, ok bool) {
+	if name == reg {
+		return 8, 0, true
+	}
+	base := reg[1:]
+	if base[0] >= '0' && base[0] <= '9' {
+		suffix, ok := strings.CutPrefix(name, reg)
+		size, known := map[string]int{"d": 4, "w": 2, "l": 1, "b": 1}[suffix]
+		return size, 0, ok && known
+	}
+	low := strings.TrimSuffix(base, "x") + "l"
+	switch {
+	case name == "e"+base:
+		return 4, 0, true
+	case reg == "rip":
+		return 0, 0, false
+	case name == base:
+		return 2, 0, true
+	case name == low:
+		return 1, 0, true
+	case base[1] == 'x' && name == base[:1]+"h":
+		return 1, 1, true
+	}
+	return 0, 0, false
+}
+
+func (r registers) general(name string, reg unwind.Reg, size, off int) (Value, error) {
 	if r.f == nil {
 		return Value{}, fmt.Errorf("$%s: %w", name, ErrNoFrame)
 	}
@@ -77,13 +113,15 @@ func (r registers) general(name string, reg unwind.Reg, size int) (Value, error)
 	switch {
 	case size == 4:
 		t = r.prog.cType("int")
+	case size < 4:
+		t = baseType(r.prog, fmt.Sprintf("int%d_t", 8*size), int64(size), encSigned)
 	case reg == unwind.RIP:
 		t = (&Type{Kind: Function, size: 1, prog: r.prog, lang: dwarf.LangC, elem: &Type{Kind: Void, Name: "void", prog: r.prog}, elemOK: true}).PointerTo()
 	case reg == unwind.RSP || reg == unwind.RBP:
 		t = r.prog.voidPointer()
 	}
-	out := Number(t, v)
-	out.place, out.reg, out.frame = inRegister, reg, r.f
+	out := Number(t, v>>(8*off))
+	out.place, out.reg, out.regOff, out.frame = inRegister, reg, int64(off), r.f
 	return out, nil
 }
 
@@ -104,6 +142,12 @@ func (r registers) special(name string) (Value, error) {
 		n, t = regST0+i, baseType(r.prog, "i387_ext", 10, encFloat)
 	} else if name == "eflags" {
 		n, t = regFlags, baseType(r.prog, "i386_eflags", 4, encFlags)
+	} else if i := slices.Index(segments[:], name); i >= 0 {
+		n, t = regES+uint64(i), r.prog.cType("int")
+	} else if name == "fs_base" {
+		n, t = regFSBase, r.prog.cType("long")
+	} else if name == "gs_base" {
+		n, t = regGSBase, r.prog.cType("long")
 	} else if name == "mxcsr" {
 		n, t = regMXCSR, baseType(r.prog, "i386_mxcsr", 4, encFlags)
 	} else {
