@@ -208,7 +208,7 @@ func (x *examiner) unit(b []byte) string {
 	case 't':
 		return fmt.Sprintf("%0*b", bits, v)
 	case 'c':
-		return fmt.Sprintf("%d %s", signed, strconv.QuoteRuneToASCII(rune(b[0])))
+		return fmt.Sprintf("%d %s", signed, values.CharText(b[0]))
 	case 'f':
 		if len(b) < 4 { // no floating-point number has so few: gdb shows an integer
 			return strconv.FormatInt(signed, 10)

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"hdb/internal/addr"
 )
@@ -37,6 +39,9 @@ func (o operators) unary(op string, a Value) (Value, error) {
 	if !a.Type.isInteger() {
 		return Value{}, fmt.Errorf("%s of a value of type %s", op, a.Type)
 	}
+	if a.Type.Size() > 8 {
+		return o.wide(op, a)
+	}
 	v, err := o.prog.Uint(a)
 	if err != nil {
 		return Value{}, err
@@ -48,6 +53,29 @@ func (o operators) unary(op string, a Value) (Value, error) {
 		v = ^v
 	}
 	return Number(o.promote(a.Type, a.Type), v), nil
+}
+
+// errTooWide is of operations on integers that hdb computes with 64 bits only.
+var errTooWide = errors.New("arithmetic of more than 64 bits")
+
+// wide computes - ~ and + of an integer of more than 64 bits.
+func (o operators) wide(op string, a Value) (Value, error) {
+	b, err := o.prog.Bytes(a)
+	if err != nil {
+		return Value{}, err
+	}
+	out := slices.Clone(b)
+	if op != "+" {
+		carry := op == "-" // -x is ~x + 1
+		for i := range out {
+			out[i] = ^out[i]
+			if carry {
+				out[i]++
+				carry = out[i] == 0
+			}
+		}
+	}
+	return Value{Type: a.Type.Strip(), data: out}, nil
 }
 
 // address is the value of a pointer or integer, or the address of an array or function.
@@ -88,6 +116,10 @@ func (o operators) isTrue(v Value) (bool, error) {
 	if v.Type.isFloat() {
 		f, err := o.prog.float(v)
 		return f != 0, err
+	}
+	if v.Type.isInteger() && v.Type.Size() > 8 {
+		b, err := o.prog.Bytes(v)
+		return strings.Trim(string(b), "\x00") != "", err
 	}
 	if v.IsVoid() {
 		return false, nil // as in gdb: a variable that nothing was assigned to
@@ -138,7 +170,7 @@ func (o operators) binary(op string, a, b Value) (Value, error) {
 		return Value{}, err
 	}
 	if a.Type.Size() > 8 || b.Type.Size() > 8 {
-		return Value{}, errors.New("arithmetic of more than 64 bits")
+		return Value{}, errTooWide
 	}
 	t := o.promote(a.Type, b.Type)
 	if op == "<<" || op == ">>" {

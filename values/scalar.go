@@ -112,6 +112,9 @@ func prefixOf(t *Type) string {
 	}
 }
 
+// CharText is a character in quotes, as gdb writes it.
+func CharText(c byte) string { return byteChar(c) }
+
 func byteChar(c byte) string {
 	if c >= 0x80 {
 		return fmt.Sprintf(`'\%03o'`, c)
@@ -452,14 +455,14 @@ func (p *formatter) memberPointer(t *Type, b []byte) {
 	p.write(strconv.FormatInt(n, 10))
 }
 
-// formatted writes a scalar in the format of a letter, as in print/x.
+// formatted writes a scalar in the format of a letter, as in print/x. A bit field has the size
+// of its type, as in gdb.
 func (p *formatter) formatted(v Value, t *Type, b []byte) {
-	n := decodeUint(b)
-	size := int64(len(b))
+	n, size := decodeUint(b), int64(len(b))
 	if v.bits > 0 {
 		n, _ = p.prog.Uint(v)
-		size = (v.bits + 7) / 8
-		n &= 1<<uint(min(v.bits, 63)) - 1
+		size = v.Type.Size()
+		b = encodeUint(n, int(size))
 	}
 	if t.isFloat() && len(b) == 16 && !strings.Contains(strings.ToLower(t.Name), "float128") {
 		b = b[:10] // the rest of a long double is padding
@@ -484,19 +487,48 @@ func (p *formatter) formatted(v Value, t *Type, b []byte) {
 		p.write(fmt.Sprintf("%#o", n&sizeMask(size)))
 	case 't':
 		p.write(strconv.FormatUint(n&sizeMask(size), 2))
-	case 'a':
-		p.write(p.codeAddr(n & sizeMask(size)))
-	case 'c':
-		p.write(fmt.Sprintf("%d %s", int8(n), byteChar(byte(n))))
+	case 'a', 'c':
+		p.whole(v, t, n)
 	case 'f':
-		if t.isFloat() {
+		switch {
+		case t.isFloat():
 			p.write(typedFloat(t.Name, b))
-		} else if len(b) == 4 || len(b) == 8 {
+		case len(b) == 4 || len(b) == 8:
 			p.write(FloatText(b))
-		} else {
-			p.write(strconv.FormatInt(signed, 10))
+		default:
+			p.write(integerText(b, t.isSigned()))
 		}
 	default:
-		p.write(strconv.FormatInt(signed, 10))
+		p.write(integerText(b, t.isSigned()))
+	}
+}
+
+// integerText is an integer of any size in decimal.
+func integerText(b []byte, signed bool) string { return bigInt(b, signed).String() }
+
+// whole writes a number as an address or a character, by the letters a and c. A
+// floating-point number counts without its fraction.
+func (p *formatter) whole(v Value, t *Type, n uint64) {
+	switch {
+	case t.isFloat():
+		f, err := p.prog.float(v)
+		if err != nil {
+			p.write(errorText(err))
+			return
+		}
+		n = uint64(int64(f))
+	case t.Size() > 8:
+		p.write(errorText(errTooWide))
+		return
+	case t.isSigned() && v.bits == 0:
+		n = uint64(signExtend(n, uint(8*t.Size())))
+	}
+	switch {
+	case p.o.Letter == 'a':
+		p.write(p.codeAddr(n))
+	case t.isSigned() || t.isFloat():
+		p.write(fmt.Sprintf("%d %s", int8(n), byteChar(byte(n))))
+	default:
+		p.write(fmt.Sprintf("%d %s", byte(n), byteChar(byte(n))))
 	}
 }

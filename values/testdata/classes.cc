@@ -12,7 +12,7 @@
 #include <array>
 #include <list>
 #include <deque>
-namespace ns { int counter = 7; enum class Kind : unsigned char { A, B = 4 }; enum Plain { P1, P2 };
+namespace ns { static const double pi = 3.25; constexpr bool yes = true; constexpr float half = 0.5f; int counter = 7; enum class Kind : unsigned char { A, B = 4 }; enum Plain { P1, P2 };
 template <typename T> struct Box { T val; static int made; T get() const { return val; } };
 template <typename T> int Box<T>::made = 3; namespace { int hidden = 11; } }
 struct Shape { int id = 1; virtual ~Shape() {} virtual double area() const = 0; protected: int prot = 2; };
@@ -31,6 +31,6 @@ int use(Circle& c, const Shape* sp, int&& rv, Dia& dia) {
   ns::Box<int> bi{5}; ns::Kind kind = ns::Kind::A; ns::Plain pl = ns::P2; int Circle::*pm = nullptr; double (Circle::*pmf)() const = &Circle::area; bool flag = true; char16_t c16 = u'x'; auto lam = [&s, flag](int q) { return q + (int)s.size() + flag; };
   int V2::*pb = &V2::b; std::nullptr_t np = nullptr; std::vector<std::vector<int>> vv{{1},{2,3}}; const char* cs = "cstr";
   int total = c.sum(3, s) + lam(2) + rv + ns::hidden + (int)sp->area() + dia.c + ns::counter + (int)bi.get() + (int)kind + pl + (pmf != 0) + flag + c16 + (pm == nullptr) + dia.*pb;
-  return total; // stop
+  return total + int(ns::pi + ns::yes + ns::half); // stop
 }
 int main() { Circle c(2.0); Dia d; printf("%d\n", use(c, &c, 5, d)); return ns::Box<int>::made; }
