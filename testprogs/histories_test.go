@@ -153,7 +153,7 @@ func TestHistories(t *testing.T) {
 
 var historyQuestions = []string{
 	"live all", "stats", "leaks 1000", "temporary 1000", "timeline", "top 100 by live per function", "top 100 by bytes per thread",
-	"top 100 by count per size", "top 100 by peak per function", "top 100 by peak per thread", "top 100 by peak per size", "top 100 by temporary per size",
+	"top 100 by count per size", "top 100 by peak per function", "top 100 by peak per thread", "top 100 by peak per size", "top 100 by temporary per size", "diff peak end per function",
 }
 
 // runHistory is what hdb prints of a script.
@@ -244,6 +244,8 @@ func (m *historyModel) check(t *testing.T, what string, said []byte) (events uin
 			}
 		case "top":
 			m.checkRows(t, what, a, a.Per)
+		case "diff":
+			m.checkDiff(t, what, line)
 		case "leaks", "temporary":
 			m.checkRows(t, what, a, "function")
 		default:
@@ -276,6 +278,35 @@ func (m *historyModel) checkLive(t *testing.T, what string, list json.RawMessage
 	}
 	if diff := cmp.Diff(want, got); diff != "" || len(blocks) != len(want) {
 		t.Errorf("%s: live blocks (- want, + got):\n%s", what, diff)
+	}
+}
+
+// checkDiff holds what changed since the peak against the model's.
+func (m *historyModel) checkDiff(t *testing.T, what string, answer []byte) {
+	t.Helper()
+	var a struct {
+		From    uint64 `json:"from_bytes"`
+		To      uint64 `json:"to_bytes"`
+		Changes []struct {
+			Function string
+			Bytes    int64
+		}
+	}
+	if err := json.Unmarshal(answer, &a); err != nil {
+		t.Fatal(err)
+	}
+	got, want := map[string]int64{}, map[string]int64{}
+	for _, c := range a.Changes {
+		got[c.Function] += c.Bytes
+	}
+	maps.DeleteFunc(got, func(_ string, bytes int64) bool { return bytes == 0 })
+	for name, s := range m.sums["function"] {
+		if change := int64(s.Live) - int64(s.Peak); change != 0 {
+			want[name] = change
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" || a.From != m.peak || a.To != m.now.Live {
+		t.Errorf("%s: diff of the peak and the end from %d to %d, want %d to %d (- want, + got):\n%s", what, a.From, a.To, m.peak, m.now.Live, diff)
 	}
 }
 
