@@ -1,6 +1,7 @@
 package inferior
 
 import (
+	"bufio"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -109,9 +110,19 @@ func TestKilledAtGate(t *testing.T) {
 	for range rounds {
 		cmd, out := background(t, build(t, "gates"), "30", "1000000000", "wait")
 		hdb, _ := startKilled(t, "running-gates", cmd.Process.Pid)
+		begun(t, out)
 		time.Sleep(rand.N(20 * time.Millisecond))
 		kill(t, hdb)
 		finish(t, cmd, out)
+	}
+}
+
+// begun waits until the program of gates has seen that it is traced: it looks now and then
+// only, and would wait for ever if hdb were killed before.
+func begun(t *testing.T, out *bufio.Reader) {
+	t.Helper()
+	if line, err := out.ReadString('\n'); err != nil || line != "begun\n" {
+		t.Fatalf("%q, %v", line, err)
 	}
 }
 

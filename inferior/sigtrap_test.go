@@ -19,6 +19,7 @@ func TestKilledAtTraps(t *testing.T) {
 	for range rounds {
 		cmd, out := background(t, build(t, "gates"), "30", "1000000000", "wait")
 		hdb, _ := startKilled(t, "running-traps", cmd.Process.Pid)
+		begun(t, out)
 		time.Sleep(rand.N(20 * time.Millisecond))
 		kill(t, hdb)
 		finish(t, cmd, out)

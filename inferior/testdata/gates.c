@@ -2,7 +2,7 @@
  * argv[1] threads come argv[2] times each to a gate: between gate_low and gate_high
  * they send themselves SIGURG, 1000 times at most, until somebody moves them to
  * gate_high. Prints "ready" when all run, and at the end how many were moved. With a
- * third argument they begin when somebody traces them, and end when nobody does.
+ * third argument they begin when somebody traces them, which it says, and end when nobody does.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -64,6 +64,8 @@ int main(int argc, char **argv)
 		while (!traced())
 			usleep(1000);
 		begun = 1;
+		puts("begun");
+		fflush(stdout);
 		while (traced())
 			usleep(1000);
 		done = 1;
