@@ -105,7 +105,7 @@ func extended(b []byte) string {
 	}
 	f := new(big.Float).SetPrec(64).SetUint64(mant)
 	f.SetMantExp(f, exp-16383-63)
-	return sign + f.Text('g', 18)
+	return sign + f.Text('g', 21)
 }
 
 // roundExtended rounds a number in x87's format to a float or double.

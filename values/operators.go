@@ -23,6 +23,13 @@ func (o operators) unary(op string, a Value) (Value, error) {
 		t, err := o.isTrue(a)
 		return o.truth(!t), err
 	}
+	if a.Type.isWide() && op != "~" {
+		b, err := o.prog.Bytes(a)
+		if b = slices.Clone(b); op == "-" && len(b) > a.Type.signByte() {
+			b[a.Type.signByte()] ^= 0x80
+		}
+		return Value{Type: a.Type.Strip(), data: b}, err
+	}
 	if a.Type.isFloat() {
 		f, err := o.prog.float(a)
 		switch op {
@@ -31,10 +38,10 @@ func (o operators) unary(op string, a Value) (Value, error) {
 		case "~":
 			return Value{}, errors.New("~ of a floating-point number")
 		}
-		if size := a.Type.Size(); size <= 8 {
-			return Number(a.Type.Strip(), floatBits(f, int(size))), err
+		if err != nil {
+			return Value{}, err
 		}
-		return Number(o.prog.cType("double"), floatBits(f, 8)), err
+		return Number(a.Type.Strip(), floatBits(f, int(a.Type.Size()))), nil
 	}
 	if !a.Type.isInteger() {
 		return Value{}, fmt.Errorf("%s of a value of type %s", op, a.Type)
@@ -286,6 +293,11 @@ func (o operators) pointers(op string, a, b Value) (Value, error) {
 }
 
 func (o operators) floats(op string, a, b Value) (Value, error) {
+	if a.Type.isWide() || b.Type.isWide() {
+		if v, ok, err := o.wideFloats(op, a, b); ok || err != nil {
+			return v, err
+		}
+	}
 	x, y, err := both(o.prog.float, a, b)
 	if err != nil {
 		return Value{}, err
@@ -367,10 +379,13 @@ func (o operators) cast(v Value, t *Type) (Value, error) {
 	}
 	size := int(t.Size())
 	if t.isFloat() {
-		f, err := o.prog.float(v)
-		if size > 8 {
-			t, size = o.prog.cType("double"), 8
+		if t.isWide() {
+			return o.toWide(v, t)
 		}
+		if size > 8 {
+			return Value{}, fmt.Errorf("floating-point number of %d bytes", size)
+		}
+		f, err := o.prog.float(v)
 		return Number(t, floatBits(f, size)), err
 	}
 	if from.Kind == Base && from.Enc == encFloat {

@@ -180,12 +180,22 @@ func (r *Reader) float(v Value) (float64, error) {
 	case 8:
 		return math.Float64frombits(decodeUint(b)), nil
 	case 10, 12, 16:
-		exp := int(b[8]) | int(b[9]&0x7f)<<8
-		f := math.Ldexp(float64(decodeUint(b[:8])), exp-16383-63)
-		if b[9]&0x80 != 0 {
-			f = -f
+		if f, ok := v.Type.wideFloat(b); ok {
+			x, _ := f.Float64()
+			return x, nil
 		}
-		return f, nil
+		if len(b) <= v.Type.signByte() {
+			break
+		}
+		digits := v.Type.digits() - 1 // without the bit that x87 writes
+		mant := bigInt(b[:v.Type.signByte()-1], false)
+		if mant.SetBit(mant, int(digits), 0).Sign() != 0 {
+			return math.NaN(), nil
+		}
+		if b[v.Type.signByte()]&0x80 != 0 {
+			return math.Inf(-1), nil
+		}
+		return math.Inf(1), nil
 	}
 	return 0, fmt.Errorf("floating-point number of %d bytes", len(b))
 }
