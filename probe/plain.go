@@ -73,7 +73,7 @@ func (r *reader) know(s *site) {
 // what seems newer than the present, which take looks up again, or older than the session.
 // No thread may be in a call that other calls have to know of. It calls nothing and is one
 // function, so that what it needs stays in registers, and steps from address to address:
-// the ring is mapped twice in a row.
+// the ring is mapped twice in a row. FuzzPlain holds it against take.
 func (r *reader) plain(end uint64) int {
 	const longest = recordSize + longRecord // what an event is read from
 	most := min(uint64(len(r.batch)-r.n), (end-r.tail)/longest)
