@@ -161,7 +161,7 @@ func TestCompletion(t *testing.T) {
 
 func TestUnbuiltWords(t *testing.T) {
 	for _, tc := range []struct{ line, want string }{
-		{"output x", "output: print shows values"},
+		{"output x", "output: print shows a value"},
 	} {
 		out, errs, code := play(t, tc.line)
 		if !strings.HasPrefix(errs, "error: "+tc.want) || strings.Count(errs, "\n") != 1 || out != "" || code != ExitFailed {
