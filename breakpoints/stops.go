@@ -122,6 +122,31 @@ type Stop struct {
 // NewStop makes an enabled stop of a spec; List.Add numbers it.
 func NewStop(s Spec) *Stop { return &Stop{Spec: s, Enabled: true} }
 
+// Occurs reports whether the stop is at what may happen anywhere: a system call, or
+// libraries that come or go.
+func (s *Stop) Occurs() bool {
+	return s.Kind == StopSystemCall || s.Kind == StopLoad || s.Kind == StopUnload
+}
+
+// Word is what the stop is called.
+func (s *Stop) Word() string {
+	switch {
+	case s.Kind == StopWatch:
+		return "watchpoint"
+	case s.Print != nil:
+		return "dprintf"
+	case s.Caught != "", s.Occurs():
+		return "catchpoint"
+	case s.Temporary && s.Hardware:
+		return "temporary hardware breakpoint"
+	case s.Hardware:
+		return "hardware breakpoint"
+	case s.Temporary:
+		return "temporary breakpoint"
+	}
+	return "breakpoint"
+}
+
 // Check reports whether to stop here, counting the hit. A hit is an arrival
 // for which thread, number and condition hold. Whether the
 // stop is about the arrival, as Wants tells of a call, is the caller's to ask.

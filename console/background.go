@@ -1,10 +1,10 @@
 package console
 
 import (
+	"context"
 	"errors"
 	"io"
 	"strings"
-	"sync"
 	"time"
 
 	"hdb/console/line"
@@ -19,14 +19,13 @@ import (
 type background struct {
 	c *Console
 
-	mu     sync.Mutex
-	calls  []func()      // to be run on the console's goroutine; the one that has begun is out
+	calls  owned
 	over   chan struct{} // closed when the command has ended
 	fed    chan struct{} // closed when no line is read any more
 	beside bool          // a line is run while the process runs; the console's goroutine's
 	waits  bool          // no line is read before the command has ended; the same
 	after  []string      // lines for then
-	work   func() error  // what the line has to do without the process, nil: nothing
+	work   func() error  // of the line that is run, see apart; nil: nothing
 }
 
 // begun reports whether a line asks for a command in the background, and which.
@@ -60,16 +59,16 @@ func (b *background) run(text, command string) {
 	c.sig.beneath.Store(true)
 	c.s.KeepTerminal(true)
 	go b.feed()
-	c.interp.top(command)
+	c.interp.perform(text, func(ctx context.Context) error { return c.interp.execute(ctx, command) })
 	close(b.over)
 	<-b.fed
 	c.s.KeepTerminal(false)
 	c.sig.beneath.Store(false)
 	c.bg = nil
-	if p, ok := c.in.(line.Overprintable); ok && c.sig.pending != nil {
+	if p, ok := c.in.(screen.Prompt); ok && c.sig.pending != nil {
 		p.Redraw()
 	}
-	b.drain()
+	b.calls.drain()
 	for _, text := range b.after {
 		c.obey(text)
 	}
@@ -78,23 +77,21 @@ func (b *background) run(text, command string) {
 // feed reads lines and has them run until the command has ended, or the input.
 func (b *background) feed() {
 	defer close(b.fed)
-	more := b.do(func() {}) // the process runs
-	for more {
+	for more := true; more; {
 		var prompt string
-		more = b.do(func() { prompt = b.c.set.value("prompt"); b.c.tui.BeforePrompt() })
-		if !more {
+		if !b.do(func() { prompt = b.c.set.value("prompt"); b.c.tui.BeforePrompt() }) { // once the process runs
 			return
 		}
 		text, typed, err := b.read(screen.Clean(prompt))
 		if errors.Is(err, errProgramStopped) {
 			return
 		}
-		more = b.do(func() { more = b.line(text, typed, err) }) && more
-		if work := b.work; work != nil {
-			b.work = nil
-			if err := work(); err != nil {
-				more = b.do(func() { b.c.fail(err) }) && more
-			}
+		var work func() error
+		if !b.do(func() { more, work = b.line(text, typed, err) }) || work == nil {
+			continue
+		}
+		if err := work(); err != nil {
+			b.do(func() { b.c.fail(err) })
 		}
 	}
 }
@@ -128,7 +125,7 @@ func (b *background) read(prompt string) (text string, typed bool, err error) {
 	} else {
 		c.notices.Hold()
 		defer c.notices.Release()
-		if p, ok := c.in.(line.Overprintable); ok {
+		if p, ok := c.in.(screen.Prompt); ok {
 			c.notices.Open(p)
 			defer c.notices.Open(nil)
 		}
@@ -160,60 +157,54 @@ func (b *background) read(prompt string) (text string, typed bool, err error) {
 	}
 }
 
-// line runs a line, and reports whether more are to be read.
-func (b *background) line(text string, typed bool, err error) (more bool) {
+// line runs a line, and reports whether more are to be read, behind the work that it has
+// to do apart.
+func (b *background) line(text string, typed bool, err error) (more bool, work func() error) {
 	c := b.c
+	b.work = nil
 	b.beside = c.bg != nil
 	defer func() { b.beside = false }()
 	switch {
 	case errors.Is(err, line.ErrCancelled):
-		return true
+		return true, nil
 	case errors.Is(err, io.EOF) && c.in != nil && c.in.Interactive() && !c.sig.terminated():
 		c.out.Raw("quit\n")
 		text = "quit"
 	case errors.Is(err, io.EOF):
 		c.sig.beneath.Store(false) // Ctrl-C stops the program, as in the foreground
-		return false
+		return false, nil
 	case err != nil:
 		c.fail(err)
-		return false
+		return false, nil
 	case typed && !c.in.Interactive() && c.cfg.Echo:
 		c.notices.Unlogged(func() { c.out.Text(strings.TrimRight(c.set.value("prompt")+text, " ") + "\n") })
 	}
 	c.typed(text, typed)
-	return !b.waits
+	return !b.waits, b.work
 }
 
 // do has f run on the console's goroutine and waits for that. It is false if the command
 // has ended before: f is run then behind it.
 func (b *background) do(f func()) bool {
 	done := make(chan struct{})
-	b.mu.Lock()
-	b.calls = append(b.calls, func() { defer close(done); f() })
-	b.mu.Unlock()
+	b.calls.add(func() { defer close(done); f() })
 	// A process that is launched only now knows of no earlier call.
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
 	for {
-		b.c.s.Beside(b.drain)
+		b.c.s.Beside(b.calls.drain)
 		select {
 		case <-done:
 			return true
 		case <-b.over:
-			return false
+			select {
+			case <-done:
+				return true
+			default:
+				return false
+			}
 		case <-again.C:
 		}
-	}
-}
-
-// drain runs what was asked for.
-func (b *background) drain() {
-	b.mu.Lock()
-	calls := b.calls
-	b.calls = nil
-	b.mu.Unlock()
-	for _, f := range calls {
-		f()
 	}
 }
 

@@ -90,7 +90,7 @@ func makeStop(st *breakpoints.Stop) string {
 		spec := st.Spec
 		spec.Location = st.Caught
 		return "catch " + spec.String()
-	case occurs(st):
+	case st.Occurs():
 		return "catch " + st.Spec.String()
 	}
 	verb := "break "

@@ -142,39 +142,10 @@ func viewStop(st *breakpoints.Stop) stopView {
 	return v
 }
 
-// stopWord is what a stop is called.
-func stopWord(st *breakpoints.Stop) string {
-	switch {
-	case st.Kind == breakpoints.StopWatch:
-		return "watchpoint"
-	case st.Print != nil:
-		return "dprintf"
-	case st.Caught != "", occurs(st):
-		return "catchpoint"
-	case st.Temporary && st.Hardware:
-		return "temporary hardware breakpoint"
-	case st.Hardware:
-		return "hardware breakpoint"
-	case st.Temporary:
-		return "temporary breakpoint"
-	}
-	return "breakpoint"
-}
-
-// occurs tells stops at what may happen anywhere: system calls, and libraries that come and
-// go.
-func occurs(st *breakpoints.Stop) bool {
-	switch st.Kind {
-	case breakpoints.StopSystemCall, breakpoints.StopLoad, breakpoints.StopUnload:
-		return true
-	}
-	return false
-}
-
 // what says in one line where a stop is.
 func what(st *breakpoints.Stop) string {
 	switch {
-	case st.Kind == breakpoints.StopAlloc, st.Kind == breakpoints.StopFree, st.Kind == breakpoints.StopWatch, occurs(st):
+	case st.Kind == breakpoints.StopAlloc, st.Kind == breakpoints.StopFree, st.Kind == breakpoints.StopWatch, st.Occurs():
 		return st.Spec.String()
 	case st.Caught != "" && st.Pending:
 		return st.Caught + ": the runtime is not loaded yet, pending"
@@ -195,7 +166,7 @@ func placeText(p breakpoints.Place) string {
 }
 
 func tellStop(c *Console, in Input, st *breakpoints.Stop) {
-	c.show(in, viewStop(st), func(o *screen.Output) { o.Printf("%s %d: %s\n", stopWord(st), st.ID, what(st)) })
+	c.show(in, viewStop(st), func(o *screen.Output) { o.Printf("%s %d: %s\n", st.Word(), st.ID, what(st)) })
 }
 
 func breaker(temporary, hardware bool) func(context.Context, *Console, Input) error {
@@ -216,7 +187,7 @@ func breaker(temporary, hardware bool) func(context.Context, *Console, Input) er
 				hint = "; " + v.Why
 			}
 		}
-		c.show(in, v, func(o *screen.Output) { o.Printf("%s %d: %s%s\n", stopWord(st), st.ID, what(st), hint) })
+		c.show(in, v, func(o *screen.Output) { o.Printf("%s %d: %s%s\n", st.Word(), st.ID, what(st), hint) })
 		return nil
 	}
 }
@@ -486,7 +457,7 @@ func runCondition(_ context.Context, c *Console, in Input) error {
 		return err
 	}
 	if st.Cond == nil {
-		c.say("%s %d has no condition now", stopWord(st), st.ID)
+		c.say("%s %d has no condition now", st.Word(), st.ID)
 	}
 	return nil
 }
@@ -503,10 +474,10 @@ func runIgnore(_ context.Context, c *Console, in Input) error {
 	}
 	st.Ignore = n
 	if n == 0 {
-		c.say("%s %d stops at its next hit", stopWord(st), st.ID)
+		c.say("%s %d stops at its next hit", st.Word(), st.ID)
 		return nil
 	}
-	c.say("%s %d: %s will be passed", stopWord(st), st.ID, units.Count(n, "hit"))
+	c.say("%s %d: %s will be passed", st.Word(), st.ID, units.Count(n, "hit"))
 	return nil
 }
 

@@ -187,7 +187,7 @@ func checkNeed(s *session.Session, need Need) error {
 		return s.Runs()
 	case need == NeedLive && mode != session.Live, need == NeedMemory && !mode.Readable(),
 		need == NeedData && !mode.Readable() && (s == nil || !s.Recalled()),
-		need == NeedPast && mode != session.Live && (s == nil || !s.HasPast()):
+		need == NeedPast && mode != session.Live && (s == nil || !s.Travel.HasPast()):
 		return session.ErrNotRunning
 	}
 	return nil

@@ -90,7 +90,7 @@ func mixedSession(t *testing.T, r *rand.Rand, lines int) int {
 		case 1: // Ctrl-C while it runs
 			typed = append(typed, line+" then ^C")
 			k.press(line + keyEnter)
-			time.Sleep(time.Duration(r.IntN(30)) * time.Millisecond)
+			time.Sleep(time.Duration(r.IntN(30)) * time.Millisecond) // so that the key meets it anywhere
 			k.press(keyCtrlC)
 			k.answer(fmt.Sprintf("mark-%d", len(typed)))
 		case 2: // completed

@@ -3,7 +3,7 @@ package console
 import (
 	"context"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"hdb/console/line"
@@ -24,17 +24,16 @@ type monitor struct {
 	stays bool // at the end of the program, for as long as somebody looks
 	goes  bool // on when something stops the program
 
-	mu    sync.Mutex
-	calls []func()      // posted and not done
+	calls owned         // posted and not done
 	wake  chan struct{} // there are some, while nothing runs
 
 	held       line.HeldKeys
 	running    bool
 	quit       bool
-	ticking    bool // a tick is posted; guarded by mu
-	counting   bool // another goroutine counts the threads' events
-	naming     bool // more names are to be looked up soon
-	rows, cols int  // of the terminal when it was painted
+	ticking    atomic.Bool // a tick is posted
+	counting   bool        // another goroutine counts the threads' events
+	naming     bool        // more names are to be looked up soon
+	rows, cols int         // of the terminal when it was painted
 	counted    uint64
 	at         time.Duration
 }
@@ -165,9 +164,7 @@ func (m *monitor) regain() {
 
 // post has f run on the console's goroutine. Any may call it.
 func (m *monitor) post(f func()) {
-	m.mu.Lock()
-	m.calls = append(m.calls, f)
-	m.mu.Unlock()
+	m.calls.add(f)
 	select {
 	case m.wake <- struct{}{}:
 	default:
@@ -177,24 +174,14 @@ func (m *monitor) post(f func()) {
 
 // postTick posts a tick, unless one is waiting.
 func (m *monitor) postTick() {
-	m.mu.Lock()
-	waiting := m.ticking
-	m.ticking = true
-	m.mu.Unlock()
-	if !waiting {
+	if !m.ticking.Swap(true) {
 		m.post(m.tick)
 	}
 }
 
 // drain does what was posted.
 func (m *monitor) drain() {
-	m.mu.Lock()
-	calls := m.calls
-	m.calls = nil
-	m.mu.Unlock()
-	for _, f := range calls {
-		f()
-	}
+	m.calls.drain()
 	if m.quit && m.running {
 		_ = m.c.s.Interrupt() // an error would mean that nothing runs
 	}
@@ -229,9 +216,7 @@ func (m *monitor) keys(typed []byte) {
 
 // tick brings the picture up to date.
 func (m *monitor) tick() {
-	m.mu.Lock()
-	m.ticking = false
-	m.mu.Unlock()
+	m.ticking.Store(false)
 	m.refresh()
 	m.paint()
 }

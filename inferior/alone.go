@@ -13,32 +13,35 @@ var ErrThreadEnded = errors.New("the thread has ended")
 // starts. Signals that were queued for t stay queued. A signal that stops t is dropped, because
 // the caller restores the state that t had before.
 func (p *Process) RunAlone(t *Thread) (Stop, error) {
-	if err := p.alive(); err != nil {
+	if err := p.Alive(); err != nil {
 		return Stop{}, err
 	}
 	queue := t.queue
-	t.queue, p.alone = nil, t
+	t.queue, p.alone.thread = nil, t
 	stop, err := p.Continue()
 	if stop.Signal != nil && stop.Thread == t && len(t.queue) > 0 && t.queue[0].seen {
 		t.queue = t.queue[1:]
 	}
-	t.queue, p.alone = append(queue, t.queue...), nil
+	t.queue, p.alone.thread = append(queue, t.queue...), nil
 	if err == nil && t.state == exiting && p.target.exit == nil {
 		err = ErrThreadEnded
 	}
 	return stop, err
 }
 
-// aside tells whether a thread is kept stopped because another one runs alone.
-func (p *Process) aside(t *Thread) bool { return p.alone != nil && t != p.alone && !t.guest }
+// A loneRun is the run of one thread, if there is one.
+type loneRun struct{ thread *Thread }
 
-// aloneLeft tells whether the thread that runs alone has ended and another one has not. When
+// aside tells whether a thread is kept stopped because another one runs alone.
+func (l loneRun) aside(t *Thread) bool { return l.thread != nil && t != l.thread && !t.guest }
+
+// left tells whether the thread that runs alone has ended and another one of all has not. When
 // the process exits, its threads end one after the other.
-func (p *Process) aloneLeft() bool {
-	if p.alone == nil || p.alone.state != exiting {
+func (l loneRun) left(all []*Thread) bool {
+	if l.thread == nil || l.thread.state != exiting {
 		return false
 	}
-	for _, t := range p.target.order {
+	for _, t := range all {
 		if t.state == stopped && !t.dies() {
 			return true
 		}

@@ -12,7 +12,7 @@ import (
 // behind one, pending signals are delivered, and a stopped process stays
 // stopped. Afterwards only Close is left to call.
 func (p *Process) Detach() error {
-	if err := p.alive(); err != nil {
+	if err := p.Alive(); err != nil {
 		return err
 	}
 	if err := p.family.waitVforks(); err != nil {
@@ -45,7 +45,7 @@ func (p *Process) finish() {
 
 // Kill ends the target with SIGKILL and waits for it.
 func (p *Process) Kill() error {
-	if err := p.alive(); err != nil {
+	if err := p.Alive(); err != nil {
 		return err
 	}
 	return p.kill(p.target)

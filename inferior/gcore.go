@@ -20,7 +20,7 @@ import (
 // is in it, the target's coredump_filter and madvise(2) tell, as they tell the kernel
 // (core(5)); mappings for which ours holds are hdb's own, and not in it.
 func (p *Process) CoreImage(first *Thread, ours func(Mapping) bool) (*corefile.Image, error) {
-	if err := p.alive(); err != nil {
+	if err := p.Alive(); err != nil {
 		return nil, err
 	}
 	tg := p.target

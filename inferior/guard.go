@@ -51,7 +51,7 @@ type robustList struct{ head, size uintptr }
 // command[0]. The process is started behind the caller's back; Hooks.Message
 // tells when it cannot be. It ends with the session.
 func (g *guard) Guard(command []string) error {
-	if err := g.p.alive(); err != nil {
+	if err := g.p.Alive(); err != nil {
 		return err
 	}
 	g.command = command

@@ -61,7 +61,7 @@ func (f *family) withoutGuests(do func() error) error {
 		}
 	}
 	if f.p.target.exit != nil {
-		return f.p.alive()
+		return f.p.Alive()
 	}
 	return do()
 }
@@ -89,7 +89,7 @@ func (f *family) waitVforks() error {
 			return err
 		}
 	}
-	return f.p.alive()
+	return f.p.Alive()
 }
 
 // Alone tells whether the target has one thread, and no other process shares its memory. Of

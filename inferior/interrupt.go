@@ -117,7 +117,7 @@ func (p *Process) interrupted() {
 	case p.stopping || p.stop != nil:
 	default:
 		p.waker.request.Store(false)
-		t := p.alone
+		t := p.alone.thread
 		if t == nil || t.state != stopped && t.state != running {
 			t = p.target.representative()
 		}

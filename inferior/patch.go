@@ -81,7 +81,7 @@ func (e *PatchedError) Error() string {
 // is a PC kept in memory, in the frame of a signal that interrupted the first
 // instructions of the function.
 func (ps *patches) Patch(a addr.Run, code []byte, over addr.Run, moves map[addr.Run]addr.Run) (*Patch, error) {
-	if err := ps.p.alive(); err != nil {
+	if err := ps.p.Alive(); err != nil {
 		return nil, err
 	}
 	if len(code) == 0 || len(code) > maxPatch {
@@ -121,7 +121,7 @@ func (ps *patches) Patch(a addr.Run, code []byte, over addr.Run, moves map[addr.
 // has threads go on at to. It costs each of them what a trap does. over is the copy of the
 // first instruction.
 func (ps *patches) Divert(a, to, over addr.Run) (*Patch, error) {
-	if err := ps.p.alive(); err != nil {
+	if err := ps.p.Alive(); err != nil {
 		return nil, err
 	}
 	if ps.patchAt(a) != nil {
@@ -209,7 +209,7 @@ func (pt *Patch) Remove() error {
 	if pt.removed {
 		return nil
 	}
-	if err := p.alive(); err != nil {
+	if err := p.Alive(); err != nil {
 		pt.removed = true
 		return nil
 	}

@@ -43,9 +43,9 @@ type Process struct {
 	stopping bool    // events are kept, threads not resumed
 	halted   bool    // all threads were stopped on the way and are to be released
 	stepping *Thread // runs one instruction while the others stand, or to a system call
-	alone    *Thread // runs while the others stand, see RunAlone
-	request  int     // by which it does
-	noBreak  bool    // the step is not the user's: Interrupt waits until it is over
+	alone    loneRun
+	request  int  // by which it does
+	noBreak  bool // the step is not the user's: Interrupt waits until it is over
 	closed   bool
 }
 
@@ -119,8 +119,9 @@ func (p *Process) exited(t *Thread) {
 	}
 }
 
-// alive is the error of methods that need a process.
-func (p *Process) alive() error {
+// Alive is the error of whatever runs or changes the target: one that has ended, is no
+// longer debugged, or is that of a core file.
+func (p *Process) Alive() error {
 	p.check()
 	if p.target.core != nil {
 		return &CoreError{p.target.core.Process.Signal}
@@ -134,16 +135,12 @@ func (p *Process) alive() error {
 	return nil
 }
 
-// Alive is the error of whatever runs or changes the target: one that has ended, or is that
-// of a core file.
-func (p *Process) Alive() error { return p.alive() }
-
 // readable is the error of methods that need the memory and the threads of a process.
 func (p *Process) readable() error {
 	if p.target.core != nil {
 		return nil
 	}
-	return p.alive()
+	return p.Alive()
 }
 
 // Continue resumes all threads until something stops the target; when it
@@ -151,7 +148,7 @@ func (p *Process) readable() error {
 // same time is reported by the next calls. A target that has ended is an
 // error (ErrEnded), its end itself is not.
 func (p *Process) Continue() (Stop, error) {
-	if err := p.alive(); err != nil {
+	if err := p.Alive(); err != nil {
 		return Stop{}, err
 	}
 	p.terminal.give(p.target.pid)
@@ -201,7 +198,7 @@ func (p *Process) finishStop() Stop {
 func (p *Process) runUntilStop() error {
 	p.stopping = false
 	for p.stop == nil {
-		if p.aloneLeft() {
+		if p.alone.left(p.target.order) {
 			p.stop = &Stop{Reason: Interrupted, Thread: p.target.representative()}
 			break
 		}
@@ -282,14 +279,14 @@ func (p *Process) stopThreads() error {
 // are being stopped (ErrEnded, and f does not run), or execute a program
 // (Hooks.Execed is called before f). Between runs it just calls f.
 func (p *Process) StopAll(f func() error) error {
-	if err := p.alive(); err != nil {
+	if err := p.Alive(); err != nil {
 		return err
 	}
 	if err := p.stopThreads(); err != nil {
 		return err
 	}
 	p.halted = true
-	if err := p.alive(); err != nil {
+	if err := p.Alive(); err != nil {
 		return err
 	}
 	return f()
@@ -303,7 +300,7 @@ func (t *Thread) ours() bool { return t.guest || t.tg == t.p.target }
 func (p *Process) releaseAll() {
 	threads := slices.Clone(p.target.order)
 	for _, t := range threads {
-		if t.state == stopped && !p.aside(t) && p.report(t) {
+		if t.state == stopped && !p.alone.aside(t) && p.report(t) {
 			return
 		}
 	}
@@ -311,7 +308,7 @@ func (p *Process) releaseAll() {
 		threads = append(threads, t)
 	}
 	for _, t := range threads {
-		if t.state == stopped && t.ours() && !p.aside(t) {
+		if t.state == stopped && t.ours() && !p.alone.aside(t) {
 			p.traps.passTrap(t)
 		}
 		if p.stop != nil {
@@ -320,7 +317,7 @@ func (p *Process) releaseAll() {
 	}
 	p.halted = false
 	for _, t := range threads {
-		if t.state != stopped || !t.ours() || p.aside(t) {
+		if t.state != stopped || !t.ours() || p.alone.aside(t) {
 			continue
 		}
 		if p.report(t) {
@@ -332,7 +329,7 @@ func (p *Process) releaseAll() {
 
 // release lets one thread go on after an event that stops nothing.
 func (p *Process) release(t *Thread) {
-	if t.state != stopped || !t.ours() || p.stop != nil || p.aside(t) || t.guest && p.family.guestsHeld || p.report(t) {
+	if t.state != stopped || !t.ours() || p.stop != nil || p.alone.aside(t) || t.guest && p.family.guestsHeld || p.report(t) {
 		return
 	}
 	if p.traps.passTrap(t) && t.state == stopped && !p.halted {

@@ -11,7 +11,7 @@ import (
 // Signaled (the instruction faulted or a signal with a stop policy came;
 // others wait for Continue), Watched, Interrupted, and those of Continue.
 func (p *Process) StepInstruction(t *Thread) (Stop, error) {
-	if err := p.alive(); err != nil {
+	if err := p.Alive(); err != nil {
 		return Stop{}, err
 	}
 	stops, err := p.traps.Arrive(t)

@@ -20,7 +20,7 @@ import (
 // attached ones do not. Close ends a launched program in any case: Detach
 // before. A thread that waits in vfork follows when its child is gone.
 func (p *Process) SetKillOnExit(on bool) error {
-	if err := p.alive(); err != nil {
+	if err := p.Alive(); err != nil {
 		return err
 	}
 	p.target.killOnExit, p.optionsChanged = on, true

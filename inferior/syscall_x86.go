@@ -48,7 +48,7 @@ type Borrowed struct {
 
 // Borrow readies t, which must be stopped, for system calls.
 func (t *Thread) Borrow() (*Borrowed, error) {
-	if err := t.p.alive(); err != nil {
+	if err := t.p.Alive(); err != nil {
 		return nil, err
 	}
 	if err := t.settle(); err != nil {

@@ -94,7 +94,7 @@ func (t *Thread) Regs() (Registers, error) {
 // call, which otherwise the kernel would restart relative to it.
 func (t *Thread) SetRegs(r Registers) error {
 	if t.core != nil {
-		return t.p.alive()
+		return t.p.Alive()
 	}
 	t.p.check()
 	if err := t.settle(); err != nil {

@@ -63,7 +63,7 @@ func (t *Thread) SetVectors(v Vectors) error {
 		return err
 	}
 	if t.core != nil {
-		return t.p.alive()
+		return t.p.Alive()
 	}
 	if _, err := regset(unix.PTRACE_SETREGSET, t.TID, v.area); err != nil {
 		return fmt.Errorf("set vector registers of thread %d: %w", t.TID, err)

@@ -39,7 +39,7 @@ var ErrNoDebugRegister = errors.New("all 4 hardware watchpoints are in use: dele
 // BreakAt has a handler called when a thread is about to execute the instruction at a, as
 // of a trap, without one in memory. It takes one of the four debug registers.
 func (ws *watchpoints) BreakAt(a addr.Run, h Handler) (*Watch, error) {
-	if err := ws.p.alive(); err != nil {
+	if err := ws.p.Alive(); err != nil {
 		return nil, err
 	}
 	if pt := ws.p.memory.patchOver(a); pt != nil && pt.at != a {
@@ -52,7 +52,7 @@ func (ws *watchpoints) BreakAt(a addr.Run, h Handler) (*Watch, error) {
 // 2, 4 or 8 and divide a (Intel SDM volume 3, 18.2.5). There are four. For
 // Write, a store of the value that is there already does not stop.
 func (ws *watchpoints) Watch(a addr.Run, size int, kind WatchKind) (*Watch, error) {
-	if err := ws.p.alive(); err != nil {
+	if err := ws.p.Alive(); err != nil {
 		return nil, err
 	}
 	switch size {

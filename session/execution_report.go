@@ -65,7 +65,7 @@ func (r *Report) Headline() string {
 	}
 	var parts []string
 	for _, h := range r.Hits {
-		part := fmt.Sprintf("%s %d", wordOf(h), h.ID)
+		part := fmt.Sprintf("%s %d", h.Word(), h.ID)
 		if !r.Uncounted {
 			part += fmt.Sprintf(", hit %d", h.Hits)
 		}
@@ -278,21 +278,4 @@ func (x *Execution) dropTemporaries(r *Report) {
 			}
 		}
 	}
-}
-
-// wordOf is what a report calls a stop.
-func wordOf(h *breakpoints.Stop) string {
-	switch {
-	case h.Kind == breakpoints.StopWatch:
-		return "watchpoint"
-	case h.Caught != "", occurs(h):
-		return "catchpoint"
-	case h.Temporary && h.Hardware:
-		return "temporary hardware breakpoint"
-	case h.Hardware:
-		return "hardware breakpoint"
-	case h.Temporary:
-		return "temporary breakpoint"
-	}
-	return "breakpoint"
 }

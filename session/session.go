@@ -205,9 +205,6 @@ func (s *Session) Mode() Mode { return s.mode() }
 // the recording of the process, whose past the view is in.
 func (s *Session) Recalled() bool { return s.recalled() }
 
-// HasPast tells that events were recorded of a process, of the one that runs or the last.
-func (s *Session) HasPast() bool { return s.Travel.hasPast() == nil }
-
 // Within has the verbs read recordings only until the reading is given up, nil always
 // to the end, and returns what they did before. What they return of a reading that was
 // cut is no answer; nothing that stays is made of it.

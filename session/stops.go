@@ -91,16 +91,7 @@ func onCode(st *breakpoints.Stop) bool {
 	case breakpoints.StopAlloc, breakpoints.StopFree, breakpoints.StopWatch:
 		return false
 	}
-	return !occurs(st)
-}
-
-// occurs tells stops at what may happen anywhere.
-func occurs(st *breakpoints.Stop) bool {
-	switch st.Kind {
-	case breakpoints.StopSystemCall, breakpoints.StopLoad, breakpoints.StopUnload:
-		return true
-	}
-	return false
+	return !st.Occurs()
 }
 
 // onEvents tells stops that the tracer serves.
@@ -150,7 +141,7 @@ func (s *Stops) bind(st *breakpoints.Stop) error {
 		return nil
 	}
 	switch {
-	case onEvents(st), occurs(st):
+	case onEvents(st), st.Occurs():
 		return s.planes.arm()
 	case st.Kind == breakpoints.StopWatch:
 		return s.bindWatch(st)
@@ -212,7 +203,7 @@ func (s *Stops) stops(st *breakpoints.Stop, t *inferior.Thread) bool {
 	case !st.Hit():
 		return false
 	}
-	s.notify("%s %d: condition %s: %v: stopped for that", wordOf(st), st.ID, st.Cond, env.err)
+	s.notify("%s %d: condition %s: %v: stopped for that", st.Word(), st.ID, st.Cond, env.err)
 	return true
 }
 
@@ -262,7 +253,7 @@ func (s *Stops) rebindAll() {
 // needs all its places.
 func (s *Stops) rebind(st *breakpoints.Stop) {
 	defer s.within(s.within(nil))
-	if onEvents(st) || occurs(st) {
+	if onEvents(st) || st.Occurs() {
 		return // the planes are armed once for all
 	}
 	if onCode(st) {

@@ -44,7 +44,7 @@ func (s *Stops) WatchAt(expr string, a addr.Run, size int, kind inferior.WatchKi
 			return nil, err
 		}
 		b.local = true
-		if b.returns, err = s.returnsTo(f.CFA); err != nil {
+		if b.returns, err = returnAddress(s.loc.mem, f.CFA); err != nil {
 			return nil, fmt.Errorf("watch %s: %w", expr, err)
 		}
 	}
@@ -173,7 +173,7 @@ func (s *Stops) watched(stop inferior.Stop) bool {
 		if b.watch != stop.Watch {
 			continue
 		}
-		if s.outlived(b, stop.Thread) {
+		if b.outlived(stop.Thread, s.loc.mem) {
 			if err := s.Enable(st.ID, false); err == nil {
 				s.notify("watchpoint %d is disabled: the function that %s belonged to has returned", st.ID, st.Location)
 				return len(s.demand.hits) > 0
@@ -190,7 +190,7 @@ func (s *Stops) watched(stop inferior.Stop) bool {
 // outlived reports whether the frame of a watched variable has returned: the stack
 // pointer stands above it, or what the frame was to return to is not there any more.
 // Only another call from the very same place and depth is taken for the frame itself.
-func (s *Stops) outlived(b *binding, t *inferior.Thread) bool {
+func (b *binding) outlived(t *inferior.Thread, mem *Memory) bool {
 	if !b.local || t != b.home.thread {
 		return false
 	}
@@ -198,13 +198,13 @@ func (s *Stops) outlived(b *binding, t *inferior.Thread) bool {
 	if err != nil {
 		return false
 	}
-	to, err := s.returnsTo(b.home.cfa)
+	to, err := returnAddress(mem, b.home.cfa)
 	return addr.Run(r.Rsp) >= b.home.cfa || err != nil || to != b.returns
 }
 
-// returnsTo is the return address below a CFA.
-func (s *Stops) returnsTo(cfa addr.Run) (uint64, error) {
-	b, err := s.loc.mem.Read(cfa-8, 8)
+// returnAddress is that below a CFA.
+func returnAddress(mem *Memory, cfa addr.Run) (uint64, error) {
+	b, err := mem.Read(cfa-8, 8)
 	if err != nil {
 		return 0, err
 	}

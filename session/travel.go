@@ -66,6 +66,10 @@ func (t *Travel) lastEvent() uint64 {
 	return 0
 }
 
+// HasPast tells that there are moments to go to: of a capture, or recorded of the process that
+// runs or ran last.
+func (t *Travel) HasPast() bool { return t.hasPast() == nil }
+
 // hasPast is why there are no moments to go to, nil if there are: of a capture, of the
 // recording of the process that is stopped, or of the last one's.
 func (t *Travel) hasPast() error {

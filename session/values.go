@@ -378,17 +378,8 @@ func (v *Values) Set(expr string) error {
 }
 
 // Holds reports whether an expression that may assign has a value other than zero.
-func (v *Values) Holds(expr string) (holds bool, err error) {
-	if ok, err := v.asGo(expr, func(g *inferior.Go, at inferior.GoPlace) (err error) {
-		holds, err = goHolds(g, at, expr)
-		return err
-	}); ok {
-		return holds, err
-	}
-	err = v.guarded(func(f *values.Frame) error {
-		holds, err = v.w.True(f, expr)
-		return err
-	})
+func (v *Values) Holds(expr string) (bool, error) {
+	holds, err := v.holds(expr, (*values.World).True)
 	if v.proc != nil && strings.Contains(expr, "=") {
 		v.changed()
 	}

@@ -24,7 +24,7 @@ type frameVariables struct {
 // Holds reports whether an expression has a value other than zero.
 func (v *frameVariables) Holds(expr string) (holds, known bool) {
 	err := v.read(func() (err error) {
-		holds, err = v.values.holds(expr)
+		holds, err = v.values.holds(expr, (*values.World).Holds)
 		return err
 	})
 	if v.err == nil {
@@ -72,8 +72,9 @@ func (v *frameVariables) word(name string) (values.Word, bool) {
 	return values.Word{N: n, Address: f == cond.Addr || f == cond.Old}, ok
 }
 
-// holds reports whether an expression has a value other than zero in the selected frame.
-func (v *Values) holds(expr string) (holds bool, err error) {
+// holds reports whether an expression, which may be computed by the function, has a value
+// other than zero in the selected frame.
+func (v *Values) holds(expr string, compute func(*values.World, *values.Frame, string) (bool, error)) (holds bool, err error) {
 	if ok, err := v.asGo(expr, func(g *inferior.Go, at inferior.GoPlace) (err error) {
 		holds, err = goHolds(g, at, expr)
 		return err
@@ -81,7 +82,7 @@ func (v *Values) holds(expr string) (holds bool, err error) {
 		return holds, err
 	}
 	err = v.guarded(func(f *values.Frame) error {
-		holds, err = v.w.Holds(f, expr)
+		holds, err = compute(&v.w, f, expr)
 		return err
 	})
 	return holds, err

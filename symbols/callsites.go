@@ -1,6 +1,8 @@
 package symbols
 
 import (
+	"cmp"
+
 	"hdb/internal/addr"
 	"hdb/symbols/dwarf"
 	"hdb/symbols/dwarf/scope"
@@ -57,7 +59,7 @@ func (d *debugInfo) callSites(fn dwarf.DIE) []CallSite {
 
 func (d *debugInfo) callSite(e dwarf.DIE) CallSite {
 	s := CallSite{Tail: flag(e, dwarf.AtCallTailCall) || flag(e, dwarf.AtGNUTailCall)}
-	if v, ok := either(e, dwarf.AtCallReturnPC, dwarf.AtLowPC); ok {
+	if v, ok := e.First(dwarf.AtCallReturnPC, dwarf.AtLowPC); ok {
 		a, _ := v.Addr()
 		s.Return = addr.File(a)
 	}
@@ -65,7 +67,7 @@ func (d *debugInfo) callSite(e dwarf.DIE) CallSite {
 		a, _ := v.Addr()
 		s.PC = addr.File(a)
 	}
-	if v, ok := either(e, dwarf.AtCallOrigin, dwarf.AtAbstractOrigin); ok {
+	if v, ok := e.First(dwarf.AtCallOrigin, dwarf.AtAbstractOrigin); ok {
 		s.Entry, s.Name = d.called(v.Ref())
 	}
 	return s
@@ -82,15 +84,10 @@ func (d *debugInfo) called(fn dwarf.DIE) (entry addr.File, name string) {
 			return addr.File(r[0].Low), ""
 		}
 	}
-	if v, ok := fn.Attr(dwarf.AtAbstractOrigin); ok { // a copy that link-time optimization made for another unit
-		if of := v.Ref(); of.Valid() && flag(of, dwarf.AtExternal) {
-			return 0, linkageName(of)
-		}
-		return 0, ""
-	}
-	if flag(fn, dwarf.AtDeclaration) {
-		if flag(fn, dwarf.AtExternal) {
-			return 0, linkageName(fn)
+	// Link-time optimization makes copies of declarations for other units.
+	if flag(fn, dwarf.AtDeclaration) || fn.Has(dwarf.AtAbstractOrigin) {
+		if desc := scope.Describe(fn); desc.External {
+			return 0, cmp.Or(desc.Linkage, desc.Name)
 		}
 		return 0, ""
 	}
@@ -125,18 +122,6 @@ func (d *debugInfo) instancesOf(fn dwarf.DIE) []addr.File {
 		}
 	})
 	return p.instances[fn.Off]
-}
-
-func linkageName(fn dwarf.DIE) string {
-	v, _ := either(fn, dwarf.AtLinkageName, dwarf.AtName)
-	return string(v.Str())
-}
-
-func either(e dwarf.DIE, a, b dwarf.At) (dwarf.Value, bool) {
-	if v, ok := e.Attr(a); ok {
-		return v, true
-	}
-	return e.Attr(b)
 }
 
 func flag(e dwarf.DIE, at dwarf.At) bool {

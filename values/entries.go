@@ -146,7 +146,7 @@ func (e entry) counts() (out []int64) {
 
 // bound is the number of elements of a dimension, or the last index.
 func bound(d dwarf.DIE) (v dwarf.Value, isCount, ok bool) {
-	v, ok = firstAttr(d, dwarf.AtCount, dwarf.AtUpperBound)
+	v, ok = d.First(dwarf.AtCount, dwarf.AtUpperBound)
 	return v, d.Has(dwarf.AtCount), ok
 }
 
@@ -191,16 +191,6 @@ func (e entry) qualified(name string) string {
 		name = strings.TrimSpace(name)
 	}
 	return name
-}
-
-// firstAttr is the first of some attributes that an entry has.
-func firstAttr(d dwarf.DIE, list ...dwarf.At) (dwarf.Value, bool) {
-	for _, at := range list {
-		if v, ok := d.Attr(at); ok {
-			return v, true
-		}
-	}
-	return dwarf.Value{}, false
 }
 
 // nameOf is the name of an entry, "" if it has none.
@@ -282,7 +272,7 @@ const maxHops = 8
 // origin is the entry whose attributes d inherits: its abstract origin, or else its
 // specification. It is not valid if d has neither (DWARF 5, sections 2.13.2 and 3.3.8).
 func origin(d dwarf.DIE) dwarf.DIE {
-	v, _ := firstAttr(d, dwarf.AtAbstractOrigin, dwarf.AtSpecification)
+	v, _ := d.First(dwarf.AtAbstractOrigin, dwarf.AtSpecification)
 	return v.Ref()
 }
 

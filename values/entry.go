@@ -76,7 +76,7 @@ func (l *locator) asRegister(expr []byte) (r typedRegister, ok bool) {
 func (l *locator) Parameter(offset uint64) (dwop.Num, error) {
 	target := l.unit.Off + offset
 	return l.fromCallSite(func(p dwarf.DIE) bool {
-		v, _ := firstAttr(p, dwarf.AtCallParameter, dwarf.AtAbstractOrigin)
+		v, _ := p.First(dwarf.AtCallParameter, dwarf.AtAbstractOrigin)
 		data, ref, ok := v.RefOffset()
 		return ok && data == l.unit.Data && ref == target
 	})
@@ -102,7 +102,7 @@ func (l *locator) fromCallSite(match func(dwarf.DIE) bool) (dwop.Num, error) {
 		if tag := p.Tag(); tag != dwarf.TagCallSiteParam && tag != dwarf.TagGNUCallSiteParm || !match(p) {
 			continue
 		}
-		v, ok := firstAttr(p, dwarf.AtCallValue, dwarf.AtGNUCallSiteVal)
+		v, ok := p.First(dwarf.AtCallValue, dwarf.AtGNUCallSiteVal)
 		if !ok {
 			return dwop.Num{}, errLost
 		}
@@ -144,7 +144,7 @@ func callSiteAt(fn dwarf.DIE, ret uint64) (dwarf.DIE, bool) {
 		if tag != dwarf.TagCallSite && tag != dwarf.TagGNUCallSite {
 			continue
 		}
-		at, ok := firstAttr(w.DIE, dwarf.AtCallReturnPC, dwarf.AtLowPC)
+		at, ok := w.DIE.First(dwarf.AtCallReturnPC, dwarf.AtLowPC)
 		if a, isAddr := at.Addr(); ok && isAddr && a == ret {
 			return w.DIE, true
 		}
@@ -154,10 +154,10 @@ func callSiteAt(fn dwarf.DIE, ret uint64) (dwarf.DIE, bool) {
 
 // calls reports whether a call site is a call of fn.
 func (l *locator) calls(site dwarf.DIE, caller *Frame, fn dwarf.DIE) bool {
-	if v, ok := firstAttr(site, dwarf.AtCallOrigin, dwarf.AtAbstractOrigin); ok {
+	if v, ok := site.First(dwarf.AtCallOrigin, dwarf.AtAbstractOrigin); ok {
 		return sameFunction(v.Ref(), fn)
 	}
-	if v, ok := firstAttr(site, dwarf.AtCallTarget, dwarf.AtGNUCallTarget); ok {
+	if v, ok := site.First(dwarf.AtCallTarget, dwarf.AtGNUCallTarget); ok {
 		r, err := l.inCaller(caller, site.Unit, v.Block())
 		if err != nil {
 			return false
@@ -181,7 +181,7 @@ func sameFunction(a, b dwarf.DIE) bool {
 		}
 	}
 	name := func(d dwarf.DIE) string {
-		v, _ := firstAttr(d, dwarf.AtLinkageName, dwarf.AtName)
+		v, _ := d.First(dwarf.AtLinkageName, dwarf.AtName)
 		return string(v.Str())
 	}
 	visit(a, func(d dwarf.DIE) {

@@ -23,10 +23,10 @@ func (o operators) unary(op string, a Value) (Value, error) {
 		t, err := o.isTrue(a)
 		return o.truth(!t), err
 	}
-	if a.Type.isWide() && op != "~" {
+	if w, ok := a.Type.wide(); ok && op != "~" {
 		b, err := o.prog.Bytes(a)
-		if b = slices.Clone(b); op == "-" && len(b) > a.Type.signByte() {
-			b[a.Type.signByte()] ^= 0x80
+		if b = slices.Clone(b); op == "-" && len(b) > w.sign {
+			b[w.sign] ^= 0x80
 		}
 		return Value{Type: a.Type.Strip(), data: b}, err
 	}
@@ -293,10 +293,8 @@ func (o operators) pointers(op string, a, b Value) (Value, error) {
 }
 
 func (o operators) floats(op string, a, b Value) (Value, error) {
-	if a.Type.isWide() || b.Type.isWide() {
-		if v, ok, err := o.wideFloats(op, a, b); ok || err != nil {
-			return v, err
-		}
+	if v, ok, err := o.wideFloats(op, a, b); ok || err != nil {
+		return v, err
 	}
 	x, y, err := both(o.prog.float, a, b)
 	if err != nil {
@@ -379,8 +377,8 @@ func (o operators) cast(v Value, t *Type) (Value, error) {
 	}
 	size := int(t.Size())
 	if t.isFloat() {
-		if t.isWide() {
-			return o.toWide(v, t)
+		if w, ok := t.wide(); ok {
+			return o.toWide(v, t, w)
 		}
 		if size > 8 {
 			return Value{}, fmt.Errorf("floating-point number of %d bytes", size)

@@ -180,22 +180,15 @@ func (r *Reader) float(v Value) (float64, error) {
 	case 8:
 		return math.Float64frombits(decodeUint(b)), nil
 	case 10, 12, 16:
-		if f, ok := v.Type.wideFloat(b); ok {
+		w, ok := v.Type.wide()
+		if !ok || len(b) <= w.sign {
+			break
+		}
+		if f, ok := w.decode(b); ok {
 			x, _ := f.Float64()
 			return x, nil
 		}
-		if len(b) <= v.Type.signByte() {
-			break
-		}
-		digits := v.Type.digits() - 1 // without the bit that x87 writes
-		mant := bigInt(b[:v.Type.signByte()-1], false)
-		if mant.SetBit(mant, int(digits), 0).Sign() != 0 {
-			return math.NaN(), nil
-		}
-		if b[v.Type.signByte()]&0x80 != 0 {
-			return math.Inf(-1), nil
-		}
-		return math.Inf(1), nil
+		return w.special(b), nil
 	}
 	return 0, fmt.Errorf("floating-point number of %d bytes", len(b))
 }

@@ -12,39 +12,36 @@ const (
 	wideSpecial = 1<<15 - 1 // the exponent of infinity and of no number
 )
 
-// isWide reports whether numbers of the type have more digits than a double.
-func (t *Type) isWide() bool {
-	size := t.Size()
-	return t.isFloat() && (size == 10 || size == 12 || size == 16)
+// A wideFormat is how numbers of such a type are written: 10 bytes of x87, with what they
+// are padded with, or 16 of IEEE 754.
+type wideFormat struct {
+	size   int64
+	digits uint // binary ones
+	sign   int  // the index of the byte with the sign
 }
 
-// wideQuad reports whether the numbers of a wide type are IEEE 754's of 128 bits.
-func (t *Type) wideQuad() bool { return t.Size() == 16 && t.Strip().isQuad() }
-
-// digits is the number of binary digits of a wide type.
-func (t *Type) digits() uint {
-	if t.wideQuad() {
-		return 113
+// wide is the format of a floating-point type with more digits than a double. ok is false
+// for other types.
+func (t *Type) wide() (w wideFormat, ok bool) {
+	switch size := t.Size(); {
+	case !t.isFloat(), size != 10 && size != 12 && size != 16:
+		return wideFormat{}, false
+	case size == 16 && t.Strip().isQuad():
+		return wideFormat{size, 113, 15}, true
+	default:
+		return wideFormat{size, 64, 9}, true
 	}
-	return 64
 }
 
-// signByte is the index of the byte with the sign of a wide type.
-func (t *Type) signByte() int {
-	if t.wideQuad() {
-		return 15
-	}
-	return 9
-}
+// quad reports whether the numbers are IEEE 754's, whose first digit is not written.
+func (w wideFormat) quad() bool { return w.digits == 113 }
 
-// wideFloat is the number in the bytes of a wide type. It is false for infinity and for what
-// is no number.
-func (t *Type) wideFloat(b []byte) (f *big.Float, ok bool) {
-	last := t.signByte()
+// decode is the number in those bytes. It is false for infinity and for what is no number.
+func (w wideFormat) decode(b []byte) (f *big.Float, ok bool) {
+	last, digits := w.sign, w.digits
 	if len(b) <= last {
 		return nil, false
 	}
-	digits := t.digits()
 	exp := int(b[last-1]) | int(b[last]&0x7f)<<8
 	if exp == wideSpecial {
 		return nil, false
@@ -53,7 +50,7 @@ func (t *Type) wideFloat(b []byte) (f *big.Float, ok bool) {
 	switch {
 	case exp == 0:
 		exp = 1 // subnormal
-	case t.wideQuad():
+	case w.quad():
 		mant.SetBit(mant, int(digits)-1, 1) // x87 writes that bit
 	}
 	f = new(big.Float).SetPrec(digits).SetInt(mant)
@@ -64,9 +61,21 @@ func (t *Type) wideFloat(b []byte) (f *big.Float, ok bool) {
 	return f, true
 }
 
-// encodeWide is the bytes of a number in a wide type.
-func (t *Type) encodeWide(f *big.Float) []byte {
-	digits, last := t.digits(), t.signByte()
+// special is the infinity, or what is no number, in bytes that decode refuses.
+func (w wideFormat) special(b []byte) float64 {
+	mant := bigInt(b[:w.sign-1], false)
+	switch {
+	case mant.SetBit(mant, int(w.digits)-1, 0).Sign() != 0: // x87 writes that bit
+		return math.NaN()
+	case b[w.sign]&0x80 != 0:
+		return math.Inf(-1)
+	}
+	return math.Inf(1)
+}
+
+// encode is the bytes of a number.
+func (w wideFormat) encode(f *big.Float) []byte {
+	digits, last := w.digits, w.sign
 	f = new(big.Float).SetPrec(digits).Set(f)
 	mant, exp := new(big.Int), 0
 	switch part := new(big.Float); {
@@ -83,10 +92,10 @@ func (t *Type) encodeWide(f *big.Float) []byte {
 		exp = wideSpecial
 		mant.Lsh(big.NewInt(1), digits-1)
 	}
-	if t.wideQuad() {
+	if w.quad() {
 		mant.SetBit(mant, int(digits)-1, 0)
 	}
-	b := make([]byte, t.Size())
+	b := make([]byte, w.size)
 	be := mant.FillBytes(make([]byte, last-1))
 	for i := range be {
 		b[i] = be[len(be)-1-i]
@@ -102,10 +111,11 @@ func (t *Type) encodeWide(f *big.Float) []byte {
 // number.
 func (r *Reader) wideFloat(v Value) (f *big.Float, ok bool, err error) {
 	b, err := r.Bytes(v)
+	w, wide := v.Type.wide()
 	switch {
 	case err != nil:
-	case v.Type.isWide():
-		f, ok = v.Type.wideFloat(b)
+	case wide:
+		f, ok = w.decode(b)
 	case v.Type.isFloat():
 		var x float64
 		if x, err = r.float(v); err == nil && !math.IsNaN(x) && !math.IsInf(x, 0) {
@@ -123,32 +133,40 @@ func (r *Reader) wideFloat(v Value) (f *big.Float, ok bool, err error) {
 	return f, ok && err == nil, err
 }
 
-// toWide converts a number to a wide type.
-func (o operators) toWide(v Value, t *Type) (Value, error) {
+// toWide converts a number to a type of the format.
+func (o operators) toWide(v Value, t *Type, w wideFormat) (Value, error) {
 	f, ok, err := o.prog.wideFloat(v)
 	if err != nil {
 		return Value{}, err
 	}
 	if ok {
-		return Value{Type: t, data: t.encodeWide(f)}, nil
+		return Value{Type: t, data: w.encode(f)}, nil
 	}
 	x, err := o.prog.float(v)
 	if err != nil {
 		return Value{}, err
 	}
-	b := t.encodeWide(new(big.Float).SetInf(x < 0))
+	b := w.encode(new(big.Float).SetInf(x < 0))
 	if math.IsNaN(x) {
-		b[t.signByte()-2] |= 0x40
-		if t.wideQuad() {
-			b[t.signByte()-2] |= 0x80
+		b[w.sign-2] |= 0x40
+		if w.quad() {
+			b[w.sign-2] |= 0x80
 		}
 	}
 	return Value{Type: t, data: b}, nil
 }
 
 // wideFloats computes with two numbers of which at least one is wide. It reports false if a
-// double does as well: the result is infinite or no number.
+// double does as well: neither is wide, or the result is infinite or no number.
 func (o operators) wideFloats(op string, a, b Value) (v Value, ok bool, err error) {
+	t := a.Type.Strip()
+	w, ok := a.Type.wide()
+	if other, wide := b.Type.wide(); wide && (!ok || other.quad()) {
+		t, w, ok = b.Type.Strip(), other, true
+	}
+	if !ok {
+		return Value{}, false, nil
+	}
 	x, fine, err := o.prog.wideFloat(a)
 	if err != nil || !fine {
 		return Value{}, false, err
@@ -160,11 +178,7 @@ func (o operators) wideFloats(op string, a, b Value) (v Value, ok bool, err erro
 	if less, ok := ordering[op]; ok {
 		return o.truth(less(x.Cmp(y))), true, nil
 	}
-	t := a.Type.Strip()
-	if !a.Type.isWide() || b.Type.isWide() && b.Type.wideQuad() {
-		t = b.Type.Strip()
-	}
-	z := new(big.Float).SetPrec(t.digits())
+	z := new(big.Float).SetPrec(w.digits)
 	switch {
 	case op == "+":
 		z.Add(x, y)
@@ -177,5 +191,5 @@ func (o operators) wideFloats(op string, a, b Value) (v Value, ok bool, err erro
 	default:
 		return Value{}, false, nil
 	}
-	return Value{Type: t, data: t.encodeWide(z)}, true, nil
+	return Value{Type: t, data: w.encode(z)}, true, nil
 }

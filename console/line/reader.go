@@ -47,13 +47,6 @@ type Interruptible interface {
 	Interrupted()
 }
 
-// An Overprintable is a Reader of a terminal whose open prompt may be printed over. Any
-// goroutine may call its methods.
-type Overprintable interface {
-	Clear()  // takes the prompt, with what was typed, off the terminal
-	Redraw() // shows it anew
-}
-
 // NewReader reads from standard input: with line editing when a person sits at
 // a terminal that can move its cursor, with a plain prompt at one that cannot,
 // and without any prompt from a file or pipe.

@@ -43,6 +43,16 @@ func (a *Attrs) Next() bool {
 	return !a.buf.Bad()
 }
 
+// First is the first of those attributes that d has.
+func (d DIE) First(list ...At) (Value, bool) {
+	for _, at := range list {
+		if v, ok := d.Attr(at); ok {
+			return v, true
+		}
+	}
+	return Value{}, false
+}
+
 // Attr is one attribute of d.
 func (d DIE) Attr(at At) (Value, bool) {
 	if d.ab == nil {

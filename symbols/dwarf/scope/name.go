@@ -17,6 +17,7 @@ type Desc struct {
 	DeclFile uint32
 	DeclLine uint32
 	Noreturn bool
+	External bool // other units can call it
 }
 
 // maxHops bounds chains of DW_AT_abstract_origin and DW_AT_specification; real
@@ -55,6 +56,8 @@ func (r *Desc) merge(d dwarf.DIE) (next dwarf.DIE) {
 			next = it.Value.Ref()
 		case dwarf.AtNoreturn:
 			r.Noreturn = it.Value.Flag()
+		case dwarf.AtExternal:
+			r.External = r.External || it.Value.Flag()
 		}
 	}
 	// A definition may repeat only the line: the file is then the declaration's.
