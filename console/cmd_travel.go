@@ -96,7 +96,7 @@ func runGoto(_ context.Context, c *Console, in Input) error {
 		return errors.New("goto: a moment must follow: #N, N%, a time like 1.5s, peak, start, end, stop N or the name of a mark")
 	}
 	if moment == "now" {
-		moment = "end"
+		return traveled(c, in)(c.s.Travel.Present())
 	}
 	return reported(c, in)(c.s.Travel.Goto(query.ParseMoment(moment)))
 }

@@ -93,6 +93,14 @@ func (x *Index) use(r *capture.Summary) {
 // Runs are the summaries, ascending. They are not to be changed.
 func (x *Index) Runs() []*capture.Summary { return x.runs }
 
+// Last is the last event taken in, 0 without any.
+func (x *Index) Last() uint64 {
+	if n := len(x.runs); n > 0 {
+		return x.runs[n-1].Last
+	}
+	return 0
+}
+
 // Source is the recording; of a damaged one with the effects that its events have as far
 // as they can be read.
 func (x *Index) Source() capture.Source { return x.src }

@@ -61,6 +61,9 @@ type Program struct {
 // Static tells whether it is known that the program has no dynamic linker.
 func (p *Program) Static() bool { return p.Object != nil && p.Object.File.Header().Static }
 
+// Go tells whether it is known to be one of Go.
+func (p *Program) Go() bool { return p != nil && p.Object != nil && p.Object.File.Header().Go }
+
 // A Resolver finds names.
 type Resolver struct {
 	Program    *Program // nil before there is one

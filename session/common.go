@@ -61,6 +61,14 @@ func (c *common) mode() Mode {
 // the recording that the process goes on with.
 func (c *common) recalled() bool { return c.saved != nil || c.past }
 
+// pastError is the error of what the process has where the view is in its past.
+func (c *common) pastError() error {
+	if c.proc == nil {
+		return ErrNotRunning
+	}
+	return ErrPast
+}
+
 // live is the error of a verb that runs or changes a process, or nil.
 func (c *common) live() error {
 	if c.mode() == Core {

@@ -42,7 +42,7 @@ func (c *Conditions) check(st *breakpoints.Stop, home *values.Frame) error {
 		if c.mode() == Saved {
 			return fmt.Errorf("condition: column %d: %s: %w", x.Col, x.Text, errCapture)
 		}
-		if c.names.Program != nil && c.names.Program.Object != nil && c.names.Program.Object.File.Header().Go {
+		if c.names.Program.Go() {
 			continue // delve reads it when the stop is reached
 		}
 		if err := c.checkExpression(st, x, home); err != nil {

@@ -1,5 +1,5 @@
 // Package session is one debugging session without a terminal: the verbs behind
-// the console's commands, on a live process and on a saved capture.
+// the console's commands, on a live process, a core file and a saved capture.
 //
 // It owns the process under the debugger, the modules and their symbols, the
 // numbered stops, what follows allocator calls and the recording of them, and it

@@ -232,7 +232,7 @@ func programPath(p *inferior.Process) string {
 
 // adopt makes p the process under the debugger.
 func (s *Session) adopt(p *inferior.Process, args []string) error {
-	s.Travel.toPresent()
+	s.Selection.toPresent()
 	s.Cores.Close()
 	s.proc, s.image = p, p
 	s.target.Store(p)
@@ -305,7 +305,7 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 
 // Detach lets the process go on, unharmed.
 func (s *Session) Detach() (pid int, err error) {
-	s.Travel.toPresent()
+	s.Selection.toPresent()
 	if err := s.live(); err != nil {
 		return 0, err
 	}
@@ -322,7 +322,7 @@ func (s *Session) Detach() (pid int, err error) {
 
 // Kill ends the process.
 func (s *Session) Kill() (pid int, err error) {
-	s.Travel.toPresent()
+	s.Selection.toPresent()
 	if err := s.live(); err != nil {
 		return 0, err
 	}

@@ -21,7 +21,7 @@ type Recorded struct {
 	recorder   *Recorder
 	unreadable error // why the recording of this run cannot be asked
 	indexed    indexed
-	moved      bool   // the capture was brought to
+	moved      bool   // what is recalled was brought to
 	at         uint64 // the moment after this event, rather than to its end
 }
 
@@ -193,7 +193,10 @@ func (r *Recorded) bring(at uint64) { r.at, r.moved = at, true }
 
 // over tells that questions are answered as of the end of what is recorded, and that the
 // program goes no further.
-func (r *Recorded) over() bool { return r.mode() != Live && !r.moved }
+func (r *Recorded) over() bool { return r.mode() != Live && !r.brought() }
+
+// brought tells that the view is at a moment before the end.
+func (r *Recorded) brought() bool { return r.recalled() && r.moved }
 
 // toEnd has questions answered as of the end.
 func (r *Recorded) toEnd() { r.at, r.moved = 0, false }
@@ -204,15 +207,12 @@ func (r *Recorded) toEnd() { r.at, r.moved = 0, false }
 // moment.
 func (r *Recorded) moment(x *heap.Index) uint64 {
 	switch {
-	case r.recalled() && r.moved:
+	case r.brought():
 		return r.at
 	case !r.beside || x == nil:
 		return heap.End
 	}
-	if runs := x.Runs(); len(runs) > 0 {
-		return runs[len(runs)-1].Last
-	}
-	return 0
+	return x.Last()
 }
 
 // Event is the recorded event of that number.

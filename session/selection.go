@@ -36,10 +36,27 @@ type Selection struct {
 	walker *walker
 	demand *demand
 	selection
+	present selection // of the process, while the view is in the past
 }
 
 // clear selects nothing.
-func (s *Selection) clear() { s.selection = selection{} }
+func (s *Selection) clear() { s.past, s.selection, s.present = false, selection{}, selection{} }
+
+// leavePresent has the view of a process leave where that stands.
+func (s *Selection) leavePresent() {
+	if s.saved == nil && !s.past {
+		s.past, s.present = true, s.selection
+	}
+}
+
+// toPresent selects again what was selected before the view left for the past. Debug files
+// may have come since.
+func (s *Selection) toPresent() {
+	if s.past {
+		s.past, s.selection, s.present = false, s.present, selection{}
+		s.walkAgain()
+	}
+}
 
 // walkAgain forgets the stack, so that it is walked anew.
 func (s *Selection) walkAgain() { s.stack, s.max = names.Stack{}, 0 }

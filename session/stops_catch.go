@@ -26,14 +26,7 @@ func (c *Catches) Exception(event, condition string) (*breakpoints.Stop, error) 
 	if !ok {
 		return nil, fmt.Errorf("catch %q: not known: use throw, rethrow, catch, panic, syscall, load, unload, fork or exec", event)
 	}
-	if c.mode() == Saved {
-		return nil, ErrSaved
-	}
-	st := breakpoints.NewStop(breakpoints.Spec{Kind: breakpoints.StopFunction, Location: function, Function: function, Caught: event})
-	if err := st.SetCondition(condition); err != nil {
-		return nil, fmt.Errorf("condition: %w", err)
-	}
-	return c.stops.add(st)
+	return c.add(breakpoints.Spec{Kind: breakpoints.StopFunction, Location: function, Function: function, Caught: event}, condition)
 }
 
 // caught is the stop at an event of a runtime that is reported, nil: none.

@@ -119,9 +119,10 @@ func (s *Stops) bindWatch(st *breakpoints.Stop) (err error) {
 	return s.demand.registersHeld(err)
 }
 
-// bindHardware gives each place of a stop a debug register, or none.
+// bindHardware gives each further place of a stop a debug register, or none of them.
 func (s *Stops) bindHardware(st *breakpoints.Stop) error {
-	b, before := s.demand.binds[st.ID], 0
+	b := s.demand.binds[st.ID]
+	before := len(b.hard)
 	for _, p := range st.Places {
 		if slices.ContainsFunc(b.hard, func(w *inferior.Watch) bool { return w.Addr == p.Addr }) {
 			continue
@@ -216,9 +217,10 @@ func returnAddress(mem *Memory, cfa addr.Run) (uint64, error) {
 // address next is something else.
 func (s *Stops) forgetBindings() {
 	clear(s.planes.clones)
+	s.demand.expired = nil
 	for _, st := range s.demand.stops.All() {
 		b := s.demand.binds[st.ID]
-		b.traps, b.hard, b.watch, b.home = nil, nil, nil, frameID{}
+		b.traps, b.hard, b.watch, b.home, b.local = nil, nil, nil, frameID{}, false
 		if st.Kind == breakpoints.StopWatch && st.Enabled {
 			st.Enabled = false
 			s.notify("watchpoint %d is disabled: the program that it watched is gone", st.ID)

@@ -50,17 +50,13 @@ func (s *Symbols) Refresh() ([]names.SymbolChange, error) {
 		if st, err := s.sel.savedStack(); err == nil {
 			s.sel.frame = s.sel.UserFrame(st.Frames)
 		}
-	case Loaded:
+	case Loaded, Core:
 		s.stops.rebindAll()
-	case Live, Core:
-		if s.proc != nil {
-			s.stops.bindPending()
-		} else {
-			s.stops.rebindAll()
-		}
-		if hereErr == nil {
-			s.sel.reselect(here)
-		}
+	case Live:
+		s.stops.bindPending()
+	}
+	if s.mode().Readable() && hereErr == nil {
+		s.sel.reselect(here)
 	}
 	return changes, nil
 }

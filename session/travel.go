@@ -24,10 +24,9 @@ type Travel struct {
 	demand   *demand // whose stops a replay looks for
 	recorded *Recorded
 	queries  *Queries
-	present  selection // of the process, while the view is in the past
 }
 
-// Goto brings a capture to a moment, see MomentOf: its event is selected, for bt,
+// Goto brings the view to a moment, see MomentOf: its event is selected, for bt,
 // frame and list, and what is asked about the heap is answered as it was after it.
 func (t *Travel) Goto(moment query.Moment) (*Report, error) {
 	if err := t.hasPast(); err != nil {
@@ -41,15 +40,7 @@ func (t *Travel) Goto(moment query.Moment) (*Report, error) {
 		return t.gotoStop(p.Stop, p.Seq), nil
 	}
 	if p.Seq == heap.End {
-		if t.proc != nil || t.past {
-			return t.Present(), nil
-		}
-		if t.saved == nil {
-			return t.gotoEvent(t.lastEvent())
-		}
-		r, err := t.gotoEvent(t.saved.Last())
-		t.recorded.toEnd()
-		return r, err
+		return t.gotoEnd()
 	}
 	r, err := t.gotoEvent(p.Seq)
 	if err == nil {
@@ -58,12 +49,18 @@ func (t *Travel) Goto(moment query.Moment) (*Report, error) {
 	return r, err
 }
 
-// lastEvent is the last one recorded, 0 without.
-func (t *Travel) lastEvent() uint64 {
-	if x, err := t.recorded.Index(); err == nil && len(x.Runs()) > 0 {
-		return x.Runs()[len(x.Runs())-1].Last
+// gotoEnd brings the view to the end: of a process that runs to where that stands.
+func (t *Travel) gotoEnd() (*Report, error) {
+	if t.proc != nil {
+		return t.Present()
 	}
-	return 0
+	x, err := t.recorded.Index()
+	if err != nil {
+		return nil, err
+	}
+	r, err := t.gotoEvent(x.Last())
+	t.recorded.toEnd()
+	return r, err
 }
 
 // HasPast tells that there are moments to go to: of a capture, or recorded of the process that
@@ -87,16 +84,16 @@ func (t *Travel) hasPast() error {
 	return err
 }
 
-// leavePresent has the view of a process leave what it stands at, if it has not ended.
-func (t *Travel) leavePresent() {
-	if t.saved == nil && !t.past {
-		t.past, t.present = true, t.sel.selection
+// Present brings the view of a process back to where that stands, of one that has ended to
+// where nothing is selected; that of a capture to its end.
+func (t *Travel) Present() (*Report, error) {
+	switch {
+	case t.saved != nil:
+		return t.gotoEnd()
+	case t.proc == nil && !t.past:
+		return nil, ErrNotRunning
 	}
-}
-
-// Present brings the view of a process back to where that stands.
-func (t *Travel) Present() *Report {
-	t.toPresent()
+	t.sel.toPresent()
 	r := &Report{Stop: "now", Elapsed: t.now()}
 	if t.sel.thread != nil {
 		r.Thread = t.sel.threadInfo(t.sel.thread)
@@ -104,30 +101,22 @@ func (t *Travel) Present() *Report {
 	if st, err := t.sel.Stack(0); err == nil && len(st.Frames) > 0 {
 		r.Frames = st.Frames[:min(t.sel.frame, len(st.Frames)-1)+1]
 	}
-	return r
+	return r, nil
 }
 
-// toPresent selects again what was selected before the view left for the past.
-func (t *Travel) toPresent() {
-	if t.past {
-		t.past, t.sel.selection, t.present = false, t.present, selection{}
-		t.recorded.toEnd()
-	}
-}
-
-// gotoEvent brings the capture to the event.
+// gotoEvent brings the view to the event.
 func (t *Travel) gotoEvent(seq uint64) (*Report, error) {
 	e, ok := t.recorded.Event(seq)
 	if !ok {
 		return nil, t.recorded.noEvent(seq)
 	}
-	t.leavePresent()
+	t.sel.leavePresent()
 	t.recorded.bring(seq)
 	t.sel.selectRecorded(seq, e.Stack, seq)
 	return t.there(&Report{Event: e, Stray: t.queries.strayFree(e), Elapsed: e.Time}, e.TID), nil
 }
 
-// there completes the report of the moment that the capture was brought to.
+// there completes the report of the moment that the view was brought to.
 func (t *Travel) there(r *Report, tid int32) *Report {
 	for _, t := range t.recorded.Threads() {
 		if t.TID == tid {
@@ -141,17 +130,17 @@ func (t *Travel) there(r *Report, tid int32) *Report {
 	return r
 }
 
-// gotoStop brings the capture to a recorded stop, which was after event #at. The
+// gotoStop brings the view to a recorded stop, which was after event #at. The
 // stack that was shown there is selected.
 func (t *Travel) gotoStop(n int, at uint64) *Report {
 	st := t.recorded.Stops()[n-1]
-	t.leavePresent()
+	t.sel.leavePresent()
 	t.recorded.bring(at)
 	t.sel.selectRecorded(st.Event, st.Stack, at)
 	return t.there(&Report{Stop: fmt.Sprintf("stop %d: %s", n, st.Text), Elapsed: st.Time}, st.TID)
 }
 
-// travel moves the capture to the next event that is wanted, in the direction.
+// travel moves the view to the next event that is wanted, in the direction.
 func (t *Travel) travel(ctx context.Context, d query.Direction, wanted func(*recording.Event, cond.Env) bool) (*Report, error) {
 	if err := t.hasPast(); err != nil {
 		return nil, err
@@ -177,7 +166,7 @@ func (t *Travel) travel(ctx context.Context, d query.Direction, wanted func(*rec
 		return nil, err
 	case d == query.Forward && !found && t.past && t.proc != nil:
 		t.notify("the recording goes no further: this is the present")
-		return t.Present(), nil
+		return t.Present()
 	case seq == 0:
 		return nil, fmt.Errorf("%s: nothing was recorded beyond; goto leads elsewhere", end)
 	case !found:
@@ -186,7 +175,7 @@ func (t *Travel) travel(ctx context.Context, d query.Direction, wanted func(*rec
 	return t.gotoEvent(seq)
 }
 
-// Replay moves the capture to the n-th event in the direction that an allocation
+// Replay moves the view to the n-th event in the direction that an allocation
 // stop wants, or to its end. A dprintf is no stop, and has nothing to read there.
 func (t *Travel) Replay(ctx context.Context, d query.Direction, n int) (*Report, error) {
 	var hits []*breakpoints.Stop // of the event that is looked at
@@ -198,13 +187,13 @@ func (t *Travel) Replay(ctx context.Context, d query.Direction, n int) (*Report,
 		return n == 0
 	})
 	if err == nil {
-		r.Hits, r.Uncounted = hits, t.proc != nil
+		r.Hits, r.Uncounted = hits, t.saved == nil
 	}
 	return r, err
 }
 
 // meet lists the stops that a recorded event meets. Hits are counted in a capture alone:
-// those of a process count what that did.
+// those of a process count what that did, or the next one will do.
 func (t *Travel) meet(e *recording.Event, env cond.Env) (hits []*breakpoints.Stop) {
 	fn, ok := t.queries.allocators.function(e.Function)
 	if !ok {
@@ -212,19 +201,19 @@ func (t *Travel) meet(e *recording.Event, env cond.Env) (hits []*breakpoints.Sto
 	}
 	call := recording.Recalled(fn, e.Event)
 	for _, st := range t.demand.stops.All() {
-		if st.Print == nil && st.Wants(call) && st.Meets(env) == cond.True && (t.proc != nil || st.Hit()) {
+		if st.Print == nil && st.Wants(call) && st.Meets(env) == cond.True && (t.saved == nil || st.Hit()) {
 			hits = append(hits, st)
 		}
 	}
 	for _, st := range hits {
-		if st.Temporary && t.proc == nil {
+		if st.Temporary && t.saved != nil {
 			t.demand.stops.Delete(st.ID)
 		}
 	}
 	return hits
 }
 
-// ReplayTo moves the capture to the n-th event in the direction that makes a block
+// ReplayTo moves the view to the n-th event in the direction that makes a block
 // or mapping, or that gives one back, and matches the condition, which may be nil.
 func (t *Travel) ReplayTo(ctx context.Context, d query.Direction, frees bool, n int, c *cond.Cond) (*Report, error) {
 	left := max(n, 1)

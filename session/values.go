@@ -77,7 +77,7 @@ func (m sessionMemory) ReadAt(b []byte, off int64) (int, error) {
 		return 0, errCapture // what the files say is how it began, not how it was
 	}
 	if m.past {
-		return 0, ErrPast
+		return 0, m.pastError()
 	}
 	if m.image != nil {
 		return m.image.ReadAt(b, off)
@@ -196,10 +196,10 @@ func (v *Values) guarded(fn func(f *values.Frame) error) error {
 	case v.mode() == Saved && (errors.As(err, &memory) || unknown):
 		return errCapture
 	case v.past && (errors.As(err, &memory) || unknown):
-		return ErrPast
+		return v.pastError()
 	case v.image == nil && unknown && program == nil:
 		return ErrNoProgram
-	case v.image == nil && err != nil && program != nil && program.Object != nil && program.Object.File.Header().Go: // names are read as those of C
+	case v.image == nil && err != nil && program.Go(): // names are read as those of C
 		return errGoValues
 	}
 	return err

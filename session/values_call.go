@@ -53,9 +53,9 @@ func (k *functionCalls) call(c values.Call, result func(after *values.Frame) err
 	if err := errors.Join(t.SetRegs(regs), t.SetVectors(vectors)); err != nil {
 		return errors.Join(err, t.Restore(kept))
 	}
-	process, program, hits, sel := k.proc, k.names.Program, k.exec.demand.hits, k.sel.selection
+	process, pid, program, hits, sel := k.proc, k.proc.PID(), k.names.Program, k.exec.demand.hits, k.sel.selection
 	err = k.run(t, back, addr.Run(regs.Rsp), result)
-	if k.proc != process || k.names.Program != program {
+	if k.proc != process || process.PID() != pid || k.names.Program != program {
 		return err // there is nothing to go back to
 	}
 	k.exec.demand.hits = hits
