@@ -26,6 +26,7 @@ type background struct {
 	waits  bool          // no line is read before the command has ended; the same
 	after  []string      // lines for then
 	work   func() error  // of the line that is run, see apart; nil: nothing
+	refuse block         // whose lines are no commands, because what begins it was refused
 }
 
 // begun reports whether a line asks for a command in the background, and which.
@@ -99,12 +100,19 @@ func (b *background) feed() {
 // apart has f run where the process does not wait for it, before the next line. It is false
 // if no program runs in the background.
 func (b *background) apart(f func() error) bool {
-	if b == nil || !b.beside {
+	if !b.running() {
 		return false
 	}
-	b.work = f
+	b.work = func() error {
+		b.c.notices.Hold() // which would be in the middle of its screen
+		defer b.c.notices.Release()
+		return f()
+	}
 	return true
 }
+
+// running tells that a line is run while the program runs, which waits for it.
+func (b *background) running() bool { return b != nil && b.beside }
 
 // errProgramStopped is of a line that is read on in the foreground.
 var errProgramStopped = errors.New("the program stopped")
@@ -135,6 +143,9 @@ func (b *background) read(prompt string) (text string, typed bool, err error) {
 		select {
 		case r := <-rd.ch:
 			c.sig.finish(rd)
+			if errors.Is(r.err, line.ErrCancelled) {
+				c.sig.cancelHooks()
+			}
 			if r.err == nil {
 				c.notices.Keep(prompt + screen.Clean(r.line) + "\n")
 			}
@@ -147,6 +158,7 @@ func (b *background) read(prompt string) (text string, typed bool, err error) {
 				c.sig.finish(rd)
 				return "", true, io.EOF
 			}
+			c.sig.cancelHooks()
 			if r, ok := c.in.(line.Interruptible); ok {
 				r.Interrupted()
 			}
@@ -178,6 +190,10 @@ func (b *background) line(text string, typed bool, err error) (more bool, work f
 		return false, nil
 	case typed && !c.in.Interactive() && c.cfg.Echo:
 		c.notices.Unlogged(func() { c.out.Text(strings.TrimRight(c.set.value("prompt")+text, " ") + "\n") })
+	}
+	if b.refuse.open > 0 {
+		b.refuse.step(strings.TrimSpace(text))
+		return true, nil
 	}
 	c.typed(text, typed)
 	return !b.waits, b.work
@@ -212,14 +228,17 @@ func (b *background) do(f func()) bool {
 // console's work with the process stops the program and runs then.
 func (b *background) refused(cmd *Command, in Input) error {
 	switch {
-	case b == nil || !b.beside || cmd.Beside == RunsBeside:
+	case !b.running() || cmd.Beside == RunsBeside:
 		return nil
 	case cmd.Beside == RunsBehind:
 		b.wait()
 		b.after = append(b.after, in.Name+" "+in.Raw)
 		_ = b.c.s.Interrupt() // an error would mean that it has stopped by itself
 		return errDeferred
-	case cmd.Resumes:
+	case b.c.interp.depth == 0:
+		b.refuse = beginsBlock(in.Name)
+	}
+	if cmd.Resumes {
 		return errors.New("the program runs already: interrupt stops it")
 	}
 	return session.ErrNotStopped
@@ -230,7 +249,7 @@ var errDeferred = errors.New("deferred")
 
 // wait has no line read before the program has stopped.
 func (b *background) wait() {
-	if b != nil && b.beside {
+	if b.running() {
 		b.waits = true
 		b.c.sig.beneath.Store(false) // Ctrl-C stops the program, as in the foreground
 	}
@@ -238,7 +257,7 @@ func (b *background) wait() {
 
 // interrupt stops the program that runs in the background.
 func (b *background) interrupt() error {
-	if b == nil || !b.beside {
+	if !b.running() {
 		return errors.New("interrupt: no program runs in the background: COMMAND & has it run there")
 	}
 	b.wait()

@@ -71,10 +71,7 @@ func (a applying) run(ctx context.Context, c *Console, head func(o *screen.Outpu
 		return nil
 	}
 	var text bytes.Buffer
-	to := c.out
-	c.out = to.Aside(&text)
-	err := c.interp.execute(ctx, a.line)
-	c.out = to
+	err := c.printingTo(c.out.Aside(&text), func() error { return c.interp.execute(ctx, a.line) })
 	switch {
 	case ctx.Err() != nil || errors.Is(err, errInterrupted):
 		return errInterrupted
@@ -95,12 +92,45 @@ func short(line string) func(context.Context, *Console, Input) error {
 	}
 }
 
-// frameApply runs a command in several frames and restores the selection.
-func frameApply(ctx context.Context, c *Console, rest string) error {
-	old, err := c.s.Selection.Frame()
+// numberRange reads N or N-M.
+func numberRange(word string, read func(string) (int, error)) (from, to int, err error) {
+	lo, hi, isRange := strings.Cut(word, "-")
+	if from, err = read(lo); err != nil || !isRange {
+		return from, from, err
+	}
+	to, err = read(hi)
+	return from, to, err
+}
+
+// keepingSelection selects the thread and the frame again that were selected before f, if
+// there are still any.
+func keepingSelection(c *Console, f func() error) error {
+	thread, err := c.s.Selection.Thread()
+	live := err == nil
+	frame, err := c.s.Selection.Frame()
 	if err != nil {
 		return err
 	}
+	err = f()
+	mode := c.s.Mode()
+	if !mode.Readable() && mode != session.Saved {
+		return err
+	}
+	var back error
+	if live && mode.Readable() && !c.s.Recalled() {
+		_, back = c.s.Selection.SelectThread(thread.Num)
+	}
+	if back == nil {
+		_, back = c.s.Selection.SelectFrame(frame.Num)
+	}
+	if err == nil {
+		err = back
+	}
+	return err
+}
+
+// frameApply runs a command in several frames and restores the selection.
+func frameApply(ctx context.Context, c *Console, rest string) error {
 	st, err := c.s.Selection.Stack(0)
 	if err != nil {
 		return err
@@ -114,26 +144,22 @@ func frameApply(ctx context.Context, c *Console, rest string) error {
 		return err
 	}
 	c.source.listing = listing{}
-	for _, f := range wanted {
-		if c.out.Stopped() || ctx.Err() != nil {
-			break
+	return keepingSelection(c, func() error {
+		for _, f := range wanted {
+			mode := c.s.Mode()
+			if c.out.Stopped() || ctx.Err() != nil || !mode.Readable() && mode != session.Saved {
+				return nil
+			}
+			if _, err := c.s.Selection.SelectFrame(f.Num); err != nil {
+				return err
+			}
+			err := a.run(ctx, c, func(o *screen.Output) { printStack(o, []names.Frame{f}, argumentsOf(c, []names.Frame{f}), -1) })
+			if err != nil {
+				return fmt.Errorf("frame %d: %w", f.Num, err)
+			}
 		}
-		if _, err = c.s.Selection.SelectFrame(f.Num); err != nil {
-			return err
-		}
-		err = a.run(ctx, c, func(o *screen.Output) { printStack(o, []names.Frame{f}, argumentsOf(c, []names.Frame{f}), -1) })
-		if err != nil {
-			err = fmt.Errorf("frame %d: %w", f.Num, err)
-			break
-		}
-		if mode := c.s.Mode(); !mode.Readable() && mode != session.Saved {
-			return nil
-		}
-	}
-	if _, back := c.s.Selection.SelectFrame(old.Num); err == nil && ctx.Err() == nil {
-		err = back
-	}
-	return err
+		return nil
+	})
 }
 
 // frameList reads `all`, N, -N or `level N...`, and returns what is left of the line.
@@ -147,12 +173,7 @@ func frameList(frames []names.Frame, text string) (wanted []names.Frame, rest st
 		return frames, rest, nil
 	case strings.HasPrefix("level", word):
 		for word, after := splitWord(rest); word != "" && word[0] >= '0' && word[0] <= '9'; word, after = splitWord(rest) {
-			lo, hi, isRange := strings.Cut(word, "-")
-			from, err := strconv.Atoi(lo)
-			to := from
-			if err == nil && isRange {
-				to, err = strconv.Atoi(hi)
-			}
+			from, to, err := numberRange(word, strconv.Atoi)
 			if err != nil || from > to || to >= len(frames) {
 				return nil, "", fmt.Errorf("frame apply: no frame %s: the stack has frames 0 to %d", word, len(frames)-1)
 			}
@@ -184,38 +205,21 @@ func threadApply(ctx context.Context, c *Console, rest string) error {
 	if err != nil {
 		return err
 	}
-	old, err := c.s.Selection.Thread()
-	if err != nil {
-		return err
-	}
-	frame, err := c.s.Selection.Frame()
-	if err != nil {
-		return err
-	}
-	for _, t := range wanted {
-		if c.out.Stopped() || ctx.Err() != nil {
-			break
+	return keepingSelection(c, func() error {
+		for _, t := range wanted {
+			if c.out.Stopped() || ctx.Err() != nil || !c.s.Mode().Readable() {
+				return nil
+			}
+			if _, err := c.s.Selection.SelectThread(t.Num); err != nil {
+				return err
+			}
+			err := a.run(ctx, c, func(o *screen.Output) { o.Printf("\nthread %d (tid %d) %s\n", t.Num, t.TID, quoted(t.Name)) })
+			if err != nil {
+				return fmt.Errorf("thread %d: %w", t.Num, err)
+			}
 		}
-		if _, err := c.s.Selection.SelectThread(t.Num); err != nil {
-			return err
-		}
-		err = a.run(ctx, c, func(o *screen.Output) { o.Printf("\nthread %d (tid %d) %s\n", t.Num, t.TID, quoted(t.Name)) })
-		if err != nil {
-			err = fmt.Errorf("thread %d: %w", t.Num, err)
-			break
-		}
-		if !c.s.Mode().Readable() {
-			return nil
-		}
-	}
-	_, back := c.s.Selection.SelectThread(old.Num)
-	if back == nil {
-		_, back = c.s.Selection.SelectFrame(frame.Num)
-	}
-	if err == nil {
-		err = back
-	}
-	return err
+		return nil
+	})
 }
 
 // threadList reads `all COMMAND` or `1 3-5 COMMAND`. Threads come in gdb's
@@ -232,12 +236,7 @@ func threadList(threads []session.ThreadInfo, rest string) (wanted []session.Thr
 		return wanted, after, nil
 	}
 	for ; word != "" && word[0] >= '0' && word[0] <= '9'; word, after = splitWord(rest) {
-		lo, hi, isRange := strings.Cut(word, "-")
-		from, err := strconv.Atoi(lo)
-		to := from
-		if err == nil && isRange {
-			to, err = strconv.Atoi(hi)
-		}
+		from, to, err := numberRange(word, strconv.Atoi)
 		if err != nil {
 			return nil, "", fmt.Errorf("thread apply: %q: a thread's number expected", word)
 		}

@@ -122,7 +122,7 @@ func runPwd(_ context.Context, c *Console, in Input) error {
 }
 
 func runSave(_ context.Context, c *Console, in Input) error {
-	if len(in.Args) > 1 && in.Args[0] == "breakpoints" {
+	if len(in.Args) > 0 && in.Args[0] == "breakpoints" {
 		return saveStops(c, in.Args[1:])
 	}
 	files, force, err := parseSave("save", in.Args)

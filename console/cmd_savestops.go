@@ -62,7 +62,7 @@ func stopLines(s *session.Session) (lines []string, n int) {
 		}
 		lines = append(lines, "if $_thread", "  "+command)
 		lines = append(lines, finishStop(st, "  ")...)
-		lines = append(lines, "else", "  echo left out, as it needs a process: "+command+`\n`, "end")
+		lines = append(lines, "else", "  echo left out, as it needs a process: "+strings.ReplaceAll(command, `\`, `\\`)+`\n`, "end")
 		n++
 	}
 	for _, line := range catchLines(s) {
@@ -107,7 +107,7 @@ func makeStop(st *breakpoints.Stop) string {
 func finishStop(st *breakpoints.Stop, indent string) []string {
 	var lines []string
 	add := func(format string, args ...any) { lines = append(lines, indent+fmt.Sprintf(format, args...)) }
-	if st.Temporary && (st.Caught != "" || st.Kind == breakpoints.StopWatch) {
+	if st.Temporary && (st.Caught != "" || st.Occurs() || st.Print != nil || st.Kind == breakpoints.StopWatch) { // others have a verb for that
 		add("enable delete $bpnum")
 	}
 	if st.Left > 0 {

@@ -51,17 +51,12 @@ func (s *scriptSource) part(from, to int) *scriptSource {
 
 // elseLine is the index of a block's own else, or the number of its lines.
 func elseLine(lines []string) int {
-	open := 0
+	b := block{open: 1}
 	for i, l := range lines {
-		begins, _ := beginsBlock(l)
-		switch {
-		case l == "end":
-			open--
-		case begins:
-			open++
-		case l == "else" && open == 0:
+		if l == "else" && b.open == 1 {
 			return i
 		}
+		b.step(l)
 	}
 	return len(lines)
 }

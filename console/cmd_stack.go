@@ -205,41 +205,44 @@ func runFrame(ctx context.Context, c *Console, in Input) error {
 	if strings.HasPrefix("apply", word) {
 		return frameApply(ctx, c, line)
 	}
-	f, line, err := chooseFrame(c.s, word, line)
+	choose, line, err := chooseFrame(c.s, word, line)
 	if err != nil {
 		return err
 	}
 	c.source.listing = listing{}
 	if line == "" {
+		f, err := choose()
+		if err != nil {
+			return err
+		}
 		showFrame(c, in, f)
 		return nil
 	}
-	err = c.interp.execute(ctx, line)
-	if _, back := c.s.Selection.SelectFrame(old.Num); err == nil && c.s.Mode() != session.Loaded {
-		err = back
-	}
-	return err
+	return keepingSelection(c, func() error {
+		if _, err := choose(); err != nil {
+			return err
+		}
+		return c.interp.execute(ctx, line)
+	})
 }
 
-// chooseFrame selects the frame that N, `level N` or `function NAME` means, and returns
-// what is left of the line.
-func chooseFrame(s *session.Session, word, line string) (f names.Frame, rest string, err error) {
+// chooseFrame reads N, `level N` or `function NAME`, and returns what selects that frame
+// and what is left of the line.
+func chooseFrame(s *session.Session, word, line string) (choose func() (names.Frame, error), rest string, err error) {
 	switch {
 	case strings.HasPrefix("function", word):
 		if line == "" {
-			return f, "", errors.New("frame function: the name of a function must follow")
+			return nil, "", errors.New("frame function: the name of a function must follow")
 		}
-		f, err = s.Selection.SelectFunction(line)
-		return f, "", err
+		return func() (names.Frame, error) { return s.Selection.SelectFunction(line) }, "", nil
 	case strings.HasPrefix("level", word):
 		word, line = splitWord(line)
 	}
 	n, err := strconv.Atoi(word)
 	if err != nil {
-		return f, "", fmt.Errorf("frame: %q: a frame's number or `function NAME` expected", word)
+		return nil, "", fmt.Errorf("frame: %q: a frame's number or `function NAME` expected", word)
 	}
-	f, err = s.Selection.SelectFrame(n)
-	return f, line, err
+	return func() (names.Frame, error) { return s.Selection.SelectFrame(n) }, line, nil
 }
 
 func mover(sign int) func(context.Context, *Console, Input) error {

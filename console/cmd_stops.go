@@ -235,18 +235,13 @@ func stopNumber(s *session.Session, text string) (int, error) {
 func stopIDs(s *session.Session, in Input, args []string) ([]int, error) {
 	var ids []int
 	for _, a := range args {
-		lo, hi, isRange := strings.Cut(a, "-")
-		from, err := stopNumber(s, lo)
-		to := from
-		if err == nil && isRange {
-			to, err = strconv.Atoi(hi)
-		}
+		from, to, err := numberRange(a, func(text string) (int, error) { return stopNumber(s, text) })
 		if err != nil || from < 1 || to < from || to-from > 100000 {
 			return nil, fmt.Errorf("%s: %q: the number of a stop expected: see info breakpoints", in.Name, a)
 		}
 		for id := from; id <= to; id++ {
 			if _, err := s.Stops.At(id); err != nil {
-				if isRange {
+				if to > from {
 					continue
 				}
 				return nil, err

@@ -195,18 +195,21 @@ func aside(f func() error) error {
 }
 
 func runShell(ctx context.Context, c *Console, in Input) error {
-	run := func(ctx context.Context) error {
-		cmd := shellCommand(ctx, c, in.Raw)
-		cmd.Stdin = os.Stdin
+	if c.bg.running() {
+		ctx = context.Background() // the command has ended before the shell's
+	}
+	cmd := shellCommand(ctx, c, in.Raw)
+	cmd.Stdin = os.Stdin
+	run := func() error {
 		if err := aside(cmd.Run); err != nil {
 			return fmt.Errorf("shell: %w", err)
 		}
 		return nil
 	}
-	if c.bg.apart(func() error { return run(context.Background()) }) {
+	if c.bg.apart(run) {
 		return nil
 	}
-	return run(ctx)
+	return run()
 }
 
 func runPipe(ctx context.Context, c *Console, in Input) error {
@@ -222,10 +225,7 @@ func runPipe(ctx context.Context, c *Console, in Input) error {
 	if err := aside(cmd.Start); err != nil {
 		return fmt.Errorf("pipe: %w", err)
 	}
-	terminal := c.out
-	c.out = &screen.Output{W: stdin, Width: terminal.Width, Names: terminal.Names}
-	err = c.interp.execute(ctx, line)
-	c.out = terminal
+	err = c.printingTo(&screen.Output{W: stdin, Width: c.out.Width, Names: c.out.Names}, func() error { return c.interp.execute(ctx, line) })
 	closeErr := stdin.Close()
 	if errors.Is(closeErr, os.ErrClosed) || errors.Is(closeErr, io.ErrClosedPipe) {
 		closeErr = nil

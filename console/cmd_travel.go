@@ -19,10 +19,10 @@ func travelCommands() []*Command {
 	const moments = "A moment is an event #N, a share N% of the events, a time since the start like 1.5s, peak, start, end, stop N of info stops, or the name of a mark."
 	return []*Command{
 		{Name: "next-alloc", Aliases: []string{"na"}, Group: GroupRunning, Resumes: true, Synopsis: "[N] [if CONDITION]", Raw: true, Args: []ArgKind{ArgCondition},
-			Short: "go on to the next allocation, or the N-th from here", Needs: NeedData, Run: nextEvent(query.Forward, false, (*session.Execution).NextAlloc),
+			Short: "go on to the next allocation, or the N-th from here", Needs: NeedRecord, Run: nextEvent(query.Forward, false, (*session.Execution).NextAlloc),
 			Long: "Breakpoints on the way stop too, but not in a capture.\n\nExamples:\n  next-alloc\n  na 10\n  na if size >= 64k && thread == 2"},
 		{Name: "next-free", Aliases: []string{"nf"}, Group: GroupRunning, Resumes: true, Synopsis: "[N] [if CONDITION]", Raw: true, Args: []ArgKind{ArgCondition},
-			Short: "go on to the next block that is given back, just before it is", Needs: NeedData, Run: nextEvent(query.Forward, true, (*session.Execution).NextFree),
+			Short: "go on to the next block that is given back, just before it is", Needs: NeedRecord, Run: nextEvent(query.Forward, true, (*session.Execution).NextFree),
 			Long: "In a capture, to the event of that.\n\nExample:\n  next-free if addr == 0x7ffff4c00010"},
 		{Name: "prev-alloc", Aliases: []string{"pa"}, Group: GroupRunning, Synopsis: "[N] [if CONDITION]", Raw: true, Args: []ArgKind{ArgCondition},
 			Short: "go back to the allocation before, as it was recorded", Needs: NeedPast, Run: nextEvent(query.Back, false, nil),

@@ -105,7 +105,7 @@ func printed(c *Console, in Input, absent string, compute func(string, values.Op
 		switch {
 		case n > 0:
 			out.Text(fmt.Sprintf("$%d = %s\n", n, text))
-		case text != "void": // of Go, which is not kept
+		case text != "": // of Go, which is not kept
 			out.Text(text + "\n")
 		}
 	})

@@ -7,7 +7,9 @@
 // waits for signals, cancels the running command and interrupts the inferior.
 // Neither touches output or any other state. While the program runs in the background the
 // caller's goroutine is inside of the command that runs it; a third helper then reads the
-// lines, and has each run there by session.Beside. The split screen has one more, for the
+// lines, runs commands of the shell between them, and has all else run there by
+// session.Beside; it hands the line that is open over when it ends, for which the command
+// waits. The split screen has one more, for the
 // signals of the terminal.
 package console
 
@@ -107,6 +109,7 @@ func New(cfg Config) *Console {
 // ran, 1 a command failed, 3 an assertion failed, 4 cannot launch or attach, 5
 // the inferior died by a signal.
 func (c *Console) Run() int {
+	c.sig.going = c.s.Going
 	c.sig.start(c.s.Interrupt)
 	defer c.sig.stop()
 	defer c.tui.Disable() // also when hdb panics

@@ -43,6 +43,7 @@ func (r *interpreter) perform(line string, do func(context.Context) error) {
 	}
 	ctx, done := r.c.sig.command()
 	defer done()
+	defer func(running string, hooks []*scriptSource) { r.running, r.hooks = running, hooks }(r.running, r.hooks) // of a command in the background
 	r.c.layout()
 	r.c.out.Begin()
 	logTyped(r.c, line)
@@ -95,6 +96,9 @@ func (r *interpreter) runCommand(ctx context.Context, cmd *Command, in Input) er
 		return fmt.Errorf("%s: & is for lines typed at the prompt, piped or given by -ex", in.Name)
 	}
 	r.running = in.Name
+	if cmd.Resumes {
+		r.c.notices.Uncover()
+	}
 	if err := checkNeed(r.c.s, cmd.Needs); err != nil {
 		return err
 	}
@@ -183,10 +187,10 @@ func checkNeed(s *session.Session, need Need) error {
 		return session.ErrNoProgram
 	case (need == NeedLive || need == NeedMemory || need == NeedRunnable) && mode == session.Saved:
 		return session.ErrSaved
-	case (need == NeedLive || need == NeedPast) && mode == session.Core:
+	case (need == NeedLive || need == NeedRecord || need == NeedPast) && mode == session.Core:
 		return s.Runs()
 	case need == NeedLive && mode != session.Live, need == NeedMemory && !mode.Readable(),
-		need == NeedData && !mode.Readable() && (s == nil || !s.Recalled()),
+		(need == NeedData || need == NeedRecord) && !mode.Readable() && (s == nil || !s.Recalled()),
 		need == NeedPast && mode != session.Live && (s == nil || !s.Travel.HasPast()):
 		return session.ErrNotRunning
 	}

@@ -62,16 +62,34 @@ func (s *scriptSource) next(string) (string, error) {
 func (r *interpreter) push(s lineSource) { r.sources = append(r.sources, s) }
 func (r *interpreter) pop()              { r.sources = r.sources[:len(r.sources)-1] }
 
-// beginsBlock tells whether a line begins a block, which runs up to its own `end`. The
-// lines of one that is text are no commands.
-func beginsBlock(line string) (begins, text bool) {
+// A block is lines up to their own `end`, as far as they were looked at.
+type block struct {
+	open int  // blocks that have not ended
+	text bool // the innermost is text, whose lines are no commands
+}
+
+// beginsBlock is the block that a line begins; open is 0 if it begins none.
+func beginsBlock(line string) block {
 	switch word, _ := commandWord(line); word {
 	case "commands", "define", "if", "while":
-		return true, false
+		return block{open: 1}
 	case "document":
-		return true, true
+		return block{open: 1, text: true}
 	}
-	return false, false
+	return block{}
+}
+
+// step goes on to the next line, without blanks around it, and reports whether the outermost
+// block has ended with it.
+func (b *block) step(line string) (ended bool) {
+	if line == "end" {
+		b.open, b.text = b.open-1, false
+		return b.open == 0
+	}
+	if inner := beginsBlock(line); inner.open > 0 && !b.text {
+		b.open, b.text = b.open+1, inner.text
+	}
+	return false
 }
 
 // readBlock reads the lines up to the matching `end` from wherever the
@@ -85,7 +103,7 @@ func (r *interpreter) readLines(text bool) ([]string, error) {
 	}
 	src := r.sources[len(r.sources)-1]
 	var lines []string
-	open := 1
+	b := block{open: 1, text: text}
 	for {
 		line, err := src.next(strings.Repeat(" ", max(0, len(r.c.set.value("prompt"))-2)) + "> ")
 		if errors.Is(err, io.EOF) {
@@ -98,14 +116,8 @@ func (r *interpreter) readLines(text bool) ([]string, error) {
 			logTyped(r.c, strings.TrimSpace(line))
 		}
 		trimmed := strings.TrimSpace(line)
-		if trimmed == "end" {
-			if open--; open == 0 {
-				return lines, nil
-			}
-			text = false
-		} else if begins, ofText := beginsBlock(trimmed); begins && !text {
-			open++
-			text = ofText
+		if b.step(trimmed) {
+			return lines, nil
 		}
 		lines = append(lines, trimmed)
 	}
@@ -174,6 +186,11 @@ func (s *scriptSource) located(at int, err error) error {
 	return fmt.Errorf("%s:%d: %w", of.name, of.line, of.err)
 }
 
+func (r *interpreter) setHooking(on bool) {
+	r.hooking = on
+	r.c.sig.hooking.Store(on)
+}
+
 // runHooks runs the commands attached to the stop that was just reported, up to
 // the first error. When one of them resumes the inferior, the rest is dropped and
 // the commands of the next stop follow, in a loop so that a breakpoint that counts
@@ -182,8 +199,8 @@ func (r *interpreter) runHooks(ctx context.Context) error {
 	if r.hooking {
 		return nil
 	}
-	r.hooking = true
-	defer func() { r.hooking = false }()
+	r.setHooking(true)
+	defer r.setHooking(false)
 	for len(r.hooks) > 0 && !r.quit && !r.c.ending() {
 		src := r.hooks[0]
 		line, err := src.next("")

@@ -25,8 +25,12 @@ type signals struct {
 	done      chan struct{}
 	interrupt func() error // stops the inferior; safe from any goroutine
 
-	mu     sync.Mutex // guards cancel
+	mu     sync.Mutex // guards the next two
 	cancel context.CancelFunc
+	depth  int // commands that run, one beside the other
+
+	going   func() bool // tells whether the inferior runs; safe from any goroutine
+	hooking atomic.Bool // the commands of a stop are run
 
 	beside chan func() // what to run while a line is awaited, on the goroutine that awaits it
 
@@ -65,21 +69,33 @@ func (s *signals) stop() {
 // deliver cancels the running command, or wakes the prompt.
 func (s *signals) deliver() {
 	s.mu.Lock()
-	cancel := s.cancel
+	cancel, beside := s.cancel, s.depth > 1
 	s.mu.Unlock()
-	if cancel == nil || s.reading.Load() {
+	switch {
+	case cancel == nil || s.reading.Load():
 		select {
 		case s.wake <- struct{}{}:
 		default:
 		}
-		return
+	case !s.beneath.Load():
+		cancel()
+		// The error is that the inferior is gone or stopped already: nothing to interrupt.
+		_ = s.interrupt()
+	case beside: // what is asked beside the program ends, not its run
+		cancel()
+	default: // the program goes on, and the key is for what a line does apart
+		s.cancelHooks()
 	}
-	cancel()
-	if s.beneath.Load() {
-		return // what is asked beside the program ends, not its run
+}
+
+// cancelHooks cancels the command in the background while it runs the commands of a stop:
+// nothing else of it is to be ended but by interrupt.
+func (s *signals) cancelHooks() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.hooking.Load() && !s.going() && s.cancel != nil {
+		s.cancel()
 	}
-	// The error is that the inferior is gone or stopped already: nothing to interrupt.
-	_ = s.interrupt()
 }
 
 // command begins a command that Ctrl-C cancels.
@@ -87,11 +103,11 @@ func (s *signals) command() (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.mu.Lock()
 	outer := s.cancel
-	s.cancel = cancel
+	s.cancel, s.depth = cancel, s.depth+1
 	s.mu.Unlock()
 	return ctx, func() {
 		s.mu.Lock()
-		s.cancel = outer
+		s.cancel, s.depth = outer, s.depth-1
 		s.mu.Unlock()
 		cancel()
 	}

@@ -146,7 +146,8 @@ const (
 	NeedLive          // a process
 	NeedMemory        // a process or what a core file has of one
 	NeedData          // a process, a core file or a capture
-	NeedPast          // a capture; a process is told what to do instead
+	NeedRecord        // a process or a capture
+	NeedPast          // a capture, or the recording of a process
 )
 
 func (n Need) String() string {
@@ -161,6 +162,8 @@ func (n Need) String() string {
 		return "works on a process and on a core file"
 	case NeedData:
 		return "works on a process, a core file and a capture"
+	case NeedRecord:
+		return "works on a process and on a capture"
 	case NeedPast:
 		return "works on a capture, and on the recording of a process"
 	}

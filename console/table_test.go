@@ -63,7 +63,12 @@ func TestGDBAbbreviations(t *testing.T) {
 
 // TestVocabulary has hdb know, or give a reason for, every word of gdb's everyday chapters.
 func TestVocabulary(t *testing.T) {
+	seen := map[string]bool{}
 	for _, v := range vocabulary() {
+		if seen[v.word] {
+			t.Errorf("%s stands twice", v.word)
+		}
+		seen[v.word] = true
 		if v.has == "" {
 			t.Errorf("%s: no command, and no reason among the words that are not built", v.word)
 		}

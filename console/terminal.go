@@ -33,6 +33,14 @@ func (c *Console) layout() {
 	}
 }
 
+// printingTo has f print elsewhere. What it sets of the terminal holds behind it.
+func (c *Console) printingTo(o *screen.Output, f func() error) error {
+	terminal := c.out
+	c.out = o
+	defer func() { c.out = terminal; c.layout() }()
+	return f()
+}
+
 // wantsColor follows no-color.org and the CLICOLOR convention
 // (bixense.com/clicolors), after the user's own setting.
 func (c *Console) wantsColor(tty bool) bool {

@@ -11,7 +11,7 @@ import (
 // definition or alias goes before them.
 var unbuilt = []struct{ words, why string }{
 	{"output", "print shows a value with its number, printf \"%d\" without number and line end"},
-	{"info vector, info float", "info all-registers shows them all, print $st0 and print $xmm0 one"},
+	{"info vector, info float", "info registers vector and info registers float"},
 	{"info os", "the shell has it: shell ps, shell ipcs"},
 	{"info macro, macro", "macros of the preprocessor are not read: print takes what the program was compiled to"},
 	{"info vtbl", "not built: print *object shows the type that its vtable tells"},
@@ -20,7 +20,7 @@ var unbuilt = []struct{ words, why string }{
 	{"tcatch", "catch, and delete it after the stop"},
 	{"queue-signal", "signal goes on with one at once"},
 	{"find", "not built: history ADDRESS lists the events about a block; x shows memory"},
-	{"dump, restore", "not built: gcore writes all memory"},
+	{"dump, restore", "not built: gcore writes what a core file has"},
 	{"compare-sections", "info sharedlibrary says when a file is not the one that is mapped"},
 	{"compile", "call calls functions that the program has; code is not compiled into it"},
 	{"symbol-file, add-symbol-file", "symbols come with the modules, and from debug files by build ID: info symbols says what is missing, docs/symbols.md where it is looked for"},
@@ -28,7 +28,7 @@ var unbuilt = []struct{ words, why string }{
 	{"explore", "print and ptype: names with dots and brackets lead on"},
 	{"python, guile", "there is no language inside: --json prints every answer as an object for scripts outside"},
 	{"heap", "live lists the blocks that were not given back, top the functions that made them, leaks the stacks; whence tells about an address"},
-	{"event, events", "allocs lists recorded events, bt #N shows the stack of one, list #N its source; goto #N selects one of a capture"},
+	{"event, events", "allocs lists recorded events, bt #N shows the stack of one, list #N its source; goto #N selects one"},
 	{"layout, winheight", "there is one layout, the source above the console: tui enable"},
 }
 

@@ -14,7 +14,7 @@ list edit search reverse-search directory info.line info.source info.sources
 print call output printf echo x display undisplay|info.display info.registers info.all-registers info.vector info.float
 ptype whatis explore|info.scope info.symbol info.address info.types info.functions info.variables info.macro macro|info.auxv info.os info.proc info.files info.program
 find dump restore compare-sections|set.var set.print|info.vtbl info.watchpoints info.breakpoints info.sharedlibrary info.checkpoints
-jump return tbreak compile
+jump return compile
 core-file generate-core-file gcore file exec-file symbol-file add-symbol-file
 define document source if while loop_break|alias with pipe shell|set.logging history|tui layout focus refresh|python guile`, "\n")
 

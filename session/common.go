@@ -33,6 +33,7 @@ type common struct {
 	reading      *capture.Reading     // of the command that runs, see Session.Within; nil: to the end
 	exit         *inferior.ExitStatus // of the last process that ended, nil: none has
 	said         map[string]bool      // warnings given in this run
+	going        atomic.Bool          // all threads run, but those that are being looked at
 	keepTerminal bool                 // hdb keeps its terminal while a process runs
 	past         bool                 // an event that was recorded before is selected, see Travel
 	beside       bool                 // the verbs are called while the process runs, see Session.Beside

@@ -126,6 +126,8 @@ func (x *Execution) resume() (inferior.Stop, error) {
 
 // proceed lets all threads run, or the one.
 func (x *Execution) proceed() (inferior.Stop, error) {
+	x.going.Store(true)
+	defer x.going.Store(false)
 	if x.alone != nil {
 		return x.proc.RunAlone(x.alone)
 	}

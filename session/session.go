@@ -239,6 +239,9 @@ func (s *Session) Beside(f func()) {
 	}
 }
 
+// Going reports whether the process runs. Any goroutine may call it.
+func (s *Session) Going() bool { return s.going.Load() }
+
 // KeepTerminal has the process, and those started later, run in the background of hdb's
 // terminal.
 func (s *Session) KeepTerminal(keep bool) {

@@ -279,7 +279,7 @@ func (v *Values) Print(expr string, o values.Options) (n int, text string, err e
 	return v.print(expr, o, v.w.KeepAny)
 }
 
-// Call is Print, but for a void value, which is not kept: n is 0 then.
+// Call is Print, but for a void value, which is neither kept nor told: n is 0 then.
 func (v *Values) Call(expr string, o values.Options) (n int, text string, err error) {
 	return v.print(expr, o, v.w.Keep)
 }
@@ -299,8 +299,9 @@ func (v *Values) print(expr string, o values.Options, keep func(values.Value) in
 		if err := v.w.Unreadable(x); err != nil {
 			return err
 		}
-		text = v.w.FormatTop(f, x, o)
-		n = keep(x)
+		if n = keep(x); n > 0 {
+			text = v.w.FormatTop(f, x, o)
+		}
 		return nil
 	})
 	return n, text, err

@@ -103,9 +103,8 @@ func extended(b []byte) string {
 	case mant == 0:
 		return sign + "0"
 	}
-	f := new(big.Float).SetPrec(64).SetUint64(mant)
-	f.SetMantExp(f, exp-16383-63)
-	return sign + f.Text('g', 21)
+	f, _ := x87.decode(b)
+	return f.Text('g', 21)
 }
 
 // roundExtended rounds a number in x87's format to a float or double.

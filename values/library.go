@@ -335,9 +335,7 @@ func (l library) keyOf(v Value) (key, error) {
 	switch {
 	case t.Kind == Array && t.Row().textual():
 		b, err := l.prog.Bytes(v)
-		if i := zeroAt(b, int(max(t.Row().Size(), 1))); i >= 0 {
-			b = b[:i]
-		}
+		b, _ = upToNUL(b, max(t.Row().Size(), 1))
 		return key{true, b}, err
 	case t.isFloat():
 		f, err := l.prog.float(v)

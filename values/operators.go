@@ -121,8 +121,8 @@ func (o operators) addressOf(v Value) (Value, error) {
 func (o operators) isTrue(v Value) (bool, error) {
 	v = o.prog.unref(v)
 	if v.Type.isFloat() {
-		f, err := o.prog.float(v)
-		return f != 0, err
+		f, ok, err := o.prog.wideFloat(v) // however small
+		return !ok || f.Sign() != 0, err
 	}
 	if v.Type.isInteger() && v.Type.Size() > 8 {
 		b, err := o.prog.Bytes(v)

@@ -67,11 +67,8 @@ func (r *Reader) textAt(a addr.Run, width int64) ([]byte, error) {
 
 // upToNUL is what is before the first character that is NUL.
 func upToNUL(b []byte, width int64) (before []byte, ended bool) {
-	n := int(width)
-	for i := 0; i+n <= len(b); i += n {
-		if decodeUint(b[i:i+n]) == 0 {
-			return b[:i], true
-		}
+	if i := zeroAt(b, int(width)); i >= 0 {
+		return b[:i], true
 	}
 	return b, false
 }
@@ -188,7 +185,7 @@ func (r *Reader) float(v Value) (float64, error) {
 			x, _ := f.Float64()
 			return x, nil
 		}
-		return w.special(b), nil
+		return math.NaN(), nil
 	}
 	return 0, fmt.Errorf("floating-point number of %d bytes", len(b))
 }

@@ -87,7 +87,7 @@ func (p *formatter) base(v Value, t *Type, b []byte) {
 		case t.isChar() && t.Enc == encUTF && len(b) > 1:
 			text += " " + prefixOf(t) + quoteChar(rune(n))
 		case t.isChar():
-			text += " " + byteChar(byte(n))
+			text += " " + CharText(byte(n))
 		case v.Type.textual():
 			text += " " + prefixOf(v.Type) + quoteChar(rune(n))
 		}
@@ -113,9 +113,7 @@ func prefixOf(t *Type) string {
 }
 
 // CharText is a character in quotes, as gdb writes it.
-func CharText(c byte) string { return byteChar(c) }
-
-func byteChar(c byte) string {
+func CharText(c byte) string {
 	if c >= 0x80 {
 		return fmt.Sprintf(`'\%03o'`, c)
 	}
@@ -527,8 +525,8 @@ func (p *formatter) whole(v Value, t *Type, n uint64) {
 	case p.o.Letter == 'a':
 		p.write(p.codeAddr(n))
 	case t.isSigned() || t.isFloat():
-		p.write(fmt.Sprintf("%d %s", int8(n), byteChar(byte(n))))
+		p.write(fmt.Sprintf("%d %s", int8(n), CharText(byte(n))))
 	default:
-		p.write(fmt.Sprintf("%d %s", byte(n), byteChar(byte(n))))
+		p.write(fmt.Sprintf("%d %s", byte(n), CharText(byte(n))))
 	}
 }

@@ -20,6 +20,12 @@ type wideFormat struct {
 	sign   int  // the index of the byte with the sign
 }
 
+// The formats.
+var (
+	x87       = wideFormat{size: 10, digits: 64, sign: 9}
+	binary128 = wideFormat{size: 16, digits: 113, sign: 15}
+)
+
 // wide is the format of a floating-point type with more digits than a double. ok is false
 // for other types.
 func (t *Type) wide() (w wideFormat, ok bool) {
@@ -27,27 +33,29 @@ func (t *Type) wide() (w wideFormat, ok bool) {
 	case !t.isFloat(), size != 10 && size != 12 && size != 16:
 		return wideFormat{}, false
 	case size == 16 && t.Strip().isQuad():
-		return wideFormat{size, 113, 15}, true
+		return binary128, true
 	default:
-		return wideFormat{size, 64, 9}, true
+		return wideFormat{size: size, digits: x87.digits, sign: x87.sign}, true
 	}
 }
 
 // quad reports whether the numbers are IEEE 754's, whose first digit is not written.
 func (w wideFormat) quad() bool { return w.digits == 113 }
 
-// decode is the number in those bytes. It is false for infinity and for what is no number.
+// decode is the number in those bytes, false for what is none.
 func (w wideFormat) decode(b []byte) (f *big.Float, ok bool) {
 	last, digits := w.sign, w.digits
 	if len(b) <= last {
 		return nil, false
 	}
-	exp := int(b[last-1]) | int(b[last]&0x7f)<<8
-	if exp == wideSpecial {
-		return nil, false
-	}
+	exp, negative := int(b[last-1])|int(b[last]&0x7f)<<8, b[last]&0x80 != 0
 	mant := bigInt(b[:last-1], false)
 	switch {
+	case exp == wideSpecial: // but for the bit that x87 writes, infinity has no digits
+		if mant.SetBit(mant, int(digits)-1, 0).Sign() != 0 {
+			return nil, false
+		}
+		return new(big.Float).SetInf(negative), true
 	case exp == 0:
 		exp = 1 // subnormal
 	case w.quad():
@@ -55,22 +63,10 @@ func (w wideFormat) decode(b []byte) (f *big.Float, ok bool) {
 	}
 	f = new(big.Float).SetPrec(digits).SetInt(mant)
 	f.SetMantExp(f, exp-wideBias-int(digits)+1)
-	if b[last]&0x80 != 0 {
+	if negative {
 		f.Neg(f)
 	}
 	return f, true
-}
-
-// special is the infinity, or what is no number, in bytes that decode refuses.
-func (w wideFormat) special(b []byte) float64 {
-	mant := bigInt(b[:w.sign-1], false)
-	switch {
-	case mant.SetBit(mant, int(w.digits)-1, 0).Sign() != 0: // x87 writes that bit
-		return math.NaN()
-	case b[w.sign]&0x80 != 0:
-		return math.Inf(-1)
-	}
-	return math.Inf(1)
 }
 
 // encode is the bytes of a number.
@@ -84,8 +80,9 @@ func (w wideFormat) encode(f *big.Float) []byte {
 		exp = f.MantExp(part) - 1 + wideBias
 		part.SetMantExp(part, int(digits)).Abs(part).Int(mant)
 		if exp < 1 {
-			mant.Rsh(mant, uint(1-exp)) // subnormal
-			exp = 0
+			shift := uint(1 - exp) // subnormal
+			mant.Add(mant, new(big.Int).Lsh(big.NewInt(1), shift-1)).Rsh(mant, shift)
+			exp = mant.BitLen() / int(digits) // 1 if it was rounded up to the smallest number that is not
 		}
 	}
 	if f.IsInf() || exp >= wideSpecial {
@@ -107,8 +104,7 @@ func (w wideFormat) encode(f *big.Float) []byte {
 	return b
 }
 
-// wideFloat is a number with all its digits. It is false for infinity and for what is no
-// number.
+// wideFloat is a number with all its digits, false for what is none.
 func (r *Reader) wideFloat(v Value) (f *big.Float, ok bool, err error) {
 	b, err := r.Bytes(v)
 	w, wide := v.Type.wide()
@@ -118,8 +114,8 @@ func (r *Reader) wideFloat(v Value) (f *big.Float, ok bool, err error) {
 		f, ok = w.decode(b)
 	case v.Type.isFloat():
 		var x float64
-		if x, err = r.float(v); err == nil && !math.IsNaN(x) && !math.IsInf(x, 0) {
-			f, ok = big.NewFloat(x), true
+		if x, err = r.float(v); err == nil && !math.IsNaN(x) {
+			f, ok = new(big.Float).SetFloat64(x), true
 		}
 	case v.bits == 0 && v.Type.Size() > 8:
 		f, ok = new(big.Float).SetInt(bigInt(b, v.Type.isSigned())), true
@@ -142,22 +138,16 @@ func (o operators) toWide(v Value, t *Type, w wideFormat) (Value, error) {
 	if ok {
 		return Value{Type: t, data: w.encode(f)}, nil
 	}
-	x, err := o.prog.float(v)
-	if err != nil {
-		return Value{}, err
-	}
-	b := w.encode(new(big.Float).SetInf(x < 0))
-	if math.IsNaN(x) {
-		b[w.sign-2] |= 0x40
-		if w.quad() {
-			b[w.sign-2] |= 0x80
-		}
+	b := w.encode(new(big.Float).SetInf(false)) // what is no number has digits beside
+	b[w.sign-2] |= 0x40
+	if w.quad() {
+		b[w.sign-2] |= 0x80
 	}
 	return Value{Type: t, data: b}, nil
 }
 
-// wideFloats computes with two numbers of which at least one is wide. It reports false if a
-// double does as well: neither is wide, or the result is infinite or no number.
+// wideFloats computes with two numbers of which at least one is wide. It reports false if
+// none is, if one is no number, or for another operator.
 func (o operators) wideFloats(op string, a, b Value) (v Value, ok bool, err error) {
 	t := a.Type.Strip()
 	w, ok := a.Type.wide()
@@ -178,18 +168,34 @@ func (o operators) wideFloats(op string, a, b Value) (v Value, ok bool, err erro
 	if less, ok := ordering[op]; ok {
 		return o.truth(less(x.Cmp(y))), true, nil
 	}
+	if x.IsInf() || y.IsInf() || op == "/" && y.Sign() == 0 {
+		v, err := o.floats(op, signed(o.prog, x), signed(o.prog, y)) // the sign decides, and infinity
+		if err == nil {
+			v, err = o.toWide(v, t, w)
+		}
+		return v, true, err
+	}
 	z := new(big.Float).SetPrec(w.digits)
-	switch {
-	case op == "+":
+	switch op {
+	case "+":
 		z.Add(x, y)
-	case op == "-":
+	case "-":
 		z.Sub(x, y)
-	case op == "*":
+	case "*":
 		z.Mul(x, y)
-	case op == "/" && y.Sign() != 0:
+	case "/":
 		z.Quo(x, y)
 	default:
 		return Value{}, false, nil
 	}
 	return Value{Type: t, data: w.encode(z)}, true, nil
+}
+
+// signed is a double that is infinite as f is, or else -1, 0 or 1 by its sign.
+func signed(p *Program, f *big.Float) Value {
+	x := float64(f.Sign())
+	if f.IsInf() {
+		x = math.Inf(f.Sign())
+	}
+	return Number(p.cType("double"), math.Float64bits(x))
 }

@@ -63,7 +63,8 @@ func (n *Notices) Print(w io.Writer, text string) {
 
 // A Prompt is a line that is being edited.
 type Prompt interface {
-	// Clear takes it off the terminal, Redraw shows it anew. Any goroutine may call them.
+	// Clear takes it off the terminal, Redraw shows it anew, with the cursor at its end. Any
+	// goroutine may call them.
 	Clear()
 	Redraw()
 }
@@ -74,6 +75,16 @@ func (n *Notices) Open(p Prompt) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.prompt, n.covered = p, false
+}
+
+// Uncover shows an open line again that the output covered.
+func (n *Notices) Uncover() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.prompt != nil && n.covered {
+		n.covered = false
+		n.prompt.Redraw()
+	}
 }
 
 // cover takes an open line off the terminal; the lock is held.
