@@ -27,7 +27,8 @@ func (f *family) MayReach(code func(addr.Run) bool) bool {
 }
 
 func (t *Thread) mayReach(code func(addr.Run) bool, maps []Mapping) bool {
-	if t.load() != nil {
+	// What the kernel has counts: that is where the thread goes on if hdb is killed.
+	if t.load() != nil || t.flush() != nil {
 		return true
 	}
 	r := t.regs

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"hdb/internal/addr"
+
+	"golang.org/x/sys/unix"
 )
 
 // A thread may reach where it stands and where it returns to, and nothing else.
@@ -38,5 +40,22 @@ func TestMayReachShared(t *testing.T) {
 	}
 	if !p.family.MayReach(func(addr.Run) bool { return false }) {
 		t.Error("the parent of a vfork child is not seen")
+	}
+}
+
+// If hdb is killed, a thread goes on where the kernel has it: nothing may be unmapped by
+// what hdb alone knows.
+func TestMayReachFlushes(t *testing.T) {
+	p, _ := launch(t, build(t, "threads"), "4", "10", "10")
+	hit := symbol(t, p, "hit")
+	plant(t, p, hit, func(*Thread) Action { return StopHere })
+	s := resume(t, p)
+	p.family.MayReach(func(addr.Run) bool { return false })
+	var kernel unix.PtraceRegs
+	if err := unix.PtraceGetRegs(s.Thread.TID, &kernel); err != nil {
+		t.Fatal(err)
+	}
+	if got := addr.Run(kernel.Rip); got != hit {
+		t.Errorf("the kernel has the thread at %v, want %v, behind whose int3 it was stopped", got, hit)
 	}
 }

@@ -110,6 +110,14 @@ func (l *leftover) mapped(maps []inferior.Mapping) bool {
 	})
 }
 
+// whole tells whether hdb had come so far that there could be code: the ring is mapped last.
+func (l *leftover) whole(maps []inferior.Mapping) bool {
+	ring := l.place + placeRing
+	return slices.ContainsFunc(maps, func(m inferior.Mapping) bool {
+		return m.Low <= ring && ring < m.High && m.Path == "/memfd:"+memoryName
+	})
+}
+
 // inUse tells whether a thread may get to the leftover's code. All must be stopped.
 func (l *leftover) inUse(p *inferior.Process) bool {
 	jumps := func(entry addr.Run) bool {
@@ -189,7 +197,7 @@ func abandoned(p *inferior.Process, maps []inferior.Mapping) (all []*leftover) {
 		if _, err := p.ReadAt(card, int64(m.Low+maxCore)); err != nil {
 			continue
 		}
-		if l := readCard(m.Low-placeCore, card); l != nil && l.mapped(maps) && !l.inUse(p) {
+		if l := readCard(m.Low-placeCore, card); l != nil && l.mapped(maps) && (!l.whole(maps) || !l.inUse(p)) {
 			all = append(all, l)
 		}
 	}

@@ -68,9 +68,8 @@ const memoryName = "hdb probe"
 
 var errConfined = errors.New("the process has a seccomp filter that may kill it for the probe's system calls")
 
-// mapAll makes the memory that both share.
+// mapAll makes the memory that both share, where no probe before it may be in use.
 func mapAll(p *inferior.Process, c *caller) (r remote, s *shared, err error) {
-	const rw = unix.PROT_READ | unix.PROT_WRITE
 	maps, err := p.Maps()
 	if err != nil {
 		return r, nil, err
@@ -95,7 +94,20 @@ func mapAll(p *inferior.Process, c *caller) (r remote, s *shared, err error) {
 	if err != nil {
 		return r, nil, err
 	}
+	return mapPlace(p, c, place)
+}
+
+// mapPlace maps all that lies in the place. The card comes first: if hdb is killed
+// behind it, the next one finds what there is.
+func mapPlace(p *inferior.Process, c *caller, place addr.Run) (r remote, s *shared, err error) {
+	const rw = unix.PROT_READ | unix.PROT_WRITE
 	at := uint64(place)
+	if r.core, err = c.mmap("the probe's code", at+placeCore, maxCore+cardSize, unix.PROT_READ|unix.PROT_EXEC, mapPrivate, noFD, 0); err != nil {
+		return r, nil, err
+	}
+	if _, err = p.WriteAt((&leftover{place: place}).card(), int64(place+placeCard)); err != nil {
+		return r, nil, err
+	}
 	if r.state, err = c.mmap("the probe's state", at, privateSize, rw, mapPrivate, noFD, 0); err != nil {
 		return r, nil, err
 	}
@@ -133,8 +145,7 @@ func mapAll(p *inferior.Process, c *caller) (r remote, s *shared, err error) {
 			return r, nil, err
 		}
 	}
-	r.core, err = c.mmap("the probe's code", at+placeCore, maxCore+cardSize, unix.PROT_READ|unix.PROT_EXEC, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, noFD, 0)
-	return r, s, err
+	return r, s, nil
 }
 
 // refusal says why a process must not be probed, before anything is done to it.

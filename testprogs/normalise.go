@@ -38,6 +38,9 @@ var volatiles = []volatile{
 	{"offset", regexp.MustCompile(`\+0x\{offset\}\+0x(?P<any>[0-9a-f]+)`)},
 	{"offset", regexp.MustCompile(`\S\+0x(?P<any>[0-9a-f]{4,})(?: \[[a-z]+\])? +\[`)},
 	{"offset", regexp.MustCompile(`run till exit of \S+\+0x(?P<any>[0-9a-f]{4,})\b`)},
+	// How far below the end of the stack it is depends on the lengths of arguments and environment.
+	{"argv", regexp.MustCompile(`\bargv=(?P<any>0x[0-9a-f]{5,16})\b`)},
+	{"argv", regexp.MustCompile(`"name":"argv","type":"char \*\*","value":"(?P<any>0x[0-9a-f]+)"`)},
 	// Five digits and more are addresses; fewer are offsets and flags.
 	{"addr", regexp.MustCompile(`\b0x0*(?P<id>[0-9a-f]{5,16})\b`)},
 	{"build-id", regexp.MustCompile(`\b[0-9a-f]{40}\b`)},
