@@ -44,7 +44,7 @@
 //
 // OpenCore makes a Process of a core file (package corefile): its threads stand for ever,
 // with registers that the file has, and memory reads the file. It has the methods that
-// read; all others are a *CoreError, which Process.alive decides.
+// read; all others are a *CoreError, which Process.Alive decides.
 //
 // Most of what depends on the architecture lies in files named _x86.go; patch.go, pass.go
 // and reach.go know its jumps, too.

@@ -28,8 +28,8 @@ type selection struct {
 	code    addr.Code // what is known of the thread's PC, see walker.raw
 }
 
-// Selection is the thread, the stack and the frame that commands are about, or the event
-// of a capture.
+// Selection is the thread, the stack and the frame that commands are about, and the event
+// whose moment is in view when that is in the past.
 type Selection struct {
 	*common
 	source func() capture.Source // of the process that is recorded

@@ -157,7 +157,7 @@ func (s *Stops) bind(st *breakpoints.Stop) error {
 		}
 		tr, err := s.planes.plant(p.Addr, func(t *inferior.Thread) inferior.Action { return s.atStop(st, t) })
 		if err != nil {
-			errs = append(errs, fmt.Errorf("breakpoint %d at %v: %w", st.ID, p.Addr, err))
+			errs = append(errs, fmt.Errorf("%s %d at %v: %w", st.Word(), st.ID, p.Addr, err))
 			continue
 		}
 		b.traps = append(b.traps, tr)
@@ -279,7 +279,7 @@ func (s *Stops) mapped(places []breakpoints.Place) []breakpoints.Place {
 func (s *Stops) unbindAll() {
 	for _, st := range s.demand.stops.All() {
 		if err := s.unbind(st); err != nil {
-			s.notify("breakpoint %d: %v", st.ID, err)
+			s.notify("%s %d: %v", st.Word(), st.ID, err)
 		}
 	}
 }
@@ -311,7 +311,7 @@ func (s *Stops) bindPending() {
 			s.notify("%v", err)
 		}
 		if was {
-			s.notify("breakpoint %d is in place: %s", st.ID, PlaceText(fresh[0]))
+			s.notify("%s %d is in place: %s", st.Word(), st.ID, PlaceText(fresh[0]))
 		}
 	}
 }
@@ -338,7 +338,7 @@ func (s *Stops) dropPlaces(removed []inferior.Module) {
 				return false
 			}
 			if err := w.Remove(); err != nil {
-				s.notify("breakpoint %d: %v", st.ID, err)
+				s.notify("%s %d: %v", st.Word(), st.ID, err)
 			}
 			return true
 		})

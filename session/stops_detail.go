@@ -45,7 +45,7 @@ func (s *Stops) Detail(st *breakpoints.Stop) (d StopDetail, ok bool) {
 	if s.probe != nil && s.probe.Armed() {
 		var err error
 		if d.InProcess, d.Outside, err = s.probe.Describe(st); err != nil {
-			s.notify("breakpoint %d: %v", st.ID, err)
+			s.notify("%s %d: %v", st.Word(), st.ID, err)
 		}
 	}
 	return d, true
