@@ -116,7 +116,8 @@ type Stop struct {
 	Left      uint64   // stops until it disables itself; 0 no limit
 	Places    []Place
 
-	Print *cformat.Format // of dprintf: what is printed at each hit, and the program goes on; nil: it stops
+	Print *cformat.Format // of dprintf: what is printed at each hit; nil: nothing
+	Trace bool            // of trace: calls and returns are told
 }
 
 // NewStop makes an enabled stop of a spec; List.Add numbers it.
@@ -128,6 +129,9 @@ func (s *Stop) Occurs() bool {
 	return s.Kind == StopSystemCall || s.Kind == StopLoad || s.Kind == StopUnload
 }
 
+// GoesOn tells whether the program is not stopped by a hit, after what it is for is printed.
+func (s *Stop) GoesOn() bool { return s.Print != nil || s.Trace }
+
 // Word is what the stop is called.
 func (s *Stop) Word() string {
 	switch {
@@ -135,6 +139,8 @@ func (s *Stop) Word() string {
 		return "watchpoint"
 	case s.Print != nil:
 		return "dprintf"
+	case s.Trace:
+		return "tracepoint"
 	case s.Caught != "", s.Occurs():
 		return "catchpoint"
 	case s.Temporary && s.Hardware:

@@ -7,6 +7,7 @@ import (
 	"hdb/names"
 	"hdb/query"
 	"hdb/session"
+	"hdb/values"
 )
 
 // frameArgs are the parameters of frames with their values, by the number of the frame.
@@ -23,12 +24,9 @@ func argumentsOf(c *Console, frames []names.Frame) frameArgs {
 	if how == "none" || !c.s.Mode().Readable() {
 		return nil
 	}
-	o, err := c.eval.options("")
+	o, err := c.argumentOptions()
 	if err != nil {
 		return nil
-	}
-	if o.Pretty = false; o.Elements == 0 || o.Elements > maxArgumentText {
-		o.Elements = maxArgumentText
 	}
 	return ofFrames(c, frames, func(num int) ([]session.NamedValue, error) {
 		list, err := c.s.Values.FrameArgs(num, o, how != "all")
@@ -37,6 +35,15 @@ func argumentsOf(c *Console, frames []names.Frame) frameArgs {
 		}
 		return list, err
 	})
+}
+
+// argumentOptions is how arguments are written: on one line.
+func (c *Console) argumentOptions() (values.Options, error) {
+	o, err := c.eval.options("")
+	if o.Pretty, o.Width = false, 0; o.Elements == 0 || o.Elements > maxArgumentText {
+		o.Elements = maxArgumentText
+	}
+	return o, err
 }
 
 // localsOf reads the variables of frames of the selected stack.

@@ -47,6 +47,9 @@ func printStop(s *session.Session, o *screen.Output, st *breakpoints.Stop) {
 	if st.Print != nil {
 		below("prints %s", st.Print)
 	}
+	if st.Trace {
+		below("tells of calls and returns")
+	}
 	d, _ := s.Stops.Detail(st)
 	if text := whereDecided(d); text != "" {
 		below("%s", text)

@@ -2,7 +2,9 @@ package console
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 
 	"hdb/console/screen"
 	"hdb/internal/cformat"
@@ -14,7 +16,25 @@ func printfCommands() []*Command {
 			Long: "The conversions are C's: %d %i %u %x %o %c %p, with h, hh, l, ll or z for other sizes than int, %f %e %g %a, and %s for characters in the program, up to the first NUL, or a string of a library; with flags, width and precision. %% is a percent sign, \\n a newline. hdb makes the text.\n\nExamples:\n  printf \"%d items, %5.1f%%\\n\", list->used, 100.0 * list->used / list->max\n  printf \"%s at %p\\n\", item->name, item"},
 		{Name: "dprintf", Group: GroupStops, Raw: true, Args: []ArgKind{ArgLocation}, Repeat: RepeatNone, Synopsis: "LOCATION [if CONDITION],\"FORMAT\"[, EXPRESSION...]", Short: "print at a place in the code, or at allocations, and go on", Run: runDprintf,
 			Long: "It is a numbered stop, as break sets one, but for that it prints by the format, as printf does, and the program goes on; condition, ignore, enable and delete work on it. The expressions are read in the frame that the stop is at, at an allocation in that of the function which the block belongs to. No function is called for them. One that has no value there is told once in a run, and nothing is printed.\n\nEach hit costs some tens of microseconds in the thread that makes it, while the others run on. At allocations, a part of the condition that is decided in the process costs nothing where it does not hold, and arguments like $size, $addr, $old, $event and $thread need no look at the stack.\n\nExamples:\n  dprintf parse.c:120,\"%s: %d\\n\", name, count\n  dprintf alloc if size >= 1k,\"%lu at %p\\n\",$size,$addr"},
+		{Name: "trace", Group: GroupStops, Raw: true, Args: []ArgKind{ArgLocation}, Repeat: RepeatNone, Synopsis: "LOCATION [if CONDITION]", Short: "tell of each call of a function and what it returns, and go on", Run: runTrace,
+			Long: "It is a numbered stop that does not stop: condition, ignore, enable and delete work on it. A line that begins with > tells of a call with its arguments, one with < of a return with the value; calls that are made inside of traced ones are indented, for each thread. Where the place is not the beginning of a function, or the call is inlined, a line with * tells of each arrival. Arguments are shown as bt shows them when the trace is set.\n\nEach line costs some tens of microseconds in the thread that it is about, while the others run on. dprintf prints what one likes at a place; info breakpoints counts the hits.\n\nExamples:\n  trace parse\n  trace Cache::insert if thread == 2\n  trace list.c:88"},
 	}
+}
+
+func runTrace(_ context.Context, c *Console, in Input) error {
+	if strings.TrimSpace(in.Raw) == "" {
+		return errors.New("trace: a function, file:line or *address must follow")
+	}
+	o, err := c.argumentOptions()
+	if err != nil {
+		return err
+	}
+	st, err := c.s.Stops.Trace(in.Raw, o)
+	if err != nil {
+		return fmt.Errorf("trace: %w", err)
+	}
+	tellStop(c, in, st)
+	return nil
 }
 
 func runPrintf(_ context.Context, c *Console, in Input) error {

@@ -86,6 +86,8 @@ func makeStop(st *breakpoints.Stop) string {
 	switch {
 	case st.Print != nil:
 		return fmt.Sprintf("dprintf %s,%s", st.Spec, st.Print)
+	case st.Trace:
+		return "trace " + st.Spec.String()
 	case st.Caught != "":
 		spec := st.Spec
 		spec.Location = st.Caught
@@ -107,7 +109,7 @@ func makeStop(st *breakpoints.Stop) string {
 func finishStop(st *breakpoints.Stop, indent string) []string {
 	var lines []string
 	add := func(format string, args ...any) { lines = append(lines, indent+fmt.Sprintf(format, args...)) }
-	if st.Temporary && (st.Caught != "" || st.Occurs() || st.Print != nil || st.Kind == breakpoints.StopWatch) { // others have a verb for that
+	if st.Temporary && (st.Caught != "" || st.Occurs() || st.GoesOn() || st.Kind == breakpoints.StopWatch) { // others have a verb for that
 		add("enable delete $bpnum")
 	}
 	if st.Left > 0 {

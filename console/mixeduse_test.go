@@ -20,7 +20,7 @@ var mixedUse = flag.Duration("use", 0, "how long TestMixedUse goes on; 0: a few 
 var mixedLines = strings.Split(`run|run &|start|continue|continue &|next|step|finish|stepi 3|until|interrupt|wait|kill|next-alloc|next-free|next-alloc 5 &
 prev-alloc|prev-free|reverse-continue|goto #10|goto peak|goto now|goto 50%
 break work|break alloc if size > 100|tbreak malloc|break work if calls == 3|delete|delete 2|disable|enable|ignore 1 3|condition 1 size > 1000|info breakpoints|watch total|catch signal|break at|break nosuch
-dprintf work,"%d calls\n",calls|dprintf alloc if size > 500,"%lu\n",$size
+trace work|dprintf work,"%d calls\n",calls|dprintf alloc if size > 500,"%lu\n",$size
 record start|record stop|record pause|record resume|record status|record filter size > 50|record filter|mark|mark here
 bt|bt 2|bt full|frame 1|up|down|info locals|info args|info threads|thread 1|thread 2|thread apply all bt 1|info registers rip|x/4i $pc|x/8xb $sp|disassemble
 print total|print $rsp|print calls + 1|print nosuch|print $_|ptype int|whatis total|display calls|undisplay|call calls|print (1

@@ -57,6 +57,7 @@ type binding struct {
 	traps  []*inferior.Trap
 	hard   []*inferior.Watch // of a stop that is Hardware, in place of traps
 	watch  *inferior.Watch
+	traced tracing            // of a stop that traces
 	size   int                // bytes watched
 	typed  *watchedValue      // what they are; nil: bytes
 	access inferior.WatchKind // that is watched for
@@ -136,7 +137,7 @@ func (d *demand) asksNames() bool {
 		return true
 	}
 	return slices.ContainsFunc(d.stops.All(), func(st *breakpoints.Stop) bool {
-		return st.Enabled && onEvents(st) && (st.Print != nil || asks(st.Cond))
+		return st.Enabled && onEvents(st) && (st.GoesOn() || asks(st.Cond))
 	})
 }
 

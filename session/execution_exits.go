@@ -12,39 +12,51 @@ type landing struct{ pc, sp addr.Run }
 
 // exitFunctions are the functions that a thread calls to leave frames, with how to find the
 // landing from its registers at the entry.
-var exitFunctions = map[string]func(*Execution, inferior.Registers) (landing, bool){
-	"__cxa_begin_catch": (*Execution).handlerOf, // the first thing that a handler of C++ calls
-	"longjmp":           (*Execution).longjmpTo,
-	"_longjmp":          (*Execution).longjmpTo,
-	"siglongjmp":        (*Execution).longjmpTo,
-	"__longjmp_chk":     (*Execution).longjmpTo,
+var exitFunctions = map[string]func(*common, inferior.Registers) (landing, bool){
+	"__cxa_begin_catch": (*common).handlerOf, // the first thing that a handler of C++ calls
+	"longjmp":           (*common).longjmpTo,
+	"_longjmp":          (*common).longjmpTo,
+	"siglongjmp":        (*common).longjmpTo,
+	"__longjmp_chk":     (*common).longjmpTo,
+}
+
+// exits are the exit functions of all modules, by their entries. Each tells where the thread
+// that is at its entry will land.
+func (c *common) exits() map[addr.Run]func(*inferior.Thread) (landing, bool) {
+	all := map[addr.Run]func(*inferior.Thread) (landing, bool){}
+	for _, m := range c.names.Images() {
+		for name, find := range exitFunctions {
+			sym, ok := m.Object.Symtab.Symbol(name)
+			if !ok || !sym.Defined || !sym.IsCode() {
+				continue
+			}
+			all[sym.Addr.Run(m.Bias)] = func(t *inferior.Thread) (landing, bool) {
+				regs, err := t.Regs()
+				if err != nil {
+					return landing{}, false
+				}
+				return find(c, regs)
+			}
+		}
+	}
+	return all
 }
 
 // runOut is runToTargets. It also stops at the landing of an exception or a longjmp that
 // leaves the frame with that CFA; left tells that this happened.
 func (x *Execution) runOut(t *inferior.Thread, cfa addr.Run, targets []target) (reached, left bool, stop inferior.Stop, err error) {
 	var to landing
-	for _, m := range x.names.Images() {
-		for name, find := range exitFunctions {
-			sym, ok := m.Object.Symtab.Symbol(name)
-			if !ok || !sym.Defined || !sym.IsCode() {
-				continue
+	for at, find := range x.exits() {
+		targets = append(targets, target{at: at, when: func(now *inferior.Thread) bool {
+			if now != t {
+				return false
 			}
-			targets = append(targets, target{at: sym.Addr.Run(m.Bias), when: func(now *inferior.Thread) bool {
-				if now != t {
-					return false
-				}
-				regs, err := now.Regs()
-				if err != nil {
-					return false
-				}
-				l, ok := find(x, regs)
-				if left = ok && l.sp >= cfa; left {
-					to = l
-				}
-				return left
-			}})
-		}
+			l, ok := find(now)
+			if left = ok && l.sp >= cfa; left {
+				to = l
+			}
+			return left
+		}})
 	}
 	reached, stop, err = x.runToTargets(targets)
 	if err != nil || !reached || !left {
@@ -55,25 +67,25 @@ func (x *Execution) runOut(t *inferior.Thread, cfa addr.Run, targets []target) (
 }
 
 // handlerOf is the exception handler that calls the function at whose entry the thread is.
-func (x *Execution) handlerOf(r inferior.Registers) (landing, bool) {
-	pc, err := x.readPointer(r.SP())
+func (c *common) handlerOf(r inferior.Registers) (landing, bool) {
+	pc, err := c.readPointer(r.SP())
 	return landing{pc, r.SP() + 8}, err == nil
 }
 
 // longjmpTo is the landing of a longjmp at whose entry the thread is. glibc keeps the addresses in
 // its jmp_buf rotated and mixed with the thread's pointer guard; musl keeps them plain.
-func (x *Execution) longjmpTo(r inferior.Registers) (landing, bool) {
+func (c *common) longjmpTo(r inferior.Registers) (landing, bool) {
 	const rsp, rip, pointerGuard = 48, 56, 0x30
 	env := addr.Run(r.Arg(0))
-	sp, err1 := x.readPointer(env + rsp)
-	pc, err2 := x.readPointer(env + rip)
-	guard, err3 := x.readPointer(addr.Run(r.FsBase) + pointerGuard)
+	sp, err1 := c.readPointer(env + rsp)
+	pc, err2 := c.readPointer(env + rip)
+	guard, err3 := c.readPointer(addr.Run(r.FsBase) + pointerGuard)
 	if err1 != nil || err2 != nil || err3 != nil {
 		return landing{}, false
 	}
 	plain := func(a addr.Run) addr.Run { return addr.Run(bits.RotateLeft64(uint64(a), -17)) ^ guard }
 	for _, l := range []landing{{plain(pc), plain(sp)}, {pc, sp}} {
-		if x.names.Modules.At(l.pc) != nil {
+		if c.names.Modules.At(l.pc) != nil {
 			return l, true
 		}
 	}

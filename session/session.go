@@ -20,6 +20,8 @@ type Config struct {
 	Notify  func(string) // one line about something that happened on the way; may be nil
 	// Print is told what dprintf prints, rather than Notify, when it is set.
 	Print func(text string)
+	// Traced is told of each call and return that a trace is about; may be nil.
+	Traced func(Traced)
 	// Guard is the command line of a process that takes traps and probes out of a
 	// program that outlives hdb, should hdb be killed; see inferior.Process.Guard.
 	Guard []string

@@ -181,8 +181,12 @@ func (s *Stops) atStop(st *breakpoints.Stop, t *inferior.Thread) inferior.Action
 	if !s.stops(st, t) {
 		return inferior.Resume
 	}
-	if st.Print != nil {
+	switch {
+	case st.Print != nil:
 		newCodeEnv(s, st, t).print(st)
+		return inferior.Resume
+	case st.Trace:
+		s.trace(st, t)
 		return inferior.Resume
 	}
 	s.demand.hits = append(s.demand.hits, hit{stop: st, thread: t})
@@ -197,7 +201,7 @@ func (s *Stops) stops(st *breakpoints.Stop, t *inferior.Thread) bool {
 	switch met := st.Meets(env); {
 	case met != cond.Unknown:
 		return met == cond.True && st.Hit()
-	case st.Print != nil:
+	case st.GoesOn():
 		s.noteFailed(st, fmt.Sprintf("condition %s: ", st.Cond), env.err)
 		return false
 	case !st.Hit():
@@ -224,8 +228,10 @@ func (s *Stops) unbind(st *breakpoints.Stop) error {
 		if b.watch != nil {
 			errs = append(errs, b.watch.Remove())
 		}
+		errs = append(errs, b.traced.remove())
 	}
 	b.traps, b.hard, b.watch = nil, nil, nil
+	b.traced.forget()
 	return errors.Join(append(errs, s.planes.reshape())...)
 }
 
@@ -333,6 +339,7 @@ func (s *Stops) dropPlaces(removed []inferior.Module) {
 			_ = t.Remove() // its memory is unmapped: that it cannot be restored means nothing
 			return true
 		})
+		b.traced.drop(inside)
 		b.hard = slices.DeleteFunc(b.hard, func(w *inferior.Watch) bool {
 			if !inside(w.Addr) {
 				return false

@@ -57,7 +57,7 @@ func (v *frameVariables) print(st *breakpoints.Stop) {
 	v.values.cfg.Print(text)
 }
 
-// noteFailed tells why a dprintf or its condition, as what begins with, had no value. It does
+// noteFailed tells why a stop that goes on, or its condition, as what begins with, had no value. It does
 // so once in a run for each kind of error: the address that an error names may be another one
 // each time.
 func (c *common) noteFailed(st *breakpoints.Stop, what string, err error) {
@@ -65,8 +65,8 @@ func (c *common) noteFailed(st *breakpoints.Stop, what string, err error) {
 	for next := errors.Unwrap(inner); next != nil; next = errors.Unwrap(inner) {
 		inner = next
 	}
-	if key := fmt.Sprintf("dprintf %d: %s%T", st.ID, what, inner); !c.said[key] {
+	if key := fmt.Sprintf("%s %d: %s%T", st.Word(), st.ID, what, inner); !c.said[key] {
 		c.said[key] = true
-		c.notify("dprintf %d: %s%v", st.ID, what, err)
+		c.notify("%s %d: %s%v", st.Word(), st.ID, what, err)
 	}
 }

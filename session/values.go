@@ -317,6 +317,12 @@ type Returned struct {
 // Returned is what the function has returned that Finish ran to the end of, right after
 // it. The value is kept as $N. An error is why only registers are known.
 func (v *Values) Returned(fn *Finished, o values.Options) (out Returned, err error) {
+	return v.returned(fn.frame, o, v.w.Keep)
+}
+
+// returned is what a function has returned from whose frame the selected thread has just come
+// back. keep numbers the value: 0 for a void one.
+func (v *Values) returned(from names.Frame, o values.Options, keep func(values.Value) int) (out Returned, err error) {
 	t := v.sel.thread
 	if t == nil {
 		return out, ErrNoStack
@@ -327,7 +333,7 @@ func (v *Values) Returned(fn *Finished, o values.Options) (out Returned, err err
 	}
 	caller := &values.Frame{Regs: regs.Unwind(), Wide: v.regs.wide()}
 	if fault := symbols.Guard(func() {
-		f := v.frameAt([]names.Frame{fn.frame}, 0)
+		f := v.frameAt([]names.Frame{from}, 0)
 		var x values.Value
 		if x, err = v.w.Returned(f, caller); err == nil {
 			err = v.w.Unreadable(x)
@@ -336,7 +342,7 @@ func (v *Values) Returned(fn *Finished, o values.Options) (out Returned, err err
 			return
 		}
 		out.Type = x.Type.String()
-		if out.Num = v.w.Keep(x); out.Num > 0 {
+		if out.Num = keep(x); out.Num > 0 {
 			out.Value = v.w.FormatTop(f, x, o)
 		}
 	}); fault != nil {

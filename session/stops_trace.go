@@ -1,0 +1,263 @@
+package session
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"hdb/breakpoints"
+	"hdb/inferior"
+	"hdb/internal/addr"
+	"hdb/names"
+	"hdb/values"
+)
+
+// Traced is what a trace tells of: a call, the return from it, or an arrival at a place
+// inside a function.
+type Traced struct {
+	Stop   int // the number of the trace
+	Thread ThreadInfo
+	Depth  int // traced calls of the thread that it is inside of
+	Frame  names.Frame
+	Place  bool // an arrival: no return will be told
+	Return bool
+	Left   bool // by an exception or longjmp, in place of a return
+
+	Args  []NamedValue // but of a return
+	Value *Returned    // of a return; nil without a value
+	RAX   uint64       // what may be the value: debug information does not tell
+	Why   string       // arguments or the value are not known
+}
+
+// A tracing is what a trace has in the process beside the traps of its places.
+type tracing struct {
+	o       values.Options
+	returns map[addr.Run]*tracedReturn  // by where calls return to
+	exits   map[addr.Run]*inferior.Trap // of functions by which calls are left otherwise
+}
+
+// A tracedReturn is a place that traced calls return to. Its trap stays: functions that are
+// called once are seldom traced.
+type tracedReturn struct {
+	trap *inferior.Trap
+	open []tracedCall // of all threads, each one's outermost first
+}
+
+// A tracedCall has not returned yet.
+type tracedCall struct {
+	stop   int
+	thread *inferior.Thread
+	frame  names.Frame
+	depth  int
+}
+
+// remove takes the traps out.
+func (tr *tracing) remove() error {
+	var errs []error
+	for _, r := range tr.returns {
+		errs = append(errs, r.trap.Remove())
+	}
+	for _, trap := range tr.exits {
+		errs = append(errs, trap.Remove())
+	}
+	return errors.Join(errs...)
+}
+
+// forget is for when the process is gone, or what it had of the trace.
+func (tr *tracing) forget() { tr.returns, tr.exits = nil, nil }
+
+// drop forgets what is in libraries that are gone.
+func (tr *tracing) drop(gone func(addr.Run) bool) {
+	for at, r := range tr.returns {
+		if gone(at) {
+			_ = r.trap.Remove() // its memory is unmapped: that it cannot be restored means nothing
+			delete(tr.returns, at)
+		}
+	}
+	for at, trap := range tr.exits {
+		if gone(at) {
+			_ = trap.Remove()
+			delete(tr.exits, at)
+		}
+	}
+}
+
+// Trace sets a numbered stop that goes on: it tells of calls of a function and of their
+// returns, or of arrivals at another place. text is LOCATION [if CONDITION]; values are
+// written as o says.
+func (s *Stops) Trace(text string, o values.Options) (*breakpoints.Stop, error) {
+	if s.mode() == Saved {
+		return nil, ErrSaved
+	}
+	if spec, err := breakpoints.ParseSpec(text, s.allocators.fns...); err == nil && onEvents(breakpoints.NewStop(spec)) {
+		return nil, fmt.Errorf("%s: calls of allocators are events, and not traced: dprintf prints at them, record keeps them", strings.TrimSpace(text))
+	}
+	st, err := s.set(text, func(st *breakpoints.Stop) { st.Trace = true })
+	if err != nil {
+		return nil, err
+	}
+	s.demand.binds[st.ID].traced.o = o
+	return st, nil
+}
+
+// trace tells of an arrival at the place of a trace, and has the return told, too.
+func (s *Stops) trace(st *breakpoints.Stop, t *inferior.Thread) {
+	v := newCodeEnv(s, st, t)
+	tr := &s.demand.binds[st.ID].traced
+	told := Traced{Stop: st.ID, Thread: s.sel.threadInfo(t)}
+	err := v.read(func() (err error) {
+		told.Frame = s.sel.stack.Frames[s.sel.frame]
+		told.Args, err = s.values.FrameArgs(s.sel.frame, tr.o, true)
+		return err
+	})
+	if err != nil {
+		told.Why = err.Error()
+	}
+	told.Depth = s.openCalls(t)
+	told.Place = !onFunctions(st) || told.Frame.Inlined
+	if !told.Place {
+		if err := s.traceReturn(st, tracedCall{st.ID, t, told.Frame, told.Depth}); err != nil {
+			s.noteFailed(st, "return: ", err)
+		}
+	}
+	s.tell(told)
+}
+
+func (s *Stops) tell(told Traced) {
+	if s.cfg.Traced != nil {
+		s.cfg.Traced(told)
+	}
+}
+
+// openCalls counts the traced calls that a thread is in.
+func (s *Stops) openCalls(t *inferior.Thread) (n int) {
+	for _, b := range s.demand.binds {
+		for _, r := range b.traced.returns {
+			for _, c := range r.open {
+				if c.thread == t {
+					n++
+				}
+			}
+		}
+	}
+	return n
+}
+
+// traceReturn has the return from a call told.
+func (s *Stops) traceReturn(st *breakpoints.Stop, c tracedCall) error {
+	raw, err := s.sel.walker.raw(c.thread, 2, addr.Code{})
+	if err != nil {
+		return err
+	}
+	if len(raw.Frames) < 2 || raw.Frames[0].CFA != c.frame.CFA {
+		return nil // the thread's first function: it returns to nobody
+	}
+	tr, ret := &s.demand.binds[st.ID].traced, raw.Frames[1].PC.Addr()
+	if err := s.traceExits(st); err != nil {
+		return err
+	}
+	r := tr.returns[ret]
+	if r == nil {
+		r = new(tracedReturn)
+		r.trap, err = s.planes.plant(ret, func(t *inferior.Thread) inferior.Action {
+			s.traceBack(st, r, t)
+			return inferior.Resume
+		})
+		if err != nil {
+			return err
+		}
+		if tr.returns == nil {
+			tr.returns = map[addr.Run]*tracedReturn{}
+		}
+		tr.returns[ret] = r
+	}
+	// Calls of threads that have ended, and those that this one is not inside of.
+	r.open = slices.DeleteFunc(r.open, func(o tracedCall) bool {
+		return s.proc.Thread(o.thread.TID) != o.thread || o.thread == c.thread && o.frame.CFA == c.frame.CFA
+	})
+	r.open = append(r.open, c)
+	return nil
+}
+
+// traceExits has calls told that are left by an exception or a longjmp. Libraries may have
+// come since the last call.
+func (s *Stops) traceExits(st *breakpoints.Stop) error {
+	tr := &s.demand.binds[st.ID].traced
+	for at, find := range s.common.exits() {
+		if tr.exits[at] != nil {
+			continue
+		}
+		trap, err := s.planes.plant(at, func(t *inferior.Thread) inferior.Action {
+			if l, ok := find(t); ok {
+				s.traceLeft(t, l)
+			}
+			return inferior.Resume
+		})
+		if err != nil {
+			return err
+		}
+		if tr.exits == nil {
+			tr.exits = map[addr.Run]*inferior.Trap{}
+		}
+		tr.exits[at] = trap
+	}
+	return nil
+}
+
+// traceLeft tells, innermost first, of the calls that a thread leaves for a landing.
+func (s *Stops) traceLeft(t *inferior.Thread, to landing) {
+	var left []tracedCall
+	for _, b := range s.demand.binds {
+		for _, r := range b.traced.returns {
+			r.open = slices.DeleteFunc(r.open, func(c tracedCall) bool {
+				leaves := c.thread == t && c.frame.CFA <= to.sp
+				if leaves {
+					left = append(left, c)
+				}
+				return leaves
+			})
+		}
+	}
+	slices.SortFunc(left, func(a, b tracedCall) int { return cmp.Compare(b.depth, a.depth) })
+	for _, c := range left {
+		s.tell(Traced{Stop: c.stop, Thread: s.sel.threadInfo(t), Depth: c.depth, Frame: c.frame, Left: true})
+	}
+}
+
+// traceBack tells of the call that has returned when a thread is at a place that calls
+// return to: its stack pointer is where it was before the call, and below that the return
+// address is still as it was taken off, which it is not if the thread comes another way.
+func (s *Stops) traceBack(st *breakpoints.Stop, r *tracedReturn, t *inferior.Thread) {
+	regs, err := t.Regs()
+	if err != nil {
+		return // the thread is gone
+	}
+	at := slices.IndexFunc(r.open, func(c tracedCall) bool { return c.thread == t && c.frame.CFA == regs.SP() })
+	if at < 0 {
+		return
+	}
+	if ret, err := s.readPointer(regs.SP() - 8); err != nil || ret != regs.PC() {
+		return
+	}
+	c := r.open[at]
+	r.open = slices.DeleteFunc(r.open, func(o tracedCall) bool { return o.thread == t && o.depth >= c.depth })
+	told := Traced{Stop: st.ID, Thread: s.sel.threadInfo(t), Depth: c.depth, Frame: c.frame, Return: true, RAX: regs.Result()}
+	defer func(was selection) { s.sel.selection = was }(s.sel.selection)
+	s.sel.selection = selection{thread: t}
+	shown := func(x values.Value) int { // it gets no number
+		if x.Type.Strip().Kind == values.Void {
+			return 0
+		}
+		return 1
+	}
+	out, err := s.values.returned(c.frame, s.demand.binds[st.ID].traced.o, shown)
+	switch {
+	case err != nil:
+		told.Why = err.Error()
+	case out.Num > 0:
+		told.Value = &out
+	}
+	s.tell(told)
+}
