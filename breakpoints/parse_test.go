@@ -102,6 +102,8 @@ func TestParseSpec(t *testing.T) {
 		{"thread", "function thread"},
 		{"thread_start thread 2", "function thread_start thread 2"},
 		{"file.c:12", "line file.c:12"},
+		{"/src/a b/file.c:12", "line /src/a b/file.c:12"},
+		{"/src/file.cc:ns::f", "function /src/file.cc:ns::f"},
 		{"src/a b.c:12 if nth > 3", "line src/a b.c:12 if nth > 3"},
 		{"file.cc:ns::f", "function file.cc:ns::f"},
 		{"12", "line 12"},

@@ -155,7 +155,7 @@ func (s *Spec) parseLocation(text string, p part, known []Function) error {
 		s.Kind = StopLine
 	case loc[0] == '*':
 		return s.parseAddress(strings.TrimSpace(loc[1:]), fail)
-	case loc[0] == '/':
+	case loc[0] == '/' && !absolute(loc):
 		return s.parseRegexp(loc, fail)
 	case loc[0] == '+' || loc[0] == '-':
 		n, err := strconv.Atoi(loc)
@@ -229,6 +229,12 @@ func (s *Spec) parseAddress(digits string, fail func(string, ...any) error) erro
 		s.Addr = addr.Run(v) // otherwise an expression, which the session evaluates
 	}
 	return nil
+}
+
+// absolute tells a place in a file by its whole path from a regular expression.
+func absolute(loc string) bool {
+	_, _, ok := cutColon(loc)
+	return ok && !strings.HasSuffix(loc, "/")
 }
 
 func (s *Spec) parseRegexp(loc string, fail func(string, ...any) error) error {
