@@ -13,6 +13,7 @@ import (
 	"hdb/console/screen"
 	"hdb/internal/cond"
 	"hdb/internal/units"
+	"hdb/query"
 	"hdb/recording"
 	"hdb/report"
 	"hdb/session"
@@ -22,10 +23,10 @@ func allocCommands() []*Command {
 	return []*Command{
 		recordCommand(),
 		assertCommand(),
-		{Name: "allocs", Group: GroupAllocs, Beside: RunsBeside, Raw: true, Synopsis: "[N | all] [if CONDITION]", Short: "list recorded events, the last 20 unless told otherwise", Args: []ArgKind{ArgCondition}, Run: runAllocs,
-			Long: "Each row shows the event, when and in which thread it happened, and the function that the block belongs to (see `help top`). `bt #N` and `list #N` show more of one.\n\nExamples:\n  allocs\n  allocs 5 if size >= 1MiB\n  allocs all if func(\"parse\")"},
-		{Name: "live", Group: GroupAllocs, Beside: RunsBeside, Raw: true, Synopsis: "[N | all] [if CONDITION]", Short: "list recorded blocks that were not given back, largest first", Args: []ArgKind{ArgCondition}, Run: runLive,
-			Long: "Examples:\n  live\n  live all if size >= 64k"},
+		{Name: "allocs", Group: GroupAllocs, Beside: RunsBeside, Raw: true, Synopsis: "[N | all] [since MOMENT] [if CONDITION]", Short: "list recorded events, the last 20 unless told otherwise", Args: []ArgKind{ArgSince}, Run: runAllocs,
+			Long: "Each row shows the event, when and in which thread it happened, and the function that the block belongs to (see `help top`). `bt #N` and `list #N` show more of one. `since` leaves out what is not behind a moment, which is what goto takes.\n\nExamples:\n  allocs\n  allocs 5 if size >= 1MiB\n  allocs since warm\n  allocs all if func(\"parse\")"},
+		{Name: "live", Group: GroupAllocs, Beside: RunsBeside, Raw: true, Synopsis: "[N | all] [since MOMENT] [if CONDITION]", Short: "list recorded blocks that were not given back, largest first", Args: []ArgKind{ArgSince}, Run: runLive,
+			Long: "With `since` they are the blocks that were allocated behind the moment, which is what goto takes: `leaks since MOMENT` has their stacks.\n\nExamples:\n  live\n  live all if size >= 64k\n  live since warm"},
 		{Name: "alloc", Group: GroupAllocs, Synopsis: "list\nadd FUNCTION size=ARGn [ptr=RET]\nadd FUNCTION free=ARGn", Short: "list the allocator functions, or name one of your own", Args: []ArgKind{ArgSub, ArgFunction},
 			Long: "FUNCTION is what `break` takes for one: pool_get, Pool::get, Pool<int>::get(long), pool.c:get, a linkage name or *ADDRESS; and MODULE+0xOFFSET, which is how a function of a stripped file is shown. One that no library has yet stays pending.\n\nExample:\n  alloc add pool_get size=ARG2 ptr=RET",
 			Sub: []*Command{
@@ -36,9 +37,12 @@ func allocCommands() []*Command {
 	}
 }
 
-// rowLimit reads `[N | all]` and the condition behind it.
-func rowLimit(in Input) (limit int, condition *cond.Cond, err error) {
+// rowLimit reads `[N | all] [since MOMENT]` and the condition behind it.
+func rowLimit(in Input) (limit int, from query.Moment, condition *cond.Cond, err error) {
 	limit = 20
+	if in, from, err = since(in); err != nil {
+		return 0, from, nil, err
+	}
 	word, rest := splitWord(in.Raw)
 	if word == "all" {
 		in.Raw, limit = rest, 0
@@ -47,19 +51,19 @@ func rowLimit(in Input) (limit int, condition *cond.Cond, err error) {
 	if n > 0 {
 		limit = n
 	}
-	return limit, condition, err
+	return limit, from, condition, err
 }
 
 func runAllocs(ctx context.Context, c *Console, in Input) error {
-	limit, condition, err := rowLimit(in)
+	limit, from, condition, err := rowLimit(in)
 	if err != nil {
 		return err
 	}
-	seq, err := c.s.Queries.Events(condition)
+	seq, err := c.s.Queries.Events(condition, from)
 	if err != nil {
 		return err
 	}
-	list := eventList{in: in, condition: condition, which: "the last", none: orWaiting(c.s, noMatch)}
+	list := eventList{in: in, from: from, condition: condition, which: "the last", none: orWaiting(c.s, noMatch)}
 	total := 0
 	counted := func(yield func(*recording.Event) bool) {
 		for e := range seq {
@@ -103,11 +107,11 @@ func eventRow(c *Console, e *recording.Event, v eventView, where [2]screen.Span,
 }
 
 func runLive(ctx context.Context, c *Console, in Input) error {
-	limit, condition, err := rowLimit(in)
+	limit, from, condition, err := rowLimit(in)
 	if err != nil {
 		return err
 	}
-	live, err := c.s.Queries.Live(ctx, condition, limit)
+	live, err := c.s.Queries.Live(ctx, condition, from, limit)
 	if ctx.Err() != nil {
 		return errInterrupted
 	}
@@ -115,19 +119,22 @@ func runLive(ctx context.Context, c *Console, in Input) error {
 		return err
 	}
 	total := live.Blocks
-	none := noneLive
+	none, head := noneLive, "live"
+	if !from.IsPresent() {
+		none, head = none+" that was allocated since "+from.String(), "live since "+from.String()
+	}
 	if condition != nil {
 		none += " and matches"
 	}
 	below := func(o *screen.Output) {
 		if total > 0 {
-			o.Printf("live: %s in %s\n", screen.LongSize(live.Bytes), units.Count(total, "recorded block"))
+			o.Printf("%s: %s in %s\n", head, screen.LongSize(live.Bytes), units.Count(total, "recorded block"))
 		}
 		if condition == nil {
 			noteUnrecorded(c.s, o, true)
 		}
 	}
-	list := eventList{in: in, condition: condition, which: "the largest", none: orWaiting(c.s, none), below: below}
+	list := eventList{in: in, from: from, condition: condition, which: "the largest", none: orWaiting(c.s, none), below: below}
 	return listEvents(ctx, c, list, slices.Values(live.Largest), func() listed { return listed{total: total} })
 }
 

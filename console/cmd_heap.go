@@ -2,9 +2,7 @@ package console
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +11,7 @@ import (
 	"hdb/console/screen"
 	"hdb/heap"
 	"hdb/internal/units"
+	"hdb/names"
 	"hdb/query"
 )
 
@@ -21,14 +20,13 @@ func heapCommands() []*Command {
 	return []*Command{
 		{Name: "top", Group: GroupAllocs, Beside: RunsBeside, Synopsis: "[N] [[by] " + measures + "] [per " + pers + "]", Short: "rank functions by what they allocated", Args: []ArgKind{ArgWord}, Run: runTop,
 			Long: "live is what they have not given back, bytes all they asked for, count how often; temporary counts blocks that were given back before another one was allocated, peak is what was live when most was, blocks the number that is live. Unless told it ranks by live, and at the end of a recording that has less than a hundredth of its peak left, by peak.\n\nA row is the function that the blocks belong to, in this and in all other commands: that of the innermost frame of the user's own code, calls inlined there included. Allocators, wrappers, which only allocate for their callers (`show wrappers`), and frames of libraries (`show library-frames`) are passed over: functions of std::, __gnu_cxx::, and of core, alloc and std of Rust, those of headers of the system, and the libraries of the system. Where nothing else is left it is the innermost function in the program's own modules that is neither an allocator nor a wrapper, then the innermost that is no allocator. A function without a name is MODULE+OFFSET, where it begins. `list -cost` counts for the lines of the calls that it was inlined into, too.\n\nExamples:\n  top\n  top 5 by bytes\n  top peak per line"},
-		{Name: "leaks", Group: GroupAllocs, Beside: RunsBeside, Synopsis: "[N]", Short: "show the stacks of blocks that were not given back", Args: []ArgKind{ArgWord}, Run: stackRanker(heap.ByLive),
-			Long: "These are blocks that are live at this moment: at the end of a program all it did not free, whether something still points there or not.\n\nExample:\n  leaks 5"},
+		{Name: "leaks", Group: GroupAllocs, Beside: RunsBeside, Raw: true, Synopsis: "[N] [since MOMENT]", Short: "show the stacks of blocks that were not given back", Args: []ArgKind{ArgSince}, Run: runLeaks,
+			Long: "These are blocks that are live at this moment: at the end of a program all it did not free, whether something still points there or not.\n\nWith `since` they are those that were allocated behind the moment, which is what goto takes, with what that is in a second. `diff MOMENT per stack` compares all that is live instead, also what was allocated before.\n\nExamples:\n  leaks 5\n  leaks since warm"},
 		{Name: "temporary", Group: GroupAllocs, Beside: RunsBeside, Synopsis: "[N]", Short: "show the stacks of blocks given back before another one was allocated", Args: []ArgKind{ArgWord}, Run: stackRanker(heap.ByTemporary),
 			Long: "Such a block could often live on the stack, or be kept for the next time.\n\nExample:\n  temporary 5"},
 		{Name: "whence", Group: GroupAllocs, Beside: RunsBeside, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "ADDRESS", Short: "tell which recorded block an address lies in, who made it and when", Repeat: RepeatNone, Run: runWhence,
 			Long: "The address may be an expression, as for x: a pointer stands for what it points to, &NAME for the place of a variable.\n\nExamples:\n  whence 0x55555578a2c8\n  whence list->head\n  whence $1"},
-		{Name: "diff", Group: GroupAllocs, Beside: RunsBeside, Synopsis: "MOMENT [MOMENT] [per function|line|module]\nFILE.hdb [per ...]", Short: "compare what is live at two moments, or in another capture", Args: []ArgKind{ArgMomentOrFile}, Repeat: RepeatNone, Run: runDiff,
-			Long: "The second moment is this one unless given. A moment is what goto takes. Of another capture the end is compared with this moment.\n\nExamples:\n  diff warm\n  diff 10% 90%\n  diff yesterday.hdb per line"},
+		diffCommand(),
 	}
 }
 
@@ -38,10 +36,8 @@ func perOf(in Input, words, pers []string) ([]string, query.Per, error) {
 	if i < 0 {
 		return words, query.PerFunction, nil
 	}
-	if i+2 == len(words) {
-		if per := slices.Index(pers, words[i+1]); per >= 0 {
-			return words[:i], query.Per(per), nil
-		}
+	if i+2 == len(words) && slices.Contains(pers, words[i+1]) {
+		return words[:i], query.Per(slices.Index(query.Pers[:], words[i+1])), nil
 	}
 	return nil, 0, fmt.Errorf("%s: %q: `per %s` expected", in.Name, strings.Join(words[i:], " "), strings.Join(pers, "|"))
 }
@@ -209,28 +205,43 @@ func stackRanker(by heap.Measure) func(context.Context, *Console, Input) error {
 		if err != nil {
 			return err
 		}
-		rows, total, err := c.s.Queries.TopStacks(by, limit)
-		if err != nil {
-			return err
-		}
-		showStackRows(c, in, rows, by, total)
-		return nil
+		return rankStacks(c, in, by, limit)
 	}
 }
 
-func showStackRows(c *Console, in Input, rows []query.StackRow, by heap.Measure, total int) {
-	type view struct {
-		topView
-		Frames []frameView `json:"frames"`
+func rankStacks(c *Console, in Input, by heap.Measure, limit int) error {
+	rows, total, err := c.s.Queries.TopStacks(by, limit)
+	if err != nil {
+		return err
 	}
-	views := make([]view, 0, len(rows))
+	showStackRows(c, in, rows, by, total)
+	return nil
+}
+
+// A stackRowView is what was allocated with one stack.
+type stackRowView struct {
+	topView
+	Frames []frameView `json:"frames"`
+}
+
+func viewStackRow(r query.StackRow) stackRowView {
+	return stackRowView{topViewOf(r.Row), viewFrames(r.Stack.Frames)}
+}
+
+// printUserFrames prints a stack from the function on that the block belongs to.
+func printUserFrames(c *Console, o *screen.Output, st names.Stack) {
+	printFrames(o, st.Frames[min(c.s.Selection.UserFrame(st.Frames), len(st.Frames)):])
+}
+
+func showStackRows(c *Console, in Input, rows []query.StackRow, by heap.Measure, total int) {
+	views := make([]stackRowView, 0, len(rows))
 	for _, r := range rows {
-		views = append(views, view{topViewOf(r.Row), viewFrames(r.Stack.Frames)})
+		views = append(views, viewStackRow(r))
 	}
 	c.answer(in, struct {
-		By    string `json:"by"`
-		Total int    `json:"total"`
-		Rows  []view `json:"rows"`
+		By    string         `json:"by"`
+		Total int            `json:"total"`
+		Rows  []stackRowView `json:"rows"`
 	}{by.String(), total, views}, func(o *screen.Output) {
 		if len(rows) == 0 && by == heap.ByTemporary {
 			o.Printf("%s\n", orWaiting(c.s, "no recorded block was temporary"))
@@ -243,7 +254,7 @@ func showStackRows(c *Console, in Input, rows []query.StackRow, by heap.Measure,
 			} else {
 				o.Printf("%s in %s, of %s allocated\n", screen.LongSize(r.LiveBytes), units.Count(r.LiveBlocks, "block"), units.Grouped(r.Count))
 			}
-			printFrames(o, r.Stack.Frames[min(c.s.Selection.UserFrame(r.Stack.Frames), len(r.Stack.Frames)):])
+			printUserFrames(c, o, r.Stack)
 		}
 		if len(rows) < total {
 			o.Printf("%d of %s; `%s %d` shows all\n", len(rows), units.Count(total, "stack"), in.Name, total)
@@ -353,86 +364,4 @@ func blockHistory(ctx context.Context, c *Console, in Input) error {
 	in.Name += " " + text
 	list := eventList{in: in, which: "the last", none: fmt.Sprintf("no recorded event is about %#x", addr)}
 	return listEvents(ctx, c, list, slices.Values(events), func() listed { return listed{total, more} })
-}
-
-func runDiff(_ context.Context, c *Console, in Input) error {
-	args, per, err := perOf(in, in.Args, query.Pers[:query.PerModule+1])
-	if err != nil {
-		return err
-	}
-	var d *query.Diff
-	switch st, statErr := os.Stat(strings.Join(args, " ")); {
-	case len(args) == 0 || len(args) > 2:
-		return errors.New("diff: one or two moments, or a capture, must follow")
-	case len(args) == 1 && statErr == nil && st.Mode().IsRegular():
-		d, err = c.s.Queries.DiffCapture(args[0], per)
-	case len(args) == 1:
-		d, err = c.s.Queries.Diff(query.ParseMoment(args[0]), query.Present, per)
-	default:
-		d, err = c.s.Queries.Diff(query.ParseMoment(args[0]), query.ParseMoment(args[1]), per)
-	}
-	if err != nil {
-		return fmt.Errorf("diff: %w", err)
-	}
-	showDiff(c, in, d, per)
-	return nil
-}
-
-// signed is a size with its sign.
-func signed(n int64) string {
-	if n < 0 {
-		return "-" + units.Short(uint64(-n))
-	}
-	return "+" + units.Short(uint64(n))
-}
-
-const maxChanges = 40
-
-func showDiff(c *Console, in Input, d *query.Diff, per query.Per) {
-	type view struct {
-		Function string `json:"function"`
-		File     string `json:"file,omitempty"`
-		Line     int    `json:"line,omitempty"`
-		Module   string `json:"module,omitempty"`
-		Bytes    int64  `json:"bytes"`
-		Blocks   int64  `json:"blocks"`
-		Before   uint64 `json:"before"`
-		After    uint64 `json:"after"`
-	}
-	views := make([]view, 0, len(d.Changes))
-	var table [][]screen.Span
-	shown := d.Changes
-	if len(shown) > maxChanges { // what grew most, and what shrank most
-		shown = slices.Concat(shown[:maxChanges/2], shown[len(shown)-maxChanges/2:])
-	}
-	for _, ch := range d.Changes {
-		s := ch.Site
-		views = append(views, view{s.Function, s.File, s.Line, s.Module, ch.Bytes, ch.Blocks, ch.Before, ch.After})
-	}
-	for _, ch := range shown {
-		table = append(table, []screen.Span{screen.Plain(signed(ch.Bytes)), screen.Plain(fmt.Sprintf("%+d", ch.Blocks)), screen.Plain(units.Short(ch.After)), screen.Func(siteName(c.out.Names, ch.Site)), sitePlace(ch.Site, per)})
-	}
-	c.showCareful(in, struct {
-		From       string `json:"from"`
-		To         string `json:"to"`
-		FromBytes  uint64 `json:"from_bytes"`
-		ToBytes    uint64 `json:"to_bytes"`
-		FromBlocks uint64 `json:"from_blocks"`
-		ToBlocks   uint64 `json:"to_blocks"`
-		Changes    []view `json:"changes"`
-	}{d.From, d.To, d.FromBytes, d.ToBytes, d.FromBlocks, d.ToBlocks, views}, d.Gaps, func(o *screen.Output) {
-		to := "at " + d.To
-		if d.To == "now" {
-			to = d.To
-		}
-		o.Printf("live: %s in %s at %s, %s in %s %s\n", screen.LongSize(d.FromBytes), units.Count(d.FromBlocks, "block"), d.From, screen.LongSize(d.ToBytes), units.Count(d.ToBlocks, "block"), to)
-		if len(table) == 0 {
-			o.Printf("nothing that is live changed\n")
-			return
-		}
-		o.Table([]screen.Column{{Head: "change", Right: true}, {Head: "blocks", Right: true}, {Head: "live", Right: true}, {Head: per.String()}, {}}, table)
-		if len(shown) < len(d.Changes) {
-			o.Printf("%d of %d, those that changed most\n", len(shown), len(d.Changes))
-		}
-	})
 }

@@ -106,7 +106,7 @@ func (k completer) argument(cmd *Command, left, rest string) (int, []string) {
 	case ArgCondition, ArgExpression:
 		return k.expression(left, rest, kind == ArgCondition)
 	}
-	if last := len(before) - 1; last >= 0 && (before[last] == "--from" || before[last] == "--to") {
+	if last := len(before) - 1; last >= 0 && (before[last] == "--from" || before[last] == "--to" || before[last] == "since" && kind == ArgSince) {
 		kind = ArgMoment
 	}
 	return len(left) - len(word), k.wordsOf(kind, cmd, word)
@@ -147,7 +147,7 @@ func (k completer) wordsOf(kind ArgKind, cmd *Command, word string) []string {
 		return k.moments(word)
 	case ArgMomentOrFile:
 		return append(k.moments(word), line.FileNames(word)...)
-	case ArgWord:
+	case ArgWord, ArgSince:
 		return line.StartingWith(synopsisWords(cmd.Synopsis), word)
 	}
 	return nil

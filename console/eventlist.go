@@ -8,12 +8,14 @@ import (
 	"hdb/console/screen"
 	"hdb/internal/cond"
 	"hdb/internal/units"
+	"hdb/query"
 	"hdb/recording"
 )
 
 // An eventList is how a command lists events.
 type eventList struct {
 	in        Input
+	from      query.Moment
 	condition *cond.Cond // which they match, nil: any
 	which     string     // those that are shown when not all are: "the last"
 	none      string     // what is said when there are none
@@ -119,6 +121,9 @@ func endOfList(o *screen.Output, l eventList, shown int, of listed) {
 		return
 	}
 	all := l.in.Name + " all"
+	if !l.from.IsPresent() {
+		all += " since " + l.from.String()
+	}
 	if l.condition != nil {
 		all += " if ..."
 	}

@@ -121,6 +121,7 @@ const (
 	ArgCondition            // a word of the condition language
 	ArgMoment               // a moment of a recording
 	ArgMomentOrFile         // or a capture
+	ArgSince                // words of the synopsis, a moment behind since, a condition behind if
 	ArgExpression           // an expression of the program
 	ArgWord                 // one of the words that the synopsis names in lower case
 )

@@ -3,9 +3,11 @@ package query
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"hdb/heap"
+	"hdb/names"
 )
 
 // A Diff is how the heap differs between two moments or captures.
@@ -17,18 +19,33 @@ type Diff struct {
 	FromAllocs, ToAllocs   uint64 // allocations up to there
 	FromElapsed, ToElapsed time.Duration
 	Gaps                   []string // why the numbers of either recording may be wrong, see report.Caveats
+
+	apart bool                             // the moments are of two recordings: no time lies between them
+	stack func(c *heap.Change) names.Stack // of a change per stack
 }
+
+// Elapsed is the time between the two moments, 0 if they are of two recordings.
+func (d *Diff) Elapsed() time.Duration {
+	if d.apart {
+		return 0
+	}
+	return (d.ToElapsed - d.FromElapsed).Abs()
+}
+
+// Stack is that of a change in a comparison per stack.
+func (d *Diff) Stack(c *heap.Change) names.Stack { return d.stack(c) }
 
 // side is what is compared.
 type side struct {
 	rows   []heap.Row
 	totals *heap.Totals
+	time   time.Duration
 }
 
 func (d *Diff) compare(a, b side) {
 	d.Changes = heap.Diff(a.rows, b.rows)
-	d.FromBytes, d.FromBlocks, d.FromElapsed = a.totals.Live, a.totals.Blocks, a.totals.Time
-	d.ToBytes, d.ToBlocks, d.ToElapsed = b.totals.Live, b.totals.Blocks, b.totals.Time
+	d.FromBytes, d.FromBlocks, d.FromElapsed = a.totals.Live, a.totals.Blocks, a.time
+	d.ToBytes, d.ToBlocks, d.ToElapsed = b.totals.Live, b.totals.Blocks, b.time
 	for _, r := range a.rows {
 		d.FromAllocs += r.Count
 	}
@@ -37,17 +54,21 @@ func (d *Diff) compare(a, b side) {
 	}
 }
 
-// side is one side of a comparison.
+// side is one side of a comparison. Stacks are told apart by their numbers, which those of one
+// recording have in common.
 func (r *Recording) side(moment Moment, per Per) (side, error) {
 	to, err := r.Seq(moment)
 	if err != nil {
 		return side{}, err
 	}
-	rows, err := r.top(to, heap.ByLive, per)
-	if err != nil {
-		return side{}, err
+	out := side{totals: r.Index.Totals(to)}
+	out.time = r.timeAt(moment, out.totals)
+	if per == PerStack {
+		out.rows = heap.Top(r.Index, to, heap.ByLive, numberedSite)
+		return out, nil
 	}
-	return side{rows, r.Index.Totals(to)}, nil
+	out.rows, err = r.top(to, heap.ByLive, per)
+	return out, err
 }
 
 // Diff compares two moments of the recording.
@@ -61,6 +82,7 @@ func (r *Recording) Diff(from, to Moment, per Per) (*Diff, error) {
 		return nil, err
 	}
 	d := &Diff{From: from.String(), To: to.String()}
+	d.stack = func(c *heap.Change) names.Stack { return r.namedStack(stackOf(c.Site)) }
 	d.compare(a, b)
 	return d, nil
 }
@@ -75,8 +97,32 @@ func (r *Recording) DiffOf(other *Recording, name string, per Per) (*Diff, error
 	if err != nil {
 		return nil, err
 	}
-	heap.SameFiles(a.rows, b.rows)
-	d := &Diff{From: filepath.Base(name), To: Present.String()}
+	d := &Diff{From: filepath.Base(name), To: Present.String(), apart: true}
+	if per == PerStack {
+		named := map[string]names.Stack{}
+		other.byFrames(a.rows, named)
+		r.byFrames(b.rows, named)
+		d.stack = func(c *heap.Change) names.Stack { return named[c.Site.Function] }
+	} else {
+		heap.SameFiles(a.rows, b.rows)
+	}
 	d.compare(a, b)
 	return d, nil
+}
+
+// byFrames gives rows of stacks sites that are alike where the functions and lines are: addresses
+// and numbers of stacks differ between recordings. It adds the stacks to named.
+func (r *Recording) byFrames(rows []heap.Row, named map[string]names.Stack) {
+	for i := range rows {
+		if r.Reading.GivenUp() {
+			return
+		}
+		st := r.namedStack(stackOf(rows[i].Site))
+		var key strings.Builder
+		for _, f := range st.Frames {
+			fmt.Fprintf(&key, "%s %s:%d\n", f.Name(), filepath.Base(f.File), f.Line)
+		}
+		rows[i].Site = heap.Site{Function: key.String()}
+		named[key.String()] = st
+	}
 }

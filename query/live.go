@@ -17,12 +17,16 @@ type LiveBlocks struct {
 	Bytes   uint64             // of them
 }
 
-// Live returns the blocks that are live at the moment and match the condition, which may be
-// nil, with the events of the largest ones, at most limit; 0 is all.
-func (r *Recording) Live(ctx context.Context, c *cond.Cond, limit int) (*LiveBlocks, error) {
-	blocks := r.Index.Held(r.Moment)
+// Live returns the blocks that were allocated behind since, are live at the moment and match
+// the condition, which may be nil, with the events of the largest ones, at most limit; 0 is all.
+// Since Present is of all blocks.
+func (r *Recording) Live(ctx context.Context, c *cond.Cond, since Moment, limit int) (*LiveBlocks, error) {
+	from, err := r.After(since)
+	if err != nil {
+		return nil, err
+	}
+	blocks := r.heldSince(from)
 	if c != nil {
-		var err error
 		if blocks, err = r.matching(ctx, blocks, c); err != nil {
 			return nil, err
 		}

@@ -40,11 +40,11 @@ const (
 var Present Moment
 
 // ParseMoment reads a moment: #N, N% of the events, a time since the start, peak, start,
-// end, stop N, or the name of a mark, which may be any of these; "" is Present. Whether it
+// end, stop N, or the name of a mark, which may be any of these; "" and now are Present. Whether it
 // is a moment is told by the recording.
 func ParseMoment(text string) Moment {
 	m := Moment{text: text, kind: named}
-	if text == "" {
+	if text == "" || text == "now" {
 		return Present
 	}
 	if n, ok := StopNumber(text); ok {
@@ -198,4 +198,19 @@ func (r *Recording) stopSeq(n int) (uint64, error) {
 		return 0, fmt.Errorf("stop %d: there are %d: see info stops", n, len(stops))
 	}
 	return max(stops[n-1].Event, stops[n-1].Seq), nil
+}
+
+// timeAt is when a moment was, whose totals are given: of a mark, a stop or a time its own, else
+// that of the last event.
+func (r *Recording) timeAt(m Moment, totals *heap.Totals) time.Duration {
+	if mark, ok := marked(r.Source, m); ok {
+		return max(mark.Time, totals.Time)
+	}
+	switch stops := r.Source.Stops(); {
+	case m.kind == elapsed:
+		return max(m.when, totals.Time)
+	case m.kind == stopped && m.stop >= 1 && m.stop <= len(stops):
+		return max(stops[m.stop-1].Time, totals.Time)
+	}
+	return totals.Time
 }

@@ -78,6 +78,12 @@ func (r *Recording) between(first, last Moment) (from, to uint64, err error) {
 	return from, to, nil
 }
 
+// After is the last event up to the moment since, 0 of Present.
+func (r *Recording) After(since Moment) (uint64, error) {
+	from, _, err := r.between(since, Present)
+	return from, err
+}
+
 // profileOf is a profile without its stacks, of the events behind #from up to #to.
 func (r *Recording) profileOf(from, to uint64, parts ProfileParts) *report.Profile {
 	src, x := r.Source, r.Index

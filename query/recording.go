@@ -66,14 +66,17 @@ func (r *Recording) Stack(e *recording.Event) names.Stack {
 	return r.Names.RecordedStack(r.Source, e.Stack, e.Seq)
 }
 
-// Events are the recorded events up to the moment that match the condition, which may be
-// nil, oldest first.
-func (r *Recording) Events(c *cond.Cond) iter.Seq[*recording.Event] {
+// Events are the recorded events behind #from and up to the moment that match the condition,
+// which may be nil, oldest first.
+func (r *Recording) Events(c *cond.Cond, from uint64) iter.Seq[*recording.Event] {
 	return func(yield func(*recording.Event) bool) {
 		env := r.newEnvironment()
 		for step := range r.Index.Steps(0) {
 			if step.Seq > r.Moment {
 				return
+			}
+			if step.Seq <= from {
+				continue
 			}
 			e := withName(r.Source, step.Event)
 			if c != nil && !c.Eval(env.at(e, step)) {

@@ -52,7 +52,7 @@ func sample(t *testing.T) *Recording {
 	add(capture.Event{Kind: capture.Alloc, Func: malloc, Addr: 0x1000, Size: 100, Stack: one})
 	add(capture.Event{Kind: capture.Alloc, Func: malloc, Addr: 0x2000, Size: 200, Stack: two})
 	add(capture.Event{Kind: capture.Free, Func: free, Addr: 0x1000, Size: 100, Stack: two, Ended: capture.Ended{Size: 100, Stack: one, Recorded: true}})
-	log.AddMark(capture.MarkRecord{Seq: 3, Name: "loaded"})
+	log.AddMark(capture.MarkRecord{Seq: 3, Time: 3500 * time.Millisecond, Name: "loaded"})
 	add(capture.Event{Kind: capture.Alloc, Func: malloc, Addr: 0x3000, Size: 300, Stack: one})
 	add(capture.Event{Kind: capture.Alloc, Func: malloc, Addr: 0x1000, Size: 50, Stack: one})
 	x, err := heap.NewIndex(log)
@@ -91,12 +91,12 @@ func TestEvents(t *testing.T) {
 		`nth > 2 && live > 400`: {4, 5},
 		`thread == "main"`:      {1, 2, 3, 4, 5},
 	} {
-		if got := numbers(slices.Collect(r.Events(parse(t, text)))); !slices.Equal(got, want) {
+		if got := numbers(slices.Collect(r.Events(parse(t, text), 0))); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", text, got, want)
 		}
 	}
 	r.Moment = 2
-	if got := numbers(slices.Collect(r.Events(nil))); !slices.Equal(got, []uint64{1, 2}) {
+	if got := numbers(slices.Collect(r.Events(nil, 0))); !slices.Equal(got, []uint64{1, 2}) {
 		t.Errorf("up to #2: %v", got)
 	}
 }
@@ -139,7 +139,7 @@ func TestHeapQuestions(t *testing.T) {
 	if stacks, total := r.TopStacks(heap.ByLive, 1); total != 2 || len(stacks) != 1 || stacks[0].Site.Function != "f1" || len(stacks[0].Stack.Frames) != 2 {
 		t.Errorf("stacks: %+v of %d", stacks, total)
 	}
-	live, err := r.Live(context.Background(), parse(t, `caller("f1")`), 1)
+	live, err := r.Live(context.Background(), parse(t, `caller("f1")`), Present, 1)
 	if err != nil || live.Blocks != 2 || live.Bytes != 350 || !slices.Equal(numbers(live.Largest), []uint64{4}) {
 		t.Errorf("live: %+v, %v", live, err)
 	}
@@ -169,8 +169,61 @@ func TestDiff(t *testing.T) {
 	if err != nil || d.From != "before.hdb" || d.FromBytes != 300 || d.ToBytes != 550 {
 		t.Errorf("%+v, %v", d, err)
 	}
+	if d.Elapsed() != 0 {
+		t.Errorf("%v between two recordings", d.Elapsed())
+	}
+	d, err = r.Diff(ParseMoment("loaded"), ParseMoment("now"), PerStack)
+	if err != nil || len(d.Changes) != 1 || d.Changes[0].Bytes != 350 || d.Changes[0].Blocks != 2 || d.Elapsed() != 1500*time.Millisecond {
+		t.Fatalf("per stack: %+v, %v", d, err)
+	}
+	if st := d.Stack(&d.Changes[0]); len(st.Frames) != 2 || st.Frames[0].Function != "f1" {
+		t.Errorf("per stack: %+v", st)
+	}
+	// Of another recording whose stacks have other numbers.
+	d, err = r.DiffOf(renumbered(t), "/tmp/before.hdb", PerStack)
+	if err != nil || len(d.Changes) != 1 || d.Changes[0].Bytes != 343 || d.Changes[0].Blocks != 1 || d.Stack(&d.Changes[0]).Frames[0].Function != "f1" {
+		t.Errorf("per stack of two: %+v, %v", d, err)
+	}
 	if _, err := r.Diff(ParseMoment("never"), Present, PerFunction); err == nil {
 		t.Error("a moment that is none")
+	}
+}
+
+// renumbered is a recording of sample's program whose first stack is the other's second.
+func renumbered(t *testing.T) *Recording {
+	t.Helper()
+	log := file.NewLog(capture.Info{Program: "/prog"})
+	malloc := log.FuncIndex("malloc")
+	two, one := log.Intern(capture.Stack{PCs: []addr.Run{0x210, 0x310}}), log.Intern(capture.Stack{PCs: []addr.Run{0x110, 0x310}})
+	log.AddEvent(&capture.Event{Kind: capture.Alloc, Func: malloc, Addr: 0x1000, Size: 200, Stack: two, TID: 7})
+	log.AddEvent(&capture.Event{Kind: capture.Alloc, Func: malloc, Addr: 0x2000, Size: 7, Stack: one, TID: 7})
+	x, err := heap.NewIndex(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Recording{Source: log, Index: x, Names: fakeNames{}, Attribution: defaults(), Likes: &Likenesses{}, Moment: heap.End, Function: breakpoints.Named}
+}
+
+// TestSince counts what was allocated behind a mark, and in what time.
+func TestSince(t *testing.T) {
+	r := sample(t)
+	g, err := r.StacksSince(ParseMoment("loaded"), 5)
+	if err != nil || g.Total != 1 || g.Bytes != 350 || g.Blocks != 2 || g.Elapsed != 1500*time.Millisecond {
+		t.Fatalf("%+v, %v", g, err)
+	}
+	if row := g.Rows[0]; row.Site.Function != "f1" || row.Count != 2 || row.Bytes != 350 || row.LiveBytes != 350 || len(row.Stack.Frames) != 2 {
+		t.Errorf("%+v", row)
+	}
+	live, err := r.Live(context.Background(), nil, ParseMoment("#4"), 0)
+	if err != nil || live.Bytes != 50 || !slices.Equal(numbers(live.Largest), []uint64{5}) {
+		t.Errorf("live since #4: %+v, %v", live, err)
+	}
+	if got := numbers(slices.Collect(r.Events(nil, 3))); !slices.Equal(got, []uint64{4, 5}) {
+		t.Errorf("events behind #3: %v", got)
+	}
+	r.Moment = 3
+	if _, err := r.StacksSince(ParseMoment("#4"), 5); err == nil {
+		t.Error("since a moment that is to come")
 	}
 }
 
@@ -248,7 +301,7 @@ func TestLikeness(t *testing.T) {
 		reads++
 		return sample(t).LikenessOf(seq)
 	}
-	if got := numbers(slices.Collect(r.Events(parse(t, `like("x.hdb#4")`)))); !slices.Equal(got, []uint64{1, 4, 5}) || reads != 1 {
+	if got := numbers(slices.Collect(r.Events(parse(t, `like("x.hdb#4")`), 0))); !slices.Equal(got, []uint64{1, 4, 5}) || reads != 1 {
 		t.Errorf("like #4: %v, %d reads", got, reads)
 	}
 	l, err := r.Likes.Of("x.hdb#4")

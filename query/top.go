@@ -78,15 +78,29 @@ type StackRow struct {
 // TopStacks are the stacks with the largest numbers, at most limit of them, and the number
 // of stacks that have any by this measure.
 func (r *Recording) TopStacks(by heap.Measure, limit int) (rows []StackRow, total int) {
-	all := heap.Top(r.Index, r.Moment, by, func(id capture.StackID) heap.Site { return heap.Site{Function: strconv.FormatUint(uint64(id), 10)} })
+	all := heap.Top(r.Index, r.Moment, by, numberedSite)
 	all = slices.DeleteFunc(all, func(row heap.Row) bool { return !by.Some(row) })
 	total = len(all)
 	for _, row := range all[:min(limit, total)] {
-		n, _ := strconv.ParseUint(row.Site.Function, 10, 32)
-		id := capture.StackID(n)
-		seq := r.Index.Named(id)
-		row.Site = r.Site(id, seq)
-		rows = append(rows, StackRow{row, r.Names.RecordedStack(r.Source, id, seq)})
+		id := stackOf(row.Site)
+		row.Site = r.Site(id, r.Index.Named(id))
+		rows = append(rows, StackRow{row, r.namedStack(id)})
 	}
 	return rows, total
+}
+
+// numberedSite is the site of rows that stand for stacks.
+func numberedSite(id capture.StackID) heap.Site {
+	return heap.Site{Function: strconv.FormatUint(uint64(id), 10)}
+}
+
+// stackOf is the stack that a numberedSite stands for.
+func stackOf(s heap.Site) capture.StackID {
+	n, _ := strconv.ParseUint(s.Function, 10, 32) // which numberedSite has written
+	return capture.StackID(n)
+}
+
+// namedStack is a recorded stack as it was when it was seen.
+func (r *Recording) namedStack(id capture.StackID) names.Stack {
+	return r.Names.RecordedStack(r.Source, id, r.Index.Named(id))
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"hdb/query"
 )
 
 // TestAddFunction resolves what names a function, before the program runs.
@@ -75,7 +77,7 @@ func TestAddFunctionStripped(t *testing.T) {
 			t.Fatal(err)
 		}
 		must(t)(s.Execution.Continue(1))
-		seq, err := s.Queries.Events(nil)
+		seq, err := s.Queries.Events(nil, query.Present)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -92,7 +92,7 @@ func TestGoIsNotCounted(t *testing.T) {
 			_, profile := s.Queries.Profile(query.ProfileParts{})
 			_, top := s.Queries.Top(heap.ByLive, query.PerFunction)
 			_, _, leaks := s.Queries.TopStacks(heap.ByLive, 5)
-			_, live := s.Queries.Live(t.Context(), nil, 5)
+			_, live := s.Queries.Live(t.Context(), nil, query.Present, 5)
 			_, diff := s.Queries.Diff(query.ParseMoment("start"), query.ParseMoment(""), query.PerFunction)
 			_, whence := s.Queries.Whence(0x1000)
 			_, costs := s.Queries.LineCosts("golang.go")
@@ -107,7 +107,7 @@ func TestGoIsNotCounted(t *testing.T) {
 			if flags != nil {
 				continue // the calls are not known either
 			}
-			events, err := s.Queries.Events(nil)
+			events, err := s.Queries.Events(nil, query.Present)
 			if err != nil {
 				t.Fatal(err)
 			}

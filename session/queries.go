@@ -85,23 +85,27 @@ func (q *Queries) StackOf(e *recording.Event) names.Stack {
 	return q.recordingOf(q.recorded.source(), nil).Stack(e)
 }
 
-// Events are the recorded events that match the condition, oldest first.
-func (q *Queries) Events(c *cond.Cond) (iter.Seq[*recording.Event], error) {
+// Events are the recorded events behind since that match the condition, oldest first.
+func (q *Queries) Events(c *cond.Cond, since query.Moment) (iter.Seq[*recording.Event], error) {
 	r, err := q.events()
 	if err != nil {
 		return nil, err
 	}
-	return r.Events(c), nil
+	from, err := r.After(since)
+	if err != nil {
+		return nil, err
+	}
+	return r.Events(c, from), nil
 }
 
-// Live are the recorded blocks that match the condition and are live at the moment,
-// with the events of the largest; limit 0 is of all.
-func (q *Queries) Live(ctx context.Context, c *cond.Cond, limit int) (*query.LiveBlocks, error) {
+// Live are the recorded blocks that were allocated behind since, match the condition and are
+// live at the moment, with the events of the largest; limit 0 is of all.
+func (q *Queries) Live(ctx context.Context, c *cond.Cond, since query.Moment, limit int) (*query.LiveBlocks, error) {
 	r, err := q.blockEvents()
 	if err != nil {
 		return nil, err
 	}
-	return r.Live(ctx, c, limit)
+	return r.Live(ctx, c, since, limit)
 }
 
 // Top is the recorded allocations up to the moment, summed by what the rows stand
@@ -138,6 +142,16 @@ func (q *Queries) TopStacks(by heap.Measure, limit int) (rows []query.StackRow, 
 	}
 	rows, total = r.TopStacks(by, limit)
 	return rows, total, nil
+}
+
+// StacksSince are the stacks of the blocks that were allocated behind a moment and are live, at
+// most limit of them.
+func (q *Queries) StacksSince(since query.Moment, limit int) (*query.Growth, error) {
+	r, err := q.blockEvents()
+	if err != nil {
+		return nil, err
+	}
+	return r.StacksSince(since, limit)
 }
 
 // Whence finds the recorded block around an address.

@@ -166,7 +166,7 @@ func TestAddressAfterAGap(t *testing.T) {
 			t.Fatalf("%#x, then %#x: the test needs the same address", first.Event.Addr, second.Event.Addr)
 		}
 		for _, s := range []*Session{s, saveAndOpen(t, s)} {
-			live, err := s.Queries.Live(t.Context(), size, 0)
+			live, err := s.Queries.Live(t.Context(), size, query.Present, 0)
 			if err != nil || live.Blocks != 1 || live.Largest[0].Seq != second.Event.Seq {
 				t.Errorf("live %+v: %v", live, err)
 			}
@@ -216,7 +216,7 @@ func TestMovedAway(t *testing.T) {
 		setBreak(t, s, "unload")
 		must(t)(s.Execution.Continue(1))
 		must(t)(s.Execution.Continue(1))
-		live, err := s.Queries.Live(t.Context(), nil, 0)
+		live, err := s.Queries.Live(t.Context(), nil, query.Present, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"hdb/capture"
 	"hdb/capture/file"
+	"hdb/query"
 	"hdb/recording"
 )
 
@@ -54,7 +55,7 @@ func TestFullRecordingEndsWhileThreadsRun(t *testing.T) {
 	if ended != 8 {
 		t.Errorf("the recording ended %d times of 8", ended)
 	}
-	events, err := s.Queries.Events(nil)
+	events, err := s.Queries.Events(nil, query.Present)
 	if err != nil {
 		t.Fatal(err)
 	}

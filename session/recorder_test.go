@@ -31,7 +31,7 @@ func onBothPlanes(t *testing.T, f func(*testing.T, ProbeMode)) {
 // calls are the recorded events as "#1 malloc(100)", without addresses.
 func calls(t *testing.T, s *Session) []string {
 	t.Helper()
-	events, err := s.Queries.Events(nil)
+	events, err := s.Queries.Events(nil, query.Present)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,6 +52,10 @@ var volatiles = []volatile{
 	{"date", regexp.MustCompile(`\b20[0-9]{2}-[01][0-9]-[0-3][0-9](?:[ T][0-2][0-9]:[0-5][0-9](?::[0-5][0-9](?:\.[0-9]+)?)?Z?)?\b`)},
 	{"clock", regexp.MustCompile(`\b[0-2][0-9]:[0-5][0-9]:[0-5][0-9](?:\.[0-9]+)?\b`)},
 	{"time", regexp.MustCompile(`"(?:time|start|[a-z_]*_ns)":(?P<any>[0-9.]+)`)},
+	{"rate", regexp.MustCompile(`"[a-z]+_per_second":(?P<any>[-+e0-9.]+)`)},
+	{"rate", regexp.MustCompile(`(?P<any>-?\b[0-9.]+ [KMGTPE]?i?B)/s\b`)},
+	{"rate", regexp.MustCompile(`(?P<any>-?\b[0-9.,]+) blocks/s\b`)},
+	{"rate", regexp.MustCompile(`\{rate\}/s +(?P<any>-?[0-9.,]+)  `)}, // the column behind it
 	{"size", regexp.MustCompile(`source lines: (?P<any>[0-9.]+ [KMG]?i?B(?:ytes)?)`)},
 	{"size", regexp.MustCompile(`(?m)^size: (?P<any>.*) of encoded events`)},
 	{"size", regexp.MustCompile(`(?m)^\S+\.hdb: [0-9]+ events?, (?P<any>[0-9.]+ [KMG]?i?B)`)},

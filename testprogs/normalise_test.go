@@ -17,6 +17,7 @@ func TestNormalise(t *testing.T) {
 		{"sizes and counts stay", "612.0 MiB 153 blocks, 3 stops", "612.0 MiB 153 blocks, 3 stops"},
 		{"paths", "/home/u/hdb/testprogs/testdata/a.c:3 /cache/x/a", "{src}/a.c:3 {build}/a"},
 		{"build IDs", "id c561f3aa7232f2bd6ac6d56bd475f1c154a00486", "id {build-id}"},
+		{"rates", "-1.2 KiB/s and 1,204.5 blocks/s\n+2 B  -3.1 MiB/s  -4.0  main", "{rate}/s and {rate} blocks/s\n+2 B  {rate}/s  {rate}  main"},
 		{"dates", "saved 2026-01-31 23:59:59, at 12:30:00, f.c:14:13", "saved {date}, at {clock}, f.c:14:13"},
 		{"ends of lines", "a  \n\tb\t\r\n", "a\n\tb\n"},
 	} {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"hdb/query"
 	"hdb/session"
 	"hdb/symbols"
 	"hdb/testprogs"
@@ -42,7 +43,7 @@ func recordMapped(t *testing.T, words ...string) *session.Session {
 func mappedNames(t *testing.T, s *session.Session) map[string]int {
 	t.Helper()
 	names := map[string]int{}
-	events, err := s.Queries.Events(nil)
+	events, err := s.Queries.Events(nil, query.Present)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,309 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"hdb/console/screen"
+	"hdb/heap"
+	"hdb/internal/units"
+	"hdb/names"
+	"hdb/query"
+)
+
+// diffPers are what the rows of diff can stand for.
+var diffPers = []string{"function", "line", "module", "stack"}
+
+func diffCommand() *Command {
+	return &Command{Name: "diff", Group: GroupAllocs, Beside: RunsBeside, Synopsis: "MOMENT [MOMENT] [per function|line|module|stack [N]]\nFILE.hdb [per ...]", Short: "compare what is live at two moments, or in another capture", Args: []ArgKind{ArgMomentOrFile}, Repeat: RepeatNone, Run: runDiff,
+		Long: "The second moment is this one unless given. A moment is what goto takes. Of another capture the end is compared with this moment. Between two moments of one recording each change is told by the second, too, in the time of the events.\n\n" +
+			"`per stack` shows whole stacks, those first that grew most, N of them, 5 unless told. Those of another capture are the same where their functions and lines are.\n\n`leaks since MOMENT` counts the blocks that were allocated behind the moment only.\n\nExamples:\n  diff warm\n  diff 10% 90%\n  diff warm end per stack\n  diff yesterday.hdb per line"}
+}
+
+// since takes `since MOMENT` out of a line, where it stands at its beginning or behind one word.
+func since(in Input) (Input, query.Moment, error) {
+	first, rest := splitWord(in.Raw)
+	word, behind := first, rest
+	if word == "since" {
+		first = ""
+	} else if word, behind = splitWord(rest); first == "if" || word != "since" {
+		return in, query.Present, nil
+	}
+	moment, rest := behind, ""
+	if behind != "" && strings.Contains("\"'", behind[:1]) {
+		if end := strings.IndexByte(behind[1:], behind[0]); end >= 0 {
+			moment, rest = behind[1:1+end], behind[end+2:]
+		}
+	} else if before, condition, ok := strings.Cut(behind+" ", " if "); ok {
+		moment, rest = before, "if "+condition
+	}
+	if moment = strings.TrimSpace(moment); moment == "" {
+		return in, query.Present, fmt.Errorf("%s: since: a moment must follow: the name of a mark, #N, N%%, a time like 1.5s, peak, start or stop N", in.Name)
+	}
+	in.Raw = strings.TrimSpace(first + " " + rest)
+	in.Args = strings.Fields(in.Raw)
+	return in, query.ParseMoment(moment), nil
+}
+
+func runLeaks(_ context.Context, c *Console, in Input) error {
+	in, from, err := since(in)
+	if err != nil {
+		return err
+	}
+	in.Args = strings.Fields(in.Raw)
+	limit, err := rowCount(in, 5)
+	if err != nil {
+		return err
+	}
+	if from.IsPresent() {
+		return rankStacks(c, in, heap.ByLive, limit)
+	}
+	g, err := c.s.Queries.StacksSince(from, limit)
+	if err != nil {
+		return fmt.Errorf("leaks: %w", err)
+	}
+	showGrowth(c, in, g, from)
+	return nil
+}
+
+func showGrowth(c *Console, in Input, g *query.Growth, from query.Moment) {
+	type view struct {
+		stackRowView
+		*rateView
+	}
+	views := make([]view, 0, len(g.Rows))
+	for _, r := range g.Rows {
+		views = append(views, view{viewStackRow(r), rate(int64(r.LiveBytes), int64(r.LiveBlocks), g.Elapsed)})
+	}
+	c.answer(in, struct {
+		By        string `json:"by"`
+		Since     string `json:"since"`
+		Elapsed   int64  `json:"elapsed_ns"`
+		Total     int    `json:"total"`
+		LiveBytes uint64 `json:"live_bytes"`
+		Blocks    uint64 `json:"live_blocks"`
+		*rateView
+		Rows []view `json:"rows"`
+	}{heap.ByLive.String(), from.String(), int64(g.Elapsed), g.Total, g.Bytes, g.Blocks, rate(int64(g.Bytes), int64(g.Blocks), g.Elapsed), views}, func(o *screen.Output) {
+		if g.Total == 0 {
+			o.Printf("no recorded block is live that was allocated since %s\n", from)
+		} else {
+			o.Printf("since %s: %s in %s live%s\n", from, screen.LongSize(g.Bytes), units.Count(g.Blocks, "block"), inTime(int64(g.Bytes), int64(g.Blocks), g.Elapsed))
+		}
+		for _, r := range g.Rows {
+			o.Printf("%s in %s, of %s allocated%s\n", screen.LongSize(r.LiveBytes), units.Count(r.LiveBlocks, "block"), units.Grouped(r.Count), inTime(int64(r.LiveBytes), int64(r.LiveBlocks), g.Elapsed))
+			printUserFrames(c, o, r.Stack)
+		}
+		if len(g.Rows) < g.Total {
+			o.Printf("%d of %s; `leaks %d since %s` shows all\n", len(g.Rows), units.Count(g.Total, "stack"), g.Total, from)
+		}
+		noteUnrecorded(c.s, o, true)
+	})
+}
+
+// A rateView is what a number is in a second.
+type rateView struct {
+	Bytes  float64 `json:"bytes_per_second"`
+	Blocks float64 `json:"blocks_per_second"`
+}
+
+// rate is what bytes and blocks are in a second, nil if no time has passed.
+func rate(bytes, blocks int64, elapsed time.Duration) *rateView {
+	if elapsed <= 0 {
+		return nil
+	}
+	return &rateView{float64(bytes) / elapsed.Seconds(), float64(blocks) / elapsed.Seconds()}
+}
+
+// inTime is the rate for a sentence, "" if no time has passed.
+func inTime(bytes, blocks int64, elapsed time.Duration) string {
+	r := rate(bytes, blocks, elapsed)
+	if r == nil {
+		return ""
+	}
+	return fmt.Sprintf(": %s/s and %s blocks/s over %s", signedOrZero(int64(r.Bytes)), rateOf(r.Blocks), screen.ShortTime(elapsed))
+}
+
+// signedOrZero is a size, with its sign if it is below 0.
+func signedOrZero(n int64) string {
+	if n < 0 {
+		return "-" + units.Short(uint64(-n))
+	}
+	return units.Short(uint64(n))
+}
+
+// rateOf is a number of blocks in a second.
+func rateOf(n float64) string {
+	if n < 0 {
+		return "-" + rateOf(-n)
+	}
+	if n >= 100 {
+		return units.Grouped(int64(n + 0.5))
+	}
+	return strconv.FormatFloat(n, 'f', 1, 64)
+}
+
+func runDiff(_ context.Context, c *Console, in Input) error {
+	words, limit := in.Args, 5
+	if n := len(words) - 3; n >= 0 && words[n] == "per" && words[n+1] == "stack" {
+		most, err := strconv.Atoi(words[n+2])
+		if err != nil || most < 1 {
+			return fmt.Errorf("diff: %q: a number of stacks expected", words[n+2])
+		}
+		words, limit = words[:n+2], most
+	}
+	args, per, err := perOf(in, words, diffPers)
+	if err != nil {
+		return err
+	}
+	var d *query.Diff
+	switch st, statErr := os.Stat(strings.Join(args, " ")); {
+	case len(args) == 0 || len(args) > 2:
+		return errors.New("diff: one or two moments, or a capture, must follow")
+	case len(args) == 1 && statErr == nil && st.Mode().IsRegular():
+		d, err = c.s.Queries.DiffCapture(args[0], per)
+	case len(args) == 1:
+		d, err = c.s.Queries.Diff(query.ParseMoment(args[0]), query.Present, per)
+	default:
+		d, err = c.s.Queries.Diff(query.ParseMoment(args[0]), query.ParseMoment(args[1]), per)
+	}
+	if err != nil {
+		return fmt.Errorf("diff: %w", err)
+	}
+	if per == query.PerStack {
+		showStackDiff(c, in, d, limit)
+	} else {
+		showDiff(c, in, d, per)
+	}
+	return nil
+}
+
+// signed is a size with its sign.
+func signed(n int64) string {
+	if n < 0 {
+		return "-" + units.Short(uint64(-n))
+	}
+	return "+" + units.Short(uint64(n))
+}
+
+const maxChanges = 40
+
+func showDiff(c *Console, in Input, d *query.Diff, per query.Per) {
+	type view struct {
+		Function string `json:"function"`
+		File     string `json:"file,omitempty"`
+		Line     int    `json:"line,omitempty"`
+		Module   string `json:"module,omitempty"`
+		changeView
+	}
+	views := make([]view, 0, len(d.Changes))
+	var table [][]screen.Span
+	shown := d.Changes
+	if len(shown) > maxChanges { // what grew most, and what shrank most
+		shown = slices.Concat(shown[:maxChanges/2], shown[len(shown)-maxChanges/2:])
+	}
+	for _, ch := range d.Changes {
+		s := ch.Site
+		views = append(views, view{s.Function, s.File, s.Line, s.Module, viewChange(ch, d)})
+	}
+	columns := []screen.Column{{Head: "change", Right: true}, {Head: "blocks", Right: true}, {Head: "live", Right: true}}
+	if d.Elapsed() > 0 {
+		columns = append(columns, screen.Column{Head: "bytes/s", Right: true}, screen.Column{Head: "blocks/s", Right: true})
+	}
+	columns = append(columns, screen.Column{Head: per.String()}, screen.Column{})
+	for _, ch := range shown {
+		row := []screen.Span{screen.Plain(signed(ch.Bytes)), screen.Plain(fmt.Sprintf("%+d", ch.Blocks)), screen.Plain(units.Short(ch.After))}
+		if r := rate(ch.Bytes, ch.Blocks, d.Elapsed()); r != nil {
+			row = append(row, screen.Plain(signedOrZero(int64(r.Bytes))+"/s"), screen.Plain(rateOf(r.Blocks)))
+		}
+		table = append(table, append(row, screen.Func(siteName(c.out.Names, ch.Site)), sitePlace(ch.Site, per)))
+	}
+	c.showCareful(in, viewDiff(d, views, 0), d.Gaps, func(o *screen.Output) {
+		printDiffHead(o, d)
+		if len(table) == 0 {
+			o.Printf("nothing that is live changed\n")
+			return
+		}
+		o.Table(columns, table)
+		if len(shown) < len(d.Changes) {
+			o.Printf("%d of %d, those that changed most\n", len(shown), len(d.Changes))
+		}
+	})
+}
+
+// A changeView is how much a site changed.
+type changeView struct {
+	Bytes  int64  `json:"bytes"`
+	Blocks int64  `json:"blocks"`
+	Before uint64 `json:"before"`
+	After  uint64 `json:"after"`
+	*rateView
+}
+
+func viewChange(ch heap.Change, d *query.Diff) changeView {
+	return changeView{ch.Bytes, ch.Blocks, ch.Before, ch.After, rate(ch.Bytes, ch.Blocks, d.Elapsed())}
+}
+
+// A diffView is a comparison whose rows are of type T.
+type diffView[T any] struct {
+	From       string `json:"from"`
+	To         string `json:"to"`
+	FromBytes  uint64 `json:"from_bytes"`
+	ToBytes    uint64 `json:"to_bytes"`
+	FromBlocks uint64 `json:"from_blocks"`
+	ToBlocks   uint64 `json:"to_blocks"`
+	Elapsed    int64  `json:"elapsed_ns,omitempty"`
+	Total      int    `json:"total,omitempty"` // of the changes, if not all are there
+	Changes    []T    `json:"changes"`
+}
+
+func viewDiff[T any](d *query.Diff, changes []T, total int) diffView[T] {
+	return diffView[T]{d.From, d.To, d.FromBytes, d.ToBytes, d.FromBlocks, d.ToBlocks, int64(d.Elapsed()), total, changes}
+}
+
+// printDiffHead prints what is compared.
+func printDiffHead(o *screen.Output, d *query.Diff) {
+	to := "at " + d.To
+	if d.To == "now" {
+		to = d.To
+	}
+	o.Printf("live: %s in %s at %s, %s in %s %s\n", screen.LongSize(d.FromBytes), units.Count(d.FromBlocks, "block"), d.From, screen.LongSize(d.ToBytes), units.Count(d.ToBlocks, "block"), to)
+	if bytes, blocks := int64(d.ToBytes)-int64(d.FromBytes), int64(d.ToBlocks)-int64(d.FromBlocks); bytes != 0 || blocks != 0 {
+		o.Printf("change: %s in %+d blocks%s\n", signed(bytes), blocks, inTime(bytes, blocks, d.Elapsed()))
+	}
+}
+
+// showStackDiff shows the changes of stacks that are the largest, at most limit of them.
+func showStackDiff(c *Console, in Input, d *query.Diff, limit int) {
+	type view struct {
+		changeView
+		Frames []frameView `json:"frames"`
+	}
+	shown := d.Changes[:min(limit, len(d.Changes))]
+	views := make([]view, 0, len(shown))
+	stacks := make([]names.Stack, len(shown))
+	for i := range shown {
+		stacks[i] = d.Stack(&shown[i])
+		views = append(views, view{viewChange(shown[i], d), viewFrames(stacks[i].Frames)})
+	}
+	c.showCareful(in, viewDiff(d, views, len(d.Changes)), d.Gaps, func(o *screen.Output) {
+		printDiffHead(o, d)
+		if len(shown) == 0 {
+			o.Printf("nothing that is live changed\n")
+			return
+		}
+		for i, ch := range shown {
+			o.Printf("%s in %+d blocks, %s live%s\n", signed(ch.Bytes), ch.Blocks, units.Short(ch.After), inTime(ch.Bytes, ch.Blocks, d.Elapsed()))
+			printUserFrames(c, o, stacks[i])
+		}
+		if len(shown) < len(d.Changes) {
+			o.Printf("%d of %s that changed; `per stack %d` shows all\n", len(shown), units.Count(len(d.Changes), "stack"), len(d.Changes))
+		}
+	})
+}

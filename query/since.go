@@ -1,0 +1,69 @@
+package query
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"hdb/capture"
+	"hdb/heap"
+)
+
+// A Growth is the blocks that were allocated behind a moment and are live at the recording's.
+type Growth struct {
+	Rows          []StackRow    // the largest; what they allocated counts from the moment on
+	Total         int           // stacks
+	Bytes, Blocks uint64        // of all
+	Elapsed       time.Duration // from the moment to the last event
+}
+
+// StacksSince are the stacks of the blocks that were allocated behind a moment and are live now,
+// at most limit of them.
+func (r *Recording) StacksSince(since Moment, limit int) (*Growth, error) {
+	from, to, err := r.between(since, Present)
+	if err != nil {
+		return nil, err
+	}
+	before, now := r.Index.Totals(from), r.Index.Totals(to)
+	g := &Growth{Elapsed: max(0, now.Time-r.timeAt(since, before))}
+	rows := map[capture.StackID]*heap.Row{}
+	for _, b := range r.heldSince(from) {
+		row := rows[b.Stack]
+		if row == nil {
+			row = &heap.Row{}
+			rows[b.Stack] = row
+		}
+		row.LiveBytes += b.Size
+		row.LiveBlocks++
+		g.Bytes += b.Size
+		g.Blocks++
+	}
+	var ids []capture.StackID
+	for id, row := range rows {
+		ids = append(ids, id)
+		if int(id) < len(now.Flows) {
+			row.Bytes, row.Count, row.Temporary = now.Flows[id].Bytes, now.Flows[id].Allocs, now.Flows[id].Temporary
+		}
+		if int(id) < len(before.Flows) {
+			row.Bytes -= before.Flows[id].Bytes
+			row.Count -= before.Flows[id].Allocs
+			row.Temporary -= min(row.Temporary, before.Flows[id].Temporary)
+		}
+	}
+	slices.SortFunc(ids, func(a, b capture.StackID) int {
+		return cmp.Or(cmp.Compare(rows[b].LiveBytes, rows[a].LiveBytes), cmp.Compare(rows[b].LiveBlocks, rows[a].LiveBlocks), cmp.Compare(a, b))
+	})
+	g.Total = len(ids)
+	for _, id := range ids[:min(limit, len(ids))] {
+		rows[id].Site = r.Site(id, r.Index.Named(id))
+		g.Rows = append(g.Rows, StackRow{*rows[id], r.namedStack(id)})
+	}
+	return g, nil
+}
+
+// heldSince are the blocks that were allocated behind event #from and are live.
+func (r *Recording) heldSince(from uint64) []capture.Held {
+	blocks := r.Index.Held(r.Moment)
+	i, _ := slices.BinarySearchFunc(blocks, from+1, func(b capture.Held, seq uint64) int { return cmp.Compare(b.Seq, seq) })
+	return blocks[i:]
+}
