@@ -199,7 +199,7 @@ func threadApply(ctx context.Context, c *Console, rest string) error {
 	}
 	wanted, line, err := threadList(threads, rest)
 	if err != nil {
-		return err
+		return fmt.Errorf("thread apply: %w", err)
 	}
 	a, err := parseApplying("thread apply", line)
 	if err != nil {
@@ -238,7 +238,7 @@ func threadList(threads []session.ThreadInfo, rest string) (wanted []session.Thr
 	for ; word != "" && word[0] >= '0' && word[0] <= '9'; word, after = splitWord(rest) {
 		from, to, err := numberRange(word, strconv.Atoi)
 		if err != nil {
-			return nil, "", fmt.Errorf("thread apply: %q: a thread's number expected", word)
+			return nil, "", fmt.Errorf("%q: a thread's number expected", word)
 		}
 		found := false
 		for _, t := range threads {
@@ -247,12 +247,12 @@ func threadList(threads []session.ThreadInfo, rest string) (wanted []session.Thr
 			}
 		}
 		if !found {
-			return nil, "", fmt.Errorf("no thread %s: see info threads", word)
+			return nil, "", fmt.Errorf("no thread %s", word)
 		}
 		rest = after
 	}
 	if len(wanted) == 0 {
-		return nil, "", errors.New("thread apply: `all` or the numbers of threads must follow")
+		return nil, "", errors.New("`all` or the numbers of threads must follow")
 	}
 	return wanted, rest, nil
 }

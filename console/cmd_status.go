@@ -25,14 +25,14 @@ func statusCommands() []*Command {
 			Sub: append([]*Command{
 				{Name: "breakpoints", Aliases: []string{"b", "bp"}, Beside: RunsBeside, Short: "list the stops", Synopsis: "[N]", Args: []ArgKind{ArgStop}, Run: infoBreakpoints, Repeat: none, Long: "Example:\n  info breakpoints"},
 				{Name: "watchpoints", Beside: RunsBeside, Short: "list the watchpoints", Synopsis: "[N]", Args: []ArgKind{ArgStop}, Run: infoWatchpoints, Repeat: none, Long: "Example:\n  info watchpoints"},
-				{Name: "threads", Aliases: []string{"t"}, Short: "list the threads", Needs: NeedData, Run: infoThreads, Repeat: none},
+				{Name: "threads", Aliases: []string{"t"}, Short: "list the threads", Synopsis: "[N...]", Args: []ArgKind{ArgThread}, Needs: NeedData, Run: infoThreads, Repeat: none, Long: "Those of these numbers, or all of them.\n\nExample:\n  info threads 2-4 7"},
 				{Name: "inferiors", Short: "list the processes of the session", Needs: NeedLive, Run: infoInferiors, Repeat: none},
 				{Name: "goroutines", Short: "list the goroutines of a Go program", Needs: NeedMemory, Run: infoGoroutines, Repeat: none},
 				{Name: "frame", Aliases: []string{"f"}, Short: "tell all about the selected frame", Needs: NeedData, Run: infoFrame, Repeat: none},
 				{Name: "registers", Aliases: []string{"r", "reg"}, Short: "show the registers of the selected frame", Synopsis: "[NAME...]", Needs: NeedMemory, Run: infoRegisters, Repeat: none,
 					Long: "In a frame further out they are as that frame will see them; <not saved> ones cannot be known. xmmN, ymmN, stN and mxcsr are shown when they are named, float and vector name all of them.\n\nExamples:\n  info registers rip rsp\n  info registers xmm0\n  info registers float"},
-				{Name: "all-registers", Short: "show all registers of the selected frame", Needs: NeedMemory, Run: infoAllRegisters, Repeat: none,
-					Long: "The general ones, segments and flags, those of floating point, and vectors."},
+				{Name: "all-registers", Short: "show all registers of the selected frame", Synopsis: "[NAME...]", Needs: NeedMemory, Run: infoAllRegisters, Repeat: none,
+					Long: "The general ones, segments and flags, those of floating point, and vectors; or those that are named.\n\nExample:\n  info all-registers"},
 				{Name: "auxv", Short: "show the auxiliary vector that the kernel gave the program", Needs: NeedMemory, Run: infoAuxv, Repeat: none},
 				{Name: "sharedlibrary", Aliases: []string{"shared", "dll", "modules", "libraries"}, Short: "list the files mapped into the program", Synopsis: "[REGEXP]", Needs: NeedData, Run: infoModules, Repeat: none, Long: "Example:\n  info sharedlibrary libc"},
 				{Name: "sources", Short: "list the source files of the debug information", Synopsis: "[REGEXP]", Raw: true, Needs: NeedProgram, Run: infoSources, Repeat: none, Long: "Example:\n  info sources \\.cc$"},
@@ -123,6 +123,16 @@ func infoThreads(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
+	if in.Raw != "" {
+		wanted, rest, err := threadList(threads, in.Raw)
+		if err != nil {
+			return fmt.Errorf("info threads: %w", err)
+		}
+		if rest != "" {
+			return fmt.Errorf("info threads: %q: a thread's number expected", rest)
+		}
+		threads = wanted
+	}
 	views := make([]threadView, 0, len(threads))
 	var rows [][]screen.Span
 	placed := false // a capture keeps no place of a thread
@@ -210,6 +220,9 @@ func infoRegisters(_ context.Context, c *Console, in Input) error {
 }
 
 func infoAllRegisters(_ context.Context, c *Console, in Input) error {
+	if len(in.Args) > 0 {
+		return showRegisters(c, in, false)
+	}
 	in.Args = []string{"float", "vector", "ymm"}
 	return showRegisters(c, in, true)
 }

@@ -185,7 +185,9 @@ func runDisplay(_ context.Context, c *Console, in Input) error {
 	d.num = c.eval.next
 	c.eval.displays = append(c.eval.displays, d)
 	if c.s.Mode().Readable() {
-		c.eval.showDisplay(&c.eval.displays[len(c.eval.displays)-1])
+		if err := c.eval.showDisplay(&c.eval.displays[len(c.eval.displays)-1]); err != nil {
+			c.Notify(fmt.Sprintf("display %d has no value here: %v", d.num, err))
+		}
 	}
 	return nil
 }
@@ -193,48 +195,47 @@ func runDisplay(_ context.Context, c *Console, in Input) error {
 // showDisplays prints all expressions of display, as after a stop.
 func (e *evaluator) showDisplays() {
 	for i := range e.displays {
-		e.showDisplay(&e.displays[i])
+		_ = e.showDisplay(&e.displays[i]) // one that has no value here belongs to another function
 	}
 }
 
-// showDisplay prints one. One that has no value here is passed over: it belongs to
-// another function.
-func (e *evaluator) showDisplay(d *display) {
+// showDisplay prints one.
+func (e *evaluator) showDisplay(d *display) error {
 	if d.memory {
-		e.showExamined(d)
-		return
+		return e.showExamined(d)
 	}
 	o, err := e.options(d.spec)
 	if err != nil {
-		return
+		return err
 	}
 	text, err := e.c.s.Values.Show(d.expr, o)
 	if err != nil {
-		return
+		return err
 	}
 	e.c.show(Input{Name: "display"}, valueView{Num: d.num, Expr: d.expr, Value: text}, func(out *screen.Output) {
 		out.Text(fmt.Sprintf("%d: %s = %s\n", d.num, d.text(), text))
 	})
+	return nil
 }
 
 // showExamined prints one that x prints: instructions or strings.
-func (e *evaluator) showExamined(d *display) {
+func (e *evaluator) showExamined(d *display) error {
 	m := memory{count: 1}
 	open, err := m.parse(strings.TrimPrefix(d.spec, "/"))
 	if err != nil {
-		return
+		return err
 	}
 	if open {
 		m.unsized(values.Unit{})
 	}
 	a, err := e.address(d.expr)
 	if err != nil {
-		return
+		return err
 	}
 	m.next, m.known = a, true
 	x := &examiner{ctx: context.Background(), c: e.c, m: &m}
 	if err := x.run(); err != nil && len(x.rows) == 0 {
-		return
+		return err
 	}
 	e.c.show(Input{Name: "display"}, struct {
 		Num  int         `json:"num"`
@@ -244,6 +245,7 @@ func (e *evaluator) showExamined(d *display) {
 		out.Text(fmt.Sprintf("%d: %s\n", d.num, d.text()))
 		x.print(out)
 	})
+	return nil
 }
 
 func runUndisplay(_ context.Context, c *Console, in Input) error {

@@ -108,6 +108,9 @@ func (r *interpreter) runCommand(ctx context.Context, cmd *Command, in Input) er
 			return err
 		}
 		in.Args = args
+		if len(args) > 0 && cmd.Synopsis == "" && len(cmd.Sub) == 0 {
+			return fmt.Errorf("%s: %q: it takes no arguments", in.Name, in.Raw)
+		}
 	}
 	in.Repeated = r.last.running
 	defer paged(r.c, cmd, in.Name)()

@@ -21,9 +21,6 @@ func monitorCommands() []*Command {
 }
 
 func runMonitor(ctx context.Context, c *Console, in Input) error {
-	if len(in.Args) > 0 {
-		return fmt.Errorf("monitor: %q: it takes no arguments", in.Raw)
-	}
 	if err := monitorReady(c); err != nil {
 		return fmt.Errorf("monitor: %w", err)
 	}

@@ -263,7 +263,7 @@ func (v *Values) variables(o values.Options, scalars bool, list func(*values.Fra
 		vars, err := list(f)
 		for _, x := range vars {
 			text := elided
-			if !scalars || x.Value.Type.Scalar() {
+			if !scalars || v.w.Summary(x.Value) {
 				text = v.w.Format(f, x.Value, o)
 			}
 			out = append(out, NamedValue{x.Name, x.Value.Type.String(), text})

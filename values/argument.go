@@ -67,6 +67,16 @@ func (w *World) Text(f *Frame, src string) ([]byte, error) {
 	return w.textAt(a, width)
 }
 
+// Summary reports whether a value stands in the arguments of a frame where those that have
+// members or elements do not: a scalar, or a string of a library.
+func (w *World) Summary(v Value) bool {
+	if v.Type.Scalar() {
+		return true
+	}
+	d, ok := w.Describe(w.unref(v))
+	return ok && d.Text != nil && d.Items == nil && d.Err == nil
+}
+
 // characters is the bytes of a character of a text whose elements are of the type.
 func characters(t *Type) int64 {
 	if n := t.Size(); t.textual() && (n == 2 || n == 4) {
