@@ -117,19 +117,30 @@ func (k *functionCalls) prepare(r *inferior.Registers, c values.Call) (back addr
 	}
 	back = addr.Run(auxv[atEntry])
 	sp := r.Rsp - redZone
+	word := func(a values.Argument) (uint64, error) {
+		if a.Data == nil {
+			return a.N, nil
+		}
+		sp = (sp - uint64(len(a.Data))) &^ 15
+		_, err := k.proc.WriteAt(a.Data, int64(sp))
+		return sp, err
+	}
 	to := []*uint64{&r.Rdi, &r.Rsi, &r.Rdx, &r.Rcx, &r.R8, &r.R9}
 	for i, a := range c.General {
-		*to[i] = a.N
-		if a.Data != nil {
-			sp = (sp - uint64(len(a.Data))) &^ 15
-			if _, err := k.proc.WriteAt(a.Data, int64(sp)); err != nil {
-				return 0, err
-			}
-			*to[i] = sp
+		if *to[i], err = word(a); err != nil {
+			return 0, err
 		}
 	}
-	sp = sp&^15 - 8
-	if _, err := k.proc.WriteAt(binary.LittleEndian.AppendUint64(nil, uint64(back)), int64(sp)); err != nil {
+	above := binary.LittleEndian.AppendUint64(nil, uint64(back))
+	for _, a := range c.Stack {
+		n, err := word(a)
+		if err != nil {
+			return 0, err
+		}
+		above = binary.LittleEndian.AppendUint64(above, n)
+	}
+	sp = (sp-uint64(len(above)-8))&^15 - 8
+	if _, err := k.proc.WriteAt(above, int64(sp)); err != nil {
 		return 0, err
 	}
 	const directionFlag = 1 << 10

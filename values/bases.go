@@ -126,3 +126,56 @@ func (p *Program) complete(at addr.Run) (Value, error) {
 	}
 	return MemoryValue(t.classType(), at+addr.Run(top)), nil
 }
+
+// dynamicCast computes dynamic_cast: the object's virtual table says of which class it is.
+// A pointer to an object that is not of the class becomes null.
+func (o operators) dynamicCast(v Value, t *Type) (Value, error) {
+	to := t.Strip()
+	reference := to.Kind == Reference || to.Kind == RvalueReference
+	var at addr.Run
+	var from *Type
+	if reference {
+		v = o.prog.unref(v)
+		from = v.Type.classType()
+		at, _ = v.Addr()
+	} else {
+		v = o.prog.unref(v)
+		from = v.Type.pointedClass()
+		n, err := o.prog.Uint(v)
+		if err != nil {
+			return Value{}, err
+		}
+		at = addr.Run(n)
+	}
+	class := t.pointedClass()
+	toVoid := to.Kind == Pointer && to.Elem().Strip().Kind == Void
+	switch {
+	case class == nil && !toVoid:
+		return Value{}, fmt.Errorf("dynamic_cast: %s is no pointer or reference to a class", t)
+	case from == nil:
+		return Value{}, fmt.Errorf("dynamic_cast: a value of type %s is no object or pointer to one of a class", v.Type)
+	case at == 0 && !reference:
+		return Number(t, 0), nil
+	}
+	if class != nil {
+		if b, ok := o.prog.baseNamed(MemoryValue(from, at), class.Name, 0); ok {
+			a, err := placeOf(b, from, class)
+			return Number(t, uint64(a)), err
+		}
+	}
+	whole, err := o.prog.complete(at)
+	if err != nil {
+		return Value{}, fmt.Errorf("dynamic_cast: %w", err)
+	}
+	if toVoid || whole.Type.Name == class.Name {
+		return Number(t, uint64(whole.addr)), nil
+	}
+	if b, ok := o.prog.baseNamed(whole, class.Name, 0); ok {
+		a, err := placeOf(b, whole.Type, class)
+		return Number(t, uint64(a)), err
+	}
+	if reference {
+		return Value{}, fmt.Errorf("dynamic_cast: the object is a %s, which is no %s", whole.Type, class)
+	}
+	return Number(t, 0), nil
+}

@@ -14,7 +14,8 @@ import (
 type Call struct {
 	Function addr.Run
 	General  []Argument // in the general registers
-	Vector   [][]byte   // in the vector registers, 8 bytes at most each
+	Vector   [][]byte   // in the vector registers, 16 bytes at most each
+	Stack    []Argument // the words above the return address
 }
 
 // An Argument is a number, or the address of a copy of data in the thread's stack.
@@ -32,16 +33,68 @@ const (
 // maxResult bounds the bytes that a function may return in its caller's memory.
 const maxResult = 1 << 16
 
+// A callee is a function to be called.
+type callee struct {
+	at   addr.Run
+	typ  *Type   // its first parameter is the object's address, if it is called on one
+	ret  *Type   // nil: nothing tells
+	self []Value // the object that it is called on, if any
+}
+
 // callFunction calls the function that n names and computes its result. As says what it
 // returns where debug information does not; nil: nothing does.
 func (e *evaluator) callFunction(n *node, as *Type) (Value, error) {
-	if !e.typesOnly && (e.w.Call == nil || !e.calls) {
-		return Value{}, errNoCalls
+	if err := e.callable(); err != nil {
+		return Value{}, err
+	}
+	args, err := e.operands(n.b)
+	if err != nil {
+		return Value{}, err
+	}
+	if n.a.op == nodeName {
+		c, ok, err := e.namedMember(n.a.text, args)
+		if err != nil {
+			return Value{}, err
+		}
+		if ok {
+			return e.invoke(c, args)
+		}
 	}
 	fn, err := e.evalAny(n.a)
 	if err != nil {
 		return Value{}, err
 	}
+	if n.a.op == nodeName {
+		if fn, err = e.overloaded(n.a.text, fn, args); err != nil {
+			return Value{}, err
+		}
+	}
+	return e.callValue(fn, args, as)
+}
+
+// callable is the error of a call where none is made.
+func (e *evaluator) callable() error {
+	if !e.typesOnly && (e.w.Call == nil || !e.calls) {
+		return errNoCalls
+	}
+	return nil
+}
+
+// operands computes the arguments of a call.
+func (e *evaluator) operands(list *node) (args []Value, err error) {
+	for ; list != nil; list = list.b {
+		v, err := e.eval(list.a)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, v)
+	}
+	return args, nil
+}
+
+// callValue calls the function that a value is or points to.
+func (e *evaluator) callValue(fn Value, args []Value, as *Type) (Value, error) {
+	var err error
 	if fn = e.prog.unref(fn); fn.Type.Strip().Kind == Pointer {
 		if fn, err = e.prog.Deref(fn); err != nil {
 			return Value{}, err
@@ -49,52 +102,64 @@ func (e *evaluator) callFunction(n *node, as *Type) (Value, error) {
 	}
 	at, ok := fn.Addr()
 	t := fn.Type.Strip()
+	if t.Kind == Struct {
+		return e.callMember(fn, "operator()", args)
+	}
 	if t.Kind != Function || !ok {
 		return Value{}, fmt.Errorf("a value of type %s is no function", fn.Type)
 	}
-	ret := as
+	c := callee{at: at, typ: t, ret: as}
 	if described(t) {
-		ret = t.Elem()
+		c.ret = t.Elem()
 	}
-	if ret == nil {
+	return e.invoke(c, args)
+}
+
+// invoke has the program run a function, and reads its result.
+func (e *evaluator) invoke(f callee, args []Value) (Value, error) {
+	if f.ret == nil {
 		return Value{}, errors.New("no debug information tells what the function returns: cast the call to its type, as in (int)getpid()")
 	}
 	if e.typesOnly {
-		return e.standIn(ret), nil
+		return e.standIn(f.ret), nil
 	}
-	frame := &Frame{PC: addr.PC(at)}
-	if frame.Module, at, err = e.w.implementation(at); err != nil {
+	if err := e.callable(); err != nil {
 		return Value{}, err
 	}
-	pieces, err := returnPieces(ret, frame)
+	var err error
+	frame := &Frame{PC: addr.PC(f.at)}
+	if frame.Module, f.at, err = e.w.implementation(f.at); err != nil {
+		return Value{}, err
+	}
+	pieces, err := returnPieces(f.ret, frame)
 	if err != nil {
 		return Value{}, err
 	}
-	c := &caller{operators: e.ops, Call: Call{Function: at}}
+	c := &caller{operators: e.ops, Call: Call{Function: f.at}, rust: f.typ.Rust() && mangled(frame)}
 	inMemory := pieces == nil
 	if inMemory {
-		if ret.Size() > maxResult {
-			return Value{}, fmt.Errorf("the function returns %d bytes", ret.Size())
+		if f.ret.Size() > maxResult {
+			return Value{}, fmt.Errorf("the function returns %d bytes", f.ret.Size())
 		}
-		c.General = []Argument{{Data: make([]byte, ret.Size())}}
+		c.General = []Argument{{Data: make([]byte, f.ret.Size())}}
 	}
-	if err := e.arguments(c, t, n.b); err != nil {
+	if err := c.arguments(f, args); err != nil {
 		return Value{}, err
 	}
 	var out Value
 	err = e.w.Call(c.Call, func(after *Frame) error {
 		switch {
-		case ret.Strip().Kind == Void:
-			out = Value{Type: ret}
+		case f.ret.Strip().Kind == Void:
+			out = Value{Type: f.ret}
 			return nil
 		case inMemory:
 			rax, _ := after.Regs.Get(unwind.RAX)
-			out = MemoryValue(ret, addr.Run(rax))
+			out = MemoryValue(f.ret, addr.Run(rax))
 		default:
-			out = (&locator{mod: e.prog.module(frame.Module), frame: after}).assemble(ret, pieces)
+			out = (&locator{mod: e.prog.module(frame.Module), frame: after}).assemble(f.ret, pieces)
 		}
 		b, err := e.prog.Bytes(out)
-		out = Value{Type: ret, data: b}
+		out = Value{Type: f.ret, data: b}
 		return err
 	})
 	return out, err
@@ -141,33 +206,6 @@ func (w *World) implementation(at addr.Run) (Module, addr.Run, error) {
 	return Module{}, at, nil
 }
 
-// arguments computes the arguments of a call and passes them.
-func (e *evaluator) arguments(c *caller, fn *Type, list *node) error {
-	params, open := parameters(fn)
-	n := 0
-	for ; list != nil; list = list.b {
-		v, err := e.eval(list.a)
-		if err != nil {
-			return err
-		}
-		var to *Type
-		if n < len(params) {
-			to = params[n]
-		}
-		if err := c.pass(v, to); err != nil {
-			return fmt.Errorf("argument %d: %w", n+1, err)
-		}
-		n++
-	}
-	switch {
-	case n < len(params), n > len(params) && !open:
-		return fmt.Errorf("the function takes %d arguments, there are %d", len(params), n)
-	case len(c.General) > maxGeneral || len(c.Vector) > maxVector:
-		return fmt.Errorf("more arguments than registers: %d numbers and pointers of %d, %d floating-point numbers of %d", len(c.General), maxGeneral, len(c.Vector), maxVector)
-	}
-	return nil
-}
-
 // parameters are the types that a function takes. open: it takes more of any type, or
 // nothing tells.
 func parameters(fn *Type) (list []*Type, open bool) {
@@ -184,80 +222,4 @@ func parameters(fn *Type) (list []*Type, open bool) {
 		d = next
 	}
 	return list, open || len(list) == 0 && fn.lang.IsC() && !fn.proto
-}
-
-// A caller puts the arguments of a call where the ABI has them.
-type caller struct {
-	operators
-	Call
-}
-
-// pass appends one argument, as a parameter of type to; nil: by its own type, with the
-// default promotions (C11 section 6.5.2.2).
-func (c *caller) pass(v Value, to *Type) error {
-	if to != nil {
-		if s := to.Strip(); s.Kind == Reference || s.Kind == RvalueReference {
-			return c.reference(v, s)
-		}
-	}
-	v = c.prog.unref(v)
-	from := v.Type.Strip().Kind
-	if from == Array {
-		if _, inMemory := v.Addr(); !inMemory { // a text as typed
-			return c.copied(v)
-		}
-		return c.general(c.address(v))
-	}
-	if to == nil {
-		if to = v.Type; to.isFloat() && to.Size() < 8 {
-			to = c.prog.cType("double")
-		}
-	}
-	s := to.Strip()
-	switch {
-	case s.Kind == Struct:
-		return fmt.Errorf("a %s is not passed by value: call a function that takes its address", to)
-	case from == Function:
-		return c.general(c.address(v))
-	}
-	v, err := c.cast(v, to)
-	if err != nil {
-		return err
-	}
-	if s.Kind == Base && s.Enc == encFloat {
-		if s.Size() > 8 {
-			return fmt.Errorf("a %s is not passed", s)
-		}
-		b, err := c.prog.Bytes(v)
-		c.Vector = append(c.Vector, b)
-		return err
-	}
-	n, err := c.prog.Uint(v)
-	return c.general(addr.Run(n), err)
-}
-
-// general appends a number or an address.
-func (c *caller) general(n addr.Run, err error) error {
-	c.General = append(c.General, Argument{N: uint64(n)})
-	return err
-}
-
-// copied appends the address of a copy of a value.
-func (c *caller) copied(v Value) error {
-	b, err := c.prog.Bytes(v)
-	c.General = append(c.General, Argument{Data: b})
-	return err
-}
-
-// reference appends the address of what a parameter refers to.
-func (c *caller) reference(v Value, ref *Type) error {
-	v = c.prog.unref(v)
-	if a, ok := v.Addr(); ok {
-		return c.general(a, nil)
-	}
-	v, err := c.cast(v, ref.Elem())
-	if err != nil {
-		return err
-	}
-	return c.copied(v)
 }

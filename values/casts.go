@@ -3,7 +3,7 @@ package values
 import "fmt"
 
 // namedCast reads static_cast<T>(x) and the other casts of C++. They convert as (T)x does,
-// but reinterpret_cast does not adjust pointers.
+// but reinterpret_cast does not adjust pointers, and dynamic_cast asks the object.
 func (p *parser) namedCast() (*node, error) {
 	word := p.next().text
 	switch word {
@@ -31,7 +31,7 @@ func (p *parser) namedCast() (*node, error) {
 	if word == "reinterpret_cast" && ty.Strip().Kind == Pointer {
 		a = &node{op: nodeCast, a: a, typ: ty.prog.voidPointer()}
 	}
-	return &node{op: nodeCast, a: a, typ: ty}, nil
+	return &node{op: nodeCast, text: word, a: a, typ: ty}, nil
 }
 
 // arrayPointer reports whether (*)[N] begins here.

@@ -26,6 +26,8 @@
 //	registers   what $rip and its like mean in a frame
 //	operators   operators and conversions, from values
 //	library     members, elements and member functions, by printers where they know
+//	member      a member function of a class, and where its code is
+//	option      one of several functions that a call may mean, by its arguments
 //	caller      arguments of a call of a function of the program
 //	evaluator   expressions in a frame, by their syntax
 //	World       what consumers ask, and what expressions can do beside reading: write,
@@ -39,5 +41,6 @@
 // Neither the files nor the inferior's memory is trusted. Steps of DWARF expressions,
 // bytes of values and elements of texts are bounded, and containers with circular links
 // end. Member functions that a Display answers are computed from memory; other functions of
-// the inferior are called only by World.Call, which the consumer gives.
+// the inferior are called only by World.Call, which the consumer gives, and never for
+// World.Holds, the condition of a stop.
 package values

@@ -83,7 +83,13 @@ func (e *evaluator) typeFor(tag dwarf.Tag, name string) *Type {
 			return nil
 		}
 	}
-	return e.typeNamed(tag, strings.TrimPrefix(name, "::"))
+	if t := e.typeNamed(tag, strings.TrimPrefix(name, "::")); t != nil {
+		return t
+	}
+	if full := e.f.unaliased(name); full != name {
+		return e.typeNamed(tag, full)
+	}
+	return nil
 }
 
 func (e *evaluator) rust() bool { return e.f.language() == "rust" }
@@ -145,6 +151,13 @@ func (e *evaluator) evalAny(n *node) (Value, error) {
 		return v, err
 	}
 	if n.op == nodeCast {
+		if n.text == "dynamic_cast" {
+			a, err := e.eval(n.a)
+			if err != nil {
+				return Value{}, err
+			}
+			return e.ops.dynamicCast(a, n.typ)
+		}
 		operand := func() (Value, error) { return e.evalAny(n.a) }
 		if n.a.op == nodeCall && n.a.a.op == nodeName { // the type may be known by the cast only
 			operand = func() (Value, error) { return e.callFunction(n.a, n.typ) }
@@ -164,7 +177,7 @@ func (e *evaluator) evalAny(n *node) (Value, error) {
 		at, err := e.ops.address(a)
 		return MemoryValue(n.typ, at), err
 	case nodeMember, nodeArrow:
-		return e.lib.member(a, n.text, n.op == nodeArrow)
+		return e.member(a, n.text, n.op == nodeArrow)
 	}
 	b, err := e.eval(n.b)
 	if err != nil {
@@ -174,35 +187,109 @@ func (e *evaluator) evalAny(n *node) (Value, error) {
 	case ",":
 		return b, nil
 	case nodeIndex:
-		return e.lib.index(a, b)
+		return e.index(a, b)
 	case "@":
 		return e.ops.repeat(a, b)
 	}
+	if v, ok, err := e.compareTexts(n, a, b); ok {
+		return v, err
+	}
+	if v, ok, err := e.operator("operator"+n.op, a, b); ok {
+		return v, err
+	}
 	return e.ops.binary(n.op, a, b)
+}
+
+// through is the pointer that a class of the program returns for its ->.
+func (e *evaluator) through(v Value, arrow bool) (Value, error) {
+	for range maxDepth {
+		object := e.prog.unref(v)
+		if !arrow || object.Type.classType() == nil || object.printer() != nil {
+			break
+		}
+		p, ok, err := e.operator("operator->", object)
+		if !ok || err != nil {
+			return v, err
+		}
+		v = p
+	}
+	return v, nil
+}
+
+// member computes . and ->. The name may be that of a member function.
+func (e *evaluator) member(a Value, name string, arrow bool) (Value, error) {
+	a, err := e.through(a, arrow)
+	if err != nil {
+		return Value{}, err
+	}
+	out, err := e.lib.member(a, name, arrow)
+	if err == nil {
+		return out, nil
+	}
+	object, other := e.lib.object(a, arrow)
+	if other != nil {
+		return Value{}, err
+	}
+	if fn, ok, failed := e.function(object, name); ok {
+		return fn, failed
+	}
+	return Value{}, err
+}
+
+// index computes []: an element by its place or key, or what the class's own operator
+// returns.
+func (e *evaluator) index(a, i Value) (Value, error) {
+	v := e.prog.unref(a)
+	if v.printer() == nil {
+		if out, ok, err := e.operator("operator[]", v, i); ok {
+			return out, err
+		}
+	}
+	return e.lib.index(a, i)
 }
 
 // call computes the result of a member function of a library's class from memory, and
 // has the program run other functions.
 func (e *evaluator) call(n *node) (Value, error) {
-	if n.a.op != nodeMember && n.a.op != nodeArrow {
+	switch n.a.op {
+	case nodeMember, nodeArrow:
+	case nodeType: // T(x)
+		if n.b == nil || n.b.b != nil {
+			return Value{}, fmt.Errorf("%s(...) is a cast of one value", n.a.typ)
+		}
+		return e.evalAny(&node{op: nodeCast, a: n.b.a, typ: n.a.typ})
+	case nodeDollar:
+		if f, ok := convenienceFunctionNamed(n.a.text); ok {
+			return e.convenienceCall(f, n.a.text, n.b)
+		}
+		return e.callFunction(n, nil)
+	default:
 		return e.callFunction(n, nil)
 	}
 	v, err := e.eval(n.a.a)
 	if err != nil {
 		return Value{}, err
 	}
+	if v, err = e.through(v, n.a.op == nodeArrow); err != nil {
+		return Value{}, err
+	}
 	if v, err = e.lib.object(v, n.a.op == nodeArrow); err != nil {
 		return Value{}, err
 	}
-	var args []Value
-	for a := n.b; a != nil; a = a.b {
-		x, err := e.eval(a.a)
-		if err != nil {
-			return Value{}, err
-		}
-		args = append(args, e.prog.unref(x))
+	args, err := e.operands(n.b)
+	if err != nil {
+		return Value{}, err
 	}
-	return e.lib.method(v, n.a.text, args)
+	if v.printer() != nil {
+		plain := make([]Value, len(args))
+		for i, a := range args {
+			plain[i] = e.prog.unref(a)
+		}
+		if out, err := e.lib.method(v, n.a.text, plain); !errors.Is(err, errCalls) {
+			return out, err
+		}
+	}
+	return e.callMember(v, n.a.text, args)
 }
 
 func (e *evaluator) sizeof(n *node) (Value, error) {
@@ -233,6 +320,11 @@ func (e *evaluator) unary(n *node) (Value, error) {
 	a, err := e.eval(n.a)
 	if err != nil {
 		return Value{}, err
+	}
+	if object := e.prog.unref(a); object.Type.classType() != nil && object.printer() == nil {
+		if v, ok, err := e.operator("operator"+n.text, object); ok {
+			return v, err
+		}
 	}
 	return e.ops.unary(n.text, a)
 }
@@ -378,6 +470,9 @@ func (e *evaluator) name(name string) (Value, error) {
 	}
 	if v, ok := e.symbol(name, false); ok {
 		return v, nil
+	}
+	if full := e.f.unaliased(name); full != name && !global {
+		return e.name("::" + full)
 	}
 	if e.bare {
 		if v, ok := e.w.word(name); ok {

@@ -37,6 +37,8 @@ type Frame struct {
 	scopes []symbols.Scope
 	loaded bool
 
+	imports *imports // see imported; nil until it is asked for
+
 	asLeft  *Frame // see overCalls
 	overRun bool
 }

@@ -90,7 +90,10 @@ func (l library) object(v Value, arrow bool) (Value, error) {
 	t := v.Type.Strip()
 	if t.Kind == Pointer || arrow && t.Kind == Struct {
 		target, err := l.prog.Deref(v)
-		return l.prog.unref(target), err
+		if err != nil {
+			return Value{}, err
+		}
+		return l.prog.unref(target), nil
 	}
 	return v, nil
 }

@@ -26,7 +26,7 @@ func (f *Frame) enclosing() []string {
 }
 
 // prefixes are the qualifiers that a name may be written without in the frame, the
-// innermost first: "ns::Class::", "ns::" and "".
+// innermost first: "ns::Class::", "ns::" and "", then those of using directives.
 func (f *Frame) prefixes() []string {
 	out := []string{""}
 	if f != nil {
@@ -37,7 +37,7 @@ func (f *Frame) prefixes() []string {
 		}
 	}
 	slices.Reverse(out)
-	return out
+	return append(out, f.imported().namespaces...)
 }
 
 // A lookup finds what names mean in a frame; without one statics only.
@@ -201,7 +201,13 @@ func (e *AmbiguousError) Error() string {
 // functionsNamed are the functions with code that match a name. Exact matches come before
 // functions that have the name as an alias in the symbol table.
 func (m *modState) functionsNamed(name string, prefixes []string) []entity {
-	var exact, others []entity
+	exact, others := m.functions(name, prefixes)
+	return append(exact, others...)
+}
+
+// functions are the functions with code that match a name, and those that have the name as
+// an alias.
+func (m *modState) functions(name string, prefixes []string) (exact, others []entity) {
 	last := lastName(cutTemplate(name))
 	for _, fn := range m.Obj.FindFunctions(name) {
 		if fn.Inlined {
@@ -226,7 +232,7 @@ func (m *modState) functionsNamed(name string, prefixes []string) []entity {
 			break
 		}
 	}
-	return append(exact, others...)
+	return exact, others
 }
 
 // entityValue is the value of an entity.

@@ -1,6 +1,7 @@
 package values
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -368,6 +369,13 @@ func (o operators) cast(v Value, t *Type) (Value, error) {
 			a, err := o.prog.convertClass(a, from.classType(), t.classType())
 			return MemoryValue(t, a), err
 		}
+		if from.Kind == Struct && sameTypes(from, to) {
+			v.Type = t
+			return v, nil
+		}
+		if b, err := o.prog.Bytes(v); err == nil && to.Kind == Array && int64(len(b)) == t.Size() { // as in gdb
+			return Value{Type: t, data: b}, nil
+		}
 		return Value{}, fmt.Errorf("a value of type %s cannot be cast to %s", v.Type, t)
 	}
 	if from.untyped {
@@ -408,6 +416,9 @@ func (o operators) cast(v Value, t *Type) (Value, error) {
 	}
 	if to.Kind == Base && to.Enc == encBoolean && a != 0 {
 		a = 1
+	}
+	if size > 8 && from.isSigned() && int64(a) < 0 && len(v.data) <= 8 {
+		return Value{Type: t, data: append(encodeUint(uint64(a), 8), bytes.Repeat([]byte{0xff}, size-8)...)}, nil
 	}
 	return Number(t, uint64(a)), nil
 }

@@ -200,8 +200,6 @@ func (p *parser) unary() (*node, error) {
 			return n, err
 		}
 	case t.kind != tokName:
-	case p.toks[p.pos+1].text == "<" && strings.HasSuffix(t.text, "_cast"):
-		return p.namedCast()
 	case (t.text == "alignof" || t.text == "_Alignof") && p.toks[p.pos+1].text == "(":
 		return p.alignof()
 	case t.text == "sizeof":
@@ -313,6 +311,9 @@ func (p *parser) postfix() (*node, error) {
 				return nil, fmt.Errorf("a member's name is missing behind %q", p.src[:t.pos])
 			}
 			name := t.text
+			if args, end := p.templateArgs(); p.is("<") && end > 0 && p.toks[end].text == "(" { // of a member function
+				name, p.pos = name+args, end
+			}
 			for p.is("::") && p.toks[p.pos+1].kind == tokName { // of a base: v.Base::x
 				p.next()
 				name += "::" + p.next().text
@@ -356,6 +357,9 @@ func (p *parser) primary() (*node, error) {
 		p.next()
 		return &node{op: nodeDollar, text: t.text}, nil
 	case tokName:
+		if p.toks[p.pos+1].text == "<" && strings.HasSuffix(t.text, "_cast") {
+			return p.namedCast()
+		}
 		if ty, ok := p.typeAhead(); ok {
 			return &node{op: nodeType, typ: ty}, nil
 		}
@@ -458,7 +462,7 @@ func (p *parser) templateArgs() (string, int) {
 		if after.kind == tokOp && after.text == "::" || p.types.typeFor(0, strings.TrimSpace(name)+text) != nil {
 			return text, i + 1
 		}
-		if after.kind == tokEnd || after.kind == tokOp && strings.Contains(") } * & ,", after.text) {
+		if after.kind == tokEnd || after.kind == tokOp && strings.Contains(") } * & , (", after.text) {
 			return text, i + 1
 		}
 		return "", 0

@@ -3,6 +3,7 @@ package dwarf
 // Entries below types and values that package values reads; const.go has those
 // that functions and lines need.
 const (
+	TagImportedDecl    Tag = 0x08 // DW_TAG_imported_declaration
 	TagMember          Tag = 0x0d
 	TagVariant         Tag = 0x19
 	TagInheritance     Tag = 0x1c
@@ -10,6 +11,7 @@ const (
 	TagEnumerator      Tag = 0x28
 	TagTemplateType    Tag = 0x2f
 	TagVariantPart     Tag = 0x33
+	TagImportedModule  Tag = 0x3a
 	TagRestrictType    Tag = 0x37
 	TagAtomicType      Tag = 0x47
 	TagCallSiteParam   Tag = 0x49
@@ -23,6 +25,7 @@ const (
 	AtBitOffset      At = 0x0c
 	AtDiscr          At = 0x15
 	AtDiscrValue     At = 0x16
+	AtImport         At = 0x18
 	AtContainingType At = 0x1d
 	AtConstValue     At = 0x1c
 	AtPrototyped     At = 0x27
@@ -34,6 +37,7 @@ const (
 	AtEncoding       At = 0x3e
 	AtFrameBase      At = 0x40
 	AtVirtuality     At = 0x4c
+	AtVtableElem     At = 0x4d // DW_AT_vtable_elem_location
 	AtSignature      At = 0x69
 	AtDataBitOffset  At = 0x6b
 	AtEnumClass      At = 0x6d

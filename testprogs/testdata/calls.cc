@@ -81,3 +81,30 @@ const wchar_t *chars = L"p\u00e4p";
 int places[4];
 
 int place() { return calls++ & 3; }
+
+class Shape {
+public:
+	virtual ~Shape() {}
+	virtual int sides() const { return 0; }
+	int with(int n) { return id + n; }
+	int with(const char *s) { return id + length(s); }
+	int with(long, int) { return 1; }
+	int with(int, long) { return 2; }
+	static int of(Pair p, Big b) { return p.x + p.y + static_cast<int>(b.a[4]); }
+	bool operator<(const Shape &o) const { return sides() < o.sides(); }
+	int shown() const __attribute__((always_inline)) { return id; }
+
+private:
+	int id = 7;
+};
+
+class Square : public Shape {
+public:
+	int sides() const override { return 4; }
+};
+
+Square square;
+Shape *shape = &square;
+Shape plain;
+
+int use() { return shape->with(1) + shape->with("x") + shape->with(1L, 1) + shape->with(1, 1L) + Shape::of({1, 2}, {}) + (plain < square) + shape->shown(); }

@@ -89,7 +89,7 @@ var libraryQuestions = []struct{ ask, want string }{
 	{"print none.front()", "there are no elements"}, {"print v.at(7)", "no element 7: there are 3"}, {"print *v.data()@3", " = {3, 1, 2}\n"}, {"print &v.front() == v.data()", " = true\n"},
 	{"print vs.front().size()", " = 1\n"}, {"print ai.load()", " = 5\n"}, {"print ms.count()", " = 250\n"}, {"print rw.get()", " = 3\n"}, {"print shp.use_count()", " = 1\n"}, {"print p1.string()", " = \"/usr/lib/x.so\"\n"},
 	{"print sp[1]", " = 1\n"}, {"print vb[2]", " = true\n"},
-	{"print v.push_back(1)", "functions of the program are not called, and hdb does not know push_back() of std::vector<int>"}, {"print twice(1)", " = 2\n"}, {"print up->nothing()", "functions of the program are not called"},
+	{"print v.nothing(1)", `std::vector<int> has no member function "nothing": see ptype`}, {"print twice(1)", " = 2\n"}, {"print up->nothing()", `point has no member function "nothing": see ptype`},
 }
 
 // TestLibrary shows values of C++'s library, and asks them as a program would by member

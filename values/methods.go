@@ -1,0 +1,429 @@
+package values
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"hdb/internal/addr"
+	"hdb/symbols/dwarf"
+	"hdb/symbols/dwarf/scope"
+	"hdb/unwind/dwop"
+)
+
+// A member is a member function of a class.
+type member struct {
+	die   dwarf.DIE // its declaration in the class
+	class *Type
+	typ   *Type
+	owner Value // the object, as one of the class; no Type: there is none
+}
+
+// methodsNamed are the member functions of an object's class with a name, or of the
+// nearest base class that has some. A template's name stands for all its instances.
+func (p *Program) methodsNamed(v Value, name string, depth int) []member {
+	class := v.Type.Strip()
+	if class.Kind != Struct || !class.die.Valid() || class.isC() || depth > maxDepth {
+		return nil
+	}
+	var out []member
+	for d := range children(class.die) {
+		if d.Tag() != dwarf.TagSubprogram || len(out) >= maxMembers {
+			continue
+		}
+		if have := nameOf(d); have == name || strings.HasPrefix(have, name+"<") && !strings.HasPrefix(name, "operator") {
+			out = append(out, member{die: d, class: class, typ: class.mod.typeAt(d), owner: v})
+		}
+	}
+	if len(out) > 0 {
+		return out
+	}
+	fields := class.Fields()
+	for i := range fields {
+		if fields[i].Base {
+			base := p.Member(v, &fields[i])
+			if base.Type = fields[i].Type; v.Type.isConst() {
+				base.Type = base.Type.qualifiedBy(Const)
+			}
+			if list := p.methodsNamed(base, name, depth+1); len(list) > 0 {
+				return list
+			}
+		}
+	}
+	return nil
+}
+
+// isConst reports whether the type is const, by itself or by a typedef.
+func (t *Type) isConst() bool {
+	for range maxTypeDepth {
+		switch t.Kind {
+		case Const:
+			return true
+		case Typedef, Volatile, Restrict, Atomic:
+			t = t.Elem()
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// selfType is the type of the parameter for the object, nil of a static member function.
+func (m *member) selfType() *Type {
+	for d := range children(m.die) {
+		if d.Tag() != dwarf.TagFormalParameter {
+			continue
+		}
+		if d.Has(dwarf.AtArtificial) || m.class.Rust() && nameOf(d) == "self" {
+			return m.class.mod.typeOf(d)
+		}
+		break
+	}
+	if m.class.Rust() { // a declaration need not name its parameters
+		if list, _ := parameters(m.typ); len(list) > 0 {
+			if t := list[0].Strip(); t == m.class || t.Kind == Pointer && t.Elem().Strip() == m.class {
+				return list[0]
+			}
+		}
+	}
+	return nil
+}
+
+// name is the function with its class and parameters.
+func (m *member) name() string {
+	if m.class.Rust() {
+		return m.class.Name + "::" + nameOf(m.die)
+	}
+	list, open := parameters(m.typ)
+	self := m.selfType()
+	if self != nil {
+		list = list[1:]
+	}
+	return m.class.String() + "::" + nameOf(m.die) + signature(list, open, self)
+}
+
+// signature is the parameters of a function in words.
+func signature(list []*Type, open bool, self *Type) string {
+	var words []string
+	for _, t := range list {
+		words = append(words, t.String())
+	}
+	if open {
+		words = append(words, "...")
+	}
+	text := "(" + strings.Join(words, ", ") + ")"
+	if self != nil && self.Strip().Kind == Pointer && self.Strip().Elem().isConst() && !self.Rust() {
+		text += " const"
+	}
+	return text
+}
+
+// code is where a member function begins that is not virtual, or is to be called as if it
+// were not.
+func (m *member) code() (addr.Run, error) {
+	p := m.class.prog
+	linkage := scope.Describe(m.die).Linkage
+	if linkage != "" && p.Lookup != nil {
+		if at, code, ok := p.Lookup(linkage, true); ok && code {
+			return at, nil
+		}
+	}
+	inlined := false
+	for _, fn := range m.class.mod.Obj.FindFunctions(m.class.Name + "::" + cutTemplate(nameOf(m.die))) {
+		for _, s := range m.class.mod.Obj.DWARF.Scopes(fn.Low) {
+			if named := scope.Describe(s.Physical).Named; !fn.Inlined && named.Unit == m.die.Unit && named.Off == m.die.Off {
+				return fn.Low.Run(m.class.mod.Bias), nil
+			}
+		}
+		inlined = inlined || fn.Inlined
+	}
+	if linkage != "" && p.Lookup != nil {
+		if at, code, ok := p.Lookup(linkage, false); ok && code {
+			return at, nil
+		}
+	}
+	if inlined {
+		return 0, fmt.Errorf("%s cannot be called: it was inlined wherever it is used, and has no code of its own", m.name())
+	}
+	return 0, fmt.Errorf("%s cannot be called: the program has no code for it, because nothing uses it or all uses are inlined", m.name())
+}
+
+// virtual is the function that the object's virtual table has for a virtual member
+// function (Itanium C++ ABI, section 2.5.2). It reports false for another one.
+func (m *member) virtual() (at addr.Run, ok bool, err error) {
+	v, has := m.die.Attr(dwarf.AtVtableElem)
+	object, inMemory := m.owner.Addr()
+	if !has || !inMemory {
+		return 0, false, nil
+	}
+	slot := v.Uint()
+	if v.IsBlock() {
+		b := dwarf.NewBuf(v.Block(), 0)
+		if op := b.U8(); op != dwop.Constu {
+			return 0, false, nil
+		}
+		slot = b.Uleb()
+	}
+	if slot > maxMembers {
+		return 0, true, fmt.Errorf("%s has number %d in the virtual table", m.name(), slot)
+	}
+	p := m.class.prog
+	table, err := p.ReadUint(object, 8)
+	if err != nil {
+		return 0, true, err
+	}
+	n, err := p.ReadUint(addr.Run(table+8*slot), 8)
+	if err != nil || !p.isFunction(addr.Run(n)) {
+		return 0, true, fmt.Errorf("no virtual table at %#x leads to %s: the object at %v is not valid", table, m.name(), object)
+	}
+	return addr.Run(n), true, nil
+}
+
+// isFunction reports whether a function of a module begins at an address.
+func (p *Program) isFunction(a addr.Run) bool {
+	for _, m := range p.modules(nil) {
+		if fn, ok := m.Obj.FunctionAt(a.File(m.Bias)); ok && fn.Low.Run(m.Bias) == a {
+			return true
+		}
+	}
+	return false
+}
+
+// returns is the type of what a member function returns. That of auto is in its
+// definition only.
+func (m *member) returns() *Type {
+	t := m.typ.Elem()
+	if t.Kind != Unspecified {
+		return t
+	}
+	if at, err := m.code(); err == nil {
+		for _, s := range m.class.mod.Obj.DWARF.Scopes(at.File(m.class.mod.Bias)) {
+			return m.class.mod.typeOf(s.Physical)
+		}
+	}
+	return t
+}
+
+// errNoObject is the error of a member function that is named without an object.
+var errNoObject = errors.New("the function is called on an object: write OBJECT.FUNCTION(...)")
+
+// memberCallee is a member function to be called. plain: it is the one that was named, although
+// it is virtual.
+func (e *evaluator) memberCallee(m *member, plain bool) (callee, error) {
+	c := callee{typ: m.typ, ret: m.returns()}
+	if m.selfType() != nil {
+		if m.owner.Type == nil {
+			return c, errNoObject
+		}
+		if m.owner.err != nil {
+			return c, m.owner.err
+		}
+		c.self = []Value{m.owner}
+	}
+	if e.typesOnly {
+		return c, nil
+	}
+	if err := e.callable(); err != nil {
+		return c, err
+	}
+	var ok bool
+	var err error
+	if !plain {
+		if c.at, ok, err = m.virtual(); ok {
+			return c, err
+		}
+	}
+	c.at, err = m.code()
+	return c, err
+}
+
+// function is the member function that a name means without a call.
+func (e *evaluator) function(v Value, name string) (out Value, ok bool, err error) {
+	list := e.prog.methodsNamed(e.prog.unref(v), name, 0)
+	switch {
+	case len(list) == 0:
+		return Value{}, false, nil
+	case len(list) > 1:
+		return Value{}, true, fmt.Errorf("%s is overloaded: write its arguments, as in %s(...)", name, name)
+	}
+	at, err := list[0].code()
+	return MemoryValue(list[0].typ, at), true, err
+}
+
+// callMember calls a member function of an object of the program. A name with a class, as
+// Base::f, is that of the class, also if it is virtual.
+func (e *evaluator) callMember(v Value, name string, args []Value) (Value, error) {
+	plain := false
+	if i := strings.LastIndex(cutTemplate(name), "::"); i >= 0 {
+		class, rest := name[:i], name[i+2:]
+		if b, ok := e.prog.base(v, class, 0); ok {
+			v, name, plain = b, rest, true
+		} else if t := v.Type.Strip(); t.Name == class || strings.HasSuffix(t.Name, "::"+class) {
+			name, plain = rest, true
+		}
+	}
+	list := e.prog.methodsNamed(v, name, 0)
+	if len(list) == 0 {
+		if f, err := e.prog.memberNamed(v, name); err == nil { // a pointer to a function
+			if err := e.callable(); err != nil {
+				return Value{}, err
+			}
+			return e.callValue(f, args, nil)
+		}
+		if p, ok := v.smartPointer(); ok && v.Type.Rust() { // Rust's . looks through smart pointers
+			if target, err := e.lib.object(p, true); err == nil {
+				return e.callMember(target, name, args)
+			}
+		}
+		if v.Type.Strip().Kind != Struct {
+			return Value{}, fmt.Errorf("a value of type %s has no member functions", v.Type)
+		}
+		return Value{}, fmt.Errorf("%s has no member function %q: see ptype", v.Type.Unqualified(), name)
+	}
+	m, err := e.chooseMember(name, list, args)
+	if err != nil {
+		return Value{}, err
+	}
+	c, err := e.memberCallee(m, plain)
+	if err != nil {
+		return Value{}, err
+	}
+	return e.invoke(c, args)
+}
+
+// chooseMember is the member function that a call means.
+func (e *evaluator) chooseMember(name string, list []member, args []Value) (*member, error) {
+	if len(list) == 1 {
+		return &list[0], nil
+	}
+	var options []option
+	for i := range list {
+		params, open := parameters(list[i].typ)
+		o := option{params: params, open: open, name: list[i].name()}
+		if self := list[i].selfType(); self != nil {
+			o.params = params[1:]
+			o.object = e.selfRank(list[i].owner, self)
+		}
+		options = append(options, o)
+	}
+	i, err := e.choose(name, options, args)
+	if err != nil {
+		return nil, err
+	}
+	return &list[i], nil
+}
+
+// selfRank ranks the object as the one that a member function is called on.
+func (e *evaluator) selfRank(v Value, self *Type) rank {
+	if v.Type == nil || self.Strip().Kind != Pointer || self.Rust() {
+		return exact
+	}
+	switch have, want := v.Type.isConst(), self.Strip().Elem().isConst(); {
+	case have && !want:
+		return impossible
+	case want && !have:
+		return qualified
+	}
+	return exact
+}
+
+// namedMember is a member function that a name means without an object: one of this in the
+// frame of a member function, or a static one with its class. It reports false for
+// another name.
+func (e *evaluator) namedMember(name string, args []Value) (callee, bool, error) {
+	name = strings.TrimPrefix(name, "::")
+	if e.f != nil {
+		if _, ok := e.local(name); ok {
+			return callee{}, false, nil
+		}
+	}
+	var list []member
+	plain := false
+	this, ok := e.this()
+	if i := strings.LastIndex(cutTemplate(name), "::"); i >= 0 {
+		t := e.typeNamed(0, name[:i])
+		if t == nil || t.Strip().Kind != Struct {
+			return callee{}, false, nil
+		}
+		v := Value{Type: t.Strip()}
+		if ok {
+			if b, is := e.prog.baseNamed(this, t.Strip().Name, 0); is {
+				v = b
+			} else if this.Type.Strip() == t.Strip() {
+				v = this
+			}
+		}
+		plain = true
+		if list = e.prog.methodsNamed(v, name[i+2:], 0); v.place == nowhere && v.data == nil {
+			for i := range list {
+				list[i].owner = Value{}
+			}
+		}
+	} else if ok {
+		list = e.prog.methodsNamed(this, name, 0)
+	}
+	if len(list) == 0 {
+		return callee{}, false, nil
+	}
+	m, err := e.chooseMember(name, list, args)
+	if err != nil {
+		return callee{}, true, err
+	}
+	c, err := e.memberCallee(m, plain)
+	return c, true, err
+}
+
+// operator calls an operator that the program defines for a class that one of the operands
+// is of. It reports false if there is none.
+func (e *evaluator) operator(name string, operands ...Value) (Value, bool, error) {
+	class := false
+	for _, v := range operands {
+		class = class || e.prog.unref(v).Type.classType() != nil
+	}
+	if !class {
+		return Value{}, false, nil
+	}
+	object := e.prog.unref(operands[0])
+	if list := e.prog.methodsNamed(object, name, 0); len(list) > 0 {
+		m, err := e.chooseMember(name, list, operands[1:])
+		if err != nil {
+			return Value{}, true, err
+		}
+		c, err := e.memberCallee(m, false)
+		if err != nil {
+			return Value{}, true, err
+		}
+		out, err := e.invoke(c, operands[1:])
+		return out, true, err
+	}
+	var options []option
+	var distinct []Value
+	functions := e.namesakes(name)
+	for _, v := range operands { // functions of the namespace that the class is in (argument-dependent lookup)
+		if class := e.prog.unref(v).Type.classType(); class != nil {
+			if i := strings.LastIndex(cutTemplate(class.Name), "::"); i > 0 {
+				functions = append(functions, e.namesakes("::"+class.Name[:i+2]+name)...)
+			}
+		}
+	}
+	for _, f := range functions {
+		params, open := parameters(f.Type.Strip())
+		o := option{params: params, open: open, name: name + signature(params, open, nil)}
+		if !slices.ContainsFunc(options, func(have option) bool { return have.name == o.name }) {
+			options, distinct = append(options, o), append(distinct, f)
+		}
+	}
+	if len(options) == 0 {
+		return Value{}, false, nil
+	}
+	i, err := e.choose(name, options, operands)
+	if err != nil {
+		return Value{}, true, err
+	}
+	if err := e.callable(); err != nil {
+		return Value{}, true, err
+	}
+	out, err := e.callValue(distinct[i], operands, nil)
+	return out, true, err
+}
