@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -36,6 +37,7 @@ type monitor struct {
 	rows, cols int         // of the terminal when it was painted
 	counted    uint64
 	at         time.Duration
+	growth     monitorGrowth
 }
 
 // monitorEvery is the time between two pictures. Names are looked up for namingTime
@@ -202,8 +204,13 @@ func (m *monitor) keys(typed []byte) {
 		case screen.ActQuit:
 			m.quit = true
 			return
-		case screen.ActRows:
-			m.refresh()
+		case screen.ActRows, screen.ActBase:
+			if path := m.view.Path(); a == screen.ActBase || !slices.Equal(m.growth.path, path) || m.growth.threads != m.view.PerThread {
+				m.growth = monitorGrowth{path: path, threads: m.view.PerThread}
+			}
+			if m.refresh(); m.view.Paused {
+				m.takeRows(m.view.Ended != "")
+			}
 			act = screen.ActPaint
 		case screen.ActPaint:
 			act = screen.ActPaint
@@ -273,11 +280,31 @@ func (m *monitor) take(budget time.Duration) (whole bool) {
 	elapsed := max(v.Elapsed, now.Time)
 	v.Columns = func(n int) []uint64 { return m.data.Line().Columns(elapsed, n) }
 	v.Message = m.c.notices.Latest()
-	if v.PerThread {
-		return m.takeThreads(v.Ended != "") && whole
+	return m.takeRows(v.Ended != "") && whole
+}
+
+// takeRows has the view show the rows of what was taken in. It tells whether all are known.
+func (m *monitor) takeRows(here bool) (whole bool) {
+	v := &m.view
+	switch path := m.view.Path(); {
+	case len(path) > 0:
+		keys := make([]query.MonitorKey, len(path))
+		for i, k := range path {
+			keys[i] = query.MonitorKey(k)
+		}
+		m.show(m.data.Callers(keys))
+	case v.PerThread:
+		return m.takeThreads(here)
+	default:
+		m.show(m.data.Rows())
 	}
-	v.Rows = monitorRows(m.data.Rows())
-	return whole
+	return true
+}
+
+// show has the view show rows, and how they grew.
+func (m *monitor) show(rows []query.MonitorRow) {
+	m.view.Rows = monitorRows(rows)
+	m.view.Span, m.view.Since = m.growth.follow(m.view.Rows, m.view.Elapsed, m.view.Ended != "")
 }
 
 // takeThreads shows what is known of the threads, and has the rest counted: to the
@@ -291,10 +318,11 @@ func (m *monitor) takeThreads(here bool) (whole bool) {
 	if here {
 		all = m.data.CountThreads()
 	}
-	v.Rows, v.Threads = monitorRows(m.data.ThreadRows()), map[int32]string{}
+	v.Threads = map[int32]string{}
 	for _, t := range m.data.Threads() {
 		v.Threads[t.TID] = screen.Sprintf("%d %s", t.Num, t.Name)
 	}
+	m.show(m.data.ThreadRows())
 	if here {
 		return all
 	}
@@ -303,8 +331,8 @@ func (m *monitor) takeThreads(here bool) (whole bool) {
 		all := m.data.CountThreads()
 		m.post(func() {
 			m.counting = false
-			if v.PerThread && !v.Paused {
-				v.Rows = monitorRows(m.data.ThreadRows())
+			if v.PerThread && !v.Paused && len(v.Path()) == 0 {
+				m.show(m.data.ThreadRows())
 				m.paint()
 				if !all {
 					m.takeThreads(m.view.Ended != "")
@@ -327,7 +355,7 @@ func (m *monitor) paint() {
 func monitorRows(rows []query.MonitorRow) []screen.MonitorRow {
 	out := make([]screen.MonitorRow, len(rows))
 	for i, r := range rows {
-		out[i] = screen.MonitorRow{Site: r.Site, TID: r.TID, Own: screen.MonitorSum(r.Own), Total: screen.MonitorSum(r.Total)}
+		out[i] = screen.MonitorRow{Key: screen.MonitorKey(r.Key), Site: r.Site, Own: screen.MonitorSum(r.Own), Total: screen.MonitorSum(r.Total)}
 	}
 	return out
 }

@@ -15,7 +15,8 @@ func monitorCommands() []*Command {
 	return []*Command{
 		{Name: "monitor", Group: GroupAllocs, Direct: true, Short: "go on, and show what the program allocates while it runs", Needs: NeedLive, Repeat: RepeatNone, Run: runMonitor,
 			Long: "A screen that is brought up to date each second has a row for each function: own is what it allocated itself, total what all stacks did that lead through it. It is `hdb live` for a program that is under hdb already (`live` lists live blocks). What is recorded counts; without a recording one begins.\n\n" +
-				"Keys: 1 live, 2 bytes, 3 count, 4 temporary choose the measure; s sorts by own, total or name; / shows only functions with that in their names, files or modules; space pauses the picture, the program runs on; t has rows for each thread; q stops the program and goes back to the console, as each stop of its own does.\n\n" +
+				"change is by how much own has grown since the view began, or since `d`; `per s` in the last second, told by the second. A terminal of fewer columns than 110 leaves some out.\n\n" +
+				"Keys: the arrows move; Enter goes into a function: to its lines, from a line to what called it there, and on to the callers of that; Backspace goes back out. 1 live, 2 bytes, 3 count, 4 temporary choose the measure; s sorts by own, total, change, rate or name; / shows only functions with that in their names, files or modules, f asks names alone, M modules, and Esc takes the filters away; space pauses the picture, the program runs on; t has rows for each thread; ? lists the keys; q stops the program and goes back to the console, as each stop of its own does.\n\n" +
 				"The program runs in the background of the terminal meanwhile. One that writes to it would spoil the picture: start it with its output elsewhere.\n\nExample:\n  start -v > out.txt 2>&1\n  monitor"},
 	}
 }

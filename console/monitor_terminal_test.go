@@ -171,8 +171,8 @@ func TestMonitorShowsAProgram(t *testing.T) {
 	g.press("s")
 	g.shows("live, by total", "main", "keep_large", "keep_small")
 	g.press("4")
-	g.shows("temporary, by total", "500 100.0 500 churn")
-	g.press("s", "s", "1")
+	g.shows("temporary, by total", "500 100.0 500 100.0", "500 churn")
+	g.press("s", "s", "s", "s", "1")
 	g.shows("live, by own", "97.7 KiB")
 	g.write("/keep")
 	g.until("a filter", func(rows []string) bool {
@@ -182,6 +182,31 @@ func TestMonitorShowsAProgram(t *testing.T) {
 	g.shows(`2 rows live, by own, with "keep"`, "keep_small", "keep_large")
 	g.press("Escape")
 	g.until("all rows", func(rows []string) bool { return !strings.Contains(rows[4], "with") })
+	// Into keep_small: its line, what called it there, and that one's caller.
+	g.press("Enter")
+	g.shows("lines of keep_small 1 row", "97.7 KiB 100.0 97.7 KiB", "100 keep_small watched.c:31")
+	g.press("Enter")
+	g.shows("callers of keep_small:31", "100 keep_large watched.c:38")
+	g.press("Enter")
+	g.shows("callers of keep_large:38", "100 main watched.c:69")
+	g.press("BSpace", "BSpace", "Down")
+	g.shows("lines of keep_small")
+	g.press("BSpace", "Down", "Enter")
+	g.shows("lines of keep_large 2 rows", "10 keep_large watched.c:37", "0 keep_large watched.c:38")
+	g.press("Escape")
+	g.shows("rows live, by own", "100 keep_small", "10 keep_large", "main")
+	g.press("M")
+	g.write("libc")
+	g.until("a filter of modules", func(rows []string) bool {
+		return strings.HasPrefix(rows[len(rows)-1], "module: libc_") && !strings.Contains(strings.Join(rows[6:], " "), "keep_")
+	})
+	g.press("Escape", "f")
+	g.write("small")
+	g.press("Enter")
+	g.shows(`function "small"`, "keep_small")
+	g.press("Escape", "?")
+	g.until("the keys", func(rows []string) bool { return strings.Contains(words(rows), "t rows for each thread") })
+	g.press("x")
 	g.press("t")
 	g.shows("per thread", "97.7 KiB", "keep_small", "20.5 KiB", "2 helper helper")
 	g.press("t")
@@ -202,6 +227,10 @@ func TestMonitorShowsAProgram(t *testing.T) {
 	g.write("later")
 	g.press("Enter")
 	g.shows(`with "later"`, "3.0 MiB", "later")
+	g.press("Enter") // the program has ended
+	g.shows("lines of later 1 row", "3.0 MiB", "later watched.c:50")
+	g.press("BSpace")
+	g.shows("bytes, by own", "later")
 	g.press("q")
 	g.see(prog[strings.LastIndexByte(prog, '/')+1:]+": ", " live ", "exited with code 3", "\n$")
 	g.say("echo code $?; stty -a")
@@ -215,13 +244,13 @@ func TestMonitorResizes(t *testing.T) {
 	g := newGlass(t, 24, 110)
 	g.watch(prog, dir)
 	g.shows("100 keep_small")
-	for _, size := range [][2]int{{12, 60}, {40, 150}, {10, 50}, {24, 80}} {
+	for _, size := range [][2]int{{12, 60}, {40, 150}, {10, 50}, {10, 40}, {24, 80}} {
 		g.resize(size[0], size[1])
 		g.until(fmt.Sprint(size), func(rows []string) bool {
 			return len(rows) == size[0] && strings.HasPrefix(rows[size[0]-1], "q quit") && strings.Contains(rows[6], "keep_sm") && strings.HasPrefix(rows[0], "pid ")
 		})
 	}
-	for _, size := range [][2]int{{9, 80}, {24, 49}, {2, 10}} {
+	for _, size := range [][2]int{{9, 80}, {24, 39}, {2, 10}} {
 		g.resize(size[0], size[1])
 		g.until(fmt.Sprint(size), func(rows []string) bool {
 			return len(rows) == size[0] && strings.HasPrefix("the terminal is too small", rows[0][:min(10, len(rows[0]))]) && len(rows[0]) >= 10 && strings.Join(rows[1:], "") == ""
@@ -236,7 +265,7 @@ func TestMonitorResizes(t *testing.T) {
 func TestMonitorTinyTerminal(t *testing.T) {
 	t.Parallel()
 	prog, dir := buildMonitored(t)
-	for _, size := range [][2]int{{9, 100}, {24, 49}} {
+	for _, size := range [][2]int{{9, 100}, {24, 39}} {
 		g := newGlass(t, size[0], size[1])
 		g.say("clear; " + testprogs.HDB(t) + " live -nx " + prog + " " + dir + "; echo code''=$?")
 		g.until("a refusal", func(rows []string) bool {

@@ -37,9 +37,13 @@ type siteKey struct{ function, file, module string }
 
 // A monitorStack is the functions of a stack, by their index.
 type monitorStack struct {
-	own   int32
-	total []int32 // each once; own is the first
+	own    int32
+	total  []int32        // each once; own is the first
+	frames []monitorPlace // own's and all further out
 }
+
+// A monitorPlace is where a frame of a stack stands.
+type monitorPlace struct{ function, line int32 }
 
 // unnamed is the index of the function that stands for stacks without names.
 const unnamed = 0
@@ -75,8 +79,8 @@ func (m *Monitor) Name(budget time.Duration, alone func(func())) (whole bool) {
 
 // A monitorFrame is a function that an address stands for.
 type monitorFrame struct {
-	function int32
-	role     Role
+	monitorPlace
+	role Role
 }
 
 // stack names a stack by the modules that are mapped now, as it was seen just before.
@@ -88,7 +92,7 @@ func (m *Monitor) stack(id capture.StackID) monitorStack {
 	}
 	if len(m.frames) == 0 {
 		i := m.function(heap.Site{Function: noStack})
-		return monitorStack{i, []int32{i}}
+		return monitorStack{own: i, total: []int32{i}}
 	}
 	m.roles = m.roles[:0]
 	for _, f := range m.frames {
@@ -96,7 +100,9 @@ func (m *Monitor) stack(id capture.StackID) monitorStack {
 	}
 	user := Owner(m.roles)
 	m.distinct = m.distinct[:0]
+	places := make([]monitorPlace, 0, len(m.frames)-user)
 	for _, f := range m.frames[user:] {
+		places = append(places, f.monitorPlace)
 		for int(f.function) >= len(m.marked) {
 			m.marked = append(m.marked, 0)
 		}
@@ -105,7 +111,7 @@ func (m *Monitor) stack(id capture.StackID) monitorStack {
 			m.distinct = append(m.distinct, f.function)
 		}
 	}
-	return monitorStack{m.distinct[0], slices.Clone(m.distinct)}
+	return monitorStack{m.distinct[0], slices.Clone(m.distinct), places}
 }
 
 // chain is the frames that address i of a stack stands for. Only those of files are
@@ -119,7 +125,7 @@ func (m *Monitor) chain(rec *capture.Stack, i int) []monitorFrame {
 	kept := true
 	for _, f := range m.r.Names.AppendRecorded(nil, m.r.Source, rec, i, m.seq()) {
 		site := heap.Site{Function: f.Name(), Linkage: f.Linkage, File: f.File, Line: f.Line, Module: f.Module}
-		out = append(out, monitorFrame{m.function(site), m.r.Attribution.Role(&f)})
+		out = append(out, monitorFrame{monitorPlace{m.function(site), int32(f.Line)}, m.r.Attribution.Role(&f)})
 		kept = kept && f.Path != ""
 	}
 	if kept && len(m.chains) < maxMonitorNames {
@@ -158,9 +164,16 @@ func (m *Monitor) function(s heap.Site) int32 {
 // A MonitorRow is the blocks that belong to a function, and those of all stacks that it
 // is on.
 type MonitorRow struct {
+	Key        MonitorKey
 	Site       heap.Site
-	TID        int32 // of the thread, 0 all threads
 	Own, Total MonitorSum
+}
+
+// A MonitorKey tells rows apart.
+type MonitorKey struct {
+	TID      int32 // of the thread, 0 all threads
+	Function int32
+	Line     int32 // 0: the rows stand for whole functions
 }
 
 // A MonitorSum is a sum of flows.
@@ -203,15 +216,20 @@ func (m *Monitor) ThreadRows() []MonitorRow {
 // monitorSums gathers rows.
 type monitorSums struct {
 	m     *Monitor
-	index map[monitorKey]int
+	index map[MonitorKey]int
 	rows  []MonitorRow
 }
 
-// monitorKey is a function in a thread.
-type monitorKey struct{ tid, function int32 }
-
 func (m *Monitor) newSums() monitorSums {
-	return monitorSums{m: m, index: make(map[monitorKey]int, len(m.functions))}
+	return monitorSums{m: m, index: make(map[MonitorKey]int, len(m.functions))}
+}
+
+// stackOf is what is known of a flow's stack.
+func (m *Monitor) stackOf(f *capture.Flow) monitorStack {
+	if int(f.Stack) < len(m.stacks) {
+		return m.stacks[f.Stack]
+	}
+	return monitorStack{own: unnamed, total: []int32{unnamed}}
 }
 
 // add adds what was allocated with a stack to the rows of its functions.
@@ -219,25 +237,75 @@ func (c *monitorSums) add(tid int32, f *capture.Flow) {
 	if f.Allocs == 0 {
 		return
 	}
-	st := monitorStack{unnamed, []int32{unnamed}}
-	if int(f.Stack) < len(c.m.stacks) {
-		st = c.m.stacks[f.Stack]
-	}
-	c.row(tid, st.own).Own.Add(f)
+	st := c.m.stackOf(f)
+	c.row(MonitorKey{TID: tid, Function: st.own}).Own.Add(f)
 	for _, i := range st.total {
-		c.row(tid, i).Total.Add(f)
+		c.row(MonitorKey{TID: tid, Function: i}).Total.Add(f)
 	}
 }
 
-// row is the row of a function in a thread, valid until the next call.
-func (c *monitorSums) row(tid, function int32) *MonitorRow {
-	i, ok := c.index[monitorKey{tid, function}]
+// row is the row of a key, valid until the next call.
+func (c *monitorSums) row(key MonitorKey) *MonitorRow {
+	i, ok := c.index[key]
 	if !ok {
 		i = len(c.rows)
-		c.index[monitorKey{tid, function}] = i
-		c.rows = append(c.rows, MonitorRow{Site: c.m.functions[function], TID: tid})
+		c.index[key] = i
+		site := heap.Site{Function: noCaller}
+		if key.Function >= 0 {
+			site = c.m.functions[key.Function]
+		}
+		if key.Line > 0 {
+			site.Line = int(key.Line)
+		}
+		c.rows = append(c.rows, MonitorRow{Key: key, Site: site})
 	}
 	return &c.rows[i]
+}
+
+// noCaller stands for what called the outermost function of a stack.
+const noCaller = "(no caller)"
+
+// Callers are rows for what led to a function, of all threads. Path begins with a function's key:
+// the rows are its lines. A line behind it has the rows of its callers, each with its line, a
+// caller behind that its own callers, and so on. Own is what belongs to the function, total what
+// all stacks did that go through it that way. Of a function that called itself its innermost
+// frame counts.
+func (m *Monitor) Callers(path []MonitorKey) []MonitorRow {
+	sums := m.newSums()
+	for _, f := range m.running.Totals().Flows {
+		if f.Allocs == 0 {
+			continue
+		}
+		key, own, ok := m.stackOf(&f).callers(path)
+		if !ok {
+			continue
+		}
+		row := sums.row(key)
+		row.Total.Add(&f)
+		if own {
+			row.Own.Add(&f)
+		}
+	}
+	return sums.rows
+}
+
+// callers is the row that the stack counts for, and whether its blocks belong to the function.
+func (st monitorStack) callers(path []MonitorKey) (key MonitorKey, own, ok bool) {
+	first := slices.IndexFunc(st.frames, func(p monitorPlace) bool { return p.function == path[0].Function })
+	if first < 0 {
+		return key, false, false
+	}
+	way := st.frames[first:]
+	for i, k := range path[1:] {
+		if i >= len(way) || way[i] != (monitorPlace{k.Function, k.Line}) {
+			return key, false, false
+		}
+	}
+	key = MonitorKey{Function: -1}
+	if i := len(path) - 1; i < len(way) {
+		key = MonitorKey{Function: way[i].function, Line: way[i].line}
+	}
+	return key, first == 0, true
 }
 
 // Totals are the totals of what Update has added.

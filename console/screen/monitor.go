@@ -1,7 +1,6 @@
 package screen
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,26 +31,66 @@ type Monitor struct {
 	Note      string               // about the numbers: names are being looked up
 	Message   string               // what hdb said last
 	Ended     string               // how the program did, "" it runs
+	Span      time.Duration        // from From to To of the rows; 0: nothing to compare
+	Since     time.Duration        // from Base of the rows to now
 
 	// As the keys have it.
 	by        heap.Measure
 	order     monitorOrder
 	PerThread bool
 	Paused    bool
-	filter    string
-	typing    bool   // the filter
+	filters   [filters]string
+	typing    bool   // a filter
+	which     int    // of the filters is typed
 	before    string // it was before that
-	top       int    // the first row shown
-	page      int    // how many are
-	ASCII     bool   // the terminal has no block elements
+	path      []monitorStep
+	help      bool
+	cursor    int  // the row that Enter is for
+	top       int  // the first row shown
+	page      int  // how many are
+	ASCII     bool // the terminal has no block elements
 }
+
+// The filters, in the order in which they are told.
+const (
+	filterAny = iota
+	filterFunction
+	filterModule
+	filters // their count
+)
+
+var filterNames = [filters]string{"with", "function", "module"}
 
 // A MonitorRow is what a function allocated itself, and what all stacks did that lead
 // through it.
 type MonitorRow struct {
+	Key        MonitorKey
 	Site       heap.Site
-	TID        int32 // of the thread, 0 all threads
 	Own, Total MonitorSum
+	Base       MonitorSum // Own when the changes began to count
+	From, To   MonitorSum // Own at the last two moments of the clock
+}
+
+// A MonitorKey tells rows apart.
+type MonitorKey struct {
+	TID      int32 // of the thread, 0 all threads
+	Function int32 // below 0: none
+	Line     int32 // 0: rows of whole functions
+}
+
+// A monitorStep is a row that was gone into.
+type monitorStep struct {
+	row         MonitorRow
+	cursor, top int // before that
+}
+
+// Path are the rows that were gone into, the outermost first; none: the rows are functions.
+func (v *Monitor) Path() []MonitorKey {
+	var keys []MonitorKey
+	for i := range v.path {
+		keys = append(keys, v.path[i].row.Key)
+	}
+	return keys
 }
 
 // A MonitorSum is a sum over events.
@@ -67,11 +106,13 @@ type monitorOrder uint8
 const (
 	orderOwn monitorOrder = iota
 	orderTotal
+	orderChange
+	orderRate
 	orderName
 	orders // their count
 )
 
-var orderNames = [orders]string{"own", "total", "name"}
+var orderNames = [orders]string{"own", "total", "change", "rate", "name"}
 
 // monitorMeasures are those that keys choose, from 1.
 var monitorMeasures = []heap.Measure{heap.ByLive, heap.ByBytes, heap.ByCount, heap.ByTemporary}
@@ -84,13 +125,14 @@ const (
 	ActPaint Act = iota // paint the view
 	ActQuit             // end it
 	ActRows             // give it other rows, and paint it
+	ActBase             // let the changes count from now on, and paint it
 	ActNone             // nothing
 )
 
 // What the live view needs: header, heading, some rows and the keys.
 const (
 	minMonitorRows = 10
-	minMonitorCols = 50
+	minMonitorCols = 40
 	headerRows     = 5 // and the heading
 )
 
@@ -110,6 +152,12 @@ func (v *Monitor) Key(k string) Act {
 	if v.typing {
 		return v.typed(k)
 	}
+	if v.help {
+		v.help = false
+		if k != "q" {
+			return ActPaint
+		}
+	}
 	switch k {
 	case "q", "Q", "\x04":
 		return ActQuit
@@ -119,137 +167,122 @@ func (v *Monitor) Key(k string) Act {
 		i := slices.Index(monitorMeasures, v.by)
 		v.measure(monitorMeasures[(i+1)%len(monitorMeasures)])
 	case "s":
-		v.order, v.top = (v.order+1)%orders, 0
+		v.order = (v.order + 1) % orders
+		v.home()
 	case " ":
 		v.Paused = !v.Paused
 		return ActRows
+	case "d":
+		return ActBase
 	case "t":
-		v.PerThread, v.top = !v.PerThread, 0
+		v.PerThread, v.path = !v.PerThread && len(v.path) == 0, nil
+		v.home()
 		return ActRows
-	case "/":
-		v.typing, v.before = true, v.filter
+	case "/", "f", "M":
+		v.typing, v.which = true, strings.Index("/fM", k)
+		v.before = v.filters[v.which]
+	case "\r", "\n", "\x1b[C", "\x1bOC":
+		return v.enter()
+	case "\x7f", "\b", "\x1b[D", "\x1bOD":
+		return v.leave()
 	case "\x1b":
-		v.filter, v.top = "", 0
+		if v.filters == [filters]string{} {
+			return v.leave()
+		}
+		v.filters = [filters]string{}
+		v.home()
+	case "?", "h":
+		v.help = true
+	case "\x0c": // painted whatever happened
+	default:
+		return v.moved(k)
+	}
+	return ActPaint
+}
+
+// moved moves the cursor.
+func (v *Monitor) moved(k string) Act {
+	switch k {
 	case "\x1b[A", "\x1bOA", "k":
-		v.top--
+		v.cursor--
 	case "\x1b[B", "\x1bOB", "j":
-		v.top++
+		v.cursor++
 	case "\x1b[5~":
+		v.cursor -= v.page
 		v.top -= v.page
 	case "\x1b[6~":
+		v.cursor += v.page
 		v.top += v.page
 	case "\x1b[H", "\x1bOH", "\x1b[1~", "g":
-		v.top = 0
+		v.cursor = 0
 	case "\x1b[F", "\x1bOF", "\x1b[4~", "G":
-		v.top = len(v.Rows)
-	case "\x0c": // painted whatever happened
+		v.cursor = len(v.Rows)
 	default:
 		return ActNone
 	}
 	return ActPaint
 }
 
-func (v *Monitor) measure(by heap.Measure) { v.by, v.top = by, 0 }
+// home moves the cursor to the first row.
+func (v *Monitor) home() { v.cursor, v.top = 0, 0 }
+
+// enter goes into the row at the cursor.
+func (v *Monitor) enter() Act {
+	rows, _ := v.selected()
+	if len(rows) == 0 {
+		return ActNone
+	}
+	row := *rows[min(max(v.cursor, 0), len(rows)-1)]
+	if row.Key.Function < 0 {
+		return ActNone
+	}
+	row.Key.TID = 0
+	v.path = append(v.path, monitorStep{row, v.cursor, v.top})
+	v.filters = [filters]string{}
+	v.home()
+	return ActRows
+}
+
+// leave goes back out of the row that was gone into last.
+func (v *Monitor) leave() Act {
+	n := len(v.path) - 1
+	if n < 0 {
+		return ActNone
+	}
+	v.cursor, v.top = v.path[n].cursor, v.path[n].top
+	v.path = v.path[:n]
+	return ActRows
+}
+
+func (v *Monitor) measure(by heap.Measure) {
+	v.by = by
+	v.home()
+}
 
 // maxFilter bounds what is typed.
 const maxFilter = 100
 
 // typed is a key of the filter.
 func (v *Monitor) typed(k string) Act {
-	v.top = 0
+	v.home()
+	text := &v.filters[v.which]
 	switch k {
 	case "\r", "\n":
 		v.typing = false
 	case "\x1b":
-		v.typing, v.filter = false, v.before
+		v.typing, *text = false, v.before
 	case "\x7f", "\b":
-		_, n := utf8.DecodeLastRuneInString(v.filter)
-		v.filter = v.filter[:len(v.filter)-n]
+		_, n := utf8.DecodeLastRuneInString(*text)
+		*text = (*text)[:len(*text)-n]
 	case "\x15": // Ctrl-U
-		v.filter = ""
+		*text = ""
 	default:
-		if r, n := utf8.DecodeRuneInString(k); n != len(k) || !unicode.IsPrint(r) || len(v.filter) >= maxFilter {
+		if r, n := utf8.DecodeRuneInString(k); n != len(k) || !unicode.IsPrint(r) || len(*text) >= maxFilter {
 			return ActNone
 		}
-		v.filter += k
+		*text += k
 	}
 	return ActPaint
-}
-
-// of is a sum's number of the measure.
-func (v *Monitor) of(n *MonitorSum) uint64 {
-	switch v.by {
-	case heap.ByBytes:
-		return n.Bytes
-	case heap.ByCount:
-		return n.Count
-	case heap.ByTemporary:
-		return n.Temporary
-	}
-	return n.LiveBytes
-}
-
-// beside is the number that is shown with it.
-func (v *Monitor) beside(n *MonitorSum) string {
-	switch v.by {
-	case heap.ByLive:
-		return units.Grouped(n.LiveCount)
-	case heap.ByCount:
-		return units.Short(n.Bytes)
-	}
-	return units.Grouped(n.Count)
-}
-
-// some tells whether there is anything to say of a sum. Blocks may have no bytes.
-func (v *Monitor) some(n *MonitorSum) bool {
-	switch v.by {
-	case heap.ByLive:
-		return n.LiveCount > 0
-	case heap.ByBytes:
-		return n.Count > 0
-	}
-	return v.of(n) > 0
-}
-
-// selected are the rows that are to be shown, sorted, and the whole of the measure.
-func (v *Monitor) selected() (rows []*MonitorRow, whole uint64) {
-	words := strings.ToLower(v.filter)
-	for i := range v.Rows {
-		r := &v.Rows[i]
-		whole += v.of(&r.Own)
-		if v.some(&r.Total) && (words == "" || strings.Contains(strings.ToLower(v.text(r)), words)) {
-			rows = append(rows, r)
-		}
-	}
-	slices.SortFunc(rows, func(a, b *MonitorRow) int {
-		own, total := cmp.Compare(v.of(&b.Own), v.of(&a.Own)), cmp.Compare(v.of(&b.Total), v.of(&a.Total))
-		name := cmp.Or(cmp.Compare(a.Site.Function, b.Site.Function), cmp.Compare(a.Site.File, b.Site.File),
-			cmp.Compare(a.Site.Module, b.Site.Module), cmp.Compare(a.TID, b.TID))
-		switch v.order {
-		case orderTotal:
-			return cmp.Or(total, own, name)
-		case orderName:
-			return cmp.Or(name, own)
-		}
-		return cmp.Or(own, total, name)
-	})
-	return rows, whole
-}
-
-// text is what a filter looks into.
-func (v *Monitor) text(r *MonitorRow) string {
-	return strings.Join([]string{r.Site.Function, r.Site.File, r.Site.Module, v.thread(r)}, "\n")
-}
-
-// thread is a row's, "" of all threads.
-func (v *Monitor) thread(r *MonitorRow) string {
-	if !v.PerThread {
-		return ""
-	}
-	if name, ok := v.Threads[r.TID]; ok {
-		return name
-	}
-	return fmt.Sprintf("TID %d", r.TID)
 }
 
 // Lines are the rows of a screen of that size. One that is too small says so.
@@ -260,11 +293,20 @@ func (v *Monitor) Lines(o *Output, height, width int) []string {
 	height, width = min(height, maxSourceRows), min(width, maxSourceCols)
 	rows, whole := v.selected()
 	v.page = height - headerRows - 2
-	v.top = min(max(v.top, 0), max(0, len(rows)-v.page))
+	v.cursor = min(max(v.cursor, 0), max(0, len(rows)-1))
+	v.top = min(max(v.top, v.cursor-v.page+1, 0), v.cursor, max(0, len(rows)-v.page))
 	out := v.header(o, width, len(rows))
-	out = append(out, v.heading(o, width))
-	for _, r := range rows[v.top:min(len(rows), v.top+v.page)] {
-		out = append(out, o.fit(v.row(o, r, whole, width), 0, width))
+	if v.help {
+		return v.helpLines(o, out, height, width)
+	}
+	columns := v.columns(width)
+	out = append(out, v.heading(columns, width))
+	for i, r := range rows[v.top:min(len(rows), v.top+v.page)] {
+		if v.top+i == v.cursor {
+			out = append(out, reversed((&Output{}).fit(v.row(o, columns, r, whole, width), 0, width), width))
+			continue
+		}
+		out = append(out, o.fit(v.row(o, columns, r, whole, width), 0, width))
 	}
 	if len(rows) == 0 {
 		out = append(out, o.fit([]Span{{styleGuess, v.nothing()}}, 0, width))
@@ -272,14 +314,16 @@ func (v *Monitor) Lines(o *Output, height, width int) []string {
 	for len(out) < height-1 {
 		out = append(out, "")
 	}
-	return append(out, v.footer(o, width))
+	return append(out, v.footer(width))
 }
 
 // nothing is why there are no rows.
 func (v *Monitor) nothing() string {
 	switch {
-	case v.filter != "" && v.Events > 0:
+	case v.filters != [filters]string{} && v.Events > 0:
 		return "no function has that in its name, file or module"
+	case len(v.path) > 0 && v.Events > 0:
+		return "nothing was allocated that way by this measure"
 	case v.Events == 0:
 		return "nothing was allocated yet"
 	}
@@ -301,6 +345,9 @@ func (v *Monitor) header(o *Output, width, rows int) []string {
 		heap, _, _ = strings.Cut(heap, "   RSS")
 	}
 	events := fmt.Sprintf("%s  %s/s", units.Count(v.Events, "event"), units.Grouped(v.Rate))
+	if v.Since > 0 && width >= changeFrom {
+		events += "  change over " + elapsedText(v.Since)
+	}
 	if v.Lost > 0 {
 		events += "  " + units.Grouped(v.Lost) + " lost"
 	}
@@ -308,10 +355,15 @@ func (v *Monitor) header(o *Output, width, rows int) []string {
 	if v.PerThread {
 		how += ", per thread"
 	}
-	if v.filter != "" {
-		how += fmt.Sprintf(", with %q", v.filter)
+	for i, text := range v.filters {
+		if text != "" {
+			how += fmt.Sprintf(", %s %q", filterNames[i], text)
+		}
 	}
 	how = fmt.Sprintf("%s   %s", units.Count(rows, "row"), how)
+	if way := v.way(); way != "" {
+		how = way + "   " + how
+	}
 	for _, more := range []string{v.Note, v.Message} {
 		if more != "" {
 			how += "   " + more
@@ -354,75 +406,28 @@ func (v *Monitor) sparkline(width int) []Span {
 	return []Span{{plain, head}, {styleFunc, b.String()}, {plain, " " + units.Short(highest)}}
 }
 
-// The widths of the columns. On a terminal below wideCols, two of them are left out.
-const (
-	sizeCells   = 11
-	shareCells  = 6
-	threadCells = 18
-	wideCols    = 80
-)
-
-// numbers are the columns before the names.
-func numbers(own, ownShare, total, totalShare, beside string, width int) string {
-	text := fmt.Sprintf("%*s%*s%*s", sizeCells, own, shareCells, ownShare, sizeCells, total)
-	if width >= wideCols {
-		text += fmt.Sprintf("%*s%*s", shareCells, totalShare, sizeCells, beside)
+// way tells what was gone into: the lines of a function, or the callers of one.
+func (v *Monitor) way() string {
+	n := len(v.path)
+	if n == 0 {
+		return ""
 	}
-	return text + "  "
-}
-
-// heading names the columns; a mark is at the one that is sorted by.
-func (v *Monitor) heading(o *Output, width int) string {
-	mark := func(order monitorOrder, name string) string {
-		if v.order == order {
-			return ">" + name
-		}
-		return name
+	last := &v.path[n-1].row.Site
+	if n == 1 {
+		return "lines of " + ShortName(last.Function)
 	}
-	beside := map[heap.Measure]string{heap.ByLive: "blocks", heap.ByCount: "bytes"}[v.by]
-	text := numbers(mark(orderOwn, "own"), "%", mark(orderTotal, "total"), "%", cmp.Or(beside, "calls"), width)
-	if v.PerThread {
-		text += fmt.Sprintf("%-*s", threadCells, "thread")
+	text := "callers of " + ShortName(last.Function)
+	if last.Line > 0 {
+		text += fmt.Sprintf(":%d", last.Line)
 	}
-	return reversed((&Output{}).fit([]Span{{plain, text + mark(orderName, "function")}}, 0, width), width)
-}
-
-// row is a function's.
-func (v *Monitor) row(o *Output, r *MonitorRow, whole uint64, width int) []Span {
-	number := func(n uint64) string {
-		if v.by == heap.ByCount || v.by == heap.ByTemporary {
-			return units.Grouped(n)
-		}
-		return units.Short(n)
-	}
-	own, total := v.of(&r.Own), v.of(&r.Total)
-	row := []Span{{plain, numbers(number(own), share(own, whole), number(total), share(total, whole), v.beside(&r.Own), width)}}
-	if v.PerThread {
-		name := (&Output{}).fit([]Span{{plain, v.thread(r)}}, 0, threadCells-1)
-		row = append(row, Span{plain, name + strings.Repeat(" ", threadCells-cells(name))})
-	}
-	row = append(row, Span{styleFunc, o.Names.Short(o.Names.Function(r.Site.Function, r.Site.Linkage))})
-	switch {
-	case r.Site.File != "":
-		row = append(row, Span{styleFile, "  " + ShortPath(r.Site.File)})
-	case r.Site.Module != "":
-		row = append(row, Span{styleGuess, "  [" + r.Site.Module + "]"})
-	}
-	return row
-}
-
-// share is a part in percent.
-func share(part, whole uint64) string {
-	if whole == 0 {
-		return "-"
-	}
-	return fmt.Sprintf("%.1f", 100*float64(part)/float64(whole))
+	return text
 }
 
 // footer names the keys, or has the filter that is typed.
-func (v *Monitor) footer(o *Output, width int) string {
+func (v *Monitor) footer(width int) string {
 	if v.typing {
-		return reversed((&Output{}).fit([]Span{{plain, "filter: " + v.filter + "_   (Enter keeps it, Esc does not)"}}, 0, width), width)
+		what := [filters]string{"filter: ", "function: ", "module: "}[v.which]
+		return reversed((&Output{}).fit([]Span{{plain, what + v.filters[v.which] + "_   (Enter keeps it, Esc does not)"}}, 0, width), width)
 	}
 	pause, threads := "pause", "threads"
 	if v.Paused {
@@ -431,6 +436,32 @@ func (v *Monitor) footer(o *Output, width int) string {
 	if v.PerThread {
 		threads = "merge"
 	}
-	keys := "q quit  1 live 2 bytes 3 count 4 temporary  s sort  / filter  space " + pause + "  t " + threads + "  arrows PgUp PgDn"
+	keys := "q quit  ? keys  Enter in  Bksp out  1 live 2 bytes 3 count 4 temporary  s sort  / f M filter  d from now  space " + pause + "  t " + threads + "  arrows PgUp PgDn"
 	return reversed((&Output{}).fit([]Span{{plain, keys}}, 0, width), width)
+}
+
+// monitorHelp are the keys, a line each, as short as they fit the narrowest terminal.
+var monitorHelp = []string{
+	"q      end      Enter  go in   ? keys", "Bksp   go out   s      sort",
+	"1 2    live bytes, all bytes", "3 4    count, temporary blocks",
+	"/ f M  filter: any, function, module", "Esc    no filter, or go out",
+	"d      count changes from now", "space  pause the picture", "t      rows for each thread",
+	"arrows PgUp PgDn Home End  move", "Ctrl-L paint anew",
+}
+
+// helpLines are the keys below the header, in as many columns as it takes.
+func (v *Monitor) helpLines(o *Output, out []string, height, width int) []string {
+	const column = 40
+	room := height - len(out) - 1
+	for i := range min(room, len(monitorHelp)) {
+		var line string
+		for k := i; k < len(monitorHelp); k += room {
+			line += fmt.Sprintf("%-*s", column, monitorHelp[k])
+		}
+		out = append(out, o.fit([]Span{{plain, strings.TrimRight(line, " ")}}, 0, width))
+	}
+	for len(out) < height-1 {
+		out = append(out, "")
+	}
+	return append(out, reversed((&Output{}).fit([]Span{{plain, "any key goes back"}}, 0, width), width))
 }
