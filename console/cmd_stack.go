@@ -28,7 +28,7 @@ func stackCommands() []*Command {
 		{Name: "faas", Group: GroupStack, Direct: true, Raw: true, Args: []ArgKind{ArgCommand}, Synopsis: "[-q] COMMAND", Short: "run a command in all frames where it works: frame apply all -s", Needs: NeedData, Repeat: RepeatNone, Run: short("frame apply all -s "), Long: "Example:\n  faas print size"},
 		{Name: "taas", Group: GroupStack, Direct: true, Raw: true, Args: []ArgKind{ArgCommand}, Synopsis: "[-q] COMMAND", Short: "run a command in all threads where it works: thread apply all -s", Needs: NeedData, Repeat: RepeatNone, Run: short("thread apply all -s "), Long: "Example:\n  taas print $rip"},
 		{Name: "tfaas", Group: GroupStack, Direct: true, Raw: true, Args: []ArgKind{ArgCommand}, Synopsis: "[-q] COMMAND", Short: "run a command in all frames of all threads where it works", Needs: NeedData, Repeat: RepeatNone, Run: short("thread apply all -s -- frame apply all -s "), Long: "Example:\n  tfaas print size"},
-		{Name: "threads", Group: GroupStack, Short: "list the threads", Needs: NeedData, Run: infoThreads},
+		{Name: "threads", Group: GroupStack, Short: "list the threads", Synopsis: "[N...]", Args: []ArgKind{ArgThread}, Needs: NeedData, Run: infoThreads, Long: "It is info threads.\n\nExample:\n  threads 2-4"},
 		{Name: "inferior", Aliases: []string{"inferiors"}, Group: GroupStack, Synopsis: "[PID]", Short: "list the processes of the session, or change to one that a fork left held", Needs: NeedLive, Repeat: RepeatNone, Run: runInferior,
 			Long: "With `set detach-on-fork off` the side of a fork that is not followed waits.\n\nExample:\n  inferior 4712"},
 		{Name: "goroutines", Aliases: []string{"grs"}, Group: GroupStack, Short: "list the goroutines of a Go program", Needs: NeedMemory, Run: infoGoroutines},

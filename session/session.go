@@ -51,6 +51,7 @@ type Session struct {
 	Values    *Values    // variables and expressions
 	Scopes    *Scopes    // the variables that code can name
 	Symbols   *Symbols   // the files that names come from
+	Python    *Python    // the functions of Python that threads are in
 
 	Conditions *Conditions // what is wrong or in doubt with conditions
 	Stops      *Stops      // the numbered stops
@@ -170,6 +171,7 @@ func (s *Session) wire() {
 	s.Selection.source = s.Recorded.source
 	s.Captures = &Captures{common: c, sel: s.Selection, recorded: s.Recorded, console: s.ConsoleLog}
 	s.Symbols = &Symbols{c, s.Selection, s.Stops, s.Recorded}
+	s.Python = &Python{c, s.Selection}
 }
 
 // ApplyAttribution makes changed Settings.Wrappers and Settings.Libraries hold. What was

@@ -1,0 +1,92 @@
+package python
+
+import (
+	"fmt"
+
+	"hdb/internal/addr"
+)
+
+// MaxDepth bounds the frames of one thread, by far above the recursion limit.
+const MaxDepth = 1 << 16
+
+// A Frame is a call of a function of Python.
+type Frame struct {
+	At   addr.Run // of its struct
+	Code *Code
+	Line int // 0: the instruction belongs to none
+	// Entry tells that C called the interpreter for it: it is the outermost of those that
+	// one native frame of _PyEval_EvalFrameDefault stands for.
+	Entry bool
+}
+
+// Frames is the stack of a thread, innermost first. An error tells why it ends early.
+func (in *Interpreter) Frames(s State) (all []Frame, err error) {
+	l := in.layout
+	at := s.At
+	if l.cframe != 0 {
+		if at, err = in.mem.pointer(at + addr.Run(l.cframe)); err != nil {
+			return nil, fmt.Errorf("frames: %w", err)
+		}
+	}
+	if at, err = in.mem.pointer(at + addr.Run(l.frame)); err != nil {
+		return nil, fmt.Errorf("frames: %w", err)
+	}
+	for at != 0 {
+		if len(all) == MaxDepth {
+			return all, fmt.Errorf("frames: more than %d", MaxDepth)
+		}
+		b, err := in.mem.read(at, l.frames.size)
+		if err != nil {
+			return all, fmt.Errorf("frame: %w", err)
+		}
+		shim := l.minor >= 12 && b[l.frames.owner] == shimOwner
+		if shim && len(all) > 0 {
+			all[len(all)-1].Entry = true
+		}
+		if !shim {
+			f, whole, err := in.frame(at, b)
+			if err != nil {
+				return all, err
+			}
+			if whole {
+				all = append(all, f)
+			}
+		}
+		at = pointerIn(b, l.frames.previous)
+	}
+	if len(all) > 0 {
+		all[len(all)-1].Entry = true
+	}
+	return all, nil
+}
+
+// frame is the frame whose struct is b. It is not whole while it is being set up: the
+// interpreter does not count it then.
+func (in *Interpreter) frame(at addr.Run, b []byte) (f Frame, whole bool, err error) {
+	l := in.layout
+	code, err := in.code(pointerIn(b, l.frames.code))
+	if err != nil {
+		return Frame{}, false, err
+	}
+	f = Frame{At: at, Code: code}
+	if l.frames.units != 0 { // up to 3.10: each has a call of the interpreter of its own
+		f.Entry = true
+		f.Line = code.line(intIn(b, l.frames.instruction) * l.frames.units)
+		return f, true, nil
+	}
+	f.Entry = l.frames.entry != 0 && b[l.frames.entry] != 0
+	offset := int64(pointerIn(b, l.frames.instruction)) - int64(code.bytecode)
+	if b[l.frames.owner] != generatorOwner && offset < int64(code.firstTraceable)*instructionSize {
+		return Frame{}, false, nil
+	}
+	if offset < -instructionSize || offset > maxBytecode {
+		return Frame{}, false, fmt.Errorf("frame %v: its instruction is not in %s", at, code.Name)
+	}
+	f.Line = code.line(int(offset))
+	return f, true, nil
+}
+
+const (
+	instructionSize = 2
+	maxBytecode     = 1 << 28
+)

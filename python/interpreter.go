@@ -1,0 +1,134 @@
+package python
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"hdb/internal/addr"
+)
+
+// Memory is that of the process.
+type Memory interface {
+	ReadAt(b []byte, at int64) (int, error)
+}
+
+// Symbols finds a symbol that the interpreter's file exports: the executable or libpython.
+type Symbols func(name string) (addr.Run, bool)
+
+// An Interpreter is the runtime of CPython in a process.
+type Interpreter struct {
+	mem      reader
+	layout   *layout
+	runtime  addr.Run // _PyRuntime
+	codeType addr.Run // PyCode_Type
+	version  string
+	codes    map[addr.Run]*Code
+}
+
+// ErrNoPython is of a process without CPython.
+var ErrNoPython = errors.New("no CPython: the process maps no file that exports _PyRuntime, as every version from 3.7 on does")
+
+// A VersionError is of an interpreter whose structures are not known.
+type VersionError struct{ Version string }
+
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("CPython %s: frames of Python are known of 3.8 to 3.13 with the global interpreter lock", e.Version)
+}
+
+// Open finds the interpreter.
+func Open(mem Memory, symbols Symbols) (*Interpreter, error) {
+	runtime, ok := symbols("_PyRuntime")
+	if !ok {
+		return nil, ErrNoPython
+	}
+	in := &Interpreter{mem: reader{mem}, runtime: runtime, codes: map[addr.Run]*Code{}}
+	minor, version, err := in.release(symbols)
+	if err != nil {
+		return nil, err
+	}
+	in.version = version
+	for i := range layouts {
+		if layouts[i].minor == minor {
+			in.layout = &layouts[i]
+		}
+	}
+	if in.layout == nil {
+		return nil, &VersionError{version}
+	}
+	if in.codeType, ok = symbols("PyCode_Type"); !ok {
+		return nil, fmt.Errorf("CPython %s: it does not export PyCode_Type", version)
+	}
+	return in, nil
+}
+
+// Version is that of the interpreter, as far as it tells: "3.11.2", or "3.9".
+func (in *Interpreter) Version() string { return in.version }
+
+// since are functions that came with a version and stayed, as the stable ABI has them
+// (Misc/stable_abi.toml). Py_Version tells the version itself from 3.11 on.
+var since = []struct {
+	minor int
+	name  string
+}{
+	{10, "PyModule_AddObjectRef"},
+	{9, "PyObject_CallNoArgs"},
+	{8, "PyInterpreterState_GetID"},
+}
+
+func (in *Interpreter) release(symbols Symbols) (minor int, version string, err error) {
+	if at, ok := symbols("Py_Version"); ok {
+		n, err := in.mem.word(at)
+		if err != nil {
+			return 0, "", fmt.Errorf("Py_Version: %w", err)
+		}
+		v := uint32(n) // PY_VERSION_HEX
+		version = fmt.Sprintf("%d.%d.%d", v>>24, v>>16&0xff, v>>8&0xff)
+		if v>>24 != 3 {
+			return 0, "", &VersionError{version}
+		}
+		if _, free := symbols("_Py_MergeZeroLocalRefcount"); free { // of Py_GIL_DISABLED builds
+			return 0, "", &VersionError{version + " without the global interpreter lock"}
+		}
+		return int(v >> 16 & 0xff), version, nil
+	}
+	for _, s := range since {
+		if _, ok := symbols(s.name); ok {
+			return s.minor, fmt.Sprintf("3.%d", s.minor), nil
+		}
+	}
+	return 0, "", &VersionError{"3.7"}
+}
+
+// A reader reads what structures are made of.
+type reader struct{ mem Memory }
+
+func (r reader) read(at addr.Run, n int) ([]byte, error) {
+	b := make([]byte, n)
+	if got, err := r.mem.ReadAt(b, int64(at)); got < n {
+		if err == nil {
+			err = fmt.Errorf("%d of %d bytes", got, n)
+		}
+		return nil, fmt.Errorf("read %v: %w", at, err)
+	}
+	return b, nil
+}
+
+func (r reader) word(at addr.Run) (uint64, error) {
+	b, err := r.read(at, 8)
+	if err != nil {
+		return 0, err
+	}
+	return binary.LittleEndian.Uint64(b), nil
+}
+
+func (r reader) pointer(at addr.Run) (addr.Run, error) {
+	n, err := r.word(at)
+	return addr.Run(n), err
+}
+
+// pointerIn is the pointer at an offset of a struct that was read.
+func pointerIn(b []byte, at int) addr.Run { return addr.Run(binary.LittleEndian.Uint64(b[at:])) }
+
+// intIn is the int there.
+func intIn(b []byte, at int) int { return int(int32(binary.LittleEndian.Uint32(b[at:]))) }

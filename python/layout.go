@@ -1,0 +1,89 @@
+package python
+
+// A layout is where things lie in the structures of one minor version, in bytes. Fields
+// that a version does not have are 0.
+type layout struct {
+	minor int
+
+	// _PyRuntimeState
+	current     int // the thread state that holds the lock, up to 3.11
+	key         int // of the thread-specific data that holds each thread's state: struct _Py_tss_t
+	interpreter int // the first of a list
+
+	// PyInterpreterState
+	nextInterpreter, threads, id int
+
+	// PyThreadState
+	nextThread, threadID, nativeID int
+	frame                          int // the innermost frame, or the struct that points to it
+	cframe                         int // where that struct does; 0 if there is none
+
+	frames frameLayout
+	code   codeLayout
+	text   textLayout
+}
+
+// A frameLayout is of PyFrameObject up to 3.10, of _PyInterpreterFrame from 3.11 on.
+type frameLayout struct {
+	size           int
+	previous, code int
+	instruction    int // f_lasti, an index of units bytes; or a pointer
+	units          int // bytes that one f_lasti counts; 0: it is a pointer
+	owner          int // who the frame belongs to, from 3.11 on
+	entry          int // of 3.11: whether C called the interpreter for it
+}
+
+// codeLayout is of PyCodeObject.
+type codeLayout struct {
+	size                                    int
+	name, qualname, file, firstLine, lines  int
+	bytecode, firstTraceable                int // from 3.11 on
+	flags, nlocals, names, cells, free      int
+	nlocalsplus, localsplusnames, localKind int // from 3.11 on
+}
+
+// textLayout is of the structs of str objects.
+type textLayout struct{ ascii, compact int }
+
+// shimOwner is FRAME_OWNED_BY_CSTACK: a frame of 3.12 and later that stands for the C code
+// which called the interpreter.
+const shimOwner = 3
+
+// generatorOwner is FRAME_OWNED_BY_GENERATOR.
+const generatorOwner = 1
+
+var old = codeLayout{size: 176, name: 112, file: 104, firstLine: 40, lines: 120,
+	flags: 36, nlocals: 28, names: 72, cells: 88, free: 80}
+
+var layouts = []layout{
+	{minor: 8, current: 1368, key: 1392, interpreter: 32, nextInterpreter: 0, threads: 8, id: 16,
+		nextThread: 8, threadID: 176, frame: 24,
+		frames: frameLayout{size: 368, previous: 24, code: 32, instruction: 104, units: 1},
+		code:   old, text: textLayout{48, 72}},
+	{minor: 9, current: 568, key: 584, interpreter: 32, nextInterpreter: 0, threads: 8, id: 24,
+		nextThread: 8, threadID: 176, frame: 24,
+		frames: frameLayout{size: 368, previous: 24, code: 32, instruction: 104, units: 1},
+		code:   old, text: textLayout{48, 72}},
+	{minor: 10, current: 568, key: 584, interpreter: 32, nextInterpreter: 0, threads: 8, id: 24,
+		nextThread: 8, threadID: 176, frame: 24,
+		frames: frameLayout{size: 360, previous: 24, code: 32, instruction: 96, units: 2},
+		code:   old, text: textLayout{48, 72}},
+	{minor: 11, current: 576, key: 592, interpreter: 40, nextInterpreter: 0, threads: 16, id: 48,
+		nextThread: 8, threadID: 152, nativeID: 160, frame: 8, cframe: 56,
+		frames: frameLayout{size: 72, previous: 48, code: 32, instruction: 56, owner: 69, entry: 68},
+		code: codeLayout{size: 192, name: 120, qualname: 128, file: 112, firstLine: 72, lines: 136, bytecode: 184, firstTraceable: 168,
+			flags: 48, nlocalsplus: 76, localsplusnames: 96, localKind: 104},
+		text: textLayout{48, 72}},
+	{minor: 12, key: 1544, interpreter: 40, nextInterpreter: 0, threads: 72, id: 8,
+		nextThread: 8, threadID: 136, nativeID: 144, frame: 0, cframe: 56,
+		frames: frameLayout{size: 72, previous: 8, code: 0, instruction: 56, owner: 70},
+		code: codeLayout{size: 200, name: 120, qualname: 128, file: 112, firstLine: 68, lines: 136, bytecode: 192, firstTraceable: 176,
+			flags: 48, nlocalsplus: 72, localsplusnames: 96, localKind: 104},
+		text: textLayout{40, 56}},
+	{minor: 13, key: 2160, interpreter: 632, nextInterpreter: 7264, threads: 7344, id: 7272,
+		nextThread: 8, threadID: 152, nativeID: 160, frame: 72,
+		frames: frameLayout{size: 72, previous: 8, code: 0, instruction: 56, owner: 70},
+		code: codeLayout{size: 208, name: 120, qualname: 128, file: 112, firstLine: 68, lines: 136, bytecode: 200, firstTraceable: 184,
+			flags: 48, nlocalsplus: 72, localsplusnames: 96, localKind: 104},
+		text: textLayout{40, 56}},
+}

@@ -1,0 +1,89 @@
+package session
+
+import (
+	"fmt"
+
+	"hdb/inferior"
+	"hdb/internal/addr"
+	"hdb/python"
+)
+
+// Python tells of the functions of Python that threads are in.
+type Python struct {
+	*common
+	sel *Selection
+}
+
+// A PythonStack is what a thread does in Python, innermost first.
+type PythonStack struct {
+	Thread    ThreadInfo
+	Frames    []python.Frame
+	Truncated string // why there may be more
+}
+
+// interpreter is the CPython of the process. What it has read is not kept: the program
+// changes it while it runs.
+func (p *Python) interpreter() (*python.Interpreter, error) {
+	if err := p.readable(); err != nil {
+		return nil, err
+	}
+	for _, m := range p.names.Images() {
+		symbols := func(name string) (addr.Run, bool) {
+			sym, ok := m.Object.Symtab.Symbol(name)
+			if !ok || !sym.Defined {
+				return 0, false
+			}
+			return sym.Addr.Run(m.Bias), true
+		}
+		if _, ok := symbols("_PyRuntime"); ok {
+			return python.Open(p.image, symbols)
+		}
+	}
+	return nil, python.ErrNoPython
+}
+
+// Version is that of the interpreter.
+func (p *Python) Version() (string, error) {
+	in, err := p.interpreter()
+	if err != nil {
+		return "", err
+	}
+	return in.Version(), nil
+}
+
+// Stack is that of the selected thread.
+func (p *Python) Stack() (PythonStack, error) {
+	in, err := p.interpreter()
+	if err != nil {
+		return PythonStack{}, err
+	}
+	return p.stack(in, p.sel.thread)
+}
+
+func (p *Python) stack(in *python.Interpreter, t *inferior.Thread) (PythonStack, error) {
+	if t == nil {
+		return PythonStack{}, ErrNoStack
+	}
+	s := PythonStack{Thread: p.sel.threadInfo(t)}
+	regs, err := t.Regs()
+	if err != nil {
+		return s, err
+	}
+	// pthread_self() is what the thread control block says of itself, at fs:0x10.
+	self, err := p.readPointer(addr.Run(regs.FsBase) + 0x10)
+	if err != nil {
+		return s, fmt.Errorf("thread %d: %w", t.Num, err)
+	}
+	state, err := in.StateOf(uint64(self))
+	if err != nil {
+		return s, fmt.Errorf("thread %d: %w", t.Num, err)
+	}
+	frames, err := in.Frames(state)
+	if err != nil && len(frames) == 0 {
+		return s, fmt.Errorf("thread %d: %w", t.Num, err)
+	}
+	if s.Frames = frames; err != nil {
+		s.Truncated = err.Error()
+	}
+	return s, nil
+}

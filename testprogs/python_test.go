@@ -1,0 +1,119 @@
+package testprogs
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// pythons are the interpreters of this machine: the system's, and those of pyenv.
+func pythons(t *testing.T) []string {
+	t.Helper()
+	home, err := os.UserHomeDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := filepath.Glob(filepath.Join(home, ".pyenv/versions/3.*/bin/python3"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) == 0 {
+		t.Log("no other interpreters than the system's: ~/.pyenv/versions has none")
+	}
+	var all []string
+	for _, p := range append([]string{"/usr/bin/python3"}, found...) {
+		out, err := exec.Command(p, "-c", "import sys; print(3 if sys.version_info[0] < 3 else sys.version_info[1])").Output()
+		if err != nil {
+			t.Fatalf("%s: %v", p, err)
+		}
+		if minor := strings.TrimSpace(string(out)); len(minor) == 1 && minor < "8" {
+			t.Logf("%s: hdb knows 3.8 and later", p)
+			continue
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// TestPythonFrames compares the frames that hdb reads with those that the program itself
+// tells, by sys._getframe.
+func TestPythonFrames(t *testing.T) {
+	script, err := filepath.Abs("testdata/python/frames.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range pythons(t) {
+		t.Run(strings.TrimPrefix(p, "/"), func(t *testing.T) {
+			t.Parallel()
+			commands := "handle SIGUSR2 nostop noprint pass\nrun\n" + strings.Repeat("py bt\ncontinue\n", 80)
+			file := filepath.Join(t.TempDir(), "commands")
+			if err := os.WriteFile(file, []byte(commands), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := Context(t)
+			defer cancel()
+			out, err := exec.CommandContext(ctx, HDB(t), "--json", "-batch", "-nx", "-x", file, "--args", p, script).Output()
+			said, got := stacks(t, out)
+			if len(said) < 45 {
+				t.Fatalf("%v: %d stacks told by the program\n%.2000s", err, len(said), out)
+			}
+			for i, want := range said {
+				if i >= len(got) || !reflect.DeepEqual(got[i], want) {
+					t.Errorf("stop %d:\n got %v\nwant %v", i+1, at(got, i), want)
+				}
+			}
+		})
+	}
+}
+
+func at(s [][]string, i int) []string {
+	if i < len(s) {
+		return s[i]
+	}
+	return nil
+}
+
+// stacks are those that the program printed, and those that hdb did.
+func stacks(t *testing.T, out []byte) (said, got [][]string) {
+	t.Helper()
+	in := bufio.NewScanner(bytes.NewReader(out))
+	in.Buffer(nil, 1<<20)
+	for in.Scan() {
+		line := in.Bytes()
+		switch {
+		case bytes.HasPrefix(line, []byte("[")):
+			var frames [][3]any
+			if err := json.Unmarshal(line, &frames); err != nil {
+				t.Fatalf("%s: %v", line, err)
+			}
+			var stack []string
+			for _, f := range frames {
+				stack = append(stack, fmt.Sprintf("%v %v:%v", f[0], f[1], f[2]))
+			}
+			said = append(said, stack)
+		case bytes.Contains(line, []byte(`"command":"py bt"`)):
+			var v struct {
+				Frames []struct {
+					Function, File string
+					Line           int
+				}
+			}
+			if err := json.Unmarshal(line, &v); err != nil {
+				t.Fatalf("%s: %v", line, err)
+			}
+			var stack []string
+			for _, f := range v.Frames {
+				stack = append(stack, fmt.Sprintf("%s %s:%d", f.Function, f.File, f.Line))
+			}
+			got = append(got, stack)
+		}
+	}
+	return said, got
+}
