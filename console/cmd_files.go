@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -26,7 +27,7 @@ func fileCommands() []*Command {
 		{Name: "save", Group: GroupFiles, Synopsis: "FILE [--force]\nbreakpoints FILE [--force]", Short: "write what was recorded and the stops to a capture, or the stops as commands", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: runSave,
 			Long: "The capture keeps stacks, modules with their build IDs, resolved names and the source lines they need, so that it opens where neither the program nor its source is. A file that exists already is only replaced with --force.\n\nWith `breakpoints` FILE is for `source`: it has the commands that make the numbered stops again, with conditions, counts and commands, and what catch, handle and skip were told. Watchpoints are left out where it is read without a process.\n\nExamples:\n  save big-pages.hdb\n  save breakpoints stops.hdb"},
 		{Name: "open", Group: GroupFiles, Synopsis: "CAPTURE", Short: "look at a capture", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: runOpen,
-			Long: "allocs, live, top, bt, list, frame, goto and info work on it as on a process.\n\nExample:\n  open big-pages.hdb"},
+			Long: "allocs, live, top, bt, list, frame, goto and info work on it as on a process.\n\nBeside a process it is looked at in an hdb of its own, which `quit` leaves: the process stands as it stood. A script, which has no terminal, compares by `diff CAPTURE`, or asks by `shell hdb VERB CAPTURE`.\n\nExample:\n  open big-pages.hdb"},
 		exportCommand(),
 	}
 }
@@ -200,6 +201,30 @@ func showSaved(c *Console, in Input, info session.SavedInfo) {
 	})
 }
 
+// openBeside looks at a capture while a process is under the debugger, in an hdb of its own that
+// has the terminal until it is left.
+func openBeside(c *Console, pid int, path string) error {
+	if !c.interactive() || c.interp.depth > 0 || c.interp.hooking || c.bg.running() {
+		return fmt.Errorf("open: process %d is under the debugger: kill or detach it first; beside it `diff %s` compares, and `shell hdb top %s` asks", pid, path, path)
+	}
+	path = line.ExpandHome(path)
+	if st, err := os.Stat(path); err != nil {
+		return fmt.Errorf("open %s: %w", path, errors.Unwrap(err))
+	} else if !st.Mode().IsRegular() {
+		return fmt.Errorf("open %s: no regular file", path)
+	}
+	c.say("%s is looked at beside process %d, which stands: quit leads back to it", screen.ShortPath(path), pid)
+	defer c.tui.Pause()()
+	cmd := exec.Command("/proc/self/exe", "open", path)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	var exit *exec.ExitError
+	if err := aside(cmd.Run); err != nil && !errors.As(err, &exit) {
+		return fmt.Errorf("open: %w", err)
+	}
+	c.say("back at process %d", pid)
+	return nil
+}
+
 // Open makes the session one about a capture, as `open` does.
 func (c *Console) Open(path string) error {
 	return runOpen(context.Background(), c, Input{Name: "open", Args: []string{path}})
@@ -210,7 +235,7 @@ func runOpen(_ context.Context, c *Console, in Input) error {
 		return errors.New("open: one capture must follow")
 	}
 	if pid, _, _, live := c.s.Process(); live {
-		return fmt.Errorf("open: process %d is under the debugger: kill or detach it first", pid)
+		return openBeside(c, pid, in.Args[0])
 	}
 	info, err := c.s.Captures.Open(line.ExpandHome(in.Args[0]))
 	if err != nil {

@@ -98,7 +98,7 @@ func showGrowth(c *Console, in Input, g *query.Growth, from query.Moment) {
 		}
 		for _, r := range g.Rows {
 			o.Printf("%s in %s, of %s allocated%s\n", screen.LongSize(r.LiveBytes), units.Count(r.LiveBlocks, "block"), units.Grouped(r.Count), inTime(int64(r.LiveBytes), int64(r.LiveBlocks), g.Elapsed))
-			printUserFrames(c, o, r.Stack)
+			printUserFrames(c, o, r.Stack, "")
 		}
 		if len(g.Rows) < g.Total {
 			o.Printf("%d of %s; `leaks %d since %s` shows all\n", len(g.Rows), units.Count(g.Total, "stack"), g.Total, from)
@@ -300,7 +300,7 @@ func showStackDiff(c *Console, in Input, d *query.Diff, limit int) {
 		}
 		for i, ch := range shown {
 			o.Printf("%s in %+d blocks, %s live%s\n", signed(ch.Bytes), ch.Blocks, units.Short(ch.After), inTime(ch.Bytes, ch.Blocks, d.Elapsed()))
-			printUserFrames(c, o, stacks[i])
+			printUserFrames(c, o, stacks[i], "")
 		}
 		if len(shown) < len(d.Changes) {
 			o.Printf("%d of %s that changed; `per stack %d` shows all\n", len(shown), units.Count(len(d.Changes), "stack"), len(d.Changes))

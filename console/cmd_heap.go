@@ -228,9 +228,17 @@ func viewStackRow(r query.StackRow) stackRowView {
 	return stackRowView{topViewOf(r.Row), viewFrames(r.Stack.Frames)}
 }
 
-// printUserFrames prints a stack from the function on that the block belongs to.
-func printUserFrames(c *Console, o *screen.Output, st names.Stack) {
-	printFrames(o, st.Frames[min(c.s.Selection.UserFrame(st.Frames), len(st.Frames)):])
+// printUserFrames prints a stack from the function on that the block belongs to, and how many
+// frames are further in: of allocators, wrappers and libraries. all is the command that has them, "" none.
+func printUserFrames(c *Console, o *screen.Output, st names.Stack, all string) {
+	user := min(c.s.Selection.UserFrame(st.Frames), len(st.Frames))
+	if user > 0 {
+		if all != "" {
+			all = "; `" + all + "` has all"
+		}
+		o.Line(screen.Guess(fmt.Sprintf("(%s further in, of allocators and libraries%s)", units.Count(user, "frame"), all)))
+	}
+	printFrames(o, st.Frames[user:])
 }
 
 func showStackRows(c *Console, in Input, rows []query.StackRow, by heap.Measure, total int) {
@@ -254,7 +262,7 @@ func showStackRows(c *Console, in Input, rows []query.StackRow, by heap.Measure,
 			} else {
 				o.Printf("%s in %s, of %s allocated\n", screen.LongSize(r.LiveBytes), units.Count(r.LiveBlocks, "block"), units.Grouped(r.Count))
 			}
-			printUserFrames(c, o, r.Stack)
+			printUserFrames(c, o, r.Stack, "")
 		}
 		if len(rows) < total {
 			o.Printf("%d of %s; `%s %d` shows all\n", len(rows), units.Count(total, "stack"), in.Name, total)
@@ -322,7 +330,7 @@ func showWhence(c *Console, in Input, w *query.Whence) {
 		case w.Event != nil:
 			o.Printf("%#x is byte %s of %s at %#x\n", w.Addr, units.Grouped(w.Addr-w.Start), screen.LongSize(w.Event.Size), w.Start)
 			o.Printf("#%d %s   thread %s   %s, %s ago\n", w.Event.Seq, w.Event.Call(), threadNames(c.s)[int(w.Event.TID)], screen.ShortTime(w.Event.Time), w.Age.Round(time.Microsecond))
-			printFrames(o, w.Frames)
+			printUserFrames(c, o, names.Stack{Frames: w.Frames}, fmt.Sprintf("bt #%d", w.Event.Seq))
 			return
 		case w.Last != nil:
 			o.Printf("%#x is in no live block that was recorded; the last event about it was #%d %s\n", w.Addr, w.Last.Seq, w.Last.Call())

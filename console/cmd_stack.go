@@ -15,7 +15,7 @@ import (
 
 func stackCommands() []*Command {
 	return []*Command{
-		{Name: "bt", Aliases: []string{"backtrace", "where", "stack"}, Group: GroupStack, Synopsis: "[full] [N | -N]\n[full] #EVENT", Short: "show the stack", Needs: NeedData, Run: runBacktrace,
+		{Name: "bt", Aliases: []string{"backtrace", "where", "stack"}, Group: GroupStack, Args: []ArgKind{ArgEvent}, Synopsis: "[full] [N | -N]\n[full] #EVENT", Short: "show the stack", Needs: NeedData, Run: runBacktrace,
 			Long: "N shows the innermost N frames, -N the outermost. -full, or full, adds each frame's local variables, its address, how it was found and its linker's name. #EVENT shows the recorded stack of an event.\n\n" +
 				"[inlined] marks calls that the compiler merged into their caller, [tail call] functions that ended in a jump to the one above: they are not on the stack but deduced from the call sites of DWARF, and have no number. [guess] marks frames that were not found by call frame information; a module in brackets stands where there is no line information. (symtab), (minidebuginfo) and (dynsym) mark functions that only a symbol table names: the file's own, the compressed one of stripped programs, or the one of exported names.\n\n" +
 				"Examples:\n  bt\n  bt 5\n  bt -3\n  bt -full\n  bt #4711"},

@@ -97,14 +97,14 @@ func (k completer) argument(cmd *Command, left, rest string) (int, []string) {
 	switch kind {
 	case ArgSetting, ArgValue:
 		if name, expr, ok := strings.Cut(rest, " "); ok && (name == "var" || name == "variable") {
-			return k.expression(left, expr, false)
+			return k.expression(left, expr, ArgExpression)
 		}
 		if strings.HasPrefix(rest, "$") {
-			return k.expression(left, rest, false)
+			return k.expression(left, rest, ArgExpression)
 		}
 		return k.settingWords(left, rest)
-	case ArgCondition, ArgExpression:
-		return k.expression(left, rest, kind == ArgCondition)
+	case ArgCondition, ArgExpression, ArgType:
+		return k.expression(left, rest, kind)
 	}
 	if last := len(before) - 1; last >= 0 && (before[last] == "--from" || before[last] == "--to" || before[last] == "since" && kind == ArgSince) {
 		kind = ArgMoment
@@ -143,6 +143,16 @@ func (k completer) wordsOf(kind ArgKind, cmd *Command, word string) []string {
 			names = append(names, s.Name)
 		}
 		return line.StartingWith(names, word)
+	case ArgDisplay:
+		var ids []string
+		for _, d := range k.c.eval.displays {
+			ids = append(ids, strconv.Itoa(d.num))
+		}
+		return line.StartingWith(ids, word)
+	case ArgEvent:
+		if strings.HasPrefix(word, "#") {
+			return k.eventNumbers(word)
+		}
 	case ArgMoment:
 		return k.moments(word)
 	case ArgMomentOrFile:

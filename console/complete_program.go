@@ -10,6 +10,7 @@ import (
 
 	"hdb/console/line"
 	"hdb/internal/cond"
+	"hdb/names"
 	"hdb/query"
 	"hdb/session"
 )
@@ -105,11 +106,12 @@ var (
 	numberedEvent = regexp.MustCompile(`#[0-9]*$`)
 	registerName  = regexp.MustCompile(`\$[a-z0-9_]*$`)
 	memberName    = regexp.MustCompile(`([A-Za-z_$][\w$]*(?:(?:->|\.|::)\w+|\[[^\]]*\])*)(->|\.)(\w*)$`)
-	plainName     = regexp.MustCompile(`[A-Za-z_]\w*$`)
+	plainName     = regexp.MustCompile(`[A-Za-z_]\w*(::~?\w*)*$`)
 )
 
-// expression completes the end of a condition, or of an expression of the program.
-func (k completer) expression(left, rest string, condition bool) (int, []string) {
+// expression completes the end of a condition, or of an expression or type of the program.
+func (k completer) expression(left, rest string, kind ArgKind) (int, []string) {
+	condition := kind == ArgCondition
 	at := func(word string) int { return len(left) - len(word) }
 	if m := openPredicate.FindStringSubmatch(rest); m != nil && condition {
 		names := k.functionNames
@@ -135,14 +137,51 @@ func (k completer) expression(left, rest string, condition bool) (int, []string)
 		return at(m[3]), line.StartingWith(k.c.s.Values.Members(m[1]), m[3])
 	}
 	word := plainName.FindString(rest)
-	names := k.c.s.Values.Variables()
+	all := k.c.s.Values.Variables()
 	if condition {
 		for _, f := range cond.Fields() {
-			names = append(names, f.Name)
+			all = append(all, f.Name)
 		}
-		names = append(names, `func("`, `module("`, `caller("`, "kind")
+		all = append(all, `func("`, `module("`, `caller("`, "kind")
 	}
-	return at(word), line.StartingWith(names, word)
+	words := line.StartingWith(all, word)
+	if kind == ArgType {
+		words = append(words, k.typeNames(word)...)
+	}
+	if len(words) == 0 && !condition {
+		words = append(k.globalNames(word), k.functionNames(word)...)
+	}
+	return at(word), line.StartingWith(words, "")
+}
+
+// typeNames completes a type by its name, qualified or not; nothing is offered for an empty word.
+func (k completer) typeNames(word string) []string {
+	return namesAt(word, k.c.s.Names().Symbols.Types)
+}
+
+// globalNames completes a variable outside of functions.
+func (k completer) globalNames(word string) []string {
+	return namesAt(word, k.c.s.Names().Symbols.Variables)
+}
+
+// namesAt are the names in which a word begins one of the scopes, or the name. A program without
+// debug information has none.
+func namesAt(word string, find func(*regexp.Regexp) ([]names.GlobalInfo, error)) []string {
+	if word == "" {
+		return nil
+	}
+	found, err := find(regexp.MustCompile(`(^|::)` + regexp.QuoteMeta(word)))
+	if err != nil {
+		return nil
+	}
+	var all []string
+	for _, g := range found {
+		if nameAt(g.Name, word) >= 0 && !strings.ContainsAny(g.Name, "<({") {
+			all = append(all, g.Name)
+		}
+	}
+	all = line.StartingWith(all, "")
+	return all[:min(len(all), line.MaxCandidates)]
 }
 
 // registers completes $NAME, a register or a convenience variable.

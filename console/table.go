@@ -123,6 +123,9 @@ const (
 	ArgMomentOrFile         // or a capture
 	ArgSince                // words of the synopsis, a moment behind since, a condition behind if
 	ArgExpression           // an expression of the program
+	ArgType                 // or a type
+	ArgEvent                // the number of an event
+	ArgDisplay              // the number of a display
 	ArgWord                 // one of the words that the synopsis names in lower case
 )
 
