@@ -469,20 +469,17 @@ func (cs *conditions) mode() uint64 {
 
 // enabled is the value of stEnabled.
 func (cs *conditions) enabled() uint64 {
-	if cs.mode() == modeRecord && cs.request.marks == 0 && !cs.noTSC { // the short way asks for the time before it looks whether hdb lives
-		return onlyRecords
+	if cs.request.Record && !cs.noTSC { // the short way asks for the time before it looks whether hdb lives
+		return quickEnabled
 	}
 	return enabled
 }
 
 // short tells whether the core has a short way for a function, and where that begins:
-// nobody asks anything about it, and its arguments and result say all that a record has.
+// its arguments and result say all that a record has.
 func (cs *conditions) short(s *site) (mark uint32, ok bool) {
 	fn := s.Function
-	if cs.enabled() != onlyRecords || fn.Group != breakpoints.GroupC && fn.Group != breakpoints.GroupCXX {
-		return 0, false
-	}
-	if prog, err := cs.request.program(fn, cs.atCore(s)); err != nil || !prog.Never { // writeFilter has said the error
+	if cs.enabled() != quickEnabled || fn.Group != breakpoints.GroupC && fn.Group != breakpoints.GroupCXX {
 		return 0, false
 	}
 	is := func(o breakpoints.Operand, n int) bool { return o.From == breakpoints.Argument && o.Index == n }

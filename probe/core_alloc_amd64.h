@@ -299,6 +299,8 @@ judged:
 	CALL DI
 	TESTL AX, AX
 	JEQ  allocPassed
+
+allocMay:
 	MOVQ const_frSite(SP), R11
 	TESTL $const_siteVerdict, const_siFlags(R11)
 	JEQ  allocStops

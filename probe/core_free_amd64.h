@@ -147,6 +147,8 @@ freeFilter:
 	CALL DI
 	TESTL AX, AX
 	JEQ  freePassed
+
+freeMay:
 	MOVQ const_frSite(SP), R11
 	TESTL $const_siteVerdict, const_siFlags(R11)
 	JEQ  freeStops

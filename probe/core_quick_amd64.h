@@ -1,5 +1,6 @@
-// The core's short way, for calls of the C and C++ functions while all that is to
-// be done is to record them. Included by core_amd64.s.
+// The core's short way, for calls of the C and C++ functions while events are recorded,
+// and what a stop may want of them is told when they return, or free. Included by
+// core_amd64.s.
 
 // SUM takes a word of a stack, by its distance in the memo's entry and with its factor,
 // which the injector puts there, off the entry's sum. SUMs are of one length each.
@@ -49,7 +50,7 @@
 	CMPQ AX, const_slKey(R10); \
 	JNE  enter; \
 	MOVQ STATE, AX; \
-	CMPL const_stEnabled(AX), $const_onlyRecords; \
+	CMPL const_stEnabled(AX), $const_quickEnabled; \
 	JNE  key; \
 	CMPL const_slDepth(R10), $0; \
 	JNE  busy
@@ -100,7 +101,15 @@ quickArgs:
 	MOVQ DI, const_frArgs(SP) // for a filter that comes while the function runs
 
 quickRun:
+	MOVQ STATE, R10
+	TESTL $(const_modeNumber|const_modeLive), const_stMode(R10)
+	JNE  quickBounds
+
+quickBounded:
 	// What the memo has comes from memory while the function runs.
+	MOVQ const_frSite(SP), R11
+	TESTL $const_flagBare, const_siQuick(R11)
+	JNE  quickCall
 	MOVQ const_frameSize(SP), AX
 	LEAQ (const_frameSize+8)(SP), R10
 	MEMOAT(AX, R10, R11)
@@ -111,13 +120,15 @@ quickRun:
 	PREFETCHT0 (R11)
 	PREFETCHT0 64(R11)
 	MOVQ const_frSite(SP), R11
+
+quickCall:
 	MOVQ const_siReloc(R11), R11
 	CALL R11
 	MARK(const_markReturnQuick)
 	// AX, DX = the results; what is out of the ordinary by now is for the code
 	// behind enterAlloc's call.
 	MOVQ STATE, R9
-	CMPL const_stEnabled(R9), $const_onlyRecords
+	CMPL const_stEnabled(R9), $const_quickEnabled
 	JNE  returned
 	MOVQ const_frSlot(SP), R10
 	CMPL const_slDepth(R10), $1
@@ -127,16 +138,43 @@ quickRun:
 	INCQ const_slEvents(R10)
 	MOVL $0, const_slDepth(R10)
 	MOVQ $0, (const_slShadow+const_shSP)(R10)
+	MOVQ const_frSite(SP), R11
 	MOVQ const_frRes(SP), R8
-	MOVQ const_frRes2(SP), R10
+	MOVQ const_frRes2(SP), R9
 	MOVQ AX, const_frRes(SP)
 	MOVQ DX, const_frRes2(SP)
 	MOVQ AX, SI
+	MOVQ const_siFilter(R11), DI
+	TESTQ DI, DI
+	JNE  quickAsk
+
+quickUnasked:
+	MOVQ R9, R10
 	CALLTO(const_markRecordQuick)
 	MOVQ const_frRes(SP), AX
 	MOVQ const_frRes2(SP), DX
 	ADDQ $const_frameSize, SP
 	XRET
+
+quickAsk:
+	// As in judged. The condition's code changes none of R8, R9 and SI.
+	MOVQ SI, const_frAddr(SP)
+	CALL DI
+	TESTL AX, AX
+	JEQ  quickUnasked
+	JMP  allocMay
+
+quickBounds:
+	// As in bounds. All registers but AX, R10 and R11 are arguments.
+	MOVQ const_stHeader(R10), R10
+	MOVQ const_frSize(SP), AX
+	LOCK
+	INCQ const_hdCount(R10)
+	LOCK
+	ADDQ AX, const_hdLive(R10)
+	LOCK
+	INCQ const_hdBlocks(R10)
+	JMP  quickBounded
 
 quickNested:
 	// Does it the work of the only call that the thread is in, as malloc does operator
@@ -216,12 +254,36 @@ quickFrees:
 	CMPQ AX, const_siExemptLen(R11)
 	JCS  pass
 	INCQ const_slEvents(R10)
+	TESTL $const_modeNumber, const_stMode(CX)
+	JNE  quickNumber
+
+quickNumbered:
+	MOVQ const_siFilter(R11), AX
+	TESTQ AX, AX
+	JNE  quickFreeAsk
+
+quickFreeUnasked:
 	LEAQ (const_frameSize+8)(SP), R9
 	MEMOAT(R8, R9, R10)
 	ADDQ const_stMemo(CX), R10
 	MOVQ DI, SI
 	CALLTO(const_markRecordQuick)
 	JMP  pass
+
+quickFreeAsk:
+	// As in freeFilter. The condition's code changes neither CX nor R8.
+	MOVQ DI, const_frAddr(SP)
+	CALL AX
+	TESTL AX, AX
+	JNE  freeMay
+	MOVQ const_frAddr(SP), DI
+	JMP  quickFreeUnasked
+
+quickNumber:
+	MOVQ const_stHeader(CX), AX
+	LOCK
+	INCQ const_hdCount(AX)
+	JMP  quickNumbered
 
 quickAgain:
 	// Further work on the block, as free does delete's? As in freeAgain.
@@ -289,6 +351,9 @@ quickNameless:
 	MOVL $const_memoTries, R9
 	TESTL DI, DI
 	JEQ  quickOdd
+	MOVQ rcSite(SP), DX
+	TESTL $const_flagBare, const_siQuick(DX)
+	JNE  quickBare
 
 quickPlace:
 	CMPQ const_meTag(R10), R8
@@ -390,6 +455,12 @@ quickEmit:
 	TESTL $const_ownerDied, const_hdAlive(DX)
 	JEQ  emit
 	JMP  recOrphan
+
+quickBare:
+	SHLQ $const_tidShift, DI
+	ORQ  const_siQuick(DX), DI // the first word
+	MOVBLZX const_siLonger(DX), CX
+	JMP  quickStamp
 
 quickFork:
 	// The stack is none of this entry's, and has a place by that word, as in memoForked.

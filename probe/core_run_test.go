@@ -369,7 +369,7 @@ func TestReleases(t *testing.T) {
 		enabled uint64
 	}{
 		{"recorded", Request{Record: true}, enabled},
-		{"recorded by the short way", Request{Record: true}, onlyRecords},
+		{"recorded by the short way", Request{Record: true}, quickEnabled},
 		{"counted", stopsAt(t, "alloc if size == 4711"), enabled},
 		{"counted, with a stop at a free", stopsAt(t, "free if addr == 0x5000"), enabled},
 	} {
@@ -421,7 +421,7 @@ func TestExceptionInside(t *testing.T) {
 	const allocates = libcxxAt + callsFrom + 0x1000
 	l := newLab(t, Request{Record: true})
 	l.allocateExceptions(breakpoints.Extent{Low: allocates, High: allocates + 0x40})
-	for _, way := range []uint64{enabled, onlyRecords} {
+	for _, way := range []uint64{enabled, quickEnabled} {
 		l.restart(l.request)
 		l.setState(stEnabled, way)
 		th := l.thread(1)

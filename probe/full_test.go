@@ -120,7 +120,7 @@ func TestConsumerDied(t *testing.T) {
 		name  string
 		way   uint64
 		known bool // the stack
-	}{{"new stack", enabled, false}, {"known stack", enabled, true}, {"short way", onlyRecords, true}} {
+	}{{"new stack", enabled, false}, {"known stack", enabled, true}, {"short way", quickEnabled, true}} {
 		t.Run(c.name, func(t *testing.T) {
 			l := newFullLab(t)
 			th := l.anew()

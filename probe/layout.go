@@ -22,7 +22,7 @@ func factors() []byte {
 // The state page: private to the inferior's process and wiped in a fork child
 // (MADV_WIPEONFORK), which therefore finds the probe disabled.
 const (
-	stEnabled    = 0   // uint32: 0 lets every call pass, else enabled or onlyRecords
+	stEnabled    = 0   // uint32: 0 lets every call pass, else enabled or records
 	stMode       = 8   // uint64: modeRecord
 	stHeader     = 16  // address of the shared header
 	stRing       = 24  // address of the ring, mapped twice in a row
@@ -50,8 +50,8 @@ const (
 
 // Values of stEnabled beside 0.
 const (
-	enabled     = 1
-	onlyRecords = 2 // stMode is modeRecord alone: functions of C and C++ take the short way
+	enabled      = 1
+	quickEnabled = 2 // events are recorded: functions of C and C++ take the short way
 )
 
 // Bits of stMode.
@@ -126,7 +126,7 @@ const (
 	siFilter    = 56  // address of the condition's code, 0 if nobody stops here
 	siTail      = 64  // where the function returns to if it was called from a quick thunk or by the short way
 	siDone      = 72  // uint64: the function's bit in shServed or slFreedDone
-	siQuick     = 80  // uint64: siHead with the type of the record of a call that has returned, or frees
+	siQuick     = 80  // uint64: siHead with the type of the record of a call that has returned, or frees; and with noStack if it is bare
 	siBegin     = 88  // uint64: the first word of the record before it, of a realloc that begins
 	siExempt    = 96  // [exempt, exempt+len) in its module: calls from there are no events if it frees, because that code empties a thread's cache;
 	siExemptLen = 104 // else they do no function's work, because it allocates exceptions
@@ -181,14 +181,14 @@ const (
 	hdWakeAt  = 8   // uint64: head at which the consumer wants to be woken
 	hdAlive   = 16  // uint32: a robust futex of hdb: the TID of its keeper, or ownerDied
 	hdStalled = 20  // uint32: the consumer has not been seen to work
-	hdRobust  = 24  // hdb's struct robust_list for it
+	hdCount   = 24  // uint64: events of all threads, or more
+	hdLive    = 32  // uint64: bytes of live blocks, or more
+	hdBlocks  = 40  // uint64: live blocks, or more
 	hdTail    = 64  // uint64: bytes consumed
 	hdSleep   = 72  // uint32: futex, 1 while the consumer sleeps
 	hdDrained = 76  // uint32: futex, changes with the tail when hdWaiting is set
 	hdWaiting = 80  // uint32: threads wait for room
-	hdCount   = 96  // uint64: events of all threads, or more
-	hdLive    = 104 // uint64: bytes of live blocks, or more
-	hdBlocks  = 112 // uint64: live blocks, or more
+	hdRobust  = 96  // hdb's struct robust_list for hdAlive
 	hdLost    = 128 // uint64: events lost for want of room
 	hdLostSt  = 136 // uint64: stacks lost for want of room
 	hdNoSlot  = 144 // uint64: calls of threads without a slot

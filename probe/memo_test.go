@@ -87,7 +87,7 @@ func TestMemoOfDeepStacks(t *testing.T) {
 			if !pointers && words > 2500 {
 				continue // the lab has no code for so many frames
 			}
-			for _, way := range []uint64{enabled, onlyRecords} {
+			for _, way := range []uint64{enabled, quickEnabled} {
 				t.Run(fmt.Sprintf("words=%d,pointers=%v,way=%d", words, pointers, way), func(t *testing.T) {
 					l.t = t
 					d := l.deep(words, pointers)
@@ -213,7 +213,7 @@ func BenchmarkDepth(b *testing.B) {
 			b.Run(fmt.Sprintf("words=%d,pointers=%v", words, pointers), func(b *testing.B) {
 				l := newLab(b, Request{Record: true})
 				d := l.deep(words, pointers)
-				l.setState(stEnabled, onlyRecords)
+				l.setState(stEnabled, quickEnabled)
 				d.th.sp -= 8
 				l.Drain()
 				for n := range b.N {

@@ -95,17 +95,19 @@ func (r *reader) plain(end uint64) int {
 			}
 			e.Time = time.Duration(when) * capture.Resolution
 			site := &sites[head>>siteShift%MaxFunctions]
-			if uint32(head)&formMask != site.form {
+			if uint32(head)&formMask&^flagBare != site.form {
 				break
 			}
 			e.TID = int32(head >> tidShift & (1<<22 - 1))
-			number := head >> stackShift
-			if number >= uint64(len(stacks)) {
-				break
-			}
-			stack := stacks[number]
-			if stack == 0 {
-				break
+			stack := capture.StackID(0)
+			if head&flagBare == 0 {
+				number := head >> stackShift
+				if number >= uint64(len(stacks)) {
+					break
+				}
+				if stack = stacks[number]; stack == 0 {
+					break
+				}
 			}
 			address, size := rec[2], rec[3]
 			if address == 0 {
@@ -140,7 +142,7 @@ func (r *reader) plain(end uint64) int {
 		const other = 64 - stackShift // bits of a head above its site and TID
 		next := unsafe.Add(at, recordSize)
 		head, ended := (*record)(at).head(), (*record)(next).head()
-		if uint8(head) != recBegin|flagBare || uint8(ended) != recAlloc|flagLong || (ended^head)<<other>>(other+siteShift) != 0 ||
+		if uint8(head) != recBegin|flagBare || uint8(ended)&^flagBare != recAlloc|flagLong || (ended^head)<<other>>(other+siteShift) != 0 ||
 			sites[head>>siteShift%MaxFunctions].kind != capture.Realloc {
 			break
 		}

@@ -74,7 +74,8 @@ func newProbe(p *inferior.Process, cfg Config) *Probe {
 
 // A Request says what is wanted of the probe.
 type Request struct {
-	Record bool                // all events go to the ring
+	Record bool                // all events go to the ring,
+	Bare   bool                // without their stacks
 	Stops  []*breakpoints.Stop // enabled ones on allocator calls
 	Next   *Next               // what next-alloc waits for, or nil
 	Seq    uint64              // number of the last event

@@ -142,7 +142,7 @@ func TestShortWayWritesTheSame(t *testing.T) {
 			records(enabled, 0) // the stack is new
 			long := records(enabled, 0)
 			for sleeps := range uint32(2) {
-				if short := records(onlyRecords, sleeps); !slices.Equal(short, long) {
+				if short := records(quickEnabled, sleeps); !slices.Equal(short, long) {
 					t.Errorf("the consumer sleeps: %d: the short way wrote %#x, the long way %#x", sleeps, short, long)
 				}
 			}
@@ -235,7 +235,7 @@ func TestMemoIsWrittenMeanwhile(t *testing.T) {
 		way   uint64
 		mark  uint32 // where it has been summed up
 		stack int    // the register that has the stack's number there, -1 if it is read later
-	}{{"the long way", enabled, markMemoEnd, rsi}, {"the short way", onlyRecords, markQuickMemoEnd, -1}} {
+	}{{"the long way", enabled, markMemoEnd, rsi}, {"the short way", quickEnabled, markQuickMemoEnd, -1}} {
 		t.Run(c.name, func(t *testing.T) {
 			l := newLab(t, Request{Record: true})
 			th := l.anew()
@@ -388,22 +388,43 @@ func randomScript(l *lab, th *labThread, seed uint64) {
 	}
 }
 
-// The short way takes the same calls for events as the long way.
+// The short way takes the same calls for events as the long way, offers the same ones to
+// stops, and counts the same.
 func TestShortWayJudgesTheSame(t *testing.T) {
-	l := newLab(t, Request{Record: true}, "pool_get size=ARG1")
-	l.allocateExceptions(breakpoints.Extent{Low: inCXX + 1, High: inCXX + 2})
-	for seed := range uint64(testprogs.Rounds(400, 1000)) {
-		var lines [2][]string
-		for i, way := range []uint64{enabled, onlyRecords} {
-			th := l.anew()
-			l.setState(stEnabled, way)
-			randomScript(l, th, seed)
-			l.Drain()
-			lines[i] = l.lines
-		}
-		if !slices.Equal(lines[0], lines[1]) {
-			t.Fatalf("seed %d: events by the long way\n%q\nby the short way\n%q", seed, lines[0], lines[1])
-		}
+	for _, c := range []struct {
+		name    string
+		request Request
+	}{
+		{"recorded", Request{}},
+		{"without stacks", Request{Bare: true}},
+		{"stops", stopsAt(t, "alloc if size >= 20", "free if addr == 0x5000")},
+		{"stops that ask for the heap", stopsAt(t, "malloc if live >= 100", "alloc if blocks > 4 && nth > 3", "free if nth == 7")},
+		{"stops that ask for the stack", stopsAt(t, `alloc if size >= 20 && func("load_*")`, `free if func("load_*")`)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.request.Record = true
+			l := newLab(t, c.request, "pool_get size=ARG1")
+			l.allocateExceptions(breakpoints.Extent{Low: inCXX + 1, High: inCXX + 2})
+			stopped := 0
+			for seed := range uint64(testprogs.Rounds(100, 1000)) {
+				var seen [2]string
+				for i, way := range []uint64{enabled, quickEnabled} {
+					th := l.anew()
+					l.setState(stEnabled, way)
+					randomScript(l, th, seed)
+					l.Drain()
+					word := func(at int) uint64 { return l.shared.word(at).Load() }
+					seen[i] = fmt.Sprintf("events\n%q\nstops\n%q\ncounted %d, bounds %d, %d, %d", l.lines, l.stops, l.Events(), word(hdCount), word(hdLive), word(hdBlocks))
+					stopped += len(l.stops)
+				}
+				if seen[0] != seen[1] {
+					t.Fatalf("seed %d: by the long way %s\n\nby the short way %s", seed, seen[0], seen[1])
+				}
+			}
+			if stopped > 0 != (len(c.request.Stops) > 0) {
+				t.Errorf("%d stops", stopped)
+			}
+		})
 	}
 }
 

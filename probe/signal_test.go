@@ -96,7 +96,7 @@ var signalCases = []signalCase{
 func TestSignalAnywhere(t *testing.T) {
 	for _, c := range signalCases {
 		for _, remembered := range []bool{false, true} {
-			for _, way := range []uint64{enabled, onlyRecords} {
+			for _, way := range []uint64{enabled, quickEnabled} {
 				for _, sleeps := range []bool{false, true} {
 					if testing.Short() && sleeps && !remembered {
 						continue // it is woken for both kinds of records
@@ -114,7 +114,7 @@ func TestSignalAnywhereOfDeepStacks(t *testing.T) {
 	for _, remembered := range []bool{false, true} {
 		t.Run(fmt.Sprintf("remembered=%v", remembered),
 			func(t *testing.T) {
-				interruptAll(t, signalCases[0], memoWords+10, onlyRecords, remembered, true, false)
+				interruptAll(t, signalCases[0], memoWords+10, quickEnabled, remembered, true, false)
 			})
 	}
 }
@@ -123,7 +123,7 @@ func TestSignalAnywhereOfDeepStacks(t *testing.T) {
 // does then is recorded again.
 func TestSignalLeaves(t *testing.T) {
 	for _, c := range signalCases {
-		for _, way := range []uint64{enabled, onlyRecords} {
+		for _, way := range []uint64{enabled, quickEnabled} {
 			t.Run(fmt.Sprintf("%s,way=%d", c.alloc.symbol, way), func(t *testing.T) { interruptAll(t, c, 10, way, false, false, false) })
 		}
 	}

@@ -326,6 +326,10 @@ func (st *siteTable) descriptor(s *site, filterAt, tail addr.Run) []byte {
 		head |= flagLong
 		b[siLonger] = longRecord - recordSize
 	}
+	stack := uint64(0)
+	if st.p.conditions.request.Bare {
+		head, stack = head|flagBare, noStack<<stackShift
+	}
 	put(b[siHead:], head)
 	if fn.Size.From == breakpoints.Constant {
 		put(b[siConst:], fn.Size.Value)
@@ -336,9 +340,9 @@ func (st *siteTable) descriptor(s *site, filterAt, tail addr.Run) []byte {
 		put(b[siTail:], uint64(st.p.remote.core)+uint64(st.p.core.marks[markReturnQuick]))
 	}
 	put(b[siDone:], 1<<s.bit)
-	put(b[siQuick:], head|recAlloc)
+	put(b[siQuick:], head|stack|recAlloc)
 	if fn.Frees() {
-		put(b[siQuick:], head|recFree)
+		put(b[siQuick:], head|stack|recFree)
 	}
 	exempt := s.Exceptions
 	if fn.Frees() {

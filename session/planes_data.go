@@ -69,8 +69,9 @@ func (d *dataPlane) request() probe.Request {
 			r.Stops = append(r.Stops, st)
 		}
 	}
-	if !r.Record {
+	if !d.rec.On() { // what is recorded is the ends of blocks: only these have to have their stacks
 		r.Blocks = d.watchedBlocks()
+		r.Bare = r.Record && (r.Blocks != nil || !d.rec.Live().AnyRecorded())
 	}
 	if n := d.demand.next; n != nil {
 		r.Next = &probe.Next{Frees: n.want(capture.Free), Cond: n.cond}
@@ -89,7 +90,7 @@ func (d *dataPlane) watchedBlocks() []uint64 { return d.rec.Live().RecordedBlock
 // watchesAll tells whether the probe sees the ends of all blocks whose ends it can look
 // out for.
 func (d *dataPlane) watchesAll() bool {
-	return d.probe.Recording() || slices.Equal(d.probe.Watches(), d.watchedBlocks())
+	return d.rec.On() || slices.Equal(d.probe.Watches(), d.watchedBlocks())
 }
 
 // movedAway tells whether the block that was just made is a recorded one in a new place,
