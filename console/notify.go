@@ -16,14 +16,19 @@ func (c *Console) Notify(line string) {
 	c.notices.Print(c.cfg.Err, strings.TrimRight(screen.Clean(line), " ")+"\n")
 }
 
-// Print prints text of the program's stops that go on, as dprintf: it is what
+// Print prints texts of the program's stops that go on, as dprintf: it is what
 // session.Config.Print should call. Any goroutine may call it.
-func (c *Console) Print(text string) {
-	if c.cfg.JSON {
-		c.notices.Print(c.cfg.Out, jsonLine("dprintf", struct {
-			Text string `json:"text"`
-		}{text}))
-		return
+func (c *Console) Print(texts ...string) {
+	var b strings.Builder
+	for _, text := range texts {
+		if c.cfg.JSON {
+			text = jsonLine("dprintf", struct {
+				Text string `json:"text"`
+			}{text})
+		} else {
+			text = screen.CleanTabs(text)
+		}
+		b.WriteString(text)
 	}
-	c.notices.Print(c.cfg.Out, screen.CleanTabs(text))
+	c.notices.Print(c.cfg.Out, b.String())
 }

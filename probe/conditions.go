@@ -72,7 +72,7 @@ func (r *Request) program(fn breakpoints.Function, ops filter.Operands) (filter.
 	var all []filter.Program
 	for _, st := range r.Stops {
 		verdict := wants(st, fn)
-		if verdict == filter.No || st.Nth != 0 && st.Nth <= r.Seq {
+		if verdict == filter.No || verdict == filter.Yes && slices.Contains(r.Printed, st) || st.Nth != 0 && st.Nth <= r.Seq {
 			continue
 		}
 		node, err := condition(st)

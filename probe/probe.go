@@ -76,10 +76,13 @@ func newProbe(p *inferior.Process, cfg Config) *Probe {
 type Request struct {
 	Record bool                // all events go to the ring,
 	Bare   bool                // without their stacks
-	Stops  []*breakpoints.Stop // enabled ones on allocator calls
-	Next   *Next               // what next-alloc waits for, or nil
-	Seq    uint64              // number of the last event
-	Blocks []uint64            // whose ends are wanted, though not all events are
+	Stops  []*breakpoints.Stop // enabled ones on allocator calls,
+	// Printed are those of them to which calls of functions that they name need not be
+	// offered: their records are enough.
+	Printed []*breakpoints.Stop
+	Next    *Next    // what next-alloc waits for, or nil
+	Seq     uint64   // number of the last event
+	Blocks  []uint64 // whose ends are wanted, though not all events are
 
 	Live  iter.Seq2[uint64, uint64] // the blocks that hdb knows, and their sizes
 	marks addr.Run                  // where blocks are marked; 0 nowhere

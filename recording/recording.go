@@ -97,9 +97,16 @@ func (r *Recording) Stack(st capture.Stack) capture.StackID {
 
 // Batch takes events of the probe.
 func (r *Recording) Batch(events []capture.Event, functions []*breakpoints.Function) {
+	for _, w := range r.batch(events, functions) {
+		w.seen()
+	}
+}
+
+func (r *Recording) batch(events []capture.Event, functions []*breakpoints.Function) []*Watch {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.run.batch(events, functions)
+	return r.run.watches
 }
 
 // Heap is the live heap's size.
@@ -193,6 +200,9 @@ func (r *Recording) ForgetAnswers() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.run.filter.forget()
+	for _, w := range r.run.watches {
+		w.filter.forget()
+	}
 }
 
 // ForgetProbe forgets the stacks and functions of a probe that is gone.

@@ -27,6 +27,7 @@ type run struct {
 	paused     bool                       // but none are for the moment, except the ends of blocks that are recorded
 	ended      bool                       // the recording was stopped, and not started again since
 	filter     *Filter                    // nil: everything is recorded
+	watches    []*Watch                   // that are shown the events
 	out        output                     // nowhere at first
 	functions  map[string]uint16          // indexes in the recording by name
 	probeFuncs *[probe.MaxFunctions]int32 // the same by the number that the probe has for the function, -1 not known
@@ -62,7 +63,7 @@ func (n *run) batch(events []capture.Event, functions []*breakpoints.Function) {
 		n.probeFuncs = newProbeFuncs()
 	}
 	recorded := n.recorded
-	if n.recordsAll() {
+	if n.recordsAll() && len(n.watches) == 0 {
 		n.recordAll(events, functions)
 	} else {
 		n.recordSome(events, functions)
@@ -134,9 +135,10 @@ func (n *run) number(events []capture.Event, stacks []int32) int {
 }
 
 // recordSome records those of the events that the filter wants, and the ends of their
-// blocks. It goes from one to the next: the filter may ask for the heap after each.
+// blocks, or all if there is none, and shows them to those who watch. It goes from one to
+// the next: conditions may ask for the heap after each.
 func (n *run) recordSome(events []capture.Event, functions []*breakpoints.Function) {
-	some := n.recordsSome()
+	all, some := n.recordsAll(), n.recordsSome()
 	for i := range events {
 		e := &events[i]
 		n.time = max(n.time, e.Time)
@@ -145,7 +147,8 @@ func (n *run) recordSome(events []capture.Event, functions []*breakpoints.Functi
 		n.seq++
 		e.Seq = n.seq
 		n.live.PostAll(events[i:i+1], false)
-		if !e.Ended.Recorded && !(some && n.filter.holds(n, e, functions[e.Func])) {
+		n.watch(e, functions[e.Func])
+		if !all && !e.Ended.Recorded && !(some && n.filter.holds(n, e, functions[e.Func])) {
 			continue
 		}
 		e.Stack = n.recordedStack(e.Stack)

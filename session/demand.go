@@ -120,7 +120,7 @@ func (d *demand) needsRing() bool {
 		return true
 	}
 	return slices.ContainsFunc(d.stops.All(), func(st *breakpoints.Stop) bool {
-		return st.Enabled && (asksHeap(st.Cond) || st.Kind == breakpoints.StopFree || onEvents(st) && st.Nth != 0)
+		return st.Enabled && (asksHeap(st.Cond) || printsRecords(st) || st.Kind == breakpoints.StopFree || onEvents(st) && st.Nth != 0)
 	})
 }
 

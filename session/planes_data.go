@@ -50,6 +50,7 @@ func (d *dataPlane) arm(sink probe.Sink, functions []breakpoints.Function) error
 	d.probe.SetDepth(d.settings.MaxDepth)
 	var want probe.Request
 	d.exclusive(func() { want = d.request() })
+	d.rec.SetWatches(d.watches())
 	err = d.probe.Arm(t, modules, sites, want)
 	d.rec.ForgetFunctions()
 	if err != nil {
@@ -65,13 +66,20 @@ func (d *dataPlane) arm(sink probe.Sink, functions []breakpoints.Function) error
 func (d *dataPlane) request() probe.Request {
 	r := probe.Request{Live: d.rec.Live().Blocks(), Record: d.demand.needsRing(), Seq: d.rec.Seq(), Entered: d.demand.entered()}
 	for _, st := range d.demand.stops.All() {
-		if st.Enabled && onEvents(st) {
-			r.Stops = append(r.Stops, st)
+		switch {
+		case !st.Enabled || !onEvents(st):
+			continue
+		case !printsRecords(st):
+		case printsAll(st):
+			continue
+		default:
+			r.Printed = append(r.Printed, st)
 		}
+		r.Stops = append(r.Stops, st)
 	}
 	if !d.rec.On() { // what is recorded is the ends of blocks: only these have to have their stacks
 		r.Blocks = d.watchedBlocks()
-		r.Bare = r.Record && (r.Blocks != nil || !d.rec.Live().AnyRecorded())
+		r.Bare = r.Record && !d.demand.printsStacks() && (r.Blocks != nil || !d.rec.Live().AnyRecorded())
 	}
 	if n := d.demand.next; n != nil {
 		r.Next = &probe.Next{Frees: n.want(capture.Free), Cond: n.cond}

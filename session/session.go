@@ -19,7 +19,7 @@ type Config struct {
 	Version string       // of hdb, kept in captures
 	Notify  func(string) // one line about something that happened on the way; may be nil
 	// Print is told what dprintf prints, rather than Notify, when it is set.
-	Print func(text string)
+	Print func(texts ...string)
 	// Traced is told of each call and return that a trace is about; may be nil.
 	Traced func(Traced)
 	// Guard is the command line of a process that takes traps and probes out of a
@@ -115,7 +115,7 @@ func New(cfg Config) *Session {
 		cfg.Notify = func(string) {}
 	}
 	if cfg.Print == nil {
-		cfg.Print = func(text string) { cfg.Notify(strings.TrimSuffix(text, "\n")) }
+		cfg.Print = func(texts ...string) { cfg.Notify(strings.TrimSuffix(strings.Join(texts, ""), "\n")) }
 	}
 	s := &Session{
 		common: &common{cfg: cfg},

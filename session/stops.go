@@ -183,6 +183,7 @@ func (s *Stops) atStop(st *breakpoints.Stop, t *inferior.Thread) inferior.Action
 	}
 	switch {
 	case st.Print != nil:
+		s.exclusive(func() {}) // what events before have to print comes first
 		newCodeEnv(s, st, t).print(st)
 		return inferior.Resume
 	case st.Trace:

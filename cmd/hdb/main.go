@@ -251,7 +251,7 @@ func docs(out, errw io.Writer) int {
 func converse(o *options, in *os.File, out, errw io.Writer) int {
 	var c *console.Console
 	s := session.New(session.Config{Version: version(), Guard: guardCommand(), Cache: cache(), DropsTyped: line.DropsTyped(in),
-		Notify: func(line string) { c.Notify(line) }, Print: func(text string) { c.Print(text) }, Traced: func(t session.Traced) { c.Traced(t) }, Fetched: func(f names.Fetched) { c.Fetched(f) }})
+		Notify: func(line string) { c.Notify(line) }, Print: func(texts ...string) { c.Print(texts...) }, Traced: func(t session.Traced) { c.Traced(t) }, Fetched: func(f names.Fetched) { c.Fetched(f) }})
 	// The console closes the session; this is for an attach that ended halfway and
 	// for a panic, which must not leave traps in the process.
 	defer s.Close()

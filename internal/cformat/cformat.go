@@ -61,7 +61,7 @@ func Parse(src string) (*Format, error) {
 		}
 		f.Args = SplitArgs(rest[1:])
 	}
-	if want := len(f.kinds()); want != len(f.Args) {
+	if want := len(f.Kinds()); want != len(f.Args) {
 		return nil, fmt.Errorf("arguments: the format takes %d, %d follow", want, len(f.Args))
 	}
 	return f, nil
@@ -70,7 +70,8 @@ func Parse(src string) (*Format, error) {
 // String is the source of the format with its arguments.
 func (f *Format) String() string { return f.source }
 
-func (f *Format) kinds() []Kind {
+// Kinds are those of the arguments.
+func (f *Format) Kinds() []Kind {
 	var out []Kind
 	for _, p := range f.pieces {
 		if p.conv != 0 {
@@ -290,6 +291,20 @@ func (p piece) bits() int {
 
 func (p piece) integer(v uint64) string {
 	shift := 64 - p.bits()
+	if p.flags == "" && p.width == "" && p.limit < 0 { // as most are: fmt would read a format first
+		switch p.conv {
+		case 'd', 'i':
+			return strconv.FormatInt(int64(v<<shift)>>shift, 10)
+		case 'u':
+			return strconv.FormatUint(v<<shift>>shift, 10)
+		case 'x':
+			return strconv.FormatUint(v<<shift>>shift, 16)
+		case 'p':
+			if v != 0 {
+				return "0x" + strconv.FormatUint(v, 16)
+			}
+		}
+	}
 	switch p.conv {
 	case 'd', 'i':
 		return fmt.Sprintf(p.verb("#", 'd'), int64(v<<shift)>>shift)
