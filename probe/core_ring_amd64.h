@@ -162,14 +162,22 @@ numbered:
 	JHI  walked
 
 	// Chains give way to what is there, but for one walk in memoRare: if there are more
-	// than there is room for, a part of them stays, and the others cost little.
+	// than there is room for, a part of them stays, and the others cost little. So do stacks
+	// whose place is by what their words add up to: if some of these are none of the stack's
+	// own, it may have another place each time.
 	MOVQ wkTag(SP), R8
+	MOVQ $0, wkTag(SP)
 	CMPL BP, $const_memoWords
-	JLS  memoWanted
+	JHI  memoRarely
+	MOVQ wkSlot(SP), DX
+	CMPL const_slTries(DX), $0
+	JGE  memoWanted
+
+memoRarely:
 	RDTSC
 	SHRL $6, AX
 	ANDL $(const_memoRare-1), AX
-	MOVQ AX, wkTag(SP) // for the whole chain
+	MOVQ AX, wkTag(SP) // for the whole chain: not 0 if it gives way
 	JEQ  memoWanted
 	MEMOWAY(R8, R10)
 	ADDQ const_stMemo(R11), R10
@@ -247,8 +255,6 @@ memoRoomElse:
 	MOVQ const_meTag(R10), AX
 	TESTQ AX, AX
 	JEQ  memoTake
-	CMPL BP, $const_memoWords
-	JLS  memoTake
 	CMPL wkTag(SP), $0
 	JNE  walked
 

@@ -203,7 +203,7 @@ memoOther:
 
 memoSame:
 	CMPL SI, CX
-	JCC  memoNext
+	JCC  memoAlike
 	MOVWLZX const_meOffset(R10)(SI*2), DX
 	MOVQ rcBP(SP)(DX*8), DX
 	CMPW DX, const_meCheck(R10)(SI*2)
@@ -212,6 +212,20 @@ memoSame:
 	CMPL SI, $const_memoChecks
 	JCS  memoSame
 	MARK(const_markOtherEnd)
+
+memoAlike:
+	// It differs further out than there are checks: it has a place by what its words add up
+	// to. Only one such place is looked at, or many would be, one behind the other.
+	TESTL DI, DI
+	JLT  memoNext
+	MOVL $-1, DI
+	ADDQ AX, R8
+	MOVQ $0x9e3779b97f4a7c15, DX
+	IMULQ DX, R8
+	ORQ  $1, R8
+	MEMOWAY(R8, R10)
+	ADDQ const_stMemo(R11), R10
+	JMP  memoPlace
 
 memoNext:
 	// The ways are at distances 0 to 3 of the first, by exclusive or.
@@ -321,11 +335,12 @@ memoBranch:
 	MEMOWAY(R8, R10)
 	ADDQ const_stMemo(R11), R10
 	DECL DI
-	JNE  memoPlace
+	JGT  memoPlace
 
 walkFirst:
 	PUSHWALK
 	MOVQ wkSlot(SP), R10
+	MOVL DI, const_slTries(R10)
 	INCQ const_slGen(R10)
 	MOVQ const_slGen(R10), AX
 	MOVQ AX, wkGen(SP)

@@ -75,6 +75,7 @@ const (
 	slFreedDone = 64 // bits of the functions that freed it
 	slFreedSite = 72 // the last of them
 	slStack     = 80 // uint32: number of the stack that recNumber asked for last
+	slTries     = 84 // int32: of the last walk: below 0 if its stack was looked for by what its words add up to
 	slInside    = 88 // block of the last event inside the call that the thread is in, noBlock if none
 	slShadow    = 96
 

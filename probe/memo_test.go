@@ -178,6 +178,46 @@ func TestMemoTreeOfDeepStacks(t *testing.T) {
 	}
 }
 
+// Stacks that differ further out than an entry has checks are all remembered, though none of
+// those that are near one another have a place by a word.
+func TestMemoOfStacksThatDifferFarOut(t *testing.T) {
+	for _, words := range []int{3 * memoChecks, 2 * memoWords} {
+		t.Run(fmt.Sprintf("%d words", words), func(t *testing.T) {
+			l := newLab(t, Request{Record: true})
+			d := l.deep(words, false)
+			whole := slices.Clone(d.want.PCs)
+			const forks = 6
+			var others []addr.Run
+			at := func(fork int) int { return memoChecks + 4 + fork*(words-memoChecks-6)/forks }
+			for fork := range forks {
+				other := d.code()
+				d.rules[other-1] = d.rules[whole[at(fork)+1]-1]
+				others = append(others, other)
+			}
+			d.end(uint64(whole[len(whole)-1]))
+			each := func() {
+				for n := range 1 << forks {
+					for fork, other := range others {
+						pc := whole[at(fork)+1]
+						if n>>fork&1 != 0 {
+							pc = other
+						}
+						d.put(d.rets[at(fork)], uint64(pc))
+						d.want.PCs[at(fork)+1] = pc
+					}
+					d.check(fmt.Sprintf("stack %#x", n))
+				}
+			}
+			if n := l.walks(each); n != 1<<forks {
+				t.Errorf("walked %d times, want %d", n, 1<<forks)
+			}
+			if n := l.walks(each); n != 0 {
+				t.Errorf("walked %d times for stacks that are known", n)
+			}
+		})
+	}
+}
+
 // If an entry of a deep stack has gone to another, the stack is walked once, and the entry
 // is made again, none of the others.
 func TestMemoLosesAnEntry(t *testing.T) {
