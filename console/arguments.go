@@ -59,7 +59,7 @@ func localsOf(c *Console, frames []names.Frame) frameArgs {
 func ofFrames(c *Console, frames []names.Frame, read func(num int) ([]session.NamedValue, error)) frameArgs {
 	all := frameArgs{}
 	for _, f := range frames {
-		if f.Tail || c.out.Stopped() {
+		if f.Tail || f.Python() || c.out.Stopped() {
 			continue
 		}
 		if list, err := read(f.Num); err == nil {
@@ -88,7 +88,7 @@ func (a frameArgs) wholeName(o *screen.Output, f names.Frame) []screen.Span {
 // list is the arguments of a frame in parentheses.
 func (a frameArgs) list(f names.Frame) (text string, ok bool) {
 	args, ok := a[f.Num]
-	if !ok || f.Tail {
+	if !ok || f.Tail || f.Python() {
 		return "", false
 	}
 	var list []string

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -87,7 +88,11 @@ func runBacktrace(_ context.Context, c *Console, in Input) error {
 	} else if f, err := c.s.Selection.Frame(); err == nil {
 		selected = f.Num
 	}
-	frames := st.Frames
+	frames, unmerged := st.Frames, ""
+	if !b.isEvent {
+		frames, unmerged = mergePython(c, frames)
+	}
+	total := len(frames)
 	limit := b.n
 	if limit == 0 {
 		limit = c.set.count("backtrace limit")
@@ -99,8 +104,8 @@ func runBacktrace(_ context.Context, c *Console, in Input) error {
 		frames = frames[len(frames)+limit:]
 	}
 	shown := len(frames)
-	frames = c.s.Selection.WithTailCalls(frames, called)
-	v := stackView{Event: b.event, Frames: viewFrames(frames), Total: len(st.Frames), Truncated: st.Truncated}
+	frames = withTailCalls(c.s, frames, called)
+	v := stackView{Event: b.event, Frames: viewFrames(frames), Total: total, Truncated: st.Truncated}
 	var args, locals frameArgs
 	if !b.isEvent {
 		if args = argumentsOf(c, frames); b.full {
@@ -108,7 +113,7 @@ func runBacktrace(_ context.Context, c *Console, in Input) error {
 		}
 	}
 	for i, f := range frames {
-		if f.Tail {
+		if f.Tail || f.Num < 0 {
 			continue
 		}
 		v.Frames[i].Selected = f.Num == selected
@@ -124,13 +129,41 @@ func runBacktrace(_ context.Context, c *Console, in Input) error {
 			printStack(o, frames, args, selected)
 			explainMarks(c, o, frames)
 		}
-		if more := len(st.Frames) - shown; more > 0 && limit > 0 {
+		if unmerged != "" {
+			o.Line(screen.Guess("(without the functions of Python: " + unmerged + ")"))
+		}
+		if more := total - shown; more > 0 && limit > 0 {
 			o.Line(screen.Guess(fmt.Sprintf("(%s; `bt -%d` shows the outermost)", units.Count(more, "more frame"), min(more, 10))))
 		} else if st.Truncated != "" {
 			o.Line(screen.Guess("(the stack ends early: " + st.Truncated + ")"))
 		}
 	})
 	return nil
+}
+
+// mergePython has the functions of Python stand in the selected stack, as set
+// python-frames wants them.
+func mergePython(c *Console, frames []names.Frame) (merged []names.Frame, why string) {
+	if !c.s.Mode().Readable() || c.s.Recalled() {
+		return frames, ""
+	}
+	switch c.set.value("python-frames") {
+	case "merged":
+		return c.s.Python.Merged(frames, session.MergeHiding)
+	case "both":
+		return c.s.Python.Merged(frames, session.MergeBoth)
+	}
+	return frames, ""
+}
+
+// withTailCalls adds deduced frames where frames stand as they were found: up to the first
+// of Python, behind which some are left out.
+func withTailCalls(s *session.Session, frames []names.Frame, called string) []names.Frame {
+	n := slices.IndexFunc(frames, func(f names.Frame) bool { return f.Python() })
+	if n < 0 {
+		return s.Selection.WithTailCalls(frames, called)
+	}
+	return append(s.Selection.WithTailCalls(frames[:n], called), frames[n:]...)
 }
 
 // printFull shows all that is known of each frame.

@@ -81,6 +81,7 @@ func settingTable() []*setting {
 		{name: "print demangle", kind: kindBool, def: "on", help: "call functions of C++ and Rust by their names in the source in bt, frame, allocs and top; off takes the linker's",
 			apply: func(c *Console, v string) error { c.out.Names.Linkage = v == "off"; return nil }},
 		{name: "print elements", kind: kindCount, def: "200", help: "elements of arrays, strings and containers that are shown; 0 is all"},
+		{name: "python-frames", kind: kindEnum, values: []string{"merged", "native", "both"}, def: "merged", help: "what bt shows of a program in CPython: its functions in place of the interpreter's own, native frames alone, or both"},
 		{name: "print frame-arguments", kind: kindEnum, values: []string{"scalars", "all", "presence", "none"}, def: "scalars", help: "arguments of functions in bt and the reports of stops: numbers and pointers, all of them, ... where there are any, or the types of parameters"},
 		{name: "print max-depth", kind: kindCount, def: "20", help: "structs in structs and arrays in arrays that are shown; {...} stands for deeper ones; unlimited is 0"},
 		{name: "print paths", kind: kindEnum, values: []string{"short", "full"}, def: "short", help: "files in tables that do not fit the terminal: their last parts, or their paths",

@@ -3,6 +3,7 @@ package console
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"hdb/capture"
@@ -196,6 +197,9 @@ func ended(r *session.Report) bool {
 // frameName is a frame's function as bt shows it, with everything that is not
 // certain about it.
 func frameName(o *screen.Output, f names.Frame) []screen.Span {
+	if f.Python() { // whose names have brackets that are no template's
+		return markedName(f, f.Function)
+	}
 	return markedName(f, o.Names.Short(o.Names.Function(f.Function, f.Linkage)))
 }
 
@@ -284,8 +288,8 @@ func printStack(o *screen.Output, frames []names.Frame, args frameArgs, selected
 		}
 	}
 	digits := 1
-	if n := len(frames); n > 0 {
-		digits = len(fmt.Sprint(frames[n-1].Num))
+	for _, f := range frames {
+		digits = max(digits, len(strconv.Itoa(max(f.Num, 0))))
 	}
 	for i, f := range frames {
 		if o.Stopped() {
@@ -299,10 +303,10 @@ func printStack(o *screen.Output, frames []names.Frame, args frameArgs, selected
 	}
 }
 
-// frameNumber begins the line of a frame. A deduced one has no number: it cannot be
-// selected. The selected one has a mark.
+// frameNumber begins the line of a frame. A deduced one has no number, nor have most of
+// Python: they cannot be selected. The selected one has a mark.
 func frameNumber(f names.Frame, digits, selected int) string {
-	if f.Tail {
+	if f.Tail || f.Num < 0 {
 		return strings.Repeat(" ", digits+3)
 	}
 	if f.Num == selected {

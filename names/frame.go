@@ -28,6 +28,10 @@ type Frame struct {
 	Regs unwind.Regs // of the call, as far as they are known; none of a recorded frame
 }
 
+// Python tells a call of a function of Python, which a frame of the interpreter's loop
+// stands for.
+func (f *Frame) Python() bool { return f.Source == symbols.FromPython }
+
 // Name is the function's name as symbols have it. Where there is none it says where the
 // function lies, as module+offset, which is the same in each run; where nothing tells the
 // function's start, it says where the code lies. Code outside of files has only its

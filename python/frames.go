@@ -19,45 +19,59 @@ type Frame struct {
 	Entry bool
 }
 
-// Frames is the stack of a thread, innermost first. An error tells why it ends early.
-func (in *Interpreter) Frames(s State) (all []Frame, err error) {
+// A Stack is what a thread does in Python.
+type Stack struct {
+	Frames []Frame // innermost first
+	// Leaving tells that the innermost native frame of _PyEval_EvalFrameDefault has no frame
+	// of Python any more: what it had is being taken down.
+	Leaving bool
+}
+
+// Stack is that of a thread. An error tells why it ends early.
+func (in *Interpreter) Stack(s State) (st Stack, err error) {
+	st.Frames, st.Leaving, err = in.frames(s)
+	return st, err
+}
+
+func (in *Interpreter) frames(s State) (all []Frame, leaving bool, err error) {
 	l := in.layout
 	at := s.At
 	if l.cframe != 0 {
 		if at, err = in.mem.pointer(at + addr.Run(l.cframe)); err != nil {
-			return nil, fmt.Errorf("frames: %w", err)
+			return nil, false, fmt.Errorf("frames: %w", err)
 		}
 	}
 	if at, err = in.mem.pointer(at + addr.Run(l.frame)); err != nil {
-		return nil, fmt.Errorf("frames: %w", err)
+		return nil, false, fmt.Errorf("frames: %w", err)
 	}
-	for at != 0 {
-		if len(all) == MaxDepth {
-			return all, fmt.Errorf("frames: more than %d", MaxDepth)
+	for n := 0; at != 0; n++ {
+		if n == MaxDepth {
+			return all, leaving, fmt.Errorf("frames: more than %d", MaxDepth)
 		}
 		b, err := in.mem.read(at, l.frames.size)
 		if err != nil {
-			return all, fmt.Errorf("frame: %w", err)
+			return all, leaving, fmt.Errorf("frame: %w", err)
 		}
-		shim := l.minor >= 12 && b[l.frames.owner] == shimOwner
-		if shim && len(all) > 0 {
-			all[len(all)-1].Entry = true
-		}
-		if !shim {
-			f, whole, err := in.frame(at, b)
-			if err != nil {
-				return all, err
-			}
-			if whole {
-				all = append(all, f)
-			}
-		}
+		this := at
 		at = pointerIn(b, l.frames.previous)
+		if l.minor >= 12 && b[l.frames.owner] == shimOwner {
+			if leaving = leaving || n == 0; len(all) > 0 {
+				all[len(all)-1].Entry = true
+			}
+			continue
+		}
+		f, whole, err := in.frame(this, b)
+		if err != nil {
+			return all, leaving, err
+		}
+		if whole {
+			all = append(all, f)
+		}
 	}
 	if len(all) > 0 {
 		all[len(all)-1].Entry = true
 	}
-	return all, nil
+	return all, leaving, nil
 }
 
 // frame is the frame whose struct is b. It is not whole while it is being set up: the

@@ -111,8 +111,8 @@ func FuzzFrames(f *testing.F) {
 				states = append(states[:min(len(states), 1)], s)
 			}
 			for _, s := range states[:min(len(states), 2)] {
-				if frames, _ := in.Frames(s); len(frames) > MaxDepth {
-					t.Errorf("%d frames", len(frames))
+				if st, _ := in.Stack(s); len(st.Frames) > MaxDepth {
+					t.Errorf("%d frames", len(st.Frames))
 				}
 			}
 		}

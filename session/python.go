@@ -16,8 +16,8 @@ type Python struct {
 
 // A PythonStack is what a thread does in Python, innermost first.
 type PythonStack struct {
-	Thread    ThreadInfo
-	Frames    []python.Frame
+	Thread ThreadInfo
+	python.Stack
 	Truncated string // why there may be more
 }
 
@@ -78,11 +78,10 @@ func (p *Python) stack(in *python.Interpreter, t *inferior.Thread) (PythonStack,
 	if err != nil {
 		return s, fmt.Errorf("thread %d: %w", t.Num, err)
 	}
-	frames, err := in.Frames(state)
-	if err != nil && len(frames) == 0 {
-		return s, fmt.Errorf("thread %d: %w", t.Num, err)
-	}
-	if s.Frames = frames; err != nil {
+	if s.Stack, err = in.Stack(state); err != nil {
+		if len(s.Frames) == 0 {
+			return s, fmt.Errorf("thread %d: %w", t.Num, err)
+		}
 		s.Truncated = err.Error()
 	}
 	return s, nil

@@ -113,10 +113,11 @@ const (
 	FromDWARF
 	FromPerfMap // a /tmp/perf-PID.map, written by whoever made the code
 	FromJIT     // an ELF image in memory, made by whoever made the code
+	FromPython  // CPython's own code object
 )
 
 func (p Provenance) String() string {
-	return [...]string{"none", "dynsym", "minidebuginfo", "symtab", "pclntab", "dwarf", "perf map", "jit"}[p]
+	return [...]string{"none", "dynsym", "minidebuginfo", "symtab", "pclntab", "dwarf", "perf map", "jit", "python"}[p]
 }
 
 // Language is the source language of a unit (DW_AT_language).

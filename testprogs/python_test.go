@@ -52,7 +52,7 @@ func TestPythonFrames(t *testing.T) {
 	for _, p := range pythons(t) {
 		t.Run(strings.TrimPrefix(p, "/"), func(t *testing.T) {
 			t.Parallel()
-			commands := "handle SIGUSR2 nostop noprint pass\nrun\n" + strings.Repeat("py bt\ncontinue\n", 80)
+			commands := "handle SIGUSR2 nostop noprint pass\nrun\n" + strings.Repeat("py bt\nbt 5000\ncontinue\n", 80)
 			file := filepath.Join(t.TempDir(), "commands")
 			if err := os.WriteFile(file, []byte(commands), 0o600); err != nil {
 				t.Fatal(err)
@@ -60,13 +60,16 @@ func TestPythonFrames(t *testing.T) {
 			ctx, cancel := Context(t)
 			defer cancel()
 			out, err := exec.CommandContext(ctx, HDB(t), "--json", "-batch", "-nx", "-x", file, "--args", p, script).Output()
-			said, got := stacks(t, out)
+			said, got, merged := stacks(t, out)
 			if len(said) < 45 {
 				t.Fatalf("%v: %d stacks told by the program\n%.2000s", err, len(said), out)
 			}
 			for i, want := range said {
 				if i >= len(got) || !reflect.DeepEqual(got[i], want) {
 					t.Errorf("stop %d:\n got %v\nwant %v", i+1, at(got, i), want)
+				}
+				if i >= len(merged) || !reflect.DeepEqual(merged[i], want) {
+					t.Errorf("stop %d, merged with native frames:\n got %v\nwant %v", i+1, at(merged, i), want)
 				}
 			}
 		})
@@ -80,8 +83,8 @@ func at(s [][]string, i int) []string {
 	return nil
 }
 
-// stacks are those that the program printed, and those that hdb did.
-func stacks(t *testing.T, out []byte) (said, got [][]string) {
+// stacks are those that the program printed, and those that py bt and bt did.
+func stacks(t *testing.T, out []byte) (said, got, merged [][]string) {
 	t.Helper()
 	in := bufio.NewScanner(bytes.NewReader(out))
 	in.Buffer(nil, 1<<20)
@@ -98,11 +101,12 @@ func stacks(t *testing.T, out []byte) (said, got [][]string) {
 				stack = append(stack, fmt.Sprintf("%v %v:%v", f[0], f[1], f[2]))
 			}
 			said = append(said, stack)
-		case bytes.Contains(line, []byte(`"command":"py bt"`)):
+		case bytes.Contains(line, []byte(`"command":"py bt"`)), bytes.Contains(line, []byte(`"command":"bt"`)):
 			var v struct {
-				Frames []struct {
-					Function, File string
-					Line           int
+				Command string
+				Frames  []struct {
+					Function, File, Source string
+					Line                   int
 				}
 			}
 			if err := json.Unmarshal(line, &v); err != nil {
@@ -110,10 +114,16 @@ func stacks(t *testing.T, out []byte) (said, got [][]string) {
 			}
 			var stack []string
 			for _, f := range v.Frames {
-				stack = append(stack, fmt.Sprintf("%s %s:%d", f.Function, f.File, f.Line))
+				if v.Command == "py bt" || f.Source == "python" {
+					stack = append(stack, fmt.Sprintf("%s %s:%d", f.Function, f.File, f.Line))
+				}
+			}
+			if v.Command == "bt" {
+				merged = append(merged, stack)
+				continue
 			}
 			got = append(got, stack)
 		}
 	}
-	return said, got
+	return said, got, merged
 }
