@@ -58,7 +58,7 @@ func (f *body) describesEntry() bool {
 func (f *body) skipPrologue() uint64 {
 	if f.unit != nil && f.lines != nil {
 		root, err := f.unit.Load()
-		llvm := err == nil && strings.HasPrefix(root.Producer, "clang ")
+		llvm := err == nil && (strings.HasPrefix(root.Producer, "clang ") || strings.Contains(root.Producer, " clang version ")) // Debian has its name before
 		if llvm || err == nil && root.Language == dwarf.LangGo {
 			if pc := f.markedEnd(); pc != 0 {
 				return pc
