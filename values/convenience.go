@@ -132,11 +132,8 @@ func (w *World) Keep(v Value) int {
 	return w.KeepAny(v)
 }
 
-// KeepAny is Keep, also of a void value.
+// KeepAny is Keep, also of a void value and of one that was optimized out.
 func (w *World) KeepAny(v Value) int {
-	if v.err != nil {
-		return 0
-	}
 	w.History = append(w.History, w.Load(v))
 	return len(w.History)
 }

@@ -154,11 +154,17 @@ func bound(d dwarf.DIE) (v dwarf.Value, isCount, ok bool) {
 func isComputed(v dwarf.Value) bool { return v.IsBlock() || v.IsRef() || v.IsLocList() }
 
 // parameters are the types of a function's parameters. open: it takes more of any type.
+// The object of a member function, which is no parameter of the source, cannot be
+// assigned to, which compilers leave to be known.
 func (e entry) parameters() (list []*Type, open bool) {
 	for d := range children(e.DIE) {
 		switch d.Tag() {
 		case dwarf.TagFormalParameter:
-			list = append(list, e.mod.typeOf(d))
+			t := e.mod.typeOf(d)
+			if d.Has(dwarf.AtArtificial) && t.Kind == Pointer {
+				t = t.constant()
+			}
+			list = append(list, t)
 		case dwarf.TagUnspecifiedParams:
 			open = true
 		}

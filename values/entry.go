@@ -3,9 +3,12 @@ package values
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math"
+	"slices"
 
 	"hdb/symbols/dwarf"
+	"hdb/symbols/dwarf/scope"
 	"hdb/unwind/dwop"
 )
 
@@ -32,6 +35,53 @@ func (l *locator) EntryValue(expr []byte) (dwop.Num, error) {
 	}
 	return v.As(want.enc, want.size), nil
 }
+
+// atEntry is a parameter as the caller passed it, which gdb writes n@entry.
+func (l lookup) atEntry(name string) (Value, error) {
+	s, err := l.f.scope()
+	if err != nil {
+		return Value{}, err
+	}
+	var param dwarf.DIE
+	fn := s.Blocks[len(s.Blocks)-1]
+	eachChild(fn, func(d dwarf.DIE) {
+		if d.Tag() == dwarf.TagFormalParameter && scope.Describe(d).Name == name {
+			param = d
+		}
+	})
+	switch {
+	case !param.Valid():
+		return Value{}, fmt.Errorf("%s@entry: %s is no argument of this function: see info args", name, name)
+	case fn.Off != s.Physical.Off:
+		return Value{}, fmt.Errorf("%s@entry: the call is inlined, and passed nothing: use up for the function around it", name)
+	}
+	m := l.prog.module(l.f.Module)
+	in := locator{mod: m, frame: l.f, unit: param.Unit, steps: new(int)}
+	t := m.declaredType(param)
+	at, ok := entryOf(s.Physical)
+	place, has := param.Attr(dwarf.AtLocation)
+	if !ok || !has {
+		return LostValue(t, errLost), nil
+	}
+	expr, ok := param.Unit.EntryLocation(place, m.sections(), at)
+	if !ok || len(expr) > maxEntry || !isRegister(expr) {
+		return LostValue(t, errLost), nil
+	}
+	// What the register had that the parameter was in.
+	pieces, err := in.locate(slices.Concat([]byte{dwop.EntryValue, byte(len(expr))}, expr, []byte{dwop.StackValue}))
+	if err != nil {
+		return LostValue(t, err), nil
+	}
+	return in.assemble(t, pieces), nil
+}
+
+// isRegister reports whether an expression says that a value is in a register.
+func isRegister(expr []byte) bool {
+	return len(expr) == 1 && expr[0] >= dwop.Reg0 && expr[0] <= dwop.Reg31 || len(expr) > 1 && expr[0] == dwop.Regx
+}
+
+// maxEntry bounds the expression of a register, so that its length is one byte of LEB128.
+const maxEntry = 127
 
 // A typedRegister is a register and the base type of its value. Size 0 means no type.
 type typedRegister struct {
@@ -162,9 +212,8 @@ func (l *locator) calls(site dwarf.DIE, caller *Frame, fn dwarf.DIE) bool {
 		if err != nil {
 			return false
 		}
-		low, ok := fn.Attr(dwarf.AtLowPC)
-		a, isAddr := low.Addr()
-		return ok && isAddr && a+uint64(l.mod.Bias) == r.V
+		a, ok := entryOf(fn)
+		return ok && a+uint64(l.mod.Bias) == r.V
 	}
 	return false
 }

@@ -119,6 +119,8 @@ func (e *evaluator) evalAny(n *node) (Value, error) {
 	switch n.op {
 	case nodeName:
 		return e.name(n.text)
+	case nodeEntry:
+		return e.atEntry(n.text)
 	case nodeNumber:
 		return e.number(n.text)
 	case nodeChar:

@@ -120,14 +120,32 @@ func (p *formatter) top(v Value, typed bool) {
 		return
 	case Pointer:
 		rust, elem := v.Type.Rust(), t.Elem()
-		if typed && p.o.Letter == 0 && (!rust && !elem.textual() || rust && elem.Strip().Kind != Function) {
+		if typed && p.o.Letter == 0 && (!rust && !(t == v.Type.Unqualified() && namesText(elem)) || rust && elem.Strip().Kind != Function) {
 			p.write("(" + v.Type.String() + ") ")
 		}
 	}
 	p.value(v)
 }
 
+// namesText reports whether what a pointer to the type points to is taken for text, so that
+// print leaves the pointer's type out. gdb does not do so for typedefs or signed char.
+func namesText(elem *Type) bool {
+	switch elem.Unqualified().Name {
+	case "char", "wchar_t", "char16_t", "char32_t":
+		return true
+	}
+	return false
+}
+
 func (p *formatter) reference(v Value) {
+	if v.synthetic() {
+		p.write("<synthetic pointer>")
+		if target := v.pointedTo(v.Type.Strip().Elem()); p.depth == 0 && target.err == nil {
+			p.write(": ")
+			p.value(target)
+		}
+		return
+	}
 	a, err := p.prog.Uint(v)
 	if err != nil {
 		p.write(errorText(err))

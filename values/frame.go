@@ -82,13 +82,24 @@ func (f *Frame) location(u *dwarf.Unit, v dwarf.Value, m *modState) ([]byte, boo
 	}
 	pc := f.pc()
 	if s, err := f.scope(); err == nil && s.Physical.Valid() && !f.PC.IsReturn() {
-		if low, ok := s.Physical.Attr(dwarf.AtLowPC); ok {
-			if at, ok := low.Addr(); ok && at == pc {
-				return u.EntryLocation(v, m.sections(), pc)
-			}
+		if at, ok := entryOf(s.Physical); ok && at == pc {
+			return u.EntryLocation(v, m.sections(), pc)
 		}
 	}
 	return u.Location(v, m.sections(), pc)
+}
+
+// entryOf is the file address at which a function is entered. One in several parts has
+// ranges, of which the first begins there.
+func entryOf(fn dwarf.DIE) (uint64, bool) {
+	if low, ok := fn.Attr(dwarf.AtLowPC); ok {
+		return low.Addr()
+	}
+	r := fn.Ranges(nil, 1)
+	if len(r) == 0 {
+		return 0, false
+	}
+	return r[0].Low, true
 }
 
 // register reads a register by its DWARF number.

@@ -112,7 +112,7 @@ var (
 		{name: "clang++ -O0", source: "methods.cc", build: []string{"clang++", "-std=c++17", "-g", "-O0"}, ask: methodQuestions, differs: map[string]string{
 			"p s.name()": "gdb's printer shows no text", "p *ps@1": "gdb's printer shows no text",
 		}},
-		{name: "gcc -O2 entry values", source: "entry.c", build: []string{"gcc", "-g", "-O2"}, stop: "report", moves: []string{"up"}, ask: []string{"info args", "p number * 2"}},
+		{name: "gcc -O2 entry values", source: "entry.c", build: []string{"gcc", "-g", "-O2"}, stop: "report", moves: []string{"up"}, ask: []string{"info args", "p number * 2", "p number@entry", "p single@entry", "p count@entry", "p count @ entry + 1", "p number + number@entry", "whatis count@entry"}},
 		{name: "gcc -O2 entry values DWARF 4", source: "entry.c", build: []string{"gcc", "-g", "-gdwarf-4", "-O2"}, stop: "report", moves: []string{"up"}, ask: []string{"info args"}},
 		{name: "gcc -O2 kept over calls", source: "kept.c", build: []string{"gcc", "-g", "-O2"}, stop: "leaf", moves: []string{"up", "up"}, ask: []string{"info args", "p a * 2", "p d + f"}},
 		{name: "gcc split -O2", source: "moved.c", build: []string{"gcc", "-g", "-gsplit-dwarf", "-O2"}, stop: "puts", moves: []string{"up"}, ask: cQuestions[:2]},

@@ -37,8 +37,9 @@ const (
 	nodeArrow   = "arrow"
 	nodeUnary   = "unary"
 	nodeSelect  = "?"
-	nodeCall    = "call" // of a member function: a is the member, b its arguments
-	nodeArg     = "arg"  // a is the argument, b the next nodeArg
+	nodeCall    = "call"  // of a member function: a is the member, b its arguments
+	nodeArg     = "arg"   // a is the argument, b the next nodeArg
+	nodeEntry   = "entry" // a parameter as it was passed: n@entry
 )
 
 // types is the parser's view of the names of types.
@@ -323,6 +324,10 @@ func (p *parser) postfix() (*node, error) {
 			if n, err = p.call(n); err != nil {
 				return nil, err
 			}
+		case n.op == nodeName && p.is("@") && p.toks[p.pos+1].text == "entry" && p.toks[p.pos+1].kind == tokName:
+			p.next()
+			p.next()
+			n = &node{op: nodeEntry, text: n.text}
 		case p.is("++") || p.is("--"):
 			n = &node{op: nodeAfter, a: stepped(n, p.next().text)}
 		default:

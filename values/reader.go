@@ -221,6 +221,9 @@ func (r *Reader) unref(v Value) Value {
 	if t.Kind != Reference && t.Kind != RvalueReference {
 		return v
 	}
+	if v.synthetic() {
+		return v.pointedTo(t.Elem())
+	}
 	a, err := r.Uint(v)
 	if err != nil {
 		return LostValue(t.Elem(), err)
@@ -228,24 +231,30 @@ func (r *Reader) unref(v Value) Value {
 	return MemoryValue(t.Elem(), addr.Run(a))
 }
 
+// pointedTo is the variable, of a given type, to which a synthetic pointer or reference
+// points.
+func (v Value) pointedTo(t *Type) Value {
+	if !v.pointer.Valid() { // gcc 12 names offset 0 in split DWARF
+		return LostValue(t, errLost)
+	}
+	l := locator{mod: v.pointerIn, frame: v.pointerFr, steps: new(int), depth: 1}
+	target := l.variable(v.pointer)
+	if target.err != nil {
+		return target
+	}
+	if v.pointerOff == 0 {
+		target.Type = t
+		return target
+	}
+	return target.Part(t, v.pointerOff)
+}
+
 // Deref is what a pointer points to.
 func (r *Reader) Deref(v Value) (Value, error) {
 	v = r.unref(v)
 	t := v.Type.Strip()
 	if v.synthetic() && t.Kind == Pointer {
-		if !v.pointer.Valid() { // gcc 12 names offset 0 in split DWARF
-			return LostValue(t.Elem(), errLost), nil
-		}
-		l := locator{mod: v.pointerIn, frame: v.pointerFr, steps: new(int), depth: 1}
-		target := l.variable(v.pointer)
-		if target.err != nil {
-			return target, nil
-		}
-		if v.pointerOff == 0 {
-			target.Type = t.Elem()
-			return target, nil
-		}
-		return target.Part(t.Elem(), v.pointerOff), nil
+		return v.pointedTo(t.Elem()), nil
 	}
 	switch t.Kind {
 	case Pointer:

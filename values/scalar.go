@@ -159,8 +159,10 @@ func writeRune(b *strings.Builder, r rune, quote byte) {
 	default:
 		if r >= 0x20 && r < 0x7f || r >= 0xa0 && unicode.IsPrint(r) && r != utf8.RuneError {
 			b.WriteRune(r)
+		} else if n := uint32(r); n <= 0o777 {
+			fmt.Fprintf(b, `\%03o`, n)
 		} else {
-			fmt.Fprintf(b, `\%03o`, r)
+			fmt.Fprintf(b, `\x%x`, n)
 		}
 	}
 }
@@ -255,6 +257,7 @@ func zeroAt(b []byte, width int) int {
 // chars writes an array of characters.
 func (p *formatter) chars(v Value, n int64, elem *Type) {
 	width := int(max(elem.Size(), 1))
+	whole := n <= maxRead/int64(width)
 	n = min(n, maxRead/int64(width))
 	b := v.data
 	if b == nil || v.lost != nil {
@@ -273,19 +276,21 @@ func (p *formatter) chars(v Value, n int64, elem *Type) {
 		}
 	}
 	b = b[:min(int(n)*width, len(b))]
-	more := false
-	if len(b)/width > p.o.Elements {
-		b, more = b[:p.o.Elements*width], true
-	} else if len(b) >= width && zeroAt(b[len(b)-width:], width) == 0 {
+	if whole && len(b) >= width && zeroAt(b[len(b)-width:], width) == 0 {
 		b = b[:len(b)-width]
 	}
-	p.write(prefixOf(elem) + p.quoted(b, width, more))
+	list, more := runsOf(b, width, p.o.Elements)
+	p.write(prefixOf(elem) + p.quotedRuns(list, more || !whole))
 }
 
 // quoted is a string literal as gdb writes it: long runs of equal characters are written
 // once with their length.
 func (p *formatter) quoted(b []byte, width int, more bool) string {
-	list := runsOf(b, width)
+	list, _ := runsOf(b, width, len(b))
+	return p.quotedRuns(list, more)
+}
+
+func (p *formatter) quotedRuns(list []charRun, more bool) string {
 	if len(list) == 0 {
 		if more {
 			return `""...`
@@ -338,9 +343,9 @@ type charRun struct {
 }
 
 // runsOf splits a text into runs of equal characters of width bytes. Width 1 is UTF-8.
-func runsOf(b []byte, width int) []charRun {
-	var list []charRun
-	for i := 0; i < len(b); {
+// After limit characters it ends with the run; more tells that others follow.
+func runsOf(b []byte, width, limit int) (list []charRun, more bool) {
+	for i, n := 0, 0; i < len(b); n++ {
 		var t strings.Builder
 		size := width
 		if width == 1 {
@@ -357,11 +362,13 @@ func runsOf(b []byte, width int) []charRun {
 		i += size
 		if k := len(list) - 1; k >= 0 && list[k].text == t.String() {
 			list[k].n++
+		} else if n >= limit {
+			return list, true
 		} else {
 			list = append(list, charRun{t.String(), 1})
 		}
 	}
-	return list
+	return list, false
 }
 
 // enum writes the name of an enumerator, or a combination of flags.
@@ -430,7 +437,7 @@ func (p *formatter) memberPointer(t *Type, b []byte) {
 		case ptr&1 != 0:
 			p.write(fmt.Sprintf("&virtual table offset %d", int64(ptr-1)))
 		default:
-			p.write(p.codeAddr(ptr))
+			p.write("(" + t.String() + ") " + p.codeAddr(ptr))
 		}
 		if adj != 0 {
 			p.write(fmt.Sprintf(", this adjustment %d", adj))

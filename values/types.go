@@ -321,6 +321,11 @@ func (t *Type) PointerTo() *Type {
 	return &Type{Kind: Pointer, Tag: dwarf.TagPointerType, size: 8, prog: t.prog, mod: t.mod, elem: t, elemOK: true, lang: t.lang}
 }
 
+// constant makes the type of a t that cannot be changed.
+func (t *Type) constant() *Type {
+	return &Type{Kind: Const, Tag: dwarf.TagConstType, size: t.size, prog: t.prog, mod: t.mod, elem: t, elemOK: true, lang: t.lang}
+}
+
 // ArrayOf makes the type of an array of n values of t.
 func (t *Type) ArrayOf(n int64) *Type {
 	return &Type{Kind: Array, Tag: dwarf.TagArrayType, size: -1, prog: t.prog, mod: t.mod, elem: t, elemOK: true, counts: []int64{n}, lang: t.lang}

@@ -208,6 +208,9 @@ func constant(t *Type, v dwarf.Value) Value {
 		return Value{Type: t, data: append([]byte(nil), append(v.Str(), 0)...)}
 	case v.IsBlock():
 		b := v.Block()
+		if len(b) >= 10 && len(b) < size && size <= 16 && t.isFloat() { // LLVM leaves the padding of a long double out
+			b = append(b[:len(b):len(b)], make([]byte, size-len(b))...)
+		}
 		if len(b) < size {
 			return LostValue(t, errLost)
 		}
