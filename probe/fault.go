@@ -27,7 +27,7 @@ func (p *Probe) Fault(t *inferior.Thread) bool {
 		regs.Rip = uint64(p.remote.core) + uint64(out)
 		return t.SetRegs(regs) == nil
 	}
-	// A thunk reads the thread's key at %fs:0 before the program has set FS.
+	// A thunk reads the thread's key at %fs:0, and the program has set no FS base for it.
 	for _, s := range p.siteTable.list {
 		if s.keyLoad == pc && pc != 0 {
 			regs.Rip = uint64(s.relocated)

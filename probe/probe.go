@@ -129,8 +129,8 @@ type site struct {
 	filter addr.Run // of that one's condition's code, 0 none,
 	// and the request that it was made for.
 	request int
-	// keyLoad is the thunk's first instruction, which faults in a thread that
-	// has no FS base yet.
+	// keyLoad is the thunk's instruction that reads the thread's key, which faults in a
+	// thread that has no FS base.
 	keyLoad addr.Run
 }
 
@@ -154,6 +154,7 @@ func (p *Probe) Arm(t *inferior.Thread, modules []inferior.Module, sites []*brea
 	if err := p.siteTable.addSites(c, modules, sites); err != nil {
 		return errors.Join(err, p.disarm())
 	}
+	p.siteTable.lookForTCB(t)
 	for _, s := range p.siteTable.list {
 		if err := p.siteTable.aim(c, s); err != nil {
 			return errors.Join(err, p.disarm())
@@ -281,6 +282,7 @@ func (p *Probe) Loaded(t *inferior.Thread, added, removed []inferior.Module, sit
 	if err := p.siteTable.addSites(c, added, sites); err != nil {
 		return err
 	}
+	p.siteTable.lookForTCB(t)
 	for _, s := range p.siteTable.list {
 		if s.request == p.conditions.requests {
 			continue

@@ -35,6 +35,7 @@ type siteTable struct {
 	byDesc  map[addr.Run]*site
 	retired map[addr.Run]*site // by entry: those that are gone
 	bits    [2]uint8           // next number in sets, for functions that free or not
+	tcb     bool               // threads have their FS base at %fs:0, as the ABI of thread-local storage says
 }
 
 // addModules compiles the CFI of modules that are not known yet. What cannot be
@@ -252,8 +253,21 @@ func (st *siteTable) aim(c *caller, s *site) (err error) {
 		s.island.note(frame[1], entry)
 	}
 	s.island.note(at+addr.Run(len(w.code)), cfi.NoCFIID)
-	s.keyLoad, s.request = at, st.p.conditions.requests
+	s.keyLoad, s.request = w.key, st.p.conditions.requests
 	return s.lead(at)
+}
+
+// lookForTCB finds out whether the C library has set the thread's FS base, which thunks
+// read at %fs:0 from now on.
+func (st *siteTable) lookForTCB(t *inferior.Thread) {
+	regs, err := t.Regs()
+	if err != nil || regs.FsBase == 0 {
+		return
+	}
+	var word [8]byte
+	if _, err := st.p.proc.ReadAt(word[:], int64(regs.FsBase)); err == nil && binary.LittleEndian.Uint64(word[:]) == regs.FsBase {
+		st.tcb = true
+	}
 }
 
 // maxThunk bounds a thunk, in bytes: 4 KiB are the condition's at most.

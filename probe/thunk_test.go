@@ -101,6 +101,10 @@ func TestThunks(t *testing.T) {
 			if w.errs != nil || len(w.code) > maxThunk {
 				t.Fatal(len(w.code), w.errs)
 			}
+			key := map[bool][]byte{true: {0xf3, 0x48, 0x0f, 0xae, 0xc0}, false: {0x64, 0x48, 0x8b, 0x04, 0x25, 0, 0, 0, 0}}[c.fsgsbase]
+			if !bytes.HasPrefix(w.code[w.key-at:], key) {
+				t.Errorf("the thread's key is not read at %#x", w.key-at)
+			}
 			names := map[uint64]string{
 				desc: "site", uint64(s.relocated): "relocated", uint64(p.remote.file) + fileSlots: "slots",
 				uint64(p.siteTable.coreEntry(s)): map[bool]string{true: "enterFree", false: "enterAlloc"}[s.Function.Frees()],
