@@ -40,6 +40,7 @@ type bench struct {
 // titles are those of the groups of rows, in the order of the table.
 var titles = map[string]string{
 	"condition": "A condition on the size that never holds, ns a malloc and free; figure: what a call costs:",
+	"asked":     "What is asked of each call, ns a malloc and free; figure: ns a call, of traps and dprintf an event:",
 	"record":    "Recording with stacks, CPU time of the program alone, ns a malloc and free; figure: what hdb adds / what the peer adds:",
 	"programs":  "Recording with stacks, CPU time of all processes; figure: what hdb adds / what the peer adds:",
 	"size":      "What is written, bytes an event (heaptrack stores no address, thread or time of an event, and no stack of a free):",
@@ -92,7 +93,7 @@ func (b *bench) run(only, file string) error {
 	}
 	m := describe(b)
 	m.print(os.Stdout)
-	for _, rows := range []func() error{b.conditionRows, b.recordRows, b.programRows, b.launchRows, b.symbolizeRows, b.captureRows, b.gdbRows} {
+	for _, rows := range []func() error{b.conditionRows, b.askedRows, b.recordRows, b.programRows, b.launchRows, b.symbolizeRows, b.captureRows, b.gdbRows} {
 		if err := rows(); err != nil {
 			return err
 		}

@@ -20,6 +20,14 @@ func (s series) median() float64 {
 	return sorted[half]
 }
 
+// least is the series of its least number alone.
+func (s series) least() series {
+	if len(s) == 0 {
+		return nil
+	}
+	return series{slices.Min(s)}
+}
+
 // spread is half the way from the least to the greatest.
 func (s series) spread() float64 {
 	if len(s) == 0 {

@@ -2,7 +2,8 @@
 // What a condition on malloc that never holds costs: microcond MS makes pairs
 // of malloc(100) and free in batches of 1,000 for MS milliseconds, and prints
 // the nanoseconds of a pair in the median batch: a batch that was interrupted
-// is an outlier.
+// is an outlier. Beside it stand the batch that a twentieth are faster than, and
+// the mean of all.
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -30,6 +31,7 @@ int main(int argc, char **argv)
 		return 2;
 	long end = now() + atol(argv[1]) * 1000000L;
 	int n = 0;
+	long all = 0;
 	for (long start = now(); n < BATCHES && start < end; n++) {
 		for (int i = 0; i < PAIRS; i++) {
 			void *p = malloc(100);
@@ -38,9 +40,11 @@ int main(int argc, char **argv)
 		}
 		long stop = now();
 		took[n] = stop - start;
+		all += took[n];
 		start = stop;
 	}
 	qsort(took, n, sizeof took[0], shorter);
-	printf("pair_ns %.3f batches %d\n", took[n / 2] / (double)PAIRS, n);
+	printf("pair_ns %.3f low_ns %.3f mean_ns %.3f batches %d\n", took[n / 2] / (double)PAIRS,
+	       took[n / 20] / (double)PAIRS, all / (double)n / PAIRS, n);
 	return 0;
 }
