@@ -32,7 +32,7 @@ const (
 	random         = "it is, or is computed from, random bytes"
 	lostLength     = "gdb takes a length that was optimized out for 0"
 	traitName      = "gdb names an implementation of a trait by a number, hdb by the trait"
-	otherHeap      = "it is an address of the heap, whose first blocks are of the length of /proc/self/maps"
+	unexplained    = "gdb has another node of the list than hdb after the same stops, and the same one when this is the only breakpoint: the cause is not known"
 )
 
 // byPointer is what only a caller through a pointer knows, and what is passed on of it.
@@ -69,7 +69,7 @@ var optimized = []struct {
 	{name: "clang mixed.c", source: "mixed.c", build: []string{"clang", "-O2"}, stops: 80, differs: map[string]string{"main argv": throughPointer}},
 	{name: "g++ holders.cc", source: "holders.cc", build: []string{"g++", "-std=c++17", "-O2"}, stops: 120, differs: and(and(without(byPointer, "run argv"), noPrinter, "lambdas kept"), notYet, "texts copy", "throws text")},
 	{name: "clang++ holders.cc", source: "holders.cc", build: []string{"clang++", "-std=c++17", "-O2"}, stops: 80, differs: and(map[string]string{"lambdas kept": noPrinter, "sequences __end1": endElement}, warned, "owners shared", "owners weak", "owners std::shared_ptr<shapes::Shape> (expired, weak count 0)", "owners std::weak_ptr<shapes::Shape> (expired, weak count 0)", "owners std::shared_ptr<shapes::Shape> (use count 1, weak count 1)", "owners std::weak_ptr<shapes::Shape> (use count 1, weak count 1)")},
-	{name: "rustc owned.rs", source: "owned.rs", build: []string{"rustc", "-C", "opt-level=2"}, stops: 80, differs: map[string]string{"owned::boxes head": otherHeap, "owned::slices numbers": lostLength, "frames": traitName}},
+	{name: "rustc owned.rs", source: "owned.rs", build: []string{"rustc", "-C", "opt-level=2"}, stops: 80, differs: map[string]string{"owned::boxes head": unexplained, "owned::slices numbers": lostLength, "frames": traitName}},
 	{name: "sqlite3", stops: 150, differs: and(map[string]string{"main argv": throughPointer, "sqlite3VdbeSerialGet aFlag": "it is an entry of the abstract function alone, where gdb does not look"}, random, "chacha_block x", "main data", "sqlite3RunParser sEngine", "sqlite3_randomness N", "sqlite3_randomness pBuf", "sqlite3_randomness zBuf")},
 }
 
