@@ -52,7 +52,8 @@ func valueCommands() []*Command {
 				"OPTION is gdb's, for this value alone; -- ends them: " + printOptionWords() + ". All but the last are settings, too, as `set print elements 5`. " +
 				"At a terminal a value that is longer than a line is shown with each member on a line of its own, unless `set print pretty off` was typed.\n\n" +
 				"Examples:\n  print index->pages[3]\n  print/x flags & 0xff\n  print *argv@argc\n  print (struct page *)$rdi\n  p $1.next\n  p -elements 5 -pretty off -- names\n  p orders[\"x\"].size()\n  p shape->area() * 2"},
-		{Name: "ptype", Group: GroupData, Raw: true, Args: []ArgKind{ArgType}, Synopsis: "EXPRESSION | TYPE", Short: "show a type with its members", Needs: NeedProgram, Run: typeTeller(true), Long: "Examples:\n  ptype struct page\n  ptype index->pages"},
+		{Name: "ptype", Group: GroupData, Raw: true, Args: []ArgKind{ArgType}, Synopsis: "[/FLAGS] EXPRESSION | TYPE", Short: "show a type with its members", Needs: NeedProgram, Run: typeTeller(true),
+			Long: "FLAGS are gdb's: o shows the offset and the size of each member, the holes between them and the padding at the end, x those in hexadecimal; m leaves out member functions, t names of types.\n\nExamples:\n  ptype struct page\n  ptype index->pages\n  ptype/o struct page"},
 		{Name: "whatis", Aliases: []string{"what"}, Group: GroupData, Raw: true, Args: []ArgKind{ArgType}, Synopsis: "EXPRESSION | TYPE", Short: "name the type of an expression", Needs: NeedProgram, Run: typeTeller(false), Long: "Example:\n  whatis index->pages"},
 		{Name: "locals", Group: GroupData, Short: "show the variables of the selected frame", Needs: NeedMemory, Run: infoLocals},
 		{Name: "args", Group: GroupData, Short: "show the arguments of the selected frame", Needs: NeedMemory, Run: infoArgs},
@@ -68,6 +69,8 @@ func valueInfos() []*Command {
 		{Name: "locals", Aliases: []string{"lo"}, Short: "show the variables of the selected frame", Needs: NeedMemory, Run: infoLocals, Repeat: RepeatNone,
 			Long: "Those of the innermost block come first. <optimized out> ones are nowhere any more at this place in the code."},
 		{Name: "args", Aliases: []string{"ar"}, Short: "show the arguments of the selected frame", Needs: NeedMemory, Run: infoArgs, Repeat: RepeatNone},
+		{Name: "vtbl", Args: []ArgKind{ArgExpression}, Raw: true, Synopsis: "OBJECT", Short: "show the virtual functions of an object", Needs: NeedMemory, Run: infoVtbl, Repeat: RepeatNone,
+			Long: "Each base class that has a virtual table of its own in the object has one here. OBJECT may be a pointer to it.\n\nExample:\n  info vtbl shape"},
 		{Name: "display", Short: "list the expressions that are shown at each stop", Run: infoDisplay, Repeat: RepeatNone},
 	}
 }
@@ -117,15 +120,90 @@ func typeTeller(whole bool) func(context.Context, *Console, Input) error {
 		if in.Raw == "" {
 			return fmt.Errorf("%s: an expression or a type must follow", in.Name)
 		}
-		text, err := c.s.Values.TypeOf(in.Raw, whole)
+		spec, expr := cutFormat(in.Raw)
+		o, err := typeOptions(spec)
+		if err == nil && expr == "" {
+			err = errors.New("an expression or a type must follow")
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", in.Name, err)
 		}
+		text, columns, err := c.s.Values.TypeOf(expr, whole, o)
+		if err != nil {
+			return fmt.Errorf("%s: %w", in.Name, err)
+		}
+		head := "type = "
+		if columns {
+			head = values.OffsetsHead + head
+		}
 		c.show(in, struct {
 			Type string `json:"type"`
-		}{text}, func(out *screen.Output) { out.Text("type = " + text + "\n") })
+		}{text}, func(out *screen.Output) { out.Text(head + text + "\n") })
 		return nil
 	}
+}
+
+// typeOptions reads /FLAGS of ptype and whatis.
+func typeOptions(spec string) (o values.TypeOptions, err error) {
+	for _, r := range strings.TrimPrefix(spec, "/") {
+		switch r {
+		case 'o':
+			o.Offsets = true
+		case 'x', 'd':
+			o.Hex = r == 'x'
+		case 'm', 'M':
+			o.NoMethods = r == 'm'
+		case 't', 'T':
+			o.NoTypedefs = r == 't'
+		case 'r': // names are never shortened by template parameters
+		default:
+			return o, fmt.Errorf("flag %q: o (offsets), x (in hexadecimal), m (no functions) and t (no names of types) expected", r)
+		}
+	}
+	return o, nil
+}
+
+// infoVtbl is `info vtbl`.
+func infoVtbl(_ context.Context, c *Console, in Input) error {
+	if in.Raw == "" {
+		return errors.New("info vtbl: an object or a pointer to one must follow")
+	}
+	list, err := c.s.Values.VirtualTables(in.Raw)
+	if err != nil {
+		return fmt.Errorf("info vtbl: %w", err)
+	}
+	type entryView struct {
+		Address  string `json:"address"`
+		Function string `json:"function,omitempty"`
+	}
+	type tableView struct {
+		Class   string      `json:"class"`
+		Table   string      `json:"table"`
+		Object  string      `json:"object"`
+		Entries []entryView `json:"entries"`
+	}
+	views := make([]tableView, 0, len(list))
+	for _, t := range list {
+		v := tableView{Class: t.Class, Table: t.Table.String(), Object: t.Object.String()}
+		for _, e := range t.Entries {
+			v.Entries = append(v.Entries, entryView{e.Address.String(), e.Function})
+		}
+		views = append(views, v)
+	}
+	c.show(in, struct {
+		Tables []tableView `json:"tables"`
+	}{views}, func(out *screen.Output) {
+		for i, v := range views {
+			if i > 0 {
+				out.Text("\n")
+			}
+			out.Text(fmt.Sprintf("vtable for '%s' @ %s (subobject @ %s):\n", v.Class, v.Table, v.Object))
+			for n, e := range v.Entries {
+				out.Text(strings.TrimRight(fmt.Sprintf("[%d]: %s %s", n, e.Address, e.Function), " ") + "\n")
+			}
+		}
+	})
+	return nil
 }
 
 func infoLocals(_ context.Context, c *Console, in Input) error {

@@ -53,7 +53,7 @@ func (e *evaluator) optionsOf(setting func(name string) string) values.Options {
 	}
 	o := values.Options{
 		Elements: number("elements"), Pretty: on("pretty"), Array: on("array"), Depth: number("max-depth"), Repeats: number("repeats"),
-		NoUnions: !on("union"), NoStatics: !on("static-members"), NoSymbols: !on("symbol"),
+		NoUnions: !on("union"), NoStatics: !on("static-members"), NoSymbols: !on("symbol"), Object: on("object"),
 	}
 	if o.Depth == 0 {
 		o.Depth = values.AllDepth
@@ -69,7 +69,7 @@ func (e *evaluator) optionsOf(setting func(name string) string) values.Options {
 
 // printOptions are the settings that print takes as options, as -elements for print
 // elements.
-var printOptions = []string{"array", "elements", "max-depth", "pretty", "repeats", "static-members", "symbol", "union"}
+var printOptions = []string{"array", "elements", "max-depth", "object", "pretty", "repeats", "static-members", "symbol", "union"}
 
 // printOptionWords are the options in words.
 func printOptionWords() string {

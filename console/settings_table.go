@@ -92,6 +92,7 @@ func settingTable() []*setting {
 		{name: "print symbol", kind: kindBool, def: "on", help: "show the symbols that pointers to data point to"},
 		{name: "print templates", kind: kindEnum, values: []string{"short", "full"}, def: "short", help: "template arguments of names longer than 100 characters: <...> or in full, as bt -full and info symbol have them",
 			apply: func(c *Console, v string) error { c.out.Names.Whole = v == "full"; return nil }},
+		{name: "print object", kind: kindBool, def: "off", help: "show objects and pointers as the class that the virtual table tells"},
 		{name: "print union", kind: kindBool, def: "on", help: "show unions in structs; off has {...} for them"},
 		{name: "probe", kind: kindEnum, values: []string{"auto", "on", "off"}, def: "auto", help: "follow allocators by code inside the process; auto falls back to plain breakpoints, off wants them",
 			get: func(c *Console) string { return string(c.s.Settings.Probe) },

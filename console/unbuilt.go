@@ -14,7 +14,6 @@ var unbuilt = []struct{ words, why string }{
 	{"info vector, info float", "info registers vector and info registers float"},
 	{"info os", "the shell has it: shell ps, shell ipcs"},
 	{"info macro, macro", "macros of the preprocessor are not read: print takes what the program was compiled to"},
-	{"info vtbl", "not built: print *object shows the type that its vtable tells"},
 	{"checkpoint, info checkpoints", "not built: a recording is the past that can be gone back to, by goto and reverse-continue"},
 	{"reverse-step, reverse-next, reverse-stepi, reverse-finish", "only allocations are recorded, not instructions: prev-alloc, prev-free, reverse-continue and goto move between them"},
 	{"tcatch", "catch, and delete it after the stop"},

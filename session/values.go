@@ -393,13 +393,14 @@ func (v *Values) Holds(expr string) (bool, error) {
 	return holds, err
 }
 
-// TypeOf names the type of an expression; with members when whole.
-func (v *Values) TypeOf(expr string, whole bool) (text string, err error) {
+// TypeOf names the type of an expression; with members when whole, and as o says then.
+// columns: the members have their offsets and sizes.
+func (v *Values) TypeOf(expr string, whole bool, o values.TypeOptions) (text string, columns bool, err error) {
 	if ok, err := v.asGo(expr, func(g *inferior.Go, at inferior.GoPlace) (err error) {
 		text, err = g.TypeOf(at, expr, whole)
 		return err
 	}); ok {
-		return text, err
+		return text, false, err
 	}
 	err = v.guarded(func(f *values.Frame) error {
 		t, isType, err := v.w.EvalType(f, expr)
@@ -407,7 +408,7 @@ func (v *Values) TypeOf(expr string, whole bool) (text string, err error) {
 		case err != nil:
 			return err
 		case whole:
-			text = t.Text()
+			text, columns = t.TextWith(o), o.Offsets && t.HasOffsets()
 		case isType:
 			text = t.Unrolled().String()
 		default:
@@ -415,7 +416,16 @@ func (v *Values) TypeOf(expr string, whole bool) (text string, err error) {
 		}
 		return nil
 	})
-	return text, err
+	return text, columns, err
+}
+
+// VirtualTables are the virtual tables of the object that an expression is or points to.
+func (v *Values) VirtualTables(expr string) (list []values.VirtualTable, err error) {
+	err = v.guarded(func(f *values.Frame) error {
+		list, err = v.w.VirtualTables(f, expr)
+		return err
+	})
+	return list, err
 }
 
 // Address is what an expression says as an address, and the numbers that are there by its

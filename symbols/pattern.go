@@ -162,12 +162,18 @@ func shortStrings(s string) string {
 	return strings.ReplaceAll(s, "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >", "std::string")
 }
 
-// PlainTemplate takes spaces and the suffixes of numbers off a template's arguments:
-// compilers and people differ in them.
+// plainWords are the names of C's types as people write them, of those that compilers write.
+var plainWords = strings.NewReplacer(
+	"long long unsigned int", "unsigned long long", "long unsigned int", "unsigned long", "short unsigned int", "unsigned short",
+	"long long int", "long long", "long int", "long", "short int", "short")
+
+// PlainTemplate takes spaces and the suffixes of numbers off a template's arguments, and
+// writes unsigned long for long unsigned int: compilers and people differ in them.
 func PlainTemplate(name string) string {
 	if !strings.Contains(name, "<") {
 		return name
 	}
+	name = plainWords.Replace(name)
 	var b strings.Builder
 	for i := 0; i < len(name); i++ {
 		c := name[i]

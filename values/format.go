@@ -22,6 +22,8 @@ type Options struct {
 	Depth    int  // structs in structs that are shown; 0: 20, as gdb does; negative: none
 	Repeats  int  // longer runs of equal elements are written once with their length; 0: 10
 
+	Object bool // objects of C++ by the class that their virtual table tells
+
 	NoUnions  bool // unions in structs are not shown
 	NoStatics bool // nor are static members
 	NoSymbols bool // nor the symbols that data pointers point to
@@ -43,6 +45,7 @@ type formatter struct {
 	o     Options
 	b     bytes.Buffer
 	depth int
+	class string // before the outermost object; "" nothing
 	// virtual are the virtual base classes of the outermost object that have been written.
 	virtual map[addr.Run]bool
 }
@@ -75,10 +78,15 @@ func (p *Program) FormatTop(f *Frame, v Value, o Options) string {
 
 func (p *Program) format(f *Frame, v Value, o Options, typed bool) string {
 	text := p.formatter(f, o)
+	if o.Object && typed {
+		v, text.class = p.dynamic(v)
+	}
 	text.top(v, typed)
 	if o.Width > 0 && !o.Pretty && utf8.RuneCount(text.b.Bytes()) > o.Width {
 		o.Pretty = true
+		class := text.class
 		text = p.formatter(f, o)
+		text.class = class
 		text.top(v, typed)
 	}
 	return text.b.String()
@@ -123,6 +131,9 @@ func (p *formatter) top(v Value, typed bool) {
 		if typed && p.o.Letter == 0 && (!rust && !(t == v.Type.Unqualified() && namesText(elem)) || rust && elem.Strip().Kind != Function) {
 			p.write("(" + v.Type.String() + ") ")
 		}
+	}
+	if p.class != "" && t.Kind == Struct && (p.o.Raw || !p.prog.displayed(t)) {
+		p.write("(" + p.class + ") ")
 	}
 	p.value(v)
 }

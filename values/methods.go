@@ -149,31 +149,38 @@ func (m *member) code() (addr.Run, error) {
 	return 0, fmt.Errorf("%s cannot be called: the program has no code for it, because nothing uses it or all uses are inlined", m.name())
 }
 
+// slot is the place of a virtual member function in the virtual table. It reports false for
+// another function.
+func (m *member) slot() (int64, bool) {
+	v, ok := m.die.Attr(dwarf.AtVtableElem)
+	if !ok {
+		return 0, false
+	}
+	n := v.Uint()
+	if v.IsBlock() {
+		b := dwarf.NewBuf(v.Block(), 0)
+		if b.U8() != dwop.Constu {
+			return 0, false
+		}
+		n = b.Uleb()
+	}
+	return int64(n), n < maxMembers
+}
+
 // virtual is the function that the object's virtual table has for a virtual member
 // function (Itanium C++ ABI, section 2.5.2). It reports false for another one.
 func (m *member) virtual() (at addr.Run, ok bool, err error) {
-	v, has := m.die.Attr(dwarf.AtVtableElem)
+	slot, has := m.slot()
 	object, inMemory := m.owner.Addr()
 	if !has || !inMemory {
 		return 0, false, nil
-	}
-	slot := v.Uint()
-	if v.IsBlock() {
-		b := dwarf.NewBuf(v.Block(), 0)
-		if op := b.U8(); op != dwop.Constu {
-			return 0, false, nil
-		}
-		slot = b.Uleb()
-	}
-	if slot > maxMembers {
-		return 0, true, fmt.Errorf("%s has number %d in the virtual table", m.name(), slot)
 	}
 	p := m.class.prog
 	table, err := p.ReadUint(object, 8)
 	if err != nil {
 		return 0, true, err
 	}
-	n, err := p.ReadUint(addr.Run(table+8*slot), 8)
+	n, err := p.ReadUint(addr.Run(table+8*uint64(slot)), 8)
 	if err != nil || !p.isFunction(addr.Run(n)) {
 		return 0, true, fmt.Errorf("no virtual table at %#x leads to %s: the object at %v is not valid", table, m.name(), object)
 	}

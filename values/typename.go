@@ -117,8 +117,7 @@ const maxNesting = 8
 
 // Text is the type as gdb's ptype shows it: typedefs resolved, members listed.
 func (t *Type) Text() string {
-	t = withoutTypedefs(t, 0)
-	return bodyText(t, 0, "")
+	return t.TextWith(TypeOptions{})
 }
 
 // withoutTypedefs resolves the outer typedefs, below pointers, too, as ptype does.
@@ -147,7 +146,7 @@ func withoutTypedefs(t *Type, depth int) *Type {
 }
 
 // bodyText is declare with the members of the innermost struct or enum.
-func bodyText(t *Type, indent int, inner string) string {
+func bodyText(t *Type, indent int, inner string, o TypeOptions) string {
 	core := t
 	for depth := 0; depth < maxTypeDepth; depth++ {
 		switch core.Kind {
@@ -164,7 +163,7 @@ func bodyText(t *Type, indent int, inner string) string {
 	var full string
 	switch core.Kind {
 	case Struct:
-		full = structText(core, indent)
+		full = structText(core, indent, o)
 	case Enum:
 		full = enumText(core)
 	default:
@@ -225,7 +224,7 @@ func enumScope(t *Type) string {
 	return ""
 }
 
-func structText(t *Type, indent int) string {
+func structText(t *Type, indent int, o TypeOptions) string {
 	if t.Rust() {
 		return rustText(t, indent)
 	}
@@ -239,7 +238,13 @@ func structText(t *Type, indent int) string {
 	}
 	b.WriteString(basesText(t) + "{\n")
 	pad := strings.Repeat(" ", 4*(indent+1))
-	data, methods := dataFields(t), methodsOf(t)
+	data, methods, typedefs := dataFields(t), methodsOf(t), typedefsOf(t)
+	if o.NoMethods {
+		methods = nil
+	}
+	if o.NoTypedefs {
+		typedefs = nil
+	}
 	label := newLabels(t, data, methods, pad)
 	for _, f := range data {
 		b.WriteString(label.at(memberAccess(t, f.Access)) + pad)
@@ -247,7 +252,7 @@ func structText(t *Type, indent int) string {
 			b.WriteString("static ")
 		}
 		if core := coreType(f.Type); (core.Kind == Struct || core.Kind == Enum) && core.Name == "" {
-			b.WriteString(bodyText(f.Type, indent+1, f.Name))
+			b.WriteString(bodyText(f.Type, indent+1, f.Name, o))
 		} else {
 			b.WriteString(declare(f.Type, f.Name, 0))
 		}
@@ -265,7 +270,7 @@ func structText(t *Type, indent int) string {
 		}
 	}
 	above := len(data)
-	for _, list := range [][]memberText{methods, typedefsOf(t)} {
+	for _, list := range [][]memberText{methods, typedefs} {
 		if above > 0 && len(list) > 0 {
 			b.WriteString("\n")
 		}
