@@ -19,7 +19,7 @@ import (
 // commandTable is every command. It is made anew for each console, so that
 // nothing can change it for another.
 func commandTable() []*Command {
-	all := slices.Concat(runningCommands(), stopCommands(), allocCommands(), travelCommands(), heapCommands(), reportCommands(), pageCommands(), monitorCommands(), stackCommands(), pythonCommands(), dataCommands(), codeCommands(), valueCommands(), sourceCommands(),
+	all := slices.Concat(runningCommands(), stopCommands(), allocCommands(), travelCommands(), heapCommands(), reportCommands(), pageCommands(), monitorCommands(), stackCommands(), pythonCommands(), dataCommands(), memoryCommands(), codeCommands(), valueCommands(), sourceCommands(),
 		fileCommands(), coreCommands(), symbolCommands(), statusCommands(), tuiCommands(), printfCommands(), supportCommands(), scriptCommands())
 	for _, cmd := range all {
 		for _, sub := range cmd.Sub {
@@ -265,7 +265,7 @@ func splitPipe(s string) (line, shell string, err error) {
 
 func runEcho(_ context.Context, c *Console, in Input) error {
 	text, noNewline := strings.CutSuffix(in.Raw, `\`)
-	text = strings.NewReplacer(`\n`, "\n", `\t`, "    ", `\\`, `\`).Replace(text)
+	text = strings.NewReplacer(`\n`, "\n", `\t`, "    ", `\\`, `\`, `\"`, `"`).Replace(text)
 	if !noNewline && !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}

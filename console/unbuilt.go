@@ -18,8 +18,6 @@ var unbuilt = []struct{ words, why string }{
 	{"reverse-step, reverse-next, reverse-stepi, reverse-finish", "only allocations are recorded, not instructions: prev-alloc, prev-free, reverse-continue and goto move between them"},
 	{"tcatch", "catch, and delete it after the stop"},
 	{"queue-signal", "signal goes on with one at once"},
-	{"find", "not built: history ADDRESS lists the events about a block; x shows memory"},
-	{"dump, restore", "not built: gcore writes what a core file has"},
 	{"compare-sections", "info sharedlibrary says when a file is not the one that is mapped"},
 	{"compile", "call calls functions that the program has; code is not compiled into it"},
 	{"symbol-file, add-symbol-file", "symbols come with the modules, and from debug files by build ID: info symbols says what is missing, docs/symbols.md where it is looked for"},

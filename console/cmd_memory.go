@@ -1,0 +1,204 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"hdb/console/screen"
+	"hdb/internal/addr"
+)
+
+func memoryCommands() []*Command {
+	return []*Command{
+		{Name: "find", Group: GroupData, Direct: true, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[/SIZE MAX] START, +LENGTH|END, VALUE...", Short: "look for bytes in memory", Needs: NeedMemory, Repeat: RepeatNone, Run: runFind,
+			Long: "VALUE is a number, a text or another value; a number has the bytes of its type, or by SIZE b, h, w or g 1, 2, 4 or 8. A text ends with a NUL byte: 'a', 'b' are characters alone. END is the last byte that is searched. MAX is how many places are enough. $_ is the last place, $numfound how many there are.\n\nExamples:\n  find buffer, +sizeof(buffer), \"key\"\n  find/g $rsp, +4096, pointer\n  find /1b &table[0], &table[99], 0xff"},
+		{Name: "dump", Group: GroupFiles, Raw: true, Synopsis: "[binary] memory FILE START END | value FILE EXPRESSION", Short: "write memory or a value into a file", Repeat: RepeatNone, Run: dumper(os.O_TRUNC),
+			Long: "The bytes are written as they are. END is behind the last byte. A file that exists is replaced, as by gdb.\n\nExamples:\n  dump memory heap.bin block block+4096\n  dump value header.bin *header"},
+		{Name: "append", Group: GroupFiles, Raw: true, Synopsis: "[binary] memory FILE START END | value FILE EXPRESSION", Short: "write memory or a value behind what a file has", Repeat: RepeatNone, Run: dumper(os.O_APPEND),
+			Long: "Example:\n  append value samples.bin sample"},
+		{Name: "restore", Group: GroupFiles, Raw: true, Args: []ArgKind{ArgFile}, Synopsis: "FILE binary ADDRESS [START [END]]", Short: "write a file's bytes into memory", Needs: NeedLive, Repeat: RepeatNone, Run: runRestore,
+			Long: "START and END are places in the file; byte START comes to ADDRESS+START, as in gdb.\n\nExample:\n  restore header.bin binary header"},
+	}
+}
+
+// sizeLetters are the bytes of numbers by gdb's letters.
+var sizeLetters = map[rune]int{'b': 1, 'h': 2, 'w': 4, 'g': 8}
+
+func runFind(ctx context.Context, c *Console, in Input) error {
+	spec, expr := cutFormat(in.Raw)
+	size, most := 0, 0
+	for _, r := range strings.TrimPrefix(spec, "/") {
+		switch n, ok := sizeLetters[r]; {
+		case ok:
+			size = n
+		case r >= '0' && r <= '9' && most < 1e8:
+			most = 10*most + int(r-'0')
+		default:
+			return fmt.Errorf("find: %q: b, h, w or g and a number expected", spec)
+		}
+	}
+	if expr == "" {
+		return errors.New("find: START, +LENGTH or END, and what to look for must follow")
+	}
+	s, err := c.s.Values.Search(expr, size)
+	if err != nil {
+		return fmt.Errorf("find: %w", err)
+	}
+	type foundView struct {
+		Address string `json:"address"`
+		Symbol  string `json:"symbol,omitempty"`
+	}
+	list := []foundView{}
+	var last addr.Run
+	unread := c.s.Memory.Search(s, func(a addr.Run) bool {
+		v := foundView{Address: a.String()}
+		if sym, err := c.s.Names().Symbols.At(a); err == nil {
+			v.Symbol = symbolText(sym.Name, sym.Offset)
+		}
+		list, last = append(list, v), a
+		return len(list) != most
+	}, func() bool { return ctx.Err() != nil })
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
+	c.s.Values.Found(last, len(list))
+	if unread != nil {
+		c.Notify(fmt.Sprintf("the search ends early: %v", unread))
+	}
+	c.show(in, struct {
+		Found []foundView `json:"found"`
+	}{list}, func(out *screen.Output) {
+		for _, v := range list {
+			text := v.Address
+			if v.Symbol != "" {
+				text += " <" + v.Symbol + ">"
+			}
+			out.Text(text + "\n")
+		}
+		switch len(list) {
+		case 0:
+			out.Text("Pattern not found.\n")
+		case 1:
+			out.Text("1 pattern found.\n")
+		default:
+			out.Text(fmt.Sprintf("%d patterns found.\n", len(list)))
+		}
+	})
+	return nil
+}
+
+// maxDump bounds the bytes that are written at once.
+const maxDump = 1 << 20
+
+// dumper is dump, or append by another flag of open(2).
+func dumper(flag int) func(context.Context, *Console, Input) error {
+	return func(ctx context.Context, c *Console, in Input) error {
+		word, rest := splitWord(in.Raw)
+		if word == "binary" {
+			word, rest = splitWord(rest)
+		}
+		path, rest := splitWord(rest)
+		switch {
+		case word == "ihex", word == "srec", word == "tekhex", word == "verilog":
+			return fmt.Errorf("%s: %s: only binary files are written: objcopy -I binary -O %s makes one of it", in.Name, word, word)
+		case word != "memory" && word != "value" || rest == "":
+			return fmt.Errorf("%s: memory FILE START END or value FILE EXPRESSION must follow", in.Name)
+		}
+		write := func(w io.Writer) error { return c.eval.dumpMemory(ctx, w, rest) }
+		if word == "value" {
+			b, err := c.s.Values.Raw(rest)
+			if err != nil {
+				return fmt.Errorf("%s: %w", in.Name, err)
+			}
+			write = func(w io.Writer) error { _, err := w.Write(b); return err }
+		} else if err := c.eval.dumpMemory(ctx, nil, rest); err != nil {
+			return fmt.Errorf("%s: %w", in.Name, err)
+		}
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|flag, 0o666)
+		if err != nil {
+			return fmt.Errorf("%s: %w", in.Name, err)
+		}
+		if err := errors.Join(write(f), f.Close()); err != nil {
+			return fmt.Errorf("%s: %s: %w", in.Name, path, err)
+		}
+		return nil
+	}
+}
+
+// dumpMemory writes the memory from START to END. With a nil writer it only asks whether
+// that can be done.
+func (e *evaluator) dumpMemory(ctx context.Context, w io.Writer, text string) error {
+	first, rest := splitWord(text)
+	if rest == "" {
+		return errors.New("the end is missing: START END expected")
+	}
+	start, err := e.address(first)
+	if err != nil {
+		return err
+	}
+	end, err := e.address(rest)
+	if err != nil {
+		return err
+	}
+	if end <= start {
+		return fmt.Errorf("the end %v is not behind the start %v", end, start)
+	}
+	if w == nil {
+		_, err := e.c.s.Memory.Read(start, 1)
+		return err
+	}
+	for start < end {
+		if ctx.Err() != nil {
+			return errInterrupted
+		}
+		b, err := e.c.s.Memory.Read(start, int(min(end-start, maxDump)))
+		if _, other := w.Write(b); other != nil || err != nil {
+			return errors.Join(other, err)
+		}
+		start += addr.Run(len(b))
+	}
+	return nil
+}
+
+func runRestore(_ context.Context, c *Console, in Input) error {
+	path, rest := splitWord(in.Raw)
+	word, rest := splitWord(rest)
+	if word != "binary" || rest == "" {
+		return errors.New("restore: FILE binary ADDRESS [START [END]] must follow: other files than binary ones are not read")
+	}
+	where, rest := splitWord(rest)
+	a, err := c.eval.address(where)
+	if err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
+	from, to := 0, len(b)
+	for i, w := range strings.Fields(rest) {
+		n, err := strconv.ParseInt(w, 0, 64)
+		if err != nil || n < 0 || i > 1 {
+			return fmt.Errorf("restore: %q: START and END are numbers of bytes in the file", rest)
+		}
+		if i == 0 {
+			from = int(min(n, int64(len(b))))
+		} else {
+			to = int(min(n, int64(len(b))))
+		}
+	}
+	if from >= to {
+		return fmt.Errorf("restore: %s has no bytes from %d to %d", path, from, to)
+	}
+	a += addr.Run(from)
+	if err := c.s.Memory.Write(a, b[from:to]); err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
+	c.say("%d bytes of %s are at %v now", to-from, path, a)
+	return nil
+}

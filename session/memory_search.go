@@ -1,0 +1,71 @@
+package session
+
+import (
+	"bytes"
+
+	"hdb/internal/addr"
+	"hdb/values"
+)
+
+// searchPart is the bytes of memory that are searched at once.
+const searchPart = 256 << 10
+
+// Search calls found with each place where the memory has the pattern, until found or ended
+// says that it is enough. An error is that of memory which cannot be read; what is before it
+// was searched.
+func (m *Memory) Search(s values.Search, found func(addr.Run) (more bool), ended func() bool) error {
+	if err := m.readable(); err != nil {
+		return err
+	}
+	for s.Len >= uint64(len(s.Pattern)) && !ended() {
+		n := min(s.Len, uint64(searchPart+len(s.Pattern)-1))
+		b, err := m.Read(s.Start, int(n))
+		for at := 0; ; {
+			i := bytes.Index(b[at:], s.Pattern)
+			if i < 0 {
+				break
+			}
+			if !found(s.Start + addr.Run(at+i)) {
+				return nil
+			}
+			at += i + 1
+		}
+		if err != nil {
+			return err
+		}
+		step := n - uint64(len(s.Pattern)) + 1
+		s.Start, s.Len = s.Start+addr.Run(step), s.Len-step
+	}
+	return nil
+}
+
+// Write writes bytes into the process's memory.
+func (m *Memory) Write(a addr.Run, b []byte) error {
+	if err := m.live(); err != nil {
+		return err
+	}
+	_, err := m.proc.WriteAt(b, int64(a))
+	m.sel.walkAgain()
+	return err
+}
+
+// Search reads what find is to look for, and where.
+func (v *Values) Search(expr string, size int) (s values.Search, err error) {
+	err = v.guarded(func(f *values.Frame) error {
+		s, err = v.w.Search(f, expr, size)
+		return err
+	})
+	return s, err
+}
+
+// Found sets $_ and $numfound by what was found.
+func (v *Values) Found(at addr.Run, n int) { v.w.Found(at, n) }
+
+// Raw is the bytes of the value of an expression.
+func (v *Values) Raw(expr string) (b []byte, err error) {
+	err = v.guarded(func(f *values.Frame) error {
+		b, err = v.w.Raw(f, expr)
+		return err
+	})
+	return b, err
+}
