@@ -50,16 +50,28 @@ type Spec struct {
 	Offset   int      // StopLine without Line: lines from the current one
 	Addr     addr.Run // StopAddress
 	Regexp   *regexp.Regexp
-	Caught   string   // StopFunction of a runtime: the event that it stands for, as throw
-	Calls    []uint64 // StopSystemCall: their numbers; none means any
-	Nth      uint64   // StopAlloc, StopFree: the event's number, 0 any
-	Thread   int      // thread number, 0 any
+	Caught   string         // StopFunction of a runtime: the event that it stands for, as throw
+	Thrown   *regexp.Regexp // of throw and catch: the types of exceptions that it is about; nil: all
+	Calls    []uint64       // StopSystemCall: their numbers; none means any
+	Nth      uint64         // StopAlloc, StopFree: the event's number, 0 any
+	Thread   int            // thread number, 0 any
 	Cond     *cond.Cond
+}
+
+// Event is the event of a runtime that a stop stands for, as catch reads it.
+func (s Spec) Event() string {
+	if s.Thrown == nil {
+		return s.Caught
+	}
+	return s.Caught + " " + s.Thrown.String()
 }
 
 // String is the spec as break reads it, with the condition that it has now.
 func (s Spec) String() string {
 	text := s.Location
+	if s.Thrown != nil {
+		text = s.Event()
+	}
 	if s.Thread != 0 {
 		text += fmt.Sprintf(" thread %d", s.Thread)
 	}

@@ -90,7 +90,7 @@ func makeStop(st *breakpoints.Stop) string {
 		return "trace " + st.Spec.String()
 	case st.Caught != "":
 		spec := st.Spec
-		spec.Location = st.Caught
+		spec.Location = st.Event()
 		return "catch " + spec.String()
 	case st.Occurs():
 		return "catch " + st.Spec.String()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,8 +25,8 @@ func stackCommands() []*Command {
 			Long: "With a command, it runs in that frame and the selection stays. `function` selects the innermost frame of that function, inlined or not. `apply` runs the command in the N innermost frames, the N outermost, all, or those of the numbers given.\n\n" + applyFlags + "\n\nExamples:\n  frame 2\n  frame 2 list\n  frame function main\n  frame apply 3 info locals\n  frame apply all -s print size"},
 		{Name: "up", Group: GroupStack, Synopsis: "[N]", Short: "select the frame that called this one", Needs: NeedData, Run: mover(1), Long: "Example:\n  up 2"},
 		{Name: "down", Aliases: []string{"dow"}, Group: GroupStack, Synopsis: "[N]", Short: "select the frame called by this one", Needs: NeedData, Run: mover(-1), Long: "Example:\n  down"},
-		{Name: "thread", Aliases: []string{"t", "tr"}, Group: GroupStack, Direct: true, Raw: true, Synopsis: "[N]\napply N...|all [-ascending] [-q] [-c|-s] COMMAND", Short: "show the selected thread, select one, or run a command in several", Args: []ArgKind{ArgThread}, Needs: NeedData, Run: runThread,
-			Long: applyFlags + "\n\nExamples:\n  thread 3\n  thread apply all bt\n  thread apply 1 4-6 bt 3"},
+		{Name: "thread", Aliases: []string{"t", "tr"}, Group: GroupStack, Direct: true, Raw: true, Synopsis: "[N]\nname [NAME]\nfind REGEXP\napply N...|all [-ascending] [-q] [-c|-s] COMMAND", Short: "show the selected thread, select one, or run a command in several", Args: []ArgKind{ArgThread}, Needs: NeedData, Run: runThread,
+			Long: applyFlags + "\n\n`thread name` gives the selected thread a name here; the program does not see it. `thread find` lists the threads whose name or tid matches.\n\nExamples:\n  thread 3\n  thread name reader\n  thread find read\n  thread apply all bt\n  thread apply 1 4-6 bt 3"},
 		{Name: "faas", Group: GroupStack, Direct: true, Raw: true, Args: []ArgKind{ArgCommand}, Synopsis: "[-q] COMMAND", Short: "run a command in all frames where it works: frame apply all -s", Needs: NeedData, Repeat: RepeatNone, Run: short("frame apply all -s "), Long: "Example:\n  faas print size"},
 		{Name: "taas", Group: GroupStack, Direct: true, Raw: true, Args: []ArgKind{ArgCommand}, Synopsis: "[-q] COMMAND", Short: "run a command in all threads where it works: thread apply all -s", Needs: NeedData, Repeat: RepeatNone, Run: short("thread apply all -s "), Long: "Example:\n  taas print $rip"},
 		{Name: "tfaas", Group: GroupStack, Direct: true, Raw: true, Args: []ArgKind{ArgCommand}, Synopsis: "[-q] COMMAND", Short: "run a command in all frames of all threads where it works", Needs: NeedData, Repeat: RepeatNone, Run: short("thread apply all -s -- frame apply all -s "), Long: "Example:\n  tfaas print size"},
@@ -307,9 +308,15 @@ func runThread(ctx context.Context, c *Console, in Input) error {
 		c.show(in, viewThread(t), func(o *screen.Output) { o.Printf("thread %d (tid %d) %s\n", t.Num, t.TID, quoted(t.Name)) })
 		return nil
 	}
+	switch word {
+	case "name":
+		return c.s.Selection.NameThread(rest)
+	case "find":
+		return findThreads(c, in, rest)
+	}
 	n, err := strconv.Atoi(word)
 	if err != nil {
-		return fmt.Errorf("thread: %q: a thread's number or `apply` expected", word)
+		return fmt.Errorf("thread: %q: a thread's number, apply, name or find expected", word)
 	}
 	t, err := c.s.Selection.SelectThread(n)
 	if err != nil {
@@ -332,6 +339,39 @@ func runThread(ctx context.Context, c *Console, in Input) error {
 		o.Printf("thread %d (tid %d) %s\n", t.Num, t.TID, quoted(t.Name))
 		printStack(o, []names.Frame{f}, args, -1)
 		c.source.show(o, f, c.set.count("stop-lines"))
+	})
+	return nil
+}
+
+// findThreads is `thread find`: the threads whose name or tid matches a regular expression.
+func findThreads(c *Console, in Input, expr string) error {
+	if expr == "" {
+		return errors.New("thread find: a regular expression must follow")
+	}
+	re, err := regexp.Compile(expr)
+	if err != nil {
+		return fmt.Errorf("thread find: %w", err)
+	}
+	rows, err := c.s.Selection.Threads()
+	if err != nil {
+		return err
+	}
+	rows = slices.DeleteFunc(rows, func(t session.ThreadInfo) bool {
+		return !re.MatchString(t.Name) && !re.MatchString(strconv.Itoa(t.TID))
+	})
+	views := make([]threadView, 0, len(rows))
+	for _, t := range rows {
+		views = append(views, viewThread(t))
+	}
+	c.show(in, struct {
+		Threads []threadView `json:"threads"`
+	}{views}, func(o *screen.Output) {
+		for _, t := range rows {
+			o.Printf("thread %d (tid %d) %s\n", t.Num, t.TID, quoted(t.Name))
+		}
+		if len(rows) == 0 {
+			o.Printf("no thread matches %s\n", expr)
+		}
 	})
 	return nil
 }

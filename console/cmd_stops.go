@@ -44,8 +44,8 @@ func stopCommands() []*Command {
 			Long: "With `once` the next hit disables the stop again, with `delete` it deletes it, with `count` the COUNT-th hit disables it.\n\nExamples:\n  enable 2\n  enable delete 3"},
 		{Name: "disable", Aliases: []string{"dis"}, Group: GroupStops, Synopsis: "[N | N-M]...", Short: "keep stops from acting", Args: []ArgKind{ArgStop}, Repeat: RepeatNone, Run: runDisable, Long: "Examples:\n  disable\n  disable 2-4"},
 		{Name: "toggle", Group: GroupStops, Synopsis: "N...", Short: "enable a disabled stop, disable an enabled one", Args: []ArgKind{ArgStop}, Repeat: RepeatNone, Run: runToggle, Long: "Example:\n  toggle 2"},
-		{Name: "catch", Group: GroupStops, Raw: true, Synopsis: "throw|rethrow|catch|panic [if CONDITION]\nsyscall [NAME | NUMBER]... [if CONDITION]\nload|unload [REGEXP] [if CONDITION]\nfork|exec\nsignal SIGNAL", Short: "stop at exceptions, system calls, libraries, signals, or when the program forks or executes another", Args: []ArgKind{ArgWord}, Repeat: RepeatNone, Run: catcher(true),
-			Long: "throw, rethrow and catch are what the runtime of C++ does with an exception, panic is Rust's: a numbered stop, which says the type that is thrown, and selects the user's frame.\n\n`catch syscall` stops before a system call is made, all threads' and all calls without a name, and when it has returned; each call of the program then costs two stops, a caught one four. `catch load` stops when a library has been loaded, `unload` when one is gone: REGEXP is about its path.\n\n`catch signal` is `handle SIGNAL stop print`.\n\nExamples:\n  catch throw\n  catch syscall openat close\n  catch load libssl\n  catch exec"},
+		{Name: "catch", Group: GroupStops, Raw: true, Synopsis: "throw|catch [REGEXP] [if CONDITION]\nrethrow|panic [if CONDITION]\nsyscall [NAME | NUMBER]... [if CONDITION]\nload|unload [REGEXP] [if CONDITION]\nfork|exec\nsignal SIGNAL", Short: "stop at exceptions, system calls, libraries, signals, or when the program forks or executes another", Args: []ArgKind{ArgWord}, Repeat: RepeatNone, Run: catcher(true),
+			Long: "throw, rethrow and catch are what the runtime of C++ does with an exception, panic is Rust's: a numbered stop, which says the type that is thrown, and selects the user's frame. REGEXP is about the name of that type: other exceptions do not stop.\n\n`catch syscall` stops before a system call is made, all threads' and all calls without a name, and when it has returned; each call of the program then costs two stops, a caught one four. `catch load` stops when a library has been loaded, `unload` when one is gone: REGEXP is about its path.\n\n`catch signal` is `handle SIGNAL stop print`.\n\nExamples:\n  catch throw\n  catch throw runtime_error\n  catch syscall openat close\n  catch load libssl\n  catch exec"},
 		{Name: "uncatch", Group: GroupStops, Synopsis: "fork|exec", Short: "stop no more when the program forks or executes another", Args: []ArgKind{ArgWord}, Repeat: RepeatNone, Run: catcher(false), Long: "Example:\n  uncatch exec"},
 		{Name: "condition", Aliases: []string{"cond"}, Group: GroupStops, Raw: true, Synopsis: "N [CONDITION]", Short: "give a stop another condition, or none", Args: []ArgKind{ArgStop, ArgCondition}, Repeat: RepeatNone, Run: runCondition,
 			Long: "Example:\n  condition 1 size > 64k && live > 1GiB"},
@@ -148,11 +148,11 @@ func what(st *breakpoints.Stop) string {
 	case st.Kind == breakpoints.StopAlloc, st.Kind == breakpoints.StopFree, st.Kind == breakpoints.StopWatch, st.Occurs():
 		return st.Spec.String()
 	case st.Caught != "" && st.Pending:
-		return st.Caught + ": the runtime is not loaded yet, pending"
+		return st.Event() + ": the runtime is not loaded yet, pending"
 	case st.Pending:
 		return st.Spec.String() + ": no such place yet, pending"
 	case st.Caught != "":
-		return fmt.Sprintf("%s: %s", st.Caught, placeText(st.Places[0]))
+		return fmt.Sprintf("%s: %s", st.Event(), placeText(st.Places[0]))
 	case len(st.Places) == 1:
 		return placeText(st.Places[0])
 	}
@@ -419,10 +419,10 @@ func catcher(on bool) func(context.Context, *Console, Input) error {
 			tellStop(c, in, made)
 			return nil
 		}
-		if condition == "" && rest != "" {
+		if before == "if" || strings.HasSuffix(before, " if") {
 			return fmt.Errorf("catch %s: %q: `if CONDITION` expected", event, rest)
 		}
-		st, err := c.s.Catches.Exception(event, condition)
+		st, err := c.s.Catches.Exception(event, before, condition)
 		if err != nil {
 			return err
 		}

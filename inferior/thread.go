@@ -44,6 +44,8 @@ type Thread struct {
 	optionsOld  bool // its ptrace options are to be set
 	vfork       bool // its system call is vfork: resumed, it waits for the child
 
+	named string // by the user; "" not
+
 	core *corefile.Thread // what is left of it, nil of a thread that lives
 
 	call followedCall // the system call it is in, if that is followed
@@ -69,6 +71,9 @@ func (t *Thread) Process() *Process { return t.p }
 
 // Name is the thread's name as prctl(PR_SET_NAME) set it, "" when it is gone.
 func (t *Thread) Name() string {
+	if t.named != "" {
+		return t.named
+	}
 	if t.core != nil {
 		return t.tg.coreName(t)
 	}
@@ -78,6 +83,10 @@ func (t *Thread) Name() string {
 	}
 	return strings.TrimSuffix(string(b), "\n")
 }
+
+// SetName gives the thread a name of the user's, which the program does not see; "" is its
+// own again.
+func (t *Thread) SetName(name string) { t.named = name }
 
 // Regs reads the registers. At a trap, Rip is the address of the trap.
 func (t *Thread) Regs() (Registers, error) {

@@ -261,6 +261,18 @@ func (s *Selection) Thread() (ThreadInfo, error) {
 	return s.threadInfo(s.thread), nil
 }
 
+// NameThread gives the selected thread a name of the user's; "" is its own again.
+func (s *Selection) NameThread(name string) error {
+	if err := s.readable(); err != nil {
+		return err
+	}
+	if s.thread == nil {
+		return ErrNoStack
+	}
+	s.thread.SetName(name)
+	return nil
+}
+
 // SelectThread makes the thread of that number the selected one.
 func (s *Selection) SelectThread(num int) (ThreadInfo, error) {
 	if err := s.readable(); err != nil {

@@ -198,6 +198,9 @@ func (s *Stops) atStop(st *breakpoints.Stop, t *inferior.Thread) inferior.Action
 // condition whose variables cannot be read stops it: the user may have waited for that
 // very arrival.
 func (s *Stops) stops(st *breakpoints.Stop, t *inferior.Thread) bool {
+	if !s.about(st, t) {
+		return false
+	}
 	env := newCodeEnv(s, st, t)
 	switch met := st.Meets(env); {
 	case met != cond.Unknown:

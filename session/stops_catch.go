@@ -3,6 +3,7 @@ package session
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -20,13 +21,25 @@ var runtimeEvents = map[string]string{
 }
 
 // Exception sets a stop where the runtime throws an exception, throws it again,
-// begins to handle it, or where Rust panics. condition may be "".
-func (c *Catches) Exception(event, condition string) (*breakpoints.Stop, error) {
+// begins to handle it, or where Rust panics. types is a regular expression about the type
+// that is thrown; it and condition may be "".
+func (c *Catches) Exception(event, types, condition string) (*breakpoints.Stop, error) {
 	function, ok := runtimeEvents[event]
 	if !ok {
 		return nil, fmt.Errorf("catch %q: not known: use throw, rethrow, catch, panic, syscall, load, unload, fork or exec", event)
 	}
-	return c.add(breakpoints.Spec{Kind: breakpoints.StopFunction, Location: function, Function: function, Caught: event}, condition)
+	spec := breakpoints.Spec{Kind: breakpoints.StopFunction, Location: function, Function: function, Caught: event}
+	if types != "" {
+		if event != "throw" && event != "catch" {
+			return nil, fmt.Errorf("catch %s: %q: `if CONDITION` expected: the type of an exception is known at throw and catch", event, types)
+		}
+		re, err := regexp.Compile(types)
+		if err != nil {
+			return nil, fmt.Errorf("catch %s: %w", event, err)
+		}
+		spec.Thrown = re
+	}
+	return c.add(spec, condition)
 }
 
 // caught is the stop at an event of a runtime that is reported, nil: none.
@@ -48,18 +61,62 @@ func (x *Execution) tellThrown(r *Report, t *inferior.Thread) {
 	}
 }
 
+// Where the type of an exception is, by the address of its _Unwind_Exception, in libstdc++
+// and libc++abi: struct __cxa_exception ends with that and begins with the type. The object
+// thrown lies behind it. In libstdc++ a dependent exception, as std::rethrow_exception makes
+// them, has a pointer to the object in that place; the class of exceptions tells.
+const (
+	typeBefore      = 80 // of the _Unwind_Exception
+	typeBeforeValue = 112
+	dependentClass  = 0x474e5543432b2b01 // "GNUCC++\x01"
+)
+
+// about reports whether a stop at exceptions is about the one that a thread throws or
+// begins to handle.
+func (s *Stops) about(st *breakpoints.Stop, t *inferior.Thread) bool {
+	if st.Thrown == nil {
+		return true
+	}
+	regs, err := t.Regs()
+	if err != nil {
+		return true
+	}
+	info := addr.Run(regs.Arg(1)) // __cxa_throw(object, typeinfo, destructor)
+	if st.Caught == "catch" {
+		if info, err = s.caughtType(addr.Run(regs.Arg(0))); err != nil {
+			return true // the user may have waited for it
+		}
+	}
+	name := s.typeOf(info)
+	return name == "" || st.Thrown.MatchString(name)
+}
+
+// caughtType is the address of the type of an exception, of which header is the
+// _Unwind_Exception, as __cxa_begin_catch is given it.
+func (c *common) caughtType(header addr.Run) (addr.Run, error) {
+	class, err := c.readPointer(header)
+	if err != nil {
+		return 0, err
+	}
+	first, err := c.readPointer(header - typeBefore)
+	if err == nil && class == dependentClass {
+		return c.readPointer(first - typeBeforeValue)
+	}
+	return first, err
+}
+
 // maxTypeName bounds the name of a type in the inferior.
 const maxTypeName = 512
 
 // typeOf is the type that a std::type_info describes: its second word points to the
 // mangled name (Itanium C++ ABI, section 2.9.4). "" if it does not.
-func (x *Execution) typeOf(info addr.Run) string {
-	at, err := x.readPointer(info + 8)
+func (c *common) typeOf(info addr.Run) string {
+	at, err := c.readPointer(info + 8)
 	if err != nil {
 		return ""
 	}
 	var b [maxTypeName]byte
-	n, _ := x.proc.ReadAt(b[:], int64(at))
+	n, _ := c.proc.ReadAt(b[:], int64(at))
 	name, _, ok := bytes.Cut(b[:n], []byte{0})
 	if !ok || len(name) == 0 {
 		return ""
