@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"strconv"
 	"strings"
 
 	"hdb/capture"
@@ -41,8 +42,14 @@ func (c Call) Is(pattern string) bool {
 const UnknownPointer = " = ? (the pointer is not known)"
 
 // String is the call as the console shows it: calloc(1, 96) = 0x55555578a2c0.
-func (c Call) String() string {
-	text := c.Function.Name + "(" + strings.Join(c.shown(), ", ") + ")"
+func (c Call) String() string { return c.Text(plainBytes) }
+
+// plainBytes is a size as it is in the program.
+func plainBytes(n uint64) string { return strconv.FormatUint(n, 10) }
+
+// Text is String with the size as size words it.
+func (c Call) Text(size func(n uint64) string) string {
+	text := c.Function.Name + "(" + strings.Join(c.shown(size), ", ") + ")"
 	switch {
 	case c.Abandoned:
 		return text + " did not return"
@@ -61,7 +68,7 @@ func (c Call) String() string {
 }
 
 // shown is the arguments worth showing, in the order of the C prototype.
-func (c Call) shown() []string {
+func (c Call) shown(size func(n uint64) string) []string {
 	type argument struct {
 		index int
 		text  string
@@ -86,7 +93,12 @@ func (c Call) shown() []string {
 	case c.SizeLost:
 		list = append(list, argument{f.Size.Index, "?"})
 	default:
-		add(f.Size, "%d")
+		switch f.Size.From {
+		case Argument, GoRegister:
+			list = append(list, argument{f.Size.Index, size(c.value(f.Size))})
+		case Constant, TextLength:
+			list = append(list, argument{len(c.Args), size(c.Event.Size)})
+		}
 	}
 	slices.SortStableFunc(list, func(a, b argument) int { return cmp.Compare(a.index, b.index) })
 	texts := make([]string, len(list))

@@ -44,7 +44,7 @@ func TestOpenSaysWhatIsSelected(t *testing.T) {
 		t.Errorf("printed %q and %q, want the end %q", out, errs, want)
 	}
 	out, _, _ = play(t, "open "+saveLog(t, 3), "info sharedlibrary", "threads")
-	if want := "selected: event #3 malloc(3550) = 0x5020\n"; !strings.Contains(out, want) {
+	if want := "selected: event #3 malloc(3.5 KiB) = 0x5020\n"; !strings.Contains(out, want) {
 		t.Errorf("printed %q, want %q", out, want)
 	}
 	if !strings.Contains(out, "  [vdso]\n") || !strings.Contains(out, "   thread  tid  name\n        1   12  \"server\"\n") {

@@ -94,15 +94,15 @@ const noMatch = "no recorded event matches"
 var eventColumns = []screen.Column{{Head: "event", Right: true}, {Head: "time", Right: true}, {Head: "thread", Right: true}, {Head: "size", Right: true}, {Head: "call"}, {Head: "function"}, {Head: ""}}
 
 // eventRow is an event in a list of them.
-func eventRow(c *Console, e *recording.Event, v eventView, where [2]screen.Span, names map[int]string) []screen.Span {
+func eventRow(c *Console, e *recording.Event, where [2]screen.Span, names map[int]string) []screen.Span {
 	where[0].Text = c.out.Names.Short(where[0].Text)
 	size := "?"
 	if e.SizeKnown() {
-		size = units.Short(e.Size)
+		size = c.out.Sizes.Short(e.Size)
 	}
 	return []screen.Span{
 		screen.Head(fmt.Sprintf("#%d", e.Seq)), screen.Plain(screen.ShortTime(e.Time)), screen.Plain(names[int(e.TID)]),
-		screen.Plain(size), screen.Plain(v.Call), where[0], where[1],
+		screen.Plain(size), screen.Plain(called(c.out)(e)), where[0], where[1],
 	}
 }
 
@@ -128,7 +128,7 @@ func runLive(ctx context.Context, c *Console, in Input) error {
 	}
 	below := func(o *screen.Output) {
 		if total > 0 {
-			o.Printf("%s: %s in %s\n", head, screen.LongSize(live.Bytes), units.Count(total, "recorded block"))
+			o.Printf("%s: %s in %s\n", head, o.Sizes.Long(live.Bytes), units.Count(total, "recorded block"))
 		}
 		if condition == nil {
 			noteUnrecorded(c.s, o, true)
@@ -157,7 +157,7 @@ func noteUnrecorded(s *session.Session, o *screen.Output, live bool) {
 		if st.Doubt != report.NoDoubt {
 			why = ", which may be freed by now" + why
 		}
-		o.Printf("not recorded: %s of %s%s\n", units.Count(st.LiveBlocks-st.KeptBlocks, "more live block"), screen.LongSize(st.LiveBytes-st.KeptBytes), why)
+		o.Printf("not recorded: %s of %s%s\n", units.Count(st.LiveBlocks-st.KeptBlocks, "more live block"), o.Sizes.Long(st.LiveBytes-st.KeptBytes), why)
 	case !live && st.Recorded != st.Seen:
 		o.Printf("of the recorded events only: %s of %s%s\n", units.Grouped(st.Recorded), units.Grouped(st.Seen), why)
 	}

@@ -86,7 +86,7 @@ func runList(_ context.Context, c *Console, in Input) error {
 		}
 		if cost {
 			o.Line(screen.Guess(costHead))
-			costMargin(&w, costs)
+			costMargin(c.out.Sizes, &w, costs)
 		}
 		w.Print(o, c.set.count("tab-width"))
 	})

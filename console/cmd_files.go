@@ -258,7 +258,7 @@ func runOpen(_ context.Context, c *Console, in Input) error {
 		}
 		o.Printf("%s over %s\n", events, screen.ShortTime(info.Totals.Last))
 		if selected != "" {
-			o.Printf("selected: %s\n", selected)
+			o.Printf("selected: %s\n", withSizes(c, selected))
 		}
 	})
 	return nil

@@ -12,7 +12,6 @@ import (
 	"hdb/console/line"
 	"hdb/console/screen"
 	"hdb/internal/flags"
-	"hdb/internal/units"
 	"hdb/query"
 	"hdb/report"
 	"hdb/report/page"
@@ -97,21 +96,21 @@ func (m *chosenMeasure) flag() flags.Flag {
 }
 
 // of is the measure for a profile, and a line that tells why it is not the usual one.
-func (m chosenMeasure) of(p *report.Profile) (report.Measure, string) {
+func (m chosenMeasure) of(p *report.Profile, sizes screen.Sizes) (report.Measure, string) {
 	if m.named {
 		return m.measure, ""
 	}
 	if p.Usual() == report.Peak {
-		return report.Peak, peakNote(p.Total().Live, "--measure live")
+		return report.Peak, peakNote(sizes, p.Total().Live, "--measure live")
 	}
 	return report.Live, ""
 }
 
 // peakNote tells why a report is by the peak, and what shows the end.
-func peakNote(live uint64, other string) string {
+func peakNote(sizes screen.Sizes, live uint64, other string) string {
 	left := "nothing is live at the end"
 	if live > 0 {
-		left = "only " + units.Short(live) + " are live at the end"
+		left = "only " + sizes.Short(live) + " are live at the end"
 	}
 	return fmt.Sprintf("by the peak: %s (`%s`)", left, other)
 }
@@ -164,7 +163,7 @@ func MomentFlag(m *query.Moment) flags.Flag {
 }
 
 func (p *Page) draw(w io.Writer, profile *report.Profile) error {
-	measure, note := p.measure.of(profile)
+	measure, note := p.measure.of(profile, screen.Sizes{})
 	switch ext := filepath.Ext(p.File); {
 	case p.verb == "flamegraph":
 		return page.WriteFlamegraph(w, profile, measure)
@@ -240,7 +239,7 @@ func showTable(c *Console, in Input, page Page) error {
 	if err != nil {
 		return err
 	}
-	by, _ := page.measure.of(p)
+	by, _ := page.measure.of(p, c.out.Sizes)
 	var rows []rowView
 	if c.cfg.JSON {
 		for _, r := range p.Sorted(by) {

@@ -94,10 +94,10 @@ func showGrowth(c *Console, in Input, g *query.Growth, from query.Moment) {
 		if g.Total == 0 {
 			o.Printf("no recorded block is live that was allocated since %s\n", from)
 		} else {
-			o.Printf("since %s: %s in %s live%s\n", from, screen.LongSize(g.Bytes), units.Count(g.Blocks, "block"), inTime(int64(g.Bytes), int64(g.Blocks), g.Elapsed))
+			o.Printf("since %s: %s in %s live%s\n", from, o.Sizes.Long(g.Bytes), units.Count(g.Blocks, "block"), inTime(o, int64(g.Bytes), int64(g.Blocks), g.Elapsed))
 		}
 		for _, r := range g.Rows {
-			o.Printf("%s in %s, of %s allocated%s\n", screen.LongSize(r.LiveBytes), units.Count(r.LiveBlocks, "block"), units.Grouped(r.Count), inTime(int64(r.LiveBytes), int64(r.LiveBlocks), g.Elapsed))
+			o.Printf("%s in %s, of %s allocated%s\n", o.Sizes.Long(r.LiveBytes), units.Count(r.LiveBlocks, "block"), units.Grouped(r.Count), inTime(o, int64(r.LiveBytes), int64(r.LiveBlocks), g.Elapsed))
 			printUserFrames(c, o, r.Stack, "")
 		}
 		if len(g.Rows) < g.Total {
@@ -122,20 +122,12 @@ func rate(bytes, blocks int64, elapsed time.Duration) *rateView {
 }
 
 // inTime is the rate for a sentence, "" if no time has passed.
-func inTime(bytes, blocks int64, elapsed time.Duration) string {
+func inTime(o *screen.Output, bytes, blocks int64, elapsed time.Duration) string {
 	r := rate(bytes, blocks, elapsed)
 	if r == nil {
 		return ""
 	}
-	return fmt.Sprintf(": %s/s and %s blocks/s over %s", signedOrZero(int64(r.Bytes)), rateOf(r.Blocks), screen.ShortTime(elapsed))
-}
-
-// signedOrZero is a size, with its sign if it is below 0.
-func signedOrZero(n int64) string {
-	if n < 0 {
-		return "-" + units.Short(uint64(-n))
-	}
-	return units.Short(uint64(n))
+	return fmt.Sprintf(": %s and %s blocks/s over %s", o.Sizes.Rate(r.Bytes), rateOf(r.Blocks), screen.ShortTime(elapsed))
 }
 
 // rateOf is a number of blocks in a second.
@@ -184,14 +176,6 @@ func runDiff(_ context.Context, c *Console, in Input) error {
 	return nil
 }
 
-// signed is a size with its sign.
-func signed(n int64) string {
-	if n < 0 {
-		return "-" + units.Short(uint64(-n))
-	}
-	return "+" + units.Short(uint64(n))
-}
-
 const maxChanges = 40
 
 func showDiff(c *Console, in Input, d *query.Diff, per query.Per) {
@@ -218,9 +202,9 @@ func showDiff(c *Console, in Input, d *query.Diff, per query.Per) {
 	}
 	columns = append(columns, screen.Column{Head: per.String()}, screen.Column{})
 	for _, ch := range shown {
-		row := []screen.Span{screen.Plain(signed(ch.Bytes)), screen.Plain(fmt.Sprintf("%+d", ch.Blocks)), screen.Plain(units.Short(ch.After))}
+		row := []screen.Span{screen.Plain(c.out.Sizes.Signed(ch.Bytes)), screen.Plain(fmt.Sprintf("%+d", ch.Blocks)), screen.Plain(c.out.Sizes.Short(ch.After))}
 		if r := rate(ch.Bytes, ch.Blocks, d.Elapsed()); r != nil {
-			row = append(row, screen.Plain(signedOrZero(int64(r.Bytes))+"/s"), screen.Plain(rateOf(r.Blocks)))
+			row = append(row, screen.Plain(c.out.Sizes.Rate(r.Bytes)), screen.Plain(rateOf(r.Blocks)))
 		}
 		table = append(table, append(row, screen.Func(siteName(c.out.Names, ch.Site)), sitePlace(ch.Site, per)))
 	}
@@ -273,9 +257,9 @@ func printDiffHead(o *screen.Output, d *query.Diff) {
 	if d.To == "now" {
 		to = d.To
 	}
-	o.Printf("live: %s in %s at %s, %s in %s %s\n", screen.LongSize(d.FromBytes), units.Count(d.FromBlocks, "block"), d.From, screen.LongSize(d.ToBytes), units.Count(d.ToBlocks, "block"), to)
+	o.Printf("live: %s in %s at %s, %s in %s %s\n", o.Sizes.Long(d.FromBytes), units.Count(d.FromBlocks, "block"), d.From, o.Sizes.Long(d.ToBytes), units.Count(d.ToBlocks, "block"), to)
 	if bytes, blocks := int64(d.ToBytes)-int64(d.FromBytes), int64(d.ToBlocks)-int64(d.FromBlocks); bytes != 0 || blocks != 0 {
-		o.Printf("change: %s in %+d blocks%s\n", signed(bytes), blocks, inTime(bytes, blocks, d.Elapsed()))
+		o.Printf("change: %s in %+d blocks%s\n", o.Sizes.Signed(bytes), blocks, inTime(o, bytes, blocks, d.Elapsed()))
 	}
 }
 
@@ -299,7 +283,7 @@ func showStackDiff(c *Console, in Input, d *query.Diff, limit int) {
 			return
 		}
 		for i, ch := range shown {
-			o.Printf("%s in %+d blocks, %s live%s\n", signed(ch.Bytes), ch.Blocks, units.Short(ch.After), inTime(ch.Bytes, ch.Blocks, d.Elapsed()))
+			o.Printf("%s in %+d blocks, %s live%s\n", o.Sizes.Signed(ch.Bytes), ch.Blocks, o.Sizes.Short(ch.After), inTime(o, ch.Bytes, ch.Blocks, d.Elapsed()))
 			printUserFrames(c, o, stacks[i], "")
 		}
 		if len(shown) < len(d.Changes) {

@@ -85,7 +85,7 @@ func runTop(_ context.Context, c *Console, in Input) error {
 		for _, r := range rows {
 			live += r.LiveBytes
 		}
-		note = peakNote(live, "top by live")
+		note = peakNote(c.out.Sizes, live, "top by live")
 	}
 	rows = slices.DeleteFunc(rows, func(r heap.Row) bool { return !by.Some(r) })
 	showTop(c, in, topped{rows[:min(limit, len(rows))], by, per, len(rows), note})
@@ -112,16 +112,16 @@ func topViewOf(r heap.Row) topView {
 }
 
 // topNumbers are the numbers that a measure is shown with, and their heads.
-func topNumbers(by heap.Measure, r heap.Row) (numbers []screen.Span, heads [2]string) {
+func topNumbers(sizes screen.Sizes, by heap.Measure, r heap.Row) (numbers []screen.Span, heads [2]string) {
 	switch by {
 	case heap.ByBytes, heap.ByCount:
-		return []screen.Span{screen.Plain(units.Short(r.Bytes)), screen.Plain(units.Grouped(r.Count))}, [2]string{"bytes", "calls"}
+		return []screen.Span{screen.Plain(sizes.Short(r.Bytes)), screen.Plain(units.Grouped(r.Count))}, [2]string{"bytes", "calls"}
 	case heap.ByTemporary:
 		return []screen.Span{screen.Plain(units.Grouped(r.Temporary)), screen.Plain(units.Grouped(r.Count))}, [2]string{"temporary", "calls"}
 	case heap.ByPeak:
-		return []screen.Span{screen.Plain(units.Short(r.PeakBytes)), screen.Plain(units.Short(r.LiveBytes))}, [2]string{"peak", "live"}
+		return []screen.Span{screen.Plain(sizes.Short(r.PeakBytes)), screen.Plain(sizes.Short(r.LiveBytes))}, [2]string{"peak", "live"}
 	}
-	return []screen.Span{screen.Plain(units.Short(r.LiveBytes)), screen.Plain(units.Grouped(r.LiveBlocks))}, [2]string{"live", "blocks"}
+	return []screen.Span{screen.Plain(sizes.Short(r.LiveBytes)), screen.Plain(units.Grouped(r.LiveBlocks))}, [2]string{"live", "blocks"}
 }
 
 // topped is what top shows: rows, of total, and why they are by this measure if nobody chose it.
@@ -139,7 +139,7 @@ func showTop(c *Console, in Input, top topped) {
 	var table [][]screen.Span
 	for _, r := range rows {
 		views = append(views, topViewOf(r))
-		numbers, _ := topNumbers(by, r)
+		numbers, _ := topNumbers(c.out.Sizes, by, r)
 		table = append(table, append(numbers, screen.Func(siteName(c.out.Names, r.Site)), sitePlace(r.Site, per)))
 	}
 	c.answer(in, struct {
@@ -151,7 +151,7 @@ func showTop(c *Console, in Input, top topped) {
 		if top.note != "" {
 			o.Printf("%s\n", top.note)
 		}
-		_, heads := topNumbers(by, heap.Row{})
+		_, heads := topNumbers(o.Sizes, by, heap.Row{})
 		switch {
 		case len(rows) > 0:
 			o.Table([]screen.Column{{Head: heads[0], Right: true}, {Head: heads[1], Right: true}, {Head: per.String()}, {}}, table)
@@ -260,7 +260,7 @@ func showStackRows(c *Console, in Input, rows []query.StackRow, by heap.Measure,
 			if by == heap.ByTemporary {
 				o.Printf("%s of %s temporary\n", units.Count(r.Temporary, "block"), units.Grouped(r.Count))
 			} else {
-				o.Printf("%s in %s, of %s allocated\n", screen.LongSize(r.LiveBytes), units.Count(r.LiveBlocks, "block"), units.Grouped(r.Count))
+				o.Printf("%s in %s, of %s allocated\n", o.Sizes.Long(r.LiveBytes), units.Count(r.LiveBlocks, "block"), units.Grouped(r.Count))
 			}
 			printUserFrames(c, o, r.Stack, "")
 		}
@@ -328,23 +328,23 @@ func showWhence(c *Console, in Input, w *query.Whence) {
 	c.answer(in, v, func(o *screen.Output) {
 		switch {
 		case w.Event != nil:
-			o.Printf("%#x is byte %s of %s at %#x\n", w.Addr, units.Grouped(w.Addr-w.Start), screen.LongSize(w.Event.Size), w.Start)
-			o.Printf("#%d %s   thread %s   %s, %s ago\n", w.Event.Seq, w.Event.Call(), threadNames(c.s)[int(w.Event.TID)], screen.ShortTime(w.Event.Time), w.Age.Round(time.Microsecond))
+			o.Printf("%#x is byte %s of %s at %#x\n", w.Addr, units.Grouped(w.Addr-w.Start), o.Sizes.Long(w.Event.Size), w.Start)
+			o.Printf("#%d %s   thread %s   %s, %s ago\n", w.Event.Seq, called(o)(w.Event), threadNames(c.s)[int(w.Event.TID)], screen.ShortTime(w.Event.Time), w.Age.Round(time.Microsecond))
 			printUserFrames(c, o, names.Stack{Frames: w.Frames}, fmt.Sprintf("bt #%d", w.Event.Seq))
 			return
 		case w.Last != nil:
-			o.Printf("%#x is in no live block that was recorded; the last event about it was #%d %s\n", w.Addr, w.Last.Seq, w.Last.Call())
+			o.Printf("%#x is in no live block that was recorded; the last event about it was #%d %s\n", w.Addr, w.Last.Seq, called(o)(w.Last))
 			if w.Stray != nil {
-				o.Printf("%s\n", strayText(w.Last, w.Stray))
+				o.Printf("%s\n", strayText(o, w.Last, w.Stray))
 			}
 		default:
 			o.Printf("%#x is in no block that was recorded\n", w.Addr)
 		}
 		if w.Below != 0 {
-			o.Printf("below: %s at %#x, which ends %s before\n", screen.LongSize(w.BelowSize), w.Below, screen.LongSize(w.Addr-w.Below-w.BelowSize))
+			o.Printf("below: %s at %#x, which ends %s before\n", o.Sizes.Long(w.BelowSize), w.Below, o.Sizes.Long(w.Addr-w.Below-w.BelowSize))
 		}
 		if w.Above != 0 {
-			o.Printf("above: a block at %#x, %s behind\n", w.Above, screen.LongSize(w.Above-w.Addr))
+			o.Printf("above: a block at %#x, %s behind\n", w.Above, o.Sizes.Long(w.Above-w.Addr))
 		}
 	})
 }

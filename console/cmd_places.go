@@ -330,7 +330,7 @@ func infoMappings(_ context.Context, c *Console, in Input) error {
 	var rows [][]screen.Span
 	for _, m := range maps {
 		views = append(views, view{m.Low.String(), m.High.String(), m.Perm, m.Offset, m.Path})
-		rows = append(rows, []screen.Span{screen.Addr(m.Low.String()), screen.Addr(m.High.String()), screen.Plain(units.Short(uint64(m.High - m.Low))), screen.Plain(m.Perm), screen.Plain(fmt.Sprintf("%#x", m.Offset)), screen.File(m.Path)})
+		rows = append(rows, []screen.Span{screen.Addr(m.Low.String()), screen.Addr(m.High.String()), screen.Plain(c.out.Sizes.Short(uint64(m.High - m.Low))), screen.Plain(m.Perm), screen.Plain(fmt.Sprintf("%#x", m.Offset)), screen.File(m.Path)})
 	}
 	c.show(in, struct {
 		Mappings []view `json:"mappings"`

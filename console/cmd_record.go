@@ -222,9 +222,9 @@ func printRecord(c *Console, o *screen.Output, st session.RecordStatus) {
 		if st.KeptBlocks != st.LiveBlocks || st.Recorded != st.Seen {
 			of = "of all "
 		}
-		o.Printf("live: %s, peak %s%s\n", liveText(st), of, screen.LongSize(st.PeakBytes))
+		o.Printf("live: %s, peak %s%s\n", liveText(o.Sizes, st), of, o.Sizes.Long(st.PeakBytes))
 	default: // of the rest of the heap a capture knows nothing
-		o.Printf("live: %s in %s, peak of those %s\n", screen.LongSize(st.KeptBytes), units.Count(st.KeptBlocks, "recorded block"), screen.LongSize(st.PeakBytes))
+		o.Printf("live: %s in %s, peak of those %s\n", o.Sizes.Long(st.KeptBytes), units.Count(st.KeptBlocks, "recorded block"), o.Sizes.Long(st.PeakBytes))
 	}
 	noteDoubt(c, st.Doubt)
 	switch functions := units.Count(st.Sites, "allocator function"); {
@@ -235,7 +235,7 @@ func printRecord(c *Console, o *screen.Output, st session.RecordStatus) {
 		o.Printf("plain breakpoints (%s): on %s, at tens of microseconds a call\n", st.Plane.Reason, functions)
 	}
 	if st.Bytes > 0 {
-		o.Printf("size: %s of encoded events\n", screen.LongSize(uint64(st.Bytes)))
+		o.Printf("size: %s of encoded events\n", o.Sizes.Long(uint64(st.Bytes)))
 	}
 	if st.Truncated > 0 {
 		o.Printf("truncated: %s of %s; bt #N tells why\n", units.Grouped(st.Truncated), units.Count(st.Stacks, "stack"))

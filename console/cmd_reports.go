@@ -195,7 +195,7 @@ func showRecorded(c *Console, in Input, r *Report) error {
 		}{r.File}, func(o *screen.Output) { o.Printf("wrote %s\n", r.File) })
 		return nil
 	}
-	by, note := r.measure.of(p)
+	by, note := r.measure.of(p, c.out.Sizes)
 	r.Tree.Measure = by
 	var data any
 	var text func(io.Writer, *report.Profile, report.Text) error
@@ -240,7 +240,7 @@ type treeView struct {
 // reportText is how reports are put on the screen. What goes elsewhere is only cut
 // to a width that somebody asked for.
 func reportText(c *Console) report.Text {
-	t := report.Text{Unicode: screen.BlockElements(c.cfg.Getenv), Path: screen.ShortPath}
+	t := report.Text{Unicode: screen.BlockElements(c.cfg.Getenv), Path: screen.ShortPath, Bytes: c.out.Sizes.Raw}
 	names := c.out.Names
 	t.Name = func(f *report.Frame) string { return names.Short(names.Function(f.Function, f.Linkage)) }
 	if f, ok := c.out.W.(*os.File); ok && term.IsTerminal(int(f.Fd())) {

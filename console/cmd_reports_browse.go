@@ -18,7 +18,7 @@ func browse(ctx context.Context, c *Console, in Input, r *Report) error {
 	if err != nil {
 		return err
 	}
-	r.Tree.Measure, _ = r.measure.of(p)
+	r.Tree.Measure, _ = r.measure.of(p, c.out.Sizes)
 	b := report.NewBrowser(report.NewTree(p, r.Tree))
 	defer c.tui.Pause()()
 	return screen.NewTreeBrowser(c.tui, keys, b, func() report.Text { return reportText(c) }).Run(ctx)

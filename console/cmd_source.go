@@ -76,13 +76,13 @@ func showFound(c *Console, in Input, n int, text string) {
 }
 
 // costMargin puts what the lines of a window allocated before them.
-func costMargin(w *screen.Window, costs map[int]query.LineCost) {
+func costMargin(sizes screen.Sizes, w *screen.Window, costs map[int]query.LineCost) {
 	w.Margin = func(n int) string {
 		cost, ok := costs[n]
 		if !ok {
 			return strings.Repeat(" ", 22)
 		}
-		return fmt.Sprintf("%10s %9s  ", units.Short(cost.Bytes), units.Grouped(cost.Count))
+		return fmt.Sprintf("%10s %9s  ", sizes.Short(cost.Bytes), units.Grouped(cost.Count))
 	}
 }
 

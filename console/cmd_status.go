@@ -453,7 +453,7 @@ func infoCapture(_ context.Context, c *Console, in Input) error {
 			{screen.Head("process"), screen.Plain(process)},
 			{screen.Head("started"), screen.Plain(v.Start)},
 			{screen.Head("recorded by"), screen.Plain(v.Created)},
-			{screen.Head("events"), screen.Plain(fmt.Sprintf("%s; blocks and mappings: %s of %s, %s given back, %s failed", units.Grouped(v.Events), units.Grouped(v.Allocs), screen.LongSize(v.Bytes), units.Grouped(v.Frees), units.Grouped(v.Failed)))},
+			{screen.Head("events"), screen.Plain(fmt.Sprintf("%s; blocks and mappings: %s of %s, %s given back, %s failed", units.Grouped(v.Events), units.Grouped(v.Allocs), c.out.Sizes.Long(v.Bytes), units.Grouped(v.Frees), units.Grouped(v.Failed)))},
 			{screen.Head("until"), screen.Plain(screen.ShortTime(info.Totals.Last))},
 		}
 		if len(v.Partial) > 0 {
@@ -482,7 +482,7 @@ func infoStops(_ context.Context, c *Console, in Input) error {
 	var rows [][]screen.Span
 	for i, r := range c.s.Recorded.Stops() {
 		views = append(views, view{i + 1, r.Text, r.Seq, r.Event, r.Time.Nanoseconds()})
-		rows = append(rows, []screen.Span{screen.Head(fmt.Sprint(i + 1)), screen.Plain(screen.ShortTime(r.Time)), screen.Plain(r.Text)})
+		rows = append(rows, []screen.Span{screen.Head(fmt.Sprint(i + 1)), screen.Plain(screen.ShortTime(r.Time)), screen.Plain(withSizes(c, r.Text))})
 	}
 	if len(rows) == 0 && !c.cfg.JSON {
 		return errors.New("no stop yet")

@@ -225,7 +225,7 @@ func runPipe(ctx context.Context, c *Console, in Input) error {
 	if err := aside(cmd.Start); err != nil {
 		return fmt.Errorf("pipe: %w", err)
 	}
-	err = c.printingTo(&screen.Output{W: stdin, Width: c.out.Width, Names: c.out.Names}, func() error { return c.interp.execute(ctx, line) })
+	err = c.printingTo(&screen.Output{W: stdin, Width: c.out.Width, Names: c.out.Names, Sizes: c.out.Sizes}, func() error { return c.interp.execute(ctx, line) })
 	closeErr := stdin.Close()
 	if errors.Is(closeErr, os.ErrClosed) || errors.Is(closeErr, io.ErrClosedPipe) {
 		closeErr = nil

@@ -93,7 +93,7 @@ func (t *eventTable) add(part []*recording.Event) {
 	rows := make([][]screen.Span, len(part))
 	for i, e := range part {
 		t.stray = t.stray || !e.SizeKnown()
-		rows[i] = eventRow(t.c, e, viewEvent(e), eventPlace(t.c, e), t.names)
+		rows[i] = eventRow(t.c, e, eventPlace(t.c, e), t.names)
 	}
 	t.table.Add(rows)
 }

@@ -113,6 +113,6 @@ func watchLive(ctx context.Context, c *Console, begin func() error) error {
 		how = "goes on"
 	}
 	c.say("%s: %s, peak %s, live %s in %s; process %d: %s", screen.ShortPath(m.data.Info().Program), units.Count(now.Events, "event"),
-		units.Short(m.data.Peak().Live), units.Short(now.Live), units.Count(now.Blocks, "block"), m.view.PID, how)
+		c.out.Sizes.Short(m.data.Peak().Live), c.out.Sizes.Short(now.Live), units.Count(now.Blocks, "block"), m.view.PID, how)
 	return err
 }

@@ -116,7 +116,7 @@ func (p *Progress) write(s string) { _, _ = io.WriteString(p.w, s) }
 func RecordSummary(st session.RecordStatus, file string) string {
 	live := "no block live at the end"
 	if st.LiveBlocks > 0 {
-		live = "live at the end " + liveText(st)
+		live = "live at the end " + liveText(screen.Sizes{}, st)
 	}
 	uncounted := report.ReasonText(capture.Reason{Kind: capture.GoHeap})
 	switch {
@@ -149,10 +149,10 @@ func keptEvents(st session.RecordStatus) string {
 }
 
 // liveText is the live heap: what is recorded of it, and the whole if that is more.
-func liveText(st session.RecordStatus) string {
+func liveText(sizes screen.Sizes, st session.RecordStatus) string {
 	if st.KeptBlocks == st.LiveBlocks {
-		return screen.LongSize(st.LiveBytes) + " in " + units.Count(st.LiveBlocks, "block")
+		return sizes.Long(st.LiveBytes) + " in " + units.Count(st.LiveBlocks, "block")
 	}
-	return screen.LongSize(st.KeptBytes) + " in " + units.Count(st.KeptBlocks, "recorded block") +
-		", " + screen.LongSize(st.LiveBytes) + " in all " + units.Grouped(st.LiveBlocks)
+	return sizes.Long(st.KeptBytes) + " in " + units.Count(st.KeptBlocks, "recorded block") +
+		", " + sizes.Long(st.LiveBytes) + " in all " + units.Grouped(st.LiveBlocks)
 }

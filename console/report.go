@@ -3,12 +3,16 @@ package console
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 
 	"hdb/breakpoints"
 	"hdb/console/screen"
 	"hdb/inferior"
 	"hdb/names"
+	"hdb/recording"
 	"hdb/session"
 	"hdb/values"
 )
@@ -66,10 +70,10 @@ func newHook(st *breakpoints.Stop) *scriptSource {
 
 func printReport(c *Console, o *screen.Output, r *session.Report) {
 	if !stepped(r) {
-		o.Line(headline(r))
+		o.Line(headline(o, r))
 	}
 	if r.Stray != nil {
-		o.Line(screen.Guess("   " + strayText(r.Event, r.Stray)))
+		o.Line(screen.Guess("   " + strayText(o, r.Event, r.Stray)))
 	}
 	if len(r.Frames) == 0 {
 		return
@@ -112,8 +116,34 @@ func (v *returnedView) print(o *screen.Output) {
 	o.Text(fmt.Sprintf("value returned is $%d = %s\n", v.Num, v.Value))
 }
 
+// called words the calls of events as the output shows sizes.
+func called(o *screen.Output) func(*recording.Event) string {
+	return func(e *recording.Event) string { return e.CallText(o.Sizes.Argument) }
+}
+
+// numberedCall begins an event in a recorded text.
+var numberedCall = regexp.MustCompile(`#([0-9]+) `)
+
+// withSizes words the call in a recorded text, which has it as it is in the program, as the
+// output shows sizes.
+func withSizes(c *Console, text string) string {
+	m := numberedCall.FindStringSubmatch(text)
+	if m == nil {
+		return text
+	}
+	seq, err := strconv.ParseUint(m[1], 10, 64)
+	if err != nil {
+		return text
+	}
+	e, ok := c.s.Recorded.Event(seq)
+	if !ok {
+		return text
+	}
+	return strings.Replace(text, m[0]+e.Call(), m[0]+called(c.out)(e), 1)
+}
+
 // headline is a report's first line.
-func headline(r *session.Report) screen.Span {
+func headline(o *screen.Output, r *session.Report) screen.Span {
 	warn := r.Signal != nil && r.Signal.Fatal || ended(r) && r.Exit.Signal != 0
 	if r.Finished != nil {
 		short, finished := *r, *r.Finished
@@ -121,9 +151,9 @@ func headline(r *session.Report) screen.Span {
 		short.Finished, r = &finished, &short
 	}
 	if warn {
-		return screen.Warning(r.Headline())
+		return screen.Warning(r.HeadlineOf(called(o)))
 	}
-	return screen.Plain(r.Headline())
+	return screen.Plain(r.HeadlineOf(called(o)))
 }
 
 // maxReportFrames bounds the frames of a stop; the one that the

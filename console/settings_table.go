@@ -88,6 +88,8 @@ func settingTable() []*setting {
 			apply: func(c *Console, v string) error { c.out.Names.Paths = v == "full"; return nil }},
 		{name: "print pretty", kind: kindSwitch, def: "auto", help: "show each member of a struct on a line of its own; auto does so at a terminal when the value is longer than a line"},
 		{name: "print repeats", kind: kindCount, def: "10", help: "longer runs of equal elements are shown once with their length; 0 is never"},
+		{name: "print sizes", kind: kindEnum, values: []string{"units", "raw"}, def: "units", help: "sizes in text: 64.8 MiB, or their bytes; JSON always has bytes",
+			apply: func(c *Console, v string) error { c.out.Sizes.Raw = v == "raw"; return nil }},
 		{name: "print static-members", kind: kindBool, def: "on", help: "show static members of classes"},
 		{name: "print symbol", kind: kindBool, def: "on", help: "show the symbols that pointers to data point to"},
 		{name: "print templates", kind: kindEnum, values: []string{"short", "full"}, def: "short", help: "template arguments of names longer than 100 characters: <...> or in full, as bt -full and info symbol have them",

@@ -113,11 +113,11 @@ func viewEvent(e *recording.Event) eventView {
 const freedNothing = "it freed no live block that was recorded"
 
 // strayText says it of one event.
-func strayText(e *recording.Event, stray *query.StrayFree) string {
+func strayText(o *screen.Output, e *recording.Event, stray *query.StrayFree) string {
 	if stray.Before == nil {
 		return freedNothing
 	}
-	return fmt.Sprintf("it freed no live block: %#x was given back before, by #%d %s", e.Addr, stray.Before.Seq, stray.Before.Call())
+	return fmt.Sprintf("it freed no live block: %#x was given back before, by #%d %s", e.Addr, stray.Before.Seq, called(o)(stray.Before))
 }
 
 // A returnedView is what a finished function has returned.

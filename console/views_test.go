@@ -31,7 +31,7 @@ func TestLongNamesOnTheScreen(t *testing.T) {
 		t.Errorf("JSON: %q", got)
 	}
 	r := &session.Report{Finished: &session.Finished{Function: name}}
-	if got, want := print(func(o *screen.Output) { o.Line(headline(r)) }), "Index<...>::add(long) returned\n"; got != want {
+	if got, want := print(func(o *screen.Output) { o.Line(headline(o, r)) }), "Index<...>::add(long) returned\n"; got != want {
 		t.Errorf("finish: %q, want %q", got, want)
 	}
 	if r.Finished.Function != name {

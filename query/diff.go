@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"hdb/capture"
 	"hdb/heap"
 	"hdb/names"
 )
@@ -24,12 +25,13 @@ type Diff struct {
 	stack func(c *heap.Change) names.Stack // of a change per stack
 }
 
-// Elapsed is the time between the two moments, 0 if they are of two recordings.
+// Elapsed is the time between the two moments, at least what the clock can tell; 0 if they are of
+// two recordings.
 func (d *Diff) Elapsed() time.Duration {
 	if d.apart {
 		return 0
 	}
-	return (d.ToElapsed - d.FromElapsed).Abs()
+	return max((d.ToElapsed - d.FromElapsed).Abs(), capture.Resolution)
 }
 
 // Stack is that of a change in a comparison per stack.

@@ -25,7 +25,7 @@ func (r *Recording) StacksSince(since Moment, limit int) (*Growth, error) {
 		return nil, err
 	}
 	before, now := r.Index.Totals(from), r.Index.Totals(to)
-	g := &Growth{Elapsed: max(0, now.Time-r.timeAt(since, before))}
+	g := &Growth{Elapsed: max(capture.Resolution, now.Time-r.timeAt(since, before))}
 	rows := map[capture.StackID]*heap.Row{}
 	for _, b := range r.heldSince(from) {
 		row := rows[b.Stack]

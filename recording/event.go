@@ -3,6 +3,7 @@ package recording
 import (
 	"fmt"
 	"math"
+	"strconv"
 
 	"hdb/breakpoints"
 	"hdb/capture"
@@ -12,8 +13,8 @@ import (
 type Event struct {
 	capture.Event
 	Function string
-	text     string // of a live call, which knows more than the event keeps
-	sized    bool   // of a live call: the block that it frees is known, even if its size is 0
+	live     *breakpoints.Call // of a live call, which knows more than the event keeps
+	sized    bool              // of a live call: the block that it frees is known, even if its size is 0
 }
 
 // SizeKnown reports whether Size is a size, see capture.Event.
@@ -21,35 +22,41 @@ func (e *Event) SizeKnown() bool { return e.sized || e.Event.SizeKnown() }
 
 // EventOf is the event of a call that was followed.
 func EventOf(call breakpoints.Call) *Event {
-	e := &Event{Event: call.Event, Function: call.Function.Name, text: call.String()}
+	e := &Event{Event: call.Event, Function: call.Function.Name, live: &call}
 	e.Abandoned = call.Abandoned
 	return e
 }
 
 // Call is the event as a call, malloc(4194304) = 0x7ffff4c00010.
 func (e *Event) Call() string {
-	if e.text != "" {
-		return e.text
+	return e.CallText(func(n uint64) string { return strconv.FormatUint(n, 10) })
+}
+
+// CallText is Call with the size as size words it.
+func (e *Event) CallText(size func(n uint64) string) string {
+	if e.live != nil {
+		return e.live.Text(size)
 	}
 	if fn, ok := breakpoints.Recalled(e.Function, e.Aux); ok {
-		return Recalled(fn, e.Event).String()
+		return Recalled(fn, e.Event).Text(size)
 	}
-	return e.plainCall()
+	return e.plainCall(size)
 }
 
 // plainCall is the call of a function that only the recording session knew.
-func (e *Event) plainCall() string {
+func (e *Event) plainCall(size func(n uint64) string) string {
+	text := fmt.Sprintf("%s(%s)", e.Function, size(e.Size))
 	switch {
 	case e.Kind == capture.Free || e.Kind == capture.Unmap:
 		return fmt.Sprintf("%s(%#x)", e.Function, e.Addr)
 	case e.Abandoned:
-		return fmt.Sprintf("%s(%d) did not return", e.Function, e.Size)
+		return text + " did not return"
 	case e.Failed:
-		return fmt.Sprintf("%s(%d) = NULL", e.Function, e.Size)
+		return text + " = NULL"
 	case e.Kind == capture.Alloc && e.Addr == 0:
-		return fmt.Sprintf("%s(%d)", e.Function, e.Size) + breakpoints.UnknownPointer
+		return text + breakpoints.UnknownPointer
 	}
-	return fmt.Sprintf("%s(%d) = %#x", e.Function, e.Size, e.Addr)
+	return fmt.Sprintf("%s = %#x", text, e.Addr)
 }
 
 // Recalled rebuilds a call of the function from what its event keeps.

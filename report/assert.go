@@ -328,5 +328,5 @@ func WriteVerdictsSARIF(w io.Writer, p *Profile, all []Verdict, o Options) error
 
 // blocksText is a number of blocks and the bytes in them.
 func blocksText(bytes, blocks uint64) string {
-	return units.Long(bytes) + " in " + units.Count(blocks, "block")
+	return (&Text{}).blocks(bytes, blocks)
 }

@@ -157,17 +157,17 @@ func (s *Stats) within() string {
 func (g *page) totals(s *Stats) {
 	row := func(name, format string, args ...any) { g.line("  %-12s  %s", name, fmt.Sprintf(format, args...)) }
 	row("duration", "%s, %s", s.within(), units.Count(s.Events, "event"))
-	row("allocated", "%s", blocksText(s.Bytes, s.Allocs))
+	row("allocated", "%s", g.blocks(s.Bytes, s.Allocs))
 	if s.AllocRate > 0 {
-		row("rate", "%s and %s a second", units.Count(uint64(s.AllocRate+0.5), "allocation"), units.Short(uint64(s.ByteRate)))
+		row("rate", "%s and %s a second", units.Count(uint64(s.AllocRate+0.5), "allocation"), g.size(uint64(s.ByteRate)))
 	}
 	row("temporary", "%s, %s of the allocations", units.Count(s.Temporary, "block"), percent(s.Temporary, s.Allocs))
 	if s.Peak > 0 {
-		row("peak", "%s at %s, event #%d", blocksText(s.Peak, s.PeakBlocks), units.Time(s.PeakTime), s.PeakEvent)
+		row("peak", "%s at %s, event #%d", g.blocks(s.Peak, s.PeakBlocks), units.Time(s.PeakTime), s.PeakEvent)
 	}
-	row("live", "%s, %s of what was allocated", blocksText(s.Live, s.LiveBlocks), percent(s.Live, s.Bytes))
+	row("live", "%s, %s of what was allocated", g.blocks(s.Live, s.LiveBlocks), percent(s.Live, s.Bytes))
 	if s.PeakRSS > 0 {
-		row("resident", "%s in the highest of %s", units.Short(s.PeakRSS), units.Count(uint64(len(g.p.RSS)), "sample"))
+		row("resident", "%s in the highest of %s", g.size(s.PeakRSS), units.Count(uint64(len(g.p.RSS)), "sample"))
 	}
 	row("failed", "%s", units.Count(s.Failed, "allocation"))
 	row("lost", "%s%s", atLeast(s.LostOpen && s.Lost > 0), units.Count(s.Lost, "call"))
@@ -211,7 +211,7 @@ func (g *page) histogram(s *Stats) {
 		case n > 0 && i > some[n-1]+2:
 			add(0, g.pick("…", "..."), "0", "", "")
 		}
-		add(share(k.Allocs, most), k.text(), units.Grouped(k.Allocs), percent(k.Allocs, s.Allocs), units.Short(k.Bytes))
+		add(share(k.Allocs, most), k.text(), units.Grouped(k.Allocs), percent(k.Allocs, s.Allocs), g.size(k.Bytes))
 	}
 	used := 2
 	for i := range head {
@@ -268,9 +268,9 @@ func (g *page) ranking(s *Stats, by Measure, places []Place) {
 	var rows [][]string
 	for i := range places {
 		a := &places[i]
-		row := []string{units.Short(a.Bytes), percent(a.Bytes, total), units.Grouped(a.Allocs)}
+		row := []string{g.size(a.Bytes), percent(a.Bytes, total), units.Grouped(a.Allocs)}
 		if by == Allocs {
-			row = []string{units.Grouped(a.Allocs), percent(a.Allocs, total), units.Short(a.Bytes)}
+			row = []string{units.Grouped(a.Allocs), percent(a.Allocs, total), g.size(a.Bytes)}
 		}
 		rows = append(rows, append(row, g.name(a.frame), g.where(a.frame, a.Line)))
 	}

@@ -152,7 +152,7 @@ func (g *page) story(s *Stats) {
 		g.sentence("", fmt.Sprintf("%s allocated no block, within %s%s.", who, s.within(), g.mappings()))
 		return
 	}
-	text := fmt.Sprintf("%s allocated %s, within %s", who, blocksText(s.Bytes, s.Allocs), s.within())
+	text := fmt.Sprintf("%s allocated %s, within %s", who, g.blocks(s.Bytes, s.Allocs), s.within())
 	if s.AllocRate >= 1 && s.Duration-s.Begin >= time.Second {
 		text += fmt.Sprintf(": %s a second", units.Count(uint64(s.AllocRate+0.5), "block"))
 	}
@@ -161,15 +161,15 @@ func (g *page) story(s *Stats) {
 		g.sentence("", fmt.Sprintf("%s of them (%s) were temporary: given back before another one was allocated.", units.Grouped(s.Temporary), percent(s.Temporary, s.Allocs)))
 	}
 	if s.Peak > 0 {
-		text := fmt.Sprintf("Its peak was %s, at %s (event #%d)", blocksText(s.Peak, s.PeakBlocks), units.Time(s.PeakTime), s.PeakEvent)
+		text := fmt.Sprintf("Its peak was %s, at %s (event #%d)", g.blocks(s.Peak, s.PeakBlocks), units.Time(s.PeakTime), s.PeakEvent)
 		if s.PeakRSS > 0 {
-			text += fmt.Sprintf("; %s were resident in the highest of %s", units.Short(s.PeakRSS), units.Count(uint64(len(g.p.RSS)), "sample"))
+			text += fmt.Sprintf("; %s were resident in the highest of %s", g.size(s.PeakRSS), units.Count(uint64(len(g.p.RSS)), "sample"))
 		}
 		g.sentence("", text+".")
 	}
 	switch {
 	case s.LiveBlocks > 0 || s.Live > 0:
-		g.sentence("", fmt.Sprintf("Not given back: %s, %s of all bytes.", blocksText(s.Live, s.LiveBlocks), percent(s.Live, s.Bytes)))
+		g.sentence("", fmt.Sprintf("Not given back: %s, %s of all bytes.", g.blocks(s.Live, s.LiveBlocks), percent(s.Live, s.Bytes)))
 	case len(s.Warnings) > 0:
 		g.sentence("", "All blocks that were recorded were given back"+g.mappings()+".")
 	default:
@@ -222,7 +222,7 @@ func (g *page) functions(s *Summary) {
 			part = percent(f.Place.Live, s.Stats.Live)
 			what = "of what is live"
 		}
-		rows = append(rows, []string{f.by.amount(n), part, what, g.name(f.Place.frame), g.where(f.Place.frame, f.Place.Line)})
+		rows = append(rows, []string{g.amount(f.by, n), part, what, g.name(f.Place.frame), g.where(f.Place.frame, f.Place.Line)})
 	}
 	g.line("What matters most:")
 	g.table("  ", nil, rows, 3)

@@ -23,6 +23,7 @@ type Text struct {
 	Unicode bool                 // other characters than ASCII can be drawn
 	Name    func(*Frame) string  // what a function is called, nil: Frame.Function
 	Path    func(string) string  // how a source file is shown, nil: as it is
+	Bytes   bool                 // sizes are bytes, without units
 	columns *runewidth.Condition // how wide characters are
 }
 
@@ -55,6 +56,27 @@ func (g *page) caveats() {
 	for _, text := range g.p.Caveats.Lines() {
 		g.sentence("! ", text)
 	}
+}
+
+// size is a size for a column.
+func (t *Text) size(n uint64) string {
+	if t.Bytes {
+		return fmt.Sprintf("%d B", n)
+	}
+	return units.Short(n)
+}
+
+// long is a size in a sentence.
+func (t *Text) long(n uint64) string {
+	if t.Bytes && n != 1 {
+		return fmt.Sprintf("%d bytes", n)
+	}
+	return units.Long(n)
+}
+
+// blocks is a number of blocks in a sentence.
+func (t *Text) blocks(bytes, blocks uint64) string {
+	return t.long(bytes) + " in " + units.Count(blocks, "block")
 }
 
 // cut is text of no more than so many columns; 0 is no bound.
@@ -170,9 +192,12 @@ func share(part, whole uint64) float64 {
 func percent(part, whole uint64) string { return fmt.Sprintf("%.1f %%", 100*share(part, whole)) }
 
 // amount is a number of what the measure counts.
-func (m Measure) amount(n uint64) string {
+func (m Measure) amount(n uint64) string { return (&Text{}).amount(m, n) }
+
+// amount is a number of what a measure counts.
+func (t *Text) amount(m Measure, n uint64) string {
 	if m.IsBytes() {
-		return units.Short(n)
+		return t.size(n)
 	}
 	return units.Grouped(n)
 }

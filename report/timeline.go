@@ -65,11 +65,13 @@ const (
 func (p *Profile) flat() bool { return p.Peak.Seq == 0 && p.HeapCurve().Highest() == 0 }
 
 // HeapText says in words how high the heap was at its peak and at the end.
-func (p *Profile) HeapText() string {
+func (p *Profile) HeapText() string { return p.heapText(&Text{}) }
+
+func (p *Profile) heapText(t *Text) string {
 	if p.flat() {
 		return "no allocation was recorded"
 	}
-	return fmt.Sprintf("peak %s at %s, %s at the end", units.Long(p.Peak.Live), units.Time(p.Peak.Time), units.Long(p.Moment.Live))
+	return fmt.Sprintf("peak %s at %s, %s at the end", t.long(p.Peak.Live), units.Time(p.Peak.Time), t.long(p.Moment.Live))
 }
 
 // SumsText stands in place of a curve where only two of its points are known.
@@ -85,7 +87,7 @@ func WriteTimeline(w io.Writer, p *Profile, t Text) error {
 	}
 	span := p.Span()
 	g.line("%s", p.heading())
-	g.line("live bytes: %s", p.HeapText())
+	g.line("live bytes: %s", p.heapText(g.Text))
 	g.caveats()
 	switch {
 	case p.flat():
@@ -124,11 +126,11 @@ func (g *page) curve(curve Curve, span Span, rows int) {
 		label := ""
 		switch row {
 		case rows - 1:
-			label = units.Short(top)
+			label = g.size(top)
 		case 0:
 			label = "0"
 		case rows / 2:
-			label = units.Short(uint64(float64(top) * (float64(row) + 0.5) / float64(rows)))
+			label = g.size(uint64(float64(top) * (float64(row) + 0.5) / float64(rows)))
 		}
 		var b strings.Builder
 		for _, h := range heights {
@@ -208,5 +210,5 @@ func (g *page) liveAt(seq uint64) string {
 	if !known {
 		return ""
 	}
-	return units.Short(live)
+	return g.size(live)
 }

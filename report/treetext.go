@@ -33,9 +33,9 @@ func (g *page) tree(t *Tree) {
 		g.line("%s", o.Measure.nothing())
 		return
 	}
-	w := &treeWriter{page: g, t: t, value: g.wide(o.Measure.amount(t.Root.Value))}
+	w := &treeWriter{page: g, t: t, value: g.wide(g.amount(o.Measure, t.Root.Value))}
 	w.value = max(w.value, len("1023.9 KiB"))
-	whole := o.Measure.amount(t.Root.Value) + " in all"
+	whole := g.amount(o.Measure, t.Root.Value) + " in all"
 	if o.Measure.IsBytes() {
 		whole += ", " + units.Count(t.Root.Blocks, "block")
 	}
@@ -65,7 +65,7 @@ func (w *treeWriter) row(value uint64, lines, text string) {
 		return
 	}
 	w.rows++
-	w.line("%s  %7s  %s%s", w.right(w.t.o.Measure.amount(value), w.value), percent(value, w.t.Root.Value), lines, text)
+	w.line("%s  %7s  %s%s", w.right(w.amount(w.t.o.Measure, value), w.value), percent(value, w.t.Root.Value), lines, text)
 }
 
 // children adds the rows below a node, those of the depth. before leads them; the

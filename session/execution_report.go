@@ -59,7 +59,10 @@ type Finished struct {
 
 // Headline is the report's first line, without a newline: the numbered stops,
 // the event, the thread and the time.
-func (r *Report) Headline() string {
+func (r *Report) Headline() string { return r.HeadlineOf((*recording.Event).Call) }
+
+// HeadlineOf is Headline with the event's call as call words it.
+func (r *Report) HeadlineOf(call func(*recording.Event) string) string {
 	if r.Stop != "" {
 		return r.Stop
 	}
@@ -71,7 +74,7 @@ func (r *Report) Headline() string {
 		}
 		parts = append(parts, part)
 	}
-	if cause := r.cause(); cause != "" {
+	if cause := r.cause(call); cause != "" {
 		parts = append(parts, cause)
 	}
 	line := strings.Join(parts, ": ")
@@ -85,7 +88,7 @@ func (r *Report) Headline() string {
 }
 
 // cause is the part of the headline between the numbered stops and the thread.
-func (r *Report) cause() string {
+func (r *Report) cause(call func(*recording.Event) string) string {
 	if st := r.caught(); st != nil {
 		return strings.TrimSpace(st.Caught + " " + r.Thrown)
 	}
@@ -93,7 +96,7 @@ func (r *Report) cause() string {
 	case r.Expired != "":
 		return r.Expired
 	case r.Event != nil:
-		return fmt.Sprintf("#%d %s", r.Event.Seq, r.Event.Call())
+		return fmt.Sprintf("#%d %s", r.Event.Seq, call(r.Event))
 	case r.Occurred != "":
 		return r.Occurred
 	case r.Watch != nil && r.Watch.Name != "":

@@ -49,6 +49,7 @@ type Monitor struct {
 	top       int  // the first row shown
 	page      int  // how many are
 	ASCII     bool // the terminal has no block elements
+	sizes     Sizes
 }
 
 // The filters, in the order in which they are told.
@@ -290,6 +291,7 @@ func (v *Monitor) Lines(o *Output, height, width int) []string {
 	if !MonitorFits(height, width) {
 		return []string{(&Output{}).fit([]Span{{plain, SmallMonitor(height, width).Error()}}, 0, max(width, 0))}
 	}
+	v.sizes = o.Sizes
 	height, width = min(height, maxSourceRows), min(width, maxSourceCols)
 	rows, whole := v.selected()
 	v.page = height - headerRows - 2
@@ -340,7 +342,7 @@ func (v *Monitor) header(o *Output, width, rows int) []string {
 		state = "PAUSED"
 	}
 	first := []Span{{styleHead, fmt.Sprintf("pid %d  %s  %s  ", v.PID, elapsedText(v.Elapsed), state)}, {plain, v.Program}}
-	heap := fmt.Sprintf("live %s in %s   peak %s   RSS %s", units.Short(v.Live), units.Count(v.Blocks, "block"), units.Short(v.Peak), units.Short(v.RSS))
+	heap := fmt.Sprintf("live %s in %s   peak %s   RSS %s", o.Sizes.Short(v.Live), units.Count(v.Blocks, "block"), o.Sizes.Short(v.Peak), o.Sizes.Short(v.RSS))
 	if v.RSS == 0 {
 		heap, _, _ = strings.Cut(heap, "   RSS")
 	}
@@ -403,7 +405,7 @@ func (v *Monitor) sparkline(width int) []Span {
 		}
 		b.WriteRune(steps[min(i, len(steps)-1)])
 	}
-	return []Span{{plain, head}, {styleFunc, b.String()}, {plain, " " + units.Short(highest)}}
+	return []Span{{plain, head}, {styleFunc, b.String()}, {plain, " " + v.sizes.Short(highest)}}
 }
 
 // way tells what was gone into: the lines of a function, or the callers of one.

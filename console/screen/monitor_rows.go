@@ -29,7 +29,7 @@ func (v *Monitor) beside(n *MonitorSum) string {
 	case heap.ByLive:
 		return units.Grouped(n.LiveCount)
 	case heap.ByCount:
-		return units.Short(n.Bytes)
+		return v.sizes.Short(n.Bytes)
 	}
 	return units.Grouped(n.Count)
 }
@@ -128,7 +128,7 @@ func (v *Monitor) columns(width int) []monitorColumn {
 		if v.by == heap.ByCount || v.by == heap.ByTemporary {
 			return units.Grouped(n)
 		}
-		return units.Short(n)
+		return v.sizes.Short(n)
 	}
 	signed := func(n int64) string {
 		if n < 0 {

@@ -119,6 +119,7 @@ type Output struct {
 	muted  bool        // the answer was no
 
 	Names   Naming
+	Sizes   Sizes
 	Notices *Notices    // what other goroutines print between the lines; nil: nothing
 	givenUp func() bool // tells that nothing more is to be printed; nil: never
 	err     error       // of the destination: the first one, nothing is written after it

@@ -3,8 +3,50 @@ package screen
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
+
+	"hdb/internal/units"
 )
+
+// Sizes is how sizes are shown: with units, or as bytes (set print sizes raw).
+type Sizes struct{ Raw bool }
+
+// Short is a size for a column: `96 B`, `612.0 MiB`.
+func (s Sizes) Short(n uint64) string {
+	if s.Raw {
+		return strconv.FormatUint(n, 10) + " B"
+	}
+	return units.Short(n)
+}
+
+// Long is a size in a sentence, with its exact bytes.
+func (s Sizes) Long(n uint64) string {
+	if s.Raw && n != 1 {
+		return strconv.FormatUint(n, 10) + " bytes"
+	}
+	return LongSize(n)
+}
+
+// Signed is a size for a column with its sign.
+func (s Sizes) Signed(n int64) string {
+	if n < 0 {
+		return "-" + s.Short(uint64(-n))
+	}
+	return "+" + s.Short(uint64(n))
+}
+
+// Rate is Signed a second, without a +.
+func (s Sizes) Rate(n float64) string { return strings.TrimPrefix(s.Signed(int64(n)), "+") + "/s" }
+
+// Argument is a size in a call: `96`, `4 MiB`, `4.5 MiB`.
+func (s Sizes) Argument(n uint64) string {
+	if s.Raw || n < 1024 {
+		return strconv.FormatUint(n, 10)
+	}
+	number, _, _ := strings.Cut(LongSize(n), " (")
+	return number
+}
 
 // unitNames are the binary units; Exbibyte is the last that 64 bits reach.
 const unitNames = "KMGTPE"
