@@ -175,7 +175,7 @@ func userFrames(frames []names.Frame) []names.Frame {
 // nothing else happened on the way.
 func stepped(r *session.Report) bool {
 	switch {
-	case len(r.Hits) > 0, r.Event != nil, r.Signal != nil, r.Watch != nil, r.Finished != nil, r.Stop != "", r.Verb == "":
+	case len(r.Hits) > 0, r.Event != nil, r.Signal != nil, len(r.Watched) > 0, r.Finished != nil, r.Stop != "", r.Verb == "":
 		return false
 	}
 	return r.Reason == inferior.Stepped || r.Reason == inferior.Trapped

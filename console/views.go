@@ -151,6 +151,7 @@ type reportView struct {
 	ExitCode *int          `json:"exit_code,omitempty"`
 	ExitSig  string        `json:"exit_signal,omitempty"`
 	Watch    *watchView    `json:"watch,omitempty"`
+	Watched  []*watchView  `json:"also_watched,omitempty"` // by other watchpoints, in the same instruction
 	Returned *returnedView `json:"returned,omitempty"`
 	Before   uint64        `json:"freed_before,omitempty"` // the event that had given back what the event frees
 	Elapsed  int64         `json:"elapsed_ns"`
@@ -162,8 +163,13 @@ func viewReport(r *session.Report) reportView {
 	for _, st := range r.Hits {
 		v.Stops = append(v.Stops, st.ID)
 	}
-	if w := r.Watch; w != nil {
-		v.Watch = &watchView{w.Addr.String(), w.Size, fmt.Sprintf("% x", w.Old), fmt.Sprintf("% x", w.New), w.Name, w.OldText, w.NewText}
+	for i, w := range r.Watched {
+		view := &watchView{w.Addr.String(), w.Size, fmt.Sprintf("% x", w.Old), fmt.Sprintf("% x", w.New), w.Name, w.OldText, w.NewText}
+		if i > 0 {
+			v.Watched = append(v.Watched, view)
+			continue
+		}
+		v.Watch = view
 	}
 	if r.Thread.Num != 0 {
 		t := viewThread(r.Thread)

@@ -10,19 +10,21 @@ import (
 var ErrThreadEnded = errors.New("the thread has ended")
 
 // RunAlone runs t until something stops it. All other threads are stopped, also those that it
-// starts. Signals that were queued for t stay queued. A signal that stops t is dropped, because
+// starts. What is owed of t from before, signals, hits of watchpoints and followed system calls, is
+// reported later. A signal that stops t is dropped, because
 // the caller restores the state that t had before.
 func (p *Process) RunAlone(t *Thread) (Stop, error) {
 	if err := p.Alive(); err != nil {
 		return Stop{}, err
 	}
-	queue := t.queue
-	t.queue, p.alone.thread = nil, t
+	queue, changes, call := t.queue, t.changes, t.call
+	t.queue, t.changes, t.call, p.alone.thread = nil, nil, followedCall{}, t
 	stop, err := p.Continue()
 	if stop.Signal != nil && stop.Thread == t && len(t.queue) > 0 && t.queue[0].seen {
 		t.queue = t.queue[1:]
 	}
 	t.queue, p.alone.thread = append(queue, t.queue...), nil
+	t.changes, t.call = append(changes, t.changes...), call
 	if err == nil && t.state == exiting && p.target.exit == nil {
 		err = ErrThreadEnded
 	}

@@ -1,8 +1,11 @@
 package inferior
 
 import (
+	"encoding/binary"
 	"errors"
 	"testing"
+
+	"hdb/internal/addr"
 
 	"golang.org/x/sys/unix"
 )
@@ -66,5 +69,38 @@ func TestAloneSignals(t *testing.T) {
 	}
 	if s := resume(t, p); s.Reason != Signaled || s.Signal.Number != int(unix.SIGUSR1) {
 		t.Errorf("%v %+v, want SIGUSR1", s.Reason, s.Signal)
+	}
+}
+
+// TestAloneKeepsHits: a watchpoint that a thread had hit before it runs alone does not end that
+// run, and is reported afterwards.
+func TestAloneKeepsHits(t *testing.T) {
+	p, tr, s := atHit(t, "threads", "1", "1", "1000")
+	if err := tr.Remove(); err != nil {
+		t.Fatal(err)
+	}
+	w, err := p.watchpoints.Watch(symbol(t, p, "hit")&^7, 8, Write)
+	if err != nil {
+		t.Fatal(err)
+	}
+	th := s.Thread
+	th.changes = []Change{{Watch: w}}
+	r, err := th.Regs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back := make([]byte, 8)
+	if _, err := p.memory.readAt(back, int64(r.SP())); err != nil {
+		t.Fatal(err)
+	}
+	returned := plant(t, p, addr.Run(binary.LittleEndian.Uint64(back)), func(*Thread) Action { return StopHere })
+	if s, err := p.RunAlone(th); err != nil || s.Reason != Trapped {
+		t.Errorf("%v, %v", s.Reason, err)
+	}
+	if err := returned.Remove(); err != nil {
+		t.Fatal(err)
+	}
+	if s := resume(t, p); s.Reason != Watched || len(s.Changes) != 1 {
+		t.Errorf("%v %v", s.Reason, s.Changes)
 	}
 }

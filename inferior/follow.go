@@ -22,6 +22,7 @@ type systemCalls struct {
 	followed []uint64                 // numbers of those that the hook sees
 	caught   func(number uint64) bool // those that it may stop before; nil: none
 	confined bool                     // it was said that seccomp is in the way
+	free     map[*Thread]bool         // threads that are not under seccomp, as long as no call has changed that
 }
 
 // followedCall is the system call that a thread is in, or has just left, if it
@@ -103,6 +104,9 @@ func (sc *systemCalls) onStop(t *Thread) {
 	var info syscallInfo
 	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, getSyscallInfo, uintptr(t.TID), unsafe.Sizeof(info),
 		uintptr(unsafe.Pointer(&info)), 0, 0)
+	if e == 0 {
+		sc.noteConfining(t, &info)
+	}
 	switch {
 	case e == unix.ESRCH:
 		t.state = running // killed: its exit will be reported
@@ -146,11 +150,11 @@ func (sc *systemCalls) onCaught(t *Thread, info *syscallInfo) bool {
 	site := callSite{info.words[0], info.pc, info.sp}
 	again := t.call.made == site
 	t.call = enteredCall(info)
-	if again {
-		t.call.entry = false // the hook has seen it
+	if again { // the hook has seen it Before, which is no entry
+		t.call.entry = slices.Contains(sc.followed, info.words[0])
 		return false
 	}
-	if mode, _ := statusField(t.TID, "Seccomp"); mode != "0" && mode != "" {
+	if !sc.unconfined(t) {
 		if !sc.confined {
 			sc.confined = true
 			sc.p.message("system calls of thread %d are caught when they return only: it is under seccomp", t.Num)
@@ -170,6 +174,30 @@ func (sc *systemCalls) onCaught(t *Thread, info *syscallInfo) bool {
 	t.call.back, t.call.made = true, site
 	sc.p.resume(t, unix.PTRACE_SYSCALL)
 	return true
+}
+
+// unconfined tells whether t is not under seccomp. That is asked anew when a thread has made a
+// call that may have changed it, for itself or for all (SECCOMP_FILTER_FLAG_TSYNC).
+func (sc *systemCalls) unconfined(t *Thread) bool {
+	if sc.free[t] {
+		return true
+	}
+	if mode, _ := statusField(t.TID, "Seccomp"); mode != "0" && mode != "" {
+		return false
+	}
+	if sc.free == nil {
+		sc.free = map[*Thread]bool{}
+	}
+	sc.free[t] = true
+	return true
+}
+
+// noteConfining forgets who is under seccomp at the end of calls by which that changes.
+func (sc *systemCalls) noteConfining(t *Thread, info *syscallInfo) {
+	if t.confines {
+		clear(sc.free)
+	}
+	t.confines = info.op == callEntry && (info.words[0] == unix.SYS_PRCTL || info.words[0] == unix.SYS_SECCOMP)
 }
 
 // backAt handles the end of a call that was taken back: the thread is made to stand

@@ -175,6 +175,52 @@ func TestCatchSystemCalls(t *testing.T) {
 	}
 }
 
+// TestCatchAfterMove: a thread that is taken away from before a call stops there again, and one
+// whose registers were kept and restored does not. The call that is made is followed like any other.
+func TestCatchAfterMove(t *testing.T) {
+	p, _ := launch(t, build(t, "calls"), "1", "20")
+	var seen []SystemCall
+	p.SetHooks(Hooks{SystemCall: func(th *Thread, c SystemCall) Action {
+		seen = append(seen, c)
+		if c.Before {
+			return StopHere
+		}
+		return Resume
+	}})
+	isPPID := func(n uint64) bool { return n == unix.SYS_GETPPID }
+	p.systemCalls.FollowSystemCalls([]uint64{unix.SYS_GETPPID})
+	p.systemCalls.CatchSystemCalls(isPPID)
+	s := resume(t, p)
+	kept, err := s.Thread.Keep()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back := kept.Regs
+	back.Rip += 2 // behind the call, which is not made
+	if err := errors.Join(s.Thread.SetRegs(back), s.Thread.Restore(kept)); err != nil {
+		t.Fatal(err)
+	}
+	if s = resume(t, p); s.Reason != Trapped {
+		t.Fatalf("%v", s.Reason)
+	}
+	if len(seen) != 4 || !seen[0].Before || seen[1].Before || seen[1].Returned || !seen[2].Returned || !seen[3].Before {
+		t.Fatalf("seen %+v", seen)
+	}
+	r, err := s.Thread.Regs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen = nil
+	moved := r
+	moved.Rip += 2
+	if err := errors.Join(s.Thread.SetRegs(moved), s.Thread.SetRegs(r)); err != nil {
+		t.Fatal(err)
+	}
+	if s = resume(t, p); s.Reason != Trapped || len(seen) != 1 || !seen[0].Before {
+		t.Errorf("%v, seen %+v", s.Reason, seen)
+	}
+}
+
 // TestDetachBeforeCall lets a program go that stands before calls.
 func TestDetachBeforeCall(t *testing.T) {
 	p, _ := launch(t, build(t, "calls"), "2", "500")

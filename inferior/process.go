@@ -104,6 +104,7 @@ func (p *Process) dropThread(t *Thread) {
 		return
 	}
 	delete(t.tg.threads, t.TID)
+	delete(p.systemCalls.free, t)
 	t.tg.order = slices.DeleteFunc(slices.Clone(t.tg.order), func(x *Thread) bool { return x == t })
 	p.exited(t)
 }
@@ -378,6 +379,9 @@ func (p *Process) resume(t *Thread, request int) {
 		// An error means ESRCH, here and above: t has been killed and its
 		// exit will be reported.
 		_ = ptrace(request, t.TID, 0, uintptr(sig))
+	}
+	if request != unix.PTRACE_SYSCALL {
+		clear(p.systemCalls.free) // its calls are not seen
 	}
 	t.at, t.stepped = 0, request == unix.PTRACE_SINGLESTEP
 	t.left()

@@ -25,3 +25,22 @@ func TestStrictSeccomp(t *testing.T) {
 	}
 	wantExit(t, p, 7)
 }
+
+// TestCatchConfined: the calls of a thread that enters seccomp between two of them are not taken
+// back any more, which would end it.
+func TestCatchConfined(t *testing.T) {
+	p, _ := launch(t, build(t, "strict"))
+	before, last := 0, SystemCall{}
+	p.SetHooks(Hooks{SystemCall: func(_ *Thread, c SystemCall) Action {
+		if c.Before {
+			before++
+		}
+		last = c
+		return Resume
+	}})
+	p.systemCalls.CatchSystemCalls(func(uint64) bool { return true })
+	s := resume(t, p)
+	if s.Exit.Signal != 0 || before == 0 || last.Before {
+		t.Errorf("%v, %d calls caught, the last is %+v", s.Exit, before, last)
+	}
+}

@@ -114,16 +114,7 @@ func isAccessFault(info *siginfo) bool {
 // report looks at what is pending on t and not reported yet: a watchpoint, a
 // signal. True: it is the next stop.
 func (p *Process) report(t *Thread) bool {
-	if w := t.watch; w != nil && w.handler != nil {
-		t.watch = nil
-		if w.handler(t) == StopHere {
-			p.stop = &Stop{Reason: Trapped, Thread: t}
-			return true
-		}
-	}
-	if t.watch != nil {
-		p.stop = &Stop{Reason: Watched, Thread: t, Watch: t.watch, Old: t.old, New: t.new}
-		t.watch, t.old, t.new = nil, nil, nil
+	if len(t.changes) > 0 && p.watchpoints.report(t) {
 		return true
 	}
 	if p.systemCalls.report(t) {

@@ -22,7 +22,7 @@ const (
 	Signaled                      // a signal with a stop policy arrived; Signal
 	Exited                        // the process ended; Exit
 	Interrupted                   // Interrupt was called
-	Watched                       // a hardware watchpoint hit; Watch, Old, New
+	Watched                       // an access to watched memory; Changes
 	Stepped                       // StepInstruction ran its one instruction
 	Forked                        // fork, vfork or a clone of a process; Child (with CatchFork)
 	Execed                        // execve succeeded; Path (with CatchExec)
@@ -45,16 +45,14 @@ func (r StopReason) String() string {
 // comment of its Reason names are set, and Thread, which is nil after the
 // end of the process.
 type Stop struct {
-	Reason StopReason
-	Thread *Thread
-	Traps  []*Trap    // those whose handlers said StopHere, in planting order; none if the hook of a system call did
-	Signal *Signal    // what arrived; still to be delivered unless its policy is nopass
-	Exit   ExitStatus // how the process ended
-	Watch  *Watch
-	Old    []byte // the watched memory before and after
-	New    []byte
-	Child  int    // pid of the new process
-	Path   string // what was executed
+	Reason  StopReason
+	Thread  *Thread
+	Traps   []*Trap    // those whose handlers said StopHere, in planting order; none if the hook of a system call did
+	Signal  *Signal    // what arrived; still to be delivered unless its policy is nopass
+	Exit    ExitStatus // how the process ended
+	Changes []Change   // of watched memory by one instruction, in no order
+	Child   int        // pid of the new process
+	Path    string     // what was executed
 }
 
 // Ended tells whether the process is no more.

@@ -71,7 +71,7 @@ func (p *Process) secure() error {
 		if t.state != stopped || t.flush() != nil {
 			continue // an error means that it has been killed
 		}
-		if t.debugSet && p.watchpoints.slots != [4]*Watch{} {
+		if t.debugSet && p.watchpoints.inUse() {
 			t.debugOK = false
 			_ = pokeDebug(t.TID, 7, 0) // ESRCH: killed
 		}

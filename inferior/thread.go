@@ -48,7 +48,8 @@ type Thread struct {
 
 	core *corefile.Thread // what is left of it, nil of a thread that lives
 
-	call followedCall // the system call it is in, if that is followed
+	call     followedCall // the system call it is in, if that is followed
+	confines bool         // it is in a call that may put threads under seccomp
 
 	signalQueue
 
@@ -59,9 +60,7 @@ type Thread struct {
 	real      addr.Run // where it is then
 
 	at       addr.Run // the trap whose handlers have run for the arrival here
-	watch    *Watch   // a watchpoint that hit and has not been reported
-	old      []byte   // what it watched, before
-	new      []byte   // and after
+	changes  []Change // watchpoints that it has hit and that have not been reported
 	debugOK  bool     // the debug registers hold the current watchpoints
 	debugSet bool     // they have ever been written
 }
@@ -112,14 +111,18 @@ func (t *Thread) SetRegs(r Registers) error {
 	if r.Rip != t.regs.Rip && r.OrigRax == t.regs.OrigRax {
 		r.OrigRax = ^uint64(0)
 	}
+	made := t.call.made
+	if r.Rip != t.regs.Rip {
+		t.call.made = callSite{} // a caught call that it comes back to is caught again
+	}
 	before, shown, real := t.regs, t.shown, t.real
 	t.regs, t.regsDirty = r, true
 	if err := t.moved(); err != nil {
-		t.regs, t.shown, t.real = before, shown, real
+		t.regs, t.shown, t.real, t.call.made = before, shown, real, made
 		return fmt.Errorf("set registers of thread %d: %w", t.TID, err)
 	}
 	if err := t.flush(); err != nil {
-		t.regs, t.shown, t.real, t.regsDirty = before, shown, real, true // the kernel may have taken some of them
+		t.regs, t.shown, t.real, t.call.made, t.regsDirty = before, shown, real, made, true // the kernel may have taken some of them
 		return errors.Join(fmt.Errorf("set registers of thread %d: %w", t.TID, err), t.flush())
 	}
 	return nil
@@ -195,6 +198,7 @@ func (t *Thread) settle() error {
 
 // leaveKernel lets the thread return from its system call and stops it there.
 func (t *Thread) leaveKernel() error {
+	clear(t.p.systemCalls.free) // the end of its call is not seen
 	if t.vfork {
 		return fmt.Errorf("registers of thread %d: it is about to wait in vfork for its child", t.TID)
 	}

@@ -143,7 +143,7 @@ func (ts *traps) forget() {
 func (ts *traps) HasTrap(low, high addr.Run) bool {
 	ts.p.check()
 	return high > low && slices.ContainsFunc(ts.p.memory.within(low, int(high-low)), func(c cover) bool { return c.trap }) ||
-		slices.ContainsFunc(ts.p.watchpoints.slots[:], func(w *Watch) bool { return w != nil && w.Kind == Execute && low <= w.Addr && w.Addr < high })
+		ts.p.watchpoints.breaksIn(low, high)
 }
 
 // trapAt tells whether an int3 stands at a, or stood there when threads last

@@ -17,27 +17,43 @@ const debugOffset = 848
 
 // watchpoints are those in the debug registers, which each thread has of its own.
 type watchpoints struct {
-	p     *Process
-	slots [4]*Watch
+	p         *Process
+	registers [4]*debugRegister // nil: free
 }
 
-// A Watch is a hardware watchpoint, one debug register on every thread.
+// A debugRegister is what one of DR0 to DR3 is for, on every thread. Watches of the same
+// memory share it.
+type debugRegister struct {
+	at     addr.Run
+	size   int
+	access uint64 // as DR7 has it
+	users  []*Watch
+}
+
+// A Watch is memory that is watched for accesses, or an instruction at which threads stop.
 type Watch struct {
 	Addr addr.Run
 	Size int // 1, 2, 4 or 8 bytes
 	Kind WatchKind
 
 	p       *Process
-	slot    int
 	value   []byte  // as last seen
 	handler Handler // of Execute
+	removed bool
+}
+
+// A Change is an access to watched memory that stopped the program.
+type Change struct {
+	Watch    *Watch
+	Old, New []byte // the memory before and after; New is nil where it cannot be read any more
 }
 
 // ErrNoDebugRegister is the error where all four are in use.
 var ErrNoDebugRegister = errors.New("all 4 hardware watchpoints are in use: delete one")
 
 // BreakAt has a handler called when a thread is about to execute the instruction at a, as
-// of a trap, without one in memory. It takes one of the four debug registers.
+// of a trap, without one in memory. It takes one of the four debug registers, which all
+// handlers for a share. Threads that run do not know of it until they stop: see StopAll.
 func (ws *watchpoints) BreakAt(a addr.Run, h Handler) (*Watch, error) {
 	if err := ws.p.Alive(); err != nil {
 		return nil, err
@@ -68,34 +84,75 @@ func (ws *watchpoints) Watch(a addr.Run, size int, kind WatchKind) (*Watch, erro
 
 // add gives a watchpoint a register.
 func (ws *watchpoints) add(w *Watch) (*Watch, error) {
-	if w.slot = slices.Index(ws.slots[:], nil); w.slot < 0 {
-		return nil, ErrNoDebugRegister
-	}
 	w.value = make([]byte, w.Size)
 	if _, err := ws.p.memory.readAt(w.value, int64(w.Addr)); err != nil {
 		return nil, fmt.Errorf("watchpoint: %w", err)
 	}
-	ws.slots[w.slot] = w
+	if err := ws.take(w, w.Addr, w.Size); err != nil {
+		return nil, err
+	}
 	if err := ws.setDebug(); err != nil {
-		ws.slots[w.slot] = nil
+		ws.drop(w)
 		return nil, errors.Join(fmt.Errorf("watchpoint at %v: %w", w.Addr, err), ws.setDebug())
 	}
 	return w, nil
 }
 
+// take has a register watch size bytes at a for w.
+func (ws *watchpoints) take(w *Watch, a addr.Run, size int) error {
+	access := w.Kind.access()
+	free := -1
+	for i, r := range ws.registers {
+		switch {
+		case r == nil && free < 0:
+			free = i
+		case r != nil && r.at == a && r.size == size && r.access == access:
+			r.users = append(slices.Clip(r.users), w)
+			return nil
+		}
+	}
+	if free < 0 {
+		return ErrNoDebugRegister
+	}
+	ws.registers[free] = &debugRegister{at: a, size: size, access: access, users: []*Watch{w}}
+	return nil
+}
+
+// drop frees the registers that only w uses.
+func (ws *watchpoints) drop(w *Watch) {
+	for i, r := range ws.registers {
+		if r == nil {
+			continue
+		}
+		r.users = slices.DeleteFunc(slices.Clone(r.users), func(x *Watch) bool { return x == w })
+		if len(r.users) == 0 {
+			ws.registers[i] = nil
+		}
+	}
+}
+
 // Remove takes the watchpoint off all threads; a second call does nothing.
 func (w *Watch) Remove() error {
 	w.p.check()
-	if w.p.watchpoints.slots[w.slot] != w {
+	if w.removed {
 		return nil
 	}
-	w.p.watchpoints.slots[w.slot] = nil
+	w.removed = true
+	w.p.watchpoints.drop(w)
 	for _, t := range w.p.target.order {
-		if t.watch == w {
-			t.watch = nil
-		}
+		t.changes = slices.DeleteFunc(slices.Clone(t.changes), func(c Change) bool { return c.Watch == w })
 	}
 	return w.p.watchpoints.setDebug()
+}
+
+// inUse tells whether any debug register is.
+func (ws *watchpoints) inUse() bool { return ws.registers != [4]*debugRegister{} }
+
+// breaksIn tells whether a debug register stops threads at an instruction in [low, high).
+func (ws *watchpoints) breaksIn(low, high addr.Run) bool {
+	return slices.ContainsFunc(ws.registers[:], func(r *debugRegister) bool {
+		return r != nil && r.access == Execute.access() && low <= r.at && r.at < high
+	})
 }
 
 // setDebug brings the debug registers of all stopped threads up to date; the
@@ -116,7 +173,7 @@ func (ws *watchpoints) setDebug() error {
 // syncDebug writes the debug registers of t. A thread starts with all clear.
 func (ws *watchpoints) syncDebug(t *Thread) error {
 	t.debugOK = true
-	if t.guest || ws.slots == [4]*Watch{} && !t.debugSet {
+	if t.guest || !ws.inUse() && !t.debugSet {
 		return nil
 	}
 	t.debugSet = true
@@ -125,37 +182,41 @@ func (ws *watchpoints) syncDebug(t *Thread) error {
 		return err
 	}
 	var control uint64
-	for i, w := range ws.slots {
-		if w == nil {
+	for i, r := range ws.registers {
+		if r == nil {
 			continue
 		}
-		if err := pokeDebug(t.TID, i, uint64(w.Addr)); err != nil {
+		if err := pokeDebug(t.TID, i, uint64(r.at)); err != nil {
 			return err
 		}
-		control |= w.control()
+		control |= r.control(i)
 	}
 	return pokeDebug(t.TID, 7, control)
 }
 
-// control is the share of DR7: the local enable bit, the access, the length.
-func (w *Watch) control() uint64 {
-	access := uint64(3)
-	switch w.Kind {
+// access is the kind as DR7 has it. x86 cannot leave out stores of the accesses to memory.
+func (k WatchKind) access() uint64 {
+	switch k {
 	case Write:
-		access = 1
+		return 1
 	case Execute:
-		access = 0
+		return 0
 	}
-	length := map[int]uint64{1: 0, 2: 1, 4: 3, 8: 2}[w.Size]
-	return 1<<(2*w.slot) | access<<(16+4*w.slot) | length<<(18+4*w.slot)
+	return 3
+}
+
+// control is the share of DR7 of register i: the local enable bit, the access, the length.
+func (r *debugRegister) control(i int) uint64 {
+	length := map[int]uint64{1: 0, 2: 1, 4: 3, 8: 2}[r.size]
+	return 1<<(2*i) | r.access<<(16+4*i) | length<<(18+4*i)
 }
 
 func pokeDebug(tid, i int, v uint64) error {
 	return ptrace(unix.PTRACE_POKEUSR, tid, uintptr(debugOffset+8*i), uintptr(v))
 }
 
-// hit looks in DR6 for watchpoints that t has just hit and keeps the
-// first for report. False: a debug trap that is none of ours.
+// hit looks in DR6 for watchpoints that t has just hit and keeps them for report. False: a
+// debug trap that is none of ours.
 func (ws *watchpoints) hit(t *Thread) bool {
 	if !t.debugSet {
 		return false
@@ -168,26 +229,73 @@ func (ws *watchpoints) hit(t *Thread) bool {
 		return false
 	}
 	_ = pokeDebug(t.TID, 6, 0) // ESRCH: killed
-	for i, w := range ws.slots {
-		if w == nil || status&(1<<i) == 0 {
+	var hit []*Watch
+	for i, r := range ws.registers {
+		if r == nil || status&(1<<i) == 0 {
 			continue
 		}
-		now := make([]byte, w.Size)
-		if _, err := ws.p.memory.readAt(now, int64(w.Addr)); err != nil {
-			now = nil
+		for _, w := range r.users {
+			if !slices.Contains(hit, w) {
+				hit = append(hit, w)
+			}
 		}
-		if t.watch == nil && (w.Kind != Write || !bytes.Equal(now, w.value)) {
-			t.watch, t.old, t.new = w, w.value, now
-		}
-		w.value = now
+	}
+	for _, w := range hit {
+		ws.look(t, w)
 	}
 	return true
 }
 
+// look reads the memory of a watchpoint that t has hit, and keeps that for report unless
+// nothing has changed there.
+func (ws *watchpoints) look(t *Thread, w *Watch) {
+	now := make([]byte, w.Size)
+	if _, err := ws.p.memory.readAt(now, int64(w.Addr)); err != nil {
+		now = nil
+	}
+	if w.Kind != Write || !bytes.Equal(now, w.value) {
+		t.changes = append(slices.Clip(t.changes), Change{w, w.value, now})
+	}
+	w.value = now
+}
+
+// report calls the handlers of the instructions that t has arrived at, and tells whether
+// that, or an access of t to watched memory, is a stop.
+func (ws *watchpoints) report(t *Thread) bool {
+	all := t.changes
+	t.changes = nil
+	var stop *Stop
+	var changes []Change
+	for _, c := range all {
+		switch {
+		case c.Watch.removed: // by a handler before
+		case c.Watch.handler == nil:
+			changes = append(changes, c)
+		case c.Watch.handler(t) == StopHere:
+			stop = &Stop{Reason: Trapped, Thread: t}
+		}
+	}
+	if len(changes) > 0 {
+		stop = &Stop{Reason: Watched, Thread: t, Changes: changes}
+	}
+	if stop != nil {
+		ws.p.stop = stop
+	}
+	return stop != nil
+}
+
 // forget drops all watchpoints; the image they were in is gone.
 func (ws *watchpoints) forget() {
-	ws.slots = [4]*Watch{}
+	for _, r := range ws.registers {
+		if r == nil {
+			continue
+		}
+		for _, w := range r.users {
+			w.removed = true
+		}
+	}
+	ws.registers = [4]*debugRegister{}
 	for _, t := range ws.p.target.order {
-		t.watch, t.debugOK = nil, false
+		t.changes, t.debugOK = nil, false
 	}
 }

@@ -16,8 +16,8 @@ func TestWatch(t *testing.T) {
 	}
 	for i := range uint64(5) {
 		s := resume(t, p)
-		if s.Reason != Watched || s.Watch != w || binary.LittleEndian.Uint64(s.Old) != i || binary.LittleEndian.Uint64(s.New) != i+1 {
-			t.Fatalf("%v %v -> %v", s.Reason, s.Old, s.New)
+		if s.Reason != Watched || s.Changes[0].Watch != w || binary.LittleEndian.Uint64(s.Changes[0].Old) != i || binary.LittleEndian.Uint64(s.Changes[0].New) != i+1 {
+			t.Fatalf("%v %v", s.Reason, s.Changes)
 		}
 		if s.Thread.Num != int(i)+2 {
 			t.Errorf("thread %d, want the new thread %d", s.Thread.Num, i+2)
@@ -115,8 +115,8 @@ func TestWatchStep(t *testing.T) {
 			break
 		}
 	}
-	if err != nil || s.Reason != Watched || s.New[0] != 1 {
-		t.Fatalf("%v %v %v", s.Reason, s.New, err)
+	if err != nil || s.Reason != Watched || s.Changes[0].New[0] != 1 {
+		t.Fatalf("%v %v %v", s.Reason, s.Changes, err)
 	}
 }
 
@@ -164,5 +164,52 @@ func TestBreakAt(t *testing.T) {
 	wantExit(t, p, 7)
 	if seen != 3 {
 		t.Errorf("%d arrivals, want 3", seen)
+	}
+}
+
+// TestBreakAtTwice: each handler for an instruction is called, though one of them passes, and
+// they share a register.
+func TestBreakAtTwice(t *testing.T) {
+	p, _ := launch(t, build(t, "watched"), "2")
+	var calls [5]int
+	var first *Watch
+	for i := range calls {
+		w, err := p.watchpoints.BreakAt(symbol(t, p, "work"), func(*Thread) Action {
+			calls[i]++
+			return Action(i % 2)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = w
+		}
+	}
+	if s := resume(t, p); s.Reason != Trapped {
+		t.Fatalf("%v", s.Reason)
+	}
+	if err := first.Remove(); err != nil {
+		t.Fatal(err)
+	}
+	if s := resume(t, p); s.Reason != Trapped {
+		t.Fatalf("%v", s.Reason)
+	}
+	wantExit(t, p, 7)
+	if calls != [5]int{1, 2, 2, 2, 2} {
+		t.Errorf("calls %v", calls)
+	}
+}
+
+// TestWatchTwice: one store is seen by all watchpoints of what it writes.
+func TestWatchTwice(t *testing.T) {
+	p, _ := launch(t, build(t, "watched"), "1")
+	a := symbol(t, p, "watched")
+	for _, size := range []int{8, 8, 4} {
+		if _, err := p.watchpoints.Watch(a, size, Write); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s := resume(t, p); s.Reason != Watched || len(s.Changes) != 3 {
+		t.Errorf("%v %v", s.Reason, s.Changes)
 	}
 }

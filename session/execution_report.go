@@ -24,7 +24,7 @@ type Report struct {
 	Stray     *query.StrayFree    // what is known of it if it is a recorded free of no live block
 	Signal    *inferior.Signal
 	Exit      inferior.ExitStatus
-	Watch     *WatchHit
+	Watched   []WatchHit // of the watchpoints among Hits, in their order
 	Finished  *Finished
 	Thrown    string // the type of the exception that is thrown, caught or thrown again
 	Occurred  string // the system call or the libraries that a stop is about
@@ -46,6 +46,14 @@ type WatchHit struct {
 
 	// Of a watched expression with a type, the name and both values; "" otherwise.
 	Name, OldText, NewText string
+}
+
+// String is the change: "total: 3 -> 4".
+func (w *WatchHit) String() string {
+	if w.Name != "" {
+		return fmt.Sprintf("%s: %s -> %s", w.Name, w.OldText, w.NewText)
+	}
+	return fmt.Sprintf("*%v: %#x -> %#x", w.Addr, little(w.Old), little(w.New))
 }
 
 // Finished is what `finish` ran to the end of. Values.Returned tells the value.
@@ -99,10 +107,12 @@ func (r *Report) cause(call func(*recording.Event) string) string {
 		return fmt.Sprintf("#%d %s", r.Event.Seq, call(r.Event))
 	case r.Occurred != "":
 		return r.Occurred
-	case r.Watch != nil && r.Watch.Name != "":
-		return fmt.Sprintf("%s: %s -> %s", r.Watch.Name, r.Watch.OldText, r.Watch.NewText)
-	case r.Watch != nil:
-		return fmt.Sprintf("*%v: %#x -> %#x", r.Watch.Addr, little(r.Watch.Old), little(r.Watch.New))
+	case len(r.Watched) > 0:
+		var all []string
+		for i := range r.Watched {
+			all = append(all, r.Watched[i].String())
+		}
+		return strings.Join(all, ", ")
 	case r.Signal != nil:
 		return r.Signal.Explanation
 	case r.Finished != nil && r.Finished.Left:
@@ -169,7 +179,7 @@ func (x *Execution) reportFinished(stop inferior.Stop, verb string, fn *Finished
 	}
 	x.sel.selectThread(t, first)
 	r.Thread = x.sel.threadInfo(t)
-	x.watchHit(stop, r)
+	x.watchHits(stop, r)
 	r.Expired = x.stops.expire()
 	x.tellThrown(r, t)
 	x.showFrames(r)
@@ -260,15 +270,20 @@ func (x *Execution) reportHere(verb string) *Report {
 	return x.report(inferior.Stop{Reason: inferior.Stepped, Thread: x.sel.thread}, verb)
 }
 
-func (x *Execution) watchHit(stop inferior.Stop, r *Report) {
-	if stop.Watch == nil {
-		return
-	}
-	r.Watch = &WatchHit{Addr: stop.Watch.Addr, Size: stop.Watch.Size, Old: stop.Old, New: stop.New}
+// watchHits adds to a report what its watchpoints saw.
+func (x *Execution) watchHits(stop inferior.Stop, r *Report) {
 	for _, st := range r.Hits {
-		if b := x.demand.binds[st.ID]; b != nil && b.watch == stop.Watch && b.typed != nil {
-			x.stops.values.watchTexts(b.typed, r.Watch)
+		b := x.demand.binds[st.ID]
+		i := slices.IndexFunc(stop.Changes, func(c inferior.Change) bool { return b != nil && c.Watch == b.watch })
+		if i < 0 {
+			continue
 		}
+		c := stop.Changes[i]
+		w := WatchHit{Addr: c.Watch.Addr, Size: c.Watch.Size, Old: c.Old, New: c.New}
+		if b.typed != nil {
+			x.stops.values.watchTexts(b.typed, &w)
+		}
+		r.Watched = append(r.Watched, w)
 	}
 }
 

@@ -49,7 +49,7 @@ func (p *Planes) heapEnd() uint64 {
 
 // systemCall handles a system call that maps or unmaps memory.
 func (p *Planes) systemCall(t *inferior.Thread, c inferior.SystemCall) inferior.Action {
-	if p.bare == nil {
+	if p.bare == nil || c.Before { // the user may have it not made
 		return inferior.Resume
 	}
 	call, ok := p.bare.Call(c)

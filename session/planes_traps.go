@@ -18,12 +18,14 @@ func (p *Planes) plant(a addr.Run, h inferior.Handler) (*inferior.Trap, error) {
 	return tr, err
 }
 
-// breakAt is plant by a debug register.
+// breakAt is plant by a debug register. Threads that run would not get it.
 func (p *Planes) breakAt(a addr.Run, h inferior.Handler) (*inferior.Watch, error) {
 	var w *inferior.Watch
 	err := p.makingRoom(a, func() (err error) {
-		w, err = p.proc.BreakAt(a, h)
-		return err
+		return p.stopAll(func() (err error) {
+			w, err = p.proc.BreakAt(a, h)
+			return err
+		})
 	})
 	return w, err
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"hdb/inferior"
 	"hdb/internal/addr"
@@ -211,5 +212,58 @@ func TestCrowdedStorm(t *testing.T) {
 		if r := must(t)(s.Stepping.Advance("*free")); r.Reason != inferior.Trapped {
 			t.Fatal(r.Headline())
 		}
+	}
+}
+
+// TestHardwareBreakWhileRunning: threads that run take up a debug register that is set meanwhile,
+// as for a library that another thread loads.
+func TestHardwareBreakWhileRunning(t *testing.T) {
+	s := open(t, "spin")
+	setBreak(t, s, "main")
+	must(t)(s.Run(nil))
+	p := s.proc
+	done := make(chan bool)
+	go func() {
+		for !s.going.Load() {
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(20 * time.Millisecond)
+		p.Wake(func() {
+			if _, err := s.Stops.HardwareBreak("turn", false); err != nil {
+				t.Error(err)
+			}
+		})
+		select {
+		case <-done:
+		case <-time.After(5 * time.Second):
+			_ = p.Interrupt()
+		}
+	}()
+	if r := must(t)(s.Execution.Continue(1)); len(r.Hits) != 1 || !r.Hits[0].Hardware {
+		t.Errorf("stopped by %s", r.Headline())
+	}
+	close(done)
+}
+
+// TestCatchOfFollowedCall: a call that is caught and followed is an event when it is made, behind its
+// instruction, and not while the thread still stands before it.
+func TestCatchOfFollowedCall(t *testing.T) {
+	s := open(t, "bare")
+	s.Settings.SystemCalls = true
+	must(t)(s.Start(nil))
+	if err := s.Recorder.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Catches.SystemCalls([]string{"munmap"}, ""); err != nil {
+		t.Fatal(err)
+	}
+	r := must(t)(s.Execution.Continue(1))
+	for r.Occurred != "call to munmap" || r.Frames[0].Function != "call" {
+		r = must(t)(s.Execution.Continue(1))
+	}
+	before := s.rec.Seq()
+	r = must(t)(s.Execution.Continue(1))
+	if now := s.rec.Seq(); r.Occurred != "returned from munmap = 0" || before != 8 || now != 9 {
+		t.Errorf("%s, %d events, then %d: want 8 and 9", r.Headline(), before, now)
 	}
 }

@@ -193,7 +193,7 @@ func TestWatchTakesTheVariablesSize(t *testing.T) {
 			t.Errorf("%s is watched as %d bytes, want %d", name, got, want)
 		}
 	}
-	if r := must(t)(s.Execution.Continue(1)); r.Watch == nil || r.Watch.Size != 1 {
+	if r := must(t)(s.Execution.Continue(1)); len(r.Watched) == 0 || r.Watched[0].Size != 1 {
 		t.Errorf("the first change is of byte_value: %s", r.Headline())
 	}
 }

@@ -69,7 +69,7 @@ func (o occurrences) systemCall(t *inferior.Thread, c inferior.SystemCall) infer
 	if !c.Before && !c.Returned {
 		return inferior.Resume
 	}
-	return o.occurs(t, systemCallText(c), func(st *breakpoints.Stop) bool {
+	return o.occurs(t, func() string { return systemCallText(c) }, func(st *breakpoints.Stop) bool {
 		return st.Kind == breakpoints.StopSystemCall && (len(st.Calls) == 0 || slices.Contains(st.Calls, c.Number))
 	})
 }
@@ -89,7 +89,7 @@ func (o occurrences) libraries(t *inferior.Thread, added, removed []inferior.Mod
 		for _, m := range change.mods {
 			all = append(all, filepath.Base(m.Name))
 		}
-		a := o.occurs(t, change.verb+strings.Join(all, ", "), func(st *breakpoints.Stop) bool {
+		a := o.occurs(t, func() string { return change.verb + strings.Join(all, ", ") }, func(st *breakpoints.Stop) bool {
 			return st.Kind == change.kind && slices.ContainsFunc(change.mods, func(m inferior.Module) bool { return st.Regexp.MatchString(m.Name) })
 		})
 		if a == inferior.StopHere {
@@ -99,12 +99,12 @@ func (o occurrences) libraries(t *inferior.Thread, added, removed []inferior.Mod
 	return action
 }
 
-// occurs is what the stops say that are about something which has happened.
-func (o occurrences) occurs(t *inferior.Thread, what string, about func(*breakpoints.Stop) bool) inferior.Action {
+// occurs is what the stops say that are about something which has happened; text says what.
+func (o occurrences) occurs(t *inferior.Thread, text func() string, about func(*breakpoints.Stop) bool) inferior.Action {
 	action := inferior.Resume
 	for _, st := range o.stops.All() {
 		if about(st) && o.stops.stops(st, t) {
-			o.stops.demand.hits = append(o.stops.demand.hits, hit{stop: st, thread: t, occurred: what})
+			o.stops.demand.hits = append(o.stops.demand.hits, hit{stop: st, thread: t, occurred: text()})
 			action = inferior.StopHere
 		}
 	}

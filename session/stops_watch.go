@@ -166,26 +166,25 @@ func (s *Stops) Watched(st *breakpoints.Stop) (size int, kind inferior.WatchKind
 	return b.size, b.access
 }
 
-// watched counts the hit of the watchpoint at which the engine stopped, and
+// watched counts the hits of the watchpoints at which the engine stopped, and
 // tells whether to stop there.
 func (s *Stops) watched(stop inferior.Stop) bool {
 	for _, st := range s.demand.stops.All() {
 		b := s.demand.binds[st.ID]
-		if b.watch != stop.Watch {
+		if !slices.ContainsFunc(stop.Changes, func(c inferior.Change) bool { return c.Watch == b.watch }) {
 			continue
 		}
 		if b.outlived(stop.Thread, s.loc.mem) {
 			if err := s.Enable(st.ID, false); err == nil {
 				s.notify("watchpoint %d is disabled: the function that %s belonged to has returned", st.ID, st.Location)
-				return len(s.demand.hits) > 0
+				continue
 			}
 		}
-		if !s.stops(st, stop.Thread) {
-			return len(s.demand.hits) > 0 // of another stop, at the same time
+		if s.stops(st, stop.Thread) {
+			s.demand.hits = append(s.demand.hits, hit{stop: st, thread: stop.Thread})
 		}
-		s.demand.hits = append(s.demand.hits, hit{stop: st, thread: stop.Thread})
 	}
-	return true
+	return len(s.demand.hits) > 0 // or of another stop, at the same time
 }
 
 // outlived reports whether the frame of a watched variable has returned: the stack
