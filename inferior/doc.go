@@ -11,7 +11,8 @@
 // run there too, on the owner. Because a wait for any tracee of a thread would also reap other
 // children of that thread, start other commands from another goroutine.
 //
-// Between calls all threads are stopped. During Continue they all run; a
+// Between calls all threads are stopped. During Continue they all run, one after
+// the other if memory is watched by single steps (watchstep.go); a
 // thread that hits a trap stops alone, the trap's handlers see its registers
 // and memory, and it goes on by emulating the instruction under the trap, so
 // that the others never notice. Only when a handler says StopHere, or an
@@ -28,7 +29,7 @@
 //	traps        where threads stop, their handlers, passing them
 //	patches      replaced code, and the copies of what it replaced
 //	modules      the ELF files mapped, the dynamic linker's hook, room for a stub
-//	watchpoints  the debug registers
+//	watchpoints  the debug registers, and turns of single steps where they do not suffice
 //	family       forks and execs: children held, guests in the target's memory
 //	systemCalls  those that the hook sees
 //	policies     what becomes of signals

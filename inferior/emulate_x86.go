@@ -567,7 +567,9 @@ func (t *Thread) store(r *Registers, a, v uint64, size int) bool {
 }
 
 // usesDebug tells whether a watchpoint could miss an access that is emulated.
-func (t *Thread) usesDebug() bool { return t.p.watchpoints.inUse() }
+func (t *Thread) usesDebug() bool {
+	return t.p.watchpoints.inUse() || t.p.watchpoints.steps()
+}
 
 // move is process_vm_readv(2) or process_vm_writev(2) of up to 8 bytes.
 func (t *Thread) move(call uintptr, a, v uint64, size int) (uint64, bool) {

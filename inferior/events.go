@@ -28,6 +28,9 @@ func (p *Process) dispatch(tid int, ws unix.WaitStatus) {
 	t.inKernel = inSystemCall(ws)
 	t.atStop = event(ws) == unix.PTRACE_EVENT_STOP
 	t.vfork = event(ws) == unix.PTRACE_EVENT_VFORK
+	if p.watchpoints.steps() && !t.guest && t.ours() && event(ws) != unix.PTRACE_EVENT_EXIT {
+		p.watchpoints.compare(t)
+	}
 	switch event(ws) {
 	case 0:
 		p.onSignal(t, ws.StopSignal())
@@ -158,6 +161,11 @@ func (p *Process) onSignal(t *Thread, sig unix.Signal) {
 func (ts *traps) onTrap(t *Thread, info *siginfo) bool {
 	if code := info.code(); t.stepCut && ts.p.stepping != t && (code == trapTrace || code == trapBrkpt) {
 		t.stepCut = false
+		ts.p.proceed(t)
+		return true
+	}
+	if ts.p.watchpoints.onTurn(t, info.code()) {
+		ts.p.watchpoints.hit(t)
 		ts.p.proceed(t)
 		return true
 	}

@@ -107,6 +107,10 @@ func (sc *systemCalls) onStop(t *Thread) {
 	if e == 0 {
 		sc.noteConfining(t, &info)
 	}
+	if e == 0 && info.op == callExit { // unless a signal has it begun anew (ERESTARTSYS and its kin) its result stands
+		result := int64(info.words[0])
+		t.inKernel = -516 <= result && result <= -512
+	}
 	switch {
 	case e == unix.ESRCH:
 		t.state = running // killed: its exit will be reported
@@ -129,8 +133,6 @@ func (sc *systemCalls) onStop(t *Thread) {
 	case info.op == callExit && t.call.under:
 		t.call.Returned = true
 		t.call.Result = int64(info.words[0])
-		// Unless a signal has it begun anew (ERESTARTSYS and its kin) its result stands.
-		t.inKernel = -516 <= t.call.Result && t.call.Result <= -512
 	default:
 		t.call = followedCall{made: t.call.made} // of a handler that runs before the call is made
 	}

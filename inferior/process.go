@@ -162,6 +162,7 @@ func (p *Process) Continue() (Stop, error) {
 		return Stop{}, err
 	}
 	p.stop, p.halted = nil, true
+	p.watchpoints.refresh()
 	for {
 		if err := p.runUntilStop(); err != nil {
 			return Stop{}, err
@@ -210,6 +211,9 @@ func (p *Process) runUntilStop() error {
 		if p.halted {
 			p.halted = false
 			p.releaseAll()
+			continue
+		}
+		if p.giveTurn(); p.stop != nil || p.halted {
 			continue
 		}
 		if err := p.waitEvent(); err != nil {
@@ -266,7 +270,7 @@ func (p *Process) stopThreads() error {
 			}
 		}
 		if !wait {
-			return nil
+			return p.watchpoints.endTurns()
 		}
 		if err := p.waitEvent(); err != nil {
 			return err
@@ -355,7 +359,13 @@ func (p *Process) proceed(t *Thread) {
 // resume restarts t with the request (CONT, SINGLESTEP or SYSCALL). CONT
 // delivers its next signal.
 func (p *Process) resume(t *Thread, request int) {
-	sig := 0
+	sig, deliver := 0, request == unix.PTRACE_CONT
+	if deliver && p.watchpoints.steps() && !t.guest && !(t.group && t.atStop) {
+		var ok bool
+		if request, ok = p.watchpoints.turnRequest(t); !ok {
+			return
+		}
+	}
 	err := t.flush()
 	if err == nil && !t.debugOK {
 		err = p.watchpoints.syncDebug(t)
@@ -363,7 +373,7 @@ func (p *Process) resume(t *Thread, request int) {
 	if err == nil && t.optionsOld {
 		err = t.syncOptions()
 	}
-	if err == nil && request == unix.PTRACE_CONT {
+	if err == nil && deliver {
 		sig = t.inject(t.tg.pid, t.TID, t.deliverable)
 		switch {
 		case t.group && t.atStop:

@@ -73,7 +73,7 @@ func (h *trapHandler) owns(m Mapping) bool {
 // catch installs the handler before int3s are hit, if it is wanted and can be. All
 // threads are stopped.
 func (h *trapHandler) catch() {
-	if h.tried || !h.p.target.survives() || !h.p.guard.on || len(h.p.traps.sites) == 0 {
+	if h.tried || !h.p.target.survives() || !h.p.guard.on || len(h.p.traps.sites) == 0 && !h.p.watchpoints.steps() {
 		return
 	}
 	for _, t := range h.p.target.order {

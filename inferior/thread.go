@@ -59,10 +59,12 @@ type Thread struct {
 	shown     addr.Run // the PC in regs when the thread really is at the copy of that instruction; 0 no
 	real      addr.Run // where it is then
 
-	at       addr.Run // the trap whose handlers have run for the arrival here
-	changes  []Change // watchpoints that it has hit and that have not been reported
-	debugOK  bool     // the debug registers hold the current watchpoints
-	debugSet bool     // they have ever been written
+	at          addr.Run // the trap whose handlers have run for the arrival here
+	changes     []Change // watchpoints that it has hit and that have not been reported
+	away        bool     // in its turn it makes a system call, and does not hold the turn
+	pushedFlags bool     // in its turn it pushes the flags
+	debugOK     bool     // the debug registers hold the current watchpoints
+	debugSet    bool     // they have ever been written
 }
 
 // Process is the process t belongs to.

@@ -15,10 +15,14 @@ import (
 // debugOffset is where DR0 lies in the kernel's struct user (sys/user.h).
 const debugOffset = 848
 
-// watchpoints are those in the debug registers, which each thread has of its own.
+// watchpoints are those in the debug registers, which each thread has of its own, and those by
+// single steps.
 type watchpoints struct {
 	p         *Process
 	registers [4]*debugRegister // nil: free
+	stepped   []*Watch
+	turn      *Thread // the thread that runs an instruction, or was the last to do so, if any is stepped
+	giving    bool    // it is about to be resumed for that
 }
 
 // A debugRegister is what one of DR0 to DR3 is for, on every thread. Watches of the same
@@ -32,12 +36,14 @@ type debugRegister struct {
 
 // A Watch is memory that is watched for accesses, or an instruction at which threads stop.
 type Watch struct {
-	Addr addr.Run
-	Size int // 1, 2, 4 or 8 bytes
-	Kind WatchKind
+	Addr     addr.Run
+	Size     int // bytes
+	Kind     WatchKind
+	Stepping bool // by single steps, not by debug registers
 
 	p       *Process
-	value   []byte  // as last seen
+	value   []byte  // as last seen; nil where it could not be read
+	now     []byte  // room for what is read
 	handler Handler // of Execute
 	removed bool
 }
@@ -64,31 +70,29 @@ func (ws *watchpoints) BreakAt(a addr.Run, h Handler) (*Watch, error) {
 	return ws.add(&Watch{Addr: a, Size: 1, Kind: Execute, p: ws.p, handler: h})
 }
 
-// Watch stops the program when it accesses size bytes at a. Size must be 1,
-// 2, 4 or 8 and divide a (Intel SDM volume 3, 18.2.5). There are four. For
-// Write, a store of the value that is there already does not stop.
+// Watch stops the program when it accesses size bytes at a. It takes as many of the four debug
+// registers as cover them. For Write, a store of the value that is there already does not stop.
 func (ws *watchpoints) Watch(a addr.Run, size int, kind WatchKind) (*Watch, error) {
 	if err := ws.p.Alive(); err != nil {
 		return nil, err
 	}
-	switch size {
-	case 1, 2, 4, 8:
-	default:
-		return nil, fmt.Errorf("watchpoint of %d bytes: the hardware watches 1, 2, 4 or 8", size)
-	}
-	if uint64(a)%uint64(size) != 0 {
-		return nil, fmt.Errorf("watchpoint of %d bytes at %v: the address must be a multiple of %d", size, a, size)
+	if size < 1 || size > len(ws.registers)*widest {
+		return nil, &WideWatchError{size}
 	}
 	return ws.add(&Watch{Addr: a, Size: size, Kind: kind, p: ws.p})
 }
 
 // add gives a watchpoint a register.
 func (ws *watchpoints) add(w *Watch) (*Watch, error) {
-	w.value = make([]byte, w.Size)
-	if _, err := ws.p.memory.readAt(w.value, int64(w.Addr)); err != nil {
-		return nil, fmt.Errorf("watchpoint: %w", err)
+	if err := w.begin(); err != nil {
+		return nil, err
 	}
-	if err := ws.take(w, w.Addr, w.Size); err != nil {
+	err := ws.takeAll(w, pieces(w.Addr, w.Size))
+	if err != nil && w.Kind == Write { // what lies beside is not compared
+		low, end := w.Addr&^(widest-1), (w.Addr+addr.Run(w.Size)+widest-1)&^(widest-1)
+		err = ws.takeAll(w, pieces(low, int(end-low)))
+	}
+	if err != nil {
 		return nil, err
 	}
 	if err := ws.setDebug(); err != nil {
@@ -96,6 +100,81 @@ func (ws *watchpoints) add(w *Watch) (*Watch, error) {
 		return nil, errors.Join(fmt.Errorf("watchpoint at %v: %w", w.Addr, err), ws.setDebug())
 	}
 	return w, nil
+}
+
+// widest is how much one register watches, bytes.
+const widest = 8
+
+// A WideWatchError is the error for watching more than the registers cover.
+type WideWatchError struct{ Size int }
+
+func (e *WideWatchError) Error() string {
+	return fmt.Sprintf("watchpoint of %d bytes: the 4 debug registers watch 1 to 8 each", e.Size)
+}
+
+// A piece is what one register watches: 1, 2, 4 or 8 bytes at a multiple of that (Intel SDM
+// volume 3, 18.2.5).
+type piece struct {
+	at   addr.Run
+	size int
+}
+
+// pieces divides memory.
+func pieces(a addr.Run, size int) (all []piece) {
+	for size > 0 {
+		n := widest
+		for n > size || a%addr.Run(n) != 0 {
+			n /= 2
+		}
+		all = append(all, piece{a, n})
+		a, size = a+addr.Run(n), size-n
+	}
+	return all
+}
+
+// takeAll has registers watch the pieces for w, or none of them.
+func (ws *watchpoints) takeAll(w *Watch, all []piece) error {
+	for _, pc := range all {
+		if err := ws.take(w, pc.at, pc.size); err != nil {
+			ws.drop(w)
+			return err
+		}
+	}
+	return nil
+}
+
+// begin reads the memory for the first time.
+func (w *Watch) begin() error {
+	w.value, w.now = make([]byte, w.Size), make([]byte, w.Size)
+	if _, err := w.p.memory.readAt(w.value, int64(w.Addr)); err != nil {
+		return fmt.Errorf("watchpoint: %w", err)
+	}
+	return nil
+}
+
+// read is the memory as it is now, nil where it cannot be read.
+func (w *Watch) read() []byte {
+	now := make([]byte, w.Size)
+	if _, err := w.p.memory.readAt(now, int64(w.Addr)); err != nil {
+		return nil
+	}
+	return now
+}
+
+// all are the watchpoints.
+func (ws *watchpoints) all() []*Watch {
+	all := slices.Clone(ws.stepped)
+	for _, r := range ws.registers {
+		if r == nil {
+			continue
+		}
+		for _, w := range r.users {
+			if !slices.Contains(all, w) {
+				all = append(all, w)
+			}
+		}
+	}
+	return all
 }
 
 // take has a register watch size bytes at a for w.
@@ -138,11 +217,13 @@ func (w *Watch) Remove() error {
 		return nil
 	}
 	w.removed = true
-	w.p.watchpoints.drop(w)
+	ws := &w.p.watchpoints
+	ws.stepped = slices.DeleteFunc(slices.Clone(ws.stepped), func(x *Watch) bool { return x == w })
+	ws.drop(w)
 	for _, t := range w.p.target.order {
 		t.changes = slices.DeleteFunc(slices.Clone(t.changes), func(c Change) bool { return c.Watch == w })
 	}
-	return w.p.watchpoints.setDebug()
+	return ws.setDebug()
 }
 
 // inUse tells whether any debug register is.
@@ -249,10 +330,7 @@ func (ws *watchpoints) hit(t *Thread) bool {
 // look reads the memory of a watchpoint that t has hit, and keeps that for report unless
 // nothing has changed there.
 func (ws *watchpoints) look(t *Thread, w *Watch) {
-	now := make([]byte, w.Size)
-	if _, err := ws.p.memory.readAt(now, int64(w.Addr)); err != nil {
-		now = nil
-	}
+	now := w.read()
 	if w.Kind != Write || !bytes.Equal(now, w.value) {
 		t.changes = append(slices.Clip(t.changes), Change{w, w.value, now})
 	}
@@ -284,17 +362,43 @@ func (ws *watchpoints) report(t *Thread) bool {
 	return stop != nil
 }
 
+// isPushFlags tells whether code begins with pushf, which pushes the trap flag of a single step,
+// too.
+func isPushFlags(code []byte) bool {
+	return len(code) >= 2 && (code[0] == 0x9c || code[0] == 0x66 && code[1] == 0x9c)
+}
+
+const trapFlag = 1 << 8 // of the flags
+
+// unpush takes the flag of the single step out of the flags that t has just pushed. Popped by
+// the program, it would have it step itself.
+func (ws *watchpoints) unpush(t *Thread) {
+	t.pushedFlags = false
+	var b [2]byte
+	if t.load() != nil {
+		return
+	}
+	if _, err := ws.p.memory.readAt(b[:], int64(t.regs.SP())); err != nil {
+		return // the push has faulted
+	}
+	b[1] &^= trapFlag >> 8
+	_, _ = ws.p.memory.writeAt(b[:], int64(t.regs.SP())) // it has just been written
+}
+
+// dropTrapFlag takes that flag out of the registers of t: around popf the kernel takes it for the
+// program's own (is_setting_trap_flag in arch/x86/kernel/step.c).
+func (t *Thread) dropTrapFlag() {
+	if t.regs.Eflags&trapFlag != 0 {
+		t.regs.Eflags, t.regsDirty = t.regs.Eflags&^trapFlag, true
+	}
+}
+
 // forget drops all watchpoints; the image they were in is gone.
 func (ws *watchpoints) forget() {
-	for _, r := range ws.registers {
-		if r == nil {
-			continue
-		}
-		for _, w := range r.users {
-			w.removed = true
-		}
+	for _, w := range ws.all() {
+		w.removed = true
 	}
-	ws.registers = [4]*debugRegister{}
+	ws.registers, ws.stepped, ws.turn = [4]*debugRegister{}, nil, nil
 	for _, t := range ws.p.target.order {
 		t.changes, t.debugOK = nil, false
 	}

@@ -3,8 +3,11 @@ package inferior
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+
+	"hdb/internal/addr"
 )
 
 func TestWatch(t *testing.T) {
@@ -53,12 +56,28 @@ func TestWatchRules(t *testing.T) {
 		size int
 		want string
 	}{
-		{uint64(a), 3, "1, 2, 4 or 8"},
-		{uint64(a) + 4, 8, "multiple of 8"},
+		{uint64(a), 33, "watch 1 to 8 each"},
+		{uint64(a), 0, "watch 1 to 8 each"},
 		{16, 8, "not mapped"},
 	} {
 		if _, err := p.watchpoints.Watch(addrRun(c.at), c.size, Write); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%#x size %d: %v", c.at, c.size, err)
+		}
+	}
+	for _, c := range []struct {
+		at   addr.Run
+		size int
+		want int
+	}{{a, 32, 4}, {a + 4, 24, 4}, {a + 1, 7, 3}, {a + 1, 9, 4}, {a + 1, 15, 4}, {a + 7, 2, 2}, {a + 3, 14, 4}, {a + 1, 30, 4}} {
+		w, err := p.watchpoints.Watch(c.at, c.size, Write)
+		if err != nil {
+			t.Fatalf("%d bytes at +%d: %v", c.size, c.at-a, err)
+		}
+		if got := slices.IndexFunc(append(p.watchpoints.registers[:], nil), func(r *debugRegister) bool { return r == nil }); got != c.want {
+			t.Errorf("%d bytes at +%d take %d registers, want %d", c.size, c.at-a, got, c.want)
+		}
+		if err := w.Remove(); err != nil || p.watchpoints.inUse() {
+			t.Error("registers are in use behind the end", err)
 		}
 	}
 	for i := range 4 {
@@ -75,10 +94,23 @@ func TestWatchRules(t *testing.T) {
 // what was watched and must not die of it.
 func TestWatchLeftBehind(t *testing.T) {
 	p, _ := launch(t, build(t, "watchfork"))
+	watchLeftBehind(t, p, p.watchpoints.Watch)
+}
+
+// TestSteppedLeftBehind is the same of memory that is watched by single steps.
+func TestSteppedLeftBehind(t *testing.T) {
+	p, _ := launch(t, build(t, "watchfork"))
+	plant(t, p, symbol(t, p, "main"), func(*Thread) Action { return StopHere })
+	resume(t, p)
+	watchLeftBehind(t, p, p.watchpoints.WatchStepping)
+}
+
+func watchLeftBehind(t *testing.T, p *Process, watch func(addr.Run, int, WatchKind) (*Watch, error)) {
+	t.Helper()
 	parent, farewell := p.target.PID(), ""
 	p.family.SetFollowFork(true)
 	p.SetHooks(Hooks{Message: func(s string) { farewell = s }})
-	if _, err := p.watchpoints.Watch(symbol(t, p, "watched"), 8, Write); err != nil {
+	if _, err := watch(symbol(t, p, "watched"), 8, Write); err != nil {
 		t.Fatal(err)
 	}
 	wantExit(t, p, 3)

@@ -1,0 +1,144 @@
+package inferior
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+
+	"hdb/internal/addr"
+
+	"golang.org/x/sys/unix"
+)
+
+// Memory that the debug registers do not cover is watched by single steps: as long as there is
+// such a watchpoint the threads run one instruction at a time, in turns, and the memory is
+// compared after each. One thread alone runs the program's code at any time, so a change is that
+// of the thread whose instruction has just ended. A thread that is in a system call does not
+// hold the turn, as the call may wait for another thread; what the call writes is seen when it
+// returns, or at an instruction of another thread before that. Children of vfork in the target's
+// memory run free.
+
+// maxStepped bounds the memory that is compared after each instruction, bytes.
+const maxStepped = 1 << 20
+
+// ErrStepped is the error for watching reads by single steps.
+var ErrStepped = errors.New("reads are seen by debug registers only")
+
+// WatchStepping is Watch of memory of any size, up to a bound, for changes, by single steps.
+func (ws *watchpoints) WatchStepping(a addr.Run, size int, kind WatchKind) (*Watch, error) {
+	if err := ws.p.Alive(); err != nil {
+		return nil, err
+	}
+	switch {
+	case kind != Write:
+		return nil, ErrStepped
+	case size < 1 || size > maxStepped:
+		return nil, fmt.Errorf("watchpoint of %d bytes: at most %d can be compared after each instruction", size, maxStepped)
+	}
+	w := &Watch{Addr: a, Size: size, Kind: kind, Stepping: true, p: ws.p}
+	if err := w.begin(); err != nil {
+		return nil, err
+	}
+	ws.stepped = append(slices.Clip(ws.stepped), w)
+	return w, nil
+}
+
+// steps tells whether the threads run one instruction at a time.
+func (ws *watchpoints) steps() bool { return len(ws.stepped) > 0 }
+
+// refresh takes up what was written while the program stood, which is no change by it.
+func (ws *watchpoints) refresh() {
+	for _, w := range ws.all() {
+		w.value = w.read()
+	}
+}
+
+// compare looks for changes that the instruction or system call of t has made which has just
+// ended. While another thread runs its instruction, a change may be that one's.
+func (ws *watchpoints) compare(t *Thread) {
+	if u := ws.turn; u != nil && u != t && u.state == running && !u.away && u.ours() {
+		return
+	}
+	for _, w := range ws.stepped {
+		if n, _ := ws.p.memory.readAt(w.now, int64(w.Addr)); n < w.Size || !bytes.Equal(w.now, w.value) {
+			ws.look(t, w)
+		}
+	}
+	if t.pushedFlags {
+		ws.unpush(t)
+	}
+}
+
+// giveTurn lets the next thread run an instruction, and those on the way to it that are about to
+// make a system call.
+func (p *Process) giveTurn() {
+	ws := &p.watchpoints
+	if !ws.steps() || ws.turn != nil && ws.turn.state == running && ws.turn.ours() && !ws.turn.away {
+		return
+	}
+	threads := p.target.order
+	last := slices.Index(threads, ws.turn)
+	for i := range threads {
+		t := threads[(last+1+i)%len(threads)]
+		if t.state != stopped || p.alone.aside(t) {
+			continue
+		}
+		ws.turn, ws.giving, t.away = t, true, false
+		p.release(t)
+		ws.giving = false
+		if p.stop != nil || p.halted || t.state == running && !t.away {
+			return
+		}
+	}
+}
+
+// turnRequest is how t is resumed, if that is for its turn. False: its turn comes.
+func (ws *watchpoints) turnRequest(t *Thread) (request int, ok bool) {
+	if !ws.giving || ws.turn != t {
+		return 0, false
+	}
+	t.pushedFlags = false
+	t.away = t.inKernel
+	if !t.away && t.load() == nil { // otherwise it has been killed
+		t.dropTrapFlag()
+		code := t.codeAt()
+		t.away = isSyscall(code) || t.regs.restarts()
+		t.pushedFlags = isPushFlags(code)
+	}
+	if t.away { // not by a step, in which a child would begin, too
+		return unix.PTRACE_SYSCALL, true
+	}
+	return unix.PTRACE_SINGLESTEP, true
+}
+
+// onTurn tells whether a SIGTRAP of that code reports the end of a turn.
+func (ws *watchpoints) onTurn(t *Thread, code int) bool {
+	if !ws.steps() || !t.stepped || ws.p.stepping == t {
+		return false
+	}
+	// At the entry of a signal's handler it is SIGTRAP (ptrace_notify in the kernel).
+	return code == trapTrace || code == int(unix.SIGTRAP)
+}
+
+// endTurns takes the reports of steps that were cut by a stop of all threads, and has none of them
+// go on stepping.
+func (ws *watchpoints) endTurns() error {
+	if !ws.steps() {
+		return nil
+	}
+	for _, t := range slices.Clone(ws.p.target.order) {
+		if t.state != stopped || !t.stepped {
+			continue
+		}
+		if t.atStop {
+			if err := t.drainTrap(); err != nil && t.state == stopped {
+				return err
+			}
+		}
+		if t.state == stopped && t.load() == nil {
+			t.dropTrapFlag()
+		}
+	}
+	return nil
+}
