@@ -50,6 +50,9 @@ func printStop(s *session.Session, o *screen.Output, st *breakpoints.Stop) {
 	if st.Trace {
 		below("tells of calls and returns")
 	}
+	if text := s.Stops.Cost(st); text != "" {
+		below("%s", text)
+	}
 	d, _ := s.Stops.Detail(st)
 	if text := whereDecided(d); text != "" {
 		below("%s", text)

@@ -96,6 +96,7 @@ func listStops(c *Console, in Input, none string, wanted func(*breakpoints.Stop)
 			return err
 		}
 		v := viewStop(st)
+		v.Cost = c.s.Stops.Cost(st)
 		d, atAllocs := c.s.Stops.Detail(st)
 		if v.Warnings = warnings(d.Doubt); atAllocs {
 			v.InProcess, v.Outside, v.Passed, v.Unsized, v.Undecided = d.InProcess, d.Outside, &d.Passed, d.Unsized, d.Undecided

@@ -20,7 +20,7 @@ func stopCommands() []*Command {
 	return []*Command{
 		{Name: "break", Aliases: []string{"b", "br"}, Group: GroupStops, Raw: true, Args: []ArgKind{ArgLocation}, Repeat: RepeatNone, Run: breaker(false, false),
 			Synopsis: "[LOCATION] [thread N] [if CONDITION]\nalloc|free|FUNCTION [#N] [if CONDITION]\nat FILE.hdb#N", Short: "stop at a place in the code, or at allocations",
-			Long: "LOCATION is a function, FILE:LINE, LINE, +N, -N, *ADDRESS or /REGEXP/; without one it is where the program stands. A place that no library has yet stays pending.\n\n" +
+			Long: "LOCATION is a function, FILE:LINE, LINE, +N, -N, *ADDRESS or /REGEXP/; without one it is where the program stands. A place that no library has yet stays pending, and an ADDRESS inside an instruction, which a trap would change, is refused where that is sure.\n\n" +
 				"`alloc` is every call that hands out memory, `free` every one that takes it back; malloc, calloc, realloc ... and `operator new` name one function. #N is the N-th event, which `alloc #N` stops at even if it takes memory back. `alloc` and `free` are about the heap: mmap, mremap, munmap, brk and sbrk are recorded, counted and shown by allocs too, but stop only a `break mmap` and the like. `at FILE.hdb#N` is the event of a capture in this run: the same allocator function with the same stack, wherever the code lies now, for as many times as it was there; set it before the program runs.\n" +
 				"A condition compares size, addr, old, thread, nth, live, blocks, align and count, and asks func(\"f\"), module(\"lib\"), caller(\"f\"), kind; with && || ! and sizes like 64k or 1MiB: see `help conditions`.\n\n" +
 				"Examples:\n  break main\n  break parse.c:120 if func(\"load\")\n  break alloc if size >= 1MiB && thread == 3\n  break free if addr == 0x55555578a2c0\n  break alloc #4711\n  break realloc\n  break at yesterday.hdb#4711"},
@@ -32,9 +32,10 @@ func stopCommands() []*Command {
 		{Name: "rbreak", Group: GroupStops, Raw: true, Synopsis: "REGEXP", Short: "break at every function whose name matches", Repeat: RepeatNone, Run: runRbreak, Needs: NeedRunnable,
 			Long: "Example:\n  rbreak ^Index::"},
 		{Name: "watch", Aliases: []string{"w"}, Group: GroupStops, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[-rw] [-l] EXPRESSION [SIZE] [if CONDITION]\n[-rw] *ADDRESS [SIZE] [if CONDITION]", Short: "stop when memory is written", Needs: NeedLive, Repeat: RepeatNone, Run: watcher(inferior.Write),
-			Long: "The processor watches, at most 4 places of 1, 2, 4 or 8 aligned bytes (the size of the variable without SIZE). -rw stops at reads too; -l or -location, for gdb's users, changes nothing: what is watched is the memory that EXPRESSION has now. Where CONDITION does not hold behind the write, the program goes on.\n\nExamples:\n  watch *0x55555578a2c0 4\n  watch list->used if list->used > 100"},
+			Long: "EXPRESSION is a variable or a part of one, also a struct or an array; SIZE is in bytes, without it that of the variable. What is watched is the memory that EXPRESSION has now. Of a local variable, the program stops when its function has returned, and the watchpoint is disabled; with -l or -location it stays. -rw stops at reads too. Where CONDITION does not hold behind the write, the program goes on.\n\n" +
+				"The processor watches, by 4 debug registers of 1, 2, 4 or 8 aligned bytes each. More than those that are free cover is watched by single steps: the threads take turns, one instruction at a time, and the memory is compared after each, which takes tens of microseconds an instruction. That sees changes, not reads; what a system call writes is seen when it returns, what others write to shared memory at the next instruction.\n\nExamples:\n  watch list->used if list->used > 100\n  watch *list\n  watch *0x55555578a2c0 4\n  watch *0x55555578a2c0 64"},
 		{Name: "rwatch", Group: GroupStops, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "*ADDRESS [SIZE] [if CONDITION]", Short: "stop when memory is read or written", Needs: NeedLive, Repeat: RepeatNone, Run: watcher(inferior.Read),
-			Long: "x86 cannot watch for reads alone.\n\nExample:\n  rwatch *0x55555578a2c0"},
+			Long: "x86 cannot watch for reads alone. Debug registers do it, of which there are 4 of 8 bytes.\n\nExample:\n  rwatch *0x55555578a2c0"},
 		{Name: "awatch", Group: GroupStops, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "*ADDRESS [SIZE] [if CONDITION]", Short: "stop when memory is read or written", Needs: NeedLive, Repeat: RepeatNone, Run: watcher(inferior.ReadWrite), Long: "Example:\n  awatch *0x55555578a2c0 4"},
 		{Name: "delete", Aliases: []string{"d", "del"}, Group: GroupStops, Synopsis: "[breakpoints] [N | N-M]...", Short: "delete stops, or all of them", Args: []ArgKind{ArgStop}, Repeat: RepeatNone, Run: runDelete,
 			Long: "Examples:\n  delete 2\n  delete 3-5"},
@@ -73,6 +74,7 @@ type stopView struct {
 	Commands  []string    `json:"commands,omitempty"`
 	Format    string      `json:"format,omitempty"` // of dprintf, with its arguments
 	Places    []placeView `json:"places,omitempty"`
+	Cost      string      `json:"cost,omitempty"` // of a watchpoint: what it takes
 
 	// Of stops at allocations: where the names of the condition are decided, and
 	// the events of this run that were no hit.
@@ -166,7 +168,14 @@ func placeText(p breakpoints.Place) string {
 }
 
 func tellStop(c *Console, in Input, st *breakpoints.Stop) {
-	c.show(in, viewStop(st), func(o *screen.Output) { o.Printf("%s %d: %s\n", st.Word(), st.ID, what(st)) })
+	v := viewStop(st)
+	v.Cost = c.s.Stops.Cost(st)
+	c.show(in, v, func(o *screen.Output) {
+		o.Printf("%s %d: %s\n", st.Word(), st.ID, what(st))
+		if v.Cost != "" {
+			o.Line(screen.Guess("(" + v.Cost + ")"))
+		}
+	})
 }
 
 func breaker(temporary, hardware bool) func(context.Context, *Console, Input) error {

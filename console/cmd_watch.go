@@ -18,8 +18,11 @@ func watcher(kind inferior.WatchKind) func(context.Context, *Console, Input) err
 		if rest, ok := strings.CutPrefix(expr, "-rw "); ok {
 			kind, expr = inferior.ReadWrite, rest
 		}
-		for _, flag := range []string{"-location ", "-l "} { // an address is watched always
-			expr = strings.TrimSpace(strings.TrimPrefix(expr, flag))
+		location := false
+		for _, flag := range []string{"-location ", "-l "} {
+			if rest, ok := strings.CutPrefix(expr, flag); ok {
+				location, expr = true, strings.TrimSpace(rest)
+			}
 		}
 		if at := strings.LastIndexByte(expr, ' '); at > 0 {
 			if n, err := strconv.Atoi(expr[at+1:]); err == nil {
@@ -29,7 +32,7 @@ func watcher(kind inferior.WatchKind) func(context.Context, *Console, Input) err
 		if strings.Trim(expr, "*") == "" {
 			return errors.New("watch: *ADDRESS must follow: a number, $register or symbol")
 		}
-		st, err := watchMemory(c, expr, size, kind)
+		st, err := watchMemory(c, expr, size, kind, location)
 		if err != nil {
 			return err
 		}
@@ -58,8 +61,9 @@ func cutCondition(text string) (before, condition string) {
 }
 
 // watchMemory watches the memory of an expression's value; of a number or register, the
-// memory that it is the address of.
-func watchMemory(c *Console, expr string, size int, kind inferior.WatchKind) (*breakpoints.Stop, error) {
+// memory that it is the address of. location: also when the function has returned that
+// the expression belongs to.
+func watchMemory(c *Console, expr string, size int, kind inferior.WatchKind, location bool) (*breakpoints.Stop, error) {
 	first := strings.TrimLeft(expr, "*& ")
 	if first != "" && (first[0] == '$' || first[0] >= '0' && first[0] <= '9') || strings.HasPrefix(expr, "&") {
 		return c.s.Stops.Watch(expr, size, kind)
@@ -87,9 +91,7 @@ func watchMemory(c *Console, expr string, size int, kind inferior.WatchKind) (*b
 		return nil, fmt.Errorf("watch: %s is no variable: *ADDRESS or a variable is watched", expr)
 	}
 	if size == 0 {
-		if size = p.Size; size > 8 || size&(size-1) != 0 {
-			return nil, fmt.Errorf("watch: %s has %d bytes: the hardware watches 1, 2, 4 or 8: watch a member, or say a size", expr, p.Size)
-		}
+		size = p.Size
 	}
-	return c.s.Stops.WatchAt(expr, p.Addr, size, kind, p.Local)
+	return c.s.Stops.WatchAt(expr, p.Addr, size, kind, p.Local && !location)
 }

@@ -139,6 +139,15 @@ type watchView struct {
 	Expr     string `json:"expr,omitempty"`
 	Old      string `json:"old,omitempty"`
 	New      string `json:"new,omitempty"`
+
+	Parts []watchPartView `json:"parts,omitempty"` // of a struct or an array: what has changed in it
+}
+
+// A watchPartView is a member or an element that has changed.
+type watchPartView struct {
+	Expr string `json:"expr"`
+	Old  string `json:"old"`
+	New  string `json:"new"`
 }
 
 type reportView struct {
@@ -164,7 +173,12 @@ func viewReport(r *session.Report) reportView {
 		v.Stops = append(v.Stops, st.ID)
 	}
 	for i, w := range r.Watched {
-		view := &watchView{w.Addr.String(), w.Size, fmt.Sprintf("% x", w.Old), fmt.Sprintf("% x", w.New), w.Name, w.OldText, w.NewText}
+		view := &watchView{w.Addr.String(), w.Size, fmt.Sprintf("% x", w.Old), fmt.Sprintf("% x", w.New), w.Name, w.OldText, w.NewText, nil}
+		for _, p := range w.Parts {
+			if p.Name != w.Name {
+				view.Parts = append(view.Parts, watchPartView{p.Name, p.Old, p.New})
+			}
+		}
 		if i > 0 {
 			v.Watched = append(v.Watched, view)
 			continue

@@ -54,8 +54,8 @@ type Change struct {
 	Old, New []byte // the memory before and after; New is nil where it cannot be read any more
 }
 
-// ErrNoDebugRegister is the error where all four are in use.
-var ErrNoDebugRegister = errors.New("all 4 hardware watchpoints are in use: delete one")
+// ErrNoDebugRegister is the error where fewer of the four are free than are needed.
+var ErrNoDebugRegister = errors.New("there are not enough debug registers: delete a watchpoint")
 
 // BreakAt has a handler called when a thread is about to execute the instruction at a, as
 // of a trap, without one in memory. It takes one of the four debug registers, which all
@@ -109,7 +109,7 @@ const widest = 8
 type WideWatchError struct{ Size int }
 
 func (e *WideWatchError) Error() string {
-	return fmt.Sprintf("watchpoint of %d bytes: the 4 debug registers watch 1 to 8 each", e.Size)
+	return fmt.Sprintf("watchpoint of %d bytes: each of the 4 debug registers watches at most 8", e.Size)
 }
 
 // A piece is what one register watches: 1, 2, 4 or 8 bytes at a multiple of that (Intel SDM
@@ -224,6 +224,26 @@ func (w *Watch) Remove() error {
 		t.changes = slices.DeleteFunc(slices.Clone(t.changes), func(c Change) bool { return c.Watch == w })
 	}
 	return ws.setDebug()
+}
+
+// Registers is how many debug registers the watchpoint takes, those that it shares counted.
+func (w *Watch) Registers() (n int) {
+	for _, r := range w.p.watchpoints.registers {
+		if r != nil && slices.Contains(r.users, w) {
+			n++
+		}
+	}
+	return n
+}
+
+// FreeRegisters is how many debug registers are free.
+func (ws *watchpoints) FreeRegisters() (n int) {
+	for _, r := range ws.registers {
+		if r == nil {
+			n++
+		}
+	}
+	return n
 }
 
 // inUse tells whether any debug register is.

@@ -38,24 +38,6 @@ type Report struct {
 	Verb      string        // "start", "step" ...: what ended here without a numbered stop
 }
 
-// WatchHit is what a watchpoint saw.
-type WatchHit struct {
-	Addr     addr.Run
-	Size     int
-	Old, New []byte
-
-	// Of a watched expression with a type, the name and both values; "" otherwise.
-	Name, OldText, NewText string
-}
-
-// String is the change: "total: 3 -> 4".
-func (w *WatchHit) String() string {
-	if w.Name != "" {
-		return fmt.Sprintf("%s: %s -> %s", w.Name, w.OldText, w.NewText)
-	}
-	return fmt.Sprintf("*%v: %#x -> %#x", w.Addr, little(w.Old), little(w.New))
-}
-
 // Finished is what `finish` ran to the end of. Values.Returned tells the value.
 type Finished struct {
 	Function string
@@ -268,23 +250,6 @@ var atAnyPlace = map[inferior.StopReason]bool{inferior.Signaled: true, inferior.
 // reportHere reports a process that is stopped without having run.
 func (x *Execution) reportHere(verb string) *Report {
 	return x.report(inferior.Stop{Reason: inferior.Stepped, Thread: x.sel.thread}, verb)
-}
-
-// watchHits adds to a report what its watchpoints saw.
-func (x *Execution) watchHits(stop inferior.Stop, r *Report) {
-	for _, st := range r.Hits {
-		b := x.demand.binds[st.ID]
-		i := slices.IndexFunc(stop.Changes, func(c inferior.Change) bool { return b != nil && c.Watch == b.watch })
-		if i < 0 {
-			continue
-		}
-		c := stop.Changes[i]
-		w := WatchHit{Addr: c.Watch.Addr, Size: c.Watch.Size, Old: c.Old, New: c.New}
-		if b.typed != nil {
-			x.stops.values.watchTexts(b.typed, &w)
-		}
-		r.Watched = append(r.Watched, w)
-	}
 }
 
 // dropTemporaries deletes the tbreak that was hit.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"hdb/inferior"
 	"hdb/internal/addr"
@@ -232,6 +233,11 @@ func (s *Stepping) advance(location, verb string) (*Report, error) {
 	t := s.sel.thread
 	var targets []target
 	for _, p := range places {
+		if strings.HasPrefix(strings.TrimSpace(location), "*") {
+			if err := s.loc.insideInstruction(p.Addr); err != nil {
+				return nil, fmt.Errorf("%s: %w", verb, err)
+			}
+		}
 		targets = append(targets, target{at: p.Addr})
 	}
 	if ret, err := s.returnOf(f); err == nil { // the outermost function just never returns

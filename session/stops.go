@@ -155,6 +155,12 @@ func (s *Stops) bind(st *breakpoints.Stop) error {
 		if slices.ContainsFunc(b.traps, func(tr *inferior.Trap) bool { return tr.Addr() == p.Addr }) {
 			continue
 		}
+		if st.Kind == breakpoints.StopAddress {
+			if err := s.loc.insideInstruction(p.Addr); err != nil {
+				errs = append(errs, fmt.Errorf("breakpoint %d: %w", st.ID, err))
+				continue
+			}
+		}
 		tr, err := s.planes.plant(p.Addr, func(t *inferior.Thread) inferior.Action { return s.atStop(st, t) })
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s %d at %v: %w", st.Word(), st.ID, p.Addr, err))

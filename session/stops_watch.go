@@ -12,7 +12,7 @@ import (
 	"hdb/internal/addr"
 )
 
-// Watch sets a hardware watchpoint on size bytes at the address; 0 is the size of
+// Watch sets a watchpoint on size bytes at the address; 0 is the size of
 // the variable there.
 func (s *Stops) Watch(expr string, size int, kind inferior.WatchKind) (*breakpoints.Stop, error) {
 	if err := s.live(); err != nil {
@@ -48,9 +48,9 @@ func (s *Stops) WatchAt(expr string, a addr.Run, size int, kind inferior.WatchKi
 			return nil, fmt.Errorf("watch %s: %w", expr, err)
 		}
 	}
-	w, err := s.proc.Watch(a, size, kind)
+	w, err := s.watchMemory(a, size, kind)
 	if err != nil {
-		return nil, s.demand.registersHeld(err)
+		return nil, err
 	}
 	st := s.demand.stops.Add(breakpoints.NewStop(breakpoints.Spec{Kind: breakpoints.StopWatch, Location: expr, Addr: a}))
 	st.Places = []breakpoints.Place{{Addr: a}}
@@ -58,6 +58,39 @@ func (s *Stops) WatchAt(expr string, a addr.Run, size int, kind inferior.WatchKi
 	s.demand.binds[st.ID] = b
 	s.awaitEnd(st, b)
 	return st, nil
+}
+
+// watchMemory watches memory by debug registers, or where it is wider than those that are free, by
+// single steps.
+func (s *Stops) watchMemory(a addr.Run, size int, kind inferior.WatchKind) (*inferior.Watch, error) {
+	w, err := s.proc.Watch(a, size, kind)
+	wide := (*inferior.WideWatchError)(nil)
+	switch {
+	case err == nil:
+		return w, nil
+	case size <= widestRegister || !errors.As(err, &wide) && !errors.Is(err, inferior.ErrNoDebugRegister):
+		return nil, s.registersHeld(err)
+	case kind != inferior.Write:
+		return nil, fmt.Errorf("%w: only `watch`, for changes, goes by single steps", s.registersHeld(err))
+	}
+	return s.proc.WatchStepping(a, size, kind)
+}
+
+// widestRegister is how much one debug register watches, bytes.
+const widestRegister = 8
+
+// Cost says by what a watchpoint is watched if that is more than one debug register, and what it
+// costs; "" otherwise.
+func (s *Stops) Cost(st *breakpoints.Stop) string {
+	b := s.demand.binds[st.ID]
+	switch {
+	case s.proc == nil || b == nil || b.watch == nil:
+	case b.watch.Stepping:
+		return fmt.Sprintf("%d bytes, more than the free debug registers watch: the threads run one instruction at a time, thousands of times slower", b.size)
+	case b.watch.Registers() > 1:
+		return fmt.Sprintf("%d bytes: it takes %d of the 4 debug registers", b.size, b.watch.Registers())
+	}
+	return ""
 }
 
 // awaitEnd has the program stop when the frame of a watched local variable has returned.
@@ -95,13 +128,10 @@ func (s *Stops) expire() string {
 // watchSize is how much to watch when nobody says: the variable that begins at
 // the address, or as much as its alignment allows.
 func (s *Stops) watchSize(a addr.Run) int {
-	if sym, err := s.names.Symbols.At(a); err == nil && sym.Offset == 0 {
-		switch sym.Size {
-		case 1, 2, 4, 8:
-			return int(sym.Size)
-		}
+	if sym, err := s.names.Symbols.At(a); err == nil && sym.Offset == 0 && sym.Size > 0 && sym.Size < 1<<31 {
+		return int(sym.Size)
 	}
-	size := 8
+	size := widestRegister
 	for a%addr.Run(size) != 0 {
 		size /= 2
 	}
@@ -112,11 +142,11 @@ func (s *Stops) watchSize(a addr.Run) int {
 func (s *Stops) bindWatch(st *breakpoints.Stop) (err error) {
 	b := s.demand.binds[st.ID]
 	if b.watch == nil {
-		if b.watch, err = s.proc.Watch(st.Addr, b.size, b.access); err == nil {
+		if b.watch, err = s.watchMemory(st.Addr, b.size, b.access); err == nil {
 			s.awaitEnd(st, b)
 		}
 	}
-	return s.demand.registersHeld(err)
+	return err
 }
 
 // bindHardware gives each further place of a stop a debug register, or none of them.
@@ -129,7 +159,7 @@ func (s *Stops) bindHardware(st *breakpoints.Stop) error {
 		}
 		w, err := s.planes.breakAt(p.Addr, func(t *inferior.Thread) inferior.Action { return s.atStop(st, t) })
 		if err != nil {
-			err = fmt.Errorf("hardware breakpoint %d at %v: %w", st.ID, p.Addr, s.demand.registersHeld(err))
+			err = fmt.Errorf("hardware breakpoint %d at %v: %w", st.ID, p.Addr, s.registersHeld(err))
 			for _, w := range b.hard[before:] {
 				err = errors.Join(err, w.Remove())
 			}
@@ -142,14 +172,16 @@ func (s *Stops) bindHardware(st *breakpoints.Stop) error {
 }
 
 // registersHeld says which stops have the debug registers, where there is none left.
-func (d *demand) registersHeld(err error) error {
+func (s *Stops) registersHeld(err error) error {
 	if !errors.Is(err, inferior.ErrNoDebugRegister) {
 		return err
 	}
 	var held []string
-	for _, st := range d.stops.All() {
-		switch b := d.binds[st.ID]; {
-		case b.watch != nil:
+	for _, st := range s.demand.stops.All() {
+		switch b := s.demand.binds[st.ID]; {
+		case b.watch != nil && b.watch.Registers() > 1:
+			held = append(held, fmt.Sprintf("watchpoint %d (%d of them)", st.ID, b.watch.Registers()))
+		case b.watch != nil && b.watch.Registers() == 1:
 			held = append(held, fmt.Sprintf("watchpoint %d", st.ID))
 		case len(b.hard) == 1:
 			held = append(held, fmt.Sprintf("hardware breakpoint %d", st.ID))
@@ -157,7 +189,11 @@ func (d *demand) registersHeld(err error) error {
 			held = append(held, fmt.Sprintf("hardware breakpoint %d (%d places)", st.ID, len(b.hard)))
 		}
 	}
-	return fmt.Errorf("all 4 debug registers are in use, by %s: delete or disable one", strings.Join(held, ", "))
+	how := "all 4 debug registers are in use, by"
+	if free := s.proc.FreeRegisters(); free > 0 {
+		how = fmt.Sprintf("more than the %d free debug registers are needed, others are in use by", free)
+	}
+	return fmt.Errorf("%s %s: delete or disable one", how, strings.Join(held, ", "))
 }
 
 // Watched is how many bytes a watchpoint watches, and for what.

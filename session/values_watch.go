@@ -42,8 +42,12 @@ func (v *Values) watched(expr string, a addr.Run, size int) *watchedValue {
 	return nil
 }
 
-// maxWatchedText bounds the elements of a value in the report of a watchpoint.
-const maxWatchedText = 64
+// maxWatchedText bounds the elements of a value in the report of a watchpoint, maxWatchedParts its
+// members that changed.
+const (
+	maxWatchedText  = 64
+	maxWatchedParts = 8
+)
 
 // watchTexts adds to a hit what its bytes are as values. A hit whose value cannot be read
 // any more keeps the bytes.
@@ -53,9 +57,14 @@ func (v *Values) watchTexts(w *watchedValue, hit *WatchHit) {
 	}
 	o := values.Options{Elements: maxWatchedText}
 	var before, after string
+	var parts []WatchedPart
 	if symbols.Guard(func() {
-		before, after = v.w.Format(nil, w.value.Holding(hit.Old), o), v.w.Format(nil, w.value.Holding(hit.New), o)
+		old, now := w.value.Holding(hit.Old), w.value.Holding(hit.New)
+		before, after = v.w.Format(nil, old, o), v.w.Format(nil, now, o)
+		for _, c := range values.Changes(w.name, old, now, maxWatchedParts+1) {
+			parts = append(parts, WatchedPart{c.Name, v.w.Format(nil, c.Old, o), v.w.Format(nil, c.New, o)})
+		}
 	}) == nil {
-		hit.Name, hit.OldText, hit.NewText = w.name, before, after
+		hit.Name, hit.OldText, hit.NewText, hit.Parts = w.name, before, after, parts
 	}
 }
