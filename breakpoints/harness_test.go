@@ -122,7 +122,7 @@ func run(t *testing.T, config inferior.Config, setup func(*trace, *inferior.Hook
 	tr := &trace{t: t, proc: proc}
 	tr.tracer = NewTracer(proc, &elfSymbols{map[string][]elf.Symbol{}}, tr)
 	hooks := inferior.Hooks{
-		Modules: func(added, removed []inferior.Module) inferior.Action {
+		Modules: func(_ *inferior.Thread, added, removed []inferior.Module) inferior.Action {
 			tr.check(tr.tracer.ModulesChanged(added, removed))
 			return inferior.Resume
 		},

@@ -242,7 +242,7 @@ func TestArmAndDisarmInTheMiddle(t *testing.T) {
 			}
 		},
 		ThreadExited: func(th *inferior.Thread) { tracer.ThreadExited(int32(th.TID)) },
-		Modules: func(added, removed []inferior.Module) inferior.Action {
+		Modules: func(_ *inferior.Thread, added, removed []inferior.Module) inferior.Action {
 			if err := tracer.ModulesChanged(added, removed); err != nil {
 				t.Error(err)
 			}
@@ -305,7 +305,7 @@ func TestStopsOfARealProgram(t *testing.T) {
 		}
 		return inferior.Resume
 	}))
-	proc.SetHooks(inferior.Hooks{Modules: func(added, removed []inferior.Module) inferior.Action {
+	proc.SetHooks(inferior.Hooks{Modules: func(_ *inferior.Thread, added, removed []inferior.Module) inferior.Action {
 		if err := tracer.ModulesChanged(added, removed); err != nil {
 			t.Error(err)
 		}
@@ -413,7 +413,7 @@ func runLoader(t *testing.T, loader, plugin string, follow bool) *trace {
 	tr.tracer = NewTracer(proc, &elfSymbols{map[string][]elf.Symbol{}}, tr)
 	proc.SetFollowFork(follow)
 	proc.SetHooks(inferior.Hooks{
-		Modules: func(added, removed []inferior.Module) inferior.Action {
+		Modules: func(_ *inferior.Thread, added, removed []inferior.Module) inferior.Action {
 			tr.check(tr.tracer.ModulesChanged(added, removed))
 			return inferior.Resume
 		},
@@ -618,7 +618,7 @@ func BenchmarkRealPair(b *testing.B) {
 		calls++
 		return inferior.Resume
 	}))
-	proc.SetHooks(inferior.Hooks{Modules: func(added, removed []inferior.Module) inferior.Action {
+	proc.SetHooks(inferior.Hooks{Modules: func(_ *inferior.Thread, added, removed []inferior.Module) inferior.Action {
 		if err := tracer.ModulesChanged(added, removed); err != nil {
 			b.Error(err)
 		}

@@ -26,8 +26,8 @@ func (p *Process) CoreImage(first *Thread, ours func(Mapping) bool) (*corefile.I
 	tg := p.target
 	im := &corefile.Image{Process: corefile.Process{PID: tg.pid}}
 	var err error
-	if im.Auxv, err = os.ReadFile(fmt.Sprintf("/proc/%d/auxv", tg.pid)); err != nil {
-		return nil, fmt.Errorf("auxiliary vector of process %d: %w", tg.pid, err)
+	if im.Auxv, err = readAuxv(tg.pid); err != nil {
+		return nil, err
 	}
 	threads := slices.DeleteFunc(tg.Threads(), func(t *Thread) bool { return t == first })
 	if first != nil {
@@ -47,12 +47,15 @@ func (p *Process) CoreImage(first *Thread, ours func(Mapping) bool) (*corefile.I
 		return nil, err
 	}
 	im.Memory = &p.memory
-	im.Untouched = func(a addr.Run, n uint64) bool { return untouched(tg.pid, maps, a, n) }
+	if pages, err := os.Open(fmt.Sprintf("/proc/%d/pagemap", tg.pid)); err == nil { // else all is read
+		im.Untouched, im.Close = untouched(pages, maps), pages.Close
+	}
+	filter := dumpFilter(tg.pid)
 	for _, m := range maps {
 		if m.Path == "[vsyscall]" || p.handler.owns(m.Mapping) || ours != nil && ours(m.Mapping) {
 			continue
 		}
-		r := corefile.Region{Low: m.Low, High: m.High, Flags: m.flags(), Stored: p.memory.stored(&m, dumpFilter(tg.pid))}
+		r := corefile.Region{Low: m.Low, High: m.High, Flags: m.flags(), Stored: p.memory.stored(&m, filter)}
 		if m.Inode != 0 {
 			r.File, r.Offset = m.Path, m.Offset
 			if m.Deleted {
@@ -193,7 +196,6 @@ func dumpFilter(pid int) uint64 {
 // stored is how many bytes of a mapping go into a core: vma_dump_size of the kernel's
 // fs/coredump.c. Of the mappings of the kernel's own only the vDSO can be read.
 func (m *memory) stored(d *dumpMapping, filter uint64) uint64 {
-	const pageSize = 4096
 	whole := func(bit uint64) uint64 {
 		if filter&bit == 0 {
 			return 0
@@ -233,25 +235,21 @@ func (m *memory) stored(d *dumpMapping, filter uint64) uint64 {
 
 // untouched tells of anonymous memory, by /proc/PID/pagemap (its 62nd and 63rd bits), that none
 // of its pages is in memory or in the swap: then all are zeros.
-func untouched(pid int, maps []dumpMapping, a addr.Run, n uint64) bool {
-	const pageSize = 4096
-	i, ok := slices.BinarySearchFunc(maps, a, func(m dumpMapping, a addr.Run) int { return addr.Compare(m.Low, m.High, a) })
-	if !ok || maps[i].Inode != 0 || maps[i].Path == "[vdso]" || n > uint64(maps[i].High-a) {
-		return false
-	}
-	f, err := os.Open(fmt.Sprintf("/proc/%d/pagemap", pid))
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	entries := make([]byte, 8*((n+pageSize-1)/pageSize))
-	if _, err := f.ReadAt(entries, int64(uint64(a)/pageSize*8)); err != nil {
-		return false
-	}
-	for ; len(entries) > 0; entries = entries[8:] {
-		if entries[7]&0xc0 != 0 {
+func untouched(pages *os.File, maps []dumpMapping) func(a addr.Run, n uint64) bool {
+	return func(a addr.Run, n uint64) bool {
+		i, ok := slices.BinarySearchFunc(maps, a, func(m dumpMapping, a addr.Run) int { return addr.Compare(m.Low, m.High, a) })
+		if !ok || maps[i].Inode != 0 || maps[i].Path == "[vdso]" || n > uint64(maps[i].High-a) {
 			return false
 		}
+		entries := make([]byte, 8*((n+pageSize-1)/pageSize))
+		if _, err := pages.ReadAt(entries, int64(uint64(a)/pageSize*8)); err != nil {
+			return false
+		}
+		for ; len(entries) > 0; entries = entries[8:] {
+			if entries[7]&0xc0 != 0 {
+				return false
+			}
+		}
+		return true
 	}
-	return true
 }

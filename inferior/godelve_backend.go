@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"unsafe"
 
+	"hdb/inferior/corefile"
 	"hdb/internal/addr"
 
 	"github.com/go-delve/delve/pkg/dwarf/op"
@@ -58,9 +59,8 @@ func (b *goBackend) MemoryMap() ([]proc.MemoryMapEntry, error) {
 func (b *goBackend) RequestManualStop(*proc.ContinueOnceContext) error { return b.p.waker.Interrupt() }
 
 func (b *goBackend) EntryPoint() (uint64, error) {
-	const atEntry = 9
 	auxv, err := b.p.target.Auxv()
-	return auxv[atEntry], err
+	return auxv[corefile.AtEntry], err
 }
 
 func (b *goBackend) FindThread(tid int) (proc.Thread, bool) {

@@ -155,7 +155,7 @@ func TestLibraryEvents(t *testing.T) {
 			}
 		}
 	}
-	p.SetHooks(Hooks{Modules: func(added, removed []Module) Action {
+	p.SetHooks(Hooks{Modules: func(_ *Thread, added, removed []Module) Action {
 		note("-", removed)
 		note("+", added)
 		if len(events) == 2 {

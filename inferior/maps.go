@@ -2,12 +2,12 @@ package inferior
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
 
+	"hdb/inferior/corefile"
 	"hdb/internal/addr"
 )
 
@@ -73,30 +73,24 @@ func parseMapping(line string) (Mapping, error) {
 func unescapeMaps(s string) string { return strings.ReplaceAll(s, `\012`, "\n") }
 
 // An AuxEntry is an entry of the auxiliary vector: an AT_ constant (getauxval(3)) with its value.
-type AuxEntry struct{ Type, Value uint64 }
+type AuxEntry = corefile.AuxEntry
 
 // AuxVector is the auxiliary vector the kernel gave the program, without its end.
 func (tg *target) AuxVector() ([]AuxEntry, error) {
 	if tg.core != nil {
-		var all []AuxEntry
-		for _, e := range tg.core.AuxVector {
-			all = append(all, AuxEntry(e))
-		}
-		return all, nil
+		return tg.core.AuxVector, nil
 	}
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/auxv", tg.pid))
+	b, err := readAuxv(tg.pid)
+	return corefile.ParseAuxv(b), err
+}
+
+// readAuxv reads the auxiliary vector as the kernel gave it to a process.
+func readAuxv(pid int) ([]byte, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/auxv", pid))
 	if err != nil {
-		return nil, fmt.Errorf("auxiliary vector of process %d: %w", tg.pid, err)
+		return nil, fmt.Errorf("auxiliary vector of process %d: %w", pid, err)
 	}
-	var v []AuxEntry
-	for ; len(b) >= 16; b = b[16:] {
-		key := binary.LittleEndian.Uint64(b)
-		if key == 0 {
-			break
-		}
-		v = append(v, AuxEntry{key, binary.LittleEndian.Uint64(b[8:])})
-	}
-	return v, nil
+	return b, nil
 }
 
 // Auxv is AuxVector by type.

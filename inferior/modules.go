@@ -9,6 +9,7 @@ import (
 	"slices"
 	"syscall"
 
+	"hdb/inferior/corefile"
 	"hdb/internal/addr"
 	"hdb/internal/procroot"
 
@@ -20,8 +21,7 @@ import (
 // dynamic, static and attached programs and for any C library; the dynamic
 // linker is only asked when to look again.
 type modules struct {
-	by *Thread // whose libraries are being looked for
-	p  *Process
+	p *Process
 
 	list   []Module // by Low
 	known  map[moduleKey]Module
@@ -214,8 +214,7 @@ func (ms *modules) armLibraryTrap() {
 	if err != nil {
 		return
 	}
-	const atBase, atEntry = 7, 9
-	base, entry := addr.Run(auxv[atBase]), addr.Run(auxv[atEntry])
+	base, entry := addr.Run(auxv[corefile.AtBase]), addr.Run(auxv[corefile.AtEntry])
 	hook, ok := ms.libraryHook(base, entry)
 	if ok {
 		ms.armed = true
@@ -240,7 +239,7 @@ func (ms *modules) armLibraryTrap() {
 				ms.p.message("library events: %v", err)
 			}
 		}
-		return ms.changed()
+		return ms.changed(nil)
 	})
 	if err != nil {
 		ms.p.message("library events: %v", err)
@@ -300,22 +299,17 @@ func (ms *modules) debugHook(entry addr.Run) (addr.Run, bool) {
 
 // libraryEvent is the handler of the library trap.
 func (ms *modules) libraryEvent(t *Thread) Action {
-	ms.by = t
-	defer func() { ms.by = nil }()
-	return ms.changed()
+	return ms.changed(t)
 }
 
-// LibraryThread is the thread that loads or unloads libraries, while Hooks.Modules is called
-// for that; nil at other times.
-func (ms *modules) LibraryThread() *Thread { return ms.by }
-
-// changed rescans and tells the hook.
-func (ms *modules) changed() Action {
+// changed rescans and tells the hook. by is the thread that has loaded or unloaded libraries,
+// nil if none has.
+func (ms *modules) changed(by *Thread) Action {
 	added, removed := ms.rescan()
 	if len(added)+len(removed) == 0 || ms.p.hooks.Modules == nil {
 		return Resume
 	}
-	return ms.p.hooks.Modules(added, removed)
+	return ms.p.hooks.Modules(by, added, removed)
 }
 
 // elfSymbol looks a defined symbol up in a file's dynamic or full symbols.

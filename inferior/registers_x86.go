@@ -61,9 +61,20 @@ func (r *Registers) Named() []NamedRegister {
 	}
 }
 
+// At is where a register is by its DWARF number (System V ABI figure 3.36), nil for one that is not
+// among the general ones.
+func (r *Registers) At(reg unwind.Reg) *uint64 {
+	all := [...]*uint64{&r.Rax, &r.Rdx, &r.Rcx, &r.Rbx, &r.Rsi, &r.Rdi, &r.Rbp, &r.Rsp,
+		&r.R8, &r.R9, &r.R10, &r.R11, &r.R12, &r.R13, &r.R14, &r.R15, &r.Rip}
+	if int(reg) >= len(all) {
+		return nil
+	}
+	return all[reg]
+}
+
 // Unwind is what an unwinder starts from: all general registers known.
 func (r *Registers) Unwind() unwind.Regs {
-	// In the order of DWARF numbers, System V ABI figure 3.36.
+	// In the order of At, one by one: it is asked at each event.
 	u := unwind.Regs{V: [17]uint64{r.Rax, r.Rdx, r.Rcx, r.Rbx, r.Rsi, r.Rdi, r.Rbp, r.Rsp,
 		r.R8, r.R9, r.R10, r.R11, r.R12, r.R13, r.R14, r.R15, r.Rip}}
 	u.Known = 1<<len(u.V) - 1

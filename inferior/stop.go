@@ -80,10 +80,11 @@ func (e ExitStatus) String() string {
 // Hooks are called on the owner goroutine during Continue and StepInstruction.
 // Any may be nil.
 type Hooks struct {
-	// Modules reports changes of the set of modules. Of the threads, only the
-	// one that loads is stopped for sure. Traps in removed modules are to be
-	// removed by whoever planted them.
-	Modules func(added, removed []Module) Action
+	// Modules reports changes of the set of modules. by is the thread that loads or
+	// unloads libraries, the only one that is stopped for sure; nil at the program's
+	// entry, where those that it is linked with are there. Traps in removed modules
+	// are to be removed by whoever planted them.
+	Modules func(by *Thread, added, removed []Module) Action
 	// Forked reports a new process; followed: it is the target from now on, with
 	// its traps planted and, unless it shares the parent's memory, without
 	// patches (see Patch).

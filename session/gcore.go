@@ -35,6 +35,9 @@ func (c *Cores) Write(path string, force bool) (WrittenCore, error) {
 	if err != nil {
 		return WrittenCore{}, err
 	}
+	if im.Close != nil {
+		defer im.Close()
+	}
 	c.leaveProbe(im)
 	reading := c.reading
 	im.Proceed = func() error {
@@ -91,10 +94,9 @@ func (c *Cores) leaveProbe(im *corefile.Image) {
 			continue
 		}
 		caller := raw.Frames[0]
-		for reg, to := range map[unwind.Reg]*uint64{unwind.RBX: &regs.Rbx, unwind.RBP: &regs.Rbp, unwind.RSP: &regs.Rsp, unwind.RIP: &regs.Rip,
-			unwind.R12: &regs.R12, unwind.R13: &regs.R13, unwind.R14: &regs.R14, unwind.R15: &regs.R15} {
+		for _, reg := range append([]unwind.Reg{unwind.RSP, unwind.RIP}, restored...) {
 			if v, ok := caller.Regs.Get(reg); ok {
-				*to = v
+				*regs.At(reg) = v
 			}
 		}
 		im.Threads[i].Regs = regs.Bytes()

@@ -413,7 +413,7 @@ func (s *Session) ApplySettings() {
 func (s *Session) Outlives() bool { return s.proc != nil && (s.proc.Attached() || s.Settings.Outlive) }
 
 // modulesChanged follows dlopen and dlclose.
-func (s *Session) modulesChanged(added, removed []inferior.Module) inferior.Action {
+func (s *Session) modulesChanged(by *inferior.Thread, added, removed []inferior.Module) inferior.Action {
 	defer s.ownWork()()
 	s.exclusive(func() {
 		s.names.Modules.Update(mappings(s.proc.Modules()))
@@ -424,7 +424,7 @@ func (s *Session) modulesChanged(added, removed []inferior.Module) inferior.Acti
 	s.Stops.dropPlaces(removed)
 	s.Stops.bindPending()
 	s.Planes.traceClones()
-	return occurrences{s.Stops}.libraries(s.proc.LibraryThread(), added, removed)
+	return occurrences{s.Stops}.libraries(by, added, removed)
 }
 
 // systemCall follows a system call, which may map memory and may be caught.

@@ -94,14 +94,7 @@ func (s *Stepping) Signal(name string) (*Report, error) {
 
 // restored are the registers that a function restores for its caller, beside the stack
 // pointer and the PC (System V ABI, figure 3.4).
-var restored = map[unwind.Reg]func(*inferior.Registers) *uint64{
-	unwind.RBX: func(r *inferior.Registers) *uint64 { return &r.Rbx },
-	unwind.RBP: func(r *inferior.Registers) *uint64 { return &r.Rbp },
-	unwind.R12: func(r *inferior.Registers) *uint64 { return &r.R12 },
-	unwind.R13: func(r *inferior.Registers) *uint64 { return &r.R13 },
-	unwind.R14: func(r *inferior.Registers) *uint64 { return &r.R14 },
-	unwind.R15: func(r *inferior.Registers) *uint64 { return &r.R15 },
-}
+var restored = []unwind.Reg{unwind.RBX, unwind.RBP, unwind.R12, unwind.R13, unwind.R14, unwind.R15}
 
 // Return leaves the function of the selected frame at once, with those further in: nothing
 // of them runs any more. expr is the value that it returns, "" for whatever is in the
@@ -141,9 +134,9 @@ func (s *Stepping) Return(expr string) (*Report, error) {
 		return nil, err
 	}
 	caller := raw.Frames[at+1].Regs
-	for reg, place := range restored {
+	for _, reg := range restored {
 		if v, ok := caller.Get(reg); ok {
-			*place(&regs) = v
+			*regs.At(reg) = v
 		}
 	}
 	regs.Rsp, regs.Rip = uint64(f.CFA), uint64(raw.Frames[at+1].PC.Addr())

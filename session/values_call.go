@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"hdb/inferior"
+	"hdb/inferior/corefile"
 	"hdb/internal/addr"
 	"hdb/values"
 )
@@ -20,9 +21,6 @@ type functionCalls struct {
 	stepping *Stepping
 	values   *Values
 }
-
-// atEntry is the key of the program's entry point in the auxiliary vector, getauxval(3).
-const atEntry = 9
 
 // redZone is how far below the stack pointer a function may keep data (System V ABI,
 // section 3.2.2).
@@ -115,7 +113,7 @@ func (k *functionCalls) prepare(r *inferior.Registers, c values.Call) (back addr
 	if err != nil {
 		return 0, err
 	}
-	back = addr.Run(auxv[atEntry])
+	back = addr.Run(auxv[corefile.AtEntry])
 	sp := r.Rsp - redZone
 	word := func(a values.Argument) (uint64, error) {
 		if a.Data == nil {

@@ -24,12 +24,11 @@ func (r registers) set(reg unwind.Reg, n uint64) error {
 	if err != nil {
 		return err
 	}
-	// In the order of DWARF numbers, System V ABI figure 3.36.
-	to := [...]*uint64{&now.Rax, &now.Rdx, &now.Rcx, &now.Rbx, &now.Rsi, &now.Rdi, &now.Rbp, &now.Rsp, &now.R8, &now.R9, &now.R10, &now.R11, &now.R12, &now.R13, &now.R14, &now.R15, &now.Rip}
-	if int(reg) >= len(to) {
+	to := now.At(reg)
+	if to == nil {
 		return fmt.Errorf("%v cannot be changed", reg)
 	}
-	*to[reg] = n
+	*to = n
 	if err := t.SetRegs(now); err != nil {
 		return err
 	}

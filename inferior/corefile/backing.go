@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,7 @@ import (
 	"strings"
 
 	"hdb/internal/addr"
+	"hdb/internal/elfnote"
 	"hdb/internal/regular"
 )
 
@@ -182,7 +182,6 @@ func (f *File) readFile(b []byte, a addr.Run, r *fileRange) (int, error) {
 // BuildID is that of an ELF file, whose first bytes are given, in hexadecimal; "" if
 // there is none in them.
 func BuildID(image []byte) string {
-	const ntGNUBuildID = 3
 	le := binary.LittleEndian
 	if len(image) < 64 || string(image[:4]) != elf.ELFMAG || elf.Class(image[elf.EI_CLASS]) != elf.ELFCLASS64 {
 		return ""
@@ -198,15 +197,8 @@ func BuildID(image []byte) string {
 		if elf.ProgType(le.Uint32(h)) != elf.PT_NOTE || at > size || n > size-at {
 			continue
 		}
-		for b := image[at : at+n]; len(b) > 0; {
-			note, rest, err := nextNote(b)
-			if err != nil {
-				break
-			}
-			if note.kind == ntGNUBuildID && note.name == "GNU" {
-				return hex.EncodeToString(note.desc)
-			}
-			b = rest
+		if id := elfnote.BuildID(le, image[at:at+n]); id != "" {
+			return id
 		}
 	}
 	return ""

@@ -65,6 +65,20 @@ type File struct {
 // An AuxEntry is an entry of the auxiliary vector: an AT_ constant (getauxval(3)) with its value.
 type AuxEntry struct{ Type, Value uint64 }
 
+// ParseAuxv reads an auxiliary vector as the kernel gives it, without its end.
+func ParseAuxv(b []byte) (all []AuxEntry) {
+	for le := binary.LittleEndian; len(b) >= 16 && le.Uint64(b) != 0; b = b[16:] {
+		all = append(all, AuxEntry{le.Uint64(b), le.Uint64(b[8:])})
+	}
+	return all
+}
+
+// Keys of the auxiliary vector (getauxval(3)).
+const (
+	AtBase  = 7 // where the dynamic linker is
+	AtEntry = 9 // the program's entry point
+)
+
 // A Process is what NT_PRPSINFO and NT_PRSTATUS say of the process.
 type Process struct {
 	PID     int

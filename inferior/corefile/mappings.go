@@ -13,7 +13,6 @@ import (
 const (
 	atPHdr    = 3
 	atPHNum   = 5
-	atEntry   = 9
 	atExecFn  = 31
 	atSysinfo = 33 // AT_SYSINFO_EHDR, where the vDSO is
 )
@@ -90,7 +89,7 @@ func (f *File) special(s *segment) string {
 // Program is the name of the program that ran: of the file that has its entry point,
 // else what it was executed as; "" if the core does not tell.
 func (f *File) Program() string {
-	for _, key := range []uint64{atPHdr, atEntry} {
+	for _, key := range []uint64{atPHdr, AtEntry} {
 		if r := f.fileAt(addr.Run(f.Auxv[key])); r != nil && f.Auxv[key] != 0 {
 			return r.name
 		}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"hdb/internal/addr"
+	"hdb/internal/elfnote"
 )
 
 // Types of notes (elf.h).
@@ -61,7 +62,7 @@ func (f *File) readNotes(h elf.ProgHeader) {
 		b = b[:n]
 	}
 	for len(b) > 0 {
-		n, rest, err := nextNote(b)
+		n, rest, err := elfnote.Next(binary.LittleEndian, b)
 		if err != nil {
 			f.damaged(err)
 			return
@@ -71,30 +72,6 @@ func (f *File) readNotes(h elf.ProgHeader) {
 		}
 		b = rest
 	}
-}
-
-// A note is one of an ELF file.
-type note struct {
-	name string
-	kind uint32
-	desc []byte
-}
-
-// nextNote cuts the first note off. Name and descriptor are padded to 4 bytes.
-func nextNote(b []byte) (n note, rest []byte, err error) {
-	if len(b) < 12 {
-		return n, nil, fmt.Errorf("note: %d bytes", len(b))
-	}
-	le := binary.LittleEndian
-	name, desc := uint64(le.Uint32(b)), uint64(le.Uint32(b[4:]))
-	n.kind = le.Uint32(b[8:])
-	b = b[12:]
-	if end := pad4(name) + desc; end > uint64(len(b)) {
-		return n, nil, fmt.Errorf("note of type %#x: %d bytes, %d are there", n.kind, end, len(b))
-	}
-	n.name = text(b[:name])
-	n.desc = b[pad4(name):][:desc]
-	return n, b[min(pad4(pad4(name)+desc), uint64(len(b))):], nil
 }
 
 func pad4(n uint64) uint64 { return (n + 3) &^ 3 }
@@ -108,20 +85,20 @@ func text(b []byte) string {
 }
 
 // note takes up one note. Those of a thread follow its NT_PRSTATUS.
-func (f *File) note(n note) error {
-	if n.name != "CORE" && n.name != "LINUX" {
+func (f *File) note(n elfnote.Note) error {
+	if n.Name != "CORE" && n.Name != "LINUX" {
 		return nil
 	}
 	short := func(want int) error {
-		return fmt.Errorf("note of type %#x: %d bytes, %d expected", n.kind, len(n.desc), want)
+		return fmt.Errorf("note of type %#x: %d bytes, %d expected", n.Type, len(n.Desc), want)
 	}
 	var t *Thread
 	if len(f.Threads) > 0 {
 		t = &f.Threads[len(f.Threads)-1]
 	}
-	switch n.kind {
+	switch n.Type {
 	case ntPRStatus:
-		if len(n.desc) < statusSize {
+		if len(n.Desc) < statusSize {
 			return short(statusSize)
 		}
 		if len(f.Threads) >= maxThreads {
@@ -129,42 +106,38 @@ func (f *File) note(n note) error {
 		}
 		le := binary.LittleEndian
 		f.Threads = append(f.Threads, Thread{
-			TID: int(int32(le.Uint32(n.desc[statusTID:]))), Signal: int(le.Uint16(n.desc[statusSignal:])),
-			Pending: le.Uint64(n.desc[statusPending:]), Blocked: le.Uint64(n.desc[statusBlocked:]),
-			Regs: n.desc[statusRegs:][:regsSize],
+			TID: int(int32(le.Uint32(n.Desc[statusTID:]))), Signal: int(le.Uint16(n.Desc[statusSignal:])),
+			Pending: le.Uint64(n.Desc[statusPending:]), Blocked: le.Uint64(n.Desc[statusBlocked:]),
+			Regs: n.Desc[statusRegs:][:regsSize],
 		})
 	case ntFPRegset:
-		if t != nil && len(n.desc) >= fpSize {
-			t.FP = n.desc[:fpSize]
+		if t != nil && len(n.Desc) >= fpSize {
+			t.FP = n.Desc[:fpSize]
 		}
 	case ntXstate:
 		if t != nil {
-			t.Xstate = n.desc
+			t.Xstate = n.Desc
 		}
 	case ntSiginfo:
-		if len(n.desc) < siginfoSize {
+		if len(n.Desc) < siginfoSize {
 			return short(siginfoSize)
 		}
 		if t != nil {
-			t.Siginfo = n.desc[:siginfoSize]
+			t.Siginfo = n.Desc[:siginfoSize]
 		}
 	case ntPRPSInfo:
-		if len(n.desc) < infoSize {
+		if len(n.Desc) < infoSize {
 			return short(infoSize)
 		}
-		f.Process.PID = int(int32(binary.LittleEndian.Uint32(n.desc[infoPID:])))
-		f.Process.Command = text(n.desc[infoCommand:][:16])
-		f.Process.Args = strings.TrimRight(text(n.desc[infoArgs:][:80]), " ")
+		f.Process.PID = int(int32(binary.LittleEndian.Uint32(n.Desc[infoPID:])))
+		f.Process.Command = text(n.Desc[infoCommand:][:16])
+		f.Process.Args = strings.TrimRight(text(n.Desc[infoArgs:][:80]), " ")
 	case ntAuxv:
-		for b := n.desc; len(b) >= 16; b = b[16:] {
-			e := AuxEntry{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])}
-			if e.Type == 0 {
-				break
-			}
+		for _, e := range ParseAuxv(n.Desc) {
 			f.AuxVector, f.Auxv[e.Type] = append(f.AuxVector, e), e.Value
 		}
 	case ntFile:
-		return f.noteFiles(n.desc)
+		return f.noteFiles(n.Desc)
 	}
 	return nil
 }

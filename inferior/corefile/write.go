@@ -21,6 +21,8 @@ type Image struct {
 	// Untouched tells that memory is zeros without reading it; nil: nobody knows. There may
 	// be terabytes of it.
 	Untouched func(a addr.Run, n uint64) bool
+	// Close closes what Untouched reads; nil: nothing.
+	Close func() error
 	// Proceed is asked between parts of the memory; an error of it ends the writing. It
 	// may be nil.
 	Proceed func() error

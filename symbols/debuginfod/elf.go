@@ -1,12 +1,12 @@
 package debuginfod
 
 import (
-	"bytes"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+
+	"hdb/internal/elfnote"
 )
 
 // An image is an ELF file as far as is needed to tell whose it is. Nothing in it is
@@ -28,7 +28,6 @@ const (
 	shtNull, shtNote, shtNobits = 0, 7, 8
 	ptLoad, ptNote              = 1, 4
 	shnXindex                   = 0xffff
-	ntGNUBuildID                = 3
 )
 
 // Bounds of a file's tables and of one area of notes.
@@ -184,19 +183,7 @@ func (f *image) buildID(notes part) string {
 	if err != nil {
 		return ""
 	}
-	for len(b) >= 12 {
-		nameLen, descLen, kind := uint64(f.order.Uint32(b)), uint64(f.order.Uint32(b[4:])), f.order.Uint32(b[8:])
-		name := uint64(12)
-		desc := name + (nameLen+3)&^3
-		if desc+descLen > uint64(len(b)) {
-			return ""
-		}
-		if kind == ntGNUBuildID && bytes.Equal(b[name:name+nameLen], []byte("GNU\x00")) {
-			return hex.EncodeToString(b[desc : desc+descLen])
-		}
-		b = b[min(desc+(descLen+3)&^3, uint64(len(b))):]
-	}
-	return ""
+	return elfnote.BuildID(f.order, b)
 }
 
 // contents are the bytes of a section as they are in the file; nil when the file

@@ -27,7 +27,7 @@ func elfFile(id string, size int) []byte {
 	le := binary.LittleEndian
 	note := le.AppendUint32(nil, 4)
 	note = le.AppendUint32(note, uint32(len(raw)))
-	note = le.AppendUint32(note, ntGNUBuildID)
+	note = le.AppendUint32(note, 3) // NT_GNU_BUILD_ID
 	note = append(append(note, "GNU\x00"...), raw...)
 	note = append(note, make([]byte, -len(note)&3)...)
 	names := []byte("\x00.note.gnu.build-id\x00.debug_info\x00.shstrtab\x00")

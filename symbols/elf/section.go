@@ -15,6 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"hdb/internal/addr"
+	"hdb/internal/elfnote"
 )
 
 // SectionIndex is the index in Sections of the first section of that name with
@@ -165,48 +166,31 @@ func readExactly(r io.Reader, size, packed uint64) ([]byte, error) {
 	return out, nil
 }
 
-// notes calls fn for each note of the file: PT_NOTE segments, and SHT_NOTE
-// sections for files whose program headers cover none (a debug file's may be
-// NOBITS there).
-func (f *File) notes(fn func(name string, typ uint32, desc []byte)) {
+// notes yields the notes of each section SHT_NOTE, or where there are no sections, of each
+// segment PT_NOTE, which in a debug file may be NOBITS.
+func (f *File) notes(yield func([]byte) bool) {
 	for i := range f.Sections {
-		if s := &f.Sections[i]; s.Type == delf.SHT_NOTE {
-			eachNote(f.bytes(s.Off, s.Size), fn)
+		if s := &f.Sections[i]; s.Type == delf.SHT_NOTE && !yield(f.bytes(s.Off, s.Size)) {
+			return
 		}
 	}
 	if len(f.Sections) == 0 {
 		for _, p := range f.progs {
-			if p.typ == delf.PT_NOTE {
-				eachNote(f.bytes(p.off, p.filesz), fn)
+			if p.typ == delf.PT_NOTE && !yield(f.bytes(p.off, p.filesz)) {
+				return
 			}
 		}
 	}
 }
 
-func eachNote(b []byte, fn func(name string, typ uint32, desc []byte)) {
-	le := binary.LittleEndian
-	for len(b) >= 12 {
-		namesz, descsz, typ := uint64(le.Uint32(b)), uint64(le.Uint32(b[4:])), le.Uint32(b[8:])
-		nameEnd := 12 + (namesz+3)&^3
-		descEnd := nameEnd + (descsz+3)&^3
-		if nameEnd+descsz > uint64(len(b)) {
-			return
-		}
-		fn(cstring(b[12:12+namesz]), typ, b[nameEnd:nameEnd+descsz])
-		b = b[min(descEnd, uint64(len(b))):]
-	}
-}
-
 // BuildID is the NT_GNU_BUILD_ID note in hexadecimal, "" without.
 func (f *File) BuildID() string {
-	const gnuBuildID = 3
-	var id string
-	f.notes(func(name string, typ uint32, desc []byte) {
-		if id == "" && name == "GNU" && typ == gnuBuildID && len(desc) <= 64 {
-			id = hex.EncodeToString(desc)
+	for notes := range f.notes {
+		if id := elfnote.BuildID(binary.LittleEndian, notes); id != "" {
+			return id
 		}
-	})
-	return id
+	}
+	return ""
 }
 
 // IsGo reports whether the Go toolchain linked the file.
