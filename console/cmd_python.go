@@ -16,6 +16,8 @@ func pythonCommands() []*Command {
 			Sub: []*Command{
 				{Name: "bt", Aliases: []string{"backtrace", "where"}, Synopsis: "[N | -N]", Short: "show the functions of Python that the selected thread is in", Needs: NeedMemory, Repeat: RepeatNone, Run: runPythonBacktrace,
 					Long: "N shows the innermost N, -N the outermost. They are read from the interpreter's memory, of CPython 3.8 to 3.13: nothing runs in the process, and no debug information is needed. `thread apply all py bt` shows those of all threads.\n\nExamples:\n  py bt\n  py bt 5\n  thread apply all -s py bt"},
+				{Name: "locals", Synopsis: "[N]", Short: "show the variables of a function of Python", Needs: NeedMemory, Repeat: RepeatNone, Run: runPythonLocals,
+					Long: "N is the number of its frame in py bt, 0 without. Values are read from memory: no __repr__ runs; objects are shown by their attributes.\n\nExample:\n  py locals 2"},
 			}},
 	}
 }
@@ -65,6 +67,39 @@ func runPythonBacktrace(_ context.Context, c *Console, in Input) error {
 		}
 		if s.Truncated != "" {
 			o.Line(screen.Guess("(there may be more: " + s.Truncated + ")"))
+		}
+	})
+	return nil
+}
+
+func runPythonLocals(_ context.Context, c *Console, in Input) error {
+	n := 0
+	switch {
+	case len(in.Args) > 1:
+		return errors.New("py locals: the number of one frame is taken")
+	case len(in.Args) == 1:
+		var err error
+		if n, err = strconv.Atoi(in.Args[0]); err != nil || n < 0 {
+			return fmt.Errorf("py locals: %q: the number of a frame in py bt expected", in.Args[0])
+		}
+	}
+	f, vars, err := c.s.Python.Locals(n, python.DefaultLimits)
+	if err != nil {
+		return fmt.Errorf("py locals: %w", err)
+	}
+	views := []valueView{}
+	for _, v := range vars {
+		views = append(views, valueView{Name: v.Name, Value: v.Value})
+	}
+	c.show(in, struct {
+		Function string      `json:"function"`
+		Locals   []valueView `json:"locals"`
+	}{f.Code.Qualname, views}, func(o *screen.Output) {
+		for _, v := range vars {
+			o.Text(v.Name + " = " + v.Value + "\n")
+		}
+		if len(vars) == 0 {
+			o.Line(screen.Plain("no locals"))
 		}
 	})
 	return nil

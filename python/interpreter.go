@@ -24,6 +24,14 @@ type Interpreter struct {
 	codeType addr.Run // PyCode_Type
 	version  string
 	codes    map[addr.Run]*Code
+
+	singletons []singleton
+}
+
+// A singleton is an object with a name.
+type singleton struct {
+	at   addr.Run
+	text string
 }
 
 // ErrNoPython is of a process without CPython.
@@ -58,6 +66,11 @@ func Open(mem Memory, symbols Symbols) (*Interpreter, error) {
 	}
 	if in.codeType, ok = symbols("PyCode_Type"); !ok {
 		return nil, fmt.Errorf("CPython %s: it does not export PyCode_Type", version)
+	}
+	for _, s := range [][2]string{{"_Py_NoneStruct", "None"}, {"_Py_TrueStruct", "True"}, {"_Py_FalseStruct", "False"}, {"_Py_EllipsisObject", "..."}, {"_Py_NotImplementedStruct", "NotImplemented"}} {
+		if at, ok := symbols(s[0]); ok {
+			in.singletons = append(in.singletons, singleton{at, s[1]})
+		}
 	}
 	return in, nil
 }

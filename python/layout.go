@@ -21,6 +21,8 @@ type layout struct {
 	frames frameLayout
 	code   codeLayout
 	text   textLayout
+
+	cachedKeys int // PyHeapTypeObject: the keys that instances share
 }
 
 // A frameLayout is of PyFrameObject up to 3.10, of _PyInterpreterFrame from 3.11 on.
@@ -30,16 +32,18 @@ type frameLayout struct {
 	instruction    int // f_lasti, an index of units bytes; or a pointer
 	units          int // bytes that one f_lasti counts; 0: it is a pointer
 	owner          int // who the frame belongs to, from 3.11 on
+	locals, fast   int // the dict of a module's or class's variables, and those of a function
 	entry          int // of 3.11: whether C called the interpreter for it
 }
 
 // codeLayout is of PyCodeObject.
 type codeLayout struct {
-	size                                    int
-	name, qualname, file, firstLine, lines  int
-	bytecode, firstTraceable                int // from 3.11 on
-	flags, nlocals, names, cells, free      int
-	nlocalsplus, localsplusnames, localKind int // from 3.11 on
+	size                                   int
+	name, qualname, file, firstLine, lines int
+	bytecode, firstTraceable               int // from 3.11 on
+	flags                                  int
+	names, cells, free                     int // up to 3.10
+	localsplusnames, localKind             int // from 3.11 on
 }
 
 // textLayout is of the structs of str objects.
@@ -53,37 +57,37 @@ const shimOwner = 3
 const generatorOwner = 1
 
 var old = codeLayout{size: 176, name: 112, file: 104, firstLine: 40, lines: 120,
-	flags: 36, nlocals: 28, names: 72, cells: 88, free: 80}
+	flags: 36, names: 72, cells: 88, free: 80}
 
 var layouts = []layout{
 	{minor: 8, current: 1368, key: 1392, interpreter: 32, nextInterpreter: 0, threads: 8, id: 16,
 		nextThread: 8, threadID: 176, frame: 24,
-		frames: frameLayout{size: 368, previous: 24, code: 32, instruction: 104, units: 1},
+		frames: frameLayout{size: 368, previous: 24, code: 32, instruction: 104, units: 1, locals: 56, fast: 360},
 		code:   old, text: textLayout{48, 72}},
 	{minor: 9, current: 568, key: 584, interpreter: 32, nextInterpreter: 0, threads: 8, id: 24,
 		nextThread: 8, threadID: 176, frame: 24,
-		frames: frameLayout{size: 368, previous: 24, code: 32, instruction: 104, units: 1},
+		frames: frameLayout{size: 368, previous: 24, code: 32, instruction: 104, units: 1, locals: 56, fast: 360},
 		code:   old, text: textLayout{48, 72}},
 	{minor: 10, current: 568, key: 584, interpreter: 32, nextInterpreter: 0, threads: 8, id: 24,
 		nextThread: 8, threadID: 176, frame: 24,
-		frames: frameLayout{size: 360, previous: 24, code: 32, instruction: 96, units: 2},
+		frames: frameLayout{size: 360, previous: 24, code: 32, instruction: 96, units: 2, locals: 56, fast: 352},
 		code:   old, text: textLayout{48, 72}},
 	{minor: 11, current: 576, key: 592, interpreter: 40, nextInterpreter: 0, threads: 16, id: 48,
 		nextThread: 8, threadID: 152, nativeID: 160, frame: 8, cframe: 56,
-		frames: frameLayout{size: 72, previous: 48, code: 32, instruction: 56, owner: 69, entry: 68},
+		frames: frameLayout{size: 72, previous: 48, code: 32, instruction: 56, owner: 69, entry: 68, locals: 24, fast: 72},
 		code: codeLayout{size: 192, name: 120, qualname: 128, file: 112, firstLine: 72, lines: 136, bytecode: 184, firstTraceable: 168,
-			flags: 48, nlocalsplus: 76, localsplusnames: 96, localKind: 104},
-		text: textLayout{48, 72}},
+			flags: 48, localsplusnames: 96, localKind: 104},
+		text: textLayout{48, 72}, cachedKeys: 872},
 	{minor: 12, key: 1544, interpreter: 40, nextInterpreter: 0, threads: 72, id: 8,
 		nextThread: 8, threadID: 136, nativeID: 144, frame: 0, cframe: 56,
-		frames: frameLayout{size: 72, previous: 8, code: 0, instruction: 56, owner: 70},
+		frames: frameLayout{size: 72, previous: 8, code: 0, instruction: 56, owner: 70, locals: 40, fast: 72},
 		code: codeLayout{size: 200, name: 120, qualname: 128, file: 112, firstLine: 68, lines: 136, bytecode: 192, firstTraceable: 176,
-			flags: 48, nlocalsplus: 72, localsplusnames: 96, localKind: 104},
-		text: textLayout{40, 56}},
+			flags: 48, localsplusnames: 96, localKind: 104},
+		text: textLayout{40, 56}, cachedKeys: 880},
 	{minor: 13, key: 2160, interpreter: 632, nextInterpreter: 7264, threads: 7344, id: 7272,
 		nextThread: 8, threadID: 152, nativeID: 160, frame: 72,
-		frames: frameLayout{size: 72, previous: 8, code: 0, instruction: 56, owner: 70},
+		frames: frameLayout{size: 72, previous: 8, code: 0, instruction: 56, owner: 70, locals: 40, fast: 72},
 		code: codeLayout{size: 208, name: 120, qualname: 128, file: 112, firstLine: 68, lines: 136, bytecode: 200, firstTraceable: 184,
-			flags: 48, nlocalsplus: 72, localsplusnames: 96, localKind: 104},
-		text: textLayout{40, 56}},
+			flags: 48, localsplusnames: 96, localKind: 104},
+		text: textLayout{40, 56}, cachedKeys: 880},
 }

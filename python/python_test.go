@@ -111,8 +111,17 @@ func FuzzFrames(f *testing.F) {
 				states = append(states[:min(len(states), 1)], s)
 			}
 			for _, s := range states[:min(len(states), 2)] {
-				if st, _ := in.Stack(s); len(st.Frames) > MaxDepth {
+				st, _ := in.Stack(s)
+				if len(st.Frames) > MaxDepth {
 					t.Errorf("%d frames", len(st.Frames))
+				}
+				for _, f := range st.Frames[:min(len(st.Frames), 1)] {
+					_, _ = in.Locals(f) // hostile memory has no right answer
+				}
+			}
+			for at := range 4 {
+				if text := in.Repr(addr.Run(8*at), DefaultLimits); len(text) > 4*maxTotal {
+					t.Errorf("a text of %d bytes", len(text))
 				}
 			}
 		}

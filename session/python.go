@@ -86,3 +86,33 @@ func (p *Python) stack(in *python.Interpreter, t *inferior.Thread) (PythonStack,
 	}
 	return s, nil
 }
+
+// A PythonVariable is a variable of a function of Python, with the text of its value.
+type PythonVariable struct{ Name, Value string }
+
+// Locals are the variables of a frame of the selected thread, by its number in py bt.
+func (p *Python) Locals(num int, l python.Limits) (python.Frame, []PythonVariable, error) {
+	in, err := p.interpreter()
+	if err != nil {
+		return python.Frame{}, nil, err
+	}
+	s, err := p.stack(in, p.sel.thread)
+	if err != nil {
+		return python.Frame{}, nil, err
+	}
+	if num >= len(s.Frames) {
+		return python.Frame{}, nil, fmt.Errorf("no frame %d: py bt shows %d", num, len(s.Frames))
+	}
+	f := s.Frames[num]
+	vars, err := in.Locals(f)
+	if err != nil {
+		return f, nil, fmt.Errorf("variables of %s: %w", f.Code.Qualname, err)
+	}
+	var all []PythonVariable
+	for _, v := range vars {
+		if v.At != 0 { // it has a value
+			all = append(all, PythonVariable{v.Name, in.Repr(v.At, l)})
+		}
+	}
+	return f, all, nil
+}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -126,4 +127,59 @@ func stacks(t *testing.T, out []byte) (said, got, merged [][]string) {
 		}
 	}
 	return said, got, merged
+}
+
+// TestPythonLocals compares the texts of variables with what the program tells of them by
+// repr(), and those of its own classes with what they are.
+func TestPythonLocals(t *testing.T) {
+	script, err := filepath.Abs("testdata/python/values.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range pythons(t) {
+		t.Run(strings.TrimPrefix(p, "/"), func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := Context(t)
+			defer cancel()
+			out, err := exec.CommandContext(ctx, HDB(t), "--json", "-batch", "-nx", "-ex", "run", "-ex", "py locals", "--args", p, script).Output()
+			if status := (*exec.ExitError)(nil); err != nil && !errors.As(err, &status) { // which tells of the stop by a signal
+				t.Fatal(err)
+			}
+			want := map[string]string{
+				"point": "<Point x=1 name='é日本😀' me=...>", "slots": "<Slots a=5 b=[1]>", "both": "<Both extra=None a=5 b=[1]>",
+				"later": "<Point x=1 name='é日本😀' me=... more=2>", "circle": "[...]", "cell": "7",
+			}
+			got := map[string]string{}
+			for line := range bytes.Lines(out) {
+				var v struct {
+					Command string
+					Locals  []struct{ Name, Value string }
+				}
+				err = nil
+				switch {
+				case bytes.HasPrefix(line, []byte(`{"argument"`)):
+					err = json.Unmarshal(line, &want)
+				case bytes.Contains(line, []byte(`"command":"py locals"`)):
+					err = json.Unmarshal(line, &v)
+				}
+				if err != nil {
+					t.Fatalf("%s: %v", line, err)
+				}
+				for _, x := range v.Locals {
+					got[x.Name] = x.Value
+				}
+			}
+			if len(want) < 30 {
+				t.Fatalf("the program told of %d variables\n%s", len(want), out)
+			}
+			for name, text := range want {
+				if got[name] != text {
+					t.Errorf("%s = %s, want %s", name, got[name], text)
+				}
+			}
+			if text, ok := got["gone"]; ok {
+				t.Errorf("gone = %s, but was deleted", text)
+			}
+		})
+	}
 }

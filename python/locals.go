@@ -1,0 +1,96 @@
+package python
+
+import (
+	"fmt"
+
+	"hdb/internal/addr"
+)
+
+// A Variable is a name with the object that it refers to.
+type Variable struct {
+	Name string
+	At   addr.Run // 0: it has no value yet, or any more
+}
+
+// Kinds of a variable, of co_localspluskinds.
+const kindHidden = 0x10
+
+// optimized is the flag of code whose variables have places of their own: functions, but
+// not modules and classes, which have a dict (CO_OPTIMIZED).
+const optimized = 1
+
+// Locals are the variables of a frame, its arguments first.
+func (in *Interpreter) Locals(f Frame) ([]Variable, error) {
+	l := in.layout
+	b, err := in.mem.read(f.Code.At, l.code.size)
+	if err != nil {
+		return nil, fmt.Errorf("code object: %w", err)
+	}
+	if intIn(b, l.code.flags)&optimized == 0 {
+		dict, err := in.mem.pointer(f.At + addr.Run(l.frames.locals))
+		if err != nil || dict == 0 {
+			return nil, err
+		}
+		items, err := in.items(dict)
+		return in.named(items), err
+	}
+	fast := f.At + addr.Run(l.frames.fast)
+	if l.code.localsplusnames != 0 {
+		kinds, err := in.bytes(pointerIn(b, l.code.localKind))
+		if err != nil {
+			return nil, err
+		}
+		return in.variables(nil, fast, pointerIn(b, l.code.localsplusnames), kinds)
+	}
+	var all []Variable
+	for _, names := range []int{l.code.names, l.code.cells, l.code.free} {
+		before := len(all)
+		if all, err = in.variables(all, fast, pointerIn(b, names), nil); err != nil {
+			return all, err
+		}
+		fast += addr.Run(8 * (len(all) - before))
+	}
+	return all, nil
+}
+
+// maxLocals bounds the variables of a function.
+const maxLocals = 1 << 16
+
+// variables reads one for each name of a tuple. A cell, which functions share, stands for
+// what is in it.
+func (in *Interpreter) variables(all []Variable, fast, names addr.Run, kinds []byte) ([]Variable, error) {
+	n, err := in.mem.word(names + varSize)
+	if err != nil {
+		return all, err
+	}
+	if n > maxLocals {
+		return all, fmt.Errorf("%d variables", n)
+	}
+	tuple, err := in.mem.read(names+tupleItems, 8*int(n))
+	if err != nil {
+		return all, err
+	}
+	values, err := in.mem.read(fast, 8*int(n))
+	if err != nil {
+		return all, err
+	}
+	for i := range int(n) {
+		if i < len(kinds) && kinds[i]&kindHidden != 0 {
+			continue
+		}
+		name, err := in.Text(pointerIn(tuple, 8*i))
+		if err != nil {
+			return all, err
+		}
+		v := Variable{name, pointerIn(values, 8*i)}
+		if v.At != 0 {
+			if c, err := in.class(v.At); err == nil && c.name == "cell" {
+				if v.At, err = in.mem.pointer(v.At + cellRef); err != nil {
+					return all, err
+				}
+			}
+		}
+		all = append(all, v)
+	}
+	return all, nil
+}
