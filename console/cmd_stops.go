@@ -318,21 +318,17 @@ func runEnable(_ context.Context, c *Console, in Input) error {
 		return err
 	}
 	for _, id := range ids {
-		if err := c.s.Stops.Enable(id, true); err != nil {
+		if err := c.s.Stops.EnableFor(id, change); err != nil {
 			return err
-		}
-		if st, err := c.s.Stops.At(id); err == nil {
-			change(st)
 		}
 	}
 	return nil
 }
 
-// enableMode reads the words before the numbers of enable.
+// enableMode reads the words before the numbers of enable; change is nil without.
 func enableMode(args []string) (rest []string, change func(*breakpoints.Stop), err error) {
-	change = func(*breakpoints.Stop) {}
 	if len(args) == 0 {
-		return args, change, nil
+		return args, nil, nil
 	}
 	mode := args[0]
 	switch mode {
@@ -350,7 +346,7 @@ func enableMode(args []string) (rest []string, change func(*breakpoints.Stop), e
 		}
 		args, change = args[2:], func(st *breakpoints.Stop) { st.Left = n }
 	default:
-		return args, change, nil
+		return args, nil, nil
 	}
 	if len(args) == 0 {
 		return nil, nil, fmt.Errorf("enable %s: the number of a stop must follow", mode)

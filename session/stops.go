@@ -377,14 +377,49 @@ func PlaceText(p breakpoints.Place) string {
 	return b.String()
 }
 
-// All are the numbered stops, by number.
-func (s *Stops) All() []*breakpoints.Stop { return s.demand.stops.All() }
+// All are the numbered stops, by number. While the process runs they are as of one moment:
+// hits of stops that print records are counted where the ring is drained.
+func (s *Stops) All() []*breakpoints.Stop {
+	if !s.beside {
+		return s.demand.stops.All()
+	}
+	var all []*breakpoints.Stop
+	s.exclusive(func() {
+		for _, st := range s.demand.stops.All() {
+			now := *st
+			all = append(all, &now)
+		}
+	})
+	return all
+}
 
-// At is the numbered stop.
+// EnableFor is Enable, and has change say for how long.
+func (s *Stops) EnableFor(id int, change func(*breakpoints.Stop)) error {
+	st, err := s.At(id)
+	if err != nil {
+		return err
+	}
+	if st.Enabled && change != nil { // so that what it prints by is made anew
+		if err := s.Enable(id, false); err != nil {
+			return err
+		}
+	}
+	if change != nil {
+		change(st)
+	}
+	return s.Enable(id, true)
+}
+
+// At is the numbered stop, as All has it.
 func (s *Stops) At(id int) (*breakpoints.Stop, error) {
 	st, ok := s.demand.stops.Get(id)
 	if !ok {
 		return nil, fmt.Errorf("no breakpoint %d: see info breakpoints", id)
+	}
+	if s.beside {
+		var now breakpoints.Stop
+		s.exclusive(func() { now = *st })
+		return &now, nil
 	}
 	return st, nil
 }

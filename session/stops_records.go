@@ -13,9 +13,10 @@ import (
 )
 
 // printsRecords tells whether a stop prints what the probe's records tell of events, of which
-// its condition asks no more either: the program need not stop for it.
+// its condition asks no more either: the program need not stop for it. One that disables
+// itself is not such a one: where the ring is drained only hits are counted.
 func printsRecords(st *breakpoints.Stop) bool {
-	if !st.Enabled || st.Print == nil || !onEvents(st) || st.Cond != nil && st.Cond.UsesProgram() {
+	if !st.Enabled || st.Left > 0 || st.Print == nil || !onEvents(st) || st.Cond != nil && st.Cond.UsesProgram() {
 		return false
 	}
 	_, ok := recordedArguments(st.Print)

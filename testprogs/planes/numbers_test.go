@@ -28,7 +28,7 @@ func TestNumbers(t *testing.T) {
 				{"with plain breakpoints", "", plain.settings()},
 				{"recorded by plain breakpoints", "", append(plain.settings(), "record start")},
 			} {
-				commands := append(slices.Clone(mode.commands), "break alloc if size >= 4711 && size < 4720"+mode.condition,
+				commands := append(append([]string{"set print sizes raw"}, mode.commands...), "break alloc if size >= 4711 && size < 4720"+mode.condition,
 					"run > /dev/null", "continue", "continue", "continue", "info breakpoints")
 				said, err := hdb(t, j, commands, "--args", j.Path)
 				if err != nil {
