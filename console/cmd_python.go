@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"hdb/console/screen"
+	"hdb/internal/units"
 	"hdb/python"
 )
 
@@ -63,7 +64,7 @@ func runPythonBacktrace(_ context.Context, c *Console, in Input) error {
 	}{views, len(s.Frames), s.Truncated}, func(o *screen.Output) {
 		printPython(o, s.Frames[from:to], from)
 		if more := len(s.Frames) - (to - from); more > 0 {
-			o.Line(screen.Plain(fmt.Sprintf("(%d more frames)", more)))
+			o.Line(screen.Guess("(" + units.Count(more, "more frame") + ")"))
 		}
 		if s.Truncated != "" {
 			o.Line(screen.Guess("(there may be more: " + s.Truncated + ")"))

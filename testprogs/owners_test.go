@@ -280,8 +280,12 @@ func (b owned) functionsIn(t *testing.T, answer string, isJSON, next bool) (foun
 			continue // of another event, of a histogram, or what a function's callees allocated
 		}
 		if next {
-			if i+1 < len(lines) {
-				_, name, _ := strings.Cut(lines[i+1], " ")
+			at := i + 1
+			if at < len(lines) && strings.Contains(lines[at], " further in, of allocators") {
+				at++
+			}
+			if at < len(lines) {
+				_, name, _ := strings.Cut(lines[at], " ")
 				found = append(found, strings.TrimSpace(name))
 			}
 			continue

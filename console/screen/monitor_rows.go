@@ -3,6 +3,7 @@ package screen
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -209,9 +210,9 @@ func (v *Monitor) row(o *Output, columns []monitorColumn, r *MonitorRow, whole u
 func (v *Monitor) place(r *MonitorRow) Span {
 	switch {
 	case r.Site.File != "" && len(v.path) > 0:
-		return Span{styleFile, fmt.Sprintf("  %s:%d", Clean(ShortPath(r.Site.File)), r.Site.Line)}
+		return Span{styleFile, fmt.Sprintf("  %s:%d", Clean(filepath.Base(r.Site.File)), r.Site.Line)}
 	case r.Site.File != "":
-		return Span{styleFile, "  " + Clean(ShortPath(r.Site.File))}
+		return Span{styleFile, "  " + Clean(filepath.Base(r.Site.File))}
 	case r.Site.Module != "":
 		return Span{styleGuess, "  [" + Clean(r.Site.Module) + "]"}
 	}

@@ -122,10 +122,10 @@ func TestMonitorNumbers(t *testing.T) {
 		"live 30.0 KiB in 30 blocks   peak 1.0 MiB   RSS 5.0 MiB",
 		"1,234,567 events  4,321/s  change over 9.0 s",
 		" 92 B", "4 rows   live, by own", "       >own     %      total     %      change       per s     blocks  function",
-		"   20.0 KiB  66.7   20.0 KiB  66.7   +19.0 KiB    +1.2 KiB         20  parse  /src/parse.c",
-		"    6.0 KiB  20.0    6.0 KiB  20.0    +5.0 KiB    +1.0 KiB          6  read  /src/read.c",
-		"    4.0 KiB  13.3   10.0 KiB  33.3    +3.0 KiB    +1.0 KiB          4  load  /src/load.c",
-		"        0 B   0.0   30.0 KiB 100.0    -1.0 KiB        +0 B          0  main  /src/main.c",
+		"   20.0 KiB  66.7   20.0 KiB  66.7   +19.0 KiB    +1.2 KiB         20  parse  parse.c",
+		"    6.0 KiB  20.0    6.0 KiB  20.0    +5.0 KiB    +1.0 KiB          6  read  read.c",
+		"    4.0 KiB  13.3   10.0 KiB  33.3    +3.0 KiB    +1.0 KiB          4  load  load.c",
+		"        0 B   0.0   30.0 KiB 100.0    -1.0 KiB        +0 B          0  main  main.c",
 	} {
 		if !strings.Contains(lines[i], want) {
 			t.Errorf("line %d is %q, want %q", i, lines[i], want)
@@ -157,7 +157,7 @@ func TestMonitorGoesIn(t *testing.T) {
 		t.Fatalf("Enter: %d, path %v", act, v.Path())
 	}
 	v.Rows = []MonitorRow{{Key: MonitorKey{Function: 4, Line: 7}, Site: heap.Site{Function: "read", File: "/src/read.c", Line: 7}, Own: MonitorSum{LiveBytes: 5, LiveCount: 1}, Total: MonitorSum{LiveBytes: 5, LiveCount: 1}}}
-	if text := strings.Join(v.Lines(&Output{}, 20, 100), "\n"); !strings.Contains(text, "lines of read   1 row") || !strings.Contains(text, "read  /src/read.c:7") {
+	if text := strings.Join(v.Lines(&Output{}, 20, 100), "\n"); !strings.Contains(text, "lines of read   1 row") || !strings.Contains(text, "read  read.c:7") {
 		t.Errorf("lines:\n%s", text)
 	}
 	v.Key("\r")

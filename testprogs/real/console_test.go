@@ -26,7 +26,7 @@ func TestConsole(t *testing.T) {
 			lines = append(lines, "break alloc if size >= 1MiB", "run", "bt", "list", "next-alloc 3", "next-alloc if size >= 1MiB", "up", "save "+file, "quit")
 			live := converse(t, p.Dir, p.Env, lines, append([]string{"--args", p.Path}, p.Args...)...)
 			expect(t, live, []string{
-				`breakpoint 1, hit 1: #\d+ \w+\([0-9a-fx, ]*[0-9]{7,}\) = 0x`, // of 1 MiB and more
+				`breakpoint 1, hit 1: #\d+ \w+\([0-9a-fx, ]*[0-9.]+ MiB\) = 0x`, // of 1 MiB and more
 				`(?m)^#\d+ +\w+\(.*\) \[inlined\]`,
 				`(?m)^=> +\d+  .*\w`,
 				`(?m)^\(hdb\) next-alloc 3\n(breakpoint 1, hit \d+: )?#\d+ `,
