@@ -54,11 +54,16 @@ func (d *differ) elements(c Change, t *Type, depth int) {
 		d.found = append(d.found, c)
 		return
 	}
-	for i := range t.Count() {
+	held := int64(min(len(c.Old.data), len(c.New.data))) / size // a file may claim any count
+	for i := range min(t.Count(), held) {
 		if len(d.found) >= d.most {
 			return
 		}
-		d.parts(Change{fmt.Sprintf("%s[%d]", operand(c.Name), i), c.Old.Part(row, i*size), c.New.Part(row, i*size)}, depth+1)
+		before, after := c.Old.Part(row, i*size), c.New.Part(row, i*size)
+		if bytes.Equal(before.data, after.data) {
+			continue // most are: no name is made for them
+		}
+		d.parts(Change{fmt.Sprintf("%s[%d]", operand(c.Name), i), before, after}, depth+1)
 	}
 }
 

@@ -27,6 +27,10 @@ func TestChanges(t *testing.T) {
 			}
 		}
 	}
+	claimed := Value{Type: p.cType("int").ArrayOf(1 << 60), data: before[:8]} // more than there is
+	if got := Changes("c", claimed, Value{Type: claimed.Type, data: after[:8]}, 8); len(got) != 1 || got[0].Name != "c[1]" {
+		t.Errorf("an array that claims too many elements: %v", got)
+	}
 	for of, want := range map[string]string{
 		"a": "a.x", "*p": "p->x", "*p->q": "p->q->x", "ns::v[3]": "ns::v[3].x", "*(struct s *)$rdi": "(*(struct s *)$rdi).x", "**p": "(**p).x", "*&v": "(*&v).x",
 	} {

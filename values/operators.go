@@ -405,6 +405,10 @@ func (o operators) cast(v Value, t *Type) (Value, error) {
 	if from.Kind == Struct {
 		return Value{}, fmt.Errorf("a value of type %s cannot be cast to %s", v.Type, t)
 	}
+	if size == 16 && from.Size() == 16 && from.isInteger() && to.isInteger() {
+		b, err := o.prog.Bytes(v) // an address has half of them
+		return Value{Type: t, data: b}, err
+	}
 	a, err := o.address(v)
 	if err != nil {
 		return Value{}, err
@@ -417,7 +421,7 @@ func (o operators) cast(v Value, t *Type) (Value, error) {
 	if to.Kind == Base && to.Enc == encBoolean && a != 0 {
 		a = 1
 	}
-	if size > 8 && from.isSigned() && int64(a) < 0 && len(v.data) <= 8 {
+	if size > 8 && from.isSigned() && int64(a) < 0 && from.Size() <= 8 {
 		return Value{Type: t, data: append(encodeUint(uint64(a), 8), bytes.Repeat([]byte{0xff}, size-8)...)}, nil
 	}
 	return Number(t, uint64(a)), nil
