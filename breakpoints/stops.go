@@ -27,9 +27,13 @@ const (
 	StopSystemCall                 // before a system call, and when it has returned; Calls
 	StopLoad                       // a library that is loaded; Regexp
 	StopUnload                     // one that is unloaded; Regexp
+	StopFork                       // a fork
+	StopVfork                      // a vfork, as posix_spawn and system make it
+	StopExec                       // a program that is executed in place of this one
+	StopSignal                     // a signal that arrives; Signals
 )
 
-var stopKindNames = [...]string{"alloc", "free", "function", "line", "address", "regexp", "watch", "system call", "load", "unload"}
+var stopKindNames = [...]string{"alloc", "free", "function", "line", "address", "regexp", "watch", "system call", "load", "unload", "fork", "vfork", "exec", "signal"}
 
 // String is the kind in a word.
 func (k StopKind) String() string {
@@ -53,6 +57,7 @@ type Spec struct {
 	Caught   string         // StopFunction of a runtime: the event that it stands for, as throw
 	Thrown   *regexp.Regexp // of throw and catch: the types of exceptions that it is about; nil: all
 	Calls    []uint64       // StopSystemCall: their numbers; none means any
+	Signals  []int          // StopSignal: their numbers; none means any but those that debuggers use
 	Nth      uint64         // StopAlloc, StopFree: the event's number, 0 any
 	Thread   int            // thread number, 0 any
 	Cond     *cond.Cond
@@ -101,7 +106,11 @@ func (k StopKind) place() cond.Place {
 			Predicates: append(stack, cond.Caller, cond.Like, cond.Kind), Expressions: true,
 		}
 	}
-	return cond.Place{Name: "at a " + k.String(), Fields: everywhere, Predicates: stack, Expressions: true}
+	article := "a "
+	if strings.ContainsRune("aeiou", rune(k.String()[0])) {
+		article = "an "
+	}
+	return cond.Place{Name: "at " + article + k.String(), Fields: everywhere, Predicates: stack, Expressions: true}
 }
 
 // A Place is an address where a stop has its trap.
@@ -135,10 +144,14 @@ type Stop struct {
 // NewStop makes an enabled stop of a spec; List.Add numbers it.
 func NewStop(s Spec) *Stop { return &Stop{Spec: s, Enabled: true} }
 
-// Occurs reports whether the stop is at what may happen anywhere: a system call, or
-// libraries that come or go.
+// Occurs reports whether the stop is at what may happen anywhere: a system call,
+// libraries that come or go, a fork, an exec or a signal.
 func (s *Stop) Occurs() bool {
-	return s.Kind == StopSystemCall || s.Kind == StopLoad || s.Kind == StopUnload
+	switch s.Kind {
+	case StopSystemCall, StopLoad, StopUnload, StopFork, StopVfork, StopExec, StopSignal:
+		return true
+	}
+	return false
 }
 
 // GoesOn tells whether the program is not stopped by a hit, after what it is for is printed.
@@ -153,6 +166,8 @@ func (s *Stop) Word() string {
 		return "dprintf"
 	case s.Trace:
 		return "tracepoint"
+	case (s.Caught != "" || s.Occurs()) && s.Temporary:
+		return "temporary catchpoint"
 	case s.Caught != "", s.Occurs():
 		return "catchpoint"
 	case s.Temporary && s.Hardware:

@@ -27,7 +27,7 @@ var drawn = map[string]string{
 // a process, source text, one event or moment as it was recorded, or hdb itself.
 var undrawn = strings.Fields(`
 	run start starti restart attach detach kill continue step next stepi nexti finish until advance interrupt wait jump return signal skip info.skip call
-	break tbreak hbreak thbreak dprintf trace rbreak watch rwatch awatch delete clear clearall enable disable toggle catch uncatch condition ignore commands on handle
+	break tbreak hbreak thbreak dprintf trace rbreak watch rwatch awatch delete clear clearall enable disable toggle catch tcatch uncatch condition ignore commands on handle
 	record record.start record.stop record.pause record.resume record.filter alloc.list alloc.add
 	next-alloc next-free prev-alloc prev-free reverse-continue mark
 	bt frame up down thread faas taas tfaas threads inferior goroutines x disassemble directory print printf find dump append restore ptype whatis locals args display undisplay search reverse-search

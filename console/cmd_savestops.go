@@ -65,7 +65,7 @@ func stopLines(s *session.Session) (lines []string, n int) {
 		lines = append(lines, "else", "  echo left out, as it needs a process: "+strings.ReplaceAll(command, `\`, `\\`)+`\n`, "end")
 		n++
 	}
-	for _, line := range catchLines(s) {
+	for _, line := range signalLines(s) {
 		lines, n = append(lines, line), n+1
 	}
 	for _, x := range s.Stepping.Skips.All() {
@@ -88,28 +88,29 @@ func makeStop(st *breakpoints.Stop) string {
 		return fmt.Sprintf("dprintf %s,%s", st.Spec, st.Print)
 	case st.Trace:
 		return "trace " + st.Spec.String()
-	case st.Caught != "":
-		spec := st.Spec
-		spec.Location = st.Event()
-		return "catch " + spec.String()
-	case st.Occurs():
-		return "catch " + st.Spec.String()
 	}
 	verb := "break "
+	spec := st.Spec
+	if st.Caught != "" {
+		spec.Location = st.Event()
+	}
+	if st.Caught != "" || st.Occurs() {
+		verb = "catch "
+	}
 	if st.Hardware {
 		verb = "h" + verb
 	}
 	if st.Temporary {
 		verb = "t" + verb
 	}
-	return verb + st.Spec.String()
+	return verb + spec.String()
 }
 
 // finishStop are the commands that give the last stop what else a stop has.
 func finishStop(st *breakpoints.Stop, indent string) []string {
 	var lines []string
 	add := func(format string, args ...any) { lines = append(lines, indent+fmt.Sprintf(format, args...)) }
-	if st.Temporary && (st.Caught != "" || st.Occurs() || st.GoesOn() || st.Kind == breakpoints.StopWatch) { // others have a verb for that
+	if st.Temporary && (st.GoesOn() || st.Kind == breakpoints.StopWatch) { // others have a verb for that
 		add("enable delete $bpnum")
 	}
 	if st.Left > 0 {
@@ -134,16 +135,9 @@ func finishStop(st *breakpoints.Stop, indent string) []string {
 	return lines
 }
 
-// catchLines are the commands for what stops the program and is no numbered stop.
-func catchLines(s *session.Session) []string {
+// signalLines are the commands for what handle was told.
+func signalLines(s *session.Session) []string {
 	var lines []string
-	fork, exec := s.Catches.Caught()
-	if fork {
-		lines = append(lines, "catch fork")
-	}
-	if exec {
-		lines = append(lines, "catch exec")
-	}
 	word := func(on bool, what string) string {
 		if on {
 			return " " + what

@@ -45,9 +45,10 @@ func stopCommands() []*Command {
 			Long: "With `once` the next hit disables the stop again, with `delete` it deletes it, with `count` the COUNT-th hit disables it.\n\nExamples:\n  enable 2\n  enable delete 3"},
 		{Name: "disable", Aliases: []string{"dis"}, Group: GroupStops, Synopsis: "[N | N-M]...", Short: "keep stops from acting", Args: []ArgKind{ArgStop}, Repeat: RepeatNone, Run: runDisable, Long: "Examples:\n  disable\n  disable 2-4"},
 		{Name: "toggle", Group: GroupStops, Synopsis: "N...", Short: "enable a disabled stop, disable an enabled one", Args: []ArgKind{ArgStop}, Repeat: RepeatNone, Run: runToggle, Long: "Example:\n  toggle 2"},
-		{Name: "catch", Group: GroupStops, Raw: true, Synopsis: "throw|catch [REGEXP] [if CONDITION]\nrethrow|panic [if CONDITION]\nsyscall [NAME | NUMBER]... [if CONDITION]\nload|unload [REGEXP] [if CONDITION]\nfork|exec\nsignal SIGNAL", Short: "stop at exceptions, system calls, libraries, signals, or when the program forks or executes another", Args: []ArgKind{ArgWord}, Repeat: RepeatNone, Run: catcher(true),
-			Long: "throw, rethrow and catch are what the runtime of C++ does with an exception, panic is Rust's: a numbered stop, which says the type that is thrown, and selects the user's frame. REGEXP is about the name of that type: other exceptions do not stop.\n\n`catch syscall` stops before a system call is made, all threads' and all calls without a name, and when it has returned; each call of the program then costs two stops, a caught one four. `catch load` stops when a library has been loaded, `unload` when one is gone: REGEXP is about its path.\n\n`catch signal` is `handle SIGNAL stop print`.\n\nExamples:\n  catch throw\n  catch throw runtime_error\n  catch syscall openat close\n  catch load libssl\n  catch exec"},
-		{Name: "uncatch", Group: GroupStops, Synopsis: "fork|exec", Short: "stop no more when the program forks or executes another", Args: []ArgKind{ArgWord}, Repeat: RepeatNone, Run: catcher(false), Long: "Example:\n  uncatch exec"},
+		{Name: "catch", Group: GroupStops, Raw: true, Synopsis: "throw|catch [REGEXP] [if CONDITION]\nrethrow|panic [if CONDITION]\nsyscall [NAME | NUMBER]... [if CONDITION]\nload|unload [REGEXP] [if CONDITION]\nfork|vfork|exec [if CONDITION]\nsignal [SIGNAL... | all] [if CONDITION]", Short: "stop at exceptions, system calls, libraries, signals, or when the program forks or executes another", Args: []ArgKind{ArgWord}, Repeat: RepeatNone, Run: catcher(false),
+			Long: "throw, rethrow and catch are what the runtime of C++ does with an exception, panic is Rust's: a numbered stop, which says the type that is thrown, and selects the user's frame. REGEXP is about the name of that type: other exceptions do not stop.\n\n`catch syscall` stops before a system call is made, all threads' and all calls without a name, and when it has returned; each call of the program then costs two stops, a caught one four. `catch load` stops when a library has been loaded, `unload` when one is gone: REGEXP is about its path.\n\n`catch fork` stops when the program has forked, `catch vfork` at a vfork, as posix_spawn and system make it, and `catch exec` when it has executed another program, before the first instruction of that. `catch signal` stops at signals that arrive, whatever `handle` says; without a SIGNAL at all but SIGINT and SIGTRAP, which debuggers use, with `all` at those too. A signal that is caught passes silently where CONDITION does not hold. Whether it reaches the program is up to handle.\n\nExamples:\n  catch throw\n  catch throw runtime_error\n  catch syscall openat close\n  catch load libssl\n  catch exec\n  catch signal SIGUSR1 if round > 3"},
+		{Name: "tcatch", Group: GroupStops, Raw: true, Synopsis: "EVENT [if CONDITION]", Short: "catch that is deleted by its first hit", Args: []ArgKind{ArgWord}, Repeat: RepeatNone, Run: catcher(true), Long: "EVENT is what catch takes.\n\nExample:\n  tcatch signal SIGUSR1"},
+		{Name: "uncatch", Group: GroupStops, Synopsis: "fork|vfork|exec\nsignal [SIGNAL... | all]", Short: "delete the stops that catch has set at forks, execs or signals", Args: []ArgKind{ArgWord}, Repeat: RepeatNone, Run: runUncatch, Long: "`delete N` deletes one of them by its number.\n\nExamples:\n  uncatch exec\n  uncatch signal SIGUSR1"},
 		{Name: "condition", Aliases: []string{"cond"}, Group: GroupStops, Raw: true, Synopsis: "N [CONDITION]", Short: "give a stop another condition, or none", Args: []ArgKind{ArgStop, ArgCondition}, Repeat: RepeatNone, Run: runCondition,
 			Long: "Example:\n  condition 1 size > 64k && live > 1GiB"},
 		{Name: "ignore", Group: GroupStops, Synopsis: "N COUNT", Short: "pass a stop so many times", Args: []ArgKind{ArgStop}, Repeat: RepeatNone, Run: runIgnore, Long: "COUNT is 99, or 20k for 20,000.\n\nExamples:\n  ignore 1 99\n  ignore 1 20k"},
@@ -387,53 +388,54 @@ func runToggle(_ context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func catcher(on bool) func(context.Context, *Console, Input) error {
-	return func(ctx context.Context, c *Console, in Input) error {
+// catcher sets a stop at an event; temporary: it is deleted by its first hit.
+func catcher(temporary bool) func(context.Context, *Console, Input) error {
+	return func(_ context.Context, c *Console, in Input) error {
 		event, rest := splitWord(in.Raw)
-		switch event {
-		case "":
-			return fmt.Errorf("%s: throw, rethrow, catch, panic, syscall, load, unload, signal, fork or exec must follow", in.Name)
-		case "fork", "vfork", "exec":
-			return c.s.Catches.Catch(event, on)
-		case "signal":
-			if strings.TrimSpace(rest) == "" {
-				return fmt.Errorf("%s signal: a signal must follow: info signals lists them", in.Name)
-			}
-			how := "stop"
-			if !on {
-				how = "nostop"
-			}
-			return runHandle(ctx, c, Input{Name: in.Name, Args: append(strings.Fields(rest), how)})
+		if event == "" {
+			return fmt.Errorf("%s: throw, rethrow, catch, panic, syscall, load, unload, signal, fork, vfork or exec must follow", in.Name)
 		}
-		if !on {
-			return fmt.Errorf("%s %s: it is a numbered stop: delete it", in.Name, event)
-		}
-		before, condition := cutCondition(" " + rest)
-		var made *breakpoints.Stop
-		var err error
-		switch before = strings.TrimSpace(before); event {
-		case "syscall":
-			made, err = c.s.Catches.SystemCalls(strings.Fields(before), condition)
-		case "load", "unload":
-			made, err = c.s.Catches.Libraries(event == "unload", before, condition)
-		}
+		st, err := catchEvent(c.s.Catches, event, rest)
 		if err != nil {
 			return err
 		}
-		if made != nil {
-			tellStop(c, in, made)
-			return nil
-		}
-		if before == "if" || strings.HasSuffix(before, " if") {
-			return fmt.Errorf("catch %s: %q: `if CONDITION` expected", event, rest)
-		}
-		st, err := c.s.Catches.Exception(event, before, condition)
-		if err != nil {
-			return err
-		}
+		st.Temporary = temporary
 		tellStop(c, in, st)
 		return nil
 	}
+}
+
+// catchEvent sets a stop at an event; rest is what follows its name.
+func catchEvent(s *session.Catches, event, rest string) (*breakpoints.Stop, error) {
+	before, condition := cutCondition(" " + rest)
+	before = strings.TrimSpace(before)
+	if before == "if" || strings.HasSuffix(before, " if") {
+		return nil, fmt.Errorf("catch %s: %q: `if CONDITION` expected", event, rest)
+	}
+	switch event {
+	case "syscall":
+		return s.SystemCalls(strings.Fields(before), condition)
+	case "load", "unload":
+		return s.Libraries(event == "unload", before, condition)
+	case "signal":
+		return s.Arriving(strings.Fields(before), condition)
+	case "fork", "vfork", "exec":
+		if before != "" {
+			return nil, fmt.Errorf("catch %s: %q: `if CONDITION` expected", event, before)
+		}
+		return s.Process(event, condition)
+	}
+	return s.Exception(event, before, condition)
+}
+
+func runUncatch(_ context.Context, c *Console, in Input) error {
+	if len(in.Args) == 0 {
+		return errors.New("uncatch: fork, vfork, exec or signal must follow")
+	}
+	if in.Args[0] != "signal" && len(in.Args) > 1 {
+		return fmt.Errorf("uncatch %s: %q: nothing more expected", in.Args[0], in.Args[1])
+	}
+	return c.s.Catches.Uncatch(in.Args[0], in.Args[1:])
 }
 
 // oneStop reads the number that a line begins with.

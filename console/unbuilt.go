@@ -16,7 +16,6 @@ var unbuilt = []struct{ words, why string }{
 	{"info macro, macro", "macros of the preprocessor are not read: print takes what the program was compiled to"},
 	{"checkpoint, info checkpoints", "not built: a recording is the past that can be gone back to, by goto and reverse-continue"},
 	{"reverse-step, reverse-next, reverse-stepi, reverse-finish", "only allocations are recorded, not instructions: prev-alloc, prev-free, reverse-continue and goto move between them"},
-	{"tcatch", "catch, and delete it after the stop"},
 	{"queue-signal", "signal goes on with one at once"},
 	{"compare-sections", "info sharedlibrary says when a file is not the one that is mapped"},
 	{"compile", "call calls functions that the program has; code is not compiled into it"},

@@ -26,9 +26,7 @@ type family struct {
 // forkSettings say what becomes of new processes.
 type forkSettings struct {
 	followChild bool
-	detach      bool // let the one not followed go; otherwise hold it
-	catchFork   bool
-	catchExec   bool
+	detach      bool    // let the one not followed go; otherwise hold it
 	following   bool    // a child: those of other threads, born meanwhile, are not followed
 	vforkParent *target // stopped, its memory shared with the target that has been followed
 }
@@ -40,12 +38,6 @@ func (f *family) SetFollowFork(child bool) { f.forks.followChild = child }
 // SetDetachOnFork chooses what becomes of the other process: detached (as at
 // first), or held, stopped, until SwitchTo or the end of the session.
 func (f *family) SetDetachOnFork(detach bool) { f.forks.detach = detach }
-
-// CatchFork makes forks a stop (Forked), CatchExec execs (Execed).
-func (f *family) CatchFork(on bool) { f.forks.catchFork = on }
-
-// CatchExec makes a successful execve a stop.
-func (f *family) CatchExec(on bool) { f.forks.catchExec = on }
 
 // Held lists the processes kept stopped, ascending.
 func (f *family) Held() []int { return slices.Sorted(maps.Keys(f.held)) }
@@ -82,19 +74,16 @@ func (f *family) newProcess(t *Thread, child int, vfork bool) {
 	parent := t.tg.pid
 	shared := sharesMemory(parent, child, vfork)
 	follow := f.forks.followChild && !t.guest && !f.forks.following
-	if f.p.hooks.Forked != nil {
-		defer f.p.hooks.Forked(parent, child, follow)
-	}
 	if shared && !follow && f.p.hooks.Guest != nil {
 		f.p.hooks.Guest(t, child, true)
 	}
-	if f.forks.catchFork && !t.guest && f.p.stop == nil && !f.p.stopping {
-		f.p.stop = &Stop{Reason: Forked, Thread: t, Child: child}
+	asks := !t.guest && f.p.stop == nil && !f.p.stopping // else another stop is under way
+	if asks && !follow {
+		f.askFork(t, child, vfork)
 	}
 	switch {
 	case follow:
 		f.follow(t, child, shared)
-		return
 	case shared:
 		f.addGuest(t, child)
 	case f.forks.detach || t.guest:
@@ -104,11 +93,35 @@ func (f *family) newProcess(t *Thread, child int, vfork bool) {
 		f.liftIn(child)
 		f.hold(child, t.tg)
 	}
+	if f.p.hooks.Forked != nil {
+		f.p.hooks.Forked(parent, child, follow)
+	}
+	if follow {
+		if asks {
+			f.askFork(f.p.target.representative(), child, vfork)
+		}
+		return
+	}
 	if vfork && f.p.stepping == t {
 		// The call returns only when the child is gone: the step ends here.
 		f.p.stepping = nil
 	}
 	f.p.proceed(t)
+}
+
+// askFork makes the birth of a process a stop if the hook says so.
+func (f *family) askFork(by *Thread, child int, vfork bool) {
+	if by == nil || f.p.stop != nil || f.p.hooks.CatchFork == nil {
+		return
+	}
+	// As at the entry of any call: a vfork could not be left to read them behind it.
+	inKernel := by.inKernel
+	by.inKernel = false
+	action := f.p.hooks.CatchFork(by, child, vfork)
+	by.inKernel, by.regsValid = inKernel, by.regsValid && !inKernel
+	if action == StopHere && f.p.stop == nil { // the hook may have stopped all threads, and one of them the run
+		f.p.stop = &Stop{Reason: Forked, Thread: by, Child: child}
+	}
 }
 
 // detachOne lets a stopped process of one thread go.
@@ -179,13 +192,7 @@ func (f *family) follow(t *Thread, child int, shared bool) {
 		f.p.message("follow the child %d: %v", child, err)
 		return
 	}
-	switch {
-	case f.p.stop == nil:
-	case f.p.stop.Reason == Forked:
-		f.p.stop.Thread = f.p.target.order[0]
-	default:
-		f.p.stop = nil // it concerned the parent
-	}
+	f.p.stop = nil // it concerned the parent
 	if !shared {
 		f.park(old)
 	}
@@ -316,7 +323,7 @@ func (f *family) onExec(t *Thread) {
 	if f.p.hooks.Execed != nil {
 		f.p.hooks.Execed(t.tg.exe)
 	}
-	if f.forks.catchExec && f.p.stop == nil {
+	if f.p.stop == nil && f.p.hooks.CatchExec != nil && f.p.hooks.CatchExec(t) == StopHere {
 		f.p.stop = &Stop{Reason: Execed, Thread: t, Path: t.tg.exe}
 	}
 	f.p.proceed(t)

@@ -159,7 +159,7 @@ func TestFollowOneOfMany(t *testing.T) {
 func TestHeldChildren(t *testing.T) {
 	p, _ := launch(t, build(t, "forks"), "fork", "0")
 	p.family.SetDetachOnFork(false)
-	p.family.CatchFork(true)
+	p.hooks.CatchFork = func(*Thread, int, bool) Action { return StopHere }
 	var pids []int
 	a := symbol(t, p, "hit")
 	plant(t, p, a, func(th *Thread) Action { pids = append(pids, th.Process().target.PID()); return Resume })
@@ -188,9 +188,8 @@ func TestExec(t *testing.T) {
 	path := build(t, "forks")
 	p, _ := launch(t, path, "exec")
 	old := plant(t, p, symbol(t, p, "hit"), func(*Thread) Action { t.Error("hit before exec"); return Resume })
-	p.family.CatchExec(true)
 	hits, execs := 0, []string{}
-	p.SetHooks(Hooks{Execed: func(path string) {
+	p.SetHooks(Hooks{CatchExec: func(*Thread) Action { return StopHere }, Execed: func(path string) {
 		execs = append(execs, path)
 		plant(t, p, symbol(t, p, "hit"), func(*Thread) Action { hits++; return Resume })
 	}})

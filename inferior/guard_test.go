@@ -71,7 +71,7 @@ func TestGuardLives(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := waitGuard(t, p)
-	p.family.CatchExec(true)
+	p.hooks.CatchExec = func(*Thread) Action { return StopHere }
 	if s := resume(t, p); s.Reason != Execed {
 		t.Fatalf("%v", s.Reason)
 	}

@@ -461,12 +461,12 @@ func testHeldChildHasNoPatch(t *testing.T, l lead) {
 	h := l.launch(t, "fork", "1000")
 	h.install(t)
 	h.p.family.SetDetachOnFork(false)
-	h.p.family.CatchFork(true)
+	h.p.hooks.CatchFork = func(*Thread, int, bool) Action { return StopHere }
 	s := resume(t, h.p)
 	if s.Reason != Forked {
 		t.Fatalf("%v", s.Reason)
 	}
-	h.p.family.CatchFork(false)
+	h.p.hooks.CatchFork = nil
 	parent := h.p.target.PID()
 	if err := h.p.family.SwitchTo(s.Child); err != nil {
 		t.Fatal(err)

@@ -34,7 +34,7 @@ func TestMayReach(t *testing.T) {
 func TestMayReachShared(t *testing.T) {
 	p, _ := launch(t, build(t, "forks"), "vfork")
 	p.family.SetFollowFork(true)
-	p.family.CatchFork(true)
+	p.hooks.CatchFork = func(*Thread, int, bool) Action { return StopHere }
 	if s := resume(t, p); s.Reason != Forked {
 		t.Fatalf("%v", s.Reason)
 	}

@@ -128,11 +128,15 @@ func (p *Process) report(t *Thread) bool {
 		if !policy.Pass {
 			t.queue = slices.Delete(t.queue, 0, 1)
 		}
-		if policy.Stop {
+		caught, action := false, Resume
+		if p.hooks.CatchSignal != nil {
+			caught, action = p.hooks.CatchSignal(t, sig)
+		}
+		switch {
+		case action == StopHere, policy.Stop && !caught:
 			p.stop = &Stop{Reason: Signaled, Thread: t, Signal: sig}
 			return true
-		}
-		if policy.Print && p.hooks.Signal != nil {
+		case policy.Print && !caught && p.hooks.Signal != nil:
 			p.hooks.Signal(t, sig)
 		}
 	}

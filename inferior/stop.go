@@ -19,13 +19,13 @@ type StopReason uint8
 
 const (
 	Trapped     StopReason = iota // a handler of a trap said StopHere; Traps
-	Signaled                      // a signal with a stop policy arrived; Signal
+	Signaled                      // a signal arrived whose policy is stop, or that the CatchSignal hook stops; Signal
 	Exited                        // the process ended; Exit
 	Interrupted                   // Interrupt was called
 	Watched                       // an access to watched memory; Changes
 	Stepped                       // StepInstruction ran its one instruction
-	Forked                        // fork, vfork or a clone of a process; Child (with CatchFork)
-	Execed                        // execve succeeded; Path (with CatchExec)
+	Forked                        // fork, vfork or a clone of a process; Child (the CatchFork hook said StopHere)
+	Execed                        // execve succeeded; Path (the CatchExec hook said StopHere)
 	Loaded                        // the Modules hook said StopHere
 	Gone                          // the process was killed with SIGKILL; Exit
 )
@@ -103,6 +103,14 @@ type Hooks struct {
 	Exiting func()
 	// Signal reports a signal whose policy is print without stop.
 	Signal func(*Thread, *Signal)
+	// CatchFork is asked whether a fork, vfork or clone of a process is a stop: before
+	// Forked, or after it if the child is followed, whose thread by is then.
+	CatchFork func(by *Thread, child int, vfork bool) Action
+	// CatchExec is asked whether an execve is a stop, when Execed has been called.
+	CatchExec func(*Thread) Action
+	// CatchSignal is asked first about each signal: if caught, its action takes the
+	// place of the stop and print of the policy.
+	CatchSignal func(*Thread, *Signal) (caught bool, a Action)
 	// Fault sees each SIGSEGV and SIGBUS that an access has raised, before any
 	// policy. True: it was not the program's own; it is dropped, and the thread
 	// goes on with the registers that the hook has set.

@@ -109,8 +109,7 @@ var killedAt = map[string]func(*testing.T, *Process) Stop{
 	},
 	"exec": func(t *testing.T, p *Process) Stop {
 		guarded(t, p)
-		p.family.CatchExec(true)
-		p.SetHooks(Hooks{Execed: func(string) {
+		p.SetHooks(Hooks{CatchExec: func(*Thread) Action { return StopHere }, Execed: func(string) {
 			plant(t, p, symbol(t, p, "target"), func(*Thread) Action { return StopHere })
 		}})
 		if s := resume(t, p); s.Reason != Execed {

@@ -272,7 +272,12 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 		Forked:  s.forked,
 		Execed:  s.execed,
 		Signal:  s.signalSeen,
-		Guest:   s.Planes.data.guest,
+
+		CatchFork:   occurrences{s.Stops}.fork,
+		CatchExec:   s.catchExec,
+		CatchSignal: occurrences{s.Stops}.signal,
+
+		Guest: s.Planes.data.guest,
 
 		ThreadStarted: s.Planes.threadStarted,
 		ThreadExited:  s.Planes.threadExited,
@@ -478,9 +483,15 @@ func (s *Session) execed(path string) {
 	if err := s.Planes.arm(); err != nil {
 		s.notify("%v", err)
 	}
-	if !s.Catches.exec {
+}
+
+// catchExec stops a thread that has executed another program if a stop is about that.
+func (s *Session) catchExec(t *inferior.Thread) inferior.Action {
+	action := occurrences{s.Stops}.exec(t)
+	if action == inferior.Resume {
 		s.Planes.noteUnfollowed()
 	}
+	return action
 }
 
 // logProgram has the recording be one of the program that was executed in place of

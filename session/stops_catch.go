@@ -26,7 +26,7 @@ var runtimeEvents = map[string]string{
 func (c *Catches) Exception(event, types, condition string) (*breakpoints.Stop, error) {
 	function, ok := runtimeEvents[event]
 	if !ok {
-		return nil, fmt.Errorf("catch %q: not known: use throw, rethrow, catch, panic, syscall, load, unload, fork or exec", event)
+		return nil, fmt.Errorf("catch %q: not known: use throw, rethrow, catch, panic, syscall, load, unload, signal, fork, vfork or exec", event)
 	}
 	spec := breakpoints.Spec{Kind: breakpoints.StopFunction, Location: function, Function: function, Caught: event}
 	if types != "" {

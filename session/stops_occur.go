@@ -14,8 +14,8 @@ import (
 	"hdb/internal/spelling"
 )
 
-// occurrences are numbered stops at what a program does wherever it is: system calls, and
-// libraries that come and go.
+// occurrences are numbered stops at what a program does wherever it is: system calls,
+// libraries that come and go, forks, execs, and signals that arrive.
 type occurrences struct{ stops *Stops }
 
 // SystemCalls sets a stop before system calls are made, and when they have returned:
@@ -51,6 +51,96 @@ func (c *Catches) Libraries(unload bool, expr, condition string) (*breakpoints.S
 		spec.Kind, spec.Location = breakpoints.StopUnload, strings.TrimSpace("unload "+expr)
 	}
 	return c.add(spec, condition)
+}
+
+// Process sets a stop at a fork, vfork or exec. condition may be "".
+func (c *Catches) Process(event, condition string) (*breakpoints.Stop, error) {
+	kind, ok := processEvents[event]
+	if !ok {
+		return nil, fmt.Errorf("catch %q: not known: use fork, vfork or exec", event)
+	}
+	return c.add(breakpoints.Spec{Kind: kind, Location: event}, condition)
+}
+
+// processEvents are the events by which a process becomes another or two.
+var processEvents = map[string]breakpoints.StopKind{
+	"fork": breakpoints.StopFork, "vfork": breakpoints.StopVfork, "exec": breakpoints.StopExec,
+}
+
+// Arriving sets a stop at signals that arrive: those of the names or numbers; without one
+// all but SIGINT and SIGTRAP, which debuggers use; "all": those too. condition may be "".
+func (c *Catches) Arriving(signals []string, condition string) (*breakpoints.Stop, error) {
+	numbers, err := signalNumbers(signals)
+	if err != nil {
+		return nil, fmt.Errorf("catch signal: %w", err)
+	}
+	words := []string{"signal"}
+	switch {
+	case slices.Equal(signals, []string{"all"}):
+		words = append(words, "all")
+	default:
+		for _, n := range numbers {
+			words = append(words, inferior.SignalName(n))
+		}
+	}
+	return c.add(breakpoints.Spec{Kind: breakpoints.StopSignal, Location: strings.Join(words, " "), Signals: numbers}, condition)
+}
+
+// signalNumbers reads what catch signal names; nil: none.
+func signalNumbers(signals []string) ([]int, error) {
+	all := inferior.DefaultSignals()
+	var numbers []int
+	if slices.Equal(signals, []string{"all"}) {
+		for i := range all {
+			numbers = append(numbers, i+1)
+		}
+		return numbers, nil
+	}
+	for _, word := range signals {
+		n, err := inferior.SignalNumber(word)
+		if err != nil {
+			var names []string
+			for _, row := range all {
+				names = append(names, row.Name)
+			}
+			if near := spelling.Nearest(strings.ToUpper(word), names); near != "" {
+				return nil, fmt.Errorf("no signal %q: did you mean %s?", word, near)
+			}
+			return nil, fmt.Errorf("no signal %q: see info signals", word)
+		}
+		numbers = append(numbers, n)
+	}
+	return numbers, nil
+}
+
+// Uncatch deletes the stops that catch has set at an event with these words: fork, vfork,
+// exec, or signal and what it named.
+func (c *Catches) Uncatch(event string, signals []string) error {
+	kind, ok := processEvents[event]
+	if event == "signal" {
+		kind, ok = breakpoints.StopSignal, true
+	}
+	if !ok {
+		return fmt.Errorf("uncatch %s: it is a numbered stop: delete it", event)
+	}
+	numbers, err := signalNumbers(signals)
+	if err != nil {
+		return fmt.Errorf("uncatch signal: %w", err)
+	}
+	found := false
+	for _, st := range c.stops.All() {
+		if st.Kind != kind || !slices.Equal(st.Signals, numbers) {
+			continue
+		}
+		found = true
+		if err := c.stops.Delete(st.ID); err != nil {
+			return err
+		}
+	}
+	if !found {
+		return fmt.Errorf("uncatch %s: no catchpoint is about that: see info breakpoints", strings.Join(append([]string{event}, signals...), " "))
+	}
+	return nil
 }
 
 func (c *Catches) add(spec breakpoints.Spec, condition string) (*breakpoints.Stop, error) {
@@ -99,12 +189,49 @@ func (o occurrences) libraries(t *inferior.Thread, added, removed []inferior.Mod
 	return action
 }
 
-// occurs is what the stops say that are about something which has happened; text says what.
+// fork stops a thread that has made a process.
+func (o occurrences) fork(by *inferior.Thread, _ int, vfork bool) inferior.Action {
+	kind := breakpoints.StopFork
+	if vfork {
+		kind = breakpoints.StopVfork
+	}
+	return o.occurs(by, nil, func(st *breakpoints.Stop) bool { return st.Kind == kind })
+}
+
+// exec stops a thread that has executed another program.
+func (o occurrences) exec(t *inferior.Thread) inferior.Action {
+	return o.occurs(t, nil, func(st *breakpoints.Stop) bool { return st.Kind == breakpoints.StopExec })
+}
+
+// signal stops a thread at which a signal arrives. As in gdb, the stops that are about it,
+// whether or not their conditions hold, take the place of what handle says.
+func (o occurrences) signal(t *inferior.Thread, sig *inferior.Signal) (caught bool, a inferior.Action) {
+	about := func(st *breakpoints.Stop) bool {
+		return st.Kind == breakpoints.StopSignal && catchesSignal(st.Signals, sig.Number)
+	}
+	caught = slices.ContainsFunc(o.stops.All(), func(st *breakpoints.Stop) bool { return st.Enabled && about(st) })
+	return caught, o.occurs(t, nil, about)
+}
+
+// catchesSignal tells whether a stop at signals is about one of that number.
+func catchesSignal(numbers []int, n int) bool {
+	if len(numbers) == 0 {
+		return n != int(syscall.SIGINT) && n != int(syscall.SIGTRAP)
+	}
+	return slices.Contains(numbers, n)
+}
+
+// occurs is what the stops say that are about something which has happened. text says what;
+// nil: the report does, by the reason of the stop.
 func (o occurrences) occurs(t *inferior.Thread, text func() string, about func(*breakpoints.Stop) bool) inferior.Action {
 	action := inferior.Resume
 	for _, st := range o.stops.All() {
 		if about(st) && o.stops.stops(st, t) {
-			o.stops.demand.hits = append(o.stops.demand.hits, hit{stop: st, thread: t, occurred: text()})
+			h := hit{stop: st, thread: t}
+			if text != nil {
+				h.occurred = text()
+			}
+			o.stops.demand.hits = append(o.stops.demand.hits, h)
 			action = inferior.StopHere
 		}
 	}
