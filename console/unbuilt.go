@@ -13,7 +13,7 @@ var unbuilt = []struct{ words, why string }{
 	{"output", "print shows a value with its number, printf \"%d\" without number and line end"},
 	{"info vector, info float", "info registers vector and info registers float"},
 	{"info os", "the shell has it: shell ps, shell ipcs"},
-	{"info macro, macro", "macros of the preprocessor are not read: print takes what the program was compiled to"},
+	{"info macro, macro", "hdb does not read macros of the preprocessor, which a compiler keeps only with -g3 (gdb shows those): print takes names of variables, functions and enumerators, and gcc -E -dM FILE lists the macros of a file"},
 	{"checkpoint, info checkpoints", "not built: a recording is the past that can be gone back to, by goto and reverse-continue"},
 	{"reverse-step, reverse-next, reverse-stepi, reverse-finish", "only allocations are recorded, not instructions: prev-alloc, prev-free, reverse-continue and goto move between them"},
 	{"queue-signal", "signal goes on with one at once"},
