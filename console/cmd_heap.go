@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"hdb/console/screen"
 	"hdb/heap"
@@ -21,7 +20,7 @@ func heapCommands() []*Command {
 		{Name: "top", Group: GroupAllocs, Beside: RunsBeside, Synopsis: "[N] [[by] " + measures + "] [per " + pers + "]", Short: "rank functions by what they allocated", Args: []ArgKind{ArgWord}, Run: runTop,
 			Long: "live is what they have not given back, bytes all they asked for, count how often; temporary counts blocks that were given back before another one was allocated, peak is what was live when most was, blocks the number that is live. Unless told it ranks by live, and at the end of a recording that has less than a hundredth of its peak left, by peak.\n\nA row is the function that the blocks belong to, in this and in all other commands: that of the innermost frame of the user's own code, calls inlined there included. Allocators, wrappers, which only allocate for their callers (`show wrappers`), and frames of libraries (`show library-frames`) are passed over: functions of std::, __gnu_cxx::, and of core, alloc and std of Rust, those of headers of the system, and the libraries of the system. Where nothing else is left it is the innermost function in the program's own modules that is neither an allocator nor a wrapper, then the innermost that is no allocator. A function without a name is MODULE+OFFSET, where it begins. `list -cost` counts for the lines of the calls that it was inlined into, too.\n\nExamples:\n  top\n  top 5 by bytes\n  top peak per line"},
 		{Name: "leaks", Group: GroupAllocs, Beside: RunsBeside, Raw: true, Synopsis: "[N] [since MOMENT]", Short: "show the stacks of blocks that were not given back", Args: []ArgKind{ArgSince}, Run: runLeaks,
-			Long: "These are blocks that are live at this moment: at the end of a program all it did not free, whether something still points there or not.\n\nWith `since` they are those that were allocated behind the moment, which is what goto takes, with what that is in a second. `diff MOMENT per stack` compares all that is live instead, also what was allocated before.\n\nExamples:\n  leaks 5\n  leaks since warm"},
+			Long: "These are blocks that are live at this moment: at the end of a program all it did not free, whether something still points there or not.\n\nWith `since` they are those that were allocated after the moment, which is what goto takes, with what that is in a second. `diff MOMENT per stack` compares all that is live instead, also what was allocated before.\n\nExamples:\n  leaks 5\n  leaks since warm"},
 		{Name: "temporary", Group: GroupAllocs, Beside: RunsBeside, Synopsis: "[N]", Short: "show the stacks of blocks given back before another one was allocated", Args: []ArgKind{ArgWord}, Run: stackRanker(heap.ByTemporary),
 			Long: "Such a block could often live on the stack, or be kept for the next time.\n\nExample:\n  temporary 5"},
 		{Name: "whence", Group: GroupAllocs, Beside: RunsBeside, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "ADDRESS", Short: "tell which recorded block an address lies in, who made it and when", Repeat: RepeatNone, Run: runWhence,
@@ -329,7 +328,7 @@ func showWhence(c *Console, in Input, w *query.Whence) {
 		switch {
 		case w.Event != nil:
 			o.Printf("%#x is byte %s of %s at %#x\n", w.Addr, units.Grouped(w.Addr-w.Start), o.Sizes.Long(w.Event.Size), w.Start)
-			o.Printf("#%d %s   thread %s   %s, %s ago\n", w.Event.Seq, called(o)(w.Event), threadNames(c.s)[int(w.Event.TID)], screen.ShortTime(w.Event.Time), w.Age.Round(time.Microsecond))
+			o.Printf("#%d %s   thread %s   %s, %s ago\n", w.Event.Seq, called(o)(w.Event), threadNames(c.s)[int(w.Event.TID)], screen.ShortTime(w.Event.Time), screen.ShortTime(w.Age))
 			printUserFrames(c, o, names.Stack{Frames: w.Frames}, fmt.Sprintf("bt #%d", w.Event.Seq))
 			return
 		case w.Last != nil:

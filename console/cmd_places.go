@@ -277,8 +277,8 @@ func infoAddress(_ context.Context, c *Console, in Input) error {
 }
 
 func infoProc(ctx context.Context, c *Console, in Input) error {
-	if strings.HasPrefix("mappings", in.Arg(0)) && len(in.Args) == 1 {
-		return infoMappings(ctx, c, in)
+	if len(in.Args) > 0 {
+		return infoProcWord(ctx, c, in)
 	}
 	pid, exe, attached, lives := c.s.Process()
 	core, isCore := c.s.Cores.Opened()
@@ -315,6 +315,38 @@ func infoProc(ctx context.Context, c *Console, in Input) error {
 		}
 	})
 	return nil
+}
+
+// infoProcWord shows one part of what the kernel tells about the process.
+func infoProcWord(ctx context.Context, c *Console, in Input) error {
+	word := in.Arg(0)
+	if strings.HasPrefix("mappings", word) {
+		return infoMappings(ctx, c, in)
+	}
+	words := []session.ProcWord{session.ProcCmdline, session.ProcCwd, session.ProcExe, session.ProcStat, session.ProcStatus}
+	for _, w := range words {
+		if !strings.HasPrefix(string(w), word) || (len(word) == 1 && word != "e") {
+			continue
+		}
+		text, err := c.s.ProcText(w)
+		if err != nil {
+			return fmt.Errorf("info proc: %w", err)
+		}
+		c.show(in, struct {
+			Word string `json:"word"`
+			Text string `json:"text"`
+		}{string(w), text}, func(o *screen.Output) {
+			if w == session.ProcStat || w == session.ProcStatus {
+				for line := range strings.Lines(text) {
+					o.Printf("%s\n", strings.ReplaceAll(strings.TrimRight(line, " \n"), "\t", " "))
+				}
+				return
+			}
+			o.Printf("%s = '%s'\n", w, text)
+		})
+		return nil
+	}
+	return fmt.Errorf("info proc: %q is none of cmdline, cwd, exe, mappings, stat, status", word)
 }
 
 func infoMappings(_ context.Context, c *Console, in Input) error {

@@ -46,7 +46,7 @@ const (
   --full             with the allocator's functions, wrappers, the library's and
                      what calls main
 `
-	partFlags = `  --from MOMENT      only blocks that were allocated behind a moment: a mark, #4711, 30%,
+	partFlags = `  --from MOMENT      only blocks that were allocated after a moment: a mark, #4711, 30%,
   --to MOMENT        1.5s, peak, start; and up to one
 `
 	timelineFlags = `  -o FILE            write a page of HTML with the curves, which needs no network

@@ -55,8 +55,8 @@ func valueCommands() []*Command {
 		{Name: "ptype", Group: GroupData, Raw: true, Args: []ArgKind{ArgType}, Synopsis: "[/FLAGS] EXPRESSION | TYPE", Short: "show a type with its members", Needs: NeedProgram, Run: typeTeller(true),
 			Long: "FLAGS are gdb's: o shows the offset and the size of each member, the holes between them and the padding at the end, x those in hexadecimal; m leaves out member functions, t names of types.\n\nExamples:\n  ptype struct page\n  ptype index->pages\n  ptype/o struct page"},
 		{Name: "whatis", Aliases: []string{"what"}, Group: GroupData, Raw: true, Args: []ArgKind{ArgType}, Synopsis: "EXPRESSION | TYPE", Short: "name the type of an expression", Needs: NeedProgram, Run: typeTeller(false), Long: "Example:\n  whatis index->pages"},
-		{Name: "locals", Group: GroupData, Short: "show the variables of the selected frame", Needs: NeedMemory, Run: infoLocals},
-		{Name: "args", Group: GroupData, Short: "show the arguments of the selected frame", Needs: NeedMemory, Run: infoArgs},
+		{Name: "locals", Group: GroupData, Short: "show the variables of the selected frame", Needs: NeedValues, Run: infoLocals},
+		{Name: "args", Group: GroupData, Short: "show the arguments of the selected frame", Needs: NeedValues, Run: infoArgs},
 		{Name: "display", Group: GroupData, Direct: true, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[/FMT] [EXPRESSION]", Short: "print an expression now and at each stop", Needs: NeedProgram, Run: runDisplay,
 			Long: "Without EXPRESSION it prints all of them. `undisplay` ends it. The formats i and s examine memory, as x does.\n\nExamples:\n  display size\n  display/x flags\n  display/2i $pc"},
 		{Name: "undisplay", Group: GroupData, Args: []ArgKind{ArgDisplay}, Synopsis: "[N...]", Short: "show expressions no more at each stop", Run: runUndisplay, Repeat: RepeatNone, Long: "Example:\n  undisplay 2"},
@@ -66,9 +66,9 @@ func valueCommands() []*Command {
 // valueInfos are the words behind info.
 func valueInfos() []*Command {
 	return []*Command{
-		{Name: "locals", Aliases: []string{"lo"}, Short: "show the variables of the selected frame", Needs: NeedMemory, Run: infoLocals, Repeat: RepeatNone,
+		{Name: "locals", Aliases: []string{"lo"}, Short: "show the variables of the selected frame", Needs: NeedValues, Run: infoLocals, Repeat: RepeatNone,
 			Long: "Those of the innermost block come first. <optimized out> ones are nowhere any more at this place in the code."},
-		{Name: "args", Aliases: []string{"ar"}, Short: "show the arguments of the selected frame", Needs: NeedMemory, Run: infoArgs, Repeat: RepeatNone},
+		{Name: "args", Aliases: []string{"ar"}, Short: "show the arguments of the selected frame", Needs: NeedValues, Run: infoArgs, Repeat: RepeatNone},
 		{Name: "vtbl", Args: []ArgKind{ArgExpression}, Raw: true, Synopsis: "OBJECT", Short: "show the virtual functions of an object", Needs: NeedMemory, Run: infoVtbl, Repeat: RepeatNone,
 			Long: "Each base class that has a virtual table of its own in the object has one here. OBJECT may be a pointer to it.\n\nExample:\n  info vtbl shape"},
 		{Name: "display", Short: "list the expressions that are shown at each stop", Run: infoDisplay, Repeat: RepeatNone},

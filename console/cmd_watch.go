@@ -13,7 +13,7 @@ import (
 
 func watcher(kind inferior.WatchKind) func(context.Context, *Console, Input) error {
 	return func(_ context.Context, c *Console, in Input) error {
-		kind, size := kind, 0
+		kind := kind
 		expr, condition := cutCondition(in.Raw)
 		if rest, ok := strings.CutPrefix(expr, "-rw "); ok {
 			kind, expr = inferior.ReadWrite, rest
@@ -24,11 +24,7 @@ func watcher(kind inferior.WatchKind) func(context.Context, *Console, Input) err
 				location, expr = true, strings.TrimSpace(rest)
 			}
 		}
-		if at := strings.LastIndexByte(expr, ' '); at > 0 {
-			if n, err := strconv.Atoi(expr[at+1:]); err == nil {
-				expr, size = strings.TrimSpace(expr[:at]), n
-			}
-		}
+		expr, size := cutSize(expr)
 		if strings.Trim(expr, "*") == "" {
 			return errors.New("watch: *ADDRESS must follow: a number, $register or symbol")
 		}
@@ -44,6 +40,22 @@ func watcher(kind inferior.WatchKind) func(context.Context, *Console, Input) err
 		tellStop(c, in, st)
 		return nil
 	}
+}
+
+// cutSize cuts off a size: a number behind a blank, where what stands before it is an
+// expression without it. The 5 of n == 5 is an operand.
+func cutSize(text string) (expr string, size int) {
+	text = strings.TrimSpace(text)
+	at := strings.LastIndexAny(text, " \t")
+	if at < 0 || text[at+1] < '0' || text[at+1] > '9' {
+		return text, 0
+	}
+	n, err := strconv.Atoi(text[at+1:])
+	before := strings.TrimSpace(text[:at])
+	if err != nil || before == "" || strings.IndexByte("=<>+-*/%&|^!~?:,([.", before[len(before)-1]) >= 0 {
+		return text, 0
+	}
+	return before, n
 }
 
 // cutCondition cuts off what follows the word if.

@@ -185,6 +185,12 @@ func checkNeed(s *session.Session, need Need) error {
 	if s != nil {
 		mode = s.Mode()
 	}
+	if need == NeedValues {
+		if mode == session.Saved {
+			return session.ErrCaptureValues
+		}
+		need = NeedMemory
+	}
 	switch {
 	case (need == NeedProgram || need == NeedRunnable) && mode == session.Empty:
 		return session.ErrNoProgram

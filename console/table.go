@@ -149,6 +149,7 @@ const (
 	NeedRunnable      // a program
 	NeedLive          // a process
 	NeedMemory        // a process or what a core file has of one
+	NeedValues        // the same, for the values of variables
 	NeedData          // a process, a core file or a capture
 	NeedRecord        // a process or a capture
 	NeedPast          // a capture, or the recording of a process
@@ -162,7 +163,7 @@ func (n Need) String() string {
 		return "needs a program"
 	case NeedLive:
 		return "needs a process"
-	case NeedMemory:
+	case NeedMemory, NeedValues:
 		return "works on a process and on a core file"
 	case NeedData:
 		return "works on a process, a core file and a capture"

@@ -40,7 +40,7 @@ func (c *Conditions) check(st *breakpoints.Stop, home *values.Frame) error {
 	}
 	for _, x := range st.Cond.Expressions() {
 		if c.mode() == Saved {
-			return fmt.Errorf("condition: column %d: %s: %w", x.Col, x.Text, errCapture)
+			return fmt.Errorf("condition: column %d: %s: %w", x.Col, x.Text, ErrCaptureValues)
 		}
 		if c.names.Program.Go() {
 			continue // delve reads it when the stop is reached

@@ -33,7 +33,7 @@ type ScopeVariable struct {
 // At is the scopes of the places of a location: no process is needed.
 func (s *Scopes) At(location string) ([]Scope, error) {
 	if s.mode() == Saved {
-		return nil, errCapture
+		return nil, ErrCaptureValues
 	}
 	places, err := s.loc.Places(location)
 	if err != nil {

@@ -275,6 +275,9 @@ func (s *Selection) NameThread(name string) error {
 
 // SelectThread makes the thread of that number the selected one.
 func (s *Selection) SelectThread(num int) (ThreadInfo, error) {
+	if s.mode() == Saved {
+		return ThreadInfo{}, fmt.Errorf("thread %d: a capture has the thread of the selected event only: goto #N selects another event", num)
+	}
 	if err := s.readable(); err != nil {
 		return ThreadInfo{}, err
 	}

@@ -74,7 +74,7 @@ type sessionMemory struct{ *common }
 
 func (m sessionMemory) ReadAt(b []byte, off int64) (int, error) {
 	if m.mode() == Saved {
-		return 0, errCapture // what the files say is how it began, not how it was
+		return 0, ErrCaptureValues // what the files say is how it began, not how it was
 	}
 	if m.past {
 		return 0, m.pastError()
@@ -177,8 +177,8 @@ type NamedValue struct{ Name, Type, Value string }
 // lost tells that the value, or a part of it, was optimized out.
 func (x NamedValue) lost() bool { return strings.Contains(x.Value, "<optimized out>") }
 
-// errCapture is why a capture answers only what needs no memory: arithmetic and types.
-var errCapture = errors.New("a capture keeps no values of variables: they are read while the program runs")
+// ErrCaptureValues is why a capture answers only what needs no memory: arithmetic and types.
+var ErrCaptureValues = errors.New("a capture keeps no values of variables: they are read while the program runs")
 
 // guarded runs fn over the selected frame. Reading debug information whose file is cut
 // meanwhile is an error.
@@ -194,7 +194,7 @@ func (v *Values) guarded(fn func(f *values.Frame) error) error {
 	unknown := isNoSymbol(err) || errors.Is(err, values.ErrNoFrame)
 	switch program := v.names.Program; {
 	case v.mode() == Saved && (errors.As(err, &memory) || unknown):
-		return errCapture
+		return ErrCaptureValues
 	case v.past && (errors.As(err, &memory) || unknown):
 		return v.pastError()
 	case v.image == nil && unknown && program == nil:

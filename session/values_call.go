@@ -72,7 +72,7 @@ func (k *functionCalls) caller() (*inferior.Thread, error) {
 	case k.past:
 		return nil, ErrPast
 	case k.mode() == Saved:
-		return nil, errCapture
+		return nil, ErrCaptureValues
 	case k.proc == nil:
 		return nil, k.live()
 	case k.sel.thread == nil:

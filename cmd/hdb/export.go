@@ -31,7 +31,7 @@ flags:
   --threads          a stack counts for each thread that allocated there: a label of
                      pprof, the outermost frame in other formats
   --thread NAME|TID  only what the threads of this name or TID allocated
-  --from MOMENT      only blocks that were allocated behind a moment: a mark, #4711, 30%%,
+  --from MOMENT      only blocks that were allocated after a moment: a mark, #4711, 30%%,
   --to MOMENT        1.5s, peak, start; and up to one
   --root DIR         sarif names sources relative to DIR; the working directory
   -f, --force        replace FILE

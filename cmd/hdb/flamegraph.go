@@ -27,7 +27,7 @@ flags:
                      peak, bytes, count, temporary or blocks
   --threads          with a choice of the thread that allocated
   --thread NAME|TID  only what the threads of this name or TID allocated
-  --from MOMENT      only blocks that were allocated behind a moment: a mark, #4711, 30%,
+  --from MOMENT      only blocks that were allocated after a moment: a mark, #4711, 30%,
   --to MOMENT        1.5s, peak, start; and up to one
   -f, --force        replace FILE
 
@@ -46,7 +46,7 @@ flags:
                      default; peak where less than a hundredth of that is left at
                      the end), peak, bytes, count, temporary or blocks
   --thread NAME|TID  only what the threads of this name or TID allocated
-  --from MOMENT      only blocks that were allocated behind a moment: a mark, #4711, 30%,
+  --from MOMENT      only blocks that were allocated after a moment: a mark, #4711, 30%,
   --to MOMENT        1.5s, peak, start; and up to one
   -f, --force        replace FILE
 
