@@ -162,7 +162,9 @@ func (p *Process) Continue() (Stop, error) {
 		return Stop{}, err
 	}
 	p.stop, p.halted = nil, true
-	p.watchpoints.refresh()
+	if err := p.watchpoints.refresh(); err != nil {
+		return Stop{}, err
+	}
 	for {
 		if err := p.runUntilStop(); err != nil {
 			return Stop{}, err

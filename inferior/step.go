@@ -29,7 +29,9 @@ func (p *Process) StepInstruction(t *Thread) (Stop, error) {
 		return Stop{}, err
 	}
 	p.stop = nil
-	p.watchpoints.refresh()
+	if err := p.watchpoints.refresh(); err != nil {
+		return Stop{}, err
+	}
 	if s := p.traps.sites[t.regs.PC()]; s != nil && t.shown == 0 {
 		if s.emulate != nil && s.emulate(t, &t.regs) {
 			t.regsDirty, t.at = true, 0

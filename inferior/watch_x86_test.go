@@ -246,3 +246,37 @@ func TestWatchTwice(t *testing.T) {
 		t.Errorf("%v %v", s.Reason, s.Changes)
 	}
 }
+
+// No write is lost that a thread has made right before it was stopped for another one.
+func TestWatchBesideStops(t *testing.T) {
+	p, _ := launch(t, build(t, "watchrace"))
+	counter := symbol(t, p, "counter")
+	w, err := p.watchpoints.Watch(counter, 8, Write)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tick := plant(t, p, symbol(t, p, "tick"), func(*Thread) Action { return StopHere })
+	next, ticks := uint64(0), 0
+	for next < 300 {
+		s := resume(t, p)
+		if s.Reason == Exited {
+			break
+		}
+		for _, c := range s.Changes {
+			old, now := binary.LittleEndian.Uint64(c.Old), binary.LittleEndian.Uint64(c.New)
+			if c.Watch != w || old != next || now != next+1 {
+				t.Fatalf("%d -> %d after %d", old, now, next)
+			}
+			next++
+		}
+		if s.Reason == Trapped {
+			ticks++
+		}
+	}
+	if next != 300 || ticks == 0 {
+		t.Errorf("%d of 300 writes, beside %d stops", next, ticks)
+	}
+	if err := tick.Remove(); err != nil {
+		t.Error(err)
+	}
+}

@@ -47,11 +47,23 @@ func (ws *watchpoints) WatchStepping(a addr.Run, size int, kind WatchKind) (*Wat
 // steps tells whether the threads run one instruction at a time.
 func (ws *watchpoints) steps() bool { return len(ws.stepped) > 0 }
 
-// refresh takes up what was written while the program stood, which is no change by it.
-func (ws *watchpoints) refresh() {
+// refresh takes up what was written while the program stood, which is no change by it. What
+// a thread wrote right before it was stopped for another one is: its SIGTRAP comes first.
+func (ws *watchpoints) refresh() error {
+	if len(ws.all()) == 0 {
+		return nil
+	}
+	for _, t := range slices.Clone(ws.p.target.order) {
+		if t.mayHaveTrap() {
+			if err := t.drainTrap(); err != nil && t.state == stopped {
+				return err
+			}
+		}
+	}
 	for _, w := range ws.all() {
 		w.value = w.read()
 	}
+	return nil
 }
 
 // compare looks for changes that the instruction or system call of t has made which has just

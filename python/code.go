@@ -29,10 +29,12 @@ type stamp struct {
 	table     addr.Run
 }
 
-// maxTable bounds tables of lines, maxText the characters of names.
+// maxTable bounds a table of lines, maxTables all of an interpreter together, maxText the
+// characters of names.
 const (
-	maxTable = 16 << 20
-	maxText  = 4096
+	maxTable  = 16 << 20
+	maxTables = 64 << 20
+	maxText   = 4096
 )
 
 var errNoCode = errors.New("no code object is there")
@@ -68,6 +70,9 @@ func (in *Interpreter) code(at addr.Run) (*Code, error) {
 	}
 	if c.table, err = in.bytes(now.table); err != nil {
 		return nil, fmt.Errorf("code object of %s: lines: %w", c.Name, err)
+	}
+	if in.tables += len(c.table); in.tables > maxTables {
+		return nil, fmt.Errorf("code objects: more than %d MiB of line tables", maxTables>>20)
 	}
 	in.codes[at] = c
 	return c, nil

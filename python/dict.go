@@ -157,6 +157,10 @@ func (p *printer) set(at addr.Run, c class) error {
 // __slots__ declares.
 func (p *printer) instance(at addr.Run, c class) error {
 	name := c.short()
+	if len(p.above) > p.l.Depth+1 {
+		fmt.Fprintf(&p.out, "<%s ...>", name)
+		return nil
+	}
 	all, err := p.in.attributes(at, c)
 	if err != nil {
 		return err

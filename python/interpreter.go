@@ -24,6 +24,7 @@ type Interpreter struct {
 	codeType addr.Run // PyCode_Type
 	version  string
 	codes    map[addr.Run]*Code
+	tables   int // bytes of the tables of codes
 
 	singletons []singleton
 }

@@ -56,22 +56,22 @@ const shimOwner = 3
 // generatorOwner is FRAME_OWNED_BY_GENERATOR.
 const generatorOwner = 1
 
-var old = codeLayout{size: 176, name: 112, file: 104, firstLine: 40, lines: 120,
+var codeUpTo310 = codeLayout{size: 176, name: 112, file: 104, firstLine: 40, lines: 120,
 	flags: 36, names: 72, cells: 88, free: 80}
 
 var layouts = []layout{
 	{minor: 8, current: 1368, key: 1392, interpreter: 32, nextInterpreter: 0, threads: 8, id: 16,
 		nextThread: 8, threadID: 176, frame: 24,
 		frames: frameLayout{size: 368, previous: 24, code: 32, instruction: 104, units: 1, locals: 56, fast: 360},
-		code:   old, text: textLayout{48, 72}},
+		code:   codeUpTo310, text: textLayout{48, 72}},
 	{minor: 9, current: 568, key: 584, interpreter: 32, nextInterpreter: 0, threads: 8, id: 24,
 		nextThread: 8, threadID: 176, frame: 24,
 		frames: frameLayout{size: 368, previous: 24, code: 32, instruction: 104, units: 1, locals: 56, fast: 360},
-		code:   old, text: textLayout{48, 72}},
+		code:   codeUpTo310, text: textLayout{48, 72}},
 	{minor: 10, current: 568, key: 584, interpreter: 32, nextInterpreter: 0, threads: 8, id: 24,
 		nextThread: 8, threadID: 176, frame: 24,
 		frames: frameLayout{size: 360, previous: 24, code: 32, instruction: 96, units: 2, locals: 56, fast: 352},
-		code:   old, text: textLayout{48, 72}},
+		code:   codeUpTo310, text: textLayout{48, 72}},
 	{minor: 11, current: 576, key: 592, interpreter: 40, nextInterpreter: 0, threads: 16, id: 48,
 		nextThread: 8, threadID: 152, nativeID: 160, frame: 8, cframe: 56,
 		frames: frameLayout{size: 72, previous: 48, code: 32, instruction: 56, owner: 69, entry: 68, locals: 24, fast: 72},

@@ -176,6 +176,9 @@ func (p *printer) value(at addr.Run) {
 	case c.name == "numpy.ndarray":
 		err = p.array(at)
 	case c.name == "cell":
+		if p.deep("<cell ", ">") {
+			return
+		}
 		var of addr.Run
 		if of, err = p.in.mem.pointer(at + cellRef); err == nil {
 			p.value(of)

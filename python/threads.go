@@ -71,7 +71,7 @@ func (in *Interpreter) appendStates(all []State, interpreter addr.Run, id int64)
 // ErrNoState is of a thread that has never called Python, or does not any more.
 var ErrNoState = errors.New("the thread has no state in the interpreter: it does not run Python")
 
-// StateOf is the state of a thread by its pthread_self(), which is at fs:0x10. A thread that
+// StateOf is the state of a thread by its pthread_self(), which is at fs:0. A thread that
 // has run code of several interpreters has one in each: the one that it is in holds the
 // interpreter's lock or, while the lock is released, is what its thread-specific data has.
 func (in *Interpreter) StateOf(self uint64) (State, error) {

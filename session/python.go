@@ -69,8 +69,8 @@ func (p *Python) stack(in *python.Interpreter, t *inferior.Thread) (PythonStack,
 	if err != nil {
 		return s, err
 	}
-	// pthread_self() is what the thread control block says of itself, at fs:0x10.
-	self, err := p.readPointer(addr.Run(regs.FsBase) + 0x10)
+	// pthread_self() is what the thread control block says of itself, at fs:0 in glibc and musl.
+	self, err := p.readPointer(addr.Run(regs.FsBase))
 	if err != nil {
 		return s, fmt.Errorf("thread %d: %w", t.Num, err)
 	}

@@ -305,6 +305,11 @@ func (s *Stops) bindPending() {
 	defer s.within(s.within(nil))
 	s.allocators.placePending()
 	for _, st := range s.demand.stops.All() {
+		if b := s.demand.binds[st.ID]; b != nil && b.traced.exits != nil {
+			if err := s.traceExits(st); err != nil {
+				s.noteFailed(st, "returns: ", err)
+			}
+		}
 		if !onCode(st) {
 			continue
 		}

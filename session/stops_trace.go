@@ -155,9 +155,6 @@ func (s *Stops) traceReturn(st *breakpoints.Stop, c tracedCall) error {
 		return nil // the thread's first function: it returns to nobody
 	}
 	tr, ret := &s.demand.binds[st.ID].traced, raw.Frames[1].PC.Addr()
-	if err := s.traceExits(st); err != nil {
-		return err
-	}
 	r := tr.returns[ret]
 	if r == nil {
 		r = new(tracedReturn)
@@ -178,13 +175,20 @@ func (s *Stops) traceReturn(st *breakpoints.Stop, c tracedCall) error {
 		return s.proc.Thread(o.thread.TID) != o.thread || o.thread == c.thread && o.frame.CFA == c.frame.CFA
 	})
 	r.open = append(r.open, c)
+	if tr.exits == nil {
+		return s.traceExits(st)
+	}
 	return nil
 }
 
-// traceExits has calls told that are left by an exception or a longjmp. Libraries may have
-// come since the last call.
+// traceExits has calls told that are left by an exception or a longjmp, also by functions
+// of libraries that have come.
 func (s *Stops) traceExits(st *breakpoints.Stop) error {
 	tr := &s.demand.binds[st.ID].traced
+	if tr.exits == nil {
+		tr.exits = map[addr.Run]*inferior.Trap{}
+	}
+	var errs []error
 	for at, find := range s.common.exits() {
 		if tr.exits[at] != nil {
 			continue
@@ -196,23 +200,25 @@ func (s *Stops) traceExits(st *breakpoints.Stop) error {
 			return inferior.Resume
 		})
 		if err != nil {
-			return err
-		}
-		if tr.exits == nil {
-			tr.exits = map[addr.Run]*inferior.Trap{}
+			errs = append(errs, err)
+			continue
 		}
 		tr.exits[at] = trap
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // traceLeft tells, innermost first, of the calls that a thread leaves for a landing.
 func (s *Stops) traceLeft(t *inferior.Thread, to landing) {
+	leavesCall, ok := s.leaving(t, to)
+	if !ok {
+		return
+	}
 	var left []tracedCall
 	for _, b := range s.demand.binds {
 		for _, r := range b.traced.returns {
 			r.open = slices.DeleteFunc(r.open, func(c tracedCall) bool {
-				leaves := c.thread == t && c.frame.CFA <= to.sp
+				leaves := c.thread == t && c.frame.CFA <= to.sp && leavesCall(c.frame.CFA)
 				if leaves {
 					left = append(left, c)
 				}
@@ -224,6 +230,34 @@ func (s *Stops) traceLeft(t *inferior.Thread, to landing) {
 	for _, c := range left {
 		s.tell(Traced{Stop: c.stop, Thread: s.sel.threadInfo(t), Depth: c.depth, Frame: c.frame, Left: true})
 	}
+}
+
+// leaving makes a function that tells of a frame that is further in than a landing whether
+// it is left, rather than waiting on another stack. False: the thread goes to another stack.
+func (s *Stops) leaving(t *inferior.Thread, to landing) (of func(cfa addr.Run) bool, ok bool) {
+	regs, err := t.Regs()
+	if err != nil {
+		return nil, false
+	}
+	if regs.SP()+8 == to.sp { // a handler has begun: the frames are left already
+		maps, err := s.proc.Maps()
+		at := slices.IndexFunc(maps, func(m inferior.Mapping) bool { return m.Low <= to.sp && to.sp <= m.High })
+		if err != nil || at < 0 {
+			return nil, false
+		}
+		return func(cfa addr.Run) bool { return maps[at].Low <= cfa && cfa <= maps[at].High }, true
+	}
+	raw, err := s.sel.walker.raw(t, defaultDepth, addr.Code{})
+	if err != nil || len(raw.Frames) == 0 {
+		return nil, false
+	}
+	on := map[addr.Run]bool{}
+	outermost := regs.SP()
+	for _, f := range raw.Frames {
+		on[f.CFA] = true
+		outermost = max(outermost, f.CFA)
+	}
+	return func(cfa addr.Run) bool { return on[cfa] }, regs.SP() <= to.sp && to.sp <= outermost
 }
 
 // traceBack tells of the call that has returned when a thread is at a place that calls

@@ -256,6 +256,7 @@ func (s *Stops) forgetBindings() {
 	for _, st := range s.demand.stops.All() {
 		b := s.demand.binds[st.ID]
 		b.traps, b.hard, b.watch, b.home, b.local = nil, nil, nil, frameID{}, false
+		b.traced.forget()
 		if st.Kind == breakpoints.StopWatch && st.Enabled {
 			st.Enabled = false
 			s.notify("watchpoint %d is disabled: the program that it watched is gone", st.ID)
