@@ -207,7 +207,8 @@ func (s *Stops) Watched(st *breakpoints.Stop) (size int, kind inferior.WatchKind
 func (s *Stops) watched(stop inferior.Stop) bool {
 	for _, st := range s.demand.stops.All() {
 		b := s.demand.binds[st.ID]
-		if !slices.ContainsFunc(stop.Changes, func(c inferior.Change) bool { return c.Watch == b.watch }) {
+		at := slices.IndexFunc(stop.Changes, func(c inferior.Change) bool { return c.Watch == b.watch })
+		if at < 0 || s.values.neighbour(b, stop.Changes[at]) {
 			continue
 		}
 		if b.outlived(stop.Thread, s.loc.mem) {

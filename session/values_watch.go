@@ -49,6 +49,16 @@ const (
 	maxWatchedParts = 8
 )
 
+// neighbour tells that a bit field is watched and only others of its bytes have changed.
+func (v *Values) neighbour(b *binding, c inferior.Change) bool {
+	if b.typed == nil || !b.typed.value.BitField() || b.access != inferior.Write {
+		return false
+	}
+	w := WatchHit{Old: c.Old, New: c.New}
+	v.watchTexts(b.typed, &w)
+	return w.Name != "" && w.OldText == w.NewText
+}
+
 // watchTexts adds to a hit what its bytes are as values. A hit whose value cannot be read
 // any more keeps the bytes.
 func (v *Values) watchTexts(w *watchedValue, hit *WatchHit) {

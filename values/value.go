@@ -30,6 +30,9 @@ type Value struct {
 	pointerFr  *Frame
 }
 
+// BitField tells a value that has some of its bytes' bits alone.
+func (v Value) BitField() bool { return v.bits > 0 }
+
 // Holding is the value that would be at v's place if these were the bytes there, as they
 // were before a change.
 func (v Value) Holding(b []byte) Value {

@@ -19,23 +19,23 @@ func TestOneDeadlineForAllFiles(t *testing.T) {
 		timeout time.Duration
 		maxTime time.Duration
 	}{
-		{"timeout", 50 * time.Millisecond, 0},
-		{"timeout before the end of one file", 50 * time.Millisecond, time.Hour},
-		{"time for one file", time.Hour, 50 * time.Millisecond},
-		{"time for one file only", 0, 50 * time.Millisecond},
+		{"timeout", 400 * time.Millisecond, 0},
+		{"timeout before the end of one file", 400 * time.Millisecond, time.Hour},
+		{"time for one file", time.Hour, 400 * time.Millisecond},
+		{"time for one file only", 0, 400 * time.Millisecond},
 	} {
 		asked := s.asked.Load()
 		c := newClient(t, func(cfg *Config) {
 			cfg.Timeout, cfg.MaxTime, cfg.Retries = tc.timeout, tc.maxTime, 0
 			*cfg = cfg.Waiting()
 		}, s.URL)
-		if c.cfg.Whole != 50*time.Millisecond {
+		if c.cfg.Whole != 400*time.Millisecond {
 			t.Errorf("%s: %s for all files", tc.name, c.cfg.Whole)
 		}
 		c.cfg.Timeout, c.cfg.MaxTime = 0, 0 // only the deadline for all ends a request
 		for i := range 20 {
 			var over *GivenUpError
-			if _, err := c.DebugInfo(t.Context(), fmt.Sprintf("%040x", 0x1000+i)); !errors.As(err, &over) || !strings.Contains(err.Error(), "0 bytes came in 50ms") {
+			if _, err := c.DebugInfo(t.Context(), fmt.Sprintf("%040x", 0x1000+i)); !errors.As(err, &over) || !strings.Contains(err.Error(), "0 bytes came in 400ms") {
 				t.Errorf("%s: file %d: %v", tc.name, i, err)
 			}
 		}

@@ -1,6 +1,6 @@
 // Globals to watch, of each width; step() changes them in a known order.
 #include <stdio.h>
-
+struct { unsigned low : 3, high : 5; } packed; // high changes every second time
 unsigned char byte_value;
 short short_value;
 int int_value = 7;
@@ -14,7 +14,7 @@ __attribute__((noinline)) static int step(int n)
 	int_value += n;
 	long_value = int_value * 3L;
 	table[n % 4]++;
-	return int_value;
+	return packed.low = n, packed.high = n / 2, int_value;
 }
 
 int main(void)
