@@ -69,7 +69,7 @@ var (
 
 	vectorQuestions = strings.Split("info args|info locals|p $xmm0|p/x $xmm1|p $ymm0|ptype $xmm0|whatis $xmm0|p $mxcsr|p $xmm0.v4_float[1]|set var $xmm0.v4_float[1] = 9|p $xmm0.v4_float|set var $ymm1.v4_double[3] = 2.5|p $ymm1.v4_double|p $xmm0.v2_double[0] * 2|p $st0", "|")
 
-	rustQuestions = strings.Split("info args|info locals|p e3|p p.x|p *p|p t.0|p sl|whatis e1|whatis s|ptype p|ptype e1|p *b|p n+1|p flag|p n == 7|whatis t|whatis arr|p arr|p/x arr|p sl[0]|p sl[1]|p n as u64|whatis n as u8|p (n as u64 + 1) * 2", "|")
+	rustQuestions = strings.Split("info args|info locals|p e3|p p.x|p *p|p t.0|p sl|whatis e1|whatis s|ptype p|ptype/o pr|ptype/o *p|ptype/o shapes::Mixed|ptype e1|p *b|p n+1|p flag|p n == 7|whatis t|whatis arr|p arr|p/x arr|p sl[0]|p sl[1]|p n as u64|whatis n as u8|p (n as u64 + 1) * 2", "|")
 
 	oracleCases = []oracleCase{
 		{name: "gcc -O0", source: "plain.c", build: []string{"gcc", "-g", "-O0"}, ask: cQuestions},

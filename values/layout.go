@@ -1,7 +1,9 @@
 package values
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"hdb/symbols/dwarf"
@@ -56,9 +58,17 @@ func (l *layout) structure(t *Type, offset, end int64, depth int) string {
 	if depth > maxNesting {
 		return b.String() + "{...}"
 	}
-	b.WriteString(basesText(t) + "{\n")
+	tuple, sep := t.Rust() && isTuple(t), ";"
+	if t.Rust() {
+		sep = ","
+	}
+	open, closing := brackets(tuple)
+	b.WriteString(basesText(t) + open + "\n")
 	pad := strings.Repeat(" ", 4*(depth+1))
 	fields := dataFields(t)
+	if t.Rust() { // the compiler places members in an order of its own
+		slices.SortStableFunc(fields, func(a, b Field) int { return cmp.Compare(8*a.Offset+a.BitOff, 8*b.Offset+b.BitOff) })
+	}
 	label := newLabels(t, fields, nil, noOffset+pad)
 	label.used = label.used && !t.Rust()
 	union := t.Tag == dwarf.TagUnionType
@@ -80,7 +90,7 @@ func (l *layout) structure(t *Type, offset, end int64, depth int) string {
 				end = at + f.BitSize
 			}
 		}
-		b.WriteString(pad + l.member(f, offset+at, end, depth) + l.bits(f) + ";\n")
+		b.WriteString(pad + l.member(f, offset+at, end, depth, tuple) + l.bits(f) + sep + "\n")
 	}
 	if len(t.Fields()) == 0 {
 		what := "<no data fields>"
@@ -97,16 +107,16 @@ func (l *layout) structure(t *Type, offset, end int64, depth int) string {
 	if depth == 0 {
 		b.WriteString("  ")
 	}
-	b.WriteString("}")
+	b.WriteString(closing)
 	return b.String()
 }
 
 // member is a member's declaration, with the members of a struct in it.
-func (l *layout) member(f *Field, at, end int64, depth int) string {
+func (l *layout) member(f *Field, at, end int64, depth int, tuple bool) string {
 	t := f.Type
 	text := declare(t, f.Name, 0)
 	if t.Rust() {
-		text = rustField(*f, false)
+		text = rustField(*f, tuple)
 	}
 	core := t.Unqualified()
 	if core.Kind != Struct || core.Rust() {

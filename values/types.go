@@ -172,6 +172,9 @@ func (t *Type) classify() {
 		}
 	case dwarf.TagUnspecifiedType:
 		t.Kind = Unspecified
+		if t.Name == "" { // what an assembler says that a function returns
+			t.Kind, t.Name, t.size = Void, "void", 1
+		}
 	default:
 		t.Kind, t.Name = Void, "<type of unknown kind>"
 	}
