@@ -319,6 +319,11 @@ func registerOptions(name string) values.Options {
 
 // registerText says what a register's value could be: a symbol or a number.
 func registerText(s *session.Session, r session.Register) string {
+	if r.Name == "eflags" {
+		if text, err := s.Values.Show("$eflags", values.Options{}); err == nil {
+			return text
+		}
+	}
 	if sym, err := symbolAt(s, r.Value); err == nil {
 		return "<" + sym + ">"
 	}

@@ -80,12 +80,13 @@ func watchMemory(c *Console, expr string, size int, kind inferior.WatchKind, loc
 	if first != "" && (first[0] == '$' || first[0] >= '0' && first[0] <= '9') || strings.HasPrefix(expr, "&") {
 		return c.s.Stops.Watch(expr, size, kind)
 	}
-	if name, ok := strings.CutPrefix(expr, "*"); ok { // *VARIABLE is the variable, unless that is a pointer
-		if p, err := c.s.Values.Place(name); err == nil && p.InMemory && !p.Pointer {
+	p, err := c.s.Values.Place(expr)
+	if name, ok := strings.CutPrefix(expr, "*"); ok { // *VARIABLE is the variable, unless that is a pointer, also a smart one
+		named, missing := c.s.Values.Place(name)
+		if missing == nil && named.InMemory && !named.Pointer && !(named.Struct && err == nil && p.InMemory) {
 			return c.s.Stops.Watch(expr, size, kind)
 		}
 	}
-	p, err := c.s.Values.Place(expr)
 	switch {
 	case err != nil:
 		st, other := c.s.Stops.Watch(expr, size, kind)

@@ -67,6 +67,7 @@ func (c *Conditions) checkExpression(st *breakpoints.Stop, x *cond.Expr, home *v
 	var err error
 	for _, f := range frames {
 		if err = c.expression(x.Text, f); err == nil {
+			c.warnPlaces(st, x)
 			return nil
 		}
 	}

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"hdb/recording"
 	"hdb/report"
 	"hdb/symbols"
+	"hdb/values"
 )
 
 // Warn says what of a condition is not what it seems: numbers of the heap that
@@ -25,6 +27,24 @@ func (c *Conditions) Warn(x *cond.Cond) { c.warn(x, false) }
 // warnStop is Warn of a stop.
 func (c *Conditions) warnStop(st *breakpoints.Stop) {
 	c.warn(st.Cond, st.Kind == breakpoints.StopFree)
+}
+
+// warnPlaces tells of places of a stop that have no variable which its condition asks for, as
+// one of several overloads: a condition that cannot be read stops.
+func (c *Conditions) warnPlaces(st *breakpoints.Stop, x *cond.Expr) {
+	if !onCode(st) {
+		return
+	}
+	for _, p := range st.Places {
+		f := frameOfPlace(c.common, p)
+		if f == nil {
+			continue
+		}
+		var none *values.NoSymbolError
+		if err := c.expression(x.Text, f); errors.As(err, &none) {
+			c.notify("condition: %s: no symbol %q in %s at %s:%d (%v): each hit there stops", x.Text, none.Name, p.Function, filepath.Base(p.File), p.Line, p.Addr)
+		}
+	}
 }
 
 func (c *Conditions) warn(x *cond.Cond, frees bool) {

@@ -320,13 +320,16 @@ type Register struct {
 }
 
 // asRegisters names the values; those of a frame further out come from its
-// CFI, which restores general registers only.
+// CFI, which restores general registers only. Segment registers are the same in all frames of
+// a thread; the flags are those of the innermost one.
 func asRegisters(rows []inferior.NamedRegister, frame *unwind.Regs) []Register {
 	out := make([]Register, len(rows))
 	for i, r := range rows {
 		out[i] = Register{Name: r.Name, Value: r.Value, Known: true}
 		if reg, ok := regNumber(r.Name); ok && frame != nil {
 			out[i].Value, out[i].Known = frame.Get(reg)
+		} else if frame != nil && r.Name == "eflags" {
+			out[i].Known = false
 		}
 	}
 	return out

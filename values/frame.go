@@ -113,6 +113,11 @@ func (f *Frame) register(n uint64) ([]byte, bool) {
 			return b, true
 		}
 	}
+	if f.WideLeft != nil && n >= regES && n <= regGSBase { // no call changes them
+		if b := f.WideLeft(n); b != nil {
+			return b, true
+		}
+	}
 	return nil, false
 }
 

@@ -19,6 +19,7 @@ type Place struct {
 	Register string // "" none
 	Lost     bool   // optimized out here
 	Pointer  bool   // of pointer type
+	Struct   bool   // of a struct's, class's or union's type
 }
 
 // Place is the location of an expression's value. With a nil frame, only static variables
@@ -40,7 +41,7 @@ func (w *World) Place(f *Frame, src string) (Place, error) {
 		return Place{}, v.err
 	}
 	t := v.Type.Strip()
-	p := Place{Type: v.Type.String(), Function: t.Kind == Function, Pointer: t.Kind == Pointer, Size: int(v.Type.Size()), Lost: v.err != nil}
+	p := Place{Type: v.Type.String(), Function: t.Kind == Function, Pointer: t.Kind == Pointer, Struct: t.Kind == Struct, Size: int(v.Type.Size()), Lost: v.err != nil}
 	if v.Type.untyped {
 		p.Size = 0
 	}

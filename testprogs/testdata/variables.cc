@@ -2,6 +2,7 @@
 //build: -O0
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 
 struct User {
 	int id;
@@ -29,6 +30,10 @@ static char *handle(Request *req, int i) {
 	return p;
 }
 
+static int seen(int n) { return n; }
+
+static int seen(double x) { return x > 1; }
+
 int main() {
 	User users[3] = {{1, "ann"}, {7, "bob"}, {9, "cy"}};
 	int sum = 0;
@@ -40,5 +45,7 @@ int main() {
 		mine = i;
 	}
 	sum += depth(20, 3);
+	std::optional<int> owned = seen(sum);
+	*owned += seen(1.5);
 	printf("%d\n", sum);
 }
