@@ -26,6 +26,9 @@ import (
 // column counts in text, that of an error in the condition in the condition.
 func ParseSpec(text string, extra ...Function) (Spec, error) {
 	location, thread, condition := splitSpec(text)
+	if plain := PlainLocation(location.text); plain != location.trimmed() {
+		location.text = plain
+	}
 	s := Spec{Location: location.trimmed()}
 	if err := s.parseLocation(text, location, append(Catalogue(), extra...)); err != nil {
 		return Spec{}, err

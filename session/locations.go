@@ -21,7 +21,7 @@ type Locations struct {
 // Places resolves a location as typed: a function, FILE:LINE, FILE:FUNCTION,
 // LINE, +N, -N, *ADDRESS or /RE/. None is no error: a library may yet bring it.
 func (l *Locations) Places(text string) ([]breakpoints.Place, error) {
-	text = strings.TrimSpace(text)
+	text = breakpoints.PlainLocation(text)
 	switch {
 	case text == "":
 		return l.herePlace()

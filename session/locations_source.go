@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hdb/breakpoints"
 	"hdb/internal/addr"
 	"hdb/internal/spelling"
 	"hdb/internal/units"
@@ -20,6 +21,7 @@ import (
 
 // fileAndLine reads FILE:LINE, LINE, +N and -N.
 func (l *Locations) fileAndLine(location string) (file string, line int, ok bool) {
+	location = breakpoints.PlainLocation(location)
 	if location != "" && (location[0] == '+' || location[0] == '-' || isDigits(location)) {
 		file, line, err := l.lineNumber(location)
 		return file, line, err == nil

@@ -108,7 +108,23 @@ func explainForeign(path string, err error) error {
 	if _, statErr := os.Stat(program); statErr != nil {
 		return fmt.Errorf("%s: a script whose interpreter %s does not exist", path, program)
 	}
+	switch name := filepath.Base(path); shellOf(interpreter) {
+	case "bash", "dash", "sh":
+		if strings.Contains(path, "/.pyenv/shims/") {
+			return fmt.Errorf("%s: a script of pyenv: debug the program that it starts: hdb --args $(pyenv which %s) ARGUMENTS", path, name)
+		}
+		return fmt.Errorf("%s: a script: debug the program that it starts: hdb --args PROGRAM ARGUMENTS; or from its shell on: hdb --args %s %s ARGUMENTS", path, interpreter, path)
+	}
 	return fmt.Errorf("%s: a script: debug its interpreter: hdb --args %s %s", path, interpreter, path)
+}
+
+// shellOf is the base name of the program that a #! line runs, also by env.
+func shellOf(interpreter string) string {
+	words := strings.Fields(interpreter)
+	if len(words) > 1 && filepath.Base(words[0]) == "env" {
+		words = words[1:]
+	}
+	return filepath.Base(words[0])
 }
 
 // Run launches the program, stopped before its first instruction, and resumes it
