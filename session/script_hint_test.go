@@ -1,11 +1,12 @@
 package session
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"hdb/symbols"
 )
 
 func TestScriptHints(t *testing.T) {
@@ -18,7 +19,7 @@ func TestScriptHints(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "hdb --args $(pyenv which python3) ARGUMENTS"
-	if err := explainForeign(path, errors.New("no ELF file")); err == nil || !strings.HasSuffix(err.Error(), want) {
+	if err := explainForeign(path, symbols.ErrNotELF); err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("got %v, want the end %q", err, want)
 	}
 }
