@@ -9,17 +9,20 @@ import (
 	"strconv"
 	"strings"
 
+	"hdb/console/line"
 	"hdb/console/screen"
 	"hdb/internal/addr"
+	"hdb/internal/outfile"
+	"hdb/internal/regular"
 )
 
 func memoryCommands() []*Command {
 	return []*Command{
 		{Name: "find", Group: GroupData, Direct: true, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[/SIZE MAX] START, +LENGTH|END, VALUE...", Short: "look for bytes in memory", Needs: NeedMemory, Repeat: RepeatNone, Run: runFind,
-			Long: "VALUE is a number, a text or another value; a number has the bytes of its type, or by SIZE b, h, w or g 1, 2, 4 or 8. A text ends with a NUL byte: 'a', 'b' are characters alone. END is the last byte that is searched. MAX is how many places are enough. $_ is the last place, $numfound how many there are.\n\nExamples:\n  find buffer, +sizeof(buffer), \"key\"\n  find/g $rsp, +4096, pointer\n  find /1b &table[0], &table[99], 0xff"},
-		{Name: "dump", Group: GroupFiles, Raw: true, Synopsis: "[binary] memory FILE START END | value FILE EXPRESSION", Short: "write memory or a value into a file", Repeat: RepeatNone, Run: dumper(os.O_TRUNC),
+			Long: "VALUE is a number, a text or another value; a number has the bytes of its type, or by SIZE b, h, w or g 1, 2, 4 or 8. A text ends with a NUL byte: 'a', 'b' are characters alone. END is the last byte that is searched. MAX is how many places are enough, 10000 without it. $_ is the last place, $numfound how many there are.\n\nExamples:\n  find buffer, +sizeof(buffer), \"key\"\n  find/g $rsp, +4096, pointer\n  find /1b &table[0], &table[99], 0xff"},
+		{Name: "dump", Group: GroupFiles, Raw: true, Synopsis: "[binary] memory FILE START END | value FILE EXPRESSION", Short: "write memory or a value into a file", Repeat: RepeatNone, Run: dumper(replaceFile),
 			Long: "The bytes are written as they are. END is behind the last byte. A file that exists is replaced, as by gdb.\n\nExamples:\n  dump memory heap.bin block block+4096\n  dump value header.bin *header"},
-		{Name: "append", Group: GroupFiles, Raw: true, Synopsis: "[binary] memory FILE START END | value FILE EXPRESSION", Short: "write memory or a value behind what a file has", Repeat: RepeatNone, Run: dumper(os.O_APPEND),
+		{Name: "append", Group: GroupFiles, Raw: true, Synopsis: "[binary] memory FILE START END | value FILE EXPRESSION", Short: "write memory or a value behind what a file has", Repeat: RepeatNone, Run: dumper(appendFile),
 			Long: "Example:\n  append value samples.bin sample"},
 		{Name: "restore", Group: GroupFiles, Raw: true, Args: []ArgKind{ArgFile}, Synopsis: "FILE binary ADDRESS [START [END]]", Short: "write a file's bytes into memory", Needs: NeedLive, Repeat: RepeatNone, Run: runRestore,
 			Long: "START and END are places in the file; byte START comes to ADDRESS+START, as in gdb.\n\nExample:\n  restore header.bin binary header"},
@@ -28,6 +31,12 @@ func memoryCommands() []*Command {
 
 // sizeLetters are the bytes of numbers by gdb's letters.
 var sizeLetters = map[rune]int{'b': 1, 'h': 2, 'w': 4, 'g': 8}
+
+// How many places find finds at once: each is printed and takes memory.
+const (
+	usualFound = 10_000 // without MAX
+	maxFound   = 1_000_000
+)
 
 func runFind(ctx context.Context, c *Console, in Input) error {
 	spec, expr := cutFormat(in.Raw)
@@ -49,6 +58,10 @@ func runFind(ctx context.Context, c *Console, in Input) error {
 	if err != nil {
 		return fmt.Errorf("find: %w", err)
 	}
+	enough := min(most, maxFound)
+	if most == 0 {
+		enough = usualFound
+	}
 	type foundView struct {
 		Address string `json:"address"`
 		Symbol  string `json:"symbol,omitempty"`
@@ -61,7 +74,7 @@ func runFind(ctx context.Context, c *Console, in Input) error {
 			v.Symbol = symbolText(sym.Name, sym.Offset)
 		}
 		list, last = append(list, v), a
-		return len(list) != most
+		return len(list) < enough && ctx.Err() == nil
 	}, func() bool { return ctx.Err() != nil })
 	if ctx.Err() != nil {
 		return errInterrupted
@@ -69,6 +82,9 @@ func runFind(ctx context.Context, c *Console, in Input) error {
 	c.s.Values.Found(last, len(list))
 	if unread != nil {
 		c.Notify(fmt.Sprintf("the search ends early: %v", unread))
+	}
+	if len(list) == enough && enough != most {
+		c.Notify(fmt.Sprintf("the search ends after %d places: START %v goes on with it, /MAX finds up to %d", enough, last+1, maxFound))
 	}
 	c.show(in, struct {
 		Found []foundView `json:"found"`
@@ -95,8 +111,8 @@ func runFind(ctx context.Context, c *Console, in Input) error {
 // maxDump bounds the bytes that are written at once.
 const maxDump = 1 << 20
 
-// dumper is dump, or append by another flag of open(2).
-func dumper(flag int) func(context.Context, *Console, Input) error {
+// dumper is dump or append: add writes the bytes into the file.
+func dumper(add func(path string, write func(io.Writer) error) error) func(context.Context, *Console, Input) error {
 	return func(ctx context.Context, c *Console, in Input) error {
 		word, rest := splitWord(in.Raw)
 		if word == "binary" {
@@ -119,15 +135,34 @@ func dumper(flag int) func(context.Context, *Console, Input) error {
 		} else if err := c.eval.dumpMemory(ctx, nil, rest); err != nil {
 			return fmt.Errorf("%s: %w", in.Name, err)
 		}
-		f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|flag, 0o666)
-		if err != nil {
+		if err := add(line.ExpandHome(path), write); err != nil {
 			return fmt.Errorf("%s: %w", in.Name, err)
-		}
-		if err := errors.Join(write(f), f.Close()); err != nil {
-			return fmt.Errorf("%s: %s: %w", in.Name, path, err)
 		}
 		return nil
 	}
+}
+
+// replaceFile writes a file that has its name when it is complete.
+func replaceFile(path string, write func(io.Writer) error) error {
+	return outfile.File{Path: path, Force: true}.Write(write)
+}
+
+// appendFile writes behind what a file has. After an error the file is as it was.
+func appendFile(path string, write func(io.Writer) error) error {
+	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() {
+		return replaceFile(path, write)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	st, err := f.Stat()
+	if err == nil {
+		if err = write(f); err != nil {
+			err = errors.Join(err, f.Truncate(st.Size()))
+		}
+	}
+	return errors.Join(err, f.Close())
 }
 
 // dumpMemory writes the memory from START to END. With a nil writer it only asks whether
@@ -165,7 +200,7 @@ func (e *evaluator) dumpMemory(ctx context.Context, w io.Writer, text string) er
 	return nil
 }
 
-func runRestore(_ context.Context, c *Console, in Input) error {
+func runRestore(ctx context.Context, c *Console, in Input) error {
 	path, rest := splitWord(in.Raw)
 	word, rest := splitWord(rest)
 	if word != "binary" || rest == "" {
@@ -176,29 +211,53 @@ func runRestore(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
-	b, err := os.ReadFile(path)
+	f, st, err := regular.Open(line.ExpandHome(path))
 	if err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
-	from, to := 0, len(b)
+	defer f.Close()
+	from, to := int64(0), st.Size()
 	for i, w := range strings.Fields(rest) {
 		n, err := strconv.ParseInt(w, 0, 64)
 		if err != nil || n < 0 || i > 1 {
 			return fmt.Errorf("restore: %q: START and END are numbers of bytes in the file", rest)
 		}
 		if i == 0 {
-			from = int(min(n, int64(len(b))))
+			from = min(n, st.Size())
 		} else {
-			to = int(min(n, int64(len(b))))
+			to = min(n, st.Size())
 		}
 	}
 	if from >= to {
 		return fmt.Errorf("restore: %s has no bytes from %d to %d", path, from, to)
 	}
 	a += addr.Run(from)
-	if err := c.s.Memory.Write(a, b[from:to]); err != nil {
+	done, err := c.restore(ctx, a, io.NewSectionReader(f, from, to-from))
+	switch {
+	case err != nil && done > 0:
+		return fmt.Errorf("restore: %w: %d bytes are at %v now", err, done, a)
+	case err != nil:
 		return fmt.Errorf("restore: %w", err)
 	}
-	c.say("%d bytes of %s are at %v now", to-from, path, a)
+	c.say("%d bytes of %s are at %v now", done, path, a)
 	return nil
+}
+
+// restore writes what r has into memory, in pieces, and tells how much it has written.
+func (c *Console) restore(ctx context.Context, a addr.Run, r *io.SectionReader) (done int64, err error) {
+	b := make([]byte, min(r.Size(), maxDump))
+	for done < r.Size() {
+		if ctx.Err() != nil {
+			return done, errInterrupted
+		}
+		n, err := r.ReadAt(b[:min(int64(len(b)), r.Size()-done)], done)
+		if n == 0 {
+			return done, err // the file has become shorter
+		}
+		if err := c.s.Memory.Write(a+addr.Run(done), b[:n]); err != nil {
+			return done, err
+		}
+		done += int64(n)
+	}
+	return done, nil
 }

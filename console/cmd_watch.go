@@ -34,7 +34,7 @@ func watcher(kind inferior.WatchKind) func(context.Context, *Console, Input) err
 		}
 		if condition != "" {
 			if err := c.s.Stops.SetCondition(st.ID, condition); err != nil {
-				return errors.Join(fmt.Errorf("condition: %w", err), c.s.Stops.Delete(st.ID))
+				return errors.Join(err, c.s.Stops.Delete(st.ID))
 			}
 		}
 		tellStop(c, in, st)

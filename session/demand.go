@@ -204,13 +204,21 @@ func (d *demand) begin() {
 // spanHits ends the count of stops that their hit has disabled.
 func (d *demand) spanHits() {
 	for _, h := range d.hits {
-		if h.stop == nil || h.stop.Enabled || h.event == nil {
+		if h.stop == nil || h.event == nil {
 			continue
 		}
-		if b := d.binds[h.stop.ID]; b != nil {
-			b.seen.end(h.event.Seq)
+		d.spanHit(h.stop, h.event.Seq)
+		if b := d.binds[h.stop.ID]; b != nil && !h.stop.Enabled {
 			b.unsized.end(d.rec.Live().Unsized())
 		}
+	}
+}
+
+// spanHit ends the count of a stop at the event that was its hit, if that has disabled it.
+// The recording may be locked.
+func (d *demand) spanHit(st *breakpoints.Stop, seq uint64) {
+	if b := d.binds[st.ID]; b != nil && !st.Enabled {
+		b.seen.end(seq)
 	}
 }
 

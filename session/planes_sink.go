@@ -65,6 +65,7 @@ func (o *origin) Stops(e *recording.Event, env cond.Env) bool {
 		if st.Wants(o.call) && o.check(st, env) {
 			if st.Print != nil {
 				(&frameVariables{values: o.p.values, thread: o.t, number: env.Number, frames: o.owner}).print(st)
+				o.p.demand.spanHit(st, e.Seq)
 				continue
 			}
 			o.p.demand.hits = append(o.p.demand.hits, hit{stop: st, thread: o.t, event: e, now: o.call.Now})

@@ -404,6 +404,11 @@ func (s *Stops) EnableFor(id int, change func(*breakpoints.Stop)) error {
 	if err != nil {
 		return err
 	}
+	if then := *st; change != nil && st.GoesOn() {
+		if change(&then); then.Temporary {
+			return fmt.Errorf("%s %d does not stop, so that no hit deletes it: enable once %d turns it off", st.Word(), id, id)
+		}
+	}
 	if st.Enabled && change != nil { // so that what it prints by is made anew
 		if err := s.Enable(id, false); err != nil {
 			return err
@@ -475,7 +480,7 @@ func (s *Stops) SetCondition(id int, text string) error {
 	}
 	was := st.Cond
 	if err := st.SetCondition(strings.TrimSpace(text)); err != nil {
-		return err
+		return fmt.Errorf("condition: %w", err)
 	}
 	if err := s.checkCondition(st); err != nil {
 		st.Cond = was

@@ -51,13 +51,23 @@ func (r *Report) caught() *breakpoints.Stop {
 	return r.Hits[i]
 }
 
-// tellThrown adds the type of the exception to the report of a throw.
+// tellThrown adds the type of the exception to the report of a throw or a catch.
 func (x *Execution) tellThrown(r *Report, t *inferior.Thread) {
-	if st := r.caught(); st == nil || st.Caught != "throw" || t == nil {
+	st := r.caught()
+	if st == nil || t == nil {
 		return
 	}
-	if regs, err := t.Regs(); err == nil {
+	regs, err := t.Regs()
+	if err != nil {
+		return
+	}
+	switch st.Caught {
+	case "throw":
 		r.Thrown = x.typeOf(addr.Run(regs.Arg(1))) // __cxa_throw(object, typeinfo, destructor)
+	case "catch":
+		if info, err := x.caughtType(addr.Run(regs.Arg(0))); err == nil { // else it is of another runtime
+			r.Thrown = x.typeOf(info)
+		}
 	}
 }
 

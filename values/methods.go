@@ -219,6 +219,9 @@ var errNoObject = errors.New("the function is called on an object: write OBJECT.
 // it is virtual.
 func (e *evaluator) memberCallee(m *member, plain bool) (callee, error) {
 	c := callee{typ: m.typ, ret: m.returns()}
+	if err := e.callable(); err != nil {
+		return c, err
+	}
 	if m.selfType() != nil {
 		if m.owner.Type == nil {
 			return c, errNoObject
@@ -230,9 +233,6 @@ func (e *evaluator) memberCallee(m *member, plain bool) (callee, error) {
 	}
 	if e.typesOnly {
 		return c, nil
-	}
-	if err := e.callable(); err != nil {
-		return c, err
 	}
 	var ok bool
 	var err error
@@ -393,6 +393,9 @@ func (e *evaluator) operator(name string, operands ...Value) (Value, bool, error
 	}
 	object := e.prog.unref(operands[0])
 	if list := e.prog.methodsNamed(object, name, 0); len(list) > 0 {
+		if err := e.callable(); err != nil { // whether or not the operands can be read
+			return Value{}, true, err
+		}
 		m, err := e.chooseMember(name, list, operands[1:])
 		if err != nil {
 			return Value{}, true, err
@@ -424,11 +427,11 @@ func (e *evaluator) operator(name string, operands ...Value) (Value, bool, error
 	if len(options) == 0 {
 		return Value{}, false, nil
 	}
-	i, err := e.choose(name, options, operands)
-	if err != nil {
+	if err := e.callable(); err != nil {
 		return Value{}, true, err
 	}
-	if err := e.callable(); err != nil {
+	i, err := e.choose(name, options, operands)
+	if err != nil {
 		return Value{}, true, err
 	}
 	out, err := e.callValue(distinct[i], operands, nil)
