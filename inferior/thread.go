@@ -70,7 +70,8 @@ type Thread struct {
 // Process is the process t belongs to.
 func (t *Thread) Process() *Process { return t.p }
 
-// Name is the thread's name as prctl(PR_SET_NAME) set it, "" when it is gone.
+// Name is what the user has called the thread, else its name as prctl(PR_SET_NAME) set it, ""
+// when it is gone.
 func (t *Thread) Name() string {
 	if t.named != "" {
 		return t.named

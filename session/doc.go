@@ -31,8 +31,8 @@
 //	            running until something stops and reporting that; steps, made of runs
 //	Cores       opening core files, and writing them of the process
 //	Recorded    the recording that can be asked, and its caveats
-//	Queries, Travel, Captures, Symbols
-//	            questions, moments, files, and debug files
+//	Queries, Travel, Captures, Symbols, Python
+//	            questions, moments, files, debug files, and what threads do in Python
 //
 // Where a part has to tell one that comes after it, it is given a function:
 // Selection.source, Planes.failed, Allocators.follow, Recorder.status, Execution.ended,
@@ -63,6 +63,8 @@
 //     likes, which have locks of their own, and common.probe, which is set before the
 //     first event and forgotten after the last one. A panic there is told to
 //     probeSink.Failed.
+//     It counts the hits of stops that print records (stops_records.go), and prints their
+//     texts by Config.Print, which must not ask the session.
 //   - The one that writes a file within bounds calls Recorder.endFull, or Stream.Full.
 //   - stream.run has a stream written out once a second.
 //   - Downloads of debug files call Config.Fetched, or Config.Notify without it.
