@@ -42,10 +42,10 @@ func (c Call) Is(pattern string) bool {
 const UnknownPointer = " = ? (the pointer is not known)"
 
 // String is the call as the console shows it: calloc(1, 96) = 0x55555578a2c0.
-func (c Call) String() string { return c.Text(plainBytes) }
+func (c Call) String() string { return c.Text(PlainBytes) }
 
-// plainBytes is a size as it is in the program.
-func plainBytes(n uint64) string { return strconv.FormatUint(n, 10) }
+// PlainBytes is a size as it is in the program.
+func PlainBytes(n uint64) string { return strconv.FormatUint(n, 10) }
 
 // Text is String with the size as size words it.
 func (c Call) Text(size func(n uint64) string) string {

@@ -215,6 +215,9 @@ func openBeside(c *Console, pid int, path string) error {
 	}
 	c.say("%s is looked at beside process %d, which stands: quit leads back to it", screen.ShortPath(path), pid)
 	defer c.tui.Pause()()
+	if strings.HasPrefix(path, "-") { // which would be a flag
+		path = "./" + path
+	}
 	cmd := exec.Command("/proc/self/exe", "open", path)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	var exit *exec.ExitError

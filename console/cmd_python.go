@@ -62,7 +62,7 @@ func runPythonBacktrace(_ context.Context, c *Console, in Input) error {
 		Total     int               `json:"total"`
 		Truncated string            `json:"truncated,omitempty"`
 	}{views, len(s.Frames), s.Truncated}, func(o *screen.Output) {
-		printPython(o, s.Frames[from:to], from)
+		printFrames(o, s.Named()[from:to])
 		if more := len(s.Frames) - (to - from); more > 0 {
 			o.Line(screen.Guess("(" + units.Count(more, "more frame") + ")"))
 		}
@@ -104,19 +104,4 @@ func runPythonLocals(_ context.Context, c *Console, in Input) error {
 		}
 	})
 	return nil
-}
-
-// printPython prints frames as bt prints native ones.
-func printPython(o *screen.Output, frames []python.Frame, from int) {
-	digits := len(strconv.Itoa(from + len(frames)))
-	var rows [][]screen.Span
-	for i, f := range frames {
-		num := fmt.Sprintf("#%-*d", digits, from+i)
-		place := f.Code.File
-		if f.Line > 0 {
-			place += ":" + strconv.Itoa(f.Line)
-		}
-		rows = append(rows, []screen.Span{screen.Arrow(num), screen.Func(f.Code.Qualname), screen.File(place)})
-	}
-	o.Table([]screen.Column{{}, {}, {}}, rows)
 }

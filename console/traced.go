@@ -33,10 +33,7 @@ func (c *Console) Traced(t session.Traced) {
 		return
 	}
 	v := tracedView{Stop: t.Stop, What: "call", Thread: t.Thread.Num, TID: t.Thread.TID, Depth: t.Depth,
-		Function: t.Frame.Name(), File: t.Frame.File, Line: t.Frame.Line, Why: t.Why}
-	for _, x := range t.Args {
-		v.Args = append(v.Args, valueView{Name: x.Name, Type: x.Type, Value: x.Value})
-	}
+		Function: t.Frame.Name(), File: t.Frame.File, Line: t.Frame.Line, Args: frameArgs{0: t.Args}.view(0), Why: t.Why}
 	switch {
 	case t.Place:
 		v.What = "place"
@@ -84,11 +81,8 @@ func tracedText(t session.Traced) string {
 		return text + " returned"
 	}
 	if t.Why == "" {
-		var args []string
-		for _, x := range t.Args {
-			args = append(args, x.Name+"="+x.Value)
-		}
-		text += "(" + strings.Join(args, ", ") + ")"
+		args, _ := frameArgs{t.Frame.Num: t.Args}.list(t.Frame)
+		text += args
 	}
 	if t.Frame.File != "" {
 		text += fmt.Sprintf("  %s:%d", filepath.Base(t.Frame.File), t.Frame.Line)

@@ -22,7 +22,7 @@ func factors() []byte {
 // The state page: private to the inferior's process and wiped in a fork child
 // (MADV_WIPEONFORK), which therefore finds the probe disabled.
 const (
-	stEnabled    = 0   // uint32: 0 lets every call pass, else enabled or records
+	stEnabled    = 0   // uint32: 0 lets every call pass, else enabled or quickEnabled
 	stMode       = 8   // uint64: modeRecord
 	stHeader     = 16  // address of the shared header
 	stRing       = 24  // address of the ring, mapped twice in a row

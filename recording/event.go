@@ -3,7 +3,6 @@ package recording
 import (
 	"fmt"
 	"math"
-	"strconv"
 
 	"hdb/breakpoints"
 	"hdb/capture"
@@ -29,7 +28,7 @@ func EventOf(call breakpoints.Call) *Event {
 
 // Call is the event as a call, malloc(4194304) = 0x7ffff4c00010.
 func (e *Event) Call() string {
-	return e.CallText(func(n uint64) string { return strconv.FormatUint(n, 10) })
+	return e.CallText(breakpoints.PlainBytes)
 }
 
 // CallText is Call with the size as size words it.

@@ -227,7 +227,6 @@ func TestHardwareBreakWhileRunning(t *testing.T) {
 		for !s.going.Load() {
 			time.Sleep(time.Millisecond)
 		}
-		time.Sleep(20 * time.Millisecond)
 		p.Wake(func() {
 			if _, err := s.Stops.HardwareBreak("turn", false); err != nil {
 				t.Error(err)

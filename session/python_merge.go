@@ -117,12 +117,24 @@ func beginning(f names.Frame) bool {
 // pythonFrames are the calls that one frame of the loop stands for.
 func pythonFrames(loop names.Frame, calls []python.Frame, how Merge) (all []names.Frame) {
 	for i, c := range calls {
-		f := names.Frame{Num: -1, Code: loop.Code, Module: loop.Module, Path: loop.Path, CFA: loop.CFA, How: loop.How,
-			Frame: symbols.Frame{Function: c.Code.Qualname, File: c.Code.File, Line: c.Line, Source: symbols.FromPython}}
+		f := names.Frame{Num: -1, Code: loop.Code, Module: loop.Module, Path: loop.Path, CFA: loop.CFA, How: loop.How, Frame: called(c)}
 		if i == 0 && how == MergeHiding {
 			f.Num = loop.Num
 		}
 		all = append(all, f)
+	}
+	return all
+}
+
+// called is what a frame of Python has of the names of any frame.
+func called(c python.Frame) symbols.Frame {
+	return symbols.Frame{Function: c.Code.Qualname, File: c.Code.File, Line: c.Line, Source: symbols.FromPython}
+}
+
+// Named are the calls as frames of a stack, with their numbers in it.
+func (s PythonStack) Named() (all []names.Frame) {
+	for i, c := range s.Frames {
+		all = append(all, names.Frame{Num: i, Frame: called(c)})
 	}
 	return all
 }

@@ -74,8 +74,6 @@ func (f *File) readNotes(h elf.ProgHeader) {
 	}
 }
 
-func pad4(n uint64) uint64 { return (n + 3) &^ 3 }
-
 // text is what stands before the first zero byte.
 func text(b []byte) string {
 	if i := bytes.IndexByte(b, 0); i >= 0 {

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"hdb/internal/addr"
+	"hdb/internal/elfnote"
 )
 
 // An Image is what a core file is made of.
@@ -151,9 +152,9 @@ func appendNote(b []byte, name string, kind uint32, desc []byte) []byte {
 	b = le.AppendUint32(b, uint32(len(desc)))
 	b = le.AppendUint32(b, kind)
 	b = append(append(b, name...), 0)
-	b = append(b, make([]byte, pad4(uint64(len(b)))-uint64(len(b)))...)
+	b = append(b, make([]byte, elfnote.Pad(uint64(len(b)))-uint64(len(b)))...)
 	b = append(b, desc...)
-	return append(b, make([]byte, pad4(uint64(len(b)))-uint64(len(b)))...)
+	return append(b, make([]byte, elfnote.Pad(uint64(len(b)))-uint64(len(b)))...)
 }
 
 func (im *Image) status(t *Thread) []byte {

@@ -24,15 +24,16 @@ func Next(order binary.ByteOrder, b []byte) (n Note, rest []byte, err error) {
 	name, desc := uint64(order.Uint32(b)), uint64(order.Uint32(b[4:]))
 	n.Type = order.Uint32(b[8:])
 	b = b[12:]
-	if end := pad(name) + desc; end > uint64(len(b)) {
+	if end := Pad(name) + desc; end > uint64(len(b)) {
 		return n, nil, fmt.Errorf("note of type %#x: %d bytes, %d are there", n.Type, end, len(b))
 	}
 	owner, _, _ := bytes.Cut(b[:name], []byte{0})
-	n.Name, n.Desc = string(owner), b[pad(name):][:desc]
-	return n, b[min(pad(pad(name)+desc), uint64(len(b))):], nil
+	n.Name, n.Desc = string(owner), b[Pad(name):][:desc]
+	return n, b[min(Pad(Pad(name)+desc), uint64(len(b))):], nil
 }
 
-func pad(n uint64) uint64 { return (n + 3) &^ 3 }
+// Pad is where what follows n bytes of a note begins.
+func Pad(n uint64) uint64 { return (n + 3) &^ 3 }
 
 // maxBuildID bounds a build ID, which is a hash.
 const maxBuildID = 64
