@@ -29,7 +29,7 @@ func runTrace(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	st, err := c.s.Stops.Trace(in.Raw, o)
+	st, err := c.s.Traces.Set(in.Raw, o)
 	if err != nil {
 		return fmt.Errorf("trace: %w", err)
 	}

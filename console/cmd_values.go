@@ -379,7 +379,7 @@ func (e *evaluator) showConveniences(in Input) error {
 	if err != nil {
 		return err
 	}
-	vars := e.c.s.Values.Conveniences(o)
+	vars := e.c.s.Scopes.Conveniences(o)
 	views := make([]valueView, 0, len(vars))
 	for _, v := range vars {
 		views = append(views, valueView{Name: "$" + v.Name, Type: v.Type, Value: v.Value})

@@ -134,10 +134,10 @@ func (k completer) expression(left, rest string, kind ArgKind) (int, []string) {
 		return at(word), k.registers(word)
 	}
 	if m := memberName.FindStringSubmatch(rest); m != nil {
-		return at(m[3]), line.StartingWith(k.c.s.Values.Members(m[1]), m[3])
+		return at(m[3]), line.StartingWith(k.c.s.Scopes.Members(m[1]), m[3])
 	}
 	word := plainName.FindString(rest)
-	all := k.c.s.Values.Variables()
+	all := k.c.s.Scopes.Variables()
 	if condition {
 		for _, f := range cond.Fields() {
 			all = append(all, f.Name)
@@ -187,7 +187,7 @@ func namesAt(word string, find func(*regexp.Regexp) ([]names.GlobalInfo, error))
 // registers completes $NAME, a register or a convenience variable.
 func (k completer) registers(word string) []string {
 	var names []string
-	for _, name := range k.c.s.Values.ConvenienceNames() {
+	for _, name := range k.c.s.Scopes.ConvenienceNames() {
 		names = append(names, "$"+name)
 	}
 	regs, err := k.c.s.Selection.Registers()

@@ -25,6 +25,7 @@
 //	Scopes      the variables that code can name
 //	Conditions  what is wrong or in doubt with a condition
 //	Stops       setting the numbered stops, planting and lifting their traps
+//	Traces      the stops that tell of calls and returns
 //	ConsoleLog, Recorder
 //	            starting and ending a recording, and the file that it goes to
 //	Catches, Execution, Stepping
@@ -35,8 +36,8 @@
 //	            questions, moments, files, debug files, and what threads do in Python
 //
 // Where a part has to tell one that comes after it, it is given a function:
-// Selection.source, Planes.failed, Allocators.follow, Recorder.status, Execution.ended,
-// Values.w.Call.
+// Selection.source, Planes.failed, Allocators.follow, Stops.traced and traceExits,
+// Recorder.status, Execution.ended, Values.w.Call.
 //
 // # Core files
 //

@@ -103,7 +103,7 @@ func TestRecordingWithoutRoomKeepsWhatItHas(t *testing.T) {
 	recordFromMain(t, s)
 	setBreak(t, s, "basic.c:10")
 	must(t)(s.Execution.Continue(1))
-	before := calls(t, s)
+	before := recordedCalls(t, s)
 	if len(before) == 0 || s.Recorder.Err() != nil {
 		t.Fatalf("recorded %q, %v", before, s.Recorder.Err())
 	}

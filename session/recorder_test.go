@@ -28,8 +28,8 @@ func onBothPlanes(t *testing.T, f func(*testing.T, ProbeMode)) {
 	}
 }
 
-// calls are the recorded events as "#1 malloc(100)", without addresses.
-func calls(t *testing.T, s *Session) []string {
+// recordedCalls are the recorded events as "#1 malloc(100)", without addresses.
+func recordedCalls(t *testing.T, s *Session) []string {
 	t.Helper()
 	events, err := s.Queries.Events(nil, query.Present)
 	if err != nil {
@@ -44,7 +44,7 @@ func calls(t *testing.T, s *Session) []string {
 
 func wantCalls(t *testing.T, s *Session, want ...string) {
 	t.Helper()
-	if got := calls(t, s); !slices.Equal(got, want) {
+	if got := recordedCalls(t, s); !slices.Equal(got, want) {
 		t.Errorf("recorded\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
@@ -211,7 +211,7 @@ func TestStreamEndsBeforeTheProgram(t *testing.T) {
 	// The next run is recorded in memory as ever.
 	recordFromMain(t, s)
 	must(t)(s.Execution.Continue(1))
-	if got := calls(t, s); len(got) != 6 { // up to the breakpoint
+	if got := recordedCalls(t, s); len(got) != 6 { // up to the breakpoint
 		t.Errorf("recorded %v", got)
 	}
 }
@@ -312,13 +312,13 @@ func TestFilterAsksAgainWhenModulesChange(t *testing.T) {
 		filter(t, s, `module("plugin") || func("plugin_run")`)
 		recordFromMain(t, s)
 		must(t)(s.Execution.Continue(1))
-		for _, call := range calls(t, s) {
+		for _, call := range recordedCalls(t, s) {
 			if !strings.HasSuffix(call, " 11111") && !strings.HasSuffix(call, " 22222") {
 				t.Errorf("recorded %s", call)
 			}
 		}
-		if len(calls(t, s)) < 4 {
-			t.Errorf("recorded %v", calls(t, s))
+		if len(recordedCalls(t, s)) < 4 {
+			t.Errorf("recorded %v", recordedCalls(t, s))
 		}
 	})
 }

@@ -55,6 +55,7 @@ type Session struct {
 
 	Conditions *Conditions // what is wrong or in doubt with conditions
 	Stops      *Stops      // the numbered stops
+	Traces     *Traces     // numbered stops that tell of calls and go on
 	Catches    *Catches    // the signals, forks, system calls and the like that stop the program
 	Execution  *Execution  // running the program
 	Stepping   *Stepping   // stepping one of its threads
@@ -148,7 +149,12 @@ func (s *Session) wire() {
 	s.Planes = newPlanes(c, s.account, s.walker, s.demand, s.likes, s.Allocators, s.Values)
 	s.Scopes = &Scopes{c, s.Locations, s.Values}
 	s.Conditions = &Conditions{c, s.account, s.Values, s.Allocators, s.likes}
-	s.Stops = &Stops{c, s.account, s.demand, s.Selection, s.Locations, s.Values, s.Conditions, s.Allocators, s.likes, s.Planes}
+	s.Stops = &Stops{
+		common: c, account: s.account, demand: s.demand, sel: s.Selection, loc: s.Locations, values: s.Values,
+		conditions: s.Conditions, allocators: s.Allocators, likes: s.likes, planes: s.Planes,
+	}
+	s.Traces = &Traces{c, s.demand, s.Selection, s.Values, s.Planes, s.Stops}
+	s.Stops.traced, s.Stops.traceExits = s.Traces.arrived, s.Traces.followExits
 
 	s.ConsoleLog = &ConsoleLog{common: c, account: s.account}
 	s.Recorder = &Recorder{common: c, account: s.account, sel: s.Selection, planes: s.Planes, console: s.ConsoleLog}

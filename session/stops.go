@@ -24,6 +24,11 @@ type Stops struct {
 	allocators *Allocators
 	likes      *likes
 	planes     *Planes
+
+	// Traces gives what is done at a stop that traces, and for the exits of its functions
+	// when libraries have come.
+	traced     func(*breakpoints.Stop, *inferior.Thread)
+	traceExits func(*breakpoints.Stop) error
 }
 
 // Break sets a numbered stop: break's and tbreak's text, "alloc if size >= 1MiB",
@@ -193,7 +198,7 @@ func (s *Stops) atStop(st *breakpoints.Stop, t *inferior.Thread) inferior.Action
 		newCodeEnv(s, st, t).print(st)
 		return inferior.Resume
 	case st.Trace:
-		s.trace(st, t)
+		s.traced(st, t)
 		return inferior.Resume
 	}
 	s.demand.hits = append(s.demand.hits, hit{stop: st, thread: t})

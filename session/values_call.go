@@ -10,6 +10,7 @@ import (
 	"hdb/inferior/corefile"
 	"hdb/internal/addr"
 	"hdb/values"
+	"hdb/values/calls"
 )
 
 // functionCalls has the program run functions for expressions.
@@ -29,7 +30,7 @@ const redZone = 128
 // call has the selected thread call a function while the other threads stand. Then the
 // thread is as it was, whether the function has returned or something stopped it: that is
 // an error. What the function has changed in memory stays.
-func (k *functionCalls) call(c values.Call, result func(after *values.Frame) error) error {
+func (k *functionCalls) call(c calls.Call, result func(after *values.Frame) error) error {
 	t, err := k.caller()
 	if err != nil {
 		return err
@@ -108,14 +109,14 @@ func (k *functionCalls) outsideAllocator() error {
 
 // prepare puts the arguments where the function expects them, and its return address,
 // which is that of the program's first instruction: nothing else comes there again.
-func (k *functionCalls) prepare(r *inferior.Registers, c values.Call) (back addr.Run, err error) {
+func (k *functionCalls) prepare(r *inferior.Registers, c calls.Call) (back addr.Run, err error) {
 	auxv, err := k.proc.Auxv()
 	if err != nil {
 		return 0, err
 	}
 	back = addr.Run(auxv[corefile.AtEntry])
 	sp := r.Rsp - redZone
-	word := func(a values.Argument) (uint64, error) {
+	word := func(a calls.Argument) (uint64, error) {
 		if a.Data == nil {
 			return a.N, nil
 		}

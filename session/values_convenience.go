@@ -13,18 +13,18 @@ var conveniences = [...]string{"_", "__", "_exitcode", "_exitsignal", "_siginfo"
 func (v *Values) Examined(at addr.Run, size int, b []byte) { v.w.Examined(at, size, b) }
 
 // Conveniences lists the convenience variables, those that the user has set first.
-func (v *Values) Conveniences(o values.Options) []NamedValue {
+func (s *Scopes) Conveniences(o values.Options) []NamedValue {
 	var out []NamedValue
-	for _, x := range v.w.Conveniences(conveniences[:]) {
-		out = append(out, NamedValue{x.Name, x.Value.Type.String(), v.w.FormatTop(nil, x.Value, o)})
+	for _, x := range s.values.w.Conveniences(conveniences[:]) {
+		out = append(out, NamedValue{x.Name, x.Value.Type.String(), s.values.w.FormatTop(nil, x.Value, o)})
 	}
 	return out
 }
 
 // ConvenienceNames are the names of the convenience variables, without $.
-func (v *Values) ConvenienceNames() []string {
+func (s *Scopes) ConvenienceNames() []string {
 	var names []string
-	for _, x := range v.w.Conveniences(conveniences[:]) {
+	for _, x := range s.values.w.Conveniences(conveniences[:]) {
 		names = append(names, x.Name)
 	}
 	return names

@@ -79,7 +79,7 @@ func (w *World) Summary(v Value) bool {
 
 // characters is the bytes of a character of a text whose elements are of the type.
 func characters(t *Type) int64 {
-	if n := t.Size(); t.textual() && (n == 2 || n == 4) {
+	if n := t.Size(); textual(t) && (n == 2 || n == 4) {
 		return n
 	}
 	return 1
@@ -106,7 +106,7 @@ func (w *World) described(t *Text) ([]byte, error) {
 // argument computes an expression that must have a value.
 func (w *World) argument(f *Frame, src string) (*evaluator, Value, error) {
 	e := w.evaluator(f)
-	e.bare, e.calls = true, true
+	e.bare, e.mayCall = true, true
 	v, err := e.compute(src)
 	if err != nil {
 		return nil, Value{}, err

@@ -9,7 +9,7 @@ import (
 
 // pointedClass is the C++ class that a pointer or reference points to. It is nil for other
 // types.
-func (t *Type) pointedClass() *Type {
+func pointedClass(t *Type) *Type {
 	if t = t.Strip(); t.Kind != Pointer && t.Kind != Reference && t.Kind != RvalueReference {
 		return nil
 	}
@@ -140,14 +140,14 @@ func (o operators) dynamicCast(v Value, t *Type) (Value, error) {
 		at, _ = v.Addr()
 	} else {
 		v = o.prog.unref(v)
-		from = v.Type.pointedClass()
+		from = pointedClass(v.Type)
 		n, err := o.prog.Uint(v)
 		if err != nil {
 			return Value{}, err
 		}
 		at = addr.Run(n)
 	}
-	class := t.pointedClass()
+	class := pointedClass(t)
 	toVoid := to.Kind == Pointer && to.Elem().Strip().Kind == Void
 	switch {
 	case class == nil && !toVoid:

@@ -7,27 +7,7 @@ import (
 	"hdb/internal/addr"
 	"hdb/symbols/dwarf"
 	"hdb/unwind"
-)
-
-// A Call is a call of a function of the program, as the System V ABI for AMD64 passes its
-// arguments (section 3.2.3).
-type Call struct {
-	Function addr.Run
-	General  []Argument // in the general registers
-	Vector   [][]byte   // in the vector registers, 16 bytes at most each
-	Stack    []Argument // the words above the return address
-}
-
-// An Argument is a number, or the address of a copy of data in the thread's stack.
-type Argument struct {
-	N    uint64
-	Data []byte // nil: N
-}
-
-// Registers of the ABI for arguments.
-const (
-	maxGeneral = 6
-	maxVector  = 8
+	"hdb/values/calls"
 )
 
 // maxResult bounds the bytes that a function may return in its caller's memory.
@@ -39,6 +19,18 @@ type callee struct {
 	typ  *Type   // its first parameter is the object's address, if it is called on one
 	ret  *Type   // nil: nothing tells
 	self []Value // the object that it is called on, if any
+}
+
+// functions calls functions of the program: which one a name means, by its arguments and
+// the object that it is called on, and what it returns.
+type functions struct {
+	lookup
+	ops operators
+	lib library
+	w   *World
+	// mayCall allows functions to be called. With typesOnly their types alone are asked, and
+	// nothing is called.
+	mayCall, typesOnly bool
 }
 
 // callFunction calls the function that n names and computes its result. As says what it
@@ -73,8 +65,8 @@ func (e *evaluator) callFunction(n *node, as *Type) (Value, error) {
 }
 
 // callable is the error of a call where none is made.
-func (e *evaluator) callable() error {
-	if !e.typesOnly && (e.w.Call == nil || !e.calls) {
+func (e *functions) callable() error {
+	if !e.typesOnly && (e.w.Call == nil || !e.mayCall) {
 		return errNoCalls
 	}
 	return nil
@@ -93,7 +85,7 @@ func (e *evaluator) operands(list *node) (args []Value, err error) {
 }
 
 // callValue calls the function that a value is or points to.
-func (e *evaluator) callValue(fn Value, args []Value, as *Type) (Value, error) {
+func (e *functions) callValue(fn Value, args []Value, as *Type) (Value, error) {
 	var err error
 	if fn = e.prog.unref(fn); fn.Type.Strip().Kind == Pointer {
 		if fn, err = e.prog.Deref(fn); err != nil {
@@ -116,7 +108,7 @@ func (e *evaluator) callValue(fn Value, args []Value, as *Type) (Value, error) {
 }
 
 // invoke has the program run a function, and reads its result.
-func (e *evaluator) invoke(f callee, args []Value) (Value, error) {
+func (e *functions) invoke(f callee, args []Value) (Value, error) {
 	if f.ret == nil {
 		return Value{}, errors.New("no debug information tells what the function returns: cast the call to its type, as in (int)getpid()")
 	}
@@ -135,13 +127,13 @@ func (e *evaluator) invoke(f callee, args []Value) (Value, error) {
 	if err != nil {
 		return Value{}, err
 	}
-	c := &caller{operators: e.ops, Call: Call{Function: f.at}, rust: f.typ.Rust() && mangled(frame)}
+	c := &caller{operators: e.ops, Call: calls.Call{Function: f.at}, rust: f.typ.Rust() && mangled(frame)}
 	inMemory := pieces == nil
 	if inMemory {
 		if f.ret.Size() > maxResult {
 			return Value{}, fmt.Errorf("the function returns %d bytes", f.ret.Size())
 		}
-		c.General = []Argument{{Data: make([]byte, f.ret.Size())}}
+		c.General = []calls.Argument{{Data: make([]byte, f.ret.Size())}}
 	}
 	if err := c.arguments(f, args); err != nil {
 		return Value{}, err
@@ -171,7 +163,7 @@ var errNoCalls = errors.New("functions of the program are not called")
 
 // standIn is a value of a type in place of a result of which only the type is asked. It is 1:
 // operators have a type for that.
-func (e *evaluator) standIn(t *Type) Value {
+func (e *functions) standIn(t *Type) Value {
 	switch s := t.Strip(); {
 	case t.isFloat() && s.Size() <= 8:
 		return Number(t, floatBits(1, int(s.Size())))
@@ -196,7 +188,7 @@ func (w *World) implementation(at addr.Run) (Module, addr.Run, error) {
 		if !fn.IFunc || fn.Low.Run(m.Bias) != at {
 			return m, at, nil
 		}
-		err := w.Call(Call{Function: at}, func(after *Frame) error {
+		err := w.Call(calls.Call{Function: at}, func(after *Frame) error {
 			rax, _ := after.Regs.Get(unwind.RAX)
 			at = addr.Run(rax)
 			return nil

@@ -36,7 +36,7 @@ func (d *differ) parts(c Change, depth int) {
 	t := c.Old.Type.Strip()
 	switch {
 	case depth > maxTypeDepth, c.Old.bits > 0:
-	case t.Kind == Array && t.Count() > 0 && !t.vector && !t.Row().textual():
+	case t.Kind == Array && t.Count() > 0 && !t.vector && !textual(t.Row()):
 		d.elements(c, t, depth)
 		return
 	case t.Kind == Struct && t.Variants() == nil && t.prog.printer(t) == nil && len(t.Fields()) > 0:

@@ -6,20 +6,7 @@ import (
 	"strings"
 
 	"hdb/symbols/dwarf"
-)
-
-// A class says in which kind of register an eightbyte of a value is passed (System V ABI
-// for AMD64, section 3.2.3).
-type class uint8
-
-const (
-	noClass class = iota
-	integerClass
-	sseClass
-	sseUpClass
-	x87Class
-	x87UpClass
-	memoryClass
+	"hdb/values/calls"
 )
 
 // Encodings of base types that are compiler extensions.
@@ -28,64 +15,29 @@ const (
 	encDecimalFloat   = 0x0f
 )
 
-// maxClassified is the size of the largest value that is returned in registers, a vector.
-const maxClassified = 64
-
 // classify returns the classes of a value's eightbytes, nil for a value that is returned
 // in memory. For C++, passedByReference comes first.
-func classify(t *Type) ([]class, error) {
-	size := t.Size()
-	if size > maxClassified {
-		return nil, nil
-	}
-	c := &classifier{words: make([]class, (size+7)/8)}
-	if !c.add(t, 0, 0) {
-		if c.err != nil {
-			return nil, c.err
-		}
-		return nil, nil
-	}
-	return c.merged(), nil
+func classify(t *Type) (calls.Words, error) {
+	return calls.Classify(&classifier{t: t})
 }
 
-// A classifier merges the classes of a value's scalars. Its methods return false if the
-// value is returned in memory.
+// A classifier puts the classes of a value's scalars. Its methods report false if the
+// value is passed in memory.
 type classifier struct {
-	words []class
+	calls.Words
+	t     *Type
 	steps int
 	err   error
 }
 
-// put merges a scalar's class into the eightbyte at an offset.
-func (c *classifier) put(off int64, with class) bool {
-	i := off / 8
-	if off < 0 || i >= int64(len(c.words)) {
-		return false // of a hostile file: the member is not inside of its struct
-	}
-	w := &c.words[i]
-	switch {
-	case *w == with || with == noClass:
-	case *w == noClass:
-		*w = with
-	case *w == memoryClass || with == memoryClass:
-		*w = memoryClass
-	case *w == integerClass || with == integerClass:
-		*w = integerClass
-	case *w == x87Class || *w == x87UpClass || with == x87Class || with == x87UpClass:
-		*w = memoryClass
-	default:
-		*w = sseClass
-	}
-	return true
-}
+// Size is the size of the value in bytes.
+func (c *classifier) Size() int64 { return c.t.Size() }
 
-func (c *classifier) putAll(off int64, classes ...class) bool {
-	for i, cl := range classes {
-		if !c.put(off+8*int64(i), cl) {
-			return false
-		}
-	}
-	return true
+// Place classifies the value.
+func (c *classifier) Place(w calls.Words) (bool, error) {
+	c.Words = w
+	ok := c.add(c.t, 0, 0)
+	return ok, c.err
 }
 
 // add classifies the part of the value that is of type t.
@@ -101,9 +53,9 @@ func (c *classifier) add(t *Type, off int64, depth int) bool {
 	case Base:
 		return c.base(s, off)
 	case Pointer, Reference, RvalueReference, Enum, Unspecified:
-		return c.put(off, integerClass)
+		return c.Put(off, calls.Integer)
 	case MemberPointer:
-		return c.put(off, integerClass) && (s.Size() <= 8 || c.put(off+8, integerClass))
+		return c.Put(off, calls.Integer) && (s.Size() <= 8 || c.Put(off+8, calls.Integer))
 	case Array:
 		return c.array(s, off, depth)
 	case Struct:
@@ -116,33 +68,33 @@ func (c *classifier) add(t *Type, off int64, depth int) bool {
 // base classifies a scalar. A complex number is classified as a struct of two.
 func (c *classifier) base(t *Type, off int64) bool {
 	size := t.Size()
-	integers := slices.Repeat([]class{integerClass}, int((size+7)/8))
+	integers := slices.Repeat([]calls.Class{calls.Integer}, int((size+7)/8))
 	switch t.Enc {
 	case encFloat:
 		switch {
 		case size <= 8:
-			return c.put(off, sseClass)
-		case t.isQuad():
-			return c.putAll(off, sseClass, sseUpClass)
+			return c.Put(off, calls.SSE)
+		case isQuad(t):
+			return c.Put(off, calls.SSE, calls.SSEUp)
 		}
-		return c.putAll(off, x87Class, x87UpClass)
+		return c.Put(off, calls.X87, calls.X87Up)
 	case encDecimalFloat:
 		if size <= 8 {
-			return c.put(off, sseClass)
+			return c.Put(off, calls.SSE)
 		}
-		return c.putAll(off, sseClass, sseUpClass)
+		return c.Put(off, calls.SSE, calls.SSEUp)
 	case encComplex:
 		if size > 16 {
 			return false
 		}
-		return c.putAll(off, slices.Repeat([]class{sseClass}, int((size+7)/8))...)
+		return c.Put(off, slices.Repeat([]calls.Class{calls.SSE}, int((size+7)/8))...)
 	}
-	return c.putAll(off, integers...)
+	return c.Put(off, integers...)
 }
 
 // isQuad reports whether a floating-point type of 16 bytes is IEEE 754's binary128 rather
 // than the x87's extended precision.
-func (t *Type) isQuad() bool {
+func isQuad(t *Type) bool {
 	return strings.Contains(t.Name, "128") || strings.Contains(t.Name, "quad") || strings.Contains(t.Name, "kind=16")
 }
 
@@ -153,7 +105,7 @@ func (c *classifier) array(t *Type, off int64, depth int) bool {
 			c.err = fmt.Errorf("compilers differ in how they return a vector of %d bytes", size)
 			return false
 		}
-		return c.put(off, sseClass) && c.putAll(off+8, slices.Repeat([]class{sseUpClass}, int(size/8-1))...)
+		return c.Put(off, calls.SSE) && c.Put(off+8, slices.Repeat([]calls.Class{calls.SSEUp}, int(size/8-1))...)
 	}
 	elem := t.Row()
 	n := elem.Size()
@@ -177,7 +129,7 @@ func (c *classifier) members(t *Type, off int64, depth int) bool {
 		case f.BitSize > 0:
 			first := 8*(off+f.Offset) + f.BitOff
 			for bit := first / 64 * 64; bit < first+f.BitSize; bit += 64 {
-				if !c.put(bit/8, integerClass) {
+				if !c.Put(bit/8, calls.Integer) {
 					return false
 				}
 			}
@@ -186,26 +138,6 @@ func (c *classifier) members(t *Type, off int64, depth int) bool {
 		}
 	}
 	return true
-}
-
-// merged applies the rules about the whole value. It returns nil for a value in memory.
-func (c *classifier) merged() []class {
-	for i, cl := range c.words {
-		switch {
-		case cl == memoryClass:
-			return nil
-		case cl == x87UpClass && (i == 0 || c.words[i-1] != x87Class):
-			return nil
-		case cl == x87Class && (i+1 == len(c.words) || c.words[i+1] != x87UpClass):
-			return nil
-		case cl == sseUpClass && (i == 0 || c.words[i-1] != sseClass && c.words[i-1] != sseUpClass):
-			c.words[i] = sseClass
-		}
-		if i >= 2 && (c.words[0] != sseClass || slices.ContainsFunc(c.words[1:], func(cl class) bool { return cl != sseUpClass })) {
-			return nil
-		}
-	}
-	return c.words
 }
 
 // passedByReference reports whether C++ returns an object through a hidden pointer,

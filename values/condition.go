@@ -39,7 +39,7 @@ func (w *World) Holds(f *Frame, src string) (bool, error) {
 // True reports whether an expression that may assign has a value other than zero.
 func (w *World) True(f *Frame, src string) (bool, error) {
 	e := w.evaluator(f)
-	e.assign, e.calls = true, true
+	e.assign, e.mayCall = true, true
 	return e.holds(src)
 }
 

@@ -27,8 +27,9 @@
 //	operators   operators and conversions, from values
 //	library     members, elements and member functions, by printers where they know
 //	member      a member function of a class, and where its code is
-//	option      one of several functions that a call may mean, by its arguments
-//	caller      arguments of a call of a function of the program
+//	option      one of several functions that a call may mean; package calls chooses
+//	functions   calls of functions of the program
+//	caller      arguments of a call, placed by package calls
 //	evaluator   expressions in a frame, by their syntax
 //	World       what consumers ask, and what expressions can do beside reading: write,
 //	            call, name the debugger's numbers and the values of before

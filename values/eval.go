@@ -11,25 +11,19 @@ import (
 
 // An evaluator computes an expression in a frame.
 type evaluator struct {
-	lookup
-	ops operators
-	lib library
-	w   *World
-	// assign allows the expression to change the program.
-	assign bool
-	calls  bool // functions of the program may be called
-	// typesOnly asks what an expression would be: nothing is called or changed for it, not
-	// even a convenience variable.
-	typesOnly bool
-	checking  bool // whether the expression can have a value is asked: nothing is changed
-	bare      bool // names that the program has not got may be Words
-	depth     int
+	// functions has typesOnly, by which also nothing is changed, not even a convenience
+	// variable.
+	functions
+	assign   bool // the expression may change the program
+	checking bool // whether the expression can have a value is asked: nothing is changed
+	bare     bool // names that the program has not got may be Words
+	depth    int
 }
 
 // evaluator is an evaluator in a frame.
 func (w *World) evaluator(f *Frame) *evaluator {
 	l := language{&w.Program, f}
-	return &evaluator{lookup: lookup{l}, ops: operators{l}, lib: library{operators{l}}, w: w}
+	return &evaluator{functions: functions{lookup: lookup{l}, ops: operators{l}, lib: library{operators{l}}, w: w}}
 }
 
 // Eval computes an expression without changing anything. A nil frame knows statics
@@ -41,7 +35,7 @@ func (w *World) Assign(f *Frame, src string) (Value, error) { return w.eval(f, s
 
 func (w *World) eval(f *Frame, src string, assign bool) (Value, error) {
 	e := w.evaluator(f)
-	e.assign, e.calls = assign, true
+	e.assign, e.mayCall = assign, true
 	return e.compute(src)
 }
 

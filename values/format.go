@@ -364,7 +364,7 @@ func (p *formatter) array(v Value, t *Type) {
 		n = min(n, int64(p.o.Elements))
 	}
 	v = p.prog.Load(v)
-	if elem.textual() && p.o.Letter == 0 || p.o.Letter == 's' && elem.Size() == 1 {
+	if textual(elem) && p.o.Letter == 0 || p.o.Letter == 's' && elem.Size() == 1 {
 		p.chars(v, n, elem)
 		return
 	}

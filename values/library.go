@@ -336,7 +336,7 @@ func (l library) keyOf(v Value) (key, error) {
 		return key{true, data}, err
 	}
 	switch {
-	case t.Kind == Array && t.Row().textual():
+	case t.Kind == Array && textual(t.Row()):
 		b, err := l.prog.Bytes(v)
 		b, _ = upToNUL(b, max(t.Row().Size(), 1))
 		return key{true, b}, err

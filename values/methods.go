@@ -10,6 +10,7 @@ import (
 	"hdb/symbols/dwarf"
 	"hdb/symbols/dwarf/scope"
 	"hdb/unwind/dwop"
+	"hdb/values/calls"
 )
 
 // A member is a member function of a class.
@@ -217,7 +218,7 @@ var errNoObject = errors.New("the function is called on an object: write OBJECT.
 
 // memberCallee is a member function to be called. plain: it is the one that was named, although
 // it is virtual.
-func (e *evaluator) memberCallee(m *member, plain bool) (callee, error) {
+func (e *functions) memberCallee(m *member, plain bool) (callee, error) {
 	c := callee{typ: m.typ, ret: m.returns()}
 	if err := e.callable(); err != nil {
 		return c, err
@@ -246,7 +247,7 @@ func (e *evaluator) memberCallee(m *member, plain bool) (callee, error) {
 }
 
 // function is the member function that a name means without a call.
-func (e *evaluator) function(v Value, name string) (out Value, ok bool, err error) {
+func (e *functions) function(v Value, name string) (out Value, ok bool, err error) {
 	list := e.prog.methodsNamed(e.prog.unref(v), name, 0)
 	switch {
 	case len(list) == 0:
@@ -260,7 +261,7 @@ func (e *evaluator) function(v Value, name string) (out Value, ok bool, err erro
 
 // callMember calls a member function of an object of the program. A name with a class, as
 // Base::f, is that of the class, also if it is virtual.
-func (e *evaluator) callMember(v Value, name string, args []Value) (Value, error) {
+func (e *functions) callMember(v Value, name string, args []Value) (Value, error) {
 	plain := false
 	if i := strings.LastIndex(cutTemplate(name), "::"); i >= 0 {
 		class, rest := name[:i], name[i+2:]
@@ -300,7 +301,7 @@ func (e *evaluator) callMember(v Value, name string, args []Value) (Value, error
 }
 
 // chooseMember is the member function that a call means.
-func (e *evaluator) chooseMember(name string, list []member, args []Value) (*member, error) {
+func (e *functions) chooseMember(name string, list []member, args []Value) (*member, error) {
 	if len(list) == 1 {
 		return &list[0], nil
 	}
@@ -322,23 +323,23 @@ func (e *evaluator) chooseMember(name string, list []member, args []Value) (*mem
 }
 
 // selfRank ranks the object as the one that a member function is called on.
-func (e *evaluator) selfRank(v Value, self *Type) rank {
+func (e *functions) selfRank(v Value, self *Type) calls.Rank {
 	if v.Type == nil || self.Strip().Kind != Pointer || self.Rust() {
-		return exact
+		return calls.Exact
 	}
 	switch have, want := v.Type.isConst(), self.Strip().Elem().isConst(); {
 	case have && !want:
-		return impossible
+		return calls.Impossible
 	case want && !have:
-		return qualified
+		return calls.Qualified
 	}
-	return exact
+	return calls.Exact
 }
 
 // namedMember is a member function that a name means without an object: one of this in the
 // frame of a member function, or a static one with its class. It reports false for
 // another name.
-func (e *evaluator) namedMember(name string, args []Value) (callee, bool, error) {
+func (e *functions) namedMember(name string, args []Value) (callee, bool, error) {
 	name = strings.TrimPrefix(name, "::")
 	if e.f != nil {
 		if _, ok := e.local(name); ok {
@@ -383,7 +384,7 @@ func (e *evaluator) namedMember(name string, args []Value) (callee, bool, error)
 
 // operator calls an operator that the program defines for a class that one of the operands
 // is of. It reports false if there is none.
-func (e *evaluator) operator(name string, operands ...Value) (Value, bool, error) {
+func (e *functions) operator(name string, operands ...Value) (Value, bool, error) {
 	class := false
 	for _, v := range operands {
 		class = class || e.prog.unref(v).Type.classType() != nil

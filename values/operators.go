@@ -360,7 +360,7 @@ func (o operators) cast(v Value, t *Type) (Value, error) {
 		if !ok {
 			return Value{}, errors.New("the value does not lie in memory")
 		}
-		a, err := o.prog.convertClass(a, from.classType(), t.pointedClass())
+		a, err := o.prog.convertClass(a, from.classType(), pointedClass(t))
 		return Number(t, uint64(a)), err
 	case Void:
 		return Value{Type: t}, nil
@@ -414,7 +414,7 @@ func (o operators) cast(v Value, t *Type) (Value, error) {
 		return Value{}, err
 	}
 	if from.Kind == Pointer && to.Kind == Pointer {
-		if a, err = o.prog.convertClass(a, from.pointedClass(), to.pointedClass()); err != nil {
+		if a, err = o.prog.convertClass(a, pointedClass(from), pointedClass(to)); err != nil {
 			return Value{}, err
 		}
 	}

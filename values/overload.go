@@ -1,11 +1,11 @@
 package values
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"hdb/symbols/dwarf"
+	"hdb/values/calls"
 )
 
 // An option is one of several functions that a call may mean.
@@ -13,44 +13,20 @@ type option struct {
 	params []*Type // without that of the object
 	open   bool
 	name   string // for errors
-	object rank
+	object calls.Rank
 }
 
-// A rank tells how well an argument fits a parameter, as C++ ranks conversions
-// ([over.ics.rank]).
-type rank uint8
-
-const (
-	exact rank = iota
-	qualified
-	promoted
-	toBase // of a class, or a pointer to one
-	converted
-	toVoid     // a pointer
-	toBool     // of a pointer
-	lastResort // an address typed as a number; to a parameter that is ...
-	impossible = rank(255)
-)
-
 // choose is the option that fits the arguments best.
-func (e *evaluator) choose(name string, options []option, args []Value) (int, error) {
-	ranks := make([][]rank, len(options))
-	var fit []int
+func (e *functions) choose(name string, options []option, args []Value) (int, error) {
+	list := make([]calls.Candidate, len(options))
 	for i, o := range options {
-		if r, ok := e.rank(o, args); ok {
-			ranks[i] = r
-			fit = append(fit, i)
-		}
+		list[i] = calls.Candidate{Name: o.name, Ranks: e.ranks(o, args)}
 	}
-	if len(fit) == 0 {
-		return 0, fmt.Errorf("no %s takes %s: there are %s", shortName(name), typesOf(args), optionNames(options, nil))
+	var types []string
+	for _, a := range args {
+		types = append(types, a.Type.String())
 	}
-	for _, i := range fit {
-		if !slices.ContainsFunc(fit, func(j int) bool { return i != j && !better(ranks[i], ranks[j]) }) {
-			return i, nil
-		}
-	}
-	return 0, fmt.Errorf("%s(%s) is ambiguous: cast the arguments to choose among %s", shortName(name), strings.TrimPrefix(typesOf(args), "no arguments"), optionNames(options, fit))
+	return calls.Choose(shortName(name), types, list)
 }
 
 // shortName is the name of a function without its class and template arguments.
@@ -61,84 +37,42 @@ func shortName(name string) string {
 	return lastName(cutTemplate(name))
 }
 
-// typesOf are the types of arguments in words.
-func typesOf(args []Value) string {
-	var list []string
-	for _, a := range args {
-		list = append(list, a.Type.String())
+// ranks ranks the object and the arguments, nil if the option cannot be called with them.
+func (e *functions) ranks(o option, args []Value) []calls.Rank {
+	if len(args) < len(o.params) || len(args) > len(o.params) && !o.open || o.object == calls.Impossible {
+		return nil
 	}
-	if len(list) == 0 {
-		return "no arguments"
-	}
-	return strings.Join(list, ", ")
-}
-
-// maxOptions bounds the functions that an error names.
-const maxOptions = 8
-
-// optionNames are the options in words, those with the numbers in only, or all if it is nil.
-func optionNames(options []option, only []int) string {
-	var list []string
-	for i, o := range options {
-		if only == nil || slices.Contains(only, i) {
-			list = append(list, o.name)
-		}
-	}
-	if more := len(list) - maxOptions; more > 0 {
-		list = append(list[:maxOptions], fmt.Sprintf("%d more", more))
-	}
-	return strings.Join(list, ", ")
-}
-
-// better reports whether no argument fits worse, and one fits better.
-func better(a, b []rank) bool {
-	some := false
-	for i := range a {
-		if a[i] > b[i] {
-			return false
-		}
-		some = some || a[i] < b[i]
-	}
-	return some
-}
-
-// rank ranks the object and the arguments. It reports false if the option cannot be called
-// with them.
-func (e *evaluator) rank(o option, args []Value) ([]rank, bool) {
-	if len(args) < len(o.params) || len(args) > len(o.params) && !o.open || o.object == impossible {
-		return nil, false
-	}
-	out := []rank{o.object}
+	out := []calls.Rank{o.object}
 	for i, a := range args {
-		r := lastResort
+		r := calls.LastResort
 		if i < len(o.params) {
 			r = e.rankOf(a, o.params[i])
 		}
-		if r == impossible {
-			return nil, false
+		if r == calls.Impossible {
+			return nil
 		}
 		out = append(out, r)
 	}
-	return out, true
+	return out
 }
 
 // rankOf ranks an argument for a parameter.
-func (e *evaluator) rankOf(v Value, param *Type) rank {
+func (e *functions) rankOf(v Value, param *Type) calls.Rank {
 	to := param.Strip()
 	v = e.prog.unref(v)
 	from := v.Type.Strip()
-	least := exact
+	least := calls.Exact
 	if to.Kind == Reference || to.Kind == RvalueReference {
 		_, lvalue := v.Addr()
 		target := to.Elem()
 		switch {
 		case to.Kind == RvalueReference && lvalue, to.Kind == Reference && !target.isConst() && (!lvalue || v.Type.isConst()):
-			return impossible
+			return calls.Impossible
 		case to.Kind == Reference && target.isConst() && !(lvalue && v.Type.isConst()): // what is no lvalue rather binds to &&
-			least = qualified
+			least = calls.Qualified
 		}
 		if to.Kind == Reference && !target.isConst() && !sameTypes(from, target.Strip()) && target.Strip().Kind != Struct {
-			return impossible
+			return calls.Impossible
 		}
 		to = target.Strip()
 	}
@@ -146,16 +80,16 @@ func (e *evaluator) rankOf(v Value, param *Type) rank {
 }
 
 // conversion ranks the conversion of a value.
-func (e *evaluator) conversion(from, to *Type) rank {
+func (e *functions) conversion(from, to *Type) calls.Rank {
 	if sameTypes(from, to) {
-		return exact
+		return calls.Exact
 	}
 	switch to.Kind {
 	case Struct:
 		if _, ok := basePath(from, to.Name, 0); ok && from.Kind == Struct {
-			return toBase
+			return calls.ToBase
 		}
-		return impossible
+		return calls.Impossible
 	case Pointer:
 		return pointerRank(from, to)
 	}
@@ -163,19 +97,19 @@ func (e *evaluator) conversion(from, to *Type) rank {
 	boolean := to.Kind == Base && to.Enc == encBoolean
 	switch {
 	case boolean && (from.Kind == Pointer || from.Kind == Array || from.Kind == Function):
-		return toBool
+		return calls.ToBool
 	case !number || !to.isInteger() && !to.isFloat() || to.Kind == Enum:
-		return impossible
+		return calls.Impossible
 	case from.isInteger() && to.Name == "int" && (from.Size() < 4 || from.Kind == Enum):
-		return promoted
+		return calls.Promoted
 	case from.isFloat() && from.Size() == 4 && to.Name == "double":
-		return promoted
+		return calls.Promoted
 	}
-	return converted
+	return calls.Converted
 }
 
 // pointerRank ranks the conversion of a value to a pointer.
-func pointerRank(from, to *Type) rank {
+func pointerRank(from, to *Type) calls.Rank {
 	target := to.Elem()
 	var source *Type
 	switch from.Kind {
@@ -186,30 +120,30 @@ func pointerRank(from, to *Type) rank {
 	case Function:
 		source = from
 	case Unspecified: // nullptr
-		return converted
+		return calls.Converted
 	default:
 		if from.isInteger() && from.Size() == 8 { // addresses are typed as numbers
-			return lastResort
+			return calls.LastResort
 		}
-		return impossible
+		return calls.Impossible
 	}
 	if source.isConst() && !target.isConst() && source.Strip().Kind != Function && from.Kind == Pointer {
-		return impossible
+		return calls.Impossible
 	}
 	switch a, b := source.Strip(), target.Strip(); {
 	case sameTypes(a, b):
 		if target.isConst() && !source.isConst() {
-			return qualified
+			return calls.Qualified
 		}
-		return exact
+		return calls.Exact
 	case b.Kind == Void:
-		return toVoid
+		return calls.ToVoid
 	case a.Kind == Struct && b.Kind == Struct:
 		if _, ok := basePath(a, b.Name, 0); ok {
-			return toBase
+			return calls.ToBase
 		}
 	}
-	return impossible
+	return calls.Impossible
 }
 
 // sameTypes reports whether two stripped types are the same, maybe as two units describe
@@ -233,7 +167,7 @@ func sameTypes(a, b *Type) bool {
 // overloaded is the function that a call by a name means: fn, which the name means
 // without a call, or another one of the same name in C++ whose parameters fit the arguments
 // better.
-func (e *evaluator) overloaded(name string, fn Value, args []Value) (Value, error) {
+func (e *functions) overloaded(name string, fn Value, args []Value) (Value, error) {
 	t := fn.Type.Strip()
 	if t.Kind != Function || !described(t) || !isCPlusPlus(t.lang) {
 		return fn, nil

@@ -5,12 +5,13 @@ import (
 	"strings"
 
 	"hdb/internal/addr"
+	"hdb/values/calls"
 )
 
 // A caller puts the arguments of a call where the ABI has them.
 type caller struct {
 	operators
-	Call
+	calls.Call
 	rust bool // the function has Rust's own calling convention
 }
 
@@ -128,53 +129,8 @@ func (c *caller) value(v Value, t *Type) error {
 	if err != nil {
 		return err
 	}
-	if !c.inRegisters(b, classes) {
-		c.onStack(b, t.Alignment())
-	}
+	c.Value(b, classes, t.Alignment())
 	return nil
-}
-
-// inRegisters appends the eightbytes of a value to the registers of their classes. It
-// reports false if the value goes on the stack: it has more eightbytes than registers are
-// left, or is of class MEMORY or X87.
-func (c *caller) inRegisters(b []byte, classes []class) bool {
-	if classes == nil {
-		return false
-	}
-	var general []Argument
-	var vector [][]byte
-	for i, cl := range classes {
-		word := b[min(8*i, len(b)):min(8*i+8, len(b))]
-		switch cl {
-		case integerClass:
-			general = append(general, Argument{N: decodeUint(word)})
-		case sseClass:
-			vector = append(vector, append(make([]byte, 0, 16), word...))
-		case sseUpClass:
-			last := &vector[len(vector)-1]
-			if *last = append(*last, word...); len(*last) > 16 {
-				return false // of a vector that hdb does not pass in a register
-			}
-		case noClass: // padding, or a class without members: it is not passed at all
-		default:
-			return false
-		}
-	}
-	if len(c.General)+len(general) > maxGeneral || len(c.Vector)+len(vector) > maxVector {
-		return false
-	}
-	c.General, c.Vector = append(c.General, general...), append(c.Vector, vector...)
-	return true
-}
-
-// onStack appends a value to the words on the stack.
-func (c *caller) onStack(b []byte, alignment int64) {
-	if alignment > 8 && len(c.Stack)%2 == 1 {
-		c.Stack = append(c.Stack, Argument{})
-	}
-	for i := 0; i < len(b); i += 8 {
-		c.Stack = append(c.Stack, Argument{N: decodeUint(b[i:min(i+8, len(b))])})
-	}
 }
 
 // rustValue is value for a function of Rust: each scalar of a pair has a register of its
@@ -207,10 +163,8 @@ func (c *caller) rustValue(v Value, t *Type) error {
 			if err := c.general(addr.Run(decodeUint(part)), nil); err != nil {
 				return err
 			}
-		case len(c.Vector) < maxVector:
-			c.Vector = append(c.Vector, part)
 		default:
-			c.onStack(part, 8)
+			c.Float(part)
 		}
 	}
 	return nil
@@ -218,23 +172,14 @@ func (c *caller) rustValue(v Value, t *Type) error {
 
 // general appends a number or an address.
 func (c *caller) general(n addr.Run, err error) error {
-	c.word(Argument{N: uint64(n)})
+	c.Word(calls.Argument{N: uint64(n)})
 	return err
-}
-
-// word appends a word to the general registers, or to the stack when they are all taken.
-func (c *caller) word(a Argument) {
-	if len(c.General) < maxGeneral {
-		c.General = append(c.General, a)
-	} else {
-		c.Stack = append(c.Stack, a)
-	}
 }
 
 // copied appends the address of a copy of a value.
 func (c *caller) copied(v Value) error {
 	b, err := c.prog.Bytes(v)
-	c.word(Argument{Data: append([]byte{}, b...)})
+	c.Word(calls.Argument{Data: append([]byte{}, b...)})
 	return err
 }
 

@@ -109,7 +109,7 @@ func (v Value) unit() Unit {
 	default:
 		return Unit{}
 	}
-	if n := int(e.Size()); (n == 2 || n == 4 || n == 8) && !e.textual() {
+	if n := int(e.Size()); (n == 2 || n == 4 || n == 8) && !textual(e) {
 		return Unit{n, e.isFloat()}
 	}
 	return Unit{}

@@ -95,41 +95,14 @@ func returnPieces(t *Type, fn *Frame) ([]dwop.Location, error) {
 	if s.Kind == Struct && s.decl || s.Size() == 0 && s.Kind != Struct && s.Kind != Unspecified {
 		return nil, errReturned
 	}
-	if s.Kind == Base && s.Enc == encComplex && s.Size() == 32 && !s.isQuad() { // class COMPLEX_X87
+	if s.Kind == Base && s.Enc == encComplex && s.Size() == 32 && !isQuad(s) { // class COMPLEX_X87
 		return []dwop.Location{{Kind: dwop.InRegister, Reg: regST0, Bits: 128}, {Kind: dwop.InRegister, Reg: regST0 + 1, Bits: 128}}, nil
 	}
 	classes, err := classify(s)
 	if err != nil || classes == nil {
 		return nil, err
 	}
-	return registersOf(classes), nil
-}
-
-// registersOf assigns the registers in which values of these classes are returned (System V
-// ABI for AMD64, section 3.2.3, "Returning of Values").
-func registersOf(classes []class) []dwop.Location {
-	general := []unwind.Reg{unwind.RAX, unwind.RDX}
-	vector := uint64(regXMM0)
-	out := []dwop.Location{}
-	for i := 0; i < len(classes); i++ {
-		p := dwop.Location{Kind: dwop.InRegister, Bits: 64}
-		switch classes[i] {
-		case integerClass:
-			p.Reg, general = uint64(general[0]), general[1:]
-		case sseClass:
-			for p.Reg = vector; i+1 < len(classes) && classes[i+1] == sseUpClass; i++ {
-				p.Bits += 64
-			}
-			vector++
-		case x87Class:
-			p.Reg, p.Bits = regST0, 128
-			i++ // class X87UP
-		default: // padding, and classes without members
-			p = dwop.Location{Kind: dwop.Inline, Data: make([]byte, 8), Bits: 64}
-		}
-		out = append(out, p)
-	}
-	return out
+	return classes.Returned(), nil
 }
 
 // AsReturned is the value of an expression in the registers in which the function of frame

@@ -7,6 +7,7 @@ import (
 	"hdb/symbols/dwarf/scope"
 	"hdb/unwind"
 	"hdb/unwind/dwop"
+	"hdb/values/calls"
 )
 
 // Rust's own calling convention differs from C's. A value of one or two scalars is returned
@@ -50,9 +51,9 @@ func rustReturnPieces(t *Type) ([]dwop.Location, error) {
 	case shape.unknown:
 		return nil, errReturned
 	case len(shape.scalars) == 1 && shape.scalars[0].size == 16 && !shape.scalars[0].float: // i128
-		return registersOf([]class{integerClass, integerClass}), nil
+		return calls.Words{calls.Integer, calls.Integer}.Returned(), nil
 	case len(shape.scalars) == 0 && size <= 8:
-		return registersOf([]class{integerClass}), nil
+		return calls.Words{calls.Integer}.Returned(), nil
 	case len(shape.scalars) == 0, size > 16:
 		return nil, nil
 	}

@@ -88,7 +88,7 @@ func (p *formatter) base(v Value, t *Type, b []byte) {
 			text += " " + prefixOf(t) + quoteChar(rune(n))
 		case t.isChar():
 			text += " " + CharText(byte(n))
-		case v.Type.textual():
+		case textual(v.Type):
 			text += " " + prefixOf(v.Type) + quoteChar(rune(n))
 		}
 		p.write(text)
@@ -186,7 +186,7 @@ func (p *formatter) pointer(t *Type, a uint64) {
 	if s := p.symbol(a); s != "" && (!p.o.NoSymbols || e.Kind == Function) {
 		p.write(" " + s)
 	}
-	if a != 0 && t.Elem().textual() && !t.Rust() && e.Kind == Base {
+	if a != 0 && textual(t.Elem()) && !t.Rust() && e.Kind == Base {
 		p.write(" ")
 		p.cstring(addr.Run(a), int(e.size), prefixOf(t.Elem()))
 	}

@@ -20,7 +20,7 @@ type Search struct {
 // the bytes of each number, 0: by its type. A text is searched for with its NUL.
 func (w *World) Search(f *Frame, src string, size int) (Search, error) {
 	e := w.evaluator(f)
-	e.calls = true
+	e.mayCall = true
 	n, err := parse(src, e)
 	if err != nil {
 		return Search{}, err

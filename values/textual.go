@@ -35,7 +35,7 @@ func (e *evaluator) text(v Value) (b []byte, ok bool, err error) {
 		b, err := e.w.described(d.Text)
 		return append([]byte{}, b...), true, err
 	case Array:
-		if !t.Row().textual() {
+		if !textual(t.Row()) {
 			return nil, false, nil
 		}
 		b, err := e.prog.Bytes(v)
@@ -43,7 +43,7 @@ func (e *evaluator) text(v Value) (b []byte, ok bool, err error) {
 		b, _ = upToNUL(b, width)
 		return utf8Of(append([]byte{}, b...), width), true, err
 	case Pointer:
-		if !t.Elem().textual() {
+		if !textual(t.Elem()) {
 			return nil, false, nil
 		}
 		a, err := e.ops.address(v)

@@ -403,7 +403,7 @@ func (t *Type) isChar() bool {
 
 // textual reports whether t is a character type, so that a pointer to t is shown with its
 // string (gdb's textual_element_type).
-func (t *Type) textual() bool {
+func textual(t *Type) bool {
 	if t.isChar() {
 		return true
 	}

@@ -24,7 +24,7 @@ func (p *Program) dynamic(v Value) (Value, string) {
 		}
 		return whole, whole.Type.String()
 	case Pointer:
-		class := t.pointedClass()
+		class := pointedClass(t)
 		at, err := p.Uint(v)
 		if err != nil || at == 0 || class == nil || !p.hasTable(class, 0) {
 			return v, ""
@@ -98,7 +98,7 @@ type VirtualEntry struct {
 // of its base classes with tables of their own.
 func (w *World) VirtualTables(f *Frame, src string) ([]VirtualTable, error) {
 	e := w.evaluator(f)
-	e.calls = true
+	e.mayCall = true
 	v, err := e.compute(src)
 	if err != nil {
 		return nil, err

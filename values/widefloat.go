@@ -32,7 +32,7 @@ func (t *Type) wide() (w wideFormat, ok bool) {
 	switch size := t.Size(); {
 	case !t.isFloat(), size != 10 && size != 12 && size != 16:
 		return wideFormat{}, false
-	case size == 16 && t.Strip().isQuad():
+	case size == 16 && isQuad(t.Strip()):
 		return binary128, true
 	default:
 		return wideFormat{size: size, digits: x87.digits, sign: x87.sign}, true

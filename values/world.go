@@ -3,6 +3,8 @@ package values
 import (
 	"errors"
 	"io"
+
+	"hdb/values/calls"
 )
 
 // A World is a program that expressions are computed in, and what they can do and name
@@ -13,7 +15,7 @@ type World struct {
 	// Call has the selected thread call a function. result reads what it has returned, with
 	// the thread's registers right behind the call; then the thread is as it was. Call may
 	// be nil: no function is called.
-	Call func(c Call, result func(after *Frame) error) error
+	Call func(c calls.Call, result func(after *Frame) error) error
 	// Words are numbers of the debugger: $size is one of the allocation stopped at. Words
 	// may be nil.
 	Words func(name string) (Word, bool)

@@ -84,17 +84,27 @@ func (tr *tracing) drop(gone func(addr.Run) bool) {
 	}
 }
 
-// Trace sets a numbered stop that goes on: it tells of calls of a function and of their
+// Traces tell of calls and returns, by numbered stops that go on.
+type Traces struct {
+	*common
+	demand *demand
+	sel    *Selection
+	values *Values
+	planes *Planes
+	stops  *Stops
+}
+
+// Set sets a numbered stop that goes on: it tells of calls of a function and of their
 // returns, or of arrivals at another place. text is LOCATION [if CONDITION]; values are
 // written as o says.
-func (s *Stops) Trace(text string, o values.Options) (*breakpoints.Stop, error) {
+func (s *Traces) Set(text string, o values.Options) (*breakpoints.Stop, error) {
 	if s.mode() == Saved {
 		return nil, ErrSaved
 	}
-	if spec, err := breakpoints.ParseSpec(text, s.allocators.fns...); err == nil && onEvents(breakpoints.NewStop(spec)) {
+	if spec, err := breakpoints.ParseSpec(text, s.stops.allocators.fns...); err == nil && onEvents(breakpoints.NewStop(spec)) {
 		return nil, fmt.Errorf("%s: calls of allocators are events, and not traced: dprintf prints at them, record keeps them", strings.TrimSpace(text))
 	}
-	st, err := s.set(text, func(st *breakpoints.Stop) { st.Trace = true })
+	st, err := s.stops.set(text, func(st *breakpoints.Stop) { st.Trace = true })
 	if err != nil {
 		return nil, err
 	}
@@ -102,9 +112,9 @@ func (s *Stops) Trace(text string, o values.Options) (*breakpoints.Stop, error) 
 	return st, nil
 }
 
-// trace tells of an arrival at the place of a trace, and has the return told, too.
-func (s *Stops) trace(st *breakpoints.Stop, t *inferior.Thread) {
-	v := newCodeEnv(s, st, t)
+// arrived tells of an arrival at the place of a trace, and has the return told, too.
+func (s *Traces) arrived(st *breakpoints.Stop, t *inferior.Thread) {
+	v := newCodeEnv(s.stops, st, t)
 	tr := &s.demand.binds[st.ID].traced
 	told := Traced{Stop: st.ID, Thread: s.sel.threadInfo(t)}
 	err := v.read(func() (err error) {
@@ -118,21 +128,21 @@ func (s *Stops) trace(st *breakpoints.Stop, t *inferior.Thread) {
 	told.Depth = s.openCalls(t)
 	told.Place = !onFunctions(st) || told.Frame.Inlined
 	if !told.Place {
-		if err := s.traceReturn(st, tracedCall{st.ID, t, told.Frame, told.Depth}); err != nil {
+		if err := s.follow(st, tracedCall{st.ID, t, told.Frame, told.Depth}); err != nil {
 			s.noteFailed(st, "return: ", err)
 		}
 	}
 	s.tell(told)
 }
 
-func (s *Stops) tell(told Traced) {
+func (s *Traces) tell(told Traced) {
 	if s.cfg.Traced != nil {
 		s.cfg.Traced(told)
 	}
 }
 
 // openCalls counts the traced calls that a thread is in.
-func (s *Stops) openCalls(t *inferior.Thread) (n int) {
+func (s *Traces) openCalls(t *inferior.Thread) (n int) {
 	for _, b := range s.demand.binds {
 		for _, r := range b.traced.returns {
 			for _, c := range r.open {
@@ -145,8 +155,8 @@ func (s *Stops) openCalls(t *inferior.Thread) (n int) {
 	return n
 }
 
-// traceReturn has the return from a call told.
-func (s *Stops) traceReturn(st *breakpoints.Stop, c tracedCall) error {
+// follow has the return from a call told.
+func (s *Traces) follow(st *breakpoints.Stop, c tracedCall) error {
 	raw, err := s.sel.walker.raw(c.thread, 2, addr.Code{})
 	if err != nil {
 		return err
@@ -159,7 +169,7 @@ func (s *Stops) traceReturn(st *breakpoints.Stop, c tracedCall) error {
 	if r == nil {
 		r = new(tracedReturn)
 		r.trap, err = s.planes.plant(ret, func(t *inferior.Thread) inferior.Action {
-			s.traceBack(st, r, t)
+			s.returned(st, r, t)
 			return inferior.Resume
 		})
 		if err != nil {
@@ -176,14 +186,14 @@ func (s *Stops) traceReturn(st *breakpoints.Stop, c tracedCall) error {
 	})
 	r.open = append(r.open, c)
 	if tr.exits == nil {
-		return s.traceExits(st)
+		return s.followExits(st)
 	}
 	return nil
 }
 
-// traceExits has calls told that are left by an exception or a longjmp, also by functions
+// followExits has calls told that are left by an exception or a longjmp, also by functions
 // of libraries that have come.
-func (s *Stops) traceExits(st *breakpoints.Stop) error {
+func (s *Traces) followExits(st *breakpoints.Stop) error {
 	tr := &s.demand.binds[st.ID].traced
 	if tr.exits == nil {
 		tr.exits = map[addr.Run]*inferior.Trap{}
@@ -195,7 +205,7 @@ func (s *Stops) traceExits(st *breakpoints.Stop) error {
 		}
 		trap, err := s.planes.plant(at, func(t *inferior.Thread) inferior.Action {
 			if l, ok := find(t); ok {
-				s.traceLeft(t, l)
+				s.left(t, l)
 			}
 			return inferior.Resume
 		})
@@ -208,8 +218,8 @@ func (s *Stops) traceExits(st *breakpoints.Stop) error {
 	return errors.Join(errs...)
 }
 
-// traceLeft tells, innermost first, of the calls that a thread leaves for a landing.
-func (s *Stops) traceLeft(t *inferior.Thread, to landing) {
+// left tells, innermost first, of the calls that a thread leaves for a landing.
+func (s *Traces) left(t *inferior.Thread, to landing) {
 	leavesCall, ok := s.leaving(t, to)
 	if !ok {
 		return
@@ -234,7 +244,7 @@ func (s *Stops) traceLeft(t *inferior.Thread, to landing) {
 
 // leaving makes a function that tells of a frame that is further in than a landing whether
 // it is left, rather than waiting on another stack. False: the thread goes to another stack.
-func (s *Stops) leaving(t *inferior.Thread, to landing) (of func(cfa addr.Run) bool, ok bool) {
+func (s *Traces) leaving(t *inferior.Thread, to landing) (of func(cfa addr.Run) bool, ok bool) {
 	regs, err := t.Regs()
 	if err != nil {
 		return nil, false
@@ -260,10 +270,10 @@ func (s *Stops) leaving(t *inferior.Thread, to landing) (of func(cfa addr.Run) b
 	return func(cfa addr.Run) bool { return on[cfa] }, regs.SP() <= to.sp && to.sp <= outermost
 }
 
-// traceBack tells of the call that has returned when a thread is at a place that calls
+// returned tells of the call that has returned when a thread is at a place that calls
 // return to: its stack pointer is where it was before the call, and below that the return
 // address is still as it was taken off, which it is not if the thread comes another way.
-func (s *Stops) traceBack(st *breakpoints.Stop, r *tracedReturn, t *inferior.Thread) {
+func (s *Traces) returned(st *breakpoints.Stop, r *tracedReturn, t *inferior.Thread) {
 	regs, err := t.Regs()
 	if err != nil {
 		return // the thread is gone

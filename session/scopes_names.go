@@ -6,13 +6,13 @@ import (
 
 // Variables are the names of the variables of the selected frame, its parameters included.
 // There are none without a frame, and none of Go code.
-func (v *Values) Variables() []string {
+func (s *Scopes) Variables() []string {
 	var all []string
-	_ = v.guarded(func(f *values.Frame) error { // what cannot be read has no names
+	_ = s.values.guarded(func(f *values.Frame) error { // what cannot be read has no names
 		if f == nil {
 			return nil
 		}
-		for _, list := range []func(*values.Frame) ([]values.Variable, error){v.w.Locals, v.w.Args} {
+		for _, list := range []func(*values.Frame) ([]values.Variable, error){s.values.w.Locals, s.values.w.Args} {
 			vars, err := list(f)
 			if err != nil {
 				return err
@@ -28,10 +28,10 @@ func (v *Values) Variables() []string {
 
 // Members are the names of the members of what an expression is, or points to: those of
 // bases and of members without a name included.
-func (v *Values) Members(expr string) []string {
+func (s *Scopes) Members(expr string) []string {
 	var all []string
-	_ = v.guarded(func(f *values.Frame) error { // what cannot be read has no members
-		t, _, err := v.w.EvalType(f, expr)
+	_ = s.values.guarded(func(f *values.Frame) error { // what cannot be read has no members
+		t, _, err := s.values.w.EvalType(f, expr)
 		if err != nil {
 			return err
 		}
