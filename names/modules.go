@@ -34,9 +34,10 @@ type Module struct {
 
 // Modules are the files mapped into the process, by address.
 type Modules struct {
-	r      *Resolver
-	list   []*Module // ascending Low
-	wanted symbolSet // that Defined was asked for last
+	r       *Resolver
+	list    []*Module // ascending Low
+	changes uint64    // of list and of the modules' symbols
+	wanted  symbolSet // that Defined was asked for last
 
 	// opening guards the resolver's files and what Object finds out; it is taken after mu.
 	opening sync.Mutex
@@ -46,9 +47,13 @@ type Modules struct {
 	names map[addr.Code][]symbols.Frame // resolved code, until the modules change
 }
 
+// Version changes when the modules or their symbols do.
+func (m *Modules) Version() uint64 { return m.changes }
+
 // Update takes over the process's list, keeping what is known of modules that stay.
 func (m *Modules) Update(now []Mapping) {
 	old := m.list
+	m.changes++
 	m.list = make([]*Module, 0, len(now))
 	for _, mod := range now {
 		i := slices.IndexFunc(old, func(o *Module) bool {
@@ -238,6 +243,7 @@ func (m *Modules) FetchAhead(added []Mapping) {
 // replace puts obj, the file at path, in the place of old.
 func (m *Modules) replace(old, obj *symbols.Object, path string) {
 	m.opening.Lock()
+	m.changes++
 	for _, mod := range m.list {
 		if mod.opened && mod.obj == old && mod.Path == path {
 			mod.obj, mod.err = obj, nil
@@ -255,6 +261,7 @@ func (m *Modules) replace(old, obj *symbols.Object, path string) {
 
 func (m *Modules) reset() {
 	m.list = nil
+	m.changes++
 	clear(m.names)
 }
 

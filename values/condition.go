@@ -31,6 +31,7 @@ func (w *World) word(name string) (Value, bool) {
 // Holds reports whether an expression has a value other than zero. A name that the
 // program has not got in the frame may be one of the Words.
 func (w *World) Holds(f *Frame, src string) (bool, error) {
+	w.remember(f)
 	e := w.evaluator(f)
 	e.bare = true
 	return e.holds(src)

@@ -41,7 +41,7 @@ func (w *World) eval(f *Frame, src string, assign bool) (Value, error) {
 
 // compute parses an expression and computes its value.
 func (e *evaluator) compute(src string) (Value, error) {
-	n, err := parse(src, e)
+	n, err := e.parsed(src)
 	if err != nil {
 		return Value{}, err
 	}
@@ -449,11 +449,7 @@ func (e *evaluator) name(name string) (Value, error) {
 			return e.truth(name == "true"), nil
 		}
 	}
-	prefixes := []string{""}
-	if !global {
-		prefixes = e.f.prefixes()
-	}
-	if v, ok, err := e.nonLocal(name, prefixes); ok || err != nil {
+	if v, ok, err := e.nonLocal(name, global); ok || err != nil {
 		return v, err
 	}
 	if i := strings.LastIndex(name, "::"); i > 0 {

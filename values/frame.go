@@ -38,6 +38,7 @@ type Frame struct {
 	loaded bool
 
 	imports *imports // see imported; nil until it is asked for
+	site    *site    // what is remembered of the place; nil: nothing
 
 	asLeft  *Frame // see overCalls
 	overRun bool

@@ -28,6 +28,9 @@ func (f *Frame) enclosing() []string {
 // prefixes are the qualifiers that a name may be written without in the frame, the
 // innermost first: "ns::Class::", "ns::" and "", then those of using directives.
 func (f *Frame) prefixes() []string {
+	if f != nil && f.site != nil {
+		return f.site.prefixes
+	}
 	out := []string{""}
 	if f != nil {
 		for _, p := range f.enclosing() {
@@ -46,19 +49,53 @@ type lookup struct{ language }
 // nonLocal finds a variable, enumerator or function at file, namespace or class scope. As
 // in gdb, the frame's unit comes first, then external names, then statics of other units.
 // gdb takes the first such static; here it is an error if there are several.
-func (l lookup) nonLocal(name string, prefixes []string) (Value, bool, error) {
-	if v, ok := l.inUnit(name, prefixes); ok {
-		return v, true, nil
+func (l lookup) nonLocal(name string, global bool) (Value, bool, error) {
+	b, err := l.bound(name, global, false)
+	if b.m == nil && err == nil {
+		if v, ok := l.symbol(name, true); ok {
+			return v, true, nil
+		}
+		b, err = l.bound(name, global, true)
+	}
+	switch {
+	case err != nil || b.m == nil:
+		return Value{}, false, err
+	case b.constant.Type != nil:
+		return b.constant, true, nil
+	case b.lost:
+		return LostValue(b.m.declaredType(b.e.DIE), errLost), true, nil
+	}
+	return l.entityValue(b.m, b.e), true, nil
+}
+
+// A binding is what a name means that is none of a function's.
+type binding struct {
+	m    *modState // nil: there is nothing of that name
+	e    entity
+	lost bool // it was optimized out
+	// constant is the value of an enumerator; its Type is nil for all else.
+	constant Value
+}
+
+// bind searches the debug information for what a name means: in the frame's unit and for
+// external names, or for statics of other units.
+func (l lookup) bind(name string, global, statics bool) (binding, error) {
+	prefixes := []string{""}
+	if !global {
+		prefixes = l.f.prefixes()
+	}
+	if statics {
+		return l.otherUnitStatic(name, prefixes)
+	}
+	if b, ok := l.inUnit(name, prefixes); ok {
+		return b, nil
 	}
 	for _, m := range l.prog.modules(l.f) {
 		if d, ok := l.global(m, name, prefixes); ok {
-			return l.entityValue(m, d), true, nil
+			return binding{m: m, e: d}, nil
 		}
 	}
-	if v, ok := l.symbol(name, true); ok {
-		return v, true, nil
-	}
-	return l.otherUnitStatic(name, prefixes)
+	return binding{}, nil
 }
 
 // An entity is a variable, an enumerator or a function outside of functions.
@@ -95,10 +132,10 @@ func (m *modState) unplaced(name string) []dwarf.DIE {
 
 // inUnit is a variable or function of the frame's unit. A variable that was optimized out
 // hides others with the same name.
-func (l lookup) inUnit(name string, prefixes []string) (Value, bool) {
+func (l lookup) inUnit(name string, prefixes []string) (binding, bool) {
 	s, err := l.f.scope()
 	if err != nil {
-		return Value{}, false
+		return binding{}, false
 	}
 	m := l.prog.module(l.f.Module)
 	variables := l.variablesNamed(m, m.placed(name), name, prefixes)
@@ -108,16 +145,16 @@ func (l lookup) inUnit(name string, prefixes []string) (Value, bool) {
 	for _, unit := range []*dwarf.Unit{home(s.Blocks[len(s.Blocks)-1]), s.Physical.Unit} {
 		of := func(d entity) bool { return home(d.DIE) == unit || d.Unit == unit }
 		if i := slices.IndexFunc(variables, of); i >= 0 {
-			return l.entityValue(m, variables[i]), true
+			return binding{m: m, e: variables[i]}, true
 		}
 		if i := slices.IndexFunc(lost, func(d entity) bool { return of(d) && !d.Has(dwarf.AtDeclaration) }); i >= 0 {
-			return LostValue(m.declaredType(lost[i].DIE), errLost), true
+			return binding{m: m, e: lost[i], lost: true}, true
 		}
 		if i := slices.IndexFunc(functions, of); i >= 0 {
-			return l.entityValue(m, functions[i]), true
+			return binding{m: m, e: functions[i]}, true
 		}
 	}
-	return Value{}, false
+	return binding{}, false
 }
 
 // global is an external variable or function of a module.
@@ -148,8 +185,8 @@ func isGlobal(e entity) bool {
 
 // otherUnitStatic is a static of another unit if there is only one, or an enumerator or
 // constant if all with that name have the same value.
-func (l lookup) otherUnitStatic(name string, prefixes []string) (Value, bool, error) {
-	var found Value
+func (l lookup) otherUnitStatic(name string, prefixes []string) (binding, error) {
+	var found binding
 	var from []string
 	constants := map[string]bool{}
 	for _, m := range l.prog.modules(l.f) {
@@ -161,8 +198,8 @@ func (l lookup) otherUnitStatic(name string, prefixes []string) (Value, bool, er
 				key = string(b)
 				constants[key] = true
 			}
-			if found.Type == nil {
-				found = v
+			if found.m == nil {
+				found = binding{m: m, e: d}
 			}
 			if file := unitName(home(d.DIE)); key == "" && !slices.Contains(from, file) {
 				from = append(from, file)
@@ -170,14 +207,14 @@ func (l lookup) otherUnitStatic(name string, prefixes []string) (Value, bool, er
 		}
 	}
 	switch {
-	case found.Type == nil:
-		return Value{}, false, nil
+	case found.m == nil:
+		return binding{}, nil
 	case len(from) > 1 || len(constants) > 1 || len(from) == 1 && len(constants) > 0:
-		return Value{}, false, &AmbiguousError{name, from}
+		return binding{}, &AmbiguousError{name, from}
 	case len(from) == 1 && from[0] != "" && l.prog.Note != nil && l.f != nil:
 		l.prog.Note(fmt.Sprintf("%s is not known here: this is the static one of %s", name, path.Base(from[0])))
 	}
-	return found, true, nil
+	return found, nil
 }
 
 // An AmbiguousError says that a name matches statics of several units, but none of the

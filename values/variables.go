@@ -92,9 +92,18 @@ func isDeclared(d dwarf.DIE) bool {
 // local finds a local variable or parameter. The innermost declaration hides others. Within
 // a block the last one does, as in Rust.
 func (l lookup) local(name string) (Value, bool) {
+	d := l.localEntry(name)
+	if !d.Valid() {
+		return Value{}, false
+	}
+	return l.prog.module(l.f.Module).valueOf(l.f, d), true
+}
+
+// findLocal searches the frame's blocks for the entry of a variable or parameter.
+func (l lookup) findLocal(name string) dwarf.DIE {
 	s, err := l.f.scope()
 	if err != nil {
-		return Value{}, false
+		return dwarf.DIE{}
 	}
 	for _, b := range s.Blocks {
 		var found dwarf.DIE
@@ -107,10 +116,10 @@ func (l lookup) local(name string) (Value, bool) {
 			}
 		})
 		if found.Valid() {
-			return l.prog.module(l.f.Module).valueOf(l.f, found), true
+			return found
 		}
 	}
-	return Value{}, false
+	return dwarf.DIE{}
 }
 
 // this is the object on which a member function was called.

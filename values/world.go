@@ -23,6 +23,11 @@ type World struct {
 	// without one. SignalInfo may be nil.
 	SignalInfo func() []byte
 
+	// Version changes when Modules or their debug information do. nil: nothing of it is
+	// remembered from one condition to the next.
+	Version func() uint64
+	sites   sites
+
 	History []Value          // $1 is the first
 	vars    map[string]Value // $name of the user
 }
