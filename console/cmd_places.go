@@ -439,11 +439,11 @@ func (v *processView) print(o *screen.Output) {
 	if v.Attached {
 		how = "was attached to"
 	}
-	o.Printf("process %d %s", v.PID, how)
+	where := ""
 	if v.PC != "" {
-		o.Printf(", thread %d is at %s", v.Thread, v.PC)
+		where = fmt.Sprintf(", thread %d is at %s", v.Thread, v.PC)
 	}
-	o.Printf("\n")
+	o.Printf("process %d %s%s\n", v.PID, how, where)
 	if v.Stop != "" {
 		o.Printf("it stopped last at: %s\n", v.Stop)
 	}

@@ -13,7 +13,7 @@ func (c *Console) Notify(line string) {
 		c.notices.Print(c.cfg.Out, jsonLine("notice", notice{line}))
 		return
 	}
-	c.notices.Print(c.cfg.Err, strings.TrimRight(screen.Clean(line), " ")+"\n")
+	c.notices.Print(c.cfg.Err, c.notices.Wrapped(strings.TrimRight(screen.Clean(line), " "))+"\n")
 }
 
 // Print prints texts of the program's stops that go on, as dprintf: it is what

@@ -84,7 +84,7 @@ func settingTable() []*setting {
 		{name: "python-frames", kind: kindEnum, values: []string{"merged", "native", "both"}, def: "merged", help: "what bt shows of a program in CPython: its functions in place of the interpreter's own, native frames alone, or both"},
 		{name: "print frame-arguments", kind: kindEnum, values: []string{"scalars", "all", "presence", "none"}, def: "scalars", help: "arguments of functions in bt and the reports of stops: numbers and pointers, all of them, ... where there are any, or the types of parameters"},
 		{name: "print max-depth", kind: kindCount, def: "20", help: "structs in structs and arrays in arrays that are shown; {...} stands for deeper ones; unlimited is 0"},
-		{name: "print paths", kind: kindEnum, values: []string{"short", "full"}, def: "short", help: "files in tables that do not fit the terminal: their last parts, or their paths",
+		{name: "print paths", kind: kindEnum, values: []string{"short", "full"}, def: "short", help: "files in tables and stacks that do not fit the terminal: their last parts, or their paths",
 			apply: func(c *Console, v string) error { c.out.Names.Paths = v == "full"; return nil }},
 		{name: "print pretty", kind: kindSwitch, def: "auto", help: "show each member of a struct on a line of its own; auto does so at a terminal when the value is longer than a line"},
 		{name: "print repeats", kind: kindCount, def: "10", help: "longer runs of equal elements are shown once with their length; 0 is never"},

@@ -31,6 +31,9 @@ func (c *Console) layout() {
 		o.Color = color
 		o.Theme = screen.ThemeNamed(c.set.value("style"))
 	}
+	if c.notices.SetWidth(0); c.err.Fit {
+		c.notices.SetWidth(c.err.Width)
+	}
 }
 
 // printingTo has f print elsewhere. What it sets of the terminal holds behind it.

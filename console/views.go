@@ -319,7 +319,7 @@ func printStack(o *screen.Output, frames []names.Frame, args frameArgs, selected
 		row := append([]screen.Span{screen.Head(frameNumber(f, digits, selected))}, name...)
 		fill := max(0, width-screen.SpansWidth(name))
 		row = append(row, screen.Plain(strings.Repeat(" ", fill+2)), framePlace(f), screen.Guess(tableMark(f)))
-		o.Line(row...)
+		o.Place(row...)
 	}
 }
 

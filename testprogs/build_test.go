@@ -139,6 +139,7 @@ var behaviours = []struct {
 	{name: "mimalloc", want: "done\n"},
 	{name: "arena", want: "null 5 frees 15\n"},
 	{name: "pools", want: "puts 3 used 1046\n"},
+	{name: "wide"},
 	{name: "globals", want: "sum 31\n"},
 	{name: "segv", state: "signal: segmentation fault"},
 	{name: "abort", state: "signal: aborted"},

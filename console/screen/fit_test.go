@@ -81,3 +81,84 @@ func TestLinesAreBrokenAtWords(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// Names that are cut differ where the whole ones do.
+func TestCutNamesDiffer(t *testing.T) {
+	for _, tc := range []struct {
+		width int
+		all   map[string]string
+	}{
+		{28, map[string]string{
+			"engine::Index<std::string>::rebuild(unsigned long)":  "...::rebuild(...)",
+			"engine::Index<std::string>::lookup(unsigned) const":  "...::lookup(...)",
+			"engine::operator new(unsigned long, std::nothrow_t)": "engine::operator new(...)",
+			"main": "main",
+		}},
+		{20, map[string]string{ // both ends are alike
+			"a::build_from_snapshot_of_partition(unsigned long)": "...rom_snapshot_o...",
+			"a::build_from_journal__of_partition(unsigned long)": "...rom_journal__o...",
+		}},
+		{20, map[string]string{ // overloads
+			"reserve_arena_of(unsigned long)":    "reserve_a...ed long)",
+			"reserve_arena_of(int, char const*)": "reserve_a... const*)",
+		}},
+		{14, map[string]string{
+			"倉庫の在庫を確保する(int)":                        "倉庫の...(...)",
+			"main::{lambda()#1}::operator()() const": "...::o...(...)",
+		}},
+	} {
+		n := names{width: tc.width}
+		for name := range tc.all {
+			n.add(name)
+		}
+		for name, want := range tc.all {
+			got := n.of(name)
+			if got != want || textWidth(got) > tc.width {
+				t.Errorf("%q in %d columns: %q, want %q", name, tc.width, got, want)
+			}
+		}
+	}
+}
+
+// A row that cannot be one line is several, without any number cut.
+func TestTablesFold(t *testing.T) {
+	o, buf := fitting(40)
+	columns := []Column{{Head: "change", Right: true}, {Head: "blocks", Right: true}, {Head: "live", Right: true}, {Head: "bytes/s", Right: true}, {Head: "function"}, {}}
+	table := NewLongTable(o, columns)
+	row := func(name string) []Span {
+		return []Span{Plain("+67.8 MiB"), Plain("+1,234"), Plain("67.8 MiB"), Plain("22.5 GiB/s"), Func(name), File("/src/index.cc:36")}
+	}
+	table.Add([][]Span{row("engine::Index::rebuild_from_journal(unsigned long)")})
+	table.Add([][]Span{row("main")}) // would fit, but for the part before
+	want := "   change  blocks      live     bytes/s\n    function\n+67.8 MiB  +1,234  67.8 MiB  22.5 GiB/s\n    ...::rebuild_from_journal(...)\n    index.cc:36\n"
+	if got := buf.String(); !strings.HasPrefix(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	for line := range strings.Lines(buf.String()) {
+		if textWidth(strings.TrimSuffix(line, "\n")) > 40 {
+			t.Errorf("too wide: %q", line)
+		}
+	}
+}
+
+// Text in the last column goes on below.
+func TestLastColumnIsBrokenAtWords(t *testing.T) {
+	o, buf := fitting(40)
+	o.Table([]Column{{Head: "setting"}, {Head: "meaning"}}, [][]Span{{Func("listsize"), Guess("the number of lines that are listed")}, {Func("width"), Guess("columns")}})
+	want := "setting   meaning\nlistsize  the number of lines that are\n          listed\nwidth     columns\n"
+	if got := buf.String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// A name longer than a line is broken between its parts, and no frame's number stands alone.
+// A path stays whole.
+func TestLongNamesAreBroken(t *testing.T) {
+	o, buf := fitting(30)
+	o.Line(Plain("#0  "), Func("engine::Index<std::string>::rebuild(unsigned long)"), Plain("  "), File("/src/index.cc:36"))
+	o.Text("error: /a/path/that/is/longer/than/a::line: gone\n")
+	want := "#0  engine::Index<std::\n    string>::rebuild(unsigned\n    long)  /src/index.cc:36\nerror:\n  /a/path/that/is/longer/than/a::line:\n  gone\n"
+	if got := buf.String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

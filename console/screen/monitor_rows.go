@@ -178,6 +178,9 @@ func (v *Monitor) heading(columns []monitorColumn, width int) string {
 	return reversed((&Output{}).fit([]Span{{plain, b.String() + mark(orderName, "function")}}, 0, width), width)
 }
 
+// leastName are the columns that the name of a function keeps beside its place.
+const leastName = 12
+
 // row is a function's, or a line's of those that were gone into.
 func (v *Monitor) row(o *Output, columns []monitorColumn, r *MonitorRow, whole uint64, width int) []Span {
 	var b strings.Builder
@@ -197,7 +200,7 @@ func (v *Monitor) row(o *Output, columns []monitorColumn, r *MonitorRow, whole u
 	}
 	left := room
 	if len(v.path) > 0 { // the line tells the rows apart
-		if left -= textWidth(place.Text); left < min(least, textWidth(name)) {
+		if left -= textWidth(place.Text); left < min(leastName, textWidth(name)) {
 			place.Text = fmt.Sprintf(":%d", r.Site.Line)
 			left = room - textWidth(place.Text)
 		}

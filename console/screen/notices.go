@@ -22,6 +22,7 @@ type Notices struct {
 	prompt  Prompt      // a line that is edited while the program runs in the background; nil: none
 	covered bool        // something was printed over it
 	shown   io.Writer   // where a line of progress stands, nil: nowhere
+	width   int         // the columns of the terminal to which lines are broken; 0: they are not
 	said    *transcript // what was printed last, for a split screen that is painted anew; nil: is not kept
 }
 
@@ -32,6 +33,20 @@ const maxLate = 1000
 type lateNotice struct {
 	w    io.Writer
 	text string
+}
+
+// SetWidth sets the columns that Wrapped breaks lines to, 0 for none.
+func (n *Notices) SetWidth(columns int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.width = columns
+}
+
+// Wrapped is a line of cleaned text, broken at words where it does not fit.
+func (n *Notices) Wrapped(line string) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return (&Output{Fit: n.width > 0, Width: n.width}).wrapped(line)
 }
 
 // Print writes whole lines now, or when the prompt is closed. Errors are those of

@@ -172,6 +172,15 @@ func (o *Output) Line(spans ...Span) {
 	}
 }
 
+// Place is Line for a line that ends in a place: its file is called by the last part of its path
+// where there is no room for all of it.
+func (o *Output) Place(spans ...Span) {
+	if o.Fit && o.Width > 0 && !o.Names.Paths && SpansWidth(spans) > o.Width {
+		spans = baseNames([][]Span{spans})[0]
+	}
+	o.Line(spans...)
+}
+
 // unbroken prints spans and a newline, however wide they are.
 func (o *Output) unbroken(spans []Span) {
 	var b strings.Builder
@@ -218,83 +227,6 @@ func (o *Output) Stopped() bool { return o.muted || o.err != nil || o.givenUp !=
 // textWidth is the number of columns of cleaned text.
 func textWidth(s string) int {
 	return (&runewidth.Condition{}).StringWidth(s)
-}
-
-// A Column is a column of a table.
-type Column struct {
-	Head  string
-	Right bool // cells are aligned at the right
-}
-
-// Table prints rows under headings, each column as wide as its widest cell. The
-// last column is not padded. Columns without any heading print no heading line.
-func (o *Output) Table(columns []Column, rows [][]Span) {
-	NewLongTable(o, columns).Add(rows)
-}
-
-// A LongTable is a table that is printed part by part. Its columns get wider where a
-// part needs it.
-type LongTable struct {
-	o       *Output
-	columns []Column
-	widths  []int // nil before the first part
-}
-
-// NewLongTable returns a table on o without rows.
-func NewLongTable(o *Output, columns []Column) *LongTable {
-	return &LongTable{o: o, columns: columns}
-}
-
-// Add prints a part.
-func (t *LongTable) Add(rows [][]Span) {
-	rows = t.fitted(rows)
-	first := t.widths == nil
-	if first {
-		t.widths = make([]int, len(t.columns))
-	}
-	headed := false
-	for i, c := range t.columns {
-		t.widths[i] = max(t.widths[i], textWidth(c.Head))
-		headed = headed || c.Head != ""
-	}
-	for _, row := range rows {
-		for i, cell := range row {
-			t.widths[i] = max(t.widths[i], textWidth(Clean(cell.Text)))
-		}
-	}
-	if headed && first {
-		head := make([]Span, len(t.columns))
-		for i, c := range t.columns {
-			head[i] = Span{styleHead, c.Head}
-		}
-		t.o.Line(pad(t.columns, t.widths, head)...)
-	}
-	for _, row := range rows {
-		if t.o.Stopped() {
-			return
-		}
-		t.o.Line(pad(t.columns, t.widths, row)...)
-	}
-}
-
-// pad puts the cells of a row two spaces apart.
-func pad(columns []Column, widths []int, row []Span) []Span {
-	var out []Span
-	for i, cell := range row {
-		if i > 0 {
-			out = append(out, Span{plain, "  "})
-		}
-		fill := Span{plain, strings.Repeat(" ", max(0, widths[i]-textWidth(Clean(cell.Text))))}
-		switch {
-		case columns[i].Right:
-			out = append(out, fill, cell)
-		case i == len(row)-1:
-			out = append(out, cell)
-		default:
-			out = append(out, cell, fill)
-		}
-	}
-	return out
 }
 
 // Careful prints what makes numbers less sure, a line each.

@@ -104,6 +104,7 @@ var subjects = []subject{
 	{name: "values"},
 	{name: "variables"},
 	{name: "vfork"},
+	{name: "wide"},
 	{name: "worker", args: []string{"4"}, loose: true},
 	{name: "workers", loose: true},
 	{name: "wrapped"},
