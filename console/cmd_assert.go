@@ -55,6 +55,7 @@ func assertCommand() *Command {
 // An Assertion is what the words of assert, or of hdb assert, ask for.
 type Assertion struct {
 	Limits       report.Limits
+	RawSizes     bool   // texts have sizes as bytes, without units
 	Since        string // the moment that growth counts from
 	Suppressions string // a file, "" for none
 	JUnit, SARIF string // files to write, "" for none
@@ -211,6 +212,7 @@ func (a *Assertion) Check(s *session.Session) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.RawSizes = a.RawSizes
 	if a.Limits.MaxLiveGrowth != nil {
 		if a.Limits.Since, err = s.Queries.Baseline(p, query.ParseMoment(a.Since)); err != nil {
 			return nil, fmt.Errorf("assert: --since %w", err)
@@ -301,6 +303,7 @@ func runAssert(_ context.Context, c *Console, in Input) error {
 	if err := errors.Join(a.Ready(), a.Vacant(c.s.Captures.Path())); err != nil {
 		return err
 	}
+	a.RawSizes = c.out.Sizes.Raw
 	o, err := a.Check(c.s)
 	if err != nil {
 		return err

@@ -76,7 +76,7 @@ func openCore(c *Console, in Input, path, program string) error {
 		if info.Program != "" {
 			o.Printf("program %s\n", screen.ShortPath(info.Program))
 		}
-		for _, lack := range coreLacks(info) {
+		for _, lack := range coreLacks(info, c.out.Sizes) {
 			o.Line(screen.Warning("! " + lack))
 		}
 		if r.Signal == nil {
@@ -101,9 +101,9 @@ func coreTitle(info session.CoreInfo) string {
 }
 
 // coreLacks is what is not in a core that should be.
-func coreLacks(info session.CoreInfo) (lacks []string) {
+func coreLacks(info session.CoreInfo, sizes screen.Sizes) (lacks []string) {
 	if info.Missing > 0 {
-		lacks = append(lacks, fmt.Sprintf("the core is cut off: the last %s are missing (ulimit -c, or a full disk)", units.Short(info.Missing)))
+		lacks = append(lacks, fmt.Sprintf("the core is cut off: the last %s are missing (ulimit -c, or a full disk)", sizes.Short(info.Missing)))
 	}
 	if info.Damage != nil {
 		lacks = append(lacks, "not all of its notes can be read: "+info.Damage.Error())
@@ -136,7 +136,7 @@ func runGcore(_ context.Context, c *Console, in Input) error {
 		Size    int64  `json:"size"`
 		Bytes   int64  `json:"bytes"`
 	}{w.Path, w.Threads, w.Size, w.Bytes}, func(o *screen.Output) {
-		o.Printf("core file %s: %s, %s, %s on the disk\n", w.Path, units.Count(w.Threads, "thread"), units.Short(uint64(w.Size)), units.Short(uint64(w.Bytes)))
+		o.Printf("core file %s: %s, %s, %s on the disk\n", w.Path, units.Count(w.Threads, "thread"), o.Sizes.Short(uint64(w.Size)), o.Sizes.Short(uint64(w.Bytes)))
 	})
 	return nil
 }

@@ -115,16 +115,16 @@ func (v downloadView) what() string {
 }
 
 // state says where a file is, or why it is nowhere.
-func (v downloadView) state() string {
+func (v downloadView) state(sizes screen.Sizes) string {
 	switch {
 	case v.Error != "":
 		return v.Error
 	case v.Path != "":
 		return screen.ShortPath(v.Path)
 	case v.Total > 0:
-		return "on the way: " + screen.LongSize(uint64(v.Done)) + " of " + screen.LongSize(uint64(v.Total))
+		return "on the way: " + sizes.Long(uint64(v.Done)) + " of " + sizes.Long(uint64(v.Total))
 	}
-	return "on the way: " + screen.LongSize(uint64(v.Done))
+	return "on the way: " + sizes.Long(uint64(v.Done))
 }
 
 func infoDebuginfod(_ context.Context, c *Console, in Input) error {
@@ -147,7 +147,7 @@ func infoDebuginfod(_ context.Context, c *Console, in Input) error {
 		}
 		var rows [][]screen.Span
 		for _, v := range view.Files {
-			rows = append(rows, []screen.Span{screen.Guess(v.BuildID[:min(len(v.BuildID), 12)]), screen.Plain(v.what()), screen.Plain(v.state())})
+			rows = append(rows, []screen.Span{screen.Guess(v.BuildID[:min(len(v.BuildID), 12)]), screen.Plain(v.what()), screen.Plain(v.state(o.Sizes))})
 		}
 		if len(rows) > 0 {
 			o.Table([]screen.Column{{Head: "build ID"}, {Head: "file"}, {Head: "state"}}, rows)

@@ -141,7 +141,7 @@ func (d *disassembly) read() error {
 	for i, p := range d.parts {
 		n := uint64(p.High - p.Low)
 		if n > maxDisassembled {
-			return fmt.Errorf("more than %s at once: give a range", screen.LongSize(maxDisassembled))
+			return fmt.Errorf("more than %s at once: give a range", d.c.out.Sizes.Long(maxDisassembled))
 		}
 		ahead := 0 // an instruction that begins in a range is shown whole
 		if !d.whole {

@@ -59,7 +59,9 @@ type Export struct {
 	Options report.Options
 	File    string // "-" is the output, "" not said
 	Force   bool   // FILE may be replaced
-	parts   query.ProfileParts
+
+	RawSizes bool // texts have sizes as bytes, without units
+	parts    query.ProfileParts
 }
 
 // ParseExport reads the words behind export: flags, the format, and what is
@@ -171,6 +173,7 @@ func (e *Export) to(ctx context.Context, s *session.Session, w io.Writer) (err e
 	if e.Format.Code {
 		s.Queries.LocateCode(p)
 	}
+	p.RawSizes = e.RawSizes
 	o := e.Options
 	o.Recording = r
 	if o.Root == "" {
@@ -248,6 +251,7 @@ func runExport(ctx context.Context, c *Console, in Input, format string) error {
 	case len(rest) == 1:
 		e.File = rest[0]
 	}
+	e.RawSizes = c.out.Sizes.Raw
 	info, err := c.s.Recorded.Info()
 	if err != nil {
 		return err

@@ -197,7 +197,7 @@ func showSaved(c *Console, in Input, info session.SavedInfo) {
 		if info.Summed > 0 {
 			events = "sums of " + units.Count(info.Summed, "event")
 		}
-		o.Printf("saved %s, %s, %s, with symbols and source lines: %s\n", events, units.Count(info.Stacks, "stack"), units.Count(info.Stops, "stop"), units.Short(uint64(info.Bytes)))
+		o.Printf("saved %s, %s, %s, with symbols and source lines: %s\n", events, units.Count(info.Stacks, "stack"), units.Count(info.Stops, "stop"), o.Sizes.Short(uint64(info.Bytes)))
 	})
 }
 

@@ -39,7 +39,9 @@ type Page struct {
 	force   bool // File may be replaced
 	measure chosenMeasure
 	limit   int // of a table of text
-	parts   query.ProfileParts
+
+	RawSizes bool // sizes are shown as bytes, without units
+	parts    query.ProfileParts
 }
 
 // ParsePage reads the words behind flamegraph and table. One that is no flag names
@@ -138,6 +140,7 @@ func (p *Page) Write(ctx context.Context, s *session.Session, out io.Writer) err
 		if err != nil {
 			return err
 		}
+		profile.RawSizes = p.RawSizes
 		return p.draw(writerUntil{w, ctx}, profile)
 	}
 	if p.File == "-" {
@@ -163,7 +166,7 @@ func MomentFlag(m *query.Moment) flags.Flag {
 }
 
 func (p *Page) draw(w io.Writer, profile *report.Profile) error {
-	measure, note := p.measure.of(profile, screen.Sizes{})
+	measure, note := p.measure.of(profile, screen.Sizes{Raw: profile.RawSizes})
 	switch ext := filepath.Ext(p.File); {
 	case p.verb == "flamegraph":
 		return page.WriteFlamegraph(w, profile, measure)
@@ -224,6 +227,7 @@ func runPage(ctx context.Context, c *Console, in Input) error {
 	default:
 		p.File = fmt.Sprintf("%s.%d.html", filepath.Base(info.Program), info.PID)
 	}
+	p.RawSizes = c.out.Sizes.Raw
 	if err := p.Write(ctx, c.s, nil); err != nil {
 		return err
 	}
@@ -239,6 +243,7 @@ func showTable(c *Console, in Input, page Page) error {
 	if err != nil {
 		return err
 	}
+	p.RawSizes = c.out.Sizes.Raw
 	by, _ := page.measure.of(p, c.out.Sizes)
 	var rows []rowView
 	if c.cfg.JSON {

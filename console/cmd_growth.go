@@ -206,7 +206,7 @@ func showDiff(c *Console, in Input, d *query.Diff, per query.Per) {
 		if r := rate(ch.Bytes, ch.Blocks, d.Elapsed()); r != nil {
 			row = append(row, screen.Plain(c.out.Sizes.Rate(r.Bytes)), screen.Plain(rateOf(r.Blocks)))
 		}
-		table = append(table, append(row, screen.Func(siteName(c.out.Names, ch.Site)), sitePlace(ch.Site, per)))
+		table = append(table, append(row, screen.Func(siteName(c.out, per, ch.Site)), sitePlace(ch.Site, per)))
 	}
 	c.showCareful(in, viewDiff(d, views, 0), d.Gaps, func(o *screen.Output) {
 		printDiffHead(o, d)

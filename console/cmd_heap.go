@@ -92,22 +92,27 @@ func runTop(_ context.Context, c *Console, in Input) error {
 }
 
 type topView struct {
-	Function  string `json:"function"`
-	Linkage   string `json:"linkage,omitempty"`
-	File      string `json:"file,omitempty"`
-	Line      int    `json:"line,omitempty"`
-	Module    string `json:"module,omitempty"`
-	Bytes     uint64 `json:"bytes"`
-	Count     uint64 `json:"count"`
-	LiveBytes uint64 `json:"live_bytes"`
-	LiveCount uint64 `json:"live_blocks"`
-	Temporary uint64 `json:"temporary"`
-	Peak      uint64 `json:"peak_bytes,omitempty"`
+	Size      *uint64 `json:"size,omitempty"` // of the blocks, per size
+	Function  string  `json:"function,omitempty"`
+	Linkage   string  `json:"linkage,omitempty"`
+	File      string  `json:"file,omitempty"`
+	Line      int     `json:"line,omitempty"`
+	Module    string  `json:"module,omitempty"`
+	Bytes     uint64  `json:"bytes"`
+	Count     uint64  `json:"count"`
+	LiveBytes uint64  `json:"live_bytes"`
+	LiveCount uint64  `json:"live_blocks"`
+	Temporary uint64  `json:"temporary"`
+	Peak      uint64  `json:"peak_bytes,omitempty"`
 }
 
-func topViewOf(r heap.Row) topView {
+func topViewOf(r heap.Row, per query.Per) topView {
 	s := r.Site
-	return topView{s.Function, s.Linkage, s.File, s.Line, s.Module, r.Bytes, r.Count, r.LiveBytes, r.LiveBlocks, r.Temporary, r.PeakBytes}
+	var size *uint64
+	if per == query.PerSize {
+		size = &s.Size
+	}
+	return topView{size, s.Function, s.Linkage, s.File, s.Line, s.Module, r.Bytes, r.Count, r.LiveBytes, r.LiveBlocks, r.Temporary, r.PeakBytes}
 }
 
 // topNumbers are the numbers that a measure is shown with, and their heads.
@@ -137,9 +142,9 @@ func showTop(c *Console, in Input, top topped) {
 	views := make([]topView, 0, len(rows))
 	var table [][]screen.Span
 	for _, r := range rows {
-		views = append(views, topViewOf(r))
+		views = append(views, topViewOf(r, per))
 		numbers, _ := topNumbers(c.out.Sizes, by, r)
-		table = append(table, append(numbers, screen.Func(siteName(c.out.Names, r.Site)), sitePlace(r.Site, per)))
+		table = append(table, append(numbers, screen.Func(siteName(c.out, per, r.Site)), sitePlace(r.Site, per)))
 	}
 	c.answer(in, struct {
 		By    string    `json:"by"`
@@ -169,7 +174,11 @@ func showTop(c *Console, in Input, top topped) {
 }
 
 // siteName is a site's function as the settings have it.
-func siteName(names screen.Naming, s heap.Site) string {
+func siteName(o *screen.Output, per query.Per, s heap.Site) string {
+	if per == query.PerSize {
+		return o.Sizes.Long(s.Size)
+	}
+	names := o.Names
 	return names.Short(names.Function(s.Function, s.Linkage))
 }
 
@@ -224,7 +233,7 @@ type stackRowView struct {
 }
 
 func viewStackRow(r query.StackRow) stackRowView {
-	return stackRowView{topViewOf(r.Row), viewFrames(r.Stack.Frames)}
+	return stackRowView{topViewOf(r.Row, query.PerStack), viewFrames(r.Stack.Frames)}
 }
 
 // printUserFrames prints a stack from the function on that the block belongs to, and how many

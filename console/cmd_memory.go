@@ -239,7 +239,7 @@ func runRestore(ctx context.Context, c *Console, in Input) error {
 	case err != nil:
 		return fmt.Errorf("restore: %w", err)
 	}
-	c.say("%d bytes of %s are at %v now", done, path, a)
+	c.say("%s of %s are at %v now", c.out.Sizes.Long(uint64(done)), path, a)
 	return nil
 }
 

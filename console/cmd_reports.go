@@ -185,6 +185,7 @@ func showRecorded(c *Console, in Input, r *Report) error {
 	if err != nil {
 		return err
 	}
+	p.RawSizes = c.out.Sizes.Raw
 	if r.File != "" {
 		err := newFile(c.s, in.Name, r.File, r.Force, func(w io.Writer) error { return page.WriteTimeline(w, p) })
 		if err != nil {
@@ -240,7 +241,7 @@ type treeView struct {
 // reportText is how reports are put on the screen. What goes elsewhere is only cut
 // to a width that somebody asked for.
 func reportText(c *Console) report.Text {
-	t := report.Text{Unicode: screen.BlockElements(c.cfg.Getenv), Path: screen.ShortPath, Bytes: c.out.Sizes.Raw}
+	t := report.Text{Unicode: screen.BlockElements(c.cfg.Getenv), Path: screen.ShortPath}
 	names := c.out.Names
 	t.Name = func(f *report.Frame) string { return names.Short(names.Function(f.Function, f.Linkage)) }
 	if f, ok := c.out.W.(*os.File); ok && term.IsTerminal(int(f.Fd())) {

@@ -18,6 +18,7 @@ func browse(ctx context.Context, c *Console, in Input, r *Report) error {
 	if err != nil {
 		return err
 	}
+	p.RawSizes = c.out.Sizes.Raw
 	r.Tree.Measure, _ = r.measure.of(p, c.out.Sizes)
 	b := report.NewBrowser(report.NewTree(p, r.Tree))
 	defer c.tui.Pause()()

@@ -106,7 +106,7 @@ func printComing(o *screen.Output, coming []downloadView) {
 		if v.Source == "" {
 			name += " of build ID " + v.BuildID
 		}
-		o.Line(screen.Plain(name + ": " + v.state()))
+		o.Line(screen.Plain(name + ": " + v.state(o.Sizes)))
 	}
 	o.Printf("the next stop uses what has come by then, or `symbols refresh`; see info debuginfod\n")
 }

@@ -154,7 +154,7 @@ func (x *examiner) run() error {
 // units shows numbers, as many to a row as gdb.
 func (x *examiner) units() error {
 	if x.m.count*x.m.size > maxExamine {
-		return fmt.Errorf("x: more than %s at once", screen.LongSize(maxExamine))
+		return fmt.Errorf("x: more than %s at once", x.c.out.Sizes.Long(maxExamine))
 	}
 	perRow := map[int]int{1: 8, 2: 8, 4: 4, 8: 2}[x.m.size]
 	switch x.m.format {

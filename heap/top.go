@@ -14,8 +14,9 @@ type Site struct {
 	File     string // "" unknown
 	Line     int    // 0 unknown
 	Module   string
-	Sure     bool // named by debug info, not by a symbol table
-	ByLine   bool // lines of one function are different sites
+	Sure     bool   // named by debug info, not by a symbol table
+	ByLine   bool   // lines of one function are different sites
+	Size     uint64 // of the blocks, where a row stands for a size and has no function
 }
 
 // A Row is what one function allocated. Bytes are those asked for.
@@ -161,7 +162,7 @@ func sorted[K comparable](rows map[K]*Row, by Measure) []Row {
 		out = append(out, *r)
 	}
 	slices.SortFunc(out, func(a, b Row) int {
-		return cmp.Or(cmp.Compare(by.Of(b), by.Of(a)), cmp.Compare(a.Site.Function, b.Site.Function), cmp.Compare(a.Site.Line, b.Site.Line), cmp.Compare(a.Site.Module, b.Site.Module))
+		return cmp.Or(cmp.Compare(by.Of(b), by.Of(a)), cmp.Compare(a.Site.Function, b.Site.Function), cmp.Compare(a.Site.Line, b.Site.Line), cmp.Compare(a.Site.Module, b.Site.Module), cmp.Compare(a.Site.Size, b.Site.Size))
 	})
 	return out
 }

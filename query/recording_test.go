@@ -131,10 +131,13 @@ func TestHeapQuestions(t *testing.T) {
 	if err != nil || len(rows) != 2 || rows[0].Site.Function != "f1" || rows[0].LiveBytes != 350 || rows[1].Site.Function != "f2" || rows[1].LiveBytes != 200 {
 		t.Errorf("top: %+v, %v", rows, err)
 	}
-	for per, want := range map[Per]string{PerLine: "f1", PerModule: "prog", PerThread: `thread 1 "main"`, PerSize: "300 bytes"} {
+	for per, want := range map[Per]string{PerLine: "f1", PerModule: "prog", PerThread: `thread 1 "main"`} {
 		if rows, err := r.Top(heap.ByLive, per); err != nil || len(rows) == 0 || rows[0].Site.Function != want {
 			t.Errorf("top per %v: %+v, %v", per, rows, err)
 		}
+	}
+	if rows, err := r.Top(heap.ByLive, PerSize); err != nil || len(rows) == 0 || rows[0].Site.Size != 300 {
+		t.Errorf("top per size: %+v, %v", rows, err)
 	}
 	if stacks, total := r.TopStacks(heap.ByLive, 1); total != 2 || len(stacks) != 1 || stacks[0].Site.Function != "f1" || len(stacks[0].Stack.Frames) != 2 {
 		t.Errorf("stacks: %+v of %d", stacks, total)

@@ -53,7 +53,7 @@ func (r *Recording) top(to uint64, by heap.Measure, per Per) ([]heap.Row, error)
 		}), nil
 	case PerSize:
 		return heap.TopBy(x, to, by, heap.KeySize, func(size uint64) heap.Site {
-			return heap.Site{Function: strconv.FormatUint(size, 10) + " bytes"}
+			return heap.Site{Size: size}
 		}), nil
 	}
 	frames := r.newProfileFrames(&report.Profile{})

@@ -59,7 +59,7 @@ func Check(p *Profile, l *Limits) []Verdict {
 	var all []Verdict
 	total := p.Total()
 	if m := l.MaxPeak; m != nil {
-		v := limited("max-peak", p.Peak.Live, *m, true, "live at once")
+		v := p.limited("max-peak", p.Peak.Live, *m, true, "live at once")
 		if p.Peak.Seq > 0 {
 			v.Text += fmt.Sprintf("; the peak was at %s, after event #%d", units.Time(p.Peak.Time), p.Peak.Seq)
 		}
@@ -68,7 +68,7 @@ func Check(p *Profile, l *Limits) []Verdict {
 		all = append(all, v)
 	}
 	if m := l.MaxAllocs; m != nil {
-		v := limited("max-allocs", total.Allocs, *m, false, "allocated")
+		v := p.limited("max-allocs", total.Allocs, *m, false, "allocated")
 		v.decide(p, l, allocatedBlocks, total.Allocs, *m)
 		v.of(p, func(_ int, st *Stack) (uint64, uint64) { return st.Allocs, 0 })
 		all = append(all, v)
@@ -78,7 +78,7 @@ func Check(p *Profile, l *Limits) []Verdict {
 		all = append(all, checkGrowth(p, l))
 	}
 	if m := l.MaxTemporary; m != nil {
-		v := limited("max-temporary", total.Temporary, *m, false, "given back before the next allocation")
+		v := p.limited("max-temporary", total.Temporary, *m, false, "given back before the next allocation")
 		v.decide(p, l, temporaryBlocks, total.Temporary, *m)
 		v.of(p, func(_ int, st *Stack) (uint64, uint64) { return st.Temporary, 0 })
 		all = append(all, v)
@@ -87,11 +87,11 @@ func Check(p *Profile, l *Limits) []Verdict {
 }
 
 // limited is the verdict on a number.
-func limited(name string, value, limit uint64, bytes bool, what string) Verdict {
+func (p *Profile) limited(name string, value, limit uint64, bytes bool, what string) Verdict {
 	v := Verdict{Name: name, rule: name, Held: value <= limit, unit: "blocks", value: value, counted: bytes}
 	amount := func(n uint64) string { return units.Count(n, "block") }
 	if bytes {
-		v.unit, amount = "bytes", units.Long
+		v.unit, amount = "bytes", p.LongSize
 	}
 	v.Limit = amount(limit)
 	relation := "more than"
@@ -121,19 +121,19 @@ func checkLeaks(p *Profile, l *Limits) (all []Verdict) {
 		}
 		return st.Live, st.LiveBlocks
 	}
-	leaked, suffix := k.counted, k.text()
+	leaked, suffix := k.counted, k.text(p)
 	if l.NoLeaks {
 		v := Verdict{Name: "no-leaks", rule: "leak", Held: leaked.LiveBlocks == 0, unit: "bytes", value: leaked.Live, counted: true}
 		v.Text = "no block is live at the end" + suffix
 		if !v.Held {
-			v.Text = fmt.Sprintf("%s live at the end%s", blocksText(leaked.Live, leaked.LiveBlocks), suffix)
+			v.Text = fmt.Sprintf("%s live at the end%s", p.sizes().blocks(leaked.Live, leaked.LiveBlocks), suffix)
 		}
 		v.decide(p, l, leftBlocks, leaked.LiveBlocks, 0)
 		v.of(p, weigh)
 		all = append(all, v)
 	}
 	if m := l.MaxLeaked; m != nil {
-		v := limited("max-leaked", leaked.Live, *m, true, "live at the end")
+		v := p.limited("max-leaked", leaked.Live, *m, true, "live at the end")
 		v.Text += suffix
 		v.decide(p, l, liveBytes, leaked.Live, *m)
 		v.of(p, weigh)
@@ -168,12 +168,12 @@ func (p *Profile) remaining(l *Limits) remaining {
 }
 
 // text says what does not count.
-func (k *remaining) text() (text string) {
+func (k *remaining) text(p *Profile) (text string) {
 	if k.own.LiveBlocks > 0 {
-		text += fmt.Sprintf("; not counted: %s, kept by language runtimes for themselves", blocksText(k.own.Live, k.own.LiveBlocks))
+		text += fmt.Sprintf("; not counted: %s, kept by language runtimes for themselves", p.sizes().blocks(k.own.Live, k.own.LiveBlocks))
 	}
 	if k.allowed.LiveBlocks > 0 {
-		text += fmt.Sprintf("; suppressed: %s", blocksText(k.allowed.Live, k.allowed.LiveBlocks))
+		text += fmt.Sprintf("; suppressed: %s", p.sizes().blocks(k.allowed.Live, k.allowed.LiveBlocks))
 	}
 	return text
 }
@@ -191,8 +191,8 @@ func checkGrowth(p *Profile, l *Limits) Verdict {
 	if k.counted.Live > before {
 		grow = k.counted.Live - before
 	}
-	v := limited("max-live-growth", grow, *l.MaxLiveGrowth, true, "live more")
-	v.Text += fmt.Sprintf("; since %s (%s, after event #%d) from %s to %s%s", since.Name, units.Time(since.Time), since.Seq, units.Long(before), units.Long(k.counted.Live), k.text())
+	v := p.limited("max-live-growth", grow, *l.MaxLiveGrowth, true, "live more")
+	v.Text += fmt.Sprintf("; since %s (%s, after event #%d) from %s to %s%s", since.Name, units.Time(since.Time), since.Seq, p.LongSize(before), p.LongSize(k.counted.Live), k.text(p))
 	v.counted = false
 	v.decide(p, l, liveGrowth, grow, *l.MaxLiveGrowth)
 	v.of(p, func(i int, st *Stack) (uint64, uint64) {
@@ -234,33 +234,33 @@ func (v *Verdict) details(p *Profile) string {
 	var b []byte
 	for i := range v.places {
 		if i == shownPlaces {
-			return string(b) + v.rest(v.places[i:])
+			return string(b) + v.rest(p, v.places[i:])
 		}
 		f := &v.places[i]
-		b = fmt.Appendf(b, "  %s%s\n", v.amount(f), f.others(v.unit))
+		b = fmt.Appendf(b, "  %s%s\n", v.amount(p, f), f.others(p, v.unit))
 		b = append(b, p.stackText(f.stack, "    ")...)
 	}
 	return string(b)
 }
 
 // rest is the line on places that are not shown.
-func (v *Verdict) rest(places []finding) string {
+func (v *Verdict) rest(p *Profile, places []finding) string {
 	sum := finding{}
 	for i := range places {
 		sum.weight += places[i].weight
 		sum.blocks += places[i].blocks
 	}
-	return fmt.Sprintf("  %s in %s\n", v.amount(&sum), units.Count(uint64(len(places)), "further place"))
+	return fmt.Sprintf("  %s in %s\n", v.amount(p, &sum), units.Count(uint64(len(places)), "further place"))
 }
 
 // amount is the weight of a place, with its share of the whole.
-func (v *Verdict) amount(f *finding) string {
+func (v *Verdict) amount(p *Profile, f *finding) string {
 	text := units.Count(f.weight, "block")
 	switch {
 	case v.counted:
-		text = blocksText(f.weight, f.blocks)
+		text = p.sizes().blocks(f.weight, f.blocks)
 	case v.unit == "bytes":
-		text = units.Long(f.weight)
+		text = p.LongSize(f.weight)
 	}
 	if v.value > 0 {
 		text += fmt.Sprintf(" (%.1f%%)", 100*float64(f.weight)/float64(v.value))
@@ -316,7 +316,7 @@ func WriteVerdictsSARIF(w io.Writer, p *Profile, all []Verdict, o Options) error
 				break
 			}
 			f := &v.places[n]
-			text := fmt.Sprintf("%s: %s here%s", v.Name, v.amount(f), f.others(v.unit))
+			text := fmt.Sprintf("%s: %s here%s", v.Name, v.amount(p, f), f.others(p, v.unit))
 			if n == 0 {
 				text += "; " + v.Text
 			}
@@ -324,9 +324,4 @@ func WriteVerdictsSARIF(w io.Writer, p *Profile, all []Verdict, o Options) error
 		}
 	}
 	return log.write(w)
-}
-
-// blocksText is a number of blocks and the bytes in them.
-func blocksText(bytes, blocks uint64) string {
-	return (&Text{}).blocks(bytes, blocks)
 }

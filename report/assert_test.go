@@ -303,7 +303,7 @@ func TestSARIFBounds(t *testing.T) {
 		t.Errorf("%d results of %d frames", len(run.Results), len(run.Results[0].Stacks[0].Frames))
 	}
 	notes := run.Invocations[0].ToolExecutionNotifications
-	if got := notes[len(notes)-1].Message.Text; got != "200 further places with 2000 bytes are left out." {
+	if got := notes[len(notes)-1].Message.Text; got != "200 further places with 2.0 KiB (2000) are left out." {
 		t.Errorf("notification %q", got)
 	}
 	out.Reset()

@@ -26,11 +26,11 @@ type finding struct {
 }
 
 // others says that the stack which stands for a finding is one of several, "" if it is not.
-func (f *finding) others(unit string) string {
+func (f *finding) others(p *Profile, unit string) string {
 	if f.stacks == 1 {
 		return ""
 	}
-	most := units.Long(f.most)
+	most := p.LongSize(f.most)
 	if unit != "bytes" {
 		most = units.Count(f.most, "block")
 	}

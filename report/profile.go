@@ -33,6 +33,7 @@ type Profile struct {
 	Threads  bool          // a stack has a row for each thread
 	Over     bool          // Moment is the end of the recording, and nothing more happens
 	Peak     Moment        // when most bytes were live
+	RawSizes bool          // texts have sizes as bytes, without units
 	Modules  []Module
 	Frames   []Frame
 	Stacks   []Stack // stacks without any number are left out

@@ -10,6 +10,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"hdb/internal/units"
 )
 
 // Bounds of a SARIF log, below what services that show them take.
@@ -52,7 +54,7 @@ func WriteSARIF(w io.Writer, p *Profile, o Options) error {
 		return st.Live, st.LiveBlocks
 	}), level)
 	if k.own.LiveBlocks > 0 {
-		log.note("%s kept by language runtimes for themselves are left out.", blocksText(k.own.Live, k.own.LiveBlocks))
+		log.note("%s kept by language runtimes for themselves are left out.", p.sizes().blocks(k.own.Live, k.own.LiveBlocks))
 	}
 	return log.write(w)
 }
@@ -139,7 +141,7 @@ func (l *sarifLog) leaks(all []finding, level func(*finding) string) {
 			l.rest(all[i:], "bytes")
 			return
 		}
-		l.add("leak", level(f), fmt.Sprintf("%s never given back%s.", blocksText(f.weight, f.blocks), f.others("bytes")), f)
+		l.add("leak", level(f), fmt.Sprintf("%s never given back%s.", l.p.sizes().blocks(f.weight, f.blocks), f.others(l.p, "bytes")), f)
 	}
 }
 
@@ -149,7 +151,11 @@ func (l *sarifLog) rest(all []finding, unit string) {
 	for i := range all {
 		weight += all[i].weight
 	}
-	l.note("%d further places with %d %s are left out.", len(all), weight, unit)
+	amount := units.Count(weight, "block")
+	if unit == "bytes" {
+		amount = l.p.LongSize(weight)
+	}
+	l.note("%d further places with %s are left out.", len(all), amount)
 }
 
 // add adds a result, of a place or, without one, of the program.

@@ -200,18 +200,18 @@ func (g *page) histogram(s *Stats) {
 	if len(some) == 0 {
 		return
 	}
-	head := []string{"size in bytes", "allocations", "share", "bytes", ""}
+	head := []string{"size", "allocations", "share", "bytes", ""}
 	rows, parts := [][]string{}, []float64{}
 	add := func(part float64, row ...string) { rows, parts = append(rows, append(row, "")), append(parts, part) }
 	for n, i := range some {
 		k := s.Sizes[i]
 		switch {
 		case n > 0 && i == some[n-1]+2:
-			add(0, s.Sizes[i-1].text(), "0", "", "")
+			add(0, s.Sizes[i-1].text(g.Text), "0", "", "")
 		case n > 0 && i > some[n-1]+2:
 			add(0, g.pick("…", "..."), "0", "", "")
 		}
-		add(share(k.Allocs, most), k.text(), units.Grouped(k.Allocs), percent(k.Allocs, s.Allocs), g.size(k.Bytes))
+		add(share(k.Allocs, most), k.text(g.Text), units.Grouped(k.Allocs), percent(k.Allocs, s.Allocs), g.size(k.Bytes))
 	}
 	used := 2
 	for i := range head {
@@ -229,12 +229,25 @@ func (g *page) histogram(s *Stats) {
 }
 
 // text is the sizes of the class.
-func (k *sizeView) text() string {
-	if k.High > k.Low {
-		return units.Grouped(k.Low) + " - " + units.Grouped(k.High)
+func (k *sizeView) text(t *Text) string {
+	switch {
+	case t.raw && k.High > k.Low:
+		return fmt.Sprintf("%d - %d B", k.Low, k.High)
+	case t.raw || k.High == k.Low:
+		return fmt.Sprintf("%d B", k.Low)
+	case k.High < 1024:
+		return fmt.Sprintf("%d - %d B", k.Low, k.High)
 	}
-	return units.Grouped(k.Low)
+	// A power of 2, and the next one, which belongs to the next class.
+	low, high := whole(k.Low), whole(k.High+1)
+	if number, same := strings.CutSuffix(low, high[strings.IndexByte(high, ' '):]); same {
+		low = number
+	}
+	return low + " - " + high
 }
+
+// whole is a power of two from 1024 on with its unit: `16 KiB`.
+func whole(n uint64) string { return strings.Replace(units.Short(n), ".0 ", " ", 1) }
 
 // eighths are the left parts of a block, of 1/8 to 7/8.
 var eighths = []string{"▏", "▎", "▍", "▌", "▋", "▊", "▉"}

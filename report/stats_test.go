@@ -114,12 +114,12 @@ func TestStats(t *testing.T) {
   no stack      1 allocation
   truncated     stacks of 1 allocation
 
-  size in bytes  allocations   share     bytes
-              1            2   9.5 %       2 B  ####
-          2 - 3            0
-          4 - 7            1   4.8 %       5 B  ##
-            ...            0
-        32 - 63           18  85.7 %  10.7 KiB  ########################################
+       size  allocations   share     bytes
+        1 B            2   9.5 %       2 B  #####
+    2 - 3 B            0
+    4 - 7 B            1   4.8 %       5 B  ##
+        ...            0
+  32 - 63 B           18  85.7 %  10.7 KiB  ############################################
 
   calls  function
      20  malloc

@@ -103,9 +103,9 @@ func (p *Profile) Sorted(m Measure) []*Row {
 func WriteTable(w io.Writer, p *Profile, o Options, limit int) error {
 	rows := slices.DeleteFunc(p.Sorted(o.Measure), func(r *Row) bool { return !o.Measure.some(r.Total) })
 	out := bufio.NewWriter(w)
-	total := p.Total()
+	total, text := p.Total(), p.sizes()
 	fmt.Fprintf(out, "%s\n", Plain(p.Title))
-	fmt.Fprintf(out, "own and total by %s; of all: %s\n\n", o.Measure.Title(), o.Measure.amount(o.Measure.Of(total)))
+	fmt.Fprintf(out, "own and total by %s; of all: %s\n\n", o.Measure.Title(), text.amount(o.Measure, o.Measure.Of(total)))
 	others := slices.DeleteFunc([]Measure{Live, Bytes, Allocs, Temporary}, func(m Measure) bool { return m == o.Measure })
 	tab := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	heads := []string{"own", "", "total", ""}
@@ -119,9 +119,9 @@ func WriteTable(w io.Writer, p *Profile, o Options, limit int) error {
 	}
 	for _, r := range shown {
 		own, all := o.Measure.Of(r.Own), o.Measure.Of(r.Total)
-		cells := []string{o.Measure.amount(own), percent(own, o.Measure.Of(total)), o.Measure.amount(all), percent(all, o.Measure.Of(total))}
+		cells := []string{text.amount(o.Measure, own), percent(own, o.Measure.Of(total)), text.amount(o.Measure, all), percent(all, o.Measure.Of(total))}
 		for _, m := range others {
-			cells = append(cells, m.amount(m.Of(r.Total)))
+			cells = append(cells, text.amount(m, m.Of(r.Total)))
 		}
 		fmt.Fprintf(tab, "%s\t  %s\n", strings.Join(cells, "\t"), cell(r))
 	}

@@ -23,7 +23,7 @@ type Text struct {
 	Unicode bool                 // other characters than ASCII can be drawn
 	Name    func(*Frame) string  // what a function is called, nil: Frame.Function
 	Path    func(string) string  // how a source file is shown, nil: as it is
-	Bytes   bool                 // sizes are bytes, without units
+	raw     bool                 // Profile.RawSizes
 	columns *runewidth.Condition // how wide characters are
 }
 
@@ -35,7 +35,7 @@ type page struct {
 }
 
 func newPage(p *Profile, t Text) *page {
-	t.columns = &runewidth.Condition{}
+	t.columns, t.raw = &runewidth.Condition{}, p.RawSizes
 	return &page{Text: &t, p: p}
 }
 
@@ -58,9 +58,18 @@ func (g *page) caveats() {
 	}
 }
 
+// sizes is a Text for the sizes of a profile alone.
+func (p *Profile) sizes() *Text { return &Text{raw: p.RawSizes} }
+
+// ShortSize is a size for a column.
+func (p *Profile) ShortSize(n uint64) string { return p.sizes().size(n) }
+
+// LongSize is a size in a sentence.
+func (p *Profile) LongSize(n uint64) string { return p.sizes().long(n) }
+
 // size is a size for a column.
 func (t *Text) size(n uint64) string {
-	if t.Bytes {
+	if t.raw {
 		return fmt.Sprintf("%d B", n)
 	}
 	return units.Short(n)
@@ -68,7 +77,7 @@ func (t *Text) size(n uint64) string {
 
 // long is a size in a sentence.
 func (t *Text) long(n uint64) string {
-	if t.Bytes && n != 1 {
+	if t.raw && n != 1 {
 		return fmt.Sprintf("%d bytes", n)
 	}
 	return units.Long(n)
@@ -190,9 +199,6 @@ func share(part, whole uint64) float64 {
 }
 
 func percent(part, whole uint64) string { return fmt.Sprintf("%.1f %%", 100*share(part, whole)) }
-
-// amount is a number of what the measure counts.
-func (m Measure) amount(n uint64) string { return (&Text{}).amount(m, n) }
 
 // amount is a number of what a measure counts.
 func (t *Text) amount(m Measure, n uint64) string {

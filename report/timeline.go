@@ -65,7 +65,7 @@ const (
 func (p *Profile) flat() bool { return p.Peak.Seq == 0 && p.HeapCurve().Highest() == 0 }
 
 // HeapText says in words how high the heap was at its peak and at the end.
-func (p *Profile) HeapText() string { return p.heapText(&Text{}) }
+func (p *Profile) HeapText() string { return p.heapText(p.sizes()) }
 
 func (p *Profile) heapText(t *Text) string {
 	if p.flat() {

@@ -184,7 +184,7 @@ func (b *Browser) Search(text string) bool {
 
 // Head says what the tree counts, and of how much, with the caveats.
 func (b *Browser) Head() string {
-	head := fmt.Sprintf("%s; %s in all", b.t.o.Measure.Title(), b.t.o.Measure.amount(b.t.Root.Value))
+	head := fmt.Sprintf("%s; %s in all", b.t.o.Measure.Title(), b.t.p.sizes().amount(b.t.o.Measure, b.t.Root.Value))
 	for _, text := range b.t.p.Caveats.Lines() {
 		head += "; ! " + printable(text)
 	}

@@ -150,13 +150,14 @@ type info struct {
 	Measure int      `json:"measure"` // that is shown first
 	Stacks  int      `json:"stacks"`
 	Totals  []uint64 `json:"totals"` // by Measure
+	Raw     bool     `json:"raw"`    // sizes are shown as bytes, without units
 }
 
 func infoOf(p *report.Profile, first report.Measure) info {
 	i := info{
 		Title: shown(p.Title), Program: shown(p.Program), PID: p.PID, Host: shown(p.Host), Created: shown(p.Created),
 		Events: p.Events, Failed: p.Failed, Begin: min(p.Begin, p.Moment.Time).Seconds(), Moment: momentOf(p.Moment), Peak: momentOf(p.Peak),
-		Measure: int(first), Stacks: len(p.Stacks), Totals: numbers(p.Total()),
+		Measure: int(first), Stacks: len(p.Stacks), Totals: numbers(p.Total()), Raw: p.RawSizes,
 	}
 	if !p.Start.IsZero() {
 		i.Start = p.Start.UTC().Format("2006-01-02 15:04:05") + " UTC"

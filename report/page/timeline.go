@@ -33,6 +33,7 @@ type timelineData struct {
 	Heap     [][3]any `json:"heap"` // time, bytes, event
 	RSS      [][2]any `json:"rss"`
 	Marks    [][2]any `json:"marks"` // time, name
+	Raw      bool     `json:"raw"`   // sizes are shown as bytes, without units
 }
 
 // WriteTimeline writes a page with the heap and the resident memory over time, and
@@ -45,7 +46,7 @@ func WriteTimeline(w io.Writer, p *report.Profile) error {
 
 func timelineDataOf(p *report.Profile) *timelineData {
 	span := p.Span()
-	data := &timelineData{Left: curveLeft, Width: curveWidth, Begin: span.From.Microseconds(), Duration: span.To.Microseconds(), Heap: [][3]any{}, RSS: [][2]any{}, Marks: [][2]any{}}
+	data := &timelineData{Left: curveLeft, Width: curveWidth, Begin: span.From.Microseconds(), Duration: span.To.Microseconds(), Heap: [][3]any{}, RSS: [][2]any{}, Marks: [][2]any{}, Raw: p.RawSizes}
 	for _, m := range p.HeapMoments() {
 		data.Heap = append(data.Heap, [3]any{m.Time.Microseconds(), m.Live, m.Seq})
 	}
@@ -74,7 +75,7 @@ func timelineBody(p *report.Profile) string {
 		newDrawing(b, p, p.HeapCurve(), heapHeight).draw("heap", "Live bytes over time")
 	}
 	if rss := p.RSSCurve(); len(rss) > 0 {
-		fmt.Fprintf(b, "<h2>Resident memory</h2>\n<p>%s, at most %s</p>\n", units.Count(uint64(len(rss)), "sample"), units.Long(rss.Highest()))
+		fmt.Fprintf(b, "<h2>Resident memory</h2>\n<p>%s, at most %s</p>\n", units.Count(uint64(len(rss)), "sample"), p.LongSize(rss.Highest()))
 		newDrawing(b, p, rss, rssHeight).draw("rss", "Resident memory over time")
 	}
 	writeMarkTable(b, p)
@@ -117,7 +118,7 @@ func (d *drawing) grid() {
 	step := sizeStep(d.top)
 	for n := uint64(0); ; n += step {
 		fmt.Fprintf(d.b, "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%s\" y2=\"%s\"/><text x=\"%d\" y=\"%s\" text-anchor=\"end\" dominant-baseline=\"middle\">%s</text>\n",
-			curveLeft, curveLeft+curveWidth, d.y(n), d.y(n), curveLeft-8, d.y(n), units.Short(n))
+			curveLeft, curveLeft+curveWidth, d.y(n), d.y(n), curveLeft-8, d.y(n), d.p.ShortSize(n))
 		if n > d.top-min(d.top, step) || step == 0 {
 			break
 		}
@@ -197,7 +198,7 @@ func writeMarkTable(b *strings.Builder, p *report.Profile) {
 	for i, m := range p.Marks {
 		size := ""
 		if live, known := p.LiveAt(m.Seq); known {
-			size = units.Short(live)
+			size = p.ShortSize(live)
 		}
 		fmt.Fprintf(b, "<tr><td class=\"n\">%d</td><td class=\"n\">%s</td><td class=\"n\">#%d</td><td class=\"n\">%s</td><td>%s</td></tr>\n", i+1, units.Time(m.Time), m.Seq, size, markup(m.Name))
 	}

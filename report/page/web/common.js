@@ -15,11 +15,11 @@ function element(tag, attributes, ...children) {
   return e;
 }
 
-// bytes is a size with three digits or so.
+// bytes is a size with three digits or so, or as it is.
 function bytes(n) {
   const sign = n < 0 ? '−' : '';
   n = Math.abs(n);
-  if (n < 1024) return sign + n + ' B';
+  if (n < 1024 || data.raw) return sign + n + ' B';
   let unit = -1;
   while (n >= 1023.995 && unit < 5) { n /= 1024; unit++; }
   const digits = n >= 100 ? 0 : n >= 10 ? 1 : 2;
@@ -60,7 +60,7 @@ const measures = [
 const growth = { word: 'growth', title: 'Growth', hint: 'how live bytes changed between the two moments below', bytes: true };
 
 const amount = (n, measure) => measure.bytes ? bytes(n) : grouped(n);
-const longAmount = (n, measure) => measure.bytes ? (Math.abs(n) < 1024 ? bytes(n) : bytes(n) + ' (' + grouped(n) + ' bytes)') : counted(n, 'block');
+const longAmount = (n, measure) => measure.bytes ? (Math.abs(n) < 1024 || data.raw ? bytes(n) : bytes(n) + ' (' + grouped(n) + ' bytes)') : counted(n, 'block');
 
 // Facts about the recording, in the heading.
 function showFacts() {

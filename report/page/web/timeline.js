@@ -14,7 +14,7 @@ function last(list, t) {
   return lo - 1;
 }
 function size(n) {
-  if (n < 1024) return n + " B";
+  if (n < 1024 || data.raw) return n + " B";
   let unit = -1, v = n;
   while (v >= 1023.95 && unit < 5) { v /= 1024; unit++; }
   return v.toFixed(1) + " " + "KMGTPE"[unit] + "iB (" + n.toLocaleString("en") + ")";
