@@ -193,6 +193,9 @@ func (v *sourceViewer) back(size int) (listRange, error) {
 
 // here is the source position of the selected frame, or of main before the run.
 func (v *sourceViewer) here() (file string, line int, language string, current int) {
+	if f, ok := v.c.s.Python.Here(); ok {
+		return f.File, f.Line, f.Language.String(), f.Line
+	}
 	if f, err := v.c.s.Selection.Frame(); err == nil && f.File != "" && f.Line > 0 {
 		return f.File, f.Line, f.Language.String(), f.Line
 	}

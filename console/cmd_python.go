@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"hdb/console/screen"
 	"hdb/internal/units"
+	"hdb/names"
 	"hdb/python"
 )
 
@@ -17,8 +19,16 @@ func pythonCommands() []*Command {
 			Sub: []*Command{
 				{Name: "bt", Aliases: []string{"backtrace", "where"}, Synopsis: "[N | -N]", Short: "show the functions of Python that the selected thread is in", Needs: NeedMemory, Repeat: RepeatNone, Run: runPythonBacktrace,
 					Long: "N shows the innermost N, -N the outermost. They are read from the interpreter's memory, of CPython 3.8 to 3.13: nothing runs in the process, and no debug information is needed. `thread apply all py bt` shows those of all threads.\n\nExamples:\n  py bt\n  py bt 5\n  thread apply all -s py bt"},
+				{Name: "frame", Synopsis: "[N]", Short: "show the selected function of Python, or select one", Needs: NeedMemory, Repeat: RepeatNone, Run: runPythonFrame,
+					Long: "N is its number in py bt. `frame N` of a function of Python that stands in bt selects it, too.\n\nExample:\n  py frame 2"},
+				{Name: "up", Synopsis: "[N]", Short: "select the function of Python that called this one", Needs: NeedMemory, Run: pythonMover(1), Long: "Example:\n  py up"},
+				{Name: "down", Synopsis: "[N]", Short: "select the function of Python called by this one", Needs: NeedMemory, Run: pythonMover(-1), Long: "Example:\n  py down 2"},
+				{Name: "list", Raw: true, Synopsis: "[LINES]", Short: "show the source of the selected function of Python", Needs: NeedMemory, Run: runPythonList,
+					Long: "LINES as list takes them. Files are looked for as the process sees them: relative names in its working directory and along sys.path.\n\nExamples:\n  py list\n  py list 10,20"},
 				{Name: "locals", Synopsis: "[N]", Short: "show the variables of a function of Python", Needs: NeedMemory, Repeat: RepeatNone, Run: runPythonLocals,
-					Long: "N is the number of its frame in py bt, 0 without. Values are read from memory: no __repr__ runs; objects are shown by their attributes.\n\nExample:\n  py locals 2"},
+					Long: "N is the number of its frame in py bt, the selected one without. Values are read from memory: no __repr__ runs; objects are shown by their attributes.\n\nExample:\n  py locals 2"},
+				{Name: "print", Aliases: []string{"p"}, Raw: true, Synopsis: "EXPR", Short: "show a value of the selected function of Python", Needs: NeedMemory, Repeat: RepeatSame, Run: runPythonPrint,
+					Long: "EXPR is a name of the function, of what it shares with others, of its module or of the built-in ones; .NAME of its attributes, [KEY] and [FROM:TO] with numbers and texts, and len(EXPR). Nothing runs in the process: properties and other code are refused. `set print elements` bounds what is shown of one container.\n\nExamples:\n  py print self.cache['key'].rows[0]\n  py print len(queue)\n  py print data[100:120]"},
 			}},
 	}
 }
@@ -29,6 +39,11 @@ type pythonFrameView struct {
 	Function string `json:"function"`
 	File     string `json:"file"`
 	Line     int    `json:"line,omitempty"`
+	Selected bool   `json:"selected,omitempty"`
+}
+
+func viewPythonFrame(f names.Frame) pythonFrameView {
+	return pythonFrameView{Num: f.Nth, Function: f.Function, File: f.File, Line: f.Line}
 }
 
 func runPythonBacktrace(_ context.Context, c *Console, in Input) error {
@@ -46,6 +61,12 @@ func runPythonBacktrace(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return fmt.Errorf("py bt: %w", err)
 	}
+	selected := -1
+	if c.s.Python.Selected() {
+		if f, err := c.s.Python.Frame(); err == nil {
+			selected = f.Nth
+		}
+	}
 	from, to := 0, len(s.Frames)
 	switch {
 	case n > 0:
@@ -53,16 +74,19 @@ func runPythonBacktrace(_ context.Context, c *Console, in Input) error {
 	case n < 0:
 		from = max(0, to+n)
 	}
+	shown := s.Named()[from:to]
 	views := []pythonFrameView{}
-	for i, f := range s.Frames[from:to] {
-		views = append(views, pythonFrameView{from + i, f.Code.Qualname, f.Code.File, f.Line})
+	for _, f := range shown {
+		v := viewPythonFrame(f)
+		v.Selected = f.Nth == selected
+		views = append(views, v)
 	}
 	c.show(in, struct {
 		Frames    []pythonFrameView `json:"frames"`
 		Total     int               `json:"total"`
 		Truncated string            `json:"truncated,omitempty"`
 	}{views, len(s.Frames), s.Truncated}, func(o *screen.Output) {
-		printFrames(o, s.Named()[from:to])
+		printStack(o, shown, nil, selected)
 		if more := len(s.Frames) - (to - from); more > 0 {
 			o.Line(screen.Guess("(" + units.Count(more, "more frame") + ")"))
 		}
@@ -73,18 +97,82 @@ func runPythonBacktrace(_ context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func runPythonLocals(_ context.Context, c *Console, in Input) error {
-	n := 0
+// pythonNumber is the number of a frame behind a command, -1 without.
+func pythonNumber(in Input) (int, error) {
 	switch {
 	case len(in.Args) > 1:
-		return errors.New("py locals: the number of one frame is taken")
-	case len(in.Args) == 1:
-		var err error
-		if n, err = strconv.Atoi(in.Args[0]); err != nil || n < 0 {
-			return fmt.Errorf("py locals: %q: the number of a frame in py bt expected", in.Args[0])
-		}
+		return 0, fmt.Errorf("%s: the number of one frame is taken", in.Name)
+	case len(in.Args) == 0:
+		return -1, nil
 	}
-	f, vars, err := c.s.Python.Locals(n, python.DefaultLimits)
+	n, err := strconv.Atoi(in.Args[0])
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf("%s: %q: the number of a frame in py bt expected", in.Name, in.Args[0])
+	}
+	return n, nil
+}
+
+func runPythonFrame(_ context.Context, c *Console, in Input) error {
+	n, err := pythonNumber(in)
+	if err != nil {
+		return err
+	}
+	var f names.Frame
+	if n < 0 {
+		f, err = c.s.Python.Frame()
+	} else {
+		f, err = c.s.Python.Select(n)
+	}
+	return showPythonFrame(c, in, f, err)
+}
+
+func pythonMover(sign int) func(context.Context, *Console, Input) error {
+	return func(_ context.Context, c *Console, in Input) error {
+		n, err := times(in)
+		if err != nil {
+			return err
+		}
+		f, err := c.s.Python.Move(sign * n)
+		return showPythonFrame(c, in, f, err)
+	}
+}
+
+// showPythonFrame shows a function of Python that was selected, with its source.
+func showPythonFrame(c *Console, in Input, f names.Frame, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", in.Name, err)
+	}
+	c.source.listing = listing{}
+	c.show(in, viewPythonFrame(f), func(o *screen.Output) {
+		printFrames(o, []names.Frame{f})
+		c.source.show(o, f, c.set.count("stop-lines"))
+	})
+	return nil
+}
+
+func runPythonList(ctx context.Context, c *Console, in Input) error {
+	f, err := c.s.Python.Frame()
+	if err != nil {
+		return fmt.Errorf("py list: %w", err)
+	}
+	if !c.s.Python.Selected() || c.source.listing.language != pythonLanguage {
+		if _, err := c.s.Python.Select(f.Nth); err != nil {
+			return fmt.Errorf("py list: %w", err)
+		}
+		c.source.listing = listing{}
+	}
+	if err := runList(ctx, c, in); err != nil {
+		return fmt.Errorf("py list: %w", err)
+	}
+	return nil
+}
+
+func runPythonLocals(_ context.Context, c *Console, in Input) error {
+	n, err := pythonNumber(in)
+	if err != nil {
+		return err
+	}
+	f, vars, more, err := c.s.Python.Locals(n, python.DefaultLimits)
 	if err != nil {
 		return fmt.Errorf("py locals: %w", err)
 	}
@@ -95,13 +183,37 @@ func runPythonLocals(_ context.Context, c *Console, in Input) error {
 	c.show(in, struct {
 		Function string      `json:"function"`
 		Locals   []valueView `json:"locals"`
-	}{f.Code.Qualname, views}, func(o *screen.Output) {
+		More     int         `json:"more,omitempty"`
+	}{f.Code.Qualname, views, more}, func(o *screen.Output) {
 		for _, v := range vars {
 			o.Text(v.Name + " = " + v.Value + "\n")
+		}
+		if more > 0 {
+			o.Line(screen.Guess("(" + units.Count(more, "more variable") + ": py print NAME)"))
 		}
 		if len(vars) == 0 {
 			o.Line(screen.Plain("no locals"))
 		}
 	})
+	return nil
+}
+
+// maxPythonElements bounds what set print elements asks for: 0 of it is all.
+const maxPythonElements = 10000
+
+func runPythonPrint(_ context.Context, c *Console, in Input) error {
+	expr := strings.TrimSpace(in.Raw)
+	if expr == "" {
+		return errors.New("py print: an expression must follow, as self.rows[0]")
+	}
+	l := python.Limits{Elements: c.set.count("print elements"), Depth: 4}
+	if l.Elements == 0 || l.Elements > maxPythonElements {
+		l.Elements = maxPythonElements
+	}
+	text, err := c.s.Python.Eval(expr, l)
+	if err != nil {
+		return fmt.Errorf("py print: %w", err)
+	}
+	c.show(in, valueView{Name: expr, Value: text}, func(o *screen.Output) { o.Text(text + "\n") })
 	return nil
 }

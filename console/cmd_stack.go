@@ -92,6 +92,7 @@ func runBacktrace(_ context.Context, c *Console, in Input) error {
 	frames, unmerged := st.Frames, ""
 	if !b.isEvent {
 		frames, unmerged = mergePython(c, frames)
+		selected = selectedIn(c, frames, selected)
 	}
 	total := len(frames)
 	limit := b.n
@@ -114,10 +115,9 @@ func runBacktrace(_ context.Context, c *Console, in Input) error {
 		}
 	}
 	for i, f := range frames {
-		if f.Tail || f.Num < 0 {
+		if v.Frames[i].Selected = isSelected(f, selected); f.Tail || f.Num < 0 {
 			continue
 		}
-		v.Frames[i].Selected = f.Num == selected
 		v.Frames[i].Args, v.Frames[i].Locals = args.view(f.Num), locals.view(f.Num)
 	}
 	c.show(in, v, func(o *screen.Output) {
@@ -148,13 +148,41 @@ func mergePython(c *Console, frames []names.Frame) (merged []names.Frame, why st
 	if !c.s.Mode().Readable() || c.s.Recalled() {
 		return frames, ""
 	}
+	return c.s.Python.Merged(frames, c.merging())
+}
+
+// merging is how the functions of Python stand in stacks, by set python-frames.
+func (c *Console) merging() session.Merge {
 	switch c.set.value("python-frames") {
 	case "merged":
-		return c.s.Python.Merged(frames, session.MergeHiding)
+		return session.MergeHiding
 	case "both":
-		return c.s.Python.Merged(frames, session.MergeBoth)
+		return session.MergeBoth
 	}
-	return frames, ""
+	return session.MergeNone
+}
+
+// selectedIn is the number of the selected frame of a stack with functions of Python in it.
+// One of these without a number is told by one below 0, see isSelected.
+func selectedIn(c *Console, frames []names.Frame, native int) int {
+	f, ok := c.s.Python.Here()
+	if !ok || native < 0 {
+		return native
+	}
+	for _, m := range frames {
+		if m.Python() && m.Nth == f.Nth && m.Num < 0 && c.s.Python.Selected() {
+			return -2 - m.Nth
+		}
+	}
+	return native
+}
+
+// isSelected tells the selected frame, see selectedIn.
+func isSelected(f names.Frame, selected int) bool {
+	if f.Tail || f.Num < 0 {
+		return f.Python() && selected == -2-f.Nth
+	}
+	return f.Num == selected
 }
 
 // withTailCalls adds deduced frames where frames stand as they were found: up to the first
@@ -233,13 +261,18 @@ func runFrame(ctx context.Context, c *Console, in Input) error {
 	}
 	word, line := splitWord(in.Raw)
 	if word == "" {
+		if c.s.Python.Selected() {
+			if old, err = c.s.Python.Frame(); err != nil {
+				return err
+			}
+		}
 		showFrame(c, in, old)
 		return nil
 	}
 	if strings.HasPrefix("apply", word) {
 		return frameApply(ctx, c, line)
 	}
-	choose, line, err := chooseFrame(c.s, word, line)
+	choose, line, err := chooseFrame(c, word, line)
 	if err != nil {
 		return err
 	}
@@ -262,13 +295,13 @@ func runFrame(ctx context.Context, c *Console, in Input) error {
 
 // chooseFrame reads N, `level N` or `function NAME`, and returns what selects that frame
 // and what is left of the line.
-func chooseFrame(s *session.Session, word, line string) (choose func() (names.Frame, error), rest string, err error) {
+func chooseFrame(c *Console, word, line string) (choose func() (names.Frame, error), rest string, err error) {
 	switch {
 	case strings.HasPrefix("function", word):
 		if line == "" {
 			return nil, "", errors.New("frame function: the name of a function must follow")
 		}
-		return func() (names.Frame, error) { return s.Selection.SelectFunction(line) }, "", nil
+		return func() (names.Frame, error) { return c.s.Selection.SelectFunction(line) }, "", nil
 	case strings.HasPrefix("level", word):
 		word, line = splitWord(line)
 	}
@@ -276,7 +309,7 @@ func chooseFrame(s *session.Session, word, line string) (choose func() (names.Fr
 	if err != nil {
 		return nil, "", fmt.Errorf("frame: %q: a frame's number or `function NAME` expected", word)
 	}
-	return func() (names.Frame, error) { return s.Selection.SelectFrame(n) }, line, nil
+	return func() (names.Frame, error) { return c.s.Python.SelectFrame(n, c.merging()) }, line, nil
 }
 
 func mover(sign int) func(context.Context, *Console, Input) error {
@@ -285,7 +318,7 @@ func mover(sign int) func(context.Context, *Console, Input) error {
 		if err != nil {
 			return err
 		}
-		f, err := c.s.Selection.Up(sign * n)
+		f, err := c.s.Python.Up(sign*n, c.merging())
 		if err != nil {
 			return err
 		}

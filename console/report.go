@@ -200,6 +200,9 @@ func (v *sourceViewer) show(o *screen.Output, f names.Frame, n int) {
 	w.Print(o, v.c.set.count("tab-width"))
 }
 
+// pythonLanguage is how frames of Python name their language.
+const pythonLanguage = "python"
+
 // noSource says once per file where its source was looked for.
 func (v *sourceViewer) noSource(o *screen.Output, file string, err error) {
 	if v.missing[file] {
@@ -211,11 +214,22 @@ func (v *sourceViewer) noSource(o *screen.Output, file string, err error) {
 
 // window reads the lines [first, last] of a source file, as far as there are any.
 func (v *sourceViewer) window(file, language string, first, last, current int) (screen.Window, error) {
+	python := language == pythonLanguage
+	if python {
+		if err := v.c.s.Python.Find(file); err != nil {
+			return screen.Window{}, err
+		}
+	}
 	src, err := v.c.s.Names().Source(file)
 	if err != nil {
 		return screen.Window{}, err
 	}
-	if !v.newer[src.Path] && v.c.s.Names().Newer(src) {
+	switch {
+	case v.newer[src.Path]:
+	case python && v.c.s.Python.Changed(src.Path):
+		v.newer[src.Path] = true
+		v.c.Notify(screen.ShortPath(src.Path) + " was changed after the process began: these may not be the lines that run")
+	case !python && v.c.s.Names().Newer(src):
 		v.newer[src.Path] = true
 		v.c.Notify(screen.ShortPath(src.Path) + " is newer than the program: these may not be the lines that it was built from")
 	}

@@ -323,10 +323,14 @@ func printStack(o *screen.Output, frames []names.Frame, args frameArgs, selected
 	}
 }
 
-// frameNumber begins the line of a frame. A deduced one has no number, nor have most of
-// Python: they cannot be selected. The selected one has a mark.
+// frameNumber begins the line of a frame. A deduced one has no number and cannot be
+// selected; most of Python have none: up, down and py frame select them. The selected one
+// has a mark.
 func frameNumber(f names.Frame, digits, selected int) string {
 	if f.Tail || f.Num < 0 {
+		if isSelected(f, selected) {
+			return strings.Repeat(" ", digits+1) + "* "
+		}
 		return strings.Repeat(" ", digits+3)
 	}
 	if f.Num == selected {

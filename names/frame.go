@@ -24,6 +24,7 @@ type Frame struct {
 	How    unwind.How // how the frame was found
 	Signal bool       // a signal was delivered here
 	Tail   bool       // deduced, not on the stack: see WithTailCalls
+	Nth    int        // of a call of Python: its number among these
 
 	Regs unwind.Regs // of the call, as far as they are known; none of a recorded frame
 }

@@ -6,24 +6,43 @@ import (
 	"hdb/internal/addr"
 )
 
-// An item is a key of a dict with its value.
-type item struct{ key, value addr.Run }
+// An item is a key of a dict with its value. hash is that of the key, 0 where the table has
+// none.
+type item struct {
+	key, value addr.Run
+	hash       int64
+}
 
-// keys are the entries of a PyDictKeysObject. split is where the values are if they are not
-// in the entries; 0: they are.
-func (in *Interpreter) keys(at, split addr.Run) (all []item, err error) {
+// A table is the entries of a PyDictKeysObject, in the order in which they were made.
+type table struct {
+	at     addr.Run
+	n      uint64   // entries, those that were deleted among them
+	size   uint64   // of one
+	hashes bool     // each begins with one: not where all keys are texts, from 3.11 on
+	values addr.Run // where the values are if they are not in the entries, or 0
+}
+
+// chunk is how many entries are read at once.
+const chunk = 256
+
+// table finds the entries of a PyDictKeysObject. split is where the values are if they are
+// not in the entries; 0: they are.
+func (in *Interpreter) table(at, split addr.Run) (t table, err error) {
 	const head = 40
 	b, err := in.mem.read(at, head)
 	if err != nil {
-		return nil, err
+		return t, err
 	}
-	var n, indices, entry, header uint64
-	unicode := false
+	t.values, t.size, t.hashes = split, 24, true
+	var header, indices uint64
 	if in.layout.minor >= 11 {
 		if b[9] > 40 {
-			return nil, fmt.Errorf("%v: no dict is there", at)
+			return t, fmt.Errorf("%v: no dict is there", at)
 		}
-		n, indices, header, unicode = uint64(pointerIn(b, 24)), 1<<b[9], 32, b[10] != 0
+		if t.hashes = b[10] == 0; !t.hashes {
+			t.size = 16
+		}
+		t.n, indices, header = uint64(pointerIn(b, 24)), 1<<b[9], 32
 	} else {
 		size := uint64(pointerIn(b, 8))
 		width := uint64(8)
@@ -33,47 +52,66 @@ func (in *Interpreter) keys(at, split addr.Run) (all []item, err error) {
 				break
 			}
 		}
-		n, indices, header = uint64(pointerIn(b, 32)), size*width, head
-	}
-	if entry = 24; unicode {
-		entry = 16
-	}
-	if n > maxItems || indices > maxItems*8 {
-		return nil, fmt.Errorf("a dict of %d entries", n)
-	}
-	entries, err := in.mem.read(at+addr.Run(header+indices), int(n*entry))
-	if err != nil {
-		return nil, err
-	}
-	var values []byte
-	if split != 0 {
-		if values, err = in.mem.read(split, int(n)*8); err != nil {
-			return nil, err
+		if size > 1<<40 {
+			return t, fmt.Errorf("%v: no dict is there", at)
 		}
+		t.n, indices, header = uint64(pointerIn(b, 32)), size*width, head
 	}
-	for i := range int(n) {
-		e := entries[i*int(entry):]
-		if !unicode {
-			e = e[8:] // the hash
-		}
-		x := item{pointerIn(e, 0), pointerIn(e, 8)}
-		if split != 0 {
-			x.value = pointerIn(values, i*8)
-		}
-		if x.key != 0 && x.value != 0 {
-			all = append(all, x)
-		}
+	if t.n > 1<<40 {
+		return t, fmt.Errorf("a dict of %d entries", t.n)
 	}
-	return all, nil
+	t.at = at + addr.Run(header+indices)
+	return t, nil
 }
 
-// items are those of a dict, in their order but for one whose keys are shared.
-func (in *Interpreter) items(dict addr.Run) ([]item, error) {
+// each calls yield with the items that have a value, until it returns false.
+func (in *Interpreter) each(t table, yield func(item) bool) error {
+	for from := uint64(0); from < t.n; from += chunk {
+		n := min(t.n-from, chunk)
+		entries, err := in.mem.read(t.at+addr.Run(from*t.size), int(n*t.size))
+		if err != nil {
+			return err
+		}
+		var values []byte
+		if t.values != 0 {
+			if values, err = in.mem.read(t.values+addr.Run(8*from), int(8*n)); err != nil {
+				return err
+			}
+		}
+		for i := range int(n) {
+			e := entries[i*int(t.size):]
+			x := item{}
+			if t.hashes {
+				x.hash, e = int64(pointerIn(e, 0)), e[8:]
+			}
+			x.key, x.value = pointerIn(e, 0), pointerIn(e, 8)
+			if t.values != 0 {
+				x.value = pointerIn(values, i*8)
+			}
+			if x.key != 0 && x.value != 0 && !yield(x) {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// items are at most limit of those of a dict, in their order but for one whose keys are
+// shared, and how many it says it has.
+func (in *Interpreter) items(dict addr.Run, limit int) (all []item, used uint64, err error) {
 	b, err := in.mem.read(dict, dictValues+8)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return in.keys(pointerIn(b, dictKeys), in.sharedValues(pointerIn(b, dictValues)))
+	t, err := in.table(pointerIn(b, dictKeys), in.sharedValues(pointerIn(b, dictValues)))
+	if err != nil {
+		return nil, 0, err
+	}
+	err = in.each(t, func(x item) bool {
+		all = append(all, x)
+		return len(all) < limit
+	})
+	return all, max(uint64(pointerIn(b, dictUsed)), uint64(len(all))), err
 }
 
 // sharedValues is where the values are of a PyDictValues.
@@ -84,15 +122,80 @@ func (in *Interpreter) sharedValues(at addr.Run) addr.Run {
 	return at
 }
 
-func (p *printer) dict(at addr.Run) error {
-	all, err := p.in.items(at)
+// lookup is the value of a dict for a name.
+func (in *Interpreter) lookup(dict addr.Run, name string) (value addr.Run, err error) {
+	b, err := in.mem.read(dict, dictValues+8)
+	if err != nil {
+		return 0, err
+	}
+	t, err := in.table(pointerIn(b, dictKeys), in.sharedValues(pointerIn(b, dictValues)))
+	if err != nil {
+		return 0, err
+	}
+	return in.find(t, func(x item) bool { return in.isText(x.key, name) })
+}
+
+// find is the value of the first item for which same is true, 0 of none.
+func (in *Interpreter) find(t table, same func(item) bool) (value addr.Run, err error) {
+	err = in.each(t, func(x item) bool {
+		if in.mem.left != nil && *in.mem.left < leastRead {
+			return false
+		}
+		if same(x) {
+			value = x.value
+		}
+		return value == 0
+	})
+	if err == nil && value == 0 && in.mem.left != nil && *in.mem.left < leastRead {
+		err = errTooMuch
+	}
+	return value, err
+}
+
+// isText tells whether an object is the str of that text. It reads both in one go.
+func (in *Interpreter) isText(at addr.Run, want string) bool {
+	l := in.layout.text
+	b, err := in.mem.read(at, l.compact+len(want))
+	if err != nil {
+		s, err := in.Text(at) // at the end of what is mapped
+		return err == nil && s == want
+	}
+	if state := b[textState]; state&(textCompact|textASCII) == textCompact|textASCII {
+		return uint64(pointerIn(b, textLength)) == uint64(len(want)) && string(b[l.ascii:][:len(want)]) == want
+	}
+	if len([]rune(want)) == len(want) {
+		return false // ASCII that is not stored so: interned names always are
+	}
+	s, err := in.Text(at)
+	return err == nil && s == want
+}
+
+func (p *printer) dict(at addr.Run, c class) error {
+	open, end := "{", "}"
+	switch c.name {
+	case "collections.defaultdict":
+		factory, err := p.in.mem.pointer(at + dictSize)
+		if err != nil {
+			return err
+		}
+		p.out.WriteString("defaultdict(")
+		if factory == 0 {
+			p.out.WriteString("None")
+		} else {
+			p.value(factory)
+		}
+		open, end = ", {", "})"
+	case "Counter":
+		open, end = "Counter({", "})"
+	}
+	all, used, err := p.in.items(at, p.l.Elements+1)
 	if err != nil {
 		return err
 	}
-	if len(all) > 0 && p.deep("{", "}") {
+	if len(all) > 0 && p.deep(open, end) {
 		return nil
 	}
-	p.out.WriteByte('{')
+	p.out.WriteString(open)
 	for i, x := range all[:min(len(all), p.l.Elements)] {
 		if i > 0 {
 			p.out.WriteString(", ")
@@ -102,197 +205,66 @@ func (p *printer) dict(at addr.Run) error {
 		p.value(x.value)
 	}
 	if len(all) > p.l.Elements {
-		fmt.Fprintf(&p.out, ", ... (%d in all)", len(all))
-	}
-	p.out.WriteByte('}')
-	return nil
-}
-
-func (p *printer) set(at addr.Run, c class) error {
-	b, err := p.in.mem.read(at, setTable+8)
-	if err != nil {
-		return err
-	}
-	used, mask := uint64(pointerIn(b, setUsed)), uint64(pointerIn(b, setMask))
-	if used > maxItems || mask > 8*maxItems {
-		return fmt.Errorf("a set of %d", used)
-	}
-	open, end := "{", "}"
-	if c.name != "set" || used == 0 {
-		open, end = c.name+"({", "})"
-	}
-	if used == 0 {
-		p.out.WriteString(c.name + "()")
-		return nil
-	}
-	if p.deep(open, end) {
-		return nil
-	}
-	table, err := p.in.mem.read(pointerIn(b, setTable), int(mask+1)*16)
-	if err != nil {
-		return err
-	}
-	p.out.WriteString(open)
-	n := 0
-	for i := 0; i < len(table); i += 16 {
-		key, hash := pointerIn(table, i), int64(pointerIn(table, i+8))
-		if key == 0 || hash == -1 { // never used, or not any more
-			continue
-		}
-		if n > 0 {
-			p.out.WriteString(", ")
-		}
-		if n == p.l.Elements {
-			fmt.Fprintf(&p.out, "... (%d in all)", used)
-			break
-		}
-		p.value(key)
-		n++
+		fmt.Fprintf(&p.out, ", ... (%d in all)", used)
 	}
 	p.out.WriteString(end)
 	return nil
 }
 
-// instance writes an object of a class by its attributes: those of its dict, and those that
-// __slots__ declares.
-func (p *printer) instance(at addr.Run, c class) error {
-	name := c.short()
-	if len(p.above) > p.l.Depth+1 {
-		fmt.Fprintf(&p.out, "<%s ...>", name)
-		return nil
-	}
-	all, err := p.in.attributes(at, c)
+// members are at most limit of a set's, and how many it says it has.
+func (in *Interpreter) members(at addr.Run, limit int) (all []addr.Run, used uint64, err error) {
+	b, err := in.mem.read(at, setTable+8)
 	if err != nil {
-		return err
+		return nil, 0, err
 	}
-	slots, err := p.in.slots(at, c)
-	if err != nil {
-		return err
+	used, mask := uint64(pointerIn(b, setUsed)), uint64(pointerIn(b, setMask))
+	if mask > 1<<40 {
+		return nil, 0, fmt.Errorf("a set of %d places", mask)
 	}
-	if all = append(all, slots...); len(all) == 0 {
-		fmt.Fprintf(&p.out, "<%s at %v>", c.name, at)
-		return nil
-	}
-	if p.deep("<"+name+" ", ">") {
-		return nil
-	}
-	p.out.WriteString("<" + name)
-	for i, x := range all {
-		if i == p.l.Elements {
-			fmt.Fprintf(&p.out, " ... (%d in all)", len(all))
-			break
-		}
-		p.out.WriteString(" " + x.Name + "=")
-		p.value(x.At)
-	}
-	p.out.WriteByte('>')
-	return nil
-}
-
-// Flags of types: where instances have their attributes.
-const (
-	inlineValues = 1 << 2 // behind the object, from 3.13 on
-	managedDict  = 1 << 4 // before it, from 3.11 on
-)
-
-// attributes are those of an object's __dict__, whether it was made yet or not.
-func (in *Interpreter) attributes(at addr.Run, c class) ([]Variable, error) {
-	var items []item
-	dict, shared := addr.Run(0), addr.Run(0)
-	var err error
-	switch minor := in.layout.minor; {
-	case minor >= 11 && c.flags&managedDict != 0:
-		if dict, err = in.mem.pointer(at - 24); err != nil {
-			return nil, err
-		}
-		switch {
-		case minor == 11:
-			if dict == 0 {
-				shared, err = in.mem.pointer(at - 32)
-			}
-		case minor == 12:
-			if dict&1 != 0 {
-				dict, shared = 0, dict+1
-			}
-		case dict == 0 && c.flags&inlineValues != 0:
-			var basic uint64
-			if basic, err = in.mem.word(c.at + typeBasic); err == nil {
-				shared = at + addr.Run(basic)
-			}
-		}
-	default:
-		offset, e := in.mem.word(c.at + typeDictAt)
-		if e != nil || int64(offset) <= 0 || offset > maxItems {
-			return nil, e
-		}
-		dict, err = in.mem.pointer(at + addr.Run(offset))
-	}
-	switch {
-	case err != nil:
-		return nil, err
-	case dict != 0:
-		items, err = in.items(dict)
-	case shared != 0:
-		var keys addr.Run
-		if keys, err = in.mem.pointer(c.at + addr.Run(in.layout.cachedKeys)); err == nil && keys != 0 {
-			items, err = in.keys(keys, in.sharedValues(shared))
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	return in.named(items), nil
-}
-
-// named are items whose keys are texts.
-func (in *Interpreter) named(items []item) (all []Variable) {
-	for _, x := range items {
-		name, err := in.Text(x.key)
+	from := pointerIn(b, setTable)
+	for n := mask + 1; n > 0 && len(all) < limit && uint64(len(all)) < used; {
+		some := min(n, chunk)
+		t, err := in.mem.read(from, int(some)*16)
 		if err != nil {
-			name = "?"
+			return all, used, err
 		}
-		all = append(all, Variable{name, x.value})
+		for i := 0; i < len(t) && len(all) < limit; i += 16 {
+			key, hash := pointerIn(t, i), int64(pointerIn(t, i+8))
+			if key != 0 && hash != -1 { // used, and still
+				all = append(all, key)
+			}
+		}
+		n, from = n-some, from+addr.Run(some*16)
 	}
-	return all
+	return all, used, nil
 }
 
-// maxSlots bounds the members of one type, maxBases the types of one.
-const (
-	maxSlots = 1 << 10
-	maxBases = 1 << 8
-)
-
-// slots are the members that classes declare by __slots__: PyMemberDef of Py_T_OBJECT_EX.
-func (in *Interpreter) slots(at addr.Run, c class) (all []Variable, err error) {
-	const objectEx, size = 16, 40
-	mro, err := in.mem.pointer(c.at + typeMRO)
-	if err != nil || mro == 0 {
-		return nil, err
-	}
-	n, err := in.mem.word(mro + varSize)
-	if err != nil || n > maxBases {
-		return nil, err
-	}
-	bases, err := in.mem.read(mro+tupleItems, 8*int(n))
+func (p *printer) set(at addr.Run, c class) error {
+	all, used, err := p.in.members(at, p.l.Elements+1)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for i := len(bases) - 8; i >= 0; i -= 8 {
-		member, err := in.mem.pointer(pointerIn(bases, i) + typeMembers)
-		for n := 0; err == nil && member != 0 && n < maxSlots; n, member = n+1, member+size {
-			b, e := in.mem.read(member, size)
-			if e != nil || pointerIn(b, 0) == 0 {
-				break
-			}
-			if intIn(b, 8) != objectEx {
-				continue
-			}
-			name, e := in.cString(pointerIn(b, 0))
-			value, e2 := in.mem.pointer(at + pointerIn(b, 16))
-			if e == nil && e2 == nil && value != 0 {
-				all = append(all, Variable{name, value})
-			}
+	open, end := "{", "}"
+	if c.name != "set" {
+		open, end = c.short()+"({", "})"
+	}
+	if len(all) == 0 {
+		p.out.WriteString(c.short() + "()")
+		return nil
+	}
+	if p.deep(open, end) {
+		return nil
+	}
+	p.out.WriteString(open)
+	for i, key := range all[:min(len(all), p.l.Elements)] {
+		if i > 0 {
+			p.out.WriteString(", ")
 		}
+		p.value(key)
 	}
-	return all, nil
+	if len(all) > p.l.Elements {
+		fmt.Fprintf(&p.out, ", ... (%d in all)", used)
+	}
+	p.out.WriteString(end)
+	return nil
 }

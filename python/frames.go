@@ -1,6 +1,7 @@
 package python
 
 import (
+	"errors"
 	"fmt"
 
 	"hdb/internal/addr"
@@ -44,7 +45,14 @@ func (in *Interpreter) frames(s State) (all []Frame, leaving bool, err error) {
 	if at, err = in.mem.pointer(at + addr.Run(l.frame)); err != nil {
 		return nil, false, fmt.Errorf("frames: %w", err)
 	}
+	seen := at // moves up now and then, so that a circle meets it
 	for n := 0; at != 0; n++ {
+		if n > 0 && at == seen {
+			return all, leaving, errCircle
+		}
+		if n&(n-1) == 0 {
+			seen = at
+		}
 		if n == MaxDepth {
 			return all, leaving, fmt.Errorf("frames: more than %d", MaxDepth)
 		}
@@ -74,6 +82,19 @@ func (in *Interpreter) frames(s State) (all []Frame, leaving bool, err error) {
 	return all, leaving, nil
 }
 
+var errCircle = errors.New("frames: they lead in a circle")
+
+// maxWalked bounds the bytes of line tables that are gone through for all frames.
+const maxWalked = 1 << 30
+
+// line is the line of an instruction, 0 too if the tables together are too long.
+func (in *Interpreter) line(code *Code, offset int) int {
+	if in.walked += len(code.table); in.walked > maxWalked {
+		return 0
+	}
+	return code.line(offset)
+}
+
 // frame is the frame whose struct is b. It is not whole while it is being set up: the
 // interpreter does not count it then.
 func (in *Interpreter) frame(at addr.Run, b []byte) (f Frame, whole bool, err error) {
@@ -85,7 +106,7 @@ func (in *Interpreter) frame(at addr.Run, b []byte) (f Frame, whole bool, err er
 	f = Frame{At: at, Code: code}
 	if l.frames.units != 0 { // up to 3.10: each has a call of the interpreter of its own
 		f.Entry = true
-		f.Line = code.line(intIn(b, l.frames.instruction) * l.frames.units)
+		f.Line = in.line(code, intIn(b, l.frames.instruction)*l.frames.units)
 		return f, true, nil
 	}
 	f.Entry = l.frames.entry != 0 && b[l.frames.entry] != 0
@@ -96,7 +117,7 @@ func (in *Interpreter) frame(at addr.Run, b []byte) (f Frame, whole bool, err er
 	if offset < -instructionSize || offset > maxBytecode {
 		return Frame{}, false, fmt.Errorf("frame %v: its instruction is not in %s", at, code.Name)
 	}
-	f.Line = code.line(int(offset))
+	f.Line = in.line(code, int(offset))
 	return f, true, nil
 }
 

@@ -25,6 +25,7 @@ type Interpreter struct {
 	version  string
 	codes    map[addr.Run]*Code
 	tables   int // bytes of the tables of codes
+	walked   int // of these, for the lines of frames
 
 	singletons []singleton
 }
@@ -51,7 +52,7 @@ func Open(mem Memory, symbols Symbols) (*Interpreter, error) {
 	if !ok {
 		return nil, ErrNoPython
 	}
-	in := &Interpreter{mem: reader{mem}, runtime: runtime, codes: map[addr.Run]*Code{}}
+	in := &Interpreter{mem: reader{mem: mem}, runtime: runtime, codes: map[addr.Run]*Code{}}
 	minor, version, err := in.release(symbols)
 	if err != nil {
 		return nil, err
@@ -114,10 +115,46 @@ func (in *Interpreter) release(symbols Symbols) (minor int, version string, err 
 	return 0, "", &VersionError{"3.7"}
 }
 
-// A reader reads what structures are made of.
-type reader struct{ mem Memory }
+// A reader reads what structures are made of. left, if it is not nil, is how many bytes it
+// may still read.
+type reader struct {
+	mem  Memory
+	left *int
+}
+
+// maxRead bounds the bytes that are read to show one value, maxSearch those to find it by a
+// name or a key. leastRead is what a read counts at least: it is a system call.
+const (
+	maxRead   = 8 << 20
+	maxSearch = 64 << 20
+	leastRead = 256
+)
+
+var errTooMuch = errors.New("too much would have to be read")
+
+// bounded is the interpreter for reading so many bytes, which what memory says cannot draw
+// out.
+func (in *Interpreter) bounded(left int) *Interpreter {
+	b := *in
+	b.mem.left = &left
+	return &b
+}
+
+func (r reader) take(n int) error {
+	if r.left == nil {
+		return nil
+	}
+	if n = max(n, leastRead); n > *r.left {
+		return errTooMuch
+	}
+	*r.left -= n
+	return nil
+}
 
 func (r reader) read(at addr.Run, n int) ([]byte, error) {
+	if err := r.take(n); err != nil {
+		return nil, err
+	}
 	b := make([]byte, n)
 	if got, err := r.mem.ReadAt(b, int64(at)); got < n {
 		if err == nil {

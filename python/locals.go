@@ -13,7 +13,11 @@ type Variable struct {
 }
 
 // Kinds of a variable, of co_localspluskinds.
-const kindHidden = 0x10
+const (
+	kindHidden = 0x10
+	kindCell   = 0x40 // functions share it
+	kindFree   = 0x80
+)
 
 // optimized is the flag of code whose variables have places of their own: functions, but
 // not modules and classes, which have a dict (CO_OPTIMIZED).
@@ -21,17 +25,19 @@ const optimized = 1
 
 // Locals are the variables of a frame, its arguments first.
 func (in *Interpreter) Locals(f Frame) ([]Variable, error) {
+	if in.mem.left == nil {
+		in = in.bounded(maxSearch)
+	}
 	l := in.layout
 	b, err := in.mem.read(f.Code.At, l.code.size)
 	if err != nil {
 		return nil, fmt.Errorf("code object: %w", err)
 	}
-	if intIn(b, l.code.flags)&optimized == 0 {
-		dict, err := in.mem.pointer(f.At + addr.Run(l.frames.locals))
+	if dict, own, err := in.dictOfLocals(f, b); own {
 		if err != nil || dict == 0 {
 			return nil, err
 		}
-		items, err := in.items(dict)
+		items, _, err := in.items(dict, maxLocals)
 		return in.named(items), err
 	}
 	fast := f.At + addr.Run(l.frames.fast)
@@ -40,12 +46,16 @@ func (in *Interpreter) Locals(f Frame) ([]Variable, error) {
 		if err != nil {
 			return nil, err
 		}
-		return in.variables(nil, fast, pointerIn(b, l.code.localsplusnames), kinds)
+		return in.variables(nil, fast, pointerIn(b, l.code.localsplusnames), kinds, 0)
 	}
 	var all []Variable
-	for _, names := range []int{l.code.names, l.code.cells, l.code.free} {
+	for i, names := range []int{l.code.names, l.code.cells, l.code.free} {
+		kind := byte(0)
+		if i > 0 {
+			kind = kindCell
+		}
 		before := len(all)
-		if all, err = in.variables(all, fast, pointerIn(b, names), nil); err != nil {
+		if all, err = in.variables(all, fast, pointerIn(b, names), nil, kind); err != nil {
 			return all, err
 		}
 		fast += addr.Run(8 * (len(all) - before))
@@ -53,12 +63,22 @@ func (in *Interpreter) Locals(f Frame) ([]Variable, error) {
 	return all, nil
 }
 
+// dictOfLocals is where a module or a class has its variables, whose code object is b; own
+// is false of functions, which have places for them.
+func (in *Interpreter) dictOfLocals(f Frame, b []byte) (dict addr.Run, own bool, err error) {
+	if intIn(b, in.layout.code.flags)&optimized != 0 {
+		return 0, false, nil
+	}
+	dict, err = in.mem.pointer(f.At + addr.Run(in.layout.frames.locals))
+	return dict, true, err
+}
+
 // maxLocals bounds the variables of a function.
 const maxLocals = 1 << 16
 
-// variables reads one for each name of a tuple. A cell, which functions share, stands for
-// what is in it.
-func (in *Interpreter) variables(all []Variable, fast, names addr.Run, kinds []byte) ([]Variable, error) {
+// variables reads one for each name of a tuple, of the kinds given or all of one. A cell
+// stands for what is in it, once it was made: an argument is in its place itself before.
+func (in *Interpreter) variables(all []Variable, fast, names addr.Run, kinds []byte, kind byte) ([]Variable, error) {
 	n, err := in.mem.word(names + varSize)
 	if err != nil {
 		return all, err
@@ -75,7 +95,10 @@ func (in *Interpreter) variables(all []Variable, fast, names addr.Run, kinds []b
 		return all, err
 	}
 	for i := range int(n) {
-		if i < len(kinds) && kinds[i]&kindHidden != 0 {
+		if i < len(kinds) {
+			kind = kinds[i]
+		}
+		if kind&kindHidden != 0 {
 			continue
 		}
 		name, err := in.Text(pointerIn(tuple, 8*i))
@@ -83,7 +106,7 @@ func (in *Interpreter) variables(all []Variable, fast, names addr.Run, kinds []b
 			return all, err
 		}
 		v := Variable{name, pointerIn(values, 8*i)}
-		if v.At != 0 {
+		if v.At != 0 && kind&(kindCell|kindFree) != 0 {
 			if c, err := in.class(v.At); err == nil && c.name == "cell" {
 				if v.At, err = in.mem.pointer(v.At + cellRef); err != nil {
 					return all, err

@@ -3,10 +3,7 @@ package python
 import (
 	"encoding/binary"
 	"fmt"
-	"math"
-	"math/big"
 	"slices"
-	"strconv"
 	"strings"
 
 	"hdb/internal/addr"
@@ -21,7 +18,7 @@ type Limits struct {
 // DefaultLimits are for a line of a terminal.
 var DefaultLimits = Limits{Elements: 20, Depth: 3}
 
-// maxTotal bounds the characters of one value's text, maxItems what is read of one object.
+// maxTotal bounds the characters of one value's text, maxItems an offset in an object.
 const (
 	maxTotal = 1 << 16
 	maxItems = 1 << 20
@@ -38,34 +35,36 @@ type printer struct {
 
 // Repr is the text of an object.
 func (in *Interpreter) Repr(at addr.Run, l Limits) string {
-	p := &printer{in: in, l: l}
+	p := &printer{in: in.bounded(maxRead), l: l}
 	p.value(at)
 	return p.out.String()
 }
 
 // Offsets that all versions share, of PyTypeObject and others.
 const (
-	typeName     = 24
-	typeBasic    = 32
-	typeFlags    = 168
-	typeMembers  = 240
-	typeDictAt   = 288
-	typeMRO      = 344
-	floatValue   = 16
-	tupleItems   = 24
-	listItems    = 24
-	dictUsed     = 16
-	dictKeys     = 32
-	dictValues   = 40
-	setUsed      = 24
-	setMask      = 32
-	setTable     = 40
-	cellRef      = 16
-	intDigits    = 24
-	digitBits    = 30
-	byteArrayAt  = 40
-	moduleName   = 48
-	functionName = 32
+	typeName    = 24
+	typeBasic   = 32
+	typeFlags   = 168
+	typeItem    = 40
+	typeMembers = 240
+	typeBase    = 256
+	typeDict    = 264
+	typeDictAt  = 288
+	typeMRO     = 344
+	floatValue  = 16
+	tupleItems  = 24
+	listItems   = 24
+	dictUsed    = 16
+	dictKeys    = 32
+	dictValues  = 40
+	setUsed     = 24
+	setMask     = 32
+	setTable    = 40
+	cellRef     = 16
+	intDigits   = 24
+	digitBits   = 30
+	dictSize    = 48
+	moduleName  = 48
 
 	isInt   = 1 << 24
 	isList  = 1 << 25
@@ -74,6 +73,8 @@ const (
 	isText  = 1 << 28
 	isDict  = 1 << 29
 	isType  = 1 << 31
+
+	isException = 1 << 30
 )
 
 // A class is what is known of an object's type.
@@ -107,6 +108,9 @@ func (in *Interpreter) classAt(at addr.Run) (c class, err error) {
 func (in *Interpreter) cString(at addr.Run) (string, error) {
 	var out []byte
 	for len(out) < maxText {
+		if err := in.mem.take(64); err != nil {
+			return "", err
+		}
 		b := make([]byte, 64)
 		n, err := in.mem.mem.ReadAt(b, int64(at)+int64(len(out)))
 		if n == 0 {
@@ -148,49 +152,66 @@ func (p *printer) value(at addr.Run) {
 	}
 	p.above = append(p.above, at)
 	defer func() { p.above = p.above[:len(p.above)-1] }()
-	switch {
-	case c.flags&isType != 0:
-		err = p.class(at)
-	case c.flags&isInt != 0:
-		err = p.integer(at)
-	case c.flags&isText != 0:
-		err = p.text(at)
-	case c.flags&isBytes != 0:
-		err = p.bytes(at)
-	case c.name == "float":
-		err = p.float(at)
-	case c.flags&isTuple != 0:
-		if c.name != "tuple" {
-			p.out.WriteString(c.short())
-		}
-		err = p.sequence(at, at+tupleItems, "(", ")")
-	case c.flags&isList != 0:
-		var items addr.Run
-		if items, err = p.in.mem.pointer(at + listItems); err == nil {
-			err = p.sequence(at, items, "[", "]")
-		}
-	case c.flags&isDict != 0:
-		err = p.dict(at)
-	case c.name == "set" || c.name == "frozenset":
-		err = p.set(at, c)
-	case c.name == "numpy.ndarray":
-		err = p.array(at)
-	case c.name == "cell":
-		if p.deep("<cell ", ">") {
-			return
-		}
-		var of addr.Run
-		if of, err = p.in.mem.pointer(at + cellRef); err == nil {
-			p.value(of)
-		}
-	case c.name == "module" || c.name == "function" && p.in.layout.minor >= 10:
-		err = p.named(at, c)
-	default:
-		err = p.instance(at, c)
-	}
-	if err != nil {
+	if err := p.object(at, c); err != nil {
 		p.fail(err)
 	}
+}
+
+// object writes what is neither a singleton nor in itself.
+func (p *printer) object(at addr.Run, c class) error {
+	if c.flags&(isInt|isText|isTuple) != 0 && p.in.isEnum(c) { // of IntEnum and StrEnum
+		all, err := p.in.attributes(at, c, p.l.Elements)
+		if err != nil {
+			return err
+		}
+		return p.member(c, all)
+	}
+	switch {
+	case c.flags&isType != 0:
+		return p.class(at)
+	case c.flags&isInt != 0:
+		return p.integer(at)
+	case c.flags&isText != 0:
+		return p.text(at)
+	case c.flags&isBytes != 0:
+		return p.bytes(at)
+	case c.flags&isTuple != 0:
+		return p.tuple(at, c)
+	case c.flags&isList != 0:
+		items, err := p.in.mem.pointer(at + listItems)
+		if err != nil {
+			return err
+		}
+		return p.sequence(at, items, "[", "]")
+	case c.flags&isDict != 0:
+		return p.dict(at, c)
+	case c.flags&isException != 0:
+		return p.exception(at, c)
+	}
+	if write := p.in.printerOf(c); write != nil {
+		return write(p, at, c)
+	}
+	return p.instance(at, c)
+}
+
+// maxHeight bounds the classes above one that are looked at.
+const maxHeight = 64
+
+// printerOf is the printer of a class of the interpreter, or of one that is made of it.
+func (in *Interpreter) printerOf(c class) func(*printer, addr.Run, class) error {
+	for range maxHeight {
+		if write := objectPrinters[c.name]; write != nil {
+			return write
+		}
+		base, err := in.mem.pointer(c.at + typeBase)
+		if err != nil || base == 0 {
+			return nil
+		}
+		if c, err = in.classAt(base); err != nil {
+			return nil
+		}
+	}
+	return nil
 }
 
 func (p *printer) class(at addr.Run) error {
@@ -201,118 +222,36 @@ func (p *printer) class(at addr.Run) error {
 	return err
 }
 
-func (p *printer) named(at addr.Run, c class) error {
-	offset := moduleName
-	if c.name == "function" {
-		offset = functionName
-	}
-	name, err := p.in.mem.pointer(at + addr.Run(offset))
-	if err != nil {
-		return err
-	}
-	text, err := p.in.Text(name)
-	if err != nil {
-		return err
-	}
-	if c.name == "module" {
-		text = quote(text, maxText)
-	}
-	p.out.WriteString("<" + c.name + " " + text + ">")
-	return nil
-}
-
-// integer reads PyLongObject: its sign and its digits of 30 bits.
-func (p *printer) integer(at addr.Run) error {
-	n, err := p.in.mem.word(at + varSize)
-	if err != nil {
-		return err
-	}
-	digits, negative := int64(n), false
-	if p.in.layout.minor >= 12 { // lv_tag
-		digits, negative = int64(n>>3), n&3 == 2
-	} else if negative = digits < 0; negative {
-		digits = -digits
-	}
-	if digits < 0 || digits > maxText {
-		return fmt.Errorf("an int of %d digits of 30 bits", digits)
-	}
-	b, err := p.in.mem.read(at+intDigits, int(digits)*4)
-	if err != nil {
-		return err
-	}
-	v := new(big.Int)
-	for i := len(b) - 4; i >= 0; i -= 4 {
-		v.Lsh(v, digitBits)
-		v.Or(v, big.NewInt(int64(binary.LittleEndian.Uint32(b[i:]))))
-	}
-	if negative {
-		v.Neg(v)
-	}
-	p.out.WriteString(v.String())
-	return nil
-}
-
-func (p *printer) float(at addr.Run) error {
-	n, err := p.in.mem.word(at + floatValue)
-	if err != nil {
-		return err
-	}
-	f := math.Float64frombits(n)
-	text := strconv.FormatFloat(f, 'g', -1, 64)
-	if exponent := math.Abs(f); f == math.Trunc(f) && exponent < 1e16 {
-		text = strconv.FormatFloat(f, 'f', 1, 64)
-	}
-	p.out.WriteString(strings.TrimPrefix(strings.ToLower(text), "+"))
-	return nil
-}
-
 func (p *printer) text(at addr.Run) error {
-	s, err := p.in.Text(at)
+	chars, length, err := p.in.characters(at, 0, uint64(p.l.Elements)*10)
 	if err != nil {
 		return err
 	}
-	p.out.WriteString(quote(s, p.l.Elements*10))
-	return nil
-}
-
-func (p *printer) bytes(at addr.Run) error {
-	b, err := p.in.bytes(at)
-	if err != nil {
-		return err
-	}
-	var text strings.Builder
-	for i, c := range b {
-		if i == p.l.Elements*10 {
-			break
-		}
-		switch {
-		case c == '\\' || c == '\'':
-			text.WriteString("\\" + string(rune(c)))
-		case c >= ' ' && c < 0x7f:
-			text.WriteByte(c)
-		default:
-			fmt.Fprintf(&text, "\\x%02x", c)
-		}
-	}
-	p.out.WriteString("b'" + text.String() + "'")
-	if len(b) > p.l.Elements*10 {
+	p.out.WriteString(quote(chars))
+	if uint64(len(chars)) < length {
 		p.out.WriteString("...")
 	}
 	return nil
 }
 
-// quote writes a text in Python's way, with at most limit characters of it.
-func quote(s string, limit int) string {
-	cut := ""
-	if r := []rune(s); len(r) > limit {
-		s, cut = string(r[:limit]), "..."
+func (p *printer) bytes(at addr.Run) error {
+	n, err := p.in.mem.word(at + varSize)
+	if err != nil {
+		return err
 	}
-	q := strconv.Quote(s)
-	if !strings.Contains(s, "'") || strings.Contains(s, `"`) {
-		q = strings.ReplaceAll(q[1:len(q)-1], `\"`, `"`)
-		q = "'" + strings.ReplaceAll(q, "'", `\'`) + "'"
+	return p.rawBytes(at+bytesData, n)
+}
+
+func (p *printer) rawBytes(at addr.Run, n uint64) error {
+	b, err := p.in.mem.read(at, int(min(n, uint64(p.l.Elements)*10)))
+	if err != nil {
+		return err
 	}
-	return q + cut
+	p.out.WriteString(quoteBytes(b))
+	if uint64(len(b)) < n {
+		p.out.WriteString("...")
+	}
+	return nil
 }
 
 // deep tells whether a container is not opened any more, and says so.
@@ -324,18 +263,63 @@ func (p *printer) deep(open, end string) bool {
 	return true
 }
 
+// tuple writes a tuple, or a named one: collections.namedtuple keeps the names in _fields.
+func (p *printer) tuple(at addr.Run, c class) error {
+	if c.name == "tuple" {
+		return p.sequence(at, at+tupleItems, "(", ")")
+	}
+	p.out.WriteString(c.short())
+	fields, err := p.in.classAttribute(c.at, "_fields")
+	if err != nil || fields == 0 || c.flags&isHeapType == 0 {
+		return p.sequence(at, at+tupleItems, "(", ")")
+	}
+	n, err := p.in.mem.word(at + varSize)
+	if err != nil {
+		return err
+	}
+	if p.deep("(", ")") {
+		return nil
+	}
+	shown := int(min(n, uint64(p.l.Elements)))
+	values, err := p.in.mem.read(at+tupleItems, 8*shown)
+	if err != nil {
+		return err
+	}
+	keys, err := p.in.mem.read(fields+tupleItems, 8*shown)
+	if err != nil {
+		return err
+	}
+	p.out.WriteByte('(')
+	for i := range shown {
+		if i > 0 {
+			p.out.WriteString(", ")
+		}
+		if name, err := p.in.Text(pointerIn(keys, 8*i)); err == nil {
+			p.out.WriteString(name + "=")
+		}
+		p.value(pointerIn(values, 8*i))
+	}
+	if uint64(shown) < n {
+		fmt.Fprintf(&p.out, ", ... (%d in all)", n)
+	}
+	p.out.WriteByte(')')
+	return nil
+}
+
 func (p *printer) sequence(at, items addr.Run, open, end string) error {
 	n, err := p.in.mem.word(at + varSize)
 	if err != nil {
 		return err
 	}
-	if n > maxItems {
-		return fmt.Errorf("a sequence of %d", n)
-	}
+	return p.elements(items, 0, n, open, end)
+}
+
+// elements writes n objects from a place on. before is how many stand before them.
+func (p *printer) elements(items addr.Run, before, n uint64, open, end string) error {
 	if n > 0 && p.deep(open, end) {
 		return nil
 	}
-	b, err := p.in.mem.read(items, 8*int(min(n, uint64(p.l.Elements))))
+	b, err := p.in.mem.read(items+addr.Run(8*before), 8*int(min(n, uint64(p.l.Elements))))
 	if err != nil {
 		return err
 	}
@@ -346,34 +330,12 @@ func (p *printer) sequence(at, items addr.Run, open, end string) error {
 		}
 		p.value(pointerIn(b, i))
 	}
-	if int(n) > len(b)/8 {
+	if n > uint64(len(b)/8) {
 		fmt.Fprintf(&p.out, ", ... (%d in all)", n)
 	}
 	if open == "(" && n == 1 {
 		p.out.WriteByte(',')
 	}
 	p.out.WriteString(end)
-	return nil
-}
-
-// array tells the shape of numpy's array: PyArrayObject of ndarraytypes.h.
-func (p *printer) array(at addr.Run) error {
-	b, err := p.in.mem.read(at, 40)
-	if err != nil {
-		return err
-	}
-	nd := intIn(b, 24)
-	if nd < 0 || nd > 64 {
-		return fmt.Errorf("an array of %d dimensions", nd)
-	}
-	shape, err := p.in.mem.read(pointerIn(b, 32), 8*nd)
-	if err != nil {
-		return err
-	}
-	var text []string
-	for i := 0; i < len(shape); i += 8 {
-		text = append(text, strconv.FormatInt(int64(pointerIn(shape, i)), 10))
-	}
-	p.out.WriteString("<numpy.ndarray of shape (" + strings.Join(text, ", ") + ")>")
 	return nil
 }

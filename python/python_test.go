@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"math/big"
 	"testing"
 
 	"hdb/internal/addr"
@@ -46,8 +47,12 @@ func (m bent) ReadAt(b []byte, at int64) (int, error) {
 	if len(m) == 0 || at < 0 {
 		return 0, io.ErrUnexpectedEOF
 	}
-	for i := range b {
+	n := min(len(b), len(m))
+	for i := range n {
 		b[i] = m[(uint64(at)+uint64(i))%uint64(len(m))]
+	}
+	for n < len(b) {
+		n += copy(b[n:], b[:n-n%len(m)])
 	}
 	return len(b), nil
 }
@@ -99,9 +104,14 @@ func FuzzFrames(f *testing.F) {
 			if layouts[i].minor != int(8+minor%6) {
 				continue
 			}
-			in := &Interpreter{mem: reader{bent(mem)}, layout: &layouts[i], runtime: 0x1000, codeType: 0x2000, codes: map[addr.Run]*Code{}}
+			in := &Interpreter{mem: reader{mem: bent(mem)}, layout: &layouts[i], runtime: 0x1000, codeType: 0x2000, codes: map[addr.Run]*Code{}}
 			if len(mem) > 7 {
 				in.codeType = pointerIn(mem, 0)
+			}
+			_, _ = in.Path(State{})
+			_, _ = in.bounded(maxRead).attribute(8, "name")
+			if v, err := in.bounded(maxRead).slice(Value{At: 16}, big.NewInt(-2), nil); err == nil {
+				_ = in.Show(v, DefaultLimits)
 			}
 			states, _ := in.States()
 			if len(states) > maxThreads {
@@ -117,6 +127,11 @@ func FuzzFrames(f *testing.F) {
 				}
 				for _, f := range st.Frames[:min(len(st.Frames), 1)] {
 					_, _ = in.Locals(f) // hostile memory has no right answer
+					for _, e := range []string{"x.y.z", "x['a'][1:2]", "len(x[5])"} {
+						if v, err := in.Eval(f, e); err == nil {
+							_ = in.Show(v, DefaultLimits)
+						}
+					}
 				}
 			}
 			for at := range 4 {

@@ -4,7 +4,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf16"
 
 	"hdb/internal/addr"
@@ -27,31 +29,50 @@ var errNoText = errors.New("no str object is there")
 // Text is the characters of a str object, cut after maxText. Surrogates, which stand for
 // bytes of file names that are no text, are written as U+FFFD.
 func (in *Interpreter) Text(at addr.Run) (string, error) {
-	l := in.layout.text
-	b, err := in.mem.read(at, l.compact)
+	chars, length, err := in.characters(at, 0, maxText)
 	if err != nil {
 		return "", err
 	}
-	n := binary.LittleEndian.Uint64(b[textLength:])
+	for i, r := range chars {
+		if utf16.IsSurrogate(r) || r < 0 {
+			chars[i] = '\uFFFD'
+		}
+	}
+	if length > maxText {
+		return string(chars) + "...", nil
+	}
+	return string(chars), nil
+}
+
+// characters are at most limit of those of a str object, from one on, and how many it has.
+func (in *Interpreter) characters(at addr.Run, from, limit uint64) (chars []rune, length uint64, err error) {
+	l := in.layout.text
+	b, err := in.mem.read(at, l.compact)
+	if err != nil {
+		return nil, 0, err
+	}
+	length = binary.LittleEndian.Uint64(b[textLength:])
 	state := b[textState]
 	width := int(state >> 2 & 7)
 	data := at + addr.Run(l.ascii)
 	switch {
 	case width != 1 && width != 2 && width != 4:
-		return "", fmt.Errorf("%v: %w", at, errNoText)
+		return nil, 0, fmt.Errorf("%v: %w", at, errNoText)
 	case state&textCompact == 0:
 		if data, err = in.mem.pointer(at + addr.Run(l.compact)); err != nil {
-			return "", err
+			return nil, 0, err
 		}
 	case state&textASCII == 0:
 		data = at + addr.Run(l.compact)
 	}
-	cut := n > maxText
-	raw, err := in.mem.read(data, int(min(n, maxText))*width)
-	if err != nil {
-		return "", err
+	if from >= length {
+		return nil, length, nil
 	}
-	var out strings.Builder
+	raw, err := in.mem.read(data+addr.Run(from)*addr.Run(width), int(min(length-from, limit))*width)
+	if err != nil {
+		return nil, 0, err
+	}
+	chars = make([]rune, 0, len(raw)/width)
 	for i := 0; i < len(raw); i += width {
 		r := rune(raw[i])
 		switch width {
@@ -60,15 +81,9 @@ func (in *Interpreter) Text(at addr.Run) (string, error) {
 		case 4:
 			r = rune(binary.LittleEndian.Uint32(raw[i:]))
 		}
-		if utf16.IsSurrogate(r) || r < 0 {
-			r = '\uFFFD'
-		}
-		out.WriteRune(r)
+		chars = append(chars, r)
 	}
-	if cut {
-		out.WriteString("...")
-	}
-	return out.String(), nil
+	return chars, length, nil
 }
 
 // bytes is what a bytes object holds.
@@ -81,4 +96,65 @@ func (in *Interpreter) bytes(at addr.Run) ([]byte, error) {
 		return nil, fmt.Errorf("%v: %d bytes, at most %d are read", at, n, maxTable)
 	}
 	return in.mem.read(at+bytesData, int(n))
+}
+
+// quote writes characters as repr() does (unicode_repr in Objects/unicodeobject.c).
+func quote(chars []rune) string {
+	var b strings.Builder
+	mark := '\''
+	if slices.Contains(chars, '\'') && !slices.Contains(chars, '"') {
+		mark = '"'
+	}
+	b.WriteRune(mark)
+	for _, r := range chars {
+		switch {
+		case r == mark || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r < ' ' || r == 0x7f || r >= 0x80 && r < 0x100 && !unicode.IsPrint(r):
+			fmt.Fprintf(&b, `\x%02x`, uint32(r)&0xff)
+		case unicode.IsPrint(r):
+			b.WriteRune(r)
+		case r < 0x10000:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		}
+	}
+	b.WriteRune(mark)
+	return b.String()
+}
+
+// quoteBytes writes bytes as repr() does.
+func quoteBytes(raw []byte) string {
+	var b strings.Builder
+	mark := byte('\'')
+	if strings.IndexByte(string(raw), '\'') >= 0 && strings.IndexByte(string(raw), '"') < 0 {
+		mark = '"'
+	}
+	b.WriteString("b" + string(mark))
+	for _, c := range raw {
+		switch {
+		case c == mark || c == '\\':
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		case c == '\n':
+			b.WriteString(`\n`)
+		case c == '\r':
+			b.WriteString(`\r`)
+		case c == '\t':
+			b.WriteString(`\t`)
+		case c < ' ' || c >= 0x7f:
+			fmt.Fprintf(&b, `\x%02x`, c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String() + string(mark)
 }

@@ -20,6 +20,8 @@ type State struct {
 	Thread      uint64 // pthread_self() of the thread
 	TID         int    // its kernel's number, 0 up to 3.10
 	Interpreter int64  // 0 is the main one
+
+	interpreter addr.Run // its PyInterpreterState
 }
 
 // States are those of all threads in all interpreters, newest first.
@@ -49,7 +51,7 @@ func (in *Interpreter) appendStates(all []State, interpreter addr.Run, id int64)
 		if len(all) == maxThreads {
 			return all, fmt.Errorf("more than %d thread states", maxThreads)
 		}
-		s := State{At: at, Interpreter: id}
+		s := State{At: at, Interpreter: id, interpreter: interpreter}
 		if s.Thread, err = in.mem.word(at + addr.Run(l.threadID)); err != nil {
 			break
 		}
@@ -70,6 +72,9 @@ func (in *Interpreter) appendStates(all []State, interpreter addr.Run, id int64)
 
 // ErrNoState is of a thread that has never called Python, or does not any more.
 var ErrNoState = errors.New("the thread has no state in the interpreter: it does not run Python")
+
+// ErrNoFrames is of a thread that is in no function of Python.
+var ErrNoFrames = errors.New("the thread is in no function of Python")
 
 // StateOf is the state of a thread by its pthread_self(), which is at fs:0. A thread that
 // has run code of several interpreters has one in each: the one that it is in holds the

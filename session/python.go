@@ -65,18 +65,9 @@ func (p *Python) stack(in *python.Interpreter, t *inferior.Thread) (PythonStack,
 		return PythonStack{}, ErrNoStack
 	}
 	s := PythonStack{Thread: p.sel.threadInfo(t)}
-	regs, err := t.Regs()
+	state, err := p.state(in, t)
 	if err != nil {
 		return s, err
-	}
-	// pthread_self() is what the thread control block says of itself, at fs:0 in glibc and musl.
-	self, err := p.readPointer(addr.Run(regs.FsBase))
-	if err != nil {
-		return s, fmt.Errorf("thread %d: %w", t.Num, err)
-	}
-	state, err := in.StateOf(uint64(self))
-	if err != nil {
-		return s, fmt.Errorf("thread %d: %w", t.Num, err)
 	}
 	if s.Stack, err = in.Stack(state); err != nil {
 		if len(s.Frames) == 0 {
@@ -87,32 +78,74 @@ func (p *Python) stack(in *python.Interpreter, t *inferior.Thread) (PythonStack,
 	return s, nil
 }
 
+// state is what the interpreter keeps of a thread.
+func (p *Python) state(in *python.Interpreter, t *inferior.Thread) (python.State, error) {
+	if t == nil {
+		return python.State{}, ErrNoStack
+	}
+	regs, err := t.Regs()
+	if err != nil {
+		return python.State{}, err
+	}
+	// pthread_self() is what the thread control block says of itself, at fs:0 in glibc and musl.
+	self, err := p.readPointer(addr.Run(regs.FsBase))
+	if err != nil {
+		return python.State{}, fmt.Errorf("thread %d: %w", t.Num, err)
+	}
+	state, err := in.StateOf(uint64(self))
+	if err != nil {
+		return state, fmt.Errorf("thread %d: %w", t.Num, err)
+	}
+	return state, nil
+}
+
 // A PythonVariable is a variable of a function of Python, with the text of its value.
 type PythonVariable struct{ Name, Value string }
 
-// Locals are the variables of a frame of the selected thread, by its number in py bt.
-func (p *Python) Locals(num int, l python.Limits) (python.Frame, []PythonVariable, error) {
-	in, err := p.interpreter()
-	if err != nil {
-		return python.Frame{}, nil, err
+// maxLocalsText bounds the characters of the variables of one function.
+const maxLocalsText = 1 << 20
+
+// Locals are the variables of the selected function, or of another by its number in py bt.
+// more is how many are left out for the bound of what is printed.
+func (p *Python) Locals(num int, l python.Limits) (f python.Frame, all []PythonVariable, more int, err error) {
+	in, s, selected, err := p.stackHere()
+	switch {
+	case err != nil:
+		return f, nil, 0, err
+	case num < 0:
+		num = selected
+	case num >= len(s.Frames):
+		return f, nil, 0, fmt.Errorf("no frame %d: py bt shows %d", num, len(s.Frames))
 	}
-	s, err := p.stack(in, p.sel.thread)
-	if err != nil {
-		return python.Frame{}, nil, err
-	}
-	if num >= len(s.Frames) {
-		return python.Frame{}, nil, fmt.Errorf("no frame %d: py bt shows %d", num, len(s.Frames))
-	}
-	f := s.Frames[num]
+	f = s.Frames[num]
 	vars, err := in.Locals(f)
 	if err != nil {
-		return f, nil, fmt.Errorf("variables of %s: %w", f.Code.Qualname, err)
+		return f, nil, 0, fmt.Errorf("variables of %s: %w", f.Code.Qualname, err)
 	}
-	var all []PythonVariable
+	size := 0
 	for _, v := range vars {
-		if v.At != 0 { // it has a value
-			all = append(all, PythonVariable{v.Name, in.Repr(v.At, l)})
+		switch {
+		case v.At == 0: // it has no value
+		case size > maxLocalsText:
+			more++
+		default:
+			x := PythonVariable{v.Name, in.Repr(v.At, l)}
+			size += len(x.Name) + len(x.Value)
+			all = append(all, x)
 		}
 	}
-	return f, all, nil
+	return f, all, more, nil
+}
+
+// Eval is the text of an expression in the selected function.
+func (p *Python) Eval(expr string, l python.Limits) (string, error) {
+	in, s, n, err := p.stackHere()
+	if err != nil {
+		return "", err
+	}
+	v, err := in.Eval(s.Frames[n], expr)
+	if err != nil {
+		return "", err
+	}
+	return in.Show(v, l), nil
 }

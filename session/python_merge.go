@@ -7,6 +7,7 @@ import (
 	"hdb/names"
 	"hdb/python"
 	"hdb/symbols"
+	"hdb/symbols/dwarf"
 )
 
 // evalFunction is the interpreter's loop: each of its frames stands for the calls of Python
@@ -26,6 +27,7 @@ type Merge int
 const (
 	MergeHiding Merge = iota // in place of the interpreter's own frames
 	MergeBoth                // beside them
+	MergeNone                // not at all
 )
 
 // Merged has the calls of Python stand in the frames of the selected stack where the
@@ -33,7 +35,7 @@ const (
 // stands for has that one's number, the others -1. why tells of a stack in which they do
 // not agree, which is returned as it is.
 func (p *Python) Merged(frames []names.Frame, how Merge) (merged []names.Frame, why string) {
-	if !slices.ContainsFunc(frames, isEval) {
+	if how == MergeNone || !slices.ContainsFunc(frames, isEval) {
 		return frames, ""
 	}
 	s, err := p.Stack()
@@ -81,11 +83,13 @@ func merge(frames []names.Frame, groups [][]python.Frame, how Merge) (merged []n
 	first := slices.IndexFunc(frames, isEval)
 	module := frames[first].Path
 	kept := 0 // of merged, up to the last that is not what every program begins with
+	nth := 0
 	for i, f := range frames {
 		hidden := inLoop(frames, i) || i > first && f.Path == module
 		if isEval(f) {
 			hidden = len(groups[0]) > 0
-			merged = append(merged, pythonFrames(f, groups[0], how)...)
+			merged = append(merged, pythonFrames(f, groups[0], nth, how)...)
+			nth += len(groups[0])
 			groups, kept = groups[1:], len(merged)
 		}
 		if how == MergeHiding && hidden {
@@ -114,10 +118,11 @@ func beginning(f names.Frame) bool {
 	return strings.HasPrefix(f.Module, "libc.") || strings.HasPrefix(f.Module, "libpthread.")
 }
 
-// pythonFrames are the calls that one frame of the loop stands for.
-func pythonFrames(loop names.Frame, calls []python.Frame, how Merge) (all []names.Frame) {
+// pythonFrames are the calls that one frame of the loop stands for, of which the first is
+// the nth of Python.
+func pythonFrames(loop names.Frame, calls []python.Frame, nth int, how Merge) (all []names.Frame) {
 	for i, c := range calls {
-		f := names.Frame{Num: -1, Code: loop.Code, Module: loop.Module, Path: loop.Path, CFA: loop.CFA, How: loop.How, Frame: called(c)}
+		f := names.Frame{Num: -1, Nth: nth + i, Code: loop.Code, Module: loop.Module, Path: loop.Path, CFA: loop.CFA, How: loop.How, Frame: called(c)}
 		if i == 0 && how == MergeHiding {
 			f.Num = loop.Num
 		}
@@ -128,13 +133,13 @@ func pythonFrames(loop names.Frame, calls []python.Frame, how Merge) (all []name
 
 // called is what a frame of Python has of the names of any frame.
 func called(c python.Frame) symbols.Frame {
-	return symbols.Frame{Function: c.Code.Qualname, File: c.Code.File, Line: c.Line, Source: symbols.FromPython}
+	return symbols.Frame{Function: c.Code.Qualname, File: c.Code.File, Line: c.Line, Source: symbols.FromPython, Language: dwarf.LangPython}
 }
 
 // Named are the calls as frames of a stack, with their numbers in it.
 func (s PythonStack) Named() (all []names.Frame) {
 	for i, c := range s.Frames {
-		all = append(all, names.Frame{Num: i, Frame: called(c)})
+		all = append(all, names.Frame{Num: i, Nth: i, Frame: called(c)})
 	}
 	return all
 }

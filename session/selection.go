@@ -26,6 +26,9 @@ type selection struct {
 	max     int // frames walked for stack; 0: only as many as the last report shows
 	frame   int
 	code    addr.Code // what is known of the thread's PC, see walker.raw
+
+	python   int  // the selected function of Python, by its number among these
+	inPython bool // that is what was selected; frame stands for it
 }
 
 // Selection is the thread, the stack and the frame that commands are about, and the event
@@ -191,7 +194,7 @@ func (s *Selection) SelectFrame(n int) (names.Frame, error) {
 	if n < 0 || n >= len(st.Frames) {
 		return names.Frame{}, fmt.Errorf("no frame %d: the stack has frames 0 to %d", n, len(st.Frames)-1)
 	}
-	s.frame = n
+	s.frame, s.inPython = n, false
 	return st.Frames[n], nil
 }
 

@@ -129,6 +129,84 @@ func stacks(t *testing.T, out []byte) (said, got, merged [][]string) {
 	return said, got, merged
 }
 
+// TestPythonPrint compares expressions with what the program tells of them by eval(), and
+// what cannot be read with why.
+func TestPythonPrint(t *testing.T) {
+	script, err := filepath.Abs("testdata/python/values.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := map[string]string{
+		"node.computed": "Node.computed is a property: reading it would run code", "gone": "gone has no value here",
+		"nobody": "no name nobody in values, its module or the built-in ones", "values(1)": "a call: nothing runs in the process; only len() is known",
+		"len(node)": "len: that of a Node would be computed by its __len__, and nothing runs", "table['no']": "no key 'no' in the dict",
+		"rest[7]": "index out of range: there are 2", "node[0]": "len: that of a Node would be computed by its __len__, and nothing runs",
+		"point.nothing": "Point: no attribute nothing that can be read", "rest[": "the expression ends within its brackets", "x + 1": "no name x in values, its module or the built-in ones",
+		"cell + 1": "\"+ 1\": names, .attribute, [constant], [from:to] and len() are read; nothing else, as nothing runs",
+	}
+	for _, p := range pythons(t) {
+		t.Run(strings.TrimPrefix(p, "/"), func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := Context(t)
+			defer cancel()
+			out, err := exec.CommandContext(ctx, p, script).Output() // which says the same without hdb
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := map[string]string{}
+			for line := range bytes.Lines(out) {
+				if told, ok := bytes.CutPrefix(line, []byte("expressions ")); ok {
+					if err := json.Unmarshal(told, &want); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if len(want) < 50 {
+				t.Fatalf("the program told of %d expressions\n%.300s", len(want), out)
+			}
+			want["node.__secret"] = "3"
+			args := []string{"--json", "-batch", "-nx", "-ex", "run", "-ex", "py frame 0"}
+			for e := range want {
+				args = append(args, "-ex", "py print "+e)
+			}
+			for e := range refused {
+				args = append(args, "-ex", "py print "+e)
+			}
+			got := map[string]string{}
+			out, err = exec.CommandContext(ctx, HDB(t), append(args, "--args", p, script)...).Output()
+			if status := (*exec.ExitError)(nil); err != nil && !errors.As(err, &status) {
+				t.Fatal(err)
+			}
+			n := 0
+			for line := range bytes.Lines(out) {
+				var v struct{ Command, Name, Value, Error string }
+				if !bytes.Contains(line, []byte(`"command":"py print"`)) {
+					continue
+				}
+				if err := json.Unmarshal(line, &v); err != nil {
+					t.Fatalf("%s: %v", line, err)
+				}
+				if n++; v.Error == "" {
+					got[v.Name] = v.Value
+				}
+			}
+			for e, text := range want {
+				if got[e] != text {
+					t.Errorf("%s = %s, want %s", e, got[e], text)
+				}
+			}
+			for e, why := range refused {
+				if text, ok := got[e]; ok {
+					t.Errorf("%s = %s, but cannot be read", e, text)
+				}
+				if raw, err := json.Marshal("py print: " + why); err != nil || !bytes.Contains(out, raw) {
+					t.Errorf("%s: no %s", e, raw)
+				}
+			}
+		})
+	}
+}
+
 // TestPythonLocals compares the texts of variables with what the program tells of them by
 // repr(), and those of its own classes with what they are.
 func TestPythonLocals(t *testing.T) {
@@ -147,7 +225,7 @@ func TestPythonLocals(t *testing.T) {
 			}
 			want := map[string]string{
 				"point": "<Point x=1 name='é日本😀' me=...>", "slots": "<Slots a=5 b=[1]>", "both": "<Both extra=None a=5 b=[1]>",
-				"later": "<Point x=1 name='é日本😀' me=... more=2>", "circle": "[...]", "cell": "7",
+				"later": "<Point x=1 name='é日本😀' me=... more=2>", "circle": "[...]", "cell": "7", "kept_cell": "<cell 5>",
 			}
 			got := map[string]string{}
 			for line := range bytes.Lines(out) {
@@ -157,8 +235,8 @@ func TestPythonLocals(t *testing.T) {
 				}
 				err = nil
 				switch {
-				case bytes.HasPrefix(line, []byte(`{"argument"`)):
-					err = json.Unmarshal(line, &want)
+				case bytes.HasPrefix(line, []byte("locals ")):
+					err = json.Unmarshal(line[len("locals "):], &want)
 				case bytes.Contains(line, []byte(`"command":"py locals"`)):
 					err = json.Unmarshal(line, &v)
 				}
@@ -170,7 +248,7 @@ func TestPythonLocals(t *testing.T) {
 				}
 			}
 			if len(want) < 30 {
-				t.Fatalf("the program told of %d variables\n%s", len(want), out)
+				t.Fatalf("the program told of %d variables\n%.300s", len(want), out)
 			}
 			for name, text := range want {
 				if got[name] != text {

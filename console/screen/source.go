@@ -13,7 +13,7 @@ import (
 // A Window is a part of a source file to be shown.
 type Window struct {
 	File     string
-	Language string             // of the unit, as DW_AT_language names it: "C", "C++", "Rust", "Go"; "" by the file's name
+	Language string             // of the unit, "c", "c++", "rust", "go", "python"; "" by the file's name
 	First    int                // number of the first line, 1-based
 	Lines    []string           // as read: tabs and all
 	Before   []string           // lines before the window, as far as known, for an open comment
@@ -136,8 +136,8 @@ func (w *Window) plainLines() [][]Span {
 
 // lexer is chosen by the unit's language: a .h file may be C or C++.
 func (w *Window) lexer() chroma.Lexer {
-	names := map[string]string{"C": "c", "C++": "c++", "Rust": "rust", "Go": "go", "Python": "python", "Assembler": "gas", "D": "d", "Zig": "zig", "Fortran": "fortran"}
-	l := lexers().Get(names[w.Language])
+	names := map[string]string{"c": "c", "c++": "c++", "rust": "rust", "go": "go", "python": "python", "assembler": "gas", "d": "d", "zig": "zig", "fortran": "fortran"}
+	l := lexers().Get(names[strings.ToLower(w.Language)])
 	if l == nil {
 		l = lexers().Match(filepath.Base(w.File))
 	}

@@ -161,6 +161,8 @@ func (l Language) family() string {
 		return "rust"
 	case 0x16:
 		return "go"
+	case 0x14:
+		return "python"
 	case 0x07, 0x08, 0x0e, 0x22, 0x23, 0x2d:
 		return "fortran"
 	case 0x03, 0x0d, 0x2f:
@@ -205,5 +207,6 @@ const (
 	LangC         Language = 0x0c // C99
 	LangRust      Language = 0x1c
 	LangGo        Language = 0x16
+	LangPython    Language = 0x14
 	LangAssembler Language = 0x8001 // DW_LANG_Mips_Assembler, GNU as
 )

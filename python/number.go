@@ -1,0 +1,128 @@
+package python
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+
+	"hdb/internal/addr"
+)
+
+// maxDigits bounds the digits of 30 bits of an int.
+const maxDigits = 4096
+
+// number reads PyLongObject: its sign and its digits of 30 bits.
+func (in *Interpreter) number(at addr.Run) (*big.Int, error) {
+	n, err := in.mem.word(at + varSize)
+	if err != nil {
+		return nil, err
+	}
+	digits, negative := int64(n), false
+	if in.layout.minor >= 12 { // lv_tag
+		digits, negative = int64(n>>3), n&3 == 2
+	} else if negative = digits < 0; negative {
+		digits = -digits
+	}
+	if digits < 0 || digits > maxDigits {
+		return nil, fmt.Errorf("an int of %d digits of 30 bits", digits)
+	}
+	b, err := in.mem.read(at+intDigits, int(digits)*4)
+	if err != nil {
+		return nil, err
+	}
+	v := new(big.Int)
+	for i := len(b) - 4; i >= 0; i -= 4 {
+		v.Lsh(v, digitBits)
+		v.Or(v, big.NewInt(int64(binary.LittleEndian.Uint32(b[i:]))))
+	}
+	if negative {
+		v.Neg(v)
+	}
+	return v, nil
+}
+
+func (p *printer) integer(at addr.Run) error {
+	v, err := p.in.number(at)
+	if err == nil {
+		p.out.WriteString(v.String())
+	}
+	return err
+}
+
+func (p *printer) float(at addr.Run, _ class) error {
+	n, err := p.in.mem.word(at + floatValue)
+	if err != nil {
+		return err
+	}
+	text := floatText(math.Float64frombits(n))
+	if !strings.ContainsAny(text, ".en") {
+		text += ".0"
+	}
+	p.out.WriteString(text)
+	return nil
+}
+
+// floatText is the shortest text that is the number: with an exponent where that is below -4
+// or above 15 (PyOS_double_to_string, 'r').
+func floatText(f float64) string {
+	switch {
+	case math.IsNaN(f):
+		return "nan"
+	case math.IsInf(f, 0):
+		return strings.TrimPrefix(strings.ToLower(strconv.FormatFloat(f, 'g', -1, 64)), "+")
+	}
+	text := strconv.FormatFloat(f, 'e', -1, 64)
+	_, exponent, _ := strings.Cut(text, "e")
+	if n, err := strconv.Atoi(exponent); err == nil && n >= -4 && n < 16 {
+		return strconv.FormatFloat(f, 'f', -1, 64)
+	}
+	return text
+}
+
+func (p *printer) complex(at addr.Run, _ class) error {
+	b, err := p.in.mem.read(at+floatValue, 16)
+	if err != nil {
+		return err
+	}
+	re := math.Float64frombits(binary.LittleEndian.Uint64(b))
+	im := floatText(math.Float64frombits(binary.LittleEndian.Uint64(b[8:])))
+	if re == 0 && !math.Signbit(re) {
+		p.out.WriteString(im + "j")
+		return nil
+	}
+	if !strings.HasPrefix(im, "-") {
+		im = "+" + im
+	}
+	p.out.WriteString("(" + floatText(re) + im + "j)")
+	return nil
+}
+
+// rangeOf is the start, the end, the step and the length of a range.
+func (in *Interpreter) rangeOf(at addr.Run) (n [4]*big.Int, err error) {
+	b, err := in.mem.read(at+16, 32)
+	if err != nil {
+		return n, err
+	}
+	for i := range n {
+		if n[i], err = in.number(pointerIn(b, 8*i)); err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+func (p *printer) rangeObject(at addr.Run, _ class) error {
+	n, err := p.in.rangeOf(at)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(&p.out, "range(%v, %v", n[0], n[1])
+	if n[2].Cmp(big.NewInt(1)) != 0 {
+		fmt.Fprintf(&p.out, ", %v", n[2])
+	}
+	p.out.WriteByte(')')
+	return nil
+}

@@ -1,0 +1,178 @@
+package session
+
+import (
+	"fmt"
+	"slices"
+
+	"hdb/names"
+	"hdb/python"
+)
+
+// stackHere is the stack of Python of the selected thread with what reads it, and the
+// number of the selected function in it.
+func (p *Python) stackHere() (*python.Interpreter, PythonStack, int, error) {
+	in, err := p.interpreter()
+	if err != nil {
+		return nil, PythonStack{}, 0, err
+	}
+	s, err := p.stack(in, p.sel.thread)
+	if err != nil {
+		return nil, s, 0, err
+	}
+	if len(s.Frames) == 0 {
+		return nil, s, 0, fmt.Errorf("thread %d: %w", s.Thread.Num, python.ErrNoFrames)
+	}
+	return in, s, min(p.sel.python, len(s.Frames)-1), nil
+}
+
+// Frame is the selected function of Python.
+func (p *Python) Frame() (names.Frame, error) {
+	_, s, n, err := p.stackHere()
+	if err != nil {
+		return names.Frame{}, err
+	}
+	return s.Named()[n], nil
+}
+
+// Here is Frame if that is what list is about: it was selected, or the selected native
+// frame has no source.
+func (p *Python) Here() (names.Frame, bool) {
+	if !p.mode().Readable() || p.recalled() {
+		return names.Frame{}, false
+	}
+	if f, err := p.sel.Frame(); !p.sel.inPython && err == nil && f.File != "" && f.Line > 0 {
+		return names.Frame{}, false
+	}
+	f, err := p.Frame()
+	return f, err == nil
+}
+
+// Selected tells that a function of Python is what was selected last.
+func (p *Python) Selected() bool { return p.sel.inPython }
+
+// Select makes the nth function of Python the selected one, and with it the native frame
+// that stands for it.
+func (p *Python) Select(n int) (names.Frame, error) {
+	_, s, _, err := p.stackHere()
+	if err != nil {
+		return names.Frame{}, err
+	}
+	if n < 0 || n >= len(s.Frames) {
+		return names.Frame{}, fmt.Errorf("no frame %d: py bt shows 0 to %d", n, len(s.Frames)-1)
+	}
+	p.sel.python, p.sel.inPython = n, true
+	if st, err := p.sel.Stack(0); err == nil {
+		merged, _ := p.Merged(st.Frames, MergeHiding)
+		if i := slices.IndexFunc(merged, func(f names.Frame) bool { return f.Python() && f.Nth == n }); i >= 0 {
+			p.selectNative(st.Frames, merged[i])
+		}
+	}
+	return s.Named()[n], nil
+}
+
+// Move selects the function n calls further out, further in if it is negative.
+func (p *Python) Move(n int) (names.Frame, error) {
+	_, s, at, err := p.stackHere()
+	if err != nil {
+		return names.Frame{}, err
+	}
+	to := min(max(at+n, 0), len(s.Frames)-1)
+	switch {
+	case to == at && n > 0:
+		return names.Frame{}, fmt.Errorf("frame %d is the outermost of Python", at)
+	case to == at && n < 0:
+		return names.Frame{}, fmt.Errorf("frame 0 is the innermost of Python")
+	}
+	return p.Select(to)
+}
+
+// SelectFrame selects frame n of the stack. In a stack in which calls of Python stand for
+// native frames, it may be such a call; of a native one the selected function of Python is
+// the one that called it.
+func (p *Python) SelectFrame(n int, how Merge) (names.Frame, error) {
+	f, err := p.sel.SelectFrame(n)
+	if err != nil || how == MergeNone {
+		return f, err
+	}
+	merged := p.merged(how)
+	for _, m := range merged {
+		if m.Num == n {
+			return p.take(m), nil
+		}
+	}
+	return p.take(f), nil
+}
+
+// Up selects the frame n calls further out in a stack in which calls of Python stand,
+// further in if it is negative.
+func (p *Python) Up(n int, how Merge) (names.Frame, error) {
+	merged := p.merged(how)
+	if how == MergeNone || !slices.ContainsFunc(merged, func(f names.Frame) bool { return f.Python() }) {
+		return p.sel.Up(n)
+	}
+	at := slices.IndexFunc(merged, func(f names.Frame) bool {
+		return f.Python() == p.sel.inPython && (p.sel.inPython && f.Nth == p.sel.python || !p.sel.inPython && f.Num == p.sel.frame)
+	})
+	to := at + n
+	if at < 0 { // a native frame that is left out
+		at = slices.IndexFunc(merged, func(f names.Frame) bool { return f.Num > p.sel.frame })
+		if at < 0 {
+			at = len(merged)
+		}
+		if to = at + n; n > 0 {
+			to--
+		}
+		at = -1
+	}
+	to = min(max(to, 0), len(merged)-1)
+	switch {
+	case to == at && n > 0:
+		return names.Frame{}, fmt.Errorf("that is the outermost frame")
+	case to == at && n < 0:
+		return names.Frame{}, fmt.Errorf("frame 0 is the innermost")
+	}
+	return p.take(merged[to]), nil
+}
+
+// merged is the selected stack with calls of Python in it.
+func (p *Python) merged(how Merge) []names.Frame {
+	if !p.mode().Readable() || p.recalled() {
+		return nil
+	}
+	st, err := p.sel.Stack(0)
+	if err != nil {
+		return nil
+	}
+	merged, _ := p.Merged(st.Frames, how)
+	return merged
+}
+
+// take selects a frame of a merged stack.
+func (p *Python) take(f names.Frame) names.Frame {
+	st, err := p.sel.Stack(0)
+	if err != nil {
+		return f
+	}
+	if p.sel.inPython = f.Python(); p.sel.inPython {
+		p.sel.python = f.Nth
+		p.selectNative(st.Frames, f)
+		return f
+	}
+	p.sel.frame, p.sel.python = f.Num, 0
+	merged, _ := p.Merged(st.Frames, MergeBoth) // which has all native frames
+	for i, m := range merged {
+		if !m.Python() && m.Num == f.Num {
+			if j := slices.IndexFunc(merged[i:], func(f names.Frame) bool { return f.Python() }); j >= 0 {
+				p.sel.python = merged[i+j].Nth
+			}
+		}
+	}
+	return f
+}
+
+// selectNative selects the native frame that a call of Python is in.
+func (p *Python) selectNative(stack []names.Frame, f names.Frame) {
+	if i := slices.IndexFunc(stack, func(s names.Frame) bool { return isEval(s) && s.CFA == f.CFA }); i >= 0 {
+		p.sel.frame = stack[i].Num
+	}
+}

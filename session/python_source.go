@@ -1,0 +1,173 @@
+package session
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"hdb/internal/procroot"
+	"hdb/symbols"
+)
+
+// Find has the text of a file of Python looked for as the process finds it, so that names'
+// Source has it from then on: a relative name in the process's working directory and along
+// sys.path, frozen modules among those of the library.
+func (p *Python) Find(file string) error {
+	frozen, isFrozen := strings.CutPrefix(file, "<frozen ")
+	switch {
+	case isFrozen:
+		module := strings.TrimSuffix(frozen, ">")
+		if strings.Trim(module, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.") != "" {
+			return fmt.Errorf("%s: the name of no module", file)
+		}
+		name := strings.ReplaceAll(module, ".", "/")
+		return p.adopt(file, p.along(name+".py", name+"/__init__.py"))
+	case strings.HasPrefix(file, "<"):
+		return fmt.Errorf("%s: this code was not read from a file", file)
+	case filepath.IsAbs(file):
+		_, err := p.names.Source(file)
+		if archive := p.archiveOf(file); err != nil && archive != "" {
+			return fmt.Errorf("%s: in the archive %s, which is not opened; unpack it and use `directory DIR`", file, archive)
+		}
+		return err
+	}
+	dir := p.workingDirectory()
+	if dir == "" { // of a core: only what the user has told
+		_, err := p.names.Source(file)
+		return err
+	}
+	return p.adopt(file, append([]string{filepath.Join(dir, file)}, p.along(file)...))
+}
+
+// adopt has the first of the paths that is there be the file.
+func (p *Python) adopt(file string, paths []string) error {
+	failed := &symbols.SourceError{File: file}
+	for _, path := range paths {
+		if root := p.names.Sources.Root; root != "" {
+			path = procroot.In(root, path)
+		}
+		_, err := p.names.Sources.Adopt(file, path)
+		if err == nil {
+			return nil
+		}
+		failed.Tried = append(failed.Tried, path)
+		if !errors.Is(err, fs.ErrNotExist) {
+			failed.Cause = err
+		}
+	}
+	if _, err := p.names.Source(file); err == nil { // by `directory`
+		return nil
+	}
+	return failed
+}
+
+// along are names in the directories of sys.path.
+func (p *Python) along(names ...string) (paths []string) {
+	dirs, err := p.path()
+	if err != nil {
+		return nil
+	}
+	for _, dir := range dirs {
+		if dir == "" || !filepath.IsAbs(dir) {
+			dir = filepath.Join(p.workingDirectory(), dir)
+		}
+		for _, name := range names {
+			if filepath.IsAbs(dir) {
+				paths = append(paths, filepath.Join(dir, name))
+			}
+		}
+	}
+	return paths
+}
+
+func (p *Python) path() ([]string, error) {
+	in, err := p.interpreter()
+	if err != nil {
+		return nil, err
+	}
+	state, err := p.state(in, p.sel.thread)
+	if err != nil {
+		return nil, err
+	}
+	return in.Path(state)
+}
+
+// workingDirectory is that of the process, "" if it is not known.
+func (p *Python) workingDirectory() string {
+	if p.proc == nil {
+		return ""
+	}
+	dir, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", p.proc.PID()))
+	if err != nil {
+		return ""
+	}
+	return dir
+}
+
+// archiveOf is the file that a path leads through, as zipimport's do.
+func (p *Python) archiveOf(file string) string {
+	for dir := filepath.Dir(file); dir != "/" && dir != "."; dir = filepath.Dir(dir) {
+		at := dir
+		if root := p.names.Sources.Root; root != "" {
+			at = procroot.In(root, dir)
+		}
+		if st, err := os.Stat(at); err == nil {
+			if st.Mode().IsRegular() {
+				return dir
+			}
+			return ""
+		}
+	}
+	return ""
+}
+
+// Changed tells whether a file was changed after the process began: then its lines may not
+// be those that run.
+func (p *Python) Changed(path string) bool {
+	if p.proc == nil {
+		return false
+	}
+	st, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	began, ok := began(p.proc.PID())
+	return ok && st.ModTime().After(began)
+}
+
+// ticks is how many of proc(5)'s there are in a second on x86-64, USER_HZ.
+const ticks = 100
+
+// began is when a process was made: proc_pid_stat(5) counts from when the machine came up.
+func began(pid int) (time.Time, bool) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return time.Time{}, false
+	}
+	const starttime = 22 - 3 // the fields behind the name in parentheses begin with the third
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	if len(fields) <= starttime {
+		return time.Time{}, false
+	}
+	n, err := strconv.ParseInt(fields[starttime], 10, 64)
+	if err != nil {
+		return time.Time{}, false
+	}
+	up, err := os.ReadFile("/proc/uptime")
+	if err != nil {
+		return time.Time{}, false
+	}
+	word, _, _ := strings.Cut(string(up), " ")
+	seconds, err := strconv.ParseFloat(word, 64)
+	if err != nil {
+		return time.Time{}, false
+	}
+	age := time.Duration(seconds*float64(time.Second)) - time.Duration(n)*time.Second/ticks
+	return time.Now().Add(-age), true
+}
