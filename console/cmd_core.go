@@ -27,7 +27,7 @@ type coreView struct {
 	Program string     `json:"program,omitempty"`
 	PID     int        `json:"pid"`
 	Args    string     `json:"args,omitempty"`
-	Threads int        `json:"threads"`
+	Threads int        `json:"thread_count"`
 	Missing uint64     `json:"missing_bytes,omitempty"`
 	Damage  string     `json:"damage,omitempty"`
 	Fault   string     `json:"fault_address,omitempty"`
@@ -132,9 +132,9 @@ func runGcore(_ context.Context, c *Console, in Input) error {
 	}
 	c.show(in, struct {
 		Path    string `json:"path"`
-		Threads int    `json:"threads"`
+		Threads int    `json:"thread_count"`
 		Size    int64  `json:"size"`
-		Bytes   int64  `json:"bytes"`
+		Bytes   int64  `json:"disk_bytes"`
 	}{w.Path, w.Threads, w.Size, w.Bytes}, func(o *screen.Output) {
 		o.Printf("core file %s: %s, %s, %s on the disk\n", w.Path, units.Count(w.Threads, "thread"), o.Sizes.Short(uint64(w.Size)), o.Sizes.Short(uint64(w.Bytes)))
 	})

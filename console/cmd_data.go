@@ -62,8 +62,8 @@ func runList(_ context.Context, c *Console, in Input) error {
 	type lineView struct {
 		Line  int    `json:"line"`
 		Text  string `json:"text"`
-		Bytes uint64 `json:"bytes,omitempty"`
-		Calls uint64 `json:"calls,omitempty"`
+		Bytes uint64 `json:"allocated_bytes,omitempty"`
+		Calls uint64 `json:"allocations,omitempty"`
 	}
 	var lines []lineView
 	for i, l := range w.Lines {
@@ -75,7 +75,7 @@ func runList(_ context.Context, c *Console, in Input) error {
 	}
 	show(in, struct {
 		File    string     `json:"file"`
-		Current int        `json:"current,omitempty"`
+		Current int        `json:"current_line,omitempty"`
 		Lines   []lineView `json:"lines"`
 	}{r.file, r.current, lines}, func(o *screen.Output) {
 		if c.tui.Shows(o) && !cost {

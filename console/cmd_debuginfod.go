@@ -90,8 +90,8 @@ type downloadView struct {
 	BuildID string `json:"build_id"`
 	Source  string `json:"source,omitempty"`
 	Path    string `json:"path,omitempty"`
-	Done    int64  `json:"done,omitempty"`
-	Total   int64  `json:"total,omitempty"`
+	Done    int64  `json:"done_bytes,omitempty"`
+	Total   int64  `json:"total_bytes,omitempty"`
 	Error   string `json:"error,omitempty"`
 }
 

@@ -207,10 +207,10 @@ func (d *disassembly) lines(p names.CodeRange, part int) {
 }
 
 type instructionView struct {
-	Addr    string  `json:"addr"`
+	Addr    string  `json:"address"`
 	Offset  *uint64 `json:"offset,omitempty"` // from the function's entry
 	Symbol  string  `json:"symbol,omitempty"`
-	Bytes   string  `json:"bytes"`
+	Bytes   string  `json:"code"`
 	Text    string  `json:"text"`
 	File    string  `json:"file,omitempty"`
 	Line    int     `json:"line,omitempty"`

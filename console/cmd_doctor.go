@@ -46,7 +46,7 @@ type diagnosisView struct {
 	Module    string        `json:"module"`
 	Path      string        `json:"path,omitempty"`
 	BuildID   string        `json:"build_id,omitempty"`
-	Frames    uint64        `json:"frames"`
+	Frames    uint64        `json:"frame_count"`
 	Lines     uint64        `json:"frames_with_lines"`
 	Share     float64       `json:"share"` // of all recorded frames, 0 to 1
 	Found     string        `json:"found"`
@@ -59,8 +59,8 @@ type diagnosisView struct {
 }
 
 type checkupView struct {
-	Events  int             `json:"events"`
-	Frames  uint64          `json:"frames"`
+	Events  int             `json:"event_count"`
+	Frames  uint64          `json:"frame_count"`
 	Good    bool            `json:"good"`
 	Problem string          `json:"problem,omitempty"`
 	Modules []diagnosisView `json:"modules"`

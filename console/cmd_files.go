@@ -188,10 +188,10 @@ func parseSave(verb string, words []string) (files []string, force bool, err err
 func showSaved(c *Console, in Input, info session.SavedInfo) {
 	c.answer(in, struct {
 		Path   string `json:"path"`
-		Events int    `json:"events"`
-		Stacks int    `json:"stacks"`
-		Stops  int    `json:"stops"`
-		Bytes  int64  `json:"bytes"`
+		Events int    `json:"event_count"`
+		Stacks int    `json:"stack_count"`
+		Stops  int    `json:"stop_count"`
+		Bytes  int64  `json:"size"`
 	}{info.Path, info.Events, info.Stacks, info.Stops, info.Bytes}, func(o *screen.Output) {
 		events := units.Count(info.Events, "event")
 		if info.Summed > 0 {

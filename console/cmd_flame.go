@@ -195,9 +195,9 @@ type numbersView struct {
 	Live      uint64 `json:"live_bytes"`
 	Blocks    uint64 `json:"live_blocks"`
 	Peak      uint64 `json:"peak_bytes"`
-	Bytes     uint64 `json:"bytes"`
-	Count     uint64 `json:"count"`
-	Temporary uint64 `json:"temporary"`
+	Bytes     uint64 `json:"allocated_bytes"`
+	Count     uint64 `json:"allocations"`
+	Temporary uint64 `json:"temporary_blocks"`
 }
 
 func viewNumbers(n report.Numbers) numbersView {
@@ -256,7 +256,7 @@ func showTable(c *Console, in Input, page Page) error {
 		return err
 	}
 	c.show(in, struct {
-		By       string      `json:"by"`
+		By       string      `json:"measure"`
 		Partial  []string    `json:"partial,omitempty"`
 		Warnings []string    `json:"warnings,omitempty"`
 		Total    numbersView `json:"total"`

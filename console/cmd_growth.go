@@ -82,7 +82,7 @@ func showGrowth(c *Console, in Input, g *query.Growth, from query.Moment) {
 		views = append(views, view{viewStackRow(r), rate(int64(r.LiveBytes), int64(r.LiveBlocks), g.Elapsed)})
 	}
 	c.answer(in, struct {
-		By        string `json:"by"`
+		By        string `json:"measure"`
 		Since     string `json:"since"`
 		Elapsed   int64  `json:"elapsed_ns"`
 		Total     int    `json:"total"`
@@ -109,8 +109,8 @@ func showGrowth(c *Console, in Input, g *query.Growth, from query.Moment) {
 
 // A rateView is what a number is in a second.
 type rateView struct {
-	Bytes  float64 `json:"bytes_per_second"`
-	Blocks float64 `json:"blocks_per_second"`
+	Bytes  float64 `json:"live_bytes_per_second"`
+	Blocks float64 `json:"live_blocks_per_second"`
 }
 
 // rate is what bytes and blocks are in a second, nil if no time has passed.
@@ -223,10 +223,10 @@ func showDiff(c *Console, in Input, d *query.Diff, per query.Per) {
 
 // A changeView is how much a site changed.
 type changeView struct {
-	Bytes  int64  `json:"bytes"`
-	Blocks int64  `json:"blocks"`
-	Before uint64 `json:"before"`
-	After  uint64 `json:"after"`
+	Bytes  int64  `json:"change_bytes"`
+	Blocks int64  `json:"change_blocks"`
+	Before uint64 `json:"from_live_bytes"`
+	After  uint64 `json:"to_live_bytes"`
 	*rateView
 }
 
@@ -238,10 +238,10 @@ func viewChange(ch heap.Change, d *query.Diff) changeView {
 type diffView[T any] struct {
 	From       string `json:"from"`
 	To         string `json:"to"`
-	FromBytes  uint64 `json:"from_bytes"`
-	ToBytes    uint64 `json:"to_bytes"`
-	FromBlocks uint64 `json:"from_blocks"`
-	ToBlocks   uint64 `json:"to_blocks"`
+	FromBytes  uint64 `json:"from_live_bytes"`
+	ToBytes    uint64 `json:"to_live_bytes"`
+	FromBlocks uint64 `json:"from_live_blocks"`
+	ToBlocks   uint64 `json:"to_live_blocks"`
 	Elapsed    int64  `json:"elapsed_ns,omitempty"`
 	Total      int    `json:"total,omitempty"` // of the changes, if not all are there
 	Changes    []T    `json:"changes"`

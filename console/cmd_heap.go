@@ -98,11 +98,11 @@ type topView struct {
 	File      string  `json:"file,omitempty"`
 	Line      int     `json:"line,omitempty"`
 	Module    string  `json:"module,omitempty"`
-	Bytes     uint64  `json:"bytes"`
-	Count     uint64  `json:"count"`
+	Bytes     uint64  `json:"allocated_bytes"`
+	Count     uint64  `json:"allocations"`
 	LiveBytes uint64  `json:"live_bytes"`
 	LiveCount uint64  `json:"live_blocks"`
-	Temporary uint64  `json:"temporary"`
+	Temporary uint64  `json:"temporary_blocks"`
 	Peak      uint64  `json:"peak_bytes,omitempty"`
 }
 
@@ -147,7 +147,7 @@ func showTop(c *Console, in Input, top topped) {
 		table = append(table, append(numbers, screen.Func(siteName(c.out, per, r.Site)), sitePlace(r.Site, per)))
 	}
 	c.answer(in, struct {
-		By    string    `json:"by"`
+		By    string    `json:"measure"`
 		Per   string    `json:"per"`
 		Total int       `json:"total"`
 		Rows  []topView `json:"rows"`
@@ -255,7 +255,7 @@ func showStackRows(c *Console, in Input, rows []query.StackRow, by heap.Measure,
 		views = append(views, viewStackRow(r))
 	}
 	c.answer(in, struct {
-		By    string         `json:"by"`
+		By    string         `json:"measure"`
 		Total int            `json:"total"`
 		Rows  []stackRowView `json:"rows"`
 	}{by.String(), total, views}, func(o *screen.Output) {

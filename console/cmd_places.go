@@ -125,7 +125,7 @@ func infoFunctions(_ context.Context, c *Console, in Input) error {
 	type view struct {
 		Name    string `json:"function"`
 		Linkage string `json:"linkage,omitempty"`
-		Addr    string `json:"addr"`
+		Addr    string `json:"address"`
 		File    string `json:"file,omitempty"`
 		Line    int    `json:"line,omitempty"`
 		Module  string `json:"module"`
@@ -220,7 +220,7 @@ func infoSymbol(_ context.Context, c *Console, in Input) error {
 		return err
 	}
 	c.show(in, struct {
-		Addr    string `json:"addr"`
+		Addr    string `json:"address"`
 		Symbol  string `json:"symbol"`
 		Linkage string `json:"linkage,omitempty"`
 		Offset  uint64 `json:"offset"`
@@ -269,7 +269,7 @@ func infoAddress(_ context.Context, c *Console, in Input) error {
 	}
 	c.show(in, struct {
 		Symbol   string `json:"symbol"`
-		Addr     string `json:"addr,omitempty"`
+		Addr     string `json:"address,omitempty"`
 		Register string `json:"register,omitempty"`
 		Where    string `json:"where"`
 	}{in.Raw, at, p.Register, where}, func(o *screen.Output) { o.Printf("%s\n", where) })
@@ -295,10 +295,10 @@ func infoProc(ctx context.Context, c *Console, in Input) error {
 	}
 	c.show(in, struct {
 		PID      int    `json:"pid"`
-		Exe      string `json:"exe"`
+		Exe      string `json:"program"`
 		Args     string `json:"args,omitempty"`
 		Attached bool   `json:"attached"`
-		Threads  int    `json:"threads"`
+		Threads  int    `json:"thread_count"`
 		Core     string `json:"core,omitempty"`
 	}{pid, exe, args, attached, len(threads), core.Path}, func(o *screen.Output) {
 		how := "launched"
@@ -415,7 +415,7 @@ type processView struct {
 	Attached bool   `json:"attached,omitempty"`
 	Thread   int    `json:"thread,omitempty"`
 	PC       string `json:"pc,omitempty"`
-	Stop     string `json:"stop,omitempty"` // the headline of its last stop
+	Stop     string `json:"headline,omitempty"` // the headline of its last stop
 }
 
 func viewProcess(c *Console) *processView {

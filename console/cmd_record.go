@@ -121,13 +121,13 @@ type recordView struct {
 	PlaneReason string     `json:"plane_reason,omitempty"`
 	Seen        uint64     `json:"events_seen"`
 	Recorded    uint64     `json:"events_recorded"`
-	Stacks      int        `json:"stacks"`
+	Stacks      int        `json:"stack_count"`
 	Truncated   int        `json:"truncated_stacks"`
 	LiveBytes   uint64     `json:"live_bytes"` // of all events seen
 	LiveBlocks  int        `json:"live_blocks"`
 	KeptBytes   uint64     `json:"recorded_live_bytes"`
 	KeptBlocks  int        `json:"recorded_live_blocks"`
-	PeakBytes   uint64     `json:"peak_live_bytes"`
+	PeakBytes   uint64     `json:"peak_bytes"`
 	Sites       int        `json:"trapped_functions"`
 	Lost        uint64     `json:"lost_events"`
 	Losses      []lossView `json:"losses,omitempty"`

@@ -98,7 +98,7 @@ func infoSource(_ context.Context, c *Console, in Input) error {
 		File     string `json:"file"`
 		Line     int    `json:"line"`
 		Found    string `json:"found,omitempty"`
-		Lines    int    `json:"lines,omitempty"`
+		Lines    int    `json:"line_count,omitempty"`
 		Kept     bool   `json:"kept,omitempty"`    // only what the capture kept of it
 		Changed  bool   `json:"changed,omitempty"` // the file here is another than the capture's
 		Language string `json:"language,omitempty"`
@@ -167,7 +167,7 @@ func showGlobals(c *Console, in Input, what string, find func(*regexp.Regexp) ([
 	type view struct {
 		Name   string `json:"name"`
 		Kind   string `json:"kind,omitempty"`
-		Addr   string `json:"addr,omitempty"`
+		Addr   string `json:"address,omitempty"`
 		Size   uint64 `json:"size,omitempty"`
 		File   string `json:"file,omitempty"`
 		Line   int    `json:"line,omitempty"`

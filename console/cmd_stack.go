@@ -435,7 +435,7 @@ func infoInferiors(_ context.Context, c *Console, in Input) error {
 	}
 	type view struct {
 		PID      int    `json:"pid"`
-		Exe      string `json:"exe"`
+		Exe      string `json:"program"`
 		Selected bool   `json:"selected,omitempty"`
 	}
 	views := make([]view, 0, len(procs))

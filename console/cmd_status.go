@@ -426,14 +426,14 @@ type captureView struct {
 	Arch    string   `json:"arch"`
 	Created string   `json:"created_by"`
 	Version string   `json:"format,omitempty"`
-	Events  uint64   `json:"events"`
+	Events  uint64   `json:"event_count"`
 	Allocs  uint64   `json:"allocations"`
 	Frees   uint64   `json:"frees"`
 	Failed  uint64   `json:"failed"`
-	Bytes   uint64   `json:"bytes_allocated"`
+	Bytes   uint64   `json:"allocated_bytes"`
 	Last    int64    `json:"duration_ns"`
 	Partial []string `json:"partial,omitempty"`
-	Lost    uint64   `json:"lost,omitempty"` // calls
+	Lost    uint64   `json:"lost_events,omitempty"` // calls
 	Damage  string   `json:"damage,omitempty"`
 }
 
@@ -481,7 +481,7 @@ func infoStops(_ context.Context, c *Console, in Input) error {
 	type view struct {
 		Num   int    `json:"stop"`
 		Text  string `json:"text"`
-		Seq   uint64 `json:"seq"`
+		Seq   uint64 `json:"after"`
 		Event uint64 `json:"event,omitempty"`
 		Time  int64  `json:"time_ns"`
 	}

@@ -121,7 +121,7 @@ func whereDecided(d session.StopDetail) string {
 func asksStack(name string) bool { return name == "func()" || name == "module()" || name == "caller()" }
 
 type placeView struct {
-	Addr     string `json:"addr"`
+	Addr     string `json:"address"`
 	Function string `json:"function,omitempty"`
 	File     string `json:"file,omitempty"`
 	Line     int    `json:"line,omitempty"`

@@ -56,8 +56,8 @@ func runSymbolsRefresh(_ context.Context, c *Console, in Input) error {
 	type view struct {
 		Module    string `json:"module"`
 		Path      string `json:"path"`
-		Before    string `json:"before"`
-		After     string `json:"after,omitempty"`
+		Before    string `json:"names_before"`
+		After     string `json:"names_after,omitempty"`
 		DebugFile string `json:"debug_file,omitempty"`
 		Error     string `json:"error,omitempty"`
 	}

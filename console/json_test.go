@@ -40,7 +40,7 @@ func FuzzHostileJSON(f *testing.F) {
 // TestJSONAddresses holds every object of --json to addresses that are strings: JSON's
 // readers take numbers for floating-point ones.
 func TestJSONAddresses(t *testing.T) {
-	field := regexp.MustCompile("(?m)^\\s+\\w+\\s+(\\S+)\\s+`json:\"(addr|address|block|pc|low|high|bias|entry|rax|old)[,\"]")
+	field := regexp.MustCompile("(?m)^\\s+\\w+\\s+(\\S+)\\s+`json:\"(address|block|pc|low|high|bias|entry|rax|old)[,\"]")
 	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)

@@ -32,7 +32,7 @@ func infoLog(_ context.Context, c *Console, in Input) error {
 		lines = lines[max(0, len(lines)-n):]
 	}
 	type view struct {
-		Seq   uint64 `json:"seq"` // the last event before
+		Seq   uint64 `json:"after"` // the last event before
 		Time  int64  `json:"time_ns"`
 		Typed bool   `json:"typed"`
 		Text  string `json:"text"`

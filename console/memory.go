@@ -121,7 +121,7 @@ func (m *memory) unsized(unit values.Unit) {
 }
 
 type memoryRow struct {
-	Addr   string   `json:"addr"`
+	Addr   string   `json:"address"`
 	Symbol string   `json:"symbol,omitempty"`
 	Values []string `json:"values"`
 }

@@ -73,7 +73,7 @@ func TestStrayFrees(t *testing.T) {
 // TestStrayFreesOfPrograms: neither --json nor an export has a size for them.
 func TestStrayFreesOfPrograms(t *testing.T) {
 	path := saveDoubleFree(t)
-	sized := regexp.MustCompile(`"seq":(\d+)[^{}]*"size":(\d+)`)
+	sized := regexp.MustCompile(`"event":(\d+)[^{}]*"size":(\d+)`)
 	for line, want := range map[string]string{
 		"allocs all":     "1=100 2=100 5=0 6=0",
 		"history 0x5000": "1=100 2=100",
@@ -106,8 +106,8 @@ func TestStrayFreesOfPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`"kind":"free","function":"free","tid":12,"addr":"0x5000"}`,
-		`"kind":"free","function":"free","tid":12,"addr":"0x6000","size":0,"ends":true`,
+		`"kind":"free","function":"free","tid":12,"address":"0x5000"}`,
+		`"kind":"free","function":"free","tid":12,"address":"0x6000","size":0,"ends":true`,
 	} {
 		if !strings.Contains(string(b), want) {
 			t.Errorf("ndjson: no %s in\n%s", want, b)

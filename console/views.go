@@ -81,10 +81,10 @@ func viewThread(t session.ThreadInfo) threadView {
 }
 
 type eventView struct {
-	Seq      uint64  `json:"seq"`
+	Seq      uint64  `json:"event"`
 	Kind     string  `json:"kind"`
 	Function string  `json:"function"`
-	Addr     string  `json:"addr"`
+	Addr     string  `json:"address"`
 	Size     *uint64 `json:"size,omitempty"` // none of a free of no live block
 	Old      string  `json:"old,omitempty"`
 	Failed   bool    `json:"failed,omitempty"`
@@ -132,10 +132,10 @@ type returnedView struct {
 // A watchView is what a watchpoint saw: bytes of the lowest address first, and values if the
 // expression has a type.
 type watchView struct {
-	Addr     string `json:"addr"`
+	Addr     string `json:"address"`
 	Size     int    `json:"size"`
-	OldBytes string `json:"old_bytes,omitempty"`
-	NewBytes string `json:"new_bytes,omitempty"`
+	OldBytes string `json:"old_raw,omitempty"`
+	NewBytes string `json:"new_raw,omitempty"`
 	Expr     string `json:"expr,omitempty"`
 	Old      string `json:"old,omitempty"`
 	New      string `json:"new,omitempty"`

@@ -19,25 +19,25 @@ type Stats struct {
 	Start       time.Time     `json:"start"`
 	Begin       time.Duration `json:"begin_ns,omitempty"` // of the recording
 	Duration    time.Duration `json:"duration_ns"`        // to the last event, from the start
-	Events      uint64        `json:"events"`
+	Events      uint64        `json:"event_count"`
 	Allocs      uint64        `json:"allocations"`
-	Bytes       uint64        `json:"bytes"`
+	Bytes       uint64        `json:"allocated_bytes"`
 	AllocRate   float64       `json:"allocations_per_second"`
-	ByteRate    float64       `json:"bytes_per_second"`
-	Temporary   uint64        `json:"temporary"`
+	ByteRate    float64       `json:"allocated_bytes_per_second"`
+	Temporary   uint64        `json:"temporary_blocks"`
 	Live        uint64        `json:"live_bytes"`
 	LiveBlocks  uint64        `json:"live_blocks"`
 	Peak        uint64        `json:"peak_bytes"`
 	PeakBlocks  uint64        `json:"peak_blocks"`
 	PeakTime    time.Duration `json:"peak_time_ns"`
 	PeakEvent   uint64        `json:"peak_event"`
-	PeakRSS     uint64        `json:"peak_rss,omitempty"` // of the samples
+	PeakRSS     uint64        `json:"peak_rss_bytes,omitempty"` // of the samples
 	Failed      uint64        `json:"failed"`
-	Lost        uint64        `json:"lost"`
+	Lost        uint64        `json:"lost_events"`
 	LostOpen    bool          `json:"lost_at_least,omitempty"` // there may be more
 	Partial     []string      `json:"partial,omitempty"`       // why events of the run are not recorded
 	Warnings    []string      `json:"warnings,omitempty"`      // what makes the numbers less sure
-	Stacks      int           `json:"stacks"`
+	Stacks      int           `json:"stack_count"`
 	Stackless   uint64        `json:"allocations_without_stack"`
 	Truncated   uint64        `json:"allocations_with_truncated_stack"`
 	Guessed     uint64        `json:"allocations_with_guessed_frames"`
@@ -49,10 +49,10 @@ type Stats struct {
 }
 
 type sizeView struct {
-	Low    uint64 `json:"low"` // the smallest size of the class
-	High   uint64 `json:"high"`
+	Low    uint64 `json:"low_bytes"` // the smallest size of the class
+	High   uint64 `json:"high_bytes"`
 	Allocs uint64 `json:"allocations"`
-	Bytes  uint64 `json:"bytes"`
+	Bytes  uint64 `json:"allocated_bytes"`
 }
 
 type callView struct {

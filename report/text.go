@@ -231,12 +231,12 @@ type Place struct {
 // numbersView is Numbers as JSON has them.
 type numbersView struct {
 	Allocs     uint64 `json:"allocations"`
-	Bytes      uint64 `json:"bytes"`
+	Bytes      uint64 `json:"allocated_bytes"`
 	Live       uint64 `json:"live_bytes"`
 	LiveBlocks uint64 `json:"live_blocks"`
 	Peak       uint64 `json:"peak_bytes"`
 	PeakBlocks uint64 `json:"peak_blocks"`
-	Temporary  uint64 `json:"temporary"`
+	Temporary  uint64 `json:"temporary_blocks"`
 }
 
 // MarshalJSON spells the names as the console does.

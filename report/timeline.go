@@ -23,7 +23,7 @@ type TimelineView struct {
 }
 
 type heapView struct {
-	Seq    uint64        `json:"event"`
+	Seq    uint64        `json:"after"`
 	Time   time.Duration `json:"time_ns"`
 	Live   uint64        `json:"live_bytes"`
 	Blocks uint64        `json:"live_blocks,omitempty"` // not known of all
@@ -31,7 +31,7 @@ type heapView struct {
 
 type rssView struct {
 	Time time.Duration `json:"time_ns"`
-	RSS  uint64        `json:"rss"`
+	RSS  uint64        `json:"rss_bytes"`
 }
 
 type markView struct {

@@ -102,11 +102,11 @@ func hdbSums(t *testing.T, path string) sums {
 	}
 	var s struct {
 		Allocs    *uint64 `json:"allocations"`
-		Bytes     *uint64 `json:"bytes"`
-		Temporary *uint64 `json:"temporary"`
+		Bytes     *uint64 `json:"allocated_bytes"`
+		Temporary *uint64 `json:"temporary_blocks"`
 		Live      *uint64 `json:"live_bytes"`
 		Peak      *uint64 `json:"peak_bytes"`
-		Lost      *uint64 `json:"lost"`
+		Lost      *uint64 `json:"lost_events"`
 	}
 	if err := json.Unmarshal(out, &s); err != nil || s.Allocs == nil || s.Bytes == nil || s.Temporary == nil || s.Live == nil || s.Peak == nil || s.Lost == nil {
 		t.Fatalf("hdb stats: %v\n%s", err, out)

@@ -41,11 +41,11 @@ type historyBlock struct {
 
 // A historySum has the names that a row of top has in JSON.
 type historySum struct {
-	Bytes     uint64 `json:"bytes"`
-	Count     uint64 `json:"count"`
+	Bytes     uint64 `json:"allocated_bytes"`
+	Count     uint64 `json:"allocations"`
 	Live      uint64 `json:"live_bytes"`
 	Blocks    uint64 `json:"live_blocks"`
-	Temporary uint64 `json:"temporary"`
+	Temporary uint64 `json:"temporary_blocks"`
 	Peak      uint64 `json:"peak_bytes"`
 }
 
@@ -197,17 +197,17 @@ func historyCalls(t *testing.T, said []byte) (calls []historyCall) {
 // An answer is what the questions are answered in, those fields that are looked at.
 type historyAnswer struct {
 	Command string
-	By, Per string
-	Events  json.RawMessage // of stats a number, of live a list
+	Measure string
+	Per     string
+	Events  json.RawMessage // of live
+	Count   uint64          `json:"event_count"` // of stats
 	Rows    []struct {
 		Function string
+		Size     uint64
 		historySum
 	}
-	Allocations, Bytes, Temporary uint64
-	LiveBytes                     uint64 `json:"live_bytes"`
-	LiveBlocks                    uint64 `json:"live_blocks"`
-	PeakBytes                     uint64 `json:"peak_bytes"`
-	Heap                          []struct {
+	historySum
+	Heap []struct {
 		Live uint64 `json:"live_bytes"`
 	}
 }
@@ -225,10 +225,8 @@ func (m *historyModel) check(t *testing.T, what string, said []byte) (events uin
 		case "live":
 			m.checkLive(t, what, a.Events)
 		case "stats":
-			if err := json.Unmarshal(a.Events, &events); err != nil {
-				t.Fatal(err)
-			}
-			got := historySum{a.Bytes, a.Allocations, a.LiveBytes, a.LiveBlocks, a.Temporary, a.PeakBytes}
+			events = a.Count
+			got := a.historySum
 			want := m.now
 			want.Peak = m.peak
 			if got != want {
@@ -239,8 +237,8 @@ func (m *historyModel) check(t *testing.T, what string, said []byte) (events uin
 			for _, p := range a.Heap {
 				highest = max(highest, p.Live)
 			}
-			if last := a.Heap[len(a.Heap)-1].Live; highest != m.peak || last != m.now.Live || a.PeakBytes != m.peak {
-				t.Errorf("%s: the timeline has a peak of %d (%d) and ends with %d, want %d and %d", what, highest, a.PeakBytes, last, m.peak, m.now.Live)
+			if last := a.Heap[len(a.Heap)-1].Live; highest != m.peak || last != m.now.Live || a.Peak != m.peak {
+				t.Errorf("%s: the timeline has a peak of %d (%d) and ends with %d, want %d and %d", what, highest, a.Peak, last, m.peak, m.now.Live)
 			}
 		case "top":
 			m.checkRows(t, what, a, a.Per)
@@ -263,15 +261,15 @@ func (m *historyModel) check(t *testing.T, what string, said []byte) (events uin
 func (m *historyModel) checkLive(t *testing.T, what string, list json.RawMessage) {
 	t.Helper()
 	var blocks []struct {
-		Addr string
-		Size uint64
+		Address string
+		Size    uint64
 	}
 	if err := json.Unmarshal(list, &blocks); err != nil {
 		t.Fatal(err)
 	}
 	got, want := map[string]uint64{}, map[string]uint64{}
 	for _, b := range blocks {
-		got[b.Addr] = b.Size
+		got[b.Address] = b.Size
 	}
 	for addr, b := range m.live {
 		want[fmt.Sprintf("%#x", addr)] = b.size
@@ -285,11 +283,11 @@ func (m *historyModel) checkLive(t *testing.T, what string, list json.RawMessage
 func (m *historyModel) checkDiff(t *testing.T, what string, answer []byte) {
 	t.Helper()
 	var a struct {
-		From    uint64 `json:"from_bytes"`
-		To      uint64 `json:"to_bytes"`
+		From    uint64 `json:"from_live_bytes"`
+		To      uint64 `json:"to_live_bytes"`
 		Changes []struct {
 			Function string
-			Bytes    int64
+			Bytes    int64 `json:"change_bytes"`
 		}
 	}
 	if err := json.Unmarshal(answer, &a); err != nil {
@@ -328,27 +326,31 @@ func (m *historyModel) checkRows(t *testing.T, what string, a historyAnswer, key
 	t.Helper()
 	got, want := map[string]historySum{}, maps.Clone(m.sums[key])
 	for _, r := range a.Rows {
-		s := got[r.Function]
+		name := r.Function
+		if key == "size" {
+			name = fmt.Sprintf("%d bytes", r.Size)
+		}
+		s := got[name]
 		s.Bytes, s.Count, s.Live, s.Blocks, s.Temporary = s.Bytes+r.Bytes, s.Count+r.Count, s.Live+r.Live, s.Blocks+r.Blocks, s.Temporary+r.Temporary
 		s.Peak += r.Peak
-		got[r.Function] = s
+		got[name] = s
 	}
 	for name, s := range want {
-		if a.By != "peak" {
+		if a.Measure != "peak" {
 			s.Peak = 0
 		}
-		if want[name] = s; s.asked(a.By) == (historySum{}) {
+		if want[name] = s; s.asked(a.Measure) == (historySum{}) {
 			delete(want, name)
 		}
 	}
 	if a.Command != "top" { // of the stacks that have any
 		for _, sums := range []map[string]historySum{got, want} {
 			for name, s := range sums {
-				sums[name] = s.asked(a.By)
+				sums[name] = s.asked(a.Measure)
 			}
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s: %s by %s per %s (- want, + got):\n%s", what, a.Command, a.By, key, diff)
+		t.Errorf("%s: %s by %s per %s (- want, + got):\n%s", what, a.Command, a.Measure, key, diff)
 	}
 }

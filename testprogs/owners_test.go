@@ -356,7 +356,7 @@ func (b owned) walk(v any, found *[]string) {
 			return slices.ContainsFunc(keys, func(key string) bool { n, ok := v[key].(float64); return ok && n == float64(b.size) })
 		}
 		of, nested := v["own"].(map[string]any)
-		if named && function != "" && (is(v, "size", "live_bytes", "after") || nested && is(of, "live_bytes")) && v["kind"] != "free" && v["kind"] != "unmap" {
+		if named && function != "" && (is(v, "size", "live_bytes", "to_live_bytes") || nested && is(of, "live_bytes")) && v["kind"] != "free" && v["kind"] != "unmap" {
 			*found = append(*found, function)
 			return
 		}

@@ -174,8 +174,8 @@ func sameSummary(s, o *capture.Summary) bool {
 // A Part is what the chunks of one kind take of a file.
 type Part struct {
 	Kind   string `json:"kind"`
-	Chunks int    `json:"chunks"`
-	Bytes  int64  `json:"bytes"` // with their headers
+	Chunks int    `json:"chunk_count"`
+	Bytes  int64  `json:"size"` // with their headers
 }
 
 // Parts are the kinds of chunks in the file, by their numbers in the format.

@@ -17,58 +17,69 @@ import (
 
 // captureSummary is what hdb capture info says.
 type captureSummary struct {
-	File      string         `json:"file"`
-	Bytes     int64          `json:"bytes"`
-	Format    string         `json:"format"`
-	Created   string         `json:"created"` // version of the hdb that recorded
-	Aggregate bool           `json:"aggregate"`
-	Program   string         `json:"program"`
-	Args      []string       `json:"args"`
-	PID       int            `json:"pid"`
-	Host      string         `json:"host"`
-	Kernel    string         `json:"kernel"`
-	Arch      string         `json:"arch"`
-	Start     time.Time      `json:"start"`
-	Events    int            `json:"events"` // that can be read
-	First     uint64         `json:"first"`
-	Last      uint64         `json:"last"`
-	From      float64        `json:"from_seconds"` // of the first event
-	To        float64        `json:"to_seconds"`
-	Totals    capture.Totals `json:"totals"`
-	PerEvent  float64        `json:"bytes_per_event"` // of the chunks of events alone
-	Stacks    int            `json:"stacks"`
-	Functions int            `json:"functions"`
-	Modules   int            `json:"modules"`
-	Threads   int            `json:"threads"`
-	Stops     int            `json:"stops"`
-	Samples   int            `json:"samples"`
-	Log       int            `json:"log_lines"` // of the console
-	Stopped   []captureStop  `json:"stopped"`
-	Marks     []captureMark  `json:"marks"`
-	Partial   []string       `json:"partial"` // why not all events of the run are there
-	Losses    []captureLoss  `json:"losses"`
-	Parts     []file.Part    `json:"parts"`
-	Damage    string         `json:"damage"`
+	File      string        `json:"path"`
+	Bytes     int64         `json:"size"`
+	Format    string        `json:"format"`
+	Created   string        `json:"created_by"` // version of the hdb that recorded
+	Aggregate bool          `json:"aggregate"`
+	Program   string        `json:"program"`
+	Args      []string      `json:"args"`
+	PID       int           `json:"pid"`
+	Host      string        `json:"host"`
+	Kernel    string        `json:"kernel"`
+	Arch      string        `json:"arch"`
+	Start     time.Time     `json:"start"`
+	Events    int           `json:"event_count"` // that can be read
+	First     uint64        `json:"first_event"`
+	Last      uint64        `json:"last_event"`
+	From      time.Duration `json:"from_ns"` // of the first event
+	To        time.Duration `json:"to_ns"`
+	Totals    captureTotals `json:"totals"`
+	PerEvent  float64       `json:"bytes_per_event"` // of the chunks of events alone
+	Stacks    int           `json:"stack_count"`
+	Functions int           `json:"function_count"`
+	Modules   int           `json:"module_count"`
+	Threads   int           `json:"thread_count"`
+	Stops     int           `json:"stop_count"`
+	Samples   int           `json:"sample_count"`
+	Log       int           `json:"log_line_count"` // of the console
+	Stopped   []captureStop `json:"stopped"`
+	Marks     []captureMark `json:"marks"`
+	Partial   []string      `json:"partial"` // why not all events of the run are there
+	Losses    []captureLoss `json:"losses"`
+	Parts     []file.Part   `json:"parts"`
+	Damage    string        `json:"damage"`
+}
+
+// captureTotals are capture.Totals as JSON has them.
+type captureTotals struct {
+	Events uint64        `json:"event_count"`
+	Allocs uint64        `json:"allocations"`
+	Frees  uint64        `json:"frees"`
+	Failed uint64        `json:"failed"`
+	Bytes  uint64        `json:"allocated_bytes"`
+	Last   time.Duration `json:"duration_ns"`
+	Lost   uint64        `json:"lost_events"`
 }
 
 type captureMark struct {
-	Name    string  `json:"name"`
-	Seq     uint64  `json:"event"`
-	Seconds float64 `json:"seconds"`
+	Name string        `json:"name"`
+	Seq  uint64        `json:"after"`
+	Time time.Duration `json:"time_ns"`
 }
 
 type captureStop struct {
-	Text    string  `json:"text"`
-	Seq     uint64  `json:"after"`
-	Event   uint64  `json:"event,omitempty"`
-	TID     int32   `json:"tid,omitempty"`
-	Seconds float64 `json:"seconds"`
+	Text  string        `json:"text"`
+	Seq   uint64        `json:"after"`
+	Event uint64        `json:"event,omitempty"`
+	TID   int32         `json:"tid,omitempty"`
+	Time  time.Duration `json:"time_ns"`
 }
 
 type captureLoss struct {
 	Reason string `json:"reason"`
 	Count  uint64 `json:"count"`
-	Places int    `json:"places"`
+	Places int    `json:"place_count"`
 }
 
 // captureInfo is `hdb capture info`.
@@ -95,10 +106,10 @@ func captureInfo(path string, asJSON, log bool, out, errw io.Writer) int {
 // captureLog prints the console log of a capture as it stood on the screen.
 func captureLog(f *file.File, asJSON bool, out, errw io.Writer) int {
 	type line struct {
-		Seq     uint64  `json:"after"`
-		Seconds float64 `json:"seconds"`
-		Typed   bool    `json:"typed"`
-		Text    string  `json:"text"`
+		Seq   uint64        `json:"after"`
+		Time  time.Duration `json:"time_ns"`
+		Typed bool          `json:"typed"`
+		Text  string        `json:"text"`
 	}
 	for _, l := range f.Console() {
 		text := l.Text
@@ -106,7 +117,7 @@ func captureLog(f *file.File, asJSON bool, out, errw io.Writer) int {
 			text = "(hdb) " + text
 		}
 		if asJSON {
-			if err := json.NewEncoder(out).Encode(line{l.Seq, l.Time.Seconds(), l.Typed, l.Text}); err != nil {
+			if err := json.NewEncoder(out).Encode(line{l.Seq, l.Time, l.Typed, l.Text}); err != nil {
 				return fail(errw, err, 1)
 			}
 			continue
@@ -124,23 +135,23 @@ func summarize(path string, f *file.File) *captureSummary {
 	c := &captureSummary{
 		File: path, Bytes: f.Size(), Format: info.Version, Created: info.Created, Aggregate: info.Aggregate,
 		Program: info.Program, Args: info.Args, PID: info.PID, Host: info.Host, Kernel: info.Kernel, Arch: info.Arch, Start: info.Start,
-		Events: f.Len(), Totals: info.Totals, Stacks: f.Stacks(), Functions: len(f.Functions()), Modules: len(f.Modules()),
+		Events: f.Len(), Totals: captureTotals(info.Totals), Stacks: f.Stacks(), Functions: len(f.Functions()), Modules: len(f.Modules()),
 		Threads: len(f.Threads()), Stops: len(f.Stops()), Samples: len(f.Samples()), Log: len(f.Console()), Parts: f.Parts(),
 		Stopped: []captureStop{}, Marks: []captureMark{}, Losses: []captureLoss{}, Partial: append([]string{}, report.ReasonTexts(info.Partial)...),
 	}
 	var from, to time.Duration
 	c.First, c.Last, from, to = f.Span()
-	c.From, c.To = from.Seconds(), to.Seconds()
+	c.From, c.To = from, to
 	for _, p := range c.Parts {
 		if p.Kind == "events" && c.Events > 0 {
 			c.PerEvent = float64(p.Bytes) / float64(c.Events)
 		}
 	}
 	for _, s := range f.Stops() {
-		c.Stopped = append(c.Stopped, captureStop{s.Text, s.Seq, s.Event, s.TID, s.Time.Seconds()})
+		c.Stopped = append(c.Stopped, captureStop{s.Text, s.Seq, s.Event, s.TID, s.Time})
 	}
 	for _, m := range f.Marks() {
-		c.Marks = append(c.Marks, captureMark{m.Name, m.Seq, m.Time.Seconds()})
+		c.Marks = append(c.Marks, captureMark{m.Name, m.Seq, m.Time})
 	}
 	at := map[capture.Reason]int{}
 	for _, l := range f.Losses() {
@@ -180,7 +191,7 @@ func (c *captureSummary) print(out io.Writer) {
 		line("events", "none")
 	default:
 		line("events", "%s, #%d to #%d, %s to %s, %.2f bytes each", counted(c.Events, "event"), c.First, c.Last,
-			seconds(c.From), seconds(c.To), c.PerEvent)
+			seconds(c.From.Seconds()), seconds(c.To.Seconds()), c.PerEvent)
 	}
 	t := c.Totals
 	line("totals", "blocks and mappings: %d of %s, %d given back, %d failed", t.Allocs, shortSize(t.Bytes), t.Frees, t.Failed)
@@ -196,14 +207,14 @@ func (c *captureSummary) print(out io.Writer) {
 			line("stop", "and %d more", len(c.Stopped)-shown)
 			break
 		}
-		line("stop", "%d, after #%d, %s: %s", i+1, s.Seq, seconds(s.Seconds), s.Text)
+		line("stop", "%d, after #%d, %s: %s", i+1, s.Seq, seconds(s.Time.Seconds()), s.Text)
 	}
 	for i, m := range c.Marks {
 		if i == shown {
 			line("mark", "and %d more", len(c.Marks)-shown)
 			break
 		}
-		line("mark", "%s, after #%d, %s", m.Name, m.Seq, seconds(m.Seconds))
+		line("mark", "%s, after #%d, %s", m.Name, m.Seq, seconds(m.Time.Seconds()))
 	}
 	for _, why := range c.Partial {
 		line("partial", "%s", why)
