@@ -54,7 +54,7 @@ func runFind(ctx context.Context, c *Console, in Input) error {
 	if expr == "" {
 		return errors.New("find: START, +LENGTH or END, and what to look for must follow")
 	}
-	s, err := c.s.Values.Search(expr, size)
+	s, err := c.s.Patterns.Search(expr, size)
 	if err != nil {
 		return fmt.Errorf("find: %w", err)
 	}
@@ -79,7 +79,7 @@ func runFind(ctx context.Context, c *Console, in Input) error {
 	if ctx.Err() != nil {
 		return errInterrupted
 	}
-	c.s.Values.Found(last, len(list))
+	c.s.Patterns.Found(last, len(list))
 	if unread != nil {
 		c.Notify(fmt.Sprintf("the search ends early: %v", unread))
 	}
@@ -127,7 +127,7 @@ func dumper(add func(path string, write func(io.Writer) error) error) func(conte
 		}
 		write := func(w io.Writer) error { return c.eval.dumpMemory(ctx, w, rest) }
 		if word == "value" {
-			b, err := c.s.Values.Raw(rest)
+			b, err := c.s.Patterns.Raw(rest)
 			if err != nil {
 				return fmt.Errorf("%s: %w", in.Name, err)
 			}

@@ -46,12 +46,14 @@ func valueCommands() []*Command {
 		{Name: "call", Group: GroupData, Direct: true, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[-OPTION... --] [/FMT] EXPRESSION", Short: "print that says nothing of a void function", Needs: NeedLive, Run: runCall,
 			Long: "Other threads stand meanwhile, breakpoints and signals in the function undo the call, but for what it has changed in memory. Inside of an allocator nothing is called: finish leaves it.\n\nExample:\n  call dump_tree(root, 3)"},
 		{Name: "print", Aliases: []string{"p", "inspect"}, Group: GroupData, Direct: true, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[-OPTION... --] [/FMT] [EXPRESSION]", Short: "compute an expression of the program and print it", Run: runPrint,
-			Long: "EXPRESSION is C's: names of the selected frame, members of this, globals and statics (a::b), casts, . -> [] * & arithmetic, comparison, sizeof, $registers, A@N for N values from A on, NAME@entry for an argument as the caller passed it, if its call site tells that. " +
+			Long: "EXPRESSION is C's: names of the selected frame, members of this, globals and statics (a::b), casts, . -> [] * & arithmetic, comparison, sizeof, $registers, A@N for N values from A on, = += ++ that write to variables and registers, {1, 2} and texts of C (L\"wide\") as arrays, .* and ->*, NAME@entry for an argument as the caller passed it, if its call site tells that. " +
 				"f(x) has the selected thread call a function while the others stand, as obj.f(x) a member function, a virtual one as that of the object; overloads are chosen by the arguments, which are numbers, pointers, references, texts and structs; if something stops the call, the thread is taken back to where it was. NAME == \"text\" compares texts, $_streq(A, B), $_strlen(S), $_regex(S, \"RE\") and $_memeq(A, B, N) are gdb's. Operators and member functions of the libraries of C++ and Rust are computed from memory: v[i], v.size(), v.front(), m[\"x\"], opt.value(), s.c_str(), p.get(), *it, it->x. `help variables` tells about $NAME. The value is kept as $1, $2 and so on; $ is the last one. In a frame of Go EXPRESSION is Go's, as len(list) or m[\"key\"].x, and its value is not kept.\n\n" +
 				"FMT is x (hexadecimal), d, u, o, t (binary), z (hexadecimal with zeros), a (address with its symbol), c, f or s; r shows containers of libraries as the structs that they are.\n\n" +
 				"OPTION is gdb's, for this value alone; -- ends them: " + printOptionWords() + ". All but the last are settings, too, as `set print elements 5`. " +
 				"At a terminal a value that is longer than a line is shown with each member on a line of its own, unless `set print pretty off` was typed.\n\n" +
 				"Examples:\n  print index->pages[3]\n  print/x flags & 0xff\n  print *argv@argc\n  print (struct page *)$rdi\n  p $1.next\n  p -elements 5 -pretty off -- names\n  p orders[\"x\"].size()\n  p shape->area() * 2"},
+		{Name: "output", Group: GroupData, Direct: true, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[-OPTION... --] [/FMT] EXPRESSION", Short: "print a value alone: no number, no line end", Run: runOutput, Repeat: RepeatNone,
+			Long: "For scripts and the commands of a stop: the value gets no $ number, and the next text stands behind it. echo and printf write what stands around it.\n\nExamples:\n  output list->used\n  output/x flags"},
 		{Name: "ptype", Group: GroupData, Raw: true, Args: []ArgKind{ArgType}, Synopsis: "[/FLAGS] EXPRESSION | TYPE", Short: "show a type with its members", Needs: NeedProgram, Run: typeTeller(true),
 			Long: "FLAGS are gdb's: o shows the offset and the size of each member, the holes between them and the padding at the end, x those in hexadecimal; m leaves out member functions, t names of types.\n\nExamples:\n  ptype struct page\n  ptype index->pages\n  ptype/o struct page"},
 		{Name: "whatis", Aliases: []string{"what"}, Group: GroupData, Raw: true, Args: []ArgKind{ArgType}, Synopsis: "EXPRESSION | TYPE", Short: "name the type of an expression", Needs: NeedProgram, Run: typeTeller(false), Long: "Example:\n  whatis index->pages"},
@@ -89,6 +91,22 @@ func runCall(_ context.Context, c *Console, in Input) error {
 
 func runPrint(_ context.Context, c *Console, in Input) error {
 	return printed(c, in, "$", c.s.Values.Print)
+}
+
+func runOutput(_ context.Context, c *Console, in Input) error {
+	o, expr, err := c.eval.optionsAndRest(in.Raw)
+	if err == nil && expr == "" {
+		err = errors.New("an expression must follow")
+	}
+	var text string
+	if err == nil {
+		text, err = c.s.Values.Output(expr, o)
+	}
+	if err != nil {
+		return fmt.Errorf("output: %w", err)
+	}
+	c.show(in, valueView{Expr: expr, Value: text}, func(out *screen.Output) { out.Verbatim(text) })
+	return nil
 }
 
 // printed shows the value of an expression, absent if there is none.
@@ -399,6 +417,16 @@ func (e *evaluator) showConveniences(in Input) error {
 func (e *evaluator) address(expr string) (addr.Run, error) {
 	a, _, err := e.addressed(expr)
 	return a, err
+}
+
+// literal is the bytes of an array that does not lie in memory, as "abc", and what its
+// elements are. err is why it has no address.
+func (e *evaluator) literal(expr string, err error) ([]byte, values.Unit, error) {
+	b, unit, other := e.c.s.Patterns.Literal(expr)
+	if other != nil {
+		return nil, unit, err
+	}
+	return b, unit, nil
 }
 
 // addressed is address, and which numbers are there by the expression's type.

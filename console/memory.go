@@ -2,12 +2,14 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 
 	"hdb/console/screen"
 	"hdb/internal/addr"
@@ -22,6 +24,9 @@ type memory struct {
 	size   int  // bytes of a unit, 0: 4
 	count  int
 	back   bool // what lies before next is shown
+	// literal is bytes of a value that does not lie in memory, which are shown instead; next
+	// is where in them.
+	literal []byte
 }
 
 // maxExamine bounds the bytes that one x reads.
@@ -42,8 +47,12 @@ func runExamine(ctx context.Context, c *Console, in Input) error {
 	}
 	var unit values.Unit
 	if expr != "" {
+		m.literal = nil
 		if m.next, unit, err = c.eval.addressed(expr); err != nil {
-			return err
+			if m.literal, unit, err = c.eval.literal(expr, err); err != nil {
+				return err
+			}
+			m.next = 0
 		}
 		m.known = true
 	}
@@ -56,7 +65,7 @@ func runExamine(ctx context.Context, c *Console, in Input) error {
 	x := &examiner{ctx: ctx, c: c, m: &m}
 	err = x.runEitherWay()
 	c.eval.memory = m
-	if x.unitSize > 0 {
+	if x.unitSize > 0 && m.literal == nil {
 		c.s.Values.Examined(x.last, x.unitSize, x.bytes)
 	}
 	if len(x.rows) > 0 {
@@ -99,7 +108,7 @@ func (m *memory) parse(spec string) (open bool, err error) {
 	case m.format == 'a':
 		m.size = 8
 	case sized:
-	case m.format == 'c', m.format == 's':
+	case m.format == 'c':
 		m.size = 1
 	case m.format == 'i':
 	default:
@@ -111,6 +120,10 @@ func (m *memory) parse(spec string) (open bool, err error) {
 // unsized chooses the size that nobody has said: that of what is there, or the last one.
 func (m *memory) unsized(unit values.Unit) {
 	switch {
+	case m.format == 's':
+		m.size = max(unit.Char, 1)
+	case unit.Char > 0 && m.format != 'f':
+		m.size = cmp.Or(m.size, unit.Char)
 	case unit.Size > 0 && (unit.Float || m.format != 'f'):
 		m.size = unit.Size
 	case m.format == 'f' && m.size < 4:
@@ -163,7 +176,7 @@ func (x *examiner) units() error {
 	case 't':
 		perRow = max(1, 8/x.m.size)
 	}
-	b, err := x.c.s.Memory.Read(x.m.next, x.m.count*x.m.size)
+	b, err := x.read(x.m.count * x.m.size)
 	for i := 0; i+x.m.size <= len(b); i += x.m.size {
 		if i%(perRow*x.m.size) == 0 {
 			x.row()
@@ -176,7 +189,23 @@ func (x *examiner) units() error {
 	return err
 }
 
+// read reads bytes where x goes on.
+func (x *examiner) read(n int) ([]byte, error) {
+	if x.m.literal == nil {
+		return x.c.s.Memory.Read(x.m.next, n)
+	}
+	b := x.m.literal[min(int(x.m.next), len(x.m.literal)):]
+	if len(b) == 0 || len(b) < n && x.m.format != 's' {
+		return b, fmt.Errorf("x: the value has %d bytes, and does not lie in memory", len(x.m.literal))
+	}
+	return b[:min(n, len(b))], nil
+}
+
 func (x *examiner) row() {
+	if x.m.literal != nil {
+		x.rows = append(x.rows, memoryRow{Addr: fmt.Sprintf("+%d", x.m.next)})
+		return
+	}
 	r := memoryRow{Addr: x.m.next.String()}
 	if sym, err := x.c.s.Names().Symbols.At(x.m.next); err == nil {
 		r.Symbol = symbolText(sym.Name, sym.Offset)
@@ -231,23 +260,56 @@ func (x *examiner) strings() error {
 		if x.ctx.Err() != nil {
 			return errInterrupted
 		}
-		b, err := x.c.s.Memory.Read(x.m.next, maxString)
-		if len(b) == 0 {
+		b, err := x.read(maxString)
+		if b = b[:len(b)/x.m.size*x.m.size]; len(b) == 0 {
 			return err
 		}
 		x.row()
-		x.shown(1, b)
+		x.shown(x.m.size, b)
 		row := &x.rows[len(x.rows)-1]
 		end := bytes.IndexByte(b, 0)
+		if x.m.size > 1 {
+			end = endOfWide(b, x.m.size)
+		}
 		if end < 0 {
-			row.Values = []string{strconv.Quote(string(b)) + "..."}
+			row.Values = []string{textOf(b, x.m.size) + "..."}
 			x.m.next += addr.Run(len(b))
 			continue
 		}
-		row.Values = []string{strconv.Quote(string(b[:end]))}
-		x.m.next += addr.Run(end + 1)
+		row.Values = []string{textOf(b[:end], x.m.size)}
+		x.m.next += addr.Run(end + x.m.size)
 	}
 	return nil
+}
+
+// endOfWide is where the first null character of so many bytes is, -1 without one.
+func endOfWide(b []byte, size int) int {
+	for i := 0; i < len(b); i += size {
+		if !bytes.ContainsFunc(b[i:i+size], func(r rune) bool { return r != 0 }) {
+			return i
+		}
+	}
+	return -1
+}
+
+// textOf is a text of characters of so many bytes, in quotes, with gdb's prefix of wide
+// ones.
+func textOf(b []byte, size int) string {
+	var text []rune
+	switch size {
+	case 2:
+		var units []uint16
+		for i := 0; i < len(b); i += 2 {
+			units = append(units, binary.LittleEndian.Uint16(b[i:]))
+		}
+		return "u" + strconv.Quote(string(utf16.Decode(units)))
+	case 4:
+		for i := 0; i < len(b); i += 4 {
+			text = append(text, rune(binary.LittleEndian.Uint32(b[i:])))
+		}
+		return "U" + strconv.Quote(string(text))
+	}
+	return strconv.Quote(string(b))
 }
 
 func (x *examiner) instructions() error {

@@ -166,14 +166,14 @@ func TestCompletion(t *testing.T) {
 
 func TestUnbuiltWords(t *testing.T) {
 	for _, tc := range []struct{ line, want string }{
-		{"output x", "output: print shows a value"},
+		{"explore x", "explore: print and ptype"},
 	} {
 		out, errs, code := play(t, tc.line)
 		if !strings.HasPrefix(errs, "error: "+tc.want) || strings.Count(errs, "\n") != 1 || out != "" || code != ExitFailed {
 			t.Errorf("%s: %q %q, exit code %d, want %q", tc.line, out, errs, code, tc.want)
 		}
 	}
-	if out, errs, _ := play(t, "alias heap = echo mine", "heap", "define output", "echo defined", "end", "output"); out != "mine\ndefined\n" || errs != "" {
+	if out, errs, _ := play(t, "alias heap = echo mine", "heap", "define explore", "echo defined", "end", "explore"); out != "mine\ndefined\n" || errs != "" {
 		t.Errorf("a user's own words: %q %q", out, errs)
 	}
 }

@@ -10,7 +10,6 @@ import (
 // by another name. It says so instead of taking them for the beginning of another word. A user's own
 // definition or alias goes before them.
 var unbuilt = []struct{ words, why string }{
-	{"output", "print shows a value with its number, printf \"%d\" without number and line end"},
 	{"info vector, info float", "info registers vector and info registers float show them"},
 	{"info os", "the shell has it: shell ps, shell ipcs"},
 	{"info macro, macro", "hdb does not read macros of the preprocessor, which a compiler keeps only with -g3 (gdb shows those): print takes names of variables, functions and enumerators, and gcc -E -dM FILE lists the macros of a file"},

@@ -22,6 +22,7 @@
 //	            addresses, places in the code, and expressions, from the selection
 //	Allocators  the catalogue's functions and the user's
 //	Planes      the probe or plain breakpoints that follow them, as the demand is
+//	Patterns    the bytes that expressions name
 //	Scopes      the variables that code can name
 //	Conditions  what is wrong or in doubt with a condition
 //	Stops       setting the numbered stops, planting and lifting their traps

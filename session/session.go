@@ -49,6 +49,7 @@ type Session struct {
 	Memory    *Memory    // the inferior's memory, and addresses as typed
 	Locations *Locations // places in the code as typed, and source lines
 	Values    *Values    // variables and expressions
+	Patterns  *Patterns  // the bytes that expressions name
 	Scopes    *Scopes    // the variables that code can name
 	Symbols   *Symbols   // the files that names come from
 	Python    *Python    // the functions of Python that threads are in
@@ -144,6 +145,7 @@ func (s *Session) wire() {
 	s.Memory = &Memory{c, s.Selection}
 	s.Locations = &Locations{c, s.Selection, s.Memory}
 	s.Values = newValues(c, s.Selection)
+	s.Patterns = &Patterns{s.Values}
 
 	s.Allocators = &Allocators{common: c, loc: s.Locations}
 	s.Planes = newPlanes(c, s.account, s.walker, s.demand, s.likes, s.Allocators, s.Values)

@@ -273,8 +273,8 @@ func (v *Values) variables(o values.Options, scalars bool, list func(*values.Fra
 	return out, err
 }
 
-// Print computes an expression and keeps its value as $N; N is 0 for one without a
-// value.
+// Print computes an expression, which may assign, and keeps its value as $N; N is 0 for one
+// without a value.
 func (v *Values) Print(expr string, o values.Options) (n int, text string, err error) {
 	return v.print(expr, o, v.w.KeepAny)
 }
@@ -282,6 +282,12 @@ func (v *Values) Print(expr string, o values.Options) (n int, text string, err e
 // Call is Print, but for a void value, which is neither kept nor told: n is 0 then.
 func (v *Values) Call(expr string, o values.Options) (n int, text string, err error) {
 	return v.print(expr, o, v.w.Keep)
+}
+
+// Output is Print for a value that is not kept: text alone.
+func (v *Values) Output(expr string, o values.Options) (text string, err error) {
+	_, text, err = v.print(expr, o, func(values.Value) int { return 1 })
+	return text, err
 }
 
 func (v *Values) print(expr string, o values.Options, keep func(values.Value) int) (n int, text string, err error) {
@@ -292,7 +298,7 @@ func (v *Values) print(expr string, o values.Options, keep func(values.Value) in
 		return 0, text, err
 	}
 	err = v.guarded(func(f *values.Frame) error {
-		x, err := v.w.Eval(f, expr)
+		x, err := v.w.Assign(f, expr)
 		if err != nil {
 			return err
 		}
@@ -304,6 +310,7 @@ func (v *Values) print(expr string, o values.Options, keep func(values.Value) in
 		}
 		return nil
 	})
+	v.assigned(expr)
 	return n, text, err
 }
 
@@ -378,18 +385,21 @@ func (v *Values) Set(expr string) error {
 		_, err := v.w.Assign(f, expr)
 		return err
 	})
-	if v.proc != nil && strings.Contains(expr, "=") {
+	v.assigned(expr)
+	return err
+}
+
+// assigned follows an expression that may have changed memory or registers.
+func (v *Values) assigned(expr string) {
+	if v.proc != nil && (strings.Contains(expr, "=") || strings.Contains(expr, "++") || strings.Contains(expr, "--")) {
 		v.changed()
 	}
-	return err
 }
 
 // Holds reports whether an expression that may assign has a value other than zero.
 func (v *Values) Holds(expr string) (bool, error) {
 	holds, err := v.holds(expr, (*values.World).True)
-	if v.proc != nil && strings.Contains(expr, "=") {
-		v.changed()
-	}
+	v.assigned(expr)
 	return holds, err
 }
 

@@ -92,13 +92,16 @@ func (e *functions) callValue(fn Value, args []Value, as *Type) (Value, error) {
 			return Value{}, err
 		}
 	}
+	if fn.err != nil {
+		return Value{}, fn.err
+	}
 	at, ok := fn.Addr()
 	t := fn.Type.Strip()
 	if t.Kind == Struct {
 		return e.callMember(fn, "operator()", args)
 	}
 	if t.Kind != Function || !ok {
-		return Value{}, fmt.Errorf("a value of type %s is no function", fn.Type)
+		return Value{}, mismatch([]Value{fn}, "a value of type %s is no function", fn.Type)
 	}
 	c := callee{at: at, typ: t, ret: as}
 	if described(t) {
@@ -166,16 +169,18 @@ var errNoCalls = errors.New("functions of the program are not called")
 func (e *functions) standIn(t *Type) Value {
 	switch s := t.Strip(); {
 	case t.isFloat() && s.Size() <= 8:
-		return Number(t, floatBits(1, int(s.Size())))
+		return floating(t, 1)
 	case s.Kind == Pointer, s.Kind == Reference, s.Kind == RvalueReference, t.isInteger():
 		return Number(t, 1)
 	}
 	return LostValue(t, errLost)
 }
 
-// described tells whether debug information has the types of a function. That of an
-// assembler has its name only.
-func described(fn *Type) bool { return fn.die.Valid() && fn.lang != dwarf.LangAssembler }
+// described tells whether debug information, or the user, has the types of a function. That
+// of an assembler has its name only.
+func described(fn *Type) bool {
+	return fn.typed != nil || fn.die.Valid() && fn.lang != dwarf.LangAssembler
+}
 
 // implementation is the module of a function, and its address: that which its resolver
 // tells, if it has one (STT_GNU_IFUNC).
@@ -203,6 +208,9 @@ func (w *World) implementation(at addr.Run) (Module, addr.Run, error) {
 func parameters(fn *Type) (list []*Type, open bool) {
 	if !described(fn) {
 		return nil, true
+	}
+	if fn.typed != nil {
+		return fn.typed.params, fn.typed.open
 	}
 	d := fn.die
 	for hop := 0; hop < maxHops; hop++ {

@@ -65,8 +65,9 @@ var errAssigns = errors.New("= changes the program: use set var, or == to compar
 
 // Check is the error of an expression that can have no value in a frame of which maybe
 // only the PC is known: it is no expression, it assigns, or the program has not got one of
-// its names there, a *NoSymbolError, or it calls a function. That a value cannot be read is
-// no error.
+// its names there, a *NoSymbolError, or it calls a function, or its operators have no
+// meaning for the types that the frame's variables have. That a value cannot be read is no
+// error.
 func (w *World) Check(f *Frame, src string) error {
 	e := w.evaluator(f)
 	e.bare, e.checking = true, true
@@ -77,12 +78,52 @@ func (w *World) Check(f *Frame, src string) error {
 	if err := e.numbers(n); err != nil {
 		return err
 	}
-	_, err = e.evalAny(n)
+	v, err := e.evalAny(n)
+	if err == nil && v.Type != nil && v.err == nil {
+		_, err = e.ops.isTrue(v)
+	} else if err == nil && v.Type != nil {
+		_, err = e.ops.isTrue(LostValue(v.Type, v.err))
+	}
+	return e.certain(err)
+}
+
+// certain is an error of an expression that does not depend on what its variables hold, or
+// nil. Without a frame, the variables that it names may be others of other types.
+func (e *evaluator) certain(err error) error {
 	var none *NoSymbolError
-	if errors.Is(err, errAssigns) || errors.Is(err, errNoCalls) || errors.Is(err, errCalls) || errors.As(err, &none) {
+	var types *typeError
+	switch {
+	case errors.Is(err, errAssigns), errors.Is(err, errNoCalls), errors.Is(err, errCalls), errors.As(err, &none):
+		return err
+	case errors.As(err, &types) && e.f != nil:
 		return err
 	}
 	return nil
+}
+
+// checkAll is the first certain error of several operands, all of which are looked at.
+func (e *evaluator) checkAll(list ...*node) (Value, error) {
+	for _, n := range list {
+		v, err := e.eval(n)
+		if err == nil {
+			_, err = e.ops.isTrue(v)
+		}
+		if err = e.certain(err); err != nil {
+			return Value{}, err
+		}
+	}
+	return e.truth(true), nil
+}
+
+// unknown is what a pointer points to of which the value is not known when an expression is
+// checked; else the pointer itself.
+func (e *evaluator) unknown(v Value) (Value, bool) {
+	v = e.prog.unref(v)
+	t := v.Type.Strip()
+	if !e.checking || t.Kind != Pointer || v.err == nil || t.Elem().Strip().Kind == Void {
+		return v, false
+	}
+	return LostValue(t.Elem(), v.err), true
 }
 
 // numbers is the error of the first number that is none.

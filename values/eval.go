@@ -88,10 +88,22 @@ func (e *evaluator) typeFor(tag dwarf.Tag, name string) *Type {
 
 func (e *evaluator) rust() bool { return e.f.language() == "rust" }
 
+func (e *evaluator) cplusplus() bool { return e.f.language() == "c++" }
+
+func (e *evaluator) typeOf(n *node) (*Type, error) {
+	if n.op == nodeType {
+		return n.typ, nil
+	}
+	defer func(only bool) { e.typesOnly = only }(e.typesOnly)
+	e.typesOnly = true
+	v, err := e.eval(n)
+	return v.Type, err
+}
+
 // eval computes an operand. Its type has to be known.
 func (e *evaluator) eval(n *node) (Value, error) {
 	v, err := e.evalAny(n)
-	if err == nil && v.Type != nil && v.Type.untyped {
+	if err == nil && v.Type != nil && v.Type.untyped && v.Type.Kind != Function {
 		name := "the value"
 		if n.op == nodeName {
 			name = "'" + n.text + "'"
@@ -118,11 +130,11 @@ func (e *evaluator) evalAny(n *node) (Value, error) {
 	case nodeNumber:
 		return e.number(n.text)
 	case nodeChar:
-		r, err := charOf(n.text)
-		return Number(e.prog.Char(), uint64(r)), err
+		return e.character(n.text, n.by)
 	case nodeString:
-		t := e.prog.Char().ArrayOf(int64(len(n.text) + 1))
-		return Value{Type: t, data: append([]byte(n.text), 0)}, nil
+		return e.literal(n.text, n.by), nil
+	case nodeList:
+		return e.list(n.a)
 	case nodeDollar:
 		return e.dollar(n.text)
 	case nodeType:
@@ -173,6 +185,9 @@ func (e *evaluator) evalAny(n *node) (Value, error) {
 		at, err := e.ops.address(a)
 		return MemoryValue(n.typ, at), err
 	case nodeMember, nodeArrow:
+		if target, ok := e.unknown(a); ok {
+			return e.member(target, n.text, false)
+		}
 		return e.member(a, n.text, n.op == nodeArrow)
 	}
 	b, err := e.eval(n.b)
@@ -184,10 +199,19 @@ func (e *evaluator) evalAny(n *node) (Value, error) {
 		return b, nil
 	case nodeIndex:
 		return e.index(a, b)
+	case ".*", "->*":
+		object, pointer, err := e.throughMember(a, b, n.op == "->*")
+		if err != nil {
+			return Value{}, err
+		}
+		return e.memberOf(object, pointer)
 	case "@":
 		return e.ops.repeat(a, b)
 	}
 	if v, ok, err := e.compareTexts(n, a, b); ok {
+		return v, err
+	}
+	if v, ok, err := e.ops.compareSmart(n.op, a, b); ok {
 		return v, err
 	}
 	if v, ok, err := e.operator("operator"+n.op, a, b); ok {
@@ -258,7 +282,12 @@ func (e *evaluator) call(n *node) (Value, error) {
 		if f, ok := convenienceFunctionNamed(n.a.text); ok {
 			return e.convenienceCall(f, n.a.text, n.b)
 		}
+		if strings.HasPrefix(n.a.text, "_") && e.isConvenience(n.a.text) {
+			return Value{}, typeErrorf("$%s: hdb has no such function: see help variables", n.a.text)
+		}
 		return e.callFunction(n, nil)
+	case ".*", "->*":
+		return e.callBound(n)
 	default:
 		return e.callFunction(n, nil)
 	}
@@ -288,16 +317,47 @@ func (e *evaluator) call(n *node) (Value, error) {
 	return e.callMember(v, n.a.text, args)
 }
 
-func (e *evaluator) sizeof(n *node) (Value, error) {
-	t := n.typ
-	if t == nil {
-		defer func(only bool) { e.typesOnly = only }(e.typesOnly)
-		e.typesOnly = true
-		v, err := e.eval(n.a)
+// callBound calls the member function that a pointer to one means.
+func (e *evaluator) callBound(n *node) (Value, error) {
+	object, err := e.eval(n.a.a)
+	if err != nil {
+		return Value{}, err
+	}
+	pointer, err := e.eval(n.a.b)
+	if err != nil {
+		return Value{}, err
+	}
+	if object, pointer, err = e.throughMember(object, pointer, n.a.op == "->*"); err != nil {
+		return Value{}, err
+	}
+	args, err := e.operands(n.b)
+	if err != nil {
+		return Value{}, err
+	}
+	if pointer.Type.Strip().Elem().Strip().Kind != Function {
+		v, err := e.memberOf(object, pointer)
 		if err != nil {
 			return Value{}, err
 		}
-		t = v.Type
+		return e.callValue(v, args, nil)
+	}
+	if err := e.callable(); err != nil {
+		return Value{}, err
+	}
+	c, err := e.boundFunction(object, pointer)
+	if err != nil {
+		return Value{}, err
+	}
+	return e.invoke(c, args)
+}
+
+func (e *evaluator) sizeof(n *node) (Value, error) {
+	t := n.typ
+	if t == nil {
+		var err error
+		if t, err = e.typeOf(n.a); err != nil {
+			return Value{}, err
+		}
 	}
 	if s := t.Strip(); s.Kind == Reference || s.Kind == RvalueReference {
 		t = s.Elem()
@@ -307,6 +367,11 @@ func (e *evaluator) sizeof(n *node) (Value, error) {
 
 func (e *evaluator) unary(n *node) (Value, error) {
 	if n.text == "&" {
+		if n.a.op == nodeName {
+			if v, ok, err := e.memberAddress(n.a.text); ok {
+				return v, err
+			}
+		}
 		a, err := e.evalAny(n.a)
 		if err != nil {
 			return Value{}, err
@@ -322,10 +387,16 @@ func (e *evaluator) unary(n *node) (Value, error) {
 			return v, err
 		}
 	}
+	if target, ok := e.unknown(a); ok && n.text == "*" {
+		return target, nil
+	}
 	return e.ops.unary(n.text, a)
 }
 
 func (e *evaluator) choice(n *node) (Value, error) {
+	if e.checking && n.op != nodeSelect {
+		return e.checkAll(n.a, n.b)
+	}
 	a, err := e.eval(n.a)
 	if err != nil {
 		return Value{}, err
@@ -355,7 +426,7 @@ func (e *evaluator) choice(n *node) (Value, error) {
 func (e *evaluator) assignment(n *node) (old, now Value, err error) {
 	convenience := n.a.op == nodeDollar && e.isConvenience(n.a.text)
 	switch {
-	case e.assign, convenience:
+	case e.assign, convenience, e.typesOnly:
 	case n.text == "++", n.text == "--":
 		return old, now, fmt.Errorf("%s changes the program: use set var", n.text)
 	default:
@@ -365,6 +436,10 @@ func (e *evaluator) assignment(n *node) (old, now Value, err error) {
 	if !convenience || n.by != "" {
 		if to, err = e.eval(n.a); err != nil {
 			return old, now, err
+		}
+		if e.typesOnly && !convenience {
+			to = e.standIn(e.prog.unref(to).Type)
+			return to, to, nil
 		}
 	}
 	from, err := e.eval(n.b)
@@ -378,7 +453,9 @@ func (e *evaluator) assignment(n *node) (old, now Value, err error) {
 		}
 	}
 	if convenience {
-		now = e.prog.Load(from)
+		if now = e.prog.Load(from); now.place == inMemory && now.Type.Strip().Kind == Array && !e.rust() { // as in gdb: a pointer to its elements
+			now = Number(now.Type.Strip().Row().PointerTo(), uint64(now.addr))
+		}
 		if !e.typesOnly && !e.checking {
 			e.w.setVar(n.a.text, now)
 		}
@@ -447,6 +524,10 @@ func (e *evaluator) name(name string) (Value, error) {
 	case "true", "false":
 		if e.f.language() != "c" {
 			return e.truth(name == "true"), nil
+		}
+	case "nullptr":
+		if e.cplusplus() {
+			return e.null(), nil
 		}
 	}
 	if v, ok, err := e.nonLocal(name, global); ok || err != nil {

@@ -363,6 +363,10 @@ func (p *formatter) array(v Value, t *Type) {
 	if n = max(n, 0); size == 0 {
 		n = min(n, int64(p.o.Elements))
 	}
+	if at, ok := v.Addr(); ok && t.Size() == 0 && !t.Rust() && size > 0 { // a flexible array is like a pointer to its elements
+		p.pointer(elem.PointerTo(), uint64(at))
+		return
+	}
 	v = p.prog.Load(v)
 	if textual(elem) && p.o.Letter == 0 || p.o.Letter == 's' && elem.Size() == 1 {
 		p.chars(v, n, elem)

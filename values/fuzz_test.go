@@ -45,6 +45,10 @@ type noTypes struct{ prog *Program }
 
 func (noTypes) rust() bool { return true }
 
+func (noTypes) cplusplus() bool { return true }
+
+func (noTypes) typeOf(*node) (*Type, error) { return nil, errNoType }
+
 func (n noTypes) typeFor(tag dwarf.Tag, name string) *Type {
 	if tag != 0 {
 		return nil
@@ -57,6 +61,7 @@ func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"a", "1 + 2 * 3", "(int)x", "*p->next[3].y", "a ? b : c", "sizeof(long)", "sizeof x", "$1", "$rip", "arr@3", "x = y", "'a'", `"s\n"`, "ns::Box<int>::made",
 		"(unsigned char*)p", "{int} 0x10", "((((1))))", "-~!1", "1 << 70", "5 % 0", "0x1p3", "a.b::c", "1.5f", "operator", "(", "a[", "'", "void (*)(int)", "9223372036854775807+1",
+		`L"wide" "more"`, "u'x'", "a.*b->*c", "not a and b", "{1, 2}", "typeof(int) x", "(int (*)(int, ...))f", "f(int)::x", "1'000", "1.5l", "(__int128)1 << 100",
 	} {
 		f.Add(seed)
 	}

@@ -1,8 +1,10 @@
 package values
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"math/big"
 	"strconv"
 	"strings"
 
@@ -27,9 +29,7 @@ func (l language) truth(b bool) Value {
 // int is the type of a number without a suffix.
 func (l language) int() *Type {
 	if l.f.language() == "rust" {
-		t := baseType(l.prog, "i32", 4, encSigned)
-		t.lang = dwarf.LangRust
-		return t
+		return l.rustType("i32")
 	}
 	return l.prog.cType("int")
 }
@@ -75,6 +75,9 @@ func integer(s string) (uint64, string, error) {
 		base = 8
 	}
 	n, err := strconv.ParseUint(digits, base, 64)
+	if errors.Is(err, strconv.ErrRange) {
+		return 0, "", fmt.Errorf("%q: a number of more than 64 bits", s)
+	}
 	if err != nil {
 		return 0, "", fmt.Errorf("%q: not a number", s)
 	}
@@ -83,21 +86,18 @@ func integer(s string) (uint64, string, error) {
 
 // number is the value of a number as it is written.
 func (l language) number(s string) (Value, error) {
+	if l.f.language() == "rust" {
+		if v, ok, err := l.suffixed(s); ok {
+			return v, err
+		}
+	}
 	n, suffix, err := integer(s)
 	if err != nil {
-		text := s
-		t := l.prog.cType("double")
-		if !strings.HasPrefix(s, "0x") && strings.HasSuffix(strings.ToLower(s), "f") {
-			text, t = s[:len(s)-1], l.prog.cType("float")
-		}
-		f, ferr := strconv.ParseFloat(text, 64)
-		if ferr != nil {
-			return Value{}, err
-		}
-		return Number(t, floatBits(f, int(t.size))), nil
+		return l.fraction(s, err)
 	}
 	t := l.int()
-	unsigned := strings.Contains(suffix, "u")
+	decimal := s[0] != '0'
+	unsigned := strings.Contains(suffix, "u") || !decimal && n > math.MaxInt32 && n <= math.MaxUint32 && suffix == "" // C11 section 6.4.4.1
 	switch {
 	case strings.Contains(suffix, "l") || n > math.MaxUint32 || n > math.MaxInt32 && !unsigned:
 		t = l.prog.cType("long")
@@ -110,13 +110,73 @@ func (l language) number(s string) (Value, error) {
 	return Number(t, n), nil
 }
 
+// suffixed is the value of a number of Rust whose type stands behind it, as 5u8. It reports
+// false for another one.
+func (l language) suffixed(s string) (Value, bool, error) {
+	i := strings.LastIndexAny(s, "iuf")
+	if i < 1 {
+		return Value{}, false, nil
+	}
+	hex := strings.HasPrefix(s, "0x")
+	t, ok := rustTypes[s[i:]]
+	if !ok || hex && s[i] == 'f' || i+1 == len(s) || t.enc == encBoolean || t.enc == encUTF {
+		return Value{}, false, nil
+	}
+	digits := strings.ReplaceAll(s[:i], "_", "")
+	as := l.rustType(s[i:])
+	if t.enc == encFloat {
+		f, err := strconv.ParseFloat(digits, 64)
+		return floating(as, f), true, err
+	}
+	n, _, err := integer(digits)
+	if err != nil {
+		return Value{}, true, err
+	}
+	v, err := operators{l}.cast(Number(l.prog.cType("unsigned long"), n), as)
+	return v, true, err
+}
+
+// rustType is one of Rust's own types.
+func (l language) rustType(name string) *Type {
+	t := rustTypes[name]
+	b := baseType(l.prog, name, t.size, t.enc)
+	b.lang = dwarf.LangRust
+	return b
+}
+
+// fraction is the value of a floating-point number as it is written. err is why it is no
+// integer.
+func (l language) fraction(s string, err error) (Value, error) {
+	hex := strings.HasPrefix(s, "0x") || strings.HasPrefix(s, "0X")
+	if !strings.ContainsAny(s, ".pP") && (hex || !strings.ContainsAny(s, "eEfF")) {
+		return Value{}, err
+	}
+	text, t := s, l.prog.cType("double")
+	switch last := s[len(s)-1] | 0x20; {
+	case last == 'f' && !(hex && !strings.ContainsAny(s, "pP")):
+		text, t = s[:len(s)-1], l.prog.cType("float")
+	case last == 'l':
+		text, t = s[:len(s)-1], l.prog.cType("long double")
+	}
+	f, ferr := strconv.ParseFloat(text, 64)
+	if ferr != nil && !errors.Is(ferr, strconv.ErrRange) { // a number out of range is infinite, as in gdb
+		return Value{}, err
+	}
+	if w, ok := t.wide(); ok {
+		x, _, perr := big.ParseFloat(text, 0, x87.digits, big.ToNearestEven)
+		if perr != nil {
+			return Value{}, err
+		}
+		return Value{Type: t, data: w.encode(x)}, nil
+	}
+	return floating(t, f), nil
+}
+
 // builtin is a type of the language, which debug information need not describe.
 func (l language) builtin(name string) *Type {
 	if l.f.language() == "rust" {
-		if t, ok := rustTypes[name]; ok {
-			b := baseType(l.prog, name, t.size, t.enc)
-			b.lang = dwarf.LangRust
-			return b
+		if _, ok := rustTypes[name]; ok {
+			return l.rustType(name)
 		}
 		return nil
 	}

@@ -19,6 +19,9 @@ type TypeOptions struct {
 
 // TextWith is the type as Text shows it, by options.
 func (t *Type) TextWith(o TypeOptions) string {
+	if t.untyped && t.Kind == Function {
+		return "<unknown return type> (void)"
+	}
 	t = withoutTypedefs(t, 0)
 	core := coreType(t)
 	if o.Offsets && core.Kind == Struct && (!core.Rust() || core.Variants() == nil) {

@@ -9,9 +9,10 @@ import (
 
 // A token of an expression.
 type token struct {
-	kind tokenKind
-	text string
-	pos  int
+	kind   tokenKind
+	text   string
+	pos    int
+	prefix string // of a literal in quotes: L, u, U or u8, Rust's b
 }
 
 type tokenKind uint8
@@ -31,7 +32,7 @@ const maxExpr = 8 << 10
 
 // operatorTokens has longer operators before their prefixes.
 var operatorTokens = []string{
-	"<<=", ">>=", "->*", "...", "->", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "::", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "++", "--",
+	"<<=", ">>=", "->*", "...", ".*", "->", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "::", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "++", "--",
 	"+", "-", "*", "/", "%", "<", ">", "=", "!", "~", "&", "|", "^", "?", ":", "(", ")", "[", "]", "{", "}", ".", ",", "@",
 }
 
@@ -57,24 +58,28 @@ func lex(s string) ([]token, error) {
 			for i < len(s) && nameByte(s[i]) {
 				i++
 			}
-			out = append(out, token{tokName, s[start:i], start})
-			continue
+			if i == len(s) || s[i] != '"' && s[i] != '\'' || !literalPrefix(s[start:i]) {
+				out = append(out, token{kind: tokName, text: s[start:i], pos: start})
+				continue
+			}
 		case c >= '0' && c <= '9' || c == '.' && i+1 < len(s) && s[i+1] >= '0' && s[i+1] <= '9' && !endsOperand(out):
 			hex := strings.HasPrefix(s[i:], "0x") || strings.HasPrefix(s[i:], "0X")
-			for i < len(s) && (nameByte(s[i]) || s[i] == '.' || !hex && (s[i] == '+' || s[i] == '-') && (s[i-1] == 'e' || s[i-1] == 'E')) {
+			for i < len(s) && (nameByte(s[i]) || s[i] == '.' || separator(s, i) || !hex && (s[i] == '+' || s[i] == '-') && (s[i-1] == 'e' || s[i-1] == 'E')) {
 				i++
 			}
-			out = append(out, token{tokNumber, s[start:i], start})
+			out = append(out, token{kind: tokNumber, text: strings.ReplaceAll(s[start:i], "'", ""), pos: start})
 			continue
 		case c == '$':
 			i++
 			for i < len(s) && (nameByte(s[i]) || s[i] == '$') {
 				i++
 			}
-			out = append(out, token{tokDollar, s[start+1 : i], start})
+			out = append(out, token{kind: tokDollar, text: s[start+1 : i], pos: start})
 			continue
-		case c == '\'' || c == '"':
-			text, n, err := unquote(s[i:])
+		}
+		if c = s[i]; c == '\'' || c == '"' {
+			prefix := s[start:i]
+			text, n, err := unquote(s[i:], prefix != "" && prefix != "u8" && prefix != "b")
 			if err != nil {
 				return nil, err
 			}
@@ -83,17 +88,27 @@ func lex(s string) ([]token, error) {
 				kind = tokString
 			}
 			i += n
-			out = append(out, token{kind, text, start})
+			out = append(out, token{kind, text, start, prefix})
 			continue
 		}
 		k := slices.IndexFunc(operatorTokens, func(op string) bool { return strings.HasPrefix(s[i:], op) })
 		if k < 0 {
 			return nil, fmt.Errorf("unexpected %q in the expression", string([]rune(s[i:])[:1]))
 		}
-		out = append(out, token{tokOp, operatorTokens[k], start})
+		out = append(out, token{kind: tokOp, text: operatorTokens[k], pos: start})
 		i += len(operatorTokens[k])
 	}
 	return append(out, token{kind: tokEnd, pos: len(s)}), nil
+}
+
+// literalPrefix reports whether a name before a quote belongs to the literal, of C or Rust.
+func literalPrefix(name string) bool {
+	return name == "L" || name == "u" || name == "U" || name == "u8" || name == "b"
+}
+
+// separator reports whether a quote stands between digits of C++, as in 1'000.
+func separator(s string, i int) bool {
+	return s[i] == '\'' && i > 0 && i+1 < len(s) && nameByte(s[i-1]) && nameByte(s[i+1])
 }
 
 // endsOperand reports whether a following . selects a member, as in Rust's tuple.0.
@@ -105,8 +120,9 @@ func endsOperand(toks []token) bool {
 	return t.kind == tokName || t.kind == tokDollar || t.kind == tokOp && (t.text == ")" || t.text == "]")
 }
 
-// unquote is the text of a literal in quotes, and the number of bytes that it takes.
-func unquote(s string) (string, int, error) {
+// unquote is the text of a literal in quotes, and the number of bytes that it takes. In a
+// wide one a number stands for a character, which is written in UTF-8, else for a byte.
+func unquote(s string, wide bool) (string, int, error) {
 	quote := s[0]
 	var b strings.Builder
 	for i := 1; i < len(s); {
@@ -133,18 +149,21 @@ func unquote(s string) (string, int, error) {
 				n = n*8 + int(s[i]-'0')
 				i++
 			}
-			b.WriteByte(byte(n))
-		case e == 'x':
-			n := 0
-			for k := 0; k < 2 && i < len(s) && strings.IndexByte("0123456789abcdefABCDEF", s[i]) >= 0; k++ {
+			writeUnit(&b, rune(n), wide)
+		case e == 'x' || e == 'u' || e == 'U':
+			n, digits := rune(0), map[byte]int{'x': 2, 'u': 4, 'U': 8}[e]
+			if e == 'x' && wide {
+				digits = 8
+			}
+			for k := 0; k < digits && i < len(s) && strings.IndexByte("0123456789abcdefABCDEF", s[i]) >= 0; k++ {
 				d := strings.IndexByte("0123456789abcdef", s[i]|0x20)
 				if s[i] <= '9' {
 					d = int(s[i] - '0')
 				}
-				n = n*16 + d
+				n = n*16 + rune(d)
 				i++
 			}
-			b.WriteByte(byte(n))
+			writeUnit(&b, n, wide || e != 'x')
 		case simple >= 0:
 			b.WriteByte("\n\t\r\a\b\f\v\033\000\\'\"?"[simple])
 		default:
@@ -152,6 +171,15 @@ func unquote(s string) (string, int, error) {
 		}
 	}
 	return "", 0, fmt.Errorf("a closing %c is missing", quote)
+}
+
+// writeUnit writes what a number in a literal stands for.
+func writeUnit(b *strings.Builder, n rune, wide bool) {
+	if wide {
+		b.WriteRune(n)
+	} else {
+		b.WriteByte(byte(n))
+	}
 }
 
 // charOf is the number of a character literal.

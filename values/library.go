@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"hdb/internal/addr"
 )
@@ -56,13 +57,23 @@ func (l library) index(a, i Value) (Value, error) {
 		return Value{}, err
 	}
 	if !i.Type.isInteger() {
-		return Value{}, fmt.Errorf("an index of type %s", i.Type)
+		return Value{}, mismatch([]Value{i}, "an index of type %s", i.Type)
+	}
+	if a.err != nil {
+		return Value{}, a.err
 	}
 	t := a.Type.Strip()
+	if t.Rust() && t.Kind == Pointer && strings.HasPrefix(t.Name, "&") { // [] of Rust looks through references
+		target, err := l.prog.Deref(a)
+		if err != nil {
+			return Value{}, err
+		}
+		return l.index(target, i)
+	}
 	switch t.Kind {
 	case Array:
-		if a.place != inMemory && (int64(n) < 0 || t.Count() >= 0 && int64(n) >= t.Count()) {
-			return Value{}, fmt.Errorf("no such element: the array has %d", t.Count())
+		if (a.place != inMemory || t.Rust()) && (int64(n) < 0 || t.Count() >= 0 && int64(n) >= t.Count()) {
+			return Value{}, fmt.Errorf("no element %d: there are %d", int64(n), t.Count())
 		}
 		elem := t.Row()
 		if at, ok := a.Addr(); ok {
@@ -79,8 +90,14 @@ func (l library) index(a, i Value) (Value, error) {
 		if v, ok := a.element(int64(n)); ok {
 			return v, nil
 		}
+		if d, ok := l.prog.Describe(a); ok && d.Elements != nil && a.Type.Rust() { // as a VecDeque
+			if int64(n) < 0 || int64(n) >= d.Elements.Count {
+				return Value{}, fmt.Errorf("no element %d: there are %d", int64(n), d.Elements.Count)
+			}
+			return d.Elements.At(int64(n)), nil
+		}
 	}
-	return Value{}, fmt.Errorf("a value of type %s has no elements", a.Type)
+	return Value{}, mismatch([]Value{a}, "a value of type %s has no elements", a.Type)
 }
 
 // object is the object whose member function is called. arrow says that it is behind a

@@ -284,6 +284,9 @@ func (e *functions) callMember(v Value, name string, args []Value) (Value, error
 				return e.callMember(target, name, args)
 			}
 		}
+		if v.Type.Rust() {
+			return e.callTrait(v, name, args)
+		}
 		if v.Type.Strip().Kind != Struct {
 			return Value{}, fmt.Errorf("a value of type %s has no member functions", v.Type)
 		}
@@ -298,6 +301,43 @@ func (e *functions) callMember(v Value, name string, args []Value) (Value, error
 		return Value{}, err
 	}
 	return e.invoke(c, args)
+}
+
+// callTrait calls a method of Rust that an object has by a trait, or len of an array. Debug
+// information has such a method as a function whose first parameter refers to the object.
+func (e *functions) callTrait(v Value, name string, args []Value) (Value, error) {
+	class := v.Type.Strip()
+	if class.Kind == Array && name == "len" && len(args) == 0 {
+		return Number(e.rustType("usize"), uint64(class.Count())), nil
+	}
+	if err := e.callable(); err != nil {
+		return Value{}, err
+	}
+	var found []callee
+	for _, m := range e.prog.modules(e.f) {
+		for _, fn := range m.Obj.FindFunctions(name) {
+			scopes := m.Obj.DWARF.Scopes(fn.Low)
+			if fn.Inlined || len(scopes) == 0 || !scopes[0].Physical.Valid() {
+				continue
+			}
+			f := e.entityValue(m, entity{scopes[0].Physical, fn.Low})
+			t := f.Type.Strip()
+			params, _ := parameters(t)
+			if t.Kind != Function || !t.Rust() || len(params) == 0 {
+				continue
+			}
+			if self := params[0].Strip(); self.Kind == Pointer && sameTypes(self.Elem().Strip(), class) {
+				found = append(found, callee{at: f.addr, typ: t, ret: t.Elem(), self: []Value{v}})
+			}
+		}
+	}
+	switch len(found) {
+	case 0:
+		return Value{}, fmt.Errorf("%s has no method %q with code: methods of traits are found if they take self by reference", v.Type, name)
+	case 1:
+		return e.invoke(found[0], args)
+	}
+	return Value{}, fmt.Errorf("%s has %d methods %q, by several traits: hdb does not choose among them", v.Type, len(found), name)
 }
 
 // chooseMember is the member function that a call means.

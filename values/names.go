@@ -354,7 +354,8 @@ func (l lookup) symbol(name string, global bool) (Value, bool) {
 	if !code {
 		return MemoryValue(l.aliasType(name, a), a), true
 	}
-	return MemoryValue(&Type{Kind: Function, size: 1, prog: l.prog, elem: l.int(), elemOK: true, lang: dwarf.LangC, proto: true}, a), true
+	fn := &Type{Kind: Function, Name: "<text variable, no debug info>", size: 1, prog: l.prog, elem: l.int(), elemOK: true, lang: dwarf.LangC, proto: true, untyped: true}
+	return MemoryValue(fn, a), true
 }
 
 // aliasType is the type of a variable that only the symbol table has. It is the type of a

@@ -1,7 +1,6 @@
 package values
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -24,6 +23,9 @@ func (o operators) unary(op string, a Value) (Value, error) {
 		t, err := o.isTrue(a)
 		return o.truth(!t), err
 	}
+	if isComplex(a.Type) {
+		return o.complexUnary(op, a)
+	}
 	if w, ok := a.Type.wide(); ok && op != "~" {
 		b, err := o.prog.Bytes(a)
 		if b = slices.Clone(b); op == "-" && len(b) > w.sign {
@@ -37,15 +39,15 @@ func (o operators) unary(op string, a Value) (Value, error) {
 		case "-":
 			f = -f
 		case "~":
-			return Value{}, errors.New("~ of a floating-point number")
+			return Value{}, typeErrorf("~ of a floating-point number")
 		}
 		if err != nil {
 			return Value{}, err
 		}
-		return Number(a.Type.Strip(), floatBits(f, int(a.Type.Size()))), nil
+		return floating(a.Type.Strip(), f), nil
 	}
 	if !a.Type.isInteger() {
-		return Value{}, fmt.Errorf("%s of a value of type %s", op, a.Type)
+		return Value{}, mismatch([]Value{a}, "%s of a value of type %s", op, a.Type)
 	}
 	if a.Type.Size() > 8 {
 		return o.wide(op, a)
@@ -95,7 +97,7 @@ func (o operators) address(v Value) (addr.Run, error) {
 		}
 		return 0, errors.New("the value does not lie in memory")
 	case Struct:
-		return 0, fmt.Errorf("a value of type %s is no address", v.Type)
+		return 0, mismatch([]Value{v}, "a value of type %s is no address", v.Type)
 	}
 	n, err := o.prog.Uint(v)
 	return addr.Run(n), err
@@ -110,7 +112,7 @@ func (o operators) addressOf(v Value) (Value, error) {
 		return Value{}, fmt.Errorf("no address: %w", v.err)
 	}
 	if v.bits > 0 {
-		return Value{}, errors.New("a bit field has no address")
+		return Value{}, typeErrorf("a bit field has no address")
 	}
 	a, ok := v.Addr()
 	if !ok {
@@ -132,8 +134,19 @@ func (o operators) isTrue(v Value) (bool, error) {
 	if v.IsVoid() {
 		return false, nil // as in gdb: a variable that nothing was assigned to
 	}
-	if k := v.Type.Strip().Kind; k == Struct || k == Void {
-		return false, fmt.Errorf("a value of type %s is neither true nor false", v.Type)
+	if isComplex(v.Type) {
+		zero, err := o.binary("==", v, Number(o.prog.cType("int"), 0))
+		return err == nil && decodeUint(zero.data) == 0, err
+	}
+	switch v.Type.Strip().Kind {
+	case Struct, Void:
+		if inside, ok := o.boolean(v); ok {
+			return o.isTrue(inside)
+		}
+		return false, mismatch([]Value{v}, "a value of type %s is neither true nor false", v.Type)
+	case MemberPointer:
+		null, err := o.memberPointers("==", v, o.null())
+		return err == nil && decodeUint(null.data) == 0, err
 	}
 	a, err := o.address(v)
 	return a != 0, err
@@ -147,10 +160,13 @@ func (o operators) add(p Value, n int64) (Value, error) {
 		return Value{}, err
 	}
 	elem := t.Elem()
-	if t.Kind == Array {
+	switch t.Kind {
+	case Array:
 		elem = t.Row()
-		t = elem.PointerTo()
-		p.Type = t
+		p.Type = elem.PointerTo()
+	case Function: // gdb counts its bytes
+		elem = t
+		p.Type = t.PointerTo()
 	}
 	size := max(elem.Size(), 1)
 	return Number(p.Type, uint64(a)+uint64(n*size)), nil
@@ -163,22 +179,28 @@ func isPointer(v Value) bool {
 
 func (o operators) binary(op string, a, b Value) (Value, error) {
 	a, b = o.prog.unref(a), o.prog.unref(b)
+	number := func(v Value) bool { return v.Type.isFloat() || v.Type.isInteger() || isComplex(v.Type) }
+	_, compares := ordering[op]
 	switch {
 	case a.IsVoid() || b.IsVoid():
 		return Value{}, fmt.Errorf("%s of a void value: has something been assigned to its $name?", op)
-	case isPointer(a) || isPointer(b):
+	case a.Type.Strip().Kind == MemberPointer || b.Type.Strip().Kind == MemberPointer:
+		return o.memberPointers(op, a, b)
+	case isPointer(a) || isPointer(b) || compares && (isNullType(a.Type) || isNullType(b.Type)):
 		return o.pointers(op, a, b)
+	case (isComplex(a.Type) || isComplex(b.Type)) && number(a) && number(b):
+		return o.complexes(op, a, b)
 	case a.Type.isFloat() && (b.Type.isFloat() || b.Type.isInteger()) || b.Type.isFloat() && a.Type.isInteger():
 		return o.floats(op, a, b)
 	case !a.Type.isInteger() || !b.Type.isInteger():
-		return Value{}, fmt.Errorf("%s between values of types %s and %s", op, a.Type, b.Type)
+		return Value{}, mismatch([]Value{a, b}, "%s between values of types %s and %s", op, a.Type, b.Type)
+	}
+	if a.Type.Size() > 8 || b.Type.Size() > 8 {
+		return o.wideIntegers(op, a, b)
 	}
 	x, y, err := both(o.prog.Uint, a, b)
 	if err != nil {
 		return Value{}, err
-	}
-	if a.Type.Size() > 8 || b.Type.Size() > 8 {
-		return Value{}, errTooWide
 	}
 	t := o.promote(a.Type, b.Type)
 	if op == "<<" || op == ">>" {
@@ -282,7 +304,7 @@ func (o operators) pointers(op string, a, b Value) (Value, error) {
 			n = -n
 		}
 		return o.add(a, int64(n))
-	case op == "&" || op == "|" || op == "^" || op == "%": // gdb lets addresses be masked
+	case (op == "&" || op == "|" || op == "^" || op == "%") && (isPointer(a) || a.Type.isInteger()) && (isPointer(b) || b.Type.isInteger()): // gdb lets addresses be masked
 		x, y, err := both(o.address, a, b)
 		if err != nil {
 			return Value{}, err
@@ -290,7 +312,7 @@ func (o operators) pointers(op string, a, b Value) (Value, error) {
 		long := o.prog.cType("long")
 		return o.binary(op, Number(long, uint64(x)), Number(long, uint64(y)))
 	}
-	return Value{}, fmt.Errorf("%s between values of types %s and %s", op, a.Type, b.Type)
+	return Value{}, mismatch([]Value{a, b}, "%s between values of types %s and %s", op, a.Type, b.Type)
 }
 
 func (o operators) floats(op string, a, b Value) (Value, error) {
@@ -323,19 +345,24 @@ func (o operators) floats(op string, a, b Value) (Value, error) {
 	case "/":
 		x /= y
 	default:
-		return Value{}, fmt.Errorf("%s of floating-point numbers", op)
+		return Value{}, typeErrorf("%s of floating-point numbers", op)
 	}
-	t := o.prog.cType("double")
-	for _, v := range []Value{a, b} { // C's conversions: of the floating-point types the larger one, an integer has no say
-		if v.Type.isFloat() && v.Type.Size() == 4 && (a.Type.Size() == 4 || !a.Type.isFloat()) && (b.Type.Size() == 4 || !b.Type.isFloat()) {
-			t = v.Type.Strip()
-		}
+	t := a.Type.Strip() // C's conversions: of the floating-point types the larger one, an integer has no say
+	if !a.Type.isFloat() || b.Type.isFloat() && b.Type.Size() > t.Size() {
+		t = b.Type.Strip()
 	}
-	return Number(t, floatBits(x, int(t.Size()))), nil
+	if t.Size() > 8 { // the numbers are none
+		t = o.prog.cType("double")
+	}
+	return floating(t, x), nil
 }
 
 // repeat is gdb's a@n, an array of n values that begins at a.
 func (o operators) repeat(a, n Value) (Value, error) {
+	n = o.prog.unref(n)
+	if !n.Type.isInteger() {
+		return Value{}, mismatch([]Value{n}, "@ needs a number, not a value of type %s", n.Type)
+	}
 	count, err := o.prog.Uint(n)
 	if err != nil {
 		return Value{}, err
@@ -376,12 +403,24 @@ func (o operators) cast(v Value, t *Type) (Value, error) {
 		if b, err := o.prog.Bytes(v); err == nil && to.Kind == Array && int64(len(b)) == t.Size() { // as in gdb
 			return Value{Type: t, data: b}, nil
 		}
-		return Value{}, fmt.Errorf("a value of type %s cannot be cast to %s", v.Type, t)
+		return Value{}, mismatch([]Value{v}, "a value of type %s cannot be cast to %s", v.Type, t)
+	case MemberPointer:
+		return o.toMemberPointer(v, t)
 	}
-	if from.untyped {
+	if from.untyped && from.Kind != Function {
 		if a, ok := v.Addr(); ok {
 			return MemoryValue(t, a), nil
 		}
+	}
+	if isComplex(t) {
+		return o.toComplex(v, t)
+	}
+	if isComplex(from) { // its imaginary part is lost, as in C
+		var err error
+		if v, _, err = o.parts(v); err != nil {
+			return Value{}, err
+		}
+		from = v.Type
 	}
 	size := int(t.Size())
 	if t.isFloat() {
@@ -392,7 +431,7 @@ func (o operators) cast(v Value, t *Type) (Value, error) {
 			return Value{}, fmt.Errorf("floating-point number of %d bytes", size)
 		}
 		f, err := o.prog.float(v)
-		return Number(t, floatBits(f, size)), err
+		return floating(t, f), err
 	}
 	if from.Kind == Base && from.Enc == encFloat {
 		f, err := o.prog.float(v)
@@ -403,11 +442,11 @@ func (o operators) cast(v Value, t *Type) (Value, error) {
 		return v, nil
 	}
 	if from.Kind == Struct {
-		return Value{}, fmt.Errorf("a value of type %s cannot be cast to %s", v.Type, t)
+		return Value{}, mismatch([]Value{v}, "a value of type %s cannot be cast to %s", v.Type, t)
 	}
-	if size == 16 && from.Size() == 16 && from.isInteger() && to.isInteger() {
-		b, err := o.prog.Bytes(v) // an address has half of them
-		return Value{Type: t, data: b}, err
+	if size > 8 && from.isInteger() && to.isInteger() { // an address has half of the bytes
+		n, err := o.prog.bigInteger(v)
+		return Value{Type: t, data: bigBytes(n, int64(size))}, err
 	}
 	a, err := o.address(v)
 	if err != nil {
@@ -421,9 +460,6 @@ func (o operators) cast(v Value, t *Type) (Value, error) {
 	if to.Kind == Base && to.Enc == encBoolean && a != 0 {
 		a = 1
 	}
-	if size > 8 && from.isSigned() && int64(a) < 0 && from.Size() <= 8 {
-		return Value{Type: t, data: append(encodeUint(uint64(a), 8), bytes.Repeat([]byte{0xff}, size-8)...)}, nil
-	}
 	return Number(t, uint64(a)), nil
 }
 
@@ -432,9 +468,12 @@ func (o operators) converted(from, to Value) ([]byte, error) {
 	from = o.prog.unref(from)
 	switch k := to.Type.Strip().Kind; k {
 	case Struct, Array:
+		if b, ok, err := o.elements(from, to); ok {
+			return b, err
+		}
 		b, err := o.prog.Bytes(from)
 		if err == nil && (from.Type.Strip().Kind != k || int64(len(b)) != to.Type.Size()) {
-			err = fmt.Errorf("a value of type %s does not fit into one of type %s", from.Type, to.Type)
+			err = mismatch([]Value{from}, "a value of type %s does not fit into one of type %s", from.Type, to.Type)
 		}
 		return b, err
 	}

@@ -15,7 +15,7 @@ type node struct {
 	text    string
 	a, b, c *node
 	typ     *Type
-	by      string // of an assignment by an operator, as +=, that operator
+	by      string // of an assignment by an operator, as +=, that operator; of a literal, its prefix
 }
 
 // Words for op that are no operators of C.
@@ -40,6 +40,7 @@ const (
 	nodeCall    = "call"  // of a member function: a is the member, b its arguments
 	nodeArg     = "arg"   // a is the argument, b the next nodeArg
 	nodeEntry   = "entry" // a parameter as it was passed: n@entry
+	nodeList    = "list"  // {1, 2}: a has the elements, as nodeArg
 )
 
 // types is the parser's view of the names of types.
@@ -49,6 +50,10 @@ type types interface {
 	typeFor(tag dwarf.Tag, name string) *Type
 	// rust reports whether the language has `x as T`.
 	rust() bool
+	// cplusplus reports whether it has words for operators, as and and not.
+	cplusplus() bool
+	// typeOf is the type that an operand of typeof has.
+	typeOf(n *node) (*Type, error)
 }
 
 type parser struct {
@@ -69,6 +74,9 @@ func parse(src string, ts types) (*node, error) {
 		return nil, err
 	}
 	p := &parser{src: src, toks: toks, types: ts}
+	if ts.cplusplus() {
+		p.operatorWords()
+	}
 	if p.peek().kind == tokEnd {
 		return nil, errors.New("an expression is missing")
 	}
@@ -121,6 +129,9 @@ func (p *parser) enter() error {
 
 func (p *parser) comma() (*node, error) {
 	a, err := p.assign()
+	if err == nil && p.is(",") && p.types.rust() {
+		return nil, errors.New("a tuple is not computed: print its parts one by one")
+	}
 	for err == nil && p.accept(",") {
 		var b *node
 		b, err = p.assign()
@@ -172,7 +183,7 @@ func (p *parser) selection() (*node, error) {
 
 // levels are the binary operators by increasing precedence. @ has the same as in gdb.
 var levels = [][]string{
-	{"||"}, {"&&"}, {"|"}, {"^"}, {"&"}, {"==", "!="}, {"<", ">", "<=", ">="}, {"<<", ">>"}, {"@"}, {"+", "-"}, {"*", "/", "%"},
+	{"||"}, {"&&"}, {"|"}, {"^"}, {"&"}, {"==", "!="}, {"<", ">", "<=", ">="}, {"<<", ">>"}, {"@"}, {"+", "-"}, {"*", "/", "%"}, {".*", "->*"},
 }
 
 func (p *parser) binary(level int) (*node, error) {
@@ -233,8 +244,13 @@ func (p *parser) prefixed(op string) (*node, error) {
 		a, err := p.unary()
 		return stepped(a, op), err
 	case "{":
+		start := p.pos
 		p.next()
 		ty, err := p.typeName()
+		if err == errNoType || err == nil && !p.is("}") {
+			p.pos = start
+			return nil, nil // {1, 2}
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -246,12 +262,16 @@ func (p *parser) prefixed(op string) (*node, error) {
 	case "(":
 		start := p.pos
 		p.next()
-		if ty, err := p.typeName(); err == nil && p.accept(")") {
+		ty, err := p.typeName()
+		if err == nil && p.accept(")") {
 			if p.startsOperand() {
 				a, err := p.unary()
 				return &node{op: nodeCast, a: a, typ: ty}, err
 			}
 			return &node{op: nodeType, typ: ty}, nil
+		}
+		if none := new(noTypeError); errors.As(err, &none) {
+			return nil, err
 		}
 		p.pos = start
 	}
@@ -345,7 +365,7 @@ func (p *parser) primary() (*node, error) {
 		return &node{op: nodeNumber, text: t.text}, nil
 	case tokChar:
 		p.next()
-		if len(t.text) > 1 { // gdb's quoted names: 'file.c'::x, 'a::b<int>'
+		if len(t.text) > 1 && t.prefix == "" { // gdb's quoted names: 'file.c'::x, 'a::b<int>'
 			if p.is("::") && p.toks[p.pos+1].kind == tokName {
 				p.next()
 				return &node{op: nodeInFile, text: t.text, a: &node{op: nodeName, text: p.qualified()}}, nil
@@ -354,10 +374,9 @@ func (p *parser) primary() (*node, error) {
 				return &node{op: nodeName, text: t.text}, nil
 			}
 		}
-		return &node{op: nodeChar, text: t.text}, nil
+		return &node{op: nodeChar, text: t.text, by: t.prefix}, nil
 	case tokString:
-		p.next()
-		return &node{op: nodeString, text: t.text}, nil
+		return p.literal(), nil
 	case tokDollar:
 		p.next()
 		return &node{op: nodeDollar, text: t.text}, nil
@@ -365,8 +384,15 @@ func (p *parser) primary() (*node, error) {
 		if p.toks[p.pos+1].text == "<" && strings.HasSuffix(t.text, "_cast") {
 			return p.namedCast()
 		}
-		if ty, ok := p.typeAhead(); ok {
+		ty, err := p.typeAhead()
+		if err == nil {
 			return &node{op: nodeType, typ: ty}, nil
+		}
+		if none := new(noTypeError); errors.As(err, &none) {
+			return nil, err
+		}
+		if err := p.unread(t.text); err != nil {
+			return nil, err
 		}
 		return &node{op: nodeName, text: p.qualified()}, nil
 	case tokOp:
@@ -378,6 +404,12 @@ func (p *parser) primary() (*node, error) {
 				return nil, err
 			}
 			return n, p.expect(")")
+		case "{":
+			return p.list()
+		case "[":
+			if p.types.cplusplus() {
+				return nil, errors.New("a lambda is not computed")
+			}
 		case "::":
 			p.next()
 			if p.peek().kind == tokName {
@@ -390,13 +422,13 @@ func (p *parser) primary() (*node, error) {
 }
 
 // typeAhead reads a type if one follows, for ptype and sizeof.
-func (p *parser) typeAhead() (*Type, bool) {
+func (p *parser) typeAhead() (*Type, error) {
 	start := p.pos
-	if ty, err := p.typeName(); err == nil {
-		return ty, true
+	ty, err := p.typeName()
+	if err != nil {
+		p.pos = start
 	}
-	p.pos = start
-	return nil, false
+	return ty, err
 }
 
 // qualified reads a::b<c>::d. Template arguments are not parsed.
@@ -419,6 +451,9 @@ func (p *parser) qualified() string {
 				name += args
 				p.pos = end
 			}
+		}
+		if end := p.parametersEnd(); end > 0 { // of a function, before a variable in it
+			p.pos = end
 		}
 		if !p.is("::") || p.toks[p.pos+1].kind != tokName {
 			return name

@@ -37,7 +37,7 @@ func (p *parser) typeName() (*Type, error) {
 			tag := map[string]dwarf.Tag{"struct": dwarf.TagStructureType, "class": dwarf.TagClassType, "union": dwarf.TagUnionType, "enum": dwarf.TagEnumerationType}[t.text]
 			name := p.qualified()
 			if base = p.types.typeFor(tag, name); base == nil {
-				return nil, fmt.Errorf("no %s named %q", t.text, name)
+				return nil, &noTypeError{fmt.Errorf("no %s named %q", t.text, name)}
 			}
 			continue
 		}
@@ -48,6 +48,13 @@ func (p *parser) typeName() (*Type, error) {
 		}
 		if len(words) > 0 {
 			break
+		}
+		if p.isTypeOperator() {
+			var err error
+			if base, err = p.typeOperand(); err != nil {
+				return nil, err
+			}
+			continue
 		}
 		start := p.pos
 		name := p.qualified()
@@ -113,25 +120,52 @@ func (p *parser) declarator(t *Type) (*Type, error) {
 			a.counts = rows
 			t = a.PointerTo()
 		case p.is("(") && p.toks[p.pos+1].text == "*" && p.pos+2 < len(p.toks) && p.toks[p.pos+2].text == ")" && p.toks[p.pos+3].text == "(":
-			// A pointer to a function: its parameters are passed over.
-			depth := 0
-			for p.pos += 3; p.peek().kind != tokEnd; {
-				switch p.next().text {
-				case "(":
-					depth++
-				case ")":
-					depth--
-				}
-				if depth == 0 {
-					break
-				}
+			p.pos += 3
+			fn, err := p.functionType(t)
+			if err != nil {
+				return nil, err
 			}
-			t = (&Type{Kind: Function, size: 1, prog: t.prog, mod: t.mod, elem: t, elemOK: true, lang: t.lang, proto: true}).PointerTo()
+			t = fn.PointerTo()
 		default:
 			return t, nil
 		}
 	}
 	return nil, errors.New("type with too many parts")
+}
+
+// functionType reads the parameters of a function that returns a type.
+func (p *parser) functionType(returns *Type) (*Type, error) {
+	if err := p.enter(); err != nil {
+		return nil, err
+	}
+	defer func() { p.depth-- }()
+	p.next()
+	fn := &Type{Kind: Function, size: 1, prog: returns.prog, mod: returns.mod, elem: returns, elemOK: true, lang: returns.lang, proto: true, typed: new(signatureTyped)}
+	for !p.accept(")") {
+		if len(fn.typed.params) > 0 {
+			if err := p.expect(","); err != nil {
+				return nil, err
+			}
+		}
+		if p.accept("...") {
+			fn.typed.open = true
+			continue
+		}
+		t, err := p.typeName()
+		if err != nil {
+			return nil, err
+		}
+		if p.peek().kind == tokName { // a parameter's name
+			p.next()
+		}
+		if t.Kind == Void && len(fn.typed.params) == 0 && p.is(")") {
+			continue
+		}
+		if fn.typed.params = append(fn.typed.params, t); len(fn.typed.params) > maxParameters {
+			return nil, errNoType
+		}
+	}
+	return fn, nil
 }
 
 // dimension reads [N].

@@ -92,13 +92,20 @@ func (f *Frame) holds(a addr.Run) bool {
 type Unit struct {
 	Size  int  // 2, 4 or 8 bytes; 0 for everything else
 	Float bool // they are floating-point numbers
+	Char  int  // bytes of a character, if they are those of a text; else 0
 }
 
 // unit is what a value points to.
 func (v Value) unit() Unit {
 	t := v.Type.Strip()
+	if t.Kind == Array && textual(t.Row()) {
+		return Unit{Char: int(t.Row().Size())}
+	}
 	if t.Kind != Pointer {
 		return Unit{}
+	}
+	if textual(t.Elem()) {
+		return Unit{Char: int(t.Elem().Size())}
 	}
 	e := t.Elem().Strip()
 	for e.Kind == Array {
@@ -110,7 +117,7 @@ func (v Value) unit() Unit {
 		return Unit{}
 	}
 	if n := int(e.Size()); (n == 2 || n == 4 || n == 8) && !textual(e) {
-		return Unit{n, e.isFloat()}
+		return Unit{Size: n, Float: e.isFloat()}
 	}
 	return Unit{}
 }

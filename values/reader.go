@@ -172,6 +172,8 @@ func (r *Reader) float(v Value) (float64, error) {
 		return float64(n), err
 	}
 	switch len(b) {
+	case 2:
+		return narrow(v.Type.Strip().Name).decode(decodeUint(b)), nil
 	case 4:
 		return float64(math.Float32frombits(uint32(decodeUint(b)))), nil
 	case 8:
@@ -286,7 +288,7 @@ func (r *Reader) Deref(v Value) (Value, error) {
 			return MemoryValue(v.Type.prog.cType("long"), addr.Run(a)), err
 		}
 	}
-	return Value{}, fmt.Errorf("a value of type %s cannot be followed", v.Type)
+	return Value{}, mismatch([]Value{v}, "a value of type %s cannot be followed", v.Type)
 }
 
 // Member is a field of a struct.
@@ -361,7 +363,7 @@ func (r *Reader) Field(v Value, name string) (Value, bool) {
 func (r *Reader) memberNamed(v Value, name string) (Value, error) {
 	t := v.Type.Strip()
 	if t.Kind != Struct {
-		return Value{}, fmt.Errorf("a value of type %s has no members", v.Type)
+		return Value{}, mismatch([]Value{v}, "a value of type %s has no members", v.Type)
 	}
 	if i := strings.LastIndex(name, "::"); i >= 0 { // of a base class
 		if b, ok := r.base(v, name[:i], 0); ok {
@@ -376,7 +378,11 @@ func (r *Reader) memberNamed(v Value, name string) (Value, error) {
 				return Value{}, err
 			}
 			if x.hasPayload {
-				return r.memberNamed(r.Member(v, &x.member), name)
+				m, err := r.memberNamed(r.Member(v, &x.member), name)
+				if err != nil {
+					err = errors.New(err.Error()) // other variants may have it: no typeError
+				}
+				return m, err
 			}
 		}
 		if _, err := strconv.Atoi(name); err == nil {
@@ -386,7 +392,7 @@ func (r *Reader) memberNamed(v Value, name string) (Value, error) {
 	if m, ok := r.search(v, name, 0); ok {
 		return m, nil
 	}
-	return Value{}, fmt.Errorf("%s has no member %q: see ptype", t, name)
+	return Value{}, mismatch([]Value{v}, "%s has no member %q: see ptype", t, name)
 }
 
 func (r *Reader) base(v Value, name string, depth int) (Value, bool) {

@@ -371,21 +371,18 @@ func runsOf(b []byte, width, limit int) (list []charRun, more bool) {
 	return list, false
 }
 
-// enum writes the name of an enumerator, or a combination of flags.
+// enum writes the name of an enumerator, or a combination of flags: as gdb has it, each
+// enumerator of those is 0 or one bit.
 func (p *formatter) enum(t *Type, n int64) {
 	scope := enumScope(t)
 	flags := true
-	var seen int64
 	for _, e := range t.Enumerators() {
 		if e.Value == n {
 			p.write(scope + e.Name)
 			return
 		}
 		if e.Value != 0 {
-			if e.Value < 0 || bits.OnesCount64(uint64(e.Value)) != 1 && !contiguous(uint64(e.Value)) || e.Value&seen != 0 {
-				flags = false
-			}
-			seen |= e.Value
+			flags = flags && e.Value > 0 && bits.OnesCount64(uint64(e.Value)) == 1
 		}
 	}
 	if !flags || len(t.Enumerators()) == 0 {
@@ -399,7 +396,7 @@ func (p *formatter) enum(t *Type, n int64) {
 	var parts []string
 	rest := n
 	for _, e := range t.Enumerators() {
-		if e.Value != 0 && n&e.Value == e.Value {
+		if e.Value != 0 && rest&e.Value == e.Value {
 			parts = append(parts, scope+e.Name)
 			rest &^= e.Value
 		}
@@ -408,11 +405,6 @@ func (p *formatter) enum(t *Type, n int64) {
 		parts = append(parts, fmt.Sprintf("unknown: %#x", uint64(rest)&sizeMask(t.Size())))
 	}
 	p.write("(" + strings.Join(parts, " | ") + ")")
-}
-
-func contiguous(v uint64) bool {
-	v >>= bits.TrailingZeros64(v)
-	return v&(v+1) == 0
 }
 
 func sizeMask(size int64) uint64 {
@@ -435,7 +427,11 @@ func (p *formatter) memberPointer(t *Type, b []byte) {
 			p.write("NULL")
 			return
 		case ptr&1 != 0:
-			p.write(fmt.Sprintf("&virtual table offset %d", int64(ptr-1)))
+			if name := virtualMember(t, int64(ptr-1)/8); name != "" {
+				p.write("&virtual " + name)
+			} else {
+				p.write(fmt.Sprintf("&virtual table offset %d", int64(ptr-1)))
+			}
 		default:
 			p.write("(" + t.String() + ") " + p.codeAddr(ptr))
 		}
@@ -458,6 +454,15 @@ func (p *formatter) memberPointer(t *Type, b []byte) {
 		}
 	}
 	p.write(strconv.FormatInt(n, 10))
+}
+
+// virtualMember is the virtual function at a place of the virtual table of the class that a
+// pointer to member is about, "" if it is not known.
+func virtualMember(t *Type, slot int64) string {
+	if t.object == nil {
+		return ""
+	}
+	return virtualName(t.object, slot, 0)
 }
 
 // formatted writes a scalar in the format of a letter, as in print/x. A bit field has the size

@@ -104,3 +104,16 @@ func (w *World) Raw(f *Frame, src string) ([]byte, error) {
 	}
 	return w.Bytes(w.unref(v))
 }
+
+// Literal is the bytes of an array that does not lie in memory, and what its elements are.
+func (w *World) Literal(f *Frame, src string) ([]byte, Unit, error) {
+	v, err := w.Eval(f, src)
+	if err != nil {
+		return nil, Unit{}, err
+	}
+	if v = w.unref(v); v.Type.Strip().Kind != Array || v.place != nowhere || v.err != nil {
+		return nil, Unit{}, fmt.Errorf("a value of type %s is no array as typed", v.Type)
+	}
+	b, err := w.Bytes(v)
+	return b, v.unit(), err
+}

@@ -106,6 +106,10 @@ func convenienceFunctionNamed(name string) (f convenienceFunction, ok bool) {
 		return convenienceFunction{3, 3, (*evaluator).memeq}, true
 	case "_regex":
 		return convenienceFunction{2, 2, (*evaluator).regex}, true
+	case "_creal":
+		return convenienceFunction{1, 1, func(e *evaluator, args []Value) (Value, error) { return e.complexPart(args[0], false) }}, true
+	case "_cimag":
+		return convenienceFunction{1, 1, func(e *evaluator, args []Value) (Value, error) { return e.complexPart(args[0], true) }}, true
 	case "_isvoid":
 		return convenienceFunction{1, 1, (*evaluator).isVoid}, true
 	case "_as_string":

@@ -56,6 +56,9 @@ func declare(t *Type, inner string, depth int) string {
 		}
 		return declare(t.Elem(), inner+dims, depth+1)
 	case Function:
+		if t.untyped {
+			return join(t.Name, inner)
+		}
 		return declare(t.Elem(), inner+"("+parameterTypes(t, depth)+")", depth+1)
 	}
 	return join(plainName(t), inner)
@@ -64,7 +67,7 @@ func declare(t *Type, inner string, depth int) string {
 // declareThrough is declare for the target of a pointer. If the target is an array or a
 // function, the declarator needs parentheses.
 func declareThrough(t *Type, inner string, depth int) string {
-	if t.Kind == Array && !t.vector || t.Kind == Function {
+	if t.Kind == Array && !t.vector || t.Kind == Function && !t.untyped {
 		inner = "(" + inner + ")"
 	}
 	return declare(t, inner, depth+1)
@@ -85,6 +88,9 @@ const maxParameters = 64
 func parameterTypes(t *Type, depth int) string {
 	var list []string
 	params, open := t.entry().parameters()
+	if t.typed != nil {
+		params, open = t.typed.params, t.typed.open
+	}
 	for _, p := range params[:min(len(params), maxParameters)] {
 		list = append(list, declare(p, "", depth+1))
 	}

@@ -54,9 +54,18 @@ type Type struct {
 	proto  bool
 	decl   bool
 	align  int64 // see alignment; 0 not computed yet
-	// untyped is set for data that only the symbol table describes. Expressions can cast
-	// it, or take its address.
+	// untyped is set for data that only the symbol table describes, which expressions can
+	// cast or take the address of, and for functions of which nothing else is known.
 	untyped bool
+	// typed is what the user has written of a function's type; nil: debug information has it.
+	typed *signatureTyped
+}
+
+// A signatureTyped is the parameters of a function type in an expression. open: more of
+// any type follow.
+type signatureTyped struct {
+	params []*Type
+	open   bool
 }
 
 // A Field is a member, base class or static member.

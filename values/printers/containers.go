@@ -271,6 +271,21 @@ func owned(r *values.Reader, v values.Value) (values.Value, bool) {
 	return head(r, impl, 0, 0)
 }
 
+// ownedElement is an element of the array that a unique_ptr of T[] owns. Memory does not
+// tell how many there are.
+func ownedElement(r *values.Reader, v values.Value, i int64) (values.Value, bool) {
+	ptr, ok := owned(r, v)
+	if !ok || !strings.Contains(v.Type.Strip().Name, "[]") {
+		return values.Value{}, false
+	}
+	a, err := r.Uint(ptr)
+	elem := ptr.Type.Strip().Elem()
+	if err != nil {
+		return values.LostValue(elem, err), true
+	}
+	return values.MemoryValue(elem, addr.Run(a)+addr.Run(i*elem.Size())), true
+}
+
 func unique(r *values.Reader, v values.Value) (values.Display, bool) {
 	ptr, ok := owned(r, v)
 	elem := v.Type.Strip().TemplateType("_Tp")

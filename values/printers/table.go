@@ -70,7 +70,7 @@ func plain(name string) string {
 var common = map[string]*values.Printer{
 	"basic_string_view":  {Display: stringView, Element: viewElement},
 	"array":              {Element: arrayElement, Method: arraySize},
-	"unique_ptr":         {Display: unique, Pointer: owned},
+	"unique_ptr":         {Display: unique, Pointer: owned, Element: ownedElement},
 	"pair":               {Display: pair},
 	"deque":              {Display: deque, Element: dequeElement},
 	"span":               {Display: span, Element: spanElement},
