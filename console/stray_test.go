@@ -106,8 +106,8 @@ func TestStrayFreesOfPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`"kind":"free","function":"free","tid":12,"address":"0x5000"}`,
-		`"kind":"free","function":"free","tid":12,"address":"0x6000","size":0,"ends":true`,
+		`"kind":"free","function":"free","tid":12,"addr":"0x5000"}`,
+		`"kind":"free","function":"free","tid":12,"addr":"0x6000","size":0,"ends":true`,
 	} {
 		if !strings.Contains(string(b), want) {
 			t.Errorf("ndjson: no %s in\n%s", want, b)
