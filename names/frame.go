@@ -25,6 +25,7 @@ type Frame struct {
 	Signal bool       // a signal was delivered here
 	Tail   bool       // deduced, not on the stack: see WithTailCalls
 	Nth    int        // of a call of Python: its number among these
+	Ahead  int        // inlined calls that begin at Code and are not entered yet: no frames stand for them
 
 	Regs unwind.Regs // of the call, as far as they are known; none of a recorded frame
 }

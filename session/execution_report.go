@@ -130,11 +130,12 @@ func little(b []byte) uint64 {
 // report turns the engine's stop into the user's, selects thread and frame, and
 // keeps it in the log.
 func (x *Execution) report(stop inferior.Stop, verb string) *Report {
-	return x.reportFinished(stop, verb, nil)
+	return x.reportAhead(stop, verb, nil, 0)
 }
 
-// reportFinished is report, of a stop where a function has returned.
-func (x *Execution) reportFinished(stop inferior.Stop, verb string, fn *Finished) *Report {
+// reportAhead is report, of a stop where a function has returned, if any, and where inlined
+// calls begin that the user has not entered.
+func (x *Execution) reportAhead(stop inferior.Stop, verb string, fn *Finished, ahead int) *Report {
 	r := &Report{
 		Reason: stop.Reason, Signal: stop.Signal, Exit: stop.Exit, Exec: stop.Path,
 		Child: stop.Child, Verb: verb, Elapsed: x.now(), Finished: fn,
@@ -160,6 +161,9 @@ func (x *Execution) reportFinished(stop inferior.Stop, verb string, fn *Finished
 		t = x.sel.thread
 	}
 	x.sel.selectThread(t, first)
+	if t != nil {
+		x.sel.setAhead(t, ahead)
+	}
 	r.Thread = x.sel.threadInfo(t)
 	x.watchHits(stop, r)
 	r.Expired = x.stops.expire()
@@ -206,11 +210,13 @@ func (x *Execution) showFrames(r *Report) {
 		return
 	}
 	var frames []names.Frame
-	n, from := 0, 0
+	n := 0
 	if placed {
 		frames = x.names.AppendFrames(frames, raw.Frames[0])
-		n = enteredFrame(frames, r.Hits)
-		from = n
+		if i := enteredFrame(frames, r.Hits); len(r.Hits) > 0 {
+			x.sel.setAhead(x.sel.thread, i)
+		}
+		frames = x.sel.entered(x.sel.thread, frames)
 	} else {
 		frames, n = x.sel.walker.toOwner(raw.Frames)
 	}
@@ -218,19 +224,26 @@ func (x *Execution) showFrames(r *Report) {
 	if (atAnyPlace[r.Reason] || r.Occurred != "") && r.Event == nil {
 		x.sel.frame = 0 // that is where the thread stands; finish and up go on from there
 	}
-	r.Frames = frames[from : n+1]
+	r.Frames = frames[:n+1]
 }
 
-// enteredFrame is the index of the frame that a stop at a function was set for. At
-// its place code may begin that was inlined there: that is further in, and not
+// enteredFrame is the index of the frame that a stop at a function or a line was set for.
+// At its place code may begin that was inlined there: that is further in, and not
 // what the user asked for.
 func enteredFrame(frames []names.Frame, hits []*breakpoints.Stop) int {
 	for _, st := range hits {
 		for _, p := range st.Places {
-			if !onFunctions(st) || p.Addr != frames[0].Code.Addr() {
+			if p.Addr != frames[0].Code.Addr() {
 				continue
 			}
-			if i := slices.IndexFunc(frames, func(f names.Frame) bool { return f.Function == p.Function }); i >= 0 {
+			i := -1
+			switch {
+			case onFunctions(st):
+				i = slices.IndexFunc(frames, func(f names.Frame) bool { return f.Function == p.Function })
+			case st.Kind == breakpoints.StopLine:
+				i = slices.IndexFunc(frames, func(f names.Frame) bool { return f.Line == p.Line && f.File == p.File })
+			}
+			if i >= 0 {
 				return i
 			}
 		}

@@ -40,10 +40,68 @@ type Selection struct {
 	demand *demand
 	selection
 	present selection // of the process, while the view is in the past
+	ahead   ahead
+}
+
+// ahead is the inlined calls that begin at the PC where a thread has stopped, as long as
+// it has not entered them for the user: a step or a stop shows the line of the call first.
+type ahead struct {
+	thread *inferior.Thread
+	pc     addr.Run
+	calls  int
+}
+
+// setAhead says how many there are where the thread stands.
+func (s *Selection) setAhead(t *inferior.Thread, calls int) {
+	s.ahead = ahead{}
+	if regs, err := t.Regs(); err == nil && calls > 0 {
+		s.ahead = ahead{t, regs.PC(), calls}
+	}
+	if s.thread == t {
+		s.walkAgain()
+	}
+}
+
+// notEntered is the number of inlined calls that the thread has not entered at its PC.
+func (s *Selection) notEntered(t *inferior.Thread, pc addr.Run) int {
+	if s.ahead.thread != t || s.ahead.pc != pc {
+		return 0
+	}
+	return s.ahead.calls
+}
+
+// behindCall tells that the selected thread's PC is known to be where a call returned to.
+func (s *Selection) behindCall(t *inferior.Thread, pc addr.Run) bool {
+	return s.thread == t && s.code.IsReturn() && s.code.Addr() == pc
+}
+
+// entered is the stack of a thread from its innermost call that has been entered on.
+func (s *Selection) entered(t *inferior.Thread, frames []names.Frame) []names.Frame {
+	if len(frames) == 0 || s.ahead.calls == 0 || frames[0].Code != addr.PC(s.ahead.pc) {
+		return frames
+	}
+	regs, err := t.Regs()
+	if err != nil {
+		return frames
+	}
+	n := s.notEntered(t, regs.PC())
+	if n == 0 || n >= len(frames) || frames[n].CFA != frames[0].CFA {
+		return frames
+	}
+	shown := slices.Clone(frames[n:])
+	for i := range shown {
+		shown[i].Num = i
+		if shown[i].CFA == frames[0].CFA && shown[i].Code == frames[0].Code {
+			shown[i].Ahead = n
+		}
+	}
+	return shown
 }
 
 // clear selects nothing.
-func (s *Selection) clear() { s.past, s.selection, s.present = false, selection{}, selection{} }
+func (s *Selection) clear() {
+	s.past, s.selection, s.present, s.ahead = false, selection{}, selection{}, ahead{}
+}
 
 // leavePresent has the view of a process leave where that stands.
 func (s *Selection) leavePresent() {
@@ -121,6 +179,7 @@ func (s *Selection) Stack(limit int) (names.Stack, error) {
 	if err != nil {
 		return names.Stack{}, err
 	}
+	st.Frames = s.entered(s.thread, st.Frames)
 	s.stack, s.max = st, limit
 	return st, nil
 }
@@ -241,7 +300,7 @@ func (s *Selection) Threads() ([]ThreadInfo, error) {
 		row := s.threadInfo(t)
 		st, err := s.walker.stack(t, 1, addr.Code{})
 		if len(st.Frames) > 0 {
-			row.Frame = st.Frames[0]
+			row.Frame = s.entered(t, st.Frames)[0]
 		}
 		row.Err = err
 		rows = append(rows, row)

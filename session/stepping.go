@@ -35,8 +35,10 @@ func (s *Stepping) stepLines(n int, into bool) (*Report, error) {
 		verb = "step"
 	}
 	t := s.sel.thread
+	var d done
 	for range max(n, 1) {
-		d, err := s.stepLine(t, into)
+		var err error
+		d, err = s.stepLine(t, into)
 		if err != nil {
 			return nil, err
 		}
@@ -46,8 +48,14 @@ func (s *Stepping) stepLines(n int, into bool) (*Report, error) {
 		if r, err := s.arrived(t, verb); r != nil || err != nil {
 			return r, err
 		}
+		s.sel.setAhead(t, d.ahead)
 	}
-	return s.exec.report(inferior.Stop{Reason: inferior.Stepped, Thread: t}, verb), nil
+	return s.ended(t, d, verb), nil
+}
+
+// ended reports a step that has ended by itself.
+func (s *Stepping) ended(t *inferior.Thread, d done, verb string) *Report {
+	return s.exec.reportAhead(inferior.Stop{Reason: inferior.Stepped, Thread: t}, verb, nil, d.ahead)
 }
 
 // arrived reports the numbered stop that a step ended on, if any: it counts as a

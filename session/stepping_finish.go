@@ -3,13 +3,11 @@ package session
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/names"
-	"hdb/unwind"
 )
 
 // Finish runs until the selected frame's function returns to its caller, or an exception
@@ -85,7 +83,7 @@ func (s *Stepping) finishAt(f names.Frame, ret addr.Run) (*Report, error) {
 	case err != nil:
 		return nil, err
 	case left:
-		return s.exec.reportFinished(stop, "finish", &Finished{Function: f.Function, Left: true}), nil
+		return s.exec.reportAhead(stop, "finish", &Finished{Function: f.Function, Left: true}, 0), nil
 	case !reached && (stop.Reason != inferior.Trapped || stop.Thread != t):
 		return s.exec.report(stop, "finish"), nil
 	}
@@ -96,29 +94,8 @@ func (s *Stepping) finishAt(f names.Frame, ret addr.Run) (*Report, error) {
 	if regs.PC() != ret || !frameLeft(t, cfa)(t) { // a numbered stop further in
 		return s.exec.report(stop, "finish"), nil
 	}
-	r := s.exec.reportFinished(stop, "finish", &Finished{Function: f.Function, RAX: regs.Result(), frame: f})
-	s.showCaller(r, ret)
-	return r, nil
-}
-
-// showCaller selects the frame that had made the call which returned to ret: code
-// that was inlined right behind the call has not begun.
-func (s *Stepping) showCaller(r *Report, ret addr.Run) {
-	calls := s.names.AppendFrames(nil, unwind.Frame{PC: addr.Return(ret)})
-	if len(calls) == 0 {
-		return
-	}
-	raw, err := s.sel.walker.raw(s.sel.thread, 1, s.sel.code)
-	if err != nil || len(raw.Frames) == 0 {
-		return
-	}
-	frames := s.names.AppendFrames(nil, raw.Frames[0])
-	by := calls[0]
-	n := slices.IndexFunc(frames, func(f names.Frame) bool { return f.Function == by.Function && f.Inlined == by.Inlined })
-	if n > 0 {
-		s.sel.stack, s.sel.frame, s.sel.max = names.Stack{Frames: frames}, n, 0
-		r.Frames = frames[n : n+1]
-	}
+	finished := &Finished{Function: f.Function, RAX: regs.Result(), frame: f}
+	return s.exec.reportAhead(stop, "finish", finished, s.behindCall(ret)), nil
 }
 
 // frameLeft is true in the thread when the frame with that CFA has returned: its
@@ -133,37 +110,35 @@ func frameLeft(t *inferior.Thread, cfa addr.Run) func(*inferior.Thread) bool {
 	}
 }
 
-// finishInlined steps until the inlined call f is over.
+// finishInlined steps until the inlined call f is over. Calls further in are finished first.
 func (s *Stepping) finishInlined(f names.Frame) (*Report, error) {
 	t := s.sel.thread
-	outside := func() bool {
-		st, err := s.sel.walker.stack(t, 1, addr.Code{})
-		if err != nil {
-			return true
-		}
-		for _, g := range st.Frames {
-			if g.CFA > f.CFA {
-				return true
-			}
-			if g.CFA == f.CFA && g.Inlined && g.Function == f.Function && g.Entry == f.Entry {
-				return false
-			}
-		}
-		return len(st.Frames) > 0 && st.Frames[0].CFA >= f.CFA
+	st, err := s.sel.Stack(0)
+	if err != nil {
+		return nil, err
 	}
-	for !outside() {
-		d, err := s.stepLine(t, false)
-		if err != nil {
-			return nil, err
-		}
-		if !d.ended {
-			return s.exec.report(d.stop, "finish"), nil
-		}
+	inner := 0 // calls inlined into f
+	for inner < f.Num && st.Frames[f.Num-inner-1].CFA == f.CFA && st.Frames[f.Num-inner-1].Code == f.Code {
+		inner++
+	}
+	step := newStepper(s, t, false)
+	step.out = true
+	var d done
+	if first := f.Num - inner; first > 0 {
+		d, err = step.returnFrom(st.Frames[first-1].CFA, f.Code.Addr(), inner)
+	} else {
+		d, err = step.run(inner)
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case !d.ended:
+		return s.exec.report(d.stop, "finish"), nil
 	}
 	if r, err := s.arrived(t, "finish"); r != nil || err != nil {
 		return r, err
 	}
-	return s.exec.report(inferior.Stop{Reason: inferior.Stepped, Thread: t}, "finish"), nil
+	return s.ended(t, d, "finish"), nil
 }
 
 // Until without a location is Next that does not go back: at the end of a loop's
@@ -180,10 +155,11 @@ func (s *Stepping) Until(location string) (*Report, error) {
 	if t == nil {
 		return nil, ErrNoStack
 	}
-	from, regs, err := s.lineAt(t)
+	regs, err := t.Regs()
 	if err != nil {
 		return nil, err
 	}
+	cfa := s.innermostCFA(regs)
 	for {
 		d, err := s.stepLine(t, false)
 		if err != nil {
@@ -192,16 +168,17 @@ func (s *Stepping) Until(location string) (*Report, error) {
 		if !d.ended {
 			return s.exec.report(d.stop, "until"), nil
 		}
-		here, now, err := s.lineAt(t)
+		now, err := t.Regs()
 		if err != nil {
 			return nil, err
 		}
 		if r, err := s.arrived(t, "until"); r != nil || err != nil {
 			return r, err
 		}
-		if now.PC() > regs.PC() || here.cfa != from.cfa {
-			return s.exec.report(inferior.Stop{Reason: inferior.Stepped, Thread: t}, "until"), nil
+		if now.PC() > regs.PC() || s.innermostCFA(now) != cfa {
+			return s.ended(t, d, "until"), nil
 		}
+		s.sel.setAhead(t, d.ahead)
 	}
 }
 

@@ -48,10 +48,8 @@ func (s *Stepping) JumpPlace(location string) (p breakpoints.Place, inside bool,
 	if err != nil {
 		return p, false, err
 	}
-	var from, to line
-	from.locate(s.names, regs.PC())
-	to.locate(s.names, places[0].Addr)
-	return places[0], from.function != 0 && from.function == to.function, nil
+	from, to := placeAt(s.names, regs.PC()).function(), placeAt(s.names, places[0].Addr).function()
+	return places[0], from != 0 && from == to, nil
 }
 
 // Jump lets the program go on at an address. The stack stays as it is.

@@ -6,99 +6,119 @@ import (
 
 	"hdb/inferior"
 	"hdb/internal/addr"
-	"hdb/names"
 	"hdb/symbols"
 )
-
-// line is where a step began: it ends where another line starts.
-type line struct {
-	function addr.Run // entry of the physical function
-	cfa      addr.Run // of its frame
-	depth    int      // inlined calls around the PC
-	file     string
-	num      int
-	ranges   []symbols.Range // the line's code, in file addresses
-	bias     addr.Bias
-	known    bool // there is line information at all
-	start    bool // the PC begins a statement, so that nothing of it was skipped
-}
-
-// lineAt describes the line that the thread stands on.
-func (s *Stepping) lineAt(t *inferior.Thread) (line, inferior.Registers, error) {
-	regs, err := t.Regs()
-	if err != nil {
-		return line{}, regs, err
-	}
-	var l line
-	raw := s.sel.walker.walk.Walk(s.proc, regs.Unwind(), 1)
-	if len(raw.Frames) > 0 {
-		l.cfa = raw.Frames[0].CFA
-	}
-	l.locate(s.names, regs.PC())
-	return l, regs, nil
-}
-
-// locate fills in what the PC says.
-func (l *line) locate(names *names.Resolver, pc addr.Run) {
-	mod := names.Modules.At(pc)
-	if mod == nil {
-		return
-	}
-	l.bias = mod.Bias
-	frames := names.Modules.Frames(addr.PC(pc))
-	if len(frames) == 0 {
-		return
-	}
-	l.depth = len(frames)
-	l.function = frames[len(frames)-1].Entry.Run(mod.Bias)
-	if obj, _ := names.Modules.Object(mod); obj != nil {
-		var b symbols.LineBlock
-		b, l.known = obj.Lines.Block(pc.File(mod.Bias))
-		l.ranges, l.file, l.num, l.start = b.Ranges, b.File, b.Line, b.Stmt
-	}
-}
-
-func (l *line) contains(pc addr.Run) bool {
-	f := pc.File(l.bias)
-	for _, r := range l.ranges {
-		if f >= r.Low && f < r.High {
-			return true
-		}
-	}
-	return false
-}
 
 // A stepper moves one thread from line to line.
 type stepper struct {
 	s    *Stepping
 	t    *inferior.Thread
 	into bool // enter called functions that have lines
-	from line
+	out  bool // leave the frame that the step began in, instead of its line
+	from frameLine
+	code map[addr.Run]*codePlace // what has been asked about
 }
 
 // done is how one step ended: by itself, or because stop came in between.
 type done struct {
 	ended bool
+	ahead int // inlined calls that begin where it ended, and are not entered
 	stop  inferior.Stop
 }
 
 // stepLine runs the thread to the start of another line.
 func (s *Stepping) stepLine(t *inferior.Thread, into bool) (done, error) {
-	from, _, err := s.lineAt(t)
+	return newStepper(s, t, into).run(0)
+}
+
+func newStepper(s *Stepping, t *inferior.Thread, into bool) *stepper {
+	return &stepper{s: s, t: t, into: into, code: map[addr.Run]*codePlace{}}
+}
+
+// run steps from where the thread stands, as the user sees it, or from a frame further out:
+// up inlined calls.
+func (st *stepper) run(up int) (done, error) {
+	regs, err := st.t.Regs()
 	if err != nil {
 		return done{}, err
 	}
-	st := &stepper{s: s, t: t, into: into, from: from}
-	if !from.known {
+	ahead, behind := st.s.sel.notEntered(st.t, regs.PC()), st.s.sel.behindCall(st.t, regs.PC())
+	if st.s.probe != nil && st.s.probe.Covers(regs.PC()) { // at an allocation
+		stop, err := st.s.throughProbe(st.t, regs, inferior.Stop{Reason: inferior.Stepped, Thread: st.t})
+		if err != nil || stop.Reason != inferior.Stepped {
+			return done{stop: stop}, err
+		}
+		if regs, err = st.t.Regs(); err != nil {
+			return done{}, err
+		}
+		behind = true
+	}
+	here := st.place(regs.PC())
+	if !here.known {
 		return st.outOfBareFunction()
 	}
-	s.exec.leave()
+	st.s.exec.leave()
+	if st.into && ahead > 0 && !st.passes(here.chain[len(here.chain)-ahead]) {
+		return done{ended: true, ahead: ahead - 1}, nil
+	}
+	if behind {
+		return st.fromCall(regs, up)
+	}
+	st.from = here.line(len(here.chain) - ahead - up)
+	st.from.cfa = st.s.innermostCFA(regs)
+	return st.loop()
+}
+
+// fromCall steps from the frame that had made the call which has just returned, or from
+// one that it was inlined into.
+func (st *stepper) fromCall(regs inferior.Registers, up int) (done, error) {
+	here := st.place(regs.PC())
+	frames := st.s.names.Modules.Frames(addr.Return(regs.PC()))
+	if !here.known || len(frames) <= up {
+		return st.outOfBareFunction()
+	}
+	by := frames[up]
+	st.from = frameLine{cfa: st.s.innermostCFA(regs), bias: here.bias, chain: outermostFirst(frames[up:]), file: by.File, num: by.Line}
+	if d, ended := st.decide(here); ended {
+		return d, nil
+	}
+	return st.loop()
+}
+
+// returnFrom runs until a frame returns, and goes on from its caller.
+func (st *stepper) returnFrom(callee, ret addr.Run, up int) (done, error) {
+	reached, left, stop, err := st.s.exec.runOut(st.t, callee, []target{{at: ret, when: frameLeft(st.t, callee)}})
+	switch {
+	case err != nil || !reached && !left:
+		return done{stop: stop}, err
+	case left:
+		d, _, err := st.landed()
+		return d, err
+	}
+	regs, err := st.t.Regs()
+	if err != nil {
+		return done{}, err
+	}
+	return st.fromCall(regs, up)
+}
+
+// loop executes instructions until the step is over.
+func (st *stepper) loop() (done, error) {
 	for {
 		d, again, err := st.instruction()
 		if err != nil || !again {
 			return d, err
 		}
 	}
+}
+
+// innermostCFA is that of a thread with these registers, 0 unknown.
+func (s *Stepping) innermostCFA(regs inferior.Registers) addr.Run {
+	raw := s.sel.walker.walk.Walk(s.proc, regs.Unwind(), 1)
+	if len(raw.Frames) == 0 {
+		return 0
+	}
+	return raw.Frames[0].CFA
 }
 
 // instruction executes one, and decides whether the step goes on.
@@ -118,17 +138,10 @@ func (st *stepper) instruction() (d done, again bool, err error) {
 	if err != nil {
 		return done{}, false, err
 	}
-	pc := now.PC()
-	if st.from.contains(pc) && now.SP() >= before.SP() {
-		return done{}, true, nil
-	}
 	if ret, ok := st.called(before, now); ok {
 		return st.call(ret, now)
 	}
-	if st.from.contains(pc) {
-		return done{}, true, nil
-	}
-	return st.moved()
+	return st.moved(now)
 }
 
 // called tells whether the instruction was a call: it pushed the address behind
@@ -152,7 +165,7 @@ func (st *stepper) call(ret addr.Run, now inferior.Registers) (done, bool, error
 	if st.into {
 		entry, ok := st.s.stepEntry(now.PC())
 		if ok && entry == now.PC() {
-			return done{ended: true}, false, nil
+			return st.entered(entry), false, nil
 		}
 		if ok {
 			targets = append(targets, target{at: entry, when: st.same})
@@ -170,34 +183,42 @@ func (st *stepper) call(ret addr.Run, now inferior.Registers) (done, bool, error
 		return done{}, false, err
 	}
 	if regs.PC() != ret {
-		return done{ended: true}, false, nil // inside the callee, after its prologue
+		return st.entered(regs.PC()), false, nil // inside the callee, after its prologue
 	}
-	if st.from.contains(ret) {
-		return done{}, true, nil
-	}
-	return st.moved()
+	return st.moved(regs)
+}
+
+// entered ends the step in a function just called. What was inlined at its start is ahead.
+func (st *stepper) entered(pc addr.Run) done {
+	return done{ended: true, ahead: max(0, len(st.place(pc).chain)-1)}
 }
 
 // landed ends the step where a handler begins or setjmp returns again.
 func (st *stepper) landed() (done, bool, error) {
-	here, _, err := st.s.lineAt(st.t)
-	if err != nil || here.known {
+	regs, err := st.t.Regs()
+	if err != nil {
 		return done{ended: true}, false, err
+	}
+	if here := st.place(regs.PC()); here.known {
+		return done{ended: true, ahead: here.beginning()}, false, nil
 	}
 	d, err := st.outOfBareFunction()
 	return d, false, err
 }
 
-// moved decides about a PC outside the line.
-func (st *stepper) moved() (done, bool, error) {
-	here, regs, err := st.s.lineAt(st.t)
-	if err != nil {
-		return done{}, false, err
+// moved decides about the place that the thread has come to.
+func (st *stepper) moved(regs inferior.Registers) (done, bool, error) {
+	here := st.place(regs.PC())
+	function := here.known && here.chain[0].Entry == st.from.chain[0].Entry && here.bias == st.from.bias
+	if function && regs.SP() < st.from.cfa { // still in the frame
+		d, ended := st.decide(here)
+		return d, !ended, nil
 	}
+	cfa := st.s.innermostCFA(regs)
 	switch {
-	case here.cfa > st.from.cfa: // returned to a caller
+	case cfa > st.from.cfa: // returned to a caller
 		if here.known {
-			return done{ended: true}, false, nil
+			return done{ended: true, ahead: st.s.behindCall(regs.PC())}, false, nil
 		}
 		d, err := st.outOfBareFunction()
 		return d, false, err
@@ -207,12 +228,48 @@ func (st *stepper) moved() (done, bool, error) {
 			return done{}, false, err
 		}
 		return st.call(ret, regs)
-	case here.function == st.from.function && here.cfa == st.from.cfa && !st.into && here.depth > st.from.depth:
-		return done{}, true, nil // next steps over inlined calls too
-	case here.start:
-		return done{ended: true}, false, nil
+	case function:
+		d, ended := st.decide(here)
+		return d, !ended, nil
+	case here.begins(len(here.chain)):
+		return done{ended: true, ahead: here.beginning()}, false, nil
 	}
 	return done{}, true, nil // in the middle of a line: run to the start of the next
+}
+
+// decide tells whether the step ends at a place in the frame that it began in. The line
+// that counts is that of the call it is in, whatever has been inlined there: the
+// instructions of a call are often not in one piece, and do not begin at its entry.
+func (st *stepper) decide(here *codePlace) (d done, ended bool) {
+	level, inner := len(st.from.chain), len(here.chain)
+	if n := max(sharedFrames(st.from.chain, here.chain), 1); n < level { // an inlined call is over
+		begins := here.Start && here.Stmt
+		if begins && (inner > n || st.into || !here.stray) || st.out && here.begins(n) {
+			return done{ended: true, ahead: inner - n}, true
+		}
+		return done{}, false
+	}
+	at := here.line(level)
+	begins, same := here.begins(level), at.same(&st.from)
+	switch {
+	case st.out:
+	case inner == level && !st.into && here.stray:
+	case begins && !same:
+		return done{ended: true, ahead: inner - level}, true
+	case inner > level && st.into && !st.passes(here.chain[level]):
+		if begins {
+			return done{ended: true, ahead: inner - level - 1}, true
+		}
+		return done{ended: true, ahead: here.beginning()}, true // a jump has led into it
+	case here.Stmt && !same:
+		st.from.file, st.from.num = at.file, at.num // to come back to the line is a step, too
+	}
+	return done{}, false
+}
+
+// passes tells whether the user wants an inlined call passed over.
+func (st *stepper) passes(f symbols.Frame) bool {
+	return st.s.Skips.passes(f.Function, f.Linkage, f.File)
 }
 
 // returned is true in the thread once the frame whose return address lay at sp
@@ -247,7 +304,10 @@ func (st *stepper) outOfBareFunction() (done, error) {
 		prev = f.CFA
 	}
 	reached, stop, err := st.s.exec.runToTargets(targets)
-	return done{ended: reached, stop: stop}, err
+	if err != nil || !reached {
+		return done{stop: stop}, err
+	}
+	return done{ended: true, ahead: st.s.behindCall(targets[0].at)}, nil
 }
 
 // stepEntry is where step stops in the function at pc: after its prologue, when
@@ -270,7 +330,7 @@ func (s *Stepping) stepEntry(pc addr.Run) (addr.Run, bool) {
 		return pc, s.settings.StepIntoBare
 	}
 	for _, p := range s.names.Places.OfFunction(name) {
-		if s.skipped(p.Addr) {
+		if s.skipped(p.Addr) || s.isResolver(name, p.Addr) {
 			return 0, false
 		}
 		if p.Line != 0 || s.settings.StepIntoBare {
@@ -278,6 +338,16 @@ func (s *Stepping) stepEntry(pc addr.Run) (addr.Run, bool) {
 		}
 	}
 	return 0, false
+}
+
+// isResolver tells the function of an IFUNC, which chooses another one: the program does not call it.
+func (s *Stepping) isResolver(name string, pc addr.Run) bool {
+	obj, _ := s.names.Modules.ObjectAt(pc)
+	if obj == nil {
+		return false
+	}
+	sym, ok := obj.Symtab.Symbol(name)
+	return ok && sym.IFunc
 }
 
 // skipped tells whether the user wants the function at pc passed over.

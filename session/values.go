@@ -151,7 +151,7 @@ func (v *Values) frameAt(frames []names.Frame, i int) *values.Frame {
 	for last := i; frames[last].Inlined && last+1 < len(frames) && frames[last+1].Code == fr.Code; last++ {
 		next = last + 2
 	}
-	f := &values.Frame{PC: fr.Code, Inlined: i - first, Regs: fr.Regs, CFA: fr.CFA, Module: v.moduleAt(fr.Code.Lookup())}
+	f := &values.Frame{PC: fr.Code, Inlined: i - first + fr.Ahead, Regs: fr.Regs, CFA: fr.CFA, Module: v.moduleAt(fr.Code.Lookup())}
 	f.Caller = func() *values.Frame { return v.frameAt(frames, next) }
 	if first == 0 {
 		f.Set, f.Wide, f.SetWide = v.regs.set, v.regs.wide(), v.regs.setWide

@@ -48,7 +48,7 @@ func (v *Values) goFrame() (*inferior.Go, inferior.GoPlace, error) {
 	for first > 0 && st.Frames[first-1].Inlined && st.Frames[first-1].Code == fr.Code && st.Frames[first-1].CFA == fr.CFA {
 		first--
 	}
-	return g, inferior.GoPlace{Thread: v.sel.thread, CFA: fr.CFA, PC: fr.Code.Addr(), Inlined: i - first, Index: i}, nil
+	return g, inferior.GoPlace{Thread: v.sel.thread, CFA: fr.CFA, PC: fr.Code.Addr(), Inlined: i - first + fr.Ahead, Index: i + st.Frames[0].Ahead}, nil
 }
 
 // asGo lets answer tell what an expression of Go is in a frame of Go. It reports false,

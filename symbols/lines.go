@@ -300,45 +300,111 @@ func (l *Lines) block(a uint64) (LineBlock, bool) {
 	if !ok {
 		return LineBlock{}, false
 	}
-	rows := t.Stmts()
-	here := rows[k]
-	b := LineBlock{
-		File: t.File(here.File), Line: int(here.Line), Stmt: here.Is(line.Stmt) && here.Addr == a,
+	here := t.Stmts()[k]
+	return LineBlock{
+		File: t.File(here.File), Line: int(here.Line), Stmt: here.Is(line.Stmt), Start: here.Addr == a,
 		Entry: Range{addr.File(here.Addr), addr.File(t.StmtEnd(k))},
-	}
-	tree := dw.tree(unit)
-	node := tree.FunctionOf(tree.At(a))
-	if node < 0 {
-		b.Ranges = []Range{b.Entry}
-		return b, true
-	}
-	for _, r := range tree.Ranges(&tree.Nodes[node]) {
-		b.addRanges(t, tree, node, r.Low, r.High, here)
-	}
-	if len(b.Ranges) == 0 {
-		b.Ranges = []Range{b.Entry}
-	}
-	return b, true
+	}, true
 }
 
-// addRanges adds the rows of the line in [low, high) that belong to the node itself
-// and not to a copy inlined into it.
-func (b *LineBlock) addRanges(t *line.Table, tree *scope.Tree, node int32, low, high uint64, here line.Row) {
-	rows := t.Stmts()
-	k, ok := t.StmtAt(low)
+// OwnBlock is Block with a line of the innermost function at a. Where the compiler has left
+// out the range of a call that it inlined and kept its line, the statement at a is one of
+// another function: stray tells that no row says which line of its own the code belongs
+// to. It is not said of a line that can be the function's, like one of a file included into
+// its body.
+func (l *Lines) OwnBlock(a addr.File) (b LineBlock, stray, ok bool) {
+	elf.Guard(func() { b, stray, ok = l.ownBlock(uint64(a)) })
+	return b, stray, ok
+}
+
+func (l *Lines) ownBlock(a uint64) (b LineBlock, stray, ok bool) {
+	if b, ok = l.block(a); !ok {
+		return b, false, false
+	}
+	dw, _ := l.dwarf.read()
+	unit := dw.unitAt(a)
+	tree := dw.tree(unit)
+	node := tree.FunctionOf(tree.At(a))
+	if node < 0 || !dw.isStray(unit, node, b.File, b.Line) {
+		return b, false, true
+	}
+	t := dw.lineTable(dw.units[unit])
+	i, found := t.At(a)
+	if !found || t.Rows[i].Line == 0 || dw.isStray(unit, node, t.File(t.Rows[i].File), int(t.Rows[i].Line)) {
+		return b, true, true
+	}
+	row := t.Rows[i]
+	own := LineBlock{File: t.File(row.File), Line: int(row.Line), Start: row.Addr == a, Entry: Range{addr.File(row.Addr), addr.File(t.End(i))}}
+	for ; i >= 0 && t.Rows[i].Addr == row.Addr && !t.Rows[i].Is(line.EndSequence); i-- {
+		own.Stmt = own.Stmt || t.Rows[i].Is(line.Stmt) && t.Rows[i].File == row.File && t.Rows[i].Line == row.Line
+	}
+	return own, false, true
+}
+
+// isStray tells that a line is that of a function inlined near the code of a node rather
+// than of the node's own function.
+func (dw *debugInfo) isStray(unit int, node int32, in string, lineNo int) bool {
+	tree := dw.tree(unit)
+	own := dw.nodeName(unit, node)
+	file := dw.file(own.DeclUnit, own.DeclFile)
+	if file == "" || file == in && lineNo >= int(own.DeclLine) {
+		return false
+	}
+	outer := node
+	for tree.Nodes[outer].Kind == scope.Inlined && tree.Nodes[outer].Parent >= 0 {
+		outer = tree.FunctionOf(tree.Nodes[outer].Parent)
+	}
+	// The nodes inside of one follow it.
+	for i := outer + 1; int(i) < len(tree.Nodes) && tree.Nodes[i].Parent >= outer; i++ {
+		if tree.Nodes[i].Kind != scope.Inlined {
+			continue
+		}
+		other := dw.nodeName(unit, i)
+		if other == own || int(other.DeclLine) > lineNo || dw.file(other.DeclUnit, other.DeclFile) != in {
+			continue
+		}
+		// A constructor initializes members where the class says so: that may be above it, or in a header.
+		if !own.isConstructor() || dw.hasLine(unit, i, lineNo) {
+			return true
+		}
+	}
+	return false
+}
+
+// isConstructor tells a constructor of C++ by its name.
+func (n *named) isConstructor() bool {
+	name, _, _ := strings.Cut(n.function, "(")
+	class, method, ok := cutLast(name, "::")
 	if !ok {
-		return
+		return false
 	}
-	for ; k < len(rows) && rows[k].Addr < high && !rows[k].Is(line.EndSequence); k++ {
-		r := rows[k]
-		from, to := max(r.Addr, low), min(t.StmtEnd(k), high)
-		if r.Line != here.Line || r.File != here.File || from >= to || tree.FunctionOf(tree.At(from)) != node {
-			continue
-		}
-		if n := len(b.Ranges); n > 0 && b.Ranges[n-1].High >= addr.File(from) {
-			b.Ranges[n-1].High = max(b.Ranges[n-1].High, addr.File(to))
-			continue
-		}
-		b.Ranges = append(b.Ranges, Range{addr.File(from), addr.File(to)})
+	if _, last, ok := cutLast(class, "::"); ok {
+		class = last
 	}
+	class, _, _ = strings.Cut(class, "<")
+	return class == method
+}
+
+// cutLast is strings.Cut at the last sep.
+func cutLast(s, sep string) (before, after string, found bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+len(sep):], true
+}
+
+// hasLine reports whether code of the inlined copy i itself has the line.
+func (d *debugInfo) hasLine(unit int, i int32, lineNo int) bool {
+	tree, t := d.tree(unit), d.lineTable(d.units[unit])
+	rows := t.Stmts()
+	for _, r := range tree.Ranges(&tree.Nodes[i]) {
+		k, ok := t.StmtAt(r.Low)
+		for ; ok && k < len(rows) && rows[k].Addr < r.High && !rows[k].Is(line.EndSequence); k++ {
+			if int(rows[k].Line) == lineNo && tree.FunctionOf(tree.At(rows[k].Addr)) == i {
+				return true
+			}
+		}
+	}
+	return false
 }

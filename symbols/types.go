@@ -184,9 +184,9 @@ type LineEntry struct {
 
 // LineBlock is what stepping by lines needs to know of an address.
 type LineBlock struct {
-	Ranges []Range // all code of the same line of the same (inlined) function
-	Entry  Range   // the row of the line table that contains the address
-	File   string
-	Line   int
-	Stmt   bool // the address begins a row that is a statement
+	Entry Range // the row of the line table that contains the address
+	File  string
+	Line  int
+	Stmt  bool // the row is a statement: a recommended place for a breakpoint
+	Start bool // the address is its first
 }

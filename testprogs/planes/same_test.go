@@ -60,6 +60,7 @@ var subjects = []subject{
 	{name: "globals"},
 	{name: "inlined"},
 	{name: "inlinedcc"},
+	{name: "inlinestep"},
 	{name: "input", args: []string{"one", "two words"}, input: "input.c"},
 	{name: "jemalloc"},
 	{name: "jit"},
