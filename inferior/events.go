@@ -214,13 +214,18 @@ func (ts *traps) onInt3(t *Thread, behind addr.Run) bool {
 		return false // it stands under our trap
 	}
 	t.regs.Rip, t.regsDirty, t.shown = uint64(pc), true, 0
+	if s != nil && s.front != nil {
+		t.stand(s.front.site.addr, pc)
+	}
 	if s == nil || ts.p.stopping && !t.guest {
 		// Removed meanwhile, or to be hit again on the next release.
 		ts.p.proceed(t)
 		return true
 	}
 	if t.guest {
-		t.at = pc
+		if t.at = pc; s.front != nil {
+			t.stand(s.front.site.addr, s.front.screen.Over)
+		}
 		ts.p.release(t)
 		return true
 	}

@@ -33,7 +33,12 @@ type forkSettings struct {
 
 // SetFollowFork chooses who stays the target after a fork: the parent (as at
 // first) or the child.
-func (f *family) SetFollowFork(child bool) { f.forks.followChild = child }
+func (f *family) SetFollowFork(child bool) {
+	f.forks.followChild = child
+	if child {
+		_ = f.p.traps.lowerAll() // an error comes back when the process stops
+	}
+}
 
 // SetDetachOnFork chooses what becomes of the other process: detached (as at
 // first), or held, stopped, until SwitchTo or the end of the session.

@@ -39,6 +39,7 @@ type Patch struct {
 	trap    *Trap    // instead of code,
 	to      addr.Run // and where it leads
 	removed bool
+	screens bool // of a raised Screen: threads stay in the copy when it is taken out
 }
 
 // A retiredPatch is one that a fork child not announced yet may still have.
@@ -86,6 +87,9 @@ func (ps *patches) Patch(a addr.Run, code []byte, over addr.Run, moves map[addr.
 	}
 	if len(code) == 0 || len(code) > maxPatch {
 		return nil, fmt.Errorf("patch at %v: %d bytes, want 1 to %d", a, len(code), maxPatch)
+	}
+	if err := ps.p.traps.lowerFor(a, a+addr.Run(len(code))); err != nil {
+		return nil, fmt.Errorf("patch at %v: %w", a, err)
 	}
 	ps.p.guard.await()
 	pt := &Patch{p: ps.p, at: a, code: slices.Clone(code), over: over, moves: moves}
@@ -233,14 +237,16 @@ func (ps *patches) unpatch(pt *Patch) {
 	} else {
 		orig, restored = ps.p.memory.unpatch(pt)
 	}
-	if restored {
+	if restored && !pt.screens {
 		for _, t := range ps.p.family.inMemory() {
 			if t.state == stopped && t.load() == nil && t.shown != 0 && ps.copies[t.real] == t.shown && pt.copied(t.real) {
 				t.shown, t.regsDirty = 0, true
 			}
 		}
 	}
-	pt.eachCopy(func(copied, _ addr.Run) { delete(ps.copies, copied) })
+	if !pt.screens {
+		pt.eachCopy(func(copied, _ addr.Run) { delete(ps.copies, copied) })
+	}
 	if orig != nil {
 		ps.retired = append(ps.retired, retiredPatch{pt.at, pt.code, orig})
 	}

@@ -165,6 +165,7 @@ func (p *Process) Continue() (Stop, error) {
 	if err := p.watchpoints.refresh(); err != nil {
 		return Stop{}, err
 	}
+	p.traps.raise()
 	for {
 		if err := p.runUntilStop(); err != nil {
 			return Stop{}, err
@@ -173,6 +174,7 @@ func (p *Process) Continue() (Stop, error) {
 			return Stop{}, err
 		}
 		if p.stop != nil {
+			p.traps.lower()
 			if err := p.secure(); err != nil {
 				return Stop{}, err
 			}

@@ -20,6 +20,7 @@ type traps struct {
 	retired map[addr.Run]byte // lifted while threads ran: a fork child may still have them
 	gates   []*gate
 	aside   []*site // whose int3s are out of memory while all threads are stopped
+	raised  []*raised
 }
 
 // A Trap is one handler at one address.
@@ -28,6 +29,7 @@ type Trap struct {
 	handler  Handler
 	removed  bool
 	internal bool // the engine's own
+	screen   *Screen
 }
 
 // Addr is where the trap stands.
@@ -42,6 +44,7 @@ type site struct {
 	emulate stepper // nil: the instruction must be run by the processor
 	gate    *gate   // instead of an int3
 	divert  *Patch  // where threads go on, if not here
+	front   *raised // the screen whose Hit it is
 }
 
 // decode reads the instruction anew.
@@ -61,6 +64,9 @@ func (s *site) decode(p *Process) {
 // inside one there is no place for a trap: a *PatchedError.
 func (ts *traps) Plant(a addr.Run, h Handler) (*Trap, error) {
 	ts.p.check()
+	if err := ts.lowerFor(a, a+1); err != nil {
+		return nil, fmt.Errorf("trap at %v: %w", a, err)
+	}
 	if pt := ts.p.memory.patchOver(a); pt != nil && pt.at != a {
 		return nil, &PatchedError{a, pt}
 	}
@@ -91,7 +97,9 @@ func (t *Trap) Remove() error {
 	t.removed = true
 	s.traps = slices.DeleteFunc(slices.Clone(s.traps), func(x *Trap) bool { return x == t })
 	if len(s.traps) == 0 {
+		err := s.p.traps.lowerFor(s.addr, s.addr+1)
 		s.p.traps.unplant(s)
+		return err
 	}
 	return nil
 }
@@ -122,6 +130,7 @@ func (ts *traps) dropRetired() { clear(ts.retired) }
 // forget drops all traps and patches without touching memory: the image
 // is gone.
 func (ts *traps) forget() {
+	ts.forgetScreens()
 	ts.p.patches.forget()
 	for _, s := range ts.sites {
 		for _, t := range s.traps {
@@ -143,7 +152,8 @@ func (ts *traps) forget() {
 func (ts *traps) HasTrap(low, high addr.Run) bool {
 	ts.p.check()
 	return high > low && slices.ContainsFunc(ts.p.memory.within(low, int(high-low)), func(c cover) bool { return c.trap }) ||
-		ts.p.watchpoints.breaksIn(low, high)
+		ts.p.watchpoints.breaksIn(low, high) ||
+		slices.ContainsFunc(ts.raised, func(r *raised) bool { return low <= r.site.addr && r.site.addr < high })
 }
 
 // trapAt tells whether an int3 stands at a, or stood there when threads last
@@ -157,6 +167,10 @@ func (ts *traps) trapAt(a addr.Run) bool {
 // that want to stop.
 func (ts *traps) hit(t *Thread, s *site) []*Trap {
 	var stops []*Trap
+	if r := s.front; r != nil {
+		t.stand(r.site.addr, r.screen.Over)
+		s = r.site
+	}
 	t.at = s.addr
 	for _, tr := range s.traps {
 		if !tr.removed && tr.handler(t) == StopHere {
@@ -188,6 +202,9 @@ func (ts *traps) Arrive(t *Thread) ([]*Trap, error) {
 // planted; they show the bytes written when they are removed.
 func (ts *traps) WriteAt(b []byte, off int64) (int, error) {
 	ts.p.check()
+	if err := ts.lowerFor(addr.Run(off), addr.Run(off)+addr.Run(len(b))); err != nil {
+		return 0, err
+	}
 	n, err := ts.p.memory.writeAt(b, off)
 	for _, s := range ts.sites {
 		if uint64(s.addr)+uint64(len(s.code)) > uint64(off) && uint64(s.addr) < uint64(off)+uint64(len(b)) {

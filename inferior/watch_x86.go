@@ -64,6 +64,9 @@ func (ws *watchpoints) BreakAt(a addr.Run, h Handler) (*Watch, error) {
 	if err := ws.p.Alive(); err != nil {
 		return nil, err
 	}
+	if err := ws.p.traps.lowerFor(a, a+1); err != nil {
+		return nil, err
+	}
 	if pt := ws.p.memory.patchOver(a); pt != nil && pt.at != a {
 		return nil, &PatchedError{a, pt}
 	}

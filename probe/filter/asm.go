@@ -21,6 +21,8 @@ type assembler struct {
 type instruction struct {
 	kind  instructionKind
 	bytes []byte // of finished
+	near  uint64 // of finished: the address that its displacement is to lead to; 0 none
+	disp  int    // where in bytes that is
 	cc    cc     // of jump
 	label label  // of jump and here
 }
@@ -51,6 +53,10 @@ const (
 	ccNotEqual       cc = 0x5
 	ccBelowEqual     cc = 0x6
 	ccAbove          cc = 0x7
+	ccLess           cc = 0xc
+	ccGreaterEqual   cc = 0xd
+	ccLessEqual      cc = 0xe
+	ccGreater        cc = 0xf
 	ccSign           cc = 0x8
 	ccAlways         cc = 0x10 // not a condition: jmp
 	ccInvert         cc = 1
@@ -60,6 +66,7 @@ const (
 	opcodeJmp32         = 0xe9
 	prefixTwoBytes      = 0x0f
 	prefixREX           = 0x40
+	prefixSize          = 0x66
 	rexW, rexR, rexB    = 8, 4, 1
 )
 
@@ -100,13 +107,17 @@ func (a *assembler) load(r Register, from Place) {
 }
 
 // compareNumber is cmp rm, imm8 (REX.W 83 /7 ib), cmp rm, imm32 (REX.W 81 /7
-// id), which extend the sign, the same without REX.W for 32 bits, or cmp rm8,
-// imm8 (80 /7 ib). It needs fits(n, p.width).
+// id), which extend the sign, the same without REX.W for 32 bits and with the prefix 66 for
+// 16, or cmp rm8, imm8 (80 /7 ib). It needs fits(n, p.width).
 func (a *assembler) compareNumber(p Place, n uint64) {
 	imm := int32(uint32(n))
 	switch {
 	case p.width == bits8:
 		a.operand(p, []byte{0x80}, 7, []byte{byte(n)})
+	case p.width == bits16 && int16(n) == int16(int8(n)):
+		a.operand(p, []byte{0x83}, 7, []byte{byte(n)})
+	case p.width == bits16:
+		a.operand(p, []byte{0x81}, 7, binary.LittleEndian.AppendUint16(nil, uint16(n)))
 	case imm == int32(int8(imm)):
 		a.operand(p, []byte{0x83}, 7, []byte{byte(imm)})
 	default:
@@ -150,8 +161,16 @@ func (a *assembler) operand(rm Place, opcode []byte, field byte, imm []byte) {
 		rex |= prefixREX // or sil and dil would be dh and bh
 	}
 	b := withREX(rex, opcode...)
+	if rm.width == bits16 {
+		b = append([]byte{prefixSize}, b...)
+	}
 	field = field & 7 << 3
 	base := byte(rm.reg & 7)
+	if rm.form == nearby { // mod 0 with the base of rbp is [rip+disp32]
+		b = append(b, field|byte(RBP), 0, 0, 0, 0)
+		a.list = append(a.list, instruction{bytes: append(b, imm...), near: rm.n, disp: len(b) - 4})
+		return
+	}
 	if rm.form == inRegister {
 		a.emit(append(append(b, 0xc0|field|base), imm...))
 		return
@@ -197,9 +216,9 @@ func withREX(rex byte, opcode ...byte) []byte {
 func (a *assembler) emit(b []byte) { a.list = append(a.list, instruction{bytes: b}) }
 
 // link lays the code out and returns it with the offsets of the 32-bit fields
-// of jumps to match. Because all jumps go forward, the way from the last
+// of jumps to match, and what refers to memory nearby. Because all jumps go forward, the way from the last
 // instruction to the first knows each jump's distance, and so its shortest form.
-func (a *assembler) link() (code []byte, matches []int) {
+func (a *assembler) link() (code []byte, matches []int, refs []reference) {
 	after := 0 // bytes from here to the end
 	placed := make([]int, a.labels+1)
 	for i, in := range slices.Backward(a.list) {
@@ -216,12 +235,22 @@ func (a *assembler) link() (code []byte, matches []int) {
 		after += len(a.list[i].bytes)
 	}
 	for _, in := range a.list {
+		if in.near != 0 {
+			refs = append(refs, reference{len(code) + in.disp, len(code) + len(in.bytes), in.near})
+		}
 		code = append(code, in.bytes...)
 		if in.kind == jump && in.label == match {
 			matches = append(matches, len(code)-4)
 		}
 	}
-	return code, matches
+	return code, matches, refs
+}
+
+// A reference is a 32-bit field at an offset of the code that is to be the distance from the
+// end of its instruction to an address.
+type reference struct {
+	at, end int
+	address uint64
 }
 
 // encodeJump is jcc rel8 (70+cc cb), jcc rel32 (0F 80+cc cd), jmp rel8 (EB cb)

@@ -13,7 +13,7 @@ func decoded(t *testing.T, emit func(*assembler)) x86asm.Inst {
 	t.Helper()
 	var a assembler
 	emit(&a)
-	code, _ := a.link()
+	code, _, _ := a.link()
 	inst, err := x86asm.Decode(code, 64)
 	if err != nil {
 		t.Fatalf("decode % x: %v", code, err)
@@ -165,7 +165,7 @@ func decodedJump(t *testing.T, c cc, over int) x86asm.Inst {
 	a.jump(c, to)
 	a.emit(make([]byte, over))
 	a.put(to)
-	code, _ := a.link()
+	code, _, _ := a.link()
 	inst, err := x86asm.Decode(code, 64)
 	if err != nil {
 		t.Fatal(err)

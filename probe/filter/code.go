@@ -6,8 +6,8 @@ import "hdb/internal/cond"
 type generator struct{ assembler }
 
 // generate makes the code of a tree that is neither always nor never, and the
-// offsets of its jumps to match.
-func generate(n node) (code []byte, matches []int) {
+// offsets of its jumps to match, and what refers to memory nearby.
+func generate(n node) (code []byte, matches []int, refs []reference) {
 	var g generator
 	g.branch(n, true, match)
 	return g.link()
@@ -60,6 +60,9 @@ func (g *generator) leaf(t test, want bool, to label) {
 		g.compareWith(t.value.x, scratch)
 	}
 	c := condition(t.op)
+	if t.signed {
+		c = signedCondition(t.op)
+	}
 	if !want {
 		c ^= ccInvert
 	}
@@ -83,6 +86,21 @@ func condition(op cond.Op) cc {
 	default:
 		return ccAboveEqual
 	}
+}
+
+// signedCondition is condition for numbers with a sign.
+func signedCondition(op cond.Op) cc {
+	switch op {
+	case cond.LT:
+		return ccLess
+	case cond.LE:
+		return ccLessEqual
+	case cond.GT:
+		return ccGreater
+	case cond.GE:
+		return ccGreaterEqual
+	}
+	return condition(op)
 }
 
 // cell leaves the flags of comparing a cell, or jumps to the outcome.

@@ -33,13 +33,13 @@ const (
 // scratch is the one register that a program changes.
 const scratch = R11
 
-// A Place says where a program finds a number: 64 bits, unless U32 or U8 says
+// A Place says where a program finds a number: 64 bits, unless U32, U16 or U8 says
 // otherwise. The zero Place is nowhere.
 type Place struct {
 	form  placeForm
 	reg   Register // inRegister; the base of inMemory
 	disp  int32    // inMemory, bytes
-	n     uint64   // the value of constant; the address of inCell
+	n     uint64   // the value of constant; the address of inCell and nearby
 	width width
 }
 
@@ -51,6 +51,7 @@ const (
 	inMemory
 	inCell
 	constant
+	nearby
 )
 
 // A width is a number of bytes.
@@ -58,6 +59,7 @@ type width uint8
 
 const (
 	bits8  width = 1
+	bits16 width = 2
 	bits32 width = 4
 	bits64 width = 8
 )
@@ -82,6 +84,9 @@ func Mem(base Register, disp int32) Place {
 // comparison reads it once, in one piece if it is aligned.
 func Abs(address uint64) Place { return Place{form: inCell, n: address, width: bits64} }
 
+// Near is the memory at an address within 2 GiB of where the program will be.
+func Near(address uint64) Place { return Place{form: nearby, n: address, width: bits64} }
+
 // Const is a number known now.
 func Const(v uint64) Place { return Place{form: constant, n: v, width: bits64} }
 
@@ -93,6 +98,9 @@ func own(r Register) {
 
 // U32 is the low 32 bits of the place, without sign.
 func (p Place) U32() Place { return p.narrow(bits32) }
+
+// U16 is the low 16 bits of the place, without sign.
+func (p Place) U16() Place { return p.narrow(bits16) }
 
 // U8 is the low byte of the place, without sign.
 func (p Place) U8() Place { return p.narrow(bits8) }
@@ -221,4 +229,7 @@ type Operands struct {
 	// holds, such as a verdict kept for the stack; as an upper bound one that
 	// is zero only if it does not hold.
 	Stack func(call *cond.Call) (Value, bool)
+
+	// Expr is what of a term of the program's language can be decided.
+	Expr func(x *cond.Expr) Term
 }

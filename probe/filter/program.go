@@ -18,6 +18,8 @@ type Program struct {
 	Exact  bool  // what it lets through holds: nothing is left to decide outside
 	Never  bool  // nothing comes through, Code is empty
 	Always bool  // everything comes through, Code is one jump
+
+	refs []reference // to memory nearby
 }
 
 // Compile compiles a condition for the place that ops describes. Without
@@ -34,11 +36,11 @@ func Compile(n cond.Node, ops Operands) Program {
 	case always:
 		return everything(exact)
 	}
-	code, matches := generate(tree)
+	code, matches, refs := generate(tree)
 	if len(code) > maxCode {
 		return everything(false)
 	}
-	return Program{Code: code, Match: matches, Exact: exact}
+	return Program{Code: code, Match: matches, Exact: exact, refs: refs}
 }
 
 func nothing() Program { return Program{Exact: true, Never: true} }
@@ -46,7 +48,7 @@ func nothing() Program { return Program{Exact: true, Never: true} }
 func everything(exact bool) Program {
 	var a assembler
 	a.jump(ccAlways, match)
-	code, matches := a.link()
+	code, matches, _ := a.link()
 	return Program{Code: code, Match: matches, Exact: exact, Always: true}
 }
 
@@ -64,6 +66,9 @@ func Any(ps ...Program) Program {
 		for _, m := range p.Match {
 			some.Match = append(some.Match, len(some.Code)+m)
 		}
+		for _, r := range p.refs {
+			some.refs = append(some.refs, reference{len(some.Code) + r.at, len(some.Code) + r.end, r.address})
+		}
 		some.Code = append(some.Code, p.Code...)
 	}
 	switch {
@@ -76,15 +81,26 @@ func Any(ps ...Program) Program {
 }
 
 // Link is the code as it has to be at an address, with its jumps to another
-// one, which must be within 2 GiB.
+// one; that and memory which is Near must be within 2 GiB.
 func (p Program) Link(at, match uint64) ([]byte, error) {
 	code := slices.Clone(p.Code)
-	for _, m := range p.Match {
-		distance := int64(match - (at + uint64(m) + 4)) // from the jump's end
+	lead := func(field, end int, to uint64) error {
+		distance := int64(to - (at + uint64(end)))
 		if distance != int64(int32(distance)) {
-			return nil, fmt.Errorf("link filter: %#x is not within 2 GiB of %#x", match, at)
+			return fmt.Errorf("link filter: %#x is not within 2 GiB of %#x", to, at)
 		}
-		binary.LittleEndian.PutUint32(code[m:], uint32(distance))
+		binary.LittleEndian.PutUint32(code[field:], uint32(distance))
+		return nil
+	}
+	for _, m := range p.Match {
+		if err := lead(m, m+4, match); err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range p.refs {
+		if err := lead(r.at, r.end, r.address); err != nil {
+			return nil, err
+		}
 	}
 	return code, nil
 }

@@ -35,6 +35,7 @@ type test struct {
 	op     cond.Op
 	n      uint64 // for a thread: the address of the cell
 	thread bool
+	signed bool // value and n are numbers with a sign, of the value's width
 }
 
 func decided(name string, holds bool) node {
@@ -61,7 +62,10 @@ func (ops *Operands) fold(n cond.Node, negate bool) node {
 	case *cond.Call:
 		return ops.foldCall(n, negate)
 	case *cond.Expr:
-		return maybe(n.Text)
+		if ops.Expr == nil {
+			return maybe(n.Text)
+		}
+		return ops.Expr(n).fold(n.Text, negate)
 	}
 	return maybe("")
 }
