@@ -3,12 +3,12 @@ package main
 import "strconv"
 
 // question is something that is asked of each call of a program which makes pairs of
-// malloc and free.
+// malloc and free, and calls of a function of its own.
 type question struct {
 	what    string
 	command string
 	key     string  // what the program prints of it
-	calls   float64 // of each pair, that the figure is for
+	calls   float64 // of each pair, or of each call of the function, that the figure is for
 	limit   float64 // ns, the goal
 }
 
@@ -24,6 +24,8 @@ var questions = []question{
 	{"nth", "break alloc if nth == 1000000000000", "low_ns", 2, 30},
 	{"addr of a free", "break free if addr == 0x10", "low_ns", 2, 30},
 	{"size of a free", "break free if size >= 1TiB", "low_ns", 2, 30},
+	{"an argument", "break called if n == -1", "call_ns", 1, 30},
+	{"an argument, by a trap", "break called if (n & 1) == 7", "call_ns", 1, 30_000},
 	{"a variable, by a trap", "break alloc if size == 100 && took[5] == -1", "low_ns", 1, 30_000},
 	{"dprintf of the size", `dprintf alloc,"%lu at %p\n",$size,$addr`, "mean_ns", 1, 1000},
 }

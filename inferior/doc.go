@@ -26,7 +26,7 @@
 //
 //	target       the threads, how the process ended
 //	memory       the address space, int3s and patches that readers do not see
-//	traps        where threads stop, their handlers, passing them
+//	traps        where threads stop, their handlers, passing them, screens in front of them
 //	patches      replaced code, and the copies of what it replaced
 //	modules      the ELF files mapped, the dynamic linker's hook, room for a stub
 //	watchpoints  the debug registers, and turns of single steps where they do not suffice

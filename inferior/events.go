@@ -144,6 +144,10 @@ func (p *Process) onSignal(t *Thread, sig unix.Signal) {
 	if p.traps.onGate(t, sig) {
 		return
 	}
+	if isAccessFault(&info) && t.ours() && p.traps.faulted(t) {
+		p.proceed(t)
+		return
+	}
 	if p.hooks.Fault != nil && isAccessFault(&info) && t.ours() && p.hooks.Fault(t, explain(p, t, &info)) {
 		p.proceed(t)
 		return

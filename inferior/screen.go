@@ -1,6 +1,7 @@
 package inferior
 
 import (
+	"bytes"
 	"encoding/binary"
 	"slices"
 
@@ -19,7 +20,10 @@ import (
 type Screen struct {
 	// Jump is what is written over the trap's address, to the first of Tests.
 	Jump []byte
-	// Tests are the instructions that ask. They change no memory, and of the registers only flags that
+	// Code is all that the caller has written, at At. The screen is used only while it is there.
+	At   addr.Run
+	Code []byte
+	// Tests are the instructions that ask. One that faults is taken for a yes. They change no memory, and of the registers only flags that
 	// nobody reads: a thread that stands at one has not begun the original instruction.
 	Tests []addr.Run
 	// Hit is where they lead a thread that may have to stop: a nop of one byte, and a
@@ -64,8 +68,13 @@ func (ts *traps) raise() {
 	}
 }
 
-// mayRaise tells whether nothing stands in the way of the jump.
+// mayRaise tells whether nothing stands in the way of the jump, and the code is there: the
+// process may have become another one.
 func (ts *traps) mayRaise(s *site, sc *Screen) bool {
+	now := make([]byte, len(sc.Code))
+	if _, err := ts.p.memory.readAt(now, int64(sc.At)); err != nil || !bytes.Equal(now, sc.Code) {
+		return false
+	}
 	behind, end := s.addr+1, s.addr+addr.Run(len(sc.Jump))
 	return ts.p.memory.patchOver(s.addr) == nil && len(ts.p.memory.within(behind, int(end-behind))) == 0 &&
 		!ts.p.watchpoints.breaksIn(s.addr, end) && !ts.interruptedIn(behind, end)
@@ -182,6 +191,20 @@ func (ts *traps) lowerFor(low, high addr.Run) error {
 
 // lowerAll is lower for whoever is called while threads run.
 func (ts *traps) lowerAll() error { return ts.lowerFor(0, ^addr.Run(0)) }
+
+// faulted has a thread whose test has met memory that it must not read come to the trap.
+func (ts *traps) faulted(t *Thread) bool {
+	if len(ts.raised) == 0 || t.load() != nil {
+		return false
+	}
+	for _, r := range ts.raised {
+		if slices.Contains(r.screen.Tests, t.pc()) {
+			t.stand(r.site.addr, r.screen.Hit)
+			return true
+		}
+	}
+	return false
+}
 
 // forgetScreens has no screen raised any more, the memory being gone.
 func (ts *traps) forgetScreens() {

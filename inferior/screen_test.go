@@ -25,8 +25,12 @@ func screenFor(t testing.TB, h *hook, n uint32) *Screen {
 			t.Fatal(err)
 		}
 	}
+	whole := make([]byte, 512)
+	if _, err := h.p.memory.ReadAt(whole, int64(at)); err != nil {
+		t.Fatal(err)
+	}
 	return &Screen{
-		Jump: jump(h.target, at), Tests: []addr.Run{at, at + 7, at + 13}, Hit: hit,
+		At: at, Code: whole, Jump: jump(h.target, at), Tests: []addr.Run{at, at + 7, at + 13}, Hit: hit,
 		Over: over, Moves: map[addr.Run]addr.Run{h.target + 4: over + 4, h.target + 5: over + 5},
 	}
 }

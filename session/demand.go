@@ -54,15 +54,17 @@ type frameID struct {
 
 // binding is what a numbered stop has planted in the process.
 type binding struct {
-	traps  []*inferior.Trap
-	hard   []*inferior.Watch // of a stop that is Hardware, in place of traps
-	watch  *inferior.Watch
-	traced tracing            // of a stop that traces
-	size   int                // bytes watched
-	typed  *watchedValue      // what they are; nil: bytes
-	access inferior.WatchKind // that is watched for
-	home   frameID            // where a watchpoint was set, whose condition is about the variables there
-	local  bool               // the watched variable is a local one of that frame
+	traps []*inferior.Trap
+	// screened is what the screens of traps were made for.
+	screened map[*inferior.Trap]screening
+	hard     []*inferior.Watch // of a stop that is Hardware, in place of traps
+	watch    *inferior.Watch
+	traced   tracing            // of a stop that traces
+	size     int                // bytes watched
+	typed    *watchedValue      // what they are; nil: bytes
+	access   inferior.WatchKind // that is watched for
+	home     frameID            // where a watchpoint was set, whose condition is about the variables there
+	local    bool               // the watched variable is a local one of that frame
 	// returns is where that frame returns to, if it is.
 	returns uint64
 	crowds  bool // it was said that the stop stands in the way of a jump of the probe

@@ -116,6 +116,9 @@ func (x *Execution) resume() (inferior.Stop, error) {
 			}
 		}()
 	}
+	if x.alone == nil {
+		x.stops.screen()
+	}
 	for {
 		stop, err := x.proceed()
 		if err != nil || stop.Reason != inferior.Watched || x.stops.watched(stop) {

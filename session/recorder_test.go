@@ -58,7 +58,7 @@ func recordFromMain(t *testing.T, s *Session) {
 	}
 }
 
-func filter(t *testing.T, s *Session, text string) {
+func recordOnly(t *testing.T, s *Session, text string) {
 	t.Helper()
 	c, err := cond.Parse(text)
 	if err != nil {
@@ -73,7 +73,7 @@ func TestFilterKeepsTheEndsOfWhatItKept(t *testing.T) {
 	onBothPlanes(t, func(t *testing.T, mode ProbeMode) {
 		s := open(t, "basic")
 		s.Settings.Probe = mode
-		filter(t, s, `size == 300 || kind == calloc && func("main") && !module("nothing")`)
+		recordOnly(t, s, `size == 300 || kind == calloc && func("main") && !module("nothing")`)
 		recordFromMain(t, s)
 		must(t)(s.Execution.Continue(1))
 		wantCalls(t, s, "#2 calloc 200", "#3 realloc 300", "#4 realloc 4000", "#13 free 4000", "#14 free 200")
@@ -309,7 +309,7 @@ func TestFilterAsksAgainWhenModulesChange(t *testing.T) {
 		s := open(t, "dlopen", "-ldl")
 		s.Settings.Probe = mode
 		s.Settings.Args = testprogs.Build(t, "plugin", "-shared", "-fPIC") + " > /dev/null"
-		filter(t, s, `module("plugin") || func("plugin_run")`)
+		recordOnly(t, s, `module("plugin") || func("plugin_run")`)
 		recordFromMain(t, s)
 		must(t)(s.Execution.Continue(1))
 		for _, call := range recordedCalls(t, s) {

@@ -10,6 +10,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/internal/cond"
+	"hdb/probe"
 )
 
 // Stops are the numbered stops: breakpoints, watchpoints, and those at allocations.
@@ -24,6 +25,7 @@ type Stops struct {
 	allocators *Allocators
 	likes      *likes
 	planes     *Planes
+	screens    *probe.Screens // nil: none were made
 
 	// Traces gives what is done at a stop that traces, and for the exits of its functions
 	// when libraries have come.
@@ -245,7 +247,7 @@ func (s *Stops) unbind(st *breakpoints.Stop) error {
 		}
 		errs = append(errs, b.traced.remove())
 	}
-	b.traps, b.hard, b.watch = nil, nil, nil
+	b.traps, b.hard, b.watch, b.screened = nil, nil, nil, nil
 	b.traced.forget()
 	return errors.Join(append(errs, s.planes.reshape())...)
 }
@@ -356,6 +358,7 @@ func (s *Stops) dropPlaces(removed []inferior.Module) {
 			if !inside(t.Addr()) {
 				return false
 			}
+			delete(b.screened, t)
 			_ = t.Remove() // its memory is unmapped: that it cannot be restored means nothing
 			return true
 		})

@@ -254,9 +254,10 @@ func returnAddress(mem *Memory, cfa addr.Run) (uint64, error) {
 func (s *Stops) forgetBindings() {
 	clear(s.planes.clones)
 	s.demand.expired = nil
+	s.screens = nil
 	for _, st := range s.demand.stops.All() {
 		b := s.demand.binds[st.ID]
-		b.traps, b.hard, b.watch, b.home, b.local = nil, nil, nil, frameID{}, false
+		b.traps, b.hard, b.watch, b.screened, b.home, b.local = nil, nil, nil, nil, frameID{}, false
 		b.traced.forget()
 		if st.Kind == breakpoints.StopWatch && st.Enabled {
 			st.Enabled = false

@@ -74,8 +74,8 @@ func TestSummariesOfRecordings(t *testing.T) {
 		prepare       func(*testing.T, *Session)
 	}{
 		{"whole", "phases", nil},
-		{"of a function", "phases", func(t *testing.T, s *Session) { filter(t, s, `func("serve")`) }},
-		{"of sizes", "basic", func(t *testing.T, s *Session) { filter(t, s, `size >= 200`) }},
+		{"of a function", "phases", func(t *testing.T, s *Session) { recordOnly(t, s, `func("serve")`) }},
+		{"of sizes", "basic", func(t *testing.T, s *Session) { recordOnly(t, s, `size >= 200`) }},
 		{"over an exec", "exec", nil},
 		{"threads", "threads", nil},
 		{"reallocs", "sizes", nil},

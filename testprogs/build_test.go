@@ -126,6 +126,7 @@ var behaviours = []struct {
 	{name: "tailcalls", want: "14\n"},
 	{name: "tailcallslto", want: "14\n"},
 	{name: "background", want: "ready\n"},
+	{name: "screened", args: []string{"100", "3"}},
 	{name: "watchscope", want: "5\n"},
 	{name: "inlinedcc", want: "99 3005\n"},
 	{name: "inlinestep", want: "done with ada\n206\n"},

@@ -256,6 +256,8 @@ func TestHdbKilledAtStops(t *testing.T) {
 			{"commands", "alloc if size >= 900", "commands\nsilent\ncontinue\nend"},
 			{"free", "free", "ignore 1 1000000000"},
 			{"function", "pair", "ignore 1 1000000000"},
+			{"screened", "pair if n == 4000000000", "ignore 1 1000000000"},
+			{"screened and passed", "pair if n > 50", "ignore 1 1000000000"},
 		} {
 			t.Run(fmt.Sprintf("%s/%s", p, c.name), func(t *testing.T) {
 				script := filepath.Join(t.TempDir(), "script")
@@ -309,6 +311,17 @@ func killAtStops(t *testing.T, script, pid string) {
 // changes a program that it has attached to, until it has let it go. The program
 // goes on, right, and with the descriptors that it had.
 func TestHdbKilledAnywhere(t *testing.T) {
+	killedAnywhere(t, append(probe.settings(), "record start", "break alloc if size == 1", "detach"))
+}
+
+// TestHdbKilledAroundScreens does so while conditions are put into the process, and taken out.
+func TestHdbKilledAroundScreens(t *testing.T) {
+	killedAnywhere(t, []string{"tbreak pair if n > 10", "continue", "tbreak pair if n > 20", "continue", "detach"})
+}
+
+// killedAnywhere has hdb do what the commands say.
+func killedAnywhere(t *testing.T, commands []string) {
+	t.Helper()
 	for _, call := range []string{"ptrace", "pwrite64", "wait4"} {
 		for _, flags := range [][]string{nil, {"-static"}} {
 			if testing.Short() && (call == "pwrite64") != (flags != nil) {
@@ -322,7 +335,7 @@ func TestHdbKilledAnywhere(t *testing.T) {
 					step = 61
 				}
 				n := 1 + rand.IntN(step)
-				for killBefore(t, call, n, g.pid) {
+				for killBefore(t, commands, call, n, g.pid) {
 					g.paces(t, 1)
 					if now := g.descriptors(t); now != before {
 						t.Fatalf("killed before the %dth %s: %d descriptors, %d before", n, call, now, before)
@@ -348,14 +361,13 @@ func (g *target) descriptors(t *testing.T) int {
 	return len(files)
 }
 
-// killBefore has hdb attach, begin to record, change what it does and let the
-// program go, and kills it before the n-th call of that name in a thread of it.
+// killBefore has hdb attach and do what the commands say, which let the program go, and kills it before the n-th call of that name in a thread of it.
 // False: there are fewer.
-func killBefore(t *testing.T, call string, n int, pid string) bool {
+func killBefore(t *testing.T, commands []string, call string, n int, pid string) bool {
 	t.Helper()
 	line := []string{"-f", "-qqq", "-o", "/dev/null", "-e", "trace=" + call, "-e", fmt.Sprintf("inject=%s:signal=SIGKILL:when=%d", call, n),
 		testprogs.HDB(t), "-batch", "-nx"}
-	for _, c := range append(probe.settings(), "record start", "break alloc if size == 1", "detach") {
+	for _, c := range commands {
 		line = append(line, "-ex", c)
 	}
 	ctx, cancel := testprogs.Context(t)

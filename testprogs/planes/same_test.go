@@ -98,6 +98,7 @@ var subjects = []subject{
 	{name: "tailcallslto"},
 	{name: "background"},
 	{name: "corefile"},
+	{name: "screened"},
 	{name: "stopconds"},
 	{name: "watchscope"},
 	{name: "stops", args: []string{"malloc"}},
