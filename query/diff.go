@@ -64,7 +64,7 @@ func (r *Recording) side(moment Moment, per Per) (side, error) {
 		return side{}, err
 	}
 	out := side{totals: r.Index.Totals(to)}
-	out.time = r.timeAt(moment, out.totals)
+	out.time = r.timeAt(moment, to, out.totals)
 	if per == PerStack {
 		out.rows = heap.Top(r.Index, to, heap.ByLive, numberedSite)
 		return out, nil

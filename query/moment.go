@@ -200,9 +200,11 @@ func (r *Recording) stopSeq(n int) (uint64, error) {
 	return max(stops[n-1].Event, stops[n-1].Seq), nil
 }
 
-// timeAt is when a moment was, whose totals are given: of a mark, a stop or a time its own, else
-// that of the last event.
-func (r *Recording) timeAt(m Moment, totals *heap.Totals) time.Duration {
+// timeAt is when a moment was, whose last event and totals are given: of a mark, a stop or a time
+// its own, of the present and the end the last that is known before another event, else that of
+// the last event. So a rate counts the time in which nothing was allocated, too, however the
+// moments are named.
+func (r *Recording) timeAt(m Moment, seq uint64, totals *heap.Totals) time.Duration {
 	if mark, ok := marked(r.Source, m); ok {
 		return max(mark.Time, totals.Time)
 	}
@@ -211,6 +213,34 @@ func (r *Recording) timeAt(m Moment, totals *heap.Totals) time.Duration {
 		return max(m.when, totals.Time)
 	case m.kind == stopped && m.stop >= 1 && m.stop <= len(stops):
 		return max(stops[m.stop-1].Time, totals.Time)
+	case m.kind == present, m.kind == end:
+		return r.lastSeen(seq, totals.Time)
 	}
 	return totals.Time
+}
+
+// lastSeen is the last time at which event #seq, which was then, is known to be the last one.
+func (r *Recording) lastSeen(seq uint64, then time.Duration) time.Duration {
+	last := uint64(0)
+	if runs := r.Index.Runs(); len(runs) > 0 {
+		last = runs[len(runs)-1].Last
+	}
+	ended := seq >= last
+	see := func(after uint64, at time.Duration) {
+		if after == seq || ended && after >= last {
+			then = max(then, at)
+		}
+	}
+	for _, m := range r.Source.Marks() {
+		see(m.Seq, m.Time)
+	}
+	for _, st := range r.Source.Stops() {
+		see(max(st.Seq, st.Event), st.Time)
+	}
+	if ended {
+		for _, s := range r.Source.Samples() {
+			see(s.Seq, s.Time)
+		}
+	}
+	return then
 }

@@ -64,6 +64,39 @@ func sample(t *testing.T) *Recording {
 	}
 }
 
+// TestElapsed: the time between two moments is the same however they are called, with the time
+// after the last event.
+func TestElapsed(t *testing.T) {
+	r := sample(t)
+	log := r.Source.(*file.Log)
+	log.AddMark(capture.MarkRecord{Seq: 5, Time: 9 * time.Second, Name: "idle"})
+	log.AddStop(capture.StopRecord{Seq: 5, Time: 8 * time.Second})
+	elapsed := func(to string) time.Duration {
+		t.Helper()
+		d, err := r.Diff(ParseMoment("loaded"), ParseMoment(to), PerFunction)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.Elapsed()
+	}
+	for to, want := range map[string]time.Duration{"now": 5500, "end": 5500, "idle": 5500, "stop 1": 4500, "#5": 1500} {
+		if got := elapsed(to); got != want*time.Millisecond {
+			t.Errorf("from loaded to %s: %v, want %v", to, got, want*time.Millisecond)
+		}
+	}
+	if g, err := r.StacksSince(ParseMoment("loaded"), 5); err != nil || g.Elapsed != 5500*time.Millisecond {
+		t.Errorf("since loaded: %v, %v", g.Elapsed, err)
+	}
+	r.Moment = 4
+	if got := elapsed("now"); got != 500*time.Millisecond {
+		t.Errorf("up to #4: %v", got)
+	}
+	log.AddSample(capture.SampleRecord{Seq: 5, Time: 10 * time.Second})
+	if r.Moment = heap.End; elapsed("end") != 6500*time.Millisecond {
+		t.Errorf("with a sample at 10 s: %v", elapsed("end"))
+	}
+}
+
 func parse(t *testing.T, text string) *cond.Cond {
 	t.Helper()
 	c, err := cond.Parse(text)

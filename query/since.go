@@ -14,7 +14,7 @@ type Growth struct {
 	Rows          []StackRow    // the largest; what they allocated counts from the moment on
 	Total         int           // stacks
 	Bytes, Blocks uint64        // of all
-	Elapsed       time.Duration // from the moment to the last event
+	Elapsed       time.Duration // between the two moments
 }
 
 // StacksSince are the stacks of the blocks that were allocated behind a moment and are live now,
@@ -25,7 +25,7 @@ func (r *Recording) StacksSince(since Moment, limit int) (*Growth, error) {
 		return nil, err
 	}
 	before, now := r.Index.Totals(from), r.Index.Totals(to)
-	g := &Growth{Elapsed: max(capture.Resolution, now.Time-r.timeAt(since, before))}
+	g := &Growth{Elapsed: max(capture.Resolution, r.timeAt(Present, to, now)-r.timeAt(since, from, before))}
 	rows := map[capture.StackID]*heap.Row{}
 	for _, b := range r.heldSince(from) {
 		row := rows[b.Stack]
