@@ -87,7 +87,13 @@ func printReport(c *Console, o *screen.Output, r *session.Report) {
 		shown = userFrames(r.Frames)
 	}
 	printStack(o, shown, argumentsOf(c, shown), -1)
-	c.source.show(o, r.Frames[len(r.Frames)-1], c.set.count("stop-lines"))
+	printed := c.source.show(o, r.Frames[len(r.Frames)-1], c.set.count("stop-lines"))
+	if r.Python != nil && (!stepped(r) || r.Verb == "attach" || r.Verb == "core") {
+		o.Line(append(append([]screen.Span{screen.Plain("in Python: ")}, frameName(o, *r.Python)...), screen.Plain("  "), framePlace(*r.Python))...)
+		if !printed {
+			c.source.show(o, *r.Python, c.set.count("stop-lines"))
+		}
+	}
 }
 
 // returned is what a function has returned; nil: nothing.
@@ -182,22 +188,24 @@ func stepped(r *session.Report) bool {
 }
 
 // show prints n lines around a frame's line, or one line on why there
-// are none. Code without line information says nothing: the frame did.
-func (v *sourceViewer) show(o *screen.Output, f names.Frame, n int) {
+// are none, and tells whether there were. Code without line information says nothing: the
+// frame did.
+func (v *sourceViewer) show(o *screen.Output, f names.Frame, n int) (printed bool) {
 	if f.File == "" || f.Line == 0 || n == 0 {
-		return
+		return n == 0
 	}
 	v.listing = listing{file: f.File, language: f.Language.String(), current: f.Line}
 	if v.c.tui.Shows(o) {
-		return
+		return true
 	}
 	first := max(1, f.Line-n/2)
 	w, err := v.window(f.File, f.Language.String(), first, first+n-1, f.Line)
 	if err != nil {
 		v.noSource(o, f.File, err)
-		return
+		return false
 	}
 	w.Print(o, v.c.set.count("tab-width"))
+	return true
 }
 
 // pythonLanguage is how frames of Python name their language.

@@ -164,13 +164,19 @@ type reportView struct {
 	Returned *returnedView `json:"returned,omitempty"`
 	Before   uint64        `json:"freed_before,omitempty"` // the event that had given back what the event frees
 	Elapsed  int64         `json:"elapsed_ns"`
-	Frames   []frameView   `json:"frames,omitempty"`
+
+	Python *pythonFrameView `json:"python,omitempty"` // the innermost function of Python
+	Frames []frameView      `json:"frames,omitempty"`
 }
 
 func viewReport(r *session.Report) reportView {
 	v := reportView{Reason: r.Reason.String(), Headline: r.Headline(), Elapsed: r.Elapsed.Nanoseconds(), Frames: viewFrames(r.Frames)}
 	for _, st := range r.Hits {
 		v.Stops = append(v.Stops, st.ID)
+	}
+	if r.Python != nil {
+		f := viewPythonFrame(*r.Python)
+		v.Python = &f
 	}
 	for i, w := range r.Watched {
 		view := &watchView{w.Addr.String(), w.Size, fmt.Sprintf("% x", w.Old), fmt.Sprintf("% x", w.New), w.Name, w.OldText, w.NewText, nil}

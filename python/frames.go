@@ -30,11 +30,21 @@ type Stack struct {
 
 // Stack is that of a thread. An error tells why it ends early.
 func (in *Interpreter) Stack(s State) (st Stack, err error) {
-	st.Frames, st.Leaving, err = in.frames(s)
+	st.Frames, st.Leaving, err = in.frames(s, MaxDepth)
 	return st, err
 }
 
-func (in *Interpreter) frames(s State) (all []Frame, leaving bool, err error) {
+// Innermost is the function that a thread is in; ok is false if it is in none.
+func (in *Interpreter) Innermost(s State) (f Frame, ok bool) {
+	all, _, _ := in.frames(s, 1) // an error is one of what is further out, or there is none
+	if len(all) == 0 {
+		return Frame{}, false
+	}
+	return all[0], true
+}
+
+// frames are at most limit of a thread's.
+func (in *Interpreter) frames(s State, limit int) (all []Frame, leaving bool, err error) {
 	l := in.layout
 	at := s.At
 	if l.cframe != 0 {
@@ -47,6 +57,9 @@ func (in *Interpreter) frames(s State) (all []Frame, leaving bool, err error) {
 	}
 	seen := at // moves up now and then, so that a circle meets it
 	for n := 0; at != 0; n++ {
+		if len(all) == limit && limit < MaxDepth {
+			return all, leaving, nil
+		}
 		if n > 0 && at == seen {
 			return all, leaving, errCircle
 		}

@@ -28,6 +28,7 @@ type Execution struct {
 	planes   *Planes
 	stops    *Stops
 	recorder *Recorder
+	python   *Python
 
 	ended func() // forgets a process that has ended
 

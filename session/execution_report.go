@@ -33,6 +33,7 @@ type Report struct {
 	Child     int    // the process forked
 	Elapsed   time.Duration
 	Frames    []names.Frame // from the innermost to the user's, see showFrames
+	Python    *names.Frame  // the function of Python that the thread is in
 	Stop      string        // the report of a recorded stop, as it was shown
 	Drawn     bool          // the recording tells where this is: the moment of its peak
 	Verb      string        // "start", "step" ...: what ended here without a numbered stop
@@ -169,6 +170,7 @@ func (x *Execution) reportAhead(stop inferior.Stop, verb string, fn *Finished, a
 	r.Expired = x.stops.expire()
 	x.tellThrown(r, t)
 	x.showFrames(r)
+	r.Python = x.python.innermost(t)
 	x.recorder.logStop(r)
 	x.dropTemporaries(r)
 	return r

@@ -1,10 +1,14 @@
 package session
 
 import (
+	"errors"
 	"fmt"
+	"path/filepath"
+	"slices"
 
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/names"
 	"hdb/python"
 )
 
@@ -14,75 +18,207 @@ type Python struct {
 	sel *Selection
 }
 
-// A PythonStack is what a thread does in Python, innermost first.
-type PythonStack struct {
-	Thread ThreadInfo
-	python.Stack
-	Truncated string // why there may be more
+// A PythonFrame is a function of Python with what reads it.
+type PythonFrame struct {
+	python.Frame
+	in   *python.Interpreter
+	path string // of the file that the interpreter is in
 }
 
-// interpreter is the CPython of the process. What it has read is not kept: the program
-// changes it while it runs.
-func (p *Python) interpreter() (*python.Interpreter, error) {
+// A PythonStack is what a thread does in Python, innermost first.
+type PythonStack struct {
+	Thread    ThreadInfo
+	Frames    []PythonFrame
+	Truncated string // why there may be more
+	Several   bool   // the frames are those of several interpreters' files
+
+	parts []*pythonPart
+}
+
+// A pythonPart is what a thread does in the interpreter of one file.
+type pythonPart struct {
+	pythonFile
+	leaving bool
+	groups  [][]int // of Frames: those that one native frame stands for
+}
+
+// A pythonFile is the interpreter of one file that is loaded.
+type pythonFile struct {
+	in   *python.Interpreter
+	path string // as frames have it
+}
+
+// runtimes are the interpreters of the process: a program may have loaded several
+// libpythons. refused is why there are more than those. What they have read is not kept:
+// the program changes it while it runs.
+func (p *Python) runtimes() (all []pythonFile, refused error, err error) {
 	if err := p.readable(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, m := range p.names.Images() {
 		symbols := func(name string) (addr.Run, bool) {
-			sym, ok := m.Object.Symtab.Symbol(name)
-			if !ok || !sym.Defined {
-				return 0, false
-			}
-			return sym.Addr.Run(m.Bias), true
+			sym, ok := m.Object.Symtab.Exported(name)
+			return sym.Addr.Run(m.Bias), ok
 		}
-		if _, ok := symbols("_PyRuntime"); ok {
-			return python.Open(p.image, symbols)
+		if _, ok := symbols("_PyRuntime"); !ok {
+			continue
 		}
+		in, err := python.Open(p.image, symbols)
+		if err != nil {
+			refused = errors.Join(refused, fmt.Errorf("%s: %w", filepath.Base(m.Path), err))
+			continue
+		}
+		all = append(all, pythonFile{in, m.Path})
 	}
-	return nil, python.ErrNoPython
+	switch {
+	case len(all) > 0:
+		return all, refused, nil
+	case refused != nil:
+		return nil, nil, refused
+	}
+	return nil, nil, python.ErrNoPython
 }
 
-// Version is that of the interpreter.
-func (p *Python) Version() (string, error) {
-	in, err := p.interpreter()
-	if err != nil {
-		return "", err
+// A PythonRuntime is an interpreter that a process has loaded.
+type PythonRuntime struct{ Version, Path string }
+
+// Runtimes are the interpreters of the process whose frames can be read.
+func (p *Python) Runtimes() (list []PythonRuntime, err error) {
+	all, _, err := p.runtimes()
+	for _, r := range all {
+		list = append(list, PythonRuntime{r.in.Version(), r.path})
 	}
-	return in.Version(), nil
+	return list, err
 }
 
 // Stack is that of the selected thread.
 func (p *Python) Stack() (PythonStack, error) {
-	in, err := p.interpreter()
+	all, refused, err := p.runtimes()
 	if err != nil {
 		return PythonStack{}, err
 	}
-	return p.stack(in, p.sel.thread)
-}
-
-func (p *Python) stack(in *python.Interpreter, t *inferior.Thread) (PythonStack, error) {
-	if t == nil {
+	if p.sel.thread == nil {
 		return PythonStack{}, ErrNoStack
 	}
-	s := PythonStack{Thread: p.sel.threadInfo(t)}
-	state, err := p.state(in, t)
-	if err != nil {
-		return s, err
-	}
-	if s.Stack, err = in.Stack(state); err != nil {
-		if len(s.Frames) == 0 {
-			return s, fmt.Errorf("thread %d: %w", t.Num, err)
+	s := PythonStack{Thread: p.sel.threadInfo(p.sel.thread)}
+	var failed error
+	for _, r := range all {
+		if err := p.add(&s, r); err != nil && failed == nil {
+			failed = err
 		}
-		s.Truncated = err.Error()
+	}
+	if failed != nil && len(s.parts) == 0 {
+		return s, failed
+	}
+	if refused != nil {
+		s.Truncated = refused.Error()
+	}
+	if s.Several = len(s.parts) > 1; s.Several {
+		p.order(&s)
 	}
 	return s, nil
 }
 
+// add adds what the thread does in one interpreter.
+func (p *Python) add(s *PythonStack, r pythonFile) error {
+	state, err := p.state(r.in, p.sel.thread)
+	if err != nil {
+		return err
+	}
+	st, err := r.in.Stack(state)
+	if err != nil {
+		if len(st.Frames) == 0 {
+			return fmt.Errorf("thread %d: %w", s.Thread.Num, err)
+		}
+		s.Truncated = err.Error()
+	}
+	part := &pythonPart{pythonFile: r, leaving: st.Leaving}
+	var group []int
+	for _, f := range st.Frames {
+		group = append(group, len(s.Frames))
+		if s.Frames = append(s.Frames, PythonFrame{f, r.in, r.path}); f.Entry {
+			part.groups, group = append(part.groups, group), nil
+		}
+	}
+	if len(st.Frames) > 0 || part.leaving || len(s.parts) == 0 {
+		s.parts = append(s.parts, part)
+	}
+	return nil
+}
+
+// order has the frames of several interpreters stand in the order of the native frames
+// that they belong to. Those of which no native frame is known come last.
+func (p *Python) order(s *PythonStack) {
+	left := map[string][][]int{}
+	for _, part := range s.parts {
+		left[part.path] = part.groups
+		if part.leaving {
+			left[part.path] = slices.Insert(slices.Clone(part.groups), 0, nil)
+		}
+	}
+	var order []int
+	if st, err := p.sel.Stack(0); err == nil {
+		for _, f := range st.Frames {
+			if g := left[f.Path]; isEval(f) && len(g) > 0 {
+				order, left[f.Path] = append(order, g[0]...), g[1:]
+			}
+		}
+	}
+	for _, part := range s.parts {
+		order = append(order, slices.Concat(left[part.path]...)...)
+	}
+	frames, now := make([]PythonFrame, len(order)), make([]int, len(order))
+	for to, from := range order {
+		frames[to], now[from] = s.Frames[from], to
+	}
+	s.Frames = frames
+	for _, part := range s.parts {
+		for _, g := range part.groups {
+			for i := range g {
+				g[i] = now[g[i]]
+			}
+		}
+	}
+}
+
+// Named are the calls as frames of a stack, with their numbers in it.
+func (s PythonStack) Named() (all []names.Frame) {
+	for i, c := range s.Frames {
+		f := names.Frame{Num: i, Nth: i, Frame: called(c.Frame)}
+		if s.Several {
+			f.Module, f.Path = filepath.Base(c.path), c.path
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// innermost is the function of Python that a thread stands in or under, at a stop; nil if
+// there is none.
+func (p *Python) innermost(t *inferior.Thread) *names.Frame {
+	all, _, err := p.runtimes()
+	if err != nil || t == nil {
+		return nil
+	}
+	if len(all) > 1 {
+		if s, err := p.Stack(); err == nil && len(s.Frames) > 0 {
+			return &s.Named()[0]
+		}
+		return nil
+	}
+	state, err := p.state(all[0].in, t)
+	if err != nil {
+		return nil
+	}
+	f, ok := all[0].in.Innermost(state)
+	if !ok {
+		return nil
+	}
+	return &names.Frame{Frame: called(f)}
+}
+
 // state is what the interpreter keeps of a thread.
 func (p *Python) state(in *python.Interpreter, t *inferior.Thread) (python.State, error) {
-	if t == nil {
-		return python.State{}, ErrNoStack
-	}
 	regs, err := t.Regs()
 	if err != nil {
 		return python.State{}, err
@@ -108,7 +244,7 @@ const maxLocalsText = 1 << 20
 // Locals are the variables of the selected function, or of another by its number in py bt.
 // more is how many are left out for the bound of what is printed.
 func (p *Python) Locals(num int, l python.Limits) (f python.Frame, all []PythonVariable, more int, err error) {
-	in, s, selected, err := p.stackHere()
+	s, selected, err := p.stackHere()
 	switch {
 	case err != nil:
 		return f, nil, 0, err
@@ -117,10 +253,10 @@ func (p *Python) Locals(num int, l python.Limits) (f python.Frame, all []PythonV
 	case num >= len(s.Frames):
 		return f, nil, 0, fmt.Errorf("no frame %d: py bt shows %d", num, len(s.Frames))
 	}
-	f = s.Frames[num]
-	vars, err := in.Locals(f)
+	at := s.Frames[num]
+	vars, err := at.in.Locals(at.Frame)
 	if err != nil {
-		return f, nil, 0, fmt.Errorf("variables of %s: %w", f.Code.Qualname, err)
+		return f, nil, 0, fmt.Errorf("variables of %s: %w", at.Code.Qualname, err)
 	}
 	size := 0
 	for _, v := range vars {
@@ -129,23 +265,24 @@ func (p *Python) Locals(num int, l python.Limits) (f python.Frame, all []PythonV
 		case size > maxLocalsText:
 			more++
 		default:
-			x := PythonVariable{v.Name, in.Repr(v.At, l)}
+			x := PythonVariable{v.Name, at.in.Repr(v.At, l)}
 			size += len(x.Name) + len(x.Value)
 			all = append(all, x)
 		}
 	}
-	return f, all, more, nil
+	return at.Frame, all, more, nil
 }
 
 // Eval is the text of an expression in the selected function.
 func (p *Python) Eval(expr string, l python.Limits) (string, error) {
-	in, s, n, err := p.stackHere()
+	s, n, err := p.stackHere()
 	if err != nil {
 		return "", err
 	}
-	v, err := in.Eval(s.Frames[n], expr)
+	at := s.Frames[n]
+	v, err := at.in.Eval(at.Frame, expr)
 	if err != nil {
 		return "", err
 	}
-	return in.Show(v, l), nil
+	return at.in.Show(v, l), nil
 }

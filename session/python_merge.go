@@ -45,52 +45,46 @@ func (p *Python) Merged(frames []names.Frame, how Merge) (merged []names.Frame, 
 	if s.Truncated != "" {
 		return frames, s.Truncated
 	}
-	groups, loops := entries(s.Frames), 0
-	for _, f := range frames {
-		if isEval(f) {
-			loops++
-		}
-	}
-	if s.Leaving {
-		groups = slices.Insert(groups, 0, nil)
-	}
 	whole := p.sel.stack.Truncated == ""
-	if whole && loops == len(groups)+1 && innermost(frames) {
-		groups = slices.Insert(groups, 0, nil) // the loop has just begun, or is about to end
+	calls := map[string][][]int{} // by the interpreter's file
+	for _, part := range s.parts {
+		groups, loops := part.groups, 0
+		for _, f := range frames {
+			if isEval(f) && f.Path == part.path {
+				loops++
+			}
+		}
+		if part.leaving {
+			groups = slices.Insert(slices.Clone(groups), 0, nil)
+		}
+		if whole && loops == len(groups)+1 && innermost(frames, part.path) {
+			groups = slices.Insert(slices.Clone(groups), 0, nil) // the loop has just begun, or is about to end
+		}
+		if loops > len(groups) || whole && loops < len(groups) {
+			return frames, "at this instruction they are not those of the interpreter's loop: py bt shows them"
+		}
+		calls[part.path] = groups
 	}
-	if loops > len(groups) || whole && loops < len(groups) {
-		return frames, "at this instruction they are not those of the interpreter's loop: py bt shows them"
-	}
-	return merge(frames, groups, how), ""
+	return merge(frames, s, calls, how), ""
 }
 
 // innermost tells that the thread is in the loop itself, not in what it calls.
-func innermost(frames []names.Frame) bool { return isEval(frames[0]) || inLoop(frames, 0) }
-
-// entries cuts calls of Python into those that one native frame stands for.
-func entries(all []python.Frame) (groups [][]python.Frame) {
-	from := 0
-	for i, f := range all {
-		if f.Entry {
-			groups, from = append(groups, all[from:i+1]), i+1
-		}
-	}
-	return groups
+func innermost(frames []names.Frame, path string) bool {
+	return frames[0].Path == path && (isEval(frames[0]) || inLoop(frames, 0))
 }
 
-// merge is Merged with what is known.
-func merge(frames []names.Frame, groups [][]python.Frame, how Merge) (merged []names.Frame) {
+// merge is Merged with what is known: calls has for each file of an interpreter the numbers
+// of the frames of s that its next native frames stand for.
+func merge(frames []names.Frame, s PythonStack, calls map[string][][]int, how Merge) (merged []names.Frame) {
 	first := slices.IndexFunc(frames, isEval)
-	module := frames[first].Path
 	kept := 0 // of merged, up to the last that is not what every program begins with
-	nth := 0
 	for i, f := range frames {
-		hidden := inLoop(frames, i) || i > first && f.Path == module
-		if isEval(f) {
+		_, own := calls[f.Path]
+		hidden := own && (inLoop(frames, i) || i > first)
+		if groups := calls[f.Path]; isEval(f) && len(groups) > 0 {
 			hidden = len(groups[0]) > 0
-			merged = append(merged, pythonFrames(f, groups[0], nth, how)...)
-			nth += len(groups[0])
-			groups, kept = groups[1:], len(merged)
+			merged = append(merged, s.under(f, groups[0], how)...)
+			calls[f.Path], kept = groups[1:], len(merged)
 		}
 		if how == MergeHiding && hidden {
 			continue
@@ -118,11 +112,10 @@ func beginning(f names.Frame) bool {
 	return strings.HasPrefix(f.Module, "libc.") || strings.HasPrefix(f.Module, "libpthread.")
 }
 
-// pythonFrames are the calls that one frame of the loop stands for, of which the first is
-// the nth of Python.
-func pythonFrames(loop names.Frame, calls []python.Frame, nth int, how Merge) (all []names.Frame) {
-	for i, c := range calls {
-		f := names.Frame{Num: -1, Nth: nth + i, Code: loop.Code, Module: loop.Module, Path: loop.Path, CFA: loop.CFA, How: loop.How, Frame: called(c)}
+// under are the calls that one frame of the loop stands for.
+func (s PythonStack) under(loop names.Frame, calls []int, how Merge) (all []names.Frame) {
+	for i, nth := range calls {
+		f := names.Frame{Num: -1, Nth: nth, Code: loop.Code, Module: loop.Module, Path: loop.Path, CFA: loop.CFA, How: loop.How, Frame: called(s.Frames[nth].Frame)}
 		if i == 0 && how == MergeHiding {
 			f.Num = loop.Num
 		}
@@ -134,12 +127,4 @@ func pythonFrames(loop names.Frame, calls []python.Frame, nth int, how Merge) (a
 // called is what a frame of Python has of the names of any frame.
 func called(c python.Frame) symbols.Frame {
 	return symbols.Frame{Function: c.Code.Qualname, File: c.Code.File, Line: c.Line, Source: symbols.FromPython, Language: dwarf.LangPython}
-}
-
-// Named are the calls as frames of a stack, with their numbers in it.
-func (s PythonStack) Named() (all []names.Frame) {
-	for i, c := range s.Frames {
-		all = append(all, names.Frame{Num: i, Nth: i, Frame: called(c)})
-	}
-	return all
 }

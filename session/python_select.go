@@ -8,26 +8,20 @@ import (
 	"hdb/python"
 )
 
-// stackHere is the stack of Python of the selected thread with what reads it, and the
-// number of the selected function in it.
-func (p *Python) stackHere() (*python.Interpreter, PythonStack, int, error) {
-	in, err := p.interpreter()
-	if err != nil {
-		return nil, PythonStack{}, 0, err
-	}
-	s, err := p.stack(in, p.sel.thread)
-	if err != nil {
-		return nil, s, 0, err
+// stackHere is the stack of Python of the selected thread, and the number of the selected function in it.
+func (p *Python) stackHere() (s PythonStack, selected int, err error) {
+	if s, err = p.Stack(); err != nil {
+		return s, 0, err
 	}
 	if len(s.Frames) == 0 {
-		return nil, s, 0, fmt.Errorf("thread %d: %w", s.Thread.Num, python.ErrNoFrames)
+		return s, 0, fmt.Errorf("thread %d: %w", s.Thread.Num, python.ErrNoFrames)
 	}
-	return in, s, min(p.sel.python, len(s.Frames)-1), nil
+	return s, min(p.sel.python, len(s.Frames)-1), nil
 }
 
 // Frame is the selected function of Python.
 func (p *Python) Frame() (names.Frame, error) {
-	_, s, n, err := p.stackHere()
+	s, n, err := p.stackHere()
 	if err != nil {
 		return names.Frame{}, err
 	}
@@ -41,7 +35,9 @@ func (p *Python) Here() (names.Frame, bool) {
 		return names.Frame{}, false
 	}
 	if f, err := p.sel.Frame(); !p.sel.inPython && err == nil && f.File != "" && f.Line > 0 {
-		return names.Frame{}, false
+		if _, err := p.names.Source(f.File); err == nil {
+			return names.Frame{}, false
+		}
 	}
 	f, err := p.Frame()
 	return f, err == nil
@@ -53,7 +49,7 @@ func (p *Python) Selected() bool { return p.sel.inPython }
 // Select makes the nth function of Python the selected one, and with it the native frame
 // that stands for it.
 func (p *Python) Select(n int) (names.Frame, error) {
-	_, s, _, err := p.stackHere()
+	s, _, err := p.stackHere()
 	if err != nil {
 		return names.Frame{}, err
 	}
@@ -72,7 +68,7 @@ func (p *Python) Select(n int) (names.Frame, error) {
 
 // Move selects the function n calls further out, further in if it is negative.
 func (p *Python) Move(n int) (names.Frame, error) {
-	_, s, at, err := p.stackHere()
+	s, at, err := p.stackHere()
 	if err != nil {
 		return names.Frame{}, err
 	}

@@ -87,10 +87,11 @@ func (p *Python) along(names ...string) (paths []string) {
 }
 
 func (p *Python) path() ([]string, error) {
-	in, err := p.interpreter()
+	s, n, err := p.stackHere()
 	if err != nil {
 		return nil, err
 	}
+	in := s.Frames[n].in
 	state, err := p.state(in, p.sel.thread)
 	if err != nil {
 		return nil, err

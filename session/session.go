@@ -180,6 +180,7 @@ func (s *Session) wire() {
 	s.Captures = &Captures{common: c, sel: s.Selection, recorded: s.Recorded, console: s.ConsoleLog}
 	s.Symbols = &Symbols{c, s.Selection, s.Stops, s.Recorded}
 	s.Python = &Python{c, s.Selection}
+	s.Execution.python = s.Python
 }
 
 // ApplyAttribution makes changed Settings.Wrappers and Settings.Libraries hold. What was

@@ -100,6 +100,28 @@ func (st *Symtab) Symbol(name string) (Sym, bool) {
 	return best, found
 }
 
+// Exported is the symbol of that linkage name that .dynsym defines. Unlike Symbol it reads no
+// debug file. A static file exports what it has.
+func (st *Symtab) Exported(name string) (sym Sym, ok bool) {
+	dynamic := false
+	elf.Guard(func() {
+		t, err := st.file.elf.Dynsym()
+		if dynamic = err == nil && t.Len() > 1; !dynamic {
+			return
+		}
+		for _, s := range t.Named(name) {
+			if s.Defined && (!ok || preferred(s, sym)) {
+				sym, ok = s, true
+			}
+		}
+	})
+	if dynamic {
+		return sym, ok
+	}
+	sym, ok = st.Symbol(name)
+	return sym, ok && sym.Defined
+}
+
 func preferred(a, b Sym) bool {
 	if a.Defined != b.Defined {
 		return a.Defined
