@@ -19,6 +19,8 @@ func pythonCommands() []*Command {
 			Sub: []*Command{
 				{Name: "bt", Aliases: []string{"backtrace", "where"}, Synopsis: "[N | -N]", Short: "show the functions of Python that the selected thread is in", Needs: NeedMemory, Repeat: RepeatNone, Run: runPythonBacktrace,
 					Long: "N shows the innermost N, -N the outermost. They are read from the interpreter's memory, of CPython 3.8 to 3.13: nothing runs in the process, and no debug information is needed. `thread apply all py bt` shows those of all threads.\n\nExamples:\n  py bt\n  py bt 5\n  thread apply all -s py bt"},
+				{Name: "tasks", Short: "list the tasks of asyncio and where they wait", Needs: NeedMemory, Repeat: RepeatNone, Run: runPythonTasks,
+					Long: "Those of the interpreter that the selected thread is in, which are not done, with the coroutines that each is in, the one that waits first.\n\nExample:\n  py tasks"},
 				{Name: "frame", Synopsis: "[N]", Short: "show the selected function of Python, or select one", Needs: NeedMemory, Repeat: RepeatNone, Run: runPythonFrame,
 					Long: "N is its number in py bt. `frame N` of a function of Python that stands in bt selects it, too.\n\nExample:\n  py frame 2"},
 				{Name: "up", Synopsis: "[N]", Short: "select the function of Python that called this one", Needs: NeedMemory, Run: pythonMover(1), Long: "Example:\n  py up"},
@@ -81,17 +83,95 @@ func runPythonBacktrace(_ context.Context, c *Console, in Input) error {
 		v.Selected = f.Nth == selected
 		views = append(views, v)
 	}
+	task, awaiters, waiting := c.s.Python.Awaiters(s)
+	type awaiterView struct {
+		Task   string            `json:"task"`
+		Of     string            `json:"awaited_task"`
+		Frames []pythonFrameView `json:"frames"`
+	}
+	var by []awaiterView
+	for _, a := range awaiters {
+		by = append(by, awaiterView{a.Name, a.Of, viewPythonFrames(a.Frames)})
+	}
 	c.show(in, struct {
 		Frames    []pythonFrameView `json:"frames"`
 		Total     int               `json:"total"`
 		Truncated string            `json:"truncated,omitempty"`
-	}{views, len(s.Frames), s.Truncated}, func(o *screen.Output) {
+		Task      string            `json:"task,omitempty"` // of asyncio, that the thread runs
+		AwaitedBy []awaiterView     `json:"awaited_by,omitempty"`
+		Tasks     int               `json:"task_count,omitempty"` // of an event loop that waits
+	}{views, len(s.Frames), s.Truncated, task, by, waiting}, func(o *screen.Output) {
 		printStack(o, shown, nil, selected)
 		if more := len(s.Frames) - (to - from); more > 0 {
 			o.Line(screen.Guess("(" + units.Count(more, "more frame") + ")"))
 		}
 		if s.Truncated != "" {
 			o.Line(screen.Guess("(there may be more: " + s.Truncated + ")"))
+		}
+		switch {
+		case len(awaiters) > 0:
+			for _, a := range awaiters {
+				o.Printf("task %s is awaited by task %s:\n", a.Of, a.Name)
+				printFrames(o, a.Frames)
+			}
+		case task != "":
+			o.Line(screen.Guess("(in task " + task + ", which no task awaits)"))
+		case waiting > 0:
+			o.Line(screen.Guess("(the event loop waits, and so do " + units.Count(waiting, "task") + ": py tasks)"))
+		}
+	})
+	return nil
+}
+
+func viewPythonFrames(frames []names.Frame) (views []pythonFrameView) {
+	for _, f := range frames {
+		views = append(views, viewPythonFrame(f))
+	}
+	return views
+}
+
+func runPythonTasks(_ context.Context, c *Console, in Input) error {
+	tasks, err := c.s.Python.Tasks()
+	if err != nil {
+		return fmt.Errorf("py tasks: %w", err)
+	}
+	type taskView struct {
+		Name      string            `json:"task"`
+		Running   bool              `json:"running,omitempty"`
+		Thread    bool              `json:"selected_thread,omitempty"` // which runs it
+		Waits     string            `json:"waits_for,omitempty"`
+		AwaitedBy []string          `json:"awaited_by,omitempty"`
+		Frames    []pythonFrameView `json:"frames"`
+	}
+	views := []taskView{}
+	for _, t := range tasks {
+		v := taskView{t.Name, t.Running, t.Thread, t.Waits, nil, viewPythonFrames(t.Named())}
+		for _, w := range t.Waiters {
+			v.AwaitedBy = append(v.AwaitedBy, w.Name)
+		}
+		views = append(views, v)
+	}
+	c.show(in, struct {
+		Tasks []taskView `json:"tasks"`
+	}{views}, func(o *screen.Output) {
+		for i, v := range views {
+			text := ""
+			switch {
+			case v.Thread:
+				text = "  runs in the selected thread"
+			case v.Running:
+				text = "  runs in another thread"
+			case v.Waits != "":
+				text = "  waits for " + v.Waits
+			}
+			if len(v.AwaitedBy) > 0 {
+				text += "  awaited by " + strings.Join(v.AwaitedBy, ", ")
+			}
+			o.Line(screen.Plain("task "+v.Name), screen.Guess(text))
+			printFrames(o, tasks[i].Named())
+		}
+		if len(views) == 0 {
+			o.Line(screen.Plain("no tasks of asyncio"))
 		}
 	})
 	return nil

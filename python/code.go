@@ -15,6 +15,7 @@ type Code struct {
 	Qualname  string // with the classes and functions it is in; Name up to 3.10
 	File      string
 	FirstLine int
+	Coroutine bool // of async def
 
 	minor          int
 	bytecode       addr.Run // from 3.11 on
@@ -37,6 +38,12 @@ const (
 	maxText   = 4096
 )
 
+// Flags of a code object: CO_COROUTINE, CO_ASYNC_GENERATOR.
+const (
+	coroutine      = 0x80
+	asyncGenerator = 0x200
+)
+
 var errNoCode = errors.New("no code object is there")
 
 // code is the code object at an address. What was read before is used again if it is
@@ -54,7 +61,7 @@ func (in *Interpreter) code(at addr.Run) (*Code, error) {
 	if c := in.codes[at]; c != nil && c.stamp == now {
 		return c, nil
 	}
-	c := &Code{At: at, FirstLine: now.firstLine, minor: in.layout.minor, stamp: now}
+	c := &Code{At: at, FirstLine: now.firstLine, minor: in.layout.minor, stamp: now, Coroutine: intIn(b, l.flags)&(coroutine|asyncGenerator) != 0}
 	if c.Name, err = in.Text(pointerIn(b, l.name)); err != nil {
 		return nil, fmt.Errorf("code object: name: %w", err)
 	}
