@@ -172,10 +172,37 @@ func TestTerminalEditing(t *testing.T) {
 	}
 }
 
-// TestTerminalWithoutColumns has terminals on which there is no place to edit a line, or
-// whose size nobody has told.
+// TestTerminalWithoutSize has a terminal whose size nobody has told: lines are edited as on one
+// of 80 columns, and its size stays what it was.
+func TestTerminalWithoutSize(t *testing.T) {
+	k := newSizedKeyboard(t, exec.Command(os.Args[0]), pty.Winsize{})
+	k.expect("(hdb) ")
+	k.press("show listsi" + keyTab + keyEnter)
+	k.expect("listsize is 10\r\n")
+	k.expect("(hdb) ")
+	long := strings.Repeat("x", 100)
+	k.press("echo " + long + keyEnter)
+	k.expect("\n" + long + "\r\n")
+	k.expect("(hdb) ")
+	k.press(keyUp + keyUp + keyEnter)
+	k.expect("listsize is 10\r\n")
+	k.expect("(hdb) ")
+	k.press("echo not this" + keyCtrlC)
+	k.expect("^C")
+	k.expect("(hdb) ")
+	if size, err := pty.GetsizeFull(k.tty); err != nil || *size != (pty.Winsize{}) {
+		t.Errorf("the terminal has the size %+v, %v", size, err)
+	}
+	k.press(keyCtrlD)
+	k.expect("quit\r\n")
+	if err := k.cmd.Wait(); err != nil {
+		t.Errorf("exit: %v", err)
+	}
+}
+
+// TestTerminalWithoutColumns has terminals on which there is no place to edit a line.
 func TestTerminalWithoutColumns(t *testing.T) {
-	for _, size := range []pty.Winsize{{}, {Rows: 24, Cols: 1}, {Rows: 24, Cols: 5}, {Rows: 24, Cols: 15}} {
+	for _, size := range []pty.Winsize{{Rows: 24, Cols: 1}, {Rows: 24, Cols: 5}, {Rows: 24, Cols: 15}} {
 		t.Run(fmt.Sprintf("%dx%d", size.Rows, size.Cols), func(t *testing.T) {
 			k := newSizedKeyboard(t, exec.Command(os.Args[0]), size)
 			k.expect("(hdb) ")
@@ -220,6 +247,9 @@ func TestTerminalGetsColumns(t *testing.T) {
 	k.expect("(hdb) ")
 	k.press("echo two" + keyEnter)
 	k.expect("\ntwo\r\n")
+	k.expect("(hdb) ")
+	k.press("show listsi" + keyTab + keyEnter) // as of 80 columns
+	k.expect("listsize is 10\r\n")
 	k.expect("(hdb) ")
 	k.press(keyCtrlD)
 	k.expect("quit\r\n")

@@ -29,12 +29,13 @@ import (
 // input is a pipe that a goroutine feeds from the terminal while a prompt is
 // open, taking Ctrl-Z out. Keys typed ahead of a prompt stay in the terminal.
 //
-// On a terminal without a size, or one with few columns, liner reads lines without
-// editing, and from its pipe: there nobody makes an end of Ctrl-D. So such lines are read
-// from the terminal itself (narrow.go).
+// On a terminal with few columns liner reads lines without editing, and from its pipe: there
+// nobody makes an end of Ctrl-D. So such lines are read from the terminal itself (narrow.go).
+// One without a size is taken to have 80 columns (sizeless.go).
 type terminal struct {
 	state   *liner.State
 	columns int               // the fewest that state may take the terminal to have
+	standIn *os.File          // asked for the size while the terminal has none, nil: there is none
 	tty     *os.File          // own open description of the terminal, so that deadlines work
 	lines   *bufio.Reader     // of tty, for lines without editing
 	input   *os.File          // read end of liner's input
@@ -79,7 +80,7 @@ func NewTerminal() (Reader, error) {
 	}
 	t := &terminal{
 		tty: tty, lines: bufio.NewReaderSize(tty, 4096), input: r, keys: w,
-		cooked: cooked, resumed: make(chan os.Signal, 1),
+		cooked: cooked, resumed: make(chan os.Signal, 1), standIn: newStandIn(),
 	}
 	t.newState()
 	if err = changeModes(func(m *syscall.Termios) { m.Lflag &^= syscall.ISIG }); err == nil {
@@ -97,12 +98,13 @@ func NewTerminal() (Reader, error) {
 
 // newState makes liner's state, which begins with the size that the terminal has now.
 func (t *terminal) newState() {
-	t.columns = columns()
+	defer t.assumeSize()()
+	t.columns = t.width()
 	stdin := os.Stdin
 	os.Stdin = t.input // read by NewLiner only; its terminal modes use descriptor 0
 	t.state = liner.NewLiner()
 	os.Stdin = stdin
-	t.columns = min(t.columns, columns())
+	t.columns = min(t.columns, t.width())
 	t.state.SetCtrlCAborts(true)
 	t.state.SetTabCompletionStyle(liner.TabPrints)
 	t.state.SetBeep(false)
@@ -139,7 +141,24 @@ func changeModes(change func(*syscall.Termios)) error {
 func (t *terminal) ReadLine(prompt string) (string, error) {
 	t.reading.Lock()
 	defer t.reading.Unlock()
-	if tooNarrow(prompt, columns()) {
+	line, err := t.edit(prompt)
+	if errors.Is(err, liner.ErrInternal) && columns() == 0 { // the terminal has lost its size
+		// liner still reads keys, up to one that ends a line.
+		if _, err := t.keys.Write([]byte{ctrlC}); err != nil {
+			return "", fmt.Errorf("terminal: %w", err)
+		}
+		if _, err := io.WriteString(os.Stdout, "\n"); err != nil {
+			return "", err
+		}
+		t.columns = 0
+		line, err = t.edit(prompt)
+	}
+	return line, err
+}
+
+// edit is ReadLine with the lock held.
+func (t *terminal) edit(prompt string) (string, error) {
+	if tooNarrow(prompt, t.width()) {
 		return t.readUnedited(prompt)
 	}
 	if tooNarrow(prompt, t.columns) {
@@ -155,14 +174,16 @@ func (t *terminal) ReadLine(prompt string) (string, error) {
 		return "", fmt.Errorf("terminal: %w", err)
 	}
 	go func() { defer close(done); t.pump() }()
+	restore := t.assumeSize()
 	line, err := t.state.Prompt(prompt)
+	restore()
 	// The pump stops reading before the terminal is anybody else's.
 	deadlineErr := t.tty.SetReadDeadline(time.Unix(1, 0))
 	<-done
 	modeErr := t.between.ApplyMode()
-	t.columns = min(t.columns, columns())
+	t.columns = min(t.columns, t.width())
 	switch {
-	case errors.Is(err, liner.ErrInternal) && tooNarrow(prompt, columns()): // the terminal has lost its size
+	case errors.Is(err, liner.ErrInternal) && columns() > 0 && tooNarrow(prompt, columns()): // it has become narrow
 		return t.readUnedited("\n" + prompt)
 	case errors.Is(err, liner.ErrPromptAborted):
 		return "", ErrCancelled
@@ -348,6 +369,9 @@ func (t *terminal) close() error {
 	select {
 	case <-closed:
 	case <-time.After(time.Second):
+	}
+	if t.standIn != nil {
+		err = errors.Join(err, t.standIn.Close())
 	}
 	return errors.Join(err, t.state.Close(), t.cooked.ApplyMode(), t.tty.Close())
 }
