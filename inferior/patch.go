@@ -39,7 +39,6 @@ type Patch struct {
 	trap    *Trap    // instead of code,
 	to      addr.Run // and where it leads
 	removed bool
-	screens bool // of a raised Screen: threads stay in the copy when it is taken out
 }
 
 // A retiredPatch is one that a fork child not announced yet may still have.
@@ -237,16 +236,14 @@ func (ps *patches) unpatch(pt *Patch) {
 	} else {
 		orig, restored = ps.p.memory.unpatch(pt)
 	}
-	if restored && !pt.screens {
+	if restored {
 		for _, t := range ps.p.family.inMemory() {
 			if t.state == stopped && t.load() == nil && t.shown != 0 && ps.copies[t.real] == t.shown && pt.copied(t.real) {
 				t.shown, t.regsDirty = 0, true
 			}
 		}
 	}
-	if !pt.screens {
-		pt.eachCopy(func(copied, _ addr.Run) { delete(ps.copies, copied) })
-	}
+	pt.eachCopy(func(copied, _ addr.Run) { delete(ps.copies, copied) })
 	if orig != nil {
 		ps.retired = append(ps.retired, retiredPatch{pt.at, pt.code, orig})
 	}

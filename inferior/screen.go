@@ -29,7 +29,8 @@ type Screen struct {
 	// Hit is where they lead a thread that may have to stop: a nop of one byte, and a
 	// jump to Over.
 	Hit addr.Run
-	// Over and Moves are the copy of what Jump replaces, as for Patch.
+	// Over and Moves are the copy of what Jump replaces, as for Patch, with the place
+	// where the copy jumps back.
 	Over  addr.Run
 	Moves map[addr.Run]addr.Run
 }
@@ -119,7 +120,6 @@ func (ts *traps) raiseOne(s *site, sc *Screen) error {
 		_ = hit.Remove() // it has no errors
 		return err
 	}
-	pt.screens = true
 	r := &raised{s, sc, pt, hit}
 	hit.site.front = r
 	for _, a := range append(slices.Clip(sc.Tests), sc.Hit) {
@@ -157,14 +157,31 @@ func (ts *traps) lowerOne(r *raised) {
 	}
 	ts.raised = slices.DeleteFunc(ts.raised, func(x *raised) bool { return x == r })
 	ts.sites[r.site.addr] = r.site
-	delete(ts.retired, r.site.addr)
-	_ = ts.p.memory.plant(r.site.addr)
+	_ = ts.p.family.withoutGuests(func() error { // an error is of a guest that is being killed
+		ts.putBackTrap(r)
+		return nil
+	})
+}
+
+// putBackTrap has the int3 in place of the screen. Who stands in the screen stands in the
+// original code from now on.
+func (ts *traps) putBackTrap(r *raised) {
+	a := r.site.addr
+	delete(ts.retired, a)
+	_ = ts.p.memory.plant(a)
+	for _, t := range ts.p.family.inMemory() {
+		switch {
+		case t.state != stopped || t.load() != nil:
+		case t.pc() == r.screen.Over:
+			t.at = a // it has been let pass, or reported
+		case t.pc() == r.screen.Hit || slices.Contains(r.screen.Tests, t.pc()):
+			t.regs.Rip, t.regsDirty, t.shown = uint64(a), true, 0
+		}
+	}
 	ts.p.patches.unpatch(r.patch)
 	r.site.decode(ts.p)
-	for _, t := range ts.p.family.inMemory() {
-		if t.state == stopped && t.load() == nil && (t.pc() == r.screen.Hit || slices.Contains(r.screen.Tests, t.pc())) {
-			t.regs.Rip, t.regsDirty, t.shown = uint64(r.site.addr), true, 0
-		}
+	for _, test := range append(slices.Clip(r.screen.Tests), r.screen.Hit) {
+		delete(ts.p.patches.copies, test)
 	}
 	_ = r.hit.Remove() // it has no errors
 }

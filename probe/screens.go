@@ -94,6 +94,13 @@ func (s *Screens) make(t *inferior.Thread, b Screened) (*inferior.Screen, error)
 	for _, m := range moved.Moves {
 		sc.Moves[b.At+addr.Run(m.From)] = over + addr.Run(m.To)
 	}
+	if n := len(moved.Code) - jumpSize; n >= 0 {
+		end := b.At + addr.Run(moved.Covered)
+		back := &writer{at: over + addr.Run(n)}
+		if back.jmp(end); bytes.Equal(back.code, moved.Code[n:]) { // else the last instruction leads elsewhere
+			sc.Moves[end] = over + addr.Run(n)
+		}
+	}
 	for n := 0; n < len(asks); {
 		in, err := x86asm.Decode(asks[n:], 64)
 		if err != nil {

@@ -120,3 +120,63 @@ func TestScreensAgree(t *testing.T) {
 		})
 	}
 }
+
+// TestStepsFromScreens stops at conditions that are asked inside the process and outside of it, and
+// compares where single steps and lines lead from there.
+func TestStepsFromScreens(t *testing.T) {
+	var screens [2]int
+	for _, flags := range [][]string{{"-O2", "-pthread"}, {"-O0", "-pthread"}} {
+		for _, cond := range []string{"narrow if c >= 7 && w > 100", "wide if l < 0 && n != 0", "follow if depth >= 3", "many if on_stack >= 12 || last == 1", "loops if n >= 2", "chooses if kind > 11"} {
+			t.Run(flags[0]+" "+cond, func(t *testing.T) {
+				var ways [2][]string
+				for i, mode := range []ProbeMode{ProbeOff, ProbeAuto} {
+					s := open(t, "screened", flags...)
+					s.Settings.Args, s.Settings.Probe = "40 > /dev/null", mode
+					st, err := s.Stops.Break(cond, false)
+					if err != nil {
+						t.Fatal(err)
+					}
+					note := func(r *Report, err error) {
+						t.Helper()
+						if err != nil {
+							t.Fatal(err)
+						}
+						regs, err := s.proc.StoppedThread().Regs()
+						if err != nil {
+							t.Fatal(err)
+						}
+						ways[i] = append(ways[i], fmt.Sprintf("%v: %v, sp %v, %s", r.Reason, regs.PC(), regs.SP(), path(r.Frames)))
+					}
+					report, err := s.Run(nil)
+					for err == nil && report.Reason == inferior.Signaled {
+						report, err = s.Execution.Continue(1)
+					}
+					note(report, err)
+					for _, x := range s.demand.binds[st.ID].screened {
+						if x.made {
+							screens[i]++
+						}
+					}
+					for range 9 {
+						note(s.Stepping.StepInstruction(1))
+					}
+					note(s.Execution.Continue(1))
+					for range 3 {
+						note(s.Stepping.Next(1))
+					}
+					note(s.Execution.Continue(1))
+					note(s.Stepping.Finish())
+					if err := s.Close(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if !slices.Equal(ways[0], ways[1]) {
+					t.Errorf("by traps\n%s\nby screens\n%s", strings.Join(ways[0], "\n"), strings.Join(ways[1], "\n"))
+				}
+			})
+		}
+	}
+	if screens[0] != 0 || screens[1] < 9 {
+		t.Errorf("%d screens by plain breakpoints, %d else, of 12", screens[0], screens[1])
+	}
+}
