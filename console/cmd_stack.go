@@ -20,7 +20,7 @@ func stackCommands() []*Command {
 		{Name: "bt", Aliases: []string{"backtrace", "where", "stack"}, Group: GroupStack, Args: []ArgKind{ArgEvent}, Synopsis: "[full] [N | -N]\n[full] #EVENT", Short: "show the stack", Needs: NeedData, Run: runBacktrace,
 			Long: "N shows the innermost N frames, -N the outermost. -full, or full, adds each frame's local variables, its address, how it was found and its linker's name. #EVENT shows the recorded stack of an event.\n\n" +
 				"[inlined] marks calls that the compiler merged into their caller, [tail call] functions that ended in a jump to the one above: they are not on the stack but deduced from the call sites of DWARF, and have no number. [guess] marks frames that were not found by call frame information; a module in brackets stands where there is no line information. (symtab), (minidebuginfo) and (dynsym) mark functions that only a symbol table names: the file's own, the compressed one of stripped programs, or the one of exported names.\n\n" +
-				"Examples:\n  bt\n  bt 5\n  bt -3\n  bt -full\n  bt #4711"},
+				"It ends at the program's main function, unless `set backtrace past-main on`.\n\nExamples:\n  bt\n  bt 5\n  bt -3\n  bt -full\n  bt #4711"},
 		{Name: "frame", Aliases: []string{"f"}, Group: GroupStack, Direct: true, Raw: true, Args: []ArgKind{ArgWord, ArgFunction}, Synopsis: "[N [COMMAND]]\nlevel N [COMMAND]\nfunction NAME\napply N|-N|all|level N... [-q] [-c|-s] COMMAND", Short: "show the selected frame, or select one", Needs: NeedData, Run: runFrame,
 			Long: "With a command, it runs in that frame and the selection stays. `function` selects the innermost frame of that function, inlined or not. `apply` runs the command in the N innermost frames, the N outermost, all, or those of the numbers given.\n\n" + applyFlags + "\n\nExamples:\n  frame 2\n  frame 2 list\n  frame function main\n  frame apply 3 info locals\n  frame apply all -s print size"},
 		{Name: "up", Group: GroupStack, Synopsis: "[N]", Short: "select the frame that called this one", Needs: NeedData, Run: mover(1), Long: "Example:\n  up 2"},
@@ -83,7 +83,9 @@ func runBacktrace(_ context.Context, c *Console, in Input) error {
 		if err != nil {
 			return err
 		}
-		st, called = of, e.Function
+		if st, called = of, e.Function; !c.s.Settings.PastMain {
+			st = st.ToMain()
+		}
 	} else if st, err = c.s.Selection.Stack(0); err != nil {
 		return err
 	} else if f, err := c.s.Selection.Frame(); err == nil {

@@ -107,6 +107,7 @@ func TestTUIOnACapture(t *testing.T) {
 	if !strings.Contains(strings.Join(rows, "\n"), "error: ") {
 		t.Errorf("lines that were not kept:\n%s", strings.Join(rows, "\n"))
 	}
+	g.hdb("set backtrace past-main on")
 	g.hdb("up")
 	g.see("no source: ")
 }

@@ -69,6 +69,9 @@ func (f *Frame) Outside() bool { return f.Module == vdsoName || f.Module == inje
 type Stack struct {
 	Frames    []Frame
 	Truncated string // why it ends early, "" when it is complete
+	Main      bool   // it ends at the program's main function, whose callers are left out
+
+	whole []Frame // if Main: with these callers
 }
 
 // Stack finds the names of a stack of the process.

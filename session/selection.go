@@ -180,8 +180,23 @@ func (s *Selection) Stack(limit int) (names.Stack, error) {
 		return names.Stack{}, err
 	}
 	st.Frames = s.entered(s.thread, st.Frames)
+	st = s.toMain(st)
 	s.stack, s.max = st, limit
 	return st, nil
+}
+
+// toMain is the stack as it is shown: up to the program's main function.
+func (s *Selection) toMain(st names.Stack) names.Stack {
+	if s.settings.PastMain {
+		return st
+	}
+	return st.ToMain()
+}
+
+// ShowPastMain has stacks go on to the callers of the program's main function, or not.
+func (s *Selection) ShowPastMain(on bool) {
+	s.settings.PastMain = on
+	s.walkAgain()
 }
 
 // InProbe tells that the selected thread stands in the probe's own code, whose frames
@@ -269,6 +284,9 @@ func (s *Selection) Up(n int) (names.Frame, error) {
 	}
 	to := min(max(s.frame+n, 0), len(st.Frames)-1)
 	if to == s.frame && n > 0 {
+		if st.Main {
+			return names.Frame{}, fmt.Errorf("frame %d is the outermost: it is the program's main function (`set backtrace past-main on` shows who calls it)", to)
+		}
 		return names.Frame{}, fmt.Errorf("frame %d is the outermost", to)
 	}
 	if to == s.frame && n < 0 {
@@ -479,7 +497,7 @@ func (s *Selection) savedStack() (names.Stack, error) {
 		return names.Stack{}, ErrNoStack
 	}
 	if s.max == 0 {
-		s.stack, s.max = s.names.RecordedStack(s.recordedSource(), s.stackID, s.at), defaultDepth
+		s.stack, s.max = s.toMain(s.names.RecordedStack(s.recordedSource(), s.stackID, s.at)), defaultDepth
 	}
 	return s.stack, nil
 }

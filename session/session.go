@@ -98,6 +98,7 @@ type Settings struct {
 	Wrappers     *regexp.Regexp // functions that only allocate for their callers; nil: none, see ApplyAttribution
 	Libraries    *regexp.Regexp // frames of libraries; nil: none, see ApplyAttribution
 	StepIntoBare bool           // step-mode: step stops in functions without line information
+	PastMain     bool           // stacks go on to the callers of the program's main function
 }
 
 // Errors that callers tell apart.

@@ -37,22 +37,11 @@ func (s *Stepping) toFinish() (f names.Frame, ret addr.Run, err error) {
 	if err != nil || f.Inlined || s.proc.IsGo() {
 		return f, 0, err
 	}
-	if s.isMain(f) {
+	if st, err := s.sel.Stack(0); err == nil && st.Main && f.Num == len(st.Frames)-1 {
 		return f, 0, fmt.Errorf("finish: %s is the outermost function of the program: continue runs to the program's end", f.Function)
 	}
 	ret, err = s.returnOf(f)
 	return f, ret, err
-}
-
-// isMain tells the program's main function. The C library calls exit when it returns,
-// and gdb takes it for the outermost one, too.
-func (s *Stepping) isMain(f names.Frame) bool {
-	obj, _ := s.names.Modules.ObjectAt(f.Code.Lookup())
-	if obj == nil || s.names.Program == nil || obj != s.names.Program.Object {
-		return false
-	}
-	main, ok := s.names.Program.Object.Symtab.Symbol("main")
-	return ok && main.IsCode() && f.Entry == main.Addr
 }
 
 // returnOf is where the physical frame of f returns to.

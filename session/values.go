@@ -135,7 +135,7 @@ func (v *Values) frame() (*values.Frame, error) {
 	if err != nil {
 		return nil, err
 	}
-	return v.frameAt(st.Frames, min(v.sel.frame, len(st.Frames)-1)), nil
+	return v.frameAt(st.Whole(), min(v.sel.frame, len(st.Frames)-1)), nil
 }
 
 // frameAt prepares frame i of a stack.
