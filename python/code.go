@@ -26,8 +26,23 @@ type Code struct {
 
 // A stamp tells a code object from one that has its memory after it.
 type stamp struct {
-	firstLine int
-	table     addr.Run
+	firstLine   int
+	name, table addr.Run
+	hash        uint64   // that the name keeps of its text
+	head        [32]byte // of the line table: its length, its hash, and how it begins
+}
+
+// stampOf is that of the code object whose struct is b.
+func (in *Interpreter) stampOf(b []byte) (stamp, error) {
+	l := &in.layout.code
+	s := stamp{firstLine: intIn(b, l.firstLine), name: pointerIn(b, l.name), table: pointerIn(b, l.lines)}
+	var err error
+	if s.hash, err = in.mem.word(s.name + textHash); err != nil {
+		return s, err
+	}
+	head, err := in.mem.read(s.table+varSize, len(s.head))
+	copy(s.head[:], head)
+	return s, err
 }
 
 // maxTable bounds a table of lines, maxTables all of an interpreter together, maxText the
@@ -57,7 +72,10 @@ func (in *Interpreter) code(at addr.Run) (*Code, error) {
 	if pointerIn(b, objectType) != in.codeType {
 		return nil, fmt.Errorf("%v: %w", at, errNoCode)
 	}
-	now := stamp{intIn(b, l.firstLine), pointerIn(b, l.lines)}
+	now, err := in.stampOf(b)
+	if err != nil {
+		return nil, fmt.Errorf("code object: %w", err)
+	}
 	if c := in.codes[at]; c != nil && c.stamp == now {
 		return c, nil
 	}

@@ -46,6 +46,7 @@ func (in *Interpreter) Innermost(s State) (f Frame, ok bool) {
 // frames are at most limit of a thread's.
 func (in *Interpreter) frames(s State, limit int) (all []Frame, leaving bool, err error) {
 	l := in.layout
+	in.walked = 0
 	at := s.At
 	if l.cframe != 0 {
 		if at, err = in.mem.pointer(at + addr.Run(l.cframe)); err != nil {
@@ -97,7 +98,7 @@ func (in *Interpreter) frames(s State, limit int) (all []Frame, leaving bool, er
 
 var errCircle = errors.New("frames: they lead in a circle")
 
-// maxWalked bounds the bytes of line tables that are gone through for all frames.
+// maxWalked bounds the bytes of line tables that are gone through for the frames of a stack.
 const maxWalked = 1 << 30
 
 // line is the line of an instruction, 0 too if the tables together are too long.
@@ -116,22 +117,33 @@ func (in *Interpreter) frame(at addr.Run, b []byte) (f Frame, whole bool, err er
 	if err != nil {
 		return Frame{}, false, err
 	}
-	f = Frame{At: at, Code: code}
-	if l.frames.units != 0 { // up to 3.10: each has a call of the interpreter of its own
-		f.Entry = true
-		f.Line = in.line(code, intIn(b, l.frames.instruction)*l.frames.units)
-		return f, true, nil
+	f = Frame{At: at, Entry: l.frames.units != 0 || l.frames.entry != 0 && b[l.frames.entry] != 0}
+	instruction := uint64(pointerIn(b, l.frames.instruction))
+	owner := byte(0)
+	if l.frames.owner != 0 {
+		owner = b[l.frames.owner]
 	}
-	f.Entry = l.frames.entry != 0 && b[l.frames.entry] != 0
-	offset := int64(pointerIn(b, l.frames.instruction)) - int64(code.bytecode)
-	if b[l.frames.owner] != generatorOwner && offset < int64(code.firstTraceable)*instructionSize {
-		return Frame{}, false, nil
+	whole, err = in.at(&f, code, instruction, owner)
+	return f, whole, err
+}
+
+// at says which code a frame runs, and at which of its instructions it is. The frame is
+// not whole while it is being set up.
+func (in *Interpreter) at(f *Frame, code *Code, instruction uint64, owner byte) (whole bool, err error) {
+	f.Code = code
+	if units := in.layout.frames.units; units != 0 { // up to 3.10: each has a call of the interpreter of its own
+		f.Line = in.line(code, int(int32(instruction))*units)
+		return true, nil
+	}
+	offset := int64(instruction) - int64(code.bytecode)
+	if owner != generatorOwner && offset < int64(code.firstTraceable)*instructionSize {
+		return false, nil
 	}
 	if offset < -instructionSize || offset > maxBytecode {
-		return Frame{}, false, fmt.Errorf("frame %v: its instruction is not in %s", at, code.Name)
+		return false, fmt.Errorf("frame of %s: its instruction is not in it", code.Name)
 	}
 	f.Line = in.line(code, int(offset))
-	return f, true, nil
+	return true, nil
 }
 
 const (

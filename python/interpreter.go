@@ -24,8 +24,9 @@ type Interpreter struct {
 	codeType addr.Run // PyCode_Type
 	version  string
 	codes    map[addr.Run]*Code
-	tables   int // bytes of the tables of codes
-	walked   int // of these, for the lines of frames
+	tables   int              // bytes of the tables of codes
+	walked   int              // of these, for the lines of frames
+	learned  map[uint64]*Code // by ID, see Learn
 
 	singletons []singleton
 }
@@ -52,7 +53,7 @@ func Open(mem Memory, symbols Symbols) (*Interpreter, error) {
 	if !ok {
 		return nil, ErrNoPython
 	}
-	in := &Interpreter{mem: reader{mem: mem}, runtime: runtime, codes: map[addr.Run]*Code{}}
+	in := &Interpreter{mem: reader{mem: mem}, runtime: runtime, codes: map[addr.Run]*Code{}, learned: map[uint64]*Code{}}
 	minor, version, err := in.release(symbols)
 	if err != nil {
 		return nil, err

@@ -19,6 +19,7 @@ const (
 	varSize     = 16
 	bytesData   = 32
 	textLength  = 16
+	textHash    = 24
 	textState   = 32
 	textCompact = 1 << 5 // of the state's bits, behind two of interned and three of the kind
 	textASCII   = 1 << 6

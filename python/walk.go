@@ -1,0 +1,153 @@
+package python
+
+import (
+	"cmp"
+	"fmt"
+
+	"hdb/internal/addr"
+)
+
+// A Walk says where code inside of the process finds the calls of its thread, as Stack
+// finds them from outside. All are offsets in bytes if nothing else is said.
+type Walk struct {
+	Current addr.Run // address of the pointer to the state that holds the lock, 0 from 3.12 on
+	Key     addr.Run // address of the key for thread-specific data: two ints, whether it is valid and which it is
+
+	Thread        int // in a state: what pthread_self() returns
+	CFrame, Frame int // the innermost frame; a CFrame is the pointer to what has that, 0 without
+
+	Previous, Code, Instruction int    // in a frame
+	InstructionBits             uint64 // of the instruction, which the others are not part of
+	Mark                        int    // 16 bits, of which
+	MarkBits                    uint16 // these tell what kind of frame it is
+	Shim                        uint32 // the kind that is no call, but where C called the interpreter
+
+	Lines, FirstLine     int // in a code object: the pointer to its line table, and an int,
+	Name, Qualname, File int // and pointers to texts; without a qualified name there is the name again
+	CodeSize             int
+}
+
+// noShim is no kind of frame.
+const noShim = 1<<32 - 1
+
+// Walk is how calls are found.
+func (in *Interpreter) Walk() Walk {
+	l := in.layout
+	w := Walk{
+		Key: in.runtime + addr.Run(l.key), Thread: l.threadID, CFrame: l.cframe, Frame: l.frame,
+		Previous: l.frames.previous, Code: l.frames.code, Instruction: l.frames.instruction, InstructionBits: 1<<48 - 1,
+		Shim: noShim, Lines: l.code.lines, FirstLine: l.code.firstLine,
+		Name: l.code.name, Qualname: cmp.Or(l.code.qualname, l.code.name), File: l.code.file, CodeSize: l.code.size,
+	}
+	if l.current != 0 {
+		w.Current = in.runtime + addr.Run(l.current)
+	}
+	switch {
+	case l.frames.units != 0:
+		w.InstructionBits = 1<<32 - 1 // int f_lasti
+	case l.frames.entry != 0:
+		w.Mark, w.MarkBits = l.frames.entry, 0xffff // the owner is behind it
+	default:
+		w.Mark, w.MarkBits, w.Shim = l.frames.owner, 0xff, shimOwner
+	}
+	return w
+}
+
+// A Call is what a Walk reads of a frame.
+type Call struct {
+	Code        addr.Run
+	Instruction uint64
+	Mark        uint16
+	ID          uint64 // of the code object, by which it was learnt
+}
+
+// A Piece is memory as it was.
+type Piece struct {
+	At    addr.Run
+	Bytes []byte
+}
+
+// A snapshot is memory that is made of pieces, which are as they were, and nothing else.
+type snapshot []Piece
+
+func (s snapshot) ReadAt(b []byte, at int64) (int, error) {
+	for _, p := range s {
+		if off := uint64(at) - uint64(p.At); off < uint64(len(p.Bytes)) {
+			if n := copy(b, p.Bytes[off:]); n == len(b) {
+				return n, nil
+			}
+		}
+	}
+	return 0, fmt.Errorf("%#x is not told of", at)
+}
+
+// Learn reads the code object with an ID, which is the first of the pieces, as it was. What
+// they do not have is read from memory, if the object is still the same.
+func (in *Interpreter) Learn(id uint64, pieces []Piece) error {
+	live := in.mem
+	defer func() { in.mem = live }()
+	at := pieces[0].At
+	if len(pieces[0].Bytes) < in.layout.code.size {
+		return fmt.Errorf("code object at %v: %d bytes", at, len(pieces[0].Bytes))
+	}
+	in.mem = reader{mem: snapshot(pieces)}
+	delete(in.codes, at) // another had its place
+	code, err := in.code(at)
+	if err != nil {
+		then, unknown := in.stampOf(pieces[0].Bytes)
+		in.mem = live
+		if code, err = in.code(at); err != nil {
+			return err
+		}
+		if unknown != nil || code.stamp != then {
+			return fmt.Errorf("code object at %v: it is gone", at)
+		}
+	}
+	in.learned[id] = code
+	return nil
+}
+
+// Learned is how many code objects are known.
+func (in *Interpreter) Learned() int { return len(in.learned) }
+
+// Forget forgets all code objects.
+func (in *Interpreter) Forget() bool {
+	clear(in.learned)
+	clear(in.codes)
+	in.tables = 0
+	return true
+}
+
+// Calls are the frames of calls that a Walk has read, innermost first. A frame whose code
+// object is gone since has no Code.
+func (in *Interpreter) Calls(calls []Call) (st Stack, err error) {
+	l, shim := in.layout, in.Walk().Shim
+	in.walked = 0
+	for i, c := range calls {
+		if uint32(c.Mark) == shim {
+			if st.Leaving = st.Leaving || i == 0; len(st.Frames) > 0 {
+				st.Frames[len(st.Frames)-1].Entry = true
+			}
+			continue
+		}
+		f := Frame{Entry: l.frames.units != 0 || l.frames.entry != 0 && c.Mark&0xff != 0}
+		code := in.learned[c.ID]
+		if code == nil {
+			st.Frames = append(st.Frames, f)
+			continue
+		}
+		owner := byte(c.Mark)
+		if l.frames.entry != 0 {
+			owner = byte(c.Mark >> 8)
+		}
+		if whole, err := in.at(&f, code, c.Instruction, owner); err != nil {
+			return st, err
+		} else if whole {
+			st.Frames = append(st.Frames, f)
+		}
+	}
+	if len(st.Frames) > 0 {
+		st.Frames[len(st.Frames)-1].Entry = true
+	}
+	return st, nil
+}
