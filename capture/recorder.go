@@ -1,5 +1,7 @@
 package capture
 
+import "hdb/internal/addr"
+
 // A Recorder is what a recording is made with: a *Log in memory or a *Writer to
 // a file. Its methods belong to one goroutine.
 type Recorder interface {
@@ -10,6 +12,8 @@ type Recorder interface {
 	// Replaced notes that the program was replaced (exec): no block lives on.
 	Replaced()
 	Intern(Stack) StackID
+	// Keep keeps the function chain of a return address for which no file has it.
+	Keep(addr.Run, []Frame)
 	FuncIndex(name string) uint16
 	AddModule(Module) (index int)
 	EndModule(index int, to uint64)

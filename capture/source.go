@@ -50,7 +50,8 @@ type Source interface {
 	Losses() []Loss
 
 	// Symbol is the kept function chain of a code address at the time of event
-	// seq, innermost first. It is false when none is kept: always so in a Log.
+	// seq, innermost first. It is false when none is kept: a Log has those only that no
+	// file has, see Recorder.Keep.
 	Symbol(pc addr.Run, isReturn bool, seq uint64) ([]Frame, bool)
 	// SourceLines are the kept lines of a source file, ascending and disjoint.
 	SourceLines(file string) []Excerpt

@@ -297,3 +297,6 @@ func runPythonPrint(_ context.Context, c *Console, in Input) error {
 	c.show(in, valueView{Name: expr, Value: text}, func(o *screen.Output) { o.Text(text + "\n") })
 	return nil
 }
+
+// pythonFrames are the values of set python-frames.
+var pythonFrames = map[string]names.PythonFrames{"merged": names.PythonMerged, "native": names.PythonNative, "both": names.PythonBoth}

@@ -252,6 +252,12 @@ func printRecord(c *Console, o *screen.Output, st session.RecordStatus) {
 	if n := st.Probe.LostSt; n > 0 {
 		o.Line(screen.Warning(fmt.Sprintf("lost: %s; their events are there without one", units.Count(n, "stack"))))
 	}
+	if n := st.Probe.LostPy; n > 0 {
+		o.Line(screen.Warning(fmt.Sprintf("lost: the functions of Python of %s, which are there with their native stacks", units.Count(n, "event"))))
+	}
+	if n := st.Unmerged; n > 0 {
+		o.Line(screen.Guess(fmt.Sprintf("(%s at which native frames and those of Python did not agree are without the latter)", units.Count(n, "stack"))))
+	}
 	if n := st.Probe.Waits; n > 0 {
 		o.Printf("waits: %s for hdb to make room in the ring; nothing is lost by that\n", units.Count(n, "time"))
 	}

@@ -58,7 +58,7 @@ func symbolsFrame(f capture.Frame) symbols.Frame {
 
 // provenance is the reverse of its String.
 func provenance(word string) symbols.Provenance {
-	for p := symbols.FromNone; p <= symbols.FromJIT; p++ {
+	for p := symbols.FromNone; p <= symbols.FromPython; p++ {
 		if p.String() == word {
 			return p
 		}

@@ -89,6 +89,9 @@ const injectedName = "hdb's probe"
 // AppendFrames adds a physical frame of the process and the calls inlined in it.
 func (r *Resolver) AppendFrames(out []Frame, f unwind.Frame) []Frame {
 	code := f.PC
+	if at, ok := r.Interpreted.At(code.Addr()); ok {
+		return append(out, Frame{Num: len(out), Code: code, CFA: f.CFA, How: f.How, Frame: symbolsFrame(at), Module: madeBy(symbols.FromPython)})
+	}
 	base := Frame{Code: code, CFA: f.CFA, How: f.How, Signal: f.Signal, Regs: f.Regs}
 	if mod := r.Modules.At(code.Lookup()); mod != nil {
 		base.Module, base.Path, base.InFile = filepath.Base(mod.Name), mod.Path, code.Addr().File(mod.Bias)
@@ -133,6 +136,7 @@ func (r *Resolver) RecordedStack(src capture.Source, id capture.StackID, seq uin
 	for i := range rec.PCs {
 		out.Frames = r.AppendRecorded(out.Frames, src, &rec, i, seq)
 	}
+	out.Frames = r.shown(out.Frames)
 	return out
 }
 
@@ -165,7 +169,7 @@ func (r *Resolver) AppendRecorded(frames []Frame, src capture.Source, rec *captu
 
 // madeBy is what stands for the module of code that is in none.
 func madeBy(p symbols.Provenance) string {
-	if p == symbols.FromPerfMap || p == symbols.FromJIT {
+	if p == symbols.FromPerfMap || p == symbols.FromJIT || p == symbols.FromPython {
 		return p.String()
 	}
 	return ""

@@ -32,6 +32,7 @@ import (
 type Settings struct {
 	DebugDirs []string // folders with debug files by build ID and by path
 	Sysroot   string   // a folder below which libraries and sources are looked for first; "" none
+	Python    PythonFrames
 }
 
 // Config says how a Resolver is wired to its session.
@@ -66,14 +67,15 @@ func (p *Program) Go() bool { return p != nil && p.Object != nil && p.Object.Fil
 
 // A Resolver finds names.
 type Resolver struct {
-	Program    *Program // nil before there is one
-	Modules    *Modules // of the process
-	JIT        *JIT
-	Log        *ModuleLog
-	Places     Places
-	Symbols    Symbols
-	Debuginfod *Debuginfod
-	Sources    symbols.Sources
+	Program     *Program // nil before there is one
+	Modules     *Modules // of the process
+	JIT         *JIT
+	Log         *ModuleLog
+	Places      Places
+	Symbols     Symbols
+	Debuginfod  *Debuginfod
+	Interpreted Interpreted // positions of the process's program in Python
+	Sources     symbols.Sources
 
 	cfg     Config
 	reading *capture.Reading // of the command that runs; nil: to the end

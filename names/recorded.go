@@ -114,6 +114,9 @@ func (l *ModuleLog) inModule(c addr.Code, seq uint64) []capture.Frame {
 // chain is the function chain of the code as it was at event seq, or that of
 // code in no module as it is now.
 func (l *ModuleLog) chain(c addr.Code, seq uint64) []capture.Frame {
+	if chain := l.r.Interpreted.chain(c); chain != nil {
+		return chain
+	}
 	chain := l.inModule(c, seq)
 	if chain == nil && !l.covers(c.Lookup()) {
 		chain = l.r.JIT.chain(c)

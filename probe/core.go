@@ -115,6 +115,11 @@ var faultRegions = [...]faultRegion{
 	{markSignal, markSignalEnd, markFault},
 	{markPointer, markNoFrame, markNoFrame},
 	{markBehind, markBehindNo, markBehindNo},
+	{markPython, markPythonEnd, markPythonNone},
+	{markPythonCopy, markPythonCopyEnd, markPythonCopyEnd},
+	{markPythonCodes, markPythonCodesEnd, markPythonCodesDone},
+	{markPythonCode, markPythonCodeEnd, markPythonNoCode},
+	{markPythonNextCode, markPythonCodesDone, markPythonCodesDone},
 }
 
 // A mark is a nop of so many bytes.

@@ -109,6 +109,8 @@ TEXT core<>(SB), NOSPLIT|NOFRAME, $0-0
 #include "core_nest_amd64.h"
 #include "core_walk_amd64.h"
 #include "core_ring_amd64.h"
+#include "core_python_amd64.h"
+#include "core_pycode_amd64.h"
 #include "core_match_amd64.h"
 
 	MARK(const_markEnd)

@@ -383,6 +383,8 @@ quickSums:
 	MOVL const_meStack(R10), CX
 	CMPQ const_meTag(R10), R8
 	JNE  quickOdd // it has been written meanwhile: for other words, as those are in the tag
+	CMPL const_stPython(R11), $0
+	JNE  quickPython
 	MOVQ rcSite(SP), R10
 	SHLQ $const_tidShift, DI
 	SHLQ $const_stackShift, CX
@@ -485,6 +487,12 @@ quickOdd:
 quickRest:
 	MOVQ DI, rcW0(SP)
 	JMP  recBegin
+
+quickPython:
+	QUICKWORDS
+	MOVQ const_siQuick(R9), DI
+	MOVQ DI, rcW0(SP)
+	JMP  pythonFrames
 
 quickOther:
 	QUICKWORDS

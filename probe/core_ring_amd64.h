@@ -16,49 +16,9 @@ hashed:
 	ORQ  $1, AX
 	MOVQ AX, R15
 	MOVL DX, R10
-	MOVQ const_stStacks(R11), SI
-	MOVL $(const_stackLevels*const_stackTry), R12
-	MOVL $((1<<const_stackFew)-1), R14
-
-	MOVQ R15, BX
-	SHRQ $20, BX
-
-placeAt:
-	ANDL R14, BX
-	MOVQ (SI)(BX*8), DX
-	CMPQ DX, R15
+	CALLTO(const_markPlace)
+	TESTL AX, AX
 	JEQ  numbered
-	TESTQ DX, DX
-	JNE  placeNext
-	XORL AX, AX
-	LOCK
-	CMPXCHGQ R15, (SI)(BX*8)
-	JEQ  publish
-	CMPQ AX, R15
-	JEQ  numbered
-
-placeNext:
-	INCL BX
-	DECL R12
-	TESTL $(const_stackTry-1), R12
-	JNE  placeAt
-	MOVL R14, AX
-	SHLL $const_stackMore, R14
-	ORL  $((1<<const_stackMore)-1), R14 // among more places, but the crowded first ones
-	MOVQ R15, BX
-	SHRQ $20, BX
-	ANDL R14, BX
-	MOVL R14, DX
-	SHRL $1, DX
-	XORL R14, DX
-	CMPL BX, AX
-	JHI  placeMore
-	ORL  DX, BX
-
-placeMore:
-	TESTL R12, R12
-	JNE  placeAt
-	MOVL $(const_noStack-1), BX // no place: its frames are sent each time
 
 publish:
 	// BX = number, CX = frames, R10 = end
@@ -562,4 +522,63 @@ noRoom:
 	MOVQ STATE, R11
 
 awake:
+	XRET
+
+// place finds the number of a stack.
+//
+//	in:  R15 = its hash, R11 = state
+//	out: BX = number, AX = 0 if it has been given already; a new one has to be
+//	     published, as has, each time, noStack-1, which is for all that find no place
+//	clobbers DX, SI, R12, R14
+	MARK(const_markPlace)
+	MOVQ const_stStacks(R11), SI
+	MOVL $(const_stackLevels*const_stackTry), R12
+	MOVL $((1<<const_stackFew)-1), R14
+
+	MOVQ R15, BX
+	SHRQ $20, BX
+
+placeAt:
+	ANDL R14, BX
+	MOVQ (SI)(BX*8), DX
+	CMPQ DX, R15
+	JEQ  placeKnown
+	TESTQ DX, DX
+	JNE  placeNext
+	XORL AX, AX
+	LOCK
+	CMPXCHGQ R15, (SI)(BX*8)
+	JEQ  placeNew
+	CMPQ AX, R15
+	JEQ  placeKnown
+
+placeNext:
+	INCL BX
+	DECL R12
+	TESTL $(const_stackTry-1), R12
+	JNE  placeAt
+	MOVL R14, AX
+	SHLL $const_stackMore, R14
+	ORL  $((1<<const_stackMore)-1), R14 // among more places, but the crowded first ones
+	MOVQ R15, BX
+	SHRQ $20, BX
+	ANDL R14, BX
+	MOVL R14, DX
+	SHRL $1, DX
+	XORL R14, DX
+	CMPL BX, AX
+	JHI  placeMore
+	ORL  DX, BX
+
+placeMore:
+	TESTL R12, R12
+	JNE  placeAt
+	MOVL $(const_noStack-1), BX // no place: its frames are sent each time
+
+placeNew:
+	MOVL $1, AX
+	XRET
+
+placeKnown:
+	XORL AX, AX
 	XRET

@@ -84,6 +84,10 @@ memoWords:
 
 emit:
 	// CX = number of the stack
+	CMPL const_stPython(R11), $0
+	JNE  pythonFrames
+
+emitNumbered:
 	MOVQ rcSlot(SP), R10
 	MOVQ rcW0(SP), R9
 	MOVL R9, AX

@@ -127,6 +127,7 @@ func (l *lab) restart(request Request) {
 	clear(l.shared.ring[:l.shared.word(hdHead).Load()%ringSize])
 	if l.shared.word(hdNew).Load() > 0 {
 		clear(l.shared.file[fileStacks:fileCaches])
+		clear(l.shared.file[filePairs:fileRules])
 	}
 	clear(l.shared.file[fileHeader : fileHeader+headerSize])
 	clear(l.shared.file[fileSlots : fileSlots+numSlots*slotSize])
@@ -229,7 +230,8 @@ func (l *lab) fillState() {
 		stStacks: file + fileStacks, stSlots: file + fileSlots, stScratch: uint64(l.remote.state) + privateScratch,
 		stVerdicts: file + fileVerdicts, stReturn: uint64(l.remote.core) + uint64(l.core.marks[markReturn]),
 		stReturnWide: uint64(l.remote.core) + uint64(l.core.marks[markReturnWide]), stDepth: 64,
-		stSums: uint64(l.remote.core) + uint64(l.core.sums()),
+		stSums:  uint64(l.remote.core) + uint64(l.core.sums()),
+		stPairs: file + filePairs, stPySeen: file + fileSeen, stPyCodes: file + fileCodes,
 	} {
 		l.setState(at, v)
 	}

@@ -45,6 +45,30 @@ const (
 	stZero       = 112 // 8 bytes that stay zero: where a lost register is "saved"
 	stFactors    = 256 // memoWords factors of the memo's sums, 8 bytes each
 
+	// How calls of Python are read, see Python; all are offsets if nothing else is said.
+	stPython      = 1024 // uint32: how a thread's state is found, 0 if no calls are read
+	stPyShim      = 1028 // uint32: the mark of frames that are no calls
+	stPyState     = 1032 // address of the pointer to the state that holds the lock
+	stPyThread    = 1048 // in a state: what pthread_self() returns
+	stPyKey       = 1056 // address of the interpreter's key for thread-specific data, 0 unknown
+	stPyCFrame    = 1064 // in a state: the pointer to what has stPyFrame, 0: the state has it
+	stPyFrame     = 1072 // the innermost frame
+	stPyPrevious  = 1080 // in a frame: the one before,
+	stPyCode      = 1088 // its code object,
+	stPyInstr     = 1096 // its instruction, of which
+	stPyMask      = 1104 // these bits count,
+	stPyMark      = 1112 // and uint16: what kind of frame it is, as far as
+	stPyMarks     = 1152 // uint32: these bits tell
+	stPyLines     = 1120 // in a code object: its line table,
+	stPyFirst     = 1128 // and uint32: its first line
+	stPyName      = 1160 // its name,
+	stPyQualname  = 1168 // the same or its qualified name,
+	stPyFile      = 1176 // and its file,
+	stPyCodeWords = 1184 // and how many words of it are wanted
+	stPyCodes     = 1192 // address of the hashes of those that were told of lately
+	stPairs       = 1136 // address of the cache of stacks with calls of Python
+	stPySeen      = 1144 // address of the hashes of those that were sent lately
+
 	stateSize = 4096
 )
 
@@ -52,6 +76,22 @@ const (
 const (
 	enabled      = 1
 	quickEnabled = 2 // events are recorded: functions of C and C++ take the short way
+)
+
+// Values of stPython beside 0.
+const (
+	pyCurrent = 1 // what holds the lock, if it is the thread's, or what thread-specific data has
+	pyKept    = 2 // what thread-specific data has
+
+	pyMarkShift = 48 // the mark of a call, above its instruction
+)
+
+// Where glibc keeps thread-specific data in struct pthread: specific_1stblock, an array of
+// {sequence number, value} for the first keys.
+const (
+	tsdValues = 784 + 8
+	tsdShift  = 4
+	tsdKeys   = 32
 )
 
 // Bits of stMode.
@@ -197,6 +237,7 @@ const (
 	hdMiss    = 160 // uint64: PC cache misses
 	hdWalks   = 168 // uint64: stacks walked in full
 	hdNew     = 176 // uint64: stacks published
+	hdLostPy  = 184 // uint64: events whose calls of Python could not be told
 
 	hdThreads = 512 // uint32 each: the TIDs of threads that conditions name
 
@@ -210,13 +251,16 @@ const (
 // A record's first word: type, flags, site, TID and stack, from the low bits
 // up. It is 0 until the record is complete. For the other words see record.
 const (
-	recAlloc   = 1 // a call of an alloc, realloc or map function has returned
-	recFree    = 2 // a call of a free or unmap function begins
-	recBegin   = 3 // a call of a realloc function with an old block begins
-	recAbandon = 4 // a call was left without returning
-	recStack   = 5 // the frames of a stack follow
-	recNumber  = 7 // never in the ring: the number of the stack is all that is wanted
-	recPad     = 6 // nothing: the bytes are to be skipped
+	recAlloc   = 1  // a call of an alloc, realloc or map function has returned
+	recFree    = 2  // a call of a free or unmap function begins
+	recBegin   = 3  // a call of a realloc function with an old block begins
+	recAbandon = 4  // a call was left without returning
+	recStack   = 5  // the frames of a stack follow
+	recPython  = 8  // calls of Python
+	recCode    = 10 // a code object of Python
+	recPair    = 9  // a stack is another with calls of Python
+	recNumber  = 7  // never in the ring: the number of the stack is all that is wanted
+	recPad     = 6  // nothing: the bytes are to be skipped
 
 	flagLong   = 1 << 4 // 48 bytes, else 32
 	flagInside = 1 << 5 // made inside another call that is an event
@@ -229,7 +273,7 @@ const (
 	stackShift = 42
 	noStack    = 1<<22 - 1
 
-	countShift  = 8 // recStack: frames, 12 bits; recPad: 16-byte units
+	countShift  = 8 // recStack: frames, 12 bits; recPython: calls, 12 bits; recPad and recCode: 16-byte units
 	reasonShift = 20
 	recordSize  = 32
 	longRecord  = 48
@@ -271,6 +315,14 @@ const (
 	stackMore   = 3  // what that grows by
 	stackLevels = 4  // times
 	stackTry    = 16 // places looked at for one hash each time, a power of two
+
+	pairBits   = 16    // log2 of the entries of stPairs, 8 bytes each: the upper bits of a hash | number
+	seenBits   = 15    // log2 of those of stPySeen, a hash each
+	codeBits   = 14    // and of stPyCodes
+	maxPyText  = 1024  // bytes of a text that are told: the words fit in a byte
+	maxPyTable = 32000 // of a line table
+	pyTextHead = 72    // of the largest header of a text
+	maxPython  = 1000  // calls of Python that a stack has
 
 	cacheBits = 14 // log2 of its entries, 8 bytes each: PC<<16 | rule
 
@@ -429,4 +481,17 @@ const (
 	markBehindNo
 	markNoFrame
 	markFault
+	markPlace
+	markPython
+	markPythonNone
+	markPythonEnd
+	markPythonCopy
+	markPythonCopyEnd
+	markPythonCodes
+	markPythonCodesEnd
+	markPythonCode
+	markPythonCodeEnd
+	markPythonNextCode
+	markPythonCodesDone
+	markPythonNoCode
 )

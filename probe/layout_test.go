@@ -103,7 +103,7 @@ var structures = []struct {
 		{"robust", hdRobust, int(unsafe.Sizeof(robustNode{}))}, u64("tail", hdTail), u32("sleep", hdSleep),
 		u32("drained", hdDrained), u32("waiting", hdWaiting), u64("count", hdCount), u64("live", hdLive),
 		u64("blocks", hdBlocks), u64("lost", hdLost), u64("lostSt", hdLostSt), u64("noSlot", hdNoSlot),
-		u64("full", hdFull), u64("miss", hdMiss), u64("walks", hdWalks), u64("new", hdNew),
+		u64("full", hdFull), u64("miss", hdMiss), u64("walks", hdWalks), u64("new", hdNew), u64("lostPy", hdLostPy),
 		{"threads", hdThreads, 4 * maxThreadCells},
 	}},
 	{"memo entry", memoEntry, []field{
@@ -120,7 +120,8 @@ var structures = []struct {
 	{"memory file", fileSize, []field{
 		{"header", fileHeader, headerSize}, {"stacks", fileStacks, 8 << stackBits}, {"caches", fileCaches, numCaches * cacheSize},
 		{"memos", fileMemos, numMemos * memoSize}, {"verdicts", fileVerdicts, 1 << stackBits},
-		{"slots", fileSlots, numSlots * slotSize}, {"marks", fileMarks, marksSize}, {"rules", fileRules, 8 << 16}, {"modules", fileMods, numMods * modsSize},
+		{"slots", fileSlots, numSlots * slotSize}, {"marks", fileMarks, marksSize},
+		{"pairs", filePairs, 8 << pairBits}, {"seen", fileSeen, 8 << seenBits}, {"codes", fileCodes, 8 << codeBits}, {"rules", fileRules, 8 << 16}, {"modules", fileMods, numMods * modsSize},
 		{"tables", fileTables, tablesSize}, {"ring", fileRing, ringSize},
 	}},
 	{"private memory", privateSize, []field{

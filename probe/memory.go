@@ -22,7 +22,10 @@ const (
 	fileVerdicts = fileMemos + numMemos*memoSize
 	fileSlots    = fileVerdicts + 1<<stackBits
 	fileMarks    = fileSlots + numSlots*slotSize
-	fileRules    = fileMarks + marksSize // from here on read-only
+	filePairs    = fileMarks + marksSize
+	fileSeen     = filePairs + 8<<pairBits
+	fileCodes    = fileSeen + 8<<seenBits
+	fileRules    = fileCodes + 8<<codeBits // from here on read-only
 	fileMods     = fileRules + 8<<16
 	fileTables   = fileMods + numMods*modsSize
 	fileRing     = fileTables + tablesSize
@@ -122,7 +125,7 @@ func (s *shared) empty(from, size int) {
 // takes the zeros for nothing remembered.
 func (s *shared) giveBack() {
 	s.empty(fileStacks, fileVerdicts-fileStacks)
-	s.empty(fileMarks, marksSize)
+	s.empty(fileMarks, fileRules-fileMarks)
 	_ = unix.Madvise(s.ring[:ringSize], unix.MADV_REMOVE) // else it stays as it is
 }
 

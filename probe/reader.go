@@ -15,6 +15,15 @@ import (
 type Sink interface {
 	// Stack keeps a stack that events will refer to. Its PCs belong to the probe.
 	Stack(capture.Stack) capture.StackID
+	// Python keeps calls of Python, innermost first, that stacks will have; more tells that
+	// there are others further out. They belong to the probe.
+	Python(calls []PythonCall, more bool) PythonID
+	// PythonCode tells of the code object with an ID by the memory that it is made of, the
+	// object itself first. Calls that refer to it come later. If the sink has forgotten those
+	// that it was told of, they are told of again with calls to come.
+	PythonCode(id uint64, pieces []PythonPiece) (forgotten bool)
+	// WithPython keeps a stack that is another, which the sink has, with calls of Python.
+	WithPython(capture.StackID, PythonID) capture.StackID
 	// Batch takes events from the ring. Their Seq and Ended are the sink's
 	// to set, and so is Func, which is an index into functions until then. Their times
 	// may go back, by as long as a thread was without its processor after it had looked
@@ -40,6 +49,7 @@ type Stats struct {
 	Waits    uint64 // times that a thread waited for room in the ring
 	Lost     uint64 // events for which there was no room
 	LostSt   uint64 // stacks for which there was no room
+	LostPy   uint64 // stacks whose calls of Python could not be told
 	NoThread uint64 // calls of threads that the probe had no place for
 	Torn     uint64 // records that a thread never completed
 }
@@ -48,7 +58,7 @@ type Stats struct {
 func (s Stats) Add(o Stats) Stats {
 	return Stats{
 		Events: s.Events + o.Events, Stacks: s.Stacks + o.Stacks, Walks: s.Walks + o.Walks, Waits: s.Waits + o.Waits,
-		Lost: s.Lost + o.Lost, LostSt: s.LostSt + o.LostSt, NoThread: s.NoThread + o.NoThread, Torn: s.Torn + o.Torn,
+		Lost: s.Lost + o.Lost, LostSt: s.LostSt + o.LostSt, LostPy: s.LostPy + o.LostPy, NoThread: s.NoThread + o.NoThread, Torn: s.Torn + o.Torn,
 	}
 }
 
@@ -122,7 +132,7 @@ func (r *reader) start() {
 
 // init readies a reader of a ring that is empty.
 func (r *reader) init(now time.Duration) {
-	r.stacks = stackTable{r: r, byNumber: new([1 << stackBits]capture.StackID), overflow: map[uint32]capture.StackID{}}
+	r.stacks = stackTable{r: r, byNumber: new([1 << stackBits]capture.StackID), overflow: map[uint32]capture.StackID{}, python: map[uint64]PythonID{}}
 	r.easy, r.threads, r.resizes = new([MaxFunctions]plainSite), map[uint32]*threadCalls{}, map[uint64]*resize{}
 	r.done, r.idle = make(chan struct{}), make(chan struct{})
 	r.clock.resume(now)
@@ -329,8 +339,8 @@ func (r *reader) handle(n int) int {
 		}
 		size := recordLength(head)
 		switch head & typeMask {
-		case recStack:
-			r.stacks.take(head, shared.words(r.tail, int(size/8)))
+		case recStack, recPython, recPair, recCode:
+			r.stacks.takeAny(head, shared.words(r.tail, int(size/8)))
 		case recPad:
 			r.clear() // it may be as long as the ring: more than that is not mapped behind what is left to clear
 		case recAlloc, recAbandon:
@@ -399,9 +409,13 @@ func (r *reader) forgetExited() {
 // and not more than the ring has, whatever the first word is.
 func recordLength(head uint64) uint64 {
 	switch head & typeMask {
+	case recPython:
+		return (32 + 24*(head>>countShift&0xfff) + 15) &^ 15
+	case recPair:
+		return recordSize
 	case recStack:
 		return (16 + 8*(head>>countShift&0xfff) + 15) &^ 15
-	case recPad:
+	case recPad, recCode:
 		// Nothing keeps the inferior from writing nonsense to the ring.
 		return min(max(head>>countShift, 1), ringSize/16) * 16
 	}
@@ -441,6 +455,7 @@ func (r *reader) counts() Stats {
 	s, h := r.stats, r.p.shared
 	s.Stacks, s.Walks, s.Waits = h.word(hdNew).Load(), h.word(hdWalks).Load(), h.word(hdFull).Load()
 	s.Lost, s.LostSt, s.NoThread = h.word(hdLost).Load(), h.word(hdLostSt).Load(), h.word(hdNoSlot).Load()
+	s.LostPy = h.word(hdLostPy).Load()
 	return s
 }
 

@@ -43,10 +43,13 @@ type notebook struct {
 	stacks []capture.Stack // by ID, from 1
 	alloc  func(breakpoints.Call) inferior.Action
 	may    func(breakpoints.Call) bool
+	python [][]PythonCall // by ID
+	codes  map[uint64][]PythonPiece
+	with   map[capture.StackID]PythonID // stacks that have calls of Python
 }
 
 func newNotebook() *notebook {
-	return &notebook{live: heap.NewLedger(), stacks: make([]capture.Stack, 1)}
+	return &notebook{live: heap.NewLedger(), stacks: make([]capture.Stack, 1), with: map[capture.StackID]PythonID{}, codes: map[uint64][]PythonPiece{}}
 }
 
 func (n *notebook) Stack(st capture.Stack) capture.StackID {
@@ -57,6 +60,25 @@ func (n *notebook) Stack(st capture.Stack) capture.StackID {
 	}
 	st.PCs = slices.Clone(st.PCs)
 	n.stacks = append(n.stacks, st)
+	return capture.StackID(len(n.stacks) - 1)
+}
+
+func (n *notebook) Python(calls []PythonCall, more bool) PythonID {
+	n.python = append(n.python, slices.Clone(calls))
+	if more {
+		n.python[len(n.python)-1] = append(n.python[len(n.python)-1], PythonCall{Instruction: 1})
+	}
+	return PythonID(len(n.python) - 1)
+}
+
+func (n *notebook) PythonCode(id uint64, pieces []PythonPiece) bool {
+	n.codes[id] = slices.Clone(pieces)
+	return false
+}
+
+func (n *notebook) WithPython(of capture.StackID, calls PythonID) capture.StackID {
+	n.stacks = append(n.stacks, n.stacks[of])
+	n.with[capture.StackID(len(n.stacks)-1)] = calls
 	return capture.StackID(len(n.stacks) - 1)
 }
 

@@ -18,6 +18,22 @@ type stackTable struct {
 	patience  time.Duration                    // left for stacks that have not come, in this batch
 	pcs       []addr.Run                       // of the stack handed to the sink
 	noIslands span                             // around the last address that was found in no island
+	python    map[uint64]PythonID              // calls of Python by their hash
+	calls     []PythonCall                     // those handed to the sink
+}
+
+// takeAny handles a record that tells of stacks.
+func (ks *stackTable) takeAny(head uint64, words []uint64) {
+	switch head & typeMask {
+	case recStack:
+		ks.take(head, words)
+	case recPython:
+		ks.takePython(head, words)
+	case recCode:
+		ks.takeCode(words)
+	case recPair:
+		ks.takePair(head, words)
+	}
 }
 
 // take handles the frames of a stack that is new.
@@ -73,8 +89,12 @@ func (ks *stackTable) ahead(number uint32) bool {
 		if head == 0 {
 			return false
 		}
-		if head&typeMask == recStack && uint32(head>>stackShift) == number {
-			ks.take(head, ks.r.p.shared.words(at, int(recordLength(head)/8)))
+		words := func() []uint64 { return ks.r.p.shared.words(at, int(recordLength(head)/8)) }
+		switch kind := head & typeMask; {
+		case kind == recPython, kind == recCode:
+			ks.takeAny(head, words())
+		case (kind == recStack || kind == recPair) && uint32(head>>stackShift) == number:
+			ks.takeAny(head, words())
 			return true
 		}
 		at += recordLength(head)

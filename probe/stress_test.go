@@ -145,6 +145,12 @@ func (c *counter) Stack(capture.Stack) capture.StackID {
 	return capture.StackID(c.stacks)
 }
 
+func (c *counter) Python([]PythonCall, bool) PythonID { return 0 }
+
+func (c *counter) PythonCode(uint64, []PythonPiece) bool { return false }
+
+func (c *counter) WithPython(of capture.StackID, _ PythonID) capture.StackID { return of }
+
 func (c *counter) Batch(events []capture.Event, _ []*breakpoints.Function) {
 	for i := range events {
 		c.event(&events[i])

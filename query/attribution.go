@@ -72,15 +72,18 @@ const (
 
 // A Role is all that decides on a frame.
 type Role struct {
-	class  class
-	debug  bool // it is told of by debug information
-	module string
+	class       class
+	debug       bool // it is told of by debug information
+	python      bool // it is a function of Python
+	interpreter bool // it is CPython's own, by the module or because it is the loop
+	module      string
 }
 
 // Role is the role of a frame.
 func (a *Attribution) Role(f *names.Frame) Role {
 	debug := f.Line > 0 || f.Frame.Source == symbols.FromDWARF || f.Frame.Source == symbols.FromJIT
-	return Role{class: a.class(f), debug: debug, module: f.Path}
+	interpreter := isInterpreter(f.Path) || names.IsPythonLoop(f.Function)
+	return Role{class: a.class(f), debug: debug || f.Python(), python: f.Python(), interpreter: interpreter, module: f.Path}
 }
 
 // Roles appends the roles of frames.
@@ -100,7 +103,7 @@ func (a *Attribution) Owner(frames []names.Frame) int {
 		switch {
 		case r.class != own:
 			continue
-		case r.debug:
+		case r.debug && !r.interpreter:
 			return i // whatever is further out
 		}
 		break
@@ -110,6 +113,11 @@ func (a *Attribution) Owner(frames []names.Frame) int {
 
 func (a *Attribution) class(f *names.Frame) class {
 	switch {
+	case f.Python():
+		if a.libraries != nil && isPythonLibrary(f.File) {
+			return library
+		}
+		return own
 	case isAllocator(f):
 		return allocator
 	case f.Outside(), startsProgram(f.Function), f.Path == "" && f.Function == "", a.isLibrary(f.Path):
@@ -133,11 +141,17 @@ func Owner(stack []Role) int {
 func OwnerSoFar(stack []Role) (at int, final bool) { return owner(stack) }
 
 func owner(stack []Role) (at int, final bool) {
+	python := slices.ContainsFunc(stack, func(r Role) bool { return r.python })
+	interpreter := interpreterOf(stack)
 	module, outermost := "", -1 // the last frame with debug information in a module
 	best := allocator
 	for i := range stack {
 		r := &stack[i]
 		c := r.class
+		inside := r.interpreter || interpreter != "" && r.module == interpreter
+		if python && inside && c < system {
+			c = system
+		}
 		if c == own && !r.debug && r.module != "" {
 			if outermost < i || r.module != module {
 				module, outermost = r.module, lastDebug(stack, r.module)
@@ -147,7 +161,7 @@ func owner(stack []Role) (at int, final bool) {
 			}
 		}
 		if c == own {
-			return i, r.debug
+			return i, r.debug && !inside
 		}
 		if c == wrapper {
 			c = system
@@ -157,6 +171,22 @@ func owner(stack []Role) (at int, final bool) {
 		}
 	}
 	return at, false
+}
+
+// interpreterOf is the module of CPython's loop in a stack, "" without.
+func interpreterOf(stack []Role) string {
+	for i := range stack {
+		if stack[i].interpreter {
+			return stack[i].module
+		}
+	}
+	return ""
+}
+
+// isInterpreter tells the files that CPython comes in.
+func isInterpreter(path string) bool {
+	base := filepath.Base(path)
+	return strings.HasPrefix(base, "libpython") || strings.HasPrefix(base, "python3")
 }
 
 // lastDebug is the index of the outermost frame of the user's own with debug information
@@ -188,6 +218,15 @@ func isAllocator(f *names.Frame) bool {
 		return true
 	}
 	return breakpoints.IsAllocatorLibrary(filepath.Base(f.Path))
+}
+
+// isPythonLibrary tells the files of Python's standard library, and code that is in none.
+func isPythonLibrary(file string) bool {
+	if strings.HasPrefix(file, "<frozen ") {
+		return true
+	}
+	_, inside, ok := strings.Cut(file, "/lib/python3.")
+	return ok && !strings.Contains(inside, "/site-packages/") && !strings.Contains(inside, "/dist-packages/")
 }
 
 // startsProgram tells the functions of the program's own file that call main and

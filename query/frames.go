@@ -24,7 +24,9 @@ type profileFrames struct {
 	last                capture.Stack
 	stacked, spare      []*profileFrame // of the last stack, and the slice that was used before
 	begins, spareBegins []int           // index of the first frame of each address, the same way
-	roles               []Role          // of the frames of the last stack
+	roles               []Role          // of its frames that are shown,
+	shown, merged       []*profileFrame // which these are, and room for them,
+	parts               []names.Part    // and what decides on it
 }
 
 // profileCode decides which frames an address stands for.
@@ -39,6 +41,7 @@ type profileFrame struct {
 	frame report.Frame
 	site  heap.Site
 	role  Role
+	part  names.Part
 	as    [2]int // indexes of the frame as the user's and as a library's, from 1; 0: none yet
 }
 
@@ -55,8 +58,8 @@ func (r *Recording) newProfileFrames(p *report.Profile) *profileFrames {
 // stack is a recorded stack with its frames, as it was at the event.
 func (c *profileFrames) stack(id capture.StackID, seq uint64) report.Stack {
 	out := report.Stack{ID: id, Site: c.find(id, seq), Truncated: c.last.Truncated}
-	out.Frames = slices.Grow(out.Frames, len(c.stacked))
-	for i, f := range c.stacked {
+	out.Frames = slices.Grow(out.Frames, len(c.shown))
+	for i, f := range c.shown {
 		out.Frames = append(out.Frames, c.frame(f, i < out.Site))
 	}
 	if id == 0 {
@@ -68,16 +71,16 @@ func (c *profileFrames) stack(id capture.StackID, seq uint64) report.Stack {
 // siteOf is the function that the blocks of a recorded stack belong to.
 func (c *profileFrames) siteOf(id capture.StackID, seq uint64) heap.Site {
 	user := c.find(id, seq)
-	if len(c.stacked) == 0 {
+	if len(c.shown) == 0 {
 		return heap.Site{Function: noStack}
 	}
-	return c.stacked[user].site
+	return c.shown[user].site
 }
 
 // lineOf is the line that the blocks of a recorded stack belong to.
 func (c *profileFrames) lineOf(id capture.StackID, seq uint64) heap.Site {
 	site := c.siteOf(id, seq)
-	site.ByLine = len(c.stacked) > 0
+	site.ByLine = len(c.shown) > 0
 	return site
 }
 
@@ -103,11 +106,35 @@ func (c *profileFrames) find(id capture.StackID, seq uint64) (user int) {
 		}
 	}
 	c.last, c.spare, c.spareBegins = rec, before, begins
+	c.show()
 	c.roles = c.roles[:0]
-	for _, f := range c.stacked {
+	for _, f := range c.shown {
 		c.roles = append(c.roles, f.role)
 	}
 	return Owner(c.roles)
+}
+
+// show leaves out what is not shown of the last stack.
+func (c *profileFrames) show() {
+	c.shown = c.stacked
+	if !slices.ContainsFunc(c.last.PCs, capture.IsInterpreted) {
+		return
+	}
+	c.parts = c.parts[:0]
+	for _, f := range c.stacked {
+		c.parts = append(c.parts, f.part)
+	}
+	shown := c.r.Names.ShownParts(c.parts)
+	if shown == nil {
+		return
+	}
+	c.merged = c.merged[:0]
+	for i, f := range c.stacked {
+		if shown[i] {
+			c.merged = append(c.merged, f)
+		}
+	}
+	c.shown = c.merged
 }
 
 // sameCalls is how many of the outermost calls of a stack are those of the last one.
@@ -133,7 +160,7 @@ func (c *profileFrames) chain(rec *capture.Stack, i int, seq uint64) []profileFr
 	}
 	var out []profileFrame
 	for _, f := range c.r.Names.AppendRecorded(nil, c.r.Source, rec, i, seq) {
-		out = append(out, profileFrame{frame: c.of(&f), site: siteOf(&f), role: c.r.Attribution.Role(&f)})
+		out = append(out, profileFrame{frame: c.of(&f), site: siteOf(&f), role: c.r.Attribution.Role(&f), part: f.Part()})
 	}
 	c.chains[key] = out
 	return out

@@ -8,6 +8,7 @@ import (
 	"hdb/capture/file"
 	"hdb/heap"
 	"hdb/internal/addr"
+	"hdb/names"
 )
 
 // maxMonitorNames bounds the cache of the frames of addresses.
@@ -81,6 +82,7 @@ func (m *Monitor) Name(budget time.Duration, alone func(func())) (whole bool) {
 type monitorFrame struct {
 	monitorPlace
 	role Role
+	part names.Part
 }
 
 // stack names a stack by the modules that are mapped now, as it was seen just before.
@@ -90,6 +92,7 @@ func (m *Monitor) stack(id capture.StackID) monitorStack {
 	for i := range rec.PCs {
 		m.frames = append(m.frames, m.chain(&rec, i)...)
 	}
+	m.merge(&rec)
 	if len(m.frames) == 0 {
 		i := m.function(heap.Site{Function: noStack})
 		return monitorStack{own: i, total: []int32{i}}
@@ -114,6 +117,28 @@ func (m *Monitor) stack(id capture.StackID) monitorStack {
 	return monitorStack{m.distinct[0], slices.Clone(m.distinct), places}
 }
 
+// merge leaves out of the frames what is not shown of a program in Python.
+func (m *Monitor) merge(rec *capture.Stack) {
+	if !slices.ContainsFunc(rec.PCs, capture.IsInterpreted) {
+		return
+	}
+	parts := make([]names.Part, len(m.frames))
+	for i := range m.frames {
+		parts[i] = m.frames[i].part
+	}
+	shown := m.r.Names.ShownParts(parts)
+	if shown == nil {
+		return
+	}
+	kept := m.frames[:0]
+	for i, f := range m.frames {
+		if shown[i] {
+			kept = append(kept, f)
+		}
+	}
+	m.frames = kept
+}
+
 // chain is the frames that address i of a stack stands for. Only those of files are
 // cached: other code may be replaced while the program runs.
 func (m *Monitor) chain(rec *capture.Stack, i int) []monitorFrame {
@@ -125,8 +150,8 @@ func (m *Monitor) chain(rec *capture.Stack, i int) []monitorFrame {
 	kept := true
 	for _, f := range m.r.Names.AppendRecorded(nil, m.r.Source, rec, i, m.seq()) {
 		site := heap.Site{Function: f.Name(), Linkage: f.Linkage, File: f.File, Line: f.Line, Module: f.Module}
-		out = append(out, monitorFrame{monitorPlace{m.function(site), int32(f.Line)}, m.r.Attribution.Role(&f)})
-		kept = kept && f.Path != ""
+		out = append(out, monitorFrame{monitorPlace{m.function(site), int32(f.Line)}, m.r.Attribution.Role(&f), f.Part()})
+		kept = kept && (f.Path != "" || f.Python())
 	}
 	if kept && len(m.chains) < maxMonitorNames {
 		m.chains[code] = out

@@ -20,6 +20,8 @@ var ErrSums = errors.New("recorded are sums for each stack and no events (record
 type Names interface {
 	// RecordedStack is a stack as it was at event seq.
 	RecordedStack(src capture.Source, id capture.StackID, seq uint64) names.Stack
+	// ShownParts tells which frames of a stack are shown, nil: all.
+	ShownParts([]names.Part) []bool
 	// AppendRecorded appends the frames that address i of a recorded stack stands for.
 	AppendRecorded(frames []names.Frame, src capture.Source, rec *capture.Stack, i int, seq uint64) []names.Frame
 }

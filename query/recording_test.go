@@ -22,6 +22,8 @@ import (
 // fakeNames calls the code at 0x100 f1, that at 0x200 f2 in line 2.
 type fakeNames struct{}
 
+func (n fakeNames) ShownParts([]names.Part) []bool { return nil }
+
 func (n fakeNames) RecordedStack(src capture.Source, id capture.StackID, seq uint64) names.Stack {
 	rec := src.Stack(id)
 	st := names.Stack{Truncated: rec.Truncated}

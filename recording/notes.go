@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"hdb/capture"
+	"hdb/internal/addr"
 )
 
 // Info describes the recording.
@@ -146,6 +147,7 @@ func (nowhere) AddEvent(e *capture.Event) uint64     { return e.Seq }
 func (nowhere) AddEvents(e []capture.Event) uint64   { return e[len(e)-1].Seq }
 func (nowhere) Replaced()                            {}
 func (nowhere) Intern(capture.Stack) capture.StackID { return 0 }
+func (nowhere) Keep(addr.Run, []capture.Frame)       {}
 func (nowhere) Stack(capture.StackID) capture.Stack  { return capture.Stack{} }
 func (nowhere) FuncIndex(string) uint16              { return 0 }
 func (nowhere) AddModule(capture.Module) int         { return 0 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"hdb/capture"
+	"hdb/internal/addr"
 	"hdb/internal/cond"
 )
 
@@ -16,6 +17,8 @@ type Process interface {
 	Numbered()
 	// Guessed is told that a stack with guessed frames was recorded.
 	Guessed()
+	// Interpreted is the position in an interpreted program that a code address stands for.
+	Interpreted(addr.Run) (capture.Frame, bool)
 	// Resident is how many bytes of the process's memory are resident.
 	Resident(pid int) (uint64, error)
 }

@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -41,7 +42,7 @@ func (r *Recording) Begin(info capture.Info, f *File) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.info, r.run.pid = info, info.PID
-	r.log, r.file = nil, f
+	r.log, r.file, r.run.kept = nil, f, nil
 	if f == nil {
 		r.log = file.NewLog(info)
 		r.run.out = r.log
@@ -93,6 +94,15 @@ func (r *Recording) Stack(st capture.Stack) capture.StackID {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.run.probed.add(st)
+}
+
+// ProbeStack is a stack that the probe was given a number of. It is the caller's.
+func (r *Recording) ProbeStack(of capture.StackID) capture.Stack {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	st := r.run.probeStack(of)
+	st.PCs = slices.Clone(st.PCs)
+	return st
 }
 
 // Batch takes events of the probe.

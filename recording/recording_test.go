@@ -27,7 +27,9 @@ func (p *fakeProcess) Frames(st capture.Stack) Frames {
 	return fakeFrames{st}
 }
 
-func (p *fakeProcess) Guessed()  {}
+func (p *fakeProcess) Guessed()                                   {}
+func (p *fakeProcess) Interpreted(addr.Run) (capture.Frame, bool) { return capture.Frame{}, false }
+
 func (p *fakeProcess) Numbered() {}
 
 func (p *fakeProcess) Resident(int) (uint64, error) { return 0, errors.New("no process") }

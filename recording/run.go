@@ -6,6 +6,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/capture"
 	"hdb/heap"
+	"hdb/internal/addr"
 	"hdb/probe"
 )
 
@@ -38,6 +39,7 @@ type run struct {
 	truncated  int                    // of them
 	last       uint64                 // number of the last recorded event
 	sampled    time.Duration          // when resident memory was looked at last
+	kept       map[addr.Run]bool      // interpreted code that the recording knows
 	pid        int                    // of the process that is recorded
 }
 
@@ -226,6 +228,7 @@ func (n *run) sample(now time.Duration) {
 
 // intern adds a stack to the recording.
 func (n *run) intern(st capture.Stack) capture.StackID {
+	n.keep(st)
 	id := n.out.Intern(st)
 	if int(id) > n.stacks {
 		n.stacks = int(id)
@@ -237,6 +240,22 @@ func (n *run) intern(st capture.Stack) capture.StackID {
 		}
 	}
 	return id
+}
+
+// keep has the recording keep what the interpreted code of a stack is, once.
+func (n *run) keep(st capture.Stack) {
+	for _, pc := range st.PCs {
+		if !capture.IsInterpreted(pc) || n.kept[pc] {
+			continue
+		}
+		if n.kept == nil {
+			n.kept = map[addr.Run]bool{}
+		}
+		n.kept[pc] = true
+		if f, ok := n.process.Interpreted(pc); ok {
+			n.out.Keep(pc, []capture.Frame{f})
+		}
+	}
 }
 
 // recordedStack is the number in the recording of a stack of the probe, which it is

@@ -38,7 +38,7 @@ func newPlanes(c *common, a *account, w *walker, d *demand, l *likes, al *Alloca
 	symbols := allocatorSymbols{c, al}
 	p := &Planes{
 		common: c, account: a, walker: w, demand: d, likes: l, values: v, symbols: symbols,
-		data:   &dataPlane{common: c, account: a, demand: d, symbols: symbols},
+		data:   &dataPlane{common: c, account: a, demand: d, symbols: symbols, python: &interpreted{common: c}},
 		clones: map[addr.Run]bool{},
 	}
 	al.follow = p.follow
@@ -147,7 +147,7 @@ func (p *Planes) armPlane() error {
 		err := p.data.arm(probeSink{p.rec, p}, p.tracer.Functions())
 		if err == nil {
 			p.tracer.Disarm()
-			return nil
+			return p.data.openPython(true)
 		}
 		if p.settings.Probe == ProbeOn {
 			return fmt.Errorf("probe: %w", err)
@@ -155,6 +155,9 @@ func (p *Planes) armPlane() error {
 		p.fallBack(err)
 	}
 	p.data.disarm()
+	if err := p.data.openPython(true); err != nil {
+		p.notify("%v", err)
+	}
 	err := p.tracer.Arm(func(breakpoints.Function) bool { return true })
 	if err != nil && p.siteCount() > 0 {
 		p.notify("some allocator functions are not watched: %s", oneLine(err)) // the others are
@@ -210,6 +213,9 @@ func (p *Planes) modulesChanged(added, removed []inferior.Module) {
 	p.loaded(added, removed)
 	if p.eventsArmed() {
 		p.noteGo(added)
+		if err := p.data.openPython(false); err != nil {
+			p.notify("%v", err)
+		}
 	}
 	if err := p.tracer.ModulesChanged(added, removed); err != nil {
 		p.notify("allocators of a new library: %v", err)

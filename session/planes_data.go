@@ -1,12 +1,14 @@
 package session
 
 import (
+	"errors"
 	"slices"
 
 	"hdb/breakpoints"
 	"hdb/capture"
 	"hdb/inferior"
 	"hdb/probe"
+	"hdb/python"
 	"hdb/unwind"
 )
 
@@ -18,6 +20,8 @@ type dataPlane struct {
 	symbols allocatorSymbols
 	sites   int    // functions that the probe watches, or did last
 	base    uint64 // number of the event before the first that the probe counted
+	python  *interpreted
+	refused string // a version of CPython whose calls are not known
 }
 
 // arm has the probe follow what is wanted. The error says why it cannot.
@@ -60,6 +64,23 @@ func (d *dataPlane) arm(sink probe.Sink, functions []breakpoints.Function) error
 	d.rebase()
 	d.noteCrowded()
 	return nil
+}
+
+// openPython has stacks of events tell the calls of Python.
+func (d *dataPlane) openPython(fresh bool) error {
+	err := d.python.open(fresh)
+	var unknown *python.VersionError
+	switch {
+	case errors.Is(err, python.ErrNoPython):
+		return nil
+	case errors.As(err, &unknown):
+		if d.refused != unknown.Version {
+			d.refused = unknown.Version
+			d.notify("stacks of events have no calls of Python: %v", err)
+		}
+		return nil
+	}
+	return err
 }
 
 // request is what the probe has to do for the stops and the recording.

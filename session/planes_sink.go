@@ -8,6 +8,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/cond"
 	"hdb/names"
+	"hdb/probe"
 	"hdb/query"
 	"hdb/recording"
 	"hdb/unwind"
@@ -129,8 +130,8 @@ func (o *origin) walk() unwind.Stack {
 	if !o.call.Now.IsReturn() && len(raw.Frames) > 0 {
 		raw.Frames = raw.Frames[1:] // free itself
 	}
-	o.raw = raw
-	return raw
+	o.raw = o.p.data.python.insert(o.t, raw)
+	return o.raw
 }
 
 // Keep walks the stack of a call that is reported later, if at all: where the
@@ -141,7 +142,7 @@ func (k sink) Keep(t *inferior.Thread, call breakpoints.Call) any {
 		return nil
 	}
 	raw.Frames = slices.Clone(raw.Frames)
-	return raw
+	return k.p.data.python.insert(t, raw)
 }
 
 // probeSink takes the probe's events: the recording those from the ring.
@@ -163,6 +164,21 @@ func (k probeSink) Alloc(t *inferior.Thread, call breakpoints.Call) inferior.Act
 		k.p.rearmSoon()
 	}
 	return action
+}
+
+// Python keeps calls of Python that stacks of the probe have.
+func (k probeSink) Python(calls []probe.PythonCall, more bool) probe.PythonID {
+	return k.p.data.python.keep(calls, more)
+}
+
+// PythonCode takes a code object that calls will refer to.
+func (k probeSink) PythonCode(id uint64, pieces []probe.PythonPiece) (forgotten bool) {
+	return k.p.data.python.learn(id, pieces)
+}
+
+// WithPython keeps a stack of the probe with calls of Python.
+func (k probeSink) WithPython(of capture.StackID, calls probe.PythonID) capture.StackID {
+	return k.Stack(k.p.data.python.with(k.ProbeStack(of), calls))
 }
 
 // May reports whether some stop can hold for a call with this stack.

@@ -55,7 +55,12 @@ func (p *Python) runtimes() (all []pythonFile, refused error, err error) {
 	if err := p.readable(); err != nil {
 		return nil, nil, err
 	}
-	for _, m := range p.names.Images() {
+	return pythonFiles(p.common)
+}
+
+// pythonFiles is runtimes of a process that can be read.
+func pythonFiles(c *common) (all []pythonFile, refused error, err error) {
+	for _, m := range c.names.Images() {
 		symbols := func(name string) (addr.Run, bool) {
 			sym, ok := m.Object.Symtab.Exported(name)
 			return sym.Addr.Run(m.Bias), ok
@@ -63,7 +68,7 @@ func (p *Python) runtimes() (all []pythonFile, refused error, err error) {
 		if _, ok := symbols("_PyRuntime"); !ok {
 			continue
 		}
-		in, err := python.Open(p.image, symbols)
+		in, err := python.Open(c.image, symbols)
 		if err != nil {
 			refused = errors.Join(refused, fmt.Errorf("%s: %w", filepath.Base(m.Path), err))
 			continue
@@ -219,12 +224,17 @@ func (p *Python) innermost(t *inferior.Thread) *names.Frame {
 
 // state is what the interpreter keeps of a thread.
 func (p *Python) state(in *python.Interpreter, t *inferior.Thread) (python.State, error) {
+	return pythonState(p.common, in, t)
+}
+
+// pythonState is what an interpreter keeps of a stopped thread.
+func pythonState(c *common, in *python.Interpreter, t *inferior.Thread) (python.State, error) {
 	regs, err := t.Regs()
 	if err != nil {
 		return python.State{}, err
 	}
 	// pthread_self() is what the thread control block says of itself, at fs:0 in glibc and musl.
-	self, err := p.readPointer(addr.Run(regs.FsBase))
+	self, err := c.readPointer(addr.Run(regs.FsBase))
 	if err != nil {
 		return python.State{}, fmt.Errorf("thread %d: %w", t.Num, err)
 	}

@@ -2,7 +2,6 @@ package session
 
 import (
 	"slices"
-	"strings"
 
 	"hdb/names"
 	"hdb/python"
@@ -10,15 +9,9 @@ import (
 	"hdb/symbols/dwarf"
 )
 
-// evalFunction is the interpreter's loop: each of its frames stands for the calls of Python
-// up to the one that C called the interpreter for. Every version exports it. The compiler
-// may have moved parts of it elsewhere, under its name with a suffix.
-const evalFunction = "_PyEval_EvalFrameDefault"
-
-func isEval(f names.Frame) bool {
-	name, _, _ := strings.Cut(f.Function, ".")
-	return name == evalFunction && !f.Inlined && !f.Tail
-}
+// isEval tells the interpreter's loop: each of its frames stands for the calls of Python
+// up to the one that C called the interpreter for.
+func isEval(f names.Frame) bool { return names.IsPythonLoop(f.Function) && !f.Inlined && !f.Tail }
 
 // A Merge is how calls of Python stand in a stack.
 type Merge int
@@ -109,7 +102,7 @@ func inLoop(frames []names.Frame, i int) bool {
 
 // beginning tells the C library's frames, outside of which there is none of the program.
 func beginning(f names.Frame) bool {
-	return strings.HasPrefix(f.Module, "libc.") || strings.HasPrefix(f.Module, "libpthread.")
+	return f.Part().Start
 }
 
 // under are the calls that one frame of the loop stands for.

@@ -3,6 +3,7 @@ package session
 import (
 	"hdb/capture"
 	"hdb/inferior"
+	"hdb/internal/addr"
 	"hdb/names"
 	"hdb/query"
 	"hdb/recording"
@@ -54,6 +55,11 @@ func (r recordedProcess) Numbered() {
 	if r.probe != nil {
 		r.probe.Numbered()
 	}
+}
+
+// Interpreted is the position in Python that a code address stands for.
+func (r recordedProcess) Interpreted(pc addr.Run) (capture.Frame, bool) {
+	return r.names.Interpreted.At(pc)
 }
 
 // Resident is the resident memory of a process.

@@ -104,6 +104,9 @@ func (c *Writer) Adopt(l *Log) {
 	for _, m := range l.Modules() {
 		c.AddModule(m)
 	}
+	for pc, chain := range l.kept {
+		c.Keep(pc, chain)
+	}
 	for id := range l.Stacks() {
 		c.Intern(l.Stack(capture.StackID(id + 1)))
 	}

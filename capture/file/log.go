@@ -48,6 +48,7 @@ type Log struct {
 
 	funcIndex map[string]uint16
 	stacks    *stackTable
+	kept      map[addr.Run][]capture.Frame // of return addresses
 }
 
 var _ capture.Source = (*Log)(nil)
@@ -57,7 +58,7 @@ func NewLog(info capture.Info) *Log {
 	info.Totals = capture.Totals{}
 	l := &Log{
 		builder: newCheckpointBuilder(), encoder: eventEncoder{following: true},
-		recordTables: recordTables{info: normalInfo(info)}, funcIndex: map[string]uint16{}, stacks: newStackTable(),
+		recordTables: recordTables{info: normalInfo(info)}, funcIndex: map[string]uint16{}, stacks: newStackTable(), kept: map[addr.Run][]capture.Frame{},
 		spill: spill{create: createStore, keep: keptPayloads},
 	}
 	l.queue.failed = func(err error) { l.fail(len(l.blocks), err) }
@@ -163,6 +164,13 @@ func (l *Log) encode(totals capture.Totals) {
 	if l.snapshots.Load() == 0 && len(events) == eventsPerChunk {
 		l.spare = events
 	}
+}
+
+// Keep keeps the function chain of a return address.
+func (l *Log) Keep(pc addr.Run, chain []capture.Frame) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.kept[pc] = chain
 }
 
 // Intern is the ID of a stack; equal stacks have one ID.
@@ -388,7 +396,15 @@ func (l *Log) Stacks() int {
 }
 
 // Symbol is false: a live session asks the modules themselves.
-func (l *Log) Symbol(addr.Run, bool, uint64) ([]capture.Frame, bool) { return nil, false }
+func (l *Log) Symbol(pc addr.Run, isReturn bool, _ uint64) ([]capture.Frame, bool) {
+	if !isReturn || !capture.IsInterpreted(pc) {
+		return nil, false
+	}
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	chain, ok := l.kept[pc]
+	return chain, ok
+}
 
 // SourceLines is nil: a live session reads the files themselves.
 func (l *Log) SourceLines(string) []capture.Excerpt { return nil }

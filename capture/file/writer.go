@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"hdb/capture"
+	"hdb/internal/addr"
 )
 
 // eventsPerChunk are collected before a chunk is written. More would compress a
@@ -258,7 +259,14 @@ func (c *Writer) flushTables() {
 	c.flushRecords(chunkThreads)
 	c.flushRecords(chunkModules)
 	c.flushRecords(chunkExecs)
+	c.flushRecords(chunkSymbols)
 	c.flushStacks()
+}
+
+// Keep writes the function chain of a return address that is in no module, at once: nobody
+// can find it later.
+func (c *Writer) Keep(pc addr.Run, chain []capture.Frame) {
+	c.records(chunkSymbols).symbol(symbolKey{pc, 0, true}, chain)
 }
 
 // Embed writes the symbols and source lines of all stacks interned so far, which

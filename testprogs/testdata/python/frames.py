@@ -1,5 +1,7 @@
-"""Tells its own stack in many situations, and stops by a signal in each."""
+"""Tells its own stack in many situations, and stops by a signal in each, after an
+allocation of a size that no other has."""
 import asyncio
+import itertools
 import json
 import os
 import signal
@@ -10,6 +12,9 @@ signal.signal(signal.SIGUSR1, signal.SIG_IGN)
 
 
 STOPS = next(n for n, line in enumerate(open(__file__), 1) if line.endswith("# stops\n"))
+
+
+sizes = itertools.count(5_000_000, 4096)
 
 
 def name(code):
@@ -24,7 +29,7 @@ def here():
         f = f.f_back
     stack.insert(0, [name(here.__code__), here.__code__.co_filename, STOPS])
     print(json.dumps(stack), flush=True)
-    signal.pthread_kill(threading.get_ident(), signal.SIGUSR1)  # stops
+    signal.pthread_kill(threading.get_ident(), bytearray(next(sizes)) and signal.SIGUSR1)  # stops
 
 
 def recursion(n):

@@ -1,0 +1,127 @@
+package names
+
+import (
+	"slices"
+	"strings"
+)
+
+// PythonFrames says what recorded stacks show of a program in Python.
+type PythonFrames int
+
+// What they show.
+const (
+	PythonMerged PythonFrames = iota // its functions in place of the interpreter's own
+	PythonNative                     // the native frames alone
+	PythonBoth                       // both
+)
+
+// loopFunction is the interpreter's loop: each of its frames stands for the calls of Python
+// up to the one that C called the interpreter for. Every version exports it. The compiler
+// may have moved parts of it elsewhere, under its name with a suffix.
+const loopFunction = "_PyEval_EvalFrameDefault"
+
+// IsPythonLoop tells the name of CPython's loop, or of a part of it.
+func IsPythonLoop(function string) bool {
+	name, _, _ := strings.Cut(function, ".")
+	return name == loopFunction
+}
+
+// A Part is what decides whether a frame is shown where functions of Python stand in
+// place of the interpreter's own.
+type Part struct {
+	Python, Loop, Inlined bool
+	Start                 bool   // what every program begins with: the C library's, and what calls that
+	Path                  string // of the module
+}
+
+// Part is that of the frame.
+func (f *Frame) Part() Part {
+	return Part{
+		Python: f.Python(), Loop: IsPythonLoop(f.Function) && !f.Inlined && !f.Tail, Inlined: f.Inlined, Path: f.Path,
+		Start: strings.HasPrefix(f.Module, "libc.") || strings.HasPrefix(f.Module, "libpthread.") || f.Function == "_start",
+	}
+}
+
+// Merged tells which frames of a stack, innermost first, are shown: not the interpreter's
+// loop where the calls that it made are there, nor the interpreter's other frames further
+// out than its innermost loop, nor what every program begins with. nil shows all of a
+// stack without Python.
+func Merged(parts []Part) (shown []bool) {
+	python := func(p Part) bool { return p.Python }
+	if !slices.ContainsFunc(parts, python) {
+		return nil
+	}
+	first := slices.IndexFunc(parts, func(p Part) bool { return p.Loop })
+	if first < 0 {
+		return nil
+	}
+	shown = make([]bool, len(parts))
+	last := 0 // of those that are not what every program begins with
+	for i, p := range parts {
+		machinery := i > first && p.Path == parts[first].Path || inLoop(parts, i)
+		if p.Python || !machinery && !(p.Loop && calls(parts, i)) {
+			shown[i] = true
+			if p.Python || i <= first || !p.Start {
+				last = i
+			}
+		}
+	}
+	clear(shown[last+1:])
+	return shown
+}
+
+// inLoop tells a call that was inlined into the loop whose calls of Python are there.
+func inLoop(parts []Part, i int) bool {
+	for ; parts[i].Inlined && i+1 < len(parts); i++ {
+		if parts[i+1].Loop {
+			return calls(parts, i+1)
+		}
+	}
+	return false
+}
+
+// calls tells whether calls of Python stand for the frame of the loop: before it, and
+// before what is inlined in it.
+func calls(parts []Part, loop int) bool {
+	i := loop - 1
+	for ; i >= 0 && parts[i].Inlined; i-- {
+	}
+	return i >= 0 && parts[i].Python
+}
+
+// ShownParts tells which frames of a recorded stack are shown, nil: all.
+func (r *Resolver) ShownParts(parts []Part) (shown []bool) {
+	switch r.cfg.Settings.Python {
+	case PythonMerged:
+		return Merged(parts)
+	case PythonNative:
+		for i := range parts {
+			shown = append(shown, !parts[i].Python)
+		}
+	}
+	return shown
+}
+
+// shown leaves out of the frames of a recorded stack what is not wanted of a program in
+// Python, and numbers those that are left.
+func (r *Resolver) shown(frames []Frame) []Frame {
+	if !slices.ContainsFunc(frames, func(f Frame) bool { return f.Python() }) {
+		return frames
+	}
+	parts := make([]Part, len(frames))
+	for i := range frames {
+		parts[i] = frames[i].Part()
+	}
+	all := r.ShownParts(parts)
+	if all == nil {
+		return frames
+	}
+	out := frames[:0]
+	for i, f := range frames {
+		if all[i] {
+			f.Num = len(out)
+			out = append(out, f)
+		}
+	}
+	return out
+}

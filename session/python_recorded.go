@@ -1,0 +1,265 @@
+package session
+
+import (
+	"errors"
+	"slices"
+	"sync"
+
+	"hdb/capture"
+	"hdb/inferior"
+	"hdb/internal/addr"
+	"hdb/names"
+	"hdb/probe"
+	"hdb/python"
+	"hdb/symbols"
+	"hdb/unwind"
+)
+
+// interpreted puts the calls of Python into the stacks of events: as code addresses of
+// their own, on the inner side of the address in the interpreter's loop that made them.
+//
+// The lock guards all but common: the probe's calls come on the goroutine that drains its
+// ring, those of plain breakpoints on the one that owns the process.
+type interpreted struct {
+	*common
+
+	mu    sync.Mutex
+	in    *python.Interpreter // nil: there is none, or none that is known; of several the first
+	path  string              // of its file
+	loops map[addr.Code]bool  // whether an address lies in the interpreter's loop
+	calls []pythonCalls       // of the probe, by their PythonID
+	odd   uint64              // stacks with calls that do not fit
+}
+
+// pythonCalls are calls of Python as code addresses, innermost first, cut into those
+// that one native frame stands for.
+type pythonCalls struct {
+	groups  [][]addr.Run
+	leaving bool // as python.Stack.Leaving
+	more    bool // there are others further out
+}
+
+// maxLearned bounds the code objects that are known at a time: programs may make them all
+// the time.
+const maxLearned = 1 << 16
+
+// maxLoops bounds what is remembered of addresses.
+const maxLoops = 1 << 16
+
+// open looks for an interpreter among the modules of the process, and has the probe follow
+// it, if there is one. Once it is known only a fresh look finds another.
+func (x *interpreted) open(fresh bool) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.in != nil && !fresh {
+		return nil
+	}
+	x.in, x.path, x.loops = nil, "", map[addr.Code]bool{}
+	files, _, err := pythonFiles(x.common)
+	if len(files) > 0 {
+		x.in, x.path = files[0].in, files[0].path
+	}
+	if x.probe == nil {
+		return err
+	}
+	if x.in == nil {
+		return errors.Join(err, x.probe.FollowPython(nil))
+	}
+	w := x.in.Walk()
+	return x.probe.FollowPython(&probe.Python{
+		Current: w.Current, Key: w.Key, Thread: w.Thread, CFrame: w.CFrame, Frame: w.Frame,
+		Previous: w.Previous, Code: w.Code, Instruction: w.Instruction, InstructionBits: w.InstructionBits,
+		Mark: w.Mark, MarkBits: w.MarkBits, Shim: w.Shim, Lines: w.Lines, FirstLine: w.FirstLine,
+		Name: w.Name, Qualname: w.Qualname, File: w.File, CodeSize: w.CodeSize,
+	})
+}
+
+// learn takes a code object, as it was when the probe saw it first. Calls of one that makes no
+// sense have no name. All are to be told of again if it has forgotten them.
+func (x *interpreted) learn(id uint64, pieces []probe.PythonPiece) (forgotten bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.in == nil {
+		return false
+	}
+	all := make([]python.Piece, len(pieces))
+	for i, p := range pieces {
+		all[i] = python.Piece(p)
+	}
+	_ = x.in.Learn(id, all)
+	return x.in.Learned() > maxLearned && x.in.Forget()
+}
+
+// keep keeps calls that the probe has read.
+func (x *interpreted) keep(calls []probe.PythonCall, more bool) probe.PythonID {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	kept := pythonCalls{more: more}
+	if x.in != nil {
+		all := make([]python.Call, len(calls))
+		for i, c := range calls {
+			all[i] = python.Call(c)
+		}
+		if st, err := x.in.Calls(all); err == nil {
+			kept = x.addresses(st)
+			kept.more = more
+		}
+	}
+	x.calls = append(x.calls, kept)
+	return probe.PythonID(len(x.calls) - 1)
+}
+
+// addresses are the code addresses of calls.
+func (x *interpreted) addresses(st python.Stack) pythonCalls {
+	out := pythonCalls{leaving: st.Leaving}
+	var group []addr.Run
+	for _, f := range st.Frames {
+		group = append(group, x.names.Interpreted.Address(position(f)))
+		if f.Entry {
+			out.groups, group = append(out.groups, group), nil
+		}
+	}
+	return out
+}
+
+// position is where a call of Python is in the program.
+func position(f python.Frame) capture.Frame {
+	at := capture.Frame{Function: "(function that is gone)", Source: symbols.FromPython.String(), Language: "python"}
+	if f.Code != nil {
+		at.Function, at.File, at.Line = f.Code.Qualname, f.Code.File, f.Line
+	}
+	return at
+}
+
+// with is a stack of the probe with calls of Python in it.
+func (x *interpreted) with(st capture.Stack, id probe.PythonID) capture.Stack {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if int(id) >= len(x.calls) {
+		return st
+	}
+	at := x.places(len(st.PCs), st.Code)
+	groups, ok := x.calls[id].fit(len(at), st.Truncated == "", len(at) > 0 && at[0] == 0)
+	if !ok {
+		x.odd++
+		return st
+	}
+	out := capture.Stack{FirstIsPC: st.FirstIsPC, Truncated: st.Truncated}
+	for i, pc := range st.PCs {
+		if len(at) > 0 && at[0] == i {
+			out.PCs = append(out.PCs, groups[0]...)
+			at, groups = at[1:], groups[1:]
+		}
+		out.PCs = append(out.PCs, pc)
+		if st.Guessed(i) {
+			out.Guess = setBit(out.Guess, len(out.PCs)-1)
+		}
+		if i < len(st.Interrupted) && st.Interrupted[i] {
+			out.Interrupted = setBit(out.Interrupted, len(out.PCs)-1)
+		}
+	}
+	return out
+}
+
+func setBit(bits []bool, i int) []bool {
+	bits = append(bits, make([]bool, i+1-len(bits))...)
+	bits[i] = true
+	return bits
+}
+
+// inLoop tells whether code lies in the interpreter's loop, which its file exports.
+func (x *interpreted) inLoop(c addr.Code) bool {
+	obj, m := x.names.Modules.ObjectAt(c.Lookup())
+	if obj == nil || m.Path != x.path {
+		return false
+	}
+	sym, _, ok := obj.Symtab.SymbolAt(c.Lookup().File(m.Bias))
+	return ok && names.IsPythonLoop(sym.Name)
+}
+
+// places are the indexes of the code addresses in a stack that lie in the interpreter's loop.
+func (x *interpreted) places(n int, code func(int) addr.Code) (all []int) {
+	for i := range n {
+		c := code(i)
+		in, known := x.loops[c]
+		if !known {
+			in = x.inLoop(c)
+			if len(x.loops) >= maxLoops {
+				clear(x.loops)
+			}
+			x.loops[c] = in
+		}
+		if in {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+// fit are the calls for each of the frames of the interpreter's loop that a stack has.
+// They do not fit while a call begins or ends, but for the moments that can be told.
+// whole tells that the stack has all its frames, innermost that its first is in the loop.
+func (c pythonCalls) fit(loops int, whole, innermost bool) (groups [][]addr.Run, ok bool) {
+	groups = c.groups
+	if c.leaving {
+		groups = slices.Insert(slices.Clone(groups), 0, nil)
+	}
+	if whole && innermost && loops == len(groups)+1 && !c.more {
+		groups = slices.Insert(slices.Clone(groups), 0, nil) // the loop has just begun, or is about to end
+	}
+	switch {
+	case loops > len(groups):
+		if !c.more {
+			return nil, false
+		}
+		return append(slices.Clone(groups), make([][]addr.Run, loops-len(groups))...), true
+	case whole && loops < len(groups):
+		return nil, false
+	}
+	return groups, true
+}
+
+// unmerged is how many stacks had calls that did not fit.
+func (x *interpreted) unmerged() uint64 {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.odd
+}
+
+// insert puts the calls of Python that a stopped thread is in into its stack.
+func (x *interpreted) insert(t *inferior.Thread, raw unwind.Stack) unwind.Stack {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.in == nil {
+		return raw
+	}
+	at := x.places(len(raw.Frames), func(i int) addr.Code { return raw.Frames[i].PC })
+	if len(at) == 0 {
+		return raw
+	}
+	state, err := pythonState(x.common, x.in, t)
+	if err != nil {
+		return raw // the thread does not run Python
+	}
+	st, err := x.in.Stack(state)
+	if err != nil {
+		x.odd++
+		return raw
+	}
+	groups, ok := x.addresses(st).fit(len(at), raw.Truncated == "", at[0] == 0)
+	if !ok {
+		x.odd++
+		return raw
+	}
+	frames := make([]unwind.Frame, 0, len(raw.Frames)+len(st.Frames))
+	for i, f := range raw.Frames {
+		if len(at) > 0 && at[0] == i {
+			for _, a := range groups[0] {
+				frames = append(frames, unwind.Frame{PC: addr.Return(a), CFA: f.CFA, How: f.How, Regs: f.Regs})
+			}
+			at, groups = at[1:], groups[1:]
+		}
+		frames = append(frames, f)
+	}
+	return unwind.Stack{Frames: frames, Truncated: raw.Truncated}
+}

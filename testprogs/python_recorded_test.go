@@ -1,0 +1,86 @@
+package testprogs
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// TestPythonRecorded compares the calls of Python in recorded stacks with those that the
+// program itself tells, by sys._getframe: of either plane, saved at the end or not at all.
+func TestPythonRecorded(t *testing.T) {
+	script, err := filepath.Abs("testdata/python/frames.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range pythons(t) {
+		for _, probe := range []string{"on", "off"} {
+			if probe == "off" && testing.Short() && p != "/usr/bin/python3" {
+				continue // the rule is the same; TestPythonFrames has it for all
+			}
+			t.Run(strings.TrimPrefix(p, "/")+",probe="+probe, func(t *testing.T) {
+				t.Parallel()
+				recordedInPython(t, p, script, probe)
+			})
+		}
+	}
+}
+
+func recordedInPython(t *testing.T, p, script, probe string) {
+	file := filepath.Join(t.TempDir(), "frames.hdb")
+	cmd := exec.Command(HDB(t), "--json", "-batch", "-nx", "-ex", "set probe "+probe, "-ex", "handle SIGUSR1 nostop noprint pass",
+		"-ex", "handle SIGUSR2 nostop noprint pass", "-ex", "start", "-ex", "record start", "-ex", "continue", "-ex", "save "+file, "--args", p, script)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%.2000s", err, out)
+	}
+	said, _, _ := stacks(t, out)
+	if len(said) < 45 {
+		t.Fatalf("%d stacks told by the program\n%.2000s", len(said), out)
+	}
+	out, err = exec.Command(HDB(t), "--json", "-batch", "-nx", "-ex", "allocs all if size >= 5000000 && size < 6000000", file).Output()
+	if err != nil {
+		t.Fatalf("%v\n%.2000s", err, out)
+	}
+	asked := []string{"--json", "-batch", "-nx"}
+	n := 0
+	for line := range bytes.Lines(out) {
+		var v struct {
+			Events []struct {
+				Seq  uint64
+				Kind string
+			}
+		}
+		if !bytes.Contains(line, []byte(`"command":"allocs"`)) {
+			continue
+		}
+		if err := json.Unmarshal(line, &v); err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range v.Events {
+			if e.Kind == "free" {
+				continue
+			}
+			n++
+			asked = append(asked, "-ex", fmt.Sprintf("goto #%d", e.Seq), "-ex", "bt 5000")
+		}
+	}
+	if n != len(said) {
+		t.Fatalf("%d allocations of these sizes for %d stacks", n, len(said))
+	}
+	out, err = exec.Command(HDB(t), append(asked, file)...).Output()
+	if err != nil {
+		t.Fatalf("%v\n%.2000s", err, out)
+	}
+	_, _, merged := stacks(t, out)
+	for i, want := range said {
+		if i >= len(merged) || !reflect.DeepEqual(merged[i], want) {
+			t.Errorf("allocation %d:\n got %v\nwant %v", i+1, at(merged, i), want)
+		}
+	}
+}
