@@ -52,6 +52,12 @@ func since(in Input) (Input, query.Moment, error) {
 }
 
 func runLeaks(_ context.Context, c *Console, in Input) error {
+	strict := false
+	in.Raw = strings.Join(slices.DeleteFunc(strings.Fields(in.Raw), func(word string) bool {
+		here := word == "--strict" || word == "-strict"
+		strict = strict || here
+		return here
+	}), " ")
 	in, from, err := since(in)
 	if err != nil {
 		return err
@@ -62,17 +68,22 @@ func runLeaks(_ context.Context, c *Console, in Input) error {
 		return err
 	}
 	if from.IsPresent() {
-		return rankStacks(c, in, heap.ByLive, limit)
+		rows, total, kept, err := c.s.Queries.Leaks(limit, strict)
+		if err != nil {
+			return err
+		}
+		showStackRows(c, in, rows, heap.ByLive, total, leftOut{kept, strict})
+		return nil
 	}
-	g, err := c.s.Queries.StacksSince(from, limit)
+	g, err := c.s.Queries.StacksSince(from, limit, strict)
 	if err != nil {
 		return fmt.Errorf("leaks: %w", err)
 	}
-	showGrowth(c, in, g, from)
+	showGrowth(c, in, g, from, strict)
 	return nil
 }
 
-func showGrowth(c *Console, in Input, g *query.Growth, from query.Moment) {
+func showGrowth(c *Console, in Input, g *query.Growth, from query.Moment, strict bool) {
 	type view struct {
 		stackRowView
 		*rateView
@@ -89,8 +100,9 @@ func showGrowth(c *Console, in Input, g *query.Growth, from query.Moment) {
 		LiveBytes uint64 `json:"live_bytes"`
 		Blocks    uint64 `json:"live_blocks"`
 		*rateView
+		keptView
 		Rows []view `json:"rows"`
-	}{heap.ByLive.String(), from.String(), int64(g.Elapsed), g.Total, g.Bytes, g.Blocks, rate(int64(g.Bytes), int64(g.Blocks), g.Elapsed), views}, func(o *screen.Output) {
+	}{heap.ByLive.String(), from.String(), int64(g.Elapsed), g.Total, g.Bytes, g.Blocks, rate(int64(g.Bytes), int64(g.Blocks), g.Elapsed), viewKept(g.Kept), views}, func(o *screen.Output) {
 		if g.Total == 0 {
 			o.Printf("no recorded block is live that was allocated since %s\n", from)
 		} else {
@@ -101,10 +113,40 @@ func showGrowth(c *Console, in Input, g *query.Growth, from query.Moment) {
 			printUserFrames(c, o, r.Stack, "")
 		}
 		if len(g.Rows) < g.Total {
-			o.Printf("%d of %s; `leaks %d since %s` shows all\n", len(g.Rows), units.Count(g.Total, "stack"), g.Total, from)
+			o.Printf("%d of %s; `leaks %d since %s%s` shows all\n", len(g.Rows), units.Count(g.Total, "stack"), g.Total, from, leftOut{strict: strict}.flag())
 		}
+		noteKept(o, g.Kept)
 		noteUnrecorded(c.s, o, true)
 	})
+}
+
+// leftOut is what leaks leaves out, nothing if it is strict.
+type leftOut struct {
+	query.Kept
+	strict bool
+}
+
+// flag is how the same is asked for again.
+func (l leftOut) flag() string {
+	if l.strict {
+		return " --strict"
+	}
+	return ""
+}
+
+// A keptView is what leaks leaves out.
+type keptView struct {
+	Bytes  uint64 `json:"runtime_live_bytes,omitempty"`
+	Blocks uint64 `json:"runtime_live_blocks,omitempty"`
+}
+
+func viewKept(k query.Kept) keptView { return keptView{k.Bytes, k.Blocks} }
+
+// noteKept says what leaks leaves out.
+func noteKept(o *screen.Output, k query.Kept) {
+	if k.Blocks > 0 {
+		o.Printf("not counted: %s in %s, kept by language runtimes for themselves; `leaks --strict` has them\n", o.Sizes.Long(k.Bytes), units.Count(k.Blocks, "block"))
+	}
 }
 
 // A rateView is what a number is in a second.

@@ -19,8 +19,8 @@ func heapCommands() []*Command {
 	return []*Command{
 		{Name: "top", Group: GroupAllocs, Beside: RunsBeside, Synopsis: "[N] [[by] " + measures + "] [per " + pers + "]", Short: "rank functions by what they allocated", Args: []ArgKind{ArgWord}, Run: runTop,
 			Long: "live is what they have not given back, bytes all they asked for, count how often; temporary counts blocks that were given back before another one was allocated, peak is what was live when most was, blocks the number that is live. Unless told it ranks by live, and at the end of a recording that has less than a hundredth of its peak left, by peak.\n\nA row is the function that the blocks belong to, in this and in all other commands: that of the innermost frame of the user's own code, calls inlined there included. Allocators, wrappers, which only allocate for their callers (`show wrappers`), and frames of libraries (`show library-frames`) are passed over: functions of std::, __gnu_cxx::, and of core, alloc and std of Rust, those of headers of the system, and the libraries of the system. Where nothing else is left it is the innermost function in the program's own modules that is neither an allocator nor a wrapper, then the innermost that is no allocator. A function without a name is MODULE+OFFSET, where it begins. `list -cost` counts for the lines of the calls that it was inlined into, too.\n\nExamples:\n  top\n  top 5 by bytes\n  top peak per line"},
-		{Name: "leaks", Group: GroupAllocs, Beside: RunsBeside, Raw: true, Synopsis: "[N] [since MOMENT]", Short: "show the stacks of blocks that were not given back", Args: []ArgKind{ArgSince}, Run: runLeaks,
-			Long: "These are blocks that are live at this moment: at the end of a program all it did not free, whether something still points there or not.\n\nWith `since` they are those that were allocated after the moment, which is what goto takes, with what that is in a second. `diff MOMENT per stack` compares all that is live instead, also what was allocated before.\n\nExamples:\n  leaks 5\n  leaks since warm"},
+		{Name: "leaks", Group: GroupAllocs, Beside: RunsBeside, Raw: true, Synopsis: "[N] [since MOMENT] [--strict]", Short: "show the stacks of blocks that were not given back", Args: []ArgKind{ArgSince}, Run: runLeaks,
+			Long: "These are blocks that are live at this moment: at the end of a program all it did not free. hdb does not search memory for pointers: what LeakSanitizer and valgrind call still reachable is among them.\n\nBlocks that language runtimes keep for themselves are left out, as by assert: buffers of stdio, storage of threads, locales, memory for exceptions. A line says how much they are; --strict lists them, too.\n\nWith `since` they are those that were allocated after the moment, which is what goto takes, with what that is in a second. `diff MOMENT per stack` compares all that is live instead, also what was allocated before.\n\nExamples:\n  leaks 5\n  leaks since warm\n  leaks --strict"},
 		{Name: "temporary", Group: GroupAllocs, Beside: RunsBeside, Synopsis: "[N]", Short: "show the stacks of blocks given back before another one was allocated", Args: []ArgKind{ArgWord}, Run: stackRanker(heap.ByTemporary),
 			Long: "Such a block could often live on the stack, or be kept for the next time.\n\nExample:\n  temporary 5"},
 		{Name: "whence", Group: GroupAllocs, Beside: RunsBeside, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "ADDRESS", Short: "tell which recorded block an address lies in, who made it and when", Repeat: RepeatNone, Run: runWhence,
@@ -222,7 +222,7 @@ func rankStacks(c *Console, in Input, by heap.Measure, limit int) error {
 	if err != nil {
 		return err
 	}
-	showStackRows(c, in, rows, by, total)
+	showStackRows(c, in, rows, by, total, leftOut{})
 	return nil
 }
 
@@ -249,18 +249,21 @@ func printUserFrames(c *Console, o *screen.Output, st names.Stack, all string) {
 	printFrames(o, st.Frames[user:])
 }
 
-func showStackRows(c *Console, in Input, rows []query.StackRow, by heap.Measure, total int) {
+func showStackRows(c *Console, in Input, rows []query.StackRow, by heap.Measure, total int, kept leftOut) {
 	views := make([]stackRowView, 0, len(rows))
 	for _, r := range rows {
 		views = append(views, viewStackRow(r))
 	}
 	c.answer(in, struct {
-		By    string         `json:"measure"`
-		Total int            `json:"total"`
-		Rows  []stackRowView `json:"rows"`
-	}{by.String(), total, views}, func(o *screen.Output) {
+		By    string `json:"measure"`
+		Total int    `json:"total"`
+		keptView
+		Rows []stackRowView `json:"rows"`
+	}{by.String(), total, viewKept(kept.Kept), views}, func(o *screen.Output) {
 		if len(rows) == 0 && by == heap.ByTemporary {
 			o.Printf("%s\n", orWaiting(c.s, "no recorded block was temporary"))
+		} else if len(rows) == 0 && kept.Blocks > 0 {
+			o.Printf("no recorded block of the program's own is live\n")
 		} else if len(rows) == 0 {
 			o.Printf("%s\n", orWaiting(c.s, noneLive))
 		}
@@ -273,8 +276,9 @@ func showStackRows(c *Console, in Input, rows []query.StackRow, by heap.Measure,
 			printUserFrames(c, o, r.Stack, "")
 		}
 		if len(rows) < total {
-			o.Printf("%d of %s; `%s %d` shows all\n", len(rows), units.Count(total, "stack"), in.Name, total)
+			o.Printf("%d of %s; `%s %d%s` shows all\n", len(rows), units.Count(total, "stack"), in.Name, total, kept.flag())
 		}
+		noteKept(o, kept.Kept)
 		noteUnrecorded(c.s, o, by == heap.ByLive)
 	})
 }

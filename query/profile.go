@@ -94,9 +94,7 @@ func (r *Recording) profileOf(from, to uint64, parts ProfileParts) *report.Profi
 		Created: info.Created, Start: info.Start,
 		Marks: marks(src.Marks(), from, to), RSS: samples(src.Samples(), from, to),
 	}
-	for _, m := range src.Modules() {
-		p.Modules = append(p.Modules, report.Module{Path: m.Path, BuildID: m.BuildID, Low: uint64(m.Low), High: uint64(m.High), Bias: uint64(m.Bias)})
-	}
+	p.Modules = profileModules(src)
 	p.Begin, p.Sums = begin(info.Partial, x), info.Aggregate
 	counts := x.Counts(to)
 	if from > 0 {
@@ -335,4 +333,12 @@ func begin(why capture.Reasons, x *heap.Index) time.Duration {
 		return runs[0].Start
 	}
 	return 0
+}
+
+// profileModules are the modules of a recording as a profile has them.
+func profileModules(src capture.Source) (all []report.Module) {
+	for _, m := range src.Modules() {
+		all = append(all, report.Module{Path: m.Path, BuildID: m.BuildID, Low: uint64(m.Low), High: uint64(m.High), Bias: uint64(m.Bias)})
+	}
+	return all
 }

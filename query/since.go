@@ -14,12 +14,13 @@ type Growth struct {
 	Rows          []StackRow    // the largest; what they allocated counts from the moment on
 	Total         int           // stacks
 	Bytes, Blocks uint64        // of all
+	Kept          Kept          // what is left out
 	Elapsed       time.Duration // between the two moments
 }
 
 // StacksSince are the stacks of the blocks that were allocated behind a moment and are live now,
-// at most limit of them.
-func (r *Recording) StacksSince(since Moment, limit int) (*Growth, error) {
+// at most limit of them; see Leaks for strict.
+func (r *Recording) StacksSince(since Moment, limit int, strict bool) (*Growth, error) {
 	from, to, err := r.between(since, Present)
 	if err != nil {
 		return nil, err
@@ -35,11 +36,16 @@ func (r *Recording) StacksSince(since Moment, limit int) (*Growth, error) {
 		}
 		row.LiveBytes += b.Size
 		row.LiveBlocks++
-		g.Bytes += b.Size
-		g.Blocks++
 	}
+	owned := r.runtimeOwned(strict)
 	var ids []capture.StackID
 	for id, row := range rows {
+		if owned(id) {
+			g.Kept.add(row)
+			continue
+		}
+		g.Bytes += row.LiveBytes
+		g.Blocks += row.LiveBlocks
 		ids = append(ids, id)
 		if int(id) < len(now.Flows) {
 			row.Bytes, row.Count, row.Temporary = now.Flows[id].Bytes, now.Flows[id].Allocs, now.Flows[id].Temporary

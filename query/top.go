@@ -89,6 +89,49 @@ func (r *Recording) TopStacks(by heap.Measure, limit int) (rows []StackRow, tota
 	return rows, total
 }
 
+// Leaks are the stacks of blocks that are live, the largest first, at most limit of them, and how
+// many stacks there are. Those whose blocks language runtimes keep for themselves are left out,
+// unless strict; kept is what they have.
+func (r *Recording) Leaks(limit int, strict bool) (rows []StackRow, total int, kept Kept) {
+	owned := r.runtimeOwned(strict)
+	for _, row := range heap.Top(r.Index, r.Moment, heap.ByLive, numberedSite) {
+		if !heap.ByLive.Some(row) {
+			continue
+		}
+		id := stackOf(row.Site)
+		if owned(id) {
+			kept.add(&row)
+			continue
+		}
+		if total++; total <= limit {
+			row.Site = r.Site(id, r.Index.Named(id))
+			rows = append(rows, StackRow{row, r.namedStack(id)})
+		}
+	}
+	return rows, total, kept
+}
+
+// Kept is what language runtimes keep for themselves of what is live.
+type Kept struct{ Bytes, Blocks uint64 }
+
+func (k *Kept) add(row *heap.Row) {
+	k.Bytes += row.LiveBytes
+	k.Blocks += row.LiveBlocks
+}
+
+// runtimeOwned tells the stacks whose blocks language runtimes keep for themselves, none if strict.
+func (r *Recording) runtimeOwned(strict bool) func(capture.StackID) bool {
+	if strict {
+		return func(capture.StackID) bool { return false }
+	}
+	p := &report.Profile{Modules: profileModules(r.Source)}
+	frames, owned := r.newProfileFrames(p), p.RuntimeOwned()
+	return func(id capture.StackID) bool {
+		st := frames.stack(id, r.Index.Named(id))
+		return owned(&st)
+	}
+}
+
 // numberedSite is the site of rows that stand for stacks.
 func numberedSite(id capture.StackID) heap.Site {
 	return heap.Site{Function: strconv.FormatUint(uint64(id), 10)}

@@ -151,13 +151,13 @@ type remaining struct {
 // remaining tells what the runtimes keep for themselves and what is allowed from leaks.
 func (p *Profile) remaining(l *Limits) remaining {
 	k := remaining{counts: make([]bool, len(p.Stacks))}
-	user, runtime := newSuppressor(p, l.Suppressions), newSuppressor(p, RuntimeSuppressions())
+	user, runtime := newSuppressor(p, l.Suppressions), p.RuntimeOwned()
 	for i := range p.Stacks {
 		st := &p.Stacks[i]
 		switch {
 		case user.hides(st):
 			k.allowed.Add(st.Numbers)
-		case !l.Strict && (p.runtimeStack(st) || runtime.hides(st)):
+		case !l.Strict && runtime(st):
 			k.own.Add(st.Numbers)
 		default:
 			k.counts[i] = true

@@ -157,6 +157,12 @@ func (s *suppressor) frame(f *Frame) bool {
 	return false
 }
 
+// RuntimeOwned tells the stacks whose blocks language runtimes keep for themselves.
+func (p *Profile) RuntimeOwned() func(*Stack) bool {
+	known := newSuppressor(p, RuntimeSuppressions())
+	return func(st *Stack) bool { return p.runtimeStack(st) || known.hides(st) }
+}
+
 // runtimeStack tells stacks that lead through nothing but the C and C++ runtimes.
 func (p *Profile) runtimeStack(st *Stack) bool {
 	for _, f := range st.Frames {

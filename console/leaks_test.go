@@ -1,0 +1,61 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"hdb/testprogs"
+)
+
+// TestLeaksCountAsAssert: leaks leaves out what assert does, says how much that is, and has all
+// of it with --strict.
+func TestLeaksCountAsAssert(t *testing.T) {
+	type leaks struct {
+		Kept  uint64 `json:"runtime_live_bytes"`
+		Total int
+		Rows  []struct {
+			Live uint64 `json:"live_bytes"`
+		}
+	}
+	st := newStage(t, func(cfg *Config) { cfg.JSON = true }, "file "+testprogs.Build(t, "wide"), "record start", "break ready if round == 3", "run",
+		"leaks 100", "leaks 100 --strict", "leaks since #1 --strict", "leaks 100 since #1", "assert --no-leaks")
+	st.Run()
+	var all []leaks
+	said := ""
+	for line := range strings.Lines(st.out.String()) {
+		var l leaks
+		switch {
+		case strings.Contains(line, `"command":"leaks"`):
+			if err := json.Unmarshal([]byte(line), &l); err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, l)
+		case strings.Contains(line, `"assertions":`):
+			said = line
+		}
+	}
+	if len(all) != 4 {
+		t.Fatalf("%s%s", &st.out, &st.err)
+	}
+	sum := func(l leaks) (n uint64) {
+		for _, r := range l.Rows {
+			n += r.Live
+		}
+		return n
+	}
+	own, kept := sum(all[0]), all[0].Kept
+	if kept < 1000 || own+kept != sum(all[1]) || all[1].Kept != 0 || all[1].Total <= all[0].Total {
+		t.Errorf("leaks has %d bytes and leaves out %d, with --strict it has %d and leaves out %d", own, kept, sum(all[1]), all[1].Kept)
+	}
+	if want := fmt.Sprintf("(%d) in ", own); !strings.Contains(said, want) {
+		t.Errorf("leaks has %d bytes: %s", own, said)
+	}
+	if want := fmt.Sprintf("(%d) in ", kept); !strings.Contains(said, want) {
+		t.Errorf("leaks leaves out %d bytes: %s", kept, said)
+	}
+	if all[3].Kept == 0 || all[2].Kept != 0 {
+		t.Errorf("leaks since leaves out %d bytes, with --strict %d", all[3].Kept, all[2].Kept)
+	}
+}
