@@ -66,6 +66,7 @@ func variablesText() string {
 		"\n  $_thread     number of the selected thread, 0 without one" +
 		"\n  $_exitcode   exit code of the last program that ended, void before, and after one that a signal killed" +
 		"\n  $_exitsignal number of the signal that killed it, or void" +
+		"\n  $_exception  object that is thrown or caught, at a stop of catch throw or catch catch; void elsewhere" +
 		"\n  $_siginfo    siginfo_t of the signal that the selected thread stopped at, as $_siginfo._sifields._sigfault.si_addr" +
 		"\n  $size $addr $old $event\n               of the allocation that is stopped at, or selected in a capture\n\n" +
 		"In a frame of Go an expression that begins with $ is one of C, and any other one is Go's, which has no such variables."

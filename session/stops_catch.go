@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -78,6 +79,7 @@ func (x *Execution) tellThrown(r *Report, t *inferior.Thread) {
 const (
 	typeBefore      = 80 // of the _Unwind_Exception
 	typeBeforeValue = 112
+	unwindHeader    = 32                 // bytes of the _Unwind_Exception
 	dependentClass  = 0x474e5543432b2b01 // "GNUCC++\x01"
 )
 
@@ -118,9 +120,38 @@ func (c *common) caughtType(header addr.Run) (addr.Run, error) {
 // maxTypeName bounds the name of a type in the inferior.
 const maxTypeName = 512
 
+// thrownAt is the object that is thrown, or begins to be handled, and the address of its
+// type, at the entry of the runtime's function for that event.
+func (c *common) thrownAt(event string, regs inferior.Registers) (object, info addr.Run, err error) {
+	first := addr.Run(regs.Arg(0))
+	switch event {
+	case "throw":
+		return first, addr.Run(regs.Arg(1)), nil
+	case "catch":
+		if info, err = c.caughtType(first); err != nil {
+			return 0, 0, err
+		}
+		if class, err := c.readPointer(first); err == nil && class == dependentClass {
+			object, err = c.readPointer(first - typeBefore)
+			return object, info, err
+		}
+		return first + unwindHeader, info, nil
+	}
+	return 0, 0, errors.New("catch " + event + ": the exception is not known there")
+}
+
 // typeOf is the type that a std::type_info describes: its second word points to the
 // mangled name (Itanium C++ ABI, section 2.9.4). "" if it does not.
 func (c *common) typeOf(info addr.Run) string {
+	full := c.fullTypeOf(info)
+	if full == "" {
+		return ""
+	}
+	return printers.Table{}.TypeName(full)
+}
+
+// fullTypeOf is typeOf with all template arguments.
+func (c *common) fullTypeOf(info addr.Run) string {
 	at, err := c.readPointer(info + 8)
 	if err != nil {
 		return ""
@@ -135,5 +166,5 @@ func (c *common) typeOf(info addr.Run) string {
 	if !ok {
 		return ""
 	}
-	return printers.Table{}.TypeName(full)
+	return full
 }

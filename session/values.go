@@ -38,7 +38,7 @@ func newValues(c *common, sel *Selection) *Values {
 			Lookup: v.lookup,
 			Note:   v.note,
 		},
-		Write: sessionMemory{c}, Words: v.words.word, SignalInfo: v.words.signalInfo, Version: c.names.Modules.Version,
+		Write: sessionMemory{c}, Words: v.words.word, SignalInfo: v.words.signalInfo, Exception: v.words.exception, Version: c.names.Modules.Version,
 	}
 	return v
 }

@@ -1,7 +1,12 @@
 package session
 
 import (
+	"slices"
+
+	"hdb/breakpoints"
 	"hdb/capture"
+	"hdb/inferior"
+	"hdb/internal/addr"
 	"hdb/query"
 	"hdb/recording"
 	"hdb/values"
@@ -47,6 +52,38 @@ func (d debuggerWords) signalInfo() []byte {
 		return nil
 	}
 	return d.sel.thread.SignalInfo()
+}
+
+// exception is the object that the selected thread throws or begins to handle, where a
+// stop at that is reported.
+func (d debuggerWords) exception() (at addr.Run, typeName string, ok bool) {
+	t := d.sel.thread
+	if !d.mode().Readable() || t == nil || d.recalled() {
+		return 0, "", false
+	}
+	for _, h := range d.sel.demand.hits {
+		if h.stop == nil || h.stop.Caught == "" || !slices.ContainsFunc(h.stop.Places, func(p breakpoints.Place) bool { return p.Addr == d.at(t) }) {
+			continue
+		}
+		regs, err := t.Regs()
+		if err != nil {
+			return 0, "", false
+		}
+		at, info, err := d.thrownAt(h.stop.Caught, regs)
+		if name := d.fullTypeOf(info); err == nil && name != "" {
+			return at, name, true
+		}
+	}
+	return 0, "", false
+}
+
+// at is where a thread stands, 0 unknown.
+func (d debuggerWords) at(t *inferior.Thread) addr.Run {
+	regs, err := t.Regs()
+	if err != nil {
+		return 0
+	}
+	return regs.PC()
 }
 
 // event is $size and the like: of the event that is stopped at, or selected in a

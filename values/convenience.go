@@ -43,7 +43,21 @@ func (w *World) convenience(name string) (v Value, ok bool) {
 			return Value{Type: w.signalInfoType(), data: b}, true
 		}
 	}
+	if name == "_exception" && w.Exception != nil {
+		if at, typeName, ok := w.Exception(); ok {
+			return w.object(at, typeName), true
+		}
+	}
 	return Value{}, false
+}
+
+// object is the object of a named type at an address.
+func (w *World) object(at addr.Run, typeName string) Value {
+	v, err := w.Eval(nil, fmt.Sprintf("*(%s *)%#x", typeName, uint64(at)))
+	if err != nil {
+		return Value{Type: w.void().Type, err: fmt.Errorf("%s at %v: %w", typeName, at, err)}
+	}
+	return v
 }
 
 // setVar keeps a value under $name.

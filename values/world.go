@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 
+	"hdb/internal/addr"
 	"hdb/values/calls"
 )
 
@@ -22,6 +23,9 @@ type World struct {
 	// SignalInfo is the siginfo_t of the signal that the selected thread stopped at, nil
 	// without one. SignalInfo may be nil.
 	SignalInfo func() []byte
+	// Exception is the object that is thrown or caught where the selected thread has
+	// stopped, and its type's name. Exception may be nil.
+	Exception func() (at addr.Run, typeName string, ok bool)
 
 	// Version changes when Modules or their debug information do. nil: nothing of it is
 	// remembered from one condition to the next.

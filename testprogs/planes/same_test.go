@@ -61,6 +61,7 @@ var subjects = []subject{
 	{name: "inlined"},
 	{name: "inlinedcc"},
 	{name: "inlinestep"},
+	{name: "thrown"},
 	{name: "input", args: []string{"one", "two words"}, input: "input.c"},
 	{name: "jemalloc"},
 	{name: "jit"},
