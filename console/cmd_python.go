@@ -94,13 +94,15 @@ func runPythonBacktrace(_ context.Context, c *Console, in Input) error {
 		by = append(by, awaiterView{a.Name, a.Of, viewPythonFrames(a.Frames)})
 	}
 	c.show(in, struct {
+		Thread    int               `json:"thread"`
+		TID       int               `json:"tid"`
 		Frames    []pythonFrameView `json:"frames"`
 		Total     int               `json:"total"`
 		Truncated string            `json:"truncated,omitempty"`
 		Task      string            `json:"task,omitempty"` // of asyncio, that the thread runs
 		AwaitedBy []awaiterView     `json:"awaited_by,omitempty"`
 		Tasks     int               `json:"task_count,omitempty"` // of an event loop that waits
-	}{views, len(s.Frames), s.Truncated, task, by, waiting}, func(o *screen.Output) {
+	}{s.Thread.Num, s.Thread.TID, views, len(s.Frames), s.Truncated, task, by, waiting}, func(o *screen.Output) {
 		printStack(o, shown, nil, selected)
 		if more := len(s.Frames) - (to - from); more > 0 {
 			o.Line(screen.Guess("(" + units.Count(more, "more frame") + ")"))

@@ -13,6 +13,7 @@ type layout struct {
 	// PyInterpreterState
 	nextInterpreter, threads, id int
 	modules, sysDict             int // sys.modules, and the variables of sys
+	lock                         int // the pointer to its global interpreter lock, from 3.12 on
 
 	// PyThreadState
 	nextThread, threadID, nativeID int
@@ -120,7 +121,7 @@ var layouts = []layout{
 		code: codeLayout{size: 200, name: 120, qualname: 128, file: 112, firstLine: 68, lines: 136, bytecode: 192, firstTraceable: 176,
 			flags: 48, localsplusnames: 96, localKind: 104},
 		text: textLayout{40, 56}, cachedKeys: 880,
-		modules: 944, sysDict: 352, functionName: 32, functionQual: 40,
+		modules: 944, sysDict: 352, lock: 384, functionName: 32, functionQual: 40,
 		generator: generatorLayout{frame: 72, embedded: true, state: 67, qualname: 32}, task: taskLayout{state: 88, waiter: 128, coroutine: 136, name: 144}},
 	{minor: 13, key: 2160, interpreter: 632, nextInterpreter: 7264, threads: 7344, id: 7272,
 		nextThread: 8, threadID: 152, nativeID: 160, frame: 72,
@@ -129,6 +130,6 @@ var layouts = []layout{
 		code: codeLayout{size: 208, name: 120, qualname: 128, file: 112, firstLine: 68, lines: 136, bytecode: 200, firstTraceable: 184,
 			flags: 48, localsplusnames: 96, localKind: 104},
 		text: textLayout{40, 56}, cachedKeys: 880,
-		modules: 7656, sysDict: 7640, functionName: 32, functionQual: 40,
+		modules: 7656, sysDict: 7640, lock: 16, functionName: 32, functionQual: 40,
 		generator: generatorLayout{frame: 72, embedded: true, state: 67, qualname: 32}, task: taskLayout{state: 96, waiter: 112, coroutine: 120, name: 128}},
 }

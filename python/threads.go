@@ -76,35 +76,67 @@ var ErrNoState = errors.New("the thread has no state in the interpreter: it does
 // ErrNoFrames is of a thread that is in no function of Python.
 var ErrNoFrames = errors.New("the thread is in no function of Python")
 
-// StateOf is the state of a thread by its pthread_self(), which is at fs:0. A thread that
-// has run code of several interpreters has one in each: the one that it is in holds the
-// interpreter's lock or, while the lock is released, is what its thread-specific data has.
-func (in *Interpreter) StateOf(self uint64) (State, error) {
+// StatesOf are the states of a thread by its pthread_self(), which is at fs:0. One that has
+// run code of several interpreters has one in each: first stands that of the interpreter it is
+// in, then the others, whose calls are further out. The first holds the interpreter's lock or,
+// while the lock is released, is what the thread's thread-specific data has; up to 3.11 that
+// is the main interpreter's in others too, and the newest interpreter in which the thread has
+// frames is taken.
+func (in *Interpreter) StatesOf(self uint64) ([]State, error) {
 	all, err := in.States()
 	if err != nil && len(all) == 0 {
-		return State{}, err
+		return nil, err
 	}
 	own := slices.DeleteFunc(all, func(s State) bool { return s.Thread != self })
 	if len(own) == 0 {
-		return State{}, ErrNoState
+		return nil, ErrNoState
 	}
-	if len(own) > 1 {
-		for _, at := range []func(uint64) (addr.Run, error){in.holder, in.specific} {
-			a, err := at(self)
-			if i := slices.IndexFunc(own, func(s State) bool { return s.At == a }); err == nil && i >= 0 {
-				return own[i], nil
-			}
+	if len(own) == 1 {
+		return own, nil
+	}
+	i := slices.IndexFunc(own, in.Holds)
+	if i < 0 && in.layout.minor <= 11 {
+		i = slices.IndexFunc(own, func(s State) bool { _, ok := in.Innermost(s); return ok })
+	} else if i < 0 {
+		if a, err := in.specific(self); err == nil {
+			i = slices.IndexFunc(own, func(s State) bool { return s.At == a })
 		}
+	}
+	if i > 0 {
+		current := own[i]
+		own = slices.Insert(slices.Delete(own, i, i+1), 0, current)
+	}
+	return own, nil
+}
+
+// StateOf is the first of StatesOf.
+func (in *Interpreter) StateOf(self uint64) (State, error) {
+	own, err := in.StatesOf(self)
+	if err != nil {
+		return State{}, err
 	}
 	return own[0], nil
 }
 
-// holder is the state that holds the lock, up to 3.11.
-func (in *Interpreter) holder(uint64) (addr.Run, error) {
-	if in.layout.current == 0 {
-		return 0, ErrNoState
+// What a lock is made of from 3.12 on (struct _gil_runtime_state): who took it last, and
+// whether it is taken.
+const (
+	lockHolder = 8
+	lockTaken  = 16
+)
+
+// Holds tells whether a thread has the interpreter's lock in this state.
+func (in *Interpreter) Holds(s State) bool {
+	if in.layout.lock == 0 {
+		at, err := in.mem.pointer(in.runtime + addr.Run(in.layout.current))
+		return err == nil && at == s.At
 	}
-	return in.mem.pointer(in.runtime + addr.Run(in.layout.current))
+	lock, err := in.mem.pointer(s.interpreter + addr.Run(in.layout.lock))
+	if err != nil || lock == 0 {
+		return false
+	}
+	b, err := in.mem.read(lock, lockTaken+4)
+	return err == nil && intIn(b, lockTaken) != 0 && pointerIn(b, lockHolder) == s.At
 }
 
 // Where glibc keeps thread-specific data in struct pthread: specific_1stblock, an array of

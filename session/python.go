@@ -23,6 +23,8 @@ type PythonFrame struct {
 	python.Frame
 	in   *python.Interpreter
 	path string // of the file that the interpreter is in
+
+	Interpreter int64 // 0 is the main one
 }
 
 // A PythonStack is what a thread does in Python, innermost first.
@@ -126,26 +128,32 @@ func (p *Python) Stack() (PythonStack, error) {
 
 // add adds what the thread does in one interpreter.
 func (p *Python) add(s *PythonStack, r pythonFile) error {
-	state, err := p.state(r.in, p.sel.thread)
+	states, err := pythonStates(p.common, r.in, p.sel.thread)
 	if err != nil {
 		return err
 	}
-	st, err := r.in.Stack(state)
-	if err != nil {
-		if len(st.Frames) == 0 {
-			return fmt.Errorf("thread %d: %w", s.Thread.Num, err)
+	part := &pythonPart{pythonFile: r}
+	before := len(s.Frames)
+	for i, state := range states {
+		st, err := r.in.Stack(state)
+		if err != nil {
+			if i == 0 && len(st.Frames) == 0 {
+				return fmt.Errorf("thread %d: %w", s.Thread.Num, err)
+			}
+			s.Truncated = err.Error()
 		}
-		s.Truncated = err.Error()
-	}
-	part := &pythonPart{pythonFile: r, leaving: st.Leaving}
-	var group []int
-	for _, f := range st.Frames {
-		group = append(group, len(s.Frames))
-		if s.Frames = append(s.Frames, PythonFrame{f, r.in, r.path}); f.Entry {
-			part.groups, group = append(part.groups, group), nil
+		if i == 0 {
+			part.leaving = st.Leaving
+		}
+		var group []int
+		for _, f := range st.Frames {
+			group = append(group, len(s.Frames))
+			if s.Frames = append(s.Frames, PythonFrame{f, r.in, r.path, state.Interpreter}); f.Entry {
+				part.groups, group = append(part.groups, group), nil
+			}
 		}
 	}
-	if len(st.Frames) > 0 || part.leaving || len(s.parts) == 0 {
+	if len(s.Frames) > before || part.leaving || len(s.parts) == 0 {
 		s.parts = append(s.parts, part)
 	}
 	return nil
@@ -222,27 +230,36 @@ func (p *Python) innermost(t *inferior.Thread) *names.Frame {
 	return &names.Frame{Frame: called(f)}
 }
 
-// state is what the interpreter keeps of a thread.
+// state is what the interpreter that a thread is in keeps of it.
 func (p *Python) state(in *python.Interpreter, t *inferior.Thread) (python.State, error) {
 	return pythonState(p.common, in, t)
 }
 
-// pythonState is what an interpreter keeps of a stopped thread.
+// pythonState is what the interpreter that a stopped thread is in keeps of it.
 func pythonState(c *common, in *python.Interpreter, t *inferior.Thread) (python.State, error) {
-	regs, err := t.Regs()
+	all, err := pythonStates(c, in, t)
 	if err != nil {
 		return python.State{}, err
+	}
+	return all[0], nil
+}
+
+// pythonStates are those of a thread in all interpreters, the one that it is in first.
+func pythonStates(c *common, in *python.Interpreter, t *inferior.Thread) ([]python.State, error) {
+	regs, err := t.Regs()
+	if err != nil {
+		return nil, err
 	}
 	// pthread_self() is what the thread control block says of itself, at fs:0 in glibc and musl.
 	self, err := c.readPointer(addr.Run(regs.FsBase))
 	if err != nil {
-		return python.State{}, fmt.Errorf("thread %d: %w", t.Num, err)
+		return nil, fmt.Errorf("thread %d: %w", t.Num, err)
 	}
-	state, err := in.StateOf(uint64(self))
+	all, err := in.StatesOf(uint64(self))
 	if err != nil {
-		return state, fmt.Errorf("thread %d: %w", t.Num, err)
+		return nil, fmt.Errorf("thread %d: %w", t.Num, err)
 	}
-	return state, nil
+	return all, nil
 }
 
 // A PythonVariable is a variable of a function of Python, with the text of its value.
