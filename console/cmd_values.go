@@ -22,6 +22,7 @@ type display struct {
 	expr string
 	// memory: what is at the address is shown, as x does.
 	memory bool
+	block  values.Block // of the variables in it, outside of which it is not shown
 }
 
 // text is what display was given.
@@ -60,7 +61,7 @@ func valueCommands() []*Command {
 		{Name: "locals", Group: GroupData, Short: "show the variables of the selected frame", Needs: NeedValues, Run: infoLocals},
 		{Name: "args", Group: GroupData, Short: "show the arguments of the selected frame", Needs: NeedValues, Run: infoArgs},
 		{Name: "display", Group: GroupData, Direct: true, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[/FMT] [EXPRESSION]", Short: "print an expression now and at each stop", Needs: NeedProgram, Run: runDisplay,
-			Long: "Without EXPRESSION it prints all of them. `undisplay` ends it. The formats i and s examine memory, as x does.\n\nExamples:\n  display size\n  display/x flags\n  display/2i $pc"},
+			Long: "Without EXPRESSION it prints all of them. One that names local variables is shown in their block alone. `undisplay` ends it. The formats i and s examine memory, as x does.\n\nExamples:\n  display size\n  display/x flags\n  display/2i $pc"},
 		{Name: "undisplay", Group: GroupData, Args: []ArgKind{ArgDisplay}, Synopsis: "[N...]", Short: "show expressions no more at each stop", Run: runUndisplay, Repeat: RepeatNone, Long: "Example:\n  undisplay 2"},
 	}
 }
@@ -281,6 +282,7 @@ func runDisplay(_ context.Context, c *Console, in Input) error {
 	d.num = c.eval.next
 	c.eval.displays = append(c.eval.displays, d)
 	if c.s.Mode().Readable() {
+		c.eval.displays[len(c.eval.displays)-1].block = c.s.Values.BlockOf(expr)
 		if err := c.eval.showDisplay(&c.eval.displays[len(c.eval.displays)-1]); err != nil {
 			c.Notify(fmt.Sprintf("display %d has no value here: %v", d.num, err))
 		}
@@ -291,7 +293,9 @@ func runDisplay(_ context.Context, c *Console, in Input) error {
 // showDisplays prints all expressions of display, as after a stop.
 func (e *evaluator) showDisplays() {
 	for i := range e.displays {
-		_ = e.showDisplay(&e.displays[i]) // one that has no value here belongs to another function
+		if d := &e.displays[i]; e.c.s.Values.Within(d.block) {
+			_ = e.showDisplay(d) // a global of a library may be gone
+		}
 	}
 }
 

@@ -358,6 +358,24 @@ func (v *Values) returned(from names.Frame, o values.Options, keep func(values.V
 	return out, err
 }
 
+// BlockOf is the block that an expression's variables belong to in the selected frame.
+func (v *Values) BlockOf(expr string) (b values.Block) {
+	_ = v.guarded(func(f *values.Frame) error {
+		b = v.w.BlockOf(f, expr)
+		return nil
+	})
+	return b
+}
+
+// Within tells whether the selected frame is in a block.
+func (v *Values) Within(b values.Block) (in bool) {
+	err := v.guarded(func(f *values.Frame) error {
+		in = f.Within(b)
+		return nil
+	})
+	return in && err == nil || b == (values.Block{})
+}
+
 // Show is Print without history, for display.
 func (v *Values) Show(expr string, o values.Options) (text string, err error) {
 	if ok, err := v.asGo(expr, func(g *inferior.Go, at inferior.GoPlace) (err error) {

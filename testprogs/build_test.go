@@ -130,6 +130,7 @@ var behaviours = []struct {
 	{name: "watchscope", want: "5\n"},
 	{name: "inlinedcc", want: "99 3005\n"},
 	{name: "inlinestep", want: "done with ada\n206\n"},
+	{name: "blocks", want: "102 99\n"},
 	{name: "thrown", want: "caught 5\n"},
 	{name: "exceptions", want: "caught 33 null\n"},
 	{name: "longjmp", want: "jumps 2\n"},

@@ -18,6 +18,8 @@ type evaluator struct {
 	checking bool // whether the expression can have a value is asked: nothing is changed
 	bare     bool // names that the program has not got may be Words
 	depth    int
+	tracked  bool // blocks are noted in used
+	used     int  // blocks from the function to the innermost whose variable was named; 0: none
 }
 
 // evaluator is an evaluator in a frame.
@@ -512,10 +514,12 @@ func (e *evaluator) name(name string) (Value, error) {
 	name = strings.TrimPrefix(name, "::")
 	if !global && e.f != nil {
 		if v, ok := e.local(name); ok {
+			e.use(name)
 			return v, nil
 		}
 		if this, ok := e.this(); ok && name != "this" {
 			if v, err := e.prog.memberNamed(this, name); err == nil {
+				e.use("this")
 				return v, nil
 			}
 		}

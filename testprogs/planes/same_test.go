@@ -31,6 +31,7 @@ var subjects = []subject{
 	{name: "bare", do: followed},
 	{name: "bare", flags: []string{"-static"}, do: followed},
 	{name: "basic"},
+	{name: "blocks"},
 	{name: "basic", flags: []string{"-static"}},
 	{name: "basic", flags: []string{"-O2", "STRIP"}},
 	{name: "basic", flags: []string{"CC=clang", "-O2"}},
