@@ -55,7 +55,7 @@ var rustLibraryQuestions = []struct{ ask, want string }{
 	{"print nz", " = 5\n"}, {"print nzi", " = -5\n"}, {"print ab", " = AtomicBool(true)\n"}, {"print ai", " = AtomicI32(-3)\n"}, {"print au.load()", " = 4\n"}, {"print v[1] + nz.get()", " = 25\n"},
 	{"print opt.unwrap().y", " = 2\n"}, {"print none.unwrap()", "the Option is None"}, {"print opt.is_some()", " = true\n"},
 	{`print hm["one"]`, " = 1\n"}, {`print hm["three"]`, "no element has this key"}, {"print bm[2]", ` = "b"` + "\n"}, {"print bm.contains_key(1)", " = true\n"}, {"print v.last()", " = 30\n"}, {"print s.len()", " = 5\n"},
-	{"print shape.area()", `library::Point has no member function "area": see ptype`},
+	{"print shape.area()", " = 12\n"}, {"print shape.volume()", `library::Point has no method "volume" with code`},
 }
 
 // TestRustLibrary shows values of Rust's library, and asks them as a program would.
