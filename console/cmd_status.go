@@ -63,7 +63,7 @@ func statusCommands() []*Command {
 				{Name: "debuginfod", Beside: RunsBeside, Short: "tell which servers are asked for debug files and sources, and what came", Run: infoDebuginfod, Repeat: none,
 					Long: "Servers and limits are those of the environment variables DEBUGINFOD_*, files are kept where debuginfod-find keeps them. `set debuginfod on` asks the servers, `set debuginfod off` also ends downloads.\n\nExample:\n  info debuginfod"},
 				{Name: "capture", Beside: RunsBeside, Short: "tell where a capture comes from", Run: infoCapture, Repeat: none},
-			}, valueInfos()...)},
+			}, append(valueInfos(), macroInfos()...)...)},
 		{Name: "breakpoints", Aliases: []string{"bp"}, Beside: RunsBeside, Group: GroupStatus, Short: "list the stops", Synopsis: "[N]", Args: []ArgKind{ArgStop}, Run: infoBreakpoints, Repeat: none, Long: "Example:\n  breakpoints 2"},
 		{Name: "libraries", Group: GroupStatus, Short: "list the files mapped into the program", Synopsis: "[REGEXP]", Needs: NeedData, Run: infoModules, Repeat: none, Long: "Example:\n  libraries libc"},
 		{Name: "sources", Group: GroupStatus, Short: "list the source files of the debug information", Synopsis: "[REGEXP]", Raw: true, Needs: NeedProgram, Run: infoSources, Repeat: none, Long: "Example:\n  sources \\.cc$"},

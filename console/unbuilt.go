@@ -12,7 +12,7 @@ import (
 var unbuilt = []struct{ words, why string }{
 	{"info vector, info float", "info registers vector and info registers float show them"},
 	{"info os", "the shell has it: shell ps, shell ipcs"},
-	{"info macro, macro", "hdb does not read macros of the preprocessor, which a compiler keeps only with -g3 (gdb shows those): print takes names of variables, functions and enumerators, and gcc -E -dM FILE lists the macros of a file"},
+	{"macro define, macro undef, macro list, macro expand-once", "set convenience variables instead: set $N = 3; macro expand shows what the program's macros are"},
 	{"checkpoint, info checkpoints", "not built: a recording is the past that can be gone back to, by goto and reverse-continue"},
 	{"reverse-step, reverse-next, reverse-stepi, reverse-finish", "only allocations are recorded, not instructions: prev-alloc, prev-free, reverse-continue and goto move between them"},
 	{"queue-signal", "signal goes on with one at once"},

@@ -12,7 +12,7 @@ reverse-continue reverse-step reverse-next reverse-stepi reverse-finish
 backtrace where frame up down|frame.apply faas|info.frame info.args info.locals
 list edit search reverse-search directory info.line info.source info.sources
 print call output printf echo x display undisplay|info.display info.registers info.all-registers info.vector info.float
-ptype whatis explore|info.scope info.symbol info.address info.types info.functions info.variables info.macro macro|info.auxv info.os info.proc info.files info.program
+ptype whatis explore|info.scope info.symbol info.address info.types info.functions info.variables info.macro info.macros macro.expand macro.define|info.auxv info.os info.proc info.files info.program
 find dump restore compare-sections|set.var set.print|info.vtbl info.watchpoints info.breakpoints info.sharedlibrary info.checkpoints
 jump return compile
 core-file generate-core-file gcore file exec-file symbol-file add-symbol-file

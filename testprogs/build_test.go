@@ -156,6 +156,7 @@ var behaviours = []struct {
 	{name: "rust", want: "2000 300 20 3145728 3000\n"},
 	{name: "rust", flags: []string{"-O"}, want: "2000 300 20 3145728 3000\n"},
 	{name: "rusttraits", want: "193\n"},
+	{name: "macros", want: "sum 39\n"},
 	{name: "expressions", want: "337\n"},
 	{name: "golang", want: "[1000 2000 3000] 10 2097152 10\n"},
 	{name: "demo", want: "loaded 24 pages, 2606844 bytes\nanswered 24 queries\n"},

@@ -71,7 +71,7 @@ var errAssigns = errors.New("= changes the program: use set var, or == to compar
 func (w *World) Check(f *Frame, src string) error {
 	e := w.evaluator(f)
 	e.bare, e.checking = true, true
-	n, err := parse(src, e)
+	n, err := e.parse(src)
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@
 //	option      one of several functions that a call may mean; package calls chooses
 //	functions   calls of functions of the program
 //	caller      arguments of a call, placed by package calls
-//	evaluator   expressions in a frame, by their syntax
+//	evaluator   expressions in a frame, by their syntax; package cpp expands macros
 //	World       what consumers ask, and what expressions can do beside reading: write,
 //	            call, name the debugger's numbers and the values of before
 //

@@ -59,7 +59,7 @@ func (e *evaluator) compute(src string) (Value, error) {
 func (w *World) EvalType(f *Frame, src string) (t *Type, isType bool, err error) {
 	e := w.evaluator(f)
 	e.typesOnly = true
-	n, err := parse(src, e)
+	n, err := e.parse(src)
 	if err != nil {
 		return nil, false, err
 	}

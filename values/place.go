@@ -26,7 +26,7 @@ type Place struct {
 // are known.
 func (w *World) Place(f *Frame, src string) (Place, error) {
 	e := w.evaluator(f)
-	n, err := parse(src, e)
+	n, err := e.parse(src)
 	if err != nil {
 		return Place{}, err
 	}

@@ -50,6 +50,7 @@ type modState struct {
 	declared *symbols.Declared
 	// vtables are the virtual tables of Rust's traits; nil until they are asked for.
 	vtables map[addr.File]dwarf.DIE
+	macros  map[macroSite]*symbols.Macros // where expressions were computed
 }
 
 type typeKey struct {

@@ -21,7 +21,7 @@ type Search struct {
 func (w *World) Search(f *Frame, src string, size int) (Search, error) {
 	e := w.evaluator(f)
 	e.mayCall = true
-	n, err := parse(src, e)
+	n, err := e.parse(src)
 	if err != nil {
 		return Search{}, err
 	}

@@ -68,12 +68,12 @@ func (w *World) remember(f *Frame) {
 // parsed is the tree of an expression.
 func (e *evaluator) parsed(src string) (*node, error) {
 	if e.f == nil || e.f.site == nil {
-		return parse(src, e)
+		return e.parse(src)
 	}
 	if n := e.f.site.parsed[src]; n != nil {
 		return n, nil
 	}
-	n, err := parse(src, e)
+	n, err := e.parse(src)
 	if err == nil {
 		e.f.site.parsed[src] = n
 	}

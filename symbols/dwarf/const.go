@@ -58,6 +58,7 @@ const (
 	AtDeclLine        At = 0x3b
 	AtDeclaration     At = 0x3c
 	AtExternal        At = 0x3f
+	AtMacroInfo       At = 0x43
 	AtSpecification   At = 0x47
 	AtStaticLink      At = 0x48
 	AtType            At = 0x49
@@ -71,9 +72,11 @@ const (
 	AtAddrBase        At = 0x73
 	AtRnglistsBase    At = 0x74
 	AtDwoName         At = 0x76
+	AtMacros          At = 0x79
 	AtNoreturn        At = 0x87
 	AtLoclistsBase    At = 0x8c
 	AtMIPSLinkageName At = 0x2007
+	AtGNUMacros       At = 0x2119
 	AtGNUDwoName      At = 0x2130
 	AtGNUDwoID        At = 0x2131
 	AtGNURangesBase   At = 0x2132

@@ -75,6 +75,9 @@ func New(s Sections, alt *Data) *Data {
 	return newData(s, alt, new(atomic.Int64), maxAbbrevWork*int64(len(s.Abbrev))+16<<20)
 }
 
+// Alt is the dwz file that the sections refer to, nil without.
+func (d *Data) Alt() *Data { return d.alt }
+
 func newData(s Sections, alt *Data, work *atomic.Int64, most int64) *Data {
 	d := &Data{Sections: s, alt: alt, abbrevs: map[abbrevKey]*Abbrevs{}, abbrevWork: work, abbrevMax: most}
 	if len(s.Types) > 0 {

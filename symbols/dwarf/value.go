@@ -230,19 +230,33 @@ func (v Value) Str() []byte {
 	case FormLineStrp:
 		return cstringAt(u.Data.LineStr, v.n)
 	case FormStrx, FormStrx1, FormStrx2, FormStrx3, FormStrx4, FormGNUStrIndex:
-		size := uint64(u.f.offSize)
-		off, ok := tableEntry(u.root.strOffsets, v.n, size, u.Data.StrOffsets)
-		if !ok {
-			return nil
-		}
-		b := NewBuf(u.Data.StrOffsets, off)
-		return cstringAt(u.Data.Str, b.Uint(int(size)))
+		return u.indexed(v.n)
 	case FormGNUStrpAlt, FormStrpSup:
 		if u.Data.alt != nil {
 			return cstringAt(u.Data.alt.Str, v.n)
 		}
 	}
 	return nil
+}
+
+// indexed is a string by its number in the unit's table.
+func (u *Unit) indexed(n uint64) []byte {
+	size := uint64(u.f.offSize)
+	off, ok := tableEntry(u.root.strOffsets, n, size, u.Data.StrOffsets)
+	if !ok {
+		return nil
+	}
+	b := NewBuf(u.Data.StrOffsets, off)
+	return cstringAt(u.Data.Str, b.Uint(int(size)))
+}
+
+// IndexedString is a string by its number in the unit's table (section 7.5.5), nil if it
+// cannot be found.
+func (u *Unit) IndexedString(n uint64) []byte {
+	if _, err := u.Load(); err != nil {
+		return nil
+	}
+	return u.indexed(n)
 }
 
 // unitRef is the offset that a reference inside the unit names.

@@ -68,6 +68,7 @@ var subjects = []subject{
 	{name: "jit"},
 	{name: "kinds"},
 	{name: "longjmp"},
+	{name: "macros"},
 	{name: "maps"},
 	{name: "mimalloc", roams: true},
 	{name: "names"},

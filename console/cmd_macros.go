@@ -1,0 +1,99 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"hdb/console/screen"
+	"hdb/symbols"
+)
+
+func macroCommands() []*Command {
+	return []*Command{
+		{Name: "macro", Group: GroupData, Short: "expand macros of the preprocessor", Sub: []*Command{
+			{Name: "expand", Aliases: []string{"exp"}, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "EXPRESSION", Short: "show an expression with its macros expanded", Needs: NeedProgram, Run: runMacroExpand, Repeat: RepeatNone,
+				Long: "The macros are those that hold at the line of the selected frame. print, conditions and all other expressions expand them, too. A compiler writes macros to the debug information with -g3.\n\nExample:\n  macro expand MAX(a, 5)"},
+		}},
+	}
+}
+
+// macroInfos are the words behind info.
+func macroInfos() []*Command {
+	return []*Command{
+		{Name: "macro", Args: []ArgKind{ArgWord}, Synopsis: "NAME", Short: "show the definition of a macro, and where it is", Needs: NeedProgram, Run: infoMacro, Repeat: RepeatNone,
+			Long: "It is the one that holds at the line of the selected frame. A compiler writes macros to the debug information with -g3.\n\nExample:\n  info macro MAX_ITEMS"},
+		{Name: "macros", Short: "list the macros that hold at the line of the selected frame", Needs: NeedProgram, Run: infoMacros, Repeat: RepeatNone},
+	}
+}
+
+type macroView struct {
+	Name     string   `json:"name"`
+	Define   string   `json:"define"`
+	Place    string   `json:"place"`
+	Included []string `json:"included,omitempty"`
+}
+
+func viewOfMacro(m symbols.Macro) macroView {
+	v := macroView{Name: m.Name, Define: m.String(), Place: m.Place.String()}
+	for _, p := range m.Place.Included {
+		v.Included = append(v.Included, p.String())
+	}
+	return v
+}
+
+func infoMacro(_ context.Context, c *Console, in Input) error {
+	if len(in.Args) != 1 {
+		return errors.New("info macro: the name of a macro must follow")
+	}
+	m, ok, err := c.s.Scopes.Macro(in.Args[0])
+	if err == nil && !ok {
+		err = fmt.Errorf("%s is no macro here", in.Args[0])
+	}
+	if err != nil {
+		return fmt.Errorf("info macro: %w", err)
+	}
+	v := viewOfMacro(m)
+	c.show(in, v, func(o *screen.Output) {
+		o.Text("Defined at " + v.Place + "\n")
+		for _, at := range v.Included {
+			o.Text("  included at " + at + "\n")
+		}
+		o.Text(v.Define + "\n")
+	})
+	return nil
+}
+
+func infoMacros(_ context.Context, c *Console, in Input) error {
+	list, err := c.s.Scopes.Macros()
+	if err != nil {
+		return fmt.Errorf("info macros: %w", err)
+	}
+	views := make([]macroView, 0, len(list))
+	for _, m := range list {
+		views = append(views, viewOfMacro(m))
+	}
+	c.show(in, struct {
+		Macros []macroView `json:"macros"`
+	}{views}, func(o *screen.Output) {
+		for _, v := range views {
+			o.Text(v.Define + "\n")
+		}
+	})
+	return nil
+}
+
+func runMacroExpand(_ context.Context, c *Console, in Input) error {
+	if strings.TrimSpace(in.Raw) == "" {
+		return errors.New("macro expand: an expression must follow")
+	}
+	text, err := c.s.Scopes.ExpandMacros(in.Raw)
+	if err != nil {
+		return fmt.Errorf("macro expand: %w", err)
+	}
+	c.show(in, struct {
+		Text string `json:"text"`
+	}{text}, func(o *screen.Output) { o.Text("expands to: " + text + "\n") })
+	return nil
+}
