@@ -52,7 +52,7 @@ type CFARule struct {
 // other numbers, so that a value at a place computed in another way is none that is known.
 func (w *World) Decide(f *Frame, cfa CFARule, src string) (d Decidable) {
 	e := w.evaluator(f)
-	n, err := parse(src, e)
+	n, err := e.parse(src)
 	if err != nil {
 		return Decidable{}
 	}
