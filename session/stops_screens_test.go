@@ -114,7 +114,7 @@ func TestScreensAgree(t *testing.T) {
 				}
 			}
 			t.Logf("%d screens, %d hits", screens, hits)
-			if screens[0] != 0 || screens[1] < testprogs.Rounds(4, 16) || hits < 100 {
+			if screens[0] != 0 || screens[1] < testprogs.Rounds(1, 16) || hits < 100 {
 				t.Errorf("%d screens, %d hits", screens, hits)
 			}
 		})
