@@ -15,10 +15,33 @@ import (
 	"hdb/symbols"
 )
 
+// pythonSources finds sources as a process does.
+type pythonSources struct {
+	sources *symbols.Sources
+	dir     string          // the process's working directory, "" if it is not known
+	path    func() []string // sys.path
+}
+
+func (p *Python) files() pythonSources {
+	dir := ""
+	if p.proc != nil {
+		dir = workingDirectory(p.proc.PID())
+	}
+	return pythonSources{&p.names.Sources, dir, func() []string {
+		path, err := p.path()
+		if err != nil {
+			return nil // the error that sources are not found tells where they were looked for
+		}
+		return path
+	}}
+}
+
 // Find has the text of a file of Python looked for as the process finds it, so that names'
 // Source has it from then on: a relative name in the process's working directory and along
 // sys.path, frozen modules among those of the library.
-func (p *Python) Find(file string) error {
+func (p *Python) Find(file string) error { return p.files().find(file) }
+
+func (p pythonSources) find(file string) error {
 	frozen, isFrozen := strings.CutPrefix(file, "<frozen ")
 	switch {
 	case isFrozen:
@@ -31,28 +54,26 @@ func (p *Python) Find(file string) error {
 	case strings.HasPrefix(file, "<"):
 		return fmt.Errorf("%s: this code was not read from a file", file)
 	case filepath.IsAbs(file):
-		_, err := p.names.Source(file)
+		_, err := p.sources.Open(file)
 		if archive := p.archiveOf(file); err != nil && archive != "" {
 			return fmt.Errorf("%s: in the archive %s, which is not opened; unpack it and use `directory DIR`", file, archive)
 		}
 		return err
-	}
-	dir := p.workingDirectory()
-	if dir == "" { // of a core: only what the user has told
-		_, err := p.names.Source(file)
+	case p.dir == "": // of a core: only what the user has told
+		_, err := p.sources.Open(file)
 		return err
 	}
-	return p.adopt(file, append([]string{filepath.Join(dir, file)}, p.along(file)...))
+	return p.adopt(file, append([]string{filepath.Join(p.dir, file)}, p.along(file)...))
 }
 
 // adopt has the first of the paths that is there be the file.
-func (p *Python) adopt(file string, paths []string) error {
+func (p pythonSources) adopt(file string, paths []string) error {
 	failed := &symbols.SourceError{File: file}
 	for _, path := range paths {
-		if root := p.names.Sources.Root; root != "" {
+		if root := p.sources.Root; root != "" {
 			path = procroot.In(root, path)
 		}
-		_, err := p.names.Sources.Adopt(file, path)
+		_, err := p.sources.Adopt(file, path)
 		if err == nil {
 			return nil
 		}
@@ -61,21 +82,19 @@ func (p *Python) adopt(file string, paths []string) error {
 			failed.Cause = err
 		}
 	}
-	if _, err := p.names.Source(file); err == nil { // by `directory`
-		return nil
+	if len(p.sources.Dirs) > 0 { // as `directory` says
+		if _, err := p.sources.Open(file); err == nil {
+			return nil
+		}
 	}
 	return failed
 }
 
 // along are names in the directories of sys.path.
-func (p *Python) along(names ...string) (paths []string) {
-	dirs, err := p.path()
-	if err != nil {
-		return nil
-	}
-	for _, dir := range dirs {
-		if dir == "" || !filepath.IsAbs(dir) {
-			dir = filepath.Join(p.workingDirectory(), dir)
+func (p pythonSources) along(names ...string) (paths []string) {
+	for _, dir := range p.path() {
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(p.dir, dir)
 		}
 		for _, name := range names {
 			if filepath.IsAbs(dir) {
@@ -84,6 +103,32 @@ func (p *Python) along(names ...string) (paths []string) {
 		}
 	}
 	return paths
+}
+
+// archiveOf is the file that a path leads through, as zipimport's do.
+func (p pythonSources) archiveOf(file string) string {
+	for dir := filepath.Dir(file); dir != "/" && dir != "."; dir = filepath.Dir(dir) {
+		at := dir
+		if root := p.sources.Root; root != "" {
+			at = procroot.In(root, dir)
+		}
+		if st, err := os.Stat(at); err == nil {
+			if st.Mode().IsRegular() {
+				return dir
+			}
+			return ""
+		}
+	}
+	return ""
+}
+
+// workingDirectory is that of a process, "" if it is not known.
+func workingDirectory(pid int) string {
+	dir, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
+	if err != nil {
+		return ""
+	}
+	return dir
 }
 
 func (p *Python) path() ([]string, error) {
@@ -97,35 +142,6 @@ func (p *Python) path() ([]string, error) {
 		return nil, err
 	}
 	return in.Path(state)
-}
-
-// workingDirectory is that of the process, "" if it is not known.
-func (p *Python) workingDirectory() string {
-	if p.proc == nil {
-		return ""
-	}
-	dir, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", p.proc.PID()))
-	if err != nil {
-		return ""
-	}
-	return dir
-}
-
-// archiveOf is the file that a path leads through, as zipimport's do.
-func (p *Python) archiveOf(file string) string {
-	for dir := filepath.Dir(file); dir != "/" && dir != "."; dir = filepath.Dir(dir) {
-		at := dir
-		if root := p.names.Sources.Root; root != "" {
-			at = procroot.In(root, dir)
-		}
-		if st, err := os.Stat(at); err == nil {
-			if st.Mode().IsRegular() {
-				return dir
-			}
-			return ""
-		}
-	}
-	return ""
 }
 
 // Changed tells whether a file was changed after the process began: then its lines may not

@@ -38,6 +38,8 @@ usage:
                                    with -f -i -C functions: see hdb symbolize --help
   hdb doctor PROG | PID | CAPTURE  what is missing of names and lines, and how to
                                    get it: see hdb doctor --help
+  hdb py PID | CORE                what the threads of a program do in Python: see
+                                   hdb py --help
   hdb export FORMAT CAPTURE        write a capture for other tools, pprof and more: see
                                    hdb export --help
   hdb assert LIMITS CAPTURE        check memory against limits, in CI: exit code 3 when
@@ -198,7 +200,7 @@ func verbs() map[string]verb {
 		}
 	}
 	all := map[string]verb{
-		"record": printing(record), "live": live, "doctor": printing(doctor), "capture": printing(captures),
+		"record": printing(record), "live": live, "doctor": printing(doctor), "py": printing(py), "capture": printing(captures),
 		"assert": reading(assert), "export": reading(export), "flamegraph": reading(page), "table": reading(page),
 	}
 	for _, word := range console.Reports {

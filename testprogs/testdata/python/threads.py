@@ -1,4 +1,5 @@
-"""Tells the stacks of all its threads, which wait in C with the interpreter's lock released, and stops."""
+"""Tells the stacks of all its threads, which wait in C with the interpreter's lock released, and stops; with an argument it goes on
+when a line is typed."""
 import json
 import os
 import queue
@@ -68,6 +69,10 @@ def main():
         main.last = before
     told = {t.native_id: before[t.ident] for t in threads}
     print("threads " + json.dumps(told), flush=True)
+    if sys.argv[1:]:
+        sys.stdin.readline()
+        print("unhurt", flush=True)
+        os._exit(0)
     os.kill(os.getpid(), signal.SIGUSR1)
     os._exit(0)
 

@@ -1,0 +1,268 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"hdb/inferior"
+	"hdb/internal/addr"
+	"hdb/internal/procroot"
+	"hdb/names"
+	"hdb/python"
+	"hdb/symbols"
+)
+
+// A PythonSnapshot is what all threads of a process do in Python.
+type PythonSnapshot struct {
+	PID      int
+	Program  string
+	Runtimes []PythonRuntime
+	Threads  []PythonThread
+	Stopped  time.Duration // how long the process stood; 0 of a core file
+
+	files pythonSources
+}
+
+// A PythonThread is what one thread does.
+type PythonThread struct {
+	Thread  ThreadInfo
+	Holds   bool          // an interpreter's lock
+	Frames  []names.Frame // of Python, or native ones with these among them
+	Locals  [][]PythonVariable
+	Unclear string // why frames are missing, or not merged
+}
+
+// SnapshotWants is what a snapshot has besides the functions of Python.
+type SnapshotWants struct{ Locals, Native bool }
+
+// Source is the line of a frame, "" if it is not found.
+func (s *PythonSnapshot) Source(f names.Frame) string {
+	if s.files.find(f.File) != nil {
+		return ""
+	}
+	src, err := s.files.sources.Open(f.File)
+	if err != nil || f.Line < 1 || f.Line > len(src.Lines) {
+		return ""
+	}
+	return src.Lines[f.Line-1]
+}
+
+// localsOf are the variables of frames, as far as they can be read.
+func localsOfPython(in *python.Interpreter, f python.Frame) (all []PythonVariable) {
+	vars, err := in.Locals(f)
+	if err != nil {
+		return nil
+	}
+	size := 0
+	for _, v := range vars {
+		if v.At != 0 && size < maxLocalsText {
+			x := PythonVariable{v.Name, in.Repr(v.At, python.DefaultLimits)}
+			size += len(x.Name) + len(x.Value)
+			all = append(all, x)
+		}
+	}
+	return all
+}
+
+// Process is the snapshot of a running process. What can be read while it runs is: the
+// interpreters, and the code that its threads are in. It stands only while its frames are
+// read, and is not changed.
+func (p *Python) Process(pid int, w SnapshotWants) (s *PythonSnapshot, err error) {
+	if err := inferior.CheckAttach(pid); err != nil {
+		return nil, err
+	}
+	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
+	if err != nil {
+		return nil, fmt.Errorf("process %d: %w", pid, err)
+	}
+	defer mem.Close()
+	all, err := openRuntimes(pid, mem)
+	if err != nil {
+		return nil, fmt.Errorf("process %d: %w", pid, err)
+	}
+	s = &PythonSnapshot{PID: pid, files: pythonSources{sources: &symbols.Sources{Root: procroot.Of(pid)}, dir: workingDirectory(pid)}}
+	s.Program, _ = os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)) // what is unknown is not told
+	var path []string
+	for _, r := range all {
+		s.Runtimes = append(s.Runtimes, PythonRuntime{r.in.Version(), r.path})
+		states, _ := r.in.States() // whatever fails here is told when it is read again
+		for i, state := range states {
+			_, _ = r.in.Stack(state)
+			if i == 0 {
+				path, _ = r.in.Path(state)
+			}
+		}
+	}
+	s.files.path = func() []string { return path }
+	begun := time.Now()
+	proc, err := inferior.Attach(pid)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range proc.Threads() {
+		s.Threads = append(s.Threads, pythonThread(t, mem, all, w.Locals))
+	}
+	err = proc.Detach()
+	s.Stopped = time.Since(begun)
+	return s, errors.Join(err, proc.Close())
+}
+
+// pythonThread reads one thread.
+func pythonThread(t *inferior.Thread, mem *os.File, all []pythonFile, locals bool) PythonThread {
+	row := PythonThread{Thread: ThreadInfo{Num: t.Num, TID: t.TID, Name: t.Name()}}
+	regs, err := t.Regs()
+	if err != nil {
+		row.Unclear = err.Error()
+		return row
+	}
+	for _, r := range all {
+		var self [8]byte
+		if _, err := mem.ReadAt(self[:], int64(regs.FsBase)); err != nil {
+			row.Unclear = err.Error()
+			return row
+		}
+		states, err := r.in.StatesOf(little(self[:]))
+		if err != nil {
+			if !errors.Is(err, python.ErrNoState) {
+				row.Unclear = err.Error()
+			}
+			continue
+		}
+		row.Holds = row.Holds || r.in.Holds(states[0])
+		for _, state := range states {
+			st, err := r.in.Stack(state)
+			if err != nil {
+				row.Unclear = err.Error()
+			}
+			for _, f := range st.Frames {
+				n := names.Frame{Num: len(row.Frames), Nth: len(row.Frames), Frame: called(f)}
+				if len(all) > 1 {
+					n.Module = filepath.Base(r.path)
+				}
+				row.Frames = append(row.Frames, n)
+				if locals {
+					row.Locals = append(row.Locals, localsOfPython(r.in, f))
+				}
+			}
+		}
+	}
+	return row
+}
+
+// openRuntimes are the interpreters of a process that is not under the debugger.
+func openRuntimes(pid int, mem *os.File) (all []pythonFile, err error) {
+	maps, err := inferior.MapsOf(pid)
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{}
+	var refused error
+	for _, m := range maps {
+		id := fmt.Sprintf("%s %d", m.Device, m.Inode)
+		if m.Inode == 0 || m.Perm[2] != 'x' || !filepath.IsAbs(m.Path) || seen[id] {
+			continue
+		}
+		seen[id] = true
+		obj, err := symbols.Open(m.Openable(pid), symbols.Config{})
+		if err != nil {
+			continue // no ELF file, or gone
+		}
+		defer obj.Close()
+		bias, ok := biasOf(obj, m)
+		find := func(name string) (addr.Run, bool) {
+			sym, ok := obj.Symtab.Exported(name)
+			return sym.Addr.Run(bias), ok
+		}
+		if _, has := find("_PyRuntime"); !has || !ok {
+			continue
+		}
+		in, err := python.Open(mem, find)
+		if err != nil {
+			refused = errors.Join(refused, fmt.Errorf("%s: %w", filepath.Base(m.Path), err))
+			continue
+		}
+		all = append(all, pythonFile{in, m.Path})
+	}
+	switch {
+	case len(all) > 0:
+		return all, nil
+	case refused != nil:
+		return nil, refused
+	}
+	return nil, python.ErrNoPython
+}
+
+// biasOf is what is added to the addresses of a file's code to get those of the mapping.
+func biasOf(obj *symbols.Object, m inferior.Mapping) (addr.Bias, bool) {
+	const page = 4096
+	for _, seg := range obj.File.Segments() {
+		if seg.Exec && m.Offset >= seg.Off&^(page-1) && m.Offset < seg.Off+seg.Filesz {
+			return addr.Bias(uint64(m.Low) - m.Offset + seg.Off - uint64(seg.Addr)), true
+		}
+	}
+	return 0, false
+}
+
+// All is the snapshot of the process under the debugger, or of a core file.
+func (p *Python) All(w SnapshotWants) (*PythonSnapshot, error) {
+	all, _, err := p.runtimes()
+	if err != nil {
+		return nil, err
+	}
+	s := &PythonSnapshot{files: p.files()}
+	for _, r := range all {
+		s.Runtimes = append(s.Runtimes, PythonRuntime{r.in.Version(), r.path})
+	}
+	if prog := p.names.Program; prog != nil {
+		s.Program = prog.Path
+	}
+	before := p.sel.selection
+	defer func() { p.sel.selection = before }()
+	for _, t := range p.image.Threads() {
+		p.sel.selectThread(t, addr.Code{})
+		s.Threads = append(s.Threads, p.threadNow(w))
+	}
+	path, _ := p.path() // without it fewer sources are found
+	s.files.path = func() []string { return path }
+	return s, nil
+}
+
+// threadNow is what the selected thread does.
+func (p *Python) threadNow(w SnapshotWants) PythonThread {
+	row := PythonThread{Thread: p.sel.threadInfo(p.sel.thread)}
+	s, err := p.Stack()
+	if err != nil && !errors.Is(err, python.ErrNoState) {
+		row.Unclear = err.Error()
+	}
+	if s.Truncated != "" {
+		row.Unclear = s.Truncated
+	}
+	for _, part := range s.parts {
+		if state, err := p.state(part.in, p.sel.thread); err == nil {
+			row.Holds = row.Holds || part.in.Holds(state)
+		}
+	}
+	if w.Locals {
+		for _, f := range s.Frames {
+			row.Locals = append(row.Locals, localsOfPython(f.in, f.Frame))
+		}
+	}
+	if !w.Native {
+		row.Frames = s.Named()
+		return row
+	}
+	st, err := p.sel.Stack(0)
+	if err != nil {
+		row.Unclear = err.Error()
+		return row
+	}
+	merged, why := p.Merged(st.Frames, MergeHiding)
+	if row.Frames = slices.Clone(merged); why != "" {
+		row.Unclear = why
+	}
+	return row
+}

@@ -1,0 +1,120 @@
+package testprogs
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestPythonProcess compares what hdb py tells of a running process, and of its core file,
+// with what the process itself tells, and has it go on unhurt.
+func TestPythonProcess(t *testing.T) {
+	script, err := filepath.Abs("testdata/python/threads.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range pythons(t) {
+		t.Run(strings.TrimPrefix(p, "/"), func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := Context(t)
+			defer cancel()
+			cmd := exec.CommandContext(ctx, p, script, "wait")
+			in, err := cmd.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			pipe, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			out := bufio.NewScanner(pipe)
+			out.Buffer(nil, 1<<20)
+			if !out.Scan() {
+				t.Fatalf("it told nothing: %v", out.Err())
+			}
+			want := map[string][]string{}
+			if err := json.Unmarshal([]byte(strings.TrimPrefix(out.Text(), "threads ")), &want); err != nil || len(want) < 9 {
+				t.Fatalf("%s: %v", out.Text(), err)
+			}
+			pid := strconv.Itoa(cmd.Process.Pid)
+			core := filepath.Join(t.TempDir(), "core")
+			for _, args := range [][]string{{"py", "--json", "--locals", pid}, {"py", "--json", "--native", pid}, {"-batch", "-nx", "-q", "-p", pid, "-ex", "gcore " + core},
+				{"py", "--json", "--locals", core}, {"py", "--json", "--native", core}} {
+				said, err := exec.CommandContext(ctx, HDB(t), args...).Output()
+				if err != nil {
+					t.Fatalf("%v: %v\n%s", args, err, said)
+				}
+				if args[0] == "py" {
+					comparePython(t, said, want, !slices.Contains(args, "--native"))
+				}
+			}
+			if _, err := fmt.Fprintln(in); err != nil {
+				t.Error(err)
+			}
+			if !out.Scan() || out.Text() != "unhurt" {
+				t.Errorf("behind the last stop it says %q", out.Text())
+			}
+			if err := cmd.Wait(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// comparePython compares the threads of hdb py --json with what the process told.
+func comparePython(t *testing.T, said []byte, want map[string][]string, locals bool) {
+	t.Helper()
+	var v struct {
+		Threads []struct {
+			TID    int
+			Frames []struct {
+				Function, File, Source, Text string
+				Line                         int
+				Locals                       []struct{ Name, Value string }
+			}
+		}
+	}
+	if err := json.Unmarshal(said, &v); err != nil {
+		t.Fatalf("%.300s: %v", said, err)
+	}
+	found := 0
+	for _, thread := range v.Threads {
+		stack, told := want[strconv.Itoa(thread.TID)]
+		if !told {
+			continue
+		}
+		found++
+		var got, vars []string
+		for _, f := range thread.Frames {
+			if f.Source != "python" {
+				continue
+			}
+			got = append(got, fmt.Sprintf("%s %s:%d", f.Function, f.File, f.Line))
+			if f.Text == "" {
+				t.Errorf("thread %d: no source of %s", thread.TID, got[len(got)-1])
+			}
+			for _, x := range f.Locals {
+				vars = append(vars, x.Name+"="+x.Value)
+			}
+		}
+		if !reflect.DeepEqual(got, stack) {
+			t.Errorf("thread %d:\n got %v\nwant %v", thread.TID, got, stack)
+		}
+		if locals && !slices.Contains(vars, "n=0") {
+			t.Errorf("thread %d: n is not 0 anywhere in %v", thread.TID, vars)
+		}
+	}
+	if found != len(want) {
+		t.Errorf("%d of %d threads", found, len(want))
+	}
+}
