@@ -41,11 +41,12 @@ type pythonFrameView struct {
 	Function string `json:"function"`
 	File     string `json:"file"`
 	Line     int    `json:"line,omitempty"`
+	Module   string `json:"module,omitempty"` // the file of the interpreter, if there are several
 	Selected bool   `json:"selected,omitempty"`
 }
 
 func viewPythonFrame(f names.Frame) pythonFrameView {
-	return pythonFrameView{Num: f.Nth, Function: f.Function, File: f.File, Line: f.Line}
+	return pythonFrameView{Num: f.Nth, Function: f.Function, File: f.File, Line: f.Line, Module: f.Module}
 }
 
 func runPythonBacktrace(_ context.Context, c *Console, in Input) error {
@@ -107,6 +108,9 @@ func runPythonBacktrace(_ context.Context, c *Console, in Input) error {
 		if more := len(s.Frames) - (to - from); more > 0 {
 			o.Line(screen.Guess("(" + units.Count(more, "more frame") + ")"))
 		}
+		if s.Several {
+			o.Line(screen.Guess("(" + interpretersOf(s.Named()) + ")"))
+		}
 		if s.Truncated != "" {
 			o.Line(screen.Guess("(there may be more: " + s.Truncated + ")"))
 		}
@@ -123,6 +127,24 @@ func runPythonBacktrace(_ context.Context, c *Console, in Input) error {
 		}
 	})
 	return nil
+}
+
+// interpretersOf says which frames are those of which interpreter's file.
+func interpretersOf(frames []names.Frame) string {
+	var parts []string
+	for i := 0; i < len(frames); {
+		end := i
+		for end+1 < len(frames) && frames[end+1].Module == frames[i].Module {
+			end++
+		}
+		what := fmt.Sprintf("frames %d to %d", i, end)
+		if i == end {
+			what = fmt.Sprintf("frame %d", i)
+		}
+		parts = append(parts, what+" of "+frames[i].Module)
+		i = end + 1
+	}
+	return strings.Join(parts, ", ")
 }
 
 func viewPythonFrames(frames []names.Frame) (views []pythonFrameView) {
