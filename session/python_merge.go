@@ -2,6 +2,7 @@ package session
 
 import (
 	"slices"
+	"strings"
 
 	"hdb/names"
 	"hdb/python"
@@ -53,12 +54,28 @@ func (p *Python) Merged(frames []names.Frame, how Merge) (merged []names.Frame, 
 		if whole && loops == len(groups)+1 && innermost(frames, part.path) {
 			groups = slices.Insert(slices.Clone(groups), 0, nil) // the loop has just begun, or is about to end
 		}
-		if loops > len(groups) || whole && loops < len(groups) {
+		if loops > len(groups) && !greenletEnds(frames, part.path, len(groups)) || whole && loops < len(groups) {
 			return frames, "at this instruction they are not those of the interpreter's loop: py bt shows them"
 		}
 		calls[part.path] = groups
 	}
 	return merge(frames, s, calls, how), ""
+}
+
+// greenletEnds tells that behind so many frames of the loop a greenlet begins, whose calls
+// of Python end there: what is further out is its parent's, which waits.
+func greenletEnds(frames []names.Frame, path string, loops int) bool {
+	for _, f := range frames {
+		switch {
+		case isEval(f) && f.Path == path:
+			if loops--; loops < 0 {
+				return false
+			}
+		case loops == 0 && strings.HasPrefix(f.Module, "_greenlet."):
+			return true
+		}
+	}
+	return false
 }
 
 // innermost tells that the thread is in the loop itself, not in what it calls.
