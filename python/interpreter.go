@@ -89,7 +89,7 @@ var since = []struct {
 }{
 	{10, "PyModule_AddObjectRef"},
 	{9, "PyObject_CallNoArgs"},
-	{8, "PyInterpreterState_GetID"},
+	{8, "PyInterpreterState_GetDict"},
 }
 
 func (in *Interpreter) release(symbols Symbols) (minor int, version string, err error) {

@@ -70,7 +70,7 @@ func known(names ...string) Symbols {
 
 func TestVersions(t *testing.T) {
 	version := func(n uint32) bent { return binary.LittleEndian.AppendUint64(nil, uint64(n)) }
-	base := []string{"_PyRuntime", "PyCode_Type", "PyInterpreterState_GetID"}
+	base := []string{"_PyRuntime", "PyCode_Type", "PyInterpreterState_GetDict"}
 	for _, c := range []struct {
 		name    string
 		mem     bent
@@ -78,6 +78,7 @@ func TestVersions(t *testing.T) {
 		want    string
 		refused bool
 	}{
+		{"3.7", nil, []string{"_PyRuntime", "PyCode_Type", "PyInterpreterState_GetID"}, "3.7", true},
 		{"3.8", nil, base, "3.8", false},
 		{"3.9", nil, append(base, "PyObject_CallNoArgs"), "3.9", false},
 		{"3.10", nil, append(base, "PyObject_CallNoArgs", "PyModule_AddObjectRef"), "3.10", false},

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
@@ -116,5 +117,30 @@ func comparePython(t *testing.T, said []byte, want map[string][]string, locals b
 	}
 	if found != len(want) {
 		t.Errorf("%d of %d threads", found, len(want))
+	}
+}
+
+// TestOldPythons has interpreters that are not known named and refused, for the functions of
+// Python only.
+func TestOldPythons(t *testing.T) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for version, why := range map[string]string{"3.7": "CPython 3.7: frames of Python are known of 3.8 to 3.13", "3.6": "no CPython: "} {
+		found, err := filepath.Glob(filepath.Join(home, ".pyenv/versions", version+".*/bin/python3"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(found) == 0 {
+			t.Logf("CPython %s is not tried: ~/.pyenv/versions has none", version)
+			continue
+		}
+		ctx, cancel := Context(t)
+		defer cancel()
+		out, err := exec.CommandContext(ctx, HDB(t), "-batch", "-nx", "-ex", "break select", "-ex", "run", "-ex", "bt -1", "-ex", "py bt", "-ex", "kill", "--args", found[0], "-c", "import time; time.sleep(100)").CombinedOutput()
+		if text := string(out); !strings.Contains(text, "error: py bt: ") || !strings.Contains(text, why) || !strings.Contains(text, " main") {
+			t.Errorf("CPython %s: %v\n%s", version, err, text)
+		}
 	}
 }
