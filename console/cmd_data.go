@@ -14,10 +14,10 @@ import (
 func dataCommands() []*Command {
 	return []*Command{
 		{Name: "list", Aliases: []string{"l", "ls"}, Group: GroupData, Raw: true, Args: []ArgKind{ArgLocation}, Repeat: RepeatNext, Needs: NeedProgram, Run: runList,
-			Synopsis: "[-cost]\n-\n[-cost] N\n[-cost] A,B\n[-cost] [FILE:]FUNCTION\n[-cost] FILE:LINE\n[-cost] *ADDRESS\n[-cost] #EVENT", Short: "show source lines",
+			Synopsis: "[-cost]\n-\n[-cost] N\n[-cost] A,B\n[-cost] [FILE:]FUNCTION\n[-cost] FILE:LINE\n[-cost] -function NAME | -line N | -source FILE -line N\n[-cost] *ADDRESS\n[-cost] #EVENT", Short: "show source lines",
 			Long: "Alone it shows the lines around where the selected frame is, then the lines after those; `list -` goes back. The arrow => marks the frame's line. `set listsize` says how many lines.\n\n" +
 				"-cost puts before each line the bytes and calls of the recorded allocations whose innermost line of the user's code it is. What inlined functions allocate counts for their lines and for the line of the call, once for each.\n\n" +
-				"Examples:\n  list\n  list 120\n  list 100,140\n  list Index::read_page\n  list index.cc:188\n  list #4711\n  list -cost Index::read_page"},
+				"Examples:\n  list\n  list 120\n  list 100,140\n  list Index::read_page\n  list index.cc:188\n  list -source index.cc -line 188\n  list #4711\n  list -cost Index::read_page"},
 		{Name: "x", Group: GroupData, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[/NFU] [ADDRESS]", Short: "show memory", Repeat: RepeatNext, Needs: NeedMemory, Run: runExamine,
 			Long: "N is how many, -N as many before ADDRESS; F is x (hexadecimal), d, u, o, t (binary), a (address with its symbol), c, f, s (string) or i (instruction); U is b, h, w or g for 1, 2, 4 or 8 bytes. " +
 				"ADDRESS is a number, $register or symbol, with + and -. An empty line goes on behind what was shown, or before it.\n\nExamples:\n  x/4xg $rsp\n  x/s 0x55555578a2c0\n  x/5i $pc\n  x/-5i $pc"},
@@ -128,6 +128,10 @@ func (v *sourceViewer) parse(arg string) (listRange, error) {
 	case arg == "-":
 		return v.back(size)
 	}
+	arg, err := explicitLines(arg)
+	if err != nil {
+		return listRange{}, err
+	}
 	if from, to, ok := cutComma(arg); ok {
 		return v.between(strings.TrimSpace(from), strings.TrimSpace(to), size)
 	}
@@ -139,6 +143,48 @@ func (v *sourceViewer) parse(arg string) (listRange, error) {
 	r.first = max(1, r.first-size/2)
 	r.last = r.first + size - 1
 	return r, nil
+}
+
+// explicitLines rewrites gdb's explicit locations, -function NAME, -line N and -source FILE
+// with one of them, as NAME, N and FILE:NAME or FILE:N. Behind a comma the source is the same.
+func explicitLines(arg string) (string, error) {
+	if !strings.HasPrefix(arg, "-") {
+		return arg, nil
+	}
+	first, second, two := cutComma(arg)
+	if !two {
+		first = arg
+	}
+	words := strings.Fields(first)
+	var file, place string
+	for i := 0; i < len(words); i += 2 {
+		option := words[i]
+		if i+1 == len(words) {
+			return "", fmt.Errorf("list: %s: a value must follow", option)
+		}
+		switch value := words[i+1]; {
+		case len(option) > 1 && strings.HasPrefix("-source", option):
+			file = value
+		case len(option) > 1 && (strings.HasPrefix("-function", option) || strings.HasPrefix("-line", option)) && place == "":
+			place = value
+		default:
+			return "", fmt.Errorf("list: %s: -function NAME, -line N or -source FILE with one of them expected", option)
+		}
+	}
+	if place == "" {
+		return "", errors.New("list: -source: -function or -line must follow")
+	}
+	if file != "" {
+		place = file + ":" + place
+	}
+	if two {
+		second = strings.TrimSpace(second)
+		if explicit, err := explicitLines(second); err == nil {
+			second = explicit
+		}
+		place += "," + second
+	}
+	return place, nil
 }
 
 // cutComma splits A,B at a comma that is not part of a function's parameters.
