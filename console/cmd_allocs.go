@@ -24,9 +24,9 @@ func allocCommands() []*Command {
 		recordCommand(),
 		assertCommand(),
 		{Name: "allocs", Group: GroupAllocs, Beside: RunsBeside, Raw: true, Synopsis: "[N | all] [since MOMENT] [if CONDITION]", Short: "list recorded events, the last 20 unless told otherwise", Args: []ArgKind{ArgSince}, Run: runAllocs,
-			Long: "Each row shows the event, when and in which thread it happened, and the function that the block belongs to (see `help top`). `bt #N` and `list #N` show more of one. `since` leaves out what is not behind a moment, which is what goto takes.\n\nExamples:\n  allocs\n  allocs 5 if size >= 1MiB\n  allocs since warm\n  allocs all if func(\"parse\")"},
+			Long: "Each row shows the event, when and in which thread it happened, and the function that the block belongs to (see `help top`). `bt #N` and `list #N` show more of one. With `since` it lists the events after a moment, in any form that goto takes.\n\nExamples:\n  allocs\n  allocs 5 if size >= 1MiB\n  allocs since warm\n  allocs all if func(\"parse\")"},
 		{Name: "live", Group: GroupAllocs, Beside: RunsBeside, Raw: true, Synopsis: "[N | all] [since MOMENT] [if CONDITION]", Short: "list recorded blocks that were not given back, largest first", Args: []ArgKind{ArgSince}, Run: runLive,
-			Long: "With `since` they are the blocks that were allocated after the moment, which is what goto takes: `leaks since MOMENT` has their stacks.\n\nExamples:\n  live\n  live all if size >= 64k\n  live since warm"},
+			Long: "With `since` it lists the blocks that were allocated after the moment, in any form that goto takes. `leaks since MOMENT` shows their stacks.\n\nExamples:\n  live\n  live all if size >= 64k\n  live since warm"},
 		{Name: "alloc", Group: GroupAllocs, Synopsis: "list\nadd FUNCTION size=ARGn [ptr=RET]\nadd FUNCTION free=ARGn", Short: "list the allocator functions, or name one of your own", Args: []ArgKind{ArgSub, ArgFunction},
 			Long: "FUNCTION is what `break` takes for one: pool_get, Pool::get, Pool<int>::get(long), pool.c:get, a linkage name or *ADDRESS; and MODULE+0xOFFSET, which is how a function of a stripped file is shown. One that no library has yet stays pending.\n\nExample:\n  alloc add pool_get size=ARG2 ptr=RET",
 			Sub: []*Command{
