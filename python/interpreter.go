@@ -133,6 +133,10 @@ const (
 
 var errTooMuch = errors.New("too much would have to be read")
 
+// Bounded is the interpreter for showing many values, for which together no more is read than
+// to find one.
+func (in *Interpreter) Bounded() *Interpreter { return in.bounded(maxSearch) }
+
 // bounded is the interpreter for reading so many bytes, which what memory says cannot draw
 // out.
 func (in *Interpreter) bounded(left int) *Interpreter {

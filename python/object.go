@@ -35,8 +35,15 @@ type printer struct {
 
 // Repr is the text of an object.
 func (in *Interpreter) Repr(at addr.Run, l Limits) string {
-	p := &printer{in: in.bounded(maxRead), l: l}
+	limit := maxRead
+	if in.mem.left != nil {
+		limit = min(limit, *in.mem.left)
+	}
+	p := &printer{in: in.bounded(limit), l: l}
 	p.value(at)
+	if in.mem.left != nil {
+		*in.mem.left -= limit - *p.in.mem.left
+	}
 	return p.out.String()
 }
 

@@ -1,6 +1,7 @@
 package python
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -142,4 +143,18 @@ func FuzzFrames(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestBounds has many values that memory says are endless cost no more than one search.
+func TestBounds(t *testing.T) {
+	mem := bytes.Repeat([]byte{0x18, 0x10, 0, 0, 0, 0, 0, 0}, 64)
+	for i := range layouts {
+		in := (&Interpreter{mem: reader{mem: bent(mem)}, layout: &layouts[i], codes: map[addr.Run]*Code{}}).Bounded()
+		for n := range 1000 {
+			in.Repr(addr.Run(0x1000+8*n), DefaultLimits)
+		}
+		if left := *in.mem.left; left < 0 || left == maxSearch {
+			t.Errorf("3.%d: %d bytes are left of %d", layouts[i].minor, left, maxSearch)
+		}
+	}
 }

@@ -285,14 +285,14 @@ func (p *Python) Locals(num int, l python.Limits) (f python.Frame, all []PythonV
 	if err != nil {
 		return f, nil, 0, fmt.Errorf("variables of %s: %w", at.Code.Qualname, err)
 	}
-	size := 0
+	size, in := 0, at.in.Bounded()
 	for _, v := range vars {
 		switch {
 		case v.At == 0: // it has no value
 		case size > maxLocalsText:
 			more++
 		default:
-			x := PythonVariable{v.Name, at.in.Repr(v.At, l)}
+			x := PythonVariable{v.Name, in.Repr(v.At, l)}
 			size += len(x.Name) + len(x.Value)
 			all = append(all, x)
 		}

@@ -58,6 +58,7 @@ func localsOfPython(in *python.Interpreter, f python.Frame) (all []PythonVariabl
 		return nil
 	}
 	size := 0
+	in = in.Bounded()
 	for _, v := range vars {
 		if v.At != 0 && size < maxLocalsText {
 			x := PythonVariable{v.Name, in.Repr(v.At, python.DefaultLimits)}

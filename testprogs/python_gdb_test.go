@@ -87,7 +87,7 @@ func TestPythonAgainstGDB(t *testing.T) {
 			if len(said) != rounds || len(lines) != rounds {
 				t.Fatalf("gdb told of %d stops, hdb of %d\n%.1000s", len(said), len(lines), out)
 			}
-			compared := 0
+			compared, between := 0, 0
 			for i, text := range said {
 				if strings.Contains(text, "optimized out") || !strings.Contains(text, "in <module>") {
 					continue
@@ -97,11 +97,19 @@ func TestPythonAgainstGDB(t *testing.T) {
 				for _, f := range gdbFrame.FindAllStringSubmatch(text, -1) {
 					want = append(want, f[3]+" "+f[1]+":"+f[2])
 				}
-				if have := innermostThread(t, lines[i]); !slices.Equal(have, want) {
+				have := innermostThread(t, lines[i])
+				if extra := len(want) - len(have); (extra == 1 || extra == 2) && slices.Equal(have, want[extra:]) {
+					between++ // a call begins or ends: gdb shows what the native frame's argument is
+					continue
+				}
+				if !slices.Equal(have, want) {
 					t.Errorf("stop %d:\n got %q\nwant %q", i, have, want)
 				}
 			}
-			t.Logf("%d of %d stops were compared; of the others gdb does not know all frames", compared, rounds)
+			t.Logf("%d of %d stops were compared; of the others gdb does not know all frames. At %d a call began or ended", compared, rounds, between)
+			if between > compared/8+1 {
+				t.Errorf("at %d of %d stops gdb has an innermost frame more", between, compared)
+			}
 			if compared < rounds/10+1 { // Debian's build keeps a frame in no place that its debug information knows at 2 of 3 stops
 				t.Errorf("gdb knows the frames of %d stops only of %d\n%.1000s", compared, rounds, out)
 			}
