@@ -87,7 +87,17 @@ func (in *Interpreter) StatesOf(self uint64) ([]State, error) {
 	if err != nil && len(all) == 0 {
 		return nil, err
 	}
-	own := slices.DeleteFunc(all, func(s State) bool { return s.Thread != self })
+	return in.StatesAmong(all, self)
+}
+
+// StatesAmong is StatesOf of all states that have been read, at the same stop.
+func (in *Interpreter) StatesAmong(all []State, self uint64) ([]State, error) {
+	var own []State
+	for _, s := range all {
+		if s.Thread == self {
+			own = append(own, s)
+		}
+	}
 	if len(own) == 0 {
 		return nil, ErrNoState
 	}

@@ -104,29 +104,33 @@ func (p *Python) Process(pid int, w SnapshotWants) (s *PythonSnapshot, err error
 	if err != nil {
 		return nil, err
 	}
+	states := make([][]python.State, len(all))
+	for i, r := range all {
+		states[i], _ = r.in.States() // of a list that is broken, up to there
+	}
 	for _, t := range proc.Threads() {
-		s.Threads = append(s.Threads, pythonThread(t, mem, all, w.Locals))
+		s.Threads = append(s.Threads, pythonThread(t, mem, all, states, w.Locals))
 	}
 	err = proc.Detach()
 	s.Stopped = time.Since(begun)
 	return s, errors.Join(err, proc.Close())
 }
 
-// pythonThread reads one thread.
-func pythonThread(t *inferior.Thread, mem *os.File, all []pythonFile, locals bool) PythonThread {
+// pythonThread reads one thread. known are all states of each interpreter.
+func pythonThread(t *inferior.Thread, mem *os.File, all []pythonFile, known [][]python.State, locals bool) PythonThread {
 	row := PythonThread{Thread: ThreadInfo{Num: t.Num, TID: t.TID, Name: t.Name()}}
 	regs, err := t.Regs()
 	if err != nil {
 		row.Unclear = err.Error()
 		return row
 	}
-	for _, r := range all {
+	for i, r := range all {
 		var self [8]byte
 		if _, err := mem.ReadAt(self[:], int64(regs.FsBase)); err != nil {
 			row.Unclear = err.Error()
 			return row
 		}
-		states, err := r.in.StatesOf(little(self[:]))
+		states, err := r.in.StatesAmong(known[i], little(self[:]))
 		if err != nil {
 			if !errors.Is(err, python.ErrNoState) {
 				row.Unclear = err.Error()
