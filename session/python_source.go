@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"hdb/internal/procroot"
@@ -78,7 +79,7 @@ func (p pythonSources) adopt(file string, paths []string) error {
 			return nil
 		}
 		failed.Tried = append(failed.Tried, path)
-		if !errors.Is(err, fs.ErrNotExist) {
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) { // archives are in sys.path, too
 			failed.Cause = err
 		}
 	}
