@@ -63,9 +63,9 @@ func jsonTable(t *testing.T) map[string][]string {
 // openKeys are keys of objects whose own keys are the program's.
 var openKeys = []string{"registers"}
 
-// TestJSONKeys holds the keys of all objects of --json, those in the source and those that the
+// TestJSONKeysOfCommands holds the keys of all objects of --json, those in the source and those that the
 // tours print, against docs/json.md: a quantity has one name and one unit in all of them.
-func TestJSONKeys(t *testing.T) {
+func TestJSONKeysOfCommands(t *testing.T) {
 	table, found := jsonTable(t), map[string]string{}
 	tag := regexp.MustCompile("`json:\"([^\",]+)")
 	for _, pattern := range []string{"*.go", "../cmd/hdb/*.go", "../report/stats.go", "../report/summary.go", "../report/tree.go", "../report/timeline.go", "../report/text.go", "../capture/file/check.go"} {

@@ -63,8 +63,8 @@ var notToured = map[string]string{
 	"shell": "prints nothing of its own", "make": "prints nothing of its own", "quit": "prints nothing", "attach": "needs a second process: its sessions", "interrupt": "needs a program in the background: its sessions", "trust": "writes to the user's configuration",
 }
 
-// TestTheToursHaveEveryCommand: each prints without an error at least once.
-func TestTheToursHaveEveryCommand(t *testing.T) {
+// TestToursHaveAllCommands: each prints without an error at least once.
+func TestToursHaveAllCommands(t *testing.T) {
 	ran := map[string]bool{}
 	for _, v := range takeTours(t, nil) {
 		if _, _, name, err := resolve(commandTable(), v.line); err == nil {
