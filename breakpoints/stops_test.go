@@ -17,6 +17,7 @@ type arrival struct {
 func (a arrival) Number(f cond.Field) (uint64, bool) { v, ok := a.numbers[f]; return v, ok }
 func (a arrival) Func(string) bool                   { return false }
 func (a arrival) Module(string) bool                 { return false }
+func (a arrival) PyFile(string) bool                 { return false }
 func (a arrival) Caller(string) bool                 { return false }
 func (a arrival) Like(string) bool                   { return false }
 func (a arrival) Kind(string) bool                   { return false }

@@ -44,7 +44,7 @@ func (f *Frame) Part() Part {
 
 // Merged tells which frames of a stack, innermost first, are shown: not the interpreter's
 // loop where the calls that it made are there, nor the interpreter's other frames further
-// out than its innermost loop, nor what every program begins with. nil shows all of a
+// out than its innermost loop or than an extension, nor what every program begins with. nil shows all of a
 // stack without Python.
 func Merged(parts []Part) (shown []bool) {
 	python := func(p Part) bool { return p.Python }
@@ -56,9 +56,12 @@ func Merged(parts []Part) (shown []bool) {
 		return nil
 	}
 	shown = make([]bool, len(parts))
-	last := 0 // of those that are not what every program begins with
+	last := 0      // of those that are not what every program begins with
+	other := false // code that is not the interpreter's is further in
 	for i, p := range parts {
-		machinery := i > first && p.Path == parts[first].Path || inLoop(parts, i)
+		own := p.Path == parts[first].Path
+		machinery := own && (i > first || other) || inLoop(parts, i)
+		other = other || !own && !p.Python
 		if p.Python || !machinery && !(p.Loop && calls(parts, i)) {
 			shown[i] = true
 			if p.Python || i <= first || !p.Start {

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"encoding/binary"
 	"runtime"
 	"runtime/debug"
 	"sync"
@@ -65,6 +66,14 @@ func newGround(t testing.TB, request Request) *ground {
 	l.tables.mods = append(l.tables.mods, tableOf{module: inferior.Module{Low: low, High: labAt + labCore}, placed: p})
 	l.publish()
 	return g
+}
+
+// onlyKey is the key of the only thread that has made calls.
+func (g *ground) onlyKey() (key uint64) {
+	for _, slot := range g.shared.slots() {
+		key |= binary.LittleEndian.Uint64(slot[slKey:])
+	}
+	return key
 }
 
 // newMill makes one that does n pairs each time it runs. It is the i-th.
@@ -276,10 +285,14 @@ func BenchmarkPair(b *testing.B) {
 	for _, c := range []struct {
 		name    string
 		request Request
+		python  int // calls of Python that the thread is in
 	}{
-		{"quick", stopsAt(b, "alloc if size == 77", "free if addr == 1")},
-		{"core", stopsAt(b, "alloc if size == 77 && live > 0", "free if addr == 1")},
-		{"recorded", Request{Record: true}},
+		{"quick", stopsAt(b, "alloc if size == 77", "free if addr == 1"), 0},
+		{"core", stopsAt(b, "alloc if size == 77 && live > 0", "free if addr == 1"), 0},
+		{"recorded", Request{Record: true}, 0},
+		{"python=1", Request{Record: true}, 1},
+		{"python=6", Request{Record: true}, 6},
+		{"python=20", Request{Record: true}, 20},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			g := newGround(b, c.request)
@@ -287,6 +300,11 @@ func BenchmarkPair(b *testing.B) {
 			const pairs = 1000
 			m := g.newMill(0, pairs)
 			m.run()
+			if c.python > 0 {
+				f, _ := newFakePython(g.lab, python311, &labThread{l: g.lab, key: g.onlyKey()})
+				f.hold(true, false)
+				f.run(c.python)
+			}
 			for left := b.N; left > 0; left -= pairs {
 				m.run()
 				b.StopTimer()

@@ -50,8 +50,13 @@ const DefaultLibraries = `^(::)?(std|__gnu_cxx|__gnu_debug|__cxxabiv1)::|^::(cor
 type Attribution struct {
 	wrappers, libraries *regexp.Regexp
 
-	known sync.Map // from a question to its answer
+	known        sync.Map // from a question to its answer
+	interpreters sync.Map // paths, see Interprets
 }
+
+// Interprets notes that CPython is in a file whose name does not tell: a program that embeds
+// it. Until then that is seen in stacks that are known to their interpreter's loop.
+func (a *Attribution) Interprets(path string) { a.interpreters.Store(path, true) }
 
 // NewAttribution makes the rule with the expressions that match wrappers and frames of
 // libraries, see DefaultWrappers and DefaultLibraries; nil matches none.
@@ -82,7 +87,8 @@ type Role struct {
 // Role is the role of a frame.
 func (a *Attribution) Role(f *names.Frame) Role {
 	debug := f.Line > 0 || f.Frame.Source == symbols.FromDWARF || f.Frame.Source == symbols.FromJIT
-	interpreter := isInterpreter(f.Path) || names.IsPythonLoop(f.Function)
+	_, embedded := a.interpreters.Load(f.Path)
+	interpreter := embedded || isInterpreter(f.Path) || names.IsPythonLoop(f.Function)
 	return Role{class: a.class(f), debug: debug || f.Python(), python: f.Python(), interpreter: interpreter, module: f.Path}
 }
 
@@ -149,8 +155,12 @@ func owner(stack []Role) (at int, final bool) {
 		r := &stack[i]
 		c := r.class
 		inside := r.interpreter || interpreter != "" && r.module == interpreter
-		if python && inside && c < system {
+		switch {
+		case !python:
+		case inside && c < system:
 			c = system
+		case c == own && isPythonLibrary(r.module):
+			c = library
 		}
 		if c == own && !r.debug && r.module != "" {
 			if outermost < i || r.module != module {

@@ -24,6 +24,9 @@ func frame(text string) *names.Frame {
 	if f.Function, f.File, ok = strings.Cut(text, " @ "); ok {
 		f.Line, f.Frame.Source = 1, symbols.FromDWARF
 	}
+	if f.Function, ok = strings.CutPrefix(f.Function, "python "); ok {
+		f.Path, f.Frame.Source = "", symbols.FromPython
+	}
 	if f.Function, ok = strings.CutPrefix(f.Function, "rust "); ok {
 		f.Language = 0x1c // DW_LANG_Rust
 	}
@@ -56,6 +59,11 @@ func TestRole(t *testing.T) {
 		"rust core::ptr::drop_in_place<T>":                                                                 library,
 		"rust alloc::vec::Vec<T,A>::push":                                                                  library,
 		"rust std::rt::lang_start":                                                                         library,
+		"python handler @ /srv/app.py":                                                                     own,
+		"python loads @ /usr/lib/python3.11/json/__init__.py":                                              library,
+		"python get @ /usr/lib/python3/dist-packages/requests/api.py":                                      own,
+		"python get @ /opt/venv/lib/python3.12/site-packages/requests/api.py":                              own,
+		"python _find_and_load @ <frozen importlib._bootstrap>":                                            library,
 		"rust app::Table::fill":                                                                            own,
 		"rust <alloc::vec::Vec<T,A> as core::ops::drop::Drop>::drop":                                       library,
 		"rust <T as core::convert::Into<U>>::into":                                                         library,
@@ -90,6 +98,8 @@ func TestRole(t *testing.T) {
 
 func TestOwner(t *testing.T) {
 	a := defaults()
+	a.Interprets("/srv/server")
+	const python = " | /usr/bin/python3.11"
 	const libc, libstdcxx = " | /lib/x86_64-linux-gnu/libc.so.6", " | /usr/lib/x86_64-linux-gnu/libstdc++.so.6"
 	for _, c := range []struct {
 		name  string
@@ -108,6 +118,14 @@ func TestOwner(t *testing.T) {
 		{"nothing but libraries' functions", []string{"xmalloc @ a.c", "std::thread::run() @ /usr/include/c++/12/thread", "start_thread" + libc}, 1, false},
 		{"nothing but wrappers", []string{"xmalloc @ a.c", "xcalloc @ a.c", "start_thread" + libc}, 0, false},
 		{"nothing but libraries", []string{"operator new(unsigned long)" + libstdcxx, "init" + libstdcxx, "call_init | /lib64/ld-linux-x86-64.so.2"}, 1, false},
+		{"Python, not its interpreter", []string{"list_resize @ listobject.c" + python, "python handler @ /srv/app.py",
+			"_PyEval_EvalFrameDefault @ ceval.c" + python, "main @ python.c" + python}, 1, true},
+		{"nor its standard library", []string{"PyUnicode_New @ unicodeobject.c" + python, "scanner_call | /usr/lib/python3.11/lib-dynload/_json.so", "python loads @ /usr/lib/python3.11/json/__init__.py",
+			"python handler @ /srv/app.py", "_PyEval_EvalFrameDefault" + python}, 3, true},
+		{"an extension that Python has called", []string{"Buffer::grow() @ ext.cc | /srv/ext.so", "PyCFunction_Call" + python, "python handler @ /srv/app.py", "_PyEval_EvalFrameDefault" + python}, 0, true},
+		{"an extension without debug information", []string{"grow | /srv/ext.so", "PyCFunction_Call" + python, "python handler @ /srv/app.py", "_PyEval_EvalFrameDefault" + python}, 0, false},
+		{"a program that embeds an interpreter", []string{"list_resize @ listobject.c | /srv/server", "python handler @ /srv/app.py", "_PyEval_EvalFrameDefault @ ceval.c | /srv/server"}, 1, true},
+		{"the interpreter without Python", []string{"PyUnicode_New @ unicodeobject.c" + python, "Py_InitializeFromConfig @ pylifecycle.c" + python}, 0, false},
 		{"nothing but allocators", []string{"malloc" + libc, "calloc" + libc}, 0, false},
 		{"nothing", nil, 0, false},
 	} {

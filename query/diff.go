@@ -3,6 +3,7 @@ package query
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,7 +59,7 @@ func (d *Diff) compare(a, b side) {
 
 // side is one side of a comparison. Stacks are told apart by their numbers, which those of one
 // recording have in common.
-func (r *Recording) side(moment Moment, per Per) (side, error) {
+func (r *Recording) side(moment Moment, per Per, alike *alikeStacks) (side, error) {
 	to, err := r.Seq(moment)
 	if err != nil {
 		return side{}, err
@@ -66,7 +67,7 @@ func (r *Recording) side(moment Moment, per Per) (side, error) {
 	out := side{totals: r.Index.Totals(to)}
 	out.time = r.timeAt(moment, to, out.totals)
 	if per == PerStack {
-		out.rows = heap.Top(r.Index, to, heap.ByLive, numberedSite)
+		out.rows = heap.Top(r.Index, to, heap.ByLive, alike.site)
 		return out, nil
 	}
 	out.rows, err = r.top(to, heap.ByLive, per)
@@ -75,11 +76,12 @@ func (r *Recording) side(moment Moment, per Per) (side, error) {
 
 // Diff compares two moments of the recording.
 func (r *Recording) Diff(from, to Moment, per Per) (*Diff, error) {
-	a, err := r.side(from, per)
+	alike := r.alikeStacks()
+	a, err := r.side(from, per, alike)
 	if err != nil {
 		return nil, err
 	}
-	b, err := r.side(to, per)
+	b, err := r.side(to, per, alike)
 	if err != nil {
 		return nil, err
 	}
@@ -91,11 +93,11 @@ func (r *Recording) Diff(from, to Moment, per Per) (*Diff, error) {
 
 // DiffOf compares another recording, which has the name, with this one.
 func (r *Recording) DiffOf(other *Recording, name string, per Per) (*Diff, error) {
-	a, err := other.side(Present, per)
+	a, err := other.side(Present, per, other.alikeStacks())
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	b, err := r.side(Present, per)
+	b, err := r.side(Present, per, r.alikeStacks())
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +123,11 @@ func (r *Recording) byFrames(rows []heap.Row, named map[string]names.Stack) {
 		}
 		st := r.namedStack(stackOf(rows[i].Site))
 		var key strings.Builder
-		for _, f := range st.Frames {
+		frames := st.Frames
+		if slices.ContainsFunc(frames, func(f names.Frame) bool { return f.Python() }) {
+			frames = frames[r.Attribution.Owner(frames):] // as alikeStacks
+		}
+		for _, f := range frames {
 			fmt.Fprintf(&key, "%s %s:%d\n", f.Name(), filepath.Base(f.File), f.Line)
 		}
 		rows[i].Site = heap.Site{Function: key.String()}

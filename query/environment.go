@@ -74,6 +74,11 @@ func (v *environment) Caller(name string) bool {
 	return v.ask(recording.Question{Predicate: cond.Caller, Name: name}, v.Predicates.Caller)
 }
 
+// PyFile tells whether a function of Python in such a file is on the stack.
+func (v *environment) PyFile(pattern string) bool {
+	return v.ask(recording.Question{Predicate: cond.PyFile, Name: pattern}, v.Predicates.PyFile)
+}
+
 // Like tells whether the stack is that of the event in a capture.
 func (v *environment) Like(event string) bool {
 	return v.ask(recording.Question{Predicate: cond.Like, Name: event}, func(event string) bool {

@@ -38,6 +38,21 @@ func MatchFunction(pattern, function, linkage string) bool {
 	return strings.Contains(function, last) && symbols.MatchesName(pattern, function, linkage)
 }
 
+// MatchFile tells whether the pattern is that of a file: of its path, or of the end of that
+// from a / on. A * stands for any text.
+func MatchFile(pattern, path string) bool {
+	for {
+		if cond.Match(pattern, path) {
+			return true
+		}
+		i := strings.IndexByte(path, '/')
+		if i < 0 {
+			return false
+		}
+		path = path[i+1:]
+	}
+}
+
 // WithoutParameters cuts the parameter list off a demangled name: the last pair
 // of parentheses, if nothing but qualifiers follows. Those of operator(), of
 // (anonymous namespace) and of Go's receivers have a name behind them.

@@ -2,7 +2,9 @@ package query
 
 import (
 	"slices"
+	"strings"
 
+	"hdb/internal/cond"
 	"hdb/names"
 )
 
@@ -27,12 +29,17 @@ func (p *Predicates) Stack() []names.Frame {
 
 // Func tells whether a function of that name is on the stack.
 func (p *Predicates) Func(pattern string) bool {
-	return slices.ContainsFunc(p.Stack(), func(f names.Frame) bool { return MatchFunction(pattern, f.Function, f.Linkage) })
+	return slices.ContainsFunc(p.Stack(), func(f names.Frame) bool { return matchFrame(pattern, &f) })
 }
 
 // Module tells whether a frame of that module is on the stack.
 func (p *Predicates) Module(name string) bool {
 	return slices.ContainsFunc(p.Stack(), func(f names.Frame) bool { return MatchModule(name, f.Module) })
+}
+
+// PyFile tells whether a function of Python in such a file is on the stack.
+func (p *Predicates) PyFile(pattern string) bool {
+	return slices.ContainsFunc(p.Stack(), func(f names.Frame) bool { return f.Python() && MatchFile(pattern, f.File) })
 }
 
 // Caller tells whether that is the name of the function that the block belongs to.
@@ -42,5 +49,24 @@ func (p *Predicates) Caller(pattern string) bool {
 		return false
 	}
 	f := &fs[p.Attribution.Owner(fs)]
-	return MatchFunction(pattern, f.Function, f.Linkage)
+	return matchFrame(pattern, f)
+}
+
+// matchFrame is MatchFunction of a frame's function. Functions of Python may be named without
+// their classes, too.
+func matchFrame(pattern string, f *names.Frame) bool {
+	if MatchFunction(pattern, f.Function, f.Linkage) {
+		return true
+	}
+	name := f.Function
+	for f.Python() {
+		_, rest, ok := strings.Cut(name, ".")
+		if !ok {
+			break
+		}
+		if name = rest; cond.Match(pattern, name) {
+			return true
+		}
+	}
+	return false
 }

@@ -28,11 +28,13 @@ func (r *Recording) StacksSince(since Moment, limit int, strict bool) (*Growth, 
 	before, now := r.Index.Totals(from), r.Index.Totals(to)
 	g := &Growth{Elapsed: max(capture.Resolution, r.timeAt(Present, to, now)-r.timeAt(since, from, before))}
 	rows := map[capture.StackID]*heap.Row{}
+	alike := r.alikeStacks()
 	for _, b := range r.heldSince(from) {
-		row := rows[b.Stack]
+		id := alike.of(b.Stack)
+		row := rows[id]
 		if row == nil {
 			row = &heap.Row{}
-			rows[b.Stack] = row
+			rows[id] = row
 		}
 		row.LiveBytes += b.Size
 		row.LiveBlocks++
@@ -47,13 +49,21 @@ func (r *Recording) StacksSince(since Moment, limit int, strict bool) (*Growth, 
 		g.Bytes += row.LiveBytes
 		g.Blocks += row.LiveBlocks
 		ids = append(ids, id)
-		if int(id) < len(now.Flows) {
-			row.Bytes, row.Count, row.Temporary = now.Flows[id].Bytes, now.Flows[id].Allocs, now.Flows[id].Temporary
+	}
+	for i := range now.Flows {
+		f := &now.Flows[i]
+		if row := rows[alike.of(f.Stack)]; row != nil {
+			row.Bytes += f.Bytes
+			row.Count += f.Allocs
+			row.Temporary += f.Temporary
 		}
-		if int(id) < len(before.Flows) {
-			row.Bytes -= before.Flows[id].Bytes
-			row.Count -= before.Flows[id].Allocs
-			row.Temporary -= min(row.Temporary, before.Flows[id].Temporary)
+	}
+	for i := range before.Flows {
+		f := &before.Flows[i]
+		if row := rows[alike.of(f.Stack)]; row != nil {
+			row.Bytes -= f.Bytes
+			row.Count -= f.Allocs
+			row.Temporary -= min(row.Temporary, f.Temporary)
 		}
 	}
 	slices.SortFunc(ids, func(a, b capture.StackID) int {

@@ -78,7 +78,7 @@ type StackRow struct {
 // TopStacks are the stacks with the largest numbers, at most limit of them, and the number
 // of stacks that have any by this measure.
 func (r *Recording) TopStacks(by heap.Measure, limit int) (rows []StackRow, total int) {
-	all := heap.Top(r.Index, r.Moment, by, numberedSite)
+	all := heap.Top(r.Index, r.Moment, by, r.alikeStacks().site)
 	all = slices.DeleteFunc(all, func(row heap.Row) bool { return !by.Some(row) })
 	total = len(all)
 	for _, row := range all[:min(limit, total)] {
@@ -94,7 +94,7 @@ func (r *Recording) TopStacks(by heap.Measure, limit int) (rows []StackRow, tota
 // unless strict; kept is what they have.
 func (r *Recording) Leaks(limit int, strict bool) (rows []StackRow, total int, kept Kept) {
 	owned := r.runtimeOwned(strict)
-	for _, row := range heap.Top(r.Index, r.Moment, heap.ByLive, numberedSite) {
+	for _, row := range heap.Top(r.Index, r.Moment, heap.ByLive, r.alikeStacks().site) {
 		if !heap.ByLive.Some(row) {
 			continue
 		}

@@ -136,6 +136,11 @@ func (v *filterEnv) Caller(name string) bool {
 	return v.ask(Question{cond.Caller, name}, Frames.Caller)
 }
 
+// PyFile tells whether a function of Python in such a file is on the stack.
+func (v *filterEnv) PyFile(pattern string) bool {
+	return v.ask(Question{cond.PyFile, pattern}, Frames.PyFile)
+}
+
 // Like tells whether the stack is that of the event in a capture.
 func (v *filterEnv) Like(event string) bool { return v.ask(Question{cond.Like, event}, Frames.Like) }
 

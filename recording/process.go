@@ -28,6 +28,7 @@ type Frames interface {
 	Func(pattern string) bool
 	Module(name string) bool
 	Caller(name string) bool
+	PyFile(pattern string) bool
 	Like(event string) bool
 }
 

@@ -38,6 +38,7 @@ type fakeFrames struct{ capture.Stack }
 
 func (f fakeFrames) Func(name string) bool { return len(f.PCs) > 0 && name == f.PCs[0].String() }
 func (f fakeFrames) Module(string) bool    { return false }
+func (f fakeFrames) PyFile(string) bool    { return false }
 func (f fakeFrames) Caller(string) bool    { return false }
 func (f fakeFrames) Like(string) bool      { return false }
 

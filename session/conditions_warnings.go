@@ -64,6 +64,9 @@ func (c *Conditions) warn(x *cond.Cond, frees bool) {
 	}
 	var objs []names.Image
 	for _, ask := range recording.Questions(x) {
+		if ask.Predicate == cond.PyFile {
+			continue // which files there will be, nobody knows
+		}
 		if ask.Predicate == cond.Like {
 			if _, err := c.likes.Of(ask.Name); err != nil {
 				c.notify("like(%q): never true: %v", ask.Name, err)
@@ -78,10 +81,20 @@ func (c *Conditions) warn(x *cond.Cond, frees bool) {
 		switch {
 		case ask.Predicate == cond.Module && !slices.ContainsFunc(objs, func(m names.Image) bool { return query.MatchModule(ask.Name, filepath.Base(m.Name)) }):
 			c.notify("module(%q): no such program or library is loaded now", ask.Name)
+		case ask.Predicate != cond.Module && slices.ContainsFunc(objs, hasPython): // it may be one of its
 		case ask.Predicate != cond.Module && !strings.Contains(ask.Name, "*") && !hasFunction(objs, ask.Name):
 			c.notify("%s: no such function in what is loaded now", strings.Replace(ask.Predicate.String(), "()", fmt.Sprintf("(%q)", ask.Name), 1))
 		}
 	}
+}
+
+// hasPython tells the file of a CPython interpreter.
+func hasPython(m names.Image) bool {
+	if m.Object == nil {
+		return false
+	}
+	_, ok := m.Object.Symtab.Exported("_PyRuntime")
+	return ok
 }
 
 // warnKind says why no event is of a kind: its name is unknown, no module defines it, or

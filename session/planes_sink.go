@@ -229,6 +229,8 @@ func possible(n cond.Node, v recording.Frames, value bool) bool {
 			return v.Module(n.Arg) == value
 		case cond.Caller:
 			return v.Caller(n.Arg) == value
+		case cond.PyFile:
+			return v.PyFile(n.Arg) == value
 		case cond.Like:
 			return v.Like(n.Arg) == value
 		}

@@ -87,10 +87,12 @@ func innermost(frames []names.Frame, path string) bool {
 // of the frames of s that its next native frames stand for.
 func merge(frames []names.Frame, s PythonStack, calls map[string][][]int, how Merge) (merged []names.Frame) {
 	first := slices.IndexFunc(frames, isEval)
-	kept := 0 // of merged, up to the last that is not what every program begins with
+	kept := 0      // of merged, up to the last that is not what every program begins with
+	other := false // code that is not the interpreter's is further in
 	for i, f := range frames {
 		_, own := calls[f.Path]
-		hidden := own && (inLoop(frames, i) || i > first)
+		hidden := own && (inLoop(frames, i) || i > first || other)
+		other = other || !own
 		if groups := calls[f.Path]; isEval(f) && len(groups) > 0 {
 			hidden = len(groups[0]) > 0
 			merged = append(merged, s.under(f, groups[0], how)...)

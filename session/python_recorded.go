@@ -58,6 +58,7 @@ func (x *interpreted) open(fresh bool) error {
 	files, _, err := pythonFiles(x.common)
 	if len(files) > 0 {
 		x.in, x.path = files[0].in, files[0].path
+		x.attribution.Interprets(x.path)
 	}
 	if x.probe == nil {
 		return err

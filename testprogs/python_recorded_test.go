@@ -52,7 +52,7 @@ func recordedInPython(t *testing.T, p, script, probe string) {
 	for line := range bytes.Lines(out) {
 		var v struct {
 			Events []struct {
-				Seq  uint64
+				Seq  uint64 `json:"event"`
 				Kind string
 			}
 		}

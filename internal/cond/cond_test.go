@@ -163,6 +163,7 @@ func (e *fakeEnv) name(p Predicate, name string) bool {
 
 func (e *fakeEnv) Func(n string) bool   { return e.name(Func, n) }
 func (e *fakeEnv) Module(n string) bool { return e.name(Module, n) }
+func (e *fakeEnv) PyFile(n string) bool { return e.name(PyFile, n) }
 func (e *fakeEnv) Caller(n string) bool { return e.name(Caller, n) }
 func (e *fakeEnv) Like(n string) bool   { return e.name(Like, n) }
 func (e *fakeEnv) Kind(n string) bool   { return e.name(Kind, n) }
@@ -408,6 +409,7 @@ type constEnv uint64
 func (e constEnv) Number(Field) (uint64, bool) { return uint64(e), true }
 func (constEnv) Func(string) bool              { return true }
 func (constEnv) Module(string) bool            { return true }
+func (constEnv) PyFile(string) bool            { return true }
 func (constEnv) Caller(string) bool            { return true }
 func (constEnv) Like(string) bool              { return true }
 func (constEnv) Kind(string) bool              { return true }

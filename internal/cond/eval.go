@@ -18,6 +18,8 @@ type Env interface {
 	Module(name string) bool
 	// Caller reports whether the function that the block belongs to matches name.
 	Caller(name string) bool
+	// PyFile reports whether a function of Python in a file that matches pattern is on the stack.
+	PyFile(pattern string) bool
 	// Like reports whether the stack is that of the event FILE.hdb#N.
 	Like(event string) bool
 	// Kind reports whether the allocator function matches name.
@@ -115,6 +117,8 @@ func ask(n *Call, env Env) bool {
 		return env.Module(n.Arg)
 	case Caller:
 		return env.Caller(n.Arg)
+	case PyFile:
+		return env.PyFile(n.Arg)
 	case Like:
 		return env.Like(n.Arg)
 	case Kind:

@@ -31,6 +31,7 @@ const (
 	Func       Predicate = iota // a function of that name is on the stack
 	Module                      // a frame of that module is on the stack
 	Caller                      // the function that the block belongs to
+	PyFile                      // a function of Python in that file is on the stack
 	Like                        // the stack is that of a recorded event
 	Kind                        // the allocator function
 	ThreadName                  // the thread's name
@@ -59,6 +60,7 @@ var predicateInfo = [predicateCount]FieldInfo{
 	Func:       {"func(", "func(\"name\"): a function of that name is on the stack (* matches anything)"},
 	Module:     {"module(", "module(\"libfoo\"): a frame of that library or program is on the stack"},
 	Caller:     {"caller(", "caller(\"name\"): the function that the block belongs to, as allocs shows it"},
+	PyFile:     {"pyfile(", "pyfile(\"app/*.py\"): a function of Python in such a file is on the stack, by its path or the end of it"},
 	Like:       {"like(", "like(\"FILE.hdb#4711\"): the stack is that of the event in the capture"},
 	Kind:       {"kind(", "kind(\"calloc\") or kind == calloc: the allocator function called"},
 	ThreadName: {"thread", "thread == \"loader\": the thread's name"},
@@ -94,7 +96,9 @@ func (p Predicate) word() string { return strings.TrimSuffix(predicateInfo[p].Na
 
 // OfStack reports whether the answer is a matter of the stack alone, which has to
 // be walked for it.
-func (p Predicate) OfStack() bool { return p == Func || p == Module || p == Caller || p == Like }
+func (p Predicate) OfStack() bool {
+	return p == Func || p == Module || p == Caller || p == PyFile || p == Like
+}
 
 // known lists what p has, for an error message.
 func (p Place) known() string {

@@ -195,7 +195,7 @@ func (ops *Operands) foldCall(n *cond.Call, negate bool) node {
 			return maybe(name)
 		}
 		return decided(name, (verdict == Yes) != negate)
-	case cond.Func, cond.Module, cond.Caller, cond.Like:
+	case cond.Func, cond.Module, cond.Caller, cond.PyFile, cond.Like:
 		if ops.Stack == nil {
 			return maybe(name)
 		}

@@ -165,6 +165,7 @@ func (w *world) ask(p cond.Predicate, arg string) bool {
 
 func (w *world) Func(pattern string) bool { return w.ask(cond.Func, pattern) }
 func (w *world) Module(name string) bool  { return w.ask(cond.Module, name) }
+func (w *world) PyFile(name string) bool  { return w.ask(cond.PyFile, name) }
 func (w *world) Caller(name string) bool  { return w.ask(cond.Caller, name) }
 func (w *world) Like(event string) bool   { return w.ask(cond.Like, event) }
 func (w *world) ThreadName() string       { return "worker" }
