@@ -35,11 +35,13 @@ type PythonCall struct {
 // PythonID names calls of Python that a Sink keeps.
 type PythonID uint32
 
-// FollowPython has the stacks of events tell the calls of Python, too; nil has them not.
+// FollowPython has the stacks of events tell the calls of Python, too; nil has them not. All
+// code objects are told of again.
 func (p *Probe) FollowPython(w *Python) error {
 	if w == nil {
 		return p.poke(stPython, 0)
 	}
+	p.shared.empty(fileCodes, 8<<codeBits)
 	for _, v := range w.words() {
 		if err := p.poke(v.at, v.v); err != nil {
 			return fmt.Errorf("probe: calls of Python: %w", err)
