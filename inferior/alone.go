@@ -31,11 +31,26 @@ func (p *Process) RunAlone(t *Thread) (Stop, error) {
 	return stop, err
 }
 
+// ContinueAlone is Continue for t: all other threads stay stopped, also those that it starts.
+// What is pending on them is reported when they run. When t ends and others have not, that is
+// ErrThreadEnded; a child that is followed instead of t's process runs all its threads.
+func (p *Process) ContinueAlone(t *Thread) (Stop, error) {
+	p.alone.thread = t
+	stop, err := p.Continue()
+	p.alone.thread = nil
+	if err == nil && stop.Reason == Interrupted && t.tg == p.target && t.state == exiting && p.target.exit == nil {
+		err = ErrThreadEnded
+	}
+	return stop, err
+}
+
 // A loneRun is the run of one thread, if there is one.
 type loneRun struct{ thread *Thread }
 
 // aside tells whether a thread is kept stopped because another one runs alone.
-func (l loneRun) aside(t *Thread) bool { return l.thread != nil && t != l.thread && !t.guest }
+func (l loneRun) aside(t *Thread) bool {
+	return l.thread != nil && t != l.thread && t.tg == l.thread.tg && !t.guest
+}
 
 // left tells whether the thread that runs alone has ended and another one of all has not. When
 // the process exits, its threads end one after the other.
@@ -44,7 +59,7 @@ func (l loneRun) left(all []*Thread) bool {
 		return false
 	}
 	for _, t := range all {
-		if t.state == stopped && !t.dies() {
+		if t.tg == l.thread.tg && t.state == stopped && !t.dies() {
 			return true
 		}
 	}

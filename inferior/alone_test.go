@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"testing"
+	"time"
 
 	"hdb/internal/addr"
 
@@ -102,5 +103,48 @@ func TestAloneKeepsHits(t *testing.T) {
 	}
 	if s := resume(t, p); s.Reason != Watched || len(s.Changes) != 1 {
 		t.Errorf("%v %v", s.Reason, s.Changes)
+	}
+}
+
+// TestContinueAlone: while one thread runs the others stand, it is interrupted in a system call
+// that waits for one of them, its signals are reported and delivered, and theirs wait.
+func TestContinueAlone(t *testing.T) {
+	p, _, s := atHit(t, "locked")
+	first, second := p.target.Threads()[0], s.Thread
+	for _, th := range []*Thread{first, second} {
+		if err := unix.Tgkill(p.target.PID(), th.TID, unix.SIGUSR1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s, err := p.ContinueAlone(first); err != nil || s.Reason != Signaled || s.Thread != first {
+		t.Fatalf("%v at %+v, %v; want a signal of the first thread", s.Reason, s.Thread, err)
+	}
+	first.SetPendingSignal(0)
+	time.AfterFunc(20*time.Millisecond, func() { _ = p.waker.Interrupt() })
+	if s, err := p.ContinueAlone(first); err != nil || s.Reason != Interrupted || s.Thread != first { // it joins the second
+		t.Fatalf("%v at %+v, %v; want an interrupt of the first thread", s.Reason, s.Thread, err)
+	}
+	if s, err := p.ContinueAlone(second); err != nil || s.Reason != Signaled || s.Thread != second {
+		t.Fatalf("%v at %+v, %v; want the signal of the second thread", s.Reason, s.Thread, err)
+	}
+	second.SetPendingSignal(0)
+	if s, err := p.ContinueAlone(second); !errors.Is(err, ErrThreadEnded) {
+		t.Errorf("%v %v %v, want %v", s.Reason, s.Exit, err, ErrThreadEnded)
+	}
+	wantExit(t, p, 7)
+}
+
+// TestContinueAloneLeaves: when the thread executes a program that runs, and when it forks and the
+// child is followed that does, though neither is the thread that was to run.
+func TestContinueAloneLeaves(t *testing.T) {
+	for how, code := range map[string]int{"exec": 8, "fork": 9} {
+		p, tr, s := atHit(t, "locked", how)
+		if err := tr.Remove(); err != nil {
+			t.Fatal(err)
+		}
+		p.SetFollowFork(true)
+		if s, err := p.ContinueAlone(s.Thread); err != nil || s.Reason != Exited || s.Exit.Code != code {
+			t.Errorf("%s: %v %v, %v; want exit code %d", how, s.Reason, s.Exit, err, code)
+		}
 	}
 }

@@ -32,7 +32,8 @@ type Execution struct {
 
 	ended func() // forgets a process that has ended
 
-	alone *inferior.Thread // runs while the others stand; nil: all run
+	alone *inferior.Thread // calls a function while the others stand; nil: none does
+	steps bool             // what runs is step, next, stepi or nexti
 }
 
 // Continue resumes the inferior until something stops it. n above 1 ignores the
@@ -102,8 +103,12 @@ func (x *Execution) runToTargets(targets []target) (reached bool, stop inferior.
 	return hit && len(x.demand.hits) == 0 && stop.Reason == inferior.Trapped, stop, err
 }
 
-// resume lets all threads run until something asks to stop.
+// resume lets all threads, or the one that scheduler-locking has run, go on until something
+// asks to stop.
 func (x *Execution) resume() (inferior.Stop, error) {
+	if err := x.lockable(); err != nil {
+		return inferior.Stop{}, err
+	}
 	x.planes.rearm()
 	x.planes.noteUnfollowed()
 	x.leave()
@@ -128,12 +133,15 @@ func (x *Execution) resume() (inferior.Stop, error) {
 	}
 }
 
-// proceed lets all threads run, or the one.
+// proceed lets all threads run, or the one that calls a function or is locked.
 func (x *Execution) proceed() (inferior.Stop, error) {
 	x.going.Store(true)
 	defer x.going.Store(false)
 	if x.alone != nil {
 		return x.proc.RunAlone(x.alone)
+	}
+	if t := x.locked(); t != nil {
+		return x.runLocked(t)
 	}
 	return x.proc.Continue()
 }

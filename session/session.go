@@ -97,6 +97,7 @@ type Settings struct {
 	names.Settings
 	Wrappers     *regexp.Regexp // functions that only allocate for their callers; nil: none, see ApplyAttribution
 	Libraries    *regexp.Regexp // frames of libraries; nil: none, see ApplyAttribution
+	Locking      Locking        // scheduler-locking: whether other threads run, too
 	StepIntoBare bool           // step-mode: step stops in functions without line information
 	PastMain     bool           // stacks go on to the callers of the program's main function
 }
@@ -124,7 +125,7 @@ func New(cfg Config) *Session {
 		common: &common{cfg: cfg},
 		Settings: Settings{
 			Env: map[string]string{}, UnsetEnv: map[string]bool{},
-			Wrappers: regexp.MustCompile(query.DefaultWrappers), Libraries: regexp.MustCompile(query.DefaultLibraries), MaxDepth: 2048, Probe: ProbeAuto, Settings: names.Settings{DebugDirs: []string{"/usr/lib/debug"}},
+			Wrappers: regexp.MustCompile(query.DefaultWrappers), Libraries: regexp.MustCompile(query.DefaultLibraries), MaxDepth: 2048, Probe: ProbeAuto, Locking: LockOff, Settings: names.Settings{DebugDirs: []string{"/usr/lib/debug"}},
 		},
 	}
 	s.settings = &s.Settings

@@ -35,6 +35,7 @@ func (s *Stepping) stepLines(n int, into bool) (*Report, error) {
 		verb = "step"
 	}
 	t := s.sel.thread
+	defer s.exec.step()()
 	var d done
 	for range max(n, 1) {
 		var err error
@@ -82,6 +83,7 @@ func (s *Stepping) instructions(n int, verb string, over bool) (*Report, error) 
 	if t == nil {
 		return nil, ErrNoStack
 	}
+	defer s.exec.step()()
 	st := &stepper{s: s, t: t}
 	for range max(n, 1) {
 		before, err := t.Regs()

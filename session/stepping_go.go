@@ -4,6 +4,10 @@ import "hdb/inferior"
 
 // stepGo steps a Go program with delve's knowledge of goroutines.
 func (s *Stepping) stepGo(n int, into bool) (*Report, error) {
+	defer s.exec.step()()
+	if err := s.exec.lockable(); err != nil {
+		return nil, err
+	}
 	g, err := s.proc.Go()
 	if err != nil {
 		return nil, err
@@ -31,6 +35,9 @@ func (s *Stepping) stepGo(n int, into bool) (*Report, error) {
 
 // finishGo runs to the return of the innermost Go function.
 func (s *Stepping) finishGo() (*Report, error) {
+	if err := s.exec.lockable(); err != nil {
+		return nil, err
+	}
 	g, err := s.proc.Go()
 	if err != nil {
 		return nil, err

@@ -109,6 +109,7 @@ var behaviours = []struct {
 	{name: "sizes", want: "1048597\n"},
 	{name: "sizes", flags: []string{"STRIP"}, want: "1048597\n"},
 	{name: "threads", args: []string{"8", "3", "5"}, want: "total 420\n"},
+	{name: "schedlock", state: "exit status 3"},
 	{name: "signals", want: "usr1 1 trap 2 alrm 1 rt 3\n"},
 	{name: "signals", args: []string{"2000"}, want: "rt 2000 disorder 0\n"},
 	{name: "signalstack", state: "exit status 3"},

@@ -106,6 +106,7 @@ var subjects = []subject{
 	{name: "watchscope"},
 	{name: "stops", args: []string{"malloc"}},
 	{name: "tcmalloc"},
+	{name: "schedlock"},
 	{name: "threads", args: []string{"4", "2", "10"}},
 	{name: "values"},
 	{name: "expressions"},

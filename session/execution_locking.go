@@ -1,0 +1,60 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+
+	"hdb/inferior"
+)
+
+// Locking says when the selected thread runs alone, in the words of gdb's scheduler-locking.
+type Locking string
+
+const (
+	LockOff    Locking = "off"    // never
+	LockOn     Locking = "on"     // whenever the program goes on
+	LockStep   Locking = "step"   // during step, next, stepi and nexti
+	LockReplay Locking = "replay" // while instructions are replayed, which hdb does not do
+)
+
+// errGoLocked is why a Go program does not run with locked threads.
+var errGoLocked = errors.New("scheduler-locking: goroutines move between the threads of a Go program, which wait for each other: set scheduler-locking off")
+
+// step notes that a stepping command runs, until the returned function is called.
+func (x *Execution) step() (done func()) {
+	x.steps = true
+	return func() { x.steps = false }
+}
+
+// locks tells whether the command that runs lets only the selected thread run.
+func (x *Execution) locks() bool {
+	return x.settings.Locking == LockOn || x.settings.Locking == LockStep && x.steps
+}
+
+// lockable is the error of a program whose threads are not to be held.
+func (x *Execution) lockable() error {
+	if x.locks() && x.alone == nil && x.proc.IsGo() {
+		return errGoLocked
+	}
+	return nil
+}
+
+// locked is the only thread that may run, nil when all may.
+func (x *Execution) locked() *inferior.Thread {
+	if !x.locks() {
+		return nil
+	}
+	return x.sel.thread
+}
+
+// runLocked lets only t run. Its end is a stop: nothing would run any more.
+func (x *Execution) runLocked(t *inferior.Thread) (inferior.Stop, error) {
+	stop, err := x.proc.ContinueAlone(t)
+	if errors.Is(err, inferior.ErrThreadEnded) {
+		x.demand.hits = append(x.demand.hits, hit{
+			occurred: fmt.Sprintf("thread %d has ended, scheduler-locking keeps the others stopped", t.Num), thread: stop.Thread,
+		})
+		err = nil
+	}
+	return stop, err
+}
