@@ -14,10 +14,16 @@ type Interpreted struct {
 	frames map[addr.Run]capture.Frame
 }
 
+// maxPositions bounds the positions: the memory of the process tells them.
+const maxPositions = 1 << 22
+
 // Address is the code address of a position.
 func (t *Interpreted) Address(f capture.Frame) addr.Run {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if len(t.frames) >= maxPositions {
+		f = capture.Frame{Function: "(more functions than hdb keeps)", Source: f.Source, Language: f.Language}
+	}
 	for n := 0; ; n++ {
 		a := capture.InterpretedAddress(&f, n)
 		switch known, taken := t.frames[a]; {

@@ -43,6 +43,9 @@ type pythonCalls struct {
 // the time.
 const maxLearned = 1 << 16
 
+// maxCalls bounds the stacks of Python that are kept: the inferior's memory tells them.
+const maxCalls = 1 << 22
+
 // maxLoops bounds what is remembered of addresses.
 const maxLoops = 1 << 16
 
@@ -95,6 +98,9 @@ func (x *interpreted) learn(id uint64, pieces []probe.PythonPiece) (forgotten bo
 func (x *interpreted) keep(calls []probe.PythonCall, more bool) probe.PythonID {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if len(x.calls) >= maxCalls {
+		return maxCalls // which with does not know
+	}
 	kept := pythonCalls{more: more}
 	if x.in != nil {
 		all := make([]python.Call, len(calls))
