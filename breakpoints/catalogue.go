@@ -17,6 +17,9 @@ const (
 	GroupVM   = "vm"   // mmap and its family
 	GroupGo   = "go"   // the Go runtime
 	GroupUser = "user" // named by alloc add
+
+	// GroupPython is the tables of CPython's allocators, see PythonFunctions.
+	GroupPython = "python"
 )
 
 // A Function is an allocator function: what its arguments and result mean.
@@ -106,6 +109,10 @@ func (f *Function) alias(g Function) {
 	}
 }
 
+// Own reports whether all that is allocated inside of a call is its own affair, wherever
+// that is done.
+func (f Function) Own() bool { return f.Group == GroupUser || f.Group == GroupPython }
+
 // Frees reports whether a call takes a block back.
 func (f Function) Frees() bool { return f.Kind == capture.Free || f.Kind == capture.Unmap }
 
@@ -169,7 +176,7 @@ var (
 	})
 	byName = sync.OnceValue(func() map[string][]Function {
 		named := map[string][]Function{}
-		for _, f := range catalogue() {
+		for _, f := range append(Catalogue(), PythonFunctions()...) {
 			named[f.Name] = append(named[f.Name], f)
 		}
 		return named
@@ -391,6 +398,23 @@ func aliasFunctions() []Function {
 	}
 	for _, f := range jemallocFunctions() {
 		all = append(all, f.renamed("je_"))
+	}
+	return all
+}
+
+// PythonFunctions are what the entries of CPython's tables of allocators do
+// (PyMemAllocatorEx in Include/cpython/pymem.h): their first argument is the table's
+// context. They go by the names of the functions that programs call (Objects/obmalloc.c), in
+// the order of domains raw, mem and obj, and in each malloc, calloc, realloc and free. They
+// are not part of the catalogue, as no code of these names is to be watched.
+func PythonFunctions() []Function {
+	var all []Function
+	for _, domain := range []string{"PyMem_Raw", "PyMem_", "PyObject_"} {
+		all = append(all, allocFn(domain+"Malloc", arg(2)), countedFn(domain+"Calloc", arg(2), arg(3)),
+			reallocFn(domain+"Realloc", arg(2), arg(3)), freeFn(domain+"Free", arg(2)))
+	}
+	for i := range all {
+		all[i].Group = GroupPython
 	}
 	return all
 }

@@ -222,7 +222,7 @@ func (p *pending) servedBy(s *site, c *Call) bool {
 		return false
 	}
 	switch f := p.Function; {
-	case tail, s.Function.Group == GroupVM, f.Kind != capture.Alloc, f.Group == GroupUser:
+	case tail, s.Function.Group == GroupVM, f.Kind != capture.Alloc, f.Own():
 	case c.Event.Kind != capture.Alloc, slices.Contains(p.served, s):
 		return false
 	case p.site.Exceptions.Contains(c.Return), p.lastAtWork().Exceptions.Contains(c.Return):
@@ -241,7 +241,7 @@ func (p *pending) servedBy(s *site, c *Call) bool {
 // its own, or that of the last one it has called. A user's function may call
 // from anywhere.
 func (p *pending) atWork(a addr.Run) bool {
-	return p.Function.Group == GroupUser || covers(p.site.In, a) || covers(p.lastAtWork().In, a)
+	return p.Function.Own() || covers(p.site.In, a) || covers(p.lastAtWork().In, a)
 }
 
 // lastAtWork is the function that did the work of p last.
@@ -291,7 +291,7 @@ func (t *Tracer) enterFree(sh *shadow, s *site, call Call, th *inferior.Thread) 
 // old block, or what a user's function does. Inside operator new it is the
 // user's new-handler that frees, or the exception's end.
 func (p *pending) freesInside(c *Call) bool {
-	own := p.Function.Kind != capture.Alloc || p.Function.Group == GroupUser || c.Function.Group == GroupVM
+	own := p.Function.Kind != capture.Alloc || p.Function.Own() || c.Function.Group == GroupVM
 	return own && p.atWork(c.Return)
 }
 

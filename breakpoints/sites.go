@@ -21,6 +21,7 @@ type Site struct {
 	Exceptions Extent // code of the module that allocates exceptions, which is no function's work
 	Release    Extent // code that calls a function that frees to give a thread's cache back; empty if there is none
 	Err        error  // why no trap is planted
+	Pointer    bool   // Addr is that of a pointer to the function, in a table: it is exchanged, and no code changed
 }
 
 // site is a Site with its trap.

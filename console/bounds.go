@@ -73,19 +73,29 @@ func parseBytes(p *int64) func(string) error {
 	}
 }
 
-// parseBounds reads the words behind record start.
-func parseBounds(words []string) (b recording.Bounds, err error) {
+// PythonFlag is help on the flag of record start and hdb record for CPython.
+const PythonFlag = `  --python-allocators
+                  also calls of CPython's own allocators, PyObject_Malloc and the like,
+                  whose arenas hide blocks of up to 512 bytes
+`
+
+// parseBounds reads the words behind record start. python: CPython's own allocators are
+// wanted, too.
+func parseBounds(words []string) (b recording.Bounds, python bool, err error) {
 	rest, err := flags.All(words, func(name string) flags.Flag {
-		if name == "aggregate" {
+		switch name {
+		case "aggregate":
 			return flags.On(&b.Aggregate)
+		case "python-allocators":
+			return flags.On(&python)
 		}
 		return flags.Value(ParseBound(&b, name))
 	})
 	switch {
 	case err != nil:
-		return b, fmt.Errorf("record start: %w", err)
+		return b, false, fmt.Errorf("record start: %w", err)
 	case len(rest) > 0:
-		return b, fmt.Errorf("record start: %q: a flag like --ring expected", rest[0])
+		return b, false, fmt.Errorf("record start: %q: a flag like --ring expected", rest[0])
 	}
-	return b, b.Check()
+	return b, python, b.Check()
 }

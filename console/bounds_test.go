@@ -21,16 +21,16 @@ func TestBounds(t *testing.T) {
 		"-max-size=2G":                {MaxSize: 2 << 30},
 		"--aggregate --max-size 100K": {Aggregate: true, MaxSize: 100 << 10},
 	} {
-		b, err := parseBounds(strings.Fields(words))
+		b, _, err := parseBounds(strings.Fields(words))
 		if err != nil || b != want {
 			t.Errorf("%s: %+v, %v", words, b, err)
 		}
-		if again, err := parseBounds(strings.Fields(b.String())); err != nil || again != b {
+		if again, _, err := parseBounds(strings.Fields(b.String())); err != nil || again != b {
 			t.Errorf("%s is shown as %s: %v", words, b, err)
 		}
 	}
 	for _, words := range []string{"--aggregate --last 3s", "--ring", "--ring x", "now", "--aggregate=1", "--filter x", "--max-size 1M --ring 1M"} {
-		if b, err := parseBounds(strings.Fields(words)); err == nil {
+		if b, _, err := parseBounds(strings.Fields(words)); err == nil {
 			t.Errorf("%s: %+v", words, b)
 		}
 	}

@@ -100,6 +100,9 @@ func settingTable() []*setting {
 			apply: func(c *Console, v string) error { c.out.Names.Whole = v == "full"; return nil }},
 		{name: "print object", kind: kindBool, def: "off", help: "show objects and pointers as the class that the virtual table tells"},
 		{name: "print union", kind: kindBool, def: "on", help: "show unions in structs; off has {...} for them"},
+		{name: "python-allocators", kind: kindBool, def: "off", help: "follow CPython's own allocators, too: PyObject_Malloc and the like, whose arenas hide blocks of up to 512 bytes",
+			get:   func(c *Console) string { return onOff(c.s.Settings.PythonAllocators) },
+			apply: func(c *Console, v string) error { c.s.Settings.PythonAllocators = v == "on"; return c.s.Planes.Apply() }},
 		{name: "probe", kind: kindEnum, values: []string{"auto", "on", "off"}, def: "auto", help: "follow allocators by code inside the process; auto falls back to plain breakpoints, off wants them",
 			get: func(c *Console) string { return string(c.s.Settings.Probe) },
 			apply: func(c *Console, v string) error {

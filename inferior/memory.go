@@ -1,6 +1,7 @@
 package inferior
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -89,9 +90,28 @@ func (m *memory) readAt(b []byte, off int64) (int, error) {
 	defer m.mu.RUnlock()
 	n, err := m.raw(b, off, false)
 	for _, c := range m.within(addr.Run(off), n) {
-		b[uint64(c.at)-uint64(off)] = c.orig
+		if !m.overwritten(c) {
+			b[uint64(c.at)-uint64(off)] = c.orig
+		}
 	}
 	return n, err
+}
+
+// overwritten tells whether a byte of a word that was patched is the program's again.
+func (m *memory) overwritten(c cover) bool { return c.patch != nil && c.patch.word && !m.has(c.patch) }
+
+// has tells whether memory has what a patch without a trap has written. The lock is held.
+func (m *memory) has(pt *Patch) bool {
+	now := make([]byte, len(pt.code))
+	_, err := m.raw(now, int64(pt.at), false)
+	return err == nil && bytes.Equal(now, pt.code)
+}
+
+// standing is has for who does not hold the lock.
+func (m *memory) standing(pt *Patch) bool {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.has(pt)
 }
 
 // readCode reads what the processor runs, the int3s apart: patches show.
@@ -100,7 +120,9 @@ func (m *memory) readCode(b []byte, off int64) (int, error) {
 	defer m.mu.RUnlock()
 	n, err := m.raw(b, off, false)
 	for _, c := range m.within(addr.Run(off), n) {
-		b[uint64(c.at)-uint64(off)] = c.run
+		if !m.overwritten(c) {
+			b[uint64(c.at)-uint64(off)] = c.run
+		}
 	}
 	return n, err
 }
@@ -116,6 +138,9 @@ func (m *memory) writeAt(b []byte, off int64) (int, error) {
 	}
 	for i := range covers {
 		c := &covers[i]
+		if m.overwritten(*c) {
+			continue
+		}
 		k := uint64(c.at) - uint64(off)
 		c.orig = b[k]
 		if c.patch == nil {

@@ -1,6 +1,7 @@
 package inferior
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -38,6 +39,7 @@ type Patch struct {
 	moves   map[addr.Run]addr.Run
 	trap    *Trap    // instead of code,
 	to      addr.Run // and where it leads
+	word    bool     // code is a word of data, which the program may write anew
 	removed bool
 }
 
@@ -81,6 +83,24 @@ func (e *PatchedError) Error() string {
 // is a PC kept in memory, in the frame of a signal that interrupted the first
 // instructions of the function.
 func (ps *patches) Patch(a addr.Run, code []byte, over addr.Run, moves map[addr.Run]addr.Run) (*Patch, error) {
+	return ps.put(&Patch{p: ps.p, at: a, code: slices.Clone(code), over: over, moves: moves})
+}
+
+// PatchWord is Patch of a pointer to a function, in data at a, which must be aligned. The
+// program may write another over it: from then on readers see that one, and it stays.
+func (ps *patches) PatchWord(a addr.Run, word uint64) (*Patch, error) {
+	if a%8 != 0 {
+		return nil, fmt.Errorf("patch at %v: a word is aligned to 8 bytes", a)
+	}
+	return ps.put(&Patch{p: ps.p, at: a, code: binary.LittleEndian.AppendUint64(nil, word), word: true})
+}
+
+// Stands tells whether what the patch has written is still there.
+func (pt *Patch) Stands() bool { return !pt.removed && pt.p.memory.standing(pt) }
+
+// put plants a patch.
+func (ps *patches) put(pt *Patch) (*Patch, error) {
+	a, code := pt.at, pt.code
 	if err := ps.p.Alive(); err != nil {
 		return nil, err
 	}
@@ -91,7 +111,6 @@ func (ps *patches) Patch(a addr.Run, code []byte, over addr.Run, moves map[addr.
 		return nil, fmt.Errorf("patch at %v: %w", a, err)
 	}
 	ps.p.guard.await()
-	pt := &Patch{p: ps.p, at: a, code: slices.Clone(code), over: over, moves: moves}
 	err := ps.p.family.withoutGuests(func() error {
 		movers, err := ps.standing(pt)
 		if err != nil {
@@ -161,6 +180,9 @@ func (ps *patches) patchAt(a addr.Run) *Patch {
 
 // eachCopy calls f for each instruction that is known in the copy.
 func (pt *Patch) eachCopy(f func(copied, orig addr.Run)) {
+	if pt.word {
+		return
+	}
 	f(pt.over, pt.at)
 	for orig, copied := range pt.moves {
 		f(copied, orig)

@@ -2,6 +2,7 @@ package inferior
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"strconv"
@@ -565,4 +566,70 @@ func TestFaultHook(t *testing.T) {
 	if s.Exit.Code != 7 || calls != 3 || fmt.Sprint(stops) != "[SIGSEGV code 1 SIGSEGV code -6]" {
 		t.Errorf("%v, %d calls of the hook, stops %v", s.Exit, calls, stops)
 	}
+}
+
+// TestPatchWord: readers see the pointer that was there until the program writes another,
+// which stays.
+func TestPatchWord(t *testing.T) {
+	p, _ := launch(t, build(t, "busy"), "1", "1")
+	at := symbol(t, p, "total")
+	raw := func() uint64 {
+		t.Helper()
+		var b [8]byte
+		if _, err := p.memory.raw(b[:], int64(at), false); err != nil {
+			t.Fatal(err)
+		}
+		return binary.LittleEndian.Uint64(b[:])
+	}
+	write := func(v uint64, through func([]byte, int64) (int, error)) {
+		t.Helper()
+		if _, err := through(binary.LittleEndian.AppendUint64(nil, v), int64(at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	program := func(b []byte, at int64) (int, error) { return p.memory.raw(b, at, true) }
+	want := func(what string, pt *Patch, inMemory, read uint64, stands bool) {
+		t.Helper()
+		var b [8]byte
+		for i := range b { // byte by byte: the patch is whole or not at all
+			if _, err := p.ReadAt(b[i:i+1], int64(at)+int64(i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := binary.LittleEndian.Uint64(b[:]); raw() != inMemory || got != read || pt.Stands() != stands {
+			t.Errorf("%s: %#x in memory, %#x read, stands %v, want %#x, %#x, %v", what, raw(), got, pt.Stands(), inMemory, read, stands)
+		}
+	}
+	const ours, first, second, third = 0x1111222233334444, 0x5555, 0x6666000000000001, 0x7777
+	write(first, p.WriteAt)
+	pt, err := p.PatchWord(at, ours)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want("patched", pt, ours, first, true)
+	write(second, p.WriteAt)
+	want("written by hdb", pt, ours, second, true)
+	write(third, program)
+	want("written by the program", pt, third, third, false)
+	write(first, p.WriteAt)
+	want("written by hdb then", pt, first, first, false)
+	write(ours, program)
+	want("put back by the program", pt, ours, second, true)
+	if err := pt.Remove(); err != nil {
+		t.Fatal(err)
+	}
+	want("removed", pt, second, second, false)
+	if pt, err = p.PatchWord(at, ours); err != nil {
+		t.Fatal(err)
+	}
+	write(third, program)
+	if err := pt.Remove(); err != nil {
+		t.Fatal(err)
+	}
+	want("removed, though the program has written", pt, third, third, false)
+	if _, err := p.PatchWord(at+4, ours); err == nil {
+		t.Error("a word across a boundary is patched")
+	}
+	write(0, p.WriteAt)
+	wantExit(t, p, 7)
 }

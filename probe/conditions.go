@@ -442,10 +442,16 @@ func (cs *conditions) filterCode(s *site, at addr.Run) ([]byte, error) {
 	return w.code, nil
 }
 
+// plainGroup tells whether all arguments of a function are in registers, and what it does
+// is what its group does.
+func plainGroup(fn breakpoints.Function) bool {
+	return fn.Group == breakpoints.GroupC || fn.Group == breakpoints.GroupCXX || fn.Group == breakpoints.GroupPython
+}
+
 // simple tells whether a function only allocates or only frees, and arguments say
 // what.
 func simple(fn breakpoints.Function) bool {
-	if fn.Group != breakpoints.GroupC && fn.Group != breakpoints.GroupCXX {
+	if !plainGroup(fn) {
 		return false
 	}
 	return fn.Kind == capture.Free && fn.Ptr.From == breakpoints.Argument ||
@@ -479,7 +485,7 @@ func (cs *conditions) enabled() uint64 {
 // its arguments and result say all that a record has.
 func (cs *conditions) short(s *site) (mark uint32, ok bool) {
 	fn := s.Function
-	if cs.enabled() != quickEnabled || fn.Group != breakpoints.GroupC && fn.Group != breakpoints.GroupCXX {
+	if cs.enabled() != quickEnabled || !plainGroup(fn) {
 		return 0, false
 	}
 	is := func(o breakpoints.Operand, n int) bool { return o.From == breakpoints.Argument && o.Index == n }

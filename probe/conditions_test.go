@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"hdb/breakpoints"
 	"hdb/capture"
 	"hdb/internal/cond"
 	"hdb/probe/filter"
@@ -203,6 +204,9 @@ func TestDescriptor(t *testing.T) {
 		r.addSite(userFunction(t, text), programAt)
 	}
 	r.addSite(catalogued(t, "mi_strdup"), libcAt)
+	for _, fn := range breakpoints.PythonFunctions()[:4] {
+		r.addPointer(fn, programAt)
+	}
 	for _, c := range []struct {
 		symbol                       string
 		flags                        uint32
@@ -224,6 +228,10 @@ func TestDescriptor(t *testing.T) {
 		{"pool_get", siteSized | siteUser | siteWide, operandNone, operandNone, operandNone, operandNone, ptrReturned, 0, 64, false},
 		{"pool_put", siteUser | siteWide | kindFree, operandNone, operandNone, operandNone, operandNone, 1, 0, 0, false},
 		{"sized", siteSized | siteUser | siteWide | kindRealloc, 2, 1, 0, 3, ptrReturned, 0, 0, true},
+		{"PyMem_RawMalloc", siteSized | siteUser, 0, operandNone, operandNone, operandNone, ptrReturned, 0, 0, false},
+		{"PyMem_RawCalloc", siteSized | siteUser, 2, 1, operandNone, operandNone, ptrReturned, 0, 0, true},
+		{"PyMem_RawRealloc", siteSized | siteUser | kindRealloc, 2, operandNone, operandNone, 1, ptrReturned, 0, 0, true},
+		{"PyMem_RawFree", siteUser | kindFree, operandNone, operandNone, operandNone, operandNone, 0, 0, 0, false},
 		{"mi_strdup", siteText, operandNone, operandNone, operandNone, operandNone, ptrReturned, 0, 0, false},
 	} {
 		s := r.site(c.symbol)

@@ -103,6 +103,8 @@ pythonFrames:
 	MOVQ CX, pyNative(SP)
 	MOVQ wkSlot(SP), DX
 	MOVQ const_slKey(DX), R12 // what pthread_self() returns
+	CMPQ R12, $const_slotLeft
+	JLS  pyNone // hdb has just let go of the process
 	MARK(const_markPython)
 
 	// The interpreter's state of the thread: the one that it runs with now, or while it

@@ -19,7 +19,9 @@ type leftover struct {
 	place   addr.Run
 	islands []addr.Run
 	entries []addr.Run // of functions that may have a jump to an island
-	calls   []openCall // that threads were in when hdb let go
+	// pointers are those that were exchanged.
+	pointers []exchanged
+	calls    []openCall // that threads were in when hdb let go
 }
 
 // An openCall is a call that a thread is in.
@@ -29,19 +31,22 @@ type openCall struct {
 }
 
 // The card, in words of 8 bytes: cardMagic, cardLayout, and the number of each of the
-// three lists, which follow at fixed places.
+// four lists, which follow at fixed places.
 const (
 	cardMagic  = 0x6472616320626468 // "hdb card"
-	cardLayout = fileSlots<<32 | slotSize<<16 | shadowSize
+	cardLayout = 1<<60 | fileSlots<<32 | slotSize<<16 | shadowSize
 
 	cardIslands = 8 * 8
 	cardCalls   = cardIslands + 8*maxCardIslands
 	cardEntries = cardCalls + 2*8*maxCardCalls
-	cardSize    = (cardEntries + 8*maxCardEntries + 4095) &^ 4095
+	cardPointer = cardEntries + 8*maxCardEntries
+	cardSize    = (cardPointer + 3*8*maxCardPointers + 4095) &^ 4095
 
 	maxCardIslands = 248
 	maxCardCalls   = 256
 	maxCardEntries = MaxFunctions + 512 // and what looks for unwinding information
+
+	maxCardPointers = 256
 
 	placeCard = placeCore + maxCore
 )
@@ -49,12 +54,15 @@ const (
 // card is what describes the leftover in the process; empty if there is no room for it,
 // and it stays for ever.
 func (l *leftover) card() []byte {
-	if len(l.islands) > maxCardIslands || len(l.calls) > maxCardCalls || len(l.entries) > maxCardEntries {
+	if len(l.islands) > maxCardIslands || len(l.calls) > maxCardCalls || len(l.entries) > maxCardEntries || len(l.pointers) > maxCardPointers {
 		return make([]byte, 8)
 	}
 	b := make([]byte, cardEntries+8*len(l.entries))
+	if len(l.pointers) > 0 {
+		b = make([]byte, cardPointer+3*8*len(l.pointers))
+	}
 	put := func(at int, v uint64) { binary.LittleEndian.PutUint64(b[at:], v) }
-	for i, v := range []uint64{cardMagic, cardLayout, uint64(len(l.islands)), uint64(len(l.calls)), uint64(len(l.entries))} {
+	for i, v := range []uint64{cardMagic, cardLayout, uint64(len(l.islands)), uint64(len(l.calls)), uint64(len(l.entries)), uint64(len(l.pointers))} {
 		put(8*i, v)
 	}
 	for i, a := range l.islands {
@@ -67,6 +75,11 @@ func (l *leftover) card() []byte {
 	for i, a := range l.entries {
 		put(cardEntries+8*i, uint64(a))
 	}
+	for i, at := range l.pointers {
+		put(cardPointer+24*i, uint64(at.place))
+		put(cardPointer+24*i+8, uint64(at.to))
+		put(cardPointer+24*i+16, uint64(at.entrance))
+	}
 	return b
 }
 
@@ -74,7 +87,7 @@ func (l *leftover) card() []byte {
 func readCard(place addr.Run, b []byte) *leftover {
 	word := func(at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
 	if len(b) < cardSize || word(0) != cardMagic || word(8) != cardLayout ||
-		word(16) > maxCardIslands || word(24) > maxCardCalls || word(32) > maxCardEntries {
+		word(16) > maxCardIslands || word(24) > maxCardCalls || word(32) > maxCardEntries || word(40) > maxCardPointers {
 		return nil
 	}
 	l := &leftover{place: place}
@@ -86,6 +99,10 @@ func readCard(place addr.Run, b []byte) *leftover {
 	}
 	for i := range int(word(32)) {
 		l.entries = append(l.entries, addr.Run(word(cardEntries+8*i)))
+	}
+	for i := range int(word(40)) {
+		at := cardPointer + 24*i
+		l.pointers = append(l.pointers, exchanged{pointed{addr.Run(word(at)), addr.Run(word(at + 8))}, addr.Run(word(at + 16))})
 	}
 	return l
 }
@@ -131,7 +148,7 @@ func (l *leftover) inUse(p *inferior.Process) bool {
 		return true
 	}
 	return slices.ContainsFunc(l.entries, jumps) || slices.ContainsFunc(append(openCalls(slots), l.calls...), l.open(p)) ||
-		p.MayReach(l.covers)
+		p.MayReach(l.covers) || l.kept(p)
 }
 
 // returned is how far a thread's stack pointer is above a call at most if it is taken to
@@ -211,7 +228,12 @@ func (p *Probe) footprint() *leftover {
 		l.islands = append(l.islands, i.base)
 	}
 	for _, s := range p.siteTable.list {
-		l.entries = append(l.entries, s.entry)
+		if s.entrance == 0 {
+			l.entries = append(l.entries, s.entry)
+		}
+	}
+	for at, s := range p.siteTable.behind {
+		l.pointers = append(l.pointers, exchanged{at, s.entrance})
 	}
 	for _, f := range p.finders.list {
 		l.entries = append(l.entries, f.entry)

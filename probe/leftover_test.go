@@ -15,6 +15,9 @@ func TestCard(t *testing.T) {
 		islands: []addr.Run{0x7ffff0000000, 0x555515554000},
 		entries: []addr.Run{0x7ffff7d00010, 0x7ffff7d00020, 0x555555555000},
 		calls:   []openCall{{4711, 0x7fffffffe000}},
+		pointers: []exchanged{
+			{pointed{0x955068, 0x4cc9d0}, 0x7ffff0000400}, {pointed{0x955070, 0x4ccd70}, 0x7ffff0000440},
+		},
 	}
 	page := make([]byte, cardSize)
 	copy(page, l.card())
@@ -26,6 +29,7 @@ func TestCard(t *testing.T) {
 		"of another layout": func(b []byte) { b[8]++ },
 		"too many islands":  func(b []byte) { b[16] = maxCardIslands + 1 },
 		"too many calls":    func(b []byte) { binary.LittleEndian.PutUint64(b[24:], maxCardCalls+1) },
+		"too many pointers": func(b []byte) { b[41]++ },
 		"too many entries":  func(b []byte) { binary.LittleEndian.PutUint64(b[32:], 1<<63) },
 	} {
 		bad := append([]byte(nil), page...)

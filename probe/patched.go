@@ -2,6 +2,7 @@ package probe
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"slices"
@@ -118,7 +119,7 @@ func (f *patched) original(a addr.Run) (from addr.Run, ok bool) {
 			continue
 		}
 		if a == m.relocated {
-			return f.entry, true
+			return cmp.Or(f.found, f.entry), true
 		}
 		for from, to := range m.moves {
 			if a == to {
@@ -210,9 +211,14 @@ func (is *islands) shaped(f *patched) bool {
 	return f.patch != nil && is.crowded(f) == (f.trap && f.whole != nil)
 }
 
+// shaped is islands.shaped; no breakpoint is in the way of a pointer.
+func (st *siteTable) shaped(s *site) bool {
+	return s.entrance != 0 || st.p.islands.shaped(&s.patched)
+}
+
 // Shaped tells whether Reshape has nothing to do.
 func (st *siteTable) Shaped() bool {
-	return !slices.ContainsFunc(st.list, func(s *site) bool { return !s.dead && !st.p.islands.shaped(&s.patched) }) &&
+	return !slices.ContainsFunc(st.list, func(s *site) bool { return !s.dead && !st.shaped(s) }) &&
 		!slices.ContainsFunc(st.p.finders.list, func(f *patched) bool { return !st.p.islands.shaped(f) })
 }
 
@@ -225,7 +231,7 @@ func (p *Probe) Reshape(t *inferior.Thread, entered map[*inferior.Thread]addr.Ru
 	}
 	c := &caller{t: t}
 	for _, s := range p.siteTable.list {
-		if s.dead || p.islands.shaped(&s.patched) {
+		if s.dead || p.siteTable.shaped(s) {
 			continue
 		}
 		if err := errors.Join(s.lift(), p.siteTable.aim(c, s)); err != nil {

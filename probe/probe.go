@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"errors"
 	"iter"
 	"slices"
@@ -66,7 +67,7 @@ type Probe struct {
 // newProbe is a Probe whose memory is still to be mapped.
 func newProbe(p *inferior.Process, cfg Config) *Probe {
 	pr := &Probe{cfg: cfg, proc: p}
-	pr.siteTable = siteTable{p: pr, byEntry: map[addr.Run]*site{}, byDesc: map[addr.Run]*site{}, retired: map[addr.Run]*site{}}
+	pr.siteTable = siteTable{p: pr, byEntry: map[addr.Run]*site{}, byDesc: map[addr.Run]*site{}, retired: map[addr.Run]*site{}, behind: map[pointed]*site{}}
 	pr.slots = slots{p: pr, guests: map[uint32][]byte{}}
 	pr.islands.p, pr.finders.p, pr.conditions.p, pr.matcher.p, pr.reader.p = pr, pr, pr, pr, pr
 	return pr
@@ -102,10 +103,11 @@ type patched struct {
 	jump   []byte // as it is in the inferior, or nil
 	patch  *inferior.Patch
 	thunk  addr.Run
-	noRoom error  // why there is never a jump
-	moved         // the one of the two in use:
-	whole  *moved // what a jump replaces, nil if it has no room,
-	single *moved // and a trap; nil until it is needed
+	noRoom error    // why there is never a jump
+	found  addr.Run // the function, of one that is called by a pointer; 0 else
+	moved           // the one of the two in use:
+	whole  *moved   // what a jump replaces, nil if it has no room,
+	single *moved   // and a trap; nil until it is needed
 }
 
 // moved are the first instructions of a function in an island.
@@ -129,6 +131,9 @@ type site struct {
 	filter addr.Run // of that one's condition's code, 0 none,
 	// and the request that it was made for.
 	request int
+	// entrance is where a pointer leads that stands for the function, 0 if its code is patched.
+	entrance addr.Run
+	swapped  bool // its thunk swaps the first two arguments, and what is moved does so again
 	// keyLoad is the thunk's instruction that reads the thread's key, which faults in a
 	// thread that has no FS base.
 	keyLoad addr.Run
@@ -154,6 +159,9 @@ func (p *Probe) Arm(t *inferior.Thread, modules []inferior.Module, sites []*brea
 	if err := p.siteTable.addSites(c, modules, sites); err != nil {
 		return errors.Join(err, p.disarm())
 	}
+	if err := p.siteTable.addPointers(c, sites); err != nil {
+		return errors.Join(err, p.disarm())
+	}
 	p.siteTable.lookForTCB(t)
 	for _, s := range p.siteTable.list {
 		if err := p.siteTable.aim(c, s); err != nil {
@@ -161,7 +169,7 @@ func (p *Probe) Arm(t *inferior.Thread, modules []inferior.Module, sites []*brea
 		}
 	}
 	p.conditions.setMarks()
-	if err := p.finish(); err != nil {
+	if err := cmp.Or(p.finish(), p.siteTable.exchange()); err != nil {
 		return errors.Join(err, p.disarm())
 	}
 	return nil
@@ -192,7 +200,7 @@ func (p *Probe) finish() error {
 	}
 	var all []*patched
 	for _, s := range p.siteTable.list {
-		if !s.dead {
+		if !s.dead && s.entrance == 0 {
 			all = append(all, &s.patched)
 		}
 	}
@@ -248,6 +256,7 @@ func (st *siteTable) lift() error {
 	for _, s := range st.list {
 		errs = append(errs, s.lift())
 	}
+	errs = append(errs, st.putBack())
 	for _, f := range st.p.finders.list {
 		errs = append(errs, f.lift())
 	}

@@ -62,7 +62,7 @@ func (st *siteTable) dropSites(gone func(inferior.Module) bool) {
 // an error if the code has only changed: what was moved is not what the program would run.
 func (st *siteTable) dropUnmapped() error {
 	for _, s := range st.list {
-		if s.dead || s.patch != nil || st.p.islands.there(&s.patched) {
+		if s.dead || s.patch != nil || s.entrance != 0 || st.p.islands.there(&s.patched) {
 			continue
 		}
 		if st.mapped(&s.patched) {
@@ -87,8 +87,11 @@ func (st *siteTable) mapped(f *patched) bool {
 func (st *siteTable) retire(s *site) {
 	_ = s.lift() // its memory is unmapped
 	delete(st.byEntry, s.Addr)
+	delete(st.behind, pointed{s.Addr, s.found})
 	s.dead, s.until = true, st.p.shared.word(hdHead).Load()
-	st.retired[s.Addr] = s
+	if s.entrance == 0 {
+		st.retired[s.Addr] = s
+	}
 }
 
 // reuse takes into use again what was made for a function when its library was there

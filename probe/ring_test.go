@@ -215,6 +215,14 @@ func (r *ring) addSite(fn breakpoints.Function, module addr.Run) *site {
 	return s
 }
 
+// addPointer is addSite for a function that a table points to.
+func (r *ring) addPointer(fn breakpoints.Function, module addr.Run) *site {
+	s := r.addSite(fn, module)
+	p := pointerSite(s.Site)
+	s.Site, s.swapped = p.Site, p.swapped
+	return s
+}
+
 func (r *ring) site(symbol string) *site {
 	r.t.Helper()
 	i := slices.IndexFunc(r.siteTable.list, func(s *site) bool { return s.Function.Symbol == symbol })

@@ -68,6 +68,11 @@ var shortCalls = []shortCall{
 	{"free", []uint64{0x5000}, 0},
 	{"_ZdlPv", []uint64{0x5000}, 0},
 	{"_ZdlPvm", []uint64{0x5000, 24}, 0},
+	{"PyObject_Malloc", []uint64{16, 0x7000}, 0x5000}, // behind their thunks, which have swapped these,
+	{"PyObject_Free", []uint64{0x5000, 0x7000}, 0},
+	{"PyObject_Calloc", []uint64{0x7000, 3, 16}, 0x5000}, // but not these
+	{"PyObject_Realloc", []uint64{0x7000, 0x5000, 32}, 0x6000},
+	{"PyObject_Realloc", []uint64{0x7000, 0, 32}, 0x6000},
 }
 
 func (c shortCall) String() string { return fmt.Sprintf("%s%v = %#x", c.symbol, c.args, c.result) }
@@ -98,6 +103,9 @@ func newShortLab(t *testing.T) *lab {
 	l := newLab(t, Request{Record: true})
 	l.addSite(catalogued(t, "reallocarray"), libcAt)
 	l.addSite(catalogued(t, "_ZnwmSt11align_val_t"), libcxxAt)
+	for _, fn := range breakpoints.PythonFunctions()[8:] {
+		l.addPointer(fn, programAt)
+	}
 	l.stubs()
 	return l
 }

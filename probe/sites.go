@@ -34,6 +34,7 @@ type siteTable struct {
 	byEntry map[addr.Run]*site
 	byDesc  map[addr.Run]*site
 	retired map[addr.Run]*site // by entry: those that are gone
+	behind  map[pointed]*site  // those of pointers, also if others have taken their places
 	bits    [2]uint8           // next number in sets, for functions that free or not
 	tcb     bool               // threads have their FS base at %fs:0, as the ABI of thread-local storage says
 }
@@ -138,7 +139,7 @@ func executable(maps []inferior.Mapping, m inferior.Module) (low, high addr.Run)
 // instructions are moved to an island.
 func (st *siteTable) addSites(c *caller, modules []inferior.Module, sites []*breakpoints.Site) error {
 	for _, b := range sites {
-		if st.byEntry[b.Addr] != nil {
+		if b.Pointer || st.byEntry[b.Addr] != nil {
 			continue
 		}
 		if b.Err != nil {
@@ -170,16 +171,20 @@ func (st *siteTable) addSite(c *caller, b *breakpoints.Site) error {
 	if f.noRoom != nil {
 		st.p.message("probe: %s in %s: %v: a trap is put there instead of a jump, each of its calls costs tens of microseconds", b.Function.Symbol, b.Module, f.noRoom)
 	}
-	s := &site{Site: b, patched: *f, index: index, bit: st.nextBit(b.Function)}
+	st.enter(&site{Site: b, patched: *f, index: index, bit: st.nextBit(b.Function)})
+	return nil
+}
+
+// enter puts a new site into the list.
+func (st *siteTable) enter(s *site) {
 	st.p.reader.mu.Lock() // other threads may record meanwhile
 	defer st.p.reader.mu.Unlock()
-	if index == len(st.list) {
+	if s.index == len(st.list) {
 		st.list = append(st.list, s)
 	} else {
 		st.replace(s)
 	}
-	st.byEntry[b.Addr] = s
-	return nil
+	st.byEntry[s.Addr] = s
 }
 
 // MaxFunctions is how many functions a record can tell apart.
@@ -210,8 +215,10 @@ func (st *siteTable) aim(c *caller, s *site) (err error) {
 			return err
 		}
 	}
-	if err := st.p.islands.settle(&s.patched); err != nil {
-		return fmt.Errorf("%s in %s: %w", s.Function.Symbol, s.Module, err)
+	if s.entrance == 0 {
+		if err := st.p.islands.settle(&s.patched); err != nil {
+			return fmt.Errorf("%s in %s: %w", s.Function.Symbol, s.Module, err)
+		}
 	}
 	desc, err := s.island.take(siteBytes)
 	if err != nil {
@@ -225,6 +232,9 @@ func (st *siteTable) aim(c *caller, s *site) (err error) {
 	st.byDesc[desc] = s
 	at := s.island.next()
 	w := &writer{at: at}
+	if s.swapped {
+		w.bytes(swapArguments...)
+	}
 	var frame [2]addr.Run
 	switch quick, ok := st.p.conditions.quickFilter(s); {
 	case ok && s.Function.Frees():
@@ -254,6 +264,9 @@ func (st *siteTable) aim(c *caller, s *site) (err error) {
 	}
 	s.island.note(at+addr.Run(len(w.code)), cfi.NoCFIID)
 	s.keyLoad, s.request = w.key, st.p.conditions.requests
+	if s.entrance != 0 {
+		return st.admit(s, at)
+	}
 	return s.lead(at)
 }
 
@@ -294,7 +307,7 @@ func (st *siteTable) descriptor(s *site, filterAt, tail addr.Run) []byte {
 		on  bool
 	}{
 		{siteVM, fn.Group == breakpoints.GroupVM},
-		{siteUser, fn.Group == breakpoints.GroupUser},
+		{siteUser, fn.Own()},
 		{siteSized, fn.Size.From != breakpoints.Nowhere && fn.Size.From != breakpoints.TextLength},
 		{siteZero, fn.Symbol == "sbrk"},
 		{siteLong, long},

@@ -9,6 +9,7 @@ type layout struct {
 	current     int // the thread state that holds the lock, up to 3.11
 	key         int // of the thread-specific data that holds each thread's state: struct _Py_tss_t
 	interpreter int // the first of a list
+	allocators  int // the table of domain obj, from 3.12 on
 
 	// PyInterpreterState
 	nextInterpreter, threads, id int
@@ -114,7 +115,7 @@ var layouts = []layout{
 		text: textLayout{48, 72}, cachedKeys: 872,
 		modules: 888, sysDict: 904, functionName: 32, functionQual: 40,
 		generator: generatorLayout{frame: 80, embedded: true, state: 75, qualname: 40}, task: taskLayout{state: 88, waiter: 128, coroutine: 136, name: 144}},
-	{minor: 12, key: 1544, interpreter: 40, nextInterpreter: 0, threads: 72, id: 8,
+	{minor: 12, allocators: 176, key: 1544, interpreter: 40, nextInterpreter: 0, threads: 72, id: 8,
 		nextThread: 8, threadID: 136, nativeID: 144, frame: 0, cframe: 56,
 		frames: frameLayout{size: 72, previous: 8, code: 0, instruction: 56, owner: 70, locals: 40, fast: 72,
 			globals: 24, builtins: 32, stackTop: 64},
@@ -123,7 +124,7 @@ var layouts = []layout{
 		text: textLayout{40, 56}, cachedKeys: 880,
 		modules: 944, sysDict: 352, lock: 384, functionName: 32, functionQual: 40,
 		generator: generatorLayout{frame: 72, embedded: true, state: 67, qualname: 32}, task: taskLayout{state: 88, waiter: 128, coroutine: 136, name: 144}},
-	{minor: 13, key: 2160, interpreter: 632, nextInterpreter: 7264, threads: 7344, id: 7272,
+	{minor: 13, allocators: 784, key: 2160, interpreter: 632, nextInterpreter: 7264, threads: 7344, id: 7272,
 		nextThread: 8, threadID: 152, nativeID: 160, frame: 72,
 		frames: frameLayout{size: 72, previous: 8, code: 0, instruction: 56, owner: 70, locals: 40, fast: 72,
 			globals: 24, builtins: 32, stackTop: 64},

@@ -311,7 +311,16 @@ func (al *Allocators) function(name string) (breakpoints.Function, bool) {
 	return breakpoints.Named(name)
 }
 
-// All are the catalogue and the user's own.
+// extra are those that the catalogue has not: Python's, if they are followed, and the
+// user's own.
+func (al *Allocators) extra() []breakpoints.Function {
+	if al.settings.PythonAllocators {
+		return slices.Concat(breakpoints.PythonFunctions(), al.fns)
+	}
+	return al.fns
+}
+
+// All are the catalogue, Python's and the user's own.
 func (al *Allocators) All() []breakpoints.Function {
-	return append(breakpoints.Catalogue(), al.fns...)
+	return append(breakpoints.Catalogue(), al.extra()...)
 }

@@ -38,7 +38,7 @@ func newPlanes(c *common, a *account, w *walker, d *demand, l *likes, al *Alloca
 	symbols := allocatorSymbols{c, al}
 	p := &Planes{
 		common: c, account: a, walker: w, demand: d, likes: l, values: v, symbols: symbols,
-		data:   &dataPlane{common: c, account: a, demand: d, symbols: symbols, python: &interpreted{common: c}},
+		data:   &dataPlane{common: c, account: a, demand: d, symbols: symbols, python: &interpreted{common: c}, tables: &pythonTables{common: c}},
 		clones: map[addr.Run]bool{},
 	}
 	al.follow = p.follow
@@ -57,11 +57,13 @@ func (p *Planes) follow(fn breakpoints.Function) error {
 func (p *Planes) begin() {
 	p.fellBack = ""
 	p.data.sites, p.data.base = 0, 0
+	p.data.tables.forget()
 }
 
 // replaced follows an exec: the process has another image.
 func (p *Planes) replaced() {
 	p.data.drop(false)
+	p.data.tables.forget()
 	p.fellBack, p.bare = "", nil
 }
 
@@ -131,6 +133,7 @@ func (p *Planes) arm() error {
 	err := p.armPlane()
 	p.traceClones()
 	p.followBare()
+	p.awaitTables()
 	p.proc.CatchSystemCalls(p.demand.caughtCalls())
 	return err
 }
@@ -216,6 +219,9 @@ func (p *Planes) modulesChanged(added, removed []inferior.Module) {
 		if err := p.data.openPython(false); err != nil {
 			p.notify("%v", err)
 		}
+		p.data.tables.dropped(removed)
+		p.awaitTables()
+		p.followTables()
 	}
 	if err := p.tracer.ModulesChanged(added, removed); err != nil {
 		p.notify("allocators of a new library: %v", err)

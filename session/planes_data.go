@@ -21,6 +21,7 @@ type dataPlane struct {
 	sites   int    // functions that the probe watches, or did last
 	base    uint64 // number of the event before the first that the probe counted
 	python  *interpreted
+	tables  *pythonTables
 	refused string // a version of CPython whose calls are not known
 }
 
@@ -51,6 +52,7 @@ func (d *dataPlane) arm(sink probe.Sink, functions []breakpoints.Function) error
 	if err != nil {
 		d.notify("some modules cannot be searched for allocators: %s", oneLine(err))
 	}
+	sites = append(sites, d.tables.pointers()...)
 	d.probe.SetDepth(d.settings.MaxDepth)
 	var want probe.Request
 	d.exclusive(func() { want = d.request() })

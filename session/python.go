@@ -46,8 +46,10 @@ type pythonPart struct {
 
 // A pythonFile is the interpreter of one file that is loaded.
 type pythonFile struct {
-	in   *python.Interpreter
-	path string // as frames have it
+	in      *python.Interpreter
+	path    string // as frames have it
+	bias    addr.Bias
+	symbols python.Symbols
 }
 
 // runtimes are the interpreters of the process: a program may have loaded several
@@ -75,7 +77,7 @@ func pythonFiles(c *common) (all []pythonFile, refused error, err error) {
 			refused = errors.Join(refused, fmt.Errorf("%s: %w", filepath.Base(m.Path), err))
 			continue
 		}
-		all = append(all, pythonFile{in, m.Path})
+		all = append(all, pythonFile{in, m.Path, m.Bias, symbols})
 	}
 	switch {
 	case len(all) > 0:

@@ -190,7 +190,7 @@ func openRuntimes(pid int, mem *os.File) (all []pythonFile, err error) {
 			refused = errors.Join(refused, fmt.Errorf("%s: %w", filepath.Base(m.Path), err))
 			continue
 		}
-		all = append(all, pythonFile{in, m.Path})
+		all = append(all, pythonFile{in: in, path: m.Path})
 	}
 	switch {
 	case len(all) > 0:

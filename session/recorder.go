@@ -48,6 +48,9 @@ func (r *Recorder) Start() error {
 	return r.planes.arm()
 }
 
+// PythonAllocators has CPython's own allocators followed from now on.
+func (r *Recorder) PythonAllocators() { r.settings.PythonAllocators = true }
+
 // noteStart notes what a recording lacks that begins within the run, or goes on after it
 // had ended.
 func (r *Recorder) noteStart(ended bool) {

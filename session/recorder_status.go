@@ -25,18 +25,20 @@ type RecordStatus struct {
 	PeakBytes  uint64
 	KeptBytes  uint64 // of the live blocks that are in the log or file
 	KeptBlocks int
-	GoHeap     bool             // a Go runtime allocates what is not counted
-	Sites      int              // allocator functions that are followed
-	Losses     []recording.Loss // calls of this run that are in no event
-	Lost       uint64           // their sum
-	Probe      probe.Stats      // of the probe's own work
-	Partial    capture.Reasons  // why else numbers are not those of the run, as in Recorded.Gaps
-	Damage     error            // what of the recording cannot be read, nil if no damage is known
-	Doubt      report.Doubt     // why blocks that seem to live may not
-	Bounds     recording.Bounds // that the recording of this run is kept in
-	Full       bool             // it has Bounds.MaxSize, and has ended
-	Err        error            // why it cannot be written any more, nil if it can
-	Bytes      int64            // of the file, or of the encoded events of the log, so far
+	// HidesPython: objects of Python come from pymalloc, whose arenas hide them.
+	HidesPython bool
+	GoHeap      bool             // a Go runtime allocates what is not counted
+	Sites       int              // allocator functions that are followed
+	Losses      []recording.Loss // calls of this run that are in no event
+	Lost        uint64           // their sum
+	Probe       probe.Stats      // of the probe's own work
+	Partial     capture.Reasons  // why else numbers are not those of the run, as in Recorded.Gaps
+	Damage      error            // what of the recording cannot be read, nil if no damage is known
+	Doubt       report.Doubt     // why blocks that seem to live may not
+	Bounds      recording.Bounds // that the recording of this run is kept in
+	Full        bool             // it has Bounds.MaxSize, and has ended
+	Err         error            // why it cannot be written any more, nil if it can
+	Bytes       int64            // of the file, or of the encoded events of the log, so far
 }
 
 func (st *RecordStatus) setLosses(losses []recording.Loss) {
@@ -73,7 +75,7 @@ func (r *Recorder) progress() RecordStatus {
 			}
 		}
 	})
-	st.Sites = r.planes.siteCount()
+	st.Sites, st.HidesPython = r.planes.siteCount(), r.planes.hidesPython()
 	st.setLosses(r.losses.All(r.planes.data.stats(), r.planes.tracerStats()))
 	return st
 }

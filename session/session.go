@@ -94,6 +94,8 @@ type Settings struct {
 	MaxDepth    int    // frames of a recorded stack
 	Probe       ProbeMode
 	SystemCalls bool // follow mmap and its family by system call, too
+	// PythonAllocators has CPython's own allocators followed, whose arenas hide most blocks.
+	PythonAllocators bool
 	names.Settings
 	Wrappers     *regexp.Regexp // functions that only allocate for their callers; nil: none, see ApplyAttribution
 	Libraries    *regexp.Regexp // frames of libraries; nil: none, see ApplyAttribution

@@ -54,7 +54,7 @@ func (s *Stops) set(text string, how func(*breakpoints.Stop)) (*breakpoints.Stop
 		how(st)
 		return s.add(st)
 	}
-	spec, err := breakpoints.ParseSpec(text, s.allocators.fns...)
+	spec, err := breakpoints.ParseSpec(text, s.allocators.extra()...)
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ func (s *Stops) likeSpec(event string) (*breakpoints.Stop, error) {
 			place = "free"
 		}
 	}
-	spec, err := breakpoints.ParseSpec(fmt.Sprintf("%s if like(%q)", place, path), s.allocators.fns...)
+	spec, err := breakpoints.ParseSpec(fmt.Sprintf("%s if like(%q)", place, path), s.allocators.extra()...)
 	if err != nil {
 		return nil, fmt.Errorf("break at %s: %w", event, err)
 	}

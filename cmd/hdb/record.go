@@ -47,7 +47,7 @@ flags, with one dash or two:
                   for the end of one that it started
   --max-depth N   frames of a stack, 2048 unless told; code inside the process takes
                   at most 4095
-  --system-calls  also mmap, munmap, mremap and brk that PROG calls without libc's
+` + console.PythonFlag + `  --system-calls  also mmap, munmap, mremap and brk that PROG calls without libc's
                   functions; each system call of it then costs two stops
 ` + console.BoundFlags + `  -q              no progress, no summary
   --return-child-result
@@ -76,6 +76,7 @@ type recordOptions struct {
 	quiet    bool
 	status   bool // --return-child-result
 	syscalls bool
+	python   bool // CPython's own allocators, too
 	help     bool
 	words    []string // the program and its arguments
 }
@@ -123,6 +124,8 @@ func (o *recordOptions) flag(name string) flags.Flag {
 		return flags.On(&o.bounds.Aggregate)
 	case "system-calls":
 		return flags.On(&o.syscalls)
+	case "python-allocators":
+		return flags.On(&o.python)
 	case "h", "help":
 		return flags.On(&o.help)
 	case "o", "output":
@@ -343,7 +346,7 @@ func (r *recorder) run(filter *cond.Cond) int {
 	if err := r.passSignals(); err != nil {
 		return fail(r.errw, err, 1)
 	}
-	s.Settings.SystemCalls = o.syscalls
+	s.Settings.SystemCalls, s.Settings.PythonAllocators = o.syscalls, o.python
 	if o.depth != 0 {
 		s.Settings.MaxDepth = o.depth
 	}
@@ -560,6 +563,9 @@ func (r *recorder) finish(exit *inferior.ExitStatus, runErr error) int {
 			summary += fmt.Sprintf("; %d children were not recorded", r.forks)
 		}
 		r.say(summary)
+		if st.HidesPython {
+			r.say(console.PymallocText)
+		}
 		if file.Is(r.file) { // no pipe
 			r.say(nextCommands(r.file, st.LiveBlocks > 0))
 		}

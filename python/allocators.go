@@ -1,0 +1,134 @@
+package python
+
+import (
+	"fmt"
+
+	"hdb/internal/addr"
+
+	"golang.org/x/arch/x86/x86asm"
+)
+
+// CPython calls its allocators by tables of pointers, PyMemAllocatorEx of
+// Include/cpython/pymem.h: a context, malloc, calloc, realloc and free. There is one for
+// each domain: raw, which needs no lock, mem and obj, which pymalloc serves unless
+// PYTHONMALLOC says otherwise. tracemalloc and the debug hooks put functions of their own there. Builds with
+// link-time optimization have copies of pymalloc in their other functions, but read the
+// tables all the same.
+
+// An Allocators has the addresses of the tables of a process.
+type Allocators struct {
+	Raw, Mem, Obj addr.Run
+}
+
+// Of a table, in bytes.
+const (
+	allocatorEntries = 4  // pointers to functions
+	allocatorEntry   = 8  // where the first of them is
+	allocatorSize    = 40 // from one domain's to the next in _PyRuntime
+)
+
+// Entries are where the pointers to malloc, calloc, realloc and free are, of raw, mem and
+// obj in this order.
+func (a Allocators) Entries() (all []addr.Run) {
+	for _, table := range []addr.Run{a.Raw, a.Mem, a.Obj} {
+		for i := range addr.Run(allocatorEntries) {
+			all = append(all, table+allocatorEntry+8*i)
+		}
+	}
+	return all
+}
+
+// Allocators finds the tables. executable tells what is code: until the dynamic linker has
+// filled the tables there are none.
+func (in *Interpreter) Allocators(symbols Symbols, executable func(addr.Run) bool) (a Allocators, err error) {
+	bounded := in.bounded(maxRead)
+	if at := in.layout.allocators; at != 0 {
+		a.Obj = in.runtime + addr.Run(at)
+		a.Mem, a.Raw = a.Obj-allocatorSize, a.Obj-2*allocatorSize
+		for _, table := range []addr.Run{a.Raw, a.Mem, a.Obj} {
+			if !bounded.isTable(table, executable) {
+				return a, fmt.Errorf("CPython %s: no table of allocators is at %v", in.version, table)
+			}
+		}
+		return a, nil
+	}
+	for _, d := range []struct {
+		name  string
+		table *addr.Run
+	}{{"PyMem_RawMalloc", &a.Raw}, {"PyMem_Malloc", &a.Mem}, {"PyObject_Malloc", &a.Obj}} {
+		at, ok := symbols(d.name)
+		if !ok {
+			return a, fmt.Errorf("CPython %s: it does not export %s", in.version, d.name)
+		}
+		if *d.table, ok = bounded.tableOf(at, executable); !ok {
+			return a, fmt.Errorf("CPython %s: %s at %v does not read a table of allocators", in.version, d.name, at)
+		}
+	}
+	if a.Raw == a.Mem || a.Mem == a.Obj || a.Raw == a.Obj {
+		return a, fmt.Errorf("CPython %s: its tables of allocators cannot be told apart", in.version)
+	}
+	return a, nil
+}
+
+// isTable tells whether a context and four functions are at an address.
+func (in *Interpreter) isTable(at addr.Run, executable func(addr.Run) bool) bool {
+	b, err := in.mem.read(at, allocatorSize)
+	if err != nil || at%8 != 0 || executable(pointerIn(b, 0)) {
+		return false
+	}
+	for i := range allocatorEntries {
+		if !executable(pointerIn(b, allocatorEntry+8*i)) {
+			return false
+		}
+	}
+	return true
+}
+
+// maxTableLoad is how far into a function the load of its table is looked for, in bytes.
+const maxTableLoad = 64
+
+// tableOf is the table that a function reads: its first loads, relative to the program
+// counter, are those of the context and of malloc.
+func (in *Interpreter) tableOf(function addr.Run, executable func(addr.Run) bool) (addr.Run, bool) {
+	code, err := in.mem.read(function, maxTableLoad+16)
+	if err != nil {
+		return 0, false
+	}
+	for at := 0; at < maxTableLoad; {
+		inst, err := x86asm.Decode(code[at:], 64)
+		if err != nil || inst.Len == 0 {
+			return 0, false
+		}
+		at += inst.Len
+		for _, arg := range inst.Args {
+			m, ok := arg.(x86asm.Mem)
+			if !ok || m.Base != x86asm.RIP || inst.Op != x86asm.MOV && inst.Op != x86asm.JMP {
+				continue
+			}
+			to := function + addr.Run(at) + addr.Run(m.Disp)
+			for _, table := range []addr.Run{to, to - allocatorEntry} {
+				if in.isTable(table, executable) {
+					return table, true
+				}
+			}
+		}
+		if inst.Op == x86asm.RET {
+			return 0, false
+		}
+	}
+	return 0, false
+}
+
+// Pymalloc tells whether objects come from pymalloc, whose arenas hide them from the C
+// library, or something like it: from another function than what the raw domain has.
+func (in *Interpreter) Pymalloc(a Allocators) bool {
+	raw, err := in.mem.word(a.Raw + allocatorEntry)
+	obj, err2 := in.mem.word(a.Obj + allocatorEntry)
+	return err == nil && err2 == nil && raw != obj
+}
+
+// Started tells whether the interpreter has been started: there is a state of a thread.
+func (in *Interpreter) Started() bool {
+	first, err := in.mem.pointer(in.runtime + addr.Run(in.layout.interpreter))
+	return err == nil && first != 0
+}
