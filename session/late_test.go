@@ -107,6 +107,7 @@ func TestCaptureWithoutNamesFindsThemLate(t *testing.T) {
 	if got := stackOf(t, s); got != wholeStack || said.Len() > 0 {
 		t.Fatalf("stack %s, want %s; said %q", got, wholeStack, said)
 	}
+	s.Selection.ShowPastMain(true)
 	st, _ := s.Selection.Stack(0)
 	if f := st.Frames[3]; f.Frame.Source.String() != "dwarf" || f.Offset == 0 {
 		t.Errorf("frame %+v", f)

@@ -73,6 +73,7 @@ func TestReplacedFiles(t *testing.T) {
 	gcc(t, dir, map[string]string{"lib.c": "int other;\n" + waiterLib}, "-g", "-O0", "-shared", "-fPIC", "-o", "libwaiter.so", "lib.c")
 	s := open(t, "basic")
 	must(t)(s.Attach(pid))
+	s.Selection.ShowPastMain(true)
 	st, err := s.Selection.Stack(0)
 	if err != nil {
 		t.Fatal(err)

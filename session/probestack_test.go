@@ -13,7 +13,7 @@ import (
 // with the function that allocates.
 func TestStackOfAThreadInTheProbe(t *testing.T) {
 	s := open(t, "spin")
-	s.Settings.Probe = ProbeOn
+	s.Settings.Probe, s.Settings.PastMain = ProbeOn, true
 	recordFromMain(t, s)
 	seen := 0
 	for deadline := testprogs.Deadline(t); seen < 5 && time.Now().Before(deadline); {

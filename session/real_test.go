@@ -49,6 +49,7 @@ func TestRealProgramsAgainstGDB(t *testing.T) {
 // compareRun stops at every call that gdb stopped at, and compares the stacks.
 func compareRun(t *testing.T, p real.Program, want oracle.Result) {
 	s := openCommand(t, p.Command)
+	s.Settings.PastMain = true
 	setBreak(t, s, fmt.Sprintf("malloc if size >= %d", p.Frequent))
 	c := comparison{t: t, s: s, lines: map[addr.Code]string{}}
 	n := 0

@@ -162,6 +162,7 @@ func TestSteps(t *testing.T) {
 
 func TestCaptureRoundTrip(t *testing.T) {
 	s := open(t, "sizes")
+	s.Settings.PastMain = true
 	if err := s.Recorder.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -178,6 +179,7 @@ func TestCaptureRoundTrip(t *testing.T) {
 
 	c := New(Config{Version: "test"})
 	defer c.Close()
+	c.Settings.PastMain = true
 	if _, err := c.Captures.Open(file); err != nil {
 		t.Fatal(err)
 	}
