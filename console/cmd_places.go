@@ -190,12 +190,26 @@ func infoLine(_ context.Context, c *Console, in Input) error {
 		if asked > 0 && rows[0].Line > 0 {
 			o.Printf("line %d has no code; the next that has is %d\n", asked, rows[0].Line)
 		}
-		for _, r := range rows {
+		for i := 0; i < len(rows); {
+			r := rows[i]
+			i++
 			if r.File == "" {
 				o.Printf("%s: no line information\n", r.Addr)
 				continue
 			}
 			o.Printf("%s:%d is %s up to %s in %s [%s]\n", screen.ShortPath(r.File), r.Line, r.Addr, r.End, orUnknown(c.out.Names.Short(r.Function)), orUnknown(screen.ShortPath(r.Module)))
+			var also []string
+			for in := r.Function; i < len(rows) && rows[i].File == r.File && rows[i].Line == r.Line && rows[i].Module == r.Module; i++ {
+				text := fmt.Sprintf("%s up to %s", rows[i].Addr, rows[i].End)
+				if rows[i].Function != in {
+					in = rows[i].Function
+					text += " in " + orUnknown(c.out.Names.Short(in))
+				}
+				also = append(also, text)
+			}
+			if len(also) > 0 {
+				o.Printf("also at %s\n", strings.Join(also, ", "))
+			}
 		}
 	})
 	return nil

@@ -142,7 +142,8 @@ func (s Symbols) Definition(name string) (file string, line int, ok bool) {
 	return "", 0, false
 }
 
-// Lines is all code that a line of a file has, or the next line with code.
+// Lines is all code that a line of a file has, or the next line with code. The first range ends
+// where the line table has its next row, though that may be of the same line.
 func (s Symbols) Lines(file string, line int) []LineInfo {
 	var rows []LineInfo
 	for _, m := range s.r.Images() {
@@ -150,6 +151,11 @@ func (s Symbols) Lines(file string, line int) []LineInfo {
 			row := LineInfo{Addr: e.Addr.Run(m.Bias), End: e.End.Run(m.Bias), File: e.File, Line: e.Line, Module: m.Name}
 			if fn, ok := m.Object.FunctionAt(e.Addr); ok {
 				row.Function = fn.Name
+			}
+			if b, ok := m.Object.Lines.Block(e.Addr); ok && len(rows) == 0 && b.Line == e.Line && b.Entry.Low == e.Addr && b.Entry.High < e.End {
+				first := row
+				first.End = b.Entry.High.Run(m.Bias)
+				rows, row.Addr = append(rows, first), first.End
 			}
 			rows = append(rows, row)
 		}

@@ -40,7 +40,9 @@ func CutFile(text string) (file, rest string, ok bool) {
 }
 
 // Main is where the user's program begins.
-func (p Places) Main() []Place {
+func (p Places) Main() []Place { return p.main(FunctionPlace) }
+
+func (p Places) main(of func(Image, symbols.Function) Place) []Place {
 	objs := p.r.Images()
 	if len(objs) == 0 {
 		return nil
@@ -56,7 +58,7 @@ func (p Places) Main() []Place {
 	}
 	if ok && sym.IsCode() {
 		if fn, ok := program.Object.FunctionAt(sym.Addr); ok && fn.Low == sym.Addr {
-			return []Place{FunctionPlace(program, fn)}
+			return []Place{of(program, fn)}
 		}
 	}
 	return nil
@@ -66,9 +68,15 @@ func (p Places) Main() []Place {
 // plain name is looked for in the program and in the libraries that have a symbol
 // of that name; only when none has it, also among what other libraries inlined,
 // which takes reading all of their debug info.
-func (p Places) OfFunction(name string) []Place {
+func (p Places) OfFunction(name string) []Place { return p.functions(name, FunctionPlace) }
+
+// EntriesOf is OfFunction with the functions' entry points, in front of their prologues.
+func (p Places) EntriesOf(name string) []Place { return p.functions(name, entryPlace) }
+
+// functions are the places that a function has, of all of that name.
+func (p Places) functions(name string, of func(Image, symbols.Function) Place) []Place {
 	if name == "main" { // asked for at every start, and never inlined: no need to search
-		if main := p.Main(); len(main) > 0 {
+		if main := p.main(of); len(main) > 0 {
 			return main
 		}
 	}
@@ -81,11 +89,11 @@ func (p Places) OfFunction(name string) []Place {
 				continue
 			}
 		}
-		out = appendFunctions(out, m, name)
+		out = appendFunctions(out, m, name, of)
 	}
 	if len(out) == 0 {
 		for _, m := range others {
-			out = appendFunctions(out, m, name)
+			out = appendFunctions(out, m, name, of)
 		}
 	}
 	if len(out) == 0 && p.r.opened != nil {
@@ -115,12 +123,12 @@ func (p Places) kept(name string) []Place {
 	return []Place{found}
 }
 
-func appendFunctions(out []Place, m Image, name string) []Place {
+func appendFunctions(out []Place, m Image, name string, of func(Image, symbols.Function) Place) []Place {
 	for _, fn := range m.Object.FindFunctions(name) {
 		if strings.HasSuffix(fn.Linkage, ".cold") && !strings.Contains(name, ".cold") {
 			continue // where the function goes on after an unlikely jump, not where it is called
 		}
-		out = append(out, FunctionPlace(m, fn))
+		out = append(out, of(m, fn))
 	}
 	return out
 }
@@ -177,6 +185,13 @@ func FunctionPlace(m Image, fn symbols.Function) Place {
 			p.File, p.Line = fs[i].File, fs[i].Line
 		}
 	}
+	return p
+}
+
+// entryPlace is the first instruction of a function, with the file and line of FunctionPlace.
+func entryPlace(m Image, fn symbols.Function) Place {
+	p := FunctionPlace(m, fn)
+	p.Addr = fn.Low.Run(m.Bias)
 	return p
 }
 

@@ -104,7 +104,26 @@ func places(found []names.Place) []breakpoints.Place {
 	return out
 }
 
-// Lines tells which code a location has; "" is the selected frame's.
+// entries are the entry points of FUNCTION or FILE:FUNCTION; ok is false for other locations.
+func (l *Locations) entries(location string) (at []addr.Run, ok bool) {
+	name := breakpoints.PlainLocation(location)
+	if name == "" || strings.ContainsRune("*/+-", rune(name[0])) || isDigits(name) {
+		return nil, false
+	}
+	file, rest, inFile := names.CutFile(name)
+	if inFile {
+		name = rest
+	}
+	for _, p := range l.names.Places.EntriesOf(name) {
+		if !inFile || names.SameFile(p.File, file) {
+			at = append(at, p.Addr)
+		}
+	}
+	return at, true
+}
+
+// Lines tells which code a location has: of a function that of the line it begins with. ""
+// is the selected frame's.
 func (l *Locations) Lines(location string) ([]names.LineInfo, error) {
 	var at []addr.Run
 	if location == "" {
@@ -115,6 +134,8 @@ func (l *Locations) Lines(location string) ([]names.LineInfo, error) {
 		at = append(at, f.Code.Lookup())
 	} else if file, line, ok := l.fileAndLine(location); ok {
 		return l.names.Symbols.Lines(file, line), nil
+	} else if entries, ok := l.entries(location); ok {
+		at = entries
 	} else {
 		places, err := l.Places(location)
 		if err != nil {
