@@ -36,11 +36,23 @@ func newValues(c *common, sel *Selection) *Values {
 				return sym.Name, sym.Offset, err == nil
 			},
 			Lookup: v.lookup,
-			Note:   v.note,
+			Note:   v.note, MacroScope: v.mainScope,
 		},
 		Write: sessionMemory{c}, Words: v.words.word, SignalInfo: v.words.signalInfo, Exception: v.words.exception, Version: c.names.Modules.Version,
 	}
 	return v
+}
+
+// mainScope is the place of the program's main function, where macros are looked for as long as
+// there is no process.
+func (v *Values) mainScope() *values.Frame {
+	if v.image != nil || v.recalled() {
+		return nil
+	}
+	for _, p := range places(v.names.Places.Main()) {
+		return frameOfPlace(v.common, p)
+	}
+	return nil
 }
 
 // note tells the user something about a value, once in a run.

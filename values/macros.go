@@ -18,8 +18,11 @@ type macroSite struct {
 // that are read anew for each place.
 const maxMacroSites = 64
 
-// macros are the macros that hold where the frame is, nil without.
+// macros are the macros that hold where the frame is, or without one in MacroScope; nil without.
 func (p *Program) macros(f *Frame) *symbols.Macros {
+	if f == nil && p.MacroScope != nil {
+		f = p.MacroScope()
+	}
 	if lang := f.language(); f == nil || f.Module.Obj == nil || lang != "c" && lang != "c++" {
 		return nil
 	}
@@ -67,14 +70,14 @@ var errNoMacros = errors.New("the debug information of this code has no macros: 
 
 // Macros are the macros of the preprocessor that hold where a frame is.
 func (w *World) Macros(f *Frame) (*symbols.Macros, error) {
-	if f == nil {
+	m := w.macros(f)
+	switch {
+	case m != nil:
+		return m, nil
+	case f == nil && (w.MacroScope == nil || w.MacroScope() == nil):
 		return nil, ErrNoFrame
 	}
-	m := w.macros(f)
-	if m == nil {
-		return nil, errNoMacros
-	}
-	return m, nil
+	return nil, errNoMacros
 }
 
 // ExpandMacros is an expression with its macros expanded.

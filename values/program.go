@@ -33,6 +33,9 @@ type Program struct {
 	Lookup func(name string, global bool) (at addr.Run, code, ok bool)
 	// TLS is the address of an offset in a module's thread-local block.
 	TLS func(m Module, offset uint64) (addr.Run, error)
+	// MacroScope is a frame, of which only the place is known, whose macros hold where no frame
+	// is selected, nil without. MacroScope may be nil.
+	MacroScope func() *Frame
 	// Note is called with remarks for the user about a value. Note may be nil.
 	Note func(string)
 
