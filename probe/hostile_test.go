@@ -31,6 +31,32 @@ func TestHostileRing(t *testing.T) {
 			r.shared.record(0).Store(recFree | 7<<stackShift)
 			r.shared.record(recordSize).Store(recPad)
 		}},
+		{"a stack that is itself with calls of Python", func(r *ring) {
+			r.shared.record(0).Store(recPair | 5<<stackShift)
+			r.shared.record(16).Store(5)
+		}},
+		{"stacks that are each other with calls of Python", func(r *ring) {
+			for at := uint64(0); at < 64*recordSize; at += recordSize {
+				n := at / recordSize
+				r.shared.record(at).Store(recPair | n<<stackShift)
+				r.shared.record(at + 16).Store((n + 1) % 64)
+			}
+		}},
+		{"a code object as long as the ring", func(r *ring) { r.shared.record(0).Store(recCode | 1<<63 | 0xfff<<countShift) }},
+		{"a code object of no length", func(r *ring) { r.shared.record(0).Store(recCode) }},
+		{"a code object whose pieces are longer than it is", func(r *ring) {
+			r.shared.record(0).Store(recCode | 20<<countShift)
+			for at := uint64(16); at < 96; at += 8 {
+				r.shared.record(at).Store(1 << 62)
+			}
+		}},
+		{"calls of Python that are sent again and again, and a stack that never comes", func(r *ring) {
+			r.shared.record(0).Store(recFree | 7<<stackShift)
+			for at := uint64(recordSize); at < ringSize/8; at += 48 {
+				r.shared.record(at).Store(recPython | 0<<countShift)
+				r.shared.record(at + 16).Store(1)
+			}
+		}},
 		{"no head", func(r *ring) { r.shared.word(hdHead).Store(1 << 63) }},
 		{"many calls whose stacks never come", func(r *ring) {
 			for at := uint64(0); at < ringSize/32; at += recordSize {

@@ -110,6 +110,9 @@ func (ks *stackTable) takeCode(words []uint64) {
 
 // takePython handles calls of Python that were not sent lately.
 func (ks *stackTable) takePython(head uint64, words []uint64) {
+	if _, known := ks.python[words[2]]; known {
+		return // they were sent before, or looked for ahead
+	}
 	count := int(head >> countShift & 0xfff)
 	ks.calls = ks.calls[:0]
 	for w := words[4:]; len(ks.calls) < count; w = w[3:] {
@@ -130,7 +133,14 @@ func (ks *stackTable) takePair(head uint64, words []uint64) {
 	if number >= 1<<stackBits {
 		return
 	}
-	native := ks.at(uint32(words[2]), 0)
+	of := uint32(words[2])
+	if of >= 1<<stackBits {
+		return
+	}
+	native := ks.byNumber[of]
+	if native == 0 {
+		native = ks.await(of, false)
+	}
 	calls, ok := ks.python[words[1]]
 	if !ok || native == 0 {
 		ks.byNumber[number] = native // what is known of it

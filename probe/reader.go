@@ -415,7 +415,9 @@ func recordLength(head uint64) uint64 {
 		return recordSize
 	case recStack:
 		return (16 + 8*(head>>countShift&0xfff) + 15) &^ 15
-	case recPad, recCode:
+	case recCode:
+		return max(head>>countShift&0xfff, 1) * 16
+	case recPad:
 		// Nothing keeps the inferior from writing nonsense to the ring.
 		return min(max(head>>countShift, 1), ringSize/16) * 16
 	}

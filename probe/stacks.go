@@ -63,15 +63,16 @@ func (ks *stackTable) at(number uint32, tid uint32) capture.StackID {
 	if k := ks.byNumber[number]; k != 0 {
 		return k
 	}
-	return ks.await(number)
+	return ks.await(number, true)
 }
 
-// await is a stack whose frames have not come yet.
-func (ks *stackTable) await(number uint32) capture.StackID {
+// await is a stack whose frames have not come yet. With pairs it may be another one with calls
+// of Python, but that other one may not: whatever the inferior writes, this ends.
+func (ks *stackTable) await(number uint32, pairs bool) capture.StackID {
 	begun := time.Now()
 	defer func() { ks.patience -= time.Since(begun) }()
 	for time.Since(begun) < ks.patience {
-		if ks.ahead(number) {
+		if ks.ahead(number, pairs) {
 			return ks.byNumber[number]
 		}
 		if ks.r.stopped {
@@ -83,7 +84,7 @@ func (ks *stackTable) await(number uint32) capture.StackID {
 }
 
 // ahead looks for the frames of a stack further on in the ring.
-func (ks *stackTable) ahead(number uint32) bool {
+func (ks *stackTable) ahead(number uint32, pairs bool) bool {
 	for at, end := ks.r.tail, ks.r.head(); at < end; {
 		head := ks.r.p.shared.record(at).Load()
 		if head == 0 {
@@ -91,9 +92,9 @@ func (ks *stackTable) ahead(number uint32) bool {
 		}
 		words := func() []uint64 { return ks.r.p.shared.words(at, int(recordLength(head)/8)) }
 		switch kind := head & typeMask; {
-		case kind == recPython, kind == recCode:
+		case pairs && (kind == recPython || kind == recCode):
 			ks.takeAny(head, words())
-		case (kind == recStack || kind == recPair) && uint32(head>>stackShift) == number:
+		case (kind == recStack || pairs && kind == recPair) && uint32(head>>stackShift) == number:
 			ks.takeAny(head, words())
 			return true
 		}

@@ -26,7 +26,8 @@ type Interpreter struct {
 	codes    map[addr.Run]*Code
 	tables   int              // bytes of the tables of codes
 	walked   int              // of these, for the lines of frames
-	learned  map[uint64]*Code // by ID, see Learn
+	learned  map[uint64]*Code // by ID, see Learn;
+	before   map[uint64]*Code // those that Forget has left
 
 	singletons []singleton
 }

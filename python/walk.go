@@ -84,6 +84,9 @@ func (s snapshot) ReadAt(b []byte, at int64) (int, error) {
 // Learn reads the code object with an ID, which is the first of the pieces, as it was. What
 // they do not have is read from memory, if the object is still the same.
 func (in *Interpreter) Learn(id uint64, pieces []Piece) error {
+	if in.knows(id) != nil {
+		return nil
+	}
 	live := in.mem
 	defer func() { in.mem = live }()
 	at := pieces[0].At
@@ -107,15 +110,35 @@ func (in *Interpreter) Learn(id uint64, pieces []Piece) error {
 	return nil
 }
 
-// Learned is how many code objects are known.
-func (in *Interpreter) Learned() int { return len(in.learned) }
+// knows is the code object with an ID, nil if it was not learnt.
+func (in *Interpreter) knows(id uint64) *Code {
+	if c := in.learned[id]; c != nil {
+		return c
+	}
+	return in.before[id]
+}
 
-// Forget forgets all code objects.
-func (in *Interpreter) Forget() bool {
-	clear(in.learned)
+// maxLearned bounds the code objects that are known at a time: programs may make them all
+// the time.
+const maxLearned = 1 << 16
+
+// Forget forgets code objects if there are too many, all but those that were learnt since it
+// did so last: calls that refer to them may still come.
+func (in *Interpreter) Forget() (forgotten bool) {
+	if len(in.learned) < maxLearned && in.tables < maxTables/2 {
+		return false
+	}
+	in.before, in.learned = in.learned, map[uint64]*Code{}
 	clear(in.codes)
 	in.tables = 0
 	return true
+}
+
+// Inherit has an interpreter know what another one of the same process has learnt last.
+func (in *Interpreter) Inherit(from *Interpreter) {
+	if from != nil && from.runtime == in.runtime {
+		in.before = from.learned
+	}
 }
 
 // Calls are the frames of calls that a Walk has read, innermost first. A frame whose code
@@ -131,7 +154,7 @@ func (in *Interpreter) Calls(calls []Call) (st Stack, err error) {
 			continue
 		}
 		f := Frame{Entry: l.frames.units != 0 || l.frames.entry != 0 && c.Mark&0xff != 0}
-		code := in.learned[c.ID]
+		code := in.knows(c.ID)
 		if code == nil {
 			st.Frames = append(st.Frames, f)
 			continue

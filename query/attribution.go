@@ -109,7 +109,7 @@ func (a *Attribution) Owner(frames []names.Frame) int {
 		switch {
 		case r.class != own:
 			continue
-		case r.debug && !r.interpreter:
+		case r.debug && !r.interpreter && !isPythonLibrary(r.module):
 			return i // whatever is further out
 		}
 		break
@@ -171,7 +171,7 @@ func owner(stack []Role) (at int, final bool) {
 			}
 		}
 		if c == own {
-			return i, r.debug && !inside
+			return i, r.debug && !inside && !isPythonLibrary(r.module)
 		}
 		if c == wrapper {
 			c = system

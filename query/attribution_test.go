@@ -122,6 +122,8 @@ func TestOwner(t *testing.T) {
 			"_PyEval_EvalFrameDefault @ ceval.c" + python, "main @ python.c" + python}, 1, true},
 		{"nor its standard library", []string{"PyUnicode_New @ unicodeobject.c" + python, "scanner_call | /usr/lib/python3.11/lib-dynload/_json.so", "python loads @ /usr/lib/python3.11/json/__init__.py",
 			"python handler @ /srv/app.py", "_PyEval_EvalFrameDefault" + python}, 3, true},
+		{"nor an extension of that with debug information, through another library", []string{"sqlite3_malloc | /usr/lib/x86_64-linux-gnu/libsqlite3.so.0", "pysqlite_statement_create @ statement.c | /usr/lib/python3.11/lib-dynload/_sqlite3.so",
+			"python handler @ /srv/app.py", "_PyEval_EvalFrameDefault" + python}, 2, true},
 		{"an extension that Python has called", []string{"Buffer::grow() @ ext.cc | /srv/ext.so", "PyCFunction_Call" + python, "python handler @ /srv/app.py", "_PyEval_EvalFrameDefault" + python}, 0, true},
 		{"an extension without debug information", []string{"grow | /srv/ext.so", "PyCFunction_Call" + python, "python handler @ /srv/app.py", "_PyEval_EvalFrameDefault" + python}, 0, false},
 		{"a program that embeds an interpreter", []string{"list_resize @ listobject.c | /srv/server", "python handler @ /srv/app.py", "_PyEval_EvalFrameDefault @ ceval.c | /srv/server"}, 1, true},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"hdb/breakpoints"
@@ -150,7 +151,8 @@ func (p *Planes) armPlane() error {
 		err := p.data.arm(probeSink{p.rec, p}, p.tracer.Functions())
 		if err == nil {
 			p.tracer.Disarm()
-			return p.data.openPython(true)
+			p.openPython(true)
+			return nil
 		}
 		if p.settings.Probe == ProbeOn {
 			return fmt.Errorf("probe: %w", err)
@@ -158,15 +160,20 @@ func (p *Planes) armPlane() error {
 		p.fallBack(err)
 	}
 	p.data.disarm()
-	if err := p.data.openPython(true); err != nil {
-		p.notify("%v", err)
-	}
+	p.openPython(true)
 	err := p.tracer.Arm(func(breakpoints.Function) bool { return true })
 	if err != nil && p.siteCount() > 0 {
 		p.notify("some allocator functions are not watched: %s", oneLine(err)) // the others are
 		return nil
 	}
 	return err
+}
+
+// openPython has stacks of events tell the calls of Python, or says why they do not.
+func (p *Planes) openPython(fresh bool) {
+	if err := p.data.openPython(fresh); err != nil {
+		p.notify("stacks of events have no calls of Python: %v", err)
+	}
 }
 
 // fallBack notes, and says, why plain breakpoints are used from now on.
@@ -216,8 +223,8 @@ func (p *Planes) modulesChanged(added, removed []inferior.Module) {
 	p.loaded(added, removed)
 	if p.eventsArmed() {
 		p.noteGo(added)
-		if err := p.data.openPython(false); err != nil {
-			p.notify("%v", err)
+		if gone := p.data.python.lost(removed); gone || slices.ContainsFunc(added, p.data.hasPython) {
+			p.openPython(gone)
 		}
 		p.data.tables.dropped(removed)
 		p.awaitTables()

@@ -7,6 +7,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/capture"
 	"hdb/inferior"
+	"hdb/names"
 	"hdb/probe"
 	"hdb/python"
 	"hdb/unwind"
@@ -66,6 +67,12 @@ func (d *dataPlane) arm(sink probe.Sink, functions []breakpoints.Function) error
 	d.rebase()
 	d.noteCrowded()
 	return nil
+}
+
+// hasPython tells the file of a CPython interpreter.
+func (d *dataPlane) hasPython(m inferior.Module) bool {
+	obj, _ := d.names.Modules.ObjectAt(m.Low)
+	return obj != nil && hasPython(names.Image{Object: obj})
 }
 
 // openPython has stacks of events tell the calls of Python.

@@ -39,10 +39,6 @@ type pythonCalls struct {
 	more    bool // there are others further out
 }
 
-// maxLearned bounds the code objects that are known at a time: programs may make them all
-// the time.
-const maxLearned = 1 << 16
-
 // maxCalls bounds the stacks of Python that are kept: the inferior's memory tells them.
 const maxCalls = 1 << 22
 
@@ -57,10 +53,12 @@ func (x *interpreted) open(fresh bool) error {
 	if x.in != nil && !fresh {
 		return nil
 	}
+	before := x.in
 	x.in, x.path, x.loops = nil, "", map[addr.Code]bool{}
 	files, _, err := pythonFiles(x.common)
 	if len(files) > 0 {
 		x.in, x.path = files[0].in, files[0].path
+		x.in.Inherit(before)
 		x.attribution.Interprets(x.path)
 	}
 	if x.probe == nil {
@@ -78,6 +76,13 @@ func (x *interpreted) open(fresh bool) error {
 	})
 }
 
+// lost tells whether the interpreter's file is one of those that are gone.
+func (x *interpreted) lost(gone []inferior.Module) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.in != nil && slices.ContainsFunc(gone, func(m inferior.Module) bool { return m.Path == x.path })
+}
+
 // learn takes a code object, as it was when the probe saw it first. Calls of one that makes no
 // sense have no name. All are to be told of again if it has forgotten them.
 func (x *interpreted) learn(id uint64, pieces []probe.PythonPiece) (forgotten bool) {
@@ -91,7 +96,7 @@ func (x *interpreted) learn(id uint64, pieces []probe.PythonPiece) (forgotten bo
 		all[i] = python.Piece(p)
 	}
 	_ = x.in.Learn(id, all)
-	return x.in.Learned() > maxLearned && x.in.Forget()
+	return x.in.Forget()
 }
 
 // keep keeps calls that the probe has read.

@@ -39,8 +39,14 @@ func (p *Python) files() pythonSources {
 
 // Find has the text of a file of Python looked for as the process finds it, so that names'
 // Source has it from then on: a relative name in the process's working directory and along
-// sys.path, frozen modules among those of the library.
-func (p *Python) Find(file string) error { return p.files().find(file) }
+// sys.path, frozen modules among those of the library. A capture may have kept it, and knows no
+// process that could tell.
+func (p *Python) Find(file string) error {
+	if p.saved != nil {
+		return nil
+	}
+	return p.files().find(file)
+}
 
 func (p pythonSources) find(file string) error {
 	frozen, isFrozen := strings.CutPrefix(file, "<frozen ")
