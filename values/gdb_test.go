@@ -185,6 +185,8 @@ func answers(t *testing.T, debugger []string, prog string, c oracleCase) map[str
 	}
 	cmd := exec.Command(debugger[0], append(args, prog)...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TERM=dumb", "LC_ALL=C"}
+	var said strings.Builder
+	cmd.Stderr = &said
 	out, _ := cmd.Output() // the exit code is that of the last question
 	answers := map[string]string{}
 	for i, part := range strings.Split(stackAddress.ReplaceAllString(string(out), "STACK"), "@@")[1:] {
@@ -193,7 +195,29 @@ func answers(t *testing.T, debugger []string, prog string, c oracleCase) map[str
 			answers[c.ask[i]] = strings.TrimRight(rest, "\n")
 		}
 	}
+	if strings.Contains(said.String(), "Couldn't write extended state") {
+		withoutState(t, c.ask, answers)
+	}
 	return answers
+}
+
+// notAsked is the answer to a question that gdb cannot be asked here.
+const notAsked = "(not asked)"
+
+// withoutState marks what gdb cannot answer where the kernel refuses it to write the extended
+// registers, as some versions of both do: calls, what comes after the first because it may
+// have changed something, and vectors that were to be changed.
+func withoutState(t *testing.T, asked []string, answers map[string]string) {
+	t.Helper()
+	n, called := 0, false
+	for _, q := range asked {
+		called = called || answers[q] == ""
+		if called || strings.Contains(q, "mm0") || strings.Contains(q, "mm1") {
+			answers[q] = notAsked
+			n++
+		}
+	}
+	t.Logf("gdb cannot write the extended registers here: %d of its %d answers are not compared", n, len(answers))
 }
 
 var historyNumber = regexp.MustCompile(`^\$\d+ = `)
@@ -211,6 +235,10 @@ func compare(t *testing.T, c oracleCase, want, got map[string]string) {
 	}
 	for _, q := range c.ask {
 		w, g := historyNumber.ReplaceAllString(want[q], ""), historyNumber.ReplaceAllString(got[q], "")
+		if w == notAsked {
+			used[q] = true
+			continue
+		}
 		if w == g || strings.HasPrefix(q, "info locals") && w == "No locals." && g == "no locals" {
 			continue
 		}

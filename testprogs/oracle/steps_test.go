@@ -64,7 +64,7 @@ func TestSteps(t *testing.T) {
 				}
 			}
 			t.Logf("%d stops are the same; %v", both.same, both.counts)
-			if both.same < 40 {
+			if both.same < testprogs.Rounds(8, 40) {
 				t.Errorf("%d stops were compared", both.same)
 			}
 		})
