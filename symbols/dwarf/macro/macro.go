@@ -45,6 +45,7 @@ type Entry struct {
 const (
 	maxEntries = 1 << 20
 	maxDepth   = 32
+	maxText    = 32 << 20 // bytes of all texts together, which entries may share in .debug_str
 )
 
 var (
@@ -59,6 +60,7 @@ type reader struct {
 	s    Sections
 	each func(Entry) bool
 	left int
+	text int // bytes of texts so far
 	done bool
 }
 
@@ -75,6 +77,7 @@ func Read(s Sections, off uint64, info bool, each func(Entry) bool) error {
 
 // emit tells of an entry. It reports false at the end of what is wanted.
 func (r *reader) emit(e Entry) bool {
+	r.text += len(e.Text)
 	r.done = r.done || !r.each(e)
 	return !r.done
 }
@@ -139,7 +142,7 @@ func (r *reader) unit(off uint64, depth int) error {
 		return err
 	}
 	for !r.done {
-		if r.left--; r.left < 0 || depth > maxDepth {
+		if r.left--; r.left < 0 || r.text > maxText || depth > maxDepth {
 			return errMany
 		}
 		op := b.U8()

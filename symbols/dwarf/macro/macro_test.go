@@ -94,3 +94,20 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// Entries that share a long text do not make it many times as long.
+func TestReadSharedTexts(t *testing.T) {
+	const size = 1 << 20
+	m := []byte("\x05\x00\x00")
+	for range 1000 {
+		m = append(m, "\x05\x01\x00\x00\x00\x00"...) // DW_MACRO_define_strp of line 1, text 0
+	}
+	n := 0
+	err := Read(Sections{Macro: append(m, 0), Str: append(make([]byte, 0, size+1), []byte("LONG "+strings.Repeat("x", size)+"\x00")...)}, 0, false, func(e Entry) bool {
+		n += len(e.Text)
+		return true
+	})
+	if err != errMany || n > maxText+2*size {
+		t.Errorf("%d bytes of texts, %v", n, err)
+	}
+}
