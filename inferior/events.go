@@ -138,6 +138,9 @@ func (p *Process) onSignal(t *Thread, sig unix.Signal) {
 		t.state = running // killed: its exit will be reported
 		return
 	}
+	if sig == unix.SIGTRAP && info.code() == int(unix.SIGTRAP) {
+		t.deliverable = false // at the entry of a handler (ptrace_notify in the kernel), which takes no signal
+	}
 	if sig == unix.SIGTRAP && p.traps.onTrap(t, &info) {
 		return
 	}
@@ -183,6 +186,13 @@ func (ts *traps) onTrap(t *Thread, info *siginfo) bool {
 			return false
 		}
 		ts.p.stepping = nil
+		ts.p.watchpoints.hit(t)
+		return true
+	case int(unix.SIGTRAP):
+		if ts.p.stepping != t {
+			return false
+		}
+		ts.p.stepping, ts.p.entered = nil, true
 		ts.p.watchpoints.hit(t)
 		return true
 	case trapHW, trapBrkpt:

@@ -47,6 +47,9 @@ type Process struct {
 	request  int  // by which it does
 	noBreak  bool // the step is not the user's: Interrupt waits until it is over
 	closed   bool
+
+	delivery *Thread // is resumed for a step with its next signal
+	entered  bool    // the step has ended at the entry of a signal's handler
 }
 
 // newProcess is a Process of the calling OS thread, which must be locked.
@@ -387,6 +390,13 @@ func (p *Process) resume(t *Thread, request int) {
 		}
 		if request == unix.PTRACE_CONT && p.systemCalls.follows(t) {
 			request = unix.PTRACE_SYSCALL
+		}
+	}
+	if err == nil && p.delivery == t {
+		if t.deliverable && len(t.queue) > 0 {
+			sig, p.delivery = t.take(t.TID), nil
+		} else {
+			t.announce(t.tg.pid, t.TID)
 		}
 	}
 	if err == nil {

@@ -18,6 +18,7 @@ type signalQueue struct {
 type pendingSignal struct {
 	info siginfo
 	seen bool // its policy has been applied
+	told bool // it has stopped the process
 }
 
 // The value that marks a placeholder: a signal sent to make room for one of
@@ -44,13 +45,27 @@ func (q *signalQueue) enqueue(info *siginfo, seen bool) {
 func (q *signalQueue) inject(pid, tid int, deliverable bool) int {
 	sig := 0
 	if deliverable && len(q.queue) > 0 {
-		head := &q.queue[0].info
-		if setSiginfo(tid, head) != nil {
+		if sig = q.take(tid); sig == 0 {
 			return 0 // killed
 		}
-		sig = head.signo()
-		q.queue = slices.Delete(q.queue, 0, 1)
 	}
+	q.announce(pid, tid)
+	return sig
+}
+
+// take removes the head of the queue for delivery to the thread, which is in a
+// signal-delivery-stop, and returns its number; 0 means that the thread has been killed.
+func (q *signalQueue) take(tid int) int {
+	head := q.queue[0].info
+	if setSiginfo(tid, &head) != nil {
+		return 0
+	}
+	q.queue = slices.Delete(q.queue, 0, 1)
+	return head.signo()
+}
+
+// announce sends the placeholder of the head of the queue.
+func (q *signalQueue) announce(pid, tid int) {
 	if len(q.queue) > 0 && q.placed == 0 {
 		n := q.queue[0].info.signo()
 		s := makeSiginfo(n, sigQueue, os.Getpid(), placeholderValue)
@@ -58,7 +73,6 @@ func (q *signalQueue) inject(pid, tid int, deliverable bool) int {
 			q.placed = n
 		}
 	}
-	return sig
 }
 
 // sendRest sends the thread what is left of the queue; the placeholder that may be on
@@ -87,6 +101,15 @@ func (q *signalQueue) PendingSignal() int {
 	return q.queue[0].info.signo()
 }
 
+// DueSignal is PendingSignal without a signal whose policy has not been applied yet. told: it
+// has stopped the process.
+func (q *signalQueue) DueSignal() (n int, told bool) {
+	if len(q.queue) == 0 || !q.queue[0].seen {
+		return 0, false
+	}
+	return q.queue[0].info.signo(), q.queue[0].told
+}
+
 // SetPendingSignal replaces the signal that PendingSignal tells; 0 drops it.
 func (q *signalQueue) SetPendingSignal(n int) {
 	if len(q.queue) > 0 {
@@ -96,7 +119,7 @@ func (q *signalQueue) SetPendingSignal(n int) {
 		q.queue = q.queue[1:]
 	}
 	if n != 0 {
-		s := pendingSignal{info: makeSiginfo(n, sigUser, os.Getpid(), 0), seen: true}
+		s := pendingSignal{info: makeSiginfo(n, sigUser, os.Getpid(), 0), seen: true, told: true}
 		q.queue = append([]pendingSignal{s}, q.queue...)
 	}
 }

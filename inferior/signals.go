@@ -134,6 +134,9 @@ func (p *Process) report(t *Thread) bool {
 		}
 		switch {
 		case action == StopHere, policy.Stop && !caught:
+			if policy.Pass {
+				head.told = true
+			}
 			p.stop = &Stop{Reason: Signaled, Thread: t, Signal: sig}
 			return true
 		case policy.Print && !caught && p.hooks.Signal != nil:

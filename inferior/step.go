@@ -9,7 +9,7 @@ import (
 // they run first, and when one says StopHere that is the stop. Handlers of a
 // trap at the new PC do not run (see Arrive). Reasons are Stepped, Trapped,
 // Signaled (the instruction faulted or a signal with a stop policy came;
-// others wait for Continue), Watched, Interrupted, and those of Continue.
+// others wait for StepSignal or Continue), Watched, Interrupted, and those of Continue.
 func (p *Process) StepInstruction(t *Thread) (Stop, error) {
 	if err := p.Alive(); err != nil {
 		return Stop{}, err
@@ -41,7 +41,15 @@ func (p *Process) StepInstruction(t *Thread) (Stop, error) {
 	} else if err := p.runOne(t, unix.PTRACE_SINGLESTEP); err != nil {
 		return Stop{}, err
 	}
-	if !t.ours() {
+	return p.afterOne(t)
+}
+
+// afterOne is the stop after a step of t.
+func (p *Process) afterOne(t *Thread) (Stop, error) {
+	if err := p.awaitExit(t); err != nil {
+		return Stop{}, err
+	}
+	if p.target.exit == nil && !t.ours() {
 		t = p.target.order[0] // it forked, and the child is followed
 	}
 	if p.stop == nil && t.state == stopped {
@@ -65,6 +73,27 @@ func (p *Process) runOne(t *Thread, request int) error {
 	p.stopping, p.stepping, p.request = true, t, request
 	p.resume(t, request)
 	for p.stepping == t {
+		if err := p.waitEvent(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// awaitExit waits for the end of the process when the step of t was its last one. Other
+// threads that go on without t are left alone.
+func (p *Process) awaitExit(t *Thread) error {
+	if t.state != exiting || t.tg != p.target {
+		return nil
+	}
+	defer func(s bool) { p.stopping = s }(p.stopping)
+	p.stopping = true
+	for p.target.exit == nil {
+		for _, o := range p.target.order {
+			if o.state == stopped && !o.dies() {
+				return nil
+			}
+		}
 		if err := p.waitEvent(); err != nil {
 			return err
 		}

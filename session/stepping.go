@@ -1,6 +1,9 @@
 package session
 
-import "hdb/inferior"
+import (
+	"hdb/inferior"
+	"hdb/internal/addr"
+)
 
 // Stepping moves the selected thread from line to line, or from instruction to instruction,
 // and to the end of a function or a place.
@@ -85,7 +88,19 @@ func (s *Stepping) instructions(n int, verb string, over bool) (*Report, error) 
 	}
 	defer s.exec.step()()
 	st := &stepper{s: s, t: t}
-	for range max(n, 1) {
+	for i := range max(n, 1) {
+		d, err := s.deliver(t, func(addr.Run) bool { return i == 0 })
+		switch {
+		case err != nil:
+			return nil, err
+		case d.stop.Reason != inferior.Stepped:
+			return s.exec.report(d.stop, verb), nil
+		case d.over():
+			if r, err := s.arrived(t, verb); r != nil || err != nil {
+				return r, err
+			}
+			continue // this was the step
+		}
 		before, err := t.Regs()
 		if err != nil {
 			return nil, err

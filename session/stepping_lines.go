@@ -53,8 +53,24 @@ func (st *stepper) run(up int) (done, error) {
 		}
 		behind = true
 	}
+	if n, _ := st.t.DueSignal(); n != 0 {
+		d, err := st.s.deliver(st.t, func(handler addr.Run) bool { return st.place(handler).known })
+		if err != nil {
+			return done{}, err
+		}
+		if d.over() {
+			return st.delivered(d)
+		}
+		if regs, err = st.t.Regs(); err != nil {
+			return done{}, err
+		}
+	}
 	here := st.place(regs.PC())
-	if !here.known {
+	switch {
+	case here.known:
+	case st.s.atSigreturn(regs.PC()):
+		return st.handlerOver()
+	default:
 		return st.outOfBareFunction()
 	}
 	st.s.exec.leave()
@@ -123,6 +139,16 @@ func (s *Stepping) innermostCFA(regs inferior.Registers) addr.Run {
 
 // instruction executes one, and decides whether the step goes on.
 func (st *stepper) instruction() (d done, again bool, err error) {
+	if n, _ := st.t.DueSignal(); n != 0 {
+		d, err := st.s.deliver(st.t, never)
+		if err != nil {
+			return done{}, false, err
+		}
+		if d.over() {
+			done, err := st.delivered(d)
+			return done, false, err
+		}
+	}
 	before, err := st.t.Regs()
 	if err != nil {
 		return done{}, false, err
@@ -219,6 +245,10 @@ func (st *stepper) moved(regs inferior.Registers) (done, bool, error) {
 	case cfa > st.from.cfa: // returned to a caller
 		if here.known {
 			return done{ended: true, ahead: st.s.behindCall(regs.PC())}, false, nil
+		}
+		if st.s.atSigreturn(regs.PC()) {
+			d, err := st.handlerOver()
+			return d, false, err
 		}
 		d, err := st.outOfBareFunction()
 		return d, false, err

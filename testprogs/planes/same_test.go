@@ -86,6 +86,7 @@ var subjects = []subject{
 	{name: "signals"},
 	{name: "signals", args: []string{"200"}},
 	{name: "signalstack"},
+	{name: "stepsignals"},
 	{name: "sizes"},
 	{name: "sizes", flags: []string{"-O2", "STRIP"}},
 	{name: "spin", do: []string{"break alloc #500", "RUN"}},
