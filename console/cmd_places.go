@@ -15,6 +15,16 @@ import (
 	"hdb/session"
 )
 
+// typedStop is a stop in the words of the command that has set it.
+func typedStop(st *breakpoints.Stop) string {
+	if st.Caught == "" {
+		return st.Spec.String()
+	}
+	spec := st.Spec
+	spec.Location, spec.Thrown = "catch "+st.Event(), nil
+	return spec.String()
+}
+
 // printStop is a row of info breakpoints and what hangs below it, as gdb's.
 func printStop(s *session.Session, o *screen.Output, st *breakpoints.Stop) {
 	state := []string{}
@@ -30,7 +40,7 @@ func printStop(s *session.Session, o *screen.Output, st *breakpoints.Stop) {
 	if st.Pending {
 		state = append(state, "pending")
 	}
-	row := []screen.Span{screen.Head(fmt.Sprintf("%-4d", st.ID)), screen.Plain(st.Spec.String())}
+	row := []screen.Span{screen.Head(fmt.Sprintf("%-4d", st.ID)), screen.Plain(typedStop(st))}
 	if len(st.Places) == 1 {
 		row = append(row, screen.File("  "+placeText(st.Places[0])))
 	}

@@ -283,7 +283,13 @@ func runDisplay(_ context.Context, c *Console, in Input) error {
 	c.eval.displays = append(c.eval.displays, d)
 	if c.s.Mode().Readable() {
 		c.eval.displays[len(c.eval.displays)-1].block = c.s.Values.BlockOf(expr)
-		if err := c.eval.showDisplay(&c.eval.displays[len(c.eval.displays)-1]); err != nil {
+		err := c.eval.showDisplay(&c.eval.displays[len(c.eval.displays)-1])
+		if none := (*values.NoSymbolError)(nil); errors.As(err, &none) {
+			c.eval.displays = c.eval.displays[:len(c.eval.displays)-1]
+			c.eval.next--
+			return fmt.Errorf("display: %w", err)
+		}
+		if err != nil {
 			c.Notify(fmt.Sprintf("display %d has no value here: %v", d.num, err))
 		}
 	}

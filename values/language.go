@@ -18,9 +18,14 @@ type language struct {
 	f    *Frame // nil: C
 }
 
-// truth is the value of a comparison.
+// truth is the value of a comparison. Without a frame the language is that of the place whose
+// macros hold.
 func (l language) truth(b bool) Value {
-	if l.f.language() == "c" {
+	f := l.f
+	if f == nil && l.prog.MacroScope != nil {
+		f = l.prog.MacroScope()
+	}
+	if f.language() == "c" {
 		return Number(l.prog.cType("int"), truth(b))
 	}
 	return l.prog.Boolean(b)
