@@ -208,7 +208,7 @@ func TestPythonAllocatorsLeft(t *testing.T) {
 							continue
 						}
 						calls, err := exec.Command(HDB(t), "stats", file).Output()
-						if err != nil || !bytes.Contains(calls, []byte("PyObject_Malloc")) {
+						if err != nil || what == "alone" && !bytes.Contains(calls, []byte("PyObject_Malloc")) { // tracemalloc may take ours out at once
 							t.Errorf("round %d: %v\n%s\n%s", round, err, &out, calls)
 						}
 						_ = os.Remove(file)

@@ -256,7 +256,7 @@ func TestRecordAttached(t *testing.T) {
 // Each signal to hdb ends the recording of a process, which goes on.
 func TestRecordAttachedUntilSignal(t *testing.T) {
 	t.Parallel()
-	program := background(t, Build(t, "recorded"), "8000")
+	program := background(t, Build(t, "recorded"), "16000") // more than a busy machine needs for three recordings
 	pid := program.programPID()
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
 		r := newRecording(t, "-p", fmt.Sprint(pid)).start()
