@@ -55,11 +55,17 @@ func Merged(parts []Part) (shown []bool) {
 	if first < 0 {
 		return nil
 	}
+	interpreters := map[string]bool{} // files: a process may have loaded several
+	for _, p := range parts {
+		if p.Loop {
+			interpreters[p.Path] = true
+		}
+	}
 	shown = make([]bool, len(parts))
 	last := 0      // of those that are not what every program begins with
 	other := false // code that is not the interpreter's is further in
 	for i, p := range parts {
-		own := p.Path == parts[first].Path
+		own := interpreters[p.Path]
 		machinery := own && (i > first || other) || inLoop(parts, i)
 		other = other || !own && !p.Python
 		if p.Python || !machinery && !(p.Loop && calls(parts, i)) {
@@ -115,16 +121,24 @@ func (r *Resolver) shown(frames []Frame) []Frame {
 	for i := range frames {
 		parts[i] = frames[i].Part()
 	}
-	all := r.ShownParts(parts)
-	if all == nil {
+	frames = Keep(frames, r.ShownParts(parts))
+	for i := range frames {
+		frames[i].Num = i
+	}
+	return frames
+}
+
+// Keep are those of a stack's frames, of whatever type, that are shown, in the same memory;
+// nil shows all.
+func Keep[T any](frames []T, shown []bool) []T {
+	if shown == nil {
 		return frames
 	}
-	out := frames[:0]
+	kept := frames[:0]
 	for i, f := range frames {
-		if all[i] {
-			f.Num = len(out)
-			out = append(out, f)
+		if shown[i] {
+			kept = append(kept, f)
 		}
 	}
-	return out
+	return kept
 }

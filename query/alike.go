@@ -21,7 +21,7 @@ type alikeStacks struct {
 
 func (r *Recording) alikeStacks() *alikeStacks {
 	return &alikeStacks{
-		r: r, frames: r.newProfileFrames(&report.Profile{}),
+		r: r, frames: r.newProfileFrames(&report.Profile{Modules: profileModules(r.Source)}),
 		first: map[string]capture.StackID{}, known: map[capture.StackID]capture.StackID{},
 	}
 }

@@ -124,16 +124,7 @@ func (c *profileFrames) show() {
 	for _, f := range c.stacked {
 		c.parts = append(c.parts, f.part)
 	}
-	shown := c.r.Names.ShownParts(c.parts)
-	if shown == nil {
-		return
-	}
-	c.merged = c.merged[:0]
-	for i, f := range c.stacked {
-		if shown[i] {
-			c.merged = append(c.merged, f)
-		}
-	}
+	c.merged = names.Keep(append(c.merged[:0], c.stacked...), c.r.Names.ShownParts(c.parts))
 	c.shown = c.merged
 }
 

@@ -126,17 +126,7 @@ func (m *Monitor) merge(rec *capture.Stack) {
 	for i := range m.frames {
 		parts[i] = m.frames[i].part
 	}
-	shown := m.r.Names.ShownParts(parts)
-	if shown == nil {
-		return
-	}
-	kept := m.frames[:0]
-	for i, f := range m.frames {
-		if shown[i] {
-			kept = append(kept, f)
-		}
-	}
-	m.frames = kept
+	m.frames = names.Keep(m.frames, m.r.Names.ShownParts(parts))
 }
 
 // chain is the frames that address i of a stack stands for. Only those of files are

@@ -39,7 +39,7 @@ func (r *Recording) StacksSince(since Moment, limit int, strict bool) (*Growth, 
 		row.LiveBytes += b.Size
 		row.LiveBlocks++
 	}
-	owned := r.runtimeOwned(strict)
+	owned := alike.runtimeOwned(strict)
 	var ids []capture.StackID
 	for id, row := range rows {
 		if owned(id) {

@@ -93,8 +93,9 @@ func (r *Recording) TopStacks(by heap.Measure, limit int) (rows []StackRow, tota
 // many stacks there are. Those whose blocks language runtimes keep for themselves are left out,
 // unless strict; kept is what they have.
 func (r *Recording) Leaks(limit int, strict bool) (rows []StackRow, total int, kept Kept) {
-	owned := r.runtimeOwned(strict)
-	for _, row := range heap.Top(r.Index, r.Moment, heap.ByLive, r.alikeStacks().site) {
+	alike := r.alikeStacks()
+	owned := alike.runtimeOwned(strict)
+	for _, row := range heap.Top(r.Index, r.Moment, heap.ByLive, alike.site) {
 		if !heap.ByLive.Some(row) {
 			continue
 		}
@@ -120,14 +121,13 @@ func (k *Kept) add(row *heap.Row) {
 }
 
 // runtimeOwned tells the stacks whose blocks language runtimes keep for themselves, none if strict.
-func (r *Recording) runtimeOwned(strict bool) func(capture.StackID) bool {
+func (a *alikeStacks) runtimeOwned(strict bool) func(capture.StackID) bool {
 	if strict {
 		return func(capture.StackID) bool { return false }
 	}
-	p := &report.Profile{Modules: profileModules(r.Source)}
-	frames, owned := r.newProfileFrames(p), p.RuntimeOwned()
+	owned := a.frames.p.RuntimeOwned()
 	return func(id capture.StackID) bool {
-		st := frames.stack(id, r.Index.Named(id))
+		st := a.frames.stack(id, a.r.Index.Named(id))
 		return owned(&st)
 	}
 }

@@ -81,7 +81,7 @@ func (c *Conditions) warn(x *cond.Cond, frees bool) {
 		switch {
 		case ask.Predicate == cond.Module && !slices.ContainsFunc(objs, func(m names.Image) bool { return query.MatchModule(ask.Name, filepath.Base(m.Name)) }):
 			c.notify("module(%q): no such program or library is loaded now", ask.Name)
-		case ask.Predicate != cond.Module && slices.ContainsFunc(objs, hasPython): // it may be one of its
+		case ask.Predicate != cond.Module && slices.ContainsFunc(objs, func(m names.Image) bool { return hasPython(m.Object) }): // it may be one of its
 		case ask.Predicate != cond.Module && !strings.Contains(ask.Name, "*") && !hasFunction(objs, ask.Name):
 			c.notify("%s: no such function in what is loaded now", strings.Replace(ask.Predicate.String(), "()", fmt.Sprintf("(%q)", ask.Name), 1))
 		}
@@ -89,11 +89,11 @@ func (c *Conditions) warn(x *cond.Cond, frees bool) {
 }
 
 // hasPython tells the file of a CPython interpreter.
-func hasPython(m names.Image) bool {
-	if m.Object == nil {
+func hasPython(obj *symbols.Object) bool {
+	if obj == nil {
 		return false
 	}
-	_, ok := m.Object.Symtab.Exported("_PyRuntime")
+	_, ok := obj.Symtab.Exported("_PyRuntime")
 	return ok
 }
 

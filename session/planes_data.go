@@ -7,7 +7,6 @@ import (
 	"hdb/breakpoints"
 	"hdb/capture"
 	"hdb/inferior"
-	"hdb/names"
 	"hdb/probe"
 	"hdb/python"
 	"hdb/unwind"
@@ -72,7 +71,7 @@ func (d *dataPlane) arm(sink probe.Sink, functions []breakpoints.Function) error
 // hasPython tells the file of a CPython interpreter.
 func (d *dataPlane) hasPython(m inferior.Module) bool {
 	obj, _ := d.names.Modules.ObjectAt(m.Low)
-	return obj != nil && hasPython(names.Image{Object: obj})
+	return hasPython(obj)
 }
 
 // openPython has stacks of events tell the calls of Python.

@@ -69,7 +69,7 @@ func pythonFiles(c *common) (all []pythonFile, refused error, err error) {
 			sym, ok := m.Object.Symtab.Exported(name)
 			return sym.Addr.Run(m.Bias), ok
 		}
-		if _, ok := symbols("_PyRuntime"); !ok {
+		if !hasPython(m.Object) {
 			continue
 		}
 		in, err := python.Open(c.image, symbols)

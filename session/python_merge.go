@@ -42,19 +42,12 @@ func (p *Python) Merged(frames []names.Frame, how Merge) (merged []names.Frame, 
 	whole := p.sel.stack.Truncated == ""
 	calls := map[string][][]int{} // by the interpreter's file
 	for _, part := range s.parts {
-		groups, loops := part.groups, 0
-		for _, f := range frames {
-			if isEval(f) && f.Path == part.path {
-				loops++
-			}
-		}
-		if part.leaving {
-			groups = slices.Insert(slices.Clone(groups), 0, nil)
-		}
-		if whole && loops == len(groups)+1 && innermost(frames, part.path) {
-			groups = slices.Insert(slices.Clone(groups), 0, nil) // the loop has just begun, or is about to end
-		}
-		if loops > len(groups) && !greenletEnds(frames, part.path, len(groups)) || whole && loops < len(groups) {
+		at := loopsOf(frames, part.path)
+		groups, ok := fitLoops(part.groups, at, loopState{
+			leaving: part.leaving, whole: whole, innermost: frames[0].Path == part.path && len(at) > 0 && (at[0] == 0 || inlinedUpTo(frames, at[0])),
+			module: func(i int) string { return frames[i].Module },
+		})
+		if !ok {
 			return frames, "at this instruction they are not those of the interpreter's loop: py bt shows them"
 		}
 		calls[part.path] = groups
@@ -62,66 +55,90 @@ func (p *Python) Merged(frames []names.Frame, how Merge) (merged []names.Frame, 
 	return merge(frames, s, calls, how), ""
 }
 
+// loopsOf are the indexes of the frames of the interpreter's loop in a file.
+func loopsOf(frames []names.Frame, path string) (at []int) {
+	for i, f := range frames {
+		if isEval(f) && f.Path == path {
+			at = append(at, i)
+		}
+	}
+	return at
+}
+
+// inlinedUpTo tells that the frames further in than one are inlined in it.
+func inlinedUpTo(frames []names.Frame, i int) bool {
+	return !slices.ContainsFunc(frames[:i], func(f names.Frame) bool { return !f.Inlined || f.CFA != frames[i].CFA })
+}
+
+// A loopState says what decides whether calls of Python fit to a stack.
+type loopState struct {
+	leaving   bool             // as python.Stack.Leaving
+	more      bool             // there are calls further out that are not known
+	whole     bool             // the stack has all its frames
+	innermost bool             // its first is in the loop itself, not in what that calls
+	module    func(int) string // the base name of the file of a frame
+}
+
+// fitLoops are the calls of Python for each frame of the interpreter's loop that a stack has
+// at the indexes. They do not fit while a call begins or ends, but for the moments that can be told.
+func fitLoops[T any](groups [][]T, at []int, s loopState) (fitting [][]T, ok bool) {
+	if s.leaving {
+		groups = slices.Insert(slices.Clone(groups), 0, nil)
+	}
+	if s.whole && s.innermost && len(at) == len(groups)+1 && !s.more {
+		groups = slices.Insert(slices.Clone(groups), 0, nil) // the loop has just begun, or is about to end
+	}
+	missing := len(at) - len(groups)
+	switch {
+	case missing > 0 && !s.more && !greenletEnds(at, len(groups), s.module):
+		return nil, false
+	case missing > 0:
+		return append(slices.Clone(groups), make([][]T, missing)...), true
+	case s.whole && missing < 0:
+		return nil, false
+	}
+	return groups, true
+}
+
 // greenletEnds tells that behind so many frames of the loop a greenlet begins, whose calls
 // of Python end there: what is further out is its parent's, which waits.
-func greenletEnds(frames []names.Frame, path string, loops int) bool {
-	for _, f := range frames {
-		switch {
-		case isEval(f) && f.Path == path:
-			if loops--; loops < 0 {
-				return false
-			}
-		case loops == 0 && strings.HasPrefix(f.Module, "_greenlet."):
+func greenletEnds(at []int, loops int, module func(int) string) bool {
+	from := 0
+	if loops > 0 {
+		from = at[loops-1] + 1
+	}
+	for i := from; i < at[loops]; i++ {
+		if strings.HasPrefix(module(i), "_greenlet.") {
 			return true
 		}
 	}
 	return false
-}
-
-// innermost tells that the thread is in the loop itself, not in what it calls.
-func innermost(frames []names.Frame, path string) bool {
-	return frames[0].Path == path && (isEval(frames[0]) || inLoop(frames, 0))
 }
 
 // merge is Merged with what is known: calls has for each file of an interpreter the numbers
-// of the frames of s that its next native frames stand for.
-func merge(frames []names.Frame, s PythonStack, calls map[string][][]int, how Merge) (merged []names.Frame) {
-	first := slices.IndexFunc(frames, isEval)
-	kept := 0      // of merged, up to the last that is not what every program begins with
-	other := false // code that is not the interpreter's is further in
-	for i, f := range frames {
-		_, own := calls[f.Path]
-		hidden := own && (inLoop(frames, i) || i > first || other)
-		other = other || !own
-		if groups := calls[f.Path]; isEval(f) && len(groups) > 0 {
-			hidden = len(groups[0]) > 0
-			merged = append(merged, s.under(f, groups[0], how)...)
-			calls[f.Path], kept = groups[1:], len(merged)
+// of the frames of s that its next native frames stand for. They come before the frame and
+// what is inlined in it, as in a recorded stack.
+func merge(frames []names.Frame, s PythonStack, calls map[string][][]int, how Merge) (all []names.Frame) {
+	for i := 0; i < len(frames); {
+		last := i
+		for frames[last].Inlined && last+1 < len(frames) && frames[last+1].CFA == frames[i].CFA {
+			last++
 		}
-		if how == MergeHiding && hidden {
-			continue
+		if loop := frames[last]; isEval(loop) && len(calls[loop.Path]) > 0 {
+			all = append(all, s.under(loop, calls[loop.Path][0], how)...)
+			calls[loop.Path] = calls[loop.Path][1:]
 		}
-		merged = append(merged, f)
-		if how == MergeBoth || i <= first || !beginning(f) {
-			kept = len(merged)
-		}
+		all = append(all, frames[i:last+1]...)
+		i = last + 1
 	}
-	return merged[:kept]
-}
-
-// inLoop tells calls that were inlined into the interpreter's loop.
-func inLoop(frames []names.Frame, i int) bool {
-	for ; frames[i].Inlined && i+1 < len(frames) && frames[i+1].CFA == frames[i].CFA; i++ {
-		if isEval(frames[i+1]) {
-			return true
-		}
+	if how == MergeBoth {
+		return all
 	}
-	return false
-}
-
-// beginning tells the C library's frames, outside of which there is none of the program.
-func beginning(f names.Frame) bool {
-	return f.Part().Start
+	parts := make([]names.Part, len(all))
+	for i := range all {
+		parts[i] = all[i].Part()
+	}
+	return names.Keep(all, names.Merged(parts))
 }
 
 // under are the calls that one frame of the loop stands for.

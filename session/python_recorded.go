@@ -2,6 +2,7 @@ package session
 
 import (
 	"errors"
+	"path/filepath"
 	"slices"
 	"sync"
 
@@ -151,7 +152,7 @@ func (x *interpreted) with(st capture.Stack, id probe.PythonID) capture.Stack {
 		return st
 	}
 	at := x.places(len(st.PCs), st.Code)
-	groups, ok := x.calls[id].fit(len(at), st.Truncated == "", len(at) > 0 && at[0] == 0)
+	groups, ok := x.fit(x.calls[id], at, st.Truncated == "", st.Code)
 	if !ok {
 		x.odd++
 		return st
@@ -208,27 +209,17 @@ func (x *interpreted) places(n int, code func(int) addr.Code) (all []int) {
 	return all
 }
 
-// fit are the calls for each of the frames of the interpreter's loop that a stack has.
-// They do not fit while a call begins or ends, but for the moments that can be told.
-// whole tells that the stack has all its frames, innermost that its first is in the loop.
-func (c pythonCalls) fit(loops int, whole, innermost bool) (groups [][]addr.Run, ok bool) {
-	groups = c.groups
-	if c.leaving {
-		groups = slices.Insert(slices.Clone(groups), 0, nil)
-	}
-	if whole && innermost && loops == len(groups)+1 && !c.more {
-		groups = slices.Insert(slices.Clone(groups), 0, nil) // the loop has just begun, or is about to end
-	}
-	switch {
-	case loops > len(groups):
-		if !c.more {
-			return nil, false
-		}
-		return append(slices.Clone(groups), make([][]addr.Run, loops-len(groups))...), true
-	case whole && loops < len(groups):
-		return nil, false
-	}
-	return groups, true
+// fit are the calls for each frame of the interpreter's loop that a stack has at the indexes.
+func (x *interpreted) fit(c pythonCalls, at []int, whole bool, code func(int) addr.Code) (groups [][]addr.Run, ok bool) {
+	return fitLoops(c.groups, at, loopState{
+		leaving: c.leaving, more: c.more, whole: whole, innermost: len(at) > 0 && at[0] == 0,
+		module: func(i int) string {
+			if m := x.names.Modules.At(code(i).Lookup()); m != nil {
+				return filepath.Base(m.Name)
+			}
+			return ""
+		},
+	})
 }
 
 // unmerged is how many stacks had calls that did not fit.
@@ -245,7 +236,8 @@ func (x *interpreted) insert(t *inferior.Thread, raw unwind.Stack) unwind.Stack 
 	if x.in == nil {
 		return raw
 	}
-	at := x.places(len(raw.Frames), func(i int) addr.Code { return raw.Frames[i].PC })
+	code := func(i int) addr.Code { return raw.Frames[i].PC }
+	at := x.places(len(raw.Frames), code)
 	if len(at) == 0 {
 		return raw
 	}
@@ -258,7 +250,7 @@ func (x *interpreted) insert(t *inferior.Thread, raw unwind.Stack) unwind.Stack 
 		x.odd++
 		return raw
 	}
-	groups, ok := x.addresses(st).fit(len(at), raw.Truncated == "", at[0] == 0)
+	groups, ok := x.fit(x.addresses(st), at, raw.Truncated == "", code)
 	if !ok {
 		x.odd++
 		return raw

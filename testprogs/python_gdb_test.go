@@ -1,6 +1,7 @@
 package testprogs
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -13,7 +14,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // gdbScript is the extension of gdb that CPython comes with, "" if it is not there.
@@ -53,6 +53,10 @@ func TestPythonAgainstGDB(t *testing.T) {
 			ctx, cancel := Context(t)
 			defer cancel()
 			cmd := exec.CommandContext(ctx, p, script, "10000")
+			running, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
@@ -60,7 +64,9 @@ func TestPythonAgainstGDB(t *testing.T) {
 				_ = cmd.Process.Kill() // it ends in no other way
 				_ = cmd.Wait()
 			}()
-			time.Sleep(500 * time.Millisecond) // anywhere is right, but the start is not what this is about
+			if line, err := bufio.NewReader(running).ReadString('\n'); err != nil {
+				t.Fatalf("it says %q: %v", line, err)
+			}
 			if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 				t.Fatal(err)
 			}

@@ -53,6 +53,7 @@ def raising(n):
 
 
 def main():
+    print("running", flush=True)
     made = {}
     while time.time() < END:
         fibonacci(8)

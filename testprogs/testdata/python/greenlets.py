@@ -1,4 +1,6 @@
-"""Tells its own stack in greenlets, and stops by a signal in each."""
+"""Tells its own stack in greenlets, and stops by a signal in each, after an allocation of a
+size that no other has."""
+import itertools
 import json
 import os
 import signal
@@ -7,6 +9,7 @@ import sys
 import greenlet
 
 signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+sizes = itertools.count(5_000_000, 4096)
 
 
 def stop(n):
@@ -19,7 +22,7 @@ def stop(n):
         f = f.f_back
     told[0][2] = sys._getframe().f_lineno + 2
     print(json.dumps(told), flush=True)
-    os.kill(os.getpid(), signal.SIGUSR1)
+    os.kill(os.getpid(), bytearray(next(sizes)) and signal.SIGUSR1)
 
 
 def child(x):
