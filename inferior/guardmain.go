@@ -86,30 +86,47 @@ func (g *guardTable) restoreAll(mem int) {
 		if g.slots[i].addr.Load() == 0 {
 			continue
 		}
-		c := g.slots[i].cover()
-		if c.trap {
-			exchange(mem, c.at, []byte{int3}, []byte{c.run})
-		}
-		if c.patched {
+		switch c := g.slots[i].cover(); {
+		case c.patched:
 			patched = append(patched, c)
+		case c.trap:
+			exchange(mem, c.at, []byte{int3}, []byte{c.run})
 		}
 	}
 	slices.SortFunc(patched, func(a, b guardCover) int { return cmp.Compare(a.at, b.at) })
 	for len(patched) > 0 {
 		n := 1
-		for n < len(patched) && !patched[n].first {
+		for n < len(patched) && !patched[n].first && patched[n].at == patched[n-1].at+1 {
 			n++
 		}
-		var run, orig []byte
-		for _, c := range patched[:n] {
-			run, orig = append(run, c.run), append(orig, c.orig)
-		}
-		exchange(mem, patched[0].at, run, orig)
+		unpatchDead(mem, patched[:n])
 		patched = patched[n:]
 	}
 	for _, s := range g.head.signals[:min(int(g.head.nsignal.Load()), len(g.head.signals))] {
 		_ = unix.Tgkill(int(g.head.pid), int(s.tid), unix.Signal(s.number)) // it has ended
 	}
+}
+
+// unpatchDead writes the original bytes of a patch where each byte is as the patch or hdb, killed
+// while it wrote it, has left it: of a patch at an int3 the other bytes change while the int3 stands,
+// and so they do here, where threads may come to it.
+func unpatchDead(mem int, covers []guardCover) {
+	at, now, orig := covers[0].at, make([]byte, len(covers)), make([]byte, len(covers))
+	if n, err := unix.Pread(mem, now, int64(at)); n != len(now) || err != nil {
+		return
+	}
+	for i, c := range covers {
+		if orig[i] = c.orig; now[i] != c.run && now[i] != c.orig && (now[i] != int3 || !c.trap) {
+			return // the program has written there
+		}
+	}
+	if now[0] == int3 && covers[0].trap {
+		if _, err := unix.Pwrite(mem, orig[1:], int64(at)+1); err != nil {
+			return
+		}
+		orig = orig[:1]
+	}
+	_, _ = unix.Pwrite(mem, orig, int64(at)) // fails when the process ends meanwhile
 }
 
 // exchange writes new where old stands.

@@ -157,7 +157,7 @@ func (p *Process) Continue() (Stop, error) {
 	}
 	p.terminal.give(p.target.pid)
 	defer p.terminal.take()
-	p.handler.catch()
+	p.handler.resuming()
 	if p.target.exit != nil {
 		return p.finishStop(), nil // it has been killed meanwhile
 	}

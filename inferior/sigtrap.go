@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"slices"
 	"unsafe"
 
 	"hdb/internal/addr"
@@ -70,10 +71,26 @@ func (h *trapHandler) owns(m Mapping) bool {
 	return h.on && h.at <= m.Low && m.High <= h.at+handlerSize
 }
 
-// catch installs the handler before int3s are hit, if it is wanted and can be. All
+// resuming has the handler there before threads run that could hit an int3, or step. All
 // threads are stopped.
+func (h *trapHandler) resuming() {
+	if len(h.p.traps.sites) > 0 || h.p.watchpoints.steps() {
+		h.catch()
+	}
+}
+
+// planting has the handler there before the first int3 is in the memory: hdb may be killed
+// at the next instruction, and a guard that is late would find threads that have come to it.
+// In a handler or hook, with threads that run, the last Continue has done what can be done.
+func (h *trapHandler) planting() {
+	if !slices.ContainsFunc(h.p.target.order, func(t *Thread) bool { return t.state == running }) {
+		h.catch()
+	}
+}
+
+// catch installs the handler once, if it is wanted and a thread can do it.
 func (h *trapHandler) catch() {
-	if h.tried || !h.p.target.survives() || !h.p.guard.on || len(h.p.traps.sites) == 0 && !h.p.watchpoints.steps() {
+	if h.tried || !h.p.target.survives() || !h.p.guard.on {
 		return
 	}
 	for _, t := range h.p.target.order {

@@ -73,6 +73,10 @@ func (ts *traps) Plant(a addr.Run, h Handler) (*Trap, error) {
 	s := ts.sites[a]
 	if s == nil {
 		ts.p.guard.await()
+		ts.p.handler.planting()
+		if err := ts.p.Alive(); err != nil {
+			return nil, fmt.Errorf("trap at %v: %w", a, err)
+		}
 		if err := ts.p.memory.plant(a); err != nil {
 			return nil, fmt.Errorf("trap at %v: %w", a, err)
 		}
