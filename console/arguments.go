@@ -63,7 +63,7 @@ func ofFrames(c *Console, frames []names.Frame, read func(num int) ([]session.Na
 			continue
 		}
 		if list, err := read(f.Num); err == nil {
-			all[f.Num] = list
+			all[f.Num] = session.CythonVariables(f, list)
 		}
 	}
 	return all

@@ -29,6 +29,13 @@ func settingTable() []*setting {
 		{name: "cwd", kind: kindFile, unsaid: true, help: "working directory of the next run; empty is hdb's own",
 			get:   func(c *Console) string { return c.s.Settings.Dir },
 			apply: func(c *Console, v string) error { c.s.Settings.Dir = v; return nil }},
+		{name: "cython-debug", kind: kindFile, help: "where what cython --gdb has written is looked for first, colon between directories",
+			get: func(c *Console) string { return strings.Join(c.s.Settings.Cython, ":") },
+			apply: func(c *Console, v string) error {
+				c.s.Settings.Cython = splitPath(v)
+				c.s.Cython.Forget()
+				return nil
+			}},
 		{name: "debug-file-directory", kind: kindFile, def: "/usr/lib/debug", help: "where separate debug files are looked for, colon between directories",
 			get:   func(c *Console) string { return strings.Join(c.s.Settings.DebugDirs, ":") },
 			apply: func(c *Console, v string) error { c.s.Settings.DebugDirs = splitPath(v); return nil }},
@@ -85,7 +92,11 @@ func settingTable() []*setting {
 			apply: func(c *Console, v string) error { c.out.Names.Linkage = v == "off"; return nil }},
 		{name: "print elements", kind: kindCount, def: "200", help: "elements of arrays, strings and containers that are shown; 0 is all"},
 		{name: "python-frames", kind: kindEnum, values: []string{"merged", "native", "both"}, def: "merged", help: "what bt shows of a program in CPython: its functions in place of the interpreter's own, native frames alone, or both",
-			apply: func(c *Console, v string) error { c.s.Settings.Python = pythonFrames[v]; return nil }},
+			apply: func(c *Console, v string) error {
+				c.s.Settings.Python = pythonFrames[v]
+				c.s.Cython.Forget()
+				return nil
+			}},
 		{name: "print frame-arguments", kind: kindEnum, values: []string{"scalars", "all", "presence", "none"}, def: "scalars", help: "arguments of functions in bt and the reports of stops: numbers and pointers, all of them, ... where there are any, or the types of parameters"},
 		{name: "print max-depth", kind: kindCount, def: "20", help: "structs in structs and arrays in arrays that are shown; {...} stands for deeper ones; unlimited is 0"},
 		{name: "print paths", kind: kindEnum, values: []string{"short", "full"}, def: "short", help: "files in tables and stacks that do not fit the terminal: their last parts, or their paths",
@@ -268,6 +279,7 @@ func setSubstitute(c *Console, v string) error {
 // looked for again.
 func setSources(c *Console, rules [][2]string, dirs []string) {
 	c.s.Names().Sources = symbols.Sources{Substitute: rules, Dirs: dirs}
+	c.s.Cython.Forget() // generated C is a source, too
 }
 
 // unset takes out an environment variable, a substitution, or sets a setting

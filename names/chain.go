@@ -7,6 +7,7 @@ import (
 	"hdb/capture"
 	"hdb/internal/addr"
 	"hdb/symbols"
+	"hdb/symbols/dwarf"
 )
 
 // Chain is the function of a code address as it was at event seq and the functions inlined
@@ -21,8 +22,8 @@ func (r *Resolver) Chain(c addr.Code, seq uint64) []capture.Frame {
 
 // captureFrames are the functions that code in a file stands for, as captures keep them,
 // innermost first. One without a name is its start.
-func captureFrames(obj *symbols.Object, bias addr.Bias, c addr.Code) (frames []capture.Frame) {
-	for _, f := range lookUp(obj, bias, c) {
+func (r *Resolver) captureFrames(obj *symbols.Object, bias addr.Bias, c addr.Code) (frames []capture.Frame) {
+	for _, f := range r.lookUp(obj, bias, c) {
 		frames = append(frames, captureFrame(f, c, bias))
 	}
 	if len(frames) > 0 {
@@ -68,6 +69,9 @@ func provenance(word string) symbols.Provenance {
 
 // language is a language of that family: what highlights its sources.
 func language(family string) symbols.Language {
+	if family == dwarf.LangCython.String() {
+		return dwarf.LangCython
+	}
 	for l := symbols.Language(1); family != "" && l < 0x40; l++ { // DW_LANG codes, DWARF 5 section 7.12
 		if l.String() == family {
 			return l

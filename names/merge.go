@@ -3,6 +3,8 @@ package names
 import (
 	"slices"
 	"strings"
+
+	"hdb/python/cython"
 )
 
 // PythonFrames says what recorded stacks show of a program in Python.
@@ -32,21 +34,31 @@ type Part struct {
 	Python, Loop, Inlined bool
 	Start                 bool   // what every program begins with: the C library's, and what calls that
 	Path                  string // of the module
+
+	// Of what Cython has made: its function in C, and the name of that of the source.
+	Generated, Name string
 }
 
 // Part is that of the frame.
 func (f *Frame) Part() Part {
-	return Part{
+	p := Part{
 		Python: f.Python(), Loop: IsPythonLoop(f.Function) && !f.Inlined && !f.Tail, Inlined: f.Inlined, Path: f.Path,
 		Start: strings.HasPrefix(f.Module, "libc.") || strings.HasPrefix(f.Module, "libpthread.") || f.Function == "_start",
 	}
+	if c := LinkageOf(&f.Frame); cython.IsGenerated(c) {
+		p.Generated, p.Name = c, f.Function
+	}
+	return p
 }
 
 // Merged tells which frames of a stack, innermost first, are shown: not the interpreter's
 // loop where the calls that it made are there, nor the interpreter's other frames further
-// out than its innermost loop or than an extension, nor what every program begins with. nil shows all of a
-// stack without Python.
-func Merged(parts []Part) (shown []bool) {
+// out than its innermost loop or than an extension, nor what every program begins with, nor what
+// Cython has made beside the functions of its source. nil shows all of a stack without Python.
+func Merged(parts []Part) (shown []bool) { return hideGenerated(parts, mergedPython(parts)) }
+
+// mergedPython is Merged by what is Python's.
+func mergedPython(parts []Part) (shown []bool) {
 	python := func(p Part) bool { return p.Python }
 	if !slices.ContainsFunc(parts, python) {
 		return nil

@@ -183,7 +183,7 @@ func (m *Modules) Frames(c addr.Code) []symbols.Frame {
 	}
 	var f []symbols.Frame
 	if obj, _ := m.Object(mod); obj != nil {
-		f = lookUp(obj, mod.Bias, c)
+		f = m.r.lookUp(obj, mod.Bias, c)
 	}
 	m.names[c] = f
 	return f

@@ -33,6 +33,7 @@ type Settings struct {
 	DebugDirs []string // folders with debug files by build ID and by path
 	Sysroot   string   // a folder below which libraries and sources are looked for first; "" none
 	Python    PythonFrames
+	Cython    []string // folders with what cython --gdb has written
 }
 
 // Config says how a Resolver is wired to its session.
@@ -76,6 +77,7 @@ type Resolver struct {
 	Debuginfod  *Debuginfod
 	Interpreted Interpreted // positions of the process's program in Python
 	Sources     symbols.Sources
+	Cython      *Cython
 
 	cfg     Config
 	reading *capture.Reading // of the command that runs; nil: to the end
@@ -96,6 +98,7 @@ func New(cfg Config) *Resolver {
 	r.files = &files{r: r, open: map[fileID]*symbols.Object{}}
 	r.Modules = &Modules{r: r, names: map[addr.Code][]symbols.Frame{}}
 	r.JIT, r.Log = &JIT{r: r}, &ModuleLog{r: r}
+	r.Cython = &Cython{r: r}
 	r.Log.Begin()
 	r.Places, r.Symbols = Places{r}, Symbols{r}
 	return r
@@ -190,9 +193,9 @@ func nameless(obj *symbols.Object, bias addr.Bias, c addr.Code) (symbols.Frame, 
 }
 
 // lookUp resolves code in a file that is mapped with that bias.
-func lookUp(obj *symbols.Object, bias addr.Bias, c addr.Code) []symbols.Frame {
+func (r *Resolver) lookUp(obj *symbols.Object, bias addr.Bias, c addr.Code) []symbols.Frame {
 	if c.IsReturn() {
-		return obj.Lookup(c.Lookup().File(bias))
+		return r.Cython.frames(obj, obj.Lookup(c.Lookup().File(bias)))
 	}
-	return obj.LookupStatement(c.Addr().File(bias))
+	return r.Cython.frames(obj, obj.LookupStatement(c.Addr().File(bias)))
 }

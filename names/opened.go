@@ -230,7 +230,7 @@ func (o *opened) fileChain(c addr.Code, seq uint64) []capture.Frame {
 	m := o.file(i)
 	o.tellRefused(m)
 	if m.obj != nil {
-		frames = captureFrames(m.obj, bias, c)
+		frames = o.r.captureFrames(m.obj, bias, c)
 	}
 	if len(o.names) >= maxNames {
 		clear(o.names)

@@ -83,6 +83,10 @@ func (p Places) functions(name string, of func(Image, symbols.Function) Place) [
 	var out []Place
 	var others []Image
 	for i, m := range p.r.Images() {
+		if own := p.r.Cython.functions(m, name); len(own) > 0 {
+			out = append(out, own...)
+			continue
+		}
 		if i > 0 && !strings.ContainsAny(name, ":(<.") {
 			if _, ok := m.Object.Symtab.Symbol(name); !ok {
 				others = append(others, m)
@@ -163,6 +167,10 @@ func (p Places) Matching(expr string) ([]Place, error) {
 func (p Places) OfLine(file string, line int) []Place {
 	var out []Place
 	for _, m := range p.r.Images() {
+		if own := p.r.Cython.lines(m, file, line); len(own) > 0 {
+			out = append(out, own...)
+			continue
+		}
 		for _, l := range m.Object.Lines.Find(file, line) {
 			out = append(out, Place{
 				Addr: l.Addr.Run(m.Bias), Function: l.Function, File: l.File, Line: l.Line, Module: m.Name,

@@ -158,7 +158,7 @@ func (l *ModuleLog) lookUp(c addr.Code, module int) []capture.Frame {
 	key := codeKey{c, module}
 	frames, ok := l.names[key]
 	if !ok {
-		frames = captureFrames(m.obj, m.Bias, c)
+		frames = l.r.captureFrames(m.obj, m.Bias, c)
 		if len(l.names) >= maxNames {
 			clear(l.names)
 		}

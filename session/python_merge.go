@@ -29,7 +29,13 @@ const (
 // stands for has that one's number, the others -1. why tells of a stack in which they do
 // not agree, which is returned as it is.
 func (p *Python) Merged(frames []names.Frame, how Merge) (merged []names.Frame, why string) {
-	if how == MergeNone || !slices.ContainsFunc(frames, isEval) {
+	if how == MergeNone {
+		return frames, ""
+	}
+	if how == MergeHiding {
+		defer func() { merged = hidden(merged) }()
+	}
+	if !slices.ContainsFunc(frames, isEval) {
 		return frames, ""
 	}
 	s, err := p.Stack()
@@ -131,14 +137,19 @@ func merge(frames []names.Frame, s PythonStack, calls map[string][][]int, how Me
 		all = append(all, frames[i:last+1]...)
 		i = last + 1
 	}
-	if how == MergeBoth {
-		return all
+	return all
+}
+
+// hidden leaves out the frames that are not shown of a merged stack.
+func hidden(frames []names.Frame) []names.Frame {
+	parts := make([]names.Part, len(frames))
+	for i := range frames {
+		parts[i] = frames[i].Part()
 	}
-	parts := make([]names.Part, len(all))
-	for i := range all {
-		parts[i] = all[i].Part()
+	if shown := names.Merged(parts); shown != nil {
+		return names.Keep(slices.Clone(frames), shown)
 	}
-	return names.Keep(all, names.Merged(parts))
+	return frames
 }
 
 // under are the calls that one frame of the loop stands for.

@@ -53,6 +53,7 @@ type Session struct {
 	Scopes    *Scopes    // the variables that code can name
 	Symbols   *Symbols   // the files that names come from
 	Python    *Python    // the functions of Python that threads are in
+	Cython    *Cython    // functions and variables of the sources of Cython
 
 	Conditions *Conditions // what is wrong or in doubt with conditions
 	Stops      *Stops      // the numbered stops
@@ -184,6 +185,7 @@ func (s *Session) wire() {
 	s.Captures = &Captures{common: c, sel: s.Selection, recorded: s.Recorded, console: s.ConsoleLog}
 	s.Symbols = &Symbols{c, s.Selection, s.Stops, s.Recorded}
 	s.Python = &Python{c, s.Selection}
+	s.Cython = &Cython{c, s.Selection}
 	s.Execution.python = s.Python
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/names"
 	"hdb/symbols"
 )
 
@@ -243,7 +244,7 @@ func (st *stepper) moved(regs inferior.Registers) (done, bool, error) {
 	cfa := st.s.innermostCFA(regs)
 	switch {
 	case cfa > st.from.cfa: // returned to a caller
-		if here.known {
+		if here.known && !st.added(regs.PC()) {
 			return done{ended: true, ahead: st.s.behindCall(regs.PC())}, false, nil
 		}
 		if st.s.atSigreturn(regs.PC()) {
@@ -299,7 +300,13 @@ func (st *stepper) decide(here *codePlace) (d done, ended bool) {
 
 // passes tells whether the user wants an inlined call passed over.
 func (st *stepper) passes(f symbols.Frame) bool {
-	return st.s.Skips.passes(f.Function, f.Linkage, f.File)
+	return names.AddedByCython(&f) || st.s.Skips.passes(f.Function, f.Linkage, f.File)
+}
+
+// added tells that a call has returned to a function that Cython has added to those of the source.
+func (st *stepper) added(ret addr.Run) bool {
+	frames := st.s.names.Modules.Frames(addr.Return(ret))
+	return len(frames) > 0 && names.AddedByCython(&frames[0])
 }
 
 // returned is true in the thread once the frame whose return address lay at sp
@@ -327,7 +334,7 @@ func (st *stepper) outOfBareFunction() (done, error) {
 	var targets []target
 	prev := addr.Run(0)
 	for _, f := range stack.Frames {
-		if f.Code.IsReturn() && f.Line != 0 {
+		if f.Code.IsReturn() && f.Line != 0 && !names.AddedByCython(&f.Frame) {
 			targets = append(targets, target{at: f.Code.Addr(), when: st.returned(prev - 16)})
 			break
 		}
@@ -351,6 +358,14 @@ func (s *Stepping) stepEntry(pc addr.Run) (addr.Run, bool) {
 	fn, ok := obj.FunctionAt(pc.File(mod.Bias))
 	if ok && s.skipped(pc) {
 		return 0, false
+	}
+	if ok {
+		switch at, way := s.names.Cython.Entry(obj, fn); {
+		case way == names.Pass:
+			return 0, false
+		case way == names.Enter && fn.Low == pc.File(mod.Bias):
+			return at.Run(mod.Bias), true
+		}
 	}
 	if ok && fn.Line != 0 && fn.Low == pc.File(mod.Bias) {
 		return fn.Breakpoint.Run(mod.Bias), true

@@ -44,7 +44,7 @@ func placeAt(names *names.Resolver, pc addr.Run) *codePlace {
 	p.chain = outermostFirst(frames)
 	p.joined = sharedFrames(p.chain, outermostFirst(names.Modules.Frames(addr.PC(pc-1))))
 	if obj, _ := names.Modules.Object(mod); obj != nil && len(frames) > 0 {
-		p.LineBlock, p.stray, p.known = obj.Lines.OwnBlock(pc.File(mod.Bias))
+		p.LineBlock, p.stray, p.known = names.Cython.Block(obj, pc.File(mod.Bias), &frames[0])
 	}
 	return p
 }

@@ -168,6 +168,9 @@ func newJob(name string, flags []string) (job, error) {
 }
 
 func build(name string, flags []string) (string, error) {
+	if path, ok := cythonSource(name); ok {
+		return buildCython(name, path, flags)
+	}
 	j, err := newJob(name, flags)
 	if err != nil {
 		return "", err

@@ -18,8 +18,8 @@ func debianPackage(thing string) string {
 		return "binutils"
 	case "musl-gcc":
 		return "musl-tools"
-	case "python3":
-		return "python3"
+	case "python3", "cython3":
+		return thing
 	case "xmllint":
 		return "libxml2-utils"
 	case "eu-readelf", "eu-addr2line", "eu-stack":

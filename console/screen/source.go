@@ -136,7 +136,7 @@ func (w *Window) plainLines() [][]Span {
 
 // lexer is chosen by the unit's language: a .h file may be C or C++.
 func (w *Window) lexer() chroma.Lexer {
-	names := map[string]string{"c": "c", "c++": "c++", "rust": "rust", "go": "go", "python": "python", "assembler": "gas", "d": "d", "zig": "zig", "fortran": "fortran"}
+	names := map[string]string{"c": "c", "c++": "c++", "rust": "rust", "go": "go", "python": "python", "cython": "cython", "assembler": "gas", "d": "d", "zig": "zig", "fortran": "fortran"}
 	l := lexers().Get(names[strings.ToLower(w.Language)])
 	if l == nil {
 		l = lexers().Match(filepath.Base(w.File))

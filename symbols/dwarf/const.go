@@ -186,6 +186,8 @@ func (l Language) family() string {
 		return "zig"
 	case 0x29, 0x8001:
 		return "assembler"
+	case LangCython:
+		return "cython"
 	}
 	return ""
 }
@@ -212,4 +214,5 @@ const (
 	LangGo        Language = 0x16
 	LangPython    Language = 0x14
 	LangAssembler Language = 0x8001 // DW_LANG_Mips_Assembler, GNU as
+	LangCython    Language = 0xff00 // of no compiler: what Cython has made C of
 )
