@@ -32,12 +32,12 @@
 // pyCodes tells of the code objects of calls that were not told of lately.
 //
 //	in:  BX, R9, R10 as in pyPlace, which goes on at pyCalls; R10 has no upper half
-//	clobbers all but BX, R9, R10
+//	clobbers all but BX, BP, R9, R10
 pyCodes:
 	MOVQ R10, AX
 	SHLQ $32, AX
 	ORQ  AX, R10 // calls to come
-	MOVQ pyFirst(SP), R12
+	MOVQ BP, R12
 	MARK(const_markPythonCodes)
 
 pyCode:
@@ -48,7 +48,7 @@ pyCode:
 	JEQ  pyCodeNext
 	MOVQ const_stPyCode(R11), DX
 	MOVQ (R12)(DX*1), R13
-	PYID(R13, DI)
+	PYID(R13, DI, AX, SI, pyCodeContents, pyCodeID)
 	MOVQ CX, R14
 	SHRQ $(64-const_codeBits), R14
 	MOVQ const_stPyCodes(R11), DX
@@ -74,7 +74,7 @@ pyCode:
 	MOVL $const_maxPyTable, DX
 	CMPQ AX, DX
 	CMOVQHI DX, AX
-	ADDQ $(33+15), AX // at least what PYID reads
+	ADDQ $(33+15), AX // at least what PYCONTENTS reads
 	SHRQ $3, AX
 	ADDQ AX, R8
 	SHLQ $24, AX
@@ -120,7 +120,7 @@ pyCode:
 	SHRQ $24, CX
 	ANDL $0xfff, CX
 	PYPIECE(4)
-	PYID(R13, DI)
+	PYID(R13, DI, AX, SI, pyToldContents, pyToldID)
 	MARK(const_markPythonCodeEnd)
 	MOVQ CX, 8(R8)
 	SHRQ $36, R15

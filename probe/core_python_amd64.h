@@ -1,9 +1,9 @@
 // The core's record, continued: the calls of Python that a thread is in. Included by
 // core_amd64.s.
 
-// While calls are read, PUSHWALK's free words have the first of the interpreter's frames
-// and the number of the native stack.
-#define pyFirst wkGen
+// While calls are read, PUSHWALK's free words have where to go on and the number of the
+// native stack, and BP has the first of the interpreter's frames.
+#define pyBack wkGen
 #define pyNative wkTag
 
 // PYBOTH makes AX the hash of both stacks together. R9 is that of the calls, R13 and R14 are
@@ -13,12 +13,7 @@
 	INCQ AX; \
 	IMULQ R14, AX; \
 	XORQ R9, AX; \
-	IMULQ R13, AX; \
-	MOVQ AX, DX; \
-	SHRQ $32, DX; \
-	XORQ DX, AX; \
-	IMULQ R14, AX; \
-	ORQ  $1, AX
+	IMULQ R13, AX
 
 #define PYFACTORS \
 	MOVQ $0x9e3779b97f4a7c15, R13; \
@@ -31,12 +26,14 @@
 	MOVQ const_stPySeen(R11), SI; \
 	LEAQ (SI)(AX*8), SI
 
-// PYPAIR makes DX the place that the cache has for that hash.
+// PYPAIR makes DX the place that the cache has for the hash AX, and AX what tells it there
+// from others: the bits that are not in the place, above a number of a stack.
 #define PYPAIR \
 	MOVQ AX, SI; \
 	SHRQ $(64-const_pairBits), SI; \
 	MOVQ const_stPairs(R11), DX; \
-	LEAQ (DX)(SI*8), DX
+	LEAQ (DX)(SI*8), DX; \
+	SHLQ $const_stackBits, AX
 
 // PYWORDS reads what tells the call of the frame R8 from all others: SI = code object,
 // AX = instruction with the frame's mark above. It goes to shim if the frame is no call,
@@ -54,52 +51,88 @@
 	SHLQ $const_pyMarkShift, CX; \
 	ORQ  CX, AX
 
-// PYID makes CX what tells the code object in register code from all others, such as the
-// next one that has its memory: where it is and its line table, its first line, the hash
-// that its name keeps of its text (struct PyASCIIObject), and how long the table is and
-// how it begins (struct PyBytesObject).
+// An ID of a code object, CX, tells it from all others, such as the next one that has its
+// memory. Where the core is told of code objects that are freed, PYNUMBERED makes it of where
+// the object is and how many were freed there, or at a place with the same counter; factor is
+// 0x9e3779b97f4a7c15, other 0xd1342543de82ef95, frees the counters.
 //
-//	clobbers DX, tmp
-#define PYID(code, tmp) \
+//	clobbers DX
+#define PYNUMBERED(code, frees, factor, other) \
+	MOVQ code, CX; \
+	IMULQ factor, CX; \
+	MOVQ CX, DX; \
+	SHRQ $(64-const_freeBits), DX; \
+	MOVL (frees)(DX*4), DX; \
+	ADDQ const_stPyEpoch(R11), DX; \
+	IMULQ other, DX; \
+	ADDQ DX, CX; \
+	ORQ  $1, CX
+
+// PYCONTENTS makes it, where the core is not told, of where the object is and its line table,
+// its first line, the hash that its name keeps of its text (struct PyASCIIObject), and how long
+// the table is and how it begins (struct PyBytesObject).
+//
+//	clobbers DX
+#define PYCONTENTS(code, factor) \
 	MOVQ const_stPyName(R11), DX; \
 	MOVQ (code)(DX*1), DX; \
 	MOVQ 24(DX), CX; \
-	MOVQ $0x9e3779b97f4a7c15, tmp; \
 	MOVQ const_stPyLines(R11), DX; \
 	MOVQ (code)(DX*1), DX; \
 	ADDQ DX, CX; \
-	IMULQ tmp, CX; \
+	IMULQ factor, CX; \
 	RORQ $29, CX; \
 	XORQ 32(DX), CX; \
-	IMULQ tmp, CX; \
+	IMULQ factor, CX; \
 	RORQ $29, CX; \
 	XORQ 40(DX), CX; \
 	ADDQ 16(DX), CX; \
-	IMULQ tmp, CX; \
+	IMULQ factor, CX; \
 	RORQ $29, CX; \
 	MOVQ const_stPyFirst(R11), DX; \
 	MOVL (code)(DX*1), DX; \
 	SHLQ $48, DX; \
 	XORQ DX, CX; \
 	ADDQ code, CX; \
-	IMULQ tmp, CX; \
+	IMULQ factor, CX; \
 	ORQ  $1, CX
+
+// PYID is either, by labels of its own.
+//
+//	clobbers DX, a, b, c
+#define PYID(code, a, b, c, contents, done) \
+	MOVQ $0x9e3779b97f4a7c15, a; \
+	MOVQ const_stPyFrees(R11), b; \
+	TESTQ b, b; \
+	JEQ  contents; \
+	MOVQ $0xd1342543de82ef95, c; \
+	PYNUMBERED(code, b, a, c); \
+	JMP  done; \
+contents: \
+	PYCONTENTS(code, a); \
+done:
 
 #define PYOFFSETS \
 	MOVQ const_stPyPrevious(R11), BX; \
 	MOVQ const_stPyCode(R11), R12; \
 	MOVQ const_stPyInstr(R11), R15
 
-// pythonFrames makes of the number of a native stack the number of that stack with the
+// pythonStack makes of the number of a native stack the number of that stack with the
 // calls of Python that the thread is in. The stack that has both is published as two
 // records: the calls, unless they were lately, and the pair.
 //
-//	in:  CX = number of the stack, R11 = state; the frame is record's
-//	out: CX = number; goes on at emitNumbered
+//	in:  CX = number of the stack, R11 = state, DI = 0 to go on at emitNumbered, else at
+//	     quickMerged; the frame is record's
+//	out: CX = number
+//	clobbers all but BX, R11-R15
 pythonFrames:
+	XORL DI, DI
+
+pythonStack:
 	CMPL CX, $(const_noStack-1)
-	JCC  emitNumbered // none, or one that many share
+	JCC  pyLeft // none, or one that many share
 	PUSHWALK
+	MOVQ DI, pyBack(SP)
 	MOVQ CX, pyNative(SP)
 	MOVQ wkSlot(SP), DX
 	MOVQ const_slKey(DX), R12 // what pthread_self() returns
@@ -148,18 +181,23 @@ pyDirect:
 	MOVQ (R8)(DX*1), R8
 	TESTQ R8, R8
 	JEQ  pyNone
-	MOVQ R8, pyFirst(SP)
+	MOVQ R8, BP
 
-	// Their hash: R9, R10 = how many. What is multiplied for one call waits for no other's,
-	// but for the last.
+	// Their hash: R9, R10 = how many, DI = the counters of code objects that were freed. What
+	// is multiplied for one call waits for no other's, but for the last.
 	PYOFFSETS
 	PYFACTORS
+	MOVQ const_stPyFrees(R11), DI
 	MOVQ $0x243f6a8885a308d3, R9
 	XORL R10, R10
 
 pyNext:
 	PYWORDS(pyShim)
-	PYID(SI, DI)
+	TESTQ DI, DI
+	JEQ  pyContents
+	PYNUMBERED(SI, DI, R13, R14)
+
+pyIdentified:
 	IMULQ R14, AX
 	XORQ CX, R9
 	XORQ AX, R9
@@ -180,21 +218,30 @@ pyShim:
 	ADDQ R14, R9
 	JMP  pyMixed
 
+pyContents:
+	PYCONTENTS(SI, R13)
+	JMP  pyIdentified
+
 pyEnd:
 	MARK(const_markPythonEnd)
 	ORQ  $1, R9
 	PYBOTH
+	MOVQ AX, R15
 	PYPAIR
 	MOVQ (DX), CX
-	MOVQ AX, R15
 	XORQ CX, AX
 	SHRQ $const_stackBits, AX
 	JNE  pyPlace
 	ANDL $((1<<const_stackBits)-1), CX
 
 pyNumbered:
+	MOVQ pyBack(SP), DI
 	POPWALK
-	JMP  emitNumbered
+
+pyLeft:
+	TESTL DI, DI
+	JEQ  emitNumbered
+	JMP  quickMerged
 
 pyNone:
 	MARK(const_markPythonNone)
@@ -203,6 +250,7 @@ pyNone:
 
 pyPlace:
 	// R15 = the hash of both
+	ORQ  $1, R15
 	CALLTO(const_markPlace)
 	TESTL AX, AX
 	JEQ  pyKeep
@@ -229,18 +277,18 @@ pyCalls:
 	PUSHQ AX
 	PUSHQ R10
 	PYOFFSETS
-	MOVQ (16+pyFirst)(SP), R8
+	MOVQ BP, R8
 	LEAQ 32(R13), DI
 	MARK(const_markPythonCopy)
 
 pyCopy:
 	PYWORDS(pyCopyShim)
 	MOVQ SI, 0(DI)
-	PYID(SI, R14)
+	MOVQ AX, 8(DI)
+	PYID(SI, R14, AX, R9, pyCopyContents, pyCopyID)
 	MOVQ CX, 16(DI)
 
 pyCopied:
-	MOVQ AX, 8(DI)
 	ADDQ $24, DI
 	MOVQ (R8)(BX*1), R8
 	DECL R10
@@ -253,6 +301,7 @@ pyCopied:
 	POPQ R10
 	POPQ AX
 	MOVQ AX, BX
+	MOVQ 16(R13), R9
 	LEAQ (R10)(R10*2), DX
 	LEAQ (32+15)(DX*8), DX
 	SHRQ $4, DX // in 16 bytes
@@ -265,6 +314,7 @@ pyCopyShim:
 	MOVQ $0, 0(DI)
 	MOVL CX, AX
 	SHLQ $const_pyMarkShift, AX
+	MOVQ AX, 8(DI)
 	MOVQ $0, 16(DI)
 	JMP  pyCopied
 
@@ -272,6 +322,7 @@ pyComplete:
 	POPQ R10
 	POPQ AX
 	MOVQ AX, BX
+	MOVQ 16(R13), R9
 	XORL AX, AX
 	TESTQ R8, R8
 	SETNE AX
@@ -307,8 +358,6 @@ pyKeep:
 	PYFACTORS
 	PYBOTH
 	PYPAIR
-	SHRQ $const_stackBits, AX
-	SHLQ $const_stackBits, AX
 	ORQ  BX, AX
 	MOVQ AX, (DX)
 	MOVL BX, CX

@@ -385,6 +385,8 @@ quickSums:
 	JNE  quickOdd // it has been written meanwhile: for other words, as those are in the tag
 	CMPL const_stPython(R11), $0
 	JNE  quickPython
+
+quickWord:
 	MOVQ rcSite(SP), R10
 	SHLQ $const_tidShift, DI
 	SHLQ $const_stackShift, CX
@@ -455,7 +457,7 @@ quickEmit:
 	QUICKWORDS
 	MOVQ const_stHeader(R11), DX
 	TESTL $const_ownerDied, const_hdAlive(DX)
-	JEQ  emit
+	JEQ  emitNumbered
 	JMP  recOrphan
 
 quickBare:
@@ -489,10 +491,15 @@ quickRest:
 	JMP  recBegin
 
 quickPython:
-	QUICKWORDS
-	MOVQ const_siQuick(R9), DI
-	MOVQ DI, rcW0(SP)
-	JMP  pythonFrames
+	MOVQ SI, rcW2(SP)
+	MOVQ DI, rcW3(SP)
+	MOVL $1, DI
+	JMP  pythonStack
+
+quickMerged:
+	MOVQ rcW2(SP), SI
+	MOVQ rcW3(SP), DI
+	JMP  quickWord
 
 quickOther:
 	QUICKWORDS

@@ -19,6 +19,7 @@
 //	islands     code of ours near modules, functions' first instructions moved there
 //	siteTable   the allocator functions: descriptors, thunks, jumps
 //	finders     the functions by which exceptions find unwinding information
+//	freedCode   the pointer by which Python frees code objects
 //	conditions  what is asked of events, in the core, in thunks and outside
 //	matcher     calls that may stop the process
 //	slots       what the core keeps for each thread

@@ -66,6 +66,8 @@ const (
 	stPyFile      = 1176 // and its file,
 	stPyCodeWords = 1184 // and how many words of it are wanted
 	stPyCodes     = 1192 // address of the hashes of those that were told of lately
+	stPyFrees     = 1200 // address of the counters of code objects that were freed, uint32 each, by place; 0: the core is not told of them
+	stPyEpoch     = 1208 // what the counters began at: another number each time that the core was not told for a while, in bits 32 and up
 	stPairs       = 1136 // address of the cache of stacks with calls of Python
 	stPySeen      = 1144 // address of the hashes of those that were sent lately
 
@@ -316,7 +318,8 @@ const (
 	stackLevels = 4  // times
 	stackTry    = 16 // places looked at for one hash each time, a power of two
 
-	pairBits   = 16    // log2 of the entries of stPairs, 8 bytes each: the upper bits of a hash | number
+	pairBits   = 16    // log2 of the entries of stPairs, 8 bytes each: bits of a hash | number
+	freeBits   = 16    // log2 of the counters of stPyFrees
 	seenBits   = 15    // log2 of those of stPySeen, a hash each
 	codeBits   = 14    // and of stPyCodes
 	maxPyText  = 1024  // bytes of a text that are told: the words fit in a byte

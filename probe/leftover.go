@@ -235,6 +235,7 @@ func (p *Probe) footprint() *leftover {
 	for at, s := range p.siteTable.behind {
 		l.pointers = append(l.pointers, exchanged{at, s.entrance})
 	}
+	l.pointers = append(l.pointers, p.freed.kept()...)
 	for _, f := range p.finders.list {
 		l.entries = append(l.entries, f.entry)
 	}

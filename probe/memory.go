@@ -25,7 +25,8 @@ const (
 	filePairs    = fileMarks + marksSize
 	fileSeen     = filePairs + 8<<pairBits
 	fileCodes    = fileSeen + 8<<seenBits
-	fileRules    = fileCodes + 8<<codeBits // from here on read-only
+	fileFrees    = fileCodes + 8<<codeBits
+	fileRules    = fileFrees + 4<<freeBits // from here on read-only
 	fileMods     = fileRules + 8<<16
 	fileTables   = fileMods + numMods*modsSize
 	fileRing     = fileTables + tablesSize

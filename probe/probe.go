@@ -58,6 +58,7 @@ type Probe struct {
 	islands
 	siteTable
 	finders
+	freed freedCode
 	conditions
 	matcher
 	slots
@@ -69,6 +70,7 @@ func newProbe(p *inferior.Process, cfg Config) *Probe {
 	pr := &Probe{cfg: cfg, proc: p}
 	pr.siteTable = siteTable{p: pr, byEntry: map[addr.Run]*site{}, byDesc: map[addr.Run]*site{}, retired: map[addr.Run]*site{}, behind: map[pointed]*site{}}
 	pr.slots = slots{p: pr, guests: map[uint32][]byte{}}
+	pr.freed.p = pr
 	pr.islands.p, pr.finders.p, pr.conditions.p, pr.matcher.p, pr.reader.p = pr, pr, pr, pr, pr
 	return pr
 }
@@ -264,7 +266,7 @@ func (st *siteTable) lift() error {
 }
 
 func (p *Probe) disarm() error {
-	errs := []error{p.siteTable.lift()}
+	errs := []error{p.siteTable.lift(), p.freed.lift()}
 	if p.armed {
 		p.armed = false
 		errs = append(errs, p.poke(stEnabled, 0))

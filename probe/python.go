@@ -2,6 +2,7 @@ package probe
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"hdb/internal/addr"
@@ -20,8 +21,9 @@ type Python struct {
 	MarkBits                    uint16
 	Shim                        uint32
 	Lines, FirstLine            int
-	Name, Qualname, File        int // in a code object: pointers to texts
-	CodeSize                    int // of a code object
+	Name, Qualname, File        int      // in a code object: pointers to texts
+	Freed                       addr.Run // address of the pointer to what frees a code object, 0 unknown
+	CodeSize                    int      // of a code object
 }
 
 // A PythonCall is what the core reads of one.
@@ -39,10 +41,14 @@ type PythonID uint32
 // code objects are told of again.
 func (p *Probe) FollowPython(w *Python) error {
 	if w == nil {
-		return p.poke(stPython, 0)
+		return errors.Join(p.poke(stPython, 0), p.freed.lift())
 	}
 	p.shared.empty(fileCodes, 8<<codeBits)
-	for _, v := range w.words() {
+	counted, err := p.freed.follow(w.Freed)
+	if err != nil {
+		return fmt.Errorf("probe: code objects of Python: %w", err)
+	}
+	for _, v := range append(p.freed.words(counted), w.words()...) {
 		if err := p.poke(v.at, v.v); err != nil {
 			return fmt.Errorf("probe: calls of Python: %w", err)
 		}

@@ -61,6 +61,15 @@ func newFakePython(l *lab, w Python, th *labThread) (*fakePython, *labThread) {
 	return f, th
 }
 
+// count has code objects told apart by the counters of those that were freed.
+func (f *fakePython) count() { f.l.setState(stPyFrees, uint64(f.l.remote.file)+fileFrees) }
+
+// freed counts an object as freed, as freedThunk does.
+func (f *fakePython) freed(code addr.Run) {
+	at := f.l.shared.file[fileFrees+4*(uint64(code)*freeFactor>>(64-freeBits)):]
+	binary.LittleEndian.PutUint32(at, binary.LittleEndian.Uint32(at)+1)
+}
+
 func (f *fakePython) thread() *labThread {
 	th := f.l.thread(2)
 	th.key = uint64(f.self)
@@ -175,14 +184,19 @@ func sameCalls(a, b []PythonCall) bool {
 func TestPythonCalls(t *testing.T) {
 	for name, w := range map[string]Python{"3.8": python38, "3.11": python311, "3.12": python312} {
 		for _, way := range []uint64{enabled, quickEnabled} {
-			t.Run(fmt.Sprintf("%s,way=%d", name, way), func(t *testing.T) { pythonCalls(t, w, way) })
+			for _, counted := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s,way=%d,counted=%v", name, way, counted), func(t *testing.T) { pythonCalls(t, w, way, counted) })
+			}
 		}
 	}
 }
 
-func pythonCalls(t *testing.T, w Python, way uint64) {
+func pythonCalls(t *testing.T, w Python, way uint64, counted bool) {
 	l := newLab(t, Request{Record: true})
 	f, th := newFakePython(l, w, nil)
+	if counted {
+		f.count()
+	}
 	l.setState(stEnabled, way)
 	l.tables.end = fileTables
 	th.sp -= 16 << 10
@@ -245,6 +259,9 @@ func pythonCalls(t *testing.T, w Python, way uint64) {
 	for what, at := range map[string]addr.Run{
 		"first line": want[0].Code + addr.Run(f.w.FirstLine), "name's hash": name + 24, "table's length": table + 16, "table": table + 32,
 	} {
+		if counted {
+			break
+		}
 		old := l.peek(at)
 		l.poke(at, old^1)
 		if check("another "+what, want) == id {
@@ -254,6 +271,18 @@ func pythonCalls(t *testing.T, w Python, way uint64) {
 	}
 	if check("the same code object", want) != id {
 		t.Error("the same code object has another stack than before")
+	}
+	if counted {
+		f.freed(want[0].Code)
+		id = check("another code object", want)
+		told := l.notebook.codes[l.notebook.python[l.notebook.with[id]][0].ID]
+		if told == nil || told[0].At != want[0].Code {
+			t.Error("the code object that has the memory of one that was freed was not told of")
+		}
+		l.setState(stPyEpoch, 1<<32)
+		if check("another epoch", want) == id {
+			t.Error("a code object has the same stack after others were freed uncounted")
+		}
 	}
 	for _, c := range l.notebook.codes {
 		if c[0].At == want[0].Code {
@@ -294,5 +323,40 @@ func pythonCalls(t *testing.T, w Python, way uint64) {
 	check("no value", nil)
 	if lost := l.shared.word(hdLostPy).Load(); lost != 0 {
 		t.Errorf("calls of %d events were lost", lost)
+	}
+}
+
+// The thunk that frees a code object counts by its place, when the function has returned.
+func TestFreedThunk(t *testing.T) {
+	l := newLab(t, Request{Record: true})
+	code := uint64(0x7f1234567890)
+	counter := func() uint32 {
+		at := code * freeFactor >> (64 - freeBits)
+		return binary.LittleEndian.Uint32(l.shared.file[fileFrees+4*at:])
+	}
+	w, inside := freedThunk(l.room(64), l.site("free").relocated, l.remote.file+fileFrees)
+	copy(l.at(w.at), w.code)
+	th := l.thread(1)
+	th.sp -= 8
+	l.poke(th.sp, uint64(l.newStack(th, 1).code()))
+	sp := th.sp
+	th.regs[rdi] = code
+	before := th.regs
+	if exit := th.run(w.at); exit != l.site("free").index {
+		t.Fatalf("exit %d", exit)
+	}
+	ret := addr.Run(l.peek(th.sp))
+	switch {
+	case counter() != 0:
+		t.Error("it counts before the memory is free")
+	case th.regs[rdi] != code:
+		t.Errorf("the function gets %#x", th.regs[rdi])
+	case th.sp != sp-16 || ret <= inside[0] || ret >= inside[1]:
+		t.Errorf("the function is called %v below, to return to %v, want between %v and %v", sp-th.sp, ret, inside[0], inside[1])
+	}
+	th.check(before)
+	th.sp += 8
+	if exit := th.run(ret); exit != exitReturn || th.sp != sp+8 || counter() != 1 {
+		t.Errorf("exit %d %#x above, counted %d times", exit, th.sp-sp, counter())
 	}
 }

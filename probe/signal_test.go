@@ -175,6 +175,9 @@ func interruptAll(t *testing.T, calls signalCase, frames int, way uint64, rememb
 	if calls.python {
 		py, _ = newFakePython(l, python311, &th)
 		py.hold(true, false)
+		if way == quickEnabled {
+			py.count()
+		}
 		pyCalls = py.run(12)
 	}
 	hits := 0

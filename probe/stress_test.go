@@ -302,6 +302,7 @@ func BenchmarkPair(b *testing.B) {
 			m.run()
 			if c.python > 0 {
 				f, _ := newFakePython(g.lab, python311, &labThread{l: g.lab, key: g.onlyKey()})
+				f.count()
 				f.hold(true, false)
 				f.run(c.python)
 			}

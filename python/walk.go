@@ -30,6 +30,20 @@ type Walk struct {
 // noShim is no kind of frame.
 const noShim = 1<<32 - 1
 
+// deallocOffset is where a type has tp_dealloc (struct _typeobject,
+// Include/cpython/object.h), in bytes; all versions have it there.
+const deallocOffset = 48
+
+// FreedCode is where an interpreter has the pointer to what frees a code object. The dynamic
+// linker writes it.
+func FreedCode(symbols Symbols) (place addr.Run, ok bool) {
+	at, ok := symbols("PyCode_Type")
+	if !ok {
+		return 0, false
+	}
+	return at + deallocOffset, true
+}
+
 // Walk is how calls are found.
 func (in *Interpreter) Walk() Walk {
 	l := in.layout
