@@ -55,6 +55,8 @@ type Session struct {
 	Python    *Python    // the functions of Python that threads are in
 	Cython    *Cython    // functions and variables of the sources of Cython
 
+	PythonHeaps PythonHeaps // the heaps of CPython's allocator of small blocks
+
 	Conditions *Conditions // what is wrong or in doubt with conditions
 	Stops      *Stops      // the numbered stops
 	Traces     *Traces     // numbered stops that tell of calls and go on
@@ -185,6 +187,7 @@ func (s *Session) wire() {
 	s.Captures = &Captures{common: c, sel: s.Selection, recorded: s.Recorded, console: s.ConsoleLog}
 	s.Symbols = &Symbols{c, s.Selection, s.Stops, s.Recorded}
 	s.Python = &Python{c, s.Selection}
+	s.PythonHeaps = PythonHeaps{s.Python}
 	s.Cython = &Cython{c, s.Selection}
 	s.Execution.python = s.Python
 }

@@ -1,0 +1,68 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+
+	"hdb/capture"
+	"hdb/python"
+	"hdb/python/pymalloc"
+)
+
+// A PythonHeap is one of the heaps that CPython's allocator of small blocks has in the
+// process.
+type PythonHeap struct {
+	*pymalloc.Heap
+	Runtime PythonRuntime
+}
+
+// PythonHeaps reads the heaps of CPython's allocators.
+type PythonHeaps struct{ *Python }
+
+// All are the heaps of all interpreters of the process: of each file that has one, its main
+// interpreter's first. An error beside heaps is of other files.
+func (p PythonHeaps) All() (all []PythonHeap, err error) {
+	files, refused, err := p.runtimes()
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		heaps, err := p.of(f)
+		if err != nil {
+			refused = errors.Join(refused, err)
+		}
+		all = append(all, heaps...)
+	}
+	if len(all) == 0 {
+		return nil, refused
+	}
+	return all, refused
+}
+
+func (p PythonHeaps) of(f pythonFile) (all []PythonHeap, err error) {
+	r, err := f.in.Runtime()
+	if err != nil {
+		return nil, err
+	}
+	heaps, err := pymalloc.Open(r, interruptible{p.image, p.reading}, f.symbols)
+	if err != nil {
+		return nil, fmt.Errorf("CPython %s: %w", r.Version, err)
+	}
+	for _, h := range heaps {
+		all = append(all, PythonHeap{h, PythonRuntime{f.in.Version(), f.path}})
+	}
+	return all, nil
+}
+
+// interruptible is memory that cannot be read any more once the user has given up.
+type interruptible struct {
+	python.Memory
+	reading *capture.Reading
+}
+
+func (m interruptible) ReadAt(b []byte, at int64) (int, error) {
+	if m.reading.GivenUp() {
+		return 0, m.reading.Cut()
+	}
+	return m.Memory.ReadAt(b, at)
+}
