@@ -87,6 +87,7 @@ func (c Call) shown(size func(n uint64) string) []string {
 	add(f.Ptr, "%#x")
 	add(f.Count, "%d")
 	add(f.Align, "%d")
+	add(f.Pool, "%#x")
 	switch {
 	case f.Kind == capture.Map && f.Size.From == Argument && int64(c.value(f.Size)) < 0:
 		list = append(list, argument{f.Size.Index, fmt.Sprint(int64(c.value(f.Size)))}) // sbrk downwards
@@ -138,6 +139,9 @@ func (c *Call) begin() {
 	}
 	if f.Align.From != Nowhere {
 		e.Aux = c.value(f.Align)
+	}
+	if f.Pool.From != Nowhere {
+		e.Aux = c.value(f.Pool)
 	}
 	e.Old = c.value(f.Old)
 	e.Addr = c.value(f.Ptr)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"hdb/annotations"
 	"hdb/capture"
 	"hdb/internal/cond"
 )
@@ -17,6 +18,9 @@ const (
 	GroupVM   = "vm"   // mmap and its family
 	GroupGo   = "go"   // the Go runtime
 	GroupUser = "user" // named by alloc add
+
+	// GroupPool is allocators of the program's own that it tells of, see poolFunctions.
+	GroupPool = "pool"
 
 	// GroupPython is the tables of CPython's allocators, see PythonFunctions.
 	GroupPython = "python"
@@ -31,6 +35,7 @@ type Function struct {
 	Count  Operand // elements
 	Align  Operand // bytes
 	Old    Operand // block that is resized
+	Pool   Operand // of whose blocks it is one
 	Ptr    Operand // block freed (an argument) or returned (Result or *argument)
 	Result Result
 	Group  string
@@ -172,7 +177,7 @@ func LinkedAs(name string) []string {
 var (
 	catalogue = sync.OnceValue(func() []Function {
 		return slices.Concat(cFunctions(), cxxFunctions(), vmFunctions(),
-			jemallocFunctions(), tcmallocFunctions(), mimallocFunctions(), aliasFunctions(), goFunctions())
+			jemallocFunctions(), tcmallocFunctions(), mimallocFunctions(), aliasFunctions(), goFunctions(), poolFunctions())
 	})
 	byName = sync.OnceValue(func() map[string][]Function {
 		named := map[string][]Function{}
@@ -417,6 +422,39 @@ func PythonFunctions() []Function {
 		all[i].Group = GroupPython
 	}
 	return all
+}
+
+// The names of the functions of group GroupPool, as programs call them.
+const (
+	PoolCreate  = "HDB_POOL_CREATE"
+	PoolDestroy = "HDB_POOL_DESTROY"
+	PoolFree    = "HDB_FREE"
+)
+
+// poolFunctions are those by which a program tells of an allocator of its own, a pool
+// (annotations/hdb.h). They return the block, their second argument, which is NULL if the
+// allocator has failed. PoolCreate and PoolDestroy are given the pool as the block that they
+// free: they end all of its blocks, see EndsPool.
+func poolFunctions() []Function {
+	named := func(f Function, name, symbol string) Function {
+		f.Name, f.Symbol, f.Group = name, symbol, GroupPool
+		return f
+	}
+	alloc, realloc := allocFn("", arg(3)), reallocFn("", arg(3), arg(4))
+	alloc.Pool, realloc.Pool = arg(1), arg(1)
+	return []Function{
+		named(alloc, "HDB_ALLOC", annotations.Alloc),
+		named(realloc, "HDB_REALLOC", annotations.Realloc),
+		named(freeFn("", arg(2)), PoolFree, annotations.Free),
+		named(freeFn("", arg(1)), PoolCreate, annotations.PoolCreate),
+		named(freeFn("", arg(1)), PoolDestroy, annotations.PoolDestroy),
+	}
+}
+
+// EndsPool tells functions that end all blocks of a pool, whose address they have in the
+// place of a block. No stop wants such a call.
+func (f Function) EndsPool() bool {
+	return f.Group == GroupPool && (f.Name == PoolCreate || f.Name == PoolDestroy)
 }
 
 // goFunctions are those of the Go runtime since its register ABI (Go 1.17).

@@ -15,6 +15,10 @@ package capture
 // which nobody saw, as its address was handed out again.
 const UnseenFree = "unseen free"
 
+// PoolChunk is the name of the function of events that stand for the end of a block because
+// a pool, an allocator of the program's own, has begun to hand it out in pieces.
+const PoolChunk = "pool chunk"
+
 // Ended is the recorded block that an event ended.
 type Ended struct {
 	Size      uint64  // bytes asked for

@@ -47,7 +47,7 @@ type Event struct {
 	Addr      uint64        // the result, or the block freed or unmapped; 0 if Failed
 	Size      uint64        // bytes requested (calloc: the product); of a free 0 when unknown
 	Old       uint64        // realloc, mremap: the block handed in, or 0
-	Aux       uint64        // calloc, reallocarray: the count; the aligned_alloc family: the alignment
+	Aux       uint64        // calloc, reallocarray: the count; the aligned_alloc family: the alignment; HDB_ALLOC, HDB_REALLOC: the pool
 	TID       int32         // the kernel's thread ID
 	Stack     StackID       // where, or 0
 	Func      uint16        // index into Functions(): "malloc"

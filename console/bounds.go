@@ -73,29 +73,42 @@ func parseBytes(p *int64) func(string) error {
 	}
 }
 
+// PausedFlag is help on the flag of record start and hdb record that leaves it to the program
+// when events are recorded.
+const PausedFlag = `  --paused        record nothing until the program says so, by HDB_RESUME() or
+                  hdb_mark.record() (docs/annotations.md), or record resume
+`
+
 // PythonFlag is help on the flag of record start and hdb record for CPython.
 const PythonFlag = `  --python-allocators
                   also calls of CPython's own allocators, PyObject_Malloc and the like,
                   whose arenas hide blocks of up to 512 bytes
 `
 
-// parseBounds reads the words behind record start. python: CPython's own allocators are
-// wanted, too.
-func parseBounds(words []string) (b recording.Bounds, python bool, err error) {
+// startFlags are those of record start beside the bounds.
+type startFlags struct {
+	python bool // CPython's own allocators are wanted, too
+	paused bool // the recording begins paused
+}
+
+// parseBounds reads the words behind record start.
+func parseBounds(words []string) (b recording.Bounds, more startFlags, err error) {
 	rest, err := flags.All(words, func(name string) flags.Flag {
 		switch name {
 		case "aggregate":
 			return flags.On(&b.Aggregate)
 		case "python-allocators":
-			return flags.On(&python)
+			return flags.On(&more.python)
+		case "paused":
+			return flags.On(&more.paused)
 		}
 		return flags.Value(ParseBound(&b, name))
 	})
 	switch {
 	case err != nil:
-		return b, false, fmt.Errorf("record start: %w", err)
+		return b, more, fmt.Errorf("record start: %w", err)
 	case len(rest) > 0:
-		return b, false, fmt.Errorf("record start: %q: a flag like --ring expected", rest[0])
+		return b, more, fmt.Errorf("record start: %q: a flag like --ring expected", rest[0])
 	}
-	return b, python, b.Check()
+	return b, more, b.Check()
 }

@@ -14,13 +14,13 @@ import (
 
 func recordCommand() *Command {
 	return &Command{
-		Name: "record", Group: GroupAllocs, Synopsis: "start [--max-size SIZE] [--ring SIZE] [--last D] [--aggregate] [--python-allocators]\nstop\npause\nresume\nfilter [CONDITION]\nstatus",
+		Name: "record", Group: GroupAllocs, Synopsis: "start [--max-size SIZE] [--ring SIZE] [--last D] [--aggregate] [--paused] [--python-allocators]\nstop\npause\nresume\nfilter [CONDITION]\nstatus",
 		Short: "record allocation events with their stacks", Args: []ArgKind{ArgSub},
 		Long: "The probe, code inside the process, writes each event to memory that it shares with hdb: a fraction of a microsecond a call. Where it cannot be used, and with `set probe off`, plain breakpoints follow the allocators: each call costs two stops of its thread, tens of microseconds. `record status` tells which it is.\n\n" +
 			"`hdb record` on the command line records to a file, without a console.\n\nExample:\n  record start\n  continue\n  top by live",
 		Sub: []*Command{
-			{Name: "start", Short: "record from now on", Synopsis: "[--max-size SIZE] [--ring SIZE] [--last D] [--aggregate] [--python-allocators]", Args: []ArgKind{ArgWord}, Repeat: RepeatNone, Run: runRecordStart,
-				Long: "Flags keep the recording of this run, or the next, small, with what it holds already; they are those of `hdb record`:\n\n" + BoundFlags + "\nThe recording then is in a file without a name where temporary files are (TMPDIR). With --ring and --last questions have it copied first, when there are new events. The live view needs all events.\n\n" + PythonFlag + "\nThis is `set python-allocators on`; see docs/python.md.\n\nExamples:\n  record start\n  record start --last 30s\n  record start --python-allocators"},
+			{Name: "start", Short: "record from now on", Synopsis: "[--max-size SIZE] [--ring SIZE] [--last D] [--aggregate] [--paused] [--python-allocators]", Args: []ArgKind{ArgWord}, Repeat: RepeatNone, Run: runRecordStart,
+				Long: "Flags keep the recording of this run, or the next, small, with what it holds already; they are those of `hdb record`:\n\n" + BoundFlags + "\nThe recording then is in a file without a name where temporary files are (TMPDIR). With --ring and --last questions have it copied first, when there are new events. The live view needs all events.\n\n" + PausedFlag + PythonFlag + "\nThe last is `set python-allocators on`; see docs/python.md.\n\nExamples:\n  record start\n  record start --last 30s\n  record start --python-allocators\n  record start --paused"},
 			{Name: "stop", Short: "record no more; what was recorded stays", Repeat: RepeatNone, Run: runRecordStop,
 				Long: "Nothing follows allocator calls any more, unless a stop at allocations does: when the program goes on it is not known which blocks are still live. Only the ends of recorded blocks are added, as far as such a stop has them seen.\n\n" +
 					"`record start` goes on with the recording of the same run. Blocks that were freed meanwhile then seem to live until their address is handed out again: reports, `assert` and the capture say that they may. `record pause` keeps following, so that what is live stays known."},
@@ -35,20 +35,24 @@ func recordCommand() *Command {
 }
 
 func runRecordStart(_ context.Context, c *Console, in Input) error {
-	bounds, python, err := parseBounds(in.Args)
+	bounds, more, err := parseBounds(in.Args)
 	if err != nil {
 		return err
 	}
 	if err := c.s.Recorder.Bound(bounds); err != nil {
 		return err
 	}
-	if python {
+	if more.python {
 		c.s.Recorder.PythonAllocators()
 	}
+	c.s.Recorder.BeginPaused(more.paused)
 	if err := c.s.Recorder.Start(); err != nil {
 		return err
 	}
 	c.say("recording %s", planeText(c.s.Planes.Plane()))
+	if more.paused {
+		c.say("paused until `record resume`, or until the program says so")
+	}
 	return nil
 }
 

@@ -32,6 +32,8 @@ type Next struct {
 // wants tells whether a stop is about calls of a function.
 func wants(st *breakpoints.Stop, fn breakpoints.Function) filter.Verdict {
 	switch {
+	case fn.EndsPool():
+		return filter.No
 	case st.AnyCall():
 		return filter.Yes
 	case fn.Frees() != (st.Kind == breakpoints.StopFree):

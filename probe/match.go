@@ -102,6 +102,9 @@ func (f *frame) call(s *site, t *inferior.Thread) breakpoints.Call {
 	if v, ok := arg(fn.Align); ok {
 		e.Aux = v
 	}
+	if v, ok := arg(fn.Pool); ok {
+		e.Aux = v
+	}
 	return c
 }
 

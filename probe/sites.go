@@ -288,7 +288,7 @@ const maxThunk = 4096 + 512
 
 // longRecords tells functions whose records have two more words.
 func longRecords(fn breakpoints.Function) bool {
-	return fn.Old.From == breakpoints.Argument || fn.Count.From == breakpoints.Argument || fn.Align.From == breakpoints.Argument
+	return fn.Old.From == breakpoints.Argument || fn.Pool.From == breakpoints.Argument || fn.Count.From == breakpoints.Argument || fn.Align.From == breakpoints.Argument
 }
 
 // descriptor is the site as the core reads it. tail is where its quick thunk is
@@ -321,7 +321,11 @@ func (st *siteTable) descriptor(s *site, filterAt, tail addr.Run) []byte {
 	}
 	binary.LittleEndian.PutUint32(b[siFlags:], flags)
 	b[siBit] = s.bit
-	for at, o := range map[int]breakpoints.Operand{siSize: fn.Size, siCount: fn.Count, siAlign: fn.Align, siOld: fn.Old} {
+	align := fn.Align
+	if fn.Pool.From != breakpoints.Nowhere {
+		align = fn.Pool // the core takes it along as it is
+	}
+	for at, o := range map[int]breakpoints.Operand{siSize: fn.Size, siCount: fn.Count, siAlign: align, siOld: fn.Old} {
 		b[at] = operandNone
 		if o.From == breakpoints.Argument {
 			b[at] = byte(o.Index)
@@ -333,7 +337,7 @@ func (st *siteTable) descriptor(s *site, filterAt, tail addr.Run) []byte {
 		}
 		return 0
 	}
-	b[siOldWord], b[siAuxWord] = word(fn.Old), word(fn.Align)
+	b[siOldWord], b[siAuxWord] = word(fn.Old), word(align)
 	if b[siAuxWord] == 0 {
 		b[siAuxWord] = word(fn.Count)
 	}

@@ -78,6 +78,7 @@ func Recalled(fn breakpoints.Function, e capture.Event) breakpoints.Call {
 	}
 	put(fn.Size, size)
 	put(fn.Align, e.Aux)
+	put(fn.Pool, e.Aux)
 	put(fn.Old, e.Old)
 	put(fn.Ptr, e.Addr)
 	return c

@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"fmt"
 	"time"
 
 	"hdb/capture"
@@ -81,8 +82,55 @@ func (r *Recording) AddLoss(l Loss) {
 func (r *Recording) AddMark(name string, now time.Duration) (seq uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.run.out.AddMark(capture.MarkRecord{Seq: r.run.last, Time: max(now, r.run.time), Name: name})
+	r.run.mark(name, now)
 	return r.run.last
+}
+
+// MaxMarks is how many marks a program may set by itself.
+const MaxMarks = 10000
+
+// AddNumberedMark is AddMark of a name that the program gives: if a mark has it already, or it
+// is reserved, the first number that is free follows it. It tells whether there was room for
+// one more.
+func (r *Recording) AddNumberedMark(name string, reserved bool, now time.Duration) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.run.marks) >= MaxMarks {
+		return false
+	}
+	r.run.mark(r.run.freeName(name, reserved), now)
+	return true
+}
+
+// freeName is a name that no mark has: the one that is wanted, unless it is reserved, or that
+// with a number.
+func (n *run) freeName(name string, reserved bool) string {
+	last, taken := n.marks[name]
+	if !taken && !reserved {
+		return name
+	}
+	if !reserved {
+		last = max(last, 1)
+	}
+	for {
+		last++
+		numbered := fmt.Sprintf("%s %d", name, last)
+		if _, taken := n.marks[numbered]; !taken {
+			n.marks[name] = last
+			return numbered
+		}
+	}
+}
+
+// mark adds a mark.
+func (n *run) mark(name string, now time.Duration) {
+	if n.marks == nil {
+		n.marks = map[string]int{}
+	}
+	if _, taken := n.marks[name]; !taken {
+		n.marks[name] = 0
+	}
+	n.out.AddMark(capture.MarkRecord{Seq: n.last, Time: max(now, n.time), Name: name})
 }
 
 // AddStop adds the record of a stop, with the stack of the thread that is shown there,

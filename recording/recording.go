@@ -136,6 +136,9 @@ func (r *Recording) Take(call breakpoints.Call, now time.Duration, from Origin) 
 	t := from.Thread()
 	e := EventOf(call)
 	e.Time, e.TID = n.time, t.ID()
+	if n.ofPools(&e.Event, &call.Function, func() capture.StackID { return n.intern(from.Stack()) }) {
+		return false
+	}
 	n.recordUnseen(&e.Event)
 	n.seq++
 	e.Seq = n.seq
@@ -235,7 +238,7 @@ func (r *Recording) Replaced() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.run.unsized += r.run.live.Strays()
-	r.run.live = heap.NewLedger()
+	r.run.live, r.run.pools = heap.NewLedger(), nil
 	r.run.out.Replaced()
 }
 

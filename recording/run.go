@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"slices"
 	"time"
 
 	"hdb/breakpoints"
@@ -23,6 +24,9 @@ type run struct {
 	seq        uint64        // of the last event
 	time       time.Duration // of that event: times do not go back
 	live       *heap.Ledger
+	marks      map[string]int             // the names of marks, and the last number behind each
+	pools      *heap.Pools                // that the program has told of, nil if none
+	mayPool    bool                       // some function of the probe's tells of them
 	unsized    uint64                     // blocks of unknown size that were freed, of live heaps before
 	on         bool                       // events are recorded
 	paused     bool                       // but none are for the moment, except the ends of blocks that are recorded
@@ -47,7 +51,7 @@ type run struct {
 func (n *run) reset() {
 	*n = run{
 		process: n.process, on: n.on, paused: n.paused, filter: n.filter, out: n.out,
-		live: heap.NewLedger(), functions: map[string]uint16{}, threads: map[int32]*knownThread{},
+		live: heap.NewLedger(), functions: map[string]uint16{}, marks: map[string]int{}, threads: map[int32]*knownThread{},
 	}
 	n.filter.forget()
 }
@@ -63,9 +67,10 @@ func (n *run) recordsSome() bool { return n.on && !n.paused && n.filter != nil }
 func (n *run) batch(events []capture.Event, functions []*breakpoints.Function) {
 	if n.probeFuncs == nil {
 		n.probeFuncs = newProbeFuncs()
+		n.mayPool = slices.ContainsFunc(functions, func(f *breakpoints.Function) bool { return f != nil && f.Group == breakpoints.GroupPool })
 	}
 	recorded := n.recorded
-	if n.recordsAll() && len(n.watches) == 0 {
+	if n.recordsAll() && len(n.watches) == 0 && !n.pooled(events, functions) {
 		n.recordAll(events, functions)
 	} else {
 		n.recordSome(events, functions)
@@ -145,6 +150,9 @@ func (n *run) recordSome(events []capture.Event, functions []*breakpoints.Functi
 		e := &events[i]
 		n.time = max(n.time, e.Time)
 		e.Time = n.time
+		if n.ofPools(e, functions[e.Func], func() capture.StackID { return n.recordedStack(e.Stack) }) {
+			continue
+		}
 		n.recordUnseen(e)
 		n.seq++
 		e.Seq = n.seq
@@ -175,10 +183,13 @@ func (n *run) probeFunc(i uint16, functions []*breakpoints.Function) int32 {
 // recordUnseen records the end of a recorded block that nobody saw, as the next event, if
 // e puts another block in its place and has one to end already. e comes after it.
 func (n *run) recordUnseen(e *capture.Event) {
-	end, ok := n.live.Unseen(e)
-	if !ok {
-		return
+	if end, ok := n.live.Unseen(e); ok {
+		n.recordEnd(end)
 	}
+}
+
+// recordEnd records the end of a block that nobody saw.
+func (n *run) recordEnd(end capture.Event) {
 	n.seq++
 	end.Seq, end.Func = n.seq, n.function(capture.UnseenFree)
 	n.last = n.out.AddEvent(&end)

@@ -3,6 +3,7 @@ package session
 import (
 	"slices"
 
+	"hdb/annotations"
 	"hdb/breakpoints"
 	"hdb/inferior"
 	"hdb/internal/addr"
@@ -31,7 +32,21 @@ func (a allocatorSymbols) Defined(m inferior.Module, wanted []string) ([]breakpo
 	for _, sym := range a.names.Modules.Defined(obj, m.Bias, wanted) {
 		out = append(out, breakpoints.Symbol(sym))
 	}
+	for _, fn := range a.annotated(m) {
+		named := func(s breakpoints.Symbol) bool { return s.Addr == fn.Addr }
+		if slices.Contains(wanted, fn.Name) && !slices.ContainsFunc(out, named) {
+			out = append(out, breakpoints.Symbol{Name: fn.Name, Addr: fn.Addr, Size: fn.Size})
+		}
+	}
 	return out, nil
+}
+
+// annotated are the functions of hdb.h that a module has.
+func (c *common) annotated(m inferior.Module) []annotations.Function {
+	if c.proc == nil || m.VDSO {
+		return nil
+	}
+	return annotations.Find(c.proc, m.Low, m.High, m.Bias)
 }
 
 // Extent is the code of the function of a module at an address.

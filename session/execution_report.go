@@ -152,7 +152,7 @@ func (x *Execution) reportAhead(stop inferior.Stop, verb string, fn *Finished, a
 	for _, h := range x.demand.hits {
 		r.Hits = appendStop(r.Hits, h.stop)
 		if h.occurred != "" {
-			r.Occurred, t = h.occurred, h.thread
+			r.Occurred, t, first = h.occurred, h.thread, h.now
 		}
 		if h.event != nil && r.Event == nil {
 			r.Event, t, first = h.event, h.thread, h.now

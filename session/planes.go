@@ -25,6 +25,7 @@ type Planes struct {
 	values  *Values
 	symbols allocatorSymbols
 	data    *dataPlane
+	told    *annotated
 
 	tracer   *breakpoints.Tracer
 	fellBack string            // why the probe cannot be used
@@ -42,6 +43,7 @@ func newPlanes(c *common, a *account, w *walker, d *demand, l *likes, al *Alloca
 		data:   &dataPlane{common: c, account: a, demand: d, symbols: symbols, python: &interpreted{common: c}, tables: &pythonTables{common: c}},
 		clones: map[addr.Run]bool{},
 	}
+	p.told = &annotated{common: c, account: a, demand: d, symbols: symbols, tables: p.data.tables}
 	al.follow = p.follow
 	return p
 }
@@ -59,17 +61,20 @@ func (p *Planes) begin() {
 	p.fellBack = ""
 	p.data.sites, p.data.base = 0, 0
 	p.data.tables.forget()
+	p.told.forget()
 }
 
 // replaced follows an exec: the process has another image.
 func (p *Planes) replaced() {
 	p.data.drop(false)
 	p.data.tables.forget()
+	p.told.forget()
 	p.fellBack, p.bare = "", nil
 }
 
 // release takes the planes out of a process that goes on without them.
 func (p *Planes) release() {
+	p.told.release()
 	p.tracer.Disarm()
 	p.data.close()
 }
@@ -132,6 +137,7 @@ func (p *Planes) arm() error {
 		return nil
 	}
 	err := p.armPlane()
+	p.told.look()
 	p.traceClones()
 	p.followBare()
 	p.awaitTables()
@@ -233,6 +239,7 @@ func (p *Planes) modulesChanged(added, removed []inferior.Module) {
 	if err := p.tracer.ModulesChanged(added, removed); err != nil {
 		p.notify("allocators of a new library: %v", err)
 	}
+	p.told.look()
 }
 
 // loaded has the probe follow a change of the modules.

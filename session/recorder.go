@@ -25,6 +25,7 @@ type Recorder struct {
 	streamed  RecordStatus // of the last stream
 	streamErr error
 	bounds    recording.Bounds      // of the recording of this run or, if it has none, the next
+	paused    bool                  // recordings begin so
 	failure   atomic.Pointer[error] // see Failure
 
 	status func() RecordStatus // of a stream that ends
@@ -40,13 +41,20 @@ func (r *Recorder) Start() error {
 		return errors.New("record: already recording")
 	}
 	ended := r.rec.Ended()
-	r.exclusive(r.rec.Start)
+	r.exclusive(func() {
+		r.rec.Start()
+		r.rec.Pause(r.paused)
+	})
 	if r.proc == nil {
 		return nil
 	}
 	r.noteStart(ended)
 	return r.planes.arm()
 }
+
+// BeginPaused has the recording that Start begins, and those of runs to come, be paused until
+// Resume is called or the program asks for it.
+func (r *Recorder) BeginPaused(on bool) { r.paused = on }
 
 // PythonAllocators has CPython's own allocators followed from now on.
 func (r *Recorder) PythonAllocators() { r.settings.PythonAllocators = true }

@@ -46,6 +46,9 @@ func (r *Recorder) begin(info capture.Info) error {
 	r.failure.Store(nil)
 	r.dropKept()
 	r.rec.Drop()
+	if r.rec.On() && r.paused {
+		r.rec.Pause(true)
+	}
 	r.stream = nil
 	r.console.log.Begin()
 	switch {

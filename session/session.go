@@ -167,6 +167,7 @@ func (s *Session) wire() {
 
 	s.ConsoleLog = &ConsoleLog{common: c, account: s.account}
 	s.Recorder = &Recorder{common: c, account: s.account, sel: s.Selection, planes: s.Planes, console: s.ConsoleLog}
+	s.Planes.told.selected = s.Recorder.noteSelection
 	s.Planes.failed = s.Recorder.failed
 
 	s.Catches = &Catches{common: c, stops: s.Stops, policy: map[string]inferior.Policy{}}

@@ -229,7 +229,6 @@ func (t *Travel) ReplayTo(ctx context.Context, d query.Direction, frees bool, n 
 // Mark names the moment: of a recording under way, so that goto, diff and reports
 // find it.
 func (t *Travel) Mark(name string) (seq uint64, err error) {
-	_, isStop := query.StopNumber(name)
 	switch {
 	case t.saved != nil:
 		return 0, errors.New("mark: a capture that was opened is not changed")
@@ -239,11 +238,10 @@ func (t *Travel) Mark(name string) (seq uint64, err error) {
 		return 0, errors.New("mark: no process is recorded yet: use run, start or attach")
 	case !t.recorded.rec.On():
 		return 0, errors.New("mark: nothing is being recorded: use record start")
-	case name == "" || strings.HasPrefix(name, "#") || strings.HasSuffix(name, "%") || slices.Contains([]string{"peak", "start", "end", "now"}, name), isStop:
-		return 0, fmt.Errorf("mark %q: not a name", name)
-	}
-	if _, err := time.ParseDuration(name); err == nil {
+	case isTime(name):
 		return 0, fmt.Errorf("mark %q: that is a time", name)
+	case reservedMoment(name):
+		return 0, fmt.Errorf("mark %q: not a name", name)
 	}
 	for _, m := range t.recorded.Marks() {
 		if m.Name == name {
@@ -252,4 +250,16 @@ func (t *Travel) Mark(name string) (seq uint64, err error) {
 	}
 	t.exclusive(func() { seq = t.recorded.rec.AddMark(name, t.now()) })
 	return seq, nil
+}
+
+// reservedMoment tells what no mark can be called, as it is another moment already.
+func reservedMoment(name string) bool {
+	_, isStop := query.StopNumber(name)
+	return name == "" || strings.HasPrefix(name, "#") || strings.HasSuffix(name, "%") ||
+		slices.Contains([]string{"peak", "start", "end", "now"}, name) || isStop || isTime(name)
+}
+
+func isTime(name string) bool {
+	_, err := time.ParseDuration(name)
+	return err == nil
 }

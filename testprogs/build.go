@@ -239,6 +239,13 @@ func (j job) key() (string, error) {
 			return "", err
 		}
 	}
+	if bytes.Contains(j.src, []byte("annotations/hdb.h")) {
+		header, err := os.ReadFile(filepath.Join(filepath.Dir(j.path), "../../annotations/hdb.h"))
+		if err != nil {
+			return "", err
+		}
+		h.Write(header)
+	}
 	return fmt.Sprintf("%x", h.Sum(nil)[:8]), nil
 }
 

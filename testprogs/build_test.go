@@ -143,6 +143,8 @@ var behaviours = []struct {
 	{name: "jemalloc", want: "done\n"},
 	{name: "tcmalloc", want: "done\n"},
 	{name: "mimalloc", want: "done\n"},
+	{name: "annotated", want: "used 624\n"},
+	{name: "annotated", flags: []string{"-static", "-DALONE", "STRIP"}, want: "used 624\n"},
 	{name: "arena", want: "null 5 frees 15\n"},
 	{name: "pools", want: "puts 3 used 1046\n"},
 	{name: "wide"},

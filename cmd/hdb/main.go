@@ -40,6 +40,8 @@ usage:
                                    get it: see hdb doctor --help
   hdb py PID | CORE                what the threads of a program do in Python: see
                                    hdb py --help
+  hdb header|python-module [DIR]   hdb.h and hdb_mark.py, with which programs tell hdb what
+                                   they are at: see hdb header --help
   hdb export FORMAT CAPTURE        write a capture for other tools, pprof and more: see
                                    hdb export --help
   hdb assert LIMITS CAPTURE        check memory against limits, in CI: exit code 3 when
@@ -205,6 +207,9 @@ func verbs() map[string]verb {
 	}
 	for _, word := range console.Reports {
 		all[word] = reading(reports)
+	}
+	for word, verb := range givenVerbs() {
+		all[word] = printing(verb)
 	}
 	return all
 }

@@ -47,7 +47,7 @@ flags, with one dash or two:
                   for the end of one that it started
   --max-depth N   frames of a stack, 2048 unless told; code inside the process takes
                   at most 4095
-` + console.PythonFlag + `  --system-calls  also mmap, munmap, mremap and brk that PROG calls without libc's
+` + console.PausedFlag + console.PythonFlag + `  --system-calls  also mmap, munmap, mremap and brk that PROG calls without libc's
                   functions; each system call of it then costs two stops
 ` + console.BoundFlags + `  -q              no progress, no summary
   --return-child-result
@@ -77,6 +77,7 @@ type recordOptions struct {
 	status   bool // --return-child-result
 	syscalls bool
 	python   bool // CPython's own allocators, too
+	paused   bool // nothing, until the program says so
 	help     bool
 	words    []string // the program and its arguments
 }
@@ -126,6 +127,8 @@ func (o *recordOptions) flag(name string) flags.Flag {
 		return flags.On(&o.syscalls)
 	case "python-allocators":
 		return flags.On(&o.python)
+	case "paused":
+		return flags.On(&o.paused)
 	case "h", "help":
 		return flags.On(&o.help)
 	case "o", "output":
@@ -346,6 +349,7 @@ func (r *recorder) run(filter *cond.Cond) int {
 	if err := r.passSignals(); err != nil {
 		return fail(r.errw, err, 1)
 	}
+	s.Recorder.BeginPaused(o.paused)
 	s.Settings.SystemCalls, s.Settings.PythonAllocators = o.syscalls, o.python
 	if o.depth != 0 {
 		s.Settings.MaxDepth = o.depth
@@ -565,6 +569,9 @@ func (r *recorder) finish(exit *inferior.ExitStatus, runErr error) int {
 		r.say(summary)
 		if st.HidesPython {
 			r.say(console.PymallocText)
+		}
+		if r.o.paused && st.Paused && st.Recorded == 0 {
+			r.say("--paused: the program has never had anything recorded, by HDB_RESUME() or hdb_mark.record(): see docs/annotations.md")
 		}
 		if file.Is(r.file) { // no pipe
 			r.say(nextCommands(r.file, st.LiveBlocks > 0))

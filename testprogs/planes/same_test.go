@@ -26,6 +26,10 @@ type subject struct {
 // subjects are all programs of testprogs, with the arguments of their sessions.
 var subjects = []subject{
 	{name: "abort", wrong: true},
+	{name: "annotated", wrong: true},
+	{name: "annotated", wrong: true, flags: []string{"-no-pie", "-O2", "STRIP"}},
+	{name: "annotated", wrong: true, flags: []string{"-static", "-DALONE", "STRIP"}},
+	{name: "annotated", wrong: true, flags: []string{"CC=clang", "-static-pie", "-DALONE"}},
 	{name: "arena"},
 	{name: "arena", do: []string{"alloc add arena_alloc size=ARG3 align=ARG2 ptr=RET", "alloc add arena_free free=ARG2", "RUN"}},
 	{name: "bare", do: followed},
@@ -121,19 +125,20 @@ var subjects = []subject{
 
 // elsewhere are sources of testdata that are no subjects.
 var elsewhere = map[string]string{
-	"golang":     "a Go runtime is followed by plain breakpoints in both planes, and makes other calls in each run",
-	"micro":      "measured by bench",
-	"microcond":  "measured by bench",
-	"microcount": "measured by bench",
-	"microlibs":  "measured by bench",
-	"gcore":      "its threads allocate for as long as it runs: TestGcore",
-	"histories":  "TestHistories",
-	"notsc":      "TestNoTSC",
-	"owners_lib": "built beside owners",
-	"plugin":     "built beside dlopen",
-	"sanitized":  "TestSanitizers",
-	"truncates":  "TestTruncated",
-	"untraced":   "its children are cleaned of what either plane has put into them: TestUntracedChildren",
+	"golang":       "a Go runtime is followed by plain breakpoints in both planes, and makes other calls in each run",
+	"micro":        "measured by bench",
+	"microcond":    "measured by bench",
+	"microcount":   "measured by bench",
+	"microlibs":    "measured by bench",
+	"gcore":        "its threads allocate for as long as it runs: TestGcore",
+	"histories":    "TestHistories",
+	"notsc":        "TestNoTSC",
+	"owners_lib":   "built beside owners",
+	"plugin":       "built beside dlopen",
+	"annotatedlib": "built beside annotated",
+	"sanitized":    "TestSanitizers",
+	"truncates":    "TestTruncated",
+	"untraced":     "its children are cleaned of what either plane has put into them: TestUntracedChildren",
 }
 
 func (s subject) title() string {
