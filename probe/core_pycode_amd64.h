@@ -48,7 +48,7 @@ pyCode:
 	JEQ  pyCodeNext
 	MOVQ const_stPyCode(R11), DX
 	MOVQ (R12)(DX*1), R13
-	PYID(R13, DI, AX, SI, pyCodeContents, pyCodeID)
+	PYID(R13, DI, AX, pyCodeContents, pyCodeID)
 	MOVQ CX, R14
 	SHRQ $(64-const_codeBits), R14
 	MOVQ const_stPyCodes(R11), DX
@@ -120,7 +120,7 @@ pyCode:
 	SHRQ $24, CX
 	ANDL $0xfff, CX
 	PYPIECE(4)
-	PYID(R13, DI, AX, SI, pyToldContents, pyToldID)
+	PYID(R13, DI, AX, pyToldContents, pyToldID)
 	MARK(const_markPythonCodeEnd)
 	MOVQ CX, 8(R8)
 	SHRQ $36, R15

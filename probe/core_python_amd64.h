@@ -53,20 +53,18 @@
 
 // An ID of a code object, CX, tells it from all others, such as the next one that has its
 // memory. Where the core is told of code objects that are freed, PYNUMBERED makes it of where
-// the object is and how many were freed there, or at a place with the same counter; factor is
-// 0x9e3779b97f4a7c15, other 0xd1342543de82ef95, frees the counters.
+// the object is and how many were freed there, or at a place with the same counter, and PYID
+// of the epoch; factor is 0x9e3779b97f4a7c15, frees the counters. (Two objects may have the same
+// ID if their addresses times the factor are as near as counts are: one chance in 2^48 or so.)
 //
 //	clobbers DX
-#define PYNUMBERED(code, frees, factor, other) \
+#define PYNUMBERED(code, frees, factor) \
 	MOVQ code, CX; \
 	IMULQ factor, CX; \
 	MOVQ CX, DX; \
 	SHRQ $(64-const_freeBits), DX; \
 	MOVL (frees)(DX*4), DX; \
-	ADDQ const_stPyEpoch(R11), DX; \
-	IMULQ other, DX; \
-	ADDQ DX, CX; \
-	ORQ  $1, CX
+	ADDQ DX, CX
 
 // PYCONTENTS makes it, where the core is not told, of where the object is and its line table,
 // its first line, the hash that its name keeps of its text (struct PyASCIIObject), and how long
@@ -99,14 +97,14 @@
 
 // PYID is either, by labels of its own.
 //
-//	clobbers DX, a, b, c
-#define PYID(code, a, b, c, contents, done) \
+//	clobbers DX, a, b
+#define PYID(code, a, b, contents, done) \
 	MOVQ $0x9e3779b97f4a7c15, a; \
 	MOVQ const_stPyFrees(R11), b; \
 	TESTQ b, b; \
 	JEQ  contents; \
-	MOVQ $0xd1342543de82ef95, c; \
-	PYNUMBERED(code, b, a, c); \
+	PYNUMBERED(code, b, a); \
+	ADDQ const_stPyEpoch(R11), CX; \
 	JMP  done; \
 contents: \
 	PYCONTENTS(code, a); \
@@ -189,13 +187,14 @@ pyDirect:
 	PYFACTORS
 	MOVQ const_stPyFrees(R11), DI
 	MOVQ $0x243f6a8885a308d3, R9
+	XORQ const_stPyEpoch(R11), R9
 	XORL R10, R10
 
 pyNext:
 	PYWORDS(pyShim)
 	TESTQ DI, DI
 	JEQ  pyContents
-	PYNUMBERED(SI, DI, R13, R14)
+	PYNUMBERED(SI, DI, R13)
 
 pyIdentified:
 	IMULQ R14, AX
@@ -285,7 +284,7 @@ pyCopy:
 	PYWORDS(pyCopyShim)
 	MOVQ SI, 0(DI)
 	MOVQ AX, 8(DI)
-	PYID(SI, R14, AX, R9, pyCopyContents, pyCopyID)
+	PYID(SI, R14, AX, pyCopyContents, pyCopyID)
 	MOVQ CX, 16(DI)
 
 pyCopied:
@@ -301,7 +300,6 @@ pyCopied:
 	POPQ R10
 	POPQ AX
 	MOVQ AX, BX
-	MOVQ 16(R13), R9
 	LEAQ (R10)(R10*2), DX
 	LEAQ (32+15)(DX*8), DX
 	SHRQ $4, DX // in 16 bytes
@@ -322,7 +320,6 @@ pyComplete:
 	POPQ R10
 	POPQ AX
 	MOVQ AX, BX
-	MOVQ 16(R13), R9
 	XORL AX, AX
 	TESTQ R8, R8
 	SETNE AX
