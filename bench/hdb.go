@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -59,11 +60,11 @@ const never = "break alloc if size >= 1TiB"
 
 // record records the program into the file, by commands of the console when there are
 // settings, which hdb record does not take.
-func (d *debugger) record(program work, file string) work {
+func (d *debugger) record(program work, file string, args ...string) work {
 	if len(d.ex) > 0 {
-		return d.batch(program, "record start", "run", "save "+file)
+		return d.batch(program, strings.Join(append([]string{"record start"}, args...), " "), "run", "save "+file)
 	}
-	program.argv = append([]string{d.path, "record", "-o", file}, program.argv...)
+	program.argv = slices.Concat([]string{d.path, "record", "-o", file}, args, program.argv)
 	return program
 }
 

@@ -14,7 +14,7 @@ import (
 
 // inputs makes what the programs work on, the same on every machine, once.
 // Change the version with any of it.
-const inputsVersion = "1"
+const inputsVersion = "2"
 
 func inputs(cache, sources string) (string, error) {
 	dir := filepath.Join(cache, "inputs-"+inputsVersion)
@@ -23,11 +23,12 @@ func inputs(cache, sources string) (string, error) {
 	}
 	return dir, testprogs.Place(dir, func(dir string) error {
 		for name, write := range map[string]func(path string) error{
-			"work.sql": textFile(sqlWork),
-			"work.py":  textFile(pythonWork),
-			"work.xml": xmlFile,
-			"work.ii":  func(path string) error { return preprocess(filepath.Join(sources, "templates.cc"), path) },
-			"git":      repository,
+			"work.sql":    textFile(sqlWork),
+			"work.py":     textFile(pythonWork),
+			"jsonwork.py": textFile(jsonWork),
+			"work.xml":    xmlFile,
+			"work.ii":     func(path string) error { return preprocess(filepath.Join(sources, "templates.cc"), path) },
+			"git":         repository,
 		} {
 			if err := write(filepath.Join(dir, name)); err != nil {
 				return fmt.Errorf("input %s: %w", name, err)

@@ -43,6 +43,7 @@ var titles = map[string]string{
 	"asked":     "What is asked of each call, ns a malloc and free; figure: ns a call, of traps and dprintf an event:",
 	"record":    "Recording with stacks, CPU time of the program alone, ns a malloc and free; figure: what hdb adds / what the peer adds:",
 	"programs":  "Recording with stacks, CPU time of all processes; figure: what hdb adds / what the peer adds:",
+	"python":    "A script in Python, recorded with stacks, CPU time of all processes:",
 	"size":      "What is written, bytes an event (heaptrack stores no address, thread or time of an event, and no stack of a free):",
 	"launch":    "From the command to main:",
 	"symbolize": "Naming addresses, inlined calls included, whole process; figure: hdb / peer, or what hdb takes where a unit stands:",
@@ -93,7 +94,7 @@ func (b *bench) run(only, file string) error {
 	}
 	m := describe(b)
 	m.print(os.Stdout)
-	for _, rows := range []func() error{b.conditionRows, b.askedRows, b.recordRows, b.programRows, b.launchRows, b.symbolizeRows, b.captureRows, b.gdbRows} {
+	for _, rows := range []func() error{b.conditionRows, b.askedRows, b.recordRows, b.programRows, b.pythonRows, b.launchRows, b.symbolizeRows, b.captureRows, b.gdbRows} {
 		if err := rows(); err != nil {
 			return err
 		}

@@ -209,13 +209,13 @@ func (b *bench) heaptrack(w work, raw bool) (sample, error) {
 	return s, err
 }
 
-// recorded runs the work under hdb, which writes a capture.
-func (b *bench) recorded(w work) (sample, captured, error) {
+// recorded runs the work under hdb, which writes a capture. args are more of hdb record.
+func (b *bench) recorded(w work, args ...string) (sample, captured, error) {
 	file := filepath.Join(b.out, "bench.hdb")
 	if err := os.RemoveAll(file); err != nil {
 		return sample{}, captured{}, err
 	}
-	c, err := b.hdb.record(w, file).run(b.home, b.limit)
+	c, err := b.hdb.record(w, file, args...).run(b.home, b.limit)
 	if err != nil {
 		return sample{}, captured{}, err
 	}
