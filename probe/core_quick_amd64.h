@@ -357,7 +357,9 @@ quickNameless:
 
 quickPlace:
 	CMPQ const_meTag(R10), R8
-	JNE  quickOdd
+	JNE  quickWays
+
+quickWay:
 	MARK(const_markQuickMemo)
 	MOVWLZX const_meFork(R10), DX
 	MOVQ rcBP(SP)(DX*8), DX
@@ -465,6 +467,19 @@ quickBare:
 	ORQ  const_siQuick(DX), DI // the first word
 	MOVBLZX const_siLonger(DX), CX
 	JMP  quickStamp
+
+quickWays:
+	// As in memoNext, which may begin with any of them: the other three ways.
+	XORQ $const_memoEntry, R10
+	CMPQ const_meTag(R10), R8
+	JEQ  quickWay
+	XORQ $(3*const_memoEntry), R10
+	CMPQ const_meTag(R10), R8
+	JEQ  quickWay
+	XORQ $const_memoEntry, R10
+	CMPQ const_meTag(R10), R8
+	JEQ  quickWay
+	JMP  quickOdd
 
 quickFork:
 	// The stack is none of this entry's, and has a place by that word, as in memoForked.
