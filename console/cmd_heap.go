@@ -323,7 +323,7 @@ type whenceView struct {
 	Before  uint64      `json:"freed_before,omitempty"` // the event that had given back what last frees
 }
 
-func showWhence(c *Console, in Input, w *query.Whence) {
+func viewWhence(w *query.Whence) whenceView {
 	v := whenceView{Address: fmt.Sprintf("%#x", w.Addr)}
 	switch {
 	case w.Event != nil:
@@ -337,6 +337,11 @@ func showWhence(c *Console, in Input, w *query.Whence) {
 			v.Before = w.Stray.Before.Seq
 		}
 	}
+	return v
+}
+
+func showWhence(c *Console, in Input, w *query.Whence) {
+	v := viewWhence(w)
 	c.answer(in, v, func(o *screen.Output) {
 		switch {
 		case w.Event != nil:
@@ -351,6 +356,9 @@ func showWhence(c *Console, in Input, w *query.Whence) {
 			}
 		default:
 			o.Printf("%#x is in no block that was recorded\n", w.Addr)
+		}
+		if c.s.PythonHeaps.Holds(w.Addr) {
+			o.Line(screen.Guess(fmt.Sprintf("(it lies in an arena of CPython's allocator: py block %#x)", w.Addr)))
 		}
 		if w.Below != 0 {
 			o.Printf("below: %s at %#x, which ends %s before\n", o.Sizes.Long(w.BelowSize), w.Below, o.Sizes.Long(w.Addr-w.Below-w.BelowSize))

@@ -94,6 +94,9 @@ func printReport(c *Console, o *screen.Output, r *session.Report) {
 			c.source.show(o, *r.Python, c.set.count("stop-lines"))
 		}
 	}
+	if r.Blamed != nil {
+		o.Line(screen.Guess(blamedText(r.Blamed)))
+	}
 }
 
 // returned is what a function has returned; nil: nothing.

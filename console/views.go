@@ -165,7 +165,8 @@ type reportView struct {
 	Before   uint64        `json:"freed_before,omitempty"` // the event that had given back what the event frees
 	Elapsed  int64         `json:"elapsed_ns"`
 
-	Python *pythonFrameView `json:"python,omitempty"` // the innermost function of Python
+	Python *pythonFrameView `json:"python,omitempty"`        // the innermost function of Python
+	Blamed *pythonDebugView `json:"damaged_block,omitempty"` // for which CPython's debug hooks ended the program
 	Frames []frameView      `json:"frames,omitempty"`
 }
 
@@ -177,6 +178,9 @@ func viewReport(r *session.Report) reportView {
 	if r.Python != nil {
 		f := viewPythonFrame(*r.Python)
 		v.Python = &f
+	}
+	if r.Blamed != nil {
+		v.Blamed = new(viewPythonDebug(r.Blamed.DebugBlock))
 	}
 	for i, w := range r.Watched {
 		view := &watchView{w.Addr.String(), w.Size, fmt.Sprintf("% x", w.Old), fmt.Sprintf("% x", w.New), w.Name, w.OldText, w.NewText, nil}

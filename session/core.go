@@ -172,5 +172,6 @@ func (x *Execution) reportCore() *Report {
 	r.Thread = x.sel.threadInfo(x.sel.thread)
 	x.showFrames(r)
 	r.Python = x.python.innermost(x.sel.thread)
+	r.blame(x.python, x.sel.thread)
 	return r
 }

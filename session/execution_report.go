@@ -34,6 +34,7 @@ type Report struct {
 	Elapsed   time.Duration
 	Frames    []names.Frame // from the innermost to the user's, see showFrames
 	Python    *names.Frame  // the function of Python that the thread is in
+	Blamed    *PythonDamage // the damaged block for which CPython's debug hooks ended the program
 	Stop      string        // the report of a recorded stop, as it was shown
 	Drawn     bool          // the recording tells where this is: the moment of its peak
 	Verb      string        // "start", "step" ...: what ended here without a numbered stop
@@ -171,9 +172,17 @@ func (x *Execution) reportAhead(stop inferior.Stop, verb string, fn *Finished, a
 	x.tellThrown(r, t)
 	x.showFrames(r)
 	r.Python = x.python.innermost(t)
+	r.blame(x.python, t)
 	x.recorder.logStop(r)
 	x.dropTemporaries(r)
 	return r
+}
+
+// blame finds the damaged block that made the program abort.
+func (r *Report) blame(p *Python, t *inferior.Thread) {
+	if r.Python != nil && r.Signal != nil && r.Signal.Name == "SIGABRT" {
+		r.Blamed = PythonHeaps{p}.Blamed(t)
+	}
 }
 
 // end follows the end of the process, which the report is about.

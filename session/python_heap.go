@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"hdb/capture"
+	"hdb/internal/addr"
 	"hdb/python"
 	"hdb/python/pymalloc"
 )
@@ -39,12 +40,23 @@ func (p PythonHeaps) All() (all []PythonHeap, err error) {
 	return all, refused
 }
 
+// Holds tells whether an address lies in an arena.
+func (p PythonHeaps) Holds(at uint64) bool {
+	all, _ := p.All() // there may be no Python, or nothing that can be read
+	for _, h := range all {
+		if _, ok := h.ArenaOf(addr.Run(at)); ok {
+			return true
+		}
+	}
+	return false
+}
+
 func (p PythonHeaps) of(f pythonFile) (all []PythonHeap, err error) {
 	r, err := f.in.Runtime()
 	if err != nil {
 		return nil, err
 	}
-	heaps, err := pymalloc.Open(r, interruptible{p.image, p.reading}, f.symbols)
+	heaps, err := pymalloc.Open(r, p.memory(), f.symbols)
 	if err != nil {
 		return nil, fmt.Errorf("CPython %s: %w", r.Version, err)
 	}

@@ -1,7 +1,6 @@
 package pymalloc
 
 import (
-	"errors"
 	"fmt"
 
 	"hdb/internal/addr"
@@ -107,30 +106,14 @@ func (h *Heap) Pools(a Arena, yield func(p *Pool, err error) bool) bool {
 // which pools are damaged, or were being changed when the program stopped: their blocks are left out
 // where it is not known whether they are in use.
 func (h *Heap) Blocks(yield func(at addr.Run, size uint64) bool) error {
-	var errs []error
-	for _, a := range h.Arenas {
-		more := h.Pools(a, func(p *Pool, err error) bool {
-			if err == nil && !p.Free() {
-				var used []bool
-				used, err = p.inUse()
-				if err == nil {
-					for i, u := range used {
-						if u && !yield(p.block(i), uint64(p.Size)) {
-							return false
-						}
-					}
-				}
+	return h.pools(func(p *Pool, used []bool) bool {
+		for i, u := range used {
+			if u && !yield(p.block(i), uint64(p.Size)) {
+				return false
 			}
-			if err != nil && len(errs) < maxErrors {
-				errs = append(errs, err)
-			}
-			return true
-		})
-		if !more {
-			break
 		}
-	}
-	return errors.Join(errs...)
+		return true
+	})
 }
 
 // maxErrors bounds how many pools are told of.

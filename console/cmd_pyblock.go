@@ -1,0 +1,309 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"hdb/console/screen"
+	"hdb/internal/units"
+	"hdb/names"
+	"hdb/python/pymalloc"
+	"hdb/session"
+)
+
+func pythonBlockCommands() []*Command {
+	return []*Command{
+		{Name: "block", Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "ADDRESS", Short: "tell what an address is to CPython's allocators", Needs: NeedMemory, Repeat: RepeatNone, Run: runPythonBlock,
+			Long: "Its block, whether that is in use, its pool and arena; with PYTHONMALLOC=debug how many bytes were asked for, of which domain, and what was written beyond them; and the recorded event that made it.\n\nExample:\n  py block 0x7ffff7a01c30"},
+		{Name: "check", Short: "look for blocks of CPython that were written beyond their bounds", Needs: NeedMemory, Repeat: RepeatNone, Run: runPythonCheck,
+			Long: "With PYTHONMALLOC=debug or -X dev all blocks of pools are looked at, and of the larger ones those that `record start --python-allocators` has recorded. Without, it is only the lists of free blocks, which a block that is written to after it was given back destroys.\n\nExample:\n  py check"},
+	}
+}
+
+type pythonDamageView struct {
+	Kind   string `json:"kind"`   // overrun, underrun, header, use after free
+	Offset int    `json:"offset"` // of overrun from the end of the block, else from its beginning
+	Bytes  string `json:"bytes"`
+}
+
+type pythonDebugView struct {
+	Address string             `json:"address"`
+	Size    *uint64            `json:"size,omitempty"` // that was asked for
+	Domain  string             `json:"domain,omitempty"`
+	Freed   bool               `json:"freed,omitempty"`
+	Serial  uint64             `json:"serial,omitempty"`
+	Damages []pythonDamageView `json:"damaged,omitempty"`
+	Event   *eventView         `json:"event,omitempty"`
+	Frames  []frameView        `json:"frames,omitempty"`
+}
+
+var damageWords = map[pymalloc.DamageKind]string{pymalloc.Overrun: "overrun", pymalloc.Underrun: "underrun", pymalloc.LostHeader: "header", pymalloc.WrittenFreed: "use after free"}
+
+// domainWords are the domains by the letters of the debug hooks, and the functions that
+// allocate of them.
+var domainWords = map[byte][2]string{'r': {"raw", "PyMem_RawMalloc"}, 'm': {"mem", "PyMem_Malloc"}, 'o': {"obj", "PyObject_Malloc"}}
+
+func viewPythonDebug(x pymalloc.DebugBlock) pythonDebugView {
+	v := pythonDebugView{Address: fmt.Sprintf("%#x", uint64(x.At)), Freed: x.Freed, Serial: x.Serial}
+	if !x.Freed && !x.Moving && !headerLost(x) {
+		v.Size, v.Domain = &x.Size, domainWords[x.API][0]
+	}
+	for _, d := range x.Damages {
+		v.Damages = append(v.Damages, pythonDamageView{damageWords[d.Kind], d.Offset, fmt.Sprintf("% x", d.Bytes)})
+	}
+	return v
+}
+
+func headerLost(x pymalloc.DebugBlock) bool {
+	return len(x.Damages) > 0 && x.Damages[0].Kind == pymalloc.LostHeader
+}
+
+// askedText says what a block was asked for.
+func askedText(x pymalloc.DebugBlock) string {
+	switch {
+	case x.Freed:
+		return "given back"
+	case x.Moving:
+		return "just being allocated or given back"
+	case headerLost(x):
+		return "its size and domain were written over"
+	}
+	return fmt.Sprintf("%s of domain %s (%s)", units.Count(x.Size, "byte"), domainWords[x.API][0], domainWords[x.API][1])
+}
+
+// damageText says what is wrong with a block.
+func damageText(d pymalloc.Damage) string {
+	n, bytes := len(d.Bytes), shortBytes(d.Bytes)
+	switch d.Kind {
+	case pymalloc.Overrun:
+		where := "behind its end"
+		if d.Offset > 0 {
+			where = fmt.Sprintf("%s behind its end", units.Count(d.Offset, "byte"))
+		}
+		return fmt.Sprintf("%s %s: %s", written(n), where, bytes)
+	case pymalloc.Underrun:
+		return fmt.Sprintf("%s before its beginning, from %d on: %s", written(n), d.Offset, bytes)
+	case pymalloc.LostHeader:
+		return fmt.Sprintf("the %d bytes before its beginning cannot be right: %s", n, bytes)
+	}
+	if d.Offset < 0 {
+		return fmt.Sprintf("%s after it was given back, from %s before its beginning: %s", written(n), units.Count(-d.Offset, "byte"), bytes)
+	}
+	return fmt.Sprintf("%s after it was given back, from its byte %d on: %s", written(n), d.Offset, bytes)
+}
+
+func written(n int) string {
+	if n == 1 {
+		return "1 byte was written"
+	}
+	return units.Count(n, "byte") + " were written"
+}
+
+// shortBytes are bytes in hexadecimal, the first of many.
+func shortBytes(b []byte) string {
+	const most = 16
+	if len(b) > most {
+		return fmt.Sprintf("% x ...", b[:most])
+	}
+	return fmt.Sprintf("% x", b)
+}
+
+func blamedText(x *session.PythonDamage) string {
+	parts := []string{}
+	for _, d := range x.Damages {
+		parts = append(parts, damageText(d))
+	}
+	return fmt.Sprintf("the debug hooks of CPython found %#x damaged, %s: %s; see `py block %#x`", uint64(x.At), askedText(x.DebugBlock), strings.Join(parts, "; "), uint64(x.At))
+}
+
+type pythonBlockView struct {
+	Address string           `json:"address"`
+	Version string           `json:"version"`
+	Arena   string           `json:"arena,omitempty"`
+	Pool    string           `json:"pool,omitempty"`
+	Class   *int             `json:"size_class,omitempty"`
+	Block   string           `json:"block,omitempty"`
+	Size    int              `json:"block_size,omitempty"`
+	Used    bool             `json:"used,omitempty"`
+	Why     string           `json:"reason,omitempty"` // what is wrong with the pool
+	Debug   *pythonDebugView `json:"debug_hooks,omitempty"`
+	Whence  *whenceView      `json:"recorded,omitempty"`
+}
+
+func runPythonBlock(_ context.Context, c *Console, in Input) error {
+	if strings.TrimSpace(in.Raw) == "" {
+		return errors.New("py block: an address must follow")
+	}
+	at, err := c.eval.addressOf(in, strings.TrimSpace(in.Raw))
+	if err != nil {
+		return err
+	}
+	w, _ := c.s.Queries.Whence(at) // there may be no recording
+	start := uint64(0)
+	if w != nil {
+		start = w.Start
+	}
+	b, err := c.s.PythonHeaps.Block(at, start)
+	if err != nil {
+		return fmt.Errorf("py block: %w", err)
+	}
+	v := viewPythonBlock(at, b)
+	if w != nil && (w.Event != nil || w.Last != nil) {
+		v.Whence = new(viewWhence(w))
+	}
+	c.show(in, v, func(o *screen.Output) {
+		printPythonBlock(o, at, b)
+		if w != nil && w.Event != nil {
+			o.Printf("#%d %s   thread %s   %s, %s ago\n", w.Event.Seq, called(o)(w.Event), threadNames(c.s)[int(w.Event.TID)], screen.ShortTime(w.Event.Time), screen.ShortTime(w.Age))
+			printUserFrames(c, o, names.Stack{Frames: w.Frames}, fmt.Sprintf("bt #%d", w.Event.Seq))
+		} else if w != nil && w.Last != nil {
+			o.Printf("the last recorded event about it: #%d %s; `bt #%d` shows its stack\n", w.Last.Seq, called(o)(w.Last), w.Last.Seq)
+		}
+	})
+	return nil
+}
+
+func viewPythonBlock(at uint64, b session.PythonBlock) pythonBlockView {
+	v := pythonBlockView{Address: fmt.Sprintf("%#x", at), Version: b.Runtime.Version}
+	if b.InArena {
+		v.Arena = fmt.Sprintf("%#x", uint64(b.Place.Arena.At))
+	}
+	if p := b.Place.Pool; p != nil {
+		v.Pool = fmt.Sprintf("%#x", uint64(p.At))
+		if p.Used > 0 && p.Class >= 0 {
+			v.Class, v.Size = &p.Class, p.Size
+		}
+	}
+	if b.Place.Block != 0 {
+		v.Block, v.Used = fmt.Sprintf("%#x", uint64(b.Place.Block)), b.Place.InUse
+	}
+	if b.Place.Err != nil {
+		v.Why = b.Place.Err.Error()
+	}
+	if b.Debug != nil {
+		v.Debug = new(viewPythonDebug(*b.Debug))
+	}
+	return v
+}
+
+func printPythonBlock(o *screen.Output, at uint64, b session.PythonBlock) {
+	if b.InArena {
+		o.Line(screen.Plain(poolText(at, b.Place)))
+	}
+	if b.Place.Err != nil {
+		o.Line(screen.Guess("! " + b.Place.Err.Error()))
+	}
+	x := b.Debug
+	if x == nil {
+		return
+	}
+	text := fmt.Sprintf("debug hooks: %s at %#x", askedText(*x), uint64(x.At))
+	if x.HasSerial && !x.Freed && !headerLost(*x) {
+		text += fmt.Sprintf(", request number %s", units.Grouped(x.Serial))
+	}
+	if x.Read > 0 && x.Written == 0 {
+		text += ", never written to"
+	}
+	o.Line(screen.Plain(text))
+	for _, d := range x.Damages {
+		o.Line(screen.Guess("! " + damageText(d)))
+	}
+	if len(x.Damages) == 0 && !x.Freed && !x.Moving {
+		o.Line(screen.Plain("nothing was written beyond it"))
+	}
+}
+
+// poolText says where in an arena an address lies.
+func poolText(at uint64, w pymalloc.Place) string {
+	where := fmt.Sprintf("arena %#x", uint64(w.Arena.At))
+	if w.Pool == nil {
+		return fmt.Sprintf("%#x lies in %s, where no pool was ever in use", at, where)
+	}
+	where = fmt.Sprintf("pool %#x of %s", uint64(w.Pool.At), where)
+	if w.Pool.Used > 0 && w.Pool.Class >= 0 {
+		where = fmt.Sprintf("class %d, %s", w.Pool.Class, where)
+	}
+	switch {
+	case w.InHeader:
+		return fmt.Sprintf("%#x lies in the header of a pool: %s", at, where)
+	case w.Block == 0 && w.Pool.Free():
+		return fmt.Sprintf("%#x lies in a pool without blocks in use: %s", at, where)
+	case w.Block == 0:
+		return fmt.Sprintf("%#x lies in no block: %s", at, where)
+	}
+	state := "in use"
+	switch {
+	case w.InUse:
+	case w.Cut:
+		state = "free"
+	default:
+		state = "never used"
+	}
+	return fmt.Sprintf("%#x is byte %d of a block of %d bytes at %#x, %s: %s", at, at-uint64(w.Block), w.Pool.Size, uint64(w.Block), state, where)
+}
+
+func runPythonCheck(ctx context.Context, c *Console, in Input) error {
+	k, err := c.s.PythonHeaps.Check(ctx, c.s.Queries)
+	if err != nil {
+		return fmt.Errorf("py check: %w", err)
+	}
+	views := []pythonDebugView{}
+	for _, d := range k.Damaged {
+		v := viewPythonDebug(d.DebugBlock)
+		if d.Event != nil {
+			v.Event, v.Frames = new(viewEvent(d.Event)), viewFrames(d.Frames)
+		}
+		views = append(views, v)
+	}
+	var pools []string
+	if k.Pools != nil {
+		pools = strings.Split(k.Pools.Error(), "\n")
+	}
+	c.show(in, struct {
+		Hooks    bool              `json:"hooks"` // PYTHONMALLOC=debug, or -X dev
+		Arenas   int               `json:"checked_blocks"`
+		Recorded int               `json:"checked_recorded_blocks"`
+		Blocks   []pythonDebugView `json:"damaged_blocks"`
+		More     int               `json:"more,omitempty"`
+		Pools    []string          `json:"damaged,omitempty"`
+	}{k.Hooks, k.Arenas, k.Recorded, views, k.More, pools}, func(o *screen.Output) { printPythonCheck(o, k, pools) })
+	return nil
+}
+
+func printPythonCheck(o *screen.Output, k session.PythonCheck, pools []string) {
+	for _, d := range k.Damaged {
+		o.Line(screen.Plain(fmt.Sprintf("%#x, %s", uint64(d.At), askedText(d.DebugBlock))))
+		for _, x := range d.Damages {
+			o.Line(screen.Guess("    " + damageText(x)))
+		}
+		if d.Event != nil {
+			line := []screen.Span{screen.Plain(fmt.Sprintf("    #%d %s", d.Event.Seq, called(o)(d.Event)))}
+			if n := len(d.Frames); n > 0 {
+				f := d.Frames[n-1]
+				line = append(append(append(line, screen.Plain(" in ")), frameName(o, f)...), screen.Plain("  "), framePlace(f))
+			}
+			o.Line(line...)
+		}
+	}
+	if k.More > 0 {
+		o.Line(screen.Guess("(" + units.Count(k.More, "more block") + ")"))
+	}
+	printDamaged(o, pools)
+	if !k.Hooks {
+		if len(pools) == 0 {
+			o.Line(screen.Plain("the lists of free blocks hold together"))
+		}
+		o.Line(screen.Guess("(" + session.ErrNoDebugHooks.Error() + ")"))
+		return
+	}
+	text := fmt.Sprintf("%s of arenas looked at", units.Count(k.Arenas, "block"))
+	if k.Known {
+		text += fmt.Sprintf(", and %s recorded larger ones", units.Grouped(k.Recorded))
+	}
+	o.Line(screen.Plain(fmt.Sprintf("%s: %s damaged", text, units.Count(len(k.Damaged)+k.More, "block"))))
+	if !k.Known {
+		o.Line(screen.Guess("(blocks outside of arenas are not known without `record start --python-allocators`)"))
+	}
+}
