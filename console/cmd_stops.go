@@ -190,7 +190,9 @@ func breaker(temporary, hardware bool) func(context.Context, *Console, Input) er
 			return err
 		}
 		v, hint := viewStop(st), ""
-		if v.Meant = meant(c.s, st); v.Meant != "" {
+		if v.Why = c.pythonFunction(st); v.Why != "" {
+			hint = "; " + v.Why
+		} else if v.Meant = meant(c.s, st); v.Meant != "" {
 			hint = "; did you mean " + v.Meant + "?"
 		} else if st.Pending && st.Kind == breakpoints.StopLine {
 			if v.Why = c.s.Locations.WhyNoLine(st.Location); v.Why != "" {

@@ -121,7 +121,7 @@ func printed(c *Console, in Input, absent string, compute func(string, values.Op
 	}
 	n, text, err := compute(expr, o)
 	if err != nil {
-		return fmt.Errorf("%s: %w", in.Name, err)
+		return fmt.Errorf("%s: %w", in.Name, c.orInPython(expr, err))
 	}
 	c.show(in, valueView{Num: n, Expr: expr, Value: text}, func(out *screen.Output) {
 		switch {

@@ -1,0 +1,57 @@
+package console
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"hdb/breakpoints"
+	"hdb/python"
+	"hdb/values"
+)
+
+// Words of native code that the selected thread's Python has are told where native code
+// does not have them.
+
+// pythonFunction is what to type for a stop in a function that is nowhere in native code, but
+// that Python has where the selected thread is; "" if it has none.
+func (c *Console) pythonFunction(st *breakpoints.Stop) string {
+	if !st.Pending || st.Kind != breakpoints.StopFunction || st.File != "" {
+		return ""
+	}
+	text, ok := c.inPython(st.Function)
+	if !ok || !strings.HasPrefix(text, "<function ") {
+		return ""
+	}
+	command := fmt.Sprintf("break alloc if caller(%q) stops in what it allocates", st.Function)
+	if hasPythonBreak() {
+		command = "py break " + st.Function
+	}
+	return "no native function; a function of Python: " + command
+}
+
+// hasPythonBreak tells whether there is a command for stops in functions of Python.
+func hasPythonBreak() bool {
+	return slices.ContainsFunc(pythonCommands(), func(c *Command) bool {
+		return slices.ContainsFunc(c.Sub, func(s *Command) bool { return c.Name == "py" && s.Name == "break" })
+	})
+}
+
+// orInPython adds to the error of an expression with a name that native code does not have
+// what prints it, if Python has it.
+func (c *Console) orInPython(expr string, err error) error {
+	if none := (*values.NoSymbolError)(nil); !errors.As(err, &none) {
+		return err
+	}
+	if _, ok := c.inPython(expr); !ok {
+		return err
+	}
+	return fmt.Errorf("%w; Python has it: py print %s", err, expr)
+}
+
+// inPython is the value of an expression in the selected function of Python, if there is one.
+func (c *Console) inPython(expr string) (text string, ok bool) {
+	text, err := c.s.Python.Eval(expr, python.Limits{Elements: 1, Depth: 1})
+	return text, err == nil
+}
