@@ -55,7 +55,8 @@ type Session struct {
 	Python    *Python    // the functions of Python that threads are in
 	Cython    *Cython    // functions and variables of the sources of Cython
 
-	PythonHeaps PythonHeaps // the heaps of CPython's allocator of small blocks
+	PythonHeaps PythonHeaps   // the heaps of CPython's allocator of small blocks
+	Objects     PythonObjects // the objects of Python
 
 	Conditions *Conditions // what is wrong or in doubt with conditions
 	Stops      *Stops      // the numbered stops
@@ -189,6 +190,7 @@ func (s *Session) wire() {
 	s.Symbols = &Symbols{c, s.Selection, s.Stops, s.Recorded}
 	s.Python = &Python{c, s.Selection}
 	s.PythonHeaps = PythonHeaps{s.Python}
+	s.Objects = PythonObjects{s.Python}
 	s.Cython = &Cython{c, s.Selection}
 	s.Execution.python = s.Python
 }

@@ -1,0 +1,418 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"hdb/console/screen"
+	"hdb/internal/units"
+	"hdb/python"
+	"hdb/python/objects"
+)
+
+func pythonObjectCommands() []*Command {
+	return []*Command{
+		{Name: "types", Synopsis: "[REGEXP] [N]", Short: "count the objects of Python by their types", Needs: NeedMemory, Repeat: RepeatNone, Run: runPythonTypes,
+			Long: "Those that the garbage collector knows and those that they and the frames of threads refer to, with the bytes that sys.getsizeof tells of them; the types with most bytes first, N of them or 20. REGEXP picks types by their names. " +
+				"What only C code has a reference to and the collector does not know is not counted.\n\nExamples:\n  py types\n  py types ^app\\. 50"},
+		{Name: "refs", Raw: true, Synopsis: "[-path] OBJECT", Short: "show who refers to an object of Python", Needs: NeedMemory, Repeat: RepeatNone, Run: runPythonReferrers,
+			Long: "OBJECT is an expression as py print takes it, or the address of an object. Those that refer to it are shown as the attributes, elements and variables that they are, with the objects that have them. -path shows a shortest way to it from a module or from a frame of a thread instead. " +
+				"References that C code has, in its own variables and on its stack, are not found.\n\nExamples:\n  py refs self.parts[3]\n  py refs -path 0x7ffff6f1c2c0"},
+		{Name: "gc", Short: "show the generations of Python's garbage collector", Needs: NeedMemory, Repeat: RepeatNone, Run: runPythonCollector,
+			Long: "The numbers are those of gc.get_count, gc.get_threshold, gc.get_stats and gc.get_freeze_count, and how many objects each generation has.\n\nExample:\n  py gc"},
+	}
+}
+
+type pythonTypeView struct {
+	Name    string `json:"type"`
+	Types   int    `json:"type_count,omitempty"` // of that name, if there are several
+	Objects int    `json:"objects"`
+	Bytes   int64  `json:"object_bytes"`
+	Tracked int    `json:"tracked"`
+	Unknown bool   `json:"struct_only,omitempty"`
+	Torn    int    `json:"unsized,omitempty"`
+}
+
+// pythonTypesView is the types of an interpreter that were asked for; the sums are of all of these.
+type pythonTypesView struct {
+	Version string           `json:"version"`
+	Objects int              `json:"objects"`
+	Bytes   int64            `json:"object_bytes"`
+	Tracked int              `json:"tracked"`
+	Total   int              `json:"total"` // types
+	Types   []pythonTypeView `json:"types"`
+	Caveats []string         `json:"warnings,omitempty"`
+}
+
+const usualTypes = 20
+
+func runPythonTypes(_ context.Context, c *Console, in Input) error {
+	limit, pattern := usualTypes, ""
+	for i, a := range in.Args {
+		n, err := strconv.Atoi(a)
+		switch {
+		case err == nil && n > 0 && i == len(in.Args)-1:
+			limit = n
+		case i == 0 && len(in.Args) <= 2:
+			pattern = a
+		default:
+			return fmt.Errorf("py types: %q: a regular expression and a number of rows expected", a)
+		}
+	}
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		return fmt.Errorf("py types: %w", err)
+	}
+	all, refused, err := c.s.Objects.Census()
+	if err != nil {
+		return fmt.Errorf("py types: %w", err)
+	}
+	views := []pythonTypesView{}
+	for _, r := range all {
+		v := pythonTypesView{Version: r.Runtime.Version, Types: []pythonTypeView{}, Caveats: censusCaveats(r.Census)}
+		for _, t := range r.Types {
+			if !re.MatchString(t.Name) {
+				continue
+			}
+			v.Objects, v.Bytes, v.Tracked = v.Objects+t.Objects, v.Bytes+t.Bytes, v.Tracked+t.Tracked
+			if v.Total++; len(v.Types) == limit {
+				continue
+			}
+			row := pythonTypeView{t.Name, 0, t.Objects, t.Bytes, t.Tracked, t.Unknown, t.Torn}
+			if t.Types > 1 {
+				row.Types = t.Types
+			}
+			v.Types = append(v.Types, row)
+		}
+		views = append(views, v)
+	}
+	c.show(in, struct {
+		Interpreters []pythonTypesView `json:"interpreters"`
+		Refused      string            `json:"refused,omitempty"`
+	}{views, reasonText(refused)}, func(o *screen.Output) {
+		for _, v := range views {
+			printPythonTypes(o, v, len(views) > 1, pattern)
+		}
+		if refused != nil {
+			o.Line(screen.Guess("(" + refused.Error() + ")"))
+		}
+	})
+	return nil
+}
+
+func reasonText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func printPythonTypes(o *screen.Output, v pythonTypesView, several bool, pattern string) {
+	if several {
+		o.Line(screen.Plain("CPython " + v.Version))
+	}
+	var rows [][]screen.Span
+	for _, t := range v.Types {
+		note := ""
+		if t.Types > 1 {
+			note = units.Count(t.Types, "type")
+		}
+		if t.Unknown {
+			note = joined(note, "structs only")
+		}
+		if t.Torn > 0 {
+			note = joined(note, units.Count(t.Torn, "size")+" unknown")
+		}
+		if note != "" {
+			note = "(" + note + ")"
+		}
+		rows = append(rows, []screen.Span{screen.Plain(o.Sizes.Short(uint64(t.Bytes))), screen.Plain(units.Grouped(uint64(t.Objects))), screen.Plain(t.Name), screen.Guess(note)})
+	}
+	switch {
+	case len(rows) > 0:
+		o.Table([]screen.Column{{Head: "bytes", Right: true}, {Head: "objects", Right: true}, {Head: "type"}, {}}, rows)
+	case pattern != "":
+		o.Line(screen.Plain("no type matches " + pattern))
+	}
+	if len(v.Types) < v.Total {
+		again := strconv.Itoa(v.Total)
+		if pattern != "" {
+			again = pattern + " " + again
+		}
+		o.Printf("%d of %s; `py types %s` lists all\n", len(v.Types), units.Count(v.Total, "type"), again)
+	}
+	if v.Total > 0 {
+		o.Printf("%s of %s, %s tracked by the garbage collector\n", o.Sizes.Short(uint64(v.Bytes)), units.Count(v.Objects, "object"), units.Grouped(uint64(v.Tracked)))
+	}
+	for _, s := range v.Caveats {
+		o.Line(screen.Guess("(" + s + ")"))
+	}
+}
+
+func joined(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + ", " + b
+}
+
+// censusCaveats is what is not counted, or not right.
+func censusCaveats(c *objects.Census) (all []string) {
+	all = append(all, "not counted: objects that the collector does not track and only C code refers to")
+	if c.Collecting {
+		all = append(all, "the collector is at work: objects that it looks at now are counted only if others refer to them")
+	}
+	if c.Strange > 0 {
+		all = append(all, units.Count(c.Strange, "tracked object")+" of no type that can be read")
+	}
+	for _, err := range []error{c.Torn, c.Cut} {
+		if err != nil {
+			all = append(all, "there may be more: "+err.Error())
+		}
+	}
+	return all
+}
+
+type pythonGenerationView struct {
+	Objects       int    `json:"objects"`
+	Count         int    `json:"count"`
+	Threshold     int    `json:"threshold"`
+	Collections   uint64 `json:"collections"`
+	Collected     uint64 `json:"collected"`
+	Uncollectable uint64 `json:"uncollectable"`
+}
+
+type pythonCollectorView struct {
+	Version     string                 `json:"version"`
+	Interpreter int64                  `json:"interpreter"`
+	Enabled     bool                   `json:"enabled"`
+	Collecting  bool                   `json:"collecting,omitempty"`
+	Debug       int                    `json:"debug_flags,omitempty"`
+	Tracked     int                    `json:"tracked"`
+	Frozen      int                    `json:"frozen"`
+	Garbage     int                    `json:"garbage"`
+	Generations []pythonGenerationView `json:"generations"`
+	Truncated   string                 `json:"truncated,omitempty"`
+}
+
+func runPythonCollector(_ context.Context, c *Console, in Input) error {
+	all, refused, err := c.s.Objects.Collectors()
+	if err != nil {
+		return fmt.Errorf("py gc: %w", err)
+	}
+	views := []pythonCollectorView{}
+	for _, g := range all {
+		v := pythonCollectorView{Version: g.Runtime.Version, Interpreter: g.Interpreter, Enabled: g.Enabled, Collecting: g.Collecting, Debug: g.Debug,
+			Tracked: g.Tracked(), Frozen: g.Frozen, Garbage: g.Garbage, Truncated: reasonText(g.Torn)}
+		for _, x := range g.Generations {
+			v.Generations = append(v.Generations, pythonGenerationView{x.Objects, x.Count, x.Threshold, x.Collections, x.Collected, x.Uncollectable})
+		}
+		views = append(views, v)
+	}
+	c.show(in, struct {
+		Collectors []pythonCollectorView `json:"collectors"`
+		Refused    string                `json:"refused,omitempty"`
+	}{views, reasonText(refused)}, func(o *screen.Output) {
+		for _, v := range views {
+			printPythonCollector(o, v, len(views) > 1)
+		}
+		if refused != nil {
+			o.Line(screen.Guess("(" + refused.Error() + ")"))
+		}
+	})
+	return nil
+}
+
+func printPythonCollector(o *screen.Output, v pythonCollectorView, several bool) {
+	state := "enabled"
+	if !v.Enabled {
+		state = "disabled"
+	}
+	if v.Collecting {
+		state += ", at work"
+	}
+	if v.Debug != 0 {
+		state += fmt.Sprintf(", debug flags %#x", v.Debug)
+	}
+	head := "garbage collector"
+	if several {
+		head = fmt.Sprintf("CPython %s, interpreter %d", v.Version, v.Interpreter)
+	}
+	o.Line(screen.Plain(head + ": " + state))
+	var rows [][]screen.Span
+	for i, g := range v.Generations {
+		rows = append(rows, []screen.Span{screen.Plain(strconv.Itoa(i)), screen.Plain(units.Grouped(uint64(g.Objects))), screen.Plain(strconv.Itoa(g.Count)), screen.Plain(strconv.Itoa(g.Threshold)),
+			screen.Plain(units.Grouped(g.Collections)), screen.Plain(units.Grouped(g.Collected)), screen.Plain(units.Grouped(g.Uncollectable))})
+	}
+	o.Table([]screen.Column{{Head: "generation", Right: true}, {Head: "objects", Right: true}, {Head: "count", Right: true}, {Head: "threshold", Right: true},
+		{Head: "collections", Right: true}, {Head: "collected", Right: true}, {Head: "uncollectable", Right: true}}, rows)
+	o.Printf("%s tracked, of them %s frozen; %d in gc.garbage\n", units.Count(v.Tracked, "object"), units.Grouped(uint64(v.Frozen)), v.Garbage)
+	if v.Collecting {
+		o.Line(screen.Guess("(what the collector looks at now is in none of the generations)"))
+	}
+	if v.Truncated != "" {
+		o.Line(screen.Guess("(there may be more: " + v.Truncated + ")"))
+	}
+}
+
+type pythonReferrerView struct {
+	Text      string           `json:"reference"`
+	At        string           `json:"address,omitempty"` // of the object that has it
+	Type      string           `json:"type,omitempty"`
+	Owner     string           `json:"owner,omitempty"` // of the object that the text begins with
+	OwnerType string           `json:"owner_type,omitempty"`
+	Frame     *pythonFrameView `json:"frame,omitempty"`
+	TID       int              `json:"tid,omitempty"`
+	Unsure    bool             `json:"unsure,omitempty"`
+}
+
+func viewReferrer(r objects.Referrer) pythonReferrerView {
+	v := pythonReferrerView{Text: r.Text, Type: r.Type, OwnerType: r.OwnerType, Unsure: r.Unsure}
+	if r.At != 0 {
+		v.At = r.At.String()
+	}
+	if r.Owner != 0 {
+		v.Owner = r.Owner.String()
+	}
+	if r.Frame != nil {
+		v.Frame, v.TID = rootFrame(r.Frame), r.Frame.State.TID
+	}
+	return v
+}
+
+func rootFrame(f *objects.FrameRoot) *pythonFrameView {
+	return &pythonFrameView{Function: cmp.Or(f.Code.Qualname, f.Code.Name), File: f.Code.File, Line: f.Line}
+}
+
+// rootPlace is a frame as text, with its thread where that is known.
+func rootPlace(f *pythonFrameView, tid int) string {
+	s := fmt.Sprintf("of %s  %s:%d", f.Function, screen.ShortPath(f.File), f.Line)
+	if tid != 0 {
+		s += fmt.Sprintf("  (tid %d)", tid)
+	}
+	return s
+}
+
+// usualReferrers is how many are shown as text.
+const usualReferrers = 50
+
+func runPythonReferrers(_ context.Context, c *Console, in Input) error {
+	expr := strings.TrimSpace(in.Raw)
+	if rest, ok := strings.CutPrefix(expr, "-path"); ok && (rest == "" || rest[0] == ' ') {
+		return showPythonPath(c, in, strings.TrimSpace(rest))
+	}
+	if expr == "" {
+		return errors.New("py refs: an expression must follow, as self.rows[0], or the address of an object")
+	}
+	r, err := c.s.Objects.Referrers(expr, python.DefaultLimits)
+	if err != nil {
+		return fmt.Errorf("py refs: %w", err)
+	}
+	views := []pythonReferrerView{}
+	for _, x := range r.List {
+		views = append(views, viewReferrer(x))
+	}
+	var count *uint64
+	if r.Counted {
+		count = &r.Count
+	}
+	c.show(in, struct {
+		At        string               `json:"address"`
+		Type      string               `json:"type"`
+		Value     string               `json:"value"`
+		Count     *uint64              `json:"count,omitempty"` // none of an immortal object
+		Total     int                  `json:"total"`
+		Instances int                  `json:"instances,omitempty"` // of a class, each of which refers to it
+		Referrers []pythonReferrerView `json:"referrers"`
+		Truncated string               `json:"truncated,omitempty"`
+	}{r.At.String(), r.Type, r.Value, count, r.Total, r.Instances, views, reasonText(r.Cut)}, func(o *screen.Output) {
+		o.Text(fmt.Sprintf("%s at %v: %s\n", r.Type, r.At, r.Value))
+		var rows [][]screen.Span
+		for _, v := range views[:min(len(views), usualReferrers)] {
+			rows = append(rows, referrerRow(v))
+		}
+		if r.Instances > 0 {
+			rows = append(rows, []screen.Span{screen.Plain(units.Count(r.Instances, "instance")), {}})
+		}
+		if len(rows) > 0 {
+			o.Table([]screen.Column{{}, {}}, rows)
+		}
+		counted := "it is immortal, and its references are not counted"
+		if r.Counted {
+			counted = fmt.Sprintf("%d counted", r.Count)
+		}
+		o.Printf("%s found, %s\n", units.Count(r.Total, "reference"), counted)
+		if more := r.Total - r.Instances - min(len(views), usualReferrers); more > 0 {
+			o.Line(screen.Guess("(" + units.Count(more, "more reference") + ")"))
+		}
+		if r.Cut != nil {
+			o.Line(screen.Guess("(there may be more: " + r.Cut.Error() + ")"))
+		}
+	})
+	return nil
+}
+
+func referrerRow(v pythonReferrerView) []screen.Span {
+	where := ""
+	switch {
+	case v.Frame != nil && v.At != "":
+		where = fmt.Sprintf("%s at %s, %s", v.Type, v.At, rootPlace(v.Frame, v.TID))
+	case v.Frame != nil:
+		where = rootPlace(v.Frame, v.TID)
+	case v.Owner != "":
+		where = fmt.Sprintf("%s at %s, of %s at %s", v.Type, v.At, v.OwnerType, v.Owner)
+	default:
+		where = fmt.Sprintf("%s at %s", v.Type, v.At)
+	}
+	if v.Unsure {
+		where += "  (may be left over)"
+	}
+	return []screen.Span{screen.Plain(v.Text), screen.Guess(where)}
+}
+
+func showPythonPath(c *Console, in Input, expr string) error {
+	if expr == "" {
+		return errors.New("py refs: -path: an expression or an address must follow")
+	}
+	p, err := c.s.Objects.Path(expr)
+	if err != nil {
+		return fmt.Errorf("py refs: %w", err)
+	}
+	type stepView struct {
+		Text string `json:"reference"`
+		At   string `json:"address"`
+		Type string `json:"type"`
+	}
+	views := []stepView{}
+	for _, s := range p.Steps {
+		views = append(views, stepView{s.Text, s.At.String(), s.Type})
+	}
+	var frame *pythonFrameView
+	tid := 0
+	if p.Frame != nil {
+		frame, tid = rootFrame(p.Frame), p.Frame.State.TID
+	}
+	c.show(in, struct {
+		Path  string           `json:"path"`
+		Frame *pythonFrameView `json:"frame,omitempty"`
+		TID   int              `json:"tid,omitempty"`
+		Steps []stepView       `json:"steps"`
+	}{p.Text, frame, tid, views}, func(o *screen.Output) {
+		if frame != nil {
+			o.Text(p.Text + "   " + rootPlace(frame, tid) + "\n")
+		} else {
+			o.Text(p.Text + "\n")
+		}
+		var rows [][]screen.Span
+		for _, v := range views {
+			rows = append(rows, []screen.Span{screen.Plain("  " + v.Text), screen.Guess(v.Type + " at " + v.At)})
+		}
+		o.Table([]screen.Column{{}, {}}, rows)
+	})
+	return nil
+}

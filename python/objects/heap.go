@@ -1,0 +1,88 @@
+package objects
+
+import (
+	"fmt"
+
+	"hdb/internal/addr"
+	"hdb/python"
+)
+
+// A Heap is the objects of the interpreters of one runtime, of a process that stands still.
+type Heap struct {
+	in      *python.Interpreter
+	runtime python.Runtime
+	mem     *cache
+	l       *layout
+	meta    addr.Run // PyType_Type
+	types   map[addr.Run]*Type
+	givenUp func() bool
+
+	slots int // references that were looked at
+}
+
+// Open prepares to read the objects of an interpreter. What was read is kept by the Heap, which is
+// of one stop therefore. givenUp tells that nobody waits for the answer any more.
+func Open(in *python.Interpreter, mem python.Memory, symbols python.Symbols, givenUp func() bool) (*Heap, error) {
+	rt, err := in.Runtime()
+	if err != nil {
+		return nil, err
+	}
+	h := &Heap{in: in, runtime: rt, mem: newCache(mem), types: map[addr.Run]*Type{}, givenUp: givenUp}
+	for i := range layouts {
+		if layouts[i].minor == rt.Minor {
+			h.l = &layouts[i]
+		}
+	}
+	if h.l == nil {
+		return nil, &python.VersionError{Version: rt.Version}
+	}
+	at, ok := symbols("PyType_Type")
+	if !ok {
+		return nil, fmt.Errorf("CPython %s: it does not export PyType_Type", rt.Version)
+	}
+	h.meta = at
+	return h, nil
+}
+
+// typeOf is the type of the object at an address, nil if none is there.
+func (h *Heap) typeOf(at addr.Run) *Type {
+	if at%8 != 0 || at < pageSize {
+		return nil
+	}
+	b := h.mem.view(at, headSize)
+	if b == nil {
+		return nil
+	}
+	if n := wordIn(b, 0); n == 0 || n > maxRefs {
+		return nil
+	}
+	return h.typeAt(pointerIn(b, objectType))
+}
+
+// looked counts references that were looked at, and is why no more are.
+func (h *Heap) looked(n int) error {
+	before := h.slots
+	h.slots += n
+	if h.slots > maxSlots {
+		return errTooMany
+	}
+	if before>>16 != h.slots>>16 && h.givenUp != nil && h.givenUp() {
+		return ErrInterrupted
+	}
+	return nil
+}
+
+// RefCount is how many references CPython has counted to an object. Those of an immortal one, from
+// 3.12 on, are not counted.
+func (h *Heap) RefCount(at addr.Run) (n uint64, counted bool) {
+	n = h.mem.word(at)
+	return n, h.l.minor < 12 || n&(1<<31) == 0 // _Py_IsImmortal: the lower half is negative
+}
+
+// Type is the type of an object.
+func (h *Heap) Type(at addr.Run) (*Type, error) {
+	if t := h.typeOf(at); t != nil {
+		return t, nil
+	}
+	return nil, fmt.Errorf("%v: no object of Python is there", at)
+}

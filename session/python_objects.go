@@ -1,0 +1,147 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"hdb/internal/addr"
+	"hdb/python"
+	"hdb/python/objects"
+)
+
+// PythonObjects tells of the objects of Python: which there are, and who refers to them.
+type PythonObjects struct{ *Python }
+
+// heaps are the objects of the interpreters of each file that has one. An error beside heaps is of other files.
+func (p PythonObjects) heaps() (all []*objects.Heap, files []PythonRuntime, err error) {
+	list, refused, err := p.runtimes()
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, f := range list {
+		h, err := objects.Open(f.in, p.image, f.symbols, p.reading.GivenUp)
+		if err != nil {
+			refused = errors.Join(refused, err)
+			continue
+		}
+		all, files = append(all, h), append(files, PythonRuntime{f.in.Version(), f.path})
+	}
+	if len(all) == 0 {
+		return nil, nil, refused
+	}
+	return all, files, refused
+}
+
+// A PythonCensus is the objects of the interpreters of one file.
+type PythonCensus struct {
+	*objects.Census
+	Runtime PythonRuntime
+}
+
+// Census counts the objects by their types. An error beside them is of files whose objects cannot be read.
+func (p PythonObjects) Census() (all []PythonCensus, refused error, err error) {
+	heaps, files, refused := p.heaps()
+	if len(heaps) == 0 {
+		return nil, nil, refused
+	}
+	for i, h := range heaps {
+		c, err := h.Census()
+		if err != nil {
+			return nil, nil, fmt.Errorf("CPython %s: %w", files[i].Version, err)
+		}
+		all = append(all, PythonCensus{c, files[i]})
+	}
+	return all, refused, nil
+}
+
+// A PythonCollector is the garbage collector of an interpreter.
+type PythonCollector struct {
+	objects.Collector
+	Runtime PythonRuntime
+}
+
+// Collectors tells what the garbage collectors of all interpreters are about.
+func (p PythonObjects) Collectors() (all []PythonCollector, refused error, err error) {
+	heaps, files, refused := p.heaps()
+	if len(heaps) == 0 {
+		return nil, nil, refused
+	}
+	for i, h := range heaps {
+		list, err := h.Collectors()
+		if err != nil {
+			return nil, nil, fmt.Errorf("CPython %s: %w", files[i].Version, err)
+		}
+		for _, c := range list {
+			all = append(all, PythonCollector{c, files[i]})
+		}
+	}
+	return all, refused, nil
+}
+
+// PythonReferrers is who refers to an object of Python.
+type PythonReferrers struct {
+	*objects.Referrers
+	Value string // the object, as py print shows it
+}
+
+// Referrers finds who refers to an object: an expression as py print takes it, or an address.
+func (p PythonObjects) Referrers(expr string, l python.Limits) (r PythonReferrers, err error) {
+	h, in, at, err := p.object(expr)
+	if err != nil {
+		return r, err
+	}
+	r.Value = in.Repr(at, l)
+	r.Referrers, err = h.Referrers(at)
+	return r, err
+}
+
+// Path finds how an object is reached from a module or a frame.
+func (p PythonObjects) Path(expr string) (*objects.Path, error) {
+	h, _, at, err := p.object(expr)
+	if err != nil {
+		return nil, err
+	}
+	return h.Path(at)
+}
+
+// object finds an object, and the heap that it is of.
+func (p PythonObjects) object(expr string) (h *objects.Heap, in *python.Interpreter, at addr.Run, err error) {
+	if n, err := strconv.ParseUint(expr, 0, 64); err == nil {
+		at = addr.Run(n)
+	} else if at, err = p.evaluated(expr); err != nil {
+		return nil, nil, 0, err
+	}
+	files, refused, err := p.runtimes()
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	for _, f := range files {
+		h, err := objects.Open(f.in, p.image, f.symbols, p.reading.GivenUp)
+		if err == nil {
+			_, err = h.Type(at)
+		}
+		if err == nil {
+			return h, f.in, at, nil
+		}
+		refused = errors.Join(refused, err)
+	}
+	return nil, nil, 0, refused
+}
+
+// evaluated is the object that an expression means in the selected function of Python.
+func (p PythonObjects) evaluated(expr string) (addr.Run, error) {
+	s, n, err := p.stackHere()
+	if err != nil {
+		return 0, fmt.Errorf("%w; an address 0x... can be given", err)
+	}
+	f := s.Frames[n]
+	v, err := f.in.Eval(f.Frame, expr)
+	switch {
+	case err != nil:
+		return 0, err
+	case v.At == 0:
+		return 0, fmt.Errorf("%s: that is computed, and no object of the program", expr)
+	}
+	return v.At, nil
+}
