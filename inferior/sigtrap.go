@@ -191,12 +191,13 @@ func (h *trapHandler) is(at uint64) bool {
 	return err == nil && bytes.Equal(there, code)
 }
 
-// drop restores the default action, if it is still the handler of ours.
+// drop restores the default action, if it is still the handler of ours, and gives its memory back.
 func (h *trapHandler) drop() {
 	if !h.on {
 		return
 	}
 	h.on = false
+	inside := h.p.family.MayReach(func(a addr.Run) bool { return a >= h.at && a < h.at+handlerSize })
 	for _, t := range h.p.target.order {
 		if t.state == stopped && !t.group && !t.inKernel && !t.vfork && !t.Confined() {
 			_ = h.borrowed(t, func(b *Borrowed) error {
@@ -204,7 +205,11 @@ func (h *trapHandler) drop() {
 				if err != nil || now.handler != uint64(h.at)+handlerAt {
 					return err
 				}
-				return h.setAction(b, sigaction{})
+				if err := h.setAction(b, sigaction{}); err != nil || inside {
+					return err
+				}
+				_, err = b.Syscall(unix.SYS_MUNMAP, uint64(h.at), handlerSize)
+				return err
 			}) // the handler does what the default does, a little later
 			return
 		}
