@@ -34,9 +34,9 @@ func RunGuard(args []string) int {
 	}
 	signal.Ignore()        // it ends when hdb does, not before
 	debug.SetGCPercent(-1) // and is never busy
-	runtime.LockOSThread() // the name is the thread's
-	name := []byte("guard\x00")
-	_ = unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name[0])), 0, 0, 0)
+	runtime.LockOSThread() // the priority is the thread's
+	// The process's name is its first thread's, which this need not be.
+	_ = os.WriteFile("/proc/self/comm", []byte("guard"), 0)
 	// It must run before threads of the inferior do, once. Only root may ask.
 	_ = unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: schedFIFO, Priority: 1}, 0)
 	table, err := mapGuardTable(fds[1])
