@@ -31,9 +31,10 @@ const (
 	StopVfork                      // a vfork, as posix_spawn and system make it
 	StopExec                       // a program that is executed in place of this one
 	StopSignal                     // a signal that arrives; Signals
+	StopPython                     // a line or function of Python; Asks
 )
 
-var stopKindNames = [...]string{"alloc", "free", "function", "line", "address", "regexp", "watch", "system call", "load", "unload", "fork", "vfork", "exec", "signal"}
+var stopKindNames = [...]string{"alloc", "free", "function", "line", "address", "regexp", "watch", "system call", "load", "unload", "fork", "vfork", "exec", "signal", "line of Python"}
 
 // String is the kind in a word.
 func (k StopKind) String() string {
@@ -61,6 +62,7 @@ type Spec struct {
 	Nth      uint64         // StopAlloc, StopFree: the event's number, 0 any
 	Thread   int            // thread number, 0 any
 	Cond     *cond.Cond
+	Asks     string // StopPython: its condition, an expression of Python; "" none
 }
 
 // Event is the event of a runtime that a stop stands for, as catch reads it.
@@ -82,6 +84,9 @@ func (s Spec) String() string {
 	}
 	if s.Cond != nil {
 		text += " if " + strings.TrimSpace(s.Cond.Source())
+	}
+	if s.Asks != "" {
+		text += " if " + s.Asks
 	}
 	return text
 }
@@ -242,7 +247,11 @@ func (s *Stop) Wants(c Call) bool {
 // that points into text, leaves the stop as it was.
 func (s *Stop) SetCondition(text string) error {
 	if text == "" {
-		s.Cond = nil
+		s.Cond, s.Asks = nil, ""
+		return nil
+	}
+	if s.Kind == StopPython {
+		s.Asks = text
 		return nil
 	}
 	c, err := cond.ParseAt(text, s.Place())

@@ -17,7 +17,7 @@ import (
 func pythonCommands() []*Command {
 	return []*Command{
 		{Name: "py", Group: GroupStack, Short: "what a program does in Python", Needs: NeedMemory,
-			Sub: append([]*Command{
+			Sub: slices.Concat(pythonStopCommands(), []*Command{
 				{Name: "bt", Aliases: []string{"backtrace", "where"}, Synopsis: "[N | -N]", Short: "show the functions of Python that the selected thread is in", Needs: NeedMemory, Repeat: RepeatNone, Run: runPythonBacktrace,
 					Long: "N shows the innermost N, -N the outermost. They are read from the interpreter's memory, of CPython 3.8 to 3.13: nothing runs in the process, and no debug information is needed. `thread apply all py bt` shows those of all threads.\n\nExamples:\n  py bt\n  py bt 5\n  thread apply all -s py bt"},
 				{Name: "tasks", Short: "list the tasks of asyncio and where they wait", Needs: NeedMemory, Repeat: RepeatNone, Run: runPythonTasks,
@@ -32,7 +32,7 @@ func pythonCommands() []*Command {
 					Long: "N is the number of its frame in py bt, the selected one without. Values are read from memory: no __repr__ runs; objects are shown by their attributes.\n\nExample:\n  py locals 2"},
 				{Name: "print", Aliases: []string{"p"}, Raw: true, Synopsis: "EXPR", Short: "show a value of the selected function of Python", Needs: NeedMemory, Repeat: RepeatSame, Run: runPythonPrint,
 					Long: "EXPR is a name of the function, of what it shares with others, of its module or of the built-in ones; .NAME of its attributes, [KEY] and [FROM:TO] with numbers and texts, and len(EXPR). Nothing runs in the process: properties and other code are refused. `set print elements` bounds what is shown of one container.\n\nExamples:\n  py print self.cache['key'].rows[0]\n  py print len(queue)\n  py print data[100:120]"},
-			}, slices.Concat(pythonObjectCommands(), pymallocCommands())...)},
+			}, pythonObjectCommands(), pymallocCommands())},
 	}
 }
 

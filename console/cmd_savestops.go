@@ -90,6 +90,11 @@ func makeStop(st *breakpoints.Stop) string {
 		return "trace " + st.Spec.String()
 	}
 	verb := "break "
+	if st.Kind == breakpoints.StopPython && st.Temporary {
+		return "py tbreak " + st.Spec.String()
+	} else if st.Kind == breakpoints.StopPython {
+		return "py break " + st.Spec.String()
+	}
 	spec := st.Spec
 	if st.Caught != "" {
 		spec.Location = st.Event()

@@ -136,6 +136,9 @@ func viewStop(st *breakpoints.Stop) stopView {
 	if st.Cond != nil {
 		v.Condition = st.Cond.String()
 	}
+	if st.Asks != "" {
+		v.Condition = st.Asks
+	}
 	if st.Print != nil {
 		v.Format = st.Print.String()
 	}
@@ -460,7 +463,7 @@ func runCondition(_ context.Context, c *Console, in Input) error {
 	if err := c.s.Stops.SetCondition(st.ID, rest); err != nil {
 		return err
 	}
-	if st.Cond == nil {
+	if st.Cond == nil && st.Asks == "" {
 		c.say("%s %d has no condition now", st.Word(), st.ID)
 	}
 	return nil

@@ -75,6 +75,11 @@ func printReport(c *Console, o *screen.Output, r *session.Report) {
 	if r.Stray != nil {
 		o.Line(screen.Guess("   " + strayText(o, r.Event, r.Stray)))
 	}
+	if r.InPython && r.Python != nil {
+		printInPython(o, r)
+		c.source.show(o, *r.Python, c.set.count("stop-lines"))
+		return
+	}
 	if len(r.Frames) == 0 {
 		return
 	}
@@ -89,7 +94,7 @@ func printReport(c *Console, o *screen.Output, r *session.Report) {
 	printStack(o, shown, argumentsOf(c, shown), -1)
 	printed := c.source.show(o, r.Frames[len(r.Frames)-1], c.set.count("stop-lines"))
 	if r.Python != nil && (!stepped(r) || r.Verb == "attach" || r.Verb == "core") {
-		o.Line(append(append([]screen.Span{screen.Plain("in Python: ")}, frameName(o, *r.Python)...), screen.Plain("  "), framePlace(*r.Python))...)
+		printInPython(o, r)
 		if !printed {
 			c.source.show(o, *r.Python, c.set.count("stop-lines"))
 		}
@@ -97,6 +102,11 @@ func printReport(c *Console, o *screen.Output, r *session.Report) {
 	if r.Blamed != nil {
 		o.Line(screen.Guess(blamedText(r.Blamed)))
 	}
+}
+
+// printInPython prints the function of Python that a thread has stopped in.
+func printInPython(o *screen.Output, r *session.Report) {
+	o.Line(append(append([]screen.Span{screen.Plain("in Python: ")}, frameName(o, *r.Python)...), screen.Plain("  "), framePlace(*r.Python))...)
 }
 
 // returned is what a function has returned; nil: nothing.

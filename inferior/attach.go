@@ -82,6 +82,7 @@ func (p *Process) seize(tid int) error {
 	switch {
 	case err == nil:
 		t := p.addThread(p.target, tid, running)
+		t.debugSet = true // by an hdb that was killed, perhaps
 		if zombie {
 			t.state = exiting // a leader: only the end of the process will be reported
 		}

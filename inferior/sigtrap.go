@@ -71,10 +71,10 @@ func (h *trapHandler) owns(m Mapping) bool {
 	return h.on && h.at <= m.Low && m.High <= h.at+handlerSize
 }
 
-// resuming has the handler there before threads run that could hit an int3, or step. All
+// resuming has the handler there before threads run that could hit an int3 or a watchpoint, or step. All
 // threads are stopped.
 func (h *trapHandler) resuming() {
-	if len(h.p.traps.sites) > 0 || h.p.watchpoints.steps() {
+	if len(h.p.traps.sites) > 0 || h.p.watchpoints.steps() || h.p.watchpoints.inUse() {
 		h.catch()
 	}
 }

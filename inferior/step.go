@@ -44,6 +44,26 @@ func (p *Process) StepInstruction(t *Thread) (Stop, error) {
 	return p.afterOne(t)
 }
 
+// StepWithin is for handlers: it runs instructions of t, while the other threads stand, as long
+// as more says so. It ends early before an int3, before a system call, and when a signal
+// arrives or the thread is gone. Handlers of what the instructions access run when t goes on.
+func (p *Process) StepWithin(t *Thread, more func() bool) error {
+	return p.StopAll(func() error {
+		for t.state == stopped && len(t.queue) == 0 && more() {
+			if err := t.load(); err != nil {
+				return err
+			}
+			if p.traps.sites[t.regs.PC()] != nil || isSyscall(t.codeAt()) {
+				return nil
+			}
+			if err := p.runOne(t, unix.PTRACE_SINGLESTEP); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // afterOne is the stop after a step of t.
 func (p *Process) afterOne(t *Thread) (Stop, error) {
 	if err := p.awaitExit(t); err != nil {

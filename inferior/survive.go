@@ -71,10 +71,7 @@ func (p *Process) secure() error {
 		if t.state != stopped || t.flush() != nil {
 			continue // an error means that it has been killed
 		}
-		if t.debugSet && p.watchpoints.inUse() {
-			t.debugOK = false
-			_ = pokeDebug(t.TID, 7, 0) // ESRCH: killed
-		}
+		p.disarm(t)
 		if t.stepped {
 			t.park()
 		}
@@ -95,6 +92,15 @@ func (p *Process) secure() error {
 	p.guard.table.keepSignals(p.target.order)
 	p.guard.tellTooMany()
 	return nil
+}
+
+// disarm has the debug registers of a stopped thread do nothing until it is resumed, if the
+// program is to outlive hdb.
+func (p *Process) disarm(t *Thread) {
+	if p.target.survives() && t.debugSet && p.watchpoints.inUse() {
+		t.debugOK = false
+		_ = pokeDebug(t.TID, 7, 0) // ESRCH: killed
+	}
 }
 
 // mayHaveTrap tells whether a SIGTRAP of ours can be pending on the stopped

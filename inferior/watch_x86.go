@@ -44,7 +44,7 @@ type Watch struct {
 	p       *Process
 	value   []byte  // as last seen; nil where it could not be read
 	now     []byte  // room for what is read
-	handler Handler // of Execute
+	handler Handler // of Execute, and of BreakOnAccess
 	removed bool
 }
 
@@ -71,6 +71,19 @@ func (ws *watchpoints) BreakAt(a addr.Run, h Handler) (*Watch, error) {
 		return nil, &PatchedError{a, pt}
 	}
 	return ws.add(&Watch{Addr: a, Size: 1, Kind: Execute, p: ws.p, handler: h})
+}
+
+// BreakOnAccess has a handler called when a thread has just accessed size bytes at a, as of a
+// trap: for Write it is called also when the value stays the same. The bytes take one debug register, so
+// they are 1, 2, 4 or 8 at a multiple of that. What is said of threads that run at BreakAt holds here, too.
+func (ws *watchpoints) BreakOnAccess(a addr.Run, size int, kind WatchKind, h Handler) (*Watch, error) {
+	if err := ws.p.Alive(); err != nil {
+		return nil, err
+	}
+	if kind == Execute || size < 1 || size > widest || len(pieces(a, size)) > 1 {
+		return nil, fmt.Errorf("access to %d bytes at %v: more than one debug register watches", size, a)
+	}
+	return ws.add(&Watch{Addr: a, Size: size, Kind: kind, p: ws.p, handler: h})
 }
 
 // Watch stops the program when it accesses size bytes at a. It takes as many of the four debug
@@ -270,6 +283,7 @@ func (ws *watchpoints) setDebug() error {
 		if err := ws.syncDebug(t); err != nil && err != unix.ESRCH {
 			return err
 		}
+		ws.p.disarm(t)
 	}
 	return nil
 }
@@ -354,14 +368,14 @@ func (ws *watchpoints) hit(t *Thread) bool {
 // nothing has changed there.
 func (ws *watchpoints) look(t *Thread, w *Watch) {
 	now := w.read()
-	if w.Kind != Write || !bytes.Equal(now, w.value) {
+	if w.Kind != Write || w.handler != nil || !bytes.Equal(now, w.value) {
 		t.changes = append(slices.Clip(t.changes), Change{w, w.value, now})
 	}
 	w.value = now
 }
 
-// report calls the handlers of the instructions that t has arrived at, and tells whether
-// that, or an access of t to watched memory, is a stop.
+// report calls the handlers of the instructions that t has arrived at and of accesses, and
+// tells whether that, or an access of t to watched memory, is a stop.
 func (ws *watchpoints) report(t *Thread) bool {
 	all := t.changes
 	t.changes = nil

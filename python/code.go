@@ -3,9 +3,9 @@ package python
 import (
 	"errors"
 	"fmt"
-	"math"
 
 	"hdb/internal/addr"
+	"hdb/python/lines"
 )
 
 // A Code is a code object: what a function or a module was compiled to.
@@ -105,97 +105,16 @@ func (in *Interpreter) code(at addr.Run) (*Code, error) {
 
 // line is the line of the instruction at an offset of the bytecode, 0 if it has none. One
 // before the first has not begun: it is at the first line.
-func (c *Code) line(offset int) int {
+func (c *Code) line(offset int) (line int) {
 	if offset < 0 {
 		return c.FirstLine
 	}
-	switch {
-	case c.minor < 10:
-		return c.lineOfPairs(offset)
-	case c.minor == 10:
-		return c.lineOfRanges(offset)
-	}
-	return c.lineOfLocations(offset)
-}
-
-// lineOfPairs reads co_lnotab: pairs of increments of offset and line
-// (Objects/lnotab_notes.txt of 3.9).
-func (c *Code) lineOfPairs(offset int) int {
-	line, at := c.FirstLine, 0
-	for t := c.table; len(t) >= 2; t = t[2:] {
-		if at += int(t[0]); at > offset {
-			break
+	lines.Each(c.minor, c.FirstLine, c.table, func(r lines.Range) bool {
+		if offset < r.End {
+			line = r.Line
+			return false
 		}
-		line += int(int8(t[1]))
-	}
+		return true
+	})
 	return line
-}
-
-// lineOfRanges reads co_linetable of 3.10: pairs of a range's length and its line's
-// distance from the one before, -128 for no line (PEP 626, Objects/lnotab_notes.txt).
-func (c *Code) lineOfRanges(offset int) int {
-	line, end := c.FirstLine, 0
-	for t := c.table; len(t) >= 2; t = t[2:] {
-		step := int(int8(t[1]))
-		if step != math.MinInt8 {
-			line += step
-		}
-		if end += int(t[0]); offset < end {
-			if step == math.MinInt8 {
-				return 0
-			}
-			return line
-		}
-	}
-	return 0
-}
-
-// Kinds of an entry of the table of locations.
-const (
-	locationNone    = 15
-	locationLong    = 14
-	locationNoCol   = 13
-	locationOneLine = 10 // 10, 11 and 12: 0, 1 or 2 lines further
-)
-
-// lineOfLocations reads co_linetable from 3.11 on (Objects/locations.md). An entry begins
-// with a byte whose top bit is set.
-func (c *Code) lineOfLocations(offset int) int {
-	line, end := c.FirstLine, 0
-	for t := c.table; len(t) > 0; {
-		first := t[0]
-		t = t[1:]
-		kind := int(first >> 3 & 15)
-		switch {
-		case kind == locationLong || kind == locationNoCol:
-			n := signed(t)
-			line += n
-		case kind >= locationOneLine && kind < locationNoCol:
-			line += kind - locationOneLine
-		}
-		for len(t) > 0 && t[0]&0x80 == 0 {
-			t = t[1:]
-		}
-		if end += (int(first&7) + 1) * instructionSize; offset < end {
-			if kind == locationNone {
-				return 0
-			}
-			return line
-		}
-	}
-	return 0
-}
-
-// signed is the number in 6 bits a byte, the lowest first, whose lowest bit is its sign.
-func signed(t []byte) int {
-	n := uint(0)
-	for i, b := range t {
-		if n |= uint(b&63) << (6 * i); b&64 == 0 || i == 5 {
-			break
-		}
-	}
-	if n&1 != 0 {
-		return -int(n >> 1)
-	}
-	return int(n >> 1)
 }

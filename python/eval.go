@@ -266,10 +266,15 @@ func (in *Interpreter) ofDict(at addr.Run, key constant) (Value, error) {
 	case err != nil:
 		return Value{}, err
 	case found == 0:
-		return Value{}, fmt.Errorf("no key %s in the dict", key.source)
+		return Value{}, &noKeyError{key.source}
 	}
 	return Value{At: found}, nil
 }
+
+// A noKeyError is of a dict that has no such key.
+type noKeyError struct{ key string }
+
+func (e *noKeyError) Error() string { return fmt.Sprintf("no key %s in the dict", e.key) }
 
 // equal tells whether an object is the constant.
 func (in *Interpreter) equal(at addr.Run, k constant) bool {

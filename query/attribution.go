@@ -109,7 +109,7 @@ func (a *Attribution) Owner(frames []names.Frame) int {
 		switch {
 		case r.class != own:
 			continue
-		case r.debug && !r.interpreter && !isPythonLibrary(r.module):
+		case r.debug && !r.interpreter && !InPythonLibrary(r.module):
 			return i // whatever is further out
 		}
 		break
@@ -120,7 +120,7 @@ func (a *Attribution) Owner(frames []names.Frame) int {
 func (a *Attribution) class(f *names.Frame) class {
 	switch {
 	case f.Python():
-		if a.libraries != nil && isPythonLibrary(f.File) {
+		if a.libraries != nil && InPythonLibrary(f.File) {
 			return library
 		}
 		return own
@@ -159,7 +159,7 @@ func owner(stack []Role) (at int, final bool) {
 		case !python:
 		case inside && c < system:
 			c = system
-		case c == own && isPythonLibrary(r.module):
+		case c == own && InPythonLibrary(r.module):
 			c = library
 		}
 		if c == own && !r.debug && r.module != "" {
@@ -171,7 +171,7 @@ func owner(stack []Role) (at int, final bool) {
 			}
 		}
 		if c == own {
-			return i, r.debug && !inside && !isPythonLibrary(r.module)
+			return i, r.debug && !inside && !InPythonLibrary(r.module)
 		}
 		if c == wrapper {
 			c = system
@@ -230,8 +230,8 @@ func isAllocator(f *names.Frame) bool {
 	return breakpoints.IsAllocatorLibrary(filepath.Base(f.Path))
 }
 
-// isPythonLibrary tells the files of Python's standard library, and code that is in none.
-func isPythonLibrary(file string) bool {
+// InPythonLibrary tells the files of Python's standard library, and code that is in none.
+func InPythonLibrary(file string) bool {
 	if strings.HasPrefix(file, "<frozen ") {
 		return true
 	}

@@ -59,6 +59,7 @@ type binding struct {
 	screened map[*inferior.Trap]screening
 	hard     []*inferior.Watch // of a stop that is Hardware, in place of traps
 	watch    *inferior.Watch
+	lines    []*pythonLine      // of a stop in Python
 	traced   tracing            // of a stop that traces
 	size     int                // bytes watched
 	typed    *watchedValue      // what they are; nil: bytes

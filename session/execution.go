@@ -34,6 +34,8 @@ type Execution struct {
 
 	alone *inferior.Thread // calls a function while the others stand; nil: none does
 	steps bool             // what runs is step, next, stepi or nexti
+
+	inPython bool // what has ended is a step in Python
 }
 
 // Continue resumes the inferior until something stops it. n above 1 ignores the

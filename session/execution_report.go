@@ -35,6 +35,7 @@ type Report struct {
 	Frames    []names.Frame // from the innermost to the user's, see showFrames
 	Python    *names.Frame  // the function of Python that the thread is in
 	Blamed    *PythonDamage // the damaged block for which CPython's debug hooks ended the program
+	InPython  bool          // the stop is about that one, and Frames has none
 	Stop      string        // the report of a recorded stop, as it was shown
 	Drawn     bool          // the recording tells where this is: the moment of its peak
 	Verb      string        // "start", "step" ...: what ended here without a numbered stop
@@ -173,6 +174,9 @@ func (x *Execution) reportAhead(stop inferior.Stop, verb string, fn *Finished, a
 	x.showFrames(r)
 	r.Python = x.python.innermost(t)
 	r.blame(x.python, t)
+	if r.InPython = x.inPython && r.Python != nil || slices.ContainsFunc(r.Hits, inPython); r.InPython && r.Python != nil {
+		r.Frames, x.sel.inPython = nil, true
+	}
 	x.recorder.logStop(r)
 	x.dropTemporaries(r)
 	return r
@@ -195,6 +199,9 @@ func (x *Execution) end(r *Report) {
 	x.exit = &r.Exit
 	x.ended()
 }
+
+// inPython tells stops at places in Python.
+func inPython(st *breakpoints.Stop) bool { return st.Kind == breakpoints.StopPython }
 
 func appendStop(list []*breakpoints.Stop, st *breakpoints.Stop) []*breakpoints.Stop {
 	if st == nil || slices.Contains(list, st) {

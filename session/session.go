@@ -163,6 +163,7 @@ func (s *Session) wire() {
 		common: c, account: s.account, demand: s.demand, sel: s.Selection, loc: s.Locations, values: s.Values,
 		conditions: s.Conditions, allocators: s.Allocators, likes: s.likes, planes: s.Planes,
 	}
+	s.Stops.python = newPythonStops(c, s.Stops)
 	s.Traces = &Traces{c, s.demand, s.Selection, s.Values, s.Planes, s.Stops}
 	s.Stops.traced, s.Stops.traceExits = s.Traces.arrived, s.Traces.followExits
 

@@ -11,6 +11,7 @@ import (
 	"hdb/internal/addr"
 	"hdb/internal/cond"
 	"hdb/probe"
+	"hdb/python"
 )
 
 // Stops are the numbered stops: breakpoints, watchpoints, and those at allocations.
@@ -31,6 +32,8 @@ type Stops struct {
 	// when libraries have come.
 	traced     func(*breakpoints.Stop, *inferior.Thread)
 	traceExits func(*breakpoints.Stop) error
+
+	python *pythonStops
 }
 
 // Break sets a numbered stop: break's and tbreak's text, "alloc if size >= 1MiB",
@@ -95,7 +98,7 @@ func (s *Stops) set(text string, how func(*breakpoints.Stop)) (*breakpoints.Stop
 // onCode tells stops at places in the code from those on events and memory.
 func onCode(st *breakpoints.Stop) bool {
 	switch st.Kind {
-	case breakpoints.StopAlloc, breakpoints.StopFree, breakpoints.StopWatch:
+	case breakpoints.StopAlloc, breakpoints.StopFree, breakpoints.StopWatch, breakpoints.StopPython:
 		return false
 	}
 	return !st.Occurs()
@@ -152,6 +155,8 @@ func (s *Stops) bind(st *breakpoints.Stop) error {
 		return s.planes.arm()
 	case st.Kind == breakpoints.StopWatch:
 		return s.bindWatch(st)
+	case st.Kind == breakpoints.StopPython:
+		return s.python.bind(st)
 	}
 	if st.Hardware {
 		return s.bindHardware(st)
@@ -245,7 +250,7 @@ func (s *Stops) unbind(st *breakpoints.Stop) error {
 		if b.watch != nil {
 			errs = append(errs, b.watch.Remove())
 		}
-		errs = append(errs, b.traced.remove())
+		errs = append(errs, b.traced.remove(), s.python.unbind(st))
 	}
 	b.traps, b.hard, b.watch, b.screened = nil, nil, nil, nil
 	b.traced.forget()
@@ -311,6 +316,7 @@ func (s *Stops) unbindAll() {
 func (s *Stops) bindPending() {
 	defer s.within(s.within(nil))
 	s.allocators.placePending()
+	s.python.modulesChanged()
 	for _, st := range s.demand.stops.All() {
 		if b := s.demand.binds[st.ID]; b != nil && b.traced.exits != nil {
 			if err := s.traceExits(st); err != nil {
@@ -485,6 +491,11 @@ func (s *Stops) SetCondition(id int, text string) error {
 	st, err := s.At(id)
 	if err != nil {
 		return err
+	}
+	if st.Kind == breakpoints.StopPython && strings.TrimSpace(text) != "" {
+		if err := python.CheckCondition(text); err != nil {
+			return fmt.Errorf("condition: %w", err)
+		}
 	}
 	was := st.Cond
 	if err := st.SetCondition(strings.TrimSpace(text)); err != nil {

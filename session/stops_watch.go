@@ -183,6 +183,10 @@ func (s *Stops) registersHeld(err error) error {
 			held = append(held, fmt.Sprintf("watchpoint %d (%d of them)", st.ID, b.watch.Registers()))
 		case b.watch != nil && b.watch.Registers() == 1:
 			held = append(held, fmt.Sprintf("watchpoint %d", st.ID))
+		case len(b.lines) == 1:
+			held = append(held, fmt.Sprintf("breakpoint %d", st.ID))
+		case len(b.lines) > 1:
+			held = append(held, fmt.Sprintf("breakpoint %d (%d places)", st.ID, len(b.lines)))
 		case len(b.hard) == 1:
 			held = append(held, fmt.Sprintf("hardware breakpoint %d", st.ID))
 		case len(b.hard) > 1:
@@ -255,9 +259,13 @@ func (s *Stops) forgetBindings() {
 	clear(s.planes.clones)
 	s.demand.expired = nil
 	s.screens = nil
+	s.python.forget()
 	for _, st := range s.demand.stops.All() {
 		b := s.demand.binds[st.ID]
-		b.traps, b.hard, b.watch, b.screened, b.home, b.local = nil, nil, nil, nil, frameID{}, false
+		b.traps, b.hard, b.watch, b.lines, b.screened, b.home, b.local = nil, nil, nil, nil, nil, frameID{}, false
+		if st.Kind == breakpoints.StopPython {
+			st.Places, st.Pending = nil, true
+		}
 		b.traced.forget()
 		if st.Kind == breakpoints.StopWatch && st.Enabled {
 			st.Enabled = false

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -41,6 +42,31 @@ func pythons(t *testing.T) []string {
 		all = append(all, p)
 	}
 	return all
+}
+
+// somePythons are pythons; in the short form the system's and that of 3.12.
+func somePythons(t *testing.T) (all []string) {
+	t.Helper()
+	for _, p := range pythons(t) {
+		if !testing.Short() || p == "/usr/bin/python3" || strings.Contains(p, "/3.12.") {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// minorOf is the minor version of an interpreter.
+func minorOf(t *testing.T, p string) int {
+	t.Helper()
+	out, err := exec.Command(p, "-c", "import sys; print(sys.version_info[1])").Output()
+	if err != nil {
+		t.Fatalf("%s: %v", p, err)
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(string(out)))
+	if err != nil {
+		t.Fatalf("%s: %v", p, err)
+	}
+	return n
 }
 
 // TestPythonFrames compares the frames that hdb reads with those that the program itself

@@ -1,0 +1,244 @@
+package python
+
+import (
+	"fmt"
+	"strings"
+
+	"hdb/internal/addr"
+	"hdb/python/lines"
+)
+
+// bodyLayout is where the parts of a code object lie that say what it does, and a function's
+// code object.
+type bodyLayout struct {
+	consts     int
+	bytecode   int // the pointer to a bytes object, up to 3.10
+	exceptions int // from 3.11 on
+	function   int // PyFunctionObject: its code object
+}
+
+var bodyLayouts = map[int]bodyLayout{
+	8:  {consts: 56, bytecode: 48, function: 16},
+	9:  {consts: 56, bytecode: 48, function: 16},
+	10: {consts: 56, bytecode: 48, function: 48},
+	11: {consts: 24, exceptions: 40, function: 48},
+	12: {consts: 24, exceptions: 40, function: 48},
+	13: {consts: 24, exceptions: 40, function: 48},
+}
+
+// A Body is a code object with its instructions and the lines that they begin.
+type Body struct {
+	*Code
+	*lines.Map
+	Start addr.Run // of the first instruction
+}
+
+// Bodies reads code objects with their instructions, and finds them in memory.
+type Bodies struct {
+	in       *Interpreter
+	layout   bodyLayout
+	function addr.Run // PyFunction_Type
+	known    map[addr.Run]*Body
+}
+
+// NewBodies is for the code objects of an interpreter.
+func NewBodies(in *Interpreter, symbols Symbols) *Bodies {
+	b := &Bodies{in: in, layout: bodyLayouts[in.layout.minor], known: map[addr.Run]*Body{}}
+	b.function, _ = symbols("PyFunction_Type") // without it, functions up to 3.10 have no qualified names
+	return b
+}
+
+// maxBodies bounds the code objects that are kept.
+const maxBodies = 1 << 14
+
+// At is the code object at an address, as it is now.
+func (b *Bodies) At(at addr.Run) (*Body, error) {
+	if b.in.tables > maxTables/2 || len(b.known) > maxBodies {
+		clear(b.in.codes)
+		clear(b.known)
+		b.in.tables = 0
+	}
+	code, err := b.in.code(at)
+	if err != nil {
+		return nil, err
+	}
+	if k := b.known[at]; k != nil && k.Code == code {
+		return k, nil
+	}
+	k := &Body{Code: code, Start: code.bytecode}
+	c := lines.Code{Minor: code.minor, FirstLine: code.FirstLine, Table: code.table, FirstTraceable: code.firstTraceable * instructionSize}
+	if b.layout.bytecode != 0 {
+		object, err := b.in.mem.pointer(at + addr.Run(b.layout.bytecode))
+		if err != nil {
+			return nil, err
+		}
+		k.Start = object + bytesData
+		c.Bytecode, err = b.in.bytes(object)
+		if err != nil {
+			return nil, fmt.Errorf("code object of %s: instructions: %w", code.Name, err)
+		}
+	} else {
+		n, err := b.in.mem.word(at + varSize) // in words
+		if err != nil {
+			return nil, err
+		}
+		if n > maxTable/instructionSize {
+			return nil, fmt.Errorf("code object of %s: %d instructions", code.Name, n)
+		}
+		if c.Bytecode, err = b.in.mem.read(k.Start, int(n)*instructionSize); err != nil {
+			return nil, fmt.Errorf("code object of %s: instructions: %w", code.Name, err)
+		}
+		object, err := b.in.mem.pointer(at + addr.Run(b.layout.exceptions))
+		if err != nil {
+			return nil, err
+		}
+		if c.Exceptions, err = b.in.bytes(object); err != nil {
+			return nil, fmt.Errorf("code object of %s: exceptions: %w", code.Name, err)
+		}
+	}
+	k.Map, _ = lines.New(c)
+	if k.Map == nil {
+		return nil, &VersionError{b.in.version}
+	}
+	b.known[at] = k
+	return k, nil
+}
+
+// Still tells whether a code object is what it was when it was read.
+func (b *Bodies) Still(k *Body) bool {
+	now, err := b.At(k.At)
+	return err == nil && (now == k || now.stamp == k.stamp && now.Start == k.Start)
+}
+
+// maxNestedCode bounds the depth of code objects in others, maxConsts the constants of one.
+const (
+	maxNestedCode = 64
+	maxConsts     = 1 << 16
+)
+
+// A Named is a code object with the qualified name of its function, "" if it is not known.
+type Named struct {
+	At       addr.Run
+	Qualname string
+}
+
+// Tree is a code object with those that it has among its constants, and these have in turn.
+func (b *Bodies) Tree(root addr.Run) (all []Named) {
+	seen := map[addr.Run]bool{}
+	var visit func(at addr.Run, qualname string, depth int)
+	visit = func(at addr.Run, qualname string, depth int) {
+		if seen[at] || depth > maxNestedCode || len(all) >= maxBodies {
+			return
+		}
+		seen[at] = true
+		all = append(all, Named{at, qualname})
+		inner := "" // of a module
+		if depth > 0 && b.isFunction(at) {
+			inner = qualname + ".<locals>."
+		} else if depth > 0 {
+			inner = qualname + "." // of a class
+		}
+		for _, c := range b.consts(at) {
+			name, err := b.in.text(c, b.in.layout.code.name)
+			if err != nil {
+				continue
+			}
+			visit(c, inner+name, depth+1)
+		}
+	}
+	visit(root, "<module>", 0)
+	return all
+}
+
+// text is that of a str object that a struct points to.
+func (in *Interpreter) text(at addr.Run, field int) (string, error) {
+	p, err := in.mem.pointer(at + addr.Run(field))
+	if err != nil {
+		return "", err
+	}
+	return in.Text(p)
+}
+
+// isFunction tells the code of a function from that of a class: CO_NEWLOCALS and CO_OPTIMIZED.
+func (b *Bodies) isFunction(at addr.Run) bool {
+	const optimized = 1
+	n, err := b.in.mem.word(at + addr.Run(b.in.layout.code.flags))
+	return err == nil && n&optimized != 0
+}
+
+// consts are the code objects among the constants of one.
+func (b *Bodies) consts(at addr.Run) (all []addr.Run) {
+	tuple, err := b.in.mem.pointer(at + addr.Run(b.layout.consts))
+	if err != nil {
+		return nil
+	}
+	n, err := b.in.mem.word(tuple + varSize)
+	if err != nil {
+		return nil
+	}
+	items, err := b.in.mem.read(tuple+tupleItems, 8*int(min(n, maxConsts)))
+	if err != nil {
+		return nil
+	}
+	for i := 0; i < len(items); i += 8 {
+		c := pointerIn(items, i)
+		if t, err := b.in.mem.pointer(c + objectType); err == nil && t == b.in.codeType {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// A Region is memory, [Low, High).
+type Region struct{ Low, High addr.Run }
+
+// scanPart is how much memory is searched at once, a multiple of what objects are aligned to.
+const scanPart = 1 << 20
+
+// Scan finds the code objects in memory that objects may lie in: those that are referred to, in whatever
+// way. ended tells, now and then, that it has been given up. Those of functions up to 3.10 have the qualified names of these.
+func (b *Bodies) Scan(regions []Region, ended func() bool) (all []Named) {
+	l, f := &b.in.layout.code, b.function
+	names := map[addr.Run]string{}
+	buf := make([]byte, scanPart+l.size)
+	for _, r := range regions {
+		for at := r.Low; at < r.High && !ended(); at += scanPart {
+			n := min(int(r.High-at), len(buf))
+			got, _ := b.in.mem.mem.ReadAt(buf[:n], int64(at)) // what cannot be read has none
+			part := buf[:got]
+			for i := objectType; i+8 <= len(part) && i < scanPart+objectType; i += 8 {
+				switch t := pointerIn(part, i); {
+				case t == 0:
+				case t == b.in.codeType:
+					if isReferred(part, i-objectType) && len(all) < 1<<20 {
+						all = append(all, Named{At: at + addr.Run(i-objectType)})
+					}
+				case t == f && l.qualname == 0 && isReferred(part, i-objectType):
+					b.nameOf(at+addr.Run(i-objectType), names)
+				}
+			}
+		}
+	}
+	for i := range all {
+		all[i].Qualname = names[all[i].At]
+	}
+	return all
+}
+
+// isReferred tells objects from what was left of some: those have no references. It is
+// 32 bits, and what is freed has a pointer or nothing in its place.
+func isReferred(b []byte, at int) bool {
+	n := uint64(pointerIn(b, at))
+	return n > 0 && n <= 1<<32-1
+}
+
+// nameOf notes the qualified name of a function's code object.
+func (b *Bodies) nameOf(function addr.Run, names map[addr.Run]string) {
+	code, err := b.in.mem.pointer(function + addr.Run(b.layout.function))
+	if err != nil || names[code] != "" {
+		return
+	}
+	if name, err := b.in.text(function, b.in.layout.functionQual); err == nil && !strings.ContainsRune(name, 0) {
+		names[code] = name
+	}
+}

@@ -1,0 +1,121 @@
+package python
+
+import (
+	"fmt"
+
+	"hdb/internal/addr"
+)
+
+// A Position is where a thread executes in Python, as the interpreter notes it at each
+// instruction.
+type Position struct {
+	Frame     addr.Run // 0: in no function
+	Code      addr.Run // the code object
+	Offset    int      // of the instruction that it executes, or executed last; below 0: none yet
+	Generator bool     // the frame is that of a generator or coroutine, from 3.11 on
+	Entry     bool     // C called the interpreter for it, 3.11; true up to 3.10
+	Previous  addr.Run // the frame that it returns to, or a frame that stands for C
+}
+
+// Position is that of a thread.
+func (b *Bodies) Position(s State) (p Position, err error) {
+	l := b.in.layout
+	at := s.At
+	if l.cframe != 0 {
+		if at, err = b.in.mem.pointer(at + addr.Run(l.cframe)); err != nil {
+			return p, fmt.Errorf("frames: %w", err)
+		}
+	}
+	if at, err = b.in.mem.pointer(at + addr.Run(l.frame)); err != nil {
+		return p, fmt.Errorf("frames: %w", err)
+	}
+	for n := 0; at != 0 && n < maxShims; n++ {
+		shim := false
+		if p, shim, err = b.positionOf(at); err != nil || !shim {
+			return p, err
+		}
+		at = p.Previous
+	}
+	return Position{}, nil
+}
+
+// maxShims bounds the frames that stand for C one behind the other.
+const maxShims = 64
+
+// PositionOf is that of a frame; what runs in it may be further in.
+func (b *Bodies) PositionOf(frame addr.Run) (Position, error) {
+	p, _, err := b.positionOf(frame)
+	return p, err
+}
+
+func (b *Bodies) positionOf(frame addr.Run) (p Position, shim bool, err error) {
+	l := b.in.layout
+	m, err := b.in.mem.read(frame, l.frames.size)
+	if err != nil {
+		return p, false, fmt.Errorf("frame: %w", err)
+	}
+	p = Position{Frame: frame, Code: pointerIn(m, l.frames.code), Previous: pointerIn(m, l.frames.previous)}
+	if l.minor >= 12 && m[l.frames.owner] == shimOwner {
+		return p, true, nil
+	}
+	if l.frames.units != 0 {
+		p.Offset, p.Entry = intIn(m, l.frames.instruction)*l.frames.units, true
+		return p, false, nil
+	}
+	p.Generator = m[l.frames.owner] == generatorOwner
+	p.Entry = l.frames.entry != 0 && m[l.frames.entry] != 0
+	start := p.Code + addr.Run(l.code.bytecode)
+	p.Offset = int(int64(pointerIn(m, l.frames.instruction)) - int64(start))
+	return p, false, nil
+}
+
+// Minor is the minor version of the interpreter.
+func (b *Bodies) Minor() int { return b.in.layout.minor }
+
+// A Field is memory of the interpreter that tells of a change when it is written.
+type Field struct {
+	At   addr.Run
+	Size int
+}
+
+// Instruction is where a frame notes the instruction that it executes, before it does.
+func (b *Bodies) Instruction(frame addr.Run) Field {
+	f := Field{frame + addr.Run(b.in.layout.frames.instruction), 8}
+	if b.in.layout.frames.units != 0 {
+		f.Size = 4
+	}
+	return f
+}
+
+// OffsetWord is what that field has for an instruction, from 3.11 on.
+func (b *Bodies) OffsetWord(p Position, offset int) uint64 {
+	return uint64(p.Code) + uint64(b.in.layout.code.bytecode) + uint64(offset)
+}
+
+// Current are where a thread notes the innermost frame: it is written when a call begins or
+// ends. From 3.11 to 3.12 each call of the interpreter by C has a struct of its own for it.
+func (b *Bodies) Current(s State) (all []Field, err error) {
+	l := b.in.layout
+	if l.cframe == 0 {
+		return []Field{{s.At + addr.Run(l.frame), 8}}, nil
+	}
+	c, err := b.in.mem.pointer(s.At + addr.Run(l.cframe))
+	if err != nil {
+		return nil, err
+	}
+	return []Field{{s.At + addr.Run(l.cframe), 8}, {c + addr.Run(l.frame), 8}}, nil
+}
+
+// Link is where a frame has the frame that it returns to: it is read when it ends.
+func (b *Bodies) Link(frame addr.Run) Field {
+	return Field{frame + addr.Run(b.in.layout.frames.previous), 8}
+}
+
+// Units is how many bytes the number counts by which a frame notes its instruction up to 3.10.
+func (b *Bodies) Units() int { return max(b.in.layout.frames.units, 1) }
+
+// Runs tells whether a state is that in which its thread holds the interpreter's lock.
+func (b *Bodies) Runs(s State) bool {
+	n, err := b.in.mem.word(s.At + addr.Run(b.in.layout.threadID))
+	return err == nil && n == s.Thread && b.in.Holds(s)
+}

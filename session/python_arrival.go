@@ -1,0 +1,270 @@
+package session
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"hdb/breakpoints"
+	"hdb/inferior"
+	"hdb/internal/addr"
+	"hdb/python"
+)
+
+// unknown is the offset of the instruction before where that is not known.
+const unknown = -2
+
+// arrived is called when a thread has read the word of bytecode of a line: most often because
+// it is about to execute it.
+func (p *pythonStops) arrived(l *pythonLine, t *inferior.Thread) inferior.Action {
+	pos, err := l.file.position(p.common, t)
+	if err != nil || pos.Code != l.Body.At {
+		return inferior.Resume // somebody else reads the memory
+	}
+	if !l.file.bodies.Still(l.Body) {
+		p.gone(l)
+		return inferior.Resume
+	}
+	prev, ok := p.settle(l, t, pos)
+	if !ok {
+		return inferior.Resume
+	}
+	begins, enters := p.begins(l, pos.Frame, prev)
+	action := inferior.Resume
+	for _, st := range l.users {
+		if st.Line != 0 && !begins || st.Line == 0 && !enters {
+			continue
+		}
+		if p.asks(st, t) && p.stops.atStop(st, t) == inferior.StopHere {
+			action = inferior.StopHere
+		}
+	}
+	return action
+}
+
+// asks tells whether the condition of a stop holds. One whose variables cannot be read
+// stops: the user may have waited for that very arrival.
+func (p *pythonStops) asks(st *breakpoints.Stop, t *inferior.Thread) bool {
+	if st.Asks == "" || !st.Enabled {
+		return true
+	}
+	ok, err := p.holds(st, t)
+	if err != nil {
+		p.notify("%s %d: condition %s: %v: stopped for that", st.Word(), st.ID, st.Asks, err)
+		return true
+	}
+	return ok
+}
+
+// holds asks the condition in the function that the thread is in.
+func (p *pythonStops) holds(st *breakpoints.Stop, t *inferior.Thread) (bool, error) {
+	for _, f := range p.files {
+		s, err := f.state(p.common, t)
+		if err != nil {
+			continue
+		}
+		if frame, ok := f.in.Innermost(s); ok {
+			return f.bodies.Meets(frame, st.Asks)
+		}
+	}
+	return false, fmt.Errorf("thread %d: %w", t.Num, python.ErrNoFrames)
+}
+
+// gone takes the watch of code that is no more.
+func (p *pythonStops) gone(l *pythonLine) {
+	for _, st := range l.users {
+		if err := p.drop(st, l); err != nil {
+			p.stops.noteFailed(st, "", err)
+		}
+		p.setPlaces(st)
+	}
+}
+
+// state is what the interpreter keeps of a thread. A thread that runs code of several interpreters has several.
+func (f *pythonInterpreter) state(c *common, t *inferior.Thread) (python.State, error) {
+	if s, ok := f.states[t]; ok && f.bodies.Runs(s) {
+		return s, nil
+	}
+	s, err := pythonState(c, f.in, t)
+	if err == nil {
+		if len(f.states) > maxThreadStates {
+			clear(f.states)
+		}
+		f.states[t] = s
+	}
+	return s, err
+}
+
+// maxThreadStates bounds the states that are kept.
+const maxThreadStates = 1 << 12
+
+func (f *pythonInterpreter) position(c *common, t *inferior.Thread) (python.Position, error) {
+	s, err := f.state(c, t)
+	if err != nil {
+		return python.Position{}, err
+	}
+	return f.bodies.Position(s)
+}
+
+// settle has a thread that has read the word of a line go on to where it executes that
+// instruction. ok is false if it does not: the word was read for another reason. prev is the offset of
+// the instruction that it comes from, unknown up to 3.10.
+func (p *pythonStops) settle(l *pythonLine, t *inferior.Thread, pos python.Position) (prev int, ok bool) {
+	at, field, minor := l.Start.Offset, l.file.bodies.Instruction(pos.Frame), l.file.bodies.Minor()
+	switch {
+	case minor <= 10:
+		return unknown, p.dispatches(t, field, uint64(at/l.file.bodies.Units()), false)
+	case pos.Offset == at && minor < 13:
+		return 0, false // it is being specialized
+	case pos.Offset == at: // it is being specialized, or a call has returned: the frame has the instruction behind it already
+		ok := p.dispatches(t, field, l.file.bodies.OffsetWord(pos, at), false)
+		if ok && l.again[pos.Frame] {
+			delete(l.again, pos.Frame)
+			return 0, false
+		}
+		return l.Body.Before(at), ok
+	}
+	if pos.Offset >= 0 {
+		prev = l.Body.Instruction(pos.Offset)
+	} else {
+		prev = pos.Offset
+	}
+	if prev >= 0 && l.Body.Double(p.opcode(l.Body.Start+addr.Run(prev))) {
+		// One instruction does the work of two, and notes the first alone.
+		if prev == at-2 {
+			var b [8]byte
+			binary.LittleEndian.PutUint64(b[:], l.file.bodies.OffsetWord(pos, at))
+			_, err := p.proc.WriteAt(b[:], int64(field.At))
+			return prev, err == nil
+		}
+		prev += 2
+	}
+	ok = p.dispatches(t, field, l.file.bodies.OffsetWord(pos, at), true)
+	if ok && minor >= 13 {
+		if p.specializes(l) {
+			l.again[pos.Frame] = true
+		} else {
+			delete(l.again, pos.Frame)
+		}
+	}
+	return prev, ok
+}
+
+// specializes tells, of 3.13, that the instruction of a line will put another form in its
+// own place and then execute that: the counter in its cache is 0.
+func (p *pythonStops) specializes(l *pythonLine) bool {
+	if !l.Body.Adaptive(p.opcode(l.Addr())) {
+		return false
+	}
+	var b [2]byte
+	_, err := p.proc.ReadAt(b[:], int64(l.Addr())+2)
+	return err == nil && binary.LittleEndian.Uint16(b[:])>>4 == 0
+}
+
+// opcode is the byte at an address.
+func (p *pythonStops) opcode(at addr.Run) byte {
+	var b [1]byte
+	_, _ = p.proc.ReadAt(b[:], int64(at)) // unreadable: the thread has just read it
+	return b[0]
+}
+
+// Bounds of the native instructions from reading a word of bytecode to noting that it is
+// executed: those up to the jump by the opcode, and those behind.
+const (
+	maxDispatch = 48
+	maxNoting   = 24
+)
+
+// dispatches runs a thread through its jump by the opcode. ok tells that it then executes the
+// instruction whose number the field gets: before the jump, or soon behind it if after. A
+// call or return on the way means that the word was read for something else.
+func (p *pythonStops) dispatches(t *inferior.Thread, field python.Field, want uint64, after bool) (ok bool) {
+	jumped, n := false, 0
+	err := p.proc.StepWithin(t, func() bool {
+		if n++; n > maxDispatch || jumped && n > maxNoting {
+			return false
+		}
+		if after && p.read(field) == want {
+			ok = true
+			return false
+		}
+		regs, err := t.Regs()
+		if err != nil {
+			return false
+		}
+		if jumped && !after {
+			ok = p.read(field) == want
+			return false
+		}
+		var code [8]byte
+		if k, _ := p.proc.ReadAt(code[:], int64(regs.PC())); k < 4 {
+			return false
+		}
+		switch flowOf(code[:]) {
+		case flowCall:
+			return false
+		case flowJump:
+			if jumped {
+				return false
+			}
+			jumped, n = true, 0
+		}
+		return true
+	})
+	return err == nil && ok
+}
+
+func (p *pythonStops) read(f python.Field) uint64 {
+	var b [8]byte
+	_, _ = p.proc.ReadAt(b[:f.Size], int64(f.At)) // 0 is no instruction's number that is waited for by an address
+	return binary.LittleEndian.Uint64(b[:])
+}
+
+// What an instruction of the processor does to the flow of control.
+type flow uint8
+
+const (
+	flowOn   flow = iota
+	flowCall      // a call or a return
+	flowJump      // a jump to where a register or memory says
+)
+
+// flowOf reads the beginning of an instruction (Intel SDM volume 2, appendix A).
+func flowOf(code []byte) flow {
+	i := 0
+	for i < len(code)-2 && (code[i] == 0xf2 || code[i] == 0xf3 || code[i] == 0x3e || code[i] >= 0x40 && code[i] <= 0x4f) {
+		i++ // bnd, rep, notrack, REX
+	}
+	switch code[i] {
+	case 0xe8, 0xc3, 0xc2:
+		return flowCall
+	case 0xff:
+		switch code[i+1] >> 3 & 7 {
+		case 2, 3:
+			return flowCall
+		case 4, 5:
+			return flowJump
+		}
+	}
+	return flowOn
+}
+
+// maxArrivals bounds the frames of which it is kept where a line has begun.
+const maxArrivals = 1 << 12
+
+// begins tells whether the line begins for a frame at an instruction that it comes to from
+// another, and whether that is the function's first.
+func (p *pythonStops) begins(l *pythonLine, frame addr.Run, prev int) (begins, enters bool) {
+	if prev != unknown {
+		first := l.file.bodies.Minor() >= 11 && prev <= l.Body.First()-2 && l.Start.Offset == l.Body.First()
+		return l.Body.Event(prev, l.Start.Offset), first
+	}
+	before := p.last[frame]
+	if len(p.last) >= maxArrivals {
+		clear(p.last)
+	}
+	now := lineArrival{l.Body.At, l.Start.Run, l.Start.Offset}
+	p.last[frame] = now
+	// What comes to the middle of a line from its beginning has begun it there.
+	fell := before.code == now.code && before.run == now.run && before.offset < now.offset && now.offset != now.run
+	return !fell, l.Start.Offset == l.Body.First()
+}

@@ -1,0 +1,190 @@
+package testprogs
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// linesBegun is how often each line of the script begins in work(), by sys.settrace.
+func linesBegun(t *testing.T, p, script string) map[int]int {
+	t.Helper()
+	out, err := exec.Command(p, script, "trace").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told struct{ Calls [][]any }
+	if err := json.Unmarshal(out, &told); err != nil {
+		t.Fatal(err)
+	}
+	begun := map[int]int{}
+	for _, call := range told.Calls {
+		for _, e := range call[2:] {
+			if e := e.([]any); e[0] == "line" {
+				begun[int(e[1].(float64))]++
+			}
+		}
+	}
+	return begun
+}
+
+// TestPythonBreaks counts the hits of breakpoints at lines, one after the other in new
+// processes, and compares with how often sys.settrace tells of the line.
+func TestPythonBreaks(t *testing.T) {
+	SkipUnderRace(t)
+	script, err := filepath.Abs("testdata/python/lines.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range somePythons(t) {
+		t.Run(strings.TrimPrefix(p, "/"), func(t *testing.T) {
+			t.Parallel()
+			begun := linesBegun(t, p, script)
+			var commands strings.Builder
+			asked := map[int]int{} // by the number of the stop
+			for line, i := 1, 0; line < 200; line++ {
+				if begun[line] == 0 {
+					continue
+				}
+				if i++; i%Stride(9) != 0 || line == 95 || line == 190 && minorOf(t, p) == 10 {
+					continue // it has more places than there are registers; a jump leads from the line into its middle
+				}
+				asked[len(asked)+1] = line
+				fmt.Fprintf(&commands, "py break lines.py:%d\nignore %d 100000\nrun\ninfo breakpoints\ndelete\n", line, len(asked))
+			}
+			file := filepath.Join(t.TempDir(), "commands")
+			if err := os.WriteFile(file, []byte(commands.String()), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := Context(t)
+			defer cancel()
+			out, err := exec.CommandContext(ctx, HDB(t), "--json", "-batch", "-nx", "-x", file, "--args", p, script).Output()
+			if err != nil {
+				t.Fatalf("%v\n%.2000s", err, out)
+			}
+			compared := 0
+			for row := range bytes.Lines(out) {
+				var v struct {
+					Command string
+					Stops   []struct {
+						Stop, Hits int
+						Places     []any
+					}
+				}
+				if json.Unmarshal(row, &v) != nil || v.Command != "info breakpoints" {
+					continue
+				}
+				for _, st := range v.Stops {
+					compared++
+					if line := asked[st.Stop]; st.Hits != begun[line] {
+						t.Errorf("line %d: %d hits, sys.settrace tells of it %d times", line, st.Hits, begun[line])
+					}
+				}
+			}
+			if compared != len(asked) || compared < 5 {
+				t.Errorf("%d of %d lines compared\n%.2000s", compared, len(asked), out)
+			}
+		})
+	}
+}
+
+// TestPythonBreakLeft: a program with breakpoints, which it comes to all the time, goes on
+// when hdb detaches and when it is killed, at a stop and while the program runs.
+func TestPythonBreakLeft(t *testing.T) {
+	SkipUnderRace(t)
+	const script = `
+import sys, threading
+def hot(n):
+    m = n + 1
+    return m
+def work():
+    while True:
+        hot(1)
+t = threading.Thread(target=work, daemon=True)
+t.start()
+print("ready", flush=True)
+for line in sys.stdin:
+    print(sum(hot(i) for i in range(1000)), threading.active_count(), flush=True)
+`
+	for _, p := range somePythons(t) {
+		t.Run(strings.TrimPrefix(p, "/"), func(t *testing.T) {
+			t.Parallel()
+			prog := exec.Command(p, "-c", script)
+			in, err := prog.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			said, err := prog.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := prog.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = prog.Process.Kill() }() // it has ended
+			lines := bufio.NewScanner(said)
+			lines.Scan()
+			for _, how := range []string{"detach", "quit", "killed at a stop", "killed in a run"} {
+				commands := "py break hot if n == 77\npy tbreak <string>:5\ncontinue\n"
+				switch how {
+				case "detach", "quit":
+					commands += how + "\n"
+				case "killed in a run":
+					commands += "echo going\\n\ncontinue\n"
+				default:
+					commands += "echo stands\\n\n"
+				}
+				ctx, cancel := Context(t)
+				defer cancel()
+				hdb := exec.CommandContext(ctx, HDB(t), "-nx", "-p", strconv.Itoa(prog.Process.Pid))
+				typed, err := hdb.StdinPipe()
+				if err != nil {
+					t.Fatal(err)
+				}
+				out, err := hdb.StdoutPipe()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := hdb.Start(); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := typed.Write([]byte(commands)); err != nil {
+					t.Fatal(err)
+				}
+				if how == "detach" || how == "quit" {
+					_ = typed.Close() // it ends by itself
+				}
+				var told strings.Builder
+				for sc := bufio.NewScanner(out); sc.Scan(); {
+					told.WriteString(sc.Text() + "\n")
+					if sc.Text() == "stands" || sc.Text() == "going" {
+						_ = hdb.Process.Kill() // the test fails below if it has ended
+					}
+				}
+				_ = hdb.Wait() // it was killed
+				if !strings.Contains(told.String(), "breakpoint 2, hit 1") {
+					t.Fatalf("%s: not stopped\n%s", how, &told)
+				}
+				if _, err := in.Write([]byte("go\n")); err != nil {
+					t.Fatal(err)
+				}
+				if !lines.Scan() || lines.Text() != "500500 2" {
+					t.Fatalf("%s: the program says %q\n%s", how, lines.Text(), &told)
+				}
+			}
+			if err := in.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := prog.Wait(); err != nil {
+				t.Errorf("the program: %v", err)
+			}
+		})
+	}
+}
