@@ -178,7 +178,16 @@ func (s *Spec) parseLocation(text string, p part, known []Function) error {
 	return nil
 }
 
-// allocator recognises alloc, free and the names of allocator functions.
+// OfPython tells that the spec is about CPython's own allocators, by one word for all.
+func (s Spec) OfPython() bool {
+	word := s.Location
+	if i := strings.IndexAny(word, "# \t"); i > 0 {
+		word = word[:i]
+	}
+	return (s.Kind == StopAlloc || s.Kind == StopFree) && (word == "pyalloc" || word == "pyfree")
+}
+
+// allocator recognises alloc, free, pyalloc, pyfree and the names of allocator functions.
 func (s *Spec) allocator(loc string, known []Function) bool {
 	switch loc {
 	case "alloc":
@@ -186,6 +195,17 @@ func (s *Spec) allocator(loc string, known []Function) bool {
 		return true
 	case "free":
 		s.Kind = StopFree
+		return true
+	case "pyalloc", "pyfree":
+		s.Kind = StopAlloc
+		if loc == "pyfree" {
+			s.Kind = StopFree
+		}
+		for _, f := range PythonFunctions() {
+			if f.Frees() == (s.Kind == StopFree) {
+				s.Funcs = append(s.Funcs, f.Name)
+			}
+		}
 		return true
 	}
 	i := slices.IndexFunc(known, func(f Function) bool { return f.Name == loc || f.Symbol == loc })

@@ -102,13 +102,13 @@ func (k StopKind) place() cond.Place {
 		return cond.Place{
 			Name:       "at an allocation",
 			Fields:     append([]cond.Field{cond.Size, cond.Addr, cond.Old, cond.Align, cond.Count}, everywhere...),
-			Predicates: append(stack, cond.Caller, cond.PyFile, cond.Like, cond.Kind), Expressions: true,
+			Predicates: append(stack, cond.Caller, cond.PyFile, cond.Like, cond.Kind, cond.Domain), Expressions: true,
 		}
 	case StopFree:
 		return cond.Place{
 			Name:       "when a block is freed",
 			Fields:     append([]cond.Field{cond.Addr, cond.Size}, everywhere...),
-			Predicates: append(stack, cond.Caller, cond.PyFile, cond.Like, cond.Kind), Expressions: true,
+			Predicates: append(stack, cond.Caller, cond.PyFile, cond.Like, cond.Kind, cond.Domain), Expressions: true,
 		}
 	}
 	article := "a "

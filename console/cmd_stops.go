@@ -22,8 +22,9 @@ func stopCommands() []*Command {
 			Synopsis: "[LOCATION] [thread N] [if CONDITION]\nalloc|free|FUNCTION [#N] [if CONDITION]\nat FILE.hdb#N", Short: "stop at a place in the code, or at allocations",
 			Long: "LOCATION is a function, FILE:LINE, LINE, +N, -N, *ADDRESS or /REGEXP/; without one it is where the program stands. A place that no library has yet stays pending, and an ADDRESS inside an instruction, which a trap would change, is refused where that is sure.\n\n" +
 				"`alloc` is every call that hands out memory, `free` every one that takes it back; malloc, calloc, realloc ... and `operator new` name one function. #N is the N-th event, which `alloc #N` stops at even if it takes memory back. `alloc` and `free` are about the heap: mmap, mremap, munmap, brk and sbrk are recorded, counted and shown by allocs too, but stop only a `break mmap` and the like. `at FILE.hdb#N` is the event of a capture in this run: the same allocator function with the same stack, wherever the code lies now, for as many times as it was there; set it before the program runs.\n" +
-				"A condition compares size, addr, old, thread, nth, live, blocks, align and count, and asks func(\"f\"), module(\"lib\"), caller(\"f\"), kind; with && || ! and sizes like 64k or 1MiB: see `help conditions`.\n\n" +
-				"Examples:\n  break main\n  break parse.c:120 if func(\"load\")\n  break alloc if size >= 1MiB && thread == 3\n  break free if addr == 0x55555578a2c0\n  break alloc #4711\n  break realloc\n  break at yesterday.hdb#4711"},
+				"`pyalloc` and `pyfree` are the calls of CPython's own allocators, most of whose blocks come from its arenas and not from malloc; `set python-allocators on` is implied.\n\n" +
+				"A condition compares size, addr, old, thread, nth, live, blocks, align and count, and asks func(\"f\"), module(\"lib\"), caller(\"f\"), kind, domain; with && || ! and sizes like 64k or 1MiB: see `help conditions`.\n\n" +
+				"Examples:\n  break main\n  break parse.c:120 if func(\"load\")\n  break alloc if size >= 1MiB && thread == 3\n  break free if addr == 0x55555578a2c0\n  break alloc #4711\n  break realloc\n  break pyalloc if size >= 1k && domain == obj\n  break at yesterday.hdb#4711"},
 		{Name: "tbreak", Aliases: []string{"tb"}, Group: GroupStops, Raw: true, Args: []ArgKind{ArgLocation}, Repeat: RepeatNone, Run: breaker(true, false),
 			Synopsis: "LOCATION [if CONDITION]\nalloc|free|FUNCTION [#N] [if CONDITION]", Short: "break that is deleted by its first hit", Long: "Example:\n  tbreak alloc if size > 1GiB"},
 		{Name: "hbreak", Group: GroupStops, Raw: true, Args: []ArgKind{ArgLocation}, Repeat: RepeatNone, Run: breaker(false, true), Synopsis: "LOCATION [thread N] [if CONDITION]", Short: "stop at a place in the code by a debug register",
@@ -573,4 +574,4 @@ func changePolicy(p inferior.Policy, words []string) (inferior.Policy, error) {
 }
 
 // stopWords complete the first word of break.
-func stopWords() []string { return []string{"alloc", "free"} }
+func stopWords() []string { return []string{"alloc", "free", "pyalloc", "pyfree"} }

@@ -59,6 +59,11 @@ func (c *Conditions) warn(x *cond.Cond, frees bool) {
 	if x == nil || c.saved != nil {
 		return
 	}
+	for _, name := range x.Asked(cond.Domain) {
+		if !c.settings.PythonAllocators {
+			c.notify("domain == %s: never true: CPython's own allocators are not followed (set python-allocators on)", name)
+		}
+	}
 	for _, name := range x.Asked(cond.Kind) {
 		c.warnKind(name)
 	}

@@ -63,6 +63,10 @@ func (s *Stops) set(text string, how func(*breakpoints.Stop)) (*breakpoints.Stop
 	}
 	st := breakpoints.NewStop(spec)
 	how(st)
+	if spec.OfPython() && !s.settings.PythonAllocators && s.mode() != Saved {
+		s.settings.PythonAllocators = true
+		s.notify("CPython's own allocators are followed from now on (set python-allocators off)")
+	}
 	if s.mode() == Saved {
 		if !onEvents(st) {
 			return nil, fmt.Errorf("%w: break alloc and break free stop at recorded events", ErrSaved)

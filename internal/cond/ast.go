@@ -114,7 +114,7 @@ func (n *Or) String() string { return join(n.Terms, " || ") }
 // String puts ! before the term; a name comparison becomes a != instead.
 func (n *Not) String() string {
 	if call, ok := n.X.(*Call); ok {
-		if call.Predicate == Kind || call.Predicate == ThreadName {
+		if call.Predicate == Kind || call.Predicate == Domain || call.Predicate == ThreadName {
 			return call.text(" != ")
 		}
 		return "!" + call.String()
@@ -140,7 +140,7 @@ func (n *Call) text(op string) string {
 	switch n.Predicate {
 	case ThreadName:
 		return n.Predicate.word() + op + quote(n.Arg)
-	case Kind:
+	case Kind, Domain:
 		if isIdentifier(n.Arg) {
 			return n.Predicate.word() + op + n.Arg
 		}

@@ -155,7 +155,14 @@ func positive(n Node, value bool) Node {
 		if !value {
 			return &Compare{n.Field, n.Op.not(), n.Value, n.Col}
 		}
-	case *Call, *Expr:
+	case *Call:
+		if n.Predicate == Domain {
+			return positive(n.functions(), value)
+		}
+		if !value {
+			return &Not{n}
+		}
+	case *Expr:
 		if !value {
 			return &Not{n}
 		}

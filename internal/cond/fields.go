@@ -34,6 +34,7 @@ const (
 	PyFile                      // a function of Python in that file is on the stack
 	Like                        // the stack is that of a recorded event
 	Kind                        // the allocator function
+	Domain                      // the allocator function, by the domain of CPython's allocators
 	ThreadName                  // the thread's name
 	predicateCount
 )
@@ -63,6 +64,7 @@ var predicateInfo = [predicateCount]FieldInfo{
 	PyFile:     {"pyfile(", "pyfile(\"app/*.py\"): a function of Python in such a file is on the stack, by its path or the end of it"},
 	Like:       {"like(", "like(\"FILE.hdb#4711\"): the stack is that of the event in the capture"},
 	Kind:       {"kind(", "kind(\"calloc\") or kind == calloc: the allocator function called"},
+	Domain:     {"domain(", "domain == obj: an allocator function of CPython's (raw, mem or obj), which are followed with --python-allocators"},
 	ThreadName: {"thread", "thread == \"loader\": the thread's name"},
 }
 

@@ -200,8 +200,8 @@ func (p *parser) name() (Node, error) {
 	switch {
 	case isPred && p.tok.kind == tokOpen:
 		return p.call(t, pred)
-	case pred == Kind && isPred && p.tok.kind == tokOp:
-		return p.nameCompare(t, Kind)
+	case (pred == Kind || pred == Domain) && isPred && p.tok.kind == tokOp:
+		return p.nameCompare(t, pred)
 	case isPred:
 		return nil, p.errorf(t, "%s needs a name, as in %s(\"name\")", t.text, t.text)
 	case !isField:
@@ -224,6 +224,9 @@ func (p *parser) call(t token, pred Predicate) (Node, error) {
 	}
 	if arg.text == "" {
 		return nil, p.errorf(arg, "the name is empty")
+	}
+	if pred == Domain && !isDomain(arg.text) {
+		return nil, p.errorf(arg, "%s", noDomain(arg))
 	}
 	if err := p.advance(); err != nil {
 		return nil, err
@@ -301,7 +304,8 @@ func (p *parser) nameCompare(t token, pred Predicate) (Node, error) {
 		return nil, err
 	}
 	if p.tok.kind != tokString && p.tok.kind != tokWord {
-		return nil, p.errorf(p.tok, "%s is compared with a name, as in %s == calloc, found %s", t.text, t.text, p.tok.describe())
+		example := map[Predicate]string{Kind: "calloc", Domain: "obj"}[pred]
+		return nil, p.errorf(p.tok, "%s is compared with a name, as in %s == %s, found %s", t.text, t.text, example, p.tok.describe())
 	}
 	return p.nameAfter(t, op, pred)
 }
@@ -311,8 +315,11 @@ func (p *parser) nameAfter(t, op token, pred Predicate) (Node, error) {
 	if op.op != EQ && op.op != NE {
 		return nil, p.errorf(op, "names compare with == and != only")
 	}
-	if p.tok.text == "" {
+	switch {
+	case p.tok.text == "":
 		return nil, p.errorf(p.tok, "the name is empty")
+	case pred == Domain && !isDomain(p.tok.text):
+		return nil, p.errorf(p.tok, "%s", noDomain(p.tok))
 	}
 	var n Node = &Call{Predicate: pred, Arg: p.tok.text, Col: column(p.lex.src, t.start)}
 	if op.op == NE {

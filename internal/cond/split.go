@@ -208,7 +208,7 @@ func (s *splitter) known(from, to int) (Node, error) {
 		}
 		return n, nil
 	}
-	if !s.has(word) || word != Thread.String() && expression(s.src[from:to][len(word):]) {
+	if !s.has(word) || word == Domain.word() || word != Thread.String() && expression(s.src[from:to][len(word):]) {
 		return nil, nil
 	}
 	return nil, err
