@@ -37,7 +37,7 @@ type node struct {
 // A route is the search for a path: breadth first, so that it is a shortest one.
 type route struct {
 	h      *Heap
-	seen   *set
+	seen   *marks
 	nodes  []node
 	frames []FrameRoot
 	target addr.Run
@@ -49,7 +49,7 @@ func (h *Heap) Path(target addr.Run) (*Path, error) {
 	if _, err := h.Type(target); err != nil {
 		return nil, err
 	}
-	r := &route{h: h, seen: newSet(false), target: target, end: -1}
+	r := &route{h: h, seen: newMarks(), target: target, end: -1}
 	if err := r.roots(); err != nil {
 		return nil, err
 	}
@@ -110,14 +110,14 @@ func (r *route) roots() error {
 }
 
 func (r *route) reach(to addr.Run, parent, frame int32, e edge) {
-	if to == 0 || r.end >= 0 || e.kind == leftOver || r.seen.has(to) || r.seen.n == maxObjects {
+	if to == 0 || r.end >= 0 || e.kind == leftOver || r.seen.has(to) || r.seen.full() {
 		return
 	}
 	t := r.h.typeOf(to)
 	if t == nil || t.holdsNothing() && to != r.target {
 		return
 	}
-	r.seen.add(to, 0)
+	r.seen.add(to)
 	if to == r.target {
 		r.end = int32(len(r.nodes))
 	}

@@ -16,7 +16,7 @@ type found struct {
 // threads refer to.
 type walk struct {
 	h         *Heap
-	seen      *set
+	seen      *marks
 	queue     []found
 	visited   func(at addr.Run, t *Type)                        // each object once
 	refers    func(from addr.Run, t *Type, to addr.Run, e edge) // each reference
@@ -35,7 +35,7 @@ func (w *walk) run() error {
 	if err != nil {
 		return err
 	}
-	w.seen = newSet(false)
+	w.seen = newMarks()
 	for _, s := range states {
 		c, err := w.h.collector(s, func(at addr.Run) {
 			t := w.h.typeOf(at)
@@ -100,11 +100,11 @@ func (w *walk) reach(to addr.Run) {
 }
 
 func (w *walk) found(at addr.Run, t *Type) {
-	if w.seen.n == maxObjects {
+	if w.seen.full() {
 		w.cut = errTooMany
 		return
 	}
-	if !w.seen.add(at, 0) {
+	if !w.seen.add(at) {
 		return
 	}
 	if w.visited != nil {
