@@ -93,7 +93,7 @@ func printReport(c *Console, o *screen.Output, r *session.Report) {
 	}
 	printStack(o, shown, argumentsOf(c, shown), -1)
 	printed := c.source.show(o, r.Frames[len(r.Frames)-1], c.set.count("stop-lines"))
-	if r.Python != nil && (!stepped(r) || r.Verb == "attach" || r.Verb == "core") {
+	if r.Python != nil && (!stepped(r) || len(r.Frames) > 0 && names.IsPythonLoop(r.Frames[0].Function) || r.Verb == "attach" || r.Verb == "core") {
 		printInPython(o, r)
 		if !printed {
 			c.source.show(o, *r.Python, c.set.count("stop-lines"))
@@ -111,6 +111,12 @@ func printInPython(o *screen.Output, r *session.Report) {
 
 // returned is what a function has returned; nil: nothing.
 func returned(c *Console, fn *session.Finished) *returnedView {
+	switch {
+	case fn.Object != "":
+		return &returnedView{Type: "object", Value: fn.Object}
+	case fn.Unknown:
+		return nil
+	}
 	o, err := c.eval.options("")
 	if err != nil {
 		return nil
@@ -128,6 +134,10 @@ func returned(c *Console, fn *session.Finished) *returnedView {
 }
 
 func (v *returnedView) print(o *screen.Output) {
+	if v.RAX == "" && v.Num == 0 {
+		o.Text("value returned is " + v.Value + "\n")
+		return
+	}
 	if v.Num == 0 {
 		o.Line(screen.Plain("rax = "+v.RAX), screen.Guess("   (the value returned, if it is an integer or a pointer: "+v.Why+")"))
 		return

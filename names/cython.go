@@ -144,8 +144,17 @@ func marked(s cython.Symbol) string {
 }
 
 // AddedByCython tells a function that is none of a source of Cython: one that Cython has
-// added, or that only takes the arguments for one. The frames of python-frames native are of C.
+// added, or that only takes the arguments for one.
 func AddedByCython(f *symbols.Frame) bool {
 	s, ok := cython.Parse(LinkageOf(f))
-	return ok && f.Language != dwarf.LangCython && s.Kind == cython.Machinery || s.Kind == cython.Wrapper && f.Linkage != ""
+	return ok && (s.Kind == cython.Machinery || s.Kind == cython.Wrapper)
+}
+
+// Added is AddedByCython while functions of its sources are wanted.
+func (y *Cython) Added(f *symbols.Frame) bool { return y.reads() && AddedByCython(f) }
+
+// TakesArguments tells a function that takes the arguments for one of a source of Cython.
+func TakesArguments(f *symbols.Frame) bool {
+	s, ok := cython.Parse(LinkageOf(f))
+	return ok && s.Kind == cython.Wrapper
 }

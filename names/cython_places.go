@@ -8,6 +8,7 @@ import (
 
 	"hdb/internal/addr"
 	"hdb/python/cython"
+	"hdb/symbols"
 )
 
 // functions are the places of functions of the source by name: module.class.function.
@@ -161,4 +162,55 @@ func (y *Cython) places(m Image, ask func(f *cythonFile) []Place) []Place {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	return ask(y.file(m.Object))
+}
+
+// Described is what `cython --gdb` has written of a function of C; nil without.
+func (y *Cython) Described(obj *symbols.Object, linkage string) *cython.Function {
+	if obj == nil || !cython.IsGenerated(linkage) || !y.reads() {
+		return nil
+	}
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	return y.file(obj).functions[linkage]
+}
+
+// Problems are why what `cython --gdb` has written was not used.
+func (y *Cython) Problems() (all []string) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	for _, f := range y.files {
+		all = append(all, f.Problems...)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// SourceOf is the source of a module, by its name or the last words of it.
+func (y *Cython) SourceOf(module string) string {
+	found := ""
+	for _, m := range y.r.Images() {
+		y.places(m, func(f *cythonFile) []Place {
+			if moduleOf(m) != module[strings.LastIndexByte(module, '.')+1:] {
+				return nil
+			}
+			for _, r := range f.allRows() {
+				if isToplevel(r.Function) && r.Line > 0 && !strings.HasSuffix(r.File, ".pxd") {
+					found = r.File
+					break
+				}
+			}
+			return nil
+		})
+	}
+	return found
+}
+
+// Entries are where the functions of all sources of Cython that are loaded begin.
+func (y *Cython) Entries() (all []addr.Run) {
+	for _, m := range y.r.Images() {
+		for _, p := range y.places(m, func(f *cythonFile) []Place { return f.begin(m, func(c, _ string) bool { return !isToplevel(c) }) }) {
+			all = append(all, p.Addr)
+		}
+	}
+	return all
 }

@@ -58,6 +58,9 @@ func (f *cythonFile) rowsOf(fn symbols.Function) {
 				continue
 			}
 			l, ok := f.line(c, e.File, e.Line)
+			if !ok {
+				l = cython.Line{} // Cython's own code
+			}
 			f.rows = append(f.rows, CythonRow{e.Addr, e.End, l.File, l.Line, c, fn.Low, l.First, e.Stmt && ok && !l.Again})
 		}
 	}

@@ -100,6 +100,9 @@ func (p Places) functions(name string, of func(Image, symbols.Function) Place) [
 			out = appendFunctions(out, m, name, of)
 		}
 	}
+	if len(out) == 0 {
+		out = p.r.Cython.Functions(name)
+	}
 	if len(out) == 0 && p.r.opened != nil {
 		return p.kept(name)
 	}

@@ -28,7 +28,10 @@ func (v Value) known() bool { return v.At != 0 || v.text != "" || v.part != nil 
 // Eval computes an expression in a frame: names, attributes, elements by constants, parts
 // of sequences and len(). Nothing runs in the process.
 func (in *Interpreter) Eval(f Frame, expr string) (Value, error) {
-	e := evaluator{in: in.bounded(maxSearch), frame: f, rest: expr}
+	return in.eval(evaluator{in: in.bounded(maxSearch), frame: f, rest: expr})
+}
+
+func (in *Interpreter) eval(e evaluator) (Value, error) {
 	v, err := e.expression()
 	if err != nil {
 		return Value{}, err

@@ -14,6 +14,7 @@ import (
 type evaluator struct {
 	in    *Interpreter
 	frame Frame
+	names Names // nil: those of the frame
 	rest  string
 	depth int
 }
@@ -90,7 +91,7 @@ func (e *evaluator) expression() (v Value, err error) {
 		n, err := e.in.length(v)
 		return Value{text: strconv.FormatUint(n, 10)}, err
 	}
-	if v, err = e.in.name(e.frame, name); err != nil {
+	if v, err = e.found(name); err != nil {
 		return v, err
 	}
 	return e.trailers(v)

@@ -32,7 +32,8 @@ const DefaultLibraries = `^(::)?(std|__gnu_cxx|__gnu_debug|__cxxabiv1)::|^::(cor
 // user's own are
 //   - the allocators: the functions of the catalogue, and libjemalloc, libtcmalloc and
 //     libmimalloc;
-//   - wrappers, which allocate for their callers, by their base names;
+//   - wrappers, which allocate for their callers, by their base names, and what Cython adds
+//     to the functions of its sources;
 //   - functions of libraries, by their names or source files, and functions without
 //     debug information where the same module has one with it further out: they were
 //     linked from an archive;
@@ -128,7 +129,7 @@ func (a *Attribution) class(f *names.Frame) class {
 		return allocator
 	case f.Outside(), startsProgram(f.Function), f.Path == "" && f.Function == "", a.isLibrary(f.Path):
 		return system
-	case a.isWrapper(f.Function):
+	case a.isWrapper(f.Function), names.AddedByCython(&f.Frame) && !names.TakesArguments(&f.Frame):
 		return wrapper
 	case a.isLibraryFunction(f):
 		return library

@@ -46,6 +46,8 @@ type Finished struct {
 	Function string
 	Left     bool   // by an exception or a longjmp: it has not returned
 	RAX      uint64 // the value, if it is an integer or a pointer
+	Object   string // the value, if it is an object of Python that was asked for
+	Unknown  bool   // the value of another function, which has returned to its caller for it
 
 	frame names.Frame // the one that has returned
 }

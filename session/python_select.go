@@ -103,7 +103,7 @@ func (p *Python) SelectFrame(n int, how Merge) (names.Frame, error) {
 // further in if it is negative.
 func (p *Python) Up(n int, how Merge) (names.Frame, error) {
 	merged := p.merged(how)
-	if how == MergeNone || !slices.ContainsFunc(merged, func(f names.Frame) bool { return f.Python() }) {
+	if how == MergeNone || !p.merges(merged) {
 		return p.sel.Up(n)
 	}
 	at := slices.IndexFunc(merged, func(f names.Frame) bool {
@@ -128,6 +128,15 @@ func (p *Python) Up(n int, how Merge) (names.Frame, error) {
 		return names.Frame{}, fmt.Errorf("frame 0 is the innermost")
 	}
 	return p.take(merged[to]), nil
+}
+
+// merges tells that a merged stack is not the native one.
+func (p *Python) merges(merged []names.Frame) bool {
+	if slices.ContainsFunc(merged, func(f names.Frame) bool { return f.Python() }) {
+		return true
+	}
+	st, err := p.sel.Stack(0)
+	return err == nil && len(merged) > 0 && len(merged) < len(st.Frames)
 }
 
 // merged is the selected stack with calls of Python in it.

@@ -192,7 +192,7 @@ func (s *Session) wire() {
 	s.Python = &Python{c, s.Selection}
 	s.PythonHeaps = PythonHeaps{s.Python}
 	s.Objects = PythonObjects{s.Python}
-	s.Cython = &Cython{c, s.Selection}
+	s.Cython = &Cython{c, s.Selection, s.Values, s.Python, s.Stepping}
 	s.Execution.python = s.Python
 }
 

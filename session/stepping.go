@@ -33,28 +33,7 @@ func (s *Stepping) stepLines(n int, into bool) (*Report, error) {
 	if s.proc.IsGo() {
 		return s.stepGo(n, into)
 	}
-	verb := "next"
-	if into {
-		verb = "step"
-	}
-	t := s.sel.thread
-	defer s.exec.step()()
-	var d done
-	for range max(n, 1) {
-		var err error
-		d, err = s.stepLine(t, into)
-		if err != nil {
-			return nil, err
-		}
-		if !d.ended {
-			return s.exec.report(d.stop, verb), nil
-		}
-		if r, err := s.arrived(t, verb); r != nil || err != nil {
-			return r, err
-		}
-		s.sel.setAhead(t, d.ahead)
-	}
-	return s.ended(t, d, verb), nil
+	return s.lines(n, into, false)
 }
 
 // ended reports a step that has ended by itself.

@@ -16,6 +16,10 @@ type stepper struct {
 	t    *inferior.Thread
 	into bool // enter called functions that have lines
 	out  bool // leave the frame that the step began in, instead of its line
+
+	source bool       // by lines of Cython's sources alone
+	begins []addr.Run // with it: where its functions begin
+
 	from frameLine
 	code map[addr.Run]*codePlace // what has been asked about
 }
@@ -68,6 +72,8 @@ func (st *stepper) run(up int) (done, error) {
 	}
 	here := st.place(regs.PC())
 	switch {
+	case st.source && !st.isSource(here):
+		return st.outOfBareFunction()
 	case here.known:
 	case st.s.atSigreturn(regs.PC()):
 		return st.handlerOver()
@@ -188,8 +194,8 @@ func (st *stepper) called(before, now inferior.Registers) (ret addr.Run, ok bool
 // otherwise runs to its return, or to where an exception or a longjmp that leaves it goes on.
 func (st *stepper) call(ret addr.Run, now inferior.Registers) (done, bool, error) {
 	sp := now.SP()
-	targets := []target{{at: ret, when: st.returned(sp)}}
-	if st.into {
+	targets := append([]target{{at: ret, when: st.returned(sp)}}, st.entries()...)
+	if st.into && (!st.source || st.enters(now.PC())) {
 		entry, ok := st.s.stepEntry(now.PC())
 		if ok && entry == now.PC() {
 			return st.entered(entry), false, nil
@@ -244,7 +250,7 @@ func (st *stepper) moved(regs inferior.Registers) (done, bool, error) {
 	cfa := st.s.innermostCFA(regs)
 	switch {
 	case cfa > st.from.cfa: // returned to a caller
-		if here.known && !st.added(regs.PC()) {
+		if here.known && st.stopsBehind(regs.PC()) {
 			return done{ended: true, ahead: st.s.behindCall(regs.PC())}, false, nil
 		}
 		if st.s.atSigreturn(regs.PC()) {
@@ -253,7 +259,7 @@ func (st *stepper) moved(regs inferior.Registers) (done, bool, error) {
 		}
 		d, err := st.outOfBareFunction()
 		return d, false, err
-	case !here.known: // a stub without lines reached by a jump: leave it
+	case !here.known || st.source && !st.isSource(here): // a stub without lines reached by a jump: leave it
 		ret, err := st.s.returnAddress(st.t)
 		if err != nil {
 			return done{}, false, err
@@ -300,13 +306,13 @@ func (st *stepper) decide(here *codePlace) (d done, ended bool) {
 
 // passes tells whether the user wants an inlined call passed over.
 func (st *stepper) passes(f symbols.Frame) bool {
-	return names.AddedByCython(&f) || st.s.Skips.passes(f.Function, f.Linkage, f.File)
+	return st.s.names.Cython.Added(&f) || st.s.Skips.passes(f.Function, f.Linkage, f.File)
 }
 
-// added tells that a call has returned to a function that Cython has added to those of the source.
-func (st *stepper) added(ret addr.Run) bool {
+// stopsBehind tells whether a step ends in the function that a call has returned to.
+func (st *stepper) stopsBehind(ret addr.Run) bool {
 	frames := st.s.names.Modules.Frames(addr.Return(ret))
-	return len(frames) > 0 && names.AddedByCython(&frames[0])
+	return len(frames) == 0 || st.stops(&names.Frame{Frame: frames[0]})
 }
 
 // returned is true in the thread once the frame whose return address lay at sp
@@ -334,7 +340,7 @@ func (st *stepper) outOfBareFunction() (done, error) {
 	var targets []target
 	prev := addr.Run(0)
 	for _, f := range stack.Frames {
-		if f.Code.IsReturn() && f.Line != 0 && !names.AddedByCython(&f.Frame) {
+		if f.Code.IsReturn() && st.stops(&f) {
 			targets = append(targets, target{at: f.Code.Addr(), when: st.returned(prev - 16)})
 			break
 		}

@@ -517,6 +517,9 @@ func (e *evaluator) name(name string) (Value, error) {
 			e.use(name)
 			return v, nil
 		}
+		if v, ok := e.ofCython(name); ok {
+			return v, nil
+		}
 		if this, ok := e.this(); ok && name != "this" {
 			if v, err := e.prog.memberNamed(this, name); err == nil {
 				e.use("this")

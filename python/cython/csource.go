@@ -27,15 +27,20 @@ func ReadC(text []string) (*Source, bool) {
 	s := &Source{Names: map[string]string{}}
 	var file, in string
 	var line, first int
-	inComment, again, fresh := false, false, false
+	inComment, again, fresh, header := false, false, false, false
+	seen := map[int]bool{} // lines of the function that have begun
 	for i, t := range text[:min(len(text), maxCLine-1)] {
 		n := i + 1
 		if inComment {
 			inComment = !strings.HasSuffix(t, "*/")
+			if text, ok := strings.CutSuffix(t, "# <<<<<<<<<<<<<<"); ok {
+				header = strings.HasSuffix(strings.TrimRight(text, " "), ":")
+			}
 			continue
 		}
 		if m := mark.FindStringSubmatch(t); m != nil {
 			file, line, first, again, fresh, inComment = printable(m[1]), number(m[2]), n, false, true, true
+			header = false
 			continue
 		}
 		if strings.HasPrefix(t, "/* --- ") || strings.HasPrefix(t, "/* Module ") || strings.HasPrefix(t, "/* Runtime ") {
@@ -43,13 +48,15 @@ func ReadC(text []string) (*Source, bool) {
 		}
 		if m := function.FindStringSubmatch(t); m != nil && !strings.HasSuffix(t, ";") {
 			in = m[1]
+			clear(seen)
 		}
 		if m := traceback.FindStringSubmatch(t); m != nil && in != "" {
 			s.Names[in] = printable(m[1])
 		}
 		word := strings.TrimSpace(t)
 		if fresh && word != "" {
-			fresh, again = false, goesOn(word)
+			fresh, again = false, goesOn(word) || header && seen[line] && closes.MatchString(word)
+			seen[line] = true
 		}
 		if line > 0 && file != "" && word != "" {
 			if !s.Lines.set(n, file, line) {
@@ -64,6 +71,10 @@ func ReadC(text []string) (*Source, bool) {
 // leave is a jump over the other branches of an if; those of break, continue and return go
 // to labels with other names.
 var leave = regexp.MustCompile(`^goto __pyx_L[1-9]\d*;$`)
+
+// closes is what Cython does behind the statements inside of one, where it has written the
+// line of the outer one, which ends with a colon, once before.
+var closes = regexp.MustCompile(`^(__Pyx_X?(GIVE|DEC)REF\(|__pyx_L|/\*)`)
 
 // goesOn tells by the first code of a piece that it is none of a statement: where the
 // statements inside of one end, Cython writes the line once more.

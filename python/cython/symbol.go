@@ -166,3 +166,13 @@ func (f *Function) CNames() (names []string) {
 // VariableOf is the name in the source of a variable of a generated function; false of one
 // that Cython has added.
 func VariableOf(c string) (name string, ok bool) { return strings.CutPrefix(c, "__pyx_v_") }
+
+// Global is the module and the name of a variable of C of a module.
+func Global(c string) (module, name string, ok bool) {
+	rest, ok := strings.CutPrefix(c, "__pyx_v_")
+	if !ok {
+		return "", "", false
+	}
+	whole, last, _, ok := path(rest, nil)
+	return strings.TrimSuffix(whole, "."+last), last, ok
+}

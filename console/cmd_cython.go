@@ -1,0 +1,285 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"hdb/console/screen"
+	"hdb/internal/units"
+	"hdb/python"
+	"hdb/session"
+)
+
+func cythonCommands() []*Command {
+	return []*Command{
+		{Name: "cy", Group: GroupStack, Short: "extensions that Cython has made, by their source", Needs: NeedProgram,
+			Sub: []*Command{
+				{Name: "bt", Aliases: []string{"backtrace", "where"}, Synopsis: "[-a] [N | -N]", Short: "show the functions of Cython and Python that the selected thread is in", Needs: NeedMemory, Repeat: RepeatNone, Run: runCythonBacktrace,
+					Long: "Functions of C are shown that one of Cython has called by name, if `cython --gdb` tells of them. -a shows all frames but those of the interpreter, as bt does; N the innermost, -N the outermost.\n\nExamples:\n  cy bt\n  cy bt -a"},
+				{Name: "break", Aliases: []string{"b"}, Raw: true, Synopsis: "FUNCTION | MODULE:LINE [if CONDITION]", Short: "set breakpoints on functions or lines of Cython's source", Needs: NeedProgram, Repeat: RepeatNone, Run: runCythonBreak,
+					Long: "FUNCTION is module.class.function or the last words of it; all that match get a breakpoint. It is where the first statement begins, of a generator also where it does. A module that is not loaded yet is waited for. `break` takes module.function and FILE.pyx:LINE, too.\n\nExamples:\n  cy break shop.Stock.grow\n  cy break grow if by > 100\n  cy break shop:34"},
+				{Name: "step", Aliases: []string{"s"}, Synopsis: "[N]", Short: "run to the next line of Cython's source, entering its functions", Needs: NeedLive, Resumes: true, Run: cythonStepper((*session.Cython).Step),
+					Long: "Calls go through Python where the source has no C function: the step ends in any function of Cython that is entered. A function that returns to Python ends the step in the interpreter.\n\nExample:\n  cy step"},
+				{Name: "next", Aliases: []string{"n"}, Synopsis: "[N]", Short: "run to the next line of Cython's source, over calls", Needs: NeedLive, Resumes: true, Run: cythonStepper((*session.Cython).Next), Long: "Example:\n  cy next 3"},
+				{Name: "finish", Short: "run until the selected function returns to one of Cython or Python", Needs: NeedLive, Resumes: true, Run: runCythonFinish, Long: "What it has returned is shown, an object as py print shows it.\n\nExample:\n  cy finish"},
+				{Name: "up", Synopsis: "[N]", Short: "select the function of Cython or Python that called this one", Needs: NeedMemory, Run: cythonMover(1), Long: "Example:\n  cy up"},
+				{Name: "down", Synopsis: "[N]", Short: "select the function of Cython or Python called by this one", Needs: NeedMemory, Run: cythonMover(-1), Long: "Example:\n  cy down"},
+				{Name: "list", Raw: true, Synopsis: "[LINES]", Short: "show the source of the selected function of Cython", Needs: NeedMemory, Run: runCythonList,
+					Long: "LINES as list takes them.\n\nExamples:\n  cy list\n  cy list 10,20"},
+				{Name: "locals", Short: "show the variables of the selected function of Cython", Needs: NeedMemory, Repeat: RepeatNone, Run: runCythonLocals,
+					Long: "Those of C by debug information, objects as py locals shows them, with the attributes of C that their classes have. Variables that are shared with functions around are among them. Of a variable of C whose declaration is not behind, `cython --gdb` tells that it may have no value yet.\n\nExample:\n  cy locals"},
+				{Name: "globals", Short: "show the variables of the module of the selected function of Cython", Needs: NeedMemory, Repeat: RepeatNone, Run: runCythonGlobals, Long: "Example:\n  cy globals"},
+				{Name: "print", Aliases: []string{"p"}, Raw: true, Synopsis: "EXPR", Short: "show a value of the selected function of Cython", Needs: NeedMemory, Repeat: RepeatSame, Run: runCythonPrint,
+					Long: "EXPR begins with a name of the function, of its module or of the built-in ones. Attributes that a cdef class has in C are read, others, elements and len() as py print reads them. What else C can compute of names of the source is computed: `total * 2`. Nothing runs in the process.\n\nExamples:\n  cy print self.count\n  cy print stocks[0]\n  cy print by + 1"},
+			}},
+	}
+}
+
+func (c *Console) cythonOptions() (o session.CythonOptions, err error) {
+	if o.C, err = c.argumentOptions(); err != nil {
+		return o, err
+	}
+	o.Object = python.DefaultLimits
+	if n := c.set.count("print elements"); n > 0 && n < maxPythonElements {
+		o.Object.Elements = n
+	} else {
+		o.Object.Elements = maxPythonElements
+	}
+	return o, nil
+}
+
+func runCythonBacktrace(ctx context.Context, c *Console, in Input) error {
+	n, all := 0, false
+	for _, word := range in.Args {
+		number, err := strconv.Atoi(word)
+		switch {
+		case word == "-a":
+			all = true
+		case err != nil || number == 0 || n != 0:
+			return fmt.Errorf("cy bt: %q: -a or a number of frames expected", word)
+		default:
+			n = number
+		}
+	}
+	frames, truncated, why, err := c.s.Cython.Stack()
+	if err != nil {
+		return fmt.Errorf("cy bt: %w", err)
+	}
+	if all {
+		st, err := c.s.Selection.Stack(0)
+		if err != nil {
+			return err
+		}
+		frames, why = c.s.Python.Merged(st.Frames, session.MergeHiding)
+	}
+	from, to := 0, len(frames)
+	switch {
+	case n > 0:
+		to = min(n, to)
+	case n < 0:
+		from = max(0, to+n)
+	}
+	total := len(frames)
+	frames = frames[from:to]
+	selected := -1
+	if f, err := c.s.Selection.Frame(); err == nil {
+		selected = selectedIn(c, frames, f.Num)
+	}
+	args := argumentsOf(c, frames)
+	views := []frameView{}
+	for _, f := range frames {
+		v := viewFrame(f)
+		v.Selected = isSelected(f, selected)
+		v.Args = args.view(f.Num)
+		views = append(views, v)
+	}
+	c.show(in, struct {
+		Frames    []frameView `json:"frames"`
+		Total     int         `json:"total"`
+		Truncated string      `json:"truncated,omitempty"`
+		Unmerged  string      `json:"unmerged,omitempty"`
+		Problems  []string    `json:"problems,omitempty"`
+	}{views, total, truncated, why, c.s.Names().Cython.Problems()}, func(o *screen.Output) {
+		printStack(o, frames, args, selected)
+		if more := total - len(frames); more > 0 {
+			o.Line(screen.Guess("(" + units.Count(more, "more frame") + ")"))
+		}
+		if len(frames) == 0 {
+			o.Line(screen.Plain("no function of Cython or Python"))
+		}
+		if why != "" {
+			o.Line(screen.Guess("(without the functions of Python: " + why + ")"))
+		}
+		for _, p := range c.s.Names().Cython.Problems() {
+			o.Line(screen.Guess("(" + p + ")"))
+		}
+	})
+	return nil
+}
+
+func runCythonBreak(ctx context.Context, c *Console, in Input) error {
+	location, condition := splitWord(in.Raw)
+	switch {
+	case location == "":
+		return errors.New("cy break: module.function or MODULE:LINE must follow")
+	case location == "-p":
+		return errors.New("cy break: functions of Python are no functions of Cython: break alloc if func(\"NAME\") stops at their allocations")
+	}
+	all, err := c.s.Cython.Location(location)
+	if err != nil {
+		return fmt.Errorf("cy break: %w", err)
+	}
+	for _, at := range all {
+		one := in
+		one.Raw = strings.TrimSpace(at + " " + condition)
+		if err := breaker(false, false)(ctx, c, one); err != nil {
+			return fmt.Errorf("cy break: %w", err)
+		}
+	}
+	return nil
+}
+
+func cythonStepper(verb func(*session.Cython, int) (*session.Report, error)) func(context.Context, *Console, Input) error {
+	return func(_ context.Context, c *Console, in Input) error {
+		n, err := times(in)
+		if err != nil {
+			return err
+		}
+		r, err := verb(c.s.Cython, n)
+		if err != nil {
+			err = fmt.Errorf("%s: %w", in.Name, err)
+		}
+		return reported(c, in)(r, err)
+	}
+}
+
+func runCythonFinish(_ context.Context, c *Console, in Input) error {
+	o, err := c.cythonOptions()
+	if err != nil {
+		return err
+	}
+	r, err := c.s.Cython.Finish(o.Object)
+	if err != nil {
+		err = fmt.Errorf("cy finish: %w", err)
+	}
+	return reported(c, in)(r, err)
+}
+
+func cythonMover(sign int) func(context.Context, *Console, Input) error {
+	return func(_ context.Context, c *Console, in Input) error {
+		n, err := times(in)
+		if err != nil {
+			return err
+		}
+		f, err := c.s.Cython.Up(sign * n)
+		if err != nil {
+			return fmt.Errorf("%s: %w", in.Name, err)
+		}
+		c.source.listing = listing{}
+		showFrame(c, in, f)
+		return nil
+	}
+}
+
+func runCythonList(ctx context.Context, c *Console, in Input) error {
+	if err := runList(ctx, c, in); err != nil {
+		return fmt.Errorf("cy list: %w", err)
+	}
+	return nil
+}
+
+func runCythonLocals(ctx context.Context, c *Console, in Input) error {
+	if c.s.Python.Selected() {
+		return runPythonLocals(ctx, c, in)
+	}
+	o, err := c.cythonOptions()
+	if err != nil {
+		return err
+	}
+	f, vars, err := c.s.Cython.Locals(o)
+	if err != nil {
+		return fmt.Errorf("cy locals: %w", err)
+	}
+	type view struct {
+		valueView
+		Early bool `json:"early,omitempty"` // it may have no value yet
+	}
+	views := []view{}
+	for _, v := range vars {
+		views = append(views, view{valueView{Name: v.Name, Type: v.Type, Value: v.Value}, v.Early})
+	}
+	c.show(in, struct {
+		Function string `json:"function"`
+		Locals   []view `json:"locals"`
+	}{f.Function, views}, func(o *screen.Output) {
+		for _, v := range vars {
+			if text := v.Name + " = " + v.Value; v.Early {
+				o.Line(screen.Plain(text), screen.Guess("   (its line is not behind: it may have no value yet)"))
+			} else {
+				o.Text(text + "\n")
+			}
+		}
+		if len(vars) == 0 {
+			o.Line(screen.Plain("no locals"))
+		}
+	})
+	return nil
+}
+
+func runCythonGlobals(_ context.Context, c *Console, in Input) error {
+	o, err := c.cythonOptions()
+	if err != nil {
+		return err
+	}
+	module, objects, own, err := c.s.Cython.Globals(o)
+	if err != nil {
+		return fmt.Errorf("cy globals: %w", err)
+	}
+	ofPython, ofC := []valueView{}, []valueView{}
+	for _, v := range objects {
+		ofPython = append(ofPython, valueView{Name: v.Name, Value: v.Value})
+	}
+	for _, v := range own {
+		ofC = append(ofC, valueView{Name: v.Name, Type: v.Type, Value: v.Value})
+	}
+	c.show(in, struct {
+		Module  string      `json:"module"`
+		Objects []valueView `json:"objects"`
+		C       []valueView `json:"c_variables"`
+	}{module, ofPython, ofC}, func(o *screen.Output) {
+		o.Line(screen.Plain("of module " + module + ":"))
+		for _, v := range ofPython {
+			o.Text("  " + v.Name + " = " + v.Value + "\n")
+		}
+		if len(ofC) > 0 {
+			o.Line(screen.Plain("of its C:"))
+		}
+		for _, v := range ofC {
+			o.Text("  " + v.Name + " = " + v.Value + "\n")
+		}
+	})
+	return nil
+}
+
+func runCythonPrint(ctx context.Context, c *Console, in Input) error {
+	expr := strings.TrimSpace(in.Raw)
+	if expr == "" {
+		return errors.New("cy print: an expression must follow, as self.count")
+	}
+	if c.s.Python.Selected() {
+		return runPythonPrint(ctx, c, in)
+	}
+	o, err := c.cythonOptions()
+	if err != nil {
+		return err
+	}
+	v, err := c.s.Cython.Print(expr, o)
+	if err != nil {
+		return fmt.Errorf("cy print: %w", err)
+	}
+	c.show(in, valueView{Name: v.Name, Type: v.Type, Value: v.Value}, func(o *screen.Output) { o.Text(v.Value + "\n") })
+	return nil
+}

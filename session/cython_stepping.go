@@ -1,0 +1,191 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"hdb/internal/addr"
+	"hdb/names"
+	"hdb/python"
+	"hdb/python/cython"
+)
+
+// errNotInCython is the error of steps that would begin outside of Cython.
+var errNotInCython = errors.New("no function of Cython is further in than the interpreter: step, or cy break FUNCTION and continue")
+
+// Step runs to another line of a source of Cython, n times, entering its functions however
+// they are called. Where a function returns to Python, the step ends in the interpreter.
+func (y *Cython) Step(n int) (*Report, error) { return y.stepLines(n, true) }
+
+// Next is Step without entering functions.
+func (y *Cython) Next(n int) (*Report, error) { return y.stepLines(n, false) }
+
+func (y *Cython) stepLines(n int, into bool) (*Report, error) {
+	if err := y.live(); err != nil {
+		return nil, err
+	}
+	st, err := y.sel.Stack(0)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(untilPython(st.Whole()), func(f names.Frame) bool { return isCythonFrame(&f) }) {
+		return nil, errNotInCython
+	}
+	return y.steps.lines(n, into, true)
+}
+
+// untilPython are the frames up to the innermost of the interpreter's loop.
+func untilPython(frames []names.Frame) []names.Frame {
+	if i := slices.IndexFunc(frames, isEval); i >= 0 {
+		return frames[:i]
+	}
+	return frames
+}
+
+// isSource tells a place in a function of a source of Cython.
+func (st *stepper) isSource(p *codePlace) bool {
+	if !p.known || len(p.chain) == 0 {
+		return false
+	}
+	inner := p.chain[len(p.chain)-1]
+	f := names.Frame{Frame: inner}
+	return isCythonFrame(&f) && !st.s.names.Cython.Added(&inner)
+}
+
+// stops tells whether a step ends in a frame that a call has returned to.
+func (st *stepper) stops(f *names.Frame) bool {
+	if !st.source {
+		return f.Line != 0 && !st.s.names.Cython.Added(&f.Frame)
+	}
+	return isEval(*f) || isCythonFrame(f) && !st.s.names.Cython.Added(&f.Frame)
+}
+
+// entries are where functions of the sources of Cython begin, for a step that enters them.
+func (st *stepper) entries() []target {
+	if !st.source || !st.into {
+		return nil
+	}
+	if st.begins == nil {
+		st.begins = st.s.names.Cython.Entries()
+	}
+	all := make([]target, len(st.begins))
+	for i, at := range st.begins {
+		all[i] = target{at: at, when: st.same}
+	}
+	return all
+}
+
+// enters tells whether a step by Cython's lines enters the function at pc that one of Cython
+// calls: one of its own, or one of C that its source calls by name.
+func (st *stepper) enters(pc addr.Run) bool {
+	frames := st.s.names.Modules.Frames(addr.PC(pc))
+	if len(frames) == 0 {
+		return false
+	}
+	f := frames[len(frames)-1]
+	if cython.IsGenerated(names.LinkageOf(&f)) {
+		return !st.s.names.Cython.Added(&f)
+	}
+	if mod := st.s.names.Modules.At(addr.Run(st.from.chain[0].Entry.Run(st.from.bias))); mod != nil {
+		obj, _ := st.s.names.Modules.Object(mod)
+		d := st.s.names.Cython.Described(obj, names.LinkageOf(&st.from.chain[len(st.from.chain)-1]))
+		return d != nil && slices.Contains(d.Enters, f.Function)
+	}
+	return false
+}
+
+// Finish runs until the selected function returns to the function of Cython or Python that has
+// called it, through what Cython and the interpreter have between.
+func (y *Cython) Finish(l python.Limits) (*Report, error) {
+	if err := y.live(); err != nil {
+		return nil, err
+	}
+	f, err := y.selected()
+	if err != nil {
+		return nil, err
+	}
+	stack, err := y.sel.Stack(0)
+	if err != nil {
+		return nil, err
+	}
+	frames := stack.Whole()
+	i := slices.IndexFunc(frames, func(x names.Frame) bool { return x.Num == f.Num && x.CFA == f.CFA })
+	if i < 0 {
+		return nil, ErrNotCython
+	}
+	shown := hidden(slices.Clone(frames))
+	last, same := i, true // the frame whose return ends it; it is of the same function
+	for last+1 < len(frames) {
+		next := frames[last+1]
+		visible := slices.ContainsFunc(shown, func(x names.Frame) bool { return x.Num == next.Num && !x.Python() })
+		if isEval(next) || isCythonFrame(&next) && visible {
+			break
+		}
+		same = same && next.Function == f.Function
+		last++
+	}
+	if last+1 == len(frames) {
+		return nil, fmt.Errorf("%s is called by no function of Cython or Python: finish", f.Function)
+	}
+	to := frames[last]
+	if to.Inlined {
+		return y.steps.finishInlined(to)
+	}
+	ret, err := y.steps.returnOf(to)
+	if err != nil {
+		return nil, err
+	}
+	r, err := y.steps.finishAt(to, ret)
+	if err != nil || r.Finished == nil {
+		return r, err
+	}
+	r.Finished.Function, r.Finished.Unknown = f.Function, !same
+	if in, err := y.interpreter(); err == nil && y.returnsObject(to) && r.Finished.RAX != 0 && !r.Finished.Left {
+		r.Finished.Object = in.Repr(addr.Run(r.Finished.RAX), l)
+	}
+	return r, nil
+}
+
+// returnsObject tells a function of C that returns an object of Python.
+func (y *Cython) returnsObject(f names.Frame) bool {
+	vf := y.values.frameAt([]names.Frame{f}, 0)
+	if vf == nil || vf.Module.Obj == nil {
+		return false
+	}
+	t, err := y.values.w.ReturnType(vf)
+	return err == nil && isObject(t)
+}
+
+// lines is stepLines, with source by the lines of sources of Cython alone.
+func (s *Stepping) lines(n int, into, source bool) (*Report, error) {
+	verb := "next"
+	if into {
+		verb = "step"
+	}
+	t := s.sel.thread
+	if t == nil {
+		return nil, ErrNoStack
+	}
+	defer s.exec.step()()
+	var d done
+	for range max(n, 1) {
+		var err error
+		st := newStepper(s, t, into)
+		st.source = source
+		if d, err = st.run(0); err != nil {
+			return nil, err
+		}
+		if !d.ended {
+			return s.exec.report(d.stop, verb), nil
+		}
+		if r, err := s.arrived(t, verb); r != nil || err != nil {
+			return r, err
+		}
+		s.sel.setAhead(t, d.ahead)
+		if regs, err := t.Regs(); err != nil || source && !st.isSource(st.place(regs.PC())) {
+			break // a step ends where a function has returned to Python, the last one too
+		}
+	}
+	return s.ended(t, d, verb), nil
+}
