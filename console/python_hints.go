@@ -3,7 +3,6 @@ package console
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"hdb/breakpoints"
@@ -24,18 +23,7 @@ func (c *Console) pythonFunction(st *breakpoints.Stop) string {
 	if !ok || !strings.HasPrefix(text, "<function ") {
 		return ""
 	}
-	command := fmt.Sprintf("break alloc if caller(%q) stops in what it allocates", st.Function)
-	if hasPythonBreak() {
-		command = "py break " + st.Function
-	}
-	return "no native function; a function of Python: " + command
-}
-
-// hasPythonBreak tells whether there is a command for stops in functions of Python.
-func hasPythonBreak() bool {
-	return slices.ContainsFunc(pythonCommands(), func(c *Command) bool {
-		return slices.ContainsFunc(c.Sub, func(s *Command) bool { return c.Name == "py" && s.Name == "break" })
-	})
+	return "no native function; a function of Python: py break " + st.Function
 }
 
 // orInPython adds to the error of an expression with a name that native code does not have
