@@ -24,7 +24,7 @@ func pymallocCommands() []*Command {
 			Long: "An arena is given back when all its pools are free: one with few blocks in use is kept alive by these. `py pools ARENA` shows them.\n\nExample:\n  py arenas"},
 		{Name: "pools", Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[CLASS | ADDRESS]", Short: "list the pools of CPython's allocator, the emptiest first", Needs: NeedMemory, Repeat: RepeatNone, Run: runPythonPools,
 			Long: "Pools that are full are counted only. CLASS is a number of py stats, ADDRESS lies in an arena, whose pools are shown then. Without either all pools are listed.\n\nExamples:\n  py pools 3\n  py pools 0x7ffff7a00000"},
-	}, pythonBlockCommands()...)
+	}, append(pythonBlockCommands(), pythonConfigCommand())...)
 }
 
 // heaps are the heaps of the process. What is wrong beside them is printed.

@@ -1,0 +1,164 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"hdb/internal/addr"
+	"hdb/python"
+	"hdb/python/pymalloc"
+)
+
+// A PythonConfig is how an interpreter was built and started.
+type PythonConfig struct {
+	PythonRuntime
+	Full                                string // sys.version; "" if it cannot be read
+	Executable, Prefix, BasePrefix, ABI string // "" if they cannot be read
+	Argv, OrigArgv, Path                []string
+	Flags                               []python.Flag
+	Interpreters                        int
+	Debug, RefDebug, TraceRefs, Counts  bool  // Py_DEBUG, Py_REF_DEBUG, Py_TRACE_REFS, COUNT_ALLOCS
+	Pymalloc                            bool  // WITH_PYMALLOC
+	RefTotal                            int64 // references to objects that Py_REF_DEBUG counts, up to 3.11
+	HasRefTotal                         bool
+	Allocator                           string // as PYTHONMALLOC names it; "" if it is none of these
+	Domains                             []PythonDomain
+	Missing                             []string // why something cannot be told
+}
+
+// A PythonDomain is what serves one of the domains of memory.
+type PythonDomain struct {
+	Name   string // raw, mem or obj
+	Layers []PythonLayer
+}
+
+// A PythonLayer are functions that allocate.
+type PythonLayer struct {
+	Kind     string // malloc, pymalloc, mimalloc, debug hooks, tracemalloc, other
+	Function string // that stands for malloc, by its name or its address
+}
+
+// Configs are those of the interpreters of the process.
+func (p PythonHeaps) Configs() (all []PythonConfig, err error) {
+	files, refused, err := p.runtimes()
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		all = append(all, p.config(f))
+	}
+	if len(all) == 0 {
+		return nil, refused
+	}
+	return all, nil
+}
+
+func (p PythonHeaps) config(f pythonFile) PythonConfig {
+	c := PythonConfig{PythonRuntime: PythonRuntime{f.in.Version(), f.path}}
+	miss := func(err error) {
+		if err != nil {
+			c.Missing = append(c.Missing, err.Error())
+		}
+	}
+	rt, err := f.in.Runtime()
+	miss(err)
+	c.Interpreters = len(rt.Interpreters)
+	var sys python.Sys
+	err = errors.New("the interpreter has not been started, or has ended")
+	for _, in := range rt.Interpreters {
+		if in.ID == 0 {
+			sys, err = python.SysOf(f.in, in.At)
+		}
+	}
+	if err != nil {
+		miss(err)
+	} else {
+		miss(c.fromSys(sys))
+	}
+	_, c.Pymalloc = f.symbols("_PyObject_DebugMallocStats")
+	if at, ok := f.symbols("_Py_RefTotal"); ok {
+		n, err := p.readPointer(at)
+		miss(err)
+		c.RefTotal, c.HasRefTotal = int64(n), err == nil
+	}
+	miss(p.allocators(&c, f))
+	return c
+}
+
+// fromSys reads what the module sys tells.
+func (c *PythonConfig) fromSys(sys python.Sys) (err error) {
+	var errs [4]error
+	c.Full, c.Executable, c.ABI = sys.Text("version"), sys.Text("executable"), sys.Text("abiflags")
+	c.Prefix, c.BasePrefix = sys.Text("prefix"), sys.Text("base_prefix")
+	c.Argv, errs[0] = sys.Texts("argv")
+	c.OrigArgv, errs[1] = sys.Texts("orig_argv")
+	c.Path, errs[2] = sys.Texts("path")
+	c.Flags, errs[3] = sys.Flags()
+	c.Debug = strings.Contains(c.ABI, "d")
+	c.RefDebug, c.TraceRefs, c.Counts = sys.Has("gettotalrefcount"), sys.Has("getobjects"), sys.Has("getcounts")
+	return errors.Join(errs[:]...)
+}
+
+// allocators reads what serves the domains.
+func (p PythonHeaps) allocators(c *PythonConfig, f pythonFile) error {
+	domains, err := p.domains(f)
+	if err != nil {
+		return err
+	}
+	raw := domains[0].Innermost().Malloc
+	_, heapErr := p.of(f)
+	for _, d := range domains {
+		x := PythonDomain{Name: d.Name}
+		for i, l := range d.Layers {
+			name := p.functionAt(l.Malloc)
+			y := PythonLayer{Function: name}
+			switch {
+			case l.API != 0:
+				y.Kind = "debug hooks"
+			case i < len(d.Layers)-1 && strings.HasPrefix(name, "tracemalloc"):
+				y.Kind = "tracemalloc"
+			case i < len(d.Layers)-1:
+				y.Kind = "other hooks"
+			case l.Malloc == raw:
+				y.Kind = "malloc"
+			case strings.Contains(name, "MiMalloc"):
+				y.Kind = "mimalloc"
+			case heapErr == nil:
+				y.Kind = "pymalloc"
+			default:
+				y.Kind = "other"
+			}
+			x.Layers = append(x.Layers, y)
+		}
+		c.Domains = append(c.Domains, x)
+	}
+	c.Allocator = allocatorName(c.Domains, domains[2])
+	return nil
+}
+
+// allocatorName is what PYTHONMALLOC would name the allocator of objects, "" if it is none of these.
+func allocatorName(all []PythonDomain, obj pymalloc.Domain) string {
+	layers := all[2].Layers
+	name := layers[len(layers)-1].Kind
+	if name == "other" {
+		return ""
+	}
+	if obj.Debug() {
+		name += "_debug"
+	}
+	return name
+}
+
+// functionAt is the name of a function, or where it is.
+func (p PythonHeaps) functionAt(at addr.Run) string {
+	if info, err := p.names.Symbols.At(at); err == nil && info.Offset == 0 {
+		return info.Name
+	}
+	for _, m := range p.names.Images() {
+		if p.names.Covers(m, at) {
+			return fmt.Sprintf("%v in %s", at, m.Name)
+		}
+	}
+	return at.String()
+}
