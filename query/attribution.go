@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"hdb/breakpoints"
+	"hdb/capture"
 	"hdb/names"
 	"hdb/symbols"
 )
@@ -41,7 +42,7 @@ const DefaultLibraries = `^(::)?(std|__gnu_cxx|__gnu_debug|__cxxabiv1)::|^::(cor
 //   - what calls main.
 //
 // A library that has an interpreter, such as libpython, is no library in this sense: it
-// is the program.
+// is the program, unless it is called by functions of Python or of a program that embeds it.
 //
 // Without any frame of the user's own, the block belongs to the innermost frame in a
 // module of the program that is neither an allocator nor a wrapper; without one to the
@@ -58,6 +59,37 @@ type Attribution struct {
 // Interprets notes that CPython is in a file whose name does not tell: a program that embeds
 // it. Until then that is seen in stacks that are known to their interpreter's loop.
 func (a *Attribution) Interprets(path string) { a.interpreters.Store(path, true) }
+
+// InterpretsIn notes the files that CPython is in of a recording: those of the addresses that its
+// calls stand on the inner side of. Reports leave these out where they show the calls. Of many
+// stacks only the first are looked at.
+func (a *Attribution) InterpretsIn(src capture.Source) {
+	modules := src.Modules()
+	for id := range min(src.Stacks(), maxLooked) {
+		pcs := src.Stack(capture.StackID(id + 1)).PCs
+		for i := 1; i < len(pcs); i++ {
+			if !capture.IsInterpreted(pcs[i-1]) || capture.IsInterpreted(pcs[i]) {
+				continue
+			}
+			for _, m := range modules {
+				if m.Covers(pcs[i] - 1) {
+					a.Interprets(m.Path)
+				}
+			}
+		}
+	}
+}
+
+// maxLooked bounds the stacks in which an interpreter is looked for.
+const maxLooked = 4096
+
+// Inherit takes over what another attribution knows of interpreters.
+func (a *Attribution) Inherit(from *Attribution) {
+	from.interpreters.Range(func(path, _ any) bool {
+		a.interpreters.Store(path, true)
+		return true
+	})
+}
 
 // NewAttribution makes the rule with the expressions that match wrappers and frames of
 // libraries, see DefaultWrappers and DefaultLibraries; nil matches none.
@@ -107,10 +139,10 @@ func (a *Attribution) Roles(roles []Role, frames []names.Frame) []Role {
 func (a *Attribution) Owner(frames []names.Frame) int {
 	for i := range frames {
 		r := a.Role(&frames[i])
-		switch {
-		case r.class != own:
+		if r.class != own {
 			continue
-		case r.debug && !r.interpreter && !InPythonLibrary(r.module):
+		}
+		if r.debug && !r.interpreter && !InPythonLibrary(r.module) {
 			return i // whatever is further out
 		}
 		break
@@ -150,6 +182,11 @@ func OwnerSoFar(stack []Role) (at int, final bool) { return owner(stack) }
 func owner(stack []Role) (at int, final bool) {
 	python := slices.ContainsFunc(stack, func(r Role) bool { return r.python })
 	interpreter := interpreterOf(stack)
+	if interpreter != "" && !python { // a program that embeds it calls it
+		python = slices.ContainsFunc(stack, func(r Role) bool {
+			return r.class == own && r.debug && !r.interpreter && r.module != interpreter && !InPythonLibrary(r.module)
+		})
+	}
 	module, outermost := "", -1 // the last frame with debug information in a module
 	best := allocator
 	for i := range stack {

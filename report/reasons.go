@@ -8,7 +8,7 @@ import (
 
 // reasonWords has for each kind of reasons the words without its text, and with it.
 var reasonWords = map[capture.ReasonKind][2]string{
-	capture.BeganLate:    {"it began within the run"},
+	capture.BeganLate:    {"it began when hdb attached: blocks from before are not counted"},
 	capture.StartedLate:  {"it was started within the run"},
 	capture.EndedEarly:   {"it ended before the program"},
 	capture.EndedFull:    {"it ended when it was large enough"},

@@ -83,6 +83,7 @@ func (c *Captures) OpenWhole(path string) (capture.Info, error) {
 		c.path = path
 	}
 	c.names.OpenCapture(f, c.path)
+	c.attribution.InterpretsIn(f)
 	c.sel.clear()
 	c.recorded.toEnd()
 	if d := f.Damage(); d != nil {

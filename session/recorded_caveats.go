@@ -8,8 +8,9 @@ import (
 )
 
 // ofPart are the reasons that say only which part of the run is recorded: of that part
-// the recording is true.
-var ofPart = []capture.ReasonKind{capture.BeganLate, capture.StartedLate, capture.EndedEarly, capture.Trimmed}
+// the recording is true. An attach is none of them: nobody has told the user what the process
+// had allocated before.
+var ofPart = []capture.ReasonKind{capture.StartedLate, capture.EndedEarly, capture.Trimmed}
 
 // Partial says why the recording has not all events of the run: what is added up is true
 // of those it has.

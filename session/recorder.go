@@ -65,6 +65,9 @@ func (r *Recorder) noteStart(ended bool) {
 	ran := r.gaps.Restarted()
 	switch {
 	case !ended:
+		if r.proc.Attached() {
+			r.rec.NotePartial(capture.Reason{Kind: capture.BeganLate})
+		}
 		r.rec.NotePartial(capture.Reason{Kind: capture.StartedLate})
 	case ran:
 		r.rec.NotePartial(capture.Reason{Kind: capture.Stopped})

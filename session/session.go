@@ -200,7 +200,9 @@ func (s *Session) wire() {
 // said of stacks by the old ones is forgotten, in the process too.
 func (s *Session) ApplyAttribution() error {
 	s.exclusive(func() {
+		before := s.attribution
 		s.attribution = query.NewAttribution(s.Settings.Wrappers, s.Settings.Libraries)
+		s.attribution.Inherit(before)
 		s.rec.ForgetAnswers()
 	})
 	if s.proc == nil {

@@ -279,7 +279,7 @@ func (r *recorder) clear() {
 func (r *recorder) forked(parent, child int) {
 	r.forks++
 	if r.forks == 1 && !r.o.quiet {
-		r.say(fmt.Sprintf("process %d forked %d: children run free and are not recorded", parent, child))
+		r.say(fmt.Sprintf("process %d forked %d: children run free and are not recorded; `hdb record -p PID` records one", parent, child))
 	}
 }
 
