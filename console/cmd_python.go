@@ -12,6 +12,7 @@ import (
 	"hdb/internal/units"
 	"hdb/names"
 	"hdb/python"
+	"hdb/session"
 )
 
 func pythonCommands() []*Command {
@@ -160,46 +161,55 @@ func runPythonTasks(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return fmt.Errorf("py tasks: %w", err)
 	}
-	type taskView struct {
-		Name      string            `json:"task"`
-		Running   bool              `json:"running,omitempty"`
-		Thread    bool              `json:"selected_thread,omitempty"` // which runs it
-		Waits     string            `json:"waits_for,omitempty"`
-		AwaitedBy []string          `json:"awaited_by,omitempty"`
-		Frames    []pythonFrameView `json:"frames"`
-	}
-	views := []taskView{}
+	views := []pythonTaskView{}
 	for _, t := range tasks {
-		v := taskView{t.Name, t.Running, t.Thread, t.Waits, nil, viewPythonFrames(t.Named())}
-		for _, w := range t.Waiters {
-			v.AwaitedBy = append(v.AwaitedBy, w.Name)
-		}
-		views = append(views, v)
+		views = append(views, viewPythonTask(t))
 	}
 	c.show(in, struct {
-		Tasks []taskView `json:"tasks"`
+		Tasks []pythonTaskView `json:"tasks"`
 	}{views}, func(o *screen.Output) {
 		for i, v := range views {
-			text := ""
-			switch {
-			case v.Thread:
-				text = "  runs in the selected thread"
-			case v.Running:
-				text = "  runs in another thread"
-			case v.Waits != "":
-				text = "  waits for " + v.Waits
-			}
-			if len(v.AwaitedBy) > 0 {
-				text += "  awaited by " + strings.Join(v.AwaitedBy, ", ")
-			}
-			o.Line(screen.Plain("task "+v.Name), screen.Guess(text))
-			printFrames(o, tasks[i].Named())
+			printTask(o, v, tasks[i])
 		}
 		if len(views) == 0 {
 			o.Line(screen.Plain("no tasks of asyncio"))
 		}
 	})
 	return nil
+}
+
+type pythonTaskView struct {
+	Name      string            `json:"task"`
+	Running   bool              `json:"running,omitempty"`
+	Thread    bool              `json:"selected_thread,omitempty"` // which runs it
+	Waits     string            `json:"waits_for,omitempty"`
+	AwaitedBy []string          `json:"awaited_by,omitempty"`
+	Frames    []pythonFrameView `json:"frames"`
+}
+
+func viewPythonTask(t session.PythonTask) pythonTaskView {
+	v := pythonTaskView{t.Name, t.Running, t.Thread, t.Waits, nil, viewPythonFrames(t.Named())}
+	for _, w := range t.Waiters {
+		v.AwaitedBy = append(v.AwaitedBy, w.Name)
+	}
+	return v
+}
+
+func printTask(o *screen.Output, v pythonTaskView, t session.PythonTask) {
+	text := ""
+	switch {
+	case v.Thread:
+		text = "  runs in the selected thread"
+	case v.Running:
+		text = "  runs in another thread"
+	case v.Waits != "":
+		text = "  waits for " + v.Waits
+	}
+	if len(v.AwaitedBy) > 0 {
+		text += "  awaited by " + strings.Join(v.AwaitedBy, ", ")
+	}
+	o.Line(screen.Plain("task "+v.Name), screen.Guess(text))
+	printFrames(o, t.Named())
 }
 
 // pythonNumber is the number of a frame behind a command, -1 without.

@@ -21,6 +21,12 @@ func PrintPython(w io.Writer, s *session.PythonSnapshot, asJSON bool) error {
 		for i, t := range s.Threads {
 			printPythonThread(o, v.Threads[i], t)
 		}
+		for i, t := range s.Tasks {
+			printTask(o, v.Tasks[i], t)
+		}
+		if s.NoTasks != "" {
+			o.Line(screen.Guess("(there may be more tasks: " + s.NoTasks + ")"))
+		}
 	})
 	return c.out.Err()
 }
@@ -49,6 +55,9 @@ func pythonTitle(s *session.PythonSnapshot) string {
 
 func printPythonThread(o *screen.Output, v pythonThreadView, t session.PythonThread) {
 	head := fmt.Sprintf("thread %d (tid %d) %s", v.Num, v.TID, quoted(v.Name))
+	if v.PythonName != "" && v.PythonName != v.Name {
+		head += ", in Python " + quoted(v.PythonName)
+	}
 	switch {
 	case v.Holds:
 		head += ", holds the interpreter's lock"
@@ -78,12 +87,13 @@ type pythonRuntimeView struct {
 }
 
 type pythonThreadView struct {
-	Num     int                 `json:"thread"`
-	TID     int                 `json:"tid"`
-	Name    string              `json:"name"`
-	Holds   bool                `json:"holds_lock,omitempty"`
-	Unclear string              `json:"truncated,omitempty"`
-	Frames  []snapshotFrameView `json:"frames"`
+	Num        int                 `json:"thread"`
+	TID        int                 `json:"tid"`
+	Name       string              `json:"name"`
+	PythonName string              `json:"python_name,omitempty"`
+	Holds      bool                `json:"holds_lock,omitempty"`
+	Unclear    string              `json:"truncated,omitempty"`
+	Frames     []snapshotFrameView `json:"frames"`
 }
 
 // snapshotFrameView is a frame of a snapshot: of Python, or a native one.
@@ -104,6 +114,8 @@ type pythonSnapshotView struct {
 	Stopped  int64               `json:"stopped_ns,omitempty"`
 	Runtimes []pythonRuntimeView `json:"interpreters"`
 	Threads  []pythonThreadView  `json:"threads"`
+	Tasks    []pythonTaskView    `json:"tasks,omitempty"`
+	NoTasks  string              `json:"tasks_truncated,omitempty"`
 }
 
 func viewPythonSnapshot(s *session.PythonSnapshot) pythonSnapshotView {
@@ -112,7 +124,7 @@ func viewPythonSnapshot(s *session.PythonSnapshot) pythonSnapshotView {
 		v.Runtimes = append(v.Runtimes, pythonRuntimeView{r.Version, r.Path})
 	}
 	for _, t := range s.Threads {
-		tv := pythonThreadView{t.Thread.Num, t.Thread.TID, t.Thread.Name, t.Holds, t.Unclear, []snapshotFrameView{}}
+		tv := pythonThreadView{t.Thread.Num, t.Thread.TID, t.Thread.Name, t.Name, t.Holds, t.Unclear, []snapshotFrameView{}}
 		for _, f := range t.Frames {
 			fv := snapshotFrameView{Num: f.Num, Function: f.Name(), File: f.File, Line: f.Line, Module: f.Module, Source: f.Frame.Source.String()}
 			if f.Python() {
@@ -126,6 +138,10 @@ func viewPythonSnapshot(s *session.PythonSnapshot) pythonSnapshotView {
 			tv.Frames = append(tv.Frames, fv)
 		}
 		v.Threads = append(v.Threads, tv)
+	}
+	v.NoTasks = s.NoTasks
+	for _, t := range s.Tasks {
+		v.Tasks = append(v.Tasks, viewPythonTask(t))
 	}
 	return v
 }

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -22,6 +23,8 @@ type PythonSnapshot struct {
 	Program  string
 	Runtimes []PythonRuntime
 	Threads  []PythonThread
+	Tasks    []PythonTask  // of asyncio that are not done, where a thread runs an event loop
+	NoTasks  string        // why there may be more
 	Stopped  time.Duration // how long the process stood; 0 of a core file
 
 	files pythonSources
@@ -30,6 +33,7 @@ type PythonSnapshot struct {
 // A PythonThread is what one thread does.
 type PythonThread struct {
 	Thread  ThreadInfo
+	Name    string        // that Python has for it, "" if none is known
 	Holds   bool          // an interpreter's lock
 	Frames  []names.Frame // of Python, or native ones with these among them
 	Locals  [][]PythonVariable
@@ -109,7 +113,13 @@ func (p *Python) Process(pid int, w SnapshotWants) (s *PythonSnapshot, err error
 		states[i], _ = r.in.States() // of a list that is broken, up to there
 	}
 	for _, t := range proc.Threads() {
-		s.Threads = append(s.Threads, pythonThread(t, mem, all, states, w.Locals))
+		row := pythonThread(t, mem, all, states, w.Locals)
+		s.Threads = append(s.Threads, row)
+		for i, r := range all {
+			if len(states[i]) > 0 && inEventLoop(row.Frames) {
+				s.addTasks(r.in, states[i][0])
+			}
+		}
 	}
 	err = proc.Detach()
 	s.Stopped = time.Since(begun)
@@ -149,6 +159,7 @@ func pythonThread(t *inferior.Thread, mem *os.File, all []pythonFile, known [][]
 					n.Module = filepath.Base(r.path)
 				}
 				row.Frames = append(row.Frames, n)
+				row.Name = cmp.Or(row.Name, threadName(r.in, f))
 				if locals {
 					row.Locals = append(row.Locals, localsOfPython(r.in, f))
 				}
@@ -229,7 +240,15 @@ func (p *Python) All(w SnapshotWants) (*PythonSnapshot, error) {
 	defer func() { p.sel.selection = before }()
 	for _, t := range p.image.Threads() {
 		p.sel.selectThread(t, addr.Code{})
-		s.Threads = append(s.Threads, p.threadNow(w))
+		row := p.threadNow(w)
+		s.Threads = append(s.Threads, row)
+		if inEventLoop(row.Frames) {
+			for _, r := range all {
+				if state, err := p.state(r.in, t); err == nil {
+					s.addTasks(r.in, state)
+				}
+			}
+		}
 	}
 	path, _ := p.path() // without it fewer sources are found
 	s.files.path = func() []string { return path }
@@ -250,6 +269,9 @@ func (p *Python) threadNow(w SnapshotWants) PythonThread {
 		if state, err := p.state(part.in, p.sel.thread); err == nil {
 			row.Holds = row.Holds || part.in.Holds(state)
 		}
+	}
+	for _, f := range s.Frames {
+		row.Name = cmp.Or(row.Name, threadName(f.in, f.Frame))
 	}
 	if w.Locals {
 		for _, f := range s.Frames {

@@ -144,3 +144,87 @@ func TestOldPythons(t *testing.T) {
 		}
 	}
 }
+
+// TestPythonNames compares the names of threads and the tasks of asyncio that hdb py tells, of a
+// process and of its core file, with those that the program gave.
+func TestPythonNames(t *testing.T) {
+	const script = `
+import asyncio, threading, time
+
+async def child():
+    await asyncio.sleep(1000)
+
+async def main():
+    tasks = [asyncio.create_task(child(), name="job %d" % i) for i in range(3)]
+    asyncio.get_running_loop().call_later(0.1, lambda: print("ready", flush=True))  # it waits by then
+    await asyncio.gather(*tasks)
+
+for name in "loader", "it's":
+    threading.Thread(target=time.sleep, args=(1000,), name=name, daemon=True).start()
+asyncio.run(main())
+`
+	for i, p := range pythons(t) {
+		if i > 1 && testing.Short() {
+			break
+		}
+		t.Run(strings.TrimPrefix(p, "/"), func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := Context(t)
+			defer cancel()
+			cmd := exec.CommandContext(ctx, p, "-c", script)
+			pipe, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				_ = cmd.Process.Kill()
+				_ = cmd.Wait()
+			}()
+			if out := bufio.NewScanner(pipe); !out.Scan() || out.Text() != "ready" {
+				t.Fatalf("%q: %v", out.Text(), out.Err())
+			}
+			pid := strconv.Itoa(cmd.Process.Pid)
+			core := filepath.Join(t.TempDir(), "core")
+			for _, args := range [][]string{{"py", "--json", pid}, {"-batch", "-nx", "-q", "-p", pid, "-ex", "gcore " + core}, {"py", "--json", core}} {
+				said, err := exec.CommandContext(ctx, HDB(t), args...).Output()
+				if err != nil {
+					t.Fatalf("%v: %v\n%s", args, err, said)
+				}
+				if args[0] != "py" {
+					continue
+				}
+				var v struct {
+					Threads []struct {
+						Name string `json:"python_name"`
+					}
+					Tasks []struct {
+						Task  string
+						Waits string   `json:"waits_for"`
+						By    []string `json:"awaited_by"`
+					}
+				}
+				if err := json.Unmarshal(said, &v); err != nil {
+					t.Fatalf("%v\n%s", err, said)
+				}
+				var told []string
+				for _, th := range v.Threads {
+					if th.Name != "" {
+						told = append(told, th.Name)
+					}
+				}
+				for _, task := range v.Tasks {
+					if len(task.By) > 0 {
+						told = append(told, task.Task)
+					}
+				}
+				slices.Sort(told)
+				if want := []string{"it's", "job 0", "job 1", "job 2", "loader"}; !slices.Equal(told, want) || len(v.Tasks) != 4 {
+					t.Errorf("%v tells of %q and %d tasks, want %q and 4", args[:2], told, len(v.Tasks), want)
+				}
+			}
+		})
+	}
+}
