@@ -19,7 +19,7 @@ func pythonObjectCommands() []*Command {
 	return []*Command{
 		{Name: "types", Synopsis: "[REGEXP] [N]", Short: "count the objects of Python by their types", Needs: NeedMemory, Repeat: RepeatNone, Run: runPythonTypes,
 			Long: "Those that the garbage collector knows and those that they and the frames of threads refer to, with the bytes that sys.getsizeof tells of them; the types with most bytes first, N of them or 20. REGEXP picks types by their names. " +
-				"What only C code has a reference to and the collector does not know is not counted.\n\nExamples:\n  py types\n  py types ^app\\. 50"},
+				"Those to which no reference leads are found in the pools of the allocator of small objects, and marked as unreached: C code has them, or a count of references was forgotten.\n\nExamples:\n  py types\n  py types ^app\\. 50"},
 		{Name: "refs", Raw: true, Synopsis: "[-path] OBJECT", Short: "show who refers to an object of Python", Needs: NeedMemory, Repeat: RepeatNone, Run: runPythonReferrers,
 			Long: "OBJECT is an expression as py print takes it, or the address of an object. Those that refer to it are shown as the attributes, elements and variables that they are, with the objects that have them. -path shows a shortest way to it from a module or from a frame of a thread instead. " +
 				"References that C code has, in its own variables and on its stack, are not found.\n\nExamples:\n  py refs self.parts[3]\n  py refs -path 0x7ffff6f1c2c0"},
@@ -29,24 +29,26 @@ func pythonObjectCommands() []*Command {
 }
 
 type pythonTypeView struct {
-	Name    string `json:"type"`
-	Types   int    `json:"type_count,omitempty"` // of that name, if there are several
-	Objects int    `json:"objects"`
-	Bytes   int64  `json:"object_bytes"`
-	Tracked int    `json:"tracked"`
-	Unknown bool   `json:"struct_only,omitempty"`
-	Torn    int    `json:"unsized,omitempty"`
+	Name      string `json:"type"`
+	Types     int    `json:"type_count,omitempty"` // of that name, if there are several
+	Objects   int    `json:"objects"`
+	Bytes     int64  `json:"object_bytes"`
+	Tracked   int    `json:"tracked"`
+	Unreached int    `json:"unreached,omitempty"`
+	Unknown   bool   `json:"struct_only,omitempty"`
+	Torn      int    `json:"unsized,omitempty"`
 }
 
 // pythonTypesView is the types of an interpreter that were asked for; the sums are of all of these.
 type pythonTypesView struct {
-	Version string           `json:"version"`
-	Objects int              `json:"objects"`
-	Bytes   int64            `json:"object_bytes"`
-	Tracked int              `json:"tracked"`
-	Total   int              `json:"total"` // types
-	Types   []pythonTypeView `json:"types"`
-	Caveats []string         `json:"warnings,omitempty"`
+	Version   string           `json:"version"`
+	Objects   int              `json:"objects"`
+	Bytes     int64            `json:"object_bytes"`
+	Tracked   int              `json:"tracked"`
+	Unreached int              `json:"unreached"`
+	Total     int              `json:"total"` // types
+	Types     []pythonTypeView `json:"types"`
+	Caveats   []string         `json:"warnings,omitempty"`
 }
 
 const usualTypes = 20
@@ -80,10 +82,11 @@ func runPythonTypes(_ context.Context, c *Console, in Input) error {
 				continue
 			}
 			v.Objects, v.Bytes, v.Tracked = v.Objects+t.Objects, v.Bytes+t.Bytes, v.Tracked+t.Tracked
+			v.Unreached += t.Unreached
 			if v.Total++; len(v.Types) == limit {
 				continue
 			}
-			row := pythonTypeView{t.Name, 0, t.Objects, t.Bytes, t.Tracked, t.Unknown, t.Torn}
+			row := pythonTypeView{t.Name, 0, t.Objects, t.Bytes, t.Tracked, t.Unreached, t.Unknown, t.Torn}
 			if t.Types > 1 {
 				row.Types = t.Types
 			}
@@ -122,6 +125,9 @@ func printPythonTypes(o *screen.Output, v pythonTypesView, several bool, pattern
 		if t.Types > 1 {
 			note = units.Count(t.Types, "type")
 		}
+		if t.Unreached > 0 {
+			note = joined(note, units.Grouped(uint64(t.Unreached))+" unreached")
+		}
 		if t.Unknown {
 			note = joined(note, "structs only")
 		}
@@ -147,7 +153,11 @@ func printPythonTypes(o *screen.Output, v pythonTypesView, several bool, pattern
 		o.Printf("%d of %s; `py types %s` lists all\n", len(v.Types), units.Count(v.Total, "type"), again)
 	}
 	if v.Total > 0 {
-		o.Printf("%s of %s, %s tracked by the garbage collector\n", o.Sizes.Short(uint64(v.Bytes)), units.Count(v.Objects, "object"), units.Grouped(uint64(v.Tracked)))
+		line := fmt.Sprintf("%s of %s, %s tracked by the garbage collector", o.Sizes.Short(uint64(v.Bytes)), units.Count(v.Objects, "object"), units.Grouped(uint64(v.Tracked)))
+		if v.Unreached > 0 {
+			line += ", " + units.Grouped(uint64(v.Unreached)) + " unreached"
+		}
+		o.Line(screen.Plain(line))
 	}
 	for _, s := range v.Caveats {
 		o.Line(screen.Guess("(" + s + ")"))
@@ -163,7 +173,11 @@ func joined(a, b string) string {
 
 // censusCaveats is what is not counted, or not right.
 func censusCaveats(c *objects.Census) (all []string) {
-	all = append(all, "not counted: objects that the collector does not track and only C code refers to")
+	if c.Pools == nil {
+		all = append(all, "not counted: objects of more than 512 bytes that the collector does not track and only C code refers to")
+	} else {
+		all = append(all, "not counted: objects that the collector does not track and only C code refers to: "+c.Pools.Error())
+	}
 	if c.Collecting {
 		all = append(all, "the collector is at work: objects that it looks at now are counted only if others refer to them")
 	}

@@ -45,14 +45,44 @@ func (p PythonObjects) Census() (all []PythonCensus, refused error, err error) {
 	if len(heaps) == 0 {
 		return nil, nil, refused
 	}
+	pools, unpooled := PythonHeaps{p.Python}.All()
 	for i, h := range heaps {
-		c, err := h.Census()
+		var own []PythonHeap
+		for _, x := range pools {
+			if x.Runtime == files[i] {
+				own = append(own, x)
+			}
+		}
+		c, err := h.Census(blocksOf(own))
 		if err != nil {
 			return nil, nil, fmt.Errorf("CPython %s: %w", files[i].Version, err)
+		}
+		if errors.Is(c.Pools, objects.ErrNoPools) && unpooled != nil {
+			c.Pools = unpooled
 		}
 		all = append(all, PythonCensus{c, files[i]})
 	}
 	return all, refused, nil
+}
+
+// blocksOf are the blocks of heaps, nil without heaps.
+func blocksOf(heaps []PythonHeap) objects.Blocks {
+	if len(heaps) == 0 {
+		return nil
+	}
+	return func(yield func(at addr.Run, size uint64) bool) (err error) {
+		more := true
+		for _, h := range heaps {
+			err = errors.Join(err, h.Blocks(func(at addr.Run, size uint64) bool {
+				more = yield(at, size)
+				return more
+			}))
+			if !more {
+				break
+			}
+		}
+		return err
+	}
 }
 
 // A PythonCollector is the garbage collector of an interpreter.

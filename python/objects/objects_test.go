@@ -148,7 +148,7 @@ func TestCensus(t *testing.T) {
 	a := f.listOf(100)
 	f.listOf(3)
 	f.put(a+listAllocated, 120)
-	c, err := f.open(t).Census()
+	c, err := f.open(t).Census(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func TestDamage(t *testing.T) {
 		a := f.listOf(10)
 		f.listOf(10)
 		c.damage(f, a)
-		got, err := f.open(t).Census()
+		got, err := f.open(t).Census(nil)
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -224,6 +224,56 @@ func TestReferrersOfAFake(t *testing.T) {
 	}
 }
 
+// TestUnreached has objects in blocks counted to which nothing leads, and what they refer to; arrays of pointers and objects
+// that do not fit are none.
+func TestUnreached(t *testing.T) {
+	f := newFake(1 << 20)
+	reached := f.listOf(3)
+	block := func(size int, words ...uint64) addr.Run {
+		at := f.room(size)
+		for i, w := range words {
+			f.put(at+addr.Run(8*i), w)
+		}
+		return at
+	}
+	type piece struct {
+		at   addr.Run
+		size uint64
+	}
+	x := block(32, 1, uint64(f.decimal))
+	pieces := []piece{
+		{x, 32},
+		{addr.Run(f.word(reached + listItems)), 32},
+		{addr.Run(f.word(addr.Run(f.word(reached + listItems)))), 32},                                           // that is in the list
+		{block(64, 0, 0, 1, uint64(f.list), 1, uint64(block(16, uint64(block(32, 1, uint64(f.decimal)))))), 64}, // behind the collector's head
+		{block(32, uint64(f.meta)<<8, uint64(f.decimal)), 32},                                                   // two pointers
+		{block(16, 1, uint64(f.decimal)), 16},                                                                   // too small
+		{block(32, 0, uint64(f.decimal)), 32},                                                                   // that has ended
+		{block(48, 0, 0, 1, uint64(f.list)), 48},                                                                // too small for a list
+		{block(32, 7, 9), 32},
+	}
+	c, err := f.open(t).Census(func(yield func(at addr.Run, size uint64) bool) error {
+		for _, p := range pieces {
+			yield(p.at, p.size)
+		}
+		return nil
+	})
+	if err != nil || c.Pools != nil {
+		t.Fatal(err, c.Pools)
+	}
+	got := map[string]string{}
+	for _, x := range c.Types {
+		got[x.Name] = fmt.Sprint(x.Objects, x.Unreached)
+	}
+	if got["float"] != "5 2" || got["list"] != "2 1" || c.Unreached != 3 {
+		t.Errorf("%v of %d", got, c.Unreached)
+	}
+	torn := errors.New("a pool is torn")
+	if c, err := f.open(t).Census(func(func(at addr.Run, size uint64) bool) error { return torn }); err != nil || !errors.Is(c.Pools, torn) {
+		t.Errorf("%v, %v", err, c.Pools)
+	}
+}
+
 // TestGivenUp has each of them end soon when nobody waits.
 func TestGivenUp(t *testing.T) {
 	f := newFake(16 << 20)
@@ -231,7 +281,7 @@ func TestGivenUp(t *testing.T) {
 		f.listOf(100000)
 	}
 	for name, do := range map[string]func(h *Heap) error{
-		"census":    func(h *Heap) error { _, err := h.Census(); return err },
+		"census":    func(h *Heap) error { _, err := h.Census(nil); return err },
 		"referrers": func(h *Heap) error { _, err := h.Referrers(f.list); return err },
 	} {
 		h := openAt(t, f, f.meta, 0)
@@ -304,7 +354,7 @@ func FuzzObjects(f *testing.F) {
 			return
 		}
 		h := func() *Heap { return openAt(t, bent{mem, 8 + minor%6}, 0x20000, 1) }
-		_, _ = h().Census() // hostile memory has no right answer
+		_, _ = h().Census(nil) // hostile memory has no right answer
 		_, _ = h().Collectors()
 		for _, at := range []addr.Run{0x20000, 0x30010} {
 			_, _ = h().Referrers(at)
@@ -330,7 +380,7 @@ func BenchmarkCensus(b *testing.B) {
 	}
 	for b.Loop() {
 		h := openAt(b, f, f.meta, 1<<30)
-		if c, err := h.Census(); err != nil || c.Objects != 500000 {
+		if c, err := h.Census(nil); err != nil || c.Objects != 500000 {
 			b.Fatal(c, err)
 		}
 	}

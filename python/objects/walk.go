@@ -22,11 +22,14 @@ type walk struct {
 	refers    func(from addr.Run, t *Type, to addr.Run, e edge) // each reference
 	rooted    func(f FrameRoot, to addr.Run, e edge)            // each of a frame
 	collected func()                                            // those that the collector knows have been visited
+	left      func()                                            // so have those that references lead to
+	blocks    Blocks                                            // of small objects, which are looked through for those that no reference leads to; nil: they are not
 
 	collectors []Collector
 	frames     []FrameRoot
 	strange    int   // objects that the collector knows, but which have no type that is one
 	cut        error // why there may be more
+	pools      error // why there may be more in blocks
 }
 
 // run walks. Its error is that nothing is known, or nobody waits any more.
@@ -66,7 +69,25 @@ func (w *walk) run() error {
 			return w.end(err)
 		}
 	}
-	for i := 0; i < len(w.queue); i++ {
+	if err := w.follow(0); err != nil || w.cut != nil || w.blocks == nil {
+		return w.end(err)
+	}
+	before := len(w.queue)
+	if w.left != nil {
+		w.left()
+	}
+	if err := w.unreached(w.blocks); err != nil {
+		if errors.Is(err, ErrInterrupted) {
+			return err
+		}
+		w.pools = err
+	}
+	return w.end(w.follow(before))
+}
+
+// follow goes to what the objects of the queue from one on refer to.
+func (w *walk) follow(first int) error {
+	for i := first; i < len(w.queue); i++ {
 		from := w.queue[i]
 		err := w.h.traverse(from.at, from.t, func(to addr.Run, e edge) {
 			if w.refers != nil {
@@ -75,7 +96,7 @@ func (w *walk) run() error {
 			w.reach(to)
 		})
 		if err != nil {
-			return w.end(err)
+			return err
 		}
 	}
 	return nil
