@@ -3,6 +3,9 @@ package console
 import (
 	"context"
 	"fmt"
+	"strconv"
+
+	"hdb/session"
 )
 
 func pythonStopCommands() []*Command {
@@ -12,6 +15,13 @@ func pythonStopCommands() []*Command {
 				"The bytecode is not changed and nothing runs in the process: each place takes one of the four debug registers of the processor, which tells when the interpreter comes to it. Until then the program runs at its own speed; a line at which a loop goes on has two places. A pass costs some 0.2 ms, and so does one where CONDITION does not hold, which hdb decides.\n\n" +
 				"Examples:\n  py break app.py:40\n  py break app.store:12 if len(self.parts) > 3\n  py break Store.grow"},
 		{Name: "tbreak", Aliases: []string{"tb"}, Raw: true, Synopsis: "FILE:LINE | FUNCTION ... [if CONDITION]", Short: "py break that is deleted by its first hit", Repeat: RepeatNone, Run: pythonBreaker(true), Long: "Example:\n  py tbreak app.py:40"},
+		{Name: "next", Aliases: []string{"n"}, Raw: true, Synopsis: "[N]", Short: "run to the next line of the function of Python", Needs: NeedLive, Run: pythonStepper((*session.PythonStepping).Next),
+			Long: "N times. What the line calls runs at its own speed; at the end of the function, the next line of the one that called it. A coroutine or generator that is suspended is waited for. Each instruction of the function itself is a stop of some 20 µs, by a debug register; another one tells of the function's end.\n\nExamples:\n  py next\n  py next 3"},
+		{Name: "step", Aliases: []string{"s"}, Raw: true, Synopsis: "[N]", Short: "run to the next line of Python, also of a function that is called", Needs: NeedLive, Run: pythonStepper((*session.PythonStepping).Step),
+			Long: "N times. It takes two debug registers, three with 3.11 and 3.12.\n\nExample:\n  py step"},
+		{Name: "finish", Synopsis: "", Short: "run to the end of the selected function of Python", Needs: NeedLive, Run: runPythonFinish, Long: "A coroutine ends when it returns, not where it awaits.\n\nExample:\n  py finish"},
+		{Name: "until", Raw: true, Synopsis: "[LINE]", Short: "run to a line behind this one, or from LINE on, of the function of Python", Needs: NeedLive, Run: runPythonUntil,
+			Long: "It goes on through the rounds of a loop, each instruction of which is a stop of some 20 µs: `py tbreak LINE` and `continue` have none. The end of the function stops, too.\n\nExamples:\n  py until\n  py until 40"},
 	}
 }
 
@@ -28,4 +38,32 @@ func pythonBreaker(temporary bool) func(context.Context, *Console, Input) error 
 		tellStop(c, in, st)
 		return nil
 	}
+}
+
+func pythonStepper(verb func(*session.PythonStepping, int) (*session.Report, error)) func(context.Context, *Console, Input) error {
+	return func(_ context.Context, c *Console, in Input) error {
+		n, err := times(in)
+		if err != nil {
+			return err
+		}
+		return reported(c, in)(verb(c.s.PythonStepping, n))
+	}
+}
+
+func runPythonFinish(_ context.Context, c *Console, in Input) error {
+	if len(in.Args) > 0 {
+		return fmt.Errorf("py finish: nothing may follow")
+	}
+	return reported(c, in)(c.s.PythonStepping.Finish())
+}
+
+func runPythonUntil(_ context.Context, c *Console, in Input) error {
+	line := 0
+	if in.Raw != "" {
+		var err error
+		if line, err = strconv.Atoi(in.Raw); err != nil || line < 1 {
+			return fmt.Errorf("py until: %q: a line of the function expected", in.Raw)
+		}
+	}
+	return reported(c, in)(c.s.PythonStepping.Until(line))
 }

@@ -119,3 +119,41 @@ func (b *Bodies) Runs(s State) bool {
 	n, err := b.in.mem.word(s.At + addr.Run(b.in.layout.threadID))
 	return err == nil && n == s.Thread && b.in.Holds(s)
 }
+
+// Suspended tells whether a frame is that of a generator or coroutine which has yielded and
+// may go on.
+func (b *Bodies) Suspended(k *Body, p Position) bool {
+	const yields = 0x20 | coroutine | 0x100 | asyncGenerator // CO_GENERATOR, CO_ITERABLE_COROUTINE
+	flags, err := b.in.mem.word(k.At + addr.Run(b.in.layout.code.flags))
+	if err != nil || flags&yields == 0 {
+		return false
+	}
+	l := b.in.layout
+	at := p.Frame + addr.Run(l.frames.state)
+	switch {
+	case l.minor < 10:
+		top, err := b.in.mem.word(p.Frame + addr.Run(l.frames.stackTop))
+		return err == nil && top != 0
+	case l.minor > 10 && !p.Generator:
+		return false
+	case l.minor > 10:
+		at = p.Frame - addr.Run(l.generator.frame) + addr.Run(l.generator.state)
+	}
+	state, err := b.in.mem.read(at, 1)
+	return err == nil && int8(state[0]) < 0
+}
+
+// Calls tells whether a frame is among those that a thread's innermost one returns to.
+func (b *Bodies) Calls(frame addr.Run, s State) bool {
+	p, err := b.Position(s)
+	for n := 0; err == nil && p.Frame != 0 && n < MaxDepth; n++ {
+		if p.Frame == frame {
+			return true
+		}
+		if p.Previous == 0 {
+			return false
+		}
+		p, err = b.PositionOf(p.Previous)
+	}
+	return false
+}

@@ -45,15 +45,16 @@ type Config struct {
 type Session struct {
 	Settings Settings
 
-	Selection *Selection // the selected thread, stack and frame
-	Memory    *Memory    // the inferior's memory, and addresses as typed
-	Locations *Locations // places in the code as typed, and source lines
-	Values    *Values    // variables and expressions
-	Patterns  *Patterns  // the bytes that expressions name
-	Scopes    *Scopes    // the variables that code can name
-	Symbols   *Symbols   // the files that names come from
-	Python    *Python    // the functions of Python that threads are in
-	Cython    *Cython    // functions and variables of the sources of Cython
+	Selection      *Selection      // the selected thread, stack and frame
+	Memory         *Memory         // the inferior's memory, and addresses as typed
+	Locations      *Locations      // places in the code as typed, and source lines
+	Values         *Values         // variables and expressions
+	Patterns       *Patterns       // the bytes that expressions name
+	Scopes         *Scopes         // the variables that code can name
+	Symbols        *Symbols        // the files that names come from
+	Python         *Python         // the functions of Python that threads are in
+	PythonStepping *PythonStepping // steps in them
+	Cython         *Cython         // functions and variables of the sources of Cython
 
 	PythonHeaps PythonHeaps   // the heaps of CPython's allocator of small blocks
 	Objects     PythonObjects // the objects of Python
@@ -194,6 +195,7 @@ func (s *Session) wire() {
 	s.Objects = PythonObjects{s.Python}
 	s.Cython = &Cython{c, s.Selection, s.Values, s.Python, s.Stepping}
 	s.Execution.python = s.Python
+	s.PythonStepping = &PythonStepping{c, s.Selection, s.Execution, s.Python, s.Stops.python}
 }
 
 // ApplyAttribution makes changed Settings.Wrappers and Settings.Libraries hold. What was

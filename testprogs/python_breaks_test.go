@@ -188,3 +188,92 @@ for line in sys.stdin:
 		})
 	}
 }
+
+// TestPythonSteps compares where steps stop with the lines that sys.settrace tells: all of
+// them by py step, those of one function by py next.
+func TestPythonSteps(t *testing.T) {
+	SkipUnderRace(t)
+	script, err := filepath.Abs("testdata/python/lines.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range somePythons(t) {
+		t.Run(strings.TrimPrefix(p, "/"), func(t *testing.T) {
+			t.Parallel()
+			out, err := exec.Command(p, script, "trace").Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var told struct{ Order [][2]any }
+			if err := json.Unmarshal(out, &told); err != nil {
+				t.Fatal(err)
+			}
+			var all []string
+			for _, o := range told.Order {
+				all = append(all, fmt.Sprintf("%v %v", o[0], o[1]))
+			}
+			for _, c := range []struct {
+				verb, from string
+				want       []string
+			}{
+				{"py step", "work", all},
+				{"py next", "work", linesOf(all, "work")},
+				{"py next", "nested", linesOf(all, "nested")},
+				{"py next", "coroutine", linesOf(all, "coroutine")},
+				{"py next", "exceptions", linesOf(all, "exceptions")},
+			} {
+				if len(c.want) > 5 && testing.Short() && c.verb == "py step" {
+					c.want = c.want[:120]
+				}
+				commands := "py tbreak lines.py:" + c.from + "\nrun\n" + strings.Repeat(c.verb+"\n", len(c.want)-1) + "kill\n"
+				file := filepath.Join(t.TempDir(), "commands")
+				if err := os.WriteFile(file, []byte(commands), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := Context(t)
+				defer cancel()
+				out, err := exec.CommandContext(ctx, HDB(t), "--json", "-batch", "-nx", "-x", file, "--args", p, script).Output()
+				if err != nil {
+					t.Errorf("%s in %s: %v", c.verb, c.from, err)
+				}
+				got := stopsInPython(out)
+				for i, want := range c.want {
+					if i >= len(got) || got[i] != want {
+						t.Errorf("%s in %s, stop %d of %d: at %v, want %s, behind %v\n%.300s", c.verb, c.from, i, len(c.want), got[min(i, len(got)):min(i+3, len(got))], want, c.want[max(0, i-3):i], out)
+						break
+					}
+				}
+			}
+		})
+	}
+}
+
+// linesOf are those stops which are in one function.
+func linesOf(all []string, function string) (some []string) {
+	for _, s := range all {
+		if strings.HasSuffix(s, " "+function) {
+			some = append(some, s)
+		}
+	}
+	return some
+}
+
+// stopsInPython are the lines and functions of the stops that were reported.
+func stopsInPython(out []byte) (all []string) {
+	for row := range bytes.Lines(out) {
+		var v struct {
+			Stop struct {
+				Python *struct {
+					Function string
+					Line     int
+				}
+			}
+		}
+		if json.Unmarshal(row, &v) != nil || v.Stop.Python == nil {
+			continue
+		}
+		name := v.Stop.Python.Function
+		all = append(all, fmt.Sprintf("%d %s", v.Stop.Python.Line, name[strings.LastIndexByte(name, '.')+1:]))
+	}
+	return all
+}

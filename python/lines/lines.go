@@ -325,3 +325,22 @@ func (m *Map) Lines() (all []int) {
 func (m *Map) Adaptive(op byte) bool {
 	return int(op) < len(m.ops.caches) && m.ops.caches[op] != '0'
 }
+
+// Rewinds tells that a frame has not come to an instruction by executing it. Up to 3.10 a
+// generator that waits for another one is set back, to execute YIELD_FROM once more when it
+// goes on; from 3.10 on RERAISE sets back to where the exception came from. 3.12 notes the instruction in
+// front of the one with which a loop ends.
+func (m *Map) Rewinds(prev, offset int) bool {
+	const yieldFrom, reraise, reraise13 = 72, 119, 102
+	switch op := m.opcode(prev); {
+	case m.code.Minor <= 10 && op == yieldFrom:
+		return offset == prev-word
+	case m.code.Minor == 13 && op == reraise13, m.code.Minor >= 10 && m.code.Minor < 13 && op == reraise:
+		return offset < prev && !m.handles(offset)
+	case m.code.Minor == 12 && has(m.ops.loop, op): // a generator that it has run has ended: it goes on behind offset
+		return slices.ContainsFunc(m.jumps, func(j jump) bool {
+			return j.from == prev && j.to-(m.ops.skipped+1)*word == offset
+		})
+	}
+	return false
+}

@@ -226,7 +226,7 @@ def work():
 def tell():
     """What sys.settrace tells of work: the code objects, and of each call the
     instructions, with 1 where a line begins."""
-    codes, calls, stack = {}, [], []
+    codes, calls, stack, order = {}, [], [], []
 
     def hexed(b):
         return b.hex()
@@ -251,6 +251,7 @@ def tell():
             return tracer
         mine = [k[1] for k in stack if k[0] is frame][-1]
         if event == "line":
+            order.append([frame.f_lineno or 0, frame.f_code.co_name])
             mine.append(["line", frame.f_lineno or 0, frame.f_lasti])
         elif event == "opcode":
             mine.append(["opcode", frame.f_lineno or 0, frame.f_lasti])
@@ -261,7 +262,7 @@ def tell():
     work()
     sys.settrace(None)
     import json
-    json.dump({"codes": [codes[c] for c in codes], "calls": calls}, sys.stdout)
+    json.dump({"codes": [codes[c] for c in codes], "calls": calls, "order": order}, sys.stdout)
 
 
 if __name__ == "__main__":

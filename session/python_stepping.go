@@ -1,0 +1,481 @@
+package session
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"hdb/inferior"
+	"hdb/internal/addr"
+	"hdb/python"
+)
+
+// PythonStepping moves the selected thread from line to line of Python, and to the end of a
+// function. A debug register tells of each instruction that the function's frame notes, not of
+// what it calls; another one of the end of the frame. Up to 3.11 that is where the frame of the
+// interpreter's loop has its return address.
+type PythonStepping struct {
+	*common
+	sel    *Selection
+	exec   *Execution
+	python *Python
+	stops  *pythonStops
+}
+
+// What has come of a run.
+type stepEvent uint8
+
+const (
+	stepNothing stepEvent = iota
+	stepLine              // a line begins
+	stepLeft              // the frame has ended
+	stepYielded           // it is suspended
+	stepResumed           // and goes on
+	stepEntered           // another frame has begun
+	stepGone              // its memory is another's
+	stepMoved             // the innermost frame is noted elsewhere from now on
+)
+
+// A pythonStep is a step that is under way.
+type pythonStep struct {
+	p      *PythonStepping
+	file   *pythonInterpreter
+	thread *inferior.Thread
+	state  python.State
+
+	frame   addr.Run
+	body    *python.Body
+	prev    int      // the instruction that the frame executes
+	entry   bool     // a native frame stands for it alone,
+	slot    addr.Run // which has its return address there; 0: not looked for yet
+	asleep  bool     // the frame is suspended
+	into    bool
+	current []python.Field // where the innermost frame is noted
+	event   stepEvent
+	watches []*inferior.Watch
+	second  *inferior.Watch // the second of two instructions that are executed as one
+}
+
+// Next runs to the beginning of another line of the selected thread's function, or of the one that it
+// returns to, n times. A coroutine that is suspended is waited for.
+func (p *PythonStepping) Next(n int) (*Report, error) {
+	return p.lines("py next", n, false, nil)
+}
+
+// Step is Next that enters functions.
+func (p *PythonStepping) Step(n int) (*Report, error) {
+	return p.lines("py step", n, true, nil)
+}
+
+// Until runs to a line behind the one that the function is at, or to one from a line on;
+// the function's end stops, too.
+func (p *PythonStepping) Until(line int) (*Report, error) {
+	return p.lines("py until", 1, false, func(s *pythonStep) func(int) bool {
+		from := s.body.Line(s.prev) + 1
+		if line != 0 {
+			from = line
+		}
+		return func(at int) bool { return at >= from }
+	})
+}
+
+// Finish runs until the selected function of Python has ended.
+func (p *PythonStepping) Finish() (*Report, error) {
+	s, err := p.begin("py finish", p.sel.python)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		stop, err := s.run(false)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("py finish: %w", err)
+		case s.event == stepLeft:
+			return s.ended("py finish"), nil
+		case s.event != stepYielded && s.event != stepResumed:
+			return p.exec.report(stop, ""), nil
+		}
+	}
+}
+
+func (p *PythonStepping) lines(verb string, n int, into bool, until func(*pythonStep) func(int) bool) (*Report, error) {
+	s, err := p.begin(verb, 0)
+	if err != nil {
+		return nil, err
+	}
+	s.into = into
+	wants := func(int) bool { return true }
+	if until != nil {
+		wants = until(s)
+	}
+	for n > 0 {
+		stop, err := s.run(true)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", verb, err)
+		}
+		switch s.event {
+		case stepLine:
+			if wants(s.body.Line(s.prev)) {
+				n--
+			}
+		case stepLeft:
+			if s.frame == 0 {
+				p.notify("the outermost function of Python has ended: the thread is in native code")
+			}
+			if until != nil || s.frame == 0 {
+				return s.ended(verb), nil
+			}
+		case stepYielded, stepResumed, stepEntered, stepMoved:
+		case stepGone:
+			p.notify("%s: the frame of the function is gone", verb)
+			return s.ended(verb), nil
+		default:
+			return p.exec.report(stop, ""), nil
+		}
+	}
+	return s.ended(verb), nil
+}
+
+// ended reports a step that has ended by itself.
+func (s *pythonStep) ended(verb string) *Report {
+	s.p.exec.inPython = true
+	defer func() { s.p.exec.inPython = false }()
+	return s.p.exec.report(inferior.Stop{Reason: inferior.Stepped, Thread: s.thread}, verb)
+}
+
+// begin is a step in the nth function of the selected thread.
+func (p *PythonStepping) begin(verb string, nth int) (*pythonStep, error) {
+	if err := p.live(); err != nil {
+		return nil, err
+	}
+	if p.sel.thread == nil {
+		return nil, ErrNoStack
+	}
+	if err := p.stops.load(); err != nil {
+		return nil, fmt.Errorf("%s: %w", verb, err)
+	}
+	if len(p.stops.files) == 0 {
+		return nil, fmt.Errorf("%s: %w", verb, python.ErrNoPython)
+	}
+	why := error(python.ErrNoFrames)
+	for _, f := range p.stops.files {
+		state, err := f.state(p.common, p.sel.thread)
+		if err != nil {
+			why = err
+			continue
+		}
+		stack, _ := f.in.Stack(state) // an error is one of what is further out
+		if len(stack.Frames) <= nth {
+			continue
+		}
+		s := &pythonStep{p: p, file: f, thread: p.sel.thread, state: state}
+		pos, err := f.bodies.PositionOf(stack.Frames[nth].At)
+		if err == nil {
+			err = s.to(pos)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", verb, err)
+		}
+		return s, nil
+	}
+	return nil, fmt.Errorf("%s: thread %d: %w", verb, p.sel.thread.Num, why)
+}
+
+// to goes on in a frame.
+func (s *pythonStep) to(pos python.Position) (err error) {
+	if s.frame = pos.Frame; pos.Frame == 0 {
+		return nil
+	}
+	if s.body, err = s.file.bodies.At(pos.Code); err != nil {
+		return err
+	}
+	if s.prev = pos.Offset; pos.Offset >= 0 {
+		s.prev = s.body.Instruction(pos.Offset)
+	}
+	s.slot, s.entry = 0, pos.Entry
+	return nil
+}
+
+// slotOf is where the native frame of the interpreter's loop that runs a frame has its return
+// address.
+func (p *PythonStepping) slotOf(frame addr.Run) (addr.Run, error) {
+	p.sel.walkAgain()
+	native, err := p.sel.Stack(0)
+	if err != nil {
+		return 0, err
+	}
+	stack, err := p.python.Stack()
+	if err != nil {
+		return 0, err
+	}
+	merged, why := p.python.Merged(native.Frames, MergeBoth)
+	for _, f := range merged {
+		if f.Python() && f.Nth < len(stack.Frames) && stack.Frames[f.Nth].At == frame {
+			return f.CFA - 8, nil
+		}
+	}
+	if why == "" {
+		why = "its native frame is not found"
+	}
+	return 0, errors.New("the end of the function cannot be waited for: " + why)
+}
+
+// run runs until something comes of it. lines tells whether the function's instructions are
+// of interest.
+func (s *pythonStep) run(lines bool) (stop inferior.Stop, err error) {
+	s.event = stepNothing
+	if err := s.arm(lines); err != nil {
+		return stop, errors.Join(err, s.disarm())
+	}
+	defer func() {
+		if e := s.disarm(); err == nil && e != nil {
+			if _, gone := s.p.exitedNow(); !gone {
+				err = e
+			}
+		}
+	}()
+	stop, err = s.p.exec.resume()
+	if err != nil || len(s.p.exec.demand.hits) > 0 || stop.Reason != inferior.Trapped {
+		s.event = stepNothing // something else has stopped the program
+		return stop, err
+	}
+	switch s.event {
+	case stepLeft, stepEntered:
+		pos, err := s.file.bodies.Position(s.state)
+		if err != nil {
+			return stop, err
+		}
+		return stop, s.to(pos)
+	case stepYielded:
+		s.asleep, s.slot = true, 0
+	case stepResumed:
+		s.asleep = false
+		pos, err := s.file.bodies.PositionOf(s.frame)
+		if err != nil {
+			return stop, err
+		}
+		s.p.sel.selectThread(s.thread, addr.Code{})
+		prev := s.prev
+		err = s.to(pos)
+		s.prev = prev
+		return stop, err
+	}
+	return stop, nil
+}
+
+// exitedNow tells whether the process is gone.
+func (p *PythonStepping) exitedNow() (inferior.ExitStatus, bool) {
+	if p.proc == nil {
+		return inferior.ExitStatus{}, true
+	}
+	return p.proc.Exited()
+}
+
+// arm sets the watches that the step takes.
+func (s *pythonStep) arm(lines bool) error {
+	add := func(at addr.Run, size int, kind inferior.WatchKind, h func(*inferior.Thread) stepEvent) error {
+		w, err := s.p.proc.BreakOnAccess(at, size, kind, func(t *inferior.Thread) inferior.Action {
+			if s.event != stepNothing || t != s.thread && !s.asleep {
+				return inferior.Resume
+			}
+			if s.event = h(t); s.event == stepNothing {
+				return inferior.Resume
+			}
+			return inferior.StopHere
+		})
+		if err == nil {
+			s.watches = append(s.watches, w)
+		}
+		return err
+	}
+	if s.frame == 0 {
+		return python.ErrNoFrames
+	}
+	var err error
+	bodies := s.file.bodies
+	if lines || s.asleep {
+		f := bodies.Instruction(s.frame)
+		err = add(f.At, f.Size, inferior.Write, s.instruction)
+	}
+	switch {
+	case err != nil, s.asleep:
+	case s.into:
+		var all []python.Field
+		if all, err = bodies.Current(s.state); err == nil {
+			s.current = all
+			for _, f := range all {
+				if err == nil {
+					err = add(f.At, f.Size, inferior.Write, s.changed)
+				}
+			}
+		}
+	case s.entry:
+		if s.slot == 0 {
+			s.slot, err = s.p.slotOf(s.frame)
+		}
+		if err == nil {
+			err = add(s.slot, 8, inferior.ReadWrite, s.returned)
+		}
+	default:
+		f := bodies.Link(s.frame)
+		err = add(f.At, f.Size, inferior.ReadWrite, s.linked)
+	}
+	if errors.Is(err, inferior.ErrNoDebugRegister) {
+		if e := s.disarm(); e != nil { // so that the others are told
+			return e
+		}
+		err = fmt.Errorf("a step takes two debug registers, one that enters functions up to three: %w", s.p.stops.stops.registersHeld(err))
+	}
+	return err
+}
+
+func (s *pythonStep) disarm() (err error) {
+	for _, w := range append(s.watches, s.second) {
+		if w != nil && s.p.proc != nil {
+			err = errors.Join(err, w.Remove())
+		}
+	}
+	s.watches, s.second = nil, nil
+	return err
+}
+
+// instruction is called when the frame has noted an instruction.
+func (s *pythonStep) instruction(t *inferior.Thread) stepEvent {
+	pos, err := s.file.bodies.PositionOf(s.frame)
+	if err != nil || pos.Code != s.body.At || !s.file.bodies.Still(s.body) {
+		return stepGone
+	}
+	if s.asleep {
+		s.thread = t
+		if state, err := s.file.state(s.p.common, t); err == nil {
+			s.state = state
+		}
+		return stepResumed
+	}
+	if pos.Offset < 0 {
+		return stepNothing
+	}
+	cur, prev := s.body.Instruction(pos.Offset), s.prev
+	if cur != pos.Offset {
+		return stepNothing // a call has returned into its caches
+	}
+	if prev >= 0 && prev != cur && s.doubles(prev) {
+		prev += 2
+	}
+	s.prev = cur
+	if s.body.Rewinds(prev, cur) {
+		return stepNothing
+	}
+	if s.body.Event(prev, cur) {
+		return stepLine
+	}
+	if s.doubles(cur) && s.body.Event(cur, cur+2) {
+		s.awaitSecond(cur + 2)
+	}
+	return stepNothing
+}
+
+// doubles tells whether an instruction runs the one behind it as well.
+func (s *pythonStep) doubles(offset int) bool {
+	return s.body.Double(s.p.stops.opcode(s.body.Start + addr.Run(offset)))
+}
+
+// awaitSecond has the second of two instructions watched that are executed as one, as a line begins
+// there. Without a register for it, the line is seen to begin behind it.
+func (s *pythonStep) awaitSecond(at int) {
+	w, err := s.p.proc.BreakOnAccess(s.body.Start+addr.Run(at), 2, inferior.ReadWrite, func(t *inferior.Thread) inferior.Action {
+		pos, err := s.file.bodies.PositionOf(s.frame)
+		if t != s.thread || s.event != stepNothing || err != nil || pos.Offset != at-2 {
+			return inferior.Resume
+		}
+		var b [8]byte
+		binary.LittleEndian.PutUint64(b[:], s.file.bodies.OffsetWord(pos, at))
+		if _, err := s.p.proc.WriteAt(b[:], int64(s.file.bodies.Instruction(s.frame).At)); err != nil {
+			return inferior.Resume
+		}
+		s.prev, s.event = at, stepLine
+		return inferior.StopHere
+	})
+	if err == nil {
+		if s.second != nil {
+			_ = s.second.Remove() // another one takes its place
+		}
+		s.second = w
+	}
+}
+
+// returned is called when the native frame's return address is read: by its return, when the
+// stack pointer stands behind it.
+func (s *pythonStep) returned(t *inferior.Thread) stepEvent {
+	regs, err := t.Regs()
+	if err != nil || regs.SP() <= s.slot {
+		return stepNothing
+	}
+	return s.leaving()
+}
+
+// linked is called when the frame's link is read: when it ends, the frame that it leads to
+// becomes the innermost one at once.
+func (s *pythonStep) linked(t *inferior.Thread) stepEvent {
+	pos, err := s.file.bodies.Position(s.state)
+	if err != nil || pos.Frame != s.frame {
+		return stepNothing
+	}
+	left, n := false, 0
+	err = s.p.proc.StepWithin(t, func() bool {
+		if n++; n > maxDispatch {
+			return false
+		}
+		now, err := s.file.bodies.Position(s.state)
+		left = err == nil && now.Frame != s.frame
+		return !left
+	})
+	if err != nil || !left {
+		return stepNothing
+	}
+	return s.leaving()
+}
+
+// leaving tells what the end of a call of the frame is.
+func (s *pythonStep) leaving() stepEvent {
+	pos, err := s.file.bodies.PositionOf(s.frame)
+	if err == nil && pos.Code == s.body.At && !s.into && s.file.bodies.Suspended(s.body, pos) {
+		return stepYielded
+	}
+	return stepLeft
+}
+
+// changed is called when the innermost frame of the thread is another one, or is about to be.
+func (s *pythonStep) changed(t *inferior.Thread) stepEvent {
+	var pos python.Position
+	n := 0
+	err := s.p.proc.StepWithin(t, func() bool {
+		if n++; n > maxDispatch {
+			return false
+		}
+		now, err := s.file.bodies.Position(s.state)
+		if err != nil || now.Frame == 0 && n < maxNoting {
+			return true // it is being set
+		}
+		if now.Frame != 0 {
+			if _, err := s.file.bodies.At(now.Code); err != nil {
+				return true
+			}
+		}
+		pos = now
+		return false
+	})
+	switch {
+	case err != nil:
+		return stepNothing
+	case pos.Frame == s.frame:
+		if now, err := s.file.bodies.Current(s.state); err == nil && !slices.Equal(now, s.current) {
+			return stepMoved
+		}
+		return stepNothing
+	case pos.Frame == 0 || !s.file.bodies.Calls(s.frame, s.state):
+		return stepLeft
+	}
+	return stepEntered
+}
