@@ -125,20 +125,21 @@ var subjects = []subject{
 
 // elsewhere are sources of testdata that are no subjects.
 var elsewhere = map[string]string{
-	"golang":       "a Go runtime is followed by plain breakpoints in both planes, and makes other calls in each run",
-	"micro":        "measured by bench",
-	"microcond":    "measured by bench",
-	"microcount":   "measured by bench",
-	"microlibs":    "measured by bench",
-	"gcore":        "its threads allocate for as long as it runs: TestGcore",
-	"histories":    "TestHistories",
-	"notsc":        "TestNoTSC",
-	"owners_lib":   "built beside owners",
-	"plugin":       "built beside dlopen",
-	"annotatedlib": "built beside annotated",
-	"sanitized":    "TestSanitizers",
-	"truncates":    "TestTruncated",
-	"untraced":     "its children are cleaned of what either plane has put into them: TestUntracedChildren",
+	"golang":        "a Go runtime is followed by plain breakpoints in both planes, and makes other calls in each run",
+	"micro":         "measured by bench",
+	"microcond":     "measured by bench",
+	"microcount":    "measured by bench",
+	"microlibs":     "measured by bench",
+	"gcore":         "its threads allocate for as long as it runs: TestGcore",
+	"histories":     "TestHistories",
+	"notsc":         "TestNoTSC",
+	"owners_lib":    "built beside owners",
+	"plugin":        "built beside dlopen",
+	"annotatedlib":  "built beside annotated",
+	"annotatedloop": "runs for good: TestAnnotatedLeft",
+	"sanitized":     "TestSanitizers",
+	"truncates":     "TestTruncated",
+	"untraced":      "its children are cleaned of what either plane has put into them: TestUntracedChildren",
 }
 
 func (s subject) title() string {
