@@ -100,7 +100,16 @@ type pythonStatsView struct {
 	MidNodes     int               `json:"tree_inner_nodes,omitempty"`
 	BottomNodes  int               `json:"tree_outer_nodes,omitempty"`
 	Tree         uint64            `json:"tree_bytes,omitempty"` // beside the arenas
+	FreeLists    []pythonFreeView  `json:"free_lists,omitempty"`
+	Unread       string            `json:"free_lists_unread,omitempty"` // why they are not known
 	Damaged      []string          `json:"damaged,omitempty"`
+}
+
+// pythonFreeView are objects that CPython keeps to use again.
+type pythonFreeView struct {
+	Class string `json:"class"`
+	Size  int    `json:"size"`
+	Count int    `json:"free_objects"`
 }
 
 func viewPythonStats(h session.PythonHeap, s pymalloc.Stats) pythonStatsView {
@@ -109,6 +118,13 @@ func viewPythonStats(h session.PythonHeap, s pymalloc.Stats) pythonStatsView {
 		Quantization: s.QuantizationBytes, Alignment: s.AlignmentBytes, MidNodes: h.MidNodes, BottomNodes: h.BottomNodes, Tree: h.TreeBytes, Damaged: texts(s.Damaged)}
 	for _, k := range s.Classes {
 		v.Classes = append(v.Classes, pythonClassView{k.Class, k.Size, k.Pools, k.Used, k.Available})
+	}
+	lists, err := h.FreeLists()
+	if err != nil {
+		v.Unread = err.Error()
+	}
+	for _, l := range lists {
+		v.FreeLists = append(v.FreeLists, pythonFreeView(l))
 	}
 	return v
 }
@@ -173,7 +189,32 @@ func printPythonStats(o *screen.Output, title string, v pythonStatsView) {
 	if v.Tree > 0 {
 		o.Line(screen.Plain(fmt.Sprintf("the tree that finds arenas by address takes %s more: %s, %s", o.Sizes.Short(v.Tree), units.Count(v.MidNodes, "inner node"), units.Count(v.BottomNodes, "outer node"))))
 	}
+	printFreeLists(o, v)
 	printDamaged(o, v.Damaged)
+}
+
+// printFreeLists sums up the objects that are kept to be used again.
+func printFreeLists(o *screen.Output, v pythonStatsView) {
+	var parts []string
+	objects, bytes, tuples := 0, 0, 0
+	for _, l := range v.FreeLists {
+		objects += l.Count
+		bytes += l.Count * l.Size
+		if strings.HasSuffix(l.Class, " PyTupleObject") {
+			tuples += l.Count
+		} else if l.Count > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", l.Count, l.Class))
+		}
+	}
+	if tuples > 0 {
+		parts = append(parts, fmt.Sprintf("%d PyTupleObject", tuples))
+	}
+	if objects > 0 {
+		o.Line(screen.Plain(fmt.Sprintf("of the blocks in use, %s (%s) wait in free lists: %s", units.Count(objects, "object"), o.Sizes.Short(uint64(bytes)), strings.Join(parts, ", "))))
+	}
+	if v.Unread != "" {
+		o.Line(screen.Guess("(free lists are not known: " + v.Unread + ")"))
+	}
 }
 
 func printDamaged(o *screen.Output, damaged []string) {

@@ -15,7 +15,12 @@ import (
 type PythonHeap struct {
 	*pymalloc.Heap
 	Runtime PythonRuntime
+
+	lists func() ([]pymalloc.FreeList, error)
 }
+
+// FreeLists are those of the first interpreter that uses the heap.
+func (h PythonHeap) FreeLists() ([]pymalloc.FreeList, error) { return h.lists() }
 
 // PythonHeaps reads the heaps of CPython's allocators.
 type PythonHeaps struct{ *Python }
@@ -61,7 +66,14 @@ func (p PythonHeaps) of(f pythonFile) (all []PythonHeap, err error) {
 		return nil, fmt.Errorf("CPython %s: %w", r.Version, err)
 	}
 	for _, h := range heaps {
-		all = append(all, PythonHeap{h, PythonRuntime{f.in.Version(), f.path}})
+		all = append(all, PythonHeap{h, PythonRuntime{f.in.Version(), f.path}, func() ([]pymalloc.FreeList, error) {
+			for _, in := range r.Interpreters {
+				if len(h.Interpreters) == 0 && in.ID == 0 || len(h.Interpreters) > 0 && in.ID == h.Interpreters[0] {
+					return pymalloc.FreeLists(r, p.memory(), f.symbols, in.At)
+				}
+			}
+			return nil, nil
+		}})
 	}
 	return all, nil
 }

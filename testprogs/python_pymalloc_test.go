@@ -34,10 +34,15 @@ type mallocStats struct {
 	Inner        uint64 `json:"tree_inner_nodes"`
 	Outer        uint64 `json:"tree_outer_nodes"`
 	Tree         uint64 `json:"tree_bytes"`
-	Damaged      []string
+	FreeLists    []struct {
+		Class string
+		Size  uint64
+		Count uint64 `json:"free_objects"`
+	} `json:"free_lists"`
+	Damaged []string
 }
 
-// String is what _PyObject_DebugMallocStats prints of it (Objects/obmalloc.c).
+// String is what sys._debugmallocstats() prints of it (Objects/obmalloc.c).
 func (s mallocStats) String() string {
 	var b strings.Builder
 	b.WriteString("Small block threshold = 512, in 32 size classes.\n\n" +
@@ -81,6 +86,11 @@ func (s mallocStats) String() string {
 		one("# bytes lost to arena map mid", s.Inner*inner)
 		one("# bytes lost to arena map bot", s.Outer*outer)
 		one("Total", s.Tree)
+	}
+	b.WriteByte('\n')
+	for _, l := range s.FreeLists { // _PyDebugAllocatorStats
+		what := fmt.Sprintf("%d free %ss * %d bytes each", l.Count, l.Class, l.Size)
+		one(fmt.Sprintf("%48s ", what), l.Count*l.Size)
 	}
 	return b.String()
 }
@@ -140,6 +150,9 @@ func TestPythonHeap(t *testing.T) {
 			for i := range want {
 				w := strings.Split("Small block threshold"+want[i], "\n")
 				g := strings.Split(strings.TrimSuffix(got[i], "\n"), "\n")
+				if len(g) != len(strings.Split(strings.TrimSpace("Small block threshold"+want[i]), "\n")) {
+					t.Errorf("answer %d: %d lines\n%s\nwant\n%s", i+1, len(g), got[i], want[i])
+				}
 				for n, line := range g {
 					if n >= len(w) || line != w[n] {
 						t.Fatalf("answer %d, line %d:\n got %q\nwant %q", i+1, n+1, line, w[min(n, len(w)-1)])

@@ -221,6 +221,66 @@ func TestDamage(t *testing.T) {
 	}
 }
 
+// TestSerial tells blocks with a serial number, as PYMEM_DEBUG_SERIALNO builds have them,
+// from others, and reads what is behind both.
+func TestSerial(t *testing.T) {
+	for _, serial := range []bool{false, true} {
+		f := newFakeHeap(11, 4, rand.New(rand.NewPCG(1, 1)))
+		h := f.open(t)
+		n := 0
+		_ = h.pools(func(p *Pool, used []bool) bool {
+			body := f.pages[h.arenaOf(p.At).At][p.At-h.arenaOf(p.At).At:]
+			for i := range used {
+				n++
+				fillDebug(body[poolHeader+i*p.Size:][:p.Size], used[i], serial, uint64(n))
+			}
+			return true
+		})
+		d := h.Debug()
+		if d.Serial != serial {
+			t.Fatalf("serial numbers: %t, want %t", d.Serial, serial)
+		}
+		checked, err := d.Damaged(func(x DebugBlock) bool {
+			t.Errorf("%+v", x)
+			return false
+		})
+		if err != nil || checked < n/2 {
+			t.Errorf("%d blocks, %v", checked, err)
+		}
+	}
+}
+
+func (h *Heap) arenaOf(at addr.Run) Arena { a, _ := h.ArenaOf(at); return a }
+
+// fillDebug makes a block as the debug hooks do. Blocks of 16 bytes are too small for that.
+func fillDebug(b []byte, used, serial bool, n uint64) {
+	extra := debugHeader + debugTail
+	if serial {
+		extra += debugSerial
+	}
+	if len(b) < extra || !used {
+		for i := 8; i < len(b); i++ {
+			b[i] = DeadByte
+		}
+		return
+	}
+	size := max(len(b)-extra-int(n%16), 0)
+	binary.BigEndian.PutUint64(b, uint64(size))
+	b[8] = 'o'
+	for i := 9; i < 16; i++ {
+		b[i] = Forbidden
+	}
+	for i := range size {
+		b[debugHeader+i] = CleanByte
+	}
+	for i := range debugTail {
+		b[debugHeader+size+i] = Forbidden
+	}
+	if serial {
+		binary.BigEndian.PutUint64(b[debugHeader+size+debugTail:], n)
+	}
+}
+
 // TestArrays has arrays of arenas that do not hold together be refused.
 func TestArrays(t *testing.T) {
 	for name, bend := range map[string]func(array []byte){
@@ -268,6 +328,13 @@ func FuzzHeap(f *testing.F) {
 				walk(t, h)
 			}
 		}
+		lists, _ := FreeLists(rt, bent(mem), symbols, 0x2000) // hostile memory has no right answer
+		for _, l := range lists {
+			if l.Count < 0 || l.Count > maxTuples {
+				t.Errorf("%+v", l)
+			}
+		}
+		_, _ = DecodeBlock(bent(mem), 0x1000, true)
 		fake := newFakeHeap(rt.Minor, 1, rand.New(rand.NewPCG(1, 1)))
 		h := fake.open(t)
 		_, pool := sizes(rt.Minor)
@@ -293,6 +360,7 @@ func walk(t *testing.T, h *Heap) {
 	}
 	if len(h.Arenas) < 16 {
 		h.Stats()
+		_, _ = h.Debug().Damaged(func(x DebugBlock) bool { return len(x.Damages) > 0 })
 	}
 }
 
