@@ -34,7 +34,7 @@ GOTEST = $(EAGER) go test -exec 'env -u GOGC'
 # downloads or compiles one file runs beside what computes. All but the race detector do
 # without C, so that Go's library is compiled once.
 # The packages that take longest begin first, so that none of them is left over for the end.
-LONG = ./symbols ./testprogs/planes ./probe ./session ./inferior ./testprogs ./cmd/hdb ./unwind ./values
+LONG = ./testprogs ./testprogs/planes ./symbols ./session ./inferior ./console ./probe ./values ./cmd/hdb ./unwind
 test: export CGO_ENABLED = 0
 test:
 	$(MAKE) -j2 --output-sync=line packages check

@@ -122,9 +122,9 @@ func (in *Interpreter) length(v Value) (uint64, error) {
 			}
 			return 0, errors.Join(err, errors.New("len: the range is too long"))
 		case "numpy.ndarray":
-			shape, err := in.arrayShape(v.At)
-			if err == nil && len(shape) > 0 {
-				return uint64(shape[0]), nil
+			a, err := in.ndarray(v.At)
+			if err == nil && len(a.shape) > 0 {
+				return uint64(a.shape[0]), nil
 			}
 			return 0, errors.New("len: an array without dimensions has none")
 		default:
@@ -217,6 +217,12 @@ func (in *Interpreter) element(v Value, index int64) (Value, error) {
 		}
 		at := new(big.Int).Mul(r[2], big.NewInt(index))
 		return Value{text: at.Add(at, r[0]).String()}, nil
+	case "numpy.ndarray":
+		a, err := in.ndarray(v.At)
+		if err != nil {
+			return Value{}, err
+		}
+		return a.element(index)
 	}
 	return Value{}, fmt.Errorf("[%d] of a %s would be computed by its __getitem__, and nothing runs", index, c.short())
 }

@@ -347,6 +347,15 @@ func (in *Interpreter) attribute(at addr.Run, name string) (Value, error) {
 			return v, err
 		}
 	}
+	if in.builtinBase(c) == "numpy.ndarray" {
+		a, err := in.ndarray(at)
+		if err != nil {
+			return Value{}, err
+		}
+		if v, ok := a.attribute(name); ok {
+			return v, nil
+		}
+	}
 	tried := []string{name}
 	if strings.HasPrefix(name, "__") && !strings.HasSuffix(name, "__") { // private to a class, whose name the compiler puts before it
 		for _, base := range in.mro(c.at) {

@@ -25,6 +25,9 @@ func init() { // which the printers refer to
 		"datetime.timedelta": (*printer).timedelta, "datetime.timezone": (*printer).timezone,
 		"numpy.ndarray": (*printer).array,
 	}
+	for _, name := range append(dtypes, "bool_") {
+		objectPrinters["numpy."+name] = (*printer).numpyScalar
+	}
 }
 
 // byteArray writes PyByteArrayObject: its bytes begin at ob_start.
@@ -315,65 +318,5 @@ func (p *printer) timezone(at addr.Run, _ class) error {
 		p.value(name)
 	}
 	p.out.WriteByte(')')
-	return nil
-}
-
-// dtypes are numpy's types of elements by their numbers (ndarraytypes.h, NPY_TYPES).
-var dtypes = []string{"bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "int64", "uint64",
-	"float32", "float64", "float128", "complex64", "complex128", "complex256", "object", "bytes", "str", "void", "datetime64", "timedelta64", "float16"}
-
-// maxDimensions is NPY_MAXDIMS of numpy 2.
-const maxDimensions = 64
-
-// arrayShape is how many elements a numpy array has along each axis: PyArrayObject.
-func (in *Interpreter) arrayShape(at addr.Run) (shape []int64, err error) {
-	b, err := in.mem.read(at, 40)
-	if err != nil {
-		return nil, err
-	}
-	nd := intIn(b, 24)
-	if nd < 0 || nd > maxDimensions {
-		return nil, fmt.Errorf("an array of %d dimensions", nd)
-	}
-	raw, err := in.mem.read(pointerIn(b, 32), 8*nd)
-	if err != nil {
-		return nil, err
-	}
-	for i := 0; i < len(raw); i += 8 {
-		shape = append(shape, int64(pointerIn(raw, i)))
-	}
-	return shape, nil
-}
-
-// array tells the shape of numpy's array and the type of its elements.
-func (p *printer) array(at addr.Run, c class) error {
-	shape, err := p.in.arrayShape(at)
-	if err != nil {
-		return err
-	}
-	descr, err := p.in.mem.pointer(at + 56)
-	if err != nil {
-		return err
-	}
-	d, err := p.in.mem.read(descr, 32)
-	if err != nil {
-		return err
-	}
-	kind := fmt.Sprintf("type %d", intIn(d, 28))
-	if n := intIn(d, 28); n >= 0 && n < len(dtypes) {
-		kind = dtypes[n]
-	}
-	if d[26] == '>' {
-		kind = ">" + kind
-	}
-	var text []string
-	for _, n := range shape {
-		text = append(text, strconv.FormatInt(n, 10))
-	}
-	comma := ""
-	if len(shape) == 1 {
-		comma = ","
-	}
-	fmt.Fprintf(&p.out, "<%s of shape (%s%s), dtype %s>", c.name, strings.Join(text, ", "), comma, kind)
 	return nil
 }
