@@ -24,7 +24,7 @@ type Frame struct {
 type Stack struct {
 	Frames []Frame // innermost first
 	// Leaving tells that the innermost native frame of _PyEval_EvalFrameDefault has no frame
-	// of Python any more: what it had is being taken down.
+	// of Python: the one it has is being set up, or taken down.
 	Leaving bool
 }
 
@@ -77,7 +77,9 @@ func (in *Interpreter) frames(s State, limit int) (all []Frame, leaving bool, er
 		this := at
 		at = pointerIn(b, l.frames.previous)
 		if l.minor >= 12 && b[l.frames.owner] == shimOwner {
-			if leaving = leaving || n == 0; len(all) > 0 {
+			if len(all) == 0 {
+				leaving = true
+			} else {
 				all[len(all)-1].Entry = true
 			}
 			continue
@@ -89,6 +91,7 @@ func (in *Interpreter) frames(s State, limit int) (all []Frame, leaving bool, er
 		if whole {
 			all = append(all, f)
 		}
+		leaving = leaving || f.Entry && len(all) == 0
 	}
 	if len(all) > 0 {
 		all[len(all)-1].Entry = true

@@ -160,9 +160,11 @@ func (in *Interpreter) Inherit(from *Interpreter) {
 func (in *Interpreter) Calls(calls []Call) (st Stack, err error) {
 	l, shim := in.layout, in.Walk().Shim
 	in.walked = 0
-	for i, c := range calls {
+	for _, c := range calls {
 		if uint32(c.Mark) == shim {
-			if st.Leaving = st.Leaving || i == 0; len(st.Frames) > 0 {
+			if len(st.Frames) == 0 {
+				st.Leaving = true
+			} else {
 				st.Frames[len(st.Frames)-1].Entry = true
 			}
 			continue
@@ -182,6 +184,7 @@ func (in *Interpreter) Calls(calls []Call) (st Stack, err error) {
 		} else if whole {
 			st.Frames = append(st.Frames, f)
 		}
+		st.Leaving = st.Leaving || f.Entry && len(st.Frames) == 0
 	}
 	if len(st.Frames) > 0 {
 		st.Frames[len(st.Frames)-1].Entry = true
