@@ -126,7 +126,7 @@ func runCythonBreak(ctx context.Context, c *Console, in Input) error {
 	case location == "":
 		return errors.New("cy break: module.function or MODULE:LINE must follow")
 	case location == "-p":
-		return errors.New("cy break: functions of Python are no functions of Cython: break alloc if func(\"NAME\") stops at their allocations")
+		return errors.New("cy break: functions of Python are no functions of Cython: py break takes those")
 	}
 	all, err := c.s.Cython.Location(location)
 	if err != nil {

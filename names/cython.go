@@ -121,7 +121,7 @@ func (f *cythonFile) definedAt(linkage string, fn symbols.Function) (found strin
 	}
 	for name, code := range f.code {
 		s, _ := cython.Parse(name, f.modules...)
-		if s.Kind != cython.Body {
+		if s.Kind != cython.Body && s.Kind != cython.Wrapper {
 			continue
 		}
 		if l, ok := f.line(name, code.DeclFile, code.DeclLine); !ok || l.Line != at.Line || l.File != at.File {

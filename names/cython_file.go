@@ -150,7 +150,18 @@ func (f *cythonFile) codeOf(linkage string) (symbols.Function, bool) {
 		}
 	}
 	fn, ok := f.code[linkage]
-	return fn, ok
+	if ok = ok && fn.Low != 0; ok || linkage == "" {
+		return fn, ok
+	}
+	base := cython.Base(linkage)
+	if fn, ok = f.code[base]; !ok {
+		for _, copy := range f.obj.FindFunctions(base) { // it is inlined wherever it is called
+			fn, ok = copy, true
+			break
+		}
+	}
+	f.code[linkage] = fn // also that there is none
+	return fn, ok && fn.Low != 0
 }
 
 // line is what a line of C in a function belongs to. Where lines of the source are in the
@@ -197,7 +208,7 @@ func (f *cythonFile) source(linkage string, fn symbols.Function) *cython.Source 
 			}
 		}
 	}
-	if n := fn.DeclLine; c.src == nil || n < 1 || n > len(c.text) || !strings.Contains(c.text[n-1], linkage) {
+	if n := fn.DeclLine; c.src == nil || n < 1 || n > len(c.text) || !strings.Contains(c.text[n-1], cython.Base(linkage)) {
 		return nil
 	}
 	return c.src

@@ -66,7 +66,9 @@ func (f *cythonFile) isIn(c, file string) bool {
 // begin is where the first statements of functions begin that match by their name in C and
 // in the source. Of the functions of C for one of the source it is the one that does the work.
 func (f *cythonFile) begin(m Image, match func(c, qualified string) bool) (out []Place) {
-	f.codeOf("")
+	for _, r := range f.allRows() {
+		f.codeOf(r.Function) // also of what is inlined wherever it is called
+	}
 	names := map[string]string{}
 	kinds := map[string]cython.Kind{}
 	for c := range f.code {
@@ -205,12 +207,21 @@ func (y *Cython) SourceOf(module string) string {
 	return found
 }
 
-// Entries are where the functions of all sources of Cython that are loaded begin.
+// Entries are where the functions of all sources of Cython that are loaded begin: their first
+// statements, and of generators, which go on with others, the function of C.
 func (y *Cython) Entries() (all []addr.Run) {
 	for _, m := range y.r.Images() {
-		for _, p := range y.places(m, func(f *cythonFile) []Place { return f.begin(m, func(c, _ string) bool { return !isToplevel(c) }) }) {
-			all = append(all, p.Addr)
-		}
+		y.places(m, func(f *cythonFile) []Place {
+			for _, p := range f.begin(m, func(c, _ string) bool { return !isToplevel(c) }) {
+				all = append(all, p.Addr)
+			}
+			for c, fn := range f.code {
+				if s, _ := cython.Parse(c, f.modules...); s.Kind == cython.Generator && !fn.Inlined {
+					all = append(all, fn.Breakpoint.Run(m.Bias))
+				}
+			}
+			return nil
+		})
 	}
 	return all
 }

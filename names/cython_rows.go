@@ -86,7 +86,7 @@ func (f *cythonFile) dropFalse() {
 	for i := range f.rows {
 		r := &f.rows[i]
 		key := rowKey{r.Function, r.Line}
-		if first := body[r.Function]; first != 0 && r.Line == f.defLine(r.Function) && !isToplevel(r.Function) && r.Low > first {
+		if first := body[r.Function]; first != 0 && r.Line == f.defLine(r.Function) && !isToplevel(r.Function) && (r.Low > first || isGenerator(r.Function)) {
 			r.Stmt = false
 		}
 		if r.Stmt && begun[key] && f.isJump(r.Low, r.High) {
@@ -95,6 +95,9 @@ func (f *cythonFile) dropFalse() {
 		begun[key] = begun[key] || r.Stmt
 	}
 }
+
+// isGenerator tells the body of a generator: each time it goes on, its def's line is in between.
+func isGenerator(linkage string) bool { return strings.HasPrefix(linkage, "__pyx_gb_") }
 
 func isToplevel(linkage string) bool { return strings.HasPrefix(linkage, "__pyx_pymod_exec_") }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/names"
 	"hdb/python"
@@ -74,6 +75,18 @@ func (st *stepper) entries() []target {
 		all[i] = target{at: at, when: st.same}
 	}
 	return all
+}
+
+// inGenerator has a step that has come to where the body of a generator begins go on to the
+// statement that it continues with. False elsewhere.
+func (st *stepper) inGenerator(regs inferior.Registers) bool {
+	here := st.place(regs.PC())
+	if !st.source || !here.known || here.Start && here.Stmt {
+		return false
+	}
+	st.from = here.line(len(here.chain))
+	st.from.cfa = st.s.innermostCFA(regs)
+	return true
 }
 
 // enters tells whether a step by Cython's lines enters the function at pc that one of Cython

@@ -215,6 +215,9 @@ func (st *stepper) call(ret addr.Run, now inferior.Registers) (done, bool, error
 	if err != nil {
 		return done{}, false, err
 	}
+	if regs.PC() != ret && st.inGenerator(regs) {
+		return done{}, true, nil
+	}
 	if regs.PC() != ret {
 		return st.entered(regs.PC()), false, nil // inside the callee, after its prologue
 	}
@@ -346,11 +349,20 @@ func (st *stepper) outOfBareFunction() (done, error) {
 		}
 		prev = f.CFA
 	}
-	reached, stop, err := st.s.exec.runToTargets(targets)
+	reached, stop, err := st.s.exec.runToTargets(append(targets, st.entries()...))
 	if err != nil || !reached {
 		return done{stop: stop}, err
 	}
-	return done{ended: true, ahead: st.s.behindCall(targets[0].at)}, nil
+	regs, err := st.t.Regs()
+	switch {
+	case err != nil:
+		return done{}, err
+	case len(targets) > 0 && regs.PC() == targets[0].at:
+		return done{ended: true, ahead: st.s.behindCall(targets[0].at)}, nil
+	case st.inGenerator(regs):
+		return st.loop()
+	}
+	return st.entered(regs.PC()), nil
 }
 
 // stepEntry is where step stops in the function at pc: after its prologue, when

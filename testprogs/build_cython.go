@@ -72,6 +72,8 @@ func cythonize(name, path, tmp, dir string, flags []string) error {
 		switch {
 		case f == "--gdb":
 			generate = append(generate, f, "--gdb-outdir", tmp)
+		case f == "--linetrace":
+			generate = append(generate, "-X", "linetrace=True")
 		case strings.HasPrefix(f, "--"):
 			generate = append(generate, f)
 		case f != "STRIP" && f != "NOC":

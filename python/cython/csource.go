@@ -26,9 +26,10 @@ func ReadC(text []string) (*Source, bool) {
 	}
 	s := &Source{Names: map[string]string{}}
 	var file, in string
-	var line, first int
+	var line, first, checked int // checked is where C has asked for an error last
 	inComment, again, fresh, header := false, false, false, false
-	seen := map[int]bool{} // lines of the function that have begun
+	seen := map[int]bool{}   // lines of the function that have begun
+	begun := map[int]int32{} // where their last pieces have
 	for i, t := range text[:min(len(text), maxCLine-1)] {
 		n := i + 1
 		if inComment {
@@ -49,6 +50,7 @@ func ReadC(text []string) (*Source, bool) {
 		if m := function.FindStringSubmatch(t); m != nil && !strings.HasSuffix(t, ";") {
 			in = m[1]
 			clear(seen)
+			clear(begun)
 		}
 		if m := traceback.FindStringSubmatch(t); m != nil && in != "" {
 			s.Names[in] = printable(m[1])
@@ -57,15 +59,41 @@ func ReadC(text []string) (*Source, bool) {
 		if fresh && word != "" {
 			fresh, again = false, goesOn(word) || header && seen[line] && closes.MatchString(word)
 			seen[line] = true
+			begun[line] = int32(first)
 		}
 		if line > 0 && file != "" && word != "" {
 			if !s.Lines.set(n, file, line) {
 				break
 			}
+			// Where an error is raised, the line that a traceback has is that of the call, not of
+			// its last argument, which has a comment of its own. What is asked for an error stands before.
 			s.Lines.lines[n].run, s.Lines.lines[n].again = int32(first), again
+			if at := raised(word); at > 0 {
+				for c := max(checked+1, first); at != line && begun[at] > 0 && c <= n; c++ {
+					if s.Lines.lines[c].line > 0 {
+						s.Lines.lines[c].line, s.Lines.lines[c].run = int32(at), begun[at]
+					}
+				}
+				checked = n
+			}
 		}
 	}
 	return s, true
+}
+
+var errorAt = regexp.MustCompile(`__PYX_ERR\(\d+, (\d+),`)
+
+// raised is the line of the source that a line of C raises errors for, 0 for none or several.
+func raised(code string) int {
+	line := 0
+	for _, m := range errorAt.FindAllStringSubmatch(code, 4) {
+		n := number(m[1])
+		if line != 0 && n != line {
+			return 0
+		}
+		line = n
+	}
+	return line
 }
 
 // leave is a jump over the other branches of an if; those of break, continue and return go

@@ -176,3 +176,6 @@ func Global(c string) (module, name string, ok bool) {
 	whole, last, _, ok := path(rest, nil)
 	return strings.TrimSuffix(whole, "."+last), last, ok
 }
+
+// Base is the name of a function of C without what the compiler adds to those of copies.
+func Base(linkage string) string { return suffix.ReplaceAllString(linkage, "") }
