@@ -374,3 +374,66 @@ func TestPythonUnreached(t *testing.T) {
 		})
 	}
 }
+
+// TestPythonObjectsWhile has hdb read objects while a collection runs, and those of a sub-interpreter.
+func TestPythonObjectsWhile(t *testing.T) {
+	const collection = `
+import gc, os, signal
+class A:
+    def __del__(self): os.kill(os.getpid(), signal.SIGUSR1)
+signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+a = A(); a.me = a; a.bulk = [[] for _ in range(123)]; del a
+gc.collect()`
+	const interpreter = `
+import os, signal
+try: import _interpreters as s
+except ImportError: import _xxsubinterpreters as s
+signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+code = "import os, signal\nclass A: pass\nkeep = [A() for _ in range(77)]\nos.kill(os.getpid(), signal.SIGUSR1)"
+(s.run_string if hasattr(s, "run_string") else s.exec)(s.create(), code)`
+	for _, p := range objectPythons(t) {
+		for what, code := range map[string]string{"collection": collection, "interpreter": interpreter} {
+			t.Run(strings.TrimPrefix(p, "/")+"/"+what, func(t *testing.T) {
+				t.Parallel()
+				ctx, cancel := Context(t)
+				defer cancel()
+				said, err := exec.CommandContext(ctx, HDB(t), "--json", "-batch", "-nx", "-q", "-ex", "run", "-ex", "py gc", "-ex", "py types ^__main__.A$", "--args", p, "-c", code).Output()
+				if status := (*exec.ExitError)(nil); err != nil && !errors.As(err, &status) { // which tells of the stop by a signal
+					t.Fatalf("%v\n%s", err, said)
+				}
+				var v struct {
+					Command    string
+					Collectors []struct {
+						Interpreter int
+						Collecting  bool
+						Truncated   string
+						Generations []struct{ Collections int }
+					}
+					Interpreters []struct {
+						Types    []struct{ Objects, Unreached int }
+						Warnings []string
+					}
+				}
+				for line := range bytes.Lines(said) {
+					if bytes.Contains(line, []byte(`"command":"py `)) {
+						if err := json.Unmarshal(line, &v); err != nil {
+							t.Fatalf("%v: %s", err, line)
+						}
+					}
+				}
+				if len(v.Interpreters) != 1 || len(v.Interpreters[0].Types) != 1 || len(v.Collectors) == 0 {
+					t.Fatalf("%s", said)
+				}
+				objects, warnings, first := v.Interpreters[0].Types[0].Objects, strings.Join(v.Interpreters[0].Warnings, "; "), v.Collectors[0]
+				switch {
+				case what == "collection":
+					if objects != 1 || !first.Collecting || first.Truncated != "" || !strings.Contains(warnings, "the collector is at work") {
+						t.Errorf("%d objects, %+v, %s", objects, first, warnings)
+					}
+				case objects != 77 || first.Collecting || first.Interpreter != 0 || len(v.Collectors) == 1 && !strings.Contains(p, "/3.8.") || len(v.Collectors) > 2:
+					t.Errorf("%d objects, %+v, %s", objects, v.Collectors, warnings)
+				}
+			})
+		}
+	}
+}

@@ -1,8 +1,10 @@
 package objects
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"hdb/internal/addr"
 	"hdb/python"
@@ -84,6 +86,7 @@ func (h *Heap) collectors() (all []collectorState, err error) {
 	if len(all) == 0 {
 		return nil, errNotStarted
 	}
+	slices.SortStableFunc(all, func(a, b collectorState) int { return cmp.Compare(a.id, b.id) }) // the newest is the first
 	return all, nil
 }
 
