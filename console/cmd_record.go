@@ -268,6 +268,9 @@ func printRecord(c *Console, o *screen.Output, st session.RecordStatus) {
 	if n := st.Probe.LostPy; n > 0 {
 		o.Line(screen.Warning(fmt.Sprintf("lost: the functions of Python of %s, which are there with their native stacks", units.Count(n, "event"))))
 	}
+	if st.Unrecorded != "" {
+		o.Line(screen.Guess("(" + st.Unrecorded + ")"))
+	}
 	if n := st.Unmerged; n > 0 {
 		o.Line(screen.Guess(fmt.Sprintf("(%s at which native frames and those of Python did not agree are without the latter)", units.Count(n, "stack"))))
 	}

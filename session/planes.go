@@ -180,6 +180,10 @@ func (p *Planes) openPython(fresh bool) {
 	if err := p.data.openPython(fresh); err != nil {
 		p.notify("stacks of events have no calls of Python: %v", err)
 	}
+	if text := p.data.python.unrecorded(); text != "" && !p.said[text] {
+		p.said[text] = true
+		p.notify("%s", text)
+	}
 }
 
 // fallBack notes, and says, why plain breakpoints are used from now on.

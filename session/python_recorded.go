@@ -2,8 +2,10 @@ package session
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"hdb/capture"
@@ -30,6 +32,32 @@ type interpreted struct {
 	loops map[addr.Code]bool  // whether an address lies in the interpreter's loop
 	calls []pythonCalls       // of the probe, by their PythonID
 	odd   uint64              // stacks with calls that do not fit
+
+	others []string // files of further interpreters, whose calls are not recorded
+}
+
+func (x *interpreted) setOthers(files []pythonFile) {
+	x.others = nil
+	for _, f := range files {
+		if f.path != x.path {
+			x.others = append(x.others, f.path)
+		}
+	}
+}
+
+// unrecorded says which interpreters' functions stacks of events do not have, "" if there
+// are none.
+func (x *interpreted) unrecorded() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if len(x.others) == 0 {
+		return ""
+	}
+	var rest []string
+	for _, path := range x.others {
+		rest = append(rest, filepath.Base(path))
+	}
+	return fmt.Sprintf("stacks of events have the functions of Python of %s only: those of %s are native", filepath.Base(x.path), strings.Join(rest, ", "))
 }
 
 // pythonCalls are calls of Python as code addresses, innermost first, cut into those
@@ -52,6 +80,8 @@ func (x *interpreted) open(fresh bool) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.in != nil && !fresh {
+		files, _, _ := pythonFiles(x.common) // the one that is known stays
+		x.setOthers(files)
 		return nil
 	}
 	before := x.in
@@ -62,6 +92,7 @@ func (x *interpreted) open(fresh bool) error {
 		x.in.Inherit(before)
 		x.attribution.Interprets(x.path)
 	}
+	x.setOthers(files)
 	if x.probe == nil {
 		return err
 	}

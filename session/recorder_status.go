@@ -19,6 +19,7 @@ type RecordStatus struct {
 	Left       uint64 // of them, after the older ones were dropped; 0: all are
 	Stacks     int
 	Truncated  int    // of them
+	Unrecorded string // whose functions of Python stacks do not have, of several interpreters in the process; "" otherwise
 	Unmerged   uint64 // stacks of this run whose calls of Python did not fit to the native frames, and are left out
 	LiveBytes  uint64 // of all events that hdb saw, recorded or not
 	LiveBlocks int
@@ -53,7 +54,7 @@ func (st *RecordStatus) setLosses(losses []recording.Loss) {
 func (r *Recorder) progress() RecordStatus {
 	st := RecordStatus{
 		Plane: r.planes.Plane(), Probe: r.losses.Probe(r.planes.data.stats()),
-		Unmerged: r.planes.data.python.unmerged(), GoHeap: r.rec.Info().Partial.Has(capture.GoHeap),
+		Unmerged: r.planes.data.python.unmerged(), Unrecorded: r.planes.data.python.unrecorded(), GoHeap: r.rec.Info().Partial.Has(capture.GoHeap),
 	}
 	if r.gaps.Counted() {
 		st.Doubt = report.UnfollowedSince
