@@ -55,7 +55,7 @@ func TestAnnotatedLeft(t *testing.T) {
 		}
 	}
 	lives("before")
-	for range Rounds(2, 10) {
+	for range Rounds(1, 10) {
 		file := filepath.Join(t.TempDir(), "left.hdb")
 		hdb := exec.Command(HDB(t), "record", "-q", "-o", file, "-p", strconv.Itoa(cmd.Process.Pid))
 		if err := hdb.Start(); err != nil {

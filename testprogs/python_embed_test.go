@@ -59,7 +59,9 @@ func TestPythonEmbedded(t *testing.T) {
 						continue
 					}
 					e := embedded{prog: prog, args: []string{folder, "0", fmt.Sprint(threads), fmt.Sprint(requests), in}, plane: plane}
-					t.Run("launched "+in+" "+plane, func(t *testing.T) { e.launched(t) })
+					if !testing.Short() { // TestPythonEmbeddedStatically launches one
+						t.Run("launched "+in+" "+plane, func(t *testing.T) { e.launched(t) })
+					}
 					e.args[1] = "2"
 					t.Run("attached "+in+" "+plane, func(t *testing.T) { e.attached(t) })
 				}
