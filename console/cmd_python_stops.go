@@ -16,12 +16,12 @@ func pythonStopCommands() []*Command {
 				"Examples:\n  py break app.py:40\n  py break app.store:12 if len(self.parts) > 3\n  py break Store.grow"},
 		{Name: "tbreak", Aliases: []string{"tb"}, Raw: true, Synopsis: "FILE:LINE | FUNCTION ... [if CONDITION]", Short: "py break that is deleted by its first hit", Repeat: RepeatNone, Run: pythonBreaker(true), Long: "Example:\n  py tbreak app.py:40"},
 		{Name: "next", Aliases: []string{"n"}, Raw: true, Synopsis: "[N]", Short: "run to the next line of the function of Python", Needs: NeedLive, Run: pythonStepper((*session.PythonStepping).Next),
-			Long: "N times. What the line calls runs at its own speed; at the end of the function, the next line of the one that called it. A coroutine or generator that is suspended is waited for. Each instruction of the function itself is a stop of some 20 µs, by a debug register; another one tells of the function's end.\n\nExamples:\n  py next\n  py next 3"},
+			Long: "N times. What the line calls runs at its own speed; at the end of the function, the next line of the one that called it. A coroutine or generator that is suspended is waited for. Each instruction of the function itself is a stop of some 30 µs, by a debug register; another one tells of the function's end.\n\nExamples:\n  py next\n  py next 3"},
 		{Name: "step", Aliases: []string{"s"}, Raw: true, Synopsis: "[N]", Short: "run to the next line of Python, also of a function that is called", Needs: NeedLive, Run: pythonStepper((*session.PythonStepping).Step),
 			Long: "N times. It takes two debug registers, three with 3.11 and 3.12.\n\nExample:\n  py step"},
 		{Name: "finish", Synopsis: "", Short: "run to the end of the selected function of Python", Needs: NeedLive, Run: runPythonFinish, Long: "A coroutine ends when it returns, not where it awaits.\n\nExample:\n  py finish"},
 		{Name: "until", Raw: true, Synopsis: "[LINE]", Short: "run to a line behind this one, or from LINE on, of the function of Python", Needs: NeedLive, Run: runPythonUntil,
-			Long: "It goes on through the rounds of a loop, each instruction of which is a stop of some 20 µs: `py tbreak LINE` and `continue` have none. The end of the function stops, too.\n\nExamples:\n  py until\n  py until 40"},
+			Long: "It goes on through the rounds of a loop, each instruction of which is a stop of some 30 µs: `py tbreak LINE` and `continue` have none. The end of the function stops, too.\n\nExamples:\n  py until\n  py until 40"},
 	}
 }
 

@@ -196,7 +196,13 @@ func (p *conditionParser) parenthesis(end string) (*node, error) {
 		return n, err
 	}
 	all := &node{op: "tuple", parts: []*node{n}}
-	for p.accept(",") && !p.accept(end) {
+	for {
+		if !p.accept(",") {
+			return all, p.expect(end)
+		}
+		if p.accept(end) {
+			return all, nil
+		}
 		if n, err = p.or(); err != nil {
 			return nil, err
 		}
@@ -204,10 +210,6 @@ func (p *conditionParser) parenthesis(end string) (*node, error) {
 			return all, nil
 		}
 	}
-	if len(all.parts) == 1 || p.rest == "" {
-		return all, p.expect(end)
-	}
-	return all, nil
 }
 
 // passTrailers passes .attribute, [...] and the parentheses of len().

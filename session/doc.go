@@ -33,8 +33,9 @@
 //	            running until something stops and reporting that; steps, made of runs
 //	Cores       opening core files, and writing them of the process
 //	Recorded    the recording that can be asked, and its caveats
-//	Queries, Travel, Captures, Symbols, Python
-//	            questions, moments, files, debug files, and what threads do in Python
+//	Queries, Travel, Captures, Symbols, Python, PythonStepping
+//	            questions, moments, files, debug files, what threads do in Python, and
+//	            steps there
 //
 // Where a part has to tell one that comes after it, it is given a function:
 // Selection.source, Planes.failed, Allocators.follow, Stops.traced and traceExits,

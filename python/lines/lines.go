@@ -32,6 +32,7 @@ type Map struct {
 	ranges []Range // neighbours have different lines
 	instrs []int   // offsets of instructions, with their EXTENDED_ARG
 	jumps  []jump
+	raised map[int]bool // where exceptions lead
 }
 
 // A jump goes from the instruction at an offset to another, raised when an exception is.
@@ -40,8 +41,12 @@ type jump struct {
 	raised   bool
 }
 
-// maxInstructions bounds the words of a code object that are gone through.
-const maxInstructions = 1 << 22
+// maxInstructions bounds the words of a code object that are gone through, maxJumps its jumps
+// and what its exceptions lead to.
+const (
+	maxInstructions = 1 << 18
+	maxJumps        = 1 << 15
+)
 
 // New reads a code object; false: nothing is known of the version.
 func New(c Code) (*Map, bool) {
@@ -49,7 +54,7 @@ func New(c Code) (*Map, bool) {
 	if ops == nil {
 		return nil, false
 	}
-	m := &Map{code: c, ops: ops}
+	m := &Map{code: c, ops: ops, raised: map[int]bool{}}
 	Each(c.Minor, c.FirstLine, c.Table, func(r Range) bool {
 		if r.End = min(r.End, len(c.Bytecode)); r.Start >= r.End {
 			return false
@@ -62,6 +67,11 @@ func New(c Code) (*Map, bool) {
 		return len(m.ranges) < maxInstructions
 	})
 	m.decode()
+	for _, j := range m.jumps {
+		if j.raised {
+			m.raised[j.to] = true
+		}
+	}
 	return m, true
 }
 
@@ -93,7 +103,7 @@ func (m *Map) decode() {
 		case has(m.ops.absolute, op):
 			to = arg * m.ops.unit
 		}
-		if to >= 0 && to < len(code) {
+		if to >= 0 && to < len(code) && len(m.jumps) <= maxJumps {
 			raised := has(m.ops.setup, op)
 			m.jumps = append(m.jumps, jump{first, to, raised})
 			if m.ops.finally != 0 && op == m.ops.finally {
@@ -103,6 +113,9 @@ func (m *Map) decode() {
 		first, arg, at = -1, 0, behind-word
 	}
 	for _, h := range handlers(m.code.Exceptions) {
+		if len(m.jumps) > maxJumps {
+			break
+		}
 		if h.target >= len(code) || h.start < 0 || h.start >= h.end {
 			continue
 		}
@@ -291,9 +304,7 @@ func (m *Map) Event(prev, offset int) bool {
 }
 
 // handles tells whether an exception leads to an instruction.
-func (m *Map) handles(offset int) bool {
-	return slices.ContainsFunc(m.jumps, func(j jump) bool { return j.raised && j.to == offset })
-}
+func (m *Map) handles(offset int) bool { return m.raised[offset] }
 
 // resumeQuick is the form of RESUME that the interpreter puts in its place.
 func (m *Map) resumeQuick() byte {
