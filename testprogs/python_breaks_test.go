@@ -53,7 +53,7 @@ func TestPythonBreaks(t *testing.T) {
 				if begun[line] == 0 {
 					continue
 				}
-				if i++; i%Stride(9) != 0 || line == 95 || line == 190 && minorOf(t, p) == 10 {
+				if i++; i%Stride(17) != 0 || line == 95 || line == 190 && minorOf(t, p) == 10 {
 					continue // it has more places than there are registers; a jump leads from the line into its middle
 				}
 				asked[len(asked)+1] = line
@@ -114,6 +114,9 @@ for line in sys.stdin:
     print(sum(hot(i) for i in range(1000)), threading.active_count(), flush=True)
 `
 	for _, p := range somePythons(t) {
+		if testing.Short() && p != "/usr/bin/python3" {
+			continue
+		}
 		t.Run(strings.TrimPrefix(p, "/"), func(t *testing.T) {
 			t.Parallel()
 			prog := exec.Command(p, "-c", script)
@@ -222,8 +225,11 @@ func TestPythonSteps(t *testing.T) {
 				{"py next", "coroutine", linesOf(all, "coroutine")},
 				{"py next", "exceptions", linesOf(all, "exceptions")},
 			} {
-				if len(c.want) > 5 && testing.Short() && c.verb == "py step" {
-					c.want = c.want[:120]
+				if testing.Short() && (c.from == "nested" || c.from == "exceptions") {
+					continue
+				}
+				if testing.Short() && c.verb == "py step" {
+					c.want = c.want[:60]
 				}
 				commands := "py tbreak lines.py:" + c.from + "\nrun\n" + strings.Repeat(c.verb+"\n", len(c.want)-1) + "kill\n"
 				file := filepath.Join(t.TempDir(), "commands")
