@@ -57,6 +57,9 @@ var volatiles = []volatile{
 	{"rate", regexp.MustCompile(`(?P<any>-?\b[0-9.,]+) blocks/s\b`)},
 	{"rate", regexp.MustCompile(`\{rate\}/s +(?P<any>-?[0-9.,]+)  `)}, // the column behind it
 	{"size", regexp.MustCompile(`source lines: (?P<any>[0-9.]+ [KMG]?i?B(?:ytes)?)`)},
+	// What a process maps and allocates before main depends on the machine's ld.so.cache.
+	{"size", regexp.MustCompile(`(?m)^events +[0-9,]+; blocks and mappings: [0-9,]+ of (?P<any>[0-9.]+ MiB \([0-9]+\)), `)},
+	{"events", regexp.MustCompile(`(?m)the capture has [0-9,]+ of (?P<any>[0-9,]+)$`)},
 	{"size", regexp.MustCompile(`(?m)^size: (?P<any>.*) of encoded events`)},
 	{"size", regexp.MustCompile(`(?m)^\S+\.hdb: [0-9]+ events?, (?P<any>[0-9.]+ [KMG]?i?B)`)},
 	{"size", regexp.MustCompile(`(?m)^core file \S+: [0-9]+ threads?, (?P<any>.*) on the disk$`)},
