@@ -33,6 +33,10 @@ const (
 	NotFollowed // by plain breakpoints: Text, "" unknown
 	DamagedPart // of a capture that was repaired
 	DamagedEnd  // of one whose end is missing: these at least
+
+	// PythonHeap is one of Info.Partial, too: small objects of Python lie in arenas of pymalloc, of
+	// whose blocks there are no events.
+	PythonHeap
 )
 
 // A Reason is a kind and what it tells besides.

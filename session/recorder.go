@@ -164,6 +164,9 @@ func (r *Recorder) noteLosses() {
 	if r.planes.tracer == nil && r.probe == nil {
 		return
 	}
+	if r.rec.On() && r.planes.hidesPython() {
+		r.rec.NotePartial(capture.Reason{Kind: capture.PythonHeap})
+	}
 	for _, l := range r.losses.Fresh(r.planes.data.stats(), r.planes.tracerStats()) {
 		if r.rec.On() {
 			r.exclusive(func() { r.rec.AddLoss(l) })
