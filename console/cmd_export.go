@@ -22,18 +22,26 @@ import (
 
 func exportCommand() *Command {
 	cmd := &Command{
-		Name: "export", Group: GroupFiles, Beside: RunsBeside, Synopsis: "FORMAT [FILE] [--measure MEASURE] [--threads] [--thread NAME|TID] [--from MOMENT] [--to MOMENT] [--root DIR] [--force]", Short: "write what was recorded in a format of other tools", Args: []ArgKind{ArgSub},
+		Name: "export", Group: GroupFiles, Beside: RunsBeside, Synopsis: "FORMAT [FILE] [--measure MEASURE] [--lines] [--threads] [--thread NAME|TID] [--from MOMENT] [--to MOMENT] [--root DIR] [--force]", Short: "write what was recorded in a format of other tools", Args: []ArgKind{ArgSub},
 		Long: "It counts up to the moment. Without FILE the result stands beside the capture, or is PROGRAM.PID with the format's ending. FILE - prints a format that is text. A file that exists already is only replaced with --force; parquet adds to a directory.\n\n" +
-			"MEASURE is live (the default), peak, bytes, count, temporary or blocks: what is drawn where a format has one number for a stack, and shown first where it has several. With --threads a stack counts for each thread that allocated there: pprof has the thread as a label, the others as the outermost frame. With --thread only what the threads of a name, or of a TID, allocated is written, and with --from and --to what was allocated between two moments (see `goto`) and what of that was live then. With --root DIR, which is the working directory unless told, sarif names sources relative to DIR.\n\nExamples:\n  export pprof\n  export collapsed peak.txt --measure peak\n  export pprof --threads",
+			"MEASURE is live (the default), peak, bytes, count, temporary or blocks: what is drawn where a format has one number for a stack, and shown first where it has several. With --lines collapsed has the line of each frame, of Python and native, behind its function: stacks of different lines are rows of their own. With --threads a stack counts for each thread that allocated there: pprof has the thread as a label, the others as the outermost frame. With --thread only what the threads of a name, or of a TID, allocated is written, and with --from and --to what was allocated between two moments (see `goto`) and what of that was live then. With --root DIR, which is the working directory unless told, sarif names sources relative to DIR.\n\nExamples:\n  export pprof\n  export collapsed peak.txt --measure peak --lines\n  export pprof --threads",
 	}
 	for _, f := range report.Formats() {
 		cmd.Sub = append(cmd.Sub, &Command{
-			Name: f.Name, Synopsis: "[FILE] [--measure MEASURE] " + partly(f) + "[--root DIR] [--force]", Short: f.Short, Args: []ArgKind{ArgFile}, Repeat: RepeatNone,
+			Name: f.Name, Synopsis: "[FILE] [--measure MEASURE] " + placed(f) + partly(f) + "[--root DIR] [--force]", Short: f.Short, Args: []ArgKind{ArgFile}, Repeat: RepeatNone,
 			Long: fmt.Sprintf("Example:\n  export %s heap%s", f.Name, f.Extension),
 			Run:  func(ctx context.Context, c *Console, in Input) error { return runExport(ctx, c, in, f.Name) },
 		})
 	}
 	return cmd
+}
+
+// placed is how lines are asked for in a format that has them behind functions.
+func placed(f report.Format) string {
+	if f.Places {
+		return "[--lines] "
+	}
+	return ""
 }
 
 // partly is how a part is asked for in a format that can be of one.
@@ -82,6 +90,9 @@ func ParseExport(words []string) (e Export, rest []string, err error) {
 	if e.Format = found; !found.Parts && e.parts != (query.ProfileParts{}) {
 		return e, nil, fmt.Errorf("export: %s is of all that was recorded: it takes no --threads, --thread, --from or --to", format)
 	}
+	if e.Options.Lines && !found.Places {
+		return e, nil, fmt.Errorf("export: %s takes no --lines: that is of collapsed", format)
+	}
 	e.parts.Line, e.parts.Snapshots = found.Line, found.Snapshots
 	return e, rest, nil
 }
@@ -90,6 +101,8 @@ func (e *Export) flag(name string) flags.Flag {
 	switch name {
 	case "f", "force":
 		return flags.On(&e.Force)
+	case "lines":
+		return flags.On(&e.Options.Lines)
 	case "threads":
 		return flags.On(&e.parts.Threads)
 	case "thread", "from", "to":

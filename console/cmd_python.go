@@ -17,21 +17,21 @@ import (
 
 func pythonCommands() []*Command {
 	return []*Command{
-		{Name: "py", Group: GroupStack, Short: "what a program does in Python", Needs: NeedMemory,
+		{Name: "py", Group: GroupStack, Short: "what a program does in Python", Needs: NeedData,
 			Sub: slices.Concat(pythonStopCommands(), []*Command{
-				{Name: "bt", Aliases: []string{"backtrace", "where"}, Synopsis: "[N | -N]", Short: "show the functions of Python that the selected thread is in", Needs: NeedMemory, Repeat: RepeatNone, Run: runPythonBacktrace,
-					Long: "N shows the innermost N, -N the outermost. They are read from the interpreter's memory, of CPython 3.8 to 3.13: nothing runs in the process, and no debug information is needed. `thread apply all py bt` shows those of all threads.\n\nExamples:\n  py bt\n  py bt 5\n  thread apply all -s py bt"},
-				{Name: "tasks", Short: "list the tasks of asyncio and where they wait", Needs: NeedMemory, Repeat: RepeatNone, Run: runPythonTasks,
+				{Name: "bt", Aliases: []string{"backtrace", "where"}, Synopsis: "[N | -N]", Short: "show the functions of Python that the selected thread is in", Needs: NeedData, Repeat: RepeatNone, Run: runPythonBacktrace,
+					Long: "N shows the innermost N, -N the outermost. They are read from the interpreter's memory, of CPython 3.8 to 3.13: nothing runs in the process, and no debug information is needed. `thread apply all py bt` shows those of all threads. In a capture, and where the view is in the past, they are those that were recorded with the selected event.\n\nExamples:\n  py bt\n  py bt 5\n  thread apply all -s py bt"},
+				{Name: "tasks", Short: "list the tasks of asyncio and where they wait", Needs: NeedObjects, Repeat: RepeatNone, Run: runPythonTasks,
 					Long: "Those of the interpreter that the selected thread is in, which are not done, with the coroutines that each is in, the one that waits first.\n\nExample:\n  py tasks"},
-				{Name: "frame", Synopsis: "[N]", Short: "show the selected function of Python, or select one", Needs: NeedMemory, Repeat: RepeatNone, Run: runPythonFrame,
+				{Name: "frame", Synopsis: "[N]", Short: "show the selected function of Python, or select one", Needs: NeedData, Repeat: RepeatNone, Run: runPythonFrame,
 					Long: "N is its number in py bt. `frame N` of a function of Python that stands in bt selects it, too.\n\nExample:\n  py frame 2"},
-				{Name: "up", Synopsis: "[N]", Short: "select the function of Python that called this one", Needs: NeedMemory, Run: pythonMover(1), Long: "Example:\n  py up"},
-				{Name: "down", Synopsis: "[N]", Short: "select the function of Python called by this one", Needs: NeedMemory, Run: pythonMover(-1), Long: "Example:\n  py down 2"},
-				{Name: "list", Raw: true, Synopsis: "[LINES]", Short: "show the source of the selected function of Python", Needs: NeedMemory, Run: runPythonList,
-					Long: "LINES as list takes them. Files are looked for as the process sees them: relative names in its working directory and along sys.path.\n\nExamples:\n  py list\n  py list 10,20"},
-				{Name: "locals", Synopsis: "[N]", Short: "show the variables of a function of Python", Needs: NeedMemory, Repeat: RepeatNone, Run: runPythonLocals,
+				{Name: "up", Synopsis: "[N]", Short: "select the function of Python that called this one", Needs: NeedData, Run: pythonMover(1), Long: "Example:\n  py up"},
+				{Name: "down", Synopsis: "[N]", Short: "select the function of Python called by this one", Needs: NeedData, Run: pythonMover(-1), Long: "Example:\n  py down 2"},
+				{Name: "list", Raw: true, Synopsis: "[LINES]", Short: "show the source of the selected function of Python", Needs: NeedData, Run: runPythonList,
+					Long: "LINES as list takes them. Files are looked for as the process sees them: relative names in its working directory and along sys.path. A capture that has lines of them shows these.\n\nExamples:\n  py list\n  py list 10,20"},
+				{Name: "locals", Synopsis: "[N]", Short: "show the variables of a function of Python", Needs: NeedObjects, Repeat: RepeatNone, Run: runPythonLocals,
 					Long: "N is the number of its frame in py bt, the selected one without. Values are read from memory: no __repr__ runs; objects are shown by their attributes.\n\nExample:\n  py locals 2"},
-				{Name: "print", Aliases: []string{"p"}, Raw: true, Synopsis: "EXPR", Short: "show a value of the selected function of Python", Needs: NeedMemory, Repeat: RepeatSame, Run: runPythonPrint,
+				{Name: "print", Aliases: []string{"p"}, Raw: true, Synopsis: "EXPR", Short: "show a value of the selected function of Python", Needs: NeedObjects, Repeat: RepeatSame, Run: runPythonPrint,
 					Long: "EXPR is a name of the function, of what it shares with others, of its module or of the built-in ones; .NAME of its attributes, [KEY] and [FROM:TO] with numbers and texts, and len(EXPR). Nothing runs in the process: properties and other code are refused. `set print elements` bounds what is shown of one container.\n\nExamples:\n  py print self.cache['key'].rows[0]\n  py print len(queue)\n  py print data[100:120]"},
 			}, pythonObjectCommands(), pymallocCommands())},
 	}
@@ -62,15 +62,9 @@ func runPythonBacktrace(_ context.Context, c *Console, in Input) error {
 			return fmt.Errorf("py bt: %q: a number of frames expected", in.Args[0])
 		}
 	}
-	s, err := c.s.Python.Stack()
+	s, err := c.s.Python.Calls()
 	if err != nil {
 		return fmt.Errorf("py bt: %w", err)
-	}
-	selected := -1
-	if c.s.Python.Selected() {
-		if f, err := c.s.Python.Frame(); err == nil {
-			selected = f.Nth
-		}
 	}
 	from, to := 0, len(s.Frames)
 	switch {
@@ -79,53 +73,53 @@ func runPythonBacktrace(_ context.Context, c *Console, in Input) error {
 	case n < 0:
 		from = max(0, to+n)
 	}
-	shown := s.Named()[from:to]
+	shown := s.Frames[from:to]
 	views := []pythonFrameView{}
 	for _, f := range shown {
 		v := viewPythonFrame(f)
-		v.Selected = f.Nth == selected
+		v.Selected = f.Nth == s.Selected
 		views = append(views, v)
 	}
-	task, awaiters, waiting := c.s.Python.Awaiters(s)
 	type awaiterView struct {
 		Task   string            `json:"task"`
 		Of     string            `json:"awaited_task"`
 		Frames []pythonFrameView `json:"frames"`
 	}
 	var by []awaiterView
-	for _, a := range awaiters {
+	for _, a := range s.AwaitedBy {
 		by = append(by, awaiterView{a.Name, a.Of, viewPythonFrames(a.Frames)})
 	}
 	c.show(in, struct {
-		Thread    int               `json:"thread"`
-		TID       int               `json:"tid"`
+		Event     uint64            `json:"event,omitempty"` // of a recording
+		Thread    int               `json:"thread,omitempty"`
+		TID       int               `json:"tid,omitempty"`
 		Frames    []pythonFrameView `json:"frames"`
 		Total     int               `json:"total"`
 		Truncated string            `json:"truncated,omitempty"`
 		Task      string            `json:"task,omitempty"` // of asyncio, that the thread runs
 		AwaitedBy []awaiterView     `json:"awaited_by,omitempty"`
 		Tasks     int               `json:"task_count,omitempty"` // of an event loop that waits
-	}{s.Thread.Num, s.Thread.TID, views, len(s.Frames), s.Truncated, task, by, waiting}, func(o *screen.Output) {
-		printStack(o, shown, nil, selected)
+	}{s.Event, s.Thread.Num, s.Thread.TID, views, len(s.Frames), s.Truncated, s.Task, by, s.Waiting}, func(o *screen.Output) {
+		printStack(o, shown, nil, s.Selected)
 		if more := len(s.Frames) - (to - from); more > 0 {
 			o.Line(screen.Guess("(" + units.Count(more, "more frame") + ")"))
 		}
 		if s.Several {
-			o.Line(screen.Guess("(" + interpretersOf(s.Named()) + ")"))
+			o.Line(screen.Guess("(" + interpretersOf(s.Frames) + ")"))
 		}
 		if s.Truncated != "" {
 			o.Line(screen.Guess("(there may be more: " + s.Truncated + ")"))
 		}
 		switch {
-		case len(awaiters) > 0:
-			for _, a := range awaiters {
+		case len(s.AwaitedBy) > 0:
+			for _, a := range s.AwaitedBy {
 				o.Printf("task %s is awaited by task %s:\n", a.Of, a.Name)
 				printFrames(o, a.Frames)
 			}
-		case task != "":
-			o.Line(screen.Guess("(in task " + task + ", which no task awaits)"))
-		case waiting > 0:
-			o.Line(screen.Guess("(the event loop waits, and so do " + units.Count(waiting, "task") + ": py tasks)"))
+		case s.Task != "":
+			o.Line(screen.Guess("(in task " + s.Task + ", which no task awaits)"))
+		case s.Waiting > 0:
+			o.Line(screen.Guess("(the event loop waits, and so do " + units.Count(s.Waiting, "task") + ": py tasks)"))
 		}
 	})
 	return nil

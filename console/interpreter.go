@@ -191,6 +191,12 @@ func checkNeed(s *session.Session, need Need) error {
 		}
 		need = NeedMemory
 	}
+	if need == NeedObjects {
+		if mode == session.Saved {
+			return session.ErrCaptureObjects
+		}
+		need = NeedMemory
+	}
 	switch {
 	case (need == NeedProgram || need == NeedRunnable) && mode == session.Empty:
 		return session.ErrNoProgram

@@ -150,6 +150,7 @@ const (
 	NeedLive          // a process
 	NeedMemory        // a process or what a core file has of one
 	NeedValues        // the same, for the values of variables
+	NeedObjects       // the same, for what Python has in memory
 	NeedData          // a process, a core file or a capture
 	NeedRecord        // a process or a capture
 	NeedPast          // a capture, or the recording of a process
@@ -163,7 +164,7 @@ func (n Need) String() string {
 		return "needs a program"
 	case NeedLive:
 		return "needs a process"
-	case NeedMemory, NeedValues:
+	case NeedMemory, NeedValues, NeedObjects:
 		return "works on a process and on a core file"
 	case NeedData:
 		return "works on a process, a core file and a capture"

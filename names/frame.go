@@ -131,12 +131,26 @@ func (r *Resolver) entry(code addr.Code, sym symbols.Frame) addr.Run {
 // RecordedStack finds the names of a stack of a recording, which is the opened capture or
 // of this run, as they were at event seq.
 func (r *Resolver) RecordedStack(src capture.Source, id capture.StackID, seq uint64) Stack {
+	out := r.RecordedWhole(src, id, seq)
+	out.Frames = r.shown(out.Frames)
+	return out
+}
+
+// RecordedWhole is RecordedStack with all frames of a program in Python, the interpreter's
+// and the calls of Python.
+func (r *Resolver) RecordedWhole(src capture.Source, id capture.StackID, seq uint64) Stack {
 	rec := src.Stack(id)
 	out := Stack{Truncated: rec.Truncated}
 	for i := range rec.PCs {
 		out.Frames = r.AppendRecorded(out.Frames, src, &rec, i, seq)
 	}
-	out.Frames = r.shown(out.Frames)
+	calls := 0
+	for i := range out.Frames {
+		if out.Frames[i].Python() {
+			out.Frames[i].Nth = calls
+			calls++
+		}
+	}
 	return out
 }
 

@@ -6,13 +6,15 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 )
 
 // WriteCollapsed writes a line for each stack: its functions from the outermost
 // to the innermost with semicolons between them, a space, and what o.Measure
-// counts of it. Stacks of the same functions are one line, the lines are in the
+// counts of it. With o.Lines a function has its place behind it, as "main (app.c:12)", as far as it is
+// known. Stacks of the same text are one line, the lines are in the
 // order of their text, and there is none for stacks that count nothing.
 func WriteCollapsed(w io.Writer, p *Profile, o Options) error {
 	lines := map[string]uint64{}
@@ -35,7 +37,7 @@ func WriteCollapsed(w io.Writer, p *Profile, o Options) error {
 			if b.Len() > 0 {
 				b.WriteByte(';')
 			}
-			b.WriteString(collapsedName(p.Frames[f].Function))
+			b.WriteString(collapsedName(p.Frames[f].collapsed(o.Lines)))
 		}
 		lines[b.String()] += n
 	}
@@ -46,7 +48,18 @@ func WriteCollapsed(w io.Writer, p *Profile, o Options) error {
 	return out.Flush()
 }
 
-// collapsedName is a function's name without what has a meaning in the format:
+// collapsed is the frame's function, and with lines where in the source it is.
+func (f *Frame) collapsed(lines bool) string {
+	switch {
+	case !lines || f.File == "":
+		return f.Function
+	case f.Line <= 0:
+		return f.Function + " (" + f.File + ")"
+	}
+	return f.Function + " (" + f.File + ":" + strconv.Itoa(f.Line) + ")"
+}
+
+// collapsedName is the text of a frame without what has a meaning in the format:
 // semicolons and ends of lines. The format knows no quotes.
 func collapsedName(name string) string {
 	return strings.Map(func(r rune) rune {

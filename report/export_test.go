@@ -146,6 +146,18 @@ func TestCollapsed(t *testing.T) {
 	if got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
+	var b bytes.Buffer
+	p := sampleProfile("/src/a;b.py")
+	p.Frames[1].Line = 0
+	if err := WriteCollapsed(&b, p, Options{Lines: true}); err != nil {
+		t.Fatal(err)
+	}
+	want = "_start;main (/src/a:b.py:10);keep (/src/a:b.py);grab(unsigned long) (/src/a:b.py:2) 300\n" +
+		"_start;main (/src/a:b.py:9);0x7f0000001234 200\n" +
+		"_start;main (/src/a:b.py:9);keep (/src/a:b.py);grab(unsigned long) (/src/a:b.py:2) 1000\n"
+	if got := b.String(); got != want {
+		t.Errorf("with lines: %q, want %q", got, want)
+	}
 }
 
 func TestPprofHoldsTheProfile(t *testing.T) {

@@ -14,6 +14,7 @@ type Format struct {
 	Code      bool   // makes use of Module.Code
 	Line      bool   // draws Profile.Timeline
 	Snapshots bool   // writes Profile.Snapshots
+	Places    bool   // takes Options.Lines
 	Parts     bool   // can be of a part of the recording, and have a stack several times, for threads
 
 	// One of these writes it: what a recording adds up to, all of a recording, or
@@ -28,6 +29,8 @@ type Options struct {
 	// Measure is drawn where a format has one number for each stack, and shown
 	// first where it has several.
 	Measure Measure
+	// Lines has functions be told apart by their lines where a format has only texts for them.
+	Lines bool
 	// Root is a folder below which paths of sources are written relative to it,
 	// absolute; "" for none.
 	Root string
@@ -40,7 +43,7 @@ type Options struct {
 func Formats() []Format {
 	return []Format{
 		{Name: "pprof", Extension: ".pb.gz", Short: "a profile.proto, for go tool pprof, Pyroscope, Parca, Grafana", Code: true, Parts: true, Write: WritePprof},
-		{Name: "collapsed", Extension: ".collapsed", Short: "a line for each stack, for flamegraph.pl, inferno, speedscope", Text: true, Parts: true, Write: WriteCollapsed},
+		{Name: "collapsed", Extension: ".collapsed", Short: "a line for each stack, for flamegraph.pl, inferno, speedscope", Text: true, Places: true, Parts: true, Write: WriteCollapsed},
 		{Name: "speedscope", Extension: ".speedscope.json", Short: "a profile for each measure, for speedscope.app", Text: true, Parts: true, Write: WriteSpeedscope},
 		{Name: "firefox", Extension: ".firefox.json", Short: "a thread for each measure, the heap over time and its events, for profiler.firefox.com", Text: true, Line: true, Parts: true, Write: WriteFirefox},
 		{Name: "dhat", Extension: ".dhat.json", Short: "lifetimes, peak and end of each stack's blocks, for valgrind's dh_view.html", Text: true, Write: WriteDHAT},

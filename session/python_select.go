@@ -19,19 +19,40 @@ func (p *Python) stackHere() (s PythonStack, selected int, err error) {
 	return s, min(p.sel.python, len(s.Frames)-1), nil
 }
 
+// callsHere are the functions of Python of the selected thread or event, and the number of the
+// selected one.
+func (p *Python) callsHere() (all []names.Frame, selected int, err error) {
+	if p.recalled() {
+		c, err := p.recordedCalls()
+		if err != nil {
+			return nil, 0, err
+		}
+		if selected = c.Selected; selected < 0 {
+			whole, err := p.sel.recordedWhole()
+			if err != nil {
+				return nil, 0, err
+			}
+			selected = p.recordedSelection(whole.Frames)
+		}
+		return c.Frames, selected, nil
+	}
+	s, n, err := p.stackHere()
+	return s.Named(), n, err
+}
+
 // Frame is the selected function of Python.
 func (p *Python) Frame() (names.Frame, error) {
-	s, n, err := p.stackHere()
+	all, n, err := p.callsHere()
 	if err != nil {
 		return names.Frame{}, err
 	}
-	return s.Named()[n], nil
+	return all[n], nil
 }
 
 // Here is Frame if that is what list is about: it was selected, or the selected native
 // frame has no source.
 func (p *Python) Here() (names.Frame, bool) {
-	if !p.mode().Readable() || p.recalled() {
+	if !p.mode().Readable() && !p.recalled() {
 		return names.Frame{}, false
 	}
 	if f, err := p.sel.Frame(); !p.sel.inPython && err == nil && f.File != "" && f.Line > 0 {
@@ -49,12 +70,16 @@ func (p *Python) Selected() bool { return p.sel.inPython }
 // Select makes the nth function of Python the selected one, and with it the native frame
 // that stands for it.
 func (p *Python) Select(n int) (names.Frame, error) {
-	s, _, err := p.stackHere()
+	all, _, err := p.callsHere()
 	if err != nil {
 		return names.Frame{}, err
 	}
-	if n < 0 || n >= len(s.Frames) {
-		return names.Frame{}, fmt.Errorf("no frame %d: py bt shows 0 to %d", n, len(s.Frames)-1)
+	if n < 0 || n >= len(all) {
+		return names.Frame{}, fmt.Errorf("no frame %d: py bt shows 0 to %d", n, len(all)-1)
+	}
+	if p.recalled() {
+		p.selectRecordedCall(n)
+		return all[n], nil
 	}
 	p.sel.python, p.sel.inPython = n, true
 	if st, err := p.sel.Stack(0); err == nil {
@@ -63,16 +88,16 @@ func (p *Python) Select(n int) (names.Frame, error) {
 			p.selectNative(st.Frames, merged[i])
 		}
 	}
-	return s.Named()[n], nil
+	return all[n], nil
 }
 
 // Move selects the function n calls further out, further in if it is negative.
 func (p *Python) Move(n int) (names.Frame, error) {
-	s, at, err := p.stackHere()
+	all, at, err := p.callsHere()
 	if err != nil {
 		return names.Frame{}, err
 	}
-	to := min(max(at+n, 0), len(s.Frames)-1)
+	to := min(max(at+n, 0), len(all)-1)
 	switch {
 	case to == at && n > 0:
 		return names.Frame{}, fmt.Errorf("frame %d is the outermost of Python", at)

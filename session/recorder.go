@@ -199,7 +199,7 @@ func (r *Recorder) logStop(rep *Report) {
 		}
 		var stack *capture.Stack
 		if raw, err := r.sel.walker.raw(r.sel.thread, defaultDepth, r.sel.code); err == nil {
-			st := recording.StackOf(raw)
+			st := recording.StackOf(r.planes.data.python.insert(r.sel.thread, raw))
 			stack = &st
 		}
 		r.rec.AddStop(rec, thread{r.sel.thread}, stack)

@@ -192,6 +192,9 @@ func (x NamedValue) lost() bool { return strings.Contains(x.Value, "<optimized o
 // ErrCaptureValues is why a capture answers only what needs no memory: arithmetic and types.
 var ErrCaptureValues = errors.New("a capture keeps no values of variables: they are read while the program runs")
 
+// ErrCaptureObjects is why a capture answers nothing about the objects and the heap of Python.
+var ErrCaptureObjects = errors.New("that needs the memory of the process, which a capture does not keep: of Python it has the functions and lines (py bt, py list)")
+
 // guarded runs fn over the selected frame. Reading debug information whose file is cut
 // meanwhile is an error.
 func (v *Values) guarded(fn func(f *values.Frame) error) error {

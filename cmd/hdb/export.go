@@ -28,6 +28,7 @@ flags:
   --measure MEASURE  live (bytes not given back, the default), peak, bytes, count,
                      temporary or blocks: what is drawn where a format has one number
                      for each stack, and shown first where it has several
+  --lines            collapsed has "func (file:line)" for a frame, not its function alone
   --threads          a stack counts for each thread that allocated there: a label of
                      pprof, the outermost frame in other formats
   --thread NAME|TID  only what the threads of this name or TID allocated

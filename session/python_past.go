@@ -1,0 +1,172 @@
+package session
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"hdb/names"
+	"hdb/python"
+)
+
+// PythonCalls are the functions of Python that the selected thread is in, or that it was in
+// at the selected event of a recording, innermost first. A frame's number is its index.
+type PythonCalls struct {
+	Thread    ThreadInfo
+	Event     uint64 // of the recording, 0 for a thread as it stands
+	Frames    []names.Frame
+	Selected  int    // the number of the selected one, -1 if it is a native frame
+	Truncated string // why there may be more
+	Several   bool   // the frames are those of several interpreters' files
+
+	// Of asyncio, see Awaiters. Recordings do not have them.
+	Task      string
+	AwaitedBy []Awaiter
+	Waiting   int
+}
+
+// Calls are those of the selected thread, or of the selected event where the view is of a
+// recording.
+func (p *Python) Calls() (PythonCalls, error) {
+	if p.recalled() {
+		return p.recordedCalls()
+	}
+	s, err := p.Stack()
+	if err != nil {
+		return PythonCalls{}, err
+	}
+	c := PythonCalls{Thread: s.Thread, Frames: s.Named(), Selected: -1, Truncated: s.Truncated, Several: s.Several}
+	if p.sel.inPython && len(s.Frames) > 0 {
+		c.Selected = min(p.sel.python, len(s.Frames)-1)
+	}
+	c.Task, c.AwaitedBy, c.Waiting = p.Awaiters(s)
+	return c, nil
+}
+
+// recordedCalls are those of the selected event.
+func (p *Python) recordedCalls() (PythonCalls, error) {
+	st, err := p.sel.recordedWhole()
+	if err != nil {
+		return PythonCalls{}, err
+	}
+	c := PythonCalls{Event: p.sel.seq, Thread: p.sel.recordedThread(), Selected: -1}
+	for _, f := range st.Frames {
+		if f.Python() {
+			c.Frames = append(c.Frames, names.Frame{Num: f.Nth, Nth: f.Nth, Frame: f.Frame})
+		}
+	}
+	if len(c.Frames) == 0 {
+		return c, noRecordedCalls(c.Event, st.Frames)
+	}
+	if c.Truncated = st.Truncated; c.Truncated == "" {
+		c.Truncated = unrecordedCalls(st.Frames)
+	}
+	if f, err := p.sel.Frame(); p.sel.inPython || err == nil && f.Python() {
+		c.Selected = p.recordedSelection(st.Frames)
+	}
+	return c, nil
+}
+
+// noRecordedCalls is why a recorded stack has no functions of Python.
+func noRecordedCalls(event uint64, frames []names.Frame) error {
+	if slices.ContainsFunc(frames, isEval) {
+		return fmt.Errorf("event #%d: its stack was recorded without the functions of Python: bt has the native frames", event)
+	}
+	return fmt.Errorf("event #%d: %w", event, python.ErrNoFrames)
+}
+
+// unrecordedCalls says which functions of Python a recorded stack lacks: those that frames of the
+// interpreter's loop stand for before which there are none. "" if it lacks none that is known of.
+func unrecordedCalls(frames []names.Frame) string {
+	recorded := "" // the file of the interpreter whose calls are recorded
+	last := -1     // the outermost loop with calls
+	called := false
+	for i, f := range frames {
+		switch {
+		case f.Python():
+			called = true
+		case isEval(f):
+			if called {
+				recorded, last, called = f.Path, i, false
+			}
+		}
+	}
+	for i, f := range frames {
+		switch {
+		case !isEval(f):
+		case f.Path != recorded:
+			return "those of " + filepath.Base(f.Path) + " are not recorded"
+		case i > last && !greenletBetween(frames[last+1:i]):
+			return "those further out were not recorded"
+		}
+	}
+	return ""
+}
+
+// greenletBetween tells that a greenlet begins in the frames: see greenletEnds.
+func greenletBetween(frames []names.Frame) bool {
+	return slices.ContainsFunc(frames, func(f names.Frame) bool { return strings.HasPrefix(f.Module, "_greenlet.") })
+}
+
+// recordedSelection is the number of the selected function of Python in the whole stack of
+// the selected event: of a native frame that is selected, the function that called it.
+func (p *Python) recordedSelection(whole []names.Frame) int {
+	last := 0
+	var at names.Frame
+	if f, err := p.sel.Frame(); err == nil {
+		at = f
+	}
+	for _, f := range whole {
+		switch {
+		case !f.Python():
+			continue
+		case p.sel.inPython && f.Nth == p.sel.python, !p.sel.inPython && f.CFA >= at.CFA: // a recorded frame has its number there
+			return f.Nth
+		}
+		last = f.Nth
+	}
+	return last
+}
+
+// selectRecordedCall selects a function of Python of the selected event, and with it the
+// frame of the stack that it is, or that stands for it where only native ones are shown.
+func (p *Python) selectRecordedCall(n int) {
+	p.sel.python, p.sel.inPython = n, true
+	whole, err := p.sel.recordedWhole()
+	if err != nil {
+		return
+	}
+	i := slices.IndexFunc(whole.Frames, func(f names.Frame) bool { return f.Python() && f.Nth == n })
+	st, err := p.sel.Stack(0)
+	if i < 0 || err != nil {
+		return
+	}
+	at := whole.Frames[i].CFA
+	if i := slices.IndexFunc(st.Frames, func(f names.Frame) bool { return f.CFA == at || f.CFA > at && isEval(f) }); i >= 0 {
+		p.sel.frame = i
+	}
+}
+
+// recordedWhole is the stack of the selected event with all frames that were recorded.
+func (s *Selection) recordedWhole() (names.Stack, error) {
+	if s.stackID == 0 {
+		return names.Stack{}, ErrNoStack
+	}
+	return s.names.RecordedWhole(s.recordedSource(), s.stackID, s.at), nil
+}
+
+// recordedThread is the thread of the selected event, as far as the recording knows it.
+func (s *Selection) recordedThread() ThreadInfo {
+	e := s.event()
+	if e == nil {
+		return ThreadInfo{}
+	}
+	t := ThreadInfo{TID: int(e.TID), Selected: true}
+	for _, known := range s.recordedSource().Threads() {
+		if known.TID == e.TID {
+			t.Num, t.Name = known.Num, known.Name
+		}
+	}
+	return t
+}
