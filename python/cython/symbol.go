@@ -92,7 +92,7 @@ func path(text string, modules []string) (name, last string, guess, ok bool) {
 		}
 		n, err := strconv.Atoi(text[:digits])
 		after := text[digits:]
-		if err != nil || n == 0 || n+1 >= len(after) || after[n] != '_' || strings.Trim(after[:n], "_") == "" {
+		if err != nil || n == 0 || n >= len(after)-1 || after[n] != '_' || strings.Trim(after[:n], "_") == "" {
 			last = fused.ReplaceAllString(after, "")
 			break
 		}

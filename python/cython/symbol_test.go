@@ -78,6 +78,7 @@ func TestCNames(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	f.Add("__pyx_fuse_0__pyx_pf_4shop_10make_adder_1adder.part.0")
+	f.Add("__pyx_f_9223372036854775807shop_grow") // the largest length
 	f.Fuzz(func(t *testing.T, c string) {
 		if s, ok := Parse(c, "shop"); ok != IsGenerated(c) || ok && s.Name == "" {
 			t.Errorf("%q: %+v, %v", c, s, ok)
