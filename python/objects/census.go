@@ -3,7 +3,6 @@ package objects
 import (
 	"cmp"
 	"errors"
-	"maps"
 	"slices"
 
 	"hdb/internal/addr"
@@ -90,7 +89,7 @@ func (h *Heap) Census(blocks Blocks) (*Census, error) {
 		same.Unreached += t.Unreached
 		same.Tracked, same.Torn, same.Unknown = same.Tracked+t.Tracked, same.Torn+t.Torn, same.Unknown || t.Unknown
 	}
-	for t := range maps.Values(byName) {
+	for _, t := range byName {
 		c.Types = append(c.Types, *t)
 	}
 	slices.SortFunc(c.Types, func(a, b Tally) int {

@@ -9,6 +9,7 @@ const (
 	maxSize    = 1 << 47  // bytes of one object; more is nonsense
 	maxItems   = 1 << 40  // elements of one object
 	maxTypes   = 1 << 20  // types, and addresses that were found to be no types
+	maxBasic   = 1 << 24  // bytes of an object without its elements, as its type tells
 	maxName    = 512      // bytes of a type's name
 	maxState   = 1 << 16  // bytes of the state of a module that are searched
 	maxLocals  = 1 << 16  // variables and temporary values of a frame

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -182,6 +183,10 @@ func TestDamage(t *testing.T) {
 		{"large list", func(f *fake, list addr.Run) { f.put(list+listAllocated, 1<<62) }, "", 0, 1, 22},
 		{"no items", func(f *fake, list addr.Run) { f.put(list+listItems, 8) }, "", 0, 0, 12},
 		{"itself", func(f *fake, list addr.Run) { f.put(list+listItems, uint64(list)) }, "", 0, 0, 18},
+		{"huge base", func(f *fake, list addr.Run) {
+			text := f.typ("float", 0, math.MaxInt64, 0, f.object)
+			f.put(list+objectType, uint64(f.typ("Mine", isHeapType|hasGC, 32, 0, text)))
+		}, "", 0, 0, 12},
 	} {
 		f := newFake(1 << 16)
 		a := f.listOf(10)

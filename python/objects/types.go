@@ -94,7 +94,7 @@ func (h *Heap) readType(at addr.Run, depth int) *Type {
 	}
 	t := &Type{At: at, flags: wordIn(b, typeFlags), basic: int64(wordIn(b, typeBasic)), item: int64(wordIn(b, typeItem)),
 		dictAt: int64(wordIn(b, typeDictAt)), weakAt: int64(wordIn(b, typeWeakAt)), isGC: pointerIn(b, typeIsGC)}
-	if t.flags&isReady == 0 || t.basic < headSize || t.basic > 1<<24 || t.item < 0 || t.item > 1<<12 {
+	if t.flags&isReady == 0 || t.basic < headSize || t.basic > maxBasic || t.item < 0 || t.item > 1<<12 {
 		return nil
 	}
 	if meta := pointerIn(b, objectType); meta != h.meta {
@@ -139,9 +139,9 @@ func (h *Heap) classify(t *Type) {
 		}
 		name := h.mem.text(pointerIn(b, typeName), maxName)
 		if k, ok := kinds[name]; ok && (strings.Contains(name, ".") || wordIn(b, typeFlags)&isHeapType == 0) {
-			t.kind, t.from = k, int64(wordIn(b, typeBasic))
-			if name == "object" {
-				t.from = headSize
+			t.kind, t.from = k, headSize
+			if name != "object" {
+				t.from = int64(min(wordIn(b, typeBasic), maxBasic)) // of a base, which has not been checked
 			}
 			return
 		}
