@@ -113,16 +113,15 @@ func (m *Map) decode() {
 		first, arg, at = -1, 0, behind-word
 	}
 	for _, h := range handlers(m.code.Exceptions) {
-		if len(m.jumps) > maxJumps {
-			break
-		}
 		if h.target >= len(code) || h.start < 0 || h.start >= h.end {
 			continue
 		}
-		for _, r := range m.ranges { // from each line that it is in
-			if r.Start < h.end && h.start < r.End {
-				m.jumps = append(m.jumps, jump{max(r.Start, h.start), h.target, true})
+		first, _ := slices.BinarySearchFunc(m.ranges, h.start+1, func(r Range, at int) int { return cmp.Compare(r.End, at) })
+		for _, r := range m.ranges[first:] { // from each line that it is in
+			if r.Start >= h.end || len(m.jumps) > maxJumps {
+				break
 			}
+			m.jumps = append(m.jumps, jump{max(r.Start, h.start), h.target, true})
 		}
 	}
 }
