@@ -57,27 +57,32 @@ func (p *printer) float(at addr.Run, _ class) error {
 	if err != nil {
 		return err
 	}
-	text := floatText(math.Float64frombits(n))
+	p.out.WriteString(floatRepr(math.Float64frombits(n), 64))
+	return nil
+}
+
+// floatRepr is repr() of a float of 32 or 64 bits.
+func floatRepr(f float64, bits int) string {
+	text := floatText(f, bits)
 	if !strings.ContainsAny(text, ".en") {
 		text += ".0"
 	}
-	p.out.WriteString(text)
-	return nil
+	return text
 }
 
 // floatText is the shortest text that is the number: with an exponent where that is below -4
 // or above 15 (PyOS_double_to_string, 'r').
-func floatText(f float64) string {
+func floatText(f float64, bits int) string {
 	switch {
 	case math.IsNaN(f):
 		return "nan"
 	case math.IsInf(f, 0):
-		return strings.TrimPrefix(strings.ToLower(strconv.FormatFloat(f, 'g', -1, 64)), "+")
+		return strings.TrimPrefix(strings.ToLower(strconv.FormatFloat(f, 'g', -1, bits)), "+")
 	}
-	text := strconv.FormatFloat(f, 'e', -1, 64)
+	text := strconv.FormatFloat(f, 'e', -1, bits)
 	_, exponent, _ := strings.Cut(text, "e")
 	if n, err := strconv.Atoi(exponent); err == nil && n >= -4 && n < 16 {
-		return strconv.FormatFloat(f, 'f', -1, 64)
+		return strconv.FormatFloat(f, 'f', -1, bits)
 	}
 	return text
 }
@@ -87,17 +92,21 @@ func (p *printer) complex(at addr.Run, _ class) error {
 	if err != nil {
 		return err
 	}
-	re := math.Float64frombits(binary.LittleEndian.Uint64(b))
-	im := floatText(math.Float64frombits(binary.LittleEndian.Uint64(b[8:])))
-	if re == 0 && !math.Signbit(re) {
-		p.out.WriteString(im + "j")
-		return nil
-	}
-	if !strings.HasPrefix(im, "-") {
-		im = "+" + im
-	}
-	p.out.WriteString("(" + floatText(re) + im + "j)")
+	le := binary.LittleEndian
+	p.out.WriteString(complexRepr(math.Float64frombits(le.Uint64(b)), math.Float64frombits(le.Uint64(b[8:])), 64))
 	return nil
+}
+
+// complexRepr is repr() of a complex number whose parts have 32 or 64 bits.
+func complexRepr(re, im float64, bits int) string {
+	text := floatText(im, bits) + "j"
+	if re == 0 && !math.Signbit(re) {
+		return text
+	}
+	if !strings.HasPrefix(text, "-") {
+		text = "+" + text
+	}
+	return "(" + floatText(re, bits) + text + ")"
 }
 
 // rangeOf is the start, the end, the step and the length of a range.

@@ -161,24 +161,15 @@ func scalarText(dtype string, b []byte, bigEndian bool) (string, bool) {
 	case "uint64":
 		return strconv.FormatUint(order.Uint64(b), 10), true
 	case "float32":
-		return shortFloat(math.Float32frombits(order.Uint32(b))), true
+		return floatRepr(float64(math.Float32frombits(order.Uint32(b))), 32), true
 	case "float64":
-		return floatText(math.Float64frombits(order.Uint64(b))), true
+		return floatRepr(math.Float64frombits(order.Uint64(b)), 64), true
 	case "complex64":
-		return fmt.Sprintf("(%s%+gj)", shortFloat(math.Float32frombits(order.Uint32(b))), math.Float32frombits(order.Uint32(b[4:]))), true
+		return complexRepr(float64(math.Float32frombits(order.Uint32(b))), float64(math.Float32frombits(order.Uint32(b[4:]))), 32), true
 	case "complex128":
-		return fmt.Sprintf("(%s%+gj)", floatText(math.Float64frombits(order.Uint64(b))), math.Float64frombits(order.Uint64(b[8:]))), true
+		return complexRepr(math.Float64frombits(order.Uint64(b)), math.Float64frombits(order.Uint64(b[8:])), 64), true
 	}
 	return "", false
-}
-
-// shortFloat has the digits that tell a float32 from others.
-func shortFloat(f float32) string {
-	text := strconv.FormatFloat(float64(f), 'g', -1, 32)
-	if !strings.ContainsAny(text, ".einN") {
-		text += ".0"
-	}
-	return text
 }
 
 // array tells the shape of numpy's array and the type of its elements.
