@@ -249,6 +249,9 @@ func runPythonCheck(ctx context.Context, c *Console, in Input) error {
 	if err != nil {
 		return fmt.Errorf("py check: %w", err)
 	}
+	if k.Unread != nil {
+		c.say("(%v)", k.Unread)
+	}
 	views := []pythonDebugView{}
 	for _, d := range k.Damaged {
 		v := viewPythonDebug(d.DebugBlock)
@@ -292,10 +295,12 @@ func printPythonCheck(o *screen.Output, k session.PythonCheck, pools []string) {
 	}
 	printDamaged(o, pools)
 	if !k.Hooks {
-		if len(pools) == 0 {
+		if len(pools) == 0 && k.Unread == nil {
 			o.Line(screen.Plain("the lists of free blocks hold together"))
 		}
-		o.Line(screen.Guess("(" + session.ErrNoDebugHooks.Error() + ")"))
+		if k.Unread == nil {
+			o.Line(screen.Guess("(" + session.ErrNoDebugHooks.Error() + ")"))
+		}
 		return
 	}
 	text := fmt.Sprintf("%s of arenas looked at", units.Count(k.Arenas, "block"))

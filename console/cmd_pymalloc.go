@@ -27,11 +27,14 @@ func pymallocCommands() []*Command {
 	}, append(pythonBlockCommands(), pythonConfigCommand())...)
 }
 
-// heaps are the heaps of the process. What is wrong beside them is printed.
+// pythonHeaps are the heaps of the process. Why others cannot be read is said before.
 func (c *Console) pythonHeaps(in Input) ([]session.PythonHeap, error) {
 	heaps, err := c.s.PythonHeaps.All()
 	if len(heaps) == 0 {
 		return nil, fmt.Errorf("%s: %w", in.Name, err)
+	}
+	if err != nil {
+		c.say("(%v)", err)
 	}
 	return heaps, nil
 }

@@ -61,6 +61,7 @@ type pythonDebug struct {
 	blocks []pymalloc.DebugBlocks // of the heaps, with hooks
 	hooks  bool                   // blocks of mem and obj have debug hooks
 	serial bool
+	unread error // why heaps, or whether there are hooks, are not known
 }
 
 // debugged are the interpreters of the process, and which have debug hooks.
@@ -72,18 +73,18 @@ func (p PythonHeaps) debugged() (all []pythonDebug, err error) {
 	for _, f := range files {
 		d := pythonDebug{pythonFile: f}
 		if d.heaps, err = p.of(f); err != nil && !errors.Is(err, pymalloc.ErrNotStarted) {
-			refused = errors.Join(refused, err)
+			d.unread = err
 		}
 		domains, err := p.domains(f)
 		if err != nil {
-			refused = errors.Join(refused, err)
+			d.unread = errors.Join(d.unread, err)
 		} else {
 			d.hooks = slices.ContainsFunc(domains, func(d pymalloc.Domain) bool { return d.Name == "obj" && d.Debug() })
 		}
 		for _, h := range d.heaps {
 			if d.hooks {
 				d.blocks = append(d.blocks, h.Debug())
-				d.serial = d.serial || d.blocks[0].Serial
+				d.serial = d.serial || d.blocks[len(d.blocks)-1].Serial
 			}
 		}
 		all = append(all, d)
@@ -102,8 +103,10 @@ func (p PythonHeaps) Block(at, start uint64) (PythonBlock, error) {
 		return PythonBlock{}, err
 	}
 	hooks := false
+	var unread error
 	for _, d := range all {
 		hooks = hooks || d.hooks
+		unread = errors.Join(unread, d.unread)
 		for i, h := range d.heaps {
 			w, ok := h.Find(addr.Run(at))
 			if !ok {
@@ -130,6 +133,9 @@ func (p PythonHeaps) Block(at, start uint64) (PythonBlock, error) {
 			return PythonBlock{Runtime: PythonRuntime{d.in.Version(), d.path}, Debug: &x}, nil
 		}
 	}
+	if unread != nil {
+		return PythonBlock{}, fmt.Errorf("%#x: not all blocks are known: %w", at, unread)
+	}
 	if hooks {
 		return PythonBlock{}, fmt.Errorf("%#x is in no arena of CPython, and no block with debug hooks begins there", at)
 	}
@@ -152,8 +158,9 @@ func isDebugBlock(x pymalloc.DebugBlock) bool {
 // A PythonCheck is what Check has found.
 type PythonCheck struct {
 	Hooks    bool
-	Arenas   int // blocks of arenas that were looked at: those with debug hooks that were ever in use
-	Recorded int // blocks outside of arenas that were recorded, and were looked at
+	Unread   error // why heaps, or whether blocks have hooks, are not known
+	Arenas   int   // blocks of arenas that were looked at: those with debug hooks that were ever in use
+	Recorded int   // blocks outside of arenas that were recorded, and were looked at
 	Known    bool
 	Damaged  []PythonDamage
 	More     int   // that are not in Damaged
@@ -180,6 +187,7 @@ func (p PythonHeaps) Check(ctx context.Context, q *Queries) (c PythonCheck, err 
 	}
 	for _, d := range all {
 		c.Hooks = c.Hooks || d.hooks
+		c.Unread = errors.Join(c.Unread, d.unread)
 		for i, h := range d.heaps {
 			if !d.hooks {
 				c.Pools = errors.Join(c.Pools, h.Blocks(func(addr.Run, uint64) bool { return true }))
