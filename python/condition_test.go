@@ -39,7 +39,8 @@ func TestConditions(t *testing.T) {
 			t.Errorf("%.40s: %v, want %s", text, err, want)
 		}
 	}
-	for _, text := range []string{"1 < 'a'", "(1, 2)", "1 // 0", "1.5 % 2", "1 + 'a'", "1 in 3", "-'a'"} {
+	large := strings.Repeat("9", 900) // what is computed of it would be rounded
+	for _, text := range []string{"1 < 'a'", "(1, 2)", "1 // 0", "1.5 % 2", "1 + 'a'", "1 in 3", "-'a'", large + "*" + large + "+1 == " + large + "*" + large} {
 		n, err := parseCondition(text)
 		if err != nil {
 			t.Errorf("%s: %v", text, err)

@@ -21,7 +21,7 @@ type operand struct {
 	at              addr.Run
 }
 
-// numberBits is enough for the ints that are read.
+// numberBits bounds ints: larger ones are refused (exactly).
 const numberBits = 4096
 
 func numberOf(text string) (*operand, error) {
@@ -212,7 +212,11 @@ func (c conditions) operandOf(v Value) (*operand, error) {
 		if err != nil {
 			return nil, err
 		}
-		o.number = ofInt(n)
+		exact, err := exactly(ofInt(n))
+		if err != nil {
+			return nil, err
+		}
+		o.number = exact.number
 	case c.in.builtinBase(class) == "float":
 		word, err := c.in.mem.word(v.At + floatValue)
 		if err != nil {
@@ -257,11 +261,11 @@ func arithmetic(op string, left, right *operand) (*operand, error) {
 	z := new(big.Float).SetPrec(numberBits)
 	switch op {
 	case "+":
-		return &operand{number: z.Add(a, b)}, nil
+		return exactly(z.Add(a, b))
 	case "-":
-		return &operand{number: z.Sub(a, b)}, nil
+		return exactly(z.Sub(a, b))
 	case "*":
-		return &operand{number: z.Mul(a, b)}, nil
+		return exactly(z.Mul(a, b))
 	}
 	x, exactA := a.Int(nil)
 	y, exactB := b.Int(nil)
@@ -277,6 +281,14 @@ func arithmetic(op string, left, right *operand) (*operand, error) {
 		return &operand{number: ofInt(rest)}, nil
 	}
 	return &operand{number: ofInt(quotient)}, nil
+}
+
+// exactly is an int that was computed, which is right unless it was rounded.
+func exactly(n *big.Float) (*operand, error) {
+	if n.Acc() != big.Exact {
+		return nil, fmt.Errorf("an int of more than %d bits", numberBits)
+	}
+	return &operand{number: n}, nil
 }
 
 // floatBits are those of a float, by which it is told from an int.
