@@ -32,7 +32,7 @@ func (a allocatorSymbols) Defined(m inferior.Module, wanted []string) ([]breakpo
 	for _, sym := range a.names.Modules.Defined(obj, m.Bias, wanted) {
 		out = append(out, breakpoints.Symbol(sym))
 	}
-	for _, fn := range a.annotated(m) {
+	for _, fn := range a.annotationFunctions(m) {
 		named := func(s breakpoints.Symbol) bool { return s.Addr == fn.Addr }
 		if slices.Contains(wanted, fn.Name) && !slices.ContainsFunc(out, named) {
 			out = append(out, breakpoints.Symbol{Name: fn.Name, Addr: fn.Addr, Size: fn.Size})
@@ -41,8 +41,8 @@ func (a allocatorSymbols) Defined(m inferior.Module, wanted []string) ([]breakpo
 	return out, nil
 }
 
-// annotated are the functions of hdb.h that a module has.
-func (c *common) annotated(m inferior.Module) []annotations.Function {
+// annotationFunctions are the functions of hdb.h that a module has.
+func (c *common) annotationFunctions(m inferior.Module) []annotations.Function {
 	if c.proc == nil || m.VDSO {
 		return nil
 	}

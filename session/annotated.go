@@ -71,7 +71,7 @@ func (x *annotated) look() {
 			continue
 		}
 		x.traps[id] = []*inferior.Trap{} // looked at
-		for _, fn := range x.annotated(m) {
+		for _, fn := range x.annotationFunctions(m) {
 			if told := x.told(fn.Name); told != nil {
 				x.plant(id, fn.Addr, func(t *inferior.Thread) inferior.Action { return x.called(t, told) })
 			}
