@@ -19,6 +19,9 @@ func embedding(t *testing.T, p string) string {
 	ask := func(flag string) []string {
 		out, err := exec.Command(config, "--embed", flag).Output()
 		if err != nil {
+			if p == "/usr/bin/python3" {
+				t.Fatalf("%s: %v: apt-get install python3-dev", config, err)
+			}
 			t.Skipf("%s: %v", config, err)
 		}
 		return strings.Fields(string(out))
