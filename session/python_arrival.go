@@ -3,6 +3,7 @@ package session
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"hdb/breakpoints"
 	"hdb/inferior"
@@ -71,7 +72,7 @@ func (p *pythonStops) holds(st *breakpoints.Stop, t *inferior.Thread) (bool, err
 
 // gone takes the watch of code that is no more.
 func (p *pythonStops) gone(l *pythonLine) {
-	for _, st := range l.users {
+	for _, st := range slices.Clone(l.users) { // drop changes them
 		if err := p.drop(st, l); err != nil {
 			p.stops.noteFailed(st, "", err)
 		}
