@@ -78,8 +78,11 @@ func viewPythonConfig(c session.PythonConfig) pythonConfigView {
 
 func runPythonConfig(_ context.Context, c *Console, in Input) error {
 	all, err := c.s.PythonHeaps.Configs()
-	if err != nil {
+	if len(all) == 0 {
 		return fmt.Errorf("py config: %w", err)
+	}
+	if err != nil {
+		c.say("(%v)", err)
 	}
 	views := []pythonConfigView{}
 	for _, x := range all {

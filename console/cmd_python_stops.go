@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -52,7 +53,7 @@ func pythonStepper(verb func(*session.PythonStepping, int) (*session.Report, err
 
 func runPythonFinish(_ context.Context, c *Console, in Input) error {
 	if len(in.Args) > 0 {
-		return fmt.Errorf("py finish: nothing may follow")
+		return errors.New("py finish: it takes no arguments")
 	}
 	return reported(c, in)(c.s.PythonStepping.Finish())
 }

@@ -1,6 +1,7 @@
 package python
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -21,7 +22,7 @@ func SysOf(in *Interpreter, state addr.Run) (Sys, error) {
 		return Sys{}, fmt.Errorf("sys: %w", err)
 	}
 	if dict == 0 {
-		return Sys{}, fmt.Errorf("sys: the interpreter has none yet, or none any more")
+		return Sys{}, errors.New("sys: the interpreter has not been started, or has ended")
 	}
 	return Sys{in, dict}, nil
 }

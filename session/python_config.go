@@ -33,13 +33,13 @@ type PythonDomain struct {
 	Layers []PythonLayer
 }
 
-// A PythonLayer are functions that allocate.
+// A PythonLayer is a set of functions that allocate.
 type PythonLayer struct {
 	Kind     string // malloc, pymalloc, mimalloc, debug hooks, tracemalloc, other
 	Function string // that stands for malloc, by its name or its address
 }
 
-// Configs are those of the interpreters of the process.
+// Configs are those of the interpreters of the process. An error beside them is of other files.
 func (p PythonHeaps) Configs() (all []PythonConfig, err error) {
 	files, refused, err := p.runtimes()
 	if err != nil {
@@ -48,10 +48,7 @@ func (p PythonHeaps) Configs() (all []PythonConfig, err error) {
 	for _, f := range files {
 		all = append(all, p.config(f))
 	}
-	if len(all) == 0 {
-		return nil, refused
-	}
-	return all, nil
+	return all, refused
 }
 
 func (p PythonHeaps) config(f pythonFile) PythonConfig {
