@@ -208,12 +208,12 @@ func (m *Map) First() int {
 
 // Next is the first line from one on that code begins at; ok is false if there is none.
 func (m *Map) Next(line int) (next int, ok bool) {
-	for _, r := range m.ranges {
-		if r.Line >= line && (!ok || r.Line < next) && len(m.Starts(r.Line)) > 0 {
-			next, ok = r.Line, true
+	for _, next := range m.Lines() {
+		if next >= line && len(m.Starts(next)) > 0 {
+			return next, true
 		}
 	}
-	return next, ok
+	return 0, false
 }
 
 // Starts are the instructions at which a line may begin, by their offsets.
