@@ -2,6 +2,7 @@ package query
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"hdb/internal/cond"
@@ -37,9 +38,26 @@ func (p *Predicates) Module(name string) bool {
 	return slices.ContainsFunc(p.Stack(), func(f names.Frame) bool { return MatchModule(name, f.Module) })
 }
 
-// PyFile tells whether a function of Python in such a file is on the stack.
+// PyFile tells whether a function of Python in such a file is on the stack, "app/*.py:10": at that
+// line of it.
 func (p *Predicates) PyFile(pattern string) bool {
-	return slices.ContainsFunc(p.Stack(), func(f names.Frame) bool { return f.Python() && MatchFile(pattern, f.File) })
+	line := 0
+	if file, after, ok := lastCut(pattern, ":"); ok {
+		if n, err := strconv.Atoi(after); err == nil && n > 0 {
+			pattern, line = file, n
+		}
+	}
+	return slices.ContainsFunc(p.Stack(), func(f names.Frame) bool {
+		return f.Python() && (line == 0 || f.Line == line) && MatchFile(pattern, f.File)
+	})
+}
+
+// lastCut is strings.Cut at the last separator.
+func lastCut(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
 }
 
 // Caller tells whether that is the name of the function that the block belongs to.
