@@ -72,6 +72,9 @@ func cythonCommands(t *testing.T, so string, mode []string, commands ...string) 
 			continue
 		}
 		var stack []cythonLine
+		if slices.Contains(commands, "cy bt") {
+			v.Stop.Frames = nil // the stack is asked for
+		}
 		for _, f := range append(v.Frames, v.Stop.Frames...) {
 			if name, ok := strings.CutPrefix(f.Function, "flow."); ok {
 				stack = append(stack, cythonLine{name, f.Line})

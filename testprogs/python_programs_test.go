@@ -26,7 +26,7 @@ func TestPythonPrograms(t *testing.T) {
 	}
 	for _, p := range pythons(t) {
 		for _, what := range []string{"json", "re", "sqlite3", "numpy", "asyncio", "threads", "imports", "code", "deep"} {
-			if testing.Short() && (p != "/usr/bin/python3" || what != "asyncio" && what != "numpy") {
+			if testing.Short() && (p != "/usr/bin/python3" || what != "re" && what != "deep") {
 				continue
 			}
 			if what == "numpy" && exec.Command(p, "-c", "import numpy").Run() != nil {
@@ -65,7 +65,7 @@ type pythonBlock struct {
 var (
 	// freeListed allocate the objects of which CPython keeps some that were freed.
 	freeListed = regexp.MustCompile(`^_?((Py)?(Tuple|tuple|List|list|Dict|dict|Float|float|Slice|slice|CFunction|CMethod|Method|Context|context|Frame|frame|AsyncGen|async_gen)_\w+` +
-		`|new_dict\w*|new_keys_object|tupleconcat|tuplesubscript|_PyTuple_FromArray\w*)$`)
+		`|new_dict\w*|new_keys_object|tuple\w+|_PyTuple_FromArray\w*)$`)
 	// tracer is tracemalloc's memory of its own.
 	tracer = regexp.MustCompile(`^(tracemalloc_add_trace|traceback_new)$`)
 )
