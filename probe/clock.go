@@ -3,7 +3,7 @@ package probe
 import (
 	"math"
 	"math/bits"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"hdb/capture"
@@ -12,6 +12,32 @@ import (
 // readTSC reads the processor's time stamp counter.
 func readTSC() uint64
 
+// workTimes are the times that hdb's own work has taken, while a thread stood still.
+type workTimes struct {
+	mu  sync.Mutex // who works need not hold the reader's
+	all []workTime
+}
+
+// A workTime is one of them, of d, by the clocks at its end.
+type workTime struct {
+	tsc  uint64
+	wall time.Time
+	d    time.Duration
+}
+
+func (g *workTimes) add(d time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.all = append(g.all, workTime{readTSC(), time.Now(), d})
+}
+
+func (g *workTimes) take() (all []workTime) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	all, g.all = g.all, nil
+	return all
+}
+
 // A clock turns time stamps of the core into times of the session. It knows both
 // at two moments, the last resumption and the present, and draws a line through
 // them, so it needs no frequency; the counter must run at one, as processors
@@ -19,8 +45,8 @@ func readTSC() uint64
 type clock struct {
 	tsc  [2]uint64
 	time [2]time.Duration
-	wall time.Time    // at the resumption
-	idle atomic.Int64 // nanoseconds since then that hdb's own work has taken
+	wall time.Time // at the resumption
+	work workTimes // since then
 
 	// The same in units of capture.Resolution, which are all that is given out, and in
 	// parts of one, 2^64 of which it has.
@@ -33,14 +59,21 @@ type clock struct {
 func (c *clock) resume(now time.Duration) {
 	t := readTSC()
 	c.tsc[0], c.time[0], c.wall = t, now, time.Now()
-	c.idle.Store(0)
+	c.work.take()
 	c.present(t, now)
 }
 
 // tick notes the present.
+//
+// Behind each of hdb's own works the line begins anew. One through it would be flatter than time is, and end before
+// what has been given out meanwhile: what the inferior does next would all be at one moment.
 func (c *clock) tick() {
-	elapsed := time.Since(c.wall) - time.Duration(c.idle.Load())
-	c.present(readTSC(), max(c.time[1], c.time[0]+elapsed))
+	for _, g := range c.work.take() {
+		c.time[0] = max(c.time[1], c.time[0]+g.wall.Sub(c.wall)-g.d)
+		c.tsc[0], c.wall = g.tsc, g.wall
+		c.present(g.tsc, c.time[0])
+	}
+	c.present(readTSC(), max(c.time[1], c.time[0]+time.Since(c.wall)))
 }
 
 // present draws the line to a moment.

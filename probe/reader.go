@@ -472,7 +472,7 @@ func (r *reader) Resumed(now time.Duration) {
 
 // Idle takes time out of the inferior's: hdb's own work, during which a thread
 // stood still.
-func (r *reader) Idle(d time.Duration) { r.clock.idle.Add(int64(d)) }
+func (r *reader) Idle(d time.Duration) { r.clock.work.add(d) }
 
 // Exclusive runs f while no event is handled, and after those that are complete
 // have been.
