@@ -4,6 +4,9 @@
 package report
 
 import (
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"hdb/capture"
@@ -174,13 +177,25 @@ const (
 )
 
 // Emptied tells that as good as all that was live at the peak was given back: then what is
-// live says nothing of what the program did.
-func Emptied(live, peak uint64) bool { return live <= peak/100 && live < peak }
+// live says nothing of what the program did. CPython keeps some percent when it ends.
+func Emptied(live, peak uint64, python bool) bool {
+	part := uint64(100)
+	if python {
+		part = 10
+	}
+	return live <= peak/part && live < peak
+}
+
+// IsPython tells whether a module is CPython, by its path.
+func IsPython(path string) bool {
+	name := filepath.Base(path)
+	return strings.HasPrefix(name, "python3") || strings.HasPrefix(name, "libpython3")
+}
 
 // Usual is the measure that a report has unless told: what is live, but at the end of a
 // recording that has as good as nothing left what was live at the peak.
 func (p *Profile) Usual() Measure {
-	if total := p.Total(); p.Over && Emptied(total.Live, total.Peak) {
+	if total := p.Total(); p.Over && Emptied(total.Live, total.Peak, slices.ContainsFunc(p.Modules, func(m Module) bool { return IsPython(m.Path) })) {
 		return Peak
 	}
 	return Live

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 
 	"hdb/capture"
 	"hdb/heap"
@@ -118,6 +119,17 @@ func (q *Queries) Top(by heap.Measure, per query.Per) ([]heap.Row, error) {
 	return r.Top(by, per)
 }
 
+// ranPython tells that a recording is of CPython.
+func ranPython(src capture.Source) bool {
+	return slices.ContainsFunc(src.Modules(), func(m capture.Module) bool { return report.IsPython(m.Path) })
+}
+
+// PythonEnded tells that the recording is of an interpreter that has given back what its objects had.
+func (q *Queries) PythonEnded() bool {
+	usual, err := q.TopUsual()
+	return err == nil && usual == heap.ByPeak && ranPython(q.recorded.source())
+}
+
 // TopUsual is the measure that Top has unless told, as report.Profile.Usual says.
 func (q *Queries) TopUsual() (heap.Measure, error) {
 	if !q.recorded.over() {
@@ -127,7 +139,7 @@ func (q *Queries) TopUsual() (heap.Measure, error) {
 	if err != nil {
 		return heap.ByLive, err
 	}
-	if _, peak := r.Index.Peak(); report.Emptied(r.Index.Totals(heap.End).Live, peak) {
+	if _, peak := r.Index.Peak(); report.Emptied(r.Index.Totals(heap.End).Live, peak, ranPython(r.Source)) {
 		return heap.ByPeak, nil
 	}
 	return heap.ByLive, nil

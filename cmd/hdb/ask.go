@@ -110,10 +110,13 @@ func (o *options) ownFlags(words []string) (others []string, err error) {
 }
 
 // nextCommands tells what to type when a capture was written.
-func nextCommands(path string, leaked bool) string {
+func nextCommands(path string, leaked, emptied bool) string {
 	path = shellWord(path)
 	question := "`hdb summary " + path + "` sums it up"
-	if leaked {
+	switch {
+	case emptied:
+		question = "`hdb top " + path + "` shows who held the memory at the peak"
+	case leaked:
 		question = "`hdb leaks " + path + "` shows what was not given back"
 	}
 	return "next: " + question + ", `hdb " + path + "` opens the console on it"

@@ -28,6 +28,7 @@ import (
 	"hdb/internal/panics"
 	"hdb/internal/regular"
 	"hdb/recording"
+	"hdb/report"
 	"hdb/session"
 )
 
@@ -574,7 +575,7 @@ func (r *recorder) finish(exit *inferior.ExitStatus, runErr error) int {
 			r.say("--paused: the program has never had anything recorded, by HDB_RESUME() or hdb_mark.record(): see docs/annotations.md")
 		}
 		if file.Is(r.file) { // no pipe
-			r.say(nextCommands(r.file, st.LiveBlocks > 0))
+			r.say(nextCommands(r.file, st.LiveBlocks > 0, (st.HidesPython || r.o.python) && report.Emptied(st.LiveBytes, st.PeakBytes, true)))
 		}
 	}
 	if exit != nil {
