@@ -89,7 +89,14 @@ func (in *Interpreter) name(f Frame, name string) (Value, error) {
 			return Value{At: found}, err
 		}
 	}
-	return Value{}, fmt.Errorf("no name %s in %s, its module or the built-in ones", name, f.Code.Qualname)
+	return Value{}, &NoNameError{name, f.Code.Qualname}
+}
+
+// A NoNameError is of a name that means nothing in a function.
+type NoNameError struct{ Name, Function string }
+
+func (e *NoNameError) Error() string {
+	return fmt.Sprintf("no name %s in %s, its module or the built-in ones", e.Name, e.Function)
 }
 
 // length is len() of an object that C keeps the length of.

@@ -308,10 +308,23 @@ func (p *Python) Eval(expr string, l python.Limits) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	at := s.Frames[n]
-	v, err := at.in.Eval(at.Frame, expr)
+	v, err := s.eval(n, expr)
 	if err != nil {
 		return "", err
 	}
-	return at.in.Show(v, l), nil
+	return s.Frames[n].in.Show(v, l), nil
+}
+
+// eval is what an expression means in a function of the stack. An error about its names says which
+// function of the stack knows them: a service that waits is in one of the library.
+func (s *PythonStack) eval(n int, expr string) (python.Value, error) {
+	v, err := s.Frames[n].in.Eval(s.Frames[n].Frame, expr)
+	if none := (*python.NoNameError)(nil); errors.As(err, &none) {
+		for i, f := range s.Frames[:min(len(s.Frames), 100)] {
+			if _, e := f.in.Eval(f.Frame, expr); e == nil {
+				return v, fmt.Errorf("%w; it is known in %s: `py frame %d` first", err, f.Code.Qualname, i)
+			}
+		}
+	}
+	return v, err
 }

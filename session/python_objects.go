@@ -165,8 +165,7 @@ func (p PythonObjects) evaluated(expr string) (addr.Run, error) {
 	if err != nil {
 		return 0, fmt.Errorf("%w; an address 0x... can be given", err)
 	}
-	f := s.Frames[n]
-	v, err := f.in.Eval(f.Frame, expr)
+	v, err := s.eval(n, expr)
 	switch {
 	case err != nil:
 		return 0, err
