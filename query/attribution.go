@@ -10,6 +10,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/capture"
 	"hdb/names"
+	"hdb/report"
 	"hdb/symbols"
 )
 
@@ -121,7 +122,7 @@ type Role struct {
 func (a *Attribution) Role(f *names.Frame) Role {
 	debug := f.Line > 0 || f.Frame.Source == symbols.FromDWARF || f.Frame.Source == symbols.FromJIT
 	_, embedded := a.interpreters.Load(f.Path)
-	interpreter := embedded || isInterpreter(f.Path) || names.IsPythonLoop(f.Function)
+	interpreter := embedded || report.IsPython(f.Path) || names.IsPythonLoop(f.Function)
 	return Role{class: a.class(f), debug: debug || f.Python(), python: f.Python(), interpreter: interpreter, module: f.Path}
 }
 
@@ -229,12 +230,6 @@ func interpreterOf(stack []Role) string {
 		}
 	}
 	return ""
-}
-
-// isInterpreter tells the files that CPython comes in.
-func isInterpreter(path string) bool {
-	base := filepath.Base(path)
-	return strings.HasPrefix(base, "libpython") || strings.HasPrefix(base, "python3")
 }
 
 // lastDebug is the index of the outermost frame of the user's own with debug information

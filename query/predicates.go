@@ -42,22 +42,14 @@ func (p *Predicates) Module(name string) bool {
 // line of it.
 func (p *Predicates) PyFile(pattern string) bool {
 	line := 0
-	if file, after, ok := lastCut(pattern, ":"); ok {
-		if n, err := strconv.Atoi(after); err == nil && n > 0 {
-			pattern, line = file, n
+	if i := strings.LastIndexByte(pattern, ':'); i >= 0 {
+		if n, err := strconv.Atoi(pattern[i+1:]); err == nil && n > 0 {
+			pattern, line = pattern[:i], n
 		}
 	}
 	return slices.ContainsFunc(p.Stack(), func(f names.Frame) bool {
 		return f.Python() && (line == 0 || f.Line == line) && MatchFile(pattern, f.File)
 	})
-}
-
-// lastCut is strings.Cut at the last separator.
-func lastCut(s, sep string) (before, after string, found bool) {
-	if i := strings.LastIndex(s, sep); i >= 0 {
-		return s[:i], s[i+len(sep):], true
-	}
-	return s, "", false
 }
 
 // Caller tells whether that is the name of the function that the block belongs to.

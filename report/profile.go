@@ -186,10 +186,10 @@ func Emptied(live, peak uint64, python bool) bool {
 	return live <= peak/part && live < peak
 }
 
-// IsPython tells whether a module is CPython, by its path.
+// IsPython tells the files that CPython comes in, by their paths. A program that embeds it statically is none.
 func IsPython(path string) bool {
 	name := filepath.Base(path)
-	return strings.HasPrefix(name, "python3") || strings.HasPrefix(name, "libpython3")
+	return strings.HasPrefix(name, "python3") || strings.HasPrefix(name, "libpython")
 }
 
 // Usual is the measure that a report has unless told: what is live, but at the end of a

@@ -159,7 +159,8 @@ func (r *Recorder) noteSelection() {
 	}
 }
 
-// noteLosses records the losses since the last time, and warns of them.
+// noteLosses records the losses since the last time, and warns of them, and that small blocks
+// of Python are in no event.
 func (r *Recorder) noteLosses() {
 	if r.planes.tracer == nil && r.probe == nil {
 		return

@@ -3,6 +3,7 @@ package testprogs
 import (
 	"bufio"
 	"bytes"
+	"math/rand/v2"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -61,7 +62,7 @@ func TestAnnotatedLeft(t *testing.T) {
 		if err := hdb.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(500 * time.Millisecond) // anything may be under way then
+		time.Sleep(rand.N(500 * time.Millisecond)) // anything may be under way then
 		lives("while it was recorded")
 		_ = hdb.Process.Kill()
 		_ = hdb.Wait() // it was killed
