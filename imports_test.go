@@ -22,6 +22,7 @@ probe
 names
 recording
 query
+memory
 session
 console/line
 console/screen

@@ -18,7 +18,7 @@ import (
 )
 
 // portable are the packages that parse and draw what was saved elsewhere.
-var portable = []string{"./capture/...", "./unwind/...", "./symbols/...", "./heap/...", "./report/...", "./names/..."}
+var portable = []string{"./capture/...", "./unwind/...", "./symbols/...", "./heap/...", "./report/...", "./names/...", "./memory"}
 
 // TestPortable checks the types of the portable packages for macOS, where captures have to
 // open, too. To compile them, and Go's library, takes fifty times as long.
