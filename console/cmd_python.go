@@ -27,8 +27,8 @@ func pythonCommands() []*Command {
 					Long: "N is its number in py bt. `frame N` of a function of Python that stands in bt selects it, too.\n\nExample:\n  py frame 2"},
 				{Name: "up", Synopsis: "[N]", Short: "select the function of Python that called this one", Needs: NeedData, Run: pythonMover(1), Long: "Example:\n  py up"},
 				{Name: "down", Synopsis: "[N]", Short: "select the function of Python called by this one", Needs: NeedData, Run: pythonMover(-1), Long: "Example:\n  py down 2"},
-				{Name: "list", Raw: true, Synopsis: "[LINES]", Short: "show the source of the selected function of Python", Needs: NeedData, Run: runPythonList,
-					Long: "LINES as list takes them. Files are looked for as the process sees them: relative names in its working directory and along sys.path. A capture that has lines of them shows these.\n\nExamples:\n  py list\n  py list 10,20"},
+				{Name: "list", Raw: true, Synopsis: "[LINES | FUNCTION | CLASS.METHOD]", Short: "show the source of the selected function of Python, or of another", Needs: NeedData, Run: runPythonList,
+					Long: "LINES as list takes them. A function is looked for among those that the process has made, in memory. Files are looked for as the process sees them: relative names in its working directory and along sys.path. A capture that has lines of them shows these.\n\nExamples:\n  py list\n  py list 10,20\n  py list Store.grow"},
 				{Name: "locals", Synopsis: "[N]", Short: "show the variables of a function of Python", Needs: NeedObjects, Repeat: RepeatNone, Run: runPythonLocals,
 					Long: "N is the number of its frame in py bt, the selected one without. Values are read from memory: no __repr__ runs; objects are shown by their attributes.\n\nExample:\n  py locals 2"},
 				{Name: "print", Aliases: []string{"p"}, Raw: true, Synopsis: "EXPR", Short: "show a value of the selected function of Python", Needs: NeedObjects, Repeat: RepeatSame, Run: runPythonPrint,
@@ -260,6 +260,9 @@ func showPythonFrame(c *Console, in Input, f names.Frame, err error) error {
 }
 
 func runPythonList(ctx context.Context, c *Console, in Input) error {
+	if t, err := python.ParseTarget(in.Raw, ""); err == nil && t.Function != "" {
+		return listPythonFunction(ctx, c, in)
+	}
 	f, err := c.s.Python.Frame()
 	if err != nil {
 		return fmt.Errorf("py list: %w", err)
@@ -270,6 +273,25 @@ func runPythonList(ctx context.Context, c *Console, in Input) error {
 		}
 		c.source.listing = listing{}
 	}
+	if err := runList(ctx, c, in); err != nil {
+		return fmt.Errorf("py list: %w", err)
+	}
+	return nil
+}
+
+// listPythonFunction lists where a function of Python begins.
+func listPythonFunction(ctx context.Context, c *Console, in Input) error {
+	file, line, others, err := c.s.Python.Definition(in.Raw)
+	if err == nil {
+		err = c.s.Python.Find(file)
+	}
+	if err != nil {
+		return fmt.Errorf("py list: %w", err)
+	}
+	if others > 0 {
+		c.err.Line(screen.Guess(fmt.Sprintf("(%s more of that name; FILE:FUNCTION names one)", units.Count(others, "function"))))
+	}
+	in.Raw = fmt.Sprintf("%s:%d", file, line)
 	if err := runList(ctx, c, in); err != nil {
 		return fmt.Errorf("py list: %w", err)
 	}

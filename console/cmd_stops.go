@@ -175,8 +175,12 @@ func placeText(p breakpoints.Place) string {
 func tellStop(c *Console, in Input, st *breakpoints.Stop) {
 	v := viewStop(st)
 	v.Cost = c.s.Stops.Cost(st)
+	hint := ""
+	if v.Why = c.s.Python.WhyNoPlace(st); v.Why != "" {
+		hint = "; " + v.Why
+	}
 	c.show(in, v, func(o *screen.Output) {
-		o.Printf("%s %d: %s\n", st.Word(), st.ID, what(st))
+		o.Printf("%s %d: %s%s\n", st.Word(), st.ID, what(st), hint)
 		if v.Cost != "" {
 			o.Line(screen.Guess("(" + v.Cost + ")"))
 		}

@@ -245,7 +245,7 @@ func (v *sourceViewer) noSource(o *screen.Output, file string, err error) {
 
 // window reads the lines [first, last] of a source file, as far as there are any.
 func (v *sourceViewer) window(file, language string, first, last, current int) (screen.Window, error) {
-	python := language == pythonLanguage
+	python := language == pythonLanguage || strings.HasSuffix(file, ".py") // of a line that was named
 	if python {
 		if err := v.c.s.Python.Find(file); err != nil {
 			return screen.Window{}, err

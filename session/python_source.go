@@ -162,8 +162,12 @@ func (p *Python) Changed(path string) bool {
 		return false
 	}
 	began, ok := began(p.proc.PID())
-	return ok && st.ModTime().After(began)
+	return ok && st.ModTime().After(began.Add(beganWithin))
 }
+
+// beganWithin is how much later than began tells a process may have begun: the times that it is
+// made of count hundredths of seconds, and an interpreter reads no file of the user's sooner.
+const beganWithin = 30 * time.Millisecond
 
 // ticks is how many of proc(5)'s there are in a second on x86-64, USER_HZ.
 const ticks = 100

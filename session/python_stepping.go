@@ -68,7 +68,7 @@ func (p *PythonStepping) Step(n int) (*Report, error) {
 	return p.lines("py step", n, true, nil)
 }
 
-// Until runs to a line behind the one that the function is at, or to one from a line on;
+// Until runs to a line behind the one that the selected function is at, or to one from a line on;
 // the function's end stops, too.
 func (p *PythonStepping) Until(line int) (*Report, error) {
 	return p.lines("py until", 1, false, func(s *pythonStep) func(int) bool {
@@ -100,7 +100,11 @@ func (p *PythonStepping) Finish() (*Report, error) {
 }
 
 func (p *PythonStepping) lines(verb string, n int, into bool, until func(*pythonStep) func(int) bool) (*Report, error) {
-	s, err := p.begin(verb, 0)
+	nth := 0
+	if until != nil {
+		nth = p.sel.python
+	}
+	s, err := p.begin(verb, nth)
 	if err != nil {
 		return nil, err
 	}

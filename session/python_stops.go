@@ -107,7 +107,7 @@ func (p *pythonStops) bind(st *breakpoints.Stop) error {
 		if all, err := f.in.States(); err != nil || len(all) == 0 {
 			continue // it has not begun
 		}
-		places := f.bodies.Places(targetOf(st), f.bodies.Scan(p.regions(), p.reading.GivenUp), query.InPythonLibrary)
+		places := f.bodies.Places(targetOf(st), f.bodies.Scan(pythonRegions(p.common), p.reading.GivenUp), query.InPythonLibrary)
 		errs = append(errs, p.arm(st, f, places))
 	}
 	return errors.Join(errs...)
@@ -135,20 +135,6 @@ func (p *pythonStops) load() error {
 		return refused
 	}
 	return nil
-}
-
-// regions are the memory where objects may lie.
-func (p *pythonStops) regions() (all []python.Region) {
-	maps, err := p.proc.Maps()
-	if err != nil {
-		return nil
-	}
-	for _, m := range maps {
-		if strings.HasPrefix(m.Perm, "rw") && !strings.HasPrefix(m.Path, "/dev/") && !strings.HasPrefix(m.Path, "[stack") && !strings.HasPrefix(m.Path, "[v") {
-			all = append(all, python.Region{Low: m.Low, High: m.High})
-		}
-	}
-	return all
 }
 
 // followModules has the code of modules looked at when it is about to be run.

@@ -216,6 +216,14 @@ func (m *Map) Next(line int) (next int, ok bool) {
 	return 0, false
 }
 
+// Last is the last line that code begins at, 0 if there is none.
+func (m *Map) Last() (line int) {
+	for i := range m.ranges {
+		line = max(line, m.ranges[i].Line)
+	}
+	return line
+}
+
 // Starts are the instructions at which a line may begin, by their offsets.
 func (m *Map) Starts(line int) (all []Start) {
 	if line <= 0 {

@@ -1,0 +1,87 @@
+package session
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"hdb/breakpoints"
+	"hdb/internal/units"
+	"hdb/python"
+	"hdb/query"
+)
+
+// pythonRegions are the memory where objects of Python may lie.
+func pythonRegions(c *common) (all []python.Region) {
+	maps, err := c.proc.Maps()
+	if err != nil {
+		return nil
+	}
+	for _, m := range maps {
+		if strings.HasPrefix(m.Perm, "rw") && !strings.HasPrefix(m.Path, "/dev/") && !strings.HasPrefix(m.Path, "[stack") && !strings.HasPrefix(m.Path, "[v") {
+			all = append(all, python.Region{Low: m.Low, High: m.High})
+		}
+	}
+	return all
+}
+
+// Definition is where a function of Python begins that an interpreter of a stopped process has:
+// FUNCTION, CLASS.METHOD or FILE:FUNCTION. Of several it is the first that is found, and others
+// tells how many more there are.
+func (p *Python) Definition(text string) (file string, line, others int, err error) {
+	target, err := python.ParseTarget(text, "")
+	if err != nil {
+		return "", 0, 0, err
+	}
+	if err := p.live(); err != nil {
+		return "", 0, 0, err
+	}
+	files, _, err := p.runtimes()
+	if err != nil {
+		return "", 0, 0, err
+	}
+	seen := map[string]bool{}
+	for _, f := range files {
+		bodies := python.NewBodies(f.in, f.symbols)
+		for _, pl := range bodies.Places(target, bodies.Scan(pythonRegions(p.common), p.reading.GivenUp), query.InPythonLibrary) {
+			at := fmt.Sprint(pl.Body.File, ":", pl.Body.FirstLine)
+			if len(seen) == 0 {
+				file, line = pl.Body.File, pl.Body.FirstLine
+			}
+			seen[at] = true
+		}
+	}
+	if len(seen) == 0 {
+		return "", 0, 0, fmt.Errorf("%s: no function of Python that has been made is called that", text)
+	}
+	return file, line, len(seen) - 1, nil
+}
+
+// WhyNoPlace says why a stop in Python has no place, if its file is loaded: "" if it is not,
+// or nothing runs.
+func (p *Python) WhyNoPlace(st *breakpoints.Stop) string {
+	if !st.Pending || st.Kind != breakpoints.StopPython || st.File == "" || st.Line == 0 || p.live() != nil {
+		return ""
+	}
+	files, _, err := p.runtimes()
+	if err != nil {
+		return ""
+	}
+	last, name := 0, ""
+	for _, f := range files {
+		bodies := python.NewBodies(f.in, f.symbols)
+		for _, n := range bodies.Scan(pythonRegions(p.common), p.reading.GivenUp) {
+			file := bodies.File(n.At)
+			if !targetOf(st).InFile(file) {
+				continue
+			}
+			if body, err := bodies.At(n.At); err == nil && body.Last() > last {
+				last, name = body.Last(), file
+			}
+		}
+	}
+	if last == 0 || last >= st.Line {
+		return ""
+	}
+	return fmt.Sprintf("the code of %s that is loaded ends at line %s", path.Base(name), units.Grouped(uint64(last)))
+}
