@@ -2,7 +2,7 @@ package session
 
 import (
 	"fmt"
-	"path"
+	"path/filepath"
 	"strings"
 
 	"hdb/breakpoints"
@@ -83,5 +83,5 @@ func (p *Python) WhyNoPlace(st *breakpoints.Stop) string {
 	if last == 0 || last >= st.Line {
 		return ""
 	}
-	return fmt.Sprintf("the code of %s that is loaded ends at line %s", path.Base(name), units.Grouped(uint64(last)))
+	return fmt.Sprintf("the code of %s that is loaded ends at line %s", filepath.Base(name), units.Grouped(uint64(last)))
 }
