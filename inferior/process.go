@@ -47,6 +47,7 @@ type Process struct {
 	request  int  // by which it does
 	noBreak  bool // the step is not the user's: Interrupt waits until it is over
 	closed   bool
+	changes  uint64 // how often a thread was let run, or memory or registers were written
 
 	delivery *Thread // is resumed for a step with its next signal
 	entered  bool    // the step has ended at the entry of a signal's handler
@@ -72,6 +73,10 @@ func (p *Process) check() {
 		panic(fmt.Sprintf("programming error: inferior.Process used from OS thread %d; its owner is %d", tid, p.owner))
 	}
 }
+
+// Changes counts what may change memory or registers: threads that were let run, and writes of
+// hdb's for its user. While it stays, what was read holds.
+func (p *Process) Changes() uint64 { return p.changes }
 
 // SetHooks replaces all hooks.
 func (p *Process) SetHooks(h Hooks) { p.hooks = h }
@@ -399,6 +404,7 @@ func (p *Process) resume(t *Thread, request int) {
 			t.announce(t.tg.pid, t.TID)
 		}
 	}
+	p.changes++
 	if err == nil {
 		// An error means ESRCH, here and above: t has been killed and its
 		// exit will be reported.

@@ -108,6 +108,7 @@ func (t *Thread) SetRegs(r Registers) error {
 		return t.p.Alive()
 	}
 	t.p.check()
+	t.p.changes++
 	if err := t.settle(); err != nil {
 		return err
 	}

@@ -64,6 +64,7 @@ func (s *site) decode(p *Process) {
 // inside one there is no place for a trap: a *PatchedError.
 func (ts *traps) Plant(a addr.Run, h Handler) (*Trap, error) {
 	ts.p.check()
+	ts.p.changes++
 	if err := ts.lowerFor(a, a+1); err != nil {
 		return nil, fmt.Errorf("trap at %v: %w", a, err)
 	}
@@ -206,6 +207,7 @@ func (ts *traps) Arrive(t *Thread) ([]*Trap, error) {
 // planted; they show the bytes written when they are removed.
 func (ts *traps) WriteAt(b []byte, off int64) (int, error) {
 	ts.p.check()
+	ts.p.changes++
 	if err := ts.lowerFor(addr.Run(off), addr.Run(off)+addr.Run(len(b))); err != nil {
 		return 0, err
 	}

@@ -3,63 +3,53 @@
 //
 // The blocks are those that the recording knows as live, with the event and the stack that made
 // them, and those that only a walk of the allocator's own data finds: they are older than the
-// recording, or there is none. Everything is made when it is first asked for, and holds until the
-// process runs on.
+// recording, or there is none. The graph begins at the roots: registers, the used parts of the
+// stacks, the writable data of modules, thread-local storage, mappings of the program. The
+// allocator's own data is no root: its lists lead to every block, free ones included.
+//
+// An Image is of one moment: it is thrown away when the process runs on. What it has is made
+// when it is first asked for.
 package memory
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"io"
 
 	"hdb/capture"
+	"hdb/heap/glibc"
+	"hdb/heap/graph"
+	"hdb/heap/regions"
 	"hdb/internal/addr"
 )
 
 // A Source is a stopped process, or what a core file has of one.
 type Source struct {
-	Memory   io.ReaderAt
-	Mappings []Mapping // ascending
-	Modules  []Module
+	Memory io.ReaderAt
+	// Space is divided; the Image adds the arenas. Memory that its Pages do not have is not read:
+	// the kernel would make page tables for it in the process.
+	Space    regions.Source
 	Threads  []Thread
 	Recorded []Recorded // live blocks of the recording, in any order
-	Arenas   []Range    // of allocators of language runtimes, which are roots as a whole
+	// FromStart tells that the recording has every block: it began with the program.
+	FromStart bool
 
-	// Symbol is where a module, of which this is the path or its last part, has an exported name.
-	Symbol func(module, name string) (addr.Run, bool)
-
-	// Resident are the parts of a range that have been written or read by the process, nil: all.
-	// Memory outside is not read: the kernel would make page tables for it in the process.
-	Resident func(Range) []Range
-
-	GivenUp func() bool // the user wants no answer any more; nil: never
-}
-
-// A Range is addresses from Low to below High.
-type Range struct{ Low, High uint64 }
-
-// A Mapping is a line of /proc/PID/maps.
-type Mapping struct {
-	Range
-	Perm   string // rwxp or s
-	Offset uint64
-	Inode  uint64
-	Path   string
-}
-
-// A Module is a loaded file.
-type Module struct {
-	Range
-	Path string
+	// Libc is the path, as in the mappings, of the module that has glibc's malloc; "" without.
+	Libc string
+	// Other is the name of another allocator, which the program has instead; "" without.
+	Other string
 }
 
 // A Thread is a stopped thread.
 type Thread struct {
 	Number    int // hdb's
 	TID       int
-	SP, FS    uint64
-	Registers []Register // that may hold a pointer
+	SP, FS    addr.Run // FS is 0 if the thread has no thread pointer yet
+	Registers []Register
 }
 
-// A Register is a general register of a thread.
+// A Register is a general register, which may hold a pointer.
 type Register struct {
 	Name  string
 	Value uint64
@@ -77,21 +67,135 @@ type Recorded struct {
 type Block struct {
 	Addr  uint64
 	Size  uint64          // asked for if it is recorded, else what is usable
-	Seq   uint64          // the event that made it; 0: it is found by the walk alone
+	Seq   uint64          // the event that made it; 0: the walk alone found it
 	Stack capture.StackID // 0: none
 }
 
-// Contains tells whether an address lies in the block. One of size 0 has its first byte.
-func (b *Block) Contains(at uint64) bool { return at-b.Addr < max(b.Size, 1) }
+// End is where the block ends.
+func (b *Block) End() uint64 { return b.Addr + b.Size }
 
 // An Image is what the memory of a Source holds.
 type Image struct {
-	src    Source
-	blocks []Block
+	src Source
+
+	opened bool
+	heap   *glibc.Heap // nil without one
+	err    error       // why there is none
+
+	blocks *blocks
+	space  *regions.Space
+	graph  *Graph
 }
 
 // New is the image of a source.
 func New(src Source) *Image { return &Image{src: src} }
 
-// Blocks are the live blocks, ascending by address, not overlapping.
-func (m *Image) Blocks() ([]Block, error) { return m.blocks, nil }
+// A NoWalkError tells why blocks that are not recorded are not known.
+type NoWalkError struct {
+	Allocator string // of the program; "": none that is known
+	Err       error
+}
+
+func (e *NoWalkError) Error() string {
+	if e.Allocator != "" {
+		return fmt.Sprintf("heap of %s: hdb reads that of glibc's malloc only; blocks are known from a recording (record start)", e.Allocator)
+	}
+	return fmt.Sprintf("heap: %v", e.Err)
+}
+
+func (e *NoWalkError) Unwrap() error { return e.Err }
+
+// errNoLibc is the error of programs without glibc.
+var errNoLibc = errors.New("the program has no malloc of glibc")
+
+// Heap is the heap of glibc's malloc, a *NoWalkError where there is none.
+func (m *Image) Heap() (*glibc.Heap, error) {
+	if m.opened {
+		return m.heap, m.err
+	}
+	m.opened = true
+	if m.src.Libc == "" {
+		m.err = &NoWalkError{m.src.Other, errNoLibc}
+		return nil, m.err
+	}
+	src := glibc.Source{Memory: m.src.Memory, Libc: m.src.Libc}
+	for i := range m.src.Space.Mappings {
+		p := &m.src.Space.Mappings[i]
+		src.Mappings = append(src.Mappings, glibc.Mapping{
+			Range:    glibc.Range{Start: p.Start, End: p.End},
+			Readable: permits(p.Perm, 0, 'r'), Writable: permits(p.Perm, 1, 'w'), Executable: permits(p.Perm, 2, 'x'), Shared: permits(p.Perm, 3, 's'),
+			Path: p.Path,
+		})
+	}
+	for _, t := range m.src.Threads {
+		src.Threads = append(src.Threads, glibc.Thread{TID: t.TID, FS: t.FS})
+	}
+	if m.src.Space.Pages != nil {
+		src.Resident = func(r glibc.Range) (parts []glibc.Range, err error) {
+			err = m.src.Space.Pages(r.Start, r.End, func(p regions.PageRun) { parts = append(parts, glibc.Range{Start: p.Start, End: p.End}) })
+			return parts, err
+		}
+	}
+	h, err := glibc.Open(src)
+	if err != nil {
+		m.err = &NoWalkError{m.src.Other, err}
+		return nil, m.err
+	}
+	m.heap = h
+	return h, nil
+}
+
+func permits(perm string, i int, letter byte) bool { return i < len(perm) && perm[i] == letter }
+
+// Space is the address space by owners.
+func (m *Image) Space() *regions.Space {
+	if m.space != nil {
+		return m.space
+	}
+	src := m.src.Space
+	if h, err := m.Heap(); err == nil {
+		arenas := h.Arenas()
+		for _, s := range h.Spans() {
+			src.Arenas = append(src.Arenas, regions.Range{Start: s.Start, End: s.End, Label: spanLabel(arenas, s)})
+		}
+	}
+	m.space = regions.Divide(&src)
+	return m.space
+}
+
+// spanLabel says which arena has a span.
+func spanLabel(arenas []glibc.Arena, s glibc.Span) string {
+	switch {
+	case s.Arena < 0:
+		return "mmapped chunk"
+	case s.Arena < len(arenas) && arenas[s.Arena].Main:
+		return "main arena"
+	}
+	return fmt.Sprintf("arena %d", s.Arena)
+}
+
+// Blocks are the live blocks, ascending by address, not overlapping, without those that have
+// blocks of a pool in them.
+func (m *Image) Blocks() []Block { return m.merged().all }
+
+// Find is the index of the block that an address lies in. One of size 0 has its first byte.
+func (m *Image) Find(at uint64) (int, bool) { return m.merged().find(at) }
+
+// Walked tells how many blocks the walk alone found, and their bytes.
+func (m *Image) Walked() graph.Sum { return m.merged().walked }
+
+// Stale is how many blocks of the recording the allocator has back: their end was not seen.
+func (m *Image) Stale() int { return m.merged().stale }
+
+// Graph is who points where. It is made once: with the recording of ten million blocks that takes
+// seconds, which ctx ends.
+func (m *Image) Graph(ctx context.Context) (*Graph, error) {
+	if m.graph == nil {
+		g, err := m.build(ctx)
+		if err != nil {
+			return nil, err
+		}
+		m.graph = g
+	}
+	return m.graph, nil
+}

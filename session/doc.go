@@ -36,6 +36,7 @@
 //	Queries, Travel, Captures, Symbols, Python, PythonStepping
 //	            questions, moments, files, debug files, what threads do in Python, and
 //	            steps there
+//	Heap        what memory holds, and who points to whom
 //
 // Where a part has to tell one that comes after it, it is given a function:
 // Selection.source, Planes.failed, Allocators.follow, Stops.traced and traceExits,

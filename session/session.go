@@ -59,6 +59,8 @@ type Session struct {
 	PythonHeaps PythonHeaps   // the heaps of CPython's allocator of small blocks
 	Objects     PythonObjects // the objects of Python
 
+	Heap *Heap // what the memory of the process holds
+
 	Conditions *Conditions // what is wrong or in doubt with conditions
 	Stops      *Stops      // the numbered stops
 	Traces     *Traces     // numbered stops that tell of calls and go on
@@ -193,6 +195,7 @@ func (s *Session) wire() {
 	s.Python = &Python{c, s.Selection}
 	s.PythonHeaps = PythonHeaps{s.Python}
 	s.Objects = PythonObjects{s.Python}
+	s.Heap = &Heap{common: c, recorded: s.Recorded, planes: s.Planes, python: s.PythonHeaps}
 	s.Cython = &Cython{c, s.Selection, s.Values, s.Python, s.Stepping}
 	s.Execution.python = s.Python
 	s.PythonStepping = &PythonStepping{c, s.Selection, s.Execution, s.Python, s.Stops.python}

@@ -1,0 +1,107 @@
+package memory
+
+import (
+	"cmp"
+	"slices"
+
+	"hdb/heap/glibc"
+	"hdb/heap/graph"
+	"hdb/internal/addr"
+)
+
+// blocks are the blocks of the recording and of the walk in one.
+type blocks struct {
+	all    []Block // ascending, not overlapping
+	chunks []Range // that blocks of pools were cut from: the pool's own, but for these blocks
+	walked graph.Sum
+	stale  int
+}
+
+// A Range is addresses from Low to below High.
+type Range struct{ Low, High uint64 }
+
+func (b *blocks) find(at uint64) (int, bool) {
+	i, exact := slices.BinarySearchFunc(b.all, at, func(b Block, at uint64) int { return cmp.Compare(b.Addr, at) })
+	if exact {
+		return i, true
+	}
+	if i--; i >= 0 && at-b.all[i].Addr < b.all[i].Size {
+		return i, true
+	}
+	return 0, false
+}
+
+// merged joins the blocks of the recording with those of the walk.
+func (m *Image) merged() *blocks {
+	if m.blocks != nil {
+		return m.blocks
+	}
+	rec := slices.Clone(m.src.Recorded)
+	slices.SortFunc(rec, func(a, b Recorded) int { return cmp.Compare(a.Addr, b.Addr) })
+	out := &blocks{}
+	h, err := m.Heap()
+	if err == nil {
+		out.all = make([]Block, 0, len(rec))
+		for c := range h.Blocks() {
+			rec = out.before(h, rec, uint64(c.Addr))
+			rec = out.chunk(c, rec)
+		}
+	}
+	out.before(h, rec, ^uint64(0))
+	out.all = slices.Clip(out.all)
+	m.blocks = out
+	return out
+}
+
+// before takes the recorded blocks below an address, which lie in no chunk that is in use: those
+// of other allocators. Where the allocator has the memory back, their end was not seen.
+func (out *blocks) before(h *glibc.Heap, rec []Recorded, low uint64) []Recorded {
+	for len(rec) > 0 && rec[0].Addr < low {
+		r := rec[0]
+		rec = rec[1:]
+		if h != nil {
+			if c, ok := h.Find(addr.Run(r.Addr)); ok && !c.State.Live() && r.Addr < uint64(c.End()) {
+				out.stale++
+				continue
+			}
+		}
+		out.add(r)
+	}
+	return rec
+}
+
+// add takes a recorded block. One that lies in another is cut from it: the outer one is a pool's.
+func (out *blocks) add(r Recorded) {
+	if n := len(out.all); n > 0 && r.Addr < out.all[n-1].End() {
+		outer := out.all[n-1]
+		out.all = out.all[:n-1]
+		out.chunks = append(out.chunks, Range{outer.Addr, outer.End()})
+	}
+	out.all = append(out.all, Block(r))
+}
+
+// chunk takes a chunk that is in use, and the recorded blocks in it.
+func (out *blocks) chunk(c glibc.Block, rec []Recorded) []Recorded {
+	low, high := uint64(c.Addr), uint64(c.Addr)+c.Size
+	n := 0
+	for n < len(rec) && rec[n].Addr < high {
+		n++
+	}
+	switch {
+	case n == 0:
+		out.all = append(out.all, Block{Addr: low, Size: c.Size})
+		out.walked.Blocks++
+		out.walked.Bytes += c.Size
+	case n == 1 && rec[0].Addr == low:
+		b := Block(rec[0])
+		b.Size = min(b.Size, c.Size) // more is a realloc that was not seen
+		out.all = append(out.all, b)
+	default:
+		out.chunks = append(out.chunks, Range{low, high})
+		for _, r := range rec[:n] {
+			r.Size = min(r.Size, high-r.Addr)
+			out.add(r)
+		}
+	}
+	return rec[n:]
+}

@@ -1,0 +1,82 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"hdb/capture"
+	"hdb/heap/graph"
+)
+
+// A LeakRow is the blocks of one stack that are held in one way.
+type LeakRow struct {
+	Reach   graph.Reach
+	Stack   capture.StackID // 0: blocks without one
+	Seq     uint64          // of the last event that made one of them, 0 of blocks without
+	Blocks  uint64
+	Bytes   uint64
+	Largest int       // index of the largest block
+	With    graph.Sum // of Definite: what is lost with them
+}
+
+// Leaks are the live blocks by how they are held.
+type Leaks struct {
+	Rows []LeakRow    // the worst first: definitely, indirectly, possibly lost, still reachable; of one kind the largest first
+	Sums [4]graph.Sum // by graph.Reach
+}
+
+// Leaks adds up the blocks by how they are held and by their stacks, of which alike tells which
+// are taken for one, nil none. Only blocks of which keep holds are counted; nil keeps all.
+func (m *Image) Leaks(ctx context.Context, alike func(capture.StackID) capture.StackID, keep func(*Block) bool) (*Leaks, error) {
+	g, err := m.Graph(ctx)
+	if err != nil {
+		return nil, err
+	}
+	type key struct {
+		reach graph.Reach
+		stack capture.StackID
+	}
+	at := map[key]int{}
+	out := &Leaks{}
+	blocks := m.Blocks()
+	for i := range blocks {
+		b := &blocks[i]
+		if keep != nil && !keep(b) {
+			continue
+		}
+		k := key{g.Reach(i), b.Stack}
+		if alike != nil && b.Stack != 0 {
+			k.stack = alike(b.Stack)
+		}
+		n, ok := at[k]
+		if !ok {
+			n = len(out.Rows)
+			at[k] = n
+			out.Rows = append(out.Rows, LeakRow{Reach: k.reach, Stack: k.stack, Largest: i})
+		}
+		row := &out.Rows[n]
+		row.Blocks++
+		row.Bytes += b.Size
+		row.Seq = max(row.Seq, b.Seq)
+		if b.Size > blocks[row.Largest].Size {
+			row.Largest = i
+		}
+		if k.reach == graph.Definite {
+			lost := g.Lost(i)
+			row.With.Blocks += lost.Blocks
+			row.With.Bytes += lost.Bytes
+		}
+		out.Sums[k.reach].Blocks++
+		out.Sums[k.reach].Bytes += b.Size
+	}
+	slices.SortFunc(out.Rows, func(a, b LeakRow) int {
+		return cmp.Or(cmp.Compare(severity(a.Reach), severity(b.Reach)), cmp.Compare(b.Bytes+b.With.Bytes, a.Bytes+a.With.Bytes), cmp.Compare(b.Blocks, a.Blocks), cmp.Compare(a.Stack, b.Stack))
+	})
+	return out, nil
+}
+
+// severity orders the kinds: what is surely a mistake first.
+func severity(r graph.Reach) int {
+	return [...]int{graph.Definite: 0, graph.Indirect: 1, graph.Possible: 2, graph.Reachable: 3}[r]
+}

@@ -1,0 +1,246 @@
+package memory
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"hdb/heap/glibc"
+	"hdb/heap/graph"
+	"hdb/heap/regions"
+	"hdb/internal/addr"
+)
+
+// A RootKind says what kind of root it is.
+type RootKind uint8
+
+const (
+	InRegion   RootKind = iota // memory of a region
+	InRegister                 // a register of a thread
+	OfPool                     // what a pool has not handed out of its chunk
+	OfThread                   // a block that the C library or a thread has for itself: its thread vector, its stack
+)
+
+// A Root is where a search for reachable blocks begins.
+type Root struct {
+	Kind   RootKind
+	Region *regions.Region // of InRegion
+	Thread int             // hdb's number, of InRegister and OfThread
+	Name   string          // of the register, or of what the thread has
+}
+
+// roots collects the roots of an image.
+type roots struct {
+	m     *Image
+	kinds []Root // by label
+	graph.Roots
+	without []Range // ascending: blocks, and what is the allocator's own
+}
+
+// build makes the graph.
+func (m *Image) build(ctx context.Context) (*Graph, error) {
+	b := m.merged()
+	r := &roots{m: m}
+	r.exclude(b)
+	r.regions()
+	r.pools(b)
+	for i := range m.src.Threads {
+		r.thread(b, &m.src.Threads[i])
+	}
+	in := make([]graph.Block, len(b.all))
+	for i := range b.all {
+		in[i] = graph.Block{Addr: b.all[i].Addr, Size: b.all[i].Size}
+	}
+	options := graph.Options{Populated: m.populated()}
+	for i := range m.Space().Regions {
+		switch g := &m.Space().Regions[i]; g.Kind {
+		case regions.Code:
+			options.Code = append(options.Code, graph.Range{Start: uint64(g.Start), End: uint64(g.End)})
+			options.Files = append(options.Files, graph.Range{Start: uint64(g.Start), End: uint64(g.End)})
+		case regions.ReadOnly, regions.Data:
+			options.Files = append(options.Files, graph.Range{Start: uint64(g.Start), End: uint64(g.End)})
+		}
+	}
+	g, err := graph.Build(ctx, m.src.Memory, in, r.Roots, options)
+	if err != nil {
+		return nil, fmt.Errorf("graph of the heap: %w", err)
+	}
+	return &Graph{Graph: g, m: m, kinds: r.kinds, roots: r.Roots}, nil
+}
+
+func (m *Image) populated() func(start, end uint64) ([]graph.Range, error) {
+	if m.src.Space.Pages == nil {
+		return nil
+	}
+	return func(start, end uint64) (parts []graph.Range, err error) {
+		err = m.src.Space.Pages(addr.Run(start), addr.Run(end), func(p regions.PageRun) {
+			parts = append(parts, graph.Range{Start: max(start, uint64(p.Start)), End: min(end, uint64(p.End))})
+		})
+		return parts, err
+	}
+}
+
+// exclude notes what is no root though it lies in one: the blocks themselves, the allocator's own
+// data, and its spans.
+func (r *roots) exclude(b *blocks) {
+	for i := range b.all {
+		r.without = appendRange(r.without, Range{b.all[i].Addr, b.all[i].End()})
+	}
+	h, err := r.m.Heap()
+	if err != nil {
+		return
+	}
+	for _, own := range h.Own() {
+		r.without = append(r.without, rangeOf(own))
+	}
+	for _, s := range h.Spans() {
+		r.without = append(r.without, rangeOf(s.Range))
+	}
+	r.without = union(r.without)
+}
+
+func rangeOf(r glibc.Range) Range { return Range{uint64(r.Start), uint64(r.End)} }
+
+// appendRange adds a range behind all others, of which the last grows if they touch.
+func appendRange(all []Range, r Range) []Range {
+	if n := len(all); n > 0 && r.Low <= all[n-1].High {
+		all[n-1].High = max(all[n-1].High, r.High)
+		return all
+	}
+	return append(all, r)
+}
+
+// union sorts ranges and joins those that touch.
+func union(all []Range) []Range {
+	slices.SortFunc(all, func(a, b Range) int {
+		switch {
+		case a.Low < b.Low:
+			return -1
+		case a.Low > b.Low:
+			return 1
+		}
+		return 0
+	})
+	out := all[:0]
+	for _, r := range all {
+		out = appendRange(out, r)
+	}
+	return out
+}
+
+// minus yields the parts of a range that lie in none of the others, which ascend.
+func minus(r Range, others []Range, yield func(Range)) {
+	i, _ := slices.BinarySearchFunc(others, r.Low, func(o Range, at uint64) int {
+		if o.High <= at {
+			return -1
+		}
+		return 1
+	})
+	for ; i < len(others) && others[i].Low < r.High; i++ {
+		if others[i].Low > r.Low {
+			yield(Range{r.Low, others[i].Low})
+		}
+		r.Low = others[i].High
+	}
+	if r.Low < r.High {
+		yield(r)
+	}
+}
+
+// memory adds the parts of a range that are not excluded, by words.
+func (r *roots) memory(of Range, without []Range, kind Root) {
+	label := len(r.kinds)
+	r.kinds = append(r.kinds, kind)
+	minus(of, without, func(part Range) {
+		part.Low, part.High = (part.Low+7)&^7, part.High&^7
+		if part.Low < part.High {
+			r.Ranges = append(r.Ranges, graph.Root{Start: part.Low, End: part.High, Label: label})
+		}
+	})
+}
+
+// word adds a value that no memory of the process has at a place of its own.
+func (r *roots) word(value uint64, kind Root) {
+	r.Words = append(r.Words, graph.Word{Value: value, Label: len(r.kinds)})
+	r.kinds = append(r.kinds, kind)
+}
+
+func (r *roots) regions() {
+	space := r.m.Space()
+	for i := range space.Regions {
+		g := &space.Regions[i]
+		if g.Root() {
+			r.memory(Range{uint64(g.Start), uint64(g.End)}, r.without, Root{Kind: InRegion, Region: g})
+		}
+	}
+}
+
+// pools adds the rest of chunks that blocks of pools lie in.
+func (r *roots) pools(b *blocks) {
+	if len(b.chunks) == 0 {
+		return
+	}
+	var inner []Range
+	for i := range b.all {
+		inner = appendRange(inner, Range{b.all[i].Addr, b.all[i].End()})
+	}
+	for _, c := range union(slices.Clone(b.chunks)) {
+		r.memory(c, inner, Root{Kind: OfPool})
+	}
+}
+
+// thread adds what a thread holds beside the memory of its regions: its registers; the block that
+// it runs in, if its stack is one, which swapcontext does; the tables of its thread-local storage, to
+// which the C library points behind their beginnings.
+func (r *roots) thread(b *blocks, t *Thread) {
+	for _, reg := range t.Registers {
+		r.word(reg.Value, Root{Kind: InRegister, Thread: t.Number, Name: reg.Name})
+	}
+	if i, ok := b.find(uint64(t.SP)); ok {
+		r.word(b.all[i].Addr, Root{Kind: OfThread, Thread: t.Number, Name: "stack"})
+	}
+	if t.FS == 0 {
+		return
+	}
+	for _, at := range r.vector(t.FS) {
+		if i, ok := b.find(at); ok {
+			r.word(b.all[i].Addr, Root{Kind: OfThread, Thread: t.Number, Name: "thread-local storage"})
+		}
+	}
+}
+
+// maxModules bounds the entries of a thread vector.
+const maxModules = 1 << 14
+
+// vector is where the dynamic thread vector of a thread lies, and the blocks that it points to
+// (glibc, sysdeps/x86_64/nptl/tls.h: fs:8 points to the second entry of an array of {pointer,
+// to_free}, before which its length stands).
+func (r *roots) vector(fs addr.Run) []uint64 {
+	dtv := r.read(uint64(fs)+8, 8)
+	if len(dtv) != 1 || dtv[0] < 16 {
+		return nil
+	}
+	length := r.read(dtv[0]-16, 8)
+	out := []uint64{dtv[0] - 16}
+	if len(length) != 1 || length[0] == 0 || length[0] > maxModules {
+		return out
+	}
+	for i, word := range r.read(dtv[0]+16, int(16*length[0])) {
+		if i%2 == 0 && word+1 > 1 { // neither 0 nor TLS_DTV_UNALLOCATED
+			out = append(out, word)
+		}
+	}
+	return out
+}
+
+// read reads words as far as they can be read.
+func (r *roots) read(at uint64, n int) []uint64 {
+	b := make([]byte, n)
+	n, _ = r.m.src.Memory.ReadAt(b, int64(at)) // less is what is needed
+	words := make([]uint64, n/8)
+	for i := range words {
+		words[i] = binary.LittleEndian.Uint64(b[8*i:])
+	}
+	return words
+}

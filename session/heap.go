@@ -1,0 +1,180 @@
+package session
+
+import (
+	"errors"
+	"math"
+	"path/filepath"
+	"strings"
+
+	"hdb/breakpoints"
+	"hdb/heap/regions"
+	"hdb/inferior"
+	"hdb/internal/addr"
+	"hdb/memory"
+	"hdb/symbols"
+)
+
+// Heap asks what the memory of a stopped process, or of a core file, holds.
+type Heap struct {
+	*common
+	recorded *Recorded
+	planes   *Planes
+	python   PythonHeaps
+
+	image   *memory.Image
+	of      *inferior.Process // that it is of
+	changes uint64            // of the process, when the image was made
+	events  uint64            // of the recording, then
+}
+
+// Image is what memory holds, with the blocks of the recording as of now. It is kept until the
+// process runs on, or its memory is written.
+func (h *Heap) Image() (*memory.Image, error) {
+	if err := h.readable(); err != nil {
+		return nil, err
+	}
+	events := uint64(0)
+	if src := h.recorded.wholeSource(); src != nil {
+		events = uint64(src.Len())
+	}
+	if h.image != nil && h.of == h.common.image && h.changes == h.common.image.Changes() && h.events == events {
+		return h.image, nil
+	}
+	src, err := h.source()
+	if err != nil {
+		return nil, err
+	}
+	h.image, h.of, h.changes, h.events = memory.New(src), h.common.image, h.common.image.Changes(), events
+	return h.image, nil
+}
+
+// source collects what an Image is made of.
+func (h *Heap) source() (memory.Source, error) {
+	src := memory.Source{Memory: heapMemory{h.common, h.common.image}}
+	var err error
+	if src.Space, err = h.space(); err != nil {
+		return src, err
+	}
+	for _, t := range h.common.image.Threads() {
+		regs, err := t.Regs()
+		if err != nil {
+			continue // it ends
+		}
+		src.Threads = append(src.Threads, memory.Thread{
+			Number: t.Num, TID: t.TID, SP: regs.SP(), FS: addr.Run(regs.FsBase),
+			Registers: []memory.Register{
+				{Name: "rax", Value: regs.Rax}, {Name: "rbx", Value: regs.Rbx}, {Name: "rcx", Value: regs.Rcx}, {Name: "rdx", Value: regs.Rdx},
+				{Name: "rsi", Value: regs.Rsi}, {Name: "rdi", Value: regs.Rdi}, {Name: "rbp", Value: regs.Rbp}, {Name: "r8", Value: regs.R8},
+				{Name: "r9", Value: regs.R9}, {Name: "r10", Value: regs.R10}, {Name: "r11", Value: regs.R11}, {Name: "r12", Value: regs.R12},
+				{Name: "r13", Value: regs.R13}, {Name: "r14", Value: regs.R14}, {Name: "r15", Value: regs.R15},
+			},
+		})
+	}
+	if src.Recorded, err = h.blocks(); err != nil {
+		return src, err
+	}
+	src.Libc, src.Other = h.allocator()
+	return src, nil
+}
+
+// blocks are those of the recording that are live now, none without a recording.
+func (h *Heap) blocks() ([]memory.Recorded, error) {
+	if h.mode() != Live {
+		return nil, nil
+	}
+	_, x, err := h.recorded.countedEvents()
+	if err != nil {
+		if h.reading.GivenUp() {
+			return nil, h.reading.Cut()
+		}
+		return nil, nil // nothing is recorded, or sums alone
+	}
+	held := x.Held(math.MaxUint64)
+	out := make([]memory.Recorded, len(held))
+	for i := range held {
+		b := &held[i]
+		out[i] = memory.Recorded{Addr: b.Addr, Size: b.Size, Seq: b.Seq, Stack: b.Stack}
+	}
+	return out, nil
+}
+
+// heapMemory is memory that cannot be read any more once the user has given up what runs.
+type heapMemory struct {
+	*common
+	of *inferior.Process
+}
+
+func (m heapMemory) ReadAt(b []byte, at int64) (int, error) {
+	if m.reading.GivenUp() {
+		return 0, m.reading.Cut()
+	}
+	return m.of.ReadAt(b, at)
+}
+
+// defines tells whether a file exports a function, or has it in its symbol table.
+func defines(o *symbols.Object, name string) bool {
+	sym, ok := o.Symtab.Symbol(name)
+	return ok && sym.Defined
+}
+
+// allocatorNames are functions that only one allocator has, and its name.
+var allocatorNames = []struct{ function, name string }{
+	{"mallctl", "jemalloc"}, {"je_mallctl", "jemalloc"}, {"tc_malloc", "tcmalloc"}, {"mi_malloc", "mimalloc"},
+	{"__asan_init", "AddressSanitizer"}, {"__lsan_init", "LeakSanitizer"}, {"__hwasan_init", "HWAddressSanitizer"},
+	{"scudo_malloc_info", "scudo"}, {"rpmalloc", "rpmalloc"}, {"snmalloc_malloc", "snmalloc"},
+}
+
+// allocator finds the module that has glibc's malloc, and an allocator that stands before it.
+func (h *Heap) allocator() (libc, other string) {
+	for _, m := range h.names.Images() {
+		if m.Object == nil {
+			continue
+		}
+		if breakpoints.IsAllocatorLibrary(filepath.Base(m.Name)) {
+			other, _, _ = strings.Cut(strings.TrimPrefix(filepath.Base(m.Name), "lib"), ".")
+		}
+		for _, a := range allocatorNames {
+			if other == "" && defines(m.Object, a.function) {
+				other = a.name
+			}
+		}
+		if libc == "" && (defines(m.Object, "gnu_get_libc_version") && defines(m.Object, "malloc") || defines(m.Object, "__libc_malloc")) {
+			libc = m.Name
+		}
+	}
+	return libc, other
+}
+
+// space is the address space with those who own parts of it.
+func (h *Heap) space() (regions.Source, error) {
+	p := h.common.image
+	src := regions.Source{PID: p.PID(), Memory: p}
+	maps, err := p.Maps()
+	if err != nil {
+		return src, err
+	}
+	for _, m := range maps {
+		src.Mappings = append(src.Mappings, regions.Mapping{Start: m.Low, End: m.High, Perm: m.Perm, Offset: m.Offset, Inode: m.Inode, Path: m.Path})
+		if h.planes.data.owns(m) {
+			src.Own = append(src.Own, regions.Range{Start: m.Low, End: m.High, Label: "probe"})
+		}
+	}
+	for _, m := range p.Modules() {
+		src.Modules = append(src.Modules, regions.Module{Name: m.Name, Low: m.Low, High: m.High})
+	}
+	for _, t := range p.Threads() {
+		if regs, err := t.Regs(); err == nil {
+			src.Threads = append(src.Threads, regions.Thread{TID: t.TID, Stacks: []addr.Run{regs.SP()}, FS: addr.Run(regs.FsBase)})
+		}
+	}
+	heaps, err := h.python.All()
+	if h.reading.GivenUp() {
+		return src, errors.Join(h.reading.Cut(), err)
+	}
+	for _, ph := range heaps {
+		for _, a := range ph.Arenas {
+			src.Runtimes = append(src.Runtimes, regions.Range{Start: a.At, End: a.At + addr.Run(ph.ArenaSize), Label: "pymalloc arena"})
+		}
+	}
+	return src, nil
+}
