@@ -104,12 +104,31 @@ var errCircle = errors.New("frames: they lead in a circle")
 // maxWalked bounds the bytes of line tables that are gone through for the frames of a stack.
 const maxWalked = 1 << 30
 
-// line is the line of an instruction, 0 too if the tables together are too long.
+// An instruction is one of a code object, at an offset in bytes.
+type instruction struct {
+	code   *Code
+	offset int
+}
+
+// maxLines bounds the instructions whose lines are remembered.
+const maxLines = 1 << 16
+
+// line is the line of an instruction, 0 too if the tables together are too long. It is
+// remembered: recorded stacks have the same instructions again and again.
 func (in *Interpreter) line(code *Code, offset int) int {
+	at := instruction{code, offset}
+	if line, known := in.lines[at]; known {
+		return line
+	}
 	if in.walked += len(code.table); in.walked > maxWalked {
 		return 0
 	}
-	return code.line(offset)
+	if in.lines == nil || len(in.lines) >= maxLines {
+		in.lines = map[instruction]int{}
+	}
+	line := code.line(offset)
+	in.lines[at] = line
+	return line
 }
 
 // frame is the frame whose struct is b. It is not whole while it is being set up: the

@@ -24,10 +24,11 @@ type Interpreter struct {
 	codeType addr.Run // PyCode_Type
 	version  string
 	codes    map[addr.Run]*Code
-	tables   int              // bytes of the tables of codes
-	walked   int              // of these, for the lines of frames
-	learned  map[uint64]*Code // by ID, see Learn;
-	before   map[uint64]*Code // those that Forget has left
+	tables   int                 // bytes of the tables of codes
+	walked   int                 // of these, for the lines of frames
+	lines    map[instruction]int // what line has told of them
+	learned  map[uint64]*Code    // by ID, see Learn;
+	before   map[uint64]*Code    // those that Forget has left
 
 	singletons []singleton
 }

@@ -144,6 +144,7 @@ func (in *Interpreter) Forget() (forgotten bool) {
 	}
 	in.before, in.learned = in.learned, map[uint64]*Code{}
 	clear(in.codes)
+	clear(in.lines) // they keep code objects
 	in.tables = 0
 	return true
 }
@@ -160,6 +161,7 @@ func (in *Interpreter) Inherit(from *Interpreter) {
 func (in *Interpreter) Calls(calls []Call) (st Stack, err error) {
 	l, shim := in.layout, in.Walk().Shim
 	in.walked = 0
+	st.Frames = make([]Frame, 0, len(calls))
 	for _, c := range calls {
 		if uint32(c.Mark) == shim {
 			if len(st.Frames) == 0 {

@@ -29,9 +29,11 @@ type interpreted struct {
 	mu    sync.Mutex
 	in    *python.Interpreter // nil: there is none, or none that is known; of several the first
 	path  string              // of its file
-	loops map[addr.Code]bool  // whether an address lies in the interpreter's loop
-	calls []pythonCalls       // of the probe, by their PythonID
-	odd   uint64              // stacks with calls that do not fit
+	loops codeLoops
+	where map[line]addr.Run // code addresses of positions
+	calls []pythonCalls     // of the probe, by their PythonID
+	read  []python.Call     // those that are kept now
+	odd   uint64            // stacks with calls that do not fit
 
 	others []string // files of further interpreters, whose calls are not recorded
 }
@@ -68,11 +70,17 @@ type pythonCalls struct {
 	more    bool // there are others further out
 }
 
+// A line is one of a code object.
+type line struct {
+	code *python.Code
+	n    int
+}
+
+// maxWhere bounds the positions whose addresses are remembered.
+const maxWhere = 1 << 16
+
 // maxCalls bounds the stacks of Python that are kept: the inferior's memory tells them.
 const maxCalls = 1 << 22
-
-// maxLoops bounds what is remembered of addresses.
-const maxLoops = 1 << 16
 
 // open looks for an interpreter among the modules of the process, and has the probe follow
 // it, if there is one. Once it is known only a fresh look finds another.
@@ -85,7 +93,7 @@ func (x *interpreted) open(fresh bool) error {
 		return nil
 	}
 	before := x.in
-	x.in, x.path, x.loops = nil, "", map[addr.Code]bool{}
+	x.in, x.path, x.loops, x.where = nil, "", codeLoops{}, map[line]addr.Run{}
 	files, _, err := pythonFiles(x.common)
 	if len(files) > 0 {
 		x.in, x.path = files[0].in, files[0].path
@@ -129,7 +137,10 @@ func (x *interpreted) learn(id uint64, pieces []probe.PythonPiece) (forgotten bo
 		all[i] = python.Piece(p)
 	}
 	_ = x.in.Learn(id, all)
-	return x.in.Forget()
+	if forgotten = x.in.Forget(); forgotten {
+		clear(x.where) // which keeps code objects
+	}
+	return forgotten
 }
 
 // keep keeps calls that the probe has read.
@@ -141,11 +152,11 @@ func (x *interpreted) keep(calls []probe.PythonCall, more bool) probe.PythonID {
 	}
 	kept := pythonCalls{more: more}
 	if x.in != nil {
-		all := make([]python.Call, len(calls))
-		for i, c := range calls {
-			all[i] = python.Call(c)
+		x.read = x.read[:0]
+		for _, c := range calls {
+			x.read = append(x.read, python.Call(c))
 		}
-		if st, err := x.in.Calls(all); err == nil {
+		if st, err := x.in.Calls(x.read); err == nil {
 			kept = x.addresses(st)
 			kept.more = more
 		}
@@ -157,14 +168,28 @@ func (x *interpreted) keep(calls []probe.PythonCall, more bool) probe.PythonID {
 // addresses are the code addresses of calls.
 func (x *interpreted) addresses(st python.Stack) pythonCalls {
 	out := pythonCalls{leaving: st.Leaving}
-	var group []addr.Run
+	all, from := make([]addr.Run, 0, len(st.Frames)), 0
 	for _, f := range st.Frames {
-		group = append(group, x.names.Interpreted.Address(position(f)))
+		all = append(all, x.address(f))
 		if f.Entry {
-			out.groups, group = append(out.groups, group), nil
+			out.groups, from = append(out.groups, all[from:]), len(all)
 		}
 	}
 	return out
+}
+
+// address is the code address of a call.
+func (x *interpreted) address(f python.Frame) addr.Run {
+	at := line{f.Code, f.Line}
+	a, known := x.where[at]
+	if !known {
+		a = x.names.Interpreted.Address(position(f))
+		if len(x.where) >= maxWhere {
+			clear(x.where)
+		}
+		x.where[at] = a
+	}
+	return a
 }
 
 // position is where a call of Python is in the program.
@@ -190,6 +215,11 @@ func (x *interpreted) with(st capture.Stack, id probe.PythonID) capture.Stack {
 		return st
 	}
 	out := capture.Stack{FirstIsPC: st.FirstIsPC, Truncated: st.Truncated}
+	room := len(st.PCs)
+	for _, g := range groups {
+		room += len(g)
+	}
+	out.PCs = make([]addr.Run, 0, room)
 	for i, pc := range st.PCs {
 		if len(at) > 0 && at[0] == i {
 			out.PCs = append(out.PCs, groups[0]...)
@@ -222,19 +252,40 @@ func (x *interpreted) inLoop(c addr.Code) bool {
 	return ok && names.IsPythonLoop(sym.Name)
 }
 
+// codeLoops remembers which code addresses lie in the interpreter's loop.
+type codeLoops struct {
+	recent [1 << 10]struct {
+		code     addr.Code
+		in, used bool
+	}
+	all map[addr.Code]bool
+}
+
+// maxLoops bounds what is remembered of addresses.
+const maxLoops = 1 << 16
+
+// has tells whether code lies in the loop; look finds it out.
+func (l *codeLoops) has(c addr.Code, look func(addr.Code) bool) bool {
+	r := &l.recent[uint64(c.Addr())*0x9e3779b97f4a7c15>>54]
+	if r.used && r.code == c {
+		return r.in
+	}
+	in, known := l.all[c]
+	if !known {
+		in = look(c)
+		if l.all == nil || len(l.all) >= maxLoops {
+			l.all = map[addr.Code]bool{}
+		}
+		l.all[c] = in
+	}
+	r.code, r.in, r.used = c, in, true
+	return in
+}
+
 // places are the indexes of the code addresses in a stack that lie in the interpreter's loop.
 func (x *interpreted) places(n int, code func(int) addr.Code) (all []int) {
 	for i := range n {
-		c := code(i)
-		in, known := x.loops[c]
-		if !known {
-			in = x.inLoop(c)
-			if len(x.loops) >= maxLoops {
-				clear(x.loops)
-			}
-			x.loops[c] = in
-		}
-		if in {
+		if x.loops.has(code(i), x.inLoop) {
 			all = append(all, i)
 		}
 	}
