@@ -107,8 +107,9 @@ func (r *Region) Root() bool {
 
 // A Space is an address space that was divided.
 type Space struct {
-	Regions []Region // ascending, without overlap
-	Notes   []string // where what the Source told contradicts itself
+	Regions []Region   // ascending, without overlap
+	TLS     []TLSBlock // those of the Source, ascending: blocks of libraries lie in the allocator's memory
+	Notes   []string   // where what the Source told contradicts itself
 }
 
 // find is the index of the first region that ends above a.
@@ -141,6 +142,16 @@ func (s *Space) Around(a addr.Run) (below, above *Region) {
 		above = &s.Regions[i]
 	}
 	return below, above
+}
+
+// TLSAt is the block of thread-local variables that has an address.
+func (s *Space) TLSAt(a addr.Run) (TLSBlock, bool) {
+	for _, b := range s.TLS {
+		if b.Start <= a && a < b.End {
+			return b, true
+		}
+	}
+	return TLSBlock{}, false
 }
 
 // Roots are the regions that a search for reachable blocks begins in, ascending. The

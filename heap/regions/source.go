@@ -14,10 +14,11 @@ type Source struct {
 	Mappings []Mapping
 	Modules  []Module
 	Threads  []Thread
-	TLS      []TLSBlock // static ones; those of libraries that dlopen brought are blocks of the allocator
-	Arenas   []Range    // memory of allocators; Label says which arena
-	Runtimes []Range    // memory of language runtimes
-	Own      []Range    // what hdb has put there
+	TLS      []TLSBlock
+	Arenas   []Range // memory of allocators; Label says which arena
+	Internal []Range // what allocators keep for themselves elsewhere: main_arena in libc's data
+	Runtimes []Range // memory of language runtimes
+	Own      []Range // what hdb has put there
 
 	PID     int         // the thread ID of the main thread
 	Memory  io.ReaderAt // of the process, for struct pthread
@@ -48,14 +49,13 @@ type Segment struct {
 	Start, End addr.Run
 	FileEnd    addr.Run // where its bytes of the file end, and BSS begins
 	Write      bool
-	Exec       bool
 }
 
 // A Thread is a living thread.
 type Thread struct {
 	TID int
 	// Stacks are the stack pointers of the thread: the one in its register first, then those
-	// of what signals interrupted on another stack.
+	// of what signals interrupted on another stack. None: not known.
 	Stacks      []addr.Run
 	FS          addr.Run // the thread pointer, 0 not set or not known
 	SignalStack Range    // sigaltstack(2); empty: none, or not known
@@ -66,6 +66,7 @@ type TLSBlock struct {
 	TID        int
 	Module     string
 	Start, End addr.Run
+	Static     bool // it lies below the thread pointer; otherwise it is a block of the allocator
 }
 
 // A Range is memory that somebody says is theirs.
@@ -73,6 +74,8 @@ type Range struct {
 	Start, End addr.Run
 	Label      string
 }
+
+func (r Range) contains(a addr.Run) bool { return r.Start <= a && a < r.End }
 
 // Pthread is what glibc exports of its struct pthread for libthread_db (_thread_db_*), and
 // where its lists of stacks are. Zero is not known.
