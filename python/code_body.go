@@ -110,10 +110,12 @@ func (b *Bodies) Still(k *Body) bool {
 	return err == nil && (now == k || now.stamp == k.stamp && now.Start == k.Start)
 }
 
-// maxNestedCode bounds the depth of code objects in others, maxConsts the constants of one.
+// maxNestedCode bounds the depth of code objects in others, maxConsts the constants of one,
+// maxTreeConsts those of all in a tree: each is asked for its type while a thread is held.
 const (
 	maxNestedCode = 64
 	maxConsts     = 1 << 16
+	maxTreeConsts = 1 << 18
 )
 
 // A Named is a code object with the qualified name of its function, "" if it is not known.
@@ -125,6 +127,7 @@ type Named struct {
 // Tree is a code object with those that it has among its constants, and these have in turn.
 func (b *Bodies) Tree(root addr.Run) (all []Named) {
 	seen := map[addr.Run]bool{}
+	left := maxTreeConsts
 	var visit func(at addr.Run, qualname string, depth int)
 	visit = func(at addr.Run, qualname string, depth int) {
 		if seen[at] || depth > maxNestedCode || len(all) >= maxBodies {
@@ -138,7 +141,7 @@ func (b *Bodies) Tree(root addr.Run) (all []Named) {
 		} else if depth > 0 {
 			inner = qualname + "." // of a class
 		}
-		for _, c := range b.consts(at) {
+		for _, c := range b.consts(at, &left) {
 			name, err := b.in.text(c, b.in.layout.code.name)
 			if err != nil {
 				continue
@@ -166,8 +169,8 @@ func (b *Bodies) isFunction(at addr.Run) bool {
 	return err == nil && n&optimized != 0
 }
 
-// consts are the code objects among the constants of one.
-func (b *Bodies) consts(at addr.Run) (all []addr.Run) {
+// consts are the code objects among the constants of one, as far as some are left to be looked at.
+func (b *Bodies) consts(at addr.Run, left *int) (all []addr.Run) {
 	tuple, err := b.in.mem.pointer(at + addr.Run(b.layout.consts))
 	if err != nil {
 		return nil
@@ -176,10 +179,11 @@ func (b *Bodies) consts(at addr.Run) (all []addr.Run) {
 	if err != nil {
 		return nil
 	}
-	items, err := b.in.mem.read(tuple+tupleItems, 8*int(min(n, maxConsts)))
+	items, err := b.in.mem.read(tuple+tupleItems, 8*int(min(n, maxConsts, uint64(*left))))
 	if err != nil {
 		return nil
 	}
+	*left -= len(items) / 8
 	for i := 0; i < len(items); i += 8 {
 		c := pointerIn(items, i)
 		if t, err := b.in.mem.pointer(c + objectType); err == nil && t == b.in.codeType {

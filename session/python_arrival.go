@@ -142,6 +142,9 @@ func (p *pythonStops) settle(l *pythonLine, t *inferior.Thread, pos python.Posit
 	ok = p.dispatches(t, field, l.file.bodies.OffsetWord(pos, at), true)
 	if ok && minor >= 13 {
 		if p.specializes(l) {
+			if len(l.again) > maxThreadStates {
+				clear(l.again) // frames that were left by an exception do not read it again
+			}
 			l.again[pos.Frame] = true
 		} else {
 			delete(l.again, pos.Frame)

@@ -29,9 +29,10 @@ type Start struct {
 type Map struct {
 	code   Code
 	ops    *opcodes
-	ranges []Range // neighbours have different lines
-	instrs []int   // offsets of instructions, with their EXTENDED_ARG
-	jumps  []jump
+	ranges []Range      // neighbours have different lines
+	instrs []int        // offsets of instructions, with their EXTENDED_ARG
+	lines  []int        // indices of ranges, by line, then by offset
+	jumps  []jump       // by where they go
 	raised map[int]bool // where exceptions lead
 }
 
@@ -67,6 +68,13 @@ func New(c Code) (*Map, bool) {
 		return len(m.ranges) < maxInstructions
 	})
 	m.decode()
+	slices.SortStableFunc(m.jumps, func(a, b jump) int { return cmp.Compare(a.to, b.to) })
+	for i, r := range m.ranges {
+		if r.Line > 0 {
+			m.lines = append(m.lines, i)
+		}
+	}
+	slices.SortStableFunc(m.lines, func(a, b int) int { return cmp.Compare(m.ranges[a].Line, m.ranges[b].Line) })
 	for _, j := range m.jumps {
 		if j.raised {
 			m.raised[j.to] = true
@@ -229,16 +237,21 @@ func (m *Map) Starts(line int) (all []Start) {
 	if line <= 0 {
 		return nil
 	}
-	for _, r := range m.ranges {
-		if r.Line != line || r.End <= m.firstBody() {
+	first, _ := slices.BinarySearchFunc(m.lines, line, func(i, line int) int { return cmp.Compare(m.ranges[i].Line, line) })
+	for _, i := range m.lines[first:] {
+		r := m.ranges[i]
+		if r.Line != line {
+			break
+		}
+		if r.End <= m.firstBody() {
 			continue
 		}
 		run := max(r.Start, m.firstBody())
 		if m.begins(run) {
 			all = append(all, Start{run, run})
 		}
-		for _, j := range m.jumps {
-			if j.to <= run || j.to >= r.End || has(m.ops.ends, m.opcode(j.to)) ||
+		for _, j := range m.jumpsTo(run+1, r.End) {
+			if has(m.ops.ends, m.opcode(j.to)) ||
 				!m.Event(j.from, j.to) && !(j.raised && m.code.Minor == 10) {
 				continue // SETUP_WITH of 3.10 is in the line of its own handler, what raises need not be
 			}
@@ -253,6 +266,15 @@ func (m *Map) Starts(line int) (all []Start) {
 	return slices.Compact(all)
 }
 
+// jumpsTo are the jumps that go to offsets in [low, high).
+func (m *Map) jumpsTo(low, high int) []jump {
+	at := func(offset int) int {
+		i, _ := slices.BinarySearchFunc(m.jumps, offset, func(j jump, to int) int { return cmp.Compare(j.to, to) })
+		return i
+	}
+	return m.jumps[at(low):max(at(low), at(high))]
+}
+
 // begins tells whether a line can begin at the first of its neighbouring instructions. Up to 3.9
 // it does whatever comes there.
 func (m *Map) begins(run int) bool {
@@ -262,8 +284,8 @@ func (m *Map) begins(run int) bool {
 	case m.code.Minor < 10 || run == m.firstBody() || m.continues(run):
 		return true
 	}
-	return slices.ContainsFunc(m.jumps, func(j jump) bool {
-		return j.to == run && (m.Event(j.from, j.to) || j.raised && m.code.Minor == 10)
+	return slices.ContainsFunc(m.jumpsTo(run, run+1), func(j jump) bool {
+		return (m.Event(j.from, j.to) || j.raised && m.code.Minor == 10)
 	})
 }
 
@@ -330,12 +352,9 @@ func (m *Map) Double(op byte) bool { return has(m.ops.double, op) }
 
 // Lines are those that code begins at, ascending.
 func (m *Map) Lines() (all []int) {
-	for _, r := range m.ranges {
-		if r.Line > 0 {
-			all = append(all, r.Line)
-		}
+	for _, i := range m.lines {
+		all = append(all, m.ranges[i].Line)
 	}
-	slices.Sort(all)
 	return slices.Compact(all)
 }
 
