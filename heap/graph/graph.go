@@ -9,9 +9,11 @@ package graph
 
 import (
 	"context"
+	"fmt"
 	"io"
-	"iter"
 	"runtime"
+	"sort"
+	"sync"
 )
 
 // A Block is a piece of memory that the program has from its allocator.
@@ -97,7 +99,7 @@ type Edge struct {
 	At     uint64     // address of the word; 0 of a Roots.Words
 	To     int        // index of the block
 	Offset uint64     // where in the block it points to, 0: its start
-	Why    Heuristics // why a pointer into the interior counts as one to the start, or 0
+	Why    Heuristics // why a pointer into the interior makes the block Reachable, which nothing else does; or 0
 }
 
 // A Fault is memory that could not be read. Blocks to which only it points are taken for lost.
@@ -119,64 +121,113 @@ type Stats struct {
 type Graph struct {
 	blocks []Block
 	roots  Roots
+
+	// The edges of block i are edges[first[i]:first[i+1]], ascending by address.
+	first     []uint32
+	edges     []edge
+	interior  []interior            // of the weak ones and of those heuristics strengthened, ascending by edge
+	why       map[uint32]Heuristics // of edges that were strengthened
+	rootEdges []rootEdge
+	rootWhy   map[int]Heuristics // by index in rootEdges
+
+	reach  []Reach
+	stats  Stats
+	faults []Fault
+
+	backOnce sync.Once
+	back     reverse
+	pathOnce sync.Once
+	paths    []uint32
+	lostOnce sync.Once
+	lost     []clique
 }
 
-// Build reads the memory of the blocks, which ascend and do not overlap, and of the roots. What cannot be read is
-// counted ([Graph.Faults]); an error is of the arguments, of ctx, or of Options.MaxBytes. The
+// Build reads the memory of the blocks, which ascend and do not overlap, and of the roots. What cannot be
+// read is counted ([Graph.Faults]); an error is of the arguments, of ctx, or of Options.MaxBytes. The
 // graph keeps the slices.
 func Build(ctx context.Context, memory io.ReaderAt, blocks []Block, roots Roots, o Options) (*Graph, error) {
+	if err := checkBlocks(blocks); err != nil {
+		return nil, err
+	}
+	for _, r := range roots.Ranges {
+		if r.Start > r.End || r.End > maxAddress {
+			return nil, fmt.Errorf("graph: a root is no memory of a process: %#x to %#x", r.Start, r.End)
+		}
+	}
 	if o.Workers == 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
-	return &Graph{blocks: blocks, roots: roots}, ctx.Err()
+	s := &scanner{table: newTable(blocks), memory: memory, roots: roots, o: o, counts: make([]uint32, len(blocks)+1)}
+	if err := s.run(ctx); err != nil {
+		return nil, err
+	}
+	g := &Graph{blocks: blocks, roots: roots}
+	g.take(s)
+	m := marker{Graph: g, scanner: s, ctx: ctx}
+	if err := m.mark(); err != nil {
+		return nil, err
+	}
+	g.faults, g.stats.Unread, g.stats.Read = s.faults, s.unread, s.read.Load()
+	return g, nil
+}
+
+// take puts the edges that units found into one list.
+func (g *Graph) take(s *scanner) {
+	for _, c := range s.shared {
+		s.counts[c.block+1] += c.edges
+	}
+	n := uint32(0)
+	for i, c := range s.counts {
+		n += c
+		s.counts[i] = n
+	}
+	g.first = s.counts
+	g.edges = make([]edge, 0, n)
+	var interiors, roots int
+	for _, u := range s.units {
+		interiors += len(u.found.interior)
+		roots += len(u.found.roots)
+	}
+	g.interior = make([]interior, 0, interiors)
+	g.rootEdges = make([]rootEdge, 0, roots+len(g.roots.Words))
+	for i := range s.units {
+		f := &s.units[i].found
+		for _, in := range f.interior {
+			in.edge += uint32(len(g.edges))
+			g.interior = append(g.interior, in)
+		}
+		g.edges = append(g.edges, f.edges...)
+		g.rootEdges = append(g.rootEdges, f.roots...)
+		*f = found{}
+	}
+	for i, word := range g.roots.Words {
+		if word.Value-s.lo >= s.span {
+			continue
+		}
+		to, start, ok := s.find(word.Value)
+		if !ok && !s.pastEmptyArray(to, word.Value) {
+			continue
+		}
+		e := rootEdge{to: to, root: uint32(len(g.roots.Ranges) + i)}
+		if !start {
+			e.to, e.offset = to|weak, word.Value-g.blocks[to].Addr
+		}
+		g.rootEdges = append(g.rootEdges, e)
+	}
+	g.stats = Stats{Blocks: len(g.blocks), Skipped: s.skipped.Load(), RootEdges: len(g.rootEdges), Edges: len(g.edges), Interior: interiors}
 }
 
 // Blocks is what the graph was built of.
 func (g *Graph) Blocks() []Block { return g.blocks }
 
 // Stats says what the graph was built of.
-func (g *Graph) Stats() Stats { return Stats{Blocks: len(g.blocks)} }
+func (g *Graph) Stats() Stats { return g.stats }
 
 // Faults lists memory that could not be read, the first thousand pieces.
-func (g *Graph) Faults() []Fault { return nil }
+func (g *Graph) Faults() []Fault { return g.faults }
 
 // Find is the block that an address lies in, which for one of size 0 is its start.
-func (g *Graph) Find(address uint64) (block int, ok bool) { return 0, false }
-
-// Reach is how the program can come to a block.
-func (g *Graph) Reach(block int) Reach { return Reachable }
-
-// Sums adds up the blocks of each Reach.
-func (g *Graph) Sums() [4]Sum { return [4]Sum{} }
-
-// Lost is, for a definitely lost block, what is lost with it: the indirectly lost blocks that it leads to,
-// without itself. A block that several lead to is counted with the last of them, as memcheck does.
-func (g *Graph) Lost(block int) Sum { return Sum{} }
-
-// To lists the edges into a block: first those of roots, then those of blocks, ascending.
-func (g *Graph) To(block int) iter.Seq[Edge] { return func(func(Edge) bool) {} }
-
-// From lists the edges out of a block, ascending by the address of the word.
-func (g *Graph) From(block int) iter.Seq[Edge] { return func(func(Edge) bool) {} }
-
-// Path is a shortest chain of edges from a root to a block, by starts of blocks only if it is
-// Reachable; nil if no root leads there.
-func (g *Graph) Path(block int) []Edge { return nil }
-
-// Retained is what would go if nothing pointed to the block: it, and what is reached only through it.
-func (g *Graph) Retained(ctx context.Context, block int) (Sum, error) { return Sum{}, ctx.Err() }
-
-// A Dominators tells for each block what only it keeps alive.
-type Dominators struct{}
-
-// RetainedAll finds what each block keeps alive, all at once: the dominator tree of the graph from its
-// roots and, as if they were roots, from the definitely lost blocks.
-func (g *Graph) RetainedAll(ctx context.Context) (*Dominators, error) {
-	return &Dominators{}, ctx.Err()
+func (g *Graph) Find(address uint64) (block int, ok bool) {
+	i := sort.Search(len(g.blocks), func(i int) bool { return g.blocks[i].Addr > address }) - 1
+	return i, i >= 0 && address <= g.blocks[i].last()
 }
-
-// Retained is the block and what is reached only through it.
-func (d *Dominators) Retained(block int) Sum { return Sum{} }
-
-// Parent is the block without which this one could not be reached, the nearest such; -1 if there is none.
-func (d *Dominators) Parent(block int) int { return -1 }

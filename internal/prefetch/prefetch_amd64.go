@@ -6,3 +6,8 @@ import "unsafe"
 //
 //go:noescape
 func Pairs(at []unsafe.Pointer)
+
+// Lines asks for the lines of these addresses.
+//
+//go:noescape
+func Lines(at []unsafe.Pointer)

@@ -21,6 +21,7 @@ func TestPairs(t *testing.T) {
 	at := []unsafe.Pointer{nil, unsafe.Pointer(&page[0]), unsafe.Pointer(&page[size-1]), unsafe.Pointer(&page[size])}
 	for n := range len(at) + 1 {
 		Pairs(at[:n])
+		Lines(at[:n])
 	}
 	for i, b := range page[:size] {
 		if b != 0 {
@@ -31,4 +32,5 @@ func TestPairs(t *testing.T) {
 		t.Fatal(err)
 	}
 	Pairs(at)
+	Lines(at)
 }
