@@ -3,6 +3,7 @@ package inferior
 import (
 	"fmt"
 	"os"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -12,7 +13,7 @@ import (
 )
 
 // A guard is a small process that takes our code out of the inferior when hdb
-// is killed and cannot. It needs no ptrace: it holds the target's /proc/PID/mem,
+// is killed and cannot. It needs no ptrace, but for debug registers: it holds the target's /proc/PID/mem,
 // opened by hdb, and the table of what to restore.
 //
 // It learns of hdb's death in two ways. The tracing thread holds a robust futex
@@ -112,6 +113,9 @@ func (g *guard) start() error {
 	}
 	files[2] = pipe[0]
 	table.head.pid = int32(g.p.target.pid)
+	if slices.ContainsFunc(g.p.target.order, func(t *Thread) bool { return t.debugSet }) {
+		table.watching()
+	}
 	g.on, g.table, g.pipe = true, table, pipe[1]
 	g.gone, g.late = new(atomic.Bool), false
 	g.hold(g.p.owner)

@@ -79,7 +79,7 @@ func (g *guardTable) awaitDeath() {
 // jumps of patches still lead somewhere. Threads may run by then. None can
 // stand inside a jump, and one write of a few bytes was seen whole in 10 million
 // writes under two threads that did nothing but call the function. Signals come
-// last.
+// behind these, and debug registers, for which threads must be stopped, last.
 func (g *guardTable) restoreAll(mem int) {
 	var patched []guardCover
 	for i := range g.slots {
@@ -104,6 +104,9 @@ func (g *guardTable) restoreAll(mem int) {
 	}
 	for _, s := range g.head.signals[:min(int(g.head.nsignal.Load()), len(g.head.signals))] {
 		_ = unix.Tgkill(int(g.head.pid), int(s.tid), unix.Signal(s.number)) // it has ended
+	}
+	if g.head.watches.Load() != 0 {
+		clearWatches(int(g.head.pid))
 	}
 }
 

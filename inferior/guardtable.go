@@ -33,6 +33,7 @@ type guardHeader struct {
 	robust  robustHead
 	pid     int32
 	guard   atomic.Int32 // the guard's, from when it waits
+	watches atomic.Int32 // 1: debug registers of threads were set
 	nsignal atomic.Int32
 	signals [32]guardSignal
 }
@@ -97,6 +98,14 @@ func mapGuardTable(fd int) (*guardTable, error) {
 		list:  unsafe.Slice((*robustEntry)(unsafe.Pointer(&mem[guardListAt])), guardList),
 		slots: unsafe.Slice((*guardSlot)(unsafe.Pointer(&mem[guardSlotsAt])), guardSlots),
 	}, nil
+}
+
+// watching notes that debug registers are about to be set. It stays: a thread that runs keeps its own
+// until it stops.
+func (g *guardTable) watching() {
+	if g != nil {
+		g.head.watches.Store(1)
+	}
 }
 
 // take is a slot for a cover, -1 when there is no table or no room in it.

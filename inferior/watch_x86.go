@@ -295,6 +295,7 @@ func (ws *watchpoints) syncDebug(t *Thread) error {
 		return nil
 	}
 	t.debugSet = true
+	ws.p.guard.table.watching()
 	// DR7 first: the kernel checks each address against its length there.
 	if err := pokeDebug(t.TID, 7, 0); err != nil {
 		return err

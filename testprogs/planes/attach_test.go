@@ -276,6 +276,35 @@ func TestHdbKilledAtStops(t *testing.T) {
 	}
 }
 
+// TestHdbKilledWatching kills hdb while debug registers stop a program to which it is attached all the time.
+// They are cleared: the program goes on at full speed.
+func TestHdbKilledWatching(t *testing.T) {
+	n, threads := 30, "8"
+	if testing.Short() {
+		n, threads = 2, "2"
+	}
+	script := filepath.Join(t.TempDir(), "script")
+	lines := append(plain.settings(), "hbreak pair", "ignore 1 1000000000", "echo stops\\n", "continue", "")
+	if err := os.WriteFile(script, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g := launch(t, "storm_pace", nil, threads)
+	before := slices.Max(g.paces(t, 5))
+	for i := range n {
+		killAtStops(t, script, g.pid)
+		after := 0
+		for range 10 {
+			if after = max(after, g.paces(t, 1)[0]); after >= before/2 {
+				break
+			}
+		}
+		if after < before/2 {
+			t.Fatalf("kill %d: %d pairs in 100 ms of CPU time, at best, in the second after; %d before the first", i+1, after, before)
+		}
+	}
+	g.end(t)
+}
+
 // killAtStops has hdb attach and run a script, and kills it soon after it has said
 // "stops".
 func killAtStops(t *testing.T, script, pid string) {
