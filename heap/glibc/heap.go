@@ -1,7 +1,10 @@
 package glibc
 
 import (
+	"cmp"
 	"iter"
+	"slices"
+	"strconv"
 
 	"hdb/internal/addr"
 )
@@ -10,13 +13,14 @@ import (
 type State uint8
 
 const (
-	Used     State = iota // given to the program, cut from an arena
-	Mmapped               // given to the program, a mapping of its own
-	TCache                // freed, kept by the cache of a thread
-	FastBin               // freed, in a fastbin of its arena
-	Free                  // freed and merged with its neighbours, in a bin of its arena
-	Top                   // the end of an arena
-	Internal              // the allocator's own: the struct of a tcache
+	Used     State  = iota // given to the program, cut from an arena
+	Mmapped                // given to the program, a mapping of its own
+	TCache                 // freed, kept by the cache of a thread
+	FastBin                // freed, in a fastbin of its arena
+	Free                   // freed and merged with its neighbours, in a bin of its arena
+	Top                    // the end of an arena
+	Internal               // the allocator's own: the struct of a tcache
+	States   = iota        // how many there are
 )
 
 var stateNames = [...]string{Used: "used", Mmapped: "mmapped", TCache: "tcache", FastBin: "fastbin", Free: "free", Top: "top", Internal: "internal"}
@@ -64,55 +68,320 @@ type Arena struct {
 	Main      bool
 	Locked    bool // its mutex is held: a thread is inside malloc or free
 	SystemMem uint64
-	MaxSystem uint64 // the most that SystemMem was
-	Attached  uint64 // threads that allocate from it
-	Heaps     []Range
+	MaxSystem uint64   // the most that SystemMem was
+	Attached  uint64   // how many threads allocate from it
+	Threads   []int    // those of them that were found, by TID
+	Heaps     []Range  // with their heap_info; of main_arena, the memory that it got by brk
 	Top       addr.Run // its top chunk's header; 0 if it never had one
+
+	flags uint32
+	state []uint64 // the words of its malloc_state
+	bins  []Bin
+	frees []freeChunk
 }
+
+// Contiguous tells whether the arena grows by brk alone. It is true of main_arena until a brk fails.
+func (a *Arena) Contiguous() bool { return a.flags&noncontiguous == 0 }
 
 // A Heap is all memory that malloc manages, as it was when it was opened.
 type Heap struct {
-	arenas []Arena
-	spans  []Span
-	own    []Range
-	damage []Damage
-}
-
-// A Damage is a place where the heap does not hold together.
-type Damage struct {
-	Chunk    addr.Run // header of the chunk, or 0
-	Field    string   // of struct malloc_chunk, malloc_state or tcache_perthread_struct
-	Expected string
-	Found    string
+	src     Source
+	mem     *memory
+	arenas  []Arena
+	params  parameters
+	pieces  []*piece // ascending
+	tcaches []ThreadCache
+	own     []Range
+	damage  []Damage
+	untold  int
+	chunks  int
+	blocks  int
+	buf     []byte
 }
 
 // Open finds the arenas and walks their heaps. If no arena is found, the error is ErrNotUsed. What
 // is damaged is left out and told by Damage.
-func Open(src Source) (*Heap, error) { return nil, ErrNotUsed }
+func Open(src Source) (*Heap, error) {
+	h := &Heap{src: src, mem: newMemory(src), buf: make([]byte, mostAhead)}
+	parts := h.mem.sections()
+	main := h.mem.mainArena(parts)
+	if main == 0 {
+		return nil, ErrNotUsed
+	}
+	h.arenas = h.mem.arenas(main)
+	h.params = h.mem.parameters(parts, &h.arenas[0])
+	h.walk()
+	h.sortPieces()
+	h.findThreads(parts)
+	var l links
+	h.judgeLinks(&l)
+	h.listTCaches(&l)
+	for i := range h.arenas {
+		h.listFast(&h.arenas[i], &l)
+		h.listBins(&h.arenas[i])
+		h.arenas[i].frees, h.arenas[i].state = nil, nil
+	}
+	h.pieces = append(h.pieces, h.mmapped()...)
+	h.sortPieces()
+	h.count()
+	h.owned()
+	h.buf = nil
+	return h, nil
+}
+
+// walk goes through all heaps of all arenas.
+func (h *Heap) walk() {
+	w := walker{mem: h.mem, heap: h, buf: h.buf}
+	for i := range h.arenas {
+		a := &h.arenas[i]
+		if a.Top == 0 || a.Main {
+			continue
+		}
+		heaps, bad := h.mem.heaps(a)
+		if bad != nil {
+			h.tell(*bad)
+		}
+		if len(heaps) == 0 {
+			continue
+		}
+		a.Heaps = heaps
+		// The first heap has the malloc_state behind its heap_info, the others begin with chunks.
+		info := (a.Addr - heaps[0].Start + granule - 1) &^ (granule - 1)
+		for k, r := range heaps {
+			start := r.Start + info
+			if a.Addr >= r.Start && a.Addr < r.End {
+				start = (a.Addr+stateSize+header+granule-1)&^(granule-1) - header
+			}
+			w.region(region{Range: Range{start, r.End}, arena: a, last: k == len(heaps)-1})
+		}
+	}
+	if a := &h.arenas[0]; a.Top != 0 {
+		w.main(a)
+	}
+	h.pieces = w.pieces
+}
+
+// main walks the main arena: from sbrk_base on, and where brk failed also in mappings.
+func (w *walker) main(a *Arena) {
+	h := w.heap
+	start := (h.params.sbrkBase + granule - 1) &^ (granule - 1)
+	if start == 0 {
+		for _, x := range h.src.Mappings { // mp_ was not found
+			if x.Path == "[heap]" {
+				start = x.Start
+				break
+			}
+		}
+	}
+	brk := h.mem.contiguous(start)
+	if start != 0 && brk.End > start {
+		last := brk.Contains(a.Top)
+		a.Heaps = append(a.Heaps, Range{start, brk.End})
+		w.region(region{Range: Range{start, brk.End}, arena: a, last: last})
+		if last && a.Contiguous() {
+			return
+		}
+	}
+	w.mainMappings(a, brk)
+}
+
+// contiguous is the memory around an address that can be written without a gap in one kind of mapping.
+func (m *memory) contiguous(at addr.Run) Range {
+	i, ok := m.mapping(at)
+	if !ok || at == 0 {
+		return Range{}
+	}
+	all := m.src.Mappings
+	r := all[i].Range
+	for k := i + 1; k < len(all) && all[k].Start == r.End && all[k].Writable && all[k].Path == all[i].Path && !all[k].Shared; k++ {
+		r.End = all[k].End
+	}
+	return r
+}
+
+// mainMappings walks what the main arena got by mmap when brk failed. Such memory begins with a page, and
+// ends in fenceposts or with the top chunk; the kernel merges it with other mappings.
+func (w *walker) mainMappings(a *Arena, brk Range) {
+	mem := w.mem
+	taken := []Range{brk}
+	for _, other := range w.heap.arenas {
+		taken = append(taken, other.Heaps...)
+	}
+	for _, x := range without(mem.anonymous(), taken) {
+		at := x.Start
+		for _, part := range mem.present(x) {
+			for at = max(at, part.Start); at < part.End; {
+				word := mem.word(at + 8)
+				if mmappedHeader(0, mem.word(at), word, uint64(x.End-at)) {
+					at += addr.Run(word &^ flagBits)
+					continue
+				}
+				r := region{Range: Range{at, x.End}, arena: a, last: x.Contains(a.Top) && a.Top >= at, alone: true}
+				if word&(isMmapped|nonMainArena) != 0 || word&prevInUse == 0 || !w.credible(&r, at, r.limit(), true) {
+					at += pageSize
+					continue
+				}
+				end := max(w.region(r), at+1)
+				end = (end + pageSize - 1) &^ (pageSize - 1)
+				a.Heaps = append(a.Heaps, Range{at, min(end, x.End)})
+				at = end
+			}
+		}
+	}
+}
+
+// judgeLinks sees how single links are kept, by the first chunk of each list.
+func (h *Heap) judgeLinks(l *links) {
+	for i := range h.arenas {
+		for k := range fastbins {
+			if p := addr.Run(h.arenas[i].state[stateFastbins/8+k]); p != 0 && h.is(p) {
+				l.saw(h, h.mem.word(p+header), p+header)
+			}
+		}
+	}
+	for _, t := range h.tcaches {
+		for _, p := range h.mem.words(t.Addr+tcacheEntries, tcacheBins) {
+			if p != 0 && h.is(addr.Run(p)) {
+				l.saw(h, h.mem.word(addr.Run(p)), addr.Run(p))
+			}
+		}
+	}
+}
+
+// sortPieces orders the pieces, and drops what is empty or overlaps another.
+func (h *Heap) sortPieces() {
+	slices.SortStableFunc(h.pieces, func(a, b *piece) int { return cmp.Compare(a.Start, b.Start) })
+	kept := h.pieces[:0]
+	for _, p := range h.pieces {
+		if len(p.chunks) == 0 || len(kept) > 0 && p.Start < kept[len(kept)-1].End {
+			continue
+		}
+		kept = append(kept, p)
+	}
+	clear(h.pieces[len(kept):])
+	h.pieces = kept
+}
+
+func (h *Heap) count() {
+	for _, p := range h.pieces {
+		h.chunks += len(p.states)
+		for _, s := range p.states {
+			if s.Live() {
+				h.blocks++
+			}
+		}
+	}
+}
+
+// owned collects what the allocator has outside of the spans.
+func (h *Heap) owned() {
+	for i := range h.arenas {
+		a := &h.arenas[i]
+		h.own = append(h.own, Range{a.Addr, a.Addr + stateSize})
+		if a.Main {
+			continue
+		}
+		for _, r := range a.Heaps {
+			end := r.Start + 0x20
+			if r.Contains(a.Addr) {
+				end = a.Addr
+			}
+			h.own = append(h.own, Range{r.Start, end})
+		}
+	}
+	if h.params.at != 0 {
+		h.own = append(h.own, Range{h.params.start, h.params.at + 8})
+	}
+	slices.SortFunc(h.own, func(a, b Range) int { return cmp.Compare(a.Start, b.Start) })
+}
+
+// locate finds the chunk that an address lies in.
+func (h *Heap) locate(a addr.Run) (p *piece, i int, ok bool) {
+	n, ok := slices.BinarySearchFunc(h.pieces, a, func(p *piece, a addr.Run) int { return addr.Compare(p.Start, p.End, a) })
+	if !ok {
+		return nil, 0, false
+	}
+	p = h.pieces[n]
+	off := uint32((a - p.Start) / granule)
+	i, ok = slices.BinarySearch(p.chunks, off)
+	if !ok {
+		i--
+	}
+	return p, i, i >= 0
+}
 
 // Arenas are all of them, main_arena first, then in the order of their list.
 func (h *Heap) Arenas() []Arena { return h.arenas }
 
 // Chunks are all chunks, ascending by address.
-func (h *Heap) Chunks() iter.Seq[Chunk] { return func(func(Chunk) bool) {} }
+func (h *Heap) Chunks() iter.Seq[Chunk] {
+	return func(yield func(Chunk) bool) {
+		for _, p := range h.pieces {
+			for i := range p.chunks {
+				if !yield(p.chunk(i)) {
+					return
+				}
+			}
+		}
+	}
+}
 
 // Blocks are the chunks that the program holds, ascending by address.
-func (h *Heap) Blocks() iter.Seq[Block] { return func(func(Block) bool) {} }
+func (h *Heap) Blocks() iter.Seq[Block] {
+	return func(yield func(Block) bool) {
+		for _, p := range h.pieces {
+			for i, s := range p.states {
+				if !s.Live() {
+					continue
+				}
+				if c := p.chunk(i); !yield(Block{c.Addr, c.Size}) {
+					return
+				}
+			}
+		}
+	}
+}
 
 // Len is how many chunks there are, blocks how many the program holds.
-func (h *Heap) Len() (chunks, blocks int) { return 0, 0 }
+func (h *Heap) Len() (chunks, blocks int) { return h.chunks, h.blocks }
 
 // Find is the chunk that an address lies in, its header included.
-func (h *Heap) Find(a addr.Run) (Chunk, bool) { return Chunk{}, false }
+func (h *Heap) Find(a addr.Run) (Chunk, bool) {
+	p, i, ok := h.locate(a)
+	if !ok {
+		return Chunk{}, false
+	}
+	return p.chunk(i), true
+}
 
 // Spans are the memory that chunks lie in, ascending. Memory that the program got by brk(2) itself, in
 // the middle of the main arena, is not in them.
-func (h *Heap) Spans() []Span { return h.spans }
+func (h *Heap) Spans() []Span {
+	spans := make([]Span, 0, len(h.pieces))
+	for _, p := range h.pieces {
+		spans = append(spans, Span{Range{p.Start - addr.Run(p.lead), p.End}, p.arena})
+	}
+	return spans
+}
 
 // Own is the allocator's own data outside of the spans, ascending: main_arena and mp_ in
 // libc's data, heap_info and malloc_state at the starts of heaps, and the pointers to tcaches in TLS. With the spans they are
 // what a search for roots must leave out.
 func (h *Heap) Own() []Range { return h.own }
 
-// Damage is where the heap does not hold together, in the order found.
-func (h *Heap) Damage() []Damage { return h.damage }
+// Damage is where the heap does not hold together, in the order found, and how many more places
+// there are.
+func (h *Heap) Damage() (all []Damage, more int) { return h.damage, h.untold }
+
+// TCaches are the caches of the threads.
+func (h *Heap) TCaches() []ThreadCache { return h.tcaches }
+
+// Bins are the lists of an arena that are not empty: fastbins, then bins.
+func (h *Heap) Bins(arena int) []Bin {
+	if arena < 0 || arena >= len(h.arenas) {
+		return nil
+	}
+	return h.arenas[arena].bins
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }

@@ -1,0 +1,268 @@
+package glibc
+
+import (
+	"encoding/binary"
+	"slices"
+	"strings"
+
+	"hdb/internal/addr"
+)
+
+// struct malloc_state, the same from 2.27 to 2.41: offsets of its fields.
+const (
+	stateMutex     = 0
+	stateFlags     = 4
+	stateFastbins  = 0x10
+	stateTop       = 0x60
+	stateRemainder = 0x68
+	stateBins      = 0x70
+	stateNext      = 0x870
+	stateAttached  = 0x880
+	stateSystem    = 0x888
+	stateMaxSystem = 0x890
+	stateSize      = 0x898
+
+	fastbins = 10
+	bins     = 127 // bin 0 is the unsorted one, as `bins` numbers them from 1
+
+	noncontiguous = 2 // of flags: the main arena does not only grow by brk
+)
+
+const (
+	maxArenas   = 1 << 16
+	maxHeaps    = 1 << 20
+	heapMax     = 64 << 20  // HEAP_MAX_SIZE, without huge pages of glibc.malloc.hugetlb
+	mostData    = 256 << 20 // of the module's data that is searched
+	nearestHead = 0x100     // malloc_state stands not further behind the start of its heap
+)
+
+// A section is a piece of the module's data, with what it holds.
+type section struct {
+	Range
+	data []byte
+}
+
+func (s section) word(i int) uint64 { return binary.LittleEndian.Uint64(s.data[8*i:]) }
+
+// sections are what can be read of the module's data: writable ones, with the anonymous memory behind (.bss), and
+// read-only ones in which the linker put addresses (RELRO).
+func (m *memory) sections() []section {
+	var ranges []Range
+	all := m.src.Mappings
+	for i, x := range all {
+		if x.Path != m.src.Libc || !x.Readable || x.Executable || x.Shared {
+			continue
+		}
+		r := x.Range
+		if x.Writable && i+1 < len(all) && all[i+1].Start == r.End && all[i+1].Writable && anonymous(all[i+1]) {
+			r.End = all[i+1].End
+		}
+		ranges = append(ranges, r)
+	}
+	var parts []section
+	left := uint64(mostData)
+	for _, r := range ranges {
+		for _, p := range m.present(r) {
+			n := min(p.Len()&^7, left)
+			left -= n
+			s := section{Range{p.Start, p.Start + addr.Run(n)}, make([]byte, n)}
+			if got, err := m.src.Memory.ReadAt(s.data, int64(p.Start)); err != nil {
+				clear(s.data[max(0, min(got, len(s.data))):])
+			}
+			parts = append(parts, s)
+		}
+	}
+	return parts
+}
+
+// anonymous tells of a private mapping of no file. The kernel names some, glibc others (PR_SET_VMA_ANON_NAME).
+func anonymous(x Mapping) bool {
+	return !x.Shared && (x.Path == "" || strings.HasPrefix(x.Path, "[anon") || strings.HasPrefix(x.Path, "/anon_hugepage"))
+}
+
+// anonymous are the mappings that malloc may have got by mmap.
+func (m *memory) anonymous() (all []Range) {
+	for _, x := range m.src.Mappings {
+		if x.Readable && x.Writable && !x.Executable && anonymous(x) {
+			all = append(all, x.Range)
+		}
+	}
+	return all
+}
+
+// mainArena finds the variable main_arena: a malloc_state most of whose bins are empty, and so
+// point to themselves, and whose list of arenas comes back to it. 0 if there is none.
+func (m *memory) mainArena(parts []section) addr.Run {
+	var best addr.Run
+	most := 0
+	for _, s := range parts {
+		if !m.writable(s.Start) {
+			continue
+		}
+		n := len(s.data)/8 - stateSize/8
+		for i := 0; i <= n; i++ {
+			at := s.Start + addr.Run(8*i)
+			next := addr.Run(s.word(i + stateNext/8))
+			if next != at && (next == 0 || next%16 != 0 || next%(1<<20) > nearestHead) {
+				continue
+			}
+			if empty := emptyBins(s, i, at); empty > most && m.comesBack(at, next) {
+				best, most = at, empty
+			}
+		}
+	}
+	return best
+}
+
+// emptyBins counts the bins that point to themselves; it is 0 if one is nothing a bin can be.
+func emptyBins(s section, i int, at addr.Run) int {
+	empty := 0
+	for k := range bins {
+		fd, bk := addr.Run(s.word(i+stateBins/8+2*k)), addr.Run(s.word(i+stateBins/8+2*k+1))
+		if fd == 0 || bk == 0 {
+			return 0
+		}
+		if self := at + stateTop + addr.Run(16*k); fd == self && bk == self {
+			empty++
+		}
+	}
+	return empty
+}
+
+// comesBack tells whether the list of arenas leads back to the first.
+func (m *memory) comesBack(first, next addr.Run) bool {
+	for range maxArenas {
+		if next == first {
+			return true
+		}
+		if next%8 != 0 || !m.writable(next) {
+			return false
+		}
+		next = m.pointer(next + stateNext)
+	}
+	return false
+}
+
+// parameters are what is known of the variable mp_, a struct malloc_par.
+type parameters struct {
+	at            addr.Run // of its field sbrk_base; 0 if it was not found
+	start         addr.Run // of the variable
+	sbrkBase      addr.Run
+	mmapped       uint64 // mmapped_mem: bytes of mmapped chunks
+	mmaps         uint64 // n_mmaps: how many there are
+	counted       bool   // mmaps is known
+	mmapThreshold uint64
+	trimThreshold uint64
+	topPad        uint64
+}
+
+// parameters finds mp_: the word before which mmapped_mem stands is sbrk_base, from which
+// system_mem bytes reach to the end of the top chunk; else by what the tunables of tcaches say.
+func (m *memory) parameters(parts []section, a *Arena) parameters {
+	end := addr.Run(0)
+	if a.Top != 0 {
+		end = a.Top + addr.Run(m.word(a.Top+8)&^7)
+	}
+	var found parameters
+	for _, s := range parts {
+		if len(s.data) < 0x90 || !m.writable(s.Start) {
+			continue
+		}
+		for i := 12; i+4 < len(s.data)/8; i++ {
+			v := addr.Run(s.word(i))
+			grown := end != 0 && v != 0 && v+addr.Run(a.SystemMem) == end && m.writable(v)
+			shaped := s.word(i+1) == 64 && s.word(i+2) == 1032 && s.word(i+3) == 7 // tcache_bins, _max_bytes, _count
+			if !grown && (!shaped || v != 0 && !m.writable(v)) {
+				continue
+			}
+			p := parametersAt(s, i)
+			if grown && shaped {
+				return p
+			}
+			if found.at == 0 || grown && found.sbrkBase+addr.Run(a.SystemMem) != end {
+				found = p
+			}
+		}
+	}
+	return found
+}
+
+// parametersAt reads the fields in front of sbrk_base. Their places differ: 2.35 has two words
+// and an int more. Which it is, the default of n_mmaps_max or arena_test tells.
+func parametersAt(s section, i int) parameters {
+	p := parameters{at: s.Start + addr.Run(8*i), sbrkBase: addr.Run(s.word(i)), mmapped: s.word(i - 2)}
+	ints := func(back int) [2]uint32 { // n_mmaps, n_mmaps_max
+		b := s.data[8*i-back:]
+		return [2]uint32{binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint32(b[4:])}
+	}
+	first := 0 // words from the struct's start to sbrk_base
+	newer, older := ints(36), ints(32)
+	switch {
+	case newer[1] == 1<<16 || i >= 12 && s.word(i-12+3) == 8:
+		first, p.mmaps, p.counted = 12, uint64(newer[0]), true
+	case older[1] == 1<<16 || s.word(i-9+3) == 8:
+		first, p.mmaps, p.counted = 9, uint64(older[0]), true
+	default:
+		p.start = p.at - 16
+		return p
+	}
+	p.start = p.at - addr.Run(8*first)
+	p.trimThreshold, p.topPad, p.mmapThreshold = s.word(i-first), s.word(i-first+1), s.word(i-first+2)
+	return p
+}
+
+// arenas follows the list from main_arena.
+func (m *memory) arenas(main addr.Run) []Arena {
+	var all []Arena
+	seen := map[addr.Run]bool{}
+	for at := main; !seen[at] && len(all) < maxArenas && m.writable(at); at = m.pointer(at + stateNext) {
+		seen[at] = true
+		w := m.words(at, stateSize/8)
+		a := Arena{Index: len(all), Addr: at, Main: at == main, Locked: uint32(w[0]) != 0, flags: uint32(w[0] >> 32),
+			Attached: w[stateAttached/8], SystemMem: w[stateSystem/8], MaxSystem: w[stateMaxSystem/8], state: w}
+		if top := addr.Run(w[stateTop/8]); top != at+stateTop { // else it is initial_top
+			a.Top = top
+		}
+		all = append(all, a)
+	}
+	return all
+}
+
+// heaps are those of an arena other than the main one, from the first to the one of its top
+// chunk. Each begins with a heap_info: ar_ptr, prev, size.
+func (m *memory) heaps(a *Arena) (all []Range, err *Damage) {
+	size := m.heapSize(a)
+	if size == 0 {
+		return nil, &Damage{Arena: a.Index, Chunk: a.Top, Field: "malloc_state.top", Expected: "an address in a heap of the arena at " + a.Addr.String(), Found: a.Top.String()}
+	}
+	seen := map[addr.Run]bool{}
+	for at := a.Top &^ (size - 1); at != 0; {
+		seen[at] = true
+		w := m.words(at, 3)
+		used := addr.Run(w[2])
+		if addr.Run(w[0]) != a.Addr {
+			return slices.Clip(all), &Damage{Arena: a.Index, Chunk: at, Field: "heap_info.ar_ptr", Expected: a.Addr.String(), Found: addr.Run(w[0]).String()}
+		}
+		if used > size || used < 0x40 {
+			return all, &Damage{Arena: a.Index, Chunk: at, Field: "heap_info.size", Expected: "at most " + hex(uint64(size)), Found: hex(w[2])}
+		}
+		all = append(all, Range{at, at + used})
+		prev := addr.Run(w[1])
+		if prev%size != 0 || len(all) == maxHeaps || seen[prev] {
+			return all, &Damage{Arena: a.Index, Chunk: at, Field: "heap_info.prev", Expected: "another heap or 0", Found: prev.String()}
+		}
+		at = prev
+	}
+	slices.Reverse(all)
+	return all, nil
+}
+
+// heapSize is what heaps are aligned to: 64 MiB, or four huge pages of glibc.malloc.hugetlb.
+func (m *memory) heapSize(a *Arena) addr.Run {
+	for _, size := range []addr.Run{heapMax, 8 << 20, 4 << 30, 32 << 20, 16 << 20, 128 << 20, 256 << 20, 512 << 20, 1 << 30, 2 << 30} {
+		if at := a.Top &^ (size - 1); a.Top != 0 && m.writable(at) && m.pointer(at) == a.Addr {
+			return size
+		}
+	}
+	return 0
+}

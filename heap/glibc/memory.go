@@ -1,0 +1,159 @@
+package glibc
+
+import (
+	"encoding/binary"
+	"io"
+	"slices"
+
+	"hdb/internal/addr"
+)
+
+const (
+	pageSize   = 4096
+	cachePages = 1024 // of random reads: 4 MiB
+)
+
+// memory reads the process without giving it pages. What is not resident reads as zeros, what is not mapped as well: a
+// caller that must tell them apart asks the mappings.
+type memory struct {
+	src   Source
+	tags  []addr.Run // of the page in each slot, plus 1
+	pages []byte
+}
+
+func newMemory(src Source) *memory {
+	return &memory{src: src, tags: make([]addr.Run, cachePages), pages: make([]byte, cachePages*pageSize)}
+}
+
+// mapping is the index of the mapping that an address lies in, or where it would stand.
+func (m *memory) mapping(a addr.Run) (int, bool) {
+	return slices.BinarySearchFunc(m.src.Mappings, a, func(x Mapping, a addr.Run) int { return addr.Compare(x.Start, x.End, a) })
+}
+
+// writable tells whether the program can write there.
+func (m *memory) writable(a addr.Run) bool {
+	i, ok := m.mapping(a)
+	return ok && m.src.Mappings[i].Writable && m.src.Mappings[i].Readable
+}
+
+// present are the parts of a range that can be read without harm, ascending and whole pages.
+func (m *memory) present(r Range) []Range {
+	if r.Start >= r.End {
+		return nil
+	}
+	var parts []Range
+	i, _ := m.mapping(r.Start)
+	for ; i < len(m.src.Mappings) && m.src.Mappings[i].Start < r.End; i++ {
+		x := m.src.Mappings[i]
+		part := Range{max(r.Start, x.Start), min(r.End, x.End)}
+		if !x.Readable || part.Start >= part.End {
+			continue
+		}
+		if m.src.Resident == nil {
+			parts = append(parts, part)
+			continue
+		}
+		known, err := m.src.Resident(part)
+		if err != nil {
+			continue // not to be touched then
+		}
+		for _, k := range known {
+			if k = (Range{max(k.Start, part.Start), min(k.End, part.End)}); k.Start < k.End {
+				parts = append(parts, k)
+			}
+		}
+	}
+	return parts
+}
+
+// read reads what is resident of a range into b, which is cleared before.
+func (m *memory) read(b []byte, a addr.Run) {
+	clear(b)
+	for _, r := range m.present(Range{a, a + addr.Run(len(b))}) {
+		part := b[r.Start-a : r.End-a]
+		if n, err := m.src.Memory.ReadAt(part, int64(r.Start)); err != nil && err != io.EOF {
+			clear(part[max(0, min(n, len(part))):])
+		}
+	}
+}
+
+// page is the page at a, which must be a multiple of its size. The result holds until the next call.
+func (m *memory) page(a addr.Run) []byte {
+	slot := uint64(a) / pageSize % cachePages
+	b := m.pages[slot*pageSize : (slot+1)*pageSize]
+	if m.tags[slot] != a+1 {
+		m.read(b, a)
+		m.tags[slot] = a + 1
+	}
+	return b
+}
+
+// word reads the eight bytes at a, which must be a multiple of 8.
+func (m *memory) word(a addr.Run) uint64 {
+	off := uint64(a) % pageSize
+	if off > pageSize-8 {
+		return 0
+	}
+	return binary.LittleEndian.Uint64(m.page(a - addr.Run(off))[off:])
+}
+
+func (m *memory) pointer(a addr.Run) addr.Run { return addr.Run(m.word(a)) }
+
+// words reads n words at a.
+func (m *memory) words(a addr.Run, n int) []uint64 {
+	b := make([]byte, 8*n)
+	m.read(b, a)
+	all := make([]uint64, n)
+	for i := range all {
+		all[i] = binary.LittleEndian.Uint64(b[8*i:])
+	}
+	return all
+}
+
+// A window is a piece of memory that a walk goes through, read ahead further while it is read in
+// order, and little where the walk takes long strides.
+type window struct {
+	mem   *memory
+	parts []Range // of the walk's range, which can be read
+	next  int     // the first of parts that may have the address
+	buf   []byte
+	start addr.Run
+	have  int // bytes of buf
+	ahead int // how many are read at once
+}
+
+const (
+	leastAhead = 1 << 12
+	mostAhead  = 1 << 20
+)
+
+func newWindow(mem *memory, parts []Range, buf []byte) *window {
+	return &window{mem: mem, parts: parts, buf: buf, ahead: leastAhead}
+}
+
+// fill has the buffer begin with the 16 bytes at a, and tells whether they can be read.
+func (w *window) fill(a addr.Run) bool {
+	end := w.start + addr.Run(w.have)
+	if a >= end && a-end < addr.Run(w.ahead) {
+		w.ahead = min(2*w.ahead, mostAhead)
+	} else {
+		w.ahead = leastAhead
+	}
+	w.start, w.have = a, 0
+	if w.next > 0 && w.next <= len(w.parts) && a < w.parts[w.next-1].End {
+		w.next = 0
+	}
+	for w.next < len(w.parts) && w.parts[w.next].End <= a {
+		w.next++
+	}
+	if w.next == len(w.parts) || w.parts[w.next].Start > a {
+		return false
+	}
+	n := min(uint64(w.ahead), uint64(w.parts[w.next].End-a), uint64(len(w.buf)))
+	got, err := w.mem.src.Memory.ReadAt(w.buf[:n], int64(a))
+	if err != nil && err != io.EOF {
+		got = max(0, min(got, int(n)))
+	}
+	w.have = got
+	return got >= 16
+}

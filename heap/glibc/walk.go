@@ -1,0 +1,317 @@
+package glibc
+
+import (
+	"encoding/binary"
+	"math"
+
+	"hdb/internal/addr"
+)
+
+// Flags in a chunk's size word, and what it says at least.
+const (
+	prevInUse    = 1
+	isMmapped    = 2
+	nonMainArena = 4
+	flagBits     = 7
+
+	leastChunk = 0x20
+	granule    = 16 // chunks begin at multiples
+	header     = 16 // from a chunk to the user's memory
+
+	sane     = 32      // chunks in a row that make a chain credible
+	mostTold = 1000    // damages
+	mostGap  = 1 << 32 // bytes that are searched for the next chain, in all
+)
+
+// A piece is a run of chunks without gaps.
+type piece struct {
+	Range         // of the chunks, headers included
+	lead   uint64 // of an aligned mmapped chunk: bytes of its mapping in front of it
+	fences uint64 // bytes of fenceposts behind it
+	arena  int    // -1 of a mmapped chunk
+	chunks []uint32
+	states []State
+}
+
+// header is the address of chunk i.
+func (p *piece) header(i int) addr.Run { return p.Start + addr.Run(p.chunks[i])*granule }
+
+// size is that of chunk i, its header included.
+func (p *piece) size(i int) uint64 {
+	if i+1 < len(p.chunks) {
+		return uint64(p.chunks[i+1]-p.chunks[i]) * granule
+	}
+	return uint64(p.End - p.header(i))
+}
+
+// chunk is chunk i as it is told. The user's memory ends with the first word of the next chunk,
+// but for a mmapped chunk and the top, which have none behind.
+func (p *piece) chunk(i int) Chunk {
+	s := p.states[i]
+	c := Chunk{Addr: p.header(i) + header, Size: p.size(i) - 8, State: s}
+	if s == Mmapped || s == Top {
+		c.Size -= 8
+	}
+	return c
+}
+
+// A freeChunk is a free chunk of a bin with the links that stand in it.
+type freeChunk struct {
+	at, fd, bk addr.Run
+	size       uint64
+	listed     bool // a bin has it
+}
+
+// A walker goes through the chunks of an arena.
+type walker struct {
+	mem    *memory
+	heap   *Heap
+	buf    []byte
+	gap    uint64 // bytes searched so far for a chain to go on with
+	pieces []*piece
+}
+
+// begin starts a piece.
+func (w *walker) begin(arena int, at addr.Run) *piece {
+	p := &piece{Range: Range{at, at}, arena: arena}
+	w.pieces = append(w.pieces, p)
+	return p
+}
+
+// A region is memory that chunks of one arena fill from its start.
+type region struct {
+	Range
+	arena *Arena
+	last  bool    // it has the top chunk
+	alone bool    // it ends at its fenceposts, whatever follows
+	parts []Range // of it, which can be read
+}
+
+// limit is what no chunk of the region reaches over.
+func (r *region) limit() addr.Run {
+	if r.last {
+		return r.arena.Top
+	}
+	return r.End
+}
+
+// damaged tells of a field of the chunk at p.
+func (w *walker) damaged(r *region, p addr.Run, field, expected, found string) {
+	w.heap.tell(Damage{Arena: r.arena.Index, Chunk: p, Field: field, Expected: expected, Found: found, Passing: r.arena.Locked})
+}
+
+// region walks the chunks from r.Start on. It ends at the top chunk, at fenceposts, or where
+// nothing looks like a chunk any more; behind damage, and memory that the program got by sbrk itself, it goes on. The
+// result is how far it came.
+func (w *walker) region(r region) addr.Run {
+	p := r.Start
+	r.parts = w.mem.present(r.Range)
+	for w.chain(&r, &p) {
+	}
+	last := w.pieces[len(w.pieces)-1]
+	return last.End + addr.Run(last.fences)
+}
+
+// chain walks one piece from *at, and tells whether another one begins, at *at then.
+//
+// A chunk's state is known at the next one, whose size word says whether this one is in use.
+func (w *walker) chain(r *region, at *addr.Run) bool {
+	out := w.begin(r.arena.Index, *at)
+	in := newWindow(w.mem, r.parts, w.buf)
+	limit := r.limit()
+	wantFlags := uint64(0)
+	if !r.arena.Main {
+		wantFlags = nonMainArena
+	}
+	p := *at
+	var before, fd, bk uint64 // size word of the chunk before, and its links if it is free
+	for p < limit && limit-p >= header {
+		off := int(p - in.start)
+		if p < in.start || off+32 > in.have {
+			if !in.fill(p) {
+				break
+			}
+			off = 0
+		}
+		b := in.buf[off:in.have:in.have]
+		prev, word := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
+		size := word &^ flagBits
+		if size < leastChunk || word&(isMmapped|8) != 0 || size > uint64(limit-p) || uint64(p-out.Start) > granule*math.MaxUint32 {
+			return w.odd(r, out, at, p, before, word)
+		}
+		if before != 0 {
+			w.settle(r, out, p, before, prev, word, wantFlags, fd, bk)
+		}
+		out.chunks = append(out.chunks, uint32((p-out.Start)/granule))
+		out.states = append(out.states, Used)
+		before = word
+		if len(b) >= 32 {
+			fd, bk = binary.LittleEndian.Uint64(b[16:]), binary.LittleEndian.Uint64(b[24:])
+		} else {
+			fd, bk = 0, 0
+		}
+		p += addr.Run(size)
+		out.End = p
+	}
+	if r.last && p == limit {
+		w.top(r, out, before, wantFlags, fd, bk)
+		return false
+	}
+	if p < limit { // its page is not there
+		if before != 0 || p == r.Start {
+			w.damaged(r, p, "size", "a chunk", "memory that was never written")
+		}
+		return w.resume(r, at, p+granule, false)
+	}
+	if !r.last {
+		w.damaged(r, p, "size", "a fencepost at the end of the heap", "the end of the heap")
+	}
+	return false
+}
+
+// settle finds the state of the chunk before p, whose size word is before.
+func (w *walker) settle(r *region, out *piece, p addr.Run, before, prev, word, wantFlags, fd, bk uint64) {
+	if word&prevInUse != 0 {
+		if before&nonMainArena != wantFlags && !r.arena.Locked {
+			w.damaged(r, p-addr.Run(before&^flagBits), "size", "NON_MAIN_ARENA "+isSet(wantFlags != 0), hex(before))
+		}
+		return
+	}
+	size := before &^ flagBits
+	if prev != size {
+		w.damaged(r, p, "prev_size", hex(size)+", the size of the free chunk before it, or PREV_INUSE set", hex(prev)+", size "+hex(word))
+		return // an overrun cleared the flag: shown as used
+	}
+	out.states[len(out.states)-1] = Free
+	a := r.arena
+	a.frees = append(a.frees, freeChunk{at: p - addr.Run(size), fd: addr.Run(fd), bk: addr.Run(bk), size: size})
+}
+
+// top ends the walk of an arena at its top chunk.
+func (w *walker) top(r *region, out *piece, before, wantFlags, fd, bk uint64) {
+	p := r.arena.Top
+	word, prev := w.mem.word(p+8), w.mem.word(p)
+	size := word &^ flagBits
+	if before != 0 {
+		w.settle(r, out, p, before, prev, word, wantFlags, fd, bk)
+	}
+	if size < header || word&(isMmapped|8) != 0 || size > uint64(r.End-p) {
+		w.damaged(r, p, "size", "that of the top chunk, at most "+hex(uint64(r.End-p)), hex(word))
+		return
+	}
+	if uint64(p-out.Start) > granule*math.MaxUint32 {
+		out = w.begin(r.arena.Index, p)
+	}
+	out.chunks = append(out.chunks, uint32((p-out.Start)/granule))
+	out.states = append(out.states, Top)
+	out.End = p + addr.Run(size)
+}
+
+// odd handles a size word that no chunk has: fenceposts, or damage.
+func (w *walker) odd(r *region, out *piece, at *addr.Run, p addr.Run, before, word uint64) bool {
+	if uint64(p-out.Start) > granule*math.MaxUint32 { // offsets of a piece are full
+		*at = p
+		return true
+	}
+	size := word &^ flagBits
+	if w.fencepost(r, out, p, word) {
+		if n := len(out.states); n > 0 && word&prevInUse == 0 {
+			w.settle(r, out, p, before, w.mem.word(p), word, 0, uint64(w.mem.pointer(p-addr.Run(before&^flagBits)+16)), uint64(w.mem.pointer(p-addr.Run(before&^flagBits)+24)))
+		}
+		if !r.arena.Main || r.alone {
+			out.fences = 2 * granule
+			return false
+		}
+		return w.resume(r, at, p+2*granule, true)
+	}
+	expected := "a multiple of 16 from 0x20 to " + hex(uint64(r.limit()-p))
+	if word&(isMmapped|8) == isMmapped && size >= leastChunk && size <= uint64(r.limit()-p) {
+		expected = "IS_MMAPPED clear"
+	}
+	w.damaged(r, p, "size", expected, hex(word))
+	return w.resume(r, at, p+granule, false)
+}
+
+// fencepost tells whether p is at the chunks of 16 bytes that glibc leaves where an arena's
+// memory ends and goes on elsewhere.
+func (w *walker) fencepost(r *region, out *piece, p addr.Run, word uint64) bool {
+	size := word &^ flagBits
+	if r.arena.Main {
+		next := w.mem.word(p + granule + 8)
+		return size == granule && next&^flagBits == granule
+	}
+	if r.last {
+		return false
+	}
+	switch {
+	case size == granule && p+2*granule == r.End:
+		return w.mem.word(p+granule+8)&^prevInUse == 0
+	case word&^prevInUse == 0 && p+granule == r.End:
+		// What is in front was too small to be a chunk of its own: the first fencepost, with up to 16 bytes before it.
+		if n := len(out.chunks); n > 0 && out.size(n-1) == leastChunk {
+			out.End = out.header(n - 1)
+			out.chunks, out.states = out.chunks[:n-1], out.states[:n-1]
+		}
+		return true
+	}
+	return false
+}
+
+// resume finds where a chain of chunks goes on, from p. Behind the program's own sbrk (foreign) it
+// begins with a chunk that has nothing in front.
+func (w *walker) resume(r *region, at *addr.Run, p addr.Run, foreign bool) bool {
+	limit := r.limit()
+	for _, part := range r.parts {
+		for q := (max(part.Start, p) + granule - 1) &^ (granule - 1); q < min(part.End, limit); q += granule {
+			if w.gap++; w.gap > mostGap/granule {
+				return false
+			}
+			if w.credible(r, q, limit, foreign) {
+				*at = q
+				return true
+			}
+		}
+	}
+	if r.last && p <= limit { // at least the top
+		*at = limit
+		return true
+	}
+	return false
+}
+
+// credible tells whether a chain of chunks may begin at p.
+func (w *walker) credible(r *region, p, limit addr.Run, foreign bool) bool {
+	before := uint64(0)
+	for k := range sane {
+		if p == limit {
+			return k > 0
+		}
+		if limit-p < header {
+			return false
+		}
+		word := w.mem.word(p + 8)
+		size := word &^ flagBits
+		if k == 0 && foreign && word&prevInUse == 0 || r.arena.Main && word&nonMainArena != 0 {
+			return false
+		}
+		if before != 0 && word&prevInUse == 0 && w.mem.word(p) != before {
+			return false
+		}
+		if k > 0 && size == granule {
+			return true // fenceposts
+		}
+		if word&(isMmapped|8) != 0 || size < leastChunk || size > uint64(limit-p) {
+			return false
+		}
+		before = size
+		p += addr.Run(size)
+	}
+	return true
+}
+
+func isSet(yes bool) string {
+	if yes {
+		return "set"
+	}
+	return "clear"
+}
