@@ -160,11 +160,28 @@ func (ms *modules) programHeaders(low addr.Run, typ elf.ProgType) []elf.ProgHead
 	var found []elf.ProgHeader
 	for ; len(table) >= size; table = table[size:] {
 		if elf.ProgType(le.Uint32(table)) == typ {
-			found = append(found, elf.ProgHeader{Type: typ, Off: le.Uint64(table[8:]), Vaddr: le.Uint64(table[16:]),
+			found = append(found, elf.ProgHeader{Type: typ, Flags: elf.ProgFlag(le.Uint32(table[4:])), Off: le.Uint64(table[8:]), Vaddr: le.Uint64(table[16:]),
 				Filesz: le.Uint64(table[32:]), Memsz: le.Uint64(table[40:])})
 		}
 	}
 	return found
+}
+
+// A Segment is where a PT_LOAD of a module lies in memory.
+type Segment struct {
+	Low, High addr.Run
+	FileHigh  addr.Run // where the bytes of the file end; behind it was zero
+	Writable  bool
+}
+
+// Segments are those of a module, by the header that is mapped; nil if it cannot be read.
+func (ms *modules) Segments(m Module) []Segment {
+	var all []Segment
+	for _, h := range ms.programHeaders(m.Low, elf.PT_LOAD) {
+		low := addr.File(h.Vaddr).Run(m.Bias)
+		all = append(all, Segment{low, low + addr.Run(h.Memsz), low + addr.Run(h.Filesz), h.Flags&elf.PF_W != 0})
+	}
+	return all
 }
 
 // Openable is a path under which the file of a process's mapping can be opened: its

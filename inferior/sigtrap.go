@@ -71,6 +71,10 @@ func (h *trapHandler) owns(m Mapping) bool {
 	return h.on && h.at <= m.Low && m.High <= h.at+handlerSize
 }
 
+// TrapHandler tells whether a mapping holds the handler of SIGTRAP that hdb has put into the
+// target, and nothing else.
+func (p *Process) TrapHandler(m Mapping) bool { return p.handler.owns(m) }
+
 // resuming has the handler there before threads run that could hit an int3 or a watchpoint, or step. All
 // threads are stopped.
 func (h *trapHandler) resuming() {

@@ -158,6 +158,9 @@ func (m *Image) Space() *regions.Space {
 		for _, s := range h.Spans() {
 			src.Arenas = append(src.Arenas, regions.Range{Start: s.Start, End: s.End, Label: spanLabel(arenas, s)})
 		}
+		for _, own := range h.Own() {
+			src.Internal = append(src.Internal, regions.Range{Start: own.Start, End: own.End, Label: "the allocator's own"})
+		}
 	}
 	m.space = regions.Divide(&src)
 	return m.space

@@ -1,13 +1,11 @@
 package session
 
 import (
-	"errors"
 	"math"
 	"path/filepath"
 	"strings"
 
 	"hdb/breakpoints"
-	"hdb/heap/regions"
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/memory"
@@ -20,6 +18,7 @@ type Heap struct {
 	recorded *Recorded
 	planes   *Planes
 	python   PythonHeaps
+	walker   *walker
 
 	image   *memory.Image
 	of      *inferior.Process // that it is of
@@ -143,38 +142,4 @@ func (h *Heap) allocator() (libc, other string) {
 		}
 	}
 	return libc, other
-}
-
-// space is the address space with those who own parts of it.
-func (h *Heap) space() (regions.Source, error) {
-	p := h.common.image
-	src := regions.Source{PID: p.PID(), Memory: p}
-	maps, err := p.Maps()
-	if err != nil {
-		return src, err
-	}
-	for _, m := range maps {
-		src.Mappings = append(src.Mappings, regions.Mapping{Start: m.Low, End: m.High, Perm: m.Perm, Offset: m.Offset, Inode: m.Inode, Path: m.Path})
-		if h.planes.data.owns(m) {
-			src.Own = append(src.Own, regions.Range{Start: m.Low, End: m.High, Label: "probe"})
-		}
-	}
-	for _, m := range p.Modules() {
-		src.Modules = append(src.Modules, regions.Module{Name: m.Name, Low: m.Low, High: m.High})
-	}
-	for _, t := range p.Threads() {
-		if regs, err := t.Regs(); err == nil {
-			src.Threads = append(src.Threads, regions.Thread{TID: t.TID, Stacks: []addr.Run{regs.SP()}, FS: addr.Run(regs.FsBase)})
-		}
-	}
-	heaps, err := h.python.All()
-	if h.reading.GivenUp() {
-		return src, errors.Join(h.reading.Cut(), err)
-	}
-	for _, ph := range heaps {
-		for _, a := range ph.Arenas {
-			src.Runtimes = append(src.Runtimes, regions.Range{Start: a.At, End: a.At + addr.Run(ph.ArenaSize), Label: "pymalloc arena"})
-		}
-	}
-	return src, nil
 }

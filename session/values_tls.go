@@ -37,15 +37,20 @@ func (v *Values) threadLocal(m values.Module, offset uint64) (addr.Run, error) {
 		return 0, errors.New("thread-local: the module has no segment for thread-local storage")
 	}
 	if v.names.Program != nil && m.Obj == v.names.Program.Object {
-		size := seg.memSize
-		if seg.align > 1 {
-			size = (size + seg.align - 1) / seg.align * seg.align
-		}
-		return addr.Run(regs.FsBase - size + offset), nil
+		return addr.Run(regs.FsBase - programTLS(seg) + offset), nil
 	}
 	t := tlsReader{common: v.common, fs: addr.Run(regs.FsBase)}
 	base, err := t.block(m)
 	return base + addr.Run(offset), err
+}
+
+// programTLS is how many bytes below the thread pointer the variables of the program begin: its
+// block comes first, and is aligned.
+func programTLS(seg segmentHeader) uint64 {
+	if seg.align > 1 {
+		return (seg.memSize + seg.align - 1) / seg.align * seg.align
+	}
+	return seg.memSize
 }
 
 // Types of program headers and a tag of the dynamic section (System V gABI).
@@ -135,25 +140,40 @@ func (t *tlsReader) linkMap(m values.Module) (entry addr.Run, index int, err err
 	if debug == 0 {
 		return 0, 0, errors.New("thread-local: the program has no list of its libraries")
 	}
-	const limit = 1 << 14
-	at := addr.Run(t.word(debug + 8)) // r_map
-	for range limit {
-		if at == 0 || t.err != nil {
-			break
-		}
-		bias := t.word(at)
+	found := false
+	t.linkMaps(debug, func(at addr.Run, bias uint64) bool {
 		if with[bias] {
 			index++
 		}
-		if bias == uint64(m.Bias) {
-			return at, index, t.err
+		if found = bias == uint64(m.Bias); found {
+			entry = at
+		}
+		return !found
+	})
+	switch {
+	case t.err != nil:
+		return 0, 0, t.err
+	case !found:
+		return 0, 0, errors.New("thread-local: the dynamic linker does not list the library")
+	}
+	return entry, index, nil
+}
+
+// maxLinkMaps bounds the dynamic linker's list of modules.
+const maxLinkMaps = 1 << 14
+
+// linkMaps yields the entries of the dynamic linker's list with their biases, in its order.
+func (t *tlsReader) linkMaps(debug addr.Run, yield func(at addr.Run, bias uint64) bool) {
+	at := addr.Run(t.word(debug + 8)) // r_map
+	for range maxLinkMaps {
+		if at == 0 || t.err != nil {
+			return
+		}
+		if bias := t.word(at); t.err != nil || !yield(at, bias) {
+			return
 		}
 		at = addr.Run(t.word(at + 24)) // l_next
 	}
-	if t.err != nil {
-		return 0, 0, t.err
-	}
-	return 0, 0, errors.New("thread-local: the dynamic linker does not list the library")
 }
 
 // debugStruct is the struct r_debug that the dynamic linker has put into the program's

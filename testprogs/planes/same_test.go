@@ -135,6 +135,8 @@ var elsewhere = map[string]string{
 	"notsc":         "TestNoTSC",
 	"owners_lib":    "built beside owners",
 	"plugin":        "built beside dlopen",
+	"regions":       "its threads come in any order: TestSpace",
+	"regions_lib":   "built beside regions",
 	"annotatedlib":  "built beside annotated",
 	"annotatedloop": "runs for good: TestAnnotatedLeft",
 	"sanitized":     "TestSanitizers",

@@ -1,0 +1,213 @@
+package inferior
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"hdb/internal/addr"
+
+	"golang.org/x/sys/unix"
+)
+
+// A MappingUsage is a mapping with what of it takes room, as /proc/PID/smaps (proc(5)) counts
+// it in bytes. Huge pages of hugetlbfs are in none of the numbers.
+type MappingUsage struct {
+	Mapping
+	Resident uint64 // its part of the process's RSS
+	Dirty    uint64 // resident, and changed since it was read from its file
+	Swap     uint64 // swapped out
+}
+
+// Usage reads the memory map with what each mapping takes. Of a core file that is not known.
+func (tg *target) Usage() ([]MappingUsage, error) {
+	if tg.core != nil {
+		return nil, &CoreError{tg.core.Process.Signal}
+	}
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps", tg.pid))
+	if err != nil {
+		return nil, fmt.Errorf("smaps of process %d: %w", tg.pid, err)
+	}
+	return parseSmaps(b)
+}
+
+// parseSmaps reads /proc/PID/smaps: a line as in maps, then lines of a name and a number of KiB.
+func parseSmaps(b []byte) (all []MappingUsage, err error) {
+	for line := range bytes.Lines(b) {
+		name, value, isField := bytes.Cut(line, []byte(":"))
+		if isField && bytes.IndexByte(name, ' ') < 0 {
+			if len(all) > 0 {
+				all[len(all)-1].count(string(name), value)
+			}
+			continue
+		}
+		m, err := parseMapping(strings.TrimSuffix(string(line), "\n"))
+		if err != nil {
+			return all, err
+		}
+		all = append(all, MappingUsage{Mapping: m})
+	}
+	return all, nil
+}
+
+// count adds a field.
+func (u *MappingUsage) count(name string, value []byte) {
+	text, isSize := strings.CutSuffix(strings.TrimSpace(string(value)), " kB")
+	n, err := strconv.ParseUint(text, 10, 54)
+	if !isSize || err != nil {
+		return
+	}
+	switch n <<= 10; name {
+	case "Rss":
+		u.Resident = n
+	case "Private_Dirty", "Shared_Dirty":
+		u.Dirty += n
+	case "Swap":
+		u.Swap = n
+	}
+}
+
+// RSS is how much memory of the target is resident, in bytes, counted page by page
+// (/proc/PID/smaps_rollup), where statm may lag behind.
+func (tg *target) RSS() (uint64, error) {
+	if tg.core != nil {
+		return 0, &CoreError{tg.core.Process.Signal}
+	}
+	f, err := os.Open(fmt.Sprintf("/proc/%d/smaps_rollup", tg.pid))
+	if err != nil {
+		return 0, fmt.Errorf("RSS of process %d: %w", tg.pid, err)
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if name, value, ok := bytes.Cut(lines.Bytes(), []byte(":")); ok && string(name) == "Rss" {
+			var u MappingUsage
+			u.count("Rss", value)
+			return u.Resident, nil
+		}
+	}
+	return 0, fmt.Errorf("RSS of process %d: smaps_rollup has none", tg.pid)
+}
+
+// A PageRun is a run of pages that are in memory or in swap.
+type PageRun struct {
+	Low, High addr.Run
+	Resident  bool // otherwise swapped out
+	Changed   bool // anonymous: not the page of a file
+}
+
+// Categories of PAGEMAP_SCAN (linux/fs.h).
+const (
+	pageFile    = 1 << 2
+	pagePresent = 1 << 3
+	pageSwapped = 1 << 4
+	pageZero    = 1 << 5 // the page of zeros that all share: no RSS counts it
+)
+
+// pagemapScan is _IOWR('f', 16, struct pm_scan_arg), of Linux 6.7.
+const pagemapScan = 0xc0606610
+
+// A scanArg is struct pm_scan_arg.
+type scanArg struct {
+	size, flags, start, end, walkEnd, vec, vecLen, maxPages uint64
+	inverted, mask, anyOf, returned                         uint64
+}
+
+// A pageRegion is struct page_region.
+type pageRegion struct{ start, end, categories uint64 }
+
+// Pages calls yield for the pages of [low, high) that are in memory or in swap, ascending.
+// Nothing is read that would make pages in the target.
+func (tg *target) Pages(low, high addr.Run, yield func(PageRun)) error {
+	if tg.core != nil {
+		return &CoreError{tg.core.Process.Signal}
+	}
+	const userEnd = 1<<47 - pageSize // what the kernel maps above is not in the page tables of the process
+	if high = min(high, userEnd); low >= high {
+		return nil
+	}
+	f, err := os.Open(fmt.Sprintf("/proc/%d/pagemap", tg.pid))
+	if err != nil {
+		return fmt.Errorf("pages of process %d: %w", tg.pid, err)
+	}
+	defer f.Close()
+	err = scanPages(f, low, high, yield)
+	if errors.Is(err, unix.ENOTTY) || errors.Is(err, unix.EINVAL) {
+		err = readPagemap(f, low, high, yield)
+	}
+	if err != nil {
+		return fmt.Errorf("pages of process %d: %w", tg.pid, err)
+	}
+	return nil
+}
+
+// scanPages has the kernel look for them, which skips what is not mapped.
+func scanPages(f *os.File, low, high addr.Run, yield func(PageRun)) error {
+	var vec [512]pageRegion
+	for low < high {
+		arg := scanArg{
+			start: uint64(low), end: uint64(high), vec: uint64(uintptr(unsafe.Pointer(&vec))), vecLen: uint64(len(vec)),
+			anyOf: pagePresent | pageSwapped, returned: pageFile | pagePresent | pageSwapped | pageZero,
+		}
+		arg.size = uint64(unsafe.Sizeof(arg))
+		n, _, errno := unix.Syscall(unix.SYS_IOCTL, f.Fd(), pagemapScan, uintptr(unsafe.Pointer(&arg)))
+		if errno != 0 {
+			return errno
+		}
+		for _, r := range vec[:min(int(n), len(vec))] {
+			if r.categories&pageZero == 0 {
+				yield(PageRun{addr.Run(r.start), addr.Run(r.end), r.categories&pagePresent != 0, r.categories&pageFile == 0})
+			}
+		}
+		if addr.Run(arg.walkEnd) <= low {
+			break
+		}
+		low = addr.Run(arg.walkEnd)
+	}
+	return nil
+}
+
+// readPagemap reads the entries of /proc/PID/pagemap one by one. Pages of zeros are
+// told as resident: only their numbers, which root alone sees, tell them.
+func readPagemap(f *os.File, low, high addr.Run, yield func(PageRun)) error {
+	const present, swapped, file = 1 << 63, 1 << 62, 1 << 61
+	b := make([]byte, 64<<10)
+	low &^= pageSize - 1
+	var run PageRun
+	for low < high {
+		want := min(len(b), int((high-low+pageSize-1)/pageSize)*8)
+		n, err := f.ReadAt(b[:want], int64(low/pageSize*8))
+		for i := 0; i+8 <= n; i += 8 {
+			e := binary.LittleEndian.Uint64(b[i:])
+			at := low + addr.Run(i/8)*pageSize
+			if e&(present|swapped) == 0 {
+				continue
+			}
+			next := PageRun{at, at + pageSize, e&present != 0, e&file == 0}
+			if run.High == at && run.Resident == next.Resident && run.Changed == next.Changed {
+				run.High = next.High
+				continue
+			}
+			if run.High != 0 {
+				yield(run)
+			}
+			run = next
+		}
+		if n < 8 {
+			if run.High == 0 {
+				return err
+			}
+			break
+		}
+		low += addr.Run(n/8) * pageSize
+	}
+	if run.High != 0 {
+		yield(run)
+	}
+	return nil
+}

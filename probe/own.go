@@ -1,0 +1,42 @@
+package probe
+
+import (
+	"io"
+
+	"hdb/inferior"
+	"hdb/internal/addr"
+)
+
+// Owned is memory that a probe has mapped in a process.
+type Owned struct {
+	Low, High addr.Run
+	What      string
+}
+
+// Own is what probes have mapped in a process, be they in use, left behind by one that could
+// not be taken out, or as a core file has them: their cards tell.
+func Own(maps []inferior.Mapping, mem io.ReaderAt) (all []Owned) {
+	card := make([]byte, cardSize)
+	for _, m := range maps {
+		if m.Low < placesLow || m.Low >= placesHigh || (m.Low-placesLow)%placeSize != placeCore {
+			continue
+		}
+		if _, err := mem.ReadAt(card, int64(m.Low+maxCore)); err != nil {
+			continue
+		}
+		l := readCard(m.Low-placeCore, card)
+		if l == nil {
+			continue
+		}
+		all = append(all,
+			Owned{l.place, l.place + placeFile, "probe's state"},
+			Owned{l.place + placeFile, l.place + placeRing, "probe's tables"},
+			Owned{l.place + placeRing, l.place + placeCore, "probe's ring"},
+			Owned{l.place + placeCore, l.place + placeSize, "probe's code"},
+		)
+		for _, i := range l.islands {
+			all = append(all, Owned{i, i + islandSize, "probe's island of moved code"})
+		}
+	}
+	return all
+}

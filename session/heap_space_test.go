@@ -1,0 +1,124 @@
+package session
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"hdb/heap/regions"
+	"hdb/internal/addr"
+)
+
+// classified runs regions.c up to where it has said what its memory is, in a file.
+func classified(t *testing.T, s *Session) (said string) {
+	t.Helper()
+	said = filepath.Join(t.TempDir(), "said")
+	s.Settings.Args = said + " and dies"
+	must(t)(s.Run(nil))              // to the signal that a thread sends itself
+	must(t)(s.Execution.Continue(1)) // to the one that ends the program
+	return said
+}
+
+// checkSpace holds what the program has said of its addresses against the regions.
+func checkSpace(t *testing.T, s *Session, said string) *regions.Space {
+	t.Helper()
+	image, err := s.Heap.Image()
+	if err != nil {
+		t.Fatal(err)
+	}
+	space := image.Space()
+	for _, n := range space.Notes {
+		t.Errorf("note: %s", n)
+	}
+	f, err := os.Open(said)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	n := 0
+	for lines := bufio.NewScanner(f); lines.Scan(); n++ {
+		var at uint64
+		var kind string
+		if _, err := fmt.Sscanf(lines.Text(), "0x%x %s", &at, &kind); err != nil {
+			t.Fatalf("%q: %v", lines.Text(), err)
+		}
+		r := space.At(addr.Run(at))
+		if r == nil {
+			t.Errorf("%s: not mapped", lines.Text())
+		} else if _, err := image.Heap(); err != nil && kind == "heap" && r.Kind == regions.Anonymous {
+			t.Logf("%s: %v", lines.Text(), err)
+		} else if r.Kind.String() != kind {
+			t.Errorf("%s: is %v of thread %d, %q (%v-%v %s)", lines.Text(), r.Kind, r.TID, r.Label, r.Start, r.End, r.Path)
+		}
+	}
+	if n < 50 {
+		t.Errorf("the program has told of %d addresses", n)
+	}
+	return space
+}
+
+// TestSpace has each byte that a program tells of be what it says, and the regions have as much
+// memory in all as the kernel has counted: as it runs alone, recorded by code of hdb's inside it,
+// and in a core file.
+func TestSpace(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		flags  []string
+		record bool
+	}{{"plain", nil, false}, {"stripped", []string{"-no-pie", "STRIP"}, false}, {"recorded", nil, true}} {
+		t.Run(c.name, func(t *testing.T) {
+			s := open(t, "regions", c.flags...)
+			s.Settings.Probe = ProbeAuto
+			if c.record {
+				if err := s.Recorder.Start(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			said := classified(t, s)
+			space := checkSpace(t, s, said)
+			checkResident(t, s, space)
+			own := 0
+			for i := range space.Regions {
+				if space.Regions[i].Kind == regions.Debugger {
+					own++
+				}
+			}
+			if (own > 0) != c.record {
+				t.Errorf("%d regions are hdb's", own)
+			}
+			if c.record {
+				return
+			}
+			core := filepath.Join(t.TempDir(), "core")
+			if _, err := s.Cores.Write(core, false); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := s.Cores.Open(core, ""); err != nil {
+				t.Fatal(err)
+			}
+			if total, unknown := checkSpace(t, s, said).Total(); total.Resident != 0 || unknown == 0 {
+				t.Errorf("a core tells of %d resident bytes", total.Resident)
+			}
+		})
+	}
+}
+
+// checkResident holds the sum of the regions against what the kernel counts.
+func checkResident(t *testing.T, s *Session, space *regions.Space) {
+	t.Helper()
+	total, unknown := space.Total()
+	rss, err := s.image.RSS()
+	if err != nil || total.Resident != rss || unknown != 0 {
+		t.Errorf("the regions have %d bytes in memory, the process %d: %v", total.Resident, rss, err)
+	}
+	for i := range space.Regions {
+		if r := &space.Regions[i]; r.Guess {
+			t.Errorf("%v %v-%v: resident %d is a guess", r.Kind, r.Start, r.End, r.Resident)
+		}
+	}
+}
