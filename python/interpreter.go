@@ -27,6 +27,7 @@ type Interpreter struct {
 	tables   int                 // bytes of the tables of codes
 	walked   int                 // of these, for the lines of frames
 	lines    map[instruction]int // what line has told of them
+	last     []calledFrame       // of the last calls, from the outermost
 	learned  map[uint64]*Code    // by ID, see Learn;
 	before   map[uint64]*Code    // those that Forget has left
 

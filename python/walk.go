@@ -145,6 +145,7 @@ func (in *Interpreter) Forget() (forgotten bool) {
 	in.before, in.learned = in.learned, map[uint64]*Code{}
 	clear(in.codes)
 	clear(in.lines) // they keep code objects
+	in.last = nil
 	in.tables = 0
 	return true
 }
@@ -159,10 +160,10 @@ func (in *Interpreter) Inherit(from *Interpreter) {
 // Calls are the frames of calls that a Walk has read, innermost first. A frame whose code
 // object is gone since has no Code.
 func (in *Interpreter) Calls(calls []Call) (st Stack, err error) {
-	l, shim := in.layout, in.Walk().Shim
+	shim := in.Walk().Shim
 	in.walked = 0
 	st.Frames = make([]Frame, 0, len(calls))
-	for _, c := range calls {
+	for i, c := range calls {
 		if uint32(c.Mark) == shim {
 			if len(st.Frames) == 0 {
 				st.Leaving = true
@@ -171,19 +172,11 @@ func (in *Interpreter) Calls(calls []Call) (st Stack, err error) {
 			}
 			continue
 		}
-		f := Frame{Entry: l.frames.units != 0 || l.frames.entry != 0 && c.Mark&0xff != 0}
-		code := in.knows(c.ID)
-		if code == nil {
-			st.Frames = append(st.Frames, f)
-			continue
-		}
-		owner := byte(c.Mark)
-		if l.frames.entry != 0 {
-			owner = byte(c.Mark >> 8)
-		}
-		if whole, err := in.at(&f, code, c.Instruction, owner); err != nil {
+		f, whole, err := in.called(c, len(calls)-1-i)
+		if err != nil {
 			return st, err
-		} else if whole {
+		}
+		if whole {
 			st.Frames = append(st.Frames, f)
 		}
 		st.Leaving = st.Leaving || f.Entry && len(st.Frames) == 0
@@ -192,4 +185,37 @@ func (in *Interpreter) Calls(calls []Call) (st Stack, err error) {
 		st.Frames[len(st.Frames)-1].Entry = true
 	}
 	return st, nil
+}
+
+// A calledFrame is what called has told of a call.
+type calledFrame struct {
+	Call
+	frame Frame
+	whole bool
+}
+
+// called is the frame of a call, the nth from the outermost: often the one of the nth call of
+// the stack before. It is not whole while it is being set up.
+func (in *Interpreter) called(c Call, nth int) (f Frame, whole bool, err error) {
+	if nth < len(in.last) && in.last[nth].Call == c && in.last[nth].frame.Code != nil {
+		return in.last[nth].frame, in.last[nth].whole, nil
+	}
+	entry := in.layout.frames.entry
+	f.Entry = in.layout.frames.units != 0 || entry != 0 && c.Mark&0xff != 0
+	code := in.knows(c.ID)
+	if code == nil {
+		return f, true, nil
+	}
+	owner := byte(c.Mark)
+	if entry != 0 {
+		owner = byte(c.Mark >> 8)
+	}
+	if whole, err = in.at(&f, code, c.Instruction, owner); err != nil || in.walked > maxWalked {
+		return f, whole, err
+	}
+	if nth >= len(in.last) {
+		in.last = append(in.last, make([]calledFrame, nth+1-len(in.last))...)
+	}
+	in.last[nth] = calledFrame{c, f, whole}
+	return f, whole, nil
 }

@@ -1,7 +1,6 @@
 package recording
 
 import (
-	"slices"
 	"sync"
 	"time"
 
@@ -9,6 +8,7 @@ import (
 	"hdb/capture"
 	"hdb/capture/file"
 	"hdb/heap"
+	"hdb/internal/addr"
 )
 
 // A Recording numbers the events of one run after the other and has them recorded. See
@@ -42,7 +42,7 @@ func (r *Recording) Begin(info capture.Info, f *File) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.info, r.run.pid = info, info.PID
-	r.log, r.file, r.run.kept = nil, f, nil
+	r.log, r.file, r.run.kept = nil, f, keptCode{}
 	if f == nil {
 		r.log = file.NewLog(info)
 		r.run.out = r.log
@@ -96,12 +96,13 @@ func (r *Recording) Stack(st capture.Stack) capture.StackID {
 	return r.run.probed.add(st)
 }
 
-// ProbeStack is a stack that the probe was given a number of. It is the caller's.
-func (r *Recording) ProbeStack(of capture.StackID) capture.Stack {
+// ProbeStack is a stack that the probe was given a number of. Its PCs, which are the caller's,
+// lie in room if there is enough.
+func (r *Recording) ProbeStack(of capture.StackID, room []addr.Run) capture.Stack {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	st := r.run.probeStack(of)
-	st.PCs = slices.Clone(st.PCs)
+	st.PCs = append(room[:0], st.PCs...)
 	return st
 }
 

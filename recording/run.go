@@ -43,7 +43,7 @@ type run struct {
 	truncated  int                    // of them
 	last       uint64                 // number of the last recorded event
 	sampled    time.Duration          // when resident memory was looked at last
-	kept       map[addr.Run]bool      // interpreted code that the recording knows
+	kept       keptCode               // interpreted code that the recording knows
 	pid        int                    // of the process that is recorded
 }
 
@@ -253,16 +253,35 @@ func (n *run) intern(st capture.Stack) capture.StackID {
 	return id
 }
 
+// keptCode is a set of addresses of interpreted code.
+type keptCode struct {
+	all    map[addr.Run]bool
+	lately [1 << 8]addr.Run // some of them, by the lowest bits that differ
+}
+
+// add adds an address, and tells whether it is new.
+func (k *keptCode) add(pc addr.Run) bool {
+	lately := &k.lately[uint64(pc)>>4%uint64(len(k.lately))]
+	if *lately == pc {
+		return false
+	}
+	*lately = pc
+	if k.all[pc] {
+		return false
+	}
+	if k.all == nil {
+		k.all = map[addr.Run]bool{}
+	}
+	k.all[pc] = true
+	return true
+}
+
 // keep has the recording keep what the interpreted code of a stack is, once.
 func (n *run) keep(st capture.Stack) {
 	for _, pc := range st.PCs {
-		if !capture.IsInterpreted(pc) || n.kept[pc] {
+		if !capture.IsInterpreted(pc) || !n.kept.add(pc) {
 			continue
 		}
-		if n.kept == nil {
-			n.kept = map[addr.Run]bool{}
-		}
-		n.kept[pc] = true
 		if f, ok := n.process.Interpreted(pc); ok {
 			n.out.Keep(pc, []capture.Frame{f})
 		}

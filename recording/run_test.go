@@ -157,3 +157,15 @@ func TestRecordedFunctionsAndStacks(t *testing.T) {
 		}
 	})
 }
+
+// TestKeptCode adds addresses that share places of the lately added ones, again and again.
+func TestKeptCode(t *testing.T) {
+	var k keptCode
+	for turn := range 3 {
+		for i := range 3 * len(k.lately) {
+			if added, want := k.add(addr.Run(16*i+8)), turn == 0; added != want {
+				t.Fatalf("turn %d: address %d is new: %v", turn, i, added)
+			}
+		}
+	}
+}

@@ -178,7 +178,10 @@ func (k probeSink) PythonCode(id uint64, pieces []probe.PythonPiece) (forgotten 
 
 // WithPython keeps a stack of the probe with calls of Python.
 func (k probeSink) WithPython(of capture.StackID, calls probe.PythonID) capture.StackID {
-	return k.Stack(k.p.data.python.with(k.ProbeStack(of), calls))
+	x := k.p.data.python
+	st := k.ProbeStack(of, x.native)
+	x.native = st.PCs
+	return k.Stack(x.with(st, calls))
 }
 
 // May reports whether some stop can hold for a call with this stack.

@@ -33,7 +33,11 @@ type interpreted struct {
 	where map[line]addr.Run // code addresses of positions
 	calls []pythonCalls     // of the probe, by their PythonID
 	read  []python.Call     // those that are kept now
-	odd   uint64            // stacks with calls that do not fit
+	last  []placed          // the frames of the last ones, from the outermost
+
+	// native and merged are memory for the stacks of WithPython, which come one by one.
+	native, merged []addr.Run
+	odd            uint64 // stacks with calls that do not fit
 
 	others []string // files of further interpreters, whose calls are not recorded
 }
@@ -76,6 +80,12 @@ type line struct {
 	n    int
 }
 
+// A placed line has a code address.
+type placed struct {
+	line
+	at addr.Run
+}
+
 // maxWhere bounds the positions whose addresses are remembered.
 const maxWhere = 1 << 16
 
@@ -93,7 +103,7 @@ func (x *interpreted) open(fresh bool) error {
 		return nil
 	}
 	before := x.in
-	x.in, x.path, x.loops, x.where = nil, "", codeLoops{}, map[line]addr.Run{}
+	x.in, x.path, x.loops, x.where, x.last = nil, "", codeLoops{}, map[line]addr.Run{}, nil
 	files, _, err := pythonFiles(x.common)
 	if len(files) > 0 {
 		x.in, x.path = files[0].in, files[0].path
@@ -138,7 +148,8 @@ func (x *interpreted) learn(id uint64, pieces []probe.PythonPiece) (forgotten bo
 	}
 	_ = x.in.Learn(id, all)
 	if forgotten = x.in.Forget(); forgotten {
-		clear(x.where) // which keeps code objects
+		clear(x.where) // they keep code objects
+		x.last = nil
 	}
 	return forgotten
 }
@@ -168,9 +179,15 @@ func (x *interpreted) keep(calls []probe.PythonCall, more bool) probe.PythonID {
 // addresses are the code addresses of calls.
 func (x *interpreted) addresses(st python.Stack) pythonCalls {
 	out := pythonCalls{leaving: st.Leaving}
-	all, from := make([]addr.Run, 0, len(st.Frames)), 0
+	all, from, groups := make([]addr.Run, 0, len(st.Frames)), 0, 0
 	for _, f := range st.Frames {
-		all = append(all, x.address(f))
+		if f.Entry {
+			groups++
+		}
+	}
+	out.groups = make([][]addr.Run, 0, groups)
+	for i, f := range st.Frames {
+		all = append(all, x.address(f, len(st.Frames)-1-i))
 		if f.Entry {
 			out.groups, from = append(out.groups, all[from:]), len(all)
 		}
@@ -178,9 +195,23 @@ func (x *interpreted) addresses(st python.Stack) pythonCalls {
 	return out
 }
 
-// address is the code address of a call.
-func (x *interpreted) address(f python.Frame) addr.Run {
+// address is the code address of a call, the nth from the outermost: often it is that of the
+// nth in the calls before.
+func (x *interpreted) address(f python.Frame, nth int) addr.Run {
 	at := line{f.Code, f.Line}
+	if nth < len(x.last) && x.last[nth].line == at && x.last[nth].at != 0 {
+		return x.last[nth].at
+	}
+	a := x.lookUp(at, f)
+	if nth >= len(x.last) {
+		x.last = append(x.last, make([]placed, nth+1-len(x.last))...)
+	}
+	x.last[nth] = placed{at, a}
+	return a
+}
+
+// lookUp is address by what is remembered of all calls.
+func (x *interpreted) lookUp(at line, f python.Frame) addr.Run {
 	a, known := x.where[at]
 	if !known {
 		a = x.names.Interpreted.Address(position(f))
@@ -201,25 +232,21 @@ func position(f python.Frame) capture.Frame {
 	return at
 }
 
-// with is a stack of the probe with calls of Python in it.
+// with is a stack of the probe with calls of Python in it, good until the next one.
 func (x *interpreted) with(st capture.Stack, id probe.PythonID) capture.Stack {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if int(id) >= len(x.calls) {
 		return st
 	}
-	at := x.places(len(st.PCs), st.Code)
-	groups, ok := x.fit(x.calls[id], at, st.Truncated == "", st.Code)
+	code := func(i int) addr.Code { return st.Code(i) }
+	at := x.places(len(st.PCs), code)
+	groups, ok := x.fit(x.calls[id], at, st.Truncated == "", code)
 	if !ok {
 		x.odd++
 		return st
 	}
-	out := capture.Stack{FirstIsPC: st.FirstIsPC, Truncated: st.Truncated}
-	room := len(st.PCs)
-	for _, g := range groups {
-		room += len(g)
-	}
-	out.PCs = make([]addr.Run, 0, room)
+	out := capture.Stack{FirstIsPC: st.FirstIsPC, Truncated: st.Truncated, PCs: x.merged[:0]}
 	for i, pc := range st.PCs {
 		if len(at) > 0 && at[0] == i {
 			out.PCs = append(out.PCs, groups[0]...)
@@ -233,6 +260,7 @@ func (x *interpreted) with(st capture.Stack, id probe.PythonID) capture.Stack {
 			out.Interrupted = setBit(out.Interrupted, len(out.PCs)-1)
 		}
 	}
+	x.merged = out.PCs
 	return out
 }
 
