@@ -107,14 +107,36 @@ func (h *Heap) listBins(a *Arena) {
 			a.bins = append(a.bins, b)
 		}
 	}
-	if !whole {
-		return
-	}
 	for i := range a.frees {
-		if f := &a.frees[i]; !f.listed && !a.Locked {
-			h.tell(Damage{Arena: a.Index, Chunk: f.at + addr.Run(f.size), Field: "size", Expected: "PREV_INUSE set: no bin has the chunk before it, " + f.at.String(), Found: hex(h.mem.word(f.at + addr.Run(f.size) + 8))})
+		if f := &a.frees[i]; f.doubted || !f.listed && whole {
+			h.judge(a, f, whole)
 		}
 	}
+}
+
+// judge tells what is wrong with a chunk that is free by the flag of the next one, but not by the next one's
+// prev_size, or in no bin although they are whole.
+func (h *Heap) judge(a *Arena, f *freeChunk, whole bool) {
+	next := f.at + addr.Run(f.size)
+	d := Damage{Arena: a.Index, Chunk: next, Field: "prev_size", Expected: hex(f.size) + ", the size of the free chunk before it", Found: hex(h.mem.word(next)), Passing: a.Locked}
+	p, i, ok := h.locate(f.at)
+	if !ok || p.header(i) != f.at {
+		return
+	}
+	switch {
+	case f.listed:
+		p.states[i] = Free
+	case whole:
+		if a.Locked {
+			return // about to be put into one
+		}
+		p.states[i] = Used
+		d.Field, d.Found = "size", hex(h.mem.word(next+8))
+		d.Expected = "PREV_INUSE set: no bin has the chunk before it, " + f.at.String()
+	default:
+		d.Expected += ", or PREV_INUSE set"
+	}
+	h.tell(d)
 }
 
 // listBin follows one bin forwards, and tells whether it is whole.
@@ -137,11 +159,11 @@ func (h *Heap) listBin(a *Arena, b *Bin) bool {
 			return bad(before, "fd", "a free chunk of the arena, or the "+b.name()+" bin's head "+head.String(), p)
 		}
 		f := &a.frees[i]
-		if f.bk != before {
-			return bad(p, "bk", before.String()+", whose fd leads here", f.bk)
-		}
 		if f.listed {
 			return bad(before, "fd", "a chunk that is in no bin yet", p)
+		}
+		if f.bk != before {
+			return bad(p, "bk", before.String()+", whose fd leads here", f.bk)
 		}
 		if b.Index > 1 && binOf(f.size) != b.Index {
 			bad(p, "size", b.sizes(), addr.Run(f.size))
@@ -203,6 +225,14 @@ func (l *links) next(word uint64, at addr.Run) addr.Run {
 	return demangle(word, at)
 }
 
+// found is what stands in a link, and where it leads.
+func (l *links) found(h *Heap, at, target addr.Run, inChunk bool) string {
+	if word := h.mem.word(at); inChunk && l.plain <= l.mangled {
+		return hex(word) + ", which leads to " + target.String()
+	}
+	return target.String()
+}
+
 // is tells whether a is a chunk's header or its user's memory.
 func (h *Heap) is(a addr.Run) bool {
 	p, i, ok := h.locate(a)
@@ -216,7 +246,7 @@ func (h *Heap) listFast(a *Arena, l *links) {
 		from, field := a.Addr, "malloc_state.fastbinsY["+itoa(k)+"]"
 		for p := addr.Run(a.state[stateFastbins/8+k]); p != 0; {
 			if why := h.cache(p, FastBin, b.Least); why != "" {
-				h.tell(Damage{Arena: a.Index, Chunk: from, Field: field, Expected: why, Found: p.String(), Passing: a.Locked})
+				h.tell(Damage{Arena: a.Index, Chunk: from, Field: field, Expected: why, Found: l.found(h, from+header, p, from != a.Addr), Passing: a.Locked})
 				break
 			}
 			b.Count++

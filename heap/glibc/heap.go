@@ -369,9 +369,11 @@ func (h *Heap) Spans() []Span {
 // what a search for roots must leave out.
 func (h *Heap) Own() []Range { return h.own }
 
-// Damage is where the heap does not hold together, in the order found, and how many more places
-// there are.
-func (h *Heap) Damage() (all []Damage, more int) { return h.damage, h.untold }
+// Damage is where the heap does not hold together, in the order found.
+func (h *Heap) Damage() []Damage { return h.damage }
+
+// MoreDamage is how many places there are that Damage leaves out.
+func (h *Heap) MoreDamage() int { return h.untold }
 
 // TCaches are the caches of the threads.
 func (h *Heap) TCaches() []ThreadCache { return h.tcaches }

@@ -274,13 +274,72 @@ func (f *follower) compare(ledger []byte) *Heap {
 		c, ok := h.Find(a)
 		tell("block %v of %d bytes was not found: %v %v", a, size, c, ok)
 	}
-	damage, _ := h.Damage()
-	for _, d := range damage {
+	for _, d := range h.Damage() {
 		tell("%v", d)
 	}
 	n, _ := h.Len()
 	f.t.Logf("%d blocks, %d differences; %d chunks, %d arenas, %d tcaches, %d mmapped of %d, %v", all, told, n, len(h.arenas), len(h.tcaches), h.params.mmaps, h.params.mmaps, took)
 	return h
+}
+
+// older are the folders with other versions of glibc, if scripts/glibc has brought them.
+func older(t testing.TB) map[string]string {
+	dir, err := testprogs.CacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]string{}
+	for _, version := range []string{"2.31", "2.41"} {
+		libs, _ := filepath.Glob(filepath.Join(dir, "glibc", version, "*", "x86_64-linux-gnu", "libc.so.6"))
+		more, _ := filepath.Glob(filepath.Join(dir, "glibc", version, "usr", "lib", "x86_64-linux-gnu", "libc.so.6"))
+		for _, lib := range append(libs, more...) {
+			found[version] = filepath.Dir(lib)
+		}
+	}
+	return found
+}
+
+// linkedWith is testdata/name linked with the C library of a folder, and started by its linker.
+func linkedWith(t testing.TB, dir, name string, args ...string) string {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), strings.TrimSuffix(name, filepath.Ext(name)))
+	object := out + ".o"
+	compile := exec.Command(testprogs.Tool(t, "g++"), append(args, "-O1", "-g", "-pthread", "-Wall", "-c", "-o", object, filepath.Join("testdata", name))...)
+	if filepath.Ext(name) == ".c" {
+		compile.Args[0], compile.Path = "gcc", testprogs.Tool(t, "gcc")
+	}
+	link := exec.Command(testprogs.Tool(t, "gcc"), append(args, "-o", out, object, "-nodefaultlibs", "-Wl,--dynamic-linker="+filepath.Join(dir, "ld-linux-x86-64.so.2"),
+		"-Wl,-rpath,"+dir, filepath.Join(dir, "libc.so.6"), filepath.Join(dir, "libpthread.so.0"), "-lgcc", "-lgcc_s")...)
+	for _, cmd := range []*exec.Cmd{compile, link} {
+		if b, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v\n%s", cmd, err, b)
+		}
+	}
+	return out
+}
+
+// TestOtherVersions does what TestLiveBlocks does with the C library of other releases of Debian.
+func TestOtherVersions(t *testing.T) {
+	have := older(t)
+	for _, version := range []string{"2.31", "2.41"} {
+		dir := have[version]
+		for _, mode := range []string{"plain", "sbrk", "nobrk"} {
+			t.Run(version+"/"+mode, func(t *testing.T) {
+				if dir == "" {
+					t.Skipf("glibc %s is not here: scripts/glibc brings it", version)
+				}
+				ledger := linkedWith(t, dir, "ledger.c", "-shared", "-fPIC")
+				churn := linkedWith(t, dir, "churn.cc")
+				f := follow(t, ledger, 0, churn, "5", mode)
+				time.Sleep(300 * time.Millisecond)
+				for range testprogs.Rounds(1, 20) {
+					f.compare(f.stopped(true, true))
+					f.resume()
+					time.Sleep(20 * time.Millisecond)
+				}
+			})
+		}
+	}
 }
 
 func TestLiveBlocks(t *testing.T) {

@@ -149,7 +149,7 @@ func (h *Heap) listTCache(t *ThreadCache, b *Bin, first addr.Run, l *links, keys
 	from, field := t.Addr-header, "tcache_perthread_struct.entries["+itoa(b.Index)+"]"
 	for p := first; p != 0; { // the user's memory of the chunk
 		if why := h.cache(p-header, TCache, b.Least); why != "" || b.Count == mostList {
-			h.tell(Damage{Arena: -1, TID: t.TID, Chunk: from, Field: field, Expected: cmp.Or(why, "the end of the list"), Found: p.String()})
+			h.tell(Damage{Arena: -1, TID: t.TID, Chunk: from, Field: field, Expected: cmp.Or(why, "the end of the list"), Found: l.found(h, from+header, p, from != t.Addr-header)})
 			return false
 		}
 		keys[h.mem.word(p+8)]++

@@ -60,6 +60,7 @@ type freeChunk struct {
 	at, fd, bk addr.Run
 	size       uint64
 	listed     bool // a bin has it
+	doubted    bool // the next chunk says that it is free, but not its size: shown as used until a bin has it
 }
 
 // A walker goes through the chunks of an arena.
@@ -69,6 +70,8 @@ type walker struct {
 	buf    []byte
 	gap    uint64 // bytes searched so far for a chain to go on with
 	pieces []*piece
+
+	doubted addr.Run // the last chunk whose prev_size is not the size of the free chunk before it
 }
 
 // begin starts a piece.
@@ -178,13 +181,13 @@ func (w *walker) settle(r *region, out *piece, p addr.Run, before, prev, word, w
 		return
 	}
 	size := before &^ flagBits
-	if prev != size {
-		w.damaged(r, p, "prev_size", hex(size)+", the size of the free chunk before it, or PREV_INUSE set", hex(prev)+", size "+hex(word))
-		return // an overrun cleared the flag: shown as used
+	f := freeChunk{at: p - addr.Run(size), fd: addr.Run(fd), bk: addr.Run(bk), size: size}
+	if prev == size {
+		out.states[len(out.states)-1] = Free
+	} else {
+		f.doubted, w.doubted = true, p
 	}
-	out.states[len(out.states)-1] = Free
-	a := r.arena
-	a.frees = append(a.frees, freeChunk{at: p - addr.Run(size), fd: addr.Run(fd), bk: addr.Run(bk), size: size})
+	r.arena.frees = append(r.arena.frees, f)
 }
 
 // top ends the walk of an arena at its top chunk.
@@ -228,7 +231,9 @@ func (w *walker) odd(r *region, out *piece, at *addr.Run, p addr.Run, before, wo
 	if word&(isMmapped|8) == isMmapped && size >= leastChunk && size <= uint64(r.limit()-p) {
 		expected = "IS_MMAPPED clear"
 	}
-	w.damaged(r, p, "size", expected, hex(word))
+	if before == 0 || w.doubted != p-addr.Run(before&^flagBits) { // else that one's size is wrong, and told
+		w.damaged(r, p, "size", expected, hex(word))
+	}
 	return w.resume(r, at, p+granule, false)
 }
 
