@@ -240,7 +240,8 @@ func (h *Heap) is(a addr.Run) bool {
 }
 
 // listFast follows the fastbins of an arena.
-func (h *Heap) listFast(a *Arena, l *links) {
+func (h *Heap) listFast(a *Arena) {
+	l := &h.links
 	for k := range fastbins {
 		b := Bin{Kind: BinFast, Index: k, Least: uint64(k+2) * 16, Most: uint64(k+2) * 16, Arena: a.Index}
 		from, field := a.Addr, "malloc_state.fastbinsY["+itoa(k)+"]"

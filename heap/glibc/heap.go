@@ -94,6 +94,9 @@ type Heap struct {
 	own     []Range
 	damage  []Damage
 	untold  int
+	links   links
+	sums    []Sums   // by arena, then those of mmapped chunks
+	largest []uint64 // free chunk of each
 	chunks  int
 	blocks  int
 	buf     []byte
@@ -113,11 +116,10 @@ func Open(src Source) (*Heap, error) {
 	h.walk()
 	h.sortPieces()
 	h.findThreads(parts)
-	var l links
-	h.judgeLinks(&l)
-	h.listTCaches(&l)
+	h.judgeLinks()
+	h.listTCaches()
 	for i := range h.arenas {
-		h.listFast(&h.arenas[i], &l)
+		h.listFast(&h.arenas[i])
 		h.listBins(&h.arenas[i])
 		h.arenas[i].frees, h.arenas[i].state = nil, nil
 	}
@@ -231,7 +233,8 @@ func (w *walker) mainMappings(a *Arena, brk Range) {
 }
 
 // judgeLinks sees how single links are kept, by the first chunk of each list.
-func (h *Heap) judgeLinks(l *links) {
+func (h *Heap) judgeLinks() {
+	l := &h.links
 	for i := range h.arenas {
 		for k := range fastbins {
 			if p := addr.Run(h.arenas[i].state[stateFastbins/8+k]); p != 0 && h.is(p) {
@@ -260,17 +263,6 @@ func (h *Heap) sortPieces() {
 	}
 	clear(h.pieces[len(kept):])
 	h.pieces = kept
-}
-
-func (h *Heap) count() {
-	for _, p := range h.pieces {
-		h.chunks += len(p.states)
-		for _, s := range p.states {
-			if s.Live() {
-				h.blocks++
-			}
-		}
-	}
 }
 
 // owned collects what the allocator has outside of the spans.

@@ -120,7 +120,7 @@ func (h *Heap) looksTCache(a addr.Run) bool {
 }
 
 // listTCaches follows the lists of the tcaches.
-func (h *Heap) listTCaches(l *links) {
+func (h *Heap) listTCaches() {
 	for n := range h.tcaches {
 		x, i, _ := h.locate(h.tcaches[n].Addr)
 		x.states[i] = Internal
@@ -131,7 +131,7 @@ func (h *Heap) listTCaches(l *links) {
 		w := h.mem.words(t.Addr, tcacheSize/8)
 		for k := range tcacheBins {
 			b := Bin{Kind: BinTCache, Index: k, Least: uint64(k+2) * 16, Most: uint64(k+2) * 16, Arena: -1, TID: t.TID}
-			whole := h.listTCache(t, &b, addr.Run(w[tcacheEntries/8+k]), l, keys)
+			whole := h.listTCache(t, &b, addr.Run(w[tcacheEntries/8+k]), keys)
 			// A thread that is stopped inside malloc has not counted yet, or not linked.
 			if count := uint64(uint16(w[k/4] >> (16 * (k % 4)))); whole && count != b.Count && max(count, b.Count)-min(count, b.Count) > 1 {
 				h.tell(Damage{Arena: -1, TID: t.TID, Chunk: t.Addr - header, Field: "tcache_perthread_struct.counts[" + itoa(k) + "]", Expected: itoa(int(b.Count)) + ", as many as its list has", Found: itoa(int(count))})
@@ -141,11 +141,12 @@ func (h *Heap) listTCaches(l *links) {
 			}
 		}
 	}
-	h.checkKeys(keys, l)
+	h.checkKeys(keys)
 }
 
 // listTCache follows one list, and tells whether it is whole.
-func (h *Heap) listTCache(t *ThreadCache, b *Bin, first addr.Run, l *links, keys map[uint64]int) bool {
+func (h *Heap) listTCache(t *ThreadCache, b *Bin, first addr.Run, keys map[uint64]int) bool {
+	l := &h.links
 	from, field := t.Addr-header, "tcache_perthread_struct.entries["+itoa(b.Index)+"]"
 	for p := first; p != 0; { // the user's memory of the chunk
 		if why := h.cache(p-header, TCache, b.Least); why != "" || b.Count == mostList {
@@ -163,7 +164,8 @@ func (h *Heap) listTCache(t *ThreadCache, b *Bin, first addr.Run, l *links, keys
 
 // checkKeys looks for cached chunks whose second word was overwritten: it is the same in all chunks of
 // a tcache, up to 2.33 the tcache's address, later a random number of the process.
-func (h *Heap) checkKeys(keys map[uint64]int, l *links) {
+func (h *Heap) checkKeys(keys map[uint64]int) {
+	l := &h.links
 	key, n, all := uint64(0), 0, 0
 	for k, count := range keys {
 		all += count

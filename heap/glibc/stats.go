@@ -1,0 +1,210 @@
+package glibc
+
+import (
+	"slices"
+
+	"hdb/internal/addr"
+)
+
+// Sums are chunks and their bytes, headers included, by State. So they add up to what the arena has
+// got from the kernel, less fenceposts and what is damaged.
+type Sums struct{ Chunks, Bytes [States]uint64 }
+
+// Live are the chunks that the program holds.
+func (s *Sums) Live() (chunks, bytes uint64) {
+	return s.Chunks[Used] + s.Chunks[Mmapped], s.Bytes[Used] + s.Bytes[Mmapped]
+}
+
+// Cached are the chunks in tcaches and fastbins.
+func (s *Sums) Cached() (chunks, bytes uint64) {
+	return s.Chunks[TCache] + s.Chunks[FastBin], s.Bytes[TCache] + s.Bytes[FastBin]
+}
+
+// Add adds the sums of others.
+func (s *Sums) Add(o Sums) {
+	for k := range States {
+		s.Chunks[k] += o.Chunks[k]
+		s.Bytes[k] += o.Bytes[k]
+	}
+}
+
+// count adds up the chunks of each arena, and of the mmapped ones.
+func (h *Heap) count() {
+	h.sums = make([]Sums, len(h.arenas)+1)
+	h.largest = make([]uint64, len(h.arenas)+1)
+	for _, p := range h.pieces {
+		k := p.arena
+		if k < 0 {
+			k = len(h.arenas)
+		}
+		s := &h.sums[k]
+		for i, state := range p.states {
+			size := p.size(i)
+			s.Chunks[state]++
+			s.Bytes[state] += size
+			if state == Free {
+				h.largest[k] = max(h.largest[k], size)
+			}
+		}
+	}
+	for i := range h.sums {
+		n, _ := h.sums[i].Live()
+		h.blocks += int(n)
+		for _, n := range h.sums[i].Chunks {
+			h.chunks += int(n)
+		}
+	}
+}
+
+// place is where sums of an arena stand, -1 being the mmapped chunks.
+func (h *Heap) place(arena int) int {
+	if arena < 0 || arena >= len(h.arenas) {
+		return len(h.arenas)
+	}
+	return arena
+}
+
+// Sums are those of an arena, or of mmapped chunks for -1.
+func (h *Heap) Sums(arena int) Sums { return h.sums[h.place(arena)] }
+
+// LargestFree is the size of the largest chunk in the bins of an arena, 0 if they are empty.
+func (h *Heap) LargestFree(arena int) uint64 { return h.largest[h.place(arena)] }
+
+// Settings are the tunable parameters of malloc (mallopt(3)), as they are now.
+type Settings struct {
+	Known         bool
+	MmapThreshold uint64 // from which size on blocks are mappings of their own; it grows up to 32 MiB
+	TrimThreshold uint64
+	TopPad        uint64
+	Mmaps         uint64 // how many chunks are mappings of their own
+	MmappedBytes  uint64 // of their mappings
+}
+
+// Settings are those of the process.
+func (h *Heap) Settings() Settings {
+	p := h.params
+	return Settings{p.counted, p.mmapThreshold, p.trimThreshold, p.topPad, p.mmaps, p.mmapped}
+}
+
+// Resident is how much of the spans is in memory or in swap, all of it if that cannot be known.
+func (h *Heap) Resident() (bytes uint64, known bool) {
+	for _, s := range h.Spans() {
+		for _, r := range h.mem.present(s.Range) {
+			bytes += r.Len()
+		}
+	}
+	return bytes, h.src.Resident != nil
+}
+
+// Trimmable is how many bytes malloc_trim(0) would give back to the kernel: whole pages of free
+// chunks and of the main arena's top that are in memory or in swap.
+func (h *Heap) Trimmable() uint64 {
+	const links = 0x30 // struct malloc_chunk stays
+	total := uint64(0)
+	for _, p := range h.pieces {
+		if p.arena < 0 {
+			continue
+		}
+		parts := h.mem.present(p.Range)
+		for i, s := range p.states {
+			at := p.header(i)
+			end := at + addr.Run(p.size(i))
+			switch {
+			case s == Free:
+				at += links
+			case s == Top && p.arena == 0:
+				at += leastChunk
+			default:
+				continue
+			}
+			at, end = (at+pageSize-1)&^(pageSize-1), end&^(pageSize-1)
+			if at >= end {
+				continue
+			}
+			for len(parts) > 0 && parts[0].End <= at {
+				parts = parts[1:]
+			}
+			for _, r := range parts {
+				if r.Start >= end {
+					break
+				}
+				total += uint64(min(r.End, end) - max(r.Start, at))
+			}
+		}
+	}
+	return total
+}
+
+// A Header is what stands in a chunk.
+type Header struct {
+	Chunk    addr.Run // where the header lies, 16 bytes in front of the user's memory
+	Arena    int      // index in Arenas, -1 of a mmapped chunk
+	PrevSize uint64   // of the chunk in front if that is free, of a mmapped one the bytes in front of it; else the last word of that chunk's user
+	Size     uint64   // with the flags
+	// Links of a free chunk in a bin. In a large bin there are also those to the next size.
+	FD, BK, FDNextSize, BKNextSize addr.Run
+	// Next is the user's memory of the next chunk in the list of a tcache, or the next chunk in
+	// a fastbin; 0 at its end. Key is the second word of a chunk in a tcache.
+	Next addr.Run
+	Key  uint64
+}
+
+// PrevInUse, Mmapped and NonMainArena are the flags in Size.
+func (x *Header) PrevInUse() bool    { return x.Size&prevInUse != 0 }
+func (x *Header) Mmapped() bool      { return x.Size&isMmapped != 0 }
+func (x *Header) NonMainArena() bool { return x.Size&nonMainArena != 0 }
+
+// Bytes is the chunk's size without the flags.
+func (x *Header) Bytes() uint64 { return x.Size &^ flagBits }
+
+// Header reads the header of the chunk that an address lies in.
+func (h *Heap) Header(a addr.Run) (x Header, c Chunk, ok bool) {
+	p, i, ok := h.locate(a)
+	if !ok {
+		return x, c, false
+	}
+	c = p.chunk(i)
+	at := p.header(i)
+	x = Header{Chunk: at, Arena: p.arena, PrevSize: h.mem.word(at), Size: h.mem.word(at + 8)}
+	switch c.State {
+	case Free:
+		x.FD, x.BK = h.mem.pointer(at+16), h.mem.pointer(at+24)
+		if p.size(i) >= largeBins[0].from {
+			x.FDNextSize, x.BKNextSize = h.mem.pointer(at+32), h.mem.pointer(at+40)
+		}
+	case TCache:
+		x.Next, x.Key = h.links.next(h.mem.word(at+16), at+16), h.mem.word(at+24)
+	case FastBin:
+		x.Next = h.links.next(h.mem.word(at+16), at+16)
+	}
+	return x, c, true
+}
+
+// Beside are the chunks in front of and behind the one that an address lies in, if there are any
+// in the same run of chunks.
+func (h *Heap) Beside(a addr.Run) (before, behind *Chunk) {
+	p, i, ok := h.locate(a)
+	if !ok {
+		return nil, nil
+	}
+	if i > 0 {
+		c := p.chunk(i - 1)
+		before = &c
+	}
+	if i+1 < len(p.chunks) {
+		c := p.chunk(i + 1)
+		behind = &c
+	}
+	return before, behind
+}
+
+// Before is the last chunk that ends at an address or before it, in memory of an arena. It is for
+// places in which no chunk was found.
+func (h *Heap) Before(a addr.Run) (Chunk, bool) {
+	n, _ := slices.BinarySearchFunc(h.pieces, a, func(p *piece, a addr.Run) int { return addr.Compare(p.Start, p.End, a) })
+	if n == 0 {
+		return Chunk{}, false
+	}
+	p := h.pieces[n-1]
+	return p.chunk(len(p.chunks) - 1), p.arena >= 0
+}
