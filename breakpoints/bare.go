@@ -13,14 +13,15 @@ type Bare struct{ brk uint64 }
 // Numbers of the system calls that map and unmap memory
 // (arch/x86/entry/syscalls/syscall_64.tbl).
 const (
-	sysMmap   = 9
-	sysMunmap = 11
-	sysBrk    = 12
-	sysMremap = 25
+	sysMmap     = 9
+	sysMprotect = 10
+	sysMunmap   = 11
+	sysBrk      = 12
+	sysMremap   = 25
 )
 
 // Numbers are those of the system calls that Call has to see.
-func (*Bare) Numbers() []uint64 { return []uint64{sysMmap, sysMunmap, sysBrk, sysMremap} }
+func (*Bare) Numbers() []uint64 { return []uint64{sysMmap, sysMprotect, sysMunmap, sysBrk, sysMremap} }
 
 // Break tells where the heap of sbrk(2) ends at present, 0 if that is not known.
 func (b *Bare) Break(end uint64) { b.brk = page(end) }
@@ -41,10 +42,13 @@ func (b *Bare) Call(c inferior.SystemCall) (Call, bool) {
 		*e = capture.Event{Addr: c.Args[0], Size: c.Args[1]}
 	case c.Number == sysMmap && c.Returned:
 		call.Function, _ = Named("mmap")
-		*e = capture.Event{Addr: uint64(c.Result), Size: c.Args[1]}
+		*e = capture.Event{Addr: uint64(c.Result), Size: c.Args[1], Aux: uint64(capture.NewMapMode(c.Args[2], c.Args[3]))}
+	case c.Number == sysMprotect && c.Returned:
+		call.Function, _ = Named("mprotect")
+		*e = capture.Event{Addr: c.Args[0], Size: c.Args[1], Aux: uint64(capture.NewMapMode(c.Args[2], 0))}
 	case c.Number == sysMremap && c.Returned:
 		call.Function, _ = Named("mremap")
-		*e = capture.Event{Addr: uint64(c.Result), Old: c.Args[0], Size: c.Args[2]}
+		*e = capture.Event{Addr: uint64(c.Result), Old: c.Args[0], Size: c.Args[2], Aux: c.Args[1]}
 	case c.Number == sysBrk && c.Returned:
 		return call, b.moved(&call, page(uint64(c.Result)))
 	default:

@@ -30,6 +30,8 @@ func TestBare(t *testing.T) {
 		{back(0x9000, sysMremap, 0x7000, 4096, 8192), "mremap(0x7000, 8192) = 0x9000"},
 		{enter(sysMunmap, 0x9000, 8192), "munmap(0x9000, 8192)"},
 		{back(0, sysMunmap, 0x9000, 8192), ""},
+		{enter(sysMprotect, 0x9000, 4096, 3), ""},
+		{back(0, sysMprotect, 0x9000, 4096, 3), "mprotect(0x9000, 4096, PROT_READ|PROT_WRITE)"},
 		{back(0x10010, sysBrk, 0), ""}, // the first tells where the break is
 		{back(0x13010, sysBrk, 0x13010), "brk(0x13010) map 0x11000 12288"},
 		{back(0x13020, sysBrk, 0x13020), ""}, // in the same page

@@ -53,7 +53,7 @@ func (c Call) Text(size func(n uint64) string) string {
 	switch {
 	case c.Abandoned:
 		return text + " did not return"
-	case c.Event.Failed && c.Function.Result == NotMinus1:
+	case c.Event.Failed && (c.Function.Result == NotMinus1 || c.Function.Kind == capture.Protect):
 		return text + " = -1"
 	case c.Event.Failed:
 		return text + " = NULL"
@@ -88,6 +88,9 @@ func (c Call) shown(size func(n uint64) string) []string {
 	add(f.Count, "%d")
 	add(f.Align, "%d")
 	add(f.Pool, "%#x")
+	if f.Kind == capture.Protect {
+		list = append(list, argument{f.Mode.Index, capture.MapMode(c.value(f.Mode)).ProtText()})
+	}
 	switch {
 	case f.Kind == capture.Map && f.Size.From == Argument && int64(c.value(f.Size)) < 0:
 		list = append(list, argument{f.Size.Index, fmt.Sprint(int64(c.value(f.Size)))}) // sbrk downwards
@@ -143,6 +146,9 @@ func (c *Call) begin() {
 	if f.Pool.From != Nowhere {
 		e.Aux = c.value(f.Pool)
 	}
+	if f.Mode.From != Nowhere {
+		e.Aux = f.MapAux(c.value(f.Mode), c.value(f.Flags))
+	}
 	e.Old = c.value(f.Old)
 	e.Addr = c.value(f.Ptr)
 }
@@ -197,6 +203,8 @@ func (c *Call) void() bool {
 	switch c.Function.Kind {
 	case capture.Free:
 		return c.Event.Addr == 0
+	case capture.Protect:
+		return c.Event.Size == 0
 	case capture.Map:
 		return c.Function.Symbol == "sbrk" && c.Event.Size == 0
 	}

@@ -1,6 +1,7 @@
 package breakpoints
 
 import (
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,6 +37,8 @@ type Function struct {
 	Align  Operand // bytes
 	Old    Operand // block that is resized
 	Pool   Operand // of whose blocks it is one
+	Mode   Operand // protection of pages; mremap: the old size
+	Flags  Operand // of mmap
 	Ptr    Operand // block freed (an argument) or returned (Result or *argument)
 	Result Result
 	Group  string
@@ -120,6 +123,36 @@ func (f Function) Own() bool { return f.Group == GroupUser || f.Group == GroupPy
 
 // Frees reports whether a call takes a block back.
 func (f Function) Frees() bool { return f.Kind == capture.Free || f.Kind == capture.Unmap }
+
+// ByOwners reports whether calls from the C library's own module are its affair, and no events: the
+// guard pages of threads and its heaps. library is the function's own module.
+func (f Function) ByOwners(library string) bool {
+	return f.Kind == capture.Protect && IsCLibrary(filepath.Base(library))
+}
+
+// MapAux is the Aux of an event of the function, which has a Mode: of these operands.
+func (f Function) MapAux(mode, flags uint64) uint64 {
+	if f.Old.From != Nowhere {
+		return mode // mremap's old size
+	}
+	return uint64(capture.NewMapMode(mode, flags))
+}
+
+// IsCLibrary reports whether a file is a part of the C library, or the dynamic linker, by its base name.
+func IsCLibrary(base string) bool {
+	for _, name := range []string{"libc", "libpthread", "ld"} {
+		rest, ok := strings.CutPrefix(base, name)
+		if !ok {
+			continue
+		}
+		for _, next := range []string{".so", "-2.", "-linux", "-musl"} {
+			if strings.HasPrefix(rest, next) {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // atEntry reports whether all there is to know is known at the entry.
 func (f Function) atEntry() bool { return f.Result == NoTest }
@@ -293,17 +326,18 @@ func cxxFunctions() []Function {
 	return all
 }
 
-// vmFunctions are mmap(2), mremap(2) and sbrk(2). munmap is reported at its
-// entry, as frees are; brk and sbrk when they return. A brk event has no size,
+// vmFunctions are mmap(2), mremap(2), mprotect(2) and sbrk(2). munmap is reported at its
+// entry, as frees are; the others when they return. A brk event has no size,
 // because the break before it is not known.
 func vmFunctions() []Function {
-	mmap := Function{Name: "mmap", Symbol: "mmap", Kind: capture.Map, Size: arg(2), Ptr: returned, Result: NotMinus1, Group: GroupVM}
+	mmap := Function{Name: "mmap", Symbol: "mmap", Kind: capture.Map, Size: arg(2), Ptr: returned, Result: NotMinus1, Mode: arg(3), Flags: arg(4), Group: GroupVM}
 	mmap64 := mmap
 	mmap64.Symbol = "mmap64"
 	return []Function{
 		mmap, mmap64,
 		{Name: "munmap", Symbol: "munmap", Kind: capture.Unmap, Size: arg(2), Ptr: arg(1), Result: NoTest, Group: GroupVM},
-		{Name: "mremap", Symbol: "mremap", Kind: capture.Map, Old: arg(1), Size: arg(3), Ptr: returned, Result: NotMinus1, Group: GroupVM},
+		{Name: "mremap", Symbol: "mremap", Kind: capture.Map, Old: arg(1), Size: arg(3), Ptr: returned, Result: NotMinus1, Mode: arg(2), Group: GroupVM},
+		{Name: "mprotect", Symbol: "mprotect", Kind: capture.Protect, Size: arg(2), Ptr: arg(1), Result: IsZero, Mode: arg(3), Group: GroupVM},
 		{Name: "brk", Symbol: "brk", Kind: capture.Map, Ptr: arg(1), Result: IsZero, Group: GroupVM},
 		{Name: "sbrk", Symbol: "sbrk", Kind: capture.Map, Size: arg(1), Ptr: returned, Result: NotMinus1, Group: GroupVM},
 	}

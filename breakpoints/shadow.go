@@ -113,7 +113,7 @@ func (t *Tracer) enter(s *site, th *inferior.Thread, tid int32, regs inferior.Re
 	call.Return = addr.Run(t.stack.word(call.SP))
 	action := t.abandonStale(sh, s, &call, th)
 	switch {
-	case call.void():
+	case call.void(), covers(s.In, call.Return) && s.Function.ByOwners(s.In.Path):
 		return action
 	case s.Function.Group == GroupGo:
 		return max(action, t.enterGo(call, th))

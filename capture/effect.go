@@ -29,8 +29,7 @@ type Ended struct {
 }
 
 // Allocates reports whether the event made a block of the heap: of Size bytes at Addr.
-// Mappings are not part of it: they are the allocator's own, libraries and stacks of
-// threads, and would be counted twice or for something else.
+// Mappings are not part of it: blocks lie in them. heap.Mappings counts these.
 func (e *Event) Allocates() bool {
 	return !e.Failed && e.Addr != 0 && (e.Kind == Alloc || e.Kind == Realloc)
 }
@@ -58,7 +57,7 @@ func (e *Event) AllocationFailed() bool { return e.Failed && e.Kind.Obtains() }
 func (k Kind) Releases() bool { return k == Free || k == Unmap }
 
 // Obtains tells kinds of events that should make a block or mapping.
-func (k Kind) Obtains() bool { return !k.Releases() && k != Mark }
+func (k Kind) Obtains() bool { return !k.Releases() && k != Mark && k != Protect }
 
 // CanEnd tells kinds of events that can end a block.
 func (k Kind) CanEnd() bool { return k == Alloc || k == Free || k == Realloc }

@@ -18,11 +18,12 @@ const (
 	Map                 // pages mapped: mmap, mremap, brk upwards
 	Unmap               // pages given back: munmap, brk downwards
 	Mark                // a moment the user named; its Stack and Addr mean nothing
+	Protect             // pages made accessible or not: mprotect; Aux is the protection
 
 	NumKinds
 )
 
-var kindNames = [NumKinds]string{"alloc", "free", "realloc", "map", "unmap", "mark"}
+var kindNames = [NumKinds]string{"alloc", "free", "realloc", "map", "unmap", "mark", "protect"}
 
 // String is the word the console uses: "alloc", "free", ...
 func (k Kind) String() string {
@@ -47,7 +48,7 @@ type Event struct {
 	Addr      uint64        // the result, or the block freed or unmapped; 0 if Failed
 	Size      uint64        // bytes requested (calloc: the product); of a free 0 when unknown
 	Old       uint64        // realloc, mremap: the block handed in, or 0
-	Aux       uint64        // calloc, reallocarray: the count; the aligned_alloc family: the alignment; HDB_ALLOC, HDB_REALLOC: the pool
+	Aux       uint64        // calloc, reallocarray: the count; the aligned_alloc family: the alignment; HDB_ALLOC, HDB_REALLOC: the pool; of mappings see MapMode
 	TID       int32         // the kernel's thread ID
 	Stack     StackID       // where, or 0
 	Func      uint16        // index into Functions(): "malloc"
@@ -160,7 +161,7 @@ type ConsoleLine struct {
 
 // Info describes the session.
 type Info struct {
-	Version string // of the capture format, "2.0"; set by the package
+	Version string // of the capture format, "2.1"; set by the package
 	Program string // path of the executable
 	Args    []string
 	PID     int

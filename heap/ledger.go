@@ -11,7 +11,8 @@ import (
 // the same.
 type Ledger struct {
 	Live
-	last   uint64 // the event that made a block last, 0 if none has
+	mapped Mappings // recorded ones
+	last   uint64   // the event that made a block last, 0 if none has
 	strays uint64
 }
 
@@ -37,6 +38,10 @@ func (l *Ledger) Strays() uint64 { return l.strays }
 // Where a realloc would end two, Unseen takes the second before.
 func (l *Ledger) Post(e *capture.Event, logged bool) (ended Block, ok bool) {
 	switch {
+	case e.Kind.Maps():
+		if logged {
+			l.LoggedMapping(e)
+		}
 	case e.Kind == capture.Free:
 		if ended, ok = l.Take(e.Addr); ok {
 			e.Size = ended.Size
@@ -56,6 +61,17 @@ func (l *Ledger) Post(e *capture.Event, logged bool) (ended Block, ok bool) {
 	}
 	e.Ended = ended.effect(temporary)
 	return ended, ok
+}
+
+// ChangesMapped reports whether an event changes a recorded mapping, so that it has to be
+// recorded, too.
+func (l *Ledger) ChangesMapped(e *capture.Event) bool { return e.Kind.Maps() && l.mapped.Touches(e) }
+
+// LoggedMapping says that an event is recorded. Post asks it if that was known then.
+func (l *Ledger) LoggedMapping(e *capture.Event) {
+	if e.Kind.Maps() {
+		l.mapped.Post(e, "")
+	}
 }
 
 // effect is what the event that ends the block tells of it.

@@ -17,8 +17,7 @@ type Block struct {
 }
 
 // Live is the set of blocks that are allocated at a moment. Mappings are not part
-// of it: they are the allocator's own, libraries and stacks of threads, and would
-// be counted twice or for something else. It is not safe for concurrent use.
+// of it: blocks lie in them. It is not safe for concurrent use.
 //
 // An event costs less than ten nanoseconds and no garbage while the heap does not
 // grow. A block takes 12 bytes and its share of another 12 for each leaf of the

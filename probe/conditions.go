@@ -87,7 +87,7 @@ func (r *Request) program(fn breakpoints.Function, ops filter.Operands) (filter.
 	}
 	if n := r.Next; n != nil {
 		frees := fn.Kind == capture.Free || fn.Kind == capture.Unmap
-		if frees == n.Frees {
+		if frees == n.Frees && fn.Kind != capture.Protect {
 			var node cond.Node
 			if n.Cond != nil {
 				node = n.Cond.Root()

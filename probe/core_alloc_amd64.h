@@ -50,6 +50,14 @@ sized:
 	JNE  pass
 
 notVoid:
+	TESTL $const_siteOwners, R8
+	JEQ  notOwners
+	MOVQ const_frameSize(SP), AX
+	SUBQ const_siModLow(R11), AX
+	CMPQ AX, const_siModLen(R11)
+	JCS  pass // of the C library's own
+
+notOwners:
 	CALLTO(const_markFreedVM)
 	JEQ  pass
 

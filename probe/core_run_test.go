@@ -288,6 +288,20 @@ func TestCoreMore(t *testing.T) {
 			th.ret(0)
 		}, []string{"brk(0x9000)", "brk(0x0) = NULL", "mmap(4096) = 0x8000", "mremap(0x8000, 8192) = 0xa000",
 			"sbrk(4096) = 0xa000 unmap 0xa000", "munmap(0xa000, 8192)"}},
+		{"mprotect, which is the C library's own affair if it calls it itself", func(l *lab, th *labThread) {
+			th.call(here, "mprotect", 0x8000, 4096, 3)
+			th.ret(0)
+			th.call(here, "mprotect", 0x8000, 4096, 0)
+			th.ret(^uint64(0))
+			th.call(here, "mprotect", 0x8000, 0, 3)
+			th.ret(0)
+			th.call(libcAt+0x100, "mprotect", 0x8000, 4096, 3)
+			th.ret(0)
+			th.call(here, "malloc", 1<<20)
+			th.call(here, "mprotect", 0x8000, 4096, 1) // not libc's: a signal handler's
+			th.ret(0)
+			th.ret(0x5000)
+		}, []string{"mprotect(0x8000, 4096, PROT_READ|PROT_WRITE)", "mprotect(0x0, 4096, PROT_NONE) = -1", "mprotect(0x8000, 4096, PROT_READ)", "malloc(1048576) = 0x5000"}},
 		{"calloc whose product is too large", func(l *lab, th *labThread) {
 			th.call(here, "calloc", 1<<33, 1<<33)
 			th.ret(0)

@@ -185,11 +185,12 @@ const (
 	siteVM      = 1 << 8  // mmap and its family
 	siteUser    = 1 << 9  // named by the user
 	siteSized   = 1 << 10 // the size is known at the entry
-	siteZero    = 1 << 11 // a call with size 0 does nothing: sbrk(0)
-	siteLong    = 1 << 12 // records have two more words: old, and count or alignment
+	siteZero    = 1 << 11 // a call with size 0 does nothing: sbrk(0), mprotect
+	siteLong    = 1 << 12 // records have two more words: old, and count or alignment; of mmap flags and protection
 	siteText    = 1 << 13 // the size is that of the string returned
 	siteWide    = 1 << 14 // may take arguments on the stack
 	siteVerdict = 1 << 15 // a stop asks about the stack: its verdict is kept by number
+	siteOwners  = 1 << 16 // calls from its own module are no events
 
 	kindFree    = 1 // capture.Free and so on; a test compares them
 	kindRealloc = 2

@@ -105,6 +105,10 @@ func (f *frame) call(s *site, t *inferior.Thread) breakpoints.Call {
 	if v, ok := arg(fn.Pool); ok {
 		e.Aux = v
 	}
+	if v, ok := arg(fn.Mode); ok {
+		flags, _ := arg(fn.Flags)
+		e.Aux = fn.MapAux(v, flags)
+	}
 	return c
 }
 

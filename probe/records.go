@@ -41,6 +41,9 @@ func (r *reader) take(head uint64, rec *record) {
 			if s.Function.Old.From == breakpoints.Argument { // whatever the inferior writes
 				e.Old = rec[4]
 			}
+			if s.Function.Mode.From == breakpoints.Argument {
+				e.Aux = s.Function.MapAux(rec[5], rec[4])
+			}
 		}
 		complete(e, &s.Function, head&flagFailed != 0)
 		r.allocated(e, s, tid, head&flagInside != 0)

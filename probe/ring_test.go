@@ -113,6 +113,8 @@ func spell(e *capture.Event, fn *breakpoints.Function) string {
 	put(fn.Old, e.Old)
 	put(fn.Align, e.Aux)
 	put(fn.Count, e.Aux)
+	put(fn.Mode, e.Aux&0xff)
+	put(fn.Flags, e.Aux>>8)
 	size := e.Size
 	if fn.Count.From == breakpoints.Argument && e.Aux != 0 {
 		size /= e.Aux
@@ -151,7 +153,7 @@ const (
 
 var testModules = map[addr.Run]inferior.Module{
 	programAt: {Name: "program", Path: "/program", Low: programAt, High: programAt + moduleSize},
-	libcAt:    {Name: "libc", Path: "/libc", Low: libcAt, High: libcAt + moduleSize},
+	libcAt:    {Name: "libc", Path: "/libc.so.6", Low: libcAt, High: libcAt + moduleSize},
 	libcxxAt:  {Name: "libstdc++", Path: "/libstdc++", Low: libcxxAt, High: libcxxAt + moduleSize},
 }
 
@@ -161,7 +163,7 @@ var testSites = []struct {
 	symbol string
 }{
 	{libcAt, "malloc"}, {libcAt, "calloc"}, {libcAt, "realloc"}, {libcAt, "free"}, {libcAt, "posix_memalign"},
-	{libcAt, "aligned_alloc"}, {libcAt, "reallocf"}, {libcAt, "mmap"}, {libcAt, "munmap"}, {libcAt, "mremap"}, {libcAt, "sbrk"},
+	{libcAt, "aligned_alloc"}, {libcAt, "reallocf"}, {libcAt, "mmap"}, {libcAt, "munmap"}, {libcAt, "mremap"}, {libcAt, "mprotect"}, {libcAt, "sbrk"},
 	{libcAt, "brk"}, {libcxxAt, "_Znwm"}, {libcxxAt, "_Znam"}, {libcxxAt, "_ZnwmRKSt9nothrow_t"}, {libcxxAt, "_ZdlPv"}, {libcxxAt, "_ZdlPvm"},
 }
 

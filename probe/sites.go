@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"hdb/breakpoints"
+	"hdb/capture"
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/probe/cfi"
@@ -288,7 +289,8 @@ const maxThunk = 4096 + 512
 
 // longRecords tells functions whose records have two more words.
 func longRecords(fn breakpoints.Function) bool {
-	return fn.Old.From == breakpoints.Argument || fn.Pool.From == breakpoints.Argument || fn.Count.From == breakpoints.Argument || fn.Align.From == breakpoints.Argument
+	return fn.Old.From == breakpoints.Argument || fn.Pool.From == breakpoints.Argument || fn.Count.From == breakpoints.Argument || fn.Align.From == breakpoints.Argument ||
+		fn.Mode.From == breakpoints.Argument
 }
 
 // descriptor is the site as the core reads it. tail is where its quick thunk is
@@ -309,7 +311,8 @@ func (st *siteTable) descriptor(s *site, filterAt, tail addr.Run) []byte {
 		{siteVM, fn.Group == breakpoints.GroupVM},
 		{siteUser, fn.Own()},
 		{siteSized, fn.Size.From != breakpoints.Nowhere && fn.Size.From != breakpoints.TextLength},
-		{siteZero, fn.Symbol == "sbrk"},
+		{siteZero, fn.Symbol == "sbrk" || fn.Kind == capture.Protect},
+		{siteOwners, fn.ByOwners(s.In.Path)},
 		{siteLong, long},
 		{siteText, fn.Size.From == breakpoints.TextLength},
 		{siteWide, fn.Group == breakpoints.GroupUser},
@@ -321,11 +324,17 @@ func (st *siteTable) descriptor(s *site, filterAt, tail addr.Run) []byte {
 	}
 	binary.LittleEndian.PutUint32(b[siFlags:], flags)
 	b[siBit] = s.bit
-	align := fn.Align
-	if fn.Pool.From != breakpoints.Nowhere {
-		align = fn.Pool // the core takes it along as it is
+	align, old := fn.Align, fn.Old
+	switch { // the core takes these along as they are
+	case fn.Pool.From != breakpoints.Nowhere:
+		align = fn.Pool
+	case fn.Mode.From != breakpoints.Nowhere:
+		align = fn.Mode
+		if fn.Flags.From != breakpoints.Nowhere {
+			old = fn.Flags
+		}
 	}
-	for at, o := range map[int]breakpoints.Operand{siSize: fn.Size, siCount: fn.Count, siAlign: align, siOld: fn.Old} {
+	for at, o := range map[int]breakpoints.Operand{siSize: fn.Size, siCount: fn.Count, siAlign: align, siOld: old} {
 		b[at] = operandNone
 		if o.From == breakpoints.Argument {
 			b[at] = byte(o.Index)
@@ -337,7 +346,7 @@ func (st *siteTable) descriptor(s *site, filterAt, tail addr.Run) []byte {
 		}
 		return 0
 	}
-	b[siOldWord], b[siAuxWord] = word(fn.Old), word(align)
+	b[siOldWord], b[siAuxWord] = word(old), word(align)
 	if b[siAuxWord] == 0 {
 		b[siAuxWord] = word(fn.Count)
 	}

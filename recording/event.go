@@ -79,6 +79,12 @@ func Recalled(fn breakpoints.Function, e capture.Event) breakpoints.Call {
 	put(fn.Size, size)
 	put(fn.Align, e.Aux)
 	put(fn.Pool, e.Aux)
+	if mode := capture.MapMode(e.Aux); fn.Old.From == breakpoints.Nowhere {
+		put(fn.Mode, mode.Prot())
+		put(fn.Flags, mode.Flags())
+	} else {
+		put(fn.Mode, e.Aux)
+	}
 	put(fn.Old, e.Old)
 	put(fn.Ptr, e.Addr)
 	return c

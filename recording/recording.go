@@ -145,10 +145,11 @@ func (r *Recording) Take(call breakpoints.Call, now time.Duration, from Origin) 
 	e.Seq = n.seq
 	env := &callEnv{Origin: from, live: n.live, e: e, fn: &call.Function}
 	var ended heap.Block
+	mapping := n.live.ChangesMapped(&e.Event)
 	ended, e.sized = n.live.Post(&e.Event, false)
 	stop = from.Stops(e, env)
 	// What the recording has the beginning of, it has to have the end of.
-	if stop && !n.ended || ended.Logged || n.recordsAll() || n.recordsSome() && n.filter.Eval(env) {
+	if stop && !n.ended || ended.Logged || mapping || n.recordsAll() || n.recordsSome() && n.filter.Eval(env) {
 		e.Stack = n.intern(from.Stack())
 		n.record(&e.Event, e.Function)
 		n.addThread(t)

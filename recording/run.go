@@ -156,9 +156,10 @@ func (n *run) recordSome(events []capture.Event, functions []*breakpoints.Functi
 		n.recordUnseen(e)
 		n.seq++
 		e.Seq = n.seq
+		ends := n.live.ChangesMapped(e)
 		n.live.PostAll(events[i:i+1], false)
 		n.watch(e, functions[e.Func])
-		if !all && !e.Ended.Recorded && !(some && n.filter.holds(n, e, functions[e.Func])) {
+		if !all && !e.Ended.Recorded && !ends && !(some && n.filter.holds(n, e, functions[e.Func])) {
 			continue
 		}
 		e.Stack = n.recordedStack(e.Stack)
@@ -218,10 +219,12 @@ func (n *run) function(name string) uint16 {
 	return i
 }
 
-// markRecorded has the end of an event's block recorded, too.
+// markRecorded has the end of an event's block or mapping recorded, too.
 func (n *run) markRecorded(e *capture.Event) {
 	if e.Allocates() {
 		n.live.Logged(e.Addr, e.Stack)
+	} else {
+		n.live.LoggedMapping(e)
 	}
 }
 

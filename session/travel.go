@@ -219,7 +219,7 @@ func (t *Travel) ReplayTo(ctx context.Context, d query.Direction, frees bool, n 
 	left := max(n, 1)
 	return t.travel(ctx, d, func(e *recording.Event, env cond.Env) bool {
 		freed := e.Kind == capture.Free || e.Kind == capture.Unmap
-		if freed == frees && e.Kind != capture.Mark && (c == nil || c.Eval(env)) {
+		if freed == frees && e.Kind != capture.Mark && e.Kind != capture.Protect && (c == nil || c.Eval(env)) {
 			left--
 		}
 		return left == 0

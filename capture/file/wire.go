@@ -17,7 +17,7 @@ const (
 	headerSize = 16 // magic, major, minor, CRC
 
 	major = 2 // a reader refuses a file with another one
-	minor = 0 // counts compatible additions
+	minor = 1 // counts compatible additions
 )
 
 // version is the version of the format that is written, and read.
