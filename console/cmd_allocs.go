@@ -25,8 +25,8 @@ func allocCommands() []*Command {
 		assertCommand(),
 		{Name: "allocs", Group: GroupAllocs, Beside: RunsBeside, Raw: true, Synopsis: "[N | all] [since MOMENT] [if CONDITION]", Short: "list recorded events, the last 20 unless told otherwise", Args: []ArgKind{ArgSince}, Run: runAllocs,
 			Long: "Each row shows the event, when and in which thread it happened, and the function that the block belongs to (see `help top`). `bt #N` and `list #N` show more of one. With `since` it lists the events after a moment, in any form that goto takes.\n\nExamples:\n  allocs\n  allocs 5 if size >= 1MiB\n  allocs since warm\n  allocs all if func(\"parse\")"},
-		{Name: "live", Group: GroupAllocs, Beside: RunsBeside, Raw: true, Synopsis: "[N | all] [since MOMENT] [if CONDITION]", Short: "list recorded blocks that were not given back, largest first", Args: []ArgKind{ArgSince}, Run: runLive,
-			Long: "With `since` it lists the blocks that were allocated after the moment, in any form that goto takes. `leaks since MOMENT` shows their stacks.\n\nExamples:\n  live\n  live all if size >= 64k\n  live since warm"},
+		{Name: "live", Group: GroupAllocs, Beside: RunsBeside, Raw: true, Synopsis: "[N | all] [since MOMENT] [if CONDITION]", Short: "list recorded blocks and mappings that were not given back, largest first", Args: []ArgKind{ArgSince}, Run: runLive,
+			Long: "With `since` it lists the blocks that were allocated after the moment, in any form that goto takes. `leaks since MOMENT` shows their stacks.\n\nBehind the blocks come the mappings that the program made itself with mmap, mremap, mprotect or sbrk and did not unmap, in whole pages. Each is of the size that is left of it. Pages that cannot be accessed (PROT_NONE) are told as reserved; mprotect that makes them accessible makes them memory. Not among them are the mappings of allocators, of the dynamic linker, and of the C library, as stacks of threads; the arenas of pymalloc are shown if the blocks in them are not recorded. `kind(mmap)` selects mappings. No number is of both: blocks lie in mappings.\n\nExamples:\n  live\n  live if kind(mmap)\n  live all if size >= 64k\n  live since warm"},
 		{Name: "alloc", Group: GroupAllocs, Synopsis: "list\nadd FUNCTION size=ARGn [ptr=RET]\nadd FUNCTION free=ARGn", Short: "list the allocator functions, or name one of your own", Args: []ArgKind{ArgSub, ArgFunction},
 			Long: "FUNCTION is what `break` takes for one: pool_get, Pool::get, Pool<int>::get(long), pool.c:get, a linkage name or *ADDRESS; and MODULE+0xOFFSET, which is how a function of a stripped file is shown. One that no library has yet stays pending.\n\nExample:\n  alloc add pool_get size=ARG2 ptr=RET",
 			Sub: []*Command{
@@ -118,6 +118,13 @@ func runLive(ctx context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
+	rows, mapped, err := c.s.Queries.MappedLive(ctx, condition, from, limit)
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
+	if err != nil {
+		return err
+	}
 	total := live.Blocks
 	none, head := noneLive, "live"
 	if !from.IsPresent() {
@@ -133,8 +140,10 @@ func runLive(ctx context.Context, c *Console, in Input) error {
 		if condition == nil {
 			noteUnrecorded(c.s, o, true)
 		}
+		printMappedLive(c, o, rows, mapped)
 	}
 	list := eventList{in: in, from: from, condition: condition, which: "the largest", none: orWaiting(c.s, none), below: below}
+	list.mappings = viewMappings(mapped, viewMappedEvents(c, rows), len(mapped.Blocks))
 	return listEvents(ctx, c, list, slices.Values(live.Largest), func() listed { return listed{total: total} })
 }
 

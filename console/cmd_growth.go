@@ -67,23 +67,27 @@ func runLeaks(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
+	var mapped mappedStacks
+	if mapped.rows, mapped.total, mapped.all, err = c.s.Queries.MappedStacks(from, limit); err != nil {
+		return fmt.Errorf("leaks: %w", err)
+	}
 	if from.IsPresent() {
 		rows, total, kept, err := c.s.Queries.Leaks(limit, strict)
 		if err != nil {
 			return err
 		}
-		showStackRows(c, in, rows, heap.ByLive, total, leftOut{kept, strict})
+		showStackRows(c, in, rows, heap.ByLive, total, leftOut{kept, strict}, mapped)
 		return nil
 	}
 	g, err := c.s.Queries.StacksSince(from, limit, strict)
 	if err != nil {
 		return fmt.Errorf("leaks: %w", err)
 	}
-	showGrowth(c, in, g, from, strict)
+	showGrowth(c, in, g, from, strict, mapped)
 	return nil
 }
 
-func showGrowth(c *Console, in Input, g *query.Growth, from query.Moment, strict bool) {
+func showGrowth(c *Console, in Input, g *query.Growth, from query.Moment, strict bool, mapped mappedStacks) {
 	type view struct {
 		stackRowView
 		*rateView
@@ -101,8 +105,9 @@ func showGrowth(c *Console, in Input, g *query.Growth, from query.Moment, strict
 		Blocks    uint64 `json:"live_blocks"`
 		*rateView
 		keptView
-		Rows []view `json:"rows"`
-	}{heap.ByLive.String(), from.String(), int64(g.Elapsed), g.Total, g.Bytes, g.Blocks, rate(int64(g.Bytes), int64(g.Blocks), g.Elapsed), viewKept(g.Kept), views}, func(o *screen.Output) {
+		Rows     []view                         `json:"rows"`
+		Mappings *mappingsView[mappedStackView] `json:"mapped,omitempty"`
+	}{heap.ByLive.String(), from.String(), int64(g.Elapsed), g.Total, g.Bytes, g.Blocks, rate(int64(g.Bytes), int64(g.Blocks), g.Elapsed), viewKept(g.Kept), views, mapped.view()}, func(o *screen.Output) {
 		if g.Total == 0 {
 			o.Printf("no recorded block is live that was allocated since %s\n", from)
 		} else {
@@ -117,6 +122,9 @@ func showGrowth(c *Console, in Input, g *query.Growth, from query.Moment, strict
 		}
 		noteKept(o, g.Kept)
 		noteUnrecorded(c.s, o, true)
+		mapped.print(c, o, func(n int) string {
+			return fmt.Sprintf("leaks %d since %s%s", n, from, leftOut{strict: strict}.flag())
+		})
 	})
 }
 

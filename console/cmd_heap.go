@@ -18,9 +18,9 @@ func heapCommands() []*Command {
 	measures, pers := strings.Join(heap.Measures[:], "|"), strings.Join(query.Pers[:query.PerStack], "|")
 	return []*Command{
 		{Name: "top", Group: GroupAllocs, Beside: RunsBeside, Synopsis: "[N] [[by] " + measures + "] [per " + pers + "]", Short: "rank functions by what they allocated", Args: []ArgKind{ArgWord}, Run: runTop,
-			Long: "live counts the bytes that were not given back, bytes all bytes that were allocated, count the allocations, blocks the live blocks. temporary counts blocks that were given back before another one was allocated. peak counts the bytes that were live when the heap was largest. The default is live, or peak at the end of a recording if less than a hundredth of the peak is still live, a tenth of a program in Python,.\n\nA row is the function that the blocks belong to, in this and in all other commands: that of the innermost frame of the user's own code, calls inlined there included. Allocators, wrappers, which only allocate for their callers (`show wrappers`), and frames of libraries (`show library-frames`) are passed over: functions of std::, __gnu_cxx::, and of core, alloc and std of Rust, those of headers of the system, and the libraries of the system. Where nothing else is left it is the innermost function in the program's own modules that is neither an allocator nor a wrapper, then the innermost that is no allocator. A function without a name is MODULE+OFFSET, where it begins. `list -cost` counts for the lines of the calls that it was inlined into, too.\n\nExamples:\n  top\n  top 5 by bytes\n  top peak per line"},
+			Long: "live counts the bytes that were not given back, bytes all bytes that were allocated, count the allocations, blocks the live blocks. temporary counts blocks that were given back before another one was allocated. peak counts the bytes that were live when the heap was largest. The default is live, or peak at the end of a recording if less than a hundredth of the peak is still live, a tenth of a program in Python,.\n\nA row is the function that the blocks belong to, in this and in all other commands: that of the innermost frame of the user's own code, calls inlined there included. Allocators, wrappers, which only allocate for their callers (`show wrappers`), and frames of libraries (`show library-frames`) are passed over: functions of std::, __gnu_cxx::, and of core, alloc and std of Rust, those of headers of the system, and the libraries of the system. Where nothing else is left it is the innermost function in the program's own modules that is neither an allocator nor a wrapper, then the innermost that is no allocator. A function without a name is MODULE+OFFSET, where it begins. `list -cost` counts for the lines of the calls that it was inlined into, too.\n\nMappings that the program made with mmap, mremap, mprotect or sbrk, and that are live, have a table of their own, and so have the arenas of pymalloc: those are by who made Python grow, which need not be who holds what is in them. `help live` tells what counts as a mapping.\n\nExamples:\n  top\n  top 5 by bytes\n  top peak per line"},
 		{Name: "leaks", Group: GroupAllocs, Beside: RunsBeside, Raw: true, Synopsis: "[N] [since MOMENT] [--strict]", Short: "show the stacks of blocks that were not given back", Args: []ArgKind{ArgSince}, Run: runLeaks,
-			Long: "These are blocks that are live at this moment: at the end of a program all it did not free. hdb does not search memory for pointers: what LeakSanitizer and valgrind call still reachable is among them.\n\nBlocks that language runtimes keep for themselves are left out, as by assert: buffers of stdio, storage of threads, locales, memory for exceptions. A line says how much they are; --strict lists them, too.\n\nWith `since` it shows only blocks that were allocated after the moment, with their rate per second. A moment has any form that goto takes. `diff MOMENT per stack` also counts blocks that were allocated before.\n\nExamples:\n  leaks 5\n  leaks since warm\n  leaks --strict"},
+			Long: "These are blocks that are live at this moment: at the end of a program all it did not free. hdb does not search memory for pointers: what LeakSanitizer and valgrind call still reachable is among them.\n\nBehind the blocks come the stacks of mappings that the program made and did not unmap; `help live` tells which these are.\n\nBlocks that language runtimes keep for themselves are left out, as by assert: buffers of stdio, storage of threads, locales, memory for exceptions. A line says how much they are; --strict lists them, too.\n\nWith `since` it shows only blocks that were allocated after the moment, with their rate per second. A moment has any form that goto takes. `diff MOMENT per stack` also counts blocks that were allocated before.\n\nExamples:\n  leaks 5\n  leaks since warm\n  leaks --strict"},
 		{Name: "temporary", Group: GroupAllocs, Beside: RunsBeside, Synopsis: "[N]", Short: "show the stacks of blocks given back before another one was allocated", Args: []ArgKind{ArgWord}, Run: stackRanker(heap.ByTemporary),
 			Long: "Such a block could often live on the stack, or be kept for the next time.\n\nExample:\n  temporary 5"},
 		{Name: "whence", Group: GroupAllocs, Beside: RunsBeside, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "ADDRESS", Short: "tell which recorded block an address lies in, who made it and when", Repeat: RepeatNone, Run: runWhence,
@@ -87,7 +87,15 @@ func runTop(_ context.Context, c *Console, in Input) error {
 		note = peakNote(c.out.Sizes, live, "top by live")
 	}
 	rows = slices.DeleteFunc(rows, func(r heap.Row) bool { return !by.Some(r) })
-	showTop(c, in, topped{rows[:min(limit, len(rows))], by, per, len(rows), note})
+	top := topped{rows: rows[:min(limit, len(rows))], by: by, per: per, total: len(rows), note: note}
+	if !chosen || by == heap.ByLive {
+		mapped, all, err := c.s.Queries.MappedTop(per)
+		if err != nil {
+			return err
+		}
+		top.mapped = &mappedTop{mapped[:min(limit, len(mapped))], all, len(mapped)}
+	}
+	showTop(c, in, top)
 	return nil
 }
 
@@ -135,6 +143,8 @@ type topped struct {
 	per   query.Per
 	total int
 	note  string
+
+	mapped *mappedTop // nil: the measure is not of what is live
 }
 
 func showTop(c *Console, in Input, top topped) {
@@ -146,12 +156,18 @@ func showTop(c *Console, in Input, top topped) {
 		numbers, _ := topNumbers(c.out.Sizes, by, r)
 		table = append(table, append(numbers, screen.Func(siteName(c.out, per, r.Site)), sitePlace(r.Site, per)))
 	}
+	var mappings *mappingsView[mappedRowView]
+	if top.mapped != nil {
+		mappings = top.mapped.view(per)
+	}
 	c.answer(in, struct {
 		By    string    `json:"measure"`
 		Per   string    `json:"per"`
 		Total int       `json:"total"`
 		Rows  []topView `json:"rows"`
-	}{by.String(), per.String(), total, views}, func(o *screen.Output) {
+
+		Mappings *mappingsView[mappedRowView] `json:"mapped,omitempty"`
+	}{by.String(), per.String(), total, views, mappings}, func(o *screen.Output) {
 		if top.note != "" {
 			o.Printf("%s\n", top.note)
 		}
@@ -170,6 +186,9 @@ func showTop(c *Console, in Input, top topped) {
 			o.Printf("%d of %s; `top %d by %s` lists all\n", len(rows), units.Count(total, per.String()), total, by)
 		}
 		noteUnrecorded(c.s, o, by == heap.ByLive)
+		if top.mapped != nil {
+			top.mapped.print(c, o, per)
+		}
 	})
 }
 
@@ -222,7 +241,7 @@ func rankStacks(c *Console, in Input, by heap.Measure, limit int) error {
 	if err != nil {
 		return err
 	}
-	showStackRows(c, in, rows, by, total, leftOut{})
+	showStackRows(c, in, rows, by, total, leftOut{}, mappedStacks{})
 	return nil
 }
 
@@ -249,7 +268,7 @@ func printUserFrames(c *Console, o *screen.Output, st names.Stack, all string) {
 	printFrames(o, st.Frames[user:])
 }
 
-func showStackRows(c *Console, in Input, rows []query.StackRow, by heap.Measure, total int, kept leftOut) {
+func showStackRows(c *Console, in Input, rows []query.StackRow, by heap.Measure, total int, kept leftOut, mapped mappedStacks) {
 	views := make([]stackRowView, 0, len(rows))
 	for _, r := range rows {
 		views = append(views, viewStackRow(r))
@@ -258,8 +277,9 @@ func showStackRows(c *Console, in Input, rows []query.StackRow, by heap.Measure,
 		By    string `json:"measure"`
 		Total int    `json:"total"`
 		keptView
-		Rows []stackRowView `json:"rows"`
-	}{by.String(), total, viewKept(kept.Kept), views}, func(o *screen.Output) {
+		Rows     []stackRowView                 `json:"rows"`
+		Mappings *mappingsView[mappedStackView] `json:"mapped,omitempty"`
+	}{by.String(), total, viewKept(kept.Kept), views, mapped.view()}, func(o *screen.Output) {
 		if len(rows) == 0 && by == heap.ByTemporary {
 			o.Printf("%s\n", orWaiting(c.s, "no recorded block was temporary"))
 		} else if len(rows) == 0 && kept.Blocks > 0 {
@@ -283,6 +303,7 @@ func showStackRows(c *Console, in Input, rows []query.StackRow, by heap.Measure,
 			o.Printf("Python gives back what its objects have as it ends: `top` tells who held it at the peak, and so does `leaks` after `goto peak`\n")
 		}
 		noteUnrecorded(c.s, o, by == heap.ByLive)
+		mapped.print(c, o, func(n int) string { return fmt.Sprintf("%s %d%s", in.Name, n, kept.flag()) })
 	})
 }
 

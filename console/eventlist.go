@@ -20,6 +20,7 @@ type eventList struct {
 	which     string     // those that are shown when not all are: "the last"
 	none      string     // what is said when there are none
 	below     func(o *screen.Output)
+	mappings  *mappingsView[mappedEventView] // that are live, in JSON; nil: none
 }
 
 // listed is what the rows of a list are of.
@@ -141,11 +142,12 @@ type eventObject struct {
 	head   string // the fields that each object begins with
 	name   string
 	before string // what stands before the next event
+	list   eventList
 }
 
 func newEventObject(c *Console, l eventList) *eventObject {
 	head := strings.TrimSuffix(jsonLine(l.in.Name, struct{}{}), "}\n")
-	return &eventObject{c: c, head: head, name: l.in.Name, before: head + `,"events":[`}
+	return &eventObject{c: c, head: head, name: l.in.Name, before: head + `,"events":[`, list: l}
 }
 
 func (o *eventObject) add(part []*recording.Event) {
@@ -168,7 +170,9 @@ func (o *eventObject) end(of listed) {
 	rest := jsonLine(o.name, struct {
 		Total int  `json:"total"`
 		More  bool `json:"more,omitempty"`
-	}{of.total, of.more}, o.c.s.Recorded.Gaps()...)
+
+		Mappings *mappingsView[mappedEventView] `json:"mapped,omitempty"`
+	}{of.total, of.more, o.list.mappings}, o.c.s.Recorded.Gaps()...)
 	o.c.out.Raw(strings.TrimPrefix(o.before, ",") + "]" + rest[len(o.head):])
 }
 

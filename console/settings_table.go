@@ -161,7 +161,7 @@ func settingTable() []*setting {
 		{name: "sysroot", kind: kindFile, help: "directory that stands for / when files of the inferior are read",
 			get:   func(c *Console) string { return c.s.Settings.Sysroot },
 			apply: func(c *Console, v string) error { c.s.Settings.Sysroot = v; return nil }},
-		{name: "system-calls", kind: kindBool, def: "off", help: "follow mmap, munmap, mremap and brk that the program calls without libc's functions, too; each system call of it then costs two stops",
+		{name: "system-calls", kind: kindBool, def: "off", help: "follow mmap, munmap, mremap, mprotect and brk that the program calls without libc's functions, too; each system call of it then costs two stops",
 			get:   func(c *Console) string { return onOff(c.s.Settings.SystemCalls) },
 			apply: func(c *Console, v string) error { c.s.Settings.SystemCalls = v == "on"; return c.s.Planes.Apply() }},
 		{name: "tab-width", kind: kindCount, def: "8", help: "columns of a tab in source lines"},

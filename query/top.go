@@ -45,11 +45,7 @@ func (r *Recording) top(to uint64, by heap.Measure, per Per) ([]heap.Row, error)
 	case PerThread:
 		threads := r.Source.Threads()
 		return heap.TopBy(x, to, by, heap.KeyThread, func(tid uint64) heap.Site {
-			i := slices.IndexFunc(threads, func(t capture.Thread) bool { return t.TID == int32(uint32(tid)) })
-			if i < 0 {
-				return heap.Site{Function: fmt.Sprintf("thread of TID %d", int32(uint32(tid)))}
-			}
-			return heap.Site{Function: fmt.Sprintf("thread %d %q", threads[i].Num, threads[i].Name)}
+			return threadSite(threads, int32(uint32(tid)))
 		}), nil
 	case PerSize:
 		return heap.TopBy(x, to, by, heap.KeySize, func(size uint64) heap.Site {
@@ -67,6 +63,15 @@ func (r *Recording) top(to uint64, by heap.Measure, per Per) ([]heap.Row, error)
 		}
 		return site
 	}), nil
+}
+
+// threadSite is the site of rows that stand for a thread.
+func threadSite(threads []capture.Thread, tid int32) heap.Site {
+	i := slices.IndexFunc(threads, func(t capture.Thread) bool { return t.TID == tid })
+	if i < 0 {
+		return heap.Site{Function: fmt.Sprintf("thread of TID %d", tid)}
+	}
+	return heap.Site{Function: fmt.Sprintf("thread %d %q", threads[i].Num, threads[i].Name)}
 }
 
 // A StackRow is what was allocated with one stack.

@@ -138,6 +138,7 @@ var behaviours = []struct {
 	{name: "longjmp", want: "jumps 2\n"},
 	{name: "realloc", want: "2 null\n"},
 	{name: "fail", want: "failed 8\n"},
+	{name: "mapped", want: "mapped\n"},
 	{name: "maps", want: "3\n"},
 	{name: "cxxnew", want: "1\n"},
 	{name: "jemalloc", want: "done\n"},

@@ -73,6 +73,7 @@ var subjects = []subject{
 	{name: "kinds"},
 	{name: "longjmp"},
 	{name: "macros"},
+	{name: "mapped"},
 	{name: "maps"},
 	{name: "mimalloc", roams: true},
 	{name: "names"},

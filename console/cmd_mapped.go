@@ -1,0 +1,218 @@
+package console
+
+import (
+	"fmt"
+	"strings"
+
+	"hdb/console/screen"
+	"hdb/internal/units"
+	"hdb/query"
+)
+
+// What live, top and leaks say of mappings. They stand below the blocks, in tables and sums of their own: blocks
+// lie in mappings, and one number of both would count them twice.
+
+// A mappingsView is what JSON has of live mappings, whose rows are of type T.
+type mappingsView[T any] struct {
+	Program mappedSumView  `json:"mmap"`
+	Arenas  *mappedSumView `json:"python_arena,omitempty"`
+	Others  *mappedSumView `json:"other,omitempty"`
+	Unknown uint64         `json:"unknown_calls,omitempty"`
+	Unkept  bool           `json:"not_kept,omitempty"`
+	Total   int            `json:"total,omitempty"` // of the rows, if not all are there
+	Rows    []T            `json:"rows"`
+}
+
+type mappedSumView struct {
+	Bytes    uint64 `json:"live_bytes"`
+	Count    int    `json:"live_mappings"`
+	Reserved uint64 `json:"reserved_bytes,omitempty"`
+}
+
+// viewMappings is nil if there is nothing to say.
+func viewMappings[T any](m *query.Mappings, rows []T, total int) *mappingsView[T] {
+	if !anyMapped(m) {
+		return nil
+	}
+	sum := func(l query.Layer) *mappedSumView {
+		s := m.Sums[l]
+		if s == (query.MappedSum{}) {
+			return nil
+		}
+		return &mappedSumView{s.Bytes, s.Count, s.Reserved}
+	}
+	v := &mappingsView[T]{Arenas: sum(query.PythonArenas), Others: sum(query.OthersMapped), Unknown: m.Unknown, Unkept: m.Unkept, Rows: rows}
+	if p := sum(query.ProgramMapped); p != nil {
+		v.Program = *p
+	}
+	if total > len(rows) {
+		v.Total = total
+	}
+	if v.Rows == nil {
+		v.Rows = []T{}
+	}
+	return v
+}
+
+// anyMapped tells whether there is anything to say of mappings.
+func anyMapped(m *query.Mappings) bool {
+	none := query.MappedSum{}
+	return m.Sums[query.ProgramMapped] != none || m.Sums[query.PythonArenas] != none || m.Unknown > 0 || m.Unkept
+}
+
+// noteMapped says how much is mapped in all, and what is not known of it.
+func noteMapped(o *screen.Output, m *query.Mappings) {
+	if p := m.Sums[query.ProgramMapped]; p != (query.MappedSum{}) {
+		reserved := ""
+		if p.Reserved > 0 {
+			reserved = fmt.Sprintf("; %s more reserved, not accessible", o.Sizes.Long(p.Reserved))
+		}
+		o.Printf("mapped by the program: %s in %s%s\n", o.Sizes.Long(p.Bytes), units.Count(p.Count, "mapping"), reserved)
+	}
+	if a := m.Sums[query.PythonArenas]; a.Count > 0 {
+		o.Printf("arenas of pymalloc: %s in %s, by who made Python grow, which need not be who holds them\n", o.Sizes.Long(a.Bytes), units.Count(a.Count, "mapping"))
+	}
+	if m.Unknown > 0 {
+		o.Printf("not known: what %s of mmap mapped; the recording is of an older hdb\n", units.Count(m.Unknown, "call"))
+	}
+	if m.Unkept {
+		o.Printf("not known: which mappings are live; a recording of sums has none\n")
+	}
+}
+
+// inLayer is what the mappings of a row are called.
+func inLayer(l query.Layer, n uint64) string {
+	if l == query.PythonArenas {
+		return units.Count(n, "arena") + " of pymalloc"
+	}
+	return units.Count(n, "mapping")
+}
+
+// A mappedEventView is a call that made a mapping.
+type mappedEventView struct {
+	eventView
+	Layer string `json:"layer"`
+	Left  uint64 `json:"live_bytes"`
+}
+
+func viewMappedEvents(c *Console, rows []query.MappedEvent) []mappedEventView {
+	var views []mappedEventView
+	for _, r := range rows {
+		v := mappedEventView{viewEvent(r.Event), r.Left.Layer.String(), r.Left.Size}
+		where := eventPlace(c, r.Event)
+		v.Where = strings.TrimSpace(where[0].Text + " " + where[1].Text)
+		views = append(views, v)
+	}
+	return views
+}
+
+// printMappedLive prints the calls that made live mappings.
+func printMappedLive(c *Console, o *screen.Output, rows []query.MappedEvent, m *query.Mappings) {
+	names := threadNames(c.s)
+	var table [][]screen.Span
+	for _, r := range rows {
+		row := eventRow(c, r.Event, eventPlace(c, r.Event), names)
+		row[3] = screen.Plain(o.Sizes.Short(r.Left.Size))
+		table = append(table, row)
+	}
+	if len(table) > 0 {
+		o.Table(eventColumns, table)
+	}
+	if len(rows) < len(m.Blocks) {
+		o.Printf("the largest %d of %s\n", len(rows), units.Count(len(m.Blocks), "mapping"))
+	}
+	noteMapped(o, m)
+}
+
+// A mappedRowView is a row of top for mappings.
+type mappedRowView struct {
+	Layer    string  `json:"layer"`
+	Size     *uint64 `json:"size,omitempty"`
+	Function string  `json:"function,omitempty"`
+	Linkage  string  `json:"linkage,omitempty"`
+	File     string  `json:"file,omitempty"`
+	Line     int     `json:"line,omitempty"`
+	Module   string  `json:"module,omitempty"`
+	Bytes    uint64  `json:"live_bytes"`
+	Count    uint64  `json:"live_mappings"`
+}
+
+func viewMappedRow(r query.MappedRow, per query.Per) mappedRowView {
+	v := topViewOf(r.Row, per)
+	return mappedRowView{r.Layer.String(), v.Size, v.Function, v.Linkage, v.File, v.Line, v.Module, v.LiveBytes, v.LiveCount}
+}
+
+// mappedTop is what top says of mappings.
+type mappedTop struct {
+	rows  []query.MappedRow
+	all   *query.Mappings
+	total int
+}
+
+func (t mappedTop) view(per query.Per) *mappingsView[mappedRowView] {
+	var views []mappedRowView
+	for _, r := range t.rows {
+		views = append(views, viewMappedRow(r, per))
+	}
+	return viewMappings(t.all, views, t.total)
+}
+
+func (t mappedTop) print(c *Console, o *screen.Output, per query.Per) {
+	heads := [...]string{query.ProgramMapped: "mappings", query.PythonArenas: "arenas"}
+	for layer, head := range heads {
+		var table [][]screen.Span
+		for _, r := range t.rows {
+			if r.Layer == query.Layer(layer) {
+				table = append(table, []screen.Span{screen.Plain(o.Sizes.Short(r.LiveBytes)), screen.Plain(units.Grouped(r.LiveBlocks)), screen.Func(siteName(c.out, per, r.Site)), sitePlace(r.Site, per)})
+			}
+		}
+		if len(table) > 0 {
+			o.Table([]screen.Column{{Head: "mapped", Right: true}, {Head: head, Right: true}, {Head: per.String()}, {}}, table)
+		}
+	}
+	if len(t.rows) < t.total {
+		o.Printf("%d of %s with mappings\n", len(t.rows), units.Count(t.total, per.String()))
+	}
+	noteMapped(o, t.all)
+}
+
+// A mappedStackView is the mappings that calls with one stack made.
+type mappedStackView struct {
+	Layer  string      `json:"layer"`
+	Bytes  uint64      `json:"live_bytes"`
+	Count  uint64      `json:"live_mappings"`
+	Frames []frameView `json:"frames"`
+}
+
+// mappedStacks is what leaks says of mappings.
+type mappedStacks struct {
+	rows  []query.MappedStack
+	all   *query.Mappings
+	total int
+}
+
+func (t mappedStacks) view() *mappingsView[mappedStackView] {
+	if t.all == nil {
+		return nil
+	}
+	var views []mappedStackView
+	for _, r := range t.rows {
+		views = append(views, mappedStackView{r.Layer.String(), r.LiveBytes, r.LiveBlocks, viewFrames(r.Stack.Frames)})
+	}
+	return viewMappings(t.all, views, t.total)
+}
+
+// print prints the stacks; again is the command that shows n of them.
+func (t mappedStacks) print(c *Console, o *screen.Output, again func(n int) string) {
+	if t.all == nil {
+		return
+	}
+	for _, r := range t.rows {
+		o.Printf("%s in %s, not unmapped\n", o.Sizes.Long(r.LiveBytes), inLayer(r.Layer, r.LiveBlocks))
+		printUserFrames(c, o, r.Stack, "")
+	}
+	if len(t.rows) < t.total {
+		o.Printf("%d of %s with mappings; `%s` shows all\n", len(t.rows), units.Count(t.total, "stack"), again(t.total))
+	}
+	noteMapped(o, t.all)
+}

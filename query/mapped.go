@@ -1,0 +1,302 @@
+package query
+
+import (
+	"cmp"
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"hdb/breakpoints"
+	"hdb/capture"
+	"hdb/heap"
+	"hdb/internal/cond"
+	"hdb/names"
+	"hdb/recording"
+	"hdb/report"
+)
+
+// A Layer says whose a live mapping is. Each is counted for itself: blocks lie in mappings, and no
+// sum of both means anything.
+type Layer uint8
+
+// The layers of mappings.
+const (
+	ProgramMapped Layer = iota // the program's own, also those of its libraries
+	PythonArenas               // CPython's, from which pymalloc serves small blocks
+	OthersMapped               // of the C library (stacks of threads), the dynamic linker and allocators
+)
+
+// Layers are the words for them in JSON.
+var Layers = [...]string{"mmap", "python_arena", "other"}
+
+func (l Layer) String() string { return Layers[l] }
+
+// A MappedBlock is what is left of the mapping that one call made.
+type MappedBlock struct {
+	heap.Mapped
+	Layer Layer
+}
+
+// A MappedSum adds mappings up, in bytes. Reserved ones cannot be accessed: addresses without memory.
+type MappedSum struct {
+	Bytes, Reserved uint64
+	Count           int // with memory
+}
+
+func (s *MappedSum) add(m *heap.Mapped) {
+	s.Bytes += m.Size
+	s.Reserved += m.Reserved
+	if m.Size > 0 {
+		s.Count++
+	}
+}
+
+// Mappings are those that are live at a moment.
+type Mappings struct {
+	Blocks  []MappedBlock // that have memory, but for OthersMapped, ascending by event
+	Sums    [len(Layers)]MappedSum
+	Unknown uint64 // calls of mmap of which an older version did not record what they mapped
+	Unkept  bool   // the recording has sums instead of events, and none of mappings
+}
+
+// Mapped are the mappings that recorded calls made behind since, and that are live at the moment.
+func (r *Recording) Mapped(since Moment) (*Mappings, error) {
+	out := &Mappings{Unkept: r.Source.Info().Aggregate}
+	if out.Unkept {
+		return out, nil
+	}
+	from, err := r.After(since)
+	if err != nil {
+		return nil, err
+	}
+	all := r.Index.Mappings(r.Moment)
+	out.Unknown = all.Unknown()
+	layers, blocks := map[capture.StackID]*mapper{}, r.followsPymalloc()
+	for _, m := range all.Held() {
+		if m.Seq <= from {
+			continue
+		}
+		by := layers[m.Stack]
+		if by == nil {
+			by = r.mapper(m.Stack)
+			layers[m.Stack] = by
+		}
+		layer := by.layer(&m)
+		if layer == PythonArenas && blocks { // which are counted themselves
+			layer = OthersMapped
+		}
+		if layer == OthersMapped { // calls of mprotect by the C library are no events
+			m.Size, m.Reserved = m.Size+m.Reserved, 0
+		}
+		out.Sums[layer].add(&m)
+		if m.Size > 0 && layer != OthersMapped {
+			out.Blocks = append(out.Blocks, MappedBlock{m, layer})
+		}
+	}
+	return out, nil
+}
+
+// only leaves the mappings that match a condition, which may be nil.
+func (r *Recording) only(ctx context.Context, m *Mappings, c *cond.Cond) error {
+	if c == nil {
+		return nil
+	}
+	env := r.newEnvironment()
+	m.Sums = [len(Layers)]MappedSum{}
+	kept := m.Blocks[:0]
+	for _, b := range m.Blocks {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if c.Eval(env.at(withName(r.Source, b.Event()), nil)) {
+			kept = append(kept, b)
+			m.Sums[b.Layer].add(&b.Mapped)
+		}
+	}
+	m.Blocks = kept
+	return nil
+}
+
+// Event is what is known of the event that made the mapping, of the size that is left.
+func (b *MappedBlock) Event() capture.Event {
+	return capture.Event{Seq: b.Seq, Addr: b.Low, Size: b.Size, Aux: uint64(b.Mode), Stack: b.Stack, TID: b.TID, Func: b.Func, Kind: capture.Map}
+}
+
+// A MappedEvent is the call that made a mapping.
+type MappedEvent struct {
+	*recording.Event
+	Left MappedBlock
+}
+
+// MappedLive are the mappings that were made behind since and match a condition, which may be nil, and the
+// calls that made the largest, at most limit; 0 is all.
+func (r *Recording) MappedLive(ctx context.Context, c *cond.Cond, since Moment, limit int) ([]MappedEvent, *Mappings, error) {
+	m, err := r.Mapped(since)
+	if err != nil {
+		return nil, nil, err
+	}
+	if c != nil && slices.ContainsFunc([]cond.Field{cond.Live, cond.Blocks}, c.Uses) { // of the heap then
+		m.Blocks, m.Sums = nil, [len(Layers)]MappedSum{}
+	}
+	if err := r.only(ctx, m, c); err != nil {
+		return nil, nil, err
+	}
+	rows := slices.Clone(m.Blocks)
+	slices.SortStableFunc(rows, func(a, b MappedBlock) int {
+		return cmp.Or(cmp.Compare(a.Layer, b.Layer), cmp.Compare(b.Size, a.Size))
+	})
+	if limit > 0 && len(rows) > limit {
+		rows = rows[:limit]
+	}
+	out := make([]MappedEvent, len(rows))
+	for i, b := range rows {
+		if ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
+		e, ok := r.Source.Event(b.Seq)
+		if !ok { // lost with a damaged part
+			e = b.Event()
+		}
+		out[i] = MappedEvent{withName(r.Source, e), b}
+	}
+	return out, m, nil
+}
+
+// A MappedRow is the mappings of a layer that a row of Top stands for: only what is live counts.
+type MappedRow struct {
+	heap.Row
+	Layer Layer
+}
+
+// MappedTop adds up mappings as Top does blocks, the largest rows of each layer first.
+func (r *Recording) MappedTop(m *Mappings, per Per) []MappedRow {
+	frames := r.newProfileFrames(&report.Profile{})
+	site := func(b *MappedBlock) heap.Site {
+		switch per {
+		case PerLine:
+			return frames.lineOf(b.Stack, r.Index.Named(b.Stack))
+		case PerThread:
+			return threadSite(r.Source.Threads(), b.TID)
+		case PerSize:
+			return heap.Site{Size: b.Size}
+		}
+		s := frames.siteOf(b.Stack, r.Index.Named(b.Stack))
+		if per == PerModule {
+			return heap.Site{Function: s.Module, Module: s.Module}
+		}
+		return s
+	}
+	return r.mappedRows(m, site)
+}
+
+// mappedRows adds up mappings by site.
+func (r *Recording) mappedRows(m *Mappings, site func(*MappedBlock) heap.Site) []MappedRow {
+	type key struct {
+		site  heap.Site
+		layer Layer
+	}
+	at := map[key]int{}
+	var rows []MappedRow
+	for i := range m.Blocks {
+		if r.Reading.GivenUp() {
+			return nil
+		}
+		b := &m.Blocks[i]
+		k := key{site(b), b.Layer}
+		n, ok := at[k]
+		if !ok {
+			n = len(rows)
+			at[k] = n
+			rows = append(rows, MappedRow{heap.Row{Site: k.site}, b.Layer})
+		}
+		rows[n].LiveBytes += b.Size
+		rows[n].LiveBlocks++
+	}
+	slices.SortStableFunc(rows, func(a, b MappedRow) int {
+		return cmp.Or(cmp.Compare(a.Layer, b.Layer), cmp.Compare(b.LiveBytes, a.LiveBytes))
+	})
+	return rows
+}
+
+// A MappedStack is the mappings of a layer that calls with one stack made.
+type MappedStack struct {
+	StackRow
+	Layer Layer
+}
+
+// MappedStacks are the stacks of mappings, at most limit, the largest first, and how many there are.
+func (r *Recording) MappedStacks(m *Mappings, limit int) (rows []MappedStack, total int) {
+	alike := r.alikeStacks()
+	all := r.mappedRows(m, func(b *MappedBlock) heap.Site { return alike.site(b.Stack) })
+	for _, row := range all[:min(limit, len(all))] {
+		id := stackOf(row.Site)
+		row.Site = r.Site(id, r.Index.Named(id))
+		rows = append(rows, MappedStack{StackRow{row.Row, r.namedStack(id)}, row.Layer})
+	}
+	return rows, len(all)
+}
+
+// followsPymalloc tells that the recording has the blocks of CPython's allocators.
+func (r *Recording) followsPymalloc() bool {
+	python := breakpoints.PythonFunctions()
+	return slices.ContainsFunc(r.Source.Functions(), func(name string) bool {
+		return slices.ContainsFunc(python, func(f breakpoints.Function) bool { return f.Name == name })
+	})
+}
+
+// A mapper tells the layer of the mappings of one stack.
+type mapper struct {
+	others bool // whatever it maps
+	python bool // CPython itself maps
+	other  bool // but not for itself: it is the module mmap
+}
+
+// mapper is that of a stack, by the innermost function: the one that calls mmap.
+func (r *Recording) mapper(id capture.StackID) *mapper {
+	st := r.namedStack(id)
+	for i := range st.Frames {
+		f := &st.Frames[i]
+		if f.Function == "syscall" || catalogue()[f.Function] && mapsMemory(f.Function) {
+			continue
+		}
+		return &mapper{mapsForOthers(f), r.Attribution.Role(f).interpreter, strings.Contains(f.Function, "mmap_object")}
+	}
+	return &mapper{}
+}
+
+func mapsMemory(function string) bool {
+	f, ok := breakpoints.Named(function)
+	return ok && f.Group == breakpoints.GroupVM
+}
+
+// mapsForOthers tells the functions whose mappings are no memory of the program: those of the C library, which
+// has stacks of threads and files of its own, of allocators, and of the runtime of Go.
+func mapsForOthers(f *names.Frame) bool {
+	base := filepath.Base(f.Path)
+	if breakpoints.IsCLibrary(base) || isAllocator(f) {
+		return true
+	}
+	return slices.ContainsFunc(othersPrefixes, func(p string) bool { return strings.HasPrefix(f.Function, p) })
+}
+
+// othersPrefixes are how functions of the C library, allocators and runtimes begin that are linked into a
+// program.
+var othersPrefixes = []string{
+	"allocate_stack", "pthread_create", "__pthread_create", "_dl_", "dl_", "__libc_", "_IO_", "_nl_",
+	"je_", "_rjem_", "tcmalloc::", "_mi_", "mi_", "runtime.", "__asan_", "__sanitizer", "__interceptor_", "__tsan_", "__msan_",
+}
+
+// layer is that of a mapping that the function made. CPython maps private anonymous memory for itself only:
+// arenas, of 1 MiB or, before 3.10, 256 KiB, and stacks of frames, of some KiB.
+func (by *mapper) layer(m *heap.Mapped) Layer {
+	const private, arena = capture.MapPrivate | capture.MapAnonymous, 256 << 10
+	own := by.python && !by.other && m.Mode&private == private
+	switch {
+	case own && (m.High-m.Low)%arena == 0:
+		return PythonArenas
+	case own, by.others:
+		return OthersMapped
+	}
+	return ProgramMapped
+}

@@ -1,0 +1,45 @@
+package session
+
+import (
+	"context"
+
+	"hdb/internal/cond"
+	"hdb/query"
+)
+
+// MappedLive are the live mappings that were made behind since and match a condition, see
+// query.Recording.MappedLive.
+func (q *Queries) MappedLive(ctx context.Context, c *cond.Cond, since query.Moment, limit int) ([]query.MappedEvent, *query.Mappings, error) {
+	r, err := q.blocks()
+	if err != nil {
+		return nil, nil, err
+	}
+	return r.MappedLive(ctx, c, since, limit)
+}
+
+// MappedTop adds up the live mappings as Top does blocks.
+func (q *Queries) MappedTop(per query.Per) ([]query.MappedRow, *query.Mappings, error) {
+	r, err := q.blocks()
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := r.Mapped(query.Present)
+	if err != nil {
+		return nil, nil, err
+	}
+	return r.MappedTop(m, per), m, nil
+}
+
+// MappedStacks are the stacks that made the live mappings behind since, at most limit, and how many there are.
+func (q *Queries) MappedStacks(since query.Moment, limit int) ([]query.MappedStack, int, *query.Mappings, error) {
+	r, err := q.blocks()
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	m, err := r.Mapped(since)
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	rows, total := r.MappedStacks(m, limit)
+	return rows, total, m, nil
+}
