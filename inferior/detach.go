@@ -18,6 +18,7 @@ func (p *Process) Detach() error {
 	if err := p.family.waitVforks(); err != nil {
 		return err
 	}
+	p.snapshots.end()
 	if err := p.target.drain(); err != nil {
 		return fmt.Errorf("detach: %w", err)
 	}
@@ -93,6 +94,7 @@ func (p *Process) Close() error {
 			err = e
 		}
 	}
+	p.snapshots.end()
 	if !p.closed {
 		p.finish()
 	}

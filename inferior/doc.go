@@ -31,6 +31,7 @@
 //	modules      the ELF files mapped, the dynamic linker's hook, room for a stub
 //	watchpoints  the debug registers, and turns of single steps where they do not suffice
 //	family       forks and execs: children held, guests in the target's memory
+//	snapshots    copies of the memory, which stay as they are while the target runs
 //	systemCalls  those that the hook sees
 //	policies     what becomes of signals
 //	waker        Interrupt and Wake

@@ -76,6 +76,10 @@ func (f *family) newProcess(t *Thread, child int, vfork bool) {
 		}
 	}
 	delete(f.early, child)
+	if f.p.snapshots.born(t, child) {
+		f.p.proceed(t)
+		return
+	}
 	parent := t.tg.pid
 	shared := sharesMemory(parent, child, vfork)
 	follow := f.forks.followChild && !t.guest && !f.forks.following

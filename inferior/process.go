@@ -26,6 +26,7 @@ type Process struct {
 	modules
 	watchpoints
 	family
+	snapshots
 	systemCalls
 	policies
 	waker
@@ -59,7 +60,7 @@ func newProcess() *Process {
 	p.traps = traps{p: p, sites: map[addr.Run]*site{}, retired: map[addr.Run]byte{}}
 	p.patches = patches{p: p, copies: map[addr.Run]addr.Run{}}
 	p.family = family{p: p, held: map[int]*target{}, guests: map[int]*Thread{}, early: map[int]bool{}, leaving: map[int]bool{}, former: map[int]bool{}}
-	p.modules.p, p.watchpoints.p, p.systemCalls.p, p.guard.p, p.handler.p = p, p, p, p, p
+	p.modules.p, p.watchpoints.p, p.systemCalls.p, p.guard.p, p.handler.p, p.snapshots.p = p, p, p, p, p, p
 	p.memory.fd = -1
 	p.family.forks.detach = true
 	p.waker.init(p.owner)
@@ -160,6 +161,7 @@ func (p *Process) Continue() (Stop, error) {
 	if err := p.Alive(); err != nil {
 		return Stop{}, err
 	}
+	p.snapshots.reap()
 	p.terminal.give(p.target.pid)
 	defer p.terminal.take()
 	p.handler.resuming()

@@ -41,6 +41,15 @@ func TestKilledDebugger(t *testing.T) {
 	if strings.HasPrefix(how, "running") {
 		resume(t, p)
 	}
+	for how == "snapshots" {
+		s, err := p.snapshots.Snapshot()
+		if err == nil {
+			err = s.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	select {}
 }
 
@@ -63,6 +72,26 @@ var killedAt = map[string]func(*testing.T, *Process) Stop{
 		}
 		for range 5 {
 			s = resume(t, p)
+		}
+		return s
+	},
+	"snapshot": func(t *testing.T, p *Process) Stop {
+		guarded(t, p)
+		s := stopSome(t, p, false)
+		if _, err := p.snapshots.Snapshot(); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	},
+	"snapshots": func(t *testing.T, p *Process) Stop {
+		guarded(t, p)
+		return stopSome(t, p, false)
+	},
+	"running-snapshot": func(t *testing.T, p *Process) Stop {
+		guarded(t, p)
+		s := stopSome(t, p, false)
+		if _, err := p.snapshots.Snapshot(); err != nil {
+			t.Fatal(err)
 		}
 		return s
 	},

@@ -1,0 +1,129 @@
+// Command graph builds the graph of the heap of a stopped process, whose blocks stand in a
+// file, and prints what it took. Package bench runs it as a process of its own, for its memory.
+//
+//	graph [-retained] PID TABLE ROOT
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"hdb/heap/graph"
+)
+
+func main() {
+	retained := flag.Bool("retained", false, "retained sizes, too")
+	workers := flag.Int("workers", 0, "`number` of goroutines; 0: of processors")
+	flag.Parse()
+	if flag.NArg() != 3 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	if err := run(flag.Arg(0), flag.Arg(1), flag.Arg(2), *workers, *retained); err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
+
+func run(pid, table, root string, workers int, retained bool) error {
+	blocks, err := readTable(table)
+	if err != nil {
+		return err
+	}
+	at, err := strconv.ParseUint(strings.TrimPrefix(root, "0x"), 16, 64)
+	if err != nil {
+		return err
+	}
+	memory, err := os.Open("/proc/" + pid + "/mem")
+	if err != nil {
+		return err
+	}
+	defer memory.Close()
+	ctx := context.Background()
+	from, used := time.Now(), cpu()
+	g, err := graph.Build(ctx, memory, blocks, graph.Roots{Ranges: []graph.Root{{Start: at, End: at + 8}}}, graph.Options{Workers: workers})
+	if err != nil {
+		return err
+	}
+	fmt.Printf("build_s %.3f\nbuild_cpu_s %.3f\n", time.Since(from).Seconds(), cpu()-used)
+	sums := g.Sums()
+	fmt.Printf("more_kb %s\n", peak())
+	for r, s := range sums {
+		fmt.Printf("%s: %d\n", graph.Reach(r), s.Blocks)
+	}
+	fmt.Printf("%+v\n", g.Stats())
+	from = time.Now()
+	for range g.To(len(blocks) / 2) {
+	}
+	fmt.Printf("reverse_s %.3f\n", time.Since(from).Seconds())
+	from = time.Now()
+	n := len(g.Path(len(blocks) / 2))
+	fmt.Printf("path_s %.3f\n(%d edges)\n", time.Since(from).Seconds(), n)
+	if retained {
+		from = time.Now()
+		if _, err := g.RetainedAll(ctx); err != nil {
+			return err
+		}
+		fmt.Printf("retained_s %.3f\nretained_kb %s\n", time.Since(from).Seconds(), peak())
+	}
+	return nil
+}
+
+// readTable reads the blocks, ascending.
+func readTable(file string) ([]graph.Block, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	blocks := make([]graph.Block, info.Size()/int64(unsafe.Sizeof(graph.Block{})))
+	in := bufio.NewReaderSize(f, 1<<20)
+	var entry [16]byte
+	for i := range blocks {
+		if _, err := io.ReadFull(in, entry[:]); err != nil {
+			return nil, err
+		}
+		blocks[i] = graph.Block{Addr: binary.NativeEndian.Uint64(entry[:]), Size: binary.NativeEndian.Uint64(entry[8:])}
+	}
+	slices.SortFunc(blocks, func(a, b graph.Block) int {
+		if a.Addr < b.Addr {
+			return -1
+		}
+		return 1
+	})
+	return blocks, nil
+}
+
+// cpu is the user and system time of this process, in seconds.
+func cpu() float64 {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
+}
+
+// peak is the most memory that was resident, in KiB.
+func peak() string {
+	b, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return "0"
+	}
+	_, rest, _ := strings.Cut(string(b), "VmHWM:")
+	return strings.Fields(rest)[0]
+}

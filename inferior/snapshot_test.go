@@ -1,0 +1,311 @@
+package inferior
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"hdb/internal/addr"
+
+	"golang.org/x/sys/unix"
+)
+
+// wordOf reads a word by a reader of memory.
+func wordOf(t testing.TB, r interface {
+	ReadAt(b []byte, off int64) (int, error)
+}, at addr.Run) uint64 {
+	t.Helper()
+	var b [8]byte
+	if _, err := r.ReadAt(b[:], int64(at)); err != nil {
+		t.Fatal(err)
+	}
+	return binary.LittleEndian.Uint64(b[:])
+}
+
+// childrenOf lists the children of a process, zombies too.
+func childrenOf(t testing.TB, pid int) []string {
+	t.Helper()
+	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, task := range tasks {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", pid, task.Name()))
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		all = append(all, strings.Fields(string(b))...)
+	}
+	return all
+}
+
+// TestSnapshot: the copy stays as it is, the program goes on and sees nothing of it, and
+// nothing is left.
+func TestSnapshot(t *testing.T) {
+	path := build(t, "copied")
+	for _, c := range []struct {
+		threads  string
+		attached bool
+	}{{"0", false}, {"6", false}, {"6", true}} {
+		t.Run(fmt.Sprintf("threads %s attached %v", c.threads, c.attached), func(t *testing.T) {
+			p, out := launch(t, path, c.threads, "8", "6")
+			if c.attached {
+				if err := p.SetKillOnExit(false); err != nil {
+					t.Fatal(err)
+				}
+			}
+			plant(t, p, symbol(t, p, "hit"), func(*Thread) Action { return StopHere })
+			var taken []*Snapshot
+			for round := range uint64(6) {
+				if s := resume(t, p); s.Reason != Trapped {
+					t.Fatalf("%v %+v", s.Reason, s.Exit)
+				}
+				for i, s := range taken {
+					checkCopy(t, p, s, uint64(i)+1)
+				}
+				if round < 3 {
+					s, err := p.snapshots.Snapshot()
+					if err != nil {
+						t.Fatal(err)
+					}
+					taken = append(taken, s)
+					checkCopy(t, p, s, round+1)
+				}
+				if round == 4 {
+					for _, s := range taken {
+						closeCopy(t, p, s)
+					}
+					taken = nil
+				}
+			}
+			wantExit(t, p, 7)
+			if b, err := os.ReadFile(out); err != nil || !strings.Contains(string(b), "children 0 wrong 0 count 6") {
+				t.Errorf("%q, %v", b, err)
+			}
+		})
+	}
+}
+
+// checkCopy wants the memory of that round, without hdb's code.
+func checkCopy(t *testing.T, p *Process, s *Snapshot, round uint64) {
+	t.Helper()
+	pages := addr.Run(wordOf(t, s, symbol(t, p, "pages")))
+	n := wordOf(t, s, symbol(t, p, "npages"))
+	all := make([]byte, n*4096)
+	if got, err := s.ReadAt(all, int64(pages)); got != len(all) || err != nil {
+		t.Fatalf("%d of %d bytes: %v", got, len(all), err)
+	}
+	for i := range n {
+		if v := binary.LittleEndian.Uint64(all[i*4096:]); v != round {
+			t.Fatalf("page %d is of round %d, the copy of %d", i, v, round)
+		}
+	}
+	if v := wordOf(t, s, symbol(t, p, "count")); v != round {
+		t.Errorf("count is %d in the copy of round %d", v, round)
+	}
+	code, live := make([]byte, 64), make([]byte, 64)
+	hit := int64(symbol(t, p, "hit"))
+	if _, err := s.ReadAt(code, hit); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.memory.ReadAt(live, hit); err != nil || string(code) != string(live) {
+		t.Errorf("the code is % x in the copy, % x in the process, %v", code, live, err)
+	}
+	var b [8]byte
+	hidden := wordOf(t, s, symbol(t, p, "hidden"))
+	if n, err := s.ReadAt(b[:], int64(hidden)); err == nil {
+		t.Errorf("%d bytes of memory that children do not have", n)
+	}
+	if err := s.Lost(); err != nil {
+		t.Error(err)
+	}
+	if fds, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", s.PID())); err != nil || len(fds) != 0 {
+		t.Errorf("the copy has files: %v, %v", fds, err)
+	}
+}
+
+// closeCopy wants nothing left of it.
+func closeCopy(t *testing.T, p *Process, s *Snapshot) {
+	t.Helper()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.ReadAt(make([]byte, 8), int64(symbol(t, p, "count"))); err == nil {
+		t.Error("a closed copy can be read")
+	}
+	for _, c := range childrenOf(t, p.target.pid) {
+		if c == fmt.Sprint(s.PID()) {
+			t.Errorf("process %s is left", c)
+		}
+	}
+}
+
+// TestSnapshotWritten: what the program writes to is the copy's alone.
+func TestSnapshotWritten(t *testing.T) {
+	p, _ := launch(t, build(t, "copied"), "0", "16", "2")
+	plant(t, p, symbol(t, p, "hit"), func(*Thread) Action { return StopHere })
+	resume(t, p)
+	s, err := p.snapshots.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := s.Written()
+	if err != nil {
+		t.Fatal(err)
+	}
+	resume(t, p)
+	after, err := s.Written()
+	if err != nil || before > 4<<20 || after < before+16<<20 || after > before+20<<20 {
+		t.Errorf("written: %d bytes, then %d, of 16 MiB; %v", before, after, err)
+	}
+	closeCopy(t, p, s)
+	wantExit(t, p, 7)
+}
+
+// TestSnapshotLost: a copy that somebody kills is an error of reading it, never memory.
+func TestSnapshotLost(t *testing.T) {
+	p, _ := launch(t, build(t, "copied"), "2", "8", "4")
+	plant(t, p, symbol(t, p, "hit"), func(*Thread) Action { return StopHere })
+	resume(t, p)
+	s, err := p.snapshots.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := int64(wordOf(t, s, symbol(t, p, "pages")))
+	if err := unix.Kill(s.PID(), unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	for s.Lost() == nil {
+		time.Sleep(time.Millisecond)
+	}
+	for _, n := range []int{8, 1 << 20} {
+		if got, err := s.ReadAt(make([]byte, n), pages); got != 0 || err == nil {
+			t.Errorf("%d bytes, %v", got, err)
+		}
+	}
+	if s := resume(t, p); s.Reason != Trapped { // its end comes while the program runs
+		t.Fatalf("%v", s.Reason)
+	}
+	closeCopy(t, p, s)
+	resume(t, p)
+	resume(t, p)
+	wantExit(t, p, 7)
+}
+
+// TestSnapshotAtEnd: whatever ends, the copy does, too.
+func TestSnapshotAtEnd(t *testing.T) {
+	for how, end := range map[string]func(*Process) error{
+		"exit": func(p *Process) error {
+			_, err := p.Continue()
+			return err
+		},
+		"kill":   func(p *Process) error { return p.Kill() },
+		"detach": func(p *Process) error { return p.Detach() },
+		"close":  func(p *Process) error { return p.Close() },
+	} {
+		p, out := launch(t, build(t, "copied"), "2", "8", "1")
+		plant(t, p, symbol(t, p, "hit"), func(*Thread) Action { return StopHere })
+		resume(t, p)
+		s, err := p.snapshots.Snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := end(p); err != nil {
+			t.Errorf("%s: %v", how, err)
+		}
+		if err := p.Close(); err != nil {
+			t.Errorf("%s: %v", how, err)
+		}
+		gone(t, s.PID())
+		if how == "detach" || how == "exit" {
+			for range 5000 {
+				if b, _ := os.ReadFile(out); strings.Contains(string(b), "children 0 wrong 0 count 1") {
+					out = ""
+					break
+				}
+				time.Sleep(time.Millisecond)
+			}
+			if out != "" {
+				b, err := os.ReadFile(out)
+				t.Errorf("%s: %q, %v", how, b, err)
+			}
+		}
+	}
+}
+
+// TestSnapshotKilled: a copy ends with hdb, whenever it is killed, and the program goes on.
+func TestSnapshotKilled(t *testing.T) {
+	path := build(t, "copied")
+	rounds := 50
+	if testing.Short() {
+		rounds = 4
+	}
+	for i := range rounds {
+		how := []string{"snapshot", "running-snapshot"}[i%2]
+		cmd, out := background(t, path, "4", "4", "0")
+		hdb, pid := startKilled(t, how, cmd.Process.Pid)
+		copies := childrenOf(t, pid)
+		if len(copies) != 1 {
+			t.Errorf("%s: children %v", how, copies)
+		}
+		time.Sleep(time.Duration(i%7) * time.Millisecond)
+		kill(t, hdb)
+		for _, c := range copies {
+			awaitZombie(t, c)
+		}
+		if err := cmd.Process.Signal(unix.SIGUSR1); err != nil {
+			t.Error(err)
+		}
+		finish(t, cmd, out)
+	}
+}
+
+// TestSnapshotKilledMeanwhile: hdb is killed at any moment while it makes copies, one after the other.
+func TestSnapshotKilledMeanwhile(t *testing.T) {
+	path := build(t, "copied")
+	rounds := 50
+	if testing.Short() {
+		rounds = 4
+	}
+	for i := range rounds {
+		cmd, out := background(t, path, "4", "4", "0")
+		hdb, pid := startKilled(t, "snapshots", cmd.Process.Pid)
+		time.Sleep(time.Duration(i*700) * time.Microsecond)
+		kill(t, hdb)
+		for _, c := range childrenOf(t, pid) {
+			awaitZombie(t, c)
+		}
+		if err := cmd.Process.Signal(unix.SIGUSR1); err != nil {
+			t.Error(err)
+		}
+		finish(t, cmd, out)
+	}
+}
+
+func stateOf(t testing.TB, pid string) string {
+	t.Helper()
+	b, err := os.ReadFile("/proc/" + pid + "/stat")
+	if err != nil {
+		return ""
+	}
+	return strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))[0]
+}
+
+// awaitZombie waits until a process is no more than that.
+func awaitZombie(t testing.TB, pid string) {
+	t.Helper()
+	for range 5000 {
+		if s := stateOf(t, pid); s == "Z" || s == "" {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Errorf("process %s is in state %q", pid, stateOf(t, pid))
+}
