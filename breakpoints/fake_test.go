@@ -133,6 +133,8 @@ func newMachine(t *testing.T) *machine {
 }
 
 // Alloc writes the call down as the tests spell it.
+func (m *machine) Begin(*inferior.Thread, Call) inferior.Action { return inferior.Resume }
+
 func (m *machine) Keep(*inferior.Thread, Call) any { return nil }
 
 func (m *machine) Alloc(_ *inferior.Thread, c Call) inferior.Action {

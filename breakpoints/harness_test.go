@@ -167,6 +167,8 @@ func (tr *trace) check(err error) {
 }
 
 // Alloc keeps the call.
+func (tr *trace) Begin(*inferior.Thread, Call) inferior.Action { return inferior.Resume }
+
 func (tr *trace) Keep(*inferior.Thread, Call) any { return nil }
 
 func (tr *trace) Alloc(_ *inferior.Thread, c Call) inferior.Action {

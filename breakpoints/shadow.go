@@ -123,8 +123,7 @@ func (t *Tracer) enter(s *site, th *inferior.Thread, tid int32, regs inferior.Re
 	case s.Function.atEntry():
 		return max(action, t.enterFree(sh, s, call, th))
 	}
-	t.enterAlloc(sh, s, call)
-	return action
+	return max(action, t.enterAlloc(sh, s, call, th))
 }
 
 // maxShadows is how many threads are remembered before those that are in no
@@ -194,21 +193,22 @@ func (t *Tracer) stale(p *pending, s *site, now *Call) bool {
 
 // enterAlloc follows a call whose result is awaited, unless it does the work
 // of the call around it.
-func (t *Tracer) enterAlloc(sh *shadow, s *site, call Call) {
+func (t *Tracer) enterAlloc(sh *shadow, s *site, call Call, th *inferior.Thread) inferior.Action {
 	sh.freed.sites = sh.freed.sites[:0]
 	if n := len(sh.calls); n > 0 && sh.calls[n-1].servedBy(s, &call) {
 		t.stats.Inner++
-		return
+		return inferior.Resume
 	}
 	if err := t.retain(call.Return); err != nil {
-		t.lose(fmt.Errorf("%s: %w", s.Function.Name, err))
-		return
+		return t.lose(fmt.Errorf("%s: %w", s.Function.Name, err))
 	}
 	p := &pending{Call: call, site: s}
 	sh.calls = append(sh.calls, p)
 	if p.Event.Kind == capture.Realloc && p.Event.Old != 0 {
 		t.resizes[p.Event.Old] = p
+		return t.sink.Begin(th, call)
 	}
+	return inferior.Resume
 }
 
 // servedBy reports whether a call made inside p does the work of p, and so is

@@ -17,6 +17,9 @@ type Sink interface {
 	// Keep is called where a call has returned that may be reported later: what
 	// it returns is handed back as Call.Kept.
 	Keep(t *inferior.Thread, c Call) any
+	// Begin is called at the entry of a call that gives an old block back and returns another,
+	// if it is one in its own right. StopHere stops the process there.
+	Begin(t *inferior.Thread, c Call) inferior.Action
 }
 
 // Symbols finds functions in the symbol tables of a module.

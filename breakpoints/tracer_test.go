@@ -287,6 +287,8 @@ type sinkFunc func(Call) inferior.Action
 
 func (f sinkFunc) Alloc(_ *inferior.Thread, c Call) inferior.Action { return f(c) }
 
+func (sinkFunc) Begin(*inferior.Thread, Call) inferior.Action { return inferior.Resume }
+
 func (f sinkFunc) Keep(*inferior.Thread, Call) any { return nil }
 
 // Where the thread is decides how its stack is walked.

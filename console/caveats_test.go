@@ -14,7 +14,7 @@ import (
 // drawn are lines that print numbers drawn from a recording, by the full names of their
 // commands. %d stands for a directory.
 var drawn = map[string]string{
-	"allocs": "allocs 3", "live": "live 3", "top": "top by bytes", "leaks": "leaks", "temporary": "temporary", "whence": "whence 0x10040",
+	"allocs": "allocs 3", "live": "live 3", "top": "top by bytes", "leaks": "leaks", "temporary": "temporary", "wrong-frees": "wrong-frees", "whence": "whence 0x10040",
 	"diff": "diff 10%", "stats": "stats", "summary": "summary", "tree": "tree", "timeline": "timeline", "table": "table",
 	"flamegraph": "flamegraph %d/flame.html -f", "assert": "assert --max-allocs 1e9", "list": "list -cost prog.c:1", "goto": "goto peak", "history": "history 0x10040",
 	"info symbols": "info symbols", "info capture": "info capture", "info allocs": "info allocs", "record status": "record status", "open": "open %d/this.hdb", "save": "save -f %d/copy.hdb",

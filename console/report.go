@@ -72,7 +72,10 @@ func printReport(c *Console, o *screen.Output, r *session.Report) {
 	if !stepped(r) {
 		o.Line(headline(o, r))
 	}
-	if r.Stray != nil {
+	if r.Wrong != nil {
+		o.Line(screen.Guess("   " + wrongText(o, r.Wrong)))
+	}
+	if r.Stray != nil && r.Wrong == nil {
 		o.Line(screen.Guess("   " + strayText(o, r.Event, r.Stray)))
 	}
 	if r.InPython && r.Python != nil {
@@ -88,7 +91,7 @@ func printReport(c *Console, o *screen.Output, r *session.Report) {
 		// The way from the allocator to the user's code; its middle is in bt.
 		shown = slices.Concat(shown[:2], shown[len(shown)-maxReportFrames+2:])
 	}
-	if r.Event != nil {
+	if r.Event != nil || r.Wrong != nil {
 		shown = userFrames(r.Frames)
 	}
 	printStack(o, shown, argumentsOf(c, shown), -1)
@@ -98,6 +101,9 @@ func printReport(c *Console, o *screen.Output, r *session.Report) {
 		if !printed {
 			c.source.show(o, *r.Python, c.set.count("stop-lines"))
 		}
+	}
+	if r.Wrong != nil {
+		printWrong(o, r.Wrong)
 	}
 	if r.Blamed != nil {
 		o.Line(screen.Guess(blamedText(r.Blamed)))

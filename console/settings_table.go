@@ -114,6 +114,12 @@ func settingTable() []*setting {
 		{name: "python-allocators", kind: kindBool, def: "off", help: "follow CPython's own allocators, too: PyObject_Malloc and the like, whose arenas hide blocks of up to 512 bytes",
 			get:   func(c *Console) string { return onOff(c.s.Settings.PythonAllocators) },
 			apply: func(c *Console, v string) error { c.s.Settings.PythonAllocators = v == "on"; return c.s.Planes.Apply() }},
+		{name: "wrong-frees", kind: kindEnum, values: []string{"stop", "report", "off"}, def: "stop", help: "while events are recorded, or followed by plain breakpoints: stop before a call runs that gives back what is no block, say it in a line, or do not look",
+			get: func(c *Console) string { return string(c.s.Settings.WrongFrees) },
+			apply: func(c *Console, v string) error {
+				c.s.Settings.WrongFrees = session.WrongFreeMode(v)
+				return c.s.Planes.Apply()
+			}},
 		{name: "probe", kind: kindEnum, values: []string{"auto", "on", "off"}, def: "auto", help: "follow allocators by code inside the process; auto falls back to plain breakpoints, off wants them",
 			get: func(c *Console) string { return string(c.s.Settings.Probe) },
 			apply: func(c *Console, v string) error {

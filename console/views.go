@@ -163,6 +163,7 @@ type reportView struct {
 	Watched  []*watchView  `json:"also_watched,omitempty"` // by other watchpoints, in the same instruction
 	Returned *returnedView `json:"returned,omitempty"`
 	Before   uint64        `json:"freed_before,omitempty"` // the event that had given back what the event frees
+	Wrong    *wrongView    `json:"wrong_free,omitempty"`
 	Elapsed  int64         `json:"elapsed_ns"`
 
 	Python *pythonFrameView `json:"python,omitempty"`        // the innermost function of Python
@@ -205,6 +206,9 @@ func viewReport(r *session.Report) reportView {
 	}
 	if r.Stray != nil && r.Stray.Before != nil {
 		v.Before = r.Stray.Before.Seq
+	}
+	if r.Wrong != nil {
+		v.Wrong = viewWrong(r.Wrong)
 	}
 	if r.Signal != nil {
 		v.Signal = r.Signal.Name

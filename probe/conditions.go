@@ -430,17 +430,27 @@ func (cs *conditions) writeFilter(s *site) (addr.Run, error) {
 func (cs *conditions) filterCode(s *site, at addr.Run) ([]byte, error) {
 	prog, err := cs.request.program(s.Function, cs.atCore(s))
 	marks := cs.request.marks != 0 && !s.Function.Frees()
-	if err != nil || prog.Never && !marks {
+	blocks := cs.request.blocks != 0 && keepsBlocks(s.Function)
+	if err != nil || prog.Never && !marks && !blocks {
 		return nil, err
 	}
 	w := &writer{at: at}
+	var suspected []branch
+	switch {
+	case blocks && s.Function.Frees():
+		suspected = cs.request.freeBlock(w, s)
+	case blocks:
+		cs.request.makeBlock(w, s.Function)
+	}
 	if marks {
 		cs.request.mark(w, cs.atCore(s))
 	}
 	matches := inline(w, prog)
 	w.bytes(0x31, 0xc0, 0xc3) // xor %eax,%eax; ret
 	w.land(matches...)
-	w.bytes(0xb8, 1, 0, 0, 0, 0xc3) // mov $1,%eax; ret
+	w.bytes(0xb8, askedMay, 0, 0, 0, 0xc3) // mov $askedMay,%eax; ret
+	w.land(suspected...)
+	w.bytes(0xb8, askedWrong, 0, 0, 0, 0xc3) // mov $askedWrong,%eax; ret
 	return w.code, nil
 }
 

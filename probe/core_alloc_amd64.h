@@ -154,6 +154,11 @@ clear:
 
 room:
 	MOVL DX, const_frIndex(SP)
+	MOVQ const_siGuard(R11), DI
+	TESTQ DI, DI
+	JNE  guard
+
+guarded:
 	MOVQ $0, const_slFreed(R10)
 	TESTL DX, DX
 	JNE  bounds
@@ -374,6 +379,27 @@ noneInside:
 	CMPQ const_frSize(SP), $0
 	JEQ  made
 	JMP  judged
+
+guard:
+	// Is the block that a realloc gives back one that it may?
+	CALL DI
+	TESTL AX, AX
+	JEQ  guardDone
+
+guardOffer:
+	ORL $const_flagWrong, (const_frIndex+4)(SP)
+	MARK(const_markMatchGuard)
+	CALLTO(const_markOffer)
+	ANDL $~const_flagWrong, (const_frIndex+4)(SP)
+
+guardDone:
+	MOVQ STATE, R9
+	MOVQ const_frSlot(SP), R10
+	MOVQ const_frSite(SP), R11
+	MOVQ const_frSize(SP), CX
+	MOVL const_frIndex(SP), DX
+	MOVL const_siFlags(R11), R8
+	JMP  guarded
 
 back:
 	MOVQ const_frRes(SP), AX

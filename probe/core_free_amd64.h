@@ -149,6 +149,8 @@ freeFilter:
 	JEQ  freePassed
 
 freeMay:
+	CMPL AX, $const_askedWrong
+	JEQ  freeWrong
 	MOVQ const_frSite(SP), R11
 	TESTL $const_siteVerdict, const_siFlags(R11)
 	JEQ  freeStops
@@ -167,6 +169,10 @@ freeStops:
 	MARK(const_markMatchFree)
 	CALLTO(const_markOffer)
 	JMP  pass
+
+freeWrong:
+	ORL $const_flagWrong, (const_frIndex+4)(SP)
+	JMP freeStops
 
 freePassed:
 	MOVQ STATE, R9

@@ -73,6 +73,11 @@
 
 quickSized:
 	MOVQ CX, const_frSize(SP)
+	MOVQ const_siGuard(R11), AX
+	TESTQ AX, AX
+	JNE  quickGuard
+
+quickGuarded:
 	QUICKENTRY(CX)
 	MOVBLZX const_siAuxWord(R11), AX
 	MOVQ (SP)(AX*8), AX
@@ -86,6 +91,16 @@ quickSized:
 quickArgs:
 	LOADARGS
 	JMP  quickRun
+
+quickGuard:
+	// Is the old block one that it may give back? What it is not, goes the long way.
+	CALL AX
+	TESTL AX, AX
+	JNE  guardOffer
+	MOVQ const_frSlot(SP), R10
+	MOVQ const_frSite(SP), R11
+	MOVQ const_frSize(SP), CX
+	JMP  quickGuarded
 
 // quickAlloc: a call of a function that allocates, whose only argument of interest
 // is its first, the size. Registers as for enterAlloc, which does it all if the

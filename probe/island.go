@@ -209,7 +209,7 @@ func (is *islands) ModuleAt(pc addr.Run) (*unwind.Table, addr.Bias, bool) {
 // Owns tells whether the mapping that begins at low is the probe's.
 func (is *islands) Owns(low addr.Run) bool {
 	place := is.p.remote.state
-	return place <= low && low < place+placeSize || slices.ContainsFunc(is.list, func(i *island) bool { return i.covers(low) })
+	return place <= low && low < place+placeSize || is.p.blocks.owns(low) || slices.ContainsFunc(is.list, func(i *island) bool { return i.covers(low) })
 }
 
 // Covers tells whether an address is the probe's own.

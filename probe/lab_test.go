@@ -2,6 +2,7 @@ package probe
 
 import (
 	"encoding/binary"
+	"fmt"
 	"runtime"
 	"slices"
 	"testing"
@@ -50,6 +51,7 @@ const (
 	exitReturn     = 1<<10 + iota // to a return address of the user's code
 	exitMatchAlloc                // offers of matches
 	exitMatchFree
+	exitMatchGuard
 	exitInterrupt // where a signal comes
 	numExits      = 1<<10 + iota
 )
@@ -68,6 +70,7 @@ type lab struct {
 	home  addr.Run   // the island's free room begins there
 	entry []addr.Run // thunks by site
 	stops []string   // calls that ended at a trap
+	wrong []string   // those of them that give back what seems to be no block, and why
 
 	// leaveAt makes an address one that the user's code returns to.
 	leaveAt func(addr.Run)
@@ -121,7 +124,11 @@ func newLab(t testing.TB, request Request, functions ...string) *lab {
 
 // restart begins anew with another request.
 func (l *lab) restart(request Request) {
-	l.request = request
+	if l.request = request; request.WrongFrees {
+		l.blocks.at = addr.Run(uintptr(unsafe.Pointer(&mapAt(l.t, 0, blocksSize, unix.PROT_READ|unix.PROT_WRITE)[0])))
+		l.request.blocks = l.blocks.at
+	}
+	l.wrong = nil
 	*l.notebook = *newNotebook()
 	l.stops = nil
 	clear(l.shared.ring[:l.shared.word(hdHead).Load()%ringSize])
@@ -215,7 +222,7 @@ func (l *lab) stubs() {
 			l.at(a + 11)[0] = 0xe8 // call
 		}
 	}
-	for mark, n := range map[uint32]int{markMatchAlloc: exitMatchAlloc, markMatchFree: exitMatchFree} {
+	for mark, n := range map[uint32]int{markMatchAlloc: exitMatchAlloc, markMatchFree: exitMatchFree, markMatchGuard: exitMatchGuard} {
 		leaveAt(l.remote.core+addr.Run(l.core.marks[mark]), n)
 	}
 	closure := &l.root // a func value points to a word with the address of its code
@@ -268,6 +275,11 @@ func (l *lab) aimSite(s *site) {
 	if code != nil {
 		filterAt = l.room(len(code))
 		copy(l.at(filterAt), code)
+	}
+	s.guard = 0
+	if code := l.guardCode(s, l.home); code != nil {
+		s.guard = l.room(len(code))
+		copy(l.at(s.guard), code)
 	}
 	s.desc = l.room(siteBytes)
 	w := &writer{at: l.room(maxThunk)}
@@ -347,7 +359,7 @@ func (th *labThread) run(pc addr.Run) int {
 	th.sp = addr.Run(th.regs[rsp])
 	exit := int(l.regs.exit)
 	th.flags = l.regs.flags
-	if exit == exitMatchAlloc || exit == exitMatchFree {
+	if exit == exitMatchAlloc || exit == exitMatchFree || exit == exitMatchGuard {
 		return th.trapped(exit)
 	}
 	return exit
@@ -363,6 +375,12 @@ func (th *labThread) trapped(exit int) int {
 	i := slices.IndexFunc(l.siteTable.list, func(s *site) bool { return uint64(s.desc) == f.word(frSite) })
 	s := l.siteTable.list[i]
 	c := f.call(s, &inferior.Thread{TID: int(th.tid)})
+	if f.flags()&flagWrong != 0 {
+		l.wrong = append(l.wrong, fmt.Sprintf("%s(%#x): %d", c.Function.Name, max(c.Event.Old, f.word(frAddr)), f.word(frRes)))
+	}
+	if exit == exitMatchGuard { // behind the call that offers
+		return th.run(l.remote.core + addr.Run(l.core.marks[markMatchGuard]+markSize+5))
+	}
 	if exit == exitMatchFree {
 		l.stops = append(l.stops, c.String())
 		for i, n := range argNumbers {

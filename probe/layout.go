@@ -130,6 +130,14 @@ const (
 	noBlock   = 1 // neither a block nor NULL
 )
 
+// What a condition's code returns: nobody wants the call, a stop may want it, or the block
+// that it gives back seems to be none.
+const (
+	askedNo    = 0
+	askedMay   = 1
+	askedWrong = 2
+)
+
 // offerTries is how often a match is offered before the thread goes on without.
 const offerTries = 10_000
 
@@ -173,7 +181,8 @@ const (
 	siBegin     = 88  // uint64: the first word of the record before it, of a realloc that begins
 	siExempt    = 96  // [exempt, exempt+len) in its module: calls from there are no events if it frees, because that code empties a thread's cache;
 	siExemptLen = 104 // else they do no function's work, because it allocates exceptions
-	siteBytes   = 112
+	siGuard     = 112 // address of code that looks at the old block before it runs, 0 if nothing does
+	siteBytes   = 120
 
 	operandNone = 0xff
 	ptrReturned = 0xff
@@ -269,6 +278,8 @@ const (
 	flagInside = 1 << 5 // made inside another call that is an event
 	flagFailed = 1 << 6 // the int result was not 0
 	flagBare   = 1 << 7 // no stack
+
+	flagWrong = 1 << 30 // never in a record: the call is offered because of the block that it gives back
 
 	typeMask   = 0xf
 	siteShift  = 8 // 12 bits
@@ -427,6 +438,7 @@ const (
 	markBehind
 	markMatchAlloc
 	markMatchFree
+	markMatchGuard
 	markOffer
 	markGate
 	markGateEnd

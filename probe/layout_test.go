@@ -92,7 +92,7 @@ var structures = []struct {
 		{"oldWord", siOldWord, 1}, {"auxWord", siAuxWord, 1}, {"longer", siLonger, 1},
 		{"size", siSize, 1}, {"count", siCount, 1}, {"align", siAlign, 1}, {"old", siOld, 1}, {"ptr", siPtr, 1}, {"pointed", siPointed, 1},
 		{"result", siResult, 1}, u64("head", siHead), u64("const", siConst), u64("filter", siFilter), u64("tail", siTail), u64("done", siDone), u64("quick", siQuick), u64("begin", siBegin),
-		u64("exempt", siExempt), u64("exemptLen", siExemptLen),
+		u64("exempt", siExempt), u64("exemptLen", siExemptLen), u64("guard", siGuard),
 	}},
 	{"frame", frameSize, []field{
 		{"index and flags", frIndex, 8}, u64("slot", frSlot), u64("site", frSite), {"args", frArgs, 6 * 8},

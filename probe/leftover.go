@@ -264,5 +264,9 @@ func (p *Probe) leave(calls []openCall) (err error) {
 	if c.borrowed, err = c.t.Borrow(); err != nil {
 		return err
 	}
-	return errors.Join(l.unmap(p.proc, c), c.borrowed.Return())
+	err = l.unmap(p.proc, c)
+	if err == nil && p.blocks.at != 0 {
+		_, err = c.call("unmap the states of blocks", unix.SYS_MUNMAP, uint64(p.blocks.at), blocksSize)
+	}
+	return errors.Join(err, c.borrowed.Return())
 }

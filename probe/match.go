@@ -33,10 +33,18 @@ func (f *frame) flags() uint32 { return uint32(f.words[0] >> 32) }
 func (m *matcher) match(t *inferior.Thread) inferior.Action {
 	f, s, regs, err := m.offered(t)
 	if err == nil && m.p.slots.guests[uint32(t.TID)] == nil {
-		if s.Function.Frees() {
-			return m.freeMatch(t, &f, s, regs)
+		switch wrong := f.flags()&flagWrong != 0; {
+		case !s.Function.Frees() && !wrong:
+			return m.allocMatch(t, &f, s, regs)
+		case !s.Function.Frees():
+			return m.guardMatch(t, &f, s, regs)
+		case wrong:
+			action := m.freeMatch(t, &f, s, regs)
+			c := f.call(s, t)
+			c.Now = addr.PC(s.Addr)
+			return max(action, m.p.cfg.Sink.Wrong(t, c, Suspicion(f.word(frRes))))
 		}
-		return m.allocMatch(t, &f, s, regs)
+		return m.freeMatch(t, &f, s, regs)
 	}
 	if err != nil {
 		m.p.message("%v", err)
@@ -198,8 +206,21 @@ func (m *matcher) freeMatch(t *inferior.Thread, f *frame, s *site, regs inferior
 		_ = t.SetRegs(regs) // killed, if this fails
 	}
 	c.Regs, c.Now = regs, addr.PC(s.Addr)
-	m.judge(s, f, t, c)
+	if f.flags()&flagWrong == 0 { // else the core has not asked for the stack's number
+		m.judge(s, f, t, c)
+	}
 	return m.p.reader.accounted(0, 0, func() inferior.Action { return m.p.cfg.Sink.Alloc(t, c) })
+}
+
+// guardMatch handles a call of a realloc that is about to give back what seems to be no block.
+// The thread stays in the core, from where it goes on with the call.
+func (m *matcher) guardMatch(t *inferior.Thread, f *frame, s *site, regs inferior.Registers) inferior.Action {
+	m.p.reader.Drain()
+	c := f.call(s, t)
+	c.Event.Addr = 0
+	m.pass(t, regs)
+	c.Regs, c.Now = regs, addr.Return(c.Return)
+	return m.p.cfg.Sink.Wrong(t, c, Suspicion(f.word(frRes)))
 }
 
 // Other has the sink take a call that the probe does not follow itself, in its

@@ -58,7 +58,8 @@ type Probe struct {
 	islands
 	siteTable
 	finders
-	freed freedCode
+	freed  freedCode
+	blocks blockTable
 	conditions
 	matcher
 	slots
@@ -89,6 +90,12 @@ type Request struct {
 
 	Live  iter.Seq2[uint64, uint64] // the blocks that hdb knows, and their sizes
 	marks addr.Run                  // where blocks are marked; 0 nowhere
+
+	// WrongFrees has calls offered to the sink's Wrong that give back what seems to be no block,
+	// while events are recorded; but not for what is Unsuspected.
+	WrongFrees  bool
+	Unsuspected [OtherFamily + 1]bool
+	blocks      addr.Run // where the states of blocks are; 0 nowhere
 
 	// Entered are threads that stand at the entry of a function whose call was
 	// reported: it is not to be reported again.
@@ -131,6 +138,7 @@ type site struct {
 	until  uint64   // and this the position in the ring up to which there may be records of it
 	desc   addr.Run // of its latest descriptor,
 	filter addr.Run // of that one's condition's code, 0 none,
+	guard  addr.Run // of the code that looks at what it gives back, 0 none,
 	// and the request that it was made for.
 	request int
 	// entrance is where a pointer leads that stands for the function, 0 if its code is patched.
@@ -153,6 +161,7 @@ func (p *Probe) Arm(t *inferior.Thread, modules []inferior.Module, sites []*brea
 	if err := p.siteTable.lift(); err != nil {
 		return errors.Join(err, p.disarm())
 	}
+	p.wantBlocks(t, &r)
 	p.conditions.ask(r)
 	c := &caller{t: t}
 	if err := p.addModules(modules); err != nil {
@@ -171,6 +180,7 @@ func (p *Probe) Arm(t *inferior.Thread, modules []inferior.Module, sites []*brea
 		}
 	}
 	p.conditions.setMarks()
+	p.conditions.setBlocks()
 	if err := cmp.Or(p.finish(), p.siteTable.exchange()); err != nil {
 		return errors.Join(err, p.disarm())
 	}
@@ -270,6 +280,7 @@ func (p *Probe) disarm() error {
 	if p.armed {
 		p.armed = false
 		errs = append(errs, p.poke(stEnabled, 0))
+		p.blocks.wipe()
 		p.slots.forgetThreads()
 	}
 	return errors.Join(errs...)
@@ -351,6 +362,8 @@ func (p *Probe) release(goesOn bool) {
 	keep().release(p.shared)
 	if goesOn {
 		p.shared.giveBack()
+		p.blocks.wipe()
 	}
+	p.blocks.close()
 	p.shared.close()
 }

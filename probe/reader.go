@@ -31,6 +31,9 @@ type Sink interface {
 	Batch(events []capture.Event, functions []*breakpoints.Function)
 	// Alloc takes a call that a stop may want, as breakpoints.Sink does.
 	Alloc(*inferior.Thread, breakpoints.Call) inferior.Action
+	// Wrong takes a call that gives back what seems to be no block: a free after Alloc has taken
+	// it, of a realloc before it runs. The sink has to look for itself.
+	Wrong(*inferior.Thread, breakpoints.Call, Suspicion) inferior.Action
 	// May reports whether a stop can hold for a call with this stack, whatever
 	// else is true of it.
 	May(*inferior.Thread, breakpoints.Call) bool

@@ -367,7 +367,7 @@ func TestReasons(t *testing.T) {
 		{endWhole, []addr.Run{here}, ""},
 		{endDepth, []addr.Run{here, there}, "depth limit 2"},
 		{endRule, []addr.Run{inLibc}, "CFI of the frame at 0x1000025003 cannot be followed inside the process"},
-		{endNoCFI, []addr.Run{inLibc}, "no CFI for /libc at 0x1000025003"},
+		{endNoCFI, []addr.Run{inLibc}, "no CFI for /libc.so.6 at 0x1000025003"},
 		{endNoCFI, []addr.Run{0x90000}, "no CFI for the region at 0x90000, which is in no module"},
 		{endShrinks, []addr.Run{inLibc}, "CFA of the frame at 0x1000025003 does not grow"},
 		{endFault, []addr.Run{inLibc}, "unreadable stack above the frame at 0x1000025003"},

@@ -90,6 +90,11 @@ func mapAll(p *inferior.Process, c *caller) (r remote, s *shared, err error) {
 	if maps, err = p.Maps(); err != nil {
 		return r, nil, err
 	}
+	if !slices.ContainsFunc(maps, func(m inferior.Mapping) bool { return m.Path == "/memfd:"+memoryName }) {
+		if err := unmapBlocks(p, c); err != nil {
+			return r, nil, err
+		}
+	}
 	place, err := freePlace(maps)
 	if err != nil {
 		return r, nil, err

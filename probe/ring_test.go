@@ -94,6 +94,9 @@ func (n *notebook) Batch(events []capture.Event, functions []*breakpoints.Functi
 
 func (n *notebook) Alloc(_ *inferior.Thread, c breakpoints.Call) inferior.Action { return n.alloc(c) }
 
+func (n *notebook) Wrong(_ *inferior.Thread, _ breakpoints.Call, _ Suspicion) inferior.Action {
+	return inferior.Resume
+}
 func (n *notebook) May(_ *inferior.Thread, c breakpoints.Call) bool { return n.may(c) }
 
 func (n *notebook) Failed(err error) { n.failed = err }

@@ -36,7 +36,7 @@ func (l *lab) interruptible() []int {
 	for i := range memoWords {
 		targets[l.core.sums()-i*sumSize] = true
 	}
-	for _, mark := range []uint32{markMatchAlloc, markMatchFree} {
+	for _, mark := range []uint32{markMatchAlloc, markMatchFree, markMatchGuard} {
 		for n := range 5 {
 			targets[l.core.marks[mark]+n] = true
 		}

@@ -229,7 +229,11 @@ func (st *siteTable) aim(c *caller, s *site) (err error) {
 	if err != nil {
 		return err
 	}
-	s.desc, s.filter = desc, filterAt
+	guardAt, err := st.p.conditions.writeGuard(s)
+	if err != nil {
+		return err
+	}
+	s.desc, s.filter, s.guard = desc, filterAt, guardAt
 	st.byDesc[desc] = s
 	at := s.island.next()
 	w := &writer{at: at}
@@ -375,6 +379,7 @@ func (st *siteTable) descriptor(s *site, filterAt, tail addr.Run) []byte {
 		put(b[siConst:], fn.Size.Value)
 	}
 	put(b[siFilter:], uint64(filterAt))
+	put(b[siGuard:], uint64(s.guard))
 	put(b[siTail:], uint64(tail))
 	if _, short := st.p.conditions.short(s); short {
 		put(b[siTail:], uint64(st.p.remote.core)+uint64(st.p.core.marks[markReturnQuick]))

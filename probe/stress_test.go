@@ -191,9 +191,12 @@ func b2i(b bool) int {
 }
 
 func (c *counter) Alloc(*inferior.Thread, breakpoints.Call) inferior.Action { return inferior.Resume }
-func (c *counter) May(*inferior.Thread, breakpoints.Call) bool              { return true }
-func (c *counter) Failed(err error)                                         { panic(err) }
-func (c *counter) Heap() (bytes, blocks uint64)                             { return 24 * c.live, c.live }
+func (c *counter) Wrong(*inferior.Thread, breakpoints.Call, Suspicion) inferior.Action {
+	return inferior.Resume
+}
+func (c *counter) May(*inferior.Thread, breakpoints.Call) bool { return true }
+func (c *counter) Failed(err error)                            { panic(err) }
+func (c *counter) Heap() (bytes, blocks uint64)                { return 24 * c.live, c.live }
 
 // Several threads record at once, and the consumer keeps up: no event is lost,
 // none is torn, and those of a thread come in order.
@@ -290,6 +293,7 @@ func BenchmarkPair(b *testing.B) {
 		{"quick", stopsAt(b, "alloc if size == 77", "free if addr == 1"), 0},
 		{"core", stopsAt(b, "alloc if size == 77 && live > 0", "free if addr == 1"), 0},
 		{"recorded", Request{Record: true}, 0},
+		{"wrong-frees", Request{Record: true, WrongFrees: true}, 0},
 		{"python=1", Request{Record: true}, 1},
 		{"python=6", Request{Record: true}, 6},
 		{"python=20", Request{Record: true}, 20},

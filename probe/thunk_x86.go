@@ -46,6 +46,7 @@ type branch int
 // Conditions, the low half of the opcode.
 const (
 	ccB  = 0x2
+	ccAE = 0x3
 	ccE  = 0x4
 	ccNE = 0x5
 )

@@ -19,6 +19,20 @@ type Event struct {
 // SizeKnown reports whether Size is a size, see capture.Event.
 func (e *Event) SizeKnown() bool { return e.sized || e.Event.SizeKnown() }
 
+// Known tells that the block which an event gives back was known to be live, or is one of which a
+// pool has cut others.
+func (e *Event) Known() bool {
+	chunk := e.live != nil && e.live.Function.Size.From == breakpoints.Nowhere && e.Kind == capture.Free && e.Size != 0
+	return e.sized || e.Ended.Recorded || chunk
+}
+
+// OfKnown is the event of a call to come, of a block that is known to be live.
+func (e *Event) OfKnown() *Event {
+	known := *e
+	known.sized = true
+	return &known
+}
+
 // EventOf is the event of a call that was followed.
 func EventOf(call breakpoints.Call) *Event {
 	e := &Event{Event: call.Event, Function: call.Function.Name, live: &call}

@@ -72,6 +72,14 @@ func (l Live) Recorded(block uint64) bool {
 	return ok && b.Logged
 }
 
+// Has tells whether a live block begins at the address.
+func (l Live) Has(block uint64) bool {
+	l.r.mu.Lock()
+	defer l.r.mu.Unlock()
+	_, ok := l.r.run.live.At(block)
+	return ok
+}
+
 // Forget forgets the live block at the address, whose end nobody will see,
 // unless it is in the recording.
 func (l Live) Forget(block uint64) {

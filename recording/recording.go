@@ -249,6 +249,15 @@ func (r *Recording) missed() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.run.live.Missed()
+	r.run.gap = r.run.seq
+}
+
+// Gap is the number of the last event before the program ran while not every call was followed, 0
+// if it has not.
+func (r *Recording) Gap() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.run.gap
 }
 
 // Seq is the number of the last event.

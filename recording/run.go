@@ -42,6 +42,7 @@ type run struct {
 	stacks     int                    // in the recording
 	truncated  int                    // of them
 	last       uint64                 // number of the last recorded event
+	gap        uint64                 // and of the last one before calls that nobody saw
 	sampled    time.Duration          // when resident memory was looked at last
 	kept       keptCode               // interpreted code that the recording knows
 	pid        int                    // of the process that is recorded

@@ -11,6 +11,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/internal/cond"
+	"hdb/query"
 	"hdb/recording"
 	"hdb/report"
 	"hdb/values"
@@ -35,7 +36,8 @@ type hit struct {
 	event  *recording.Event
 	// occurred is what has happened, of a stop that is about that.
 	occurred string
-	now      addr.Code // how the thread's PC is looked up: at an event it stands behind a call
+	wrong    *query.WrongFree // of a call that gives back what is no block
+	now      addr.Code        // how the thread's PC is looked up: at an event it stands behind a call
 }
 
 // nextEvent is what next-alloc waits for.

@@ -22,6 +22,7 @@ type Report struct {
 	Uncounted bool                // they were met in the past of a process, which does not count
 	Event     *recording.Event    // the allocation stopped at
 	Stray     *query.StrayFree    // what is known of it if it is a recorded free of no live block
+	Wrong     *query.WrongFree    // the call that it is about, which gives back what is no block
 	Signal    *inferior.Signal
 	Exit      inferior.ExitStatus
 	Watched   []WatchHit // of the watchpoints among Hits, in their order
@@ -76,7 +77,7 @@ func (r *Report) HeadlineOf(call func(*recording.Event) string) string {
 	if r.Thread.Num != 0 {
 		line += fmt.Sprintf("   thread %d %q", r.Thread.Num, r.Thread.Name)
 	}
-	if r.Event != nil {
+	if r.Event != nil || r.Wrong != nil {
 		line += fmt.Sprintf("   %.3f s", r.Elapsed.Seconds())
 	}
 	return strings.TrimSpace(line)
@@ -90,6 +91,8 @@ func (r *Report) cause(call func(*recording.Event) string) string {
 	switch {
 	case r.Expired != "":
 		return r.Expired
+	case r.Wrong != nil:
+		return fmt.Sprintf("%s: %s", r.Wrong.Kind, r.Wrong.CallText(call))
 	case r.Event != nil:
 		return fmt.Sprintf("#%d %s", r.Event.Seq, call(r.Event))
 	case r.Occurred != "":
@@ -158,6 +161,9 @@ func (x *Execution) reportAhead(stop inferior.Stop, verb string, fn *Finished, a
 		if h.occurred != "" {
 			r.Occurred, t, first = h.occurred, h.thread, h.now
 		}
+		if h.wrong != nil {
+			r.Wrong, t, first = h.wrong, h.thread, h.now
+		}
 		if h.event != nil && r.Event == nil {
 			r.Event, t, first = h.event, h.thread, h.now
 		}
@@ -220,7 +226,7 @@ func (x *Execution) showFrames(r *Report) {
 	if x.sel.thread == nil {
 		return
 	}
-	placed := r.Event == nil && !atAnyPlace[r.Reason] && r.caught() == nil && r.Occurred == ""
+	placed := r.Event == nil && r.Wrong == nil && !atAnyPlace[r.Reason] && r.caught() == nil && r.Occurred == ""
 	limit := defaultDepth
 	if placed {
 		limit = 1

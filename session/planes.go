@@ -26,6 +26,7 @@ type Planes struct {
 	symbols allocatorSymbols
 	data    *dataPlane
 	told    *annotated
+	wrong   *wrongFrees
 
 	tracer   *breakpoints.Tracer
 	fellBack string            // why the probe cannot be used
@@ -44,6 +45,7 @@ func newPlanes(c *common, a *account, w *walker, d *demand, l *likes, al *Alloca
 		clones: map[addr.Run]bool{},
 	}
 	p.told = &annotated{common: c, account: a, demand: d, symbols: symbols, tables: p.data.tables}
+	p.wrong = &wrongFrees{common: c, account: a, walker: w, demand: d, planes: p}
 	al.follow = p.follow
 	return p
 }
@@ -62,6 +64,7 @@ func (p *Planes) begin() {
 	p.data.sites, p.data.base = 0, 0
 	p.data.tables.forget()
 	p.told.forget()
+	p.wrong.begin()
 }
 
 // replaced follows an exec: the process has another image.
@@ -70,6 +73,7 @@ func (p *Planes) replaced() {
 	p.data.tables.forget()
 	p.told.forget()
 	p.fellBack, p.bare = "", nil
+	p.wrong.begin()
 }
 
 // release takes the planes out of a process that goes on without them.
@@ -154,7 +158,7 @@ func (p *Planes) armPlane() error {
 	p.noteGo(p.proc.Modules())
 	if p.settings.Probe != ProbeOff && p.fellBack == "" {
 		p.fetchAhead(nil)
-		err := p.data.arm(probeSink{p.rec, p}, p.tracer.Functions())
+		err := p.data.arm(probeSink{p.rec, p}, p.tracer.Functions(), p.wrong)
 		if err == nil {
 			p.tracer.Disarm()
 			p.openPython(true)

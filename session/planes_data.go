@@ -26,7 +26,7 @@ type dataPlane struct {
 }
 
 // arm has the probe follow what is wanted. The error says why it cannot.
-func (d *dataPlane) arm(sink probe.Sink, functions []breakpoints.Function) error {
+func (d *dataPlane) arm(sink probe.Sink, functions []breakpoints.Function, wrong *wrongFrees) error {
 	t := d.proc.StoppedThread()
 	if t == nil {
 		return ErrNotRunning
@@ -56,6 +56,7 @@ func (d *dataPlane) arm(sink probe.Sink, functions []breakpoints.Function) error
 	d.probe.SetDepth(d.settings.MaxDepth)
 	var want probe.Request
 	d.exclusive(func() { want = d.request() })
+	want.WrongFrees, want.Unsuspected = wrong.wanted(), wrong.unsuspected
 	d.rec.SetWatches(d.watches())
 	err = d.probe.Arm(t, modules, sites, want)
 	d.rec.ForgetFunctions()

@@ -23,7 +23,17 @@ type plainSink struct{ sink }
 
 // Alloc is sink.Alloc, after the events that the probe has.
 func (k plainSink) Alloc(t *inferior.Thread, call breakpoints.Call) (action inferior.Action) {
+	w := k.p.wrong
+	w.taken = nil
 	k.p.exclusive(func() { action = k.sink.Alloc(t, call) })
+	e := w.taken
+	if e == nil || !w.wanted() {
+		return action
+	}
+	if why, ok := w.plain.suspect(e); ok && e.Kind == capture.Free {
+		action = max(action, w.look(t, call, why))
+	}
+	w.note(e)
 	return action
 }
 
@@ -62,6 +72,7 @@ func (o *origin) Stack() capture.Stack { return recording.StackOf(o.walk()) }
 // Stops checks every allocation stop, so that all hit counts are right.
 func (o *origin) Stops(e *recording.Event, env cond.Env) bool {
 	stop := false
+	o.p.wrong.taken = e
 	for _, st := range o.p.demand.stops.All() {
 		if st.Wants(o.call) && o.check(st, env) {
 			if st.Print != nil {

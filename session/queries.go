@@ -197,6 +197,15 @@ func (q *Queries) strayFree(e *recording.Event) *query.StrayFree {
 	return r.StrayFree(e)
 }
 
+// WrongFrees are the recorded calls up to the moment that gave back what was no block.
+func (q *Queries) WrongFrees() ([]*query.WrongFree, error) {
+	r, err := q.blockEvents()
+	if err != nil {
+		return nil, err
+	}
+	return r.WrongFrees(), nil
+}
+
 // History are the recorded events up to the moment about blocks that held an address, see
 // query.Recording.
 func (q *Queries) History(addr uint64, limit int) (events []*recording.Event, total int, more bool, err error) {

@@ -101,6 +101,7 @@ type Settings struct {
 	MaxDepth    int    // frames of a recorded stack
 	Probe       ProbeMode
 	SystemCalls bool // follow mmap and its family by system call, too
+	WrongFrees  WrongFreeMode
 	// PythonAllocators has CPython's own allocators followed, whose arenas hide most blocks.
 	PythonAllocators bool
 	names.Settings
@@ -134,7 +135,7 @@ func New(cfg Config) *Session {
 		common: &common{cfg: cfg},
 		Settings: Settings{
 			Env: map[string]string{}, UnsetEnv: map[string]bool{},
-			Wrappers: regexp.MustCompile(query.DefaultWrappers), Libraries: regexp.MustCompile(query.DefaultLibraries), MaxDepth: 2048, Probe: ProbeAuto, Locking: LockOff, Settings: names.Settings{DebugDirs: []string{"/usr/lib/debug"}},
+			Wrappers: regexp.MustCompile(query.DefaultWrappers), Libraries: regexp.MustCompile(query.DefaultLibraries), MaxDepth: 2048, Probe: ProbeAuto, WrongFrees: WrongFreesStop, Locking: LockOff, Settings: names.Settings{DebugDirs: []string{"/usr/lib/debug"}},
 		},
 	}
 	s.settings = &s.Settings
@@ -188,6 +189,7 @@ func (s *Session) wire() {
 	s.Recorded = &Recorded{common: c, account: s.account, recorder: s.Recorder}
 	s.Recorder.status = s.Recorded.Status
 	s.Queries = &Queries{c, s.Recorded, s.likes, s.Allocators}
+	s.Planes.wrong.blocks = s.Queries.blockEvents
 	s.Travel = &Travel{common: c, sel: s.Selection, demand: s.demand, recorded: s.Recorded, queries: s.Queries}
 	s.Selection.source = s.Recorded.source
 	s.Captures = &Captures{common: c, sel: s.Selection, recorded: s.Recorded, console: s.ConsoleLog}

@@ -352,6 +352,7 @@ func (r *recorder) run(filter *cond.Cond) int {
 	}
 	s.Recorder.BeginPaused(o.paused)
 	s.Settings.SystemCalls, s.Settings.PythonAllocators = o.syscalls, o.python
+	s.Settings.WrongFrees = session.WrongFreesOff // nothing stops: `hdb wrong-frees` tells afterwards
 	if o.depth != 0 {
 		s.Settings.MaxDepth = o.depth
 	}

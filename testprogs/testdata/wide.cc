@@ -98,7 +98,7 @@ int main()
 	worker.join();
 	kept[60] = index.rebuild_partition_from_journal(67947725, "64.8 MiB");
 	ready(2);
-	free(kept[5]);
+	delete[] kept[5];
 	kept[61] = index.rebuild_partition_from_journal(3 << 20, "3 MiB");
 	ready(3);
 	return 0;

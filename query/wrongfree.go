@@ -1,0 +1,352 @@
+package query
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"hdb/breakpoints"
+	"hdb/capture"
+	"hdb/names"
+	"hdb/recording"
+)
+
+// A WrongKind is what is wrong with a call that gives a block back.
+type WrongKind uint8
+
+// The kinds.
+const (
+	FreedTwice  WrongKind = iota + 1 // the block was given back before, and not handed out again
+	InsideBlock                      // the address is inside of a block, not its beginning
+	InsideFreed                      // the same of a block that was given back
+	OnStack                          // the address is on a thread's stack
+	InModule                         // the address is in a module's code or data
+	Misaligned                       // no block begins at such an address
+	OtherFamily                      // the block was made by a function of another family, as operator new[] and delete
+)
+
+// String is the kind in words, and in JSON.
+func (k WrongKind) String() string {
+	switch k {
+	case FreedTwice:
+		return "double free"
+	case OtherFamily:
+		return "mismatched free"
+	case 0:
+		return ""
+	}
+	return "invalid free"
+}
+
+// A WrongFree is a call that gives back what is no block, or not one of the function's.
+type WrongFree struct {
+	Kind  WrongKind
+	Call  *recording.Event // of a realloc that has not run yet without a number
+	Addr  uint64           // what it gives back
+	Made  *recording.Event // that made the block; nil: it is not recorded
+	Freed *recording.Event // of FreedTwice and InsideFreed: that gave it back first
+	Where string           // of OnStack and InModule: whose
+	// Unsure tells that not all calls are recorded: what was given back may have been handed out
+	// again since.
+	Unsure bool
+
+	// The frames of these three, innermost first, up to the user's code.
+	CallFrames, MadeFrames, FreedFrames []names.Frame
+}
+
+// Why says why the call is wrong, with calls as word has them.
+func (w *WrongFree) Why(word func(*recording.Event) string) string {
+	numbered := func(e *recording.Event) string { return fmt.Sprintf("#%d %s", e.Seq, word(e)) }
+	start, size := w.Block()
+	inside := fmt.Sprintf("%#x is %d bytes inside the block of %d bytes", w.Addr, w.Addr-start, size)
+	switch w.Kind {
+	case FreedTwice:
+		return "the block was given back before, by " + numbered(w.Freed)
+	case InsideBlock:
+		return inside + " of " + numbered(w.Made)
+	case InsideFreed:
+		if w.Made == nil {
+			return "the address is inside of a block that was given back, by " + numbered(w.Freed)
+		}
+		return inside + " that was given back, by " + numbered(w.Freed)
+	case OnStack:
+		return "the address is on the stack of " + w.Where
+	case InModule:
+		return "the address is in " + w.Where + ", not on the heap"
+	case Misaligned:
+		return "no block begins there: the address is no multiple of 16"
+	case OtherFamily:
+		return fmt.Sprintf("the block was made by %s, which %s takes back", numbered(w.Made), takesBack[FamilyOf(w.Made.Function)])
+	}
+	return ""
+}
+
+// takesBack are the functions that take the blocks of a family back.
+var takesBack = map[Family]string{FamilyC: "free", FamilyNew: "operator delete", FamilyArray: "operator delete[]"}
+
+// CallText is the call as word has it, without the result of one that has not run.
+func (w *WrongFree) CallText(word func(*recording.Event) string) string {
+	text := word(w.Call)
+	if w.Call.Seq != 0 {
+		return fmt.Sprintf("#%d %s", w.Call.Seq, text)
+	}
+	text, _, _ = strings.Cut(text, " = ")
+	return text
+}
+
+// Block is the block that the call is about, 0 if there is none.
+func (w *WrongFree) Block() (start, size uint64) {
+	if w.Made == nil {
+		return 0, 0
+	}
+	return w.Made.Addr, w.Made.Size
+}
+
+// GivenBack is the address of the block that an event gives back, 0 if it is none that does.
+func GivenBack(e *recording.Event) uint64 {
+	switch {
+	case e.Kind == capture.Free:
+		return e.Addr
+	case e.Kind == capture.Realloc && !e.Failed:
+		return e.Old
+	}
+	return 0
+}
+
+// A Past is what is known of the calls before one that gives a block back.
+type Past struct {
+	Gap   uint64 // the last event before calls that nobody saw: what was given back up to there may have been handed out since
+	Lives bool   // the block lives, as the ledger of the heap has it
+	// Stack is that of an event to come; nil: the recording has it.
+	Stack []names.Frame
+}
+
+// WrongFree is what is wrong with an event that gives a block back, nil if nothing is known to
+// be. An event without a number is to come.
+func (r *Recording) WrongFree(e *recording.Event, past Past) *WrongFree {
+	addr := GivenBack(e)
+	if addr == 0 || !Judged(e.Function) {
+		return nil
+	}
+	w := &WrongFree{Call: e, Addr: addr, Unsure: r.gappy()}
+	from := e.Seq - 1
+	if e.Seq == 0 {
+		from = math.MaxUint64
+	}
+	if r.Index == nil || !r.wrong(w, e, from, past) {
+		return nil
+	}
+	if w.Freed != nil {
+		if w.Made = r.maker(w.Freed); w.Made != nil && !Judged(w.Made.Function) {
+			return nil // the end of a pool's block, which came with that of another
+		}
+	}
+	w.CallFrames, w.MadeFrames, w.FreedFrames = r.toOwner(w.Call), r.toOwner(w.Made), r.toOwner(w.Freed)
+	return w
+}
+
+// maker is the event that made the block which an event has given back, nil if it is not recorded.
+func (r *Recording) maker(freed *recording.Event) *recording.Event {
+	block := GivenBack(freed)
+	for e := range r.Index.About(block, freed.Seq-1) {
+		if e.Allocates() && e.Addr == block {
+			return withName(r.Source, *e)
+		}
+	}
+	return nil
+}
+
+// Judged tells functions of malloc's and operator new's families: those of others may give back
+// blocks that lie in these.
+func Judged(function string) bool {
+	fn, ok := breakpoints.Named(function)
+	return ok && (fn.Group == breakpoints.GroupC || fn.Group == breakpoints.GroupCXX)
+}
+
+// gappy tells that events between others may not be recorded.
+func (r *Recording) gappy() bool {
+	info := r.Source.Info()
+	return info.Totals.Lost > 0 || slices.ContainsFunc([]capture.ReasonKind{
+		capture.Paused, capture.Stopped, capture.OnlyEvents, capture.FreedUnseen, capture.Trimmed, capture.Failed,
+	}, info.Partial.Has)
+}
+
+// wrong finds out what is wrong by the events up to #from, the last about the address first.
+func (r *Recording) wrong(w *WrongFree, e *recording.Event, from uint64, past Past) bool {
+	addr := w.Addr
+	for event := range r.Index.About(addr, from) {
+		last := withName(r.Source, *event)
+		if last.Kind == capture.Map || last.Kind == capture.Unmap || last.Kind == capture.Protect {
+			continue
+		}
+		if r.Reading.GivenUp() || !Judged(last.Function) { // pools and allocators of the user's have blocks in others
+			return false
+		}
+		ended := GivenBack(last)
+		switch {
+		case last.Allocates() && last.Addr == addr:
+			w.Made = last
+			w.Kind = OtherFamily
+			return r.mismatched(w.Made, e, past.Stack)
+		case past.Lives:
+			return false
+		case last.Allocates() && last.Addr < addr && addr-last.Addr < last.Size:
+			w.Kind, w.Made = InsideBlock, last
+			return true
+		case ended == 0 || !last.Ended.Recorded || last.Seq <= past.Gap:
+			if last.Kind == capture.Free && !last.Ended.Recorded {
+				continue // of no block
+			}
+			return false
+		case ended == addr:
+			w.Kind, w.Freed = FreedTwice, last
+			return true
+		}
+		w.Kind, w.Freed = InsideFreed, last
+		return true
+	}
+	return false
+}
+
+// mismatched tells whether a block that one function made is given back by one of another
+// family. malloc and free that were called by an operator new or delete which is not followed, a
+// static copy for instance, are no family of their own: whoever calls them has to have a name.
+func (r *Recording) mismatched(made, freed *recording.Event, stack []names.Frame) bool {
+	a, b := FamilyOf(made.Function), FamilyOf(freed.Function)
+	if a == b || a == NoFamily || b == NoFamily {
+		return false
+	}
+	switch {
+	case a == FamilyC:
+		return callerIsKnown(r.Stack(made).Frames)
+	case b != FamilyC:
+		return true
+	case stack == nil:
+		stack = r.Stack(freed).Frames
+	}
+	return callerIsKnown(stack)
+}
+
+// callerIsKnown tells whether the function that made a call of malloc's family has a name, and
+// is no operator new or delete.
+func callerIsKnown(frames []names.Frame) bool {
+	for i := range frames {
+		f := &frames[i]
+		if f.Function == "" || strings.HasPrefix(f.Function, "operator new") || strings.HasPrefix(f.Function, "operator delete") {
+			return false
+		}
+		if !f.Inlined {
+			return true
+		}
+	}
+	return false
+}
+
+// A Family is functions that go together.
+type Family uint8
+
+// The families.
+const (
+	NoFamily Family = iota // any
+	FamilyC
+	FamilyNew
+	FamilyArray
+)
+
+// FamilyOf is the family of an allocator function.
+func FamilyOf(function string) Family {
+	fn, ok := breakpoints.Named(function)
+	switch {
+	case !ok:
+		return NoFamily
+	case fn.Group == breakpoints.GroupCXX && strings.HasSuffix(fn.Name, "[]"):
+		return FamilyArray
+	case fn.Group == breakpoints.GroupCXX:
+		return FamilyNew
+	case cFamily[fn.Name]:
+		return FamilyC
+	}
+	return NoFamily
+}
+
+// cFamily are the functions of the C library whose blocks free takes.
+var cFamily = map[string]bool{
+	"malloc": true, "calloc": true, "realloc": true, "reallocarray": true, "aligned_alloc": true, "memalign": true,
+	"posix_memalign": true, "valloc": true, "pvalloc": true, "free": true, "cfree": true, "free_sized": true, "free_aligned_sized": true,
+}
+
+// toOwner is the stack of an event up to the user's code, without frames if it has none.
+func (r *Recording) toOwner(e *recording.Event) []names.Frame {
+	if e == nil {
+		return nil
+	}
+	st := r.Stack(e)
+	if len(st.Frames) == 0 {
+		return nil
+	}
+	return st.Frames[:r.Attribution.Owner(st.Frames)+1]
+}
+
+// FreesInside tells whether a stack leads through a function that frees: what that gives back in
+// turn is its own affair, as of an operator delete that frees the header in front of its block.
+func FreesInside(frames []names.Frame) bool {
+	for i := range frames {
+		name, _, _ := strings.Cut(frames[i].Function, "(")
+		if fn, ok := breakpoints.Named(name); ok && (fn.Frees() || fn.Kind == capture.Realloc) {
+			return true
+		}
+	}
+	return false
+}
+
+// WrongFrees are the recorded calls up to the moment that are wrong, oldest first.
+func (r *Recording) WrongFrees() (all []*WrongFree) {
+	gappy := r.gappy()
+	made := map[uint64]Family{} // the blocks of operator new that live
+	for e := range r.Source.Events(0) {
+		if e.Seq > r.Moment || r.Reading.GivenUp() {
+			break
+		}
+		family := FamilyOf(functionName(r.Source, e))
+		suspect := false
+		switch {
+		case e.Kind == capture.Free && family != NoFamily:
+			suspect = !e.SizeKnown() || !gappy && !e.Ended.Recorded || e.Ended.Recorded && made[e.Addr] != newFamily(family)
+			delete(made, e.Addr)
+		case e.Kind == capture.Realloc && family != NoFamily && e.Old != 0:
+			suspect = !gappy && !e.Ended.Recorded || made[e.Old] != NoFamily
+			delete(made, e.Old)
+		}
+		if e.Allocates() && newFamily(family) != NoFamily {
+			made[e.Addr] = family
+		}
+		if !suspect {
+			continue
+		}
+		call := withName(r.Source, e)
+		if FreesInside(r.Stack(call).Frames) {
+			continue
+		}
+		if w := r.WrongFree(call, Past{}); w != nil {
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// newFamily is the family if it is one of operator new's.
+func newFamily(f Family) Family {
+	if f == FamilyC {
+		return NoFamily
+	}
+	return f
+}
+
+// functionName is the name of an event's function.
+func functionName(src capture.Source, e capture.Event) string {
+	if fns := src.Functions(); int(e.Func) < len(fns) {
+		return fns[e.Func]
+	}
+	return ""
+}

@@ -1,0 +1,280 @@
+package session
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"hdb/breakpoints"
+	"hdb/capture"
+	"hdb/inferior"
+	"hdb/internal/addr"
+	"hdb/probe"
+	"hdb/query"
+	"hdb/recording"
+)
+
+// WrongFreeMode says what happens at a call that gives back what is no block.
+type WrongFreeMode string
+
+// The modes.
+const (
+	WrongFreesStop   WrongFreeMode = "stop"   // the program stops before the call runs
+	WrongFreesReport WrongFreeMode = "report" // a line says it
+	WrongFreesOff    WrongFreeMode = "off"    // nobody looks
+)
+
+// wrongFrees looks at calls that give back what is no block before they run. The probe offers
+// those that seem so, or plain breakpoints do; what is said is what the recording knows.
+type wrongFrees struct {
+	*common
+	*account
+	walker *walker
+	demand *demand
+	planes *Planes
+
+	blocks func() (*query.Recording, error) // what is recorded
+	taken  *recording.Event                 // that a stop was asked about last
+	plain  plainBlocks
+
+	// Calls that turned out as right: what is looked for in vain too often is looked for no more.
+	vain        [probe.OtherFamily + 1]int
+	spent       time.Duration
+	unsuspected [probe.OtherFamily + 1]bool
+}
+
+// Bounds of what is looked for in vain, in a run: calls of one kind, and time for all.
+const (
+	maxVain      = 1000
+	maxVainSpent = 2 * time.Second
+)
+
+// begin follows the begin of a run, or of another image.
+func (w *wrongFrees) begin() {
+	w.taken, w.plain = nil, plainBlocks{}
+	w.vain, w.spent, w.unsuspected = [len(w.vain)]int{}, 0, [len(w.unsuspected)]bool{}
+}
+
+// wanted tells whether somebody looks.
+func (w *wrongFrees) wanted() bool { return w.settings.WrongFrees != WrongFreesOff }
+
+// Wrong takes a call that seems to give back what is no block.
+func (k probeSink) Wrong(t *inferior.Thread, call breakpoints.Call, why probe.Suspicion) inferior.Action {
+	return k.p.wrong.look(t, call, why)
+}
+
+// look finds out whether the call is wrong, and what is to be done.
+func (w *wrongFrees) look(t *inferior.Thread, call breakpoints.Call, why probe.Suspicion) inferior.Action {
+	if !w.wanted() {
+		return inferior.Resume
+	}
+	defer w.planes.ownWork()()
+	began := time.Now()
+	e := recording.EventOf(call)
+	e.TID = int32(t.TID)
+	if w.taken != nil && w.taken.Kind == e.Kind && w.taken.Addr == e.Addr && w.taken.TID == e.TID {
+		e = w.taken
+	}
+	found := w.judge(t, call, e, why)
+	switch {
+	case found == nil:
+		w.inVain(why, time.Since(began))
+		return inferior.Resume
+	case w.settings.WrongFrees == WrongFreesReport:
+		w.notify("%s: thread %d: %s: %s", found.Kind, t.Num, found.CallText((*recording.Event).Call), found.Why((*recording.Event).Call))
+		return inferior.Resume
+	}
+	h := hit{thread: t, wrong: found, now: call.Now}
+	if e.Seq != 0 {
+		h.event = e
+	}
+	w.demand.hits = append(w.demand.hits, h)
+	return inferior.StopHere
+}
+
+// inVain counts a call that was right, or of which nothing is known.
+func (w *wrongFrees) inVain(why probe.Suspicion, d time.Duration) {
+	w.spent += d
+	if w.vain[why]++; w.vain[why] != maxVain && w.spent < maxVainSpent || why == probe.FreedBlock && w.vain[why] < maxVain || w.unsuspected[why] {
+		return
+	}
+	w.unsuspected[why] = true
+	if w.probe != nil {
+		armed := w.probe
+		w.proc.Wake(func() {
+			if w.probe == armed && armed.Armed() {
+				if err := w.planes.stopAll(w.planes.arm); err != nil {
+					w.notify("%v", err)
+				}
+			}
+		})
+	}
+}
+
+// judge is what is wrong with the call, nil if nothing is, or if it cannot be said.
+func (w *wrongFrees) judge(t *inferior.Thread, call breakpoints.Call, e *recording.Event, why probe.Suspicion) *query.WrongFree {
+	o := newOrigin(w.planes, t, call)
+	stack := o.Predicates.Stack()
+	if query.FreesInside(stack) {
+		return nil
+	}
+	lives := e.Known()
+	if e.Kind == capture.Realloc {
+		lives = w.rec.Live().Has(e.Old)
+	}
+	past := query.Past{Gap: w.rec.Gap(), Lives: lives, Stack: stack}
+	found := w.recorded(e, past, why)
+	if found == nil {
+		found = w.plain.wrong(e, past)
+	}
+	if found == nil && !lives && why != probe.FreedBlock {
+		found = w.elsewhere(t, call, e)
+	}
+	if found != nil {
+		found.CallFrames = slices.Clone(stack[:w.attribution.Owner(stack)+min(1, len(stack))])
+	}
+	return found
+}
+
+// recorded is what the recording says.
+func (w *wrongFrees) recorded(e *recording.Event, past query.Past, why probe.Suspicion) *query.WrongFree {
+	r, err := w.blocks()
+	if err != nil {
+		return nil
+	}
+	found := r.WrongFree(e, past)
+	if found != nil && found.Unsure && why != probe.FreedBlock {
+		return nil
+	}
+	return found
+}
+
+// elsewhere is what is wrong with an address that is in no block which the recording knows:
+// where no allocator has any. Only functions of the C library and of the C++ runtime are judged so,
+// as other allocators may have blocks anywhere.
+func (w *wrongFrees) elsewhere(t *inferior.Thread, call breakpoints.Call, e *recording.Event) *query.WrongFree {
+	i := slices.IndexFunc(w.proc.Modules(), func(m inferior.Module) bool { return m.Low <= call.Entry && call.Entry < m.High })
+	if i < 0 || !isLibrary(filepath.Base(w.proc.Modules()[i].Name), "libc.", "libc-", "libstdc++.", "libc++.") {
+		return nil
+	}
+	found := &query.WrongFree{Call: e, Addr: query.GivenBack(e)}
+	at := addr.Run(found.Addr)
+	if regs, err := t.Regs(); err == nil && w.onStack(t, regs, at) {
+		found.Kind, found.Where = query.OnStack, fmt.Sprintf("thread %d", t.Num)
+		return found
+	}
+	for _, m := range w.proc.Modules() {
+		if m.Low <= at && at < m.High && !isLibrary(filepath.Base(m.Name), "ld-linux", "ld-musl", "ld.so") { // whose own malloc has blocks in its data
+			found.Kind, found.Where = query.InModule, filepath.Base(m.Name)
+			return found
+		}
+	}
+	if found.Addr%16 != 0 {
+		found.Kind = query.Misaligned
+		return found
+	}
+	return nil
+}
+
+// isLibrary tells files by how their names begin.
+func isLibrary(base string, begins ...string) bool {
+	return slices.ContainsFunc(begins, func(s string) bool { return strings.HasPrefix(base, s) })
+}
+
+// onStack tells whether an address is on the stack that the thread is on: between its stack
+// pointer and the block with its thread-local storage, or of the first thread, up to the end of
+// the mapping that the kernel has made.
+func (w *wrongFrees) onStack(t *inferior.Thread, regs inferior.Registers, at addr.Run) bool {
+	const redZone = 128
+	sp := regs.SP() - redZone
+	if at < sp {
+		return false
+	}
+	maps, err := w.proc.Maps()
+	if err != nil {
+		return false
+	}
+	i := slices.IndexFunc(maps, func(m inferior.Mapping) bool { return m.Low <= regs.SP() && regs.SP() < m.High })
+	if i < 0 || at >= maps[i].High {
+		return false
+	}
+	fs := addr.Run(regs.FsBase)
+	return maps[i].Path == "[stack]" || fs > regs.SP() && fs < maps[i].High && at < fs
+}
+
+// plainBlocks are the blocks that plain breakpoints have seen, by their addresses: what a
+// recording would know of them.
+type plainBlocks map[uint64]plainBlock
+
+// A plainBlock is the last call about a block.
+type plainBlock struct {
+	family query.Family
+	made   *recording.Event
+	freed  *recording.Event // nil while it lives
+}
+
+// maxPlainBlocks bounds them: plain breakpoints see some 20,000 calls a second.
+const maxPlainBlocks = 1 << 20
+
+// suspect tells why a call that plain breakpoints have seen seems to give back what is no block.
+func (p plainBlocks) suspect(e *recording.Event) (why probe.Suspicion, suspected bool) {
+	given, family := query.GivenBack(e), query.FamilyOf(e.Function)
+	if given == 0 || !query.Judged(e.Function) {
+		return 0, false
+	}
+	b, seen := p[given]
+	switch {
+	case e.Known():
+		return probe.OtherFamily, seen && b.freed == nil && b.family != family && b.family != query.NoFamily && family != query.NoFamily
+	case seen && b.freed != nil:
+		return probe.FreedBlock, true
+	}
+	return probe.UnknownBlock, true
+}
+
+// note follows a call that plain breakpoints have seen.
+func (w *wrongFrees) note(e *recording.Event) {
+	if w.plain == nil || len(w.plain) >= maxPlainBlocks {
+		w.plain = plainBlocks{}
+	}
+	if !query.Judged(e.Function) { // a pool's, in the block of another: nothing is said of its address
+		delete(w.plain, e.Addr)
+		return
+	}
+	if given := query.GivenBack(e); given != 0 && (e.Known() || e.Kind == capture.Realloc) {
+		b := w.plain[given]
+		w.plain[given] = plainBlock{b.family, b.made, e}
+	}
+	if e.Allocates() {
+		w.plain[e.Addr] = plainBlock{family: query.FamilyOf(e.Function), made: e}
+	}
+}
+
+// wrong is what they say.
+func (p plainBlocks) wrong(e *recording.Event, past query.Past) *query.WrongFree {
+	given := query.GivenBack(e)
+	b, seen := p[given]
+	if !seen || past.Lives || b.freed == nil || b.freed == e || b.freed.Seq <= past.Gap {
+		return nil
+	}
+	return &query.WrongFree{Kind: query.FreedTwice, Call: e, Addr: given, Made: b.made, Freed: b.freed}
+}
+
+// Begin takes a call of a realloc that plain breakpoints have seen before it runs.
+func (k plainSink) Begin(t *inferior.Thread, call breakpoints.Call) inferior.Action {
+	w := k.p.wrong
+	if !w.wanted() || k.p.data.probe != nil && k.p.data.probe.Armed() {
+		return inferior.Resume
+	}
+	k.p.exclusive(func() {})
+	e := recording.EventOf(call)
+	if w.rec.Live().Has(e.Old) {
+		e = e.OfKnown()
+	}
+	if why, ok := w.plain.suspect(e); ok {
+		return w.look(t, call, why)
+	}
+	return inferior.Resume
+}
