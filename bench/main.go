@@ -48,6 +48,7 @@ var titles = map[string]string{
 	"launch":    "From the command to main:",
 	"symbolize": "Naming addresses, inlined calls included, whole process; figure: hdb / peer, or what hdb takes where a unit stands:",
 	"captures":  "Questions to captures, whole process; figure: hdb / peer, or what hdb takes where a unit stands:",
+	"heap":      "Who points where in a heap, from its table of blocks, s; LeakSanitizer's check of the same:",
 	"gdb":       "Where a person waits; figure: hdb / gdb:",
 }
 
@@ -94,7 +95,7 @@ func (b *bench) run(only, file string) error {
 	}
 	m := describe(b)
 	m.print(os.Stdout)
-	for _, rows := range []func() error{b.conditionRows, b.askedRows, b.recordRows, b.programRows, b.pythonRows, b.launchRows, b.symbolizeRows, b.captureRows, b.gdbRows} {
+	for _, rows := range []func() error{b.conditionRows, b.askedRows, b.recordRows, b.programRows, b.pythonRows, b.launchRows, b.symbolizeRows, b.captureRows, b.heapRows, b.gdbRows} {
 		if err := rows(); err != nil {
 			return err
 		}

@@ -1,7 +1,7 @@
-// Command graph builds the graph of the heap of a stopped process, whose blocks stand in a
-// file, and prints what it took. Package bench runs it as a process of its own, for its memory.
+// Command graph builds the graph of the heap of bench/testdata/tree.c and prints what it took.
+// Package bench runs it as a process of its own, for its memory.
 //
-//	graph [-retained] PID TABLE ROOT
+//	graph [-retained] PROGRAM BLOCKS TABLE
 package main
 
 import (
@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,9 +32,42 @@ func main() {
 		flag.Usage()
 		os.Exit(2)
 	}
-	if err := run(flag.Arg(0), flag.Arg(1), flag.Arg(2), *workers, *retained); err != nil {
+	if err := start(flag.Args(), *workers, *retained); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
+	}
+}
+
+// start runs the program until it has stopped itself.
+func start(argv []string, workers int, retained bool) error {
+	cmd := exec.Command(argv[0], argv[1:]...)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	runtime.LockOSThread() // whose end is the program's
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	defer func() {
+		_ = cmd.Process.Kill() // it has ended
+		_ = cmd.Wait()
+	}()
+	var root string
+	if _, err := fmt.Fscanf(out, "root %s\n", &root); err != nil {
+		return fmt.Errorf("%s: %w", argv[0], err)
+	}
+	pid := strconv.Itoa(cmd.Process.Pid)
+	for {
+		stat, err := os.ReadFile("/proc/" + pid + "/stat")
+		if err != nil {
+			return err
+		}
+		if _, rest, _ := strings.Cut(string(stat), ") "); strings.HasPrefix(rest, "T") {
+			return run(pid, argv[2], root, workers, retained)
+		}
+		time.Sleep(time.Millisecond)
 	}
 }
 
