@@ -283,7 +283,7 @@ func (s *slow) mark() {
 
 // TestTruth holds graphs of random heaps against what asking each word for each block finds.
 func TestTruth(t *testing.T) {
-	for seed := range uint64(rounds(t, 400, 60)) {
+	for seed := range uint64(rounds(t, 400, 30)) {
 		h := newTestHeap(rand.New(rand.NewPCG(seed, 1)))
 		compare(t, fmt.Sprintf("seed %d", seed), h)
 		if t.Failed() {
