@@ -22,6 +22,7 @@ const int3 = 0xcc
 type memory struct {
 	mu     sync.RWMutex
 	fd     int     // /proc/PID/mem, -1 when the process is gone
+	pid    int     // the process's
 	covers []cover // ascending
 	table  *guardTable
 	core   *corefile.File // what is read instead, nil while the process lives
@@ -49,7 +50,7 @@ func (m *memory) open(pid int, keep bool) error {
 	if m.fd >= 0 {
 		unix.Close(m.fd)
 	}
-	m.fd = fd
+	m.fd, m.pid = fd, pid
 	if !keep {
 		m.covers = nil
 		m.table.clear()
@@ -170,7 +171,11 @@ func (m *memory) raw(b []byte, off int64, write bool) (int, error) {
 	if m.fd < 0 {
 		return 0, fmt.Errorf("%s memory at %#x: %w", verb, uint64(off), ErrEnded)
 	}
-	for n := 0; n < len(b); {
+	n := 0
+	if !write && len(b) >= fastRead {
+		n = readFast(m.pid, b, off)
+	}
+	for n < len(b) {
 		k, err := move(m.fd, b[n:], off+int64(n))
 		switch {
 		case err == unix.EINTR:
@@ -374,3 +379,17 @@ func (m *memory) patchOver(a addr.Run) *Patch {
 // planted. It implements io.ReaderAt over the address space: n bytes were
 // read before an error. Any goroutine may call it.
 func (m *memory) ReadAt(b []byte, off int64) (int, error) { return m.readAt(b, off) }
+
+// fastRead is a length from which on process_vm_readv(2) is worth a call of its own: it reads
+// half as fast again as /proc/PID/mem, but nothing that the process itself may not read.
+const fastRead = 64 << 10
+
+// readFast reads as much as it can so.
+func readFast(pid int, b []byte, off int64) int {
+	local := unix.Iovec{Base: &b[0], Len: uint64(len(b))}
+	n, err := unix.ProcessVMReadv(pid, []unix.Iovec{local}, []unix.RemoteIovec{{Base: uintptr(off), Len: len(b)}}, 0)
+	if err != nil {
+		return 0
+	}
+	return max(n, 0)
+}

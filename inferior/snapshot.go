@@ -266,9 +266,6 @@ func (c *Snapshot) PID() int { return c.pid }
 // Took is how long the target had to stand still for it.
 func (c *Snapshot) Took() time.Duration { return c.took }
 
-// fastRead is a length from which on process_vm_readv is faster than /proc/PID/mem.
-const fastRead = 64 << 10
-
 // ReadAt reads memory as it was. A copy that was lost is the error of all further reads.
 func (c *Snapshot) ReadAt(b []byte, off int64) (int, error) {
 	c.mu.RLock()
@@ -278,7 +275,9 @@ func (c *Snapshot) ReadAt(b []byte, off int64) (int, error) {
 	}
 	n := 0
 	if len(b) >= fastRead {
-		n = c.readFast(b, off)
+		if n = readFast(c.pid, b, off); c.dead() {
+			n = 0 // the pid may be another process's by now
+		}
 	}
 	for n < len(b) {
 		more, err := unix.Pread(c.mem, b[n:], off+int64(n))
@@ -297,16 +296,6 @@ func (c *Snapshot) ReadAt(b []byte, off int64) (int, error) {
 		n += more
 	}
 	return n, nil
-}
-
-// readFast reads as much as it can.
-func (c *Snapshot) readFast(b []byte, off int64) int {
-	local := unix.Iovec{Base: &b[0], Len: uint64(len(b))}
-	n, err := unix.ProcessVMReadv(c.pid, []unix.Iovec{local}, []unix.RemoteIovec{{Base: uintptr(off), Len: len(b)}}, 0)
-	if err != nil || n < 0 || c.dead() { // else the pid may be another process's
-		return 0
-	}
-	return n
 }
 
 // dead tells whether the copy has ended.
