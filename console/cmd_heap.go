@@ -336,15 +336,17 @@ func runWhence(_ context.Context, c *Console, in Input) error {
 }
 
 type whenceView struct {
-	Address string      `json:"address"`
-	Block   string      `json:"block,omitempty"`
-	Offset  *uint64     `json:"offset,omitempty"` // in the block
-	Size    *uint64     `json:"size,omitempty"`   // of it
-	Age     int64       `json:"age_ns,omitempty"`
-	Event   *eventView  `json:"event,omitempty"`
-	Frames  []frameView `json:"frames,omitempty"`
-	Last    *eventView  `json:"last,omitempty"`
-	Before  uint64      `json:"freed_before,omitempty"` // the event that had given back what last frees
+	Address string  `json:"address"`
+	Block   string  `json:"block,omitempty"`
+	Offset  *uint64 `json:"offset,omitempty"` // in the block
+	Size    *uint64 `json:"size,omitempty"`   // of it
+	typeView
+	Field  string      `json:"field,omitempty"` // of the type, at the offset
+	Age    int64       `json:"age_ns,omitempty"`
+	Event  *eventView  `json:"event,omitempty"`
+	Frames []frameView `json:"frames,omitempty"`
+	Last   *eventView  `json:"last,omitempty"`
+	Before uint64      `json:"freed_before,omitempty"` // the event that had given back what last frees
 }
 
 func viewWhence(w *query.Whence) whenceView {
@@ -354,6 +356,9 @@ func viewWhence(w *query.Whence) whenceView {
 		e := viewEvent(w.Event)
 		v.Block, v.Offset, v.Size = fmt.Sprintf("%#x", w.Start), new(w.Addr-w.Start), &w.Event.Size
 		v.Event, v.Age, v.Frames = &e, int64(w.Age), viewFrames(w.Frames)
+		if v.typeView = viewType(w.Type); w.Type != nil {
+			v.Field, _ = w.Type.Field(w.Addr - w.Start)
+		}
 	case w.Last != nil:
 		e := viewEvent(w.Last)
 		v.Last = &e
@@ -370,6 +375,7 @@ func showWhence(c *Console, in Input, w *query.Whence) {
 		switch {
 		case w.Event != nil:
 			o.Printf("%#x is byte %s of %s at %#x\n", w.Addr, units.Grouped(w.Addr-w.Start), o.Sizes.Long(w.Event.Size), w.Start)
+			printBlockType(o, w.Type, w.Addr-w.Start)
 			o.Printf("#%d %s   thread %s   %s, %s ago\n", w.Event.Seq, called(o)(w.Event), threadNames(c.s)[int(w.Event.TID)], screen.ShortTime(w.Event.Time), screen.ShortTime(w.Age))
 			printUserFrames(c, o, names.Stack{Frames: w.Frames}, fmt.Sprintf("bt #%d", w.Event.Seq))
 			return

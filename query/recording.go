@@ -35,6 +35,7 @@ type Recording struct {
 	Attribution *Attribution
 	Likes       *Likenesses
 	Reading     *capture.Reading // of the command that asks; nil: to the end
+	Types       *BlockTypes      // of its blocks; nil: none is known
 	Moment      uint64           // the answers are as of after this event; heap.End: as of now
 
 	// Function is the allocator function that an event names.

@@ -8,6 +8,7 @@ import (
 	"hdb/heap"
 	"hdb/names"
 	"hdb/recording"
+	"hdb/values/blocktype"
 )
 
 // Whence is what is known of an address of the heap at the moment.
@@ -15,6 +16,7 @@ type Whence struct {
 	Addr         uint64
 	Start        uint64           // of the live block that holds it; 0: none does
 	Event        *recording.Event // that made the block
+	Type         *blocktype.Type  // of the block, nil not known
 	Age          time.Duration
 	Frames       []names.Frame // of the event, innermost first, up to the user's code
 	Below, Above uint64        // where there is none: the next live blocks, 0 without
@@ -69,6 +71,9 @@ func (r *Recording) Whence(addr uint64) *Whence {
 		e = withName(r.Source, b.Event())
 	}
 	w.Event = e
+	if r.Types != nil {
+		w.Type = r.Types.Of(r.Source, b)
+	}
 	w.Age = x.Totals(r.Moment).Time - e.Time
 	if st := r.Stack(e); len(st.Frames) > 0 {
 		w.Frames = st.Frames[:r.Attribution.Owner(st.Frames)+1]

@@ -22,6 +22,7 @@ type Queries struct {
 	recorded   *Recorded
 	likes      *likes
 	allocators *Allocators
+	types      *BlockTypes
 }
 
 // recordingOf is what questions are asked of: a source and its index, at the session's
@@ -29,7 +30,7 @@ type Queries struct {
 func (q *Queries) recordingOf(src capture.Source, x *heap.Index) *query.Recording {
 	return &query.Recording{
 		Source: src, Index: x, Names: q.names, Attribution: q.attribution, Likes: &q.likes.Likenesses,
-		Reading: q.reading, Moment: q.recorded.moment(x), Function: q.allocators.function,
+		Reading: q.reading, Moment: q.recorded.moment(x), Function: q.allocators.function, Types: q.types.types(),
 	}
 }
 

@@ -59,7 +59,8 @@ type Session struct {
 	PythonHeaps PythonHeaps   // the heaps of CPython's allocator of small blocks
 	Objects     PythonObjects // the objects of Python
 
-	Heap *Heap // what the memory of the process holds
+	Heap       *Heap       // what the memory of the process holds
+	BlockTypes *BlockTypes // of which types its blocks are
 
 	Conditions *Conditions // what is wrong or in doubt with conditions
 	Stops      *Stops      // the numbered stops
@@ -188,7 +189,8 @@ func (s *Session) wire() {
 
 	s.Recorded = &Recorded{common: c, account: s.account, recorder: s.Recorder}
 	s.Recorder.status = s.Recorded.Status
-	s.Queries = &Queries{c, s.Recorded, s.likes, s.Allocators}
+	s.BlockTypes = newBlockTypes(c, s.Recorded, s.Values)
+	s.Queries = &Queries{c, s.Recorded, s.likes, s.Allocators, s.BlockTypes}
 	s.Planes.wrong.blocks = s.Queries.blockEvents
 	s.Travel = &Travel{common: c, sel: s.Selection, demand: s.demand, recorded: s.Recorded, queries: s.Queries}
 	s.Selection.source = s.Recorded.source

@@ -16,6 +16,7 @@ type Variable struct {
 	Name  string
 	Value Value
 	Depth int // blocks around it: 0 in the innermost
+	Line  int // of its declaration, 0 not known; of locals alone
 }
 
 // maxVariables bounds the variables of one frame.
@@ -78,7 +79,7 @@ func (p *Program) Locals(f *Frame) ([]Variable, error) {
 			if desc.Name == "" || isDeclared(d) {
 				return
 			}
-			out = append(out, Variable{Name: desc.Name, Value: p.module(f.Module).valueOf(f, d), Depth: depth})
+			out = append(out, Variable{Name: desc.Name, Value: p.module(f.Module).valueOf(f, d), Depth: depth, Line: int(desc.DeclLine)})
 		})
 	}
 	return out, nil

@@ -1,0 +1,52 @@
+package session
+
+import (
+	"hdb/capture"
+	"hdb/internal/addr"
+	"hdb/memory"
+	"hdb/query"
+	"hdb/symbols"
+	"hdb/values/blocktype"
+)
+
+// BlockTypes tells of which types blocks of the heap are.
+type BlockTypes struct {
+	*common
+	recorded *Recorded
+	kept     query.BlockTypes
+}
+
+func newBlockTypes(c *common, r *Recorded, v *Values) *BlockTypes {
+	t := &BlockTypes{common: c, recorded: r}
+	t.kept = query.BlockTypes{Program: &v.w.Program, Object: c.names.ObjectAt, Memory: t.present}
+	return t
+}
+
+// present tells that memory is what it was at the moment that is asked about.
+func (t *BlockTypes) present() bool {
+	return t.image != nil && t.mode() != Saved && !t.past
+}
+
+// types is what tells types now.
+func (t *BlockTypes) types() *query.BlockTypes {
+	t.kept.Attribution = t.attribution
+	return &t.kept
+}
+
+// Of is the type of a block, nil if it is not known: of one of the recording by the code that allocated it
+// and by its memory, of another by its memory alone.
+func (t *BlockTypes) Of(b *memory.Block) (typ *blocktype.Type) {
+	_ = symbols.Guard(func() { // a file that is cut meanwhile tells nothing
+		if b.Seq == 0 {
+			typ = t.types().OfMemory(addr.Run(b.Addr), b.Size)
+			return
+		}
+		src := t.recorded.source()
+		e, ok := src.Event(b.Seq)
+		if !ok {
+			return
+		}
+		typ = t.types().Of(src, &capture.Held{Seq: b.Seq, Addr: b.Addr, Size: b.Size, Stack: e.Stack, TID: e.TID, Func: e.Func, Kind: e.Kind})
+	})
+	return typ
+}
