@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"hdb/internal/addr"
+	"hdb/internal/diskcache"
 	"hdb/internal/panics"
 	"hdb/symbols/dwarf"
 	"hdb/symbols/dwarf/line"
@@ -103,9 +104,9 @@ func newDebugInfo(data, alt *dwarf.Data, exec []elf.Segment) (*debugInfo, error)
 }
 
 // dwarfSections reads the sections that DWARF may lie in, compressed ones in
-// parallel. A section that does not decompress is an error: the rest alone would
+// parallel, or from the cache, which may be nil. A section that does not decompress is an error: the rest alone would
 // give wrong answers.
-func dwarfSections(f *elf.File) (dwarf.Sections, error) {
+func dwarfSections(f *elf.File, cache *diskcache.Dir) (dwarf.Sections, error) {
 	var s dwarf.Sections
 	parts := []struct {
 		name string
@@ -119,7 +120,7 @@ func dwarfSections(f *elf.File) (dwarf.Sections, error) {
 	var wg panics.Group
 	for i, p := range parts {
 		wg.Go(func() {
-			fault := elf.Guard(func() { *p.to, errs[i] = f.Section(".debug_" + p.name) })
+			fault := elf.Guard(func() { *p.to, errs[i] = keptSection(cache, f, ".debug_"+p.name, leastKept) })
 			errs[i] = errors.Join(errs[i], fault)
 		})
 	}

@@ -33,13 +33,13 @@ func (d *DWARF) load() (*debugInfo, error) {
 	if debug := d.file.debugFile(); debug != nil {
 		f = debug
 	}
-	sections, err := dwarfSections(f)
+	sections, err := dwarfSections(f, d.file.cfg.Cache)
 	if err != nil || len(sections.Info) == 0 {
 		return nil, err
 	}
 	var alt *dwarf.Data
 	if a := d.file.altFile(); a != nil {
-		altSections, err := dwarfSections(a)
+		altSections, err := dwarfSections(a, d.file.cfg.Cache)
 		if err != nil {
 			return nil, err
 		}

@@ -34,25 +34,35 @@ func (f *File) SectionIndex(name string) int {
 // file). The bytes end with the File and must not be changed. A section
 // .zdebug_x answers to the name .debug_x.
 func (f *File) Section(name string) ([]byte, error) {
-	i := f.SectionIndex(name)
+	i := f.eitherIndex(name)
 	if i < 0 {
-		rest, ok := strings.CutPrefix(name, ".debug_")
-		if !ok {
-			return nil, nil
-		}
-		if i = f.SectionIndex(".zdebug_" + rest); i < 0 {
-			return nil, nil
-		}
+		return nil, nil
 	}
 	return f.Contents(i)
 }
 
-// HasSection reports whether the section, or its .zdebug_ form, has contents.
-func (f *File) HasSection(name string) bool {
+// eitherIndex is the index of the section, or of its .zdebug_ form, -1 without.
+func (f *File) eitherIndex(name string) int {
 	i := f.SectionIndex(name)
 	if rest, ok := strings.CutPrefix(name, ".debug_"); ok && i < 0 {
 		i = f.SectionIndex(".zdebug_" + rest)
 	}
+	return i
+}
+
+// PackedSize is how many bytes the section, or its .zdebug_ form, takes in the file; 0 if it is
+// not compressed.
+func (f *File) PackedSize(name string) uint64 {
+	i := f.eitherIndex(name)
+	if i < 0 || f.Sections[i].Flags&delf.SHF_COMPRESSED == 0 && !strings.HasPrefix(f.Sections[i].Name, ".zdebug_") {
+		return 0
+	}
+	return f.Sections[i].Size
+}
+
+// HasSection reports whether the section, or its .zdebug_ form, has contents.
+func (f *File) HasSection(name string) bool {
+	i := f.eitherIndex(name)
 	return i >= 0 && f.Sections[i].Type != delf.SHT_NOBITS && f.Sections[i].Size > 0
 }
 
