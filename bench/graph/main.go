@@ -22,6 +22,8 @@ import (
 	"unsafe"
 
 	"hdb/heap/graph"
+
+	"golang.org/x/sys/unix"
 )
 
 func main() {
@@ -80,11 +82,11 @@ func run(pid, table, root string, workers int, retained bool) error {
 	if err != nil {
 		return err
 	}
-	memory, err := os.Open("/proc/" + pid + "/mem")
+	number, err := strconv.Atoi(pid)
 	if err != nil {
 		return err
 	}
-	defer memory.Close()
+	memory := process(number)
 	ctx := context.Background()
 	from, used := time.Now(), cpu()
 	g, err := graph.Build(ctx, memory, blocks, graph.Roots{Ranges: []graph.Root{{Start: at, End: at + 8}}}, graph.Options{Workers: workers})
@@ -113,6 +115,18 @@ func run(pid, table, root string, workers int, retained bool) error {
 		fmt.Printf("retained_s %.3f\nretained_kb %s\n", time.Since(from).Seconds(), peak())
 	}
 	return nil
+}
+
+// process is the memory of one, read as hdb does.
+type process int
+
+func (p process) ReadAt(b []byte, off int64) (int, error) {
+	local := unix.Iovec{Base: &b[0], Len: uint64(len(b))}
+	n, err := unix.ProcessVMReadv(int(p), []unix.Iovec{local}, []unix.RemoteIovec{{Base: uintptr(off), Len: len(b)}}, 0)
+	if err == nil && n < len(b) {
+		err = io.ErrUnexpectedEOF
+	}
+	return max(n, 0), err
 }
 
 // readTable reads the blocks, ascending.

@@ -105,21 +105,7 @@ func (m *marker) flood(head int, weakToo bool, as Reach) {
 		}
 		batch := queue[head:min(head+frontier, len(queue))]
 		head += len(batch)
-		if len(batch) > 4 { // else there is nothing to be fetched beside
-			// What the next batch will ask first, and what this one does.
-			at := m.at[:0]
-			for _, b := range queue[head:min(head+frontier, len(queue))] {
-				at = append(at, unsafe.Pointer(&first[b]))
-			}
-			prefetch.Lines(at)
-			at = m.at[:0]
-			for _, b := range batch {
-				if e := first[b]; e < first[b+1] {
-					at = append(at, unsafe.Pointer(&edges[e]))
-				}
-			}
-			prefetch.Lines(at)
-		}
+		m.fetch(m.at[:], batch, queue[head:min(head+frontier, len(queue))])
 		for _, b := range batch {
 			for _, e := range edges[first[b]:first[b+1]] {
 				to := e.to
@@ -136,6 +122,25 @@ func (m *marker) flood(head int, weakToo bool, as Reach) {
 		}
 	}
 	m.queue = queue
+}
+
+// fetch asks the processor for the edges of some blocks, and for where those of the next begin.
+func (g *Graph) fetch(at []unsafe.Pointer, blocks, next []uint32) {
+	if len(blocks) <= 4 {
+		return // there is nothing to be fetched beside
+	}
+	at = at[:0]
+	for _, b := range next {
+		at = append(at, unsafe.Pointer(&g.first[b]))
+	}
+	prefetch.Lines(at)
+	at = at[:0]
+	for _, b := range blocks {
+		if e := g.first[b]; e < g.first[b+1] {
+			at = append(at, unsafe.Pointer(&g.edges[e]))
+		}
+	}
+	prefetch.Lines(at)
 }
 
 // A clique is what is lost with a definitely lost block.

@@ -1,6 +1,9 @@
 package graph
 
-import "slices"
+import (
+	"slices"
+	"unsafe"
+)
 
 // noEdge is what a block is reached by that no root leads to.
 const noEdge = 1<<32 - 1
@@ -28,9 +31,11 @@ func (g *Graph) Path(block int) []Edge {
 // the number of edges, is that of a root edge.
 type pathfinder struct {
 	*Graph
-	by     []uint32
-	queue  []uint32
-	levels []int // where the blocks of each distance begin in queue
+	by    []uint32
+	kind  Reach  // of the blocks that are looked for
+	done  bitset // blocks of other kinds, and those that have been reached
+	queue []uint32
+	at    [frontier]unsafe.Pointer
 }
 
 func (g *Graph) findPaths() {
@@ -38,54 +43,67 @@ func (g *Graph) findPaths() {
 	for i := range p.by {
 		p.by[i] = noEdge
 	}
-	p.roots(Reachable)
+	p.begin(Reachable)
+	var levels []int // where the blocks of each distance begin in the queue
 	for head := 0; head < len(p.queue); {
-		p.levels = append(p.levels, head)
-		for end := len(p.queue); head < end; head++ {
-			p.follow(p.queue[head], Reachable)
-		}
+		end := len(p.queue)
+		levels = append(levels, head)
+		p.follow(p.queue[head:end])
+		head = end
 	}
-	near, levels := p.queue, append(p.levels, len(p.queue))
+	near, levels := p.queue, append(levels, len(p.queue))
 	p.queue = nil
-	p.roots(Possible)
+	p.begin(Possible)
 	for level, head := 0, 0; level+1 < len(levels) || head < len(p.queue); level++ {
 		end := len(p.queue)
 		if level+1 < len(levels) {
-			for _, b := range near[levels[level]:levels[level+1]] {
-				p.follow(b, Possible)
-			}
+			p.follow(near[levels[level]:levels[level+1]])
 		}
-		for ; head < end; head++ {
-			p.follow(p.queue[head], Possible)
-		}
+		p.follow(p.queue[head:end])
+		head = end
 	}
 	g.paths = p.by
 }
 
-// roots takes blocks of that kind that roots point to.
-func (p *pathfinder) roots(kind Reach) {
+// begin looks for blocks of a kind, and takes those that roots point to.
+func (p *pathfinder) begin(kind Reach) {
+	p.kind, p.done = kind, newBitset(len(p.blocks))
+	for i, r := range p.reach {
+		if r != kind {
+			p.done.set(uint32(i))
+		}
+	}
 	for i, e := range p.rootEdges {
-		if kind == Reachable && e.to&weak != 0 {
-			continue
+		if to := e.to &^ weak; (kind == Possible || e.to == to) && !p.done.has(to) {
+			p.done.set(to)
+			p.by[to] = uint32(len(p.edges) + i)
+			p.queue = append(p.queue, to)
 		}
-		p.take(e.to&^weak, uint32(len(p.edges)+i), kind)
 	}
 }
 
-// follow takes blocks of that kind that a block points to.
-func (p *pathfinder) follow(block uint32, kind Reach) {
-	for n := p.first[block]; n < p.first[block+1]; n++ {
-		to := p.edges[n].to
-		if kind == Reachable && to&weak != 0 {
-			continue
-		}
-		p.take(to&^weak, n, kind)
+// follow takes the blocks that some point to.
+func (p *pathfinder) follow(blocks []uint32) {
+	mask := uint32(weak)
+	if p.kind == Possible {
+		mask = 0
 	}
-}
-
-func (p *pathfinder) take(to, by uint32, kind Reach) {
-	if p.reach[to] == kind && p.by[to] == noEdge {
-		p.by[to] = by
-		p.queue = append(p.queue, to)
+	for len(blocks) > 0 {
+		batch := blocks[:min(frontier, len(blocks))]
+		blocks = blocks[len(batch):]
+		p.fetch(p.at[:], batch, blocks[:min(frontier, len(blocks))])
+		for _, b := range batch {
+			for n := p.first[b]; n < p.first[b+1]; n++ {
+				to := p.edges[n].to
+				if to&mask != 0 {
+					continue
+				}
+				if to &^= weak; !p.done.has(to) {
+					p.done.set(to)
+					p.by[to] = n
+					p.queue = append(p.queue, to)
+				}
+			}
+		}
 	}
 }
