@@ -1,6 +1,9 @@
 package capture
 
-import "time"
+import (
+	"iter"
+	"time"
+)
 
 // A Summary is what a run of consecutive events did, so that questions about a
 // whole recording need not read every event. Blocks are those of the heap, not
@@ -29,7 +32,12 @@ type Summary struct {
 	Calls []uint64    // by function, failed ones included
 
 	Touches AddressSet // see MayTouch; nil if that is not known
+	Maps    MapEvents  // nil if there are none, or they are not known
 }
+
+// MapEvents are the events of a run that change mappings, but for those that failed: all that
+// matters of them for what is mapped, without their times.
+type MapEvents interface{ Events() iter.Seq[Event] }
 
 // A Flow is what was allocated with one stack, and what of the blocks once
 // allocated there was given back.

@@ -18,7 +18,6 @@ type mappingsView[T any] struct {
 	Arenas  *mappedSumView `json:"python_arena,omitempty"`
 	Others  *mappedSumView `json:"other,omitempty"`
 	Unknown uint64         `json:"unknown_calls,omitempty"`
-	Unkept  bool           `json:"not_kept,omitempty"`
 	Total   int            `json:"total,omitempty"` // of the rows, if not all are there
 	Rows    []T            `json:"rows"`
 }
@@ -41,7 +40,7 @@ func viewMappings[T any](m *query.Mappings, rows []T, total int) *mappingsView[T
 		}
 		return &mappedSumView{s.Bytes, s.Count, s.Reserved}
 	}
-	v := &mappingsView[T]{Arenas: sum(query.PythonArenas), Others: sum(query.OthersMapped), Unknown: m.Unknown, Unkept: m.Unkept, Rows: rows}
+	v := &mappingsView[T]{Arenas: sum(query.PythonArenas), Others: sum(query.OthersMapped), Unknown: m.Unknown, Rows: rows}
 	if p := sum(query.ProgramMapped); p != nil {
 		v.Program = *p
 	}
@@ -57,7 +56,7 @@ func viewMappings[T any](m *query.Mappings, rows []T, total int) *mappingsView[T
 // anyMapped tells whether there is anything to say of mappings.
 func anyMapped(m *query.Mappings) bool {
 	none := query.MappedSum{}
-	return m.Sums[query.ProgramMapped] != none || m.Sums[query.PythonArenas] != none || m.Unknown > 0 || m.Unkept
+	return m.Sums[query.ProgramMapped] != none || m.Sums[query.PythonArenas] != none || m.Unknown > 0
 }
 
 // noteMapped says how much is mapped in all, and what is not known of it.
@@ -74,9 +73,6 @@ func noteMapped(o *screen.Output, m *query.Mappings) {
 	}
 	if m.Unknown > 0 {
 		o.Printf("not known: what %s of mmap mapped; the recording is of an older hdb\n", units.Count(m.Unknown, "call"))
-	}
-	if m.Unkept {
-		o.Printf("not known: which mappings are live; a recording of sums has none\n")
 	}
 }
 

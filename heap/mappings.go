@@ -276,11 +276,11 @@ func (m *Mappings) Held() []Mapped {
 // mapFunctions are the functions whose calls change mappings.
 var mapFunctions = []string{"mmap", "munmap", "mremap", "mprotect", "sbrk", "brk"}
 
-// Mappings are those after event #seq. Only runs with calls that change any are read. A recording
-// that keeps sums instead of events has none.
+// Mappings are those after event #seq. Where a version before 2.1 has recorded, the events of runs with calls that
+// change any are read.
 func (x *Index) Mappings(seq uint64) *Mappings {
 	m := &Mappings{}
-	names := x.src.Functions()
+	names, sums := x.src.Functions(), x.src.Info().Aggregate
 	for _, r := range x.runs {
 		if r.First > seq || x.read.GivenUp() {
 			break
@@ -288,11 +288,21 @@ func (x *Index) Mappings(seq uint64) *Mappings {
 		if r.Fresh {
 			m.Reset()
 		}
-		if !anyCalls(r, names) {
-			continue
+		if r.Maps == nil {
+			calls, changes := mapCalls(r, names)
+			if sums {
+				m.unknown += calls
+			}
+			if sums || !changes {
+				continue
+			}
+		}
+		events := x.src.Events(r.First)
+		if r.Maps != nil {
+			events = r.Maps.Events()
 		}
 		last := min(seq, r.Last)
-		for e := range x.src.Events(r.First) {
+		for e := range events {
 			if e.Seq > last {
 				break
 			}
@@ -315,11 +325,19 @@ func (x *Index) Mappings(seq uint64) *Mappings {
 	return m
 }
 
-func anyCalls(r *capture.Summary, names []string) bool {
+// mapCalls tells how many calls of mmap a run has, and whether it has any that change mappings.
+func mapCalls(r *capture.Summary, names []string) (mmap uint64, any bool) {
 	for i, n := range r.Calls {
-		if n > 0 && (i >= len(names) || slices.Contains(mapFunctions, names[i])) {
-			return true
+		if n == 0 {
+			continue
+		}
+		if i >= len(names) {
+			return mmap, true
+		}
+		any = any || slices.Contains(mapFunctions, names[i])
+		if names[i] == "mmap" {
+			mmap += n
 		}
 	}
-	return false
+	return mmap, any
 }

@@ -3,6 +3,7 @@ package query
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -57,21 +58,21 @@ type Mappings struct {
 	Blocks  []MappedBlock // that have memory, but for OthersMapped, ascending by event
 	Sums    [len(Layers)]MappedSum
 	Unknown uint64 // calls of mmap of which an older version did not record what they mapped
-	Unkept  bool   // the recording has sums instead of events, and none of mappings
 }
 
 // Mapped are the mappings that recorded calls made behind since, and that are live at the moment.
 func (r *Recording) Mapped(since Moment) (*Mappings, error) {
-	out := &Mappings{Unkept: r.Source.Info().Aggregate}
-	if out.Unkept {
-		return out, nil
-	}
 	from, err := r.After(since)
 	if err != nil {
 		return nil, err
 	}
-	all := r.Index.Mappings(r.Moment)
-	out.Unknown = all.Unknown()
+	return r.mappedBetween(from, r.Moment), nil
+}
+
+// mappedBetween are the mappings that were made behind event #from and are live after event #to.
+func (r *Recording) mappedBetween(from, to uint64) *Mappings {
+	all := r.Index.Mappings(to)
+	out := &Mappings{Unknown: all.Unknown()}
 	layers, blocks := map[capture.StackID]*mapper{}, r.followsPymalloc()
 	for _, m := range all.Held() {
 		if m.Seq <= from {
@@ -94,7 +95,28 @@ func (r *Recording) Mapped(since Moment) (*Mappings, error) {
 			out.Blocks = append(out.Blocks, MappedBlock{m, layer})
 		}
 	}
-	return out, nil
+	return out
+}
+
+// liveMapped is what a profile has of the mappings that were made behind event #from and are live after
+// event #to.
+func (r *Recording) liveMapped(from, to uint64) report.LiveMapped {
+	m := r.mappedBetween(from, to)
+	sum := func(l Layer) report.MappedSum {
+		s := m.Sums[l]
+		return report.MappedSum{Bytes: s.Bytes, Count: s.Count, Reserved: s.Reserved}
+	}
+	out := report.LiveMapped{Program: sum(ProgramMapped), Arenas: sum(PythonArenas), Unknown: m.Unknown}
+	for _, row := range r.MappedTop(m, PerFunction) {
+		if row.Layer == ProgramMapped { // the largest comes first
+			out.Most, out.MostBytes = row.Site.Function, row.LiveBytes
+			if row.Site.Line > 0 {
+				out.Most += fmt.Sprintf(" (%s:%d)", filepath.Base(row.Site.File), row.Site.Line)
+			}
+			break
+		}
+	}
+	return out
 }
 
 // only leaves the mappings that match a condition, which may be nil.

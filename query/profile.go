@@ -102,6 +102,9 @@ func (r *Recording) profileOf(from, to uint64, parts ProfileParts) *report.Profi
 	}
 	p.Sizes, p.Calls, p.Failed = sizeClasses(counts.Sizes), callCounts(src.Functions(), counts.Calls), counts.Failed
 	p.Mapped, p.Unmapped = counts.Mapped, counts.Unmapped
+	if parts.Thread == "" {
+		p.LiveMapped = r.liveMapped(from, to)
+	}
 	now := x.Totals(to)
 	p.Moment, p.Events = momentOf(now), now.Events
 	return p

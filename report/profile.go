@@ -41,7 +41,10 @@ type Profile struct {
 	Frames   []Frame
 	Stacks   []Stack // stacks without any number are left out
 	Sizes    []SizeClass
-	Calls    []Calls  // allocator functions, most calls first
+	Calls    []Calls // allocator functions, most calls first
+
+	LiveMapped LiveMapped
+
 	Timeline []Moment // ascending by time, at most a few thousand; nil where it is not drawn
 	Marks    []Mark
 	RSS      []Sample // ascending by time; may be empty

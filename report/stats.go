@@ -32,6 +32,7 @@ type Stats struct {
 	PeakTime    time.Duration `json:"peak_time_ns"`
 	PeakEvent   uint64        `json:"peak_event"`
 	PeakRSS     uint64        `json:"peak_rss_bytes,omitempty"` // of the samples
+	Mapped      *LiveMapped   `json:"mapped,omitempty"`
 	Failed      uint64        `json:"failed"`
 	Lost        uint64        `json:"lost_events"`
 	LostOpen    bool          `json:"lost_at_least,omitempty"` // there may be more
@@ -46,6 +47,27 @@ type Stats struct {
 	MostBytes   []Place       `json:"most_bytes"`
 	MostAllocs  []Place       `json:"most_allocations"`
 	truncations map[string]uint64
+}
+
+// LiveMapped is the mappings that were not unmapped. They are in no other number: blocks lie in mappings.
+type LiveMapped struct {
+	Program   MappedSum `json:"mmap"`         // that the program made itself
+	Arenas    MappedSum `json:"python_arena"` // of CPython's allocator, where the blocks in them were not recorded
+	Unknown   uint64    `json:"unknown_calls,omitempty"`
+	Most      string    `json:"most,omitempty"` // the function with the most bytes, and its place
+	MostBytes uint64    `json:"most_mapped_bytes,omitempty"`
+}
+
+// A MappedSum adds mappings up, in bytes.
+type MappedSum struct {
+	Bytes    uint64 `json:"live_bytes"`
+	Count    int    `json:"live_mappings"`
+	Reserved uint64 `json:"reserved_bytes,omitempty"` // besides: not accessible
+}
+
+// Any tells whether there is anything to say.
+func (m *LiveMapped) Any() bool {
+	return m.Program != (MappedSum{}) || m.Arenas != (MappedSum{}) || m.Unknown > 0
 }
 
 type sizeView struct {
@@ -71,6 +93,9 @@ func StatsOf(p *Profile) Stats {
 		Peak: p.Peak.Live, PeakBlocks: p.Peak.Blocks, PeakTime: p.Peak.Time, PeakEvent: p.Peak.Seq,
 		Failed: p.Failed, Lost: p.Lost, LostOpen: p.LostOpen, Partial: ReasonTexts(p.Partial), Warnings: p.Caveats.Lines(), Stacks: len(p.Stacks), Sizes: []sizeView{}, Calls: []callView{},
 		truncations: map[string]uint64{},
+	}
+	if p.LiveMapped.Any() {
+		s.Mapped = &p.LiveMapped
 	}
 	for _, k := range p.Sizes {
 		s.Sizes = append(s.Sizes, sizeView(k))
@@ -166,6 +191,11 @@ func (g *page) totals(s *Stats) {
 		row("peak", "%s at %s, event #%d", g.blocks(s.Peak, s.PeakBlocks), units.Time(s.PeakTime), s.PeakEvent)
 	}
 	row("live", "%s, %s of what was allocated", g.blocks(s.Live, s.LiveBlocks), percent(s.Live, s.Bytes))
+	if s.Mapped != nil {
+		for _, text := range g.mapped(s.Mapped) {
+			row("mapped", "%s", text)
+		}
+	}
 	if s.PeakRSS > 0 {
 		row("resident", "%s in the highest of %s", g.size(s.PeakRSS), units.Count(uint64(len(g.p.RSS)), "sample"))
 	}

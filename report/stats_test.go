@@ -238,8 +238,14 @@ func TestReportsOfNoAllocation(t *testing.T) {
 	if got := onScreen(t, p, Text{}, WriteSummary); !strings.Contains(got, "It allocated no block, within 1.000 s.\n") || strings.Contains(got, "given back") {
 		t.Errorf("summary:\n%s", got)
 	}
-	p.Mapped, p.Unmapped = 5<<20, 1<<20
-	if got := onScreen(t, p, Text{}, WriteSummary); !strings.Contains(got, "It allocated no block, within 1.000 s; mappings (mmap) are not counted, and\n  some were not unmapped.\n") {
+	p.LiveMapped = LiveMapped{Program: MappedSum{Bytes: 5 << 20, Count: 2, Reserved: 1 << 30}, Arenas: MappedSum{Bytes: 1 << 20, Count: 1}, Unknown: 3, Most: "load (a.c:7)", MostBytes: 4 << 20}
+	if got := onScreen(t, p, Text{}, WriteSummary); !strings.Contains(got, `It allocated no block, within 1.000 s.
+  Mapped: 5.0 MiB in 2 mappings, not unmapped, 4.0 MiB by load (a.c:7).
+  Mapped: 1.0 GiB reserved, which cannot be accessed.
+  Mapped: 1.0 MiB in 1 arena of pymalloc, where Python has its small objects.
+  Mapped: what 3 calls of mmap mapped is not known; the recording is of an older
+  hdb.
+`) {
 		t.Errorf("summary:\n%s", got)
 	}
 	if got := onScreen(t, p, Text{}, WriteTimeline); !strings.Contains(got, "no allocation was recorded") || strings.Contains(got, "peak") || !strings.Contains(got, "1.0 MiB |") {

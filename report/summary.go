@@ -149,7 +149,8 @@ func (g *page) story(s *Stats) {
 		who = "Its C code"
 	}
 	if s.Allocs == 0 {
-		g.sentence("", fmt.Sprintf("%s allocated no block, within %s%s.", who, s.within(), g.mappings()))
+		g.sentence("", fmt.Sprintf("%s allocated no block, within %s.", who, s.within()))
+		g.mappings(s)
 		return
 	}
 	text := fmt.Sprintf("%s allocated %s, within %s", who, g.blocks(s.Bytes, s.Allocs), s.within())
@@ -171,19 +172,45 @@ func (g *page) story(s *Stats) {
 	case s.LiveBlocks > 0 || s.Live > 0:
 		g.sentence("", fmt.Sprintf("Not given back: %s, %s of all bytes.", g.blocks(s.Live, s.LiveBlocks), percent(s.Live, s.Bytes)))
 	case len(s.Warnings) > 0:
-		g.sentence("", "All blocks that were recorded were given back"+g.mappings()+".")
+		g.sentence("", "All blocks that were recorded were given back.")
 	default:
-		g.sentence("", "All blocks were given back"+g.mappings()+".")
+		g.sentence("", "All blocks were given back.")
+	}
+	g.mappings(s)
+}
+
+// mappings tells of those that are live, which no other number counts.
+func (g *page) mappings(s *Stats) {
+	if s.Mapped == nil {
+		return
+	}
+	for _, text := range g.mapped(s.Mapped) {
+		g.sentence("", "Mapped: "+text+".")
 	}
 }
 
-// mappings says that there are some which no number counts, whoever made them: the
-// program, the dynamic linker, or the C library for a thread.
-func (g *page) mappings() string {
-	if g.p.Mapped > g.p.Unmapped {
-		return "; mappings (mmap) are not counted, and some were not unmapped"
+// mapped says what is mapped, layer by layer.
+func (g *page) mapped(m *LiveMapped) (lines []string) {
+	if p := m.Program; p.Count > 0 {
+		text := fmt.Sprintf("%s in %s, not unmapped", g.size(p.Bytes), units.Count(p.Count, "mapping"))
+		switch {
+		case m.MostBytes == p.Bytes:
+			text += ", by " + m.Most
+		case m.Most != "":
+			text += fmt.Sprintf(", %s by %s", g.size(m.MostBytes), m.Most)
+		}
+		lines = append(lines, text)
 	}
-	return ""
+	if p := m.Program; p.Reserved > 0 {
+		lines = append(lines, g.size(p.Reserved)+" reserved, which cannot be accessed")
+	}
+	if a := m.Arenas; a.Count > 0 {
+		lines = append(lines, fmt.Sprintf("%s in %s of pymalloc, where Python has its small objects", g.size(a.Bytes), units.Count(a.Count, "arena")))
+	}
+	if m.Unknown > 0 {
+		lines = append(lines, fmt.Sprintf("what %s of mmap mapped is not known; the recording is of an older hdb", units.Count(m.Unknown, "call")))
+	}
+	return lines
 }
 
 // sentence is a paragraph, broken at blanks to fit the width.

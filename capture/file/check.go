@@ -167,7 +167,10 @@ func (v *verifier) touched(s *capture.Summary, events []capture.Event) {
 func sameSummary(s, o *capture.Summary) bool {
 	a, b := *s, *o
 	a.Flows, a.Sizes, a.Calls, b.Flows, b.Sizes, b.Calls = nil, nil, nil, nil, nil, nil
-	a.Fresh, a.Touches, b.Touches = b.Fresh, nil, nil
+	a.Fresh, a.Touches, b.Touches, a.Maps, b.Maps = b.Fresh, nil, nil, nil, nil
+	if o.Maps != nil && (s.Maps == nil || !slices.Equal(slices.Collect(s.Maps.Events()), slices.Collect(o.Maps.Events()))) {
+		return false // versions before 2.1 have none
+	}
 	return fmt.Sprint(a) == fmt.Sprint(b) && slices.Equal(s.Flows, o.Flows) && slices.Equal(s.Sizes, o.Sizes) && slices.Equal(s.Calls, o.Calls)
 }
 

@@ -108,13 +108,17 @@ func (c *chunkWriter) wrote(last uint64, totals *capture.Totals) {
 	}
 }
 
-func (c *chunkWriter) sums(head eventHead, totals *capture.Totals, summary []byte) {
+func (c *chunkWriter) sums(head eventHead, totals *capture.Totals, summary, maps []byte) {
 	ref := head.ref()
 	ref.kind = chunkSums
 	c.chunk(ref, func(b []byte) []byte {
 		b = appendStored(b, secHead, head.append(nil))
 		b = appendStored(b, secTotals, appendTotals(nil, totals))
-		return c.packer.appendPacked(b, secSummary, summary)
+		b = c.packer.appendPacked(b, secSummary, summary)
+		if len(maps) > 0 {
+			b = c.packer.appendPacked(b, secMaps, maps)
+		}
+		return b
 	})
 	c.wrote(head.last, totals)
 }

@@ -106,7 +106,7 @@ type op struct {
 
 var eventSectionNames = [numEventSections]string{
 	secHead: "head", secShapes: "shapes", secTIDs: "thread IDs", secStacks: "stack IDs", secTotals: "totals",
-	secOrigins: "origins", secSummary: "summary", secTouched: "addresses",
+	secOrigins: "origins", secSummary: "summary", secTouched: "addresses", secMaps: "mappings",
 	secOps: "ops", secOp: "op", secGapAt: "place of a gap", secGap: "gap", secThreadAt: "place of a thread", secThread: "thread",
 	secTimeAt: "place of a time", secTime: "time", secStack: "stack", secSize: "size", secAux: "aux", secDepth: "depth", secAge: "age",
 	secPlaced: "address", secLiteral: "literal", secOrigin: "gone", secOriginSize: "sizes of ended blocks",
@@ -203,7 +203,7 @@ func (c *cursor) stackIDs(ids []capture.StackID, least uint64) []capture.StackID
 func (d *eventDecoder) finish(head eventHead) error {
 	for i := range d.columns {
 		c := &d.columns[i]
-		if c.err == nil && len(c.b) > 0 && i != secHead && i != secTotals && i != secSummary && i != secTouched {
+		if c.err == nil && len(c.b) > 0 && i != secHead && i != secTotals && i != secSummary && i != secTouched && i != secMaps {
 			c.fail(fmt.Sprintf("%d bytes too long", len(c.b)))
 		}
 		if c.err != nil {

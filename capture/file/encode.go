@@ -35,8 +35,10 @@ const (
 	secLiteral       = 35 // column of refLiteral: distance from the last of them
 	secOrigin        = 36 // column of moveOrigin: 0 none, else index into origins + 1
 	secOriginSize    = 37 // column of moveOrigin but for none
+	secMaps          = 38 // see mapEncoder
 	firstColumn      = secOps
-	numEventSections = 38
+	lastColumn       = secOriginSize
+	numEventSections = 39
 )
 
 // Flags of a shape; part of the wire format. A field whose flag is not set is 0
@@ -151,10 +153,10 @@ func (c *eventColumns) appendTo(dst []byte, p *packer, totals *capture.Totals) [
 			dst = p.appendPacked(dst, id, c.columns[id])
 		}
 	}
-	for _, id := range []int{secSummary, secTouched, secShapes, secTIDs, secStacks, secOrigins} {
+	for _, id := range []int{secSummary, secTouched, secMaps, secShapes, secTIDs, secStacks, secOrigins} {
 		pack(id)
 	}
-	for id := firstColumn; id < numEventSections; id++ {
+	for id := firstColumn; id <= lastColumn; id++ {
 		if len(c.columns[id]) > 0 {
 			dst = p.appendColumn(dst, id, c.columns[id])
 		}

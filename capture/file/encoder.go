@@ -24,6 +24,7 @@ type eventEncoder struct {
 	sum       accumulator
 	following bool    // the effects are wanted
 	pages     pageSet // the addresses that the events are about
+	maps      mapEncoder
 
 	tid        int32         // the last event's
 	thread     int           // and its index
@@ -46,6 +47,7 @@ func (c *eventEncoder) begin(seq, now uint64) {
 	c.chunkEffects.reset()
 	c.chunkEffects.room(len(c.opOf))
 	c.pages.reset()
+	c.maps.b = c.columns[secMaps]
 	c.whole = c.following
 	c.dict.reset()
 	c.tidAt.reset()
@@ -65,6 +67,7 @@ func (c *eventEncoder) end(spare eventColumns) eventColumns {
 	c.fresh = c.sum.fresh
 	c.sum.counted(c.counts, c.ops, &c.sizes)
 	c.columns[secSummary] = c.sum.append(c.columns[secSummary], c.head.first, c.head.start, c.stacks)
+	c.columns[secMaps] = c.maps.b
 	if c.whole {
 		c.columns[secTouched] = c.pages.append(c.columns[secTouched], c.head.count)
 	}
@@ -201,12 +204,18 @@ func (c *eventEncoder) event(e *capture.Event, seq, now uint64) {
 	c.opOf[index] = uint16(h.op)
 	switch {
 	case takes:
+		if e.Kind == capture.Unmap {
+			c.maps.add(e, seq, c.head.first)
+		}
 	case e.Allocates():
 		c.makes(e, index, stack, moves, h.op)
 	default:
 		c.pages.about(e.Addr, e.Size)
 		if !e.Failed && e.Kind.Obtains() {
 			c.otherBytes += e.Size
+		}
+		if e.Kind.Maps() {
+			c.maps.add(e, seq, c.head.first)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package file
 
 import (
+	"bytes"
 	"math/bits"
 
 	"hdb/capture"
@@ -31,6 +32,7 @@ type interval struct {
 	ids     []capture.StackID // by index in sum.flows
 	at      []int32           // by stack ID: index in sum.flows + 1, or 0
 	classes uint64            // bits of the classes of sizes that occur, modulo 64
+	maps    mapEncoder
 }
 
 // events is the number of events of the interval.
@@ -53,6 +55,9 @@ func (s *intervalSums) add(e *capture.Event, seq, now uint64, totals *capture.To
 		p.sum.made(p.flow(e.Stack), e, seq, now)
 		p.sum.sized(e.Size)
 		p.classes |= 1 << (bits.Len64(e.Size) % 64)
+	}
+	if e.Kind.Maps() {
+		p.maps.add(e, seq, p.head.first)
 	}
 	s.state = p.sum.state
 	if p.sum.peak > s.to.sum.peak {
@@ -96,6 +101,9 @@ func (p *interval) take(o *interval) {
 		}
 		p.sum.calls[i] += n
 	}
+	for e := range (encodedMaps{o.head.first, o.maps.b}).Events() {
+		p.maps.add(&e, e.Seq, p.head.first)
+	}
 	p.sum.mapped += o.sum.mapped
 	p.sum.unmapped += o.sum.unmapped
 	p.sum.failed += o.sum.failed
@@ -119,6 +127,7 @@ func (p *interval) clear() {
 	clear(p.sum.calls)
 	p.ids, p.sum.flows, p.sum.calls, p.classes, p.head = p.ids[:0], p.sum.flows[:0], p.sum.calls[:0], 0, eventHead{}
 	p.sum.peak, p.sum.peakSeq, p.sum.peakTime, p.sum.mapped, p.sum.unmapped, p.sum.failed = 0, 0, 0, 0, 0, 0
+	p.maps.b = p.maps.b[:0]
 }
 
 // writeSums has the sums of the interval written.
@@ -135,7 +144,8 @@ func (c *Writer) writeSums() {
 		p.sum.fresh, s.fresh = s.fresh, false
 		head, totals := p.head, p.totals
 		section := p.sum.append(nil, head.first, head.start, p.ids)
-		c.out.queue.add(func() { c.out.sums(head, &totals, section) })
+		maps := bytes.Clone(p.maps.b)
+		c.out.queue.add(func() { c.out.sums(head, &totals, section, maps) })
 		p.clear()
 	}
 	s.pushes = 0

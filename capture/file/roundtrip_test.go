@@ -109,7 +109,7 @@ var genEvent = rapid.Custom(func(t *rapid.T) capture.Event {
 	e := capture.Event{
 		Time:   time.Duration(rapid.Int64().Draw(t, "time")),
 		TID:    genTID.Draw(t, "tid"),
-		Kind:   capture.Kind(rapid.OneOf(rapid.Uint8Range(0, 5), rapid.Uint8()).Draw(t, "kind")),
+		Kind:   capture.Kind(rapid.OneOf(rapid.Uint8Range(0, 6), rapid.Uint8()).Draw(t, "kind")),
 		Func:   rapid.OneOf(rapid.Uint16Range(0, 4), rapid.Uint16()).Draw(t, "func"),
 		Failed: rapid.Bool().Draw(t, "failed"), Abandoned: rapid.Bool().Draw(t, "abandoned"),
 		Addr:  genAddr.Draw(t, "addr"),

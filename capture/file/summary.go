@@ -315,8 +315,17 @@ func (u *unpacker) summaryOf(payload []byte) (*capture.Summary, error) {
 				return nil, err
 			}
 			sum.Touches = encodedAddresses(slices.Clone(b))
+		case secMaps:
+			if sum == nil {
+				break
+			}
+			b, err := u.unpack(s)
+			if err != nil {
+				return nil, err
+			}
+			sum.Maps = encodedMaps{head.first, slices.Clone(b)}
 		default:
-			if sum != nil { // addresses come directly after the summary
+			if sum != nil { // addresses and mappings come directly after the summary
 				return sum, nil
 			}
 		}
@@ -399,6 +408,9 @@ func (c *eventEncoder) summary(events []capture.Event) (*capture.Summary, error)
 	head := headOf(events)
 	columns := c.end(eventColumns{})
 	s, err := parseSummary(columns.columns[secSummary], head)
+	if b := columns.columns[secMaps]; err == nil && len(b) > 0 {
+		s.Maps = encodedMaps{head.first, slices.Clone(b)}
+	}
 	c.eventColumns = columns
 	return s, err
 }

@@ -2,6 +2,7 @@ package file
 
 import (
 	"bytes"
+	"iter"
 	"math/bits"
 	"math/rand/v2"
 	"slices"
@@ -31,6 +32,7 @@ func summed(events []capture.Event, fresh bool, state *heapState) *capture.Summa
 		return flows[id]
 	}
 	s.Sizes, s.Calls = make([]capture.SizeCount, 65), []uint64{}
+	var maps mapList
 	for _, e := range events {
 		for int(e.Func) >= len(s.Calls) {
 			s.Calls = append(s.Calls, 0)
@@ -44,6 +46,13 @@ func summed(events []capture.Event, fresh bool, state *heapState) *capture.Summa
 		}
 		if !e.Failed && e.Kind == capture.Unmap {
 			s.Unmapped += e.Size
+		}
+		if e.Kind.Maps() && !e.Failed && e.Addr != 0 && e.Size != 0 {
+			m := capture.Event{Seq: e.Seq, Kind: e.Kind, Func: e.Func, TID: e.TID, Stack: e.Stack, Addr: e.Addr, Size: e.Size, Aux: e.Aux}
+			if e.Kind == capture.Map {
+				m.Old = e.Old
+			}
+			maps = append(maps, m)
 		}
 		if e.Ended.Recorded {
 			f := flow(e.Ended.Stack)
@@ -77,8 +86,16 @@ func summed(events []capture.Event, fresh bool, state *heapState) *capture.Summa
 	}
 	slices.SortFunc(s.Flows, func(a, b capture.Flow) int { return int(a.Stack) - int(b.Stack) })
 	s.Live, s.Blocks = state.live, state.blocks
+	if maps != nil {
+		s.Maps = maps
+	}
 	return s
 }
+
+// A mapList is the events that change mappings.
+type mapList []capture.Event
+
+func (l mapList) Events() iter.Seq[capture.Event] { return slices.Values(l) }
 
 func checkSummaries(t tb, src capture.Source, want []*capture.Summary) {
 	t.Helper()
@@ -86,6 +103,9 @@ func checkSummaries(t tb, src capture.Source, want []*capture.Summary) {
 	for s, err := range src.Summaries(0) {
 		if err != nil {
 			t.Fatalf("summary: %v", err)
+		}
+		if s.Maps != nil {
+			s.Maps = mapList(slices.Collect(s.Maps.Events()))
 		}
 		got = append(got, s)
 	}

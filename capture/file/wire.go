@@ -124,7 +124,7 @@ const (
 
 	minPacked  = 64       // shorter sections are not worth a frame
 	maxSection = 16 << 20 // bytes of a section, unpacked
-	maxID      = 38       // IDs from here on are not known to this version
+	maxID      = 39       // IDs from here on are not known to this version
 )
 
 // sections are the unpacked sections of a payload by ID; nil if absent.

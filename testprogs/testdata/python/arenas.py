@@ -1,0 +1,19 @@
+"""Grows CPython's arenas from one function, and maps memory of its own."""
+import mmap
+import os
+
+kept = []
+
+
+def load(count):
+    for number in range(count):
+        kept.append((number, float(number)))
+
+
+def scratch():
+    return mmap.mmap(-1, 4 << 20)
+
+
+load(60_000)
+region = scratch()
+os._exit(0)
