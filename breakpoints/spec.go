@@ -21,10 +21,16 @@ import (
 //	file.c:func            a function of a file
 //	*0x401000, *main+4     an instruction; Addr is 0 unless it is a number
 //	/re/                   all functions that match
+//	when live > 2GiB       a condition on the heap that becomes true, see package when
 //
 // An empty location is the current line, +0. Errors are *cond.Error: the
 // column counts in text, that of an error in the condition in the condition.
 func ParseSpec(text string, extra ...Function) (Spec, error) {
+	if word, rest, ok := strings.Cut(strings.TrimSpace(text), " "); ok && word == "when" && !strings.HasPrefix(strings.TrimSpace(rest)+" ", "if ") {
+		var s Spec
+		err := s.SetWhen(rest)
+		return s, err
+	}
 	location, thread, condition := splitSpec(text)
 	if plain := PlainLocation(location.text); plain != location.trimmed() {
 		location.text = plain

@@ -10,6 +10,7 @@ import (
 	"hdb/internal/addr"
 	"hdb/internal/cformat"
 	"hdb/internal/cond"
+	"hdb/internal/when"
 )
 
 // A StopKind says what a stop waits for.
@@ -32,9 +33,10 @@ const (
 	StopExec                       // a program that is executed in place of this one
 	StopSignal                     // a signal that arrives; Signals
 	StopPython                     // a line or function of Python; Asks
+	StopState                      // a condition on the heap becomes true; When
 )
 
-var stopKindNames = [...]string{"alloc", "free", "function", "line", "address", "regexp", "watch", "system call", "load", "unload", "fork", "vfork", "exec", "signal", "line of Python"}
+var stopKindNames = [...]string{"alloc", "free", "function", "line", "address", "regexp", "watch", "system call", "load", "unload", "fork", "vfork", "exec", "signal", "line of Python", "state"}
 
 // String is the kind in a word.
 func (k StopKind) String() string {
@@ -62,7 +64,8 @@ type Spec struct {
 	Nth      uint64         // StopAlloc, StopFree: the event's number, 0 any
 	Thread   int            // thread number, 0 any
 	Cond     *cond.Cond
-	Asks     string // StopPython: its condition, an expression of Python; "" none
+	Asks     string     // StopPython: its condition, an expression of Python; "" none
+	When     *when.Cond // StopState
 }
 
 // Event is the event of a runtime that a stop stands for, as catch reads it.
@@ -246,19 +249,32 @@ func (s *Stop) Wants(c Call) bool {
 // SetCondition replaces the condition; "" removes it. An error, a *cond.Error
 // that points into text, leaves the stop as it was.
 func (s *Stop) SetCondition(text string) error {
-	if text == "" {
+	if text == "" && s.Kind != StopState {
 		s.Cond, s.Asks = nil, ""
 		return nil
 	}
-	if s.Kind == StopPython {
+	switch s.Kind {
+	case StopPython:
 		s.Asks = text
 		return nil
+	case StopState:
+		return s.SetWhen(text)
 	}
 	c, err := cond.ParseAt(text, s.Place())
 	if err != nil {
 		return err
 	}
 	s.Cond = c
+	return nil
+}
+
+// SetWhen gives the spec a condition on state.
+func (s *Spec) SetWhen(text string) error {
+	c, err := when.Parse(text)
+	if err != nil {
+		return err
+	}
+	s.Kind, s.When, s.Location = StopState, c, "when "+c.String()
 	return nil
 }
 

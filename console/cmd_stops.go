@@ -19,12 +19,13 @@ import (
 func stopCommands() []*Command {
 	return []*Command{
 		{Name: "break", Aliases: []string{"b", "br"}, Group: GroupStops, Raw: true, Args: []ArgKind{ArgLocation}, Repeat: RepeatNone, Run: breaker(false, false),
-			Synopsis: "[LOCATION] [thread N] [if CONDITION]\nalloc|free|FUNCTION [#N] [if CONDITION]\nat FILE.hdb#N", Short: "stop at a place in the code, or at allocations",
+			Synopsis: "[LOCATION] [thread N] [if CONDITION]\nalloc|free|FUNCTION [#N] [if CONDITION]\nat FILE.hdb#N\nwhen STATE [&& STATE]...", Short: "stop at a place in the code, or at allocations",
 			Long: "LOCATION is a function, FILE:LINE, LINE, +N, -N, *ADDRESS or /REGEXP/; without one it is where the program stands. A place that no library has yet stays pending, and an ADDRESS inside an instruction, which a trap would change, is refused where that is sure.\n\n" +
 				"`alloc` is every call that hands out memory, `free` every one that takes it back; malloc, calloc, realloc ... and `operator new` name one function. #N is the N-th event, which `alloc #N` stops at even if it takes memory back. `alloc` and `free` are about the heap: mmap, mremap, munmap, brk and sbrk are recorded, counted and shown by allocs too, but stop only a `break mmap` and the like. `at FILE.hdb#N` is the event of a capture in this run: the same allocator function with the same stack, wherever the code lies now, for as many times as it was there; set it before the program runs.\n" +
 				"`pyalloc` and `pyfree` are the calls of CPython's own allocators, most of whose blocks come from its arenas and not from malloc; `set python-allocators on` is implied.\n\n" +
 				"A condition compares size, addr, old, thread, nth, live, blocks, align and count, and asks func(\"f\"), module(\"lib\"), caller(\"f\"), kind, domain; with && || ! and sizes like 64k or 1MiB: see `help conditions`.\n\n" +
-				"Examples:\n  break main\n  break parse.c:120 if func(\"load\")\n  break alloc if size >= 1MiB && thread == 3\n  break free if addr == 0x55555578a2c0\n  break alloc #4711\n  break realloc\n  break pyalloc if size >= 1k && domain == obj\n  break at yesterday.hdb#4711"},
+				"`when` stops where something becomes true of the heap: live > 2GiB, blocks > 20k, growth(10s) > 50MiB, live(func(\"f\")) and blocks(func(\"f\")) of blocks made so, age > 30s of some live block; joined by &&. What else stands beside them, thread == 2 or size > 1k, is asked of the event, or with age of the block. Where only allocations can make it true, live > 2GiB && thread == 2, the program stops at the event itself the first time, and as a rule later; else it stops soon behind, and the event is shown with its stack. It stops again when the condition has become false and then true. All events are followed meanwhile. See docs/heap.md.\n\n" +
+				"Examples:\n  break main\n  break when growth(10s) > 50MiB\n  break when age > 30s && func(\"load\") && size > 1k\n  break parse.c:120 if func(\"load\")\n  break alloc if size >= 1MiB && thread == 3\n  break free if addr == 0x55555578a2c0\n  break alloc #4711\n  break realloc\n  break pyalloc if size >= 1k && domain == obj\n  break at yesterday.hdb#4711"},
 		{Name: "tbreak", Aliases: []string{"tb"}, Group: GroupStops, Raw: true, Args: []ArgKind{ArgLocation}, Repeat: RepeatNone, Run: breaker(true, false),
 			Synopsis: "LOCATION [if CONDITION]\nalloc|free|FUNCTION [#N] [if CONDITION]", Short: "break that is deleted by its first hit", Long: "Example:\n  tbreak alloc if size > 1GiB"},
 		{Name: "hbreak", Group: GroupStops, Raw: true, Args: []ArgKind{ArgLocation}, Repeat: RepeatNone, Run: breaker(false, true), Synopsis: "LOCATION [thread N] [if CONDITION]", Short: "stop at a place in the code by a debug register",
@@ -152,7 +153,7 @@ func viewStop(st *breakpoints.Stop) stopView {
 // what says in one line where a stop is.
 func what(st *breakpoints.Stop) string {
 	switch {
-	case st.Kind == breakpoints.StopAlloc, st.Kind == breakpoints.StopFree, st.Kind == breakpoints.StopWatch, st.Occurs():
+	case st.Kind == breakpoints.StopAlloc, st.Kind == breakpoints.StopFree, st.Kind == breakpoints.StopWatch, st.Kind == breakpoints.StopState, st.Occurs():
 		return st.Spec.String()
 	case st.Caught != "" && st.Pending:
 		return st.Event() + ": the runtime is not loaded yet, pending"
@@ -468,7 +469,7 @@ func runCondition(_ context.Context, c *Console, in Input) error {
 	if err := c.s.Stops.SetCondition(st.ID, rest); err != nil {
 		return err
 	}
-	if st.Cond == nil && st.Asks == "" {
+	if st.Cond == nil && st.Asks == "" && st.When == nil {
 		c.say("%s %d has no condition now", st.Word(), st.ID)
 	}
 	return nil
@@ -578,4 +579,4 @@ func changePolicy(p inferior.Policy, words []string) (inferior.Policy, error) {
 }
 
 // stopWords complete the first word of break.
-func stopWords() []string { return []string{"alloc", "free", "pyalloc", "pyfree"} }
+func stopWords() []string { return []string{"alloc", "free", "pyalloc", "pyfree", "when"} }

@@ -11,6 +11,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/console/screen"
 	"hdb/inferior"
+	"hdb/internal/units"
 	"hdb/names"
 	"hdb/recording"
 	"hdb/session"
@@ -74,6 +75,9 @@ func printReport(c *Console, o *screen.Output, r *session.Report) {
 	}
 	if r.Wrong != nil {
 		o.Line(screen.Guess("   " + wrongText(o, r.Wrong)))
+	}
+	if r.Met != nil {
+		printMet(o, r.Met)
 	}
 	if r.Stray != nil && r.Wrong == nil {
 		o.Line(screen.Guess("   " + strayText(o, r.Event, r.Stray)))
@@ -149,6 +153,27 @@ func (v *returnedView) print(o *screen.Output) {
 		return
 	}
 	o.Text(fmt.Sprintf("value returned is $%d = %s\n", v.Num, v.Value))
+}
+
+// printMet prints the numbers that have made a condition on state true. If the process went on
+// behind the event, it prints the event's stack, before that of the thread as it stands.
+func printMet(o *screen.Output, m *session.Met) {
+	if !m.Late {
+		o.Line(screen.Guess("   " + m.Why))
+		return
+	}
+	text := "   " + m.Why
+	if m.Thread != 0 {
+		text += fmt.Sprintf(", by thread %d", m.Thread)
+	}
+	if m.Behind > 0 {
+		text += fmt.Sprintf("; the program was stopped %s later", units.Count(m.Behind, "event"))
+	}
+	o.Line(screen.Guess(text))
+	if len(m.Frames) > 0 {
+		printFrames(o, userFrames(m.Frames))
+		o.Line(screen.Guess("the thread is now at:"))
+	}
 }
 
 // called words the calls of events as the output shows sizes.

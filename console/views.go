@@ -150,6 +150,15 @@ type watchPartView struct {
 	New  string `json:"new"`
 }
 
+// A metView is a condition on state that has become true.
+type metView struct {
+	Event  eventView   `json:"event"`
+	Why    string      `json:"why"`
+	Late   bool        `json:"late,omitempty"`
+	Behind uint64      `json:"events_behind,omitempty"`
+	Frames []frameView `json:"frames,omitempty"`
+}
+
 type reportView struct {
 	Reason   string        `json:"reason"`
 	Headline string        `json:"headline"`
@@ -164,6 +173,7 @@ type reportView struct {
 	Returned *returnedView `json:"returned,omitempty"`
 	Before   uint64        `json:"freed_before,omitempty"` // the event that had given back what the event frees
 	Wrong    *wrongView    `json:"wrong_free,omitempty"`
+	Met      *metView      `json:"met,omitempty"`
 	Elapsed  int64         `json:"elapsed_ns"`
 
 	Python *pythonFrameView `json:"python,omitempty"`        // the innermost function of Python
@@ -209,6 +219,9 @@ func viewReport(r *session.Report) reportView {
 	}
 	if r.Wrong != nil {
 		v.Wrong = viewWrong(r.Wrong)
+	}
+	if r.Met != nil {
+		v.Met = &metView{viewEvent(r.Met.Event), r.Met.Why, r.Met.Late, r.Met.Behind, viewFrames(r.Met.Frames)}
 	}
 	if r.Signal != nil {
 		v.Signal = r.Signal.Name

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"hdb/breakpoints"
 	"hdb/capture"
@@ -116,8 +117,10 @@ func GivenBack(e *recording.Event) uint64 {
 
 // A Past is what is known of the calls before one that gives a block back.
 type Past struct {
-	Gap   uint64 // the last event before calls that nobody saw: what was given back up to there may have been handed out since
-	Lives bool   // the block lives, as the ledger of the heap has it
+	Gap uint64 // the last event before calls that nobody saw: what was given back up to there may have been handed out since
+	// Doubt is a time: what was given back before may have been handed out unseen.
+	Doubt time.Duration
+	Lives bool // the block lives, as the ledger of the heap has it
 	// Stack is that of an event to come; nil: the recording has it.
 	Stack []names.Frame
 }
@@ -194,7 +197,7 @@ func (r *Recording) wrong(w *WrongFree, e *recording.Event, from uint64, past Pa
 		case last.Allocates() && last.Addr < addr && addr-last.Addr < last.Size:
 			w.Kind, w.Made = InsideBlock, last
 			return true
-		case ended == 0 || !last.Ended.Recorded || last.Seq <= past.Gap:
+		case ended == 0 || !last.Ended.Recorded || last.Seq <= past.Gap, last.Time < past.Doubt:
 			if last.Kind == capture.Free && !last.Ended.Recorded {
 				continue // of no block
 			}

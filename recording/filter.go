@@ -120,6 +120,18 @@ func number(f cond.Field, e *capture.Event, fn *breakpoints.Function, live *heap
 	return 0, false
 }
 
+// Block tells whether a live block begins at an address, and which event has made it.
+func (v *filterEnv) Block(addr uint64) (seq uint64, live bool) {
+	b, ok := v.run.live.At(addr)
+	return b.Seq, ok
+}
+
+// Block tells whether a live block begins at an address, and which event has made it.
+func (v *callEnv) Block(addr uint64) (seq uint64, live bool) {
+	b, ok := v.live.At(addr)
+	return b.Seq, ok
+}
+
 // Kind tells whether the event's function has that name.
 func (v *filterEnv) Kind(name string) bool { return v.fn.OfKind(name) }
 

@@ -37,6 +37,7 @@ type hit struct {
 	// occurred is what has happened, of a stop that is about that.
 	occurred string
 	wrong    *query.WrongFree // of a call that gives back what is no block
+	met      *Met             // of a condition on state that has become true
 	now      addr.Code        // how the thread's PC is looked up: at an event it stands behind a call
 }
 
@@ -109,7 +110,7 @@ func (d *demand) wantsEvents() bool {
 		if !st.Enabled {
 			return false
 		}
-		return onEvents(st) || asksHeap(st.Cond)
+		return onEvents(st) || onState(st) || asksHeap(st.Cond)
 	})
 }
 
@@ -125,7 +126,7 @@ func (d *demand) needsRing() bool {
 		return true
 	}
 	return slices.ContainsFunc(d.stops.All(), func(st *breakpoints.Stop) bool {
-		return st.Enabled && (asksHeap(st.Cond) || printsRecords(st) || st.Kind == breakpoints.StopFree || onEvents(st) && st.Nth != 0)
+		return st.Enabled && (onState(st) || asksHeap(st.Cond) || printsRecords(st) || st.Kind == breakpoints.StopFree || onEvents(st) && st.Nth != 0)
 	})
 }
 
@@ -142,7 +143,7 @@ func (d *demand) asksNames() bool {
 		return true
 	}
 	return slices.ContainsFunc(d.stops.All(), func(st *breakpoints.Stop) bool {
-		return st.Enabled && onEvents(st) && (st.GoesOn() || asks(st.Cond))
+		return st.Enabled && (onEvents(st) && (st.GoesOn() || asks(st.Cond)) || onState(st) && asks(st.When.Asked()))
 	})
 }
 

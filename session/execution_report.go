@@ -23,6 +23,7 @@ type Report struct {
 	Event     *recording.Event    // the allocation stopped at
 	Stray     *query.StrayFree    // what is known of it if it is a recorded free of no live block
 	Wrong     *query.WrongFree    // the call that it is about, which gives back what is no block
+	Met       *Met                // the condition on state that has become true
 	Signal    *inferior.Signal
 	Exit      inferior.ExitStatus
 	Watched   []WatchHit // of the watchpoints among Hits, in their order
@@ -91,6 +92,8 @@ func (r *Report) cause(call func(*recording.Event) string) string {
 	switch {
 	case r.Expired != "":
 		return r.Expired
+	case r.Met != nil && r.Met.Late:
+		return fmt.Sprintf("#%d %s", r.Met.Event.Seq, call(r.Met.Event))
 	case r.Wrong != nil:
 		return fmt.Sprintf("%s: %s", r.Wrong.Kind, r.Wrong.CallText(call))
 	case r.Event != nil:
@@ -155,8 +158,16 @@ func (x *Execution) reportAhead(stop inferior.Stop, verb string, fn *Finished, a
 	var first addr.Code
 	x.useArrived()
 	t := stop.Thread
+	x.planes.states.hit()
 	x.demand.spanHits()
 	for _, h := range x.demand.hits {
+		if h.met != nil && r.Met == nil {
+			r.Met = h.met
+			x.planes.states.complete(r.Met)
+			if r.Met.Late && h.thread != nil {
+				t = h.thread
+			}
+		}
 		r.Hits = appendStop(r.Hits, h.stop)
 		if h.occurred != "" {
 			r.Occurred, t, first = h.occurred, h.thread, h.now

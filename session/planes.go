@@ -27,6 +27,7 @@ type Planes struct {
 	data    *dataPlane
 	told    *annotated
 	wrong   *wrongFrees
+	states  *states
 
 	tracer   *breakpoints.Tracer
 	fellBack string            // why the probe cannot be used
@@ -46,6 +47,7 @@ func newPlanes(c *common, a *account, w *walker, d *demand, l *likes, al *Alloca
 	}
 	p.told = &annotated{common: c, account: a, demand: d, symbols: symbols, tables: p.data.tables}
 	p.wrong = &wrongFrees{common: c, account: a, walker: w, demand: d, planes: p}
+	p.states = &states{common: c, account: a, demand: d, of: map[*breakpoints.Stop]*stateOf{}, arm: p.arm}
 	al.follow = p.follow
 	return p
 }
@@ -65,6 +67,7 @@ func (p *Planes) begin() {
 	p.data.tables.forget()
 	p.told.forget()
 	p.wrong.begin()
+	p.states.begin()
 }
 
 // replaced follows an exec: the process has another image.
@@ -74,6 +77,7 @@ func (p *Planes) replaced() {
 	p.told.forget()
 	p.fellBack, p.bare = "", nil
 	p.wrong.begin()
+	p.states.begin()
 }
 
 // release takes the planes out of a process that goes on without them.
@@ -140,6 +144,7 @@ func (p *Planes) arm() error {
 	if p.proc == nil {
 		return nil
 	}
+	p.states.prepare()
 	err := p.armPlane()
 	p.told.look()
 	p.traceClones()
@@ -158,8 +163,12 @@ func (p *Planes) armPlane() error {
 	p.noteGo(p.proc.Modules())
 	if p.settings.Probe != ProbeOff && p.fellBack == "" {
 		p.fetchAhead(nil)
-		err := p.data.arm(probeSink{p.rec, p}, p.tracer.Functions(), p.wrong)
+		fresh := !p.eventsArmed()
+		err := p.data.arm(probeSink{p.rec, p}, p.tracer.Functions(), p.wrong, p.states)
 		if err == nil {
+			if fresh {
+				p.wrong.armed(p.data.found)
+			}
 			p.tracer.Disarm()
 			p.openPython(true)
 			return nil
@@ -169,6 +178,7 @@ func (p *Planes) armPlane() error {
 		}
 		p.fallBack(err)
 	}
+	p.wrong.mixed = p.wrong.mixed || p.probe != nil && p.probe.Armed()
 	p.data.disarm()
 	p.openPython(true)
 	err := p.tracer.Arm(func(breakpoints.Function) bool { return true })
@@ -291,7 +301,7 @@ func (p *Planes) rearm() {
 	if p.probe == nil || !p.probe.Armed() {
 		return
 	}
-	if p.data.watchesAll() && !p.probe.Numbers() {
+	if p.data.watchesAll() && !p.probe.Numbers() && !p.states.changed() {
 		return
 	}
 	if err := p.arm(); err != nil {

@@ -18,15 +18,16 @@ type dataPlane struct {
 	*account
 	demand  *demand
 	symbols allocatorSymbols
-	sites   int    // functions that the probe watches, or did last
-	base    uint64 // number of the event before the first that the probe counted
+	sites   int                 // functions that the probe watches, or did last
+	found   []*breakpoints.Site // those of them that were found in modules last
+	base    uint64              // number of the event before the first that the probe counted
 	python  *interpreted
 	tables  *pythonTables
 	refused string // a version of CPython whose calls are not known
 }
 
 // arm has the probe follow what is wanted. The error says why it cannot.
-func (d *dataPlane) arm(sink probe.Sink, functions []breakpoints.Function, wrong *wrongFrees) error {
+func (d *dataPlane) arm(sink probe.Sink, functions []breakpoints.Function, wrong *wrongFrees, states *states) error {
 	t := d.proc.StoppedThread()
 	if t == nil {
 		return ErrNotRunning
@@ -52,12 +53,14 @@ func (d *dataPlane) arm(sink probe.Sink, functions []breakpoints.Function, wrong
 	if err != nil {
 		d.notify("some modules cannot be searched for allocators: %s", oneLine(err))
 	}
+	d.found = sites
 	sites = append(sites, d.tables.pointers()...)
 	d.probe.SetDepth(d.settings.MaxDepth)
 	var want probe.Request
 	d.exclusive(func() { want = d.request() })
 	want.WrongFrees, want.Unsuspected = wrong.wanted(), wrong.unsuspected
-	d.rec.SetWatches(d.watches())
+	want.Stops = append(want.Stops, states.exact()...)
+	d.rec.SetWatches(append(d.watches(), states.watches()...))
 	err = d.probe.Arm(t, modules, sites, want)
 	d.rec.ForgetFunctions()
 	if err != nil {

@@ -73,6 +73,9 @@ func (o *origin) Stack() capture.Stack { return recording.StackOf(o.walk()) }
 func (o *origin) Stops(e *recording.Event, env cond.Env) bool {
 	stop := false
 	o.p.wrong.taken = e
+	if o.p.states.taken(o.t, e, env, o.call.Now) {
+		stop = true
+	}
 	for _, st := range o.p.demand.stops.All() {
 		if st.Wants(o.call) && o.check(st, env) {
 			if st.Print != nil {
@@ -202,6 +205,9 @@ func (k probeSink) May(t *inferior.Thread, call breakpoints.Call) bool {
 		if st.Enabled && onEvents(st) && (st.Cond == nil || possible(st.Cond.Root(), at, true)) {
 			return true
 		}
+	}
+	if k.p.states.may(at) {
+		return true
 	}
 	n := k.p.demand.next
 	return n != nil && (n.cond == nil || possible(n.cond.Root(), at, true))

@@ -191,7 +191,7 @@ func (s *Session) wire() {
 	s.Recorder.status = s.Recorded.Status
 	s.BlockTypes = newBlockTypes(c, s.Recorded, s.Values)
 	s.Queries = &Queries{c, s.Recorded, s.likes, s.Allocators, s.BlockTypes}
-	s.Planes.wrong.blocks = s.Queries.blockEvents
+	s.Planes.wrong.blocks, s.Planes.states.recorded = s.Queries.blockEvents, s.Queries.blockEvents
 	s.Travel = &Travel{common: c, sel: s.Selection, demand: s.demand, recorded: s.Recorded, queries: s.Queries}
 	s.Selection.source = s.Recorded.source
 	s.Captures = &Captures{common: c, sel: s.Selection, recorded: s.Recorded, console: s.ConsoleLog}

@@ -102,11 +102,14 @@ func (s *Stops) set(text string, how func(*breakpoints.Stop)) (*breakpoints.Stop
 // onCode tells stops at places in the code from those on events and memory.
 func onCode(st *breakpoints.Stop) bool {
 	switch st.Kind {
-	case breakpoints.StopAlloc, breakpoints.StopFree, breakpoints.StopWatch, breakpoints.StopPython:
+	case breakpoints.StopAlloc, breakpoints.StopFree, breakpoints.StopWatch, breakpoints.StopPython, breakpoints.StopState:
 		return false
 	}
 	return !st.Occurs()
 }
+
+// onState tells stops at what becomes true of the heap.
+func onState(st *breakpoints.Stop) bool { return st.Kind == breakpoints.StopState }
 
 // onEvents tells stops that the tracer serves.
 func onEvents(st *breakpoints.Stop) bool {
@@ -155,7 +158,7 @@ func (s *Stops) bind(st *breakpoints.Stop) error {
 		return nil
 	}
 	switch {
-	case onEvents(st), st.Occurs():
+	case onEvents(st), st.Occurs(), onState(st):
 		return s.planes.arm()
 	case st.Kind == breakpoints.StopWatch:
 		return s.bindWatch(st)
@@ -285,7 +288,7 @@ func (s *Stops) rebindAll() {
 // needs all its places.
 func (s *Stops) rebind(st *breakpoints.Stop) {
 	defer s.within(s.within(nil))
-	if onEvents(st) || st.Occurs() {
+	if onEvents(st) || st.Occurs() || onState(st) {
 		return // the planes are armed once for all
 	}
 	if onCode(st) {
@@ -482,7 +485,7 @@ func (s *Stops) Enable(id int, on bool) error {
 		b.unsized.end(s.rec.Live().Unsized())
 	}
 	switch {
-	case onEvents(st):
+	case onEvents(st), onState(st):
 		return s.planes.arm()
 	case on:
 		return s.bindNow(st)
@@ -504,6 +507,10 @@ func (s *Stops) SetCondition(id int, text string) error {
 	was := st.Cond
 	if err := st.SetCondition(strings.TrimSpace(text)); err != nil {
 		return fmt.Errorf("condition: %w", err)
+	}
+	if onState(st) {
+		s.planes.states.forget(st)
+		return s.planes.arm()
 	}
 	if err := s.checkCondition(st); err != nil {
 		st.Cond = was

@@ -116,9 +116,12 @@ func (p *printedRecords) print() {
 // decide: one that names functions is also about others that had these do their work.
 func printsAll(st *breakpoints.Stop) bool { return len(st.Funcs) == 0 }
 
-// printsStacks tells whether a stop that prints records asks for stacks.
+// printsStacks tells whether a stop that prints records, or one on state, asks for stacks.
 func (d *demand) printsStacks() bool {
 	return slices.ContainsFunc(d.stops.All(), func(st *breakpoints.Stop) bool {
+		if asked := st.When.Asked(); asked != nil && st.Enabled && asked.UsesStack() {
+			return true
+		}
 		return printsRecords(st) && st.Cond != nil && st.Cond.UsesStack()
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"hdb/probe"
 	"hdb/query"
 	"hdb/recording"
+	"hdb/unwind"
 )
 
 // WrongFreeMode says what happens at a call that gives back what is no block.
@@ -38,6 +39,8 @@ type wrongFrees struct {
 	blocks func() (*query.Recording, error) // what is recorded
 	taken  *recording.Event                 // that a stop was asked about last
 	plain  plainBlocks
+	doubt  time.Duration // up to when threads may be handed blocks that nobody sees
+	mixed  bool          // plain breakpoints have taken over from a probe: calls that threads were in are in no event
 
 	// Calls that turned out as right: what is looked for in vain too often is looked for no more.
 	vain        [probe.OtherFamily + 1]int
@@ -53,9 +56,31 @@ const (
 
 // begin follows the begin of a run, or of another image.
 func (w *wrongFrees) begin() {
-	w.taken, w.plain = nil, plainBlocks{}
+	w.taken, w.plain, w.mixed, w.doubt = nil, plainBlocks{}, false, 0
 	w.vain, w.spent, w.unsuspected = [len(w.vain)]int{}, 0, [len(w.unsuspected)]bool{}
 }
+
+// armed follows that calls are followed from now on, at these functions. A thread that is in one of
+// them gets a block that nobody sees, and that may have been given back meanwhile: what is given back in
+// the next second is not taken for the first of two.
+func (w *wrongFrees) armed(sites []*breakpoints.Site) {
+	inside := func(t *inferior.Thread) bool {
+		raw, err := w.walker.raw(t, insideDepth, addr.Code{})
+		return err != nil || slices.ContainsFunc(raw.Frames, func(f unwind.Frame) bool {
+			at := f.PC.Lookup()
+			return slices.ContainsFunc(sites, func(s *breakpoints.Site) bool { return s.Addr <= at && at < s.Addr+addr.Run(max(s.Size, 1)) })
+		})
+	}
+	if w.wanted() && slices.ContainsFunc(w.proc.Threads(), inside) {
+		w.doubt = w.now() + insideTime
+	}
+}
+
+// Bounds of calls that threads are in: frames below the allocator's function, and how long they take.
+const (
+	insideDepth = 24
+	insideTime  = time.Second
+)
 
 // wanted tells whether somebody looks.
 func (w *wrongFrees) wanted() bool { return w.settings.WrongFrees != WrongFreesOff }
@@ -67,7 +92,7 @@ func (k probeSink) Wrong(t *inferior.Thread, call breakpoints.Call, why probe.Su
 
 // look finds out whether the call is wrong, and what is to be done.
 func (w *wrongFrees) look(t *inferior.Thread, call breakpoints.Call, why probe.Suspicion) inferior.Action {
-	if !w.wanted() {
+	if !w.wanted() || w.mixed {
 		return inferior.Resume
 	}
 	defer w.planes.ownWork()()
@@ -124,7 +149,7 @@ func (w *wrongFrees) judge(t *inferior.Thread, call breakpoints.Call, e *recordi
 	if e.Kind == capture.Realloc {
 		lives = w.rec.Live().Has(e.Old)
 	}
-	past := query.Past{Gap: w.rec.Gap(), Lives: lives, Stack: stack}
+	past := query.Past{Gap: w.rec.Gap(), Doubt: w.doubt, Lives: lives, Stack: stack}
 	found := w.recorded(e, past, why)
 	if found == nil {
 		found = w.plain.wrong(e, past)

@@ -56,6 +56,7 @@ var subjects = []subject{
 	{name: "demo", shared: true},
 	{name: "dlopen"},
 	{name: "headernew"},
+	{name: "states"},
 	{name: "mismatch", args: []string{"fine"}},
 	{name: "wrongfrees", args: []string{"fine"}},
 	{name: "wrongfrees", args: []string{"moved"}, wrong: true},

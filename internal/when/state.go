@@ -1,0 +1,285 @@
+package when
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"hdb/internal/cond"
+	"hdb/internal/units"
+)
+
+// An Event is what a State is told of an event.
+type Event struct {
+	Seq  uint64
+	Time time.Duration
+	Made uint64 // the block that it made, 0 if none
+	Size uint64 // of that
+	Old  uint64 // the block that it gave back, 0 if none
+}
+
+// An Env is what can be asked at an event: of the event, and of the heap behind it.
+type Env interface {
+	cond.Env
+	// Block tells whether a live block begins at the address, and the number of the event that has
+	// made it.
+	Block(addr uint64) (seq uint64, live bool)
+}
+
+// A State follows the events of a run for a condition.
+type State struct {
+	*Cond
+	met    bool // the condition held behind the last event
+	grown  []history
+	groups []members
+	old    blocks
+
+	oldest block // of those whose age is asked for, at the last event
+}
+
+// NewState is the state in which nothing has happened, but for what Seed tells.
+func NewState(c *Cond) *State {
+	s := &State{Cond: c, groups: make([]members, len(c.groups)), grown: make([]history, len(c.grown))}
+	for i := range s.groups {
+		s.groups[i].sizes = map[uint64]uint64{}
+	}
+	return s
+}
+
+// Groups are the conditions of the blocks that are counted by themselves. The last is of those
+// whose age is asked for, if it is: nil is all blocks.
+func (c *Cond) Groups() (all []*cond.Cond, aged bool) {
+	for _, g := range c.groups {
+		all = append(all, g.of)
+	}
+	if c.age != 0 {
+		return append(all, c.event), true
+	}
+	return all, false
+}
+
+// Seed tells of a block that is live already, and is one of a group of Groups. Those whose age is asked
+// for come by their time.
+func (s *State) Seed(g int, addr, size, seq uint64, made time.Duration) {
+	if g < len(s.groups) {
+		s.groups[g].add(addr, size)
+		return
+	}
+	s.old.push(block{addr, seq, made})
+}
+
+// Begin tells what the heap is before the first event, when all blocks have been told of by Seed: a
+// condition that holds has to become false before it becomes true. One that asks for the event, or
+// for an age, holds for none yet.
+func (s *State) Begin(live, blocks uint64, now time.Duration) {
+	for i := range s.grown {
+		s.grown[i].add(now, live, s.Cond.grown[i].over)
+	}
+	if s.event == nil && s.age == 0 {
+		s.met = s.holds(Event{Time: now}, begun{live: live, blocks: blocks}, live)
+	}
+}
+
+// begun is what is known before there is an event.
+type begun struct {
+	Env
+	live, blocks uint64
+}
+
+// Number is the heap's size.
+func (b begun) Number(f cond.Field) (uint64, bool) {
+	switch f {
+	case cond.Live:
+		return b.live, true
+	case cond.Blocks:
+		return b.blocks, true
+	}
+	return 0, false
+}
+
+// Met tells whether the condition held behind the last event.
+func (s *State) Met() bool { return s.met }
+
+// Event follows an event, and tells whether it is the one that has made the condition true.
+func (s *State) Event(e Event, env Env) (became bool) {
+	live, _ := env.Number(cond.Live)
+	for i := range s.grown {
+		s.grown[i].add(e.Time, live, s.Cond.grown[i].over)
+	}
+	for i := range s.groups {
+		s.groups[i].remove(e.Old)
+		if e.Made != 0 {
+			s.groups[i].remove(e.Made)
+			if s.Cond.groups[i].of.Eval(env) {
+				s.groups[i].add(e.Made, e.Size)
+			}
+		}
+	}
+	if s.age != 0 && e.Made != 0 && (s.event == nil || s.event.Eval(env)) {
+		s.old.push(block{e.Made, e.Seq, e.Time})
+	}
+	now := s.holds(e, env, live)
+	became = now && !s.met
+	s.met = now
+	return became
+}
+
+// holds tells whether the condition holds.
+func (s *State) holds(e Event, env Env, live uint64) bool {
+	if s.heap != nil && !s.heap.Eval(env) {
+		return false
+	}
+	for i, g := range s.Cond.grown {
+		if !g.compare.Op.Holds(s.grown[i].growth(live), g.compare.Value) {
+			return false
+		}
+	}
+	for i, g := range s.Cond.groups {
+		if !g.compare.Op.Holds(s.groups[i].number(g.compare.Field), g.compare.Value) {
+			return false
+		}
+	}
+	if s.age != 0 {
+		var ok bool
+		s.oldest, ok = s.old.oldest(env)
+		return ok && e.Time-s.oldest.made > s.age
+	}
+	return s.event == nil || s.event.Eval(env)
+}
+
+// Why says the numbers behind the last event. env is that event's.
+func (s *State) Why(e Event, env Env, size func(uint64) string) string {
+	var parts []string
+	live, _ := env.Number(cond.Live)
+	blocks, _ := env.Number(cond.Blocks)
+	if s.heap != nil && s.heap.Uses(cond.Live) {
+		parts = append(parts, "live "+size(live))
+	}
+	if s.heap != nil && s.heap.Uses(cond.Blocks) {
+		parts = append(parts, units.Count(blocks, "block"))
+	}
+	for i, g := range s.Cond.grown {
+		parts = append(parts, fmt.Sprintf("growth(%v) %s", g.over, size(s.grown[i].growth(live))))
+	}
+	for i, g := range s.Cond.groups {
+		number := s.groups[i].number(g.compare.Field)
+		text := size(number)
+		if g.compare.Field == cond.Blocks {
+			text = units.Grouped(number)
+		}
+		parts = append(parts, fmt.Sprintf("%v(%s) %s", g.compare.Field, g.of.Source(), text))
+	}
+	if s.age != 0 {
+		parts = append(parts, fmt.Sprintf("the block at %#x, of #%d, is %v old", s.oldest.addr, s.oldest.seq, (e.Time-s.oldest.made).Round(time.Millisecond)))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// members are the live blocks of a group, by address.
+type members struct {
+	sizes map[uint64]uint64
+	bytes uint64
+}
+
+func (m *members) add(addr, size uint64) {
+	m.sizes[addr] = size
+	m.bytes += size
+}
+
+func (m *members) remove(addr uint64) {
+	if addr == 0 {
+		return
+	}
+	if size, ok := m.sizes[addr]; ok {
+		m.bytes -= size
+		delete(m.sizes, addr)
+	}
+}
+
+func (m *members) number(f cond.Field) uint64 {
+	if f == cond.Blocks {
+		return uint64(len(m.sizes))
+	}
+	return m.bytes
+}
+
+// A history has how many bytes were live, over the last span of time, to a thousandth of it.
+type history struct {
+	points []point // ascending
+	base   uint64  // live before the span
+	begun  bool
+}
+
+type point struct {
+	at   time.Duration
+	live uint64 // behind the last event up to there
+}
+
+const historyPoints = 1000
+
+func (h *history) add(at time.Duration, live uint64, span time.Duration) {
+	if !h.begun { // what was live when the condition was set
+		h.begun, h.base = true, live
+	}
+	if n := len(h.points); n > 0 && at-h.points[n-1].at < max(span/historyPoints, 1) {
+		h.points[n-1].live = live
+	} else {
+		h.points = append(h.points, point{at, live})
+	}
+	gone := 0
+	for gone < len(h.points) && h.points[gone].at < at-span {
+		h.base = h.points[gone].live
+		gone++
+	}
+	if gone > len(h.points)/2 {
+		h.points = append(h.points[:0], h.points[gone:]...)
+	} else {
+		h.points = h.points[gone:]
+	}
+}
+
+// growth is what live has grown by, 0 if it is less.
+func (h *history) growth(live uint64) uint64 {
+	if live < h.base {
+		return 0
+	}
+	return live - h.base
+}
+
+// blocks are blocks in the order in which they were made, some of which are no more.
+type blocks struct {
+	all  []block
+	head int
+	most int // length at which those that are no more are left out
+}
+
+type block struct {
+	addr, seq uint64
+	made      time.Duration
+}
+
+func (b *blocks) push(made block) { b.all = append(b.all, made) }
+
+// oldest is the oldest that is live.
+func (b *blocks) oldest(env Env) (block, bool) {
+	alive := func(o block) bool {
+		seq, live := env.Block(o.addr)
+		return live && seq == o.seq
+	}
+	if len(b.all) >= max(b.most, 1<<16) {
+		kept := b.all[:0]
+		for _, o := range b.all[b.head:] {
+			if alive(o) {
+				kept = append(kept, o)
+			}
+		}
+		b.all, b.head, b.most = kept, 0, 2*len(kept)
+	}
+	for ; b.head < len(b.all); b.head++ {
+		if alive(b.all[b.head]) {
+			return b.all[b.head], true
+		}
+	}
+	b.all, b.head = b.all[:0], 0
+	return block{}, false
+}

@@ -1,0 +1,293 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"hdb/breakpoints"
+	"hdb/capture"
+	"hdb/inferior"
+	"hdb/internal/addr"
+	"hdb/internal/cond"
+	"hdb/internal/units"
+	"hdb/internal/when"
+	"hdb/names"
+	"hdb/query"
+	"hdb/recording"
+)
+
+// states are the stops on state, break when: what they remember of the events, and those whose
+// condition has become true. Events are told of where they are taken: those of the ring on its
+// goroutine, others on the owner's, with the Recording locked.
+type states struct {
+	*common
+	*account
+	demand   *demand
+	recorded func() (*query.Recording, error)
+	arm      func() error
+
+	of map[*breakpoints.Stop]*stateOf // the owner's, changed while no event is taken
+
+	mu  sync.Mutex
+	met []Met // of which the owner was not told yet
+	// lapsed tells that a condition holds no more of which the process was to stop at the event itself.
+	lapsed  bool
+	rearmed time.Time
+}
+
+// stateOf is what one of them remembers.
+type stateOf struct {
+	*when.State
+	cond  *when.Cond
+	exact bool // the process is asked to stop at the event itself
+}
+
+// Met is a condition on state that has become true.
+type Met struct {
+	Stop  *breakpoints.Stop
+	Event *recording.Event // that has made it true
+	Why   string           // the numbers behind it
+	// Late tells that the process went on before it was stopped, for Behind events.
+	Late   bool
+	Behind uint64
+	Thread int           // that made the event, 0 if it is not known
+	Frames []names.Frame // of the event, up to the user's code, if it is recorded
+}
+
+// begin forgets what was remembered of another run or image.
+func (s *states) begin() {
+	clear(s.of)
+	s.take()
+}
+
+// forget has the stop follow events anew, as its condition is another.
+func (s *states) forget(st *breakpoints.Stop) { s.exclusive(func() { delete(s.of, st) }) }
+
+// current is what the enabled stops remember. Those that are new are told of what lives. The
+// Recording may be locked.
+func (s *states) current() (stops []*breakpoints.Stop, all []*stateOf) {
+	for _, st := range s.demand.stops.All() {
+		if onState(st) && st.Enabled && s.of[st] != nil {
+			stops, all = append(stops, st), append(all, s.of[st])
+		}
+	}
+	return stops, all
+}
+
+// prepare makes the states of stops that are new, or enabled again, and forgets those of others.
+func (s *states) prepare() {
+	fresh := map[*breakpoints.Stop]*stateOf{}
+	for _, st := range s.demand.stops.All() {
+		switch {
+		case !onState(st) || !st.Enabled:
+		case s.of[st] != nil && s.of[st].cond == st.When:
+			fresh[st] = s.of[st]
+		default:
+			x := &stateOf{State: when.NewState(st.When), cond: st.When}
+			s.seed(x)
+			bytes, blocks := s.rec.Heap()
+			if x.Begin(bytes, blocks, s.now()); x.Met() && s.rec.Seq() > 0 {
+				s.notify("%s %d: %s holds already: it stops when that has become false, and true again", st.Word(), st.ID, st.Location)
+			}
+			fresh[st] = x
+		}
+	}
+	s.exclusive(func() { s.of = fresh })
+}
+
+// seed tells a new state of the recorded blocks that live.
+func (s *states) seed(x *stateOf) {
+	groups, aged := x.Groups()
+	if len(groups) == 0 {
+		return
+	}
+	r, err := s.recorded()
+	if err != nil {
+		return // nothing is recorded: they are counted from here on
+	}
+	for g, c := range groups {
+		live, err := r.Live(context.Background(), c, query.Present, 0)
+		if err != nil {
+			continue
+		}
+		events := live.Largest
+		if aged && g == len(groups)-1 {
+			slices.SortFunc(events, func(a, b *recording.Event) int { return int(int64(a.Seq) - int64(b.Seq)) })
+		}
+		for _, e := range events {
+			x.Seed(g, e.Addr, e.Size, e.Seq, e.Time)
+		}
+	}
+}
+
+// exact are stops at the allocations that can make conditions true which do not hold now: the
+// process stops there before it goes on.
+func (s *states) exact() (all []*breakpoints.Stop) {
+	_, states := s.current()
+	for _, x := range states {
+		c := x.cond.Exact()
+		if x.exact = c != nil && !x.Met(); x.exact {
+			all = append(all, breakpoints.NewStop(breakpoints.Spec{Kind: breakpoints.StopAlloc, Location: "alloc", Cond: c}))
+		}
+	}
+	return all
+}
+
+// changed tells whether exact would have others now.
+func (s *states) changed() bool {
+	_, states := s.current()
+	return slices.ContainsFunc(states, func(x *stateOf) bool { return x.exact != (!x.Met() && x.cond.Exact() != nil) })
+}
+
+// watches have the states told of the ring's events.
+func (s *states) watches() (all []*recording.Watch) {
+	stops, states := s.current()
+	for i, x := range states {
+		see := func(e *capture.Event, fn *breakpoints.Function, env cond.Env) {
+			we, at, met := whenEvent(e), env.(when.Env), x.Met()
+			became := x.Event(we, at)
+			if !became && (!met || x.Met()) {
+				return
+			}
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if !became {
+				s.lapsed = true
+				return
+			}
+			if !slices.ContainsFunc(s.met, func(m Met) bool { return m.Stop == stops[i] }) {
+				event := &recording.Event{Event: *e, Function: fn.Name}
+				s.met = append(s.met, Met{Stop: stops[i], Event: event, Why: x.Why(we, at, units.Short), Late: true})
+			}
+		}
+		all = append(all, recording.NewWatch(x.cond.Asked(), see, s.wake))
+	}
+	return all
+}
+
+// wake has the owner stop the process, if a condition has become true.
+func (s *states) wake() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.target.Load()
+	if p == nil {
+		return
+	}
+	if len(s.met) > 0 {
+		p.Wake(func() {
+			if s.hit() {
+				_ = p.Interrupt() // it never fails
+			}
+		})
+	}
+	if s.lapsed && time.Since(s.rearmed) > rearmEvery {
+		s.rearmed, s.lapsed = time.Now(), false
+		p.Wake(func() {
+			if s.probe != nil && s.probe.Armed() && s.changed() {
+				if err := s.stopAll(s.arm); err != nil && !errors.Is(err, inferior.ErrEnded) {
+					s.notify("%v", err)
+				}
+			}
+		})
+	}
+}
+
+// rearmEvery is how often the process is asked anew to stop at events themselves, at most, while it
+// runs: all threads are stopped for that.
+const rearmEvery = time.Second
+
+// take are the conditions that have become true since.
+func (s *states) take() []Met {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	met := s.met
+	s.met = nil
+	return met
+}
+
+// hit counts them as hits, and tells whether one stops the process.
+func (s *states) hit() (stops bool) {
+	for _, m := range s.take() {
+		if slices.ContainsFunc(s.demand.hits, func(h hit) bool { return h.stop == m.Stop }) {
+			continue // the same stop: the process was about to stand
+		}
+		if !m.Stop.Enabled || !m.Stop.Hit() {
+			continue
+		}
+		h := hit{stop: m.Stop, met: &m}
+		if s.proc != nil {
+			h.thread = s.proc.Thread(int(m.Event.TID))
+		}
+		s.demand.hits = append(s.demand.hits, h)
+		stops = true
+	}
+	return stops
+}
+
+// taken tells the states of an event that the owner follows, and whether one of them stops there.
+func (s *states) taken(t *inferior.Thread, e *recording.Event, env cond.Env, now addr.Code) (stop bool) {
+	stops, states := s.current()
+	for i, x := range states {
+		we, at := whenEvent(&e.Event), env.(when.Env)
+		if !x.Event(we, at) || !stops[i].Hit() {
+			continue
+		}
+		s.demand.hits = append(s.demand.hits, hit{stop: stops[i], thread: t, event: e, now: now,
+			met: &Met{Stop: stops[i], Event: e, Why: x.Why(we, at, units.Short)}})
+		stop = true
+	}
+	return stop
+}
+
+// whenEvent is what states are told of an event.
+func whenEvent(e *capture.Event) when.Event {
+	w := when.Event{Seq: e.Seq, Time: e.Time, Size: e.Size}
+	if e.Allocates() {
+		w.Made = e.Addr
+	}
+	switch {
+	case e.Kind == capture.Free:
+		w.Old = e.Addr
+	case e.Kind == capture.Realloc && !e.Failed:
+		w.Old = e.Old
+	}
+	return w
+}
+
+// may tells whether one of them can hold for a call with this stack.
+func (s *states) may(at recording.Frames) bool {
+	_, states := s.current()
+	return slices.ContainsFunc(states, func(x *stateOf) bool {
+		c := x.cond.Exact()
+		return c != nil && possible(c.Root(), at, true)
+	})
+}
+
+// complete finds what the recording knows of the event, and how many came behind it.
+func (s *states) complete(m *Met) {
+	if !m.Late {
+		return
+	}
+	m.Behind = s.rec.Seq() - m.Event.Seq
+	r, err := s.recorded()
+	if err != nil {
+		return
+	}
+	e, ok := query.EventAt(r.Source, m.Event.Seq)
+	if !ok {
+		return
+	}
+	m.Event = e
+	for _, t := range r.Source.Threads() {
+		if t.TID == e.TID {
+			m.Thread = t.Num
+		}
+	}
+	st := r.Stack(e)
+	if len(st.Frames) > 0 {
+		m.Frames = st.Frames[:r.Attribution.Owner(st.Frames)+1]
+	}
+}
