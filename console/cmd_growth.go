@@ -51,43 +51,7 @@ func since(in Input) (Input, query.Moment, error) {
 	return in, query.ParseMoment(moment), nil
 }
 
-func runLeaks(_ context.Context, c *Console, in Input) error {
-	strict := false
-	in.Raw = strings.Join(slices.DeleteFunc(strings.Fields(in.Raw), func(word string) bool {
-		here := word == "--strict" || word == "-strict"
-		strict = strict || here
-		return here
-	}), " ")
-	in, from, err := since(in)
-	if err != nil {
-		return err
-	}
-	in.Args = strings.Fields(in.Raw)
-	limit, err := rowCount(in, 5)
-	if err != nil {
-		return err
-	}
-	var mapped mappedStacks
-	if mapped.rows, mapped.total, mapped.all, err = c.s.Queries.MappedStacks(from, limit); err != nil {
-		return fmt.Errorf("leaks: %w", err)
-	}
-	if from.IsPresent() {
-		rows, total, kept, err := c.s.Queries.Leaks(limit, strict)
-		if err != nil {
-			return err
-		}
-		showStackRows(c, in, rows, heap.ByLive, total, leftOut{kept, strict}, mapped)
-		return nil
-	}
-	g, err := c.s.Queries.StacksSince(from, limit, strict)
-	if err != nil {
-		return fmt.Errorf("leaks: %w", err)
-	}
-	showGrowth(c, in, g, from, strict, mapped)
-	return nil
-}
-
-func showGrowth(c *Console, in Input, g *query.Growth, from query.Moment, strict bool, mapped mappedStacks) {
+func showGrowth(c *Console, in Input, g *query.Growth, from query.Moment, kept leftOut, mapped mappedStacks) {
 	type view struct {
 		stackRowView
 		*rateView
@@ -118,12 +82,13 @@ func showGrowth(c *Console, in Input, g *query.Growth, from query.Moment, strict
 			printUserFrames(c, o, r.Stack, "")
 		}
 		if len(g.Rows) < g.Total {
-			o.Printf("%d of %s; `leaks %d since %s%s` shows all\n", len(g.Rows), units.Count(g.Total, "stack"), g.Total, from, leftOut{strict: strict}.flag())
+			o.Printf("%d of %s; `leaks %d since %s%s` shows all\n", len(g.Rows), units.Count(g.Total, "stack"), g.Total, from, kept.flag())
 		}
 		noteKept(o, g.Kept)
+		kept.note(o)
 		noteUnrecorded(c.s, o, true)
 		mapped.print(c, o, func(n int) string {
-			return fmt.Sprintf("leaks %d since %s%s", n, from, leftOut{strict: strict}.flag())
+			return fmt.Sprintf("leaks %d since %s%s", n, from, kept.flag())
 		})
 	})
 }
@@ -132,6 +97,14 @@ func showGrowth(c *Console, in Input, g *query.Growth, from query.Moment, strict
 type leftOut struct {
 	query.Kept
 	strict bool
+	why    error // why memory is not searched for who holds the blocks; nil: that is not the question
+}
+
+// note says that the blocks were not given back, which is less than that nothing holds them.
+func (l leftOut) note(o *screen.Output) {
+	if l.why != nil {
+		o.Printf("these were not given back, held or not: %v\n", l.why)
+	}
 }
 
 // flag is how the same is asked for again.

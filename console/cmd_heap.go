@@ -19,8 +19,7 @@ func heapCommands() []*Command {
 	return []*Command{
 		{Name: "top", Group: GroupAllocs, Beside: RunsBeside, Synopsis: "[N] [[by] " + measures + "] [per " + pers + "]", Short: "rank functions by what they allocated", Args: []ArgKind{ArgWord}, Run: runTop,
 			Long: "live counts the bytes that were not given back, bytes all bytes that were allocated, count the allocations, blocks the live blocks. temporary counts blocks that were given back before another one was allocated. peak counts the bytes that were live when the heap was largest. The default is live, or peak at the end of a recording if less than a hundredth of the peak is still live, a tenth of a program in Python,.\n\nA row is the function that the blocks belong to, in this and in all other commands: that of the innermost frame of the user's own code, calls inlined there included. Allocators, wrappers, which only allocate for their callers (`show wrappers`), and frames of libraries (`show library-frames`) are passed over: functions of std::, __gnu_cxx::, and of core, alloc and std of Rust, those of headers of the system, and the libraries of the system. Where nothing else is left it is the innermost function in the program's own modules that is neither an allocator nor a wrapper, then the innermost that is no allocator. A function without a name is MODULE+OFFSET, where it begins. `list -cost` counts for the lines of the calls that it was inlined into, too.\n\nMappings that the program made with mmap, mremap, mprotect or sbrk, and that are live, have a table of their own, and so have the arenas of pymalloc: those are by who made Python grow, which need not be who holds what is in them. `help live` tells what counts as a mapping.\n\nExamples:\n  top\n  top 5 by bytes\n  top peak per line"},
-		{Name: "leaks", Group: GroupAllocs, Beside: RunsBeside, Raw: true, Synopsis: "[N] [since MOMENT] [--strict]", Short: "show the stacks of blocks that were not given back", Args: []ArgKind{ArgSince}, Run: runLeaks,
-			Long: "These are blocks that are live at this moment: at the end of a program all it did not free. hdb does not search memory for pointers: what LeakSanitizer and valgrind call still reachable is among them.\n\nBehind the blocks come the stacks of mappings that the program made and did not unmap; `help live` tells which these are.\n\nBlocks that language runtimes keep for themselves are left out, as by assert: buffers of stdio, storage of threads, locales, memory for exceptions. A line says how much they are; --strict lists them, too.\n\nWith `since` it shows only blocks that were allocated after the moment, with their rate per second. A moment has any form that goto takes. `diff MOMENT per stack` also counts blocks that were allocated before.\n\nExamples:\n  leaks 5\n  leaks since warm\n  leaks --strict"},
+		leaksCommand(),
 		{Name: "temporary", Group: GroupAllocs, Beside: RunsBeside, Synopsis: "[N]", Short: "show the stacks of blocks given back before another one was allocated", Args: []ArgKind{ArgWord}, Run: stackRanker(heap.ByTemporary),
 			Long: "Such a block could often live on the stack, or be kept for the next time.\n\nExample:\n  temporary 5"},
 		{Name: "whence", Group: GroupAllocs, Beside: RunsBeside, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "ADDRESS", Short: "tell which recorded block an address lies in, who made it and when", Repeat: RepeatNone, Run: runWhence,
@@ -299,6 +298,9 @@ func showStackRows(c *Console, in Input, rows []query.StackRow, by heap.Measure,
 			o.Printf("%d of %s; `%s %d%s` shows all\n", len(rows), units.Count(total, "stack"), in.Name, total, kept.flag())
 		}
 		noteKept(o, kept.Kept)
+		if len(rows) > 0 {
+			kept.note(o)
+		}
 		if by == heap.ByLive && c.s.Queries.PythonEnded() {
 			o.Printf("Python gives back what its objects have as it ends: `top` tells who held it at the peak, and so does `leaks` after `goto peak`\n")
 		}

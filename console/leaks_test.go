@@ -20,7 +20,7 @@ func TestLeaksCountAsAssert(t *testing.T) {
 		}
 	}
 	st := newStage(t, func(cfg *Config) { cfg.JSON = true }, "file "+testprogs.Build(t, "wide"), "record start", "break ready if round == 3", "run",
-		"leaks 100", "leaks 100 --strict", "leaks since #1 --strict", "leaks 100 since #1", "assert --no-leaks")
+		"leaks 100 --all", "leaks 100 --all --strict", "leaks since #1 --strict", "leaks 100 since #1", "assert --no-leaks")
 	st.Run()
 	var all []leaks
 	said := ""

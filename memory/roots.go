@@ -48,6 +48,7 @@ func (m *Image) build(ctx context.Context) (*Graph, error) {
 	for i := range m.src.Threads {
 		r.thread(b, &m.src.Threads[i])
 	}
+	r.ended(b)
 	in := make([]graph.Block, len(b.all))
 	for i := range b.all {
 		in[i] = graph.Block{Addr: b.all[i].Addr, Size: b.all[i].Size}
@@ -74,9 +75,19 @@ func (m *Image) populated() func(start, end uint64) ([]graph.Range, error) {
 		return nil
 	}
 	return func(start, end uint64) (parts []graph.Range, err error) {
-		err = m.src.Space.Pages(addr.Run(start), addr.Run(end), func(p regions.PageRun) {
-			parts = append(parts, graph.Range{Start: max(start, uint64(p.Start)), End: min(end, uint64(p.End))})
+		maps := m.src.Space.Mappings
+		i, _ := slices.BinarySearchFunc(maps, addr.Run(start), func(m regions.Mapping, at addr.Run) int {
+			if m.End <= at {
+				return -1
+			}
+			return 1
 		})
+		for ; i < len(maps) && uint64(maps[i].Start) < end && err == nil; i++ { // not the gaps: they may be terabytes
+			low, high := max(start, uint64(maps[i].Start)), min(end, uint64(maps[i].End))
+			err = m.src.Space.Pages(addr.Run(low), addr.Run(high), func(p regions.PageRun) {
+				parts = append(parts, graph.Range{Start: max(low, uint64(p.Start)), End: min(high, uint64(p.End))})
+			})
+		}
 		return parts, err
 	}
 }
@@ -206,6 +217,38 @@ func (r *roots) thread(b *blocks, t *Thread) {
 	for _, at := range r.vector(t.FS) {
 		if i, ok := b.find(at); ok {
 			r.word(b.all[i].Addr, Root{Kind: OfThread, Thread: t.Number, Name: "thread-local storage"})
+		}
+	}
+}
+
+// ended adds the tables of thread-local storage of threads that have ended: the C library keeps
+// them for the next thread. A struct pthread points to itself at 0 and 16.
+func (r *roots) ended(b *blocks) {
+	living := map[addr.Run]bool{}
+	for i := range r.m.src.Threads {
+		living[r.m.src.Threads[i].FS] = true
+	}
+	space := r.m.Space()
+	for i := range space.Regions {
+		g := &space.Regions[i]
+		if g.TID != 0 || g.Kind != regions.StackEnded && g.Kind != regions.TLS {
+			continue
+		}
+		low := g.Start
+		if g.Size() > 2*regions.PageSize {
+			low = g.End - 2*regions.PageSize
+		}
+		words := r.read(uint64(low), int(g.End-low))
+		for k := range max(0, len(words)-2) {
+			at := uint64(low) + 8*uint64(k)
+			if words[k] != at || words[k+2] != at || living[addr.Run(at)] {
+				continue
+			}
+			for _, to := range r.vector(addr.Run(at)) {
+				if i, ok := b.find(to); ok {
+					r.word(b.all[i].Addr, Root{Kind: OfThread, Name: "thread-local storage of an ended thread"})
+				}
+			}
 		}
 	}
 }

@@ -26,7 +26,7 @@ func (r *Recording) StacksSince(since Moment, limit int, strict bool) (*Growth, 
 		return nil, err
 	}
 	before, now := r.Index.Totals(from), r.Index.Totals(to)
-	g := &Growth{Elapsed: max(capture.Resolution, r.timeAt(Present, to, now)-r.timeAt(since, from, before))}
+	g := &Growth{Elapsed: r.elapsed(since, from, to)}
 	rows := map[capture.StackID]*heap.Row{}
 	alike := r.alikeStacks()
 	for _, b := range r.heldSince(from) {
@@ -75,6 +75,20 @@ func (r *Recording) StacksSince(since Moment, limit int, strict bool) (*Growth, 
 		g.Rows = append(g.Rows, StackRow{*rows[id], r.namedStack(id)})
 	}
 	return g, nil
+}
+
+// Elapsed is the time from a moment of the recording to that of the answers.
+func (r *Recording) Elapsed(since Moment) time.Duration {
+	from, to, err := r.between(since, Present)
+	if err != nil {
+		return 0
+	}
+	return r.elapsed(since, from, to)
+}
+
+func (r *Recording) elapsed(since Moment, from, to uint64) time.Duration {
+	before, now := r.Index.Totals(from), r.Index.Totals(to)
+	return max(capture.Resolution, r.timeAt(Present, to, now)-r.timeAt(since, from, before))
 }
 
 // heldSince are the blocks that were allocated behind event #from and are live.

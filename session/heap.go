@@ -16,14 +16,18 @@ import (
 type Heap struct {
 	*common
 	recorded *Recorded
+	queries  *Queries
 	planes   *Planes
 	python   PythonHeaps
+	values   *Values
 	walker   *walker
 
 	image   *memory.Image
-	of      *inferior.Process // that it is of
-	changes uint64            // of the process, when the image was made
-	events  uint64            // of the recording, then
+	of      *inferior.Process  // that it is of
+	changes uint64             // of the process, when the image was made
+	events  uint64             // of the recording, then
+	named   *namer             // of the image's graph
+	stacks  map[int]*stackView // by thread
 }
 
 // Image is what memory holds, with the blocks of the recording as of now. It is kept until the

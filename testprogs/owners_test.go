@@ -64,7 +64,7 @@ var ownerViews = []struct {
 	{command: "live all", live: true},
 	{command: "top 40", live: true},
 	{command: "top 40 per line", live: true},
-	{command: "leaks 40", live: true, next: true},
+	{command: "leaks 40 --all", live: true, next: true},
 	{command: "summary", live: true, some: true},
 	{command: "stats", live: true, some: true},
 	{command: "tree --inverted --min 0", live: true},

@@ -68,6 +68,7 @@ var subjects = []subject{
 	{name: "fork"},
 	{name: "fork", do: []string{"set follow-fork-mode child", "RUN"}},
 	{name: "globals"},
+	{name: "held", shared: true},
 	{name: "inlined"},
 	{name: "inlinedcc"},
 	{name: "inlinestep"},

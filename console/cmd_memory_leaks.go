@@ -1,0 +1,280 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"hdb/console/screen"
+	"hdb/heap"
+	"hdb/heap/graph"
+	"hdb/internal/cond"
+	"hdb/internal/units"
+	"hdb/session"
+)
+
+func leaksCommand() *Command {
+	return &Command{Name: "leaks", Group: GroupAllocs, Beside: RunsBeside, Raw: true, Synopsis: "[N] [since MOMENT] [--strict] [--reachable|--all] [if CONDITION]", Short: "show the stacks of blocks that nothing holds, or that were not given back", Args: []ArgKind{ArgSince}, Run: runLeaks,
+		Long: "At a stop of a process, and of a core file, it searches memory for pointers to the live blocks, as LeakSanitizer and valgrind do, from registers, stacks, global and thread-local variables and mappings of the program on:\n\n" +
+			"  definitely lost  nothing points to the block\n  indirectly lost  only lost blocks do\n  possibly lost    only pointers into its middle lead there\n  still reachable  the program can come to it by pointers to starts of blocks\n\n" +
+			"The stacks of lost blocks are listed, the worst first, each with what is lost with them; --reachable lists the still reachable ones instead, --all all of them. Blocks that are older than the recording, or not in it, have no stack and are a row of their own. With `if` only blocks that match are counted; of those without a stack only size and addr are known.\n\n" +
+			"Where there is no memory to search, in captures and after the program's end, it lists the blocks that are live at this moment, held or not: at the end of a program all it did not free. A line says so.\n\n" +
+			"Behind the blocks come the stacks of mappings that the program made and did not unmap; `help live` tells which these are.\n\nBlocks that language runtimes keep for themselves are left out, as by assert: buffers of stdio, storage of threads, locales, memory for exceptions. A line says how much they are; --strict lists them, too.\n\n" +
+			"With `since` it shows all blocks that were allocated after the moment, lost or still held, with their rate per second. A moment has any form that goto takes. `diff MOMENT per stack` also counts blocks that were allocated before.\n\nExamples:\n  leaks 5\n  leaks since warm\n  leaks --all\n  leaks 3 if size >= 1k"}
+}
+
+// leaksAsked is what leaks is asked for.
+type leaksAsked struct {
+	session.LeakQuestion
+	reachable, all bool
+}
+
+// leaksOf reads the line of leaks.
+func leaksOf(in Input) (leaksAsked, Input, error) {
+	q := leaksAsked{}
+	line, condition, asked := leakCondition(in.Raw)
+	words := slices.DeleteFunc(strings.Fields(line), func(word string) bool {
+		switch strings.TrimLeft(word, "-") {
+		case "strict":
+			q.Strict = q.Strict || word[0] == '-'
+		case "reachable":
+			q.reachable = q.reachable || word[0] == '-'
+		case "all":
+			q.all = q.all || word[0] == '-'
+		default:
+			return false
+		}
+		return word[0] == '-'
+	})
+	in.Raw = strings.Join(words, " ")
+	in, from, err := since(in)
+	if err != nil {
+		return q, in, err
+	}
+	q.Since = from
+	in.Args = strings.Fields(in.Raw)
+	if q.Limit, err = rowCount(in, 5); err != nil {
+		return q, in, err
+	}
+	if asked {
+		if strings.TrimSpace(condition) == "" {
+			return q, in, errors.New("leaks: the condition is missing")
+		}
+		if q.Cond, err = cond.Parse(condition); err != nil {
+			return q, in, fmt.Errorf("condition: %w", err)
+		}
+	}
+	q.Kinds = [4]bool{graph.Definite: !q.reachable, graph.Indirect: !q.reachable, graph.Possible: !q.reachable, graph.Reachable: q.reachable}
+	if q.all || !from.IsPresent() && !q.reachable {
+		q.Kinds = [4]bool{true, true, true, true}
+	}
+	return q, in, nil
+}
+
+// leakCondition cuts `if CONDITION` off a line.
+func leakCondition(line string) (before, condition string, ok bool) {
+	before, condition, ok = strings.Cut(" "+line+" ", " if ")
+	return strings.TrimSpace(before), condition, ok
+}
+
+func runLeaks(ctx context.Context, c *Console, in Input) error {
+	q, in, err := leaksOf(in)
+	if err != nil {
+		return err
+	}
+	var mapped mappedStacks
+	if _, none := c.s.Recorded.Index(); none == nil && q.Cond == nil && !q.reachable {
+		if mapped.rows, mapped.total, mapped.all, err = c.s.Queries.MappedStacks(q.Since, q.Limit); err != nil {
+			return fmt.Errorf("leaks: %w", err)
+		}
+	}
+	why := c.s.Heap.LeaksByReach()
+	if why == nil {
+		a, err := c.s.Heap.Leaks(ctx, q.LeakQuestion)
+		if err != nil {
+			return fmt.Errorf("leaks: %w", err)
+		}
+		showLeaks(c, in, q, a, mapped)
+		return nil
+	}
+	switch {
+	case q.Cond != nil:
+		return fmt.Errorf("leaks: if: %w; `live if CONDITION` lists blocks that were not given back", why)
+	case q.Since.IsPresent():
+		rows, total, kept, err := c.s.Queries.Leaks(q.Limit, q.Strict)
+		if err != nil {
+			return err
+		}
+		showStackRows(c, in, rows, heap.ByLive, total, leftOut{kept, q.Strict, why}, mapped)
+		return nil
+	}
+	g, err := c.s.Queries.StacksSince(q.Since, q.Limit, q.Strict)
+	if err != nil {
+		return fmt.Errorf("leaks: %w", err)
+	}
+	showGrowth(c, in, g, q.Since, leftOut{g.Kept, q.Strict, why}, mapped)
+	return nil
+}
+
+// A reachView is how much is held in each way.
+type reachView struct {
+	DefiniteBytes   uint64 `json:"definitely_lost_bytes"`
+	DefiniteBlocks  int    `json:"definitely_lost_blocks"`
+	IndirectBytes   uint64 `json:"indirectly_lost_bytes"`
+	IndirectBlocks  int    `json:"indirectly_lost_blocks"`
+	PossibleBytes   uint64 `json:"possibly_lost_bytes"`
+	PossibleBlocks  int    `json:"possibly_lost_blocks"`
+	ReachableBytes  uint64 `json:"still_reachable_bytes"`
+	ReachableBlocks int    `json:"still_reachable_blocks"`
+}
+
+func viewReach(s *[4]graph.Sum) reachView {
+	return reachView{
+		s[graph.Definite].Bytes, s[graph.Definite].Blocks, s[graph.Indirect].Bytes, s[graph.Indirect].Blocks,
+		s[graph.Possible].Bytes, s[graph.Possible].Blocks, s[graph.Reachable].Bytes, s[graph.Reachable].Blocks,
+	}
+}
+
+// A leakRowView is the blocks of a stack that are held in one way.
+type leakRowView struct {
+	Reach string `json:"reach"`
+	stackRowView
+	WithBytes  uint64 `json:"indirectly_lost_bytes,omitempty"`
+	WithBlocks int    `json:"indirectly_lost_blocks,omitempty"`
+	Block      string `json:"block"` // the largest
+	Size       uint64 `json:"block_size"`
+}
+
+// reachKinds are the kinds, the worst first.
+var reachKinds = [...]graph.Reach{graph.Definite, graph.Indirect, graph.Possible, graph.Reachable}
+
+func showLeaks(c *Console, in Input, q leaksAsked, a *session.LeakAnswer, mapped mappedStacks) {
+	views := make([]leakRowView, 0, len(a.Rows))
+	for _, r := range a.Rows {
+		row := r.StackRow
+		row.LiveBytes, row.LiveBlocks = r.Bytes, r.Blocks
+		views = append(views, leakRowView{r.Reach.String(), viewStackRow(row), r.With.Bytes, r.With.Blocks, fmt.Sprintf("%#x", r.Block.Addr), r.Block.Size})
+	}
+	var since string
+	if !q.Since.IsPresent() {
+		since = q.Since.String()
+	}
+	c.answer(in, struct {
+		Since   string `json:"since,omitempty"`
+		Elapsed int64  `json:"elapsed_ns,omitempty"`
+		reachView
+		Total int `json:"total"`
+		keptView
+		Rows     []leakRowView                  `json:"rows"`
+		Mappings *mappingsView[mappedStackView] `json:"mapped,omitempty"`
+	}{since, int64(a.Elapsed), viewReach(&a.Sums), a.Total, viewKept(a.Kept), views, mapped.view()}, func(o *screen.Output) {
+		all := graph.Sum{}
+		for _, s := range a.Sums {
+			all.Blocks += s.Blocks
+			all.Bytes += s.Bytes
+		}
+		if all.Blocks == 0 {
+			none := "no block is live"
+			if since != "" {
+				none = "no recorded block is live that was allocated since " + since
+			}
+			o.Printf("%s\n", orWaiting(c.s, none))
+		} else if since != "" {
+			o.Printf("since %s: %s in %s live%s\n", since, o.Sizes.Long(all.Bytes), units.Count(all.Blocks, "block"), inTime(o, int64(all.Bytes), int64(all.Blocks), a.Elapsed))
+		}
+		for i := range a.Rows {
+			printLeakRow(c, o, a, &a.Rows[i])
+		}
+		if len(a.Rows) < a.Total {
+			o.Printf("%d of %s; `%s` shows all\n", len(a.Rows), units.Count(a.Total, "row"), q.again(a.Total))
+		}
+		if all.Blocks > 0 {
+			printReach(o, q, a)
+		}
+		noteKept(o, a.Kept)
+		noteDoubts(o, a)
+		noteUnrecorded(c.s, o, true)
+		mapped.print(c, o, q.again)
+	})
+}
+
+// again is the command with another number of rows.
+func (q *leaksAsked) again(n int) string {
+	words := []string{"leaks", strconv.Itoa(n)}
+	if !q.Since.IsPresent() {
+		words = append(words, "since "+q.Since.String())
+	}
+	for _, f := range []struct {
+		on   bool
+		flag string
+	}{{q.Strict, "--strict"}, {q.reachable, "--reachable"}, {q.all, "--all"}} {
+		if f.on {
+			words = append(words, f.flag)
+		}
+	}
+	if q.Cond != nil {
+		words = append(words, "if "+strings.TrimSpace(q.Cond.Source()))
+	}
+	return strings.Join(words, " ")
+}
+
+// printLeakRow prints the blocks of a stack that are held in one way.
+func printLeakRow(c *Console, o *screen.Output, a *session.LeakAnswer, r *session.LeakRow) {
+	with := ""
+	if r.With.Blocks > 0 {
+		with = fmt.Sprintf(", and %s in %s with them", o.Sizes.Long(r.With.Bytes), units.Count(r.With.Blocks, "block"))
+	}
+	head := fmt.Sprintf("%s: %s in %s%s", r.Reach, o.Sizes.Long(r.Bytes), units.Count(r.Blocks, "block"), with)
+	rate := ""
+	if a.Elapsed > 0 {
+		rate = inTime(o, int64(r.Bytes), int64(r.Blocks), a.Elapsed)
+	}
+	if r.LeakRow.Stack == 0 || len(r.StackRow.Stack.Frames) == 0 {
+		why := "nothing was recorded"
+		if a.Recorded {
+			why = "not in the recording"
+		}
+		o.Printf("%s\n", head)
+		o.Line(screen.Guess(fmt.Sprintf("(no stack: %s; the largest has %s at %#x)", why, o.Sizes.Long(r.Block.Size), r.Block.Addr)))
+		return
+	}
+	o.Printf("%s, of %s allocated%s\n", head, units.Grouped(r.Count), rate)
+	printUserFrames(c, o, r.StackRow.Stack, "")
+}
+
+// printReach prints how much is held in each way.
+func printReach(o *screen.Output, q leaksAsked, a *session.LeakAnswer) {
+	var table [][]screen.Span
+	for _, k := range reachKinds {
+		if a.Sums[k].Blocks == 0 && k != graph.Definite {
+			continue
+		}
+		row := []screen.Span{screen.Plain(o.Sizes.Short(a.Sums[k].Bytes)), screen.Plain(units.Grouped(a.Sums[k].Blocks)), screen.Plain(k.String()), {}}
+		if !q.Kinds[k] && k == graph.Reachable {
+			row[3] = screen.Guess("(leaks --reachable)")
+		}
+		table = append(table, row)
+	}
+	o.Table([]screen.Column{{Head: "bytes", Right: true}, {Head: "blocks", Right: true}, {}, {}}, table)
+}
+
+// noteDoubts says what makes it less sure who holds the blocks.
+func noteDoubts(o *screen.Output, a *session.LeakAnswer) {
+	d := &a.Doubts
+	if d.Other != "" {
+		o.Printf("the heap of %s is not walked: blocks that are not recorded are unknown, and so is what they hold\n", d.Other)
+	}
+	if d.Locked > 0 {
+		o.Printf("a thread is inside malloc or free: blocks that it works on may be shown wrong\n")
+	}
+	if len(d.Damage) > 0 {
+		f := d.Damage[0]
+		o.Printf("the heap is damaged in %s, the first at chunk %v: %s is %s, %s expected\n", units.Count(len(d.Damage)+d.More, "place"), f.Chunk, f.Field, f.Found, f.Expected)
+	}
+	if d.Unread > 0 {
+		o.Printf("%s could not be read: what only they hold is shown as lost\n", o.Sizes.Long(d.Unread))
+	}
+}

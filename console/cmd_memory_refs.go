@@ -1,0 +1,373 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"hdb/console/screen"
+	"hdb/heap/graph"
+	"hdb/internal/units"
+	"hdb/names"
+	"hdb/session"
+)
+
+func refsCommands() []*Command {
+	return []*Command{
+		{Name: "refs", Group: GroupAllocs, Raw: true, Args: []ArgKind{ArgExpression}, Needs: NeedMemory, Synopsis: "[-path] ADDRESS [N | all]", Short: "tell who points into a block", Repeat: RepeatNone, Run: runRefs,
+			Long: "It lists the words that point into the block around the address: global variables, slots of stacks with frame and variable, registers, thread-local variables, and other blocks with the member that points. -path shows a shortest way from a root to the block. At most N holders are listed, 20 by default.\n\nA block has a type if it has a virtual table, or if debug information tells the type of a pointer to it. Stale words count: a slot of a stack that is not used any more, or padding, may hold an old address.\n\nExamples:\n  refs 0x55555578a2c8\n  refs list->head\n  refs -path entry"},
+		{Name: "reach", Group: GroupAllocs, Raw: true, Args: []ArgKind{ArgExpression}, Needs: NeedMemory, Synopsis: "ADDRESS", Short: "tell what a block keeps alive", Repeat: RepeatNone, Run: runReach,
+			Long: "That is the block and what can be reached only through it: what would be lost if nothing pointed to the block any more.\n\nExample:\n  reach cache->index"},
+		{Name: "why", Group: GroupAllocs, Raw: true, Args: []ArgKind{ArgExpression}, Needs: NeedMemory, Synopsis: "ADDRESS", Short: "tell on one screen what a block is, who made it and who holds it", Repeat: RepeatNone, Run: runWhy,
+			Long: "`history ADDRESS` lists all recorded events about it, refs all holders.\n\nExample:\n  why entry"},
+	}
+}
+
+// A holderView is a word that points into a block.
+type holderView struct {
+	Kind   string     `json:"kind"`
+	At     string     `json:"address,omitempty"`
+	Thread int        `json:"thread,omitempty"`
+	Frame  *frameView `json:"frame,omitempty"`
+	Name   string     `json:"name,omitempty"`
+	Region string     `json:"region,omitempty"`
+	Module string     `json:"module,omitempty"`
+	Block  *heldView  `json:"in_block,omitempty"`
+	Into   uint64     `json:"offset"`
+}
+
+// A heldView is a block and how it is held.
+type heldView struct {
+	Block string `json:"block"`
+	Size  uint64 `json:"block_size"`
+	Event uint64 `json:"event,omitempty"`
+	Type  string `json:"type,omitempty"`
+	Reach string `json:"reach"`
+}
+
+func viewHeld(b *session.HeldBlock) heldView {
+	return heldView{fmt.Sprintf("%#x", b.Addr), b.Size, b.Seq, b.Type, b.Reach.String()}
+}
+
+// holderWords are the words of the kinds.
+var holderWords = [...]string{
+	session.HeldByGlobal: "global", session.HeldByStack: "stack", session.HeldByRegister: "register", session.HeldByTLS: "thread-local",
+	session.HeldByMapping: "mapping", session.HeldByPool: "pool", session.HeldByBlock: "block",
+}
+
+func viewHolder(h *session.Holder) holderView {
+	v := holderView{Kind: holderWords[h.Kind], Thread: h.Thread, Name: h.Name, Into: h.Into}
+	if h.At != 0 {
+		v.At = fmt.Sprintf("%#x", h.At)
+	}
+	if h.Frame != nil {
+		f := viewFrames([]names.Frame{*h.Frame})
+		v.Frame = &f[0]
+	}
+	if h.Region != nil {
+		v.Region, v.Module = h.Region.Kind.String(), h.Region.Module
+	}
+	if h.Block != nil {
+		b := viewHeld(h.Block)
+		v.Block = &b
+	}
+	return v
+}
+
+// heldText is a block in a sentence.
+func heldText(o *screen.Output, b *session.HeldBlock) string {
+	text := fmt.Sprintf("block of %s at %#x", o.Sizes.Long(b.Size), b.Addr)
+	if b.Type != "" {
+		text += ", a " + b.Type
+	}
+	if b.Seq != 0 {
+		text += fmt.Sprintf(", #%d", b.Seq)
+	}
+	return text
+}
+
+// holderText says what points to a block.
+func holderText(o *screen.Output, h *session.Holder) string {
+	text := ""
+	switch h.Kind {
+	case session.HeldByGlobal:
+		text = "global " + h.Name
+		if h.Name == "" {
+			text = fmt.Sprintf("data at %#x", h.At)
+		}
+		text += "  " + filepath.Base(h.Region.Module)
+	case session.HeldByStack:
+		text = fmt.Sprintf("thread %d, ", h.Thread)
+		if h.Thread == 0 {
+			text = ""
+		}
+		switch {
+		case h.Frame == nil:
+			text += fmt.Sprintf("stack at %#x", h.At)
+		case h.Name == "":
+			text += fmt.Sprintf("frame %d %s, stack at %#x", h.Frame.Num, o.Names.Short(h.Frame.Name()), h.At)
+		default:
+			text += fmt.Sprintf("frame %d %s, variable %s", h.Frame.Num, o.Names.Short(h.Frame.Name()), h.Name)
+		}
+	case session.HeldByRegister:
+		text = fmt.Sprintf("thread %d, register %s", h.Thread, h.Name)
+	case session.HeldByTLS:
+		text = "thread-local storage"
+		if h.Thread != 0 {
+			text = fmt.Sprintf("thread %d, thread-local storage", h.Thread)
+		}
+		switch {
+		case h.Name != "":
+			text += ": " + h.Name
+		case h.At != 0:
+			text += fmt.Sprintf(" at %#x", h.At)
+		}
+	case session.HeldByPool:
+		text = fmt.Sprintf("a pool's own memory at %#x", h.At)
+	case session.HeldByBlock:
+		member := fmt.Sprintf("byte %s", units.Grouped(h.Field))
+		if h.Name != "" {
+			member = "member " + strings.TrimPrefix(h.Name, ".")
+		}
+		text = member + " of " + heldText(o, h.Block)
+		if h.Block.Reach != graph.Reachable {
+			text += ", itself " + h.Block.Reach.String()
+		}
+	default:
+		text = fmt.Sprintf("%s memory at %#x", h.Region.Kind, h.At)
+		if h.Region.Path != "" {
+			text += "  " + h.Region.Path
+		} else if h.Region.Label != "" {
+			text += "  " + h.Region.Label
+		}
+	}
+	if h.Into != 0 {
+		text += fmt.Sprintf("  (to byte %s)", units.Grouped(h.Into))
+	}
+	return text
+}
+
+// refsLine reads `[-path] ADDRESS [N | all]`.
+func refsLine(in Input) (expr string, limit int, path bool, err error) {
+	text, limit := strings.TrimSpace(in.Raw), 20
+	for _, flag := range []string{"--path", "-path"} {
+		if rest, ok := strings.CutPrefix(text, flag+" "); ok {
+			text, path = strings.TrimSpace(rest), true
+		}
+	}
+	if i := strings.LastIndexByte(text, ' '); i > 0 {
+		n, err := strconv.Atoi(text[i+1:])
+		switch {
+		case text[i+1:] == "all":
+			text, limit = strings.TrimSpace(text[:i]), int(^uint(0)>>1)
+		case err == nil && n > 0 && strings.IndexByte("+-*/%&|^<>=,", text[i-1]) < 0:
+			text, limit = strings.TrimSpace(text[:i]), n
+		}
+	}
+	if text == "" {
+		return "", 0, path, fmt.Errorf("%s: an address must follow", in.Name)
+	}
+	return text, limit, path, nil
+}
+
+func runRefs(ctx context.Context, c *Console, in Input) error {
+	text, limit, path, err := refsLine(in)
+	if err != nil {
+		return err
+	}
+	at, err := c.eval.addressOf(in, text)
+	if err != nil {
+		return err
+	}
+	if path {
+		a, err := c.s.Heap.Path(ctx, at)
+		if err != nil {
+			return fmt.Errorf("refs: %w", err)
+		}
+		showPath(c, in, a)
+		return nil
+	}
+	a, err := c.s.Heap.Refs(ctx, at, limit)
+	if err != nil {
+		return fmt.Errorf("refs: %w", err)
+	}
+	showRefs(c, in, text, a)
+	return nil
+}
+
+func showRefs(c *Console, in Input, text string, a *session.RefsAnswer) {
+	views := make([]holderView, 0, len(a.Holders))
+	for i := range a.Holders {
+		views = append(views, viewHolder(&a.Holders[i]))
+	}
+	c.answer(in, struct {
+		heldView
+		Total   int          `json:"total"`
+		Holders []holderView `json:"holders"`
+	}{viewHeld(&a.Block), a.Total, views}, func(o *screen.Output) {
+		printHeld(o, a.Addr, &a.Block)
+		printHolders(o, a.Holders)
+		if a.Total == 0 {
+			o.Printf("nothing points to it\n")
+		}
+		if len(a.Holders) < a.Total {
+			o.Printf("%d of %s; `refs %s all` lists all\n", len(a.Holders), units.Count(a.Total, "holder"), text)
+		}
+	})
+}
+
+func printHolders(o *screen.Output, holders []session.Holder) {
+	for i := range holders {
+		o.Printf("  %s\n", holderText(o, &holders[i]))
+	}
+}
+
+// printHeld says in which block an address lies, and how that is held.
+func printHeld(o *screen.Output, at uint64, b *session.HeldBlock) {
+	text := heldText(o, b)
+	if at != b.Addr {
+		text = fmt.Sprintf("%#x is byte %s of the %s", at, units.Grouped(at-b.Addr), text)
+	}
+	o.Printf("%s: %s\n", text, b.Reach)
+}
+
+func showPath(c *Console, in Input, a *session.PathAnswer) {
+	type step struct {
+		Holder holderView `json:"holder"`
+		To     heldView   `json:"to_block"`
+	}
+	steps := make([]step, 0, len(a.Steps))
+	for i := range a.Steps {
+		steps = append(steps, step{viewHolder(&a.Steps[i].Holder), viewHeld(&a.Steps[i].To)})
+	}
+	c.answer(in, struct {
+		heldView
+		Expression string `json:"expression,omitempty"`
+		Steps      []step `json:"steps"`
+	}{viewHeld(&a.Block), a.Expression, steps}, func(o *screen.Output) {
+		printHeld(o, a.Addr, &a.Block)
+		printPath(o, a)
+	})
+}
+
+func printPath(o *screen.Output, a *session.PathAnswer) {
+	if len(a.Steps) == 0 {
+		o.Printf("no root leads to it\n")
+		return
+	}
+	for i := range a.Steps {
+		s := &a.Steps[i]
+		if i == 0 {
+			o.Printf("  %s\n", holderText(o, &s.Holder))
+		} else {
+			member := fmt.Sprintf("byte %s", units.Grouped(s.Holder.Field))
+			if s.Holder.Name != "" {
+				member = strings.TrimPrefix(s.Holder.Name, ".")
+			}
+			if s.Holder.Into != 0 {
+				member += fmt.Sprintf(" (to byte %s)", units.Grouped(s.Holder.Into))
+			}
+			o.Printf("    %s\n", member)
+		}
+		o.Printf("  -> %s\n", heldText(o, &s.To))
+	}
+	if a.Expression != "" && len(a.Steps) > 1 {
+		o.Printf("it is %s\n", a.Expression)
+	}
+}
+
+func runReach(ctx context.Context, c *Console, in Input) error {
+	at, err := c.eval.addressOf(in, strings.TrimSpace(in.Raw))
+	if err != nil {
+		return err
+	}
+	a, err := c.s.Heap.Reach(ctx, at)
+	if err != nil {
+		return fmt.Errorf("reach: %w", err)
+	}
+	c.answer(in, struct {
+		heldView
+		Bytes  uint64 `json:"retained_bytes"`
+		Blocks int    `json:"retained_blocks"`
+	}{viewHeld(&a.Block), a.Retained.Bytes, a.Retained.Blocks}, func(o *screen.Output) {
+		printHeld(o, a.Addr, &a.Block)
+		o.Printf("it keeps %s in %s alive, itself included\n", o.Sizes.Long(a.Retained.Bytes), units.Count(a.Retained.Blocks, "block"))
+	})
+	return nil
+}
+
+// whyHolders is how many holders why lists.
+const whyHolders = 5
+
+func runWhy(ctx context.Context, c *Console, in Input) error {
+	text := strings.TrimSpace(in.Raw)
+	at, err := c.eval.addressOf(in, text)
+	if err != nil {
+		return err
+	}
+	w, err := c.s.Heap.Why(ctx, at, whyHolders)
+	if err != nil {
+		return fmt.Errorf("why: %w", err)
+	}
+	showWhy(c, in, text, w)
+	return nil
+}
+
+func showWhy(c *Console, in Input, text string, w *session.WhyAnswer) {
+	type whyView struct {
+		heldView
+		Address string       `json:"address"`
+		Content string       `json:"content,omitempty"`
+		Whence  *whenceView  `json:"whence,omitempty"`
+		Events  []eventView  `json:"events,omitempty"`
+		Total   int          `json:"total"`
+		Holders []holderView `json:"holders"`
+		Path    []holderView `json:"steps"`
+		Bytes   uint64       `json:"retained_bytes"`
+		Blocks  int          `json:"retained_blocks"`
+	}
+	v := whyView{heldView: viewHeld(&w.Refs.Block), Address: fmt.Sprintf("%#x", w.Refs.Addr), Content: w.Content, Total: w.Refs.Total,
+		Holders: []holderView{}, Path: []holderView{}, Bytes: w.Retained.Bytes, Blocks: w.Retained.Blocks}
+	if w.Whence != nil {
+		x := viewWhence(w.Whence)
+		v.Whence = &x
+	}
+	for _, e := range w.Chain {
+		v.Events = append(v.Events, viewEvent(e))
+	}
+	for i := range w.Refs.Holders {
+		v.Holders = append(v.Holders, viewHolder(&w.Refs.Holders[i]))
+	}
+	for i := range w.Path.Steps {
+		v.Path = append(v.Path, viewHolder(&w.Path.Steps[i].Holder))
+	}
+	c.answer(in, v, func(o *screen.Output) {
+		printHeld(o, w.Refs.Addr, &w.Refs.Block)
+		if w.Content != "" {
+			o.Printf("content: %s\n", w.Content)
+		}
+		if w.Retained.Blocks > 1 {
+			o.Printf("it keeps %s in %s alive, itself included\n", o.Sizes.Long(w.Retained.Bytes), units.Count(w.Retained.Blocks, "block"))
+		}
+		switch e := w.Whence; {
+		case e == nil:
+			o.Line(screen.Guess("(no stack: not in a recording)"))
+		default:
+			o.Printf("#%d %s   thread %s   %s, %s ago\n", e.Event.Seq, called(o)(e.Event), threadNames(c.s)[int(e.Event.TID)], screen.ShortTime(e.Event.Time), screen.ShortTime(e.Age))
+			printUserFrames(c, o, names.Stack{Frames: e.Frames}, fmt.Sprintf("bt #%d", e.Event.Seq))
+			for _, before := range w.Chain {
+				o.Printf("before: #%d %s   %s\n", before.Seq, called(o)(before), screen.ShortTime(before.Time))
+			}
+		}
+		o.Printf("held by %s:\n", units.Count(w.Refs.Total, "word"))
+		printHolders(o, w.Refs.Holders)
+		if len(w.Refs.Holders) < w.Refs.Total {
+			o.Printf("%d of %d; `refs %s all` lists all\n", len(w.Refs.Holders), w.Refs.Total, text)
+		}
+		if len(w.Path.Steps) > 1 || w.Refs.Total == 0 {
+			printPath(o, w.Path)
+		}
+	})
+}

@@ -1,0 +1,36 @@
+package memory
+
+import "hdb/heap/glibc"
+
+// Doubts are what makes the blocks of an Image, and who holds them, less sure.
+type Doubts struct {
+	Other  string         // the allocator that is not walked; "" none
+	Locked int            // arenas that a thread stands in the middle of a change of
+	Damage []glibc.Damage // where the heap does not hold together
+	More   int            // further such places
+	Stale  int            // recorded blocks that the allocator has back
+	Unread uint64         // bytes that could not be read
+	Walked int            // blocks that the walk alone found
+}
+
+// Doubts are those of what was asked for so far.
+func (m *Image) Doubts() Doubts {
+	d := Doubts{}
+	if m.blocks != nil {
+		d.Stale, d.Walked = m.blocks.stale, m.blocks.walked.Blocks
+	}
+	if h, err := m.Heap(); err == nil {
+		d.Damage, d.More = h.Damage(), h.MoreDamage()
+		for _, a := range h.Arenas() {
+			if a.Locked {
+				d.Locked++
+			}
+		}
+	} else {
+		d.Other = m.src.Other
+	}
+	if m.graph != nil {
+		d.Unread = m.graph.Stats().Unread
+	}
+	return d
+}

@@ -1,0 +1,185 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"hdb/capture"
+	"hdb/heap/graph"
+	"hdb/internal/cond"
+	"hdb/memory"
+	"hdb/query"
+)
+
+// LeakQuestion says which blocks are asked for.
+type LeakQuestion struct {
+	Limit  int          // rows that are named
+	Since  query.Moment // blocks that were allocated behind it; Present: all
+	Cond   *cond.Cond   // nil: any. Of blocks without an event only the size and the address are known
+	Strict bool         // those that language runtimes keep for themselves, too
+	Kinds  [4]bool      // by graph.Reach: which make rows
+}
+
+// A LeakRow is the blocks of a stack that are held in one way.
+type LeakRow struct {
+	memory.LeakRow
+	query.StackRow              // with the stack of blocks that have one
+	Block          memory.Block // the largest
+}
+
+// LeakAnswer is what leaks answers from memory.
+type LeakAnswer struct {
+	Rows     []LeakRow
+	Total    int           // rows of the kinds that were asked for
+	Sums     [4]graph.Sum  // by graph.Reach, of all kinds
+	Kept     query.Kept    // what is left out
+	Recorded bool          // there is a recording: blocks without stack were made before it or are not in it
+	Elapsed  time.Duration // from Since on; 0 without
+	Doubts   memory.Doubts
+}
+
+// Why memory cannot be searched for who holds the blocks.
+var (
+	errSumsAlone = errors.New("recorded are sums for each stack, which tell no blocks apart")
+	errNoMemory  = errors.New("a capture has no memory to search for pointers to them")
+	errEnded     = errors.New("the program has ended, and its memory is gone")
+)
+
+// LeaksByReach tells whether memory can be searched for who holds the blocks, or why not.
+func (h *Heap) LeaksByReach() error {
+	switch {
+	case h.saved != nil:
+		return errNoMemory
+	case h.common.image == nil:
+		return errEnded
+	}
+	if err := h.readable(); err != nil {
+		return err
+	}
+	if h.recorded.NoEvents() != nil {
+		return errSumsAlone
+	}
+	return nil
+}
+
+// Leaks adds up the live blocks by how they are held and by stack.
+func (h *Heap) Leaks(ctx context.Context, q LeakQuestion) (*LeakAnswer, error) {
+	m, err := h.Image()
+	if err != nil {
+		return nil, err
+	}
+	r, err := h.recording()
+	if err != nil {
+		return nil, err
+	}
+	if _, walk := m.Heap(); walk != nil && r == nil {
+		return nil, walk
+	}
+	keep, err := h.keep(ctx, r, q)
+	if err != nil {
+		return nil, err
+	}
+	var stacks *query.BlockStacks
+	alike := func(id capture.StackID) capture.StackID { return id }
+	if r != nil {
+		from, err := r.After(q.Since)
+		if err != nil {
+			return nil, err
+		}
+		stacks = r.BlockStacks(from, q.Strict)
+		alike = stacks.Of
+	}
+	l, err := m.Leaks(ctx, alike, keep)
+	if err != nil {
+		return nil, err
+	}
+	a := &LeakAnswer{Recorded: r != nil, Doubts: m.Doubts()}
+	if r != nil && !q.Since.IsPresent() {
+		a.Elapsed = r.Elapsed(q.Since)
+	}
+	for _, row := range l.Rows {
+		if row.Stack != 0 && stacks.Owned(row.Stack) {
+			a.Kept.Bytes += row.Bytes
+			a.Kept.Blocks += row.Blocks
+			continue
+		}
+		a.Sums[row.Reach].Blocks += int(row.Blocks)
+		a.Sums[row.Reach].Bytes += row.Bytes
+		if !q.Kinds[row.Reach] {
+			continue
+		}
+		if a.Total++; a.Total > q.Limit {
+			continue
+		}
+		out := LeakRow{LeakRow: row, Block: m.Blocks()[row.Largest]}
+		if row.Stack != 0 {
+			out.StackRow = stacks.Row(row.Stack)
+		}
+		a.Rows = append(a.Rows, out)
+	}
+	return a, ctx.Err()
+}
+
+// recording is what questions about the blocks' stacks are asked of, nil without.
+func (h *Heap) recording() (*query.Recording, error) {
+	if h.mode() != Live {
+		return nil, nil
+	}
+	r, err := h.queries.blockEvents()
+	if err != nil && h.reading.GivenUp() {
+		return nil, h.reading.Cut()
+	}
+	if err != nil {
+		return nil, nil // nothing is recorded
+	}
+	return r, nil
+}
+
+// keep tells which blocks are asked for, nil all.
+func (h *Heap) keep(ctx context.Context, r *query.Recording, q LeakQuestion) (func(*memory.Block) bool, error) {
+	if q.Cond == nil && q.Since.IsPresent() {
+		return nil, nil
+	}
+	if r == nil && !q.Since.IsPresent() {
+		_, err := h.queries.blockEvents()
+		return nil, err
+	}
+	var of map[uint64]bool
+	if r != nil {
+		from, err := r.After(q.Since)
+		if err != nil {
+			return nil, err
+		}
+		if of, err = r.Matching(ctx, q.Cond, from); err != nil {
+			return nil, err
+		}
+	}
+	return func(b *memory.Block) bool {
+		if b.Seq != 0 {
+			return of[b.Seq]
+		}
+		return q.Since.IsPresent() && q.Cond.Eval(blockEnv{b})
+	}, nil
+}
+
+// blockEnv is what a condition can ask of a block whose event is not known.
+type blockEnv struct{ b *memory.Block }
+
+func (e blockEnv) Number(f cond.Field) (uint64, bool) {
+	switch f {
+	case cond.Size:
+		return e.b.Size, true
+	case cond.Addr:
+		return e.b.Addr, true
+	}
+	return 0, false
+}
+
+func (blockEnv) Func(string) bool   { return false }
+func (blockEnv) Module(string) bool { return false }
+func (blockEnv) Caller(string) bool { return false }
+func (blockEnv) PyFile(string) bool { return false }
+func (blockEnv) Like(string) bool   { return false }
+func (blockEnv) Kind(string) bool   { return false }
+func (blockEnv) ThreadName() string { return "" }

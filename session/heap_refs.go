@@ -1,0 +1,357 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"hdb/heap/graph"
+	"hdb/heap/regions"
+	"hdb/internal/addr"
+	"hdb/memory"
+	"hdb/names"
+	"hdb/query"
+	"hdb/symbols"
+	"hdb/values"
+)
+
+// A HolderKind says what points to a block.
+type HolderKind uint8
+
+const (
+	HeldByGlobal   HolderKind = iota // data of a module
+	HeldByStack                      // a slot of a thread's stack
+	HeldByRegister                   // a register of a thread
+	HeldByTLS                        // thread-local storage, what the C library keeps of a thread included
+	HeldByMapping                    // other memory of the program
+	HeldByPool                       // what a pool has not handed out of its chunk
+	HeldByBlock                      // another block
+)
+
+// A Holder is a word that points into a block.
+type Holder struct {
+	Kind   HolderKind
+	At     uint64       // of the word, 0 of a register
+	Thread int          // hdb's number, 0 none
+	Frame  *names.Frame // of HeldByStack, nil if none is known
+	Name   string       // what debug information or symbols call the word, or of the register; "" not known
+	Typed  bool         // Name is a variable with its members
+	Region *regions.Region
+	Block  *HeldBlock // of HeldByBlock
+	Field  uint64     // offset of the word in it
+	Into   uint64     // where in the block it points to; 0: the start
+}
+
+// A HeldBlock is a block and what is known of it.
+type HeldBlock struct {
+	memory.Block
+	Index int         // in the image
+	Reach graph.Reach // how it is held itself
+	Type  string      // "" not known
+}
+
+// RefsAnswer is who points into a block.
+type RefsAnswer struct {
+	Addr    uint64 // that was asked for
+	Block   HeldBlock
+	Holders []Holder // roots first
+	Total   int
+}
+
+// A NoBlockError tells that an address lies in no live block.
+type NoBlockError struct{ Addr uint64 }
+
+func (e *NoBlockError) Error() string {
+	return fmt.Sprintf("%#x is in no live block: info symbol and info proc mappings tell what lies there", e.Addr)
+}
+
+// view is the image with its graph, and the block around an address.
+func (h *Heap) view(ctx context.Context, at uint64) (*memory.Image, *memory.Graph, int, error) {
+	m, err := h.Image()
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	i, ok := m.Find(at)
+	if !ok {
+		if _, err := m.Heap(); err != nil && len(m.Blocks()) == 0 {
+			return nil, nil, 0, err
+		}
+		return nil, nil, 0, &NoBlockError{at}
+	}
+	g, err := m.Graph(ctx)
+	return m, g, i, err
+}
+
+// Refs are the words that point into the block around an address, at most limit of them.
+func (h *Heap) Refs(ctx context.Context, at uint64, limit int) (*RefsAnswer, error) {
+	m, g, i, err := h.view(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	n := h.namer(m, g)
+	a := &RefsAnswer{Addr: at, Block: n.block(i)}
+	for e := range g.To(i) {
+		if a.Total++; a.Total <= limit {
+			a.Holders = append(a.Holders, n.holder(e))
+		}
+		if a.Total&1023 == 0 && h.reading.GivenUp() {
+			return nil, h.reading.Cut()
+		}
+	}
+	return a, nil
+}
+
+// A PathStep is a block on the way to another, and the word that leads to it.
+type PathStep struct {
+	Holder Holder
+	To     HeldBlock
+}
+
+// PathAnswer is a shortest way from a root to a block.
+type PathAnswer struct {
+	Addr       uint64
+	Block      HeldBlock
+	Steps      []PathStep // none: no root leads there
+	Expression string     // of the program's language, if all words on the way have names
+}
+
+// Path is a shortest way from a root to the block around an address.
+func (h *Heap) Path(ctx context.Context, at uint64) (*PathAnswer, error) {
+	m, g, i, err := h.view(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	n := h.namer(m, g)
+	a := &PathAnswer{Addr: at, Block: n.block(i)}
+	expr := pointerChain{}
+	for _, e := range g.Path(i) {
+		s := PathStep{n.holder(e), n.block(e.To)}
+		if name, ok := expr.step(n, e, &s.Holder); ok && e.From >= 0 {
+			s.Holder.Name, s.Holder.Typed = name, true
+		}
+		if s.To.Type == "" && expr.typ != nil {
+			s.To.Type = expr.typ.String()
+		}
+		a.Steps = append(a.Steps, s)
+	}
+	a.Expression = expr.text
+	return a, nil
+}
+
+// pointerChain is a chain of pointers that debug information describes.
+type pointerChain struct {
+	text string
+	typ  *values.Type // of what the last pointer points to; nil: not known
+	lost bool
+}
+
+// step follows an edge. It returns the name of the word, from the block that it lies in on.
+func (p *pointerChain) step(n *namer, e graph.Edge, h *Holder) (name string, ok bool) {
+	if p.lost {
+		return "", false
+	}
+	defer func() {
+		if !ok {
+			*p = pointerChain{lost: true}
+		}
+	}()
+	if e.From < 0 {
+		p.text, p.typ = h.Name, pointee(n.typed[e.At].typ)
+		return h.Name, h.Typed && e.Offset == 0
+	}
+	if p.typ == nil {
+		return "", false
+	}
+	off := int64(h.Field)
+	size := p.typ.Size()
+	index := off / size
+	text, t := memberAt(p.typ, off%size)
+	if t == nil {
+		return "", false
+	}
+	switch {
+	case index > 0:
+		p.text += fmt.Sprintf("[%d]%s", index, text)
+		text = fmt.Sprintf("[%d]%s", index, text)
+	case strings.HasPrefix(text, "."):
+		p.text += "->" + text[1:]
+	case text == "":
+		p.text = "*" + p.text
+	default:
+		p.text = "(*" + p.text + ")" + text
+	}
+	p.typ = pointee(t)
+	return text, e.Offset == 0
+}
+
+// ReachAnswer is what a block keeps alive.
+type ReachAnswer struct {
+	Addr     uint64
+	Block    HeldBlock
+	Retained graph.Sum // itself included
+}
+
+// Reach is what would go if nothing pointed to the block around an address.
+func (h *Heap) Reach(ctx context.Context, at uint64) (*ReachAnswer, error) {
+	m, g, i, err := h.view(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	sum, err := g.Retained(ctx, i)
+	if err != nil {
+		return nil, err
+	}
+	return &ReachAnswer{at, h.namer(m, g).block(i), sum}, nil
+}
+
+// StackOfBlock is the recorded event that made a block, and its stack; nil without.
+func (h *Heap) StackOfBlock(b *memory.Block) (w *query.Whence) {
+	if b.Seq == 0 {
+		return nil
+	}
+	w, err := h.queries.Whence(b.Addr)
+	if err != nil || w.Event == nil || w.Event.Seq != b.Seq {
+		return nil
+	}
+	return w
+}
+
+// namer names the words that edges lie in.
+type namer struct {
+	h     *Heap
+	m     *memory.Image
+	g     *memory.Graph
+	typed map[uint64]named   // words of roots
+	types map[int]*blockType // of blocks
+}
+
+// A blockType is what a block is.
+type blockType struct {
+	typ  *values.Type
+	name string
+}
+
+func (h *Heap) namer(m *memory.Image, g *memory.Graph) *namer {
+	if h.named == nil || h.named.g != g {
+		h.named = &namer{h, m, g, map[uint64]named{}, map[int]*blockType{}}
+		h.stacks = map[int]*stackView{}
+	}
+	return h.named
+}
+
+func (n *namer) block(i int) HeldBlock {
+	return HeldBlock{*n.g.Block(i), i, n.g.Reach(i), n.typeOf(i, maxTypeDepth).name}
+}
+
+// holder names the word that an edge lies in.
+func (n *namer) holder(e graph.Edge) Holder {
+	out := Holder{At: e.At, Into: e.Offset}
+	if e.From >= 0 {
+		b := n.block(e.From)
+		out.Kind, out.Block, out.Field = HeldByBlock, &b, e.At-b.Addr
+		if t := n.typeOf(e.From, maxTypeDepth).typ; t != nil {
+			text, at := memberAt(t, int64(out.Field)%t.Size())
+			if i := int64(out.Field) / t.Size(); at != nil && i > 0 {
+				text = fmt.Sprintf("[%d]%s", i, text)
+			}
+			out.Name, out.Typed = text, at != nil
+		}
+		return out
+	}
+	r := n.g.Root(e)
+	out.Thread, out.Region = r.Thread, r.Region
+	switch r.Kind {
+	case memory.InRegister:
+		out.Kind, out.Name = HeldByRegister, r.Name
+	case memory.OfThread:
+		out.Kind, out.Name = HeldByTLS, r.Name
+	case memory.OfPool:
+		out.Kind = HeldByPool
+	default:
+		n.inRegion(&out, r.Region, addr.Run(e.At))
+	}
+	return out
+}
+
+// inRegion names a word in memory that is a root.
+func (n *namer) inRegion(out *Holder, r *regions.Region, at addr.Run) {
+	for _, t := range n.h.common.image.Threads() {
+		if t.TID == r.TID {
+			out.Thread = t.Num
+		}
+	}
+	name := named{}
+	switch r.Kind {
+	case regions.Data, regions.BSS:
+		out.Kind = HeldByGlobal
+		name = n.h.global(at)
+	case regions.Stack, regions.SignalStack:
+		out.Kind = HeldByStack
+		out.Frame, name = n.h.slot(out.Thread, at)
+	case regions.TLS:
+		out.Kind = HeldByTLS
+		name = n.h.threadVariable(out.Thread, at)
+	default:
+		out.Kind = HeldByMapping
+	}
+	out.Name, out.Typed = name.text, name.typ != nil
+	n.typed[uint64(at)] = name
+}
+
+// maxTypeDepth and maxTypeEdges bound how far the type of a block is looked for.
+const (
+	maxTypeDepth = 12
+	maxTypeEdges = 8
+)
+
+// typeOf is what a block is: by its virtual table, or by the type of a pointer to it, which a
+// variable has, or a member of a block whose type is known so.
+func (n *namer) typeOf(i, depth int) *blockType {
+	if t, ok := n.types[i]; ok {
+		return t
+	}
+	t := &blockType{}
+	if depth == 0 {
+		return t
+	}
+	n.types[i] = t // should the way lead here again
+	b := n.g.Block(i)
+	if class := n.h.values.w.ClassAt(addr.Run(b.Addr)); class != "" {
+		t.name = class
+		_ = symbols.Guard(func() { t.typ = n.h.values.w.Named(class) })
+		return t
+	}
+	count := 0
+	for e := range n.g.To(i) {
+		if count++; count > maxTypeEdges {
+			break
+		}
+		if e.Offset != 0 {
+			continue
+		}
+		if typ := n.pointedBy(e, depth); typ != nil && uint64(typ.Size()) <= b.Size {
+			t.typ, t.name = typ, typ.String()
+			return t
+		}
+	}
+	return t
+}
+
+// pointedBy is the type of what the word of an edge points to, nil if it is not known.
+func (n *namer) pointedBy(e graph.Edge, depth int) *values.Type {
+	if e.From < 0 {
+		if n.g.Root(e).Kind != memory.InRegion {
+			return nil
+		}
+		if _, ok := n.typed[e.At]; !ok {
+			n.holder(e)
+		}
+		return pointee(n.typed[e.At].typ)
+	}
+	from := n.typeOf(e.From, depth-1).typ
+	if from == nil {
+		return nil
+	}
+	_, t := memberAt(from, int64(e.At-n.g.Block(e.From).Addr)%from.Size())
+	return pointee(t)
+}
