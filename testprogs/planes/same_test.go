@@ -69,6 +69,7 @@ var subjects = []subject{
 	{name: "fork", do: []string{"set follow-fork-mode child", "RUN"}},
 	{name: "globals"},
 	{name: "held", shared: true},
+	{name: "heldobjects"},
 	{name: "inlined"},
 	{name: "inlinedcc"},
 	{name: "inlinestep"},
