@@ -127,7 +127,7 @@ func (tg *target) Pages(low, high addr.Run, yield func(PageRun)) error {
 	if tg.core != nil {
 		return &CoreError{tg.core.Process.Signal}
 	}
-	const userEnd = 1<<47 - pageSize // what the kernel maps above is not in the page tables of the process
+	const userEnd = 1<<47 - pageSize                                             // what the kernel maps above is not in the page tables of the process
 	low, high = low&^(pageSize-1), (min(high, userEnd)+pageSize-1)&^(pageSize-1) // else the kernel refuses to look
 	if low >= high {
 		return nil
