@@ -9,7 +9,7 @@ import (
 const sectionKind = "dwarf1"
 
 // leastKept is the size, in bytes as compressed, from which on a section is kept decompressed on
-// disk. That of python3 takes 80 ms to decompress and 5 ms to read.
+// disk: smaller ones take little to decompress.
 const leastKept = 256 << 10
 
 // keptSection is a section of a file, decompressed: from the cache, where it is put if it is
