@@ -67,6 +67,9 @@ func (l *Ledger) Post(e *capture.Event, logged bool) (ended Block, ok bool) {
 // recorded, too.
 func (l *Ledger) ChangesMapped(e *capture.Event) bool { return e.Kind.Maps() && l.mapped.Touches(e) }
 
+// AnyMapped reports whether a recorded mapping is live.
+func (l *Ledger) AnyMapped() bool { return len(l.mapped.list) > 0 }
+
 // LoggedMapping says that an event is recorded. Post asks it if that was known then.
 func (l *Ledger) LoggedMapping(e *capture.Event) {
 	if e.Kind.Maps() {

@@ -32,10 +32,13 @@ func (l Live) Blocks() iter.Seq2[uint64, uint64] {
 }
 
 // RecordedBlocks are the live blocks that are in the recording, ascending; none if they
-// are more than limit.
+// are more than limit, or if there are mappings, whose ends are not told by one address.
 func (l Live) RecordedBlocks(limit int) []uint64 {
 	l.r.mu.Lock()
 	defer l.r.mu.Unlock()
+	if l.r.run.live.AnyMapped() {
+		return nil
+	}
 	var blocks []uint64
 	for block, b := range l.r.run.live.All() {
 		if b.Logged {
@@ -49,12 +52,15 @@ func (l Live) RecordedBlocks(limit int) []uint64 {
 	return blocks
 }
 
-// AnyRecorded tells whether blocks that are in the recording are live.
+// AnyRecorded tells whether blocks or mappings that are in the recording are live.
 func (l Live) AnyRecorded() bool {
 	l.r.mu.Lock()
 	defer l.r.mu.Unlock()
 	if l.r.run.recorded == 0 {
 		return false
+	}
+	if l.r.run.live.AnyMapped() {
+		return true
 	}
 	for _, b := range l.r.run.live.All() {
 		if b.Logged {

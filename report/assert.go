@@ -175,6 +175,9 @@ func (k *remaining) text(p *Profile) (text string) {
 	if k.allowed.LiveBlocks > 0 {
 		text += fmt.Sprintf("; suppressed: %s", p.sizes().blocks(k.allowed.Live, k.allowed.LiveBlocks))
 	}
+	if m := p.LiveMapped.Program; m.Count > 0 {
+		text += fmt.Sprintf("; mappings are not counted: %s in %s", p.LongSize(m.Bytes), units.Count(m.Count, "mapping"))
+	}
 	return text
 }
 
