@@ -51,6 +51,7 @@ type Snapshot struct {
 	pid    int
 	own    int // its pid as the target knows it
 	took   time.Duration
+	maps   []Mapping // which stay as they are
 
 	mu    sync.RWMutex // taken by readers; Close and lose take it to end them
 	mem   int          // /proc/PID/mem, -1 when closed
@@ -82,7 +83,7 @@ func (s *snapshots) Snapshot() (*Snapshot, error) {
 		}
 		return fail(err)
 	}
-	c := &Snapshot{p: p, parent: p.target.pid, pid: child, own: ownPID(child), took: time.Since(from), mem: -1, pidfd: -1, done: make(chan struct{})}
+	c := &Snapshot{p: p, parent: p.target.pid, pid: child, own: ownPID(child), mem: -1, pidfd: -1, done: make(chan struct{})}
 	s.live, s.parent = append(s.live, c), p.target.pid
 	if err := c.open(); err != nil {
 		return fail(errors.Join(err, c.Close()))
@@ -91,6 +92,7 @@ func (s *snapshots) Snapshot() (*Snapshot, error) {
 	dropFiles(child)
 	// Where memory runs out the kernel shall end the copy, not the target.
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", child), []byte("1000"), 0)
+	c.took = time.Since(from)
 	go c.watch()
 	return c, nil
 }
@@ -257,7 +259,8 @@ func (c *Snapshot) open() (err error) {
 	if c.pidfd, err = unix.PidfdOpen(c.pid, 0); err != nil {
 		return fmt.Errorf("pidfd: %w", err)
 	}
-	return nil
+	c.maps, err = MapsOf(c.pid)
+	return err
 }
 
 // PID is the copy's process.
@@ -428,6 +431,29 @@ func (c *Snapshot) Close() error {
 	}
 	if err != nil && err != unix.ESRCH {
 		return fmt.Errorf("copy of the memory: end process %d: %w", c.pid, err)
+	}
+	return nil
+}
+
+// Maps is the memory map of the copy, ascending.
+func (c *Snapshot) Maps() []Mapping { return c.maps }
+
+// Pages is as a process's: it calls yield for pages of [low, high) that hold something. Of
+// mappings that are shared, or of files, the copy has page tables only where it has been read: all
+// their pages are told as resident.
+func (c *Snapshot) Pages(low, high addr.Run, yield func(PageRun)) error {
+	own := &target{pid: c.pid}
+	for _, m := range c.maps {
+		from, to := max(m.Low, low), min(m.High, high)
+		switch {
+		case from >= to:
+		case m.Perm[3] == 'p' && m.Inode == 0:
+			if err := own.Pages(from, to, yield); err != nil {
+				return err
+			}
+		default:
+			yield(PageRun{Low: from, High: to, Resident: true})
+		}
 	}
 	return nil
 }

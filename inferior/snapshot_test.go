@@ -169,6 +169,88 @@ func TestSnapshotWritten(t *testing.T) {
 	wantExit(t, p, 7)
 }
 
+// TestSnapshotPages: the pages that the copy has are told, and all of mappings that are not copied.
+func TestSnapshotPages(t *testing.T) {
+	p, _ := launch(t, build(t, "copied"), "0", "2", "1")
+	plant(t, p, symbol(t, p, "hit"), func(*Thread) Action { return StopHere })
+	resume(t, p)
+	s, err := p.snapshots.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeCopy(t, p, s)
+	var own, text addr.Run
+	pages := addr.Run(wordOf(t, s, symbol(t, p, "pages")))
+	if err := s.Pages(pages, pages+2<<20, func(r PageRun) { own += r.High - r.Low }); err != nil || own != 2<<20 {
+		t.Errorf("%d bytes of 2 MiB, %v", own, err)
+	}
+	hit := symbol(t, p, "hit") &^ (pageSize - 1)
+	if err := s.Pages(hit, hit+pageSize, func(r PageRun) { text += r.High - r.Low }); err != nil || text != pageSize {
+		t.Errorf("%d bytes of a page of code, %v", text, err)
+	}
+	hidden := addr.Run(wordOf(t, s, symbol(t, p, "hidden")))
+	if err := s.Pages(hidden, hidden+pageSize, func(r PageRun) { t.Errorf("pages that children do not have: %+v", r) }); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSnapshotRunning: a copy is made between two events of a program that goes on.
+func TestSnapshotRunning(t *testing.T) {
+	path := build(t, "copied")
+	cmd, out := background(t, path, "4", "4", "0")
+	p := attach(t, cmd.Process.Pid)
+	var s *Snapshot
+	go p.waker.Wake(func() {
+		err := p.StopAll(func() (err error) {
+			s, err = p.snapshots.Snapshot()
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		// The program runs on by the time this is called.
+		go p.waker.Wake(func() {
+			if s == nil {
+				return
+			}
+			n, first := wordOf(t, s, symbol(t, p, "npages")), uint64(0)
+			pages := addr.Run(wordOf(t, s, symbol(t, p, "pages")))
+			// A round was under way: pages are of it up to one, then of the one before.
+			count := wordOf(t, s, symbol(t, p, "count"))
+			for i := range n {
+				v := wordOf(t, s, pages+addr.Run(i*4096))
+				if i == 0 {
+					first = v
+				}
+				if v != count && v != count-1 || v > first {
+					t.Errorf("page %d is of round %d in a copy of round %d", i, v, count)
+				}
+				first = v
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+			_ = p.waker.Interrupt()
+		})
+	})
+	if s := resume(t, p); s.Reason != Interrupted {
+		t.Fatalf("%v", s.Reason)
+	}
+	if err := p.Detach(); err != nil {
+		t.Fatal(err)
+	}
+	if left := childrenOf(t, cmd.Process.Pid); len(left) != 0 {
+		t.Errorf("children %v", left)
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := cmd.Process.Signal(unix.SIGUSR1); err != nil {
+		t.Error(err)
+	}
+	finish(t, cmd, out)
+}
+
 // TestSnapshotLost: a copy that somebody kills is an error of reading it, never memory.
 func TestSnapshotLost(t *testing.T) {
 	p, _ := launch(t, build(t, "copied"), "2", "8", "4")
