@@ -17,19 +17,21 @@ import (
 )
 
 func leaksCommand() *Command {
-	return &Command{Name: "leaks", Group: GroupAllocs, Beside: RunsBeside, Raw: true, Synopsis: "[N] [since MOMENT] [--strict] [--reachable|--all] [if CONDITION]", Short: "show the stacks of blocks that nothing holds, or that were not given back", Args: []ArgKind{ArgSince}, Run: runLeaks,
+	return &Command{Name: "leaks", Group: GroupAllocs, Beside: RunsBeside, Raw: true, Synopsis: "[N] [since MOMENT] [--strict] [--reachable|--all] [--snapshot] [if CONDITION]", Short: "show the stacks of blocks that nothing holds, or that were not given back", Args: []ArgKind{ArgSince}, Run: runLeaks,
 		Long: "At a stop of a process, and of a core file, it searches memory for pointers to the live blocks, as LeakSanitizer and valgrind do, from registers, stacks, global and thread-local variables and mappings of the program on:\n\n" +
 			"  definitely lost  nothing points to the block\n  indirectly lost  only lost blocks do\n  possibly lost    only pointers into its middle lead there\n  still reachable  the program can come to it by pointers to starts of blocks\n\n" +
 			"The stacks of lost blocks are listed, the worst first, each with what is lost with them; --reachable lists the still reachable ones instead, --all all of them. Blocks that are older than the recording, or not in it, have no stack and are a row of their own. With `if` only blocks that match are counted; of those without a stack only size and addr are known.\n\n" +
 			"Where there is no memory to search, in captures and after the program's end, it lists the blocks that are live at this moment, held or not: at the end of a program all it did not free. A line says so.\n\n" +
 			"Behind the blocks come the stacks of mappings that the program made and did not unmap; `help live` tells which these are.\n\nBlocks that language runtimes keep for themselves are left out, as by assert: buffers of stdio, storage of threads, locales, memory for exceptions. A line says how much they are; --strict lists them, too.\n\n" +
-			"With `since` it shows all blocks that were allocated after the moment, lost or still held, with their rate per second. A moment has any form that goto takes. `diff MOMENT per stack` also counts blocks that were allocated before.\n\nExamples:\n  leaks 5\n  leaks since warm\n  leaks --all\n  leaks 3 if size >= 1k"}
+			"While the program runs, --snapshot stops it as long as the kernel takes to copy its page tables (some 100 ms for 4 GiB), and searches the copy while it goes on. Each page that the program writes to meanwhile is copied, too. Breakpoints and stops that it comes to wait until the answer is there. It is refused under seccomp filters and for users of userfaultfd.\n\n" +
+			"With `since` it shows all blocks that were allocated after the moment, lost or still held, with their rate per second. A moment has any form that goto takes. `diff MOMENT per stack` also counts blocks that were allocated before.\n\nExamples:\n  leaks 5\n  leaks since warm\n  leaks --all\n  leaks --snapshot\n  leaks 3 if size >= 1k"}
 }
 
 // leaksAsked is what leaks is asked for.
 type leaksAsked struct {
 	session.LeakQuestion
 	reachable, all bool
+	snapshot       bool // of a copy of the memory if the program runs
 }
 
 // leaksOf reads the line of leaks.
@@ -44,6 +46,8 @@ func leaksOf(in Input) (leaksAsked, Input, error) {
 			q.reachable = q.reachable || word[0] == '-'
 		case "all":
 			q.all = q.all || word[0] == '-'
+		case "snapshot":
+			q.snapshot = q.snapshot || word[0] == '-'
 		default:
 			return false
 		}
@@ -92,8 +96,12 @@ func runLeaks(ctx context.Context, c *Console, in Input) error {
 		}
 	}
 	why := c.s.Heap.LeaksByReach()
+	leaks := c.s.Heap.Leaks
+	if q.snapshot && c.s.Heap.Running() {
+		why, leaks = nil, c.s.Heap.LeaksOfCopy
+	}
 	if why == nil {
-		a, err := c.s.Heap.Leaks(ctx, q.LeakQuestion)
+		a, err := leaks(ctx, q.LeakQuestion)
 		if err != nil {
 			return fmt.Errorf("leaks: %w", err)
 		}
@@ -170,7 +178,8 @@ func showLeaks(c *Console, in Input, q leaksAsked, a *session.LeakAnswer, mapped
 		keptView
 		Rows     []leakRowView                  `json:"rows"`
 		Mappings *mappingsView[mappedStackView] `json:"mapped,omitempty"`
-	}{since, int64(a.Elapsed), viewReach(&a.Sums), a.Total, viewKept(a.Kept), views, mapped.view()}, func(o *screen.Output) {
+		Copy     *copyView                      `json:"copy,omitempty"`
+	}{since, int64(a.Elapsed), viewReach(&a.Sums), a.Total, viewKept(a.Kept), views, mapped.view(), viewCopy(a.Copy)}, func(o *screen.Output) {
 		all := graph.Sum{}
 		for _, s := range a.Sums {
 			all.Blocks += s.Blocks
@@ -195,6 +204,7 @@ func showLeaks(c *Console, in Input, q leaksAsked, a *session.LeakAnswer, mapped
 			printReach(o, q, a)
 		}
 		noteKept(o, a.Kept)
+		noteCopy(o, a.Copy)
 		noteDoubts(o, a)
 		noteUnrecorded(c.s, o, true)
 		mapped.print(c, o, q.again)
@@ -276,5 +286,29 @@ func noteDoubts(o *screen.Output, a *session.LeakAnswer) {
 	}
 	if d.Unread > 0 {
 		o.Printf("%s could not be read: what only they hold is shown as lost\n", o.Sizes.Long(d.Unread))
+	}
+}
+
+// A copyView is session.Copy in JSON.
+type copyView struct {
+	Stopped int64  `json:"stopped_ns"`
+	Written uint64 `json:"written_bytes"`
+}
+
+func viewCopy(c *session.Copy) *copyView {
+	if c == nil {
+		return nil
+	}
+	return &copyView{int64(c.Stopped), c.Written}
+}
+
+// noteCopy tells what a copy of the memory cost the program.
+func noteCopy(o *screen.Output, c *session.Copy) {
+	if c == nil {
+		return
+	}
+	o.Printf("of a copy of the memory, for which the program stood still for %s\n", units.Time(c.Stopped))
+	if c.Written >= 1<<20 {
+		o.Printf("the program wrote to %s of it since: memory that was there twice\n", o.Sizes.Long(c.Written))
 	}
 }

@@ -1,6 +1,7 @@
 package inferior
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -438,22 +439,44 @@ func (c *Snapshot) Close() error {
 // Maps is the memory map of the copy, ascending.
 func (c *Snapshot) Maps() []Mapping { return c.maps }
 
-// Pages is as a process's: it calls yield for pages of [low, high) that hold something. Of
-// mappings that are shared, or of files, the copy has page tables only where it has been read: all
-// their pages are told as resident.
+// Pages is as a process's: it calls yield for pages of [low, high) that hold something. Of mappings
+// that are shared, or of files, the copy has page tables only where it has been read, and to read
+// where the target has not would take memory: there the target is asked, too.
 func (c *Snapshot) Pages(low, high addr.Run, yield func(PageRun)) error {
-	own := &target{pid: c.pid}
 	for _, m := range c.maps {
 		from, to := max(m.Low, low), min(m.High, high)
-		switch {
-		case from >= to:
-		case m.Perm[3] == 'p' && m.Inode == 0:
-			if err := own.Pages(from, to, yield); err != nil {
-				return err
+		if from >= to {
+			continue
+		}
+		all, err := pagesOf(c.pid, from, to)
+		if err != nil {
+			return err
+		}
+		if m.Perm[3] != 'p' || m.Inode != 0 {
+			if more, err := pagesOf(c.parent, from, to); err == nil { // else it has ended
+				all = mergePages(append(all, more...))
 			}
-		default:
-			yield(PageRun{Low: from, High: to, Resident: true})
+		}
+		for _, r := range all {
+			yield(r)
 		}
 	}
 	return nil
+}
+
+func pagesOf(pid int, low, high addr.Run) (all []PageRun, err error) {
+	err = (&target{pid: pid}).Pages(low, high, func(r PageRun) { all = append(all, r) })
+	return all, err
+}
+
+// mergePages sorts runs of pages, and leaves what others have before out of each.
+func mergePages(all []PageRun) []PageRun {
+	slices.SortStableFunc(all, func(a, b PageRun) int { return cmp.Compare(a.Low, b.Low) })
+	out, end := all[:0], addr.Run(0)
+	for _, r := range all {
+		if r.Low = max(r.Low, end); r.Low < r.High {
+			out, end = append(out, r), r.High
+		}
+	}
+	return out
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -169,7 +170,7 @@ func TestSnapshotWritten(t *testing.T) {
 	wantExit(t, p, 7)
 }
 
-// TestSnapshotPages: the pages that the copy has are told, and all of mappings that are not copied.
+// TestSnapshotPages: the pages that the copy has are told, and those of mappings that are not copied.
 func TestSnapshotPages(t *testing.T) {
 	p, _ := launch(t, build(t, "copied"), "0", "2", "1")
 	plant(t, p, symbol(t, p, "hit"), func(*Thread) Action { return StopHere })
@@ -183,6 +184,12 @@ func TestSnapshotPages(t *testing.T) {
 	pages := addr.Run(wordOf(t, s, symbol(t, p, "pages")))
 	if err := s.Pages(pages, pages+2<<20, func(r PageRun) { own += r.High - r.Low }); err != nil || own != 2<<20 {
 		t.Errorf("%d bytes of 2 MiB, %v", own, err)
+	}
+	var seen []addr.Run
+	shared := addr.Run(wordOf(t, s, symbol(t, p, "shared")))
+	if err := s.Pages(shared, shared+64<<20, func(r PageRun) { seen = append(seen, r.Low, r.High) }); err != nil ||
+		!slices.Equal(seen, []addr.Run{shared, shared + pageSize, shared + 100*pageSize, shared + 101*pageSize}) {
+		t.Errorf("of shared memory %v, %v", seen, err)
 	}
 	hit := symbol(t, p, "hit") &^ (pageSize - 1)
 	if err := s.Pages(hit, hit+pageSize, func(r PageRun) { text += r.High - r.Low }); err != nil || text != pageSize {

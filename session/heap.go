@@ -28,11 +28,15 @@ type Heap struct {
 	events  uint64             // of the recording, then
 	named   *namer             // of the image's graph
 	stacks  map[int]*stackView // by thread
+	copied  *inferior.Snapshot // what the image is of instead; see FromCopy
 }
 
 // Image is what memory holds, with the blocks of the recording as of now. It is kept until the
 // process runs on, or its memory is written.
 func (h *Heap) Image() (*memory.Image, error) {
+	if h.copied != nil {
+		return h.image, nil
+	}
 	if err := h.readable(); err != nil {
 		return nil, err
 	}
@@ -73,15 +77,17 @@ func (h *Heap) source() (memory.Source, error) {
 			},
 		})
 	}
-	if src.Recorded, err = h.blocks(); err != nil {
-		return src, err
+	if h.copied == nil { // else they are asked for when the program runs again
+		if src.Recorded, err = h.blocks(math.MaxUint64); err != nil {
+			return src, err
+		}
 	}
 	src.Libc, src.Other = h.allocator()
 	return src, nil
 }
 
-// blocks are those of the recording that are live now, none without a recording.
-func (h *Heap) blocks() ([]memory.Recorded, error) {
+// blocks are those of the recording that are live behind an event, none without a recording.
+func (h *Heap) blocks(behind uint64) ([]memory.Recorded, error) {
 	if h.mode() != Live {
 		return nil, nil
 	}
@@ -92,7 +98,7 @@ func (h *Heap) blocks() ([]memory.Recorded, error) {
 		}
 		return nil, nil // nothing is recorded, or sums alone
 	}
-	held := x.Held(math.MaxUint64)
+	held := x.Held(behind)
 	out := make([]memory.Recorded, len(held))
 	for i := range held {
 		b := &held[i]

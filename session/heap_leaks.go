@@ -37,6 +37,7 @@ type LeakAnswer struct {
 	Recorded bool          // there is a recording: blocks without stack were made before it or are not in it
 	Elapsed  time.Duration // from Since on; 0 without
 	Doubts   memory.Doubts
+	Copy     *Copy // of a copy of the memory
 }
 
 // Why memory cannot be searched for who holds the blocks.
@@ -61,6 +62,22 @@ func (h *Heap) LeaksByReach() error {
 		return errSumsAlone
 	}
 	return nil
+}
+
+// LeaksOfCopy is Leaks while the program runs, of a copy of its memory.
+func (h *Heap) LeaksOfCopy(ctx context.Context, q LeakQuestion) (a *LeakAnswer, err error) {
+	if h.recorded.NoEvents() != nil {
+		return nil, errSumsAlone
+	}
+	c, err := h.FromCopy(func() (err error) {
+		a, err = h.Leaks(ctx, q)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.Copy = &c
+	return a, nil
 }
 
 // Leaks adds up the live blocks by how they are held and by stack.

@@ -59,6 +59,9 @@ func (h *Heap) space() (regions.Source, error) {
 // mappings are those of the process with what they take, if that is known.
 func (h *Heap) mappings(src *regions.Source) (maps []inferior.Mapping, err error) {
 	p := h.common.image
+	if h.copied != nil {
+		return h.copiedMappings(src), nil
+	}
 	if p.Core() == nil {
 		if all, err := p.Usage(); err == nil {
 			for _, m := range all {

@@ -17,6 +17,7 @@
 unsigned long *pages, count, kept;
 size_t npages;
 unsigned long *hidden; // children do not have it
+unsigned long *shared; // 64 MiB, of which two pages have been written to
 
 static atomic_int children, wrong, enough;
 static atomic_long waits;
@@ -70,6 +71,8 @@ int main(int argc, char **argv)
 	hidden = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	madvise(hidden, 4096, MADV_DONTFORK);
 	hidden[0] = 42;
+	shared = mmap(0, 64 << 20, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shared[0] = shared[512 * 100] = 1;
 	signal(SIGCHLD, child_ended);
 	signal(SIGUSR1, told);
 	for (int i = 0; i < threads; i++) {

@@ -1,0 +1,99 @@
+package session
+
+import (
+	"time"
+
+	"hdb/heap/regions"
+	"hdb/inferior"
+	"hdb/internal/addr"
+	"hdb/memory"
+)
+
+// A Copy tells of a copy of the memory that questions were asked of while the program ran.
+type Copy struct {
+	Stopped time.Duration // how long the program stood still for it
+	Written uint64        // bytes that it has written to since then, which took memory twice
+}
+
+// Running tells that the program runs, so that its memory is not to be asked but by FromCopy.
+func (h *Heap) Running() bool { return h.mode() == Live && h.beside }
+
+// FromCopy stops the program that runs as long as a copy of its memory takes, and has f ask the
+// Heap of the copy. Where no copy can be made the error says why.
+func (h *Heap) FromCopy(f func() error) (Copy, error) {
+	h.allocator() // reads symbols, which must not take the time of the stop
+	var src memory.Source
+	var snap *inferior.Snapshot
+	var out Copy
+	last := uint64(0)
+	p := h.proc
+	err := p.StopAll(func() (err error) {
+		from := time.Now()
+		if snap, err = p.Snapshot(); err != nil {
+			return err
+		}
+		h.copied = snap
+		if _, x, err := h.recorded.countedEvents(); err == nil {
+			last = x.Last()
+		}
+		// What a stop tells, the registers of threads above all.
+		h.common.beside = false
+		src, err = h.source()
+		h.common.beside = true
+		out.Stopped = time.Since(from)
+		return err
+	})
+	defer func() {
+		h.copied, h.image, h.named, h.stacks = nil, nil, nil, nil
+	}()
+	if snap == nil {
+		return out, err
+	}
+	if err == nil {
+		src.Memory = copiedMemory{h.common, snap}
+		src.Space.Memory = src.Memory
+		src.Recorded, err = h.blocks(last)
+	}
+	if err == nil {
+		h.image, h.of = memory.New(src), p
+		err = f()
+	}
+	if lost := snap.Lost(); lost != nil {
+		err = lost
+	}
+	if n, e := snap.Written(); e == nil {
+		out.Written = n
+	}
+	if e := snap.Close(); err == nil {
+		err = e
+	}
+	return out, err
+}
+
+// copiedMemory is heapMemory of a copy.
+type copiedMemory struct {
+	*common
+	of *inferior.Snapshot
+}
+
+func (m copiedMemory) ReadAt(b []byte, at int64) (int, error) {
+	if m.reading.GivenUp() {
+		return 0, m.reading.Cut()
+	}
+	return m.of.ReadAt(b, at)
+}
+
+// copiedMappings are those of the copy. What they take is not counted: it would be asked of page tables
+// while the program stands still.
+func (h *Heap) copiedMappings(src *regions.Source) []inferior.Mapping {
+	c := h.copied
+	for _, m := range c.Maps() {
+		src.Mappings = append(src.Mappings, regions.Mapping{Start: m.Low, End: m.High, Perm: m.Perm, Offset: m.Offset, Inode: m.Inode, Path: m.Path})
+	}
+	src.Pages = func(start, end addr.Run, yield func(regions.PageRun)) error {
+		return c.Pages(start, end, func(r inferior.PageRun) {
+			yield(regions.PageRun{Start: r.Low, End: r.High, Resident: r.Resident, Changed: r.Changed})
+		})
+	}
+	return c.Maps()
+}
