@@ -201,6 +201,28 @@ func TestSnapshotPages(t *testing.T) {
 	}
 }
 
+// TestSnapshotRefused: what could harm the program is not tried, and named.
+func TestSnapshotRefused(t *testing.T) {
+	path := build(t, "copied")
+	for how, want := range map[string]string{
+		"userfaultfd": "the process has a userfaultfd (descriptor ",
+		"seccomp":     "has a seccomp filter",
+	} {
+		p, _ := launch(t, path, "2", "1", "1", how)
+		plant(t, p, symbol(t, p, "hit"), func(*Thread) Action { return StopHere })
+		if s := resume(t, p); s.Reason != Trapped {
+			t.Fatalf("%s: %v %+v", how, s.Reason, s.Exit)
+		}
+		if _, err := p.snapshots.Snapshot(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", how, err)
+		}
+		if left := childrenOf(t, p.target.pid); len(left) != 0 {
+			t.Errorf("%s: children %v", how, left)
+		}
+		wantExit(t, p, 7)
+	}
+}
+
 // TestSnapshotRunning: a copy is made between two events of a program that goes on.
 func TestSnapshotRunning(t *testing.T) {
 	path := build(t, "copied")

@@ -1,6 +1,6 @@
 // A program whose memory is copied: it counts in pages of its own, and would see
 // whatever a copy does to it. Arguments: threads, MiB, rounds, which are as many as it
-// takes to SIGUSR1 if they are 0.
+// takes to SIGUSR1 if they are 0, and what it has that forbids copies: userfaultfd or seccomp.
 
 #include <errno.h>
 #include <pthread.h>
@@ -9,8 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -61,6 +65,15 @@ static void *counter(void *arg)
 	return 0;
 }
 
+static int forbid(const char *how)
+{
+	if (strcmp(how, "userfaultfd") == 0)
+		return syscall(SYS_userfaultfd, 1) < 0; // UFFD_USER_MODE_ONLY
+	struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	struct sock_fprog all = {1, &allow};
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &all);
+}
+
 int main(int argc, char **argv)
 {
 	int threads = argc > 1 ? atoi(argv[1]) : 0;
@@ -73,6 +86,8 @@ int main(int argc, char **argv)
 	hidden[0] = 42;
 	shared = mmap(0, 64 << 20, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	shared[0] = shared[512 * 100] = 1;
+	if (argc > 4 && forbid(argv[4]))
+		return 3;
 	signal(SIGCHLD, child_ended);
 	signal(SIGUSR1, told);
 	for (int i = 0; i < threads; i++) {
