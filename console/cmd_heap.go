@@ -349,6 +349,8 @@ type whenceView struct {
 	Frames []frameView `json:"frames,omitempty"`
 	Last   *eventView  `json:"last,omitempty"`
 	Before uint64      `json:"freed_before,omitempty"` // the event that had given back what last frees
+
+	Mapping *mappedEventView `json:"mapping,omitempty"` // that the address lies in, if in no block
 }
 
 func viewWhence(w *query.Whence) whenceView {
@@ -367,6 +369,9 @@ func viewWhence(w *query.Whence) whenceView {
 		if w.Stray != nil && w.Stray.Before != nil {
 			v.Before = w.Stray.Before.Seq
 		}
+	}
+	if m := w.Mapping; m != nil {
+		v.Mapping = &mappedEventView{viewEvent(m.Event), m.Left.Layer.String(), m.Left.Size}
 	}
 	return v
 }
@@ -388,6 +393,13 @@ func showWhence(c *Console, in Input, w *query.Whence) {
 			}
 		default:
 			o.Printf("%#x is in no block that was recorded\n", w.Addr)
+		}
+		if m := w.Mapping; m != nil {
+			what := "a mapping of the program"
+			if m.Left.Layer == query.PythonArenas {
+				what = "an arena of pymalloc"
+			}
+			o.Printf("it lies in %s, of which %s are left: #%d %s\n", what, o.Sizes.Long(m.Left.Size), m.Event.Seq, called(o)(m.Event))
 		}
 		if c.s.PythonHeaps.Holds(w.Addr) {
 			o.Line(screen.Guess(fmt.Sprintf("(it lies in an arena of CPython's allocator: py block %#x)", w.Addr)))

@@ -322,3 +322,28 @@ func (by *mapper) layer(m *heap.Mapped) Layer {
 	}
 	return ProgramMapped
 }
+
+// mappingAt is the live mapping that holds an address, nil if there is none with memory that counts.
+func (r *Recording) mappingAt(addr uint64) *MappedEvent {
+	all := r.Index.Mappings(r.Moment)
+	var seq uint64
+	all.Each(func(p heap.Mapping) bool {
+		if p.Low <= addr && addr < p.High && p.Mode.Accessible() {
+			seq = p.Seq
+		}
+		return seq == 0 && p.Low <= addr
+	})
+	if seq == 0 {
+		return nil
+	}
+	m := r.mappedBetween(seq-1, r.Moment)
+	i := slices.IndexFunc(m.Blocks, func(b MappedBlock) bool { return b.Seq == seq })
+	if i < 0 {
+		return nil // another's: a thread's stack
+	}
+	e, ok := r.Source.Event(seq)
+	if !ok {
+		e = m.Blocks[i].Event()
+	}
+	return &MappedEvent{withName(r.Source, e), m.Blocks[i]}
+}

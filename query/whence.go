@@ -23,6 +23,7 @@ type Whence struct {
 	BelowSize    uint64
 	Last         *recording.Event // where there is none: the last event about a block that held it
 	Stray        *StrayFree       // what is known of Last if it freed nothing
+	Mapping      *MappedEvent     // where there is none: the live mapping that holds it, nil without
 }
 
 // A StrayFree is a free of an address at which no live block was recorded.
@@ -58,6 +59,7 @@ func (r *Recording) Whence(addr uint64) *Whence {
 		if above != nil {
 			w.Above = above.Addr
 		}
+		w.Mapping = r.mappingAt(addr)
 		for e := range x.About(addr, r.Moment) {
 			w.Last = withName(r.Source, *e)
 			w.Stray = r.StrayFree(w.Last)
