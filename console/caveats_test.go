@@ -14,7 +14,7 @@ import (
 // drawn are lines that print numbers drawn from a recording, by the full names of their
 // commands. %d stands for a directory.
 var drawn = map[string]string{
-	"allocs": "allocs 3", "live": "live 3", "top": "top by bytes", "leaks": "leaks", "temporary": "temporary", "wrong-frees": "wrong-frees", "whence": "whence 0x10040",
+	"allocs": "allocs 3", "live": "live 3", "top": "top by bytes", "leaks": "leaks", "temporary": "temporary", "wrong-frees": "wrong-frees", "whence": "whence 0x10040", "what": "what 0x10040",
 	"diff": "diff 10%", "stats": "stats", "summary": "summary", "tree": "tree", "timeline": "timeline", "table": "table",
 	"flamegraph": "flamegraph %d/flame.html -f", "assert": "assert --max-allocs 1e9", "list": "list -cost prog.c:1", "goto": "goto peak", "history": "history 0x10040",
 	"info symbols": "info symbols", "info capture": "info capture", "info allocs": "info allocs", "record status": "record status", "open": "open %d/this.hdb", "save": "save -f %d/copy.hdb",
@@ -30,7 +30,7 @@ var undrawn = strings.Fields(`
 	break tbreak hbreak thbreak dprintf trace rbreak watch rwatch awatch delete clear clearall enable disable toggle catch tcatch uncatch condition ignore commands on handle
 	record record.start record.stop record.pause record.resume record.filter alloc.list alloc.add
 	next-alloc next-free prev-alloc prev-free reverse-continue mark
-	bt frame up down thread faas taas tfaas threads inferior goroutines x disassemble directory print output printf find dump append restore ptype whatis locals args display undisplay search reverse-search
+	bt frame up down thread faas taas tfaas threads inferior goroutines x vmmap disassemble directory print output printf find dump append restore ptype whatis locals args display undisplay search reverse-search
 	file core-file gcore cd pwd symbols symbols.embed symbols.refresh
 	info.breakpoints info.threads info.inferiors info.goroutines info.frame info.registers info.sharedlibrary info.sources info.source info.functions
 	cy.bt cy.break cy.step cy.next cy.finish cy.up cy.down cy.list cy.locals cy.globals cy.print

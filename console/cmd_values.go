@@ -57,7 +57,7 @@ func valueCommands() []*Command {
 			Long: "For scripts and the commands of a stop: the value gets no $ number, and the next text stands behind it. echo and printf write what stands around it.\n\nExamples:\n  output list->used\n  output/x flags"},
 		{Name: "ptype", Group: GroupData, Raw: true, Args: []ArgKind{ArgType}, Synopsis: "[/FLAGS] EXPRESSION | TYPE", Short: "show a type with its members", Needs: NeedProgram, Run: typeTeller(true),
 			Long: "FLAGS are gdb's: o shows the offset and the size of each member, the holes between them and the padding at the end, x those in hexadecimal; m leaves out member functions, t names of types.\n\nExamples:\n  ptype struct page\n  ptype index->pages\n  ptype/o struct page"},
-		{Name: "whatis", Aliases: []string{"what"}, Group: GroupData, Raw: true, Args: []ArgKind{ArgType}, Synopsis: "EXPRESSION | TYPE", Short: "name the type of an expression", Needs: NeedProgram, Run: typeTeller(false), Long: "Example:\n  whatis index->pages"},
+		{Name: "whatis", Group: GroupData, Raw: true, Args: []ArgKind{ArgType}, Synopsis: "EXPRESSION | TYPE", Short: "name the type of an expression", Needs: NeedProgram, Run: typeTeller(false), Long: "Example:\n  whatis index->pages"},
 		{Name: "locals", Group: GroupData, Short: "show the variables of the selected frame", Needs: NeedValues, Run: infoLocals},
 		{Name: "args", Group: GroupData, Short: "show the arguments of the selected frame", Needs: NeedValues, Run: infoArgs},
 		{Name: "display", Group: GroupData, Direct: true, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[/FMT] [EXPRESSION]", Short: "print an expression now and at each stop", Needs: NeedProgram, Run: runDisplay,

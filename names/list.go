@@ -54,6 +54,20 @@ func (s Symbols) At(a addr.Run) (SymbolInfo, error) {
 	return SymbolInfo{}, fmt.Errorf("no symbol at %v", a)
 }
 
+// ThreadLocalAt names the thread-local variable of a module, by the name that the process knows it
+// by, at an offset in the module's block.
+func (s Symbols) ThreadLocalAt(module string, offset uint64) (SymbolInfo, bool) {
+	for _, m := range s.r.Images() {
+		if m.Name != module {
+			continue
+		}
+		if sym, off, ok := m.Object.Symtab.ThreadLocalAt(offset); ok {
+			return SymbolInfo{Name: symbols.Demangle(sym.Name), Offset: off, Size: sym.Size, Module: m.Name}, true
+		}
+	}
+	return SymbolInfo{}, false
+}
+
 // FunctionInfo is a function of a file.
 type FunctionInfo struct {
 	symbols.Function

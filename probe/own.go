@@ -2,6 +2,8 @@ package probe
 
 import (
 	"io"
+	"slices"
+	"strings"
 
 	"hdb/inferior"
 	"hdb/internal/addr"
@@ -14,7 +16,7 @@ type Owned struct {
 }
 
 // Own is what probes have mapped in a process, be they in use, left behind by one that could
-// not be taken out, or as a core file has them: their cards tell.
+// not be taken out, or as a core file has them: their cards and the names of their files tell.
 func Own(maps []inferior.Mapping, mem io.ReaderAt) (all []Owned) {
 	card := make([]byte, cardSize)
 	for _, m := range maps {
@@ -36,6 +38,12 @@ func Own(maps []inferior.Mapping, mem io.ReaderAt) (all []Owned) {
 		)
 		for _, i := range l.islands {
 			all = append(all, Owned{i, i + islandSize, "probe's island of moved code"})
+		}
+	}
+	for _, m := range maps {
+		what, ours := strings.CutPrefix(m.Path, "/memfd:hdb ")
+		if ours && !slices.ContainsFunc(all, func(o Owned) bool { return o.Low <= m.Low && m.Low < o.High }) {
+			all = append(all, Owned{m.Low, m.High, "probe's " + what})
 		}
 	}
 	return all

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"hdb/heap/regions"
@@ -47,8 +48,6 @@ func checkSpace(t *testing.T, s *Session, said string) *regions.Space {
 		r := space.At(addr.Run(at))
 		if r == nil {
 			t.Errorf("%s: not mapped", lines.Text())
-		} else if _, err := image.Heap(); err != nil && kind == "heap" && r.Kind == regions.Anonymous {
-			t.Logf("%s: %v", lines.Text(), err)
 		} else if r.Kind.String() != kind {
 			t.Errorf("%s: is %v of thread %d, %q (%v-%v %s)", lines.Text(), r.Kind, r.TID, r.Label, r.Start, r.End, r.Path)
 		}
@@ -112,9 +111,35 @@ func TestSpace(t *testing.T) {
 func checkResident(t *testing.T, s *Session, space *regions.Space) {
 	t.Helper()
 	total, unknown := space.Total()
-	rss, err := s.image.RSS()
-	if err != nil || total.Resident != rss || unknown != 0 {
-		t.Errorf("the regions have %d bytes in memory, the process %d: %v", total.Resident, rss, err)
+	rollup, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", s.image.PID()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]uint64{}
+	for _, line := range strings.Split(string(rollup), "\n")[1:] {
+		var name string
+		var n uint64
+		if _, err := fmt.Sscan(line, &name, &n); err == nil {
+			want[name] = n << 10
+		}
+	}
+	if got := (regions.Usage{Resident: want["Rss:"], Dirty: want["Private_Dirty:"] + want["Shared_Dirty:"], Swap: want["Swap:"]}); total != got || unknown != 0 || got.Resident == 0 {
+		t.Errorf("the regions have %+v, the process %+v; of %d bytes it is not known", total, got, unknown)
+	}
+	image, err := s.Heap.Image()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sum regions.Usage
+	layers, known := image.Layers()
+	for _, l := range layers {
+		sum = sum.Plus(l.Usage)
+		if l.Guess {
+			t.Errorf("%s: a guess", l.Name)
+		}
+	}
+	if sum != total || !known {
+		t.Errorf("the layers have %+v, the regions %+v; blocks known: %v", sum, total, known)
 	}
 	for i := range space.Regions {
 		if r := &space.Regions[i]; r.Guess {

@@ -50,6 +50,14 @@ func (m *Memory) Mappings() ([]inferior.Mapping, error) {
 	return m.image.Maps()
 }
 
+// RSS is how much memory of the process is resident, in bytes, counted page by page.
+func (m *Memory) RSS() (uint64, error) {
+	if err := m.readable(); err != nil {
+		return 0, err
+	}
+	return m.image.RSS()
+}
+
 // Address evaluates an address as typed: a number, $register, a symbol with or
 // without &, *FUNC's entry, and sums and differences of these.
 func (m *Memory) Address(expr string) (addr.Run, error) {

@@ -24,9 +24,9 @@ type claim struct {
 // their files or zeros behind them, and nobody else can be there but by lying.
 const (
 	levelOwn = iota
-	levelInternal
 	levelTLS
 	levelStack
+	levelInternal
 	levelRuntime
 	levelArena
 	levelModule
@@ -297,23 +297,36 @@ func sharedMemory(path string) bool {
 	return false
 }
 
-// label says of the memory that a thread runs on, but that is not its stack, that it does.
+// label says what the claims do not: that a thread runs on memory that is not its stack, and
+// what lies between an allocator's.
 func (d *divider) label() {
 	for _, t := range d.src.Threads {
 		for _, sp := range t.Stacks {
 			r := d.space.At(sp)
-			if r == nil || r.Kind == Stack || r.Kind == SignalStack || strings.Contains(r.Label, "runs on it") {
+			if r == nil || r.TID != 0 {
 				continue
 			}
-			if r.Label != "" {
-				r.Label += "; "
+			if r.TID = t.TID; r.Label != "" {
+				r.Label += ", "
 			}
-			r.Label += fmt.Sprintf("thread %d runs on it", t.TID)
+			r.Label += "a thread runs on it"
 		}
 	}
-	for i := range d.space.Regions {
-		if r := &d.space.Regions[i]; r.Kind == Runtime && r.Label == "" {
+	list := d.space.Regions
+	for i := range list {
+		r := &list[i]
+		if r.Kind == Runtime && r.Label == "" {
 			r.Label = "code made at run time"
+		}
+		if i == 0 || list[i-1].Kind != Heap || list[i-1].End != r.Start {
+			continue
+		}
+		const between = 64 // less than this is for alignment
+		switch {
+		case r.Kind == Reserved:
+			r.Label = "for the arena to grow"
+		case r.Kind == Anonymous && r.Size() < between && i+1 < len(list) && list[i+1].Kind == Heap && list[i+1].Start == r.End:
+			r.Kind, r.Label = Heap, list[i-1].Label
 		}
 	}
 }

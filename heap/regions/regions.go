@@ -77,7 +77,7 @@ type Region struct {
 	Kind       Kind
 	Perm       string // of the mapping, "rw-p"
 	Module     string // the name of the module's file as the process knows it, of Code to BSS
-	TID        int    // the thread of TLS and the stacks; 0: of none that lives
+	TID        int    // the thread of TLS and the stacks, or that runs on other memory; 0: none that lives
 	Path       string // of the mapped file, or the kernel's name in brackets, "" for none
 	Offset     uint64 // of Start in the file, bytes
 	Label      string // what the kind does not say: "main arena", "probe ring", ...

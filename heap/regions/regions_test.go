@@ -118,8 +118,7 @@ func TestDivide(t *testing.T) {
 7f0000100000-7f0000101000 guard thread 101
 7f0000101000-7f000010df80 stack-unused thread 101
 7f000010df80-7f000010f600 stack root thread 101
-7f000010f600-7f000010f640 tls root thread 101, /bin/p
-7f000010f640-7f000010ff80 tls root thread 101, struct pthread
+7f000010f600-7f000010ff80 tls root thread 101
 7f000010ff80-7f0000110000 stack root thread 101
 7f0000110000-7f0000112000 heap, arena 1
 7f0000130000-7f0000131000 guard
@@ -127,13 +126,12 @@ func TestDivide(t *testing.T) {
 7f0000133600-7f0000133f80 tls root, of a thread that has ended and was not joined
 7f0000133f80-7f0000134000 stack-ended, of a thread that has ended and was not joined
 7f0000140000-7f0000141000 guard
-7f0000141000-7f0000144000 stack-ended, kept for the next thread
+7f0000141000-7f0000144000 stack-ended, of a thread that has ended, kept for the next one
 7f0000150000-7f0000151000 shared root
 7f0000152000-7f0000153000 file
 7f0000154000-7f0000155000 runtime root, code made at run time
 7f0000156000-7f0000156700 anonymous root
-7f0000156700-7f0000156740 tls root thread 100, /bin/p
-7f0000156740-7f0000157080 tls root thread 100, struct pthread
+7f0000156700-7f0000157080 tls root thread 100
 7f0000157080-7f0000158000 anonymous root
 7ffffffde000-7fffffffdf80 stack-unused thread 100
 7fffffffdf80-7ffffffff000 stack root thread 100
@@ -189,7 +187,7 @@ func TestOtherStack(t *testing.T) {
 	}
 	src.Threads[1].Stacks = []addr.Run{0x7f0000150800}
 	s = Divide(src)
-	if r := s.At(0x7f0000150000); r.Kind != Shared || r.Label != "thread 101 runs on it" {
+	if r := s.At(0x7f0000150000); r.Kind != Shared || r.TID != 101 || r.Label != "a thread runs on it" {
 		t.Errorf("the stack that it has switched to is %+v", r)
 	}
 	if r := s.At(0x7f0000101000); r.Kind != Stack || !r.Root() || !strings.Contains(r.Label, "not known") {

@@ -88,8 +88,8 @@ type Pthread struct {
 	Cache addr.Run // of the list of stacks that wait for the next thread
 }
 
-// Pages calls yield for runs of pages in [start, end) that are in memory or swapped out,
-// ascending.
+// Pages calls yield for runs of pages that have bytes of [start, end) and are in memory or swapped
+// out, ascending.
 type Pages func(start, end addr.Run, yield func(PageRun)) error
 
 // A PageRun is a run of pages in the same state. The kernel's page of zeros, which reads of

@@ -98,26 +98,13 @@ func (d *divider) storage(t *Thread, end addr.Run) {
 		}
 		return
 	}
-	at := t.FS
-	var blocks []TLSBlock
+	begin := t.FS
 	for _, b := range d.src.TLS {
-		if b.TID == t.TID && b.Static && b.Start < b.End && b.End <= t.FS && t.FS-b.Start < maxStatic {
-			blocks = append(blocks, b)
-			at = min(at, b.Start)
+		if b.TID == t.TID && b.Static && b.Start < begin && t.FS-b.Start < maxStatic {
+			begin = b.Start
 		}
 	}
-	slices.SortFunc(blocks, func(a, b TLSBlock) int { return int(int64(a.Start) - int64(b.Start)) })
-	for _, b := range blocks {
-		if b.Start < at {
-			d.note("thread-local variables of %s and of another module lie at %v", b.Module, b.Start)
-			continue
-		}
-		d.claim(levelTLS, claim{start: at, end: b.Start, kind: TLS, tid: t.TID})
-		d.claim(levelTLS, claim{start: b.Start, end: b.End, kind: TLS, tid: t.TID, module: b.Module})
-		at = b.End
-	}
-	d.claim(levelTLS, claim{start: at, end: t.FS, kind: TLS, tid: t.TID})
-	d.claim(levelTLS, claim{start: t.FS, end: end, kind: TLS, tid: t.TID, label: "struct pthread"})
+	d.claim(levelTLS, claim{start: begin, end: end, kind: TLS, tid: t.TID})
 }
 
 // ownStack claims the stack that a thread was made with.
@@ -256,7 +243,7 @@ func (d *divider) ended(living map[addr.Run]int) {
 		return
 	}
 	seen := map[addr.Run]bool{}
-	const unjoined, kept = "of a thread that has ended and was not joined", "kept for the next thread"
+	const unjoined, kept = "of a thread that has ended and was not joined", "of a thread that has ended, kept for the next one"
 	for _, list := range []struct {
 		head  addr.Run
 		label string

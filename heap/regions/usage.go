@@ -1,7 +1,5 @@
 package regions
 
-import "hdb/internal/addr"
-
 // usage shares what a mapping uses among the regions that it was divided into. The sums are
 // those of the mapping, which the kernel counted; the state of the pages says who has how
 // much, and what that leaves open is a guess.
@@ -108,12 +106,4 @@ func proportion(n, part, whole uint64) uint64 {
 		return 0
 	}
 	return uint64(float64(n) * (float64(part) / float64(whole)))
-}
-
-// ResidentIn is how many bytes of [start, end) are resident by the state of the pages, and
-// how many are swapped out.
-func ResidentIn(pages Pages, start, end addr.Run) (u Usage, err error) {
-	one := []Region{{Start: start, End: end}}
-	err = pages(start&^(PageSize-1), pageUp(end), func(p PageRun) { share(one, 0, p) })
-	return one[0].Usage, err
 }

@@ -318,6 +318,20 @@ func (t *Table) At(a addr.File) (Sym, bool) {
 	return best, found
 }
 
+// ThreadLocalAt is the symbol of a thread-local variable whose bytes contain an offset in the
+// module's block. It looks through the table.
+func (t *Table) ThreadLocalAt(offset uint64) (best Sym, found bool) {
+	for i := 1; i < t.Len(); i++ {
+		if symType(t.raw(i)[4]&15) != TypeTLS || offset < t.addr(i) || offset-t.addr(i) >= t.size(i) {
+			continue
+		}
+		if s := t.Sym(i); s.Defined && (!found || Better(s, best)) {
+			best, found = s, true
+		}
+	}
+	return best, found
+}
+
 // sameSection reports whether a lies in the section of entry i.
 func (t *Table) sameSection(i int, a addr.File) bool {
 	shndx := int(binary.LittleEndian.Uint16(t.raw(i)[6:]))

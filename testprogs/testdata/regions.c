@@ -201,6 +201,12 @@ static pthread_t begin(void *(*f)(void *), void *arg, void *stack, size_t size)
         return t;
 }
 
+// The threads wait from here on.
+__attribute__((noinline)) void started(void)
+{
+        __asm__ volatile("");
+}
+
 __attribute__((noinline)) void classified(void)
 {
         __asm__ volatile("");
@@ -245,6 +251,7 @@ int main(int argc, char **argv)
         char *stack = anonymous(128 << 10);
         begin(given, stack + 1024, stack, 128 << 10);
         pthread_barrier_wait(&ready);
+        started();
         pthread_join(begin(ends, "of a thread that was joined", NULL, 0), NULL);
 
         is(malloc(100), "heap", "a block");

@@ -1,0 +1,295 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"hdb/console/screen"
+	"hdb/heap/regions"
+	"hdb/internal/flags"
+	"hdb/internal/units"
+)
+
+func vmmapCommands() []*Command {
+	return []*Command{
+		{Name: "vmmap", Group: GroupData, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[-resident] [KIND | ADDRESS]\n-layers", Short: "list whose the memory of the process is, and how much of it is in memory", Needs: NeedMemory, Repeat: RepeatNone, Run: runVmmap,
+			Long: "Each byte that is mapped has one owner: code, rodata, data and bss of a module, the stack of a thread (used, unused, its guard), thread-local storage, an allocator's heap, a language runtime, a mapping of the program (anonymous, shared, file, reserved), the kernel, or hdb. KIND is one of these words, ADDRESS lies in the region to show. -resident leaves out what takes no memory, and has the largest first.\n\nThe layers at the end, which -layers shows alone, sum the regions up; heap-used is what the blocks of the program have of an allocator's memory. What is resident adds up to the process's RSS. A ~ marks what is shared out by a guess. A core file tells nothing of what was resident.\n\nExamples:\n  vmmap\n  vmmap -resident\n  vmmap stack\n  vmmap &table\n  vmmap -layers"},
+		whatCommand(),
+	}
+}
+
+// A vmmapQuestion is what is asked.
+type vmmapQuestion struct {
+	resident, layers bool
+	only             func(*regions.Region) bool // nil: all
+}
+
+func parseVmmap(c *Console, in Input) (q vmmapQuestion, err error) {
+	words, err := flags.All(strings.Fields(in.Raw), func(name string) flags.Flag {
+		switch name {
+		case "resident":
+			return flags.On(&q.resident)
+		case "layers":
+			return flags.On(&q.layers)
+		}
+		return flags.Flag{}
+	})
+	if err != nil {
+		return q, err
+	}
+	word := strings.Join(words, " ")
+	switch kind, ok := regions.ParseKind(word); {
+	case word == "":
+	case ok:
+		q.only = func(r *regions.Region) bool {
+			return r.Kind == kind || strings.HasPrefix(r.Kind.String(), word+"-")
+		}
+	default:
+		a, err := c.eval.address(word)
+		if err != nil {
+			return q, fmt.Errorf("%w; KIND is one of %s", err, strings.Join(regions.KindNames(), ", "))
+		}
+		q.only = func(r *regions.Region) bool { return r.Contains(a) }
+	}
+	return q, nil
+}
+
+type regionView struct {
+	Low      string  `json:"low"`
+	High     string  `json:"high"`
+	Size     uint64  `json:"size"`
+	Perm     string  `json:"perm"`
+	Kind     string  `json:"kind"`
+	Module   string  `json:"module,omitempty"`
+	Thread   int     `json:"thread,omitempty"`
+	Path     string  `json:"path,omitempty"`
+	Offset   *uint64 `json:"offset,omitempty"` // in the file
+	Label    string  `json:"label,omitempty"`
+	Resident *uint64 `json:"resident_bytes,omitempty"`
+	Dirty    *uint64 `json:"dirty_bytes,omitempty"`
+	Swap     *uint64 `json:"swap_bytes,omitempty"`
+	Guess    bool    `json:"guess,omitempty"`
+}
+
+func viewRegion(r *regions.Region, threads map[int]string) regionView {
+	v := regionView{Low: r.Start.String(), High: r.End.String(), Size: r.Size(), Perm: r.Perm, Kind: r.Kind.String(), Module: r.Module, Label: r.Label, Path: r.Path, Guess: r.Guess}
+	v.Thread = numberOf(threads, r.TID)
+	if r.Path != "" && r.Path[0] != '[' {
+		v.Offset = &r.Offset
+	}
+	if r.Known {
+		v.Resident, v.Dirty, v.Swap = &r.Resident, &r.Dirty, &r.Swap
+	}
+	return v
+}
+
+// numberOf is hdb's number of a thread, 0 of none.
+func numberOf(threads map[int]string, tid int) int {
+	n, _ := strconv.Atoi(threads[tid])
+	return n
+}
+
+type layerView struct {
+	Layer    string  `json:"layer"`
+	Regions  int     `json:"regions"`
+	Size     uint64  `json:"size"`
+	Resident *uint64 `json:"resident_bytes,omitempty"`
+	Dirty    *uint64 `json:"dirty_bytes,omitempty"`
+	Swap     *uint64 `json:"swap_bytes,omitempty"`
+	Guess    bool    `json:"guess,omitempty"`
+}
+
+type vmmapView struct {
+	Regions []regionView `json:"regions,omitempty"`
+	Layers  []layerView  `json:"layers,omitempty"`
+	RSS     *uint64      `json:"rss_bytes,omitempty"`
+	Notes   []string     `json:"notes,omitempty"`
+}
+
+func runVmmap(ctx context.Context, c *Console, in Input) error {
+	q, err := parseVmmap(c, in)
+	if err != nil {
+		return fmt.Errorf("vmmap: %w", err)
+	}
+	image, err := c.s.Heap.Image()
+	if err != nil {
+		return fmt.Errorf("vmmap: %w", err)
+	}
+	space, threads := image.Space(), threadNames(c.s)
+	v := vmmapView{Notes: space.Notes}
+	var list []*regions.Region
+	if !q.layers {
+		list = chosenRegions(space, q)
+		if len(list) == 0 {
+			return errors.New("vmmap: no region is so; `vmmap` lists all")
+		}
+		for _, r := range list {
+			v.Regions = append(v.Regions, viewRegion(r, threads))
+		}
+	}
+	var sums layerSums
+	if q.only == nil {
+		sums = sumLayers(c, image)
+		v.Layers, v.RSS = sums.views(), sums.rss
+	}
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
+	c.show(in, v, func(o *screen.Output) {
+		if len(list) > 0 {
+			regionTable(o, list, threads)
+		}
+		if q.only == nil {
+			if len(list) > 0 {
+				o.Text("\n")
+			}
+			sums.print(o)
+		}
+		for _, n := range space.Notes {
+			o.Line(screen.Warning("! " + n))
+		}
+	})
+	return nil
+}
+
+// chosenRegions are those that the question is about.
+func chosenRegions(space *regions.Space, q vmmapQuestion) (list []*regions.Region) {
+	for i := range space.Regions {
+		r := &space.Regions[i]
+		if q.only != nil && !q.only(r) || q.resident && r.Known && r.Resident == 0 && r.Swap == 0 {
+			continue
+		}
+		list = append(list, r)
+	}
+	if q.resident {
+		slices.SortStableFunc(list, func(a, b *regions.Region) int { return cmp.Compare(b.Resident, a.Resident) })
+	}
+	return list
+}
+
+// usageText is a number of bytes in memory; it may be a guess, or not known.
+func usageText(o *screen.Output, n uint64, known, guess bool) screen.Span {
+	switch {
+	case !known:
+		return screen.Plain("?")
+	case n == 0:
+		return screen.Plain("-")
+	case guess:
+		return screen.Guess("~" + o.Sizes.Short(n))
+	}
+	return screen.Plain(o.Sizes.Short(n))
+}
+
+func regionTable(o *screen.Output, list []*regions.Region, threads map[int]string) {
+	rows := make([][]screen.Span, 0, len(list))
+	for _, r := range list {
+		rows = append(rows, []screen.Span{
+			screen.Addr(r.Start.String()), screen.Addr(r.End.String()), screen.Plain(o.Sizes.Short(r.Size())),
+			usageText(o, r.Resident, r.Known, r.Guess), usageText(o, r.Dirty, r.Known, r.Guess), usageText(o, r.Swap, r.Known, r.Guess),
+			screen.Plain(r.Perm), screen.Plain(r.Kind.String()), screen.File(regionOwner(r, threads)),
+		})
+	}
+	o.Table([]screen.Column{
+		{Head: "from", Right: true}, {Head: "to", Right: true}, {Head: "size", Right: true}, {Head: "resident", Right: true},
+		{Head: "dirty", Right: true}, {Head: "swap", Right: true}, {Head: "perm"}, {Head: "kind"}, {Head: "owner"},
+	}, rows)
+}
+
+// regionOwner says whose a region is, "" if its kind says all.
+func regionOwner(r *regions.Region, threads map[int]string) string {
+	var parts []string
+	if r.TID != 0 {
+		parts = append(parts, "thread "+threads[r.TID])
+	}
+	if r.Label != "" {
+		parts = append(parts, r.Label)
+	}
+	file := screen.ShortPath(cmp.Or(r.Module, r.Path))
+	switch {
+	case file == "" || file == "[stack]" || r.Kind == regions.Heap || r.Kind == regions.Debugger:
+	default:
+		parts = append(parts, file)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// layerSums are the layers of a process with their sum.
+type layerSums struct {
+	layers []regions.Layer
+	total  regions.Layer
+	known  bool    // what is resident is
+	blocks bool    // those of the heap are
+	rss    *uint64 // as the kernel tells it, nil: not known
+}
+
+// A layered has layers: a memory.Image.
+type layered interface {
+	Layers() (all []regions.Layer, known bool)
+	Space() *regions.Space
+}
+
+func sumLayers(c *Console, image layered) (s layerSums) {
+	s.layers, s.blocks = image.Layers()
+	s.known = true
+	for i := range s.layers {
+		l := &s.layers[i]
+		s.total.Regions, s.total.Size, s.total.Usage = s.total.Regions+l.Regions, s.total.Size+l.Size, s.total.Usage.Plus(l.Usage)
+	}
+	for i := range image.Space().Regions {
+		s.known = s.known && image.Space().Regions[i].Known
+	}
+	if rss, err := c.s.Memory.RSS(); err == nil {
+		s.rss = &rss
+	}
+	return s
+}
+
+// shown are the layers that have something.
+func (s *layerSums) shown() (list []regions.Layer) {
+	for _, l := range s.layers {
+		if l.Size > 0 {
+			list = append(list, l)
+		}
+	}
+	return list
+}
+
+func (s *layerSums) views() (all []layerView) {
+	for _, l := range s.shown() {
+		v := layerView{Layer: l.Name, Regions: l.Regions, Size: l.Size, Guess: l.Guess}
+		if s.known {
+			v.Resident, v.Dirty, v.Swap = new(l.Resident), new(l.Dirty), new(l.Swap)
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+func (s *layerSums) print(o *screen.Output) {
+	var rows [][]screen.Span
+	row := func(name string, l regions.Layer) {
+		rows = append(rows, []screen.Span{
+			screen.Plain(name), screen.Plain(units.Grouped(uint64(l.Regions))), screen.Plain(o.Sizes.Short(l.Size)),
+			usageText(o, l.Resident, s.known, l.Guess), usageText(o, l.Dirty, s.known, l.Guess), usageText(o, l.Swap, s.known, l.Guess),
+		})
+	}
+	for _, l := range s.shown() {
+		row(l.Name, l)
+	}
+	row("all", s.total)
+	o.Table([]screen.Column{{Head: "layer"}, {Head: "regions", Right: true}, {Head: "size", Right: true}, {Head: "resident", Right: true}, {Head: "dirty", Right: true}, {Head: "swap", Right: true}}, rows)
+	switch {
+	case !s.known:
+		o.Text("(what was resident is not known: a core file does not tell)\n")
+	case s.rss != nil && *s.rss != s.total.Resident:
+		o.Line(screen.Warning(fmt.Sprintf("! the kernel now counts %s resident: the process has run since, or another one has", o.Sizes.Long(*s.rss))))
+	}
+	if !s.blocks {
+		o.Text("(which blocks the heap has is not known: its memory is in heap-free as a whole)\n")
+	}
+}

@@ -1,0 +1,188 @@
+package session
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"hdb/heap/glibc"
+	"hdb/heap/regions"
+	"hdb/internal/addr"
+	"hdb/memory"
+	"hdb/names"
+	"hdb/query"
+	"hdb/recording"
+	"hdb/symbols"
+	"hdb/values"
+)
+
+// A What tells what an address is. What is not known, or not so, is nil or zero.
+type What struct {
+	Addr         addr.Run
+	Region       *regions.Region // that it lies in, of a process
+	Below, Above *regions.Region // the nearest ones where nothing is mapped
+	Unmapped     bool            // nothing is
+
+	Symbol *names.SymbolInfo  // the function or variable there
+	Place  names.Place        // the source line of code
+	Local  *ThreadVariable    // of thread-local storage
+	Frame  *StackPlace        // on a stack
+	Chunk  *glibc.Chunk       // of glibc's malloc
+	Block  *memory.Block      // that the program holds
+	Whence *query.Whence      // what the recording has about it
+	About  []*recording.Event // the last events about blocks that held it, oldest first
+}
+
+// A ThreadVariable is a place in thread-local storage.
+type ThreadVariable struct {
+	TID    int
+	Module string
+	Name   string // of the variable, "" not known
+	Offset uint64 // in it, or in the module's storage
+}
+
+// A StackPlace is a place on a stack.
+type StackPlace struct {
+	Thread   int         // hdb's number
+	Frame    names.Frame // that has it; without a name if it is not in the used part
+	Variable string      // that has it, "" none that is known
+	Offset   uint64      // in the variable
+	Below    uint64      // bytes below the stack pointer: nothing is there any more
+}
+
+// What tells what is known of an address: of a process or core file by what its memory is, with
+// a recording, also of a capture, by the blocks that were recorded.
+func (h *Heap) What(a addr.Run) (*What, error) {
+	w := &What{Addr: a}
+	if err := h.recordedWhat(w); err != nil && h.recalled() {
+		return nil, err
+	}
+	if sym, err := h.names.Symbols.At(a); err == nil {
+		w.Symbol = &sym
+	}
+	if h.recalled() {
+		w.Place = h.names.Places.At(a)
+		return w, nil
+	}
+	image, err := h.Image()
+	if err != nil {
+		return nil, err
+	}
+	space := image.Space()
+	if w.Region = space.At(a); w.Region == nil {
+		w.Below, w.Above = space.Around(a)
+		w.Symbol, w.Unmapped = nil, true
+		return w, nil
+	}
+	if b, ok := space.TLSAt(a); ok {
+		w.Local = &ThreadVariable{TID: b.TID, Module: b.Module, Offset: uint64(a - b.Start)}
+		if sym, ok := h.names.Symbols.ThreadLocalAt(b.Module, w.Local.Offset); ok {
+			w.Local.Name, w.Local.Offset = sym.Name, sym.Offset
+		}
+	}
+	switch w.Region.Kind {
+	case regions.Code:
+		w.Place = h.names.Places.At(a)
+	case regions.Stack, regions.SignalStack, regions.StackUnused, regions.Heap, regions.Anonymous, regions.Shared:
+		if w.Region.TID != 0 {
+			w.Frame = h.onStack(w.Region, a)
+		}
+	}
+	if i, ok := image.Find(uint64(a)); ok {
+		b := image.Blocks()[i]
+		w.Block = &b
+	}
+	if heap, err := image.Heap(); err == nil {
+		if c, ok := heap.Find(a); ok {
+			w.Chunk = &c
+		}
+	}
+	return w, nil
+}
+
+// recordedWhat adds what is recorded.
+func (h *Heap) recordedWhat(w *What) error {
+	r, err := h.queries.blockEvents()
+	if err != nil {
+		return err
+	}
+	w.Whence = r.Whence(uint64(w.Addr))
+	if w.Whence.Event == nil {
+		w.About, _, _ = r.History(uint64(w.Addr), 2)
+	}
+	return nil
+}
+
+// deepest bounds the frames that are searched for a place on a stack.
+const deepest = 4096
+
+// onStack is the place on the stack of the region's thread.
+func (h *Heap) onStack(r *regions.Region, a addr.Run) *StackPlace {
+	t := h.common.image.Thread(r.TID)
+	if t == nil {
+		return nil
+	}
+	p := &StackPlace{Thread: t.Num}
+	regs, err := t.Regs()
+	if err != nil {
+		return p
+	}
+	if r.Kind == regions.StackUnused {
+		// Measured from the used part, which a red zone lies before.
+		if used := h.image.Space().At(r.End); used != nil && used.TID == r.TID && used.Start == r.End {
+			p.Below = uint64(r.End-a) + redZone
+		}
+		return p
+	}
+	st, err := h.walker.stack(t, deepest, addr.Code{})
+	if err != nil || a < regs.SP() && r.Contains(regs.SP()) && uint64(regs.SP()-a) > redZone {
+		return p
+	}
+	for i, f := range st.Frames {
+		if f.CFA <= a || f.CFA == 0 || !sameRegion(r, f.CFA) {
+			continue
+		}
+		p.Frame = f
+		h.stackVariable(p, st.Frames, i, a)
+		return p
+	}
+	return p
+}
+
+// sameRegion tells whether the frame that ends at an address may lie in the region.
+func sameRegion(r *regions.Region, cfa addr.Run) bool { return r.Start < cfa && cfa <= r.End }
+
+// stackVariable finds the variable of frame i, or of a call that is inlined there, that has the address.
+func (h *Heap) stackVariable(p *StackPlace, frames []names.Frame, i int, a addr.Run) {
+	for ; i < len(frames) && frames[i].CFA == p.Frame.CFA; i++ {
+		f := h.values.frameAt(frames, i)
+		if f == nil || f.Module.Obj == nil {
+			return
+		}
+		found := false
+		symbols.Guard(func() {
+			for _, list := range []func(*values.Frame) ([]values.Variable, error){h.values.w.Args, h.values.w.Locals} {
+				all, _ := list(f) // what has no place is not there
+				for _, x := range all {
+					at, ok := x.Value.Addr()
+					if size := x.Value.Type.Size(); ok && at <= a && uint64(a-at) < uint64(max(size, 0)) && !found {
+						p.Frame, p.Variable, p.Offset, found = frames[i], x.Name, uint64(a-at), true
+					}
+				}
+			}
+		})
+		if found {
+			return
+		}
+	}
+}
+
+// String says where in thread-local storage it is.
+func (v *ThreadVariable) String() string {
+	if v.Name == "" {
+		return fmt.Sprintf("byte %d of the thread-local storage of %s", v.Offset, filepath.Base(v.Module))
+	}
+	if v.Offset == 0 {
+		return v.Name
+	}
+	return fmt.Sprintf("%s+%d", v.Name, v.Offset)
+}
