@@ -58,6 +58,7 @@ func (d *dataPlane) arm(sink probe.Sink, functions []breakpoints.Function, wrong
 	d.probe.SetDepth(d.settings.MaxDepth)
 	var want probe.Request
 	d.exclusive(func() { want = d.request() })
+	wrong.entered(want.Entered)
 	want.WrongFrees, want.Unsuspected = wrong.wanted(), wrong.unsuspected
 	want.Stops = append(want.Stops, states.exact()...)
 	d.rec.SetWatches(append(d.watches(), states.watches()...))

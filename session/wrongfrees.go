@@ -39,6 +39,9 @@ type wrongFrees struct {
 	blocks func() (*query.Recording, error) // what is recorded
 	taken  *recording.Event                 // that a stop was asked about last
 	plain  plainBlocks
+	// placed are the calls of threads that were stopped last at the entries of functions that free, and
+	// go on there without coming to the probe again.
+	placed map[*inferior.Thread]breakpoints.Call
 	doubt  time.Duration // up to when threads may be handed blocks that nobody sees
 	mixed  bool          // plain breakpoints have taken over from a probe: calls that threads were in are in no event
 
@@ -56,6 +59,7 @@ const (
 
 // begin follows the begin of a run, or of another image.
 func (w *wrongFrees) begin() {
+	w.placed = nil
 	w.taken, w.plain, w.mixed, w.doubt = nil, plainBlocks{}, false, 0
 	w.vain, w.spent, w.unsuspected = [len(w.vain)]int{}, 0, [len(w.unsuspected)]bool{}
 }
@@ -87,7 +91,27 @@ func (w *wrongFrees) wanted() bool { return w.settings.WrongFrees != WrongFreesO
 
 // Wrong takes a call that seems to give back what is no block.
 func (k probeSink) Wrong(t *inferior.Thread, call breakpoints.Call, why probe.Suspicion) inferior.Action {
-	return k.p.wrong.look(t, call, why)
+	w := k.p.wrong
+	if !call.Now.IsReturn() {
+		if w.placed == nil || len(w.placed) > maxPlaced {
+			w.placed = map[*inferior.Thread]breakpoints.Call{}
+		}
+		w.placed[t] = call
+	}
+	return w.look(t, call, why)
+}
+
+// maxPlaced is how many threads are remembered: others have long gone on.
+const maxPlaced = 1024
+
+// entered adds those of them that have not gone on: the probe must not be told of their calls again.
+func (w *wrongFrees) entered(at map[*inferior.Thread]addr.Run) {
+	for t, c := range w.placed {
+		if regs, err := t.Regs(); err == nil && regs.PC() == c.Entry && regs.SP() == c.SP && regs.Rdi == c.Args[0] {
+			at[t] = c.Entry
+		}
+	}
+	clear(w.placed)
 }
 
 // look finds out whether the call is wrong, and what is to be done.
