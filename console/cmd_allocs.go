@@ -116,6 +116,9 @@ func runLive(ctx context.Context, c *Console, in Input) error {
 		return errInterrupted
 	}
 	if err != nil {
+		if from.IsPresent() && c.s.Heap.Unrecorded(err) {
+			return showWalked(c, in, condition, limit)
+		}
 		return err
 	}
 	rows, mapped, err := c.s.Queries.MappedLive(ctx, condition, from, limit)

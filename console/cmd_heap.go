@@ -23,7 +23,7 @@ func heapCommands() []*Command {
 		{Name: "temporary", Group: GroupAllocs, Beside: RunsBeside, Synopsis: "[N]", Short: "show the stacks of blocks given back before another one was allocated", Args: []ArgKind{ArgWord}, Run: stackRanker(heap.ByTemporary),
 			Long: "Such a block could often live on the stack, or be kept for the next time.\n\nExample:\n  temporary 5"},
 		{Name: "whence", Group: GroupAllocs, Beside: RunsBeside, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "ADDRESS", Short: "tell which recorded block an address lies in, who made it and when", Repeat: RepeatNone, Run: runWhence,
-			Long: "The address may be an expression, as for x: a pointer stands for what it points to, &NAME for the place of a variable.\n\nExamples:\n  whence 0x55555578a2c8\n  whence list->head\n  whence $1"},
+			Long: "The address may be an expression, as for x: a pointer stands for what it points to, &NAME for the place of a variable. Blocks that are not recorded are found in the heap of glibc's malloc itself, without who made them.\n\nExamples:\n  whence 0x55555578a2c8\n  whence list->head\n  whence $1"},
 		diffCommand(),
 	}
 }
@@ -330,6 +330,12 @@ func runWhence(_ context.Context, c *Console, in Input) error {
 		return err
 	}
 	w, err := c.s.Queries.Whence(addr)
+	if err != nil || w.Event == nil {
+		if b, ok := c.s.Heap.Block(addr); ok {
+			showWalkedBlock(c, in, addr, b.Addr, b.Size)
+			return nil
+		}
+	}
 	if err != nil {
 		return err
 	}

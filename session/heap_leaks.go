@@ -91,6 +91,9 @@ func (h *Heap) Leaks(ctx context.Context, q LeakQuestion) (*LeakAnswer, error) {
 		return nil, err
 	}
 	if _, walk := m.Heap(); walk != nil && r == nil {
+		if _, err := h.queries.blockEvents(); !errors.Is(err, errNothingRecorded) && h.mode() == Live {
+			return nil, err
+		}
 		return nil, walk
 	}
 	keep, err := h.keep(ctx, r, q)

@@ -75,8 +75,10 @@ func (r *Recorded) someSource() (capture.Source, error) {
 	case r.rec.On() && src != nil:
 		return src, nil // which fills when the process goes on: Waiting says so
 	}
-	return nil, errors.New("nothing was recorded: use record start, or open a capture")
+	return nil, errNothingRecorded
 }
+
+var errNothingRecorded = errors.New("nothing was recorded: use record start, or open a capture")
 
 // Waiting says that the recording of a process has no event yet, "" if it has, or if there is
 // none.

@@ -1,0 +1,51 @@
+package console
+
+import (
+	"fmt"
+
+	"hdb/console/screen"
+	"hdb/internal/cond"
+	"hdb/internal/units"
+)
+
+// A walkedView is a block that is in no recording.
+type walkedView struct {
+	Block string `json:"block"`
+	Size  uint64 `json:"block_size"` // usable
+}
+
+// showWalked lists the live blocks that the allocator tells of, where nothing is recorded.
+func showWalked(c *Console, in Input, condition *cond.Cond, limit int) error {
+	w, err := c.s.Heap.Walked(condition, limit)
+	if err != nil {
+		return fmt.Errorf("live: %w", err)
+	}
+	views := make([]walkedView, 0, len(w.Largest))
+	var table [][]screen.Span
+	for _, b := range w.Largest {
+		views = append(views, walkedView{fmt.Sprintf("%#x", b.Addr), b.Size})
+		table = append(table, []screen.Span{screen.Plain(c.out.Sizes.Short(b.Size)), screen.Plain(fmt.Sprintf("%#x", b.Addr))})
+	}
+	c.answer(in, struct {
+		Total  int          `json:"total"`
+		Bytes  uint64       `json:"live_bytes"`
+		Blocks []walkedView `json:"rows"`
+	}{w.Blocks, w.Bytes, views}, func(o *screen.Output) {
+		if len(table) > 0 {
+			o.Table([]screen.Column{{Head: "size", Right: true}, {Head: "block"}}, table)
+		}
+		if len(views) < w.Blocks {
+			o.Printf("the largest %d of %s; `live all` lists all\n", len(views), units.Grouped(w.Blocks))
+		}
+		o.Printf("live: %s in %s, found in the heap itself: nothing was recorded, and nobody knows who made them\n", o.Sizes.Long(w.Bytes), units.Count(w.Blocks, "block"))
+	})
+	return nil
+}
+
+// showWalkedBlock says in which block an address lies that no recording has.
+func showWalkedBlock(c *Console, in Input, at, start, size uint64) {
+	c.answer(in, whenceView{Address: fmt.Sprintf("%#x", at), Block: fmt.Sprintf("%#x", start), Offset: new(at - start), Size: &size}, func(o *screen.Output) {
+		o.Printf("%#x is byte %s of %s at %#x\n", at, units.Grouped(at-start), o.Sizes.Long(size), start)
+		o.Line(screen.Guess("(the block is not in a recording: it is found in the heap itself, with its usable size)"))
+	})
+}
