@@ -173,7 +173,7 @@ func TestUnbuiltWords(t *testing.T) {
 			t.Errorf("%s: %q %q, exit code %d, want %q", tc.line, out, errs, code, tc.want)
 		}
 	}
-	if out, errs, _ := play(t, "alias heap = echo mine", "heap", "define explore", "echo defined", "end", "explore"); out != "mine\ndefined\n" || errs != "" {
+	if out, errs, _ := play(t, "alias layout = echo mine", "layout", "define explore", "echo defined", "end", "explore"); out != "mine\ndefined\n" || errs != "" {
 		t.Errorf("a user's own words: %q %q", out, errs)
 	}
 }

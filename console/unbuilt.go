@@ -22,7 +22,6 @@ var unbuilt = []struct{ words, why string }{
 	{"edit", "shell $EDITOR FILE"},
 	{"explore", "print and ptype: names with dots and brackets lead on"},
 	{"python, guile", "there is no language inside: --json prints every answer as an object for scripts outside"},
-	{"heap", "live lists the blocks that were not given back, top the functions that made them, leaks the stacks; whence tells about an address"},
 	{"event, events", "allocs lists recorded events, bt #N shows the stack of one, list #N its source; goto #N selects one"},
 	{"py-bt, py-bt-full, py-list, py-up, py-down, py-locals, py-print, pybt", "with a space here: py bt, py list, py up, py down, py locals, py print"},
 	{"layout, winheight", "there is one layout, the source above the console: tui enable"},

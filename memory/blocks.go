@@ -15,6 +15,14 @@ type blocks struct {
 	chunks []Range // that blocks of pools were cut from: the pool's own, but for these blocks
 	walked graph.Sum
 	stale  int
+	hidden []Hidden
+}
+
+// Hidden is a recorded block in the chunk of another one, which is too small to reach there: the
+// size of that chunk was overwritten.
+type Hidden struct {
+	Chunk         glibc.Block // as its size says
+	Outer, Within Block
 }
 
 // A Range is addresses from Low to below High.
@@ -97,6 +105,9 @@ func (out *blocks) chunk(c glibc.Block, rec []Recorded) []Recorded {
 		b.Size = min(b.Size, c.Size) // more is a realloc that was not seen
 		out.all = append(out.all, b)
 	default:
+		if n > 1 && rec[0].Addr == low && rec[0].Size < rec[1].Addr-low {
+			out.hidden = append(out.hidden, Hidden{c, Block(rec[0]), Block(rec[1])})
+		}
 		out.chunks = append(out.chunks, Range{low, high})
 		for _, r := range rec[:n] {
 			r.Size = min(r.Size, high-r.Addr)

@@ -3,6 +3,7 @@ package session
 import (
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"hdb/breakpoints"
@@ -147,8 +148,17 @@ func (h *Heap) allocator() (libc, other string) {
 				other = a.name
 			}
 		}
+		if other == "" && (strings.HasPrefix(filepath.Base(m.Name), "ld-musl") || strings.Contains(m.Name, "-linux-musl/")) {
+			other = "musl"
+		}
 		if libc == "" && (defines(m.Object, "gnu_get_libc_version") && defines(m.Object, "malloc") || defines(m.Object, "__libc_malloc")) {
 			libc = m.Name
+		}
+	}
+	if libc == "" && other == "" { // static, perhaps without symbols: what its data holds tells
+		mods := slices.DeleteFunc(slices.Clone(h.common.image.Modules()), func(m inferior.Module) bool { return m.VDSO })
+		if len(mods) == 1 {
+			libc = mods[0].Name
 		}
 	}
 	return libc, other

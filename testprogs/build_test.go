@@ -138,6 +138,7 @@ var behaviours = []struct {
 	{name: "thrown", want: "caught 5\n"},
 	{name: "exceptions", want: "caught 33 null\n"},
 	{name: "longjmp", want: "jumps 2\n"},
+	{name: "mallocs"},
 	{name: "realloc", want: "2 null\n"},
 	{name: "fail", want: "failed 8\n"},
 	{name: "mapped", want: "mapped\n"},

@@ -9,7 +9,7 @@ import (
 
 // ErrNotUsed tells that the allocator of the C library never ran: it has no arena that any
 // memory came from. Programs with an allocator of their own are so.
-var ErrNotUsed = errors.New("malloc of the C library was never used")
+var ErrNotUsed = errors.New("glibc's malloc was never used: it has no arena")
 
 // A Range is memory from Start up to End, which is not in it.
 type Range struct{ Start, End addr.Run }

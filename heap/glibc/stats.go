@@ -208,3 +208,22 @@ func (h *Heap) Before(a addr.Run) (Chunk, bool) {
 	p := h.pieces[n-1]
 	return p.chunk(len(p.chunks) - 1), p.arena >= 0
 }
+
+// CachedBy is the thread whose tcache has the chunk of the user's memory at an address.
+func (h *Heap) CachedBy(user addr.Run) (tid int, ok bool) {
+	if c, found := h.Find(user); !found || c.State != TCache {
+		return 0, false
+	}
+	for _, t := range h.tcaches {
+		for _, b := range t.Bins {
+			p := h.mem.pointer(t.Addr + tcacheEntries + addr.Run(8*b.Index))
+			for range b.Count {
+				if p == user {
+					return t.TID, true
+				}
+				p = h.links.next(h.mem.word(p), p)
+			}
+		}
+	}
+	return 0, false
+}

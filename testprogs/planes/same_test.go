@@ -88,6 +88,7 @@ var subjects = []subject{
 	{name: "numbers", flags: []string{"-DOWN", "-static"}},
 	{name: "owners"},
 	{name: "phases"},
+	{name: "mallocs"},
 	{name: "realloc"},
 	{name: "recorded", args: []string{"20"}},
 	{name: "rust"},

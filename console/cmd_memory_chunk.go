@@ -1,0 +1,299 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"hdb/console/screen"
+	"hdb/heap/glibc"
+	"hdb/internal/addr"
+	"hdb/internal/units"
+	"hdb/query"
+	"hdb/session"
+)
+
+func chunkCommands() []*Command {
+	return []*Command{
+		{Name: "chunk", Group: GroupAllocs, Raw: true, Args: []ArgKind{ArgExpression}, Needs: NeedMemory, Synopsis: "ADDRESS", Short: "decode the header of the malloc chunk that an address lies in", Repeat: RepeatNone, Run: runChunk,
+			Long: "The fields are those of struct malloc_chunk of glibc. The chunks in front of it and behind it are shown, with who made their blocks, if that is recorded.\n\nExamples:\n  chunk 0x55555578a2c0\n  chunk list->head"},
+		{Name: "fragmentation", Group: GroupAllocs, Needs: NeedMemory, Synopsis: "[N]", Args: []ArgKind{ArgWord}, Short: "tell where the memory of the C library's malloc goes that the program did not ask for", Repeat: RepeatNone, Run: runFragmentation,
+			Long: "Usable are the bytes of blocks, as malloc_usable_size(3) says. With a recording it also shows what of them the program asked for, and the functions whose blocks have most that they did not ask for: at most N, 10 by default. Blocks from before the recording are counted apart.\n\nExample:\n  fragmentation 5"},
+	}
+}
+
+// chunkView is a chunk of the heap.
+type chunkView struct {
+	Chunk    string         `json:"chunk"`
+	Address  string         `json:"address"`
+	State    string         `json:"state"`
+	Arena    int            `json:"arena_number"` // -1 of a mmapped chunk
+	Size     uint64         `json:"size"`
+	Usable   uint64         `json:"usable_bytes"`
+	Offset   int64          `json:"offset"` // of the address that was asked for
+	PrevSize string         `json:"prev_size"`
+	Word     string         `json:"size_field"`
+	Flags    []string       `json:"size_flags"`
+	FD       string         `json:"fd,omitempty"`
+	BK       string         `json:"bk,omitempty"`
+	FDSize   string         `json:"fd_nextsize,omitempty"`
+	BKSize   string         `json:"bk_nextsize,omitempty"`
+	Next     string         `json:"next,omitempty"`
+	Key      string         `json:"key,omitempty"`
+	Thread   int            `json:"thread,omitempty"` // whose tcache has it
+	Event    *eventView     `json:"event,omitempty"`
+	Frames   []frameView    `json:"frames,omitempty"`
+	Before   *neighbourView `json:"before,omitempty"`
+	Behind   *neighbourView `json:"behind,omitempty"`
+	Damage   []damageView   `json:"damaged,omitempty"`
+}
+
+func viewChunk(a *session.ChunkAnswer) chunkView {
+	v := chunkView{Chunk: a.Header.Chunk.String(), Address: a.Addr.String(), State: a.State.String(), Arena: a.Header.Arena, Size: a.Bytes(), Usable: a.HeapNeighbour.Size, Offset: a.Offset,
+		PrevSize: fmt.Sprintf("%#x", a.PrevSize), Word: fmt.Sprintf("%#x", a.Header.Size), Flags: chunkFlags(&a.Header), Thread: a.Cache,
+		Before: viewNeighbour(a.Before), Behind: viewNeighbour(a.Behind)}
+	if n := viewNeighbour(&a.HeapNeighbour); n.Event != nil {
+		v.Event, v.Frames = n.Event, n.Frames
+	}
+	switch a.State {
+	case glibc.Free:
+		v.FD, v.BK = a.FD.String(), a.BK.String()
+		if a.FDNextSize != 0 || a.BKNextSize != 0 {
+			v.FDSize, v.BKSize = a.FDNextSize.String(), a.BKNextSize.String()
+		}
+	case glibc.TCache:
+		v.Next, v.Key = a.Next.String(), fmt.Sprintf("%#x", a.Key)
+	case glibc.FastBin:
+		v.FD = a.Next.String()
+	}
+	for _, d := range a.Damage {
+		v.Damage = append(v.Damage, damageView{Arena: d.Arena, Chunk: d.Chunk.String(), Field: d.Field, Found: d.Found, Expected: d.Expected, Passing: d.Passing})
+	}
+	return v
+}
+
+func chunkFlags(x *glibc.Header) []string {
+	flags := []string{}
+	if x.PrevInUse() {
+		flags = append(flags, "PREV_INUSE")
+	}
+	if x.Mmapped() {
+		flags = append(flags, "IS_MMAPPED")
+	}
+	if x.NonMainArena() {
+		flags = append(flags, "NON_MAIN_ARENA")
+	}
+	return flags
+}
+
+func runChunk(_ context.Context, c *Console, in Input) error {
+	at, err := c.eval.addressOf(in, strings.TrimSpace(in.Raw))
+	if err != nil {
+		return err
+	}
+	a, err := c.s.Heap.Chunk(at)
+	if err != nil {
+		return fmt.Errorf("chunk: %w", err)
+	}
+	v := viewChunk(a)
+	c.show(in, v, func(o *screen.Output) { printChunk(o, a, &v) })
+	return nil
+}
+
+// stateWords say what a chunk is.
+var stateWords = [...]string{
+	glibc.Used: "used", glibc.Mmapped: "used, a mapping of its own", glibc.TCache: "free, in a tcache", glibc.FastBin: "free, in a fastbin",
+	glibc.Free: "free, in a bin", glibc.Top: "the top of its arena", glibc.Internal: "the tcache of a thread",
+}
+
+func printChunk(o *screen.Output, a *session.ChunkAnswer, v *chunkView) {
+	title := fmt.Sprintf("chunk %s: %s, %s", v.Chunk, o.Sizes.Long(v.Size), stateWords[a.State])
+	if a.Cache != 0 {
+		title += fmt.Sprintf(" of thread %d", a.Cache)
+	}
+	switch {
+	case a.Arena != nil && a.Arena.Main:
+		title += ", main arena"
+	case a.Arena != nil:
+		title += fmt.Sprintf(", arena %d", a.Arena.Index)
+	}
+	o.Line(screen.Plain(title))
+	o.Line(screen.Plain(fmt.Sprintf("its memory: %s at %s", o.Sizes.Long(v.Usable), v.Address)))
+	var rows [][]screen.Span
+	row := func(field, value, meaning string) {
+		rows = append(rows, []screen.Span{screen.Plain(field), screen.Plain(value), screen.Plain(meaning)})
+	}
+	meaning := "the last word of the block in front"
+	switch {
+	case a.Mmapped():
+		meaning = o.Sizes.Long(a.PrevSize) + " of its mapping in front of it"
+	case !a.PrevInUse():
+		meaning = "size of the free chunk in front"
+	}
+	row("prev_size", v.PrevSize, meaning)
+	row("size", v.Word, strings.Join(append([]string{o.Sizes.Long(a.Bytes())}, v.Flags...), ", "))
+	for _, link := range []struct{ name, value string }{{"fd", v.FD}, {"bk", v.BK}, {"fd_nextsize", v.FDSize}, {"bk_nextsize", v.BKSize}, {"next", v.Next}} {
+		if link.value != "" {
+			row(link.name, link.value, linkText(a, link.value))
+		}
+	}
+	if v.Key != "" {
+		row("key", v.Key, "")
+	}
+	o.Table([]screen.Column{{}, {}, {}}, rows)
+	if a.Event != nil {
+		o.Line(screen.Plain("made by: " + makerText(o, &a.HeapNeighbour)))
+	}
+	for _, n := range []struct {
+		where string
+		*session.HeapNeighbour
+	}{{"in front: ", a.Before}, {"behind: ", a.Behind}} {
+		if n.HeapNeighbour != nil {
+			o.Line(screen.Plain(n.where + neighbourText(o, n.HeapNeighbour)))
+		}
+	}
+	for _, d := range a.Damage {
+		o.Line(screen.Warning("! " + d.String()))
+	}
+}
+
+// linkText says what a link leads to, if that is no chunk.
+func linkText(a *session.ChunkAnswer, value string) string {
+	var v uint64
+	if fmt.Sscanf(value, "%v", &v); v == 0 {
+		return "the end of the list"
+	}
+	if x := a.Arena; x != nil && addr.Run(v) >= x.Addr && addr.Run(v) < x.Addr+0x898 {
+		return "the bin's head"
+	}
+	return ""
+}
+
+// slackView is how the blocks of one function fill their chunks.
+type slackView struct {
+	Function string `json:"function"`
+	Linkage  string `json:"linkage,omitempty"`
+	File     string `json:"file,omitempty"`
+	Line     int    `json:"line,omitempty"`
+	Module   string `json:"module,omitempty"`
+	fitView
+}
+
+type fragmentationView struct {
+	System     uint64      `json:"system_bytes"`
+	Resident   *uint64     `json:"resident_bytes,omitempty"`
+	Usable     uint64      `json:"usable_bytes"`
+	Blocks     uint64      `json:"used_blocks"`
+	Headers    uint64      `json:"header_bytes"`
+	Cached     uint64      `json:"cached_bytes"`
+	Free       uint64      `json:"free_bytes"`
+	FreeChunks uint64      `json:"free_chunks"`
+	Largest    uint64      `json:"largest_free"`
+	Top        uint64      `json:"top_bytes"`
+	Rest       uint64      `json:"rest_bytes"`
+	Fit        *fitView    `json:"recorded,omitempty"`
+	Rows       []slackView `json:"rows,omitempty"`
+	Hints      []string    `json:"hints,omitempty"`
+}
+
+func runFragmentation(ctx context.Context, c *Console, in Input) error {
+	limit, err := rowCount(in, 10)
+	if err != nil {
+		return err
+	}
+	a, err := c.s.Heap.Allocator()
+	if err != nil {
+		return err
+	}
+	v := fragmentationView{}
+	var all glibc.Sums
+	for i := -1; i < len(a.Arenas()); i++ {
+		all.Add(a.Sums(i))
+		v.Largest = max(v.Largest, a.LargestFree(i))
+		if i >= 0 {
+			v.System += a.Arenas()[i].SystemMem
+		}
+	}
+	mapped := a.Sums(-1).Bytes[glibc.Mmapped]
+	v.System += mapped
+	for b := range a.Blocks() {
+		v.Usable += b.Size
+		v.Blocks++
+	}
+	_, used := all.Live()
+	v.Headers = used - v.Usable
+	_, v.Cached = all.Cached()
+	v.Free, v.FreeChunks, v.Top = all.Bytes[glibc.Free], all.Chunks[glibc.Free], all.Bytes[glibc.Top]
+	sum := used + v.Cached + v.Free + v.Top
+	v.Rest = v.System - min(v.System, sum)
+	if a.Known {
+		v.Resident = &a.Resident
+	}
+	for _, h := range a.Hints {
+		v.Hints = append(v.Hints, hintText(c.out.Sizes, h))
+	}
+	var rows []session.SiteFit
+	total := 0
+	if a.Recording {
+		v.Fit = &fitView{a.Recorded.Blocks, a.Recorded.Requested, a.Recorded.Usable}
+		if rows, err = c.s.Heap.SlackBySite(ctx); err != nil {
+			return err
+		}
+		total = len(rows)
+		rows = rows[:min(limit, len(rows))]
+		for _, r := range rows {
+			v.Rows = append(v.Rows, slackView{r.Site.Function, r.Site.Linkage, r.Site.File, r.Site.Line, r.Site.Module, fitView{r.Blocks, r.Requested, r.Usable}})
+		}
+	}
+	text := func(o *screen.Output) { printFragmentation(o, &v, rows, total) }
+	if a.Recording {
+		c.answer(in, v, text)
+	} else {
+		c.show(in, v, text)
+	}
+	return nil
+}
+
+func printFragmentation(o *screen.Output, v *fragmentationView, sites []session.SiteFit, total int) {
+	var rows [][]screen.Span
+	row := func(n uint64, text string) {
+		rows = append(rows, []screen.Span{screen.Plain(o.Sizes.Short(n)), screen.Plain(share(n, v.System)), screen.Plain(text)})
+	}
+	if f := v.Fit; f != nil && f.Blocks > 0 {
+		row(f.Requested, fmt.Sprintf("asked for, in %s that are recorded", units.Count(f.Blocks, "block")))
+		row(f.Usable-min(f.Usable, f.Requested), "more that these can use: sizes are rounded up")
+		if other := v.Blocks - uint64(f.Blocks); other > 0 {
+			row(v.Usable-f.Usable, fmt.Sprintf("usable in %s that are not recorded", units.Count(other, "block")))
+		}
+	} else {
+		row(v.Usable, fmt.Sprintf("usable in %s", units.Count(v.Blocks, "block")))
+	}
+	row(v.Headers, "their headers")
+	row(v.Cached, "free, cached for the same sizes")
+	free := "free, in bins"
+	if v.FreeChunks > 0 {
+		free += fmt.Sprintf(": %s, the largest of %s", units.Count(v.FreeChunks, "chunk"), o.Sizes.Long(v.Largest))
+	}
+	row(v.Free, free)
+	row(v.Top, "at the ends of arenas")
+	row(v.Rest, "malloc's own, or in damaged chunks")
+	row(v.System, "from the kernel")
+	o.Table([]screen.Column{{Right: true}, {Right: true}, {}}, rows)
+	if v.Resident != nil {
+		o.Line(screen.Plain(o.Sizes.Short(*v.Resident) + " of it is in memory or in swap"))
+	}
+	if len(sites) > 0 {
+		o.Line()
+		var rows [][]screen.Span
+		for _, s := range sites {
+			rows = append(rows, []screen.Span{screen.Plain(o.Sizes.Short(s.Slack())), screen.Plain(o.Sizes.Short(s.Requested)), screen.Plain(units.Grouped(s.Blocks)), screen.Func(siteName(o, query.PerFunction, s.Site)), sitePlace(s.Site, query.PerFunction)})
+		}
+		o.Table([]screen.Column{right("not asked for"), right("asked for"), right("blocks"), {Head: "function"}, {}}, rows)
+		if len(sites) < total {
+			o.Printf("%d of %s; `fragmentation %d` lists all\n", len(sites), units.Count(total, "function"), total)
+		}
+	}
+	for _, h := range v.Hints {
+		o.Line(screen.Plain(h))
+	}
+}

@@ -1,0 +1,407 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"hdb/console/screen"
+	"hdb/heap/glibc"
+	"hdb/internal/units"
+	"hdb/session"
+)
+
+func mallocCommands() []*Command {
+	return []*Command{
+		{Name: "heap", Group: GroupAllocs, Needs: NeedMemory, Short: "sum up what the C library's malloc has, and whether it is damaged", Repeat: RepeatNone, Run: runMallocHeap,
+			Long: "It is read from the structures of glibc's malloc (2.31 to 2.41), without a recording and without debug information of the C library. Nothing runs in the process, and no page is touched that the process has not touched.\n\nSizes are those of chunks, with 8 bytes more than the program can use of each: what is used, cached, free and at the top adds up to what the kernel gave. Cached chunks were freed, but are kept for the next allocation of their size: by the tcache of a thread, or in a fastbin. The top is the end of an arena, which was not cut up yet.\n\nA damaged heap is told by the field that is wrong, what stands there and what would be right, and who made the blocks around it, if they are recorded: who writes behind the end of a block damages the size of the next chunk.\n\nExample:\n  heap"},
+		{Name: "arenas", Group: GroupAllocs, Needs: NeedMemory, Short: "list the arenas of the C library's malloc", Repeat: RepeatNone, Run: runMallocArenas,
+			Long: "Threads that allocate at the same time use different arenas, at most eight for each processor (MALLOC_ARENA_MAX). An arena other than the main one has heaps of up to 64 MiB.\n\nExample:\n  arenas"},
+		{Name: "bins", Group: GroupAllocs, Needs: NeedMemory, Synopsis: "[ARENA]", Args: []ArgKind{ArgWord}, Short: "list the free chunks of the C library's malloc by the lists that have them", Repeat: RepeatNone, Run: runMallocBins,
+			Long: "ARENA is a number of arenas; without it the bins of all arenas are listed, and the tcaches of all threads.\n\nExamples:\n  bins\n  bins 0"},
+	}
+}
+
+// arenaView is an arena with its sums.
+type arenaView struct {
+	Index        int    `json:"index"`
+	Address      string `json:"address"`
+	Locked       bool   `json:"locked,omitempty"`
+	Threads      []int  `json:"threads"` // hdb's numbers
+	Heaps        int    `json:"heap_count"`
+	System       uint64 `json:"system_bytes"`
+	MaxSystem    uint64 `json:"max_system_bytes"`
+	Used         uint64 `json:"used_bytes"`
+	UsedBlocks   uint64 `json:"used_blocks"`
+	Cached       uint64 `json:"cached_bytes"`
+	CachedChunks uint64 `json:"cached_chunks"`
+	Free         uint64 `json:"free_bytes"`
+	FreeChunks   uint64 `json:"free_chunks"`
+	LargestFree  uint64 `json:"largest_free"`
+	Top          uint64 `json:"top_bytes"`
+}
+
+func viewArena(a *session.AllocatorAnswer, i int) arenaView {
+	x := &a.Arenas()[i]
+	v := arenaView{Index: i, Address: x.Addr.String(), Locked: x.Locked, Threads: []int{}, Heaps: len(x.Heaps), System: x.SystemMem, MaxSystem: x.MaxSystem, LargestFree: a.LargestFree(i)}
+	for _, tid := range x.Threads {
+		v.Threads = append(v.Threads, a.Threads[tid])
+	}
+	slices.Sort(v.Threads)
+	v.sum(a.Sums(i))
+	return v
+}
+
+func (v *arenaView) sum(s glibc.Sums) {
+	v.UsedBlocks, v.Used = s.Live()
+	v.CachedChunks, v.Cached = s.Cached()
+	v.Used += s.Bytes[glibc.Internal]
+	v.FreeChunks, v.Free, v.Top = s.Chunks[glibc.Free], s.Bytes[glibc.Free], s.Bytes[glibc.Top]
+}
+
+// add sums up several.
+func (v *arenaView) add(o arenaView) {
+	v.System += o.System
+	v.Used, v.UsedBlocks = v.Used+o.Used, v.UsedBlocks+o.UsedBlocks
+	v.Cached, v.CachedChunks = v.Cached+o.Cached, v.CachedChunks+o.CachedChunks
+	v.Free, v.FreeChunks, v.Top = v.Free+o.Free, v.FreeChunks+o.FreeChunks, v.Top+o.Top
+}
+
+// row is a line of the table of arenas.
+func (v *arenaView) row(o *screen.Output, name string) []screen.Span {
+	size := func(n uint64) screen.Span { return screen.Plain(o.Sizes.Short(n)) }
+	count := func(n uint64) screen.Span { return screen.Plain(units.Grouped(n)) }
+	return []screen.Span{size(v.System), size(v.Used), count(v.UsedBlocks), size(v.Cached), count(v.CachedChunks), size(v.Free), count(v.FreeChunks), size(v.Top), screen.Plain(name)}
+}
+
+// fitView is how recorded blocks fill their chunks.
+type fitView struct {
+	Blocks    int    `json:"recorded_blocks"`
+	Requested uint64 `json:"requested_bytes"`
+	Usable    uint64 `json:"usable_bytes"`
+}
+
+// damageView is a place where the heap is damaged.
+type damageView struct {
+	Arena    int            `json:"arena_number"` // -1 of a tcache
+	Chunk    string         `json:"chunk"`
+	Field    string         `json:"field"`
+	Found    string         `json:"found"`
+	Expected string         `json:"expected"`
+	Passing  bool           `json:"in_passing,omitempty"`
+	Before   *neighbourView `json:"before,omitempty"`
+	At       *neighbourView `json:"at,omitempty"`
+}
+
+// neighbourView is a chunk with who made its block.
+type neighbourView struct {
+	Address string      `json:"address"`
+	Usable  uint64      `json:"usable_bytes"`
+	State   string      `json:"state"`
+	Event   *eventView  `json:"event,omitempty"`
+	Frames  []frameView `json:"frames,omitempty"`
+}
+
+func viewNeighbour(n *session.HeapNeighbour) *neighbourView {
+	if n == nil {
+		return nil
+	}
+	v := &neighbourView{Address: n.Addr.String(), Usable: n.Size, State: n.State.String()}
+	if n.Event != nil {
+		e := viewEvent(n.Event)
+		v.Event, v.Frames = &e, viewFrames(n.Frames)
+	}
+	return v
+}
+
+type mallocView struct {
+	Allocator string       `json:"other_allocator,omitempty"`
+	Arenas    []arenaView  `json:"arenas"`
+	Mapped    uint64       `json:"mapped_bytes"`
+	Mappings  uint64       `json:"mapped_blocks"`
+	TCaches   int          `json:"tcaches"`
+	Resident  *uint64      `json:"resident_bytes,omitempty"`
+	Fit       *fitView     `json:"recorded,omitempty"`
+	Damage    []damageView `json:"damaged,omitempty"`
+	More      int          `json:"damage_not_listed,omitempty"`
+	Hints     []string     `json:"hints,omitempty"`
+}
+
+func viewMalloc(sizes screen.Sizes, a *session.AllocatorAnswer) mallocView {
+	v := mallocView{Allocator: a.Other, TCaches: len(a.TCaches()), More: a.MoreDamage()}
+	for i := range a.Arenas() {
+		v.Arenas = append(v.Arenas, viewArena(a, i))
+	}
+	mapped := a.Sums(-1)
+	v.Mappings, v.Mapped = mapped.Live()
+	if a.Known {
+		v.Resident = &a.Resident
+	}
+	if a.Recording {
+		v.Fit = &fitView{a.Recorded.Blocks, a.Recorded.Requested, a.Recorded.Usable}
+	}
+	for i := range a.Damage {
+		d := &a.Damage[i]
+		v.Damage = append(v.Damage, damageView{d.Arena, d.Chunk.String(), d.Field, d.Found, d.Expected, d.Passing, viewNeighbour(d.Before), viewNeighbour(d.At)})
+	}
+	for _, h := range a.Hints {
+		v.Hints = append(v.Hints, hintText(sizes, h))
+	}
+	return v
+}
+
+// hintText says what could be done.
+func hintText(sizes screen.Sizes, h session.AllocatorHint) string {
+	switch h.Kind {
+	case session.HintTrim:
+		return "malloc_trim(0) would give " + sizes.Long(h.Bytes) + " back to the kernel"
+	case session.HintArenas:
+		return fmt.Sprintf("%s beside the main one keep %s that is not used: fewer (MALLOC_ARENA_MAX) would keep less", units.Count(h.N, "arena"), sizes.Long(h.Bytes))
+	case session.HintMmapped:
+		return fmt.Sprintf("%s of at least 128 KiB have %s: malloc has raised its threshold for blocks with mappings of their own to %s (MALLOC_MMAP_THRESHOLD_=131072 keeps it)",
+			units.Count(h.N, "free chunk"), sizes.Long(h.Bytes), sizes.Long(h.Threshold))
+	}
+	return ""
+}
+
+// maxArenaRows is how many arenas `heap` lists, maxDamages how many damaged fields; --json has all.
+const (
+	maxArenaRows = 16
+	maxDamages   = 10
+)
+
+func runMallocHeap(_ context.Context, c *Console, in Input) error {
+	if in.Raw != "" {
+		return fmt.Errorf("heap: %q: nothing may follow", in.Raw)
+	}
+	a, err := c.s.Heap.Allocator()
+	if err != nil {
+		return err
+	}
+	v := viewMalloc(c.out.Sizes, a)
+	text := func(o *screen.Output) { printMalloc(o, a, &v) }
+	if a.Recording {
+		c.answer(in, v, text)
+	} else {
+		c.show(in, v, text)
+	}
+	return nil
+}
+
+func printMalloc(o *screen.Output, a *session.AllocatorAnswer, v *mallocView) {
+	title := fmt.Sprintf("malloc of the C library: %s, %s", units.Count(len(v.Arenas), "arena"), units.Count(v.TCaches, "tcache"))
+	if v.Allocator != "" {
+		title += "; the program also has " + v.Allocator + ", which is not told of here"
+	}
+	o.Line(screen.Plain(title))
+	var rows [][]screen.Span
+	total, rest := arenaView{}, arenaView{}
+	more := 0
+	for i, x := range v.Arenas {
+		total.add(x)
+		if i >= maxArenaRows && len(v.Arenas) > maxArenaRows+1 {
+			rest.add(x)
+			more++
+			continue
+		}
+		name := strconv.Itoa(x.Index)
+		if i == 0 {
+			name += " (main)"
+		}
+		rows = append(rows, x.row(o, name))
+	}
+	if more > 0 {
+		rows = append(rows, rest.row(o, units.Count(more, "other")))
+	}
+	if v.Mappings > 0 {
+		own := arenaView{System: v.Mapped, Used: v.Mapped, UsedBlocks: v.Mappings}
+		total.add(own)
+		rows = append(rows, own.row(o, "mappings"))
+	}
+	if len(rows) > 1 {
+		rows = append(rows, total.row(o, "all"))
+	}
+	o.Table([]screen.Column{right("system"), right("used"), right("blocks"), right("cached"), right("chunks"), right("free"), right("chunks"), right("top"), {Head: "arena"}}, rows)
+	if v.Resident != nil {
+		o.Line(screen.Plain(o.Sizes.Short(*v.Resident) + " of it is in memory or in swap"))
+	}
+	if v.Fit != nil && v.Fit.Blocks > 0 {
+		o.Line(screen.Plain(fmt.Sprintf("%s are recorded: %s asked for, %s usable", units.Count(v.Fit.Blocks, "block"), o.Sizes.Short(v.Fit.Requested), o.Sizes.Short(v.Fit.Usable))))
+	}
+	for _, x := range v.Arenas {
+		if x.Locked {
+			o.Line(screen.Guess(fmt.Sprintf("(a thread is inside malloc with arena %d: its lists may be half changed)", x.Index)))
+		}
+	}
+	printDamages(o, a, v)
+	for _, h := range v.Hints {
+		o.Line(screen.Plain(h))
+	}
+}
+
+// printDamages tells where the heap is damaged.
+func printDamages(o *screen.Output, a *session.AllocatorAnswer, v *mallocView) {
+	for i := range a.Damage {
+		d := &a.Damage[i]
+		if i == maxDamages {
+			o.Line(screen.Guess(fmt.Sprintf("(%s more; --json lists them)", units.Count(len(a.Damage)-i+v.More, "damaged field"))))
+			return
+		}
+		text := "! " + d.String()
+		if d.Arena > 0 {
+			text += fmt.Sprintf(" (arena %d)", d.Arena)
+		}
+		if n, ok := a.Threads[d.TID]; ok && d.TID != 0 {
+			text += fmt.Sprintf(" (thread %d)", n)
+		}
+		if d.Passing {
+			text += "; a thread may be about to change it"
+		}
+		o.Line(screen.Warning(text))
+		if d.Before != nil {
+			o.Line(screen.Plain("  in front of it: "), screen.Plain(neighbourText(o, d.Before)))
+		}
+		if d.At != nil {
+			o.Line(screen.Plain("  its block: "), screen.Plain(neighbourText(o, d.At)))
+		}
+	}
+}
+
+// neighbourText is a chunk in a sentence.
+func neighbourText(o *screen.Output, n *session.HeapNeighbour) string {
+	text := fmt.Sprintf("%s, %s at %v", stateWords[n.State], o.Sizes.Long(n.Size), n.Addr)
+	if n.Event == nil {
+		return text
+	}
+	return text + ", " + makerText(o, n)
+}
+
+// makerText is who made a block that is recorded.
+func makerText(o *screen.Output, n *session.HeapNeighbour) string {
+	text := fmt.Sprintf("#%d %s", n.Event.Seq, n.Event.CallText(o.Sizes.Argument))
+	if n.Owner < len(n.Frames) {
+		f := &n.Frames[n.Owner]
+		text += "  " + o.Names.Short(f.Name())
+		if f.Line > 0 {
+			text += fmt.Sprintf("  %s:%d", screen.ShortPath(f.File), f.Line)
+		}
+	}
+	return text
+}
+
+func runMallocArenas(_ context.Context, c *Console, in Input) error {
+	a, err := c.s.Heap.Allocator()
+	if err != nil {
+		return err
+	}
+	views := []arenaView{}
+	for i := range a.Arenas() {
+		views = append(views, viewArena(a, i))
+	}
+	c.show(in, struct {
+		Arenas []arenaView `json:"arenas"`
+	}{views}, func(o *screen.Output) {
+		var rows [][]screen.Span
+		for _, v := range views {
+			var threads []string
+			for _, t := range v.Threads {
+				threads = append(threads, strconv.Itoa(t))
+			}
+			name := strconv.Itoa(v.Index)
+			if v.Index == 0 {
+				name += " (main)"
+			}
+			lock := ""
+			if v.Locked {
+				lock = "locked"
+			}
+			rows = append(rows, []screen.Span{screen.Plain(name), screen.Plain(v.Address), screen.Plain(o.Sizes.Short(v.System)), screen.Plain(o.Sizes.Short(v.MaxSystem)),
+				screen.Plain(strconv.Itoa(v.Heaps)), screen.Plain(o.Sizes.Short(v.Used)), screen.Plain(share(v.Used, v.System)), screen.Plain(o.Sizes.Short(v.LargestFree)), screen.Plain(strings.Join(threads, " ")), screen.Plain(lock)})
+		}
+		o.Table([]screen.Column{{Head: "arena"}, {Head: "address"}, right("system"), right("at most"), right("heaps"), right("used"), right("share"), right("largest free"), {Head: "threads"}, {}}, rows)
+	})
+	return nil
+}
+
+// binView is a list of free chunks.
+type binView struct {
+	Kind   string `json:"kind"`
+	Index  int    `json:"index"`
+	Arena  *int   `json:"arena_number,omitempty"`
+	Thread int    `json:"thread,omitempty"` // of a tcache
+	Least  uint64 `json:"low_bytes,omitempty"`
+	Most   uint64 `json:"high_bytes,omitempty"`
+	Count  uint64 `json:"free_chunks"`
+	Bytes  uint64 `json:"free_bytes"`
+}
+
+func runMallocBins(_ context.Context, c *Console, in Input) error {
+	a, err := c.s.Heap.Allocator()
+	if err != nil {
+		return err
+	}
+	only := -1
+	if len(in.Args) > 0 {
+		if only, err = strconv.Atoi(in.Args[0]); err != nil || only < 0 || only >= len(a.Arenas()) || len(in.Args) > 1 {
+			return fmt.Errorf("bins: %q: the number of an arena expected, 0 to %d", strings.Join(in.Args, " "), len(a.Arenas())-1)
+		}
+	}
+	views := []binView{}
+	add := func(b glibc.Bin) {
+		v := binView{Kind: b.Kind.String(), Index: b.Index, Least: b.Least, Most: b.Most, Count: b.Count, Bytes: b.Bytes}
+		if b.Arena >= 0 {
+			v.Arena = &b.Arena
+		} else {
+			v.Thread = a.Threads[b.TID]
+		}
+		views = append(views, v)
+	}
+	if only < 0 {
+		caches := slices.Clone(a.TCaches())
+		slices.SortFunc(caches, func(x, y glibc.ThreadCache) int { return a.Threads[x.TID] - a.Threads[y.TID] })
+		for _, t := range caches {
+			for _, b := range t.Bins {
+				add(b)
+			}
+		}
+	}
+	for i := range a.Arenas() {
+		if only < 0 || i == only {
+			for _, b := range a.Bins(i) {
+				add(b)
+			}
+		}
+	}
+	c.show(in, struct {
+		Bins []binView `json:"bins"`
+	}{views}, func(o *screen.Output) { printBins(o, views) })
+	return nil
+}
+
+func printBins(o *screen.Output, views []binView) {
+	if len(views) == 0 {
+		o.Printf("all lists of free chunks are empty\n")
+		return
+	}
+	var rows [][]screen.Span
+	for _, v := range views {
+		whose := fmt.Sprintf("thread %d", v.Thread)
+		if v.Arena != nil {
+			whose = fmt.Sprintf("arena %d", *v.Arena)
+		}
+		sizes := ""
+		switch {
+		case v.Kind == glibc.BinUnsorted.String():
+		case v.Most == 0:
+			sizes = "from " + units.Grouped(v.Least)
+		case v.Most > v.Least:
+			sizes = units.Grouped(v.Least) + " to " + units.Grouped(v.Most)
+		default:
+			sizes = units.Grouped(v.Least)
+		}
+		rows = append(rows, []screen.Span{screen.Plain(whose), screen.Plain(v.Kind), screen.Plain(strconv.Itoa(v.Index)), screen.Plain(sizes), screen.Plain(units.Grouped(v.Count)), screen.Plain(o.Sizes.Short(v.Bytes))})
+	}
+	o.Table([]screen.Column{{Head: "of"}, {Head: "kind"}, right("bin"), right("chunk sizes"), right("chunks"), right("bytes")}, rows)
+}

@@ -1,0 +1,71 @@
+package memory
+
+import "hdb/heap/glibc"
+
+// A Fit is how recorded blocks fill their chunks.
+type Fit struct {
+	Blocks    int
+	Requested uint64 // bytes that the program asked for
+	Usable    uint64 // bytes that it got, as malloc_usable_size(3) says
+}
+
+// Slack are the bytes that it did not ask for.
+func (f Fit) Slack() uint64 { return f.Usable - min(f.Usable, f.Requested) }
+
+// Add adds a block.
+func (f *Fit) Add(requested, usable uint64) {
+	f.Blocks++
+	f.Requested += requested
+	f.Usable += usable
+}
+
+// Fits visits the chunks in use that the recording knows as blocks of their own, ascending. The
+// others it leaves out: older ones, and chunks that are cut up by a pool.
+func (m *Image) Fits(visit func(b *Block, usable uint64)) error {
+	h, err := m.Heap()
+	if err != nil {
+		return err
+	}
+	all := m.Blocks()
+	for c := range h.Blocks() {
+		for len(all) > 0 && all[0].Addr < uint64(c.Addr) {
+			all = all[1:]
+		}
+		if len(all) > 0 && all[0].Addr == uint64(c.Addr) && all[0].Seq != 0 && (len(all) == 1 || all[1].Addr >= uint64(c.Addr)+c.Size) {
+			visit(&all[0], c.Size)
+		}
+	}
+	return nil
+}
+
+// Allocator is the name of another allocator, which the program has beside glibc's; "" without.
+func (m *Image) Allocator() string { return m.src.Other }
+
+// BlockAt is the live block that begins at an address.
+func (m *Image) BlockAt(at uint64) *Block {
+	if i, ok := m.Find(at); ok && m.merged().all[i].Addr == at {
+		return &m.merged().all[i]
+	}
+	return nil
+}
+
+// A Neighbour is a chunk beside another one, and its recorded block.
+type Neighbour struct {
+	glibc.Chunk
+	Block *Block // nil: none that is recorded
+}
+
+// Neighbour is a chunk with its recorded block.
+func (m *Image) Neighbour(c glibc.Chunk) Neighbour {
+	n := Neighbour{Chunk: c}
+	if c.State.Live() {
+		if b := m.BlockAt(uint64(c.Addr)); b != nil && b.Seq != 0 {
+			n.Block = b
+		}
+	}
+	return n
+}
+
+// Hidden are the recorded blocks that lie in chunks of others. If the recording lacks events, they may be
+// blocks whose end it has not seen.
+func (m *Image) Hidden() []Hidden { return m.merged().hidden }

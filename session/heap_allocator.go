@@ -1,0 +1,307 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"hdb/capture"
+	"hdb/heap"
+	"hdb/heap/glibc"
+	"hdb/internal/addr"
+	"hdb/memory"
+	"hdb/names"
+	"hdb/recording"
+)
+
+// AllocatorAnswer is what the C library's malloc has.
+type AllocatorAnswer struct {
+	*glibc.Heap
+	Threads   map[int]int // hdb's numbers by TID
+	Other     string      // an allocator that the program has beside it, "" none
+	Recorded  memory.Fit  // blocks that the recording knows
+	Recording bool        // there is one
+	Resident  uint64      // bytes of its memory that are in memory or in swap
+	Known     bool        // Resident is known
+	Hints     []AllocatorHint
+	Damage    []HeapDamage
+}
+
+// A HintKind is what could be done about memory that malloc keeps.
+type HintKind uint8
+
+const (
+	HintTrim    HintKind = iota // malloc_trim(3) gives Bytes back
+	HintArenas                  // N arenas other than the main one keep Bytes that are free
+	HintMmapped                 // Bytes in N large free chunks of the arenas, as the threshold has grown to Threshold
+)
+
+// An AllocatorHint is given where the numbers say so.
+type AllocatorHint struct {
+	Kind      HintKind
+	Bytes     uint64
+	N         int
+	Threshold uint64
+}
+
+// HeapDamage is a place where the heap is damaged, with the chunks around it.
+type HeapDamage struct {
+	glibc.Damage
+	Before, At *HeapNeighbour // the chunk in front of the damaged one, and that one; nil if unknown
+}
+
+// A HeapNeighbour is a chunk with who made its block, if that is recorded.
+type HeapNeighbour struct {
+	memory.Neighbour
+	Event  *recording.Event // that made it, nil: none that is recorded
+	Frames []names.Frame    // of the allocation
+	Owner  int              // index in Frames that the block belongs to
+}
+
+const (
+	leastHint    = 1 << 20   // bytes that a hint is worth giving for
+	manyArenas   = 4         // from which number on their number is worth a hint
+	leastArenas  = 16 << 20  // bytes that they must keep
+	usualMmapped = 128 << 10 // DEFAULT_MMAP_THRESHOLD_MIN
+)
+
+// Allocator is what malloc has, summed up. The error names another allocator that is in its place.
+func (h *Heap) Allocator() (*AllocatorAnswer, error) {
+	m, err := h.Image()
+	if err != nil {
+		return nil, err
+	}
+	g, err := m.Heap()
+	if err != nil {
+		return nil, err
+	}
+	a := &AllocatorAnswer{Heap: g, Threads: map[int]int{}, Other: m.Allocator()}
+	for _, t := range h.common.image.Threads() {
+		a.Threads[t.TID] = t.Num
+	}
+	_, err = h.queries.blockEvents()
+	if a.Recording = err == nil; a.Recording {
+		if err := m.Fits(func(b *memory.Block, usable uint64) { a.Recorded.Add(b.Size, usable) }); err != nil {
+			return nil, err
+		}
+	}
+	a.Resident, a.Known = g.Resident()
+	a.hints()
+	for _, d := range slices.Concat(g.Damage(), h.overlapping(m, g)) {
+		a.Damage = append(a.Damage, h.damaged(m, d))
+	}
+	return a, nil
+}
+
+// overlapping are chunks whose size was overwritten by one that is possible, so that they reach
+// over a block that the recording knows. A recording with gaps may have missed a free instead.
+func (h *Heap) overlapping(m *memory.Image, g *glibc.Heap) (all []glibc.Damage) {
+	if len(h.recorded.Gaps()) > 0 {
+		return nil
+	}
+	for _, x := range m.Hidden() {
+		head, _, ok := g.Header(x.Chunk.Addr)
+		if !ok {
+			continue
+		}
+		all = append(all, glibc.Damage{
+			Arena: head.Arena, Chunk: head.Chunk, Field: "size", Found: fmt.Sprintf("%#x", head.Size),
+			Expected: fmt.Sprintf("at most %#x: the block of #%d at %#x is live", x.Within.Addr-uint64(x.Chunk.Addr), x.Within.Seq, x.Within.Addr),
+		})
+	}
+	return all
+}
+
+// hints finds what the numbers say.
+func (a *AllocatorAnswer) hints() {
+	if a.Known {
+		if n := a.Trimmable(); n >= leastHint && n*10 >= a.Resident {
+			a.Hints = append(a.Hints, AllocatorHint{Kind: HintTrim, Bytes: n})
+		}
+	}
+	arenas := a.Arenas()
+	var system, idle uint64
+	for i := range arenas[1:] {
+		s := a.Sums(i + 1)
+		_, cached := s.Cached()
+		system += arenas[i+1].SystemMem
+		idle += s.Bytes[glibc.Free] + s.Bytes[glibc.Top] + cached
+	}
+	if n := len(arenas) - 1; n >= manyArenas && idle >= leastArenas && 2*idle >= system {
+		a.Hints = append(a.Hints, AllocatorHint{Kind: HintArenas, Bytes: idle, N: n})
+	}
+	set := a.Settings()
+	if !set.Known || set.MmapThreshold <= usualMmapped {
+		return
+	}
+	var large, all uint64
+	n := 0
+	for c := range a.Chunks() {
+		if c.State == glibc.Free {
+			all += c.Size
+			if c.Size >= usualMmapped {
+				large += c.Size
+				n++
+			}
+		}
+	}
+	if large >= leastArenas && 2*large >= all {
+		a.Hints = append(a.Hints, AllocatorHint{Kind: HintMmapped, Bytes: large, N: n, Threshold: set.MmapThreshold})
+	}
+}
+
+// damaged adds what is known of the chunks around a damage.
+func (h *Heap) damaged(m *memory.Image, d glibc.Damage) HeapDamage {
+	out := HeapDamage{Damage: d}
+	g, err := m.Heap()
+	if err != nil {
+		return out
+	}
+	if c, ok := g.Find(d.Chunk); ok && c.Addr == d.User() {
+		out.At = h.neighbour(m, c)
+		if before, _ := g.Beside(d.Chunk); before != nil {
+			out.Before = h.neighbour(m, *before)
+			return out
+		}
+	} else if b := m.BlockAt(uint64(d.User())); b != nil {
+		out.At = h.neighbour(m, glibc.Chunk{Addr: addr.Run(b.Addr), Size: b.Size})
+	}
+	if c, ok := g.Before(d.Chunk); ok && c.Addr+addr.Run(c.Size) == d.Chunk+8 {
+		out.Before = h.neighbour(m, c)
+	}
+	return out
+}
+
+// neighbour is a chunk with who made it.
+func (h *Heap) neighbour(m *memory.Image, c glibc.Chunk) *HeapNeighbour {
+	n := &HeapNeighbour{Neighbour: m.Neighbour(c)}
+	if n.Block == nil {
+		return n
+	}
+	e, st, err := h.queries.EventStack(n.Block.Seq)
+	if err != nil {
+		return n
+	}
+	n.Event, n.Frames = e, st.Frames
+	if len(st.Frames) > 0 {
+		n.Owner = h.queries.attribution.Owner(st.Frames)
+	}
+	return n
+}
+
+// ChunkAnswer is one chunk of the heap.
+type ChunkAnswer struct {
+	glibc.Header
+	HeapNeighbour
+	Arena          *glibc.Arena // nil of a mmapped chunk
+	Before, Behind *HeapNeighbour
+	Damage         []glibc.Damage // of its fields
+	Cache          int            // hdb's number of the thread whose tcache has it, 0 if none has
+	Offset         int64          // of the address that was asked for in the user's memory; negative in the header
+}
+
+// A NoChunkError tells that an address lies in no chunk of malloc.
+type NoChunkError struct{ Addr addr.Run }
+
+func (e *NoChunkError) Error() string {
+	return e.Addr.String() + " is in no chunk of malloc's heaps: info symbol and info proc mappings tell what lies there"
+}
+
+// Chunk is the chunk that an address lies in, its header included.
+func (h *Heap) Chunk(at uint64) (*ChunkAnswer, error) {
+	m, err := h.Image()
+	if err != nil {
+		return nil, err
+	}
+	g, err := m.Heap()
+	if err != nil {
+		return nil, err
+	}
+	x, c, ok := g.Header(addr.Run(at))
+	if !ok {
+		return nil, &NoChunkError{addr.Run(at)}
+	}
+	a := &ChunkAnswer{Header: x, HeapNeighbour: *h.neighbour(m, c), Offset: int64(at - uint64(c.Addr))}
+	if x.Arena >= 0 {
+		a.Arena = &g.Arenas()[x.Arena]
+	}
+	before, behind := g.Beside(c.Addr)
+	if before != nil {
+		a.Before = h.neighbour(m, *before)
+	}
+	if behind != nil {
+		a.Behind = h.neighbour(m, *behind)
+	}
+	for _, d := range slices.Concat(g.Damage(), h.overlapping(m, g)) {
+		if d.Chunk == x.Chunk {
+			a.Damage = append(a.Damage, d)
+		}
+	}
+	if tid, ok := g.CachedBy(c.Addr); ok {
+		for _, t := range h.common.image.Threads() {
+			if t.TID == tid {
+				a.Cache = t.Num
+			}
+		}
+	}
+	return a, nil
+}
+
+// A SiteFit is how the blocks of one function fill their chunks.
+type SiteFit struct {
+	Site heap.Site
+	memory.Fit
+}
+
+// SlackBySite adds up, by the functions that the blocks belong to, what they have got and not asked
+// for, the most first.
+func (h *Heap) SlackBySite(ctx context.Context) ([]SiteFit, error) {
+	m, err := h.Image()
+	if err != nil {
+		return nil, err
+	}
+	r, err := h.queries.blockEvents()
+	if err != nil {
+		return nil, err
+	}
+	type sum struct {
+		memory.Fit
+		seq uint64 // an event of the stack
+	}
+	byStack := map[capture.StackID]*sum{}
+	if err := m.Fits(func(b *memory.Block, usable uint64) {
+		s := byStack[b.Stack]
+		if s == nil {
+			s = &sum{seq: b.Seq}
+			byStack[b.Stack] = s
+		}
+		s.Add(b.Size, usable)
+	}); err != nil {
+		return nil, err
+	}
+	bySite := map[heap.Site]*SiteFit{}
+	for id, s := range byStack {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		site := heap.Site{Function: "(no stack)"}
+		if id != 0 {
+			site = r.Site(id, s.seq)
+		}
+		f := bySite[site]
+		if f == nil {
+			f = &SiteFit{Site: site}
+			bySite[site] = f
+		}
+		f.Blocks, f.Requested, f.Usable = f.Blocks+s.Blocks, f.Requested+s.Requested, f.Usable+s.Usable
+	}
+	var rows []SiteFit
+	for _, f := range bySite {
+		rows = append(rows, *f)
+	}
+	slices.SortFunc(rows, func(a, b SiteFit) int {
+		return cmp.Or(cmp.Compare(b.Slack(), a.Slack()), cmp.Compare(a.Site.Function, b.Site.Function), cmp.Compare(a.Site.Line, b.Site.Line), cmp.Compare(a.Site.Module, b.Site.Module))
+	})
+	return rows, nil
+}
