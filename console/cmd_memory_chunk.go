@@ -24,9 +24,9 @@ func chunkCommands() []*Command {
 
 // chunkView is a chunk of the heap.
 type chunkView struct {
-	Chunk    string         `json:"chunk"`
+	Chunk    string         `json:"header"`
 	Address  string         `json:"address"`
-	State    string         `json:"state"`
+	State    string         `json:"chunk_state"`
 	Arena    int            `json:"arena_number"` // -1 of a mmapped chunk
 	Size     uint64         `json:"size"`
 	Usable   uint64         `json:"usable_bytes"`

@@ -86,7 +86,7 @@ type fitView struct {
 // damageView is a place where the heap is damaged.
 type damageView struct {
 	Arena    int            `json:"arena_number"` // -1 of a tcache
-	Chunk    string         `json:"chunk"`
+	Chunk    string         `json:"header"`
 	Field    string         `json:"field"`
 	Found    string         `json:"found"`
 	Expected string         `json:"expected"`
@@ -99,7 +99,7 @@ type damageView struct {
 type neighbourView struct {
 	Address string      `json:"address"`
 	Usable  uint64      `json:"usable_bytes"`
-	State   string      `json:"state"`
+	State   string      `json:"chunk_state"`
 	Event   *eventView  `json:"event,omitempty"`
 	Frames  []frameView `json:"frames,omitempty"`
 }
