@@ -15,10 +15,10 @@ import (
 )
 
 func heapCommands() []*Command {
-	measures, pers := strings.Join(heap.Measures[:], "|"), strings.Join(query.Pers[:query.PerStack], "|")
+	measures, pers := strings.Join(heap.Measures[:], "|"), strings.Join(topPers, "|")
 	return []*Command{
 		{Name: "top", Group: GroupAllocs, Beside: RunsBeside, Synopsis: "[N] [[by] " + measures + "] [per " + pers + "]", Short: "rank functions by what they allocated", Args: []ArgKind{ArgWord}, Run: runTop,
-			Long: "live counts the bytes that were not given back, bytes all bytes that were allocated, count the allocations, blocks the live blocks. temporary counts blocks that were given back before another one was allocated. peak counts the bytes that were live when the heap was largest. The default is live, or peak at the end of a recording if less than a hundredth of the peak is still live, a tenth of a program in Python,.\n\nA row is the function that the blocks belong to, in this and in all other commands: that of the innermost frame of the user's own code, calls inlined there included. Allocators, wrappers, which only allocate for their callers (`show wrappers`), and frames of libraries (`show library-frames`) are passed over: functions of std::, __gnu_cxx::, and of core, alloc and std of Rust, those of headers of the system, and the libraries of the system. Where nothing else is left it is the innermost function in the program's own modules that is neither an allocator nor a wrapper, then the innermost that is no allocator. A function without a name is MODULE+OFFSET, where it begins. `list -cost` counts for the lines of the calls that it was inlined into, too.\n\nMappings that the program made with mmap, mremap, mprotect or sbrk, and that are live, have a table of their own, and so have the arenas of pymalloc: those are by who made Python grow, which need not be who holds what is in them. `help live` tells what counts as a mapping.\n\nExamples:\n  top\n  top 5 by bytes\n  top peak per line"},
+			Long: "live counts the bytes that were not given back, bytes all bytes that were allocated, count the allocations, blocks the live blocks. temporary counts blocks that were given back before another one was allocated. peak counts the bytes that were live when the heap was largest. The default is live, or peak at the end of a recording if less than a hundredth of the peak is still live, a tenth of a program in Python,.\n\nA row is the function that the blocks belong to, in this and in all other commands: that of the innermost frame of the user's own code, calls inlined there included. Allocators, wrappers, which only allocate for their callers (`show wrappers`), and frames of libraries (`show library-frames`) are passed over: functions of std::, __gnu_cxx::, and of core, alloc and std of Rust, those of headers of the system, and the libraries of the system. Where nothing else is left it is the innermost function in the program's own modules that is neither an allocator nor a wrapper, then the innermost that is no allocator. A function without a name is MODULE+OFFSET, where it begins. `list -cost` counts for the lines of the calls that it was inlined into, too.\n\nMappings that the program made with mmap, mremap, mprotect or sbrk, and that are live, have a table of their own, and so have the arenas of pymalloc: those are by who made Python grow, which need not be who holds what is in them. `help live` tells what counts as a mapping.\n\n`per type` counts live blocks by the types that they have, arrays of any length in one row. Blocks whose type is not known have a row for the function that they belong to, with ? before it. docs/heap.md says how types are found.\n\nExamples:\n  top\n  top 5 by bytes\n  top peak per line\n  top per type"},
 		leaksCommand(),
 		{Name: "temporary", Group: GroupAllocs, Beside: RunsBeside, Synopsis: "[N]", Short: "show the stacks of blocks given back before another one was allocated", Args: []ArgKind{ArgWord}, Run: stackRanker(heap.ByTemporary),
 			Long: "Such a block could often live on the stack, or be kept for the next time.\n\nExample:\n  temporary 5"},
@@ -40,9 +40,12 @@ func perOf(in Input, words, pers []string) ([]string, query.Per, error) {
 	return nil, 0, fmt.Errorf("%s: %q: `per %s` expected", in.Name, strings.Join(words[i:], " "), strings.Join(pers, "|"))
 }
 
-func runTop(_ context.Context, c *Console, in Input) error {
+// topPers are what the rows of top may stand for.
+var topPers = append(slices.Clone(query.Pers[:query.PerStack]), query.PerType.String())
+
+func runTop(ctx context.Context, c *Console, in Input) error {
 	by, limit, chosen := heap.ByLive, 20, false
-	args, per, err := perOf(in, in.Args, query.Pers[:query.PerStack])
+	args, per, err := perOf(in, in.Args, topPers)
 	if err != nil {
 		return err
 	}
@@ -72,6 +75,9 @@ func runTop(_ context.Context, c *Console, in Input) error {
 		if by, err = c.s.Queries.TopUsual(); err != nil {
 			return err
 		}
+	}
+	if per == query.PerType {
+		return topTypes(ctx, c, in, by, chosen, limit)
 	}
 	rows, err := c.s.Queries.Top(by, per)
 	if err != nil {
@@ -182,7 +188,11 @@ func showTop(c *Console, in Input, top topped) {
 			o.Printf("%s\n", orWaiting(c.s, "no allocation was recorded"))
 		}
 		if len(rows) < total {
-			o.Printf("%d of %s; `top %d by %s` lists all\n", len(rows), units.Count(total, per.String()), total, by)
+			more := ""
+			if per == query.PerType {
+				more = " per type"
+			}
+			o.Printf("%d of %s; `top %d by %s%s` lists all\n", len(rows), units.Count(total, per.String()), total, by, more)
 		}
 		noteUnrecorded(c.s, o, by == heap.ByLive)
 		if top.mapped != nil {

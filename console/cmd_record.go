@@ -109,6 +109,9 @@ func runRecordFilter(_ context.Context, c *Console, in Input) error {
 		return nil
 	}
 	condition, err := cond.Parse(text)
+	if err == nil {
+		err = condition.CheckCall()
+	}
 	if err != nil {
 		return err
 	}

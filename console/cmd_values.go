@@ -46,13 +46,14 @@ func valueCommands() []*Command {
 	return []*Command{
 		{Name: "call", Group: GroupData, Direct: true, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[-OPTION... --] [/FMT] EXPRESSION", Short: "print that says nothing of a void function", Needs: NeedLive, Run: runCall,
 			Long: "Other threads stand meanwhile, breakpoints and signals in the function undo the call, but for what it has changed in memory. Inside of an allocator nothing is called: finish leaves it.\n\nExample:\n  call dump_tree(root, 3)"},
-		{Name: "print", Aliases: []string{"p", "inspect"}, Group: GroupData, Direct: true, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[-OPTION... --] [/FMT] [EXPRESSION]", Short: "compute an expression of the program and print it", Run: runPrint,
+		{Name: "print", Aliases: []string{"p", "inspect"}, Group: GroupData, Direct: true, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[-OPTION... --] [/FMT] [EXPRESSION] | -block ADDRESS", Short: "compute an expression of the program and print it", Run: runPrint,
 			Long: "EXPRESSION is C's: names of the selected frame, members of this, globals and statics (a::b), casts, . -> [] * & arithmetic, comparison, sizeof, $registers, A@N for N values from A on, = += ++ that write to variables and registers, {1, 2} and texts of C (L\"wide\") as arrays, .* and ->*, NAME@entry for an argument as the caller passed it, if its call site tells that. " +
+				"-block prints the block of the heap around an address as of the type that whence tells. " +
 				"f(x) has the selected thread call a function while the others stand, as obj.f(x) a member function, a virtual one as that of the object; overloads are chosen by the arguments, which are numbers, pointers, references, texts and structs; if something stops the call, the thread is taken back to where it was. NAME == \"text\" compares texts, $_streq(A, B), $_strlen(S), $_regex(S, \"RE\") and $_memeq(A, B, N) are gdb's. Operators and member functions of the libraries of C++ and Rust are computed from memory: v[i], v.size(), v.front(), m[\"x\"], opt.value(), s.c_str(), p.get(), *it, it->x. `help variables` tells about $NAME. The value is kept as $1, $2 and so on; $ is the last one. In a frame of Go EXPRESSION is Go's, as len(list) or m[\"key\"].x, and its value is not kept.\n\n" +
 				"FMT is x (hexadecimal), d, u, o, t (binary), z (hexadecimal with zeros), a (address with its symbol), c, f or s; r shows containers of libraries as the structs that they are.\n\n" +
 				"OPTION is gdb's, for this value alone; -- ends them: " + printOptionWords() + ". All but the last are settings, too, as `set print elements 5`. " +
 				"At a terminal a value that is longer than a line is shown with each member on a line of its own, unless `set print pretty off` was typed.\n\n" +
-				"Examples:\n  print index->pages[3]\n  print/x flags & 0xff\n  print *argv@argc\n  print (struct page *)$rdi\n  p $1.next\n  p -elements 5 -pretty off -- names\n  p orders[\"x\"].size()\n  p shape->area() * 2"},
+				"Examples:\n  print index->pages[3]\n  print/x flags & 0xff\n  print *argv@argc\n  print (struct page *)$rdi\n  p $1.next\n  p -elements 5 -pretty off -- names\n  p orders[\"x\"].size()\n  p shape->area() * 2\n  print -block 0x55555578a2c8"},
 		{Name: "output", Group: GroupData, Direct: true, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[-OPTION... --] [/FMT] EXPRESSION", Short: "print a value alone: no number, no line end", Run: runOutput, Repeat: RepeatNone,
 			Long: "For scripts and the commands of a stop: the value gets no $ number, and the next text stands behind it. echo and printf write what stands around it.\n\nExamples:\n  output list->used\n  output/x flags"},
 		{Name: "ptype", Group: GroupData, Raw: true, Args: []ArgKind{ArgType}, Synopsis: "[/FLAGS] EXPRESSION | TYPE", Short: "show a type with its members", Needs: NeedProgram, Run: typeTeller(true),
@@ -91,6 +92,13 @@ func runCall(_ context.Context, c *Console, in Input) error {
 }
 
 func runPrint(_ context.Context, c *Console, in Input) error {
+	if word, rest := splitWord(in.Raw); word == "-block" || word == "--block" {
+		o, expr, err := c.eval.optionsAndRest(rest)
+		if err != nil {
+			return fmt.Errorf("print: %w", err)
+		}
+		return c.printBlock(in, expr, o)
+	}
 	return printed(c, in, "$", c.s.Values.Print)
 }
 

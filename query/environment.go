@@ -16,6 +16,7 @@ type environment struct {
 	r    *Recording
 	e    *recording.Event
 	step *heap.Step
+	live bool // the blocks of the events are live
 	Predicates
 
 	// The answers of stacks hold until other modules are mapped. Naming the frames of

@@ -61,6 +61,7 @@ func (r *Recording) Live(ctx context.Context, c *cond.Cond, since Moment, limit 
 // matching returns the blocks whose events match the condition.
 func (r *Recording) matching(ctx context.Context, blocks []capture.Held, c *cond.Cond) ([]capture.Held, error) {
 	env := r.newEnvironment()
+	env.live = true
 	var err error
 	interrupted := func() bool {
 		err = ctx.Err()

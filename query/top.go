@@ -22,10 +22,11 @@ const (
 	PerThread
 	PerSize
 	PerStack
+	PerType // of live blocks: see TopTypes
 )
 
 // Pers are the words for them, in their order.
-var Pers = [...]string{"function", "line", "module", "thread", "size", "stack"}
+var Pers = [...]string{"function", "line", "module", "thread", "size", "stack", "type"}
 
 func (p Per) String() string { return Pers[p] }
 

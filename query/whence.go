@@ -73,9 +73,7 @@ func (r *Recording) Whence(addr uint64) *Whence {
 		e = withName(r.Source, b.Event())
 	}
 	w.Event = e
-	if r.Types != nil {
-		w.Type = r.Types.Of(r.Source, b)
-	}
+	w.Type = r.typeOf(b)
 	w.Age = x.Totals(r.Moment).Time - e.Time
 	if st := r.Stack(e); len(st.Frames) > 0 {
 		w.Frames = st.Frames[:r.Attribution.Owner(st.Frames)+1]

@@ -13,11 +13,13 @@ import (
 type BlockTypes struct {
 	*common
 	recorded *Recorded
+	values   *Values
+	heap     *Heap
 	kept     query.BlockTypes
 }
 
 func newBlockTypes(c *common, r *Recorded, v *Values) *BlockTypes {
-	t := &BlockTypes{common: c, recorded: r}
+	t := &BlockTypes{common: c, recorded: r, values: v}
 	t.kept = query.BlockTypes{Program: &v.w.Program, Object: c.names.ObjectAt, Memory: t.present}
 	return t
 }
@@ -33,6 +35,25 @@ func (t *BlockTypes) types() *query.BlockTypes {
 	return &t.kept
 }
 
+// held is a block of the recording as its event tells, nil if it has none.
+func (t *BlockTypes) held(b *memory.Block) (capture.Source, *capture.Held) {
+	src := t.recorded.source()
+	if b.Seq == 0 || src == nil {
+		return nil, nil
+	}
+	e, ok := src.Event(b.Seq)
+	if !ok {
+		return nil, nil
+	}
+	return src, &capture.Held{Seq: b.Seq, Addr: b.Addr, Size: b.Size, Stack: e.Stack, TID: e.TID, Func: e.Func, Kind: e.Kind}
+}
+
+// withoutDebug tells that the code that allocated a block has no debug information.
+func (t *BlockTypes) withoutDebug(b *memory.Block) bool {
+	src, held := t.held(b)
+	return held != nil && t.types().NoDebug(src, held)
+}
+
 // Of is the type of a block, nil if it is not known: of one of the recording by the code that allocated it
 // and by its memory, of another by its memory alone.
 func (t *BlockTypes) Of(b *memory.Block) (typ *blocktype.Type) {
@@ -41,12 +62,9 @@ func (t *BlockTypes) Of(b *memory.Block) (typ *blocktype.Type) {
 			typ = t.types().OfMemory(addr.Run(b.Addr), b.Size)
 			return
 		}
-		src := t.recorded.source()
-		e, ok := src.Event(b.Seq)
-		if !ok {
-			return
+		if src, held := t.held(b); held != nil {
+			typ = t.types().Of(src, held)
 		}
-		typ = t.types().Of(src, &capture.Held{Seq: b.Seq, Addr: b.Addr, Size: b.Size, Stack: e.Stack, TID: e.TID, Func: e.Func, Kind: e.Kind})
 	})
 	return typ
 }

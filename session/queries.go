@@ -120,6 +120,24 @@ func (q *Queries) Top(by heap.Measure, per query.Per) ([]heap.Row, error) {
 	return r.Top(by, per)
 }
 
+// TopTypes is what is live at the moment, summed by the types of the blocks.
+func (q *Queries) TopTypes(ctx context.Context, by heap.Measure) ([]heap.Row, error) {
+	r, err := q.blockEvents()
+	if err != nil {
+		return nil, err
+	}
+	return r.TopTypes(ctx, by)
+}
+
+// OwnerOf is the function that the block of a recorded event belongs to, "" if it is not known.
+func (q *Queries) OwnerOf(e *recording.Event) string {
+	frames := q.StackOf(e).Frames
+	if len(frames) == 0 {
+		return ""
+	}
+	return frames[q.attribution.Owner(frames)].Name()
+}
+
 // ranPython tells that a recording is of CPython.
 func ranPython(src capture.Source) bool {
 	return slices.ContainsFunc(src.Modules(), func(m capture.Module) bool { return report.IsPython(m.Path) })

@@ -200,6 +200,7 @@ func (s *Session) wire() {
 	s.PythonHeaps = PythonHeaps{s.Python}
 	s.Objects = PythonObjects{s.Python}
 	s.Heap = &Heap{common: c, recorded: s.Recorded, queries: s.Queries, planes: s.Planes, python: s.PythonHeaps, values: s.Values, walker: s.walker}
+	s.BlockTypes.heap = s.Heap
 	s.Cython = &Cython{c, s.Selection, s.Values, s.Python, s.Stepping}
 	s.Execution.python = s.Python
 	s.PythonStepping = &PythonStepping{c, s.Selection, s.Execution, s.Python, s.Stops.python}

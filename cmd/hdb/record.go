@@ -184,7 +184,10 @@ func record(all *options, out, errw io.Writer) (code int) {
 	}
 	var filter *cond.Cond
 	if o.filter != "" {
-		if filter, err = cond.Parse(o.filter); err != nil {
+		if filter, err = cond.Parse(o.filter); err == nil {
+			err = filter.CheckCall()
+		}
+		if err != nil {
 			return fail(errw, fmt.Errorf("--filter: %w", err), exitUsage)
 		}
 	}

@@ -108,6 +108,19 @@ func (c *Cond) UsesPredicate(p Predicate) bool {
 	})
 }
 
+// CheckCall is an error if the condition asks what is not known while an allocator is called.
+func (c *Cond) CheckCall() error {
+	var err error
+	contains(c.root, func(n Node) bool {
+		call, ok := n.(*Call)
+		if ok && call.Predicate == Type && err == nil {
+			err = &Error{Src: c.src, Col: call.Col, Msg: "types are known of recorded blocks only: live and allocs ask for them"}
+		}
+		return err != nil
+	})
+	return err
+}
+
 // Impossible are the comparisons that no event satisfies, in the order written. frees:
 // of the events that free a block, none of which is at address 0.
 func (c *Cond) Impossible(frees bool) []*Compare {

@@ -28,6 +28,12 @@ type Env interface {
 	ThreadName() string
 }
 
+// Typed is an Env that knows of which types blocks are.
+type Typed interface {
+	// Type reports whether the type of the block matches pattern.
+	Type(pattern string) bool
+}
+
 // A Program is an Env of a program that is stopped, whose variables can be read.
 type Program interface {
 	// Holds reports whether a term of the program's language has a value other than
@@ -121,6 +127,9 @@ func ask(n *Call, env Env) bool {
 		return env.PyFile(n.Arg)
 	case Like:
 		return env.Like(n.Arg)
+	case Type:
+		t, ok := env.(Typed)
+		return ok && t.Type(n.Arg)
 	case Kind:
 		return env.Kind(n.Arg)
 	default:

@@ -34,6 +34,7 @@ const (
 	PyFile                      // a function of Python in that file is on the stack
 	Like                        // the stack is that of a recorded event
 	Kind                        // the allocator function
+	Type                        // the type of the block
 	Domain                      // the allocator function, by the domain of CPython's allocators
 	ThreadName                  // the thread's name
 	predicateCount
@@ -64,6 +65,7 @@ var predicateInfo = [predicateCount]FieldInfo{
 	PyFile:     {"pyfile(", "pyfile(\"app/*.py\") or (\"app.py:10\"): a function of Python in such a file, or at that line of it, is on the stack; the file by its path or the end of it"},
 	Like:       {"like(", "like(\"FILE.hdb#4711\"): the stack is that of the event in the capture"},
 	Kind:       {"kind(", "kind(\"calloc\") or kind == calloc: the allocator function called"},
+	Type:       {"type(", "type(\"Node\"): the block is of that type, of recorded blocks (live, allocs)"},
 	Domain:     {"domain(", "domain == obj: an allocator function of CPython's (raw, mem or obj), which are followed with --python-allocators"},
 	ThreadName: {"thread", "thread == \"loader\": the thread's name"},
 }

@@ -85,12 +85,25 @@ func inRegister(t *values.Type) bool {
 // call is a part of another constructor, which was inlined, it is that one's.
 func (w *flow) constructor(this *values.Type, off int64) {
 	class := pointee(this)
-	if off > 0 { // an element of an array, or a part of an object that was found before
-		if w.site.shape == cookieShape && off == max(8, alignment(class)) {
-			w.site.add(class, byConstructor)
-		}
-		return
+	if outer := w.outermost(); outer != nil {
+		class = outer
 	}
+	// Behind the block's beginning is a part of an object that was found before, or the first element of an array.
+	if off == 0 || w.site.shape == cookieShape && off == max(8, alignment(class)) {
+		w.site.add(class, byConstructor)
+	}
+}
+
+// constructing notes the class of the inlined constructor that writes into the block.
+func (w *flow) constructing() {
+	if class := w.outermost(); class != nil {
+		w.site.add(class, byConstructor)
+	}
+}
+
+// outermost is the class of the outermost constructor that is inlined at the instruction, of those that the
+// allocation is no part of; nil without.
+func (w *flow) outermost() (class *values.Type) {
 	f := w.frameAt()
 	for level := f.Levels() - 1; level >= 0; level-- {
 		f.Inlined = level
@@ -103,7 +116,7 @@ func (w *flow) constructor(this *values.Type, off int64) {
 		}
 	}
 	f.Inlined = 0
-	w.site.add(class, byConstructor)
+	return class
 }
 
 func alignment(t *values.Type) int64 {

@@ -32,7 +32,7 @@ func (s *Site) fit(c candidate, b Block) (*Type, int) {
 		if rest != 0 {
 			return nil, 0
 		}
-		t.Array, t.Count = true, n
+		t.Array, t.Count = n > 1 || c.typ.Scalar(), n
 		return t, fitsArray + rank
 	case cookieShape:
 		return s.newArray(t, c, b)

@@ -28,9 +28,10 @@ const (
 )
 
 type abstract struct {
-	kind kind
-	off  int64
-	typ  *values.Type
+	kind    kind
+	off     int64
+	typ     *values.Type
+	indexed bool // of toType: a multiple of the size of an element, which is not known, is added
 }
 
 // isBlock tells the pointer that was returned.
@@ -59,14 +60,16 @@ type flow struct {
 	outer     map[uint64]bool // the functions, inlined or not, that the call lies in
 	language  dwarf.Language
 
-	pc, next addr.File
-	regs     [16]abstract // by DWARF's numbers
-	slots    map[int64]abstract
-	row      unwind.Row
-	frame    *values.Frame // at pc, made when it is asked for
-	changed  int           // how many more instructions variables are asked about
-	equal    bool          // the flags are of a comparison of the pointer and 0
-	visited  map[addr.File]bool
+	pc, next  addr.File
+	regs      [16]abstract // by DWARF's numbers
+	slots     map[int64]abstract
+	row       unwind.Row
+	frame     *values.Frame // at pc, made when it is asked for
+	changed   int           // how many more instructions variables are asked about
+	spilled   bool          // the last instruction has stored the pointer in the slot spilledAt
+	spilledAt int64
+	equal     bool // the flags are of a comparison of the pointer and 0
+	visited   map[addr.File]bool
 
 	old      *values.Type // of the block that realloc is given
 	returned bool         // the function returns the pointer
@@ -115,6 +118,12 @@ func (w *flow) instruction() bool {
 			return false
 		}
 		w.row = row
+	}
+	if w.spilled { // which variable a slot is of, is told behind the instruction that writes it
+		w.spilled = false
+		if t := w.typeAt(abstract{kind: inFrame, off: w.spilledAt}); t != nil {
+			w.found(t)
+		}
 	}
 	if w.changed > 0 {
 		w.changed--
@@ -336,6 +345,7 @@ func (w *flow) element(in *x86asm.Inst) abstract {
 	if v.kind != toType || n.kind != unknown {
 		return abstract{}
 	}
+	v.indexed = true
 	return v
 }
 

@@ -27,6 +27,12 @@ func (w *flow) address(m *x86asm.Mem) abstract {
 		return abstract{}
 	}
 	v := w.regs[base]
+	if i, ok := w.scaled(m); ok && v.kind == unknown {
+		v = i
+		v.off += m.Disp
+		v.indexed = true
+		return v
+	}
 	switch {
 	case w.row.CFA.Kind == unwind.Register && base == w.row.CFA.Reg:
 		v = abstract{kind: inFrame, off: -w.row.CFA.Offset}
@@ -48,7 +54,48 @@ func (w *flow) indexed(v abstract, m *x86asm.Mem) abstract {
 	if v.kind != toType && v.kind != atGlobal || m.Scale != 8 && m.Scale != 1 {
 		return abstract{}
 	}
+	v.indexed = true
 	return v
+}
+
+// scaled is the typed address that stands in the place of an index: the sum of two registers has it in either.
+func (w *flow) scaled(m *x86asm.Mem) (v abstract, ok bool) {
+	if m.Index == 0 || m.Scale != 1 {
+		return v, false
+	}
+	r, whole, ok := register(m.Index)
+	if !ok || !whole {
+		return v, false
+	}
+	v = w.regs[r]
+	return v, v.kind == toType
+}
+
+// elementAt is the type of a member at an offset of a value of type t, or of another element of the array that
+// it stands in: compilers add a part of the offset to the index. It is nil where that may be of another member.
+func elementAt(t *values.Type, off int64) *values.Type {
+	size := t.Size()
+	_, typ := member(t, off%size)
+	s := t.Strip()
+	if s.Kind != values.Struct {
+		return typ
+	}
+	fields := s.Fields()
+	for i := range fields {
+		f := &fields[i]
+		if f.Static || f.Type == nil {
+			continue
+		}
+		switch a := f.Type.Strip(); a.Kind {
+		case values.Array:
+			if row := a.Row(); row.Strip().Kind == values.Struct || row.Size() == 8 && (typ == nil || row.Strip() != typ.Strip()) {
+				return nil
+			}
+		case values.Struct:
+			return nil
+		}
+	}
+	return typ
 }
 
 // reallocated notes the type of the pointer that realloc is given, at its call.
@@ -88,7 +135,14 @@ func pointing(t *values.Type) abstract {
 // store writes an operand.
 func (w *flow) store(m *x86asm.Mem, v abstract, size int64) {
 	at := w.address(m)
-	if v.isBlock() {
+	if at.kind == inBlock && w.ctor {
+		w.constructing()
+	}
+	switch {
+	case !v.isBlock():
+	case at.kind == inFrame:
+		w.spilled, w.spilledAt = true, at.off
+	default:
 		if t := w.typeAt(at); t != nil {
 			w.found(t)
 		}
@@ -123,6 +177,9 @@ func (w *flow) typeAt(at abstract) (typ *values.Type) {
 		size := at.typ.Size()
 		if at.off < 0 || size <= 0 {
 			return nil
+		}
+		if at.indexed {
+			return elementAt(at.typ, at.off)
 		}
 		_, typ = member(at.typ, at.off%size)
 	case inFrame:

@@ -6,6 +6,7 @@ import (
 	"hdb/internal/addr"
 	"hdb/symbols"
 	"hdb/symbols/demangle"
+	"hdb/symbols/dwarf"
 	"hdb/values"
 )
 
@@ -65,6 +66,12 @@ const (
 const maxCandidates = 16
 
 func (s *Site) add(t *values.Type, r rank) {
+	for range maxNested { // names such as std::__shared_ptr<T>::element_type say less than what they stand for
+		if t == nil || t.Kind != values.Typedef || !strings.Contains(t.Name, ">::") {
+			break
+		}
+		t = t.Elem().Unqualified()
+	}
 	if t == nil || len(s.candidates) >= maxCandidates {
 		return
 	}
@@ -113,6 +120,13 @@ func (f *Finder) find(s *Site, function string, frames []Frame) {
 		}
 		if f.template(s, v) {
 			return
+		}
+		v.Inlined = levels - 1
+		if fn, ok := v.Scope(); ok && languageOf(fn) == dwarf.LangRust {
+			if !f.ofRustLibrary(v, fn) {
+				return // the library has the type, or nothing has
+			}
+			continue
 		}
 		v.Inlined = 0
 		w := f.flow(s, v, plus)
@@ -182,6 +196,7 @@ func (f *Finder) isText(s *Site, v *values.Frame) bool {
 // texts are functions of the C library whose blocks are text.
 var texts = map[string]bool{
 	"strdup": true, "__strdup": true, "strndup": true, "__strndup": true, "vasprintf": true, "asprintf": true, "__asprintf": true, "__vasprintf_internal": true,
+	"_ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE9_M_createERmm": true,
 	"getline": true, "getdelim": true, "__getdelim": true, "_IO_getdelim": true, "realpath": true,
 }
 
@@ -242,6 +257,9 @@ func (f *Finder) declaredAtLine(s *Site, v *values.Frame) {
 	chain := v.Module.Obj.Lookup(v.PC.Lookup().File(v.Module.Bias))
 	for level := 0; level < v.Levels() && level < len(chain); level++ {
 		v.Inlined = level
+		if level > 0 && !f.hands(s, v, level-1) {
+			break
+		}
 		locals, _ := f.Program.Locals(v)
 		for i := range locals {
 			if locals[i].Line != 0 && locals[i].Line == chain[level].Line {
@@ -250,11 +268,28 @@ func (f *Finder) declaredAtLine(s *Site, v *values.Frame) {
 				}
 			}
 		}
-		if level == 0 {
-			continue
-		}
 	}
 	v.Inlined = 0
+}
+
+// hands tells whether the function at a level of the call, which is inlined, may return the block. The type
+// that it declares to return is noted.
+func (f *Finder) hands(s *Site, v *values.Frame, level int) bool {
+	old := v.Inlined
+	v.Inlined = level
+	defer func() { v.Inlined = old }()
+	fn, ok := v.Scope()
+	if !ok {
+		return false
+	}
+	t := f.Program.DeclaredType(v.Module, fn)
+	if t == nil || t.Strip().Kind != values.Pointer {
+		return false
+	}
+	if to := pointee(t); to != nil {
+		s.add(to, byLine)
+	}
+	return isVoidPointer(t) || textual(t.Strip().Elem())
 }
 
 // Fit is the type of a block that was allocated there, nil if none is known that fits.

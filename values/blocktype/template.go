@@ -19,7 +19,7 @@ func (f *Finder) template(s *Site, v *values.Frame) bool {
 		desc := scope.Describe(fn)
 		var t *values.Type
 		var sh shape
-		if dieLanguage(fn) == dwarf.LangRust {
+		if languageOf(fn) == dwarf.LangRust {
 			t, sh = f.rustTemplate(v, fn, desc)
 		} else {
 			t, sh = f.plusTemplate(v, fn, desc)
@@ -33,7 +33,7 @@ func (f *Finder) template(s *Site, v *values.Frame) bool {
 	return false
 }
 
-func dieLanguage(d dwarf.DIE) dwarf.Language {
+func languageOf(d dwarf.DIE) dwarf.Language {
 	root, err := d.Unit.Load()
 	if err != nil {
 		return 0
@@ -44,6 +44,9 @@ func dieLanguage(d dwarf.DIE) dwarf.Language {
 // plusTemplate is the type that a function of C++ allocates: the member function allocate of
 // an allocator class, or make_unique.
 func (f *Finder) plusTemplate(v *values.Frame, fn dwarf.DIE, desc scope.Desc) (*values.Type, shape) {
+	if strings.HasPrefix(desc.Linkage, "_ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE") {
+		return f.Program.Char(), arrayShape
+	}
 	switch cutTemplate(desc.Name) {
 	case "allocate":
 		args, _ := f.Program.Args(v)
@@ -78,6 +81,18 @@ func (f *Finder) rustTemplate(v *values.Frame, fn dwarf.DIE, desc scope.Desc) (*
 		return f.argument(v, fn, "T"), oneShape
 	}
 	return nil, 0
+}
+
+// ofRustLibrary tells the functions of Rust's library that allocate for others.
+func (f *Finder) ofRustLibrary(v *values.Frame, fn dwarf.DIE) bool {
+	desc := scope.Describe(fn)
+	name := v.Module.Obj.DWARF.Qualified(desc.Named, desc.Name)
+	for _, crate := range [...]string{"alloc::", "core::", "std::", "__rustc::"} {
+		if strings.HasPrefix(name, crate) {
+			return true
+		}
+	}
+	return strings.HasPrefix(desc.Name, "__rust") || strings.HasPrefix(desc.Name, "__rdl")
 }
 
 // argument is the type of a template parameter of a function: the first one if name is "".

@@ -1,0 +1,220 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"hdb/console/screen"
+	"hdb/heap"
+	"hdb/internal/units"
+	"hdb/query"
+	"hdb/session"
+	"hdb/values"
+	"hdb/values/blocktype"
+)
+
+// topTypes shows what is live by type.
+func topTypes(ctx context.Context, c *Console, in Input, by heap.Measure, chosen bool, limit int) error {
+	if chosen && by != heap.ByLive && by != heap.ByBlocks {
+		return fmt.Errorf("top: %s per type: types are known of blocks that are live: by live or blocks", by)
+	}
+	if !chosen {
+		by = heap.ByLive
+	}
+	rows, err := c.s.Queries.TopTypes(ctx, by)
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
+	if err != nil {
+		return err
+	}
+	showTop(c, in, topped{rows: rows[:min(limit, len(rows))], by: by, per: query.PerType, total: len(rows)})
+	return nil
+}
+
+// blockFinder is what find does with -live or -type, and the rest of its line; nil without.
+func blockFinder(raw string) (run func(context.Context, *Console, Input) error, rest string) {
+	switch word, rest := splitWord(raw); word {
+	case "-live", "--live":
+		return runFindLive, rest
+	case "-type", "--type":
+		return runFindType, rest
+	}
+	return nil, ""
+}
+
+// usualBlocks is how many blocks find lists without MAX.
+const usualBlocks = 20
+
+// A blockHitView is a block that find has found, or a place in it.
+type blockHitView struct {
+	Address  string  `json:"address,omitempty"`
+	Block    string  `json:"block"`
+	Offset   *uint64 `json:"offset,omitempty"`
+	Size     uint64  `json:"size"`
+	Event    uint64  `json:"event,omitempty"`
+	Function string  `json:"function,omitempty"`
+	Field    string  `json:"field,omitempty"`
+	typeView
+}
+
+func (c *Console) viewBlock(b *session.TypedBlock) blockHitView {
+	v := blockHitView{Block: fmt.Sprintf("%#x", b.Addr), Size: b.Size, Event: b.Seq, typeView: viewType(b.Type)}
+	if b.Event != nil {
+		v.Function = c.s.Queries.OwnerOf(b.Event)
+	}
+	return v
+}
+
+func runFindType(ctx context.Context, c *Console, in Input) error {
+	spec, name := cutFormat(in.Raw)
+	limit, _, err := findSpec(spec, usualBlocks)
+	if err != nil {
+		return err
+	}
+	if name = strings.Trim(strings.TrimSpace(name), `"`); name == "" {
+		return errors.New("find: -type: the name of a type must follow, as top per type shows it")
+	}
+	found, blocks, bytes, err := c.s.BlockTypes.OfType(ctx, name, limit)
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
+	if err != nil {
+		return fmt.Errorf("find: %w", err)
+	}
+	views := []blockHitView{}
+	for i := range found {
+		views = append(views, c.viewBlock(&found[i]))
+	}
+	c.answer(in, struct {
+		Found  []blockHitView `json:"found"`
+		Blocks uint64         `json:"blocks"`
+		Bytes  uint64         `json:"bytes"`
+	}{views, blocks, bytes}, func(o *screen.Output) {
+		if blocks == 0 {
+			o.Printf("no live block is known to be of the type %s; top per type lists those that are known\n", name)
+			return
+		}
+		c.blockTable(o, views, false)
+		more := ""
+		if uint64(len(views)) < blocks {
+			more = fmt.Sprintf("; `find -type /%d %s` lists all", blocks, name)
+		}
+		o.Printf("%s in %s%s\n", o.Sizes.Long(bytes), units.Count(int(blocks), "block"), more)
+	})
+	return nil
+}
+
+// findSpec reads /SIZE MAX.
+func findSpec(spec string, usual int) (most, size int, err error) {
+	for _, r := range strings.TrimPrefix(spec, "/") {
+		switch n, ok := sizeLetters[r]; {
+		case ok:
+			size = n
+		case r >= '0' && r <= '9' && most < 1e8:
+			most = 10*most + int(r-'0')
+		default:
+			return 0, 0, fmt.Errorf("find: %q: b, h, w or g and a number expected", spec)
+		}
+	}
+	if most == 0 {
+		most = usual
+	}
+	return min(most, maxFound), size, nil
+}
+
+func runFindLive(ctx context.Context, c *Console, in Input) error {
+	spec, expr := cutFormat(in.Raw)
+	limit, size, err := findSpec(spec, usualBlocks)
+	if err != nil {
+		return err
+	}
+	if strings.TrimSpace(expr) == "" {
+		return errors.New("find: -live: what to look for must follow")
+	}
+	s, err := c.s.Patterns.Search("0, +0x7fffffff, "+expr, size)
+	if err != nil {
+		return fmt.Errorf("find: %w", err)
+	}
+	pattern := s.Pattern
+	if text := strings.TrimSpace(expr); strings.HasPrefix(text, `"`) && strings.HasSuffix(text, `"`) && len(pattern) > 1 && pattern[len(pattern)-1] == 0 {
+		pattern = pattern[:len(pattern)-1]
+	}
+	hits, more, err := c.s.BlockTypes.SearchBlocks(ctx, pattern, limit)
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
+	if err != nil {
+		return fmt.Errorf("find: %w", err)
+	}
+	views := []blockHitView{}
+	for i := range hits {
+		v := c.viewBlock(&hits[i].Block)
+		v.Address, v.Offset, v.Field = fmt.Sprintf("%#x", hits[i].Block.Addr+hits[i].Off), &hits[i].Off, hits[i].Field
+		views = append(views, v)
+	}
+	c.answer(in, struct {
+		Found []blockHitView `json:"found"`
+	}{views}, func(o *screen.Output) {
+		if len(views) == 0 {
+			o.Printf("no live block has it\n")
+			return
+		}
+		c.blockTable(o, views, true)
+		if more {
+			o.Printf("the first %d; `find -live /%d %s` lists more\n", len(views), 10*len(views), expr)
+		}
+	})
+	return nil
+}
+
+// blockTable lists blocks, or places in them.
+func (c *Console) blockTable(o *screen.Output, views []blockHitView, places bool) {
+	var table [][]screen.Span
+	for i := range views {
+		v := &views[i]
+		event := ""
+		if v.Event != 0 {
+			event = fmt.Sprintf("#%d", v.Event)
+		}
+		typ := o.Names.Short(v.Type)
+		if v.How == blocktype.Guess.String() {
+			typ += "?"
+		}
+		row := []screen.Span{screen.Plain(v.Block), screen.Plain(o.Sizes.Short(v.Size)), screen.Plain(typ)}
+		if places {
+			row = append([]screen.Span{screen.Plain(v.Address)}, row...)
+			row = append(row, screen.Plain(strconv.FormatUint(*v.Offset, 10)+" "+v.Field))
+		}
+		table = append(table, append(row, screen.Head(event), screen.Func(o.Names.Short(v.Function))))
+	}
+	columns := []screen.Column{{Head: "block"}, {Head: "size", Right: true}, {Head: "type"}}
+	if places {
+		columns = append([]screen.Column{{Head: "address"}}, columns...)
+		columns = append(columns, screen.Column{Head: "offset"})
+	}
+	o.Table(append(columns, screen.Column{Head: "event", Right: true}, screen.Column{Head: "function"}), table)
+}
+
+// printBlock prints the block around an address as of its type.
+func (c *Console) printBlock(in Input, expr string, o values.Options) error {
+	at, err := c.eval.addressOf(in, expr)
+	if err != nil {
+		return err
+	}
+	n, text, typ, err := c.s.BlockTypes.Print(at, o)
+	if err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	v := viewType(typ)
+	c.show(in, struct {
+		valueView
+		How string `json:"type_known"`
+	}{valueView{Num: n, Type: v.Type, Expr: expr, Value: text}, v.How}, func(out *screen.Output) {
+		out.Text(fmt.Sprintf("$%d = (%s) %s\n", n, typ, text))
+	})
+	return nil
+}

@@ -1,0 +1,110 @@
+package query
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"hdb/capture"
+	"hdb/heap"
+	"hdb/internal/cond"
+	"hdb/recording"
+	"hdb/values/blocktype"
+)
+
+// typeOf is the type of a block that is live at the moment, nil if it is not known.
+func (r *Recording) typeOf(b *capture.Held) *blocktype.Type {
+	if r.Types == nil {
+		return nil
+	}
+	return r.Types.Of(r.Source, b)
+}
+
+// TopTypes adds up the blocks that are live at the moment by their types, arrays of any length alike. What is of
+// no type that is known has a row for each function that it belongs to, "? FUNCTION". By tells the order: live or
+// blocks.
+func (r *Recording) TopTypes(ctx context.Context, by heap.Measure) ([]heap.Row, error) {
+	rows := map[heap.Site]*heap.Row{}
+	sites := map[capture.StackID]heap.Site{}
+	for i, b := range r.Index.Held(r.Moment) {
+		if i&1023 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		site := heap.Site{}
+		if t := r.typeOf(&b); t != nil {
+			site = heap.Site{Function: t.Kind(), Sure: t.How != blocktype.Guess}
+			if t.How == blocktype.Guess {
+				site.Function += "   (guess)"
+			}
+		} else {
+			s, ok := sites[b.Stack]
+			if !ok {
+				s = r.Site(b.Stack, b.Seq)
+				s = heap.Site{Function: "? " + cmp.Or(s.Function, "(unknown)"), Module: s.Module}
+				sites[b.Stack] = s
+			}
+			site = s
+		}
+		row := rows[site]
+		if row == nil {
+			row = &heap.Row{Site: site}
+			rows[site] = row
+		}
+		row.Bytes += b.Size
+		row.Count++
+		row.LiveBytes += b.Size
+		row.LiveBlocks++
+	}
+	var out []heap.Row
+	for _, row := range rows {
+		out = append(out, *row)
+	}
+	slices.SortFunc(out, func(a, b heap.Row) int {
+		return cmp.Or(cmp.Compare(by.Of(b), by.Of(a)), cmp.Compare(a.Site.Function, b.Site.Function), cmp.Compare(a.Site.Module, b.Site.Module))
+	})
+	return out, nil
+}
+
+// MatchType tells whether the user's name is that of a type: as it is printed, with [] for an array of any length,
+// that of its elements, and either without struct, namespaces and template arguments. A * stands for any text.
+func MatchType(pattern string, t *blocktype.Type) bool {
+	for _, name := range [...]string{t.String(), t.Kind(), t.Name} {
+		for _, word := range [...]string{"struct ", "union ", "enum ", "class "} {
+			name = strings.TrimPrefix(name, word)
+		}
+		pattern := strings.TrimPrefix(pattern, "struct ")
+		for {
+			if cond.Match(pattern, name) || cond.Match(pattern, withoutArguments(name)) {
+				return true
+			}
+			open := strings.IndexByte(name, '<')
+			i := strings.Index(name, "::")
+			if i < 0 || open >= 0 && open < i {
+				break
+			}
+			name = name[i+2:]
+		}
+	}
+	return false
+}
+
+// Type tells whether the block that an event made is of such a type: of blocks that are live memory is asked,
+// too.
+func (v *environment) Type(pattern string) bool {
+	if v.r.Types == nil || !v.e.Allocates() {
+		return false
+	}
+	return v.typeMatches(pattern, v.e)
+}
+
+func (v *environment) typeMatches(pattern string, e *recording.Event) bool {
+	b := capture.Held{Seq: e.Seq, Addr: e.Addr, Size: e.Size, Stack: e.Stack, TID: e.TID, Func: e.Func, Kind: e.Kind}
+	var t *blocktype.Type
+	if v.live {
+		t = v.r.Types.Of(v.r.Source, &b)
+	} else {
+		t = v.r.Types.Declared(v.r.Source, &b)
+	}
+	return t != nil && MatchType(pattern, t)
+}

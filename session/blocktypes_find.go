@@ -1,0 +1,184 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"hdb/internal/addr"
+	"hdb/memory"
+	"hdb/query"
+	"hdb/recording"
+	"hdb/symbols"
+	"hdb/values"
+	"hdb/values/blocktype"
+)
+
+// A TypedBlock is a live block and what is known of it.
+type TypedBlock struct {
+	memory.Block
+	Type  *blocktype.Type  // nil: not known
+	Event *recording.Event // that made it, nil: not recorded
+}
+
+// typed is what is known of a block.
+func (t *BlockTypes) typed(b *memory.Block) TypedBlock {
+	out := TypedBlock{Block: *b, Type: t.Of(b)}
+	if b.Seq != 0 {
+		out.Event, _ = t.recorded.Event(b.Seq)
+	}
+	return out
+}
+
+// OfType are the blocks of the heap whose type has a name, ascending by address, at most limit of them, and their
+// number and bytes.
+func (t *BlockTypes) OfType(ctx context.Context, pattern string, limit int) (found []TypedBlock, blocks, bytes uint64, err error) {
+	m, err := t.heap.Image()
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	all := m.Blocks()
+	for i := range all {
+		if i&1023 == 0 && ctx.Err() != nil {
+			return nil, 0, 0, ctx.Err()
+		}
+		typ := t.Of(&all[i])
+		if typ == nil || !query.MatchType(pattern, typ) {
+			continue
+		}
+		blocks, bytes = blocks+1, bytes+all[i].Size
+		if len(found) < limit {
+			found = append(found, t.typed(&all[i]))
+		}
+	}
+	return found, blocks, bytes, nil
+}
+
+// A BlockHit is a place in a block that has a value.
+type BlockHit struct {
+	Block TypedBlock
+	Off   uint64
+	Field string // the member there, "" not known
+}
+
+// SearchBlocks finds the places in blocks of the heap that have a pattern, at most limit of them. more: there may be others.
+func (t *BlockTypes) SearchBlocks(ctx context.Context, pattern []byte, limit int) (hits []BlockHit, more bool, err error) {
+	m, err := t.heap.Image()
+	if err != nil {
+		return nil, false, err
+	}
+	all := m.Blocks()
+	if len(all) == 0 {
+		if _, err := m.Heap(); err != nil {
+			return nil, false, err
+		}
+	}
+	w := window{of: t.common}
+	for i := range all {
+		b := &all[i]
+		for low := uint64(0); low+uint64(len(pattern)) <= b.Size; {
+			if ctx.Err() != nil {
+				return nil, false, ctx.Err()
+			}
+			part := w.read(b.Addr+low, b.Size-low)
+			for at := 0; ; at++ {
+				n := bytes.Index(part[at:], pattern)
+				if n < 0 {
+					break
+				}
+				if at += n; len(hits) >= limit {
+					return hits, true, nil
+				}
+				hits = append(hits, t.hit(b, low+uint64(at)))
+			}
+			if uint64(len(part)) >= b.Size-low || len(part) < len(pattern) {
+				break
+			}
+			low += uint64(len(part) - len(pattern) + 1)
+		}
+	}
+	return hits, false, nil
+}
+
+// hit describes a place in a block.
+func (t *BlockTypes) hit(b *memory.Block, off uint64) BlockHit {
+	h := BlockHit{Block: t.typed(b), Off: off}
+	if h.Block.Type != nil {
+		_ = symbols.Guard(func() { h.Field, _ = h.Block.Type.Field(off) })
+	}
+	return h
+}
+
+// searchWindow is how much of the memory of blocks is read at once.
+const searchWindow = 256 << 10
+
+// A window is memory that was read last: blocks are small and lie side by side.
+type window struct {
+	of  *common
+	low uint64
+	buf []byte
+}
+
+// read is memory from an address on, at most size bytes of it, and none where it cannot be read.
+func (w *window) read(at, size uint64) []byte {
+	size = min(size, searchWindow)
+	if at < w.low || at+size > w.low+uint64(len(w.buf)) {
+		if cap(w.buf) == 0 {
+			w.buf = make([]byte, searchWindow)
+		}
+		// Beyond the block memory may not have been touched: only pages that the block is on are read.
+		want := min((at+size+0xfff)&^0xfff-at, searchWindow)
+		n, _ := w.of.image.ReadAt(w.buf[:want], int64(at))
+		w.low, w.buf = at, w.buf[:max(n, 0)]
+	}
+	b := w.buf[at-w.low:]
+	return b[:min(uint64(len(b)), size)]
+}
+
+// A NoTypeError tells that the type of a block is not known.
+type NoTypeError struct {
+	Addr    uint64
+	NoDebug bool // for want of debug information
+}
+
+func (e *NoTypeError) Error() string {
+	if e.NoDebug {
+		return fmt.Sprintf("the type of the block at %#x is not known: the code that allocated it has no debug information (info symbols)", e.Addr)
+	}
+	return fmt.Sprintf("the type of the block at %#x is not known: x shows its memory", e.Addr)
+}
+
+// errNoBlock is of addresses in no live block.
+var errNoBlock = errors.New("no live block of the recording, nor of glibc's heap, is there")
+
+// Print shows the block around an address as of its type, and keeps it as $N.
+func (t *BlockTypes) Print(at uint64, o values.Options) (n int, text string, typ *blocktype.Type, err error) {
+	m, err := t.heap.Image()
+	if err != nil {
+		return 0, "", nil, err
+	}
+	i, ok := m.Find(at)
+	if !ok {
+		return 0, "", nil, errNoBlock
+	}
+	b := &m.Blocks()[i]
+	if typ = t.Of(b); typ == nil || typ.Elem == nil {
+		return 0, "", nil, &NoTypeError{b.Addr, t.withoutDebug(b)}
+	}
+	err = t.values.guarded(func(f *values.Frame) error {
+		of := typ.Elem
+		if typ.Array {
+			of = of.ArrayOf(int64(typ.Count))
+		}
+		x := values.MemoryValue(of, addr.Run(b.Addr+typ.Start))
+		if err := t.values.w.Unreadable(x); err != nil {
+			return err
+		}
+		if n = t.values.w.KeepAny(x); n > 0 {
+			text = t.values.w.FormatTop(f, x, o)
+		}
+		return nil
+	})
+	return n, text, typ, err
+}
