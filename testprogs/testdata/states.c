@@ -36,7 +36,7 @@ static void nap(long ms)
 static void *worker(void *p)
 {
 	load(500, 100, 10000);
-	nap(300);
+	nap(700);
 	return p;
 }
 
@@ -44,17 +44,17 @@ int main(void)
 {
 	pthread_t t;
 	load(0, 100, 1000);
-	nap(300);
+	nap(700);
 	load(100, 100, 10000);
-	nap(300);
+	nap(700);
 	drop(100, 100);
-	nap(300);
+	nap(700);
 	load(100, 100, 20000);
-	nap(300);
+	nap(700);
 	churn(1);
-	nap(300);
+	nap(700);
 	drop(100, 100);
-	nap(300);
+	nap(700);
 	pthread_create(&t, NULL, worker, NULL);
 	pthread_join(t, NULL);
 	drop(500, 100);
