@@ -3,7 +3,6 @@ package inferior
 import (
 	"fmt"
 	"os"
-	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -113,7 +112,7 @@ func (g *guard) start() error {
 	}
 	files[2] = pipe[0]
 	table.head.pid = int32(g.p.target.pid)
-	if slices.ContainsFunc(g.p.target.order, func(t *Thread) bool { return t.debugSet }) {
+	if g.p.watchpoints.inUse() {
 		table.watching()
 	}
 	g.on, g.table, g.pipe = true, table, pipe[1]

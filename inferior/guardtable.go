@@ -167,6 +167,7 @@ func (g *guardTable) clear() {
 	}
 	g.free, g.used = nil, 0
 	g.head.nsignal.Store(0)
+	g.head.watches.Store(0)
 }
 
 // keepSignals notes the signals that the stopped threads have still to get. The

@@ -295,7 +295,9 @@ func (ws *watchpoints) syncDebug(t *Thread) error {
 		return nil
 	}
 	t.debugSet = true
-	ws.p.guard.table.watching()
+	if ws.inUse() {
+		ws.p.guard.table.watching()
+	}
 	// DR7 first: the kernel checks each address against its length there.
 	if err := pokeDebug(t.TID, 7, 0); err != nil {
 		return err
