@@ -54,6 +54,7 @@ test-full: tools check lint
 
 # What the tests need.
 tools: packages real npm
+	scripts/glibc
 
 packages:
 	scripts/need test

@@ -365,7 +365,7 @@ import time; time.sleep(100)`}},
 			rounds := 1
 			if c.stop == 0 {
 				time.Sleep(300 * time.Millisecond)
-				rounds = testprogs.Rounds(3, 40)
+				rounds = testprogs.Rounds(2, 40)
 			}
 			for range rounds {
 				f.compare(f.stopped(c.stop == 0, true))
