@@ -59,7 +59,7 @@ func TestBlockTypes(t *testing.T) {
 				all++
 			}
 			t.Logf("%d of %d", right, all)
-			if all < 12 || 100*right < p.least*all {
+			if all < 10 || 100*right < p.least*all {
 				t.Errorf("the types of %d of %d blocks are known, at least %d in a hundred should be", right, all, p.least)
 			}
 		})
