@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Bounds of what the guard waits for a thread: until hdb, which dies, has let it go, and until it
-// has stopped.
+// Bounds of what the guard waits: until hdb, which dies, has let all threads go, and for each until
+// it has stopped.
 const (
 	guardSeize = 500 * time.Millisecond
 	guardStop  = 100 * time.Millisecond
@@ -28,18 +28,19 @@ func clearWatches(pid int) {
 	if err != nil {
 		return // it has ended
 	}
+	end := time.Now().Add(guardSeize)
 	for _, e := range tasks {
 		if tid, err := strconv.Atoi(e.Name()); err == nil {
-			clearWatch(tid)
+			clearWatch(tid, end)
 		}
 	}
 }
 
 // clearWatch stops a thread, clears its debug registers and lets it go, with the signal that it was
-// about to get.
-func clearWatch(tid int) {
+// about to get. What another process traces by end, or the guard may not trace, is left alone.
+func clearWatch(tid int, end time.Time) {
 	err := ptrace(unix.PTRACE_SEIZE, tid, 0, 0)
-	for end := time.Now().Add(guardSeize); err == unix.EPERM && time.Now().Before(end); {
+	for err == unix.EPERM && time.Now().Before(end) {
 		time.Sleep(guardPoll)
 		err = ptrace(unix.PTRACE_SEIZE, tid, 0, 0)
 	}

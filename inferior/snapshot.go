@@ -94,7 +94,7 @@ func (s *snapshots) Snapshot() (*Snapshot, error) {
 	// Where memory runs out the kernel shall end the copy, not the target.
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", child), []byte("1000"), 0)
 	c.took = time.Since(from)
-	go c.watch()
+	go c.watch(c.done)
 	return c, nil
 }
 
@@ -354,13 +354,13 @@ const (
 	leastFree  = 256 << 20 // bytes of the machine's memory
 )
 
-// watch ends the copy before it takes the last memory of the machine.
-func (c *Snapshot) watch() {
+// watch ends the copy before it takes the last memory of the machine. done is closed when the copy is.
+func (c *Snapshot) watch(done <-chan struct{}) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	for {
 		select {
-		case <-c.done:
+		case <-done:
 			return
 		case <-tick.C:
 		}

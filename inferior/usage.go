@@ -114,8 +114,10 @@ const pagemapScan = 0xc0606610
 
 // A scanArg is struct pm_scan_arg.
 type scanArg struct {
-	size, flags, start, end, walkEnd, vec, vecLen, maxPages uint64
-	inverted, mask, anyOf, returned                         uint64
+	size, flags, start, end, walkEnd uint64
+	vec                              *[512]pageRegion // a pointer: a stack of Go's may move
+	vecLen, maxPages                 uint64
+	inverted, mask, anyOf, returned  uint64
 }
 
 // A pageRegion is struct page_region.
@@ -152,7 +154,7 @@ func scanPages(f *os.File, low, high addr.Run, yield func(PageRun)) error {
 	var vec [512]pageRegion
 	for low < high {
 		arg := scanArg{
-			start: uint64(low), end: uint64(high), vec: uint64(uintptr(unsafe.Pointer(&vec))), vecLen: uint64(len(vec)),
+			start: uint64(low), end: uint64(high), vec: &vec, vecLen: uint64(len(vec)),
 			anyOf: pagePresent | pageSwapped, returned: pageFile | pagePresent | pageSwapped | pageZero,
 		}
 		arg.size = uint64(unsafe.Sizeof(arg))

@@ -249,7 +249,7 @@ func (n *namer) holder(e graph.Edge) Holder {
 	if e.From >= 0 {
 		b := n.block(e.From)
 		out.Kind, out.Block, out.Field = HeldByBlock, &b, e.At-b.Addr
-		if t := n.typeOf(e.From, maxTypeDepth).typ; t != nil {
+		if t := n.typeOf(e.From, maxTypeDepth).typ; t != nil && t.Size() > 0 {
 			text, at := memberAt(t, int64(out.Field)%t.Size())
 			if i := int64(out.Field) / t.Size(); at != nil && i > 0 {
 				text = fmt.Sprintf("[%d]%s", i, text)
@@ -349,7 +349,7 @@ func (n *namer) pointedBy(e graph.Edge, depth int) *values.Type {
 		return pointee(n.typed[e.At].typ)
 	}
 	from := n.typeOf(e.From, depth-1).typ
-	if from == nil {
+	if from == nil || from.Size() <= 0 {
 		return nil
 	}
 	_, t := memberAt(from, int64(e.At-n.g.Block(e.From).Addr)%from.Size())

@@ -3,6 +3,7 @@ package session
 import (
 	"encoding/binary"
 	"errors"
+	"slices"
 
 	"hdb/heap/regions"
 	"hdb/inferior"
@@ -28,7 +29,7 @@ func (h *Heap) space() (regions.Source, error) {
 		}
 	}
 	if cards := probe.Own(maps, p); len(cards) > 0 {
-		src.Own = src.Own[:0]
+		src.Own = slices.DeleteFunc(src.Own, func(r regions.Range) bool { return r.Label == "probe" }) // they have more to say
 		for _, o := range cards {
 			src.Own = append(src.Own, regions.Range{Start: o.Low, End: o.High, Label: o.What})
 		}

@@ -3,6 +3,7 @@ package when
 import (
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"hdb/internal/cond"
@@ -29,7 +30,7 @@ type Env interface {
 // A State follows the events of a run for a condition.
 type State struct {
 	*Cond
-	met    bool // the condition held behind the last event
+	met    atomic.Bool // the condition held behind the last event; read by other goroutines, too
 	grown  []history
 	groups []members
 	old    blocks
@@ -76,7 +77,7 @@ func (s *State) Begin(live, blocks uint64, now time.Duration) {
 		s.grown[i].add(now, live, s.Cond.grown[i].over)
 	}
 	if s.event == nil && s.age == 0 {
-		s.met = s.holds(Event{Time: now}, begun{live: live, blocks: blocks}, live)
+		s.met.Store(s.holds(Event{Time: now}, begun{live: live, blocks: blocks}, live))
 	}
 }
 
@@ -98,7 +99,7 @@ func (b begun) Number(f cond.Field) (uint64, bool) {
 }
 
 // Met tells whether the condition held behind the last event.
-func (s *State) Met() bool { return s.met }
+func (s *State) Met() bool { return s.met.Load() }
 
 // Event follows an event, and tells whether it is the one that has made the condition true.
 func (s *State) Event(e Event, env Env) (became bool) {
@@ -117,10 +118,10 @@ func (s *State) Event(e Event, env Env) (became bool) {
 	}
 	if s.age != 0 && e.Made != 0 && (s.event == nil || s.event.Eval(env)) {
 		s.old.push(block{e.Made, e.Seq, e.Time})
+		s.old.prune(env)
 	}
 	now := s.holds(e, env, live)
-	became = now && !s.met
-	s.met = now
+	became = !s.met.Swap(now) && now
 	return became
 }
 
@@ -260,23 +261,31 @@ type block struct {
 
 func (b *blocks) push(made block) { b.all = append(b.all, made) }
 
+// alive tells whether a block is live.
+func (o block) alive(env Env) bool {
+	seq, live := env.Block(o.addr)
+	return live && seq == o.seq
+}
+
+// prune leaves out blocks that are no more, when there may be as many of these as of others.
+func (b *blocks) prune(env Env) {
+	if len(b.all) < max(b.most, 1<<16) {
+		return
+	}
+	kept := b.all[:0]
+	for _, o := range b.all[b.head:] {
+		if o.alive(env) {
+			kept = append(kept, o)
+		}
+	}
+	b.all, b.head, b.most = kept, 0, 2*len(kept)
+}
+
 // oldest is the oldest that is live.
 func (b *blocks) oldest(env Env) (block, bool) {
-	alive := func(o block) bool {
-		seq, live := env.Block(o.addr)
-		return live && seq == o.seq
-	}
-	if len(b.all) >= max(b.most, 1<<16) {
-		kept := b.all[:0]
-		for _, o := range b.all[b.head:] {
-			if alive(o) {
-				kept = append(kept, o)
-			}
-		}
-		b.all, b.head, b.most = kept, 0, 2*len(kept)
-	}
+	b.prune(env)
 	for ; b.head < len(b.all); b.head++ {
-		if alive(b.all[b.head]) {
+		if b.all[b.head].alive(env) {
 			return b.all[b.head], true
 		}
 	}
