@@ -11,14 +11,15 @@ import (
 	"hdb/query"
 )
 
-// pythonRegions are the memory where objects of Python may lie.
+// pythonRegions are the memory where objects of Python may lie. Shared memory is not: to read pages of it that
+// nobody has touched would make them, and what hdb itself has in the process is many GiB of addresses.
 func pythonRegions(c *common) (all []python.Region) {
 	maps, err := c.proc.Maps()
 	if err != nil {
 		return nil
 	}
 	for _, m := range maps {
-		if strings.HasPrefix(m.Perm, "rw") && !strings.HasPrefix(m.Path, "/dev/") && !strings.HasPrefix(m.Path, "[stack") && !strings.HasPrefix(m.Path, "[v") {
+		if strings.HasPrefix(m.Perm, "rw") && strings.HasSuffix(m.Perm, "p") && !strings.HasPrefix(m.Path, "/dev/") && !strings.HasPrefix(m.Path, "[stack") && !strings.HasPrefix(m.Path, "[v") {
 			all = append(all, python.Region{Low: m.Low, High: m.High})
 		}
 	}

@@ -184,7 +184,7 @@ func leaksAttached(t *testing.T, p, script string) {
 	if line, err := lines.ReadString('\n'); err != nil || line != "ready\n" {
 		t.Fatalf("the program says %q, %v", line, err)
 	}
-	out, err := exec.Command(HDB(t), "--json", "-batch", "-nx", "-p", fmt.Sprint(cmd.Process.Pid), "-ex", "record start", "-ex", "mark before",
+	out, err := exec.Command(HDB(t), "--json", "-batch", "-nx", "-p", fmt.Sprint(cmd.Process.Pid), "-ex", "record start", "-ex", "mark before", "-ex", "py tbreak leaks.py:9999",
 		"-ex", `break alloc if func("grow") && size == 10000`, "-ex", "shell echo > "+fifo, "-ex", "continue", "-ex", "continue 39", "-ex", "leaks 3 since before", "-ex", "detach").Output()
 	if err != nil {
 		t.Fatalf("%v\n%.2000s", err, out)
