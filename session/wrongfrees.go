@@ -86,8 +86,11 @@ const (
 	insideTime  = time.Second
 )
 
-// wanted tells whether somebody looks.
-func (w *wrongFrees) wanted() bool { return w.settings.WrongFrees != WrongFreesOff }
+// wanted tells whether anybody looks. Where the allocators of Python are followed nobody does: the hooks of
+// PYTHONMALLOC=debug free large blocks at another address than the one that the program has.
+func (w *wrongFrees) wanted() bool {
+	return w.settings.WrongFrees != WrongFreesOff && !w.settings.PythonAllocators
+}
 
 // Wrong takes a call that seems to give back what is no block.
 func (k probeSink) Wrong(t *inferior.Thread, call breakpoints.Call, why probe.Suspicion) inferior.Action {

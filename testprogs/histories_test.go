@@ -245,6 +245,9 @@ func (m *historyModel) check(t *testing.T, what string, said []byte) (events uin
 		case "diff":
 			m.checkDiff(t, what, line)
 		case "leaks", "temporary":
+			if a.Command == "leaks" && strings.HasPrefix(what, "live") {
+				break // it searches memory there: TestHeld
+			}
 			m.checkRows(t, what, a, "function")
 		default:
 			continue
