@@ -19,7 +19,7 @@ type Suppressions struct {
 // runtimeOwned are functions of C's and Rust's libraries that keep what they allocate,
 // for the next call or to the end: buffers of stdio, storage of threads, what was
 // loaded, locales, conversions, messages, time zones, answers of name services, the
-// stack on which Rust would tell of an overflow.
+// stack on which Rust would tell of an overflow; and pymalloc's table of arenas.
 const runtimeOwned = `
 leak:^_IO_file_doallocate$
 leak:^_IO_wfile_doallocate$
@@ -48,6 +48,7 @@ leak:^getgrnam$
 leak:^gethostby
 leak:^getservby
 leak:std::sys::*stack_overflow::
+leak:^arena_map_get$
 `
 
 // runtimeModules are the files of C and C++ runtimes. A stack through nothing else
