@@ -23,6 +23,7 @@ var howWords = [...]string{
 	blocktype.Declared: "declared where it was allocated",
 	blocktype.VTable:   "by its virtual table",
 	blocktype.Guess:    "a guess: the size fits",
+	blocktype.Pointer:  "a guess: by the type of a pointer to it",
 }
 
 // printBlockType says what type a block is of, and what of it lies at an offset.

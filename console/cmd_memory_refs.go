@@ -17,7 +17,7 @@ import (
 func refsCommands() []*Command {
 	return []*Command{
 		{Name: "refs", Group: GroupAllocs, Raw: true, Args: []ArgKind{ArgExpression}, Needs: NeedMemory, Synopsis: "[-path] ADDRESS [N | all]", Short: "tell who points into a block", Repeat: RepeatNone, Run: runRefs,
-			Long: "It lists the words that point into the block around the address: global variables, slots of stacks with frame and variable, registers, thread-local variables, and other blocks with the member that points. -path shows a shortest way from a root to the block. At most N holders are listed, 20 by default.\n\nA block has a type if it has a virtual table, or if debug information tells the type of a pointer to it. Stale words count: a slot of a stack that is not used any more, or padding, may hold an old address.\n\nExamples:\n  refs 0x55555578a2c8\n  refs list->head\n  refs -path entry"},
+			Long: "It lists the words that point into the block around the address: global variables, slots of stacks with frame and variable, registers, thread-local variables, and other blocks with the member that points. -path shows a shortest way from a root to the block. At most N holders are listed, 20 by default.\n\nTypes of blocks are those of top per type; where those are not known, \"perhaps\" marks the type of a pointer to the block. Stale words count: a slot of a stack that is not used any more, or padding, may hold an old address.\n\nExamples:\n  refs 0x55555578a2c8\n  refs list->head\n  refs -path entry"},
 		{Name: "reach", Group: GroupAllocs, Raw: true, Args: []ArgKind{ArgExpression}, Needs: NeedMemory, Synopsis: "ADDRESS", Short: "tell what a block keeps alive", Repeat: RepeatNone, Run: runReach,
 			Long: "That is the block and what can be reached only through it: what would be lost if nothing pointed to the block any more.\n\nExample:\n  reach cache->index"},
 		{Name: "why", Group: GroupAllocs, Raw: true, Args: []ArgKind{ArgExpression}, Needs: NeedMemory, Synopsis: "ADDRESS", Short: "tell on one screen what a block is, who made it and who holds it", Repeat: RepeatNone, Run: runWhy,
@@ -43,12 +43,12 @@ type heldView struct {
 	Block string `json:"block"`
 	Size  uint64 `json:"block_size"`
 	Event uint64 `json:"event,omitempty"`
-	Type  string `json:"type,omitempty"`
+	typeView
 	Reach string `json:"reach"`
 }
 
 func viewHeld(b *session.HeldBlock) heldView {
-	return heldView{fmt.Sprintf("%#x", b.Addr), b.Size, b.Seq, b.Type, b.Reach.String()}
+	return heldView{fmt.Sprintf("%#x", b.Addr), b.Size, b.Seq, viewType(b.Type), b.Reach.String()}
 }
 
 // holderWords are the words of the kinds.
@@ -79,8 +79,12 @@ func viewHolder(h *session.Holder) holderView {
 // heldText is a block in a sentence.
 func heldText(o *screen.Output, b *session.HeldBlock) string {
 	text := fmt.Sprintf("block of %s at %#x", o.Sizes.Long(b.Size), b.Addr)
-	if b.Type != "" {
-		text += ", a " + b.Type
+	switch t := b.Type; {
+	case t == nil:
+	case t.How.Sure():
+		text += ", a " + o.Names.Short(t.String())
+	default:
+		text += ", perhaps a " + o.Names.Short(t.String())
 	}
 	if b.Seq != 0 {
 		text += fmt.Sprintf(", #%d", b.Seq)

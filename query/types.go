@@ -33,8 +33,8 @@ func (r *Recording) TopTypes(ctx context.Context, by heap.Measure) ([]heap.Row, 
 		}
 		site := heap.Site{}
 		if t := r.typeOf(&b); t != nil {
-			site = heap.Site{Function: t.Kind(), Sure: t.How != blocktype.Guess}
-			if t.How == blocktype.Guess {
+			site = heap.Site{Function: t.Kind(), Sure: t.How.Sure()}
+			if !site.Sure {
 				site.Function += "   (guess)"
 			}
 		} else {

@@ -21,6 +21,7 @@ type Heap struct {
 	planes   *Planes
 	python   PythonHeaps
 	values   *Values
+	types    *BlockTypes
 	walker   *walker
 
 	image   *memory.Image

@@ -8,77 +8,8 @@ import (
 	"hdb/names"
 	"hdb/symbols"
 	"hdb/values"
+	"hdb/values/blocktype"
 )
-
-// maxMemberDepth bounds how deep members of members are looked for.
-const maxMemberDepth = 16
-
-// memberAt names the member of a value of type t that is at an offset, with . and [ ] before, and
-// its type; "" and nil if nothing that is a pointer or a number of that size lies there.
-func memberAt(t *values.Type, off int64) (text string, at *values.Type) {
-	for range maxMemberDepth {
-		if t == nil {
-			return "", nil
-		}
-		switch s := t.Strip(); s.Kind {
-		case values.Struct:
-			f := fieldAt(s, off)
-			if f == nil {
-				return "", nil
-			}
-			if !f.Base && f.Name != "" {
-				text += "." + f.Name
-			}
-			t, off = f.Type, off-f.Offset
-		case values.Array:
-			elem := s.Elem()
-			if elem == nil || elem.Size() <= 0 {
-				return "", nil
-			}
-			text += fmt.Sprintf("[%d]", off/elem.Size())
-			t, off = elem, off%elem.Size()
-		default:
-			if off != 0 {
-				return "", nil
-			}
-			return text, t
-		}
-	}
-	return "", nil
-}
-
-// fieldAt is the first member or base class that holds an offset, of members of a union that
-// which is a pointer.
-func fieldAt(t *values.Type, off int64) *values.Field {
-	var found *values.Field
-	fields := t.Fields()
-	for i := range fields {
-		f := &fields[i]
-		if f.Static || f.Virtual || f.Type == nil || f.BitSize > 0 || off < f.Offset || off-f.Offset >= f.Type.Size() {
-			continue
-		}
-		if found == nil || f.Type.Strip().Kind == values.Pointer && found.Type.Strip().Kind != values.Pointer {
-			found = f
-		}
-	}
-	return found
-}
-
-// pointee is the type of what a pointer of type t points to, nil if t is none or says nothing of it.
-func pointee(t *values.Type) *values.Type {
-	if t == nil {
-		return nil
-	}
-	s := t.Strip()
-	if s.Kind != values.Pointer {
-		return nil
-	}
-	to := s.Elem()
-	if to == nil || to.Strip().Kind == values.Void || to.Size() <= 0 {
-		return nil
-	}
-	return to
-}
 
 // A named is what a place in memory is called, and the type of what lies there if it is known.
 type named struct {
@@ -95,7 +26,7 @@ func (h *Heap) global(at addr.Run) named {
 	}
 	if v := h.variable(sym.Name); v != nil {
 		if base, ok := v.Addr(); ok && base <= at {
-			if text, t := memberAt(v.Type, int64(at-base)); t != nil {
+			if text, t := blocktype.Member(v.Type, int64(at-base)); t != nil {
 				return named{sym.Name + text, t}
 			}
 		}
@@ -148,7 +79,7 @@ func (h *Heap) slot(thread int, at addr.Run) (frame *names.Frame, name named) {
 				if !ok || v.Value.Type == nil || base > at || int64(at-base) >= v.Value.Type.Size() {
 					continue
 				}
-				text, t := memberAt(v.Value.Type, int64(at-base))
+				text, t := blocktype.Member(v.Value.Type, int64(at-base))
 				if t == nil {
 					text = fmt.Sprintf("+%d", at-base)
 				}

@@ -13,6 +13,7 @@ import (
 	"hdb/query"
 	"hdb/symbols"
 	"hdb/values"
+	"hdb/values/blocktype"
 )
 
 // A HolderKind says what points to a block.
@@ -47,7 +48,7 @@ type HeldBlock struct {
 	memory.Block
 	Index int         // in the image
 	Reach graph.Reach // how it is held itself
-	Type  string      // "" not known
+	Type  *blocktype.Type
 }
 
 // RefsAnswer is who points into a block.
@@ -129,8 +130,8 @@ func (h *Heap) Path(ctx context.Context, at uint64) (*PathAnswer, error) {
 		if name, ok := expr.step(n, e, &s.Holder); ok && e.From >= 0 {
 			s.Holder.Name, s.Holder.Typed = name, true
 		}
-		if s.To.Type == "" && expr.typ != nil {
-			s.To.Type = expr.typ.String()
+		if s.To.Type == nil && expr.typ != nil {
+			s.To.Type = blocktype.Pointed(expr.typ, s.To.Size, s.To.Seq != 0)
 		}
 		a.Steps = append(a.Steps, s)
 	}
@@ -156,7 +157,7 @@ func (p *pointerChain) step(n *namer, e graph.Edge, h *Holder) (name string, ok 
 		}
 	}()
 	if e.From < 0 {
-		p.text, p.typ = h.Name, pointee(n.typed[e.At].typ)
+		p.text, p.typ = h.Name, pointedAt(n.typed[e.At].typ)
 		return h.Name, h.Typed && e.Offset == 0
 	}
 	if p.typ == nil {
@@ -165,7 +166,7 @@ func (p *pointerChain) step(n *namer, e graph.Edge, h *Holder) (name string, ok 
 	off := int64(h.Field)
 	size := p.typ.Size()
 	index := off / size
-	text, t := memberAt(p.typ, off%size)
+	text, t := blocktype.Member(p.typ, off%size)
 	if t == nil {
 		return "", false
 	}
@@ -180,8 +181,17 @@ func (p *pointerChain) step(n *namer, e graph.Edge, h *Holder) (name string, ok 
 	default:
 		p.text = "(*" + p.text + ")" + text
 	}
-	p.typ = pointee(t)
+	p.typ = pointedAt(t)
 	return text, e.Offset == 0
+}
+
+// pointedAt is what a pointer of type t leads to, nil if it says nothing of that. An expression of a
+// reference is written in another way.
+func pointedAt(t *values.Type) *values.Type {
+	if t == nil || t.Strip().Kind != values.Pointer {
+		return nil
+	}
+	return blocktype.Pointee(t)
 }
 
 // ReachAnswer is what a block keeps alive.
@@ -221,26 +231,20 @@ type namer struct {
 	h     *Heap
 	m     *memory.Image
 	g     *memory.Graph
-	typed map[uint64]named   // words of roots
-	types map[int]*blockType // of blocks
-}
-
-// A blockType is what a block is.
-type blockType struct {
-	typ  *values.Type
-	name string
+	typed map[uint64]named        // words of roots
+	types map[int]*blocktype.Type // of blocks, nil: not known
 }
 
 func (h *Heap) namer(m *memory.Image, g *memory.Graph) *namer {
 	if h.named == nil || h.named.g != g {
-		h.named = &namer{h, m, g, map[uint64]named{}, map[int]*blockType{}}
+		h.named = &namer{h, m, g, map[uint64]named{}, map[int]*blocktype.Type{}}
 		h.stacks = map[int]*stackView{}
 	}
 	return h.named
 }
 
 func (n *namer) block(i int) HeldBlock {
-	return HeldBlock{*n.g.Block(i), i, n.g.Reach(i), n.typeOf(i, maxTypeDepth).name}
+	return HeldBlock{*n.g.Block(i), i, n.g.Reach(i), n.typeOf(i)}
 }
 
 // holder names the word that an edge lies in.
@@ -249,11 +253,8 @@ func (n *namer) holder(e graph.Edge) Holder {
 	if e.From >= 0 {
 		b := n.block(e.From)
 		out.Kind, out.Block, out.Field = HeldByBlock, &b, e.At-b.Addr
-		if t := n.typeOf(e.From, maxTypeDepth).typ; t != nil && t.Size() > 0 {
-			text, at := memberAt(t, int64(out.Field)%t.Size())
-			if i := int64(out.Field) / t.Size(); at != nil && i > 0 {
-				text = fmt.Sprintf("[%d]%s", i, text)
-			}
+		if b.Type != nil {
+			text, at := b.Type.Field(out.Field)
 			out.Name, out.Typed = text, at != nil
 		}
 		return out
@@ -298,60 +299,63 @@ func (n *namer) inRegion(out *Holder, r *regions.Region, at addr.Run) {
 	n.typed[uint64(at)] = name
 }
 
-// maxTypeDepth and maxTypeEdges bound how far the type of a block is looked for.
+// maxTypeBlocks and maxTypeEdges bound how far the type of a block is looked for.
 const (
-	maxTypeDepth = 12
-	maxTypeEdges = 8
+	maxTypeBlocks = 256
+	maxTypeEdges  = 8
 )
 
-// typeOf is what a block is: by its virtual table, or by the type of a pointer to it, which a
-// variable has, or a member of a block whose type is known so.
-func (n *namer) typeOf(i, depth int) *blockType {
-	if t, ok := n.types[i]; ok {
-		return t
-	}
-	t := &blockType{}
-	if depth == 0 {
-		return t
-	}
-	n.types[i] = t // should the way lead here again
-	b := n.g.Block(i)
-	if class := n.h.values.w.ClassAt(addr.Run(b.Addr)); class != "" {
-		t.name = class
-		_ = symbols.Guard(func() { t.typ = n.h.values.w.Named(class) })
-		return t
-	}
-	count := 0
-	for e := range n.g.To(i) {
-		if count++; count > maxTypeEdges {
-			break
-		}
-		if e.Offset != 0 {
-			continue
-		}
-		if typ := n.pointedBy(e, depth); typ != nil && uint64(typ.Size()) <= b.Size {
-			t.typ, t.name = typ, typ.String()
-			return t
-		}
+// typeOf is what a block is, nil if it is not known: as BlockTypes tell, else by the type of a
+// pointer to it, which a variable has, or a member of a block whose type is known so.
+func (n *namer) typeOf(i int) *blocktype.Type {
+	t, ok := n.types[i]
+	if !ok {
+		_ = symbols.Guard(func() { t = n.findType(i, map[int]bool{}) })
+		n.types[i] = t
 	}
 	return t
 }
 
-// pointedBy is the type of what the word of an edge points to, nil if it is not known.
-func (n *namer) pointedBy(e graph.Edge, depth int) *values.Type {
-	if e.From < 0 {
-		if n.g.Root(e).Kind != memory.InRegion {
+// findType is typeOf without what is kept, which would make the answer depend on what was asked
+// before: what is not found of a block because others have been tried already may be found of it alone.
+func (n *namer) findType(i int, tried map[int]bool) *blocktype.Type {
+	tried[i] = true
+	b := n.g.Block(i)
+	if t := n.h.types.Of(b); t != nil {
+		return t
+	}
+	count := 0
+	for e := range n.g.To(i) {
+		if count++; count > maxTypeEdges || len(tried) >= maxTypeBlocks {
+			break
+		}
+		if e.Offset != 0 || e.From >= 0 && tried[e.From] {
+			continue
+		}
+		if to := blocktype.Pointee(n.wordType(e, tried)); to != nil {
+			if t := blocktype.Pointed(to, b.Size, b.Seq != 0); t != nil {
+				return t
+			}
+		}
+	}
+	return nil
+}
+
+// wordType is the type of the word of an edge, nil if it is not known.
+func (n *namer) wordType(e graph.Edge, tried map[int]bool) *values.Type {
+	if e.From >= 0 {
+		t := n.findType(e.From, tried)
+		if t == nil {
 			return nil
 		}
-		if _, ok := n.typed[e.At]; !ok {
-			n.holder(e)
-		}
-		return pointee(n.typed[e.At].typ)
+		_, typ := t.Field(e.At - n.g.Block(e.From).Addr)
+		return typ
 	}
-	from := n.typeOf(e.From, depth-1).typ
-	if from == nil || from.Size() <= 0 {
+	if n.g.Root(e).Kind != memory.InRegion {
 		return nil
 	}
-	_, t := memberAt(from, int64(e.At-n.g.Block(e.From).Addr)%from.Size())
-	return pointee(t)
+	if _, ok := n.typed[e.At]; !ok {
+		n.holder(e)
+	}
+	return n.typed[e.At].typ
 }

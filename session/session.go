@@ -199,7 +199,7 @@ func (s *Session) wire() {
 	s.Python = &Python{c, s.Selection}
 	s.PythonHeaps = PythonHeaps{s.Python}
 	s.Objects = PythonObjects{s.Python}
-	s.Heap = &Heap{common: c, recorded: s.Recorded, queries: s.Queries, planes: s.Planes, python: s.PythonHeaps, values: s.Values, walker: s.walker}
+	s.Heap = &Heap{common: c, recorded: s.Recorded, queries: s.Queries, planes: s.Planes, python: s.PythonHeaps, values: s.Values, types: s.BlockTypes, walker: s.walker}
 	s.BlockTypes.heap = s.Heap
 	s.Cython = &Cython{c, s.Selection, s.Values, s.Python, s.Stepping}
 	s.Execution.python = s.Python

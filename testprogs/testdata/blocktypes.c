@@ -16,7 +16,7 @@ struct header { size_t size; struct header *next; };
 static struct list *list;
 struct node *head;
 double *numbers;
-point *points[3];
+point *points[3], *grid[2][3];
 
 __attribute__((noinline)) static void tell(const char *type, const void *at) { printf("= %s %p\n", type, at); fflush(stdout); }
 __attribute__((noinline)) static void blocks_told(void) { fflush(stdout); }
@@ -145,7 +145,7 @@ int main(int argc, char **argv)
 	memset(raw, 0, 77);
 	tell("?", raw);
 	long *aligned = aligned_alloc(64, 128);
-	aligned[argc] = 1;
+	aligned[argc] = 1, grid[argc][2] = points[0];
 	tell("long[]", aligned);
 	blocks_told();
 	return list->used + head->value + (int)numbers[argc] + *copy + line[0];

@@ -84,7 +84,7 @@ func inRegister(t *values.Type) bool {
 // constructor notes the class of a constructor that is called with an address in the block. Where that
 // call is a part of another constructor, which was inlined, it is that one's.
 func (w *flow) constructor(this *values.Type, off int64) {
-	class := pointee(this)
+	class := Pointee(this)
 	if outer := w.outermost(); outer != nil {
 		class = outer
 	}
@@ -137,12 +137,12 @@ func (w *flow) constructed(level int, this *values.Type) *values.Type {
 	if !ok || w.outer[fn.Off] || !isConstructor(fn, this) {
 		return nil
 	}
-	return pointee(this)
+	return Pointee(this)
 }
 
 // isConstructor tells a constructor by the name of its class.
 func isConstructor(fn dwarf.DIE, this *values.Type) bool {
-	class := pointee(this)
+	class := Pointee(this)
 	if class == nil {
 		return false
 	}

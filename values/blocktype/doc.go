@@ -38,9 +38,13 @@ const (
 	Declared How = iota // debug information of the code that allocated it says so
 	VTable              // by the virtual table that it begins with
 	Guess               // the size fits, but another type would, too
+	Pointer             // a pointer to it is declared so, which may be of its first member, or out of date
 )
 
 // Hows are the words for them.
-var Hows = [...]string{"declared", "vtable", "guess"}
+var Hows = [...]string{"declared", "vtable", "guess", "pointer"}
+
+// Sure tells that it is no guess.
+func (h How) Sure() bool { return h < Guess }
 
 func (h How) String() string { return Hows[h] }

@@ -62,6 +62,22 @@ func (s *Site) fit(c candidate, b Block) (*Type, int) {
 	return nil, 0
 }
 
+// Pointed is the type of a block that a pointer to typ leads to, whose size is as Refined has it; nil if
+// typ is larger.
+func Pointed(typ *values.Type, size uint64, exact bool) *Type {
+	n := uint64(max(typ.Size(), 0))
+	if n == 0 || n > size {
+		return nil
+	}
+	t := &Type{Elem: typ, Name: typ.String(), Count: 1, How: Pointer}
+	if exact && n != size || !exact && usable(n) != size {
+		if fits, _ := (&Site{}).fit(candidate{typ: typ}, Block{Size: size}); fits != nil {
+			t.Array, t.Count, t.Tail = fits.Array, fits.Count, fits.Tail
+		}
+	}
+	return t
+}
+
 // counted tells that the program said that there are n elements, in one of the two orders in which
 // programs give calloc its arguments.
 func counted(b Block, n, size uint64) bool { return b.Count == n || b.Count == size && b.Count > 1 }

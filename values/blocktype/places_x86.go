@@ -75,7 +75,7 @@ func (w *flow) scaled(m *x86asm.Mem) (v abstract, ok bool) {
 // it stands in: compilers add a part of the offset to the index. It is nil where that may be of another member.
 func elementAt(t *values.Type, off int64) *values.Type {
 	size := t.Size()
-	_, typ := member(t, off%size)
+	_, typ := Member(t, off%size)
 	s := t.Strip()
 	if s.Kind != values.Struct {
 		return typ
@@ -126,7 +126,7 @@ func (w *flow) load(m *x86asm.Mem) abstract {
 
 // pointing is a pointer of type t.
 func pointing(t *values.Type) abstract {
-	if to := pointee(t); to != nil {
+	if to := Pointee(t); to != nil {
 		return abstract{kind: toType, typ: to}
 	}
 	return abstract{}
@@ -165,7 +165,7 @@ func (w *flow) store(m *x86asm.Mem, v abstract, size int64) {
 
 // found notes the type of a pointer that the block's address is given to.
 func (w *flow) found(t *values.Type) {
-	if to := pointee(t); to != nil {
+	if to := Pointee(t); to != nil {
 		w.site.add(to, byPointer)
 	}
 }
@@ -181,12 +181,12 @@ func (w *flow) typeAt(at abstract) (typ *values.Type) {
 		if at.indexed {
 			return elementAt(at.typ, at.off)
 		}
-		_, typ = member(at.typ, at.off%size)
+		_, typ = Member(at.typ, at.off%size)
 	case inFrame:
 		w.variables(func(level int, v *values.Variable) bool {
 			if low, ok := v.Value.Addr(); ok && v.Value.Type != nil {
 				if off := at.off - int64(low-fakeCFA); off >= 0 && off < v.Value.Type.Size() {
-					_, typ = member(v.Value.Type, off)
+					_, typ = Member(v.Value.Type, off)
 				}
 			}
 			return typ == nil
@@ -194,7 +194,7 @@ func (w *flow) typeAt(at abstract) (typ *values.Type) {
 	case atGlobal:
 		if v := w.f.global(w.frameAt(), addr.File(at.off)); v != nil {
 			low, _ := v.Addr()
-			_, typ = member(v.Type, int64(addr.File(at.off)-low.File(w.mod.Bias)))
+			_, typ = Member(v.Type, int64(addr.File(at.off)-low.File(w.mod.Bias)))
 		}
 	}
 	return typ

@@ -148,7 +148,7 @@ func (f *Finder) find(s *Site, function string, frames []Frame) {
 		if t == nil || t.Strip().Kind != values.Pointer {
 			return
 		}
-		if to := pointee(t); to != nil {
+		if to := Pointee(t); to != nil {
 			s.add(to, byPointer)
 			if len(s.candidates) > 0 && !textual(to) {
 				return
@@ -263,7 +263,7 @@ func (f *Finder) declaredAtLine(s *Site, v *values.Frame) {
 		locals, _ := f.Program.Locals(v)
 		for i := range locals {
 			if locals[i].Line != 0 && locals[i].Line == chain[level].Line {
-				if to := pointee(locals[i].Value.Type); to != nil {
+				if to := Pointee(locals[i].Value.Type); to != nil {
 					s.add(to, byLine)
 				}
 			}
@@ -286,7 +286,7 @@ func (f *Finder) hands(s *Site, v *values.Frame, level int) bool {
 	if t == nil || t.Strip().Kind != values.Pointer {
 		return false
 	}
-	if to := pointee(t); to != nil {
+	if to := Pointee(t); to != nil {
 		s.add(to, byLine)
 	}
 	return isVoidPointer(t) || textual(t.Strip().Elem())

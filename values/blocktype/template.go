@@ -53,7 +53,7 @@ func (f *Finder) plusTemplate(v *values.Frame, fn dwarf.DIE, desc scope.Desc) (*
 		if len(args) == 0 || args[0].Name != "this" {
 			return nil, 0
 		}
-		class := pointee(args[0].Value.Type)
+		class := Pointee(args[0].Value.Type)
 		if class == nil {
 			return nil, 0
 		}

@@ -74,7 +74,7 @@ func (t *Type) Field(off uint64) (text string, typ *values.Type) {
 	case i > 0:
 		return t.inTail(off)
 	}
-	rest, typ := member(t.Elem, int64(in))
+	rest, typ := Member(t.Elem, int64(in))
 	if typ == nil && t.Tail > 0 {
 		return t.inTail(off)
 	}
@@ -93,7 +93,7 @@ func (t *Type) inTail(off uint64) (string, *values.Type) {
 		return "", nil
 	}
 	i, in := (off-uint64(f.Offset))/size, (off-uint64(f.Offset))%size
-	rest, typ := member(elem, int64(in))
+	rest, typ := Member(elem, int64(in))
 	if typ == nil {
 		return "", nil
 	}
@@ -103,9 +103,12 @@ func (t *Type) inTail(off uint64) (string, *values.Type) {
 // maxNested bounds members of members.
 const maxNested = 16
 
-// member names what is at an offset of a value of type t, and tells its type; nil if nothing that has no
-// members begins there.
-func member(t *values.Type, off int64) (text string, typ *values.Type) {
+// Member names what is at an offset of a value of type t, with . and [ ] before, and tells its type; nil if
+// nothing that has no members begins there.
+func Member(t *values.Type, off int64) (text string, typ *values.Type) {
+	if t == nil {
+		return "", nil
+	}
 	var b strings.Builder
 	for range maxNested {
 		switch s := t.Strip(); s.Kind {
@@ -173,9 +176,9 @@ func flexible(t *values.Type) *values.Field {
 	return nil
 }
 
-// pointee is the type that a pointer or reference of type t leads to, nil if t is neither, or leads to
+// Pointee is the type that a pointer or reference of type t leads to, nil if t is neither, or leads to
 // nothing that has a size.
-func pointee(t *values.Type) *values.Type {
+func Pointee(t *values.Type) *values.Type {
 	if t == nil {
 		return nil
 	}
