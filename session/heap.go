@@ -29,7 +29,7 @@ type Heap struct {
 	changes uint64             // of the process, when the image was made
 	events  uint64             // of the recording, then
 	named   *namer             // of the image's graph
-	stacks  map[int]*stackView // by thread
+	stacks  map[int]*stackView // by thread, as long as the image is kept
 	copied  *inferior.Snapshot // what the image is of instead; see FromCopy
 }
 
@@ -54,6 +54,7 @@ func (h *Heap) Image() (*memory.Image, error) {
 		return nil, err
 	}
 	h.image, h.of, h.changes, h.events = memory.New(src), h.common.image, h.common.image.Changes(), events
+	h.stacks = map[int]*stackView{}
 	return h.image, nil
 }
 

@@ -55,7 +55,7 @@ func (h *Heap) FromCopy(f func() error) (Copy, error) {
 		src.Recorded, err = h.blocks(last)
 	}
 	if err == nil {
-		h.image, h.of = memory.New(src), p
+		h.image, h.of, h.stacks = memory.New(src), p, map[int]*stackView{}
 		err = f()
 	}
 	if lost := snap.Lost(); lost != nil {

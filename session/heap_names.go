@@ -2,8 +2,11 @@ package session
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"hdb/heap/regions"
+	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/names"
 	"hdb/symbols"
@@ -56,40 +59,34 @@ type stackView struct {
 	variables map[int][]values.Variable // by frame
 }
 
-// slot names a place on a thread's stack: the frame, and the variable with its members that lies
-// there.
-func (h *Heap) slot(thread int, at addr.Run) (frame *names.Frame, name named) {
-	st := h.stackOf(thread)
+// placeOnStack finds the frame that has a place on a thread's stack, in region r, and the variable there
+// with the place's offset in it. They are nil if none is known. A call that is inlined shares the frame of its
+// function.
+func (h *Heap) placeOnStack(t *inferior.Thread, r *regions.Region, at addr.Run) (frame *names.Frame, v *values.Variable, off uint64) {
+	regs, err := t.Regs()
+	if err != nil || at < regs.SP() && r.Contains(regs.SP()) && uint64(regs.SP()-at) > redZone {
+		return nil, nil, 0
+	}
+	st := h.stackOf(t)
 	if st == nil {
-		return nil, named{}
+		return nil, nil, 0
 	}
 	frames := st.stack.Frames
-	for i := range frames {
-		f := &frames[i]
-		if f.CFA == 0 {
-			break
-		}
-		if at >= f.CFA {
-			continue
-		}
-		first := i
-		for n := first; n < len(frames) && frames[n].CFA == f.CFA; n++ { // inlined calls share the frame
-			for _, v := range st.of(h, n) {
-				base, ok := v.Value.Addr()
-				if !ok || v.Value.Type == nil || base > at || int64(at-base) >= v.Value.Type.Size() {
-					continue
-				}
-				text, t := blocktype.Member(v.Value.Type, int64(at-base))
-				if t == nil {
-					text = fmt.Sprintf("+%d", at-base)
-				}
-				return &frames[n], named{v.Name + text, t}
-			}
-			frame = &frames[n]
-		}
-		return frame, named{}
+	first := slices.IndexFunc(frames, func(f names.Frame) bool { return at < f.CFA && r.Start < f.CFA && f.CFA <= r.End })
+	if first < 0 {
+		return nil, nil, 0
 	}
-	return nil, named{}
+	for n := first; n < len(frames) && frames[n].CFA == frames[first].CFA; n++ {
+		frame = &frames[n]
+		vars := st.of(h, n)
+		for i := range vars {
+			base, ok := vars[i].Value.Addr()
+			if t := vars[i].Value.Type; ok && t != nil && base <= at && int64(at-base) < t.Size() {
+				return frame, &vars[i], uint64(at - base)
+			}
+		}
+	}
+	return frame, nil, 0
 }
 
 // of are the variables of a frame that debug information describes, arguments included.
@@ -100,7 +97,7 @@ func (st *stackView) of(h *Heap, n int) []values.Variable {
 	var all []values.Variable
 	_ = symbols.Guard(func() {
 		f := h.values.frameAt(st.stack.Frames, n)
-		if f == nil {
+		if f == nil || f.Module.Obj == nil {
 			return
 		}
 		args, _ := h.values.w.Args(f) // what cannot be read has no name
@@ -111,29 +108,43 @@ func (st *stackView) of(h *Heap, n int) []values.Variable {
 	return all
 }
 
-// maxNamedFrames is how deep variables are looked for.
-const maxNamedFrames = 200
+// maxNamedFrames is how deep frames are looked for.
+const maxNamedFrames = 4096
 
 // stackOf is the stack of a thread, walked once while an Image holds; nil if it cannot be.
-func (h *Heap) stackOf(thread int) *stackView {
-	if st, ok := h.stacks[thread]; ok {
-		return st
-	}
-	var view *stackView
-	for _, t := range h.common.image.Threads() {
-		if t.Num != thread {
-			continue
-		}
+func (h *Heap) stackOf(t *inferior.Thread) *stackView {
+	view, ok := h.stacks[t.Num]
+	if !ok {
 		if st, err := h.walker.stack(t, maxNamedFrames, addr.Code{}); err == nil {
 			view = &stackView{st, map[int][]values.Variable{}}
 		}
+		h.stacks[t.Num] = view
 	}
-	h.stacks[thread] = view
 	return view
 }
 
-// threadVariable names a place in the static thread-local storage of a thread, by the symbols of the
-// modules.
-func (h *Heap) threadVariable(thread int, at addr.Run) named {
-	return named{}
+// slot names a place on a thread's stack: the frame, and the variable with its members that lies there.
+func (h *Heap) slot(t *inferior.Thread, r *regions.Region, at addr.Run) (*names.Frame, named) {
+	frame, v, off := h.placeOnStack(t, r, at)
+	if v == nil {
+		return frame, named{}
+	}
+	text, typ := blocktype.Member(v.Value.Type, int64(off))
+	if typ == nil {
+		text = fmt.Sprintf("+%d", off)
+	}
+	return frame, named{v.Name + text, typ}
+}
+
+// threadLocal is the place of an address in thread-local storage, nil if it is not there.
+func (h *Heap) threadLocal(space *regions.Space, at addr.Run) *ThreadVariable {
+	b, ok := space.TLSAt(at)
+	if !ok {
+		return nil
+	}
+	v := &ThreadVariable{TID: b.TID, Module: b.Module, Offset: uint64(at - b.Start)}
+	if sym, ok := h.names.Symbols.ThreadLocalAt(b.Module, v.Offset); ok {
+		v.Name, v.Offset = sym.Name, sym.Offset
+	}
+	return v
 }

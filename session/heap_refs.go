@@ -238,7 +238,6 @@ type namer struct {
 func (h *Heap) namer(m *memory.Image, g *memory.Graph) *namer {
 	if h.named == nil || h.named.g != g {
 		h.named = &namer{h, m, g, map[uint64]named{}, map[int]*blocktype.Type{}}
-		h.stacks = map[int]*stackView{}
 	}
 	return h.named
 }
@@ -276,10 +275,9 @@ func (n *namer) holder(e graph.Edge) Holder {
 
 // inRegion names a word in memory that is a root.
 func (n *namer) inRegion(out *Holder, r *regions.Region, at addr.Run) {
-	for _, t := range n.h.common.image.Threads() {
-		if t.TID == r.TID {
-			out.Thread = t.Num
-		}
+	t := n.h.common.image.Thread(r.TID)
+	if t != nil {
+		out.Thread = t.Num
 	}
 	name := named{}
 	switch r.Kind {
@@ -288,10 +286,14 @@ func (n *namer) inRegion(out *Holder, r *regions.Region, at addr.Run) {
 		name = n.h.global(at)
 	case regions.Stack, regions.SignalStack:
 		out.Kind = HeldByStack
-		out.Frame, name = n.h.slot(out.Thread, at)
+		if t != nil {
+			out.Frame, name = n.h.slot(t, r, at)
+		}
 	case regions.TLS:
 		out.Kind = HeldByTLS
-		name = n.h.threadVariable(out.Thread, at)
+		if v := n.h.threadLocal(n.m.Space(), at); v != nil && v.Name != "" {
+			name.text = v.String()
+		}
 	default:
 		out.Kind = HeldByMapping
 	}

@@ -11,8 +11,6 @@ import (
 	"hdb/names"
 	"hdb/query"
 	"hdb/recording"
-	"hdb/symbols"
-	"hdb/values"
 )
 
 // A What tells what an address is. What is not known, or not so, is nil or zero.
@@ -73,12 +71,7 @@ func (h *Heap) What(a addr.Run) (*What, error) {
 		w.Symbol, w.Unmapped = nil, true
 		return w, nil
 	}
-	if b, ok := space.TLSAt(a); ok {
-		w.Local = &ThreadVariable{TID: b.TID, Module: b.Module, Offset: uint64(a - b.Start)}
-		if sym, ok := h.names.Symbols.ThreadLocalAt(b.Module, w.Local.Offset); ok {
-			w.Local.Name, w.Local.Offset = sym.Name, sym.Offset
-		}
-	}
+	w.Local = h.threadLocal(space, a)
 	switch w.Region.Kind {
 	case regions.Code:
 		w.Place = h.names.Places.At(a)
@@ -112,9 +105,6 @@ func (h *Heap) recordedWhat(w *What) error {
 	return nil
 }
 
-// deepest bounds the frames that are searched for a place on a stack.
-const deepest = 4096
-
 // onStack is the place on the stack of the region's thread.
 func (h *Heap) onStack(r *regions.Region, a addr.Run) *StackPlace {
 	t := h.common.image.Thread(r.TID)
@@ -122,10 +112,6 @@ func (h *Heap) onStack(r *regions.Region, a addr.Run) *StackPlace {
 		return nil
 	}
 	p := &StackPlace{Thread: t.Num}
-	regs, err := t.Regs()
-	if err != nil {
-		return p
-	}
 	if r.Kind == regions.StackUnused {
 		// Measured from the used part, which a red zone lies before.
 		if used := h.image.Space().At(r.End); used != nil && used.TID == r.TID && used.Start == r.End {
@@ -133,47 +119,14 @@ func (h *Heap) onStack(r *regions.Region, a addr.Run) *StackPlace {
 		}
 		return p
 	}
-	st, err := h.walker.stack(t, deepest, addr.Code{})
-	if err != nil || a < regs.SP() && r.Contains(regs.SP()) && uint64(regs.SP()-a) > redZone {
-		return p
+	frame, v, off := h.placeOnStack(t, r, a)
+	if frame != nil {
+		p.Frame = *frame
 	}
-	for i, f := range st.Frames {
-		if f.CFA <= a || f.CFA == 0 || !sameRegion(r, f.CFA) {
-			continue
-		}
-		p.Frame = f
-		h.stackVariable(p, st.Frames, i, a)
-		return p
+	if v != nil {
+		p.Variable, p.Offset = v.Name, off
 	}
 	return p
-}
-
-// sameRegion tells whether the frame that ends at an address may lie in the region.
-func sameRegion(r *regions.Region, cfa addr.Run) bool { return r.Start < cfa && cfa <= r.End }
-
-// stackVariable finds the variable of frame i, or of a call that is inlined there, that has the address.
-func (h *Heap) stackVariable(p *StackPlace, frames []names.Frame, i int, a addr.Run) {
-	for ; i < len(frames) && frames[i].CFA == p.Frame.CFA; i++ {
-		f := h.values.frameAt(frames, i)
-		if f == nil || f.Module.Obj == nil {
-			return
-		}
-		found := false
-		symbols.Guard(func() {
-			for _, list := range []func(*values.Frame) ([]values.Variable, error){h.values.w.Args, h.values.w.Locals} {
-				all, _ := list(f) // what has no place is not there
-				for _, x := range all {
-					at, ok := x.Value.Addr()
-					if size := x.Value.Type.Size(); ok && at <= a && uint64(a-at) < uint64(max(size, 0)) && !found {
-						p.Frame, p.Variable, p.Offset, found = frames[i], x.Name, uint64(a-at), true
-					}
-				}
-			}
-		})
-		if found {
-			return
-		}
-	}
 }
 
 // String says where in thread-local storage it is.
