@@ -67,7 +67,7 @@ func viewChunk(a *session.ChunkAnswer) chunkView {
 		v.FD = a.Next.String()
 	}
 	for _, d := range a.Damage {
-		v.Damage = append(v.Damage, damageView{Arena: d.Arena, Chunk: d.Chunk.String(), Field: d.Field, Found: d.Found, Expected: d.Expected, Passing: d.Passing})
+		v.Damage = append(v.Damage, damageView{Arena: d.Arena, Chunk: d.Chunk.String(), Field: d.Field, Found: d.Found(), Expected: d.Expected(), Passing: d.Passing})
 	}
 	return v
 }

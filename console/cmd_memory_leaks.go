@@ -281,8 +281,7 @@ func noteDoubts(o *screen.Output, a *session.LeakAnswer) {
 		o.Printf("a thread is inside malloc or free: blocks that it works on may be shown wrong\n")
 	}
 	if len(d.Damage) > 0 {
-		f := d.Damage[0]
-		o.Printf("the heap is damaged in %s, the first at chunk %v: %s is %s, %s expected\n", units.Count(len(d.Damage)+d.More, "place"), f.Chunk, f.Field, f.Found, f.Expected)
+		o.Printf("the heap is damaged in %s, the first: %v\n", units.Count(len(d.Damage)+d.More, "place"), d.Damage[0])
 	}
 	if d.Unread > 0 {
 		o.Printf("%s could not be read: what only they hold is shown as lost\n", o.Sizes.Long(d.Unread))

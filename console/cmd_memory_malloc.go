@@ -144,7 +144,7 @@ func viewMalloc(sizes screen.Sizes, a *session.AllocatorAnswer) mallocView {
 	}
 	for i := range a.Damage {
 		d := &a.Damage[i]
-		v.Damage = append(v.Damage, damageView{d.Arena, d.Chunk.String(), d.Field, d.Found, d.Expected, d.Passing, viewNeighbour(d.Before), viewNeighbour(d.At)})
+		v.Damage = append(v.Damage, damageView{d.Arena, d.Chunk.String(), d.Field, d.Found(), d.Expected(), d.Passing, viewNeighbour(d.Before), viewNeighbour(d.At)})
 	}
 	for _, h := range a.Hints {
 		v.Hints = append(v.Hints, hintText(sizes, h))

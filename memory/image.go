@@ -136,7 +136,7 @@ func (m *Image) Heap() (*glibc.Heap, error) {
 			return parts, err
 		}
 	}
-	h, err := glibc.Open(src)
+	h, err := glibc.Open(context.Background(), src)
 	if err != nil {
 		m.err = &NoWalkError{m.src.Other, err}
 		return nil, m.err

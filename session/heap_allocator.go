@@ -3,7 +3,6 @@ package session
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
 	"hdb/capture"
@@ -106,8 +105,8 @@ func (h *Heap) overlapping(m *memory.Image, g *glibc.Heap) (all []glibc.Damage) 
 			continue
 		}
 		all = append(all, glibc.Damage{
-			Arena: head.Arena, Chunk: head.Chunk, Field: "size", Found: fmt.Sprintf("%#x", head.Size),
-			Expected: fmt.Sprintf("at most %#x: the block of #%d at %#x is live", x.Within.Addr-uint64(x.Chunk.Addr), x.Within.Seq, x.Within.Addr),
+			Arena: head.Arena, Chunk: head.Chunk, Field: "size", Kind: glibc.Overlap, Value: head.Size,
+			Args: [3]uint64{x.Within.Addr - uint64(x.Chunk.Addr), x.Within.Seq, x.Within.Addr},
 		})
 	}
 	return all

@@ -14,7 +14,7 @@ func BenchmarkOpen(b *testing.B) {
 	src := f.source(f.stopped(false, false))
 	chunks := 0
 	for b.Loop() {
-		h, err := Open(src)
+		h, err := Open(b.Context(), src)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -2,6 +2,7 @@ package glibc
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 
@@ -118,7 +119,7 @@ func (h *Heap) listBins(a *Arena) {
 // prev_size, or in no bin although they are whole.
 func (h *Heap) judge(a *Arena, f *freeChunk, whole bool) {
 	next := f.at + addr.Run(f.size)
-	d := Damage{Arena: a.Index, Chunk: next, Field: "prev_size", Expected: hex(f.size) + ", the size of the free chunk before it", Found: hex(h.mem.word(next)), Passing: a.Locked}
+	d := Damage{Arena: a.Index, Chunk: next, Field: "prev_size", Kind: PrevSize, Value: h.mem.word(next), Args: [3]uint64{f.size}, Passing: a.Locked}
 	p, i, ok := h.locate(f.at)
 	if !ok || p.header(i) != f.at {
 		return
@@ -131,12 +132,11 @@ func (h *Heap) judge(a *Arena, f *freeChunk, whole bool) {
 			return // about to be put into one
 		}
 		p.states[i] = Used
-		d.Field, d.Found = "size", hex(h.mem.word(next+8))
-		d.Expected = "PREV_INUSE set: no bin has the chunk before it, " + f.at.String()
+		d.Field, d.Kind, d.Value, d.Args[0] = "size", PrevInUse, h.mem.word(next+8), uint64(f.at)
 	default:
-		d.Expected += ", or PREV_INUSE set"
+		d.Kind = PrevSizeOrFlag
 	}
-	h.tell(d)
+	h.report(d)
 }
 
 // listBin follows one bin forwards, and tells whether it is whole.
@@ -144,29 +144,31 @@ func (h *Heap) listBin(a *Arena, b *Bin) bool {
 	head := a.Addr + stateTop + addr.Run(16*(b.Index-1)) // as if it were a chunk
 	first := addr.Run(a.state[stateBins/8+2*(b.Index-1)])
 	last := addr.Run(a.state[stateBins/8+2*(b.Index-1)+1])
-	bad := func(chunk addr.Run, field, expected string, found addr.Run) bool {
+	bad := func(chunk addr.Run, field string, found addr.Run, kind DamageKind, args ...uint64) bool {
 		if chunk == head {
-			field = "malloc_state.bins[" + b.name() + "]." + field
+			field = "malloc_state.bins[" + binName(b.Index) + "]." + field
 			chunk = a.Addr
 		}
-		h.tell(Damage{Arena: a.Index, Chunk: chunk, Field: field, Expected: expected, Found: found.String(), Passing: a.Locked})
+		d := Damage{Arena: a.Index, Chunk: chunk, Field: field, Kind: kind, Value: uint64(found), Passing: a.Locked}
+		copy(d.Args[:], args)
+		h.report(d)
 		return false
 	}
 	before := head
 	for p := first; p != head; {
 		i, ok := slices.BinarySearchFunc(a.frees, p, func(f freeChunk, p addr.Run) int { return cmp.Compare(f.at, p) })
 		if !ok {
-			return bad(before, "fd", "a free chunk of the arena, or the "+b.name()+" bin's head "+head.String(), p)
+			return bad(before, "fd", p, BinLink, uint64(b.Index), uint64(head))
 		}
 		f := &a.frees[i]
 		if f.listed {
-			return bad(before, "fd", "a chunk that is in no bin yet", p)
+			return bad(before, "fd", p, BinLoop)
 		}
 		if f.bk != before {
-			return bad(p, "bk", before.String()+", whose fd leads here", f.bk)
+			return bad(p, "bk", f.bk, BinBack, uint64(before))
 		}
 		if b.Index > 1 && binOf(f.size) != b.Index {
-			bad(p, "size", b.sizes(), addr.Run(f.size))
+			bad(p, "size", addr.Run(f.size), BinSize, uint64(b.Index))
 		}
 		f.listed = true
 		b.Count++
@@ -174,27 +176,20 @@ func (h *Heap) listBin(a *Arena, b *Bin) bool {
 		before, p = p, f.fd
 	}
 	if last != before {
-		return bad(head, "bk", before.String()+", the last chunk", last)
+		return bad(head, "bk", last, BinLast, uint64(before))
 	}
 	return true
 }
 
-func (b *Bin) name() string {
-	if b.Kind == BinUnsorted {
-		return b.Kind.String()
+// binName is the name of a bin of glibc's number.
+func binName(bin int) string {
+	switch {
+	case bin == 1:
+		return BinUnsorted.String()
+	case bin < 64:
+		return fmt.Sprintf("%v %d", BinSmall, bin)
 	}
-	return b.Kind.String() + " " + itoa(b.Index)
-}
-
-// sizes says what sizes belong into the bin.
-func (b *Bin) sizes() string {
-	if b.Least == b.Most {
-		return hex(b.Least) + ", the size of its bin"
-	}
-	if b.Most == 0 {
-		return "at least " + hex(b.Least) + ", the sizes of its bin"
-	}
-	return hex(b.Least) + " to " + hex(b.Most) + ", the sizes of its bin"
+	return fmt.Sprintf("%v %d", BinLarge, bin)
 }
 
 // links knows how the single links of fastbins and tcaches are kept: from 2.32 on xored with where
@@ -203,17 +198,17 @@ type links struct{ plain, mangled int }
 
 func demangle(word uint64, at addr.Run) addr.Run { return addr.Run(word ^ uint64(at)>>12) }
 
-// saw takes the link of a chunk at the end of a list or in one into account.
-func (l *links) saw(h *Heap, word uint64, at addr.Run) {
+// observe takes the link of a chunk at the end of a list or in one into account.
+func (l *links) observe(h *Heap, word uint64, at addr.Run) {
 	target := demangle(word, at)
 	switch {
 	case word == 0: // the end of a plain list
 		l.plain++
 	case target == 0:
 		l.mangled++
-	case target%granule == 0 && h.is(target):
+	case target%granule == 0 && h.isChunk(target):
 		l.mangled++
-	case word%granule == 0 && h.is(addr.Run(word)):
+	case word%granule == 0 && h.isChunk(addr.Run(word)):
 		l.plain++
 	}
 }
@@ -225,16 +220,16 @@ func (l *links) next(word uint64, at addr.Run) addr.Run {
 	return demangle(word, at)
 }
 
-// found is what stands in a link, and where it leads.
-func (l *links) found(h *Heap, at, target addr.Run, inChunk bool) string {
-	if word := h.mem.word(at); inChunk && l.plain <= l.mangled {
-		return hex(word) + ", which leads to " + target.String()
+// found is what stands in a link, and where it leads if that is not the same.
+func (l *links) found(h *Heap, at, target addr.Run, inChunk bool) (word uint64, leads addr.Run) {
+	if inChunk && l.plain <= l.mangled {
+		return h.mem.word(at), target
 	}
-	return target.String()
+	return uint64(target), 0
 }
 
-// is tells whether a is a chunk's header or its user's memory.
-func (h *Heap) is(a addr.Run) bool {
+// isChunk tells whether a is a chunk's header or its user's memory.
+func (h *Heap) isChunk(a addr.Run) bool {
 	p, i, ok := h.locate(a)
 	return ok && (p.header(i) == a || p.header(i)+header == a)
 }
@@ -244,10 +239,12 @@ func (h *Heap) listFast(a *Arena) {
 	l := &h.links
 	for k := range fastbins {
 		b := Bin{Kind: BinFast, Index: k, Least: uint64(k+2) * 16, Most: uint64(k+2) * 16, Arena: a.Index}
-		from, field := a.Addr, "malloc_state.fastbinsY["+itoa(k)+"]"
+		from, field := a.Addr, fmt.Sprintf("malloc_state.fastbinsY[%d]", k)
 		for p := addr.Run(a.state[stateFastbins/8+k]); p != 0; {
-			if why := h.cache(p, FastBin, b.Least); why != "" {
-				h.tell(Damage{Arena: a.Index, Chunk: from, Field: field, Expected: why, Found: l.found(h, from+header, p, from != a.Addr), Passing: a.Locked})
+			if d := h.cache(p, FastBin, b.Least); d != nil {
+				d.Arena, d.Chunk, d.Field, d.Passing = a.Index, from, field, a.Locked
+				d.Value, d.Leads = l.found(h, from+header, p, from != a.Addr)
+				h.report(*d)
 				break
 			}
 			b.Count++
@@ -262,19 +259,19 @@ func (h *Heap) listFast(a *Arena) {
 }
 
 // cache marks the chunk with its header at p as kept in a list of chunks of one size. If it cannot
-// be, the result says what would be right.
-func (h *Heap) cache(p addr.Run, s State, size uint64) string {
+// be, the result is the kind of damage of the link to it.
+func (h *Heap) cache(p addr.Run, s State, size uint64) *Damage {
 	x, i, ok := h.locate(p)
 	switch {
 	case p%granule != 0 || !ok || x.header(i) != p:
-		return "a freed chunk of size " + hex(size) + " or the end of the list"
+		return &Damage{Kind: ListLink, Args: [3]uint64{size}}
 	case x.states[i] == s:
-		return "a chunk that is in no list yet"
+		return &Damage{Kind: ListLoop}
 	case x.states[i] != Used || x.arena < 0:
-		return "a freed chunk of size " + hex(size) + ", not one that is " + x.states[i].String()
+		return &Damage{Kind: ListState, Args: [3]uint64{size, uint64(x.states[i])}}
 	case x.size(i) != size:
-		return "a freed chunk of size " + hex(size) + ", not " + hex(x.size(i))
+		return &Damage{Kind: ListSize, Args: [3]uint64{size, x.size(i)}}
 	}
 	x.states[i] = s
-	return ""
+	return nil
 }

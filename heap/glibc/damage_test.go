@@ -46,7 +46,7 @@ func broken(t *testing.T, program string, args ...string) (*Heap, []string) {
 	f.wait("it does not stop", func() bool { return f.state() == "T" })
 	src := procSource(t, cmd.Process.Pid)
 	src.Threads = []Thread{{cmd.Process.Pid, fs}}
-	h, err := Open(src)
+	h, err := Open(t.Context(), src)
 	if err != nil {
 		t.Fatal(err)
 	}

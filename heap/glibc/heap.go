@@ -2,9 +2,9 @@ package glibc
 
 import (
 	"cmp"
+	"context"
 	"iter"
 	"slices"
-	"strconv"
 
 	"hdb/internal/addr"
 )
@@ -80,6 +80,9 @@ type Arena struct {
 	frees []freeChunk
 }
 
+// Struct is where its malloc_state lies.
+func (a *Arena) Struct() Range { return Range{a.Addr, a.Addr + stateSize} }
+
 // Contiguous tells whether the arena grows by brk alone. It is true of main_arena until a brk fails.
 func (a *Arena) Contiguous() bool { return a.flags&noncontiguous == 0 }
 
@@ -93,7 +96,7 @@ type Heap struct {
 	tcaches []ThreadCache
 	own     []Range
 	damage  []Damage
-	untold  int
+	more    int // damages left out
 	links   links
 	sums    []Sums   // by arena, then those of mmapped chunks
 	largest []uint64 // free chunk of each
@@ -103,13 +106,20 @@ type Heap struct {
 }
 
 // Open finds the arenas and walks their heaps. If no arena is found, the error is ErrNotUsed. What
-// is damaged is left out and told by Damage.
-func Open(src Source) (*Heap, error) {
-	h := &Heap{src: src, mem: newMemory(src), buf: make([]byte, mostAhead)}
+// is damaged is left out and told by Damage. It reads all of the heap, and of other memory no more than
+// some seconds take. If ctx ends before, the error is its cause.
+func Open(ctx context.Context, src Source) (*Heap, error) { return open(ctx, src, mostSteps) }
+
+// open gives up each search after most steps.
+func open(ctx context.Context, src Source, most uint64) (*Heap, error) {
+	h := &Heap{src: src, mem: newMemory(ctx, src, most), buf: make([]byte, mostAhead)}
 	parts := h.mem.sections()
 	main := h.mem.mainArena(parts)
-	if main == 0 {
+	if main == 0 && ctx.Err() == nil {
 		return nil, ErrNotUsed
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
 	h.arenas = h.mem.arenas(main)
 	h.params = h.mem.parameters(parts, &h.arenas[0])
@@ -128,33 +138,34 @@ func Open(src Source) (*Heap, error) {
 	h.count()
 	h.owned()
 	h.buf = nil
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	h.mem.ctx = context.WithoutCancel(ctx)
 	return h, nil
 }
 
 // walk goes through all heaps of all arenas.
 func (h *Heap) walk() {
-	w := walker{mem: h.mem, heap: h, buf: h.buf}
+	w := walker{mem: h.mem, heap: h, buf: h.buf, bound: h.mem.search()}
 	for i := range h.arenas {
 		a := &h.arenas[i]
 		if a.Top == 0 || a.Main {
 			continue
 		}
-		heaps, bad := h.mem.heaps(a)
+		heaps, size, bad := h.mem.heaps(a)
 		if bad != nil {
-			h.tell(*bad)
-		}
-		if len(heaps) == 0 {
-			continue
+			h.report(*bad)
 		}
 		a.Heaps = heaps
 		// The first heap has the malloc_state behind its heap_info, the others begin with chunks.
-		info := (a.Addr - heaps[0].Start + granule - 1) &^ (granule - 1)
-		for k, r := range heaps {
+		info := (a.Addr%size + granule - 1) &^ (granule - 1)
+		for _, r := range heaps {
 			start := r.Start + info
-			if a.Addr >= r.Start && a.Addr < r.End {
-				start = (a.Addr+stateSize+header+granule-1)&^(granule-1) - header
+			if r.Contains(a.Addr) {
+				start = (a.Struct().End+header+granule-1)&^(granule-1) - header
 			}
-			w.region(region{Range: Range{start, r.End}, arena: a, last: k == len(heaps)-1})
+			w.region(region{Range: Range{start, r.End}, arena: a, last: r.Contains(a.Top)})
 		}
 	}
 	if a := &h.arenas[0]; a.Top != 0 {
@@ -209,26 +220,37 @@ func (w *walker) mainMappings(a *Arena, brk Range) {
 	for _, other := range w.heap.arenas {
 		taken = append(taken, other.Heaps...)
 	}
+	buf := make([]byte, mostAhead)
 	for _, x := range without(mem.anonymous(), taken) {
 		at := x.Start
-		for _, part := range mem.present(x) {
-			for at = max(at, part.Start); at < part.End; {
-				word := mem.word(at + 8)
-				if mmappedHeader(0, mem.word(at), word, uint64(x.End-at)) {
+		parts := mem.present(x)
+		in := newWindow(mem, parts, buf)
+		for i, part := range parts {
+			for at = max(at, part.Start); at < part.End && !w.bound.reached(); {
+				prev, word, ok := in.head(at)
+				if !ok {
+					at += pageSize
+					continue
+				}
+				if mmappedHeader(0, prev, word, uint64(x.End-at)) {
 					at += addr.Run(word &^ flagBits)
 					continue
 				}
-				r := region{Range: Range{at, x.End}, arena: a, last: x.Contains(a.Top) && a.Top >= at, alone: true}
+				r := region{Range: Range{at, x.End}, arena: a, last: x.Contains(a.Top) && a.Top >= at, alone: true, parts: parts[i:]}
 				if word&(isMmapped|nonMainArena) != 0 || word&prevInUse == 0 || !w.credible(&r, at, r.limit(), true) {
 					at += pageSize
 					continue
 				}
+				mem.steps += readSteps // of the chain's first read
 				end := max(w.region(r), at+1)
 				end = (end + pageSize - 1) &^ (pageSize - 1)
 				a.Heaps = append(a.Heaps, Range{at, min(end, x.End)})
 				at = end
 			}
 		}
+	}
+	if w.bound.reached() {
+		w.giveUp(a.Index, a.Top)
 	}
 }
 
@@ -237,15 +259,15 @@ func (h *Heap) judgeLinks() {
 	l := &h.links
 	for i := range h.arenas {
 		for k := range fastbins {
-			if p := addr.Run(h.arenas[i].state[stateFastbins/8+k]); p != 0 && h.is(p) {
-				l.saw(h, h.mem.word(p+header), p+header)
+			if p := addr.Run(h.arenas[i].state[stateFastbins/8+k]); p != 0 && h.isChunk(p) {
+				l.observe(h, h.mem.word(p+header), p+header)
 			}
 		}
 	}
 	for _, t := range h.tcaches {
 		for _, p := range h.mem.words(t.Addr+tcacheEntries, tcacheBins) {
-			if p != 0 && h.is(addr.Run(p)) {
-				l.saw(h, h.mem.word(addr.Run(p)), addr.Run(p))
+			if p != 0 && h.isChunk(addr.Run(p)) {
+				l.observe(h, h.mem.word(addr.Run(p)), addr.Run(p))
 			}
 		}
 	}
@@ -269,7 +291,7 @@ func (h *Heap) sortPieces() {
 func (h *Heap) owned() {
 	for i := range h.arenas {
 		a := &h.arenas[i]
-		h.own = append(h.own, Range{a.Addr, a.Addr + stateSize})
+		h.own = append(h.own, a.Struct())
 		if a.Main {
 			continue
 		}
@@ -365,7 +387,7 @@ func (h *Heap) Own() []Range { return h.own }
 func (h *Heap) Damage() []Damage { return h.damage }
 
 // MoreDamage is how many places there are that Damage leaves out.
-func (h *Heap) MoreDamage() int { return h.untold }
+func (h *Heap) MoreDamage() int { return h.more }
 
 // TCaches are the caches of the threads.
 func (h *Heap) TCaches() []ThreadCache { return h.tcaches }
@@ -377,5 +399,3 @@ func (h *Heap) Bins(arena int) []Bin {
 	}
 	return h.arenas[arena].bins
 }
-
-func itoa(n int) string { return strconv.Itoa(n) }

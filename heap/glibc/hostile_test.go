@@ -117,7 +117,7 @@ func TestHostile(t *testing.T) {
 			return uint64(s.Start) + uint64(rng.IntN(len(s.data)))&^15
 		},
 	}
-	h, err := Open(whole.Source)
+	h, err := Open(t.Context(), whole.Source)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestHostile(t *testing.T) {
 				}
 			}
 		}
-		if h, err := Open(whole.Source); err == nil {
+		if h, err := Open(t.Context(), whole.Source); err == nil {
 			use(t, h)
 		}
 		for i := len(undone) - 1; i >= 0; i-- {
@@ -201,7 +201,7 @@ func FuzzOpen(f *testing.F) {
 			Mappings: []Mapping{{Range: Range{base, base + 0x8000}, Readable: true, Writable: true, Path: "/libc"},
 				{Range: Range{base + 0x8000, base + 0x40000}, Readable: true, Writable: true, Path: "[heap]"},
 				{Range: Range{base + 0x40000, base + size}, Readable: true, Writable: true}}}
-		if h, err := Open(p.Source); err == nil {
+		if h, err := Open(t.Context(), p.Source); err == nil {
 			use(t, h)
 		}
 	})

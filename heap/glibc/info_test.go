@@ -34,7 +34,7 @@ func TestMallocInfo(t *testing.T) {
 			f := &follower{t: t, cmd: cmd}
 			f.wait("it does not stop", func() bool { return f.state() == "T" })
 			// Without the threads chunks in tcaches are used ones, as malloc sees it itself.
-			h, err := Open(procSource(t, cmd.Process.Pid))
+			h, err := Open(t.Context(), procSource(t, cmd.Process.Pid))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -243,7 +243,7 @@ func (f *follower) blocks(ledger []byte) map[addr.Run]uint64 {
 func (f *follower) compare(ledger []byte) *Heap {
 	f.t.Helper()
 	start := time.Now()
-	h, err := Open(f.source(ledger))
+	h, err := Open(f.t.Context(), f.source(ledger))
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ const (
 	stateSize      = 0x898
 
 	fastbins = 10
-	bins     = 127 // bin 0 is the unsorted one, as `bins` numbers them from 1
+	bins     = 127 // of malloc_state.bins, which glibc numbers from 1, the unsorted one
 
 	noncontiguous = 2 // of flags: the main arena does not only grow by brk
 )
@@ -95,18 +95,19 @@ func (m *memory) anonymous() (all []Range) {
 func (m *memory) mainArena(parts []section) addr.Run {
 	var best addr.Run
 	most := 0
+	b := m.search()
 	for _, s := range parts {
 		if !m.writable(s.Start) {
 			continue
 		}
 		n := len(s.data)/8 - stateSize/8
-		for i := 0; i <= n; i++ {
+		for i := 0; i <= n && !b.reached(); i++ {
 			at := s.Start + addr.Run(8*i)
 			next := addr.Run(s.word(i + stateNext/8))
 			if next != at && (next == 0 || next%16 != 0 || next%(1<<20) > nearestHead) {
 				continue
 			}
-			if empty := emptyBins(s, i, at); empty > most && m.comesBack(at, next) {
+			if empty := emptyBins(s, i, at); empty > most && m.comesBack(at, next, b) {
 				best, most = at, empty
 			}
 		}
@@ -130,12 +131,12 @@ func emptyBins(s section, i int, at addr.Run) int {
 }
 
 // comesBack tells whether the list of arenas leads back to the first.
-func (m *memory) comesBack(first, next addr.Run) bool {
+func (m *memory) comesBack(first, next addr.Run, b bound) bool {
 	for range maxArenas {
 		if next == first {
 			return true
 		}
-		if next%8 != 0 || !m.writable(next) {
+		if b.reached() || next%8 != 0 || !m.writable(next) {
 			return false
 		}
 		next = m.pointer(next + stateNext)
@@ -229,32 +230,46 @@ func (m *memory) arenas(main addr.Run) []Arena {
 }
 
 // heaps are those of an arena other than the main one, from the first to the one of its top
-// chunk. Each begins with a heap_info: ar_ptr, prev, size.
-func (m *memory) heaps(a *Arena) (all []Range, err *Damage) {
-	size := m.heapSize(a)
+// chunk, and the size that they are aligned to. If a link between them is broken, those behind it and the first one.
+func (m *memory) heaps(a *Arena) (all []Range, size addr.Run, bad *Damage) {
+	size = m.heapSize(a)
 	if size == 0 {
-		return nil, &Damage{Arena: a.Index, Chunk: a.Top, Field: "malloc_state.top", Expected: "an address in a heap of the arena at " + a.Addr.String(), Found: a.Top.String()}
+		return nil, 1, &Damage{Arena: a.Index, Chunk: a.Top, Field: "malloc_state.top", Kind: TopPlace, Value: uint64(a.Top), Args: [3]uint64{uint64(a.Addr)}}
 	}
 	seen := map[addr.Run]bool{}
-	for at := a.Top &^ (size - 1); at != 0; {
+	for at := a.Top &^ (size - 1); at != 0 && bad == nil; {
 		seen[at] = true
-		w := m.words(at, 3)
-		used := addr.Run(w[2])
-		if addr.Run(w[0]) != a.Addr {
-			return slices.Clip(all), &Damage{Arena: a.Index, Chunk: at, Field: "heap_info.ar_ptr", Expected: a.Addr.String(), Found: addr.Run(w[0]).String()}
+		r, prev, damage := m.heap(a, at, size)
+		if damage != nil {
+			bad = damage
+			break
 		}
-		if used > size || used < 0x40 {
-			return all, &Damage{Arena: a.Index, Chunk: at, Field: "heap_info.size", Expected: "at most " + hex(uint64(size)), Found: hex(w[2])}
-		}
-		all = append(all, Range{at, at + used})
-		prev := addr.Run(w[1])
+		all = append(all, r)
 		if prev%size != 0 || len(all) == maxHeaps || seen[prev] {
-			return all, &Damage{Arena: a.Index, Chunk: at, Field: "heap_info.prev", Expected: "another heap or 0", Found: prev.String()}
+			bad = &Damage{Arena: a.Index, Chunk: at, Field: "heap_info.prev", Kind: HeapLink, Value: uint64(prev)}
 		}
 		at = prev
 	}
+	if first := a.Addr &^ (size - 1); bad != nil && !seen[first] {
+		if r, _, damage := m.heap(a, first, size); damage == nil {
+			all = append(all, r)
+		}
+	}
 	slices.Reverse(all)
-	return all, nil
+	return all, size, bad
+}
+
+// heap reads the heap_info at the start of a heap: ar_ptr, prev, size.
+func (m *memory) heap(a *Arena, at, size addr.Run) (r Range, prev addr.Run, bad *Damage) {
+	w := m.words(at, 3)
+	used := addr.Run(w[2])
+	switch {
+	case addr.Run(w[0]) != a.Addr:
+		bad = &Damage{Arena: a.Index, Chunk: at, Field: "heap_info.ar_ptr", Kind: HeapArena, Value: w[0], Args: [3]uint64{uint64(a.Addr)}}
+	case used > size || used < 0x40:
+		bad = &Damage{Arena: a.Index, Chunk: at, Field: "heap_info.size", Kind: HeapSize, Value: w[2], Args: [3]uint64{uint64(size)}}
+	}
+	return Range{at, at + used}, addr.Run(w[1]), bad
 }
 
 // heapSize is what heaps are aligned to: 64 MiB, or four huge pages of glibc.malloc.hugetlb.

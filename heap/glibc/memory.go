@@ -1,6 +1,7 @@
 package glibc
 
 import (
+	"context"
 	"encoding/binary"
 	"io"
 	"slices"
@@ -13,17 +14,39 @@ const (
 	cachePages = 1024 // of random reads: 4 MiB
 )
 
+// What is read in search of something is counted in steps: a word of a page in the cache is one, a read
+// of what is not there is as many as a page has places for a chunk. So is reading in order, which is done by the MiB.
+const (
+	readSteps   = pageSize / granule
+	mostSteps   = 1 << 28 // of one search: 2 GiB for the next chain of chunks, 64 GiB in order; seconds
+	inOrderStep = 256     // bytes
+)
+
 // memory reads the process without giving it pages. What is not resident reads as zeros, what is not mapped as well: a
-// caller that must tell them apart asks the mappings.
+// caller that must tell them apart asks the mappings. After the end of ctx all of it reads as zeros.
 type memory struct {
+	ctx   context.Context
 	src   Source
+	steps uint64     // so far
+	most  uint64     // of one search
 	tags  []addr.Run // of the page in each slot, plus 1
 	pages []byte
 }
 
-func newMemory(src Source) *memory {
-	return &memory{src: src, tags: make([]addr.Run, cachePages), pages: make([]byte, cachePages*pageSize)}
+func newMemory(ctx context.Context, src Source, most uint64) *memory {
+	return &memory{ctx: ctx, src: src, most: most, tags: make([]addr.Run, cachePages), pages: make([]byte, cachePages*pageSize)}
 }
+
+// A bound is how far a search may go.
+type bound struct {
+	mem  *memory
+	most uint64 // steps of mem
+}
+
+func (m *memory) search() bound { return bound{m, m.steps + m.most} }
+
+// reached tells whether the search must end.
+func (b bound) reached() bool { return b.mem.steps > b.most || b.mem.ctx.Err() != nil }
 
 // mapping is the index of the mapping that an address lies in, or where it would stand.
 func (m *memory) mapping(a addr.Run) (int, bool) {
@@ -66,9 +89,18 @@ func (m *memory) present(r Range) []Range {
 	return parts
 }
 
+// partAt is the index of the range that an address lies in, or of the first one behind it.
+func partAt(parts []Range, a addr.Run) (int, bool) {
+	return slices.BinarySearchFunc(parts, a, func(r Range, a addr.Run) int { return addr.Compare(r.Start, r.End, a) })
+}
+
 // read reads what is resident of a range into b, which is cleared before.
 func (m *memory) read(b []byte, a addr.Run) {
 	clear(b)
+	m.steps += readSteps
+	if m.ctx.Err() != nil {
+		return
+	}
 	for _, r := range m.present(Range{a, a + addr.Run(len(b))}) {
 		part := b[r.Start-a : r.End-a]
 		if n, err := m.src.Memory.ReadAt(part, int64(r.Start)); err != nil && err != io.EOF {
@@ -90,6 +122,7 @@ func (m *memory) page(a addr.Run) []byte {
 
 // word reads the eight bytes at a, which must be a multiple of 8.
 func (m *memory) word(a addr.Run) uint64 {
+	m.steps++
 	off := uint64(a) % pageSize
 	if off > pageSize-8 {
 		return 0
@@ -115,7 +148,6 @@ func (m *memory) words(a addr.Run, n int) []uint64 {
 type window struct {
 	mem   *memory
 	parts []Range // of the walk's range, which can be read
-	next  int     // the first of parts that may have the address
 	buf   []byte
 	start addr.Run
 	have  int // bytes of buf
@@ -131,6 +163,21 @@ func newWindow(mem *memory, parts []Range, buf []byte) *window {
 	return &window{mem: mem, parts: parts, buf: buf, ahead: leastAhead}
 }
 
+// head is the header of a chunk at a, read in order in a search. It tells whether it can be read.
+func (w *window) head(a addr.Run) (prev, word uint64, ok bool) {
+	off := int(a - w.start)
+	if a < w.start || off+header > w.have {
+		if !w.fill(a) {
+			w.mem.steps += readSteps
+			return 0, 0, false
+		}
+		w.mem.steps += max(uint64(w.have)/inOrderStep, 1)
+		off = 0
+	}
+	b := w.buf[off:w.have]
+	return binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:]), true
+}
+
 // fill has the buffer begin with the 16 bytes at a, and tells whether they can be read.
 func (w *window) fill(a addr.Run) bool {
 	end := w.start + addr.Run(w.have)
@@ -140,16 +187,11 @@ func (w *window) fill(a addr.Run) bool {
 		w.ahead = leastAhead
 	}
 	w.start, w.have = a, 0
-	if w.next > 0 && w.next <= len(w.parts) && a < w.parts[w.next-1].End {
-		w.next = 0
-	}
-	for w.next < len(w.parts) && w.parts[w.next].End <= a {
-		w.next++
-	}
-	if w.next == len(w.parts) || w.parts[w.next].Start > a {
+	i, ok := partAt(w.parts, a)
+	if !ok || w.mem.ctx.Err() != nil {
 		return false
 	}
-	n := min(uint64(w.ahead), uint64(w.parts[w.next].End-a), uint64(len(w.buf)))
+	n := min(uint64(w.ahead), uint64(w.parts[i].End-a), uint64(len(w.buf)))
 	got, err := w.mem.src.Memory.ReadAt(w.buf[:n], int64(a))
 	if err != nil && err != io.EOF {
 		got = max(0, min(got, int(n)))

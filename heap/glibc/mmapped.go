@@ -12,6 +12,7 @@ import (
 // one that it tells of may have several, beside memory of the program's own.
 type mmappedFinder struct {
 	h     *Heap
+	bound bound
 	taken []Range // that cannot be such chunks, ascending: heaps, and chunks found
 	found []*piece
 	bytes uint64 // of the mappings of found
@@ -23,7 +24,7 @@ func (h *Heap) mmapped() []*piece {
 	if h.params.counted && h.params.mmaps == 0 {
 		return nil
 	}
-	f := mmappedFinder{h: h}
+	f := mmappedFinder{h: h, bound: h.mem.search()}
 	for _, a := range h.arenas {
 		f.taken = append(f.taken, a.Heaps...)
 	}
@@ -32,7 +33,7 @@ func (h *Heap) mmapped() []*piece {
 	}
 	free := without(h.mem.anonymous(), f.taken)
 	for _, r := range free {
-		for at := r.Start; at < r.End && !f.all(); {
+		for at := r.Start; at < r.End && !f.done(); {
 			n := f.at(r, at)
 			if n == 0 {
 				break
@@ -51,6 +52,9 @@ func (h *Heap) mmapped() []*piece {
 	for _, r := range without(free, f.taken) {
 		f.pages(r)
 	}
+	if f.bound.reached() {
+		h.giveUp(-1, h.params.start)
+	}
 	return f.found
 }
 
@@ -60,12 +64,15 @@ func (f *mmappedFinder) all() bool {
 	return p.counted && uint64(len(f.found)) >= p.mmaps
 }
 
+func (f *mmappedFinder) done() bool { return f.all() || f.bound.reached() }
+
 // pages looks at each page of a range.
 func (f *mmappedFinder) pages(r Range) {
 	buf := f.h.buf
 	for _, part := range f.h.mem.present(r) {
-		for at := part.Start; at < part.End && !f.all(); {
+		for at := part.Start; at < part.End && !f.done(); {
 			n := min(uint64(len(buf)), uint64(part.End-at))
+			f.h.mem.steps += n / inOrderStep
 			got, _ := f.h.src.Memory.ReadAt(buf[:n], int64(at))
 			b := buf[:max(0, min(got, int(n)))&^(pageSize-1)]
 			step := addr.Run(n)
@@ -102,7 +109,7 @@ func (f *mmappedFinder) at(r Range, at addr.Run) uint64 {
 			user += align
 		}
 		l := user - header - uint64(at)
-		if l+header >= room || l == lead {
+		if l+leastChunk > first&^flagBits || l == lead {
 			continue
 		}
 		if here := mem.word(at + addr.Run(l) + 8); mmappedHeader(l, mem.word(at+addr.Run(l)), here, room) && (here&^flagBits)+l <= first&^flagBits {

@@ -1,7 +1,7 @@
 package glibc
 
 import (
-	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -40,62 +40,76 @@ func tlsOffsets(parts []section) []int64 {
 	return slices.Sorted(maps.Keys(found))
 }
 
+// A variable is one of libc in TLS, with how many threads have a value in it that it can have.
+type variable struct {
+	offset int64 // from fs
+	score  int
+}
+
 // findThreads finds the variables tcache and thread_arena of the threads.
 func (h *Heap) findThreads(parts []section) {
-	offsets := tlsOffsets(parts)
-	if !h.tlsVariables(offsets) {
-		offsets = offsets[:0]
+	arenaAt := make(map[addr.Run]int, len(h.arenas))
+	for i := range h.arenas {
+		arenaAt[h.arenas[i].Addr] = i
+	}
+	tcache, arena := h.tlsVariables(tlsOffsets(parts), arenaAt)
+	if tcache.score == 0 {
+		var offsets []int64
 		for o := int64(-mostTLS); o < 0; o += 8 {
 			offsets = append(offsets, o)
 		}
-		h.tlsVariables(offsets)
-	}
-}
-
-// tlsVariables tries offsets, and tells whether a tcache was found at one.
-func (h *Heap) tlsVariables(offsets []int64) bool {
-	var tcache, arena struct {
-		offset int64
-		score  int
-	}
-	for _, o := range offsets {
-		caches, arenas := 0, 0
-		for _, t := range h.src.Threads {
-			switch v := h.mem.pointer(t.FS + addr.Run(o)); {
-			case v == 0:
-			case h.arenaAt(v) >= 0:
-				arenas++
-			case h.looksTCache(v):
-				caches++
-			default:
-				caches, arenas = caches-1, arenas-1
-			}
-		}
-		if caches > tcache.score {
-			tcache.offset, tcache.score = o, caches
-		}
-		if arenas > arena.score {
-			arena.offset, arena.score = o, arenas
+		var other variable
+		if tcache, other = h.tlsVariables(offsets, arenaAt); other.score > arena.score {
+			arena = other
 		}
 	}
 	for _, t := range h.src.Threads {
 		if tcache.score > 0 {
-			if at := h.mem.pointer(t.FS + addr.Run(tcache.offset)); h.looksTCache(at) {
+			variable := t.FS + addr.Run(tcache.offset)
+			if at := h.mem.pointer(variable); h.looksTCache(at) {
 				h.tcaches = append(h.tcaches, ThreadCache{TID: t.TID, Addr: at})
 			}
-			h.own = append(h.own, Range{t.FS + addr.Run(tcache.offset), t.FS + addr.Run(tcache.offset) + 8})
+			h.own = append(h.own, Range{variable, variable + 8})
 		}
 		if arena.score > 0 {
-			if i := h.arenaAt(h.mem.pointer(t.FS + addr.Run(arena.offset))); i >= 0 {
+			if i, ok := arenaAt[h.mem.pointer(t.FS+addr.Run(arena.offset))]; ok {
 				h.arenas[i].Threads = append(h.arenas[i].Threads, t.TID)
 			}
 		}
 	}
-	return tcache.score > 0
 }
 
-func (h *Heap) arenaAt(a addr.Run) int {
-	return slices.IndexFunc(h.arenas, func(x Arena) bool { return x.Addr == a })
+// tlsVariables tries offsets, which ascend.
+func (h *Heap) tlsVariables(offsets []int64, arenaAt map[addr.Run]int) (tcache, arena variable) {
+	caches, arenas := make([]int, len(offsets)), make([]int, len(offsets))
+	b := h.mem.search()
+	for _, t := range h.src.Threads {
+		for i, o := range offsets {
+			if b.reached() {
+				return tcache, arena
+			}
+			v := h.mem.pointer(t.FS + addr.Run(o))
+			if v == 0 {
+				continue
+			}
+			if _, ok := arenaAt[v]; ok {
+				arenas[i]++
+			} else if h.looksTCache(v) {
+				caches[i]++
+			} else {
+				caches[i], arenas[i] = caches[i]-1, arenas[i]-1
+			}
+		}
+	}
+	for i, o := range offsets {
+		if caches[i] > tcache.score {
+			tcache = variable{o, caches[i]}
+		}
+		if arenas[i] > arena.score {
+			arena = variable{o, arenas[i]}
+		}
+	}
+	return tcache, arena
 }
 
 // looksTCache tells whether the user's memory at a is a tcache: a chunk of its size, whose lists
@@ -112,7 +126,7 @@ func (h *Heap) looksTCache(a addr.Run) bool {
 	wrong := 0
 	for k := range tcacheBins {
 		count, first := uint16(w[k/4]>>(16*(k%4))), addr.Run(w[tcacheEntries/8+k])
-		if first == 0 && count > 1 || first != 0 && (first%granule != 0 || !h.is(first)) {
+		if first == 0 && count > 1 || first != 0 && (first%granule != 0 || !h.isChunk(first)) {
 			wrong++
 		}
 	}
@@ -134,7 +148,7 @@ func (h *Heap) listTCaches() {
 			whole := h.listTCache(t, &b, addr.Run(w[tcacheEntries/8+k]), keys)
 			// A thread that is stopped inside malloc has not counted yet, or not linked.
 			if count := uint64(uint16(w[k/4] >> (16 * (k % 4)))); whole && count != b.Count && max(count, b.Count)-min(count, b.Count) > 1 {
-				h.tell(Damage{Arena: -1, TID: t.TID, Chunk: t.Addr - header, Field: "tcache_perthread_struct.counts[" + itoa(k) + "]", Expected: itoa(int(b.Count)) + ", as many as its list has", Found: itoa(int(count))})
+				h.report(Damage{Arena: -1, TID: t.TID, Chunk: t.Addr - header, Field: fmt.Sprintf("tcache_perthread_struct.counts[%d]", k), Kind: TCacheCount, Value: count, Args: [3]uint64{b.Count}})
 			}
 			if b.Count > 0 {
 				t.Bins = append(t.Bins, b)
@@ -147,10 +161,16 @@ func (h *Heap) listTCaches() {
 // listTCache follows one list, and tells whether it is whole.
 func (h *Heap) listTCache(t *ThreadCache, b *Bin, first addr.Run, keys map[uint64]int) bool {
 	l := &h.links
-	from, field := t.Addr-header, "tcache_perthread_struct.entries["+itoa(b.Index)+"]"
+	from, field := t.Addr-header, fmt.Sprintf("tcache_perthread_struct.entries[%d]", b.Index)
 	for p := first; p != 0; { // the user's memory of the chunk
-		if why := h.cache(p-header, TCache, b.Least); why != "" || b.Count == mostList {
-			h.tell(Damage{Arena: -1, TID: t.TID, Chunk: from, Field: field, Expected: cmp.Or(why, "the end of the list"), Found: l.found(h, from+header, p, from != t.Addr-header)})
+		d := h.cache(p-header, TCache, b.Least)
+		if d == nil && b.Count == mostList {
+			d = &Damage{Kind: ListEnd}
+		}
+		if d != nil {
+			d.Arena, d.TID, d.Chunk, d.Field = -1, t.TID, from, field
+			d.Value, d.Leads = l.found(h, from+header, p, from != t.Addr-header)
+			h.report(*d)
 			return false
 		}
 		keys[h.mem.word(p+8)]++
@@ -190,7 +210,7 @@ func (h *Heap) checkKeys(keys map[uint64]int) {
 			p := addr.Run(w[tcacheEntries/8+b.Index])
 			for range b.Count {
 				if found := h.mem.word(p + 8); found != want {
-					h.tell(Damage{Arena: -1, TID: t.TID, Chunk: p - header, Field: "tcache_entry.key", Expected: hex(want) + ", as in the other chunks of tcaches", Found: hex(found)})
+					h.report(Damage{Arena: -1, TID: t.TID, Chunk: p - header, Field: "tcache_entry.key", Kind: TCacheKey, Value: found, Args: [3]uint64{want}})
 				}
 				p = l.next(h.mem.word(p), p)
 			}

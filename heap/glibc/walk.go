@@ -18,9 +18,8 @@ const (
 	granule    = 16 // chunks begin at multiples
 	header     = 16 // from a chunk to the user's memory
 
-	sane     = 32      // chunks in a row that make a chain credible
-	mostTold = 1000    // damages
-	mostGap  = 1 << 32 // bytes that are searched for the next chain, in all
+	sane       = 32   // chunks in a row that make a chain credible
+	mostDamage = 1000 // places that are told
 )
 
 // A piece is a run of chunks without gaps.
@@ -68,8 +67,10 @@ type walker struct {
 	mem    *memory
 	heap   *Heap
 	buf    []byte
-	gap    uint64 // bytes searched so far for a chain to go on with
+	bound  bound // of the search for chains to go on with, in all
 	pieces []*piece
+
+	gaveUp bool // that is told
 
 	doubted addr.Run // the last chunk whose prev_size is not the size of the free chunk before it
 }
@@ -98,9 +99,17 @@ func (r *region) limit() addr.Run {
 	return r.End
 }
 
-// damaged tells of a field of the chunk at p.
-func (w *walker) damaged(r *region, p addr.Run, field, expected, found string) {
-	w.heap.tell(Damage{Arena: r.arena.Index, Chunk: p, Field: field, Expected: expected, Found: found, Passing: r.arena.Locked})
+// damaged tells of the size word of the chunk at p.
+func (w *walker) damaged(r *region, p addr.Run, kind DamageKind, word, arg uint64) {
+	w.heap.report(Damage{Arena: r.arena.Index, Chunk: p, Field: "size", Kind: kind, Value: word, Args: [3]uint64{arg}, Passing: r.arena.Locked})
+}
+
+// giveUp tells once that chunks may be missing, as the search for them reached its bound.
+func (w *walker) giveUp(arena int, at addr.Run) {
+	if !w.gaveUp {
+		w.gaveUp = true
+		w.heap.giveUp(arena, at)
+	}
 }
 
 // region walks the chunks from r.Start on. It ends at the top chunk, at fenceposts, or where
@@ -108,7 +117,9 @@ func (w *walker) damaged(r *region, p addr.Run, field, expected, found string) {
 // result is how far it came.
 func (w *walker) region(r region) addr.Run {
 	p := r.Start
-	r.parts = w.mem.present(r.Range)
+	if r.parts == nil {
+		r.parts = w.mem.present(r.Range)
+	}
 	for w.chain(&r, &p) {
 	}
 	last := w.pieces[len(w.pieces)-1]
@@ -162,12 +173,12 @@ func (w *walker) chain(r *region, at *addr.Run) bool {
 	}
 	if p < limit { // its page is not there
 		if before != 0 || p == r.Start {
-			w.damaged(r, p, "size", "a chunk", "memory that was never written")
+			w.damaged(r, p, Unwritten, 0, 0)
 		}
 		return w.resume(r, at, p+granule, false)
 	}
 	if !r.last {
-		w.damaged(r, p, "size", "a fencepost at the end of the heap", "the end of the heap")
+		w.damaged(r, p, NoFencepost, 0, 0)
 	}
 	return false
 }
@@ -176,7 +187,7 @@ func (w *walker) chain(r *region, at *addr.Run) bool {
 func (w *walker) settle(r *region, out *piece, p addr.Run, before, prev, word, wantFlags, fd, bk uint64) {
 	if word&prevInUse != 0 {
 		if before&nonMainArena != wantFlags && !r.arena.Locked {
-			w.damaged(r, p-addr.Run(before&^flagBits), "size", "NON_MAIN_ARENA "+isSet(wantFlags != 0), hex(before))
+			w.damaged(r, p-addr.Run(before&^flagBits), WrongArena, before, wantFlags)
 		}
 		return
 	}
@@ -199,7 +210,7 @@ func (w *walker) top(r *region, out *piece, before, wantFlags, fd, bk uint64) {
 		w.settle(r, out, p, before, prev, word, wantFlags, fd, bk)
 	}
 	if size < header || word&(isMmapped|8) != 0 || size > uint64(r.End-p) {
-		w.damaged(r, p, "size", "that of the top chunk, at most "+hex(uint64(r.End-p)), hex(word))
+		w.damaged(r, p, TopSize, word, uint64(r.End-p))
 		return
 	}
 	if uint64(p-out.Start) > granule*math.MaxUint32 {
@@ -227,12 +238,12 @@ func (w *walker) odd(r *region, out *piece, at *addr.Run, p addr.Run, before, wo
 		}
 		return w.resume(r, at, p+2*granule, true)
 	}
-	expected := "a multiple of 16 from 0x20 to " + hex(uint64(r.limit()-p))
+	kind := ChunkSize
 	if word&(isMmapped|8) == isMmapped && size >= leastChunk && size <= uint64(r.limit()-p) {
-		expected = "IS_MMAPPED clear"
+		kind = WrongMmapped
 	}
 	if before == 0 || w.doubted != p-addr.Run(before&^flagBits) { // else that one's size is wrong, and told
-		w.damaged(r, p, "size", expected, hex(word))
+		w.damaged(r, p, kind, word, uint64(r.limit()-p))
 	}
 	return w.resume(r, at, p+granule, false)
 }
@@ -266,12 +277,15 @@ func (w *walker) fencepost(r *region, out *piece, p addr.Run, word uint64) bool 
 // begins with a chunk that has nothing in front.
 func (w *walker) resume(r *region, at *addr.Run, p addr.Run, foreign bool) bool {
 	limit := r.limit()
-	for _, part := range r.parts {
+	first, _ := partAt(r.parts, p)
+	for _, part := range r.parts[first:] {
 		for q := (max(part.Start, p) + granule - 1) &^ (granule - 1); q < min(part.End, limit); q += granule {
-			if w.gap++; w.gap > mostGap/granule {
+			if w.bound.reached() {
+				w.giveUp(r.arena.Index, q)
 				return false
 			}
 			if w.credible(r, q, limit, foreign) {
+				w.mem.steps += readSteps // of the chain's first read
 				*at = q
 				return true
 			}
@@ -312,11 +326,4 @@ func (w *walker) credible(r *region, p, limit addr.Run, foreign bool) bool {
 		p += addr.Run(size)
 	}
 	return true
-}
-
-func isSet(yes bool) string {
-	if yes {
-		return "set"
-	}
-	return "clear"
 }

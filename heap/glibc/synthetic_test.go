@@ -1,0 +1,215 @@
+package glibc
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"testing"
+
+	"hdb/internal/addr"
+)
+
+func blank(start addr.Run, size int) section {
+	return section{Range{start, start + addr.Run(size)}, make([]byte, size)}
+}
+
+func (s section) put(off int, v uint64) { binary.LittleEndian.PutUint64(s.data[off:], v) }
+
+// arena writes a malloc_state with empty bins, whose next one in the list and top chunk are given.
+func (s section) arena(off int, next, top addr.Run) {
+	for k := range 2 * bins {
+		s.put(off+stateBins+8*k, uint64(s.Start)+uint64(off)+stateTop+uint64(k/2)*16)
+	}
+	s.put(off+stateTop, uint64(top))
+	s.put(off+stateNext, uint64(next))
+	s.put(off+stateSystem, 1)
+}
+
+// TestHeapLinks breaks the links between the heaps of an arena: what is behind the break, and the first one, are
+// walked all the same.
+func TestHeapLinks(t *testing.T) {
+	const (
+		main  = libcStart + 0x1000
+		first = 0x40000000
+		size  = 0x2000 // of each heap
+		state = 0x20   // of the arena, behind its heap_info
+	)
+	for _, c := range []struct {
+		name  string
+		spoil func(heaps []section)
+		kind  DamageKind // if any is told
+		want  []int      // heaps
+	}{
+		{"whole", func([]section) {}, 0, []int{0, 1, 2}},
+		{"ar_ptr", func(h []section) { h[1].put(0, 1) }, HeapArena, []int{0, 2}},
+		{"prev", func(h []section) { h[1].put(8, 1) }, HeapLink, []int{0, 1, 2}},
+		{"loop", func(h []section) { h[1].put(8, uint64(h[2].Start)) }, HeapLink, []int{0, 1, 2}},
+		{"size", func(h []section) { h[1].put(16, 8) }, HeapSize, []int{0, 2}},
+		{"size of the last", func(h []section) { h[2].put(16, 8) }, HeapSize, []int{0}},
+		{"of the first", func(h []section) { h[0].put(0, 1) }, HeapArena, []int{1, 2}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			libc := blank(libcStart, 0x4000)
+			libc.arena(0x1000, first+state, main+stateTop)
+			libc.put(0, ^uint64(0)-15) // where thread_arena is: -16
+			heaps := []section{blank(first, size), blank(first+heapMax, size), blank(first+2*heapMax, size)}
+			threads := blank(0x30000000, 0x1000)
+			threads.put(0xff0, first+state)
+			heaps[0].arena(state, main, heaps[2].Start+0x1000)
+			var want []addr.Run
+			for i, s := range heaps {
+				prev, start := uint64(0), 0x20
+				if i > 0 {
+					prev = uint64(heaps[i-1].Start)
+				} else {
+					start = 0x8c0 // behind the malloc_state
+				}
+				s.put(0, first+state)
+				s.put(8, prev)
+				s.put(16, size)
+				end := size - 0x20
+				if i == 2 {
+					end = 0x1000
+					s.put(end+8, 0x1000|prevInUse)
+				} else {
+					s.put(end+8, granule|prevInUse|nonMainArena)
+					s.put(end+0x18, prevInUse)
+				}
+				s.put(start+8, uint64(end-start)|prevInUse|nonMainArena)
+				if slices.Contains(c.want, i) {
+					want = append(want, s.Start+addr.Run(start)+header)
+				}
+			}
+			c.spoil(heaps)
+			p := &picture{parts: append(heaps, libc, threads)}
+			src := Source{Memory: p, Libc: "/libc", Threads: []Thread{{1, threads.End}}, Mappings: []Mapping{{Range: libc.Range, Readable: true, Writable: true, Path: "/libc"}}}
+			for _, s := range append([]section{threads}, heaps...) {
+				src.Mappings = append(src.Mappings, Mapping{Range: s.Range, Readable: true, Writable: true})
+			}
+			h, err := Open(t.Context(), src)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got, starts []addr.Run
+			for b := range h.Blocks() {
+				got = append(got, b.Addr)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("blocks %v, want %v", got, want)
+			}
+			for _, r := range h.arenas[1].Heaps {
+				starts = append(starts, r.Start)
+			}
+			if !slices.IsSorted(starts) || len(starts) != len(c.want) {
+				t.Errorf("heaps at %v, want %v", starts, c.want)
+			}
+			if d := h.Damage(); len(d) > 1 || (len(d) == 1) != (c.kind != 0) || len(d) == 1 && d[0].Kind != c.kind {
+				t.Errorf("damage %v", d)
+			}
+			// No tcache is found at any offset, so that all are tried.
+			if !slices.Equal(h.arenas[1].Threads, []int{1}) {
+				t.Errorf("threads %v", h.arenas[1].Threads)
+			}
+		})
+	}
+}
+
+// A mirage is memory of any size that a core file may claim to have: behind libc's data, each page is a copy of
+// one, but for 4 MiB of zeros in each 124.
+type mirage struct {
+	picture
+	page  []byte
+	reads int
+	after func() // called after a hundred reads
+}
+
+func (m *mirage) ReadAt(b []byte, off int64) (int, error) {
+	if m.reads++; m.reads == 100 && m.after != nil {
+		m.after()
+	}
+	if off < mirageStart {
+		return m.picture.ReadAt(b, off)
+	}
+	for o := 0; o < len(b); {
+		at := off + int64(o)
+		n := copy(b[o:], m.page[at%pageSize:])
+		if at/(cachePages*pageSize)%31 == 30 {
+			clear(b[o : o+n])
+		}
+		o += n
+	}
+	return len(b), nil
+}
+
+const (
+	libcStart   = 0x10000000
+	mirageStart = 0x20000000
+	mirageEnd   = 1 << 46
+)
+
+// newMirage is 64 TiB whose pages fill makes, behind a main arena with its top at their end; how is the
+// kind of mapping that they are.
+func newMirage(path string, flags uint32, fill func(word func(off int, v uint64))) *mirage {
+	s := blank(libcStart, 0x4000)
+	s.arena(0x1000, libcStart+0x1000, mirageEnd-pageSize)
+	s.put(0x1000+stateFlags&^7, uint64(flags)<<32)
+	m := &mirage{picture: picture{parts: []section{s}}, page: make([]byte, pageSize)}
+	fill(section{data: m.page}.put)
+	m.Source = Source{Memory: m, Libc: "/libc", Mappings: []Mapping{
+		{Range: s.Range, Readable: true, Writable: true, Path: "/libc"},
+		{Range: Range{mirageStart, mirageEnd}, Readable: true, Writable: true, Path: path}}}
+	return m
+}
+
+// TestBounds has heaps that would be read for hours: the walk gives up, says so, and ends with its context before.
+func TestBounds(t *testing.T) {
+	const most = 1 << 20
+	for _, c := range []struct {
+		name, path string
+		flags      uint32
+		fill       func(word func(off int, v uint64))
+	}{
+		// Each place may begin a chain, of chunks so large that each lies in a page that is in the same slot of the cache.
+		{"strides", "[heap]", 0, func(word func(int, uint64)) {
+			for o := 0x20; o < pageSize; o += granule {
+				word(o+8, cachePages*pageSize|prevInUse)
+			}
+		}},
+		// Each chain is short.
+		{"chains", "[heap]", 0, func(word func(int, uint64)) {
+			for o := 0x20; o < pageSize-0x40; o += 0x40 {
+				word(o+8, 0x20|prevInUse)
+				word(o+0x28, granule|prevInUse)
+			}
+		}},
+		{"mappings of the main arena", "", noncontiguous, func(word func(int, uint64)) { word(8, 0x20|prevInUse) }},
+		{"short mappings of the main arena", "", noncontiguous, func(word func(int, uint64)) {
+			word(8, 0x20|prevInUse)
+			word(0x28, granule|prevInUse)
+			word(0x38, granule|prevInUse)
+		}},
+		{"nothing", "", noncontiguous, func(func(int, uint64)) {}},
+		{"mmapped", "", 0, func(word func(int, uint64)) { word(8, pageSize|isMmapped) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := newMirage(c.path, c.flags, c.fill)
+			h, err := open(t.Context(), m.Source, most)
+			if err != nil {
+				t.Fatal(err)
+			}
+			use(t, h)
+			if most := 4 * most / readSteps; m.reads > most {
+				t.Errorf("%d reads, at most %d", m.reads, most)
+			}
+			if !slices.ContainsFunc(h.Damage(), func(d Damage) bool { return d.Kind == Unsearched }) {
+				t.Errorf("it does not tell that it gave up: %v", h.Damage())
+			}
+			ctx, end := context.WithCancel(t.Context())
+			m.reads, m.after = 0, end
+			if _, err := Open(ctx, m.Source); !errors.Is(err, context.Canceled) || m.reads > 101 {
+				t.Errorf("its context ended after 100 reads: %d reads, %v", m.reads, err)
+			}
+		})
+	}
+}
