@@ -443,11 +443,10 @@ func (c *Snapshot) Maps() []Mapping { return c.maps }
 // that are shared, or of files, the copy has page tables only where it has been read, and to read
 // where the target has not would take memory: there the target is asked, too.
 func (c *Snapshot) Pages(low, high addr.Run, yield func(PageRun)) error {
-	for _, m := range c.maps {
+	i, _ := slices.BinarySearchFunc(c.maps, low, func(m Mapping, a addr.Run) int { return addr.Compare(m.Low, m.High, a) })
+	for ; i < len(c.maps) && c.maps[i].Low < high; i++ {
+		m := &c.maps[i]
 		from, to := max(m.Low, low), min(m.High, high)
-		if from >= to {
-			continue
-		}
 		all, err := pagesOf(c.pid, from, to)
 		if err != nil {
 			return err

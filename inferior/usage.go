@@ -182,6 +182,7 @@ func readPagemap(f *os.File, low, high addr.Run, yield func(PageRun)) error {
 	b := make([]byte, 64<<10)
 	low &^= pageSize - 1
 	var run PageRun
+	var failed error
 	for low < high {
 		want := min(len(b), int((high-low+pageSize-1)/pageSize)*8)
 		n, err := f.ReadAt(b[:want], int64(low/pageSize*8))
@@ -202,9 +203,7 @@ func readPagemap(f *os.File, low, high addr.Run, yield func(PageRun)) error {
 			run = next
 		}
 		if n < 8 {
-			if run.High == 0 {
-				return err
-			}
+			failed = err
 			break
 		}
 		low += addr.Run(n/8) * pageSize
@@ -212,5 +211,5 @@ func readPagemap(f *os.File, low, high addr.Run, yield func(PageRun)) error {
 	if run.High != 0 {
 		yield(run)
 	}
-	return nil
+	return failed
 }

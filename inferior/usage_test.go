@@ -1,9 +1,14 @@
 package inferior
 
 import (
+	"encoding/binary"
+	"errors"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -76,4 +81,22 @@ func TestPages(t *testing.T) {
 		}
 	}
 	runtime.KeepAlive(read)
+}
+
+// TestPagemapEnds: what was told before an error is no answer.
+func TestPagemapEnds(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pagemap")
+	if err := os.WriteFile(path, binary.LittleEndian.AppendUint64(nil, 1<<63), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var got []PageRun
+	err = readPagemap(f, 0, 3*pageSize, func(r PageRun) { got = append(got, r) })
+	if !errors.Is(err, io.EOF) || !slices.Equal(got, []PageRun{{0, pageSize, true, true}}) {
+		t.Errorf("%v, %v", got, err)
+	}
 }
