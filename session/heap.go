@@ -58,6 +58,9 @@ func (h *Heap) Image() (*memory.Image, error) {
 	return h.image, nil
 }
 
+// forget drops the image, and what was made of it.
+func (h *Heap) forget() { h.image, h.named, h.stacks = nil, nil, nil }
+
 // source collects what an Image is made of.
 func (h *Heap) source() (memory.Source, error) {
 	src := memory.Source{Memory: heapMemory{h.common, h.common.image}}

@@ -44,7 +44,8 @@ func (h *Heap) FromCopy(f func() error) (Copy, error) {
 		return err
 	})
 	defer func() {
-		h.copied, h.image, h.named, h.stacks = nil, nil, nil, nil
+		h.copied = nil
+		h.forget()
 	}()
 	if snap == nil {
 		return out, err

@@ -2,12 +2,14 @@ package session
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"hdb/capture"
 	"hdb/heap/regions"
 	"hdb/internal/addr"
 )
@@ -145,5 +147,29 @@ func checkResident(t *testing.T, s *Session, space *regions.Space) {
 		if r := &space.Regions[i]; r.Guess {
 			t.Errorf("%v %v-%v: resident %d is a guess", r.Kind, r.Start, r.End, r.Resident)
 		}
+	}
+}
+
+// TestHeapOfAReadingThatIsGivenUp: Ctrl-C while the heap is read leaves nothing of it for the next command.
+func TestHeapOfAReadingThatIsGivenUp(t *testing.T) {
+	s := open(t, "held")
+	setBreak(t, s, "at_rest")
+	must(t)(s.Run(nil))
+	ctx, cancel := context.WithCancel(t.Context())
+	s.Within(capture.NewReading(ctx))
+	image, err := s.Heap.Image()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if _, err := image.Heap(); err == nil {
+		t.Error("the heap was read though nobody waits for it")
+	}
+	s.Within(nil)
+	if image, err = s.Heap.Image(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := image.Heap(); err != nil {
+		t.Error(err)
 	}
 }

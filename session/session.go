@@ -246,7 +246,12 @@ func (s *Session) Recalled() bool { return s.recalled() }
 // Within has the verbs read recordings only until the reading is given up, nil always
 // to the end, and returns what they did before. What they return of a reading that was
 // cut is no answer; nothing that stays is made of it.
-func (s *Session) Within(r *capture.Reading) (before *capture.Reading) { return s.within(r) }
+func (s *Session) Within(r *capture.Reading) (before *capture.Reading) {
+	if before = s.within(r); before.Cut() != nil {
+		s.Heap.forget()
+	}
+	return before
+}
 
 // Interrupt stops the running inferior, or does nothing when it is stopped, and gives
 // up a download that is waited for. Any goroutine may call it.
