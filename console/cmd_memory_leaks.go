@@ -283,6 +283,9 @@ func noteDoubts(o *screen.Output, a *session.LeakAnswer) {
 	if len(d.Damage) > 0 {
 		o.Printf("the heap is damaged in %s, the first: %v\n", units.Count(len(d.Damage)+d.More, "place"), d.Damage[0])
 	}
+	if d.Stale > 0 {
+		o.Printf("%s of the recording left out: the allocator has their memory again, so their end was not seen\n", units.Count(d.Stale, "block"))
+	}
 	if d.Unread > 0 {
 		o.Printf("%s could not be read: what only they hold is shown as lost\n", o.Sizes.Long(d.Unread))
 	}

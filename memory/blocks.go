@@ -44,7 +44,8 @@ func (m *Image) merged() *blocks {
 	if m.blocks != nil {
 		return m.blocks
 	}
-	rec := slices.Clone(m.src.Recorded)
+	rec := m.src.Recorded
+	m.src.Recorded = nil // as large as what is made of it
 	slices.SortFunc(rec, func(a, b Recorded) int { return cmp.Compare(a.Addr, b.Addr) })
 	out := &blocks{}
 	h, err := m.Heap()
@@ -61,12 +62,20 @@ func (m *Image) merged() *blocks {
 	return out
 }
 
-// before takes the recorded blocks below an address, which lie in no chunk that is in use: those
-// of other allocators. Where the allocator has the memory back, their end was not seen.
+// maxAddress is above all that a process may have (five levels of page tables).
+const maxAddress = 1 << 56
+
+// before takes the recorded blocks below the next chunk that is in use, which lie in none: those
+// of other allocators. Where the allocator has the memory back, their end was not seen; so it is
+// where they would reach into that chunk.
 func (out *blocks) before(h *glibc.Heap, rec []Recorded, low uint64) []Recorded {
 	for len(rec) > 0 && rec[0].Addr < low {
 		r := rec[0]
 		rec = rec[1:]
+		if r.Addr >= maxAddress || r.Size > min(low, maxAddress)-r.Addr {
+			out.stale++
+			continue
+		}
 		if h != nil {
 			if c, ok := h.Find(addr.Run(r.Addr)); ok && !c.State.Live() && r.Addr < uint64(c.End()) {
 				out.stale++
@@ -80,7 +89,7 @@ func (out *blocks) before(h *glibc.Heap, rec []Recorded, low uint64) []Recorded 
 
 // add takes a recorded block. One that lies in another is cut from it: the outer one is a pool's.
 func (out *blocks) add(r Recorded) {
-	if n := len(out.all); n > 0 && r.Addr < out.all[n-1].End() {
+	if n := len(out.all); n > 0 && r.Addr < out.all[n-1].Addr+max(out.all[n-1].Size, 1) {
 		outer := out.all[n-1]
 		out.all = out.all[:n-1]
 		out.chunks = append(out.chunks, Range{outer.Addr, outer.End()})

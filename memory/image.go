@@ -31,7 +31,7 @@ type Source struct {
 	// the kernel would make page tables for it in the process.
 	Space    regions.Source
 	Threads  []Thread
-	Recorded []Recorded // live blocks of the recording, in any order
+	Recorded []Recorded // live blocks of the recording, in any order; the Image takes the slice
 	// FromStart tells that the recording has every block: it began with the program.
 	FromStart bool
 

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -95,18 +96,19 @@ func (m *Image) populated() func(start, end uint64) ([]graph.Range, error) {
 // exclude notes what is no root though it lies in one: the blocks themselves, the allocator's own
 // data, and its spans.
 func (r *roots) exclude(b *blocks) {
-	for i := range b.all {
-		r.without = appendRange(r.without, Range{b.all[i].Addr, b.all[i].End()})
+	var allocators []Range
+	if h, err := r.m.Heap(); err == nil {
+		for _, own := range h.Own() {
+			allocators = append(allocators, rangeOf(own))
+		}
+		for _, s := range h.Spans() {
+			allocators = append(allocators, rangeOf(s.Range))
+		}
 	}
-	h, err := r.m.Heap()
-	if err != nil {
-		return
-	}
-	for _, own := range h.Own() {
-		r.without = append(r.without, rangeOf(own))
-	}
-	for _, s := range h.Spans() {
-		r.without = append(r.without, rangeOf(s.Range))
+	allocators = union(allocators)
+	r.without = slices.Clone(allocators)
+	for i := range b.all { // most lie in the spans
+		minus(Range{b.all[i].Addr, b.all[i].End()}, allocators, func(part Range) { r.without = append(r.without, part) })
 	}
 	r.without = union(r.without)
 }
@@ -189,14 +191,13 @@ func (r *roots) regions() {
 
 // pools adds the rest of chunks that blocks of pools lie in.
 func (r *roots) pools(b *blocks) {
-	if len(b.chunks) == 0 {
-		return
-	}
 	var inner []Range
-	for i := range b.all {
-		inner = appendRange(inner, Range{b.all[i].Addr, b.all[i].End()})
-	}
 	for _, c := range union(slices.Clone(b.chunks)) {
+		inner = inner[:0]
+		i, _ := slices.BinarySearchFunc(b.all, c.Low, func(b Block, at uint64) int { return cmp.Compare(b.End(), at) })
+		for ; i < len(b.all) && b.all[i].Addr < c.High; i++ {
+			inner = appendRange(inner, Range{b.all[i].Addr, b.all[i].End()})
+		}
 		r.memory(c, inner, Root{Kind: OfPool})
 	}
 }

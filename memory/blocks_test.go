@@ -1,0 +1,36 @@
+package memory
+
+import (
+	"bytes"
+	"testing"
+
+	"hdb/heap/glibc"
+	"hdb/heap/graph"
+)
+
+// TestBlocksDoNotOverlap: whatever the recording says, the blocks are such that a graph can be made of them.
+func TestBlocksDoNotOverlap(t *testing.T) {
+	rec := []Recorded{
+		{Addr: 0x1000, Size: 0},      // as large as the next one lets it be
+		{Addr: 0x1000, Size: 0x10},   // at the same place
+		{Addr: 0x1800, Size: 0x800},  // up to the chunk
+		{Addr: 0x1900, Size: 0x1000}, // into the chunk: it was freed unseen
+		{Addr: 0x2010, Size: 0x1000}, // beyond the end of its chunk
+		{Addr: 0x3000, Size: 1 << 63},
+		{Addr: 1 << 60},
+	}
+	out := &blocks{}
+	rec = out.before(nil, rec, 0x2000)
+	rec = out.chunk(glibc.Block{Addr: 0x2000, Size: 0x100}, rec)
+	out.before(nil, rec, ^uint64(0))
+	var in []graph.Block
+	for _, b := range out.all {
+		in = append(in, graph.Block{Addr: b.Addr, Size: b.Size})
+	}
+	if _, err := graph.Build(t.Context(), bytes.NewReader(make([]byte, 0x4000)), in, graph.Roots{}, graph.Options{}); err != nil {
+		t.Error(err)
+	}
+	if len(in) != 3 || out.stale != 3 {
+		t.Errorf("%x, %d stale", in, out.stale)
+	}
+}
