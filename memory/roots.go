@@ -34,6 +34,7 @@ type Root struct {
 // roots collects the roots of an image.
 type roots struct {
 	m     *Image
+	mem   *graph.Touched
 	kinds []Root // by label
 	graph.Roots
 	without []Range // ascending: blocks, and what is the allocator's own
@@ -42,7 +43,7 @@ type roots struct {
 // build makes the graph.
 func (m *Image) build(ctx context.Context) (*Graph, error) {
 	b := m.merged()
-	r := &roots{m: m}
+	r := &roots{m: m, mem: m.Reader()}
 	r.exclude(b)
 	r.regions()
 	r.pools(b)
@@ -71,6 +72,12 @@ func (m *Image) build(ctx context.Context) (*Graph, error) {
 	return &Graph{Graph: g, m: m, kinds: r.kinds, roots: r.Roots}, nil
 }
 
+// Reader reads memory that the process has touched.
+func (m *Image) Reader() *graph.Touched {
+	return &graph.Touched{Memory: m.src.Memory, Populated: m.populated()}
+}
+
+// populated is graph.Options.Populated.
 func (m *Image) populated() func(start, end uint64) ([]graph.Range, error) {
 	if m.src.Space.Pages == nil {
 		return nil
@@ -278,10 +285,10 @@ func (r *roots) vector(fs addr.Run) []uint64 {
 	return out
 }
 
-// read reads words as far as they can be read.
+// read reads words as far as they can be read. A pointer may lead anywhere.
 func (r *roots) read(at uint64, n int) []uint64 {
 	b := make([]byte, n)
-	n, _ = r.m.src.Memory.ReadAt(b, int64(at)) // less is what is needed
+	n, _ = r.mem.ReadAt(b, int64(at)) // less is what is needed
 	words := make([]uint64, n/8)
 	for i := range words {
 		words[i] = binary.LittleEndian.Uint64(b[8*i:])

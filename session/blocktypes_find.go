@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"hdb/heap/graph"
+	"hdb/heap/regions"
 	"hdb/internal/addr"
 	"hdb/memory"
 	"hdb/query"
@@ -74,14 +76,19 @@ func (t *BlockTypes) SearchBlocks(ctx context.Context, pattern []byte, limit int
 			return nil, false, err
 		}
 	}
-	w := window{of: t.common}
+	w := window{mem: m.Reader()}
 	for i := range all {
 		b := &all[i]
-		for low := uint64(0); low+uint64(len(pattern)) <= b.Size; {
+		for low := b.Addr; low+uint64(len(pattern)) <= b.End(); {
 			if ctx.Err() != nil {
 				return nil, false, ctx.Err()
 			}
-			part := w.read(b.Addr+low, b.Size-low)
+			touched, err := w.mem.Next(low, b.End())
+			if err != nil {
+				return nil, false, err
+			}
+			low = touched.Start
+			part := w.read(low, b.End()-low)
 			for at := 0; ; at++ {
 				n := bytes.Index(part[at:], pattern)
 				if n < 0 {
@@ -90,12 +97,16 @@ func (t *BlockTypes) SearchBlocks(ctx context.Context, pattern []byte, limit int
 				if at += n; len(hits) >= limit {
 					return hits, true, nil
 				}
-				hits = append(hits, t.hit(b, low+uint64(at)))
+				hits = append(hits, t.hit(b, low+uint64(at)-b.Addr))
 			}
-			if uint64(len(part)) >= b.Size-low || len(part) < len(pattern) {
-				break
+			switch next := low + uint64(len(part)); {
+			case next >= b.End():
+				low = next
+			case len(part) == searchWindow:
+				low = next - uint64(len(pattern)) + 1
+			default: // a page that cannot be read, or holds nothing
+				low = (next + regions.PageSize) &^ (regions.PageSize - 1)
 			}
-			low += uint64(len(part) - len(pattern) + 1)
 		}
 	}
 	return hits, false, nil
@@ -115,7 +126,7 @@ const searchWindow = 256 << 10
 
 // A window is memory that was read last: blocks are small and lie side by side.
 type window struct {
-	of  *common
+	mem *graph.Touched
 	low uint64
 	buf []byte
 }
@@ -127,10 +138,8 @@ func (w *window) read(at, size uint64) []byte {
 		if cap(w.buf) == 0 {
 			w.buf = make([]byte, searchWindow)
 		}
-		// Beyond the block memory may not have been touched: only pages that the block is on are read.
-		want := min((at+size+0xfff)&^0xfff-at, searchWindow)
-		n, _ := w.of.image.ReadAt(w.buf[:want], int64(at))
-		w.low, w.buf = at, w.buf[:max(n, 0)]
+		n, _ := w.mem.ReadAt(w.buf[:cap(w.buf)], int64(at)) // what could be read
+		w.low, w.buf = at, w.buf[:n]
 	}
 	b := w.buf[at-w.low:]
 	return b[:min(uint64(len(b)), size)]

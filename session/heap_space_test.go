@@ -173,3 +173,47 @@ func TestHeapOfAReadingThatIsGivenUp(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestBlocksAreReadWhereTouched: what searches blocks leaves no page in the process that was not there before.
+func TestBlocksAreReadWhereTouched(t *testing.T) {
+	s := open(t, "held")
+	setBreak(t, s, "at_rest")
+	must(t)(s.Run(nil))
+	image, err := s.Heap.Image()
+	if err != nil {
+		t.Fatal(err)
+	}
+	maps, err := os.Open(fmt.Sprintf("/proc/%d/pagemap", s.proc.PID()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer maps.Close()
+	pages := func() (low addr.Run, n int) {
+		for _, b := range image.Blocks() {
+			if b.Size >= 1<<20 {
+				low = addr.Run(b.Addr)
+				entries := make([]byte, b.Size/regions.PageSize*8)
+				if _, err := maps.ReadAt(entries, int64(b.Addr/regions.PageSize*8)); err != nil {
+					t.Fatal(err)
+				}
+				for i := 7; i < len(entries); i += 8 {
+					n += int(entries[i] >> 7) // present, be it the page of zeros
+				}
+			}
+		}
+		return low, n
+	}
+	low, before := pages()
+	if low == 0 || before > 16 {
+		t.Fatalf("the large block at %v has %d pages", low, before)
+	}
+	if _, _, err := s.BlockTypes.SearchBlocks(t.Context(), []byte("no block has this"), 1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Heap.Why(t.Context(), uint64(low), 1); err != nil {
+		t.Fatal(err)
+	}
+	if _, after := pages(); after != before {
+		t.Errorf("it had %d pages, and has %d", before, after)
+	}
+}

@@ -8,6 +8,7 @@ import (
 
 	"hdb/capture"
 	"hdb/heap/graph"
+	"hdb/memory"
 	"hdb/query"
 	"hdb/recording"
 )
@@ -37,7 +38,11 @@ func (h *Heap) Why(ctx context.Context, at uint64, limit int) (*WhyAnswer, error
 		return nil, err
 	}
 	a.Retained = r.Retained
-	a.Content = h.content(&a.Refs.Block)
+	m, err := h.Image()
+	if err != nil {
+		return nil, err
+	}
+	a.Content = content(m, &a.Refs.Block)
 	if a.Whence = h.StackOfBlock(&a.Refs.Block.Block); a.Whence != nil {
 		a.Chain = h.chain(a.Whence.Event)
 	}
@@ -73,9 +78,9 @@ func (h *Heap) chain(e *recording.Event) (out []*recording.Event) {
 const shownContent = 32
 
 // content shows the first bytes of a block: as text if they are, else as words.
-func (h *Heap) content(b *HeldBlock) string {
+func content(m *memory.Image, b *HeldBlock) string {
 	buf := make([]byte, min(b.Size, shownContent))
-	n, _ := h.common.image.ReadAt(buf, int64(b.Addr)) // what could be read
+	n, _ := m.Reader().ReadAt(buf, int64(b.Addr)) // what could be read
 	buf = buf[:n]
 	text := 0
 	for text < len(buf) && buf[text] >= ' ' && buf[text] < 0x7f {

@@ -3,16 +3,19 @@ package session
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"hdb/breakpoints"
+	"hdb/inferior"
 	"hdb/internal/units"
 	"hdb/python"
 	"hdb/query"
 )
 
-// pythonRegions are the memory where objects of Python may lie. Shared memory is not: to read pages of it that
-// nobody has touched would make them, and what hdb itself has in the process is many GiB of addresses.
+// pythonRegions are the memory where objects of Python may lie: the data of modules, which the file has if nobody
+// has touched it, and what is resident or swapped out of other private mappings. Shared memory is not: what hdb
+// itself has in the process is many GiB of addresses.
 func pythonRegions(c *common) (all []python.Region) {
 	maps, err := c.proc.Maps()
 	if err != nil {
@@ -20,8 +23,25 @@ func pythonRegions(c *common) (all []python.Region) {
 	}
 	for _, m := range maps {
 		if strings.HasPrefix(m.Perm, "rw") && strings.HasSuffix(m.Perm, "p") && !strings.HasPrefix(m.Path, "/dev/") && !strings.HasPrefix(m.Path, "[stack") && !strings.HasPrefix(m.Path, "[v") {
-			all = append(all, python.Region{Low: m.Low, High: m.High})
+			all = appendTouched(all, c.proc, m)
 		}
+	}
+	return all
+}
+
+// appendTouched adds the parts of a mapping that can be read without making pages in the process.
+func appendTouched(all []python.Region, p *inferior.Process, m inferior.Mapping) []python.Region {
+	before := len(all)
+	module := slices.ContainsFunc(p.Modules(), func(o inferior.Module) bool { return o.Low <= m.Low && m.High <= o.High })
+	err := p.Pages(m.Low, m.High, func(r inferior.PageRun) {
+		if n := len(all); n > before && all[n-1].High == r.Low {
+			all[n-1].High = r.High
+			return
+		}
+		all = append(all, python.Region{Low: r.Low, High: r.High})
+	})
+	if err != nil || module {
+		return append(all[:before], python.Region{Low: m.Low, High: m.High})
 	}
 	return all
 }

@@ -256,7 +256,7 @@ func (m *marker) isTable(address uint64, known map[uint64]bool) bool {
 
 func (m *marker) readsAsTable(address uint64) bool {
 	var words [tableWords]uint64
-	n, _ := m.readWords(words[:], address) // of what cannot be read there is less
+	n, _ := readWords(m.memory, words[:], address) // of what cannot be read there is less
 	functions := 0
 	for _, w := range words[:n] {
 		if w == 0 {
@@ -279,9 +279,9 @@ func within(all []Range, address uint64) bool {
 }
 
 // readWords reads words, and tells how many it has; if not all, why.
-func (s *scanner) readWords(words []uint64, address uint64) (int, error) {
+func readWords(memory io.ReaderAt, words []uint64, address uint64) (int, error) {
 	b := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), len(words)*wordBytes)
-	n, err := s.memory.ReadAt(b, int64(address))
+	n, err := memory.ReadAt(b, int64(address))
 	if n < 0 || n > len(b) {
 		return 0, errors.New("the reader of memory told a wrong length")
 	}
@@ -294,7 +294,7 @@ func (s *scanner) readWords(words []uint64, address uint64) (int, error) {
 // A window reads words at ascending addresses, many at once where they lie close.
 type window struct {
 	s    *scanner
-	size uint64
+	mem  *Touched
 	base uint64
 	have []uint64
 	room []uint64
@@ -306,7 +306,7 @@ func (m *marker) newWindow(places int) *window {
 	if blocks := m.Graph.blocks; len(blocks) > 0 && uint64(places) > m.blockBytes()/(4*faultPage) {
 		size = 256 << 10
 	}
-	return &window{s: m.scanner, size: size, room: make([]uint64, size/wordBytes)}
+	return &window{s: m.scanner, mem: &Touched{Memory: m.memory, Populated: m.o.Populated}, room: make([]uint64, size/wordBytes)}
 }
 
 func (m *marker) blockBytes() (n uint64) {
@@ -316,31 +316,25 @@ func (m *marker) blockBytes() (n uint64) {
 	return n
 }
 
-// words are n words at an address, of which none is there twice at once.
+// words are n words at an address, at most two.
 func (w *window) words(address, n uint64) ([]uint64, bool) {
-	if n == 0 {
-		return nil, true
+	if address%wordBytes == 0 {
+		if address < w.base || address+n*wordBytes > w.base+uint64(len(w.have))*wordBytes {
+			w.base = address &^ (faultPage - 1)
+			got, _ := readWords(w.mem, w.room, w.base) // what is missing is read alone, if it is wanted
+			w.have = w.room[:got]
+		}
+		if i := (address - w.base) / wordBytes; i+n <= uint64(len(w.have)) {
+			return w.have[i:][:n], true
+		}
 	}
-	if address%wordBytes != 0 {
-		var odd [2]uint64
-		got, err := w.s.readWords(odd[:n], address)
-		if err != nil {
+	var few [2]uint64
+	for i := range n {
+		_, err := readWords(w.mem, few[i:i+1], address+i*wordBytes)
+		if err != nil && !errors.Is(err, ErrUntouched) { // which is zeros
 			w.s.fault(Range{address, address + n*wordBytes}, err)
-		}
-		return odd[:got], got == int(n)
-	}
-	if address < w.base || address+n*wordBytes > w.base+uint64(len(w.have))*wordBytes {
-		page := address &^ (faultPage - 1)
-		got, err := w.s.readWords(w.room, page)
-		w.base, w.have = page, w.room[:got]
-		if address+n*wordBytes > page+uint64(got)*wordBytes {
-			w.have = nil
-			var few [2]uint64
-			if got, err = w.s.readWords(few[:n], address); got < int(n) {
-				w.s.fault(Range{address, address + n*wordBytes}, err)
-			}
-			return few[:got], got == int(n)
+			return nil, false
 		}
 	}
-	return w.have[(address-w.base)/wordBytes:][:n], true
+	return few[:n], true
 }

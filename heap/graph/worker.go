@@ -126,7 +126,7 @@ func (b Block) end() uint64 { return b.Addr + b.Size }
 func (w *worker) readPiece(ctx context.Context, r Range) {
 	for r.Start < r.End && ctx.Err() == nil {
 		words := w.words[:(r.End-r.Start)/wordBytes]
-		n, err := w.readWords(words, r.Start)
+		n, err := readWords(w.memory, words, r.Start)
 		if n > 0 {
 			w.scan(words[:n], r.Start)
 		}
