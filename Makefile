@@ -40,6 +40,7 @@ test:
 	$(MAKE) -j2 --output-sync=line packages check
 	$(MAKE) -j2 --output-sync=line real npm race oracle
 	$(GOTEST) -short -p 4 -timeout 15m $(LONG) ./...
+	@scripts/glibc missing
 
 race:
 	CGO_ENABLED=1 $(GOTEST) -short -p 4 -timeout 15m -race -run '$(RACE_TESTS)' $(RACE_SHORT)

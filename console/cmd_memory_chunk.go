@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -132,9 +133,12 @@ func printChunk(o *screen.Output, a *session.ChunkAnswer, v *chunkView) {
 	}
 	row("prev_size", v.PrevSize, meaning)
 	row("size", v.Word, strings.Join(append([]string{o.Sizes.Long(a.Bytes())}, v.Flags...), ", "))
-	for _, link := range []struct{ name, value string }{{"fd", v.FD}, {"bk", v.BK}, {"fd_nextsize", v.FDSize}, {"bk_nextsize", v.BKSize}, {"next", v.Next}} {
+	for _, link := range []struct {
+		name, value string
+		to          addr.Run
+	}{{"fd", v.FD, cmp.Or(a.FD, a.Next)}, {"bk", v.BK, a.BK}, {"fd_nextsize", v.FDSize, a.FDNextSize}, {"bk_nextsize", v.BKSize, a.BKNextSize}, {"next", v.Next, a.Next}} {
 		if link.value != "" {
-			row(link.name, link.value, linkText(a, link.value))
+			row(link.name, link.value, linkText(a, link.to))
 		}
 	}
 	if v.Key != "" {
@@ -158,12 +162,11 @@ func printChunk(o *screen.Output, a *session.ChunkAnswer, v *chunkView) {
 }
 
 // linkText says what a link leads to, if that is no chunk.
-func linkText(a *session.ChunkAnswer, value string) string {
-	var v uint64
-	if fmt.Sscanf(value, "%v", &v); v == 0 {
+func linkText(a *session.ChunkAnswer, to addr.Run) string {
+	switch {
+	case to == 0:
 		return "the end of the list"
-	}
-	if x := a.Arena; x != nil && addr.Run(v) >= x.Addr && addr.Run(v) < x.Addr+0x898 {
+	case a.Arena != nil && a.Arena.Struct().Contains(to):
 		return "the bin's head"
 	}
 	return ""

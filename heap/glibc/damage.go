@@ -29,8 +29,8 @@ const (
 	Unwritten      DamageKind = iota // a chunk should begin there, but the page was never written
 	Unsearched                       // where chunks go on was not found within the bounds of a search
 	NoFencepost                      // the chunks reach to the end of a heap
-	ChunkSize                        // of no chunk; Args: the most that there is room for
-	TopSize                          // not that of the top chunk; Args: the most that there is room for
+	WrongSize                        // of no chunk; Args: the most that there is room for
+	WrongTop                         // not that of the top chunk; Args: the most that there is room for
 	WrongMmapped                     // IS_MMAPPED is set in an arena
 	WrongArena                       // NON_MAIN_ARENA; Args: 1 if it must be set
 	TopPlace                         // the top chunk is in no heap of the arena; Args: the arena
@@ -58,7 +58,7 @@ const (
 // expected are the texts of what would be right, of Args in their order.
 var expected = [...]string{
 	Unwritten: "a chunk", Unsearched: "a chunk", NoFencepost: "a fencepost at the end of the heap",
-	ChunkSize: "a multiple of 16 from 0x20 to %#x", TopSize: "that of the top chunk, at most %#x", WrongMmapped: "IS_MMAPPED clear",
+	WrongSize: "a multiple of 16 from 0x20 to %#x", WrongTop: "that of the top chunk, at most %#x", WrongMmapped: "IS_MMAPPED clear",
 	TopPlace: "an address in a heap of the arena at %#x", HeapArena: "%#x", HeapSize: "at most %#x", HeapLink: "another heap or 0",
 	PrevSize: "%#x, the size of the free chunk before it", PrevSizeOrFlag: "%#x, the size of the free chunk before it, or PREV_INUSE set",
 	PrevInUse: "PREV_INUSE set: no bin has the chunk before it, %#x",

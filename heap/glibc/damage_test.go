@@ -12,9 +12,8 @@ import (
 	"hdb/internal/addr"
 )
 
-// broken is what the walk tells of testdata/corrupt.c. Addresses of user memory are shown by
-// the letters that the program gives them.
-func broken(t *testing.T, program string, args ...string) (*Heap, []string) {
+// stopped starts a program that stops itself after a line that begins with last, and returns what it said.
+func stopped(t *testing.T, last, program string, args ...string) (src Source, lines []string) {
 	t.Helper()
 	cmd := exec.Command(program, args...)
 	out, err := cmd.StdoutPipe()
@@ -24,18 +23,33 @@ func broken(t *testing.T, program string, args ...string) (*Heap, []string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
+	t.Cleanup(func() {
 		cmd.Process.Kill()
 		cmd.Wait()
-	}()
-	names := map[addr.Run]string{}
+	})
+	for s := bufio.NewScanner(out); s.Scan(); {
+		lines = append(lines, s.Text())
+		if strings.HasPrefix(s.Text(), last) {
+			break
+		}
+	}
 	f := &follower{t: t, cmd: cmd}
+	f.wait("it does not stop", func() bool { return f.state() == "T" })
+	return procSource(t, cmd.Process.Pid), lines
+}
+
+// broken is what the walk tells of testdata/corrupt.c. Addresses of user memory are shown by
+// the letters that the program gives them.
+func broken(t *testing.T, program string, args ...string) (*Heap, []string) {
+	t.Helper()
+	names := map[addr.Run]string{}
+	src, lines := stopped(t, "fs ", program, args...)
 	var fs addr.Run
-	for s := bufio.NewScanner(out); fs == 0 && s.Scan(); {
-		name, value, _ := strings.Cut(s.Text(), " ")
+	for _, line := range lines {
+		name, value, _ := strings.Cut(line, " ")
 		v, err := strconv.ParseUint(value, 0, 64)
 		if err != nil {
-			t.Fatal(s.Text())
+			t.Fatal(line)
 		}
 		if name == "fs" {
 			fs = addr.Run(v)
@@ -43,9 +57,7 @@ func broken(t *testing.T, program string, args ...string) (*Heap, []string) {
 			names[addr.Run(v)] = name
 		}
 	}
-	f.wait("it does not stop", func() bool { return f.state() == "T" })
-	src := procSource(t, cmd.Process.Pid)
-	src.Threads = []Thread{{cmd.Process.Pid, fs}}
+	src.Threads = []Thread{{1, fs}}
 	h, err := Open(t.Context(), src)
 	if err != nil {
 		t.Fatal(err)

@@ -45,6 +45,13 @@ type Chunk struct {
 	State State
 }
 
+// ChunkSize is the size of the chunk that malloc cuts for n bytes, its header included: a word in front,
+// a multiple of 16, no less than 32 (request2size). It wraps.
+func ChunkSize(n uint64) uint64 { return max((n+8+granule-1)&^(granule-1), leastChunk) }
+
+// Usable is how many bytes of a block can be used for which n were asked, if its chunk is cut from an arena and no larger than it must be.
+func Usable(n uint64) uint64 { return ChunkSize(n) - 8 }
+
 // End is where the usable memory ends.
 func (c Chunk) End() addr.Run { return c.Addr + addr.Run(c.Size) }
 

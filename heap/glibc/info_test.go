@@ -1,40 +1,19 @@
 package glibc
 
 import (
-	"bufio"
 	"fmt"
-	"os/exec"
 	"strings"
 	"testing"
 )
 
 // TestMallocInfo compares the walk with what malloc_info(3) and mallinfo2(3) said in the program.
 func TestMallocInfo(t *testing.T) {
+	program := compiled(t, "info.c")
 	for _, threads := range []string{"1", "5"} {
 		t.Run(threads, func(t *testing.T) {
-			cmd := exec.Command(compiled(t, "info.c"), threads)
-			out, err := cmd.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			defer func() {
-				cmd.Process.Kill()
-				cmd.Wait()
-			}()
-			var text []string
-			for s := bufio.NewScanner(out); s.Scan(); {
-				text = append(text, s.Text())
-				if strings.HasPrefix(s.Text(), "mallinfo2") {
-					break
-				}
-			}
-			f := &follower{t: t, cmd: cmd}
-			f.wait("it does not stop", func() bool { return f.state() == "T" })
+			src, text := stopped(t, "mallinfo2", program, threads)
 			// Without the threads chunks in tcaches are used ones, as malloc sees it itself.
-			h, err := Open(t.Context(), procSource(t, cmd.Process.Pid))
+			h, err := Open(t.Context(), src)
 			if err != nil {
 				t.Fatal(err)
 			}

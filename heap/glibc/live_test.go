@@ -81,6 +81,24 @@ func (f *follower) stopped(by, calm bool) []byte {
 	return f.read(-1)
 }
 
+// warm is how many blocks are made before the heap is looked at: the threads' arenas have several heaps, and some threads have ended.
+const warm = 300_000
+
+// makes waits until n more blocks have been made.
+func (f *follower) makes(n uint64) {
+	f.t.Helper()
+	f.wait("no ledger", f.opened)
+	made := func() uint64 { return binary.LittleEndian.Uint64(f.read(32)[24:]) }
+	end := made() + n
+	f.wait("it makes no blocks", func() bool { return made() >= end })
+}
+
+// opened tells whether the library has made the ledger.
+func (f *follower) opened() bool {
+	info, err := os.Stat(f.ledger)
+	return err == nil && info.Size() > ledgerSlot
+}
+
 // resume has it run on.
 func (f *follower) resume() {
 	f.pause(0)
@@ -90,7 +108,7 @@ func (f *follower) resume() {
 // pause says whether threads wait in front of malloc.
 func (f *follower) pause(v byte) {
 	f.t.Helper()
-	f.wait("no ledger", func() bool { info, err := os.Stat(f.ledger); return err == nil && info.Size() > ledgerSlot })
+	f.wait("no ledger", f.opened)
 	file, err := os.OpenFile(f.ledger, os.O_WRONLY, 0)
 	if err != nil {
 		f.t.Fatal(err)
@@ -278,7 +296,7 @@ func (f *follower) compare(ledger []byte) *Heap {
 		tell("%v", d)
 	}
 	n, _ := h.Len()
-	f.t.Logf("%d blocks, %d differences; %d chunks, %d arenas, %d tcaches, %d mmapped of %d, %v", all, told, n, len(h.arenas), len(h.tcaches), h.params.mmaps, h.params.mmaps, took)
+	f.t.Logf("%d blocks of %d made, %d differences; %d chunks, %d arenas, %d tcaches, %d mmapped of %d, %v", all, binary.LittleEndian.Uint64(ledger[24:]), told, n, len(h.arenas), len(h.tcaches), h.params.mmaps, h.params.mmaps, took)
 	return h
 }
 
@@ -331,11 +349,10 @@ func TestOtherVersions(t *testing.T) {
 				ledger := linkedWith(t, dir, "ledger.c", "-shared", "-fPIC")
 				churn := linkedWith(t, dir, "churn.cc")
 				f := follow(t, ledger, 0, churn, "5", mode)
-				time.Sleep(300 * time.Millisecond)
 				for range testprogs.Rounds(1, 20) {
+					f.makes(warm)
 					f.compare(f.stopped(true, true))
 					f.resume()
-					time.Sleep(20 * time.Millisecond)
 				}
 			})
 		}
@@ -362,15 +379,14 @@ import time; time.sleep(100)`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := follow(t, ledger, c.stop, c.args...)
-			rounds := 1
-			if c.stop == 0 {
-				time.Sleep(300 * time.Millisecond)
-				rounds = testprogs.Rounds(2, 40)
+			if c.stop > 0 { // it stops itself
+				f.compare(f.stopped(false, true))
+				return
 			}
-			for range rounds {
-				f.compare(f.stopped(c.stop == 0, true))
+			for range testprogs.Rounds(2, 40) {
+				f.makes(warm)
+				f.compare(f.stopped(true, true))
 				f.resume()
-				time.Sleep(20 * time.Millisecond)
 			}
 		})
 	}

@@ -213,3 +213,14 @@ func TestBounds(t *testing.T) {
 		})
 	}
 }
+
+// TestChunkSize has the sizes of malloc.c's request2size.
+func TestChunkSize(t *testing.T) {
+	for _, c := range []struct{ asked, chunk, usable uint64 }{
+		{0, 0x20, 24}, {1, 0x20, 24}, {24, 0x20, 24}, {25, 0x30, 40}, {40, 0x30, 40}, {41, 0x40, 56}, {1000, 0x3f0, 1000}, {1001, 0x400, 1016},
+	} {
+		if chunk, usable := ChunkSize(c.asked), Usable(c.asked); chunk != c.chunk || usable != c.usable {
+			t.Errorf("%d bytes: a chunk of %#x with %d usable, want %#x with %d", c.asked, chunk, usable, c.chunk, c.usable)
+		}
+	}
+}

@@ -210,7 +210,7 @@ func (w *walker) top(r *region, out *piece, before, wantFlags, fd, bk uint64) {
 		w.settle(r, out, p, before, prev, word, wantFlags, fd, bk)
 	}
 	if size < header || word&(isMmapped|8) != 0 || size > uint64(r.End-p) {
-		w.damaged(r, p, TopSize, word, uint64(r.End-p))
+		w.damaged(r, p, WrongTop, word, uint64(r.End-p))
 		return
 	}
 	if uint64(p-out.Start) > granule*math.MaxUint32 {
@@ -238,7 +238,7 @@ func (w *walker) odd(r *region, out *piece, at *addr.Run, p addr.Run, before, wo
 		}
 		return w.resume(r, at, p+2*granule, true)
 	}
-	kind := ChunkSize
+	kind := WrongSize
 	if word&(isMmapped|8) == isMmapped && size >= leastChunk && size <= uint64(r.limit()-p) {
 		kind = WrongMmapped
 	}

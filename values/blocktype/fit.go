@@ -1,6 +1,9 @@
 package blocktype
 
-import "hdb/values"
+import (
+	"hdb/heap/glibc"
+	"hdb/values"
+)
 
 // How well a type fits a block: lower is better.
 const (
@@ -70,7 +73,7 @@ func Pointed(typ *values.Type, size uint64, exact bool) *Type {
 		return nil
 	}
 	t := &Type{Elem: typ, Name: typ.String(), Count: 1, How: Pointer}
-	if exact && n != size || !exact && usable(n) != size {
+	if exact && n != size || !exact && glibc.Usable(n) != size {
 		if fits, _ := (&Site{}).fit(candidate{typ: typ}, Block{Size: size}); fits != nil {
 			t.Array, t.Count, t.Tail = fits.Array, fits.Count, fits.Tail
 		}

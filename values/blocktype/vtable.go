@@ -3,6 +3,7 @@ package blocktype
 import (
 	"strings"
 
+	"hdb/heap/glibc"
 	"hdb/internal/addr"
 	"hdb/symbols"
 	"hdb/values"
@@ -49,14 +50,11 @@ func (f *Finder) virtual(typ *Type, at addr.Run, size uint64, exact bool) *Type 
 		return nil
 	case typ != nil && typ.Array && typ.Elem != nil && uint64(typ.Elem.Size()) == n:
 		t.Array, t.Count, t.Start = true, typ.Count, typ.Start
-	case exact && n != size, !exact && usable(n) != size:
+	case exact && n != size, !exact && glibc.Usable(n) != size:
 		return nil
 	}
 	return t
 }
-
-// usable is how much of a block of n bytes can be used in glibc's malloc.
-func usable(n uint64) uint64 { return max((n+8+15)&^15, 32) - 8 }
 
 // classAt is the class of the complete object at an address by its virtual table, "" without.
 func (f *Finder) classAt(at addr.Run) string {

@@ -3,6 +3,7 @@ package printers
 import (
 	"strings"
 
+	"hdb/heap/glibc"
 	"hdb/internal/addr"
 	"hdb/values"
 )
@@ -139,8 +140,7 @@ func listHead(r *values.Reader, at, link addr.Run, size int64) bool {
 // that glibc's malloc allocated.
 func chunk(r *values.Reader, at addr.Run, size int64) bool {
 	n, err := r.ReadUint(at-8, 8)
-	want := max(uint64(size)+8+15, 32) &^ 15
-	return err == nil && n&^7 == want
+	return err == nil && n&^7 == glibc.ChunkSize(uint64(size))
 }
 
 // forwardCursor reads iterators of a list with links in one direction, whose end is null.
