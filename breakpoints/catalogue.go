@@ -140,6 +140,9 @@ func (f Function) MapAux(mode, flags uint64) uint64 {
 
 // IsCLibrary reports whether a file is a part of the C library, or the dynamic linker, by its base name.
 func IsCLibrary(base string) bool {
+	if IsMusl(base) {
+		return true
+	}
 	for _, name := range []string{"libc", "libpthread", "ld"} {
 		rest, ok := strings.CutPrefix(base, name)
 		if !ok {
@@ -152,6 +155,12 @@ func IsCLibrary(base string) bool {
 		}
 	}
 	return false
+}
+
+// IsMusl reports whether a file is musl, which is C library and dynamic linker in one, by its base name: libc.so, or
+// a link to that. glibc's is libc.so.6.
+func IsMusl(base string) bool {
+	return base == "libc.so" || strings.HasPrefix(base, "ld-musl-") || strings.HasPrefix(base, "libc.musl-")
 }
 
 // atEntry reports whether all there is to know is known at the entry.

@@ -203,8 +203,7 @@ func (r *Request) freeBlock(w *writer, s *site) (suspected []branch) {
 
 // inLibc tells functions of the C library, all of whose blocks are aligned to 16 bytes.
 func (s *site) inLibc() bool {
-	base := filepath.Base(s.In.Name)
-	return strings.HasPrefix(base, "libc.so") || strings.HasPrefix(base, "libc-")
+	return breakpoints.IsCLibrary(filepath.Base(s.In.Name))
 }
 
 // guardCode is the code that looks at the old block of a realloc before it runs, nil if

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hdb/annotations"
+	"hdb/breakpoints"
 	"hdb/inferior"
 	"hdb/internal/addr"
 )
@@ -66,7 +67,7 @@ func (x *annotated) look() {
 	}
 	for _, m := range modules {
 		id := moduleID{m.Low, m.Path}
-		libc := isLibc(m.Path)
+		libc := breakpoints.IsCLibrary(filepath.Base(m.Path))
 		if x.traps[id] != nil || libc && !x.python {
 			continue
 		}

@@ -142,18 +142,16 @@ var allocatorNames = []struct{ function, name string }{
 // allocator finds the module that has glibc's malloc, and an allocator that stands before it.
 func (h *Heap) allocator() (libc, other string) {
 	for _, m := range h.names.Images() {
-		if m.Object == nil {
-			continue
-		}
-		if breakpoints.IsAllocatorLibrary(filepath.Base(m.Name)) {
-			other, _, _ = strings.Cut(strings.TrimPrefix(filepath.Base(m.Name), "lib"), ".")
+		base := filepath.Base(m.Name)
+		if breakpoints.IsAllocatorLibrary(base) {
+			other, _, _ = strings.Cut(strings.TrimPrefix(base, "lib"), ".")
 		}
 		for _, a := range allocatorNames {
 			if other == "" && defines(m.Object, a.function) {
 				other = a.name
 			}
 		}
-		if other == "" && (strings.HasPrefix(filepath.Base(m.Name), "ld-musl") || strings.Contains(m.Name, "-linux-musl/")) {
+		if other == "" && breakpoints.IsMusl(base) {
 			other = "musl"
 		}
 		if libc == "" && (defines(m.Object, "gnu_get_libc_version") && defines(m.Object, "malloc") || defines(m.Object, "__libc_malloc")) {

@@ -2,8 +2,8 @@ package session
 
 import (
 	"path/filepath"
-	"strings"
 
+	"hdb/breakpoints"
 	"hdb/inferior"
 )
 
@@ -15,7 +15,7 @@ func (p *Planes) traceClones() {
 		return
 	}
 	for _, m := range p.proc.Modules() {
-		if p.clones[m.Low] || m.Name != p.proc.Exe() && !isLibc(m.Name) {
+		if p.clones[m.Low] || m.Name != p.proc.Exe() && !breakpoints.IsCLibrary(filepath.Base(m.Name)) {
 			continue
 		}
 		p.clones[m.Low] = true
@@ -29,13 +29,6 @@ func (p *Planes) traceClones() {
 			}
 		}
 	}
-}
-
-// isLibc tells whether a file is a C library, by its name: libc.so.6, libc-2.31.so,
-// ld-musl-x86_64.so.1.
-func isLibc(path string) bool {
-	name := filepath.Base(path)
-	return strings.HasPrefix(name, "libc.") || strings.HasPrefix(name, "libc-") || strings.HasPrefix(name, "ld-musl-")
 }
 
 // traceClone is the handler at the entry of clone.

@@ -5,7 +5,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"path/filepath"
 
+	"hdb/breakpoints"
 	"hdb/internal/addr"
 	"hdb/symbols"
 	"hdb/values"
@@ -298,7 +300,7 @@ func (t *tlsReader) isMusl() bool {
 	}
 	seg, ok := programHeader(t.names.Program.Object, ptInterp)
 	name := make([]byte, min(seg.memSize, 4096))
-	return ok && t.names.Program.Object.File.ReadAddr(name, seg.addr) && bytes.Contains(name, []byte("/ld-musl-"))
+	return ok && t.names.Program.Object.File.ReadAddr(name, seg.addr) && breakpoints.IsMusl(filepath.Base(string(bytes.TrimRight(name, "\x00"))))
 }
 
 // musl reads dtv[index]: musl numbers the modules with thread-local storage in the

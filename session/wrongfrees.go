@@ -207,8 +207,8 @@ func (w *wrongFrees) recorded(e *recording.Event, past query.Past, why probe.Sus
 // where no allocator has any. Only functions of the C library and of the C++ runtime are judged so,
 // as other allocators may have blocks anywhere.
 func (w *wrongFrees) elsewhere(t *inferior.Thread, call breakpoints.Call, e *recording.Event) *query.WrongFree {
-	i := slices.IndexFunc(w.proc.Modules(), func(m inferior.Module) bool { return m.Low <= call.Entry && call.Entry < m.High })
-	if i < 0 || !isLibrary(filepath.Base(w.proc.Modules()[i].Name), "libc.", "libc-", "libstdc++.", "libc++.") {
+	of := w.moduleAt(call.Entry)
+	if !breakpoints.IsCLibrary(of) && !strings.HasPrefix(of, "libstdc++.") && !strings.HasPrefix(of, "libc++.") {
 		return nil
 	}
 	found := &query.WrongFree{Call: e, Addr: query.GivenBack(e)}
@@ -217,11 +217,9 @@ func (w *wrongFrees) elsewhere(t *inferior.Thread, call breakpoints.Call, e *rec
 		found.Kind, found.Where = query.OnStack, fmt.Sprintf("thread %d", t.Num)
 		return found
 	}
-	for _, m := range w.proc.Modules() {
-		if m.Low <= at && at < m.High && !isLibrary(filepath.Base(m.Name), "ld-linux", "ld-musl", "ld.so") { // whose own malloc has blocks in its data
-			found.Kind, found.Where = query.InModule, filepath.Base(m.Name)
-			return found
-		}
+	if in := w.moduleAt(at); in != "" && !w.blocksInData(in) {
+		found.Kind, found.Where = query.InModule, in
+		return found
 	}
 	if found.Addr%16 != 0 {
 		found.Kind = query.Misaligned
@@ -230,9 +228,21 @@ func (w *wrongFrees) elsewhere(t *inferior.Thread, call breakpoints.Call, e *rec
 	return nil
 }
 
-// isLibrary tells files by how their names begin.
-func isLibrary(base string, begins ...string) bool {
-	return slices.ContainsFunc(begins, func(s string) bool { return strings.HasPrefix(base, s) })
+// moduleAt is the base name of the module that has an address, "" without.
+func (w *wrongFrees) moduleAt(at addr.Run) string {
+	for _, m := range w.proc.Modules() {
+		if m.Low <= at && at < m.High {
+			return filepath.Base(m.Name)
+		}
+	}
+	return ""
+}
+
+// blocksInData tells that an allocator may have blocks in the data of a module: the one of glibc's dynamic linker in its
+// own, musl's in what is left of pages behind anybody's (reclaim_gaps in ldso/dynlink.c).
+func (w *wrongFrees) blocksInData(base string) bool {
+	return strings.HasPrefix(base, "ld") && breakpoints.IsCLibrary(base) ||
+		slices.ContainsFunc(w.proc.Modules(), func(m inferior.Module) bool { return breakpoints.IsMusl(filepath.Base(m.Name)) })
 }
 
 // onStack tells whether an address is on the stack that the thread is on: between its stack
