@@ -44,16 +44,9 @@ func runFind(ctx context.Context, c *Console, in Input) error {
 		return run(ctx, c, in)
 	}
 	spec, expr := cutFormat(in.Raw)
-	size, most := 0, 0
-	for _, r := range strings.TrimPrefix(spec, "/") {
-		switch n, ok := sizeLetters[r]; {
-		case ok:
-			size = n
-		case r >= '0' && r <= '9' && most < 1e8:
-			most = 10*most + int(r-'0')
-		default:
-			return fmt.Errorf("find: %q: b, h, w or g and a number expected", spec)
-		}
+	most, size, err := findSpec(spec)
+	if err != nil {
+		return err
 	}
 	if expr == "" {
 		return errors.New("find: START, +LENGTH or END, and what to look for must follow")
@@ -62,10 +55,7 @@ func runFind(ctx context.Context, c *Console, in Input) error {
 	if err != nil {
 		return fmt.Errorf("find: %w", err)
 	}
-	enough := min(most, maxFound)
-	if most == 0 {
-		enough = usualFound
-	}
+	enough := foundAtMost(most, usualFound)
 	type foundView struct {
 		Address string `json:"address"`
 		Symbol  string `json:"symbol,omitempty"`

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,14 +72,14 @@ func (c *Console) viewBlock(b *session.TypedBlock) blockHitView {
 
 func runFindType(ctx context.Context, c *Console, in Input) error {
 	spec, name := cutFormat(in.Raw)
-	limit, _, err := findSpec(spec, usualBlocks)
+	most, _, err := findSpec(spec)
 	if err != nil {
 		return err
 	}
 	if name = strings.Trim(strings.TrimSpace(name), `"`); name == "" {
 		return errors.New("find: -type: the name of a type must follow, as top per type shows it")
 	}
-	found, blocks, bytes, err := c.s.BlockTypes.OfType(ctx, name, limit)
+	found, blocks, bytes, err := c.s.BlockTypes.OfType(ctx, name, foundAtMost(most, usualBlocks))
 	if ctx.Err() != nil {
 		return errInterrupted
 	}
@@ -108,8 +109,8 @@ func runFindType(ctx context.Context, c *Console, in Input) error {
 	return nil
 }
 
-// findSpec reads /SIZE MAX.
-func findSpec(spec string, usual int) (most, size int, err error) {
+// findSpec reads /SIZE MAX; 0 where it does not stand there.
+func findSpec(spec string) (most, size int, err error) {
 	for _, r := range strings.TrimPrefix(spec, "/") {
 		switch n, ok := sizeLetters[r]; {
 		case ok:
@@ -120,15 +121,15 @@ func findSpec(spec string, usual int) (most, size int, err error) {
 			return 0, 0, fmt.Errorf("find: %q: b, h, w or g and a number expected", spec)
 		}
 	}
-	if most == 0 {
-		most = usual
-	}
-	return min(most, maxFound), size, nil
+	return most, size, nil
 }
+
+// foundAtMost is how many places are looked for: as many as are asked for, within bounds.
+func foundAtMost(asked, usual int) int { return min(cmp.Or(asked, usual), maxFound) }
 
 func runFindLive(ctx context.Context, c *Console, in Input) error {
 	spec, expr := cutFormat(in.Raw)
-	limit, size, err := findSpec(spec, usualBlocks)
+	most, size, err := findSpec(spec)
 	if err != nil {
 		return err
 	}
@@ -143,7 +144,7 @@ func runFindLive(ctx context.Context, c *Console, in Input) error {
 	if text := strings.TrimSpace(expr); strings.HasPrefix(text, `"`) && strings.HasSuffix(text, `"`) && len(pattern) > 1 && pattern[len(pattern)-1] == 0 {
 		pattern = pattern[:len(pattern)-1]
 	}
-	hits, more, err := c.s.BlockTypes.SearchBlocks(ctx, pattern, limit)
+	hits, more, err := c.s.BlockTypes.SearchBlocks(ctx, pattern, foundAtMost(most, usualBlocks))
 	if ctx.Err() != nil {
 		return errInterrupted
 	}

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"io"
 	"math"
 	"path/filepath"
 	"slices"
@@ -25,9 +26,9 @@ type Heap struct {
 	walker   *walker
 
 	image   *memory.Image
-	of      *inferior.Process  // that it is of
-	changes uint64             // of the process, when the image was made
-	events  uint64             // of the recording, then
+	of      *inferior.Process  // that the image is of
+	changes uint64             // its Changes when the image was made
+	events  uint64             // how many the recording had then
 	named   *namer             // of the image's graph
 	stacks  map[int]*stackView // by thread, as long as the image is kept
 	copied  *inferior.Snapshot // what the image is of instead; see FromCopy
@@ -116,7 +117,7 @@ func (h *Heap) blocks(behind uint64) ([]memory.Recorded, error) {
 // heapMemory is memory that cannot be read any more once the user has given up what runs.
 type heapMemory struct {
 	*common
-	of *inferior.Process
+	of io.ReaderAt
 }
 
 func (m heapMemory) ReadAt(b []byte, at int64) (int, error) {

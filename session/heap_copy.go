@@ -51,7 +51,7 @@ func (h *Heap) FromCopy(f func() error) (Copy, error) {
 		return out, err
 	}
 	if err == nil {
-		src.Memory = copiedMemory{h.common, snap}
+		src.Memory = heapMemory{h.common, snap}
 		src.Space.Memory = src.Memory
 		src.Recorded, err = h.blocks(last)
 	}
@@ -69,19 +69,6 @@ func (h *Heap) FromCopy(f func() error) (Copy, error) {
 		err = e
 	}
 	return out, err
-}
-
-// copiedMemory is heapMemory of a copy.
-type copiedMemory struct {
-	*common
-	of *inferior.Snapshot
-}
-
-func (m copiedMemory) ReadAt(b []byte, at int64) (int, error) {
-	if m.reading.GivenUp() {
-		return 0, m.reading.Cut()
-	}
-	return m.of.ReadAt(b, at)
 }
 
 // copiedMappings are those of the copy. What they take is not counted: it would be asked of page tables

@@ -208,7 +208,7 @@ type tlsModule struct {
 	size   uint64
 	static addr.Run // the bytes from its block up to the thread pointer, 0 not known
 	entry  addr.Run // its struct link_map, 0 not known
-	index  int      // the how manieth of the dynamic linker's list it is among those with variables
+	index  int      // among those with variables in the dynamic linker's list, from 1; 0 not known
 }
 
 // tlsModules are those that are loaded.
@@ -217,9 +217,6 @@ func (h *Heap) tlsModules() (all []tlsModule) {
 	at := map[uint64]int{} // by bias
 	var debug addr.Run
 	for _, o := range h.names.Images() {
-		if o.Object == nil {
-			continue
-		}
 		program := h.names.Program != nil && o.Object == h.names.Program.Object
 		if program {
 			debug = t.debugStruct(o.Object, o.Bias)

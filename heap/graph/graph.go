@@ -102,18 +102,12 @@ type Edge struct {
 	Why    Heuristics // why a pointer into the interior makes the block Reachable, which nothing else does; or 0
 }
 
-// A Fault is memory that could not be read. Blocks to which only it points are taken for lost.
-type Fault struct {
-	Range
-	Err error
-}
-
 // Stats say what a graph was built of.
 type Stats struct {
 	Blocks, Edges, Interior, RootEdges int
 	Read                               uint64 // bytes
 	Skipped                            uint64 // bytes that Options.Populated left out
-	Unread                             uint64 // bytes that could not be read, those of Faults and more
+	Unread                             uint64 // bytes that could not be read; blocks to which only they point are taken for lost
 }
 
 // A Graph is who points where in a heap, at one moment. Blocks are named by their index in the
@@ -130,9 +124,8 @@ type Graph struct {
 	rootEdges []rootEdge
 	rootWhy   map[int]Heuristics // by index in rootEdges
 
-	reach  []Reach
-	stats  Stats
-	faults []Fault
+	reach []Reach
+	stats Stats
 
 	backOnce sync.Once
 	back     reverse
@@ -143,7 +136,7 @@ type Graph struct {
 }
 
 // Build reads the memory of the blocks, which ascend and do not overlap, and of the roots. What cannot be
-// read is counted ([Graph.Faults]); an error is of the arguments, of ctx, or of Options.MaxBytes. The
+// read is counted ([Stats]); an error is of the arguments, of ctx, or of Options.MaxBytes. The
 // graph keeps the slices.
 func Build(ctx context.Context, memory io.ReaderAt, blocks []Block, roots Roots, o Options) (*Graph, error) {
 	if err := checkBlocks(blocks); err != nil {
@@ -167,7 +160,7 @@ func Build(ctx context.Context, memory io.ReaderAt, blocks []Block, roots Roots,
 	if err := m.mark(); err != nil {
 		return nil, err
 	}
-	g.faults, g.stats.Unread, g.stats.Read = s.faults, s.unread, s.read.Load()
+	g.stats.Unread, g.stats.Read = s.unread.Load(), s.read.Load()
 	return g, nil
 }
 
@@ -222,9 +215,6 @@ func (g *Graph) Blocks() []Block { return g.blocks }
 
 // Stats says what the graph was built of.
 func (g *Graph) Stats() Stats { return g.stats }
-
-// Faults lists memory that could not be read, the first thousand pieces.
-func (g *Graph) Faults() []Fault { return g.faults }
 
 // Find is the block that an address lies in, which for one of size 0 is its start.
 func (g *Graph) Find(address uint64) (block int, ok bool) {

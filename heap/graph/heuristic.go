@@ -332,7 +332,7 @@ func (w *window) words(address, n uint64) ([]uint64, bool) {
 	for i := range n {
 		_, err := readWords(w.mem, few[i:i+1], address+i*wordBytes)
 		if err != nil && !errors.Is(err, ErrUntouched) { // which is zeros
-			w.s.fault(Range{address, address + n*wordBytes}, err)
+			w.s.unread.Add(n * wordBytes)
 			return nil, false
 		}
 	}

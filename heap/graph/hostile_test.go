@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -108,7 +107,7 @@ func holdsTogether(t *testing.T, g *Graph) {
 	}
 }
 
-// TestUnread: what cannot be read is counted, and told where.
+// TestUnread: what cannot be read is counted.
 func TestUnread(t *testing.T) {
 	const base = 0x10000
 	memory := segments{{base, make([]byte, 3*4096)}, {base + 4*4096, make([]byte, 4096)}}
@@ -121,23 +120,12 @@ func TestUnread(t *testing.T) {
 	if g.Reach(1) != Reachable {
 		t.Errorf("what a word behind a hole points to is %v", g.Reach(1))
 	}
-	want := []Range{{base + 3*4096, base + 4*4096}, {base + 5*4096, base + 5*4096 + 104}, {base + 1<<30, base + 1<<30 + 1<<20}}
-	var got []Range
-	total := uint64(0)
-	for _, f := range g.Faults() {
-		if !errors.Is(f.Err, errHole) {
-			t.Errorf("%+v", f)
-		}
-		got = append(got, f.Range)
-		total += f.End - f.Start
-	}
-	slices.SortFunc(got, func(a, b Range) int { return int(int64(a.Start) - int64(b.Start)) })
-	if !slices.Equal(got, want) || g.Stats().Unread != total {
-		t.Errorf("faults %x, %d bytes, want %x", got, g.Stats().Unread, want)
+	if got, want := g.Stats().Unread, uint64(4096+104+1<<20); got != want {
+		t.Errorf("%d bytes could not be read, want %d", got, want)
 	}
 }
 
-// TestPopulated: only what holds something is read, and an error of that question is a fault.
+// TestPopulated: only what holds something is read, and with an error of that question nothing is.
 func TestPopulated(t *testing.T) {
 	const base = 1 << 30
 	memory := segments{{base, make([]byte, 64<<20)}}

@@ -10,7 +10,7 @@ import (
 // Reach is how the program can come to a block.
 func (g *Graph) Reach(block int) Reach { return g.reach[block] }
 
-// Sums adds up the blocks of each Reach.
+// Sums adds up the blocks of each Reach, which is the index.
 func (g *Graph) Sums() (sums [4]Sum) {
 	for i, b := range g.blocks {
 		s := &sums[g.reach[i]]
@@ -127,17 +127,6 @@ func (g *Graph) From(block int) iter.Seq[Edge] {
 	return func(yield func(Edge) bool) {
 		for number := g.first[block]; number < g.first[block+1]; number++ {
 			if e, ok := g.edge(number, block); ok && !yield(e) {
-				return
-			}
-		}
-	}
-}
-
-// FromRoots lists the edges out of roots, in the order of [Roots].
-func (g *Graph) FromRoots() iter.Seq[Edge] {
-	return func(yield func(Edge) bool) {
-		for i := range g.rootEdges {
-			if e, ok := g.rootEdge(i); ok && !yield(e) {
 				return
 			}
 		}

@@ -12,9 +12,8 @@ const (
 	pieceBytes = 1 << 20 // of one read: process_vm_readv is fastest from here on
 	unitBytes  = 8 << 20 // of what a worker takes at a time, at least
 	maxUnits   = 1 << 16
-	holeBytes  = 64 << 10 // between blocks, from which on it is not read
-	faultPage  = 4 << 10  // read alone where a larger read failed
-	maxFaults  = 1000
+	holeBytes  = 64 << 10  // between blocks, from which on it is not read
+	faultPage  = 4 << 10   // read alone where a larger read failed
 	maxEdges   = 1<<32 - 2 // their numbers have 32 bits, and one means none
 	wordBytes  = 8
 )
@@ -78,11 +77,10 @@ type scanner struct {
 	edges   atomic.Int64
 	read    atomic.Uint64
 	skipped atomic.Uint64
+	unread  atomic.Uint64
 
-	mu     sync.Mutex // for what follows, and shared
-	faults []Fault
-	unread uint64
-	err    error
+	mu  sync.Mutex // for what follows, and shared
+	err error
 }
 
 // A sharedCount is edges of a block that several units have a part of.

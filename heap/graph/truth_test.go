@@ -336,8 +336,10 @@ func compare(t *testing.T, name string, h *testHeap) {
 	}
 	want := h.slowly()
 	var got []Edge
-	for e := range g.FromRoots() {
-		got = append(got, e)
+	for i := range g.rootEdges {
+		if e, ok := g.rootEdge(i); ok {
+			got = append(got, e)
+		}
 	}
 	to := 0
 	for i := range h.blocks {

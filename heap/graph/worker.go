@@ -40,7 +40,7 @@ func (w *worker) unit(ctx context.Context, u *unit) error {
 	if w.o.Populated != nil {
 		var err error
 		if parts, err = w.o.Populated(u.Start, u.End); err != nil {
-			w.fault(u.Range, fmt.Errorf("which pages hold something: %w", err))
+			w.unread.Add(u.End - u.Start)
 			return nil
 		}
 	}
@@ -122,11 +122,11 @@ func (w *worker) piece(p Range) (Range, bool) {
 // end is where a block ends.
 func (b Block) end() uint64 { return b.Addr + b.Size }
 
-// readPiece reads and scans a piece. What cannot be read is a fault, page by page.
+// readPiece reads and scans a piece. What cannot be read is counted, page by page.
 func (w *worker) readPiece(ctx context.Context, r Range) {
 	for r.Start < r.End && ctx.Err() == nil {
 		words := w.words[:(r.End-r.Start)/wordBytes]
-		n, err := readWords(w.memory, words, r.Start)
+		n, _ := readWords(w.memory, words, r.Start)
 		if n > 0 {
 			w.scan(words[:n], r.Start)
 		}
@@ -136,20 +136,8 @@ func (w *worker) readPiece(ctx context.Context, r Range) {
 			return
 		}
 		bad := Range{r.Start, min(r.End, r.Start&^(faultPage-1)+faultPage)}
-		w.fault(bad, err)
+		w.unread.Add(bad.End - bad.Start)
 		r.Start = bad.End
-	}
-}
-
-// fault notes memory that cannot be read.
-func (s *scanner) fault(r Range, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.unread += r.End - r.Start
-	if n := len(s.faults); n > 0 && s.faults[n-1].End == r.Start && s.faults[n-1].Err.Error() == err.Error() {
-		s.faults[n-1].End = r.End
-	} else if n < maxFaults {
-		s.faults = append(s.faults, Fault{r, err})
 	}
 }
 

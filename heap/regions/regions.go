@@ -108,7 +108,7 @@ func (r *Region) Root() bool {
 // A Space is an address space that was divided.
 type Space struct {
 	Regions []Region   // ascending, without overlap
-	TLS     []TLSBlock // those of the Source, ascending: blocks of libraries lie in the allocator's memory
+	TLS     []TLSBlock // those of the Source, in its order: blocks of libraries lie in the allocator's memory
 	Notes   []string   // where what the Source told contradicts itself
 }
 
@@ -152,18 +152,6 @@ func (s *Space) TLSAt(a addr.Run) (TLSBlock, bool) {
 		}
 	}
 	return TLSBlock{}, false
-}
-
-// Roots are the regions that a search for reachable blocks begins in, ascending. The
-// registers of the threads are roots, too, and are not among them.
-func (s *Space) Roots() []Region {
-	var all []Region
-	for i := range s.Regions {
-		if s.Regions[i].Root() {
-			all = append(all, s.Regions[i])
-		}
-	}
-	return all
 }
 
 // Total is the sum of the regions' Usage. Not known is how many bytes of address space

@@ -14,6 +14,7 @@ package when
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -92,27 +93,31 @@ func join(terms []string) (*cond.Cond, error) {
 	return cond.Parse(strings.Join(terms, " && "))
 }
 
-// onHeap tells conditions that compare live and blocks, and nothing else.
-func onHeap(n cond.Node) bool {
-	all := func(terms []cond.Node) bool {
-		for _, t := range terms {
-			if !onHeap(t) {
-				return false
-			}
-		}
-		return true
-	}
+// all tells that a test holds of all terms of a condition.
+func all(n cond.Node, test func(cond.Node) bool) bool {
+	var terms []cond.Node
 	switch n := n.(type) {
 	case *cond.And:
-		return all(n.Terms)
+		terms = n.Terms
 	case *cond.Or:
-		return all(n.Terms)
-	case *cond.Not:
-		return onHeap(n.X)
-	case *cond.Compare:
-		return n.Field == cond.Live || n.Field == cond.Blocks
+		terms = n.Terms
+	default:
+		return test(n)
 	}
-	return false
+	return !slices.ContainsFunc(terms, func(t cond.Node) bool { return !all(t, test) })
+}
+
+// onHeap tells conditions that compare live and blocks, and nothing else.
+func onHeap(n cond.Node) bool {
+	return all(n, func(n cond.Node) bool {
+		switch n := n.(type) {
+		case *cond.Not:
+			return onHeap(n.X)
+		case *cond.Compare:
+			return n.Field == cond.Live || n.Field == cond.Blocks
+		}
+		return false
+	})
 }
 
 // special reads a term that conditions of events do not have.
@@ -259,23 +264,10 @@ func (c *Cond) Exact() *cond.Cond {
 
 // rises tells conditions that only allocations make true.
 func rises(n cond.Node) bool {
-	all := func(terms []cond.Node) bool {
-		for _, t := range terms {
-			if !rises(t) {
-				return false
-			}
-		}
-		return true
-	}
-	switch n := n.(type) {
-	case *cond.And:
-		return all(n.Terms)
-	case *cond.Or:
-		return all(n.Terms)
-	case *cond.Compare:
-		return n.Op == cond.GT || n.Op == cond.GE
-	}
-	return false
+	return all(n, func(n cond.Node) bool {
+		c, ok := n.(*cond.Compare)
+		return ok && (c.Op == cond.GT || c.Op == cond.GE)
+	})
 }
 
 // Asked is a condition with all that is asked of single events, nil if nothing is. A nil Cond asks

@@ -229,18 +229,22 @@ func TestHdbKilled(t *testing.T) {
 	before := slices.Max(g.paces(t, 5))
 	for i := range n {
 		killRecorder(t, probe, g.pid)
-		// What the caches hold may be another program's at first.
-		after := 0
-		for range 10 {
-			if after = max(after, g.paces(t, 1)[0]); after >= before/2 {
-				break
-			}
-		}
-		if after < before/2 {
-			t.Fatalf("kill %d: %d pairs in 100 ms of CPU time, at best, in the second after; %d before the first", i+1, after, before)
-		}
+		g.recovers(t, i, before)
 	}
 	g.end(t)
+}
+
+// recovers waits a second at most for the program to be as fast, after a kill, as before the first. What
+// the caches hold may be another program's at first.
+func (g *target) recovers(t *testing.T, kill, before int) {
+	t.Helper()
+	after := 0
+	for range 10 {
+		if after = max(after, g.paces(t, 1)[0]); after >= before/2 {
+			return
+		}
+	}
+	t.Fatalf("kill %d: %d pairs in 100 ms of CPU time, at best, in the second after; %d before the first", kill+1, after, before)
 }
 
 // TestHdbKilledAtStops kills hdb while threads of a program to which it is attached come
@@ -292,15 +296,7 @@ func TestHdbKilledWatching(t *testing.T) {
 	before := slices.Max(g.paces(t, 5))
 	for i := range n {
 		killAtStops(t, script, g.pid)
-		after := 0
-		for range 10 {
-			if after = max(after, g.paces(t, 1)[0]); after >= before/2 {
-				break
-			}
-		}
-		if after < before/2 {
-			t.Fatalf("kill %d: %d pairs in 100 ms of CPU time, at best, in the second after; %d before the first", i+1, after, before)
-		}
+		g.recovers(t, i, before)
 	}
 	g.end(t)
 }

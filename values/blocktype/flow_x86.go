@@ -4,7 +4,6 @@ import (
 	"golang.org/x/arch/x86/x86asm"
 
 	"hdb/internal/addr"
-	"hdb/symbols/dwarf"
 	"hdb/unwind"
 	"hdb/values"
 )
@@ -58,7 +57,6 @@ type flow struct {
 	code      []byte
 	rows      *unwind.Table
 	outer     map[uint64]bool // the functions, inlined or not, that the call lies in
-	language  dwarf.Language
 
 	pc, next  addr.File
 	regs      [16]abstract // by DWARF's numbers
@@ -73,7 +71,6 @@ type flow struct {
 
 	old      *values.Type // of the block that realloc is given
 	returned bool         // the function returns the pointer
-	returns  *values.Type
 }
 
 // argumentRegisters are those that integers are passed in.
