@@ -33,7 +33,8 @@ const AssertFlags = `  --max-peak SIZE           at most so many bytes are live 
   --since MOMENT            10% of the events unless told; the name of a mark, 1.5s,
                             30%, #4711, peak, start
   --suppressions FILE       leaks that are allowed, as LeakSanitizer has them:
-                            leak:PATTERN of a function, source file or module
+                            leak:PATTERN of a function, source file or module;
+                            or as valgrind has them: { entries } for Memcheck:Leak
   --strict                  also count as leaks what language runtimes keep for
                             themselves: buffers of stdio, storage of threads
   --allow-incomplete        decide by what is recorded, though calls are missing from the
@@ -154,21 +155,33 @@ func (a *Assertion) Ready() error {
 	if a.Suppressions == "" {
 		return nil
 	}
-	f, _, err := regular.Open(a.Suppressions)
-	if err != nil {
+	var err error
+	if a.Limits.Suppressions, err = readSuppressions(a.Suppressions); err != nil {
 		return fmt.Errorf("assert: suppressions: %w", err)
 	}
-	defer f.Close()
-	if a.Limits.Suppressions, err = report.ParseSuppressions(f); err != nil {
-		return fmt.Errorf("assert: suppressions: %s: %w", a.Suppressions, err)
-	}
 	return nil
+}
+
+// readSuppressions reads a file of suppressions.
+func readSuppressions(path string) (*report.Suppressions, error) {
+	f, _, err := regular.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	s, err := report.ParseSuppressions(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return s, nil
 }
 
 // An Outcome is what came of an assertion.
 type Outcome struct {
 	Profile  *report.Profile
 	Verdicts []report.Verdict
+
+	Suppressed *report.Suppressed // the leaks that are allowed; nil without suppressions
 }
 
 // Err says that limits are exceeded, or that it is not known whether they are; nil if
@@ -218,7 +231,7 @@ func (a *Assertion) Check(s *session.Session) (*Outcome, error) {
 			return nil, fmt.Errorf("assert: --since %w", err)
 		}
 	}
-	return &Outcome{p, report.Check(p, &a.Limits)}, nil
+	return &Outcome{p, report.Check(p, &a.Limits), p.Suppressed(&a.Limits)}, nil
 }
 
 // Vacant says why a file that was asked for must not be written, before anything is
@@ -314,11 +327,12 @@ func runAssert(_ context.Context, c *Console, in Input) error {
 	}
 	c.show(in, struct {
 		Assertions []verdictView `json:"assertions"`
-		Warnings   []string      `json:"warnings,omitempty"`
-	}{views, o.Warnings()}, func(out *screen.Output) {
+		suppressedView
+		Warnings []string `json:"warnings,omitempty"`
+	}{views, viewSuppressed(o.Suppressed), o.Warnings()}, func(out *screen.Output) {
 		var b strings.Builder
 		_ = report.WriteVerdicts(&b, o.Profile, o.Verdicts) // a Builder takes all
-		out.Text(b.String())
+		out.Text(b.String() + o.Suppressed.Text())
 		for _, line := range o.Warnings() {
 			out.Line(screen.Warning("warning: "), screen.Plain(line))
 		}

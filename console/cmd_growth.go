@@ -15,6 +15,7 @@ import (
 	"hdb/internal/units"
 	"hdb/names"
 	"hdb/query"
+	"hdb/report"
 )
 
 // diffPers are what the rows of diff can stand for.
@@ -97,7 +98,8 @@ func showGrowth(c *Console, in Input, g *query.Growth, from query.Moment, kept l
 type leftOut struct {
 	query.Kept
 	strict bool
-	why    error // why memory is not searched for who holds the blocks; nil: that is not the question
+	file   string // of suppressions, "" none
+	why    error  // why memory is not searched for who holds the blocks; nil: that is not the question
 }
 
 // note says that the blocks were not given back, which is less than that nothing holds them.
@@ -109,24 +111,61 @@ func (l leftOut) note(o *screen.Output) {
 
 // flag is how the same is asked for again.
 func (l leftOut) flag() string {
+	flag := ""
 	if l.strict {
-		return " --strict"
+		flag = " --strict"
 	}
-	return ""
+	if l.file != "" {
+		flag += " --suppressions " + l.file
+	}
+	return flag
 }
 
 // A keptView is what leaks leaves out.
 type keptView struct {
 	Bytes  uint64 `json:"runtime_live_bytes,omitempty"`
 	Blocks uint64 `json:"runtime_live_blocks,omitempty"`
+	suppressedView
 }
 
-func viewKept(k query.Kept) keptView { return keptView{k.Bytes, k.Blocks} }
+func viewKept(k query.Kept) keptView {
+	return keptView{k.Bytes, k.Blocks, viewSuppressed(k.Suppressed)}
+}
+
+// A suppressedView is report.Suppressed in JSON.
+type suppressedView struct {
+	Bytes  uint64           `json:"suppressed_bytes,omitempty"`
+	Blocks uint64           `json:"suppressed_blocks,omitempty"`
+	Uses   []suppressionUse `json:"suppressions,omitempty"`
+	Passed int              `json:"suppressions_passed_over,omitempty"`
+}
+
+type suppressionUse struct {
+	Name   string `json:"name"`
+	Line   int    `json:"line"`
+	Blocks uint64 `json:"blocks"`
+	Bytes  uint64 `json:"bytes"`
+}
+
+func viewSuppressed(u *report.Suppressed) suppressedView {
+	if u == nil {
+		return suppressedView{}
+	}
+	v := suppressedView{Bytes: u.Bytes, Blocks: u.Blocks, Passed: u.Passed}
+	for _, one := range u.Uses {
+		v.Uses = append(v.Uses, suppressionUse{one.Name, one.Line, one.Blocks, one.Bytes})
+	}
+	return v
+}
 
 // noteKept says what leaks leaves out.
 func noteKept(o *screen.Output, k query.Kept) {
 	if k.Blocks > 0 {
 		o.Printf("not counted: %s in %s, kept by language runtimes for themselves; `leaks --strict` has them\n", o.Sizes.Long(k.Bytes), units.Count(k.Blocks, "block"))
+	}
+	if u := k.Suppressed; u != nil {
+		o.Printf("suppressed: %s in %s\n", o.Sizes.Long(u.Bytes), units.Count(u.Blocks, "block"))
+		o.Text(u.Text())
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hdb/console/line"
 	"hdb/console/screen"
 	"hdb/heap"
 	"hdb/heap/graph"
@@ -17,28 +18,34 @@ import (
 )
 
 func leaksCommand() *Command {
-	return &Command{Name: "leaks", Group: GroupAllocs, Beside: RunsBeside, Raw: true, Synopsis: "[N] [since MOMENT] [--strict] [--reachable|--all] [--snapshot] [if CONDITION]", Short: "show the stacks of blocks that nothing holds, or that were not given back", Args: []ArgKind{ArgSince}, Run: runLeaks,
+	return &Command{Name: "leaks", Group: GroupAllocs, Beside: RunsBeside, Raw: true, Synopsis: "[N] [since MOMENT] [--strict] [--reachable|--all] [--snapshot] [--suppressions FILE] [if CONDITION]", Short: "show the stacks of blocks that nothing holds, or that were not given back", Args: []ArgKind{ArgSince}, Run: runLeaks,
 		Long: "At a stop of a process, and of a core file, it searches memory for pointers to the live blocks, as LeakSanitizer and valgrind do, from registers, stacks, global and thread-local variables and mappings of the program on:\n\n" +
 			"  definitely lost  nothing points to the block\n  indirectly lost  only lost blocks do\n  possibly lost    only pointers into its middle lead there\n  still reachable  the program can come to it by pointers to starts of blocks\n\n" +
 			"The stacks of lost blocks are listed, the worst first, each with what is lost with them; --reachable lists the still reachable ones instead, --all all of them. Blocks that are older than the recording, or not in it, have no stack and are a row of their own. With `if` only blocks that match are counted; of those without a stack only size and addr are known.\n\n" +
 			"Where there is no memory to search, in captures and after the program's end, it lists the blocks that are live at this moment, held or not: at the end of a program all it did not free. A line says so.\n\n" +
 			"Behind the blocks come the stacks of mappings that the program made and did not unmap; `help live` tells which these are.\n\nBlocks that language runtimes keep for themselves are left out, as by assert: buffers of stdio, storage of threads, locales, memory for exceptions. A line says how much they are; --strict lists them, too.\n\n" +
+			"--suppressions leaves out the blocks, and counts them by suppression, that a file is about: LeakSanitizer's, leak:PATTERN a line, or valgrind's, { entries } for Memcheck:Leak. Where it is not known how blocks are held, the entries count for all kinds. Blocks without a stack are never suppressed.\n\n" +
 			"While the program runs, --snapshot stops it as long as the kernel takes to copy its page tables (some 100 ms for 4 GiB), and searches the copy while it goes on. Each page that the program writes to meanwhile is copied, too. Breakpoints and stops that it comes to wait until the answer is there. It is refused under seccomp filters and for users of userfaultfd.\n\n" +
-			"With `since` it shows all blocks that were allocated after the moment, lost or still held, with their rate per second. A moment has any form that goto takes. `diff MOMENT per stack` also counts blocks that were allocated before.\n\nExamples:\n  leaks 5\n  leaks since warm\n  leaks --all\n  leaks --snapshot\n  leaks 3 if size >= 1k"}
+			"With `since` it shows all blocks that were allocated after the moment, lost or still held, with their rate per second. A moment has any form that goto takes. `diff MOMENT per stack` also counts blocks that were allocated before.\n\nExamples:\n  leaks 5\n  leaks since warm\n  leaks --all\n  leaks --suppressions ci/memcheck.supp\n  leaks --snapshot\n  leaks 3 if size >= 1k"}
 }
 
 // leaksAsked is what leaks is asked for.
 type leaksAsked struct {
 	session.LeakQuestion
 	reachable, all bool
-	snapshot       bool // of a copy of the memory if the program runs
+	snapshot       bool   // of a copy of the memory if the program runs
+	file           string // of suppressions, "" none
 }
 
 // leaksOf reads the line of leaks.
 func leaksOf(in Input) (leaksAsked, Input, error) {
 	q := leaksAsked{}
-	line, condition, asked := leakCondition(in.Raw)
-	words := slices.DeleteFunc(strings.Fields(line), func(word string) bool {
+	text, condition, asked := leakCondition(in.Raw)
+	words, err := q.suppressions(strings.Fields(text))
+	if err != nil {
+		return q, in, err
+	}
+	words = slices.DeleteFunc(words, func(word string) bool {
 		switch strings.TrimLeft(word, "-") {
 		case "strict":
 			q.Strict = q.Strict || word[0] == '-'
@@ -78,6 +85,31 @@ func leaksOf(in Input) (leaksAsked, Input, error) {
 	return q, in, nil
 }
 
+// suppressions cuts --suppressions FILE off the words, and reads the file.
+func (q *leaksAsked) suppressions(words []string) ([]string, error) {
+	for i, word := range words {
+		flag, file, inline := strings.Cut(word, "=")
+		if flag != "--suppressions" && flag != "-suppressions" {
+			continue
+		}
+		next := i + 1
+		if !inline && next < len(words) {
+			file = words[next]
+			next++
+		}
+		if file == "" {
+			return nil, errors.New("leaks: --suppressions: value missing")
+		}
+		var err error
+		if q.Suppressions, err = readSuppressions(line.ExpandHome(file)); err != nil {
+			return nil, fmt.Errorf("leaks: suppressions: %w", err)
+		}
+		q.file = file
+		return slices.Delete(words, i, next), nil
+	}
+	return words, nil
+}
+
 // leakCondition cuts `if CONDITION` off a line.
 func leakCondition(line string) (before, condition string, ok bool) {
 	before, condition, ok = strings.Cut(" "+line+" ", " if ")
@@ -112,18 +144,18 @@ func runLeaks(ctx context.Context, c *Console, in Input) error {
 	case q.Cond != nil:
 		return fmt.Errorf("leaks: if: %w; `live if CONDITION` lists blocks that were not given back", why)
 	case q.Since.IsPresent():
-		rows, total, kept, err := c.s.Queries.Leaks(q.Limit, q.Strict)
+		rows, total, kept, err := c.s.Queries.Leaks(q.Limit, q.Strict, q.Suppressions)
 		if err != nil {
 			return err
 		}
-		showStackRows(c, in, rows, heap.ByLive, total, leftOut{kept, q.Strict, why}, mapped)
+		showStackRows(c, in, rows, heap.ByLive, total, leftOut{kept, q.Strict, q.file, why}, mapped)
 		return nil
 	}
-	g, err := c.s.Queries.StacksSince(q.Since, q.Limit, q.Strict)
+	g, err := c.s.Queries.StacksSince(q.Since, q.Limit, q.Strict, q.Suppressions)
 	if err != nil {
 		return fmt.Errorf("leaks: %w", err)
 	}
-	showGrowth(c, in, g, q.Since, leftOut{g.Kept, q.Strict, why}, mapped)
+	showGrowth(c, in, g, q.Since, leftOut{g.Kept, q.Strict, q.file, why}, mapped)
 	return nil
 }
 
@@ -224,6 +256,9 @@ func (q *leaksAsked) again(n int) string {
 		if f.on {
 			words = append(words, f.flag)
 		}
+	}
+	if q.file != "" {
+		words = append(words, "--suppressions "+q.file)
 	}
 	if q.Cond != nil {
 		words = append(words, "if "+strings.TrimSpace(q.Cond.Source()))

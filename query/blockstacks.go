@@ -6,6 +6,7 @@ import (
 	"hdb/capture"
 	"hdb/heap"
 	"hdb/internal/cond"
+	"hdb/report"
 )
 
 // BlockStacks tells of the stacks of blocks that are found otherwise than by the recording,
@@ -14,14 +15,15 @@ type BlockStacks struct {
 	r         *Recording
 	alike     *alikeStacks
 	owned     func(capture.StackID) bool
+	hides     func(capture.StackID, report.LeakKind) int
 	allocated map[capture.StackID]heap.Row // by the stack that others are taken for
 }
 
 // BlockStacks is for the stacks of the recording. What was allocated with one counts behind event
-// #from; see Leaks for strict.
-func (r *Recording) BlockStacks(from uint64, strict bool) *BlockStacks {
+// #from; see Leaks for strict and suppressions.
+func (r *Recording) BlockStacks(from uint64, strict bool, hide *report.Suppressions) *BlockStacks {
 	s := &BlockStacks{r: r, alike: r.alikeStacks(), allocated: map[capture.StackID]heap.Row{}}
-	s.owned = s.alike.runtimeOwned(strict)
+	s.owned, s.hides = s.alike.runtimeOwned(strict), s.alike.suppressed(hide)
 	now := r.Index.Totals(r.Moment)
 	for i := range now.Flows {
 		f := &now.Flows[i]
@@ -53,6 +55,11 @@ func (s *BlockStacks) Of(id capture.StackID) capture.StackID { return s.alike.of
 
 // Owned tells whether language runtimes keep the blocks of a stack for themselves.
 func (s *BlockStacks) Owned(id capture.StackID) bool { return s.owned(id) }
+
+// Suppressed is the suppression that is about the blocks of a stack which are held in a way, -1 none.
+func (s *BlockStacks) Suppressed(id capture.StackID, how report.LeakKind) int {
+	return s.hides(id, how)
+}
 
 // Row is what was allocated with a stack in all, and its frames; what of it is live is left to the caller.
 func (s *BlockStacks) Row(id capture.StackID) StackRow {

@@ -86,7 +86,7 @@ func TestElapsed(t *testing.T) {
 			t.Errorf("from loaded to %s: %v, want %v", to, got, want*time.Millisecond)
 		}
 	}
-	if g, err := r.StacksSince(ParseMoment("loaded"), 5, false); err != nil || g.Elapsed != 5500*time.Millisecond {
+	if g, err := r.StacksSince(ParseMoment("loaded"), 5, false, nil); err != nil || g.Elapsed != 5500*time.Millisecond {
 		t.Errorf("since loaded: %v, %v", g.Elapsed, err)
 	}
 	r.Moment = 4
@@ -245,7 +245,7 @@ func renumbered(t *testing.T) *Recording {
 // TestSince counts what was allocated behind a mark, and in what time.
 func TestSince(t *testing.T) {
 	r := sample(t)
-	g, err := r.StacksSince(ParseMoment("loaded"), 5, false)
+	g, err := r.StacksSince(ParseMoment("loaded"), 5, false, nil)
 	if err != nil || g.Total != 1 || g.Bytes != 350 || g.Blocks != 2 || g.Elapsed != 1500*time.Millisecond {
 		t.Fatalf("%+v, %v", g, err)
 	}
@@ -260,7 +260,7 @@ func TestSince(t *testing.T) {
 		t.Errorf("events behind #3: %v", got)
 	}
 	r.Moment = 3
-	if _, err := r.StacksSince(ParseMoment("#4"), 5, false); err == nil {
+	if _, err := r.StacksSince(ParseMoment("#4"), 5, false, nil); err == nil {
 		t.Error("since a moment that is to come")
 	}
 }

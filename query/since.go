@@ -7,6 +7,7 @@ import (
 
 	"hdb/capture"
 	"hdb/heap"
+	"hdb/report"
 )
 
 // A Growth is the blocks that were allocated behind a moment and are live at the recording's.
@@ -19,8 +20,8 @@ type Growth struct {
 }
 
 // StacksSince are the stacks of the blocks that were allocated behind a moment and are live now,
-// at most limit of them; see Leaks for strict.
-func (r *Recording) StacksSince(since Moment, limit int, strict bool) (*Growth, error) {
+// at most limit of them; see Leaks for strict and suppressions.
+func (r *Recording) StacksSince(since Moment, limit int, strict bool, s *report.Suppressions) (*Growth, error) {
 	from, to, err := r.between(since, Present)
 	if err != nil {
 		return nil, err
@@ -39,9 +40,14 @@ func (r *Recording) StacksSince(since Moment, limit int, strict bool) (*Growth, 
 		row.LiveBytes += b.Size
 		row.LiveBlocks++
 	}
-	owned := alike.runtimeOwned(strict)
+	owned, suppressed := alike.runtimeOwned(strict), alike.suppressed(s)
+	g.Kept.Suppressed = s.Count()
 	var ids []capture.StackID
 	for id, row := range rows {
+		if one := suppressed(id, report.LeakAny); one >= 0 {
+			g.Kept.Suppressed.Add(one, row.LiveBlocks, row.LiveBytes)
+			continue
+		}
 		if owned(id) {
 			g.Kept.add(row)
 			continue

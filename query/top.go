@@ -97,15 +97,20 @@ func (r *Recording) TopStacks(by heap.Measure, limit int) (rows []StackRow, tota
 
 // Leaks are the stacks of blocks that are live, the largest first, at most limit of them, and how
 // many stacks there are. Those whose blocks language runtimes keep for themselves are left out,
-// unless strict; kept is what they have.
-func (r *Recording) Leaks(limit int, strict bool) (rows []StackRow, total int, kept Kept) {
+// unless strict; kept is what they have. Left out are those, too, that the suppressions are about.
+func (r *Recording) Leaks(limit int, strict bool, s *report.Suppressions) (rows []StackRow, total int, kept Kept) {
 	alike := r.alikeStacks()
-	owned := alike.runtimeOwned(strict)
+	owned, suppressed := alike.runtimeOwned(strict), alike.suppressed(s)
+	kept.Suppressed = s.Count()
 	for _, row := range heap.Top(r.Index, r.Moment, heap.ByLive, alike.site) {
 		if !heap.ByLive.Some(row) {
 			continue
 		}
 		id := stackOf(row.Site)
+		if one := suppressed(id, report.LeakAny); one >= 0 {
+			kept.Suppressed.Add(one, row.LiveBlocks, row.LiveBytes)
+			continue
+		}
 		if owned(id) {
 			kept.add(&row)
 			continue
@@ -118,8 +123,11 @@ func (r *Recording) Leaks(limit int, strict bool) (rows []StackRow, total int, k
 	return rows, total, kept
 }
 
-// Kept is what language runtimes keep for themselves of what is live.
-type Kept struct{ Bytes, Blocks uint64 }
+// Kept is what language runtimes keep for themselves of what is live, and what is suppressed.
+type Kept struct {
+	Bytes, Blocks uint64             // of language runtimes
+	Suppressed    *report.Suppressed // nil without suppressions
+}
 
 func (k *Kept) add(row *heap.Row) {
 	k.Bytes += row.LiveBytes
@@ -135,6 +143,18 @@ func (a *alikeStacks) runtimeOwned(strict bool) func(capture.StackID) bool {
 	return func(id capture.StackID) bool {
 		st := a.frames.stack(id, a.r.Index.Named(id))
 		return owned(&st)
+	}
+}
+
+// suppressed finds the suppression that is about the blocks of a stack which are held in a way, -1 none.
+func (a *alikeStacks) suppressed(s *report.Suppressions) func(capture.StackID, report.LeakKind) int {
+	if s == nil {
+		return func(capture.StackID, report.LeakKind) int { return -1 }
+	}
+	user := a.frames.p.Suppressor(s)
+	return func(id capture.StackID, how report.LeakKind) int {
+		st := a.frames.stack(id, a.r.Index.Named(id))
+		return user.Find(&st, how)
 	}
 }
 

@@ -151,11 +151,11 @@ type remaining struct {
 // remaining tells what the runtimes keep for themselves and what is allowed from leaks.
 func (p *Profile) remaining(l *Limits) remaining {
 	k := remaining{counts: make([]bool, len(p.Stacks))}
-	user, runtime := newSuppressor(p, l.Suppressions), p.RuntimeOwned()
+	user, runtime := p.Suppressor(l.Suppressions), p.RuntimeOwned()
 	for i := range p.Stacks {
 		st := &p.Stacks[i]
 		switch {
-		case user.hides(st):
+		case user.Find(st, LeakAny) >= 0:
 			k.allowed.Add(st.Numbers)
 		case !l.Strict && runtime(st):
 			k.own.Add(st.Numbers)

@@ -359,9 +359,9 @@ func TestJUnit(t *testing.T) {
 
 func TestSuppressions(t *testing.T) {
 	for in, want := range map[string]string{
-		"race:x":                              "line 1: \"race:x\": leak:PATTERN expected",
-		"\nleak:":                             "line 2: \"leak:\": leak:PATTERN expected",
-		"leak:" + strings.Repeat("a", 10_000): "bufio.Scanner: token too long",
+		"race:x":                              "line 1: \"race:x\": leak:PATTERN, or { of an entry of valgrind's, expected",
+		"\nleak:":                             "line 2: \"leak:\": leak:PATTERN, or { of an entry of valgrind's, expected",
+		"leak:" + strings.Repeat("a", 10_000): "line 1: longer than 4096 bytes",
 		strings.Repeat("leak:a\n", 10_001):    "line 10001: more than 10000 patterns",
 	} {
 		if _, err := ParseSuppressions(strings.NewReader(in)); err == nil || err.Error() != want {
@@ -385,6 +385,7 @@ func TestSuppressions(t *testing.T) {
 func FuzzSuppressions(f *testing.F) {
 	f.Add("leak:^a*b$\n# c\nleak:operator new(*)", "operator new(unsigned long)")
 	f.Add("leak:*", "")
+	f.Add("{\nn\nMemcheck:Leak\nmatch-leak-kinds: all\nfun:m*\n...\nfun:?a\n}", "ma")
 	f.Add("leak:^$", "\xff")
 	f.Add(runtimeOwned, "setlocale")
 	f.Fuzz(func(t *testing.T, file, name string) {
@@ -393,6 +394,6 @@ func FuzzSuppressions(f *testing.F) {
 			return
 		}
 		p := &Profile{Frames: []Frame{{Function: name, Module: -1}}}
-		newSuppressor(p, s).hides(&Stack{Frames: []int{0}})
+		p.Suppressor(s).Find(&Stack{Frames: []int{0}}, LeakAny)
 	})
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"path"
@@ -13,8 +14,31 @@ import (
 // Suppressions name blocks that are not held against the user: by patterns of
 // functions, source files and modules of their stacks.
 type Suppressions struct {
-	patterns []*regexp.Regexp
+	all    []suppression // in the order of the file
+	passed int           // entries of valgrind's that are for other errors than leaks
 }
+
+// A suppression is one of them: a pattern of LeakSanitizer's, or an entry of valgrind's.
+type suppression struct {
+	name   string // as the file has it
+	line   int    // of the file: where it begins
+	kinds  LeakKind
+	expr   *regexp.Regexp // of LeakSanitizer's: fits one frame of the stack
+	frames []framePattern // of valgrind's: fit the stack from the innermost frame on
+}
+
+// LeakKind are ways in which blocks are held, as a set.
+type LeakKind uint8
+
+// The ways, in memcheck's words.
+const (
+	LeakDefinite LeakKind = 1 << iota
+	LeakIndirect
+	LeakPossible
+	LeakReachable
+
+	LeakAny = LeakDefinite | LeakIndirect | LeakPossible | LeakReachable // it is not known which
+)
 
 // runtimeOwned are functions of C's and Rust's libraries that keep what they allocate,
 // for the next call or to the end: buffers of stdio, storage of threads, what was
@@ -65,38 +89,78 @@ func RuntimeSuppressions() *Suppressions {
 }
 
 const (
-	maxSuppressions    = 10_000
-	maxSuppressionLine = 4096 // bytes
+	maxSuppressions      = 10_000
+	maxSuppressionLine   = 4096 // bytes
+	maxSuppressionFrames = 500  // of an entry: no stack of valgrind's is deeper
 )
 
-// ParseSuppressions reads a file as LeakSanitizer has it: leak:PATTERN a line. A
-// pattern occurs in the name of a function, of its source file or of its module;
-// * is any text, ^ its beginning, $ its end. Lines that begin with # are comments.
+// A suppressionReader reads the lines of a file of suppressions.
+type suppressionReader struct {
+	lines *bufio.Scanner
+	n     int // of the line that was read last
+	s     *Suppressions
+}
+
+// ParseSuppressions reads a file as LeakSanitizer has it, as valgrind has it, or with lines of
+// both. LeakSanitizer's are leak:PATTERN a line. A pattern occurs in the name of a function, of its
+// source file or of its module; * is any text, ^ its beginning, $ its end. Valgrind's are entries in
+// braces, see entry. Lines that begin with # are comments.
 func ParseSuppressions(r io.Reader) (*Suppressions, error) {
-	s := &Suppressions{}
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, maxSuppressionLine)
-	for n := 1; lines.Scan(); n++ {
-		line := strings.TrimSpace(lines.Text())
-		if line == "" || line[0] == '#' {
-			continue
+	in := suppressionReader{lines: bufio.NewScanner(r), s: &Suppressions{}}
+	in.lines.Buffer(nil, maxSuppressionLine)
+	for {
+		line, ok := in.next()
+		if !ok {
+			break
 		}
-		pattern, ok := strings.CutPrefix(line, "leak:")
-		if !ok || pattern == "" {
-			return nil, fmt.Errorf("line %d: %q: leak:PATTERN expected", n, line)
+		if err := in.suppression(line); err != nil {
+			return nil, err
 		}
-		if len(s.patterns) == maxSuppressions {
-			return nil, fmt.Errorf("line %d: more than %d patterns", n, maxSuppressions)
-		}
-		if !utf8.ValidString(pattern) {
-			return nil, fmt.Errorf("line %d: %q: not UTF-8", n, pattern)
-		}
-		s.patterns = append(s.patterns, suppressionPattern(pattern))
 	}
-	if err := lines.Err(); err != nil {
+	if err := in.lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return nil, fmt.Errorf("line %d: longer than %d bytes", in.n+1, maxSuppressionLine)
+	} else if err != nil {
 		return nil, err
 	}
-	return s, nil
+	return in.s, nil
+}
+
+// next is the next line that is neither empty nor a comment.
+func (r *suppressionReader) next() (string, bool) {
+	for r.lines.Scan() {
+		r.n++
+		if line := strings.TrimSpace(r.lines.Text()); line != "" && line[0] != '#' {
+			return line, true
+		}
+	}
+	return "", false
+}
+
+// suppression reads what begins with the line.
+func (r *suppressionReader) suppression(line string) error {
+	if line == "{" {
+		return r.entry()
+	}
+	pattern, ok := strings.CutPrefix(line, "leak:")
+	if !ok || pattern == "" {
+		return r.expected(line, "leak:PATTERN, or { of an entry of valgrind's,")
+	}
+	if !utf8.ValidString(pattern) {
+		return fmt.Errorf("line %d: %q: not UTF-8", r.n, pattern)
+	}
+	return r.add(suppression{name: pattern, line: r.n, kinds: LeakAny, expr: suppressionPattern(pattern)})
+}
+
+func (r *suppressionReader) expected(line, what string) error {
+	return fmt.Errorf("line %d: %q: %s expected", r.n, line, what)
+}
+
+func (r *suppressionReader) add(one suppression) error {
+	if len(r.s.all) == maxSuppressions {
+		return fmt.Errorf("line %d: more than %d patterns", one.line, maxSuppressions)
+	}
+	r.s.all = append(r.s.all, one)
+	return nil
 }
 
 // suppressionPattern is the pattern, which is UTF-8, as a regular expression.
@@ -117,51 +181,74 @@ func suppressionPattern(pattern string) *regexp.Regexp {
 	return regexp.MustCompile("(?s)" + expr)
 }
 
-// A suppressor applies suppressions to a profile's stacks.
-type suppressor struct {
-	p     *Profile
-	all   []*Suppressions
-	known map[int]bool // by frame: a pattern fits
+// A Suppressor applies suppressions to a profile's stacks.
+type Suppressor struct {
+	p      *Profile
+	s      *Suppressions
+	known  map[int]int         // by frame: the first of LeakSanitizer's patterns that fits, -1 none
+	frames map[int]*frameNames // of valgrind's
 }
 
-func newSuppressor(p *Profile, all ...*Suppressions) *suppressor {
-	return &suppressor{p: p, all: all, known: map[int]bool{}}
+// Suppressor is for the stacks of the profile. Suppressions may be nil.
+func (p *Profile) Suppressor(s *Suppressions) *Suppressor {
+	if s == nil {
+		s = &Suppressions{}
+	}
+	return &Suppressor{p: p, s: s, known: map[int]int{}, frames: map[int]*frameNames{}}
 }
 
-// hides tells stacks that a pattern fits.
-func (s *suppressor) hides(st *Stack) bool {
+// Find is the index of the first suppression that fits a stack whose blocks are held in this way,
+// -1 if none does.
+func (s *Suppressor) Find(st *Stack, how LeakKind) int {
+	best := -1
 	for _, f := range st.Frames {
 		hit, ok := s.known[f]
 		if !ok {
 			hit = s.frame(&s.p.Frames[f])
 			s.known[f] = hit
 		}
-		if hit {
-			return true
+		if hit >= 0 && (best < 0 || hit < best) {
+			best = hit
 		}
 	}
-	return false
-}
-
-func (s *suppressor) frame(f *Frame) bool {
-	module := s.p.ModulePath(f)
-	for _, all := range s.all {
-		if all == nil {
+	var ways []stackView
+	for i := range s.s.all {
+		one := &s.s.all[i]
+		if i == best {
+			break
+		}
+		if one.frames == nil || one.kinds&how == 0 {
 			continue
 		}
-		for _, p := range all.patterns {
-			if p.MatchString(f.Function) || f.Linkage != "" && p.MatchString(f.Linkage) || f.File != "" && p.MatchString(f.File) || module != "" && p.MatchString(module) {
-				return true
-			}
+		if ways == nil {
+			ways = s.views(st)
+		}
+		if one.fits(ways) {
+			return i
 		}
 	}
-	return false
+	return best
+}
+
+// frame is the first of LeakSanitizer's patterns that fits the frame, -1 if none does.
+func (s *Suppressor) frame(f *Frame) int {
+	module := s.p.ModulePath(f)
+	for i := range s.s.all {
+		p := s.s.all[i].expr
+		if p == nil {
+			continue
+		}
+		if p.MatchString(f.Function) || f.Linkage != "" && p.MatchString(f.Linkage) || f.File != "" && p.MatchString(f.File) || module != "" && p.MatchString(module) {
+			return i
+		}
+	}
+	return -1
 }
 
 // RuntimeOwned tells the stacks whose blocks language runtimes keep for themselves.
 func (p *Profile) RuntimeOwned() func(*Stack) bool {
-	known := newSuppressor(p, RuntimeSuppressions())
-	return func(st *Stack) bool { return p.runtimeStack(st) || known.hides(st) }
+	known := p.Suppressor(RuntimeSuppressions())
+	return func(st *Stack) bool { return p.runtimeStack(st) || known.Find(st, LeakAny) >= 0 }
 }
 
 // runtimeStack tells stacks that lead through nothing but the C and C++ runtimes.

@@ -10,6 +10,7 @@ import (
 	"hdb/internal/cond"
 	"hdb/memory"
 	"hdb/query"
+	"hdb/report"
 )
 
 // LeakQuestion says which blocks are asked for.
@@ -19,6 +20,8 @@ type LeakQuestion struct {
 	Cond   *cond.Cond   // nil: any. Of blocks without an event only the size and the address are known
 	Strict bool         // those that language runtimes keep for themselves, too
 	Kinds  [4]bool      // by graph.Reach: which make rows
+
+	Suppressions *report.Suppressions // of blocks that are left out; may be nil
 }
 
 // A LeakRow is the blocks of a stack that are held in one way.
@@ -107,18 +110,24 @@ func (h *Heap) Leaks(ctx context.Context, q LeakQuestion) (*LeakAnswer, error) {
 		if err != nil {
 			return nil, err
 		}
-		stacks = r.BlockStacks(from, q.Strict)
+		stacks = r.BlockStacks(from, q.Strict, q.Suppressions)
 		alike = stacks.Of
 	}
 	l, err := m.Leaks(ctx, alike, keep)
 	if err != nil {
 		return nil, err
 	}
-	a := &LeakAnswer{Recorded: r != nil, Doubts: m.Doubts()}
+	a := &LeakAnswer{Recorded: r != nil, Doubts: m.Doubts(), Kept: query.Kept{Suppressed: q.Suppressions.Count()}}
 	if r != nil && !q.Since.IsPresent() {
 		a.Elapsed = r.Elapsed(q.Since)
 	}
 	for _, row := range l.Rows {
+		if row.Stack != 0 {
+			if one := stacks.Suppressed(row.Stack, leakKinds[row.Reach]); one >= 0 {
+				a.Kept.Suppressed.Add(one, row.Blocks, row.Bytes)
+				continue
+			}
+		}
 		if row.Stack != 0 && stacks.Owned(row.Stack) {
 			a.Kept.Bytes += row.Bytes
 			a.Kept.Blocks += row.Blocks
@@ -139,6 +148,11 @@ func (h *Heap) Leaks(ctx context.Context, q LeakQuestion) (*LeakAnswer, error) {
 		a.Rows = append(a.Rows, out)
 	}
 	return a, ctx.Err()
+}
+
+// leakKinds are the ways in which blocks are held, as suppressions have them.
+var leakKinds = [4]report.LeakKind{
+	graph.Definite: report.LeakDefinite, graph.Indirect: report.LeakIndirect, graph.Possible: report.LeakPossible, graph.Reachable: report.LeakReachable,
 }
 
 // recording is what questions about the blocks' stacks are asked of, nil without.

@@ -176,23 +176,23 @@ func (q *Queries) TopStacks(by heap.Measure, limit int) (rows []query.StackRow, 
 }
 
 // Leaks are the stacks of blocks that are live, see query.Recording.Leaks.
-func (q *Queries) Leaks(limit int, strict bool) (rows []query.StackRow, total int, kept query.Kept, err error) {
+func (q *Queries) Leaks(limit int, strict bool, s *report.Suppressions) (rows []query.StackRow, total int, kept query.Kept, err error) {
 	r, err := q.blocks()
 	if err != nil {
 		return nil, 0, kept, err
 	}
-	rows, total, kept = r.Leaks(limit, strict)
+	rows, total, kept = r.Leaks(limit, strict, s)
 	return rows, total, kept, nil
 }
 
 // StacksSince are the stacks of the blocks that were allocated behind a moment and are live, at
 // most limit of them.
-func (q *Queries) StacksSince(since query.Moment, limit int, strict bool) (*query.Growth, error) {
+func (q *Queries) StacksSince(since query.Moment, limit int, strict bool, s *report.Suppressions) (*query.Growth, error) {
 	r, err := q.blockEvents()
 	if err != nil {
 		return nil, err
 	}
-	return r.StacksSince(since, limit, strict)
+	return r.StacksSince(since, limit, strict, s)
 }
 
 // Whence finds the recorded block around an address.

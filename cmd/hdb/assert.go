@@ -231,6 +231,7 @@ func (o *assertOptions) check(path string, ended *inferior.ExitStatus, out, errw
 func printOutcome(out io.Writer, outcome *console.Outcome, failed string) error {
 	w := bufio.NewWriter(out)
 	err := report.WriteVerdicts(w, outcome.Profile, outcome.Verdicts)
+	w.WriteString(outcome.Suppressed.Text())
 	for _, line := range outcome.Warnings() {
 		fmt.Fprintf(w, "warning: %s\n", screen.Clean(line))
 	}

@@ -1,0 +1,105 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"hdb/internal/units"
+)
+
+// Suppressed is what suppressions are about.
+type Suppressed struct {
+	Blocks, Bytes uint64
+	Uses          []SuppressionUse // all, in the order of the file
+	Passed        int              // entries of valgrind's that are for other errors than leaks
+}
+
+// A SuppressionUse is what one suppression is about.
+type SuppressionUse struct {
+	Name          string // LeakSanitizer's pattern, or the name of valgrind's entry
+	Line          int    // of the file
+	Blocks, Bytes uint64 // of which it is the first that fits; 0: it is not used
+}
+
+// Count begins to count what suppressions are about; nil of nil ones.
+func (s *Suppressions) Count() *Suppressed {
+	if s == nil {
+		return nil
+	}
+	u := &Suppressed{Passed: s.passed, Uses: make([]SuppressionUse, len(s.all))}
+	for i := range s.all {
+		u.Uses[i] = SuppressionUse{Name: s.all[i].name, Line: s.all[i].line}
+	}
+	return u
+}
+
+// Add counts blocks that the suppression of this index is about.
+func (u *Suppressed) Add(i int, blocks, bytes uint64) {
+	u.Blocks += blocks
+	u.Bytes += bytes
+	u.Uses[i].Blocks += blocks
+	u.Uses[i].Bytes += bytes
+}
+
+// String names a suppression, and its line, as names of entries are often the same.
+func (u *SuppressionUse) String() string {
+	return fmt.Sprintf("%s (line %d)", printable(u.Name), u.Line)
+}
+
+// unusedShown is how many suppressions are named that are not used.
+const unusedShown = 10
+
+// Text is a table of the suppressions that are used, and which are not. It is "" of nil.
+func (u *Suppressed) Text() string {
+	if u == nil {
+		return ""
+	}
+	var b strings.Builder
+	var unused []string
+	left, used := 0, false
+	for i := range u.Uses {
+		one := &u.Uses[i]
+		switch {
+		case one.Blocks > 0 && !used:
+			used = true
+			b.WriteString("suppressions used:\n   blocks         bytes  suppression\n")
+			fallthrough
+		case one.Blocks > 0:
+			fmt.Fprintf(&b, "%9s %13s  %s\n", units.Grouped(one.Blocks), units.Grouped(one.Bytes), one)
+		case len(unused) < unusedShown:
+			unused = append(unused, one.String())
+		default:
+			left++
+		}
+	}
+	if len(unused) > 0 {
+		fmt.Fprintf(&b, "suppressions not used: %s", strings.Join(unused, ", "))
+		if left > 0 {
+			fmt.Fprintf(&b, " and %s more", units.Grouped(left))
+		}
+		b.WriteByte('\n')
+	}
+	if u.Passed > 0 {
+		fmt.Fprintf(&b, "suppressions passed over: %s, for other errors than leaks\n", units.Grouped(u.Passed))
+	}
+	return b.String()
+}
+
+// Suppressed is what is live at the end that the suppressions of leaks are about, nil if leaks
+// are not limited or none are allowed.
+func (p *Profile) Suppressed(l *Limits) *Suppressed {
+	if l.Suppressions == nil || !l.NoLeaks && l.MaxLeaked == nil && l.MaxLiveGrowth == nil {
+		return nil
+	}
+	user, u := p.Suppressor(l.Suppressions), l.Suppressions.Count()
+	for i := range p.Stacks {
+		st := &p.Stacks[i]
+		if st.LiveBlocks == 0 {
+			continue
+		}
+		if one := user.Find(st, LeakAny); one >= 0 {
+			u.Add(one, st.LiveBlocks, st.Live)
+		}
+	}
+	return u
+}
