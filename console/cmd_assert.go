@@ -268,10 +268,10 @@ func (a *Assertion) Files(s *session.Session, o *Outcome, ended string) error {
 	root, _ := os.Getwd() // without one, paths stay absolute
 	return errors.Join(
 		write(a.JUnit, func(w io.Writer) error {
-			return report.WriteJUnit(w, o.Profile, o.Verdicts, ended)
+			return report.WriteJUnit(w, o.Profile, o.Verdicts, ended, o.Suppressed)
 		}),
 		write(a.SARIF, func(w io.Writer) error {
-			return report.WriteVerdictsSARIF(w, o.Profile, o.Verdicts, report.Options{Root: root})
+			return report.WriteVerdictsSARIF(w, o.Profile, o.Verdicts, o.Suppressed, report.Options{Root: root})
 		}),
 	)
 }

@@ -143,8 +143,8 @@ type suppressedView struct {
 type suppressionUse struct {
 	Name   string `json:"name"`
 	Line   int    `json:"line"`
-	Blocks uint64 `json:"blocks"`
-	Bytes  uint64 `json:"bytes"`
+	Blocks uint64 `json:"live_blocks"`
+	Bytes  uint64 `json:"live_bytes"`
 }
 
 func viewSuppressed(u *report.Suppressed) suppressedView {

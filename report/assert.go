@@ -298,9 +298,13 @@ func (p *Profile) stackText(st *Stack, indent string) string {
 
 // WriteVerdictsSARIF writes the failed assertions as a SARIF log: for each an error
 // at the line that weighs most, with all stacks of it as results. What is undecided is
-// a notification.
-func WriteVerdictsSARIF(w io.Writer, p *Profile, all []Verdict, o Options) error {
+// a notification. What is suppressed, nil without suppressions, is among the run's properties.
+func WriteVerdictsSARIF(w io.Writer, p *Profile, all []Verdict, u *Suppressed, o Options) error {
 	log := newSARIF(p, o)
+	log.suppressed = u
+	if unused := u.unused(); unused != "" {
+		log.note("%s.", unused)
+	}
 	for i := range all {
 		v := &all[i]
 		switch {

@@ -248,15 +248,25 @@ func TestSARIFOfVerdicts(t *testing.T) {
 	t.Parallel()
 	p := leakyProfile()
 	p.Partial = capture.Reasons{{Kind: capture.Paused}}
+	allowed, err := ParseSuppressions(strings.NewReader("leak:no[thing]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	zero := new(uint64(0))
 	var out bytes.Buffer
-	if err := WriteVerdictsSARIF(&out, p, Check(p, &Limits{MaxPeak: zero, MaxAllocs: new(uint64(1 << 40)), NoLeaks: true, MaxTemporary: zero}), Options{}); err != nil {
+	if err := WriteVerdictsSARIF(&out, p, Check(p, &Limits{MaxPeak: zero, MaxAllocs: new(uint64(1 << 40)), NoLeaks: true, MaxTemporary: zero}), allowed.Count(), Options{}); err != nil {
 		t.Fatal(err)
 	}
 	rules := map[string]int{}
 	notes := validSARIF(t, out.Bytes()).Runs[0].Invocations[0].ToolExecutionNotifications
-	if got := notes[len(notes)-1]; got.Level != "warning" || got.Message.Text != PartialText(p.Partial)+"." {
+	if got := notes[len(notes)-2]; got.Level != "warning" || got.Message.Text != PartialText(p.Partial)+"." {
 		t.Errorf("notification %+v", got)
+	}
+	if got, want := notes[len(notes)-1].Message.Text, `suppressions not used: no\[thing\] (line 1).`; got != want {
+		t.Errorf("notification %q, want %q", got, want)
+	}
+	if !strings.Contains(out.String(), `"name": "no[thing]"`) {
+		t.Error("the run does not tell its suppressions")
 	}
 	for _, r := range validSARIF(t, out.Bytes()).Runs[0].Results {
 		rules[r.RuleID]++
@@ -320,7 +330,11 @@ func TestJUnit(t *testing.T) {
 	p.Partial = capture.Reasons{{Kind: capture.Paused}, {Kind: capture.Trimmed}}
 	var out bytes.Buffer
 	all := Check(p, &Limits{NoLeaks: true, MaxAllocs: new(uint64(1000)), MaxTemporary: new(uint64(0))})
-	if err := WriteJUnit(&out, p, all, "leaky: killed by SIGSEGV\x1b"); err != nil {
+	allowed, err := ParseSuppressions(strings.NewReader("leak:nothing\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteJUnit(&out, p, all, "leaky: killed by SIGSEGV\x1b", allowed.Count()); err != nil {
 		t.Fatal(err)
 	}
 	lint := exec.Command("xmllint", "--noout", "--nonet", "-")
@@ -335,6 +349,9 @@ func TestJUnit(t *testing.T) {
 	s := got.Suites[0]
 	if s.Tests != 5 || s.Failures != 2 || s.Errors != 1 || got.Tests != 5 || s.Timestamp != "2026-11-21T23:59:59" || s.Time != "2.000000" {
 		t.Errorf("suite %+v", s)
+	}
+	if got, want := s.Cases[1].Output, "suppressions not used: nothing (line 1)\n"; got != want {
+		t.Errorf("output %q, want %q", got, want)
 	}
 	var cases []string
 	for _, c := range s.Cases {

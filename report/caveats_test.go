@@ -67,10 +67,10 @@ func TestUndecided(t *testing.T) {
 	if err := WriteVerdicts(&text, p, all); err != nil || !strings.Contains(text.String(), "UNDECIDED no-leaks: no block is live at the end; undecided, for what the Go runtime allocates is not counted\n") {
 		t.Errorf("%v: %s", err, &text)
 	}
-	if err := WriteJUnit(&junit, p, all, ""); err != nil || strings.Count(junit.String(), "<error ") != 3 || strings.Contains(junit.String(), "<failure") {
+	if err := WriteJUnit(&junit, p, all, "", nil); err != nil || strings.Count(junit.String(), "<error ") != 3 || strings.Contains(junit.String(), "<failure") {
 		t.Errorf("%v: %s", err, &junit)
 	}
-	if err := WriteVerdictsSARIF(&sarif, p, all, Options{}); err != nil || strings.Count(sarif.String(), "undecided, for") != 3 {
+	if err := WriteVerdictsSARIF(&sarif, p, all, nil, Options{}); err != nil || strings.Count(sarif.String(), "undecided, for") != 3 {
 		t.Errorf("%v: %s", err, &sarif)
 	}
 }
@@ -109,8 +109,8 @@ func TestCaveatsEverywhere(t *testing.T) {
 		"WriteStats": onPage(WriteStats), "WriteSummary": onPage(WriteSummary), "WriteTimeline": onPage(WriteTimeline),
 		"WriteTree":          onPage(writeTree(TreeOptions{})),
 		"WriteTable":         func(w io.Writer) error { return WriteTable(w, p, Options{}, 1) },
-		"WriteJUnit":         func(w io.Writer) error { return WriteJUnit(w, p, verdicts, "") },
-		"WriteVerdictsSARIF": func(w io.Writer) error { return WriteVerdictsSARIF(w, p, verdicts, Options{}) },
+		"WriteJUnit":         func(w io.Writer) error { return WriteJUnit(w, p, verdicts, "", nil) },
+		"WriteVerdictsSARIF": func(w io.Writer) error { return WriteVerdictsSARIF(w, p, verdicts, nil, Options{}) },
 		"WriteSpeedscope":    asFile(WriteSpeedscope), "WriteFirefox": asFile(WriteFirefox), "WriteDHAT": asFile(WriteDHAT),
 		"WriteMassif": asFile(WriteMassif), "WriteSARIF": asFile(WriteSARIF),
 		"WriteNDJSON": func(w io.Writer) error { return WriteNDJSON(w, r) },

@@ -53,8 +53,9 @@ type (
 
 // WriteJUnit writes the verdicts as a JUnit XML report: a test case each, in error if
 // it is undecided, and one for the program and for the recording. The program is in
-// error if it failed by itself, as failed says; the recording has the caveats.
-func WriteJUnit(w io.Writer, p *Profile, all []Verdict, failed string) error {
+// error if it failed by itself, as failed says; the recording has the caveats, and what
+// is suppressed, nil without suppressions.
+func WriteJUnit(w io.Writer, p *Profile, all []Verdict, failed string, u *Suppressed) error {
 	seconds := func(d time.Duration) string { return fmt.Sprintf("%.6f", d.Seconds()) }
 	const class = "hdb.assert"
 	s := junitSuite{
@@ -70,7 +71,7 @@ func WriteJUnit(w io.Writer, p *Profile, all []Verdict, failed string) error {
 		program.Error = &junitFailure{Message: printable(failed), Type: "program", Text: printable(failed)}
 		s.Errors++
 	}
-	recording := junitCase{Name: "recording", ClassName: class, Time: seconds(0), Warning: printable(strings.Join(p.Caveats.Lines(), "; "))}
+	recording := junitCase{Name: "recording", ClassName: class, Time: seconds(0), Output: u.Text(), Warning: printable(strings.Join(p.Caveats.Lines(), "; "))}
 	s.Cases = append(s.Cases, program, recording)
 	for i := range all {
 		v := &all[i]

@@ -116,6 +116,8 @@ type sarifLog struct {
 	root    string // "" or absolute
 	results []sarifResult
 	notes   []sarifNotification
+
+	suppressed *Suppressed // nil without suppressions
 }
 
 func newSARIF(p *Profile, o Options) *sarifLog {
@@ -283,6 +285,9 @@ func (l *sarifLog) write(w io.Writer) error {
 	}
 	r.Results = l.results
 	r.Properties = map[string]any{"program": printable(l.p.Title), "pid": l.p.PID, "recorded": l.p.Start.UTC().Format(time.RFC3339), "events": l.p.Events}
+	if l.suppressed != nil {
+		r.Properties["suppressions"] = l.suppressed.sarif()
+	}
 	e := json.NewEncoder(w)
 	e.SetIndent("", " ")
 	e.SetEscapeHTML(false)

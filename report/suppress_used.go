@@ -55,34 +55,58 @@ func (u *Suppressed) Text() string {
 		return ""
 	}
 	var b strings.Builder
-	var unused []string
-	left, used := 0, false
 	for i := range u.Uses {
 		one := &u.Uses[i]
-		switch {
-		case one.Blocks > 0 && !used:
-			used = true
+		if one.Blocks == 0 {
+			continue
+		}
+		if b.Len() == 0 {
 			b.WriteString("suppressions used:\n   blocks         bytes  suppression\n")
-			fallthrough
-		case one.Blocks > 0:
-			fmt.Fprintf(&b, "%9s %13s  %s\n", units.Grouped(one.Blocks), units.Grouped(one.Bytes), one)
-		case len(unused) < unusedShown:
-			unused = append(unused, one.String())
-		default:
-			left++
 		}
+		fmt.Fprintf(&b, "%9s %13s  %s\n", units.Grouped(one.Blocks), units.Grouped(one.Bytes), one)
 	}
-	if len(unused) > 0 {
-		fmt.Fprintf(&b, "suppressions not used: %s", strings.Join(unused, ", "))
-		if left > 0 {
-			fmt.Fprintf(&b, " and %s more", units.Grouped(left))
-		}
-		b.WriteByte('\n')
+	if unused := u.unused(); unused != "" {
+		b.WriteString(unused + "\n")
 	}
 	if u.Passed > 0 {
 		fmt.Fprintf(&b, "suppressions passed over: %s, for other errors than leaks\n", units.Grouped(u.Passed))
 	}
 	return b.String()
+}
+
+// unused names the suppressions that are about nothing, "" if there are none.
+func (u *Suppressed) unused() string {
+	if u == nil {
+		return ""
+	}
+	var names []string
+	left := 0
+	for i := range u.Uses {
+		switch one := &u.Uses[i]; {
+		case one.Blocks > 0:
+		case len(names) < unusedShown:
+			names = append(names, one.String())
+		default:
+			left++
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	text := "suppressions not used: " + strings.Join(names, ", ")
+	if left > 0 {
+		text += " and " + units.Grouped(left) + " more"
+	}
+	return text
+}
+
+// sarif are the suppressions as a property of SARIF's.
+func (u *Suppressed) sarif() []map[string]any {
+	all := make([]map[string]any, 0, len(u.Uses))
+	for _, one := range u.Uses {
+		all = append(all, map[string]any{"name": printable(one.Name), "line": one.Line, "blocks": one.Blocks, "bytes": one.Bytes})
+	}
+	return all
 }
 
 // Suppressed is what is live at the end that the suppressions of leaks are about, nil if leaks

@@ -193,6 +193,7 @@ func (s *Suppressor) valgrindNames(i int) *frameNames {
 			n.objects = append(n.objects, preload...)
 		}
 	}
+	n.functions = append(n.functions, structorVariants(name)...)
 	if slices.Contains(belowMain, name) {
 		n.functions = append(n.functions, "(below main)")
 	}

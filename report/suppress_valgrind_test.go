@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -68,6 +69,27 @@ func TestValgrindSuppressions(t *testing.T) {
 	} {
 		if _, err := ParseSuppressions(strings.NewReader(in)); err == nil || err.Error() != want {
 			t.Errorf("%q: %v, want %s", in, err, want)
+		}
+	}
+}
+
+// TestStructorVariants has the names of one function in symbol tables and in debug information.
+func TestStructorVariants(t *testing.T) {
+	for name, want := range map[string]string{
+		"_ZN7DerivedC1Ei":           "_ZN7DerivedC2Ei",
+		"_ZN4BaseC4Ev":              "_ZN4BaseC1Ev",
+		"_ZN3BoxIiED2Ev":            "_ZN3BoxIiED1Ev",
+		"_ZN1aIS0_Li12EEC2ERKS1A_":  "_ZN1aIS0_Li12EEC1ERKS1A_",
+		"_ZZN3FooC4EvENKUlvE_clEv":  "_ZZN3FooC2EvENKUlvE_clEv",
+		"_ZN3FooC2B5cxx11Ev":        "_ZN3FooC1B5cxx11Ev",
+		"_ZN5C1E_xD0Ev":             "", // the name of a class, and a deleting destructor
+		"_Z4losei":                  "",
+		"_ZN99999999999999999999C1": "",
+		"malloc":                    "",
+		"_ZN9C1":                    "",
+	} {
+		if got := structorVariants(name); want == "" && got != nil || want != "" && !slices.Contains(got, want) {
+			t.Errorf("%s: %v, want %q", name, got, want)
 		}
 	}
 }

@@ -115,6 +115,7 @@ var behaviours = []struct {
 	{name: "stepsignals", want: "counted 1 plain 1 jumped 1 value 4\n"},
 	{name: "held"},
 	{name: "heldobjects"},
+	{name: "suppressed"},
 	{name: "signalstack", state: "exit status 3"},
 	{name: "fork", want: "parent 11 child 7\n"},
 	{name: "vfork", want: "status 0 ok\n"},

@@ -73,6 +73,7 @@ var subjects = []subject{
 	{name: "globals"},
 	{name: "held", shared: true},
 	{name: "heldobjects"},
+	{name: "suppressed"},
 	{name: "inlined"},
 	{name: "inlinedcc"},
 	{name: "inlinestep"},
