@@ -34,9 +34,10 @@ const (
 	StopSignal                     // a signal that arrives; Signals
 	StopPython                     // a line or function of Python; Asks
 	StopState                      // a condition on the heap becomes true; When
+	StopLeaked                     // a call of a function ends, and blocks that it made are live; When, Function
 )
 
-var stopKindNames = [...]string{"alloc", "free", "function", "line", "address", "regexp", "watch", "system call", "load", "unload", "fork", "vfork", "exec", "signal", "line of Python", "state"}
+var stopKindNames = [...]string{"alloc", "free", "function", "line", "address", "regexp", "watch", "system call", "load", "unload", "fork", "vfork", "exec", "signal", "line of Python", "state", "leaking call"}
 
 // String is the kind in a word.
 func (k StopKind) String() string {
@@ -65,7 +66,15 @@ type Spec struct {
 	Thread   int            // thread number, 0 any
 	Cond     *cond.Cond
 	Asks     string     // StopPython: its condition, an expression of Python; "" none
-	When     *when.Cond // StopState
+	When     *when.Cond // StopState, StopLeaked
+}
+
+// Where is the place in the code that a stop has, as its Location names it.
+func (s Spec) Where() string {
+	if s.Kind == StopLeaked {
+		return s.Function
+	}
+	return s.Location
 }
 
 // Event is the event of a runtime that a stop stands for, as catch reads it.
@@ -249,7 +258,7 @@ func (s *Stop) Wants(c Call) bool {
 // SetCondition replaces the condition; "" removes it. An error, a *cond.Error
 // that points into text, leaves the stop as it was.
 func (s *Stop) SetCondition(text string) error {
-	if text == "" && s.Kind != StopState {
+	if text == "" && s.When == nil {
 		s.Cond, s.Asks = nil, ""
 		return nil
 	}
@@ -257,8 +266,8 @@ func (s *Stop) SetCondition(text string) error {
 	case StopPython:
 		s.Asks = text
 		return nil
-	case StopState:
-		return s.SetWhen(text)
+	case StopState, StopLeaked:
+		return s.setWhen(text)
 	}
 	c, err := cond.ParseAt(text, s.Place())
 	if err != nil {
@@ -274,7 +283,31 @@ func (s *Spec) SetWhen(text string) error {
 	if err != nil {
 		return err
 	}
-	s.Kind, s.When, s.Location = StopState, c, "when "+c.String()
+	kind := StopState
+	if c.Leaked() != "" {
+		of, err := ParseSpec(c.Leaked())
+		switch {
+		case err != nil:
+			return err
+		case of.Kind != StopFunction:
+			return fmt.Errorf("when: leaked(%s): a function of the program expected, as in leaked(handle_request)", c.Leaked())
+		}
+		kind = StopLeaked
+	}
+	s.Kind, s.Function, s.When, s.Location = kind, c.Leaked(), c, "when "+c.String()
+	return nil
+}
+
+// setWhen is SetWhen of a stop that is one on the heap, or at returns of a function, already.
+func (s *Spec) setWhen(text string) error {
+	changed := *s
+	if err := changed.SetWhen(text); err != nil {
+		return err
+	}
+	if changed.Kind != s.Kind || changed.Function != s.Function {
+		return fmt.Errorf("when: %s: the stop is at other places: break when sets another", changed.When)
+	}
+	*s = changed
 	return nil
 }
 

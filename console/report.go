@@ -79,6 +79,9 @@ func printReport(c *Console, o *screen.Output, r *session.Report) {
 	if r.Met != nil {
 		printMet(o, r.Met)
 	}
+	if r.Left != nil {
+		printLeft(o, r.Left)
+	}
 	if r.Stray != nil && r.Wrong == nil {
 		o.Line(screen.Guess("   " + strayText(o, r.Event, r.Stray)))
 	}
@@ -95,7 +98,7 @@ func printReport(c *Console, o *screen.Output, r *session.Report) {
 		// The way from the allocator to the user's code; its middle is in bt.
 		shown = slices.Concat(shown[:2], shown[len(shown)-maxReportFrames+2:])
 	}
-	if r.Event != nil || r.Wrong != nil {
+	if r.Event != nil || r.Wrong != nil || r.Left != nil && r.Left.Left {
 		shown = userFrames(r.Frames)
 	}
 	printStack(o, shown, argumentsOf(c, shown), -1)
@@ -111,6 +114,27 @@ func printReport(c *Console, o *screen.Output, r *session.Report) {
 	}
 	if r.Blamed != nil {
 		o.Line(screen.Guess(blamedText(r.Blamed)))
+	}
+}
+
+// maxLeftSites bounds the rows of a stop at a call that has left blocks.
+const maxLeftSites = 5
+
+// printLeft prints where the blocks were made that a call has left.
+func printLeft(o *screen.Output, l *session.LeftBlocks) {
+	for _, site := range l.Sites[:min(len(l.Sites), maxLeftSites)] {
+		f := site.Frame
+		text := fmt.Sprintf("   %s in %s by %s", units.Short(site.Bytes), units.Count(site.Blocks, "block"), screen.ShortName(f.Function))
+		if place := framePlace(f).Text; place != "" {
+			text += "  " + place
+		}
+		o.Line(screen.Plain(text), screen.Guess(fmt.Sprintf("   first #%d", site.First.Seq)))
+	}
+	if more := len(l.Sites) - maxLeftSites; more > 0 {
+		o.Line(screen.Guess("   and by " + units.Count(more, "more place")))
+	}
+	if l.Unknown > 0 {
+		o.Line(screen.Guess(fmt.Sprintf("   %s of no recorded event: record start has their stacks", units.Count(l.Unknown, "block"))))
 	}
 }
 

@@ -159,6 +159,31 @@ type metView struct {
 	Frames []frameView `json:"frames,omitempty"`
 }
 
+// A leftView is what a call has left whose end a stop was at.
+type leftView struct {
+	Function string         `json:"function"`
+	Unwound  bool           `json:"unwound,omitempty"` // by an exception or longjmp
+	Bytes    uint64         `json:"bytes"`
+	Blocks   int            `json:"blocks"`
+	Sites    []leftSiteView `json:"rows,omitempty"`
+	Unknown  int            `json:"not_recorded,omitempty"`
+}
+
+type leftSiteView struct {
+	Bytes  uint64    `json:"bytes"`
+	Blocks int       `json:"blocks"`
+	First  uint64    `json:"first_event"`
+	Frame  frameView `json:"frame"`
+}
+
+func viewLeft(l *session.LeftBlocks) *leftView {
+	v := &leftView{Function: l.Function, Unwound: l.Left, Bytes: l.Bytes, Blocks: l.Blocks, Unknown: l.Unknown}
+	for _, s := range l.Sites {
+		v.Sites = append(v.Sites, leftSiteView{s.Bytes, s.Blocks, s.First.Seq, viewFrames([]names.Frame{s.Frame})[0]})
+	}
+	return v
+}
+
 type reportView struct {
 	Reason   string        `json:"reason"`
 	Headline string        `json:"headline"`
@@ -174,6 +199,7 @@ type reportView struct {
 	Before   uint64        `json:"freed_before,omitempty"` // the event that had given back what the event frees
 	Wrong    *wrongView    `json:"wrong_free,omitempty"`
 	Met      *metView      `json:"met,omitempty"`
+	Left     *leftView     `json:"ended_call,omitempty"`
 	Elapsed  int64         `json:"elapsed_ns"`
 
 	Python *pythonFrameView `json:"python,omitempty"`        // the innermost function of Python
@@ -222,6 +248,9 @@ func viewReport(r *session.Report) reportView {
 	}
 	if r.Met != nil {
 		v.Met = &metView{viewEvent(r.Met.Event), r.Met.Why, r.Met.Late, r.Met.Behind, viewFrames(r.Met.Frames)}
+	}
+	if r.Left != nil {
+		v.Left = viewLeft(r.Left)
 	}
 	if r.Signal != nil {
 		v.Signal = r.Signal.Name

@@ -38,6 +38,7 @@ type hit struct {
 	occurred string
 	wrong    *query.WrongFree // of a call that gives back what is no block
 	met      *Met             // of a condition on state that has become true
+	left     *LeftBlocks      // of a call that has left blocks
 	now      addr.Code        // how the thread's PC is looked up: at an event it stands behind a call
 }
 
@@ -110,7 +111,7 @@ func (d *demand) wantsEvents() bool {
 		if !st.Enabled {
 			return false
 		}
-		return onEvents(st) || onState(st) || asksHeap(st.Cond)
+		return onEvents(st) || st.When != nil || asksHeap(st.Cond)
 	})
 }
 
@@ -126,7 +127,7 @@ func (d *demand) needsRing() bool {
 		return true
 	}
 	return slices.ContainsFunc(d.stops.All(), func(st *breakpoints.Stop) bool {
-		return st.Enabled && (onState(st) || asksHeap(st.Cond) || printsRecords(st) || st.Kind == breakpoints.StopFree || onEvents(st) && st.Nth != 0)
+		return st.Enabled && (st.When != nil || asksHeap(st.Cond) || printsRecords(st) || st.Kind == breakpoints.StopFree || onEvents(st) && st.Nth != 0)
 	})
 }
 
@@ -143,7 +144,7 @@ func (d *demand) asksNames() bool {
 		return true
 	}
 	return slices.ContainsFunc(d.stops.All(), func(st *breakpoints.Stop) bool {
-		return st.Enabled && (onEvents(st) && (st.GoesOn() || asks(st.Cond)) || onState(st) && asks(st.When.Asked()))
+		return st.Enabled && (onEvents(st) && (st.GoesOn() || asks(st.Cond)) || asks(st.When.Asked()))
 	})
 }
 

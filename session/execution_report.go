@@ -24,6 +24,7 @@ type Report struct {
 	Stray     *query.StrayFree    // what is known of it if it is a recorded free of no live block
 	Wrong     *query.WrongFree    // the call that it is about, which gives back what is no block
 	Met       *Met                // the condition on state that has become true
+	Left      *LeftBlocks         // what the call has left at whose end the inferior stopped
 	Signal    *inferior.Signal
 	Exit      inferior.ExitStatus
 	Watched   []WatchHit // of the watchpoints among Hits, in their order
@@ -92,6 +93,8 @@ func (r *Report) cause(call func(*recording.Event) string) string {
 	switch {
 	case r.Expired != "":
 		return r.Expired
+	case r.Left != nil:
+		return r.Left.String()
 	case r.Met != nil && r.Met.Late:
 		return fmt.Sprintf("#%d %s", r.Met.Event.Seq, call(r.Met.Event))
 	case r.Wrong != nil:
@@ -168,6 +171,10 @@ func (x *Execution) reportAhead(stop inferior.Stop, verb string, fn *Finished, a
 				t = h.thread
 			}
 		}
+		if h.left != nil && r.Left == nil {
+			r.Left, t = h.left, h.thread
+			x.planes.states.place(r.Left)
+		}
 		r.Hits = appendStop(r.Hits, h.stop)
 		if h.occurred != "" {
 			r.Occurred, t, first = h.occurred, h.thread, h.now
@@ -237,7 +244,7 @@ func (x *Execution) showFrames(r *Report) {
 	if x.sel.thread == nil {
 		return
 	}
-	placed := r.Event == nil && r.Wrong == nil && !atAnyPlace[r.Reason] && r.caught() == nil && r.Occurred == ""
+	placed := r.Event == nil && r.Wrong == nil && !atAnyPlace[r.Reason] && r.caught() == nil && r.Occurred == "" && (r.Left == nil || !r.Left.Left)
 	limit := defaultDepth
 	if placed {
 		limit = 1
@@ -290,7 +297,7 @@ func enteredFrame(frames []names.Frame, hits []*breakpoints.Stop) int {
 
 // onFunctions tells stops at functions.
 func onFunctions(st *breakpoints.Stop) bool {
-	return st.Kind == breakpoints.StopFunction || st.Kind == breakpoints.StopRegexp
+	return st.Kind == breakpoints.StopFunction || st.Kind == breakpoints.StopRegexp || st.Kind == breakpoints.StopLeaked
 }
 
 // atAnyPlace are the stops that the user did not place: mostly they come

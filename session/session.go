@@ -170,7 +170,7 @@ func (s *Session) wire() {
 	}
 	s.Stops.python = newPythonStops(c, s.Stops)
 	s.Traces = &Traces{c, s.demand, s.Selection, s.Values, s.Planes, s.Stops}
-	s.Stops.traced, s.Stops.traceExits = s.Traces.arrived, s.Traces.followExits
+	s.Stops.traced, s.Stops.traceExits, s.Stops.entered = s.Traces.arrived, s.Traces.followExits, s.Traces.entered
 
 	s.ConsoleLog = &ConsoleLog{common: c, account: s.account}
 	s.Recorder = &Recorder{common: c, account: s.account, sel: s.Selection, planes: s.Planes, console: s.ConsoleLog}

@@ -165,6 +165,20 @@ func (s *states) watches() (all []*recording.Watch) {
 		}
 		all = append(all, recording.NewWatch(x.cond.Asked(), see, s.wake))
 	}
+	for _, c := range s.demand.calls() {
+		see := func(e *capture.Event, _ *breakpoints.Function, env cond.Env) { c.Event(int(e.TID), whenEvent(e), env) }
+		all = append(all, recording.NewWatch(c.Asked(), see, func() {}))
+	}
+	return all
+}
+
+// calls are those of functions of leaked() that are followed.
+func (d *demand) calls() (all []*when.Calls) {
+	for _, st := range d.stops.All() {
+		if b := d.binds[st.ID]; st.Enabled && b != nil && b.traced.calls != nil {
+			all = append(all, b.traced.calls)
+		}
+	}
 	return all
 }
 
@@ -229,6 +243,9 @@ func (s *states) hit() (stops bool) {
 
 // taken tells the states of an event that the owner follows, and whether one of them stops there.
 func (s *states) taken(t *inferior.Thread, e *recording.Event, env cond.Env, now addr.Code) (stop bool) {
+	for _, c := range s.demand.calls() {
+		c.Event(int(e.TID), whenEvent(&e.Event), env)
+	}
 	stops, states := s.current()
 	for i, x := range states {
 		we, at := whenEvent(&e.Event), env.(when.Env)

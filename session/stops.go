@@ -10,6 +10,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/internal/cond"
+	"hdb/internal/when"
 	"hdb/probe"
 	"hdb/python"
 )
@@ -32,6 +33,7 @@ type Stops struct {
 	// when libraries have come.
 	traced     func(*breakpoints.Stop, *inferior.Thread)
 	traceExits func(*breakpoints.Stop) error
+	entered    func(*breakpoints.Stop, *inferior.Thread) // at the function of a leaked()
 
 	python *pythonStops
 }
@@ -121,6 +123,9 @@ func (s *Stops) add(st *breakpoints.Stop) (*breakpoints.Stop, error) {
 	if st.Hardware && !onCode(st) {
 		return nil, errors.New("a place in the code must follow: events of allocators take no debug register")
 	}
+	if err := s.checkLeaked(st); err != nil {
+		return nil, err
+	}
 	if onCode(st) {
 		if err := s.resolve(st); err != nil {
 			return nil, err
@@ -130,7 +135,7 @@ func (s *Stops) add(st *breakpoints.Stop) (*breakpoints.Stop, error) {
 		return nil, err
 	}
 	s.demand.stops.Add(st)
-	s.demand.binds[st.ID] = &binding{}
+	s.demand.binds[st.ID] = &binding{traced: newTracing(st)}
 	if err := s.bindNow(st); err != nil {
 		err = errors.Join(err, s.unbind(st))
 		s.demand.stops.Delete(st.ID)
@@ -143,7 +148,7 @@ func (s *Stops) add(st *breakpoints.Stop) (*breakpoints.Stop, error) {
 
 // resolve finds the stop's places in what is loaded.
 func (s *Stops) resolve(st *breakpoints.Stop) error {
-	places, err := s.loc.Places(st.Location)
+	places, err := s.loc.Places(st.Where())
 	if err != nil {
 		return err
 	}
@@ -195,7 +200,7 @@ func (s *Stops) bind(st *breakpoints.Stop) error {
 // bindNow plants a stop's traps in a process that stands, and has what its condition
 // asks for followed.
 func (s *Stops) bindNow(st *breakpoints.Stop) error {
-	if err := s.bind(st); err != nil || onEvents(st) || !asksHeap(st.Cond) {
+	if err := s.bind(st); err != nil || onEvents(st) || !asksHeap(st.Cond) && st.Kind != breakpoints.StopLeaked {
 		return err
 	}
 	return s.planes.arm()
@@ -203,6 +208,10 @@ func (s *Stops) bindNow(st *breakpoints.Stop) error {
 
 // atStop is the handler of a planted stop.
 func (s *Stops) atStop(st *breakpoints.Stop, t *inferior.Thread) inferior.Action {
+	if st.Kind == breakpoints.StopLeaked {
+		s.entered(st, t)
+		return inferior.Resume
+	}
 	if !s.stops(st, t) {
 		return inferior.Resume
 	}
@@ -278,7 +287,7 @@ func (s *Stops) rebindAll() {
 		if !onCode(st) {
 			continue
 		}
-		if places, err := s.loc.Places(st.Location); err == nil {
+		if places, err := s.loc.Places(st.Where()); err == nil {
 			st.Places, st.Pending = places, len(places) == 0
 		}
 	}
@@ -292,7 +301,7 @@ func (s *Stops) rebind(st *breakpoints.Stop) {
 		return // the planes are armed once for all
 	}
 	if onCode(st) {
-		places, _ := s.loc.Places(st.Location) // an error is an address that is not known yet
+		places, _ := s.loc.Places(st.Where()) // an error is an address that is not known yet
 		st.Places = s.mapped(places)
 		st.Pending = len(st.Places) == 0
 	}
@@ -333,7 +342,7 @@ func (s *Stops) bindPending() {
 		if !onCode(st) {
 			continue
 		}
-		places, err := s.loc.Places(st.Location)
+		places, err := s.loc.Places(st.Where())
 		if err != nil {
 			continue // an address that is still unknown
 		}
@@ -508,8 +517,12 @@ func (s *Stops) SetCondition(id int, text string) error {
 	if err := st.SetCondition(strings.TrimSpace(text)); err != nil {
 		return fmt.Errorf("condition: %w", err)
 	}
-	if onState(st) {
+	switch {
+	case onState(st):
 		s.planes.states.forget(st)
+		return s.planes.arm()
+	case st.Kind == breakpoints.StopLeaked:
+		s.demand.binds[st.ID].traced.calls = when.NewCalls(st.When)
 		return s.planes.arm()
 	}
 	if err := s.checkCondition(st); err != nil {

@@ -10,6 +10,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/internal/when"
 	"hdb/names"
 	"hdb/values"
 )
@@ -31,8 +32,9 @@ type Traced struct {
 	Why   string       // arguments or the value are not known
 }
 
-// A tracing is what a trace has in the process beside the traps of its places.
+// A tracing is what a trace, or a leaked(), has in the process beside the traps of its places.
 type tracing struct {
+	calls   *when.Calls // of leaked(), nil: it is a trace
 	o       values.Options
 	returns map[addr.Run]*tracedReturn  // by where calls return to
 	exits   map[addr.Run]*inferior.Trap // of functions by which calls are left otherwise
@@ -65,8 +67,21 @@ func (tr *tracing) remove() error {
 	return errors.Join(errs...)
 }
 
+// newTracing has nothing in the process yet.
+func newTracing(st *breakpoints.Stop) (tr tracing) {
+	if st.Kind == breakpoints.StopLeaked {
+		tr.calls = when.NewCalls(st.When)
+	}
+	return tr
+}
+
 // forget is for when the process is gone, or what it had of the trace.
-func (tr *tracing) forget() { tr.returns, tr.exits = nil, nil }
+func (tr *tracing) forget() {
+	tr.returns, tr.exits = nil, nil
+	if tr.calls != nil {
+		tr.calls = when.NewCalls(tr.calls.Cond)
+	}
+}
 
 // drop forgets what is in libraries that are gone.
 func (tr *tracing) drop(gone func(addr.Run) bool) {
@@ -144,11 +159,19 @@ func (s *Traces) tell(told Traced) {
 // openCalls counts the traced calls that a thread is in.
 func (s *Traces) openCalls(t *inferior.Thread) (n int) {
 	for _, b := range s.demand.binds {
-		for _, r := range b.traced.returns {
-			for _, c := range r.open {
-				if c.thread == t {
-					n++
-				}
+		if b.traced.calls == nil {
+			n += b.traced.open(t)
+		}
+	}
+	return n
+}
+
+// open counts the calls that a thread is in.
+func (tr *tracing) open(t *inferior.Thread) (n int) {
+	for _, r := range tr.returns {
+		for _, c := range r.open {
+			if c.thread == t {
+				n++
 			}
 		}
 	}
@@ -169,8 +192,7 @@ func (s *Traces) follow(st *breakpoints.Stop, c tracedCall) error {
 	if r == nil {
 		r = new(tracedReturn)
 		r.trap, err = s.planes.plant(ret, func(t *inferior.Thread) inferior.Action {
-			s.returned(st, r, t)
-			return inferior.Resume
+			return s.returned(st, r, t)
 		})
 		if err != nil {
 			return err
@@ -204,9 +226,14 @@ func (s *Traces) followExits(st *breakpoints.Stop) error {
 			continue
 		}
 		trap, err := s.planes.plant(at, func(t *inferior.Thread) inferior.Action {
-			if l, ok := find(t); ok {
-				s.left(t, l)
+			l, ok := find(t)
+			switch {
+			case !ok:
+				return inferior.Resume
+			case tr.calls != nil:
+				return s.leftLeaking(st, t, l)
 			}
+			s.left(t, l)
 			return inferior.Resume
 		})
 		if err != nil {
@@ -226,20 +253,28 @@ func (s *Traces) left(t *inferior.Thread, to landing) {
 	}
 	var left []tracedCall
 	for _, b := range s.demand.binds {
-		for _, r := range b.traced.returns {
-			r.open = slices.DeleteFunc(r.open, func(c tracedCall) bool {
-				leaves := c.thread == t && c.frame.CFA <= to.sp && leavesCall(c.frame.CFA)
-				if leaves {
-					left = append(left, c)
-				}
-				return leaves
-			})
+		if b.traced.calls == nil {
+			left = append(left, b.traced.leave(t, to, leavesCall)...)
 		}
 	}
 	slices.SortFunc(left, func(a, b tracedCall) int { return cmp.Compare(b.depth, a.depth) })
 	for _, c := range left {
 		s.tell(Traced{Stop: c.stop, Thread: s.sel.threadInfo(t), Depth: c.depth, Frame: c.frame, Left: true})
 	}
+}
+
+// leave forgets the calls that a thread leaves for a landing, and returns them.
+func (tr *tracing) leave(t *inferior.Thread, to landing, leavesCall func(addr.Run) bool) (left []tracedCall) {
+	for _, r := range tr.returns {
+		r.open = slices.DeleteFunc(r.open, func(c tracedCall) bool {
+			leaves := c.thread == t && c.frame.CFA <= to.sp && leavesCall(c.frame.CFA)
+			if leaves {
+				left = append(left, c)
+			}
+			return leaves
+		})
+	}
+	return left
 }
 
 // leaving makes a function that tells of a frame that is further in than a landing whether
@@ -270,23 +305,35 @@ func (s *Traces) leaving(t *inferior.Thread, to landing) (of func(cfa addr.Run) 
 	return func(cfa addr.Run) bool { return on[cfa] }, regs.SP() <= to.sp && to.sp <= outermost
 }
 
-// returned tells of the call that has returned when a thread is at a place that calls
-// return to: its stack pointer is where it was before the call, and below that the return
+// take forgets the call that has returned when a thread is at a place that calls return to,
+// and returns it: the stack pointer is where it was before the call, and below that the return
 // address is still as it was taken off, which it is not if the thread comes another way.
-func (s *Traces) returned(st *breakpoints.Stop, r *tracedReturn, t *inferior.Thread) {
-	regs, err := t.Regs()
-	if err != nil {
-		return // the thread is gone
-	}
+func (s *Traces) take(r *tracedReturn, t *inferior.Thread, regs inferior.Registers) (c tracedCall, ok bool) {
 	at := slices.IndexFunc(r.open, func(c tracedCall) bool { return c.thread == t && c.frame.CFA == regs.SP() })
 	if at < 0 {
-		return
+		return c, false
 	}
 	if ret, err := s.readPointer(regs.SP() - 8); err != nil || ret != regs.PC() {
-		return
+		return c, false
 	}
-	c := r.open[at]
+	c = r.open[at]
 	r.open = slices.DeleteFunc(r.open, func(o tracedCall) bool { return o.thread == t && o.depth >= c.depth })
+	return c, true
+}
+
+// returned tells of the call that has returned, if one has.
+func (s *Traces) returned(st *breakpoints.Stop, r *tracedReturn, t *inferior.Thread) inferior.Action {
+	regs, err := t.Regs()
+	if err != nil {
+		return inferior.Resume // the thread is gone
+	}
+	c, ok := s.take(r, t, regs)
+	switch {
+	case !ok:
+		return inferior.Resume
+	case s.demand.binds[st.ID].traced.calls != nil:
+		return s.returnedLeaking(st, c, regs)
+	}
 	told := Traced{Stop: st.ID, Thread: s.sel.threadInfo(t), Depth: c.depth, Frame: c.frame, Return: true, RAX: regs.Result()}
 	defer func(was selection) { s.sel.selection = was }(s.sel.selection)
 	s.sel.selection = selection{thread: t}
@@ -304,4 +351,5 @@ func (s *Traces) returned(st *breakpoints.Stop, r *tracedReturn, t *inferior.Thr
 		told.Value = &out
 	}
 	s.tell(told)
+	return inferior.Resume
 }

@@ -161,6 +161,7 @@ var behaviours = []struct {
 	{name: "crashes", args: []string{"divide"}, state: "signal: floating point exception"},
 	{name: "names", want: "ok\n"},
 	{name: "headernew"},
+	{name: "leaving"},
 	{name: "states"},
 	{name: "mismatch", args: []string{"fine"}},
 	{name: "mismatch", args: []string{"array-delete"}},

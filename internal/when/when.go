@@ -7,9 +7,11 @@
 //	live(func("load")) > 1GiB        bytes in live blocks that were made so
 //	blocks(func("load")) > 20k       and their number
 //	age > 30s && func("load")        some block that was made so is live, and older than that
+//	leaked(load)                     a call of load has ended, and a block that it made is live
 //
 // Terms are joined by &&. Those that compare anything else, size, thread, func() and the like, are
-// about the event that made the condition true, or if there is an age about the block that is so old.
+// about the event that made the condition true, if there is an age about the block that is so old,
+// and beside leaked() about the blocks that are live.
 package when
 
 import (
@@ -29,6 +31,7 @@ type Cond struct {
 	grown  []growth
 	groups []group
 	age    time.Duration // 0: none
+	leaked leaked        // of which the others, but event, are not
 }
 
 // A growth is growth(D) OP N.
@@ -76,8 +79,11 @@ func Parse(src string) (*Cond, error) {
 	if c.event, err = join(event); err != nil {
 		return nil, err
 	}
-	if c.heap == nil && len(c.grown) == 0 && len(c.groups) == 0 && c.age == 0 {
-		return nil, fmt.Errorf("when: %s: says nothing of live, blocks, growth() or age: `break alloc if` stops at single events", c.src)
+	switch {
+	case c.Leaked() != "":
+		return c, c.alone()
+	case c.heap == nil && len(c.grown) == 0 && len(c.groups) == 0 && c.age == 0:
+		return nil, fmt.Errorf("when: %s: says nothing of live, blocks, growth(), age or leaked(): `break alloc if` stops at single events", c.src)
 	}
 	return c, nil
 }
@@ -129,6 +135,8 @@ func (c *Cond) special(term string) (bool, error) {
 	switch {
 	case word == "age":
 		return true, c.older(rest)
+	case word == "leaked":
+		return true, c.leaves(rest)
 	case word == "growth":
 		inside, after, err := parenthesis(rest)
 		if err != nil {
@@ -248,7 +256,7 @@ func split(src string) (terms []string, err error) {
 // Exact is the condition as one of single events, at which it becomes true when they are
 // allocations: nil if it asks for more, or if frees may make it true.
 func (c *Cond) Exact() *cond.Cond {
-	if len(c.grown) > 0 || len(c.groups) > 0 || c.age != 0 || !rises(c.heap.Root()) {
+	if len(c.grown) > 0 || len(c.groups) > 0 || c.age != 0 || c.Leaked() != "" || !rises(c.heap.Root()) {
 		return nil
 	}
 	text := "(" + c.heap.Source() + ")"

@@ -1,8 +1,10 @@
 package when
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +23,12 @@ func TestParse(t *testing.T) {
 		`blocks(func("f")) > 1M`:                  `asked func("f")`,
 		`live(func("a && b(") && size > 3) > 1M`:  `asked func("a && b(") && size > 3`,
 		`age > 2min && func("f")`:                 `asked func("f")`,
+		"leaked(load)":                            "",
+		`leaked("a::b(int)") > 1k && size > 3`:    "asked size > 3",
+		"leaked()":                                "error a function expected",
+		"leaked > 3":                              "error a function expected",
+		"leaked(f) > 3 && live > 3":               "error beside leaked() only",
+		"leaked(f) && leaked(g)":                  "error there is a leaked() already",
 		"":                                        "error a condition must follow",
 		"size > 3":                                "error says nothing of live",
 		"live > 3 &&":                             "error missing beside &&",
@@ -54,7 +62,7 @@ func TestParse(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"live > 3", `blocks(func("f")) > 3 && age > 3s`, "growth(1s) >= 3"} {
+	for _, s := range []string{"live > 3", `blocks(func("f")) > 3 && age > 3s`, "growth(1s) >= 3", "leaked(f) > 3"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(_ *testing.T, src string) {
@@ -253,3 +261,76 @@ func BenchmarkEvent(b *testing.B) {
 		})
 	}
 }
+
+// TestCalls holds Calls against sets that are looked through: random events of threads that are in
+// calls or not, and give back blocks of each other.
+func TestCalls(t *testing.T) {
+	c, err := Parse("leaked(f) && size >= 4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls, rnd := NewCalls(c), rand.New(rand.NewPCG(7, 7))
+	type block struct {
+		Kept
+		tid int
+	}
+	live, since := map[uint64]block{}, map[int]uint64{} // since: the event at which the thread's call has begun
+	ended := 0
+	for seq := uint64(1); seq < 20000; seq++ {
+		tid, addr := rnd.IntN(4), rnd.Uint64N(40)*16+16
+		switch what := rnd.IntN(20); {
+		case what == 0 && since[tid] == 0:
+			calls.Begin(tid)
+			since[tid] = seq
+		case what <= 1 && since[tid] != 0:
+			var want []Kept
+			for _, m := range live {
+				if m.tid == tid && m.Seq > since[tid] && m.Size >= 4 {
+					want = append(want, m.Kept)
+				}
+			}
+			slices.SortFunc(want, func(a, b Kept) int { return cmp.Compare(a.Seq, b.Seq) })
+			if got := calls.End(tid); !slices.Equal(got, want) {
+				t.Fatalf("event %d: %v, want %v", seq, got, want)
+			} else if len(got) > 0 {
+				ended++
+			}
+			since[tid] = 0
+		case what < 9:
+			calls.Event(tid, Event{Seq: seq, Old: addr}, nil)
+			delete(live, addr)
+		default:
+			e := Event{Seq: seq, Made: addr, Size: rnd.Uint64N(8)}
+			if what > 16 { // realloc
+				e.Old = rnd.Uint64N(40)*16 + 16
+				delete(live, e.Old)
+			}
+			calls.Event(tid, e, ofSize{size: e.Size})
+			live[addr] = block{Kept{addr, e.Size, seq}, tid}
+		}
+	}
+	if ended < 100 {
+		t.Errorf("%d calls left blocks", ended)
+	}
+	for _, tc := range []struct {
+		of   string
+		kept []Kept
+		want bool
+	}{{"leaked(f)", nil, false}, {"leaked(f)", []Kept{{Size: 0}}, true}, {"leaked(f) > 5", []Kept{{Size: 2}, {Size: 3}}, false}, {"leaked(f) > 5", []Kept{{Size: 3}, {Size: 3}}, true}, {"leaked(f) < 5", nil, false}} {
+		c, err := Parse(tc.of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := NewCalls(c).Holds(tc.kept); got != tc.want {
+			t.Errorf("%s of %v: %v", tc.of, tc.kept, got)
+		}
+	}
+}
+
+// ofSize is an event of that size.
+type ofSize struct {
+	cond.Env
+	size uint64
+}
+
+func (s ofSize) Number(f cond.Field) (uint64, bool) { return s.size, f == cond.Size }

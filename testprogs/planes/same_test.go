@@ -59,6 +59,7 @@ var subjects = []subject{
 	{name: "demo", shared: true},
 	{name: "dlopen"},
 	{name: "headernew", wrong: true},
+	{name: "leaving"},
 	{name: "states"},
 	{name: "mismatch", args: []string{"fine"}},
 	{name: "wrongfrees", args: []string{"fine"}},

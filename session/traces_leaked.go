@@ -1,0 +1,224 @@
+package session
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"hdb/breakpoints"
+	"hdb/inferior"
+	"hdb/internal/addr"
+	"hdb/internal/units"
+	"hdb/internal/when"
+	"hdb/names"
+	"hdb/query"
+	"hdb/recording"
+	"hdb/values"
+)
+
+// LeftBlocks are the live blocks that a call has made which has ended.
+type LeftBlocks struct {
+	Function string
+	Left     bool // by an exception or longjmp, in place of a return
+	Blocks   int
+	Bytes    uint64
+	Sites    []LeftSite // where they were made, the most bytes first
+	Unknown  int        // blocks of which nothing is recorded
+
+	kept []when.Kept
+}
+
+// A LeftSite is a function and line that has made blocks of a call.
+type LeftSite struct {
+	Frame  names.Frame
+	First  *recording.Event // that has made the first
+	Blocks int
+	Bytes  uint64
+}
+
+// String is the headline of the stop.
+func (l *LeftBlocks) String() string {
+	how := "returned"
+	if l.Left {
+		how = "was left by an exception or longjmp"
+	}
+	return fmt.Sprintf("%s %s: %s in %s that it made are live", l.Function, how, units.Long(l.Bytes), units.Count(l.Blocks, "block"))
+}
+
+// entered begins to follow a call of leaked()'s function, unless the thread is in one that has not ended.
+func (s *Traces) entered(st *breakpoints.Stop, t *inferior.Thread) {
+	var frame names.Frame
+	err := newCodeEnv(s.stops, st, t).read(func() error {
+		frame = s.sel.stack.Frames[s.sel.frame]
+		return nil
+	})
+	tr := &s.demand.binds[st.ID].traced
+	switch {
+	case err != nil:
+		s.noteFailed(st, "call: ", err)
+		return
+	case frame.Inlined:
+		s.noteFailed(st, "", fmt.Errorf("calls of %s that are inlined do not return: they are not looked at", frame.Function))
+		return
+	}
+	s.forgetEnded(tr, t, frame.CFA)
+	if tr.open(t) > 0 {
+		return
+	}
+	if err := s.follow(st, tracedCall{st.ID, t, frame, 0}); err != nil {
+		s.noteFailed(st, "return: ", err)
+	} else if tr.open(t) > 0 {
+		s.exclusive(func() { tr.calls.Begin(t.TID) }) // behind the events of before
+	}
+}
+
+// forgetEnded forgets calls of threads that have ended, and those of a thread that it is not inside of
+// any more, by its new frame or by their return addresses: something left them that nobody has seen.
+func (s *Traces) forgetEnded(tr *tracing, t *inferior.Thread, cfa addr.Run) {
+	for ret, r := range tr.returns {
+		r.open = slices.DeleteFunc(r.open, func(c tracedCall) bool {
+			gone := s.proc.Thread(c.thread.TID) != c.thread
+			if !gone && c.thread == t {
+				now, err := s.readPointer(c.frame.CFA - 8)
+				gone = c.frame.CFA == cfa || err != nil || now != ret
+			}
+			if gone {
+				s.exclusive(func() { tr.calls.End(c.thread.TID) })
+			}
+			return gone
+		})
+	}
+}
+
+// returnedLeaking looks at what a call has left that has returned. The block that it returns is
+// the caller's.
+func (s *Traces) returnedLeaking(st *breakpoints.Stop, c tracedCall, regs inferior.Registers) inferior.Action {
+	except := func(when.Kept) bool { return false }
+	if s.mayReturnBlock(c.frame) {
+		except = func(k when.Kept) bool { return k.Addr == regs.Result() }
+	}
+	return s.look(st, c, false, except)
+}
+
+// mayReturnBlock tells whether a function may return the address of a block in RAX. What RAX is behind
+// a function that returns nothing, or less than an address, means nothing.
+func (s *Traces) mayReturnBlock(f names.Frame) (may bool) {
+	may = true // without debug information
+	_ = s.values.guarded(func(*values.Frame) error {
+		t, err := s.values.w.ReturnType(s.values.frameAt([]names.Frame{f}, 0))
+		if err != nil {
+			return err
+		}
+		t = t.Strip()
+		may = t.Kind != values.Void && t.Size() >= 8
+		return nil
+	})
+	return may
+}
+
+// leftLeaking looks at what a call has left that an exception or a longjmp leaves. The exception is the
+// handler's, and so is what it points to.
+func (s *Traces) leftLeaking(st *breakpoints.Stop, t *inferior.Thread, to landing) inferior.Action {
+	leavesCall, ok := s.leaving(t, to)
+	regs, err := t.Regs()
+	if !ok || err != nil {
+		return inferior.Resume
+	}
+	except := func(when.Kept) bool { return false }
+	if regs.SP()+8 == to.sp { // at the entry of __cxa_begin_catch
+		thrown := regs.Arg(0)
+		words, _ := s.common.words(addr.Run(thrown), exceptionBytes)
+		except = func(k when.Kept) bool {
+			in := func(a uint64) bool { return a-k.Addr < k.Size }
+			return in(thrown) || slices.ContainsFunc(words, in)
+		}
+	}
+	action := inferior.Resume
+	for _, c := range s.demand.binds[st.ID].traced.leave(t, to, leavesCall) {
+		action = max(action, s.look(st, c, true, except))
+	}
+	return action
+}
+
+// exceptionBytes is how much of an exception is read for what it points to.
+const exceptionBytes = 256
+
+// words are those of memory at an address, as far as it can be read.
+func (c *common) words(at addr.Run, size int) (words []uint64, err error) {
+	b := make([]byte, size)
+	n, err := c.proc.ReadAt(b, int64(at))
+	for ; n >= 8; n -= 8 {
+		words = append(words, binary.LittleEndian.Uint64(b))
+		b = b[8:]
+	}
+	return words, err
+}
+
+// look stops the thread if the blocks that a call has left make the condition true.
+func (s *Traces) look(st *breakpoints.Stop, c tracedCall, left bool, except func(when.Kept) bool) inferior.Action {
+	calls := s.demand.binds[st.ID].traced.calls
+	var kept []when.Kept
+	s.exclusive(func() { kept = calls.End(c.thread.TID) }) // behind the events of the call
+	kept = slices.DeleteFunc(kept, except)
+	if !st.Enabled || !calls.Holds(kept) || !st.Hit() {
+		return inferior.Resume
+	}
+	l := &LeftBlocks{Function: c.frame.Function, Left: left, Blocks: len(kept), kept: kept}
+	for _, k := range kept {
+		l.Bytes += k.Size
+	}
+	s.demand.hits = append(s.demand.hits, hit{stop: st, thread: c.thread, left: l})
+	return inferior.StopHere
+}
+
+// placedBlocks bounds the blocks of a call whose makers are looked for at a stop.
+const placedBlocks = 10000
+
+// place finds where the blocks were made, of those that are recorded.
+func (s *states) place(l *LeftBlocks) {
+	r, err := s.recorded()
+	if err != nil {
+		l.Unknown = len(l.kept)
+		return
+	}
+	type site struct {
+		function, file string
+		line           int
+	}
+	at := map[site]int{}
+	for i, k := range l.kept {
+		if i == placedBlocks {
+			l.Unknown += len(l.kept) - i
+			break
+		}
+		e, ok := query.EventAt(r.Source, k.Seq)
+		if !ok || e.Addr != k.Addr {
+			l.Unknown++
+			continue
+		}
+		frames := r.Stack(e).Frames
+		if len(frames) == 0 {
+			l.Unknown++
+			continue
+		}
+		f := frames[r.Attribution.Owner(frames)]
+		key := site{f.Function, f.File, f.Line}
+		if _, ok := at[key]; !ok {
+			at[key] = len(l.Sites)
+			l.Sites = append(l.Sites, LeftSite{Frame: f, First: e})
+		}
+		row := &l.Sites[at[key]]
+		row.Blocks++
+		row.Bytes += k.Size
+	}
+	slices.SortStableFunc(l.Sites, func(a, b LeftSite) int { return int(int64(b.Bytes) - int64(a.Bytes)) })
+}
+
+// checkLeaked is the error of a leaked() that cannot be followed.
+func (c *common) checkLeaked(st *breakpoints.Stop) error {
+	if st.Kind == breakpoints.StopLeaked && c.proc != nil && c.proc.IsGo() {
+		return errors.New("leaked(): blocks of Go are given back by its collector, at times of its own")
+	}
+	return nil
+}
