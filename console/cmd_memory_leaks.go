@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"hdb/console/line"
 	"hdb/console/screen"
@@ -14,11 +15,12 @@ import (
 	"hdb/heap/graph"
 	"hdb/internal/cond"
 	"hdb/internal/units"
+	"hdb/query"
 	"hdb/session"
 )
 
 func leaksCommand() *Command {
-	return &Command{Name: "leaks", Group: GroupAllocs, Beside: RunsBeside, Raw: true, Synopsis: "[N] [since MOMENT] [--strict] [--reachable|--all] [--snapshot] [--suppressions FILE] [if CONDITION]", Short: "show the stacks of blocks that nothing holds, or that were not given back", Args: []ArgKind{ArgSince}, Run: runLeaks,
+	return &Command{Name: "leaks", Group: GroupAllocs, Beside: RunsBeside, Raw: true, Synopsis: "[N] [since MOMENT] [--strict] [--reachable|--all] [--snapshot] [--suppressions FILE] [if CONDITION]\n[N] growth [MOMENT ... | over TIME] [--strict] [--reachable|--all] [--snapshot] [--suppressions FILE]", Short: "show the stacks of blocks that nothing holds, or that were not given back", Args: []ArgKind{ArgSince}, Run: runLeaks,
 		Long: "At a stop of a process, and of a core file, it searches memory for pointers to the live blocks, as LeakSanitizer and valgrind do, from registers, stacks, global and thread-local variables and mappings of the program on:\n\n" +
 			"  definitely lost  nothing points to the block\n  indirectly lost  only lost blocks do\n  possibly lost    only pointers into its middle lead there\n  still reachable  the program can come to it by pointers to starts of blocks\n\n" +
 			"The stacks of lost blocks are listed, the worst first, each with what is lost with them; --reachable lists the still reachable ones instead, --all all of them. Blocks that are older than the recording, or not in it, have no stack and are a row of their own. With `if` only blocks that match are counted; of those without a stack only size and addr are known.\n\n" +
@@ -26,7 +28,8 @@ func leaksCommand() *Command {
 			"Behind the blocks come the stacks of mappings that the program made and did not unmap; `help live` tells which these are.\n\nBlocks that language runtimes keep for themselves are left out, as by assert: buffers of stdio, storage of threads, locales, memory for exceptions. A line says how much they are; --strict lists them, too.\n\n" +
 			"--suppressions leaves out the blocks, and counts them by suppression, that a file is about: LeakSanitizer's, leak:PATTERN a line, or valgrind's, { entries } for Memcheck:Leak. Where it is not known how blocks are held, the entries count for all kinds. Blocks without a stack are never suppressed.\n\n" +
 			"While the program runs, --snapshot stops it as long as the kernel takes to copy its page tables (some 100 ms for 4 GiB), and searches the copy while it goes on. Each page that the program writes to meanwhile is copied, too. Breakpoints and stops that it comes to wait until the answer is there. It is refused under seccomp filters and for users of userfaultfd.\n\n" +
-			"With `since` it shows all blocks that were allocated after the moment, lost or still held, with their rate per second. A moment has any form that goto takes. `diff MOMENT per stack` also counts blocks that were allocated before.\n\nExamples:\n  leaks 5\n  leaks since warm\n  leaks --all\n  leaks --suppressions ci/memcheck.supp\n  leaks --snapshot\n  leaks 3 if size >= 1k"}
+			"With `since` it shows all blocks that were allocated after the moment, lost or still held, with their rate per second. A moment has any form that goto takes. `diff MOMENT per stack` also counts blocks that were allocated before.\n\n" + growthHelp +
+			"Examples:\n  leaks 5\n  leaks since warm\n  leaks growth warm\n  leaks 10 growth over 60s --all\n  leaks --all\n  leaks --suppressions ci/memcheck.supp\n  leaks --snapshot\n  leaks 3 if size >= 1k"}
 }
 
 // leaksAsked is what leaks is asked for.
@@ -35,6 +38,10 @@ type leaksAsked struct {
 	reachable, all bool
 	snapshot       bool   // of a copy of the memory if the program runs
 	file           string // of suppressions, "" none
+
+	growth  bool           // growth is asked for
+	moments []query.Moment // of it, empty if none is told
+	over    time.Duration  // of it, 0 if it is not told
 }
 
 // leaksOf reads the line of leaks.
@@ -60,7 +67,9 @@ func leaksOf(in Input) (leaksAsked, Input, error) {
 		}
 		return word[0] == '-'
 	})
-	in.Raw = strings.Join(words, " ")
+	if in.Raw, q.moments, q.over, q.growth, err = growthOf(strings.Join(words, " ")); err != nil {
+		return q, in, err
+	}
 	in, from, err := since(in)
 	if err != nil {
 		return q, in, err
@@ -69,6 +78,9 @@ func leaksOf(in Input) (leaksAsked, Input, error) {
 	in.Args = strings.Fields(in.Raw)
 	if q.Limit, err = rowCount(in, 5); err != nil {
 		return q, in, err
+	}
+	if q.growth && (asked || !from.IsPresent()) {
+		return q, in, errors.New("leaks: growth knows no since and no condition")
 	}
 	if asked {
 		if strings.TrimSpace(condition) == "" {
@@ -120,6 +132,9 @@ func runLeaks(ctx context.Context, c *Console, in Input) error {
 	q, in, err := leaksOf(in)
 	if err != nil {
 		return err
+	}
+	if q.growth {
+		return runLeaksGrowth(ctx, c, in, q)
 	}
 	var mapped mappedStacks
 	if _, none := c.s.Recorded.Index(); none == nil && q.Cond == nil && !q.reachable {
@@ -237,7 +252,7 @@ func showLeaks(c *Console, in Input, q leaksAsked, a *session.LeakAnswer, mapped
 		}
 		noteKept(o, a.Kept)
 		noteCopy(o, a.Copy)
-		noteDoubts(o, a)
+		noteDoubts(o, &a.Doubts)
 		noteUnrecorded(c.s, o, true)
 		mapped.print(c, o, q.again)
 	})
@@ -246,6 +261,9 @@ func showLeaks(c *Console, in Input, q leaksAsked, a *session.LeakAnswer, mapped
 // again is the command with another number of rows.
 func (q *leaksAsked) again(n int) string {
 	words := []string{"leaks", strconv.Itoa(n)}
+	if q.growth {
+		words = append(words, q.growthAgain())
+	}
 	if !q.Since.IsPresent() {
 		words = append(words, "since "+q.Since.String())
 	}
@@ -307,8 +325,7 @@ func printReach(o *screen.Output, q leaksAsked, a *session.LeakAnswer) {
 }
 
 // noteDoubts says what makes it less sure who holds the blocks.
-func noteDoubts(o *screen.Output, a *session.LeakAnswer) {
-	d := &a.Doubts
+func noteDoubts(o *screen.Output, d *session.Doubts) {
 	if d.Other != "" {
 		o.Printf("the heap of %s is not walked: blocks that are not recorded are unknown, and so is what they hold\n", d.Other)
 	}

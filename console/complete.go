@@ -106,7 +106,12 @@ func (k completer) argument(cmd *Command, left, rest string) (int, []string) {
 	case ArgCondition, ArgExpression, ArgType:
 		return k.expression(left, rest, kind)
 	}
-	if last := len(before) - 1; last >= 0 && (before[last] == "--from" || before[last] == "--to" || before[last] == "since" && kind == ArgSince) {
+	switch last := len(before) - 1; {
+	case kind == ArgSince && last >= 0 && before[last] == "--suppressions":
+		kind = ArgFile
+	case kind == ArgSince && slices.Contains(before, "growth"):
+		kind = ArgMoment
+	case last >= 0 && (before[last] == "--from" || before[last] == "--to" || before[last] == "since" && kind == ArgSince):
 		kind = ArgMoment
 	}
 	return len(left) - len(word), k.wordsOf(kind, cmd, word)

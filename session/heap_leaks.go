@@ -31,6 +31,9 @@ type LeakRow struct {
 	Block          memory.Block // the largest
 }
 
+// Doubts are what makes it less sure who holds the blocks.
+type Doubts = memory.Doubts
+
 // LeakAnswer is what leaks answers from memory.
 type LeakAnswer struct {
 	Rows     []LeakRow

@@ -116,6 +116,7 @@ var behaviours = []struct {
 	{name: "held"},
 	{name: "heldobjects"},
 	{name: "suppressed"},
+	{name: "growing"},
 	{name: "signalstack", state: "exit status 3"},
 	{name: "fork", want: "parent 11 child 7\n"},
 	{name: "vfork", want: "status 0 ok\n"},

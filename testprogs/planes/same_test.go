@@ -75,6 +75,7 @@ var subjects = []subject{
 	{name: "held", shared: true},
 	{name: "heldobjects"},
 	{name: "suppressed"},
+	{name: "growing"},
 	{name: "inlined"},
 	{name: "inlinedcc"},
 	{name: "inlinestep"},

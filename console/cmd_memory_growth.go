@@ -1,0 +1,208 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"hdb/console/screen"
+	"hdb/internal/units"
+	"hdb/query"
+	"hdb/session"
+)
+
+// growthHelp is what help tells of leaks growth.
+const growthHelp = "`leaks growth` shows the stacks that had more live bytes at each of some moments than at the one before, what grew most first, with the rate per second; and how their live blocks are held now. Stacks that grew and whose blocks are all still reachable are counted in a line: --reachable lists them instead, --all both. The moments are those that follow, and now; the time from a single one on is cut into four parts. `over 60s` is the time up to now, in four parts. Without a moment it is the last 16 marks, or the second half of the time where there are none. A stack that grew once, as a cache that was filled, is not among them.\n\n"
+
+// growthOf takes `growth [MOMENT...]` out of a line, where it stands at its beginning or behind one word.
+func growthOf(text string) (rest string, moments []query.Moment, over time.Duration, ok bool, err error) {
+	first, behind := splitWord(text)
+	if first == "growth" {
+		first = ""
+	} else if word, after := splitWord(behind); word == "growth" {
+		behind = after
+	} else {
+		return text, nil, 0, false, nil
+	}
+	if word, after := splitWord(behind); word == "over" && after != "" {
+		over, err = time.ParseDuration(strings.TrimSpace(after))
+		if err != nil || over <= 0 {
+			return first, nil, 0, true, fmt.Errorf("leaks: growth over %q: a time like 60s or 1.5s expected", after)
+		}
+		return first, nil, over, true, nil
+	}
+	for behind = strings.TrimSpace(behind); behind != ""; behind = strings.TrimSpace(behind) {
+		var moment string
+		if end := strings.IndexByte(behind[1:], behind[0]); strings.Contains("\"'", behind[:1]) && end >= 0 {
+			moment, behind = behind[1:1+end], behind[end+2:]
+		} else {
+			moment, behind = splitWord(behind)
+		}
+		m := query.ParseMoment(moment)
+		if m.IsPresent() {
+			return first, nil, 0, true, errors.New("leaks: growth: now is the last moment in any case: name an earlier one")
+		}
+		moments = append(moments, m)
+	}
+	return first, moments, 0, true, nil
+}
+
+// runLeaksGrowth answers leaks growth; words is what is left of the line but for `growth` and flags.
+func runLeaksGrowth(ctx context.Context, c *Console, in Input, q leaksAsked) error {
+	ask := session.GrowthQuestion{
+		Moments: q.moments, Over: q.over, Limit: q.Limit, Strict: q.Strict, Suppressions: q.Suppressions,
+		Lost: q.all || !q.reachable, Held: q.all || q.reachable,
+	}
+	growth := c.s.Heap.Growth
+	if q.snapshot && c.s.Heap.Running() {
+		growth = c.s.Heap.GrowthOfCopy
+	}
+	a, err := growth(ctx, ask)
+	if err != nil {
+		return fmt.Errorf("leaks: growth: %w", err)
+	}
+	showLeaksGrowth(c, in, q, a)
+	return nil
+}
+
+// A growthRowView is a stack whose live bytes grew from moment to moment.
+type growthRowView struct {
+	stackRowView
+	Bytes  int64        `json:"change_bytes"`
+	Blocks int64        `json:"change_blocks"`
+	Live   []amountView `json:"live_at"`
+	*rateView
+	*reachView
+}
+
+type amountView struct {
+	Bytes  uint64 `json:"live_bytes"`
+	Blocks uint64 `json:"live_blocks"`
+}
+
+// An instantView is a moment that was found.
+type instantView struct {
+	Moment string `json:"moment"`
+	Event  uint64 `json:"after"`
+	Time   int64  `json:"time_ns"`
+}
+
+func showLeaksGrowth(c *Console, in Input, q leaksAsked, a *session.GrowthAnswer) {
+	instants := make([]instantView, 0, len(a.Instants))
+	for _, at := range a.Instants {
+		instants = append(instants, instantView{at.String(), at.Seq, int64(at.Time)})
+	}
+	views := make([]growthRowView, 0, len(a.Rows))
+	for i := range a.Rows {
+		views = append(views, viewGrowthRow(&a.Rows[i], a))
+	}
+	c.answer(in, struct {
+		Moments []instantView `json:"moments"`
+		Elapsed int64         `json:"elapsed_ns"`
+		Total   int           `json:"total"`
+		Others  int           `json:"stacks_that_grew_otherwise,omitempty"`
+		keptView
+		Rows []growthRowView `json:"rows"`
+		Copy *copyView       `json:"copy,omitempty"`
+	}{instants, int64(a.Elapsed), a.Total, a.Others, viewKept(a.Kept), views, viewCopy(a.Copy)}, func(o *screen.Output) {
+		o.Printf("compared: live bytes at %s, over %s\n", instantNames(a.Instants), screen.ShortTime(a.Elapsed))
+		if a.Total == 0 {
+			o.Printf("%s grew at each of them\n", noStack(q, a))
+		}
+		for i := range a.Rows {
+			printGrowthRow(c, o, a, &a.Rows[i])
+		}
+		if len(a.Rows) < a.Total {
+			o.Printf("%d of %s; `%s` shows all\n", len(a.Rows), units.Count(a.Total, "stack"), q.again(a.Total))
+		}
+		if a.Others > 0 {
+			other := q
+			other.reachable = !q.reachable
+			what := "whose blocks are all still reachable"
+			if q.reachable {
+				what = "of which blocks are lost"
+			}
+			o.Printf("%s grew, too, %s: `%s`\n", units.Count(a.Others, "stack"), what, other.again(a.Others))
+		}
+		noteKept(o, a.Kept)
+		noteCopy(o, a.Copy)
+		if a.Why != nil {
+			o.Printf("these were not given back, held or not: %v\n", a.Why)
+		}
+		noteDoubts(o, &a.Doubts)
+		noteUnrecorded(c.s, o, true)
+	})
+}
+
+// noStack is what did not grow.
+func noStack(q leaksAsked, a *session.GrowthAnswer) string {
+	switch {
+	case a.Why != nil || q.all:
+		return "no stack"
+	case q.reachable:
+		return "no stack whose blocks are all still reachable"
+	}
+	return "no stack of which blocks are lost"
+}
+
+// instantNames are the moments for a sentence.
+func instantNames(all []query.Instant) string {
+	names := make([]string, len(all))
+	for i := range all {
+		names[i] = all[i].String()
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
+
+func viewGrowthRow(r *session.GrowthRow, a *session.GrowthAnswer) growthRowView {
+	bytes, blocks := r.Grown()
+	v := growthRowView{viewStackRow(r.StackRow), bytes, blocks, make([]amountView, 0, len(r.Live)), rate(bytes, blocks, a.Elapsed), nil}
+	for _, live := range r.Live {
+		v.Live = append(v.Live, amountView{live.Bytes, live.Blocks})
+	}
+	if a.Why == nil {
+		v.reachView = new(viewReach(&r.Held))
+	}
+	return v
+}
+
+// printGrowthRow prints a stack whose live bytes grew from moment to moment.
+func printGrowthRow(c *Console, o *screen.Output, a *session.GrowthAnswer, r *session.GrowthRow) {
+	bytes, blocks := r.Grown()
+	o.Printf("%s in %+d blocks%s\n", o.Sizes.Signed(bytes), blocks, inTime(o, bytes, blocks, a.Elapsed))
+	live := make([]string, len(r.Live))
+	for i := range r.Live {
+		live[i] = o.Sizes.Short(r.Live[i].Bytes)
+	}
+	how := ""
+	for _, k := range reachKinds {
+		if n := r.Held[k].Blocks; n > 0 {
+			how += ", " + units.Grouped(n) + " " + k.String()
+		}
+	}
+	if how != "" {
+		how = ":" + how[1:]
+	}
+	o.Printf("live: %s in %s%s\n", strings.Join(live, ", "), units.Count(r.Live[len(r.Live)-1].Blocks, "block"), how)
+	printUserFrames(c, o, r.StackRow.Stack, "")
+}
+
+// growthAgain is how leaks growth is asked for the same with other words.
+func (q *leaksAsked) growthAgain() string {
+	words := []string{"growth"}
+	if q.over > 0 {
+		words = append(words, "over "+q.over.String())
+	}
+	for _, m := range q.moments {
+		text := m.String()
+		if strings.ContainsAny(text, " \t") {
+			text = strconv.Quote(text)
+		}
+		words = append(words, text)
+	}
+	return strings.Join(words, " ")
+}
