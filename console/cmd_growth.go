@@ -270,16 +270,17 @@ func showDiff(c *Console, in Input, d *query.Diff, per query.Per) {
 		}
 		table = append(table, append(row, screen.Func(siteName(c.out, per, ch.Site)), sitePlace(ch.Site, per)))
 	}
-	c.showCareful(in, viewDiff(d, views, 0), d.Gaps, func(o *screen.Output) {
+	c.showCareful(in, viewDiff(d, per, views, 0), d.Gaps, func(o *screen.Output) {
 		printDiffHead(o, d)
 		if len(table) == 0 {
 			o.Printf("nothing that is live changed\n")
-			return
+		} else {
+			o.Table(columns, table)
 		}
-		o.Table(columns, table)
 		if len(shown) < len(d.Changes) {
 			o.Printf("%d of %d, those that changed most\n", len(shown), len(d.Changes))
 		}
+		printMappedDiff(c, o, d, per, maxChanges/2)
 	})
 }
 
@@ -307,10 +308,59 @@ type diffView[T any] struct {
 	Elapsed    int64  `json:"elapsed_ns,omitempty"`
 	Total      int    `json:"total,omitempty"` // of the changes, if not all are there
 	Changes    []T    `json:"changes"`
+
+	Mapped []mappedChangeView `json:"mapped_changes,omitempty"`
 }
 
-func viewDiff[T any](d *query.Diff, changes []T, total int) diffView[T] {
-	return diffView[T]{d.From, d.To, d.FromBytes, d.ToBytes, d.FromBlocks, d.ToBlocks, int64(d.Elapsed()), total, changes}
+// A mappedChangeView is how the mappings of a function, or whatever is asked for, differ.
+type mappedChangeView struct {
+	Layer    string      `json:"layer"`
+	Function string      `json:"function,omitempty"`
+	File     string      `json:"file,omitempty"`
+	Line     int         `json:"line,omitempty"`
+	Module   string      `json:"module,omitempty"`
+	Bytes    int64       `json:"change_bytes"`
+	Mappings int64       `json:"change_mappings"`
+	Before   uint64      `json:"from_live_bytes"`
+	After    uint64      `json:"to_live_bytes"`
+	Frames   []frameView `json:"frames,omitempty"`
+}
+
+func viewDiff[T any](d *query.Diff, per query.Per, changes []T, total int) diffView[T] {
+	v := diffView[T]{d.From, d.To, d.FromBytes, d.ToBytes, d.FromBlocks, d.ToBlocks, int64(d.Elapsed()), total, changes, nil}
+	for i := range d.Mapped {
+		ch := &d.Mapped[i]
+		row := mappedChangeView{ch.Layer.String(), ch.Site.Function, ch.Site.File, ch.Site.Line, ch.Site.Module, ch.Bytes, ch.Blocks, ch.Before, ch.After, nil}
+		if per == query.PerStack {
+			row.Function, row.Frames = "", viewFrames(d.Stack(&ch.Change).Frames)
+		}
+		v.Mapped = append(v.Mapped, row)
+	}
+	return v
+}
+
+// printMappedDiff prints how the mappings differ, at most limit of their rows. They are in no other number.
+func printMappedDiff(c *Console, o *screen.Output, d *query.Diff, per query.Per, limit int) {
+	if d.FromMapped != d.ToMapped || len(d.Mapped) > 0 {
+		o.Printf("mapped by the program: %s in %s, then %s in %s\n", o.Sizes.Long(d.FromMapped.Bytes), units.Count(d.FromMapped.Count, "mapping"), o.Sizes.Long(d.ToMapped.Bytes), units.Count(d.ToMapped.Count, "mapping"))
+	}
+	shown := d.Mapped[:min(limit, len(d.Mapped))]
+	var table [][]screen.Span
+	for i := range shown {
+		ch := &shown[i]
+		if per == query.PerStack {
+			o.Printf("%s in %s, %s mapped\n", o.Sizes.Signed(ch.Bytes), changedMappings(ch.Layer, ch.Blocks), o.Sizes.Short(ch.After))
+			printUserFrames(c, o, d.Stack(&ch.Change), "")
+			continue
+		}
+		table = append(table, []screen.Span{screen.Plain(o.Sizes.Signed(ch.Bytes)), screen.Plain(changedMappings(ch.Layer, ch.Blocks)), screen.Plain(o.Sizes.Short(ch.After)), screen.Func(siteName(c.out, per, ch.Site)), sitePlace(ch.Site, per)})
+	}
+	if len(table) > 0 {
+		o.Table([]screen.Column{{Head: "change", Right: true}, {}, {Head: "mapped", Right: true}, {Head: per.String()}, {}}, table)
+	}
+	if len(shown) < len(d.Mapped) {
+		o.Printf("%d of %d with mappings\n", len(shown), len(d.Mapped))
+	}
 }
 
 // printDiffHead prints what is compared.
@@ -323,6 +373,14 @@ func printDiffHead(o *screen.Output, d *query.Diff) {
 	if bytes, blocks := int64(d.ToBytes)-int64(d.FromBytes), int64(d.ToBlocks)-int64(d.FromBlocks); bytes != 0 || blocks != 0 {
 		o.Printf("change: %s in %+d blocks%s\n", o.Sizes.Signed(bytes), blocks, inTime(o, bytes, blocks, d.Elapsed()))
 	}
+}
+
+// changedMappings is how many mappings of a layer came or went.
+func changedMappings(l query.Layer, n int64) string {
+	if l == query.PythonArenas {
+		return fmt.Sprintf("%+d arenas", n)
+	}
+	return fmt.Sprintf("%+d mappings", n)
 }
 
 // showStackDiff shows the changes of stacks that are the largest, at most limit of them.
@@ -338,11 +396,10 @@ func showStackDiff(c *Console, in Input, d *query.Diff, limit int) {
 		stacks[i] = d.Stack(&shown[i])
 		views = append(views, view{viewChange(shown[i], d), viewFrames(stacks[i].Frames)})
 	}
-	c.showCareful(in, viewDiff(d, views, len(d.Changes)), d.Gaps, func(o *screen.Output) {
+	c.showCareful(in, viewDiff(d, query.PerStack, views, len(d.Changes)), d.Gaps, func(o *screen.Output) {
 		printDiffHead(o, d)
 		if len(shown) == 0 {
 			o.Printf("nothing that is live changed\n")
-			return
 		}
 		for i, ch := range shown {
 			o.Printf("%s in %+d blocks, %s live%s\n", o.Sizes.Signed(ch.Bytes), ch.Blocks, o.Sizes.Short(ch.After), inTime(o, ch.Bytes, ch.Blocks, d.Elapsed()))
@@ -351,5 +408,6 @@ func showStackDiff(c *Console, in Input, d *query.Diff, limit int) {
 		if len(shown) < len(d.Changes) {
 			o.Printf("%d of %s that changed; `per stack %d` shows all\n", len(shown), units.Count(len(d.Changes), "stack"), len(d.Changes))
 		}
+		printMappedDiff(c, o, d, query.PerStack, limit)
 	})
 }

@@ -13,12 +13,13 @@ import (
 	"hdb/heap/regions"
 	"hdb/internal/flags"
 	"hdb/internal/units"
+	"hdb/query"
 )
 
 func vmmapCommands() []*Command {
 	return []*Command{
 		{Name: "vmmap", Group: GroupData, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[-resident] [KIND | ADDRESS]\n-layers", Short: "list whose the memory of the process is, and how much of it is in memory", Needs: NeedMemory, Repeat: RepeatNone, Run: runVmmap,
-			Long: "Each byte that is mapped has one owner: code, rodata, data and bss of a module, the stack of a thread (used, unused, its guard), thread-local storage, an allocator's heap, a language runtime, a mapping of the program (anonymous, shared, file, reserved), the kernel, or hdb. KIND is one of these words, ADDRESS lies in the region to show. -resident leaves out what takes no memory, and has the largest first.\n\nThe layers at the end, which -layers shows alone, sum the regions up; heap-used is what the blocks of the program have of an allocator's memory. What is resident adds up to the process's RSS. A ~ marks what is shared out by a guess. A core file tells nothing of what was resident.\n\nExamples:\n  vmmap\n  vmmap -resident\n  vmmap stack\n  vmmap &table\n  vmmap -layers"},
+			Long: "Each byte that is mapped has one owner: code, rodata, data and bss of a module, the stack of a thread (used, unused, its guard), thread-local storage, an allocator's heap, a language runtime, a mapping of the program (anonymous, shared, file, reserved), the kernel, or hdb. KIND is one of these words, ADDRESS lies in the region to show. -resident leaves out what takes no memory, and has the largest first.\n\nThe layers at the end, which -layers shows alone, sum the regions up; heap-used is what the blocks of the program have of an allocator's memory. What is resident adds up to the process's RSS. `mapped by` is the function whose recorded call has made the mapping, or most of it. A ~ marks what is shared out by a guess. A core file tells nothing of what was resident.\n\nExamples:\n  vmmap\n  vmmap -resident\n  vmmap stack\n  vmmap &table\n  vmmap -layers"},
 		whatCommand(),
 	}
 }
@@ -74,6 +75,10 @@ type regionView struct {
 	Dirty    *uint64 `json:"dirty_bytes,omitempty"`
 	Swap     *uint64 `json:"swap_bytes,omitempty"`
 	Guess    bool    `json:"guess,omitempty"`
+
+	MappedBy *string `json:"mapped_by,omitempty"` // where that is recorded
+	Event    uint64  `json:"mapped_by_event,omitempty"`
+	Bytes    uint64  `json:"mapped_by_bytes,omitempty"`
 }
 
 func viewRegion(r *regions.Region, threads map[int]string) regionView {
@@ -132,6 +137,12 @@ func runVmmap(ctx context.Context, c *Console, in Input) error {
 			v.Regions = append(v.Regions, viewRegion(r, threads))
 		}
 	}
+	makers := makersOf(c, list)
+	for i, m := range makers {
+		if m != nil {
+			v.Regions[i].MappedBy, v.Regions[i].Event, v.Regions[i].Bytes = &m.Site.Function, m.First, m.Bytes
+		}
+	}
 	var sums layerSums
 	if q.only == nil {
 		sums = sumLayers(c, image)
@@ -142,7 +153,7 @@ func runVmmap(ctx context.Context, c *Console, in Input) error {
 	}
 	c.show(in, v, func(o *screen.Output) {
 		if len(list) > 0 {
-			regionTable(o, list, threads)
+			regionTable(o, list, threads, makers)
 		}
 		if q.only == nil {
 			if len(list) > 0 {
@@ -185,19 +196,61 @@ func usageText(o *screen.Output, n uint64, known, guess bool) screen.Span {
 	return screen.Plain(o.Sizes.Short(n))
 }
 
-func regionTable(o *screen.Output, list []*regions.Region, threads map[int]string) {
+// makersOf are who mapped the regions that are mappings of the program.
+func makersOf(c *Console, list []*regions.Region) []*query.Maker {
+	var ranges [][2]uint64
+	var at []int
+	for i, r := range list {
+		switch r.Kind {
+		case regions.Anonymous, regions.Shared, regions.File, regions.Reserved:
+			ranges, at = append(ranges, [2]uint64{uint64(r.Start), uint64(r.End)}), append(at, i)
+		}
+	}
+	makers := make([]*query.Maker, len(list))
+	if len(ranges) > 0 {
+		for i, m := range c.s.Queries.Makers(ranges) {
+			makers[at[i]] = m
+		}
+	}
+	return makers
+}
+
+// mappedByText says who mapped a region, or most of it.
+func mappedByText(o *screen.Output, r *regions.Region, m *query.Maker) string {
+	text := screen.ShortName(m.Site.Function)
+	if m.Site.Line > 0 {
+		text += fmt.Sprintf(" %s:%d", screen.ShortPath(m.Site.File), m.Site.Line)
+	}
+	text += fmt.Sprintf(" #%d", m.First)
+	if m.Bytes < r.Size() {
+		text += fmt.Sprintf(" (%s of it)", o.Sizes.Short(m.Bytes))
+	}
+	return text
+}
+
+func regionTable(o *screen.Output, list []*regions.Region, threads map[int]string, makers []*query.Maker) {
 	rows := make([][]screen.Span, 0, len(list))
-	for _, r := range list {
+	columns := []screen.Column{
+		{Head: "from", Right: true}, {Head: "to", Right: true}, {Head: "size", Right: true}, {Head: "resident", Right: true},
+		{Head: "dirty", Right: true}, {Head: "swap", Right: true}, {Head: "perm"}, {Head: "kind"}, {Head: "owner"},
+	}
+	made := slices.ContainsFunc(makers, func(m *query.Maker) bool { return m != nil })
+	if made {
+		columns = append(columns, screen.Column{Head: "mapped by"})
+	}
+	for i, r := range list {
 		rows = append(rows, []screen.Span{
 			screen.Addr(r.Start.String()), screen.Addr(r.End.String()), screen.Plain(o.Sizes.Short(r.Size())),
 			usageText(o, r.Resident, r.Known, r.Guess), usageText(o, r.Dirty, r.Known, r.Guess), usageText(o, r.Swap, r.Known, r.Guess),
 			screen.Plain(r.Perm), screen.Plain(r.Kind.String()), screen.File(regionOwner(r, threads)),
 		})
+		if m := makers[i]; m != nil {
+			rows[i] = append(rows[i], screen.Func(mappedByText(o, r, m)))
+		} else if made {
+			rows[i] = append(rows[i], screen.Span{})
+		}
 	}
-	o.Table([]screen.Column{
-		{Head: "from", Right: true}, {Head: "to", Right: true}, {Head: "size", Right: true}, {Head: "resident", Right: true},
-		{Head: "dirty", Right: true}, {Head: "swap", Right: true}, {Head: "perm"}, {Head: "kind"}, {Head: "owner"},
-	}, rows)
+	o.Table(columns, rows)
 }
 
 // regionOwner says whose a region is, "" if its kind says all.

@@ -26,6 +26,10 @@ type Mapping struct {
 // only reserved the addresses (PROT_NONE). What mremap returns belongs to mremap. A mapping put over
 // others (MAP_FIXED) takes their place. Not safe for concurrent use.
 type Mappings struct {
+	// Changed is told of pages that come, and of pages that go, if it is not nil. What only becomes
+	// another mapping goes and comes.
+	Changed func(p Mapping, gone bool)
+
 	list    [][]Mapping // ascending and disjoint; no list is empty or longer than maxMappings
 	unknown uint64
 }
@@ -51,7 +55,15 @@ func (m *Mappings) Each(yield func(Mapping) bool) {
 }
 
 // Reset forgets all: the program was replaced.
-func (m *Mappings) Reset() { m.list = nil }
+func (m *Mappings) Reset() {
+	if m.Changed != nil {
+		m.Each(func(p Mapping) bool {
+			m.Changed(p, true)
+			return true
+		})
+	}
+	m.list = nil
+}
 
 // Post takes in an event. name is its function's.
 func (m *Mappings) Post(e *capture.Event, name string) {
@@ -180,12 +192,15 @@ func (m *Mappings) cut(low, high uint64, removed func(Mapping)) {
 		if removed != nil {
 			removed(in)
 		}
+		if m.Changed != nil {
+			m.Changed(in, true)
+		}
 		left, right := p, p
 		left.High, right.Low = in.Low, in.High
 		switch l := &m.list[i][j]; {
 		case left.Low < left.High && right.Low < right.High:
 			*l = left
-			m.insert(right)
+			m.put(right)
 		case left.Low < left.High:
 			*l = left
 		case right.Low < right.High:
@@ -206,8 +221,16 @@ func (m *Mappings) remove(i, j int) {
 	}
 }
 
-// insert puts a mapping where none is, joined to its neighbours if they are of the same call.
+// insert puts a mapping where none is.
 func (m *Mappings) insert(p Mapping) {
+	if m.Changed != nil {
+		m.Changed(p, false)
+	}
+	m.put(p)
+}
+
+// put is insert of what has been told, joined to its neighbours if they are of the same call.
+func (m *Mappings) put(p Mapping) {
 	i, j, ok := m.find(p.Low)
 	if !ok {
 		if i == 0 {
@@ -280,6 +303,12 @@ var mapFunctions = []string{"mmap", "munmap", "mremap", "mprotect", "sbrk", "brk
 // change any are read.
 func (x *Index) Mappings(seq uint64) *Mappings {
 	m := &Mappings{}
+	x.FollowMappings(m, seq, func(*capture.Event) {})
+	return m
+}
+
+// FollowMappings has m follow the events up to #seq, as Mappings does, and calls then behind each that may have changed it.
+func (x *Index) FollowMappings(m *Mappings, seq uint64, then func(e *capture.Event)) {
 	names, sums := x.src.Functions(), x.src.Info().Aggregate
 	for _, r := range x.runs {
 		if r.First > seq || x.read.GivenUp() {
@@ -287,6 +316,7 @@ func (x *Index) Mappings(seq uint64) *Mappings {
 		}
 		if r.Fresh {
 			m.Reset()
+			then(&capture.Event{Seq: r.First, Time: r.Start})
 		}
 		if r.Maps == nil {
 			calls, changes := mapCalls(r, names)
@@ -317,12 +347,12 @@ func (x *Index) Mappings(seq uint64) *Mappings {
 				name = names[e.Func]
 			}
 			m.Post(&e, name)
+			then(&e)
 		}
 	}
 	if ends := x.src.Execs(); seq == End && len(ends) > 0 && ends[len(ends)-1] > x.Last() {
 		m.Reset()
 	}
-	return m
 }
 
 // mapCalls tells how many calls of mmap a run has, and whether it has any that change mappings.

@@ -114,6 +114,14 @@ func TestMappingsRandom(t *testing.T) {
 	}
 	rnd := rand.New(rand.NewPCG(1, 2))
 	var m Mappings
+	told := map[page]uint64{} // pages by what Changed has said
+	m.Changed = func(p Mapping, gone bool) {
+		if n := (p.High - p.Low) >> 12; gone {
+			told[page{p.Seq, p.Mode}] -= n
+		} else {
+			told[page{p.Seq, p.Mode}] += n
+		}
+	}
 	pages := map[uint64]page{}
 	for seq := uint64(1); seq <= 20_000; seq++ {
 		var e capture.Event
@@ -179,6 +187,17 @@ func TestMappingsRandom(t *testing.T) {
 		})
 		if count != len(pages) {
 			t.Fatalf("#%d: %d pages, want %d", seq, count, len(pages))
+		}
+		for _, p := range pages {
+			told[p]--
+		}
+		for p, n := range told {
+			if n != 0 {
+				t.Fatalf("#%d: %d pages of %v were not told, or not that they went", seq, int64(n), p)
+			}
+		}
+		for _, p := range pages {
+			told[p]++
 		}
 		for _, l := range m.list {
 			if len(l) == 0 || len(l) > maxMappings {

@@ -20,7 +20,9 @@ type Diff struct {
 	FromBlocks, ToBlocks   uint64
 	FromAllocs, ToAllocs   uint64 // allocations up to there
 	FromElapsed, ToElapsed time.Duration
-	Gaps                   []string // why the numbers of either recording may be wrong, see report.Caveats
+	Mapped                 []MappedChange // of the mappings of the program and of CPython
+	FromMapped, ToMapped   MappedSum      // of the program's
+	Gaps                   []string       // why the numbers of either recording may be wrong, see report.Caveats
 
 	apart bool                             // the moments are of two recordings: no time lies between them
 	stack func(c *heap.Change) names.Stack // of a change per stack
@@ -38,9 +40,17 @@ func (d *Diff) Elapsed() time.Duration {
 // Stack is that of a change in a comparison per stack.
 func (d *Diff) Stack(c *heap.Change) names.Stack { return d.stack(c) }
 
+// A MappedChange is how the mappings of a layer differ.
+type MappedChange struct {
+	heap.Change
+	Layer Layer
+}
+
 // side is what is compared.
 type side struct {
 	rows   []heap.Row
+	mapped [len(Layers)][]heap.Row
+	sum    MappedSum // of the program's mappings
 	totals *heap.Totals
 	time   time.Duration
 }
@@ -49,6 +59,12 @@ func (d *Diff) compare(a, b side) {
 	d.Changes = heap.Diff(a.rows, b.rows)
 	d.FromBytes, d.FromBlocks, d.FromElapsed = a.totals.Live, a.totals.Blocks, a.time
 	d.ToBytes, d.ToBlocks, d.ToElapsed = b.totals.Live, b.totals.Blocks, b.time
+	d.FromMapped, d.ToMapped = a.sum, b.sum
+	for layer := range a.mapped {
+		for _, c := range heap.Diff(a.mapped[layer], b.mapped[layer]) {
+			d.Mapped = append(d.Mapped, MappedChange{c, Layer(layer)})
+		}
+	}
 	for _, r := range a.rows {
 		d.FromAllocs += r.Count
 	}
@@ -66,6 +82,15 @@ func (r *Recording) side(moment Moment, per Per, alike *alikeStacks) (side, erro
 	}
 	out := side{totals: r.Index.Totals(to)}
 	out.time = r.timeAt(moment, to, out.totals)
+	m := r.mappedBetween(0, to)
+	out.sum = m.Sums[ProgramMapped]
+	mapped := r.MappedTop(m, per)
+	if per == PerStack {
+		mapped = r.mappedRows(m, func(b *MappedBlock) heap.Site { return alike.site(b.Stack) })
+	}
+	for _, row := range mapped {
+		out.mapped[row.Layer] = append(out.mapped[row.Layer], row.Row)
+	}
 	if per == PerStack {
 		out.rows = heap.Top(r.Index, to, heap.ByLive, alike.site)
 		return out, nil
@@ -106,9 +131,16 @@ func (r *Recording) DiffOf(other *Recording, name string, per Per) (*Diff, error
 		named := map[string]names.Stack{}
 		other.byFrames(a.rows, named)
 		r.byFrames(b.rows, named)
+		for layer := range a.mapped {
+			other.byFrames(a.mapped[layer], named)
+			r.byFrames(b.mapped[layer], named)
+		}
 		d.stack = func(c *heap.Change) names.Stack { return named[c.Site.Function] }
 	} else {
 		heap.SameFiles(a.rows, b.rows)
+		for layer := range a.mapped {
+			heap.SameFiles(a.mapped[layer], b.mapped[layer])
+		}
 	}
 	d.compare(a, b)
 	return d, nil

@@ -309,11 +309,22 @@ var othersPrefixes = []string{
 	"je_", "_rjem_", "tcmalloc::", "_mi_", "mi_", "runtime.", "__asan_", "__sanitizer", "__interceptor_", "__tsan_", "__msan_",
 }
 
+// program tells the mappings that are of ProgramMapped.
+func (by *mapper) program(mode capture.MapMode) bool {
+	return !by.others && !by.own(mode)
+}
+
+// own tells the mappings of CPython for itself.
+func (by *mapper) own(mode capture.MapMode) bool {
+	const private = capture.MapPrivate | capture.MapAnonymous
+	return by.python && !by.other && mode&private == private
+}
+
 // layer is that of a mapping that the function made. CPython maps private anonymous memory for itself only:
 // arenas, of 1 MiB or, before 3.10, 256 KiB, and stacks of frames, of some KiB.
 func (by *mapper) layer(m *heap.Mapped) Layer {
-	const private, arena = capture.MapPrivate | capture.MapAnonymous, 256 << 10
-	own := by.python && !by.other && m.Mode&private == private
+	const arena = 256 << 10
+	own := by.own(m.Mode)
 	switch {
 	case own && (m.High-m.Low)%arena == 0:
 		return PythonArenas

@@ -105,6 +105,9 @@ func (r *Recording) profileOf(from, to uint64, parts ProfileParts) *report.Profi
 	if parts.Thread == "" {
 		p.LiveMapped = r.liveMapped(from, to)
 	}
+	if parts.Line && parts.Thread == "" && from == 0 && !p.Sums {
+		p.MappedLine = r.mappedLine(to)
+	}
 	now := x.Totals(to)
 	p.Moment, p.Events = momentOf(now), now.Events
 	return p

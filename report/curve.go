@@ -88,6 +88,14 @@ func (p *Profile) RSSCurve() (c Curve) {
 	return c
 }
 
+// MappedCurve is what the program has mapped itself.
+func (p *Profile) MappedCurve() (c Curve) {
+	for _, m := range p.MappedLine {
+		c = append(c, Level{m.Time, m.Bytes})
+	}
+	return c
+}
+
 // HeapMoments is the timeline, nil where too little of the heap is known to draw it.
 func (p *Profile) HeapMoments() []Moment {
 	if p.Sums {

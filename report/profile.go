@@ -47,7 +47,11 @@ type Profile struct {
 
 	Timeline []Moment // ascending by time, at most a few thousand; nil where it is not drawn
 	Marks    []Mark
-	RSS      []Sample // ascending by time; may be empty
+
+	// MappedLine is what the program has mapped itself, ascending by time; none where it is not drawn.
+	MappedLine []MappedMoment
+
+	RSS []Sample // ascending by time; may be empty
 
 	// Snapshots are the heap at some moments, ascending, the last of them Moment;
 	// at most 64. Nothing recorded is live before the first event. There may be none.
@@ -65,6 +69,14 @@ type Moment struct {
 	Seq          uint64        // of the last event
 	Time         time.Duration // since the start
 	Live, Blocks uint64        // bytes, number
+}
+
+// A MappedMoment is a point of a recording and what the program has mapped there: bytes that can be
+// accessed, as far as calls have been recorded.
+type MappedMoment struct {
+	Seq   uint64 // of the last event
+	Time  time.Duration
+	Bytes uint64
 }
 
 // A Mark is a moment that the user named.

@@ -16,7 +16,8 @@ type TimelineView struct {
 	Sums     bool          `json:"sums,omitempty"` // nothing is known of the heap but at its peak and the end
 	Peak     uint64        `json:"peak_bytes"`
 	PeakTime time.Duration `json:"peak_time_ns"`
-	Heap     []heapView    `json:"heap"` // of each part of the time the highest point and the last
+	Heap     []heapView    `json:"heap"`                  // of each part of the time the highest point and the last
+	Mapped   []mappedView  `json:"mapped_line,omitempty"` // by the program, in blocks of no allocator
 	RSS      []rssView     `json:"rss"`
 	Marks    []markView    `json:"marks"`
 	Warnings []string      `json:"warnings,omitempty"` // what makes the numbers less sure
@@ -34,6 +35,12 @@ type rssView struct {
 	RSS  uint64        `json:"rss_bytes"`
 }
 
+type mappedView struct {
+	Seq   uint64        `json:"after"`
+	Time  time.Duration `json:"time_ns"`
+	Bytes uint64        `json:"live_bytes"`
+}
+
 type markView struct {
 	Seq  uint64        `json:"after"`
 	Time time.Duration `json:"time_ns"`
@@ -45,6 +52,9 @@ func TimelineOf(p *Profile) TimelineView {
 	v := TimelineView{Begin: p.Begin, Duration: p.duration(), Sums: p.Sums, Peak: p.Peak.Live, PeakTime: p.Peak.Time, Heap: []heapView{}, RSS: []rssView{}, Marks: []markView{}, Warnings: p.Caveats.Lines()}
 	for _, m := range p.Timeline {
 		v.Heap = append(v.Heap, heapView(m))
+	}
+	for _, m := range p.MappedLine {
+		v.Mapped = append(v.Mapped, mappedView(m))
 	}
 	for _, s := range p.RSS {
 		v.RSS = append(v.RSS, rssView(s))
@@ -96,6 +106,11 @@ func WriteTimeline(w io.Writer, p *Profile, t Text) error {
 	default:
 		g.curve(p.HeapCurve(), span, heapRows)
 		g.marks(span)
+	}
+	if n := len(p.MappedLine); n > 0 {
+		g.line("")
+		g.line("mapped by the program: %s at the end", g.long(p.MappedLine[n-1].Bytes))
+		g.curve(p.MappedCurve(), span, rssRows)
 	}
 	if rss := p.RSSCurve(); len(rss) > 0 {
 		g.line("")

@@ -43,3 +43,12 @@ func (q *Queries) MappedStacks(since query.Moment, limit int) ([]query.MappedSta
 	rows, total := r.MappedStacks(m, limit)
 	return rows, total, m, nil
 }
+
+// Makers are the calls that made most of each range accessible, see query.Recording.Makers; nil if nothing is recorded.
+func (q *Queries) Makers(ranges [][2]uint64) []*query.Maker {
+	r, err := q.blocks()
+	if err != nil {
+		return nil
+	}
+	return r.Makers(ranges)
+}
