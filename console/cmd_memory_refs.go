@@ -53,7 +53,7 @@ func viewHeld(b *session.HeldBlock) heldView {
 
 // holderWords are the words of the kinds.
 var holderWords = [...]string{
-	session.HeldByGlobal: "global", session.HeldByStack: "stack", session.HeldByRegister: "register", session.HeldByTLS: "thread-local",
+	session.HeldByGlobal: "global", session.HeldByStack: "stack", session.HeldByRegister: "register", session.HeldByTLS: "thread-local", session.HeldByThread: "thread",
 	session.HeldByMapping: "mapping", session.HeldByPool: "pool", session.HeldByBlock: "block",
 }
 
@@ -68,6 +68,9 @@ func viewHolder(h *session.Holder) holderView {
 	}
 	if h.Region != nil {
 		v.Region, v.Module = h.Region.Kind.String(), h.Region.Module
+	}
+	if h.Local != nil {
+		v.Module = h.Local.Module
 	}
 	if h.Block != nil {
 		b := viewHeld(h.Block)
@@ -118,15 +121,11 @@ func holderText(o *screen.Output, h *session.Holder) string {
 	case session.HeldByRegister:
 		text = fmt.Sprintf("thread %d, register %s", h.Thread, h.Name)
 	case session.HeldByTLS:
-		text = "thread-local storage"
+		text = localText(h)
+	case session.HeldByThread:
+		text = h.Name
 		if h.Thread != 0 {
-			text = fmt.Sprintf("thread %d, thread-local storage", h.Thread)
-		}
-		switch {
-		case h.Name != "":
-			text += ": " + h.Name
-		case h.At != 0:
-			text += fmt.Sprintf(" at %#x", h.At)
+			text = fmt.Sprintf("thread %d, its %s", h.Thread, h.Name)
 		}
 	case session.HeldByPool:
 		text = fmt.Sprintf("a pool's own memory at %#x", h.At)
@@ -151,6 +150,24 @@ func holderText(o *screen.Output, h *session.Holder) string {
 		text += fmt.Sprintf("  (to byte %s)", units.Grouped(h.Into))
 	}
 	return text
+}
+
+// localText is a word in thread-local storage.
+func localText(h *session.Holder) string {
+	text := "thread-local storage"
+	switch {
+	case h.Name != "":
+		text = "thread-local " + h.Name
+	case h.Local != nil:
+		text = fmt.Sprintf("byte %s of the thread-local storage", units.Grouped(h.Local.Offset))
+	}
+	if h.Thread != 0 {
+		text += fmt.Sprintf(" of thread %d", h.Thread)
+	}
+	if h.Local == nil {
+		return text + fmt.Sprintf(" at %#x", h.At)
+	}
+	return text + "  " + filepath.Base(h.Local.Module)
 }
 
 // refsLine reads `[-path] ADDRESS [N | all]`.
@@ -267,7 +284,10 @@ func printPath(o *screen.Output, a *session.PathAnswer) {
 			o.Printf("  %s\n", holderText(o, &s.Holder))
 		} else {
 			member := fmt.Sprintf("byte %s", units.Grouped(s.Holder.Field))
-			if s.Holder.Name != "" {
+			switch {
+			case s.Holder.Kind == session.HeldByTLS:
+				member = localText(&s.Holder)
+			case s.Holder.Name != "":
 				member = strings.TrimPrefix(s.Holder.Name, ".")
 			}
 			if s.Holder.Into != 0 {
@@ -278,7 +298,13 @@ func printPath(o *screen.Output, a *session.PathAnswer) {
 		o.Printf("  -> %s\n", heldText(o, &s.To))
 	}
 	if a.Expression != "" && len(a.Steps) > 1 {
-		o.Printf("it is %s\n", a.Expression)
+		where := ""
+		for i := range a.Steps {
+			if h := &a.Steps[i].Holder; h.Kind == session.HeldByTLS && h.Thread != 0 {
+				where = fmt.Sprintf(" in thread %d", h.Thread)
+			}
+		}
+		o.Printf("it is %s%s\n", a.Expression, where)
 	}
 }
 

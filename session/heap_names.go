@@ -3,7 +3,6 @@ package session
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"hdb/heap/regions"
 	"hdb/inferior"
@@ -27,12 +26,8 @@ func (h *Heap) global(at addr.Run) named {
 	if err != nil {
 		return named{}
 	}
-	if v := h.variable(sym.Name); v != nil {
-		if base, ok := v.Addr(); ok && base <= at {
-			if text, t := blocktype.Member(v.Type, int64(at-base)); t != nil {
-				return named{sym.Name + text, t}
-			}
-		}
+	if n := h.variable(sym.Module, sym.Name, at); n.typ != nil {
+		return n
 	}
 	if sym.Offset == 0 {
 		return named{text: sym.Name}
@@ -40,17 +35,26 @@ func (h *Heap) global(at addr.Run) named {
 	return named{text: fmt.Sprintf("%s+%d", sym.Name, sym.Offset)}
 }
 
-// variable is a variable outside of functions, nil if debug information does not describe it.
-func (h *Heap) variable(name string) (v *values.Value) {
-	if strings.ContainsAny(name, " <>()[]") {
-		return nil // no expression
-	}
+// variable names a place by the variable outside of functions that lies there, with its members. It
+// is empty if the debug information of the module has none of that name there.
+func (h *Heap) variable(module, name string, at addr.Run) (n named) {
 	_ = symbols.Guard(func() {
-		if x, err := h.values.w.Eval(nil, name); err == nil {
-			v = &x
+		for _, o := range h.names.Images() {
+			if o.Name != module {
+				continue
+			}
+			v := h.values.w.VariableAt(values.Module{Obj: o.Object, Bias: o.Bias}, name, at)
+			if v == nil {
+				continue
+			}
+			base, _ := v.Addr()
+			if text, t := blocktype.Member(v.Type, int64(at-base)); t != nil {
+				n = named{name + text, t}
+			}
+			return
 		}
 	})
-	return v
+	return n
 }
 
 // A stackView is the frames of a thread with their variables, as far as they were asked for.
@@ -134,6 +138,22 @@ func (h *Heap) slot(t *inferior.Thread, r *regions.Region, at addr.Run) (*names.
 		text = fmt.Sprintf("+%d", off)
 	}
 	return frame, named{v.Name + text, typ}
+}
+
+// localVariable is threadLocal with the name of the place, as global names one.
+func (h *Heap) localVariable(space *regions.Space, at addr.Run) (*ThreadVariable, named) {
+	v := h.threadLocal(space, at)
+	if v == nil || v.Name == "" {
+		return v, named{}
+	}
+	b, _ := space.TLSAt(at)
+	w := &h.values.w
+	defer func(selected func(values.Module, uint64) (addr.Run, error)) { w.TLS = selected }(w.TLS)
+	w.TLS = func(_ values.Module, offset uint64) (addr.Run, error) { return b.Start + addr.Run(offset), nil }
+	if n := h.variable(v.Module, v.Name, at); n.typ != nil {
+		return v, n
+	}
+	return v, named{text: v.String()}
 }
 
 // threadLocal is the place of an address in thread-local storage, nil if it is not there.

@@ -23,7 +23,8 @@ const (
 	HeldByGlobal   HolderKind = iota // data of a module
 	HeldByStack                      // a slot of a thread's stack
 	HeldByRegister                   // a register of a thread
-	HeldByTLS                        // thread-local storage, what the C library keeps of a thread included
+	HeldByTLS                        // thread-local storage; that of libraries may be a block
+	HeldByThread                     // no word: the block is what a thread runs on or has its thread-local storage in
 	HeldByMapping                    // other memory of the program
 	HeldByPool                       // what a pool has not handed out of its chunk
 	HeldByBlock                      // another block
@@ -35,12 +36,13 @@ type Holder struct {
 	At     uint64       // of the word, 0 of a register
 	Thread int          // hdb's number, 0 none
 	Frame  *names.Frame // of HeldByStack, nil if none is known
-	Name   string       // what debug information or symbols call the word, or of the register; "" not known
+	Name   string       // what debug information or symbols call the word, of the register, or of what the thread has; "" not known
 	Typed  bool         // Name is a variable with its members
 	Region *regions.Region
-	Block  *HeldBlock // of HeldByBlock
-	Field  uint64     // offset of the word in it
-	Into   uint64     // where in the block it points to; 0: the start
+	Local  *ThreadVariable // of HeldByTLS, nil if no module has the word
+	Block  *HeldBlock      // that the word lies in: of HeldByBlock, and of HeldByTLS or nil
+	Field  uint64          // offset of the word in it
+	Into   uint64          // where in the block it points to; 0: the start
 }
 
 // A HeldBlock is a block and what is known of it.
@@ -148,7 +150,8 @@ type pointerChain struct {
 
 // step follows an edge. It returns the name of the word, from the block that it lies in on.
 func (p *pointerChain) step(n *namer, e graph.Edge, h *Holder) (name string, ok bool) {
-	if p.lost {
+	root := e.From < 0 || h.Kind == HeldByTLS
+	if p.lost && !root {
 		return "", false
 	}
 	defer func() {
@@ -156,7 +159,8 @@ func (p *pointerChain) step(n *namer, e graph.Edge, h *Holder) (name string, ok 
 			*p = pointerChain{lost: true}
 		}
 	}()
-	if e.From < 0 {
+	if root {
+		p.lost = false
 		p.text, p.typ = h.Name, pointedAt(n.typed[e.At].typ)
 		return h.Name, h.Typed && e.Offset == 0
 	}
@@ -256,6 +260,7 @@ func (n *namer) holder(e graph.Edge) Holder {
 			text, at := b.Type.Field(out.Field)
 			out.Name, out.Typed = text, at != nil
 		}
+		n.local(&out)
 		return out
 	}
 	r := n.g.Root(e)
@@ -264,7 +269,7 @@ func (n *namer) holder(e graph.Edge) Holder {
 	case memory.InRegister:
 		out.Kind, out.Name = HeldByRegister, r.Name
 	case memory.OfThread:
-		out.Kind, out.Name = HeldByTLS, r.Name
+		out.Kind, out.Name = HeldByThread, r.Name
 	case memory.OfPool:
 		out.Kind = HeldByPool
 	default:
@@ -279,6 +284,9 @@ func (n *namer) inRegion(out *Holder, r *regions.Region, at addr.Run) {
 	if t != nil {
 		out.Thread = t.Num
 	}
+	if n.local(out) { // whatever memory the C library has taken for it
+		return
+	}
 	name := named{}
 	switch r.Kind {
 	case regions.Data, regions.BSS:
@@ -291,14 +299,26 @@ func (n *namer) inRegion(out *Holder, r *regions.Region, at addr.Run) {
 		}
 	case regions.TLS:
 		out.Kind = HeldByTLS
-		if v := n.h.threadLocal(n.m.Space(), at); v != nil && v.Name != "" {
-			name.text = v.String()
-		}
 	default:
 		out.Kind = HeldByMapping
 	}
 	out.Name, out.Typed = name.text, name.typ != nil
 	n.typed[uint64(at)] = name
+}
+
+// local names a word in the thread-local storage of a module, and tells whether it is one.
+func (n *namer) local(out *Holder) bool {
+	v, name := n.h.localVariable(n.m.Space(), addr.Run(out.At))
+	if v == nil {
+		return false
+	}
+	out.Kind, out.Local = HeldByTLS, v
+	if t := n.h.common.image.Thread(v.TID); t != nil {
+		out.Thread = t.Num
+	}
+	out.Name, out.Typed = name.text, name.typ != nil
+	n.typed[out.At] = name
+	return true
 }
 
 // maxTypeBlocks and maxTypeEdges bound how far the type of a block is looked for.
@@ -345,19 +365,22 @@ func (n *namer) findType(i int, tried map[int]bool) *blocktype.Type {
 
 // wordType is the type of the word of an edge, nil if it is not known.
 func (n *namer) wordType(e graph.Edge, tried map[int]bool) *values.Type {
-	if e.From >= 0 {
-		t := n.findType(e.From, tried)
-		if t == nil {
-			return nil
-		}
-		_, typ := t.Field(e.At - n.g.Block(e.From).Addr)
-		return typ
+	if name, ok := n.typed[e.At]; ok {
+		return name.typ
 	}
-	if n.g.Root(e).Kind != memory.InRegion {
+	if e.From < 0 {
+		if n.g.Root(e).Kind == memory.InRegion {
+			n.holder(e)
+		}
+		return n.typed[e.At].typ
+	}
+	if n.local(&Holder{At: e.At}) {
+		return n.typed[e.At].typ
+	}
+	t := n.findType(e.From, tried)
+	if t == nil {
 		return nil
 	}
-	if _, ok := n.typed[e.At]; !ok {
-		n.holder(e)
-	}
-	return n.typed[e.At].typ
+	_, typ := t.Field(e.At - n.g.Block(e.From).Addr)
+	return typ
 }

@@ -118,6 +118,7 @@ var behaviours = []struct {
 	{name: "suppressed"},
 	{name: "growing"},
 	{name: "signalstack", state: "exit status 3"},
+	{name: "threadlocal"},
 	{name: "fork", want: "parent 11 child 7\n"},
 	{name: "vfork", want: "status 0 ok\n"},
 	{name: "exec", want: "second image\n"},

@@ -78,6 +78,22 @@ func (p *Program) GlobalAt(f *Frame, at addr.File, name string) *Value {
 	return named
 }
 
+// VariableAt is the variable outside of functions that has the byte at an address, by the name of the
+// symbol there; nil if the module's debug information has none.
+func (p *Program) VariableAt(m Module, name string, at addr.Run) *Value {
+	mod := p.module(m)
+	for _, d := range mod.placed(name) {
+		if d.Tag() != dwarf.TagVariable {
+			continue
+		}
+		v := mod.valueOf(nil, d)
+		if low, ok := v.Addr(); ok && v.Type != nil && low <= at && uint64(at-low) < uint64(max(v.Type.Size(), 1)) {
+			return &v
+		}
+	}
+	return nil
+}
+
 // Destroyed reports whether objects of the type have a destructor that does something, as far as
 // debug information tells.
 func (t *Type) Destroyed() bool { return t.destroyed(0) }

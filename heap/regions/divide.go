@@ -49,6 +49,7 @@ type divider struct {
 // same kind, is left out, with a note.
 func Divide(src *Source) *Space {
 	d := &divider{src: src, space: &Space{TLS: slices.Clone(src.TLS)}}
+	slices.SortStableFunc(d.space.TLS, func(a, b TLSBlock) int { return cmp.Compare(a.Start, b.Start) })
 	d.sortMappings()
 	d.ranges(levelOwn, Debugger, src.Own)
 	d.ranges(levelInternal, Heap, src.Internal)

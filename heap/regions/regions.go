@@ -108,7 +108,7 @@ func (r *Region) Root() bool {
 // A Space is an address space that was divided.
 type Space struct {
 	Regions []Region   // ascending, without overlap
-	TLS     []TLSBlock // those of the Source, in its order: blocks of libraries lie in the allocator's memory
+	TLS     []TLSBlock // those of the Source, ascending: blocks of libraries lie in the allocator's memory
 	Notes   []string   // where what the Source told contradicts itself
 }
 
@@ -146,10 +146,9 @@ func (s *Space) Around(a addr.Run) (below, above *Region) {
 
 // TLSAt is the block of thread-local variables that has an address.
 func (s *Space) TLSAt(a addr.Run) (TLSBlock, bool) {
-	for _, b := range s.TLS {
-		if b.Start <= a && a < b.End {
-			return b, true
-		}
+	i, _ := slices.BinarySearchFunc(s.TLS, a, func(b TLSBlock, a addr.Run) int { return addr.Compare(b.Start, b.End, a) })
+	if i < len(s.TLS) && s.TLS[i].Start <= a && a < s.TLS[i].End {
+		return s.TLS[i], true
 	}
 	return TLSBlock{}, false
 }
