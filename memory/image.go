@@ -32,8 +32,6 @@ type Source struct {
 	Space    regions.Source
 	Threads  []Thread
 	Recorded []Recorded // live blocks of the recording, in any order; the Image takes the slice
-	// FromStart tells that the recording has every block: it began with the program.
-	FromStart bool
 
 	// Libc is the path, as in the mappings, of the module that has glibc's malloc; "" without.
 	Libc string

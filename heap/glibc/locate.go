@@ -153,8 +153,6 @@ type parameters struct {
 	mmaps         uint64 // n_mmaps: how many there are
 	counted       bool   // mmaps is known
 	mmapThreshold uint64
-	trimThreshold uint64
-	topPad        uint64
 }
 
 // parameters finds mp_: the word before which mmapped_mem stands is sbrk_base, from which
@@ -208,7 +206,7 @@ func parametersAt(s section, i int) parameters {
 		return p
 	}
 	p.start = p.at - addr.Run(8*first)
-	p.trimThreshold, p.topPad, p.mmapThreshold = s.word(i-first), s.word(i-first+1), s.word(i-first+2)
+	p.mmapThreshold = s.word(i - first + 2) // behind trim_threshold and top_pad
 	return p
 }
 

@@ -74,8 +74,6 @@ func (h *Heap) LargestFree(arena int) uint64 { return h.largest[h.place(arena)] 
 type Settings struct {
 	Known         bool
 	MmapThreshold uint64 // from which size on blocks are mappings of their own; it grows up to 32 MiB
-	TrimThreshold uint64
-	TopPad        uint64
 	Mmaps         uint64 // how many chunks are mappings of their own
 	MmappedBytes  uint64 // of their mappings
 }
@@ -83,7 +81,7 @@ type Settings struct {
 // Settings are those of the process.
 func (h *Heap) Settings() Settings {
 	p := h.params
-	return Settings{p.counted, p.mmapThreshold, p.trimThreshold, p.topPad, p.mmaps, p.mmapped}
+	return Settings{p.counted, p.mmapThreshold, p.mmaps, p.mmapped}
 }
 
 // Resident is how much of the spans is in memory or in swap, all of it if that cannot be known.
