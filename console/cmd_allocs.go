@@ -17,6 +17,7 @@ import (
 	"hdb/recording"
 	"hdb/report"
 	"hdb/session"
+	"hdb/values/blocktype"
 )
 
 func allocCommands() []*Command {
@@ -146,8 +147,22 @@ func runLive(ctx context.Context, c *Console, in Input) error {
 		printMappedLive(c, o, rows, mapped)
 	}
 	list := eventList{in: in, from: from, condition: condition, which: "the largest", none: orWaiting(c.s, none), below: below}
+	list.types = typesOf(c, live.Largest)
 	list.mappings = viewMappings(mapped, viewMappedEvents(c, rows), len(mapped.Blocks))
 	return listEvents(ctx, c, list, slices.Values(live.Largest), func() listed { return listed{total: total} })
+}
+
+// typesOf tells the types of live blocks; nil if none of the first is known.
+func typesOf(c *Console, events []*recording.Event) func(*recording.Event) *blocktype.Type {
+	types := func(e *recording.Event) *blocktype.Type {
+		return c.s.BlockTypes.OfEvent(e)
+	}
+	for _, e := range events[:min(len(events), listPart)] {
+		if types(e) != nil {
+			return types
+		}
+	}
+	return nil
 }
 
 // noteUnrecorded says that there was more than what is recorded: blocks that live,

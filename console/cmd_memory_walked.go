@@ -12,6 +12,7 @@ import (
 type walkedView struct {
 	Block string `json:"block"`
 	Size  uint64 `json:"block_size"` // usable
+	typeView
 }
 
 // showWalked lists the live blocks that the allocator tells of, where nothing is recorded.
@@ -23,8 +24,9 @@ func showWalked(c *Console, in Input, condition *cond.Cond, limit int) error {
 	views := make([]walkedView, 0, len(w.Largest))
 	var table [][]screen.Span
 	for _, b := range w.Largest {
-		views = append(views, walkedView{fmt.Sprintf("%#x", b.Addr), b.Size})
-		table = append(table, []screen.Span{screen.Plain(c.out.Sizes.Short(b.Size)), screen.Plain(fmt.Sprintf("%#x", b.Addr))})
+		typ := c.s.BlockTypes.OfMemory(b.Addr, b.Size)
+		views = append(views, walkedView{fmt.Sprintf("%#x", b.Addr), b.Size, viewType(typ)})
+		table = append(table, []screen.Span{screen.Plain(c.out.Sizes.Short(b.Size)), screen.Plain(fmt.Sprintf("%#x", b.Addr)), typeText(c.out, typ)})
 	}
 	c.answer(in, struct {
 		Total  int          `json:"total"`
@@ -32,7 +34,7 @@ func showWalked(c *Console, in Input, condition *cond.Cond, limit int) error {
 		Blocks []walkedView `json:"rows"`
 	}{w.Blocks, w.Bytes, views}, func(o *screen.Output) {
 		if len(table) > 0 {
-			o.Table([]screen.Column{{Head: "size", Right: true}, {Head: "block"}}, table)
+			o.Table([]screen.Column{{Head: "size", Right: true}, {Head: "block"}, {}}, table)
 		}
 		if len(views) < w.Blocks {
 			o.Printf("the largest %d of %s; `live all` lists all\n", len(views), units.Grouped(w.Blocks))

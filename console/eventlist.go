@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"iter"
+	"slices"
 	"strings"
 
 	"hdb/console/screen"
@@ -10,6 +11,7 @@ import (
 	"hdb/internal/units"
 	"hdb/query"
 	"hdb/recording"
+	"hdb/values/blocktype"
 )
 
 // An eventList is how a command lists events.
@@ -20,8 +22,29 @@ type eventList struct {
 	which     string     // those that are shown when not all are: "the last"
 	none      string     // what is said when there are none
 	below     func(o *screen.Output)
-	mappings  *mappingsView[mappedEventView] // that are live, in JSON; nil: none
+	mappings  *mappingsView[mappedEventView]         // that are live, in JSON; nil: none
+	types     func(*recording.Event) *blocktype.Type // of live blocks; nil: they are not told
 }
+
+// typed is an event with the type of its block.
+type typed struct {
+	eventView
+	typeView
+}
+
+// typeText is a type in a row: a guess has a question mark.
+func typeText(o *screen.Output, t *blocktype.Type) screen.Span {
+	switch {
+	case t == nil:
+		return screen.Span{}
+	case t.How == blocktype.Guess:
+		return screen.Guess(o.Names.Short(t.String()) + "?")
+	}
+	return screen.Plain(o.Names.Short(t.String()))
+}
+
+// typedColumns are eventColumns and the types of live blocks.
+var typedColumns = append(slices.Clone(eventColumns), screen.Column{Head: "type"})
 
 // listed is what the rows of a list are of.
 type listed struct {
@@ -86,7 +109,11 @@ type eventTable struct {
 }
 
 func newEventTable(c *Console, l eventList) *eventTable {
-	return &eventTable{c: c, list: l, names: threadNames(c.s), table: screen.NewLongTable(c.out, eventColumns)}
+	columns := eventColumns
+	if l.types != nil {
+		columns = typedColumns
+	}
+	return &eventTable{c: c, list: l, names: threadNames(c.s), table: screen.NewLongTable(c.out, columns)}
 }
 
 func (t *eventTable) add(part []*recording.Event) {
@@ -95,6 +122,9 @@ func (t *eventTable) add(part []*recording.Event) {
 	for i, e := range part {
 		t.stray = t.stray || !e.SizeKnown()
 		rows[i] = eventRow(t.c, e, eventPlace(t.c, e), t.names)
+		if t.list.types != nil {
+			rows[i] = append(rows[i], typeText(t.c.out, t.list.types(e)))
+		}
 	}
 	t.table.Add(rows)
 }
@@ -159,7 +189,11 @@ func (o *eventObject) add(part []*recording.Event) {
 		v, where := viewEvent(e), eventPlace(o.c, e)
 		v.Where = strings.TrimSpace(where[0].Text + " " + where[1].Text)
 		b.WriteString(o.before)
-		b.WriteString(jsonText(v))
+		var of *blocktype.Type
+		if o.list.types != nil {
+			of = o.list.types(e)
+		}
+		b.WriteString(jsonText(typed{v, viewType(of)}))
 		o.before = ","
 	}
 	o.c.out.Raw(b.String())

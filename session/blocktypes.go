@@ -5,6 +5,7 @@ import (
 	"hdb/internal/addr"
 	"hdb/memory"
 	"hdb/query"
+	"hdb/recording"
 	"hdb/symbols"
 	"hdb/values/blocktype"
 )
@@ -67,4 +68,14 @@ func (t *BlockTypes) Of(b *memory.Block) (typ *blocktype.Type) {
 		}
 	})
 	return typ
+}
+
+// OfEvent is the type of the live block that an event has made, as Of tells it.
+func (t *BlockTypes) OfEvent(e *recording.Event) *blocktype.Type {
+	return t.Of(&memory.Block{Addr: e.Addr, Size: e.Size, Seq: e.Seq})
+}
+
+// OfMemory is the type of a block that is not recorded, as Of tells it. size is what is usable of it.
+func (t *BlockTypes) OfMemory(at, size uint64) *blocktype.Type {
+	return t.Of(&memory.Block{Addr: at, Size: size})
 }

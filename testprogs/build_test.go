@@ -164,6 +164,7 @@ var behaviours = []struct {
 	{name: "names", want: "ok\n"},
 	{name: "headernew"},
 	{name: "leaving"},
+	{name: "hostileblocks"},
 	{name: "states"},
 	{name: "mismatch", args: []string{"fine"}},
 	{name: "mismatch", args: []string{"array-delete"}},

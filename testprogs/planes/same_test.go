@@ -60,6 +60,7 @@ var subjects = []subject{
 	{name: "dlopen"},
 	{name: "headernew", wrong: true},
 	{name: "leaving"},
+	{name: "hostileblocks"},
 	{name: "states"},
 	{name: "mismatch", args: []string{"fine"}},
 	{name: "wrongfrees", args: []string{"fine"}},
