@@ -95,6 +95,14 @@ type damageView struct {
 	At       *neighbourView `json:"at,omitempty"`
 }
 
+func viewDamages(all []session.HeapDamage) (views []damageView) {
+	for i := range all {
+		d := &all[i]
+		views = append(views, damageView{d.Arena, d.Chunk.String(), d.Field, d.Found(), d.Expected(), d.Passing, viewNeighbour(d.Before), viewNeighbour(d.At)})
+	}
+	return views
+}
+
 // neighbourView is a chunk with who made its block.
 type neighbourView struct {
 	Address string      `json:"address"`
@@ -142,10 +150,7 @@ func viewMalloc(sizes screen.Sizes, a *session.AllocatorAnswer) mallocView {
 	if a.Recording {
 		v.Fit = &fitView{a.Recorded.Blocks, a.Recorded.Requested, a.Recorded.Usable}
 	}
-	for i := range a.Damage {
-		d := &a.Damage[i]
-		v.Damage = append(v.Damage, damageView{d.Arena, d.Chunk.String(), d.Field, d.Found(), d.Expected(), d.Passing, viewNeighbour(d.Before), viewNeighbour(d.At)})
-	}
+	v.Damage = viewDamages(a.Damage)
 	for _, h := range a.Hints {
 		v.Hints = append(v.Hints, hintText(sizes, h))
 	}
@@ -235,25 +240,25 @@ func printMalloc(o *screen.Output, a *session.AllocatorAnswer, v *mallocView) {
 			o.Line(screen.Guess(fmt.Sprintf("(a thread is inside malloc with arena %d: its lists may be half changed)", x.Index)))
 		}
 	}
-	printDamages(o, a, v)
+	printDamages(o, a.Damage, a.Threads, v.More)
 	for _, h := range v.Hints {
 		o.Line(screen.Plain(h))
 	}
 }
 
 // printDamages tells where the heap is damaged.
-func printDamages(o *screen.Output, a *session.AllocatorAnswer, v *mallocView) {
-	for i := range a.Damage {
-		d := &a.Damage[i]
+func printDamages(o *screen.Output, all []session.HeapDamage, threads map[int]int, more int) {
+	for i := range all {
+		d := &all[i]
 		if i == maxDamages {
-			o.Line(screen.Guess(fmt.Sprintf("(%s more; --json lists them)", units.Count(len(a.Damage)-i+v.More, "damaged field"))))
+			o.Line(screen.Guess(fmt.Sprintf("(%s more; --json lists them)", units.Count(len(all)-i+more, "damaged field"))))
 			return
 		}
 		text := "! " + d.String()
 		if d.Arena > 0 {
 			text += fmt.Sprintf(" (arena %d)", d.Arena)
 		}
-		if n, ok := a.Threads[d.TID]; ok && d.TID != 0 {
+		if n, ok := threads[d.TID]; ok && d.TID != 0 {
 			text += fmt.Sprintf(" (thread %d)", n)
 		}
 		if d.Passing {

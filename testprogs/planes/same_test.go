@@ -26,6 +26,7 @@ type subject struct {
 // subjects are all programs of testprogs, with the arguments of their sessions.
 var subjects = []subject{
 	{name: "abort", wrong: true},
+	{name: "mallocaborts"},
 	{name: "annotated", wrong: true},
 	{name: "annotated", wrong: true, flags: []string{"-no-pie", "-O2", "STRIP"}},
 	{name: "annotated", wrong: true, flags: []string{"-static", "-DALONE", "STRIP"}},
