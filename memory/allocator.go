@@ -22,24 +22,30 @@ func (f *Fit) Add(requested, usable uint64) {
 // Fits visits the chunks in use that the recording knows as blocks of their own, ascending. The
 // others it leaves out: older ones, and chunks that are cut up by a pool.
 func (m *Image) Fits(visit func(b *Block, usable uint64)) error {
-	h, err := m.Heap()
-	if err != nil {
+	if err := m.Walkable(); err != nil {
 		return err
 	}
 	all := m.Blocks()
-	for c := range h.Blocks() {
-		for len(all) > 0 && all[0].Addr < uint64(c.Addr) {
+	for c := range m.spans() {
+		for len(all) > 0 && all[0].Addr < c.addr {
 			all = all[1:]
 		}
-		if len(all) > 0 && all[0].Addr == uint64(c.Addr) && all[0].Seq != 0 && (len(all) == 1 || all[1].Addr >= uint64(c.Addr)+c.Size) {
-			visit(&all[0], c.Size)
+		if len(all) > 0 && all[0].Addr == c.addr && all[0].Seq != 0 && (len(all) == 1 || all[1].Addr >= c.addr+c.size) {
+			visit(&all[0], c.size)
 		}
 	}
 	return nil
 }
 
-// Allocator is the name of another allocator, which the program has beside glibc's; "" without.
-func (m *Image) Allocator() string { return m.src.Other }
+// Allocator is the name of an allocator of the program whose heap is not walked; "" without.
+func (m *Image) Allocator() string {
+	if m.src.Other == jemallocName {
+		if _, err := m.Jemalloc(); err == nil {
+			return ""
+		}
+	}
+	return m.src.Other
+}
 
 // BlockAt is the live block that begins at an address.
 func (m *Image) BlockAt(at uint64) *Block {

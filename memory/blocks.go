@@ -47,16 +47,12 @@ func (m *Image) merged() *blocks {
 	rec := m.src.Recorded
 	m.src.Recorded = nil // as large as what is made of it
 	slices.SortFunc(rec, func(a, b Recorded) int { return cmp.Compare(a.Addr, b.Addr) })
-	out := &blocks{}
-	h, err := m.Heap()
-	if err == nil {
-		out.all = make([]Block, 0, len(rec))
-		for c := range h.Blocks() {
-			rec = out.before(h, rec, uint64(c.Addr))
-			rec = out.chunk(c, rec)
-		}
+	out := &blocks{all: make([]Block, 0, len(rec))}
+	for c := range m.spans() {
+		rec = out.before(m.has, rec, c.addr)
+		rec = out.chunk(c, rec)
 	}
-	out.before(h, rec, ^uint64(0))
+	out.before(m.has, rec, ^uint64(0))
 	out.all = slices.Clip(out.all)
 	m.blocks = out
 	return out
@@ -68,7 +64,7 @@ const maxAddress = 1 << 56
 // before takes the recorded blocks below the next chunk that is in use, which lie in none: those
 // of other allocators. Where the allocator has the memory back, their end was not seen; so it is
 // where they would reach into that chunk.
-func (out *blocks) before(h *glibc.Heap, rec []Recorded, low uint64) []Recorded {
+func (out *blocks) before(back func(uint64) bool, rec []Recorded, low uint64) []Recorded {
 	for len(rec) > 0 && rec[0].Addr < low {
 		r := rec[0]
 		rec = rec[1:]
@@ -76,11 +72,9 @@ func (out *blocks) before(h *glibc.Heap, rec []Recorded, low uint64) []Recorded 
 			out.stale++
 			continue
 		}
-		if h != nil {
-			if c, ok := h.Find(addr.Run(r.Addr)); ok && !c.State.Live() && r.Addr < uint64(c.End()) {
-				out.stale++
-				continue
-			}
+		if back(r.Addr) {
+			out.stale++
+			continue
 		}
 		out.add(r)
 	}
@@ -98,24 +92,24 @@ func (out *blocks) add(r Recorded) {
 }
 
 // chunk takes a chunk that is in use, and the recorded blocks in it.
-func (out *blocks) chunk(c glibc.Block, rec []Recorded) []Recorded {
-	low, high := uint64(c.Addr), uint64(c.Addr)+c.Size
+func (out *blocks) chunk(c span, rec []Recorded) []Recorded {
+	low, high := c.addr, c.addr+c.size
 	n := 0
 	for n < len(rec) && rec[n].Addr < high {
 		n++
 	}
 	switch {
 	case n == 0:
-		out.all = append(out.all, Block{Addr: low, Size: c.Size})
+		out.all = append(out.all, Block{Addr: low, Size: c.size})
 		out.walked.Blocks++
-		out.walked.Bytes += c.Size
+		out.walked.Bytes += c.size
 	case n == 1 && rec[0].Addr == low:
 		b := Block(rec[0])
-		b.Size = min(b.Size, c.Size) // more is a realloc that was not seen
+		b.Size = min(b.Size, c.size) // more is a realloc that was not seen
 		out.all = append(out.all, b)
 	default:
 		if n > 1 && rec[0].Addr == low && rec[0].Size < rec[1].Addr-low {
-			out.hidden = append(out.hidden, Hidden{c, Block(rec[0]), Block(rec[1])})
+			out.hidden = append(out.hidden, Hidden{glibc.Block{Addr: addr.Run(low), Size: c.size}, Block(rec[0]), Block(rec[1])})
 		}
 		out.chunks = append(out.chunks, Range{low, high})
 		for _, r := range rec[:n] {

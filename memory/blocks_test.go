@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"testing"
 
-	"hdb/heap/glibc"
 	"hdb/heap/graph"
 )
 
@@ -20,9 +19,10 @@ func TestBlocksDoNotOverlap(t *testing.T) {
 		{Addr: 1 << 60},
 	}
 	out := &blocks{}
-	rec = out.before(nil, rec, 0x2000)
-	rec = out.chunk(glibc.Block{Addr: 0x2000, Size: 0x100}, rec)
-	out.before(nil, rec, ^uint64(0))
+	none := func(uint64) bool { return false }
+	rec = out.before(none, rec, 0x2000)
+	rec = out.chunk(span{0x2000, 0x100}, rec)
+	out.before(none, rec, ^uint64(0))
 	var in []graph.Block
 	for _, b := range out.all {
 		in = append(in, graph.Block{Addr: b.Addr, Size: b.Size})

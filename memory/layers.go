@@ -9,7 +9,7 @@ import (
 // all of an allocator's memory is one layer then.
 func (m *Image) Layers() (all []regions.Layer, known bool) {
 	blocks := m.Blocks()
-	if _, err := m.Heap(); err != nil && len(blocks) == 0 {
+	if m.Walkable() != nil && len(blocks) == 0 {
 		return m.Space().Layers(nil, nil), false
 	}
 	return m.Space().Layers(blockList(blocks), m.src.Space.Pages), true

@@ -72,7 +72,7 @@ func (t *BlockTypes) SearchBlocks(ctx context.Context, pattern []byte, limit int
 	}
 	all := m.Blocks()
 	if len(all) == 0 {
-		if _, err := m.Heap(); err != nil {
+		if err := m.Walkable(); err != nil {
 			return nil, false, err
 		}
 	}

@@ -73,7 +73,10 @@ func (h *Heap) Allocator() (*AllocatorAnswer, error) {
 	}
 	g, err := m.Heap()
 	if err != nil {
-		return nil, err
+		if _, none := m.Jemalloc(); none == nil {
+			return nil, errJemalloc
+		}
+		return nil, m.Walkable()
 	}
 	a := &AllocatorAnswer{Heap: g, Threads: map[int]int{}, Other: m.Allocator()}
 	for _, t := range h.common.image.Threads() {
@@ -215,7 +218,10 @@ func (h *Heap) Chunk(at uint64) (*ChunkAnswer, error) {
 	}
 	g, err := m.Heap()
 	if err != nil {
-		return nil, err
+		if _, none := m.Jemalloc(); none == nil {
+			return nil, &NoChunkError{addr.Run(at)}
+		}
+		return nil, m.Walkable()
 	}
 	x, c, ok := g.Header(addr.Run(at))
 	if !ok {
@@ -238,11 +244,7 @@ func (h *Heap) Chunk(at uint64) (*ChunkAnswer, error) {
 		}
 	}
 	if tid, ok := g.CachedBy(c.Addr); ok {
-		for _, t := range h.common.image.Threads() {
-			if t.TID == tid {
-				a.Cache = t.Num
-			}
-		}
+		a.Cache = h.threadNumber(tid)
 	}
 	return a, nil
 }

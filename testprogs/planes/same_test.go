@@ -84,6 +84,7 @@ var subjects = []subject{
 	{name: "thrown"},
 	{name: "input", args: []string{"one", "two words"}, input: "input.c"},
 	{name: "jemalloc"},
+	{name: "jeheap"},
 	{name: "jit"},
 	{name: "kinds"},
 	{name: "longjmp"},
