@@ -17,6 +17,7 @@ type claim struct {
 	module     string
 	tid        int
 	label      string
+	written    bool // of a segment that the program may write, or could until it was relocated
 }
 
 // The levels of claims, the strongest first. A stack may lie in a block of the allocator,
@@ -177,8 +178,8 @@ func (d *divider) modules() {
 				d.claim(levelModule, claim{start: start, end: end, kind: Data, module: m.Name})
 				continue
 			}
-			d.claim(levelModule, claim{start: start, end: s.FileEnd, kind: Data, module: m.Name})
-			d.claim(levelModule, claim{start: s.FileEnd, end: end, kind: BSS, module: m.Name})
+			d.claim(levelModule, claim{start: start, end: s.FileEnd, kind: Data, module: m.Name, written: true})
+			d.claim(levelModule, claim{start: s.FileEnd, end: end, kind: BSS, module: m.Name, written: true})
 		}
 	}
 }
@@ -238,6 +239,7 @@ func regionOf(m *Mapping, start, end addr.Run, owner *claim, arenas bool) Region
 	switch none := !m.allows('r') && !m.allows('w') && !m.allows('x'); {
 	case r.Kind == Data || r.Kind == BSS:
 		r.Kind = moduleKind(m, r.Kind)
+		r.Relocated = r.Kind == ReadOnly && owner.written
 	case none && (r.Kind == Heap || r.Kind == Stack || r.Kind == StackUnused):
 		r.Kind = Reserved
 	}

@@ -80,6 +80,7 @@ type Region struct {
 	TID        int    // the thread of TLS and the stacks, or that runs on other memory; 0: none that lives
 	Path       string // of the mapped file, or the kernel's name in brackets, "" for none
 	Offset     uint64 // of Start in the file, bytes
+	Relocated  bool   // of ReadOnly: it was writable until it was relocated (RELRO)
 	Label      string // what the kind does not say: "main arena", "probe ring", ...
 
 	Usage
@@ -99,6 +100,8 @@ func (r *Region) Root() bool {
 	switch r.Kind {
 	case Data, BSS, TLS, Stack, SignalStack, Runtime, Anonymous, Shared, Unknown:
 	case File: // a private one that was written, or a shared one: both may hold pointers
+	case ReadOnly: // in static programs the C library keeps pointers to blocks in what it protects then
+		return r.Relocated
 	default:
 		return false
 	}

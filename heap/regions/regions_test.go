@@ -103,7 +103,7 @@ func TestDivide(t *testing.T) {
 	}
 	const want = `400000-401000 rodata, /bin/p
 401000-402000 code, /bin/p
-402000-403000 rodata, /bin/p
+402000-403000 rodata root, /bin/p
 403000-403800 data root, /bin/p
 403800-403900 heap, main_arena
 403900-404100 data root, /bin/p
