@@ -20,7 +20,7 @@ import (
 )
 
 func leaksCommand() *Command {
-	return &Command{Name: "leaks", Group: GroupAllocs, Beside: RunsBeside, Raw: true, Synopsis: "[N] [since MOMENT] [--strict] [--reachable|--all] [--snapshot] [--suppressions FILE] [if CONDITION]\n[N] growth [MOMENT ... | over TIME] [--strict] [--reachable|--all] [--snapshot] [--suppressions FILE]", Short: "show the stacks of blocks that nothing holds, or that were not given back", Args: []ArgKind{ArgSince}, Run: runLeaks,
+	return &Command{Name: "leaks", Group: GroupAllocs, Beside: RunsBeside, Raw: true, Synopsis: "[N] [since MOMENT] [--strict] [--reachable|--all] [--snapshot|--exit] [--suppressions FILE] [if CONDITION]\n[N] growth [MOMENT ... | over TIME] [--strict] [--reachable|--all] [--snapshot|--exit] [--suppressions FILE]", Short: "show the stacks of blocks that nothing holds, or that were not given back", Args: []ArgKind{ArgSince}, Run: runLeaks,
 		Long: "At a stop of a process, and of a core file, it searches memory for pointers to the live blocks, as LeakSanitizer and valgrind do, from registers, stacks, global and thread-local variables and mappings of the program on:\n\n" +
 			"  definitely lost  nothing points to the block\n  indirectly lost  only lost blocks do\n  possibly lost    only pointers into its middle lead there\n  still reachable  the program can come to it by pointers to starts of blocks\n\n" +
 			"The stacks of lost blocks are listed, the worst first, each with what is lost with them; --reachable lists the still reachable ones instead, --all all of them. Blocks that are older than the recording, or not in it, have no stack and are a row of their own. With `if` only blocks that match are counted; of those without a stack only size and addr are known.\n\n" +
@@ -28,8 +28,9 @@ func leaksCommand() *Command {
 			"Behind the blocks come the stacks of mappings that the program made and did not unmap; `help live` tells which these are.\n\nBlocks that language runtimes keep for themselves are left out, as by assert: buffers of stdio, storage of threads, locales, memory for exceptions. A line says how much they are; --strict lists them, too.\n\n" +
 			"--suppressions leaves out the blocks, and counts them by suppression, that a file is about: LeakSanitizer's, leak:PATTERN a line, or valgrind's, { entries } for Memcheck:Leak. Where it is not known how blocks are held, the entries count for all kinds. Blocks without a stack are never suppressed.\n\n" +
 			"While the program runs, --snapshot stops it as long as the kernel takes to copy its page tables (some 100 ms for 4 GiB), and searches the copy while it goes on. Each page that the program writes to meanwhile is copied, too. Breakpoints and stops that it comes to wait until the answer is there. It is refused under seccomp filters and for users of userfaultfd.\n\n" +
+			"--exit first runs the program, which is started if there is none, until it exits: it stops where exit is called, or main has returned, before destructors and what atexit was given, and nothing is freed yet that the program keeps to its end. Where the program has no function exit, _exit or quick_exit with a name it is the system call, when all that has run. A signal that ends the program stops it, too: the answer is about that moment. Signals that it handles do not. A program that is killed has no memory left.\n\n" +
 			"With `since` it shows all blocks that were allocated after the moment, lost or still held, with their rate per second. A moment has any form that goto takes. `diff MOMENT per stack` also counts blocks that were allocated before.\n\n" + growthHelp +
-			"Examples:\n  leaks 5\n  leaks since warm\n  leaks growth warm\n  leaks 10 growth over 60s --all\n  leaks --all\n  leaks --suppressions ci/memcheck.supp\n  leaks --snapshot\n  leaks 3 if size >= 1k"}
+			"Examples:\n  leaks 5\n  leaks since warm\n  leaks growth warm\n  leaks 10 growth over 60s --all\n  leaks --all\n  leaks --suppressions ci/memcheck.supp\n  leaks --snapshot\n  leaks --exit\n  leaks 3 if size >= 1k"}
 }
 
 // leaksAsked is what leaks is asked for.
@@ -37,6 +38,7 @@ type leaksAsked struct {
 	session.LeakQuestion
 	reachable, all bool
 	snapshot       bool   // of a copy of the memory if the program runs
+	exit           bool   // when the program exits
 	file           string // of suppressions, "" none
 
 	growth  bool           // growth is asked for
@@ -62,6 +64,8 @@ func leaksOf(in Input) (leaksAsked, Input, error) {
 			q.all = q.all || word[0] == '-'
 		case "snapshot":
 			q.snapshot = q.snapshot || word[0] == '-'
+		case "exit":
+			q.exit = q.exit || word[0] == '-'
 		default:
 			return false
 		}
@@ -133,6 +137,11 @@ func runLeaks(ctx context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
+	if q.exit {
+		if err := leaksAtExit(c, in); err != nil {
+			return err
+		}
+	}
 	if q.growth {
 		return runLeaksGrowth(ctx, c, in, q)
 	}
@@ -171,6 +180,25 @@ func runLeaks(ctx context.Context, c *Console, in Input) error {
 		return fmt.Errorf("leaks: %w", err)
 	}
 	showGrowth(c, in, g, q.Since, leftOut{g.Kept, q.Strict, q.file, why}, mapped)
+	return nil
+}
+
+// leaksAtExit runs the program until it is about to exit.
+func leaksAtExit(c *Console, in Input) error {
+	if c.s.Heap.Running() {
+		return errors.New("leaks: --exit: the program runs already: interrupt stops it")
+	}
+	r, how, err := c.s.ToExit()
+	if err != nil {
+		return fmt.Errorf("leaks: --exit: %w", err)
+	}
+	c.report(in, r)
+	switch how {
+	case session.LeavingStops:
+		return errors.New("leaks: --exit: the program has not exited yet: leaks tells of this moment, leaks --exit runs on")
+	case session.LeavingDies:
+		c.say("the signal ends the program: these are the leaks of this moment")
+	}
 	return nil
 }
 

@@ -21,6 +21,7 @@ import (
 
 	"hdb/console/line"
 	"hdb/console/screen"
+	"hdb/inferior"
 	"hdb/session"
 )
 
@@ -39,6 +40,7 @@ type Config struct {
 	JSON              bool // one object per line for each command that prints data
 	Quiet             bool // no greeting
 	NoInit            bool // read no configuration and no .hdb file
+	Finish            bool // let the program that hdb has started run to its end after the startup commands
 	ReturnChildResult bool // exit with the inferior's own status, 128+n for signal n
 }
 
@@ -126,6 +128,9 @@ func (c *Console) Run() int {
 		readProjectFile(c)
 	}
 	c.runStartup()
+	if c.cfg.Finish {
+		c.runOut()
+	}
 	if c.in != nil && !c.cfg.Batch {
 		c.loop()
 	}
@@ -162,6 +167,24 @@ func (c *Console) runStartup() {
 			return
 		}
 		c.obey(text)
+	}
+}
+
+// runOut lets a program that hdb has started run to its end, unless Ctrl-C stops it: what it has not written yet is not lost.
+func (c *Console) runOut() {
+	for {
+		if _, _, attached, live := c.s.Process(); !live || attached {
+			return
+		}
+		r, err := c.s.Execution.Continue(1)
+		if err != nil {
+			c.warn(err)
+			return
+		}
+		c.report(Input{Name: "continue"}, r)
+		if r.Reason == inferior.Interrupted {
+			return
+		}
 	}
 }
 

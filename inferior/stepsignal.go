@@ -78,3 +78,6 @@ func (t *Thread) disposition(n int) disposition {
 	}
 	return kills
 }
+
+// Dies tells whether signal n would end the process, as it handles signals now.
+func (t *Thread) Dies(n int) bool { return t.disposition(n) == kills }

@@ -26,6 +26,7 @@ type demand struct {
 	next  *nextEvent       // what next-alloc waits for, or nil
 	hits  []hit            // stops that said yes since the last resume
 
+	leaving *leaving          // what a run to the program's exit looks for, or nil
 	expired *breakpoints.Stop // a watchpoint whose variable's function has returned, nil: none
 }
 

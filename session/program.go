@@ -507,6 +507,9 @@ func (s *Session) catchExec(t *inferior.Thread) inferior.Action {
 	if action == inferior.Resume {
 		s.Planes.noteUnfollowed()
 	}
+	if s.Stops.demand.leaving != nil {
+		return inferior.StopHere
+	}
 	return action
 }
 

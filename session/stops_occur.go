@@ -159,6 +159,9 @@ func (o occurrences) systemCall(t *inferior.Thread, c inferior.SystemCall) infer
 	if !c.Before && !c.Returned {
 		return inferior.Resume
 	}
+	if o.leavingCall(t, c) == inferior.StopHere {
+		return inferior.StopHere
+	}
 	return o.occurs(t, func() string { return systemCallText(c) }, func(st *breakpoints.Stop) bool {
 		return st.Kind == breakpoints.StopSystemCall && (len(st.Calls) == 0 || slices.Contains(st.Calls, c.Number))
 	})
@@ -209,7 +212,8 @@ func (o occurrences) signal(t *inferior.Thread, sig *inferior.Signal) (caught bo
 	about := func(st *breakpoints.Stop) bool {
 		return st.Kind == breakpoints.StopSignal && catchesSignal(st.Signals, sig.Number)
 	}
-	caught = slices.ContainsFunc(o.stops.All(), func(st *breakpoints.Stop) bool { return st.Enabled && about(st) })
+	caught = slices.ContainsFunc(o.stops.All(), func(st *breakpoints.Stop) bool { return st.Enabled && about(st) }) ||
+		o.stops.demand.leaving != nil && catchesSignal(nil, sig.Number) && !t.Dies(sig.Number)
 	return caught, o.occurs(t, nil, about)
 }
 
@@ -263,10 +267,11 @@ func (d *demand) caughtCalls() func(number uint64) bool {
 			of = append(of, st.Spec)
 		}
 	}
-	if of == nil {
+	exits := d.leaving != nil && d.leaving.calls
+	if of == nil && !exits {
 		return nil
 	}
 	return func(number uint64) bool {
-		return slices.ContainsFunc(of, func(s breakpoints.Spec) bool { return len(s.Calls) == 0 || slices.Contains(s.Calls, number) })
+		return exits && number == exitGroup || slices.ContainsFunc(of, func(s breakpoints.Spec) bool { return len(s.Calls) == 0 || slices.Contains(s.Calls, number) })
 	}
 }

@@ -117,6 +117,7 @@ var behaviours = []struct {
 	{name: "heldobjects"},
 	{name: "suppressed"},
 	{name: "growing"},
+	{name: "exiting", state: "exit status 3"},
 	{name: "signalstack", state: "exit status 3"},
 	{name: "threadlocal"},
 	{name: "fork", want: "parent 11 child 7\n"},

@@ -50,7 +50,19 @@ func TestSuppressionsOfValgrind(t *testing.T) {
 		t.Fatalf("valgrind has used %d entries: %s", len(want), text)
 	}
 	all := "leaks 100 --all --strict --suppressions " + file
-	answer := ask(t, true, []string{program}, []string{"record start", "break at_rest", "run", all, "kill"})[all]
+	for name, in := range map[string][]string{"at rest": {"record start", "break at_rest", "run", all, "kill"}, "at its exit": {"record start", "leaks 1 --exit", all, "kill"}} {
+		t.Run(name, func(t *testing.T) {
+			suppresses(t, ask(t, true, []string{program}, in)[in[len(in)-2]], want, len(entries))
+		})
+	}
+	if t.Failed() {
+		t.Log(text)
+	}
+}
+
+// suppresses holds the answer of leaks against what valgrind has for each of its entries, which are about all blocks.
+func suppresses(t *testing.T, answer string, want map[string]string, entries int) {
+	t.Helper()
 	var got struct {
 		leaksAnswer
 		Suppressions []struct {
@@ -67,10 +79,7 @@ func TestSuppressionsOfValgrind(t *testing.T) {
 			t.Errorf("%s: %s blocks, valgrind has %q", s.Name, counted, want[s.Name])
 		}
 	}
-	if len(got.Suppressions) != len(entries) || len(got.Rows) > 0 {
-		t.Errorf("%d of %d entries, %d rows are left: %v", len(got.Suppressions), len(entries), len(got.Rows), got.Rows)
-	}
-	if t.Failed() {
-		t.Log(text)
+	if len(got.Suppressions) != entries || len(got.Rows) > 0 {
+		t.Errorf("%d of %d entries, %d rows are left: %v", len(got.Suppressions), entries, len(got.Rows), got.Rows)
 	}
 }

@@ -35,7 +35,32 @@ func (o *options) settle() error {
 		o.words = append([]string{"open", word}, rest...)
 		return nil
 	}
+	if end := slices.Index(o.words, "--"); o.words[0] == "leaks" && end > 0 {
+		return o.askProgram(end)
+	}
 	return o.ask()
+}
+
+// askProgram makes of `hdb leaks ... -- PROGRAM ARGS` that command when the program exits, in batch mode; the
+// program begins behind word number end.
+func (o *options) askProgram(end int) error {
+	words, err := o.ownFlags(o.words[1:end])
+	if err != nil {
+		return fmt.Errorf("leaks: %w: %w", err, errUsage)
+	}
+	if !slices.Contains(words, "--exit") {
+		words = append(words, "--exit")
+	}
+	if o.words = o.words[end+1:]; len(o.words) == 0 {
+		return fmt.Errorf("leaks: a program must follow --: %w", errUsage)
+	}
+	line, err := console.CommandLine(append([]string{"leaks"}, words...))
+	if err != nil {
+		return err
+	}
+	o.batch, o.args, o.finish = true, true, true
+	o.startup = append(o.startup, console.Startup{Text: line})
+	return nil
 }
 
 // isSaved tells words that name a capture, be it there or not, from programs.

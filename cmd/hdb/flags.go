@@ -22,6 +22,7 @@ type options struct {
 	args              bool // --args: what follows is the program and its arguments
 	tty, dir          string
 	words             []string // what is not a flag
+	finish            bool     // the program is recorded, and runs to its end
 	asked             string   // the capture that a command of startup is about
 }
 

@@ -30,6 +30,7 @@ usage:
   hdb [flags] CAPTURE              console on a saved session, as hdb open CAPTURE
   hdb COMMAND [ARGS...] CAPTURE    what a command of the console says of a capture:
                                    hdb top run.hdb, hdb leaks 5 run.hdb, hdb allocs run.hdb
+  hdb leaks [ARGS...] -- PROG [ARGS...]   what a program has lost when it exits
   hdb record [-o FILE] PROG [ARGS...]
   hdb record [-o FILE] -p PID      record without a console: see hdb record --help
   hdb live PROG [ARGS...]          a screen of what a program allocates while it runs,
@@ -265,7 +266,7 @@ func converse(o *options, in *os.File, out, errw io.Writer) int {
 	cfg := console.Config{
 		Session: s, Out: out, Err: errw, Startup: o.startup, Version: version(),
 		Echo: o.echo, Batch: o.batch, JSON: o.json, Quiet: o.quiet || o.batch, NoInit: o.noInit,
-		ReturnChildResult: o.returnChildResult,
+		ReturnChildResult: o.returnChildResult, Finish: o.finish,
 	}
 	if !o.batch {
 		cfg.In = line.NewReader(in, os.Stdout)
@@ -326,6 +327,9 @@ func target(s *session.Session, c *console.Console, o *options) (int, error) {
 		return exitTarget, err
 	}
 	s.Settings.Args = quoteArgs(words[1:])
+	if o.finish {
+		return exitTarget, s.Recorder.Start()
+	}
 	return 0, nil
 }
 

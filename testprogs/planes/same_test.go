@@ -78,6 +78,7 @@ var subjects = []subject{
 	{name: "heldobjects"},
 	{name: "suppressed"},
 	{name: "growing"},
+	{name: "exiting"},
 	{name: "inlined"},
 	{name: "inlinedcc"},
 	{name: "inlinestep"},

@@ -1,0 +1,185 @@
+package session
+
+import (
+	"slices"
+
+	"hdb/inferior"
+	"hdb/internal/addr"
+)
+
+// leavingFunctions are those of C libraries by which programs end: what main's caller calls when main has returned, too.
+var leavingFunctions = []string{"exit", "quick_exit", "_exit", "_Exit"}
+
+// exitGroup is the system call that ends a process (arch/x86/entry/syscalls/syscall_64.tbl).
+const exitGroup = 231
+
+// auxEntry is the type of the auxiliary vector's entry that has the program's first instruction (getauxval(3)).
+const auxEntry = 9
+
+// Leaving is how a run to the program's exit has ended.
+type Leaving uint8
+
+// The ways.
+const (
+	LeavingAtExit Leaving = iota // before the function or the system call that ends the program
+	LeavingDies                  // before a signal that will end it
+	LeavingStops                 // something else stopped it
+	LeavingGone                  // it has ended unseen
+)
+
+// ToExit runs the program, which is started if there is none, until it is about to exit: before what
+// atexit(3) was given and destructors run if it comes by exit, as it does when main returns. Signals that the program
+// handles or ignores do not stop it meanwhile.
+func (s *Session) ToExit() (*Report, Leaving, error) {
+	if s.Mode() == Core {
+		return nil, 0, ErrCoreOpen
+	}
+	fresh := s.proc == nil
+	if fresh {
+		if err := s.launch(nil); err != nil {
+			return nil, 0, err
+		}
+	} else if err := s.live(); err != nil {
+		return nil, 0, err
+	}
+	return s.Execution.toExit(fresh)
+}
+
+// toExit is ToExit of a process; fresh: it stands at the first instruction of an image.
+func (x *Execution) toExit(fresh bool) (r *Report, how Leaving, err error) {
+	if t := x.sel.thread; !fresh && t != nil {
+		if regs, err := t.Regs(); err == nil && slices.Contains(x.leaving(), regs.PC()) {
+			return x.reportHere(""), LeavingAtExit, nil
+		}
+	}
+	l := &leaving{}
+	x.demand.leaving = l
+	defer func() {
+		x.demand.leaving = nil
+		if x.proc != nil {
+			if _, gone := x.proc.Exited(); !gone {
+				if e := x.planes.arm(); err == nil {
+					err = e
+				}
+			}
+		}
+	}()
+	for {
+		targets := l.targets(x.leaving())
+		if l.calls = !fresh && len(targets) == 0; !l.calls {
+			targets = append(targets, l.calling(x.entries("syscall"))...)
+		}
+		if fresh {
+			targets = l.entry(x)
+		}
+		if err := x.planes.arm(); err != nil {
+			return nil, 0, err
+		}
+		var stop inferior.Stop
+		if !fresh || len(targets) > 0 {
+			if _, stop, err = x.runToTargets(targets); err != nil {
+				return nil, 0, err
+			}
+		}
+		numbered := len(x.demand.hits) > 0
+		switch at := l.thread; {
+		case stop.Reason == inferior.Exited || stop.Reason == inferior.Gone:
+			return x.report(stop, ""), LeavingGone, nil
+		case stop.Reason == inferior.Execed && !numbered:
+			fresh = true // the libraries of the new image are not there yet
+			continue
+		case fresh && !numbered && (len(targets) == 0 || at != nil && stop.Thread == at):
+			fresh, l.thread = false, nil
+			continue
+		case at != nil && stop.Reason == inferior.Trapped && (stop.Thread == at || stop.Thread == nil):
+			text := "about to exit"
+			if l.calls {
+				text += ", in system call exit_group"
+			}
+			x.demand.hits = append(x.demand.hits, hit{thread: at, occurred: text})
+			return x.report(stop, ""), LeavingAtExit, nil
+		case stop.Reason == inferior.Signaled && stop.Thread.Dies(stop.Signal.Number):
+			return x.report(stop, ""), LeavingDies, nil
+		}
+		return x.report(stop, ""), LeavingStops, nil
+	}
+}
+
+// leaving is what a run to the program's exit looks for.
+type leaving struct {
+	calls  bool             // the system call: the program has none of the functions
+	thread *inferior.Thread // the one that is there
+}
+
+// targets are stops at addresses.
+func (l *leaving) targets(all []addr.Run) (targets []target) {
+	for _, at := range all {
+		targets = append(targets, target{at: at, when: func(t *inferior.Thread) bool {
+			l.thread = t
+			return true
+		}})
+	}
+	return targets
+}
+
+// entry is a stop at the program's first instruction, when all libraries are there that it is linked with. There is none
+// if the process stands there already, as a static program does that was started.
+func (l *leaving) entry(x *Execution) []target {
+	vector, err := x.image.AuxVector()
+	if err != nil {
+		return nil
+	}
+	for _, e := range vector {
+		if e.Type != auxEntry {
+			continue
+		}
+		for _, t := range x.proc.Threads() {
+			if regs, err := t.Regs(); err == nil && regs.PC() == addr.Run(e.Value) {
+				return nil
+			}
+		}
+		return l.targets([]addr.Run{addr.Run(e.Value)})
+	}
+	return nil
+}
+
+// leaving are the entries of leavingFunctions in all modules, ascending.
+func (c *common) leaving() []addr.Run { return c.entries(leavingFunctions...) }
+
+// entries are those of functions of these names in all modules, ascending.
+func (c *common) entries(names ...string) (all []addr.Run) {
+	for _, m := range c.names.Images() {
+		for _, name := range names {
+			if sym, ok := m.Object.Symtab.Symbol(name); ok && sym.Defined && sym.IsCode() {
+				all = append(all, sym.Addr.Run(m.Bias))
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// calling are stops at calls of syscall(2) that end the process.
+func (l *leaving) calling(all []addr.Run) (targets []target) {
+	for _, at := range all {
+		targets = append(targets, target{at: at, when: func(t *inferior.Thread) bool {
+			regs, err := t.Regs()
+			if err != nil || regs.Arg(0) != exitGroup {
+				return false
+			}
+			l.thread = t
+			return true
+		}})
+	}
+	return targets
+}
+
+// leavingCall stops a thread that is about to end the process by the system call, if a run looks for that.
+func (o occurrences) leavingCall(t *inferior.Thread, c inferior.SystemCall) inferior.Action {
+	l := o.stops.demand.leaving
+	if l == nil || !l.calls || !c.Before || c.Number != exitGroup {
+		return inferior.Resume
+	}
+	l.thread = t
+	return inferior.StopHere
+}
