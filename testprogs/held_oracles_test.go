@@ -61,7 +61,7 @@ func TestHeldLikeMemcheck(t *testing.T) {
 					want[name] = kind
 				}
 			}
-			out, err := exec.Command("valgrind", "--leak-check=full", "--show-leak-kinds=all", "--leak-check-heuristics=all", "--num-callers=20", Build(t, p.name)).CombinedOutput()
+			out, err := exec.Command("valgrind", "--leak-check=full", "--show-leak-kinds=all", "--leak-check-heuristics=all", "--num-callers=20", "--keep-debuginfo=yes", Build(t, p.name)).CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}

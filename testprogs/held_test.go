@@ -62,7 +62,7 @@ var heldPrograms = []struct {
 	name, source string
 	least        int
 	sized        bool // how some blocks are held depends on their sizes
-}{{"held", "held.c", 35, false}, {"heldobjects", "heldobjects.cc", 11, true}}
+}{{"held", "held.c", 35, false}, {"heldobjects", "heldobjects.cc", 11, true}, {"heldmodules", "heldmodules.c", 25, false}}
 
 // heldFunctions are how the blocks of a program's functions are held, by the source.
 func heldFunctions(t *testing.T, source string, least int) map[string]string {

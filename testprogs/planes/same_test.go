@@ -76,6 +76,7 @@ var subjects = []subject{
 	{name: "globals"},
 	{name: "held", shared: true},
 	{name: "heldobjects"},
+	{name: "heldmodules"},
 	{name: "suppressed"},
 	{name: "growing"},
 	{name: "exiting"},
