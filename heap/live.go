@@ -55,6 +55,11 @@ func (l *Live) All() iter.Seq2[uint64, Block] {
 	return l.blocks.each
 }
 
+// From yields the live blocks from an address on, ascending. The heap must not change meanwhile.
+func (l *Live) From(low uint64) iter.Seq2[uint64, Block] {
+	return func(yield func(uint64, Block) bool) { l.blocks.from(low, yield) }
+}
+
 // Apply brings the heap to the moment after a recorded event, by the effect that it
 // carries. It returns the block that the event ended, if that is here.
 func (l *Live) Apply(e *capture.Event) (ended Block, ok bool) {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -59,6 +60,18 @@ func TestTableIsAMap(t *testing.T) {
 				if got := maps.Collect(l.All()); !maps.Equal(got, want) {
 					t.Fatalf("got %v\nwant %v", got, want)
 				}
+				order := []uint64{}
+				low := addr.Draw(t, "low") - uint64(rapid.IntRange(0, 1).Draw(t, "before"))
+				for a, b := range l.From(low) {
+					if order = append(order, a); b != want[a] {
+						t.Fatalf("%#x is %v, want %v", a, b, want[a])
+					}
+				}
+				above := slices.DeleteFunc(slices.Sorted(maps.Keys(want)), func(a uint64) bool { return a < low })
+				if !slices.Equal(order, above) {
+					t.Fatalf("from %#x on %#x, want %#x", low, order, above)
+				}
+				checkNear(t, l, want, low+rapid.Uint64Max(1200).Draw(t, "beyond"))
 				l.blocks.check(t)
 				if l.Blocks() != len(want) || l.Bytes() != bytes {
 					t.Fatalf("%d blocks, %d bytes, want %d, %d", l.Blocks(), l.Bytes(), len(want), bytes)
@@ -511,5 +524,27 @@ func BenchmarkLiveChurn(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// checkNear holds what is found around an address against all blocks.
+func checkNear(t *rapid.T, l *Live, blocks map[uint64]Block, at uint64) {
+	want := Near{}
+	for a, b := range blocks {
+		switch {
+		case !b.Logged:
+		case a > at && (want.AboveAt == 0 || a < want.AboveAt):
+			want.Above, want.AboveAt = b, a
+		case a <= at:
+			if a > want.BelowAt {
+				want.Below, want.BelowAt = b, a
+			}
+			if a > want.InAt && (a == at || at-a < b.Size) {
+				want.In, want.InAt = b, a
+			}
+		}
+	}
+	if got := l.Near(at); got != want {
+		t.Fatalf("around %#x are %+v, want %+v", at, got, want)
 	}
 }

@@ -1,9 +1,6 @@
 package memory
 
 import (
-	"cmp"
-	"slices"
-
 	"hdb/heap/glibc"
 	"hdb/heap/graph"
 	"hdb/internal/addr"
@@ -11,7 +8,7 @@ import (
 
 // blocks are the blocks of the recording and of the walk in one.
 type blocks struct {
-	all    []Block // ascending, not overlapping
+	all    graph.Blocks
 	chunks []Range // that blocks of pools were cut from: the pool's own, but for these blocks
 	walked graph.Sum
 	stale  int
@@ -28,32 +25,23 @@ type Hidden struct {
 // A Range is addresses from Low to below High.
 type Range struct{ Low, High uint64 }
 
-func (b *blocks) find(at uint64) (int, bool) {
-	i, exact := slices.BinarySearchFunc(b.all, at, func(b Block, at uint64) int { return cmp.Compare(b.Addr, at) })
-	if exact {
-		return i, true
-	}
-	if i--; i >= 0 && at-b.all[i].Addr < b.all[i].Size {
-		return i, true
-	}
-	return 0, false
-}
-
 // merged joins the blocks of the recording with those of the walk.
 func (m *Image) merged() *blocks {
 	if m.blocks != nil {
 		return m.blocks
 	}
-	rec := m.src.Recorded
-	m.src.Recorded = nil // as large as what is made of it
-	slices.SortFunc(rec, func(a, b Recorded) int { return cmp.Compare(a.Addr, b.Addr) })
-	out := &blocks{all: make([]Block, 0, len(rec))}
-	for c := range m.spans() {
-		rec = out.before(m.has, rec, c.addr)
-		rec = out.chunk(c, rec)
+	out := &blocks{}
+	rec := &cursor{of: m.src.Recorded}
+	h, err := m.Heap()
+	if err == nil {
+		_, n := h.Len()
+		out.all = *graph.MakeBlocks(n) // and blocks of other allocators
+		for c := range h.Blocks() {
+			out.before(h, rec, uint64(c.Addr))
+			out.chunk(c, rec)
+		}
 	}
-	out.before(m.has, rec, ^uint64(0))
-	out.all = slices.Clip(out.all)
+	out.before(h, rec, ^uint64(0))
 	m.blocks = out
 	return out
 }
@@ -64,58 +52,52 @@ const maxAddress = 1 << 56
 // before takes the recorded blocks below the next chunk that is in use, which lie in none: those
 // of other allocators. Where the allocator has the memory back, their end was not seen; so it is
 // where they would reach into that chunk.
-func (out *blocks) before(back func(uint64) bool, rec []Recorded, low uint64) []Recorded {
-	for len(rec) > 0 && rec[0].Addr < low {
-		r := rec[0]
-		rec = rec[1:]
+func (out *blocks) before(h *glibc.Heap, rec *cursor, low uint64) {
+	for r := rec.peek(); r != nil && r.Addr < low; r = rec.peek() {
+		rec.skip()
 		if r.Addr >= maxAddress || r.Size > min(low, maxAddress)-r.Addr {
 			out.stale++
 			continue
 		}
-		if back(r.Addr) {
-			out.stale++
-			continue
+		if h != nil {
+			if c, ok := h.Find(addr.Run(r.Addr)); ok && !c.State.Live() && r.Addr < uint64(c.End()) {
+				out.stale++
+				continue
+			}
 		}
-		out.add(r)
+		out.add(r.Addr, r.Size)
 	}
-	return rec
 }
 
 // add takes a recorded block. One that lies in another is cut from it: the outer one is a pool's.
-func (out *blocks) add(r Recorded) {
-	if n := len(out.all); n > 0 && r.Addr < out.all[n-1].Addr+max(out.all[n-1].Size, 1) {
-		outer := out.all[n-1]
-		out.all = out.all[:n-1]
-		out.chunks = append(out.chunks, Range{outer.Addr, outer.End()})
+func (out *blocks) add(at, size uint64) {
+	if n := out.all.Len(); n > 0 {
+		if outer := out.all.At(n - 1); at < outer.Addr+max(outer.Size, 1) {
+			out.all.DropLast()
+			out.chunks = append(out.chunks, Range{outer.Addr, outer.Addr + outer.Size})
+		}
 	}
-	out.all = append(out.all, Block(r))
+	out.all.Append(graph.Block{Addr: at, Size: size})
 }
 
 // chunk takes a chunk that is in use, and the recorded blocks in it.
-func (out *blocks) chunk(c span, rec []Recorded) []Recorded {
-	low, high := c.addr, c.addr+c.size
-	n := 0
-	for n < len(rec) && rec[n].Addr < high {
-		n++
-	}
+func (out *blocks) chunk(c glibc.Block, rec *cursor) {
+	low, high := uint64(c.Addr), uint64(c.Addr)+c.Size
+	in := rec.below(high)
 	switch {
-	case n == 0:
-		out.all = append(out.all, Block{Addr: low, Size: c.size})
+	case len(in) == 0:
+		out.all.Append(graph.Block{Addr: low, Size: c.Size})
 		out.walked.Blocks++
-		out.walked.Bytes += c.size
-	case n == 1 && rec[0].Addr == low:
-		b := Block(rec[0])
-		b.Size = min(b.Size, c.size) // more is a realloc that was not seen
-		out.all = append(out.all, b)
+		out.walked.Bytes += c.Size
+	case len(in) == 1 && in[0].Addr == low:
+		out.all.Append(graph.Block{Addr: low, Size: min(in[0].Size, c.Size)}) // more is a realloc that was not seen
 	default:
-		if n > 1 && rec[0].Addr == low && rec[0].Size < rec[1].Addr-low {
-			out.hidden = append(out.hidden, Hidden{glibc.Block{Addr: addr.Run(low), Size: c.size}, Block(rec[0]), Block(rec[1])})
+		if len(in) > 1 && in[0].Addr == low && in[0].Size < in[1].Addr-low {
+			out.hidden = append(out.hidden, Hidden{c, in[0], in[1]})
 		}
 		out.chunks = append(out.chunks, Range{low, high})
-		for _, r := range rec[:n] {
-			r.Size = min(r.Size, high-r.Addr)
-			out.add(r)
+		for _, r := range in {
+			out.add(r.Addr, min(r.Size, high-r.Addr))
 		}
 	}
-	return rec[n:]
 }

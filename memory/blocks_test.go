@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"testing"
 
+	"hdb/heap/glibc"
 	"hdb/heap/graph"
 )
 
 // TestBlocksDoNotOverlap: whatever the recording says, the blocks are such that a graph can be made of them.
 func TestBlocksDoNotOverlap(t *testing.T) {
-	rec := []Recorded{
+	rec := &cursor{of: ListRecorded([]Block{
 		{Addr: 0x1000, Size: 0},      // as large as the next one lets it be
 		{Addr: 0x1000, Size: 0x10},   // at the same place
 		{Addr: 0x1800, Size: 0x800},  // up to the chunk
@@ -17,20 +18,15 @@ func TestBlocksDoNotOverlap(t *testing.T) {
 		{Addr: 0x2010, Size: 0x1000}, // beyond the end of its chunk
 		{Addr: 0x3000, Size: 1 << 63},
 		{Addr: 1 << 60},
-	}
+	})}
 	out := &blocks{}
-	none := func(uint64) bool { return false }
-	rec = out.before(none, rec, 0x2000)
-	rec = out.chunk(span{0x2000, 0x100}, rec)
-	out.before(none, rec, ^uint64(0))
-	var in []graph.Block
-	for _, b := range out.all {
-		in = append(in, graph.Block{Addr: b.Addr, Size: b.Size})
-	}
-	if _, err := graph.Build(t.Context(), bytes.NewReader(make([]byte, 0x4000)), in, graph.Roots{}, graph.Options{}); err != nil {
+	out.before(nil, rec, 0x2000)
+	out.chunk(glibc.Block{Addr: 0x2000, Size: 0x100}, rec)
+	out.before(nil, rec, ^uint64(0))
+	if _, err := graph.Build(t.Context(), bytes.NewReader(make([]byte, 0x4000)), &out.all, graph.Roots{}, graph.Options{}); err != nil {
 		t.Error(err)
 	}
-	if len(in) != 3 || out.stale != 3 {
-		t.Errorf("%x, %d stale", in, out.stale)
+	if out.all.Len() != 3 || out.stale != 3 {
+		t.Errorf("%+v, %d stale", out.all, out.stale)
 	}
 }

@@ -13,7 +13,7 @@ type Graph struct {
 }
 
 // Block is the block of that index.
-func (g *Graph) Block(i int) *Block { return &g.m.merged().all[i] }
+func (g *Graph) Block(i int) Block { return g.m.Block(i) }
 
 // Root is the root that an edge comes from, whose From is -1.
 func (g *Graph) Root(e graph.Edge) *Root {

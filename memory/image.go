@@ -16,11 +16,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 
 	"hdb/capture"
 	"hdb/heap/glibc"
 	"hdb/heap/graph"
-	"hdb/heap/jemalloc"
 	"hdb/heap/regions"
 	"hdb/internal/addr"
 )
@@ -32,7 +32,7 @@ type Source struct {
 	// the kernel would make page tables for it in the process.
 	Space    regions.Source
 	Threads  []Thread
-	Recorded []Recorded // live blocks of the recording, in any order; the Image takes the slice
+	Recorded Recorded // nil: none
 
 	// Libc is the path, as in the mappings, of the module that has glibc's malloc; "" without.
 	Libc string
@@ -54,14 +54,6 @@ type Register struct {
 	Value uint64
 }
 
-// Recorded is a live block of the recording.
-type Recorded struct {
-	Addr  uint64
-	Size  uint64          // asked for
-	Seq   uint64          // the event that made it
-	Stack capture.StackID // of it, 0 none
-}
-
 // A Block is memory that an allocator has handed out.
 type Block struct {
 	Addr  uint64
@@ -77,12 +69,9 @@ func (b *Block) End() uint64 { return b.Addr + b.Size }
 type Image struct {
 	src Source
 
-	opened   bool
-	heap     *glibc.Heap // nil without one
-	err      error       // why there is none
-	openedJe bool
-	je       *jemalloc.Heap // nil without one
-	jeErr    error
+	opened bool
+	heap   *glibc.Heap // nil without one
+	err    error       // why there is none
 
 	blocks *blocks
 	space  *regions.Space
@@ -99,14 +88,8 @@ type NoWalkError struct {
 }
 
 func (e *NoWalkError) Error() string {
-	var layout *jemalloc.LayoutError
-	switch {
-	case errors.As(e.Err, &layout):
-		return fmt.Sprintf("heap of %v; blocks are known from a recording (record start)", e.Err)
-	case e.Allocator == jemallocName:
-		return "heap of jemalloc: its map of extents was not found: it has not run yet, or is of an unknown version; blocks are known from a recording (record start)"
-	case e.Allocator != "":
-		return fmt.Sprintf("heap of %s: hdb reads those of glibc's malloc and jemalloc only; blocks are known from a recording (record start)", e.Allocator)
+	if e.Allocator != "" {
+		return fmt.Sprintf("heap of %s: hdb reads that of glibc's malloc only; blocks are known from a recording (record start)", e.Allocator)
 	}
 	return fmt.Sprintf("heap: %v", e.Err)
 }
@@ -170,14 +153,6 @@ func (m *Image) Space() *regions.Space {
 			src.Internal = append(src.Internal, regions.Range{Start: own.Start, End: own.End, Label: "the allocator's own"})
 		}
 	}
-	if h, err := m.Jemalloc(); err == nil {
-		for _, s := range h.Spans() {
-			src.Arenas = append(src.Arenas, regions.Range{Start: s.Start, End: s.End, Label: fmt.Sprintf("jemalloc arena %d", s.Arena)})
-		}
-		for _, own := range h.Own() {
-			src.Internal = append(src.Internal, regions.Range{Start: own.Start, End: own.End, Label: "the allocator's own"})
-		}
-	}
 	m.space = regions.Divide(&src)
 	return m.space
 }
@@ -193,12 +168,42 @@ func spanLabel(arenas []glibc.Arena, s glibc.Span) string {
 	return fmt.Sprintf("arena %d", s.Arena)
 }
 
-// Blocks are the live blocks, ascending by address, not overlapping, without those that have
-// blocks of a pool in them.
-func (m *Image) Blocks() []Block { return m.merged().all }
+// Len is how many live blocks there are. They are named by their numbers, ascending by address; they do not
+// overlap, and those that have blocks of a pool in them are left out.
+func (m *Image) Len() int { return m.merged().all.Len() }
+
+// Block is block i.
+func (m *Image) Block(i int) Block {
+	x := m.merged().all.At(i)
+	b := Block{Addr: x.Addr, Size: x.Size}
+	if m.src.Recorded != nil {
+		if r, ok := m.src.Recorded.At(b.Addr); ok {
+			b.Seq, b.Stack = r.Seq, r.Stack
+		}
+	}
+	return b
+}
+
+// Blocks are all of them, with their numbers.
+func (m *Image) Blocks() iter.Seq2[int, Block] {
+	return func(yield func(int, Block) bool) {
+		all := &m.merged().all
+		c := cursor{of: m.src.Recorded}
+		for i := range all.Len() {
+			x := all.At(i)
+			b := Block{Addr: x.Addr, Size: x.Size}
+			if r := c.at(x.Addr); r != nil {
+				b.Seq, b.Stack = r.Seq, r.Stack
+			}
+			if !yield(i, b) {
+				return
+			}
+		}
+	}
+}
 
 // Find is the index of the block that an address lies in. One of size 0 has its first byte.
-func (m *Image) Find(at uint64) (int, bool) { return m.merged().find(at) }
+func (m *Image) Find(at uint64) (int, bool) { return m.merged().all.Find(at) }
 
 // Walked tells how many blocks the walk alone found, and their bytes.
 func (m *Image) Walked() graph.Sum { return m.merged().walked }

@@ -18,6 +18,7 @@ type LeakRow struct {
 	Bytes   uint64
 	Largest int       // index of the largest block
 	With    graph.Sum // of Definite: what is lost with them
+	most    uint64    // bytes of Largest
 }
 
 // Leaks are the live blocks by how they are held.
@@ -28,7 +29,7 @@ type Leaks struct {
 
 // Leaks adds up the blocks by how they are held and by their stacks, of which alike tells which
 // are taken for one, nil none. Only blocks of which keep holds are counted; nil keeps all.
-func (m *Image) Leaks(ctx context.Context, alike func(capture.StackID) capture.StackID, keep func(*Block) bool) (*Leaks, error) {
+func (m *Image) Leaks(ctx context.Context, alike func(capture.StackID) capture.StackID, keep func(Block) bool) (*Leaks, error) {
 	g, err := m.Graph(ctx)
 	if err != nil {
 		return nil, err
@@ -39,28 +40,31 @@ func (m *Image) Leaks(ctx context.Context, alike func(capture.StackID) capture.S
 	}
 	at := map[key]int{}
 	out := &Leaks{}
-	blocks := m.Blocks()
-	for i := range blocks {
-		b := &blocks[i]
+	var last key // its row is that of most blocks beside
+	n := -1
+	for i, b := range m.Blocks() {
 		if keep != nil && !keep(b) {
 			continue
 		}
 		k := key{g.Reach(i), b.Stack}
-		if alike != nil && b.Stack != 0 {
-			k.stack = alike(b.Stack)
-		}
-		n, ok := at[k]
-		if !ok {
-			n = len(out.Rows)
-			at[k] = n
-			out.Rows = append(out.Rows, LeakRow{Reach: k.reach, Stack: k.stack, Largest: i})
+		if n < 0 || k != last {
+			last = k
+			if alike != nil && b.Stack != 0 {
+				k.stack = alike(b.Stack)
+			}
+			var ok bool
+			if n, ok = at[k]; !ok {
+				n = len(out.Rows)
+				at[k] = n
+				out.Rows = append(out.Rows, LeakRow{Reach: k.reach, Stack: k.stack, Largest: i, most: b.Size})
+			}
 		}
 		row := &out.Rows[n]
 		row.Blocks++
 		row.Bytes += b.Size
 		row.Seq = max(row.Seq, b.Seq)
-		if b.Size > blocks[row.Largest].Size {
-			row.Largest = i
+		if b.Size > row.most {
+			row.Largest, row.most = i, b.Size
 		}
 		if k.reach == graph.Definite {
 			lost := g.Lost(i)

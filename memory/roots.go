@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -51,10 +50,6 @@ func (m *Image) build(ctx context.Context) (*Graph, error) {
 		r.thread(b, &m.src.Threads[i])
 	}
 	r.ended(b)
-	in := make([]graph.Block, len(b.all))
-	for i := range b.all {
-		in[i] = graph.Block{Addr: b.all[i].Addr, Size: b.all[i].Size}
-	}
 	options := graph.Options{Populated: m.populated()}
 	for i := range m.Space().Regions {
 		switch g := &m.Space().Regions[i]; g.Kind {
@@ -65,7 +60,7 @@ func (m *Image) build(ctx context.Context) (*Graph, error) {
 			options.Files = append(options.Files, graph.Range{Start: uint64(g.Start), End: uint64(g.End)})
 		}
 	}
-	g, err := graph.Build(ctx, m.src.Memory, in, r.Roots, options)
+	g, err := graph.Build(ctx, m.src.Memory, &b.all, r.Roots, options)
 	if err != nil {
 		return nil, fmt.Errorf("graph of the heap: %w", err)
 	}
@@ -112,18 +107,18 @@ func (r *roots) exclude(b *blocks) {
 			allocators = append(allocators, rangeOf(s.Range))
 		}
 	}
-	if h, err := r.m.Jemalloc(); err == nil {
-		for _, own := range h.Own() {
-			allocators = append(allocators, Range{uint64(own.Start), uint64(own.End)})
-		}
-		for _, s := range h.Spans() {
-			allocators = append(allocators, Range{uint64(s.Start), uint64(s.End)})
-		}
-	}
 	allocators = union(allocators)
 	r.without = slices.Clone(allocators)
-	for i := range b.all { // most lie in the spans
-		minus(Range{b.all[i].Addr, b.all[i].End()}, allocators, func(part Range) { r.without = append(r.without, part) })
+	of := 0 // the first that ends behind the block
+	for i := range b.all.Len() {
+		x := b.all.At(i)
+		for of < len(allocators) && allocators[of].High <= x.Addr {
+			of++
+		}
+		if of < len(allocators) && allocators[of].Low <= x.Addr && x.Addr+x.Size <= allocators[of].High {
+			continue // as most do
+		}
+		minus(Range{x.Addr, x.Addr + x.Size}, allocators[of:], func(part Range) { r.without = append(r.without, part) })
 	}
 	r.without = union(r.without)
 }
@@ -209,9 +204,10 @@ func (r *roots) pools(b *blocks) {
 	var inner []Range
 	for _, c := range union(slices.Clone(b.chunks)) {
 		inner = inner[:0]
-		i, _ := slices.BinarySearchFunc(b.all, c.Low, func(b Block, at uint64) int { return cmp.Compare(b.End(), at) })
-		for ; i < len(b.all) && b.all[i].Addr < c.High; i++ {
-			inner = appendRange(inner, Range{b.all[i].Addr, b.all[i].End()})
+		i, _ := b.all.Find(c.Low)
+		for i = max(i, 0); i < b.all.Len() && b.all.At(i).Addr < c.High; i++ {
+			x := b.all.At(i)
+			inner = appendRange(inner, Range{x.Addr, x.Addr + x.Size})
 		}
 		r.memory(c, inner, Root{Kind: OfPool})
 	}
@@ -224,15 +220,15 @@ func (r *roots) thread(b *blocks, t *Thread) {
 	for _, reg := range t.Registers {
 		r.word(reg.Value, Root{Kind: InRegister, Thread: t.Number, Name: reg.Name})
 	}
-	if i, ok := b.find(uint64(t.SP)); ok {
-		r.word(b.all[i].Addr, Root{Kind: OfThread, Thread: t.Number, Name: "stack"})
+	if i, ok := b.all.Find(uint64(t.SP)); ok {
+		r.word(b.all.At(i).Addr, Root{Kind: OfThread, Thread: t.Number, Name: "stack"})
 	}
 	if t.FS == 0 {
 		return
 	}
 	for _, at := range r.vector(t.FS) {
-		if i, ok := b.find(at); ok {
-			r.word(b.all[i].Addr, Root{Kind: OfThread, Thread: t.Number, Name: "thread-local storage"})
+		if i, ok := b.all.Find(at); ok {
+			r.word(b.all.At(i).Addr, Root{Kind: OfThread, Thread: t.Number, Name: "thread-local storage"})
 		}
 	}
 }
@@ -261,8 +257,8 @@ func (r *roots) ended(b *blocks) {
 				continue
 			}
 			for _, to := range r.vector(addr.Run(at)) {
-				if i, ok := b.find(to); ok {
-					r.word(b.all[i].Addr, Root{Kind: OfThread, Name: "thread-local storage of an ended thread"})
+				if i, ok := b.all.Find(to); ok {
+					r.word(b.all.At(i).Addr, Root{Kind: OfThread, Name: "thread-local storage of an ended thread"})
 				}
 			}
 		}

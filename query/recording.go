@@ -37,9 +37,16 @@ type Recording struct {
 	Reading     *capture.Reading // of the command that asks; nil: to the end
 	Types       *BlockTypes      // of its blocks; nil: none is known
 	Moment      uint64           // the answers are as of after this event; heap.End: as of now
+	Now         Now              // the heap of now, if it is followed and Moment is heap.End; else nil
 
 	// Function is the allocator function that an event names.
 	Function func(name string) (breakpoints.Function, bool)
+}
+
+// Now is a heap that is followed.
+type Now interface {
+	// RecordedNear are the recorded live blocks around an address.
+	RecordedNear(addr uint64) heap.Near
 }
 
 // withName gives an event its function's name.

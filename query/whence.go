@@ -48,17 +48,10 @@ func (r *Recording) StrayFree(e *recording.Event) *StrayFree {
 // Whence finds the recorded block around an address.
 func (r *Recording) Whence(addr uint64) *Whence {
 	x := r.Index
-	blocks := x.Held(r.Moment)
 	w := &Whence{Addr: addr}
-	b := heap.Containing(blocks, addr)
-	if b == nil {
-		below, above := heap.Nearest(blocks, addr)
-		if below != nil {
-			w.Below, w.BelowSize = below.Addr, below.Size
-		}
-		if above != nil {
-			w.Above = above.Addr
-		}
+	n := r.near(addr)
+	if n.InAt == 0 {
+		w.Below, w.BelowSize, w.Above = n.BelowAt, n.Below.Size, n.AboveAt
 		w.Mapping = r.mappingAt(addr)
 		for e := range x.About(addr, r.Moment) {
 			w.Last = withName(r.Source, *e)
@@ -67,18 +60,37 @@ func (r *Recording) Whence(addr uint64) *Whence {
 		}
 		return w
 	}
-	w.Start = b.Addr
-	e, ok := EventAt(r.Source, b.Seq)
+	w.Start = n.InAt
+	e, ok := EventAt(r.Source, n.In.Seq)
 	if !ok { // lost with a damaged part
-		e = withName(r.Source, b.Event())
+		e = withName(r.Source, capture.Event{Seq: n.In.Seq, Kind: capture.Alloc, Addr: n.InAt, Size: n.In.Size, Stack: n.In.Stack})
 	}
 	w.Event = e
-	w.Type = r.typeOf(b)
+	w.Type = r.typeOf(&capture.Held{Seq: n.In.Seq, Addr: n.InAt, Size: n.In.Size, Stack: n.In.Stack, TID: e.TID, Func: e.Func, Kind: e.Kind})
 	w.Age = x.Totals(r.Moment).Time - e.Time
 	if st := r.Stack(e); len(st.Frames) > 0 {
 		w.Frames = st.Frames[:r.Attribution.Owner(st.Frames)+1]
 	}
 	return w
+}
+
+// near are the live blocks around an address.
+func (r *Recording) near(addr uint64) (n heap.Near) {
+	if r.Now != nil {
+		return r.Now.RecordedNear(addr)
+	}
+	of := func(b *capture.Held) (heap.Block, uint64) {
+		if b == nil {
+			return heap.Block{}, 0
+		}
+		return heap.Block{Seq: b.Seq, Size: b.Size, Stack: b.Stack, Logged: true}, b.Addr
+	}
+	blocks := r.Index.Held(r.Moment)
+	below, above := heap.Nearest(blocks, addr)
+	n.In, n.InAt = of(heap.Containing(blocks, addr))
+	n.Below, n.BelowAt = of(below)
+	n.Above, n.AboveAt = of(above)
+	return n
 }
 
 // historyReads is how many events History reads to count those that it does not return:

@@ -3,6 +3,8 @@ package recording
 import (
 	"iter"
 	"slices"
+
+	"hdb/heap"
 )
 
 // Live is the live heap that a Recording follows.
@@ -29,6 +31,35 @@ func (l Live) Blocks() iter.Seq2[uint64, uint64] {
 			}
 		}
 	}
+}
+
+// RecordedFrom yields the live blocks that are in the recording from an address on, ascending. The Recording is not to
+// be asked meanwhile.
+func (l Live) RecordedFrom(low uint64) iter.Seq2[uint64, heap.Block] {
+	return func(yield func(block uint64, b heap.Block) bool) {
+		l.r.mu.Lock()
+		defer l.r.mu.Unlock()
+		for block, b := range l.r.run.live.From(low) {
+			if b.Logged && !yield(block, b) {
+				return
+			}
+		}
+	}
+}
+
+// RecordedNear are the live blocks of the recording around an address.
+func (l Live) RecordedNear(addr uint64) heap.Near {
+	l.r.mu.Lock()
+	defer l.r.mu.Unlock()
+	return l.r.run.live.Near(addr)
+}
+
+// RecordedAt is the live block of the recording that begins at the address.
+func (l Live) RecordedAt(block uint64) (heap.Block, bool) {
+	l.r.mu.Lock()
+	defer l.r.mu.Unlock()
+	b, ok := l.r.run.live.At(block)
+	return b, ok && b.Logged
 }
 
 // RecordedBlocks are the live blocks that are in the recording, ascending; none if they

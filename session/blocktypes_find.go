@@ -40,18 +40,17 @@ func (t *BlockTypes) OfType(ctx context.Context, pattern string, limit int) (fou
 	if err != nil {
 		return nil, 0, 0, err
 	}
-	all := m.Blocks()
-	for i := range all {
+	for i, b := range m.Blocks() {
 		if i&1023 == 0 && ctx.Err() != nil {
 			return nil, 0, 0, ctx.Err()
 		}
-		typ := t.Of(&all[i])
+		typ := t.Of(&b)
 		if typ == nil || !query.MatchType(pattern, typ) {
 			continue
 		}
-		blocks, bytes = blocks+1, bytes+all[i].Size
+		blocks, bytes = blocks+1, bytes+b.Size
 		if len(found) < limit {
-			found = append(found, t.typed(&all[i]))
+			found = append(found, t.typed(&b))
 		}
 	}
 	return found, blocks, bytes, nil
@@ -70,15 +69,13 @@ func (t *BlockTypes) SearchBlocks(ctx context.Context, pattern []byte, limit int
 	if err != nil {
 		return nil, false, err
 	}
-	all := m.Blocks()
-	if len(all) == 0 {
-		if err := m.Walkable(); err != nil {
+	if m.Len() == 0 {
+		if _, err := m.Heap(); err != nil {
 			return nil, false, err
 		}
 	}
 	w := window{mem: m.Reader()}
-	for i := range all {
-		b := &all[i]
+	for _, b := range m.Blocks() {
 		for low := b.Addr; low+uint64(len(pattern)) <= b.End(); {
 			if ctx.Err() != nil {
 				return nil, false, ctx.Err()
@@ -97,7 +94,7 @@ func (t *BlockTypes) SearchBlocks(ctx context.Context, pattern []byte, limit int
 				if at += n; len(hits) >= limit {
 					return hits, true, nil
 				}
-				hits = append(hits, t.hit(b, low+uint64(at)-b.Addr))
+				hits = append(hits, t.hit(&b, low+uint64(at)-b.Addr))
 			}
 			switch next := low + uint64(len(part)); {
 			case next >= b.End():
@@ -171,9 +168,9 @@ func (t *BlockTypes) Print(at uint64, o values.Options) (n int, text string, typ
 	if !ok {
 		return 0, "", nil, errNoBlock
 	}
-	b := &m.Blocks()[i]
-	if typ = t.Of(b); typ == nil || typ.Elem == nil {
-		return 0, "", nil, &NoTypeError{b.Addr, t.withoutDebug(b)}
+	b := m.Block(i)
+	if typ = t.Of(&b); typ == nil || typ.Elem == nil {
+		return 0, "", nil, &NoTypeError{b.Addr, t.withoutDebug(&b)}
 	}
 	err = t.values.guarded(func(f *values.Frame) error {
 		of := typ.Elem

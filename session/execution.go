@@ -29,7 +29,6 @@ type Execution struct {
 	stops    *Stops
 	recorder *Recorder
 	python   *Python
-	heap     *Heap
 
 	ended func() // forgets a process that has ended
 

@@ -2,12 +2,12 @@ package session
 
 import (
 	"io"
-	"math"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"hdb/breakpoints"
+	"hdb/heap"
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/memory"
@@ -85,33 +85,12 @@ func (h *Heap) source() (memory.Source, error) {
 		})
 	}
 	if h.copied == nil { // else they are asked for when the program runs again
-		if src.Recorded, err = h.blocks(math.MaxUint64); err != nil {
+		if src.Recorded, err = h.recordedBlocks(heap.End); err != nil {
 			return src, err
 		}
 	}
 	src.Libc, src.Other = h.allocator()
 	return src, nil
-}
-
-// blocks are those of the recording that are live behind an event, none without a recording.
-func (h *Heap) blocks(behind uint64) ([]memory.Recorded, error) {
-	if h.mode() != Live {
-		return nil, nil
-	}
-	_, x, err := h.recorded.countedEvents()
-	if err != nil {
-		if h.reading.GivenUp() {
-			return nil, h.reading.Cut()
-		}
-		return nil, nil // nothing is recorded, or sums alone
-	}
-	held := x.Held(behind)
-	out := make([]memory.Recorded, len(held))
-	for i := range held {
-		b := &held[i]
-		out[i] = memory.Recorded{Addr: b.Addr, Size: b.Size, Seq: b.Seq, Stack: b.Stack}
-	}
-	return out, nil
 }
 
 // heapMemory is memory that cannot be read any more once the user has given up what runs.

@@ -73,10 +73,7 @@ func (h *Heap) Allocator() (*AllocatorAnswer, error) {
 	}
 	g, err := m.Heap()
 	if err != nil {
-		if _, none := m.Jemalloc(); none == nil {
-			return nil, errJemalloc
-		}
-		return nil, m.Walkable()
+		return nil, err
 	}
 	a := &AllocatorAnswer{Heap: g, Threads: map[int]int{}, Other: m.Allocator()}
 	for _, t := range h.common.image.Threads() {
@@ -218,10 +215,7 @@ func (h *Heap) Chunk(at uint64) (*ChunkAnswer, error) {
 	}
 	g, err := m.Heap()
 	if err != nil {
-		if _, none := m.Jemalloc(); none == nil {
-			return nil, &NoChunkError{addr.Run(at)}
-		}
-		return nil, m.Walkable()
+		return nil, err
 	}
 	x, c, ok := g.Header(addr.Run(at))
 	if !ok {
@@ -244,7 +238,11 @@ func (h *Heap) Chunk(at uint64) (*ChunkAnswer, error) {
 		}
 	}
 	if tid, ok := g.CachedBy(c.Addr); ok {
-		a.Cache = h.threadNumber(tid)
+		for _, t := range h.common.image.Threads() {
+			if t.TID == tid {
+				a.Cache = t.Num
+			}
+		}
 	}
 	return a, nil
 }

@@ -96,7 +96,7 @@ func (h *Heap) Leaks(ctx context.Context, q LeakQuestion) (*LeakAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if walk := m.Walkable(); walk != nil && r == nil {
+	if _, walk := m.Heap(); walk != nil && r == nil {
 		if _, err := h.queries.blockEvents(); !errors.Is(err, errNothingRecorded) && h.mode() == Live {
 			return nil, err
 		}
@@ -144,7 +144,7 @@ func (h *Heap) Leaks(ctx context.Context, q LeakQuestion) (*LeakAnswer, error) {
 		if a.Total++; a.Total > q.Limit {
 			continue
 		}
-		out := LeakRow{LeakRow: row, Block: m.Blocks()[row.Largest]}
+		out := LeakRow{LeakRow: row, Block: m.Block(row.Largest)}
 		if row.Stack != 0 {
 			out.StackRow = stacks.Row(row.Stack)
 		}
@@ -174,7 +174,7 @@ func (h *Heap) recording() (*query.Recording, error) {
 }
 
 // keep tells which blocks are asked for, nil all.
-func (h *Heap) keep(ctx context.Context, r *query.Recording, q LeakQuestion) (func(*memory.Block) bool, error) {
+func (h *Heap) keep(ctx context.Context, r *query.Recording, q LeakQuestion) (func(memory.Block) bool, error) {
 	if q.Cond == nil && q.Since.IsPresent() {
 		return nil, nil
 	}
@@ -188,15 +188,18 @@ func (h *Heap) keep(ctx context.Context, r *query.Recording, q LeakQuestion) (fu
 		if err != nil {
 			return nil, err
 		}
+		if q.Cond == nil {
+			return func(b memory.Block) bool { return b.Seq > from }, nil
+		}
 		if of, err = r.Matching(ctx, q.Cond, from); err != nil {
 			return nil, err
 		}
 	}
-	return func(b *memory.Block) bool {
+	return func(b memory.Block) bool {
 		if b.Seq != 0 {
 			return of[b.Seq]
 		}
-		return q.Since.IsPresent() && q.Cond.Eval(blockEnv{b})
+		return q.Since.IsPresent() && q.Cond.Eval(blockEnv{&b})
 	}, nil
 }
 

@@ -76,7 +76,7 @@ func (h *Heap) view(ctx context.Context, at uint64) (*memory.Image, *memory.Grap
 	}
 	i, ok := m.Find(at)
 	if !ok {
-		if err := m.Walkable(); err != nil && len(m.Blocks()) == 0 {
+		if _, err := m.Heap(); err != nil && m.Len() == 0 {
 			return nil, nil, 0, err
 		}
 		return nil, nil, 0, &NoBlockError{at}
@@ -247,7 +247,7 @@ func (h *Heap) namer(m *memory.Image, g *memory.Graph) *namer {
 }
 
 func (n *namer) block(i int) HeldBlock {
-	return HeldBlock{*n.g.Block(i), i, n.g.Reach(i), n.typeOf(i)}
+	return HeldBlock{n.g.Block(i), i, n.g.Reach(i), n.typeOf(i)}
 }
 
 // holder names the word that an edge lies in.
@@ -343,7 +343,7 @@ func (n *namer) typeOf(i int) *blocktype.Type {
 func (n *namer) findType(i int, tried map[int]bool) *blocktype.Type {
 	tried[i] = true
 	b := n.g.Block(i)
-	if t := n.h.types.Of(b); t != nil {
+	if t := n.h.types.Of(&b); t != nil {
 		return t
 	}
 	count := 0

@@ -23,7 +23,7 @@ func (h *Heap) Walked(c *cond.Cond, limit int) (*WalkedBlocks, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := m.Walkable(); err != nil {
+	if _, err := m.Heap(); err != nil {
 		return nil, err
 	}
 	out := &WalkedBlocks{}
@@ -34,12 +34,20 @@ func (h *Heap) Walked(c *cond.Cond, limit int) (*WalkedBlocks, error) {
 		out.Blocks++
 		out.Bytes += b.Size
 		out.Largest = append(out.Largest, b)
+		if limit > 0 && len(out.Largest) >= 2*limit {
+			out.keepLargest(limit)
+		}
 	}
-	slices.SortStableFunc(out.Largest, func(a, b memory.Block) int { return cmp.Compare(b.Size, a.Size) })
-	if limit > 0 && len(out.Largest) > limit {
-		out.Largest = out.Largest[:limit]
-	}
+	out.keepLargest(limit)
 	return out, nil
+}
+
+// keepLargest orders the largest blocks, and keeps at most limit of them; 0 is all.
+func (w *WalkedBlocks) keepLargest(limit int) {
+	slices.SortStableFunc(w.Largest, func(a, b memory.Block) int { return cmp.Compare(b.Size, a.Size) })
+	if limit > 0 && len(w.Largest) > limit {
+		w.Largest = w.Largest[:limit]
+	}
 }
 
 // Block is the live block around an address, which need not be recorded.
@@ -52,7 +60,7 @@ func (h *Heap) Block(at uint64) (memory.Block, bool) {
 	if !ok {
 		return memory.Block{}, false
 	}
-	return m.Blocks()[i], true
+	return m.Block(i), true
 }
 
 // Unrecorded tells that an error of a question to the recording means that there is none, and that

@@ -28,10 +28,14 @@ type Queries struct {
 // recordingOf is what questions are asked of: a source and its index, at the session's
 // moment. Without an index only stacks and single events are.
 func (q *Queries) recordingOf(src capture.Source, x *heap.Index) *query.Recording {
-	return &query.Recording{
+	r := &query.Recording{
 		Source: src, Index: x, Names: q.names, Attribution: q.attribution, Likes: &q.likes.Likenesses,
 		Reading: q.reading, Moment: q.recorded.moment(x), Function: q.allocators.function, Types: q.types.types(),
 	}
+	if r.Moment == heap.End && q.recorded.followed() {
+		r.Now = q.recorded.rec.Live()
+	}
+	return r
 }
 
 // sums is what is recorded.

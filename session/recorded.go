@@ -217,6 +217,12 @@ func (r *Recorded) moment(x *heap.Index) uint64 {
 	return x.Last()
 }
 
+// followed tells that the live heap that the recording follows is that of the end of a log in memory, and does not
+// change.
+func (r *Recorded) followed() bool {
+	return r.mode() == Live && !r.beside && r.proc != nil && r.rec.Log() != nil
+}
+
 // Event is the recorded event of that number.
 func (r *Recorded) Event(seq uint64) (*recording.Event, bool) {
 	src := r.source()

@@ -89,7 +89,7 @@ func run(pid, table, root string, workers int, retained bool) error {
 	memory := process(number)
 	ctx := context.Background()
 	from, used := time.Now(), cpu()
-	g, err := graph.Build(ctx, memory, blocks, graph.Roots{Ranges: []graph.Root{{Start: at, End: at + 8}}}, graph.Options{Workers: workers})
+	g, err := graph.Build(ctx, memory, graph.BlocksOf(blocks), graph.Roots{Ranges: []graph.Root{{Start: at, End: at + 8}}}, graph.Options{Workers: workers})
 	if err != nil {
 		return err
 	}

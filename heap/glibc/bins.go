@@ -126,12 +126,12 @@ func (h *Heap) judge(a *Arena, f *freeChunk, whole bool) {
 	}
 	switch {
 	case f.listed:
-		p.states[i] = Free
+		*p.states.At(i) = Free
 	case whole:
 		if a.Locked {
 			return // about to be put into one
 		}
-		p.states[i] = Used
+		*p.states.At(i) = Used
 		d.Field, d.Kind, d.Value, d.Args[0] = "size", PrevInUse, h.mem.word(next+8), uint64(f.at)
 	default:
 		d.Kind = PrevSizeOrFlag
@@ -265,13 +265,13 @@ func (h *Heap) cache(p addr.Run, s State, size uint64) *Damage {
 	switch {
 	case p%granule != 0 || !ok || x.header(i) != p:
 		return &Damage{Kind: ListLink, Args: [3]uint64{size}}
-	case x.states[i] == s:
+	case *x.states.At(i) == s:
 		return &Damage{Kind: ListLoop}
-	case x.states[i] != Used || x.arena < 0:
-		return &Damage{Kind: ListState, Args: [3]uint64{size, uint64(x.states[i])}}
+	case *x.states.At(i) != Used || x.arena < 0:
+		return &Damage{Kind: ListState, Args: [3]uint64{size, uint64(*x.states.At(i))}}
 	case x.size(i) != size:
 		return &Damage{Kind: ListSize, Args: [3]uint64{size, x.size(i)}}
 	}
-	x.states[i] = s
+	*x.states.At(i) = s
 	return nil
 }

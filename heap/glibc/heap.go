@@ -5,6 +5,7 @@ import (
 	"context"
 	"iter"
 	"slices"
+	"sort"
 
 	"hdb/internal/addr"
 )
@@ -232,6 +233,7 @@ func (w *walker) mainMappings(a *Arena, brk Range) {
 		at := x.Start
 		parts := mem.present(x)
 		in := newWindow(mem, parts, buf)
+		defer in.end()
 		for i, part := range parts {
 			for at = max(at, part.Start); at < part.End && !w.bound.reached(); {
 				prev, word, ok := in.head(at)
@@ -285,7 +287,7 @@ func (h *Heap) sortPieces() {
 	slices.SortStableFunc(h.pieces, func(a, b *piece) int { return cmp.Compare(a.Start, b.Start) })
 	kept := h.pieces[:0]
 	for _, p := range h.pieces {
-		if len(p.chunks) == 0 || len(kept) > 0 && p.Start < kept[len(kept)-1].End {
+		if p.chunks.Len() == 0 || len(kept) > 0 && p.Start < kept[len(kept)-1].End {
 			continue
 		}
 		kept = append(kept, p)
@@ -324,10 +326,7 @@ func (h *Heap) locate(a addr.Run) (p *piece, i int, ok bool) {
 	}
 	p = h.pieces[n]
 	off := uint32((a - p.Start) / granule)
-	i, ok = slices.BinarySearch(p.chunks, off)
-	if !ok {
-		i--
-	}
+	i = sort.Search(p.chunks.Len(), func(i int) bool { return *p.chunks.At(i) > off }) - 1
 	return p, i, i >= 0
 }
 
@@ -338,7 +337,7 @@ func (h *Heap) Arenas() []Arena { return h.arenas }
 func (h *Heap) Chunks() iter.Seq[Chunk] {
 	return func(yield func(Chunk) bool) {
 		for _, p := range h.pieces {
-			for i := range p.chunks {
+			for i := range p.chunks.Len() {
 				if !yield(p.chunk(i)) {
 					return
 				}
@@ -351,8 +350,8 @@ func (h *Heap) Chunks() iter.Seq[Chunk] {
 func (h *Heap) Blocks() iter.Seq[Block] {
 	return func(yield func(Block) bool) {
 		for _, p := range h.pieces {
-			for i, s := range p.states {
-				if !s.Live() {
+			for i := range p.states.Len() {
+				if !p.states.At(i).Live() {
 					continue
 				}
 				if c := p.chunk(i); !yield(Block{c.Addr, c.Size}) {

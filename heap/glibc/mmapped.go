@@ -118,7 +118,8 @@ func (f *mmappedFinder) at(r Range, at addr.Run) uint64 {
 		}
 	}
 	start := at + addr.Run(lead)
-	p := &piece{Range: Range{start, start + addr.Run(word&^flagBits)}, lead: lead, arena: -1, chunks: []uint32{0}, states: []State{Mmapped}}
+	p := &piece{Range: Range{start, start + addr.Run(word&^flagBits)}, lead: lead, arena: -1}
+	p.add(start, Mmapped)
 	f.found = append(f.found, p)
 	f.bytes += lead + word&^flagBits
 	return lead + word&^flagBits

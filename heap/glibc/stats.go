@@ -38,8 +38,8 @@ func (h *Heap) count() {
 			k = len(h.arenas)
 		}
 		s := &h.sums[k]
-		for i, state := range p.states {
-			size := p.size(i)
+		for i := range p.states.Len() {
+			state, size := *p.states.At(i), p.size(i)
 			s.Chunks[state]++
 			s.Bytes[state] += size
 			if state == Free {
@@ -104,7 +104,8 @@ func (h *Heap) Trimmable() uint64 {
 			continue
 		}
 		parts := h.mem.present(p.Range)
-		for i, s := range p.states {
+		for i := range p.states.Len() {
+			s := *p.states.At(i)
 			at := p.header(i)
 			end := at + addr.Run(p.size(i))
 			switch {
@@ -189,7 +190,7 @@ func (h *Heap) Beside(a addr.Run) (before, behind *Chunk) {
 		c := p.chunk(i - 1)
 		before = &c
 	}
-	if i+1 < len(p.chunks) {
+	if i+1 < p.chunks.Len() {
 		c := p.chunk(i + 1)
 		behind = &c
 	}
@@ -204,7 +205,7 @@ func (h *Heap) Before(a addr.Run) (Chunk, bool) {
 		return Chunk{}, false
 	}
 	p := h.pieces[n-1]
-	return p.chunk(len(p.chunks) - 1), p.arena >= 0
+	return p.chunk(p.chunks.Len() - 1), p.arena >= 0
 }
 
 // CachedBy is the thread whose tcache has the chunk of the user's memory at an address.

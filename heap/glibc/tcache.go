@@ -119,7 +119,7 @@ func (h *Heap) looksTCache(a addr.Run) bool {
 		return false
 	}
 	x, i, ok := h.locate(a)
-	if !ok || x.arena < 0 || x.header(i)+header != a || x.size(i) != tcacheChunk || x.states[i] != Used {
+	if !ok || x.arena < 0 || x.header(i)+header != a || x.size(i) != tcacheChunk || *x.states.At(i) != Used {
 		return false
 	}
 	w := h.mem.words(a, tcacheSize/8)
@@ -137,7 +137,7 @@ func (h *Heap) looksTCache(a addr.Run) bool {
 func (h *Heap) listTCaches() {
 	for n := range h.tcaches {
 		x, i, _ := h.locate(h.tcaches[n].Addr)
-		x.states[i] = Internal
+		*x.states.At(i) = Internal
 	}
 	keys := map[uint64]int{}
 	for n := range h.tcaches {

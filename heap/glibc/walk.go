@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"hdb/internal/addr"
+	"hdb/internal/paged"
 )
 
 // Flags in a chunk's size word, and what it says at least.
@@ -24,21 +25,27 @@ const (
 
 // A piece is a run of chunks without gaps.
 type piece struct {
-	Range         // of the chunks, headers included
-	lead   uint64 // of an aligned mmapped chunk: bytes of its mapping in front of it
-	fences uint64 // bytes of fenceposts behind it
-	arena  int    // -1 of a mmapped chunk
-	chunks []uint32
-	states []State
+	Range                     // of the chunks, headers included
+	lead   uint64             // of an aligned mmapped chunk: bytes of its mapping in front of it
+	fences uint64             // bytes of fenceposts behind it
+	arena  int                // -1 of a mmapped chunk
+	chunks paged.List[uint32] // where they begin, in granules from Start
+	states paged.List[State]
+}
+
+// add adds a chunk at the end.
+func (p *piece) add(at addr.Run, s State) {
+	p.chunks.Append(uint32((at - p.Start) / granule))
+	p.states.Append(s)
 }
 
 // header is the address of chunk i.
-func (p *piece) header(i int) addr.Run { return p.Start + addr.Run(p.chunks[i])*granule }
+func (p *piece) header(i int) addr.Run { return p.Start + addr.Run(*p.chunks.At(i))*granule }
 
 // size is that of chunk i, its header included.
 func (p *piece) size(i int) uint64 {
-	if i+1 < len(p.chunks) {
-		return uint64(p.chunks[i+1]-p.chunks[i]) * granule
+	if i+1 < p.chunks.Len() {
+		return uint64(*p.chunks.At(i + 1)-*p.chunks.At(i)) * granule
 	}
 	return uint64(p.End - p.header(i))
 }
@@ -46,7 +53,7 @@ func (p *piece) size(i int) uint64 {
 // chunk is chunk i as it is told. The user's memory ends with the first word of the next chunk,
 // but for a mmapped chunk and the top, which have none behind.
 func (p *piece) chunk(i int) Chunk {
-	s := p.states[i]
+	s := *p.states.At(i)
 	c := Chunk{Addr: p.header(i) + header, Size: p.size(i) - 8, State: s}
 	if s == Mmapped || s == Top {
 		c.Size -= 8
@@ -132,6 +139,7 @@ func (w *walker) region(r region) addr.Run {
 func (w *walker) chain(r *region, at *addr.Run) bool {
 	out := w.begin(r.arena.Index, *at)
 	in := newWindow(w.mem, r.parts, w.buf)
+	defer in.end()
 	limit := r.limit()
 	wantFlags := uint64(0)
 	if !r.arena.Main {
@@ -141,11 +149,11 @@ func (w *walker) chain(r *region, at *addr.Run) bool {
 	var before, fd, bk uint64 // size word of the chunk before, and its links if it is free
 	for p < limit && limit-p >= header {
 		off := int(p - in.start)
-		if p < in.start || off+32 > in.have {
+		if p < in.start || off+headBytes > in.have {
 			if !in.fill(p) {
 				break
 			}
-			off = 0
+			off = int(p - in.start)
 		}
 		b := in.buf[off:in.have:in.have]
 		prev, word := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
@@ -156,8 +164,7 @@ func (w *walker) chain(r *region, at *addr.Run) bool {
 		if before != 0 {
 			w.settle(r, out, p, before, prev, word, wantFlags, fd, bk)
 		}
-		out.chunks = append(out.chunks, uint32((p-out.Start)/granule))
-		out.states = append(out.states, Used)
+		out.add(p, Used)
 		before = word
 		if len(b) >= 32 {
 			fd, bk = binary.LittleEndian.Uint64(b[16:]), binary.LittleEndian.Uint64(b[24:])
@@ -194,7 +201,7 @@ func (w *walker) settle(r *region, out *piece, p addr.Run, before, prev, word, w
 	size := before &^ flagBits
 	f := freeChunk{at: p - addr.Run(size), fd: addr.Run(fd), bk: addr.Run(bk), size: size}
 	if prev == size {
-		out.states[len(out.states)-1] = Free
+		*out.states.At(out.states.Len() - 1) = Free
 	} else {
 		f.doubted, w.doubted = true, p
 	}
@@ -216,8 +223,7 @@ func (w *walker) top(r *region, out *piece, before, wantFlags, fd, bk uint64) {
 	if uint64(p-out.Start) > granule*math.MaxUint32 {
 		out = w.begin(r.arena.Index, p)
 	}
-	out.chunks = append(out.chunks, uint32((p-out.Start)/granule))
-	out.states = append(out.states, Top)
+	out.add(p, Top)
 	out.End = p + addr.Run(size)
 }
 
@@ -229,7 +235,7 @@ func (w *walker) odd(r *region, out *piece, at *addr.Run, p addr.Run, before, wo
 	}
 	size := word &^ flagBits
 	if w.fencepost(r, out, p, word) {
-		if n := len(out.states); n > 0 && word&prevInUse == 0 {
+		if n := out.states.Len(); n > 0 && word&prevInUse == 0 {
 			w.settle(r, out, p, before, w.mem.word(p), word, 0, uint64(w.mem.pointer(p-addr.Run(before&^flagBits)+16)), uint64(w.mem.pointer(p-addr.Run(before&^flagBits)+24)))
 		}
 		if !r.arena.Main || r.alone {
@@ -264,9 +270,10 @@ func (w *walker) fencepost(r *region, out *piece, p addr.Run, word uint64) bool 
 		return w.mem.word(p+granule+8)&^prevInUse == 0
 	case word&^prevInUse == 0 && p+granule == r.End:
 		// What is in front was too small to be a chunk of its own: the first fencepost, with up to 16 bytes before it.
-		if n := len(out.chunks); n > 0 && out.size(n-1) == leastChunk {
+		if n := out.chunks.Len(); n > 0 && out.size(n-1) == leastChunk {
 			out.End = out.header(n - 1)
-			out.chunks, out.states = out.chunks[:n-1], out.states[:n-1]
+			out.chunks.DropLast()
+			out.states.DropLast()
 		}
 		return true
 	}

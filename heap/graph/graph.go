@@ -12,15 +12,10 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"sort"
 	"sync"
-)
 
-// A Block is a piece of memory that the program has from its allocator.
-type Block struct {
-	Addr uint64
-	Size uint64 // bytes the program asked for, or may use; may be 0
-}
+	"hdb/internal/paged"
+)
 
 // A Range is the addresses from Start up to, not including, End.
 type Range struct{ Start, End uint64 }
@@ -62,9 +57,13 @@ type Options struct {
 	// Without are heuristics not to be used.
 	Without Heuristics
 
-	// MaxBytes bounds the memory of the graph while it is built; 0: none.
+	// MaxBytes bounds the memory of the graph while it is built, without the list of blocks; 0: none.
 	MaxBytes int64
 }
+
+// blockBytes is what a block takes beside its entry in the list and in the table: where its edges begin, its Reach,
+// bits, and its place in the queue as long as it is there.
+const blockBytes = 4 + 1 + 1 + 4
 
 // Reach is how the program can come to a block. The words are memcheck's.
 type Reach uint8
@@ -113,13 +112,13 @@ type Stats struct {
 // A Graph is who points where in a heap, at one moment. Blocks are named by their index in the
 // slice given to [Build].
 type Graph struct {
-	blocks []Block
+	blocks Blocks
 	roots  Roots
 
 	// The edges of block i are edges[first[i]:first[i+1]], ascending by address.
 	first     []uint32
-	edges     []edge
-	interior  []interior            // of the weak ones and of those heuristics strengthened, ascending by edge
+	edges     paged.List[edge]
+	interior  paged.List[interior]  // of the weak ones and of those heuristics strengthened, ascending by edge
 	why       map[uint32]Heuristics // of edges that were strengthened
 	rootEdges []rootEdge
 	rootWhy   map[int]Heuristics // by index in rootEdges
@@ -129,8 +128,6 @@ type Graph struct {
 
 	backOnce sync.Once
 	back     reverse
-	pathOnce sync.Once
-	paths    []uint32
 	lostOnce sync.Once
 	lost     []clique
 }
@@ -138,7 +135,7 @@ type Graph struct {
 // Build reads the memory of the blocks, which ascend and do not overlap, and of the roots. What cannot be
 // read is counted ([Stats]); an error is of the arguments, of ctx, or of Options.MaxBytes. The
 // graph keeps the slices.
-func Build(ctx context.Context, memory io.ReaderAt, blocks []Block, roots Roots, o Options) (*Graph, error) {
+func Build(ctx context.Context, memory io.ReaderAt, blocks *Blocks, roots Roots, o Options) (*Graph, error) {
 	if err := checkBlocks(blocks); err != nil {
 		return nil, err
 	}
@@ -150,13 +147,17 @@ func Build(ctx context.Context, memory io.ReaderAt, blocks []Block, roots Roots,
 	if o.Workers == 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
-	s := &scanner{table: newTable(blocks), memory: memory, roots: roots, o: o, counts: make([]uint32, len(blocks)+1)}
+	s := &scanner{table: newTable(blocks), memory: memory, roots: roots, o: o}
+	if err := s.take(s.table.bytes() + int64(blocks.Len())*blockBytes); err != nil {
+		return nil, err
+	}
+	s.counts = make([]uint32, blocks.Len()+1)
 	if err := s.run(ctx); err != nil {
 		return nil, err
 	}
-	g := &Graph{blocks: blocks, roots: roots}
+	g := &Graph{blocks: *blocks, roots: roots}
 	g.take(s)
-	m := marker{Graph: g, scanner: s, ctx: ctx}
+	m := marker{Graph: g, scanner: s, ctx: ctx, workers: o.Workers}
 	if err := m.mark(); err != nil {
 		return nil, err
 	}
@@ -164,7 +165,7 @@ func Build(ctx context.Context, memory io.ReaderAt, blocks []Block, roots Roots,
 	return g, nil
 }
 
-// take puts the edges that units found into one list.
+// take takes the edges that were found.
 func (g *Graph) take(s *scanner) {
 	for _, c := range s.shared {
 		s.counts[c.block+1] += c.edges
@@ -175,24 +176,7 @@ func (g *Graph) take(s *scanner) {
 		s.counts[i] = n
 	}
 	g.first = s.counts
-	g.edges = make([]edge, 0, n)
-	var interiors, roots int
-	for _, u := range s.units {
-		interiors += len(u.found.interior)
-		roots += len(u.found.roots)
-	}
-	g.interior = make([]interior, 0, interiors)
-	g.rootEdges = make([]rootEdge, 0, roots+len(g.roots.Words))
-	for i := range s.units {
-		f := &s.units[i].found
-		for _, in := range f.interior {
-			in.edge += uint32(len(g.edges))
-			g.interior = append(g.interior, in)
-		}
-		g.edges = append(g.edges, f.edges...)
-		g.rootEdges = append(g.rootEdges, f.roots...)
-		*f = found{}
-	}
+	g.edges, g.interior, g.rootEdges = s.inTurn.edges, s.inTurn.interior, s.inTurn.roots
 	for i, word := range g.roots.Words {
 		if word.Value-s.lo >= s.span {
 			continue
@@ -203,21 +187,12 @@ func (g *Graph) take(s *scanner) {
 		}
 		e := rootEdge{to: to, root: uint32(len(g.roots.Ranges) + i)}
 		if !start {
-			e.to, e.offset = to|weak, word.Value-g.blocks[to].Addr
+			e.to, e.offset = to|weak, word.Value-g.blocks.addr[to]
 		}
 		g.rootEdges = append(g.rootEdges, e)
 	}
-	g.stats = Stats{Blocks: len(g.blocks), Skipped: s.skipped.Load(), RootEdges: len(g.rootEdges), Edges: len(g.edges), Interior: interiors}
+	g.stats = Stats{Blocks: g.blocks.Len(), Skipped: s.skipped.Load(), RootEdges: len(g.rootEdges), Edges: g.edges.Len(), Interior: g.interior.Len()}
 }
-
-// Blocks is what the graph was built of.
-func (g *Graph) Blocks() []Block { return g.blocks }
 
 // Stats says what the graph was built of.
 func (g *Graph) Stats() Stats { return g.stats }
-
-// Find is the block that an address lies in, which for one of size 0 is its start.
-func (g *Graph) Find(address uint64) (block int, ok bool) {
-	i := sort.Search(len(g.blocks), func(i int) bool { return g.blocks[i].Addr > address }) - 1
-	return i, i >= 0 && address <= g.blocks[i].last()
-}

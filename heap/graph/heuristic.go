@@ -62,7 +62,7 @@ type candidate struct {
 // heuristics strengthens edges to blocks that are not reached otherwise. Pointers behind the end of a block are no edges unless
 // they are of an empty array.
 func (m *marker) heuristics() {
-	wanted := newBitset(len(m.Graph.blocks))
+	wanted := newBitset(m.Graph.blocks.Len())
 	asked := 0
 	want := func(to uint32, offset uint64) bool {
 		if !m.nowhere(to, offset) && (m.seen.has(to) || offset%wordBytes != 0) {
@@ -96,7 +96,7 @@ func (m *marker) heuristics() {
 		case m.nowhere(to, offset):
 			m.drop(index, root)
 		case looks[to]&looksVirtual != 0:
-			virtual = append(virtual, candidate{m.Graph.blocks[to].Addr + offset, index, root})
+			virtual = append(virtual, candidate{m.Graph.blocks.addr[to] + offset, index, root})
 		}
 	})
 	m.virtual(virtual)
@@ -109,10 +109,10 @@ func (m *marker) interiors(do func(index uint32, root bool, to uint32, offset ui
 			do(uint32(i), true, e.to&^weak, e.offset)
 		}
 	}
-	for i := range m.interior {
-		in := &m.interior[i]
+	for i := range m.interior.Len() {
+		in := m.interior.At(i)
 		// What a block points to in itself changes nothing.
-		if to := m.Graph.edges[in.edge].to &^ weak; to != in.from && in.offset != farAway {
+		if to := m.Graph.edges.At(int(in.edge)).to &^ weak; to != in.from && in.offset != farAway {
 			do(uint32(i), false, to, uint64(in.offset))
 		}
 	}
@@ -141,17 +141,17 @@ func (m *marker) strengthen(index uint32, root bool, why Heuristics) {
 		m.rootWhy[int(index)] = why
 		return
 	}
-	e := m.interior[index].edge
-	m.Graph.edges[e].to &^= weak
+	e := m.interior.At(int(index)).edge
+	m.Graph.edges.At(int(e)).to &^= weak
 	m.why[e] = why
 }
 
 // drop makes an edge one of its block to itself, which leads nowhere.
 func (m *marker) drop(index uint32, root bool) {
 	if !root {
-		in := &m.interior[index]
+		in := m.interior.At(int(index))
 		in.offset = dropped
-		m.Graph.edges[in.edge].to = in.from | weak
+		m.Graph.edges.At(int(in.edge)).to = in.from | weak
 		m.stats.Edges--
 		m.stats.Interior--
 	}
@@ -159,7 +159,7 @@ func (m *marker) drop(index uint32, root bool) {
 
 // headers tells what the first words of the wanted blocks look like.
 func (m *marker) headers(wanted bitset, n int) []uint8 {
-	looks := make([]uint8, len(m.Graph.blocks))
+	looks := make([]uint8, m.Graph.blocks.Len())
 	r := m.newWindow(n)
 	tables := map[uint64]bool{}
 	for i, word := range wanted {
@@ -168,7 +168,7 @@ func (m *marker) headers(wanted bitset, n int) []uint8 {
 				return looks
 			}
 			b := uint32(i*64) + uint32(bits.TrailingZeros64(word))
-			looks[b] = m.look(r, m.Graph.blocks[b], tables)
+			looks[b] = m.look(r, m.Graph.blocks.At(int(b)), tables)
 		}
 	}
 	return looks
@@ -303,17 +303,10 @@ type window struct {
 // newWindow is for so many places in the blocks.
 func (m *marker) newWindow(places int) *window {
 	size := uint64(faultPage)
-	if blocks := m.Graph.blocks; len(blocks) > 0 && uint64(places) > m.blockBytes()/(4*faultPage) {
+	if m.Graph.blocks.Len() > 0 && uint64(places) > m.Graph.blocks.bytes()/(4*faultPage) {
 		size = 256 << 10
 	}
 	return &window{s: m.scanner, mem: &Touched{Memory: m.memory, Populated: m.o.Populated}, room: make([]uint64, size/wordBytes)}
-}
-
-func (m *marker) blockBytes() (n uint64) {
-	for _, b := range m.Graph.blocks {
-		n += b.Size
-	}
-	return n
 }
 
 // words are n words at an address, at most two.

@@ -54,7 +54,7 @@ func FuzzBuild(f *testing.F) {
 			at += size
 		}
 		roots := Roots{Ranges: []Root{{Start: base, End: base + 100}, {Start: at, End: at + 5000}}, Words: []Word{{Value: base}, {Value: at}}}
-		g, err := Build(context.Background(), fickle{how}, blocks, roots, Options{Workers: 2, MaxBytes: 1 << 20, Files: []Range{{base, base + 1<<20}}, Code: []Range{{base, base + 1<<20}}})
+		g, err := Build(context.Background(), fickle{how}, BlocksOf(blocks), roots, Options{Workers: 2, MaxBytes: 1 << 20, Files: []Range{{base, base + 1<<20}}, Code: []Range{{base, base + 1<<20}}})
 		if err != nil {
 			if !strings.HasPrefix(err.Error(), "graph: ") {
 				t.Fatal(err)
@@ -69,10 +69,10 @@ func FuzzBuild(f *testing.F) {
 func holdsTogether(t *testing.T, g *Graph) {
 	t.Helper()
 	out, in := 0, 0
-	for i := range g.Blocks() {
+	for i := range g.Stats().Blocks {
 		for e := range g.From(i) {
 			out++
-			if e.From != i || e.To < 0 || e.To >= len(g.Blocks()) {
+			if e.From != i || e.To < 0 || e.To >= g.Stats().Blocks {
 				t.Fatalf("block %d has edge %+v", i, e)
 			}
 		}
@@ -93,14 +93,14 @@ func holdsTogether(t *testing.T, g *Graph) {
 		t.Fatalf("%d edges out of blocks, %d into them, %d in all", out, in, s.Edges)
 	}
 	sums := g.Sums()
-	if n := sums[0].Blocks + sums[1].Blocks + sums[2].Blocks + sums[3].Blocks; n != len(g.Blocks()) {
-		t.Fatalf("%d of %d blocks are something", n, len(g.Blocks()))
+	if n := sums[0].Blocks + sums[1].Blocks + sums[2].Blocks + sums[3].Blocks; n != g.Stats().Blocks {
+		t.Fatalf("%d of %d blocks are something", n, g.Stats().Blocks)
 	}
 	d, err := g.RetainedAll(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range g.Blocks() {
+	for i := range g.Stats().Blocks {
 		if p := d.Parent(i); p >= 0 && d.Retained(p).Blocks <= d.Retained(i).Blocks {
 			t.Fatalf("block %d retains %v, block %d above it %v", i, d.Retained(i), p, d.Retained(p))
 		}
@@ -113,7 +113,7 @@ func TestUnread(t *testing.T) {
 	memory := segments{{base, make([]byte, 3*4096)}, {base + 4*4096, make([]byte, 4096)}}
 	blocks := []Block{{base, 5 * 4096}, {base + 5*4096, 100}, {base + 1<<30, 1 << 20}}
 	memory.put(base+4*4096+8, base+5*4096) // behind the hole
-	g, err := Build(context.Background(), memory, blocks, Roots{Words: []Word{{Value: base}}}, Options{})
+	g, err := Build(context.Background(), memory, BlocksOf(blocks), Roots{Words: []Word{{Value: base}}}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestPopulated(t *testing.T) {
 		return all, nil
 	}}
 	roots := Roots{Words: []Word{{Value: base}}}
-	g, err := Build(context.Background(), memory, blocks, roots, o)
+	g, err := Build(context.Background(), memory, BlocksOf(blocks), roots, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestPopulated(t *testing.T) {
 		t.Errorf("%v, %+v", g.Reach(1), s)
 	}
 	o.Populated = func(start, end uint64) ([]Range, error) { return nil, errors.New("no") }
-	if g, err = Build(context.Background(), memory, blocks, roots, o); err != nil || g.Stats().Unread != 64<<20 {
+	if g, err = Build(context.Background(), memory, BlocksOf(blocks), roots, o); err != nil || g.Stats().Unread != 64<<20 {
 		t.Errorf("%+v, %v", g.Stats(), err)
 	}
 }
@@ -168,19 +168,20 @@ func TestRefused(t *testing.T) {
 		{blocks: []Block{{4096, 1<<64 - 4096}}, want: "block 0 is no memory of a process"},
 		{blocks: []Block{{4096, 16}, {1<<57 - 16, 8}}, want: "span too much"},
 		{roots: []Root{{Start: 8, End: 4}}, want: "a root is no memory of a process"},
-		{blocks: []Block{{4096, 4096}}, o: Options{MaxBytes: 100}, want: "need more than 100 bytes"},
+		{blocks: []Block{{4096, 4096}}, o: Options{MaxBytes: 100}, want: "who points where in 1 blocks needs more than 100 bytes"},
+		{blocks: []Block{{4096, 4096}}, o: Options{MaxBytes: 1<<16 + 100}, want: "needs more than 65636 bytes"},
 	} {
 		memory := segments{{4096, make([]byte, 4096)}}
 		for i := range uint64(512) {
 			memory.put(4096+8*i, 4096)
 		}
-		if _, err := Build(context.Background(), memory, c.blocks, Roots{Ranges: c.roots}, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Build(context.Background(), memory, BlocksOf(c.blocks), Roots{Ranges: c.roots}, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v instead of %q", err, c.want)
 		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := Build(ctx, segments{}, []Block{{4096, 4096}}, Roots{}, Options{}); !errors.Is(err, context.Canceled) {
+	if _, err := Build(ctx, segments{}, BlocksOf([]Block{{4096, 4096}}), Roots{}, Options{}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }
@@ -208,7 +209,7 @@ func TestVirtual(t *testing.T) {
 	want := []Reach{Reachable, Possible, Possible, Possible, Possible, Possible}
 	for _, without := range []Heuristics{0, MultipleInheritance} {
 		o.Without = without
-		g, err := Build(context.Background(), memory, blocks, roots, o)
+		g, err := Build(context.Background(), memory, BlocksOf(blocks), roots, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -244,7 +245,7 @@ func BenchmarkBuild(b *testing.B) {
 	roots := Roots{Words: []Word{{Value: blocks[0].Addr}}}
 	b.SetBytes(int64(len(memory.b)))
 	for b.Loop() {
-		if _, err := Build(context.Background(), memory, blocks, roots, Options{}); err != nil {
+		if _, err := Build(context.Background(), memory, BlocksOf(blocks), roots, Options{}); err != nil {
 			b.Fatal(err)
 		}
 	}

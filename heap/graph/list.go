@@ -12,10 +12,10 @@ func (g *Graph) Reach(block int) Reach { return g.reach[block] }
 
 // Sums adds up the blocks of each Reach, which is the index.
 func (g *Graph) Sums() (sums [4]Sum) {
-	for i, b := range g.blocks {
-		s := &sums[g.reach[i]]
+	for i, r := range g.reach {
+		s := &sums[r]
 		s.Blocks++
-		s.Bytes += b.Size
+		s.Bytes += g.blocks.At(i).Size
 	}
 	return sums
 }
@@ -35,7 +35,7 @@ func (g *Graph) Lost(block int) Sum {
 func (g *Graph) sumCliques() {
 	again := *newGraphView(g)
 	again.reach = slices.Clone(g.reach)
-	m := marker{Graph: &again, ctx: context.Background(), seen: newBitset(len(g.blocks))}
+	m := marker{Graph: &again, ctx: context.Background(), seen: newBitset(g.blocks.Len())}
 	for i, r := range g.reach {
 		if r == Reachable || r == Possible {
 			m.seen.set(uint32(i))
@@ -48,7 +48,7 @@ func (g *Graph) sumCliques() {
 		}
 		sum := &all[len(all)-1].sum
 		sum.Blocks++
-		sum.Bytes += g.blocks[block].Size
+		sum.Bytes += g.blocks.At(int(block)).Size
 		if !wasLeader {
 			return
 		}
@@ -67,54 +67,16 @@ func newGraphView(g *Graph) *Graph {
 	return &Graph{blocks: g.blocks, first: g.first, edges: g.edges}
 }
 
-// A reverse tells which edges lead to each block: number[first[i]:first[i+1]], ascending.
-type reverse struct {
-	first, number []uint32
-	roots         []uint32 // numbers of root edges, by the block they lead to
-}
-
-// reversed makes it when it is first asked for.
-func (g *Graph) reversed() *reverse {
-	g.backOnce.Do(func() {
-		first := make([]uint32, len(g.blocks)+2)
-		for _, e := range g.edges {
-			first[e.to&^weak+2]++
-		}
-		for i := 2; i < len(first); i++ {
-			first[i] += first[i-1]
-		}
-		number := make([]uint32, len(g.edges))
-		for i, e := range g.edges {
-			at := &first[e.to&^weak+1]
-			number[*at] = uint32(i)
-			*at++
-		}
-		roots := make([]uint32, len(g.rootEdges))
-		for i := range roots {
-			roots[i] = uint32(i)
-		}
-		slices.SortStableFunc(roots, func(a, b uint32) int {
-			return int(g.rootEdges[a].to&^weak) - int(g.rootEdges[b].to&^weak)
-		})
-		g.back = reverse{first[:len(g.blocks)+1], number, roots}
-	})
-	return &g.back
-}
-
 // To lists the edges into a block: first those of roots, then those of blocks, ascending.
 func (g *Graph) To(block int) iter.Seq[Edge] {
 	return func(yield func(Edge) bool) {
 		back := g.reversed()
-		low := sort.Search(len(back.roots), func(i int) bool { return int(g.rootEdges[back.roots[i]].to&^weak) >= block })
-		for _, i := range back.roots[low:] {
-			if int(g.rootEdges[i].to&^weak) != block {
-				break
-			}
+		for _, i := range back.rootsOf(g, block) {
 			if e, ok := g.rootEdge(int(i)); ok && !yield(e) {
 				return
 			}
 		}
-		for _, number := range back.number[back.first[block]:back.first[block+1]] {
+		for _, number := range g.to(block) {
 			if e, ok := g.edge(number, g.source(number)); ok && !yield(e) {
 				return
 			}
@@ -135,19 +97,19 @@ func (g *Graph) From(block int) iter.Seq[Edge] {
 
 // source is the block that an edge belongs to.
 func (g *Graph) source(number uint32) int {
-	return sort.Search(len(g.blocks), func(i int) bool { return g.first[i+1] > number })
+	return sort.Search(g.blocks.Len(), func(i int) bool { return g.first[i+1] > number })
 }
 
 // edge is an edge for others; none if its word turned out to be no pointer.
 func (g *Graph) edge(number uint32, from int) (Edge, bool) {
-	in := g.edges[number]
+	in := g.edges.At(int(number))
 	e := Edge{From: from, Root: -1, To: int(in.to &^ weak), Why: g.why[number]}
 	if in.word != farAway {
-		e.At = alignUp(g.blocks[from].Addr) + uint64(in.word)*wordBytes
+		e.At = alignUp(g.blocks.addr[from]) + uint64(in.word)*wordBytes
 	}
 	if in.to&weak != 0 || e.Why != 0 {
-		i := sort.Search(len(g.interior), func(i int) bool { return g.interior[i].edge >= number })
-		e.Offset = uint64(g.interior[i].offset)
+		i := sort.Search(g.interior.Len(), func(i int) bool { return g.interior.At(i).edge >= number })
+		e.Offset = uint64(g.interior.At(i).offset)
 	}
 	return e, e.Offset != dropped
 }

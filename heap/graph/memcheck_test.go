@@ -42,7 +42,7 @@ func TestMemcheck(t *testing.T) {
 		if got := g.Sums(); got != want {
 			t.Errorf("seed %d: %v, memcheck says %v", seed, got, want)
 		}
-		for i := range g.Blocks() {
+		for i := range g.Stats().Blocks {
 			for e := range g.To(i) {
 				seen[e.Why]++
 			}
@@ -127,7 +127,7 @@ func stopped(t *testing.T, program string, seed int, table string) *graph.Graph 
 			o.Code = append(o.Code, r)
 		}
 	}
-	g, err := graph.Build(context.Background(), memory, blocks, graph.Roots{Ranges: []graph.Root{{Start: start, End: end}}}, o)
+	g, err := graph.Build(context.Background(), memory, graph.BlocksOf(blocks), graph.Roots{Ranges: []graph.Root{{Start: start, End: end}}}, o)
 	if err != nil {
 		t.Fatal(err)
 	}

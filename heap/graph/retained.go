@@ -1,31 +1,67 @@
 package graph
 
-import "context"
+import (
+	"context"
+	"runtime"
+	"slices"
+)
 
 // Retained is what would go if nothing pointed to a block: it, and what is reached only through it. Roots
 // are those of the graph and, as if they were such, the definitely lost blocks; any pointer counts. It
 // follows the whole graph; of many blocks [Graph.RetainedAll] is asked.
 func (g *Graph) Retained(ctx context.Context, block int) (Sum, error) {
-	view := newGraphView(g)
-	view.reach = make([]Reach, len(g.blocks))
-	view.rootEdges = g.rootEdges
-	m := marker{Graph: view, ctx: ctx, seen: newBitset(len(g.blocks))}
-	m.seen.set(uint32(block))
-	m.fromRoots(true, Reachable)
-	for i, r := range g.reach {
-		if r == Definite {
-			m.push(uint32(i), Reachable)
+	return g.RetainedTogether(ctx, []uint32{uint32(block)})
+}
+
+// RetainedTogether is what would go if nothing pointed to any of some blocks: they, and what is reached only through
+// them. What several of them keep alive is counted once.
+func (g *Graph) RetainedTogether(ctx context.Context, blocks []uint32) (Sum, error) {
+	// What they lead to, of which what others lead to is not retained.
+	workers := runtime.GOMAXPROCS(0)
+	under := marker{Graph: g, ctx: ctx, workers: workers, seen: newBitset(g.blocks.Len())}
+	for _, b := range blocks {
+		under.push(b)
+	}
+	of := slices.Clone(under.seen)
+	under.flood(true)
+	held := marker{Graph: g, ctx: ctx, workers: workers, seen: slices.Clone(of)} // they are not followed
+	for i := range g.rootEdges {
+		if e, ok := g.rootEdge(i); ok && under.seen.has(uint32(e.To)) {
+			held.push(uint32(e.To))
 		}
 	}
-	m.flood(0, true, Reachable)
-	var s Sum
-	for i, b := range g.blocks {
-		if i == block || !m.seen.has(uint32(i)) {
-			s.Blocks++
-			s.Bytes += b.Size
+	for b := range under.seen.all() {
+		if g.reach[b] == Definite {
+			held.push(b)
 		}
+	}
+	g.intoFrom(&under, &held)
+	held.flood(true)
+	var s Sum
+	for i, word := range held.seen { // what is retained
+		under.seen[i] &^= word &^ of[i]
+	}
+	for b := range under.seen.all() {
+		s.Blocks++
+		s.Bytes += g.blocks.At(int(b)).Size
 	}
 	return s, ctx.Err()
+}
+
+// intoFrom pushes what blocks that are not under point to of those that are.
+func (g *Graph) intoFrom(under, held *marker) {
+	from := 0
+	g.eachTo(func(number, to uint32) {
+		if !under.seen.has(to) {
+			return
+		}
+		if number >= g.first[from+1] {
+			from = g.source(number)
+		}
+		if !under.seen.has(uint32(from)) {
+			held.push(to)
+		}
+	})
 }
 
 // A Dominators tells for each block what only it keeps alive.
@@ -85,7 +121,7 @@ type place struct{ block, number, next uint32 }
 
 // search numbers the blocks.
 func (t *spanning) search() error {
-	n := len(t.blocks)
+	n := t.blocks.Len()
 	t.number = make([]uint32, n)
 	t.block = append(make([]uint32, 0, n+1), noBlock)
 	t.parent = append(make([]uint32, 0, n+1), 0)
@@ -124,7 +160,7 @@ func (t *spanning) from1(root uint32) {
 			stack = stack[:len(stack)-1]
 			continue
 		}
-		to := t.edges[p.next].to &^ weak
+		to := t.edges.At(int(p.next)).to &^ weak
 		p.next++
 		if t.number[to] == 0 {
 			stack = append(stack, enter(to, p.number))
@@ -138,8 +174,8 @@ func (t *spanning) predecessors() {
 	each := func(do func(from, to uint32)) {
 		for n := uint32(1); int(n) < len(t.block); n++ {
 			b := t.block[n]
-			for _, e := range t.edges[t.Graph.first[b]:t.Graph.first[b+1]] {
-				if to := t.number[e.to&^weak]; to != n && t.parent[to] != n {
+			for i := t.Graph.first[b]; i < t.Graph.first[b+1]; i++ {
+				if to := t.number[t.edges.At(int(i)).to&^weak]; to != n && t.parent[to] != n {
 					do(n, to)
 				}
 			}
@@ -231,11 +267,11 @@ func (t *spanning) dominators() {
 
 // sum adds up what each block dominates.
 func (t *spanning) sum() *Dominators {
-	n := len(t.blocks)
+	n := t.blocks.Len()
 	d := &Dominators{parent: t.up[:n], bytes: make([]uint64, n), blocks: make([]uint32, n)}
 	for i := len(t.block) - 1; i > 0; i-- {
 		b := t.block[i]
-		d.bytes[b] += t.blocks[b].Size
+		d.bytes[b] += t.blocks.At(int(b)).Size
 		d.blocks[b]++
 		if up := t.block[t.dom[i]]; up != noBlock {
 			d.bytes[up] += d.bytes[b]

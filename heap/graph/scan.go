@@ -6,6 +6,8 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
+
+	"hdb/internal/paged"
 )
 
 const (
@@ -23,7 +25,9 @@ type unit struct {
 	Range
 	first int // of blocks: the first one that ends behind Start
 	root  int // of a root: its index; -1: blocks
-	found found
+
+	scanned bool
+	found   found // until the units before it are scanned, too
 }
 
 // found is what a unit's words point to.
@@ -73,13 +77,19 @@ type scanner struct {
 	units  []unit
 
 	next    atomic.Int64 // the unit to be taken
-	bytes   atomic.Int64 // of edges
+	bytes   atomic.Int64 // of the graph
 	edges   atomic.Int64
 	read    atomic.Uint64
 	skipped atomic.Uint64
 	unread  atomic.Uint64
 
-	mu  sync.Mutex // for what follows, and shared
+	mu     sync.Mutex // for what follows, shared, and scanned and found of units
+	turn   int        // the first unit that is not scanned
+	inTurn struct {   // what the units before it have found
+		edges    paged.List[edge]
+		interior paged.List[interior]
+		roots    []rootEdge
+	}
 	err error
 }
 
@@ -88,10 +98,7 @@ type sharedCount struct{ block, edges uint32 }
 
 // makeUnits splits the memory.
 func (s *scanner) makeUnits() {
-	var total uint64
-	for _, b := range s.blocks {
-		total += b.Size
-	}
+	total := s.blocks.bytes()
 	for _, r := range s.roots.Ranges {
 		total += r.End - r.Start
 	}
@@ -117,7 +124,8 @@ func (s *scanner) unitsOfBlocks(size uint64) {
 			s.units = append(s.units, u)
 		}
 	}
-	for i, b := range s.blocks {
+	for i := range s.blocks.Len() {
+		b := s.blocks.At(i)
 		if i == 0 {
 			begin(0, b.Addr)
 		}

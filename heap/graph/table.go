@@ -12,7 +12,7 @@ import (
 // bytes a block starts in, and how many blocks start before it. A page with few is searched.
 // So 10 million blocks in 4 GiB cost 64 MiB, and a block of a TiB next to nothing.
 type table struct {
-	blocks []Block
+	blocks Blocks
 	lo     uint64 // the first block's start
 	span   uint64 // the last address of any block, or start of an empty one, is below lo + span
 	base   uint64 // lo, rounded down to a leaf
@@ -48,72 +48,83 @@ type rank struct {
 const maxBlocks = 1<<31 - 2
 
 // checkBlocks wants blocks that ascend and do not overlap.
-func checkBlocks(blocks []Block) error {
-	if len(blocks) > maxBlocks {
-		return fmt.Errorf("graph: too many blocks (%d, at most %d)", len(blocks), maxBlocks)
+func checkBlocks(blocks *Blocks) error {
+	n := blocks.Len()
+	if n > maxBlocks {
+		return fmt.Errorf("graph: too many blocks (%d, at most %d)", n, maxBlocks)
 	}
 	end := uint64(0) // of the block before; an empty one takes its start
-	for i, b := range blocks {
+	for i := range n {
+		b := blocks.At(i)
 		if b.Addr >= maxAddress || b.Size > maxAddress-b.Addr {
 			return fmt.Errorf("graph: block %d is no memory of a process: %#x, %d bytes", i, b.Addr, b.Size)
 		}
 		if b.Addr < end {
-			return fmt.Errorf("graph: block %d begins at %#x, before the end of the one before it (%#x, %d bytes)", i, b.Addr, blocks[i-1].Addr, blocks[i-1].Size)
+			return fmt.Errorf("graph: block %d begins at %#x, before the end of the one before it (%#x, %d bytes)", i, b.Addr, blocks.At(i-1).Addr, blocks.At(i-1).Size)
 		}
 		end = b.Addr + max(b.Size, 1)
 	}
-	if n := len(blocks); n > 0 && blocks[n-1].Addr-blocks[0].Addr > maxSpan {
-		return fmt.Errorf("graph: blocks from %#x to %#x span too much", blocks[0].Addr, blocks[n-1].Addr)
+	if n > 0 && blocks.addr[n-1]-blocks.addr[0] > maxSpan {
+		return fmt.Errorf("graph: blocks from %#x to %#x span too much", blocks.addr[0], blocks.addr[n-1])
 	}
 	return nil
 }
 
-// last is the last address of a block; that of an empty one is its start.
-func (b Block) last() uint64 { return b.Addr + max(b.Size, 1) - 1 }
-
 // newTable wants blocks that [checkBlocks] found right.
-func newTable(blocks []Block) *table {
-	t := &table{blocks: blocks}
-	if len(blocks) == 0 {
+func newTable(blocks *Blocks) *table {
+	t := &table{blocks: *blocks}
+	addr := blocks.addr
+	if len(addr) == 0 {
 		return t
 	}
-	last := blocks[len(blocks)-1].last()
-	t.lo = blocks[0].Addr
+	last := blocks.At(len(addr) - 1).last()
+	t.lo = addr[0]
 	t.span = last - t.lo + 2 // new T[0] points one past the end
 	t.base = t.lo &^ (1<<(pageBits+leafBits) - 1)
 	t.dir = make([]*leaf, (last-t.base)>>(pageBits+leafBits)+1)
 	t.ranks = make([]rank, 0, t.densePages()*kibPage)
-	for i := 0; i < len(blocks); {
-		page := blocks[i].Addr >> pageBits
-		end := startsEnd(blocks, i, page)
+	for i := 0; i < len(addr); {
+		page := addr[i] >> pageBits
+		end := startsEnd(addr, i, page)
 		if end-i >= dense {
 			*t.at(page) = ranked | uint32(len(t.ranks)/kibPage)
-			t.ranks = appendRanks(t.ranks, blocks, i, end)
+			t.ranks = appendRanks(t.ranks, addr, i, end)
 		} else {
 			*t.at(page) = uint32(i) + 1
 		}
-		t.cover(page+1, blocks[end-1].last()>>pageBits, uint32(end)+1)
+		t.cover(page+1, blocks.At(end-1).last()>>pageBits, uint32(end)+1)
 		i = end
 	}
 	return t
 }
 
+// bytes is what the table takes.
+func (t *table) bytes() int64 {
+	n := int64(len(t.dir))*int64(unsafe.Sizeof(t.dir[0])) + int64(len(t.ranks))*int64(unsafe.Sizeof(rank{}))
+	for i, l := range t.dir {
+		if l != nil && (i == 0 || l != t.dir[i-1]) {
+			n += int64(unsafe.Sizeof(*l))
+		}
+	}
+	return n
+}
+
 // startsEnd is behind the last block that starts in a page, of which i is the first.
-func startsEnd(blocks []Block, i int, page uint64) int {
+func startsEnd(addr []uint64, i int, page uint64) int {
 	// Few pages have more than some ten thousand blocks, and most have one or a thousand.
 	step, hi := 1, i+1
-	for hi < len(blocks) && blocks[hi].Addr>>pageBits == page {
+	for hi < len(addr) && addr[hi]>>pageBits == page {
 		hi, step = hi+step, step*2
 	}
 	lo := max(i, hi-step)
-	hi = min(hi, len(blocks))
-	return lo + sort.Search(hi-lo, func(k int) bool { return blocks[lo+k].Addr>>pageBits != page })
+	hi = min(hi, len(addr))
+	return lo + sort.Search(hi-lo, func(k int) bool { return addr[lo+k]>>pageBits != page })
 }
 
 // densePages counts the pages that have ranks.
 func (t *table) densePages() (n int) {
-	for i := 0; i < len(t.blocks); {
-		end := startsEnd(t.blocks, i, t.blocks[i].Addr>>pageBits)
+	for i := 0; i < len(t.blocks.addr); {
+		end := startsEnd(t.blocks.addr, i, t.blocks.addr[i]>>pageBits)
 		if end-i >= dense {
 			n++
 		}
@@ -123,12 +134,12 @@ func (t *table) densePages() (n int) {
 }
 
 // appendRanks appends the ranks of a page, in which blocks i to end start.
-func appendRanks(ranks []rank, blocks []Block, i, end int) []rank {
+func appendRanks(ranks []rank, addr []uint64, i, end int) []rank {
 	page := len(ranks)
 	ranks = ranks[:page+kibPage]
 	next := 0 // the KiB to be begun
 	for ; i < end; i++ {
-		a := blocks[i].Addr
+		a := addr[i]
 		kib := int(a >> 10 & (kibPage - 1))
 		for ; next <= kib; next++ {
 			ranks[page+next].before = uint32(i)
@@ -205,11 +216,11 @@ func (t *table) find(address uint64) (block uint32, start, ok bool) {
 	}
 	if entry&ranked == 0 {
 		first := int(entry) - 1
-		return t.search(address, first, min(first+dense, len(t.blocks)))
+		return t.search(address, first, min(first+dense, len(t.blocks.addr)))
 	}
 	r := &t.ranks[uint64(entry&^ranked)*kibPage+address>>10&(kibPage-1)]
 	if r.odd {
-		return t.search(address, int(r.before), min(int(r.before)+1<<10, len(t.blocks)))
+		return t.search(address, int(r.before), min(int(r.before)+1<<10, len(t.blocks.addr)))
 	}
 	below := r.starts << (63 - address>>4&63)
 	n := int(r.before) + bits.OnesCount64(below) - 1
@@ -219,7 +230,7 @@ func (t *table) find(address uint64) (block uint32, start, ok bool) {
 	if int64(below) < 0 && address&15 == 0 {
 		return uint32(n), true, true
 	}
-	return uint32(n), false, address <= t.blocks[n].last()
+	return uint32(n), false, address <= t.blocks.At(n).last()
 }
 
 // search is find among blocks of which those before first start before the address's page, or KiB, and those from end on behind it.
@@ -227,7 +238,7 @@ func (t *table) search(address uint64, first, end int) (block uint32, start, ok 
 	lo, hi := first, end // the first that starts behind the address
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)
-		if t.blocks[mid].Addr <= address {
+		if t.blocks.addr[mid] <= address {
 			lo = mid + 1
 		} else {
 			hi = mid
@@ -236,6 +247,6 @@ func (t *table) search(address uint64, first, end int) (block uint32, start, ok 
 	if lo == 0 {
 		return 0, false, false
 	}
-	b := t.blocks[lo-1]
+	b := t.blocks.At(lo - 1)
 	return uint32(lo - 1), b.Addr == address, address <= b.last()
 }

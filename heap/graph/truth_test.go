@@ -330,7 +330,7 @@ func (c careful) ReadAt(b []byte, at int64) (int, error) {
 
 func compare(t *testing.T, name string, h *testHeap) {
 	t.Helper()
-	g, err := Build(context.Background(), careful{t, h}, h.blocks, h.roots, h.o)
+	g, err := Build(context.Background(), careful{t, h}, BlocksOf(h.blocks), h.roots, h.o)
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
@@ -379,6 +379,71 @@ func compare(t *testing.T, name string, h *testHeap) {
 	}
 	want.paths(t, name, g, counted)
 	want.retained(t, name, g)
+	want.groups(t, name, g)
+}
+
+// groups holds what groups retain against what is reached when they are taken away.
+func (s *slow) groups(t *testing.T, name string, g *Graph) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(uint64(len(s.blocks)), uint64(len(s.edges))))
+	groups := 1 + r.IntN(6)
+	of := make([]uint32, len(s.blocks))
+	for i := range of {
+		if of[i] = uint32(r.IntN(groups + 1)); of[i] == uint32(groups) {
+			of[i] = NoGroup
+		}
+	}
+	got, err := g.RetainedBy(context.Background(), of, groups)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := range got {
+		var blocks []uint32
+		for i, x := range of {
+			if x == uint32(k) {
+				blocks = append(blocks, uint32(i))
+			}
+		}
+		want := s.without(func(i int) bool { return of[i] == uint32(k) })
+		together, err := g.RetainedTogether(context.Background(), blocks)
+		if got[k] != want || together != want || err != nil {
+			t.Errorf("%s: group %d of %d retains %+v, alone %+v (%v), instead of %+v", name, k, groups, got[k], together, err, want)
+		}
+	}
+}
+
+// without adds up what is not reached if some blocks are taken away.
+func (s *slow) without(gone func(int) bool) (sum Sum) {
+	seen := make([]bool, len(s.blocks))
+	var queue []int
+	out := make([][]int, len(s.blocks))
+	for _, e := range s.edges {
+		if e.From >= 0 {
+			out[e.From] = append(out[e.From], e.To)
+		} else {
+			queue = append(queue, e.To)
+		}
+	}
+	for i, r := range s.reach {
+		if r == Definite {
+			queue = append(queue, i)
+		}
+	}
+	for len(queue) > 0 {
+		x := queue[0]
+		queue = queue[1:]
+		if !gone(x) && !seen[x] {
+			seen[x] = true
+			queue = append(queue, out[x]...)
+		}
+	}
+	for i, y := range seen {
+		if !y {
+			sum.Blocks++
+			sum.Bytes += s.blocks[i].Size
+		}
+	}
+	return sum
 }
 
 func at(all []Edge, i int) any {
@@ -441,38 +506,8 @@ func (s *slow) retained(t *testing.T, name string, g *Graph) {
 		t.Fatal(err)
 	}
 	step := 1 + len(s.blocks)/40
-	out := make([][]int, len(s.blocks))
-	var roots []int
-	for _, e := range s.edges {
-		if e.From >= 0 {
-			out[e.From] = append(out[e.From], e.To)
-		} else {
-			roots = append(roots, e.To)
-		}
-	}
-	for i, r := range s.reach {
-		if r == Definite {
-			roots = append(roots, i)
-		}
-	}
 	for b := 0; b < len(s.blocks); b += step {
-		seen := make([]bool, len(s.blocks))
-		queue := slices.Clone(roots)
-		for len(queue) > 0 {
-			x := queue[0]
-			queue = queue[1:]
-			if x != b && !seen[x] {
-				seen[x] = true
-				queue = append(queue, out[x]...)
-			}
-		}
-		var want Sum
-		for i, y := range seen {
-			if !y {
-				want.Blocks++
-				want.Bytes += s.blocks[i].Size
-			}
-		}
+		want := s.without(func(i int) bool { return i == b })
 		one, err := g.Retained(context.Background(), b)
 		if d.Retained(b) != want || one != want || err != nil {
 			t.Errorf("%s: block %d retains %+v, alone %+v (%v), instead of %+v", name, b, d.Retained(b), one, err, want)

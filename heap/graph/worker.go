@@ -61,17 +61,46 @@ func (w *worker) unit(ctx context.Context, u *unit) error {
 	return w.keep()
 }
 
-// keep puts what was found into the unit.
+// keep adds what was found to what the units before it have, or leaves it with the unit until its turn.
 func (w *worker) keep() error {
-	w.u.found = found{edges: clip(w.out.edges), interior: clip(w.out.interior), roots: clip(w.out.roots)}
 	n := len(w.out.edges) + len(w.out.roots)
 	if w.edges.Add(int64(n)) > maxEdges {
 		return fmt.Errorf("graph: more than %d pointers", int64(maxEdges))
 	}
 	bytes := len(w.out.edges)*int(unsafe.Sizeof(edge{})) + len(w.out.interior)*int(unsafe.Sizeof(interior{})) +
 		len(w.out.roots)*int(unsafe.Sizeof(rootEdge{}))
-	if w.bytes.Add(2*int64(bytes)) > w.o.MaxBytes && w.o.MaxBytes > 0 { // they are copied once
-		return fmt.Errorf("graph: the pointers of this heap need more than %d bytes", w.o.MaxBytes)
+	if err := w.take(int64(bytes)); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.u.scanned = true
+	if &w.units[w.turn] != w.u {
+		w.u.found = found{edges: clip(w.out.edges), interior: clip(w.out.interior), roots: clip(w.out.roots)}
+		return nil
+	}
+	w.append(&w.out)
+	for w.turn++; w.turn < len(w.units) && w.units[w.turn].scanned; w.turn++ {
+		w.append(&w.units[w.turn].found)
+		w.units[w.turn].found = found{}
+	}
+	return nil
+}
+
+// append adds what a unit has found to what those before it have.
+func (s *scanner) append(f *found) {
+	for i := range f.interior {
+		f.interior[i].edge += uint32(s.inTurn.edges.Len())
+	}
+	s.inTurn.edges.AppendAll(f.edges)
+	s.inTurn.interior.AppendAll(f.interior)
+	s.inTurn.roots = append(s.inTurn.roots, f.roots...)
+}
+
+// take asks for memory.
+func (s *scanner) take(bytes int64) error {
+	if n := s.bytes.Add(bytes); n > s.o.MaxBytes && s.o.MaxBytes > 0 {
+		return fmt.Errorf("graph: who points where in %d blocks needs more than %d bytes", s.blocks.Len(), s.o.MaxBytes)
 	}
 	return nil
 }
@@ -103,24 +132,21 @@ func (w *worker) piece(p Range) (Range, bool) {
 		return Range{p.Start, min(p.End, p.Start+pieceBytes)}, true
 	}
 	i := w.cursor
-	for i < len(w.blocks) && w.blocks[i].end() <= p.Start {
+	for i < len(w.blocks.addr) && w.blocks.At(i).end() <= p.Start {
 		i++
 	}
-	if i == len(w.blocks) || w.blocks[i].Addr >= p.End {
+	if i == len(w.blocks.addr) || w.blocks.addr[i] >= p.End {
 		return Range{}, false
 	}
 	w.cursor = i
-	start := max(p.Start, alignDown(w.blocks[i].Addr))
+	start := max(p.Start, alignDown(w.blocks.addr[i]))
 	limit := min(p.End, start+pieceBytes)
-	end := w.blocks[i].end()
-	for i++; end < limit && i < len(w.blocks) && w.blocks[i].Addr < min(limit, end+holeBytes); i++ {
-		end = w.blocks[i].end()
+	end := w.blocks.At(i).end()
+	for i++; end < limit && i < len(w.blocks.addr) && w.blocks.addr[i] < min(limit, end+holeBytes); i++ {
+		end = w.blocks.At(i).end()
 	}
 	return Range{start, min(limit, alignUp(end))}, true
 }
-
-// end is where a block ends.
-func (b Block) end() uint64 { return b.Addr + b.Size }
 
 // readPiece reads and scans a piece. What cannot be read is counted, page by page.
 func (w *worker) readPiece(ctx context.Context, r Range) {
@@ -199,7 +225,7 @@ func (w *worker) resolve(hits []hit) {
 		if w.u.root >= 0 {
 			e := rootEdge{at: h.at, to: to, root: uint32(w.u.root)}
 			if !start {
-				e.to, e.offset = to|weak, h.value-w.blocks[to].Addr
+				e.to, e.offset = to|weak, h.value-w.blocks.addr[to]
 			}
 			w.out.roots = append(w.out.roots, e)
 			continue
@@ -211,11 +237,11 @@ func (w *worker) resolve(hits []hit) {
 // inBlock moves the cursor to the block that a word lies in as a whole, if there is one.
 func (w *worker) inBlock(address uint64) bool {
 	i := w.cursor
-	for i < len(w.blocks) && w.blocks[i].end() < address+wordBytes {
+	for i < len(w.blocks.addr) && w.blocks.At(i).end() < address+wordBytes {
 		i++
 	}
 	w.cursor = i
-	return i < len(w.blocks) && w.blocks[i].Addr <= address
+	return i < len(w.blocks.addr) && w.blocks.addr[i] <= address
 }
 
 // inRoot is true of a word that lies in the unit's root as a whole.
@@ -232,9 +258,9 @@ func (w *worker) add(h *hit, to uint32, start bool) {
 		w.open = sharedCount{block: from}
 	}
 	w.open.edges++
-	e := edge{to: to, word: uint32(min((h.at-alignUp(w.blocks[from].Addr))/wordBytes, farAway))}
+	e := edge{to: to, word: uint32(min((h.at-alignUp(w.blocks.addr[from]))/wordBytes, farAway))}
 	if !start {
-		offset := h.value - w.blocks[to].Addr
+		offset := h.value - w.blocks.addr[to]
 		if offset >= dropped {
 			offset = farAway
 		}
@@ -247,7 +273,7 @@ func (w *worker) add(h *hit, to uint32, start bool) {
 // pastEmptyArray is true of a pointer to the end of a block of one word, which new T[0] returns; whether
 // the block looks like one is asked later.
 func (t *table) pastEmptyArray(block uint32, value uint64) bool {
-	b := t.blocks[block]
+	b := t.blocks.At(int(block))
 	return b.Size == wordBytes && value == b.Addr+wordBytes
 }
 

@@ -26,7 +26,6 @@ type subject struct {
 // subjects are all programs of testprogs, with the arguments of their sessions.
 var subjects = []subject{
 	{name: "abort", wrong: true},
-	{name: "mallocaborts"},
 	{name: "annotated", wrong: true},
 	{name: "annotated", wrong: true, flags: []string{"-no-pie", "-O2", "STRIP"}},
 	{name: "annotated", wrong: true, flags: []string{"-static", "-DALONE", "STRIP"}},
@@ -86,7 +85,6 @@ var subjects = []subject{
 	{name: "thrown"},
 	{name: "input", args: []string{"one", "two words"}, input: "input.c"},
 	{name: "jemalloc"},
-	{name: "jeheap"},
 	{name: "jit"},
 	{name: "kinds"},
 	{name: "longjmp"},
