@@ -66,9 +66,7 @@ func (x *Execution) toExit(fresh bool) (r *Report, how Leaving, err error) {
 	}()
 	for {
 		targets := l.targets(x.leaving())
-		if l.calls = !fresh && len(targets) == 0; !l.calls {
-			targets = append(targets, l.calling(x.entries("syscall"))...)
-		}
+		l.calls = !fresh && len(targets) == 0
 		if fresh {
 			targets = l.entry(x)
 		}
@@ -144,12 +142,9 @@ func (l *leaving) entry(x *Execution) []target {
 }
 
 // leaving are the entries of leavingFunctions in all modules, ascending.
-func (c *common) leaving() []addr.Run { return c.entries(leavingFunctions...) }
-
-// entries are those of functions of these names in all modules, ascending.
-func (c *common) entries(names ...string) (all []addr.Run) {
+func (c *common) leaving() (all []addr.Run) {
 	for _, m := range c.names.Images() {
-		for _, name := range names {
+		for _, name := range leavingFunctions {
 			if sym, ok := m.Object.Symtab.Symbol(name); ok && sym.Defined && sym.IsCode() {
 				all = append(all, sym.Addr.Run(m.Bias))
 			}
@@ -157,21 +152,6 @@ func (c *common) entries(names ...string) (all []addr.Run) {
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
-}
-
-// calling are stops at calls of syscall(2) that end the process.
-func (l *leaving) calling(all []addr.Run) (targets []target) {
-	for _, at := range all {
-		targets = append(targets, target{at: at, when: func(t *inferior.Thread) bool {
-			regs, err := t.Regs()
-			if err != nil || regs.Arg(0) != exitGroup {
-				return false
-			}
-			l.thread = t
-			return true
-		}})
-	}
-	return targets
 }
 
 // leavingCall stops a thread that is about to end the process by the system call, if a run looks for that.
