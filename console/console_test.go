@@ -101,7 +101,7 @@ func TestErrorsAreOneLine(t *testing.T) {
 		{"top live", "error: nothing was recorded: use record start, or open a capture"},
 		{"live", "error: nothing was recorded: use record start, or open a capture"},
 		{"allocs", "error: nothing was recorded: use record start, or open a capture"},
-		{"top size", "error: top: \"size\": a number of rows or `by live|bytes|count|temporary|peak|blocks` expected"},
+		{"top size", "error: top: \"size\": a number of rows or `by live|bytes|count|temporary|peak|blocks|retained` expected"},
 		{"s\x1b[31m", `error: `},
 		{"di", `error: ambiguous command "di": diff, directory, disable, disassemble, display`},
 		{"info", "error: info: one of breakpoints, "},

@@ -53,8 +53,13 @@ func (r *Recording) top(to uint64, by heap.Measure, per Per) ([]heap.Row, error)
 			return heap.Site{Size: size}
 		}), nil
 	}
-	frames := r.newProfileFrames(&report.Profile{})
-	return heap.Top(x, to, by, func(id capture.StackID) heap.Site {
+	return heap.Top(x, to, by, r.Sites(per)), nil
+}
+
+// Sites tells to which function, line or module the blocks of a stack belong: per anything else to a function.
+func (r *Recording) Sites(per Per) func(id capture.StackID) heap.Site {
+	x, frames := r.Index, r.newProfileFrames(&report.Profile{})
+	return func(id capture.StackID) heap.Site {
 		if per == PerLine {
 			return frames.lineOf(id, x.Named(id))
 		}
@@ -63,7 +68,7 @@ func (r *Recording) top(to uint64, by heap.Measure, per Per) ([]heap.Row, error)
 			return heap.Site{Function: site.Module, Module: site.Module}
 		}
 		return site
-	}), nil
+	}
 }
 
 // threadSite is the site of rows that stand for a thread.

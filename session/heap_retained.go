@@ -1,0 +1,127 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"hdb/capture"
+	"hdb/heap"
+	"hdb/heap/graph"
+	"hdb/memory"
+	"hdb/query"
+)
+
+// A RetainedRow is the blocks of a site, or of a type, and what only they keep alive.
+type RetainedRow struct {
+	Site     heap.Site
+	Live     graph.Sum
+	Retained graph.Sum // with Live
+}
+
+// RetainedAnswer is what groups of blocks keep alive, the most first.
+type RetainedAnswer struct {
+	Rows   []RetainedRow
+	Doubts memory.Doubts
+}
+
+// TopRetained tells for each function, line, module or type which bytes only its blocks keep alive: what would go if
+// nothing pointed to any of them. A block counts once in a row, and in each row that all ways to it lead through.
+// Blocks of which neither stack nor type is known have no row.
+func (h *Heap) TopRetained(ctx context.Context, per query.Per) (*RetainedAnswer, error) {
+	if err := h.LeaksByReach(); err != nil {
+		return nil, err
+	}
+	r, err := h.recording()
+	if err != nil {
+		return nil, err
+	}
+	if r == nil && per != query.PerType {
+		_, err := h.queries.blockEvents()
+		return nil, cmp.Or(err, errNothingRecorded)
+	}
+	m, err := h.Image()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := m.Heap(); err != nil && m.Len() == 0 {
+		return nil, err
+	}
+	g, err := m.Graph(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a := &RetainedAnswer{Doubts: m.Doubts()}
+	s := siteGroups{rows: &a.Rows, at: map[heap.Site]uint32{}, byStack: map[capture.StackID]uint32{}}
+	if r != nil {
+		s.ofStack = r.Sites(per)
+	}
+	of := make([]uint32, m.Len())
+	for i, b := range m.Blocks() {
+		if i&1023 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if of[i] = s.group(h.types, per, &b); of[i] != graph.NoGroup {
+			a.Rows[of[i]].Live.Blocks++
+			a.Rows[of[i]].Live.Bytes += b.Size
+		}
+	}
+	sums, err := g.RetainedBy(ctx, of, len(a.Rows))
+	if err != nil {
+		return nil, err
+	}
+	for i := range a.Rows {
+		a.Rows[i].Retained = sums[i]
+	}
+	slices.SortFunc(a.Rows, func(a, b RetainedRow) int {
+		return cmp.Or(cmp.Compare(b.Retained.Bytes, a.Retained.Bytes), cmp.Compare(b.Retained.Blocks, a.Retained.Blocks),
+			cmp.Compare(a.Site.Function, b.Site.Function), cmp.Compare(a.Site.Line, b.Site.Line), cmp.Compare(a.Site.Module, b.Site.Module))
+	})
+	return a, nil
+}
+
+// siteGroups numbers the rows that blocks belong to.
+type siteGroups struct {
+	rows    *[]RetainedRow
+	at      map[heap.Site]uint32
+	byStack map[capture.StackID]uint32
+	ofStack func(id capture.StackID) heap.Site
+}
+
+// group is the number of a block's row, or graph.NoGroup.
+func (s *siteGroups) group(types *BlockTypes, per query.Per, b *memory.Block) uint32 {
+	if per == query.PerType {
+		if t := types.Of(b); t != nil {
+			site := heap.Site{Function: t.Kind(), Sure: t.How.Sure()}
+			if !site.Sure {
+				site.Function += "   (guess)"
+			}
+			return s.row(site)
+		}
+	}
+	if b.Seq == 0 {
+		return graph.NoGroup
+	}
+	k, ok := s.byStack[b.Stack]
+	if !ok {
+		site := s.ofStack(b.Stack)
+		if per == query.PerType {
+			site = heap.Site{Function: fmt.Sprintf("? %s", cmp.Or(site.Function, "(unknown)")), Module: site.Module}
+		}
+		k = s.row(site)
+		s.byStack[b.Stack] = k
+	}
+	return k
+}
+
+// row is the number of a site's row.
+func (s *siteGroups) row(site heap.Site) uint32 {
+	k, ok := s.at[site]
+	if !ok {
+		k = uint32(len(*s.rows))
+		s.at[site] = k
+		*s.rows = append(*s.rows, RetainedRow{Site: site})
+	}
+	return k
+}
