@@ -17,9 +17,9 @@ import (
 func chunkCommands() []*Command {
 	return []*Command{
 		{Name: "chunk", Group: GroupAllocs, Raw: true, Args: []ArgKind{ArgExpression}, Needs: NeedMemory, Synopsis: "ADDRESS", Short: "decode the header of the malloc chunk that an address lies in", Repeat: RepeatNone, Run: runChunk,
-			Long: "The fields are those of struct malloc_chunk of glibc. The chunks in front of it and behind it are shown, with who made their blocks, if that is recorded.\n\nExamples:\n  chunk 0x55555578a2c0\n  chunk list->head"},
-		{Name: "fragmentation", Group: GroupAllocs, Needs: NeedMemory, Synopsis: "[N]", Args: []ArgKind{ArgWord}, Short: "tell where the memory of the C library's malloc goes that the program did not ask for", Repeat: RepeatNone, Run: runFragmentation,
-			Long: "Usable are the bytes of blocks, as malloc_usable_size(3) says. With a recording it also shows what of them the program asked for, and the functions whose blocks have most that they did not ask for: at most N, 10 by default. Blocks from before the recording are counted apart.\n\nExample:\n  fragmentation 5"},
+			Long: "The fields are those of struct malloc_chunk of glibc. The chunks in front of it and behind it are shown, with who made their blocks, if that is recorded. Of jemalloc it is the region of a slab, or the extent.\n\nExamples:\n  chunk 0x55555578a2c0\n  chunk list->head"},
+		{Name: "fragmentation", Group: GroupAllocs, Needs: NeedMemory, Synopsis: "[N]", Args: []ArgKind{ArgWord}, Short: "tell where the memory of malloc goes that the program did not ask for", Repeat: RepeatNone, Run: runFragmentation,
+			Long: "Usable are the bytes of blocks, as malloc_usable_size(3) says. With a recording it also shows what of them the program asked for, and the functions whose blocks have most that they did not ask for: at most N, 10 by default. Blocks from before the recording are counted apart. It is jemalloc's memory where the program uses no other malloc.\n\nExample:\n  fragmentation 5"},
 	}
 }
 
@@ -91,6 +91,14 @@ func runChunk(_ context.Context, c *Console, in Input) error {
 	at, err := c.eval.addressOf(in, strings.TrimSpace(in.Raw))
 	if err != nil {
 		return err
+	}
+	r, err := c.s.Heap.Region(at)
+	if err != nil {
+		return fmt.Errorf("chunk: %w", err)
+	}
+	if r != nil {
+		c.show(in, viewJemallocRegion(r), func(o *screen.Output) { printJemallocRegion(o, r) })
+		return nil
 	}
 	a, err := c.s.Heap.Chunk(at)
 	if err != nil {
@@ -204,9 +212,12 @@ func runFragmentation(ctx context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	a, err := c.s.Heap.Allocator()
+	je, a, err := c.allocators()
 	if err != nil {
 		return err
+	}
+	if a == nil {
+		return c.jemallocFragmentation(ctx, in, je, limit)
 	}
 	v := fragmentationView{}
 	var all glibc.Sums
@@ -244,11 +255,14 @@ func runFragmentation(ctx context.Context, c *Console, in Input) error {
 		}
 		total = len(rows)
 		rows = rows[:min(limit, len(rows))]
-		for _, r := range rows {
-			v.Rows = append(v.Rows, slackView{r.Site.Function, r.Site.Linkage, r.Site.File, r.Site.Line, r.Site.Module, fitView{r.Blocks, r.Requested, r.Usable}})
+		v.Rows = viewSlack(rows)
+	}
+	text := func(o *screen.Output) {
+		printFragmentation(o, &v, rows, total)
+		if je != nil {
+			o.Line(screen.Plain("the program also uses jemalloc, whose memory heap and bins tell of"))
 		}
 	}
-	text := func(o *screen.Output) { printFragmentation(o, &v, rows, total) }
 	if a.Recording {
 		c.answer(in, v, text)
 	} else {
@@ -262,15 +276,7 @@ func printFragmentation(o *screen.Output, v *fragmentationView, sites []session.
 	row := func(n uint64, text string) {
 		rows = append(rows, []screen.Span{screen.Plain(o.Sizes.Short(n)), screen.Plain(share(n, v.System)), screen.Plain(text)})
 	}
-	if f := v.Fit; f != nil && f.Blocks > 0 {
-		row(f.Requested, fmt.Sprintf("asked for, in %s that are recorded", units.Count(f.Blocks, "block")))
-		row(f.Usable-min(f.Usable, f.Requested), "more that these can use: sizes are rounded up")
-		if other := v.Blocks - uint64(f.Blocks); other > 0 {
-			row(v.Usable-f.Usable, fmt.Sprintf("usable in %s that are not recorded", units.Count(other, "block")))
-		}
-	} else {
-		row(v.Usable, fmt.Sprintf("usable in %s", units.Count(v.Blocks, "block")))
-	}
+	usableRows(v.Fit, v.Usable, v.Blocks, row)
 	row(v.Headers, "their headers")
 	row(v.Cached, "free, cached for the same sizes")
 	free := "free, in bins"
@@ -285,18 +291,45 @@ func printFragmentation(o *screen.Output, v *fragmentationView, sites []session.
 	if v.Resident != nil {
 		o.Line(screen.Plain(o.Sizes.Short(*v.Resident) + " of it is in memory or in swap"))
 	}
-	if len(sites) > 0 {
-		o.Line()
-		var rows [][]screen.Span
-		for _, s := range sites {
-			rows = append(rows, []screen.Span{screen.Plain(o.Sizes.Short(s.Slack())), screen.Plain(o.Sizes.Short(s.Requested)), screen.Plain(units.Grouped(s.Blocks)), screen.Func(siteName(o, query.PerFunction, s.Site)), sitePlace(s.Site, query.PerFunction)})
-		}
-		o.Table([]screen.Column{right("not asked for"), right("asked for"), right("blocks"), {Head: "function"}, {}}, rows)
-		if len(sites) < total {
-			o.Printf("%d of %s; `fragmentation %d` lists all\n", len(sites), units.Count(total, "function"), total)
-		}
-	}
+	printSlack(o, sites, total)
 	for _, h := range v.Hints {
 		o.Line(screen.Plain(h))
+	}
+}
+
+// printSlack lists the functions whose blocks have most that they did not ask for.
+func printSlack(o *screen.Output, sites []session.SiteFit, total int) {
+	if len(sites) == 0 {
+		return
+	}
+	o.Line()
+	var rows [][]screen.Span
+	for _, s := range sites {
+		rows = append(rows, []screen.Span{screen.Plain(o.Sizes.Short(s.Slack())), screen.Plain(o.Sizes.Short(s.Requested)), screen.Plain(units.Grouped(s.Blocks)), screen.Func(siteName(o, query.PerFunction, s.Site)), sitePlace(s.Site, query.PerFunction)})
+	}
+	o.Table([]screen.Column{right("not asked for"), right("asked for"), right("blocks"), {Head: "function"}, {}}, rows)
+	if len(sites) < total {
+		o.Printf("%d of %s; `fragmentation %d` lists all\n", len(sites), units.Count(total, "function"), total)
+	}
+}
+
+func viewSlack(rows []session.SiteFit) []slackView {
+	var views []slackView
+	for _, r := range rows {
+		views = append(views, slackView{r.Site.Function, r.Site.Linkage, r.Site.File, r.Site.Line, r.Site.Module, fitView{r.Blocks, r.Requested, r.Usable}})
+	}
+	return views
+}
+
+// usableRows are what blocks have, and what of it the program asked for if they are recorded.
+func usableRows(fit *fitView, usable, blocks uint64, row func(n uint64, text string)) {
+	if f := fit; f != nil && f.Blocks > 0 {
+		row(f.Requested, fmt.Sprintf("asked for, in %s that are recorded", units.Count(f.Blocks, "block")))
+		row(f.Usable-min(f.Usable, f.Requested), "more that these can use: sizes are rounded up")
+		if other := blocks - uint64(f.Blocks); other > 0 {
+			row(usable-f.Usable, fmt.Sprintf("usable in %s that are not recorded", units.Count(other, "block")))
+		}
+	} else {
+		row(usable, fmt.Sprintf("usable in %s", units.Count(blocks, "block")))
 	}
 }

@@ -15,12 +15,12 @@ import (
 
 func mallocCommands() []*Command {
 	return []*Command{
-		{Name: "heap", Group: GroupAllocs, Needs: NeedMemory, Short: "sum up what the C library's malloc has, and whether it is damaged", Repeat: RepeatNone, Run: runMallocHeap,
-			Long: "It is read from the structures of glibc's malloc (2.31 to 2.41), without a recording and without debug information of the C library. Nothing runs in the process, and no page is touched that the process has not touched.\n\nSizes are those of chunks, with 8 bytes more than the program can use of each: what is used, cached, free and at the top adds up to what the kernel gave. Cached chunks were freed, but are kept for the next allocation of their size: by the tcache of a thread, or in a fastbin. The top is the end of an arena, which was not cut up yet.\n\nA damaged heap is told by the field that is wrong, what stands there and what would be right, and who made the blocks around it, if they are recorded: who writes behind the end of a block damages the size of the next chunk.\n\nExample:\n  heap"},
-		{Name: "arenas", Group: GroupAllocs, Needs: NeedMemory, Short: "list the arenas of the C library's malloc", Repeat: RepeatNone, Run: runMallocArenas,
-			Long: "Threads that allocate at the same time use different arenas, at most eight for each processor (MALLOC_ARENA_MAX). An arena other than the main one has heaps of up to 64 MiB.\n\nExample:\n  arenas"},
-		{Name: "bins", Group: GroupAllocs, Needs: NeedMemory, Synopsis: "[ARENA]", Args: []ArgKind{ArgWord}, Short: "list the free chunks of the C library's malloc by the lists that have them", Repeat: RepeatNone, Run: runMallocBins,
-			Long: "ARENA is a number of arenas; without it the bins of all arenas are listed, and the tcaches of all threads.\n\nExamples:\n  bins\n  bins 0"},
+		{Name: "heap", Group: GroupAllocs, Needs: NeedMemory, Short: "sum up what malloc has, and whether it is damaged", Repeat: RepeatNone, Run: runMallocHeap,
+			Long: "It is read from the structures of glibc's malloc (2.31 to 2.41), without a recording and without debug information of the C library. Nothing runs in the process, and no page is touched that the process has not touched.\n\nSizes are those of chunks, with 8 bytes more than the program can use of each: what is used, cached, free and at the top adds up to what the kernel gave. Cached chunks were freed, but are kept for the next allocation of their size: by the tcache of a thread, or in a fastbin. The top is the end of an arena, which was not cut up yet.\n\nA damaged heap is told by the field that is wrong, what stands there and what would be right, and who made the blocks around it, if they are recorded: who writes behind the end of a block damages the size of the next chunk.\n\nThe heap of jemalloc (5.2 and 5.3) is read, too, if the program has one. Of an arena it tells the bytes of its active extents, and what is used of them, in the tcache of a thread, and free in slabs; and those of extents that it keeps: dirty ones as they were, muzzy ones whose pages the kernel may take, and retained ones without pages.\n\nExample:\n  heap"},
+		{Name: "arenas", Group: GroupAllocs, Needs: NeedMemory, Short: "list the arenas of malloc", Repeat: RepeatNone, Run: runMallocArenas,
+			Long: "Threads that allocate at the same time use different arenas, at most eight for each processor (MALLOC_ARENA_MAX). An arena other than the main one has heaps of up to 64 MiB. Those of jemalloc are listed as by heap.\n\nExample:\n  arenas"},
+		{Name: "bins", Group: GroupAllocs, Needs: NeedMemory, Synopsis: "[ARENA]", Args: []ArgKind{ArgWord}, Short: "list the free chunks of malloc by the lists that have them, or jemalloc's size classes", Repeat: RepeatNone, Run: runMallocBins,
+			Long: "ARENA is a number of arenas; without it the bins of all arenas are listed, and the tcaches of all threads. With jemalloc it lists the size classes with their regions: used, in tcaches, free in slabs.\n\nExamples:\n  bins\n  bins 0"},
 	}
 }
 
@@ -95,6 +95,14 @@ type damageView struct {
 	At       *neighbourView `json:"at,omitempty"`
 }
 
+func viewDamages(all []session.HeapDamage) (views []damageView) {
+	for i := range all {
+		d := &all[i]
+		views = append(views, damageView{d.Arena, d.Chunk.String(), d.Field, d.Found(), d.Expected(), d.Passing, viewNeighbour(d.Before), viewNeighbour(d.At)})
+	}
+	return views
+}
+
 // neighbourView is a chunk with who made its block.
 type neighbourView struct {
 	Address string      `json:"address"`
@@ -117,16 +125,17 @@ func viewNeighbour(n *session.HeapNeighbour) *neighbourView {
 }
 
 type mallocView struct {
-	Allocator string       `json:"other_allocator,omitempty"`
-	Arenas    []arenaView  `json:"arenas"`
-	Mapped    uint64       `json:"mapped_bytes"`
-	Mappings  uint64       `json:"mapped_blocks"`
-	TCaches   int          `json:"tcaches"`
-	Resident  *uint64      `json:"resident_bytes,omitempty"`
-	Fit       *fitView     `json:"recorded,omitempty"`
-	Damage    []damageView `json:"damaged,omitempty"`
-	More      int          `json:"damage_not_listed,omitempty"`
-	Hints     []string     `json:"hints,omitempty"`
+	Jemalloc  *jemallocView `json:"jemalloc,omitempty"`
+	Allocator string        `json:"other_allocator,omitempty"`
+	Arenas    []arenaView   `json:"arenas"`
+	Mapped    uint64        `json:"mapped_bytes"`
+	Mappings  uint64        `json:"mapped_blocks"`
+	TCaches   int           `json:"tcaches"`
+	Resident  *uint64       `json:"resident_bytes,omitempty"`
+	Fit       *fitView      `json:"recorded,omitempty"`
+	Damage    []damageView  `json:"damaged,omitempty"`
+	More      int           `json:"damage_not_listed,omitempty"`
+	Hints     []string      `json:"hints,omitempty"`
 }
 
 func viewMalloc(sizes screen.Sizes, a *session.AllocatorAnswer) mallocView {
@@ -142,10 +151,7 @@ func viewMalloc(sizes screen.Sizes, a *session.AllocatorAnswer) mallocView {
 	if a.Recording {
 		v.Fit = &fitView{a.Recorded.Blocks, a.Recorded.Requested, a.Recorded.Usable}
 	}
-	for i := range a.Damage {
-		d := &a.Damage[i]
-		v.Damage = append(v.Damage, damageView{d.Arena, d.Chunk.String(), d.Field, d.Found(), d.Expected(), d.Passing, viewNeighbour(d.Before), viewNeighbour(d.At)})
-	}
+	v.Damage = viewDamages(a.Damage)
 	for _, h := range a.Hints {
 		v.Hints = append(v.Hints, hintText(sizes, h))
 	}
@@ -176,18 +182,44 @@ func runMallocHeap(_ context.Context, c *Console, in Input) error {
 	if in.Raw != "" {
 		return fmt.Errorf("heap: %q: nothing may follow", in.Raw)
 	}
-	a, err := c.s.Heap.Allocator()
+	je, a, err := c.allocators()
 	if err != nil {
 		return err
 	}
-	v := viewMalloc(c.out.Sizes, a)
-	text := func(o *screen.Output) { printMalloc(o, a, &v) }
-	if a.Recording {
+	v := mallocView{Arenas: []arenaView{}}
+	if a != nil {
+		v = viewMalloc(c.out.Sizes, a)
+	}
+	if je != nil {
+		v.Jemalloc = viewJemalloc(je)
+	}
+	text := func(o *screen.Output) {
+		if je != nil {
+			printJemalloc(o, je, v.Jemalloc)
+		}
+		if a != nil {
+			printMalloc(o, a, &v)
+		}
+	}
+	if je != nil && je.Recording || a != nil && a.Recording {
 		c.answer(in, v, text)
 	} else {
 		c.show(in, v, text)
 	}
 	return nil
+}
+
+// allocators are the heaps that are walked, nil where the program has none of that kind.
+func (c *Console) allocators() (*session.JemallocAnswer, *session.AllocatorAnswer, error) {
+	je, err := c.s.Heap.Jemalloc()
+	if err != nil {
+		return nil, nil, err
+	}
+	a, err := c.s.Heap.Allocator()
+	if err != nil && je == nil {
+		return nil, nil, err
+	}
+	return je, a, nil
 }
 
 func printMalloc(o *screen.Output, a *session.AllocatorAnswer, v *mallocView) {
@@ -235,25 +267,25 @@ func printMalloc(o *screen.Output, a *session.AllocatorAnswer, v *mallocView) {
 			o.Line(screen.Guess(fmt.Sprintf("(a thread is inside malloc with arena %d: its lists may be half changed)", x.Index)))
 		}
 	}
-	printDamages(o, a, v)
+	printDamages(o, a.Damage, a.Threads, v.More)
 	for _, h := range v.Hints {
 		o.Line(screen.Plain(h))
 	}
 }
 
 // printDamages tells where the heap is damaged.
-func printDamages(o *screen.Output, a *session.AllocatorAnswer, v *mallocView) {
-	for i := range a.Damage {
-		d := &a.Damage[i]
+func printDamages(o *screen.Output, all []session.HeapDamage, threads map[int]int, more int) {
+	for i := range all {
+		d := &all[i]
 		if i == maxDamages {
-			o.Line(screen.Guess(fmt.Sprintf("(%s more; --json lists them)", units.Count(len(a.Damage)-i+v.More, "damaged field"))))
+			o.Line(screen.Guess(fmt.Sprintf("(%s more; --json lists them)", units.Count(len(all)-i+more, "damaged field"))))
 			return
 		}
 		text := "! " + d.String()
 		if d.Arena > 0 {
 			text += fmt.Sprintf(" (arena %d)", d.Arena)
 		}
-		if n, ok := a.Threads[d.TID]; ok && d.TID != 0 {
+		if n, ok := threads[d.TID]; ok && d.TID != 0 {
 			text += fmt.Sprintf(" (thread %d)", n)
 		}
 		if d.Passing {
@@ -292,17 +324,28 @@ func makerText(o *screen.Output, n *session.HeapNeighbour) string {
 }
 
 func runMallocArenas(_ context.Context, c *Console, in Input) error {
-	a, err := c.s.Heap.Allocator()
+	je, a, err := c.allocators()
 	if err != nil {
 		return err
 	}
 	views := []arenaView{}
-	for i := range a.Arenas() {
+	for i := 0; a != nil && i < len(a.Arenas()); i++ {
 		views = append(views, viewArena(a, i))
 	}
+	var others *jemallocView
+	if je != nil {
+		others = viewJemalloc(je)
+	}
 	c.show(in, struct {
-		Arenas []arenaView `json:"arenas"`
-	}{views}, func(o *screen.Output) {
+		Jemalloc *jemallocView `json:"jemalloc,omitempty"`
+		Arenas   []arenaView   `json:"arenas"`
+	}{others, views}, func(o *screen.Output) {
+		if others != nil {
+			printJemallocArenas(o, others.Arenas, 0)
+		}
+		if a == nil {
+			return
+		}
 		var rows [][]screen.Span
 		for _, v := range views {
 			var threads []string
@@ -338,9 +381,19 @@ type binView struct {
 }
 
 func runMallocBins(_ context.Context, c *Console, in Input) error {
-	a, err := c.s.Heap.Allocator()
+	je, a, err := c.allocators()
 	if err != nil {
 		return err
+	}
+	if je != nil {
+		views, err := jemallocBins(je, in.Args)
+		if err != nil {
+			return err
+		}
+		c.show(in, struct {
+			Bins []jemallocBinView `json:"bins"`
+		}{views}, func(o *screen.Output) { printJemallocBins(o, views) })
+		return nil
 	}
 	only := -1
 	if len(in.Args) > 0 {

@@ -56,7 +56,7 @@ type whatStackView struct {
 	Below    uint64     `json:"below_bytes,omitempty"`
 }
 
-// A whatChunkView is a chunk of glibc's malloc.
+// A whatChunkView is a chunk of glibc's malloc, or a region of jemalloc.
 type whatChunkView struct {
 	Address string `json:"address"`
 	Size    uint64 `json:"size"`
@@ -111,6 +111,9 @@ func viewWhat(c *Console, w *session.What) whatView {
 	if k := w.Chunk; k != nil {
 		v.Chunk = &whatChunkView{k.Addr.String(), k.Size, k.State.String()}
 	}
+	if r := w.Slot; r != nil {
+		v.Chunk = &whatChunkView{r.Addr.String(), r.Size, regionState(&r.Region)}
+	}
 	if w.Whence != nil {
 		v.Whence = new(viewWhence(w.Whence))
 	}
@@ -160,6 +163,8 @@ func (t *whatText) headline() string {
 		return fmt.Sprintf("byte %s of a live block of %s at %#x", units.Grouped(uint64(w.Addr)-w.Block.Addr), t.o.Sizes.Long(w.Block.Size), w.Block.Addr)
 	case w.Chunk != nil:
 		return t.chunk(w.Chunk)
+	case w.Slot != nil:
+		return fmt.Sprintf("byte %s of %s of jemalloc at %v: %s", units.Grouped(uint64(w.Slot.Offset)), t.o.Sizes.Long(w.Slot.Size), w.Slot.Addr, regionText(&w.Slot.Region, w.Slot.Thread))
 	case w.Symbol != nil:
 		return t.symbol()
 	case r == nil:

@@ -115,6 +115,9 @@ func printReport(c *Console, o *screen.Output, r *session.Report) {
 	if r.Blamed != nil {
 		o.Line(screen.Guess(blamedText(r.Blamed)))
 	}
+	if r.Aborted != nil {
+		printAbort(o, r.Aborted)
+	}
 }
 
 // maxLeftSites bounds the rows of a stop at a call that has left blocks.

@@ -200,6 +200,7 @@ type reportView struct {
 	Wrong    *wrongView    `json:"wrong_free,omitempty"`
 	Met      *metView      `json:"met,omitempty"`
 	Left     *leftView     `json:"ended_call,omitempty"`
+	Aborted  *abortView    `json:"malloc_abort,omitempty"`
 	Elapsed  int64         `json:"elapsed_ns"`
 
 	Python *pythonFrameView `json:"python,omitempty"`        // the innermost function of Python
@@ -251,6 +252,9 @@ func viewReport(r *session.Report) reportView {
 	}
 	if r.Left != nil {
 		v.Left = viewLeft(r.Left)
+	}
+	if r.Aborted != nil {
+		v.Aborted = viewAbort(r.Aborted)
 	}
 	if r.Signal != nil {
 		v.Signal = r.Signal.Name

@@ -22,21 +22,20 @@ func (f *Fit) Add(requested, usable uint64) {
 // Fits visits the chunks in use that the recording knows as blocks of their own, ascending. The
 // others it leaves out: older ones, and chunks that are cut up by a pool.
 func (m *Image) Fits(visit func(b *Block, usable uint64)) error {
-	h, err := m.Heap()
-	if err != nil {
+	if err := m.Walkable(); err != nil {
 		return err
 	}
 	all := &m.merged().all
 	rec := cursor{of: m.src.Recorded}
 	i := 0
-	for c := range h.Blocks() {
-		for i < all.Len() && all.At(i).Addr < uint64(c.Addr) {
+	for c := range m.spans() {
+		for i < all.Len() && all.At(i).Addr < c.Addr {
 			i++
 		}
-		if i == all.Len() || all.At(i).Addr != uint64(c.Addr) || i+1 < all.Len() && all.At(i+1).Addr < uint64(c.Addr)+c.Size {
+		if i == all.Len() || all.At(i).Addr != c.Addr || i+1 < all.Len() && all.At(i+1).Addr < c.Addr+c.Size {
 			continue
 		}
-		if r := rec.at(uint64(c.Addr)); r != nil && r.Seq != 0 {
+		if r := rec.at(c.Addr); r != nil && r.Seq != 0 {
 			b := *r
 			b.Size = all.At(i).Size
 			visit(&b, c.Size)
@@ -45,8 +44,15 @@ func (m *Image) Fits(visit func(b *Block, usable uint64)) error {
 	return nil
 }
 
-// Allocator is the name of another allocator, which the program has beside glibc's; "" without.
-func (m *Image) Allocator() string { return m.src.Other }
+// Allocator is the name of an allocator of the program whose heap is not walked; "" without.
+func (m *Image) Allocator() string {
+	if m.src.Other == jemallocName {
+		if _, err := m.Jemalloc(); err == nil {
+			return ""
+		}
+	}
+	return m.src.Other
+}
 
 // BlockAt is the live block that begins at an address.
 func (m *Image) BlockAt(at uint64) *Block {

@@ -30,18 +30,13 @@ func (m *Image) merged() *blocks {
 	if m.blocks != nil {
 		return m.blocks
 	}
-	out := &blocks{}
+	out := &blocks{all: *graph.MakeBlocks(m.walkedLen())} // and blocks of other allocators
 	rec := &cursor{of: m.src.Recorded}
-	h, err := m.Heap()
-	if err == nil {
-		_, n := h.Len()
-		out.all = *graph.MakeBlocks(n) // and blocks of other allocators
-		for c := range h.Blocks() {
-			out.before(h, rec, uint64(c.Addr))
-			out.chunk(c, rec)
-		}
+	for c := range m.spans() {
+		out.before(m.has, rec, c.Addr)
+		out.chunk(c, rec)
 	}
-	out.before(h, rec, ^uint64(0))
+	out.before(m.has, rec, ^uint64(0))
 	m.blocks = out
 	return out
 }
@@ -52,18 +47,16 @@ const maxAddress = 1 << 56
 // before takes the recorded blocks below the next chunk that is in use, which lie in none: those
 // of other allocators. Where the allocator has the memory back, their end was not seen; so it is
 // where they would reach into that chunk.
-func (out *blocks) before(h *glibc.Heap, rec *cursor, low uint64) {
+func (out *blocks) before(back func(uint64) bool, rec *cursor, low uint64) {
 	for r := rec.peek(); r != nil && r.Addr < low; r = rec.peek() {
 		rec.skip()
 		if r.Addr >= maxAddress || r.Size > min(low, maxAddress)-r.Addr {
 			out.stale++
 			continue
 		}
-		if h != nil {
-			if c, ok := h.Find(addr.Run(r.Addr)); ok && !c.State.Live() && r.Addr < uint64(c.End()) {
-				out.stale++
-				continue
-			}
+		if back(r.Addr) {
+			out.stale++
+			continue
 		}
 		out.add(r.Addr, r.Size)
 	}
@@ -81,19 +74,19 @@ func (out *blocks) add(at, size uint64) {
 }
 
 // chunk takes a chunk that is in use, and the recorded blocks in it.
-func (out *blocks) chunk(c glibc.Block, rec *cursor) {
-	low, high := uint64(c.Addr), uint64(c.Addr)+c.Size
+func (out *blocks) chunk(c graph.Block, rec *cursor) {
+	low, high := c.Addr, c.Addr+c.Size
 	in := rec.below(high)
 	switch {
 	case len(in) == 0:
-		out.all.Append(graph.Block{Addr: low, Size: c.Size})
+		out.all.Append(c)
 		out.walked.Blocks++
 		out.walked.Bytes += c.Size
 	case len(in) == 1 && in[0].Addr == low:
 		out.all.Append(graph.Block{Addr: low, Size: min(in[0].Size, c.Size)}) // more is a realloc that was not seen
 	default:
 		if len(in) > 1 && in[0].Addr == low && in[0].Size < in[1].Addr-low {
-			out.hidden = append(out.hidden, Hidden{c, in[0], in[1]})
+			out.hidden = append(out.hidden, Hidden{glibc.Block{Addr: addr.Run(low), Size: c.Size}, in[0], in[1]})
 		}
 		out.chunks = append(out.chunks, Range{low, high})
 		for _, r := range in {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"testing"
 
-	"hdb/heap/glibc"
 	"hdb/heap/graph"
 )
 
@@ -20,9 +19,10 @@ func TestBlocksDoNotOverlap(t *testing.T) {
 		{Addr: 1 << 60},
 	})}
 	out := &blocks{}
-	out.before(nil, rec, 0x2000)
-	out.chunk(glibc.Block{Addr: 0x2000, Size: 0x100}, rec)
-	out.before(nil, rec, ^uint64(0))
+	none := func(uint64) bool { return false }
+	out.before(none, rec, 0x2000)
+	out.chunk(graph.Block{Addr: 0x2000, Size: 0x100}, rec)
+	out.before(none, rec, ^uint64(0))
 	if _, err := graph.Build(t.Context(), bytes.NewReader(make([]byte, 0x4000)), &out.all, graph.Roots{}, graph.Options{}); err != nil {
 		t.Error(err)
 	}

@@ -4,13 +4,15 @@ import "hdb/heap/glibc"
 
 // Doubts are what makes the blocks of an Image, and who holds them, less sure.
 type Doubts struct {
-	Other  string         // the allocator that is not walked; "" none
-	Locked int            // arenas that a thread stands in the middle of a change of
-	Damage []glibc.Damage // where the heap does not hold together
-	More   int            // further such places
-	Stale  int            // recorded blocks that the allocator has back
-	Unread uint64         // bytes that could not be read
-	Walked int            // blocks that the walk alone found
+	Other    string         // the allocator that is not walked; "" none
+	Torn     int            // places of jemalloc's heap that a thread was changing
+	Uncached bool           // no thread's cache of jemalloc was found: what it has would be shown as live
+	Locked   int            // arenas that a thread stands in the middle of a change of
+	Damage   []glibc.Damage // where the heap does not hold together
+	More     int            // further such places
+	Stale    int            // recorded blocks that the allocator has back
+	Unread   uint64         // bytes that could not be read
+	Walked   int            // blocks that the walk alone found
 }
 
 // Doubts are those of what was asked for so far.
@@ -27,7 +29,13 @@ func (m *Image) Doubts() Doubts {
 			}
 		}
 	} else {
-		d.Other = m.src.Other
+		d.Other = m.Allocator()
+	}
+	if h, err := m.Jemalloc(); err == nil {
+		d.Torn, d.Uncached = h.Torn(), len(h.Caches()) == 0
+		for _, c := range h.Caches() {
+			d.Torn += c.Odd
+		}
 	}
 	if m.graph != nil {
 		d.Unread = m.graph.Stats().Unread

@@ -21,6 +21,7 @@ import (
 	"hdb/capture"
 	"hdb/heap/glibc"
 	"hdb/heap/graph"
+	"hdb/heap/jemalloc"
 	"hdb/heap/regions"
 	"hdb/internal/addr"
 )
@@ -69,9 +70,12 @@ func (b *Block) End() uint64 { return b.Addr + b.Size }
 type Image struct {
 	src Source
 
-	opened bool
-	heap   *glibc.Heap // nil without one
-	err    error       // why there is none
+	opened   bool
+	heap     *glibc.Heap // nil without one
+	err      error       // why there is none
+	openedJe bool
+	je       *jemalloc.Heap // nil without one
+	jeErr    error
 
 	blocks *blocks
 	space  *regions.Space
@@ -88,8 +92,14 @@ type NoWalkError struct {
 }
 
 func (e *NoWalkError) Error() string {
-	if e.Allocator != "" {
-		return fmt.Sprintf("heap of %s: hdb reads that of glibc's malloc only; blocks are known from a recording (record start)", e.Allocator)
+	var layout *jemalloc.LayoutError
+	switch {
+	case errors.As(e.Err, &layout):
+		return fmt.Sprintf("heap of %v; blocks are known from a recording (record start)", e.Err)
+	case e.Allocator == jemallocName:
+		return "heap of jemalloc: its map of extents was not found: it has not run yet, or is of an unknown version; blocks are known from a recording (record start)"
+	case e.Allocator != "":
+		return fmt.Sprintf("heap of %s: hdb reads those of glibc's malloc and jemalloc only; blocks are known from a recording (record start)", e.Allocator)
 	}
 	return fmt.Sprintf("heap: %v", e.Err)
 }
@@ -148,6 +158,14 @@ func (m *Image) Space() *regions.Space {
 		arenas := h.Arenas()
 		for _, s := range h.Spans() {
 			src.Arenas = append(src.Arenas, regions.Range{Start: s.Start, End: s.End, Label: spanLabel(arenas, s)})
+		}
+		for _, own := range h.Own() {
+			src.Internal = append(src.Internal, regions.Range{Start: own.Start, End: own.End, Label: "the allocator's own"})
+		}
+	}
+	if h, err := m.Jemalloc(); err == nil {
+		for _, s := range h.Spans() {
+			src.Arenas = append(src.Arenas, regions.Range{Start: s.Start, End: s.End, Label: fmt.Sprintf("jemalloc arena %d", s.Arena)})
 		}
 		for _, own := range h.Own() {
 			src.Internal = append(src.Internal, regions.Range{Start: own.Start, End: own.End, Label: "the allocator's own"})

@@ -10,7 +10,7 @@ import (
 // all of an allocator's memory is one layer then.
 func (m *Image) Layers() (all []regions.Layer, known bool) {
 	blocks := blockList{&m.merged().all}
-	if _, err := m.Heap(); err != nil && blocks.Len() == 0 {
+	if m.Walkable() != nil && blocks.Len() == 0 {
 		return m.Space().Layers(nil, nil), false
 	}
 	return m.Space().Layers(blocks, m.src.Space.Pages), true

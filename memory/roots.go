@@ -107,6 +107,14 @@ func (r *roots) exclude(b *blocks) {
 			allocators = append(allocators, rangeOf(s.Range))
 		}
 	}
+	if h, err := r.m.Jemalloc(); err == nil {
+		for _, own := range h.Own() {
+			allocators = append(allocators, Range{uint64(own.Start), uint64(own.End)})
+		}
+		for _, s := range h.Spans() {
+			allocators = append(allocators, Range{uint64(s.Start), uint64(s.End)})
+		}
+	}
 	allocators = union(allocators)
 	r.without = slices.Clone(allocators)
 	of := 0 // the first that ends behind the block

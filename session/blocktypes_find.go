@@ -70,7 +70,7 @@ func (t *BlockTypes) SearchBlocks(ctx context.Context, pattern []byte, limit int
 		return nil, false, err
 	}
 	if m.Len() == 0 {
-		if _, err := m.Heap(); err != nil {
+		if err := m.Walkable(); err != nil {
 			return nil, false, err
 		}
 	}

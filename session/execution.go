@@ -29,6 +29,7 @@ type Execution struct {
 	stops    *Stops
 	recorder *Recorder
 	python   *Python
+	heap     *Heap
 
 	ended func() // forgets a process that has ended
 

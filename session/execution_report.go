@@ -38,6 +38,7 @@ type Report struct {
 	Frames    []names.Frame // from the innermost to the user's, see showFrames
 	Python    *names.Frame  // the function of Python that the thread is in
 	Blamed    *PythonDamage // the damaged block for which CPython's debug hooks ended the program
+	Aborted   *MallocAbort  // why the C library's malloc has ended the program
 	InPython  bool          // the stop is about that one, and Frames has none
 	Stop      string        // the report of a recorded stop, as it was shown
 	Drawn     bool          // the recording tells where this is: the moment of its peak
@@ -200,6 +201,9 @@ func (x *Execution) reportAhead(stop inferior.Stop, verb string, fn *Finished, a
 	x.showFrames(r)
 	r.Python = x.python.innermost(t)
 	r.blame(x.python, t)
+	if r.Signal != nil && r.Signal.Name == "SIGABRT" {
+		r.Aborted = x.heap.Aborted(t)
+	}
 	if r.InPython = x.inPython && r.Python != nil || slices.ContainsFunc(r.Hits, inPython); r.InPython && r.Python != nil {
 		r.Frames, x.sel.inPython = nil, true
 	}

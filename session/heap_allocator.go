@@ -73,7 +73,10 @@ func (h *Heap) Allocator() (*AllocatorAnswer, error) {
 	}
 	g, err := m.Heap()
 	if err != nil {
-		return nil, err
+		if _, none := m.Jemalloc(); none == nil {
+			return nil, errJemalloc
+		}
+		return nil, m.Walkable()
 	}
 	a := &AllocatorAnswer{Heap: g, Threads: map[int]int{}, Other: m.Allocator()}
 	for _, t := range h.common.image.Threads() {
@@ -81,7 +84,15 @@ func (h *Heap) Allocator() (*AllocatorAnswer, error) {
 	}
 	_, err = h.queries.blockEvents()
 	if a.Recording = err == nil; a.Recording {
-		if err := m.Fits(func(b *memory.Block, usable uint64) { a.Recorded.Add(b.Size, usable) }); err != nil {
+		_, alone := m.Jemalloc()
+		if err := m.Fits(func(b *memory.Block, usable uint64) {
+			if alone == nil {
+				if _, ok := g.Find(addr.Run(b.Addr)); !ok {
+					return // jemalloc's
+				}
+			}
+			a.Recorded.Add(b.Size, usable)
+		}); err != nil {
 			return nil, err
 		}
 	}
@@ -215,7 +226,10 @@ func (h *Heap) Chunk(at uint64) (*ChunkAnswer, error) {
 	}
 	g, err := m.Heap()
 	if err != nil {
-		return nil, err
+		if _, none := m.Jemalloc(); none == nil {
+			return nil, &NoChunkError{addr.Run(at)}
+		}
+		return nil, m.Walkable()
 	}
 	x, c, ok := g.Header(addr.Run(at))
 	if !ok {
@@ -238,11 +252,7 @@ func (h *Heap) Chunk(at uint64) (*ChunkAnswer, error) {
 		}
 	}
 	if tid, ok := g.CachedBy(c.Addr); ok {
-		for _, t := range h.common.image.Threads() {
-			if t.TID == tid {
-				a.Cache = t.Num
-			}
-		}
+		a.Cache = h.threadNumber(tid)
 	}
 	return a, nil
 }

@@ -96,7 +96,7 @@ func (h *Heap) Leaks(ctx context.Context, q LeakQuestion) (*LeakAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, walk := m.Heap(); walk != nil && r == nil {
+	if walk := m.Walkable(); walk != nil && r == nil {
 		if _, err := h.queries.blockEvents(); !errors.Is(err, errNothingRecorded) && h.mode() == Live {
 			return nil, err
 		}

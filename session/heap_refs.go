@@ -76,7 +76,7 @@ func (h *Heap) view(ctx context.Context, at uint64) (*memory.Image, *memory.Grap
 	}
 	i, ok := m.Find(at)
 	if !ok {
-		if _, err := m.Heap(); err != nil && m.Len() == 0 {
+		if err := m.Walkable(); err != nil && m.Len() == 0 {
 			return nil, nil, 0, err
 		}
 		return nil, nil, 0, &NoBlockError{at}

@@ -23,7 +23,7 @@ func (h *Heap) Walked(c *cond.Cond, limit int) (*WalkedBlocks, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := m.Heap(); err != nil {
+	if err := m.Walkable(); err != nil {
 		return nil, err
 	}
 	out := &WalkedBlocks{}

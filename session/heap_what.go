@@ -25,6 +25,7 @@ type What struct {
 	Local  *ThreadVariable    // of thread-local storage
 	Frame  *StackPlace        // on a stack
 	Chunk  *glibc.Chunk       // of glibc's malloc
+	Slot   *RegionAnswer      // of jemalloc
 	Block  *memory.Block      // that the program holds
 	Whence *query.Whence      // what the recording has about it
 	About  []*recording.Event // the last events about blocks that held it, oldest first
@@ -88,6 +89,9 @@ func (h *Heap) What(a addr.Run) (*What, error) {
 		if c, ok := heap.Find(a); ok {
 			w.Chunk = &c
 		}
+	}
+	if w.Slot, err = h.Region(uint64(a)); err != nil {
+		return nil, err
 	}
 	return w, nil
 }

@@ -26,6 +26,7 @@ type subject struct {
 // subjects are all programs of testprogs, with the arguments of their sessions.
 var subjects = []subject{
 	{name: "abort", wrong: true},
+	{name: "mallocaborts"},
 	{name: "annotated", wrong: true},
 	{name: "annotated", wrong: true, flags: []string{"-no-pie", "-O2", "STRIP"}},
 	{name: "annotated", wrong: true, flags: []string{"-static", "-DALONE", "STRIP"}},
@@ -61,7 +62,6 @@ var subjects = []subject{
 	{name: "headernew", wrong: true},
 	{name: "leaving"},
 	{name: "hostileblocks"},
-	{name: "oldfrees"},
 	{name: "states"},
 	{name: "mismatch", args: []string{"fine"}},
 	{name: "wrongfrees", args: []string{"fine"}},
@@ -86,6 +86,7 @@ var subjects = []subject{
 	{name: "thrown"},
 	{name: "input", args: []string{"one", "two words"}, input: "input.c"},
 	{name: "jemalloc"},
+	{name: "jeheap"},
 	{name: "jit"},
 	{name: "kinds"},
 	{name: "longjmp"},

@@ -1,0 +1,58 @@
+package jemalloc
+
+import (
+	"errors"
+	"io"
+
+	"hdb/internal/addr"
+)
+
+// ErrNotFound tells that no module has the map of extents of a jemalloc that has run.
+var ErrNotFound = errors.New("jemalloc: no module's data has its map of extents (rtree)")
+
+// A LayoutError tells that the map of extents was found, and that what it leads to is of a version whose
+// layout is not known.
+type LayoutError struct {
+	Root addr.Run
+	What string // that is not known
+}
+
+func (e *LayoutError) Error() string {
+	return "jemalloc: map of extents at " + e.Root.String() + ": " + e.What + " not recognised (versions 5.2 and 5.3 are)"
+}
+
+// A Range is memory from Start up to End, which is not in it.
+type Range struct{ Start, End addr.Run }
+
+// Len is how many bytes it has.
+func (r Range) Len() uint64 { return uint64(r.End - r.Start) }
+
+// Contains tells whether the address lies in it.
+func (r Range) Contains(a addr.Run) bool { return a >= r.Start && a < r.End }
+
+// A Mapping is one of the process's memory map.
+type Mapping struct {
+	Range
+	Readable, Writable bool
+	Shared             bool
+	Path               string // of the file, or a name such as [heap]; "" of an anonymous one
+}
+
+// A Thread is what is needed of one to find its tcache.
+type Thread struct {
+	TID int
+	FS  addr.Run // base of fs, below which the static thread-local storage lies
+}
+
+// A Source is what a heap is read from: a process that is stopped, or a core file.
+type Source struct {
+	// Memory of the process; offsets are addresses. What is not mapped is an error.
+	Memory io.ReaderAt
+	// Mappings of the process, ascending.
+	Mappings []Mapping
+	// Threads of the process; without them no tcache is found, and what it has counts as in use.
+	Threads []Thread
+	// Resident are the parts of a range that may be read without giving the process pages that
+	// it never had, ascending. nil means all of it, as in a core file.
+	Resident func(Range) ([]Range, error)
+}

@@ -1,0 +1,138 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"hdb/heap/glibc"
+	"hdb/heap/graph"
+	"hdb/heap/jemalloc"
+	"hdb/heap/regions"
+	"hdb/internal/addr"
+)
+
+// jemallocName is what Source.Other is with jemalloc.
+const jemallocName = "jemalloc"
+
+// Jemalloc is the heap of jemalloc, a *NoWalkError where there is none. It is found by what memory holds, and
+// may be there beside glibc's: programs call it by other names, too.
+func (m *Image) Jemalloc() (*jemalloc.Heap, error) {
+	if m.openedJe {
+		return m.je, m.jeErr
+	}
+	m.openedJe = true
+	src := jemalloc.Source{Memory: m.src.Memory}
+	for i := range m.src.Space.Mappings {
+		p := &m.src.Space.Mappings[i]
+		src.Mappings = append(src.Mappings, jemalloc.Mapping{
+			Range:    jemalloc.Range{Start: p.Start, End: p.End},
+			Readable: permits(p.Perm, 0, 'r'), Writable: permits(p.Perm, 1, 'w'), Shared: permits(p.Perm, 3, 's'),
+			Path: p.Path,
+		})
+	}
+	for _, t := range m.src.Threads {
+		src.Threads = append(src.Threads, jemalloc.Thread{TID: t.TID, FS: t.FS})
+	}
+	if m.src.Space.Pages != nil {
+		src.Resident = func(r jemalloc.Range) (parts []jemalloc.Range, err error) {
+			err = m.src.Space.Pages(r.Start, r.End, func(p regions.PageRun) { parts = append(parts, jemalloc.Range{Start: p.Start, End: p.End}) })
+			return parts, err
+		}
+	}
+	h, err := jemalloc.Open(context.Background(), src)
+	if err != nil {
+		m.jeErr = &NoWalkError{m.src.Other, err}
+		return nil, m.jeErr
+	}
+	m.je = h
+	return h, nil
+}
+
+// Walkable is nil if the blocks of the heap are known without a recording, and otherwise a *NoWalkError.
+func (m *Image) Walkable() error {
+	_, err := m.Jemalloc()
+	if err == nil {
+		return nil
+	}
+	_, other := m.Heap()
+	var layout *jemalloc.LayoutError
+	if other != nil && (m.src.Other == jemallocName || errors.As(err, &layout)) {
+		return err
+	}
+	return other
+}
+
+// spans are the blocks of the heaps that are walked, ascending.
+func (m *Image) spans() iter.Seq[graph.Block] {
+	g, noGlibc := m.Heap()
+	je, noJemalloc := m.Jemalloc()
+	return func(yield func(graph.Block) bool) {
+		next, stop := func() (graph.Block, bool) { return graph.Block{}, false }, func() {}
+		switch {
+		case noJemalloc == nil && noGlibc == nil:
+			next, stop = iter.Pull(glibcSpans(g))
+		case noGlibc == nil:
+			glibcSpans(g)(yield)
+			return
+		case noJemalloc != nil:
+			return
+		}
+		defer stop()
+		s, more := next()
+		for b := range je.Blocks() {
+			for ; more && s.Addr < uint64(b.Addr); s, more = next() {
+				if !yield(s) {
+					return
+				}
+			}
+			if !yield(graph.Block{Addr: uint64(b.Addr), Size: b.Size}) {
+				return
+			}
+		}
+		for ; more; s, more = next() {
+			if !yield(s) {
+				return
+			}
+		}
+	}
+}
+
+// glibcSpans are the blocks of glibc's malloc, ascending.
+func glibcSpans(h *glibc.Heap) iter.Seq[graph.Block] {
+	return func(yield func(graph.Block) bool) {
+		for b := range h.Blocks() {
+			if !yield(graph.Block{Addr: uint64(b.Addr), Size: b.Size}) {
+				return
+			}
+		}
+	}
+}
+
+// walkedLen is how many blocks the walks found.
+func (m *Image) walkedLen() int {
+	n := 0
+	if h, err := m.Heap(); err == nil {
+		_, n = h.Len()
+	}
+	if h, err := m.Jemalloc(); err == nil {
+		n += h.Len()
+	}
+	return n
+}
+
+// has tells whether an allocator has the memory at an address back.
+func (m *Image) has(at uint64) bool {
+	a := addr.Run(at)
+	if h, err := m.Heap(); err == nil {
+		if c, ok := h.Find(a); ok && !c.State.Live() && a < c.End() {
+			return true
+		}
+	}
+	if h, err := m.Jemalloc(); err == nil {
+		if r, ok := h.Find(a); ok && r.Use != jemalloc.Live {
+			return true
+		}
+	}
+	return false
+}

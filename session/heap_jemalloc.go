@@ -1,0 +1,85 @@
+package session
+
+import (
+	"errors"
+
+	"hdb/heap/jemalloc"
+	"hdb/internal/addr"
+	"hdb/memory"
+)
+
+// JemallocAnswer is what jemalloc has.
+type JemallocAnswer struct {
+	*jemalloc.Heap
+	Threads   map[int]int // hdb's numbers by TID
+	Recorded  memory.Fit  // blocks that the recording knows
+	Recording bool        // there is one
+	Resident  uint64      // bytes of its memory that are in memory or in swap
+	Known     bool        // Resident is known
+}
+
+// errJemalloc is the error of what only chunks of glibc's malloc can tell.
+var errJemalloc = errors.New("the heap is jemalloc's, and has no chunks of glibc's malloc: heap, arenas, bins and chunk tell of it")
+
+// Jemalloc is what jemalloc has, summed up, nil without one. Where the program has an allocator that is not
+// known, the error of Allocator says so.
+func (h *Heap) Jemalloc() (*JemallocAnswer, error) {
+	m, err := h.Image()
+	if err != nil {
+		return nil, err
+	}
+	je, err := m.Jemalloc()
+	if err != nil {
+		return nil, nil
+	}
+	a := &JemallocAnswer{Heap: je, Threads: map[int]int{}}
+	for _, t := range h.common.image.Threads() {
+		a.Threads[t.TID] = t.Num
+	}
+	_, err = h.queries.blockEvents()
+	if a.Recording = err == nil; a.Recording {
+		if err := m.Fits(func(b *memory.Block, usable uint64) {
+			if r, ok := je.Find(addr.Run(b.Addr)); ok && uint64(r.Addr) == b.Addr {
+				a.Recorded.Add(b.Size, usable)
+			}
+		}); err != nil {
+			return nil, err
+		}
+	}
+	a.Resident, a.Known = je.Resident()
+	return a, nil
+}
+
+// A RegionAnswer is one region of jemalloc's heap.
+type RegionAnswer struct {
+	jemalloc.Region
+	Thread int   // hdb's number of the thread whose cache has it, 0: none
+	Offset int64 // of the address that was asked for
+}
+
+// Region is the region of jemalloc's heap that an address lies in, nil if it is in none.
+func (h *Heap) Region(at uint64) (*RegionAnswer, error) {
+	m, err := h.Image()
+	if err != nil {
+		return nil, err
+	}
+	je, err := m.Jemalloc()
+	if err != nil {
+		return nil, nil
+	}
+	r, ok := je.Find(addr.Run(at))
+	if !ok {
+		return nil, nil
+	}
+	return &RegionAnswer{Region: r, Thread: h.threadNumber(r.TID), Offset: int64(at - uint64(r.Addr))}, nil
+}
+
+// threadNumber is hdb's number of a thread, 0 of one that it does not know.
+func (h *Heap) threadNumber(tid int) int {
+	for _, t := range h.common.image.Threads() {
+		if t.TID == tid {
+			return t.Num
+		}
+	}
+	return 0
+}
