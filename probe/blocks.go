@@ -51,7 +51,7 @@ type Suspicion uint8
 // The suspicions.
 const (
 	FreedBlock   Suspicion = iota + 1 // it was given back before
-	UnknownBlock                      // no allocator has returned it since blocks are followed
+	UnknownBlock                      // no allocator has returned it since blocks are followed, nor was it there before
 	OtherFamily                       // it was made by a function of another family
 )
 
@@ -351,17 +351,27 @@ func (cs *conditions) setBlocks() {
 		b.wipe()
 		return
 	}
+	if cs.request.Older != nil {
+		for block := range cs.request.Older {
+			b.older(block)
+		}
+	}
 	if cs.request.Live == nil {
 		return
 	}
 	cs.p.reader.Exclusive(func() {
 		for block := range cs.request.Live {
-			if block%(1<<blockShift) == 0 {
-				at, tag := blockIndex(block)
-				b.bytes[at] = tag | stateAny
-			}
+			b.older(block)
 		}
 	})
+}
+
+// older notes a block that was made before, by whichever function.
+func (b *blockTable) older(block uint64) {
+	if block%(1<<blockShift) == 0 {
+		at, tag := blockIndex(block)
+		b.bytes[at] = tag | stateAny
+	}
 }
 
 // blockIndex is where the state of a block is, and its tag.

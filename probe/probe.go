@@ -89,6 +89,7 @@ type Request struct {
 	Blocks  []uint64 // whose ends are wanted, though not all events are
 
 	Live  iter.Seq2[uint64, uint64] // the blocks that hdb knows, and their sizes
+	Older iter.Seq[uint64]          // blocks of before anything was followed, asked for when states come into use; nil: none is known
 	marks addr.Run                  // where blocks are marked; 0 nowhere
 
 	// WrongFrees has calls offered to the sink's Wrong that give back what seems to be no block,

@@ -212,6 +212,28 @@ func (r *Recording) wrong(w *WrongFree, e *recording.Event, from uint64, past Pa
 	return false
 }
 
+// FreedAgain is a call that gives back what a recorded free, which is the last event about the address, has given
+// back as a block that nobody knew; nil without one. Whether it was a block is for others to know.
+func (r *Recording) FreedAgain(e *recording.Event) *WrongFree {
+	w := &WrongFree{Kind: FreedTwice, Call: e, Addr: GivenBack(e)}
+	from := e.Seq - 1
+	if e.Seq == 0 {
+		from = math.MaxUint64
+	}
+	if w.Addr == 0 || !Judged(e.Function) {
+		return nil
+	}
+	for event := range r.Index.About(w.Addr, from) {
+		last := withName(r.Source, *event)
+		if last.Kind != capture.Free || GivenBack(last) != w.Addr || !Judged(last.Function) {
+			return nil
+		}
+		w.Freed, w.FreedFrames = last, r.toOwner(last)
+		return w
+	}
+	return nil
+}
+
 // mismatched tells whether a block that one function made is given back by one of another
 // family. malloc and free that were called by an operator new or delete which is not followed, a
 // static copy for instance, are no family of their own: whoever calls them has to have a name.

@@ -24,6 +24,8 @@ type dataPlane struct {
 	python  *interpreted
 	tables  *pythonTables
 	refused string // a version of CPython whose calls are not known
+
+	older func(yield func(uint64) bool) // blocks of before anything was followed
 }
 
 // arm has the probe follow what is wanted. The error says why it cannot.
@@ -59,7 +61,7 @@ func (d *dataPlane) arm(sink probe.Sink, functions []breakpoints.Function, wrong
 	var want probe.Request
 	d.exclusive(func() { want = d.request() })
 	wrong.entered(want.Entered)
-	want.WrongFrees, want.Unsuspected = wrong.wanted(), wrong.unsuspected
+	want.WrongFrees, want.Unsuspected, want.Older = wrong.wanted(), wrong.unsuspected, d.older
 	want.Stops = append(want.Stops, states.exact()...)
 	d.rec.SetWatches(append(d.watches(), states.watches()...))
 	err = d.probe.Arm(t, modules, sites, want)

@@ -37,6 +37,7 @@ type wrongFrees struct {
 	planes *Planes
 
 	blocks func() (*query.Recording, error) // what is recorded
+	free   func(at uint64) bool             // tells that malloc has an address back
 	taken  *recording.Event                 // that a stop was asked about last
 	plain  plainBlocks
 	// placed are the calls of threads that were stopped last at the entries of functions that free, and
@@ -181,7 +182,11 @@ func (w *wrongFrees) judge(t *inferior.Thread, call breakpoints.Call, e *recordi
 	if found == nil {
 		found = w.plain.wrong(e, past)
 	}
-	if found == nil && !lives && why != probe.FreedBlock {
+	switch {
+	case found != nil || lives:
+	case why == probe.FreedBlock:
+		found = w.again(e)
+	default:
 		found = w.elsewhere(t, call, e)
 	}
 	if found != nil {
@@ -201,6 +206,29 @@ func (w *wrongFrees) recorded(e *recording.Event, past query.Past, why probe.Sus
 		return nil
 	}
 	return found
+}
+
+// again is a second free of a block that was made before anything was followed, if malloc has it back: that
+// only its first free is recorded tells nothing else.
+func (w *wrongFrees) again(e *recording.Event) *query.WrongFree {
+	r, err := w.blocks()
+	if err != nil {
+		return nil
+	}
+	found := r.FreedAgain(e)
+	if found == nil || !w.stillFree(found.Addr) {
+		return nil
+	}
+	return found
+}
+
+// stillFree asks the heap itself, with all threads stopped.
+func (w *wrongFrees) stillFree(at uint64) (free bool) {
+	err := w.stopAll(func() error {
+		free = w.free(at)
+		return nil
+	})
+	return err == nil && free
 }
 
 // elsewhere is what is wrong with an address that is in no block which the recording knows:

@@ -172,6 +172,7 @@ var behaviours = []struct {
 	{name: "headernew"},
 	{name: "leaving"},
 	{name: "hostileblocks"},
+	{name: "oldfrees"},
 	{name: "states"},
 	{name: "mismatch", args: []string{"fine"}},
 	{name: "mismatch", args: []string{"array-delete"}},

@@ -62,6 +62,7 @@ var subjects = []subject{
 	{name: "headernew", wrong: true},
 	{name: "leaving"},
 	{name: "hostileblocks"},
+	{name: "oldfrees"},
 	{name: "states"},
 	{name: "mismatch", args: []string{"fine"}},
 	{name: "wrongfrees", args: []string{"fine"}},
