@@ -12,8 +12,8 @@ import (
 // Bounds of the walk for the blocks of before: the process stands meanwhile, and each 16 bytes of its heap
 // take one in the table of states.
 const (
-	maxOlderTime = 500 * time.Millisecond
-	maxOlderHeap = 512 << 20 // bytes that the arenas have
+	maxOlderTime = 200 * time.Millisecond
+	maxOlderHeap = 128 << 20 // bytes that the arenas have
 )
 
 // older yields the blocks that malloc has in use: their frees are no wrong ones. It yields none where another
