@@ -1,0 +1,133 @@
+package goruntime_test
+
+import (
+	"debug/dwarf"
+	"debug/elf"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"hdb/goruntime"
+)
+
+// toolchains are the releases of which programs are built, one of each minor version that
+// Of knows.
+var toolchains = []string{
+	"go1.18.10", "go1.19.13", "go1.20.14", "go1.21.13", "go1.22.12", "go1.23.12", "go1.24.9", "go1.25.4", "go1.26.8", "go1.27.4",
+}
+
+// TestLayout compares the offsets with what the linker writes of the runtime's structures.
+func TestLayout(t *testing.T) {
+	list := append([]string{"local"}, toolchains[0], toolchains[len(toolchains)-1])
+	if !testing.Short() {
+		list = append([]string{"local"}, toolchains...)
+	}
+	for _, toolchain := range list {
+		t.Run(toolchain, func(t *testing.T) {
+			version := toolchain
+			if version == "local" {
+				version = runtime.Version()
+			}
+			l, err := goruntime.Of(version)
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := offsets(t, build(t, toolchain))
+			for name, got := range map[string]int{
+				"g.stack": 0, "g.m": l.GM, "g.goid": l.GoID, "g.gopc": l.GoPC, "g.startpc": l.StartPC, "g.parentGoid": l.ParentGoID,
+				"m.g0": 0, "m.curg": l.CurG, "mspan.startAddr": l.StartAddr, "mspan.freeindex": l.FreeIndex, "mspan.nelems": l.NElems,
+				"mspan.allocBits": l.AllocBits, "mspan.spanclass": l.SpanClass, "mspan.elemsize": l.ElemSize, "mspan.isUserArenaChunk": l.ArenaChunk,
+			} {
+				want, ok := at[name]
+				if ok != (got != 0 || name == "g.stack" || name == "m.g0") || ok && int64(got) != want {
+					t.Errorf("%s: offset %d, DWARF has %d (%v)", name, got, want, ok)
+				}
+			}
+			if narrow := at["size of mspan.nelems"] == 2; narrow != l.Narrow {
+				t.Errorf("nelems of 16 bits: %v, want %v", l.Narrow, narrow)
+			}
+		})
+	}
+}
+
+func TestOf(t *testing.T) {
+	for _, bad := range []string{"", "go1.", "go1.17.3", "go1.99", "devel", "gccgo 12"} {
+		if l, err := goruntime.Of(bad); err == nil {
+			t.Errorf("%q has a layout: %+v", bad, l)
+		}
+	}
+	if l, err := goruntime.Of("go1.23-20240626-RC01 X:boringcrypto"); err != nil || l.Minor != 23 {
+		t.Errorf("%+v, %v", l, err)
+	}
+}
+
+// build builds a program with a toolchain, which go downloads.
+func build(t *testing.T, toolchain string) string {
+	dir := t.TempDir()
+	program := filepath.Join(dir, "program")
+	for name, text := range map[string]string{
+		"go.mod":  "module program\n\ngo 1.18\n",
+		"main.go": "package main\n\nfunc main() { println(len(make([]byte, 1<<20))) }\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command("go", "build", "-o", program, "main.go")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOTOOLCHAIN="+toolchain, "GOFLAGS=", "GOWORK=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go build with %s: %v\n%s", toolchain, err, out)
+	}
+	return program
+}
+
+// offsets are those of the members of runtime's g, m and mspan, "g.goid", and the size of
+// nelems.
+func offsets(t *testing.T, program string) map[string]int64 {
+	f, err := elf.Open(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	dw, err := f.DWARF()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := map[string]int64{}
+	for r, in := dw.Reader(), ""; ; {
+		e, err := r.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e == nil {
+			return at
+		}
+		name, _ := e.Val(dwarf.AttrName).(string)
+		switch e.Tag {
+		case dwarf.TagStructType:
+			in, _ = strings.CutPrefix(name, "runtime.")
+			if in != "g" && in != "m" && in != "mspan" || in == name {
+				in = ""
+				r.SkipChildren()
+			}
+		case dwarf.TagMember:
+			if in == "" {
+				continue
+			}
+			key := fmt.Sprintf("%s.%s", in, name)
+			at[key], _ = e.Val(dwarf.AttrDataMemberLoc).(int64)
+			if key == "mspan.nelems" {
+				typ, err := dw.Type(e.Val(dwarf.AttrType).(dwarf.Offset))
+				if err != nil {
+					t.Fatal(err)
+				}
+				at["size of "+key] = typ.Size()
+			}
+		}
+	}
+}
