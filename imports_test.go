@@ -16,7 +16,7 @@ const layers = `
 internal/spelling
 internal/addr internal/cformat internal/cond internal/diskcache internal/elfnote internal/flags internal/golden internal/openfiles internal/outfile internal/paged internal/panics internal/prefetch internal/procroot internal/regular internal/units
 internal/when
-capture unwind symbols/debuginfod inferior/corefile python annotations heap/glibc
+capture unwind symbols/debuginfod inferior/corefile python annotations goruntime heap/glibc
 capture/file symbols inferior values/calls values/cpp
 capture/edit breakpoints heap values report
 probe

@@ -57,9 +57,9 @@ func (c Call) Text(size func(n uint64) string) string {
 		return text + " = -1"
 	case c.Event.Failed:
 		return text + " = NULL"
-	case c.Event.Kind == capture.Alloc && c.Function.atEntry():
+	case c.Event.Kind == capture.Alloc && c.Function.atEntry() && c.Event.Addr == 0:
 		return text + UnknownPointer
-	case c.Event.Kind == capture.Free || c.Function.atEntry() || c.Function.Result == IsZero && c.Function.Ptr.From == Argument:
+	case c.Event.Kind == capture.Free || c.Function.atEntry() && c.Event.Kind != capture.Alloc || c.Function.Result == IsZero && c.Function.Ptr.From == Argument:
 		return text
 	case c.Event.Addr == 0:
 		return text + " = NULL" // realloc(p, 0)

@@ -507,8 +507,8 @@ func (f Function) EndsPool() bool {
 func goFunctions() []Function {
 	size := Operand{From: GoRegister, Index: 0}
 	f := Function{Name: goMalloc, Symbol: goMalloc, Kind: capture.Alloc, Size: size, Result: NoTest, Group: GroupGo}
-	forms := []string{"SmallNoScan", "SmallScanNoHeader"}
-	all := append(make([]Function, 0, 1+len(forms)*goSmallClasses), f)
+	forms := []string{"Tiny", "SmallNoScan", "SmallScanNoHeader"}
+	all := append(make([]Function, 0, 2+len(forms)*goSmallClasses), f)
 	for _, form := range forms {
 		for class := range goSmallClasses {
 			f.Name = goMalloc + form + "SC" + strconv.Itoa(class)
@@ -516,5 +516,9 @@ func goFunctions() []Function {
 			all = append(all, f)
 		}
 	}
-	return all
+	return append(all, Function{Name: "runtime.sweep", Symbol: goSweep, Kind: capture.Free, Ptr: Operand{From: GoRegister}, Result: NoTest, Group: GroupGo})
 }
+
+// Sweeps reports whether a call of the function frees many blocks at once, which is known
+// only inside of it: plain breakpoints do not follow it.
+func (f Function) Sweeps() bool { return f.Symbol == goSweep }

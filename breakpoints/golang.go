@@ -3,6 +3,7 @@ package breakpoints
 import (
 	"bytes"
 	"encoding/binary"
+	"io"
 
 	"hdb/internal/addr"
 )
@@ -10,6 +11,9 @@ import (
 // goMalloc is the function through which all Go allocations go, apart from
 // the size-specialized ones of some runtimes.
 const goMalloc = "runtime.mallocgc"
+
+// goSweep is the function that finds out which blocks of a span were freed.
+const goSweep = "runtime.(*sweepLocked).sweep"
 
 // goSmallClasses is the number of size-specialized functions of a form, at
 // most; those that a runtime lacks are not found, and that is all.
@@ -50,9 +54,10 @@ func goCheckEnd(code []byte) int {
 	return len(code) - len(rest)
 }
 
-// goEntry is where the trap of the Go function at a belongs.
-func goEntry(memory reader, a addr.Run) addr.Run {
+// GoCheck is the length of the check for stack space at the head of the Go function at entry,
+// in bytes, 0 if there is none: a function without it is called once for each call.
+func GoCheck(memory io.ReaderAt, entry addr.Run) int {
 	var code [goCheckLength]byte
-	n, _ := memory.ReadAt(code[:], int64(a))
-	return a + addr.Run(goCheckEnd(code[:n]))
+	n, _ := memory.ReadAt(code[:], int64(entry))
+	return goCheckEnd(code[:n])
 }

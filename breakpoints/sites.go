@@ -17,7 +17,8 @@ type Site struct {
 	Module     string // name of the module
 	In         inferior.Module
 	Addr       addr.Run
-	Size       uint64 // of the function's code, bytes; 0 unknown
+	Before     int    // bytes of the function's code before Addr: of a check for stack space
+	Size       uint64 // of the function's code, these included, bytes; 0 unknown
 	Exceptions Extent // code of the module that allocates exceptions, which is no function's work
 	Release    Extent // code that calls a function that frees to give a thread's cache back; empty if there is none
 	Err        error  // why no trap is planted
@@ -98,14 +99,16 @@ func (f Finder) Find(known []*Site, modules []inferior.Module, funcs []Function)
 // enter adds one function, or notes an alias of one that is known.
 func (f Finder) enter(known []*Site, m inferior.Module, sym Symbol, fn Function) []*Site {
 	at := sym.Addr
+	before := 0
 	if fn.Group == GroupGo && !sym.IFunc {
-		at = goEntry(reader{f.Memory}, at)
+		before = GoCheck(f.Memory, at)
+		at += addr.Run(before)
 	}
 	if i := slices.IndexFunc(known, func(s *Site) bool { return s.Addr == at }); i >= 0 {
 		known[i].Function.alias(fn)
 		return known
 	}
-	s := &Site{Function: fn, Module: m.Name, In: m, Addr: at, Size: sym.Size}
+	s := &Site{Function: fn, Module: m.Name, In: m, Addr: at, Before: before, Size: sym.Size}
 	if sym.IFunc {
 		s.Err = fmt.Errorf("%s in %s: chosen at run time by an IFUNC resolver, calls through it are not seen", fn.Symbol, m.Name)
 	}
@@ -130,6 +133,9 @@ func (t *Tracer) plant(modules []inferior.Module) error {
 
 // plantSite plants the trap of a site that was found.
 func (t *Tracer) plantSite(s *site) error {
+	if s.Function.Sweeps() {
+		return nil
+	}
 	t.sites = append(t.sites, s)
 	if s.Err != nil {
 		return s.Err

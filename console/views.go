@@ -297,6 +297,9 @@ func markedName(f names.Frame, name string) []screen.Span {
 	case f.Line == 0 && f.Offset != 0:
 		name += fmt.Sprintf("+%#x", f.Offset)
 	}
+	if f.Made {
+		name = "created by " + name
+	}
 	if f.Inlined {
 		marks = append(marks, "[inlined]")
 	}

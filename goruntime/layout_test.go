@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"hdb/goruntime"
+	_ "hdb/testprogs"
 )
 
 // toolchains are the releases of which programs are built, one of each minor version that

@@ -33,6 +33,12 @@ func (m *Modules) Defined(obj *symbols.Object, bias addr.Bias, list []string) []
 			out = append(out, Symbol{Name: sym.Name, Addr: sym.Addr.Run(bias), Size: sym.Size, IFunc: sym.IFunc})
 		}
 	}
+	for _, fn := range obj.GoFunctions(list) {
+		there := func(s Symbol) bool { return s.Addr == fn.Low.Run(bias) }
+		if !slices.ContainsFunc(out, there) {
+			out = append(out, Symbol{Name: fn.Name, Addr: fn.Low.Run(bias), Size: uint64(fn.High - fn.Low)})
+		}
+	}
 	return out
 }
 

@@ -24,6 +24,7 @@ type Frame struct {
 	How    unwind.How // how the frame was found
 	Signal bool       // a signal was delivered here
 	Tail   bool       // deduced, not on the stack: see WithTailCalls
+	Made   bool       // it made the goroutine whose stack it ends, and need not be there any more
 	Nth    int        // of a call of Python: its number among these
 	Ahead  int        // inlined calls that begin at Code and are not entered yet: no frames stand for them
 
@@ -154,6 +155,10 @@ func (r *Resolver) RecordedWhole(src capture.Source, id capture.StackID, seq uin
 	return out
 }
 
+// goexit is what goroutines return to. Behind it recorded stacks have the go statement that made
+// the goroutine.
+const goexit = "runtime.goexit"
+
 // AppendRecorded adds the frames that address i of a recorded stack stands for.
 func (r *Resolver) AppendRecorded(frames []Frame, src capture.Source, rec *capture.Stack, i int, seq uint64) []Frame {
 	code := rec.Code(i)
@@ -163,6 +168,9 @@ func (r *Resolver) AppendRecorded(frames []Frame, src capture.Source, rec *captu
 	}
 	if m, ok := ModuleAt(src, code.Lookup(), seq); ok {
 		base.Module, base.Path, base.InFile = ModuleName(m), m.Path, code.Addr().File(m.Bias)
+	}
+	if n := len(frames); n > 0 {
+		base.Made = frames[n-1].Made || frames[n-1].Function == goexit
 	}
 	chain := r.Chain(code, seq)
 	if len(chain) == 0 {

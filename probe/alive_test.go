@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 // back, and waits to be killed.
 func holdFutexes() {
 	for fd := 3; fd <= 5; fd++ {
-		s, err := mapShared(os.Getpid(), fd)
+		s, err := mapShared(os.Getpid(), fd, ringSize)
 		if err != nil {
 			os.Stdout.WriteString(err.Error() + "\n")
 			os.Exit(1)
@@ -53,7 +53,7 @@ func TestKeeper(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, err := mapShared(os.Getpid(), fd)
+			s, err := mapShared(os.Getpid(), fd, ringSize)
 			if err != nil {
 				t.Fatal(err)
 			}

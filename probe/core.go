@@ -120,6 +120,7 @@ var faultRegions = [...]faultRegion{
 	{markPythonCodes, markPythonCodesEnd, markPythonCodesDone},
 	{markPythonCode, markPythonCodeEnd, markPythonNoCode},
 	{markPythonNextCode, markPythonCodesDone, markPythonCodesDone},
+	{markGoFrame, markGoFrameEnd, markGoLost},
 }
 
 // A mark is a nop of so many bytes.

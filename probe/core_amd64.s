@@ -98,7 +98,9 @@
 #define wkTag 8
 #define wkBX 48
 #define wkBP 96
+#define wkG 24
 #define wkSlot 120
+#define wkSite 128
 #define wkRet 216
 
 TEXT core<>(SB), NOSPLIT|NOFRAME, $0-0
@@ -112,6 +114,7 @@ TEXT core<>(SB), NOSPLIT|NOFRAME, $0-0
 #include "core_python_amd64.h"
 #include "core_pycode_amd64.h"
 #include "core_match_amd64.h"
+#include "core_go_amd64.h"
 
 	MARK(const_markEnd)
 	UNDEF

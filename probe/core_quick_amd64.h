@@ -431,7 +431,7 @@ quickRoom:
 	LOCK
 	CMPXCHGQ DX, const_hdHead(R10)
 	JNE  quickTake
-	ANDL $(const_ringSize-1), AX
+	ANDQ const_stMask(R11), AX
 	MOVQ const_stRing(R11), R8
 	ADDQ AX, R8
 	PREFETCHW_AHEAD
@@ -459,7 +459,8 @@ quickLonger:
 quickNear:
 	// The consumer may have to be woken, or have died, or there may be no room. One that
 	// lies down between this look and the exchange is woken by the next record.
-	LEAQ (-const_ringSize)(DX), R8
+	MOVQ DX, R8
+	SUBQ const_stSize(R11), R8
 	CMPQ R8, const_hdTail(R10)
 	JGT  quickEmit
 	CMPL const_hdSleep(R10), $0

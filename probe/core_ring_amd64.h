@@ -27,7 +27,12 @@ publish:
 	LEAQ 31(CX*8), R8
 	ANDQ $~15, R8
 	MOVQ R8, R14
+	MOVQ wkSite(SP), DX
+	TESTL $const_siteGo, const_siFlags(DX)
+	JNE  publishNow
 	CALLTO(const_markReserve)
+
+publishIn:
 	TESTQ R8, R8
 	JEQ  unpublished
 	MOVQ R8, R12
@@ -71,6 +76,10 @@ copied:
 	JEQ  walked // that is the number of many: the memo must not have it
 	JMP  numbered
 
+publishNow:
+	CALLTO(const_markReserveNow)
+	JMP  publishIn
+
 spoilt:
 	// A signal handler has used the scratch memory: what was copied is not the
 	// stack. Give the number back and walk again.
@@ -88,6 +97,9 @@ again:
 	INCQ const_slGen(R10)
 	MOVQ const_slGen(R10), DX
 	MOVQ DX, wkGen(SP)
+	MOVQ wkSite(SP), DX
+	TESTL $const_siteGo, const_siFlags(DX)
+	JNE  goAnew
 	MOVQ wkRet(SP), R8
 	LEAQ (wkRet+8)(SP), R9
 	JMP  walkAnew
@@ -284,6 +296,8 @@ memoThere:
 
 walked:
 	MOVL BX, CX
+	MOVQ $0, -8(SP) // see goBack
+	MOVQ $0, -16(SP)
 	POPWALK
 	JMP  emit
 
@@ -434,6 +448,8 @@ reserve:
 	LOCK
 	CMPXCHGQ DX, const_hdHead(DI)
 	JNE  reserve
+
+reserveTaken:
 	MOVQ const_stSize(R11), R8
 	DECQ R8
 	ANDQ AX, R8
@@ -497,6 +513,22 @@ waitMore:
 noRoom:
 	XORL R8, R8
 	XRET
+
+// reserveNow is reserve, but waits for nothing.
+	MARK(const_markReserveNow)
+	MOVQ const_stHeader(R11), DI
+
+reserveNow:
+	MOVQ const_hdHead(DI), AX
+	LEAQ (AX)(R8*1), DX
+	MOVQ DX, CX
+	SUBQ const_stSize(R11), CX
+	CMPQ CX, const_hdTail(DI)
+	JGT  noRoom
+	LOCK
+	CMPXCHGQ DX, const_hdHead(DI)
+	JNE  reserveNow
+	JMP  reserveTaken
 
 // wake wakes the consumer.
 //

@@ -42,6 +42,9 @@ named:
 	MOVL $const_noStack, CX
 	TESTL $const_flagBare, DI
 	JNE  emit
+	MOVQ rcSite(SP), AX
+	TESTL $const_siteGo, const_siFlags(AX)
+	JNE  goWalk
 
 	// The memo: if the words that an earlier walk from here read are the same,
 	// so is the stack. They are found by their distance from the saved BP, and
@@ -171,16 +174,22 @@ emitWake:
 	PUSHWALK
 	PUSHQ R8 // as in reserve
 	CALLTO(const_markWake)
+	MOVQ $0, -8(SP) // see goBack
 	POPQ R8
 	POPWALK
 	JMP  emitStamp
 
 emitFull:
+	MOVQ rcSite(SP), DX
+	TESTL $const_siteGo, const_siFlags(DX)
+	JNE  emitLost
 	PUSHWALK
 	CALLTO(const_markReserve)
 	POPWALK
 	TESTQ R8, R8
 	JNE  emitStamp
+
+emitLost:
 	MOVQ const_stHeader(R11), DX
 	LOCK
 	INCQ const_hdLost(DX)

@@ -33,7 +33,7 @@ type finders struct {
 func (fs *finders) add(c *caller, modules []inferior.Module) error {
 	for _, m := range modules {
 		raises, passes := false, false
-		for _, sym := range fs.p.cfg.Unwinder(m, findFDEName, raiseName, interceptorName, newInterceptorName) {
+		for _, sym := range fs.p.cfg.Functions(m, findFDEName, raiseName, interceptorName, newInterceptorName) {
 			switch sym.Name {
 			case raiseName:
 				raises = true

@@ -65,8 +65,11 @@ func (c *core) trace() (frameMap, error) {
 	}
 	entry := frameRow{cfa: 8}
 	var work []point
-	for _, mark := range []uint32{markAlloc, markFree, markQuickAlloc, markQuickLong, markQuickFree, markQuickFreeSized} {
+	for _, mark := range []uint32{markAlloc, markFree, markQuickAlloc, markQuickLong, markQuickFree, markQuickFreeSized, markGoReturn} {
 		work = append(work, point{c.marks[mark], entry})
+	}
+	for _, mark := range []uint32{markGoSweep, markGoMark} {
+		work = append(work, point{c.marks[mark], frameRow{cfa: 8 + gwSize}})
 	}
 	for len(work) > 0 {
 		p := work[len(work)-1]

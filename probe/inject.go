@@ -16,7 +16,11 @@ import (
 // stopped. No function is changed before Arm. An error says why the process
 // cannot be probed; it is as it was then.
 func Inject(p *inferior.Process, t *inferior.Thread, cfg Config) (*Probe, error) {
-	if err := refusal(p); err != nil {
+	size := uint64(ringSize)
+	if cfg.Large {
+		size = largeRing
+	}
+	if err := refusal(p, size); err != nil {
 		return nil, err
 	}
 	if p.ShadowStack() {
@@ -25,7 +29,7 @@ func Inject(p *inferior.Process, t *inferior.Thread, cfg Config) (*Probe, error)
 	pr := newProbe(p, cfg)
 	pr.fsgsbase = hasFSGSBase(p)
 	c := &caller{t: t}
-	if err := pr.inject(c); err != nil {
+	if err := pr.inject(c, size); err != nil {
 		c.back()
 		return nil, err
 	}
@@ -33,8 +37,8 @@ func Inject(p *inferior.Process, t *inferior.Thread, cfg Config) (*Probe, error)
 	return pr, nil
 }
 
-func (p *Probe) inject(c *caller) (err error) {
-	if p.remote, p.shared, err = mapAll(p.proc, c); err != nil {
+func (p *Probe) inject(c *caller, size uint64) (err error) {
+	if p.remote, p.shared, err = mapAll(p.proc, c, size); err != nil {
 		return err
 	}
 	if p.core, err = loadCore(p.remote.state); err != nil {
@@ -136,7 +140,8 @@ func (p *Probe) writeState() error {
 	put := func(at int, v uint64) { binary.LittleEndian.PutUint64(b[at:], v) }
 	put(stHeader, uint64(p.remote.file)+fileHeader)
 	put(stRing, uint64(p.remote.ring))
-	put(stSize, ringSize)
+	put(stSize, p.shared.size)
+	put(stMask, p.shared.size-1)
 	put(stStacks, uint64(p.remote.file)+fileStacks)
 	put(stSlots, uint64(p.remote.file)+fileSlots)
 	put(stScratch, uint64(p.remote.state)+privateScratch)

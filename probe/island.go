@@ -105,7 +105,11 @@ func newIsland(p *inferior.Process, c *caller, low, high addr.Run) (*island, err
 	if err != nil {
 		return nil, err
 	}
-	for _, at := range gaps(maps, low, high) {
+	places := gaps(maps, low, high)
+	if p.IsGo() {
+		places = append(apart(maps, high), places...)
+	}
+	for _, at := range places {
 		const fixedNoReplace = 0x100000 // MAP_FIXED_NOREPLACE; older kernels take the address for a hint
 		got, err := c.mmap("code", uint64(at), islandSize, unix.PROT_READ|unix.PROT_EXEC,
 			unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|fixedNoReplace, noFD, 0)
@@ -120,6 +124,18 @@ func newIsland(p *inferior.Process, c *caller, low, high addr.Run) (*island, err
 		}
 	}
 	return nil, fmt.Errorf("code near %v: %w", low, errNoGap)
+}
+
+// apart is a place a GiB above a Go program that is not position independent. It begins at
+// 4 MiB: the addresses below look like numbers, of which stacks are full. It has no break that
+// grows.
+func apart(maps []inferior.Mapping, high addr.Run) []addr.Run {
+	at := (high + aside) &^ 0xfff
+	taken := func(m inferior.Mapping) bool { return m.Low < at+islandSize && at < m.High }
+	if high > reach-aside || slices.ContainsFunc(maps, taken) {
+		return nil
+	}
+	return []addr.Run{at}
 }
 
 // gaps are places for an island that reach all of [low, high), nearest first:

@@ -26,7 +26,8 @@ const (
 	stMode       = 8   // uint64: modeRecord
 	stHeader     = 16  // address of the shared header
 	stRing       = 24  // address of the ring, mapped twice in a row
-	stSize       = 32  // of the ring, a power of two
+	stSize       = 32  // of the ring, a power of two,
+	stMask       = 248 // and that less 1
 	stModules    = 40  // address of the module table
 	stNumMods    = 48  // its length
 	stRules      = 56  // address of the CFI rules, 8 bytes each
@@ -68,8 +69,25 @@ const (
 	stPyCodes     = 1192 // address of the hashes of those that were told of lately
 	stPyFrees     = 1200 // address of the counters of code objects that were freed, uint32 each, by place; 0: the core is not told of them
 	stPyEpoch     = 1208 // what the counters began at: another number each time that the core was not told for a while, in bits 32 and up
-	stPairs       = 1136 // address of the cache of stacks with calls of Python
-	stPySeen      = 1144 // address of the hashes of those that were sent lately
+	// How a Go runtime is read, see golang.go: offsets, if nothing else is said.
+	stGoExit    = 1216 // the return address in which stacks of goroutines end
+	stGoM       = 1224 // in a goroutine: its m,
+	stGoID      = 1232 // its number,
+	stGoPC      = 1240 // and the return address of the go statement that made it
+	stGoCurG    = 1248 // in an m: the goroutine of the user's
+	stGoStart   = 1256 // in a span: the address of its first slot,
+	stGoFree    = 1264 // below which slot all may be in use,
+	stGoElems   = 1272 // how many slots it has, both of
+	stGoNumMask = 1280 // these bits; but if they are 16,
+	stGoBits    = 1288 // a pointer to which slots were in use,
+	stGoSize    = 1296 // bytes of a slot,
+	stGoClass   = 1304 // uint8: which kind of slots
+	stGoArena   = 1312 // uint8: not 0 if it is none of the runtime's; offset 0: there are no such
+	stGoSweep   = 1320 // [address, +len) is the function that sweeps a span
+	stGoSweepN  = 1328
+
+	stPairs  = 1136 // address of the cache of stacks with calls of Python
+	stPySeen = 1144 // address of the hashes of those that were sent lately
 
 	stateSize = 4096
 )
@@ -120,6 +138,9 @@ const (
 	slTries     = 84 // int32: of the last walk: below 0 if its stack was looked for by what its words add up to
 	slInside    = 88 // block of the last event inside the call that the thread is in, noBlock if none
 	slShadow    = 96
+	slSpan      = 488 // the span that the thread sweeps, 0 none,
+	slSpanFree  = 496 // and what stGoFree and
+	slSpanBits  = 504 // stGoBits had when it began
 
 	slotShift = 9 // a slot is 512 bytes
 	slotSize  = 1 << slotShift
@@ -200,6 +221,7 @@ const (
 	siteWide    = 1 << 14 // may take arguments on the stack
 	siteVerdict = 1 << 15 // a stop asks about the stack: its verdict is kept by number
 	siteOwners  = 1 << 16 // calls from its own module are no events
+	siteGo      = 1 << 17 // of a Go runtime: no thread may wait in it
 
 	kindFree    = 1 // capture.Free and so on; a test compares them
 	kindRealloc = 2
@@ -226,6 +248,15 @@ const (
 
 	// What a function with siteWide gets of the caller's stack, in bytes.
 	wideSize = 256
+)
+
+// What thunks of functions that sweep have on the stack for the core, which is as long as
+// the core's frame.
+const (
+	gwAX = 0  // the function's argument,
+	gwTo = 96 // and where it goes on
+
+	gwSize = frameSize
 )
 
 // The shared header, the first page of the memory file.
@@ -271,6 +302,7 @@ const (
 	recPython  = 8  // calls of Python
 	recCode    = 10 // a code object of Python
 	recPair    = 9  // a stack is another with calls of Python
+	recSweep   = 11 // a garbage collector has found slots of a span free
 	recNumber  = 7  // never in the ring: the number of the stack is all that is wanted
 	recPad     = 6  // nothing: the bytes are to be skipped
 
@@ -289,6 +321,9 @@ const (
 
 	countShift  = 8 // recStack: frames, 12 bits; recPython: calls, 12 bits; recPad and recCode: 16-byte units
 	reasonShift = 20
+	sweepShift  = stackShift // recSweep: words of the bitmap
+	sweepHead   = 48         // bytes of it before the bitmap: time, first slot, bytes of a slot, slots, kind of slots
+	maxSweep    = 1024       // words of the bitmap: more slots than any span has
 	recordSize  = 32
 	longRecord  = 48
 )
@@ -510,4 +545,13 @@ const (
 	markPythonNextCode
 	markPythonCodesDone
 	markPythonNoCode
+	markGoReturn
+	markGoSweep
+	markGoMark
+	markGoFrame
+	markGoFrameEnd
+	markGoLost
+	markReserveNow
+	markGoFreed
+	markGoBelow
 )

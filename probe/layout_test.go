@@ -240,7 +240,7 @@ func TestRecordLength(t *testing.T) {
 		{recStack | 4095<<countShift | endDepth<<reasonShift | 7<<stackShift, 16 + 8*4096},
 		{recPad | 1<<countShift, 16}, {recPad | 2049<<countShift, 2049 * 16},
 	} {
-		if got := recordLength(c.head); got != c.want {
+		if got := (&shared{size: ringSize}).recordLength(c.head); got != c.want {
 			t.Errorf("length of %#x = %d, want %d", c.head, got, c.want)
 		}
 	}

@@ -229,7 +229,9 @@ func (p *Probe) footprint() *leftover {
 	}
 	for _, s := range p.siteTable.list {
 		if s.entrance == 0 {
-			l.entries = append(l.entries, s.entry)
+			for _, f := range s.patches() {
+				l.entries = append(l.entries, f.entry)
+			}
 		}
 	}
 	for at, s := range p.siteTable.behind {

@@ -63,6 +63,10 @@ func (m *matcher) pass(t *inferior.Thread, regs inferior.Registers) {
 	_ = t.SetRegs(regs) // killed, if this fails
 }
 
+// offerBelow is how far below its stack pointer a thread that offers a match has left
+// addresses of the core, in bytes: walks for the stack's number go deeper than the offer.
+const offerBelow = 256
+
 // offered reads the frame of a thread that offers a match, and gives it back the
 // signal mask that it had before.
 func (m *matcher) offered(t *inferior.Thread) (f frame, s *site, regs inferior.Registers, err error) {
@@ -103,6 +107,9 @@ func (f *frame) call(s *site, t *inferior.Thread) breakpoints.Call {
 		}
 		return c.Args[o.Index], true
 	}
+	if goAllocates(fn) {
+		e.Aux = s.goAux(c.Args[1], c.Args[2])
+	}
 	e.Old, _ = arg(fn.Old)
 	if v, ok := arg(fn.Count); ok {
 		e.Aux = v
@@ -133,6 +140,10 @@ func (m *matcher) allocMatch(t *inferior.Thread, f *frame, s *site, regs inferio
 	if c.Event.Kind == capture.Realloc && c.Event.Old != 0 && m.p.reader.endResize(tid) {
 		c.Event.Old = 0
 	}
+	if s.ofGo() { // see goBack
+		low := regs.SP() - offerBelow
+		_, _ = m.p.proc.WriteAt(make([]byte, f.at+frameSize-low), int64(low)) // what stays there does no harm but to a later unmapping
+	}
 	regs.Rip, regs.Rsp = f.word(frameSize), uint64(f.at)+frameSize+8
 	regs.Rax, regs.Rdx = f.word(frRes), f.word(frRes2)
 	if err := t.SetRegs(regs); err != nil {
@@ -140,6 +151,9 @@ func (m *matcher) allocMatch(t *inferior.Thread, f *frame, s *site, regs inferio
 	}
 	c.Regs, c.Now = regs, addr.Return(c.Return)
 	asked := f.word(frSize)
+	if goAllocates(&c.Function) {
+		m.p.reader.goMade(c.Event.Addr, c.Event.Size, c.Args[1])
+	}
 	return m.p.reader.accounted(asked, 1, func() inferior.Action {
 		m.p.reader.reportInside(tid, c.Event.Addr)
 		m.p.reader.flush()

@@ -30,7 +30,7 @@ const (
 	fileMods     = fileRules + 8<<16
 	fileTables   = fileMods + numMods*modsSize
 	fileRing     = fileTables + tablesSize
-	fileSize     = fileRing + ringSize
+	fileSize     = fileRing + largeRing
 
 	cacheSize = 8 << cacheBits
 	memoSize  = memoEntry << memoBits
@@ -45,6 +45,9 @@ const (
 	// Room for 130,000 events: a hundredth of a second of the fastest programs.
 	// More of it would have to be faulted in, and would not stay in caches.
 	ringSize = 4 << 20
+	// A Go runtime's threads do not wait for room: this is that for 1.4 million events, as
+	// many as it makes while hdb is without a processor for a tenth of a second.
+	largeRing = 64 << 20
 )
 
 // shared is the memory file, mapped in hdb.
@@ -52,18 +55,19 @@ type shared struct {
 	memfd *os.File
 	file  []byte // all but the ring
 	ring  []byte // twice in a row
+	size  uint64 // of the ring, bytes: ringSize or largeRing
 }
 
 // memfdFlags are those of memfd_create for the memory file.
 const memfdFlags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
 
-// mapShared maps the memory file that the inferior has open as fd.
-func mapShared(pid, fd int) (*shared, error) {
+// mapShared maps the memory file that the inferior has open as fd, with a ring of size bytes.
+func mapShared(pid, fd int, size uint64) (*shared, error) {
 	f, err := os.OpenFile(fmt.Sprintf("/proc/%d/fd/%d", pid, fd), os.O_RDWR, 0)
 	if err != nil {
 		return nil, fmt.Errorf("the probe's memory: %w", err)
 	}
-	s := &shared{memfd: f}
+	s := &shared{memfd: f, size: size}
 	if err := setSize(f); err != nil {
 		s.close()
 		return nil, err
@@ -74,15 +78,15 @@ func mapShared(pid, fd int) (*shared, error) {
 		return nil, fmt.Errorf("map the probe's memory: %w", err)
 	}
 	// The two halves of the reservation become the ring, and the ring again.
-	base, err := unix.MmapPtr(-1, 0, nil, 2*ringSize, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
-	for half := uintptr(0); err == nil && half < 2; half++ {
-		_, err = unix.MmapPtr(int(f.Fd()), fileRing, unsafe.Add(base, half*ringSize), ringSize, rw, unix.MAP_SHARED|unix.MAP_FIXED)
+	base, err := unix.MmapPtr(-1, 0, nil, uintptr(2*size), unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+	for half := uint64(0); err == nil && half < 2; half++ {
+		_, err = unix.MmapPtr(int(f.Fd()), fileRing, unsafe.Add(base, half*size), uintptr(size), rw, unix.MAP_SHARED|unix.MAP_FIXED)
 	}
 	if err != nil {
 		s.close()
 		return nil, fmt.Errorf("map the probe's ring: %w", err)
 	}
-	s.ring = unsafe.Slice((*byte)(base), 2*ringSize)
+	s.ring = unsafe.Slice((*byte)(base), 2*size)
 	return s, nil
 }
 
@@ -106,7 +110,7 @@ func (s *shared) close() {
 		_ = unix.Munmap(s.file) // it was mapped by Mmap and once
 	}
 	if s.ring != nil {
-		_ = unix.MunmapPtr(unsafe.Pointer(&s.ring[0]), 2*ringSize)
+		_ = unix.MunmapPtr(unsafe.Pointer(&s.ring[0]), uintptr(2*s.size))
 	}
 	s.memfd.Close()
 	s.file, s.ring = nil, nil
@@ -127,7 +131,7 @@ func (s *shared) empty(from, size int) {
 func (s *shared) giveBack() {
 	s.empty(fileStacks, fileVerdicts-fileStacks)
 	s.empty(fileMarks, fileRules-fileMarks)
-	_ = unix.Madvise(s.ring[:ringSize], unix.MADV_REMOVE) // else it stays as it is
+	_ = unix.Madvise(s.ring[:s.size], unix.MADV_REMOVE) // else it stays as it is
 }
 
 // slot is the i-th slot.
@@ -171,7 +175,7 @@ func (s *shared) half(at int) *atomic.Uint32 {
 
 // record is the word of the ring at a position.
 func (s *shared) record(position uint64) *atomic.Uint64 {
-	return (*atomic.Uint64)(unsafe.Pointer(&s.ring[position%ringSize]))
+	return (*atomic.Uint64)(unsafe.Pointer(&s.ring[position&(s.size-1)]))
 }
 
 // A record is one of the ring, but for those of stacks and padding: of a short one
@@ -181,7 +185,7 @@ type record [longRecord / 8]uint64
 // at is the record at a position of the ring, of which the first word tells whether
 // it is complete. It is never beyond the second half of what is mapped.
 func (s *shared) at(position uint64) *record {
-	return (*record)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(s.ring)), position%ringSize))
+	return (*record)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(s.ring)), position&(s.size-1)))
 }
 
 // head is the first word of the record.
@@ -190,7 +194,7 @@ func (r *record) head() uint64 { return atomic.LoadUint64(&r[0]) }
 // words are n words of the ring behind a position. They may only be read once
 // the record is complete.
 func (s *shared) words(position uint64, n int) []uint64 {
-	return unsafe.Slice((*uint64)(unsafe.Pointer(&s.ring[position%ringSize])), n)
+	return unsafe.Slice((*uint64)(unsafe.Pointer(&s.ring[position&(s.size-1)])), n)
 }
 
 // futexWait sleeps while the word has the value, at most for the time. That it

@@ -188,8 +188,10 @@ func (is *islands) turn(f *patched, use *moved) error {
 // Crowded is the function that a breakpoint at a keeps the probe from putting a jump over.
 func (st *siteTable) Crowded(a addr.Run) (name string, ok bool) {
 	for _, s := range st.list {
-		if s.patch != nil && s.trap && s.whole != nil && s.entry < a && a < s.entry+addr.Run(len(s.whole.first)) {
-			return s.Function.Symbol, true
+		for _, f := range s.patches() {
+			if f.patch != nil && f.trap && f.whole != nil && f.entry < a && a < f.entry+addr.Run(len(f.whole.first)) {
+				return s.Function.Symbol, true
+			}
 		}
 	}
 	return "", false
@@ -213,7 +215,7 @@ func (is *islands) shaped(f *patched) bool {
 
 // shaped is islands.shaped; no breakpoint is in the way of a pointer.
 func (st *siteTable) shaped(s *site) bool {
-	return s.entrance != 0 || st.p.islands.shaped(&s.patched)
+	return s.entrance != 0 || !slices.ContainsFunc(s.patches(), func(f *patched) bool { return !st.p.islands.shaped(f) })
 }
 
 // Shaped tells whether Reshape has nothing to do.
@@ -259,8 +261,10 @@ func (st *siteTable) place(entered map[*inferior.Thread]addr.Run) error {
 // planted are the functions that are followed.
 func (st *siteTable) planted() (all []*patched) {
 	for _, s := range st.list {
-		if s.patch != nil {
-			all = append(all, &s.patched)
+		for _, f := range s.patches() {
+			if f.patch != nil {
+				all = append(all, f)
+			}
 		}
 	}
 	for _, f := range st.p.finders.list {
@@ -291,6 +295,15 @@ func (f *patched) plant(proc *inferior.Process) (err error) {
 	}
 	f.patch, err = proc.Patch(f.entry, f.jump, f.relocated, f.moves)
 	return err
+}
+
+// lift takes away all that is patched for the function.
+func (s *site) lift() error {
+	var errs []error
+	for _, f := range s.patches() {
+		errs = append(errs, f.lift())
+	}
+	return errors.Join(errs...)
 }
 
 func (f *patched) lift() error {

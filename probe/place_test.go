@@ -55,7 +55,7 @@ func TestPlacesAreFree(t *testing.T) {
 			t.Errorf("among %s", name)
 		}
 	}
-	if placeFile < privateSize || placeRing-placeFile < fileRing || placeCore-placeRing < 2*ringSize || placeSize-placeCore < maxCore {
+	if placeFile < privateSize || placeRing-placeFile < fileRing || placeCore-placeRing < 2*largeRing || placeSize-placeCore < maxCore {
 		t.Error("the parts of a place overlap")
 	}
 }

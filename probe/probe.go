@@ -23,15 +23,18 @@ type Config struct {
 	Identity func(inferior.Module) string
 	// Cache keeps compiled unwinding tables; nil keeps nothing.
 	Cache *diskcache.Dir
-	// Unwinder are the places where a module defines functions of the C++
-	// runtime's unwinder.
-	Unwinder func(m inferior.Module, names ...string) []breakpoints.Symbol
+	// Functions are the places where a module defines functions of these names.
+	Functions func(m inferior.Module, names ...string) []breakpoints.Symbol
+	// GoVersion is the version of the Go runtime in a module, as "go1.22.3".
+	GoVersion func(m inferior.Module) string
 	// Sink is told of events.
 	Sink Sink
 	// Now is the time of the session, which events are given.
 	Now time.Duration
 	// MaxDepth is the most frames of a recorded stack.
 	MaxDepth int
+	// Large has the ring be large: for a Go runtime, whose threads do not wait for room.
+	Large bool
 	// Message is for the user: what could not be done, but hurts nothing.
 	Message func(string)
 }
@@ -144,7 +147,8 @@ type site struct {
 	request int
 	// entrance is where a pointer leads that stands for the function, 0 if its code is patched.
 	entrance addr.Run
-	swapped  bool // its thunk swaps the first two arguments, and what is moved does so again
+	swapped  bool      // its thunk swaps the first two arguments, and what is moved does so again
+	hooks    []*goHook // instead of a patch of its own, if it is of a Go runtime
 	// keyLoad is the thunk's instruction that reads the thread's key, which faults in a
 	// thread that has no FS base.
 	keyLoad addr.Run
@@ -214,7 +218,7 @@ func (p *Probe) finish() error {
 	var all []*patched
 	for _, s := range p.siteTable.list {
 		if !s.dead && s.entrance == 0 {
-			all = append(all, &s.patched)
+			all = append(all, s.patches()...)
 		}
 	}
 	for _, f := range append(all, p.finders.list...) {

@@ -96,7 +96,8 @@ type reader struct {
 	begun     uintptr                  // and the record of a realloc's end, behind that of its begin
 	functions []*breakpoints.Function  // and theirs
 	stats     Stats
-	polling   bool   // no thread may wake it
+	polling   bool // no thread may wake it
+	golang    goHeap
 	hole      uint64 // position of the last record that drainAll gave up; a disarmed probe's is not waited for again
 	failed    bool   // see Sink.Failed
 	done      chan struct{}
@@ -180,7 +181,7 @@ const (
 // run drains the ring until stop.
 func (r *reader) run() {
 	defer close(r.idle)
-	sleep, head := r.p.shared.half(hdSleep), r.p.shared.word(hdHead)
+	sleep, head, size := r.p.shared.half(hdSleep), r.p.shared.word(hdHead), r.p.shared.size
 	for !r.stopping() {
 		handled, released := r.some()
 		if handled >= batch {
@@ -188,7 +189,7 @@ func (r *reader) run() {
 		}
 		// Records that come one by one would be read where they are written: the
 		// two processors would take the lines from one another. They pile up first.
-		wakeAt, atMost := released+ringSize/4, pause
+		wakeAt, atMost := released+size/4, pause
 		if handled == 0 && head.Load() == released {
 			wakeAt, atMost = released+1, rest
 		}
@@ -198,7 +199,7 @@ func (r *reader) run() {
 		}
 		switch {
 		case r.stopping(): // whoever stops it may have looked before it slept
-		case head.Load() >= released+ringSize/4:
+		case head.Load() >= released+size/4:
 			time.Sleep(glance) // many wait behind a record that is being written
 		case head.Load() >= wakeAt: // it came in between
 		case handled > 0:
@@ -272,7 +273,7 @@ func (r *reader) drainAll() {
 }
 
 // head is how far records go, which cannot be further than the ring has room.
-func (r *reader) head() uint64 { return min(r.p.shared.word(hdHead).Load(), r.tail+ringSize) }
+func (r *reader) head() uint64 { return min(r.p.shared.word(hdHead).Load(), r.tail+r.p.shared.size) }
 
 // drain handles n complete records, or a few more, or all that there are; of plain
 // ones it counts the events. The lock is held.
@@ -298,8 +299,8 @@ func (r *reader) skip(n int) (skipped int) {
 		if head&typeMask == recPad {
 			r.clear() // as in handle: the padding may be as long as the ring
 		}
-		r.tail += recordLength(head)
-		if r.tail-r.released >= ringSize/16 {
+		r.tail += r.p.shared.recordLength(head)
+		if r.tail-r.released >= r.p.shared.size/16 {
 			r.release()
 		}
 	}
@@ -321,7 +322,7 @@ func (r *reader) handle(n int) int {
 	r.asked, r.made = 0, 0
 	count := 0
 	for count < n {
-		end := r.tail + ringSize
+		end := r.tail + shared.size
 		if len(r.exits) > 0 {
 			r.forgetExited()
 			if len(r.exits) > 0 {
@@ -340,10 +341,12 @@ func (r *reader) handle(n int) int {
 		if head == 0 {
 			break
 		}
-		size := recordLength(head)
+		size := shared.recordLength(head)
 		switch head & typeMask {
 		case recStack, recPython, recPair, recCode:
 			r.stacks.takeAny(head, shared.words(r.tail, int(size/8)))
+		case recSweep:
+			r.sweep(head, shared.words(r.tail, int(sweepHead/8+sweepWords(head))))
 		case recPad:
 			r.clear() // it may be as long as the ring: more than that is not mapped behind what is left to clear
 		case recAlloc, recAbandon:
@@ -372,7 +375,7 @@ func (r *reader) filled() {
 	if r.n == len(r.batch) {
 		r.flush()
 	}
-	if r.tail-r.released >= ringSize/16 {
+	if r.tail-r.released >= r.p.shared.size/16 {
 		r.release()
 	}
 }
@@ -390,7 +393,7 @@ func (r *reader) flush() {
 
 // clear makes the records that were handled zeros.
 func (r *reader) clear() {
-	clear(r.p.shared.ring[r.cleared%ringSize:][:r.tail-r.cleared])
+	clear(r.p.shared.ring[r.cleared&(r.p.shared.size-1):][:r.tail-r.cleared])
 	r.cleared = r.tail
 }
 
@@ -410,7 +413,7 @@ func (r *reader) forgetExited() {
 
 // recordLength is the length of a record in bytes: a multiple of 16 that is not 0
 // and not more than the ring has, whatever the first word is.
-func recordLength(head uint64) uint64 {
+func (s *shared) recordLength(head uint64) uint64 {
 	switch head & typeMask {
 	case recPython:
 		return (32 + 24*(head>>countShift&0xfff) + 15) &^ 15
@@ -418,17 +421,22 @@ func recordLength(head uint64) uint64 {
 		return recordSize
 	case recStack:
 		return (16 + 8*(head>>countShift&0xfff) + 15) &^ 15
+	case recSweep:
+		return (sweepHead + 8*sweepWords(head) + 15) &^ 15
 	case recCode:
 		return max(head>>countShift&0xfff, 1) * 16
 	case recPad:
 		// Nothing keeps the inferior from writing nonsense to the ring.
-		return min(max(head>>countShift, 1), ringSize/16) * 16
+		return min(max(head>>countShift, 1), s.size/16) * 16
 	}
 	if head&flagLong != 0 {
 		return longRecord
 	}
 	return recordSize
 }
+
+// sweepWords is how many words the bitmap of a recSweep has.
+func sweepWords(head uint64) uint64 { return min(head>>sweepShift, maxSweep) }
 
 // release lets the inferior use the room of the records that were handled.
 func (r *reader) release() {

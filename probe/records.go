@@ -41,6 +41,10 @@ func (r *reader) take(head uint64, rec *record) {
 			if s.Function.Old.From == breakpoints.Argument { // whatever the inferior writes
 				e.Old = rec[4]
 			}
+			if goAllocates(&s.Function) {
+				e.Aux = s.goAux(rec[4], rec[5])
+				r.goMade(e.Addr, e.Size, rec[4])
+			}
 			if s.Function.Mode.From == breakpoints.Argument {
 				e.Aux = s.Function.MapAux(rec[5], rec[4])
 			}

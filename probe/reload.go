@@ -62,7 +62,8 @@ func (st *siteTable) dropSites(gone func(inferior.Module) bool) {
 // an error if the code has only changed: what was moved is not what the program would run.
 func (st *siteTable) dropUnmapped() error {
 	for _, s := range st.list {
-		if s.dead || s.patch != nil || s.entrance != 0 || st.p.islands.there(&s.patched) {
+		gone := func(f *patched) bool { return f.patch == nil && !st.p.islands.there(f) }
+		if s.dead || s.entrance != 0 || !slices.ContainsFunc(s.patches(), gone) {
 			continue
 		}
 		if st.mapped(&s.patched) {
@@ -98,7 +99,7 @@ func (st *siteTable) retire(s *site) {
 // before, if the code is the same.
 func (st *siteTable) reuse(b *breakpoints.Site) bool {
 	s := st.retired[b.Addr]
-	if s == nil || s.Size != b.Size || s.In.Low != b.In.Low || s.In.High != b.In.High || s.Release != b.Release || !reflect.DeepEqual(s.Function, b.Function) {
+	if s == nil || s.ofGo() || s.Size != b.Size || s.In.Low != b.In.Low || s.In.High != b.In.High || s.Release != b.Release || !reflect.DeepEqual(s.Function, b.Function) {
 		return false
 	}
 	body, err := st.p.islands.body(b.Addr, b.Size)

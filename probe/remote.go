@@ -69,7 +69,7 @@ const memoryName = "hdb probe"
 var errConfined = errors.New("the process has a seccomp filter that may kill it for the probe's system calls")
 
 // mapAll makes the memory that both share, where no probe before it may be in use.
-func mapAll(p *inferior.Process, c *caller) (r remote, s *shared, err error) {
+func mapAll(p *inferior.Process, c *caller, size uint64) (r remote, s *shared, err error) {
 	maps, err := p.Maps()
 	if err != nil {
 		return r, nil, err
@@ -99,12 +99,12 @@ func mapAll(p *inferior.Process, c *caller) (r remote, s *shared, err error) {
 	if err != nil {
 		return r, nil, err
 	}
-	return mapPlace(p, c, place)
+	return mapPlace(p, c, place, size)
 }
 
 // mapPlace maps all that lies in the place. The card comes first: if hdb is killed
 // behind it, the next one finds what there is.
-func mapPlace(p *inferior.Process, c *caller, place addr.Run) (r remote, s *shared, err error) {
+func mapPlace(p *inferior.Process, c *caller, place addr.Run, size uint64) (r remote, s *shared, err error) {
 	const rw = unix.PROT_READ | unix.PROT_WRITE
 	at := uint64(place)
 	if r.core, err = c.mmap("the probe's code", at+placeCore, maxCore+cardSize, unix.PROT_READ|unix.PROT_EXEC, mapPrivate, noFD, 0); err != nil {
@@ -132,7 +132,7 @@ func mapPlace(p *inferior.Process, c *caller, place addr.Run) (r remote, s *shar
 			err = e
 		}
 	}()
-	if s, err = mapShared(p.PID(), int(fd)); err != nil {
+	if s, err = mapShared(p.PID(), int(fd), size); err != nil {
 		return r, nil, err
 	}
 	c.undo = append(c.undo, s.close)
@@ -142,11 +142,11 @@ func mapPlace(p *inferior.Process, c *caller, place addr.Run) (r remote, s *shar
 	if _, err = c.call("mprotect", unix.SYS_MPROTECT, uint64(r.file), fileRules, rw); err != nil {
 		return r, nil, err
 	}
-	if r.ring, err = c.mmap("the probe's ring", at+placeRing, 2*ringSize, unix.PROT_NONE, mapPrivate, noFD, 0); err != nil {
+	if r.ring, err = c.mmap("the probe's ring", at+placeRing, 2*size, unix.PROT_NONE, mapPrivate, noFD, 0); err != nil {
 		return r, nil, err
 	}
 	for half := uint64(0); half < 2; half++ {
-		if _, err = c.mmap("the probe's ring", uint64(r.ring)+half*ringSize, ringSize, rw, unix.MAP_SHARED|unix.MAP_FIXED, fd, fileRing); err != nil {
+		if _, err = c.mmap("the probe's ring", uint64(r.ring)+half*size, size, rw, unix.MAP_SHARED|unix.MAP_FIXED, fd, fileRing); err != nil {
 			return r, nil, err
 		}
 	}
@@ -154,14 +154,14 @@ func mapPlace(p *inferior.Process, c *caller, place addr.Run) (r remote, s *shar
 }
 
 // refusal says why a process must not be probed, before anything is done to it.
-func refusal(p *inferior.Process) error {
+func refusal(p *inferior.Process, ring uint64) error {
 	if slices.ContainsFunc(p.Threads(), (*inferior.Thread).Confined) {
 		return errConfined
 	}
 	var limit unix.Rlimit
 	if err := unix.Prlimit(p.PID(), unix.RLIMIT_AS, nil, &limit); err == nil && limit.Cur != unix.RLIM_INFINITY {
 		return fmt.Errorf("the address space of the process is limited to %d MiB (RLIMIT_AS, ulimit -v), of which the probe would take %d MiB, so that the program's own allocations might fail",
-			limit.Cur>>20, (fileSize+ringSize+privateSize)>>20)
+			limit.Cur>>20, (fileRing+2*ring+privateSize)>>20)
 	}
 	return nil
 }

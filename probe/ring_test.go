@@ -26,7 +26,7 @@ func newShared(t testing.TB) *shared {
 		t.Fatal(err)
 	}
 	defer unix.Close(fd)
-	s, err := mapShared(os.Getpid(), fd)
+	s, err := mapShared(os.Getpid(), fd, ringSize)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +241,7 @@ func (r *ring) site(symbol string) *site {
 func (r *ring) put(words ...uint64) {
 	head := r.shared.word(hdHead)
 	at := head.Load()
-	if n := recordLength(words[0]); n != 8*uint64(len(words)) {
+	if n := (&shared{size: ringSize}).recordLength(words[0]); n != 8*uint64(len(words)) {
 		r.t.Fatalf("record of %d words says %d bytes", len(words), n)
 	}
 	copy(r.shared.words(at, len(words))[1:], words[1:])

@@ -140,7 +140,7 @@ func TestShortWayWritesTheSame(t *testing.T) {
 					t.Error("the consumer sleeps on")
 				}
 				for at := from; at < l.head(); {
-					record := l.shared.words(at, int(recordLength(l.shared.record(at).Load())/8))
+					record := l.shared.words(at, int(l.shared.recordLength(l.shared.record(at).Load())/8))
 					words = append(append(words, record[0]), record[2:]...) // all but the time
 					at += uint64(8 * len(record))
 				}

@@ -304,7 +304,7 @@ func interruptAll(t *testing.T, calls signalCase, frames int, way uint64, rememb
 	// a stack and its frames, there is no way back: see the limits in
 	// docs/probe.md. These are instructions of the size of one screen, and as many
 	// again where records are written by the short way.
-	if len(stuck) > 75 || len(bare) > 18 || returns && len(stuck)+len(bare) > 0 {
+	if len(stuck) > 75 || len(bare) > 22 || returns && len(stuck)+len(bare) > 0 {
 		t.Errorf("the ring is stuck after %d instructions, stacks are missing after %d", len(stuck), len(bare))
 	}
 }

@@ -146,10 +146,13 @@ func (st *siteTable) addSites(c *caller, modules []inferior.Module, sites []*bre
 		if b.Err != nil {
 			return b.Err
 		}
-		if b.Function.Group == breakpoints.GroupGo {
-			return fmt.Errorf("%s: functions of the Go runtime are watched by plain breakpoints", b.Function.Name)
-		}
 		if st.reuse(b) {
+			continue
+		}
+		if b.Function.Group == breakpoints.GroupGo {
+			if err := st.addGo(c, b, sites); err != nil && !errors.Is(err, errUnmapped) {
+				return err
+			}
 			continue
 		}
 		if err := st.addSite(c, b); err != nil && !errors.Is(err, errUnmapped) {
@@ -215,6 +218,9 @@ func (st *siteTable) aim(c *caller, s *site) (err error) {
 		if s.island, err = st.p.islands.near(c, s.In); err != nil {
 			return err
 		}
+	}
+	if s.ofGo() {
+		return st.aimGo(s)
 	}
 	if s.entrance == 0 {
 		if err := st.p.islands.settle(&s.patched); err != nil {
@@ -307,7 +313,7 @@ func (st *siteTable) descriptor(s *site, filterAt, tail addr.Run) []byte {
 	put(b[siModLow:], uint64(s.In.Low))
 	put(b[siModLen:], uint64(s.In.High-s.In.Low))
 	flags := uint32(fn.Kind)
-	long := longRecords(fn)
+	long := longRecords(fn) || fn.Group == breakpoints.GroupGo && fn.Kind == capture.Alloc // type and goroutine
 	for _, f := range []struct {
 		bit uint32
 		on  bool
@@ -318,6 +324,7 @@ func (st *siteTable) descriptor(s *site, filterAt, tail addr.Run) []byte {
 		{siteZero, fn.Symbol == "sbrk" || fn.Kind == capture.Protect},
 		{siteOwners, fn.ByOwners(s.In.Path)},
 		{siteLong, long},
+		{siteGo, fn.Group == breakpoints.GroupGo},
 		{siteText, fn.Size.From == breakpoints.TextLength},
 		{siteWide, fn.Group == breakpoints.GroupUser},
 		{siteVerdict, st.p.conditions.request.asksStack(fn)},

@@ -90,7 +90,7 @@ func (ks *stackTable) ahead(number uint32, pairs bool) bool {
 		if head == 0 {
 			return false
 		}
-		words := func() []uint64 { return ks.r.p.shared.words(at, int(recordLength(head)/8)) }
+		words := func() []uint64 { return ks.r.p.shared.words(at, int(ks.r.p.shared.recordLength(head)/8)) }
 		switch kind := head & typeMask; {
 		case pairs && (kind == recPython || kind == recCode):
 			ks.takeAny(head, words())
@@ -98,7 +98,7 @@ func (ks *stackTable) ahead(number uint32, pairs bool) bool {
 			ks.takeAny(head, words())
 			return true
 		}
-		at += recordLength(head)
+		at += ks.r.p.shared.recordLength(head)
 	}
 	return false
 }

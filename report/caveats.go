@@ -16,6 +16,7 @@ type Caveats struct {
 	Lost     uint64          // calls that are missing from the recording
 	LostOpen bool            // its end is missing: Lost is the least
 	Damage   error           // what of the file cannot be read, nil if no damage is known
+	Collects bool            // a Go runtime made blocks: they live until its collector has found them dead
 	Doubt    Doubt           // why blocks that seem to live may not, NoDoubt if Partial says so or they do
 }
 
@@ -25,6 +26,7 @@ func CaveatsOf(src capture.Source) Caveats {
 	info := src.Info()
 	return Caveats{
 		Partial: slices.Clip(info.Partial), Lost: info.Totals.Lost, LostOpen: info.OpenEnded(), Damage: src.Damage(),
+		Collects: !info.Partial.Has(capture.GoHeap) && slices.ContainsFunc(src.Functions(), capture.OfGo),
 	}
 }
 
@@ -52,6 +54,9 @@ func (c *Caveats) Lines() (lines []string) {
 	}
 	if c.Lost > 0 {
 		lines = append(lines, c.missing()+": counts are too low, live and peak are unsure")
+	}
+	if c.Collects {
+		lines = append(lines, "blocks of Go are live until a garbage collection has found them dead")
 	}
 	for _, text := range []string{DamageText(c.Damage), DoubtText(c.Doubt)} {
 		if text != "" {

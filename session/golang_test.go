@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"hdb/capture"
 	"hdb/heap"
 	"hdb/names"
 	"hdb/query"
@@ -54,8 +53,9 @@ func buildCgo(t *testing.T) string {
 }
 
 // recordGo records a program to its end, with what is said of it.
-func recordGo(t *testing.T, program string) (s *Session, said string) {
+func recordGo(t *testing.T, program string, probe ProbeMode) (s *Session, said string) {
 	s = open(t, "golang")
+	s.Settings.Probe = probe
 	s.cfg.Notify = func(line string) { said += line + "\n" }
 	if _, err := s.Load(program); err != nil {
 		t.Fatal(err)
@@ -67,12 +67,11 @@ func recordGo(t *testing.T, program string) (s *Session, said string) {
 	return s, said
 }
 
-// TestGoIsNotCounted has nothing added up of a Go program whose blocks are not known,
-// and no limit kept by it: while it is recorded, in the capture, and in that of an hdb
-// that did not note it.
+// TestGoIsNotCounted has nothing added up of a Go program that plain breakpoints follow, whose
+// blocks are not known, and no limit kept by it: while it is recorded, and in the capture.
 func TestGoIsNotCounted(t *testing.T) {
 	for _, flags := range [][]string{nil, {"-ldflags=-s"}} {
-		s, said := recordGo(t, testprogs.Build(t, "golang", flags...))
+		s, said := recordGo(t, testprogs.Build(t, "golang", flags...), ProbeOff)
 		if !strings.Contains(said, "golang: what the Go runtime allocates is not counted") {
 			t.Errorf("%v: said %s", flags, said)
 		}
@@ -80,15 +79,7 @@ func TestGoIsNotCounted(t *testing.T) {
 		if _, err := s.Captures.Save(path, false); err != nil {
 			t.Fatal(err)
 		}
-		s.rec.DropPartial(capture.GoHeap)
-		older := filepath.Join(t.TempDir(), "older.hdb")
-		if _, err := s.Captures.Save(older, false); err != nil {
-			t.Fatal(err)
-		}
-		for name, s := range map[string]*Session{"live": s, "saved": reopen(t, path), "of an older hdb": reopen(t, older)} {
-			if flags != nil && name != "saved" {
-				continue // nothing in it tells that it is of a Go program
-			}
+		for name, s := range map[string]*Session{"live": s, "saved": reopen(t, path)} {
 			_, profile := s.Queries.Profile(query.ProfileParts{})
 			_, top := s.Queries.Top(heap.ByLive, query.PerFunction)
 			_, _, leaks := s.Queries.TopStacks(heap.ByLive, 5)
@@ -104,9 +95,6 @@ func TestGoIsNotCounted(t *testing.T) {
 			if p, err := s.Queries.WholeProfile(); err != nil || !report.Check(p, &report.Limits{MaxAllocs: new(uint64(1 << 40)), Incomplete: true})[0].Undecided {
 				t.Errorf("%v, %s: %v: a limit is decided", flags, name, err)
 			}
-			if flags != nil {
-				continue // the calls are not known either
-			}
 			events, err := s.Queries.Events(nil, query.Present)
 			if err != nil {
 				t.Fatal(err)
@@ -121,9 +109,16 @@ func TestGoIsNotCounted(t *testing.T) {
 	}
 }
 
-// TestCgoIsCounted has the C code of a Go program counted, as what it is.
+// TestCgoIsCounted has the C code of a Go program counted, and the Go code with it if the probe
+// follows both.
 func TestCgoIsCounted(t *testing.T) {
-	s, _ := recordGo(t, buildCgo(t))
+	s, said := recordGo(t, buildCgo(t), ProbeOn)
+	p, err := s.Queries.Profile(query.ProfileParts{})
+	if err != nil || said != "" || p.Moment.Live < 3<<20+6000 || p.GoHeap() || !p.Collects {
+		t.Errorf("%v: %q, live %d, %+v", err, said, p.Moment.Live, p.Caveats)
+	}
+
+	s, _ = recordGo(t, buildCgo(t), ProbeOff)
 	path := filepath.Join(t.TempDir(), "go.hdb")
 	if _, err := s.Captures.Save(path, false); err != nil {
 		t.Fatal(err)

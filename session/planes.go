@@ -160,7 +160,6 @@ func (p *Planes) armPlane() error {
 		p.data.disarm()
 		return nil
 	}
-	p.noteGo(p.proc.Modules())
 	if p.settings.Probe != ProbeOff && p.fellBack == "" {
 		p.fetchAhead(nil)
 		fresh := !p.eventsArmed()
@@ -170,6 +169,7 @@ func (p *Planes) armPlane() error {
 				p.wrong.armed(p.data.found)
 			}
 			p.tracer.Disarm()
+			p.noteGo(p.proc.Modules())
 			p.openPython(true)
 			return nil
 		}
@@ -180,6 +180,7 @@ func (p *Planes) armPlane() error {
 	}
 	p.wrong.mixed = p.wrong.mixed || p.probe != nil && p.probe.Armed()
 	p.data.disarm()
+	p.noteGo(p.proc.Modules())
 	p.openPython(true)
 	err := p.tracer.Arm(func(breakpoints.Function) bool { return true })
 	if err != nil && p.siteCount() > 0 {
@@ -365,13 +366,13 @@ func (p *Planes) followsAll() bool {
 	return p.tracer.Armed() || p.probe != nil && p.probe.Recording()
 }
 
-// noteGo notes in the recording that a Go runtime among the modules allocates. The
-// calls of its allocator are events, but their pointers are not known, so that no block
-// of Go's is counted; a stripped program does not even have the calls.
+// noteGo notes in the recording that a Go runtime among the modules allocates which the
+// probe does not follow. Calls of its allocator are events by plain breakpoints, but their
+// pointers are not known, so that no block of Go's is counted.
 func (p *Planes) noteGo(modules []inferior.Module) {
 	for _, m := range modules {
 		obj, _ := p.names.Modules.ObjectAt(m.Low)
-		if obj == nil || !obj.File.Header().Go {
+		if obj == nil || !obj.File.Header().Go || p.followsGo(m) {
 			continue
 		}
 		p.rec.NotePartial(capture.Reason{Kind: capture.GoHeap})
@@ -380,6 +381,13 @@ func (p *Planes) noteGo(modules []inferior.Module) {
 			p.notify("%s", text)
 		}
 	}
+}
+
+// followsGo tells whether the probe follows the Go runtime of a module.
+func (p *Planes) followsGo(m inferior.Module) bool {
+	return p.probe != nil && p.probe.Armed() && slices.ContainsFunc(p.data.found, func(s *breakpoints.Site) bool {
+		return s.In.Low == m.Low && s.Function.Sweeps()
+	})
 }
 
 // noteNoAllocator says that stops on allocations wait in vain.

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"debug/buildinfo"
 	"errors"
 	"slices"
 
@@ -36,8 +37,8 @@ func (d *dataPlane) arm(sink probe.Sink, functions []breakpoints.Function, wrong
 	}
 	if d.probe == nil {
 		p, err := probe.Inject(d.proc, t, probe.Config{
-			CFI: d.moduleCFI, Identity: d.moduleIdentity, Cache: d.cfg.Cache, Unwinder: d.unwinderEntries, Sink: sink,
-			Now: d.now(), MaxDepth: d.settings.MaxDepth,
+			CFI: d.moduleCFI, Identity: d.moduleIdentity, Cache: d.cfg.Cache, Functions: d.functions, GoVersion: d.goVersion, Sink: sink,
+			Now: d.now(), MaxDepth: d.settings.MaxDepth, Large: d.proc.IsGo(),
 			Message: func(m string) { d.notify("%s", m) },
 		})
 		if err != nil {
@@ -232,9 +233,21 @@ func (d *dataPlane) moduleIdentity(m inferior.Module) string {
 	return obj.File.Identity()
 }
 
-// unwinderEntries are the places where a module defines functions of the C++
-// runtime's unwinder.
-func (d *dataPlane) unwinderEntries(m inferior.Module, names ...string) []breakpoints.Symbol {
+// goVersion is the version of the Go runtime in a module, "" if it does not say.
+func (d *dataPlane) goVersion(m inferior.Module) string {
+	obj, _ := d.names.Modules.ObjectAt(m.Low)
+	if obj == nil {
+		return ""
+	}
+	info, err := buildinfo.ReadFile(obj.File.Path())
+	if err != nil {
+		return ""
+	}
+	return info.GoVersion
+}
+
+// functions are the places where a module defines functions of these names.
+func (d *dataPlane) functions(m inferior.Module, names ...string) []breakpoints.Symbol {
 	found, err := d.symbols.Defined(m, names)
 	if err != nil {
 		return nil // said when its allocators were looked for

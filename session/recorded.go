@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 
-	"hdb/breakpoints"
 	"hdb/capture"
 	"hdb/heap"
 	"hdb/query"
@@ -150,14 +148,8 @@ func (r *Recorded) events() (capture.Source, *heap.Index, error) {
 	return src, x, err
 }
 
-// hasGo tells whether a Go runtime allocated what the recording does not count: an
-// older hdb did not note it.
-func hasGo(src capture.Source) bool {
-	return src.Info().Partial.Has(capture.GoHeap) || slices.ContainsFunc(src.Functions(), func(name string) bool {
-		fn, ok := breakpoints.Named(name)
-		return ok && fn.Group == breakpoints.GroupGo
-	})
-}
+// hasGo tells whether a Go runtime allocated what the recording does not count.
+func hasGo(src capture.Source) bool { return src.Info().Partial.Has(capture.GoHeap) }
 
 // errGo is why nothing is said of the blocks of a Go program.
 var errGo = errors.New("what the Go runtime allocates is not counted yet, and there is nothing else")

@@ -20,9 +20,6 @@ func (r *Recorded) Partial() capture.Reasons {
 		return nil
 	}
 	why := src.Info().Partial
-	if hasGo(src) {
-		why = why.With(capture.Reason{Kind: capture.GoHeap})
-	}
 	lacks := len(why.Without(capture.FreedUnseen)) > 0
 	if recorded, seen := r.Counts(); !lacks && seen > recorded { // at stops only, or by an older hdb
 		why = why.With(capture.Reason{Kind: capture.SomeEvents, Text: fmt.Sprintf("%d of %d", recorded, seen)})

@@ -164,6 +164,15 @@ func (g *goTable) lookup(a addr.File) []Frame {
 	return append(frames, at(Frame{Function: fn.Name, Entry: fn.Low}, pc))
 }
 
+// GoFunctions are the functions of a Go program of those names, by the table that it needs at
+// run time: none if it has DWARF, which names them, too.
+func (o *Object) GoFunctions(names []string) []Function {
+	if !o.File.Header().Go {
+		return nil
+	}
+	return o.golang.named(func(have string) bool { return slices.Contains(names, have) })
+}
+
 // named lists the functions that match, by address.
 func (g *goTable) named(match func(name string) bool) (list []Function) {
 	t := g.read()

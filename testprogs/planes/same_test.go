@@ -147,7 +147,7 @@ var subjects = []subject{
 
 // elsewhere are sources of testdata that are no subjects.
 var elsewhere = map[string]string{
-	"golang":          "a Go runtime is followed by plain breakpoints in both planes, and makes other calls in each run",
+	"golang":          "plain breakpoints do not know the pointers of a Go runtime, and it makes other calls in each run",
 	"micro":           "measured by bench",
 	"microcond":       "measured by bench",
 	"microcount":      "measured by bench",

@@ -1,0 +1,39 @@
+package capture
+
+import "strings"
+
+// OfGo tells the function of a Go runtime by which blocks were made, by its name.
+func OfGo(function string) bool { return strings.HasPrefix(function, "runtime.mallocgc") }
+
+// A GoAux is the Aux of an allocation by a Go runtime: the goroutine and the type.
+type GoAux uint64
+
+// The goroutine is in the low bits, and above them the type's distance from the beginning of
+// its module, in words of 8 bytes.
+const (
+	goTypeShift = 40
+	goTypeBytes = 8 << (64 - goTypeShift) // that it may be away, bytes
+)
+
+// NewGoAux packs a goroutine's number and the address of its type, which is that of the
+// runtime's descriptor (runtime._type), in a module that begins at low. 0 is no type: what is
+// allocated has no pointers, and nothing else is known of it. So is a descriptor elsewhere:
+// package reflect makes such.
+func NewGoAux(goroutine, typ, low uint64) GoAux {
+	if off := typ - low; typ != 0 && off < goTypeBytes {
+		return GoAux(off/8<<goTypeShift | goroutine&(1<<goTypeShift-1))
+	}
+	return GoAux(goroutine & (1<<goTypeShift - 1))
+}
+
+// Goroutine is the goroutine's number, 0 for the runtime's own.
+func (a GoAux) Goroutine() uint64 { return uint64(a) & (1<<goTypeShift - 1) }
+
+// Type is the address of the type's descriptor in a module that begins at low, 0 if it is not
+// known.
+func (a GoAux) Type(low uint64) uint64 {
+	if a>>goTypeShift == 0 {
+		return 0
+	}
+	return low + uint64(a>>goTypeShift)*8
+}

@@ -1,0 +1,174 @@
+// Package golang holds what hdb says of Go programs against what their runtimes count, for
+// each minor version whose runtime it follows in the process.
+package golang
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hdb/capture"
+	"hdb/capture/file"
+	"hdb/testprogs"
+)
+
+// toolchains are those that programs are built with: the one that builds hdb, and one of each
+// minor version, which go downloads. The short form has the oldest and the newest.
+func toolchains() []string {
+	if testing.Short() {
+		return []string{"local", "go1.18.10", "go1.27.4"}
+	}
+	return []string{"local", "go1.18.10", "go1.19.13", "go1.20.14", "go1.21.13", "go1.22.12", "go1.23.12", "go1.24.9", "go1.25.4", "go1.27.4"}
+}
+
+// build builds the program in testdata with a toolchain.
+func build(t *testing.T, name, toolchain string, flags ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	source, err := os.ReadFile(filepath.Join("testdata", name, "main.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string][]byte{"go.mod": []byte("module program\n\ngo 1.18\n"), "main.go": source} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(testprogs.Tool(t, "go"), append(append([]string{"build", "-o", name}, flags...), "main.go")...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOTOOLCHAIN="+toolchain, "GOFLAGS=", "GOWORK=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go build with %s: %v\n%s", toolchain, err, out)
+	}
+	return filepath.Join(dir, name)
+}
+
+// counts are of blocks made and found dead; those that share a slot die as one.
+type counts struct{ allocs, frees uint64 }
+
+// TestCounts records what the stress program allocates, and compares it with what the
+// runtime has counted: no event is missing, and none too many.
+func TestCounts(t *testing.T) {
+	for _, toolchain := range toolchains() {
+		t.Run(toolchain, func(t *testing.T) {
+			t.Parallel()
+			forms := [][]string{nil, {"-ldflags=-s -w"}, {"-buildmode=pie"}}
+			if testing.Short() && toolchain != "local" {
+				forms = forms[:2] // the third has the whole library compiled anew
+			}
+			for _, flags := range forms {
+				program := build(t, "stress", toolchain, flags...)
+				out, path := record(t, program, "3000")
+				var want counts
+				var joined uint64 // blocks made in the slots of others, which the runtime counts apart
+				if _, err := fmt.Sscanf(out, "allocs %d frees %d tiny %d", &want.allocs, &want.frees, &joined); err != nil {
+					t.Fatalf("%v: %s", err, out)
+				}
+				want.allocs += joined
+				if got := countsOf(t, program, path); got != want {
+					t.Errorf("%v: recorded %+v, the runtime has counted %+v", flags, got, want)
+				}
+			}
+		})
+	}
+}
+
+// record records a program to its end.
+func record(t *testing.T, program string, args ...string) (out, path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "capture.hdb")
+	cmd := exec.Command(testprogs.HDB(t), append([]string{"record", "-o", path, program}, args...)...)
+	var said strings.Builder
+	cmd.Stderr = &said
+	b, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v: %v\n%s%s", cmd, err, b, &said)
+	}
+	if strings.Contains(said.String(), "plain breakpoints") || strings.Contains(said.String(), "lost") {
+		t.Errorf("hdb said %s", &said)
+	}
+	return string(b), path
+}
+
+// marker is how many bytes the stress program asks for behind its last look at the counters.
+const marker = 7_777_777
+
+// countsOf counts the events of a capture as the runtime does, up to the marker.
+func countsOf(t *testing.T, program, path string) (n counts) {
+	t.Helper()
+	f, err := file.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	flat := flatTypes(t, program)
+	low, last := uint64(0), uint64(0)
+	for _, m := range f.Modules() {
+		if filepath.Base(m.Path) == filepath.Base(program) {
+			low = uint64(m.Low)
+		}
+	}
+	shared := map[uint64]bool{} // slots in which small blocks without pointers are, that still live
+	const slot = 16
+	for e := range f.Events(1) {
+		if !strings.HasPrefix(f.Functions()[e.Func], "runtime.") {
+			continue // of the dynamic linker, in a program that is position independent
+		}
+		at := e.Addr &^ (slot - 1)
+		switch {
+		case e.Kind == capture.Alloc && e.Size == marker:
+			return n
+		case e.Kind == capture.Alloc:
+			n.allocs++
+			last = 0
+			if e.Size < slot && flat(capture.GoAux(e.Aux).Type(low)-low) {
+				shared[at] = true
+			} else {
+				delete(shared, at)
+			}
+		case !e.Ended.Recorded:
+			t.Errorf("a block is found dead that was not made: %#x", e.Addr)
+		case !shared[at]:
+			n.frees++
+		case last != at:
+			n.frees++
+			last = at
+		}
+	}
+	t.Fatal("no marker")
+	return n
+}
+
+// flatTypes tells types without pointers, by the distance of their descriptors from the
+// beginning of the module.
+func flatTypes(t *testing.T, program string) func(at uint64) bool {
+	f, err := elf.Open(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	first := ^uint64(0)
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_LOAD {
+			first = min(first, p.Vaddr&^0xfff)
+		}
+	}
+	return func(at uint64) bool {
+		at += first
+		for _, p := range f.Progs {
+			if p.Type == elf.PT_LOAD && p.Vaddr <= at && at < p.Vaddr+p.Filesz {
+				var b [8]byte
+				if _, err := p.ReadAt(b[:], int64(at-p.Vaddr)+8); err != nil {
+					t.Fatal(err)
+				}
+				return binary.LittleEndian.Uint64(b[:]) == 0
+			}
+		}
+		return true // no type
+	}
+}
