@@ -28,7 +28,8 @@ func (b *bench) heapRows() error {
 	var lost [2]float64
 	check := work{argv: []string{checked, strconv.Itoa(blocks)}, env: []string{"LSAN_OPTIONS=max_leaks=1"}}
 	graph := work{argv: []string{graphed, "-retained", plain, strconv.Itoa(blocks), filepath.Join(b.out, "blocks")}}
-	var memory, retained, retainedMemory series
+	attach := work{argv: []string{graphed, "-hdb", b.hdb.path, plain, strconv.Itoa(blocks), "/dev/null"}}
+	var memory, retained, retainedMemory, whole, wholeMemory series
 	r := interleave(b.rounds, []variant{
 		{"LeakSanitizer", func() (sample, error) {
 			c, err := check.run(b.home, b.limit)
@@ -55,8 +56,20 @@ func (b *bench) heapRows() error {
 			memory, retained, retainedMemory = append(memory, kb/1000), append(retained, all), append(retainedMemory, allKB/1000)
 			return sample{own: s}, errors.Join(err1, err2, err3, err4, err5, err6)
 		}},
+		{"hdb leaks", func() (sample, error) {
+			c, err := attach.run(b.home, b.limit)
+			if err != nil {
+				return sample{}, err
+			}
+			s, err1 := printed(c.out, "leaks_s")
+			cpu, err2 := printed(c.out, "leaks_cpu_s")
+			kb, err3 := printed(c.out, "leaks_kb")
+			whole, wholeMemory = append(whole, cpu), append(wholeMemory, kb/1000)
+			return sample{own: s}, errors.Join(err1, err2, err3)
+		}},
 	})
 	b.failed("heap", r)
+	attached := r.series("hdb leaks", own)
 	peer, ours := r.series("LeakSanitizer", own), r.series("hdb", own)
 	if len(peer) > 0 && len(ours) > 0 && lost[0] != lost[1] {
 		b.errors = append(b.errors, fmt.Errorf("heap: LeakSanitizer finds %v blocks lost, hdb %v", lost[0], lost[1]))
@@ -64,7 +77,10 @@ func (b *bench) heapRows() error {
 	b.rows = append(b.rows,
 		row{Group: "heap", What: what, Peer: quantity{"LSan", "s", peer}, HDB: quantity{"", "s", ours}, Figure: quantity{"", "s", ours}, Goal: goals[0],
 			Note: remarks(r.why("hdb"), r.why("LeakSanitizer"))},
-		row{Group: "heap", What: "its memory", HDB: quantity{"", "MB", memory}, Figure: quantity{"", "MB", memory}, Goal: goals[1]},
+		row{Group: "heap", What: "attach and leaks", Peer: quantity{"LSan", "s", peer}, HDB: quantity{"", "s", attached}, Figure: quantity{"", "s", attached}, Goal: goals[0], Note: remarks(r.why("hdb leaks"))},
+		row{Group: "heap", What: "its CPU time", HDB: quantity{"", "s", whole}, Figure: quantity{"", "s", whole}},
+		row{Group: "heap", What: "its memory", HDB: quantity{"", "MB", wholeMemory}, Figure: quantity{"", "MB", wholeMemory}, Goal: goals[1]},
+		row{Group: "heap", What: "memory of the graph", HDB: quantity{"", "MB", memory}, Figure: quantity{"", "MB", memory}, Goal: goals[1]},
 		row{Group: "heap", What: "retained sizes of all", HDB: quantity{"", "s", retained}, Figure: quantity{"", "s", retained}},
 		row{Group: "heap", What: "their memory", HDB: quantity{"", "MB", retainedMemory}, Figure: quantity{"", "MB", retainedMemory}})
 	return nil

@@ -48,7 +48,7 @@ var titles = map[string]string{
 	"launch":    "From the command to main:",
 	"symbolize": "Naming addresses, inlined calls included, whole process; figure: hdb / peer, or what hdb takes where a unit stands:",
 	"captures":  "Questions to captures, whole process; figure: hdb / peer, or what hdb takes where a unit stands:",
-	"heap":      "Who points where in a heap, from its table of blocks, s; LeakSanitizer's check of the same:",
+	"heap":      "Who points where in a heap, from its table of blocks, and all of leaks of an attached process, s; LeakSanitizer's check of the same:",
 	"gdb":       "Where a person waits; figure: hdb / gdb:",
 }
 

@@ -1,7 +1,7 @@
-// Command graph builds the graph of the heap of bench/testdata/tree.c and prints what it took.
-// Package bench runs it as a process of its own, for its memory.
+// Command graph builds the graph of the heap of bench/testdata/tree.c and prints what it took; with
+// -hdb it attaches hdb instead, and has it tell the leaks. Package bench runs it as a process of its own, for its memory.
 //
-//	graph [-retained] PROGRAM BLOCKS TABLE
+//	graph [-retained] [-hdb HDB] PROGRAM BLOCKS TABLE
 package main
 
 import (
@@ -29,19 +29,25 @@ import (
 func main() {
 	retained := flag.Bool("retained", false, "retained sizes, too")
 	workers := flag.Int("workers", 0, "`number` of goroutines; 0: of processors")
+	hdb := flag.String("hdb", "", "`path` of hdb, which is to tell the leaks")
 	flag.Parse()
 	if flag.NArg() != 3 {
 		flag.Usage()
 		os.Exit(2)
 	}
-	if err := start(flag.Args(), *workers, *retained); err != nil {
+	if err := start(flag.Args(), func(pid, root string) error {
+		if *hdb != "" {
+			return leaks(*hdb, pid)
+		}
+		return run(pid, flag.Arg(2), root, *workers, *retained)
+	}); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
 }
 
-// start runs the program until it has stopped itself.
-func start(argv []string, workers int, retained bool) error {
+// start runs the program until it has stopped itself, and then what is to be done with it.
+func start(argv []string, then func(pid, root string) error) error {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -67,10 +73,24 @@ func start(argv []string, workers int, retained bool) error {
 			return err
 		}
 		if _, rest, _ := strings.Cut(string(stat), ") "); strings.HasPrefix(rest, "T") {
-			return run(pid, argv[2], root, workers, retained)
+			return then(pid, root)
 		}
 		time.Sleep(time.Millisecond)
 	}
+}
+
+// leaks has hdb tell the leaks of the program, and prints what that took.
+func leaks(hdb, pid string) error {
+	cmd := exec.Command(hdb, "-nx", "-batch", "-p", pid, "-ex", "leaks")
+	from := time.Now()
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	s := cmd.ProcessState
+	fmt.Printf("leaks_s %.3f\nleaks_cpu_s %.3f\n", time.Since(from).Seconds(), (s.UserTime() + s.SystemTime()).Seconds())
+	fmt.Printf("leaks_kb %d\n%s", s.SysUsage().(*syscall.Rusage).Maxrss, out)
+	return nil
 }
 
 func run(pid, table, root string, workers int, retained bool) error {
