@@ -150,6 +150,7 @@ var behaviours = []struct {
 	{name: "maps", want: "3\n"},
 	{name: "cxxnew", want: "1\n"},
 	{name: "jemalloc", want: "done\n"},
+	{name: "jetwo"},
 	{name: "tcmalloc", want: "done\n"},
 	{name: "mimalloc", want: "done\n"},
 	{name: "annotated", want: "used 624\n"},

@@ -88,6 +88,7 @@ var subjects = []subject{
 	{name: "input", args: []string{"one", "two words"}, input: "input.c"},
 	{name: "jemalloc"},
 	{name: "jeheap"},
+	{name: "jetwo"},
 	{name: "jit"},
 	{name: "kinds"},
 	{name: "longjmp"},
