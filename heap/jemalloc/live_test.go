@@ -239,9 +239,11 @@ func TestLiveBlocks(t *testing.T) {
 		{"percpu", []string{"-ljemalloc"}, []string{"MALLOC_CONF=percpu_arena:percpu,muzzy_decay_ms:5000,dirty_decay_ms:1"}, []string{"5"}},
 		{"no tcache", []string{"-ljemalloc"}, []string{"MALLOC_CONF=tcache:false"}, []string{"3"}},
 		{"large tcache", []string{"-ljemalloc"}, []string{"MALLOC_CONF=tcache_max:1048576,lg_tcache_nslots_mul:3"}, []string{"3"}},
-		{"not oblivious", []string{"-ljemalloc"}, []string{"MALLOC_CONF=cache_oblivious:false,retain:false"}, []string{"3"}},
+		{"no retain", []string{"-ljemalloc"}, []string{"MALLOC_CONF=retain:false"}, []string{"3"}},
 		{"slabs", []string{"-ljemalloc"}, []string{"MALLOC_CONF=slab_sizes:1-128:7|129-512:5,bin_shards:1-160:16"}, []string{"3"}},
 		{"junk", []string{"-ljemalloc"}, []string{"MALLOC_CONF=junk:true,metadata_thp:always,narenas:1"}, []string{"3"}},
+		{"dss", []string{"-ljemalloc"}, []string{"MALLOC_CONF=dss:primary,thp:always"}, []string{"3"}},
+		{"guards", []string{"-ljemalloc"}, []string{"MALLOC_CONF=san_guard_small:2,san_guard_large:2"}, []string{"3"}},
 		{"hugepages", []string{"-ljemalloc"}, []string{"MALLOC_CONF=hpa:true,metadata_thp:auto"}, []string{"3"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
