@@ -5,6 +5,15 @@ import "strings"
 // OfGo tells the function of a Go runtime by which blocks were made, by its name.
 func OfGo(function string) bool { return strings.HasPrefix(function, "runtime.mallocgc") }
 
+// Goroutine is the goroutine that an event of a function allocated in, by a Go runtime; ok is
+// false if it is not known, as of blocks that a collection has found dead.
+func (e *Event) Goroutine(function string) (id uint64, ok bool) {
+	if e.Kind != Alloc || e.Aux == 0 || !OfGo(function) {
+		return 0, false
+	}
+	return GoAux(e.Aux).Goroutine(), true
+}
+
 // A GoAux is the Aux of an allocation by a Go runtime: the goroutine and the type.
 type GoAux uint64
 

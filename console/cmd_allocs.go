@@ -102,9 +102,17 @@ func eventRow(c *Console, e *recording.Event, where [2]screen.Span, names map[in
 		size = c.out.Sizes.Short(e.Size)
 	}
 	return []screen.Span{
-		screen.Head(fmt.Sprintf("#%d", e.Seq)), screen.Plain(screen.ShortTime(e.Time)), screen.Plain(names[int(e.TID)]),
+		screen.Head(fmt.Sprintf("#%d", e.Seq)), screen.Plain(screen.ShortTime(e.Time)), screen.Plain(runner(e, names)),
 		screen.Plain(size), screen.Plain(called(c.out)(e)), where[0], where[1],
 	}
+}
+
+// runner is the thread of an event, by its number, or where it is known the goroutine: g17.
+func runner(e *recording.Event, threads map[int]string) string {
+	if id, ok := e.Goroutine(e.Function); ok {
+		return fmt.Sprintf("g%d", id)
+	}
+	return threads[int(e.TID)]
 }
 
 func runLive(ctx context.Context, c *Console, in Input) error {

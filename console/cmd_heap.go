@@ -402,7 +402,7 @@ func showWhence(c *Console, in Input, w *query.Whence) {
 		case w.Event != nil:
 			o.Printf("%#x is byte %s of %s at %#x\n", w.Addr, units.Grouped(w.Addr-w.Start), o.Sizes.Long(w.Event.Size), w.Start)
 			printBlockType(o, w.Type, w.Addr-w.Start)
-			o.Printf("#%d %s   thread %s   %s, %s ago\n", w.Event.Seq, called(o)(w.Event), threadNames(c.s)[int(w.Event.TID)], screen.ShortTime(w.Event.Time), screen.ShortTime(w.Age))
+			o.Printf("#%d %s   thread %s   %s, %s ago\n", w.Event.Seq, called(o)(w.Event), runner(w.Event, threadNames(c.s)), screen.ShortTime(w.Event.Time), screen.ShortTime(w.Age))
 			printUserFrames(c, o, names.Stack{Frames: w.Frames}, fmt.Sprintf("bt #%d", w.Event.Seq))
 			return
 		case w.Last != nil:

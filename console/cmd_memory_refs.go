@@ -385,7 +385,7 @@ func showWhy(c *Console, in Input, text string, w *session.WhyAnswer) {
 		case e == nil:
 			o.Line(screen.Guess("(no stack: not in a recording)"))
 		default:
-			o.Printf("#%d %s   thread %s   %s, %s ago\n", e.Event.Seq, called(o)(e.Event), threadNames(c.s)[int(e.Event.TID)], screen.ShortTime(e.Event.Time), screen.ShortTime(e.Age))
+			o.Printf("#%d %s   thread %s   %s, %s ago\n", e.Event.Seq, called(o)(e.Event), runner(e.Event, threadNames(c.s)), screen.ShortTime(e.Event.Time), screen.ShortTime(e.Age))
 			printUserFrames(c, o, names.Stack{Frames: e.Frames}, fmt.Sprintf("bt #%d", e.Event.Seq))
 			for _, before := range w.Chain {
 				o.Printf("before: #%d %s   %s\n", before.Seq, called(o)(before), screen.ShortTime(before.Time))

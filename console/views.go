@@ -89,6 +89,7 @@ type eventView struct {
 	Old      string  `json:"old,omitempty"`
 	Failed   bool    `json:"failed,omitempty"`
 	TID      int32   `json:"tid"`
+	Routine  uint64  `json:"goroutine,omitempty"` // of Go
 	Time     int64   `json:"time_ns"`
 	Call     string  `json:"call"`
 	Where    string  `json:"where,omitempty"`
@@ -102,6 +103,7 @@ func viewEvent(e *recording.Event) eventView {
 	if e.SizeKnown() {
 		v.Size = &e.Size
 	}
+	v.Routine, _ = e.Goroutine(e.Function)
 	if e.Kind == capture.Realloc {
 		v.Old = fmt.Sprintf("%#x", e.Old)
 	}

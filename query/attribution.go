@@ -18,11 +18,17 @@ import (
 // callers. A dealloc is none: it frees what is its own.
 const DefaultWrappers = `(?i)(^|[^d]e|[^e])alloc($|[^a]|ate|ator)|strn?dup|^mem(new|dup)`
 
+// goStandard matches files of Go's standard library in programs that were built with -trimpath:
+// they have no directory.
+const goStandard = `|^(archive|bufio|bytes|cmp|compress|container|context|crypto|database|debug|embed|encoding|errors|expvar|flag|fmt|go|hash|html|image|index|` +
+	`io|iter|log|maps|math|mime|net|os|path|plugin|reflect|regexp|slices|sort|strconv|strings|structs|sync|syscall|testing|text|time|unicode|unique|weak)/[a-z0-9_/]+\.go$`
+
 // DefaultLibraries matches the frames of libraries: first by the qualified name of the
 // function, in which a crate of Rust has :: before it, then by its source file, then by
 // the file of the module.
 const DefaultLibraries = `^(::)?(std|__gnu_cxx|__gnu_debug|__cxxabiv1)::|^::(core|alloc|hashbrown)::|^(runtime|internal/[a-z/]+)\.|^__rust_` +
 	`|^/usr/(include|lib/gcc|src/rustc-[^/]*)/|^/rustc/|/rustlib/src/|/include/c\+\+/` +
+	`|^/usr/(local/go|lib/go[^/]*)/src/|/golang\.org/toolchain@[^/]+/src/|/sdk/go[0-9][^/]*/src/` + goStandard +
 	`|^(/usr)?/lib(32|64|x32)?/([^/]+-linux-[^/]+/)?[^/]+$` +
 	`|/(libc|libm|libpthread|libgcc_s|libstdc\+\+|libc\+\+|libc\+\+abi|ld)([-.][^/]*)?\.so[.0-9]*$`
 

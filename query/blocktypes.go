@@ -45,6 +45,9 @@ func (t *BlockTypes) Declared(src capture.Source, b *capture.Held) *blocktype.Ty
 	if b.Stack == 0 {
 		return nil
 	}
+	if typ, ok := t.ofGo(src, b); ok {
+		return typ
+	}
 	t.of(src)
 	key := blocksOf{allocSite{b.Stack, b.Func}, b.Size}
 	if typ, ok := t.known[key]; ok {

@@ -17,10 +17,11 @@ const (
 )
 
 // goModule is what runtime.firstmoduledata says of where things lie (struct
-// moduledata in Go's src/runtime/symtab.go; the same from Go 1.20 to 1.26).
+// moduledata in Go's src/runtime/symtab.go, Go 1.18 to 1.27).
 type goModule struct {
-	text  uint64 // runtime.text, where the first function begins: entries count from there
-	funcs uint64 // go:func.*, from where offsets of function data count
+	text          uint64 // runtime.text, where the first function begins: entries count from there
+	funcs         uint64 // go:func.*, from where offsets of function data count
+	types, etypes uint64 // where descriptors of types are, and from where offsets of their names count
 }
 
 // Indexes of words in moduledata.
@@ -29,14 +30,22 @@ const (
 	modFuncNames = 1
 	modText      = 22
 	modEText     = 23
-	modFuncs     = 40
-	modWords     = 41
+	modTypes     = 37 // two less before Go 1.20, which has no counters of coverage
+	modWords     = 44
 )
 
 // findGoModule finds moduledata: Go 1.26 has a section for it, before it lies among
 // the data, and begins with the address of the table.
 func findGoModule(f *elf.File, table uint64, data []byte) (goModule, bool) {
-	if len(data) < pclnHeader || binary.LittleEndian.Uint32(data) != goMagic120 {
+	if len(data) < pclnHeader {
+		return goModule{}, false
+	}
+	types := uint64(modTypes)
+	switch binary.LittleEndian.Uint32(data) {
+	case goMagic118:
+		types -= 2
+	case goMagic120:
+	default:
 		return goModule{}, false
 	}
 	names := table + binary.LittleEndian.Uint64(data[32:])
@@ -50,7 +59,11 @@ func findGoModule(f *elf.File, table uint64, data []byte) (goModule, bool) {
 		return binary.LittleEndian.Uint64(b[:])
 	}
 	read := func(at uint64) (goModule, bool) {
-		m := goModule{text: word(at + 8*modText), funcs: word(at + 8*modFuncs)}
+		m := goModule{text: word(at + 8*modText), types: word(at + 8*types), etypes: word(at + 8*types + 8)}
+		m.funcs = word(at + 8*types + 24)
+		if m.etypes < m.types { // since Go 1.27 it is the length of the descriptors, and two words come behind the end
+			m.etypes, m.funcs = word(at+8*types+16), word(at+8*types+48)
+		}
 		end := word(at + 8*modEText)
 		return m, word(at+8*modHeader) == table && word(at+8*modFuncNames) == names && m.text < end && m.funcs != 0
 	}

@@ -19,6 +19,7 @@ type Object struct {
 	Lines  *Lines
 
 	golang goTable
+	types  goTypes
 	kept   keptNames
 
 	cfiOnce sync.Once

@@ -73,6 +73,14 @@ func TestCounts(t *testing.T) {
 				if got := countsOf(t, program, path); got != want {
 					t.Errorf("%v: recorded %+v, the runtime has counted %+v", flags, got, want)
 				}
+				for typ, function := range map[string]string{"main.wide": "main.broad", "[]*int": "main.pointersOf", "main.flat": "main.tiny"} {
+					ask := exec.Command(testprogs.HDB(t), "-q", path)
+					ask.Stdin = strings.NewReader(fmt.Sprintf("allocs 1 if type(%q)\n", typ))
+					b, err := ask.CombinedOutput()
+					if err != nil || !strings.Contains(string(b), function+" ") || !strings.Contains(string(b), "the last 1 of ") {
+						t.Errorf("%v: %s is allocated by %s, hdb says %v: %s", flags, typ, function, err, b)
+					}
+				}
 			}
 		})
 	}

@@ -1,0 +1,41 @@
+package query
+
+import (
+	"hdb/capture"
+	"hdb/internal/addr"
+	"hdb/values/blocktype"
+)
+
+// ofGo is the type of a block that a Go runtime has made, as it was told: of blocks of several
+// values it is that of a slice. ok is false if something else has made it.
+func (t *BlockTypes) ofGo(src capture.Source, b *capture.Held) (typ *blocktype.Type, ok bool) {
+	if fns := src.Functions(); int(b.Func) >= len(fns) || !capture.OfGo(fns[b.Func]) {
+		return nil, false
+	}
+	e, found := src.Event(b.Seq)
+	rec := src.Stack(b.Stack)
+	if !found || len(rec.PCs) == 0 {
+		return nil, true
+	}
+	// The allocator is in the file that has all of the program's Go code.
+	obj, bias := t.Object(rec.Code(0), b.Seq)
+	if obj == nil {
+		return nil, true
+	}
+	low := addr.File(^uint64(0))
+	for _, s := range obj.File.Segments() {
+		low = min(low, s.Addr&^0xfff)
+	}
+	at := capture.GoAux(e.Aux).Type(uint64(low.Run(bias)))
+	if at == 0 {
+		return nil, true
+	}
+	name, size, known := obj.GoType(addr.Run(at).File(bias))
+	if !known {
+		return nil, true
+	}
+	if b.Size != size {
+		name = "[]" + name
+	}
+	return &blocktype.Type{Name: name, Count: 1, How: blocktype.Declared}, true
+}
