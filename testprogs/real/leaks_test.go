@@ -33,9 +33,12 @@ func TestLeaksLikeCheckers(t *testing.T) {
 			p.Env = append(slices.Clone(p.Env), home)
 			want := memcheckLeaks(t, &p)
 			p.Env = underValgrind(t, &p)
-			got := hdbLeaks(t, &p)
+			got := hdbLeaks(t, &p, "record start")
 			compareLeaks(t, &p, got, want)
 			compareLost(t, &p, got)
+			if !p.about {
+				compareWalk(t, &p, got)
+			}
 		})
 	}
 }
@@ -249,12 +252,12 @@ func memcheckLeaks(t *testing.T, p *leaker) []lossRow {
 }
 
 // hdbLeaks asks hdb at the system call by which the process exits, where memcheck looks, too.
-func hdbLeaks(t *testing.T, p *leaker) []lossRow {
+func hdbLeaks(t *testing.T, p *leaker, first ...string) []lossRow {
 	t.Helper()
 	ctx, cancel := testprogs.Context(t)
 	defer cancel()
 	args := []string{"--json", "-nx", "-q", "-batch"}
-	for _, c := range []string{"record start", "set python-frames native", "catch syscall exit_group", "run", "leaks 1000000 --all --strict", "info sharedlibrary", "kill"} {
+	for _, c := range append(first, "set python-frames native", "catch syscall exit_group", "run", "leaks 1000000 --all --strict", "info sharedlibrary", "kill") {
 		args = append(args, "-ex", c)
 	}
 	cmd := exec.CommandContext(ctx, testprogs.HDB(t), append(append(args, "--args", p.Path), p.Args...)...)
@@ -325,6 +328,21 @@ func compareLost(t *testing.T, p *leaker, rows []lossRow) {
 	t.Logf("lost: LeakSanitizer %d blocks, %d bytes", want.blocks, want.bytes)
 	if got != want {
 		t.Errorf("lost: hdb says %v blocks and bytes, LeakSanitizer %v", got, want)
+	}
+}
+
+// compareWalk compares with the blocks that hdb finds in the heap without a recording, how many are held in each way.
+func compareWalk(t *testing.T, p *leaker, recorded []lossRow) {
+	t.Helper()
+	walked := hdbLeaks(t, p)
+	if p.sized {
+		recorded, walked = heldAtAll(recorded), heldAtAll(walked)
+	}
+	want, got := sumsBy(recorded, lossRow.kind), sumsBy(walked, lossRow.kind)
+	for kind := range union(want, got) {
+		if got[kind].blocks != want[kind].blocks || got[kind].bytes < want[kind].bytes {
+			t.Errorf("%s: without a recording %v blocks and bytes, with one %v", kind, got[kind], want[kind])
+		}
 	}
 }
 
