@@ -51,6 +51,9 @@ func (s *site) ofGo() bool { return s.Function.Group == breakpoints.GroupGo }
 
 // addGo prepares a function of a Go runtime.
 func (st *siteTable) addGo(c *caller, b *breakpoints.Site, all []*breakpoints.Site) error {
+	if slices.ContainsFunc(st.list, func(o *site) bool { return o.ofGo() && !o.dead && o.In.Low != b.In.Low }) {
+		return fmt.Errorf("%s has a second Go runtime: one of a process is followed", b.Module) // see tellLayout
+	}
 	layout, err := st.goLayout(b)
 	if err != nil {
 		return err
@@ -86,7 +89,11 @@ func (st *siteTable) goLayout(b *breakpoints.Site) (goruntime.Layout, error) {
 // hookReturns finds where a function that allocates returns.
 func (st *siteTable) hookReturns(c *caller, s *site, layout goruntime.Layout, all []*breakpoints.Site) error {
 	begin := s.Addr - addr.Run(s.Before)
-	code := make([]byte, s.Size-uint64(s.Before))
+	size, err := goCodeSize(s.Size, s.Before)
+	if err != nil {
+		return err
+	}
+	code := make([]byte, size)
 	if n, _ := st.p.proc.ReadAt(code, int64(s.Addr)); n < len(code) {
 		return errUnmapped
 	}
@@ -111,15 +118,32 @@ func (st *siteTable) hookReturns(c *caller, s *site, layout goruntime.Layout, al
 	if layout.Minor < goUnspilled {
 		return nil
 	}
-	f, err := st.p.islands.move(c, s.In, s.Addr, s.Size-uint64(s.Before))
+	return st.hookEntry(c, s, s.Addr, size, 0)
+}
+
+// hookEntry moves the instructions at an address, of a function that has size bytes from there on.
+func (st *siteTable) hookEntry(c *caller, s *site, at addr.Run, size uint64, mark uint32) error {
+	f, err := st.p.islands.move(c, s.In, at, size)
 	if err == nil && f.noRoom != nil {
 		err = f.noRoom
 	}
 	if err != nil {
 		return err
 	}
-	s.hooks = append(s.hooks, &goHook{patched: *f})
+	s.hooks = append(s.hooks, &goHook{patched: *f, mark: mark})
 	return nil
+}
+
+// maxGoCode bounds the functions of a Go runtime, in bytes: mallocgc of Go 1.18 has 2 KiB.
+const maxGoCode = 64 << 10
+
+// goCodeSize is what a function of so many bytes has behind its check for stack space. What
+// the program says of its size may be anything.
+func goCodeSize(size uint64, check int) (uint64, error) {
+	if size <= uint64(check) || size > maxGoCode {
+		return 0, fmt.Errorf("a size of %d bytes is not that of a function of a Go runtime", size)
+	}
+	return size - uint64(check), nil
 }
 
 // hookReturn copies a function's last instructions to the island.
@@ -157,25 +181,27 @@ func (st *siteTable) hookSweep(c *caller, s *site, layout goruntime.Layout) erro
 	if exit == 0 || done.Addr == 0 {
 		return fmt.Errorf("%s and %s are not there", goSweepMark, goExit)
 	}
-	check := breakpoints.GoCheck(st.p.proc, done.Addr)
-	for mark, at := range map[uint32]breakpoints.Symbol{
-		markGoSweep: {Addr: s.Addr, Size: s.Size - uint64(s.Before)},
-		markGoMark:  {Addr: done.Addr + addr.Run(check), Size: done.Size - uint64(check)},
-	} {
-		f, err := st.p.islands.move(c, s.In, at.Addr, at.Size)
-		if err == nil && f.noRoom != nil {
-			err = f.noRoom
-		}
-		if err != nil {
-			return err
-		}
-		s.hooks = append(s.hooks, &goHook{patched: *f, mark: mark})
+	size, err := goCodeSize(s.Size, s.Before)
+	if err != nil {
+		return err
 	}
-	return st.tellLayout(layout, exit, s)
+	check := breakpoints.GoCheck(st.p.proc, done.Addr)
+	rest, err := goCodeSize(done.Size, check)
+	if err != nil {
+		return fmt.Errorf("%s: %w", goSweepMark, err)
+	}
+	if err := st.hookEntry(c, s, s.Addr, size, markGoSweep); err != nil {
+		return err
+	}
+	if err := st.hookEntry(c, s, done.Addr+addr.Run(check), rest, markGoMark); err != nil {
+		return err
+	}
+	return st.tellLayout(layout, exit, s, size)
 }
 
-// tellLayout has the core know the runtime's structures.
-func (st *siteTable) tellLayout(l goruntime.Layout, exit addr.Run, sweep *site) error {
+// tellLayout has the core know the runtime's structures: those of one runtime, as the state page
+// has room for one.
+func (st *siteTable) tellLayout(l goruntime.Layout, exit addr.Run, sweep *site, size uint64) error {
 	mask := ^uint64(0)
 	if l.Narrow {
 		mask = 1<<16 - 1
@@ -185,12 +211,14 @@ func (st *siteTable) tellLayout(l goruntime.Layout, exit addr.Run, sweep *site) 
 		stGoM:    uint64(l.GM), stGoID: uint64(l.GoID), stGoPC: uint64(l.GoPC), stGoCurG: uint64(l.CurG),
 		stGoStart: uint64(l.StartAddr), stGoFree: uint64(l.FreeIndex), stGoElems: uint64(l.NElems), stGoNumMask: mask,
 		stGoBits: uint64(l.AllocBits), stGoSize: uint64(l.ElemSize), stGoClass: uint64(l.SpanClass), stGoArena: uint64(l.ArenaChunk),
-		stGoSweep: uint64(sweep.Addr), stGoSweepN: sweep.Size - uint64(sweep.Before),
+		stGoSweep: uint64(sweep.Addr), stGoSweepN: size,
 	} {
 		if err := st.p.poke(at, v); err != nil {
 			return err
 		}
 	}
+	st.p.reader.mu.Lock() // other threads may record meanwhile
+	defer st.p.reader.mu.Unlock()
 	st.p.reader.golang.header = l.MallocHeader
 	return nil
 }
