@@ -53,10 +53,10 @@ var abortKinds = []struct {
 	{"unaligned", AbortLink}, // tcache, fastbin chunk detected
 	{"bk or fd", AbortLink},
 	{"mismatching next->prev_size", AbortOverwritten},
+	{"invalid next size", AbortOverwritten}, // of the unsorted list, too
 	{"unsorted", AbortLink},
 	{"memory corruption (fast)", AbortLink},
 	{"corrupted", AbortOverwritten}, // top size, size vs. prev_size
-	{"invalid next size", AbortOverwritten},
 	{"invalid old size", AbortEither},
 	{"invalid top size", AbortOverwritten},
 	{"invalid chunk", AbortOverwritten},

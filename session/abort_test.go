@@ -25,6 +25,7 @@ func TestAbortKinds(t *testing.T) {
 		"malloc(): corrupted top size":                               AbortOverwritten,
 		"malloc(): memory corruption (fast)":                         AbortLink,
 		"malloc(): invalid size (unsorted)":                          AbortOverwritten,
+		"malloc(): invalid next size (unsorted)":                     AbortOverwritten,
 		"malloc(): mismatching next->prev_size (unsorted)":           AbortOverwritten,
 		"malloc(): unsorted double linked list corrupted":            AbortLink,
 		"malloc(): invalid next->prev_inuse (unsorted)":              AbortOverwritten,

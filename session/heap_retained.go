@@ -45,7 +45,7 @@ func (h *Heap) TopRetained(ctx context.Context, per query.Per) (*RetainedAnswer,
 	if err != nil {
 		return nil, err
 	}
-	if _, err := m.Heap(); err != nil && m.Len() == 0 {
+	if err := m.Walkable(); err != nil && m.Len() == 0 {
 		return nil, err
 	}
 	g, err := m.Graph(ctx)

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -212,7 +213,7 @@ func (s *states) place(l *LeftBlocks) {
 		row.Blocks++
 		row.Bytes += k.Size
 	}
-	slices.SortStableFunc(l.Sites, func(a, b LeftSite) int { return int(int64(b.Bytes) - int64(a.Bytes)) })
+	slices.SortStableFunc(l.Sites, func(a, b LeftSite) int { return cmp.Compare(b.Bytes, a.Bytes) })
 }
 
 // checkLeaked is the error of a leaked() that cannot be followed.
