@@ -204,18 +204,35 @@ func (s *Suppressor) valgrindNames(i int) *frameNames {
 	return n
 }
 
-// bareName is the name of a function without its scope and parameters.
+// operatorName is the name of an operator of C++, whose signs are no brackets.
+var operatorName = regexp.MustCompile(`^operator(\(\)|[^\w\s(]+)`)
+
+// bareName is the name of a function without its scope, arguments of templates and parameters.
 func bareName(function string) string {
-	from := 0
+	from, to := 0, 0 // the part that a scope, or what it returns, is in front of
+	depth := 0       // of brackets
 	for i := range len(function) {
+		if i == from && depth == 0 {
+			if operator := operatorName.FindString(function[i:]); operator != "" {
+				return operator
+			}
+		}
 		switch c := function[i]; {
-		case (c == '<' || c == '('):
-			return function[from:i]
-		case c == ':':
-			from = i + 1
+		case c == '<' || c == '(' || c == '{':
+			depth++
+		case c == '>' || c == ')' || c == '}':
+			depth = max(depth-1, 0)
+			if c == ')' && depth == 0 && to > from && !strings.HasPrefix(function[i+1:], "::") {
+				return function[from:to] // parameters: const may follow
+			}
+		case depth > 0:
+		case c == ':' || c == ' ' && function[from:i] != "operator":
+			from, to = i+1, i+1
+		default:
+			to = i + 1
 		}
 	}
-	return function[from:]
+	return function[from:to]
 }
 
 // A stackView is a stack as valgrind could show it: the allocator, and its callers.

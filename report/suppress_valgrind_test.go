@@ -93,3 +93,26 @@ func TestStructorVariants(t *testing.T) {
 		}
 	}
 }
+
+// TestBareName has names as hdb shows them of functions that were inlined, whose own debug information has
+// no scope.
+func TestBareName(t *testing.T) {
+	for function, want := range map[string]string{
+		"lost":      "lost",
+		"lost(int)": "lost",
+		"std::vector<int, std::allocator<int> >::push_back(int const&)": "push_back",
+		"std::map<int, int>::size() const":                              "size",
+		"void std::_Construct<int>(int*)":                               "_Construct",
+		"(anonymous namespace)::make(char const*)":                      "make",
+		"grow(std::vector<int>&)::{lambda()#1}::operator[](int)":        "operator[]",
+		"operator new(unsigned long)":                                   "operator new",
+		"a::operator<(b const&)":                                        "operator<",
+		"a::operator()(int)":                                            "operator()",
+		"alloc::vec::Vec<T,A>::push":                                    "push",
+		"":                                                              "",
+	} {
+		if got := bareName(function); got != want {
+			t.Errorf("%s: %q, want %q", function, got, want)
+		}
+	}
+}
