@@ -275,6 +275,7 @@ func (p *Planes) loaded(added, removed []inferior.Module) {
 		err = p.probe.Loaded(t, added, removed, sites)
 		p.rec.ForgetFunctions()
 		p.data.sites = p.probe.Sites()
+		p.data.found = append(slices.Clip(p.data.found), sites...)
 	}
 	if err != nil {
 		p.fallBack(err)
