@@ -249,18 +249,20 @@ func showLeaks(c *Console, in Input, q leaksAsked, a *session.LeakAnswer, mapped
 		Since   string `json:"since,omitempty"`
 		Elapsed int64  `json:"elapsed_ns,omitempty"`
 		reachView
-		Total int `json:"total"`
+		GoBytes  uint64 `json:"collected_live_bytes,omitempty"` // of Go
+		GoBlocks int    `json:"collected_live_blocks,omitempty"`
+		Total    int    `json:"total"`
 		keptView
 		Rows     []leakRowView                  `json:"rows"`
 		Mappings *mappingsView[mappedStackView] `json:"mapped,omitempty"`
 		Copy     *copyView                      `json:"copy,omitempty"`
-	}{since, int64(a.Elapsed), viewReach(&a.Sums), a.Total, viewKept(a.Kept), views, mapped.view(), viewCopy(a.Copy)}, func(o *screen.Output) {
+	}{since, int64(a.Elapsed), viewReach(&a.Sums), a.Go.Bytes, a.Go.Blocks, a.Total, viewKept(a.Kept), views, mapped.view(), viewCopy(a.Copy)}, func(o *screen.Output) {
 		all := graph.Sum{}
 		for _, s := range a.Sums {
 			all.Blocks += s.Blocks
 			all.Bytes += s.Bytes
 		}
-		if all.Blocks == 0 {
+		if all.Blocks == 0 && a.Go.Blocks == 0 {
 			none := "no block is live"
 			if since != "" {
 				none = "no recorded block is live that was allocated since " + since
@@ -278,12 +280,23 @@ func showLeaks(c *Console, in Input, q leaksAsked, a *session.LeakAnswer, mapped
 		if all.Blocks > 0 {
 			printReach(o, q, a)
 		}
+		noteGo(o, a)
 		noteKept(o, a.Kept)
 		noteCopy(o, a.Copy)
 		noteDoubts(o, &a.Doubts)
 		noteUnrecorded(c.s, o, true)
 		mapped.print(c, o, q.again)
 	})
+}
+
+// noteGo says what of a Go program is no leak, whatever points to it.
+func noteGo(o *screen.Output, a *session.LeakAnswer) {
+	switch {
+	case a.Go.Blocks > 0:
+		o.Printf("not counted: %s in %s of Go, of which its garbage collector frees what nothing needs; `top` and `live` have them\n", o.Sizes.Long(a.Go.Bytes), units.Count(a.Go.Blocks, "block"))
+	case a.GoHeap:
+		o.Printf("not searched: the heap of Go, whose garbage collector frees what nothing needs; a recording tells who allocates\n")
+	}
 }
 
 // again is the command with another number of rows.

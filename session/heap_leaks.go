@@ -40,6 +40,8 @@ type LeakAnswer struct {
 	Total    int           // rows of the kinds that were asked for
 	Sums     [4]graph.Sum  // by graph.Reach, of all kinds
 	Kept     query.Kept    // what is left out
+	Go       graph.Sum     // blocks that a Go runtime made: what nothing points to of them is collected
+	GoHeap   bool          // there is one whose blocks are not known
 	Recorded bool          // there is a recording: blocks without stack were made before it or are not in it
 	Elapsed  time.Duration // from Since on; 0 without
 	Doubts   memory.Doubts
@@ -131,6 +133,11 @@ func (h *Heap) Leaks(ctx context.Context, q LeakQuestion) (*LeakAnswer, error) {
 				continue
 			}
 		}
+		if row.Stack != 0 && h.madeByGo(m.Block(row.Largest).Seq) {
+			a.Go.Blocks += int(row.Blocks)
+			a.Go.Bytes += row.Bytes
+			continue
+		}
 		if row.Stack != 0 && stacks.Owned(row.Stack) {
 			a.Kept.Bytes += row.Bytes
 			a.Kept.Blocks += row.Blocks
@@ -150,7 +157,19 @@ func (h *Heap) Leaks(ctx context.Context, q LeakQuestion) (*LeakAnswer, error) {
 		}
 		a.Rows = append(a.Rows, out)
 	}
+	a.GoHeap = a.Go.Blocks == 0 && h.common.image.IsGo()
 	return a, ctx.Err()
+}
+
+// madeByGo tells a recorded event of a Go runtime.
+func (h *Heap) madeByGo(seq uint64) bool {
+	src := h.recorded.source()
+	if seq == 0 || src == nil {
+		return false
+	}
+	e, ok := src.Event(seq)
+	fns := src.Functions()
+	return ok && int(e.Func) < len(fns) && capture.OfGo(fns[e.Func])
 }
 
 // leakKinds are the ways in which blocks are held, as suppressions have them.
