@@ -18,19 +18,22 @@ type WrongKind uint8
 
 // The kinds.
 const (
-	FreedTwice  WrongKind = iota + 1 // the block was given back before, and not handed out again
-	InsideBlock                      // the address is inside of a block, not its beginning
-	InsideFreed                      // the same of a block that was given back
-	OnStack                          // the address is on a thread's stack
-	InModule                         // the address is in a module's code or data
-	Misaligned                       // no block begins at such an address
-	OtherFamily                      // the block was made by a function of another family, as operator new[] and delete
+	FreedTwice   WrongKind = iota + 1 // the block was given back before, and not handed out again
+	InsideBlock                       // the address is inside of a block, not its beginning
+	InsideFreed                       // the same of a block that was given back
+	OnStack                           // the address is on a thread's stack
+	InModule                          // the address is in a module's code or data
+	Misaligned                        // no block begins at such an address
+	OtherFamily                       // the block was made by a function of another family, as operator new[] and delete
+	FreedBefore                       // malloc has the block back, by a call of before events were followed
+	InFreeMemory                      // malloc has the address in memory that is free: the block of before may have been merged with others
+	NoMemory                          // no memory is mapped there
 )
 
 // String is the kind in words, and in JSON.
 func (k WrongKind) String() string {
 	switch k {
-	case FreedTwice:
+	case FreedTwice, FreedBefore:
 		return "double free"
 	case OtherFamily:
 		return "mismatched free"
@@ -75,6 +78,12 @@ func (w *WrongFree) Why(word func(*recording.Event) string) string {
 		return "the address is on the stack of " + w.Where
 	case InModule:
 		return "the address is in " + w.Where + ", not on the heap"
+	case FreedBefore:
+		return "malloc has the block back already, by a call before events were followed"
+	case InFreeMemory:
+		return "malloc has the address in memory that is free: what was there was given back before events were followed, if it ever was a block"
+	case NoMemory:
+		return "no memory is mapped there: what was there was given back before events were followed, if it ever was a block"
 	case Misaligned:
 		return "no block begins there: the address is no multiple of 16"
 	case OtherFamily:

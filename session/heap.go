@@ -32,6 +32,8 @@ type Heap struct {
 	named   *namer             // of the image's graph
 	stacks  map[int]*stackView // by thread, as long as the image is kept
 	copied  *inferior.Snapshot // what the image is of instead; see FromCopy
+
+	olderKnown bool // older has yielded all blocks of before
 }
 
 // Image is what memory holds, with the blocks of the recording as of now. It is kept until the

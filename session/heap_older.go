@@ -2,11 +2,13 @@ package session
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"hdb/heap/glibc"
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/query"
 )
 
 // Bounds of the walk for the blocks of before: the process stands meanwhile, and each 16 bytes of its heap
@@ -19,6 +21,7 @@ const (
 // older yields the blocks that malloc has in use: their frees are no wrong ones. It yields none where another
 // allocator is in its place, or the heap is larger than what its walk may take.
 func (h *Heap) older(yield func(uint64) bool) {
+	h.olderKnown = false
 	g := h.walk()
 	if g == nil {
 		return
@@ -35,6 +38,48 @@ func (h *Heap) older(yield func(uint64) bool) {
 			return
 		}
 	}
+	h.olderKnown = true
+}
+
+// freeBefore tells what malloc has of an address that no followed call has returned, 0 if it may be a block. If
+// the probe follows calls, it walks the heap only if older has yielded all blocks: else each block of before
+// would cost a walk.
+func (h *Heap) freeBefore(at uint64, byProbe bool) query.WrongKind {
+	if at%16 != 0 { // a header is 8 bytes in front
+		return 0
+	}
+	if _, err := h.proc.ReadAt(make([]byte, 8), int64(at-8)); err != nil {
+		return query.NoMemory
+	}
+	if byProbe && !h.olderKnown {
+		return 0
+	}
+	g := h.walk()
+	if g == nil {
+		return 0
+	}
+	c, ok := g.Find(addr.Run(at))
+	if !ok || !isFree(c.State) || damaged(g) {
+		return 0
+	}
+	if c.Addr == addr.Run(at) && c.State != glibc.Top {
+		return query.FreedBefore
+	}
+	return query.InFreeMemory
+}
+
+// damaged tells that the chunks of a heap may not be what the walk takes them for.
+func damaged(g *glibc.Heap) bool {
+	return slices.ContainsFunc(g.Damage(), func(d glibc.Damage) bool { return !d.Passing })
+}
+
+// isFree tells the states of memory that malloc has got back.
+func isFree(s glibc.State) bool {
+	switch s {
+	case glibc.TCache, glibc.FastBin, glibc.Free, glibc.Top:
+		return true
+	}
+	return false
 }
 
 // free tells that an address is in memory that malloc has got back: in a free chunk, or in none any more and
@@ -45,11 +90,7 @@ func (h *Heap) free(at uint64) bool {
 		return false
 	}
 	if c, ok := g.Find(addr.Run(at)); ok {
-		switch c.State {
-		case glibc.TCache, glibc.FastBin, glibc.Free, glibc.Top:
-			return true
-		}
-		return false
+		return isFree(c.State)
 	}
 	_, err := h.proc.ReadAt(make([]byte, 1), int64(at))
 	return err != nil

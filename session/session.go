@@ -201,7 +201,8 @@ func (s *Session) wire() {
 	s.Objects = PythonObjects{s.Python}
 	s.Heap = &Heap{common: c, recorded: s.Recorded, queries: s.Queries, planes: s.Planes, python: s.PythonHeaps, values: s.Values, types: s.BlockTypes, walker: s.walker}
 	s.BlockTypes.heap = s.Heap
-	s.Planes.data.older, s.Planes.wrong.free = s.Heap.older, s.Heap.free
+	s.Planes.data.older = s.Heap.older
+	s.Planes.wrong.free, s.Planes.wrong.before = s.Heap.free, s.Heap.freeBefore
 	s.Cython = &Cython{c, s.Selection, s.Values, s.Python, s.Stepping}
 	s.Execution.python, s.Execution.heap = s.Python, s.Heap
 	s.PythonStepping = &PythonStepping{c, s.Selection, s.Execution, s.Python, s.Stops.python}

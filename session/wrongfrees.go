@@ -36,9 +36,10 @@ type wrongFrees struct {
 	demand *demand
 	planes *Planes
 
-	blocks func() (*query.Recording, error) // what is recorded
-	free   func(at uint64) bool             // tells that malloc has an address back
-	taken  *recording.Event                 // that a stop was asked about last
+	blocks func() (*query.Recording, error)              // what is recorded
+	free   func(at uint64) bool                          // tells that malloc has an address back
+	before func(at uint64, byProbe bool) query.WrongKind // what malloc has of an address that no followed call has returned
+	taken  *recording.Event                              // that a stop was asked about last
 	plain  plainBlocks
 	// placed are the calls of threads that were stopped last at the entries of functions that free, and
 	// go on there without coming to the probe again.
@@ -187,7 +188,7 @@ func (w *wrongFrees) judge(t *inferior.Thread, call breakpoints.Call, e *recordi
 	case why == probe.FreedBlock:
 		found = w.again(e)
 	default:
-		found = w.elsewhere(t, call, e)
+		found = w.elsewhere(t, call, e, why)
 	}
 	if found != nil {
 		found.CallFrames = slices.Clone(stack[:w.attribution.Owner(stack)+min(1, len(stack))])
@@ -234,7 +235,7 @@ func (w *wrongFrees) stillFree(at uint64) (free bool) {
 // elsewhere is what is wrong with an address that is in no block which the recording knows:
 // where no allocator has any. Only functions of the C library and of the C++ runtime are judged so,
 // as other allocators may have blocks anywhere.
-func (w *wrongFrees) elsewhere(t *inferior.Thread, call breakpoints.Call, e *recording.Event) *query.WrongFree {
+func (w *wrongFrees) elsewhere(t *inferior.Thread, call breakpoints.Call, e *recording.Event, why probe.Suspicion) *query.WrongFree {
 	of := w.moduleAt(call.Entry)
 	if !breakpoints.IsCLibrary(of) && !strings.HasPrefix(of, "libstdc++.") && !strings.HasPrefix(of, "libc++.") {
 		return nil
@@ -253,7 +254,25 @@ func (w *wrongFrees) elsewhere(t *inferior.Thread, call breakpoints.Call, e *rec
 		found.Kind = query.Misaligned
 		return found
 	}
-	return nil
+	if why == probe.UnknownBlock && !w.unsuspected[why] && breakpoints.IsCLibrary(of) {
+		found.Kind = w.freeBefore(found.Addr)
+	}
+	if found.Kind == 0 {
+		return nil
+	}
+	return found
+}
+
+// freeBefore is what malloc has of an address that no followed call has returned, with all threads stopped.
+func (w *wrongFrees) freeBefore(at uint64) (kind query.WrongKind) {
+	err := w.stopAll(func() error {
+		kind = w.before(at, w.probe != nil && w.probe.Armed())
+		return nil
+	})
+	if err != nil {
+		return 0
+	}
+	return kind
 }
 
 // moduleAt is the base name of the module that has an address, "" without.
