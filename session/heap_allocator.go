@@ -84,15 +84,7 @@ func (h *Heap) Allocator() (*AllocatorAnswer, error) {
 	}
 	_, err = h.queries.blockEvents()
 	if a.Recording = err == nil; a.Recording {
-		_, alone := m.Jemalloc()
-		if err := m.Fits(func(b *memory.Block, usable uint64) {
-			if alone == nil {
-				if _, ok := g.Find(addr.Run(b.Addr)); !ok {
-					return // jemalloc's
-				}
-			}
-			a.Recorded.Add(b.Size, usable)
-		}); err != nil {
+		if err := fits(m, func(b *memory.Block, usable uint64) { a.Recorded.Add(b.Size, usable) }); err != nil {
 			return nil, err
 		}
 	}
@@ -102,6 +94,19 @@ func (h *Heap) Allocator() (*AllocatorAnswer, error) {
 		a.Damage = append(a.Damage, h.damaged(m, d))
 	}
 	return a, nil
+}
+
+// fits is Fits of the Image for the blocks of glibc's malloc, or for those of jemalloc where there is no other.
+func fits(m *memory.Image, visit func(b *memory.Block, usable uint64)) error {
+	g, err := m.Heap()
+	if _, none := m.Jemalloc(); err != nil || none != nil {
+		return m.Fits(visit)
+	}
+	return m.Fits(func(b *memory.Block, usable uint64) {
+		if _, ok := g.Find(addr.Run(b.Addr)); ok {
+			visit(b, usable)
+		}
+	})
 }
 
 // overlapping are chunks whose size was overwritten by one that is possible, so that they reach
@@ -279,7 +284,7 @@ func (h *Heap) SlackBySite(ctx context.Context) ([]SiteFit, error) {
 		seq uint64 // an event of the stack
 	}
 	byStack := map[capture.StackID]*sum{}
-	if err := m.Fits(func(b *memory.Block, usable uint64) {
+	if err := fits(m, func(b *memory.Block, usable uint64) {
 		s := byStack[b.Stack]
 		if s == nil {
 			s = &sum{seq: b.Seq}
