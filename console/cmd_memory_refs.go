@@ -19,7 +19,7 @@ func refsCommands() []*Command {
 		{Name: "refs", Group: GroupAllocs, Raw: true, Args: []ArgKind{ArgExpression}, Needs: NeedMemory, Synopsis: "[-path] ADDRESS [N | all]", Short: "tell who points into a block", Repeat: RepeatNone, Run: runRefs,
 			Long: "It lists the words that point into the block around the address: global variables, slots of stacks with frame and variable, registers, thread-local variables, and other blocks with the member that points. -path shows a shortest way from a root to the block. At most N holders are listed, 20 by default.\n\nTypes of blocks are those of top per type; where those are not known, \"perhaps\" marks the type of a pointer to the block. Stale words count: a slot of a stack that is not used any more, or padding, may hold an old address.\n\nExamples:\n  refs 0x55555578a2c8\n  refs list->head\n  refs -path entry"},
 		{Name: "reach", Group: GroupAllocs, Raw: true, Args: []ArgKind{ArgExpression}, Needs: NeedMemory, Synopsis: "ADDRESS", Short: "tell what a block keeps alive", Repeat: RepeatNone, Run: runReach,
-			Long: "That is the block and what can be reached only through it: what would be lost if nothing pointed to the block any more.\n\nExample:\n  reach cache->index"},
+			Long: "That is the block and what can be reached only through it: what would be lost if nothing pointed to the block any more. Lost blocks hold nothing that the program can reach; a line tells how much they lead to as well.\n\nExample:\n  reach cache->index"},
 		{Name: "why", Group: GroupAllocs, Raw: true, Args: []ArgKind{ArgExpression}, Needs: NeedMemory, Synopsis: "ADDRESS", Short: "tell on one screen what a block is, who made it and who holds it", Repeat: RepeatNone, Run: runWhy,
 			Long: "`history ADDRESS` lists all recorded events about it, refs all holders.\n\nExample:\n  why entry"},
 	}
@@ -319,13 +319,31 @@ func runReach(ctx context.Context, c *Console, in Input) error {
 	}
 	c.answer(in, struct {
 		heldView
-		Bytes  uint64 `json:"retained_bytes"`
-		Blocks int    `json:"retained_blocks"`
-	}{viewHeld(&a.Block), a.Retained.Bytes, a.Retained.Blocks}, func(o *screen.Output) {
+		retainedView
+	}{viewHeld(&a.Block), viewRetained(a.Retained, a.LostToo)}, func(o *screen.Output) {
 		printHeld(o, a.Addr, &a.Block)
-		o.Printf("it keeps %s in %s alive, itself included\n", o.Sizes.Long(a.Retained.Bytes), units.Count(a.Retained.Blocks, "block"))
+		printRetained(o, a.Retained, a.LostToo)
 	})
 	return nil
+}
+
+// A retainedView is what a block keeps alive.
+type retainedView struct {
+	Bytes      uint64 `json:"retained_bytes"`
+	Blocks     int    `json:"retained_blocks"`
+	LostBytes  uint64 `json:"retained_lost_too_bytes,omitempty"`
+	LostBlocks int    `json:"retained_lost_too_blocks,omitempty"`
+}
+
+func viewRetained(kept, lostToo graph.Sum) retainedView {
+	return retainedView{kept.Bytes, kept.Blocks, lostToo.Bytes, lostToo.Blocks}
+}
+
+func printRetained(o *screen.Output, kept, lostToo graph.Sum) {
+	o.Printf("it keeps %s in %s alive, itself included\n", o.Sizes.Long(kept.Bytes), units.Count(kept.Blocks, "block"))
+	if lostToo.Blocks > 0 {
+		o.Printf("lost blocks lead to %s of that in %s, too\n", o.Sizes.Long(lostToo.Bytes), units.Count(lostToo.Blocks, "block"))
+	}
 }
 
 // whyHolders is how many holders why lists.
@@ -355,11 +373,10 @@ func showWhy(c *Console, in Input, text string, w *session.WhyAnswer) {
 		Total   int          `json:"total"`
 		Holders []holderView `json:"holders"`
 		Path    []holderView `json:"steps"`
-		Bytes   uint64       `json:"retained_bytes"`
-		Blocks  int          `json:"retained_blocks"`
+		retainedView
 	}
 	v := whyView{heldView: viewHeld(&w.Refs.Block), Address: fmt.Sprintf("%#x", w.Refs.Addr), Content: w.Content, Total: w.Refs.Total,
-		Holders: []holderView{}, Path: []holderView{}, Bytes: w.Retained.Bytes, Blocks: w.Retained.Blocks}
+		Holders: []holderView{}, Path: []holderView{}, retainedView: viewRetained(w.Retained, w.LostToo)}
 	if w.Whence != nil {
 		x := viewWhence(w.Whence)
 		v.Whence = &x
@@ -379,7 +396,7 @@ func showWhy(c *Console, in Input, text string, w *session.WhyAnswer) {
 			o.Printf("content: %s\n", w.Content)
 		}
 		if w.Retained.Blocks > 1 {
-			o.Printf("it keeps %s in %s alive, itself included\n", o.Sizes.Long(w.Retained.Bytes), units.Count(w.Retained.Blocks, "block"))
+			printRetained(o, w.Retained, w.LostToo)
 		}
 		switch e := w.Whence; {
 		case e == nil:

@@ -203,6 +203,7 @@ type ReachAnswer struct {
 	Addr     uint64
 	Block    HeldBlock
 	Retained graph.Sum // itself included
+	LostToo  graph.Sum // of that, without itself, what lost blocks lead to as well
 }
 
 // Reach is what would go if nothing pointed to the block around an address.
@@ -211,11 +212,11 @@ func (h *Heap) Reach(ctx context.Context, at uint64) (*ReachAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	sum, err := g.Retained(ctx, i)
+	sum, lostToo, err := g.RetainedBesideLost(ctx, i)
 	if err != nil {
 		return nil, err
 	}
-	return &ReachAnswer{at, h.namer(m, g).block(i), sum}, nil
+	return &ReachAnswer{at, h.namer(m, g).block(i), sum, lostToo}, nil
 }
 
 // StackOfBlock is the recorded event that made a block, and its stack; nil without.

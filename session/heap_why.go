@@ -18,6 +18,7 @@ type WhyAnswer struct {
 	Refs     *RefsAnswer
 	Path     *PathAnswer
 	Retained graph.Sum
+	LostToo  graph.Sum          // see [ReachAnswer]
 	Content  string             // its first bytes, as text if they are
 	Whence   *query.Whence      // nil: no event is recorded
 	Chain    []*recording.Event // reallocs and the allocation before the event, the latest first
@@ -37,7 +38,7 @@ func (h *Heap) Why(ctx context.Context, at uint64, limit int) (*WhyAnswer, error
 	if err != nil {
 		return nil, err
 	}
-	a.Retained = r.Retained
+	a.Retained, a.LostToo = r.Retained, r.LostToo
 	m, err := h.Image()
 	if err != nil {
 		return nil, err

@@ -14,7 +14,7 @@ const maxMembers = 1 << 25
 
 // RetainedBy tells for each of some groups of blocks what would go if nothing pointed to any block of the group: these
 // blocks, and what is reached only through them. of is the group of each block, or NoGroup. A block counts once for a
-// group, and for each group that all ways to it lead through. Roots are those of [Graph.Retained].
+// group, and for each group that all ways to it lead through. Which ways count is told at [Graph.Retained].
 func (g *Graph) RetainedBy(ctx context.Context, of []uint32, groups int) ([]Sum, error) {
 	p := passage{Graph: g, of: of, in: make([]uint32, g.blocks.Len()), queued: newBitset(g.blocks.Len()), sets: newGroupSets()}
 	for i := range p.in {
@@ -84,9 +84,11 @@ func (p *passage) comes(block, set uint32) {
 // leaves tells what a block points to the ways that lead through it.
 func (p *passage) leaves(block uint32) {
 	p.queued[block/64] &^= 1 << (block & 63)
-	set := p.out(block)
+	set, lost := p.out(block), p.isLost(block)
 	for n := p.first[block]; n < p.first[block+1]; n++ {
-		p.comes(p.edges.At(int(n)).to&^weak, set)
+		if to := p.edges.At(int(n)).to &^ weak; !lost || p.isLost(to) {
+			p.comes(to, set)
+		}
 	}
 }
 

@@ -6,9 +6,10 @@ import (
 	"slices"
 )
 
-// Retained is what would go if nothing pointed to a block: it, and what is reached only through it. Roots
-// are those of the graph and, as if they were such, the definitely lost blocks; any pointer counts. It
-// follows the whole graph; of many blocks [Graph.RetainedAll] is asked.
+// Retained is what would go if nothing pointed to a block: it, and what is reached only through it. Any pointer counts,
+// but those of lost blocks to blocks that a root leads to: a stale word of memory that is lost keeps nothing alive. What is
+// lost is held by the definitely lost blocks, as if they were roots. It follows the whole graph; of many blocks
+// [Graph.RetainedAll] is asked.
 func (g *Graph) Retained(ctx context.Context, block int) (Sum, error) {
 	return g.RetainedTogether(ctx, []uint32{uint32(block)})
 }
@@ -16,53 +17,116 @@ func (g *Graph) Retained(ctx context.Context, block int) (Sum, error) {
 // RetainedTogether is what would go if nothing pointed to any of some blocks: they, and what is reached only through
 // them. What several of them keep alive is counted once.
 func (g *Graph) RetainedTogether(ctx context.Context, blocks []uint32) (Sum, error) {
-	// What they lead to, of which what others lead to is not retained.
-	workers := runtime.GOMAXPROCS(0)
-	under := marker{Graph: g, ctx: ctx, workers: workers, seen: newBitset(g.blocks.Len())}
+	r := g.retention(ctx, blocks)
+	return r.sum(r.kept), ctx.Err()
+}
+
+// RetainedBesideLost is [Graph.Retained], and how much of it lost blocks lead to as well, without the block.
+func (g *Graph) RetainedBesideLost(ctx context.Context, block int) (kept, lostToo Sum, err error) {
+	r := g.retention(ctx, []uint32{uint32(block)})
+	kept = r.sum(r.kept)
+	if r.fromLost = slices.DeleteFunc(r.fromLost, func(b uint32) bool { return !r.kept.has(b) || int(b) == block }); len(r.fromLost) == 0 {
+		return kept, Sum{}, ctx.Err()
+	}
+	also := marker{Graph: g, ctx: ctx, workers: r.workers, seen: slices.Clone(r.kept)}
+	for i := range also.seen { // nothing but what is kept is followed
+		also.seen[i] = ^also.seen[i]
+	}
+	also.seen.set(uint32(block))
+	for _, b := range r.fromLost {
+		also.push(b)
+	}
+	also.flood(true)
+	for i, word := range r.kept {
+		also.seen[i] &= word
+	}
+	also.seen[block/64] &^= 1 << (block & 63)
+	return kept, r.sum(also.seen), ctx.Err()
+}
+
+// A retention finds what some blocks keep alive.
+type retention struct {
+	*Graph
+	ctx      context.Context
+	workers  int
+	under    bitset   // what the blocks lead to, themselves included
+	kept     bitset   // of that, what nothing else leads to
+	fromLost []uint32 // reached blocks that lost ones point to, which does not count; some may be there twice
+}
+
+// retention looks.
+func (g *Graph) retention(ctx context.Context, blocks []uint32) *retention {
+	r := &retention{Graph: g, ctx: ctx, workers: runtime.GOMAXPROCS(0)}
+	under := marker{Graph: g, ctx: ctx, workers: r.workers, seen: newBitset(g.blocks.Len())}
 	for _, b := range blocks {
 		under.push(b)
 	}
 	of := slices.Clone(under.seen)
 	under.flood(true)
-	held := marker{Graph: g, ctx: ctx, workers: workers, seen: slices.Clone(of)} // they are not followed
+	r.under = under.seen
+	held := marker{Graph: g, ctx: ctx, workers: r.workers, seen: slices.Clone(of)} // they are not followed
 	for i := range g.rootEdges {
-		if e, ok := g.rootEdge(i); ok && under.seen.has(uint32(e.To)) {
+		if e, ok := g.rootEdge(i); ok && r.under.has(uint32(e.To)) {
 			held.push(uint32(e.To))
 		}
 	}
-	for b := range under.seen.all() {
-		if g.reach[b] == Definite {
-			held.push(b)
+	lost := newBitset(g.blocks.Len()) // of what is under
+	among := marker{Graph: g, ctx: ctx, workers: r.workers, seen: slices.Clone(of)}
+	for b := range r.under.all() {
+		if g.isLost(b) {
+			lost.set(b)
+			if g.reach[b] == Definite {
+				among.push(b)
+			}
 		}
 	}
-	g.intoFrom(&under, &held)
+	r.into(&held, &among)
 	held.flood(true)
-	var s Sum
-	for i, word := range held.seen { // what is retained
-		under.seen[i] &^= word &^ of[i]
+	for i, word := range lost { // from lost blocks only lost ones are followed
+		among.seen[i] |= ^word
 	}
-	for b := range under.seen.all() {
-		s.Blocks++
-		s.Bytes += g.blocks.At(int(b)).Size
+	among.flood(true)
+	r.kept = slices.Clone(r.under)
+	for i := range r.kept {
+		r.kept[i] &^= (held.seen[i] | among.seen[i]&lost[i]) &^ of[i]
 	}
-	return s, ctx.Err()
+	return r
 }
 
-// intoFrom pushes what blocks that are not under point to of those that are.
-func (g *Graph) intoFrom(under, held *marker) {
+// into pushes what blocks that are not under point to of those that are: what is reached from reached blocks, and what is lost from
+// lost ones.
+func (r *retention) into(held, among *marker) {
 	from := 0
-	g.eachTo(func(number, to uint32) {
-		if !under.seen.has(to) {
+	r.eachTo(func(number, to uint32) {
+		if !r.under.has(to) {
 			return
 		}
-		if number >= g.first[from+1] {
-			from = g.source(number)
+		if number >= r.first[from+1] {
+			from = r.source(number)
 		}
-		if !under.seen.has(uint32(from)) {
+		switch lost := r.isLost(uint32(from)); {
+		case lost && !r.isLost(to):
+			r.fromLost = append(r.fromLost, to)
+		case r.under.has(uint32(from)):
+		case lost:
+			among.push(to)
+		default:
 			held.push(to)
 		}
 	})
 }
+
+// sum adds up blocks.
+func (r *retention) sum(of bitset) (s Sum) {
+	for b := range of.all() {
+		s.Blocks++
+		s.Bytes += r.blocks.At(int(b)).Size
+	}
+	return s
+}
+
+// isLost tells whether no root leads to a block.
+func (g *Graph) isLost(block uint32) bool { return g.reach[block] >= Indirect }
 
 // A Dominators tells for each block what only it keeps alive.
 type Dominators struct {
@@ -109,6 +173,7 @@ type spanning struct {
 	number []uint32 // of each block
 	block  []uint32 // noBlock of 0
 	parent []uint32
+	lost   uint32   // the first number of a lost block
 	first  []uint32 // predecessors of i are from[first[i]:first[i+1]]
 	from   []uint32
 	label  []uint32 // semidominator, or the least of those on the way to ancestor
@@ -133,6 +198,7 @@ func (t *spanning) search() error {
 			return t.ctx.Err()
 		}
 	}
+	t.lost = uint32(len(t.block))
 	for i, r := range t.reach {
 		if r == Definite {
 			t.from1(uint32(i))
@@ -168,14 +234,15 @@ func (t *spanning) from1(root uint32) {
 	}
 }
 
-// predecessors lists where edges come from, but for those along the tree, which parent has, and roots'.
+// predecessors lists where edges come from, but for those along the tree, which parent has, and roots', and those from
+// lost blocks to others.
 func (t *spanning) predecessors() {
 	t.first = make([]uint32, len(t.block)+2)
 	each := func(do func(from, to uint32)) {
 		for n := uint32(1); int(n) < len(t.block); n++ {
 			b := t.block[n]
 			for i := t.Graph.first[b]; i < t.Graph.first[b+1]; i++ {
-				if to := t.number[t.edges.At(int(i)).to&^weak]; to != n && t.parent[to] != n {
+				if to := t.number[t.edges.At(int(i)).to&^weak]; to != n && t.parent[to] != n && (n < t.lost || to >= t.lost) {
 					do(n, to)
 				}
 			}

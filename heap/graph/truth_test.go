@@ -412,15 +412,16 @@ func (s *slow) groups(t *testing.T, name string, g *Graph) {
 	}
 }
 
-// without adds up what is not reached if some blocks are taken away.
+// without adds up what is not reached if some blocks are taken away. Lost blocks lead to lost blocks only.
 func (s *slow) without(gone func(int) bool) (sum Sum) {
 	seen := make([]bool, len(s.blocks))
 	var queue []int
 	out := make([][]int, len(s.blocks))
 	for _, e := range s.edges {
-		if e.From >= 0 {
+		switch lost := func(i int) bool { return s.reach[i] == Indirect || s.reach[i] == Definite }; {
+		case e.From >= 0 && (!lost(e.From) || lost(e.To)):
 			out[e.From] = append(out[e.From], e.To)
-		} else {
+		case e.From < 0:
 			queue = append(queue, e.To)
 		}
 	}
@@ -498,6 +499,35 @@ func (s *slow) paths(t *testing.T, name string, g *Graph, counted map[Edge]bool)
 	}
 }
 
+// lostToo adds up the blocks that are reached only through a block, but for which lost blocks lead to them past it.
+func (s *slow) lostToo(block int) (sum Sum) {
+	lost := func(i int) bool { return s.reach[i] == Indirect || s.reach[i] == Definite }
+	if lost(block) {
+		return sum
+	}
+	reached := func(from func(Edge) bool) []bool {
+		seen := make([]bool, len(s.blocks))
+		for changed := true; changed; {
+			changed = false
+			for _, e := range s.edges {
+				if !seen[e.To] && e.To != block && (from(e) || e.From >= 0 && seen[e.From]) {
+					seen[e.To], changed = true, true
+				}
+			}
+		}
+		return seen
+	}
+	held := reached(func(e Edge) bool { return e.From < 0 })
+	also := reached(func(e Edge) bool { return e.From >= 0 && lost(e.From) })
+	for i := range s.blocks {
+		if i != block && !lost(i) && !held[i] && also[i] {
+			sum.Blocks++
+			sum.Bytes += s.blocks[i].Size
+		}
+	}
+	return sum
+}
+
 // retained holds dominators against what is reached without each block.
 func (s *slow) retained(t *testing.T, name string, g *Graph) {
 	t.Helper()
@@ -509,6 +539,11 @@ func (s *slow) retained(t *testing.T, name string, g *Graph) {
 	for b := 0; b < len(s.blocks); b += step {
 		want := s.without(func(i int) bool { return i == b })
 		one, err := g.Retained(context.Background(), b)
+		kept, lostToo, err2 := g.RetainedBesideLost(context.Background(), b)
+		if also := s.lostToo(b); kept != want || lostToo != also || err2 != nil {
+			t.Errorf("%s: of what block %d retains, %+v, lost blocks lead to %+v (%v), instead of %+v", name, b, kept, lostToo, err2, also)
+			return
+		}
 		if d.Retained(b) != want || one != want || err != nil {
 			t.Errorf("%s: block %d retains %+v, alone %+v (%v), instead of %+v", name, b, d.Retained(b), one, err, want)
 			return
