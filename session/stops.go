@@ -10,9 +10,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/internal/cond"
-	"hdb/internal/when"
 	"hdb/probe"
-	"hdb/python"
 )
 
 // Stops are the numbered stops: breakpoints, watchpoints, and those at allocations.
@@ -500,53 +498,6 @@ func (s *Stops) Enable(id int, on bool) error {
 		return s.bindNow(st)
 	}
 	return errors.Join(s.unbind(st), s.planes.arm())
-}
-
-// SetCondition gives the stop a condition; "" takes it away.
-func (s *Stops) SetCondition(id int, text string) error {
-	st, err := s.At(id)
-	if err != nil {
-		return err
-	}
-	if st.Kind == breakpoints.StopPython && strings.TrimSpace(text) != "" {
-		if err := python.CheckCondition(text); err != nil {
-			return fmt.Errorf("condition: %w", err)
-		}
-	}
-	was := st.Cond
-	if err := st.SetCondition(strings.TrimSpace(text)); err != nil {
-		return fmt.Errorf("condition: %w", err)
-	}
-	switch {
-	case onState(st):
-		s.planes.states.forget(st)
-		return s.planes.arm()
-	case st.Kind == breakpoints.StopLeaked:
-		s.demand.binds[st.ID].traced.calls = when.NewCalls(st.When)
-		return s.planes.arm()
-	}
-	if err := s.checkCondition(st); err != nil {
-		st.Cond = was
-		return err
-	}
-	s.conditions.warnStop(st)
-	return s.planes.arm()
-}
-
-// checkCondition is the error of the condition of a stop. That of a watchpoint is about the
-// variables of the frame in which it was set.
-func (s *Stops) checkCondition(st *breakpoints.Stop) error {
-	env := newCodeEnv(s, st, s.demand.binds[st.ID].home.thread)
-	if _, _, ok := env.home(st, false); !ok {
-		return s.conditions.check(st, nil)
-	}
-	return env.read(func() error {
-		home, err := s.values.frame()
-		if err != nil {
-			return err
-		}
-		return s.conditions.check(st, home)
-	})
 }
 
 // Clear deletes the stops at a location, and returns their numbers.

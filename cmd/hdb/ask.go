@@ -49,7 +49,7 @@ func (o *options) askProgram(end int) error {
 		return fmt.Errorf("leaks: %w: %w", err, errUsage)
 	}
 	if !slices.Contains(words, "--exit") {
-		words = append(words, "--exit")
+		words = slices.Insert(words, 0, "--exit") // a condition is the end of the line
 	}
 	if o.words = o.words[end+1:]; len(o.words) == 0 {
 		return fmt.Errorf("leaks: a program must follow --: %w", errUsage)

@@ -75,8 +75,6 @@ type Range struct {
 	Label      string
 }
 
-func (r Range) contains(a addr.Run) bool { return r.Start <= a && a < r.End }
-
 // Pthread is what glibc exports of its struct pthread for libthread_db (_thread_db_*), and
 // where its lists of stacks are. Zero is not known.
 type Pthread struct {

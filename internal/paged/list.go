@@ -32,7 +32,7 @@ func (l *List[T]) Append(v T) {
 
 // room begins a piece, with one element.
 func (l *List[T]) room() []T {
-	piece := make([]T, 1, 1)
+	piece := make([]T, 1)
 	if len(l.pieces) > 0 {
 		piece = make([]T, 1, pieceLen)
 	}
