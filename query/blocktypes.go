@@ -71,6 +71,9 @@ func (t *BlockTypes) Declared(src capture.Source, b *capture.Held) *blocktype.Ty
 // Of is the type of a block that is live, nil if it is not known: that of the object that it has, if
 // memory tells, else Declared.
 func (t *BlockTypes) Of(src capture.Source, b *capture.Held) *blocktype.Type {
+	if typ, ok := t.ofGo(src, b); ok {
+		return typ // no memory knows better
+	}
 	typ := t.Declared(src, b)
 	if !t.readable() {
 		return typ

@@ -353,7 +353,7 @@ func (p *Planes) threadExited(t *inferior.Thread) {
 // does now. All of its threads stand.
 func (p *Planes) noteUnfollowed() {
 	watched := 0
-	if p.probe != nil && p.probe.Armed() {
+	if p.probe != nil && p.probe.Armed() && !p.proc.IsGo() { // nobody calls what frees a block of Go
 		watched = len(p.probe.Watches()) // all that are recorded, or none
 	}
 	p.gaps.RunOn(p.rec, p.followsAll(), watched)

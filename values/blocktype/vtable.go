@@ -13,7 +13,7 @@ import (
 // an object of C++ with virtual functions tells its class. size is what was asked for, or if it is not exact
 // what can be used.
 func (f *Finder) Refined(typ *Type, at addr.Run, size uint64, exact bool) *Type {
-	if typ != nil && (typ.Elem == nil || typ.Elem.Strip().Kind != values.Struct) && typ.How != Guess && typ.Elem.Size() != 1 {
+	if typ != nil && (typ.Elem == nil || typ.Elem.Strip().Kind != values.Struct) && typ.How != Guess && (typ.Elem == nil || typ.Elem.Size() != 1) {
 		return typ
 	}
 	var found *Type
