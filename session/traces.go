@@ -53,6 +53,7 @@ type tracedCall struct {
 	thread *inferior.Thread
 	frame  names.Frame
 	depth  int
+	first  uint64 // argument, of those that leaked() is about; 0 not known
 }
 
 // remove takes the traps out.
@@ -143,7 +144,7 @@ func (s *Traces) arrived(st *breakpoints.Stop, t *inferior.Thread) {
 	told.Depth = s.openCalls(t)
 	told.Place = !onFunctions(st) || told.Frame.Inlined
 	if !told.Place {
-		if err := s.follow(st, tracedCall{st.ID, t, told.Frame, told.Depth}); err != nil {
+		if err := s.follow(st, tracedCall{stop: st.ID, thread: t, frame: told.Frame, depth: told.Depth}); err != nil {
 			s.noteFailed(st, "return: ", err)
 		}
 	}

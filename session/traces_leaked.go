@@ -15,7 +15,6 @@ import (
 	"hdb/names"
 	"hdb/query"
 	"hdb/recording"
-	"hdb/values"
 )
 
 // LeftBlocks are the live blocks that a call has made which has ended.
@@ -67,7 +66,11 @@ func (s *Traces) entered(st *breakpoints.Stop, t *inferior.Thread) {
 	if tr.open(t) > 0 {
 		return
 	}
-	if err := s.follow(st, tracedCall{st.ID, t, frame, 0}); err != nil {
+	c := tracedCall{stop: st.ID, thread: t, frame: frame}
+	if regs, err := t.Regs(); err == nil && regs.SP()+8 == frame.CFA { // at its entry
+		c.first = regs.Arg(0)
+	}
+	if err := s.follow(st, c); err != nil {
 		s.noteFailed(st, "return: ", err)
 	} else if tr.open(t) > 0 {
 		s.exclusive(func() { tr.calls.Begin(t.TID) }) // behind the events of before
@@ -92,30 +95,10 @@ func (s *Traces) forgetEnded(tr *tracing, t *inferior.Thread, cfa addr.Run) {
 	}
 }
 
-// returnedLeaking looks at what a call has left that has returned. The block that it returns is
-// the caller's.
+// returnedLeaking looks at what a call has left that has returned. What it returns is the caller's.
 func (s *Traces) returnedLeaking(st *breakpoints.Stop, c tracedCall, regs inferior.Registers) inferior.Action {
-	except := func(when.Kept) bool { return false }
-	if s.mayReturnBlock(c.frame) {
-		except = func(k when.Kept) bool { return k.Addr == regs.Result() }
-	}
-	return s.look(st, c, false, except)
-}
-
-// mayReturnBlock tells whether a function may return the address of a block in RAX. What RAX is behind
-// a function that returns nothing, or less than an address, means nothing.
-func (s *Traces) mayReturnBlock(f names.Frame) (may bool) {
-	may = true // without debug information
-	_ = s.values.guarded(func(*values.Frame) error {
-		t, err := s.values.w.ReturnType(s.values.frameAt([]names.Frame{f}, 0))
-		if err != nil {
-			return err
-		}
-		t = t.Strip()
-		may = t.Kind != values.Void && t.Size() >= 8
-		return nil
-	})
-	return may
+	r := s.returnFormOf(c.frame, c.first, regs)
+	return s.look(st, c, false, func(kept []when.Kept) func(when.Kept) bool { return s.returnedBlocks(r, kept, regs) })
 }
 
 // leftLeaking looks at what a call has left that an exception or a longjmp leaves. The exception is the
@@ -135,9 +118,10 @@ func (s *Traces) leftLeaking(st *breakpoints.Stop, t *inferior.Thread, to landin
 			return in(thrown) || slices.ContainsFunc(words, in)
 		}
 	}
+	same := func([]when.Kept) func(when.Kept) bool { return except }
 	action := inferior.Resume
 	for _, c := range s.demand.binds[st.ID].traced.leave(t, to, leavesCall) {
-		action = max(action, s.look(st, c, true, except))
+		action = max(action, s.look(st, c, true, same))
 	}
 	return action
 }
@@ -156,12 +140,13 @@ func (c *common) words(at addr.Run, size int) (words []uint64, err error) {
 	return words, err
 }
 
-// look stops the thread if the blocks that a call has left make the condition true.
-func (s *Traces) look(st *breakpoints.Stop, c tracedCall, left bool, except func(when.Kept) bool) inferior.Action {
+// look stops the thread if the blocks that a call has left make the condition true. except tells which
+// of them are others'.
+func (s *Traces) look(st *breakpoints.Stop, c tracedCall, left bool, except func([]when.Kept) func(when.Kept) bool) inferior.Action {
 	calls := s.demand.binds[st.ID].traced.calls
 	var kept []when.Kept
 	s.exclusive(func() { kept = calls.End(c.thread.TID) }) // behind the events of the call
-	kept = slices.DeleteFunc(kept, except)
+	kept = slices.DeleteFunc(kept, except(kept))
 	if !st.Enabled || !calls.Holds(kept) || !st.Hit() {
 		return inferior.Resume
 	}

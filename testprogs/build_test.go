@@ -172,6 +172,8 @@ var behaviours = []struct {
 	{name: "names", want: "ok\n"},
 	{name: "headernew"},
 	{name: "leaving"},
+	{name: "returning"},
+	{name: "returning_bare"},
 	{name: "hostileblocks"},
 	{name: "oldfrees"},
 	{name: "states"},

@@ -38,6 +38,17 @@ func (p *Program) ReturnType(f *Frame) (*Type, error) {
 	return &Type{Kind: Void, Name: "void", prog: p, mod: m, size: 1, lang: languageOf(s.Physical)}, nil
 }
 
+// ReturnsInMemory tells whether the frame's physical function returns its value in memory of the
+// caller, whose address it has got as a hidden first argument.
+func (p *Program) ReturnsInMemory(f *Frame) (bool, error) {
+	t, err := p.ReturnType(f)
+	if err != nil {
+		return false, err
+	}
+	pieces, err := returnPieces(t, f)
+	return err == nil && pieces == nil, err
+}
+
 // Returned is the value that the function of frame fn has returned. caller has the
 // registers as they are right after the return. A void function returns a value of type
 // void.

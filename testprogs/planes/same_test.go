@@ -61,6 +61,8 @@ var subjects = []subject{
 	{name: "dlopen"},
 	{name: "headernew", wrong: true},
 	{name: "leaving"},
+	{name: "returning"},
+	{name: "returning_bare"},
 	{name: "hostileblocks"},
 	{name: "oldfrees"},
 	{name: "states"},
