@@ -267,6 +267,9 @@ func showLeaks(c *Console, in Input, q leaksAsked, a *session.LeakAnswer, mapped
 			if since != "" {
 				none = "no recorded block is live that was allocated since " + since
 			}
+			if q.Cond != nil {
+				none += " and matches"
+			}
 			o.Printf("%s\n", orWaiting(c.s, none))
 		} else if since != "" {
 			o.Printf("since %s: %s in %s live%s\n", since, o.Sizes.Long(all.Bytes), units.Count(all.Blocks, "block"), inTime(o, int64(all.Bytes), int64(all.Blocks), a.Elapsed))
