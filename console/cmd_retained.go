@@ -70,7 +70,7 @@ func topRetained(ctx context.Context, c *Console, in Input, per query.Per, limit
 			o.Printf("%s\n", orWaiting(c.s, noneLive))
 			return
 		}
-		o.Table([]screen.Column{{Head: retained, Right: true}, {Head: "blocks", Right: true}, {Head: "live", Right: true}, {Head: "blocks", Right: true}, {Head: per.String()}, {}}, table)
+		o.Table([]screen.Column{{Head: retained, Right: true}, {Head: "blocks", Right: true}, {Head: "live", Right: true}, {Head: "live blocks", Right: true}, {Head: per.String()}, {}}, table)
 		if len(rows) < total {
 			more := ""
 			if per != query.PerFunction {

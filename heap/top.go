@@ -148,6 +148,12 @@ type rowKey struct {
 	line                   int
 }
 
+// Row is what sites of one row have in common, to be compared.
+func (s Site) Row() Site {
+	k := s.key()
+	return Site{Function: k.function, File: k.file, Module: k.module, Line: k.line, ByLine: s.ByLine}
+}
+
 func (s Site) key() rowKey {
 	k := rowKey{function: s.Function, file: s.File, module: s.Module}
 	if s.ByLine {

@@ -53,7 +53,7 @@ func (h *Heap) TopRetained(ctx context.Context, per query.Per) (*RetainedAnswer,
 		return nil, err
 	}
 	a := &RetainedAnswer{Doubts: m.Doubts()}
-	s := siteGroups{rows: &a.Rows, at: map[heap.Site]uint32{}, byStack: map[capture.StackID]uint32{}}
+	s := siteGroups{at: map[heap.Site]uint32{}, byStack: map[capture.StackID]uint32{}}
 	if r != nil {
 		s.ofStack = r.Sites(per)
 	}
@@ -63,10 +63,11 @@ func (h *Heap) TopRetained(ctx context.Context, per query.Per) (*RetainedAnswer,
 			return nil, ctx.Err()
 		}
 		if of[i] = s.group(h.types, per, &b); of[i] != graph.NoGroup {
-			a.Rows[of[i]].Live.Blocks++
-			a.Rows[of[i]].Live.Bytes += b.Size
+			s.sites[of[i]].Live.Blocks++
+			s.sites[of[i]].Live.Bytes += b.Size
 		}
 	}
+	a.Rows = s.join(of)
 	sums, err := g.RetainedBy(ctx, of, len(a.Rows))
 	if err != nil {
 		return nil, err
@@ -81,9 +82,9 @@ func (h *Heap) TopRetained(ctx context.Context, per query.Per) (*RetainedAnswer,
 	return a, nil
 }
 
-// siteGroups numbers the rows that blocks belong to.
+// siteGroups numbers the sites that blocks belong to.
 type siteGroups struct {
-	rows    *[]RetainedRow
+	sites   []RetainedRow // of which lines of one function may have several
 	at      map[heap.Site]uint32
 	byStack map[capture.StackID]uint32
 	ofStack func(id capture.StackID) heap.Site
@@ -97,7 +98,7 @@ func (s *siteGroups) group(types *BlockTypes, per query.Per, b *memory.Block) ui
 			if !site.Sure {
 				site.Function += "   (guess)"
 			}
-			return s.row(site)
+			return s.number(site)
 		}
 	}
 	if b.Seq == 0 {
@@ -109,19 +110,48 @@ func (s *siteGroups) group(types *BlockTypes, per query.Per, b *memory.Block) ui
 		if per == query.PerType {
 			site = heap.Site{Function: fmt.Sprintf("? %s", cmp.Or(site.Function, "(unknown)")), Module: site.Module}
 		}
-		k = s.row(site)
+		k = s.number(site)
 		s.byStack[b.Stack] = k
 	}
 	return k
 }
 
-// row is the number of a site's row.
-func (s *siteGroups) row(site heap.Site) uint32 {
+// number is that of a site.
+func (s *siteGroups) number(site heap.Site) uint32 {
 	k, ok := s.at[site]
 	if !ok {
-		k = uint32(len(*s.rows))
+		k = uint32(len(s.sites))
 		s.at[site] = k
-		*s.rows = append(*s.rows, RetainedRow{Site: site})
+		s.sites = append(s.sites, RetainedRow{Site: site})
 	}
 	return k
+}
+
+// join adds up the sites of a row, as top does, and turns the numbers of sites into those of rows. A row has the line
+// with the most live bytes.
+func (s *siteGroups) join(of []uint32) (rows []RetainedRow) {
+	numbers, byRow := make([]uint32, len(s.sites)), map[heap.Site]uint32{}
+	largest := []uint64{} // live bytes of the line that a row has
+	for i := range s.sites {
+		site := &s.sites[i]
+		k, ok := byRow[site.Site.Row()]
+		if !ok {
+			k = uint32(len(rows))
+			byRow[site.Site.Row()] = k
+			rows, largest = append(rows, RetainedRow{Site: site.Site}), append(largest, site.Live.Bytes)
+		}
+		r := &rows[k]
+		if more := site.Live.Bytes; more > largest[k] || more == largest[k] && site.Site.Line < r.Site.Line {
+			r.Site, largest[k] = site.Site, more
+		}
+		r.Live.Blocks += site.Live.Blocks
+		r.Live.Bytes += site.Live.Bytes
+		numbers[i] = k
+	}
+	for i, k := range of {
+		if k != graph.NoGroup {
+			of[i] = numbers[k]
+		}
+	}
+	return rows
 }
