@@ -8,6 +8,11 @@ func (c *Console) answer(in Input, data any, text func(o *screen.Output)) {
 	c.showCareful(in, data, c.s.Recorded.Gaps(), text)
 }
 
+// answerOfMemory is answer for what memory, or one block, is asked: it lacks nothing that was made before an attach.
+func (c *Console) answerOfMemory(in Input, data any, text func(o *screen.Output)) {
+	c.showCareful(in, data, c.s.Recorded.GapsOfMemory(), text)
+}
+
 // showCareful is show with caveats.
 func (c *Console) showCareful(in Input, data any, gaps []string, text func(o *screen.Output)) {
 	if c.cfg.JSON {

@@ -397,7 +397,7 @@ func viewWhence(w *query.Whence) whenceView {
 
 func showWhence(c *Console, in Input, w *query.Whence) {
 	v := viewWhence(w)
-	c.answer(in, v, func(o *screen.Output) {
+	c.answerOfMemory(in, v, func(o *screen.Output) {
 		switch {
 		case w.Event != nil:
 			o.Printf("%#x is byte %s of %s at %#x\n", w.Addr, units.Grouped(w.Addr-w.Start), o.Sizes.Long(w.Event.Size), w.Start)

@@ -264,7 +264,7 @@ func runFragmentation(ctx context.Context, c *Console, in Input) error {
 		}
 	}
 	if a.Recording {
-		c.answer(in, v, text)
+		c.answerOfMemory(in, v, text)
 	} else {
 		c.show(in, v, text)
 	}

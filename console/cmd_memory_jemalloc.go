@@ -280,7 +280,7 @@ func (c *Console) jemallocFragmentation(ctx context.Context, in Input, a *sessio
 		noteJemalloc(o, a)
 	}
 	if a.Recording {
-		c.answer(in, v, text)
+		c.answerOfMemory(in, v, text)
 	} else {
 		c.show(in, v, text)
 	}

@@ -245,7 +245,11 @@ func showLeaks(c *Console, in Input, q leaksAsked, a *session.LeakAnswer, mapped
 	if !q.Since.IsPresent() {
 		since = q.Since.String()
 	}
-	c.answer(in, struct {
+	answer := c.answer
+	if a.Doubts.Walked > 0 || since != "" {
+		answer = c.answerOfMemory
+	}
+	answer(in, struct {
 		Since   string `json:"since,omitempty"`
 		Elapsed int64  `json:"elapsed_ns,omitempty"`
 		reachView

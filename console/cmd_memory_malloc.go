@@ -202,7 +202,7 @@ func runMallocHeap(_ context.Context, c *Console, in Input) error {
 		}
 	}
 	if je != nil && je.Recording || a != nil && a.Recording {
-		c.answer(in, v, text)
+		c.answerOfMemory(in, v, text)
 	} else {
 		c.show(in, v, text)
 	}

@@ -223,7 +223,7 @@ func showRefs(c *Console, in Input, text string, a *session.RefsAnswer) {
 	for i := range a.Holders {
 		views = append(views, viewHolder(&a.Holders[i]))
 	}
-	c.answer(in, struct {
+	c.answerOfMemory(in, struct {
 		heldView
 		Total   int          `json:"total"`
 		Holders []holderView `json:"holders"`
@@ -263,7 +263,7 @@ func showPath(c *Console, in Input, a *session.PathAnswer) {
 	for i := range a.Steps {
 		steps = append(steps, step{viewHolder(&a.Steps[i].Holder), viewHeld(&a.Steps[i].To)})
 	}
-	c.answer(in, struct {
+	c.answerOfMemory(in, struct {
 		heldView
 		Expression string `json:"expression,omitempty"`
 		Steps      []step `json:"steps"`
@@ -317,7 +317,7 @@ func runReach(ctx context.Context, c *Console, in Input) error {
 	if err != nil {
 		return fmt.Errorf("reach: %w", err)
 	}
-	c.answer(in, struct {
+	c.answerOfMemory(in, struct {
 		heldView
 		retainedView
 	}{viewHeld(&a.Block), viewRetained(a.Retained, a.LostToo)}, func(o *screen.Output) {
@@ -390,7 +390,7 @@ func showWhy(c *Console, in Input, text string, w *session.WhyAnswer) {
 	for i := range w.Path.Steps {
 		v.Path = append(v.Path, viewHolder(&w.Path.Steps[i].Holder))
 	}
-	c.answer(in, v, func(o *screen.Output) {
+	c.answerOfMemory(in, v, func(o *screen.Output) {
 		printHeld(o, w.Refs.Addr, &w.Refs.Block)
 		if w.Content != "" {
 			o.Printf("content: %s\n", w.Content)

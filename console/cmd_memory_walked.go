@@ -28,7 +28,7 @@ func showWalked(c *Console, in Input, condition *cond.Cond, limit int) error {
 		views = append(views, walkedView{fmt.Sprintf("%#x", b.Addr), b.Size, viewType(typ)})
 		table = append(table, []screen.Span{screen.Plain(c.out.Sizes.Short(b.Size)), screen.Plain(fmt.Sprintf("%#x", b.Addr)), typeText(c.out, typ)})
 	}
-	c.answer(in, struct {
+	c.answerOfMemory(in, struct {
 		Total  int          `json:"total"`
 		Bytes  uint64       `json:"live_bytes"`
 		Blocks []walkedView `json:"rows"`
@@ -46,7 +46,7 @@ func showWalked(c *Console, in Input, condition *cond.Cond, limit int) error {
 
 // showWalkedBlock says in which block an address lies that no recording has.
 func showWalkedBlock(c *Console, in Input, at, start, size uint64) {
-	c.answer(in, whenceView{Address: fmt.Sprintf("%#x", at), Block: fmt.Sprintf("%#x", start), Offset: new(at - start), Size: &size}, func(o *screen.Output) {
+	c.answerOfMemory(in, whenceView{Address: fmt.Sprintf("%#x", at), Block: fmt.Sprintf("%#x", start), Offset: new(at - start), Size: &size}, func(o *screen.Output) {
 		o.Printf("%#x is byte %s of %s at %#x\n", at, units.Grouped(at-start), o.Sizes.Long(size), start)
 		o.Line(screen.Guess("(the block is not in a recording: it is found in the heap itself, with its usable size)"))
 	})

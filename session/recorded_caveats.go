@@ -52,6 +52,14 @@ func (r *Recorded) Gaps() []string {
 	return c.Lines()
 }
 
+// GapsOfMemory are Gaps for an answer about the memory of the process, which has blocks from before an attach, too, or about
+// one block.
+func (r *Recorded) GapsOfMemory() []string {
+	c := r.gapsOfAnswers()
+	c.Partial = c.Partial.Without(capture.BeganLate)
+	return c.Lines()
+}
+
 func (r *Recorded) gapsOfAnswers() report.Caveats {
 	c := r.Caveats()
 	c.Doubt = r.Doubt()
