@@ -14,6 +14,7 @@ import (
 	"hdb/internal/units"
 	"hdb/names"
 	"hdb/recording"
+	"hdb/report"
 	"hdb/session"
 	"hdb/values"
 )
@@ -185,8 +186,14 @@ func (v *returnedView) print(o *screen.Output) {
 // printMet prints the numbers that have made a condition on state true. If the process went on
 // behind the event, it prints the event's stack, before that of the thread as it stands.
 func printMet(o *screen.Output, m *session.Met) {
+	doubt := func() {
+		if m.Doubt != report.NoDoubt {
+			o.Line(screen.Guess("   " + report.DoubtText(m.Doubt)))
+		}
+	}
 	if !m.Late {
 		o.Line(screen.Guess("   " + m.Why))
+		doubt()
 		return
 	}
 	text := "   " + m.Why
@@ -197,6 +204,7 @@ func printMet(o *screen.Output, m *session.Met) {
 		text += fmt.Sprintf("; the program was stopped %s later", units.Count(m.Behind, "event"))
 	}
 	o.Line(screen.Guess(text))
+	doubt()
 	if len(m.Frames) > 0 {
 		printFrames(o, userFrames(m.Frames))
 		o.Line(screen.Guess("the thread is now at:"))

@@ -156,6 +156,7 @@ type watchPartView struct {
 type metView struct {
 	Event  eventView   `json:"event"`
 	Why    string      `json:"why"`
+	Doubts []string    `json:"warnings,omitempty"`
 	Late   bool        `json:"late,omitempty"`
 	Behind uint64      `json:"events_behind,omitempty"`
 	Frames []frameView `json:"frames,omitempty"`
@@ -250,7 +251,7 @@ func viewReport(r *session.Report) reportView {
 		v.Wrong = viewWrong(r.Wrong)
 	}
 	if r.Met != nil {
-		v.Met = &metView{viewEvent(r.Met.Event), r.Met.Why, r.Met.Late, r.Met.Behind, viewFrames(r.Met.Frames)}
+		v.Met = &metView{viewEvent(r.Met.Event), r.Met.Why, warnings(r.Met.Doubt), r.Met.Late, r.Met.Behind, viewFrames(r.Met.Frames)}
 	}
 	if r.Left != nil {
 		v.Left = viewLeft(r.Left)

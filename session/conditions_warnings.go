@@ -26,6 +26,10 @@ func (c *Conditions) Warn(x *cond.Cond) { c.warn(x, false) }
 
 // warnStop is Warn of a stop.
 func (c *Conditions) warnStop(st *breakpoints.Stop) {
+	if onState(st) {
+		c.warnStopCounts(st)
+		return
+	}
 	c.warn(st.Cond, st.Kind == breakpoints.StopFree)
 }
 
@@ -165,8 +169,23 @@ func hasFunction(objs []names.Image, name string) bool {
 // countsDoubt says why live and blocks may not be what a condition that asks for them
 // takes them for.
 func (c *Conditions) countsDoubt(x *cond.Cond) report.Doubt {
+	if x == nil || !x.Uses(cond.Live) && !x.Uses(cond.Blocks) {
+		return report.NoDoubt
+	}
+	return c.heapDoubt()
+}
+
+// stopDoubt is countsDoubt of the condition of a stop, which may be one on state.
+func (c *Conditions) stopDoubt(st *breakpoints.Stop) report.Doubt {
+	if onState(st) && st.When.Counts() {
+		return c.heapDoubt()
+	}
+	return c.countsDoubt(st.Cond)
+}
+
+// heapDoubt says why live and blocks may not be those of the process.
+func (c *Conditions) heapDoubt() report.Doubt {
 	switch {
-	case x == nil || !x.Uses(cond.Live) && !x.Uses(cond.Blocks):
 	case c.saved != nil && c.liveDoubt(c.saved) != report.NoDoubt:
 		return report.CountsMayBeHigh
 	case c.saved != nil:
@@ -179,12 +198,22 @@ func (c *Conditions) countsDoubt(x *cond.Cond) report.Doubt {
 }
 
 // warnCounts says so, once in a run for the same condition and doubt.
-func (c *Conditions) warnCounts(x *cond.Cond) {
-	doubt := c.countsDoubt(x)
+func (c *Conditions) warnCounts(x *cond.Cond) { c.warnDoubt(x.String, c.countsDoubt(x)) }
+
+// warnStopCounts is warnCounts of a stop.
+func (c *Conditions) warnStopCounts(st *breakpoints.Stop) {
+	if onState(st) {
+		c.warnDoubt(st.When.String, c.stopDoubt(st))
+		return
+	}
+	c.warnCounts(st.Cond)
+}
+
+func (c *Conditions) warnDoubt(condition func() string, doubt report.Doubt) {
 	if doubt == report.NoDoubt {
 		return
 	}
-	text := x.String() + ": " + report.DoubtText(doubt)
+	text := condition() + ": " + report.DoubtText(doubt)
 	if c.said[text] {
 		return
 	}

@@ -168,6 +168,9 @@ func (x *Execution) reportAhead(stop inferior.Stop, verb string, fn *Finished, a
 		if h.met != nil && r.Met == nil {
 			r.Met = h.met
 			x.planes.states.complete(r.Met)
+			if x.proc.Attached() { // of blocks from before main it is said when the stop is set
+				r.Met.Doubt = x.stops.Doubt(r.Met.Stop)
+			}
 			if r.Met.Late && h.thread != nil {
 				t = h.thread
 			}

@@ -314,7 +314,7 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 		s.gaps.Unseen()
 		for _, st := range s.demand.stops.All() {
 			if st.Enabled {
-				s.Conditions.warnCounts(st.Cond)
+				s.Conditions.warnStopCounts(st)
 			}
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"hdb/names"
 	"hdb/query"
 	"hdb/recording"
+	"hdb/report"
 )
 
 // states are the stops on state, break when: what they remember of the events, and those whose
@@ -50,6 +51,7 @@ type Met struct {
 	Stop  *breakpoints.Stop
 	Event *recording.Event // that has made it true
 	Why   string           // the numbers behind it
+	Doubt report.Doubt     // why they may not be those of a process that hdb attached to
 	// Late tells that the process went on before it was stopped, for Behind events.
 	Late   bool
 	Behind uint64

@@ -485,7 +485,7 @@ func (s *Stops) Enable(id int, on bool) error {
 	}
 	st.Enabled = on
 	if b := s.demand.binds[id]; on {
-		s.conditions.warnCounts(st.Cond)
+		s.conditions.warnStopCounts(st)
 		s.demand.count(b)
 	} else {
 		b.seen.end(s.demand.stopSeq())

@@ -26,6 +26,7 @@ func (s *Stops) SetCondition(id int, text string) error {
 	}
 	switch {
 	case onState(st):
+		s.conditions.warnStopCounts(st)
 		s.planes.states.forget(st)
 		return s.planes.arm()
 	case st.Kind == breakpoints.StopLeaked:

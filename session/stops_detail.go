@@ -21,11 +21,14 @@ type StopDetail struct {
 	Doubt              report.Doubt // why its condition may not be right
 }
 
+// Doubt says why the numbers that the condition of a stop compares may not be those of the process.
+func (s *Stops) Doubt(st *breakpoints.Stop) report.Doubt { return s.conditions.stopDoubt(st) }
+
 // Detail tells more of a stop; ok is false for one that is not at allocations, of
 // which only Doubt is known.
 func (s *Stops) Detail(st *breakpoints.Stop) (d StopDetail, ok bool) {
 	if st.Enabled {
-		d.Doubt = s.conditions.countsDoubt(st.Cond)
+		d.Doubt = s.conditions.stopDoubt(st)
 	}
 	b := s.demand.binds[st.ID]
 	if !onEvents(st) || b == nil {

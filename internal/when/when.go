@@ -278,6 +278,9 @@ func rises(n cond.Node) bool {
 	})
 }
 
+// Counts tells conditions that ask how much is live.
+func (c *Cond) Counts() bool { return c.heap != nil || len(c.groups) > 0 }
+
 // Asked is a condition with all that is asked of single events, nil if nothing is. A nil Cond asks
 // nothing.
 func (c *Cond) Asked() *cond.Cond {
