@@ -56,7 +56,7 @@ func Of(version string) (Layout, error) {
 		return Layout{}, err
 	}
 	if minor < Oldest || minor > Newest {
-		return Layout{}, fmt.Errorf("Go runtime %s: its structures are not known (known are go1.%d to go1.%d)", version, Oldest, Newest)
+		return Layout{}, fmt.Errorf("the Go runtime %s: its structures are not known (known are go1.%d to go1.%d)", version, Oldest, Newest)
 	}
 	l := Layout{
 		Minor: minor, GM: 48, GoID: 152, CurG: 192,
@@ -95,7 +95,7 @@ func minorOf(version string) (int, error) {
 	}
 	n, err := strconv.Atoi(rest[:end])
 	if !ok || err != nil {
-		return 0, fmt.Errorf("Go runtime %q: not a version", version)
+		return 0, fmt.Errorf("the Go runtime has %q for its version, which is none", version)
 	}
 	return n, nil
 }

@@ -1,7 +1,7 @@
 // The core's part for the runtime of Go. Included by core_amd64.s.
 //
 // It runs on stacks of goroutines, of which a few hundred bytes are free here, under rules of
-// its own (see goruntime.go): it waits for nothing, as the thread holds its processor (P), and
+// its own (see golang.go): it waits for nothing, as the thread holds its processor (P), and
 // leaves no address of its own on the stack when it has returned. Behind a return of Go's
 // internal ABI only the result, rsp, rbp, r14 (the goroutine) and X15 mean anything.
 

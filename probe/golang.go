@@ -81,7 +81,7 @@ func (st *siteTable) addGo(c *caller, b *breakpoints.Site, all []*breakpoints.Si
 // goLayout is that of the module's runtime.
 func (st *siteTable) goLayout(b *breakpoints.Site) (goruntime.Layout, error) {
 	if !st.p.fsgsbase {
-		return goruntime.Layout{}, errors.New("Go: the processor or the kernel does not let programs read the FS base, which tells threads")
+		return goruntime.Layout{}, errors.New("the processor or the kernel does not let programs read the FS base, which tells threads of Go apart")
 	}
 	return goruntime.Of(st.p.cfg.GoVersion(b.In))
 }

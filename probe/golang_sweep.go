@@ -17,7 +17,10 @@ type goHeap struct {
 	flat   map[uint64]bool   // types, by their descriptor: they have no pointers
 }
 
-// made notes a block that may share its slot.
+// maxGoTypes bounds the types that are remembered.
+const maxGoTypes = 1 << 16
+
+// goMade notes a block that may share its slot.
 func (r *reader) goMade(address, size, typ uint64) {
 	if size >= goruntime.TinySize || !r.goFlat(typ) {
 		return
@@ -37,9 +40,12 @@ func (r *reader) goFlat(typ uint64) bool {
 	if !known {
 		var pointers [8]byte // PtrBytes of internal/abi.Type, behind Size_
 		_, err := r.p.proc.ReadAt(pointers[:], int64(typ)+8)
-		flat = err == nil && binary.LittleEndian.Uint64(pointers[:]) == 0
-		if r.golang.flat == nil {
-			r.golang.flat = map[uint64]bool{}
+		if err != nil {
+			return false
+		}
+		flat = binary.LittleEndian.Uint64(pointers[:]) == 0
+		if len(r.golang.flat) >= maxGoTypes || r.golang.flat == nil {
+			r.golang.flat = map[uint64]bool{} // more types than programs have
 		}
 		r.golang.flat[typ] = flat
 	}
