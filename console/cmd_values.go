@@ -451,7 +451,8 @@ func (e *evaluator) literal(expr string, err error) ([]byte, values.Unit, error)
 func (e *evaluator) addressed(expr string) (addr.Run, values.Unit, error) {
 	a, unit, err := e.c.s.Values.Address(expr)
 	var untyped *values.UntypedError
-	if err == nil || errors.As(err, &untyped) {
+	var ambiguous *values.AmbiguousError
+	if err == nil || errors.As(err, &untyped) || errors.As(err, &ambiguous) { // of symbols any would do
 		return a, unit, err
 	}
 	if a, other := e.c.s.Memory.Address(expr); other == nil {

@@ -3,9 +3,11 @@ package session
 import (
 	"encoding/binary"
 	"errors"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"hdb/breakpoints"
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/names"
@@ -30,7 +32,7 @@ func newValues(c *common, sel *Selection) *Values {
 	v := &Values{common: c, sel: sel, regs: registers{sel}, words: debuggerWords{c, sel}}
 	v.w = values.World{
 		Program: values.Program{
-			Reader: values.Reader{Mem: sessionMemory{c}}, Modules: v.modules, Printers: printers.Table{}, TLS: v.threadLocal,
+			Reader: values.Reader{Mem: sessionMemory{c}}, Modules: v.modules, System: isSystem, Printers: printers.Table{}, TLS: v.threadLocal,
 			Symbol: func(a addr.Run) (string, uint64, bool) {
 				sym, err := c.names.Symbols.At(a)
 				return sym.Name, sym.Offset, err == nil
@@ -42,6 +44,9 @@ func newValues(c *common, sel *Selection) *Values {
 	}
 	return v
 }
+
+// isSystem tells the C library and its dynamic linker.
+func isSystem(m values.Module) bool { return breakpoints.IsCLibrary(filepath.Base(m.Obj.File.Path())) }
 
 // mainScope is the place of the program's main function, where macros are looked for as long as
 // there is no process.

@@ -184,12 +184,25 @@ func isGlobal(e entity) bool {
 }
 
 // otherUnitStatic is a static of another unit if there is only one, or an enumerator or
-// constant if all with that name have the same value.
+// constant if all with that name have the same value. Those of system libraries count if no other module has any.
 func (l lookup) otherUnitStatic(name string, prefixes []string) (binding, error) {
+	modules := l.prog.modules(l.f)
+	if l.prog.System == nil {
+		return l.staticAmong(modules, name, prefixes)
+	}
+	own := slices.DeleteFunc(slices.Clone(modules), func(m *modState) bool { return l.prog.System(m.Module) })
+	if b, err := l.staticAmong(own, name, prefixes); b.m != nil || err != nil {
+		return b, err
+	}
+	return l.staticAmong(modules, name, prefixes)
+}
+
+// staticAmong is otherUnitStatic among the units of modules.
+func (l lookup) staticAmong(modules []*modState, name string, prefixes []string) (binding, error) {
 	var found binding
 	var from []string
 	constants := map[string]bool{}
-	for _, m := range l.prog.modules(l.f) {
+	for _, m := range modules {
 		for _, d := range slices.Concat(l.variablesNamed(m, m.placed(name), name, prefixes), m.functionsNamed(name, prefixes)) {
 			v := l.entityValue(m, d)
 			key := ""

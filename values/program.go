@@ -24,7 +24,8 @@ type Module struct {
 type Program struct {
 	Reader
 	Modules  func() []Module
-	Printers Printers // nil: values of libraries are printed by their members
+	System   func(Module) bool // tells libraries whose statics come after those of other modules; nil: none
+	Printers Printers          // nil: values of libraries are printed by their members
 
 	// Symbol is the symbol that covers an address. Symbol may be nil.
 	Symbol func(addr.Run) (name string, offset uint64, ok bool)
