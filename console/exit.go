@@ -119,6 +119,9 @@ func (c *Console) fail(err error) {
 	if c.cfg.JSON {
 		c.out.Raw(jsonLine(c.interp.running, failure{err.Error()}))
 	}
+	if screen.Unread(err) {
+		return
+	}
 	// Joined errors are one message: a newline of a foreign name is escaped.
 	var joined interface{ Unwrap() []error }
 	text := err.Error()

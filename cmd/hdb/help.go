@@ -6,9 +6,11 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"hdb/console"
+	"hdb/internal/flags"
 )
 
 // firstWords are those of command lines, but for programs.
@@ -39,5 +41,45 @@ func (o *options) meansCommand() error {
 	if o.args || !console.IsCommand(word) || isProgram(word) {
 		return nil
 	}
+	if pid := namedProcess(o.words[1:]); pid != "" {
+		return fmt.Errorf("%s: a command of the console: hdb -p %s, and then %s: %w", word, pid, word, errUsage)
+	}
 	return fmt.Errorf("%s: a command of the console, no program: hdb %s CAPTURE asks a capture (hdb --args %s starts a program of that name): %w", word, word, word, errUsage)
+}
+
+// namedProcess is the process that words are about which follow a command of the console: -p PID, or PID alone; ""
+// without one.
+func namedProcess(words []string) string {
+	for i, w := range words {
+		name, value, given := strings.Cut(w, "=")
+		if flags.Is(w) && slices.Contains([]string{"p", "pid"}, strings.TrimLeft(name, "-")) {
+			if !given && i+1 < len(words) {
+				value = words[i+1]
+			}
+			return value
+		}
+	}
+	if len(words) != 1 {
+		return ""
+	}
+	if pid, err := strconv.Atoi(words[0]); err != nil || pid <= 0 {
+		return ""
+	}
+	if _, err := os.Stat("/proc/" + words[0]); err != nil {
+		return ""
+	}
+	return words[0]
+}
+
+// wantsCommandHelp tells command lines as hdb leaks --help, of commands that no program has the name of. What
+// stands behind -- is a program's.
+func (o *options) wantsCommandHelp() bool {
+	if o.args || o.pid != 0 || len(o.words) < 2 || !console.IsCommand(o.words[0]) || isProgram(o.words[0]) {
+		return false
+	}
+	words := o.words[1:]
+	if end := slices.Index(words, "--"); end >= 0 {
+		words = words[:end]
+	}
+	return wantsHelp(words)
 }

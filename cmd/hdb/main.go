@@ -181,6 +181,9 @@ func run(argv []string, in *os.File, out, errw io.Writer) int {
 			return verb(o, in, out, errw)
 		}
 	}
+	if o.wantsCommandHelp() {
+		return help(o.words[:1], in, out, errw)
+	}
 	if err := o.settle(); err != nil {
 		return fail(errw, err, exitUsage)
 	}
@@ -215,7 +218,11 @@ func verbs() map[string]verb {
 	return all
 }
 
+// fail prints an error and returns the exit code, which alone tells that nobody reads the output.
 func fail(w io.Writer, err error, code int) int {
+	if screen.Unread(err) {
+		return code
+	}
 	fmt.Fprintf(w, "error: %s\n", screen.Clean(err.Error()))
 	return code
 }

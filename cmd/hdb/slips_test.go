@@ -1,0 +1,36 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"hdb/testprogs"
+)
+
+// TestSlips types command lines as newcomers do: what is not meant so says what to type.
+func TestSlips(t *testing.T) {
+	pid := fmt.Sprint(os.Getpid())
+	for _, c := range []struct {
+		words, want string // want: a part of what is printed
+		code        int
+	}{
+		{"leaks -p " + pid, "error: leaks: a command of the console: hdb -p " + pid + ", and then leaks: see hdb --help", 2},
+		{"leaks --pid=" + pid, "hdb -p " + pid + ", and then leaks", 2},
+		{"leaks " + pid, "hdb -p " + pid + ", and then leaks", 2},
+		{"leaks", "hdb leaks CAPTURE asks a capture", 2},
+		{"leaks --help", "Example", 0},
+		{"leaks -h", "Example", 0},
+		{"refs --help", "Example", 0},
+		{"-p " + pid + " leaks", "error: -p " + pid + ": leaks is not looked at: hdb -p " + pid + " -ex leaks runs a command: see hdb --help", 2},
+		{"-p " + pid + " -batch leaks all", "-ex 'leaks all' runs a command", 2},
+	} {
+		cmd := exec.Command(testprogs.HDB(t), strings.Fields(c.words)...)
+		out, _ := cmd.CombinedOutput() // the exit code is looked at
+		if code := cmd.ProcessState.ExitCode(); code != c.code || !strings.Contains(string(out), c.want) {
+			t.Errorf("hdb %s: exit code %d, want %d and %q in\n%s", c.words, code, c.code, c.want, out)
+		}
+	}
+}
