@@ -2,6 +2,7 @@ package testprogs
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -41,5 +42,27 @@ func TestReadmeShowsTheDemo(t *testing.T) {
 	}
 	if diff := golden.Diff([]byte(strings.Join(want, "")), []byte(got)); diff != "" {
 		t.Errorf("README.md does not show testdata/demo.session (scripts/demo prints it):\n%s", diff)
+	}
+}
+
+// TestDemoKeepsFiles: scripts/demo leaves a demo.hdb that is not its own.
+func TestDemoKeepsFiles(t *testing.T) {
+	script, err := filepath.Abs("../scripts/demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	own := filepath.Join(dir, "demo.hdb")
+	if err := os.WriteFile(own, []byte("a user's"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(script, "true", "program")
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "demo.hdb is here already") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if b, err := os.ReadFile(own); string(b) != "a user's" {
+		t.Errorf("the file has %q: %v", b, err)
 	}
 }
