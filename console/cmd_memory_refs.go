@@ -85,14 +85,22 @@ func heldText(o *screen.Output, b *session.HeldBlock) string {
 	switch t := b.Type; {
 	case t == nil:
 	case t.How.Sure():
-		text += ", a " + o.Names.Short(t.String())
+		text += ", " + withArticle(o.Names.Short(t.String()))
 	default:
-		text += ", perhaps a " + o.Names.Short(t.String())
+		text += ", perhaps " + withArticle(o.Names.Short(t.String()))
 	}
 	if b.Seq != 0 {
 		text += fmt.Sprintf(", #%d", b.Seq)
 	}
 	return text
+}
+
+// withArticle is the name of a type with a or an, by its first letter.
+func withArticle(name string) string {
+	if strings.HasPrefix(name, "unsigned") || name != "" && strings.ContainsRune("aeioAEIO", rune(name[0])) {
+		return "an " + name
+	}
+	return "a " + name
 }
 
 // holderText says what points to a block.

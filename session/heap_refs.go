@@ -170,6 +170,9 @@ func (p *pointerChain) step(n *namer, e graph.Edge, h *Holder) (name string, ok 
 	off := int64(h.Field)
 	size := p.typ.Size()
 	index := off / size
+	if index > 0 && blocktype.Link(p.typ) {
+		return "", false
+	}
 	text, t := blocktype.Member(p.typ, off%size)
 	if t == nil {
 		return "", false

@@ -115,6 +115,7 @@ var behaviours = []struct {
 	{name: "stepsignals", want: "counted 1 plain 1 jumped 1 value 4\n"},
 	{name: "held"},
 	{name: "heldobjects"},
+	{name: "linkbases"},
 	{name: "heldmodules"},
 	{name: "suppressed"},
 	{name: "growing"},

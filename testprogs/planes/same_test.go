@@ -79,6 +79,7 @@ var subjects = []subject{
 	{name: "globals"},
 	{name: "held", shared: true},
 	{name: "heldobjects"},
+	{name: "linkbases"},
 	{name: "heldmodules"},
 	{name: "suppressed"},
 	{name: "growing"},

@@ -1,6 +1,8 @@
 package blocktype
 
 import (
+	"strings"
+
 	"hdb/heap/glibc"
 	"hdb/values"
 )
@@ -66,19 +68,41 @@ func (s *Site) fit(c candidate, b Block) (*Type, int) {
 }
 
 // Pointed is the type of a block that a pointer to typ leads to, whose size is as Refined has it; nil if
-// typ is larger.
+// typ is larger. A type that is linked to others of itself, and holds nothing else, makes no array.
 func Pointed(typ *values.Type, size uint64, exact bool) *Type {
 	n := uint64(max(typ.Size(), 0))
 	if n == 0 || n > size {
 		return nil
 	}
 	t := &Type{Elem: typ, Name: typ.String(), Count: 1, How: Pointer}
-	if exact && n != size || !exact && glibc.Usable(n) != size {
+	if !Link(typ) && (exact && n != size || !exact && glibc.Usable(n) != size) {
 		if fits, _ := (&Site{}).fit(candidate{typ: typ}, Block{Size: size}); fits != nil {
 			t.Array, t.Count, t.Tail = fits.Array, fits.Count, fits.Tail
 		}
 	}
 	return t
+}
+
+// Link tells types that blocks of other types begin with: classes with no members but pointers to their own, as
+// std::__detail::_Hash_node_base, and those of std:: that are named as bases are. A larger block that a pointer to one
+// leads to is hardly an array of them.
+func Link(typ *values.Type) bool {
+	s := typ.Strip()
+	if s.Kind != values.Struct {
+		return false
+	}
+	if strings.HasPrefix(s.Name, "std::") && strings.HasSuffix(cutTemplate(s.Name), "_base") {
+		return true
+	}
+	for _, f := range s.Fields() {
+		if f.Static {
+			continue
+		}
+		if to := Pointee(f.Type); to == nil || f.Type.Strip().Kind != values.Pointer || to.Strip().String() != s.String() {
+			return false
+		}
+	}
+	return true
 }
 
 // counted tells that the program said that there are n elements, in one of the two orders in which
