@@ -144,6 +144,9 @@ func runLive(ctx context.Context, c *Console, in Input) error {
 	}
 	if condition != nil {
 		none += " and matches"
+		if len(mapped.Blocks) > 0 { // those do
+			none = ""
+		}
 	}
 	below := func(o *screen.Output) {
 		if total > 0 {

@@ -20,7 +20,7 @@ type eventList struct {
 	from      query.Moment
 	condition *cond.Cond // which they match, nil: any
 	which     string     // those that are shown when not all are: "the last"
-	none      string     // what is said when there are none
+	none      string     // what is said when there are none; "" nothing
 	below     func(o *screen.Output)
 	mappings  *mappingsView[mappedEventView]         // that are live, in JSON; nil: none
 	types     func(*recording.Event) *blocktype.Type // of live blocks; nil: they are not told
@@ -145,7 +145,9 @@ func endOfList(o *screen.Output, l eventList, shown int, of listed) {
 		defer l.below(o)
 	}
 	if of.total == 0 {
-		o.Printf("%s\n", l.none)
+		if l.none != "" {
+			o.Printf("%s\n", l.none)
+		}
 		return
 	}
 	if shown == of.total && !of.more {
