@@ -191,20 +191,19 @@ type slackView struct {
 }
 
 type fragmentationView struct {
-	System     uint64      `json:"system_bytes"`
-	Resident   *uint64     `json:"resident_bytes,omitempty"`
-	Usable     uint64      `json:"usable_bytes"`
-	Blocks     uint64      `json:"used_blocks"`
-	Headers    uint64      `json:"header_bytes"`
-	Cached     uint64      `json:"cached_bytes"`
-	Free       uint64      `json:"free_bytes"`
-	FreeChunks uint64      `json:"free_chunks"`
-	Largest    uint64      `json:"largest_free"`
-	Top        uint64      `json:"top_bytes"`
-	Rest       uint64      `json:"rest_bytes"`
-	Fit        *fitView    `json:"recorded,omitempty"`
-	Rows       []slackView `json:"rows,omitempty"`
-	Hints      []string    `json:"hints,omitempty"`
+	System     uint64  `json:"system_bytes"`
+	Resident   *uint64 `json:"resident_bytes,omitempty"`
+	Usable     uint64  `json:"usable_bytes"`
+	Blocks     uint64  `json:"used_blocks"`
+	Headers    uint64  `json:"header_bytes"`
+	Cached     uint64  `json:"cached_bytes"`
+	Free       uint64  `json:"free_bytes"`
+	FreeChunks uint64  `json:"free_chunks"`
+	Largest    uint64  `json:"largest_free"`
+	Top        uint64  `json:"top_bytes"`
+	Rest       uint64  `json:"rest_bytes"`
+	slackTable
+	Hints []string `json:"hints,omitempty"`
 }
 
 func runFragmentation(ctx context.Context, c *Console, in Input) error {
@@ -246,19 +245,13 @@ func runFragmentation(ctx context.Context, c *Console, in Input) error {
 	for _, h := range a.Hints {
 		v.Hints = append(v.Hints, hintText(c.out.Sizes, h))
 	}
-	var rows []session.SiteFit
-	total := 0
 	if a.Recording {
-		v.Fit = &fitView{a.Recorded.Blocks, a.Recorded.Requested, a.Recorded.Usable}
-		if rows, err = c.s.Heap.SlackBySite(ctx); err != nil {
+		if v.slackTable, err = c.slack(ctx, fitView{a.Recorded.Blocks, a.Recorded.Requested, a.Recorded.Usable}, limit); err != nil {
 			return err
 		}
-		total = len(rows)
-		rows = rows[:min(limit, len(rows))]
-		v.Rows = viewSlack(rows)
 	}
 	text := func(o *screen.Output) {
-		printFragmentation(o, &v, rows, total)
+		printFragmentation(o, &v)
 		if je != nil {
 			o.Line(screen.Plain("the program also uses jemalloc, whose memory heap and bins tell of"))
 		}
@@ -271,7 +264,27 @@ func runFragmentation(ctx context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func printFragmentation(o *screen.Output, v *fragmentationView, sites []session.SiteFit, total int) {
+// A slackTable is how the recorded blocks fill what malloc gave them, in all and by function.
+type slackTable struct {
+	Fit  *fitView    `json:"recorded,omitempty"`
+	Rows []slackView `json:"rows,omitempty"`
+
+	sites []session.SiteFit // that the rows are of,
+	total int               // of so many
+}
+
+// slack is the table of the recorded blocks, with so many rows at most.
+func (c *Console) slack(ctx context.Context, all fitView, limit int) (slackTable, error) {
+	sites, err := c.s.Heap.SlackBySite(ctx)
+	if err != nil {
+		return slackTable{}, err
+	}
+	t := slackTable{Fit: &all, sites: sites[:min(limit, len(sites))], total: len(sites)}
+	t.Rows = viewSlack(t.sites)
+	return t, nil
+}
+
+func printFragmentation(o *screen.Output, v *fragmentationView) {
 	var rows [][]screen.Span
 	row := func(n uint64, text string) {
 		rows = append(rows, []screen.Span{screen.Plain(o.Sizes.Short(n)), screen.Plain(share(n, v.System)), screen.Plain(text)})
@@ -291,25 +304,25 @@ func printFragmentation(o *screen.Output, v *fragmentationView, sites []session.
 	if v.Resident != nil {
 		o.Line(screen.Plain(o.Sizes.Short(*v.Resident) + " of it is in memory or in swap"))
 	}
-	printSlack(o, sites, total)
+	printSlack(o, &v.slackTable)
 	for _, h := range v.Hints {
 		o.Line(screen.Plain(h))
 	}
 }
 
 // printSlack lists the functions whose blocks have most that they did not ask for.
-func printSlack(o *screen.Output, sites []session.SiteFit, total int) {
-	if len(sites) == 0 {
+func printSlack(o *screen.Output, t *slackTable) {
+	if len(t.sites) == 0 {
 		return
 	}
 	o.Line()
 	var rows [][]screen.Span
-	for _, s := range sites {
+	for _, s := range t.sites {
 		rows = append(rows, []screen.Span{screen.Plain(o.Sizes.Short(s.Slack())), screen.Plain(o.Sizes.Short(s.Requested)), screen.Plain(units.Grouped(s.Blocks)), screen.Func(siteName(o, query.PerFunction, s.Site)), sitePlace(s.Site, query.PerFunction)})
 	}
 	o.Table([]screen.Column{right("not asked for"), right("asked for"), right("blocks"), {Head: "function"}, {}}, rows)
-	if len(sites) < total {
-		o.Printf("%d of %s; `fragmentation %d` lists all\n", len(sites), units.Count(total, "function"), total)
+	if len(t.sites) < t.total {
+		o.Printf("%d of %s; `fragmentation %d` lists all\n", len(t.sites), units.Count(t.total, "function"), t.total)
 	}
 }
 

@@ -233,18 +233,17 @@ func printJemallocRegion(o *screen.Output, r *session.RegionAnswer) {
 
 // jemallocFragmentationView tells where the memory of jemalloc goes.
 type jemallocFragmentationView struct {
-	System   uint64      `json:"system_bytes"` // without what is retained
-	Resident *uint64     `json:"resident_bytes,omitempty"`
-	Usable   uint64      `json:"usable_bytes"`
-	Blocks   uint64      `json:"used_blocks"`
-	Cached   uint64      `json:"cached_bytes"`
-	Free     uint64      `json:"free_bytes"`
-	Rest     uint64      `json:"rest_bytes"`
-	Dirty    uint64      `json:"dirty_extent_bytes"`
-	Muzzy    uint64      `json:"muzzy_extent_bytes"`
-	Own      uint64      `json:"metadata_used_bytes"`
-	Fit      *fitView    `json:"recorded,omitempty"`
-	Rows     []slackView `json:"rows,omitempty"`
+	System   uint64  `json:"system_bytes"` // without what is retained
+	Resident *uint64 `json:"resident_bytes,omitempty"`
+	Usable   uint64  `json:"usable_bytes"`
+	Blocks   uint64  `json:"used_blocks"`
+	Cached   uint64  `json:"cached_bytes"`
+	Free     uint64  `json:"free_bytes"`
+	Rest     uint64  `json:"rest_bytes"`
+	Dirty    uint64  `json:"dirty_extent_bytes"`
+	Muzzy    uint64  `json:"muzzy_extent_bytes"`
+	Own      uint64  `json:"metadata_used_bytes"`
+	slackTable
 }
 
 // jemallocFragmentation is `fragmentation` of a program whose malloc is jemalloc's.
@@ -262,21 +261,15 @@ func (c *Console) jemallocFragmentation(ctx context.Context, in Input, a *sessio
 	if a.Known {
 		v.Resident = &a.Resident
 	}
-	var rows []session.SiteFit
-	total := 0
 	if a.Recording {
-		v.Fit = &fitView{a.Recorded.Blocks, a.Recorded.Requested, a.Recorded.Usable}
 		var err error
-		if rows, err = c.s.Heap.SlackBySite(ctx); err != nil {
+		if v.slackTable, err = c.slack(ctx, fitView{a.Recorded.Blocks, a.Recorded.Requested, a.Recorded.Usable}, limit); err != nil {
 			return err
 		}
-		total = len(rows)
-		rows = rows[:min(limit, len(rows))]
-		v.Rows = viewSlack(rows)
 	}
 	text := func(o *screen.Output) {
 		printJemallocFragmentation(o, &v)
-		printSlack(o, rows, total)
+		printSlack(o, &v.slackTable)
 		noteJemalloc(o, a)
 	}
 	if a.Recording {
