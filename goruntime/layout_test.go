@@ -21,13 +21,17 @@ var toolchains = []string{
 	"go1.18.10", "go1.19.13", "go1.20.14", "go1.21.13", "go1.22.12", "go1.23.12", "go1.24.9", "go1.25.4", "go1.26.8", "go1.27.4",
 }
 
+// some are the toolchains that tests build with: all, or the oldest and newest.
+func some() []string {
+	if testing.Short() {
+		return []string{"local", toolchains[0], toolchains[len(toolchains)-1]}
+	}
+	return append([]string{"local"}, toolchains...)
+}
+
 // TestLayout compares the offsets with what the linker writes of the runtime's structures.
 func TestLayout(t *testing.T) {
-	list := append([]string{"local"}, toolchains[0], toolchains[len(toolchains)-1])
-	if !testing.Short() {
-		list = append([]string{"local"}, toolchains...)
-	}
-	for _, toolchain := range list {
+	for _, toolchain := range some() {
 		t.Run(toolchain, func(t *testing.T) {
 			version := toolchain
 			if version == "local" {
@@ -67,7 +71,7 @@ func TestOf(t *testing.T) {
 }
 
 // build builds a program with a toolchain, which go downloads.
-func build(t *testing.T, toolchain string) string {
+func build(t *testing.T, toolchain string, flags ...string) string {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "program")
 	for name, text := range map[string]string{
@@ -78,7 +82,7 @@ func build(t *testing.T, toolchain string) string {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command("go", "build", "-o", program, "main.go")
+	cmd := exec.Command("go", append(append([]string{"build", "-o", program}, flags...), "main.go")...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOTOOLCHAIN="+toolchain, "GOFLAGS=", "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
