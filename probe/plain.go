@@ -7,6 +7,7 @@ import (
 
 	"hdb/breakpoints"
 	"hdb/capture"
+	"hdb/goruntime"
 )
 
 // A plainSite is what is known beforehand of the records of a function. Most of
@@ -15,7 +16,8 @@ import (
 type plainSite struct {
 	asks uint64 // all ones if it allocates: its records' sizes are asked for
 	ofCall
-	form uint32 // the first word of a plain record, up to the TID; formNone if there are none
+	form   uint32 // the first word of a plain record, up to the TID; formNone if there are none
+	golang uint64 // where the module of a Go runtime begins, 0 if the function is of none
 }
 
 // ofCall is what a plain event tells of its call apart from the record, as capture.Event
@@ -61,6 +63,9 @@ func (r *reader) know(s *site) {
 		f.form, f.asks = recAlloc, ^uint64(0)
 		if longRecords(*fn) {
 			f.form |= flagLong
+		}
+		if goAllocates(fn) {
+			f.golang, f.form = uint64(s.In.Low), f.form|flagLong
 		}
 	}
 	f.form |= uint32(f.function) << siteShift
@@ -115,7 +120,13 @@ func (r *reader) plain(end uint64) int {
 			}
 			e.Stack, e.Addr, e.Size = stack, address, size
 			e.Old, e.Aux = 0, 0
-			if head&flagLong != 0 {
+			if site.golang != 0 {
+				if size < goruntime.TinySize {
+					break // it may share its slot
+				}
+				e.Aux = uint64(capture.NewGoAux(rec[5], rec[4], site.golang))
+				at = unsafe.Add(at, longRecord-recordSize)
+			} else if head&flagLong != 0 {
 				// An old block is told by the record before, too. If that began another
 				// realloc, which a signal handler has interrupted, there is none.
 				if rec[4] != 0 || r.begun == uintptr(at) {

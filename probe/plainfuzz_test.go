@@ -13,6 +13,7 @@ func FuzzPlain(f *testing.F) {
 	f.Add([]byte{0, 0x11, 1, 0x11, 5, 0x11, 2, 0x12, 3, 0x23})
 	f.Add([]byte{2, 0x11, 0, 0x21, 3, 0x13, 6, 0x11, 7, 0x01, 3, 0x31})
 	f.Add([]byte{4, 0x11, 8, 0x12, 9, 0, 0, 0x10, 10, 0x11, 5, 0x13, 5, 0x13})
+	f.Add([]byte{13, 0x11, 14, 0x51, 13, 0x02, 0, 0x11, 14, 0xf3})
 	f.Fuzz(func(t *testing.T, ops []byte) {
 		if len(ops) > 400 {
 			ops = ops[:400]
@@ -27,6 +28,9 @@ func FuzzPlain(f *testing.F) {
 // playRecords makes a record of each two bytes: its kind, and its thread, block and size.
 func playRecords(t *testing.T, ops []byte, careful bool) []capture.Event {
 	r := newRing(t)
+	const goType = uint64(libcAt + 0x80)
+	r.addSite(catalogued(t, "runtime.mallocgc"), libcAt)
+	r.golang.flat = map[uint64]bool{goType: true}
 	r.stack(1, 1, endWhole, uint64(here))
 	r.calls = 1
 	if careful {
@@ -35,7 +39,7 @@ func playRecords(t *testing.T, ops []byte, careful bool) []capture.Event {
 	for ; len(ops) >= 2; ops = ops[2:] {
 		tid, size := uint32(ops[1]&3), 8*uint64(ops[1]>>4)
 		block := 0x5000 + uint64(ops[1]>>2&7)<<8
-		switch ops[0] % 13 {
+		switch ops[0] % 15 {
 		case 0:
 			r.alloc(tid, "malloc", size, block)
 		case 1:
@@ -62,6 +66,10 @@ func playRecords(t *testing.T, ops []byte, careful bool) []capture.Event {
 			r.call(recAlloc, tid, "posix_memalign", block, size, flagFailed, 0, 3)
 		case 12:
 			r.call(recFree, tid, "free", block, 0, flagInside)
+		case 13:
+			r.alloc(tid, "runtime.mallocgc", size, block, goType, 17)
+		case 14:
+			r.alloc(tid, "runtime.mallocgc", size, block, 0, 18)
 		}
 		if ops[0]>>5 == 7 {
 			r.Drain()

@@ -53,6 +53,18 @@ func (c *eventColumns) putPlain(id int, v uint64) {
 	}
 }
 
+// putAny is put, to a column with room.
+func (c *eventColumns) putAny(id int, v uint64) {
+	n := len(c.columns[id])
+	b := c.columns[id][:n+binary.MaxVarintLen64]
+	for ; v >= 0x80; v >>= 7 {
+		b[n] = byte(v) | 0x80
+		n++
+	}
+	b[n] = byte(v)
+	c.columns[id] = b[:n+1]
+}
+
 // putWord puts so many bytes of w, to a column with room.
 func (c *eventColumns) putWord(id int, w uint32, bytes int) {
 	n := len(c.columns[id])

@@ -100,7 +100,7 @@ func push(s *[]uint64, v uint64) {
 
 // plain does what event does, in half the time, for the events, at least one, up to the
 // first that is not a plain one of the thread of the event before: a block made, and not of
-// another, or a recorded block given back, where nothing is new to the dictionaries and what
+// another, or a recorded block given back, perhaps without a stack, where nothing is new to the dictionaries and what
 // there is to note has room. It returns how many they are. Their numbers must be unbroken.
 //
 // It calls nothing and is one function, so that what it needs stays in registers, and looks
@@ -121,6 +121,13 @@ loop:
 		}
 		moves := uint32(plainMoves)
 		stack := last.next
+		if e.Stack == 0 { // as of blocks that a garbage collector has found
+			if capture.Kind(what>>16) != capture.Free {
+				break
+			}
+			moves &^= hasStack
+			stack = 0
+		}
 		h := at(c.model.predictions, stack)
 		// Most events are as the stack's last one: what else there was to ask was asked then.
 		if h.threadAndStack != threadAndStack(e) || h.size != size {
@@ -135,7 +142,7 @@ loop:
 				moves |= moveStack
 			}
 			class := *at(t.classes[:], uint32(classOf(size)))
-			if stack == 0 || stack >= plainNumber || class == 0 {
+			if stack >= plainNumber || class == 0 {
 				break
 			}
 			if h.size != size {
@@ -267,7 +274,7 @@ loop:
 						moves |= moveAux
 					}
 				}
-				if moves&(moveSize|moveAux) != 0 && size|e.Aux >= plainNumber || !c.knowsOp(h, opKey(what, moves)) {
+				if moves&moveSize != 0 && size >= plainNumber || !c.knowsOp(h, opKey(what, moves)) {
 					break
 				}
 				if !toldBefore(moves, size) {
@@ -280,7 +287,7 @@ loop:
 				}
 				if moves&moveAux != 0 {
 					h.aux = e.Aux
-					c.putPlain(secAux, e.Aux)
+					c.putAny(secAux, e.Aux)
 				}
 				if moves&moveSize != 0 {
 					h.size = size
@@ -323,7 +330,9 @@ loop:
 			last.next = stack
 		}
 		*at(c.opOf, uint32(index)) = uint16(h.op)
-		last = h
+		if stack != 0 {
+			last = h
+		}
 		if index++; index == stop {
 			break
 		}

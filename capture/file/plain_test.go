@@ -73,6 +73,26 @@ func TestPlainFreesOfOlderBlocks(t *testing.T) {
 	}
 }
 
+// What a program of Go does is plain: blocks of other goroutines and types, each with the stack
+// of the one before, and frees without a stack.
+func TestPlainEventsOfGo(t *testing.T) {
+	var s story
+	for i := range uint64(400) {
+		s.made(capture.Event{TID: 1, Addr: 0xc000001000 + i%100*64, Size: 56, Stack: 5, Aux: 7<<40 | i%7 + 1})
+		if i >= 100 {
+			b := s[len(s)-100]
+			if b.Kind == capture.Alloc {
+				s.made(capture.Event{TID: 1, Kind: capture.Free, Addr: b.Addr, Size: b.Size, Ended: capture.Ended{Size: b.Size, Stack: b.Stack, Recorded: true, Seq: b.Seq}})
+			}
+		}
+	}
+	c := newEncoderPair(t)
+	c.encode(s)
+	if c.plain < len(s)*9/10 {
+		t.Errorf("%d of %d events are plain", c.plain, len(s))
+	}
+}
+
 // A block of a large class is not told when the one below it, which was smaller, was given back.
 func TestPlainBlockLargerThanTheTop(t *testing.T) {
 	const small, large = 1200, 1200 + 16*largeClasses*10 // of one class
@@ -185,7 +205,7 @@ func (a *anything) addr() uint64 {
 func (a *anything) alloc() capture.Event {
 	return capture.Event{
 		Seq: a.seq, Time: a.now, TID: 1 + int32(a.r.IntN(30)/29), Kind: oneOf(a.r, capture.Alloc, capture.Alloc, capture.Alloc, capture.Realloc), Addr: a.addr(), Size: a.size(),
-		Stack: capture.StackID(1 + a.r.IntN(4)), Func: uint16(a.r.IntN(2)), Aux: oneOf[uint64](a.r, 0, 0, 0, 0, 0, 1, 16, plainNumber, 1<<40),
+		Stack: capture.StackID(1 + a.r.IntN(4)), Func: uint16(a.r.IntN(2)), Aux: oneOf[uint64](a.r, 0, 0, 0, 0, 0, 1, 16, plainNumber, 1<<40, 1<<64-1),
 	}
 }
 
@@ -195,7 +215,7 @@ func (a *anything) free() capture.Event {
 	b := a.live[i]
 	a.live = slices.Delete(a.live, i, i+1)
 	return capture.Event{
-		Seq: a.seq, Time: a.now, TID: 1, Kind: capture.Free, Addr: b.Addr, Size: b.Size, Stack: capture.StackID(5 + a.r.IntN(2)),
+		Seq: a.seq, Time: a.now, TID: 1, Kind: capture.Free, Addr: b.Addr, Size: b.Size, Stack: oneOf[capture.StackID](a.r, 5, 6, 0),
 		Ended: capture.Ended{Size: b.Size, Stack: b.Stack, Recorded: true, Seq: b.Seq},
 	}
 }
