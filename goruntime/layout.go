@@ -29,7 +29,16 @@ type Layout struct {
 	GoPC         int  // where the go statement is that made it: the address behind
 	StartPC      int  // its function
 	ParentGoID   int  // uint64, 0 before 1.21
+	Sched        int  // gobuf, where it goes on: sp, pc
+	SchedBP      int  // in it: the frame pointer
+	SyscallSP    int  // where it entered a system call: sp, pc
+	Status       int  // uint32, atomicstatus
+	WaitSince    int  // int64, nanoseconds: of the first collection that found it waiting
+	WaitReason   int  // uint8
+	LockedM      int  // the m that alone may run it
 	CurG         int  // in runtime.m: the user's goroutine; g0 comes first
+	ProcID       int  // uint64, its thread as the kernel numbers it
+	AllLink      int  // the next m
 	StartAddr    int  // in runtime.mspan
 	FreeIndex    int  // slots below may be in use that were not at the last sweep
 	NElems       int  // slots,
@@ -59,7 +68,7 @@ func Of(version string) (Layout, error) {
 		return Layout{}, fmt.Errorf("the Go runtime %s: its structures are not known (known are go1.%d to go1.%d)", version, Oldest, Newest)
 	}
 	l := Layout{
-		Minor: minor, GM: 48, GoID: 152, CurG: 192,
+		Minor: minor, GM: 48, GoID: 152, CurG: 192, Sched: 56, SchedBP: 48, SyscallSP: 112, ProcID: 72, AllLink: 352,
 		StartAddr: 24, FreeIndex: 48, NElems: 56, AllocBits: 72, SpanClass: 98, ElemSize: 104,
 	}
 	switch {
@@ -73,7 +82,24 @@ func Of(version string) (Layout, error) {
 		l.ParentGoID, l.GoPC, l.StartPC = 272, 280, 296
 	}
 	if minor >= 25 {
-		l.CurG = 184
+		l.CurG, l.ProcID, l.SchedBP, l.SyscallSP = 184, 64, 40, 104
+	}
+	switch {
+	case minor <= 21:
+		l.AllLink = 336
+	case minor == 22:
+		l.AllLink = 328
+	case minor == 25:
+		l.AllLink = 344
+	}
+	l.Status, l.WaitSince, l.WaitReason = l.GoID-8, l.GoID+16, l.GoID+24
+	switch {
+	case minor <= 20:
+		l.LockedM = 232
+	case minor == 23 || minor == 24:
+		l.LockedM = 216
+	default:
+		l.LockedM = 208
 	}
 	switch {
 	case minor == 20:

@@ -44,11 +44,13 @@ func TestLayout(t *testing.T) {
 			at := offsets(t, build(t, toolchain))
 			for name, got := range map[string]int{
 				"g.stack": 0, "g.m": l.GM, "g.goid": l.GoID, "g.gopc": l.GoPC, "g.startpc": l.StartPC, "g.parentGoid": l.ParentGoID,
-				"m.g0": 0, "m.curg": l.CurG, "mspan.startAddr": l.StartAddr, "mspan.freeindex": l.FreeIndex, "mspan.nelems": l.NElems,
+				"g.sched": l.Sched, "gobuf.sp": 0, "gobuf.pc": 8, "gobuf.bp": l.SchedBP, "g.syscallsp": l.SyscallSP, "g.syscallpc": l.SyscallSP + 8,
+				"g.atomicstatus": l.Status, "g.waitsince": l.WaitSince, "g.waitreason": l.WaitReason, "g.lockedm": l.LockedM,
+				"m.procid": l.ProcID, "m.alllink": l.AllLink, "m.g0": 0, "m.curg": l.CurG, "mspan.startAddr": l.StartAddr, "mspan.freeindex": l.FreeIndex, "mspan.nelems": l.NElems,
 				"mspan.allocBits": l.AllocBits, "mspan.spanclass": l.SpanClass, "mspan.elemsize": l.ElemSize, "mspan.isUserArenaChunk": l.ArenaChunk,
 			} {
 				want, ok := at[name]
-				if ok != (got != 0 || name == "g.stack" || name == "m.g0") || ok && int64(got) != want {
+				if ok != (got != 0 || name == "g.stack" || name == "m.g0" || name == "gobuf.sp") || ok && int64(got) != want {
 					t.Errorf("%s: offset %d, DWARF has %d (%v)", name, got, want, ok)
 				}
 			}
@@ -116,7 +118,7 @@ func offsets(t *testing.T, program string) map[string]int64 {
 		switch e.Tag {
 		case dwarf.TagStructType:
 			in, _ = strings.CutPrefix(name, "runtime.")
-			if in != "g" && in != "m" && in != "mspan" || in == name {
+			if in != "g" && in != "m" && in != "gobuf" && in != "mspan" || in == name {
 				in = ""
 				r.SkipChildren()
 			}
