@@ -507,11 +507,11 @@ func (f Function) EndsPool() bool {
 func goFunctions() []Function {
 	size := Operand{From: GoRegister, Index: 0}
 	f := Function{Name: goMalloc, Symbol: goMalloc, Kind: capture.Alloc, Size: size, Result: NoTest, Group: GroupGo}
-	forms := []string{"Tiny", "SmallNoScan", "SmallScanNoHeader"}
+	forms := []string{"TinySize", "TinySC", "SmallNoScanSC", "SmallScanNoHeaderSC"} // Go 1.26 has the first, 1.27 the second
 	all := append(make([]Function, 0, 2+len(forms)*goSmallClasses), f)
 	for _, form := range forms {
 		for class := range goSmallClasses {
-			f.Name = goMalloc + form + "SC" + strconv.Itoa(class)
+			f.Name = goMalloc + form + strconv.Itoa(class)
 			f.Symbol = f.Name
 			all = append(all, f)
 		}

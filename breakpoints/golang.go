@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"io"
 
+	"hdb/capture"
 	"hdb/internal/addr"
 )
 
@@ -18,6 +19,11 @@ const goSweep = "runtime.(*sweepLocked).sweep"
 // goSmallClasses is the number of size-specialized functions of a form, at
 // most; those that a runtime lacks are not found, and that is all.
 const goSmallClasses = 68
+
+// Specialized tells functions of a Go runtime that allocate blocks of one size or size class.
+func (f Function) Specialized() bool {
+	return f.Group == GroupGo && f.Kind == capture.Alloc && f.Symbol != goMalloc
+}
 
 // goCheckLength is how many bytes the stack check of a function has at most.
 const goCheckLength = 24

@@ -21,8 +21,8 @@ import (
 // the function's last instructions; the thunk executes them, but for the return, and then
 // everything that was asked is at hand: the result in rax, size and type where the caller has
 // room for the registers of its call (Go's ABIInternal, "spill space"), the goroutine in r14.
-// From Go 1.27 on functions need not have put them there: a second jump, behind their check
-// for stack space, does.
+// Functions for single sizes, and from Go 1.27 on all of them, need not have put them there: a
+// second jump, behind their check for stack space, does.
 //
 // What dies is told by the sweeper: a jump at the entry of runtime.(*sweepLocked).sweep
 // remembers which slots of the span were in use, and one at the entry of runtime.newMarkBits,
@@ -115,7 +115,7 @@ func (st *siteTable) hookReturns(c *caller, s *site, layout goruntime.Layout, al
 		}
 		s.hooks = append(s.hooks, h)
 	}
-	if layout.Minor < goUnspilled {
+	if layout.Minor < goUnspilled && !s.Function.Specialized() {
 		return nil
 	}
 	return st.hookEntry(c, s, s.Addr, size, 0)

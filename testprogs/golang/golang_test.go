@@ -29,6 +29,12 @@ func toolchains() []string {
 // build builds the program in testdata with a toolchain.
 func build(t *testing.T, name, toolchain string, flags ...string) string {
 	t.Helper()
+	return buildIn(t, nil, name, toolchain, flags...)
+}
+
+// buildIn is build with more in the environment.
+func buildIn(t *testing.T, env []string, name, toolchain string, flags ...string) string {
+	t.Helper()
 	dir := t.TempDir()
 	source, err := os.ReadFile(filepath.Join("testdata", name, "main.go"))
 	if err != nil {
@@ -42,6 +48,7 @@ func build(t *testing.T, name, toolchain string, flags ...string) string {
 	cmd := exec.Command(testprogs.Tool(t, "go"), append(append([]string{"build", "-o", name}, flags...), "main.go")...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOTOOLCHAIN="+toolchain, "GOFLAGS=", "GOWORK=off")
+	cmd.Env = append(cmd.Env, env...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go build with %s: %v\n%s", toolchain, err, out)
 	}
@@ -63,16 +70,7 @@ func TestCounts(t *testing.T) {
 			}
 			for _, flags := range forms {
 				program := build(t, "stress", toolchain, flags...)
-				out, path := record(t, program, "3000")
-				var want counts
-				var joined uint64 // blocks made in the slots of others, which the runtime counts apart
-				if _, err := fmt.Sscanf(out, "allocs %d frees %d tiny %d", &want.allocs, &want.frees, &joined); err != nil {
-					t.Fatalf("%v: %s", err, out)
-				}
-				want.allocs += joined
-				if got := countsOf(t, program, path); got != want {
-					t.Errorf("%v: recorded %+v, the runtime has counted %+v", flags, got, want)
-				}
+				path := compare(t, program, "3000")
 				for typ, function := range map[string]string{"main.wide": "main.broad", "[]*int": "main.pointersOf", "main.flat": "main.tiny"} {
 					ask := exec.Command(testprogs.HDB(t), "-q", path)
 					ask.Stdin = strings.NewReader(fmt.Sprintf("allocs 1 if type(%q)\n", typ))
@@ -84,6 +82,22 @@ func TestCounts(t *testing.T) {
 			}
 		})
 	}
+}
+
+// compare records the stress program to its end, and compares.
+func compare(t *testing.T, program, rounds string) (path string) {
+	t.Helper()
+	out, path := record(t, program, rounds)
+	var want counts
+	var joined uint64 // blocks made in the slots of others, which the runtime counts apart
+	if _, err := fmt.Sscanf(out, "allocs %d frees %d tiny %d", &want.allocs, &want.frees, &joined); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	want.allocs += joined
+	if got := countsOf(t, program, path); got != want {
+		t.Errorf("recorded %+v, the runtime has counted %+v", got, want)
+	}
+	return path
 }
 
 // record records a program to its end.

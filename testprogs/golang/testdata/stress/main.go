@@ -3,18 +3,25 @@
 // nothing else asks for. It is compiled by Go 1.18 and later.
 //
 //	stress [ROUNDS]    or, with -, until standard input ends
+//
+// With STORM in its environment it sends itself SIGURG, by which the runtime preempts
+// goroutines, and profiles its CPU time meanwhile, ten thousand times a second each.
 package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"reflect"
 	"runtime"
 	"runtime/metrics"
+	"runtime/pprof"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
+	"time"
 )
 
 type small struct {
@@ -144,6 +151,31 @@ func work(seed, rounds int) {
 	}
 }
 
+// storm sends SIGURG until it is ended.
+func storm() (end func()) {
+	runtime.SetCPUProfileRate(10_000) // StartCPUProfile then says that it is set, and keeps it
+	if err := pprof.StartCPUProfile(io.Discard); err != nil {
+		panic(err)
+	}
+	quit, done := make(chan int), make(chan int)
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-quit:
+				return
+			case <-time.After(100 * time.Microsecond):
+				syscall.Kill(os.Getpid(), syscall.SIGURG)
+			}
+		}
+	}()
+	return func() {
+		close(quit)
+		<-done
+		pprof.StopCPUProfile()
+	}
+}
+
 var (
 	marker []byte
 	stats  runtime.MemStats
@@ -160,6 +192,10 @@ func main() {
 			atomic.StoreInt32(&ended, 1)
 		}()
 	}
+	end := func() {}
+	if os.Getenv("STORM") != "" {
+		end = storm()
+	}
 	var wg sync.WaitGroup
 	for i := 1; i <= 4; i++ {
 		wg.Add(1)
@@ -169,6 +205,7 @@ func main() {
 		}(i)
 	}
 	wg.Wait()
+	end()
 	counts := []metrics.Sample{{Name: "/gc/heap/allocs:objects"}, {Name: "/gc/heap/frees:objects"}, {Name: "/gc/heap/tiny/allocs:objects"}}
 	metrics.Read(counts)     // the first time it allocates
 	for i := 0; i < 4; i++ { // finalizers run, and what they kept is swept
