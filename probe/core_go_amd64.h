@@ -5,6 +5,33 @@
 // leaves no address of its own on the stack when it has returned. Behind a return of Go's
 // internal ABI only the result, rsp, rbp, r14 (the goroutine) and X15 mean anything.
 
+// GOMEMOAT is MEMOAT for the stack of goroutine R14, with the result as record takes it in R8
+// and R10; R11 = state. The goroutine's stack may move, and others stand where it has stood:
+// what counts is how far it is to its end. The go statement that made the goroutine is
+// part of the stack, and so of the tag.
+//
+//	clobbers AX, CX, R9
+#define GOMEMOAT(ret) \
+	MOVQ const_stGoPC(R11), AX; \
+	MOVQ (R14)(AX*1), R9; \
+	RORQ $32, R9; \
+	MOVQ 8(R14), AX; \
+	LEAQ (ret)(SP), CX; \
+	SUBQ CX, AX; \
+	XORQ AX, R9; \
+	MOVQ ret(SP), R8; \
+	MEMOAT(R8, R9, R10); \
+	ADDQ const_stMemo(R11), R10
+
+// GOREMEMBER has the memo keep the stack, if it is one goroutine's alone. It has no words of
+// rbp: xPairs then only says how many of the frames are no words of it.
+#define GOREMEMBER(pairs) \
+	MOVL pairs, DX; \
+	XORL BX, BX; \
+	CMPQ R12, wkG(SP); \
+	CMOVQNE BX, DX; \
+	MOVQ DX, const_xPairs(R13)
+
 // goReturn: runtime.mallocgc has done its work and all of its last instructions but the
 // return.
 //
@@ -77,9 +104,19 @@ goJudge:
 	JNE  goMay
 
 goPassed:
-	MOVQ STATE, R9
-	TESTL $const_modeRecord, const_stMode(R9)
+	MOVQ STATE, R11
+	TESTL $const_modeRecord, const_stMode(R11)
 	JEQ  goBack
+	CMPL const_stEnabled(R11), $const_quickEnabled
+	JNE  goLong
+	CMPQ R8, R14
+	JNE  goLong
+	GOMEMOAT(const_frameSize)
+	MOVQ const_frAddr(SP), SI
+	CALLTO(const_markRecordQuick)
+	JMP  goBack
+
+goLong:
 	MOVQ const_frSite(SP), R11
 	MOVQ const_siHead(R11), DI
 	ORQ  $const_recAlloc, DI
@@ -104,7 +141,10 @@ goMay:
 	JCC  goStops
 	MOVQ const_stVerdicts(R9), DI
 	CMPB (DI)(AX*1), $const_verdictNo
-	JEQ  goPassed
+	JNE  goStops
+	TESTL $const_modeRecord, const_stMode(R9)
+	JNE  goLong
+	JMP  goBack
 
 goStops:
 	CALLTO(const_markOffer)
@@ -118,20 +158,33 @@ goBack:
 	ADDQ $const_frameSize, SP
 	XRET
 
-// goWalk is record's walk for stacks of goroutines, by frame pointers: Go keeps them in all
+// goMemo is record's memo for stacks of goroutines. Those of the system's goroutines go on in
+// others: they are not remembered.
+goMemo:
+	MOVL $const_memoTries, DI
+	MOVQ const_stGoM(R11), AX
+	MOVQ (R14)(AX*1), AX
+	TESTQ AX, AX
+	JEQ  walkFirst
+	CMPQ (AX), R14
+	JEQ  walkFirst
+	GOMEMOAT(rcRet)
+	JMP  memoPlace
+
+// goAnew is record's walk for stacks of goroutines, by frame pointers: Go keeps them in all
 // functions that have a frame. From the stack of the system's goroutine it goes on in the
 // one that called it. Behind the outermost frame comes the go statement that made the
 // goroutine.
-goWalk:
-	PUSHWALK
-	MOVQ wkSlot(SP), R10
-	INCQ const_slGen(R10)
-	MOVQ const_slGen(R10), AX
-	MOVQ AX, wkGen(SP)
-
+//
+// A stack goes into the memo if it is a goroutine's alone, to its end or the limit. All of
+// its frames are as long as the compiler made them, so that the same return addresses at the
+// same places are the same stack.
 goAnew:
 	// R8 = return address, R9 = stack pointer, R10 = rbp, CX = frames so far, AX = their
 	// hash, R13 = scratch, R12 = the goroutine whose stack it is, DI = that one's end
+	MOVQ const_stHeader(R11), DX
+	LOCK
+	INCQ const_hdWalks(DX)
 	MOVQ wkSlot(SP), R13
 	SUBQ const_stSlots(R11), R13
 	SHRQ $const_slotShift, R13
@@ -168,6 +221,8 @@ goUp:
 	JHI  goElsewhere
 	TESTQ $7, R10
 	JNE  goLost
+	LEAQ 16(R10), DX
+	MOVQ DX, (const_xCFAs-8)(R13)(CX*8)
 	MOVQ 8(R10), R8
 	MOVQ R10, R9
 	MOVQ (R10), R10
@@ -195,6 +250,7 @@ goElsewhere:
 	JMP  goUp
 
 goCreator:
+	GOREMEMBER($const_pairsEnd)
 	MOVQ const_stGoID(R11), DX
 	CMPQ (R12)(DX*1), $1
 	JEQ  goWhole // the first was made by nobody
@@ -202,6 +258,7 @@ goCreator:
 	MOVQ (R12)(DX*1), R8
 	TESTQ R8, R8
 	JEQ  goWhole
+	GOREMEMBER($(const_pairsEnd+1)) // it is no word of the stack's
 	MOVQ R8, const_xPCs(R13)(CX*8)
 	XORQ R8, AX
 	IMULQ R14, AX
@@ -213,6 +270,7 @@ goWhole:
 	JMP  hashed
 
 goDepth:
+	GOREMEMBER($const_pairsEnd)
 	MOVL $const_endDepth, DX
 	JMP  goCut
 

@@ -130,6 +130,7 @@ numbered:
 	MOVL CX, BP
 	ADDL $const_pairsEnd, BP
 	SUBL const_xPairs(R13), BP // words
+	JLE  walked
 	CMPL BP, $const_memoLong
 	JHI  walked
 

@@ -44,7 +44,7 @@ named:
 	JNE  emit
 	MOVQ rcSite(SP), AX
 	TESTL $const_siteGo, const_siFlags(AX)
-	JNE  goWalk
+	JNE  goMemo
 
 	// The memo: if the words that an earlier walk from here read are the same,
 	// so is the stack. They are found by their distance from the saved BP, and
@@ -357,6 +357,9 @@ walkFirst:
 	INCQ const_slGen(R10)
 	MOVQ const_slGen(R10), AX
 	MOVQ AX, wkGen(SP)
+	MOVQ wkSite(SP), DX
+	TESTL $const_siteGo, const_siFlags(DX)
+	JNE  goAnew
 	MOVQ wkRet(SP), R8
 	LEAQ (wkRet+8)(SP), R9
 	MARK(const_markWalk)

@@ -279,10 +279,7 @@ func (st *siteTable) goThunk(w *writer, s *site, h *goHook) {
 		}
 		w.bytes(h.whole.first[:len(h.whole.first)-1]...) // but the return
 		row(8)
-		w.bytes(0x48, 0x89, 0xc2) // mov %rax,%rdx
-		st.slot(w)
-		w.movR11(uint64(s.desc))
-		w.far(core)
+		st.goReturnThunk(w, s.desc)
 	default:
 		row(8)
 		w.bytes(0x48, 0x8d, 0x64, 0x24, 0x100-gwSize) // lea -gwSize(%rsp),%rsp
@@ -296,6 +293,14 @@ func (st *siteTable) goThunk(w *writer, s *site, h *goHook) {
 		w.far(core)
 	}
 	s.island.note(w.here(), cfi.NoCFIID)
+}
+
+// goReturnThunk leads to the core, behind the last instructions of the function but the return.
+func (st *siteTable) goReturnThunk(w *writer, desc addr.Run) {
+	w.bytes(0x48, 0x89, 0xc2) // mov %rax,%rdx
+	st.slot(w)
+	w.movR11(uint64(desc))
+	w.far(st.p.remote.core + addr.Run(st.p.core.marks[markGoReturn]))
 }
 
 // all yields the instructions that are moved, in their order.

@@ -313,7 +313,7 @@ func (st *siteTable) descriptor(s *site, filterAt, tail addr.Run) []byte {
 	put(b[siModLow:], uint64(s.In.Low))
 	put(b[siModLen:], uint64(s.In.High-s.In.Low))
 	flags := uint32(fn.Kind)
-	long := longRecords(fn) || fn.Group == breakpoints.GroupGo && fn.Kind == capture.Alloc // type and goroutine
+	long := longRecords(fn) || goAllocates(&fn)
 	for _, f := range []struct {
 		bit uint32
 		on  bool
@@ -360,6 +360,9 @@ func (st *siteTable) descriptor(s *site, filterAt, tail addr.Run) []byte {
 	b[siOldWord], b[siAuxWord] = word(old), word(align)
 	if b[siAuxWord] == 0 {
 		b[siAuxWord] = word(fn.Count)
+	}
+	if goAllocates(&fn) {
+		b[siOldWord], b[siAuxWord] = frArgs/8+1, frArgs/8+2
 	}
 	switch fn.Ptr.From {
 	case breakpoints.Argument:
