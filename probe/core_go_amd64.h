@@ -353,8 +353,8 @@ goOn:
 	TESTL $const_modeRecord, const_stMode(R9)
 	JEQ  goOn
 	MOVQ const_gwSize(SP), DX // its return address
-	SUBQ const_stGoSweep(R9), DX
-	CMPQ DX, const_stGoSweepN(R9)
+	SUBQ const_siExempt(R11), DX
+	CMPQ DX, const_siExemptLen(R11)
 	JCC  goOn
 	CMPQ AX, const_slKey(R10)
 	JEQ  goMarkSlot

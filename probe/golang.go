@@ -49,14 +49,20 @@ type goHook struct {
 // ofGo tells functions of a Go runtime.
 func (s *site) ofGo() bool { return s.Function.Group == breakpoints.GroupGo }
 
-// addGo prepares a function of a Go runtime.
+// addGo prepares a function of a Go runtime. There may be several: a plugin has the code of its
+// host's once more, and each library (c-shared) has a runtime of its own. The state page has
+// room for one layout, so they have to be of one version.
 func (st *siteTable) addGo(c *caller, b *breakpoints.Site, all []*breakpoints.Site) error {
-	if slices.ContainsFunc(st.list, func(o *site) bool { return o.ofGo() && !o.dead && o.In.Low != b.In.Low }) {
-		return fmt.Errorf("%s has a second Go runtime: one of a process is followed", b.Module) // see tellLayout
-	}
 	layout, err := st.goLayout(b)
 	if err != nil {
 		return err
+	}
+	other := slices.IndexFunc(st.list, func(o *site) bool { return o.ofGo() && !o.dead && o.In.Low != b.In.Low })
+	switch {
+	case other < 0:
+		st.ofRuntimes = layout
+	case st.ofRuntimes != layout:
+		return fmt.Errorf("%s and %s have Go runtimes of two versions (1.%d and 1.%d): those of one version are followed", st.list[other].Module, b.Module, st.ofRuntimes.Minor, layout.Minor)
 	}
 	index, ok := st.freeIndex()
 	if !ok {
@@ -67,7 +73,7 @@ func (st *siteTable) addGo(c *caller, b *breakpoints.Site, all []*breakpoints.Si
 		return fmt.Errorf("%s in %s: %w", b.Function.Symbol, b.Module, err)
 	}
 	if b.Function.Frees() {
-		err = st.hookSweep(c, s, layout)
+		err = st.hookSweep(c, s, other < 0)
 	} else {
 		err = st.hookReturns(c, s, layout, all)
 	}
@@ -168,8 +174,8 @@ func (st *siteTable) hookReturn(s *site, r goReturn) (*goHook, error) {
 }
 
 // hookSweep moves the first instructions of the function that sweeps a span, and of the one
-// that it calls when it is done.
-func (st *siteTable) hookSweep(c *caller, s *site, layout goruntime.Layout) error {
+// that it calls when it is done. The first runtime's layout is told to the core.
+func (st *siteTable) hookSweep(c *caller, s *site, first bool) error {
 	exit, done := addr.Run(0), breakpoints.Symbol{}
 	for _, sym := range st.p.cfg.Functions(s.In, goSweepMark, goExit, goExitABI0) {
 		if sym.Name == goSweepMark {
@@ -196,12 +202,17 @@ func (st *siteTable) hookSweep(c *caller, s *site, layout goruntime.Layout) erro
 	if err := st.hookEntry(c, s, done.Addr+addr.Run(check), rest, markGoMark); err != nil {
 		return err
 	}
-	return st.tellLayout(layout, exit, s, size)
+	s.sweep = breakpoints.Extent{Low: s.Addr, High: s.Addr + addr.Run(size)}
+	if !first {
+		return nil
+	}
+	return st.tellLayout(st.ofRuntimes, exit)
 }
 
-// tellLayout has the core know the runtime's structures: those of one runtime, as the state page
-// has room for one.
-func (st *siteTable) tellLayout(l goruntime.Layout, exit addr.Run, sweep *site, size uint64) error {
+// tellLayout has the core know the runtime's structures, of the first runtime where there are
+// several (see addGo): goroutines of others do not end in the exit, and their stacks lack the go
+// statement.
+func (st *siteTable) tellLayout(l goruntime.Layout, exit addr.Run) error {
 	mask := ^uint64(0)
 	if l.Narrow {
 		mask = 1<<16 - 1
@@ -211,7 +222,6 @@ func (st *siteTable) tellLayout(l goruntime.Layout, exit addr.Run, sweep *site, 
 		stGoM:    uint64(l.GM), stGoID: uint64(l.GoID), stGoPC: uint64(l.GoPC), stGoCurG: uint64(l.CurG),
 		stGoStart: uint64(l.StartAddr), stGoFree: uint64(l.FreeIndex), stGoElems: uint64(l.NElems), stGoNumMask: mask,
 		stGoBits: uint64(l.AllocBits), stGoSize: uint64(l.ElemSize), stGoClass: uint64(l.SpanClass), stGoArena: uint64(l.ArenaChunk),
-		stGoSweep: uint64(sweep.Addr), stGoSweepN: size,
 	} {
 		if err := st.p.poke(at, v); err != nil {
 			return err

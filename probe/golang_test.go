@@ -6,8 +6,6 @@ import (
 
 	"hdb/breakpoints"
 	"hdb/goruntime"
-	"hdb/inferior"
-	"hdb/internal/addr"
 )
 
 // TestGoSizes has functions of a Go runtime whose sizes, which the program's symbols tell, are
@@ -22,16 +20,5 @@ func TestGoSizes(t *testing.T) {
 	}
 	if n, err := goCodeSize(300, 10); n != 290 || err != nil {
 		t.Errorf("%d, %v", n, err)
-	}
-}
-
-// TestGoRuntimes refuses a second Go runtime: the core knows the structures of one.
-func TestGoRuntimes(t *testing.T) {
-	of := func(low addr.Run) *breakpoints.Site {
-		return &breakpoints.Site{Module: "lib.so", In: inferior.Module{Low: low}, Function: breakpoints.Function{Group: breakpoints.GroupGo}}
-	}
-	st := &siteTable{list: []*site{{Site: of(0x400000)}}}
-	if err := st.addGo(nil, of(0x7f0000), nil); err == nil || !strings.Contains(err.Error(), "second Go runtime") {
-		t.Errorf("a second runtime: %v", err)
 	}
 }

@@ -83,8 +83,6 @@ const (
 	stGoSize    = 1296 // bytes of a slot,
 	stGoClass   = 1304 // uint8: which kind of slots
 	stGoArena   = 1312 // uint8: not 0 if it is none of the runtime's; offset 0: there are no such
-	stGoSweep   = 1320 // [address, +len) is the function that sweeps a span
-	stGoSweepN  = 1328
 
 	stPairs  = 1136 // address of the cache of stacks with calls of Python
 	stPySeen = 1144 // address of the hashes of those that were sent lately
@@ -201,7 +199,7 @@ const (
 	siQuick     = 80  // uint64: siHead with the type of the record of a call that has returned, or frees; and with noStack if it is bare
 	siBegin     = 88  // uint64: the first word of the record before it, of a realloc that begins
 	siExempt    = 96  // [exempt, exempt+len) in its module: calls from there are no events if it frees, because that code empties a thread's cache;
-	siExemptLen = 104 // else they do no function's work, because it allocates exceptions
+	siExemptLen = 104 // else they do no function's work, because it allocates exceptions; of a Go runtime the function that sweeps a span
 	siGuard     = 112 // address of code that looks at the old block before it runs, 0 if nothing does
 	siteBytes   = 120
 

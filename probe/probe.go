@@ -147,8 +147,9 @@ type site struct {
 	request int
 	// entrance is where a pointer leads that stands for the function, 0 if its code is patched.
 	entrance addr.Run
-	swapped  bool      // its thunk swaps the first two arguments, and what is moved does so again
-	hooks    []*goHook // instead of a patch of its own, if it is of a Go runtime
+	swapped  bool               // its thunk swaps the first two arguments, and what is moved does so again
+	hooks    []*goHook          // instead of a patch of its own, if it is of a Go runtime
+	sweep    breakpoints.Extent // the function that sweeps a span, where it is that
 	// keyLoad is the thunk's instruction that reads the thread's key, which faults in a
 	// thread that has no FS base.
 	keyLoad addr.Run

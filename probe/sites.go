@@ -11,6 +11,7 @@ import (
 
 	"hdb/breakpoints"
 	"hdb/capture"
+	"hdb/goruntime"
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/probe/cfi"
@@ -30,14 +31,15 @@ const longestBody = 4096
 // A siteTable has the allocator functions that are watched, and were. Changes of the list
 // take reader.mu.
 type siteTable struct {
-	p       *Probe
-	list    []*site // by index
-	byEntry map[addr.Run]*site
-	byDesc  map[addr.Run]*site
-	retired map[addr.Run]*site // by entry: those that are gone
-	behind  map[pointed]*site  // those of pointers, also if others have taken their places
-	bits    [2]uint8           // next number in sets, for functions that free or not
-	tcb     bool               // threads have their FS base at %fs:0, as the ABI of thread-local storage says
+	p          *Probe
+	list       []*site // by index
+	byEntry    map[addr.Run]*site
+	byDesc     map[addr.Run]*site
+	retired    map[addr.Run]*site // by entry: those that are gone
+	behind     map[pointed]*site  // those of pointers, also if others have taken their places
+	bits       [2]uint8           // next number in sets, for functions that free or not
+	ofRuntimes goruntime.Layout   // of the Go runtimes that are followed
+	tcb        bool               // threads have their FS base at %fs:0, as the ABI of thread-local storage says
 }
 
 // addModules compiles the CFI of modules that are not known yet. What cannot be
@@ -400,7 +402,10 @@ func (st *siteTable) descriptor(s *site, filterAt, tail addr.Run) []byte {
 		put(b[siQuick:], head|stack|recFree)
 	}
 	exempt := s.Exceptions
-	if fn.Frees() {
+	switch {
+	case s.ofGo():
+		exempt = s.sweep
+	case fn.Frees():
 		exempt = s.Release
 	}
 	put(b[siExempt:], uint64(exempt.Low))

@@ -12,11 +12,12 @@ import (
 	"hdb/testprogs"
 )
 
-// TestLibraries records a program of C with one library of Go, whose blocks and their ends are
-// events, and one with two: of the second, whose runtime is another, hdb says that it is not
-// followed.
+// TestLibraries records a program of C with libraries of Go, each of which has a runtime of its
+// own. Their blocks and their ends are events, if the runtimes are of one version: of another
+// hdb says that it is not followed.
 func TestLibraries(t *testing.T) {
 	one := build(t, "library", "local", "-buildmode=c-shared")
+	old := build(t, "library", "go1.18.10", "-buildmode=c-shared")
 	text, err := os.ReadFile(one)
 	if err != nil {
 		t.Fatal(err)
@@ -29,38 +30,66 @@ func TestLibraries(t *testing.T) {
 	if out, err := exec.Command(testprogs.Tool(t, "gcc"), "-g", "-o", host, filepath.Join("testdata", "library", "host.c"), "-ldl").CombinedOutput(); err != nil {
 		t.Fatalf("gcc: %v\n%s", err, out)
 	}
-	for _, c := range []struct {
-		libraries []string
-		followed  bool
-	}{{[]string{one}, true}, {[]string{one, two}, false}} {
-		path := filepath.Join(t.TempDir(), "capture.hdb")
-		out, err := exec.Command(testprogs.HDB(t), append([]string{"record", "-o", path, host}, c.libraries...)...).CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		if said := strings.Contains(string(out), "second has a second Go runtime"); said == c.followed {
-			t.Errorf("%d libraries: hdb said\n%s", len(c.libraries), out)
-		}
+	worked(t, 1, host, one)
+	worked(t, 2, host, one, two)
+	worked(t, 0, host, one, old)
+}
+
+// TestPlugin records a program with a plugin, which has the code of the runtime once more: what
+// is allocated by either, and freed by either's sweeper, is counted.
+func TestPlugin(t *testing.T) {
+	for _, flags := range [][]string{nil, {"-ldflags=-s -w"}} {
+		host, library := build(t, "plugin", "local", flags...), build(t, "library", "local", append(flags, "-buildmode=plugin")...)
+		path := worked(t, 1, host, library)
 		f, err := file.Open(path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer f.Close()
-		if partial := f.Info().Partial.Has(capture.GoHeap); partial == c.followed {
-			t.Errorf("%d libraries: it is noted that blocks of Go are not counted: %t\n%s", len(c.libraries), partial, out)
-		}
-		made, freed := 0, 0
+		whole := 0
 		for e := range f.Events(1) {
-			switch {
-			case !strings.HasPrefix(f.Functions()[e.Func], "runtime."):
-			case e.Kind == capture.Alloc && e.Size == 5000:
-				made++
-			case e.Kind == capture.Free && e.Ended.Recorded && e.Ended.Size == 5000:
-				freed++
+			if e.Kind == capture.Alloc && e.Size == 5000 && len(f.Stack(e.Stack).PCs) > 3 {
+				whole++
 			}
 		}
-		if c.followed && (made != 4000 || freed < 1000 || freed > made) {
-			t.Errorf("%d blocks were made, and %d freed", made, freed)
+		if whole != 4000 {
+			t.Errorf("%v: %d stacks have callers", flags, whole)
 		}
 	}
+}
+
+// worked records a program with libraries, so many of which are followed: each makes 4,000
+// blocks of 5,000 bytes, and keeps few.
+func worked(t *testing.T, followed int, host string, libraries ...string) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "capture.hdb")
+	out, err := exec.Command(testprogs.HDB(t), append([]string{"record", "-o", path, host}, libraries...)...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if said := strings.Contains(string(out), "have Go runtimes of two versions"); said == (followed > 0) {
+		t.Errorf("%q: hdb said\n%s", libraries, out)
+	}
+	f, err := file.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if partial := f.Info().Partial.Has(capture.GoHeap); partial == (followed > 0) {
+		t.Errorf("%q: it is noted that blocks of Go are not counted: %t\n%s", libraries, partial, out)
+	}
+	made, freed := 0, 0
+	for e := range f.Events(1) {
+		switch {
+		case !strings.HasPrefix(f.Functions()[e.Func], "runtime."):
+		case e.Kind == capture.Alloc && e.Size == 5000:
+			made++
+		case e.Kind == capture.Free && e.Ended.Recorded && e.Ended.Size == 5000:
+			freed++
+		}
+	}
+	if followed > 0 && (made != 4000*followed || freed < 1000*followed || freed > made) {
+		t.Errorf("%q: %d blocks were made, and %d freed", libraries, made, freed)
+	}
+	return path
 }
