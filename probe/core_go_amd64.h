@@ -409,20 +409,18 @@ goSome:
 	MOVQ STATE, R9
 	// As reserveNow, but the next allocation wakes the consumer, if need be.
 	MOVQ const_stHeader(R9), DI
-	MOVQ const_stSize(R9), SI
 
 goReserve:
 	MOVQ const_hdHead(DI), AX
 	LEAQ (AX)(R8*1), DX
 	MOVQ DX, CX
-	SUBQ SI, CX
+	SUBQ const_stRoom(R9), CX
 	CMPQ CX, const_hdTail(DI)
 	JGT  goNoRoom
 	LOCK
 	CMPXCHGQ DX, const_hdHead(DI)
 	JNE  goReserve
-	DECQ SI
-	ANDQ SI, AX
+	ANDQ const_stMask(R9), AX
 	MOVQ const_stRing(R9), DI
 	ADDQ AX, DI // the record's place
 	MOVQ gwSpan(SP), DX

@@ -419,18 +419,18 @@ quickStamp:
 	MOVQ AX, R9
 	MOVQ const_stHeader(R11), R10
 	MOVQ const_hdHead(R10), AX
-
-quickTake:
 	// As from emitTake on.
 	LEAQ const_recordSize(AX)(CX*1), DX
 	CMPQ DX, const_hdWakeAt(R10)
 	JCC  quickNear
 
 quickRoom:
+	// Others may have been faster since that look: the place is another then, and there is
+	// room, as all leave some, see ringSpare.
+	LEAQ const_recordSize(CX), AX
 	MARK(const_markTakeQuick)
 	LOCK
-	CMPXCHGQ DX, const_hdHead(R10)
-	JNE  quickTake
+	XADDQ AX, const_hdHead(R10)
 	ANDQ const_stMask(R11), AX
 	MOVQ const_stRing(R11), R8
 	ADDQ AX, R8
@@ -458,9 +458,9 @@ quickLonger:
 
 quickNear:
 	// The consumer may have to be woken, or have died, or there may be no room. One that
-	// lies down between this look and the exchange is woken by the next record.
+	// lies down between this look and the place is woken by the next record.
 	MOVQ DX, R8
-	SUBQ const_stSize(R11), R8
+	SUBQ const_stRoom(R11), R8
 	CMPQ R8, const_hdTail(R10)
 	JGT  quickEmit
 	CMPL const_hdSleep(R10), $0

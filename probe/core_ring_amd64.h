@@ -443,7 +443,7 @@ reserve:
 	MOVQ const_hdHead(DI), AX
 	LEAQ (AX)(R8*1), DX
 	MOVQ DX, CX
-	SUBQ const_stSize(R11), CX
+	SUBQ const_stRoom(R11), CX
 	CMPQ CX, const_hdTail(DI)
 	JGT  full
 	LOCK
@@ -451,8 +451,7 @@ reserve:
 	JNE  reserve
 
 reserveTaken:
-	MOVQ const_stSize(R11), R8
-	DECQ R8
+	MOVQ const_stMask(R11), R8
 	ANDQ AX, R8
 	ADDQ const_stRing(R11), R8
 	PREFETCHW_AHEAD
@@ -482,7 +481,7 @@ waitMore:
 	JNE  noRoom
 	MOVQ const_hdHead(DI), DX
 	ADDQ R8, DX
-	SUBQ const_stSize(R11), DX
+	SUBQ const_stRoom(R11), DX
 	CMPQ DX, const_hdTail(DI)
 	JLE  reserve
 	PUSHQ SI
@@ -523,7 +522,7 @@ reserveNow:
 	MOVQ const_hdHead(DI), AX
 	LEAQ (AX)(R8*1), DX
 	MOVQ DX, CX
-	SUBQ const_stSize(R11), CX
+	SUBQ const_stRoom(R11), CX
 	CMPQ CX, const_hdTail(DI)
 	JGT  noRoom
 	LOCK

@@ -117,21 +117,19 @@ emitSized:
 	MOVQ AX, rcW0(SP)
 	// As in reserve.
 	MOVQ const_stHeader(R11), DI
-	MOVQ const_stSize(R11), SI
 	MOVQ const_hdHead(DI), AX
 
 emitTake:
 	LEAQ (AX)(R8*1), DX
 	MOVQ DX, CX
-	SUBQ SI, CX
+	SUBQ const_stRoom(R11), CX
 	CMPQ CX, const_hdTail(DI)
 	JGT  emitFull
 	MARK(const_markTake) // see alone
 	LOCK
 	CMPXCHGQ DX, const_hdHead(DI)
 	JNE  emitTake
-	DECQ SI
-	ANDQ SI, AX
+	ANDQ const_stMask(R11), AX
 	MOVQ const_stRing(R11), R8
 	ADDQ AX, R8
 	PREFETCHW_AHEAD

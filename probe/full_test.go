@@ -3,15 +3,17 @@ package probe
 import (
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"testing"
 	"time"
 
+	"hdb/internal/addr"
 	"hdb/testprogs"
 )
 
 // fill leaves room for n bytes in the ring.
 func (l *lab) fill(n uint64) {
-	size := uint64(ringSize) - n
+	size := uint64(ringSize) - ringSpare - n
 	at := l.shared.word(hdHead).Load()
 	l.shared.word(hdHead).Store(at + size)
 	l.shared.record(at).Store(recPad | size/16<<countShift)
@@ -56,6 +58,31 @@ func TestFullRing(t *testing.T) {
 	if n := l.shared.half(hdWaiting).Load(); n != 0 {
 		t.Errorf("%d threads wait", n)
 	}
+}
+
+// A thread that has seen room takes it when others have filled the ring: there is some left.
+func TestFullRingTakenLate(t *testing.T) {
+	l := newFullLab(t)
+	d := l.deep(10, false)
+	l.setState(stEnabled, quickEnabled)
+	d.th.sp -= 8
+	d.th.jump("free", 0x4000) // then its stack is known
+	l.Drain()
+	l.lines = nil
+	at := l.remote.core + addr.Run(l.core.marks[markTakeQuick])
+	code := slices.Clone(l.at(at)[:jumpSize])
+	l.interruptAt(at)
+	if exit := d.th.jump("free", 0x5000); exit != exitInterrupt {
+		t.Fatalf("exit %d", exit)
+	}
+	copy(l.at(at), code)
+	l.fill(0)
+	d.th.run(at)
+	if n := l.head() - l.tail; n <= ringSize-ringSpare || n > ringSize {
+		t.Errorf("%d bytes of %d are taken", n, ringSize)
+	}
+	l.Drain()
+	l.expect(t, "free(0x5000)")
 }
 
 // A thread that others forestall each time waits as long as the consumer works.

@@ -140,7 +140,7 @@ func (p *Probe) writeState() error {
 	put := func(at int, v uint64) { binary.LittleEndian.PutUint64(b[at:], v) }
 	put(stHeader, uint64(p.remote.file)+fileHeader)
 	put(stRing, uint64(p.remote.ring))
-	put(stSize, p.shared.size)
+	put(stRoom, p.shared.size-ringSpare)
 	put(stMask, p.shared.size-1)
 	put(stStacks, uint64(p.remote.file)+fileStacks)
 	put(stSlots, uint64(p.remote.file)+fileSlots)

@@ -233,7 +233,7 @@ func (l *lab) stubs() {
 func (l *lab) fillState() {
 	file := uint64(l.remote.file)
 	for at, v := range map[int]uint64{
-		stEnabled: l.enabled(), stMode: l.mode(), stHeader: file + fileHeader, stRing: uint64(l.remote.ring), stSize: ringSize, stMask: ringSize - 1,
+		stEnabled: l.enabled(), stMode: l.mode(), stHeader: file + fileHeader, stRing: uint64(l.remote.ring), stRoom: ringSize - ringSpare, stMask: ringSize - 1,
 		stStacks: file + fileStacks, stSlots: file + fileSlots, stScratch: uint64(l.remote.state) + privateScratch,
 		stVerdicts: file + fileVerdicts, stReturn: uint64(l.remote.core) + uint64(l.core.marks[markReturn]),
 		stReturnWide: uint64(l.remote.core) + uint64(l.core.marks[markReturnWide]), stDepth: 64,

@@ -26,8 +26,8 @@ const (
 	stMode       = 8   // uint64: modeRecord
 	stHeader     = 16  // address of the shared header
 	stRing       = 24  // address of the ring, mapped twice in a row
-	stSize       = 32  // of the ring, a power of two,
-	stMask       = 248 // and that less 1
+	stRoom       = 32  // how many bytes of the ring may wait to be read: ringSpare less than it has,
+	stMask       = 248 // which is a power of two: that less 1
 	stModules    = 40  // address of the module table
 	stNumMods    = 48  // its length
 	stRules      = 56  // address of the CFI rules, 8 bytes each
@@ -325,6 +325,12 @@ const (
 	recordSize  = 32
 	longRecord  = 48
 )
+
+// ringSpare is what is left free in the ring: threads that have seen that there is room for a
+// record take it without another look, as late as they may come to it. There are numSlots of them.
+const ringSpare = 1 << 16
+
+const _ = uint(ringSpare - numSlots*longRecord)
 
 // Flags of a frame in recStack, above the 47 bits of an address.
 const (

@@ -73,7 +73,7 @@ var structures = []struct {
 	fields []field
 }{
 	{"state", stateSize, []field{
-		u32("enabled", stEnabled), u64("mode", stMode), u64("header", stHeader), u64("ring", stRing), u64("size", stSize),
+		u32("enabled", stEnabled), u64("mode", stMode), u64("header", stHeader), u64("ring", stRing), u64("room", stRoom),
 		u64("modules", stModules), u64("numMods", stNumMods), u64("rules", stRules), u64("cache", stCache),
 		u64("stacks", stStacks), u64("memo", stMemo), u64("depth", stDepth), u64("slots", stSlots),
 		u64("scratch", stScratch), u64("return", stReturn), u64("returnWide", stReturnWide),
