@@ -17,6 +17,7 @@ internal/spelling
 internal/addr internal/cformat internal/cond internal/diskcache internal/elfnote internal/flags internal/golden internal/openfiles internal/outfile internal/paged internal/panics internal/prefetch internal/procroot internal/regular internal/units
 internal/when
 capture unwind symbols/debuginfod inferior/corefile python annotations goruntime heap/glibc
+heap/golang
 capture/file symbols inferior values/calls values/cpp
 capture/edit breakpoints heap values report
 probe

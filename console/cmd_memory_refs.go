@@ -27,15 +27,17 @@ func refsCommands() []*Command {
 
 // A holderView is a word that points into a block.
 type holderView struct {
-	Kind   string     `json:"kind"`
-	At     string     `json:"address,omitempty"`
-	Thread int        `json:"thread,omitempty"`
-	Frame  *frameView `json:"frame,omitempty"`
-	Name   string     `json:"name,omitempty"`
-	Region string     `json:"region,omitempty"`
-	Module string     `json:"module,omitempty"`
-	Block  *heldView  `json:"in_block,omitempty"`
-	Into   uint64     `json:"offset"`
+	Kind      string     `json:"kind"`
+	At        string     `json:"address,omitempty"`
+	Thread    int        `json:"thread,omitempty"`
+	Goroutine uint64     `json:"goroutine,omitempty"`
+	Hidden    bool       `json:"hidden,omitempty"`
+	Frame     *frameView `json:"frame,omitempty"`
+	Name      string     `json:"name,omitempty"`
+	Region    string     `json:"region,omitempty"`
+	Module    string     `json:"module,omitempty"`
+	Block     *heldView  `json:"in_block,omitempty"`
+	Into      uint64     `json:"offset"`
 }
 
 // A heldView is a block and how it is held.
@@ -48,17 +50,32 @@ type heldView struct {
 }
 
 func viewHeld(b *session.HeldBlock) heldView {
-	return heldView{fmt.Sprintf("%#x", b.Addr), b.Size, b.Seq, viewType(b.Type), b.Reach.String()}
+	return heldView{fmt.Sprintf("%#x", b.Addr), b.Size, b.Seq, viewType(b.Type), reachText(b)}
+}
+
+// reachText says how a block is held: those of Go's collector are not lost.
+func reachText(b *session.HeldBlock) string {
+	if !b.Go {
+		return b.Reach.String()
+	}
+	switch b.Reach {
+	case graph.Reachable:
+		return "reachable"
+	case graph.Possible:
+		return "held by C alone"
+	}
+	return "garbage"
 }
 
 // holderWords are the words of the kinds.
 var holderWords = [...]string{
 	session.HeldByGlobal: "global", session.HeldByStack: "stack", session.HeldByRegister: "register", session.HeldByTLS: "thread-local", session.HeldByThread: "thread",
 	session.HeldByMapping: "mapping", session.HeldByPool: "pool", session.HeldByBlock: "block",
+	session.HeldByGoroutine: "goroutine", session.HeldByRuntime: "runtime",
 }
 
 func viewHolder(h *session.Holder) holderView {
-	v := holderView{Kind: holderWords[h.Kind], Thread: h.Thread, Name: h.Name, Into: h.Into}
+	v := holderView{Kind: holderWords[h.Kind], Thread: h.Thread, Goroutine: h.Goroutine, Hidden: h.Hidden, Name: h.Name, Into: h.Into}
 	if h.At != 0 {
 		v.At = fmt.Sprintf("%#x", h.At)
 	}
@@ -128,6 +145,10 @@ func holderText(o *screen.Output, h *session.Holder) string {
 		}
 	case session.HeldByRegister:
 		text = fmt.Sprintf("thread %d, register %s", h.Thread, h.Name)
+	case session.HeldByGoroutine:
+		text = fmt.Sprintf("goroutine %d, stack at %#x", h.Goroutine, h.At)
+	case session.HeldByRuntime:
+		text = h.Name
 	case session.HeldByTLS:
 		text = localText(h)
 	case session.HeldByThread:
@@ -144,7 +165,7 @@ func holderText(o *screen.Output, h *session.Holder) string {
 		}
 		text = member + " of " + heldText(o, h.Block)
 		if h.Block.Reach != graph.Reachable {
-			text += ", itself " + h.Block.Reach.String()
+			text += ", itself " + reachText(h.Block)
 		}
 	default:
 		text = fmt.Sprintf("%s memory at %#x", h.Region.Kind, h.At)
@@ -156,6 +177,9 @@ func holderText(o *screen.Output, h *session.Holder) string {
 	}
 	if h.Into != 0 {
 		text += fmt.Sprintf("  (to byte %s)", units.Grouped(h.Into))
+	}
+	if h.Hidden {
+		text += "  (Go's collector does not see it)"
 	}
 	return text
 }
@@ -241,6 +265,9 @@ func showRefs(c *Console, in Input, text string, a *session.RefsAnswer) {
 		if a.Total == 0 {
 			o.Printf("nothing points to it\n")
 		}
+		for i := range a.Sharers {
+			o.Printf("it has a slot with the %s, and lives as long\n", heldText(o, &a.Sharers[i]))
+		}
 		if len(a.Holders) < a.Total {
 			o.Printf("%d of %s; `refs %s all` lists all\n", len(a.Holders), units.Count(a.Total, "holder"), text)
 		}
@@ -259,7 +286,7 @@ func printHeld(o *screen.Output, at uint64, b *session.HeldBlock) {
 	if at != b.Addr {
 		text = fmt.Sprintf("%#x is byte %s of the %s", at, units.Grouped(at-b.Addr), text)
 	}
-	o.Printf("%s: %s\n", text, b.Reach)
+	o.Printf("%s: %s\n", text, reachText(b))
 }
 
 func showPath(c *Console, in Input, a *session.PathAnswer) {

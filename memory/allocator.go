@@ -22,13 +22,13 @@ func (f *Fit) Add(requested, usable uint64) {
 // Fits visits the chunks in use that the recording knows as blocks of their own, ascending. The
 // others it leaves out: older ones, and chunks that are cut up by a pool.
 func (m *Image) Fits(visit func(b *Block, usable uint64)) error {
-	if err := m.Walkable(); err != nil {
+	if err := m.Native(); err != nil {
 		return err
 	}
 	all := &m.merged().all
 	rec := cursor{of: m.src.Recorded}
 	i := 0
-	for c := range m.spans() {
+	for c := range m.nativeSpans() {
 		for i < all.Len() && all.At(i).Addr < c.Addr {
 			i++
 		}

@@ -34,7 +34,11 @@ func (m *Image) merged() *blocks {
 	rec := &cursor{of: m.src.Recorded}
 	for c := range m.spans() {
 		out.before(m.has, rec, c.Addr)
-		out.chunk(c, rec)
+		if m.inArenas(c.Addr) {
+			out.slot(c, rec)
+		} else {
+			out.chunk(c, rec)
+		}
 	}
 	out.before(m.has, rec, ^uint64(0))
 	m.blocks = out
@@ -79,9 +83,7 @@ func (out *blocks) chunk(c graph.Block, rec *cursor) {
 	in := rec.below(high)
 	switch {
 	case len(in) == 0:
-		out.all.Append(c)
-		out.walked.Blocks++
-		out.walked.Bytes += c.Size
+		out.walk(c)
 	case len(in) == 1 && in[0].Addr == low:
 		out.all.Append(graph.Block{Addr: low, Size: min(in[0].Size, c.Size)}) // more is a realloc that was not seen
 	default:

@@ -1,6 +1,8 @@
 package memory
 
 import (
+	"iter"
+
 	"hdb/heap/graph"
 )
 
@@ -14,6 +16,31 @@ type Graph struct {
 
 // Block is the block of that index.
 func (g *Graph) Block(i int) Block { return g.m.Block(i) }
+
+// To lists the edges into a block, as [graph.Graph.To] does.
+func (g *Graph) To(block int) iter.Seq[graph.Edge] { return g.each(g.Graph.To(block)) }
+
+// From lists the edges out of a block.
+func (g *Graph) From(block int) iter.Seq[graph.Edge] { return g.each(g.Graph.From(block)) }
+
+func (g *Graph) each(edges iter.Seq[graph.Edge]) iter.Seq[graph.Edge] {
+	return func(yield func(graph.Edge) bool) {
+		for e := range edges {
+			if !yield(g.shown(e)) {
+				return
+			}
+		}
+	}
+}
+
+// Path is a shortest chain of edges to a block, as [graph.Graph.Path] finds it.
+func (g *Graph) Path(block int) []graph.Edge {
+	path := g.Graph.Path(block)
+	for i := range path {
+		path[i] = g.shown(path[i])
+	}
+	return path
+}
 
 // Root is the root that an edge comes from, whose From is -1.
 func (g *Graph) Root(e graph.Edge) *Root {

@@ -20,6 +20,7 @@ import (
 
 	"hdb/capture"
 	"hdb/heap/glibc"
+	"hdb/heap/golang"
 	"hdb/heap/graph"
 	"hdb/heap/jemalloc"
 	"hdb/heap/regions"
@@ -37,6 +38,9 @@ type Source struct {
 
 	// Libc is the path, as in the mappings, of the module that has glibc's malloc; "" without.
 	Libc string
+	// Go tells where a Go runtime has its heap, and an error why that is not known; nil: there is no runtime.
+	// Memory and Stacks are the Image's.
+	Go func() (golang.Source, error)
 	// Other is the name of another allocator, which the program has instead; "" without.
 	Other string
 }
@@ -59,6 +63,7 @@ type Register struct {
 type Block struct {
 	Addr  uint64
 	Size  uint64          // asked for if it is recorded, else what is usable
+	Room  uint64          // that it takes: of Go that of its slot, else Size
 	Seq   uint64          // the event that made it; 0: the walk alone found it
 	Stack capture.StackID // 0: none
 }
@@ -76,6 +81,10 @@ type Image struct {
 	openedJe bool
 	je       *jemalloc.Heap // nil without one
 	jeErr    error
+	openedGo bool
+	golang   *golang.Heap // nil without one
+	goErr    error
+	arenas   []golang.Range // of golang
 
 	blocks *blocks
 	space  *regions.Space
@@ -171,6 +180,7 @@ func (m *Image) Space() *regions.Space {
 			src.Internal = append(src.Internal, regions.Range{Start: own.Start, End: own.End, Label: "the allocator's own"})
 		}
 	}
+	m.claimGo(&src)
 	m.space = regions.Divide(&src)
 	return m.space
 }
@@ -193,10 +203,10 @@ func (m *Image) Len() int { return m.merged().all.Len() }
 // Block is block i.
 func (m *Image) Block(i int) Block {
 	x := m.merged().all.At(i)
-	b := Block{Addr: x.Addr, Size: x.Size}
+	b := Block{Addr: x.Addr, Size: x.Size, Room: x.Size}
 	if m.src.Recorded != nil {
 		if r, ok := m.src.Recorded.At(b.Addr); ok {
-			b.Seq, b.Stack = r.Seq, r.Stack
+			m.recorded(&b, &r)
 		}
 	}
 	return b
@@ -209,14 +219,22 @@ func (m *Image) Blocks() iter.Seq2[int, Block] {
 		c := cursor{of: m.src.Recorded}
 		for i := range all.Len() {
 			x := all.At(i)
-			b := Block{Addr: x.Addr, Size: x.Size}
+			b := Block{Addr: x.Addr, Size: x.Size, Room: x.Size}
 			if r := c.at(x.Addr); r != nil {
-				b.Seq, b.Stack = r.Seq, r.Stack
+				m.recorded(&b, r)
 			}
 			if !yield(i, b) {
 				return
 			}
 		}
+	}
+}
+
+// recorded adds to a block what is recorded of it.
+func (m *Image) recorded(b, r *Block) {
+	b.Seq, b.Stack = r.Seq, r.Stack
+	if m.inArenas(b.Addr) {
+		b.Size = min(r.Size, b.Room)
 	}
 }
 

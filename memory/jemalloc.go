@@ -49,8 +49,16 @@ func (m *Image) Jemalloc() (*jemalloc.Heap, error) {
 	return h, nil
 }
 
-// Walkable is nil if the blocks of the heap are known without a recording, and otherwise a *NoWalkError.
+// Walkable is nil if the blocks of a heap are known without a recording, and otherwise a *NoWalkError.
 func (m *Image) Walkable() error {
+	if h, _ := m.Go(); h != nil {
+		return nil
+	}
+	return m.Native()
+}
+
+// Native is Walkable but for blocks of Go.
+func (m *Image) Native() error {
 	_, err := m.Jemalloc()
 	if err == nil {
 		return nil
@@ -65,33 +73,66 @@ func (m *Image) Walkable() error {
 
 // spans are the blocks of the heaps that are walked, ascending.
 func (m *Image) spans() iter.Seq[graph.Block] {
-	g, noGlibc := m.Heap()
-	je, noJemalloc := m.Jemalloc()
-	return func(yield func(graph.Block) bool) {
-		next, stop := func() (graph.Block, bool) { return graph.Block{}, false }, func() {}
-		switch {
-		case noJemalloc == nil && noGlibc == nil:
-			next, stop = iter.Pull(glibcSpans(g))
-		case noGlibc == nil:
-			glibcSpans(g)(yield)
-			return
-		case noJemalloc != nil:
-			return
-		}
-		defer stop()
-		s, more := next()
-		for b := range je.Blocks() {
-			for ; more && s.Addr < uint64(b.Addr); s, more = next() {
-				if !yield(s) {
-					return
-				}
-			}
-			if !yield(graph.Block{Addr: uint64(b.Addr), Size: b.Size}) {
+	all := m.nativeSpans()
+	h, _ := m.Go()
+	if h == nil {
+		return all
+	}
+	ofGo := func(yield func(graph.Block) bool) {
+		for b := range h.Blocks() {
+			if !yield(graph.Block{Addr: b.Addr, Size: b.Size}) {
 				return
 			}
 		}
-		for ; more; s, more = next() {
-			if !yield(s) {
+	}
+	if !m.native() {
+		return ofGo
+	}
+	return ascending(ofGo, all)
+}
+
+// nativeSpans are those but for Go's.
+func (m *Image) nativeSpans() iter.Seq[graph.Block] {
+	var all []iter.Seq[graph.Block]
+	if h, err := m.Heap(); err == nil {
+		all = append(all, glibcSpans(h))
+	}
+	if h, err := m.Jemalloc(); err == nil {
+		all = append(all, func(yield func(graph.Block) bool) {
+			for b := range h.Blocks() {
+				if !yield(graph.Block{Addr: uint64(b.Addr), Size: b.Size}) {
+					return
+				}
+			}
+		})
+	}
+	switch len(all) {
+	case 0:
+		return func(func(graph.Block) bool) {}
+	case 1:
+		return all[0]
+	}
+	return ascending(all[0], all[1])
+}
+
+// ascending is the blocks of two lists in one.
+func ascending(one, other iter.Seq[graph.Block]) iter.Seq[graph.Block] {
+	return func(yield func(graph.Block) bool) {
+		next, stop := iter.Pull(one)
+		defer stop()
+		b, more := next()
+		for c := range other {
+			for ; more && b.Addr < c.Addr; b, more = next() {
+				if !yield(b) {
+					return
+				}
+			}
+			if !yield(c) {
+				return
+			}
+		}
+		for ; more; b, more = next() {
+			if !yield(b) {
 				return
 			}
 		}
@@ -118,6 +159,9 @@ func (m *Image) walkedLen() int {
 	if h, err := m.Jemalloc(); err == nil {
 		n += h.Len()
 	}
+	if h, _ := m.Go(); h != nil {
+		n += h.Sum().Slots
+	}
 	return n
 }
 
@@ -134,5 +178,5 @@ func (m *Image) has(at uint64) bool {
 			return true
 		}
 	}
-	return false
+	return m.InGo(at) // what is in use there is a block that was walked
 }

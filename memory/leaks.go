@@ -6,12 +6,14 @@ import (
 	"slices"
 
 	"hdb/capture"
+	"hdb/heap/golang"
 	"hdb/heap/graph"
 )
 
 // A LeakRow is the blocks of one stack that are held in one way.
 type LeakRow struct {
 	Reach   graph.Reach
+	Go      bool            // blocks of a Go runtime: what is lost of them is garbage
 	Stack   capture.StackID // 0: blocks without one
 	Seq     uint64          // of the last event that made one of them, 0 of blocks without
 	Blocks  uint64
@@ -24,7 +26,8 @@ type LeakRow struct {
 // Leaks are the live blocks by how they are held.
 type Leaks struct {
 	Rows []LeakRow    // the worst first: definitely, indirectly, possibly lost, still reachable; of one kind the largest first
-	Sums [4]graph.Sum // by graph.Reach
+	Sums [4]graph.Sum // by graph.Reach, but for blocks of Go
+	Go   [4]graph.Sum // those: blocks that share a slot are one, and bytes are those of slots, as the runtime counts
 }
 
 // Leaks adds up the blocks by how they are held and by their stacks, of which alike tells which
@@ -37,7 +40,9 @@ func (m *Image) Leaks(ctx context.Context, alike func(capture.StackID) capture.S
 	type key struct {
 		reach graph.Reach
 		stack capture.StackID
+		ofGo  bool
 	}
+	slot := uint64(0) // the last one of Go
 	at := map[key]int{}
 	out := &Leaks{}
 	var last key // its row is that of most blocks beside
@@ -46,7 +51,7 @@ func (m *Image) Leaks(ctx context.Context, alike func(capture.StackID) capture.S
 		if keep != nil && !keep(b) {
 			continue
 		}
-		k := key{g.Reach(i), b.Stack}
+		k := key{g.Reach(i), b.Stack, m.inArenas(b.Addr)}
 		if n < 0 || k != last {
 			last = k
 			if alike != nil && b.Stack != 0 {
@@ -56,15 +61,24 @@ func (m *Image) Leaks(ctx context.Context, alike func(capture.StackID) capture.S
 			if n, ok = at[k]; !ok {
 				n = len(out.Rows)
 				at[k] = n
-				out.Rows = append(out.Rows, LeakRow{Reach: k.reach, Stack: k.stack, Largest: i, most: b.Size})
+				out.Rows = append(out.Rows, LeakRow{Reach: k.reach, Go: k.ofGo, Stack: k.stack, Largest: i, most: b.Room})
 			}
 		}
 		row := &out.Rows[n]
 		row.Blocks++
-		row.Bytes += b.Size
+		row.Bytes += b.Room
 		row.Seq = max(row.Seq, b.Seq)
-		if b.Size > row.most {
-			row.Largest, row.most = i, b.Size
+		if b.Room > row.most {
+			row.Largest, row.most = i, b.Room
+		}
+		if k.ofGo {
+			sum := &out.Go[k.reach]
+			sum.Bytes += golang.Block{Addr: b.Addr, Size: b.Room}.Slot()
+			if b.Addr/golang.SharedBytes != slot || !m.shares(b.Addr) {
+				sum.Blocks++
+			}
+			slot = b.Addr / golang.SharedBytes
+			continue
 		}
 		if k.reach == graph.Definite {
 			lost := g.Lost(i)

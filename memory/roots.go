@@ -16,18 +16,22 @@ import (
 type RootKind uint8
 
 const (
-	InRegion   RootKind = iota // memory of a region
-	InRegister                 // a register of a thread
-	OfPool                     // what a pool has not handed out of its chunk
-	OfThread                   // a block that the C library or a thread has for itself: its thread vector, its stack
+	InRegion    RootKind = iota // memory of a region
+	InRegister                  // a register of a thread
+	OfPool                      // what a pool has not handed out of its chunk
+	OfThread                    // a block that the C library or a thread has for itself: its thread vector, its stack
+	OfGoroutine                 // the stack of a goroutine
+	OfGo                        // what a Go runtime has of a block: a finalizer, a cleanup, the handle of a weak pointer
 )
 
 // A Root is where a search for reachable blocks begins.
 type Root struct {
-	Kind   RootKind
-	Region *regions.Region // of InRegion
-	Thread int             // hdb's number, of InRegister and OfThread
-	Name   string          // of the register, or of what the thread has
+	Kind      RootKind
+	Region    *regions.Region // of InRegion
+	Thread    int             // hdb's number, of InRegister and OfThread
+	Goroutine uint64          // of OfGoroutine, and of InRegister if the thread runs its code
+	Name      string          // of the register, or of what the thread or the Go runtime has
+	Of        uint64          // of OfGo: the block that has it
 }
 
 // roots collects the roots of an image.
@@ -51,6 +55,13 @@ func (m *Image) build(ctx context.Context) (*Graph, error) {
 	}
 	r.ended(b)
 	options := graph.Options{Populated: m.populated()}
+	if h, _ := m.Go(); h != nil {
+		r.golang(h)
+		c := &collector{m: m, h: h, r: r, native: m.native()}
+		if options.Collector = c; !c.native {
+			options.Populated = withoutNoScan(h, options.Populated)
+		}
+	}
 	for i := range m.Space().Regions {
 		switch g := &m.Space().Regions[i]; g.Kind {
 		case regions.Code:
@@ -114,6 +125,9 @@ func (r *roots) exclude(b *blocks) {
 		for _, s := range h.Spans() {
 			allocators = append(allocators, Range{uint64(s.Start), uint64(s.End)})
 		}
+	}
+	for _, a := range r.m.arenas {
+		allocators = append(allocators, Range{a.Start, a.End})
 	}
 	allocators = union(allocators)
 	r.without = slices.Clone(allocators)
@@ -193,7 +207,8 @@ func (r *roots) memory(of Range, without []Range, kind Root) {
 
 // word adds a value that no memory of the process has at a place of its own.
 func (r *roots) word(value uint64, kind Root) {
-	r.Words = append(r.Words, graph.Word{Value: value, Label: len(r.kinds)})
+	hidden := (kind.Kind == InRegister || kind.Kind == OfThread) && kind.Goroutine == 0
+	r.Words = append(r.Words, graph.Word{Value: value, Label: len(r.kinds), Hidden: hidden})
 	r.kinds = append(r.kinds, kind)
 }
 
@@ -225,13 +240,17 @@ func (r *roots) pools(b *blocks) {
 // it runs in, if its stack is one, which swapcontext does; the tables of its thread-local storage, to
 // which the C library points behind their beginnings.
 func (r *roots) thread(b *blocks, t *Thread) {
+	g := uint64(0)
+	if h, _ := r.m.Go(); h != nil {
+		g, _ = onGoroutine(h, uint64(t.SP))
+	}
 	for _, reg := range t.Registers {
-		r.word(reg.Value, Root{Kind: InRegister, Thread: t.Number, Name: reg.Name})
+		r.word(reg.Value, Root{Kind: InRegister, Thread: t.Number, Goroutine: g, Name: reg.Name})
 	}
 	if i, ok := b.all.Find(uint64(t.SP)); ok {
 		r.word(b.all.At(i).Addr, Root{Kind: OfThread, Thread: t.Number, Name: "stack"})
 	}
-	if t.FS == 0 {
+	if t.FS == 0 || r.m.inArenas(uint64(t.FS)) {
 		return
 	}
 	for _, at := range r.vector(t.FS) {

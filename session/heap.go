@@ -92,6 +92,7 @@ func (h *Heap) source() (memory.Source, error) {
 		}
 	}
 	src.Libc, src.Other = h.allocator()
+	src.Go = h.goHeap()
 	return src, nil
 }
 

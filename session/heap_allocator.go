@@ -76,7 +76,7 @@ func (h *Heap) Allocator() (*AllocatorAnswer, error) {
 		if _, none := m.Jemalloc(); none == nil {
 			return nil, errJemalloc
 		}
-		return nil, m.Walkable()
+		return nil, m.Native()
 	}
 	a := &AllocatorAnswer{Heap: g, Threads: map[int]int{}, Other: m.Allocator()}
 	for _, t := range h.common.image.Threads() {
@@ -234,7 +234,7 @@ func (h *Heap) Chunk(at uint64) (*ChunkAnswer, error) {
 		if _, none := m.Jemalloc(); none == nil {
 			return nil, &NoChunkError{addr.Run(at)}
 		}
-		return nil, m.Walkable()
+		return nil, m.Native()
 	}
 	x, c, ok := g.Header(addr.Run(at))
 	if !ok {

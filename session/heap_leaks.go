@@ -40,8 +40,9 @@ type LeakAnswer struct {
 	Total    int           // rows of the kinds that were asked for
 	Sums     [4]graph.Sum  // by graph.Reach, of all kinds
 	Kept     query.Kept    // what is left out
-	Go       graph.Sum     // blocks that a Go runtime made: what nothing points to of them is collected
-	GoHeap   bool          // there is one whose blocks are not known
+	Go       [4]graph.Sum  // by graph.Reach, of blocks of a Go runtime: what nothing points to of them is collected
+	GoKnown  bool          // its heap was read
+	GoError  error         // there is one whose heap is not known, for this reason
 	Recorded bool          // there is a recording: blocks without stack were made before it or are not in it
 	Elapsed  time.Duration // from Since on; 0 without
 	Doubts   memory.Doubts
@@ -133,9 +134,12 @@ func (h *Heap) Leaks(ctx context.Context, q LeakQuestion) (*LeakAnswer, error) {
 				continue
 			}
 		}
-		if row.Stack != 0 && h.madeByGo(m.Block(row.Largest).Seq) {
-			a.Go.Blocks += int(row.Blocks)
-			a.Go.Bytes += row.Bytes
+		if row.Go {
+			continue
+		}
+		if row.Stack != 0 && h.madeByGo(m.Block(row.Largest).Seq) { // its heap was not read
+			a.Go[graph.Reachable].Blocks += int(row.Blocks)
+			a.Go[graph.Reachable].Bytes += row.Bytes
 			continue
 		}
 		if row.Stack != 0 && stacks.Owned(row.Stack) {
@@ -157,7 +161,10 @@ func (h *Heap) Leaks(ctx context.Context, q LeakQuestion) (*LeakAnswer, error) {
 		}
 		a.Rows = append(a.Rows, out)
 	}
-	a.GoHeap = a.Go.Blocks == 0 && h.common.image.IsGo()
+	goHeap, goErr := m.Go()
+	if a.GoKnown, a.GoError = goHeap != nil, goErr; a.GoKnown {
+		a.Go = l.Go
+	}
 	return a, ctx.Err()
 }
 

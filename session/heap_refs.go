@@ -20,35 +20,40 @@ import (
 type HolderKind uint8
 
 const (
-	HeldByGlobal   HolderKind = iota // data of a module
-	HeldByStack                      // a slot of a thread's stack
-	HeldByRegister                   // a register of a thread
-	HeldByTLS                        // thread-local storage; that of libraries may be a block
-	HeldByThread                     // no word: the block is what a thread runs on or has its thread-local storage in
-	HeldByMapping                    // other memory of the program
-	HeldByPool                       // what a pool has not handed out of its chunk
-	HeldByBlock                      // another block
+	HeldByGlobal    HolderKind = iota // data of a module
+	HeldByStack                       // a slot of a thread's stack
+	HeldByRegister                    // a register of a thread
+	HeldByTLS                         // thread-local storage; that of libraries may be a block
+	HeldByThread                      // no word: the block is what a thread runs on or has its thread-local storage in
+	HeldByMapping                     // other memory of the program
+	HeldByPool                        // what a pool has not handed out of its chunk
+	HeldByBlock                       // another block
+	HeldByGoroutine                   // a word of a goroutine's stack
+	HeldByRuntime                     // what a Go runtime has of a block: Name says what
 )
 
 // A Holder is a word that points into a block.
 type Holder struct {
-	Kind   HolderKind
-	At     uint64       // of the word, 0 of a register
-	Thread int          // hdb's number, 0 none
-	Frame  *names.Frame // of HeldByStack, nil if none is known
-	Name   string       // what debug information or symbols call the word, of the register, or of what the thread has; "" not known
-	Typed  bool         // Name is a variable with its members
-	Region *regions.Region
-	Local  *ThreadVariable // of HeldByTLS, nil if no module has the word
-	Block  *HeldBlock      // that the word lies in: of HeldByBlock, and of HeldByTLS or nil
-	Field  uint64          // offset of the word in it
-	Into   uint64          // where in the block it points to; 0: the start
+	Kind      HolderKind
+	At        uint64       // of the word, 0 of a register
+	Thread    int          // hdb's number, 0 none
+	Goroutine uint64       // of HeldByGoroutine
+	Hidden    bool         // from Go's collector, which the block belongs to
+	Frame     *names.Frame // of HeldByStack, nil if none is known
+	Name      string       // what debug information or symbols call the word, of the register, or of what the thread has; "" not known
+	Typed     bool         // Name is a variable with its members
+	Region    *regions.Region
+	Local     *ThreadVariable // of HeldByTLS, nil if no module has the word
+	Block     *HeldBlock      // that the word lies in: of HeldByBlock, and of HeldByTLS or nil
+	Field     uint64          // offset of the word in it
+	Into      uint64          // where in the block it points to; 0: the start
 }
 
 // A HeldBlock is a block and what is known of it.
 type HeldBlock struct {
 	memory.Block
 	Index int         // in the image
+	Go    bool        // of a Go runtime: its collector frees what is lost
 	Reach graph.Reach // how it is held itself
 	Type  *blocktype.Type
 }
@@ -59,6 +64,7 @@ type RefsAnswer struct {
 	Block   HeldBlock
 	Holders []Holder // roots first
 	Total   int
+	Sharers []HeldBlock // that have a slot of Go's heap with it: it lives as long as they
 }
 
 // A NoBlockError tells that an address lies in no live block.
@@ -100,6 +106,9 @@ func (h *Heap) Refs(ctx context.Context, at uint64, limit int) (*RefsAnswer, err
 		if a.Total&1023 == 0 && h.reading.GivenUp() {
 			return nil, h.reading.Cut()
 		}
+	}
+	for _, k := range g.Sharers(i) {
+		a.Sharers = append(a.Sharers, n.block(int(k)))
 	}
 	return a, nil
 }
@@ -251,12 +260,13 @@ func (h *Heap) namer(m *memory.Image, g *memory.Graph) *namer {
 }
 
 func (n *namer) block(i int) HeldBlock {
-	return HeldBlock{n.g.Block(i), i, n.g.Reach(i), n.typeOf(i)}
+	b := n.g.Block(i)
+	return HeldBlock{b, i, n.m.InGo(b.Addr), n.g.Reach(i), n.typeOf(i)}
 }
 
 // holder names the word that an edge lies in.
 func (n *namer) holder(e graph.Edge) Holder {
-	out := Holder{At: e.At, Into: e.Offset}
+	out := Holder{At: e.At, Into: e.Offset, Hidden: n.g.Hidden(e)}
 	if e.From >= 0 {
 		b := n.block(e.From)
 		out.Kind, out.Block, out.Field = HeldByBlock, &b, e.At-b.Addr
@@ -268,7 +278,7 @@ func (n *namer) holder(e graph.Edge) Holder {
 		return out
 	}
 	r := n.g.Root(e)
-	out.Thread, out.Region = r.Thread, r.Region
+	out.Thread, out.Region, out.Goroutine = r.Thread, r.Region, r.Goroutine
 	switch r.Kind {
 	case memory.InRegister:
 		out.Kind, out.Name = HeldByRegister, r.Name
@@ -276,6 +286,10 @@ func (n *namer) holder(e graph.Edge) Holder {
 		out.Kind, out.Name = HeldByThread, r.Name
 	case memory.OfPool:
 		out.Kind = HeldByPool
+	case memory.OfGoroutine:
+		out.Kind = HeldByGoroutine
+	case memory.OfGo:
+		out.Kind, out.Name = HeldByRuntime, r.Name
 	default:
 		n.inRegion(&out, r.Region, addr.Run(e.At))
 	}

@@ -138,13 +138,29 @@ func (f *follower) step(queue []uint32) []uint32 {
 			part := f.edges.Part(low, high)
 			low += len(part)
 			for _, e := range part {
-				if e.to&f.mask == 0 && f.sees(e.to&^weak) {
-					queue = append(queue, e.to&^weak)
+				if to := e.to &^ weak; e.to&f.mask == 0 && f.sees(to) {
+					queue = append(queue, to)
+					if f.Graph.sharing != nil && f.Graph.sharing.has(to) {
+						queue = f.slots(to, queue)
+					}
 				}
 			}
 		}
 	}
 	return queue
+}
+
+// slots appends the blocks that share a slot with one and were not seen.
+func (f *follower) slots(block uint32, queue []uint32) []uint32 {
+	n := len(queue)
+	queue = f.slot(block, queue)
+	kept := queue[:n]
+	for _, b := range queue[n:] {
+		if f.sees(b) {
+			kept = append(kept, b)
+		}
+	}
+	return kept
 }
 
 // sees notes a block as seen, and tells whether it was not.

@@ -29,8 +29,9 @@ type Root struct {
 
 // A Word is a root that is no memory: a register.
 type Word struct {
-	Value uint64
-	Label int // the caller's
+	Value  uint64
+	Label  int  // the caller's
+	Hidden bool // from the collector, if there is one
 }
 
 // Roots are where reachability begins. Memory that is both in a root and in a block counts
@@ -56,6 +57,9 @@ type Options struct {
 
 	// Without are heuristics not to be used.
 	Without Heuristics
+
+	// Collector manages some of the blocks; nil: there is none.
+	Collector Collector
 
 	// MaxBytes bounds the memory of the graph while it is built, without the list of blocks; 0: none.
 	MaxBytes int64
@@ -98,6 +102,7 @@ type Edge struct {
 	At     uint64     // address of the word; 0 of a Roots.Words
 	To     int        // index of the block
 	Offset uint64     // where in the block it points to, 0: its start
+	Weak   bool       // it is no pointer to the start, nor taken for one; to a managed block: hidden from the collector
 	Why    Heuristics // why a pointer into the interior makes the block Reachable, which nothing else does; or 0
 }
 
@@ -123,8 +128,9 @@ type Graph struct {
 	rootEdges []rootEdge
 	rootWhy   map[int]Heuristics // by index in rootEdges
 
-	reach []Reach
-	stats Stats
+	reach   []Reach
+	sharing bitset // blocks that share a slot with others
+	stats   Stats
 
 	backOnce sync.Once
 	back     reverse
@@ -182,12 +188,13 @@ func (g *Graph) take(s *scanner) {
 			continue
 		}
 		to, start, ok := s.find(word.Value)
-		if !ok && !s.pastEmptyArray(to, word.Value) {
+		managed := s.o.manages(word.Value)
+		if !ok && (managed || !s.pastEmptyArray(to, word.Value)) {
 			continue
 		}
-		e := rootEdge{to: to, root: uint32(len(g.roots.Ranges) + i)}
-		if !start {
-			e.to, e.offset = to|weak, word.Value-g.blocks.addr[to]
+		e := rootEdge{to: to, root: uint32(len(g.roots.Ranges) + i), offset: word.Value - g.blocks.addr[to]}
+		if !managed && !start || managed && word.Hidden {
+			e.to = to | weak
 		}
 		g.rootEdges = append(g.rootEdges, e)
 	}

@@ -100,7 +100,7 @@ func (p *passage) sum(groups int) []Sum {
 	bySet := make([]Sum, 0, len(p.sets.all))
 	for i := range p.in {
 		if p.in[i] == unknown {
-			continue // cannot be: each block is reached, or lost
+			p.in[i] = 0 // no pointer leads there that counts: it shares a slot, or garbage of a collector has it
 		}
 		set := p.out(uint32(i))
 		for int(set) >= len(bySet) {

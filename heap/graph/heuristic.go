@@ -65,7 +65,7 @@ func (m *marker) heuristics() {
 	wanted := newBitset(m.Graph.blocks.Len())
 	asked := 0
 	want := func(to uint32, offset uint64) bool {
-		if !m.nowhere(to, offset) && (m.seen.has(to) || offset%wordBytes != 0) {
+		if !m.nowhere(to, offset) && (m.seen.has(to) || offset%wordBytes != 0) || m.o.manages(m.Graph.blocks.addr[to]) {
 			return false
 		}
 		if !wanted.has(to) {

@@ -103,7 +103,7 @@ func (g *Graph) source(number uint32) int {
 // edge is an edge for others; none if its word turned out to be no pointer.
 func (g *Graph) edge(number uint32, from int) (Edge, bool) {
 	in := g.edges.At(int(number))
-	e := Edge{From: from, Root: -1, To: int(in.to &^ weak), Why: g.why[number]}
+	e := Edge{From: from, Root: -1, To: int(in.to &^ weak), Weak: in.to&weak != 0, Why: g.why[number]}
 	if in.word != farAway {
 		e.At = alignUp(g.blocks.addr[from]) + uint64(in.word)*wordBytes
 	}
@@ -116,6 +116,6 @@ func (g *Graph) edge(number uint32, from int) (Edge, bool) {
 
 func (g *Graph) rootEdge(i int) (Edge, bool) {
 	in := g.rootEdges[i]
-	e := Edge{From: -1, Root: int(in.root), At: in.at, To: int(in.to &^ weak), Offset: in.offset, Why: g.rootWhy[i]}
+	e := Edge{From: -1, Root: int(in.root), At: in.at, To: int(in.to &^ weak), Offset: in.offset, Weak: in.to&weak != 0, Why: g.rootWhy[i]}
 	return e, e.Why != 0 || !g.nowhere(uint32(e.To), e.Offset)
 }

@@ -43,6 +43,7 @@ func (m *marker) mark() error {
 	n := m.Graph.blocks.Len()
 	m.reach = make([]Reach, n)
 	m.seen = newBitset(n)
+	m.sharers()
 	m.fromRoots(false)
 	m.flood(false)
 	if err := m.ctx.Err(); err != nil {
@@ -62,15 +63,25 @@ func (m *marker) mark() error {
 	for b := range strong.all() {
 		m.reach[b] = Possible
 	}
+	m.fromGarbage()
 	m.cliques(nil)
 	return m.ctx.Err()
 }
 
 // push notes that a block is reached.
 func (m *marker) push(block uint32) {
-	if !m.seen.has(block) {
-		m.seen.set(block)
-		m.queue = append(m.queue, block)
+	if m.seen.has(block) {
+		return
+	}
+	m.seen.set(block)
+	m.queue = append(m.queue, block)
+	if m.Graph.sharing != nil && m.Graph.sharing.has(block) {
+		for _, b := range m.Graph.slot(block, nil) {
+			if !m.seen.has(b) {
+				m.seen.set(b)
+				m.queue = append(m.queue, b)
+			}
+		}
 	}
 }
 

@@ -137,7 +137,7 @@ func (h *testHeap) fill(r *rand.Rand) {
 		}
 	}
 	for range r.IntN(4) {
-		h.roots.Words = append(h.roots.Words, Word{aim(), 7})
+		h.roots.Words = append(h.roots.Words, Word{Value: aim(), Label: 7})
 	}
 	if r.IntN(2) == 0 { // some memory cannot be read
 		for i := range h.memory {
@@ -354,7 +354,10 @@ func compare(t *testing.T, name string, h *testHeap) {
 	counted := map[Edge]bool{}
 	for i := range got {
 		why := got[i].Why
-		got[i].Why = 0
+		if weak := got[i].Offset != 0 && why == 0; got[i].Weak != weak {
+			t.Errorf("%s: %+v is weak: %v", name, got[i], got[i].Weak)
+		}
+		got[i].Why, got[i].Weak = 0, false
 		counted[got[i]] = why != 0
 	}
 	order := func(a, b Edge) int {

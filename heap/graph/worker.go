@@ -11,7 +11,10 @@ import (
 // A worker has what one goroutine needs to scan.
 type worker struct {
 	*scanner
-	words []uint64 // the piece that was read last
+	words []uint64 // the piece that was read last:
+	have  int      // so many,
+	base  uint64   // at this address
+	sees  Words    // of the collector
 
 	u      *unit
 	cursor int // of blocks: the first that ends behind the word looked up last
@@ -154,6 +157,7 @@ func (w *worker) readPiece(ctx context.Context, r Range) {
 		words := w.words[:(r.End-r.Start)/wordBytes]
 		n, _ := readWords(w.memory, words, r.Start)
 		if n > 0 {
+			w.have, w.base = n, r.Start
 			w.scan(words[:n], r.Start)
 		}
 		w.read.Add(uint64(n) * wordBytes)
@@ -219,13 +223,25 @@ func (w *worker) resolve(hits []hit) {
 			continue
 		}
 		to, start, ok := w.find(h.value)
-		if !ok && !w.pastEmptyArray(to, h.value) {
+		if w.o.manages(h.value) {
+			if !ok {
+				continue
+			}
+			switch w.sight(h) {
+			case Unseen:
+				continue
+			case Seen:
+				start = true
+			default:
+				start = false
+			}
+		} else if !ok && !w.pastEmptyArray(to, h.value) {
 			continue
 		}
 		if w.u.root >= 0 {
-			e := rootEdge{at: h.at, to: to, root: uint32(w.u.root)}
+			e := rootEdge{at: h.at, to: to, root: uint32(w.u.root), offset: h.value - w.blocks.addr[to]}
 			if !start {
-				e.to, e.offset = to|weak, h.value-w.blocks.addr[to]
+				e.to = to | weak
 			}
 			w.out.roots = append(w.out.roots, e)
 			continue

@@ -1,0 +1,267 @@
+package golang
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+	"sort"
+
+	"hdb/goruntime"
+)
+
+// A RootKind says what kind of root it is.
+type RootKind uint8
+
+// The kinds.
+const (
+	OfStack     RootKind = iota // the used part of a goroutine's stack: each word counts
+	OfFinalizer                 // a block that has a finalizer, or the finalizer
+	OfCleanup                   // a cleanup of a block
+	OfWeak                      // the handle of a weak pointer
+	OfQueue                     // a finalizer that is to be run
+)
+
+// A Root is where the collector begins, beside global variables ([Heap.Global]).
+type Root struct {
+	Kind      RootKind
+	Goroutine uint64 // of OfStack: its number
+	Start     uint64 // of OfStack: its used part,
+	End       uint64
+	Value     uint64 // of the others: what is pointed to
+	Of        uint64 // of a special: the block that it belongs to
+}
+
+// Roots are all of them.
+func (h *Heap) Roots() []Root { return h.roots }
+
+// A module is a Go program, or a plugin, in the process.
+type module struct {
+	at     uint64
+	limits [8]uint64 // beginnings and ends of noptrdata, data, bss and noptrbss
+	types  uint64
+	etypes uint64
+	data   []byte // masks: a bit for each word that the collector takes for a pointer
+	bss    []byte
+}
+
+// readModules reads what the runtime knows of modules.
+func (h *Heap) readModules() {
+	l := &h.src.Layout
+	seen := map[uint64]bool{}
+	for at := h.src.Modules; at != 0 && !seen[at] && len(h.modules) < maxModules; at = h.mem.word(at + uint64(l.NextModule)) {
+		seen[at] = true
+		words := h.mem.words(at+uint64(l.NoPtrData), 8, 8)
+		if len(words) < 8 {
+			h.torn++
+			return
+		}
+		m := module{at: at, limits: [8]uint64(words), types: h.mem.word(at + uint64(l.Types)), etypes: h.mem.word(at + uint64(l.ETypes))}
+		m.data = h.mask(at+uint64(l.GCDataMask), m.limits[2], m.limits[3])
+		m.bss = h.mask(at+uint64(l.GCBSSMask), m.limits[4], m.limits[5])
+		h.modules = append(h.modules, m)
+	}
+}
+
+// maxSection bounds the data of a module, in bytes.
+const maxSection = 1 << 36
+
+// mask reads a bitvector of the words from low to high; nil if it is not there.
+func (h *Heap) mask(at, low, high uint64) []byte {
+	if high <= low || high-low > maxSection {
+		return nil
+	}
+	v := h.mem.words(at, 2, 2)
+	if len(v) < 2 {
+		return nil
+	}
+	words := min((high-low)/8, uint64(uint32(v[0])))
+	b := make([]byte, 0, min((words+7)/8, sliceBytes))
+	for at := v[1]; uint64(len(b)) < (words+7)/8; {
+		n := int(min((words+7)/8-uint64(len(b)), sliceBytes))
+		b = slices.Grow(b, n)
+		part := b[len(b):][:n]
+		if !h.mem.read(part, at) {
+			h.torn++
+			return nil
+		}
+		b, at = b[:len(b)+n], at+uint64(n)
+	}
+	return b
+}
+
+// Sight is what the collector takes a word for.
+type Sight uint8
+
+const (
+	Elsewhere Sight = iota // not memory of Go
+	NoPointer
+	Pointer
+)
+
+// Global tells what the collector takes a word in the data of a module for.
+func (h *Heap) Global(at uint64) Sight {
+	for i := range h.modules {
+		m := &h.modules[i]
+		for k := 0; k < 8; k += 2 {
+			if at < m.limits[k] || at >= m.limits[k+1] {
+				continue
+			}
+			mask := m.data
+			switch k {
+			case 0, 6:
+				return NoPointer
+			case 4:
+				mask = m.bss
+			}
+			if mask == nil { // not made yet: soon after the start
+				return Pointer
+			}
+			n := (at - m.limits[k]) / 8
+			if n/8 < uint64(len(mask)) && mask[n/8]>>(n%8)&1 != 0 {
+				return Pointer
+			}
+			return NoPointer
+		}
+	}
+	return Elsewhere
+}
+
+// readRoots collects stacks and what is queued; what spans say was collected with them.
+func (h *Heap) readRoots() {
+	l := &h.src.Layout
+	list := h.mem.words(h.src.AllGs, 2, 2)
+	if len(list) == 2 && h.src.AllGs != 0 {
+		all := h.mem.words(list[0], list[1], maxGs)
+		slices.Sort(all)
+		all = slices.Compact(all)
+		stacks := slices.Clone(h.src.Stacks)
+		slices.Sort(stacks)
+		size := max(l.GStatus, l.GoID, l.GSyscallSP, l.GSched, l.GM) + 8
+		h.mem.each(all, func(int) int { return size }, func(_ int, b []byte) {
+			if b != nil {
+				h.stack(b, stacks)
+			}
+		})
+	}
+	h.queue()
+	slices.SortStableFunc(h.roots, func(a, b Root) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Start, b.Start))
+	})
+}
+
+// stack adds the used part of a goroutine's stack.
+func (h *Heap) stack(g []byte, running []uint64) {
+	l := &h.src.Layout
+	word := func(at int) uint64 { return binary.LittleEndian.Uint64(g[at:]) }
+	lo, hi := word(0), word(8)
+	status := binary.LittleEndian.Uint32(g[l.GStatus:]) &^ goruntime.GScanBit
+	if status == goruntime.GIdle || status == goruntime.GDead || status == goruntime.GDeadExtra ||
+		lo == 0 || hi <= lo || hi >= maxAddress || hi-lo > maxStack {
+		return
+	}
+	sp := word(l.GSched)
+	if s := word(l.GSyscallSP); s != 0 {
+		sp = min(sp, s)
+	}
+	in := func(a uint64) bool { return lo <= a && a < hi }
+	if k := sort.Search(len(running), func(i int) bool { return running[i] >= lo }); k < len(running) && in(running[k]) {
+		sp = running[k]
+	} else if status == goruntime.GRunning && !h.onSystemStack(word(l.GM), running) {
+		sp = lo // a signal has its thread on a stack that says nothing
+	}
+	if !in(sp) {
+		sp = lo
+	}
+	h.roots = append(h.roots, Root{Kind: OfStack, Goroutine: word(l.GoID), Start: sp, End: hi})
+}
+
+// maxStack bounds the stack of a goroutine, in bytes: the runtime's own bound is 1 GB.
+const maxStack = 1 << 32
+
+// onSystemStack tells whether a thread is on the system's stack (g0) of an m: what it has left
+// behind in g.sched is true then.
+func (h *Heap) onSystemStack(m uint64, running []uint64) bool {
+	if m == 0 {
+		return false
+	}
+	g0 := h.mem.words(h.mem.word(m), 2, 2)
+	return len(g0) == 2 && slices.ContainsFunc(running, func(sp uint64) bool { return g0[0] <= sp && sp < g0[1] })
+}
+
+// specials is the list of a span's.
+type specials struct{ span, first uint64 }
+
+// maxSpecials bounds the specials of one span.
+const maxSpecials = 1 << 20
+
+// specials adds what spans have beside their slots: finalizers, cleanups, handles of weak pointers.
+func (h *Heap) specials(all []specials) {
+	l := &h.src.Layout
+	size := l.SpecialBody + 24
+	for _, list := range all {
+		s := h.at(list.span)
+		if s == nil || s.start != list.span {
+			continue
+		}
+		at := list.first
+		seen := 0
+		for ; at != 0 && seen < maxSpecials; seen++ {
+			b := make([]byte, size)
+			if !h.mem.read(b, at) {
+				h.torn++
+				break
+			}
+			h.special(s, b)
+			at = binary.LittleEndian.Uint64(b)
+		}
+		if seen == maxSpecials {
+			h.torn++
+		}
+	}
+}
+
+func (h *Heap) special(s *span, b []byte) {
+	l := &h.src.Layout
+	offset := uint64(binary.LittleEndian.Uint16(b[8:]))
+	if l.SpecialWide {
+		offset = binary.LittleEndian.Uint64(b[8:])
+	}
+	if offset >= s.bytes {
+		h.torn++
+		return
+	}
+	slot := offset / s.elem
+	if slot >= uint64(s.nelems) {
+		return
+	}
+	of := s.block(uint32(slot)).Addr
+	value := binary.LittleEndian.Uint64(b[l.SpecialBody:])
+	switch kind := int(b[l.SpecialKind]); {
+	case kind == l.Finalizer:
+		// Everything that the block leads to stays, and so does the block until its finalizer has run.
+		h.roots = append(h.roots, Root{Kind: OfFinalizer, Value: s.start + offset, Of: of}, Root{Kind: OfFinalizer, Value: value, Of: of})
+	case kind == l.WeakHandle && kind != 0:
+		h.roots = append(h.roots, Root{Kind: OfWeak, Value: value, Of: of})
+	case kind == l.Cleanup && kind != 0:
+		for at := l.SpecialBody; at+8 <= len(b); at += 8 { // since 1.26 the function, its argument and what calls it; before, an ID follows
+			h.roots = append(h.roots, Root{Kind: OfCleanup, Value: binary.LittleEndian.Uint64(b[at:]), Of: of})
+		}
+	}
+}
+
+// queue adds finalizers that are to be run, with the blocks that they are given.
+func (h *Heap) queue() {
+	if h.src.Finalizers == 0 {
+		return
+	}
+	seen := map[uint64]bool{}
+	for at := h.mem.word(h.src.Finalizers); at != 0 && !seen[at] && len(seen) < 1<<16; at = h.mem.word(at + goruntime.FinAllLink) {
+		seen[at] = true
+		const most = 101 // that a block of 4 KiB has
+		n := min(h.mem.word(at+goruntime.FinCount)&0xffffffff, most)
+		words := h.mem.words(at+goruntime.FinFirst, n*goruntime.FinSize/8, most*goruntime.FinSize/8)
+		for i := 0; i+1 < len(words); i += goruntime.FinSize / 8 {
+			h.roots = append(h.roots, Root{Kind: OfQueue, Value: words[i]}, Root{Kind: OfQueue, Value: words[i+1], Of: words[i+1]})
+		}
+	}
+}

@@ -1,0 +1,305 @@
+package golang
+
+import (
+	"encoding/binary"
+	"sync"
+)
+
+// A Kind is that of a type (internal/abi.Kind).
+type Kind uint8
+
+// Kinds that have parts.
+const (
+	Bool          Kind = 1
+	Array         Kind = 17
+	Chan          Kind = 18
+	Func          Kind = 19
+	Interface     Kind = 20
+	Map           Kind = 21
+	Ptr           Kind = 22
+	Slice         Kind = 23
+	String        Kind = 24
+	Struct        Kind = 25
+	UnsafePointer Kind = 26
+)
+
+// Offsets in a descriptor of a type (internal/abi.Type), the same in all versions.
+const (
+	typePtrBytes = 8
+	typeFlags    = 20
+	typeKind     = 23
+	typeGCData   = 32
+	typeStr      = 40
+	typeSize     = 48 // of what all types have; what follows depends on the kind
+	typeRead     = typeSize + 4*8
+
+	flagExtraStar = 1 << 1 // the name begins with a * that is not the type's
+	flagOnDemand  = 1 << 4 // since 1.24: the mask is one pointer further, and made when it is first wanted
+	kindProgram   = 1 << 6 // until 1.23: the mask is made by a program
+	kindMask      = 1<<5 - 1
+)
+
+// Bounds of what descriptors say.
+const (
+	maxTypes    = 1 << 20
+	maxName     = 4096
+	maxFields   = 1 << 12
+	maxDepth    = 32
+	maxMaskBits = 1 << 27 // words of a type, 1 GiB
+	maxWork     = 1 << 22 // steps to find the mask of one type
+)
+
+// A Type is what the descriptor of a type says.
+type Type struct {
+	At       uint64
+	Name     string // "" not known; foreign
+	Size     uint64
+	Kind     Kind
+	PtrBytes uint64 // pointers lie in so many bytes from the start
+
+	Elem   uint64 // descriptor of the element of Array, Chan, Ptr, Slice, the value of Map
+	Key    uint64 // of Map
+	Group  uint64 // of Map: the bucket, or the group of slots since 1.24
+	Len    uint64 // of Array
+	Fields []Field
+
+	mask []byte // a bit for each word of PtrBytes; nil: all of them are pointers
+}
+
+// A Field is one of a struct.
+type Field struct {
+	Name   string
+	Type   uint64
+	Offset uint64
+}
+
+// Pointer tells whether the word at an offset of a block of values of the type is a pointer.
+func (t *Type) Pointer(off uint64) bool {
+	if t == nil { // the block is being made
+		return false
+	}
+	if t.Size == 0 {
+		return true
+	}
+	if off %= t.Size; off >= t.PtrBytes {
+		return false
+	}
+	n := off / 8
+	return t.mask == nil || n/8 < uint64(len(t.mask)) && t.mask[n/8]>>(n%8)&1 != 0
+}
+
+// Types reads descriptors of types. It may be asked from several goroutines.
+type Types struct {
+	h     *Heap
+	mu    sync.Mutex
+	known map[uint64]*Type
+}
+
+// At is the type with its descriptor at an address, nil if there is none.
+func (ts *Types) At(at uint64) *Type {
+	if at == 0 {
+		return nil
+	}
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	return ts.at(at)
+}
+
+func (ts *Types) at(at uint64) *Type {
+	t, ok := ts.known[at]
+	if ok || len(ts.known) >= maxTypes {
+		return t
+	}
+	ts.known[at] = nil // while it is read
+	if t = ts.read(at); t != nil {
+		ts.known[at] = t
+		ts.findMask(t)
+	}
+	return t
+}
+
+// read reads a descriptor, but for the mask.
+func (ts *Types) read(at uint64) *Type {
+	b := make([]byte, typeRead)
+	if at%8 != 0 || !ts.h.mem.read(b, at) && !ts.h.mem.read(b[:typeSize], at) {
+		return nil
+	}
+	word := func(at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
+	t := &Type{At: at, Size: word(0), PtrBytes: word(typePtrBytes), Kind: Kind(b[typeKind] & kindMask)}
+	if t.Size > maxAddress || t.PtrBytes > t.Size || t.PtrBytes%8 != 0 {
+		return nil
+	}
+	if t.Kind == 0 { // only a mask: of a program that was run, Go 1.22 and 1.23
+		if t.PtrBytes == 0 {
+			return nil
+		}
+		return t
+	}
+	if t.Kind > UnsafePointer {
+		return nil
+	}
+	t.Name = ts.name(at, int32(binary.LittleEndian.Uint32(b[typeStr:])), b[typeFlags]&flagExtraStar != 0)
+	switch t.Kind {
+	case Array:
+		t.Elem, t.Len = word(typeSize), word(typeSize+16)
+	case Chan, Ptr, Slice:
+		t.Elem = word(typeSize)
+	case Map:
+		t.Key, t.Elem, t.Group = word(typeSize), word(typeSize+8), word(typeSize+16)
+	case Struct:
+		t.Fields = ts.fields(word(typeSize+8), word(typeSize+16), t.Size)
+	}
+	return t
+}
+
+// fields reads those of a struct.
+func (ts *Types) fields(at, n, size uint64) []Field {
+	const fieldWords = 3 // name, type, offset
+	words := ts.h.mem.words(at, fieldWords*min(n, maxFields), fieldWords*maxFields)
+	var all []Field
+	for ; len(words) >= fieldWords; words = words[fieldWords:] {
+		off := words[2]
+		if ts.h.src.Layout.FieldBit {
+			off >>= 1
+		}
+		if off > size {
+			return nil
+		}
+		name, _ := ts.text(words[0])
+		all = append(all, Field{name, words[1], off})
+	}
+	return all
+}
+
+// name is that of a type whose descriptor lies at an address: it is so far from the first descriptor of the module.
+func (ts *Types) name(at uint64, off int32, star bool) string {
+	for i := range ts.h.modules {
+		m := &ts.h.modules[i]
+		if at < m.types || at >= m.etypes {
+			continue
+		}
+		name, _ := ts.text(m.types + uint64(int64(off)))
+		if star && name != "" {
+			name = name[1:]
+		}
+		return name
+	}
+	return "" // it was made by reflection
+}
+
+// text is a name: flags in a byte, the length as a varint, the text.
+func (ts *Types) text(at uint64) (string, bool) {
+	var head [1 + 3]byte
+	if !ts.h.mem.read(head[:], at) {
+		return "", false
+	}
+	n, width := binary.Uvarint(head[1:])
+	if width <= 0 || n == 0 || n > maxName {
+		return "", false
+	}
+	text := make([]byte, n)
+	if !ts.h.mem.read(text, at+1+uint64(width)) {
+		return "", false
+	}
+	return string(text), true
+}
+
+// findMask sets the mask of a type.
+func (ts *Types) findMask(t *Type) {
+	bits := t.PtrBytes / 8
+	if bits == 0 {
+		t.mask = []byte{}
+		return
+	}
+	if bits > maxMaskBits {
+		return
+	}
+	var b [8]byte
+	if !ts.h.mem.read(b[:], t.At+typeKind&^7) {
+		return
+	}
+	flags, kind := b[typeFlags-typeKind&^7], b[typeKind&7]
+	data := ts.h.mem.word(t.At + typeGCData)
+	made := ts.h.src.Layout.Minor >= 24 && flags&flagOnDemand != 0
+	if made {
+		data = ts.h.mem.word(data)
+	}
+	if data != 0 && (made || ts.h.src.Layout.Minor >= 24 || kind&kindProgram == 0) {
+		mask := make([]byte, (bits+7)/8)
+		if ts.h.mem.read(mask, data) {
+			t.mask = mask
+			return
+		}
+	}
+	mask := make([]byte, (bits+7)/8)
+	work := maxWork
+	if ts.fill(mask, 0, t, maxDepth, &work) {
+		t.mask = mask
+	}
+}
+
+// fill sets the bits of the pointers in a value at an offset; false if they are not known.
+func (ts *Types) fill(mask []byte, off uint64, t *Type, depth int, work *int) bool {
+	if *work--; *work < 0 || depth == 0 || t == nil {
+		return false
+	}
+	set := func(at uint64) {
+		if n := at / 8; n/8 < uint64(len(mask)) {
+			mask[n/8] |= 1 << (n % 8)
+		}
+	}
+	switch t.Kind {
+	case Chan, Func, Map, Ptr, UnsafePointer, Slice, String:
+		set(off)
+	case Interface:
+		set(off)
+		set(off + 8)
+	case Array:
+		elem := ts.part(t.Elem)
+		if elem == nil || elem.PtrBytes > 0 && (elem.Size == 0 || t.Len > t.Size/elem.Size) {
+			return elem != nil && elem.PtrBytes == 0
+		}
+		for i := uint64(0); i < t.Len && elem.PtrBytes > 0; i++ {
+			if !ts.fill(mask, off+i*elem.Size, elem, depth-1, work) {
+				return false
+			}
+		}
+	case Struct:
+		for _, f := range t.Fields {
+			part := ts.part(f.Type)
+			if part == nil {
+				return false
+			}
+			if part.PtrBytes > 0 && !ts.fill(mask, off+f.Offset, part, depth-1, work) {
+				return false
+			}
+		}
+		return t.PtrBytes == 0 || len(t.Fields) > 0
+	}
+	return true
+}
+
+// part is a type that another one has, without its mask.
+func (ts *Types) part(at uint64) *Type {
+	if t := ts.known[at]; t != nil {
+		return t
+	}
+	return ts.read(at)
+}
+
+// TypeOf is the type that a block was made of, as the heap has it: since Go 1.22 of blocks with
+// pointers that are larger than 512 bytes. It is nil if it is not known.
+func (h *Heap) TypeOf(block uint64) *Type {
+	s := h.at(block)
+	if s == nil || s.manual || s.noscan() {
+		return nil
+	}
+	typ := s.large
+	if s.header {
+		typ = h.mem.word(s.start + (block-s.start)/s.elem*s.elem)
+	}
+	if t := h.Types.At(typ); t != nil && t.Kind != 0 {
+		return t
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+package session
+
+import (
+	"debug/buildinfo"
+	"fmt"
+
+	"hdb/goruntime"
+	"hdb/heap/golang"
+	"hdb/internal/addr"
+	"hdb/names"
+)
+
+// goHeap tells where a Go runtime has its heap; nil if no module has one.
+func (h *Heap) goHeap() func() (golang.Source, error) {
+	for _, o := range h.names.Images() {
+		if o.Object.File.Header().Go && (defines(o.Object, goruntime.Heap) || len(o.Object.GoFunctions([]string{"runtime.mallocgc"})) == 1) {
+			return func() (golang.Source, error) { return h.goSource(o) }
+		}
+	}
+	return nil
+}
+
+// goSource is what the heap of a module's runtime is read by.
+func (h *Heap) goSource(o names.Image) (src golang.Source, err error) {
+	info, err := buildinfo.ReadFile(o.Object.File.Path())
+	if err != nil {
+		return src, fmt.Errorf("heap of Go: %w", err)
+	}
+	layout, err := goruntime.Of(info.GoVersion)
+	if err != nil {
+		return src, fmt.Errorf("heap of Go: %w", err)
+	}
+	src.Layout = layout.Heap()
+	p := goruntime.Program{
+		Code: h.common.image,
+		Function: func(name string) (low, high uint64, ok bool) {
+			list := o.Object.GoFunctions([]string{name})
+			if len(list) != 1 {
+				return 0, 0, false
+			}
+			return uint64(list[0].Low.Run(o.Bias)), uint64(list[0].High.Run(o.Bias)), true
+		},
+		Symbol: func(name string) (at uint64, ok bool) {
+			sym, ok := o.Object.Symtab.Symbol(name)
+			if !ok || !sym.Defined {
+				return 0, false
+			}
+			return uint64(addr.Run(sym.Addr.Run(o.Bias))), true
+		},
+	}
+	for _, v := range []struct {
+		name string
+		to   *uint64
+	}{{goruntime.Heap, &src.Heap}, {goruntime.FirstModule, &src.Modules}, {goruntime.AllGs, &src.AllGs}, {goruntime.AllFinalizers, &src.Finalizers}} {
+		if *v.to, err = p.Variable(v.name); err != nil {
+			return src, fmt.Errorf("heap of Go: %w", err)
+		}
+	}
+	return src, nil
+}

@@ -1,0 +1,203 @@
+package golang
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"hdb/testprogs"
+)
+
+// TestHeap compares what hdb says of the blocks of a Go program, without a recording, with what the
+// program knows of them: how each is held and by which words, and how many there are.
+func TestHeap(t *testing.T) {
+	for _, toolchain := range toolchains() {
+		t.Run(toolchain, func(t *testing.T) {
+			t.Parallel()
+			forms := [][]string{nil, {"-ldflags=-s -w"}, {"-buildmode=pie"}}
+			if testing.Short() && toolchain != "local" {
+				forms = forms[:2] // the third has the whole library compiled anew
+			}
+			for _, flags := range forms {
+				t.Run(strings.Join(flags, ""), func(t *testing.T) { compareHeap(t, build(t, "heap", toolchain, flags...), len(flags) == 0) })
+			}
+		})
+	}
+}
+
+// A heapLine is a line that the program has said.
+type heapLine struct {
+	what string // block, edge, global, stack, live
+	args []string
+}
+
+// compareHeap runs the program until it says what is live, and asks hdb.
+func compareHeap(t *testing.T, program string, symbols bool) {
+	cmd := exec.Command(program)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	out, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	var said []heapLine
+	for r := bufio.NewScanner(out); r.Scan(); {
+		what, args, _ := strings.Cut(r.Text(), " ")
+		said = append(said, heapLine{what, strings.Fields(args)})
+		if what == "live" {
+			break
+		}
+	}
+	var asked strings.Builder
+	asked.WriteString("leaks\n")
+	for _, l := range said {
+		if to := l.target(); to != "" {
+			fmt.Fprintf(&asked, "refs %s all\n", to)
+		}
+	}
+	answers := answersOf(t, asked.String(), "-p", fmt.Sprint(cmd.Process.Pid))
+	compareSaid(t, said, answers, symbols)
+}
+
+// target is the address of the block that a line is about, "" of none.
+func (l *heapLine) target() string {
+	switch l.what {
+	case "block":
+		return l.args[len(l.args)-3]
+	case "edge", "global":
+		return l.args[1]
+	case "stack":
+		return l.args[0]
+	}
+	return ""
+}
+
+// A refsAnswer is the answer of refs.
+type refsAnswer struct {
+	Block   string `json:"block"`
+	Reach   string `json:"reach"`
+	Total   int    `json:"total"`
+	Holders []struct {
+		Kind  string `json:"kind"`
+		Name  string `json:"name"`
+		Block *struct {
+			Block string `json:"block"`
+		} `json:"in_block"`
+	} `json:"holders"`
+}
+
+// answersOf types commands at hdb's console, and returns what it prints of them.
+func answersOf(t *testing.T, commands string, args ...string) (all []json.RawMessage) {
+	t.Helper()
+	ask := exec.Command(testprogs.HDB(t), append([]string{"-q", "--json"}, args...)...)
+	ask.Stdin = strings.NewReader(commands)
+	var failed strings.Builder
+	ask.Stderr = &failed
+	b, err := ask.Output()
+	if err != nil {
+		t.Fatalf("hdb: %v\n%s\n%s", err, b, &failed)
+	}
+	for line := range strings.Lines(string(b)) {
+		if strings.Contains(line, `"command":"refs"`) || strings.Contains(line, `"command":"leaks"`) || strings.Contains(line, `"error"`) {
+			all = append(all, json.RawMessage(line))
+		}
+	}
+	return all
+}
+
+func compareSaid(t *testing.T, said []heapLine, answers []json.RawMessage, symbols bool) {
+	var leaks struct {
+		Blocks  uint64 `json:"collected_live_blocks"`
+		Bytes   uint64 `json:"collected_live_bytes"`
+		Garbage int    `json:"collected_garbage_blocks"`
+	}
+	asked := 1
+	for _, l := range said {
+		if l.target() != "" {
+			asked++
+		}
+	}
+	if len(answers) != asked || asked < 100 {
+		t.Fatalf("%d answers, of %d questions: %s", len(answers), asked, answers[max(len(answers)-1, 0):])
+	}
+	if err := json.Unmarshal(answers[0], &leaks); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range said {
+		if l.what == "live" {
+			if got := []string{fmt.Sprint(leaks.Blocks), fmt.Sprint(leaks.Bytes)}; got[0] != l.args[0] || got[1] != l.args[1] {
+				t.Errorf("live are %v blocks and bytes, the runtime has counted %v", got, l.args)
+			}
+			continue
+		}
+		if l.target() == "" {
+			continue
+		}
+		answers = answers[1:]
+		var a refsAnswer
+		if err := json.Unmarshal(answers[0], &a); err != nil {
+			t.Fatalf("%v: %v: %s", l, err, answers[0])
+		}
+		if why := l.compare(&a, symbols); why != "" {
+			t.Errorf("%s %v: %s: %s", l.what, l.args, why, answers[0])
+		}
+	}
+	if leaks.Garbage < 14 {
+		t.Errorf("%d blocks of garbage", leaks.Garbage)
+	}
+}
+
+// compare tells what an answer should not say.
+func (l *heapLine) compare(a *refsAnswer, symbols bool) string {
+	has := func(kind, name string) bool {
+		for _, h := range a.Holders {
+			if h.Kind != kind {
+				continue
+			}
+			if kind == "block" && h.Block.Block == name || kind == "global" && (ofVariable(h.Name, name) || !symbols && h.Name == "") || kind == "goroutine" {
+				return true
+			}
+		}
+		return false
+	}
+	switch l.what {
+	case "block":
+		n := len(l.args)
+		if a.Reach != l.args[n-2] {
+			return "it is not " + l.args[n-2]
+		}
+		if words := l.args[n-1]; words != "0" && words != fmt.Sprint(a.Total) || words == "0" && a.Reach == "garbage" && a.Total != 0 {
+			return words + " words point to it"
+		}
+	case "edge":
+		if !has("block", l.args[0]) {
+			return "the block is not among the holders"
+		}
+	case "global":
+		if !has("global", l.args[0]) {
+			return "the variable is not among the holders"
+		}
+	case "stack":
+		if a.Reach != "reachable" || !has("goroutine", "") {
+			return "no goroutine holds it"
+		}
+	}
+	return ""
+}
+
+// ofVariable tells that a place has the name of a variable, or of what is in it.
+func ofVariable(place, name string) bool {
+	rest, ok := strings.CutPrefix(place, name)
+	return ok && (rest == "" || strings.ContainsRune(".[+", rune(rest[0])))
+}
