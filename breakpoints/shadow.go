@@ -150,7 +150,7 @@ func newCall(s *site, tid int32, regs inferior.Registers) Call {
 		c.Args[i] = regs.Arg(i)
 	}
 	if s.Function.Group == GroupGo {
-		c.Args[0] = regs.Rax // the first integer argument of Go's ABIInternal
+		c.Args[0], c.Args[1] = regs.Rax, regs.Rbx // the first integer arguments of Go's ABIInternal
 	}
 	c.Event.TID = tid
 	c.begin()

@@ -107,14 +107,14 @@ func (s Spec) String() string {
 func (s Spec) Place() cond.Place { return s.Kind.place() }
 
 func (k StopKind) place() cond.Place {
-	everywhere := []cond.Field{cond.Thread, cond.Nth, cond.Live, cond.Blocks}
+	everywhere := []cond.Field{cond.Thread, cond.Goroutine, cond.Nth, cond.Live, cond.Blocks}
 	stack := []cond.Predicate{cond.Func, cond.Module, cond.ThreadName}
 	switch k {
 	case StopAlloc:
 		return cond.Place{
 			Name:       "at an allocation",
 			Fields:     append([]cond.Field{cond.Size, cond.Addr, cond.Old, cond.Align, cond.Count}, everywhere...),
-			Predicates: append(stack, cond.Caller, cond.PyFile, cond.Like, cond.Kind, cond.Domain), Expressions: true,
+			Predicates: append(stack, cond.Caller, cond.PyFile, cond.Like, cond.Kind, cond.Type, cond.Domain), Expressions: true,
 		}
 	case StopFree:
 		return cond.Place{

@@ -110,7 +110,7 @@ func runRecordFilter(_ context.Context, c *Console, in Input) error {
 	}
 	condition, err := cond.Parse(text)
 	if err == nil {
-		err = condition.CheckCall()
+		err = c.s.Conditions.CheckTypes(condition)
 	}
 	if err != nil {
 		return err

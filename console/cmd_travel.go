@@ -44,8 +44,8 @@ func travelCommands() []*Command {
 func nextEvent(d query.Direction, frees bool, live func(*session.Execution, int, *cond.Cond) (*session.Report, error)) func(context.Context, *Console, Input) error {
 	return func(ctx context.Context, c *Console, in Input) error {
 		count, condition, err := countAndCondition(in)
-		if err == nil && condition != nil {
-			err = condition.CheckCall()
+		if err == nil {
+			err = c.s.Conditions.CheckTypes(condition)
 		}
 		if err != nil {
 			return err

@@ -74,6 +74,9 @@ func printReport(c *Console, o *screen.Output, r *session.Report) {
 	if !stepped(r) {
 		o.Line(headline(o, r))
 	}
+	if r.Go != nil {
+		printGoAllocation(o, r.Go)
+	}
 	if r.Wrong != nil {
 		o.Line(screen.Guess("   " + wrongText(o, r.Wrong)))
 	}
@@ -119,6 +122,25 @@ func printReport(c *Console, o *screen.Output, r *session.Report) {
 	if r.Aborted != nil {
 		printAbort(o, r.Aborted)
 	}
+}
+
+// printGoAllocation prints what is known of an allocation of a Go program.
+func printGoAllocation(o *screen.Output, a *session.GoAllocation) {
+	var parts []string
+	if a.Type != "" {
+		parts = append(parts, a.Type)
+	}
+	if a.Goroutine != 0 {
+		parts = append(parts, fmt.Sprintf("goroutine %d", a.Goroutine))
+	}
+	if len(parts) == 0 {
+		return
+	}
+	line := []screen.Span{screen.Plain("   " + strings.Join(parts, ", "))}
+	if a.Creator != nil {
+		line = append(append(append(line, screen.Plain(", ")), frameName(o, *a.Creator)...), screen.Plain("  "), framePlace(*a.Creator))
+	}
+	o.Line(line...)
 }
 
 // maxLeftSites bounds the rows of a stop at a call that has left blocks.

@@ -77,13 +77,13 @@ func variablesText() string {
 func conditionsText() string {
 	var names strings.Builder
 	for _, f := range cond.Fields() {
-		fmt.Fprintf(&names, "\n  %-9s %s", strings.TrimSuffix(f.Name, "("), f.Help)
+		fmt.Fprintf(&names, "\n  %-10s %s", strings.TrimSuffix(f.Name, "("), f.Help)
 	}
 	return "A condition stands after `if` in break, tbreak, condition, next-alloc, next-free, allocs and live. It compares numbers of an event and asks for names; `break PLACE if` knows those that need no allocation.\n\n" +
 		"At the stops of a process, all else in a condition is of the program: any expression that print takes, as n == 50, req->user->id == 7 or $rdi != 0, read in the frame that the stop was set for, at an allocation in that of the function which the block belongs to. size alone is the allocation's size; $size is that too, within an expression as well: $size == size + 16. A variable of such a name is meant in parentheses, (size) > 3, or where conditions have no such word. At a place in the code a variable without a value stops the program, with the reason; at allocations the condition does not hold there, and `info breakpoints` counts them.\n\n" +
 		"Names:" + names.String() + "\n\n" +
 		"Operators, those that bind closest first: == != < <= > >=, ! for not, && for and, || for or; parentheses group.\n\n" +
-		"Numbers are 4096, 0x1000, 1_000_000, and sizes: k, M, G, T and KiB, MiB, GiB, TiB are powers of 1024, kB, MB, GB, TB powers of 1000. 1.5MiB is a size too. In the counts thread, nth, blocks and count, k, M, G and T are powers of 1000: blocks > 20k means 20,000.\n\n" +
+		"Numbers are 4096, 0x1000, 1_000_000, and sizes: k, M, G, T and KiB, MiB, GiB, TiB are powers of 1024, kB, MB, GB, TB powers of 1000. 1.5MiB is a size too. In the counts thread, nth, blocks, count and goroutine, k, M, G and T are powers of 1000: blocks > 20k means 20,000.\n\n" +
 		"No comparison holds with a number that an event has not got, as the count of malloc, or that is not known, as the size of a freed block that was made before hdb followed the allocator. ! does not make it hold, either.\n\n" +
 		"caller(\"f\") looks at one frame, that of the function which the block belongs to, as allocs and top show it: the innermost one of the user's own code, inlined calls included. Allocators, wrappers (`show wrappers`) and libraries (`show library-frames`) are passed over: for a std::vector it is the function that has the vector. " +
 		"func(\"f\") looks at every frame of the stack, main too. module(\"libfoo\") asks for a frame of a program or library: libfoo, libfoo.so and libfoo.so.1 are all names of libfoo.so.1, and _json is one of _json.cpython-311-x86_64-linux-gnu.so: what stands before the first dot. The beginning of a name is not enough, but for a * behind it. " +

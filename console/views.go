@@ -206,6 +206,9 @@ type reportView struct {
 	Aborted  *abortView    `json:"malloc_abort,omitempty"`
 	Elapsed  int64         `json:"elapsed_ns"`
 
+	Type    string     `json:"type,omitempty"`    // of the block, in a Go program
+	Creator *frameView `json:"creator,omitempty"` // the go statement that made the goroutine
+
 	Python *pythonFrameView `json:"python,omitempty"`        // the innermost function of Python
 	Blamed *pythonDebugView `json:"damaged_block,omitempty"` // for which CPython's debug hooks ended the program
 	Frames []frameView      `json:"frames,omitempty"`
@@ -243,6 +246,12 @@ func viewReport(r *session.Report) reportView {
 	if r.Event != nil {
 		e := viewEvent(r.Event)
 		v.Event = &e
+	}
+	if a := r.Go; a != nil {
+		v.Type = a.Type
+		if a.Creator != nil {
+			v.Creator = &viewFrames([]names.Frame{*a.Creator})[0]
+		}
 	}
 	if r.Stray != nil && r.Stray.Before != nil {
 		v.Before = r.Stray.Before.Seq

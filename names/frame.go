@@ -93,7 +93,7 @@ func (r *Resolver) AppendFrames(out []Frame, f unwind.Frame) []Frame {
 	if at, ok := r.Interpreted.At(code.Addr()); ok {
 		return append(out, Frame{Num: len(out), Code: code, CFA: f.CFA, How: f.How, Frame: symbolsFrame(at), Module: madeBy(symbols.FromPython)})
 	}
-	base := Frame{Code: code, CFA: f.CFA, How: f.How, Signal: f.Signal, Regs: f.Regs}
+	base := Frame{Code: code, CFA: f.CFA, How: f.How, Signal: f.Signal, Regs: f.Regs, Made: madeIn(out)}
 	if mod := r.Modules.At(code.Lookup()); mod != nil {
 		base.Module, base.Path, base.InFile = filepath.Base(mod.Name), mod.Path, code.Addr().File(mod.Bias)
 	} else if injected := r.cfg.Injected; injected != nil && injected.Covers(code.Lookup()) {
@@ -155,9 +155,15 @@ func (r *Resolver) RecordedWhole(src capture.Source, id capture.StackID, seq uin
 	return out
 }
 
-// goexit is what goroutines return to. Behind it recorded stacks have the go statement that made
-// the goroutine.
+// goexit is what goroutines return to. Behind it stacks have the go statement that made the
+// goroutine.
 const goexit = "runtime.goexit"
+
+// madeIn tells whether what follows these frames is where the goroutine was made.
+func madeIn(frames []Frame) bool {
+	n := len(frames)
+	return n > 0 && (frames[n-1].Made || frames[n-1].Function == goexit)
+}
 
 // AppendRecorded adds the frames that address i of a recorded stack stands for.
 func (r *Resolver) AppendRecorded(frames []Frame, src capture.Source, rec *capture.Stack, i int, seq uint64) []Frame {
@@ -169,9 +175,7 @@ func (r *Resolver) AppendRecorded(frames []Frame, src capture.Source, rec *captu
 	if m, ok := ModuleAt(src, code.Lookup(), seq); ok {
 		base.Module, base.Path, base.InFile = ModuleName(m), m.Path, code.Addr().File(m.Bias)
 	}
-	if n := len(frames); n > 0 {
-		base.Made = frames[n-1].Made || frames[n-1].Function == goexit
-	}
+	base.Made = madeIn(frames)
 	chain := r.Chain(code, seq)
 	if len(chain) == 0 {
 		base.Num = len(frames)

@@ -21,6 +21,7 @@ type conditions struct {
 	marked   bool // blocks are, or were
 	counting bool // the core keeps the bounds that conditions compare with
 	noTSC    bool // a thread may not read the time stamp counter
+	types    goTypes
 }
 
 // Next is what next-alloc or next-free waits for.
@@ -218,6 +219,7 @@ func (cs *conditions) ask(r Request) {
 	if r.Record && r.Live != nil && len(r.freed()) > 0 {
 		cs.request.marks = cs.p.remote.file + fileMarks
 	}
+	cs.types.patterns = r.patterns()
 	cs.requests++
 }
 
@@ -290,6 +292,11 @@ func (cs *conditions) atCore(s *site) filter.Operands {
 				return filter.Value{}, false // hdb multiplies
 			}
 			return word(frSize)
+		case cond.Goroutine:
+			if !goAllocates(&fn) {
+				return filter.None(), true
+			}
+			return word(frGoID)
 		case cond.Addr:
 			if fn.Result == breakpoints.NotMinus1 {
 				return filter.Value{}, false // -1 means 0
@@ -334,6 +341,8 @@ func (cs *conditions) atEntry(s *site) filter.Operands {
 				return filter.Value{}, false
 			}
 			return arg(fn.Size)
+		case cond.Goroutine:
+			return filter.None(), true // functions of Go are not looked at here
 		case cond.Addr:
 			if fn.Frees() {
 				return arg(fn.Ptr)
@@ -366,6 +375,7 @@ func (cs *conditions) operands(s *site, number func(cond.Field) (filter.Value, b
 		},
 		Thread:     filter.Mem(filter.R10, slTID).U32(),
 		ThreadCell: cs.p.slots.threadCell,
+		Type:       cs.typeValue(s),
 	}
 }
 

@@ -83,7 +83,7 @@ goSlot:
 goNumber:
 	MOVQ const_stGoID(R9), AX
 	MOVQ (R8)(AX*1), AX
-	MOVQ AX, (const_frArgs+16)(SP)
+	MOVQ AX, const_frGoID(SP)
 	INCQ const_slEvents(R10)
 	TESTL $(const_modeNumber|const_modeLive), const_stMode(R9)
 	JEQ  goJudge
@@ -99,6 +99,44 @@ goJudge:
 	MOVQ const_siFilter(R11), DI
 	TESTQ DI, DI
 	JEQ  goPassed
+	TESTL $const_siteTypes, const_siFlags(R11)
+	JEQ  goAsk
+	// What the condition says of the type. hdb fills in an entry's key last.
+	MOVQ const_stGoTypes(R9), R8
+	MOVQ (const_frArgs+8)(SP), AX
+	INCQ AX
+	MOVQ $const_goTypeHash, DX
+	IMULQ AX, DX
+	SHRQ $(64-const_goTypeBits), DX
+	MOVL $const_goTypeTries, SI
+
+goType:
+	MOVQ DX, CX
+	SHLQ $const_goTypeShift, CX
+	CMPQ AX, const_gtKey(R8)(CX*1)
+	JEQ  goTypeKnown
+	CMPQ const_gtKey(R8)(CX*1), $0
+	JEQ  goTypeNew
+	INCQ DX
+	ANDQ $((1<<const_goTypeBits)-1), DX
+	DECL SI
+	JNE  goType
+
+goTypeNew:
+	MOVQ $(const_goTypeMay*0x0101010101010101), CX
+	JMP  goTypeFound
+
+goTypeKnown:
+	ADDQ CX, R8
+	MOVQ const_gtMany(R8), CX
+	MOVQ const_frSize(SP), AX
+	CMPQ AX, const_gtSize(R8)
+	CMOVQEQ const_gtOne(R8), CX
+
+goTypeFound:
+	MOVQ CX, const_frGoTypes(SP)
+
+goAsk:
 	CALL DI
 	TESTL AX, AX
 	JNE  goMay
@@ -123,7 +161,7 @@ goLong:
 	MOVQ const_frAddr(SP), SI
 	MOVQ const_frSize(SP), DX
 	MOVQ (const_frArgs+8)(SP), R8
-	MOVQ (const_frArgs+16)(SP), R9
+	MOVQ const_frGoID(SP), R9
 	CALLTO(const_markRecord)
 	JMP  goBack
 

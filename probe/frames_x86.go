@@ -227,6 +227,9 @@ func (i *island) unwinding(rules []cfi.Rule) (*unwind.Table, error) {
 		}
 	}
 	for _, r := range i.rows {
+		if n := int(r.at - low); n < len(piece) { // of two rows at an address the second holds
+			piece = piece[:n]
+		}
 		row, ok := rowOf(rules[r.id])
 		if !ok {
 			end(r.at)

@@ -153,6 +153,7 @@ func (p *Probe) writeState() error {
 	put(stSignalSet, signalSet(p.matcher.signal))
 	put(stPairs, uint64(p.remote.file)+filePairs)
 	put(stPySeen, uint64(p.remote.file)+fileSeen)
+	put(stGoTypes, uint64(p.remote.file)+fileTypes)
 	put(stPyCodes, uint64(p.remote.file)+fileCodes)
 	put(stDepth, uint64(min(max(p.cfg.MaxDepth, minDepth), maxDepth)))
 	copy(b[stFactors:], factors())

@@ -238,7 +238,7 @@ func (l *lab) fillState() {
 		stVerdicts: file + fileVerdicts, stReturn: uint64(l.remote.core) + uint64(l.core.marks[markReturn]),
 		stReturnWide: uint64(l.remote.core) + uint64(l.core.marks[markReturnWide]), stDepth: 64,
 		stSums:  uint64(l.remote.core) + uint64(l.core.sums()),
-		stPairs: file + filePairs, stPySeen: file + fileSeen, stPyCodes: file + fileCodes,
+		stPairs: file + filePairs, stPySeen: file + fileSeen, stPyCodes: file + fileCodes, stGoTypes: file + fileTypes,
 	} {
 		l.setState(at, v)
 	}

@@ -83,6 +83,7 @@ const (
 	stGoSize    = 1296 // bytes of a slot,
 	stGoClass   = 1304 // uint8: which kind of slots
 	stGoArena   = 1312 // uint8: not 0 if it is none of the runtime's; offset 0: there are no such
+	stGoTypes   = 1320 // address of what conditions say of types, by descriptor
 
 	stPairs  = 1136 // address of the cache of stacks with calls of Python
 	stPySeen = 1144 // address of the hashes of those that were sent lately
@@ -157,6 +158,27 @@ const (
 	askedWrong = 2
 )
 
+// What the conditions of stops say of a type of Go, by its descriptor: a byte for each of
+// their patterns. The table is a hash table with open addressing, which hdb fills when a type
+// is met first; until then the answer is goTypeMay.
+const (
+	gtKey  = 0  // address of the descriptor + 1, 0 in a free entry
+	gtSize = 8  // bytes of a value
+	gtOne  = 16 // the bytes of a block that has one value,
+	gtMany = 24 // and of one that has several, or part of one
+
+	goTypeShift    = 5 // an entry is 32 bytes
+	goTypeEntry    = 1 << goTypeShift
+	goTypeBits     = 13
+	goTypeTries    = 32
+	goTypeHash     = -0x61c8864680b583eb // 2^64 divided by the golden ratio
+	goTypePatterns = 8
+
+	goTypeNo  = 0
+	goTypeYes = 1
+	goTypeMay = 2 // not known yet
+)
+
 // offerTries is how often a match is offered before the thread goes on without.
 const offerTries = 10_000
 
@@ -220,6 +242,7 @@ const (
 	siteVerdict = 1 << 15 // a stop asks about the stack: its verdict is kept by number
 	siteOwners  = 1 << 16 // calls from its own module are no events
 	siteGo      = 1 << 17 // of a Go runtime: no thread may wait in it
+	siteTypes   = 1 << 18 // its condition asks for types of Go
 
 	kindFree    = 1 // capture.Free and so on; a test compares them
 	kindRealloc = 2
@@ -239,6 +262,11 @@ const (
 	frSize  = 96 // bytes asked for
 
 	frameSize = 104 // the return address follows
+
+	// Of a function of a Go runtime the arguments are the size and the address of the type's
+	// descriptor, and behind them is what the core has found out.
+	frGoID    = frArgs + 16 // the goroutine
+	frGoTypes = frArgs + 24 // goTypePatterns bytes: what the type's entry in the table of types says
 
 	// While a match is offered, further words lie below the frame.
 	ofMask  = 16 // the thread's signal mask

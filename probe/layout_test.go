@@ -94,6 +94,9 @@ var structures = []struct {
 		{"result", siResult, 1}, u64("head", siHead), u64("const", siConst), u64("filter", siFilter), u64("tail", siTail), u64("done", siDone), u64("quick", siQuick), u64("begin", siBegin),
 		u64("exempt", siExempt), u64("exemptLen", siExemptLen), u64("guard", siGuard),
 	}},
+	{"type of Go", goTypeEntry, []field{
+		u64("key", gtKey), u64("size", gtSize), {"one", gtOne, goTypePatterns}, {"many", gtMany, goTypePatterns},
+	}},
 	{"frame", frameSize, []field{
 		{"index and flags", frIndex, 8}, u64("slot", frSlot), u64("site", frSite), {"args", frArgs, 6 * 8},
 		u64("res", frRes), u64("res2", frRes2), u64("addr", frAddr), u64("size", frSize),
@@ -121,7 +124,7 @@ var structures = []struct {
 		{"header", fileHeader, headerSize}, {"stacks", fileStacks, 8 << stackBits}, {"caches", fileCaches, numCaches * cacheSize},
 		{"memos", fileMemos, numMemos * memoSize}, {"verdicts", fileVerdicts, 1 << stackBits},
 		{"slots", fileSlots, numSlots * slotSize}, {"marks", fileMarks, marksSize},
-		{"pairs", filePairs, 8 << pairBits}, {"seen", fileSeen, 8 << seenBits}, {"codes", fileCodes, 8 << codeBits}, {"rules", fileRules, 8 << 16}, {"modules", fileMods, numMods * modsSize},
+		{"pairs", filePairs, 8 << pairBits}, {"seen", fileSeen, 8 << seenBits}, {"codes", fileCodes, 8 << codeBits}, {"rules", fileRules, 8 << 16}, {"types", fileTypes, goTypeEntry << goTypeBits}, {"modules", fileMods, numMods * modsSize},
 		{"tables", fileTables, tablesSize}, {"ring", fileRing, ringSize},
 	}},
 	{"private memory", privateSize, []field{

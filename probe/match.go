@@ -158,6 +158,7 @@ func (m *matcher) allocMatch(t *inferior.Thread, f *frame, s *site, regs inferio
 		m.p.reader.reportInside(tid, c.Event.Addr)
 		m.p.reader.flush()
 		m.judge(s, f, t, c)
+		m.p.conditions.learnType(s, c.Args[1])
 		return m.p.cfg.Sink.Alloc(t, c)
 	})
 }

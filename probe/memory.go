@@ -27,7 +27,8 @@ const (
 	fileCodes    = fileSeen + 8<<seenBits
 	fileFrees    = fileCodes + 8<<codeBits
 	fileRules    = fileFrees + 4<<freeBits // from here on read-only
-	fileMods     = fileRules + 8<<16
+	fileTypes    = fileRules + 8<<16
+	fileMods     = fileTypes + goTypeEntry<<goTypeBits
 	fileTables   = fileMods + numMods*modsSize
 	fileRing     = fileTables + tablesSize
 	fileSize     = fileRing + largeRing

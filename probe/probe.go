@@ -27,6 +27,8 @@ type Config struct {
 	Functions func(m inferior.Module, names ...string) []breakpoints.Symbol
 	// GoVersion is the version of the Go runtime in a module, as "go1.22.3".
 	GoVersion func(m inferior.Module) string
+	// GoType is what a pattern of a condition says of the type with a descriptor in a module.
+	GoType func(m inferior.Module, descriptor addr.Run, pattern string) GoTypeVerdict
 	// Sink is told of events.
 	Sink Sink
 	// Now is the time of the session, which events are given.
@@ -204,6 +206,7 @@ func (p *Probe) finish() error {
 		}
 	}
 	p.shared.empty(fileVerdicts, 1<<stackBits)
+	p.conditions.emptyTypes()
 	if err := p.publish(true); err != nil {
 		return err
 	}

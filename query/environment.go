@@ -116,6 +116,8 @@ func (v *environment) Number(f cond.Field) (uint64, bool) {
 	case cond.Thread:
 		t, ok := v.thread()
 		return uint64(t.Num), ok
+	case cond.Goroutine:
+		return v.e.Goroutine(v.e.Function)
 	case cond.Align, cond.Count:
 		return v.e.Aux, v.hasAux(f)
 	}

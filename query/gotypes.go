@@ -34,8 +34,14 @@ func (t *BlockTypes) ofGo(src capture.Source, b *capture.Held) (typ *blocktype.T
 	if !known {
 		return nil, true
 	}
-	if b.Size != size {
+	return GoType(name, size, b.Size), true
+}
+
+// GoType is the type of a block of so many bytes that a Go runtime made for the named type, whose values have
+// size bytes.
+func GoType(name string, size, bytes uint64) *blocktype.Type {
+	if bytes != size {
 		name = "[]" + name
 	}
-	return &blocktype.Type{Name: name, Count: 1, How: blocktype.Declared}, true
+	return &blocktype.Type{Name: name, Count: 1, How: blocktype.Declared}
 }

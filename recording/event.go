@@ -6,6 +6,7 @@ import (
 
 	"hdb/breakpoints"
 	"hdb/capture"
+	"hdb/internal/addr"
 )
 
 // An Event is an allocation event with its function, as a call.
@@ -38,6 +39,14 @@ func EventOf(call breakpoints.Call) *Event {
 	e := &Event{Event: call.Event, Function: call.Function.Name, live: &call}
 	e.Abandoned = call.Abandoned
 	return e
+}
+
+// Made is an address in the code of the allocator function of a live call, 0 of a recorded one.
+func (e *Event) Made() addr.Run {
+	if e.live == nil {
+		return 0
+	}
+	return e.live.Entry
 }
 
 // Call is the event as a call, malloc(4194304) = 0x7ffff4c00010.

@@ -6,6 +6,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/capture"
 	"hdb/heap"
+	"hdb/internal/addr"
 	"hdb/internal/cond"
 )
 
@@ -112,6 +113,8 @@ func number(f cond.Field, e *capture.Event, fn *breakpoints.Function, live *heap
 		return live.Bytes(), true
 	case cond.Blocks:
 		return uint64(live.Blocks()), true
+	case cond.Goroutine:
+		return e.Goroutine(fn.Name)
 	case cond.Align:
 		return e.Aux, fn.Align.From != breakpoints.Nowhere
 	case cond.Count:
@@ -130,6 +133,30 @@ func (v *filterEnv) Block(addr uint64) (seq uint64, live bool) {
 func (v *callEnv) Block(addr uint64) (seq uint64, live bool) {
 	b, ok := v.live.At(addr)
 	return b.Seq, ok
+}
+
+// Type tells whether the block of an event is of a type. Of other languages no types are known
+// while allocators are called.
+func (v *filterEnv) Type(pattern string) bool {
+	if !madeByGo(v.e, v.fn) {
+		return false
+	}
+	code := addr.Run(0)
+	if v.e.Stack != 0 {
+		if st := v.run.probeStack(v.e.Stack); len(st.PCs) > 0 {
+			code = st.PCs[0]
+		}
+	}
+	return v.run.process.GoType(code, capture.GoAux(v.e.Aux), v.e.Size, pattern)
+}
+
+// Type is filterEnv.Type.
+func (v *callEnv) Type(pattern string) bool {
+	return madeByGo(&v.e.Event, v.fn) && v.process.GoType(v.e.Made(), capture.GoAux(v.e.Aux), v.e.Size, pattern)
+}
+
+func madeByGo(e *capture.Event, fn *breakpoints.Function) bool {
+	return e.Kind == capture.Alloc && capture.OfGo(fn.Name)
 }
 
 // Kind tells whether the event's function has that name.
@@ -192,9 +219,10 @@ func (v *filterEnv) ThreadName() string {
 // callEnv is what conditions see of a call that the owner of the process follows.
 type callEnv struct {
 	Origin
-	live *heap.Ledger
-	e    *Event
-	fn   *breakpoints.Function
+	process Process
+	live    *heap.Ledger
+	e       *Event
+	fn      *breakpoints.Function
 }
 
 // Number is the value of a field at this event.

@@ -13,6 +13,9 @@ type Process interface {
 	// Frames answers what the filter asks of a stack. The stack is good until Frames has
 	// answered its first question.
 	Frames(capture.Stack) Frames
+	// GoType tells whether the type that a Go runtime was told of a block of so many bytes, by
+	// code at an address, matches a pattern; at 0: by code that is not known.
+	GoType(code addr.Run, aux capture.GoAux, size uint64, pattern string) bool
 	// Numbered is told that an event has got a number that no call made.
 	Numbered()
 	// Guessed is told that a stack with guessed frames was recorded.

@@ -143,7 +143,7 @@ func (r *Recording) Take(call breakpoints.Call, now time.Duration, from Origin) 
 	n.recordUnseen(&e.Event)
 	n.seq++
 	e.Seq = n.seq
-	env := &callEnv{Origin: from, live: n.live, e: e, fn: &call.Function}
+	env := &callEnv{Origin: from, process: n.process, live: n.live, e: e, fn: &call.Function}
 	var ended heap.Block
 	mapping := n.live.ChangesMapped(&e.Event)
 	ended, e.sized = n.live.Post(&e.Event, false)

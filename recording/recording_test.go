@@ -2,6 +2,7 @@ package recording
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -31,6 +32,11 @@ func (p *fakeProcess) Guessed()                                   {}
 func (p *fakeProcess) Interpreted(addr.Run) (capture.Frame, bool) { return capture.Frame{}, false }
 
 func (p *fakeProcess) Numbered() {}
+
+// GoType has the type be named by where its descriptor is.
+func (p *fakeProcess) GoType(_ addr.Run, aux capture.GoAux, _ uint64, pattern string) bool {
+	return fmt.Sprint(aux.Type(0)) == pattern
+}
 
 func (p *fakeProcess) Resident(int) (uint64, error) { return 0, errors.New("no process") }
 

@@ -27,6 +27,7 @@ type common struct {
 	image        *inferior.Process                // what is read: proc, or what a core file has; nil without either
 	target       atomic.Pointer[inferior.Process] // proc, for other goroutines
 	probe        *probe.Probe                     // nil before it was needed
+	golang       *goRuntime                       // of the process
 	saved        *file.File                       // nil: no capture is open
 	clock        recording.Clock
 	attribution  *query.Attribution   // of blocks to functions, by the settings

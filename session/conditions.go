@@ -22,6 +22,20 @@ type Conditions struct {
 	likes      *likes
 }
 
+// CheckTypes is an error if the condition of a stop or a filter asks of which types blocks are, and
+// the program is not of Go: of other languages that is known when blocks are recorded.
+func (c *Conditions) CheckTypes(x *cond.Cond) error {
+	if x == nil || c.mode() == Saved || c.mode() == Empty || c.past || !x.UsesPredicate(cond.Type) || c.ofGo() {
+		return nil
+	}
+	return x.CheckTypes("types are known of recorded blocks only: live and allocs ask for them (stops and filters know types of Go)")
+}
+
+// ofGo tells programs of which a part is Go.
+func (c *Conditions) ofGo() bool {
+	return c.names.Program.Go() || slices.ContainsFunc(c.expected(), func(m names.Image) bool { return m.Object.File.Header().Go })
+}
+
 // expression is the error of an expression that can have no value in a frame.
 func (c *Conditions) expression(expr string, at *values.Frame) (err error) {
 	if fault := symbols.Guard(func() { err = c.values.w.Check(at, expr) }); fault != nil {
@@ -37,6 +51,9 @@ func (c *Conditions) expression(expr string, at *values.Frame) (err error) {
 func (c *Conditions) check(st *breakpoints.Stop, home *values.Frame) error {
 	if st.Cond == nil {
 		return nil
+	}
+	if err := c.CheckTypes(st.Cond); err != nil {
+		return fmt.Errorf("condition: %w", err)
 	}
 	for _, x := range st.Cond.Expressions() {
 		if c.mode() == Saved {

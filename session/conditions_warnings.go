@@ -71,6 +71,9 @@ func (c *Conditions) warn(x *cond.Cond, frees bool) {
 	for _, name := range x.Asked(cond.Kind) {
 		c.warnKind(name)
 	}
+	if x.Uses(cond.Goroutine) && !c.ofGo() {
+		c.notify("goroutine: never true: nothing of the program is Go")
+	}
 	var objs []names.Image
 	for _, ask := range recording.Questions(x) {
 		if ask.Predicate == cond.PyFile {

@@ -21,6 +21,7 @@ type Report struct {
 	Hits      []*breakpoints.Stop // the numbered stops that matched
 	Uncounted bool                // they were met in the past of a process, which does not count
 	Event     *recording.Event    // the allocation stopped at
+	Go        *GoAllocation       // what is known of the event if a Go program allocates
 	Stray     *query.StrayFree    // what is known of it if it is a recorded free of no live block
 	Wrong     *query.WrongFree    // the call that it is about, which gives back what is no block
 	Met       *Met                // the condition on state that has become true
@@ -202,6 +203,9 @@ func (x *Execution) reportAhead(stop inferior.Stop, verb string, fn *Finished, a
 	r.Expired = x.stops.expire()
 	x.tellThrown(r, t)
 	x.showFrames(r)
+	if r.Event != nil && t != nil {
+		r.Go = x.goAllocation(r.Event, t)
+	}
 	r.Python = x.python.innermost(t)
 	r.blame(x.python, t)
 	if r.Signal != nil && r.Signal.Name == "SIGABRT" {

@@ -160,6 +160,7 @@ func (p *Planes) armPlane() error {
 		p.data.disarm()
 		return nil
 	}
+	p.golang.look(p.proc, p.names.Modules)
 	if p.settings.Probe != ProbeOff && p.fellBack == "" {
 		p.fetchAhead(nil)
 		fresh := !p.eventsArmed()
@@ -247,6 +248,7 @@ func (p *Planes) modulesChanged(added, removed []inferior.Module) {
 	}
 	p.loaded(added, removed)
 	if p.eventsArmed() {
+		p.golang.look(p.proc, p.names.Modules)
 		p.noteGo(added)
 		if gone := p.data.python.lost(removed); gone || slices.ContainsFunc(added, p.data.hasPython) {
 			p.openPython(gone)

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"debug/buildinfo"
 	"errors"
 	"slices"
 
@@ -37,7 +36,7 @@ func (d *dataPlane) arm(sink probe.Sink, functions []breakpoints.Function, wrong
 	}
 	if d.probe == nil {
 		p, err := probe.Inject(d.proc, t, probe.Config{
-			CFI: d.moduleCFI, Identity: d.moduleIdentity, Cache: d.cfg.Cache, Functions: d.functions, GoVersion: d.goVersion, Sink: sink,
+			CFI: d.moduleCFI, Identity: d.moduleIdentity, Cache: d.cfg.Cache, Functions: d.functions, GoVersion: d.goVersion, GoType: d.golang.Verdict, Sink: sink,
 			Now: d.now(), MaxDepth: d.settings.MaxDepth, Large: d.proc.IsGo(),
 			Message: func(m string) { d.notify("%s", m) },
 		})
@@ -239,11 +238,7 @@ func (d *dataPlane) goVersion(m inferior.Module) string {
 	if obj == nil {
 		return ""
 	}
-	info, err := buildinfo.ReadFile(obj.File.Path())
-	if err != nil {
-		return ""
-	}
-	return info.GoVersion
+	return goVersion(obj)
 }
 
 // functions are the places where a module defines functions of these names.

@@ -25,6 +25,7 @@ type plainSink struct{ sink }
 func (k plainSink) Alloc(t *inferior.Thread, call breakpoints.Call) (action inferior.Action) {
 	w := k.p.wrong
 	w.taken = nil
+	k.p.golang.complete(&call, k.p.proc)
 	k.p.exclusive(func() { action = k.sink.Alloc(t, call) })
 	e := w.taken
 	if e == nil || !w.wanted() {

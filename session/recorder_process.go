@@ -30,6 +30,12 @@ func (r recordedProcess) Frames(st capture.Stack) recording.Frames {
 	return f
 }
 
+// GoType tells whether the type that a Go runtime was told of a block of so many bytes, by code at
+// an address, matches a pattern.
+func (r recordedProcess) GoType(code addr.Run, aux capture.GoAux, size uint64, pattern string) bool {
+	return r.golang.Matches(code, aux, size, pattern)
+}
+
 // recordedFrames are the named frames of a stack.
 type recordedFrames struct {
 	likes *likes

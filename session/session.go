@@ -133,7 +133,7 @@ func New(cfg Config) *Session {
 		cfg.Print = func(texts ...string) { cfg.Notify(strings.TrimSuffix(strings.Join(texts, ""), "\n")) }
 	}
 	s := &Session{
-		common: &common{cfg: cfg},
+		common: &common{cfg: cfg, golang: &goRuntime{}},
 		Settings: Settings{
 			Env: map[string]string{}, UnsetEnv: map[string]bool{},
 			Wrappers: regexp.MustCompile(query.DefaultWrappers), Libraries: regexp.MustCompile(query.DefaultLibraries), MaxDepth: 2048, Probe: ProbeAuto, WrongFrees: WrongFreesStop, Locking: LockOff, Settings: names.Settings{DebugDirs: []string{"/usr/lib/debug"}},
@@ -192,7 +192,7 @@ func (s *Session) wire() {
 	s.BlockTypes = newBlockTypes(c, s.Recorded, s.Values)
 	s.Queries = &Queries{c, s.Recorded, s.likes, s.Allocators, s.BlockTypes}
 	s.Planes.wrong.blocks, s.Planes.states.recorded = s.Queries.blockEvents, s.Queries.blockEvents
-	s.Travel = &Travel{common: c, sel: s.Selection, demand: s.demand, recorded: s.Recorded, queries: s.Queries}
+	s.Travel = &Travel{common: c, sel: s.Selection, demand: s.demand, recorded: s.Recorded, queries: s.Queries, types: s.BlockTypes}
 	s.Selection.source = s.Recorded.source
 	s.Captures = &Captures{common: c, sel: s.Selection, recorded: s.Recorded, console: s.ConsoleLog}
 	s.Symbols = &Symbols{c, s.Selection, s.Stops, s.Recorded}

@@ -87,8 +87,12 @@ func (v *codeEnv) Like(string) bool { return false }
 
 // Number is the value of a field.
 func (v *codeEnv) Number(f cond.Field) (n uint64, ok bool) {
-	if f == cond.Thread {
+	switch f {
+	case cond.Thread:
 		return uint64(v.t.Num), true
+	case cond.Goroutine:
+		g, ok := v.s.goroutine(v.t)
+		return g.id, ok
 	}
 	v.s.exclusive(func() { // and with all events from before taken from the probe
 		bytes, blocks := v.s.rec.Heap()

@@ -24,6 +24,7 @@ type Travel struct {
 	demand   *demand // whose stops a replay looks for
 	recorded *Recorded
 	queries  *Queries
+	types    *BlockTypes
 }
 
 // Goto brings the view to a moment, see MomentOf: its event is selected, for bt,
@@ -126,6 +127,9 @@ func (t *Travel) there(r *Report, tid int32) *Report {
 	if st, err := t.sel.savedStack(); err == nil && len(st.Frames) > 0 {
 		t.sel.frame = t.sel.UserFrame(st.Frames)
 		r.Frames = st.Frames[:t.sel.frame+1]
+		if r.Event != nil {
+			r.Go = t.goAllocation(r.Event, st.Frames)
+		}
 	}
 	return r
 }

@@ -20,9 +20,20 @@ type walker struct {
 // raw walks a stopped thread without asking for names. now is what the
 // tracer knows of the PC: a return address stands behind a call, a PC at the entry
 // of a function, where the return address is on top of the stack, whatever the
-// module's CFI says or lacks. The zero Code knows nothing. The frames are valid
-// until the next walk.
+// module's CFI says or lacks. The zero Code knows nothing. Behind the frames of a goroutine
+// comes the go statement that made it. The frames are valid until the next walk.
 func (w *walker) raw(t *inferior.Thread, limit int, now addr.Code) (unwind.Stack, error) {
+	raw, err := w.frames(t, limit, now)
+	if n := len(raw.Frames); err == nil && n > 0 && n < limit && w.golang.isExit(raw.Frames[n-1].PC) {
+		if g, ok := w.goroutine(t); ok && g.creator != (addr.Code{}) {
+			raw.Frames = append(raw.Frames, unwind.Frame{PC: g.creator, How: unwind.CFI})
+		}
+	}
+	return raw, err
+}
+
+// frames are those that the thread's stack has.
+func (w *walker) frames(t *inferior.Thread, limit int, now addr.Code) (unwind.Stack, error) {
 	regs, err := t.Regs()
 	if err != nil {
 		return unwind.Stack{}, fmt.Errorf("thread %d: %w", t.Num, err)

@@ -9,8 +9,7 @@ import (
 // Offsets in runtime._func (Go's src/runtime/runtime2.go).
 const (
 	goStackTable = 16 // of how far the stack pointer has moved
-	goFlag       = 41
-	goTopFrame   = 1 // of the flags: nothing called it
+	goTopFrame   = 1  // of the flags: nothing called it
 )
 
 // maxGoFrames bounds what debugFrame makes of a malformed file, in bytes.
@@ -58,7 +57,7 @@ func (c *goCopies) debugFrame(entry addr.File) []byte {
 		body = binary.LittleEndian.AppendUint32(body[:0], 0) // the offset of goCIE
 		body = binary.LittleEndian.AppendUint64(body, low)
 		body = binary.LittleEndian.AppendUint64(body, runs[len(runs)-1].high-low)
-		if fn[goFlag]&goTopFrame != 0 || low == uint64(entry) {
+		if fn[c.flag]&goTopFrame != 0 || low == uint64(entry) {
 			body = append(body, cfaUndefined, 16)
 		}
 		body = appendStackRuns(body, low, runs)

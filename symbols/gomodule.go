@@ -134,14 +134,29 @@ type goCopies struct {
 	tables []byte // of values by address
 	funcs  []byte // functab, and the functions that it leads to
 	count  uint64
+	goForm
 }
+
+// A goForm is how a version of Go lays out functions and their trees of calls, offsets and
+// sizes in bytes.
+type goForm struct {
+	header         uint64 // of runtime._func, before its offsets, the last byte of which is their number
+	flag           int    // in it
+	call           uint64 // size of runtime.inlinedCall,
+	name, position int    // and in it
+}
+
+// The forms of Go 1.18 and 1.19, and of those since.
+var (
+	goForm118 = goForm{header: 40, flag: 37, call: 20, name: 12, position: 16}
+	goForm120 = goForm{header: 44, flag: 41, call: 16, name: 4, position: 8}
+)
 
 const (
 	pclnHeader   = 72         // bytes, of Go 1.18 and later
-	goFunc       = 44         // bytes of runtime._func before its offsets
 	goTreeIndex  = 2          // PCDATA_InlTreeIndex
 	goTree       = 3          // FUNCDATA_InlTree
-	goCall       = 16         // bytes of runtime.inlinedCall
+	maxGoCall    = 20         // bytes of runtime.inlinedCall
 	noFuncData   = ^uint32(0) // offset of a table that there is not
 	maxGoRuns    = 1 << 16    // of one function
 	maxGoCopies  = 64         // in one another
@@ -153,7 +168,10 @@ func newGoCopies(image goImage, data []byte, m goModule) goCopies {
 		off := binary.LittleEndian.Uint64(data[at:])
 		return data[min(off, uint64(len(data))):]
 	}
-	c := goCopies{image: image, module: m, names: part(32), tables: part(56), funcs: part(64), count: binary.LittleEndian.Uint64(data[8:])}
+	c := goCopies{image: image, module: m, names: part(32), tables: part(56), funcs: part(64), count: binary.LittleEndian.Uint64(data[8:]), goForm: goForm120}
+	if binary.LittleEndian.Uint32(data) == goMagic118 {
+		c.goForm = goForm118
+	}
 	if data[6] != 1 || data[7] != 8 || c.count >= uint64(len(c.funcs)/8) { // not of a 64-bit x86
 		return goCopies{}
 	}
@@ -180,12 +198,12 @@ func (c *goCopies) at(entry, pc uint64) []goCopy {
 	if !ok {
 		return nil
 	}
-	nodes, offsets := uint64(binary.LittleEndian.Uint32(fn[28:])), uint64(fn[43])
-	if nodes <= goTreeIndex || offsets <= goTree || nodes > uint64(len(fn)) || goFunc+4*(nodes+goTree+1) > uint64(len(fn)) {
+	nodes, offsets := uint64(binary.LittleEndian.Uint32(fn[28:])), uint64(fn[c.header-1])
+	if nodes <= goTreeIndex || offsets <= goTree || nodes > uint64(len(fn)) || c.header+4*(nodes+goTree+1) > uint64(len(fn)) {
 		return nil
 	}
-	table := binary.LittleEndian.Uint32(fn[goFunc+4*goTreeIndex:])
-	tree := binary.LittleEndian.Uint32(fn[goFunc+4*(nodes+goTree):])
+	table := binary.LittleEndian.Uint32(fn[c.header+4*goTreeIndex:])
+	tree := binary.LittleEndian.Uint32(fn[c.header+4*(nodes+goTree):])
 	if table == 0 || tree == noFuncData {
 		return nil
 	}
@@ -207,11 +225,12 @@ func (c *goCopies) at(entry, pc uint64) []goCopy {
 		if known, ok := calls[i]; ok {
 			return known
 		}
-		var b [goCall]byte
+		var room [maxGoCall]byte
+		b := room[:c.goForm.call]
 		var r call
-		if i >= 0 && c.image.ReadAddr(b[:], addr.File(c.module.funcs+uint64(tree)+goCall*uint64(i))) {
-			r.name = c.name(binary.LittleEndian.Uint32(b[4:]))
-			r.call = entry + uint64(int64(int32(binary.LittleEndian.Uint32(b[8:]))))
+		if i >= 0 && c.image.ReadAddr(b, addr.File(c.module.funcs+uint64(tree)+c.goForm.call*uint64(i))) {
+			r.name = c.name(binary.LittleEndian.Uint32(b[c.goForm.name:]))
+			r.call = entry + uint64(int64(int32(binary.LittleEndian.Uint32(b[c.position:]))))
 			r.parent, r.ok = node(r.call), r.name != ""
 		}
 		calls[i] = r
@@ -262,7 +281,7 @@ func (c *goCopies) function(entry uint64) ([]byte, bool) {
 		return nil, false
 	}
 	at := uint64(binary.LittleEndian.Uint32(c.funcs[8*i+4:]))
-	if at+goFunc > uint64(len(c.funcs)) {
+	if at+c.header > uint64(len(c.funcs)) {
 		return nil, false
 	}
 	return c.funcs[at:], true

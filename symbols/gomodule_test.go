@@ -39,7 +39,7 @@ func goFixture() (data, tree []byte) {
 	for _, v := range []uint32{0, 16, 0x20, 0} { // entry, where its function is; the end
 		funcs = le.AppendUint32(funcs, v)
 	}
-	fn := make([]byte, goFunc)
+	fn := make([]byte, goForm120.header)
 	le.PutUint32(fn[28:], 3)
 	fn[43] = 4
 	for _, v := range []uint32{0, 0, 1, 0, 0, 0, 0} { // three tables, four offsets

@@ -72,7 +72,7 @@ func readPclntab(f *elf.File) (*gosym.Table, goCopies) {
 	if err != nil || len(table.Funcs) == 0 {
 		return nil, goCopies{}
 	}
-	if !ok || binary.LittleEndian.Uint32(data) == goMagic118 { // whose trees of calls have another form
+	if !ok {
 		return table, goCopies{}
 	}
 	return table, newGoCopies(f, data, module)

@@ -184,10 +184,7 @@ func record(all *options, out, errw io.Writer) (code int) {
 	}
 	var filter *cond.Cond
 	if o.filter != "" {
-		if filter, err = cond.Parse(o.filter); err == nil {
-			err = filter.CheckCall()
-		}
-		if err != nil {
+		if filter, err = cond.Parse(o.filter); err != nil {
 			return fail(errw, fmt.Errorf("--filter: %w", err), exitUsage)
 		}
 	}
@@ -349,6 +346,9 @@ func (r *recorder) run(filter *cond.Cond) int {
 		if err := r.addFunctions(); err != nil {
 			return fail(r.errw, err, exitUsage)
 		}
+		if err := s.Conditions.CheckTypes(filter); err != nil {
+			return fail(r.errw, fmt.Errorf("--filter: %w", err), exitUsage)
+		}
 	}
 	if err := r.passSignals(); err != nil {
 		return fail(r.errw, err, 1)
@@ -367,7 +367,7 @@ func (r *recorder) run(filter *cond.Cond) int {
 	if o.pid != 0 {
 		if _, err = s.Attach(o.pid); err == nil {
 			s.Conditions.Warn(filter)
-			err = r.addFunctions()
+			err = errors.Join(s.Conditions.CheckTypes(filter), r.addFunctions())
 		}
 	} else {
 		s.Conditions.Warn(filter)

@@ -19,7 +19,7 @@
 // Numbers are decimal, with a fraction if a unit makes it whole (1.5MiB), or
 // hexadecimal. Units of sizes and addresses are k, M, G, T (and KiB, MiB, ...)
 // for powers of 1024 and kB, MB, GB, TB for powers of 1000. Units of counts
-// (thread, nth, blocks, count) are k, M, G, T for powers of 1000. #4711 alone
+// (thread, nth, blocks, count, goroutine) are k, M, G, T for powers of 1000. #4711 alone
 // means nth == 4711.
 //
 // A *Cond never changes after Parse, so goroutines may share it.
@@ -108,13 +108,13 @@ func (c *Cond) UsesPredicate(p Predicate) bool {
 	})
 }
 
-// CheckCall is an error if the condition asks what is not known while an allocator is called.
-func (c *Cond) CheckCall() error {
+// CheckTypes is an error if the condition asks of which type a block is, and why says that this
+// is not known.
+func (c *Cond) CheckTypes(why string) error {
 	var err error
 	contains(c.root, func(n Node) bool {
-		call, ok := n.(*Call)
-		if ok && call.Predicate == Type && err == nil {
-			err = &Error{Src: c.src, Col: call.Col, Msg: "types are known of recorded blocks only: live and allocs ask for them"}
+		if call, ok := n.(*Call); ok && call.Predicate == Type {
+			err = &Error{Src: c.src, Col: call.Col, Msg: why}
 		}
 		return err != nil
 	})
@@ -140,7 +140,7 @@ func (c *Cond) Impossible(frees bool) []*Compare {
 // impossible reports whether the field has no value that compares so.
 func (c *Compare) impossible(frees bool) bool {
 	low := uint64(0) // the least value
-	if c.Field == Nth || c.Field == Thread || c.Field == Addr && frees {
+	if c.Field == Nth || c.Field == Thread || c.Field == Goroutine || c.Field == Addr && frees {
 		low = 1
 	}
 	switch c.Op {

@@ -9,17 +9,18 @@ import (
 // A Field is a number that a stop or event has and a condition compares.
 type Field uint8
 
-// The fields. Sizes and Live are bytes; Thread is hdb's small thread number.
+// The fields. Sizes and Live are bytes; Thread is hdb's small thread number, Goroutine that of Go's runtime.
 const (
-	Size   Field = iota // requested bytes
-	Addr                // block returned, or block freed
-	Old                 // block handed to realloc or mremap
-	Thread              // thread number
-	Nth                 // event number, the 4711 of #4711
-	Live                // live heap bytes so far
-	Blocks              // live blocks so far
-	Align               // alignment asked for, bytes
-	Count               // number of elements of calloc or reallocarray
+	Size      Field = iota // requested bytes
+	Addr                   // block returned, or block freed
+	Old                    // block handed to realloc or mremap
+	Thread                 // thread number
+	Nth                    // event number, the 4711 of #4711
+	Live                   // live heap bytes so far
+	Blocks                 // live blocks so far
+	Align                  // alignment asked for, bytes
+	Count                  // number of elements of calloc or reallocarray
+	Goroutine              // number of the goroutine, of a Go program
 	fieldCount
 )
 
@@ -56,6 +57,8 @@ var fieldInfo = [fieldCount]FieldInfo{
 	Blocks: {"blocks", "live heap blocks so far"},
 	Align:  {"align", "alignment asked for in bytes"},
 	Count:  {"count", "element count of calloc and reallocarray"},
+
+	Goroutine: {"goroutine", "number of the goroutine, in a Go program"},
 }
 
 var predicateInfo = [predicateCount]FieldInfo{
@@ -65,7 +68,7 @@ var predicateInfo = [predicateCount]FieldInfo{
 	PyFile:     {"pyfile(", "pyfile(\"app/*.py\") or (\"app.py:10\"): a function of Python in such a file, or at that line of it, is on the stack; the file by its path or the end of it"},
 	Like:       {"like(", "like(\"FILE.hdb#4711\"): the stack is that of the event in the capture"},
 	Kind:       {"kind(", "kind(\"calloc\") or kind == calloc: the allocator function called"},
-	Type:       {"type(", "type(\"Node\"): the block is of that type, of recorded blocks (live, allocs)"},
+	Type:       {"type(", "type(\"Node\"): the block is of that type, of recorded blocks (live, allocs) and at allocations of Go"},
 	Domain:     {"domain(", "domain == obj: an allocator function of CPython's (raw, mem or obj), which are followed with --python-allocators"},
 	ThreadName: {"thread", "thread == \"loader\": the thread's name"},
 }

@@ -37,7 +37,7 @@ var counts = unitSystem{
 // unitsOf is how numbers that are compared with the field are written.
 func unitsOf(f Field) *unitSystem {
 	switch f {
-	case Thread, Nth, Blocks, Count:
+	case Thread, Nth, Blocks, Count, Goroutine:
 		return &counts
 	}
 	return &sizes

@@ -230,6 +230,10 @@ type Operands struct {
 	// is zero only if it does not hold.
 	Stack func(call *cond.Call) (Value, bool)
 
+	// Type is a value that is 1 when type() holds, 0 when it does not, and greater when that is
+	// not known yet; None for functions whose blocks are of no type.
+	Type func(call *cond.Call) (Value, bool)
+
 	// Expr is what of a term of the program's language can be decided.
 	Expr func(x *cond.Expr) Term
 }

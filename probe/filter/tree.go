@@ -207,6 +207,20 @@ func (ops *Operands) foldCall(n *cond.Call, negate bool) node {
 			return foldTest(name, v, cond.LT, 1)
 		}
 		return foldTest(name, v, cond.GE, 1)
+	case cond.Type:
+		if ops.Type == nil {
+			return maybe(name)
+		}
+		v, ok := ops.Type(n)
+		switch {
+		case !ok:
+			return maybe(name)
+		case v.none():
+			return decided(name, negate)
+		case negate:
+			return foldTest(name, v, cond.NE, 1)
+		}
+		return foldTest(name, v, cond.GE, 1)
 	}
 	return maybe(name)
 }

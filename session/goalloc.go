@@ -1,0 +1,54 @@
+package session
+
+import (
+	"slices"
+
+	"hdb/capture"
+	"hdb/inferior"
+	"hdb/internal/addr"
+	"hdb/names"
+	"hdb/recording"
+	"hdb/unwind"
+)
+
+// A GoAllocation is what is known of an allocation of a Go program beside its call.
+type GoAllocation struct {
+	Type      string       // of the block, "" if the runtime was not told
+	Goroutine uint64       // that allocates, 0 unknown
+	Creator   *names.Frame // the go statement that made the goroutine; nil: the first, or unknown
+}
+
+// goAllocation is what is known of an allocation that a thread stands at; nil: it is none of Go.
+func (x *Execution) goAllocation(e *recording.Event, t *inferior.Thread) *GoAllocation {
+	id, ok := e.Goroutine(e.Function)
+	if !ok {
+		return nil
+	}
+	a := &GoAllocation{Goroutine: id}
+	if typ := x.golang.Of(e.Made(), capture.GoAux(e.Aux), e.Size); typ != nil {
+		a.Type = typ.String()
+	}
+	if g, ok := x.goroutine(t); ok && g.id == id && g.creator != (addr.Code{}) {
+		if frames := x.names.AppendFrames(nil, unwind.Frame{PC: g.creator, How: unwind.CFI}); len(frames) > 0 {
+			frames[0].Made = true
+			a.Creator = &frames[0]
+		}
+	}
+	return a
+}
+
+// goAllocation is what a recording has of an allocation with this stack; nil: it is none of Go.
+func (t *Travel) goAllocation(e *recording.Event, stack []names.Frame) *GoAllocation {
+	id, ok := e.Goroutine(e.Function)
+	if !ok {
+		return nil
+	}
+	a := &GoAllocation{Goroutine: id}
+	if typ := t.types.OfEvent(e); typ != nil {
+		a.Type = typ.String()
+	}
+	if i := slices.IndexFunc(stack, func(f names.Frame) bool { return f.Made }); i >= 0 {
+		a.Creator = &stack[i]
+	}
+	return a
+}

@@ -1,0 +1,191 @@
+package session
+
+import (
+	"debug/buildinfo"
+	"slices"
+	"sync"
+
+	"hdb/capture"
+	"hdb/goruntime"
+	"hdb/inferior"
+	"hdb/internal/addr"
+	"hdb/names"
+	"hdb/probe"
+	"hdb/query"
+	"hdb/symbols"
+	"hdb/values/blocktype"
+)
+
+// goRuntime is the process's Go runtime: where its structures have what, and which types it is
+// told by those who allocate. Any goroutine may ask for types.
+type goRuntime struct {
+	seen   uint64            // names.Modules.Version and
+	in     *inferior.Process // the process that it was looked for in
+	layout goruntime.Layout
+	known  bool       // the layout is
+	exits  []addr.Run // the return addresses in which stacks of goroutines end
+
+	mu      sync.Mutex
+	modules []goModule // that have a runtime, or, as plugins do, the code of one; the first is the program, if it is of Go
+	types   map[addr.Run]goType
+	answers map[goTypeQuestion]bool
+}
+
+// goModule is a file with code of Go.
+type goModule struct {
+	inferior.Module
+	object *symbols.Object
+}
+
+// goType is the type with a descriptor, "" if there is none at its address.
+type goType struct {
+	name string
+	size uint64 // bytes of a value
+}
+
+// goTypeQuestion asks whether a block of one value, or of several, is of a type.
+type goTypeQuestion struct {
+	descriptor addr.Run
+	many       bool
+	pattern    string
+}
+
+// maxGoTypes bounds what is kept of types.
+const maxGoTypes = 1 << 16
+
+// look finds the runtime in the process's modules, if they have changed. The owner of the process
+// calls it.
+func (g *goRuntime) look(p *inferior.Process, in *names.Modules) {
+	if g.seen == in.Version() && g.in == p {
+		return
+	}
+	var modules []goModule
+	var exits []addr.Run
+	version := ""
+	for _, m := range p.Modules() {
+		obj, _ := in.ObjectAt(m.Low)
+		if obj == nil || !obj.File.Header().Go {
+			continue
+		}
+		modules = append(modules, goModule{m, obj})
+		if version == "" {
+			version = goVersion(obj)
+		}
+		for _, sym := range in.Defined(obj, m.Bias, []string{"runtime.goexit", "runtime.goexit.abi0"}) {
+			exits = append(exits, sym.Addr+1) // it begins with a nop, behind which they return to
+		}
+	}
+	layout, err := goruntime.Of(version)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.seen, g.in = in.Version(), p
+	g.layout, g.known, g.exits = layout, err == nil, exits
+	if !slices.Equal(modules, g.modules) {
+		g.modules = modules
+		g.types, g.answers = map[addr.Run]goType{}, map[goTypeQuestion]bool{}
+	}
+}
+
+// at is the module of Go at an address, else the first; nil: there is none.
+func (g *goRuntime) at(a addr.Run) *goModule {
+	i := slices.IndexFunc(g.modules, func(m goModule) bool { return m.Low <= a && a < m.High })
+	switch {
+	case i >= 0:
+		return &g.modules[i]
+	case len(g.modules) > 0:
+		return &g.modules[0]
+	}
+	return nil
+}
+
+// goVersion is the version of the Go runtime in a file, "" if it does not say.
+func goVersion(obj *symbols.Object) string {
+	info, err := buildinfo.ReadFile(obj.File.Path())
+	if err != nil {
+		return ""
+	}
+	return info.GoVersion
+}
+
+// isExit tells the return address in which stacks of goroutines end.
+func (g *goRuntime) isExit(c addr.Code) bool { return slices.Contains(g.exits, c.Addr()) }
+
+// described is the type with a descriptor in a module.
+func (g *goRuntime) described(m *goModule, descriptor addr.Run) (goType, bool) {
+	if m == nil || descriptor == 0 {
+		return goType{}, false
+	}
+	t, known := g.types[descriptor]
+	if !known {
+		_ = symbols.Guard(func() { // a file that is cut meanwhile tells nothing
+			t.name, t.size, _ = m.object.GoType(descriptor.File(m.Bias))
+		})
+		if len(g.types) >= maxGoTypes {
+			clear(g.types)
+		}
+		g.types[descriptor] = t
+	}
+	return t, t.name != ""
+}
+
+// ofBlock is the type that the runtime was told of a block by code at an address.
+func (g *goRuntime) ofBlock(code addr.Run, aux capture.GoAux) (goType, addr.Run, bool) {
+	m := g.at(code)
+	if m == nil {
+		return goType{}, 0, false
+	}
+	descriptor := addr.Run(aux.Type(uint64(m.Low)))
+	t, ok := g.described(m, descriptor)
+	return t, descriptor, ok
+}
+
+// Of is the type of a block that code at an address has allocated, nil if it is not known.
+func (g *goRuntime) Of(code addr.Run, aux capture.GoAux, size uint64) *blocktype.Type {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	t, _, ok := g.ofBlock(code, aux)
+	if !ok {
+		return nil
+	}
+	return query.GoType(t.name, t.size, size)
+}
+
+// Matches tells whether a block that code at an address has allocated is of a type that a pattern
+// names.
+func (g *goRuntime) Matches(code addr.Run, aux capture.GoAux, size uint64, pattern string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	t, descriptor, ok := g.ofBlock(code, aux)
+	return ok && g.matches(descriptor, t, size != t.size, pattern)
+}
+
+// matches is query.MatchType, asked once.
+func (g *goRuntime) matches(descriptor addr.Run, t goType, many bool, pattern string) bool {
+	q := goTypeQuestion{descriptor, many, pattern}
+	yes, known := g.answers[q]
+	if !known {
+		size := t.size
+		if many {
+			size++
+		}
+		yes = query.MatchType(pattern, query.GoType(t.name, t.size, size))
+		if len(g.answers) >= maxGoTypes {
+			clear(g.answers)
+		}
+		g.answers[q] = yes
+	}
+	return yes
+}
+
+// Verdict is what a pattern says of a type, for the probe.
+func (g *goRuntime) Verdict(m inferior.Module, descriptor addr.Run, pattern string) probe.GoTypeVerdict {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	// What is too far away to be kept in an event is no type that is known.
+	aux := capture.NewGoAux(0, uint64(descriptor), uint64(m.Low))
+	t, _, ok := g.ofBlock(m.Low, aux)
+	if !ok {
+		return probe.GoTypeVerdict{}
+	}
+	return probe.GoTypeVerdict{Size: t.size, One: g.matches(descriptor, t, false, pattern), Many: g.matches(descriptor, t, true, pattern)}
+}
