@@ -37,6 +37,7 @@ type Layout struct {
 	WaitReason   int  // uint8
 	LockedM      int  // the m that alone may run it
 	CurG         int  // in runtime.m: the user's goroutine; g0 comes first
+	TLS          int  // thread-local storage of a program without C: the FS base is 8 bytes into it
 	ProcID       int  // uint64, its thread as the kernel numbers it
 	AllLink      int  // the next m
 	StartAddr    int  // in runtime.mspan
@@ -68,7 +69,7 @@ func Of(version string) (Layout, error) {
 		return Layout{}, fmt.Errorf("the Go runtime %s: its structures are not known (known are go1.%d to go1.%d)", version, Oldest, Newest)
 	}
 	l := Layout{
-		Minor: minor, GM: 48, GoID: 152, CurG: 192, Sched: 56, SchedBP: 48, SyscallSP: 112, ProcID: 72, AllLink: 352,
+		Minor: minor, GM: 48, GoID: 152, CurG: 192, TLS: 136, Sched: 56, SchedBP: 48, SyscallSP: 112, ProcID: 72, AllLink: 352,
 		StartAddr: 24, FreeIndex: 48, NElems: 56, AllocBits: 72, SpanClass: 98, ElemSize: 104,
 	}
 	switch {
@@ -82,7 +83,7 @@ func Of(version string) (Layout, error) {
 		l.ParentGoID, l.GoPC, l.StartPC = 272, 280, 296
 	}
 	if minor >= 25 {
-		l.CurG, l.ProcID, l.SchedBP, l.SyscallSP = 184, 64, 40, 104
+		l.CurG, l.ProcID, l.TLS, l.SchedBP, l.SyscallSP = 184, 64, 128, 40, 104
 	}
 	switch {
 	case minor <= 21:

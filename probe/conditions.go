@@ -549,6 +549,33 @@ func (cs *conditions) quickFilter(s *site) (func(*writer) []branch, bool) {
 	return func(w *writer) []branch { return inline(w, prog) }, true
 }
 
+// goFilter is quickFilter for a function of a Go runtime that has returned.
+func (cs *conditions) goFilter(s *site) (func(*writer) []branch, bool) {
+	if cs.mode() != 0 {
+		return nil, false
+	}
+	prog, err := cs.request.program(s.Function, cs.atGoReturn(s))
+	if err != nil {
+		return nil, false // writeFilter has said it
+	}
+	return func(w *writer) []branch { return inline(w, prog) }, true
+}
+
+// atGoReturn says where the fields are then. What it does not know is asked in the core.
+func (cs *conditions) atGoReturn(s *site) filter.Operands {
+	return cs.operands(s, func(f cond.Field) (filter.Value, bool) {
+		switch f {
+		case cond.Size:
+			return filter.At(filter.Mem(filter.RSP, 8)), true
+		case cond.Addr:
+			return filter.At(filter.Reg(filter.RDX)), true
+		case cond.Old, cond.Align, cond.Count:
+			return filter.None(), true
+		}
+		return filter.Value{}, false
+	})
+}
+
 // inline appends a program and returns its jumps to the match label.
 func inline(w *writer, prog filter.Program) []branch {
 	base := len(w.code)

@@ -60,7 +60,7 @@ func (st *siteTable) addGo(c *caller, b *breakpoints.Site, all []*breakpoints.Si
 	other := slices.IndexFunc(st.list, func(o *site) bool { return o.ofGo() && !o.dead && o.In.Low != b.In.Low })
 	switch {
 	case other < 0:
-		st.ofRuntimes = layout
+		st.ofRuntimes, st.goAlone = layout, goAlone(st.p.proc, b.In)
 	case st.ofRuntimes != layout:
 		return fmt.Errorf("%s and %s have Go runtimes of two versions (1.%d and 1.%d): those of one version are followed", st.list[other].Module, b.Module, st.ofRuntimes.Minor, layout.Minor)
 	}
@@ -289,7 +289,7 @@ func (st *siteTable) goThunk(w *writer, s *site, h *goHook) {
 		}
 		w.bytes(h.whole.first[:len(h.whole.first)-1]...) // but the return
 		row(8)
-		st.goReturnThunk(w, s.desc)
+		st.goReturnThunk(w, s)
 	default:
 		row(8)
 		w.bytes(0x48, 0x8d, 0x64, 0x24, 0x100-gwSize) // lea -gwSize(%rsp),%rsp
@@ -298,19 +298,45 @@ func (st *siteTable) goThunk(w *writer, s *site, h *goHook) {
 		w.bytes(0x48, 0xb8)                   // mov $relocated,%rax
 		w.imm64(uint64(h.relocated))
 		w.bytes(0x48, 0x89, 0x44, 0x24, gwTo) // mov %rax,gwTo(%rsp)
-		st.slot(w)
+		st.goSlot(w)
 		w.movR11(uint64(s.desc))
 		w.far(core)
 	}
 	s.island.note(w.here(), cfi.NoCFIID)
 }
 
-// goReturnThunk leads to the core, behind the last instructions of the function but the return.
-func (st *siteTable) goReturnThunk(w *writer, desc addr.Run) {
+// goReturnThunk is what follows the function's last instructions in the place of the return.
+// While nothing is recorded it decides the condition itself: only calls for which that may hold
+// go to the core.
+func (st *siteTable) goReturnThunk(w *writer, s *site) {
 	w.bytes(0x48, 0x89, 0xc2) // mov %rax,%rdx
-	st.slot(w)
-	w.movR11(uint64(desc))
+	st.goSlot(w)
+	if filter, ok := st.p.conditions.goFilter(s); ok {
+		w.r10Field(cmpReg, rax, slKey)
+		slow := append([]branch{w.jcc(ccNE)}, filter(w)...)
+		w.bytes(0x48, 0x83, 0x7c, 0x24, 8, 1) // cmpq $1,8(%rsp): what has no bytes is no event
+		w.bytes(0x49, 0x83, 0x9a)             // sbbq $-1,slEvents(%r10)
+		w.imm32(slEvents)
+		w.bytes(0xff)
+		w.bytes(0x48, 0x89, 0xd0, 0xc3) // mov %rdx,%rax; ret
+		w.land(slow...)
+	}
+	w.movR11(uint64(s.desc))
 	w.far(st.p.remote.core + addr.Run(st.p.core.marks[markGoReturn]))
+}
+
+// goSlot is slot where r14 has the goroutine. In a program without C the FS base lies in the
+// thread's m: to find it there costs less than to read the register.
+func (st *siteTable) goSlot(w *writer) {
+	if !st.goAlone {
+		st.slot(w)
+		return
+	}
+	w.bytes(0x49, 0x8b, 0x86) // mov GM(%r14),%rax
+	w.imm32(uint32(st.ofRuntimes.GM))
+	w.bytes(0x48, 0x05) // add $TLS+8,%rax
+	w.imm32(uint32(st.ofRuntimes.TLS + 8))
+	st.slotOf(w)
 }
 
 // all yields the instructions that are moved, in their order.

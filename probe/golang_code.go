@@ -1,9 +1,13 @@
 package probe
 
 import (
+	"debug/elf"
+	"encoding/binary"
 	"fmt"
+	"io"
 	"slices"
 
+	"hdb/inferior"
 	"hdb/internal/addr"
 
 	"golang.org/x/arch/x86/x86asm"
@@ -109,4 +113,26 @@ func passesOn(in x86asm.Inst, at addr.Run, entries []addr.Run) bool {
 func givesAddress(in x86asm.Inst) bool {
 	m, ok := in.Args[1].(x86asm.Mem)
 	return in.Op == x86asm.LEA && in.Args[0] == x86asm.RAX && ok && m.Base == x86asm.RIP
+}
+
+// goAlone tells whether a module is a program of Go without C: its runtime keeps thread-local
+// storage itself, and the linker leaves out the segment that tells a C library of it.
+func goAlone(memory io.ReaderAt, m inferior.Module) bool {
+	var h elf.Header64
+	header := io.NewSectionReader(memory, int64(m.Low), int64(binary.Size(h)))
+	if err := binary.Read(header, binary.LittleEndian, &h); err != nil {
+		return false
+	}
+	const most, far = 64, 1 << 16 // of what the program may say
+	if string(h.Ident[:4]) != elf.ELFMAG || elf.Type(h.Type) != elf.ET_EXEC || h.Phnum > most || h.Phoff > far {
+		return false
+	}
+	segments := make([]elf.Prog64, h.Phnum)
+	list := io.NewSectionReader(memory, int64(m.Low)+int64(h.Phoff), int64(binary.Size(segments)))
+	if err := binary.Read(list, binary.LittleEndian, segments); err != nil {
+		return false
+	}
+	return !slices.ContainsFunc(segments, func(p elf.Prog64) bool {
+		return elf.ProgType(p.Type) == elf.PT_TLS || elf.ProgType(p.Type) == elf.PT_INTERP
+	})
 }

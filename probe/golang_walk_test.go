@@ -63,8 +63,9 @@ func newGoMill(t testing.TB, request Request, frames int, size uint64, n uint32)
 	l.poke(goMillM+of(m.layout.CurG), uint64(g))
 	l.reader.golang.flat = map[uint64]bool{uint64(goMillType): true}
 
+	l.ofRuntimes, l.goAlone = m.layout, true
 	w := &writer{at: l.room(maxThunk)}
-	l.goReturnThunk(w, m.desc)
+	l.goReturnThunk(w, s)
 	copy(l.at(w.at), w.code)
 	m.entry = w.at
 	m.code = labAt + labCore - 256
@@ -195,6 +196,34 @@ func TestGoMemo(t *testing.T) {
 	m.poke(user(8), uint64(m.high))
 	m.check("on the system's stack", 1, 5, other)
 	m.check("on the system's stack, again", 1, 5, other)
+}
+
+// A condition that does not hold is decided in the thunk, which counts the call if it has made
+// a block; others go to the core.
+func TestGoCondition(t *testing.T) {
+	for _, c := range []struct {
+		cond  string
+		size  uint64
+		stops uint64
+		count uint64
+	}{
+		{"alloc if size >= 1KiB", 56, 0, 1}, {"alloc if size >= 1KiB", 0, 0, 0}, {"alloc if size < 1KiB", 0, 0, 0}, {"alloc if addr == 0x6000", 56, 0, 1},
+		{"alloc if size >= 50", 56, 1, 1}, {"alloc if addr == 0x5000", 56, 1, 1}, {"alloc", 56, 1, 1}, {"alloc if live > 0 && size >= 1KiB", 56, 0, 1},
+	} {
+		t.Run(fmt.Sprintf("%s,size=%d", c.cond, c.size), func(t *testing.T) {
+			const stops = goMillM + 512
+			m := newGoMill(t, stopsAt(t, c.cond), 4, c.size, 1)
+			w := &writer{at: m.remote.core + addr.Run(m.core.marks[markOffer])}
+			w.bytes(0x48, 0xb8) // mov $stops,%rax
+			w.imm64(uint64(stops))
+			w.bytes(0xff, 0x00, 0xc3) // incl (%rax); ret
+			copy(m.at(w.at), w.code)
+			m.run()
+			if n := m.peek(stops); n != c.stops || m.Events() != c.count {
+				t.Errorf("%d stops and %d events, want %d and %d", n, m.Events(), c.stops, c.count)
+			}
+		})
+	}
 }
 
 // BenchmarkGo is what an allocation of Go costs in the inferior beside the runtime's own work,

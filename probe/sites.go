@@ -39,6 +39,7 @@ type siteTable struct {
 	behind     map[pointed]*site  // those of pointers, also if others have taken their places
 	bits       [2]uint8           // next number in sets, for functions that free or not
 	ofRuntimes goruntime.Layout   // of the Go runtimes that are followed
+	goAlone    bool               // they are one, of a program without C
 	tcb        bool               // threads have their FS base at %fs:0, as the ABI of thread-local storage says
 }
 

@@ -103,6 +103,11 @@ func (st *siteTable) slot(w *writer) {
 	} else {
 		w.bytes(0x64, 0x48, 0x8b, 0x04, 0x25, 0, 0, 0, 0) // mov %fs:0,%rax: the TCB's own address
 	}
+	st.slotOf(w)
+}
+
+// slotOf is slot for the key in rax.
+func (st *siteTable) slotOf(w *writer) {
 	w.bytes(0x44, 0x69, 0xd0) // imul $slotHash,%eax,%r10d
 	hash := int32(slotHash)
 	w.imm32(uint32(hash))
