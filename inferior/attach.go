@@ -13,18 +13,27 @@ import (
 // Attach seizes all threads of a running process and stops them, and makes
 // the calling goroutine the owner of the Process: it is locked to its OS
 // thread until Close. The process outlives hdb. A refusal is an *AttachError.
-func Attach(pid int) (*Process, error) {
+func Attach(pid int) (*Process, error) { return AttachGuarded(pid, nil) }
+
+// AttachGuarded is Attach for a target that gets a guard: its process is started before the
+// target is stopped, and waits for Guard to be called with the same command.
+func AttachGuarded(pid int, command []string) (*Process, error) {
 	if err := CheckAttach(pid); err != nil {
 		return nil, err
 	}
 	runtime.LockOSThread()
 	p := newProcess()
 	p.target = newTarget(pid, false)
+	if len(command) > 0 {
+		_ = p.guard.startAhead(command) // Guard tries again, and tells
+		p.guard.awaitAhead()
+	}
 	if err := p.seizeAll(); err != nil {
 		// What has been seized is let go again.
 		_ = p.stopThreads()
 		_ = p.target.letGo()
 		p.memory.close()
+		p.guard.drop()
 		runtime.UnlockOSThread()
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 
 // A guard is a small process that takes our code out of the inferior when hdb
 // is killed and cannot. It needs no ptrace, but for debug registers: it holds the target's /proc/PID/mem,
-// opened by hdb, and the table of what to restore.
+// opened by hdb and sent to it, and the table of what to restore.
 //
 // It learns of hdb's death in two ways. The tracing thread holds a robust futex
 // (set_robust_list(2)), which the kernel gives up early in the thread's exit,
@@ -34,6 +34,7 @@ type guard struct {
 	command []string // nil: not wanted
 	on      bool
 	told    bool // that its table is full
+	ahead   *guardProcess
 	table   *guardTable
 	pipe    int          // write end
 	former  robustList   // the thread's, before
@@ -80,47 +81,90 @@ func (g *guard) renew() {
 }
 
 func (g *guard) start() error {
-	fd, err := unix.MemfdCreate("hdb-guard", unix.MFD_CLOEXEC)
-	if err != nil {
-		return fmt.Errorf("guard: memory: %w", err)
-	}
-	files := []int{-1, fd, -1} // what the guard gets: memory, table, pipe
-	closeAll := func() {
-		for _, fd := range files {
-			if fd >= 0 {
-				unix.Close(fd)
-			}
-		}
-	}
-	if err := unix.Ftruncate(fd, int64(guardSize)); err != nil {
-		closeAll()
-		return fmt.Errorf("guard: memory: %w", err)
-	}
-	table, err := mapGuardTable(fd)
-	if err != nil {
-		closeAll()
+	if err := g.startAhead(g.command); err != nil {
 		return err
 	}
-	var pipe [2]int
-	if files[0], err = unix.FcntlInt(uintptr(g.p.memory.fd), unix.F_DUPFD_CLOEXEC, 0); err == nil {
-		err = unix.Pipe2(pipe[:], unix.O_CLOEXEC)
+	a := g.ahead
+	g.ahead = nil
+	a.table.head.pid = int32(g.p.target.pid)
+	if g.p.watchpoints.inUse() {
+		a.table.watching()
 	}
+	g.on, g.table, g.pipe = true, a.table, a.pipe
+	g.gone, g.late = a.gone, false
+	g.hold(g.p.owner)
+	g.p.memory.setTable(a.table)
+	err := unix.Sendmsg(a.socket, []byte{0}, unix.UnixRights(g.p.memory.fd), nil, 0)
+	unix.Close(a.socket)
 	if err != nil {
-		closeAll()
-		_ = unix.Munmap(table.mem) // it has just been mapped
 		return fmt.Errorf("guard: %w", err)
 	}
-	files[2] = pipe[0]
-	table.head.pid = int32(g.p.target.pid)
-	if g.p.watchpoints.inUse() {
-		table.watching()
-	}
-	g.on, g.table, g.pipe = true, table, pipe[1]
-	g.gone, g.late = new(atomic.Bool), false
-	g.hold(g.p.owner)
-	g.p.memory.setTable(table)
-	go g.run(g.command, files, closeAll, g.gone)
 	return nil
+}
+
+// A guardProcess is a guard that has been started, and waits for the memory.
+type guardProcess struct {
+	table  *guardTable
+	pipe   int // write end
+	socket int // through which it gets the memory
+	gone   *atomic.Bool
+}
+
+// startAhead starts the process, which takes some milliseconds to be there, and needs the
+// target only then.
+func (g *guard) startAhead(command []string) error {
+	if g.ahead != nil {
+		return nil
+	}
+	var open []int
+	failed := func(what string, err error) error {
+		for _, fd := range open {
+			unix.Close(fd)
+		}
+		return fmt.Errorf("guard: %s%w", what, err)
+	}
+	fd, err := unix.MemfdCreate("hdb-guard", unix.MFD_CLOEXEC)
+	if err != nil {
+		return failed("memory: ", err)
+	}
+	open = append(open, fd)
+	if err := unix.Ftruncate(fd, int64(guardSize)); err != nil {
+		return failed("memory: ", err)
+	}
+	var pipe [2]int
+	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
+		return failed("", err)
+	}
+	open = append(open, pipe[:]...)
+	sockets, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return failed("", err)
+	}
+	open = append(open, sockets[:]...)
+	table, err := mapGuardTable(fd)
+	if err != nil {
+		return failed("", err)
+	}
+	g.ahead = &guardProcess{table: table, pipe: pipe[1], socket: sockets[1], gone: new(atomic.Bool)}
+	go g.run(command, []int{sockets[0], fd, pipe[0]}, g.ahead.gone)
+	return nil
+}
+
+// awaitAhead waits until the process that was started ahead runs, for a second at most.
+func (g *guard) awaitAhead() {
+	if a := g.ahead; a != nil {
+		within(time.Second, func() bool { return a.gone.Load() || a.table.head.started.Load() })
+	}
+}
+
+// drop ends a process that was started ahead and is not needed.
+func (g *guard) drop() {
+	if a := g.ahead; a != nil {
+		g.ahead = nil
+		unix.Close(a.socket)
+		unix.Close(a.pipe)
+		_ = unix.Munmap(a.table.mem) // nothing refers to it
+	}
 }
 
 // hold has the calling thread own the futexes.
@@ -143,7 +187,7 @@ func (g *guard) hold(tid int) {
 // run starts the process and waits for its end. It has a session of its
 // own: no key typed and no hangup reaches it. Its name is not hdb's, so that
 // who kills all hdbs by name leaves it alive.
-func (g *guard) run(command []string, files []int, closeAll func(), gone *atomic.Bool) {
+func (g *guard) run(command []string, files []int, gone *atomic.Bool) {
 	defer gone.Store(true)
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	pid := 0
@@ -154,7 +198,9 @@ func (g *guard) run(command []string, files []int, closeAll func(), gone *atomic
 		pid, err = syscall.ForkExec(command[0], append(argv, "3", "4", "5"), attr)
 		null.Close()
 	}
-	closeAll()
+	for _, fd := range files {
+		unix.Close(fd)
+	}
 	if err != nil {
 		g.p.waker.Wake(func() { g.p.message("guard: %v: if hdb is killed, traps stay in the process", err) })
 		return
@@ -172,14 +218,20 @@ func (g *guard) await() {
 	if !g.on || g.late {
 		return
 	}
-	for range 1000 {
-		if g.gone.Load() || g.table.head.guard.Load() != 0 {
-			return
-		}
-		time.Sleep(time.Millisecond)
+	if !within(time.Second, func() bool { return g.gone.Load() || g.table.head.guard.Load() != 0 }) {
+		g.late = true
+		g.p.message("guard: not there after a second: if hdb is killed, traps may stay in the process")
 	}
-	g.late = true
-	g.p.message("guard: not there after a second: if hdb is killed, traps may stay in the process")
+}
+
+// within waits until something holds, but not longer.
+func within(limit time.Duration, holds func() bool) bool {
+	for end := time.Now().Add(limit); !holds(); time.Sleep(100 * time.Microsecond) {
+		if time.Now().After(end) {
+			return false
+		}
+	}
+	return true
 }
 
 // tellTooMany says once that the table has no room for all code that was replaced.
@@ -192,6 +244,7 @@ func (g *guard) tellTooMany() {
 
 // end tells the guard that there is nothing to do any more.
 func (g *guard) end() {
+	g.drop()
 	if !g.on {
 		return
 	}

@@ -3,7 +3,9 @@ package inferior
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"runtime"
@@ -21,7 +23,8 @@ import (
 
 // RunGuard is the main function of the guard process (see Process.Guard), which
 // the program calls before it does anything else. args are what follows the
-// command: the numbers of three inherited files. It returns the exit code.
+// command: the numbers of three inherited files: a socket, the table, and a pipe. It returns the
+// exit code.
 func RunGuard(args []string) int {
 	var fds [3]int
 	for i := range fds {
@@ -44,7 +47,12 @@ func RunGuard(args []string) int {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		return 1
 	}
-	restore := sync.OnceFunc(func() { table.restoreAll(fds[0]) })
+	table.head.started.Store(true)
+	memory, err := receiveFile(fds[0])
+	if err != nil {
+		return 0 // hdb has ended before, or needs none
+	}
+	restore := sync.OnceFunc(func() { table.restoreAll(memory) })
 	go func() {
 		for b := make([]byte, 1); ; {
 			if n, err := unix.Read(fds[2], b); n > 0 || err == unix.EINTR {
@@ -61,6 +69,29 @@ func RunGuard(args []string) int {
 }
 
 const schedFIFO = 1
+
+// receiveFile is the one file that is sent through a socket, see unix(7).
+func receiveFile(socket int) (int, error) {
+	b, oob := make([]byte, 1), make([]byte, unix.CmsgSpace(4))
+	for {
+		_, n, _, _, err := unix.Recvmsg(socket, b, oob, unix.MSG_CMSG_CLOEXEC)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return -1, err
+		}
+		messages, err := unix.ParseSocketControlMessage(oob[:n])
+		if err != nil || len(messages) != 1 {
+			return -1, fmt.Errorf("%d control messages: %w", len(messages), errors.Join(err, io.EOF))
+		}
+		files, err := unix.ParseUnixRights(&messages[0])
+		if err != nil || len(files) != 1 {
+			return -1, fmt.Errorf("%d files: %w", len(files), errors.Join(err, io.EOF))
+		}
+		return files[0], nil
+	}
+}
 
 // awaitDeath waits until the thread that holds the futex has died.
 func (g *guardTable) awaitDeath() {

@@ -33,6 +33,7 @@ type guardHeader struct {
 	robust  robustHead
 	pid     int32
 	guard   atomic.Int32 // the guard's, from when it waits
+	started atomic.Bool  // it needs but the memory
 	watches atomic.Int32 // 1: debug registers of threads were set
 	nsignal atomic.Int32
 	signals [32]guardSignal

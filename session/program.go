@@ -219,7 +219,8 @@ func (s *Session) Attach(pid int) (*Report, error) {
 	case s.proc != nil:
 		return nil, ErrRunning
 	}
-	p, err := inferior.Attach(pid)
+	s.readAhead(pid)
+	p, err := inferior.AttachGuarded(pid, s.cfg.Guard)
 	if err != nil {
 		return nil, err
 	}
@@ -233,6 +234,22 @@ func (s *Session) Attach(pid int) (*Report, error) {
 		return nil, err
 	}
 	return s.Execution.reportHere("attach"), nil
+}
+
+// readAhead reads what an attach needs of the files of a process while it still runs: it
+// would stand still meanwhile. What cannot be read is told by who needs it.
+func (s *Session) readAhead(pid int) {
+	maps, _ := inferior.MapsOf(pid)
+	read := map[string]bool{}
+	for _, m := range maps {
+		if m.Inode == 0 || !strings.Contains(m.Perm, "x") || read[m.Path] {
+			continue
+		}
+		read[m.Path] = true
+		if obj, err := s.names.Open(m.Openable(pid)); err == nil {
+			obj.ReadAhead()
+		}
+	}
 }
 
 // programPath is where the running program can be opened: as its module is, so

@@ -56,6 +56,16 @@ func OpenReaderAt(name string, r io.ReaderAt, size int64, cfg Config) (*Object, 
 	return newObject(f, cfg), nil
 }
 
+// ReadAhead reads the tables by which functions are found and stacks are walked, which are
+// otherwise read when they are first asked for.
+func (o *Object) ReadAhead() {
+	if o.File.Header().Go {
+		o.golang.read()
+	}
+	o.Symtab.Symbols("malloc")
+	_, _ = o.CFI() // told when it is needed
+}
+
 // Close unmaps the files. Nothing of the object may be used afterwards.
 func (o *Object) Close() error {
 	o.kept.save()

@@ -170,7 +170,11 @@ func (o *Object) GoFunctions(names []string) []Function {
 	if !o.File.Header().Go {
 		return nil
 	}
-	return o.golang.named(func(have string) bool { return slices.Contains(names, have) })
+	wanted := make(map[string]bool, len(names))
+	for _, name := range names {
+		wanted[name] = true
+	}
+	return o.golang.named(func(have string) bool { return wanted[have] })
 }
 
 // named lists the functions that match, by address.
