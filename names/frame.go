@@ -93,7 +93,7 @@ func (r *Resolver) AppendFrames(out []Frame, f unwind.Frame) []Frame {
 	if at, ok := r.Interpreted.At(code.Addr()); ok {
 		return append(out, Frame{Num: len(out), Code: code, CFA: f.CFA, How: f.How, Frame: symbolsFrame(at), Module: madeBy(symbols.FromPython)})
 	}
-	base := Frame{Code: code, CFA: f.CFA, How: f.How, Signal: f.Signal, Regs: f.Regs, Made: madeIn(out)}
+	base := Frame{Code: code, CFA: f.CFA, How: f.How, Signal: f.Signal, Regs: f.Regs, Made: f.Made || madeIn(out)}
 	if mod := r.Modules.At(code.Lookup()); mod != nil {
 		base.Module, base.Path, base.InFile = filepath.Base(mod.Name), mod.Path, code.Addr().File(mod.Bias)
 	} else if injected := r.cfg.Injected; injected != nil && injected.Covers(code.Lookup()) {

@@ -121,6 +121,8 @@ var faultRegions = [...]faultRegion{
 	{markPythonCode, markPythonCodeEnd, markPythonNoCode},
 	{markPythonNextCode, markPythonCodesDone, markPythonCodesDone},
 	{markGoFrame, markGoFrameEnd, markGoLost},
+	{markToGo, markToGoEnd, markFault},
+	{markGoMade, markGoMadeEnd, markGoUnmade},
 }
 
 // A mark is a nop of so many bytes.

@@ -218,7 +218,7 @@ goMemo:
 // its frames are as long as the compiler made them, so that the same return addresses at the
 // same places are the same stack.
 goAnew:
-	// R8 = return address, R9 = stack pointer, R10 = rbp, CX = frames so far, AX = their
+	// R8 = return address, R9 = the word below it, R10 = rbp, CX = frames so far, AX = their
 	// hash, R13 = scratch, R12 = the goroutine whose stack it is, DI = that one's end
 	MOVQ const_stHeader(R11), DX
 	LOCK
@@ -230,7 +230,7 @@ goAnew:
 	ADDQ const_stScratch(R11), R13
 	MOVQ $0, const_xPairs(R13)
 	MOVQ wkRet(SP), R8
-	LEAQ wkRet(SP), R9
+	LEAQ (wkRet-8)(SP), R9
 	MOVQ wkBP(SP), R10
 	MOVQ wkG(SP), R12
 	MOVQ 8(R12), DI
@@ -275,17 +275,33 @@ goElsewhere:
 	MOVQ const_stGoM(R11), DX
 	MOVQ (R12)(DX*1), DX
 	TESTQ DX, DX
-	JEQ  goLost
+	JEQ  goByRule
 	CMPQ (DX), R12
-	JNE  goLost
+	JNE  goByRule
 	MOVQ const_stGoCurG(R11), BX
-	MOVQ (DX)(BX*1), R12
-	TESTQ R12, R12
-	JEQ  goLost
+	MOVQ (DX)(BX*1), BX
+	TESTQ BX, BX
+	JEQ  goByRule
+	CMPQ R10, (BX)
+	JCS  goByRule
+	MOVQ 8(BX), DX
+	SUBQ $16, DX
+	CMPQ R10, DX
+	JHI  goByRule
+	MOVQ DX, DI
+	MOVQ BX, R12
 	MOVQ (R12), R9
-	MOVQ 8(R12), DI
-	SUBQ $16, DI
 	JMP  goUp
+
+goByRule:
+	// C has called Go, most likely: from here on the rules of the CFI are followed.
+	MOVQ const_stCache(R11), SI
+	MOVQ const_stRules(R11), DI
+	LEAQ const_stZero(R11), DX
+	MOVQ DX, const_xRBX(R13)
+	ADDQ $16, R9 // above the return address
+	MOVQ AX, BP
+	JMP  walkRule
 
 goCreator:
 	GOREMEMBER($const_pairsEnd)

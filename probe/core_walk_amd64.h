@@ -394,6 +394,8 @@ walkFlagged:
 	IMULQ R14, AX
 	RORQ $29, AX
 	INCL CX
+
+walkRule:
 	MOVQ R8, BX
 	SHRQ $13, BX
 	XORL R8, BX
@@ -566,6 +568,12 @@ notBX:
 	JEQ  byPointer
 	CMPB DX, $const_formNoModule
 	JEQ  generated
+	CMPB DX, $const_formToGo
+	JEQ  toGo
+	CMPB DX, $const_formFromGo
+	JEQ  fromGo
+	CMPB DX, $const_formGoEnd
+	JEQ  goEnd
 	MOVL $const_endRule, DX
 	JMP  cut
 
@@ -607,6 +615,70 @@ signal:
 	XORQ R15, AX
 	INCQ R8
 	JMP  walkFlagged
+
+toGo:
+	// C that Go has called, on the stack of the thread: see unwind.ToGoroutine.
+	MARK(const_markToGo)
+	MOVQ (R9)(BX*1), R15
+	MOVQ -8(R9)(BX*1), BX
+	TESTQ R15, R15
+	JEQ  toGoSystem
+	NEGQ BX
+	ADDQ 8(R15), BX
+
+toGoTop:
+	MOVQ R15, const_xRBX(R13)
+	ADDQ $8, BX
+	TESTL $const_ruleBP, DX
+	JEQ  cfa
+	ADDQ $8, BX // its rbp
+	JMP  cfa
+
+toGoSystem:
+	// It was on a stack of the system's already.
+	LEAQ const_stZero(R11), R15
+	JMP  toGoTop
+
+fromGo:
+	// Go that C has called, on the stack of a goroutine: see unwind.FromGoroutine.
+	MOVQ -16(R9), BX
+	MARK(const_markToGoEnd)
+	ADDQ $16, BX
+	JMP  cfa
+
+goEnd:
+	// A goroutine's first frame: behind it comes the go statement that made it, if this is the
+	// stack of the one that the walk has come to.
+	MOVQ const_xRBX(R13), R15
+	LEAQ const_stZero(R11), R8
+	CMPQ R15, R8
+	JEQ  whole
+	TESTQ BX, BX
+	JEQ  whole // it is not known where
+	CMPL CX, const_stDepth(R11)
+	JCC  whole
+	SHRL $8, DX
+	ANDL $0xff, DX
+	MARK(const_markGoMade)
+	CMPQ R9, 0(R15)
+	JLS  whole
+	CMPQ R9, 8(R15)
+	JHI  whole
+	CMPQ (R15)(DX*8), $1
+	JEQ  whole // the first was made by nobody
+	MOVQ (R15)(BX*1), R8
+	MARK(const_markGoMadeEnd)
+	TESTQ R8, R8
+	JEQ  whole
+	MOVQ R8, const_xPCs(R13)(CX*8)
+	XORQ R8, AX
+	IMULQ R14, AX
+	RORQ $29, AX
+	INCL CX
+	JMP  whole
+
+	MARK(const_markGoUnmade)
+	JMP  whole
 
 generated:
 	// Code in no module. It is a frame only if it is behind a call.

@@ -439,7 +439,7 @@ const (
 
 // A thread's scratch memory.
 const (
-	xRBX   = 0 // where the frame's rbx is saved
+	xRBX   = 0 // where the frame's rbx is saved; on the stack of a goroutine, where none is, the goroutine
 	xPairs = 8 // uint64: index of the next rbp, pairsEnd if there is none yet; 0 if the stack does not go into the memo
 	xPCs   = 16
 	xCFAs  = xPCs + 8*maxDepth
@@ -477,7 +477,10 @@ const (
 	formPLT         = 8
 	formHidden      = 9
 	formEntry       = 10
-	formNoModule    = 11 // the core's own, for code outside of all modules
+	formToGo        = 11
+	formFromGo      = 12
+	formGoEnd       = 13
+	formNoModule    = 14 // the core's own, for code outside of all modules
 
 	ruleBP    = 1 << 24
 	ruleBPBP  = 1 << 25
@@ -583,6 +586,11 @@ const (
 	markGoFrame
 	markGoFrameEnd
 	markGoLost
+	markToGo
+	markToGoEnd
+	markGoMade
+	markGoMadeEnd
+	markGoUnmade
 	markReserveNow
 	markGoFreed
 	markGoBelow

@@ -78,5 +78,6 @@ func (o *Object) readCFI() (*unwind.Table, error) {
 	if got, ok := o.File.elf.PLTGOT(); ok {
 		s.GotAddr = got
 	}
+	s.Switches = o.goSwitches()
 	return unwind.NewTable(s)
 }

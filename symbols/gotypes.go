@@ -51,15 +51,11 @@ func (o *Object) GoType(at addr.File) (name string, size uint64, ok bool) {
 // goModule is the program's moduledata.
 func (o *Object) goModule() (goModule, bool) {
 	f := o.File.elf
-	i := pclntab(f)
-	if i < 0 {
+	data, at, ok := pclntab(f)
+	if !ok {
 		return goModule{}, false
 	}
-	data, err := f.Contents(i)
-	if err != nil {
-		return goModule{}, false
-	}
-	return findGoModule(f, uint64(f.Sections[i].Addr), data)
+	return findGoModule(f, uint64(at), data)
 }
 
 // goName is the name at an address: flags in a byte, the length as a varint, the text.

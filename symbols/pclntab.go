@@ -1,6 +1,7 @@
 package symbols
 
 import (
+	"bytes"
 	"cmp"
 	"debug/gosym"
 	"encoding/binary"
@@ -33,7 +34,7 @@ func (g *goTable) read() *gosym.Table {
 //
 // The table is looked for first: to read DWARF takes a hundred times as long.
 func (o *Object) loadGo() (*gosym.Table, goCopies) {
-	if pclntab(o.File.elf) < 0 {
+	if _, _, ok := pclntab(o.File.elf); !ok {
 		return nil, goCopies{}
 	}
 	if dw, _ := o.DWARF.read(); dw != nil {
@@ -42,27 +43,65 @@ func (o *Object) loadGo() (*gosym.Table, goCopies) {
 	return readPclntab(o.File.elf)
 }
 
-// pclntab is the index of the section with the table, -1 without.
-func pclntab(f *elf.File) int {
-	if i := f.SectionIndex(".gopclntab"); i >= 0 {
-		return i
+// pclntab is the table and its address. The C linker, which links position-independent programs
+// with cgo, puts the one of Go up to 1.25 among other data, where its header tells it.
+func pclntab(f *elf.File) (data []byte, at addr.File, ok bool) {
+	for _, name := range []string{".gopclntab", ".data.rel.ro.gopclntab"} {
+		if i := f.SectionIndex(name); i >= 0 {
+			data, err := f.Contents(i)
+			return data, f.Sections[i].Addr, err == nil
+		}
 	}
-	return f.SectionIndex(".data.rel.ro.gopclntab")
-}
-
-func readPclntab(f *elf.File) (*gosym.Table, goCopies) {
-	i := pclntab(f)
-	text := f.SectionIndex(".text")
-	if i < 0 || text < 0 {
-		return nil, goCopies{}
+	i := f.SectionIndex(".data.rel.ro")
+	if i < 0 || !f.IsGo() {
+		return nil, 0, false
 	}
 	data, err := f.Contents(i)
 	if err != nil {
+		return nil, 0, false
+	}
+	for _, magic := range []uint32{goMagic120, goMagic118} {
+		header := append(binary.LittleEndian.AppendUint32(nil, magic), 0, 0, 1, 8) // instructions of any length, pointers of 8 bytes
+		for from := 0; ; {
+			n := bytes.Index(data[from:], header)
+			if n < 0 {
+				break
+			}
+			from += n
+			if from%8 == 0 && isPclntab(data[from:]) {
+				return data[from:], f.Sections[i].Addr + addr.File(from), true
+			}
+			from++
+		}
+	}
+	return nil, 0, false
+}
+
+// isPclntab tells a header whose parts lie behind it, in their order.
+func isPclntab(data []byte) bool {
+	if len(data) < pclnHeader {
+		return false
+	}
+	last := uint64(pclnHeader)
+	for at := 32; at < pclnHeader; at += 8 {
+		off := binary.LittleEndian.Uint64(data[at:])
+		if off < last || off >= uint64(len(data)) {
+			return false
+		}
+		last = off
+	}
+	return true
+}
+
+func readPclntab(f *elf.File) (*gosym.Table, goCopies) {
+	data, at, ok := pclntab(f)
+	text := f.SectionIndex(".text")
+	if !ok || text < 0 {
 		return nil, goCopies{}
 	}
 	// Another linker puts code of its own before Go's.
 	start := uint64(f.Sections[text].Addr)
-	module, ok := findGoModule(f, uint64(f.Sections[i].Addr), data)
+	module, ok := findGoModule(f, uint64(at), data)
 	if ok {
 		start = module.text
 	} else if noted := headerText(data); noted != 0 {

@@ -36,10 +36,15 @@ type Row struct {
 	// Signal marks the trampoline of a signal handler, whose caller was interrupted
 	// (augmentation S).
 	Signal bool
+	// Switch says how the caller is found where it has another stack. CFA is then of no use.
+	Switch Switch
 
 	set     uint32 // bit per register whose rule is not Unspecified
 	vectors bool   // rules of registers that Rules leaves out are, or were, there
 }
+
+// SetRule has a rule recover a register of the caller, in a row that is not made of CFI.
+func (r *Row) SetRule(reg Reg, rule Rule) { r.setRule(uint64(reg), rule) }
 
 func (r *Row) setRule(reg uint64, rule Rule) {
 	if reg >= numRegs {

@@ -18,7 +18,8 @@ const (
 )
 
 // Rows visits all rows in ascending order until yield returns false. Rows do not overlap:
-// RowAt returns the visited row anywhere in [row.Low, row.High), and none between rows. A row
+// RowAt returns the visited row anywhere in [row.Low, row.High), and none between rows, but for
+// Switches, which it prefers. A row
 // that the code of another FDE interrupts is visited in parts, so that Low and High may be
 // narrower than RowAt's.
 //
@@ -54,6 +55,9 @@ func (t *Table) Rows(yield func(*Row) bool) {
 		}
 	}
 }
+
+// Switches are the rows as given in Sections, which Rows does not visit. They must not be changed.
+func (t *Table) Switches() []Row { return t.sec.Switches }
 
 // PLT is the ranges of the procedure linkage table as given in Sections. It must not be
 // changed.

@@ -30,6 +30,10 @@ type Sections struct {
 	DebugFrame     []byte // .debug_frame, decompressed; the debug file's if the module has none
 	DebugFrameAddr addr.File
 
+	// Switches are rows of code that calls on another stack: they hold in place of those of
+	// the CFI, which knows one stack only. They do not overlap.
+	Switches []Row
+
 	PLT  []Range // .plt, .plt.sec, .plt.got
 	Text []Range // all executable sections, or the executable segments; empty when unknown
 
@@ -107,8 +111,13 @@ func (t *Table) row(a addr.File) *Row {
 	return row
 }
 
-// find runs the program of the FDE that covers a.
+// find runs the program of the FDE that covers a, unless it is where the stack changes.
 func (t *Table) find(a addr.File) *Row {
+	for i := range t.sec.Switches {
+		if s := &t.sec.Switches[i]; s.Low <= a && a < s.High {
+			return s
+		}
+	}
 	for _, open := range [2]func() *index{t.ehIndex, t.debugIndex} {
 		x := open()
 		f, ok := x.find(uint64(a))

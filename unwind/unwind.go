@@ -69,6 +69,9 @@ type Frame struct {
 	// Signal marks the trampoline that the kernel has a signal handler return to
 	// (gdb's <signal handler called>). Its caller is the interrupted frame.
 	Signal bool
+	// Made marks the go statement that made the goroutine: it stands behind the first function of
+	// the goroutine, which it has not called. It has neither registers nor a CFA.
+	Made bool
 }
 
 // A Stack is the result of a walk.

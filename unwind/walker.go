@@ -18,6 +18,7 @@ type Walker struct {
 	frames  []Frame
 	mem     memory
 	expr    evaluator
+	stack   goroutine // that the walk has come to last
 }
 
 // NewWalker returns a walker that finds its tables through m.
@@ -35,6 +36,7 @@ func (w *Walker) Walk(mem io.ReaderAt, r Regs, limit int) Stack {
 		limit = MaxDepth
 	}
 	w.mem.reset(mem)
+	w.stack = goroutine{}
 	w.frames = append(w.frames[:0], Frame{PC: addr.PC(r.PC()), Regs: r})
 	reason := ""
 	for {
@@ -72,6 +74,9 @@ func (e *ending) reason() string {
 // The rules are tried in the order of docs/unwinding.md.
 func (w *Walker) step(i int) (Frame, *ending) {
 	f := &w.frames[i]
+	if f.Made {
+		return Frame{}, complete
+	}
 	p := w.locate(f.PC)
 	if p.row != nil {
 		return w.byRow(i, p)
@@ -141,6 +146,9 @@ func (w *Walker) byRow(i int, p place) (Frame, *ending) {
 	f := &w.frames[i]
 	row := p.row
 	f.Signal = row.Signal
+	if row.Switch.Kind != NoSwitch {
+		return w.bySwitch(i, row)
+	}
 	w.expr.regs, w.expr.bias = &f.Regs, p.bias
 	cfa, err := w.cfa(f, row)
 	if err != nil {

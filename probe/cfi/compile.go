@@ -38,8 +38,21 @@ func Compile(t *unwind.Table, low, high addr.File, code io.ReaderAt, rules *Rule
 		c.table.add(high, NoCFIID)
 	}
 	c.trampolines()
+	c.switches()
 	table := c.table // without the compiler
 	return &table, nil
+}
+
+// switches paints the rows of code that calls on another stack over those of the CFI.
+func (c *compiler) switches() {
+	if c.cfi == nil {
+		return
+	}
+	for _, s := range c.cfi.Switches() {
+		if low, high := max(s.Low, c.low), min(s.High, c.high); low < high {
+			c.table.paint(low, high, c.id(ruleOf(&s)))
+		}
+	}
 }
 
 // maxPLTs bounds the work for section headers made up. A module has three at most.

@@ -157,7 +157,7 @@ func Decode(b []byte, low addr.File) (*Own, error) {
 	o := &Own{low: low, rules: make([]Rule, numRules), numRows: int(numRows), rows: rows, encoded: b}
 	for i := range o.rules {
 		o.rules[i] = Rule(le.Uint64(rest[8*i:]))
-		if o.rules[i].Form() > Entry {
+		if o.rules[i].Form() > lastForm {
 			return nil, fmt.Errorf("rule %d: %w", i, errEncoding)
 		}
 	}

@@ -121,7 +121,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"begins later":           encoded(rules, []uint32{1}, []uint16{0}),
 		"does not ascend":        encoded(rules, []uint32{0, 8, 8}, []uint16{0, 1, 0}),
 		"equal neighbours":       encoded(rules, []uint32{0, 8}, []uint16{1, 1}),
-		"a form that is not one": encoded([]Rule{Rule(Entry) + 1}, []uint32{0}, []uint16{0}),
+		"a form that is not one": encoded([]Rule{Rule(lastForm) + 1}, []uint32{0}, []uint16{0}),
 		"descends":               encoded(rules, []uint32{0, 8, 4}, []uint16{0, 1, 0}),
 		"a rule that is not one": encoded(rules, []uint32{0}, []uint16{5}),
 	} {

@@ -26,20 +26,27 @@ type Form uint8
 // The forms, part of what the walker reads. offset is the rule's CFA offset, rip
 // the frame's PC or return address as it stands.
 const (
-	SP          Form = iota // CFA = rsp + offset
-	BP                      // CFA = rbp + offset
-	BX                      // CFA = rbx + offset
-	DerefBP                 // CFA = the word at rbp + offset: gcc's realigned stacks
-	Root                    // no caller: the return address is undefined
-	Signal                  // rsp is at the kernel's struct ucontext: a handler's return
-	Unsupported             // there is CFI, but none that the walker can follow
-	NoCFI                   // no FDE covers the code: rbp may be taken for a frame pointer
-	PLT                     // CFA = rsp + 8, and 8 more if rip%16 >= offset
-	Hidden                  // CFA = rsp + offset; a frame of the probe, not to be shown
-	Entry                   // no caller: code at the ELF file's entry point without CFI
+	SP            Form = iota // CFA = rsp + offset
+	BP                        // CFA = rbp + offset
+	BX                        // CFA = rbx + offset
+	DerefBP                   // CFA = the word at rbp + offset: gcc's realigned stacks
+	Root                      // no caller: the return address is undefined
+	Signal                    // rsp is at the kernel's struct ucontext: a handler's return
+	Unsupported               // there is CFI, but none that the walker can follow
+	NoCFI                     // no FDE covers the code: rbp may be taken for a frame pointer
+	PLT                       // CFA = rsp + 8, and 8 more if rip%16 >= offset
+	Hidden                    // CFA = rsp + offset; a frame of the probe, not to be shown
+	Entry                     // no caller: code at the ELF file's entry point without CFI
+	ToGoroutine               // see unwind.ToGoroutine: offset is its Slot; with rbp the function has pushed it
+	FromGoroutine             // see unwind.FromGoroutine
+	// No caller: where functions of go statements return to. offset is the Creator of
+	// unwind.Switch, the slot of rbp its ID.
+	GoroutineEnd
+
+	lastForm = GoroutineEnd
 )
 
-var formNames = [...]string{"rsp", "rbp", "rbx", "*rbp", "root", "signal", "unsupported", "no CFI", "plt", "hidden", "entry"}
+var formNames = [...]string{"rsp", "rbp", "rbx", "*rbp", "root", "signal", "unsupported", "no CFI", "plt", "hidden", "entry", "to goroutine", "from goroutine", "goroutine's end"}
 
 // Flags says where the caller's rbp and rbx are.
 type Flags uint8
@@ -70,7 +77,8 @@ func (r Rule) RBXSlot() int8 { return int8(r >> 16) }
 // instruction with the relocation's number pushed.
 func (r Rule) Offset() int32 { return int32(r >> 32) }
 
-// NewRule makes a rule. Slots without a flag must be 0.
+// NewRule makes a rule. Slots without a flag must be 0,
+// but for GoroutineEnd.
 func NewRule(form Form, offset int32, flags Flags, rbp, rbx int8) Rule {
 	return Rule(form) | Rule(uint8(rbp))<<8 | Rule(uint8(rbx))<<16 | Rule(flags)<<24 | Rule(uint32(offset))<<32
 }
@@ -84,7 +92,7 @@ func (r Rule) String() string {
 		fmt.Fprintf(&b, "form %d", r.Form())
 	}
 	switch r.Form() {
-	case SP, BP, BX, DerefBP, Hidden, PLT:
+	case SP, BP, BX, DerefBP, Hidden, PLT, ToGoroutine:
 		fmt.Fprintf(&b, "%+d", r.Offset())
 	}
 	for _, reg := range []struct {
@@ -172,6 +180,8 @@ const (
 func ruleOf(row *unwind.Row) Rule {
 	ra := &row.Rules[unwind.RA]
 	switch {
+	case row.Switch.Kind != unwind.NoSwitch:
+		return ruleOfSwitch(&row.Switch)
 	case ra.Kind == unwind.Undefined:
 		return Rule(Root)
 	case row.Signal:
@@ -189,6 +199,23 @@ func ruleOf(row *unwind.Row) Rule {
 	rbp, rbpFlag := slotOf(&row.Rules[unwind.RBP])
 	rbx, rbxFlag := slotOf(&row.Rules[unwind.RBX])
 	return NewRule(form, int32(offset), rbpFlag|rbxFlag<<4, rbp, rbx)
+}
+
+// ruleOfSwitch is the rule of code that calls on another stack. What it pushed lies below the
+// return address.
+func ruleOfSwitch(s *unwind.Switch) Rule {
+	const pushed = -2
+	switch {
+	case s.Kind == unwind.GoroutineEnd && s.ID%8 == 0 && s.ID/8 == int64(int8(s.ID/8)) && s.Creator == int64(int32(s.Creator)):
+		return NewRule(GoroutineEnd, int32(s.Creator), 0, int8(s.ID/8), 0)
+	case s.Kind == unwind.FromGoroutine:
+		return NewRule(FromGoroutine, 0, RBPAtCFA|RBXLost, pushed, 0)
+	case s.Kind != unwind.ToGoroutine || s.Slot != int64(int32(s.Slot)):
+		return Rule(Unsupported)
+	case s.Pushed:
+		return NewRule(ToGoroutine, int32(s.Slot), RBPAtCFA, pushed, 0)
+	}
+	return NewRule(ToGoroutine, int32(s.Slot), 0, 0, 0)
 }
 
 // cfaForm is the form of a row's CFA and its offset in bytes.

@@ -173,6 +173,11 @@ func (f *File) Close() error {
 // Size is the length of the file in bytes.
 func (f *File) Size() int64 { return int64(len(f.data)) }
 
+// ReadAt reads the file's bytes, as io.ReaderAt has it. It belongs into Guard.
+func (f *File) ReadAt(b []byte, off int64) (int, error) {
+	return bytes.NewReader(f.data).ReadAt(b, off)
+}
+
 func parse(path string, data []byte) (f *File, err error) {
 	gerr := Guard(func() { f, err = parseHeaders(path, data) })
 	if gerr != nil {
