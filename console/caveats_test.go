@@ -30,7 +30,7 @@ var undrawn = strings.Fields(`
 	break tbreak hbreak thbreak dprintf trace rbreak watch rwatch awatch delete clear clearall enable disable toggle catch tcatch uncatch condition ignore commands on handle
 	record record.start record.stop record.pause record.resume record.filter alloc.list alloc.add
 	next-alloc next-free prev-alloc prev-free reverse-continue mark
-	bt frame up down thread faas taas tfaas threads inferior goroutines x vmmap disassemble directory print output printf find dump append restore ptype whatis locals args display undisplay search reverse-search
+	bt frame up down thread faas taas tfaas threads inferior goroutines goroutine x vmmap disassemble directory print output printf find dump append restore ptype whatis locals args display undisplay search reverse-search
 	file core-file gcore cd pwd symbols symbols.embed symbols.refresh
 	info.breakpoints info.threads info.inferiors info.goroutines info.frame info.registers info.sharedlibrary info.sources info.source info.functions
 	cy.bt cy.break cy.step cy.next cy.finish cy.up cy.down cy.list cy.locals cy.globals cy.print

@@ -107,6 +107,7 @@ func numberRange(word string, read func(string) (int, error)) (from, to int, err
 func keepingSelection(c *Console, f func() error) error {
 	thread, err := c.s.Selection.Thread()
 	live := err == nil
+	routine, ofRoutine := c.s.Selection.Chosen()
 	frame, err := c.s.Selection.Frame()
 	if err != nil {
 		return err
@@ -119,6 +120,9 @@ func keepingSelection(c *Console, f func() error) error {
 	var back error
 	if live && mode.Readable() && !c.s.Recalled() {
 		_, back = c.s.Selection.SelectThread(thread.Num)
+		if ofRoutine && back == nil {
+			_, back = c.s.Selection.SelectGoroutine(routine)
+		}
 	}
 	if back == nil {
 		_, back = c.s.Selection.SelectFrame(frame.Num)

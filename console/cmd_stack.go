@@ -33,7 +33,6 @@ func stackCommands() []*Command {
 		{Name: "threads", Group: GroupStack, Short: "list the threads", Synopsis: "[N...]", Args: []ArgKind{ArgThread}, Needs: NeedData, Run: infoThreads, Long: "It is info threads.\n\nExample:\n  threads 2-4"},
 		{Name: "inferior", Aliases: []string{"inferiors"}, Group: GroupStack, Synopsis: "[PID]", Short: "list the processes of the session, or change to one that a fork left held", Needs: NeedLive, Repeat: RepeatNone, Run: runInferior,
 			Long: "With `set detach-on-fork off` the side of a fork that is not followed waits.\n\nExample:\n  inferior 4712"},
-		{Name: "goroutines", Aliases: []string{"grs"}, Group: GroupStack, Short: "list the goroutines of a Go program", Needs: NeedMemory, Run: infoGoroutines},
 	}
 }
 

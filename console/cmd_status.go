@@ -27,7 +27,7 @@ func statusCommands() []*Command {
 				{Name: "watchpoints", Beside: RunsBeside, Short: "list the watchpoints", Synopsis: "[N]", Args: []ArgKind{ArgStop}, Run: infoWatchpoints, Repeat: none, Long: "Example:\n  info watchpoints"},
 				{Name: "threads", Aliases: []string{"t"}, Short: "list the threads", Synopsis: "[N...]", Args: []ArgKind{ArgThread}, Needs: NeedData, Run: infoThreads, Repeat: none, Long: "Those of these numbers, or all of them.\n\nExample:\n  info threads 2-4 7"},
 				{Name: "inferiors", Short: "list the processes of the session", Needs: NeedLive, Run: infoInferiors, Repeat: none},
-				{Name: "goroutines", Short: "list the goroutines of a Go program", Needs: NeedMemory, Run: infoGoroutines, Repeat: none},
+				{Name: "goroutines", Synopsis: goroutinesSynopsis, Short: "list the goroutines of a Go program, or group them", Needs: NeedMemory, Run: runGoroutines, Repeat: none},
 				{Name: "frame", Aliases: []string{"f"}, Short: "tell all about the selected frame", Needs: NeedData, Run: infoFrame, Repeat: none},
 				{Name: "registers", Aliases: []string{"r", "reg"}, Short: "show the registers of the selected frame", Synopsis: "[NAME...]", Needs: NeedMemory, Run: infoRegisters, Repeat: none,
 					Long: "In a frame further out they are as that frame will see them; <not saved> ones cannot be known. xmmN, ymmN, stN and mxcsr are shown when they are named, float and vector name all of them.\n\nExamples:\n  info registers rip rsp\n  info registers xmm0\n  info registers float"},
@@ -125,6 +125,7 @@ func infoThreads(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
+	golang := slices.ContainsFunc(threads, func(t session.ThreadInfo) bool { return t.Goroutine != 0 })
 	if in.Raw != "" {
 		wanted, rest, err := threadList(threads, in.Raw)
 		if err != nil {
@@ -146,6 +147,9 @@ func infoThreads(_ context.Context, c *Console, in Input) error {
 			mark = "*"
 		}
 		row := []screen.Span{screen.Arrow(mark), screen.Head(fmt.Sprint(t.Num)), screen.Plain(fmt.Sprint(t.TID)), screen.Plain(quoted(t.Name))}
+		if golang {
+			row = append(row, goroutineColumn(t.Goroutine))
+		}
 		switch {
 		case t.Err != nil:
 			row = append(row, screen.Warning(t.Err.Error()), screen.Span{})
@@ -160,6 +164,9 @@ func infoThreads(_ context.Context, c *Console, in Input) error {
 		Threads []threadView `json:"threads"`
 	}{views}, func(o *screen.Output) {
 		columns := []screen.Column{{}, {Head: "thread", Right: true}, {Head: "tid", Right: true}, {Head: "name"}, {Head: "function"}, {}}
+		if golang {
+			columns = slices.Insert(columns, 4, screen.Column{Head: "goroutine", Right: true})
+		}
 		if !placed {
 			columns = columns[:4]
 			for i := range rows {
@@ -171,33 +178,12 @@ func infoThreads(_ context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func infoGoroutines(_ context.Context, c *Console, in Input) error {
-	gs, err := c.s.Selection.Goroutines()
-	if err != nil {
-		return err
+// goroutineColumn is the number of the goroutine that a thread runs.
+func goroutineColumn(id uint64) screen.Span {
+	if id == 0 {
+		return screen.Plain("-")
 	}
-	type view struct {
-		ID       int64  `json:"goroutine"`
-		TID      int    `json:"tid,omitempty"`
-		Status   string `json:"status"`
-		Wait     string `json:"wait,omitempty"`
-		PC       string `json:"pc"`
-		Function string `json:"function"`
-		File     string `json:"file,omitempty"`
-		Line     int    `json:"line,omitempty"`
-	}
-	views := make([]view, 0, len(gs))
-	var rows [][]screen.Span
-	for _, g := range gs {
-		views = append(views, view{g.ID, g.TID, g.Status, g.WaitReason, g.PC.String(), g.Function, g.File, g.Line})
-		rows = append(rows, []screen.Span{screen.Head(fmt.Sprint(g.ID)), screen.Plain(strings.TrimSpace(g.Status + " " + g.WaitReason)), screen.Func(g.Function), screen.File(fmt.Sprintf("%s:%d", screen.ShortPath(g.File), g.Line))})
-	}
-	c.show(in, struct {
-		Goroutines []view `json:"goroutines"`
-	}{views}, func(o *screen.Output) {
-		o.Table([]screen.Column{{Head: "goroutine", Right: true}, {Head: "status"}, {Head: "function"}, {}}, rows)
-	})
-	return nil
+	return screen.Plain(fmt.Sprint(id))
 }
 
 func infoFrame(_ context.Context, c *Console, in Input) error {

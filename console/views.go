@@ -64,12 +64,13 @@ type threadView struct {
 	TID      int        `json:"tid"`
 	Name     string     `json:"name"`
 	Selected bool       `json:"selected,omitempty"`
+	Routine  uint64     `json:"goroutine,omitempty"` // of Go
 	Frame    *frameView `json:"frame,omitempty"`
 	Error    string     `json:"error,omitempty"`
 }
 
 func viewThread(t session.ThreadInfo) threadView {
-	v := threadView{Num: t.Num, TID: t.TID, Name: t.Name, Selected: t.Selected}
+	v := threadView{Num: t.Num, TID: t.TID, Name: t.Name, Selected: t.Selected, Routine: t.Goroutine}
 	if t.Frame.Code.Addr() != 0 {
 		f := viewFrame(t.Frame)
 		v.Frame = &f

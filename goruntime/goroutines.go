@@ -12,8 +12,7 @@ import (
 // A Status is what a goroutine does, in the runtime's words (gStatusStrings).
 type Status string
 
-// The states that are asked for. Others are idle, copystack, preempted, leaked and
-// "waiting for cgo callback".
+// The states that are asked for. Others are idle, copystack, preempted and leaked.
 const (
 	Running  Status = "running"
 	Runnable Status = "runnable"
@@ -21,14 +20,15 @@ const (
 	Waiting  Status = "waiting"
 )
 
-// The values of g.atomicstatus, and the bit that a collection sets while it scans the stack.
+// Values of g.atomicstatus, and the bit that a collection sets while it scans the stack.
 const (
-	statusDead = 6
-	statusScan = 0x1000
+	statusDead  = 6
+	statusExtra = 11 // of Go 1.26 on: for threads of C that will call Go; it has run nothing
+	statusScan  = 0x1000
 )
 
 var statuses = map[uint32]Status{
-	0: "idle", 1: Runnable, 2: Running, 3: Syscall, 4: Waiting, 8: "copystack", 9: "preempted", 10: "leaked", 11: "waiting for cgo callback",
+	0: "idle", 1: Runnable, 2: Running, 3: Syscall, 4: Waiting, 8: "copystack", 9: "preempted", 10: "leaked",
 }
 
 // A Goroutine is one that is not dead.
@@ -54,10 +54,13 @@ type Goroutine struct {
 
 // A Thread is an m: a thread of the program that runs goroutines.
 type Thread struct {
-	At   uint64
-	TID  uint64 // as the kernel numbers it, in the program's PID namespace; 0 before it has begun
-	G0   uint64 // the goroutine of its own stack
-	Curg uint64 // the goroutine that it runs, 0 without
+	At      uint64
+	TID     uint64 // as the kernel numbers it, in the program's PID namespace; 0 before it has begun
+	G0      uint64 // the goroutine of its own stack,
+	GSignal uint64 // and that of its signals'
+	Curg    uint64 // the goroutine that it runs, 0 without
+	VDSOSP  uint64 // where it called the vDSO, 0 while it does not
+	VDSOPC  uint64
 }
 
 // A Runtime is the runtime of a program that has begun, in memory.
@@ -184,7 +187,7 @@ func (r *Runtime) Goroutine(at uint64) (Goroutine, error) {
 func (r *Runtime) parse(at uint64, b []byte) (g Goroutine, ok bool) {
 	l := &r.Layout
 	status := binary.LittleEndian.Uint32(b[l.Status:]) &^ statusScan
-	if status == statusDead {
+	if status == statusDead || status == statusExtra {
 		return Goroutine{}, false
 	}
 	g = Goroutine{
@@ -244,15 +247,17 @@ func (r *Runtime) Threads() ([]Thread, error) {
 	if _, err := r.memory.ReadAt(next[:], int64(r.allms)); err != nil {
 		return nil, fmt.Errorf("%s: %w", AllMs, err)
 	}
-	b := make([]byte, r.Layout.AllLink+8)
-	for at := word(next[:], 0); at != 0; at = word(b, r.Layout.AllLink) {
+	l := &r.Layout
+	b := make([]byte, max(l.AllLink, l.VDSOSP+8)+8)
+	for at := word(next[:], 0); at != 0; at = word(b, l.AllLink) {
 		if len(list) == maxThreads {
 			return list, fmt.Errorf("%s: more than %d threads", AllMs, maxThreads)
 		}
 		if _, err := r.memory.ReadAt(b, int64(at)); err != nil {
 			return list, fmt.Errorf("%s: %w", AllMs, err)
 		}
-		list = append(list, Thread{At: at, TID: word(b, r.Layout.ProcID), G0: word(b, 0), Curg: word(b, r.Layout.CurG)})
+		list = append(list, Thread{At: at, TID: word(b, l.ProcID), G0: word(b, 0), GSignal: word(b, l.GSignal), Curg: word(b, l.CurG),
+			VDSOSP: word(b, l.VDSOSP), VDSOPC: word(b, l.VDSOSP+8)})
 	}
 	return list, nil
 }

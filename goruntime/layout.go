@@ -39,6 +39,8 @@ type Layout struct {
 	CurG         int  // in runtime.m: the user's goroutine; g0 comes first
 	TLS          int  // thread-local storage of a program without C: the FS base is 8 bytes into it
 	ProcID       int  // uint64, its thread as the kernel numbers it
+	GSignal      int  // the goroutine of its signal stack
+	VDSOSP       int  // where it called the vDSO: sp, pc; 0 while it does not
 	AllLink      int  // the next m
 	StartAddr    int  // in runtime.mspan
 	FreeIndex    int  // slots below may be in use that were not at the last sweep
@@ -85,13 +87,22 @@ func Of(version string) (Layout, error) {
 	if minor >= 25 {
 		l.CurG, l.ProcID, l.TLS, l.SchedBP, l.SyscallSP = 184, 64, 128, 40, 104
 	}
-	switch {
-	case minor <= 21:
-		l.AllLink = 336
-	case minor == 22:
-		l.AllLink = 328
-	case minor == 25:
-		l.AllLink = 344
+	l.GSignal = l.ProcID + 8
+	switch minor {
+	case 21:
+		l.AllLink, l.VDSOSP = 336, 808
+	case 22:
+		l.AllLink, l.VDSOSP = 328, 1120
+	case 23:
+		l.VDSOSP = 880
+	case 24:
+		l.VDSOSP = 904
+	case 25:
+		l.AllLink, l.VDSOSP = 344, 896
+	case 26, 27:
+		l.VDSOSP = 896
+	default:
+		l.AllLink, l.VDSOSP = 336, 800
 	}
 	l.Status, l.WaitSince, l.WaitReason = l.GoID-8, l.GoID+16, l.GoID+24
 	switch {

@@ -20,6 +20,7 @@ import (
 // share.
 type GoPlace struct {
 	Thread  *Thread
+	Parked  *ParkedGoroutine // whose stack it is, nil: the thread's
 	CFA     addr.Run
 	PC      addr.Run
 	Inlined int // how many frames at the same PC are further in
@@ -60,6 +61,9 @@ func (g *Go) scope(at GoPlace) (*proc.EvalScope, error) {
 		return nil, err
 	}
 	thread := g.target.CurrentThread()
+	if on, ok := thread.(*goThread); ok && at.Parked != nil {
+		thread = &parkedThread{goThread: on, goroutine: at.Parked}
+	}
 	frames, err := proc.ThreadStacktrace(g.target, thread, at.Index+16)
 	if err != nil {
 		return nil, fmt.Errorf("stack of thread %d: %w", at.Thread.TID, err)

@@ -157,6 +157,9 @@ func (a *Attribution) Owner(frames []names.Frame) int {
 	return Owner(a.Roles(nil, frames))
 }
 
+// Own tells a frame of the user's own code.
+func (a *Attribution) Own(f *names.Frame) bool { return a.class(f) == own }
+
 func (a *Attribution) class(f *names.Frame) class {
 	switch {
 	case f.Python():

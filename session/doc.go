@@ -17,6 +17,7 @@
 //	account     the recording of this run, with what is lost and in doubt
 //	demand      the numbered stops, and next-alloc: what wants events, and was met
 //	walker      stacks of stopped threads
+//	Goroutines  the goroutines of a Go program, and their stacks
 //	Selection   the selected thread and frame, and the moment of the past in view
 //	Memory, Locations, Values
 //	            addresses, places in the code, and expressions, from the selection

@@ -27,6 +27,8 @@ type selection struct {
 	frame   int
 	code    addr.Code // what is known of the thread's PC, see walker.raw
 
+	routine *Goroutine // of a Go program, which the stack is of; nil: it is the thread's
+
 	python   int  // the selected function of Python, by its number among these
 	inPython bool // that is what was selected; frame stands for it
 }
@@ -35,9 +37,10 @@ type selection struct {
 // whose moment is in view when that is in the past.
 type Selection struct {
 	*common
-	source func() capture.Source // of the process that is recorded
-	walker *walker
-	demand *demand
+	source     func() capture.Source // of the process that is recorded
+	walker     *walker
+	demand     *demand
+	goroutines *Goroutines
 	selection
 	present selection // of the process, while the view is in the past
 	ahead   ahead
@@ -175,14 +178,99 @@ func (s *Selection) Stack(limit int) (names.Stack, error) {
 	if s.max >= limit {
 		return s.stack, nil
 	}
+	st, err := s.walked(limit)
+	if err != nil {
+		return names.Stack{}, err
+	}
+	st = s.toMain(st)
+	s.stack, s.max = st, limit
+	return st, nil
+}
+
+// walked is the stack of the selected goroutine or thread.
+func (s *Selection) walked(limit int) (names.Stack, error) {
+	if s.routine != nil {
+		return s.goroutines.Stack(*s.routine, limit)
+	}
 	st, err := s.walker.stack(s.thread, limit, s.code)
 	if err != nil {
 		return names.Stack{}, err
 	}
 	st.Frames = s.entered(s.thread, st.Frames)
-	st = s.toMain(st)
-	s.stack, s.max = st, limit
+	if n := len(st.Frames); n > 0 && st.Frames[n-1].Function == goExit {
+		if x, ok := s.goroutines.OfThread(s.thread); ok {
+			st = withCreator(st, x.Creator)
+		}
+	}
 	return st, nil
+}
+
+// SelectGoroutine makes the goroutine of that number the selected one, and the thread that
+// runs it.
+func (s *Selection) SelectGoroutine(id uint64) (Goroutine, error) {
+	if s.mode() == Saved {
+		return Goroutine{}, fmt.Errorf("goroutine %d: a capture has the stacks of events only: goto #N selects one", id)
+	}
+	x, err := s.goroutines.Goroutine(id)
+	if err != nil {
+		return Goroutine{}, err
+	}
+	t := s.thread
+	for _, o := range s.image.Threads() {
+		if o.Num == x.Thread {
+			t = o
+		}
+	}
+	s.selection = selection{thread: t, routine: &x}
+	if st, err := s.Stack(0); err == nil && x.Thread != 0 && s.onThread(st, t) {
+		s.selection = selection{thread: t}
+	}
+	return x, nil
+}
+
+// onThread tells that a stack of a goroutine is the one that the thread's registers are of.
+func (s *Selection) onThread(st names.Stack, t *inferior.Thread) bool {
+	regs, err := t.Regs()
+	return err == nil && len(st.Frames) > 0 && st.Frames[0].Regs.SP() == regs.SP() && st.Frames[0].Regs.PC() == regs.PC()
+}
+
+// parked is the selected goroutine for delve, whose stack it is; nil if the stack is the
+// thread's.
+func (s *Selection) parked(st names.Stack) *inferior.ParkedGoroutine {
+	if s.routine == nil || len(st.Frames) == 0 {
+		return nil
+	}
+	regs := st.Frames[0].Regs
+	bp, _ := regs.Get(unwind.RBP)
+	return &inferior.ParkedGoroutine{G: s.routine.At, PC: regs.PC(), SP: regs.SP(), BP: addr.Run(bp)}
+}
+
+// steps is the error where the selected goroutine does not run, and so cannot be stepped.
+func (s *Selection) steps() error {
+	if s.routine == nil || s.routine.Thread != 0 {
+		return nil
+	}
+	return fmt.Errorf("goroutine %d does not run (%s): `thread N` selects what does", s.routine.ID, s.routine.Does())
+}
+
+// Chosen is the number of the goroutine that was selected and has a stack that is no thread's.
+func (s *Selection) Chosen() (id uint64, ok bool) {
+	if s.routine == nil {
+		return 0, false
+	}
+	return s.routine.ID, true
+}
+
+// Goroutine is the selected goroutine: the one whose stack is looked at, or which the selected
+// thread runs. ok is false if there is none.
+func (s *Selection) Goroutine() (x Goroutine, ok bool) {
+	if s.routine != nil {
+		return *s.routine, true
+	}
+	if s.readable() != nil || s.thread == nil {
+		return Goroutine{}, false
+	}
+	return s.goroutines.OfThread(s.thread)
 }
 
 // toMain is the stack as it is shown: up to the program's main function.
@@ -303,6 +391,8 @@ type ThreadInfo struct {
 	Selected bool
 	Frame    names.Frame
 	Err      error // why the frame is missing
+
+	Goroutine uint64 // the number of the one that it runs, 0 none
 }
 
 // Threads are the inferior's threads, stopped, each with its innermost frame.
@@ -314,8 +404,10 @@ func (s *Selection) Threads() ([]ThreadInfo, error) {
 		return nil, err
 	}
 	var rows []ThreadInfo
+	ids := s.goroutines.OfThreads()
 	for _, t := range s.image.Threads() {
 		row := s.threadInfo(t)
+		row.Goroutine = ids[t.Num]
 		st, err := s.walker.stack(t, 1, addr.Code{})
 		if len(st.Frames) > 0 {
 			row.Frame = s.entered(t, st.Frames)[0]
@@ -386,6 +478,9 @@ func (s *Selection) Registers() ([]Register, error) {
 		return nil, err
 	}
 	rows := regs.Named()
+	if s.routine != nil {
+		return onlyFrame(asRegisters(rows, &f.Regs)), nil
+	}
 	if f.Regs == regs.Unwind() {
 		return asRegisters(rows, nil), nil
 	}
@@ -413,6 +508,16 @@ func asRegisters(rows []inferior.NamedRegister, frame *unwind.Regs) []Register {
 		}
 	}
 	return out
+}
+
+// onlyFrame leaves out what no frame has: a goroutine that does not run has no segments.
+func onlyFrame(rows []Register) []Register {
+	for i := range rows {
+		if _, ok := regNumber(rows[i].Name); !ok {
+			rows[i].Known = false
+		}
+	}
+	return rows
 }
 
 func (s *Selection) register(name string) (uint64, error) {
@@ -443,18 +548,6 @@ func regNumber(name string) (unwind.Reg, bool) {
 		}
 	}
 	return 0, false
-}
-
-// Goroutines are the goroutines of a Go program.
-func (s *Selection) Goroutines() ([]inferior.Goroutine, error) {
-	if err := s.readable(); err != nil {
-		return nil, err
-	}
-	g, err := s.image.Go()
-	if err != nil {
-		return nil, err
-	}
-	return g.Goroutines()
 }
 
 // reselect selects the frame again after inlined calls may have become known.

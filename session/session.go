@@ -45,6 +45,7 @@ type Config struct {
 type Session struct {
 	Settings Settings
 
+	Goroutines     *Goroutines     // of a Go program
 	Selection      *Selection      // the selected thread, stack and frame
 	Memory         *Memory         // the inferior's memory, and addresses as typed
 	Locations      *Locations      // places in the code as typed, and source lines
@@ -154,7 +155,8 @@ func (s *Session) wire() {
 	s.demand = &demand{account: s.account, binds: map[int]*binding{}}
 	s.walker = &walker{c, unwind.NewWalker(s.names.Modules)}
 
-	s.Selection = &Selection{common: c, walker: s.walker, demand: s.demand}
+	s.Goroutines = &Goroutines{common: c, walker: s.walker}
+	s.Selection = &Selection{common: c, walker: s.walker, demand: s.demand, goroutines: s.Goroutines}
 	s.Memory = &Memory{c, s.Selection}
 	s.Locations = &Locations{c, s.Selection, s.Memory}
 	s.Values = newValues(c, s.Selection)

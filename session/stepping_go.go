@@ -8,6 +8,9 @@ func (s *Stepping) stepGo(n int, into bool) (*Report, error) {
 	if err := s.exec.lockable(); err != nil {
 		return nil, err
 	}
+	if err := s.sel.steps(); err != nil {
+		return nil, err
+	}
 	g, err := s.proc.Go()
 	if err != nil {
 		return nil, err
@@ -36,6 +39,9 @@ func (s *Stepping) stepGo(n int, into bool) (*Report, error) {
 // finishGo runs to the return of the innermost Go function.
 func (s *Stepping) finishGo() (*Report, error) {
 	if err := s.exec.lockable(); err != nil {
+		return nil, err
+	}
+	if err := s.sel.steps(); err != nil {
 		return nil, err
 	}
 	g, err := s.proc.Go()

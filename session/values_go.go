@@ -21,6 +21,9 @@ const (
 	goElements   = 200 // where print elements sets no limit
 )
 
+// errGoMade is the error of values where there is no frame.
+var errGoMade = errors.New("the go statement made the goroutine: its function is not on this stack")
+
 // goFrame is the selected frame in the terms of delve, which reads the values of Go;
 // nil where the frame is not Go's: code of C in a program with cgo.
 func (v *Values) goFrame() (*inferior.Go, inferior.GoPlace, error) {
@@ -40,6 +43,9 @@ func (v *Values) goFrame() (*inferior.Go, inferior.GoPlace, error) {
 	if fr.Language != 0 && fr.Language != dwarf.LangGo {
 		return nil, at, nil
 	}
+	if fr.Made {
+		return nil, at, errGoMade
+	}
 	g, err := v.image.Go()
 	if err != nil {
 		return nil, at, err
@@ -48,7 +54,7 @@ func (v *Values) goFrame() (*inferior.Go, inferior.GoPlace, error) {
 	for first > 0 && st.Frames[first-1].Inlined && st.Frames[first-1].Code == fr.Code && st.Frames[first-1].CFA == fr.CFA {
 		first--
 	}
-	return g, inferior.GoPlace{Thread: v.sel.thread, CFA: fr.CFA, PC: fr.Code.Addr(), Inlined: i - first + fr.Ahead, Index: i + st.Frames[0].Ahead}, nil
+	return g, inferior.GoPlace{Thread: v.sel.thread, Parked: v.sel.parked(st), CFA: fr.CFA, PC: fr.Code.Addr(), Inlined: i - first + fr.Ahead, Index: i + st.Frames[0].Ahead}, nil
 }
 
 // asGo lets answer tell what an expression of Go is in a frame of Go. It reports false,

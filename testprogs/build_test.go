@@ -190,6 +190,7 @@ var behaviours = []struct {
 	{name: "macros", want: "sum 39\n"},
 	{name: "expressions", want: "337\n"},
 	{name: "golang", want: "[1000 2000 3000] 10 2097152 10\n"},
+	{name: "goroutines", want: "55\n"},
 	{name: "demo", want: "loaded 24 pages, 2606844 bytes\nanswered 24 queries\n"},
 }
 

@@ -151,6 +151,7 @@ var subjects = []subject{
 
 // elsewhere are sources of testdata that are no subjects.
 var elsewhere = map[string]string{
+	"goroutines":      "as golang: it is one of Go",
 	"golang":          "plain breakpoints do not know the pointers of a Go runtime, and it makes other calls in each run",
 	"micro":           "measured by bench",
 	"microcond":       "measured by bench",

@@ -1,0 +1,402 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"hdb/console/screen"
+	"hdb/goruntime"
+	"hdb/internal/units"
+	"hdb/names"
+	"hdb/session"
+)
+
+// goroutinesShown and goGroupsShown are how many rows are printed if no number is given.
+const (
+	goroutinesShown = 100
+	goGroupsShown   = 20
+)
+
+const goroutinesSynopsis = "[-running|-runnable|-syscall|-waiting] [-system] [-with TEXT] [N|all]\n-group creator|start|where|reason [...]"
+
+const goroutinesLong = "Goroutines are read from the structures of Go's runtime, of stripped programs and in core files, too. The status is the one of Go's own tracebacks: what a waiting goroutine waits for, and for how long if that is a minute or more: since a garbage collection first found it waiting. A core file does not have the time. The function is the innermost of the user's code (`show library-frames`), or the one that called the runtime; then follows the go statement that made the goroutine.\n\n" +
+	"-with keeps goroutines with TEXT in the status or in the name or file of one of these functions. -system adds the runtime's own goroutines. `-group` counts those that are alike, with the bytes of their stacks: of the go statement that made them, of their functions, of the line where they are, or of the status. Where a group differs in the rest, the most frequent is shown, and how many others there are.\n\n" +
+	"Examples:\n  goroutines\n  goroutines -waiting -with net/http\n  goroutines -group creator\n  goroutines -group where -with \"chan send\" 5"
+
+func goroutineCommands() []*Command {
+	return []*Command{
+		{Name: "goroutines", Aliases: []string{"grs"}, Group: GroupStack, Synopsis: goroutinesSynopsis, Short: "list the goroutines of a Go program, or group them", Needs: NeedMemory, Repeat: RepeatNone, Run: runGoroutines, Long: goroutinesLong},
+		{Name: "goroutine", Aliases: []string{"gr"}, Group: GroupStack, Raw: true, Direct: true, Synopsis: "[N [COMMAND]]", Short: "show the selected goroutine, or select one", Needs: NeedMemory, Repeat: RepeatNone, Run: runGoroutine,
+			Long: "bt, up, down, frame, print and list are about the goroutine until another one or a thread is selected, or the program runs. Of one that does not run the registers are known that Go keeps: pc, sp, and bp. With a command, it runs with that goroutine selected, and the selection stays.\n\nExamples:\n  goroutine 17\n  goroutine 17 bt\n  goroutine"},
+	}
+}
+
+// goroutineArgs is what follows goroutines.
+type goroutineArgs struct {
+	status []goruntime.Status // any of these; none: all
+	system bool
+	with   string
+	group  string
+	limit  int // rows, 0 not given, -1 all
+}
+
+func parseGoroutines(args []string) (a goroutineArgs, err error) {
+	for i := 0; i < len(args); i++ {
+		value := func() (string, error) {
+			if i++; i == len(args) {
+				return "", fmt.Errorf("goroutines %s: a word must follow", args[i-1])
+			}
+			return args[i], nil
+		}
+		n, numErr := strconv.Atoi(args[i])
+		switch word := args[i]; {
+		case word == "-running" || word == "-runnable" || word == "-syscall" || word == "-waiting":
+			a.status = append(a.status, goruntime.Status(word[1:]))
+		case word == "-system" || word == "-s":
+			a.system = true
+		case word == "-user" || word == "-u": // delve's: it is what is listed
+		case word == "-with" || word == "-w":
+			a.with, err = value()
+		case word == "-group" || word == "-g":
+			a.group, err = value()
+		case word == "all":
+			a.limit = -1
+		case numErr == nil && n > 0:
+			a.limit = n
+		default:
+			err = fmt.Errorf("goroutines: %q: -running, -runnable, -syscall, -waiting, -system, -with TEXT, -group WHAT, a number or all expected", word)
+		}
+		if err != nil {
+			return a, err
+		}
+	}
+	return a, nil
+}
+
+// keeps tells whether a goroutine is to be listed.
+func (a *goroutineArgs) keeps(x *session.Goroutine) bool {
+	if len(a.status) > 0 && !slices.Contains(a.status, x.Status) {
+		return false
+	}
+	if a.with == "" || strings.Contains(goroutineDoes(x), a.with) {
+		return true
+	}
+	return slices.ContainsFunc([]*names.Frame{x.Where, x.Start, x.Creator}, func(f *names.Frame) bool {
+		return f != nil && (strings.Contains(f.Function, a.with) || strings.Contains(f.File, a.with))
+	})
+}
+
+func runGoroutines(_ context.Context, c *Console, in Input) error {
+	a, err := parseGoroutines(in.Args)
+	if err != nil {
+		return err
+	}
+	all, err := c.s.Goroutines.List()
+	if err != nil {
+		return err
+	}
+	system := 0
+	list := make([]session.Goroutine, 0, len(all))
+	for i := range all {
+		x := &all[i]
+		switch {
+		case !a.keeps(x):
+		case x.System && !a.system:
+			system++
+		default:
+			list = append(list, *x)
+		}
+	}
+	if a.group != "" {
+		return showGoGroups(c, in, a, list, system)
+	}
+	showGoroutines(c, in, a, list, system)
+	return nil
+}
+
+type goroutineView struct {
+	ID       uint64     `json:"goroutine"`
+	Selected bool       `json:"selected,omitempty"`
+	Status   string     `json:"status"`
+	Reason   string     `json:"reason,omitempty"`
+	Waited   int64      `json:"waited_ns,omitempty"`
+	Thread   int        `json:"thread,omitempty"`
+	Locked   bool       `json:"locked,omitempty"`
+	System   bool       `json:"system,omitempty"`
+	Stack    uint64     `json:"stack_bytes"`
+	Where    *frameView `json:"where,omitempty"`
+	Start    *frameView `json:"start,omitempty"`
+	Creator  *frameView `json:"go_statement,omitempty"`
+	Parent   uint64     `json:"parent,omitempty"`
+}
+
+func viewGoroutine(x *session.Goroutine) goroutineView {
+	v := goroutineView{ID: x.ID, Status: string(x.Status), Reason: x.Reason, Waited: x.Waited.Nanoseconds(), Thread: x.Thread,
+		Locked: x.Locked, System: x.System, Stack: x.StackHigh - x.StackLow, Parent: x.Parent}
+	v.Where, v.Start, v.Creator = maybeFrame(x.Where), maybeFrame(x.Start), maybeFrame(x.Creator)
+	return v
+}
+
+func maybeFrame(f *names.Frame) *frameView {
+	if f == nil {
+		return nil
+	}
+	return new(viewFrame(*f))
+}
+
+// goroutineDoes is what Go's tracebacks have in brackets.
+func goroutineDoes(x *session.Goroutine) string { return x.Does() + waitedText(x.Waited) }
+
+// waitedText is how long a goroutine waits, "" for less than a minute.
+func waitedText(d time.Duration) string {
+	if d < time.Minute {
+		return ""
+	}
+	return ", " + units.Count(int(d/time.Minute), "minute")
+}
+
+// goroutineText is goroutineDoes and its thread.
+func goroutineText(x *session.Goroutine) string {
+	text := goroutineDoes(x)
+	if x.Locked {
+		text += ", locked to thread"
+	}
+	if x.Thread != 0 {
+		text += fmt.Sprintf(" (thread %d)", x.Thread)
+	}
+	return text
+}
+
+// placeColumns are a frame's function and place, empty without one.
+func placeColumns(o *screen.Output, f *names.Frame) []screen.Span {
+	if f == nil {
+		return []screen.Span{{}, {}}
+	}
+	return []screen.Span{frameName(o, *f)[0], framePlace(*f)}
+}
+
+func showGoroutines(c *Console, in Input, a goroutineArgs, list []session.Goroutine, system int) {
+	selected, _ := c.s.Selection.Goroutine()
+	shown := cutRows(list, a.limit, goroutinesShown)
+	views := make([]goroutineView, 0, len(shown))
+	var rows [][]screen.Span
+	for i := range shown {
+		x := &shown[i]
+		v := viewGoroutine(x)
+		v.Selected = x.ID == selected.ID
+		views = append(views, v)
+		mark := " "
+		if v.Selected {
+			mark = "*"
+		}
+		row := append([]screen.Span{screen.Arrow(mark), screen.Head(fmt.Sprint(x.ID)), screen.Plain(goroutineText(x))}, placeColumns(c.out, x.Where)...)
+		rows = append(rows, append(row, placeColumns(c.out, x.Creator)...))
+	}
+	c.show(in, struct {
+		Goroutines []goroutineView `json:"goroutines"`
+		Total      int             `json:"total"`
+		System     int             `json:"system_left_out,omitempty"`
+	}{views, len(list), system}, func(o *screen.Output) {
+		if len(rows) > 0 {
+			o.Table([]screen.Column{{}, {Head: "goroutine", Right: true}, {Head: "status"}, {Head: "function"}, {}, {Head: "created by"}, {}}, rows)
+		}
+		goroutineSums(o, list, system)
+		if more := len(list) - len(shown); more > 0 {
+			o.Line(screen.Guess(fmt.Sprintf("(%s; `goroutines all` lists them, `goroutines -group where` counts those that are alike)", units.Count(more, "more goroutine"))))
+		}
+	})
+}
+
+// cutRows are the first rows: limit, all of them if it is below 0, or as many as usual.
+func cutRows[T any](list []T, limit, usual int) []T {
+	if limit == 0 {
+		limit = usual
+	}
+	if limit < 0 || limit > len(list) {
+		return list
+	}
+	return list[:limit]
+}
+
+// goroutineSums says how many goroutines do what.
+func goroutineSums(o *screen.Output, list []session.Goroutine, system int) {
+	counts := map[string]int{}
+	var does []string
+	for i := range list {
+		d := list[i].Does()
+		if counts[d]++; counts[d] == 1 {
+			does = append(does, d)
+		}
+	}
+	slices.SortFunc(does, func(a, b string) int { return cmp.Or(counts[b]-counts[a], cmp.Compare(a, b)) })
+	text := units.Count(len(list), "goroutine")
+	for i, d := range does {
+		sep := ", "
+		if i == 0 {
+			sep = ": "
+		}
+		text += fmt.Sprintf("%s%s %s", sep, units.Grouped(counts[d]), d)
+	}
+	if system > 0 {
+		text += fmt.Sprintf("; %s of the runtime's own left out (-system)", units.Grouped(system))
+	}
+	o.Line(screen.Plain(text))
+}
+
+type goGroupView struct {
+	Count   int        `json:"count"`
+	Stack   uint64     `json:"stack_bytes"`
+	Waited  int64      `json:"longest_ns,omitempty"`
+	Example uint64     `json:"example"`
+	Does    string     `json:"does"`
+	Where   *frameView `json:"where,omitempty"`
+	Start   *frameView `json:"start,omitempty"`
+	Creator *frameView `json:"go_statement,omitempty"`
+	Reasons int        `json:"different_does"`
+	Wheres  int        `json:"different_where"`
+	Makers  int        `json:"different_go_statements"`
+}
+
+func showGoGroups(c *Console, in Input, a goroutineArgs, list []session.Goroutine, system int) error {
+	groups, err := c.s.Goroutines.Group(list, a.group)
+	if err != nil {
+		return err
+	}
+	shown := cutRows(groups, a.limit, goGroupsShown)
+	views := make([]goGroupView, 0, len(shown))
+	var rows [][]screen.Span
+	for _, g := range shown {
+		views = append(views, goGroupView{g.Count, g.Stack, g.Waited.Nanoseconds(), g.Example, g.Reason, maybeFrame(g.Where), maybeFrame(g.Start), maybeFrame(g.Creator), g.Reasons, g.Wheres, g.Makers})
+		row := []screen.Span{screen.Plain(units.Grouped(g.Count)), screen.Plain(units.Short(g.Stack)), screen.Plain(g.Reason + waitedText(g.Waited) + others(g.Reasons))}
+		if a.group == session.GroupByStart {
+			row = append(row, placeColumns(c.out, g.Start)...)
+		}
+		row = append(row, withOthers(placeColumns(c.out, g.Where), g.Wheres)...)
+		rows = append(rows, append(row, withOthers(placeColumns(c.out, g.Creator), g.Makers)...))
+	}
+	c.show(in, struct {
+		By     string        `json:"by"`
+		Groups []goGroupView `json:"groups"`
+		Total  int           `json:"total"`
+		All    int           `json:"total_groups"`
+		System int           `json:"system_left_out,omitempty"`
+	}{a.group, views, len(list), len(groups), system}, func(o *screen.Output) {
+		columns := []screen.Column{{Head: "count", Right: true}, {Head: "stacks", Right: true}, {Head: "status"}}
+		if a.group == session.GroupByStart {
+			columns = append(columns, screen.Column{Head: "started in"}, screen.Column{})
+		}
+		columns = append(columns, screen.Column{Head: "function"}, screen.Column{}, screen.Column{Head: "created by"}, screen.Column{})
+		if len(rows) > 0 {
+			o.Table(columns, rows)
+		}
+		goroutineSums(o, list, system)
+		if more := len(groups) - len(shown); more > 0 {
+			o.Line(screen.Guess(fmt.Sprintf("(%s; `goroutines -group %s all` lists them)", units.Count(more, "more group"), a.group)))
+		}
+	})
+	return nil
+}
+
+// others says how many different values a group has beside the one that is shown.
+func others(different int) string {
+	if different <= 1 {
+		return ""
+	}
+	return fmt.Sprintf(" (+%s)", units.Grouped(different-1))
+}
+
+// withOthers adds it to a place.
+func withOthers(place []screen.Span, different int) []screen.Span {
+	place[1].Text += others(different)
+	return place
+}
+
+func runGoroutine(ctx context.Context, c *Console, in Input) error {
+	word, rest := splitWord(in.Raw)
+	if word == "" {
+		x, ok := c.s.Selection.Goroutine()
+		if !ok {
+			return errors.New("no goroutine: the selected thread runs none; goroutines lists those there are")
+		}
+		return showGoroutine(c, in, &x)
+	}
+	id, err := strconv.ParseUint(word, 10, 64)
+	if err != nil || id == 0 {
+		return fmt.Errorf("goroutine: %q: a goroutine's number expected", word)
+	}
+	if rest != "" {
+		return keepingSelection(c, func() error {
+			x, err := c.s.Selection.SelectGoroutine(id)
+			if err == nil {
+				err = selectWhere(c, &x)
+			}
+			if err != nil {
+				return err
+			}
+			return c.interp.execute(ctx, rest)
+		})
+	}
+	x, err := c.s.Selection.SelectGoroutine(id)
+	if err != nil {
+		return err
+	}
+	c.source.listing = listing{}
+	if err := selectWhere(c, &x); err != nil {
+		return err
+	}
+	return showGoroutine(c, in, &x)
+}
+
+// selectWhere selects the frame of the user's code.
+func selectWhere(c *Console, x *session.Goroutine) error {
+	st, err := c.s.Selection.Stack(0)
+	if err != nil || x.Where == nil {
+		return err
+	}
+	i := slices.IndexFunc(st.Frames, func(f names.Frame) bool {
+		return f.Function == x.Where.Function && f.Line == x.Where.Line && !f.Made
+	})
+	if i >= 0 {
+		_, err = c.s.Selection.SelectFrame(i)
+	}
+	return err
+}
+
+// showGoroutine prints a goroutine, and the selected frame.
+func showGoroutine(c *Console, in Input, x *session.Goroutine) error {
+	f, err := c.s.Selection.Frame()
+	if err != nil {
+		return err
+	}
+	v := viewGoroutine(x)
+	args := argumentsOf(c, []names.Frame{f})
+	fv := viewFrame(f)
+	fv.Args = args.view(f.Num)
+	c.show(in, struct {
+		goroutineView
+		Frame frameView `json:"frame"`
+	}{v, fv}, func(o *screen.Output) {
+		line := []screen.Span{screen.Plain(fmt.Sprintf("goroutine %d [%s]", x.ID, goroutineText(x)))}
+		if x.Creator != nil {
+			line = append(append(line, screen.Plain(" created by ")), placeOf(o, *x.Creator)...)
+			if x.Parent != 0 {
+				line = append(line, screen.Plain(fmt.Sprintf(" in goroutine %d", x.Parent)))
+			}
+		}
+		o.Line(line...)
+		printStack(o, []names.Frame{f}, args, -1)
+		c.source.show(o, f, c.set.count("stop-lines"))
+	})
+	return nil
+}
+
+// placeOf is a function and its place on one line.
+func placeOf(o *screen.Output, f names.Frame) []screen.Span {
+	return append(append(frameName(o, f), screen.Plain("  ")), framePlace(f))
+}

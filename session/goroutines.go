@@ -1,0 +1,288 @@
+package session
+
+import (
+	"debug/buildinfo"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"hdb/goruntime"
+	"hdb/inferior"
+	"hdb/internal/addr"
+	"hdb/names"
+	"hdb/symbols"
+	"hdb/unwind"
+)
+
+// Goroutines are those of a Go program, by the structures of its own runtime: neither DWARF
+// nor symbols are needed. The program is stopped, or a core file.
+type Goroutines struct {
+	*common
+	walker *walker
+
+	// What is known of the runtime, for as long as the process maps the same files.
+	image   *inferior.Process
+	version uint64
+	runtime *goruntime.Runtime
+	err     error
+}
+
+// A Goroutine of the program.
+type Goroutine struct {
+	goruntime.Goroutine
+	Thread  int           // the number of the thread that it runs on, 0 none
+	Waited  time.Duration // since a collection found it waiting; 0 unknown
+	System  bool          // it is the runtime's own, which Go's tracebacks leave out
+	Where   *names.Frame  // the innermost frame of the user's code, or of the function that waits; nil unknown
+	Start   *names.Frame  // its function; nil unknown
+	Creator *names.Frame  // the go statement; nil unknown, and of the first
+}
+
+// runtimeOf finds the Go runtime of the process.
+func (g *Goroutines) runtimeOf() (*goruntime.Runtime, error) {
+	if err := g.readable(); err != nil {
+		return nil, err
+	}
+	if v := g.names.Modules.Version(); g.image != g.common.image || g.version != v {
+		g.image, g.version = g.common.image, v
+		g.runtime, g.err = g.findRuntime()
+	}
+	return g.runtime, g.err
+}
+
+// findRuntime looks in the program first, then in libraries: one built by -buildmode=c-shared
+// has a runtime, too.
+func (g *Goroutines) findRuntime() (*goruntime.Runtime, error) {
+	err := fmt.Errorf("%s has no Go runtime: it has no goroutines", g.common.image.Exe())
+	for _, m := range g.common.image.Modules() {
+		obj, mod := g.names.Modules.ObjectAt(m.Low)
+		if obj == nil || !obj.File.Header().Go {
+			continue
+		}
+		info, infoErr := buildinfo.ReadFile(obj.File.Path())
+		if infoErr != nil {
+			err = fmt.Errorf("%s does not say which version of Go built it: %w", m.Name, infoErr)
+			continue
+		}
+		r, openErr := goruntime.Open(g.program(obj, mod.Bias), info.GoVersion)
+		if openErr == nil {
+			return r, nil
+		}
+		err = fmt.Errorf("%s: %w", m.Name, openErr)
+	}
+	return nil, err
+}
+
+// program is a module with a Go runtime as its variables are looked for.
+func (g *Goroutines) program(obj *symbols.Object, bias addr.Bias) goruntime.Program {
+	return goruntime.Program{
+		Code: g.common.image,
+		Function: func(name string) (low, high uint64, ok bool) {
+			list := g.names.Modules.Defined(obj, bias, []string{name})
+			if len(list) == 0 {
+				return 0, 0, false
+			}
+			return uint64(list[0].Addr), uint64(list[0].Addr) + list[0].Size, true
+		},
+		Symbol: func(name string) (at uint64, ok bool) {
+			list := obj.Symtab.SymbolsAmong(symbols.NewNames([]string{name}))
+			if len(list) == 0 || list[0].Addr == 0 {
+				return 0, false
+			}
+			return uint64(list[0].Addr.Run(bias)), true
+		},
+	}
+}
+
+// Known tells whether the program has a Go runtime that is understood.
+func (g *Goroutines) Known() bool {
+	_, err := g.runtimeOf()
+	return err == nil
+}
+
+// List lists the goroutines by their numbers, those of the runtime itself as well.
+func (g *Goroutines) List() ([]Goroutine, error) {
+	r, err := g.runtimeOf()
+	if err != nil {
+		return nil, err
+	}
+	raw, err := r.Goroutines(g.givenUp)
+	if err != nil {
+		return nil, err
+	}
+	threads, err := g.threads(r)
+	if err != nil {
+		return nil, err
+	}
+	now := g.clockNow()
+	places := &goPlaces{g: g, known: map[addr.Code]*goPlace{}}
+	list := make([]Goroutine, len(raw))
+	for i, x := range raw {
+		if i%64 == 0 {
+			if err := g.givenUp(); err != nil {
+				return nil, err
+			}
+		}
+		list[i] = g.describe(x, threads, now, places)
+	}
+	return list, nil
+}
+
+func (g *Goroutines) givenUp() error {
+	if g.reading.GivenUp() {
+		return g.reading.Cut()
+	}
+	return nil
+}
+
+// clockNow is the time on the runtime's clock, 0 of a core file, which does not have it.
+func (g *Goroutines) clockNow() int64 {
+	if g.proc == nil {
+		return 0
+	}
+	return inferior.Monotonic()
+}
+
+func (g *Goroutines) describe(x goruntime.Goroutine, threads goThreads, now int64, places *goPlaces) Goroutine {
+	d := Goroutine{Goroutine: x}
+	if x.Since > 0 && now > x.Since {
+		d.Waited = time.Duration(now - x.Since)
+	}
+	if t, ok := threads.running[x.At]; ok {
+		d.Thread = t.thread.Num
+	}
+	if x.StartPC != 0 {
+		d.Start = places.at(addr.PC(addr.Run(x.StartPC))).outer()
+	}
+	if x.GoPC != 0 && x.ID != 1 { // the first is made by assembly code
+		d.Creator = places.at(addr.Return(addr.Run(x.GoPC))).inner()
+	}
+	user := false
+	d.Where, user = g.where(x, threads, places)
+	d.System = systemGoroutine(d.Start, user)
+	return d
+}
+
+// systemGoroutine tells the runtime's own goroutines by their functions, as
+// runtime.isSystemGoroutine does. Those that run finalizers and cleanups are the user's while they
+// are in one.
+func systemGoroutine(start *names.Frame, user bool) bool {
+	if start == nil {
+		return false
+	}
+	switch start.Function {
+	case "runtime.main", "runtime.corostart", "runtime.handleAsyncEvent":
+		return false
+	case "runtime.runfinq", "runtime.runFinalizers", "runtime.runCleanups", "runtime.(*cleanupQueue).runCleanups":
+		return !user
+	}
+	return strings.HasPrefix(start.Function, "runtime.")
+}
+
+// A goPlace is what a code address means in the stack of a goroutine.
+type goPlace struct {
+	frames []names.Frame
+	own    int // the first frame of the user's code, -1 none
+	named  int // the first frame out of the runtime and what waits for it, -1 none
+}
+
+func (p *goPlace) inner() *names.Frame {
+	if len(p.frames) == 0 {
+		return nil
+	}
+	return &p.frames[0]
+}
+
+func (p *goPlace) outer() *names.Frame {
+	if len(p.frames) == 0 {
+		return nil
+	}
+	return &p.frames[len(p.frames)-1]
+}
+
+// goPlaces remembers what addresses mean: goroutines are in few places.
+type goPlaces struct {
+	g     *Goroutines
+	known map[addr.Code]*goPlace
+}
+
+func (ps *goPlaces) at(code addr.Code) *goPlace {
+	if p, ok := ps.known[code]; ok {
+		return p
+	}
+	p := &goPlace{frames: ps.g.names.AppendFrames(nil, unwind.Frame{PC: code}), own: -1, named: -1}
+	for i := range p.frames {
+		f := &p.frames[i]
+		if p.own < 0 && f.Function != "" && ps.g.attribution.Own(f) {
+			p.own = i
+		}
+		if p.named < 0 && f.Function != "" && !waits(f.Function) {
+			p.named = i
+		}
+	}
+	ps.known[code] = p
+	return p
+}
+
+// waits tells functions in which goroutines wait for others, or for the system.
+func waits(function string) bool {
+	for _, prefix := range []string{"runtime.", "internal/", "sync.", "syscall.", "time.Sleep"} {
+		if strings.HasPrefix(function, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// maxGoWhere bounds the frames in which the user's code is looked for.
+const maxGoWhere = 64
+
+// where is the innermost frame of the user's code, without one the innermost outside of the
+// runtime, without one the goroutine's function. user tells that it is not the last.
+func (g *Goroutines) where(x goruntime.Goroutine, threads goThreads, places *goPlaces) (f *names.Frame, user bool) {
+	raw := g.frames(x, threads, maxGoWhere)
+	var named *names.Frame
+	for i := range raw.Frames {
+		p := places.at(raw.Frames[i].PC)
+		if p.own >= 0 {
+			return &p.frames[p.own], true
+		}
+		if named == nil && p.named >= 0 {
+			named = &p.frames[p.named]
+		}
+	}
+	if named != nil {
+		return named, true
+	}
+	for _, f := range slices.Backward(raw.Frames) {
+		if p := places.at(f.PC).outer(); p != nil && p.Function != "" && p.Function != goExit && !strings.Contains(p.Function, ".gowrap") {
+			return p, false
+		}
+	}
+	return nil, false
+}
+
+// goExit is what goroutines return to.
+const goExit = "runtime.goexit"
+
+// Goroutine is the one of that number.
+func (g *Goroutines) Goroutine(id uint64) (Goroutine, error) {
+	r, err := g.runtimeOf()
+	if err != nil {
+		return Goroutine{}, err
+	}
+	raw, err := r.Goroutines(g.givenUp)
+	if err != nil {
+		return Goroutine{}, err
+	}
+	i := slices.IndexFunc(raw, func(x goruntime.Goroutine) bool { return x.ID == id })
+	if i < 0 {
+		return Goroutine{}, fmt.Errorf("no goroutine %d: it has ended, or never was; goroutines lists those there are", id)
+	}
+	threads, err := g.threads(r)
+	if err != nil {
+		return Goroutine{}, err
+	}
+	return g.describe(raw[i], threads, g.clockNow(), &goPlaces{g: g, known: map[addr.Code]*goPlace{}}), nil
+}
