@@ -208,3 +208,93 @@ func checkChains(t *testing.T, path string, want map[uint64][]string, stripped b
 		checkChain(t, st, chains[i], stripped)
 	}
 }
+
+// TestCgoStops stops at allocations of C and of Go, with the probe and with plain breakpoints: bt
+// is what the program has called.
+func TestCgoStops(t *testing.T) {
+	for _, toolchain := range toolchains() {
+		t.Run(toolchain, func(t *testing.T) {
+			t.Parallel()
+			program := buildCgo(t, toolchain)
+			out, err := exec.Command(program).Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			chains := said(t, string(out))
+			for _, plane := range []string{"on", "off"} {
+				var script strings.Builder
+				fmt.Fprintf(&script, "set probe %s\n", plane)
+				var want [][]string
+				for size := uint64(100000); size < 100060; size += 7 {
+					fmt.Fprintf(&script, "tbreak alloc if size == %d\n", size)
+					want = append(want, chains[size])
+				}
+				script.WriteString("run\n")
+				for range want {
+					script.WriteString("bt\ncontinue\n")
+				}
+				cmd := exec.Command(testprogs.HDB(t), "--json", "-q", program)
+				cmd.Stdin = strings.NewReader(script.String())
+				out, err := cmd.CombinedOutput()
+				if err != nil {
+					t.Fatalf("%v\n%s", err, out)
+				}
+				stacks := stacksIn(t, out)
+				if len(stacks) != len(want) {
+					t.Fatalf("probe %s: %d stacks, want %d\n%s", plane, len(stacks), len(want), out)
+				}
+				for i, st := range stacks {
+					checkChain(t, st, want[i], false)
+				}
+			}
+		})
+	}
+}
+
+// TestCgoStress records while garbage is collected, stacks move and SIGPROF and SIGURG arrive. No
+// allocation is missing, and no stack ends anywhere but in a first function.
+func TestCgoStress(t *testing.T) {
+	rounds := "20"
+	if !testing.Short() {
+		rounds = "200"
+	}
+	for _, toolchain := range toolchains() {
+		t.Run(toolchain, func(t *testing.T) {
+			t.Parallel()
+			for _, flags := range [][]string{nil, {"-ldflags=-s -w"}} {
+				program := buildCgo(t, toolchain, flags...)
+				out, path := record(t, program, rounds)
+				var inC, inGo, gotC, gotGo uint64
+				if _, err := fmt.Sscanf(out, "c %d go %d", &inC, &inGo); err != nil {
+					t.Fatalf("%v: %s", err, out)
+				}
+				f, err := file.Open(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				bad := map[capture.StackID]int{}
+				for e := range f.Events(1) {
+					if e.Kind != capture.Alloc || e.Size < 100000 || e.Size >= 100060 {
+						continue
+					}
+					if strings.HasPrefix(f.Functions()[e.Func], "runtime.") {
+						gotGo++
+					} else {
+						gotC++
+					}
+					if st := f.Stack(e.Stack); st.Truncated != "" || slices.Contains(st.Guess, true) {
+						bad[e.Stack]++
+					}
+				}
+				if gotC != inC || gotGo != inGo {
+					t.Errorf("%v: %d allocations of C and %d of Go were recorded, %d and %d were made", flags, gotC, gotGo, inC, inGo)
+				}
+				for id, n := range bad {
+					t.Errorf("%v: a stack of %d allocations ends with %q: %v", flags, n, f.Stack(id).Truncated, f.Stack(id).PCs)
+					break
+				}
+				f.Close()
+			}
+		})
+	}
+}
