@@ -12,6 +12,7 @@ import (
 	"hdb/names"
 	"hdb/report"
 	"hdb/symbols"
+	"hdb/symbols/dwarf"
 )
 
 // DefaultWrappers matches the base names of functions that allocate for their
@@ -26,9 +27,9 @@ const goStandard = `|^(archive|bufio|bytes|cmp|compress|container|context|crypto
 // DefaultLibraries matches the frames of libraries: first by the qualified name of the
 // function, in which a crate of Rust has :: before it, then by its source file, then by
 // the file of the module.
-const DefaultLibraries = `^(::)?(std|__gnu_cxx|__gnu_debug|__cxxabiv1)::|^::(core|alloc|hashbrown)::|^(runtime|internal/[a-z/]+)\.|^__rust_` +
+const DefaultLibraries = `^(::)?(std|__gnu_cxx|__gnu_debug|__cxxabiv1)::|^::(core|alloc|hashbrown)::|^(runtime|internal/[a-z/]+)\.|^x_cgo_|^__rust_` +
 	`|^/usr/(include|lib/gcc|src/rustc-[^/]*)/|^/rustc/|/rustlib/src/|/include/c\+\+/` +
-	`|^/usr/(local/go|lib/go[^/]*)/src/|/golang\.org/toolchain@[^/]+/src/|/sdk/go[0-9][^/]*/src/` + goStandard +
+	`|^/usr/(local/go|lib/go[^/]*)/src/|/golang\.org/toolchain@[^/]+/src/|/sdk/go[0-9][^/]*/src/|^/_/GOROOT/src/` + goStandard +
 	`|^(/usr)?/lib(32|64|x32)?/([^/]+-linux-[^/]+/)?[^/]+$` +
 	`|/(libc|libm|libpthread|libgcc_s|libstdc\+\+|libc\+\+|libc\+\+abi|ld)([-.][^/]*)?\.so[.0-9]*$`
 
@@ -40,8 +41,8 @@ const DefaultLibraries = `^(::)?(std|__gnu_cxx|__gnu_debug|__cxxabiv1)::|^::(cor
 // user's own are
 //   - the allocators: the functions of the catalogue, and libjemalloc, libtcmalloc and
 //     libmimalloc;
-//   - wrappers, which allocate for their callers, by their base names, and what Cython adds
-//     to the functions of its sources;
+//   - wrappers, which allocate for their callers, by their base names, what Cython adds
+//     to the functions of its sources, and Go's runtime;
 //   - functions of libraries, by their names or source files, and functions without
 //     debug information where the same module has one with it further out: they were
 //     linked from an archive;
@@ -171,7 +172,7 @@ func (a *Attribution) class(f *names.Frame) class {
 		return allocator
 	case f.Outside(), startsProgram(f.Function), f.Path == "" && f.Function == "", a.isLibrary(f.Path):
 		return system
-	case a.isWrapper(f.Function), names.AddedByCython(&f.Frame) && !names.TakesArguments(&f.Frame):
+	case a.libraries != nil && ofGoRuntime(f), a.isWrapper(f.Function), names.AddedByCython(&f.Frame) && !names.TakesArguments(&f.Frame):
 		return wrapper
 	case a.isLibraryFunction(f):
 		return library
@@ -290,6 +291,11 @@ func startsProgram(function string) bool {
 		return true
 	}
 	return false
+}
+
+// ofGoRuntime tells functions of Go's runtime: newobject, growslice, convTstring.
+func ofGoRuntime(f *names.Frame) bool {
+	return f.Language == dwarf.LangGo && (strings.HasPrefix(f.Function, "runtime.") || strings.HasPrefix(f.Function, "internal/runtime/"))
 }
 
 func (a *Attribution) isWrapper(function string) bool {
