@@ -254,12 +254,13 @@ func showLeaks(c *Console, in Input, q leaksAsked, a *session.LeakAnswer, mapped
 		Elapsed int64  `json:"elapsed_ns,omitempty"`
 		reachView
 		goView
-		Total int `json:"total"`
+		GoRows []goRowView `json:"collected_rows,omitempty"`
+		Total  int         `json:"total"`
 		keptView
 		Rows     []leakRowView                  `json:"rows"`
 		Mappings *mappingsView[mappedStackView] `json:"mapped,omitempty"`
 		Copy     *copyView                      `json:"copy,omitempty"`
-	}{since, int64(a.Elapsed), viewReach(&a.Sums), viewGo(a), a.Total, viewKept(a.Kept), views, mapped.view(), viewCopy(a.Copy)}, func(o *screen.Output) {
+	}{since, int64(a.Elapsed), viewReach(&a.Sums), viewGo(a), viewGoRows(a), a.Total, viewKept(a.Kept), views, mapped.view(), viewCopy(a.Copy)}, func(o *screen.Output) {
 		all := graph.Sum{}
 		for _, s := range a.Sums {
 			all.Blocks += s.Blocks
@@ -286,70 +287,13 @@ func showLeaks(c *Console, in Input, q leaksAsked, a *session.LeakAnswer, mapped
 		if all.Blocks > 0 {
 			printReach(o, q, a)
 		}
-		noteGo(o, a)
+		noteGo(c, o, &q, a)
 		noteKept(o, a.Kept)
 		noteCopy(o, a.Copy)
 		noteDoubts(o, &a.Doubts)
 		noteUnrecorded(c.s, o, true)
 		mapped.print(c, o, q.again)
 	})
-}
-
-// goSum is all blocks of Go.
-func goSum(a *session.LeakAnswer) (all graph.Sum) {
-	for _, s := range a.Go {
-		all.Blocks += s.Blocks
-		all.Bytes += s.Bytes
-	}
-	return all
-}
-
-// noteGo says what is live of Go, which is no leak: its collector frees what nothing holds.
-func noteGo(o *screen.Output, a *session.LeakAnswer) {
-	all := goSum(a)
-	switch {
-	case a.GoError != nil && all.Blocks > 0:
-		o.Printf("not counted: %s in %s of Go, of which its garbage collector frees what nothing needs; `top` and `live` have them\n", o.Sizes.Long(all.Bytes), units.Count(all.Blocks, "block"))
-		o.Printf("how they are held is not known: %v\n", a.GoError)
-	case a.GoError != nil:
-		o.Printf("not searched: the heap of Go, whose garbage collector frees what nothing needs: %v\n", a.GoError)
-	case a.GoKnown:
-		garbage := graph.Sum{Blocks: a.Go[graph.Definite].Blocks + a.Go[graph.Indirect].Blocks, Bytes: a.Go[graph.Definite].Bytes + a.Go[graph.Indirect].Bytes}
-		o.Printf("Go: %s in %s live, which is not yet collected\n", o.Sizes.Long(all.Bytes), units.Count(all.Blocks, "block"))
-		var table [][]screen.Span
-		for _, row := range []struct {
-			graph.Sum
-			text string
-		}{{a.Go[graph.Reachable], "reachable"}, {garbage, "garbage: the next collection finds it dead"}, {a.Go[graph.Possible], "held by memory of C alone, which the collector does not see"}} {
-			if row.Blocks > 0 || row.text == "reachable" {
-				table = append(table, []screen.Span{screen.Plain(o.Sizes.Short(row.Bytes)), screen.Plain(units.Grouped(row.Blocks)), screen.Plain(row.text)})
-			}
-		}
-		o.Table([]screen.Column{{Head: "bytes", Right: true}, {Head: "blocks", Right: true}, {}}, table)
-	}
-}
-
-// A goView is what is live of Go, in JSON.
-type goView struct {
-	Bytes          uint64 `json:"collected_live_bytes,omitempty"`
-	Blocks         int    `json:"collected_live_blocks,omitempty"`
-	ReachableBytes uint64 `json:"collected_reachable_bytes,omitempty"`
-	Reachable      int    `json:"collected_reachable_blocks,omitempty"`
-	GarbageBytes   uint64 `json:"collected_garbage_bytes,omitempty"`
-	Garbage        int    `json:"collected_garbage_blocks,omitempty"`
-	OfCBytes       uint64 `json:"collected_held_by_c_bytes,omitempty"`
-	OfC            int    `json:"collected_held_by_c_blocks,omitempty"`
-}
-
-func viewGo(a *session.LeakAnswer) goView {
-	all := goSum(a)
-	v := goView{Bytes: all.Bytes, Blocks: all.Blocks}
-	if a.GoKnown {
-		v.Reachable, v.ReachableBytes = a.Go[graph.Reachable].Blocks, a.Go[graph.Reachable].Bytes
-		v.OfC, v.OfCBytes = a.Go[graph.Possible].Blocks, a.Go[graph.Possible].Bytes
-		v.Garbage, v.GarbageBytes = all.Blocks-v.Reachable-v.OfC, all.Bytes-v.ReachableBytes-v.OfCBytes
-	}
-	return v
 }
 
 // again is the command with another number of rows.

@@ -209,13 +209,10 @@ func withoutNoScan(h *golang.Heap, populated func(start, end uint64) ([]graph.Ra
 // shown adds to an edge where in the block it points to: of those to blocks of Go the graph does not
 // keep it.
 func (g *Graph) shown(e graph.Edge) graph.Edge {
-	if e.From < 0 || e.At == 0 || e.Offset != 0 {
+	if !e.Inside || e.At == 0 {
 		return e
 	}
 	to := g.m.merged().all.At(e.To)
-	if !g.m.InGo(to.Addr) {
-		return e
-	}
 	var b [8]byte
 	if n, _ := g.m.src.Memory.ReadAt(b[:], int64(e.At)); n == len(b) {
 		if off := binary.LittleEndian.Uint64(b[:]) - to.Addr; off < to.Size {
@@ -225,9 +222,9 @@ func (g *Graph) shown(e graph.Edge) graph.Edge {
 	return e
 }
 
-// fsless are threads without thread pointers that lie in Go's heap: there are no struct pthread and
-// no stack around them.
-func (m *Image) fsless(all []regions.Thread) []regions.Thread {
+// outside are threads without what of them lies in Go's heap: there is no struct pthread at the thread pointer then,
+// and no stack around a stack pointer.
+func (m *Image) outside(all []regions.Thread) []regions.Thread {
 	if len(m.arenas) == 0 {
 		return all
 	}
@@ -236,6 +233,7 @@ func (m *Image) fsless(all []regions.Thread) []regions.Thread {
 		if m.inArenas(uint64(all[i].FS)) {
 			all[i].FS = 0
 		}
+		all[i].Stacks = slices.DeleteFunc(slices.Clone(all[i].Stacks), func(sp addr.Run) bool { return m.inArenas(uint64(sp)) })
 	}
 	return all
 }
@@ -248,7 +246,7 @@ func (m *Image) claimGo(src *regions.Source) {
 	for _, a := range m.arenas {
 		src.Arenas = append(src.Arenas, regions.Range{Start: addr.Run(a.Start), End: addr.Run(a.End), Label: "Go heap"})
 	}
-	src.Threads = m.fsless(src.Threads)
+	src.Threads = m.outside(src.Threads)
 }
 
 // Hidden tells of an edge to a block of Go that its collector does not see it.

@@ -33,6 +33,8 @@ type Heap struct {
 	stacks  map[int]*stackView // by thread, as long as the image is kept
 	copied  *inferior.Snapshot // what the image is of instead; see FromCopy
 
+	goLow uint64 // where the module with the Go runtime begins: from there recorded types count
+
 	olderKnown bool // older has yielded all blocks of before
 }
 

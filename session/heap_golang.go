@@ -31,6 +31,11 @@ func (h *Heap) goSource(o names.Image) (src golang.Source, err error) {
 		return src, fmt.Errorf("heap of Go: %w", err)
 	}
 	src.Layout = layout.Heap()
+	low := addr.File(^uint64(0))
+	for _, s := range o.Object.File.Segments() {
+		low = min(low, s.Addr&^0xfff)
+	}
+	h.goLow = uint64(low.Run(o.Bias))
 	p := goruntime.Program{
 		Code: h.common.image,
 		Function: func(name string) (low, high uint64, ok bool) {

@@ -41,6 +41,8 @@ type LeakAnswer struct {
 	Sums     [4]graph.Sum  // by graph.Reach, of all kinds
 	Kept     query.Kept    // what is left out
 	Go       [4]graph.Sum  // by graph.Reach, of blocks of a Go runtime: what nothing points to of them is collected
+	GoRows   []GoRow       // of these, the largest first
+	GoTotal  int           // rows in all
 	GoKnown  bool          // its heap was read
 	GoError  error         // there is one whose heap is not known, for this reason
 	Recorded bool          // there is a recording: blocks without stack were made before it or are not in it
@@ -164,6 +166,9 @@ func (h *Heap) Leaks(ctx context.Context, q LeakQuestion) (*LeakAnswer, error) {
 	goHeap, goErr := m.Go()
 	if a.GoKnown, a.GoError = goHeap != nil, goErr; a.GoKnown {
 		a.Go = l.Go
+		if err := h.goRows(ctx, m, l, stacks, keep, a, q.Limit); err != nil {
+			return nil, err
+		}
 	}
 	return a, ctx.Err()
 }

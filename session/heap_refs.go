@@ -141,7 +141,7 @@ func (h *Heap) Path(ctx context.Context, at uint64) (*PathAnswer, error) {
 		if name, ok := expr.step(n, e, &s.Holder); ok && e.From >= 0 {
 			s.Holder.Name, s.Holder.Typed = name, true
 		}
-		if s.To.Type == nil && expr.typ != nil {
+		if s.To.Type == nil && expr.typ != nil && !s.To.Go {
 			s.To.Type = blocktype.Pointed(expr.typ, s.To.Size, s.To.Seq != 0)
 		}
 		a.Steps = append(a.Steps, s)
@@ -159,6 +159,10 @@ type pointerChain struct {
 
 // step follows an edge. It returns the name of the word, from the block that it lies in on.
 func (p *pointerChain) step(n *namer, e graph.Edge, h *Holder) (name string, ok bool) {
+	if e.From >= 0 && n.m.InGo(n.g.Block(e.From).Addr) {
+		*p = pointerChain{lost: true}
+		return "", false
+	}
 	root := e.From < 0 || h.Kind == HeldByTLS
 	if p.lost && !root {
 		return "", false
@@ -250,11 +254,13 @@ type namer struct {
 	g     *memory.Graph
 	typed map[uint64]named        // words of roots
 	types map[int]*blocktype.Type // of blocks, nil: not known
+
+	golang *goTyper // of blocks of Go; see goTypes
 }
 
 func (h *Heap) namer(m *memory.Image, g *memory.Graph) *namer {
 	if h.named == nil || h.named.g != g {
-		h.named = &namer{h, m, g, map[uint64]named{}, map[int]*blocktype.Type{}}
+		h.named = &namer{h: h, m: m, g: g, typed: map[uint64]named{}, types: map[int]*blocktype.Type{}}
 	}
 	return h.named
 }
@@ -348,6 +354,9 @@ const (
 // typeOf is what a block is, nil if it is not known: as BlockTypes tell, else by the type of a
 // pointer to it, which a variable has, or a member of a block whose type is known so.
 func (n *namer) typeOf(i int) *blocktype.Type {
+	if t := n.goTypes(); t != nil && n.m.InGo(n.g.Block(i).Addr) {
+		return t.Type(i)
+	}
 	t, ok := n.types[i]
 	if !ok {
 		_ = symbols.Guard(func() { t = n.findType(i, map[int]bool{}) })

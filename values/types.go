@@ -195,6 +195,14 @@ func (t *Type) entry() entry { return entry{t.die, t.mod} }
 // Program is the program that the type is of.
 func (t *Type) Program() *Program { return t.prog }
 
+// GoType is how far the descriptor of the type is from the first one of a Go program (DW_AT_go_runtime_type);
+// ok is false if it has none.
+func (t *Type) GoType() (off uint64, ok bool) {
+	const goRuntimeType = 0x2904
+	v, _ := t.die.Attr(goRuntimeType)
+	return v.Uint(), v.Uint() != 0
+}
+
 // Rust reports whether the type is one of Rust.
 func (t *Type) Rust() bool { return t.lang == dwarf.LangRust }
 

@@ -35,6 +35,9 @@ const (
 
 	flagExtraStar = 1 << 1 // the name begins with a * that is not the type's
 	flagOnDemand  = 1 << 4 // since 1.24: the mask is one pointer further, and made when it is first wanted
+	flagDirect    = 1 << 5 // since 1.26: an interface has the value itself,
+	kindDirect    = 1 << 5 // before
+	directSince   = 26     // minor version
 	kindProgram   = 1 << 6 // until 1.23: the mask is made by a program
 	kindMask      = 1<<5 - 1
 )
@@ -63,6 +66,9 @@ type Type struct {
 	Len    uint64 // of Array
 	Fields []Field
 
+	Methods bool // of Interface: it has some
+	Direct  bool // an interface has the value itself, which is a pointer
+
 	mask []byte // a bit for each word of PtrBytes; nil: all of them are pointers
 }
 
@@ -90,9 +96,11 @@ func (t *Type) Pointer(off uint64) bool {
 
 // Types reads descriptors of types. It may be asked from several goroutines.
 type Types struct {
-	h     *Heap
-	mu    sync.Mutex
-	known map[uint64]*Type
+	h         *Heap
+	mu        sync.Mutex
+	known     map[uint64]*Type
+	madeTypes map[madeType]*Type
+	uint8     *Type
 }
 
 // At is the type with its descriptor at an address, nil if there is none.
@@ -103,6 +111,14 @@ func (ts *Types) At(at uint64) *Type {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	return ts.at(at)
+}
+
+// AtOffset is the type whose descriptor lies so far behind the first one of the program.
+func (ts *Types) AtOffset(off uint64) *Type {
+	if len(ts.h.modules) == 0 || off >= maxAddress {
+		return nil
+	}
+	return ts.At(ts.h.modules[0].types + off)
 }
 
 func (ts *Types) at(at uint64) *Type {
@@ -138,6 +154,10 @@ func (ts *Types) read(at uint64) *Type {
 	if t.Kind > UnsafePointer {
 		return nil
 	}
+	t.Direct = b[typeKind]&kindDirect != 0
+	if ts.h.src.Layout.Minor >= directSince {
+		t.Direct = b[typeFlags]&flagDirect != 0
+	}
 	t.Name = ts.name(at, int32(binary.LittleEndian.Uint32(b[typeStr:])), b[typeFlags]&flagExtraStar != 0)
 	switch t.Kind {
 	case Array:
@@ -146,6 +166,8 @@ func (ts *Types) read(at uint64) *Type {
 		t.Elem = word(typeSize)
 	case Map:
 		t.Key, t.Elem, t.Group = word(typeSize), word(typeSize+8), word(typeSize+16)
+	case Interface:
+		t.Methods = word(typeSize+16) != 0 // how many, behind the name of the package and their list
 	case Struct:
 		t.Fields = ts.fields(word(typeSize+8), word(typeSize+16), t.Size)
 	}

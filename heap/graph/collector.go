@@ -35,6 +35,18 @@ const (
 // sharedBytes is the size of the slots that several managed blocks may share, which begin at multiples of it.
 const sharedBytes = 16
 
+// inside is set in the word of a pointer to a managed block that is not one to its start. Where it may be set words have a
+// bit less.
+const inside = 1 << 31
+
+// far is the number of a word that is too far from the start of its block to be kept.
+func (o *Options) far() uint64 {
+	if o.Collector != nil {
+		return inside - 1
+	}
+	return farAway
+}
+
 // manages tells whether a block is managed by the collector.
 func (o *Options) manages(address uint64) bool {
 	return o.Collector != nil && o.Collector.Manages(address)

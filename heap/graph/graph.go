@@ -102,6 +102,7 @@ type Edge struct {
 	At     uint64     // address of the word; 0 of a Roots.Words
 	To     int        // index of the block
 	Offset uint64     // where in the block it points to, 0: its start
+	Inside bool       // it points into a managed block, and Offset is not kept
 	Weak   bool       // it is no pointer to the start, nor taken for one; to a managed block: hidden from the collector
 	Why    Heuristics // why a pointer into the interior makes the block Reachable, which nothing else does; or 0
 }
@@ -128,9 +129,10 @@ type Graph struct {
 	rootEdges []rootEdge
 	rootWhy   map[int]Heuristics // by index in rootEdges
 
-	reach   []Reach
-	sharing bitset // blocks that share a slot with others
-	stats   Stats
+	reach     []Reach
+	collected bool   // there was a collector
+	sharing   bitset // blocks that share a slot with others
+	stats     Stats
 
 	backOnce sync.Once
 	back     reverse
@@ -161,7 +163,7 @@ func Build(ctx context.Context, memory io.ReaderAt, blocks *Blocks, roots Roots,
 	if err := s.run(ctx); err != nil {
 		return nil, err
 	}
-	g := &Graph{blocks: *blocks, roots: roots}
+	g := &Graph{blocks: *blocks, roots: roots, collected: o.Collector != nil}
 	g.take(s)
 	m := marker{Graph: g, scanner: s, ctx: ctx, workers: o.Workers}
 	if err := m.mark(); err != nil {

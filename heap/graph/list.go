@@ -104,8 +104,12 @@ func (g *Graph) source(number uint32) int {
 func (g *Graph) edge(number uint32, from int) (Edge, bool) {
 	in := g.edges.At(int(number))
 	e := Edge{From: from, Root: -1, To: int(in.to &^ weak), Weak: in.to&weak != 0, Why: g.why[number]}
-	if in.word != farAway {
-		e.At = alignUp(g.blocks.addr[from]) + uint64(in.word)*wordBytes
+	word, far := in.word, uint32(farAway)
+	if g.collected {
+		e.Inside, word, far = word&inside != 0, word&^inside, inside-1
+	}
+	if word != far {
+		e.At = alignUp(g.blocks.addr[from]) + uint64(word)*wordBytes
 	}
 	if in.to&weak != 0 || e.Why != 0 {
 		i := sort.Search(g.interior.Len(), func(i int) bool { return g.interior.At(i).edge >= number })
@@ -118,4 +122,15 @@ func (g *Graph) rootEdge(i int) (Edge, bool) {
 	in := g.rootEdges[i]
 	e := Edge{From: -1, Root: int(in.root), At: in.at, To: int(in.to &^ weak), Offset: in.offset, Weak: in.to&weak != 0, Why: g.rootWhy[i]}
 	return e, e.Why != 0 || !g.nowhere(uint32(e.To), e.Offset)
+}
+
+// RootEdges lists the edges of roots.
+func (g *Graph) RootEdges() iter.Seq[Edge] {
+	return func(yield func(Edge) bool) {
+		for i := range g.rootEdges {
+			if e, ok := g.rootEdge(i); ok && !yield(e) {
+				return
+			}
+		}
+	}
 }

@@ -274,7 +274,10 @@ func (w *worker) add(h *hit, to uint32, start bool) {
 		w.open = sharedCount{block: from}
 	}
 	w.open.edges++
-	e := edge{to: to, word: uint32(min((h.at-alignUp(w.blocks.addr[from]))/wordBytes, farAway))}
+	e := edge{to: to, word: uint32(min((h.at-alignUp(w.blocks.addr[from]))/wordBytes, w.o.far()))}
+	if start && h.value != w.blocks.addr[to] {
+		e.word |= inside
+	}
 	if !start {
 		offset := h.value - w.blocks.addr[to]
 		if offset >= dropped {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -34,7 +35,7 @@ type heapLine struct {
 	args []string
 }
 
-// compareHeap runs the program until it says what is live, and asks hdb.
+// compareHeap runs the program until it says what is live, and asks hdb, of the process and of a core file of it.
 func compareHeap(t *testing.T, program string, symbols bool) {
 	cmd := exec.Command(program)
 	in, err := cmd.StdinPipe()
@@ -66,8 +67,10 @@ func compareHeap(t *testing.T, program string, symbols bool) {
 			fmt.Fprintf(&asked, "refs %s all\n", to)
 		}
 	}
-	answers := answersOf(t, asked.String(), "-p", fmt.Sprint(cmd.Process.Pid))
-	compareSaid(t, said, answers, symbols)
+	core := filepath.Join(t.TempDir(), "core")
+	compareSaid(t, said, answersOf(t, asked.String()+"gcore "+core+"\n", "-p", fmt.Sprint(cmd.Process.Pid)), symbols)
+	cmd.Process.Kill()
+	compareSaid(t, said, answersOf(t, asked.String(), "core", program, core), symbols)
 }
 
 // target is the address of the block that a line is about, "" of none.
@@ -77,7 +80,7 @@ func (l *heapLine) target() string {
 		return l.args[len(l.args)-3]
 	case "edge", "global":
 		return l.args[1]
-	case "stack":
+	case "stack", "member":
 		return l.args[0]
 	}
 	return ""
@@ -87,6 +90,7 @@ func (l *heapLine) target() string {
 type refsAnswer struct {
 	Block   string `json:"block"`
 	Reach   string `json:"reach"`
+	Type    string `json:"type"`
 	Total   int    `json:"total"`
 	Holders []struct {
 		Kind  string `json:"kind"`
@@ -100,7 +104,7 @@ type refsAnswer struct {
 // answersOf types commands at hdb's console, and returns what it prints of them.
 func answersOf(t *testing.T, commands string, args ...string) (all []json.RawMessage) {
 	t.Helper()
-	ask := exec.Command(testprogs.HDB(t), append([]string{"-q", "--json"}, args...)...)
+	ask := exec.Command(testprogs.HDB(t), append(args, "-q", "--json")...)
 	ask.Stdin = strings.NewReader(commands)
 	var failed strings.Builder
 	ask.Stderr = &failed
@@ -109,6 +113,9 @@ func answersOf(t *testing.T, commands string, args ...string) (all []json.RawMes
 		t.Fatalf("hdb: %v\n%s\n%s", err, b, &failed)
 	}
 	for line := range strings.Lines(string(b)) {
+		if strings.Contains(line, `"command":"gcore"`) {
+			continue
+		}
 		if strings.Contains(line, `"command":"refs"`) || strings.Contains(line, `"command":"leaks"`) || strings.Contains(line, `"error"`) {
 			all = append(all, json.RawMessage(line))
 		}
@@ -187,6 +194,15 @@ func (l *heapLine) compare(a *refsAnswer, symbols bool) string {
 	case "global":
 		if !has("global", l.args[0]) {
 			return "the variable is not among the holders"
+		}
+	case "member":
+		for _, h := range a.Holders {
+			if l.args[1] != "-" && h.Kind == "block" && h.Name != l.args[1] && (symbols || h.Name != "") {
+				return "its member is not told"
+			}
+		}
+		if a.Type != l.args[2] && (symbols || a.Type != "") {
+			return "its type is not told"
 		}
 	case "stack":
 		if a.Reach != "reachable" || !has("goroutine", "") {

@@ -22,7 +22,13 @@ type Type struct {
 	Start uint64 // bytes before: C++ keeps the number of elements of some arrays there
 	Tail  uint64 // bytes behind, of a flexible array member
 	How   How
+
+	// Layout names the members where Elem is nil; nil: nothing does.
+	Layout Layout
 }
+
+// A Layout names what lies at an offset of a block, as Field does.
+type Layout interface{ Field(off uint64) string }
 
 // String is the type as a declaration has it: "struct node", "struct node [10]". The bytes of a
 // flexible array member are told: "struct text + 11 bytes".
@@ -58,6 +64,9 @@ func (t *Type) Kind() string {
 // tells its type: ".next", "[3].name[0]". The text is "" for a value that has no members. typ is nil where
 // nothing begins at the offset, and if debug information does not describe the type.
 func (t *Type) Field(off uint64) (text string, typ *values.Type) {
+	if t.Elem == nil && t.Layout != nil {
+		return t.Layout.Field(off), nil
+	}
 	if t.Elem == nil || off < t.Start {
 		return "", nil
 	}

@@ -2,7 +2,7 @@
 // and which block or variable one of these is in. It is compiled by Go 1.18 and later.
 //
 // Lines of what it says, on standard error: "block NAME ADDRESS HELD WORDS", "edge FROM TO" with
-// addresses, "global VARIABLE TO", and at last "live BLOCKS BYTES" as the runtime counts.
+// addresses, "global VARIABLE TO", "member ADDRESS NAME TYPE", and at last "live BLOCKS BYTES" as the runtime counts.
 package main
 
 import (
@@ -75,6 +75,11 @@ func edge(from, to unsafe.Pointer) { println("edge", from, to) }
 //go:noinline
 func global(name string, to unsafe.Pointer) { println("global", name, to) }
 
+// member says that a block is pointed to by a member of another one, and of which type it is.
+//
+//go:noinline
+func member(to unsafe.Pointer, name, typ string) { println("member", to, name, typ) }
+
 //go:noinline
 func newLeaf(n int) *leaf { return &leaf{n: n, name: new(int)} }
 
@@ -100,6 +105,10 @@ func build() {
 		edge(unsafe.Pointer(n), unsafe.Pointer(&n.bytes[0]))
 		edge(at(n.leaf), unsafe.Pointer(n.leaf.name))
 	}
+	member(unsafe.Pointer(chain), "-", "main.node")
+	member(unsafe.Pointer(chain.next), ".next", "main.node")
+	member(at(chain.leaf), ".leaf", "main.leaf")
+	member(unsafe.Pointer(&chain.bytes[0]), ".bytes", "[]uint8")
 	table = map[int]*leaf{}
 	for i := 0; i < 1000; i++ {
 		table[i] = newLeaf(i)
@@ -116,6 +125,8 @@ func build() {
 		say("pointed", at(pointers[i]), "reachable", 1)
 		edge(unsafe.Pointer(&pointers[0]), at(pointers[i]))
 	}
+	member(unsafe.Pointer(&pointers[0]), "-", "[]*main.leaf")
+	member(at(pointers[20]), "[20]", "main.leaf")
 	global("main.pointers", unsafe.Pointer(&pointers[0]))
 	pairs = make([]pair, 4096)
 	for i := 0; i < len(pairs); i += 500 {
@@ -123,10 +134,13 @@ func build() {
 		say("paired", at(pairs[i].p), "reachable", 1)
 		edge(unsafe.Pointer(&pairs[0]), at(pairs[i].p))
 	}
+	member(unsafe.Pointer(&pairs[0]), "-", "[]main.pair")
+	member(at(pairs[500].p), "[500].p", "main.leaf")
 	l := newLeaf(1)
 	one = l
 	say("interface", at(l), "reachable", 1)
 	global("main.one", at(l))
+	member(at(l), "-", "main.leaf")
 	l = newLeaf(2)
 	captured := l
 	closure = func() int { captured = captured.next(); return captured.n }
@@ -153,6 +167,8 @@ func build() {
 	say("broad", unsafe.Pointer(broad), "reachable", 1)
 	say("last", at(broad.last), "reachable", 1)
 	edge(unsafe.Pointer(broad), at(broad.last))
+	member(unsafe.Pointer(broad), "-", "main.wide")
+	member(at(broad.last), ".last", "main.leaf")
 	l = newLeaf(6)
 	inside = &l.n
 	inside = (*int)(unsafe.Pointer(&l.name)) // into it
