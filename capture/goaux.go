@@ -5,6 +5,9 @@ import "strings"
 // OfGo tells the function of a Go runtime by which blocks were made, by its name.
 func OfGo(function string) bool { return strings.HasPrefix(function, "runtime.mallocgc") }
 
+// ByGo is OfGo for the function by which blocks of a Go runtime are freed, too.
+func ByGo(function string) bool { return OfGo(function) || function == "runtime.sweep" }
+
 // Goroutine is the goroutine that an event of a function allocated in, by a Go runtime; ok is
 // false if it is not known, as of blocks that a collection has found dead.
 func (e *Event) Goroutine(function string) (id uint64, ok bool) {

@@ -14,17 +14,23 @@ type Threads struct {
 	now, highest Point
 	index        map[threadStack]uint32
 	flows        []ThreadFlow
+
+	// ClassOf tells blocks of a stack apart by their size, if it is not nil. It is set before
+	// the first event.
+	ClassOf func(size uint64) uint64
 }
 
-// A ThreadFlow is what one thread allocated with one stack.
+// A ThreadFlow is what one thread allocated with one stack, of a class of sizes.
 type ThreadFlow struct {
-	TID int32
+	TID   int32
+	Class uint64 // as Threads.ClassOf has it, 0 without
 	capture.Flow
 }
 
 type threadStack struct {
 	tid   int32
 	stack capture.StackID
+	class uint64
 }
 
 // NewThreads is a recording before its first event.
@@ -97,7 +103,7 @@ func (t *Threads) event(e *capture.Event) {
 	var flow *ThreadFlow
 	mine := *e
 	if e.Allocates() {
-		mine.Stack = t.flow(e.TID, e.Stack)
+		mine.Stack = t.flow(e)
 	}
 	if gone, ok := t.state.Apply(&mine); ok {
 		flow = &t.flows[gone.Stack]
@@ -118,14 +124,17 @@ func (t *Threads) event(e *capture.Event) {
 	}
 }
 
-// flow is the index of a thread's flow.
-func (t *Threads) flow(tid int32, stack capture.StackID) capture.StackID {
-	key := threadStack{tid, stack}
+// flow is the index of the flow of a thread.
+func (t *Threads) flow(e *capture.Event) capture.StackID {
+	key := threadStack{tid: e.TID, stack: e.Stack}
+	if t.ClassOf != nil {
+		key.class = t.ClassOf(e.Size)
+	}
 	i, ok := t.index[key]
 	if !ok {
 		i = uint32(len(t.flows))
 		t.index[key] = i
-		t.flows = append(t.flows, ThreadFlow{TID: tid, Flow: capture.Flow{Stack: stack}})
+		t.flows = append(t.flows, ThreadFlow{TID: key.tid, Class: key.class, Flow: capture.Flow{Stack: key.stack}})
 	}
 	return capture.StackID(i)
 }

@@ -252,9 +252,12 @@ goFrame:
 	JEQ  goCreator
 
 goUp:
+	// Each frame is above the one that it has called. Where it is not, rbp is not that of the
+	// frame: before Go 1.21 it is another one's when a function goes on that has recovered. The
+	// rules of the CFI know the way.
 	MARK(const_markGoFrame)
 	CMPQ R10, R9
-	JCS  goElsewhere
+	JLS  goElsewhere
 	CMPQ R10, DI
 	JHI  goElsewhere
 	TESTQ $7, R10

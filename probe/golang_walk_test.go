@@ -255,3 +255,24 @@ func BenchmarkGo(b *testing.B) {
 		})
 	}
 }
+
+// From a frame that is not above the one it has called the walk goes on by CFI, of which there is
+// none here, and the stack is not remembered.
+func TestGoWalkEnds(t *testing.T) {
+	for name, next := range map[string]int{"itself": 0, "below": -goMillFrame, "odd": 4, "outside": 1 << 20} {
+		t.Run(name, func(t *testing.T) {
+			m := newGoMill(t, Request{Record: true}, 8, 56, 1)
+			m.poke(m.fps[3], uint64(m.fps[3])+uint64(next))
+			for range 2 {
+				m.events = nil
+				if n := m.walks(m.run); n != 1 {
+					t.Errorf("walked %d times", n)
+				}
+				m.Drain()
+				if st := m.stacks[m.events[0].Stack]; len(st.PCs) < 4 || len(st.PCs) > 5 || st.Truncated == "" {
+					t.Errorf("stack %v %q", st.PCs, st.Truncated)
+				}
+			}
+		})
+	}
+}

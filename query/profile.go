@@ -28,6 +28,7 @@ type ProfileParts struct {
 	Line      bool // the timeline
 	Snapshots bool
 	Threads   bool   // a row for each stack and thread, where there are several threads
+	Slots     bool   // a row for each stack and size of slots, of a recording of Go alone that has events
 	Thread    string // only what the threads of this name, or TID, allocated; "" all
 
 	// From and To are moments: only blocks that were allocated between them count. If
@@ -43,7 +44,8 @@ func (r *Recording) Profile(parts ProfileParts) (*report.Profile, error) {
 	}
 	p := r.profileOf(from, to, parts)
 	var events panics.Group // are read beside the names
-	if from > 0 || parts.Thread != "" || parts.Threads && len(r.Source.Threads()) > 1 {
+	parts.Slots = parts.Slots && p.Golang && !p.Sums
+	if from > 0 || parts.Thread != "" || parts.Threads && len(r.Source.Threads()) > 1 || parts.Slots {
 		if err := r.followEvents(from, to, p, parts); err != nil {
 			return nil, err
 		}
@@ -101,6 +103,7 @@ func (r *Recording) profileOf(from, to uint64, parts ProfileParts) *report.Profi
 		counts = counts.Since(x.Counts(from))
 	}
 	p.Sizes, p.Calls, p.Failed = sizeClasses(counts.Sizes), callCounts(src.Functions(), counts.Calls), counts.Failed
+	p.Golang = len(p.Calls) > 0 && !slices.ContainsFunc(p.Calls, func(c report.Calls) bool { return !capture.ByGo(c.Function) })
 	p.Mapped, p.Unmapped = counts.Mapped, counts.Unmapped
 	if parts.Thread == "" {
 		p.LiveMapped = r.liveMapped(from, to)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"hdb/capture"
+	"hdb/goruntime"
 	"hdb/heap"
 	"hdb/report"
 )
@@ -40,6 +41,9 @@ func (r *Recording) followEvents(from, to uint64, p *report.Profile, parts Profi
 	}
 	moments := momentsOf(x, p, then, peak, parts)
 	flows := heap.NewThreads(x.Source())
+	if parts.Slots {
+		flows.ClassOf = goruntime.SlotSize
+	}
 	levels := make([]level, len(moments)) // by moment
 	flows.Follow(from, to, moments, func(i int) { levels[i] = levelOf(flows, moments[i] == peak) })
 	apart := p.Threads || wanted != nil
@@ -86,6 +90,7 @@ func addRows(p *report.Profile, flows []heap.ThreadFlow, rows [][]int, threads [
 			sum.Add(&flows[i].Flow)
 		}
 		st := stackRow(&sum.Flow)
+		st.Slot = sum.Class
 		if apart {
 			st.TID, st.Thread = sum.TID, called[sum.TID]
 		}
@@ -108,8 +113,8 @@ func (parts *ProfileParts) text() string {
 	return text
 }
 
-// rowsOf groups the indexes of flows by row: a row is a stack or, if threads are told
-// apart, a stack and thread. Rows are in the order of the stacks.
+// rowsOf groups the indexes of flows by row: a row is a stack and a class of sizes and, if threads
+// are told apart, a thread. Rows are in the order of the stacks.
 func rowsOf(flows []heap.ThreadFlow, wanted map[int32]bool, apart bool) (rows [][]int) {
 	var all []int
 	for i, f := range flows {
@@ -118,10 +123,10 @@ func rowsOf(flows []heap.ThreadFlow, wanted map[int32]bool, apart bool) (rows []
 		}
 	}
 	slices.SortFunc(all, func(a, b int) int {
-		return cmp.Or(cmp.Compare(flows[a].Stack, flows[b].Stack), cmp.Compare(flows[a].TID, flows[b].TID))
+		return cmp.Or(cmp.Compare(flows[a].Stack, flows[b].Stack), cmp.Compare(flows[a].Class, flows[b].Class), cmp.Compare(flows[a].TID, flows[b].TID))
 	})
 	for k, i := range all {
-		if n := len(rows); k > 0 && !apart && flows[all[k-1]].Stack == flows[i].Stack {
+		if n := len(rows); k > 0 && !apart && flows[all[k-1]].Stack == flows[i].Stack && flows[all[k-1]].Class == flows[i].Class {
 			rows[n-1] = append(rows[n-1], i)
 			continue
 		}

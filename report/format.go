@@ -16,6 +16,7 @@ type Format struct {
 	Snapshots bool   // writes Profile.Snapshots
 	Places    bool   // takes Options.Lines
 	Parts     bool   // can be of a part of the recording, and have a stack several times, for threads
+	Slots     bool   // has a stack several times, for the sizes of slots in Go's heap
 
 	// One of these writes it: what a recording adds up to, all of a recording, or
 	// that as files of a directory.
@@ -42,7 +43,7 @@ type Options struct {
 // Formats are all there are, in the order in which help lists them.
 func Formats() []Format {
 	return []Format{
-		{Name: "pprof", Extension: ".pb.gz", Short: "a profile.proto, for go tool pprof, Pyroscope, Parca, Grafana", Code: true, Parts: true, Write: WritePprof},
+		{Name: "pprof", Extension: ".pb.gz", Short: "a profile.proto, for go tool pprof, Pyroscope, Parca, Grafana", Code: true, Parts: true, Slots: true, Write: WritePprof},
 		{Name: "collapsed", Extension: ".collapsed", Short: "a line for each stack, for flamegraph.pl, inferno, speedscope", Text: true, Places: true, Parts: true, Write: WriteCollapsed},
 		{Name: "speedscope", Extension: ".speedscope.json", Short: "a profile for each measure, for speedscope.app", Text: true, Parts: true, Write: WriteSpeedscope},
 		{Name: "firefox", Extension: ".firefox.json", Short: "a thread for each measure, the heap over time and its events, for profiler.firefox.com", Text: true, Line: true, Parts: true, Write: WriteFirefox},

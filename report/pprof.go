@@ -134,18 +134,29 @@ func (b *pprofile) sample(s *Stack, values []pprofValue) {
 	for _, v := range values {
 		sample.Value = append(sample.Value, signed(v.measure.Of(s.Numbers)))
 	}
-	for chain := range b.p.chains(s) {
+	shown := *s
+	if b.p.Golang {
+		shown.Frames = goFrames(b.p, s.Frames)
+	}
+	for chain := range b.p.chains(&shown) {
 		sample.Location = append(sample.Location, b.location(chain))
 	}
 	if len(s.Frames) == 0 {
 		sample.Location = append(sample.Location, b.pseudo(s.Placeholder()))
 	}
+	numbers := map[string][]int64{}
 	labels := map[string][]string{}
 	if s.Thread != "" {
 		labels["thread"] = []string{Plain(s.Thread)}
 	}
 	if s.TID != 0 {
-		sample.NumLabel = map[string][]int64{"tid": {int64(s.TID)}}
+		numbers["tid"] = []int64{int64(s.TID)}
+	}
+	if s.Slot != 0 {
+		numbers["bytes"] = []int64{signed(s.Slot)} // as in Go's own; readers know the unit by the name
+	}
+	if len(numbers) > 0 {
+		sample.NumLabel = numbers
 	}
 	if s.Truncated != "" {
 		labels["truncated"] = []string{Plain(s.Truncated)}

@@ -34,6 +34,7 @@ type Profile struct {
 	Unmapped uint64        // of them
 	Sums     bool          // of the heap over time only the peak and the end are known
 	Threads  bool          // a stack has a row for each thread
+	Golang   bool          // only a Go runtime has allocated
 	Over     bool          // Moment is the end of the recording, and nothing more happens
 	Peak     Moment        // when most bytes were live
 	RawSizes bool          // texts have sizes as bytes, without units
@@ -131,6 +132,7 @@ type Stack struct {
 	Truncated string          // why outer frames are missing, "" if none are
 	Thread    string          // the name of the thread that allocated, "" without one or if several threads share the row
 	TID       int32           // of it, 0 if several threads share the row
+	Slot      uint64          // bytes of the slots that the blocks have, 0 if not told apart: rows of a stack differ in it
 	Numbers
 }
 
