@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -18,7 +19,7 @@ func heapCommands() []*Command {
 	measures, pers := strings.Join(topMeasures, "|"), strings.Join(topPers, "|")
 	return []*Command{
 		{Name: "top", Group: GroupAllocs, Beside: RunsBeside, Synopsis: "[N] [[by] " + measures + "] [per " + pers + "]", Short: "rank functions by what they allocated", Args: []ArgKind{ArgWord}, Run: runTop,
-			Long: "live counts the bytes that were not given back, bytes all bytes that were allocated, count the allocations, blocks the live blocks. temporary counts blocks that were given back before another one was allocated. peak counts the bytes that were live when the heap was largest. The default is live, or peak at the end of a recording if less than a hundredth of the peak is still live; of a program in Python, half of it.\n\nA row is the function that the blocks belong to, in this and in all other commands: that of the innermost frame of the user's own code, calls inlined there included. Allocators, wrappers, which only allocate for their callers (`show wrappers`), and frames of libraries (`show library-frames`) are passed over: functions of std::, __gnu_cxx::, and of core, alloc and std of Rust, those of headers of the system, and the libraries of the system. Where nothing else is left it is the innermost function in the program's own modules that is neither an allocator nor a wrapper, then the innermost that is no allocator. A function without a name is MODULE+OFFSET, where it begins. `list -cost` counts for the lines of the calls that it was inlined into, too.\n\nMappings that the program made with mmap, mremap, mprotect or sbrk, and that are live, have a table of their own, and so have the arenas of pymalloc: those are by who made Python grow, which need not be who holds what is in them. `help live` tells what counts as a mapping.\n\n`per type` counts live blocks by the types that they have, arrays of any length in one row. Blocks whose type is not known have a row for the function that they belong to, with ? before it. docs/heap.md says how types are found.\n\nretained counts the bytes that only blocks of a row keep alive: what would go if nothing pointed to any of them, they themselves included. A block counts once in a row, and in each row that all ways to it lead through, so the rows add up to more than there is. Lost blocks hold nothing that the program can reach. It needs a process whose memory can be searched, and is per function, line, module or type; docs/heap.md has what counts as a pointer.\n\nExamples:\n  top\n  top 5 by bytes\n  top peak per line\n  top per type\n  top by retained"},
+			Long: "live counts the bytes that were not given back, bytes all bytes that were allocated, count the allocations, blocks the live blocks. temporary counts blocks that were given back before another one was allocated. peak counts the bytes that were live when the heap was largest. The default is live, or peak at the end of a recording if less than a hundredth of the peak is still live; of a program in Python, half of it.\n\nA row is the function that the blocks belong to, in this and in all other commands: that of the innermost frame of the user's own code, calls inlined there included. Allocators, wrappers, which only allocate for their callers (`show wrappers`), and frames of libraries (`show library-frames`) are passed over: functions of std::, __gnu_cxx::, and of core, alloc and std of Rust, those of headers of the system, and the libraries of the system. Where nothing else is left it is the innermost function in the program's own modules that is neither an allocator nor a wrapper, then the innermost that is no allocator. A function without a name is MODULE+OFFSET, where it begins. `list -cost` counts for the lines of the calls that it was inlined into, too.\n\nMappings that the program made with mmap, mremap, mprotect or sbrk, and that are live, have a table of their own, and so have the arenas of pymalloc: those are by who made Python grow, which need not be who holds what is in them. `help live` tells what counts as a mapping.\n\n`per type` counts live blocks by the types that they have, arrays of any length in one row. Blocks whose type is not known have a row for the function that they belong to, with ? before it. docs/heap.md says how types are found.\n\nretained counts the bytes that only blocks of a row keep alive: what would go if nothing pointed to any of them, they themselves included. A block counts once in a row, and in each row that all ways to it lead through, so the rows add up to more than there is. Lost blocks hold nothing that the program can reach. It needs a process whose memory can be searched, and is per function, line, module, type or global: a variable retains what would go if it pointed to nothing, and live is what it points to itself. docs/heap.md has what counts as a pointer.\n\nExamples:\n  top\n  top 5 by bytes\n  top peak per line\n  top per type\n  top by retained\n  top by retained per global"},
 		leaksCommand(),
 		{Name: "temporary", Group: GroupAllocs, Beside: RunsBeside, Synopsis: "[N]", Short: "show the stacks of blocks given back before another one was allocated", Args: []ArgKind{ArgWord}, Run: stackRanker(heap.ByTemporary),
 			Long: "Such a block could often live on the stack, or be kept for the next time.\n\nExample:\n  temporary 5"},
@@ -41,7 +42,7 @@ func perOf(in Input, words, pers []string) ([]string, query.Per, error) {
 }
 
 // topPers are what the rows of top may stand for.
-var topPers = append(slices.Clone(query.Pers[:query.PerStack]), query.PerType.String())
+var topPers = append(slices.Clone(query.Pers[:query.PerStack]), query.PerType.String(), query.PerGlobal.String())
 
 func runTop(ctx context.Context, c *Console, in Input) error {
 	by, limit, chosen := heap.ByLive, 20, false
@@ -73,6 +74,9 @@ func runTop(ctx context.Context, c *Console, in Input) error {
 			return topRetained(ctx, c, in, per, limit)
 		}
 		by, chosen = heap.Measure(i), true
+	}
+	if per == query.PerGlobal {
+		return errors.New("top: per global: `by retained` expected: variables allocate nothing")
 	}
 	if !chosen {
 		if by, err = c.s.Queries.TopUsual(); err != nil {

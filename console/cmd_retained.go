@@ -18,7 +18,7 @@ const retained = "retained"
 var topMeasures = append(slices.Clone(heap.Measures[:]), retained)
 
 // retainedPers are what rows by it may stand for.
-var retainedPers = []query.Per{query.PerFunction, query.PerLine, query.PerModule, query.PerType}
+var retainedPers = []query.Per{query.PerFunction, query.PerLine, query.PerModule, query.PerType, query.PerGlobal}
 
 type retainedRowView struct {
 	Function  string `json:"function,omitempty"`
@@ -35,7 +35,7 @@ type retainedRowView struct {
 // topRetained shows what only the blocks of each row keep alive.
 func topRetained(ctx context.Context, c *Console, in Input, per query.Per, limit int) error {
 	if !slices.Contains(retainedPers, per) {
-		return fmt.Errorf("top: by retained per %s: per function, line, module or type expected", per)
+		return fmt.Errorf("top: by retained per %s: per function, line, module, type or global expected", per)
 	}
 	a, err := c.s.Heap.TopRetained(ctx, per)
 	if ctx.Err() != nil {
@@ -65,6 +65,9 @@ func topRetained(ctx context.Context, c *Console, in Input, per query.Per, limit
 		switch {
 		case total == 0 && per == query.PerType:
 			o.Printf("the type of no live block is known\n")
+			return
+		case total == 0 && per == query.PerGlobal:
+			o.Printf("no global variable points to a live block\n")
 			return
 		case total == 0:
 			o.Printf("%s\n", orWaiting(c.s, noneLive))

@@ -22,11 +22,12 @@ const (
 	PerThread
 	PerSize
 	PerStack
-	PerType // of live blocks: see TopTypes
+	PerType   // of live blocks: see TopTypes
+	PerGlobal // a variable of the program, of what memory holds
 )
 
 // Pers are the words for them, in their order.
-var Pers = [...]string{"function", "line", "module", "thread", "size", "stack", "type"}
+var Pers = [...]string{"function", "line", "module", "thread", "size", "stack", "type", "global"}
 
 func (p Per) String() string { return Pers[p] }
 

@@ -9,6 +9,8 @@ import (
 	"hdb/capture"
 	"hdb/heap"
 	"hdb/heap/graph"
+	"hdb/heap/regions"
+	"hdb/internal/addr"
 	"hdb/memory"
 	"hdb/query"
 )
@@ -37,7 +39,7 @@ func (h *Heap) TopRetained(ctx context.Context, per query.Per) (*RetainedAnswer,
 	if err != nil {
 		return nil, err
 	}
-	if r == nil && per != query.PerType {
+	if r == nil && per != query.PerType && per != query.PerGlobal {
 		_, err := h.queries.blockEvents()
 		return nil, cmp.Or(err, errNothingRecorded)
 	}
@@ -53,16 +55,32 @@ func (h *Heap) TopRetained(ctx context.Context, per query.Per) (*RetainedAnswer,
 		return nil, err
 	}
 	a := &RetainedAnswer{Doubts: m.Doubts()}
+	if per == query.PerGlobal {
+		return a, h.retainedByGlobals(ctx, g, a)
+	}
 	s := siteGroups{at: map[heap.Site]uint32{}, byStack: map[capture.StackID]uint32{}}
 	if r != nil {
 		s.ofStack = r.Sites(per)
+	}
+	var ofGo *goTyper
+	if per == query.PerType {
+		if ofGo = h.namer(m, g).goTypes(); ofGo != nil {
+			if err := ofGo.infer(ctx); err != nil {
+				return nil, err
+			}
+		}
 	}
 	of := make([]uint32, m.Len())
 	for i, b := range m.Blocks() {
 		if i&1023 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if of[i] = s.group(h.types, per, &b); of[i] != graph.NoGroup {
+		if ofGo != nil && m.InGo(b.Addr) {
+			of[i] = s.goGroup(ofGo, i)
+		} else {
+			of[i] = s.group(h.types, per, &b)
+		}
+		if of[i] != graph.NoGroup {
 			s.sites[of[i]].Live.Blocks++
 			s.sites[of[i]].Live.Bytes += b.Size
 		}
@@ -72,6 +90,12 @@ func (h *Heap) TopRetained(ctx context.Context, per query.Per) (*RetainedAnswer,
 	if err != nil {
 		return nil, err
 	}
+	a.take(sums)
+	return a, nil
+}
+
+// take gives the rows what they retain, and orders them.
+func (a *RetainedAnswer) take(sums []graph.Sum) {
 	for i := range a.Rows {
 		a.Rows[i].Retained = sums[i]
 	}
@@ -79,7 +103,57 @@ func (h *Heap) TopRetained(ctx context.Context, per query.Per) (*RetainedAnswer,
 		return cmp.Or(cmp.Compare(b.Retained.Bytes, a.Retained.Bytes), cmp.Compare(b.Retained.Blocks, a.Retained.Blocks),
 			cmp.Compare(a.Site.Function, b.Site.Function), cmp.Compare(a.Site.Line, b.Site.Line), cmp.Compare(a.Site.Module, b.Site.Module))
 	})
-	return a, nil
+}
+
+// retainedByGlobals makes the rows of global variables: what would go if a variable pointed to nothing. Live is what it points to
+// itself.
+func (h *Heap) retainedByGlobals(ctx context.Context, g *memory.Graph, a *RetainedAnswer) error {
+	at := map[heap.Site]uint32{}
+	type held struct {
+		group uint32
+		block int
+	}
+	seen := map[held]bool{}
+	of := func(e graph.Edge) uint32 {
+		r := g.Root(e)
+		if r.Kind != memory.InRegion || e.At == 0 || r.Region.Kind != regions.Data && r.Region.Kind != regions.BSS {
+			return graph.NoGroup
+		}
+		site := heap.Site{Function: addr.Run(e.At).String(), Module: r.Region.Module, Sure: true}
+		if sym, err := h.names.Symbols.At(addr.Run(e.At)); err == nil {
+			site.Function = sym.Name
+		}
+		k, ok := at[site]
+		if !ok {
+			k = uint32(len(a.Rows))
+			at[site] = k
+			a.Rows = append(a.Rows, RetainedRow{Site: site})
+		}
+		if !seen[held{k, e.To}] {
+			seen[held{k, e.To}] = true
+			a.Rows[k].Live.Blocks++
+			a.Rows[k].Live.Bytes += g.Block(e.To).Size
+		}
+		return k
+	}
+	for e := range g.RootEdges() { // all groups are known then
+		of(e)
+	}
+	sums, err := g.RetainedByRoots(ctx, of, len(a.Rows))
+	if err != nil {
+		return err
+	}
+	a.take(sums)
+	return ctx.Err()
+}
+
+// goGroup is the number of the row of a block of Go by its type, or graph.NoGroup.
+func (s *siteGroups) goGroup(t *goTyper, i int) uint32 {
+	typ := t.Type(i)
+	if typ == nil {
+		return graph.NoGroup
+	}
+	return s.number(heap.Site{Function: typ.Name, Sure: true})
 }
 
 // siteGroups numbers the sites that blocks belong to.

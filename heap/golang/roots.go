@@ -191,22 +191,21 @@ func (h *Heap) onSystemStack(m uint64, running []uint64) bool {
 // specials is the list of a span's.
 type specials struct{ span, first uint64 }
 
-// maxSpecials bounds the specials of one span.
-const maxSpecials = 1 << 20
+// maxSpecials bounds the specials of all spans.
+const maxSpecials = 1 << 22
 
 // specials adds what spans have beside their slots: finalizers, cleanups, handles of weak pointers.
 func (h *Heap) specials(all []specials) {
 	l := &h.src.Layout
 	size := l.SpecialBody + 24
+	b := make([]byte, size)
+	seen := 0
 	for _, list := range all {
 		s := h.at(list.span)
 		if s == nil || s.start != list.span {
 			continue
 		}
-		at := list.first
-		seen := 0
-		for ; at != 0 && seen < maxSpecials; seen++ {
-			b := make([]byte, size)
+		for at := list.first; at != 0 && seen < maxSpecials; seen++ {
 			if !h.mem.read(b, at) {
 				h.torn++
 				break
@@ -214,9 +213,9 @@ func (h *Heap) specials(all []specials) {
 			h.special(s, b)
 			at = binary.LittleEndian.Uint64(b)
 		}
-		if seen == maxSpecials {
-			h.torn++
-		}
+	}
+	if seen == maxSpecials {
+		h.torn++
 	}
 }
 

@@ -49,7 +49,8 @@ const (
 	maxFields   = 1 << 12
 	maxDepth    = 32
 	maxMaskBits = 1 << 27 // words of a type, 1 GiB
-	maxWork     = 1 << 22 // steps to find the mask of one type
+	maxMasks    = 1 << 28 // bytes of all masks
+	maxWork     = 1 << 24 // steps to find the masks of all types that have none
 )
 
 // A Type is what the descriptor of a type says.
@@ -99,6 +100,9 @@ type Types struct {
 	h         *Heap
 	mu        sync.Mutex
 	known     map[uint64]*Type
+	parts     map[uint64]*Type // without masks
+	masks     uint64           // bytes
+	work      int              // steps
 	madeTypes map[madeType]*Type
 	uint8     *Type
 }
@@ -233,7 +237,7 @@ func (ts *Types) findMask(t *Type) {
 		t.mask = []byte{}
 		return
 	}
-	if bits > maxMaskBits {
+	if ts.masks += (bits + 7) / 8; bits > maxMaskBits || ts.masks > maxMasks {
 		return
 	}
 	var b [8]byte
@@ -254,15 +258,14 @@ func (ts *Types) findMask(t *Type) {
 		}
 	}
 	mask := make([]byte, (bits+7)/8)
-	work := maxWork
-	if ts.fill(mask, 0, t, maxDepth, &work) {
+	if ts.fill(mask, 0, t, maxDepth) {
 		t.mask = mask
 	}
 }
 
 // fill sets the bits of the pointers in a value at an offset; false if they are not known.
-func (ts *Types) fill(mask []byte, off uint64, t *Type, depth int, work *int) bool {
-	if *work--; *work < 0 || depth == 0 || t == nil {
+func (ts *Types) fill(mask []byte, off uint64, t *Type, depth int) bool {
+	if ts.work++; ts.work > maxWork || depth == 0 || t == nil {
 		return false
 	}
 	set := func(at uint64) {
@@ -282,7 +285,7 @@ func (ts *Types) fill(mask []byte, off uint64, t *Type, depth int, work *int) bo
 			return elem != nil && elem.PtrBytes == 0
 		}
 		for i := uint64(0); i < t.Len && elem.PtrBytes > 0; i++ {
-			if !ts.fill(mask, off+i*elem.Size, elem, depth-1, work) {
+			if !ts.fill(mask, off+i*elem.Size, elem, depth-1) {
 				return false
 			}
 		}
@@ -292,7 +295,7 @@ func (ts *Types) fill(mask []byte, off uint64, t *Type, depth int, work *int) bo
 			if part == nil {
 				return false
 			}
-			if part.PtrBytes > 0 && !ts.fill(mask, off+f.Offset, part, depth-1, work) {
+			if part.PtrBytes > 0 && !ts.fill(mask, off+f.Offset, part, depth-1) {
 				return false
 			}
 		}
@@ -306,7 +309,15 @@ func (ts *Types) part(at uint64) *Type {
 	if t := ts.known[at]; t != nil {
 		return t
 	}
-	return ts.read(at)
+	t, ok := ts.parts[at]
+	if !ok && len(ts.parts) < maxTypes {
+		if ts.parts == nil {
+			ts.parts = map[uint64]*Type{}
+		}
+		t = ts.read(at)
+		ts.parts[at] = t
+	}
+	return t
 }
 
 // TypeOf is the type that a block was made of, as the heap has it: since Go 1.22 of blocks with

@@ -16,14 +16,26 @@ const maxMembers = 1 << 25
 // blocks, and what is reached only through them. of is the group of each block, or NoGroup. A block counts once for a
 // group, and for each group that all ways to it lead through. Which ways count is told at [Graph.Retained].
 func (g *Graph) RetainedBy(ctx context.Context, of []uint32, groups int) ([]Sum, error) {
+	return g.retainedBy(ctx, of, groups, func(Edge) uint32 { return NoGroup })
+}
+
+// RetainedByRoots tells for each of some groups of roots what would go if the roots of the group pointed to nothing. of is
+// the group of an edge of a root, or NoGroup.
+func (g *Graph) RetainedByRoots(ctx context.Context, of func(Edge) uint32, groups int) ([]Sum, error) {
+	none := make([]uint32, g.blocks.Len())
+	for i := range none {
+		none[i] = NoGroup
+	}
+	return g.retainedBy(ctx, none, groups, of)
+}
+
+func (g *Graph) retainedBy(ctx context.Context, of []uint32, groups int, ofRoot func(Edge) uint32) ([]Sum, error) {
 	p := passage{Graph: g, of: of, in: make([]uint32, g.blocks.Len()), queued: newBitset(g.blocks.Len()), sets: newGroupSets()}
 	for i := range p.in {
 		p.in[i] = unknown
 	}
-	for i := range g.rootEdges {
-		if e, ok := g.rootEdge(i); ok {
-			p.comes(uint32(e.To), 0)
-		}
+	for e := range g.RootEdges() {
+		p.comes(uint32(e.To), p.sets.with(0, ofRoot(e)))
 	}
 	for i, r := range g.reach {
 		if r == Definite {

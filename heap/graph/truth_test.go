@@ -383,6 +383,7 @@ func compare(t *testing.T, name string, h *testHeap) {
 	want.paths(t, name, g, counted)
 	want.retained(t, name, g)
 	want.groups(t, name, g)
+	want.rootGroups(t, name, g)
 }
 
 // groups holds what groups retain against what is reached when they are taken away.
@@ -415,8 +416,35 @@ func (s *slow) groups(t *testing.T, name string, g *Graph) {
 	}
 }
 
+// rootGroups holds what groups of roots retain against what is reached when they are taken away.
+func (s *slow) rootGroups(t *testing.T, name string, g *Graph) {
+	t.Helper()
+	const groups = 3
+	of := func(e Edge) uint32 {
+		if k := uint32(e.At/8+uint64(e.To)) % (groups + 1); k < groups {
+			return k
+		}
+		return NoGroup
+	}
+	got, err := g.RetainedByRoots(context.Background(), of, groups)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := range got {
+		want := s.withoutRoots(func(int) bool { return false }, func(e Edge) bool { return of(e) == uint32(k) })
+		if got[k] != want {
+			t.Errorf("%s: group %d of roots retains %+v instead of %+v", name, k, got[k], want)
+		}
+	}
+}
+
 // without adds up what is not reached if some blocks are taken away. Lost blocks lead to lost blocks only.
 func (s *slow) without(gone func(int) bool) (sum Sum) {
+	return s.withoutRoots(gone, func(Edge) bool { return false })
+}
+
+// withoutRoots is without that takes away edges of roots, too.
+func (s *slow) withoutRoots(gone func(int) bool, goneRoot func(Edge) bool) (sum Sum) {
 	seen := make([]bool, len(s.blocks))
 	var queue []int
 	out := make([][]int, len(s.blocks))
@@ -424,7 +452,7 @@ func (s *slow) without(gone func(int) bool) (sum Sum) {
 		switch lost := func(i int) bool { return s.reach[i] == Indirect || s.reach[i] == Definite }; {
 		case e.From >= 0 && (!lost(e.From) || lost(e.To)):
 			out[e.From] = append(out[e.From], e.To)
-		case e.From < 0:
+		case e.From < 0 && !goneRoot(e):
 			queue = append(queue, e.To)
 		}
 	}
