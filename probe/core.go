@@ -123,6 +123,7 @@ var faultRegions = [...]faultRegion{
 	{markGoFrame, markGoFrameEnd, markGoLost},
 	{markToGo, markToGoEnd, markFault},
 	{markGoMade, markGoMadeEnd, markGoUnmade},
+	{markGoCreator, markGoCreatorEnd, markGoUnmade},
 }
 
 // A mark is a nop of so many bytes.

@@ -23,12 +23,15 @@
 	MEMOAT(R8, R9, R10); \
 	ADDQ const_stMemo(R11), R10
 
-// GOREMEMBER has the memo keep the stack, if it is one goroutine's alone. It has no words of
+// GOREMEMBER has the memo keep the stack, if it is one goroutine's alone, and the walk has not
+// come through C. It has no words of
 // rbp: xPairs then only says how many of the frames are no words of it.
 #define GOREMEMBER(pairs) \
 	MOVL pairs, DX; \
 	XORL BX, BX; \
 	CMPQ R12, wkG(SP); \
+	CMOVQNE BX, DX; \
+	CMPQ const_xRBX(R13), $0; \
 	CMOVQNE BX, DX; \
 	MOVQ DX, const_xPairs(R13)
 
@@ -229,6 +232,7 @@ goAnew:
 	IMULQ $const_scratchSize, R13
 	ADDQ const_stScratch(R11), R13
 	MOVQ $0, const_xPairs(R13)
+	MOVQ $0, const_xRBX(R13) // until the walk comes to C
 	MOVQ wkRet(SP), R8
 	LEAQ (wkRet-8)(SP), R9
 	MOVQ wkBP(SP), R10
@@ -267,7 +271,6 @@ goUp:
 	MOVQ 8(R10), R8
 	MOVQ R10, R9
 	MOVQ (R10), R10
-	MARK(const_markGoFrameEnd)
 	TESTQ R8, R8
 	JNE  goFrame
 	JMP  goWhole
@@ -297,6 +300,7 @@ goElsewhere:
 	JMP  goUp
 
 goByRule:
+	MARK(const_markGoFrameEnd)
 	// C has called Go, most likely: from here on the rules of the CFI are followed.
 	MOVQ const_stCache(R11), SI
 	MOVQ const_stRules(R11), DI
@@ -308,11 +312,13 @@ goByRule:
 
 goCreator:
 	GOREMEMBER($const_pairsEnd)
+	MARK(const_markGoCreator)
 	MOVQ const_stGoID(R11), DX
 	CMPQ (R12)(DX*1), $1
 	JEQ  goWhole // the first was made by nobody
 	MOVQ const_stGoPC(R11), DX
 	MOVQ (R12)(DX*1), R8
+	MARK(const_markGoCreatorEnd)
 	TESTQ R8, R8
 	JEQ  goWhole
 	GOREMEMBER($(const_pairsEnd+1)) // it is no word of the stack's

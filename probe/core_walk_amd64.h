@@ -625,18 +625,40 @@ toGo:
 	JEQ  toGoSystem
 	NEGQ BX
 	ADDQ 8(R15), BX
+	MOVQ R15, const_xRBX(R13)
+	TESTL $const_ruleBP, DX
+	JEQ  toGoTop
+	CMPQ const_stGoExit(R11), $0
+	JNE  toGoPointers
 
 toGoTop:
-	MOVQ R15, const_xRBX(R13)
 	ADDQ $8, BX
 	TESTL $const_ruleBP, DX
 	JEQ  cfa
 	ADDQ $8, BX // its rbp
 	JMP  cfa
 
+toGoPointers:
+	// By frame pointers, which goFrame follows four times as fast as rules: the runtime is
+	// known, and rbp is on the goroutine's stack, where it is right when that has moved.
+	MOVQ (BX), R10
+	MOVQ 8(BX), R8
+	MOVQ 8(R15), DI
+	MOVQ BX, R9
+	MOVQ R15, R12
+	SUBQ $16, DI
+	TESTQ R8, R8
+	JEQ  zeroInside
+	MOVL $const_endDepth, DX
+	CMPL CX, const_stDepth(R11)
+	JCC  cut
+	MOVQ const_stGoExit(R11), SI
+	JMP  goFrame
+
 toGoSystem:
 	// It was on a stack of the system's already.
 	LEAQ const_stZero(R11), R15
+	MOVQ R15, const_xRBX(R13)
 	JMP  toGoTop
 
 fromGo:

@@ -591,6 +591,8 @@ const (
 	markGoMade
 	markGoMadeEnd
 	markGoUnmade
+	markGoCreator
+	markGoCreatorEnd
 	markReserveNow
 	markGoFreed
 	markGoBelow

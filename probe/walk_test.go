@@ -574,11 +574,13 @@ func TestDeepStack(t *testing.T) {
 	}
 }
 
-// Stacks of C that Go has called, and of Go that C has called, go on where they were called.
+// Stacks of C that Go has called, and of Go that C has called, go on where they were called: by
+// rules, or by frame pointers if the runtime is known.
 func TestWalkSwitches(t *testing.T) {
 	l := newLab(t, Request{Record: true})
 	const creator, id, slot = 280, 152, 48
-	for seed := range uint64(64) {
+	for seed := range uint64(128) {
+		known := seed >= 64
 		l.restart(l.request)
 		l.tables.end = fileTables
 		th := l.thread(1)
@@ -592,8 +594,18 @@ func TestWalkSwitches(t *testing.T) {
 		made := m.code()
 		m.rules[made-1] = cfi.Rule(cfi.Unsupported) // nobody asks
 		m.put(g+creator, uint64(made))
+		end := m.code()
+		m.rules[end-1] = cfi.NewRule(cfi.GoroutineEnd, creator, 0, id/8, 0)
+		m.put(g+48, 0)
+		for at, v := range map[int]uint64{stGoExit: uint64(end), stGoM: 48, stGoPC: creator, stGoID: id} {
+			if !known {
+				v = 0
+			}
+			l.setState(at, v)
+		}
 		m.even = true
 		deep := high - 4096 // where the goroutine's stack is
+		fp := addr.Run(0)   // where it has the last frame pointer
 		toGo := func(with addr.Run) {
 			pushed := m.rand.IntN(2) == 0
 			rule := cfi.NewRule(cfi.ToGoroutine, slot, 0, 0, 0)
@@ -610,11 +622,8 @@ func TestWalkSwitches(t *testing.T) {
 			if pushed {
 				m.last = deep + 8
 			}
-			m.rbp = word{value: m.value()}
-			if pushed {
-				m.put(deep, m.rbp.value)
-			}
 			m.sp = m.last + 8
+			fp = m.sp - 16
 		}
 		onThread := m.sp + 4096 // where the frames are that have called Go
 		fromGo := func() {
@@ -637,6 +646,8 @@ func TestWalkSwitches(t *testing.T) {
 				m.returnsTo(m.code(), cfi.NewRule(cfi.SP, int32(size), 0, 0, 0))
 				m.sp += size
 				m.last = m.sp - 8
+				m.put(fp, uint64(m.sp-16))
+				fp = m.sp - 16
 			}
 		}
 		frames()
@@ -652,9 +663,7 @@ func TestWalkSwitches(t *testing.T) {
 		}
 		toGo(with)
 		ofGo()
-		end := m.code()
-		m.put(m.last, uint64(end))
-		m.rules[end-1] = cfi.NewRule(cfi.GoroutineEnd, creator, 0, id/8, 0)
+		m.put(fp, 0)
 		m.want.PCs = append(m.want.PCs, end)
 		if with != 0 {
 			m.want.PCs = append(m.want.PCs, made)
@@ -672,6 +681,9 @@ func TestWalkSwitches(t *testing.T) {
 			m.check(name + ", the first goroutine")
 		case 1: // it is another's stack
 			m.put(g, uint64(high)-16)
+			if known {
+				break // then it is not asked
+			}
 			if seed%8 != 7 {
 				m.want.PCs = m.want.PCs[:len(m.want.PCs)-1]
 			}

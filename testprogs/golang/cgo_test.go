@@ -121,7 +121,7 @@ func checkChain(t *testing.T, st stackOf, want []string, stripped bool) {
 	t.Helper()
 	got, rest := chainOf(st)
 	same := slices.EqualFunc(got, want, func(got, want string) bool {
-		return got == want || stripped && got == nameless && strings.HasPrefix(want, "c_")
+		return got == want || stripped && got == nameless && (strings.HasPrefix(want, "c_") || strings.HasPrefix(want, "go_"))
 	})
 	ofGoroutine := want[len(want)-1] == "main.work"
 	bad := st.Truncated != "" || !same
@@ -206,6 +206,41 @@ func checkChains(t *testing.T, path string, want map[uint64][]string, stripped b
 	}
 	for i, st := range stacks {
 		checkChain(t, st, chains[i], stripped)
+	}
+}
+
+// TestCgoHosts records programs of C with a library of Go, loaded or linked: the stacks are those of
+// a program of Go.
+func TestCgoHosts(t *testing.T) {
+	for _, toolchain := range toolchains() {
+		t.Run(toolchain, func(t *testing.T) {
+			t.Parallel()
+			host := filepath.Join(t.TempDir(), "host")
+			gcc := func(args ...string) {
+				t.Helper()
+				args = append([]string{"-g", "-O1", "-o", host, filepath.Join("testdata", "host.c")}, args...)
+				if out, err := exec.Command(testprogs.Tool(t, "gcc"), args...).CombinedOutput(); err != nil {
+					t.Fatalf("gcc: %v\n%s", err, out)
+				}
+			}
+			library := buildCgo(t, toolchain, "-buildmode=c-shared")
+			gcc("-ldl")
+			out, path := record(t, host, library)
+			checkChains(t, path, said(t, out), false)
+			if testing.Short() {
+				return
+			}
+			archive := buildCgo(t, toolchain, "-buildmode=c-archive") + ".a"
+			if err := os.Rename(strings.TrimSuffix(archive, ".a"), archive); err != nil {
+				t.Fatal(err)
+			}
+			gcc("-DARCHIVE", archive, "-lpthread")
+			out, path = record(t, host)
+			checkChains(t, path, said(t, out), false)
+			gcc("-DARCHIVE", "-s", archive, "-lpthread")
+			out, path = record(t, host)
+			checkChains(t, path, said(t, out), true)
+		})
 	}
 }
 

@@ -122,6 +122,13 @@ func main() {
 		stress(rounds)
 		return
 	}
+	go_main()
+}
+
+// go_main is main of the program as a library.
+//
+//export go_main
+func go_main() {
 	for n := 0; n < chains; n++ {
 		c := play(n)
 		var all []string
