@@ -43,6 +43,7 @@ var titles = map[string]string{
 	"asked":     "What is asked of each call, ns a malloc and free; figure: ns a call, of traps and dprintf an event:",
 	"record":    "Recording with stacks, CPU time of the program alone, ns a malloc and free; figure: what hdb adds / what the peer adds:",
 	"programs":  "Recording with stacks, CPU time of all processes; figure: what hdb adds / what the peer adds:",
+	"golang":    "Allocations of Go, 56 bytes with 8 frames, ns of CPU each, the least of all rounds; figure: what hdb adds:",
 	"python":    "A script in Python, recorded with stacks, CPU time of all processes:",
 	"size":      "What is written, bytes an event (heaptrack stores no address, thread or time of an event, and no stack of a free):",
 	"launch":    "From the command to main:",
@@ -95,7 +96,7 @@ func (b *bench) run(only, file string) error {
 	}
 	m := describe(b)
 	m.print(os.Stdout)
-	for _, rows := range []func() error{b.conditionRows, b.askedRows, b.recordRows, b.programRows, b.pythonRows, b.launchRows, b.symbolizeRows, b.captureRows, b.heapRows, b.gdbRows} {
+	for _, rows := range []func() error{b.conditionRows, b.askedRows, b.recordRows, b.programRows, b.pythonRows, b.golangRows, b.launchRows, b.symbolizeRows, b.captureRows, b.heapRows, b.gdbRows} {
 		if err := rows(); err != nil {
 			return err
 		}
