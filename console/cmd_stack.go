@@ -20,6 +20,7 @@ func stackCommands() []*Command {
 		{Name: "bt", Aliases: []string{"backtrace", "where", "stack"}, Group: GroupStack, Args: []ArgKind{ArgEvent}, Synopsis: "[full] [N | -N]\n[full] #EVENT", Short: "show the stack", Needs: NeedData, Run: runBacktrace,
 			Long: "N shows the innermost N frames, -N the outermost. -full, or full, adds each frame's local variables, its address, how it was found and its linker's name. #EVENT shows the recorded stack of an event.\n\n" +
 				"[inlined] marks calls that the compiler merged into their caller, [tail call] functions that ended in a jump to the one above: they are not on the stack but deduced from the call sites of DWARF, and have no number. [guess] marks frames that were not found by call frame information; a module in brackets stands where there is no line information. (symtab), (minidebuginfo) and (dynsym) mark functions that only a symbol table names: the file's own, the compressed one of stripped programs, or the one of exported names.\n\n" +
+				"Functions that Go's compiler and runtime put between others (method values, go and defer statements, reflection) are left out as in Go's own tracebacks; -full and `set go-wrappers on` show them. A goroutine's stack ends with the go statement that made it.\n\n" +
 				"It ends at the program's main function, unless `set backtrace past-main on`.\n\nExamples:\n  bt\n  bt 5\n  bt -3\n  bt -full\n  bt #4711"},
 		{Name: "frame", Aliases: []string{"f"}, Group: GroupStack, Direct: true, Raw: true, Args: []ArgKind{ArgWord, ArgFunction}, Synopsis: "[N [COMMAND]]\nlevel N [COMMAND]\nfunction NAME\napply N|-N|all|level N... [-q] [-c|-s] COMMAND", Short: "show the selected frame, or select one", Needs: NeedData, Run: runFrame,
 			Long: "With a command, it runs in that frame and the selection stays. `function` selects the innermost frame of that function, inlined or not. `apply` runs the command in the N innermost frames, the N outermost, all, or those of the numbers given.\n\n" + applyFlags + "\n\nExamples:\n  frame 2\n  frame 2 list\n  frame function main\n  frame apply 3 info locals\n  frame apply all -s print size"},
@@ -94,6 +95,9 @@ func runBacktrace(_ context.Context, c *Console, in Input) error {
 	if !b.isEvent {
 		frames, unmerged = mergePython(c, frames)
 		selected = selectedIn(c, frames, selected)
+	}
+	if !b.full && !c.set.flag("go-wrappers") {
+		frames = c.s.Selection.WithoutGoHelpers(frames, selected)
 	}
 	total := len(frames)
 	limit := b.n

@@ -68,6 +68,7 @@ func settingTable() []*setting {
 				c.s.ApplySettings()
 				return nil
 			}},
+		{name: "go-wrappers", kind: kindBool, def: "off", help: "bt shows functions that Go's compiler and runtime put between others"},
 		{name: "height", kind: kindCount, def: "0", help: "lines of the terminal, for paging; 0 asks the terminal"},
 		{name: "history save", kind: kindBool, def: "on", help: "keep the typed lines for the next time"},
 		{name: "history size", kind: kindCount, def: "1000", help: "typed lines kept",
@@ -107,7 +108,7 @@ func settingTable() []*setting {
 			apply: func(c *Console, v string) error { c.out.Sizes.Raw = v == "raw"; return nil }},
 		{name: "print static-members", kind: kindBool, def: "on", help: "show static members of classes"},
 		{name: "print symbol", kind: kindBool, def: "on", help: "show the symbols that pointers to data point to"},
-		{name: "print templates", kind: kindEnum, values: []string{"short", "full"}, def: "short", help: "template arguments of names longer than 100 characters: <...> or in full, as bt -full and info symbol have them",
+		{name: "print templates", kind: kindEnum, values: []string{"short", "full"}, def: "short", help: "template arguments of names longer than 100 characters, and type arguments of Go: <...> and [...], or in full, as bt -full and info symbol have them",
 			apply: func(c *Console, v string) error { c.out.Names.Whole = v == "full"; return nil }},
 		{name: "print object", kind: kindBool, def: "off", help: "show objects and pointers as the class that the virtual table tells"},
 		{name: "print union", kind: kindBool, def: "on", help: "show unions in structs; off has {...} for them"},

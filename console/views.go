@@ -37,6 +37,7 @@ type frameView struct {
 	Args     []valueView `json:"arguments,omitempty"` // of a live frame
 	Locals   []valueView `json:"locals,omitempty"`    // of a live frame, bt full
 	Selected bool        `json:"selected,omitempty"`  // only where a stack is shown
+	Made     bool        `json:"created,omitempty"`   // it made the goroutine
 }
 
 func viewFrame(f names.Frame) frameView {
@@ -47,7 +48,7 @@ func viewFrame(f names.Frame) frameView {
 	return frameView{
 		Num: num, PC: f.Code.Addr().String(), Function: f.Function, Linkage: f.Linkage, Offset: f.Offset,
 		File: f.File, Line: f.Line, Column: f.Column, Inlined: f.Inlined, TailCall: f.Tail, Module: f.Module,
-		Source: f.Frame.Source.String(), Found: f.How.String(), Guess: f.How.Guess(), Signal: f.Signal,
+		Source: f.Frame.Source.String(), Found: f.How.String(), Guess: f.How.Guess(), Signal: f.Signal, Made: f.Made,
 	}
 }
 
@@ -370,7 +371,17 @@ func explainMarks(c *Console, o *screen.Output, frames []names.Frame) {
 const maxNameColumn = 48
 
 // printFrames shows frames as bt does: number, function, place, aligned.
-func printFrames(o *screen.Output, frames []names.Frame) { printStack(o, frames, nil, -1) }
+//
+// What Go's compiler puts between functions is left out, as far as its names tell.
+func printFrames(o *screen.Output, frames []names.Frame) {
+	shown := frames[:0:0]
+	for i, f := range frames {
+		if i == 0 || !names.GoHelper(f.Function) {
+			shown = append(shown, f)
+		}
+	}
+	printStack(o, shown, nil, -1)
+}
 
 // printStack prints the frames of a stack with what is known of their arguments; the frame
 // with the number selected has a mark.

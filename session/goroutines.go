@@ -183,8 +183,9 @@ func systemGoroutine(start *names.Frame, user bool) bool {
 // A goPlace is what a code address means in the stack of a goroutine.
 type goPlace struct {
 	frames []names.Frame
-	own    int // the first frame of the user's code, -1 none
-	named  int // the first frame out of the runtime and what waits for it, -1 none
+	own    int  // the first frame of the user's code, -1 none
+	named  int  // the first frame out of the runtime and what waits for it, -1 none
+	helper bool // a function that the compiler has made
 }
 
 func (p *goPlace) inner() *names.Frame {
@@ -212,8 +213,14 @@ func (ps *goPlaces) at(code addr.Code) *goPlace {
 		return p
 	}
 	p := &goPlace{frames: ps.g.names.AppendFrames(nil, unwind.Frame{PC: code}), own: -1, named: -1}
+	if outer := p.outer(); outer != nil {
+		p.helper = ps.g.names.GoHelper(outer)
+	}
 	for i := range p.frames {
 		f := &p.frames[i]
+		if p.helper && i == len(p.frames)-1 {
+			break
+		}
 		if p.own < 0 && f.Function != "" && ps.g.attribution.Own(f) {
 			p.own = i
 		}
@@ -256,8 +263,9 @@ func (g *Goroutines) where(x goruntime.Goroutine, threads goThreads, places *goP
 		return named, true
 	}
 	for _, f := range slices.Backward(raw.Frames) {
-		if p := places.at(f.PC).outer(); p != nil && p.Function != "" && p.Function != goExit && !strings.Contains(p.Function, ".gowrap") {
-			return p, false
+		p := places.at(f.PC)
+		if o := p.outer(); o != nil && o.Function != "" && o.Function != goExit && !p.helper {
+			return o, false
 		}
 	}
 	return nil, false

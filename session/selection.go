@@ -234,6 +234,12 @@ func (s *Selection) onThread(st names.Stack, t *inferior.Thread) bool {
 	return err == nil && len(st.Frames) > 0 && st.Frames[0].Regs.SP() == regs.SP() && st.Frames[0].Regs.PC() == regs.PC()
 }
 
+// WithoutGoHelpers leaves out of a stack what the compiler and the runtime of Go have put between
+// other functions, but for the frame of that number.
+func (s *Selection) WithoutGoHelpers(frames []names.Frame, selected int) []names.Frame {
+	return s.names.WithoutGoHelpers(frames, func(f *names.Frame) bool { return f.Num == selected })
+}
+
 // parked is the selected goroutine for delve, whose stack it is; nil if the stack is the
 // thread's.
 func (s *Selection) parked(st names.Stack) *inferior.ParkedGoroutine {

@@ -18,9 +18,10 @@ type Object struct {
 	DWARF  *DWARF
 	Lines  *Lines
 
-	golang goTable
-	types  goTypes
-	kept   keptNames
+	golang   goTable
+	types    goTypes
+	wrappers goWrappers
+	kept     keptNames
 
 	cfiOnce sync.Once
 	cfi     cfiResult

@@ -36,7 +36,12 @@ func (n Naming) Short(name string) string {
 // an operator's name they enclose arguments. Elsewhere they are a part of the
 // name itself: Rust's <Vec<T> as Trait>::f, gcc's <lambda(int)>. A name whose
 // brackets do not balance stays as it is.
+//
+// Type arguments of Go become [...] however short they are, as in Go's own tracebacks.
 func ShortName(name string) string {
+	if short, ok := goShort(name); ok {
+		return short
+	}
 	if len(name) <= maxName {
 		return name
 	}
@@ -68,6 +73,36 @@ func ShortName(name string) string {
 		i = end + 1
 	}
 	return b.String()
+}
+
+// goShort leaves out the type arguments of a function of Go: main.f[go.shape.int] and
+// main.(*list[go.shape.int]).add. ok is false of other names: those of C++ and Rust have a [ behind
+// an identifier in std::string[abi:cxx11] and int[3] only.
+func goShort(name string) (short string, ok bool) {
+	open := strings.IndexByte(name, '[')
+	end := strings.LastIndexByte(name, ']')
+	if open <= 0 || end < open || !identifier(name[open-1]) || strings.Contains(name, "::") || strings.Contains(name, "[abi:") || strings.IndexByte(name[:open], '.') < 0 {
+		return "", false
+	}
+	depth := 0
+	var b strings.Builder
+	for i := range len(name) {
+		switch name[i] {
+		case '[':
+			if depth++; depth == 1 {
+				b.WriteString("[...]")
+			}
+		case ']':
+			if depth--; depth < 0 {
+				return "", false
+			}
+		default:
+			if depth == 0 {
+				b.WriteByte(name[i])
+			}
+		}
+	}
+	return b.String(), depth == 0
 }
 
 // operators are the names behind the word operator that hold brackets, longer

@@ -36,7 +36,11 @@ func build(t *testing.T, name, toolchain string, flags ...string) string {
 func buildIn(t *testing.T, env []string, name, toolchain string, flags ...string) string {
 	t.Helper()
 	dir := t.TempDir()
-	source, err := os.ReadFile(filepath.Join("testdata", name, "main.go"))
+	path := filepath.Join("testdata", name, "main.go")
+	if strings.HasSuffix(name, ".go") {
+		path, name = filepath.Join("testdata", name), "program"
+	}
+	source, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}

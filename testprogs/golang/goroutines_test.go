@@ -1,0 +1,192 @@
+package golang
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"hdb/testprogs"
+)
+
+// A traced is a goroutine as a traceback or hdb shows it.
+type traced struct {
+	id      int
+	does    string // "chan receive"
+	frames  []string
+	creator string
+	parent  int
+}
+
+// TestGoroutines compares the goroutines of programs, their stacks and who made them with
+// Go's own traceback of all (runtime.Stack): of a process and of its core file.
+func TestGoroutines(t *testing.T) {
+	for _, toolchain := range toolchains() {
+		for _, flags := range [][]string{nil, {"-buildmode=pie", "-ldflags=-s -w"}} {
+			t.Run(fmt.Sprint(toolchain, flags), func(t *testing.T) {
+				program := build(t, filepath.Join("..", "..", "testdata", "goroutines.go"), toolchain, flags...)
+				file := filepath.Join(t.TempDir(), "stacks")
+				cmd := exec.Command(program, file)
+				in, err := cmd.StdinPipe()
+				if err != nil {
+					t.Fatal(err)
+				}
+				out, err := cmd.StdoutPipe()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := cmd.Start(); err != nil {
+					t.Fatal(err)
+				}
+				defer func() { in.Close(); cmd.Wait() }()
+				if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+					t.Fatal(err)
+				}
+				text, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := traceback(t, string(text))
+				core := filepath.Join(t.TempDir(), "core")
+				got := asked(t, want, "-p", fmt.Sprint(cmd.Process.Pid), "-ex", "gcore "+core)
+				compareGoroutines(t, got, want)
+				compareGoroutines(t, asked(t, want, "core", program, core), want)
+			})
+		}
+	}
+}
+
+func compareGoroutines(t *testing.T, got, want map[int]*traced) {
+	t.Helper()
+	for id, w := range want {
+		g := got[id]
+		switch {
+		case g == nil:
+			t.Errorf("goroutine %d is not there: %+v", id, w)
+		case id == 1: // which was writing its traceback
+		case g.does != w.does || g.creator != w.creator || w.parent != 0 && g.parent != w.parent || !slices.Equal(g.frames, w.frames):
+			t.Errorf("goroutine %d:\n%+v, want\n%+v", id, *g, *w)
+		}
+	}
+	for id, g := range got {
+		if want[id] == nil {
+			t.Errorf("goroutine %d is too many: %+v", id, *g)
+		}
+	}
+	if len(want) != 55 {
+		t.Errorf("%d goroutines in the traceback", len(want))
+	}
+}
+
+var (
+	headLine  = regexp.MustCompile(`^goroutine (\d+) \[([^],]*)`)
+	placeLine = regexp.MustCompile(`^\t(.*/)?([^/]+:\d+)`)
+	arguments = regexp.MustCompile(`\([^()]*(\([^()]*\)[^()]*)*\)$`)
+	typeArgs  = regexp.MustCompile(`\[.*\]`)
+)
+
+// traceback reads what runtime.Stack writes.
+func traceback(t *testing.T, text string) map[int]*traced {
+	all := map[int]*traced{}
+	var g *traced
+	name, made := "", false
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		if m := headLine.FindStringSubmatch(line); m != nil {
+			g = &traced{does: m[2]}
+			g.id, _ = strconv.Atoi(m[1])
+			all[g.id] = g
+		} else if m := placeLine.FindStringSubmatch(line); m != nil && made {
+			g.creator = name + " " + m[2]
+		} else if m != nil {
+			g.frames = append(g.frames, name+" "+m[2])
+		} else if name, made = strings.CutPrefix(line, "created by "); made {
+			var parent string
+			name, parent, _ = strings.Cut(name, " in goroutine ")
+			g.parent, _ = strconv.Atoi(parent)
+		} else {
+			name = arguments.ReplaceAllString(line, "")
+		}
+	}
+	return all
+}
+
+// asked is what hdb says of the goroutines.
+func asked(t *testing.T, of map[int]*traced, args ...string) map[int]*traced {
+	t.Helper()
+	args = append([]string{"--json", "-nx"}, args...)
+	args = append(args, "-ex", "goroutines all")
+	var ids []int
+	for id := range of {
+		ids = append(ids, id)
+		args = append(args, "-ex", fmt.Sprintf("goroutine %d bt -200", id))
+	}
+	cmd := exec.Command(testprogs.HDB(t), args...)
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	b, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s%s", err, b, &errs)
+	}
+	type frame struct {
+		Function string
+		File     string
+		Line     int
+		Created  bool `json:"created"`
+	}
+	all := map[int]*traced{}
+	asked := 0
+	for line := range strings.Lines(string(b)) {
+		var list struct {
+			Command    string
+			Goroutines []struct {
+				Goroutine, Parent int
+				Status, Reason    string
+				Created           *frame `json:"go_statement"`
+			}
+			Frames []frame
+		}
+		if err := json.Unmarshal([]byte(line), &list); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		place := func(f frame) string {
+			return fmt.Sprintf("%s %s:%d", typeArgs.ReplaceAllString(f.Function, "[...]"), filepath.Base(f.File), f.Line)
+		}
+		for _, g := range list.Goroutines {
+			x := &traced{id: g.Goroutine, does: g.Status, parent: g.Parent}
+			if g.Reason != "" {
+				x.does = g.Reason
+			}
+			if g.Created != nil {
+				x.creator = place(*g.Created)
+			}
+			all[x.id] = x
+		}
+		if list.Command != "bt" || asked == len(ids) {
+			continue
+		}
+		if x := all[ids[asked]]; x != nil {
+			for _, f := range list.Frames {
+				if !f.Created && tracebackShows(f.Function) {
+					x.frames = append(x.frames, place(f))
+				}
+			}
+		}
+		asked++
+	}
+	return all
+}
+
+// tracebackShows is runtime.showfuncinfo: tracebacks have no functions of the runtime that are
+// not exported.
+func tracebackShows(name string) bool {
+	rest, ok := strings.CutPrefix(name, "runtime.")
+	return !ok || rest != "" && 'A' <= rest[0] && rest[0] <= 'Z' && rest != "Goexit"
+}
