@@ -1,6 +1,10 @@
 package heap
 
-import "hdb/capture"
+import (
+	"math"
+
+	"hdb/capture"
+)
 
 // Threads counts for each thread what it allocated, stack by stack, and what of it
 // is live, whichever thread gives it back. A recording's summaries do not tell
@@ -18,13 +22,50 @@ type Threads struct {
 	// ClassOf tells blocks of a stack apart by their size, if it is not nil. It is set before
 	// the first event.
 	ClassOf func(size uint64) uint64
+
+	goroutines map[uint64]bool // that have been met, see ByGoroutine; nil: threads are told apart
 }
 
 // A ThreadFlow is what one thread allocated with one stack, of a class of sizes.
 type ThreadFlow struct {
-	TID   int32
+	TID   int32  // see ByGoroutine
 	Class uint64 // as Threads.ClassOf has it, 0 without
 	capture.Flow
+}
+
+// MoreGoroutines stands for those that were met when maxGoroutines had been.
+const MoreGoroutines = math.MinInt32
+
+// maxGoroutines bounds those that are told apart: a server has a new one for each request.
+const maxGoroutines = 4096
+
+// ByGoroutine has the allocations of a Go runtime count for goroutines in place of threads, whose
+// numbers, less than 0, stand for TIDs: -17 is goroutine 17.
+func (t *Threads) ByGoroutine() *Threads {
+	t.goroutines = map[uint64]bool{}
+	return t
+}
+
+// runner is the thread of an allocation, or its goroutine.
+func (t *Threads) runner(e *capture.Event) int32 {
+	if t.goroutines == nil || e.Aux == 0 {
+		return e.TID
+	}
+	functions := t.src.Functions()
+	if int(e.Func) >= len(functions) {
+		return e.TID
+	}
+	id, ok := e.Goroutine(functions[e.Func])
+	switch {
+	case !ok || id == 0:
+		return e.TID
+	case t.goroutines[id]:
+	case len(t.goroutines) == maxGoroutines || id > math.MaxInt32:
+		return MoreGoroutines
+	default:
+		t.goroutines[id] = true
+	}
+	return -int32(id)
 }
 
 type threadStack struct {
@@ -126,7 +167,7 @@ func (t *Threads) event(e *capture.Event) {
 
 // flow is the index of the flow of a thread.
 func (t *Threads) flow(e *capture.Event) capture.StackID {
-	key := threadStack{tid: e.TID, stack: e.Stack}
+	key := threadStack{tid: t.runner(e), stack: e.Stack}
 	if t.ClassOf != nil {
 		key.class = t.ClassOf(e.Size)
 	}

@@ -186,7 +186,7 @@ type MonitorRow struct {
 
 // A MonitorKey tells rows apart.
 type MonitorKey struct {
-	TID      int32 // of the thread, 0 all threads
+	TID      int32 // of the thread, 0 all threads; below 0 a goroutine, see heap.Threads.ByGoroutine
 	Function int32
 	Line     int32 // 0: the rows stand for whole functions
 }
@@ -217,7 +217,7 @@ func (m *Monitor) Rows() []MonitorRow {
 	return sums.rows
 }
 
-// ThreadRows are rows for each function and thread, of the events that CountThreads has read.
+// ThreadRows are rows for each function and thread, or goroutine, of the events that CountThreads has read.
 func (m *Monitor) ThreadRows() []MonitorRow {
 	sums := m.newSums()
 	if m.threads != nil {
@@ -337,7 +337,7 @@ func (m *Monitor) Line() *heap.Line { return m.running.Line() }
 // during ThreadRows.
 func (m *Monitor) CountThreads() (all bool) {
 	if m.threads == nil {
-		m.threads = heap.NewThreads(m.r.Source)
+		m.threads = heap.NewThreads(m.r.Source).ByGoroutine()
 	}
 	return m.threads.Update(threadEvents)
 }

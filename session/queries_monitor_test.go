@@ -14,7 +14,7 @@ import (
 // What a monitor has by functions is what top has, and each function on a stack has
 // what was allocated there in its total, once.
 func TestMonitorIsTop(t *testing.T) {
-	for _, name := range []string{"demo", "deep", "inlined", "threads", "exceptions", "owners"} {
+	for _, name := range []string{"demo", "deep", "inlined", "threads", "exceptions", "owners", "golang"} {
 		t.Run(name, func(t *testing.T) {
 			s := New(Config{})
 			defer s.Close()

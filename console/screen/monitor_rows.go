@@ -101,6 +101,12 @@ func (v *Monitor) thread(r *MonitorRow) string {
 	if name, ok := v.Threads[r.Key.TID]; ok {
 		return name
 	}
+	switch tid := r.Key.TID; {
+	case tid == heap.MoreGoroutines:
+		return "other goroutines"
+	case tid < 0:
+		return fmt.Sprintf("g%d", -tid)
+	}
 	return fmt.Sprintf("TID %d", r.Key.TID)
 }
 
