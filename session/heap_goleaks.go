@@ -101,17 +101,21 @@ func (t *goTyper) rows(ctx context.Context, rows []*GoRow, keep func(memory.Bloc
 		return nil, err
 	}
 	byType := map[goContent]*GoRow{}
+	byNumber := make([]*GoRow, len(t.list))
 	for i, b := range t.n.m.Blocks() {
 		if b.Stack != 0 || !t.n.m.InGo(b.Addr) || keep != nil && !keep(b) {
 			continue
 		}
-		c := t.list[t.all[i]]
-		c.inferred = false // one row of a type, however it is known
-		r := byType[c]
+		r := byNumber[t.all[i]]
 		if r == nil {
-			r = &GoRow{index: -1, Type: t.typeOf(c)}
-			byType[c] = r
-			rows = append(rows, r)
+			c := t.list[t.all[i]]
+			c.inferred = false // one row of a type, however it is known
+			if r = byType[c]; r == nil {
+				r = &GoRow{index: -1, Type: t.typeOf(c)}
+				byType[c] = r
+				rows = append(rows, r)
+			}
+			byNumber[t.all[i]] = r
 		}
 		r.add(t.n.g.Reach(i), 1, golang.Block{Addr: b.Addr, Size: b.Room}.Slot())
 		if r.index < 0 || b.Room > r.Block.Room {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"hdb/capture"
+	"hdb/goruntime"
 	"hdb/heap/golang"
 	"hdb/heap/graph"
 	"hdb/internal/addr"
@@ -131,7 +132,7 @@ func (t *goTyper) declared(b *memory.Block) (c golang.Content) {
 			}
 		}
 	}
-	if c.Type == nil {
+	if c.Type == nil && b.Room >= goruntime.HeaderFrom-8 { // the heap has none with smaller ones
 		if c.Type = t.heap.TypeOf(b.Addr); c.Type != nil {
 			c.Array = size >= 2*c.Type.Size
 		}
@@ -236,12 +237,15 @@ func (t *goTyper) infer(ctx context.Context) error {
 	list := []goContent{{}}
 	numbers := map[goContent]uint32{}
 	var queue []uint32
-	set := func(i int, c goContent) {
+	number := func(c goContent) uint32 {
 		k, ok := numbers[c]
 		if !ok {
 			k = uint32(len(list))
 			list, numbers[c] = append(list, c), k
 		}
+		return k
+	}
+	set := func(i int, k uint32) {
 		all[i] = k
 		queue = append(queue, uint32(i))
 	}
@@ -253,18 +257,18 @@ func (t *goTyper) infer(ctx context.Context) error {
 			continue
 		}
 		if c := t.declared(&b); c.Type != nil {
-			set(i, goContent{Content: c})
+			set(i, number(goContent{Content: c}))
 		}
 	}
-	take := func(i int, to golang.Content) {
-		if b := g.Block(i); all[i] == 0 && to.Fits(golang.Block{Addr: b.Addr, Size: b.Room}) {
-			set(i, goContent{to, true})
+	take := func(i int, k uint32) {
+		if b := g.Block(i); all[i] == 0 && list[k].Fits(golang.Block{Addr: b.Addr, Size: b.Room}) {
+			set(i, k)
 		}
 	}
 	for e := range g.RootEdges() {
 		if e.Offset == 0 && !e.Weak && t.n.m.InGo(g.Block(e.To).Addr) && all[e.To] == 0 {
 			if to, ok := t.root(e); ok {
-				take(e.To, to)
+				take(e.To, number(goContent{to, true}))
 			}
 		}
 	}
@@ -272,7 +276,7 @@ func (t *goTyper) infer(ctx context.Context) error {
 		content uint32
 		off     uint64
 	}
-	targets := map[place]golang.Content{} // of those that no word decides about
+	targets := map[place]uint32{} // numbers of those that no word decides about; 0 of none
 	for n := 0; n < len(queue); n++ {
 		if n&1023 == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -293,12 +297,15 @@ func (t *goTyper) infer(ctx context.Context) error {
 			to, ok := targets[key]
 			if !ok {
 				asked := false
-				to, _ = t.heap.Types.Target(c.Content, off, func(off uint64) uint64 { asked = true; return word(off) })
+				c, _ := t.heap.Types.Target(c.Content, off, func(off uint64) uint64 { asked = true; return word(off) })
+				if c.Type != nil {
+					to = number(goContent{c, true})
+				}
 				if !asked && len(targets) < maxGoTargets {
 					targets[key] = to
 				}
 			}
-			if to.Type != nil {
+			if to != 0 {
 				take(e.To, to)
 			}
 		}
