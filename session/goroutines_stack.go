@@ -75,7 +75,7 @@ func (g *Goroutines) tlsG(t *inferior.Thread) uint64 {
 func (g *Goroutines) frames(x goruntime.Goroutine, threads goThreads, limit int) unwind.Stack {
 	here, first := g.registers(x, threads)
 	raw := g.walker.shown(here, limit)
-	if len(raw.Frames) > 0 {
+	if len(raw.Frames) > 0 && raw.Frames[0].PC.Addr() == first.Addr() { // not if it stands in the probe's code
 		raw.Frames[0].PC = first
 	}
 	return raw

@@ -89,3 +89,25 @@ func stops(c *console) {
 	}
 	c.quit()
 }
+
+var runs = regexp.MustCompile(`(?m)^[* ] +([0-9]+) +running`)
+
+// TestGoroutinesInTheProbe looks at the stacks of all goroutines that run at stops. Some wait in
+// the probe's code to be stopped next: it is no part of their stacks, and hides none of them.
+func TestGoroutinesInTheProbe(t *testing.T) {
+	p := start(t, build(t, "stress", "local", "-ldflags=-s -w"))
+	c := open(t, "-p", fmt.Sprint(p.cmd.Process.Pid))
+	c.ask("break alloc if size > 1000 && size < 1100")
+	for range 12 {
+		c.want("continue", "breakpoint 1, hit ")
+		for _, g := range runs.FindAllStringSubmatch(c.ask("goroutines"), -1) {
+			bt := c.ask("goroutine " + g[1] + " bt")
+			if strings.Contains(bt, "hdb") || strings.Contains(bt, "main.broad") && !strings.Contains(bt, "runtime.newobject") {
+				t.Errorf("goroutine %s:\n%s", g[1], bt)
+			}
+		}
+	}
+	c.ask("delete")
+	c.quit()
+	p.end(t)
+}
