@@ -37,7 +37,7 @@ var undrawn = strings.Fields(`
 	refs reach why
 	py.bt py.stats py.arenas py.pools py.block py.check py.frame py.up py.down py.list py.print py.locals py.tasks py.types py.refs py.gc info.types info.variables info.line info.symbol info.address info.signals info.proc info.mappings info.program info.stops info.log info.all-registers info.auxv info.watchpoints info.scope
 	py.break py.tbreak py.config heap arenas bins chunk fragmentation
-	py.next py.step py.finish py.until
+	py.next py.step py.finish py.until gc
 	info.debuginfod info.vtbl info.macro info.macros macro.expand info.locals info.args info.display breakpoints libraries sources funcs regs
 	tui tui.enable tui.disable focus refresh if while loop_break loop_continue help apropos complete source define document alias unalias shell pipe echo set unset show config with trust quit
 	monitor`) // which needs a terminal, and has the caveats above its rows

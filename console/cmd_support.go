@@ -19,7 +19,7 @@ import (
 // commandTable is every command. It is made anew for each console, so that
 // nothing can change it for another.
 func commandTable() []*Command {
-	all := slices.Concat(runningCommands(), stopCommands(), allocCommands(), wrongFreeCommands(), travelCommands(), heapCommands(), mallocCommands(), chunkCommands(), refsCommands(), reportCommands(), pageCommands(), monitorCommands(), stackCommands(), goroutineCommands(), pythonCommands(), cythonCommands(), dataCommands(), memoryCommands(), vmmapCommands(), codeCommands(), valueCommands(), macroCommands(), sourceCommands(),
+	all := slices.Concat(runningCommands(), stopCommands(), allocCommands(), wrongFreeCommands(), travelCommands(), heapCommands(), mallocCommands(), chunkCommands(), collectionCommands(), refsCommands(), reportCommands(), pageCommands(), monitorCommands(), stackCommands(), goroutineCommands(), pythonCommands(), cythonCommands(), dataCommands(), memoryCommands(), vmmapCommands(), codeCommands(), valueCommands(), macroCommands(), sourceCommands(),
 		fileCommands(), coreCommands(), symbolCommands(), statusCommands(), tuiCommands(), printfCommands(), supportCommands(), scriptCommands())
 	for _, cmd := range all {
 		for _, sub := range cmd.Sub {

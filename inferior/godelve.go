@@ -47,6 +47,9 @@ func (p *Process) Go() (*Go, error) {
 	return p.golang, nil
 }
 
+// ErrNoGoDWARF is the error of a Go program that was stripped.
+var ErrNoGoDWARF = errors.New("no DWARF, which values and steps of Go need (build it without -ldflags=-s or -w)")
+
 // checkGo refuses what delve would go and search debug info for.
 func checkGo(path, name string) error {
 	if !isGo(path) {
@@ -58,7 +61,7 @@ func checkGo(path, name string) error {
 	}
 	defer f.Close()
 	if f.Section(".debug_info") == nil && f.Section(".zdebug_info") == nil {
-		return fmt.Errorf("%s has no DWARF, which values and steps of Go need (build it without -ldflags=-s or -w)", name)
+		return fmt.Errorf("%s has %w", name, ErrNoGoDWARF)
 	}
 	return nil
 }

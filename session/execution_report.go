@@ -199,6 +199,7 @@ func (x *Execution) reportAhead(stop inferior.Stop, verb string, fn *Finished, a
 		x.sel.setAhead(t, ahead)
 	}
 	r.Thread = x.sel.threadInfo(t)
+	x.placed = verb != "attach" && !atAnyPlace[stop.Reason]
 	x.watchHits(stop, r)
 	r.Expired = x.stops.expire()
 	x.tellThrown(r, t)

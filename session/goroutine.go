@@ -12,6 +12,7 @@ import (
 
 // A goroutine is what is known of one by its descriptor (runtime.g).
 type goroutine struct {
+	at      uint64 // of the descriptor
 	id      uint64
 	creator addr.Code // behind the go statement that made it; zero of the first
 }
@@ -46,7 +47,7 @@ func (g *goRuntime) goroutine(regs inferior.Registers, memory io.ReaderAt) (out 
 		if !ok || id == 0 {
 			continue
 		}
-		out.id = id
+		out.at, out.id = at, id
 		if pc, ok := m.word(at + uint64(g.layout.GoPC)); ok && pc != 0 && id != 1 { // the first was made by nobody
 			out.creator = addr.Return(addr.Run(pc))
 		}

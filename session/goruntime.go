@@ -3,6 +3,7 @@ package session
 import (
 	"debug/buildinfo"
 	"slices"
+	"strings"
 	"sync"
 
 	"hdb/capture"
@@ -23,6 +24,7 @@ type goRuntime struct {
 	in     *inferior.Process // the process that it was looked for in
 	layout goruntime.Layout
 	known  bool       // the layout is
+	simd   bool       // the compiler uses vector registers (GOEXPERIMENT=simd)
 	exits  []addr.Run // the return addresses in which stacks of goroutines end
 
 	mu      sync.Mutex
@@ -80,6 +82,7 @@ func (g *goRuntime) look(p *inferior.Process, in *names.Modules) {
 	defer g.mu.Unlock()
 	g.seen, g.in = in.Version(), p
 	g.layout, g.known, g.exits = layout, err == nil, exits
+	g.simd = strings.Contains(version, "simd")
 	if !slices.Equal(modules, g.modules) {
 		g.modules = modules
 		g.types, g.answers = map[addr.Run]goType{}, map[goTypeQuestion]bool{}

@@ -78,7 +78,7 @@ func (o *origin) Stops(e *recording.Event, env cond.Env) bool {
 		stop = true
 	}
 	for _, st := range o.p.demand.stops.All() {
-		if st.Wants(o.call) && o.check(st, env) {
+		if !o.p.demand.passing && st.Wants(o.call) && o.check(st, env) {
 			if st.Print != nil {
 				(&frameVariables{values: o.p.values, thread: o.t, number: env.Number, frames: o.owner}).print(st)
 				o.p.demand.spanHit(st, e.Seq)

@@ -351,6 +351,7 @@ func (s *Session) Detach() (pid int, err error) {
 	if s.rec.On() {
 		s.rec.NotePartial(capture.Reason{Kind: capture.EndedEarly})
 	}
+	s.GoCollections.letGo()
 	s.Stops.unbindAll()
 	s.Planes.release()
 	err = s.proc.Detach() // lifts whatever is left

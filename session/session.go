@@ -60,8 +60,9 @@ type Session struct {
 	PythonHeaps PythonHeaps   // the heaps of CPython's allocator of small blocks
 	Objects     PythonObjects // the objects of Python
 
-	Heap       *Heap       // what the memory of the process holds
-	BlockTypes *BlockTypes // of which types its blocks are
+	Heap          *Heap          // what the memory of the process holds
+	BlockTypes    *BlockTypes    // of which types its blocks are
+	GoCollections *GoCollections // of its garbage, in a Go program
 
 	Conditions *Conditions // what is wrong or in doubt with conditions
 	Stops      *Stops      // the numbered stops
@@ -203,6 +204,7 @@ func (s *Session) wire() {
 	s.Objects = PythonObjects{s.Python}
 	s.Heap = &Heap{common: c, recorded: s.Recorded, queries: s.Queries, planes: s.Planes, python: s.PythonHeaps, values: s.Values, types: s.BlockTypes, walker: s.walker}
 	s.BlockTypes.heap = s.Heap
+	s.GoCollections = &GoCollections{common: c, sel: s.Selection, exec: s.Execution, heap: s.Heap}
 	s.Planes.data.older = s.Heap.older
 	s.Planes.wrong.free, s.Planes.wrong.before = s.Heap.free, s.Heap.freeBefore
 	s.Cython = &Cython{c, s.Selection, s.Values, s.Python, s.Stepping}

@@ -18,7 +18,7 @@ func (s *Stepping) Finish() (*Report, error) {
 	case err != nil:
 		return nil, err
 	case s.proc.IsGo():
-		return s.finishGo()
+		return s.finishGo(f)
 	case f.Inlined:
 		return s.finishInlined(f)
 	}
@@ -34,6 +34,9 @@ func (s *Stepping) ToFinish() (names.Frame, error) {
 // toFinish is ToFinish, with where a physical frame returns to.
 func (s *Stepping) toFinish() (f names.Frame, ret addr.Run, err error) {
 	f, err = s.sel.liveFrame()
+	if err == nil && f.Made {
+		return f, 0, fmt.Errorf("finish: frame %d is where the goroutine was made, not its caller", f.Num)
+	}
 	if err != nil || f.Inlined || s.proc.IsGo() {
 		return f, 0, err
 	}

@@ -1,6 +1,13 @@
 package session
 
-import "hdb/inferior"
+import (
+	"errors"
+	"fmt"
+
+	"hdb/inferior"
+	"hdb/internal/addr"
+	"hdb/names"
+)
 
 // stepGo steps a Go program with delve's knowledge of goroutines.
 func (s *Stepping) stepGo(n int, into bool) (*Report, error) {
@@ -36,8 +43,9 @@ func (s *Stepping) stepGo(n int, into bool) (*Report, error) {
 	return nil, ErrNotRunning
 }
 
-// finishGo runs to the return of the innermost Go function.
-func (s *Stepping) finishGo() (*Report, error) {
+// finishGo runs to the return of the innermost Go function; in a program without debug information to that
+// of the selected one.
+func (s *Stepping) finishGo(f names.Frame) (*Report, error) {
 	if err := s.exec.lockable(); err != nil {
 		return nil, err
 	}
@@ -45,6 +53,9 @@ func (s *Stepping) finishGo() (*Report, error) {
 		return nil, err
 	}
 	g, err := s.proc.Go()
+	if errors.Is(err, inferior.ErrNoGoDWARF) {
+		return s.finishGoroutine(f)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -55,4 +66,43 @@ func (s *Stepping) finishGo() (*Report, error) {
 		return nil, err
 	}
 	return s.exec.report(stop, "finish"), nil
+}
+
+// finishGoroutine runs until a frame of the selected goroutine has returned, on whatever thread that is
+// then, and wherever its stack is.
+func (s *Stepping) finishGoroutine(f names.Frame) (*Report, error) {
+	ret, err := s.returnOf(f)
+	if err != nil {
+		return nil, err
+	}
+	by, ok := s.goroutine(s.sel.thread)
+	if !ok || s.golang.isExit(addr.Return(ret)) {
+		return nil, fmt.Errorf("finish: %s is the outermost function of its goroutine", f.Function)
+	}
+	m := goMemory{s.proc, s.golang}
+	// above is how far it is from the stack's end to an address.
+	above := func(g goroutine, a addr.Run) (uint64, bool) {
+		end, ok := m.word(g.at + 8)
+		return end - uint64(a), ok && uint64(a) <= end
+	}
+	depth, ok := above(by, f.CFA)
+	if !ok {
+		return nil, fmt.Errorf("finish: %s is not on its goroutine's stack", f.Function)
+	}
+	reached, stop, err := s.exec.runToTargets([]target{{at: ret, when: func(t *inferior.Thread) bool {
+		now, ok := s.goroutine(t)
+		if !ok || now.id != by.id {
+			return false
+		}
+		regs, err := t.Regs()
+		d, ok := above(now, regs.SP())
+		return err != nil || ok && d <= depth
+	}}})
+	if err != nil {
+		return nil, err
+	}
+	if !reached {
+		return s.exec.report(stop, "finish"), nil
+	}
+	return s.exec.reportAhead(stop, "finish", &Finished{Function: f.Function, Unknown: true}, 0), nil
 }

@@ -1,0 +1,55 @@
+package console
+
+import (
+	"context"
+	"fmt"
+
+	"hdb/console/screen"
+	"hdb/internal/units"
+)
+
+// collectionCommands are about the garbage of Go programs.
+func collectionCommands() []*Command {
+	return []*Command{
+		{Name: "gc", Group: GroupAllocs, Beside: RunsBehind, Resumes: true, Short: "have a Go program collect its garbage", Needs: NeedLive, Repeat: RepeatNone, Run: runCollect,
+			Long: "One of the program's goroutines is made to call runtime.GC, by the way that its runtime has for debuggers. All threads run meanwhile, and pass breakpoints. At a stop in the program's own code the selected thread makes the call, and stands where it stood when that has returned; elsewhere, as after attach, it is the first goroutine that comes by such a place within three seconds, and the program has gone on.\n\nIt tells how many objects the heap has now, and how many fewer that is than before; what was allocated meanwhile is among those that live, and what a register of the goroutine may point to is kept. Blocks of under 16 bytes without pointers count together. Memory that finalizers or cleanups keep is collected by the second gc. If hdb is killed, the program goes on, and the collection is made all the same.\n\nExample:\n  gc"},
+	}
+}
+
+func runCollect(_ context.Context, c *Console, in Input) error {
+	got, r, err := c.s.GoCollections.Collect()
+	if r != nil && err == nil {
+		c.report(in, r)
+		if c.s.GoCollections.UnderWay() {
+			return fmt.Errorf("gc: stopped before the collection was done: it goes on with the program")
+		}
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("gc: %w", err)
+	}
+	type sum struct {
+		Objects int    `json:"objects"`
+		Bytes   uint64 `json:"bytes"`
+	}
+	v := struct {
+		Before sum   `json:"before"`
+		Live   sum   `json:"live"`
+		Took   int64 `json:"elapsed_ns"`
+		Stays  bool  `json:"stays"`
+	}{sum{got.Before.Slots, got.Before.Bytes}, sum{got.Live.Slots, got.Live.Bytes}, got.Took.Nanoseconds(), got.Stays}
+	c.show(in, v, func(o *screen.Output) {
+		of := func(n int, bytes uint64) string { return units.Count(n, "object") + " (" + units.Short(bytes) + ")" }
+		text, more := "collected", ""
+		if got.Live.Slots <= got.Before.Slots && got.Live.Bytes <= got.Before.Bytes {
+			text += " " + of(got.Before.Slots-got.Live.Slots, got.Before.Bytes-got.Live.Bytes)
+		} else {
+			more = ", more than before"
+		}
+		o.Line(screen.Plain(text + " in " + units.Time(got.Took) + "; live: " + of(got.Live.Slots, got.Live.Bytes) + more))
+		if !got.Stays {
+			o.Line(screen.Guess("   the program ran meanwhile"))
+		}
+	})
+	return nil
+}

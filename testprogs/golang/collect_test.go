@@ -1,0 +1,96 @@
+package golang
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+var collected = regexp.MustCompile(`collected (?:([0-9,]+) objects? \(.*?\) )?in .*; live: ([0-9,]+) objects? `)
+
+// TestCollect has a program that stands at a breakpoint collect what nothing needs: exactly that is gone,
+// the program stands where it stood, and goes on.
+func TestCollect(t *testing.T) {
+	for _, toolchain := range toolchains() {
+		t.Run(toolchain, func(t *testing.T) {
+			t.Parallel()
+			for _, flags := range forms(toolchain) {
+				p := start(t, build(t, "garbage", toolchain, flags...))
+				c := open(t, "-p", fmt.Sprint(p.cmd.Process.Pid))
+				c.ask("break main.mark")
+				c.ask("continue")
+				c.ask("finish") // the first instructions of a function are no safe points to all versions
+				before := c.want("bt", "main.main")
+				numbers := func() (fewer, live int) {
+					c.t.Helper()
+					text := c.ask("gc")
+					m := collected.FindStringSubmatch(text)
+					if m == nil || strings.Contains(text, "ran meanwhile") {
+						c.t.Fatalf("%v: gc said %s", flags, text)
+					}
+					number := func(s string) int { n, _ := strconv.Atoi(strings.ReplaceAll(s, ",", "")); return n }
+					return number(m[1]), number(m[2])
+				}
+				if fewer, live := numbers(); fewer < 9_900 || live < 1000 || live > 15_000 {
+					t.Errorf("%v: %d objects fewer, %d live, want about 10,000 or more, and at most the last list beside what is kept", flags, fewer, live)
+				}
+				if fewer, _ := numbers(); fewer > 100 {
+					t.Errorf("%v: the second collection found %d objects", flags, fewer)
+				}
+				if after := c.ask("bt"); after != before {
+					t.Errorf("%v: the thread has moved from\n%sto\n%s", flags, before, after)
+				}
+				c.ask("delete")
+				c.ask(`break alloc if type("main.node")`)
+				c.want("continue", "main.litter")
+				c.want("gc", "error: gc: ", "finish leaves it")
+				c.ask("delete")
+				c.quit()
+				p.end(t)
+				if !strings.HasSuffix(p.said.String(), "done 1000\n") {
+					t.Errorf("%v: the program said %s", flags, &p.said)
+				}
+			}
+		})
+	}
+}
+
+// TestCollectUnderLoad asks for collections of a program that allocates in several goroutines, and kills
+// hdb in the middle of others: it goes on, and memory that is freed and used all the same would end
+// it (clobberfree).
+func TestCollectUnderLoad(t *testing.T) {
+	rounds, kills := 15, 5
+	if !testing.Short() {
+		rounds, kills = 50, 30
+	}
+	for _, toolchain := range toolchains() {
+		t.Run(toolchain, func(t *testing.T) {
+			p := start(t, build(t, "stress", toolchain), "GODEBUG=clobberfree=1", "GOGC=20")
+			c := open(t, "-p", fmt.Sprint(p.cmd.Process.Pid))
+			for i := range rounds {
+				c.want("gc", "collected ", "; live: ")
+				if i%3 == 0 { // from another place
+					c.ask("tbreak main.chain")
+					c.want("continue", "main.chain")
+					c.ask("finish") // the first instructions are no safe point before Go 1.20
+				}
+			}
+			c.quit()
+			for i := range kills {
+				c := open(t, "-p", fmt.Sprint(p.cmd.Process.Pid))
+				io.WriteString(c.in, strings.Repeat("gc\n", 20))
+				time.Sleep(time.Duration(150+37*i%400) * time.Millisecond)
+				c.cmd.Process.Kill()
+				c.cmd.Wait()
+			}
+			p.end(t)
+			if !strings.HasPrefix(p.said.String(), "allocs ") {
+				t.Errorf("the program said %s", &p.said)
+			}
+		})
+	}
+}
