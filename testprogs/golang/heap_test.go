@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -29,6 +30,35 @@ func TestHeap(t *testing.T) {
 	}
 }
 
+// TestHeapOfC compares what hdb says of blocks of C and of Go that hold each other with what the program says.
+func TestHeapOfC(t *testing.T) {
+	program := build(t, "heapofc", "local")
+	cmd := exec.Command(program)
+	cmd.Env = append(os.Environ(), "GODEBUG=cgocheck=0")
+	said, end := saidBy(t, cmd)
+	defer end()
+	var asked strings.Builder
+	for _, l := range said {
+		if to := l.target(); to != "" {
+			fmt.Fprintf(&asked, "refs %s\n", to)
+		}
+	}
+	answers := answersOf(t, asked.String(), "-p", fmt.Sprint(cmd.Process.Pid))
+	if len(answers) != 6 {
+		t.Fatalf("%d answers: %s", len(answers), answers)
+	}
+	for i, raw := range answers {
+		var a refsAnswer
+		if err := json.Unmarshal(raw, &a); err != nil {
+			t.Fatal(err)
+		}
+		args := said[i].args
+		if want := strings.ReplaceAll(args[len(args)-2], "-", " "); a.Reach != want {
+			t.Errorf("%v: %s", args, raw)
+		}
+	}
+}
+
 // A heapLine is a line that the program has said.
 type heapLine struct {
 	what string // block, edge, global, stack, live
@@ -38,28 +68,8 @@ type heapLine struct {
 // compareHeap runs the program until it says what is live, and asks hdb, of the process and of a core file of it.
 func compareHeap(t *testing.T, program string, symbols bool) {
 	cmd := exec.Command(program)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer in.Close()
-	out, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer cmd.Wait()
-	defer cmd.Process.Kill()
-	var said []heapLine
-	for r := bufio.NewScanner(out); r.Scan(); {
-		what, args, _ := strings.Cut(r.Text(), " ")
-		said = append(said, heapLine{what, strings.Fields(args)})
-		if what == "live" {
-			break
-		}
-	}
+	said, end := saidBy(t, cmd)
+	defer end()
 	var asked strings.Builder
 	asked.WriteString("leaks\n")
 	for _, l := range said {
@@ -71,6 +81,33 @@ func compareHeap(t *testing.T, program string, symbols bool) {
 	compareSaid(t, said, answersOf(t, asked.String()+"gcore "+core+"\n", "-p", fmt.Sprint(cmd.Process.Pid)), symbols)
 	cmd.Process.Kill()
 	compareSaid(t, said, answersOf(t, asked.String(), "core", program, core), symbols)
+}
+
+// saidBy starts a program, and returns what it says until it waits. end ends it.
+func saidBy(t *testing.T, cmd *exec.Cmd) (said []heapLine, end func()) {
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for r := bufio.NewScanner(out); r.Scan(); {
+		what, args, _ := strings.Cut(r.Text(), " ")
+		said = append(said, heapLine{what, strings.Fields(args)})
+		if what == "live" {
+			break
+		}
+	}
+	return said, func() {
+		in.Close()
+		cmd.Process.Kill()
+		cmd.Wait()
+	}
 }
 
 // target is the address of the block that a line is about, "" of none.
