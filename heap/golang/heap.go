@@ -51,6 +51,7 @@ type Heap struct {
 	inline  bool // mark bits lie in spans
 	sum     Sum
 	modules []module
+	masks   uint64 // bytes of those of modules
 	roots   []Root
 	Types   *Types
 

@@ -58,8 +58,13 @@ func (m memory) words(at, n, limit uint64) []uint64 {
 func (m memory) each(at []uint64, size func(i int) int, do func(i int, b []byte)) {
 	var room []byte
 	for i := 0; i < len(at); {
+		if at[i] >= maxAddress { // and all that follow; their ends may wrap
+			do(i, nil)
+			i++
+			continue
+		}
 		end, high := i+1, at[i]+uint64(size(i))
-		for end < len(at) && at[end]-at[i] <= nearBytes {
+		for end < len(at) && at[end]-at[i] <= nearBytes && at[end] < maxAddress {
 			high = max(high, at[end]+uint64(size(end)))
 			end++
 		}

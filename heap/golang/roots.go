@@ -62,8 +62,11 @@ func (h *Heap) readModules() {
 	}
 }
 
-// maxSection bounds the data of a module, in bytes.
-const maxSection = 1 << 36
+// Bounds of the data of a module and of the masks of all modules, in bytes.
+const (
+	maxSection     = 1 << 36
+	maxModuleMasks = 1 << 30
+)
 
 // mask reads a bitvector of the words from low to high; nil if it is not there.
 func (h *Heap) mask(at, low, high uint64) []byte {
@@ -74,10 +77,15 @@ func (h *Heap) mask(at, low, high uint64) []byte {
 	if len(v) < 2 {
 		return nil
 	}
-	words := min((high-low)/8, uint64(uint32(v[0])))
-	b := make([]byte, 0, min((words+7)/8, sliceBytes))
-	for at := v[1]; uint64(len(b)) < (words+7)/8; {
-		n := int(min((words+7)/8-uint64(len(b)), sliceBytes))
+	size := (min((high-low)/8, uint64(uint32(v[0]))) + 7) / 8
+	if size > maxModuleMasks-h.masks {
+		h.torn++
+		return nil
+	}
+	h.masks += size
+	b := make([]byte, 0, min(size, sliceBytes))
+	for at := v[1]; uint64(len(b)) < size; {
+		n := int(min(size-uint64(len(b)), sliceBytes))
 		b = slices.Grow(b, n)
 		part := b[len(b):][:n]
 		if !h.mem.read(part, at) {
@@ -202,7 +210,7 @@ func (h *Heap) specials(all []specials) {
 	seen := 0
 	for _, list := range all {
 		s := h.at(list.span)
-		if s == nil || s.start != list.span {
+		if s == nil || s.start != list.span || s.manual { // another one said to be there, too
 			continue
 		}
 		for at := list.first; at != 0 && seen < maxSpecials; seen++ {

@@ -50,6 +50,8 @@ const (
 	maxDepth    = 32
 	maxMaskBits = 1 << 27 // words of a type, 1 GiB
 	maxMasks    = 1 << 28 // bytes of all masks
+	maxNames    = 1 << 28 // bytes of all names, of types and members
+	maxMembers  = 1 << 24 // of all structs
 	maxWork     = 1 << 24 // steps to find the masks of all types that have none
 )
 
@@ -102,7 +104,9 @@ type Types struct {
 	known     map[uint64]*Type
 	parts     map[uint64]*Type // without masks
 	masks     uint64           // bytes
-	work      int              // steps
+	names     uint64           // bytes
+	members   int
+	work      int // steps
 	madeTypes map[madeType]*Type
 	uint8     *Type
 }
@@ -181,7 +185,11 @@ func (ts *Types) read(at uint64) *Type {
 // fields reads those of a struct.
 func (ts *Types) fields(at, n, size uint64) []Field {
 	const fieldWords = 3 // name, type, offset
-	words := ts.h.mem.words(at, fieldWords*min(n, maxFields), fieldWords*maxFields)
+	n = min(n, maxFields)
+	if ts.members += int(n); ts.members > maxMembers {
+		return nil
+	}
+	words := ts.h.mem.words(at, fieldWords*n, fieldWords*maxFields)
 	var all []Field
 	for ; len(words) >= fieldWords; words = words[fieldWords:] {
 		off := words[2]
@@ -220,9 +228,10 @@ func (ts *Types) text(at uint64) (string, bool) {
 		return "", false
 	}
 	n, width := binary.Uvarint(head[1:])
-	if width <= 0 || n == 0 || n > maxName {
+	if width <= 0 || n == 0 || n > maxName || n > maxNames-ts.names {
 		return "", false
 	}
+	ts.names += n
 	text := make([]byte, n)
 	if !ts.h.mem.read(text, at+1+uint64(width)) {
 		return "", false
@@ -237,9 +246,10 @@ func (ts *Types) findMask(t *Type) {
 		t.mask = []byte{}
 		return
 	}
-	if ts.masks += (bits + 7) / 8; bits > maxMaskBits || ts.masks > maxMasks {
+	if bits > maxMaskBits || (bits+7)/8 > maxMasks-ts.masks {
 		return
 	}
+	ts.masks += (bits + 7) / 8
 	var b [8]byte
 	if !ts.h.mem.read(b[:], t.At+typeKind&^7) {
 		return
@@ -290,6 +300,7 @@ func (ts *Types) fill(mask []byte, off uint64, t *Type, depth int) bool {
 			}
 		}
 	case Struct:
+		ts.work += len(t.Fields)
 		for _, f := range t.Fields {
 			part := ts.part(f.Type)
 			if part == nil {
