@@ -20,15 +20,9 @@ const (
 	Waiting  Status = "waiting"
 )
 
-// Values of g.atomicstatus, and the bit that a collection sets while it scans the stack.
-const (
-	statusDead  = 6
-	statusExtra = 11 // of Go 1.26 on: for threads of C that will call Go; it has run nothing
-	statusScan  = 0x1000
-)
-
+// statuses are those of g.atomicstatus.
 var statuses = map[uint32]Status{
-	0: "idle", 1: Runnable, 2: Running, 3: Syscall, 4: Waiting, 8: "copystack", 9: "preempted", 10: "leaked",
+	GIdle: "idle", 1: Runnable, GRunning: Running, 3: Syscall, 4: Waiting, 8: "copystack", 9: "preempted", 10: "leaked",
 }
 
 // A Goroutine is one that is not dead.
@@ -186,8 +180,8 @@ func (r *Runtime) Goroutine(at uint64) (Goroutine, error) {
 // parse is what a g says; ok is false of one that is dead.
 func (r *Runtime) parse(at uint64, b []byte) (g Goroutine, ok bool) {
 	l := &r.Layout
-	status := binary.LittleEndian.Uint32(b[l.Status:]) &^ statusScan
-	if status == statusDead || status == statusExtra {
+	status := binary.LittleEndian.Uint32(b[l.Status:]) &^ GScanBit
+	if status == GDead || status == GDeadExtra {
 		return Goroutine{}, false
 	}
 	g = Goroutine{

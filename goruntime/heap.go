@@ -35,10 +35,7 @@ type HeapLayout struct {
 	GCBSSMask  int // bitvector of bss
 	NextModule int // *moduledata
 
-	GSched     int  // in runtime.g: gobuf, which begins with SP
-	GSyscallSP int  // uintptr
-	GStatus    int  // uint32
-	FieldBit   bool // the offset of a field in a type of structs has a bit behind it: whether it is embedded
+	FieldBit bool // the offset of a field in a type of structs has a bit behind it: whether it is embedded
 }
 
 // Constants of all these versions on amd64.
@@ -57,11 +54,11 @@ const (
 	FinFirst   = 24 // of finalizers,
 	FinSize    = 40 // each: function, argument, ...
 
-	// g.status, without the bit that its stack is being searched.
+	// g.atomicstatus, and the bit that a collection sets in it while it scans the stack.
 	GIdle      = 0
 	GRunning   = 2
 	GDead      = 6
-	GDeadExtra = 11 // of a thread of C, since 1.26
+	GDeadExtra = 11 // since 1.26: for threads of C that will call Go; it has run nothing
 	GScanBit   = 0x1000
 )
 
@@ -71,16 +68,9 @@ func (l Layout) Heap() HeapLayout {
 		Layout: l, AllSpans: 65864, Arenas: 66008, NPages: 32, State: 99, Specials: 128, LargeType: 152,
 		SpecialKind: 10, SpecialBody: 16, Finalizer: 1,
 		NoPtrData: 192, Types: 296, ETypes: 304, GCDataMask: 536, GCBSSMask: 552, NextModule: 576,
-		GSched: 56, GSyscallSP: 112, GStatus: 144,
 	}
 	h.heap()
 	h.module()
-	if l.Minor == 23 || l.Minor == 24 {
-		h.GStatus = 152
-	}
-	if l.Minor >= 25 {
-		h.GSyscallSP = 104
-	}
 	h.FieldBit = l.Minor == 18
 	return h
 }

@@ -34,7 +34,7 @@ func TestHeapLayout(t *testing.T) {
 				"moduledata.noptrdata": l.NoPtrData, "moduledata.enoptrdata": l.NoPtrData + 8, "moduledata.data": l.NoPtrData + 16, "moduledata.edata": l.NoPtrData + 24,
 				"moduledata.bss": l.NoPtrData + 32, "moduledata.ebss": l.NoPtrData + 40, "moduledata.noptrbss": l.NoPtrData + 48, "moduledata.enoptrbss": l.NoPtrData + 56,
 				"moduledata.types": l.Types, "moduledata.etypes": l.ETypes, "moduledata.gcdatamask": l.GCDataMask, "moduledata.gcbssmask": l.GCBSSMask, "moduledata.next": l.NextModule,
-				"g.sched": l.GSched, "g.syscallsp": l.GSyscallSP, "g.atomicstatus": l.GStatus, "gobuf.sp": 0, "special.next": 0, "special.offset": 8,
+				"special.next": 0, "special.offset": 8,
 				"bitvector.n": 0, "bitvector.bytedata": 8,
 			}
 			if l.Minor < 25 { // later it is allocated as plain memory, and has no type that is written
@@ -64,7 +64,7 @@ func TestHeapLayout(t *testing.T) {
 }
 
 // zeroMembers come first in their structures.
-var zeroMembers = map[string]bool{"gobuf.sp": true, "special.next": true, "bitvector.n": true, "finblock.alllink": true}
+var zeroMembers = map[string]bool{"special.next": true, "bitvector.n": true, "finblock.alllink": true}
 
 // A member is where a member of a structure lies, and its size in bytes.
 type member struct{ offset, size int64 }

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"hdb/goruntime"
 	"hdb/heap/golang"
 	"hdb/inferior"
 	"hdb/internal/addr"
@@ -255,7 +256,7 @@ func (g *GoCollections) unsafe(t *inferior.Thread) string {
 	low, ok := m.word(regs.R14)
 	high, ok2 := m.word(regs.R14 + 8)
 	status, ok3 := m.word(regs.R14 + uint64(l.Status))
-	if sp := uint64(regs.SP()); !ok || !ok2 || !ok3 || uint32(status) != goStatusRunning || sp > high || sp < low+goCallRoom {
+	if sp := uint64(regs.SP()); !ok || !ok2 || !ok3 || uint32(status) != goruntime.GRunning || sp > high || sp < low+goCallRoom {
 		return outside
 	}
 	thread, _ := m.word(regs.R14 + uint64(l.GM))
@@ -293,9 +294,6 @@ func (g *GoCollections) calledByRuntime(t *inferior.Thread) string {
 	}
 	return ""
 }
-
-// goStatusRunning is the runtime's _Grunning.
-const goStatusRunning = 2
 
 // module is the number of the module of Go at an address, -1: none is.
 func (g *GoCollections) module(a addr.Run) int {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sort"
 	"strings"
+
+	"hdb/goruntime"
 )
 
 // Content is what a block holds: values of a type, one behind the other.
@@ -272,19 +274,5 @@ func (c Content) Fits(b Block) bool {
 	if b.Slot() > b.Size {
 		size += b.Slot() - b.Size
 	}
-	return slotOf(size) == b.Slot()
-}
-
-// sizeClasses are the sizes of slots (runtime.class_to_size); larger blocks have whole pages.
-var sizeClasses = [...]uint64{8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256, 288, 320, 352, 384, 416, 448, 480, 512, 576, 640, 704, 768, 896,
-	1024, 1152, 1280, 1408, 1536, 1792, 2048, 2304, 2688, 3072, 3200, 3456, 4096, 4864, 5376, 6144, 6528, 6784, 6912, 8192, 9472, 9728, 10240, 10880, 12288, 13568, 14336,
-	16384, 18432, 19072, 20480, 21760, 24576, 27264, 28672, 32768}
-
-// slotOf is the slot that a block of a size gets.
-func slotOf(size uint64) uint64 {
-	if i := sort.Search(len(sizeClasses), func(i int) bool { return sizeClasses[i] >= size }); i < len(sizeClasses) {
-		return sizeClasses[i]
-	}
-	const page = 8192
-	return (size + page - 1) &^ (page - 1)
+	return size >= 8 && goruntime.SlotSize(size) == b.Slot() // smaller ones share slots
 }

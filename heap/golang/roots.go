@@ -144,7 +144,7 @@ func (h *Heap) readRoots() {
 		all = slices.Compact(all)
 		stacks := slices.Clone(h.src.Stacks)
 		slices.Sort(stacks)
-		size := max(l.GStatus, l.GoID, l.GSyscallSP, l.GSched, l.GM) + 8
+		size := max(l.Status, l.GoID, l.SyscallSP, l.Sched, l.GM) + 8
 		h.mem.each(all, func(int) int { return size }, func(_ int, b []byte) {
 			if b != nil {
 				h.stack(b, stacks)
@@ -162,13 +162,13 @@ func (h *Heap) stack(g []byte, running []uint64) {
 	l := &h.src.Layout
 	word := func(at int) uint64 { return binary.LittleEndian.Uint64(g[at:]) }
 	lo, hi := word(0), word(8)
-	status := binary.LittleEndian.Uint32(g[l.GStatus:]) &^ goruntime.GScanBit
+	status := binary.LittleEndian.Uint32(g[l.Status:]) &^ goruntime.GScanBit
 	if status == goruntime.GIdle || status == goruntime.GDead || status == goruntime.GDeadExtra ||
 		lo == 0 || hi <= lo || hi >= maxAddress || hi-lo > maxStack {
 		return
 	}
-	sp := word(l.GSched)
-	if s := word(l.GSyscallSP); s != 0 {
+	sp := word(l.Sched)
+	if s := word(l.SyscallSP); s != 0 {
 		sp = min(sp, s)
 	}
 	in := func(a uint64) bool { return lo <= a && a < hi }

@@ -142,9 +142,9 @@ func fake(l goruntime.HeapLayout) (fakeMemory, Source) {
 	g := uint64(atGs + 128)
 	m.put(g, atStack)
 	m.put(g+8, atStack+4096)
-	m.put(g+uint64(l.GSched), atStack+2048)
+	m.put(g+uint64(l.Sched), atStack+2048)
 	m.put(g+uint64(l.GoID), 7)
-	small(g+uint64(l.GStatus), 4)
+	small(g+uint64(l.Status), 4)
 
 	m.put(atSpecial+8, 32)
 	small(atSpecial+uint64(l.SpecialKind), byte(l.Finalizer))
