@@ -59,6 +59,7 @@ type goCall struct {
 	began   time.Time
 	err     error
 	waits   atomic.Bool // for look to run
+	asked   bool        // run is under way; on the owner's goroutine
 }
 
 type goCallState uint8
@@ -360,8 +361,8 @@ func (c *goCall) run() (*Report, error) {
 		}
 	}()
 	defer close(over)
-	c.exec.demand.passing = true
-	defer func() { c.exec.demand.passing = false }()
+	c.asked, c.exec.demand.passing = true, true
+	defer func() { c.asked, c.exec.demand.passing = false, false }()
 	var stop inferior.Stop
 	for range goCallStops {
 		var err error
@@ -438,6 +439,7 @@ func (c *goCall) stillThere(t, other *inferior.Thread) *inferior.Thread {
 func (c *goCall) look() {
 	c.waits.Store(false)
 	switch {
+	case !c.asked: // it was waked when run was about to end, and the program goes on for another reason
 	case c.state == goCallMade && c.isDone():
 		c.finished()
 	case c.state == goCallSought && time.Since(c.began) > goCallTime:
