@@ -25,7 +25,7 @@ const (
 
 const goroutinesSynopsis = "[-running|-runnable|-syscall|-waiting] [-system] [-with TEXT] [N|all]\n-group creator|start|where|reason [...]"
 
-const goroutinesLong = "Goroutines are read from the structures of Go's runtime, of stripped programs and in core files, too. The status is the one of Go's own tracebacks: what a waiting goroutine waits for, and for how long if that is a minute or more: since a garbage collection first found it waiting. A core file does not have the time. The function is the innermost of the user's code (`show library-frames`), or the one that called the runtime; then follows the go statement that made the goroutine.\n\n" +
+const goroutinesLong = "Goroutines are read from the structures of Go's runtime, of stripped programs and in core files, too. The status is the one of Go's own tracebacks: what a waiting goroutine waits for, and for how long if that is a minute or more, right to a cycle of the garbage collector. A core file does not have the time. The function is the innermost of the user's code (`show library-frames`), or the one that called the runtime; then follows the go statement that made the goroutine.\n\n" +
 	"-with keeps goroutines with TEXT in the status or in the name or file of one of these functions. -system adds the runtime's own goroutines. `-group` counts those that are alike, with the bytes of their stacks: of the go statement that made them, of their functions, of the line where they are, or of the status. Where a group differs in the rest, the most frequent is shown, and how many others there are.\n\n" +
 	"Examples:\n  goroutines\n  goroutines -waiting -with net/http\n  goroutines -group creator\n  goroutines -group where -with \"chan send\" 5"
 

@@ -32,7 +32,7 @@ type Goroutine struct {
 	Parent    uint64 // the goroutine that made it, 0 unknown: before Go 1.21, and of the first
 	Status    Status
 	Reason    string // why it waits, in the runtime's words: "chan receive"
-	Since     int64  // when a collection first found it waiting, on the runtime's clock in nanoseconds (CLOCK_MONOTONIC); 0 none has
+	Since     int64  // the end of the collection before the first that found it waiting, on the runtime's clock in nanoseconds (CLOCK_MONOTONIC); 0 none has
 	M         uint64 // address of the m that it runs on, 0 without
 	Locked    bool   // it runs on one thread alone
 	StackLow  uint64
