@@ -110,7 +110,7 @@ type job struct {
 }
 
 // tableKind is the kind of the files of kept tables; the number changes with their form.
-const tableKind = "cfi3"
+const tableKind = "cfi5"
 
 func (t *tables) job(s source) *job {
 	j := &job{

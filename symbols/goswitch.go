@@ -20,6 +20,8 @@ const (
 	goCalledBack  = "runtime.cgocallback"
 	goFromC       = "crosscall2"
 	goSystemStack = "runtime.systemstack"
+	goScheduler   = "runtime.mcall"
+	goBegin       = "runtime.rt0_go"
 	goExit        = "runtime.goexit"
 	goABI0        = ".abi0" // what symbol tables add to names of functions in assembly
 )
@@ -56,7 +58,17 @@ func (o *Object) goSwitches() (rows []unwind.Row) {
 		case goCalledBack:
 			callOfGo(decode(code), put)
 		case goSystemStack:
-			callOnSystemStack(decode(code), put)
+			if list := decode(code); pushesBP(list) {
+				callOnSystemStack(list, unwind.Row{Switch: unwind.Switch{Kind: unwind.FromGoroutine}}, put)
+			}
+		case goScheduler: // no caller: the goroutine waits meanwhile
+			callOnSystemStack(decode(code), noCaller(), put)
+		case goBegin: // it aligns the stack first
+			for _, in := range decode(code) {
+				if in.Op == x86asm.CALL {
+					put(in.end, noCaller())
+				}
+			}
 		case goFromC:
 			callFromC(decode(code), put)
 		case goExit:
@@ -67,10 +79,17 @@ func (o *Object) goSwitches() (rows []unwind.Row) {
 	return slices.CompactFunc(rows, func(a, b unwind.Row) bool { return a.Low == b.Low })
 }
 
+// noCaller is a row of a function that nothing has called.
+func noCaller() unwind.Row {
+	r := unwind.Row{CFA: unwind.Rule{Kind: unwind.Register, Reg: unwind.RSP, Offset: 8}}
+	r.SetRule(unwind.RA, unwind.Rule{Kind: unwind.Undefined})
+	return r
+}
+
 // switchFunctions finds the functions, by the symbol table or by the one that Go programs need
 // at run time.
 func (o *Object) switchFunctions() (list []Function) {
-	names := []string{goCallsC, goCalledBack, goFromC, goSystemStack, goExit}
+	names := []string{goCallsC, goCalledBack, goFromC, goSystemStack, goScheduler, goBegin, goExit}
 	for _, name := range names {
 		for _, s := range slices.Concat(o.Symtab.Symbols(name), o.Symtab.Symbols(name+goABI0)) {
 			if s.Defined && s.IsCode() {
@@ -155,18 +174,18 @@ func callOfGo(list []instruction, put func(int, unwind.Row)) {
 	}
 }
 
-// callOnSystemStack finds the call of systemstack that it makes on the stack of the thread. The
-// function there saves rbp, which points to the frame of systemstack if it has one: since
-// Go 1.21.
-func callOnSystemStack(list []instruction, put func(int, unwind.Row)) {
+// callOnSystemStack finds the call of systemstack and mcall that they make on the stack of the thread,
+// and puts row there. What systemstack calls saves rbp, which points to the frame of systemstack if that
+// has one: since Go 1.21.
+func callOnSystemStack(list []instruction, row unwind.Row, put func(int, unwind.Row)) {
 	moved := false
 	for _, in := range list {
 		_, loads := in.Args[1].(x86asm.Mem)
 		switch {
-		case in.Op == x86asm.MOV && in.Args[0] == x86asm.RSP && loads && pushesBP(list):
+		case in.Op == x86asm.MOV && in.Args[0] == x86asm.RSP && loads:
 			moved = true
 		case moved && in.Op == x86asm.CALL:
-			put(in.end, unwind.Row{Switch: unwind.Switch{Kind: unwind.FromGoroutine}})
+			put(in.end, row)
 			return
 		}
 	}

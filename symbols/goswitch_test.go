@@ -36,6 +36,10 @@ func TestGoSwitches(t *testing.T) {
 				t.Errorf("%v: where a goroutine has what made it is not known", flags)
 			}
 		}
+		if kinds[unwind.NoSwitch] < 5 {
+			t.Errorf("%v: %d calls of functions without a caller", flags, kinds[unwind.NoSwitch])
+		}
+		delete(kinds, unwind.NoSwitch)
 		if want := map[unwind.SwitchKind]int{unwind.ToGoroutine: 2, unwind.FromGoroutine: 1, unwind.GoroutineEnd: 1}; !reflect.DeepEqual(kinds, want) {
 			t.Errorf("%v: kinds of rows %v, want %v", flags, kinds, want)
 		}
@@ -72,7 +76,9 @@ func TestGoSwitchesHostile(t *testing.T) {
 			code = append(code, pieces[r.IntN(len(pieces))]...)
 		}
 		list := decode(code)
-		for _, read := range []func([]instruction, func(int, unwind.Row)){callsOfC, callOfGo, callOnSystemStack, callFromC} {
+		for _, read := range []func([]instruction, func(int, unwind.Row)){callsOfC, callOfGo, callFromC, func(list []instruction, put func(int, unwind.Row)) {
+			callOnSystemStack(list, unwind.Row{}, put)
+		}} {
 			read(list, func(at int, _ unwind.Row) {
 				if at < 2 || at > len(code) {
 					t.Fatalf("% x: a row at %d", code, at)
