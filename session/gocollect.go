@@ -93,7 +93,7 @@ func (g *GoCollections) Collect() (*Collected, *Report, error) {
 		return nil, nil, errors.New("the last collection is not done yet: continue")
 	}
 	if why := g.unsafe(g.sel.thread); g.exec.placed && why != "" {
-		return nil, nil, fmt.Errorf("%s, where a collection cannot be asked for: finish leaves it", why)
+		return nil, nil, fmt.Errorf("%s, where a collection cannot be asked for: `frame 0` and `finish` leave it", why)
 	}
 	before, err := g.sum()
 	if err != nil {

@@ -43,8 +43,8 @@ func (s *Stepping) stepGo(n int, into bool) (*Report, error) {
 	return nil, ErrNotRunning
 }
 
-// finishGo runs to the return of the innermost Go function; in a program without debug information to that
-// of the selected one.
+// finishGo runs to the return of the selected function: delve, which follows inlined calls, knows the
+// innermost one only.
 func (s *Stepping) finishGo(f names.Frame) (*Report, error) {
 	if err := s.exec.lockable(); err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func (s *Stepping) finishGo(f names.Frame) (*Report, error) {
 		return nil, err
 	}
 	g, err := s.proc.Go()
-	if errors.Is(err, inferior.ErrNoGoDWARF) {
+	if errors.Is(err, inferior.ErrNoGoDWARF) || err == nil && f.Num > 0 && !f.Inlined {
 		return s.finishGoroutine(f)
 	}
 	if err != nil {

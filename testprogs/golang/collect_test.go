@@ -47,8 +47,12 @@ func TestCollect(t *testing.T) {
 				c.ask("delete")
 				c.ask(`break alloc if type("main.node")`)
 				c.want("continue", "main.litter")
-				c.want("gc", "error: gc: ", "finish leaves it")
+				c.want("gc", "error: gc: ", "`frame 0` and `finish` leave it")
 				c.ask("delete")
+				c.want("finish", "run till exit of main.litter") // the selected one, not the innermost
+				if stack := c.want("bt", "main.main"); strings.Contains(stack, "main.litter") {
+					t.Errorf("%v: finish has not left main.litter:\n%s", flags, stack)
+				}
 				c.quit()
 				p.end(t)
 				if !strings.HasSuffix(p.said.String(), "done 1000\n") {
