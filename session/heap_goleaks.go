@@ -3,6 +3,7 @@ package session
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -131,7 +132,8 @@ const (
 	wayEnd   = 2 // and from its end
 )
 
-// way is a shortest way from a root to a block in words, "" without one.
+// way is a shortest way from a root to a block in words, "" without one. Of a block of no known
+// type it has the offset of the word.
 func (n *namer) way(block int) string {
 	path := n.g.Path(block)
 	if len(path) == 0 {
@@ -150,7 +152,7 @@ func (n *namer) way(block int) string {
 		case i > 0 && h.Name != "":
 			b.WriteString(h.Name)
 		case i > 0:
-			b.WriteString(" -> ")
+			fmt.Fprintf(&b, " -> +%#x", h.Field)
 		default:
 			b.WriteString(rootText(&h))
 		}
