@@ -13,10 +13,8 @@ import (
 const (
 	AllGs             = "runtime.allgs"             // []*g, dead ones too
 	AllMs             = "runtime.allm"              // *m, the next of each in m.alllink
-	AllPs             = "runtime.allp"              // []*p
 	Heap              = "runtime.mheap_"            // mheap
 	FirstModule       = "runtime.firstmoduledata"   // moduledata
-	ModulesSlice      = "runtime.modulesSlice"      // *[]*moduledata, of all modules; nil in a program that has not begun
 	AllFinalizers     = "runtime.allfin"            // *finblock, the next of each in alllink: 24 (32 bits less before) bytes in
 	WaitReasonStrings = "runtime.waitReasonStrings" // [...]string, by g.waitreason
 )
@@ -72,10 +70,8 @@ type use struct {
 var variableUses = map[string][]use{
 	AllGs:             {{"runtime.forEachG", words(2)}, {"runtime.allgadd", words(3)}},
 	AllMs:             {{"runtime.mcommoninit", both(loads, addresses)}, {"runtime.schedtrace", loads}},
-	AllPs:             {{"runtime.timeSleepUntil", words(2)}, {"runtime.procresize", words(3)}},
 	Heap:              {{"runtime.(*mcentral).grow", receiver("runtime.(*mheap).alloc")}, {"runtime.stackpoolalloc", receiver("runtime.(*mheap).allocManual")}},
 	FirstModule:       {{"runtime.findfunc", addresses}, {"runtime.modulesinit", addresses}},
-	ModulesSlice:      {{"runtime.modulesinit", addresses}, {"runtime.typelinksinit", loads}, {"runtime.itabsinit", loads}},
 	AllFinalizers:     {{"runtime.queuefinalizer", loads}, {"runtime.markroot", loads}},
 	WaitReasonStrings: {{"runtime.waitReason.String", indexed}},
 }
@@ -186,7 +182,7 @@ func compact(list []uint64) []uint64 {
 	return slices.Compact(list)
 }
 
-// maxCode bounds a function of the runtime, in bytes: procresize and markroot have 4 KiB at most.
+// maxCode bounds a function of the runtime, in bytes: markroot has 4 KiB at most.
 const maxCode = 64 << 10
 
 // used are the variables with which a function does as it is said.

@@ -15,7 +15,7 @@ import (
 
 // variables are all that Variable finds.
 var variables = []string{
-	goruntime.AllGs, goruntime.AllMs, goruntime.AllPs, goruntime.Heap, goruntime.FirstModule, goruntime.ModulesSlice,
+	goruntime.AllGs, goruntime.AllMs, goruntime.Heap, goruntime.FirstModule,
 	goruntime.AllFinalizers, goruntime.WaitReasonStrings,
 }
 

@@ -291,7 +291,7 @@ func (t *goTyper) infer(ctx context.Context) error {
 			}
 			off := e.At - base
 			key := place{all[i], off}
-			if c.Type.Kind < 64 && c.Type.Size > 0 {
+			if !c.Type.Made() && c.Type.Size > 0 {
 				key.off %= c.Type.Size
 			}
 			to, ok := targets[key]

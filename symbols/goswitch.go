@@ -1,6 +1,7 @@
 package symbols
 
 import (
+	"cmp"
 	"debug/buildinfo"
 	"slices"
 
@@ -75,7 +76,7 @@ func (o *Object) goSwitches() (rows []unwind.Row) {
 			put(1, unwind.Row{Switch: unwind.Switch{Kind: unwind.GoroutineEnd, Creator: int64(l.GoPC), ID: int64(l.GoID)}})
 		}
 	}
-	slices.SortFunc(rows, func(a, b unwind.Row) int { return int(a.Low) - int(b.Low) })
+	slices.SortFunc(rows, func(a, b unwind.Row) int { return cmp.Compare(a.Low, b.Low) })
 	return slices.CompactFunc(rows, func(a, b unwind.Row) bool { return a.Low == b.Low })
 }
 

@@ -62,6 +62,9 @@ func (ts *Types) made(kind Kind, of *Type) *Type {
 	return t
 }
 
+// Made tells types that no program has: of what the runtime makes of a map or channel.
+func (t *Type) Made() bool { return t.Kind >= mapHeader }
+
 type madeType struct {
 	kind Kind
 	of   uint64
@@ -263,7 +266,7 @@ func (ts *Types) madeTarget(t *Type, off uint64, word func(off uint64) uint64) (
 func (c Content) Fits(b Block) bool {
 	t := c.Type
 	switch {
-	case t.Kind >= mapHeader:
+	case t.Made():
 		return b.Size <= 2*madeSize || t.Kind == mapTables || t.Kind == chanHeader
 	case t.Size == 0 || t.Size > b.Size:
 		return false
