@@ -100,24 +100,13 @@ func (t *goTyper) find(i int, tried map[int]bool) goContent {
 		if e.From < 0 {
 			to, ok = t.root(e)
 		} else if from := t.find(e.From, tried); from.Type != nil {
-			to, ok = t.heap.Types.Target(from.Content, e.At-t.n.g.Block(e.From).Addr, t.words(t.n.g.Block(e.From).Addr))
+			to, ok = t.heap.Types.Target(from.Content, e.At-t.n.g.Block(e.From).Addr, t.n.h.word(addr.Run(t.n.g.Block(e.From).Addr)))
 		}
 		if ok && to.Fits(golang.Block{Addr: b.Addr, Size: b.Room}) {
 			return goContent{to, true}
 		}
 	}
 	return goContent{}
-}
-
-// words reads words of a block.
-func (t *goTyper) words(block uint64) func(off uint64) uint64 {
-	return func(off uint64) uint64 {
-		var b [8]byte
-		if n, _ := t.n.h.common.image.ReadAt(b[:], int64(block+off)); n < len(b) {
-			return 0
-		}
-		return binary.LittleEndian.Uint64(b[:])
-	}
 }
 
 // declared is what a block was made for, as its event or the heap tells.
@@ -232,23 +221,8 @@ func (t *goTyper) infer(ctx context.Context) error {
 	if t.all != nil {
 		return nil
 	}
-	g := t.n.g
-	all := make([]uint32, t.n.m.Len())
-	list := []goContent{{}}
-	numbers := map[goContent]uint32{}
-	var queue []uint32
-	number := func(c goContent) uint32 {
-		k, ok := numbers[c]
-		if !ok {
-			k = uint32(len(list))
-			list, numbers[c] = append(list, c), k
-		}
-		return k
-	}
-	set := func(i int, k uint32) {
-		all[i] = k
-		queue = append(queue, uint32(i))
-	}
+	x := &goInference{goTyper: t, held: make([]uint32, t.n.m.Len()), contents: []goContent{{}},
+		numbers: map[goContent]uint32{}, targets: map[goTarget]uint32{}}
 	for i, b := range t.n.m.Blocks() {
 		if i&1023 == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -257,61 +231,93 @@ func (t *goTyper) infer(ctx context.Context) error {
 			continue
 		}
 		if c := t.declared(&b); c.Type != nil {
-			set(i, number(goContent{Content: c}))
+			x.set(i, x.number(goContent{Content: c}))
 		}
 	}
-	take := func(i int, k uint32) {
-		if b := g.Block(i); all[i] == 0 && list[k].Fits(golang.Block{Addr: b.Addr, Size: b.Room}) {
-			set(i, k)
-		}
-	}
-	for e := range g.RootEdges() {
-		if e.Offset == 0 && !e.Weak && t.n.m.InGo(g.Block(e.To).Addr) && all[e.To] == 0 {
+	for e := range t.n.g.RootEdges() {
+		if e.Offset == 0 && !e.Weak && t.n.m.InGo(t.n.g.Block(e.To).Addr) && x.held[e.To] == 0 {
 			if to, ok := t.root(e); ok {
-				take(e.To, number(goContent{to, true}))
+				x.take(e.To, x.number(goContent{to, true}))
 			}
 		}
 	}
-	type place struct {
-		content uint32
-		off     uint64
-	}
-	targets := map[place]uint32{} // numbers of those that no word decides about; 0 of none
-	for n := 0; n < len(queue); n++ {
+	for n := 0; n < len(x.queue); n++ {
 		if n&1023 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		i := int(queue[n])
-		c := list[all[i]]
-		base := g.Block(i).Addr
-		word := t.words(base)
-		for e := range g.Graph.From(i) {
-			if e.Weak || e.Inside || e.At == 0 || all[e.To] != 0 {
-				continue
+		x.follow(int(x.queue[n]))
+	}
+	t.all, t.list = x.held, x.contents
+	return nil
+}
+
+// A goInference is the search of infer.
+type goInference struct {
+	*goTyper
+	held     []uint32 // by each block: a number in contents; 0 not known
+	contents []goContent
+	numbers  map[goContent]uint32 // in contents
+	queue    []uint32             // blocks that are known, whose pointers are to be followed
+	targets  map[goTarget]uint32  // numbers of those that no word decides about; 0 of none
+}
+
+// A goTarget is what the pointer at an offset of a content leads to.
+type goTarget struct {
+	content uint32
+	off     uint64
+}
+
+// number is that of a content.
+func (x *goInference) number(c goContent) uint32 {
+	k, ok := x.numbers[c]
+	if !ok {
+		k = uint32(len(x.contents))
+		x.contents, x.numbers[c] = append(x.contents, c), k
+	}
+	return k
+}
+
+func (x *goInference) set(i int, k uint32) {
+	x.held[i] = k
+	x.queue = append(x.queue, uint32(i))
+}
+
+// take has a block that is not known hold a content, if that fits.
+func (x *goInference) take(i int, k uint32) {
+	if b := x.n.g.Block(i); x.held[i] == 0 && x.contents[k].Fits(golang.Block{Addr: b.Addr, Size: b.Room}) {
+		x.set(i, k)
+	}
+}
+
+// follow takes what the pointers of a block lead to.
+func (x *goInference) follow(i int) {
+	c := x.contents[x.held[i]]
+	base := x.n.g.Block(i).Addr
+	word := x.n.h.word(addr.Run(base))
+	for e := range x.n.g.Graph.From(i) {
+		if e.Weak || e.Inside || e.At == 0 || x.held[e.To] != 0 {
+			continue
+		}
+		off := e.At - base
+		key := goTarget{x.held[i], off}
+		if !c.Type.Made() && c.Type.Size > 0 {
+			key.off %= c.Type.Size
+		}
+		to, ok := x.targets[key]
+		if !ok {
+			asked := false
+			c, _ := x.heap.Types.Target(c.Content, off, func(off uint64) uint64 { asked = true; return word(off) })
+			if c.Type != nil {
+				to = x.number(goContent{c, true})
 			}
-			off := e.At - base
-			key := place{all[i], off}
-			if !c.Type.Made() && c.Type.Size > 0 {
-				key.off %= c.Type.Size
-			}
-			to, ok := targets[key]
-			if !ok {
-				asked := false
-				c, _ := t.heap.Types.Target(c.Content, off, func(off uint64) uint64 { asked = true; return word(off) })
-				if c.Type != nil {
-					to = number(goContent{c, true})
-				}
-				if !asked && len(targets) < maxGoTargets {
-					targets[key] = to
-				}
-			}
-			if to != 0 {
-				take(e.To, to)
+			if !asked && len(x.targets) < maxGoTargets {
+				x.targets[key] = to
 			}
 		}
+		if to != 0 {
+			x.take(e.To, to)
+		}
 	}
-	t.all, t.list = all, list
-	return nil
 }
 
 // maxGoTargets bounds what is kept of types.
