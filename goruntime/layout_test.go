@@ -1,14 +1,10 @@
 package goruntime_test
 
 import (
-	"debug/dwarf"
-	"debug/elf"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"testing"
 
 	"hdb/goruntime"
@@ -41,7 +37,7 @@ func TestLayout(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			at := offsets(t, build(t, toolchain))
+			at := members(t, build(t, toolchain))
 			for name, got := range map[string]int{
 				"g.stack": 0, "g.m": l.GM, "g.goid": l.GoID, "g.gopc": l.GoPC, "g.startpc": l.StartPC, "g.parentGoid": l.ParentGoID,
 				"g.sched": l.Sched, "gobuf.sp": 0, "gobuf.pc": 8, "gobuf.bp": l.SchedBP, "g.syscallsp": l.SyscallSP, "g.syscallpc": l.SyscallSP + 8,
@@ -50,11 +46,11 @@ func TestLayout(t *testing.T) {
 				"mspan.allocBits": l.AllocBits, "mspan.spanclass": l.SpanClass, "mspan.elemsize": l.ElemSize, "mspan.isUserArenaChunk": l.ArenaChunk,
 			} {
 				want, ok := at[name]
-				if ok != (got != 0 || name == "g.stack" || name == "m.g0" || name == "gobuf.sp") || ok && int64(got) != want {
-					t.Errorf("%s: offset %d, DWARF has %d (%v)", name, got, want, ok)
+				if ok != (got != 0 || name == "g.stack" || name == "m.g0" || name == "gobuf.sp") || ok && int64(got) != want.offset {
+					t.Errorf("%s: offset %d, DWARF has %d (%v)", name, got, want.offset, ok)
 				}
 			}
-			if narrow := at["size of mspan.nelems"] == 2; narrow != l.Narrow {
+			if narrow := at["mspan.nelems"].size == 2; narrow != l.Narrow {
 				t.Errorf("nelems of 16 bits: %v, want %v", l.Narrow, narrow)
 			}
 		})
@@ -91,50 +87,4 @@ func build(t *testing.T, toolchain string, flags ...string) string {
 		t.Fatalf("go build with %s: %v\n%s", toolchain, err, out)
 	}
 	return program
-}
-
-// offsets are those of the members of runtime's g, m and mspan, "g.goid", and the size of
-// nelems.
-func offsets(t *testing.T, program string) map[string]int64 {
-	f, err := elf.Open(program)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	dw, err := f.DWARF()
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := map[string]int64{}
-	for r, in := dw.Reader(), ""; ; {
-		e, err := r.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if e == nil {
-			return at
-		}
-		name, _ := e.Val(dwarf.AttrName).(string)
-		switch e.Tag {
-		case dwarf.TagStructType:
-			in, _ = strings.CutPrefix(name, "runtime.")
-			if in != "g" && in != "m" && in != "gobuf" && in != "mspan" || in == name {
-				in = ""
-				r.SkipChildren()
-			}
-		case dwarf.TagMember:
-			if in == "" {
-				continue
-			}
-			key := fmt.Sprintf("%s.%s", in, name)
-			at[key], _ = e.Val(dwarf.AttrDataMemberLoc).(int64)
-			if key == "mspan.nelems" {
-				typ, err := dw.Type(e.Val(dwarf.AttrType).(dwarf.Offset))
-				if err != nil {
-					t.Fatal(err)
-				}
-				at["size of "+key] = typ.Size()
-			}
-		}
-	}
 }
