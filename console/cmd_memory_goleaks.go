@@ -34,7 +34,7 @@ func noteGo(c *Console, o *screen.Output, q *leaksAsked, a *session.LeakAnswer) 
 		for _, row := range []struct {
 			graph.Sum
 			text string
-		}{{a.Go[graph.Reachable], "reachable"}, {garbage, "garbage: the next collection finds it dead"}, {a.Go[graph.Possible], "held by memory of C alone, which the collector does not see"}} {
+		}{{a.Go[graph.Reachable], "reachable"}, {garbage, "garbage: the next collection finds it dead"}, {a.Go[graph.Possible], "held from outside alone, by C or stacks of the system: the collector does not see it"}} {
 			if row.Blocks > 0 || row.text == "reachable" {
 				table = append(table, []screen.Span{screen.Plain(o.Sizes.Short(row.Bytes)), screen.Plain(units.Grouped(row.Blocks)), screen.Plain(row.text)})
 			}

@@ -293,8 +293,12 @@ func startsProgram(function string) bool {
 	return false
 }
 
-// ofGoRuntime tells functions of Go's runtime: newobject, growslice, convTstring.
+// ofGoRuntime tells functions of Go's runtime: newobject, growslice, convTstring, and what cgo puts
+// before functions of C.
 func ofGoRuntime(f *names.Frame) bool {
+	if strings.Contains(f.Function, "._Cfunc_") || strings.HasPrefix(f.Function, "_cgo_") {
+		return true
+	}
 	return f.Language == dwarf.LangGo && (strings.HasPrefix(f.Function, "runtime.") || strings.HasPrefix(f.Function, "internal/runtime/"))
 }
 

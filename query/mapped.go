@@ -306,7 +306,7 @@ func mapsForOthers(f *names.Frame) bool {
 // program.
 var othersPrefixes = []string{
 	"allocate_stack", "pthread_create", "__pthread_create", "_dl_", "dl_", "__libc_", "_IO_", "_nl_",
-	"je_", "_rjem_", "tcmalloc::", "_mi_", "mi_", "runtime.", "__asan_", "__sanitizer", "__interceptor_", "__tsan_", "__msan_",
+	"je_", "_rjem_", "tcmalloc::", "_mi_", "mi_", "runtime.", "x_cgo_", "__asan_", "__sanitizer", "__interceptor_", "__tsan_", "__msan_",
 }
 
 // program tells the mappings that are of ProgramMapped.

@@ -3,6 +3,8 @@ package query
 import (
 	"regexp"
 	"testing"
+
+	"hdb/values/blocktype"
 )
 
 func TestBaseName(t *testing.T) {
@@ -89,6 +91,29 @@ func TestMatchFunction(t *testing.T) {
 	} {
 		if got := MatchFunction(c.pattern, c.function, ""); got != c.want {
 			t.Errorf("%q, %s: %v", c.pattern, c.function, got)
+		}
+	}
+}
+
+// TestMatchGoType finds types of Go by their names with and without type arguments.
+func TestMatchGoType(t *testing.T) {
+	for _, c := range []struct {
+		pattern, name string
+		want          bool
+	}{
+		{"main.Entry", "main.Entry[go.shape.*uint8]", true},
+		{"main.Entry[...]", "main.Entry[go.shape.*uint8]", true},
+		{"main.Entry[go.shape.*uint8]", "main.Entry[go.shape.*uint8]", true},
+		{"main.Entry[int]", "main.Entry[go.shape.*uint8]", false},
+		{"[]main.Entry[...]", "[]main.Entry[map[string][]int]", true},
+		{"main.Entry", "main.Entries[int]", false},
+		{"map[string]int", "map[string]int", true},
+		{"map[string]main.Pair", "map[string]main.Pair[int,[2]string]", true},
+		{"map", "map[string]int", false},
+		{"int", "map[string]int", false},
+	} {
+		if got := MatchType(c.pattern, &blocktype.Type{Name: c.name, Count: 1}); got != c.want {
+			t.Errorf("type(%q) of %s: %t", c.pattern, c.name, got)
 		}
 	}
 }

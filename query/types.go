@@ -67,13 +67,17 @@ func (r *Recording) TopTypes(ctx context.Context, by heap.Measure) ([]heap.Row, 
 }
 
 // MatchType tells whether the user's name is that of a type: as it is printed, with [] for an array of any length,
-// that of its elements, and either without struct, namespaces and template arguments. A * stands for any text.
+// that of its elements, and either without struct, namespaces and template or type arguments, for which Go's names
+// may have [...]. A * stands for any text.
 func MatchType(pattern string, t *blocktype.Type) bool {
 	for _, name := range [...]string{t.String(), t.Kind(), t.Name} {
 		for _, word := range [...]string{"struct ", "union ", "enum ", "class "} {
 			name = strings.TrimPrefix(name, word)
 		}
 		pattern := strings.TrimPrefix(pattern, "struct ")
+		if cond.Match(strings.ReplaceAll(pattern, "[...]", ""), withoutGoArguments(name)) {
+			return true
+		}
 		for {
 			if cond.Match(pattern, name) || cond.Match(pattern, withoutArguments(name)) {
 				return true

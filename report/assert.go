@@ -3,8 +3,11 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"unicode/utf8"
 
+	"hdb/capture"
 	"hdb/internal/units"
 )
 
@@ -114,7 +117,7 @@ func checkLeaks(p *Profile, l *Limits) (all []Verdict) {
 	if !l.NoLeaks && l.MaxLeaked == nil {
 		return nil
 	}
-	k := p.remaining(l)
+	k := p.remaining(l, p.collected())
 	weigh := func(i int, st *Stack) (uint64, uint64) {
 		if !k.counts[i] {
 			return 0, 0
@@ -146,10 +149,12 @@ func checkLeaks(p *Profile, l *Limits) (all []Verdict) {
 type remaining struct {
 	counts                []bool // by stack
 	counted, own, allowed Numbers
+	collected             Numbers // of Go
 }
 
 // remaining tells what the runtimes keep for themselves and what is allowed from leaks.
-func (p *Profile) remaining(l *Limits) remaining {
+// collected tells blocks that a garbage collection frees, nil if none are told apart.
+func (p *Profile) remaining(l *Limits, collected func(*Stack) bool) remaining {
 	k := remaining{counts: make([]bool, len(p.Stacks))}
 	user, runtime := p.Suppressor(l.Suppressions), p.RuntimeOwned()
 	for i := range p.Stacks {
@@ -157,6 +162,8 @@ func (p *Profile) remaining(l *Limits) remaining {
 		switch {
 		case user.Find(st, LeakAny) >= 0:
 			k.allowed.Add(st.Numbers)
+		case collected != nil && collected(st):
+			k.collected.Add(st.Numbers)
 		case !l.Strict && runtime(st):
 			k.own.Add(st.Numbers)
 		default:
@@ -167,10 +174,28 @@ func (p *Profile) remaining(l *Limits) remaining {
 	return k
 }
 
+// collected tells the stacks whose blocks a Go runtime has made: with blocks of C among them by
+// the innermost function, which is the runtime's or has a name of a package that it serves.
+func (p *Profile) collected() func(*Stack) bool {
+	if !slices.ContainsFunc(p.Calls, func(c Calls) bool { return capture.OfGo(c.Function) }) {
+		return nil
+	}
+	return func(st *Stack) bool {
+		if p.Golang || len(st.Frames) == 0 {
+			return p.Golang
+		}
+		name, _ := p.frameNames(&p.Frames[st.Frames[0]])
+		return slices.ContainsFunc([]string{"runtime.", "internal/", "reflect."}, func(s string) bool { return strings.HasPrefix(name, s) })
+	}
+}
+
 // text says what does not count.
 func (k *remaining) text(p *Profile) (text string) {
 	if k.own.LiveBlocks > 0 {
 		text += fmt.Sprintf("; not counted: %s, kept by language runtimes for themselves", p.sizes().blocks(k.own.Live, k.own.LiveBlocks))
+	}
+	if k.collected.LiveBlocks > 0 {
+		text += fmt.Sprintf("; not counted: %s of Go, live until a garbage collection has found them dead", p.sizes().blocks(k.collected.Live, k.collected.LiveBlocks))
 	}
 	if k.allowed.LiveBlocks > 0 {
 		text += fmt.Sprintf("; suppressed: %s", p.sizes().blocks(k.allowed.Live, k.allowed.LiveBlocks))
@@ -183,7 +208,7 @@ func (k *remaining) text(p *Profile) (text string) {
 
 // checkGrowth holds what is live more than before against the limit.
 func checkGrowth(p *Profile, l *Limits) Verdict {
-	k, since := p.remaining(l), l.Since
+	k, since := p.remaining(l, nil), l.Since
 	before := uint64(0)
 	for i, n := range since.Live {
 		if i < len(k.counts) && k.counts[i] {

@@ -40,7 +40,7 @@ var sarifRules = []struct{ id, name, text string }{
 // themselves, and what there is no place for.
 func WriteSARIF(w io.Writer, p *Profile, o Options) error {
 	log := newSARIF(p, o)
-	k := p.remaining(&Limits{})
+	k := p.remaining(&Limits{}, nil)
 	level := func(f *finding) string {
 		if float64(f.weight) >= leakWarning*float64(k.counted.Live) {
 			return "warning"

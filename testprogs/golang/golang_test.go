@@ -75,6 +75,9 @@ func TestCounts(t *testing.T) {
 			for _, flags := range forms {
 				program := build(t, "stress", toolchain, flags...)
 				path := compare(t, program, "3000")
+				if b, err := exec.Command(testprogs.HDB(t), "assert", "--no-leaks", path).CombinedOutput(); err != nil || !strings.Contains(string(b), "of Go, live until") {
+					t.Errorf("%v: blocks that nobody has collected are leaks: %v: %s", flags, err, b)
+				}
 				for typ, function := range map[string]string{"main.wide": "main.broad", "[]*int": "main.pointersOf", "main.flat": "main.tiny"} {
 					ask := exec.Command(testprogs.HDB(t), "-q", path)
 					ask.Stdin = strings.NewReader(fmt.Sprintf("allocs 1 if type(%q)\n", typ))
