@@ -23,11 +23,10 @@ import (
 //	  check, or R12 = 8; int3 -> nop       R12 = 0; int3     -> call runtime.GC
 //	  call debugCall32                     R12 = 1; int3     -> jmp called
 //	  R12 = 16; int3 -> jmp done           return
-//	  restore the registers; return
 //
 // called and done lie where other sizes of debugCall32 are, which nothing calls. called notes that the
 // collection was made. done notes that all is, waits for hdb, for a tenth of a second at most, and
-// restores the registers that debugCallV2 does not: the flags and XMM0 to XMM15.
+// restores the registers, also those that debugCallV2 does not: the flags and XMM0 to XMM15.
 
 // goCallCode is that code of a runtime, and what takes its place.
 type goCallCode struct {
@@ -100,7 +99,9 @@ func newGoCallCode(v2, call32, room goFunction, called, page addr.Run) (*goCallC
 	w.bytes(0x41, 0xc7, 0x44, 0x24, gpCalled, 1, 0, 0, 0) // movl $1,gpCalled(%r12)
 	w.jump(0xe9, second.high)
 	toCalled, done := room.at, w.here()
-	w.done(page, restore.high)
+	if err := w.done(page, c.restore); err != nil {
+		return nil, err
+	}
 	if w.here() > room.end() {
 		return nil, fmt.Errorf("%w: it has no room", errGoCall)
 	}
@@ -161,9 +162,9 @@ func (w *codeWriter) jump(op byte, to addr.Run) {
 	w.half(uint32(to - (w.here() + 4)))
 }
 
-// done is the code of that name, which goes on at back. The general registers are free:
-// debugCallV2 restores them all.
-func (w *codeWriter) done(page, back addr.Run) {
+// done is the code of that name, which ends as debugCallV2 does: restore is what that has behind
+// its last int3.
+func (w *codeWriter) done(page addr.Run, restore []byte) error {
 	w.page(page)
 	w.bytes(0x41, 0xc7, 0x44, 0x24, gpDone, 1, 0, 0, 0) // movl $1,gpDone(%r12)
 	w.bytes(0xb9)                                       // mov $goCallSpins,%ecx
@@ -178,11 +179,49 @@ func (w *codeWriter) done(page, back addr.Run) {
 		w.bytes(rex, 0x0f, 0x10, 0x84|byte(i&7)<<3, 0x24) // movups gpXMM+16*i(%r12),%xmmI
 		w.half(uint32(gpXMM + 16*i))
 	}
-	w.bytes(0x41, 0x8b, 0x44, 0x24, gpFlags)            // mov gpFlags(%r12),%eax
-	w.bytes(0x41, 0xc7, 0x44, 0x24, gpLeft, 1, 0, 0, 0) // movl $1,gpLeft(%r12)
-	w.bytes(0x04, 0x7f)                                 // add $0x7f,%al: it overflows if al is 1
-	w.bytes(0x9e)                                       // sahf; the kernel cannot tell a popf's trap flag from the one that it steps by
-	w.jump(0xe9, back)
+	w.bytes(0x41, 0x8b, 0x44, 0x24, gpFlags) // mov gpFlags(%r12),%eax
+	w.bytes(0x04, 0x7f)                      // add $0x7f,%al: it overflows if al is 1
+	w.bytes(0x9e)                            // sahf; the kernel cannot tell a popf's trap flag from the one that it steps by
+	return w.restored(restore)
+}
+
+// restored writes what restores the general registers and returns, and leaves the flags alone:
+// debugCallV2 itself gives its frame back by an add, behind which a goroutine that was between a
+// comparison and its jump, as in sync.Mutex.Lock, went the other way.
+func (w *codeWriter) restored(code []byte) error {
+	var last []byte // restores r12
+	left := func() {
+		w.bytes(0x41, 0xc7, 0x44, 0x24, gpLeft, 1, 0, 0, 0) // movl $1,gpLeft(%r12)
+		w.bytes(last...)
+	}
+	for framed := false; ; {
+		in, err := x86asm.Decode(code, 64)
+		if err != nil {
+			return errGoCall
+		}
+		this := code[:in.Len]
+		code = code[in.Len:]
+		reg, _ := in.Args[0].(x86asm.Reg)
+		imm, add := in.Args[1].(x86asm.Imm)
+		switch {
+		case in.Op == x86asm.MOV && reg == x86asm.R12 && !framed:
+			last = this
+		case in.Op == x86asm.MOV && !framed:
+			w.bytes(this...)
+		case in.Op == x86asm.ADD && reg == x86asm.RSP && add && !framed:
+			framed = true
+			left()
+			w.bytes(0x48, 0x8d, 0xa4, 0x24) // lea imm(%rsp),%rsp
+			w.half(uint32(imm))
+		case in.Op == x86asm.POP && framed:
+			w.bytes(this...)
+		case in.Op == x86asm.RET && framed && last != nil:
+			w.bytes(this...)
+			return nil
+		default:
+			return errGoCall
+		}
+	}
 }
 
 // returned are the registers that a thread has when it goes on from done to where the call was
