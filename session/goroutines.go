@@ -1,7 +1,6 @@
 package session
 
 import (
-	"debug/buildinfo"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/names"
-	"hdb/symbols"
 	"hdb/unwind"
 )
 
@@ -60,39 +58,18 @@ func (g *Goroutines) findRuntime() (*goruntime.Runtime, error) {
 		if obj == nil || !obj.File.Header().Go {
 			continue
 		}
-		info, infoErr := buildinfo.ReadFile(obj.File.Path())
-		if infoErr != nil {
-			err = fmt.Errorf("%s does not say which version of Go built it: %w", m.Name, infoErr)
+		version, unknown := obj.GoVersion()
+		if unknown != nil {
+			err = fmt.Errorf("%s does not say which version of Go built it: %w", m.Name, unknown)
 			continue
 		}
-		r, openErr := goruntime.Open(g.program(obj, mod.Bias), info.GoVersion)
+		r, openErr := goruntime.Open(g.goProgram(obj, mod.Bias), version)
 		if openErr == nil {
 			return r, nil
 		}
 		err = fmt.Errorf("%s: %w", m.Name, openErr)
 	}
 	return nil, err
-}
-
-// program is a module with a Go runtime as its variables are looked for.
-func (g *Goroutines) program(obj *symbols.Object, bias addr.Bias) goruntime.Program {
-	return goruntime.Program{
-		Code: g.common.image,
-		Function: func(name string) (low, high uint64, ok bool) {
-			list := g.names.Modules.Defined(obj, bias, []string{name})
-			if len(list) == 0 {
-				return 0, 0, false
-			}
-			return uint64(list[0].Addr), uint64(list[0].Addr) + list[0].Size, true
-		},
-		Symbol: func(name string) (at uint64, ok bool) {
-			list := obj.Symtab.SymbolsAmong(symbols.NewNames([]string{name}))
-			if len(list) == 0 || list[0].Addr == 0 {
-				return 0, false
-			}
-			return uint64(list[0].Addr.Run(bias)), true
-		},
-	}
 }
 
 // Known tells whether the program has a Go runtime that is understood.

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"debug/buildinfo"
 	"slices"
 	"strings"
 	"sync"
@@ -71,7 +70,7 @@ func (g *goRuntime) look(p *inferior.Process, in *names.Modules) {
 		}
 		modules = append(modules, goModule{m, obj})
 		if version == "" {
-			version = goVersion(obj)
+			version, _ = obj.GoVersion() // none is unknown, see known
 		}
 		for _, sym := range in.Defined(obj, m.Bias, []string{"runtime.goexit", "runtime.goexit.abi0"}) {
 			exits = append(exits, sym.Addr+1) // it begins with a nop, behind which they return to
@@ -101,13 +100,25 @@ func (g *goRuntime) at(a addr.Run) *goModule {
 	return nil
 }
 
-// goVersion is the version of the Go runtime in a file, "" if it does not say.
-func goVersion(obj *symbols.Object) string {
-	info, err := buildinfo.ReadFile(obj.File.Path())
-	if err != nil {
-		return ""
+// goProgram is a file with a Go runtime, mapped with that bias, as its variables are looked for.
+func (c *common) goProgram(obj *symbols.Object, bias addr.Bias) goruntime.Program {
+	return goruntime.Program{
+		Code: c.image,
+		Function: func(name string) (low, high uint64, ok bool) {
+			list := c.names.Modules.Defined(obj, bias, []string{name})
+			if len(list) == 0 {
+				return 0, 0, false
+			}
+			return uint64(list[0].Addr), uint64(list[0].Addr) + list[0].Size, true
+		},
+		Symbol: func(name string) (at uint64, ok bool) {
+			sym, ok := obj.Symtab.Symbol(name)
+			if !ok || !sym.Defined {
+				return 0, false
+			}
+			return uint64(sym.Addr.Run(bias)), true
+		},
 	}
-	return info.GoVersion
 }
 
 // isExit tells the return address in which stacks of goroutines end.

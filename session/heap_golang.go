@@ -1,7 +1,6 @@
 package session
 
 import (
-	"debug/buildinfo"
 	"fmt"
 
 	"hdb/goruntime"
@@ -22,11 +21,11 @@ func (h *Heap) goHeap() func() (golang.Source, error) {
 
 // goSource is what the heap of a module's runtime is read by.
 func (h *Heap) goSource(o names.Image) (src golang.Source, err error) {
-	info, err := buildinfo.ReadFile(o.Object.File.Path())
+	version, err := o.Object.GoVersion()
 	if err != nil {
 		return src, fmt.Errorf("heap of Go: %w", err)
 	}
-	layout, err := goruntime.Of(info.GoVersion)
+	layout, err := goruntime.Of(version)
 	if err != nil {
 		return src, fmt.Errorf("heap of Go: %w", err)
 	}
@@ -36,23 +35,7 @@ func (h *Heap) goSource(o names.Image) (src golang.Source, err error) {
 		low = min(low, s.Addr&^0xfff)
 	}
 	h.goLow = uint64(low.Run(o.Bias))
-	p := goruntime.Program{
-		Code: h.common.image,
-		Function: func(name string) (low, high uint64, ok bool) {
-			list := o.Object.GoFunctions([]string{name})
-			if len(list) != 1 {
-				return 0, 0, false
-			}
-			return uint64(list[0].Low.Run(o.Bias)), uint64(list[0].High.Run(o.Bias)), true
-		},
-		Symbol: func(name string) (at uint64, ok bool) {
-			sym, ok := o.Object.Symtab.Symbol(name)
-			if !ok || !sym.Defined {
-				return 0, false
-			}
-			return uint64(addr.Run(sym.Addr.Run(o.Bias))), true
-		},
-	}
+	p := h.goProgram(o.Object, o.Bias)
 	for _, v := range []struct {
 		name string
 		to   *uint64

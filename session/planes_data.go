@@ -238,7 +238,8 @@ func (d *dataPlane) goVersion(m inferior.Module) string {
 	if obj == nil {
 		return ""
 	}
-	return goVersion(obj)
+	version, _ := obj.GoVersion()
+	return version
 }
 
 // functions are the places where a module defines functions of these names.

@@ -2,7 +2,6 @@ package symbols
 
 import (
 	"cmp"
-	"debug/buildinfo"
 	"slices"
 
 	"hdb/goruntime"
@@ -36,12 +35,8 @@ func (o *Object) goSwitches() (rows []unwind.Row) {
 	if !o.File.elf.IsGo() {
 		return nil
 	}
-	var l goruntime.Layout
-	elf.Guard(func() {
-		if info, err := buildinfo.Read(o.File.elf); err == nil {
-			l, _ = goruntime.Of(info.GoVersion) // without it, it is not known who made a goroutine
-		}
-	})
+	version, _ := o.GoVersion()
+	l, _ := goruntime.Of(version) // without it, it is not known who made a goroutine
 	add := func(fn unwind.Range, at uint64, rule unwind.Row) {
 		rule.Low, rule.High, rule.Function = addr.File(at-1), addr.File(at), fn
 		rows = append(rows, rule)

@@ -1,6 +1,8 @@
 package symbols
 
 import (
+	"cmp"
+	"debug/buildinfo"
 	"io"
 	"slices"
 	"sync"
@@ -22,6 +24,7 @@ type Object struct {
 	types    goTypes
 	wrappers goWrappers
 	kept     keptNames
+	version  func() (string, error) // see GoVersion
 
 	cfiOnce sync.Once
 	cfi     cfiResult
@@ -32,7 +35,7 @@ func newObject(e *elf.File, cfg Config) *Object {
 	o.Symtab = &Symtab{file: o.File, golang: &o.golang}
 	o.DWARF = &DWARF{file: o.File, symtab: o.Symtab}
 	o.Lines = &Lines{file: o.File, dwarf: o.DWARF}
-	o.golang.load = o.loadGo
+	o.golang.load, o.version = o.loadGo, sync.OnceValues(o.readGoVersion)
 	o.kept.file, o.kept.dwarf = o.File, o.DWARF
 	return o
 }
@@ -65,6 +68,20 @@ func (o *Object) ReadAhead() {
 	}
 	o.Symtab.Symbols("malloc")
 	_, _ = o.CFI() // told when it is needed
+}
+
+// GoVersion is the version of Go that built the file, also a stripped one, as runtime.Version
+// has it: "go1.22.3".
+func (o *Object) GoVersion() (string, error) { return o.version() }
+
+func (o *Object) readGoVersion() (version string, err error) {
+	cut := elf.Guard(func() {
+		var info *buildinfo.BuildInfo
+		if info, err = buildinfo.Read(o.File.elf); err == nil {
+			version = info.GoVersion
+		}
+	})
+	return version, cmp.Or(cut, err)
 }
 
 // Close unmaps the files. Nothing of the object may be used afterwards.
