@@ -8,6 +8,7 @@ import (
 
 	"hdb/capture"
 	"hdb/console/screen"
+	"hdb/goruntime"
 	"hdb/inferior"
 	"hdb/names"
 	"hdb/query"
@@ -376,7 +377,7 @@ const maxNameColumn = 48
 func printFrames(o *screen.Output, frames []names.Frame) {
 	shown := frames[:0:0]
 	for i, f := range frames {
-		if i == 0 || !names.GoHelper(f.Function) {
+		if i == 0 || !goruntime.Helper(f.Function) {
 			shown = append(shown, f)
 		}
 	}

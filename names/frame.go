@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"hdb/capture"
+	"hdb/goruntime"
 	"hdb/internal/addr"
 	"hdb/symbols"
 	"hdb/symbols/dwarf"
@@ -156,30 +157,6 @@ func (r *Resolver) RecordedWhole(src capture.Source, id capture.StackID, seq uin
 	return out
 }
 
-// GoHelper tells a function of Go that is no code of the user's or a library's, which the
-// compiler or the runtime has put between two others, by its name.
-func GoHelper(function string) bool {
-	if rest, ok := strings.CutPrefix(function, "runtime."); ok {
-		return rest == "reflectcall" || rest == "deferCallSave" || strings.HasPrefix(rest, "call") && goNumber(rest[len("call"):])
-	}
-	if function == "reflect.makeFuncStub" || function == "reflect.methodValueCall" || strings.HasSuffix(function, "-fm") {
-		return true
-	}
-	_, last, _ := strings.Cut(function[strings.LastIndexByte(function, '/')+1:], ".")
-	last = last[strings.LastIndexByte(last, '.')+1:]
-	for _, made := range []string{"gowrap", "deferwrap"} {
-		if number, ok := strings.CutPrefix(last, made); ok && goNumber(number) {
-			return true
-		}
-	}
-	return false
-}
-
-// goNumber tells a number, as in the name runtime.call16.
-func goNumber(s string) bool {
-	return s != "" && strings.Trim(s, "0123456789") == ""
-}
-
 // WithoutGoHelpers leaves out of a stack of Go what is between functions of others, as Go's own
 // tracebacks do: not the innermost frame, none that panics, and none that keep names.
 func (r *Resolver) WithoutGoHelpers(frames []Frame, keep func(f *Frame) bool) []Frame {
@@ -195,7 +172,7 @@ func (r *Resolver) WithoutGoHelpers(frames []Frame, keep func(f *Frame) bool) []
 
 // GoHelper tells such a function by its name, or because the file that it is in marks it.
 func (r *Resolver) GoHelper(f *Frame) bool {
-	if GoHelper(f.Function) {
+	if goruntime.Helper(f.Function) {
 		return true
 	}
 	if f.Inlined || f.Language != dwarf.LangGo || f.InFile == 0 {

@@ -9,6 +9,7 @@ import (
 
 	"hdb/breakpoints"
 	"hdb/capture"
+	"hdb/goruntime"
 	"hdb/names"
 	"hdb/report"
 	"hdb/symbols"
@@ -299,7 +300,7 @@ func ofGoRuntime(f *names.Frame) bool {
 	if strings.Contains(f.Function, "._Cfunc_") || strings.HasPrefix(f.Function, "_cgo_") {
 		return true
 	}
-	return f.Language == dwarf.LangGo && (strings.HasPrefix(f.Function, "runtime.") || strings.HasPrefix(f.Function, "internal/runtime/"))
+	return f.Language == dwarf.LangGo && goruntime.Internal(f.Function)
 }
 
 func (a *Attribution) isWrapper(function string) bool {

@@ -1,15 +1,15 @@
-package names
+package goruntime
 
 import "testing"
 
-func TestGoHelper(t *testing.T) {
+func TestHelper(t *testing.T) {
 	for name, want := range map[string]bool{
 		"runtime.call16": true, "runtime.call1073741824": true, "runtime.reflectcall": true, "runtime.deferCallSave": true,
 		"reflect.makeFuncStub": true, "reflect.methodValueCall": true, "main.(*server).serve-fm": true, "main.main.gowrap8": true,
 		"a.com/b.v2/c.f.deferwrap1": true, "main.f.gowrap2.1": false, "runtime.callers": false, "runtime.call": false, "main.call16": false,
 		"main.gowrapper": false, "gowrap1": false, "main.gowrap1x": false, "": false, "runtime.goexit": false,
 	} {
-		if got := GoHelper(name); got != want {
+		if got := Helper(name); got != want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -1,0 +1,32 @@
+package goruntime
+
+import "strings"
+
+// Internal tells functions of the runtime by their names: those that lead to the allocator are
+// nobody's who asks for memory.
+func Internal(function string) bool {
+	return strings.HasPrefix(function, "runtime.") || strings.HasPrefix(function, "internal/runtime/")
+}
+
+// Helper tells a function of Go that is no code of the user's or a library's, which the
+// compiler or the runtime has put between two others, by its name (runtime/traceback.go,
+// elideWrapperCalling; cmd/internal/objabi/funcid.go).
+func Helper(function string) bool {
+	if rest, ok := strings.CutPrefix(function, "runtime."); ok {
+		return rest == "reflectcall" || rest == "deferCallSave" || strings.HasPrefix(rest, "call") && isNumber(rest[len("call"):])
+	}
+	if function == "reflect.makeFuncStub" || function == "reflect.methodValueCall" || strings.HasSuffix(function, "-fm") {
+		return true
+	}
+	_, last, _ := strings.Cut(function[strings.LastIndexByte(function, '/')+1:], ".")
+	last = last[strings.LastIndexByte(last, '.')+1:]
+	for _, made := range []string{"gowrap", "deferwrap"} {
+		if number, ok := strings.CutPrefix(last, made); ok && isNumber(number) {
+			return true
+		}
+	}
+	return false
+}
+
+// isNumber tells a number, as in the name runtime.call16.
+func isNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
