@@ -24,7 +24,8 @@ import (
 const AssertFlags = `  --max-peak SIZE           at most so many bytes are live at once: 500MiB
   --max-allocs N            at most N blocks are allocated: 1e6, 250k (250,000:
                             units of an N are powers of 1000, those of a SIZE of 1024)
-  --no-leaks                no block is live at the end
+  --no-leaks                no block is live at the end; those of Go do not count here
+                            and in --max-leaked: its collector frees them
   --max-leaked SIZE         at most so many bytes are live at the end
   --max-live-growth SIZE    at most so many bytes more are live at the end than at
                             the moment of --since

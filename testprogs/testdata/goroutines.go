@@ -102,7 +102,7 @@ func main() {
 	for runtime.NumGoroutine() < 55 {
 		time.Sleep(time.Millisecond)
 	}
-	time.Sleep(50 * time.Millisecond)
+	time.Sleep(50 * time.Millisecond) // nothing tells when all of them wait
 	runtime.GC()
 	n := runtime.NumGoroutine()
 	if len(os.Args) > 1 {

@@ -52,7 +52,7 @@ func main() {
 			litter(10_000)
 		}
 		mark()
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(50 * time.Millisecond) // a program that does little, as a server does
 	}
 	if marks < 0 {
 		runtime.GC() // else the linker leaves it out
