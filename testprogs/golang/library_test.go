@@ -59,7 +59,7 @@ func TestPlugin(t *testing.T) {
 }
 
 // worked records a program with libraries, so many of which are followed: each makes 4,000
-// blocks of 5,000 bytes, and keeps few.
+// blocks of 5,000 bytes, of which fewer than 100 are kept.
 func worked(t *testing.T, followed int, host string, libraries ...string) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "capture.hdb")
@@ -88,7 +88,7 @@ func worked(t *testing.T, followed int, host string, libraries ...string) (path 
 			freed++
 		}
 	}
-	if followed > 0 && (made != 4000*followed || freed < 1000*followed || freed > made) {
+	if followed > 0 && (made != 4000*followed || freed < 3900*followed || freed > made) {
 		t.Errorf("%q: %d blocks were made, and %d freed", libraries, made, freed)
 	}
 	return path

@@ -1,7 +1,9 @@
-// A library for C whose function makes blocks that the collector frees.
+// A library for C, or a plugin, whose function makes blocks that the collector frees.
 package main
 
 import "C"
+
+import "runtime"
 
 var kept [][]byte
 
@@ -12,6 +14,8 @@ func Work(n int) int {
 			kept = nil
 		}
 	}
+	runtime.GC()
+	runtime.GC() // the first one's garbage is swept
 	return len(kept)
 }
 
