@@ -105,7 +105,7 @@ func TestDocumentedReasons(t *testing.T) {
 	}
 	// What is a constant or a name there is a verb in the code.
 	verbs := strings.NewReplacer("4095", "%d", "1024", "%d", raiseName, "%s", findFDEName, "%s")
-	placeholder := regexp.MustCompile(`\b(FUNCTION|MODULE|A|N|REASON)\b|\.\.\.|[:;,()] ?|in the process`)
+	placeholder := regexp.MustCompile(`\b(FUNCTION|MODULE|A|B|N|REASON)\b|\.\.\.|[:;,()] ?|in the process`)
 	seen := 0
 	for line := range strings.Lines(section) {
 		cells := strings.Split(line, "|")
