@@ -92,7 +92,7 @@ func runChunk(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	r, err := c.s.Heap.Region(at)
+	r, err := c.s.Mallocs.Region(at)
 	if err != nil {
 		return fmt.Errorf("chunk: %w", err)
 	}
@@ -100,7 +100,7 @@ func runChunk(_ context.Context, c *Console, in Input) error {
 		c.show(in, viewJemallocRegion(r), func(o *screen.Output) { printJemallocRegion(o, r) })
 		return nil
 	}
-	a, err := c.s.Heap.Chunk(at)
+	a, err := c.s.Mallocs.Chunk(at)
 	if err != nil {
 		return fmt.Errorf("chunk: %w", err)
 	}
@@ -275,7 +275,7 @@ type slackTable struct {
 
 // slack is the table of the recorded blocks, with so many rows at most.
 func (c *Console) slack(ctx context.Context, all fitView, limit int) (slackTable, error) {
-	sites, err := c.s.Heap.SlackBySite(ctx)
+	sites, err := c.s.Mallocs.SlackBySite(ctx)
 	if err != nil {
 		return slackTable{}, err
 	}

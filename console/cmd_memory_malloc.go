@@ -211,11 +211,11 @@ func runMallocHeap(_ context.Context, c *Console, in Input) error {
 
 // allocators are the heaps that are walked, nil where the program has none of that kind.
 func (c *Console) allocators() (*session.JemallocAnswer, *session.AllocatorAnswer, error) {
-	je, err := c.s.Heap.Jemalloc()
+	je, err := c.s.Mallocs.Jemalloc()
 	if err != nil {
 		return nil, nil, err
 	}
-	a, err := c.s.Heap.Allocator()
+	a, err := c.s.Mallocs.Allocator()
 	if err != nil && je == nil {
 		return nil, nil, err
 	}

@@ -86,8 +86,8 @@ const (
 
 // abortMessage is what the C library has printed before it aborted the program, "" nothing: struct
 // abort_msg_s, in the private symbol __abort_msg (include/stdlib.h of glibc).
-func (h *Heap) abortMessage() string {
-	at := h.defined("__abort_msg")
+func (h *Mallocs) abortMessage() string {
+	at := h.heap.space.defined("__abort_msg")
 	if at == 0 {
 		return ""
 	}
@@ -109,7 +109,7 @@ func (h *Heap) abortMessage() string {
 }
 
 // Aborted is why malloc has ended the program of which a thread stands at SIGABRT, nil if malloc has not.
-func (h *Heap) Aborted(t *inferior.Thread) *MallocAbort {
+func (h *Mallocs) Aborted(t *inferior.Thread) *MallocAbort {
 	if t == nil || h.proc == nil {
 		return nil
 	}
@@ -134,14 +134,14 @@ func (h *Heap) Aborted(t *inferior.Thread) *MallocAbort {
 }
 
 // lastWrong is the last recorded call of a thread if that has given back what is no block.
-func (h *Heap) lastWrong(t *inferior.Thread) *query.WrongFree {
+func (h *Mallocs) lastWrong(t *inferior.Thread) *query.WrongFree {
 	r, err := h.queries.blockEvents()
 	if err != nil {
 		return nil
 	}
 	var last capture.Event
 	from := uint64(0)
-	if seq := h.planes.rec.Seq(); seq > maxLastEvents {
+	if seq := h.recorded.rec.Seq(); seq > maxLastEvents {
 		from = seq - maxLastEvents
 	}
 	for e := range r.Source.Events(from) {

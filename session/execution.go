@@ -29,7 +29,7 @@ type Execution struct {
 	stops    *Stops
 	recorder *Recorder
 	python   *Python
-	heap     *Heap
+	mallocs  *Mallocs
 
 	ended func() // forgets a process that has ended
 

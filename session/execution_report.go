@@ -210,7 +210,7 @@ func (x *Execution) reportAhead(stop inferior.Stop, verb string, fn *Finished, a
 	r.Python = x.python.innermost(t)
 	r.blame(x.python, t)
 	if r.Signal != nil && r.Signal.Name == "SIGABRT" {
-		r.Aborted = x.heap.Aborted(t)
+		r.Aborted = x.mallocs.Aborted(t)
 	}
 	if r.InPython = x.inPython && r.Python != nil || slices.ContainsFunc(r.Hits, inPython); r.InPython && r.Python != nil {
 		r.Frames, x.sel.inPython = nil, true

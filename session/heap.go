@@ -19,23 +19,20 @@ type Heap struct {
 	*common
 	recorded *Recorded
 	queries  *Queries
-	planes   *Planes
-	python   PythonHeaps
 	values   *Values
 	types    *BlockTypes
-	walker   *walker
+	space    *heapSpace
+	places   *placeNames
+	mallocs  *Mallocs
 
 	image   *memory.Image
 	of      *inferior.Process  // that the image is of
 	changes uint64             // its Changes when the image was made
 	events  uint64             // how many the recording had then
 	named   *namer             // of the image's graph
-	stacks  map[int]*stackView // by thread, as long as the image is kept
 	copied  *inferior.Snapshot // what the image is of instead; see FromCopy
 
 	goLow uint64 // where the module with the Go runtime begins: from there recorded types count
-
-	olderKnown bool // older has yielded all blocks of before
 }
 
 // Image is what memory holds, with the blocks of the recording as of now. It is kept until the
@@ -59,18 +56,21 @@ func (h *Heap) Image() (*memory.Image, error) {
 		return nil, err
 	}
 	h.image, h.of, h.changes, h.events = memory.New(src), h.common.image, h.common.image.Changes(), events
-	h.stacks = map[int]*stackView{}
+	h.places.forget()
 	return h.image, nil
 }
 
 // forget drops the image, and what was made of it.
-func (h *Heap) forget() { h.image, h.named, h.stacks = nil, nil, nil }
+func (h *Heap) forget() {
+	h.image, h.named = nil, nil
+	h.places.forget()
+}
 
 // source collects what an Image is made of.
 func (h *Heap) source() (memory.Source, error) {
 	src := memory.Source{Memory: heapMemory{h.common, h.common.image}}
 	var err error
-	if src.Space, err = h.space(); err != nil {
+	if src.Space, err = h.space.space(h.copied); err != nil {
 		return src, err
 	}
 	for _, t := range h.common.image.Threads() {

@@ -14,6 +14,14 @@ import (
 	"hdb/recording"
 )
 
+// Mallocs asks what the allocators of C have: their own data, as memory holds it.
+type Mallocs struct {
+	*common
+	heap     *Heap
+	recorded *Recorded
+	queries  *Queries
+}
+
 // AllocatorAnswer is what the C library's malloc has.
 type AllocatorAnswer struct {
 	*glibc.Heap
@@ -66,8 +74,8 @@ const (
 )
 
 // Allocator is what malloc has, summed up. The error names another allocator that is in its place.
-func (h *Heap) Allocator() (*AllocatorAnswer, error) {
-	m, err := h.Image()
+func (h *Mallocs) Allocator() (*AllocatorAnswer, error) {
+	m, err := h.heap.Image()
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +87,7 @@ func (h *Heap) Allocator() (*AllocatorAnswer, error) {
 		return nil, m.Native()
 	}
 	a := &AllocatorAnswer{Heap: g, Threads: map[int]int{}, Other: m.Allocator()}
-	for _, t := range h.common.image.Threads() {
+	for _, t := range h.image.Threads() {
 		a.Threads[t.TID] = t.Num
 	}
 	_, err = h.queries.blockEvents()
@@ -111,7 +119,7 @@ func fits(m *memory.Image, visit func(b *memory.Block, usable uint64)) error {
 
 // overlapping are chunks whose size was overwritten by one that is possible, so that they reach
 // over a block that the recording knows. A recording with gaps may have missed a free instead.
-func (h *Heap) overlapping(m *memory.Image, g *glibc.Heap) (all []glibc.Damage) {
+func (h *Mallocs) overlapping(m *memory.Image, g *glibc.Heap) (all []glibc.Damage) {
 	if len(h.recorded.Gaps()) > 0 {
 		return nil
 	}
@@ -167,7 +175,7 @@ func (a *AllocatorAnswer) hints() {
 }
 
 // damaged adds what is known of the chunks around a damage.
-func (h *Heap) damaged(m *memory.Image, d glibc.Damage) HeapDamage {
+func (h *Mallocs) damaged(m *memory.Image, d glibc.Damage) HeapDamage {
 	out := HeapDamage{Damage: d}
 	g, err := m.Heap()
 	if err != nil {
@@ -189,7 +197,7 @@ func (h *Heap) damaged(m *memory.Image, d glibc.Damage) HeapDamage {
 }
 
 // neighbour is a chunk with who made it.
-func (h *Heap) neighbour(m *memory.Image, c glibc.Chunk) *HeapNeighbour {
+func (h *Mallocs) neighbour(m *memory.Image, c glibc.Chunk) *HeapNeighbour {
 	n := &HeapNeighbour{Neighbour: m.Neighbour(c)}
 	if n.Block == nil {
 		return n
@@ -224,8 +232,8 @@ func (e *NoChunkError) Error() string {
 }
 
 // Chunk is the chunk that an address lies in, its header included.
-func (h *Heap) Chunk(at uint64) (*ChunkAnswer, error) {
-	m, err := h.Image()
+func (h *Mallocs) Chunk(at uint64) (*ChunkAnswer, error) {
+	m, err := h.heap.Image()
 	if err != nil {
 		return nil, err
 	}
@@ -270,8 +278,8 @@ type SiteFit struct {
 
 // SlackBySite adds up, by the functions that the blocks belong to, what they have got and not asked
 // for, the most first.
-func (h *Heap) SlackBySite(ctx context.Context) ([]SiteFit, error) {
-	m, err := h.Image()
+func (h *Mallocs) SlackBySite(ctx context.Context) ([]SiteFit, error) {
+	m, err := h.heap.Image()
 	if err != nil {
 		return nil, err
 	}

@@ -56,7 +56,8 @@ func (h *Heap) FromCopy(f func() error) (Copy, error) {
 		src.Recorded, err = h.recordedBlocks(last)
 	}
 	if err == nil {
-		h.image, h.of, h.stacks = memory.New(src), p, map[int]*stackView{}
+		h.image, h.of = memory.New(src), p
+		h.places.forget()
 		err = f()
 	}
 	if lost := snap.Lost(); lost != nil {
@@ -73,8 +74,7 @@ func (h *Heap) FromCopy(f func() error) (Copy, error) {
 
 // copiedMappings are those of the copy. What they take is not counted: it would be asked of page tables
 // while the program stands still.
-func (h *Heap) copiedMappings(src *regions.Source) []inferior.Mapping {
-	c := h.copied
+func copiedMappings(src *regions.Source, c *inferior.Snapshot) []inferior.Mapping {
 	for _, m := range c.Maps() {
 		src.Mappings = append(src.Mappings, regions.Mapping{Start: m.Low, End: m.High, Perm: m.Perm, Offset: m.Offset, Inode: m.Inode, Path: m.Path})
 	}

@@ -23,8 +23,8 @@ var errJemalloc = errors.New("the heap is jemalloc's, and has no chunks of glibc
 
 // Jemalloc is what jemalloc has, summed up, nil without one. Where the program has an allocator that is not
 // known, the error of Allocator says so.
-func (h *Heap) Jemalloc() (*JemallocAnswer, error) {
-	m, err := h.Image()
+func (h *Mallocs) Jemalloc() (*JemallocAnswer, error) {
+	m, err := h.heap.Image()
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func (h *Heap) Jemalloc() (*JemallocAnswer, error) {
 		return nil, nil
 	}
 	a := &JemallocAnswer{Heap: je, Threads: map[int]int{}}
-	for _, t := range h.common.image.Threads() {
+	for _, t := range h.image.Threads() {
 		a.Threads[t.TID] = t.Num
 	}
 	_, err = h.queries.blockEvents()
@@ -58,8 +58,8 @@ type RegionAnswer struct {
 }
 
 // Region is the region of jemalloc's heap that an address lies in, nil if it is in none.
-func (h *Heap) Region(at uint64) (*RegionAnswer, error) {
-	m, err := h.Image()
+func (h *Mallocs) Region(at uint64) (*RegionAnswer, error) {
+	m, err := h.heap.Image()
 	if err != nil {
 		return nil, err
 	}
@@ -75,8 +75,8 @@ func (h *Heap) Region(at uint64) (*RegionAnswer, error) {
 }
 
 // threadNumber is hdb's number of a thread, 0 of one that it does not know.
-func (h *Heap) threadNumber(tid int) int {
-	for _, t := range h.common.image.Threads() {
+func (h *Mallocs) threadNumber(tid int) int {
+	for _, t := range h.image.Threads() {
 		if t.TID == tid {
 			return t.Num
 		}

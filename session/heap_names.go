@@ -19,9 +19,21 @@ type named struct {
 	typ  *values.Type
 }
 
+// placeNames names the places in memory outside of blocks: variables of modules and threads, and of frames.
+type placeNames struct {
+	*common
+	values *Values
+	walker *walker
+
+	stacks map[int]*stackView // by thread, as long as the process stands
+}
+
+// forget drops what is known of stacks.
+func (h *placeNames) forget() { h.stacks = map[int]*stackView{} }
+
 // global names a place in the data of a module: as a variable with its members if debug information
 // describes it, else as a symbol and an offset, else as a place in the file.
-func (h *Heap) global(at addr.Run) named {
+func (h *placeNames) global(at addr.Run) named {
 	sym, err := h.names.Symbols.At(at)
 	if err != nil {
 		return named{}
@@ -37,7 +49,7 @@ func (h *Heap) global(at addr.Run) named {
 
 // variable names a place by the variable outside of functions that lies there, with its members. It
 // is empty if the debug information of the module has none of that name there.
-func (h *Heap) variable(module, name string, at addr.Run) (n named) {
+func (h *placeNames) variable(module, name string, at addr.Run) (n named) {
 	_ = symbols.Guard(func() {
 		for _, o := range h.names.Images() {
 			if o.Name != module {
@@ -66,7 +78,7 @@ type stackView struct {
 // placeOnStack finds the frame that has a place on a thread's stack, in region r, and the variable there
 // with the place's offset in it. They are nil if none is known. A call that is inlined shares the frame of its
 // function.
-func (h *Heap) placeOnStack(t *inferior.Thread, r *regions.Region, at addr.Run) (frame *names.Frame, v *values.Variable, off uint64) {
+func (h *placeNames) placeOnStack(t *inferior.Thread, r *regions.Region, at addr.Run) (frame *names.Frame, v *values.Variable, off uint64) {
 	regs, err := t.Regs()
 	if err != nil || at < regs.SP() && r.Contains(regs.SP()) && uint64(regs.SP()-at) > redZone {
 		return nil, nil, 0
@@ -94,7 +106,7 @@ func (h *Heap) placeOnStack(t *inferior.Thread, r *regions.Region, at addr.Run) 
 }
 
 // of are the variables of a frame that debug information describes, arguments included.
-func (st *stackView) of(h *Heap, n int) []values.Variable {
+func (st *stackView) of(h *placeNames, n int) []values.Variable {
 	if vars, ok := st.variables[n]; ok {
 		return vars
 	}
@@ -116,7 +128,7 @@ func (st *stackView) of(h *Heap, n int) []values.Variable {
 const maxNamedFrames = 4096
 
 // stackOf is the stack of a thread, walked once while an Image holds; nil if it cannot be.
-func (h *Heap) stackOf(t *inferior.Thread) *stackView {
+func (h *placeNames) stackOf(t *inferior.Thread) *stackView {
 	view, ok := h.stacks[t.Num]
 	if !ok {
 		if st, err := h.walker.stack(t, maxNamedFrames, addr.Code{}); err == nil {
@@ -128,7 +140,7 @@ func (h *Heap) stackOf(t *inferior.Thread) *stackView {
 }
 
 // slot names a place on a thread's stack: the frame, and the variable with its members that lies there.
-func (h *Heap) slot(t *inferior.Thread, r *regions.Region, at addr.Run) (*names.Frame, named) {
+func (h *placeNames) slot(t *inferior.Thread, r *regions.Region, at addr.Run) (*names.Frame, named) {
 	frame, v, off := h.placeOnStack(t, r, at)
 	if v == nil {
 		return frame, named{}
@@ -141,7 +153,7 @@ func (h *Heap) slot(t *inferior.Thread, r *regions.Region, at addr.Run) (*names.
 }
 
 // localVariable is threadLocal with the name of the place, as global names one.
-func (h *Heap) localVariable(space *regions.Space, at addr.Run) (*ThreadVariable, named) {
+func (h *placeNames) localVariable(space *regions.Space, at addr.Run) (*ThreadVariable, named) {
 	v := h.threadLocal(space, at)
 	if v == nil || v.Name == "" {
 		return v, named{}
@@ -157,7 +169,7 @@ func (h *Heap) localVariable(space *regions.Space, at addr.Run) (*ThreadVariable
 }
 
 // threadLocal is the place of an address in thread-local storage, nil if it is not there.
-func (h *Heap) threadLocal(space *regions.Space, at addr.Run) *ThreadVariable {
+func (h *placeNames) threadLocal(space *regions.Space, at addr.Run) *ThreadVariable {
 	b, ok := space.TLSAt(at)
 	if !ok {
 		return nil

@@ -18,10 +18,18 @@ const (
 	maxOlderHeap = 128 << 20 // bytes that the arenas have
 )
 
-// older yields the blocks that malloc has in use: their frees are no wrong ones. It yields none where another
+// olderBlocks are those that malloc had given before a recording began.
+type olderBlocks struct {
+	*common
+	allocator func() (libc, other string) // see Heap
+
+	known bool // all have been yielded
+}
+
+// all yields the blocks that malloc has in use: their frees are no wrong ones. It yields none where another
 // allocator is in its place, or the heap is larger than what its walk may take.
-func (h *Heap) older(yield func(uint64) bool) {
-	h.olderKnown = false
+func (h *olderBlocks) all(yield func(uint64) bool) {
+	h.known = false
 	g := h.walk()
 	if g == nil {
 		return
@@ -38,20 +46,20 @@ func (h *Heap) older(yield func(uint64) bool) {
 			return
 		}
 	}
-	h.olderKnown = true
+	h.known = true
 }
 
 // freeBefore tells what malloc has of an address that no followed call has returned, 0 if it may be a block. If
-// the probe follows calls, it walks the heap only if older has yielded all blocks: else each block of before
+// the probe follows calls, it walks the heap only if all has yielded all blocks: else each block of before
 // would cost a walk.
-func (h *Heap) freeBefore(at uint64, byProbe bool) query.WrongKind {
+func (h *olderBlocks) freeBefore(at uint64, byProbe bool) query.WrongKind {
 	if at%16 != 0 { // a header is 8 bytes in front
 		return 0
 	}
 	if _, err := h.proc.ReadAt(make([]byte, 8), int64(at-8)); err != nil {
 		return query.NoMemory
 	}
-	if byProbe && !h.olderKnown {
+	if byProbe && !h.known {
 		return 0
 	}
 	g := h.walk()
@@ -84,7 +92,7 @@ func isFree(s glibc.State) bool {
 
 // free tells that an address is in memory that malloc has got back: in a free chunk, or in none any more and
 // given to the kernel.
-func (h *Heap) free(at uint64) bool {
+func (h *olderBlocks) free(at uint64) bool {
 	g := h.walk()
 	if g == nil {
 		return false
@@ -97,8 +105,8 @@ func (h *Heap) free(at uint64) bool {
 }
 
 // walk is malloc's heap as it is now, nil where another allocator is in its place, or it takes too long.
-func (h *Heap) walk() *glibc.Heap {
-	if h.proc == nil || h.common.image == nil {
+func (h *olderBlocks) walk() *glibc.Heap {
+	if h.proc == nil || h.image == nil {
 		return nil
 	}
 	libc, other := h.allocator()

@@ -315,11 +315,11 @@ func (n *namer) inRegion(out *Holder, r *regions.Region, at addr.Run) {
 	switch r.Kind {
 	case regions.Data, regions.BSS:
 		out.Kind = HeldByGlobal
-		name = n.h.global(at)
+		name = n.h.places.global(at)
 	case regions.Stack, regions.SignalStack:
 		out.Kind = HeldByStack
 		if t != nil {
-			out.Frame, name = n.h.slot(t, r, at)
+			out.Frame, name = n.h.places.slot(t, r, at)
 		}
 	case regions.TLS:
 		out.Kind = HeldByTLS
@@ -332,7 +332,7 @@ func (n *namer) inRegion(out *Holder, r *regions.Region, at addr.Run) {
 
 // local names a word in the thread-local storage of a module, and tells whether it is one.
 func (n *namer) local(out *Holder) bool {
-	v, name := n.h.localVariable(n.m.Space(), addr.Run(out.At))
+	v, name := n.h.places.localVariable(n.m.Space(), addr.Run(out.At))
 	if v == nil {
 		return false
 	}

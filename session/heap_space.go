@@ -12,11 +12,19 @@ import (
 	"hdb/unwind"
 )
 
-// space is the address space with those who own parts of it.
-func (h *Heap) space() (regions.Source, error) {
-	p := h.common.image
+// heapSpace finds who owns the parts of the address space of a stopped process or a core file.
+type heapSpace struct {
+	*common
+	planes *Planes
+	python PythonHeaps
+	walker *walker
+}
+
+// space is the address space, of a copy if copied is one.
+func (h *heapSpace) space(copied *inferior.Snapshot) (regions.Source, error) {
+	p := h.image
 	src := regions.Source{PID: p.PID(), Memory: p, Pthread: h.pthread()}
-	maps, err := h.mappings(&src)
+	maps, err := h.mappings(&src, copied)
 	if err != nil {
 		return src, err
 	}
@@ -58,10 +66,10 @@ func (h *Heap) space() (regions.Source, error) {
 }
 
 // mappings are those of the process with what they take, if that is known.
-func (h *Heap) mappings(src *regions.Source) (maps []inferior.Mapping, err error) {
-	p := h.common.image
-	if h.copied != nil {
-		return h.copiedMappings(src), nil
+func (h *heapSpace) mappings(src *regions.Source, copied *inferior.Snapshot) (maps []inferior.Mapping, err error) {
+	p := h.image
+	if copied != nil {
+		return copiedMappings(src, copied), nil
 	}
 	if p.Core() == nil {
 		if all, err := p.Usage(); err == nil {
@@ -90,7 +98,7 @@ func (h *Heap) mappings(src *regions.Source) (maps []inferior.Mapping, err error
 }
 
 // pthread is what glibc exports for libthread_db.
-func (h *Heap) pthread() (out regions.Pthread) {
+func (h *heapSpace) pthread() (out regions.Pthread) {
 	t := tlsReader{common: h.common}
 	if b, ok := t.exported("_thread_db_sizeof_pthread", 4); ok {
 		out.Size = uint64(binary.LittleEndian.Uint32(b))
@@ -107,7 +115,7 @@ func (h *Heap) pthread() (out regions.Pthread) {
 }
 
 // defined is where a module has a symbol, 0 nowhere.
-func (h *Heap) defined(name string) addr.Run {
+func (h *heapSpace) defined(name string) addr.Run {
 	for _, o := range h.names.Images() {
 		if sym, ok := o.Object.Symtab.Symbol(name); ok && sym.Defined {
 			return sym.Addr.Run(o.Bias)
@@ -117,8 +125,8 @@ func (h *Heap) defined(name string) addr.Run {
 }
 
 // threads adds the threads with their stacks and thread-local storage.
-func (h *Heap) threads(src *regions.Source) {
-	p := h.common.image
+func (h *heapSpace) threads(src *regions.Source) {
+	p := h.image
 	modules := h.tlsModules()
 	main := regionsStack(src.Mappings)
 	for _, t := range p.Threads() {
@@ -174,7 +182,7 @@ const maxSignals = 64
 // interrupted adds the stack pointers of what signals have interrupted on a thread that runs on
 // another stack than its own, and its alternate signal stack: the kernel has saved them on the
 // stack of the handler.
-func (h *Heap) interrupted(t *inferior.Thread, thread *regions.Thread) {
+func (h *heapSpace) interrupted(t *inferior.Thread, thread *regions.Thread) {
 	const depth = 256
 	raw, err := h.walker.raw(t, depth, addr.Code{})
 	if err != nil {
@@ -212,7 +220,7 @@ type tlsModule struct {
 }
 
 // tlsModules are those that are loaded.
-func (h *Heap) tlsModules() (all []tlsModule) {
+func (h *heapSpace) tlsModules() (all []tlsModule) {
 	t := tlsReader{common: h.common}
 	at := map[uint64]int{} // by bias
 	var debug addr.Run
@@ -258,7 +266,7 @@ func (h *Heap) tlsModules() (all []tlsModule) {
 }
 
 // storage adds what a thread has of the modules' variables.
-func (h *Heap) storage(src *regions.Source, thread *regions.Thread, modules []tlsModule) {
+func (h *heapSpace) storage(src *regions.Source, thread *regions.Thread, modules []tlsModule) {
 	t := tlsReader{common: h.common, fs: thread.FS}
 	modid, ok := t.field("link_map_l_tls_modid")
 	musl := !ok && t.isMusl()

@@ -72,7 +72,7 @@ func (h *Heap) What(a addr.Run) (*What, error) {
 		w.Symbol, w.Unmapped = nil, true
 		return w, nil
 	}
-	w.Local = h.threadLocal(space, a)
+	w.Local = h.places.threadLocal(space, a)
 	switch w.Region.Kind {
 	case regions.Code:
 		w.Place = h.names.Places.At(a)
@@ -90,7 +90,7 @@ func (h *Heap) What(a addr.Run) (*What, error) {
 			w.Chunk = &c
 		}
 	}
-	if w.Slot, err = h.Region(uint64(a)); err != nil {
+	if w.Slot, err = h.mallocs.Region(uint64(a)); err != nil {
 		return nil, err
 	}
 	return w, nil
@@ -123,7 +123,7 @@ func (h *Heap) onStack(r *regions.Region, a addr.Run) *StackPlace {
 		}
 		return p
 	}
-	frame, v, off := h.placeOnStack(t, r, a)
+	frame, v, off := h.places.placeOnStack(t, r, a)
 	if frame != nil {
 		p.Frame = *frame
 	}

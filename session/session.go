@@ -61,6 +61,7 @@ type Session struct {
 	Objects     PythonObjects // the objects of Python
 
 	Heap          *Heap          // what the memory of the process holds
+	Mallocs       *Mallocs       // what the allocators of C have
 	BlockTypes    *BlockTypes    // of which types its blocks are
 	GoCollections *GoCollections // of its garbage, in a Go program
 
@@ -202,13 +203,20 @@ func (s *Session) wire() {
 	s.Python = &Python{c, s.Selection}
 	s.PythonHeaps = PythonHeaps{s.Python}
 	s.Objects = PythonObjects{s.Python}
-	s.Heap = &Heap{common: c, recorded: s.Recorded, queries: s.Queries, planes: s.Planes, python: s.PythonHeaps, values: s.Values, types: s.BlockTypes, walker: s.walker}
+	s.Heap = &Heap{
+		common: c, recorded: s.Recorded, queries: s.Queries, values: s.Values, types: s.BlockTypes,
+		space:  &heapSpace{c, s.Planes, s.PythonHeaps, s.walker},
+		places: &placeNames{common: c, values: s.Values, walker: s.walker},
+	}
+	s.Mallocs = &Mallocs{c, s.Heap, s.Recorded, s.Queries}
+	s.Heap.mallocs = s.Mallocs
+	older := &olderBlocks{common: c, allocator: s.Heap.allocator}
 	s.BlockTypes.heap = s.Heap
 	s.GoCollections = &GoCollections{common: c, sel: s.Selection, exec: s.Execution, heap: s.Heap}
-	s.Planes.data.older = s.Heap.older
-	s.Planes.wrong.free, s.Planes.wrong.before = s.Heap.free, s.Heap.freeBefore
+	s.Planes.data.older = older.all
+	s.Planes.wrong.free, s.Planes.wrong.before = older.free, older.freeBefore
 	s.Cython = &Cython{c, s.Selection, s.Values, s.Python, s.Stepping}
-	s.Execution.python, s.Execution.heap = s.Python, s.Heap
+	s.Execution.python, s.Execution.mallocs = s.Python, s.Mallocs
 	s.PythonStepping = &PythonStepping{c, s.Selection, s.Execution, s.Python, s.Stops.python}
 }
 
