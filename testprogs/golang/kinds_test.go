@@ -1,6 +1,9 @@
 package golang
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -12,6 +15,7 @@ type kind struct {
 	flags     []string // of go build
 	build     []string // environment of go build
 	env       []string // environment of the program
+	profiled  bool     // it is built with a profile of an earlier run, by which functions of the runtime are inlined
 	short     bool
 }
 
@@ -44,6 +48,11 @@ var kinds = []kind{
 	{name: "nogreenteagc", build: []string{"GOEXPERIMENT=nogreenteagc"}},
 	{name: "arenas", build: []string{"GOEXPERIMENT=arenas"}},
 	{name: "runtimefreegc", build: []string{"GOEXPERIMENT=runtimefreegc"}, toolchain: "go1.27.4"},
+	{name: "profile", profiled: true},
+	{name: "profile-1.21", profiled: true, toolchain: "go1.21.13"},
+	{name: "profile-1.23", profiled: true, toolchain: "go1.23.12"},
+	{name: "profile-1.27", profiled: true, toolchain: "go1.27.4"},
+	{name: "no DWARF", flags: []string{"-ldflags=-w"}},
 	{name: "runtimesecret", build: []string{"GOEXPERIMENT=runtimesecret"}},
 }
 
@@ -57,6 +66,9 @@ func TestKinds(t *testing.T) {
 			if k.toolchain == "" {
 				k.toolchain = "local"
 			}
+			if k.profiled {
+				k.flags = append(k.flags, "-pgo="+profileOf(t, build(t, "stress", k.toolchain)))
+			}
 			program := buildIn(t, k.build, "stress", k.toolchain, k.flags...)
 			for _, e := range k.env {
 				name, value, _ := strings.Cut(e, "=")
@@ -65,4 +77,16 @@ func TestKinds(t *testing.T) {
 			compare(t, program, "1000")
 		})
 	}
+}
+
+// profileOf is a profile of the CPU time that a program takes.
+func profileOf(t *testing.T, program string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "default.pgo")
+	cmd := exec.Command(program, "1000")
+	cmd.Env = append(os.Environ(), "STORM=1", "PROFILE="+path)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return path
 }

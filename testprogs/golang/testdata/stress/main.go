@@ -5,7 +5,8 @@
 //	stress [ROUNDS]    or, with -, until standard input ends
 //
 // With STORM in its environment it sends itself SIGURG, by which the runtime preempts
-// goroutines, and profiles its CPU time meanwhile, ten thousand times a second each.
+// goroutines, and profiles its CPU time meanwhile, ten thousand times a second each. PROFILE
+// names the file of the profile.
 package main
 
 import (
@@ -154,7 +155,15 @@ func work(seed, rounds int) {
 // storm sends SIGURG until it is ended.
 func storm() (end func()) {
 	runtime.SetCPUProfileRate(10_000) // StartCPUProfile then says that it is set, and keeps it
-	if err := pprof.StartCPUProfile(io.Discard); err != nil {
+	profile := io.Discard
+	if name := os.Getenv("PROFILE"); name != "" {
+		f, err := os.Create(name)
+		if err != nil {
+			panic(err)
+		}
+		profile = f
+	}
+	if err := pprof.StartCPUProfile(profile); err != nil {
 		panic(err)
 	}
 	quit, done := make(chan int), make(chan int)
