@@ -122,7 +122,7 @@ func counted(n uint64, one, many string) string {
 type VersionError struct {
 	Path         string
 	Major, Minor uint16 // of the file
-	Reads        string // the version that this hdb reads: "2.1"
+	Reads        string // the version that this hdb reads: "2.2"
 }
 
 func (e *VersionError) Error() string {

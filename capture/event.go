@@ -161,7 +161,7 @@ type ConsoleLine struct {
 
 // Info describes the session.
 type Info struct {
-	Version string // of the capture format, "2.1"; set by the package
+	Version string // of the capture format, "2.2"; set by the package
 	Program string // path of the executable
 	Args    []string
 	PID     int

@@ -1,6 +1,10 @@
 package capture
 
-import "strings"
+import (
+	"strings"
+
+	"hdb/internal/addr"
+)
 
 // OfGo tells the function of a Go runtime by which blocks were made, by its name.
 func OfGo(function string) bool { return strings.HasPrefix(function, "runtime.mallocgc") }
@@ -41,6 +45,13 @@ func NewGoAux(goroutine, typ, low uint64) GoAux {
 // Goroutine is the goroutine's number, 0 for the runtime's own.
 func (a GoAux) Goroutine() uint64 { return uint64(a) & (1<<goTypeShift - 1) }
 
+// Word is how many words of 8 bytes the type's descriptor is away from the beginning of its
+// module, 0 if the type is not known.
+func (a GoAux) Word() uint32 { return uint32(a >> goTypeShift) }
+
+// GoAuxOfWord is the Aux of which Word is w, of no goroutine.
+func GoAuxOfWord(w uint32) GoAux { return GoAux(w) << goTypeShift }
+
 // Type is the address of the type's descriptor in a module that begins at low, 0 if it is not
 // known.
 func (a GoAux) Type(low uint64) uint64 {
@@ -49,3 +60,13 @@ func (a GoAux) Type(low uint64) uint64 {
 	}
 	return low + uint64(a>>goTypeShift)*8
 }
+
+// A GoType is a type of a Go program, as its descriptor tells it (internal/abi.Type).
+type GoType struct {
+	Name string // foreign
+	Size uint64 // bytes of a value
+}
+
+// GoTypes tells the type that has its descriptor at an address of one module. ok is false if there
+// is none. It may be called from any goroutine.
+type GoTypes func(descriptor addr.Run) (t GoType, ok bool)

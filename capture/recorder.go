@@ -17,6 +17,8 @@ type Recorder interface {
 	FuncIndex(name string) uint16
 	AddModule(Module) (index int)
 	EndModule(index int, to uint64)
+	// SetGoTypes has the types of Go known that a module has.
+	SetGoTypes(module int, types GoTypes)
 	AddThread(Thread)
 	AddStop(StopRecord)
 	AddMark(MarkRecord)

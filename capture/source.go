@@ -53,6 +53,9 @@ type Source interface {
 	// seq, innermost first. It is false when none is kept: a Log has those only that no
 	// file has, see Recorder.Keep.
 	Symbol(pc addr.Run, isReturn bool, seq uint64) ([]Frame, bool)
+	// GoType is the kept type that an allocation has by code at an address, at the time of event
+	// seq. It is false when none is kept, as of a Log.
+	GoType(code addr.Code, seq uint64, of GoAux) (GoType, bool)
 	// SourceLines are the kept lines of a source file, ascending and disjoint.
 	SourceLines(file string) []Excerpt
 	// SourceFiles names the files that SourceLines knows.
@@ -68,6 +71,8 @@ type Embedder interface {
 	// Resolve is the function chain of a code address at the time of event
 	// seq, innermost first; nil when unknown.
 	Resolve(pc addr.Run, isReturn bool, seq uint64) []Frame
+	// GoType is the type that an allocation has by code at an address, at the time of event seq.
+	GoType(code addr.Code, seq uint64, of GoAux) (GoType, bool)
 	// SourceLine is the text of a whole source file, by lines without their
 	// ends.
 	SourceLine(file string) ([]string, bool)

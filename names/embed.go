@@ -21,6 +21,12 @@ func (e embedder) Resolve(pc addr.Run, isReturn bool, seq uint64) []capture.Fram
 	return e.r.Chain(c, seq)
 }
 
+// GoType is the type of an allocation by code at an address, at event seq.
+func (e embedder) GoType(code addr.Code, seq uint64, of capture.GoAux) (capture.GoType, bool) {
+	t, ok, _ := e.r.goType(code, seq, of)
+	return t, ok
+}
+
 // SourceLine is the text of a source file.
 func (e embedder) SourceLine(file string) ([]string, bool) {
 	src, err := e.r.Source(file)

@@ -84,6 +84,8 @@ type Resolver struct {
 	files   *files
 	mem     io.ReaderAt // the memory of the process; nil without one
 	opened  *opened     // the capture; nil without one
+
+	noGoTypes error // see UnknownGoTypes
 }
 
 // New is a Resolver without a program.
@@ -105,7 +107,8 @@ func New(cfg Config) *Resolver {
 }
 
 // Within has what lists many things end early when the reading is given up, nil never.
-func (r *Resolver) Within(reading *capture.Reading) { r.reading = reading }
+// A command begins with it.
+func (r *Resolver) Within(reading *capture.Reading) { r.reading, r.noGoTypes = reading, nil }
 
 // Attach makes the process with that PID and memory the one whose code is named. Its
 // modules are still to be told.

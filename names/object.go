@@ -16,19 +16,23 @@ func (r *Resolver) ObjectAt(c addr.Code, seq uint64) (*symbols.Object, addr.Bias
 		}
 		return r.opened.file(i).obj, mods[i].Bias
 	}
-	all := r.Log.all
+	if i := r.Log.module(c.Lookup(), seq); i >= 0 {
+		return r.Log.all[i].obj, r.Log.all[i].Bias
+	}
+	return nil, 0
+}
+
+// module is the index of the module that an address lay in at event seq, else of one that was there
+// at another time, else -1.
+func (l *ModuleLog) module(a addr.Run, seq uint64) int {
 	found := -1
-	for i := range all {
-		if all[i].Holds(c.Lookup(), seq) {
-			found = i
-			break
+	for i := range l.all {
+		if l.all[i].Holds(a, seq) {
+			return i
 		}
-		if found < 0 && all[i].Low <= c.Lookup() && c.Lookup() < all[i].High {
+		if found < 0 && l.all[i].Low <= a && a < l.all[i].High {
 			found = i
 		}
 	}
-	if found < 0 {
-		return nil, 0
-	}
-	return all[found].obj, all[found].Bias
+	return found
 }

@@ -22,6 +22,7 @@ type Capture interface {
 	Modules() []capture.Module
 	Symbol(pc addr.Run, isReturn bool, seq uint64) ([]capture.Frame, bool)
 	Frames() iter.Seq[capture.Frame] // all that Symbol knows
+	GoType(code addr.Code, seq uint64, of capture.GoAux) (capture.GoType, bool)
 	SourceFiles() []string
 	SourceLines(file string) []capture.Excerpt
 }

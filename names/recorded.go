@@ -42,6 +42,7 @@ const maxNames = 1 << 16
 type ModuleRecorder interface {
 	AddModule(capture.Module) (index int)
 	EndModule(index int, seq uint64)
+	SetGoTypes(module int, types capture.GoTypes)
 }
 
 // Begin forgets the modules of the recording before.
@@ -69,7 +70,11 @@ func (l *ModuleLog) Change(rec ModuleRecorder, seq uint64, added, removed []Mapp
 		if m.obj, _ = l.r.Modules.ObjectAt(mod.Low); m.obj != nil {
 			m.BuildID = m.obj.File.BuildID()
 		}
-		l.mapped[moduleKey{mod.Path, mod.Low}] = rec.AddModule(m.Module)
+		i := rec.AddModule(m.Module)
+		if m.obj != nil && m.obj.File.Header().Go {
+			rec.SetGoTypes(i, goTypes(m.obj, m.Bias))
+		}
+		l.mapped[moduleKey{mod.Path, mod.Low}] = i
 		l.all = append(l.all, m)
 	}
 }

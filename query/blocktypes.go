@@ -13,7 +13,9 @@ import (
 type BlockTypes struct {
 	Program *values.Program
 	// Object is the file of a code address as of an event, nil if it is not there.
-	Object      func(c addr.Code, seq uint64) (*symbols.Object, addr.Bias)
+	Object func(c addr.Code, seq uint64) (*symbols.Object, addr.Bias)
+	// GoTypeOf is the type of what a Go runtime has allocated for code at an address, as of an event.
+	GoTypeOf    func(c addr.Code, seq uint64, of capture.GoAux) (capture.GoType, bool)
 	Attribution *Attribution
 	// Memory tells that the Program's memory is what it was at the moment that is asked about.
 	Memory func() bool

@@ -2,7 +2,6 @@ package query
 
 import (
 	"hdb/capture"
-	"hdb/internal/addr"
 	"hdb/values/blocktype"
 )
 
@@ -12,29 +11,17 @@ func (t *BlockTypes) ofGo(src capture.Source, b *capture.Held) (typ *blocktype.T
 	if fns := src.Functions(); int(b.Func) >= len(fns) || !capture.OfGo(fns[b.Func]) {
 		return nil, false
 	}
-	e, found := src.Event(b.Seq)
+	e, ok := src.Event(b.Seq)
 	rec := src.Stack(b.Stack)
-	if !found || len(rec.PCs) == 0 {
+	if !ok || len(rec.PCs) == 0 {
 		return nil, true
 	}
 	// The allocator is in the file that has all of the program's Go code.
-	obj, bias := t.Object(rec.Code(0), b.Seq)
-	if obj == nil {
-		return nil, true
-	}
-	low := addr.File(^uint64(0))
-	for _, s := range obj.File.Segments() {
-		low = min(low, s.Addr&^0xfff)
-	}
-	at := capture.GoAux(e.Aux).Type(uint64(low.Run(bias)))
-	if at == 0 {
-		return nil, true
-	}
-	name, size, known := obj.GoType(addr.Run(at).File(bias))
+	found, known := t.GoTypeOf(rec.Code(0), b.Seq, capture.GoAux(e.Aux))
 	if !known {
 		return nil, true
 	}
-	return GoType(name, size, b.Size), true
+	return GoType(found.Name, found.Size, b.Size), true
 }
 
 // GoType is the type of a block of so many bytes that a Go runtime made for the named type, whose values have

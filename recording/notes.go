@@ -57,6 +57,13 @@ func (r *Recording) EndModule(i int, to uint64) {
 	r.run.out.EndModule(i, to)
 }
 
+// SetGoTypes has the types of Go known that a module has.
+func (r *Recording) SetGoTypes(i int, types capture.GoTypes) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.run.out.SetGoTypes(i, types)
+}
+
 // AddThread has the recording know a thread.
 func (r *Recording) AddThread(t Thread) {
 	r.mu.Lock()
@@ -200,6 +207,7 @@ func (nowhere) Stack(capture.StackID) capture.Stack  { return capture.Stack{} }
 func (nowhere) FuncIndex(string) uint16              { return 0 }
 func (nowhere) AddModule(capture.Module) int         { return 0 }
 func (nowhere) EndModule(int, uint64)                {}
+func (nowhere) SetGoTypes(int, capture.GoTypes)      {}
 func (nowhere) AddThread(capture.Thread)             {}
 func (nowhere) AddStop(capture.StopRecord)           {}
 func (nowhere) AddMark(capture.MarkRecord)           {}

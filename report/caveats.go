@@ -17,6 +17,7 @@ type Caveats struct {
 	LostOpen bool            // its end is missing: Lost is the least
 	Damage   error           // what of the file cannot be read, nil if no damage is known
 	Collects bool            // a Go runtime made blocks: they live until its collector has found them dead
+	NoTypes  string          // why types of Go that were asked for are not known, "" if they are
 	Doubt    Doubt           // why blocks that seem to live may not, NoDoubt if Partial says so or they do
 }
 
@@ -46,6 +47,14 @@ func DamageText(err error) string {
 	return "the capture is damaged: hdb capture check tells what is missing"
 }
 
+// NoTypesText says that types of Go are not known, and why, "" if they are.
+func NoTypesText(why string) string {
+	if why == "" {
+		return ""
+	}
+	return "types of Go are not known: " + why + "; once the file is there, `symbols refresh` finds them"
+}
+
 // Lines are the caveats in words, one a line, none if there are none. They may hold
 // foreign names.
 func (c *Caveats) Lines() (lines []string) {
@@ -58,7 +67,7 @@ func (c *Caveats) Lines() (lines []string) {
 	if c.Collects {
 		lines = append(lines, "blocks of Go are live until a garbage collection has found them dead")
 	}
-	for _, text := range []string{DamageText(c.Damage), DoubtText(c.Doubt)} {
+	for _, text := range []string{NoTypesText(c.NoTypes), DamageText(c.Damage), DoubtText(c.Doubt)} {
 		if text != "" {
 			lines = append(lines, text)
 		}

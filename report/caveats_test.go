@@ -78,7 +78,7 @@ func TestUndecided(t *testing.T) {
 // allCaveats is one of each.
 var allCaveats = Caveats{
 	Partial: capture.Reasons{{Kind: capture.OnlyEvents, Text: `func("pa<rse")`}}, Lost: 1234,
-	Damage: &capture.DamageError{Missing: 7}, Doubt: UnfollowedThen,
+	Damage: &capture.DamageError{Missing: 7}, Doubt: UnfollowedThen, NoTypes: "/bin/server: no such file",
 }
 
 // carries checks that a text has all of them, however its format writes odd characters.
@@ -86,7 +86,7 @@ func carries(t *testing.T, name, text string) {
 	t.Helper()
 	text = strings.NewReplacer("&lt;", "<", "&#34;", `"`, "&#39;", "'", `\u003c`, "<", `\"`, `"`, "&#xA;", "\n", "  lost          1,234 calls", "1,234 calls are missing").Replace(text) // stats has a row for it
 	text = strings.Join(strings.Fields(text), " ")
-	for _, want := range []string{`only events with func("pa<rse")`, "1,234 calls are missing", "7 events are missing", "blocks that seem to live may be freed"} {
+	for _, want := range []string{`only events with func("pa<rse")`, "1,234 calls are missing", "7 events are missing", "types of Go are not known: /bin/server: no such file; ", "blocks that seem to live may be freed"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%s does not say: %s", name, want)
 		}

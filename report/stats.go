@@ -204,7 +204,7 @@ func (g *page) totals(s *Stats) {
 	if len(s.Partial) > 0 {
 		row("partial", "%s", strings.Join(s.Partial, "; "))
 	}
-	for _, text := range []string{DamageText(g.p.Damage), DoubtText(g.p.Doubt)} {
+	for _, text := range []string{NoTypesText(g.p.NoTypes), DamageText(g.p.Damage), DoubtText(g.p.Doubt)} {
 		if text != "" {
 			row("careful", "%s", text)
 		}

@@ -21,7 +21,7 @@ type BlockTypes struct {
 
 func newBlockTypes(c *common, r *Recorded, v *Values) *BlockTypes {
 	t := &BlockTypes{common: c, recorded: r, values: v}
-	t.kept = query.BlockTypes{Program: &v.w.Program, Object: c.names.ObjectAt, Memory: t.present}
+	t.kept = query.BlockTypes{Program: &v.w.Program, Object: c.names.ObjectAt, GoTypeOf: c.names.GoType, Memory: t.present}
 	return t
 }
 

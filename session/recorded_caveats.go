@@ -39,6 +39,9 @@ func (r *Recorded) Caveats() report.Caveats {
 	}
 	c := report.CaveatsOf(src)
 	c.Partial = r.Partial()
+	if err := r.names.UnknownGoTypes(); err != nil {
+		c.NoTypes = err.Error()
+	}
 	if !c.Partial.Has(capture.FreedUnseen) {
 		c.Doubt = r.Doubt()
 	}

@@ -26,6 +26,16 @@ func (s FakeSymbols) Resolve(pc addr.Run, isReturn bool, seq uint64) []capture.F
 	return nil
 }
 
+// GoType is a type named after its place in the module that the code lies in at that time.
+func (s FakeSymbols) GoType(code addr.Code, seq uint64, of capture.GoAux) (capture.GoType, bool) {
+	for _, m := range s.From.Modules() {
+		if m.Holds(code.Lookup(), seq) && of.Word() != 0 {
+			return capture.GoType{Name: fmt.Sprintf("%s.T%x", m.Path, of.Word()), Size: uint64(of.Word()) * 8}, true
+		}
+	}
+	return capture.GoType{}, false
+}
+
 // SourceLine is the text of one of Files.
 func (s FakeSymbols) SourceLine(file string) ([]string, bool) {
 	text, ok := s.Files[file]

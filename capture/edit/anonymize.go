@@ -202,3 +202,12 @@ func (m *mask) Symbol(pc addr.Run, isReturn bool, seq uint64) ([]capture.Frame, 
 	}
 	return chain, ok
 }
+
+// GoType is the type under a made-up name, as functions have.
+func (m *mask) GoType(code addr.Code, seq uint64, of capture.GoAux) (capture.GoType, bool) {
+	t, ok := m.File.GoType(code, seq, of)
+	if !m.a.KeepFunctions {
+		t.Name = m.name("type", t.Name)
+	}
+	return t, ok
+}

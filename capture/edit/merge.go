@@ -394,14 +394,7 @@ func (r relocated) Stack(id capture.StackID) capture.Stack {
 // Symbol is that of an address in a module of the new capture, which was mapped
 // from its event #seq on.
 func (r relocated) Symbol(pc addr.Run, isReturn bool, seq uint64) ([]capture.Frame, bool) {
-	old := seq
-	for i, n := range r.p.modules {
-		if m := r.p.c.Module(n); m.From == seq && m.Covers(pc) {
-			old = r.p.f.Modules()[i].From
-			break
-		}
-	}
-	chain, ok := r.File.Symbol(pc-addr.Run(r.p.high), isReturn, old)
+	chain, ok := r.File.Symbol(pc-addr.Run(r.p.high), isReturn, r.old(pc, seq))
 	chain = slices.Clone(chain)
 	for i := range chain {
 		if chain[i].FuncLow != 0 {
@@ -409,6 +402,26 @@ func (r relocated) Symbol(pc addr.Run, isReturn bool, seq uint64) ([]capture.Fra
 		}
 	}
 	return chain, ok
+}
+
+// old is the event of the recording from which on a module of the new capture was mapped at pc,
+// as it was there from its event #seq on.
+func (r relocated) old(pc addr.Run, seq uint64) uint64 {
+	for i, n := range r.p.modules {
+		if m := r.p.c.Module(n); m.From == seq && m.Covers(pc) {
+			return r.p.f.Modules()[i].From
+		}
+	}
+	return seq
+}
+
+// GoType is that of code in a module of the new capture, as Symbol.
+func (r relocated) GoType(code addr.Code, seq uint64, of capture.GoAux) (capture.GoType, bool) {
+	old := addr.PC(code.Addr() - addr.Run(r.p.high))
+	if code.IsReturn() {
+		old = addr.Return(old.Addr())
+	}
+	return r.File.GoType(old, r.old(code.Lookup(), seq), of)
 }
 
 // symbolsOf are the symbols and source lines of several recordings, at the addresses that
@@ -425,6 +438,15 @@ func (s symbolsOf) Symbol(pc addr.Run, isReturn bool, seq uint64) ([]capture.Fra
 		return nil, false
 	}
 	return s.all[n].src.Symbol(pc, isReturn, seq)
+}
+
+// GoType is that of the recording to which the code belongs.
+func (s symbolsOf) GoType(code addr.Code, seq uint64, of capture.GoAux) (capture.GoType, bool) {
+	n := uint64(code.Addr()) >> mergeShift
+	if n >= uint64(len(s.all)) {
+		return capture.GoType{}, false
+	}
+	return s.all[n].src.GoType(code, seq, of)
 }
 
 func (s symbolsOf) SourceLines(file string) []capture.Excerpt {

@@ -50,6 +50,7 @@ func (c *Writer) Abort(why error) error {
 
 // saveLast writes the events that are not in the file yet, if a reader takes them.
 func (c *Writer) saveLast() {
+	c.noteTypes()
 	c.flushTables()
 	if c.sums != nil {
 		c.writeSums()

@@ -116,5 +116,10 @@ func (c *Writer) Adopt(l *Log) {
 		c.AddEvent(&e)
 	}
 	c.ReplacedUpTo(execs, math.MaxUint64)
+	c.noteTypes()
+	for i, types := range l.types.of {
+		c.SetGoTypes(i, types)
+	}
+	c.keepNoted(c.modules, c.told)
 	c.addMoments(l)
 }

@@ -369,7 +369,7 @@ func TestVersions(t *testing.T) {
 	_, err = NewFile("x.hdb", bytes.NewReader(withVersion(3, 0)), int64(len(b)))
 	var other *capture.VersionError
 	if !errors.As(err, &other) || other.Major != 3 ||
-		err.Error() != "x.hdb: capture format 3.0; this hdb reads 2.1: use the hdb that wrote it" {
+		err.Error() != "x.hdb: capture format 3.0; this hdb reads 2.2: use the hdb that wrote it" {
 		t.Errorf("newer major version: %v", err)
 	}
 	_, err = NewFile("x.hdb", bytes.NewReader(withVersion(1, 5)), int64(len(b)))

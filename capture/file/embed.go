@@ -24,14 +24,25 @@ func moduleAt(modules []capture.Module, pc addr.Run, seq uint64) uint32 {
 	return found
 }
 
-// loadEmbedded reads the kept symbols and source lines.
+// loadEmbedded reads the kept symbols, types and source lines.
 func (f *File) loadEmbedded() {
 	f.frames = map[symbolKey][]capture.Frame{}
+	f.goTypes = map[typeKey]capture.GoType{}
 	f.excerpts = map[string][]capture.Excerpt{}
 	for _, ref := range f.symbols {
 		err := f.records(ref, func(r *recordReader) {
 			if k, frames := r.symbol(); r.record.err == nil {
 				f.frames[k] = frames
+			}
+		})
+		if err != nil {
+			f.fail(ref, err)
+		}
+	}
+	for _, ref := range f.types {
+		err := f.records(ref, func(r *recordReader) {
+			if k, t := r.goType(); r.record.err == nil {
+				f.goTypes[k] = t
 			}
 		})
 		if err != nil {
@@ -82,13 +93,16 @@ type embedding struct {
 }
 
 // embed writes the symbols and source lines of the code addresses, each with
-// whether it is a return address: those that e.sym knows, else those of e.src.
+// whether it is a return address, and the types of the events: those that e.sym knows, else
+// those of e.src.
 func (w *Writer) embed(e embedding, codes iter.Seq2[addr.Run, bool]) {
 	e.w, e.done, e.lines = w, map[symbolKey]bool{}, map[string]map[int]bool{}
 	for pc, isReturn := range codes {
 		e.address(pc, isReturn)
 	}
 	w.flushRecords(chunkSymbols)
+	e.types()
+	w.flushRecords(chunkTypes)
 	e.sources()
 	w.flushRecords(chunkSources)
 }

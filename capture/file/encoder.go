@@ -25,6 +25,7 @@ type eventEncoder struct {
 	following bool    // the effects are wanted
 	pages     pageSet // the addresses that the events are about
 	maps      mapEncoder
+	types     []uint64 // notes of types of Go, see noteOf
 
 	tid        int32         // the last event's
 	thread     int           // and its index
@@ -47,6 +48,7 @@ func (c *eventEncoder) begin(seq, now uint64) {
 	c.chunkEffects.reset()
 	c.chunkEffects.room(len(c.opOf))
 	c.pages.reset()
+	c.types = c.types[:0]
 	c.maps.b = c.columns[secMaps]
 	c.whole = c.following
 	c.dict.reset()
@@ -181,7 +183,7 @@ func (c *eventEncoder) event(e *capture.Event, seq, now uint64) {
 	h := &c.model.predictions[stack]
 	h.threadAndStack = 0 // what is asked of plain events is not asked of this
 	if e.Aux != 0 {
-		moves |= c.aux(e, h)
+		moves |= c.aux(e, h, stack)
 	}
 	if e.Failed {
 		moves |= hasFailed
@@ -245,9 +247,12 @@ func (c *eventEncoder) stackOf(e *capture.Event, t *threadModel) (index, moves u
 }
 
 // aux puts the aux of an event that has one.
-func (c *eventEncoder) aux(e *capture.Event, h *prediction) (moves uint32) {
+func (c *eventEncoder) aux(e *capture.Event, h *prediction, stack uint32) (moves uint32) {
 	if e.Aux == h.aux {
 		return hasAux
+	}
+	if otherType(e.Aux, h.aux) {
+		c.types = append(c.types, noteOf(e.Aux, stack, uint32(c.head.count-1)))
 	}
 	c.put(secAux, e.Aux)
 	h.aux = e.Aux

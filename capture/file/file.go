@@ -48,12 +48,14 @@ type File struct {
 	checkpoints []chunkRef
 	symbols     []chunkRef
 	sources     []chunkRef
+	types       []chunkRef
 
 	reader     eventReader
 	stackCache cache[[]capture.Stack]
 
-	embedded sync.Once // fills in the next two
+	embedded sync.Once // fills in the next three
 	frames   map[symbolKey][]capture.Frame
+	goTypes  map[typeKey]capture.GoType
 	excerpts map[string][]capture.Excerpt
 
 	mu     sync.Mutex // guards damage and budget; the last lock to be taken
@@ -210,6 +212,8 @@ func (f *File) load(s scan) {
 			f.symbols = append(f.symbols, ref)
 		case chunkSources:
 			f.sources = append(f.sources, ref)
+		case chunkTypes:
+			f.types = append(f.types, ref)
 		case chunkInfo, chunkFunctions, chunkThreads, chunkModules, chunkStops, chunkLosses, chunkMarks, chunkSamples, chunkConsole, chunkExecs:
 			if err := f.records(ref, func(r *recordReader) { f.record(ref.kind, r) }); err != nil {
 				s.lose(capture.Lost{Offset: ref.offset, Kind: capture.BadRecords, Chunk: ref.kind.String(), Err: err}, ref.offset)

@@ -8,6 +8,7 @@ import (
 
 	"hdb/capture"
 	"hdb/capture/capturetest"
+	"hdb/internal/addr"
 )
 
 // visit reads all that a file offers.
@@ -22,6 +23,7 @@ func visit(f *File) {
 	modules := f.Modules()
 	for _, m := range modules[:min(len(modules), 100)] {
 		f.Symbol(m.Low, true, m.From)
+		f.GoType(addr.PC(m.Low), m.From, capture.GoAuxOfWord(1))
 	}
 	for _, s := range f.Stops() {
 		f.Stack(s.Stack)
@@ -65,11 +67,16 @@ func seedCaptures(t testing.TB) [][]byte {
 	if err := WriteSource(&symbols, log, sym); err != nil {
 		t.Fatal(err)
 	}
+	var types bytes.Buffer
+	log = typedLog()
+	if err := WriteSource(&types, log, capturetest.FakeSymbols{From: log}); err != nil {
+		t.Fatal(err)
+	}
 	var empty bytes.Buffer
 	if err := WriteSource(&empty, NewLog(capture.Info{}), nil); err != nil {
 		t.Fatal(err)
 	}
-	return [][]byte{small, busy, symbols.Bytes(), empty.Bytes()}
+	return [][]byte{small, busy, symbols.Bytes(), types.Bytes(), empty.Bytes()}
 }
 
 func FuzzOpen(f *testing.F) {

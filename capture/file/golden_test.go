@@ -52,7 +52,7 @@ func TestMinimalCaptureIsAsItWas(t *testing.T) {
 	defer f.Close()
 	checkWhole(t, f)
 	sameSource(t, f, readBack(t, minimal(t)))
-	if v := f.Info().Version; v != "2.1" {
+	if v := f.Info().Version; v != "2.2" {
 		t.Errorf("version %q", v)
 	}
 	if f.Len() != 3 || len(f.Functions()) != 2 || len(f.Modules()) != 1 || f.Stacks() != 1 {

@@ -49,6 +49,7 @@ type Log struct {
 	funcIndex map[string]uint16
 	stacks    *stackTable
 	kept      map[addr.Run][]capture.Frame // of return addresses
+	types     typeWriter
 }
 
 var _ capture.Source = (*Log)(nil)
@@ -158,6 +159,11 @@ func (l *Log) encode(totals capture.Totals) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.spill = spill
+	l.encoder.notes(func(fn uint16, _ uint64, stack capture.StackID, word uint32) {
+		if l.types.makers[fn] {
+			l.types.refs.note(stack, word, l.stacks.stack)
+		}
+	})
 	l.blocks = append(l.blocks, block)
 	l.checkpoints = append(l.checkpoints, kept...)
 	l.waiting = slices.Clone(l.waiting[1:])
@@ -193,6 +199,7 @@ func (l *Log) FuncIndex(name string) uint16 {
 		return math.MaxUint16
 	}
 	i := uint16(len(l.functions))
+	l.types.function(len(l.functions), name)
 	l.functions = append(l.functions, name)
 	l.funcIndex[name] = i
 	return i
@@ -212,6 +219,13 @@ func (l *Log) EndModule(i int, to uint64) {
 	defer l.mu.Unlock()
 	l.modules = slices.Clone(l.modules) // readers may hold the old slice
 	l.modules[i].To = to
+}
+
+// SetGoTypes keeps how the types of Go are known that module i has.
+func (l *Log) SetGoTypes(i int, types capture.GoTypes) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.types.set(i, types)
 }
 
 // AddThread adds a thread, or replaces the one with the same Num: a thread
@@ -404,6 +418,11 @@ func (l *Log) Symbol(pc addr.Run, isReturn bool, _ uint64) ([]capture.Frame, boo
 	defer l.mu.RUnlock()
 	chain, ok := l.kept[pc]
 	return chain, ok
+}
+
+// GoType is false, as Symbol.
+func (l *Log) GoType(addr.Code, uint64, capture.GoAux) (capture.GoType, bool) {
+	return capture.GoType{}, false
 }
 
 // SourceLines is nil: a live session reads the files themselves.

@@ -72,6 +72,7 @@ func (c *eventEncoder) plainRoom() {
 		c.columns[id] = slices.Grow(c.columns[id], 2*plainBatch*binary.MaxVarintLen64)
 	}
 	c.chunkEffects.ended = slices.Grow(c.chunkEffects.ended, plainBatch)
+	c.types = slices.Grow(c.types, plainBatch)
 	c.sizes.largeAllocs = slices.Grow(c.sizes.largeAllocs, plainBatch)
 	c.sizes.largeTemporary = slices.Grow(c.sizes.largeTemporary, plainBatch)
 }
@@ -286,6 +287,9 @@ loop:
 					r.add(addr, end)
 				}
 				if moves&moveAux != 0 {
+					if otherType(e.Aux, h.aux) {
+						push(&c.types, noteOf(e.Aux, stack, uint32(index)))
+					}
 					h.aux = e.Aux
 					c.putAny(secAux, e.Aux)
 				}

@@ -20,6 +20,7 @@ func WriteSource(w io.Writer, src capture.Source, sym capture.Embedder) error {
 	if err != nil {
 		return err
 	}
+	c.copied = src
 	c.AddFunctions(src.Functions())
 	for _, t := range src.Threads() {
 		c.AddThread(t)
@@ -132,6 +133,11 @@ func (c *Writer) copyBlocks(l *Log) (from uint64) {
 		})
 		c.encoder.sum.state = b.after
 		from = b.head.last + 1
+	}
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	for ref := range l.types.refs.all {
+		c.types.refs.include(ref)
 	}
 	c.copyCheckpoints(l, from)
 	return from

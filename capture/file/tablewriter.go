@@ -9,10 +9,11 @@ import (
 // A tableWriter writes what a recording keeps beside events and stacks, as records.
 type tableWriter struct {
 	out       *chunkWriter
-	pending   [chunkExecs + 1]recordWriter // by kind of chunk
+	pending   [chunkTypes + 1]recordWriter // by kind of chunk
 	functions map[string]uint16            // indexes by name
 	funcs     int                          // functions there are
 	modules   []capture.Module
+	types     typeWriter
 }
 
 // FuncIndex is the index of a function, as of Log.FuncIndex.
@@ -36,6 +37,7 @@ func (w *tableWriter) AddFunctions(names []string) {
 		if _, ok := w.functions[name]; !ok {
 			w.functions[name] = uint16(w.funcs)
 		}
+		w.types.function(w.funcs, name)
 		w.records(chunkFunctions).function(w.funcs, name)
 		w.funcs++
 	}
@@ -45,6 +47,7 @@ func (w *tableWriter) AddFunctions(names []string) {
 func (w *tableWriter) AddModule(m capture.Module) int {
 	i := len(w.modules)
 	w.modules = append(w.modules, m)
+	w.types.refs.changed()
 	w.records(chunkModules).module(i, m)
 	return i
 }
@@ -52,12 +55,20 @@ func (w *tableWriter) AddModule(m capture.Module) int {
 // EndModule notes that module i was unmapped before event to.
 func (w *tableWriter) EndModule(i int, to uint64) { w.Remap(i, w.modules[i].From, to) }
 
+// SetGoTypes has the types of Go known that module i has: those that events have are written
+// with the events.
+func (w *tableWriter) SetGoTypes(i int, types capture.GoTypes) {
+	w.types.set(i, types)
+	w.types.refs.changed()
+}
+
 // Module is the module with an index in Modules.
 func (w *tableWriter) Module(i int) capture.Module { return w.modules[i] }
 
 // Remap notes for the events of which numbers module i was mapped.
 func (w *tableWriter) Remap(i int, from, to uint64) {
 	w.modules[i].From, w.modules[i].To = from, to
+	w.types.refs.changed()
 	w.records(chunkModules).module(i, w.modules[i])
 }
 

@@ -17,7 +17,7 @@ const (
 	headerSize = 16 // magic, major, minor, CRC
 
 	major = 2 // a reader refuses a file with another one
-	minor = 1 // counts compatible additions
+	minor = 2 // counts compatible additions
 )
 
 // version is the version of the format that is written, and read.
@@ -51,6 +51,7 @@ const (
 
 	chunkCheckpoint chunkKind = 16
 	chunkExecs      chunkKind = 17
+	chunkTypes      chunkKind = 18
 )
 
 var chunkNames = map[chunkKind]string{
@@ -58,7 +59,7 @@ var chunkNames = map[chunkKind]string{
 	chunkStacks: "stacks", chunkEvents: "events", chunkStops: "stops", chunkSymbols: "symbols",
 	chunkSources: "sources", chunkIndex: "the index", chunkLosses: "losses",
 	chunkMarks: "marks", chunkSamples: "samples", chunkSums: "sums", chunkConsole: "console",
-	chunkCheckpoint: "checkpoints", chunkExecs: "execs",
+	chunkCheckpoint: "checkpoints", chunkExecs: "execs", chunkTypes: "types",
 }
 
 func (k chunkKind) String() string {

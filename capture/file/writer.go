@@ -42,6 +42,7 @@ type Writer struct {
 	out     chunkWriter
 	columns chan *eventColumns // memory to use again
 	sets    int                // of such memory, beside the encoder's
+	copied  capture.Source     // whose stacks are written under the same IDs; nil: they are interned
 	builder *checkpointBuilder // of the queue's jobs; nil: there are no checkpoints
 }
 
@@ -137,6 +138,7 @@ func (c *Writer) AddEvents(events []capture.Event) uint64 {
 
 // cut has the events so far written, behind what they refer to.
 func (c *Writer) cut() {
+	c.noteTypes()
 	c.flushTables()
 	if c.sums != nil {
 		c.writeSums()
@@ -260,6 +262,7 @@ func (c *Writer) flushTables() {
 	c.flushRecords(chunkModules)
 	c.flushRecords(chunkExecs)
 	c.flushRecords(chunkSymbols)
+	c.flushRecords(chunkTypes)
 	c.flushStacks()
 }
 

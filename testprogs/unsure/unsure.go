@@ -73,6 +73,10 @@ func (sourceLines) Resolve(addr.Run, bool, uint64) []capture.Frame {
 	return []capture.Frame{{Function: "work", File: "/src/prog.c", Line: 2, Source: "dwarf", Language: "c"}}
 }
 
+func (sourceLines) GoType(addr.Code, uint64, capture.GoAux) (capture.GoType, bool) {
+	return capture.GoType{}, false
+}
+
 func (sourceLines) SourceLine(string) ([]string, bool) {
 	return []string{"// prog", "void work();"}, true
 }
