@@ -65,16 +65,11 @@ func nameAt(name, word string) int {
 	if strings.HasPrefix(name, word) {
 		return 0
 	}
-	for i := 0; ; {
-		j := strings.Index(name[i:], "::"+word)
-		if j < 0 {
-			return -1
-		}
-		if i += j + 2; !strings.ContainsAny(name[:i], "(<") {
-			return i
-		}
+	i := strings.Index(name, "::"+word)
+	if i < 0 || strings.ContainsAny(name[:i], "(<") { // in a parameter or type argument
 		return -1
 	}
+	return i + len("::")
 }
 
 // commonPrefix is what all words begin with.

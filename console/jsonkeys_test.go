@@ -12,11 +12,6 @@ import (
 	"testing"
 )
 
-// A jsonKey is a row of docs/json.md: a key, and what its values are.
-type jsonKey struct {
-	key, kind string
-}
-
 // jsonKinds are the kinds of docs/json.md, with the type of their values in JSON.
 var jsonKinds = map[string]func(any) bool{
 	"text":     isJSON[string],

@@ -45,7 +45,7 @@ func (p PythonObjects) Census() (all []PythonCensus, refused error, err error) {
 	if len(heaps) == 0 {
 		return nil, nil, refused
 	}
-	pools, unpooled := PythonHeaps{p.Python}.All()
+	pools, unpooled := PythonHeaps(p).All()
 	for i, h := range heaps {
 		var own []PythonHeap
 		for _, x := range pools {

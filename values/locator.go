@@ -23,7 +23,6 @@ var errLost = dwop.ErrLost
 // A locator computes expressions of a unit in a frame. It implements the interfaces by
 // which a dwop.Machine asks for what they refer to.
 type locator struct {
-	prog  *Program
 	mod   *modState
 	frame *Frame // nil: static storage only
 	unit  *dwarf.Unit

@@ -100,7 +100,7 @@ func keepRandom(seed uint64, n int, rec capture.Recorder, cut func()) map[uint64
 			}
 			if under := there(e.Addr); under.Recorded && e.Addr != e.Old { // nobody saw its end
 				h.end(e.Addr, false)
-				seq = rec.AddEvent(&capture.Event{Seq: e.Seq, Time: e.Time, Kind: capture.Free, Func: 1, Addr: e.Addr, Size: under.Size, Ended: under})
+				rec.AddEvent(&capture.Event{Seq: e.Seq, Time: e.Time, Kind: capture.Free, Func: 1, Addr: e.Addr, Size: under.Size, Ended: under})
 				e.Seq = 0
 			}
 			e.Ended = there(e.Old)

@@ -68,7 +68,6 @@ type builder struct {
 	root    addr.Run
 	free    addr.Run // of the base block
 	next    addr.Run // extent
-	large   int
 	want    map[addr.Run]uint64
 	words   []addr.Run // that matter
 }

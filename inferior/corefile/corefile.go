@@ -105,7 +105,6 @@ type segment struct {
 	off       uint64 // in the core,
 	stored    uint64 // bytes there; less than high-low if some were left out
 	flags     elf.ProgFlag
-	file      int // in files of the part that begins it, -1 none
 }
 
 // A fileRange is a part of a file that was mapped.

@@ -61,10 +61,6 @@ const (
 	defSize     = 56
 
 	weakCallback = 24
-
-	cachedBytecode = 8
-
-	intDigits = 24
 )
 
 // Flags of types.

@@ -36,7 +36,8 @@ func buildCgo(t *testing.T, toolchain string, flags ...string) string {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module program\n\ngo 1.18\n"), 0o666); err != nil {
+	// Go 1.19 looks for a module without a dot in its path in GOROOT, if that lies in the module cache.
+	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module test.example/program\n\ngo 1.18\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(testprogs.Tool(t, "go"), append(append([]string{"build", "-o", "program"}, flags...), ".")...)
