@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"golang.org/x/arch/x86/x86asm"
 )
@@ -63,7 +64,7 @@ func (p Program) Variable(name string) (uint64, error) {
 
 // A use is what a function does with a variable.
 type use struct {
-	function string
+	function string // or several with spaces: the first that there is, for one that others have inlined may not be there
 	how      func(p Program, list []operand) []uint64
 }
 
@@ -71,7 +72,7 @@ var variableUses = map[string][]use{
 	AllGs:             {{"runtime.forEachG", words(2)}, {"runtime.allgadd", words(3)}},
 	AllMs:             {{"runtime.mcommoninit", both(loads, addresses)}, {"runtime.schedtrace", loads}},
 	Heap:              {{"runtime.(*mcentral).grow", receiver("runtime.(*mheap).alloc")}, {"runtime.stackpoolalloc", receiver("runtime.(*mheap).allocManual")}},
-	FirstModule:       {{"runtime.findfunc", addresses}, {"runtime.modulesinit", addresses}},
+	FirstModule:       {{"runtime.findmoduledatap runtime.findfunc", addresses}, {"runtime.modulesinit", addresses}},
 	AllFinalizers:     {{"runtime.queuefinalizer", loads}, {"runtime.markroot", loads}},
 	WaitReasonStrings: {{"runtime.waitReason.String", indexed}},
 }
@@ -187,7 +188,13 @@ const maxCode = 64 << 10
 
 // used are the variables with which a function does as it is said.
 func (p Program) used(u use) ([]uint64, error) {
-	low, high, ok := p.Function(u.function)
+	var low, high uint64
+	ok := false
+	for name := range strings.FieldsSeq(u.function) {
+		if low, high, ok = p.Function(name); ok {
+			break
+		}
+	}
 	if !ok {
 		return nil, errors.New("no such function")
 	}

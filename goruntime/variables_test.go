@@ -22,12 +22,13 @@ var variables = []string{
 // TestVariables compares what is found in code with the symbol table of the program, and with
 // what is found in the stripped program, where all may lie a few pages lower.
 func TestVariables(t *testing.T) {
+	modes := [][]string{{"-buildmode=exe"}, {"-buildmode=pie"}, {"-gcflags=all=-l"}, {"-gcflags=all=-N -l"}}
 	for _, toolchain := range some() {
-		for _, mode := range []string{"exe", "pie"} {
-			t.Run(toolchain+"/"+mode, func(t *testing.T) {
+		for _, mode := range modes {
+			t.Run(toolchain+"/"+mode[0], func(t *testing.T) {
 				// As many bytes of flags, which the program's build information has.
-				whole, want := withSymbols(t, build(t, toolchain, "-buildmode="+mode, "-ldflags=-w=0 "))
-				stripped := withoutSymbols(t, build(t, toolchain, "-buildmode="+mode, "-ldflags=-s -w"))
+				whole, want := withSymbols(t, build(t, toolchain, append(mode, "-ldflags=-w=0 ")...))
+				stripped := withoutSymbols(t, build(t, toolchain, append(mode, "-ldflags=-s -w")...))
 				var moved uint64
 				for i, name := range variables {
 					if got, err := whole.Variable(name); err != nil || got != want[name] {

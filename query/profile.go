@@ -31,6 +31,8 @@ type ProfileParts struct {
 	Slots     bool   // a row for each stack and size of slots, of a recording of Go alone that has events
 	Thread    string // only what the threads of this name, or TID, allocated; "" all
 
+	Collected bool // tells the stacks of blocks that a Go runtime frees from others, of a recording with events
+
 	// From and To are moments: only blocks that were allocated between them count. If
 	// they are Present, From is the start.
 	From, To Moment
@@ -55,6 +57,9 @@ func (r *Recording) Profile(parts ProfileParts) (*report.Profile, error) {
 	}
 	r.nameStacks(p)
 	events.Wait()
+	if parts.Collected && !p.Golang && !p.Sums {
+		r.tellCollected(p, to)
+	}
 	return p, r.Reading.Cut()
 }
 
@@ -114,6 +119,24 @@ func (r *Recording) profileOf(from, to uint64, parts ProfileParts) *report.Profi
 	now := x.Totals(to)
 	p.Moment, p.Events = momentOf(now), now.Events
 	return p
+}
+
+// tellCollected tells the stacks that have blocks of a Go runtime at a moment. No stack has
+// such and others: the innermost return address is behind the call of one allocator.
+func (r *Recording) tellCollected(p *report.Profile, to uint64) {
+	if !slices.ContainsFunc(p.Calls, func(c report.Calls) bool { return capture.OfGo(c.Function) }) {
+		return
+	}
+	collected := map[capture.StackID]bool{}
+	blocks, functions := r.Index.Held(to), r.Source.Functions()
+	for _, b := range blocks {
+		if int(b.Func) < len(functions) && capture.OfGo(functions[b.Func]) {
+			collected[b.Stack] = true
+		}
+	}
+	for i := range p.Stacks {
+		p.Stacks[i].Collected = collected[p.Stacks[i].ID]
+	}
 }
 
 // nameStacks gives the stacks of a profile their frames.

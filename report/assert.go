@@ -174,15 +174,16 @@ func (p *Profile) remaining(l *Limits, collected func(*Stack) bool) remaining {
 	return k
 }
 
-// collected tells the stacks whose blocks a Go runtime has made: with blocks of C among them by
-// the innermost function, which is the runtime's or has a name of a package that it serves.
+// collected tells the stacks whose blocks a Go runtime has made. Where nothing but sums was
+// recorded, with blocks of C among them, it goes by the innermost function, which is the
+// runtime's or has a name of a package that it serves.
 func (p *Profile) collected() func(*Stack) bool {
 	if !slices.ContainsFunc(p.Calls, func(c Calls) bool { return capture.OfGo(c.Function) }) {
 		return nil
 	}
 	return func(st *Stack) bool {
-		if p.Golang || len(st.Frames) == 0 {
-			return p.Golang
+		if p.Golang || !p.Sums || len(st.Frames) == 0 {
+			return p.Golang || st.Collected
 		}
 		name, _ := p.frameNames(&p.Frames[st.Frames[0]])
 		return slices.ContainsFunc([]string{"runtime.", "internal/", "reflect."}, func(s string) bool { return strings.HasPrefix(name, s) })

@@ -132,6 +132,7 @@ type Stack struct {
 	Truncated string          // why outer frames are missing, "" if none are
 	Thread    string          // the name of the thread that allocated, "" without one or if several threads share the row
 	TID       int32           // of it, 0 if several threads share the row
+	Collected bool            // a Go runtime has made the blocks that are live: told only if ProfileParts asks for it
 	Slot      uint64          // bytes of the slots that the blocks have, 0 if not told apart: rows of a stack differ in it
 	Numbers
 }

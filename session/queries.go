@@ -334,7 +334,7 @@ func (q *Queries) WholeProfile() (*report.Profile, error) {
 		if err != nil {
 			return nil, err
 		}
-		return q.profile(r, query.ProfileParts{})
+		return q.profile(r, query.ProfileParts{Collected: true})
 	}
 	x, err := heap.NewIndex(q.saved)
 	if err != nil {
