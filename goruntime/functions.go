@@ -1,12 +1,29 @@
 package goruntime
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Internal tells functions of the runtime by their names: those that lead to the allocator are
 // nobody's who asks for memory.
 func Internal(function string) bool {
 	return strings.HasPrefix(function, "runtime.") || strings.HasPrefix(function, "internal/runtime/")
 }
+
+// Allocates tells functions of the runtime that stand for an expression that allocates, in whichever function
+// that is: new, make, append, + of strings, conversions.
+func Allocates(function string) bool {
+	rest, ok := strings.CutPrefix(function, "runtime.")
+	if !ok {
+		return false
+	}
+	return slices.ContainsFunc(allocates, func(begin string) bool { return strings.HasPrefix(rest, begin) })
+}
+
+// allocates are the beginnings of their names: makeslice64, convTstring, concatstring3.
+var allocates = []string{"mallocgc", "newobject", "newarray", "makeslice", "makechan", "makemap", "growslice", "rawstring", "rawbyteslice", "rawruneslice",
+	"concatstring", "concatbyte", "slicebytetostring", "slicerunetostring", "stringtoslice", "intstring", "convT"}
 
 // Helper tells a function of Go that is no code of the user's or a library's, which the
 // compiler or the runtime has put between two others, by its name (runtime/traceback.go,

@@ -14,3 +14,15 @@ func TestHelper(t *testing.T) {
 		}
 	}
 }
+
+func TestAllocates(t *testing.T) {
+	for name, want := range map[string]bool{
+		"runtime.newobject": true, "runtime.makeslice64": true, "runtime.growslice": true, "runtime.convTstring": true, "runtime.concatstring3": true,
+		"runtime.mallocgcSmallNoscan": true, "runtime.stringtoslicebyte": true,
+		"runtime.newproc": false, "runtime.newm": false, "runtime.schedinit": false, "runtime.mapassign_faststr": false, "runtime.makeheapobjbv": false, "main.newobject": false,
+	} {
+		if got := Allocates(name); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

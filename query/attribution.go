@@ -40,8 +40,8 @@ const DefaultLibraries = `^(::)?(std|__gnu_cxx|__gnu_debug|__cxxabiv1)::|^::(cor
 //
 // It is the innermost frame of the user's own code, inlined frames included. Not the
 // user's own are
-//   - the allocators: the functions of the catalogue, and libjemalloc, libtcmalloc and
-//     libmimalloc;
+//   - the allocators: the functions of the catalogue, libjemalloc, libtcmalloc and
+//     libmimalloc, and what Go's compiler calls for new, make and the like;
 //   - wrappers, which allocate for their callers, by their base names, what Cython adds
 //     to the functions of its sources, and Go's runtime;
 //   - functions of libraries, by their names or source files, and functions without
@@ -169,7 +169,7 @@ func (a *Attribution) class(f *names.Frame) class {
 			return library
 		}
 		return own
-	case isAllocator(f):
+	case isAllocator(f), a.libraries != nil && f.Language == dwarf.LangGo && goruntime.Allocates(f.Function):
 		return allocator
 	case f.Outside(), startsProgram(f.Function), f.Path == "" && f.Function == "", a.isLibrary(f.Path):
 		return system
@@ -294,7 +294,7 @@ func startsProgram(function string) bool {
 	return false
 }
 
-// ofGoRuntime tells functions of Go's runtime: newobject, growslice, convTstring, and what cgo puts
+// ofGoRuntime tells functions of Go's runtime: schedinit, mapassign, newproc, and what cgo puts
 // before functions of C.
 func ofGoRuntime(f *names.Frame) bool {
 	if strings.Contains(f.Function, "._Cfunc_") || strings.HasPrefix(f.Function, "_cgo_") {

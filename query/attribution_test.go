@@ -7,6 +7,7 @@ import (
 
 	"hdb/names"
 	"hdb/symbols"
+	"hdb/symbols/dwarf"
 )
 
 func defaults() *Attribution {
@@ -29,6 +30,9 @@ func frame(text string) *names.Frame {
 	}
 	if f.Function, ok = strings.CutPrefix(f.Function, "rust "); ok {
 		f.Language = 0x1c // DW_LANG_Rust
+	}
+	if f.Function, ok = strings.CutPrefix(f.Function, "go "); ok {
+		f.Language = dwarf.LangGo
 	}
 	return f
 }
@@ -121,6 +125,8 @@ func TestOwner(t *testing.T) {
 		{"a library between", []string{"helper", "plug | /home/me/libplugin.so", "main @ a.c"}, 1, false},
 		{"nothing but libraries' functions", []string{"xmalloc @ a.c", "std::thread::run() @ /usr/include/c++/12/thread", "start_thread" + libc}, 1, false},
 		{"nothing but wrappers", []string{"xmalloc @ a.c", "xcalloc @ a.c", "start_thread" + libc}, 0, false},
+		{"Go's runtime itself", []string{"go runtime.mallocgc", "go runtime.newobject", "go runtime.schedinit", "go runtime.rt0_go"}, 2, false},
+		{"what Go's runtime does for the user", []string{"go runtime.mallocgc", "go runtime.growslice", "go runtime.mapassign", "go main.fill @ fill.go"}, 3, true},
 		{"nothing but libraries", []string{"operator new(unsigned long)" + libstdcxx, "init" + libstdcxx, "call_init | /lib64/ld-linux-x86-64.so.2"}, 1, false},
 		{"Python, not its interpreter", []string{"list_resize @ listobject.c" + python, "python handler @ /srv/app.py",
 			"_PyEval_EvalFrameDefault @ ceval.c" + python, "main @ python.c" + python}, 1, true},
