@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -78,7 +79,7 @@ func BenchmarkEvents(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				r := New(nil)
+				r := New(&fakeProcess{})
 				r.Start()
 				r.run.out = writer
 				for range stacks {
@@ -96,7 +97,7 @@ func BenchmarkEvents(b *testing.B) {
 
 // handOver hands events over as the probe does.
 func handOver(to *Recording, events []capture.Event, fn *breakpoints.Function) {
-	var batch [32]capture.Event
+	var batch [128]capture.Event
 	functions := []*breakpoints.Function{fn}
 	for len(events) > 0 {
 		n := min(len(batch), len(events))
@@ -108,5 +109,90 @@ func handOver(to *Recording, events []capture.Event, fn *breakpoints.Function) {
 		}
 		to.Batch(batch[:n], functions)
 		events = events[n:]
+	}
+}
+
+// A goStep is a block of Go that is made, or found dead.
+type goStep struct {
+	addr uint64
+	kind int // of the block that is made, -1 if it is dead
+}
+
+// goSteps are what a program of Go does between two collections, over and over: spans of 128
+// slots are swept, which tells of all blocks that died there, but for each 16th, and filled again
+// with blocks of several kinds.
+func goSteps(kinds int) []goStep {
+	const slots, spans, size = 128, 512, 64
+	rng := rand.New(rand.NewPCG(1, 2))
+	var steps []goStep
+	for span := range uint64(spans) {
+		var free []uint64
+		for i := range uint64(slots) {
+			if rng.IntN(16) != 0 {
+				free = append(free, 0xc000400000+(span*slots+i)*size)
+			}
+		}
+		for _, a := range free {
+			steps = append(steps, goStep{a, -1})
+		}
+		for i, a := range free {
+			steps = append(steps, goStep{a, i % kinds})
+		}
+	}
+	return steps
+}
+
+// BenchmarkGo takes events of a Go runtime as the probe hands them over, up to the file's
+// compressed chunks.
+func BenchmarkGo(b *testing.B) {
+	for _, kinds := range []int{1, 9} {
+		b.Run(fmt.Sprintf("kinds=%d", kinds), func(b *testing.B) {
+			steps := goSteps(kinds)
+			const rounds = 32
+			functions := []*breakpoints.Function{{Name: "runtime.mallocgc"}, {Name: "runtime.sweep"}}
+			var aux [16]uint64
+			for k := range aux {
+				aux[k] = uint64(capture.NewGoAux(1, 0x500000+64*uint64(k), 0x400000))
+			}
+			b.ReportAllocs()
+			var spent time.Duration
+			for b.Loop() {
+				writer, err := file.NewWriter(io.Discard, capture.Info{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				r := New(&fakeProcess{})
+				r.Start()
+				r.run.out = writer
+				for range kinds {
+					r.Stack(capture.Stack{})
+				}
+				start := cputime()
+				var batch [128]capture.Event
+				now, n := time.Duration(0), 0
+				for range rounds {
+					for _, s := range steps {
+						e := &batch[n]
+						e.Time, e.TID, e.Addr = now, 7, s.addr
+						e.Old, e.Failed, e.Abandoned = 0, false, false
+						if s.kind < 0 {
+							e.Kind, e.Func, e.Size, e.Stack, e.Aux = capture.Free, 1, 0, 0, 0
+						} else {
+							now += 100
+							e.Kind, e.Func, e.Size, e.Stack, e.Aux = capture.Alloc, 0, 56+4*uint64(s.kind&1), capture.StackID(1+s.kind), aux[s.kind]
+						}
+						if n++; n == len(batch) {
+							r.Batch(batch[:n], functions)
+							n = 0
+						}
+					}
+				}
+				if err := writer.Close(); err != nil {
+					b.Fatal(err)
+				}
+				spent += cputime() - start
+			}
+			b.ReportMetric(float64(spent.Nanoseconds())/float64(b.N*rounds*len(steps)), "cpu-ns/event")
+		})
 	}
 }

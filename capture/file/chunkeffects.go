@@ -2,6 +2,7 @@ package file
 
 import (
 	"slices"
+	"unsafe"
 
 	"hdb/capture"
 )
@@ -34,6 +35,19 @@ type madeBlock struct {
 	stack  uint16 // index; oddStack: the address is the index of an oddBlock, whose by is the stack
 	thread uint16 // index
 }
+
+// word is all but where as one number, see madeWord.
+func (m *madeBlock) word() *uint64 { return (*uint64)(unsafe.Pointer(&m.size)) }
+
+func madeWord(size uint32, stack, thread uint16) uint64 {
+	return uint64(size) | uint64(stack)<<32 | uint64(thread)<<48
+}
+
+// This does not compile if the fields lie elsewhere than madeWord expects.
+const (
+	_ = uint(unsafe.Offsetof(madeBlock{}.stack) - unsafe.Offsetof(madeBlock{}.size) - 4)
+	_ = uint(unsafe.Offsetof(madeBlock{}.thread) - unsafe.Offsetof(madeBlock{}.size) - 6)
+)
 
 const oddStack = 1<<16 - 1
 

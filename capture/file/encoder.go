@@ -31,12 +31,13 @@ type eventEncoder struct {
 	thread     int           // and its index
 	threadAt   int           // the event since which it is
 	timeAt     int           // the event since which it is the same time
-	time       time.Duration // one that is head.end in ticks
+	time       time.Duration // head.end, which is in ticks
 	gapAt      int           // the event that the last gap was before
 	gapped     bool
 	otherBytes uint64 // allocated, but not on the heap
 	latest     int    // index of the thread that made a block last, -1 if that was before the chunk
 	lastTID    int32  // the ID of the one that did in the chunks before
+	between    int    // events from one look for a run to the next
 }
 
 // begin begins a chunk with an event of that number and time in ticks.
@@ -57,6 +58,7 @@ func (c *eventEncoder) begin(seq, now uint64) {
 	c.sum.begin()
 	c.sum.flows = append(c.sum.flows, capture.Flow{})
 	c.thread, c.threadAt, c.timeAt, c.gapAt, c.gapped, c.latest = -1, 0, 0, 0, false, -1
+	c.between = 1
 	c.head = eventHead{first: seq, last: seq - 1, start: now, end: now}
 	c.time = time.Duration(now) * capture.Resolution
 }
@@ -227,6 +229,11 @@ func (c *eventEncoder) event(e *capture.Event, seq, now uint64) {
 func (c *eventEncoder) otherOp(h *prediction, key uint64) {
 	u := c.dict.op(key, &c.eventColumns)
 	h.key, h.op = key, u.index
+}
+
+// present tells whether a time is head.end in ticks. Of a negative one it does not say so.
+func (c *eventEncoder) present(t time.Duration) bool {
+	return uint64(t-c.time) < uint64(capture.Resolution)
 }
 
 // later notes that the event is of another time than the last one.

@@ -194,6 +194,18 @@ func (s eventSet) has(i int) bool { return s[i>>6]>>(i&63)&1 != 0 }
 func (s eventSet) add(i int)      { s[i>>6] |= 1 << (i & 63) }
 func (s eventSet) remove(i int)   { s[i>>6] &^= 1 << (i & 63) }
 
+// addRange adds n events, at least one, from #i on.
+func (s eventSet) addRange(i, n int) {
+	last := i + n - 1
+	word := i >> 6
+	bits := ^uint64(0) << (i & 63)
+	for ; word != last>>6; word++ {
+		s[word] |= bits
+		bits = ^uint64(0)
+	}
+	s[word] |= bits & (^uint64(0) >> (^last & 63))
+}
+
 // reset empties the set, with room for n events.
 func (s *eventSet) reset(n int) {
 	*s = slices.Grow((*s)[:0], (n+63)/64)[:(n+63)/64]

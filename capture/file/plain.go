@@ -3,6 +3,7 @@ package file
 import (
 	"encoding/binary"
 	"slices"
+	"time"
 	"unsafe"
 
 	"hdb/capture"
@@ -33,14 +34,27 @@ func (c *eventEncoder) batch(events []capture.Event) {
 	unbroken := consecutive(events)
 	for len(events) > 0 {
 		if unbroken && events[0].Seq == c.head.last+1 && c.usual() {
-			if events = events[c.plain(events):]; len(events) == 0 {
-				return
+			if n := c.short(events); n > 0 {
+				events = events[n:]
+				continue
 			}
 		}
 		e := &events[0]
 		c.event(e, numberAfter(e, c.head.last), ticks(e.Time))
 		events = events[1:]
 	}
+}
+
+// short encodes the events that events begin with in one of the short ways, and returns how many
+// they are. The longer there was no run, the longer none is looked for.
+func (c *eventEncoder) short(events []capture.Event) int {
+	if n := c.run(events); n > 0 {
+		c.between = 1
+		return n
+	}
+	n := min(len(events), c.between)
+	c.between = min(2*c.between, plainBatch)
+	return c.plain(events[:n])
 }
 
 // consecutive tells whether the numbers of the events follow on each other.
@@ -152,7 +166,7 @@ loop:
 			h.threadAndStack, h.class = threadAndStack(e), class
 		}
 		k := at(c.model.classes, h.class)
-		if e.Time != c.time {
+		if !c.present(e.Time) {
 			if now := ticks(e.Time); now != c.head.end {
 				passed := zigzag(now - c.head.end)
 				since := uint64(index) - uint64(c.timeAt)
@@ -161,7 +175,7 @@ loop:
 				}
 				c.putPlain(secTimeAt, since)
 				c.putPlain(secTime, passed)
-				c.timeAt, c.head.end, c.time = int(index), now, e.Time
+				c.timeAt, c.head.end, c.time = int(index), now, time.Duration(now)*capture.Resolution
 			}
 		}
 		top := uint32(len(k.free))

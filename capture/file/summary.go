@@ -127,6 +127,18 @@ func (s *accumulator) made(f *capture.Flow, e *capture.Event, seq, now uint64) {
 	}
 }
 
+// madeAll is made for n blocks of a size, of which event seq made the last one. The live heap
+// is no larger than the address space.
+func (s *accumulator) madeAll(f *capture.Flow, n, size, seq, now uint64) {
+	f.Allocs += n
+	f.Bytes += n * size
+	s.state.live += n * size
+	s.state.blocks += n
+	if s.state.live > s.peak {
+		s.peak, s.peakSeq, s.peakTime = s.state.live, seq, now
+	}
+}
+
 // append appends the section of a chunk whose first event is #first, at start,
 // and whose stacks are ids by their index.
 func (s *accumulator) append(b []byte, first, start uint64, ids []capture.StackID) []byte {
