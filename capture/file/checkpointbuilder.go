@@ -107,7 +107,7 @@ func (k *checkpointBuilder) follow(head *eventHead, o *chunkEffects) bool {
 			}
 			o.live.remove(i)
 		case seq > k.last:
-			if !k.next.end(seq) {
+			if n = k.next.end(ended); n == 0 {
 				return false
 			}
 		default:

@@ -138,17 +138,22 @@ func (known *knownMakers) slot(key uint64) *struct{ key, by uint64 } {
 // take puts the blocks of word at #n of out and further, up to one that is odd or whose maker
 // is not known. It returns where that would be, and which are left. It calls nothing.
 func (known *knownMakers) take(out *[64]keptBlock, n uint, made *[64]madeBlock, word uint64, stacks []capture.StackID) (uint, uint64) {
+	// Most blocks have the maker and the stack of the one before.
+	var last *madeBlock
+	by, stack := uint64(0), capture.StackID(0)
 	for ; word != 0; word &= word - 1 {
 		m := &made[bits.TrailingZeros64(word)%64]
-		stack := m.stack
-		key := m.makerKey()
-		k := known.slot(key)
-		if k.key != key || stack == oddStack {
-			break
+		if last == nil || (m.where^last.where)>>addrBits|(*m.word()^*last.word())>>32 != 0 {
+			key := m.makerKey()
+			k := known.slot(key)
+			if k.key != key || m.stack == oddStack {
+				break
+			}
+			last, by, stack = m, k.by, stacks[m.stack]
 		}
 		b := &out[n%64]
-		b.where = k.by | m.where&(1<<addrBits-1)
-		b.size, b.stack = m.size, stacks[stack]
+		b.where = by | m.where&(1<<addrBits-1)
+		b.size, b.stack = m.size, stack
 		n++
 	}
 	return n, word
@@ -219,22 +224,38 @@ func (c *checkpointDraft) maker(o *chunkEffects, m *madeBlock) uint32 {
 	return i
 }
 
-// end takes the block out that event #seq made, after base, and tells whether it was in.
-func (c *checkpointDraft) end(seq uint64) bool {
-	s := c.survivorsOf(seq)
+// end takes blocks of one chunk out, made after base by the events that seqs begin with, and returns
+// how many they were: 0 if the first was not in.
+func (c *checkpointDraft) end(seqs []uint64) (n int) {
+	s := c.survivorsOf(seqs[0])
 	if s == nil {
-		return false
+		return 0
 	}
-	at, ok := int(seq-s.first), true
-	if len(s.seqs) > 0 {
-		at, ok = slices.BinarySearch(s.seqs, seq)
+	if len(s.seqs) == 0 {
+		n = s.end(seqs)
+	} else if at, ok := slices.BinarySearch(s.seqs, seqs[0]); ok && s.live.has(at) {
+		s.live.remove(at)
+		n = 1
 	}
-	if !ok || !s.live.has(at) {
-		return false
+	c.alive -= n
+	return n
+}
+
+// end is checkpointDraft.end for a chunk without gaps between numbers.
+func (s *survivors) end(seqs []uint64) int {
+	live, first, last := s.live, s.first, s.last
+	for n, seq := range seqs {
+		if seq < first || seq > last {
+			return n
+		}
+		at := seq - first
+		word, bit := &live[at>>6], uint64(1)<<(at&63)
+		if *word&bit == 0 {
+			return n
+		}
+		*word &^= bit
 	}
-	s.live.remove(at)
-	c.alive--
-	return true
+	return len(seqs)
 }
 
 // survivorsOf are those of the chunk with event #seq, nil if there are none.
