@@ -115,6 +115,21 @@ func (l *Ledger) Missed() { l.last = 0 }
 // events do is done at once, and what a large heap knows of the blocks comes into the
 // processor's cache for many events together.
 func (l *Ledger) PostAll(events []capture.Event, logged bool) int {
+	if l.blocks.large() && len(events) > ahead {
+		// Not more than stays in the cache until it is used.
+		for done := 0; done < len(events); {
+			some := events[done:min(done+ahead, len(events))]
+			n := l.postAll(some, logged)
+			if done += n; n < len(some) {
+				return done
+			}
+		}
+		return len(events)
+	}
+	return l.postAll(events, logged)
+}
+
+func (l *Ledger) postAll(events []capture.Event, logged bool) int {
 	if l.blocks.large() {
 		l.blocks.fetch(events)
 	}

@@ -29,25 +29,29 @@ const (
 // registers.
 func (l *Ledger) postPlain(events []capture.Event, i uint, flags uint32) uint {
 	t, last := &l.blocks, l.last
+	// Blocks of one leaf often come together.
+	f, number := t.at(0), place(1<<64-1)
 	for ; i < uint(len(events)); i++ {
 		e := &events[i]
 		if e.Kind > capture.Free && (e.Kind != capture.Realloc || e.Old != 0) {
 			break
 		}
 		p := placeOf(e.Addr)
-		span := p >> spanBits
-		if span >= place(len(t.spans)) {
-			break
+		if p>>leafBits != number {
+			span := p >> spanBits
+			if span >= place(len(t.spans)) {
+				break
+			}
+			s := t.spans[span]
+			if s == nil {
+				break
+			}
+			r := s[p.region()]
+			if r == nil {
+				break
+			}
+			f, number = t.at(r[p.leaf()]), p>>leafBits
 		}
-		s := t.spans[span]
-		if s == nil {
-			break
-		}
-		r := s[p.region()]
-		if r == nil {
-			break
-		}
-		f := t.at(r[p.leaf()])
 		starts, bit := f.starts(), uint64(1)<<p.unit()
 		c := f.cell(bits.OnesCount64(starts & (bit - 1))) // if there is one, or room
 		if e.Kind == capture.Free {
