@@ -98,8 +98,9 @@ type reader struct {
 	stats     Stats
 	polling   bool // no thread may wake it
 	golang    goHeap
-	hole      uint64 // position of the last record that drainAll gave up; a disarmed probe's is not waited for again
-	failed    bool   // see Sink.Failed
+	swept     capture.Event // what the ends of blocks that a sweep found have in common
+	hole      uint64        // position of the last record that drainAll gave up; a disarmed probe's is not waited for again
+	failed    bool          // see Sink.Failed
 	done      chan struct{}
 	idle      chan struct{}
 }
@@ -164,8 +165,8 @@ const (
 	// batch is how many records are handled before the lock is let go.
 	batch = 4096
 	// batchSize is how many events the sink gets at once: few enough to stay in the
-	// processor's nearest cache.
-	batchSize = 32
+	// processor's nearest cache. The slots of a span of Go are as many, often.
+	batchSize = 128
 	// pause is how long the consumer sleeps between records; it is woken when a
 	// quarter of the ring is full.
 	pause = 20 * time.Millisecond
