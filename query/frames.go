@@ -18,7 +18,8 @@ type profileFrames struct {
 	p       *report.Profile
 	index   map[report.Frame]int
 	modules []capture.Module
-	shared  bool // several files were mapped at the same addresses, one after the other
+	shared  bool                // several files were mapped at the same addresses, one after the other
+	covers  map[addr.Code][]int // indexes of the modules that had the address at some time; only where files share addresses
 	chains  map[profileCode][]profileFrame
 
 	last                capture.Stack
@@ -46,7 +47,7 @@ type profileFrame struct {
 }
 
 func (r *Recording) newProfileFrames(p *report.Profile) *profileFrames {
-	c := &profileFrames{r: r, p: p, index: map[report.Frame]int{}, chains: map[profileCode][]profileFrame{}}
+	c := &profileFrames{r: r, p: p, index: map[report.Frame]int{}, covers: map[addr.Code][]int{}, chains: map[profileCode][]profileFrame{}}
 	c.modules = slices.Clone(r.Source.Modules())
 	slices.SortFunc(c.modules, func(a, b capture.Module) int { return cmp.Compare(a.Low, b.Low) })
 	for i := range c.modules {
@@ -144,7 +145,7 @@ func (c *profileFrames) sameCalls(rec *capture.Stack) int {
 func (c *profileFrames) chain(rec *capture.Stack, i int, seq uint64) []profileFrame {
 	key := profileCode{code: rec.Code(i), guess: rec.Guessed(i)}
 	if c.shared {
-		key.module = slices.IndexFunc(c.modules, func(m capture.Module) bool { return m.Holds(key.code.Lookup(), seq) })
+		key.module = c.module(key.code, seq)
 	}
 	if known, ok := c.chains[key]; ok {
 		return known
@@ -155,6 +156,26 @@ func (c *profileFrames) chain(rec *capture.Stack, i int, seq uint64) []profileFr
 	}
 	c.chains[key] = out
 	return out
+}
+
+// module is the index of the module that had an address when event seq happened, -1 if none did.
+func (c *profileFrames) module(code addr.Code, seq uint64) int {
+	pc := code.Lookup()
+	covers, ok := c.covers[code]
+	if !ok {
+		for i, m := range c.modules {
+			if m.Covers(pc) {
+				covers = append(covers, i)
+			}
+		}
+		c.covers[code] = covers
+	}
+	for _, i := range covers {
+		if c.modules[i].Holds(pc, seq) {
+			return i
+		}
+	}
+	return -1
 }
 
 // of is a frame as reports have it, as the user's.
