@@ -27,7 +27,8 @@ demo: build
 # The compiler's own garbage collector takes a fifth of its time: it is rarely let run where
 # Go's library is compiled anew. What is compiled has its own setting, none.
 EAGER = GOGC=800
-GOTEST = $(EAGER) go test -exec 'env -u GOGC'
+# check has run all of vet.
+GOTEST = $(EAGER) go test -vet=off -exec 'env -u GOGC'
 
 # Stress tests run in their small form here, in full in test-full. Many tests wait for
 # processes: more packages at a time than there are processors keep those busy. What
