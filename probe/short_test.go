@@ -414,7 +414,7 @@ func TestShortWayJudgesTheSame(t *testing.T) {
 			l := newLab(t, c.request, "pool_get size=ARG1")
 			l.allocateExceptions(breakpoints.Extent{Low: inCXX + 1, High: inCXX + 2})
 			stopped := 0
-			for seed := range uint64(testprogs.Rounds(100, 1000)) {
+			for seed := range uint64(testprogs.Rounds(40, 1000)) {
 				var seen [2]string
 				for i, way := range []uint64{enabled, quickEnabled} {
 					th := l.anew()
@@ -442,7 +442,7 @@ func TestCountedAsRecorded(t *testing.T) {
 	l := newLab(t, Request{Record: true}, "pool_get size=ARG1")
 	l.allocateExceptions(breakpoints.Extent{Low: inCXX + 1, High: inCXX + 2})
 	counts := stopsAt(t, "alloc if size == 4711")
-	for seed := range uint64(testprogs.Rounds(300, 5000)) {
+	for seed := range uint64(testprogs.Rounds(100, 5000)) {
 		var events []uint64
 		for _, c := range []struct {
 			request Request

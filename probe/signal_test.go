@@ -136,6 +136,9 @@ func TestSignalAnywhereOfDeepStacks(t *testing.T) {
 func TestSignalLeaves(t *testing.T) {
 	for _, c := range signalCases {
 		for _, way := range []uint64{enabled, quickEnabled} {
+			if testing.Short() && (way == quickEnabled) == (c.alloc.symbol == "realloc") {
+				continue
+			}
 			t.Run(fmt.Sprintf("%s,way=%d", c.alloc.symbol, way), func(t *testing.T) { interruptAll(t, c, 10, way, false, false, false) })
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"hdb/capture"
 	"hdb/internal/addr"
 	"hdb/probe/cfi"
+	"hdb/testprogs"
 )
 
 // A stackMaker writes a stack that the walker is to read, frame by frame from
@@ -251,7 +252,7 @@ func (m *stackMaker) check(when string) {
 func TestWalk(t *testing.T) {
 	l := newLab(t, Request{Record: true})
 	forms := []cfi.Form{cfi.SP, cfi.SP, cfi.SP, cfi.BP, cfi.BP, cfi.BX, cfi.DerefBP, cfi.Hidden}
-	for seed := range uint64(400) {
+	for seed := range uint64(testprogs.Rounds(150, 400)) {
 		l.restart(l.request)
 		l.tables.end = fileTables
 		th := l.thread(1)
@@ -473,7 +474,7 @@ func TestMemoTree(t *testing.T) {
 // There are numbers for many stacks, in pages that are next to one another while they are
 // few.
 func TestNumbersForStacks(t *testing.T) {
-	for _, forks := range []int{9, 12} {
+	for _, forks := range []int{9, stackFew + testprogs.Rounds(0, 1)} { // more than there are places at first
 		t.Run(fmt.Sprint(1<<forks), func(t *testing.T) {
 			l := newLab(t, Request{Record: true})
 			th := l.thread(1)

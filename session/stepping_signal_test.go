@@ -42,7 +42,7 @@ var signalSteps = []struct {
 // TestStepsWithSignals: a step that begins with a signal delivers it, and ends where gdb's does.
 func TestStepsWithSignals(t *testing.T) {
 	for i, c := range signalSteps {
-		if testing.Short() && i%3 != 0 {
+		if testing.Short() && i%5 != 0 {
 			continue // each takes a start of gdb
 		}
 		t.Run(c.name, func(t *testing.T) {

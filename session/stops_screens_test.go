@@ -58,7 +58,7 @@ func TestScreensAgree(t *testing.T) {
 		t.Run(strings.Join(flags, " "), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(11, uint64(n)))
 			screens, hits := [2]int{}, uint64(0)
-			for round := range testprogs.Rounds(2, 8) {
+			for round := range testprogs.Rounds(1, 8) {
 				s := open(t, "screened", flags...)
 				s.Settings.Args = fmt.Sprintf("40 %d > /dev/null", round%3)
 				for _, fn := range screenedFunctions {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"hdb/symbols"
+	"hdb/testprogs"
 )
 
 // useAll asks everything of an object.
@@ -60,7 +61,7 @@ func TestCorruptedFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range 40 {
+		for range testprogs.Rounds(15, 40) {
 			useAll(damaged(r, good))
 		}
 	}

@@ -17,6 +17,9 @@ import (
 func TestLineRowsAsGdb(t *testing.T) {
 	testprogs.SkipUnderRace(t)
 	for _, tc := range []struct{ source, flags string }{{"mix.cc", "-O0"}, {"mix.cc", "-O2"}, {"inline.c", "-O2"}} {
+		if testing.Short() && tc.flags == "-O0" {
+			continue
+		}
 		t.Run(tc.source+tc.flags, func(t *testing.T) {
 			dir := t.TempDir()
 			src, err := filepath.Abs(filepath.Join("testdata", tc.source))

@@ -161,7 +161,7 @@ func said(t *testing.T, out string) map[uint64][]string {
 // TestCgoStacks compares the stacks of allocations of C and of Go, made behind calls from one to
 // the other and back, in goroutines and on threads of C, with what the program knows of them.
 func TestCgoStacks(t *testing.T) {
-	for _, toolchain := range toolchains() {
+	for _, toolchain := range outerToolchains() {
 		t.Run(toolchain, func(t *testing.T) {
 			t.Parallel()
 			forms := [][]string{nil, {"-ldflags=-s -w"}, {"-buildmode=pie"}, {"-ldflags=-linkmode=external"},
@@ -213,7 +213,7 @@ func checkChains(t *testing.T, path string, want map[uint64][]string, stripped b
 // TestCgoHosts records programs of C with a library of Go, loaded or linked: the stacks are those of
 // a program of Go.
 func TestCgoHosts(t *testing.T) {
-	for _, toolchain := range toolchains() {
+	for _, toolchain := range outerToolchains() {
 		t.Run(toolchain, func(t *testing.T) {
 			t.Parallel()
 			host := filepath.Join(t.TempDir(), "host")
@@ -248,7 +248,7 @@ func TestCgoHosts(t *testing.T) {
 // TestCgoStops stops at allocations of C and of Go, with the probe and with plain breakpoints: bt
 // is what the program has called.
 func TestCgoStops(t *testing.T) {
-	for _, toolchain := range toolchains() {
+	for _, toolchain := range outerToolchains() {
 		t.Run(toolchain, func(t *testing.T) {
 			t.Parallel()
 			program := buildCgo(t, toolchain)
@@ -294,7 +294,7 @@ func TestCgoStress(t *testing.T) {
 	if !testing.Short() {
 		rounds = "200"
 	}
-	for _, toolchain := range toolchains() {
+	for _, toolchain := range outerToolchains() {
 		t.Run(toolchain, func(t *testing.T) {
 			t.Parallel()
 			for _, flags := range [][]string{nil, {"-ldflags=-s -w"}} {

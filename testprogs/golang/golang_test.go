@@ -26,6 +26,14 @@ func toolchains() []string {
 	return []string{"local", "go1.18.10", "go1.19.13", "go1.20.14", "go1.21.13", "go1.22.12", "go1.23.12", "go1.24.9", "go1.25.4", "go1.27.4"}
 }
 
+// outerToolchains are toolchains; in the short form the oldest and the newest.
+func outerToolchains() []string {
+	if testing.Short() {
+		return toolchains()[1:]
+	}
+	return toolchains()
+}
+
 // build builds the program in testdata with a toolchain.
 func build(t *testing.T, name, toolchain string, flags ...string) string {
 	t.Helper()
