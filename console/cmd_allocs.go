@@ -126,7 +126,7 @@ func runLive(ctx context.Context, c *Console, in Input) error {
 	}
 	if err != nil {
 		if from.IsPresent() && c.s.Heap.Unrecorded(err) {
-			return showWalked(c, in, condition, limit)
+			return showWalked(ctx, c, in, condition, limit)
 		}
 		return err
 	}

@@ -1,9 +1,11 @@
 package console
 
 import (
+	"context"
 	"fmt"
 
 	"hdb/console/screen"
+	"hdb/heap/graph"
 	"hdb/internal/cond"
 	"hdb/internal/units"
 )
@@ -15,16 +17,29 @@ type walkedView struct {
 	typeView
 }
 
+// ofSlots says what sizes of blocks of Go are that are not recorded, and which are live.
+const ofSlots = "sizes of blocks of Go are those of their slots, and they are live until a garbage collection has found them dead"
+
+// printUnknown says how many blocks of Go have no type that is known, of an answer that was asked for one.
+func printUnknown(o *screen.Output, unknown graph.Sum) {
+	if unknown.Blocks > 0 {
+		o.Printf("%s of Go, of %s, have no type that is known\n", units.Count(unknown.Blocks, "block"), o.Sizes.Long(unknown.Bytes))
+	}
+}
+
 // showWalked lists the live blocks that the allocator tells of, where nothing is recorded.
-func showWalked(c *Console, in Input, condition *cond.Cond, limit int) error {
-	w, err := c.s.Heap.Walked(condition, limit)
+func showWalked(ctx context.Context, c *Console, in Input, condition *cond.Cond, limit int) error {
+	w, err := c.s.Heap.Walked(ctx, condition, limit)
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
 	if err != nil {
 		return fmt.Errorf("live: %w", err)
 	}
 	views := make([]walkedView, 0, len(w.Largest))
 	var table [][]screen.Span
 	for _, b := range w.Largest {
-		typ := c.s.BlockTypes.OfMemory(b.Addr, b.Size)
+		typ := b.Type
 		views = append(views, walkedView{fmt.Sprintf("%#x", b.Addr), b.Size, viewType(typ)})
 		table = append(table, []screen.Span{screen.Plain(c.out.Sizes.Short(b.Size)), screen.Plain(fmt.Sprintf("%#x", b.Addr)), typeText(c.out, typ)})
 	}
@@ -40,6 +55,10 @@ func showWalked(c *Console, in Input, condition *cond.Cond, limit int) error {
 			o.Printf("the largest %d of %s; `live all` lists all\n", len(views), units.Grouped(w.Blocks))
 		}
 		o.Printf("live: %s in %s, found in the heap itself: nothing was recorded, and nobody knows who made them\n", o.Sizes.Long(w.Bytes), units.Count(w.Blocks, "block"))
+		printUnknown(o, w.Unknown)
+		if w.Go {
+			o.Printf("%s\n", ofSlots)
+		}
 	})
 	return nil
 }

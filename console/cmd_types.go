@@ -26,13 +26,24 @@ func topTypes(ctx context.Context, c *Console, in Input, by heap.Measure, chosen
 		by = heap.ByLive
 	}
 	rows, err := c.s.Queries.TopTypes(ctx, by)
+	walked, slots := err != nil && c.s.Heap.Unrecorded(err), false
+	if walked {
+		rows, slots, err = c.s.Heap.TopTypes(ctx, by)
+	}
 	if ctx.Err() != nil {
 		return errInterrupted
 	}
 	if err != nil {
 		return err
 	}
-	showTop(c, in, topped{rows: rows[:min(limit, len(rows))], by: by, per: query.PerType, total: len(rows)})
+	top := topped{rows: rows[:min(limit, len(rows))], by: by, per: query.PerType, total: len(rows)}
+	if walked {
+		top.note = "found in the heap itself: nothing was recorded"
+	}
+	if slots {
+		top.note += "; " + ofSlots
+	}
+	showTop(c, in, top)
 	return nil
 }
 
@@ -79,7 +90,7 @@ func runFindType(ctx context.Context, c *Console, in Input) error {
 	if name = strings.Trim(strings.TrimSpace(name), `"`); name == "" {
 		return errors.New("find: -type: the name of a type must follow, as top per type shows it")
 	}
-	found, blocks, bytes, err := c.s.BlockTypes.OfType(ctx, name, foundAtMost(most, usualBlocks))
+	of, err := c.s.BlockTypes.OfType(ctx, name, foundAtMost(most, usualBlocks))
 	if ctx.Err() != nil {
 		return errInterrupted
 	}
@@ -87,24 +98,29 @@ func runFindType(ctx context.Context, c *Console, in Input) error {
 		return fmt.Errorf("find: %w", err)
 	}
 	views := []blockHitView{}
-	for i := range found {
-		views = append(views, c.viewBlock(&found[i]))
+	for i := range of.Found {
+		views = append(views, c.viewBlock(&of.Found[i]))
 	}
 	c.answer(in, struct {
 		Found  []blockHitView `json:"found"`
-		Blocks uint64         `json:"blocks"`
+		Blocks int            `json:"blocks"`
 		Bytes  uint64         `json:"bytes"`
-	}{views, blocks, bytes}, func(o *screen.Output) {
-		if blocks == 0 {
+	}{views, of.All.Blocks, of.All.Bytes}, func(o *screen.Output) {
+		if of.All.Blocks == 0 {
 			o.Printf("no live block is known to be of the type %s; top per type lists those that are known\n", name)
+			printUnknown(o, of.Unknown)
 			return
 		}
 		c.blockTable(o, views, false)
 		more := ""
-		if uint64(len(views)) < blocks {
-			more = fmt.Sprintf("; `find -type /%d %s` lists all", blocks, name)
+		if len(views) < of.All.Blocks {
+			more = fmt.Sprintf("; `find -type /%d %s` lists all", of.All.Blocks, name)
 		}
-		o.Printf("%s in %s%s\n", o.Sizes.Long(bytes), units.Count(int(blocks), "block"), more)
+		o.Printf("%s in %s%s\n", o.Sizes.Long(of.All.Bytes), units.Count(of.All.Blocks, "block"), more)
+		printUnknown(o, of.Unknown)
+		if of.Go {
+			o.Printf("%s\n", ofSlots)
+		}
 	})
 	return nil
 }
@@ -182,8 +198,11 @@ func (c *Console) blockTable(o *screen.Output, views []blockHitView, places bool
 			event = fmt.Sprintf("#%d", v.Event)
 		}
 		typ := o.Names.Short(v.Type)
-		if v.How == blocktype.Guess.String() {
+		switch v.How {
+		case blocktype.Guess.String():
 			typ += "?"
+		case blocktype.Pointer.String():
+			typ = "perhaps " + typ
 		}
 		row := []screen.Span{screen.Plain(v.Block), screen.Plain(o.Sizes.Short(v.Size)), screen.Plain(typ)}
 		if places {

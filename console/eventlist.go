@@ -39,6 +39,8 @@ func typeText(o *screen.Output, t *blocktype.Type) screen.Span {
 		return screen.Span{}
 	case t.How == blocktype.Guess:
 		return screen.Guess(o.Names.Short(t.String()) + "?")
+	case !t.How.Sure():
+		return screen.Guess("perhaps " + o.Names.Short(t.String()))
 	}
 	return screen.Plain(o.Names.Short(t.String()))
 }

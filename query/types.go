@@ -25,45 +25,68 @@ func (r *Recording) typeOf(b *capture.Held) *blocktype.Type {
 // no type that is known has a row for each function that it belongs to, "? FUNCTION". By tells the order: live or
 // blocks.
 func (r *Recording) TopTypes(ctx context.Context, by heap.Measure) ([]heap.Row, error) {
-	rows := map[heap.Site]*heap.Row{}
+	sums := TypeSums{}
 	sites := map[capture.StackID]heap.Site{}
 	for i, b := range r.Index.Held(r.Moment) {
 		if i&1023 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		site := heap.Site{}
 		if t := r.typeOf(&b); t != nil {
-			site = heap.Site{Function: t.Kind(), Sure: t.How.Sure()}
-			if !site.Sure {
-				site.Function += "   (guess)"
-			}
-		} else {
-			s, ok := sites[b.Stack]
-			if !ok {
-				s = r.Site(b.Stack, b.Seq)
-				s = heap.Site{Function: "? " + cmp.Or(s.Function, "(unknown)"), Module: s.Module}
-				sites[b.Stack] = s
-			}
-			site = s
+			sums.Add(t, b.Size)
+			continue
 		}
-		row := rows[site]
-		if row == nil {
-			row = &heap.Row{Site: site}
-			rows[site] = row
+		site, ok := sites[b.Stack]
+		if !ok {
+			site = r.Site(b.Stack, b.Seq)
+			site = heap.Site{Function: unknownType + cmp.Or(site.Function, "(unknown)"), Module: site.Module}
+			sites[b.Stack] = site
 		}
-		row.Bytes += b.Size
-		row.Count++
-		row.LiveBytes += b.Size
-		row.LiveBlocks++
+		sums.add(site, b.Size)
 	}
+	return sums.Rows(by), nil
+}
+
+// unknownType stands before the name of what is shown where a type is not known.
+const unknownType = "? "
+
+// TypeSums are live blocks by their types, arrays of any length alike.
+type TypeSums map[heap.Site]*heap.Row
+
+// Add adds a block, of which t is nil if its type is not known.
+func (s TypeSums) Add(t *blocktype.Type, size uint64) {
+	if t == nil {
+		s.add(heap.Site{Function: unknownType + "(unknown)"}, size)
+		return
+	}
+	site := heap.Site{Function: t.Kind(), Sure: t.How.Sure()}
+	if !site.Sure {
+		site.Function += "   (guess)"
+	}
+	s.add(site, size)
+}
+
+func (s TypeSums) add(site heap.Site, size uint64) {
+	row := s[site]
+	if row == nil {
+		row = &heap.Row{Site: site}
+		s[site] = row
+	}
+	row.Bytes += size
+	row.Count++
+	row.LiveBytes += size
+	row.LiveBlocks++
+}
+
+// Rows are the sums, the most first.
+func (s TypeSums) Rows(by heap.Measure) []heap.Row {
 	var out []heap.Row
-	for _, row := range rows {
+	for _, row := range s {
 		out = append(out, *row)
 	}
 	slices.SortFunc(out, func(a, b heap.Row) int {
 		return cmp.Or(cmp.Compare(by.Of(b), by.Of(a)), cmp.Compare(a.Site.Function, b.Site.Function), cmp.Compare(a.Site.Module, b.Site.Module))
 	})
-	return out, nil
+	return out
 }
 
 // MatchType tells whether the user's name is that of a type: as it is printed, with [] for an array of any length,

@@ -74,8 +74,3 @@ func (t *BlockTypes) Of(b *memory.Block) (typ *blocktype.Type) {
 func (t *BlockTypes) OfEvent(e *recording.Event) *blocktype.Type {
 	return t.Of(&memory.Block{Addr: e.Addr, Size: e.Size, Seq: e.Seq})
 }
-
-// OfMemory is the type of a block that is not recorded, as Of tells it. size is what is usable of it.
-func (t *BlockTypes) OfMemory(at, size uint64) *blocktype.Type {
-	return t.Of(&memory.Block{Addr: at, Size: size})
-}

@@ -22,38 +22,55 @@ type TypedBlock struct {
 	memory.Block
 	Type  *blocktype.Type  // nil: not known
 	Event *recording.Event // that made it, nil: not recorded
+	index int
 }
 
-// typed is what is known of a block.
-func (t *BlockTypes) typed(b *memory.Block) TypedBlock {
-	out := TypedBlock{Block: *b, Type: t.Of(b)}
+// typed is what is known of block i.
+func (x *imageTypes) typed(i int, b *memory.Block) TypedBlock {
+	out := TypedBlock{Block: *b, Type: x.of(i, b), index: i}
 	if b.Seq != 0 {
-		out.Event, _ = t.recorded.Event(b.Seq)
+		out.Event, _ = x.recorded.Event(b.Seq)
 	}
 	return out
 }
 
-// OfType are the blocks of the heap whose type has a name, ascending by address, at most limit of them, and their
-// number and bytes.
-func (t *BlockTypes) OfType(ctx context.Context, pattern string, limit int) (found []TypedBlock, blocks, bytes uint64, err error) {
+// BlocksOfType are the blocks of the heap whose type has a name.
+type BlocksOfType struct {
+	Found   []TypedBlock // the first, ascending by address
+	All     graph.Sum
+	Go      bool      // some are of Go, and not recorded: their sizes are those of their slots
+	Unknown graph.Sum // blocks of Go of no type that is known
+}
+
+// OfType are the blocks of the heap whose type has a name, of which at most limit are told.
+func (t *BlockTypes) OfType(ctx context.Context, pattern string, limit int) (*BlocksOfType, error) {
 	m, err := t.heap.Image()
 	if err != nil {
-		return nil, 0, 0, err
+		return nil, err
 	}
+	types, err := t.ofImage(ctx, m, true)
+	if err != nil {
+		return nil, err
+	}
+	out := &BlocksOfType{}
 	for i, b := range m.Blocks() {
 		if i&1023 == 0 && ctx.Err() != nil {
-			return nil, 0, 0, ctx.Err()
+			return nil, ctx.Err()
 		}
-		typ := t.Of(&b)
+		b = slotted(m, b)
+		types.addUnknown(&out.Unknown, i, &b)
+		typ := types.of(i, &b)
 		if typ == nil || !query.MatchType(pattern, typ) {
 			continue
 		}
-		blocks, bytes = blocks+1, bytes+b.Size
-		if len(found) < limit {
-			found = append(found, t.typed(&b))
+		out.All.Blocks++
+		out.All.Bytes += b.Size
+		out.Go = out.Go || b.Seq == 0 && m.InGo(b.Addr)
+		if len(out.Found) < limit {
+			out.Found = append(out.Found, types.typed(i, &b))
 		}
 	}
-	return found, blocks, bytes, nil
+	return out, nil
 }
 
 // A BlockHit is a place in a block that has a value.
@@ -74,8 +91,12 @@ func (t *BlockTypes) SearchBlocks(ctx context.Context, pattern []byte, limit int
 			return nil, false, err
 		}
 	}
+	types, err := t.ofImage(ctx, m, false)
+	if err != nil {
+		return nil, false, err
+	}
 	w := window{mem: m.Reader()}
-	for _, b := range m.Blocks() {
+	for i, b := range m.Blocks() {
 		for low := b.Addr; low+uint64(len(pattern)) <= b.End(); {
 			if ctx.Err() != nil {
 				return nil, false, ctx.Err()
@@ -87,14 +108,14 @@ func (t *BlockTypes) SearchBlocks(ctx context.Context, pattern []byte, limit int
 			low = touched.Start
 			part := w.read(low, b.End()-low)
 			for at := 0; ; at++ {
-				n := bytes.Index(part[at:], pattern)
-				if n < 0 {
+				next := bytes.Index(part[at:], pattern)
+				if next < 0 {
 					break
 				}
-				if at += n; len(hits) >= limit {
+				if at += next; len(hits) >= limit {
 					return hits, true, nil
 				}
-				hits = append(hits, t.hit(&b, low+uint64(at)-b.Addr))
+				hits = append(hits, types.hit(i, &b, low+uint64(at)-b.Addr))
 			}
 			switch next := low + uint64(len(part)); {
 			case next >= b.End():
@@ -109,9 +130,9 @@ func (t *BlockTypes) SearchBlocks(ctx context.Context, pattern []byte, limit int
 	return hits, false, nil
 }
 
-// hit describes a place in a block.
-func (t *BlockTypes) hit(b *memory.Block, off uint64) BlockHit {
-	h := BlockHit{Block: t.typed(b), Off: off}
+// hit describes a place in block i.
+func (x *imageTypes) hit(i int, b *memory.Block, off uint64) BlockHit {
+	h := BlockHit{Block: x.typed(i, b), Off: off}
 	if h.Block.Type != nil {
 		_ = symbols.Guard(func() { h.Field, _ = h.Block.Type.Field(off) })
 	}

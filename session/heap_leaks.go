@@ -107,7 +107,7 @@ func (h *Heap) Leaks(ctx context.Context, q LeakQuestion) (*LeakAnswer, error) {
 		}
 		return nil, walk
 	}
-	keep, err := h.keep(ctx, r, q)
+	keep, err := h.keep(ctx, m, r, q)
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +205,7 @@ func (h *Heap) recording() (*query.Recording, error) {
 }
 
 // keep tells which blocks are asked for, nil all.
-func (h *Heap) keep(ctx context.Context, r *query.Recording, q LeakQuestion) (func(memory.Block) bool, error) {
+func (h *Heap) keep(ctx context.Context, m *memory.Image, r *query.Recording, q LeakQuestion) (func(memory.Block) bool, error) {
 	if q.Cond == nil && q.Since.IsPresent() {
 		return nil, nil
 	}
@@ -226,11 +226,22 @@ func (h *Heap) keep(ctx context.Context, r *query.Recording, q LeakQuestion) (fu
 			return nil, err
 		}
 	}
+	older := func(b memory.Block) bool { return q.Cond.Eval(blockEnv{&b}) }
+	if q.Since.IsPresent() && q.Cond.UsesPredicate(cond.Type) {
+		types, err := h.types.ofImage(ctx, m, true)
+		if err != nil {
+			return nil, err
+		}
+		older = func(b memory.Block) bool {
+			i, ok := m.Find(b.Addr)
+			return ok && types.matches(q.Cond, i, &b)
+		}
+	}
 	return func(b memory.Block) bool {
 		if b.Seq != 0 {
 			return of[b.Seq]
 		}
-		return q.Since.IsPresent() && q.Cond.Eval(blockEnv{&b})
+		return q.Since.IsPresent() && older(b)
 	}, nil
 }
 

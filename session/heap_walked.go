@@ -2,6 +2,7 @@ package session
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"slices"
 
@@ -12,13 +13,15 @@ import (
 
 // WalkedBlocks are live blocks of which only the allocator's own data tells.
 type WalkedBlocks struct {
-	Largest []memory.Block
+	Largest []TypedBlock
 	graph.Sum
+	Go      bool      // sizes of blocks of Go are those of their slots
+	Unknown graph.Sum // blocks of Go of no type that is known, if the condition asks for types
 }
 
 // Walked are the live blocks that match a condition, which may be nil, the largest first, at most limit
 // of them; 0 is all. It is for where nothing is recorded.
-func (h *Heap) Walked(c *cond.Cond, limit int) (*WalkedBlocks, error) {
+func (h *Heap) Walked(ctx context.Context, c *cond.Cond, limit int) (*WalkedBlocks, error) {
 	m, err := h.Image()
 	if err != nil {
 		return nil, err
@@ -26,25 +29,42 @@ func (h *Heap) Walked(c *cond.Cond, limit int) (*WalkedBlocks, error) {
 	if err := m.Walkable(); err != nil {
 		return nil, err
 	}
+	types, err := h.types.ofImage(ctx, m, true)
+	if err != nil {
+		return nil, err
+	}
+	asked := c != nil && c.UsesPredicate(cond.Type)
 	out := &WalkedBlocks{}
-	for _, b := range m.Blocks() {
-		if c != nil && !c.Eval(blockEnv{&b}) {
+	for i, b := range m.Blocks() {
+		if i&1023 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		b = slotted(m, b)
+		if asked {
+			types.addUnknown(&out.Unknown, i, &b)
+		}
+		if !types.matches(c, i, &b) {
 			continue
 		}
 		out.Blocks++
 		out.Bytes += b.Size
-		out.Largest = append(out.Largest, b)
+		out.Go = out.Go || m.InGo(b.Addr)
+		out.Largest = append(out.Largest, TypedBlock{Block: b, index: i})
 		if limit > 0 && len(out.Largest) >= 2*limit {
 			out.keepLargest(limit)
 		}
 	}
 	out.keepLargest(limit)
+	for i := range out.Largest {
+		b := &out.Largest[i]
+		b.Type = types.of(b.index, &b.Block)
+	}
 	return out, nil
 }
 
 // keepLargest orders the largest blocks, and keeps at most limit of them; 0 is all.
 func (w *WalkedBlocks) keepLargest(limit int) {
-	slices.SortStableFunc(w.Largest, func(a, b memory.Block) int { return cmp.Compare(b.Size, a.Size) })
+	slices.SortStableFunc(w.Largest, func(a, b TypedBlock) int { return cmp.Compare(b.Size, a.Size) })
 	if limit > 0 && len(w.Largest) > limit {
 		w.Largest = w.Largest[:limit]
 	}

@@ -7,11 +7,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"hdb/capture/file"
+	"hdb/internal/units"
 	"hdb/testprogs"
 )
 
@@ -207,4 +210,99 @@ func withoutTypes(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return out
+}
+
+// TestTypesWithoutRecording has live, top and find tell the types of blocks that nobody has recorded, of a
+// process and of a core file.
+func TestTypesWithoutRecording(t *testing.T) {
+	for _, toolchain := range toolchains() {
+		t.Run(toolchain, func(t *testing.T) {
+			t.Parallel()
+			for _, flags := range forms(toolchain) {
+				symbols := strings.Join(flags, "") != "-ldflags=-s -w"
+				if old := regexp.MustCompile(`^go1\.(18|19|2[01])\.`); !symbols && old.MatchString(toolchain) {
+					continue // whose heap has no types, which nothing else tells without debug information
+				}
+				if testing.Short() && toolchain == "go1.27.4" && symbols {
+					continue
+				}
+				program := build(t, "heap", toolchain, flags...)
+				cmd := exec.Command(program)
+				said, end := saidBy(t, cmd)
+				defer end()
+				core := filepath.Join(t.TempDir(), "core")
+				c := open(t, "-p", fmt.Sprint(cmd.Process.Pid))
+				live := typesIn(t, c, said, symbols)
+				c.ask("gcore " + core)
+				c.quit()
+				cmd.Process.Kill()
+				c = open(t, "core", program, core)
+				if dead := typesIn(t, c, said, symbols); dead != live {
+					t.Errorf("%v: of the process\n%s\nof its core file\n%s", flags, live, dead)
+				}
+				c.quit()
+			}
+		})
+	}
+}
+
+// typesIn asks for the types of a heap, and compares them with what the program has said. It returns the answers.
+func typesIn(t *testing.T, c *console, said []heapLine, symbols bool) string {
+	t.Helper()
+	c.ask("echo") // what hdb begins with
+	const slots = "sizes of blocks of Go are those of their slots"
+	top := c.want("top 1000 per type", "nothing was recorded", slots)
+	all := top
+	var blocks uint64
+	for line := range strings.Lines(top) {
+		f := strings.Fields(line)
+		if len(f) > 2 && (strings.HasSuffix(f[1], "iB") || f[1] == "B") {
+			n, err := strconv.ParseUint(strings.ReplaceAll(f[2], ",", ""), 10, 64)
+			if err != nil {
+				t.Errorf("%s: %v", line, err)
+			}
+			blocks += n
+		}
+	}
+	held := c.want("leaks", "Go: ")
+	_, rest, _ := strings.Cut(held, ") in ")
+	words := strings.Fields(rest)
+	if len(words) == 0 || words[0] != units.Grouped(blocks) {
+		t.Errorf("top per type has %d blocks, leaks %s", blocks, held)
+	}
+	pattern := regexp.MustCompile(`(?m)^(0x[0-9a-f]+) .*?(perhaps )?main\.`)
+	known := func(typ string) map[string]string {
+		text := c.want("find -type /100000 "+typ, typ, slots)
+		all += text
+		found := map[string]string{}
+		for _, m := range pattern.FindAllStringSubmatch(text, -1) {
+			found[m[1]] = m[2]
+		}
+		listed := c.want(fmt.Sprintf("live all if type(%q)", typ), typ, slots, " in "+units.Count(uint64(len(found)), "block"))
+		all += listed
+		if !strings.Contains(c.ask("leaks if type(\""+typ+"\")"), " in "+units.Count(uint64(len(found)), "block")+" live") {
+			t.Errorf("leaks if type(%q) has not %d blocks", typ, len(found))
+		}
+		return found
+	}
+	wide := known("main.wide")
+	for _, l := range said {
+		if l.what != "member" {
+			continue
+		}
+		at, typ := l.args[0], l.args[2]
+		switch {
+		case typ == "main.wide":
+			if _, ok := wide[at]; !ok {
+				t.Errorf("%v: main.wide are %v", l.args, wide)
+			}
+		case !symbols:
+		case typ == "main.node":
+			nodes := known(typ)
+			if how, ok := nodes[at]; !ok || how == "" || len(nodes) != 12 {
+				t.Errorf("%v: main.node are %v", l.args, nodes)
+			}
+		}
+	}
+	return all
 }

@@ -1,0 +1,108 @@
+package session
+
+import (
+	"context"
+
+	"hdb/heap"
+	"hdb/heap/golang"
+	"hdb/heap/graph"
+	"hdb/internal/cond"
+	"hdb/memory"
+	"hdb/query"
+	"hdb/values/blocktype"
+)
+
+// imageTypes tells of which types the blocks of an image are: those of a Go heap as the graph of the heap
+// tells, others as BlockTypes do.
+type imageTypes struct {
+	*BlockTypes
+	m      *memory.Image
+	golang *goTyper // nil: no Go heap
+}
+
+// ofImage is what tells types of an image. all: of all blocks, which are found at once then.
+func (t *BlockTypes) ofImage(ctx context.Context, m *memory.Image, all bool) (*imageTypes, error) {
+	x := &imageTypes{BlockTypes: t, m: m}
+	if h, _ := m.Go(); h == nil {
+		return x, nil
+	}
+	g, err := m.Graph(ctx)
+	if err != nil {
+		return nil, err
+	}
+	x.golang = t.heap.namer(m, g).goTypes()
+	if all {
+		if err := x.golang.infer(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return x, nil
+}
+
+// of is the type of block i, nil if it is not known.
+func (x *imageTypes) of(i int, b *memory.Block) *blocktype.Type {
+	if x.golang != nil && x.m.InGo(b.Addr) {
+		return x.golang.Type(i)
+	}
+	return x.Of(b)
+}
+
+// addUnknown adds block i to a sum if it is one of Go of no type that is known.
+func (x *imageTypes) addUnknown(sum *graph.Sum, i int, b *memory.Block) {
+	if x.golang != nil && x.m.InGo(b.Addr) && x.golang.Type(i) == nil {
+		sum.Blocks++
+		sum.Bytes += b.Size
+	}
+}
+
+// slotted is a block with the size of its slot, if it is one of Go that is not recorded: what was asked for is
+// not known.
+func slotted(m *memory.Image, b memory.Block) memory.Block {
+	if b.Seq == 0 && m.InGo(b.Addr) {
+		b.Size = golang.Block{Addr: b.Addr, Size: b.Room}.Slot()
+	}
+	return b
+}
+
+// typedEnv is blockEnv that knows of which type the block is.
+type typedEnv struct {
+	blockEnv
+	types *imageTypes
+	i     int
+}
+
+// Type tells whether the type of the block matches a pattern.
+func (e typedEnv) Type(pattern string) bool {
+	typ := e.types.of(e.i, e.b)
+	return typ != nil && query.MatchType(pattern, typ)
+}
+
+// matches tells whether block i of the image matches a condition, which may be nil.
+func (x *imageTypes) matches(c *cond.Cond, i int, b *memory.Block) bool {
+	return c == nil || c.Eval(typedEnv{blockEnv{b}, x, i})
+}
+
+// TopTypes adds up the live blocks of the heap by their types, where nothing is recorded. slots: the sizes of
+// some, which are of Go, are those of their slots. By tells the order: live or blocks.
+func (h *Heap) TopTypes(ctx context.Context, by heap.Measure) (rows []heap.Row, slots bool, err error) {
+	m, err := h.Image()
+	if err != nil {
+		return nil, false, err
+	}
+	if err := m.Walkable(); err != nil {
+		return nil, false, err
+	}
+	types, err := h.types.ofImage(ctx, m, true)
+	if err != nil {
+		return nil, false, err
+	}
+	sums := query.TypeSums{}
+	for i, b := range m.Blocks() {
+		if i&1023 == 0 && ctx.Err() != nil {
+			return nil, false, ctx.Err()
+		}
+		b = slotted(m, b)
+		sums.Add(types.of(i, &b), b.Size)
+	}
+	return sums.Rows(by), types.golang != nil, nil
+}
