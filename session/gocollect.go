@@ -1,15 +1,11 @@
 package session
 
 import (
-	"bytes"
-	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"regexp"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"hdb/goruntime"
@@ -39,35 +35,10 @@ type Collected struct {
 const (
 	goCallTime  = 3 * time.Second
 	goCallTick  = time.Millisecond
-	goCallTries = 500 // calls that the runtime has refused
-	goCallStops = 100 // to find the thread that waits
-	goCallRoom  = 512 // bytes of stack
-)
-
-// A goCall is a call of runtime.GC that a goroutine is made to make.
-type goCall struct {
-	*GoCollections
-	of      *inferior.Process
-	code    *goCallCode
-	page    addr.Run
-	state   goCallState
-	kept    inferior.Kept // of the thread that began it
-	tries   int
-	refused string // why the runtime has, last
-	stays   bool   // the selected thread makes the call, and stands where it stood
-	strict  bool   // it, or none
-	began   time.Time
-	err     error
-	waits   atomic.Bool // for look to run
-	asked   bool        // run is under way; on the owner's goroutine
-}
-
-type goCallState uint8
-
-const (
-	goCallSought goCallState = iota // for a thread at a safe point
-	goCallMade
-	goCallDone // its thread is still in the code in place of the protocol's, or the program goes on
+	goCallIdle  = 100 * time.Millisecond // then the runtime is asked for a collection of its own
+	goCallTries = 500                    // calls that the runtime has refused
+	goCallStops = 100                    // to find the thread that waits
+	goCallRoom  = 512                    // bytes of stack
 )
 
 // ErrNoGo is the error of a program without a Go runtime.
@@ -79,18 +50,8 @@ func (g *GoCollections) Collect() (*Collected, *Report, error) {
 	if err := g.live(); err != nil {
 		return nil, nil, err
 	}
-	g.golang.look(g.proc, g.names.Modules)
-	if len(g.golang.modules) == 0 {
-		return nil, nil, ErrNoGo
-	}
-	if !g.golang.known {
-		return nil, nil, errors.New("the version of the Go runtime is not known")
-	}
-	if g.call != nil && g.call.of != g.proc {
-		g.call = nil
-	}
-	if g.UnderWay() {
-		return nil, nil, errors.New("the last collection is not done yet: continue")
+	if err := g.ready(); err != nil {
+		return nil, nil, err
 	}
 	if why := g.unsafe(g.sel.thread); g.exec.placed && why != "" {
 		return nil, nil, fmt.Errorf("%s, where a collection cannot be asked for: `frame 0` and `finish` leave it", why)
@@ -99,16 +60,11 @@ func (g *GoCollections) Collect() (*Collected, *Report, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	c := g.call
-	if c == nil {
-		if c, err = g.prepare(); err != nil {
-			return nil, nil, err
-		}
+	c, err := g.begun(g.exec.placed)
+	if err != nil {
+		return nil, nil, err
 	}
-	c.state, c.tries, c.refused, c.err, c.began = goCallSought, 0, "", nil, time.Now()
-	c.stays, c.strict = g.unsafe(g.sel.thread) == "", g.exec.placed
-	g.call = c
-	if c.stays {
+	if c.stays = c.code != nil && g.unsafe(g.sel.thread) == ""; c.stays {
 		if err := c.begin(g.sel.thread); err != nil {
 			return nil, nil, err
 		}
@@ -120,6 +76,98 @@ func (g *GoCollections) Collect() (*Collected, *Report, error) {
 	out := &Collected{Before: before, Took: time.Since(c.began), Stays: c.stays}
 	out.Live, err = g.sum()
 	return out, nil, err
+}
+
+// errGoesOn is of a program that has stopped, and has a collection made when it goes on.
+var errGoesOn = errors.New("stopped before the collection was done: it goes on with the program")
+
+// CollectBeside is Collect for a program that runs in the background, and goes on: nothing stops it but
+// for the moments at which it is looked at. on runs a function on the owner's goroutine while the program
+// runs, as Beside does, and waits for it; it is false if the program has stopped.
+func (g *GoCollections) CollectBeside(on func(func()) bool) (*Collected, error) {
+	var c *goCall
+	out := &Collected{}
+	err := g.besides(on, func() (err error) {
+		if err := g.ready(); err != nil {
+			return err
+		}
+		if out.Before, err = g.sum(); err != nil {
+			return err
+		}
+		if c, err = g.begun(false); err != nil {
+			return err
+		}
+		c.beside, c.asked, c.stays = true, true, false
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for over := false; !over && err == nil; {
+		time.Sleep(goCallTick)
+		if !on(func() { c.look(); over = c.over }) {
+			err = errGoesOn
+		}
+	}
+	return out, errors.Join(err, g.besides(on, func() error {
+		c.asked = false
+		out.Took = time.Since(c.began)
+		err := c.undo()
+		if c.over && c.err == nil && err == nil {
+			out.Live, err = g.sum()
+		}
+		return errors.Join(c.err, err)
+	}))
+}
+
+// besides runs a function on the owner's goroutine with all threads stopped. It is run behind the
+// stop if the program has stopped.
+func (g *GoCollections) besides(on func(func()) bool, f func() error) error {
+	err := errGoesOn
+	done := on(func() { err = g.proc.StopAll(f) })
+	if !done {
+		return errGoesOn
+	}
+	return err
+}
+
+// ready tells whether a collection can be asked for.
+func (g *GoCollections) ready() error {
+	if g.proc == nil {
+		return ErrNotRunning
+	}
+	g.golang.look(g.proc, g.names.Modules)
+	if len(g.golang.modules) == 0 {
+		return ErrNoGo
+	}
+	if !g.golang.known {
+		return errors.New("the version of the Go runtime is not known")
+	}
+	if g.call != nil && g.call.gone() {
+		g.call = nil
+	}
+	if g.UnderWay() {
+		return errors.New("the last collection is not done yet: continue")
+	}
+	return nil
+}
+
+// begun is a call that is to be made: by the selected thread alone if it is strict.
+func (g *GoCollections) begun(strict bool) (*goCall, error) {
+	c := g.call
+	if c == nil {
+		c = g.newCall()
+		g.call = c
+	}
+	if c.code == nil && (strict || c.trigger == nil) {
+		if strict && c.trigger != nil {
+			return nil, fmt.Errorf("%w; the runtime collects garbage by itself while the program runs: `continue &`, then `gc`", c.cannot)
+		}
+		return nil, c.cannot
+	}
+	c.state, c.tries, c.refused, c.err, c.began = goCallSought, 0, "", nil, time.Now()
+	c.strict, c.beside, c.over = strict, false, false
+	return c, nil
 }
 
 // sum is what the heap has in use.
@@ -138,89 +186,6 @@ func (g *GoCollections) sum() (golang.Sum, error) {
 		return golang.Sum{}, err
 	}
 	return h.Sum(), nil
-}
-
-// prepare puts the code in place that makes the call.
-func (g *GoCollections) prepare() (*goCall, error) {
-	if g.golang.simd {
-		return nil, errors.New("the program was built with GOEXPERIMENT=simd, whose registers would not be restored")
-	}
-	if g.proc.ShadowStack() {
-		return nil, errors.New("the processor guards the program's return addresses (CET): its functions cannot be called from outside")
-	}
-	m := g.golang.modules[0]
-	names := []string{"runtime.debugCallV2", "runtime.GC", "debugCall32", "debugCall64"}
-	for n := 128; n <= 32768; n *= 2 {
-		names = append(names, fmt.Sprint("debugCall", n))
-	}
-	functions := map[string]goFunction{}
-	for _, sym := range g.names.Modules.Defined(m.object, m.Bias, names) {
-		f := goFunction{at: sym.Addr, code: make([]byte, min(sym.Size, maxGoCallCode))}
-		if m.object.File.ReadAddr(f.code, sym.Addr.File(m.Bias)) {
-			functions[sym.Name] = f
-		}
-	}
-	function := func(name string) goFunction { return functions[name] }
-	v2, call32, collect := function("runtime.debugCallV2"), function("debugCall32"), function("runtime.GC")
-	room := function("debugCall64")
-	for _, name := range names[4:] {
-		f := function(name)
-		if f.at < room.end() || f.at > room.end()+64 {
-			break
-		}
-		room.code = append(append(room.code, make([]byte, f.at-room.end())...), f.code...)
-	}
-	if v2.code != nil && collect.code == nil {
-		return nil, errors.New("the program has no runtime.GC: the linker leaves it out where nothing calls it or debug.FreeOSMemory")
-	}
-	if v2.code == nil || call32.code == nil {
-		return nil, fmt.Errorf("%w: %s has no runtime.debugCallV2", errGoCall, m.Name)
-	}
-	room.code = make([]byte, len(room.code)) // with what lies between the functions
-	if !m.object.File.ReadAddr(room.code, room.at.File(m.Bias)) {
-		return nil, errGoCall
-	}
-	t := g.proc.StoppedThread()
-	if t == nil {
-		return nil, ErrNotRunning
-	}
-	page, err := t.Syscall(9, 0, goCallPage, 3, 0x22, ^uint64(0), 0) // mmap(NULL, ..., PROT_READ|PROT_WRITE, MAP_PRIVATE|MAP_ANONYMOUS, -1, 0)
-	if err != nil {
-		return nil, fmt.Errorf("memory for a call: %w", err)
-	}
-	c := &goCall{GoCollections: g, of: g.proc, page: addr.Run(page)}
-	if c.code, err = newGoCallCode(v2, call32, room, collect.at, c.page); err != nil {
-		return nil, errors.Join(err, c.unmap())
-	}
-	for _, p := range c.code.patches {
-		if _, err := g.proc.WriteAt(p.now, int64(p.at)); err != nil {
-			return nil, errors.Join(err, c.end())
-		}
-	}
-	return c, nil
-}
-
-// maxGoCallCode bounds the functions of the protocol, in bytes.
-const maxGoCallCode = 4096
-
-// end takes the code out again; no thread is in it.
-func (c *goCall) end() error {
-	c.GoCollections.call = nil
-	var errs []error
-	for _, p := range c.code.patches {
-		_, err := c.proc.WriteAt(p.was, int64(p.at))
-		errs = append(errs, err)
-	}
-	return errors.Join(append(errs, c.unmap())...)
-}
-
-func (c *goCall) unmap() error {
-	t := c.proc.StoppedThread()
-	if t == nil {
-		return ErrNotRunning
-	}
-	_, err := t.Syscall(11, uint64(c.page), goCallPage) // munmap
-	return err
 }
 
 // unsafe is where a thread stands, if it cannot make a call there; "": it may. The runtime has
@@ -306,251 +271,18 @@ func (g *GoCollections) module(a addr.Run) int {
 	return -1
 }
 
-// begin has a thread make the call when it goes on.
-func (c *goCall) begin(t *inferior.Thread) error {
-	kept, err := t.Keep()
-	if err != nil {
-		return err
-	}
-	kept.Vectors = kept.Vectors.Clone()
-	var page [gpXMM + 16*16]byte
-	if !c.strict {
-		page[gpRelease] = 1 // wherever it goes on: nobody waits for it
-	}
-	page[gpFlags], page[gpFlags+1] = byte(kept.Regs.Eflags>>11&1), byte(kept.Regs.Eflags)
-	for i := range 16 {
-		copy(page[gpXMM+16*i:], kept.Vectors.SSE(i)[:16])
-	}
-	if _, err := c.proc.WriteAt(page[:], int64(c.page)); err != nil {
-		return err
-	}
-	regs := kept.Regs
-	regs.Rsp -= 8
-	if _, err := c.proc.WriteAt(binary.LittleEndian.AppendUint64(nil, regs.Rip), int64(regs.Rsp)); err != nil {
-		return err
-	}
-	if _, err := c.proc.WriteAt(make([]byte, 8), int64(regs.Rsp-16)); err != nil { // bytes of arguments
-		return err
-	}
-	regs.Rip = uint64(c.code.entry)
-	c.kept = kept
-	if err := t.SetRegs(regs); err != nil {
-		return err
-	}
-	c.state = goCallMade
-	return nil
-}
-
-// run lets the program run until the call is made. The report is of something else that stopped
-// it before.
-func (c *goCall) run() (*Report, error) {
-	was := c.sel.thread
-	over := make(chan struct{})
-	go func() {
-		tick := time.NewTicker(goCallTick)
-		defer tick.Stop()
-		for {
-			select {
-			case <-over:
-				return
-			case <-tick.C:
-				if p := c.target.Load(); p != nil && c.waits.CompareAndSwap(false, true) {
-					p.Wake(c.look)
-				}
-			}
-		}
-	}()
-	defer close(over)
-	c.asked, c.exec.demand.passing = true, true
-	defer func() { c.asked, c.exec.demand.passing = false, false }()
-	var stop inferior.Stop
-	for range goCallStops {
-		var err error
-		if _, stop, err = c.exec.runToTargets(nil); err != nil {
-			return nil, err
-		}
-		// A signal may have come first to the thread that waits: it comes back.
-		if stop.Reason != inferior.Interrupted || c.state != goCallDone || !c.strict || c.inside() != nil || c.word(gpLeft) != 0 {
-			break
-		}
-		c.state = goCallMade
-	}
-	if stop.Reason != inferior.Interrupted || len(c.exec.demand.hits) > 0 {
-		if stop.Reason == inferior.Exited || stop.Reason == inferior.Gone || stop.Reason == inferior.Execed {
-			c.GoCollections.call = nil
-		}
-		return c.exec.report(stop, "gc"), nil
-	}
-	var t *inferior.Thread
-	err := c.err
-	switch {
-	case c.state == goCallSought:
-		err = cmp.Or(c.err, errors.New("interrupted"))
-	case c.state == goCallMade:
-		err = cmp.Or(c.err, errors.New("interrupted: the collection goes on with the program"))
-	case c.strict:
-		var failed error
-		t, failed = c.leave()
-		err = errors.Join(err, failed)
-		if c.refused != "" {
-			err = errors.Join(err, fmt.Errorf("the Go runtime takes no call here (%s): step, and ask again", c.refused))
-		}
-	}
-	if c.stays = t != nil; !c.stays {
-		t = c.stillThere(was, stop.Thread)
-	}
-	c.sel.selectThread(t, addr.Code{})
-	return nil, err
-}
-
-// reason is what the runtime says of the call that it has refused.
-func (c *goCall) reason() (text string) {
-	text = "unknown reason"
-	_ = c.proc.StopAll(func() error {
-		t := c.inside()
-		if t == nil {
-			return nil
-		}
-		regs, err := t.Regs()
-		if err != nil {
-			return err
-		}
-		m := goMemory{c.proc, c.golang}
-		at, _ := m.word(uint64(regs.SP()))
-		n, _ := m.word(uint64(regs.SP()) + 8)
-		b := make([]byte, min(n, 100))
-		if _, err := c.proc.ReadAt(b, int64(at)); err == nil && n > 0 && !bytes.ContainsFunc(b, func(r rune) bool { return r < ' ' || r > '~' }) {
-			text = string(b)
-		}
-		return nil
-	})
-	return text
-}
-
-// stillThere is a thread, or another one if it has ended.
-func (c *goCall) stillThere(t, other *inferior.Thread) *inferior.Thread {
-	if t != nil && c.proc.Thread(t.TID) == t {
-		return t
-	}
-	return other
-}
-
-// look runs on the owner's goroutine while the program runs.
-func (c *goCall) look() {
-	c.waits.Store(false)
-	switch {
-	case !c.asked: // it was waked when run was about to end, and the program goes on for another reason
-	case c.state == goCallMade && c.isDone():
-		c.finished()
-	case c.state == goCallSought && time.Since(c.began) > goCallTime:
-		c.fail(errors.New("no goroutine ran code of the program's for 3 s, where a collection can be asked for: have the program do something, and ask again"))
-	case c.state == goCallSought:
-		if err := c.proc.StopAll(c.seek); err != nil {
-			c.fail(err)
-		}
-	}
-}
-
-// seek has the first thread that can make the call; all are stopped.
-func (c *goCall) seek() error {
-	for _, t := range c.proc.Threads() {
-		if c.unsafe(t) == "" {
-			return c.begin(t)
-		}
-	}
-	return nil
-}
-
-// finished looks what became of a call that is done.
-func (c *goCall) finished() {
-	switch {
-	case c.word(gpCalled) != 0:
-		c.state = goCallDone
-		c.interrupt()
-	case c.strict:
-		c.state = goCallDone
-		c.refused = c.reason()
-		c.interrupt()
-	case c.word(gpLeft) == 0: // soon
-	case c.tries >= goCallTries:
-		c.state = goCallSought
-		c.fail(errors.New("the Go runtime takes no call anywhere: continue, and ask again"))
-	default:
-		c.tries++
-		c.state, c.stays = goCallSought, false
-	}
-}
-
-func (c *goCall) fail(err error) {
-	c.err = err
-	c.interrupt()
-}
-
-func (c *goCall) interrupt() {
-	if err := c.proc.Interrupt(); err != nil {
-		c.err = errors.Join(c.err, err)
-	}
-}
-
-// word is a word of the page, 0 if it cannot be read.
-func (c *goCall) word(at int64) uint32 {
-	var b [4]byte
-	if _, err := c.proc.ReadAt(b[:], int64(c.page)+at); err != nil {
-		return 0
-	}
-	return binary.LittleEndian.Uint32(b[:])
-}
-
-func (c *goCall) isDone() bool { return c.word(gpDone) != 0 }
-
-// inside is the thread that is in the code in place; nil: none is.
-func (c *goCall) inside() *inferior.Thread {
-	for _, t := range c.proc.Threads() {
-		if regs, err := t.Regs(); err == nil && c.code.stub.has(regs.PC()) {
-			return t
-		}
-	}
-	return nil
-}
-
-// leave brings the thread that has made the call, which waits, back to where it was, on whatever
-// thread its goroutine is now. It is nil if that went on by itself, as nobody came in time.
-func (c *goCall) leave() (*inferior.Thread, error) {
-	t := c.inside()
-	if t == nil {
-		return nil, nil
-	}
-	regs, err := t.Regs()
-	if err != nil {
-		return nil, err
-	}
-	back := c.kept
-	m := goMemory{c.proc, c.golang}
-	back.Regs, _ = c.code.returned(regs, m.word)
-	if back.Regs.Rip != c.kept.Regs.Rip {
-		return nil, c.note(gpRelease)
-	}
-	back.Regs.Eflags = c.kept.Regs.Eflags
-	return t, errors.Join(t.Restore(back), c.note(gpLeft))
-}
-
-// note sets a word of the page.
-func (c *goCall) note(at int64) error {
-	_, err := c.proc.WriteAt([]byte{1, 0, 0, 0}, int64(c.page)+at)
-	return err
-}
-
 // UnderWay tells that a collection was asked for which is not known to be done.
 func (g *GoCollections) UnderWay() bool {
-	return g.call != nil && g.call.state != goCallSought && g.call.word(gpLeft) == 0
+	return g.call != nil && g.call.code != nil && (g.call.state == goCallMade || g.call.state == goCallDone) && g.call.word(gpLeft) == 0
 }
 
 // letGo takes the code of a collection out, as far as that is certain not to be in use, before hdb
 // lets go of the process. What stays does no harm: only debuggers call it.
-func (g *GoCollections) letGo() {
+func (g *GoCollections) letGo() error {
 	c := g.call
-	if c == nil || c.of != g.proc || g.proc.StoppedThread() == nil || g.UnderWay() || c.inside() != nil {
-		return
+	if c == nil || c.code == nil || c.gone() || g.proc.StoppedThread() == nil || g.UnderWay() || c.inside() != nil {
+		return nil
 	}
-	_ = c.end()
+	g.call = nil
+	return c.end()
 }

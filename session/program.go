@@ -351,10 +351,13 @@ func (s *Session) Detach() (pid int, err error) {
 	if s.rec.On() {
 		s.rec.NotePartial(capture.Reason{Kind: capture.EndedEarly})
 	}
-	s.GoCollections.letGo()
+	left := s.GoCollections.letGo()
 	s.Stops.unbindAll()
 	s.Planes.release()
 	err = s.proc.Detach() // lifts whatever is left
+	if left != nil {
+		s.notify("code for gc stays in the program, which does not run it: %v", left)
+	}
 	s.forget()
 	return pid, err
 }

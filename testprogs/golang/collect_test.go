@@ -63,6 +63,103 @@ func TestCollect(t *testing.T) {
 	}
 }
 
+// numbers are how many objects gc says that there are fewer, and how many live.
+func (c *console) collect() (fewer, live int) {
+	c.t.Helper()
+	text := c.ask("gc")
+	m := collected.FindStringSubmatch(text)
+	if m == nil {
+		c.t.Fatalf("gc said %s", text)
+	}
+	number := func(s string) int { n, _ := strconv.Atoi(strings.ReplaceAll(s, ",", "")); return n }
+	return number(m[1]), number(m[2])
+}
+
+// TestCollectIdle has programs collect garbage that wait, and run no code of theirs: with runtime.GC and
+// without, stopped and in the background.
+func TestCollectIdle(t *testing.T) {
+	for _, toolchain := range toolchains() {
+		t.Run(toolchain, func(t *testing.T) {
+			t.Parallel()
+			all := forms(toolchain)
+			if !testing.Short() {
+				all = append(all, []string{"-gcflags=all=-N -l"})
+			}
+			for _, flags := range all {
+				for _, name := range []string{"garbage", "idle"} {
+					path := build(t, name, toolchain, flags...)
+					p := start(t, path, "IDLE=1")
+					p.waits(t)
+					c := open(t, "-p", fmt.Sprint(p.cmd.Process.Pid))
+					if fewer, live := c.collect(); fewer < 9_900 || live < 1000 || live > 5_000 {
+						t.Errorf("%s %v: %d objects fewer, %d live, want about 10,000 or more, and 1,000 or more", name, flags, fewer, live)
+					}
+					if fewer, _ := c.collect(); fewer > 100 {
+						t.Errorf("%s %v: the second collection found %d objects", name, flags, fewer)
+					}
+					c.ask("continue &")
+					if _, live := c.collect(); live < 1000 || live > 5_000 {
+						t.Errorf("%s %v: %d objects live in the background", name, flags, live)
+					}
+					c.collect()
+					if text := c.ask("info program"); !strings.Contains(text, "the program runs") {
+						t.Errorf("%s %v: the program does not run on: %s", name, flags, text)
+					}
+					c.ask("interrupt")
+					c.quit()
+					p.end(t)
+					if !strings.HasSuffix(p.said.String(), "done 1000\n") {
+						t.Errorf("%s %v: the program said %s", name, flags, &p.said)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestCollectKilled kills hdb while programs that wait are made to collect: they go on.
+func TestCollectKilled(t *testing.T) {
+	for _, toolchain := range toolchains() {
+		t.Run(toolchain, func(t *testing.T) {
+			p := start(t, build(t, "idle", toolchain), "GODEBUG=clobberfree=1")
+			p.waits(t)
+			for i := range 10 {
+				c := open(t, "-p", fmt.Sprint(p.cmd.Process.Pid))
+				c.collect()
+				io.WriteString(c.in, strings.Repeat("gc\n", 50))
+				time.Sleep(time.Duration(3*i) * time.Millisecond)
+				c.cmd.Process.Kill()
+				c.cmd.Wait()
+			}
+			p.end(t)
+			if !strings.HasSuffix(p.said.String(), "done 1000\n") {
+				t.Errorf("the program said %s", &p.said)
+			}
+		})
+	}
+}
+
+// TestCollectNever has a program that waits, and whose runtime never collects by itself: gc says so, and
+// leaves what it asked for as it was.
+func TestCollectNever(t *testing.T) {
+	for _, toolchain := range toolchains() {
+		t.Run(toolchain, func(t *testing.T) {
+			t.Parallel()
+			p := start(t, build(t, "idle", toolchain), "GOGC=off")
+			p.waits(t)
+			c := open(t, "-p", fmt.Sprint(p.cmd.Process.Pid))
+			c.ask("info program")
+			before := c.want("print runtime.memstats.last_gc_nanotime", "0\n")
+			c.want("gc", "error: gc: ", "GOGC=off", "no runtime.GC")
+			if after := c.ask("print runtime.memstats.last_gc_nanotime"); after != before {
+				t.Errorf("the time of the last collection was %s, is %s", before, after)
+			}
+			c.quit()
+			p.end(t)
+		})
+	}
+}
+
 // TestCollectUnderLoad asks for collections of a program that allocates in several goroutines, and kills
 // hdb in the middle of others: it goes on, and memory that is freed and used all the same would end
 // it (clobberfree).

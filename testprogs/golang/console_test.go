@@ -6,7 +6,9 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"hdb/testprogs"
 )
@@ -15,7 +17,38 @@ import (
 type program struct {
 	cmd  *exec.Cmd
 	in   io.WriteCloser
-	said strings.Builder
+	said output
+}
+
+// output is what a program has said so far.
+type output struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(b)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// waits waits until the program says that it waits, and a little: all its threads shall sleep.
+func (p *program) waits(t *testing.T) {
+	t.Helper()
+	end := testprogs.Deadline(t)
+	for !strings.Contains(p.said.String(), "waits\n") {
+		if time.Now().After(end) {
+			t.Fatalf("the program says %q", &p.said)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(50 * time.Millisecond)
 }
 
 // start starts a program.

@@ -1,5 +1,5 @@
 // Garbage makes 10,000 blocks that nothing needs and calls mark, again and again, until its standard
-// input ends. It collects none by itself. It is compiled by Go 1.18 and later.
+// input ends. It collects none by itself. With IDLE=1 it makes them once, and waits for the end. It is compiled by Go 1.18 and later.
 package main
 
 import (
@@ -41,6 +41,14 @@ func sum(n *node) (count int) {
 }
 
 func main() {
+	if os.Getenv("IDLE") != "" {
+		kept := litter(1000)
+		litter(10_000)
+		fmt.Fprintln(os.Stderr, "waits")
+		os.Stdin.Read(make([]byte, 1))
+		fmt.Println("done", sum(kept))
+		return
+	}
 	debug.SetGCPercent(-1)
 	go func() {
 		os.Stdin.Read(make([]byte, 1))
