@@ -33,7 +33,15 @@ func (m *Image) Go() (h *golang.Heap, err error) {
 				src.Stacks = append(src.Stacks, uint64(sp))
 			}
 		}
-		h, err = golang.Open(context.Background(), src)
+		var cut bool
+		cut, err = m.within(func(ctx context.Context) (err error) {
+			h, err = golang.Open(ctx, src)
+			return err
+		})
+		if cut {
+			m.openedGo = false
+			return nil, err
+		}
 	}
 	if err != nil {
 		m.goErr = err

@@ -43,6 +43,9 @@ type Source struct {
 	Go func() (golang.Source, error)
 	// Other is the name of another allocator, which the program has instead; "" without.
 	Other string
+	// Bound is the context of the question that has a heap read, and what to call when it is read; nil: it is
+	// read to the end. A heap whose reading was given up is not kept.
+	Bound func() (context.Context, func())
 }
 
 // A Thread is a stopped thread.
@@ -93,6 +96,19 @@ type Image struct {
 
 // New is the image of a source.
 func New(src Source) *Image { return &Image{src: src} }
+
+// within has a heap read within the context of the question. cut tells that it was given up, the error is the context's then.
+func (m *Image) within(read func(context.Context) error) (cut bool, err error) {
+	ctx, done := context.Background(), func() {}
+	if m.src.Bound != nil {
+		ctx, done = m.src.Bound()
+	}
+	defer done()
+	if err = read(ctx); err != nil && ctx.Err() != nil {
+		return true, context.Cause(ctx)
+	}
+	return false, err
+}
 
 // A NoWalkError tells why blocks that are not recorded are not known.
 type NoWalkError struct {
@@ -146,7 +162,15 @@ func (m *Image) Heap() (*glibc.Heap, error) {
 			return parts, err
 		}
 	}
-	h, err := glibc.Open(context.Background(), src)
+	var h *glibc.Heap
+	cut, err := m.within(func(ctx context.Context) (err error) {
+		h, err = glibc.Open(ctx, src)
+		return err
+	})
+	if cut {
+		m.opened = false
+		return nil, err
+	}
 	if err != nil {
 		m.err = &NoWalkError{m.src.Other, err}
 		return nil, m.err

@@ -40,7 +40,15 @@ func (m *Image) Jemalloc() (*jemalloc.Heap, error) {
 			return parts, err
 		}
 	}
-	h, err := jemalloc.Open(context.Background(), src)
+	var h *jemalloc.Heap
+	cut, err := m.within(func(ctx context.Context) (err error) {
+		h, err = jemalloc.Open(ctx, src)
+		return err
+	})
+	if cut {
+		m.openedJe = false
+		return nil, err
+	}
 	if err != nil {
 		m.jeErr = &NoWalkError{m.src.Other, err}
 		return nil, m.jeErr

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -180,8 +179,10 @@ func (g *GoCollections) sum() (golang.Sum, error) {
 	if err != nil {
 		return golang.Sum{}, err
 	}
-	src.Memory = g.proc
-	h, err := golang.Open(context.Background(), src)
+	src.Memory = heapMemory{g.common, g.proc}
+	ctx, done := g.bound()
+	defer done()
+	h, err := golang.Open(ctx, src)
 	if err != nil {
 		return golang.Sum{}, err
 	}

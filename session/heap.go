@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"io"
 	"path/filepath"
 	"slices"
@@ -95,7 +96,21 @@ func (h *Heap) source() (memory.Source, error) {
 	}
 	src.Libc, src.Other = h.allocator()
 	src.Go = h.goHeap()
+	src.Bound = h.bound
 	return src, nil
+}
+
+// bound is the context of the command that runs, and notes when it is called that what was read is cut if
+// that was given up.
+func (c *common) bound() (context.Context, func()) {
+	reading := c.reading
+	ctx, cancel := reading.Bound(context.Background())
+	return ctx, func() {
+		if ctx.Err() != nil {
+			reading.GivenUp()
+		}
+		cancel()
+	}
 }
 
 // heapMemory is memory that cannot be read any more once the user has given up what runs.

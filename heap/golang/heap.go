@@ -93,10 +93,13 @@ type Block struct {
 	Size uint64 // of its slot, without a header
 }
 
-// Open reads the spans and the roots.
+// Open reads the spans and the roots. If ctx ends before, the error is its.
 func Open(ctx context.Context, src Source) (*Heap, error) {
-	h := &Heap{src: src, mem: memory{src.Memory}, arenas: map[uint64]uint64{}}
+	h := &Heap{src: src, mem: memory{src.Memory, ctx}, arenas: map[uint64]uint64{}}
 	list := h.mem.words(src.Heap+uint64(src.Layout.AllSpans), 2, 2)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	if len(list) < 2 || list[0] == 0 || list[1] == 0 {
 		return nil, ErrNotBegun
 	}
@@ -110,6 +113,9 @@ func Open(ctx context.Context, src Source) (*Heap, error) {
 		return nil, err
 	}
 	h.readSpans(all)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	if len(h.spans) == 0 {
 		return nil, ErrNotBegun
 	}
@@ -117,7 +123,11 @@ func Open(ctx context.Context, src Source) (*Heap, error) {
 	h.readModules()
 	h.Types = &Types{h: h, known: map[uint64]*Type{}}
 	h.readRoots()
-	return h, ctx.Err()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	h.mem.ctx = nil
+	return h, nil
 }
 
 // readSpans reads the structures of spans.

@@ -2,6 +2,7 @@ package golang
 
 import (
 	"context"
+	"errors"
 	"testing"
 )
 
@@ -10,7 +11,7 @@ func TestAddressesAtTheEnd(t *testing.T) {
 	for _, size := range []int{160, 512} {
 		got := 0
 		at := []uint64{^uint64(0) - 400, ^uint64(0) - 300, ^uint64(0) - 7}
-		memory{fakeMemory{}}.each(at, func(int) int { return size }, func(i int, b []byte) {
+		memory{ReaderAt: fakeMemory{}}.each(at, func(int) int { return size }, func(i int, b []byte) {
 			if got++; b != nil {
 				t.Errorf("%#x is readable", at[i])
 			}
@@ -26,10 +27,43 @@ func TestSpecialsOfStack(t *testing.T) {
 	l := layout(t, "27")
 	h := &Heap{src: Source{Layout: l}, spans: []span{{start: atStack, bytes: 1 << 13, manual: true}}}
 	m, _ := fake(l)
-	h.mem = memory{m}
+	h.mem = memory{ReaderAt: m}
 	h.specials([]specials{{span: atStack, first: atSpecial}})
 	if len(h.roots) != 0 {
 		t.Errorf("a stack has the specials %+v", h.roots)
+	}
+}
+
+// cancelling ends a context at one of the reads of memory.
+type cancelling struct {
+	fakeMemory
+	cancel func()
+	reads  *int
+	at     int
+}
+
+func (m cancelling) ReadAt(b []byte, at int64) (int, error) {
+	if *m.reads++; *m.reads == m.at {
+		m.cancel()
+	}
+	return m.fakeMemory.ReadAt(b, at)
+}
+
+// TestOpenGivenUp gives the reading up at every read: nothing more is read then.
+func TestOpenGivenUp(t *testing.T) {
+	m, src := fake(layout(t, "27"))
+	whole := 0
+	src.Memory = cancelling{m, nil, &whole, -1}
+	if _, err := Open(t.Context(), src); err != nil {
+		t.Fatal(err)
+	}
+	for at := 1; at <= whole; at++ {
+		ctx, cancel := context.WithCancel(t.Context())
+		reads := 0
+		src.Memory = cancelling{m, cancel, &reads, at}
+		if h, err := Open(ctx, src); !errors.Is(err, context.Canceled) || h != nil || reads != at {
+			t.Errorf("given up at read %d of %d: %v, %d reads", at, whole, err, reads)
+		}
 	}
 }
 
@@ -72,7 +106,7 @@ func TestNames(t *testing.T) {
 func TestMasksOfModules(t *testing.T) {
 	l := layout(t, "27")
 	m, src := fake(l)
-	h := &Heap{src: src, mem: memory{m}, masks: maxModuleMasks - 7}
+	h := &Heap{src: src, mem: memory{ReaderAt: m}, masks: maxModuleMasks - 7}
 	if b := h.mask(atModule+uint64(l.GCDataMask), atData+64, atData+128); len(b) != 1 {
 		t.Errorf("a mask of %d bytes, want 1", len(b))
 	}

@@ -1,6 +1,7 @@
 package golang
 
 import (
+	"context"
 	"encoding/binary"
 	"io"
 	"slices"
@@ -9,12 +10,18 @@ import (
 // maxAddress is above all addresses of a Go heap on amd64.
 const maxAddress = 1 << 47
 
-// A memory reads words.
-type memory struct{ io.ReaderAt }
+// A memory reads words, until its context ends.
+type memory struct {
+	io.ReaderAt
+	ctx context.Context // nil: there is none
+}
+
+// over tells that nothing is read any more.
+func (m memory) over() bool { return m.ctx != nil && m.ctx.Err() != nil }
 
 // read fills b, and tells whether it could.
 func (m memory) read(b []byte, at uint64) bool {
-	if at == 0 || at >= maxAddress || uint64(len(b)) > maxAddress-at {
+	if at == 0 || at >= maxAddress || uint64(len(b)) > maxAddress-at || m.over() {
 		return false
 	}
 	n, _ := m.ReadAt(b, int64(at))
@@ -54,10 +61,10 @@ func (m memory) words(at, n, limit uint64) []uint64 {
 }
 
 // each reads as many bytes as size says at each of some addresses, which ascend, and calls do with
-// them; b is nil if they cannot be read. What is near is read at once.
+// them; b is nil if they cannot be read. What is near is read at once. It ends early with the context.
 func (m memory) each(at []uint64, size func(i int) int, do func(i int, b []byte)) {
 	var room []byte
-	for i := 0; i < len(at); {
+	for i := 0; i < len(at) && !m.over(); {
 		if at[i] >= maxAddress { // and all that follow; their ends may wrap
 			do(i, nil)
 			i++

@@ -25,7 +25,7 @@ type Pointers struct {
 
 // Pointers is for one goroutine, which reads memory by its own reader.
 func (h *Heap) Pointers(r io.ReaderAt) *Pointers {
-	return &Pointers{h: h, mem: memory{r}, types: map[uint64]*Type{}}
+	return &Pointers{h: h, mem: memory{ReaderAt: r}, types: map[uint64]*Type{}}
 }
 
 // At tells what the collector takes a word for that lies in a block. piece is memory that was read already,
