@@ -30,10 +30,12 @@ func TestReadingGivenUp(t *testing.T) {
 			bound, cancel := context.WithCancel(t.Context())
 			asked := 0
 			m := New(Source{
-				Memory:  zeros{cancel},
-				Libc:    "libc.so.6",
-				Space:   regions.Source{Mappings: []regions.Mapping{{Start: 1 << 20, End: 1<<20 + 1<<24, Perm: "rw-p", Path: "libc.so.6"}, {Start: 1 << 28, End: 1<<28 + 1<<24, Perm: "rw-p"}}},
-				Go:      func() (golang.Source, error) { return golang.Source{Heap: 1 << 20, Modules: 1 << 20, AllGs: 1 << 20}, nil },
+				Memory: zeros{cancel},
+				Libc:   "libc.so.6",
+				Space:  regions.Source{Mappings: []regions.Mapping{{Start: 1 << 20, End: 1<<20 + 1<<24, Perm: "rw-p", Path: "libc.so.6"}, {Start: 1 << 28, End: 1<<28 + 1<<24, Perm: "rw-p"}}},
+				Go: func() (golang.Source, error) {
+					return golang.Source{Heap: 1 << 20, Modules: 1 << 20, AllGs: 1 << 20}, nil
+				},
 				Threads: []Thread{{TID: 1, FS: 1 << 28}},
 				Bound:   func() (context.Context, func()) { asked++; return bound, func() {} },
 			})

@@ -43,6 +43,8 @@ type Source struct {
 	Go func() (golang.Source, error)
 	// Other is the name of another allocator, which the program has instead; "" without.
 	Other string
+	// Unread is why a file of the process was not read, which may have the allocator; nil: all were.
+	Unread error
 	// Bound is the context of the question that has a heap read, and what to call when it is read; nil: it is
 	// read to the end. A heap whose reading was given up is not kept.
 	Bound func() (context.Context, func())
@@ -114,6 +116,7 @@ func (m *Image) within(read func(context.Context) error) (cut bool, err error) {
 type NoWalkError struct {
 	Allocator string // of the program; "": none that is known
 	Err       error
+	Unread    error // a file that was not read may have one
 }
 
 func (e *NoWalkError) Error() string {
@@ -125,6 +128,8 @@ func (e *NoWalkError) Error() string {
 		return "heap of jemalloc: its map of extents was not found: it has not run yet, or is of an unknown version; blocks are known from a recording (record start)"
 	case e.Allocator != "":
 		return fmt.Sprintf("heap of %s: hdb reads those of glibc's malloc and jemalloc only; blocks are known from a recording (record start)", e.Allocator)
+	case e.Unread != nil:
+		return fmt.Sprintf("heap: no allocator found, but not every file was read: %v", e.Unread)
 	}
 	return fmt.Sprintf("heap: %v", e.Err)
 }
@@ -141,7 +146,7 @@ func (m *Image) Heap() (*glibc.Heap, error) {
 	}
 	m.opened = true
 	if m.src.Libc == "" {
-		m.err = &NoWalkError{m.src.Other, errNoLibc}
+		m.err = &NoWalkError{m.src.Other, errNoLibc, m.src.Unread}
 		return nil, m.err
 	}
 	src := glibc.Source{Memory: m.src.Memory, Libc: m.src.Libc}
@@ -172,7 +177,7 @@ func (m *Image) Heap() (*glibc.Heap, error) {
 		return nil, err
 	}
 	if err != nil {
-		m.err = &NoWalkError{m.src.Other, err}
+		m.err = &NoWalkError{m.src.Other, err, m.src.Unread}
 		return nil, m.err
 	}
 	m.heap = h

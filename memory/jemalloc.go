@@ -50,7 +50,7 @@ func (m *Image) Jemalloc() (*jemalloc.Heap, error) {
 		return nil, err
 	}
 	if err != nil {
-		m.jeErr = &NoWalkError{m.src.Other, err}
+		m.jeErr = &NoWalkError{m.src.Other, err, m.src.Unread}
 		return nil, m.jeErr
 	}
 	m.je = h

@@ -40,6 +40,26 @@ type common struct {
 	beside       bool                 // the verbs are called while the process runs, see Session.Beside
 }
 
+// unread is why what a file of the process holds is not known: it is not there, or another one has its
+// place; nil: all are read.
+func (c *common) unread() error {
+	for _, m := range c.image.Modules() {
+		mod := c.names.Modules.At(m.Low)
+		if m.VDSO || mod == nil {
+			continue
+		}
+		_, err := c.names.Modules.Object(mod)
+		switch {
+		case err == nil:
+		case c.mode() == Core:
+			return fmt.Errorf("%w; `hdb core FILE CORE` has the program from elsewhere", err)
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
 func (c *common) notify(format string, args ...any) {
 	c.cfg.Notify(fmt.Sprintf(format, args...))
 }

@@ -53,6 +53,9 @@ func (g *Goroutines) runtimeOf() (*goruntime.Runtime, error) {
 // has a runtime, too.
 func (g *Goroutines) findRuntime() (*goruntime.Runtime, error) {
 	err := fmt.Errorf("%s has no Go runtime: it has no goroutines", g.common.image.Exe())
+	if unread := g.unread(); unread != nil {
+		err = fmt.Errorf("no Go runtime found, but not every file was read: %w", unread)
+	}
 	for _, m := range g.common.image.Modules() {
 		obj, mod := g.names.Modules.ObjectAt(m.Low)
 		if obj == nil || !obj.File.Header().Go {

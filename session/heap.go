@@ -95,6 +95,7 @@ func (h *Heap) source() (memory.Source, error) {
 		}
 	}
 	src.Libc, src.Other = h.allocator()
+	src.Unread = h.unread()
 	src.Go = h.goHeap()
 	src.Bound = h.bound
 	return src, nil
