@@ -85,6 +85,8 @@ func (b *bench) golangRows() error {
 		row{Group: "golang", What: "the profile as it is by default", Native: native, Peer: peer("512 KiB", "512 KiB")},
 		row{Group: "golang", What: "a collection, with a condition", Native: quantity{"", "us", collections["native"].least()}, HDB: quantity{"", "us", collections["condition"].least()},
 			Figure: quantity{"", "", over(collections["condition"].least(), collections["native"].least())}, Goal: &goal{Limit: 1.05}},
+		row{Group: "golang", What: "a collection, recorded", Native: quantity{"", "us", collections["native"].least()}, HDB: quantity{"", "us", collections["hdb"].least()},
+			Figure: quantity{"", "", over(collections["hdb"].least(), collections["native"].least())}},
 	)
 	return nil
 }
