@@ -65,6 +65,17 @@ func (c *eventColumns) putAny(id int, v uint64) {
 	c.columns[id] = b[:n+1]
 }
 
+// putFar is put of a distance, to a column with room. Those of blocks that are no multiple of 16
+// bytes apart are long.
+func (c *eventColumns) putFar(id int, v uint64) {
+	if v >= longPlain {
+		c.putAny(id, v)
+		return
+	}
+	w, bytes := longNumber(v)
+	c.putWord(id, w, bytes)
+}
+
 // putWord puts so many bytes of w, to a column with room.
 func (c *eventColumns) putWord(id int, w uint32, bytes int) {
 	n := len(c.columns[id])

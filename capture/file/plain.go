@@ -226,7 +226,7 @@ loop:
 					break
 				}
 				far := distance(c.model.literal, addr)
-				if far >= longPlain || !c.knowsOp(h, opKey(what, moves)) {
+				if !c.knowsOp(h, opKey(what, moves)) {
 					break
 				}
 				end := touchedEnd(addr, size, chunkSize(size))
@@ -235,8 +235,7 @@ loop:
 					break
 				}
 				r.add(addr, end)
-				w, bytes := longNumber(far)
-				c.putWord(secLiteral, w, bytes)
+				c.putFar(secLiteral, far)
 				c.model.literal = addr
 				if moves&moveSize != 0 {
 					c.putPlain(secSize, size)
@@ -279,8 +278,6 @@ loop:
 					break loop
 				case k.below(addr) > 0:
 					moves |= placeDeeper << movePlace
-				case distance(t.bump, addr) >= longPlain:
-					break loop
 				default:
 					moves |= placeLiteral << movePlace
 				}
@@ -322,8 +319,7 @@ loop:
 					}
 					k.free = k.free[:top-1]
 				case placeLiteral:
-					w, bytes := longNumber(distance(t.bump, addr))
-					c.putWord(secPlaced, w, bytes)
+					c.putFar(secPlaced, distance(t.bump, addr))
 				}
 			}
 			k.prev, k.last = k.last, addr
