@@ -168,7 +168,7 @@ const (
 	// processor's nearest cache. The slots of a span of Go are as many, often.
 	batchSize = 128
 	// pause is how long the consumer sleeps between records; it is woken when a
-	// quarter of the ring is full.
+	// quarter of the ring is full, or 1 MiB of a larger one.
 	pause = 20 * time.Millisecond
 	// rest is how long it sleeps when there was none in a pause; the next one wakes it.
 	rest = time.Second
@@ -182,7 +182,9 @@ const (
 // run drains the ring until stop.
 func (r *reader) run() {
 	defer close(r.idle)
-	sleep, head, size := r.p.shared.half(hdSleep), r.p.shared.word(hdHead), r.p.shared.size
+	sleep, head := r.p.shared.half(hdSleep), r.p.shared.word(hdHead)
+	// Of a large ring no more is left to pile up: the rest is for when hdb waits for a processor.
+	enough := min(r.p.shared.size, ringSize) / 4
 	for !r.stopping() {
 		handled, released := r.some()
 		if handled >= batch {
@@ -190,7 +192,7 @@ func (r *reader) run() {
 		}
 		// Records that come one by one would be read where they are written: the
 		// two processors would take the lines from one another. They pile up first.
-		wakeAt, atMost := released+size/4, pause
+		wakeAt, atMost := released+enough, pause
 		if handled == 0 && head.Load() == released {
 			wakeAt, atMost = released+1, rest
 		}
@@ -200,7 +202,7 @@ func (r *reader) run() {
 		}
 		switch {
 		case r.stopping(): // whoever stops it may have looked before it slept
-		case head.Load() >= released+size/4:
+		case head.Load() >= released+enough:
 			time.Sleep(glance) // many wait behind a record that is being written
 		case head.Load() >= wakeAt: // it came in between
 		case handled > 0:
