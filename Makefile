@@ -27,8 +27,10 @@ demo: build
 # The compiler's own garbage collector takes a fifth of its time: it is rarely let run where
 # Go's library is compiled anew. What is compiled has its own setting, none.
 EAGER = GOGC=800
+# Without the paths of a checkout, what was compiled for one is used for the next.
+SHARED = -trimpath
 # check has run all of vet.
-GOTEST = $(EAGER) go test -vet=off -exec 'env -u GOGC'
+GOTEST = $(EAGER) go test $(SHARED) -vet=off -exec 'env -u GOGC'
 
 # Stress tests run in their small form here, in full in test-full. Many tests wait for
 # processes: more packages at a time than there are processors keep those busy. What
@@ -47,7 +49,7 @@ race:
 	CGO_ENABLED=1 $(GOTEST) -short -p 4 -timeout 15m -race -run '$(RACE_TESTS)' $(RACE_SHORT)
 
 oracle:
-	$(ORACLE) test ./...
+	$(EAGER) $(ORACLE) test $(SHARED) -vet=off -exec 'env -u GOGC' ./...
 
 test-full: tools check lint
 	go test -timeout 60m ./...
@@ -72,8 +74,8 @@ check:
 	go mod tidy -diff
 	go -C tools mod tidy -diff
 	$(ORACLE) mod tidy -diff
-	$(EAGER) go vet ./...
-	$(EAGER) $(ORACLE) vet ./...
+	$(EAGER) go vet $(SHARED) ./...
+	$(EAGER) $(ORACLE) vet $(SHARED) ./...
 
 lint:
 	go tool -modfile=tools/go.mod staticcheck ./...

@@ -25,7 +25,11 @@ var wideLines = []struct {
 // TestNothingIsWiderThanTheTerminal has every command that prints do so at several widths.
 func TestNothingIsWiderThanTheTerminal(t *testing.T) {
 	used := make([]int, len(wideLines))
-	for _, width := range []int{40, 60, 80, 120} {
+	widths := []int{40, 60, 80, 120}
+	if testing.Short() { // a tour takes seconds
+		widths = []int{40, 80}
+	}
+	for _, width := range widths {
 		for _, v := range takeTours(t, nil, "set width "+strconv.Itoa(width)) {
 			for line := range strings.Lines(v.out + v.err) {
 				line = strings.TrimSuffix(line, "\n")

@@ -101,7 +101,8 @@ func buildHDB(name, env string, flags ...string) (string, error) {
 			return "", err
 		}
 	}
-	cmd := exec.Command("go", slices.Concat([]string{"build", "-o", fresh}, flags, []string{"./cmd/hdb"})...)
+	// Trimmed, checkouts share what go has compiled, and with it make test.
+	cmd := exec.Command("go", slices.Concat([]string{"build", "-trimpath", "-o", fresh}, flags, []string{"./cmd/hdb"})...)
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), env)
 	if out, err := cmd.CombinedOutput(); err != nil {

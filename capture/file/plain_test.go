@@ -143,7 +143,7 @@ func (s *story) freed() {
 // Events that no program makes, with numbers at the bounds of what the short way takes, leave
 // what they leave the long way.
 func TestPlainEventsOfAnything(t *testing.T) {
-	for seed := range uint64(testprogs.Rounds(18, 60)) {
+	for seed := range uint64(testprogs.Rounds(12, 60)) {
 		r := rand.New(rand.NewPCG(seed, 12))
 		c := newEncoderPair(t)
 		a := anything{r: r, gaps: seed%6 == 5, step: oneOf[uint64](r, 32, 32, 0x8000)}

@@ -290,7 +290,7 @@ func TestCgoStops(t *testing.T) {
 // TestCgoStress records while garbage is collected, stacks move and SIGPROF and SIGURG arrive. No
 // allocation is missing, and no stack ends anywhere but in a first function.
 func TestCgoStress(t *testing.T) {
-	rounds := "20"
+	rounds := "10"
 	if !testing.Short() {
 		rounds = "200"
 	}

@@ -38,7 +38,11 @@ func TestLibraries(t *testing.T) {
 // TestPlugin records a program with a plugin, which has the code of the runtime once more: what
 // is allocated by either, and freed by either's sweeper, is counted.
 func TestPlugin(t *testing.T) {
-	for _, flags := range [][]string{nil, {"-ldflags=-s -w"}} {
+	forms := [][]string{nil, {"-ldflags=-s -w"}}
+	if testing.Short() { // what is stripped is found like that of TestCgoStacks
+		forms = forms[:1]
+	}
+	for _, flags := range forms {
 		host, library := build(t, "plugin", "local", flags...), build(t, "library", "local", append(flags, "-buildmode=plugin")...)
 		path := worked(t, 1, host, library)
 		f, err := file.Open(path)
