@@ -158,6 +158,9 @@ func TestCores(t *testing.T) {
 		{"static", []string{"-static"}},
 		{"static-pie", []string{"-static-pie"}},
 	} {
+		if testing.Short() && (kind.name == "fixed" || kind.name == "static") {
+			continue
+		}
 		t.Run(kind.name, func(t *testing.T) {
 			t.Parallel()
 			program := Build(t, "corefile", kind.flags...)
