@@ -97,6 +97,7 @@ type Module struct {
 	Bias      addr.Bias // run address of file address 0
 	Low, High addr.Run  // covers [Low, High)
 	From, To  uint64    // mapped for the events From <= Seq < To; To 0: to the end
+	GoBuildID string    // that of the Go toolchain, of a file without BuildID
 }
 
 // Holds reports whether pc lay in the module when event seq happened.

@@ -175,13 +175,18 @@ func (o *opened) paths(m capture.Module) []string {
 
 func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
 
-// sameFile is nil when obj is the file that ran: by build ID, or where there is
-// none, by not having been changed since.
+// sameFile is nil when obj is the file that ran: by build ID, that of Go if there is no other, or where
+// there is none, by not having been changed since.
 func (o *opened) sameFile(obj *symbols.Object, path string, m capture.Module) error {
 	switch id := obj.File.BuildID(); {
 	case id != m.BuildID:
 		return &wrongFileError{path, idText(id), idText(m.BuildID)}
 	case id != "":
+		return nil
+	case m.GoBuildID != "":
+		if id := obj.File.GoBuildID(); id != m.GoBuildID {
+			return &wrongFileError{path, "Go build ID " + id, "Go build ID " + m.GoBuildID}
+		}
 		return nil
 	}
 	st, err := os.Stat(path)

@@ -68,7 +68,9 @@ func (l *ModuleLog) Change(rec ModuleRecorder, seq uint64, added, removed []Mapp
 		}
 		m := loggedModule{Module: capture.Module{Path: path, Bias: mod.Bias, Low: mod.Low, High: mod.High, From: seq}}
 		if m.obj, _ = l.r.Modules.ObjectAt(mod.Low); m.obj != nil {
-			m.BuildID = m.obj.File.BuildID()
+			if m.BuildID = m.obj.File.BuildID(); m.BuildID == "" {
+				m.GoBuildID = m.obj.File.GoBuildID()
+			}
 		}
 		i := rec.AddModule(m.Module)
 		if m.obj != nil && m.obj.File.Header().Go {

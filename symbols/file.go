@@ -161,6 +161,12 @@ func (f *File) Path() string { return f.elf.Path }
 // BuildID is the GNU build ID in hexadecimal, "" without.
 func (f *File) BuildID() string { return f.buildID }
 
+// GoBuildID is the build ID of the Go toolchain, "" without. Before Go 1.24 its files have no other.
+func (f *File) GoBuildID() (id string) {
+	elf.Guard(func() { id = f.elf.GoBuildID() })
+	return id
+}
+
 // ImageBuildID is the build ID, in hexadecimal, of a file whose first bytes are those
 // of image, as they lie in the memory of a process. "" without.
 func ImageBuildID(image []byte) string {

@@ -65,7 +65,7 @@ func newMask(f *file.File, a Anonymity) *mask {
 		if mod.Path == f.Info().Program {
 			kind = "program"
 		}
-		mod.Path, mod.BuildID = m.file(kind, mod.Path), ""
+		mod.Path, mod.BuildID, mod.GoBuildID = m.file(kind, mod.Path), "", ""
 	}
 	return m
 }

@@ -309,6 +309,9 @@ func (w *recordWriter) module(index int, m capture.Module) {
 	for _, v := range []uint64{uint64(m.Bias), uint64(m.Low), uint64(m.High - m.Low), m.From, m.To} {
 		w.uvarint(v)
 	}
+	if m.GoBuildID != "" { // a field that is not there is 0
+		w.string(m.GoBuildID)
+	}
 	w.end()
 }
 
@@ -317,6 +320,7 @@ func (r *recordReader) module() (index int, m capture.Module) {
 	m = capture.Module{Path: r.string(), BuildID: r.string(), Bias: addr.Bias(r.uvarint()), Low: addr.Run(r.uvarint())}
 	m.High = m.Low + addr.Run(r.uvarint())
 	m.From, m.To = r.uvarint(), r.uvarint()
+	m.GoBuildID = r.string()
 	return index, m
 }
 

@@ -216,7 +216,7 @@ func record(t *rapid.T, recorders ...capture.Recorder) {
 			modules++
 			m := capture.Module{
 				Path: text.Draw(t, "path"), BuildID: text.Draw(t, "id"), Bias: addr.Bias(genAddr.Draw(t, "bias")),
-				Low: addr.Run(genAddr.Draw(t, "low")), High: addr.Run(genAddr.Draw(t, "high")), From: number.Draw(t, "from"),
+				Low: addr.Run(genAddr.Draw(t, "low")), High: addr.Run(genAddr.Draw(t, "high")), From: number.Draw(t, "from"), GoBuildID: text.Draw(t, "go id"),
 			}
 			return func(r capture.Recorder) { r.AddModule(m) }
 		},

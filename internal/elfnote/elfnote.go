@@ -32,6 +32,29 @@ func Next(order binary.ByteOrder, b []byte) (n Note, rest []byte, err error) {
 	return n, b[min(Pad(Pad(name)+desc), uint64(len(b))):], nil
 }
 
+// maxGoBuildID bounds a build ID of Go, which is four hashes in base64.
+const maxGoBuildID = 256
+
+// GoBuildID is the first build ID of the Go toolchain among notes, "" without or if it is not of
+// printable characters.
+func GoBuildID(order binary.ByteOrder, notes []byte) string {
+	const ntGoBuildID = 4
+	for len(notes) > 0 {
+		n, rest, err := Next(order, notes)
+		if err != nil {
+			return ""
+		}
+		if n.Type == ntGoBuildID && n.Name == "Go" && len(n.Desc) <= maxGoBuildID {
+			if bytes.ContainsFunc(n.Desc, func(r rune) bool { return r <= ' ' || r > '~' }) {
+				return ""
+			}
+			return string(n.Desc)
+		}
+		notes = rest
+	}
+	return ""
+}
+
 // Pad is where what follows n bytes of a note begins.
 func Pad(n uint64) uint64 { return (n + 3) &^ 3 }
 

@@ -44,3 +44,25 @@ func TestBuildID(t *testing.T) {
 		}
 	}
 }
+
+func TestGoBuildID(t *testing.T) {
+	le := binary.LittleEndian
+	id := note(le, "Go", 4, "abc/def/ghi/jkl")
+	for _, c := range []struct {
+		name  string
+		notes []byte
+		want  string
+	}{
+		{"alone", id, "abc/def/ghi/jkl"},
+		{"behind that of GNU", append(note(le, "GNU", 3, "\xab"), id...), "abc/def/ghi/jkl"},
+		{"of another kind", note(le, "Go", 3, "abc"), ""},
+		{"not of text", note(le, "Go", 4, "a\x1bc"), ""},
+		{"too long", note(le, "Go", 4, strings.Repeat("x", maxGoBuildID+1)), ""},
+		{"cut", id[:len(id)-3], ""},
+		{"empty", nil, ""},
+	} {
+		if got := GoBuildID(le, c.notes); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}

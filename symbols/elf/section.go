@@ -203,6 +203,16 @@ func (f *File) BuildID() string {
 	return ""
 }
 
+// GoBuildID is the build ID that the Go toolchain gives files, "" without.
+func (f *File) GoBuildID() string {
+	for notes := range f.notes {
+		if id := elfnote.GoBuildID(binary.LittleEndian, notes); id != "" {
+			return id
+		}
+	}
+	return ""
+}
+
 // IsGo reports whether the Go toolchain linked the file.
 func (f *File) IsGo() bool {
 	for i := range f.Sections {
