@@ -201,7 +201,11 @@ func checkpointAt(t *testing.T, src capture.Source, seq uint64) *capture.Checkpo
 
 // From a checkpoint on questions are answered as from the start, wherever it lies.
 func TestFromCheckpoints(t *testing.T) {
-	for seed := range uint64(6) {
+	seeds := uint64(6)
+	if testing.Short() {
+		seeds = 3
+	}
+	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 8))
 		f := reopened(t, func(w io.Writer) error {
 			file, err := file.NewWriter(w, capture.Info{})

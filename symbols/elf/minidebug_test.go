@@ -54,7 +54,7 @@ func TestUnxz(t *testing.T) {
 
 // TestUnxzMemory decompresses a bomb: 512 MiB of zeros in 75 KiB.
 func TestUnxzMemory(t *testing.T) {
-	cmd := exec.Command("sh", "-c", "head -c 536870912 /dev/zero | "+testprogs.Tool(t, "xz")+" -0 -c")
+	cmd := exec.Command("sh", "-c", "head -c 134217728 /dev/zero | "+testprogs.Tool(t, "xz")+" -0 -c")
 	packed, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
