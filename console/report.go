@@ -10,6 +10,7 @@ import (
 
 	"hdb/breakpoints"
 	"hdb/console/screen"
+	"hdb/goruntime"
 	"hdb/inferior"
 	"hdb/internal/units"
 	"hdb/names"
@@ -312,11 +313,20 @@ func (v *sourceViewer) show(o *screen.Output, f names.Frame, n int) (printed boo
 	first := max(1, f.Line-n/2)
 	w, err := v.window(f.File, f.Language.String(), first, first+n-1, f.Line)
 	if err != nil {
-		v.noSource(o, f.File, err)
+		if !ofGoRuntime(f) {
+			v.noSource(o, f.File, err)
+		}
 		return false
 	}
 	w.Print(o, v.c.set.count("tab-width"))
 	return true
+}
+
+// ofGoRuntime tells a frame in which threads of Go wait: whoever attaches to a program does not look for
+// its source.
+func ofGoRuntime(f names.Frame) bool {
+	name, _, _ := strings.Cut(f.Function, "(")
+	return goruntime.Internal(name) || strings.HasSuffix(f.File, ".s") && (strings.HasPrefix(name, "syscall.") || strings.HasPrefix(name, "runtime/internal/"))
 }
 
 // pythonLanguage is how frames of Python name their language.

@@ -101,13 +101,19 @@ func (h *trapHandler) catch() {
 		if t.state == stopped && !t.group && !t.inKernel && !t.vfork && !t.Confined() {
 			h.tried = true
 			err := h.borrowed(t, h.install)
-			if h.on = err == nil; !h.on {
+			var own *ownTrapHandler
+			if h.on = err == nil; !h.on && (!errors.As(err, &own) || h.p.hooks.KnownTrapHandler == nil || !h.p.hooks.KnownTrapHandler(own.at)) {
 				h.p.message("handler of SIGTRAP in process %d: %v: if hdb is killed at a stop, the process may die of it", h.p.target.pid, err)
 			}
 			return
 		}
 	}
 }
+
+// ownTrapHandler is the error of a program that handles SIGTRAP itself.
+type ownTrapHandler struct{ at addr.Run }
+
+func (*ownTrapHandler) Error() string { return "the program has one of its own" }
 
 // borrowed calls f with the thread borrowed.
 func (h *trapHandler) borrowed(t *Thread, f func(*Borrowed) error) error {
@@ -138,7 +144,7 @@ func (h *trapHandler) install(b *Borrowed) error {
 	case err != nil:
 	case now.handler != 0:
 		if !h.is(now.handler - handlerAt) {
-			err = errors.New("the program has one of its own")
+			err = &ownTrapHandler{addr.Run(now.handler)}
 			break
 		}
 		h.at = addr.Run(now.handler) - handlerAt // of an hdb that was killed

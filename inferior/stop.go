@@ -118,6 +118,9 @@ type Hooks struct {
 	// SystemCall sees the calls that FollowSystemCalls and CatchSystemCalls name.
 	// StopHere at the entry stops the process when the call is done, or Before it.
 	SystemCall func(*Thread, SystemCall) Action
+	// KnownTrapHandler tells of the program's own handler of SIGTRAP whether it is one that the user
+	// needs no message about, as each program of some language has it.
+	KnownTrapHandler func(handler addr.Run) bool
 	// Message is for the user: something of interest that is not an error.
 	Message func(string)
 }

@@ -124,7 +124,7 @@ func (s Symbols) SourceFiles() ([]string, error) {
 		if s.r.reading.GivenUp() {
 			break
 		}
-		files = append(files, m.Object.Lines.Files()...)
+		files = append(files, m.Object.SourceFiles()...)
 	}
 	slices.Sort(files)
 	return slices.Compact(files), nil

@@ -166,7 +166,7 @@ func (c *Conditions) expected() []names.Image {
 // information.
 func hasFunction(objs []names.Image, name string) bool {
 	return slices.ContainsFunc(objs, func(m names.Image) bool { _, ok := m.Object.Symtab.Symbol(name); return ok }) ||
-		slices.ContainsFunc(objs, func(m names.Image) bool { return len(m.Object.FindFunctions(name)) > 0 })
+		slices.ContainsFunc(objs, func(m names.Image) bool { return len(m.Object.FindFunctions(name)) > 0 || m.Object.GoNames(name) })
 }
 
 // countsDoubt says why live and blocks may not be what a condition that asks for them

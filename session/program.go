@@ -16,6 +16,7 @@ import (
 	"hdb/capture/file"
 	"hdb/inferior"
 	"hdb/inferior/corefile"
+	"hdb/internal/addr"
 	"hdb/internal/procroot"
 	"hdb/names"
 	"hdb/symbols"
@@ -318,6 +319,8 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 		Fault:         s.Planes.data.fault,
 		SystemCall:    s.systemCall,
 		Message:       func(m string) { s.notify("%s", m) },
+
+		KnownTrapHandler: s.handlesTraps,
 	})
 	s.Planes.newTracer()
 	s.names.Modules.Update(mappings(p.Modules()))
@@ -494,6 +497,12 @@ func (s *Session) forked(parent, child int, followed bool) {
 		s.Planes.followProbe()
 		s.names.Modules.Update(mappings(s.proc.Modules()))
 	}
+}
+
+// handlesTraps tells a handler of SIGTRAP that is a Go runtime's: all of them have one (docs/go.md).
+func (s *Session) handlesTraps(handler addr.Run) bool {
+	obj, _ := s.names.Modules.ObjectAt(handler)
+	return obj != nil && obj.File.Header().Go
 }
 
 // execed follows execve: all traps are gone with the old image.
