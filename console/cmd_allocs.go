@@ -39,9 +39,9 @@ func allocCommands() []*Command {
 }
 
 // rowLimit reads `[N | all] [since MOMENT]` and the condition behind it.
-func rowLimit(in Input) (limit int, from query.Moment, condition *cond.Cond, err error) {
+func rowLimit(c *Console, in Input) (limit int, from query.Moment, condition *cond.Cond, err error) {
 	limit = 20
-	if in, from, err = since(in); err != nil {
+	if in, from, err = since(c, in); err != nil {
 		return 0, from, nil, err
 	}
 	word, rest := splitWord(in.Raw)
@@ -56,7 +56,7 @@ func rowLimit(in Input) (limit int, from query.Moment, condition *cond.Cond, err
 }
 
 func runAllocs(ctx context.Context, c *Console, in Input) error {
-	limit, from, condition, err := rowLimit(in)
+	limit, from, condition, err := rowLimit(c, in)
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func runner(e *recording.Event, threads map[int]string) string {
 }
 
 func runLive(ctx context.Context, c *Console, in Input) error {
-	limit, from, condition, err := rowLimit(in)
+	limit, from, condition, err := rowLimit(c, in)
 	if err != nil {
 		return err
 	}

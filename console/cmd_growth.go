@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"hdb/capture"
 	"hdb/console/screen"
 	"hdb/heap"
 	"hdb/internal/units"
@@ -28,7 +29,8 @@ func diffCommand() *Command {
 }
 
 // since takes `since MOMENT` out of a line, where it stands at its beginning or behind one word.
-func since(in Input) (Input, query.Moment, error) {
+// The number may also come last, unless there is a mark of that name.
+func since(c *Console, in Input) (Input, query.Moment, error) {
 	first, rest := splitWord(in.Raw)
 	word, behind := first, rest
 	if word == "since" {
@@ -44,12 +46,26 @@ func since(in Input) (Input, query.Moment, error) {
 	} else if before, condition, ok := strings.Cut(behind+" ", " if "); ok {
 		moment, rest = before, "if "+condition
 	}
-	if moment = strings.TrimSpace(moment); moment == "" {
+	if moment = strings.TrimSpace(moment); first == "" && !strings.HasPrefix(behind, "\"") && !strings.HasPrefix(behind, "'") {
+		moment, first = countBehind(c, moment)
+	}
+	if moment == "" {
 		return in, query.Present, fmt.Errorf("%s: since: a moment must follow: the name of a mark, #N, N%%, a time like 1.5s, peak, start or stop N", in.Name)
 	}
 	in.Raw = strings.TrimSpace(first + " " + rest)
 	in.Args = strings.Fields(in.Raw)
 	return in, query.ParseMoment(moment), nil
+}
+
+// countBehind cuts the number of rows off that may follow a moment.
+func countBehind(c *Console, moment string) (before, count string) {
+	words := strings.Fields(moment)
+	n := len(words)
+	if n < 2 || strings.Trim(words[n-1], "0123456789") != "" || words[n-2] == "stop" ||
+		slices.ContainsFunc(c.s.Recorded.Marks(), func(m capture.MarkRecord) bool { return m.Name == moment }) {
+		return moment, ""
+	}
+	return strings.TrimSpace(strings.TrimSuffix(moment, words[n-1])), words[n-1]
 }
 
 func showGrowth(c *Console, in Input, g *query.Growth, from query.Moment, kept leftOut, mapped mappedStacks) {

@@ -29,7 +29,7 @@ func leaksCommand() *Command {
 			"--suppressions leaves out the blocks, and counts them by suppression, that a file is about: LeakSanitizer's, leak:PATTERN a line, or valgrind's, { entries } for Memcheck:Leak. Where it is not known how blocks are held, the entries count for all kinds. Blocks without a stack are never suppressed.\n\n" +
 			"While the program runs, --snapshot stops it as long as the kernel takes to copy its page tables (some 100 ms for 4 GiB), and searches the copy while it goes on. Each page that the program writes to meanwhile is copied, too. Breakpoints and stops that it comes to wait until the answer is there. It is refused under seccomp filters and for users of userfaultfd.\n\n" +
 			"--exit first runs the program, which is started if there is none, until it exits: it stops where exit is called, or main has returned, before destructors and what atexit was given, and nothing is freed yet that the program keeps to its end. Where the program has no function exit, _exit or quick_exit with a name it is the system call, when all that has run. A signal that ends the program stops it, too: the answer is about that moment. Signals that it handles do not. A program that is killed has no memory left.\n\n" +
-			"With `since` it shows all blocks that were allocated after the moment, lost or still held, with their rate per second. A moment has any form that goto takes. `diff MOMENT per stack` also counts blocks that were allocated before.\n\n" + growthHelp +
+			"With `since` it shows all blocks that were allocated after the moment, lost or still held, with their rate per second. A moment has any form that goto takes; N may follow it. `diff MOMENT per stack` also counts blocks that were allocated before.\n\n" + growthHelp +
 			"Examples:\n  leaks 5\n  leaks since warm\n  leaks growth warm\n  leaks 10 growth over 60s --all\n  leaks --all\n  leaks --suppressions ci/memcheck.supp\n  leaks --snapshot\n  leaks --exit\n  leaks 3 if size >= 1k"}
 }
 
@@ -47,7 +47,7 @@ type leaksAsked struct {
 }
 
 // leaksOf reads the line of leaks.
-func leaksOf(in Input) (leaksAsked, Input, error) {
+func leaksOf(c *Console, in Input) (leaksAsked, Input, error) {
 	q := leaksAsked{}
 	text, condition, asked := leakCondition(in.Raw)
 	words, err := q.suppressions(strings.Fields(text))
@@ -74,7 +74,7 @@ func leaksOf(in Input) (leaksAsked, Input, error) {
 	if in.Raw, q.moments, q.over, q.growth, err = growthOf(strings.Join(words, " ")); err != nil {
 		return q, in, err
 	}
-	in, from, err := since(in)
+	in, from, err := since(c, in)
 	if err != nil {
 		return q, in, err
 	}
@@ -133,7 +133,7 @@ func leakCondition(line string) (before, condition string, ok bool) {
 }
 
 func runLeaks(ctx context.Context, c *Console, in Input) error {
-	q, in, err := leaksOf(in)
+	q, in, err := leaksOf(c, in)
 	if err != nil {
 		return err
 	}
