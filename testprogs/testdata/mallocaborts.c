@@ -38,7 +38,7 @@ int main(int argc, char **argv)
 	} else if (!strcmp(what, "stale")) { // the link of a block in the tcache
 		give(p);
 		give(r);
-		fill(r, 8);
+		r[0] ^= 8, fill(r + 1, 7); // to no multiple of 16, wherever the heap is
 		make(24);
 		make(24);
 	}
