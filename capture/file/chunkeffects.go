@@ -46,7 +46,9 @@ func madeWord(size uint32, stack, thread uint16) uint64 {
 // This does not compile if the fields lie elsewhere than madeWord expects.
 const (
 	_ = uint(unsafe.Offsetof(madeBlock{}.stack) - unsafe.Offsetof(madeBlock{}.size) - 4)
+	_ = uint(4 + unsafe.Offsetof(madeBlock{}.size) - unsafe.Offsetof(madeBlock{}.stack))
 	_ = uint(unsafe.Offsetof(madeBlock{}.thread) - unsafe.Offsetof(madeBlock{}.size) - 6)
+	_ = uint(6 + unsafe.Offsetof(madeBlock{}.size) - unsafe.Offsetof(madeBlock{}.thread))
 )
 
 const oddStack = 1<<16 - 1

@@ -2,6 +2,7 @@ package file
 
 import (
 	"encoding/binary"
+	"math"
 	"slices"
 	"time"
 
@@ -31,13 +32,13 @@ type eventEncoder struct {
 	thread     int           // and its index
 	threadAt   int           // the event since which it is
 	timeAt     int           // the event since which it is the same time
-	time       time.Duration // head.end, which is in ticks
+	time       time.Duration // of head.end, see timeOf
 	gapAt      int           // the event that the last gap was before
 	gapped     bool
 	otherBytes uint64 // allocated, but not on the heap
 	latest     int    // index of the thread that made a block last, -1 if that was before the chunk
 	lastTID    int32  // the ID of the one that did in the chunks before
-	between    int    // events from one look for a run to the next
+	runBackoff int    // events to encode before a run is looked for again
 }
 
 // begin begins a chunk with an event of that number and time in ticks.
@@ -58,9 +59,9 @@ func (c *eventEncoder) begin(seq, now uint64) {
 	c.sum.begin()
 	c.sum.flows = append(c.sum.flows, capture.Flow{})
 	c.thread, c.threadAt, c.timeAt, c.gapAt, c.gapped, c.latest = -1, 0, 0, 0, false, -1
-	c.between = 1
+	c.runBackoff = 1
 	c.head = eventHead{first: seq, last: seq - 1, start: now, end: now}
-	c.time = time.Duration(now) * capture.Resolution
+	c.time = timeOf(now)
 }
 
 // end is the columns of the chunk. The encoder goes on with the memory of spare,
@@ -231,16 +232,25 @@ func (c *eventEncoder) otherOp(h *prediction, key uint64) {
 	h.key, h.op = key, u.index
 }
 
-// present tells whether a time is head.end in ticks. Of a negative one it does not say so.
+// present tells whether a time is head.end in ticks, without a division. It is false of negative times.
 func (c *eventEncoder) present(t time.Duration) bool {
 	return uint64(t-c.time) < uint64(capture.Resolution)
+}
+
+// timeOf is the first time of a tick, for present. Of negative ones, which are rounded the other way, it is one that
+// no time of an event is near.
+func timeOf(now uint64) time.Duration {
+	if now > uint64(math.MaxInt64/capture.Resolution) {
+		return math.MinInt64
+	}
+	return time.Duration(now) * capture.Resolution
 }
 
 // later notes that the event is of another time than the last one.
 func (c *eventEncoder) later(index int, now uint64) {
 	c.put(secTimeAt, uint64(index-c.timeAt))
 	c.put(secTime, zigzag(now-c.head.end))
-	c.timeAt, c.head.end, c.time = index, now, time.Duration(now)*capture.Resolution
+	c.timeAt, c.head.end, c.time = index, now, timeOf(now)
 }
 
 // stackOf puts the stack of an event that has one.

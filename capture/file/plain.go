@@ -3,7 +3,6 @@ package file
 import (
 	"encoding/binary"
 	"slices"
-	"time"
 	"unsafe"
 
 	"hdb/capture"
@@ -49,11 +48,11 @@ func (c *eventEncoder) batch(events []capture.Event) {
 // they are. The longer there was no run, the longer none is looked for.
 func (c *eventEncoder) short(events []capture.Event) int {
 	if n := c.run(events); n > 0 {
-		c.between = 1
+		c.runBackoff = 1
 		return n
 	}
-	n := min(len(events), c.between)
-	c.between = min(2*c.between, plainBatch)
+	n := min(len(events), c.runBackoff)
+	c.runBackoff = min(2*c.runBackoff, plainBatch)
 	return c.plain(events[:n])
 }
 
@@ -175,7 +174,7 @@ loop:
 				}
 				c.putPlain(secTimeAt, since)
 				c.putPlain(secTime, passed)
-				c.timeAt, c.head.end, c.time = int(index), now, time.Duration(now)*capture.Resolution
+				c.timeAt, c.head.end, c.time = int(index), now, timeOf(now)
 			}
 		}
 		top := uint32(len(k.free))

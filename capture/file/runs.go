@@ -29,10 +29,10 @@ func (c *eventEncoder) run(events []capture.Event) int {
 
 // A pageRun is blocks of one size in one region of pages, one behind the other.
 type pageRun struct {
-	pages      *regionMasks
-	length     uint64 // of a block's addresses, less one
-	limit      uint64 // the last address that a block can begin at
-	first, end uint64 // addresses that are not told yet
+	pages  *regionMasks
+	length uint64 // of a block's addresses, less one
+	limit  uint64 // the last address that a block can begin at
+	first  uint64 // from which on pages are still to be marked
 }
 
 // startRun begins with the block at addr, and is false if it is of more than one region.
@@ -46,19 +46,16 @@ func (c *eventEncoder) startRun(addr, size uint64) (r pageRun, ok bool) {
 	}
 	r.length = end - addr
 	r.limit = min(addr|(1<<(pageBits+regionBits)-1)-r.length, 1<<addrBits-1)
-	r.first, r.end = addr, end
+	r.first = addr
 	return r, true
 }
 
-// joins tells whether the addresses of two blocks of which one begins step behind the other may be told
+// joins tells whether the pages of two blocks of which one begins step behind the other may be marked
 // together: no grain between them is of neither.
 func (r *pageRun) joins(step uint64) bool { return step-1 <= r.length+1<<grainBits-1 }
 
-// moves tells the addresses so far, up to the block at last, and begins anew at next.
-func (r *pageRun) moves(last, next uint64) {
-	r.pages.add(r.first, last+r.length)
-	r.first = next
-}
+// addThrough marks the pages of the blocks so far, of which the last one begins at last.
+func (r *pageRun) addThrough(last uint64) { r.pages.add(r.first, last+r.length) }
 
 // runOfFrees is run for blocks that are older than the chunk and whose frees have no stack:
 // a garbage collector has found them.
@@ -74,7 +71,7 @@ func (c *eventEncoder) runOfFrees(events []capture.Event) int {
 	}
 	k, ended := &c.model.classes[h.class], c.chunkEffects.ended
 	free, seqs := k.free[len(k.free):cap(k.free)], ended[len(ended):cap(ended)]
-	n := deadAlike(events[:min(len(events), len(free), len(seqs))], c.head.first)
+	n := sameFrees(events[:min(len(events), len(free), len(seqs))], c.head.first)
 	column := c.columns[secLiteral]
 	at := unsafe.Add(unsafe.Pointer(unsafe.SliceData(column)), len(column))
 	before, step, w, bytes := c.model.literal, noStep, uint32(0), 0
@@ -85,7 +82,7 @@ func (c *eventEncoder) runOfFrees(events []capture.Event) int {
 		if addr > r.limit {
 			goto done
 		}
-		if addr-before != step {
+		if n == 0 || addr-before != step {
 			if addr&^(1<<(pageBits+regionBits)-1) != r.limit&^(1<<(pageBits+regionBits)-1) {
 				goto done
 			}
@@ -96,8 +93,8 @@ func (c *eventEncoder) runOfFrees(events []capture.Event) int {
 			w, bytes = longNumber(far)
 			if n > 0 {
 				if step = addr - before; !r.joins(step) {
-					r.moves(before, addr)
-					step = noStep
+					r.addThrough(before)
+					r.first, step = addr, noStep
 				}
 			}
 		}
@@ -110,7 +107,7 @@ done:
 	if n == 0 {
 		return 0
 	}
-	r.moves(before, 0)
+	r.addThrough(before)
 	c.columns[secLiteral] = column[:uintptr(at)-uintptr(unsafe.Pointer(unsafe.SliceData(column)))]
 	k.free, c.chunkEffects.ended = k.free[:len(k.free)+n], ended[:len(ended)+n]
 	c.model.literal = before
@@ -124,11 +121,11 @@ done:
 	return n
 }
 
-const noStep = uint64(1) << 63 // that no two addresses are apart
+const noStep = uint64(1) << 63 // that no two addresses of a region of pages are apart
 
-// deadAlike is how many of the events end blocks like the first does that were made before event
+// sameFrees is how many of the events end blocks like the first does that were made before event
 // #first.
-func deadAlike(events []capture.Event, first uint64) int {
+func sameFrees(events []capture.Event, first uint64) int {
 	if len(events) == 0 {
 		return 0
 	}
@@ -160,7 +157,9 @@ func (c *eventEncoder) runOfAllocs(events []capture.Event) int {
 		moves |= placeBump << movePlace
 	case 2*k.last-k.prev == e.Addr:
 		moves |= placeStride << movePlace
-		step = e.Addr - k.last
+		if step = e.Addr - k.last; step == chunk {
+			events = events[:1] // the next one is behind this one, which is named first
+		}
 	default:
 		return 0
 	}
@@ -178,7 +177,7 @@ func (c *eventEncoder) runOfAllocs(events []capture.Event) int {
 	}
 	index := c.head.count
 	made := c.made[index:]
-	n := madeAlike(events[:min(len(events), len(made))], step, r.limit)
+	n := sameAllocs(events[:min(len(events), len(made))], step, r.limit)
 	events, made = events[:n], made[:n]
 	where, more := e.Addr|uint64(h.op)<<addrBits, madeWord(uint32(size), uint16(t.stack), uint16(c.thread))
 	for n = range events {
@@ -200,11 +199,18 @@ done:
 		k.prev = k.last
 	}
 	k.last, t.bump = last, last+chunk
-	r.moves(last, 0)
+	r.addThrough(last)
 	c.model.named.addRange(index, n)
 	c.model.made = index + n - 1
+	c.countMade(t.stack, n, size)
+	c.putRun(n, h.op)
+	return n
+}
+
+// countMade adds n blocks of a size to the sums of a stack and of the thread.
+func (c *eventEncoder) countMade(stack uint32, n int, size uint64) {
 	all := uint64(n)
-	c.sum.madeAll(&c.sum.flows[t.stack], all, size, c.head.last+all, c.head.end)
+	c.sum.madeAll(&c.sum.flows[stack], all, size, c.head.last+all, c.head.end)
 	if size < smallSizes {
 		c.sizes.allocs[size] += uint32(n)
 	} else {
@@ -216,13 +222,11 @@ done:
 	sum.Allocs += all
 	sum.Bytes += all * size
 	c.latest = c.thread
-	c.putRun(n, h.op)
-	return n
 }
 
-// madeAlike is how many of the events make blocks as the first does, each step behind the one before,
+// sameAllocs is how many of the events make blocks as the first does, each step behind the one before,
 // up to limit.
-func madeAlike(events []capture.Event, step, limit uint64) int {
+func sameAllocs(events []capture.Event, step, limit uint64) int {
 	if len(events) == 0 {
 		return 0
 	}
@@ -253,7 +257,7 @@ const (
 	_ = uint(4 + unsafe.Offsetof(capture.Ended{}.Stack) - unsafe.Offsetof(capture.Ended{}.Recorded))
 	_ = uint(unsafe.Offsetof(capture.Ended{}.Temporary) - unsafe.Offsetof(capture.Ended{}.Stack) - 5)
 	_ = uint(5 + unsafe.Offsetof(capture.Ended{}.Stack) - unsafe.Offsetof(capture.Ended{}.Temporary))
-	_ = uint(unsafe.Offsetof(capture.Ended{}.Seq) - unsafe.Offsetof(capture.Ended{}.Stack) - 8)
+	_ = uint(unsafe.Offsetof(capture.Ended{}.Seq) - unsafe.Offsetof(capture.Ended{}.Stack) - 8) // 8 bytes can be read from both
 	_ = uint(unsafe.Offsetof(capture.Event{}.Ended) - unsafe.Offsetof(capture.Event{}.Func) - 8)
 )
 
@@ -270,7 +274,7 @@ func (c *eventEncoder) passed(index int, at time.Duration) bool {
 	}
 	c.putPlain(secTimeAt, since)
 	c.putPlain(secTime, passed)
-	c.timeAt, c.head.end, c.time = index, now, time.Duration(now)*capture.Resolution
+	c.timeAt, c.head.end, c.time = index, now, timeOf(now)
 	return true
 }
 

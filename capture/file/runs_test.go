@@ -25,6 +25,62 @@ func TestRuns(t *testing.T) {
 	}
 }
 
+// What a run begins with need not be expected from what the run before it, or other threads, left.
+func TestRunsBegin(t *testing.T) {
+	var seq uint64
+	at := func(tid int32, addr uint64) capture.Event {
+		seq++
+		return capture.Event{Seq: seq, TID: tid, Addr: addr, Size: 56, Stack: 1}
+	}
+	free := func(tid int32, b capture.Event) capture.Event {
+		seq++
+		return capture.Event{Seq: seq, TID: tid, Kind: capture.Free, Addr: b.Addr, Size: b.Size, Func: 1, Ended: capture.Ended{Size: b.Size, Stack: b.Stack, Recorded: b.Seq > 0, Seq: b.Seq}}
+	}
+	t.Run("blocks behind those of another thread", func(t *testing.T) {
+		seq = 0
+		var events []capture.Event
+		for k := range uint64(50) {
+			mine, other := 0x100000*(2*k+1), 0x100000*(2*k+2)
+			for i := range 3 + k%7 {
+				events = append(events, at(3, mine+64*i))
+			}
+			first := events[len(events)-1]
+			events = append(events, at(4, other), at(4, other+64), at(4, other+128), free(3, first))
+			for i := range uint64(12) {
+				events = append(events, at(3, other+192+64*i))
+			}
+		}
+		newEncoderPair(t).encode(events)
+	})
+	t.Run("blocks half of all addresses away from another", func(t *testing.T) {
+		seq = 0
+		var blocks []capture.Event
+		for i := range uint64(500) {
+			blocks = append(blocks, at(3, 0x100000+64*i))
+		}
+		c := newEncoderPair(t)
+		c.encode(blocks)
+		var events []capture.Event
+		for i, b := range blocks {
+			if i%11 == 7 {
+				events = append(events, free(3, capture.Event{Addr: b.Addr ^ 1<<63, Size: b.Size}))
+			}
+			events = append(events, free(3, b))
+		}
+		c.encode(events)
+	})
+	t.Run("times before the start", func(t *testing.T) {
+		seq = 0
+		var events []capture.Event
+		for i := range 12 {
+			e := at(3, 0x1000+64*uint64(i))
+			e.Time = time.Duration(i-6) * 500 * time.Nanosecond
+			events = append(events, e)
+		}
+		newEncoderPair(t).encode(events)
+	})
+}
+
 // Most events of such a program are in runs.
 func TestRunsAreLong(t *testing.T) {
 	s := newSpans(rand.New(rand.NewPCG(1, 1)), 0)
