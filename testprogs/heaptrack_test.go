@@ -59,7 +59,7 @@ func TestStatsAreHeaptracks(t *testing.T) {
 	for name, differ := range besides() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if testing.Short() && name != "phases" && name != "realloc" {
+			if testing.Short() && name != "phases" && name != "realloc" && name != "cxxnew" {
 				t.Skip("heaptrack takes a while: the others are enough with -short")
 			}
 			path := Build(t, name)

@@ -39,7 +39,7 @@ func TestPythonAgainstGDB(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rounds := Rounds(6, 200)
+	rounds := Rounds(14, 200) // of Debian's build one in three can be compared, see below
 	for _, p := range pythons(t) {
 		extension := gdbScript(p)
 		if extension == "" {
@@ -113,10 +113,10 @@ func TestPythonAgainstGDB(t *testing.T) {
 				}
 			}
 			t.Logf("%d of %d stops were compared; of the others gdb does not know all frames. At %d a call began or ended", compared, rounds, between)
-			if between > compared/4+2 {
+			if between > compared/8+3 {
 				t.Errorf("at %d of %d stops gdb has an innermost frame more", between, compared)
 			}
-			if compared < rounds/10 { // Debian's build keeps a frame in no place that its debug information knows at 2 of 3 stops
+			if compared < max(1, rounds/10) { // Debian's build keeps a frame in no place that its debug information knows at 2 of 3 stops
 				t.Errorf("gdb knows the frames of %d stops only of %d\n%.1000s", compared, rounds, out)
 			}
 		})

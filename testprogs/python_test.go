@@ -44,8 +44,8 @@ func everyPython(t *testing.T) []string {
 	return all
 }
 
-// pythons are the interpreters of everyPython; in the short form the system's, the oldest and the
-// newest two. TestPythonFrames has the layouts of all.
+// pythons are the interpreters of everyPython; in the short form the system's and those
+// of 3.8, 3.12 and 3.13. TestPythonFrames has the layouts of all.
 func pythons(t *testing.T) (all []string) {
 	t.Helper()
 	for _, p := range everyPython(t) {

@@ -2,6 +2,7 @@ package elf
 
 import (
 	"bytes"
+	"fmt"
 	"os/exec"
 	"runtime"
 	"strings"
@@ -52,9 +53,9 @@ func TestUnxz(t *testing.T) {
 	}
 }
 
-// TestUnxzMemory decompresses a bomb: 512 MiB of zeros in 75 KiB.
+// TestUnxzMemory decompresses a bomb: 512 MiB of zeros in 75 KiB, in the short form 128.
 func TestUnxzMemory(t *testing.T) {
-	cmd := exec.Command("sh", "-c", "head -c 134217728 /dev/zero | "+testprogs.Tool(t, "xz")+" -0 -c")
+	cmd := exec.Command("sh", "-c", fmt.Sprintf("head -c %dM /dev/zero | %s -0 -c", testprogs.Rounds(128, 512), testprogs.Tool(t, "xz")))
 	packed, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
