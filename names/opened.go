@@ -185,7 +185,7 @@ func (o *opened) sameFile(obj *symbols.Object, path string, m capture.Module) er
 		return nil
 	case m.GoBuildID != "":
 		if id := obj.File.GoBuildID(); id != m.GoBuildID {
-			return &wrongFileError{path, "Go build ID " + id, "Go build ID " + m.GoBuildID}
+			return &wrongFileError{path, goIDText(id), goIDText(m.GoBuildID)}
 		}
 		return nil
 	}
@@ -205,6 +205,13 @@ func idText(id string) string {
 		return "no build ID"
 	}
 	return "build ID " + id
+}
+
+func goIDText(id string) string {
+	if id == "" {
+		return "no Go build ID"
+	}
+	return "Go build ID " + id
 }
 
 // chain is the function chain of a code address of the capture: what it kept,

@@ -3,6 +3,7 @@ package file
 import (
 	"cmp"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -117,9 +118,8 @@ func (c *Writer) Adopt(l *Log) {
 	}
 	c.ReplacedUpTo(execs, math.MaxUint64)
 	c.noteTypes()
-	for i, types := range l.types.of {
-		c.SetGoTypes(i, types)
+	for _, i := range slices.Sorted(maps.Keys(l.types.of)) {
+		c.SetGoTypes(i, l.types.of[i])
 	}
-	c.keepNoted(c.modules, c.told)
 	c.addMoments(l)
 }

@@ -15,6 +15,7 @@ import (
 
 const (
 	maxTypeRefs  = 1 << 18  // that are noted; others are not kept
+	maxTypes     = 1 << 18  // that are kept: a ref may be of several modules, one after the other
 	maxTypeSeen  = 1 << 20  // pairs of a stack and a type that are remembered
 	maxTypeBytes = 64 << 20 // of all names that are kept
 )
@@ -53,49 +54,41 @@ func (r *typeRefs) note(stack capture.StackID, word uint32, stackOf func(capture
 	if _, ok := r.seen[pair]; ok {
 		return typeRef{}, false
 	}
-	if r.all == nil {
-		r.all, r.seen = map[typeRef]uint32{}, map[uint64]struct{}{}
-	}
-	if len(r.seen) >= maxTypeSeen {
-		clear(r.seen)
+	if r.seen == nil || len(r.seen) >= maxTypeSeen {
+		r.seen = map[uint64]struct{}{}
 	}
 	r.seen[pair] = struct{}{}
 	s := stackOf(stack)
 	if len(s.PCs) == 0 {
 		return typeRef{}, false
 	}
-	return r.add(typeRef{s.Code(0), word})
+	ref := typeRef{s.Code(0), word}
+	return ref, r.include(ref)
 }
 
-// include adds what other events have.
-func (r *typeRefs) include(ref typeRef) {
-	if r.all == nil {
-		r.all, r.seen = map[typeRef]uint32{}, map[uint64]struct{}{}
-	}
-	r.add(ref)
-}
-
-func (r *typeRefs) add(ref typeRef) (typeRef, bool) {
+// include adds a type. It is false if it is there already since modules changed, or if there are too many.
+func (r *typeRefs) include(ref typeRef) bool {
 	if at, ok := r.all[ref]; ok && at == r.modules || !ok && len(r.all) >= maxTypeRefs {
-		return typeRef{}, false
+		return false
+	}
+	if r.all == nil {
+		r.all = map[typeRef]uint32{}
 	}
 	r.all[ref] = r.modules
-	return ref, true
+	return true
 }
 
-// sorted are all, by their code.
-func (r *typeRefs) sorted() []typeRef {
-	refs := make([]typeRef, 0, len(r.all))
+// in are those whose code is where a module is mapped, by their code.
+func (r *typeRefs) in(m *capture.Module) []typeRef {
+	var refs []typeRef
 	for ref := range r.all {
-		refs = append(refs, ref)
+		if m.Covers(ref.code.Lookup()) {
+			refs = append(refs, ref)
+		}
 	}
 	slices.SortFunc(refs, compareTypeRefs)
 	return refs
 }
-
-// A typeNote is an event of a chunk that has an aux with another type than the last event of its stack:
-// from the top the type's word, the index of the stack, and the index of the event.
-type typeNote uint64
 
 const (
 	noteWordShift  = 40
@@ -105,7 +98,8 @@ const (
 	_ = uint(1<<(noteWordShift-noteStackShift) - eventsPerChunk - 1)
 )
 
-// noteOf is the note of an event, by its index in the chunk.
+// noteOf is the note of an event that has an aux with another type than the last event of its stack in
+// the chunk: from the top the type's word, the index of the stack, and the index of the event.
 func noteOf(aux uint64, stack, index uint32) uint64 {
 	return aux>>noteWordShift<<noteWordShift | uint64(stack)<<noteStackShift | uint64(index)
 }
@@ -158,7 +152,7 @@ func (t *typeWriter) function(index int, name string) {
 
 // keepType writes a type, unless it is written.
 func (w *tableWriter) keepType(k typeKey, t capture.GoType) {
-	if w.types.kept[k] || w.types.bytes+len(t.Name) > maxTypeBytes {
+	if w.types.kept[k] || len(w.types.kept) >= maxTypes || w.types.bytes+len(t.Name) > maxTypeBytes {
 		return
 	}
 	if w.types.kept == nil {
@@ -220,30 +214,31 @@ func (w *tableWriter) told(ref typeRef, module int) (t capture.GoType, ok bool) 
 
 // types keeps the types that events have and that are not kept yet.
 func (e *embedding) types() {
-	e.w.keepNoted(e.modules, func(ref typeRef, i int) (t capture.GoType, ok bool) {
-		aux := capture.GoAuxOfWord(ref.word)
-		if e.sym != nil {
-			t, ok = e.sym.GoType(ref.code, e.modules[i].From, aux)
-		}
-		if !ok && e.src != nil {
-			t, ok = e.src.GoType(ref.code, e.modules[i].From, aux)
-		}
-		return t, ok
-	})
+	for i := range e.modules {
+		m := &e.modules[i]
+		e.w.keepNoted(i, m, func(ref typeRef) (t capture.GoType, ok bool) {
+			aux := capture.GoAuxOfWord(ref.word)
+			if e.sym != nil {
+				t, ok = e.sym.GoType(ref.code, m.From, aux)
+			}
+			if !ok && e.src != nil {
+				t, ok = e.src.GoType(ref.code, m.From, aux)
+			}
+			return t, ok
+		})
+	}
 }
 
-// keepNoted keeps the types that were noted, as told of each module that was ever mapped there: which
-// of them an event is about is not noted.
-func (w *tableWriter) keepNoted(modules []capture.Module, tell func(ref typeRef, module int) (capture.GoType, bool)) {
-	for _, ref := range w.types.refs.sorted() {
-		for i, m := range modules {
-			k := typeKey{uint32(i + 1), ref.word}
-			if !m.Covers(ref.code.Lookup()) || w.types.kept[k] {
-				continue
-			}
-			if t, ok := tell(ref, i); ok {
-				w.keepType(k, t)
-			}
+// keepNoted keeps the types that were noted where module i is mapped, as tell knows them. Some may be
+// of another module that was mapped there: which of them an event is about is not noted.
+func (w *tableWriter) keepNoted(i int, m *capture.Module, tell func(ref typeRef) (capture.GoType, bool)) {
+	for _, ref := range w.types.refs.in(m) {
+		k := typeKey{uint32(i + 1), ref.word}
+		if w.types.kept[k] {
+			continue
+		}
+		if t, ok := tell(ref); ok {
+			w.keepType(k, t)
 		}
 	}
 }

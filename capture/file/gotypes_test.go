@@ -18,8 +18,8 @@ var typedModules = []capture.Module{
 	{Path: "next", Low: 0x7f0000000000, High: 0x7f0000100000, From: 300},
 }
 
-// fillTyped records so many events: of seven types in each of the two modules at a time, and of an
-// allocator of C whose aux looks like a type.
+// fillTyped records so many events: of seven types in each of the two modules at a time, with a stack that
+// has one type always, and of an allocator of C whose aux looks like a type.
 func fillTyped(r capture.Recorder, events int) {
 	for _, m := range typedModules[:2] {
 		m.To = 0
@@ -31,6 +31,8 @@ func fillTyped(r capture.Recorder, events int) {
 		low := typedModules[i%2].Low
 		stacks = append(stacks, r.Intern(capture.Stack{PCs: []addr.Run{low + 0x1000, low + addr.Run(0x2000+i)}}))
 	}
+	low := typedModules[1].Low
+	same := r.Intern(capture.Stack{PCs: []addr.Run{low + 0x3000, low + 0x2000}})
 	for i := range events {
 		if next := typedModules[2]; uint64(i+1) == next.From {
 			r.EndModule(1, next.From)
@@ -41,6 +43,9 @@ func fillTyped(r capture.Recorder, events int) {
 		}
 		e := capture.Event{Kind: capture.Alloc, Func: mallocgc, Addr: uint64(0xc000000000 + 64*i), Size: 64, TID: int32(1 + i%3), Stack: stacks[i%6]}
 		e.Aux = uint64(capture.GoAuxOfWord(uint32(i/2%7))) | uint64(i%5) // one of them is no type
+		if i%13 == 0 {
+			e.Stack, e.Aux = same, uint64(capture.GoAuxOfWord(8))|3
+		}
 		if i%11 == 0 {
 			e.Func, e.Aux = calloc, 99<<40
 		}
@@ -72,7 +77,7 @@ func checkTypes(t *testing.T, f *File) {
 		}
 		got[typ.Name] = true
 	}
-	if len(f.goTypes) > 7*3 || len(got) < 19 {
+	if len(f.goTypes) > 7*3 || len(got) < 21 {
 		t.Errorf("%d types are kept, %d were asked for", len(f.goTypes), len(got))
 	}
 }
@@ -114,6 +119,28 @@ func TestTypesOfGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkTypes(t, readBack(t, streamed.Bytes()))
+}
+
+// TestTypesBesideALostBlock has a log of which a block cannot be read back save the types of the others.
+func TestTypesBesideALostBlock(t *testing.T) {
+	log := NewLog(capture.Info{Program: "prog"})
+	fillTyped(log, eventsPerChunk)
+	calloc, stack := log.FuncIndex("calloc"), log.Intern(capture.Stack{PCs: []addr.Run{0x401000}})
+	for i := range 2*eventsPerChunk + 100 {
+		log.AddEvent(&capture.Event{Kind: capture.Alloc, Func: calloc, Addr: uint64(0x10000 + 64*i), Size: 64, TID: 1, Stack: stack})
+	}
+	log.queue.wait()
+	lost := &log.blocks[1]
+	lost.payload, lost.store, lost.length = nil, smallStore{}, 1
+	var saved bytes.Buffer
+	if err := WriteSource(&saved, log, capturetest.FakeSymbols{From: log}); err != nil {
+		t.Fatal(err)
+	}
+	f := readBack(t, saved.Bytes())
+	checkTypes(t, f)
+	if n := f.Len(); n != 2*eventsPerChunk+100 {
+		t.Errorf("%d events", n)
+	}
 }
 
 func newTestWriter(t *testing.T, to io.Writer) *Writer {
@@ -199,6 +226,13 @@ func TestNamesOfTypesAreBounded(t *testing.T) {
 	}
 	if len(w.types.kept) != maxTypeBytes/maxString {
 		t.Errorf("%d names are kept", len(w.types.kept))
+	}
+	w = newTestWriter(t, io.Discard)
+	for i := range maxTypes + 10 {
+		w.keepType(typeKey{uint32(1 + i%2), uint32(i / 2)}, capture.GoType{Name: "T"})
+	}
+	if len(w.types.kept) != maxTypes {
+		t.Errorf("%d types are kept", len(w.types.kept))
 	}
 	var refs typeRefs
 	for i := range maxTypeRefs + 10 {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
+	"maps"
 	"math"
 	"slices"
 	"sort"
@@ -226,6 +227,13 @@ func (l *Log) SetGoTypes(i int, types capture.GoTypes) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.types.set(i, types)
+}
+
+// notedTypes are the types that events in blocks have.
+func (l *Log) notedTypes() []typeRef {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return slices.Collect(maps.Keys(l.types.refs.all))
 }
 
 // AddThread adds a thread, or replaces the one with the same Num: a thread

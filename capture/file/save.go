@@ -117,11 +117,15 @@ func (c *Writer) addMoments(src capture.Source) {
 func (c *Writer) copyBlocks(l *Log) (from uint64) {
 	s := l.snapshot()
 	defer l.release(s)
+	for _, ref := range l.notedTypes() {
+		c.types.refs.include(ref)
+	}
 	for i := range s.blocks {
 		b := &s.blocks[i]
 		payload, err := b.load()
 		if err != nil {
-			return b.head.first // who reads it there says what is lost
+			from = b.head.first // who reads it there says what is lost
+			break
 		}
 		lost := c.info.Totals.Lost
 		c.info.Totals = b.totals
@@ -133,11 +137,6 @@ func (c *Writer) copyBlocks(l *Log) (from uint64) {
 		})
 		c.encoder.sum.state = b.after
 		from = b.head.last + 1
-	}
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	for ref := range l.types.refs.all {
-		c.types.refs.include(ref)
 	}
 	c.copyCheckpoints(l, from)
 	return from

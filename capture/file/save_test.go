@@ -2,8 +2,10 @@ package file
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/signal"
@@ -12,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -97,6 +100,50 @@ func checkSymbols(t *testing.T, f *File, sym capturetest.FakeSymbols) {
 	}
 	if kept := f.SourceLines("/src/b.h"); kept != nil {
 		t.Errorf("lines of an unknown file: %v", kept)
+	}
+}
+
+// TestSaveWhileRecording saves a log while events are added, and whatever else is.
+func TestSaveWhileRecording(t *testing.T) {
+	log := NewLog(capture.Info{Program: "prog"})
+	fillTyped(log, 2*eventsPerChunk)
+	log.queue.wait()
+	for i := range maxTypeRefs / 2 { // that the save takes its time over
+		log.types.refs.include(typeRef{addr.Return(0x1000), uint32(i)})
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	saved, done := make(chan struct{}), make(chan error, 2)
+	go func() {
+		for i := range 1 << 30 {
+			select {
+			case <-saved:
+				if i > 2*eventsPerChunk {
+					done <- nil
+					return
+				}
+			case <-ctx.Done():
+				return
+			default:
+			}
+			log.AddEvent(&capture.Event{Kind: capture.Alloc, Addr: uint64(0x10000 + 64*i), Size: 64, TID: 1})
+			log.AddThread(capture.Thread{TID: 1, Num: 1, Name: "main"})
+		}
+	}()
+	go func() {
+		err := WriteSource(io.Discard, log, nil)
+		close(saved)
+		done <- err
+	}()
+	for range 2 {
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-ctx.Done():
+			t.Fatal("the log cannot be saved while it grows")
+		}
 	}
 }
 

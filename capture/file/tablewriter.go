@@ -56,10 +56,12 @@ func (w *tableWriter) AddModule(m capture.Module) int {
 func (w *tableWriter) EndModule(i int, to uint64) { w.Remap(i, w.modules[i].From, to) }
 
 // SetGoTypes has the types of Go known that module i has: those that events have are written
-// with the events.
+// with the events. Those that earlier events have there are written at once: an event that has the same
+// as the last one of its stack is not noted.
 func (w *tableWriter) SetGoTypes(i int, types capture.GoTypes) {
 	w.types.set(i, types)
 	w.types.refs.changed()
+	w.keepNoted(i, &w.modules[i], func(ref typeRef) (capture.GoType, bool) { return w.told(ref, i) })
 }
 
 // Module is the module with an index in Modules.
