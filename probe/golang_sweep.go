@@ -13,7 +13,7 @@ import (
 // freed when slots are.
 type goHeap struct {
 	header bool            // goruntime.Layout.MallocHeader
-	tiny   tinySlots       // the blocks that share them
+	tiny   tinySlots       // the blocks that share slots
 	flat   map[uint64]bool // types, by their descriptor: they have no pointers
 
 	lastFlat uint64 // a type that is, 0 if none is known
@@ -22,45 +22,12 @@ type goHeap struct {
 // maxGoTypes bounds the types that are remembered.
 const maxGoTypes = 1 << 16
 
-// A tinySlots knows which bytes blocks begin at that share a slot of goruntime.TinySize bytes, by
-// pages of slots: spans of such slots are one.
-type tinySlots struct {
-	pages map[uint64]*tinyPage // by the number of the page
-	last  uint64               // number of a page, with
-	page  *tinyPage            // nil if there is none yet
-}
-
-const tinyPageBits = 13 // of an address
-
-// A tinyPage has a bit for each byte of each of its slots.
-type tinyPage [1 << tinyPageBits / goruntime.TinySize]uint16
-
-// at is the bits of a slot, nil if the page has none and is not to be made.
-func (t *tinySlots) at(address uint64, made bool) *uint16 {
-	number := address >> tinyPageBits
-	if number != t.last || t.page == nil {
-		page := t.pages[number]
-		if page == nil {
-			if !made {
-				return nil
-			}
-			if t.pages == nil {
-				t.pages = map[uint64]*tinyPage{}
-			}
-			page = new(tinyPage)
-			t.pages[number] = page
-		}
-		t.last, t.page = number, page
-	}
-	return &t.page[address/goruntime.TinySize%uint64(len(t.page))]
-}
-
 // goMade notes a block that may share its slot.
 func (r *reader) goMade(address, size, typ uint64) {
 	if size >= goruntime.TinySize || !r.goFlat(typ) {
 		return
 	}
-	*r.golang.tiny.at(address, true) |= 1 << (address % goruntime.TinySize)
+	r.golang.tiny.add(address)
 }
 
 // goFlat tells whether values of a type have no pointers. Descriptors do not change.
@@ -106,51 +73,45 @@ func (r *reader) sweep(head uint64, rec []uint64) {
 	}
 	for i, word := range rec[sweepHead/8:] {
 		base := first + uint64(64*i)*size
-		for word != 0 {
-			if shared {
-				slot := base + uint64(bits.TrailingZeros64(word))*size
-				word &= word - 1
-				if !r.sweepTiny(slot) {
-					r.sweepSlots(slot, size, 1)
-				}
-				continue
-			}
-			word = r.sweepSlots(base+begin, size, word)
+		if !shared {
+			r.sweepSlots(base+begin, size, word)
+			continue
+		}
+		for ; word != 0; word &= word - 1 {
+			r.sweepShared(base + uint64(bits.TrailingZeros64(word))*size)
 		}
 	}
 }
 
-// sweepSlots reports slots of word that were freed, the first of which is at base, as far as the
-// batch has room, and returns the others.
-func (r *reader) sweepSlots(base, size, word uint64) uint64 {
-	n, from := r.n, &r.swept
-	for word != 0 && n < len(r.batch) {
-		// Field by field, as in take. Ended is the sink's to set.
-		e := &r.batch[n]
-		e.Time, e.TID, e.Stack = from.Time, from.TID, 0
-		e.Addr = base + uint64(bits.TrailingZeros64(word))*size
-		e.Size, e.Old, e.Aux = 0, 0, 0
-		e.Func, e.Kind, e.Failed, e.Abandoned = from.Func, capture.Free, false, false
-		word &= word - 1
-		n++
+// sweepSlots reports the slots of word that were freed, size bytes apart from base on. All of
+// them are reported when it returns, however full the batch was, and the batch has room.
+func (r *reader) sweepSlots(base, size, word uint64) {
+	from := &r.swept
+	for word != 0 {
+		n := r.n
+		for ; word != 0 && n < len(r.batch); word &= word - 1 {
+			// Field by field, as in take. Ended is the sink's to set.
+			e := &r.batch[n]
+			e.Time, e.TID, e.Stack = from.Time, from.TID, 0
+			e.Addr = base + uint64(bits.TrailingZeros64(word))*size
+			e.Size, e.Old, e.Aux = 0, 0, 0
+			e.Func, e.Kind, e.Failed, e.Abandoned = from.Func, capture.Free, false, false
+			n++
+		}
+		if r.n = n; n == len(r.batch) {
+			r.flush()
+		}
 	}
-	if r.n = n; n == len(r.batch) {
-		r.flush()
-	}
-	return word
 }
 
-// sweepTiny reports the blocks that share a slot, and is false if it knows of none.
-func (r *reader) sweepTiny(slot uint64) bool {
-	bytes := r.golang.tiny.at(slot, false)
-	if bytes == nil || *bytes == 0 {
-		return false
+// sweepShared reports the blocks that share a slot, or one at its start if none is known: it was
+// made before hdb came.
+func (r *reader) sweepShared(slot uint64) {
+	if begins := r.golang.tiny.take(slot); begins != 0 {
+		r.sweepSlots(slot&^(goruntime.TinySize-1), 1, uint64(begins))
+		return
 	}
-	for blocks := *bytes; blocks != 0; blocks &= blocks - 1 {
-		r.sweepSlots(slot+uint64(bits.TrailingZeros16(blocks)), 0, 1)
-	}
-	*bytes = 0
-	return true
+	r.sweepSlots(slot, 0, 1)
 }
 
 // goAux is the Aux of an event of a function of a Go runtime.
