@@ -119,17 +119,19 @@ func (l *Ledger) PostAll(events []capture.Event, logged bool) int {
 		// Not more than stays in the cache until it is used.
 		for done := 0; done < len(events); {
 			some := events[done:min(done+ahead, len(events))]
-			n := l.postAll(some, logged)
+			n := l.postSome(some, logged)
 			if done += n; n < len(some) {
 				return done
 			}
 		}
 		return len(events)
 	}
-	return l.postAll(events, logged)
+	return l.postSome(events, logged)
 }
 
-func (l *Ledger) postAll(events []capture.Event, logged bool) int {
+// postSome is PostAll for events that are few enough to have the memory of their blocks fetched
+// together: no more than ahead, if the heap is large.
+func (l *Ledger) postSome(events []capture.Event, logged bool) int {
 	if l.blocks.large() {
 		l.blocks.fetch(events)
 	}

@@ -183,7 +183,8 @@ const (
 func (r *reader) run() {
 	defer close(r.idle)
 	sleep, head := r.p.shared.half(hdSleep), r.p.shared.word(hdHead)
-	// Of a large ring no more is left to pile up: the rest is for when hdb waits for a processor.
+	// In a larger ring than for C no more records pile up either: threads of Go, which never wait for
+	// room, fill the rest while hdb has no processor.
 	enough := min(r.p.shared.size, ringSize) / 4
 	for !r.stopping() {
 		handled, released := r.some()

@@ -31,7 +31,9 @@ type ProfileParts struct {
 	Slots     bool   // a row for each stack and size of slots, of a recording of Go alone that has events
 	Thread    string // only what the threads of this name, or TID, allocated; "" all
 
-	Collected bool // tells the stacks of blocks that a Go runtime frees from others, of a recording with events
+	// Collected sets report.Stack.Collected where live blocks of a Go runtime were allocated: its
+	// collector frees them. Recordings of Go alone, and those without events, are left as they are.
+	Collected bool
 
 	// From and To are moments: only blocks that were allocated between them count. If
 	// they are Present, From is the start.
