@@ -97,16 +97,22 @@ func (b *background) feed() {
 	}
 }
 
-// apart has f run where the process does not wait for it, before the next line. It is false
-// if no program runs in the background.
-func (b *background) apart(f func() error) bool {
+// apart has f run where the process does not wait for it, before the next line. Ctrl-C cancels its
+// context. It is false if no program runs in the background.
+func (b *background) apart(f func(context.Context) error) bool {
 	if !b.running() {
 		return false
 	}
 	b.work = func() error {
+		ctx, cancel := context.WithCancel(context.Background())
+		b.c.sig.apart.Store(&cancel)
+		defer func() {
+			b.c.sig.apart.Store(nil)
+			cancel()
+		}()
 		b.c.notices.Hold() // which would be in the middle of its screen
 		defer b.c.notices.Release()
-		return f()
+		return f(ctx)
 	}
 	return true
 }

@@ -18,7 +18,7 @@ func collectionCommands() []*Command {
 }
 
 func runCollect(_ context.Context, c *Console, in Input) error {
-	if c.bg.apart(func() error { return collectBeside(c, in) }) {
+	if c.bg.apart(func(ctx context.Context) error { return collectBeside(ctx, c, in) }) {
 		return nil
 	}
 	got, r, err := c.s.GoCollections.Collect()
@@ -37,8 +37,8 @@ func runCollect(_ context.Context, c *Console, in Input) error {
 }
 
 // collectBeside is gc while the program runs in the background. It is no work of the console's goroutine.
-func collectBeside(c *Console, in Input) error {
-	got, err := c.s.GoCollections.CollectBeside(c.bg.do)
+func collectBeside(ctx context.Context, c *Console, in Input) error {
+	got, err := c.s.GoCollections.CollectBeside(ctx, c.bg.do)
 	if err != nil {
 		return fmt.Errorf("gc: %w", err)
 	}

@@ -206,7 +206,7 @@ func runShell(ctx context.Context, c *Console, in Input) error {
 		}
 		return nil
 	}
-	if c.bg.apart(run) {
+	if c.bg.apart(func(context.Context) error { return run() }) {
 		return nil
 	}
 	return run()

@@ -34,11 +34,12 @@ type signals struct {
 
 	beside chan func() // what to run while a line is awaited, on the goroutine that awaits it
 
-	beneath atomic.Bool                   // the program runs in the background
-	pending *reading                      // a line that is read on, nil: none
-	reading atomic.Bool                   // a line is awaited, of a prompt or inside a block
-	over    atomic.Pointer[chan struct{}] // closed when the line awaited last is no longer
-	ended   atomic.Bool                   // SIGTERM, SIGHUP or SIGQUIT came
+	beneath atomic.Bool                        // the program runs in the background
+	apart   atomic.Pointer[context.CancelFunc] // ends what a line does apart, nil: it does nothing
+	pending *reading                           // a line that is read on, nil: none
+	reading atomic.Bool                        // a line is awaited, of a prompt or inside a block
+	over    atomic.Pointer[chan struct{}]      // closed when the line awaited last is no longer
+	ended   atomic.Bool                        // SIGTERM, SIGHUP or SIGQUIT came
 }
 
 // start handles signals from now on. It does nothing the second time.
@@ -84,6 +85,9 @@ func (s *signals) deliver() {
 	case beside: // what is asked beside the program ends, not its run
 		cancel()
 	default: // the program goes on, and the key is for what a line does apart
+		if cancel := s.apart.Load(); cancel != nil {
+			(*cancel)()
+		}
 		s.cancelHooks()
 	}
 }

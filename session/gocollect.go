@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -82,8 +83,9 @@ var errGoesOn = errors.New("stopped before the collection was done: it goes on w
 
 // CollectBeside is Collect for a program that runs in the background, and goes on: nothing stops it but
 // for the moments at which it is looked at. on runs a function on the owner's goroutine while the program
-// runs, as Beside does, and waits for it; it is false if the program has stopped.
-func (g *GoCollections) CollectBeside(on func(func()) bool) (*Collected, error) {
+// runs, as Beside does, and waits for it; it is false if the program has stopped. A context that is cancelled
+// leaves a collection that has begun to the program.
+func (g *GoCollections) CollectBeside(ctx context.Context, on func(func()) bool) (*Collected, error) {
 	var c *goCall
 	out := &Collected{}
 	err := g.besides(on, func() (err error) {
@@ -103,7 +105,12 @@ func (g *GoCollections) CollectBeside(on func(func()) bool) (*Collected, error) 
 		return nil, err
 	}
 	for over := false; !over && err == nil; {
-		time.Sleep(goCallTick)
+		select {
+		case <-ctx.Done():
+			err = c.interrupted()
+			continue
+		case <-time.After(goCallTick):
+		}
 		if !on(func() { c.look(); over = c.over }) {
 			err = errGoesOn
 		}

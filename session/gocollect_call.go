@@ -229,12 +229,8 @@ func (c *goCall) run() (*Report, error) {
 	var t *inferior.Thread
 	err := c.err
 	switch {
-	case c.state == goCallSought && c.trigger.begun():
-		err = cmp.Or(c.err, errors.New("interrupted: the collection goes on with the program"))
-	case c.state == goCallSought:
-		err = cmp.Or(c.err, errors.New("interrupted"))
-	case c.state == goCallMade:
-		err = cmp.Or(c.err, errors.New("interrupted: the collection goes on with the program"))
+	case c.state == goCallSought, c.state == goCallMade:
+		err = cmp.Or(c.err, c.interrupted())
 	case c.strict:
 		var failed error
 		t, failed = c.leave()
@@ -272,6 +268,14 @@ func (c *goCall) reason() (text string) {
 		return nil
 	})
 	return text
+}
+
+// interrupted is the error of a call whose end was not waited for.
+func (c *goCall) interrupted() error {
+	if c.state == goCallMade || c.trigger.begun() {
+		return errors.New("interrupted: the collection goes on with the program")
+	}
+	return errors.New("interrupted")
 }
 
 // stillThere is a thread, or another one if it has ended.

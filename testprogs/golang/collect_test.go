@@ -3,6 +3,7 @@ package golang
 import (
 	"fmt"
 	"io"
+	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -154,6 +155,12 @@ func TestCollectNever(t *testing.T) {
 			if after := c.ask("print runtime.memstats.last_gc_nanotime"); after != before {
 				t.Errorf("the time of the last collection was %s, is %s", before, after)
 			}
+			c.ask("continue &") // where Ctrl-C ends what is waited for, and not the run
+			key := time.AfterFunc(time.Second, func() { c.cmd.Process.Signal(os.Interrupt) })
+			c.want("gc", "error: gc: interrupted\n")
+			key.Stop()
+			c.want("info program", "the program runs")
+			c.ask("interrupt")
 			c.quit()
 			p.end(t)
 		})
