@@ -109,10 +109,11 @@ func passesOn(in x86asm.Inst, at addr.Run, entries []addr.Run) bool {
 	return !direct || slices.Contains(entries, at+addr.Run(int64(in.Len)+int64(rel)))
 }
 
-// givesAddress tells lea of an address into the result: that of runtime.zerobase.
+// givesAddress tells lea of an address into the result, that of runtime.zerobase, or its load
+// from the global offset table in a library that programs are linked with (-buildmode=shared).
 func givesAddress(in x86asm.Inst) bool {
 	m, ok := in.Args[1].(x86asm.Mem)
-	return in.Op == x86asm.LEA && in.Args[0] == x86asm.RAX && ok && m.Base == x86asm.RIP
+	return (in.Op == x86asm.LEA || in.Op == x86asm.MOV) && in.Args[0] == x86asm.RAX && ok && m.Base == x86asm.RIP
 }
 
 // goAlone tells whether a module is a program of Go without C: its runtime keeps thread-local

@@ -1,6 +1,7 @@
 package golang
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -59,6 +60,40 @@ func TestPlugin(t *testing.T) {
 		if whole != 4000 {
 			t.Errorf("%v: %d stacks have callers", flags, whole)
 		}
+	}
+}
+
+// TestSharedRuntime records a program that is linked with the runtime as a library (-linkshared),
+// which finds the address of what has no bytes in a table.
+func TestSharedRuntime(t *testing.T) {
+	packages := t.TempDir()
+	env := append(os.Environ(), "GOFLAGS=", "GOWORK=off", "CGO_ENABLED=1")
+	shared := exec.Command(testprogs.Tool(t, "go"), "install", "-buildmode=shared", "-linkshared", "-pkgdir="+packages, "runtime", "sync/atomic", "runtime/cgo")
+	shared.Dir, shared.Env = packages, env
+	if out, err := shared.CombinedOutput(); err != nil {
+		t.Fatalf("go install -buildmode=shared: %v\n%s", err, out)
+	}
+	program := buildIn(t, []string{"CGO_ENABLED=1"}, "stress", "local", "-linkshared", "-pkgdir="+packages)
+	out, path := record(t, program, "300")
+	f, err := file.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var want, tiny, got uint64
+	if _, err := fmt.Sscanf(out, "allocs %d frees %d tiny %d", &want, new(uint64), &tiny); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for e := range f.Events(1) {
+		if e.Kind == capture.Alloc && e.Size == marker {
+			break
+		}
+		if e.Kind == capture.Alloc && strings.HasPrefix(f.Functions()[e.Func], "runtime.") {
+			got++
+		}
+	}
+	if got != want+tiny {
+		t.Errorf("%d allocations were recorded, the runtime has counted %d", got, want+tiny)
 	}
 }
 
