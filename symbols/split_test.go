@@ -1,7 +1,6 @@
 package symbols_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"hdb/internal/addr"
 	"hdb/symbols"
@@ -54,7 +52,7 @@ func copyTo(t testing.TB, from, to string) {
 // runIn is run in a directory.
 func runIn(t testing.TB, dir, tool string, args ...string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := testprogs.Context(t)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, testprogs.Tool(t, tool), args...)
 	cmd.Dir = dir

@@ -1,12 +1,10 @@
 package dwarf_test
 
 import (
-	"context"
 	"encoding/binary"
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"hdb/symbols/dwarf"
 	"hdb/symbols/dwarf/scope"
@@ -32,7 +30,7 @@ func compileSplit(t testing.TB, compiler, version string) splitParts {
 		{compiler, "-g", "-O2", version, "-gsplit-dwarf", "-o", "prog", source},
 		{"llvm-dwp", "-e", "prog", "-o", "prog.dwp"},
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := testprogs.Context(t)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, testprogs.Tool(t, args[0]), args[1:]...)
 		cmd.Dir = dir
