@@ -410,3 +410,30 @@ func TestStubInModule(t *testing.T) {
 		t.Errorf("% x is left, %v", left, err)
 	}
 }
+
+// TestStubInUse: while a thread is in the stub that a killed hdb has left it in, another one
+// stands before that.
+func TestStubInUse(t *testing.T) {
+	p, _ := launch(t, build(t, "threads"), "1", "10", "10")
+	th := p.target.Threads()[0]
+	first, err := p.modules.stubPlace()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.memory.writeAt(stubMark[:], int64(first)); err != nil {
+		t.Fatal(err)
+	}
+	if err := th.load(); err != nil {
+		t.Fatal(err)
+	}
+	rip := th.regs.Rip
+	th.regs.Rip = uint64(first + stubCall)
+	second, err := p.modules.stubPlace()
+	th.regs.Rip = rip
+	if err != nil || second != first-stubSize {
+		t.Errorf("with a thread in the stub at %v the next one is at %v, %v", first, second, err)
+	}
+	if again, err := p.modules.stubPlace(); err != nil || again != second {
+		t.Errorf("then it is at %v, %v", again, err)
+	}
+}

@@ -29,6 +29,8 @@ const (
 	stubBack = stubLast + callSize
 	callSize = 7*movSize + syscallSize
 	movSize  = 10 // movabs $imm64,%reg
+
+	maxStubs = 4 // in the vDSO
 )
 
 var stubMark = [stubCall]byte{'h', 'd', 'b', ' ', 's', 't', 'u', 'b'}
@@ -90,9 +92,19 @@ func (ms *modules) stubPlace() (addr.Run, error) {
 		return 0, err
 	}
 	for _, m := range maps {
-		if m.Path == "[vdso]" && m.Perm[2] == 'x' && ms.stubFits(m.High-stubSize) {
-			ms.stub = m.High - stubSize
-			return ms.stub, nil
+		if m.Path != "[vdso]" || m.Perm[2] != 'x' {
+			continue
+		}
+		// A thread may be in a stub that an hdb that was killed has left it in, until it gets a
+		// processor: the next one goes before it.
+		for a := m.High - stubSize; a >= m.High-maxStubs*stubSize; a -= stubSize {
+			if ms.stubFits(a) {
+				ms.stub = a
+				return a, nil
+			}
+			if !ms.isStub(a) {
+				break
+			}
 		}
 	}
 	// A file can be written to while it is mapped, and modules come and go: only what is
@@ -134,6 +146,13 @@ func codeEnds(m Module) (ends []addr.Run) {
 }
 
 const pageSize = 4096
+
+// isStub tells a stub, of this hdb or another one.
+func (ms *modules) isStub(a addr.Run) bool {
+	var b [stubCall]byte
+	n, _ := ms.p.memory.readAt(b[:], int64(a))
+	return n == len(b) && b == stubMark
+}
 
 // stubFits tells whether there is nothing at a, or a stub of an hdb that was
 // killed, in which no thread is any more.
