@@ -66,6 +66,9 @@ func TestPlugin(t *testing.T) {
 // TestSharedRuntime records a program that is linked with the runtime as a library (-linkshared),
 // which finds the address of what has no bytes in a table.
 func TestSharedRuntime(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the full form has it: all of the runtime is compiled anew")
+	}
 	packages := t.TempDir()
 	env := append(os.Environ(), "GOFLAGS=", "GOWORK=off", "CGO_ENABLED=1")
 	shared := exec.Command(testprogs.Tool(t, "go"), "install", "-buildmode=shared", "-linkshared", "-pkgdir="+packages, "runtime", "sync/atomic", "runtime/cgo")
