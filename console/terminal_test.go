@@ -245,6 +245,7 @@ func TestTerminalGetsColumns(t *testing.T) {
 	k.expect("lost")
 	resize(pty.Winsize{})
 	k.expect("(hdb) ")
+	time.Sleep(200 * time.Millisecond) // what is typed while the terminal's mode changes may be lost
 	k.press("echo two" + keyEnter)
 	k.expect("\ntwo\r\n")
 	k.expect("(hdb) ")
