@@ -561,9 +561,10 @@ func (cs *conditions) goFilter(s *site) (func(*writer) []branch, bool) {
 	return func(w *writer) []branch { return inline(w, prog) }, true
 }
 
-// atGoReturn says where the fields are then. What it does not know is asked in the core.
+// atGoReturn says where the fields are then. What it does not know is asked in the core: types
+// above all, whose table only the core looks into.
 func (cs *conditions) atGoReturn(s *site) filter.Operands {
-	return cs.operands(s, func(f cond.Field) (filter.Value, bool) {
+	ops := cs.operands(s, func(f cond.Field) (filter.Value, bool) {
 		switch f {
 		case cond.Size:
 			return filter.At(filter.Mem(filter.RSP, 8)), true
@@ -574,6 +575,10 @@ func (cs *conditions) atGoReturn(s *site) filter.Operands {
 		}
 		return filter.Value{}, false
 	})
+	if cs.asksTypes(&s.Function) {
+		ops.Type = func(*cond.Call) (filter.Value, bool) { return filter.Value{}, false }
+	}
+	return ops
 }
 
 // inline appends a program and returns its jumps to the match label.
