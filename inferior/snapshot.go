@@ -20,10 +20,13 @@ import (
 type snapshots struct {
 	p      *Process
 	live   []*Snapshot
-	ended  []int  // copies that the target has to wait for, by the pid that it knows
-	parent int    // whose they are
-	birth  *birth // the one being made
+	ended  []deadCopy // which the target has to wait for
+	parent int        // whose they are
+	birth  *birth     // the one being made
 }
+
+// deadCopy is a copy that has been killed: its pid, and the one that the target knows.
+type deadCopy struct{ pid, own int }
 
 // birth is a copy that is being made.
 type birth struct {
@@ -206,7 +209,7 @@ func (s *snapshots) abandon(child int) {
 	own := ownPID(child)
 	_ = unix.Kill(child, unix.SIGKILL) // it cannot be gone: hdb has not waited for it
 	awaitEnd(child)
-	s.ended, s.parent = append(s.ended, own), s.p.target.pid
+	s.ended, s.parent = append(s.ended, deadCopy{child, own}), s.p.target.pid
 	s.reap()
 }
 
@@ -238,9 +241,9 @@ func (s *snapshots) reap() {
 	if err != nil {
 		return
 	}
-	s.ended = slices.DeleteFunc(s.ended, func(pid int) bool {
-		got, err := t.Syscall(unix.SYS_WAIT4, uint64(pid), 0, unix.WALL|unix.WNOHANG, 0)
-		return got == uint64(pid) || errors.Is(err, unix.ECHILD)
+	s.ended = slices.DeleteFunc(s.ended, func(c deadCopy) bool {
+		got, err := t.Syscall(unix.SYS_WAIT4, uint64(c.own), 0, unix.WALL|unix.WNOHANG, 0)
+		return got == uint64(c.own) || errors.Is(err, unix.ECHILD)
 	})
 }
 
@@ -248,6 +251,9 @@ func (s *snapshots) reap() {
 func (s *snapshots) end() {
 	for _, c := range slices.Clone(s.live) {
 		_ = c.Close() // the target goes on either way
+	}
+	for _, c := range s.ended { // closed while the target ran: there is no later stop to wait at
+		awaitEnd(c.pid)
 	}
 	s.reap()
 }
@@ -424,7 +430,7 @@ func (c *Snapshot) Close() error {
 	s := &c.p.snapshots
 	s.live = slices.DeleteFunc(s.live, func(o *Snapshot) bool { return o == c })
 	if c.parent == c.p.target.pid {
-		s.ended = append(s.ended, c.own)
+		s.ended = append(s.ended, deadCopy{c.pid, c.own})
 	}
 	if !c.p.target.runs() { // else it would wait until 4 GiB of page tables are gone
 		awaitEnd(c.pid)
