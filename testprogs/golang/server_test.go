@@ -89,9 +89,20 @@ func serve(t *testing.T, program string) {
 	c.want("continue", "(3 MiB) = 0x", "[]uint8, goroutine ", "created by net/http.(*Server).Serve", "main.export")
 	c.want("bt", "main.export", "net/http.HandlerFunc.ServeHTTP", "net/http.(*conn).serve", "runtime.goexit", "created by net/http.(*Server).Serve")
 	c.ask("delete")
-	c.ask("record start")
+	// Every one is seen, whatever words the stacks of the goroutines hold.
+	c.want(`break alloc if type("http.Request")`, "breakpoint 2")
+	c.want("continue", "http.Request, goroutine ", "created by net/http.(*Server).Serve")
+	c.ask("delete")
+	c.want(`break alloc if type("main.item")`, "breakpoint 3")
+	c.ask("ignore 3 1000000")
 	c.ask("continue &")
 	<-asked
+	load(100, 200)
+	c.ask("interrupt")
+	c.want("info breakpoints", "hit 100 times")
+	c.ask("delete")
+	c.ask("record start")
+	c.ask("continue &")
 	close(quit)
 	<-loaded
 
@@ -103,7 +114,7 @@ func serve(t *testing.T, program string) {
 		}
 		runtime[i].allocs += joined
 		if i == 0 {
-			load(100, 3000)
+			load(200, 3100)
 		}
 	}
 	path := filepath.Join(t.TempDir(), "capture.hdb")
