@@ -10,6 +10,7 @@ import (
 
 	"hdb/console/screen"
 	"hdb/heap"
+	"hdb/internal/cond"
 	"hdb/internal/units"
 	"hdb/query"
 	"hdb/session"
@@ -89,6 +90,9 @@ func runFindType(ctx context.Context, c *Console, in Input) error {
 	}
 	if name = strings.Trim(strings.TrimSpace(name), `"`); name == "" {
 		return errors.New("find: -type: the name of a type must follow, as top per type shows it")
+	}
+	if err := cond.CheckType(name); err != nil {
+		return fmt.Errorf("find: %w", err)
 	}
 	of, err := c.s.BlockTypes.OfType(ctx, name, foundAtMost(most, usualBlocks))
 	if ctx.Err() != nil {

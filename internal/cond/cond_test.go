@@ -116,6 +116,8 @@ func TestErrors(t *testing.T) {
 		{"func", `column 1: func needs a name, as in func("name")`},
 		{"func()", `column 6: func needs a name, as in func("name"), found )`},
 		{`func("")`, "column 6: the name is empty"},
+		{`type("*net/http.Request")`, `column 6: type "*net/http.Request": types of Go have the last element of the package's path only: "*http.Request"`},
+		{`type("a/b.T[c/d.U]")`, `column 6: type "a/b.T[c/d.U]": types of Go have the last element of the package's path only: "b.T[c/d.U]"`},
 		{`func("a"`, "column 9: expected ) after the name, found the end"},
 		{`func("a`, `column 6: the string has no closing "`},
 		{`thread > "a"`, "column 8: names compare with == and != only"},

@@ -228,6 +228,11 @@ func (p *parser) call(t token, pred Predicate) (Node, error) {
 	if pred == Domain && !isDomain(arg.text) {
 		return nil, p.errorf(arg, "%s", noDomain(arg))
 	}
+	if pred == Type {
+		if err := CheckType(arg.text); err != nil {
+			return nil, p.errorf(arg, "%v", err)
+		}
+	}
 	if err := p.advance(); err != nil {
 		return nil, err
 	}
