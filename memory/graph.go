@@ -33,9 +33,10 @@ func (g *Graph) each(edges iter.Seq[graph.Edge]) iter.Seq[graph.Edge] {
 	}
 }
 
-// Path is a shortest chain of edges to a block, as [graph.Graph.Path] finds it.
+// Path is a shortest chain of edges to a block, as [graph.Graph.Path] finds it. On the stack of a goroutine
+// any word counts, also one that its function does not use any more.
 func (g *Graph) Path(block int) []graph.Edge {
-	path := g.Graph.Path(block)
+	path := g.Graph.Path(block, func(e graph.Edge) bool { return g.Root(e).Kind == OfGoroutine })
 	for i := range path {
 		path[i] = g.shown(path[i])
 	}

@@ -125,7 +125,7 @@ func run(pid, table, root string, workers int, retained bool) error {
 	}
 	fmt.Printf("reverse_s %.3f\n", time.Since(from).Seconds())
 	from = time.Now()
-	n := len(g.Path(len(blocks) / 2))
+	n := len(g.Path(len(blocks)/2, nil))
 	fmt.Printf("path_s %.3f\n(%d edges)\n", time.Since(from).Seconds(), n)
 	if retained {
 		from = time.Now()

@@ -85,7 +85,7 @@ func holdsTogether(t *testing.T, g *Graph) {
 			}
 		}
 		reached := g.Reach(i) == Reachable || g.Reach(i) == Possible
-		if path := g.Path(i); reached != (path != nil) {
+		if path := g.Path(i, nil); reached != (path != nil) {
 			t.Fatalf("block %d is %v, its path %v", i, g.Reach(i), path)
 		}
 	}

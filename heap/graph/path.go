@@ -1,8 +1,15 @@
 package graph
 
+import "math"
+
+// surer is how many blocks are looked at for a better root when one has been found.
+const surer = 1 << 16
+
 // Path is a shortest chain of edges from a root to a block: by pointers to starts only to blocks that are
 // Reachable, which a chain to a Possible one goes through as far as it can. It is nil if no root leads there.
-func (g *Graph) Path(block int) []Edge {
+// With stale set, roots whose words the program perhaps does not use any more are taken only if there are no others
+// near.
+func (g *Graph) Path(block int, stale func(Edge) bool) []Edge {
 	if r := g.reach[block]; r != Reachable && r != Possible {
 		return nil
 	}
@@ -15,7 +22,8 @@ func (g *Graph) Path(block int) []Edge {
 	queue := []step{{block: uint32(block), next: -1}}
 	seen := newBitset(g.blocks.Len())
 	seen.set(uint32(block))
-	for head := 0; head < len(queue); head++ {
+	var second []Edge
+	for head, end := 0, math.MaxInt; head < min(len(queue), end); head++ {
 		x := queue[head]
 		mask := uint32(0)
 		if g.reach[x.block] == Reachable {
@@ -26,12 +34,19 @@ func (g *Graph) Path(block int) []Edge {
 			if !ok || g.rootEdges[i].to&mask != 0 {
 				continue
 			}
+			late := stale != nil && stale(e)
+			if late && second != nil {
+				continue
+			}
 			path := []Edge{e}
-			for ; x.next >= 0; x = queue[x.next] {
+			for x := x; x.next >= 0; x = queue[x.next] {
 				e, _ := g.edge(x.edge, int(x.block))
 				path = append(path, e)
 			}
-			return path
+			if !late {
+				return path
+			}
+			second, end = path, head+surer
 		}
 		for _, n := range g.to(int(x.block)) {
 			from := uint32(g.source(n))
@@ -42,5 +57,5 @@ func (g *Graph) Path(block int) []Edge {
 			queue = append(queue, step{from, n, head})
 		}
 	}
-	return nil
+	return second
 }
