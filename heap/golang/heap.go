@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"math/bits"
 	"slices"
 	"sort"
 	"sync"
@@ -36,7 +37,8 @@ const SharedBytes = goruntime.TinySize
 // Bounds of what memory says.
 const (
 	maxSpans   = 1 << 24
-	maxNElems  = 1 << 16 // of a span of small blocks
+	maxNElems  = goruntime.PageSize / 8 // of a span: larger ones have larger slots (MaxObjsPerSpan)
+	maxSlots   = 1 << 31                // of all spans, in use or not
 	maxModules = 1 << 10
 	maxGs      = 1 << 24
 )
@@ -47,6 +49,8 @@ type Heap struct {
 	mem     memory
 	spans   []span // ascending: those in use, and those of stacks
 	bits    []byte // allocBits of spans
+	slots   uint64 // of all spans
+	special int    // specials that were read
 	torn    int
 	inline  bool // mark bits lie in spans
 	sum     Sum
@@ -130,40 +134,33 @@ func Open(ctx context.Context, src Source) (*Heap, error) {
 	return h, nil
 }
 
-// readSpans reads the structures of spans.
+// A found span is what its structure says of it.
+type found struct {
+	span
+	allocBits uint64 // where these are
+	specials  uint64 // the first one, 0 none
+}
+
+// readSpans reads the structures of spans, and which of their slots are in use.
 func (h *Heap) readSpans(at []uint64) {
-	l := &h.src.Layout
-	size := max(l.Specials, l.LargeType, l.ElemSize) + 8
-	var want []specials
-	var allocBits []uint64 // by span
-	h.mem.each(at, func(int) int { return size }, func(_ int, b []byte) {
-		if b == nil {
-			h.torn++
-			return
-		}
-		s, used := h.span(b)
-		if !used {
-			return
-		}
-		if first := binary.LittleEndian.Uint64(b[l.Specials:]); first != 0 && !s.manual {
-			want = append(want, specials{span: s.start, first: first})
-		}
-		h.spans = append(h.spans, s)
-		allocBits = append(allocBits, binary.LittleEndian.Uint64(b[l.AllocBits:]))
-	})
-	h.readBits(allocBits)
-	slices.SortFunc(h.spans, func(a, b span) int { return cmp.Compare(a.start, b.start) })
-	kept := h.spans[:0]
+	all := h.structures(at)
+	slices.SortStableFunc(all, func(a, b found) int { return cmp.Compare(a.start, b.start) })
+	kept := all[:0]
 	end := uint64(0)
-	for _, s := range h.spans {
-		if s.start < end {
+	for _, s := range all {
+		if s.start < end || h.slots+uint64(s.nelems) > maxSlots {
 			h.torn++
 			continue
 		}
 		end = s.end()
+		h.slots += uint64(s.nelems)
 		kept = append(kept, s)
 	}
-	h.spans = kept
+	h.spans = make([]span, len(kept))
+	for i, s := range kept {
+		h.spans[i] = s.span
+	}
+	h.readBits(kept)
 	for i := range h.spans {
 		s := &h.spans[i]
 		if s.manual {
@@ -173,7 +170,36 @@ func (h *Heap) readSpans(at []uint64) {
 		h.sum.Slots += n
 		h.sum.Bytes += uint64(n) * s.elem
 	}
-	h.specials(want)
+	for i, s := range kept {
+		if s.specials != 0 && !s.manual {
+			h.specials(&h.spans[i], s.specials)
+		}
+	}
+}
+
+// structures reads those of spans. None lies in another one: so there are no more than the memory has room for.
+func (h *Heap) structures(at []uint64) []found {
+	l := &h.src.Layout
+	size := max(l.Specials, l.LargeType, l.ElemSize) + 8
+	apart := at[:0]
+	for _, a := range at {
+		if n := len(apart); n > 0 && a-apart[n-1] < uint64(size) {
+			h.torn++
+			continue
+		}
+		apart = append(apart, a)
+	}
+	var all []found
+	h.mem.each(apart, func(int) int { return size }, func(_ int, b []byte) {
+		if b == nil {
+			h.torn++
+			return
+		}
+		if s, used := h.span(b); used {
+			all = append(all, found{s, binary.LittleEndian.Uint64(b[l.AllocBits:]), binary.LittleEndian.Uint64(b[l.Specials:])})
+		}
+	})
+	return all
 }
 
 // span is what a structure says, if the span is used and that holds together.
@@ -212,18 +238,18 @@ func (h *Heap) span(b []byte) (s span, used bool) {
 	return s, true
 }
 
-// readBits reads which slots were in use at the last sweep.
-func (h *Heap) readBits(at []uint64) {
-	order := make([]int, 0, len(at))
-	for i := range h.spans {
-		if s := &h.spans[i]; !s.manual && s.free < s.nelems && at[i] != 0 {
+// readBits reads which slots were in use at the last sweep. all are the spans.
+func (h *Heap) readBits(all []found) {
+	order := make([]int, 0, len(all))
+	for i := range all {
+		if s := &all[i]; !s.manual && s.free < s.nelems && s.allocBits != 0 {
 			order = append(order, i)
 		}
 	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(at[a], at[b]) })
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(all[a].allocBits, all[b].allocBits) })
 	places := make([]uint64, len(order))
 	for k, i := range order {
-		places[k] = at[i]
+		places[k] = all[i].allocBits
 	}
 	size := func(k int) int { return int(h.spans[order[k]].nelems+7) / 8 }
 	h.mem.each(places, size, func(k int, b []byte) {
@@ -242,11 +268,19 @@ func (h *Heap) inUse(s *span, slot uint32) bool {
 }
 
 // used counts the slots in use.
-func (h *Heap) used(s *span) (n int) {
-	for i := range s.nelems {
-		if h.inUse(s, i) {
-			n++
+func (h *Heap) used(s *span) int {
+	n := int(s.free)
+	if s.bits < 0 {
+		return n
+	}
+	for i, b := range h.bits[s.bits:][:(s.nelems+7)/8] {
+		if first := 8 * uint32(i); first < s.free { // counted
+			b &^= 1<<min(s.free-first, 8) - 1
 		}
+		if rest := s.nelems - 8*uint32(i); rest < 8 {
+			b &= 1<<rest - 1
+		}
+		n += bits.OnesCount8(b)
 	}
 	return n
 }

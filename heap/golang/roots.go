@@ -196,38 +196,24 @@ func (h *Heap) onSystemStack(m uint64, running []uint64) bool {
 	return len(g0) == 2 && slices.ContainsFunc(running, func(sp uint64) bool { return g0[0] <= sp && sp < g0[1] })
 }
 
-// specials is the list of a span's.
-type specials struct{ span, first uint64 }
-
 // maxSpecials bounds the specials of all spans.
 const maxSpecials = 1 << 22
 
-// specials adds what spans have beside their slots: finalizers, cleanups, handles of weak pointers.
-func (h *Heap) specials(all []specials) {
-	l := &h.src.Layout
-	size := l.SpecialBody + 24
-	b := make([]byte, size)
-	seen := 0
-	for _, list := range all {
-		s := h.at(list.span)
-		if s == nil || s.start != list.span || s.manual { // another one said to be there, too
-			continue
+// specials adds what a span has beside its slots: finalizers, cleanups, handles of weak pointers.
+func (h *Heap) specials(s *span, first uint64) {
+	b := make([]byte, h.src.Layout.SpecialBody+24)
+	for at := first; at != 0; at = binary.LittleEndian.Uint64(b) {
+		if h.special == maxSpecials || !h.mem.read(b, at) {
+			h.torn++
+			return
 		}
-		for at := list.first; at != 0 && seen < maxSpecials; seen++ {
-			if !h.mem.read(b, at) {
-				h.torn++
-				break
-			}
-			h.special(s, b)
-			at = binary.LittleEndian.Uint64(b)
-		}
-	}
-	if seen == maxSpecials {
-		h.torn++
+		h.special++
+		h.addSpecial(s, b)
 	}
 }
 
-func (h *Heap) special(s *span, b []byte) {
+// addSpecial adds the roots of one.
+func (h *Heap) addSpecial(s *span, b []byte) {
 	l := &h.src.Layout
 	offset := uint64(binary.LittleEndian.Uint16(b[8:]))
 	if l.SpecialWide {
