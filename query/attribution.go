@@ -22,8 +22,8 @@ const DefaultWrappers = `(?i)(^|[^d]e|[^e])alloc($|[^a]|ate|ator)|strn?dup|^mem(
 
 // goStandard matches files of Go's standard library in programs that were built with -trimpath:
 // they have no directory.
-const goStandard = `|^(archive|bufio|bytes|cmp|compress|container|context|crypto|database|debug|embed|encoding|errors|expvar|flag|fmt|go|hash|html|image|index|` +
-	`io|iter|log|maps|math|mime|net|os|path|plugin|reflect|regexp|slices|sort|strconv|strings|structs|sync|syscall|testing|text|time|unicode|unique|weak)/[a-z0-9_/]+\.go$`
+const goStandard = `|^(archive|bufio|bytes|cmp|compress|container|context|crypto|database|debug|embed|encoding|errors|expvar|flag|fmt|go|hash|html|image|index|internal|` +
+	`io|iter|log|maps|math|mime|net|os|path|plugin|reflect|regexp|runtime|slices|sort|strconv|strings|structs|sync|syscall|testing|text|time|unicode|unique|weak)/[a-z0-9_/]+\.go$`
 
 // DefaultLibraries matches the frames of libraries: first by the qualified name of the
 // function, in which a crate of Rust has :: before it, then by its source file, then by

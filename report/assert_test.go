@@ -290,6 +290,20 @@ func TestSARIFOfVerdicts(t *testing.T) {
 	}
 }
 
+// TestSARIFOfGo: blocks that a collector frees are no leaks in it, as assert has it.
+func TestSARIFOfGo(t *testing.T) {
+	p := leakyProfile()
+	p.Calls = []Calls{{Function: "runtime.mallocgc"}}
+	p.Stacks[2].Collected = true
+	var out bytes.Buffer
+	if err := WriteSARIF(&out, p, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := out.String(); strings.Contains(got, `"startLine": 50`) || !strings.Contains(got, `"startLine": 42`) || !strings.Contains(got, "24 bytes in 1 block of Go are left out") {
+		t.Error(got)
+	}
+}
+
 // TestSARIFBounds leaves out what is too much, and says how much that is.
 func TestSARIFBounds(t *testing.T) {
 	t.Parallel()

@@ -37,10 +37,10 @@ var sarifRules = []struct{ id, name, text string }{
 // WriteSARIF writes the blocks that are live as a SARIF 2.1.0 log: a result for
 // each line of the user's and the functions on the way to it, the largest first. A
 // notification says what is not among them: what language runtimes keep for
-// themselves, and what there is no place for.
+// themselves, what Go's collector frees, and what there is no place for.
 func WriteSARIF(w io.Writer, p *Profile, o Options) error {
 	log := newSARIF(p, o)
-	k := p.remaining(&Limits{}, nil)
+	k := p.remaining(&Limits{}, p.collected())
 	level := func(f *finding) string {
 		if float64(f.weight) >= leakWarning*float64(k.counted.Live) {
 			return "warning"
@@ -55,6 +55,9 @@ func WriteSARIF(w io.Writer, p *Profile, o Options) error {
 	}), level)
 	if k.own.LiveBlocks > 0 {
 		log.note("%s kept by language runtimes for themselves are left out.", p.sizes().blocks(k.own.Live, k.own.LiveBlocks))
+	}
+	if k.collected.LiveBlocks > 0 {
+		log.note("%s of Go are left out: they are live until a garbage collection has found them dead.", p.sizes().blocks(k.collected.Live, k.collected.LiveBlocks))
 	}
 	return log.write(w)
 }

@@ -86,6 +86,9 @@ func TestCounts(t *testing.T) {
 				if b, err := exec.Command(testprogs.HDB(t), "assert", "--no-leaks", path).CombinedOutput(); err != nil || !strings.Contains(string(b), "of Go, live until") {
 					t.Errorf("%v: blocks that nobody has collected are leaks: %v: %s", flags, err, b)
 				}
+				if b, err := exec.Command(testprogs.HDB(t), "export", "sarif", path, "-o", "-").CombinedOutput(); err != nil || !strings.Contains(string(b), "of Go are left out") {
+					t.Errorf("%v: and in SARIF: %v: %s", flags, err, b)
+				}
 				for typ, function := range map[string]string{"main.wide": "main.broad", "[]*int": "main.pointersOf", "main.flat": "main.tiny"} {
 					ask := exec.Command(testprogs.HDB(t), "-q", path)
 					ask.Stdin = strings.NewReader(fmt.Sprintf("allocs 1 if type(%q)\n", typ))
