@@ -58,12 +58,11 @@ func parseGoroutines(args []string) (a goroutineArgs, err error) {
 		switch word := args[i]; {
 		case word == "-running" || word == "-runnable" || word == "-syscall" || word == "-waiting":
 			a.status = append(a.status, goruntime.Status(word[1:]))
-		case word == "-system" || word == "-s":
+		case word == "-system":
 			a.system = true
-		case word == "-user" || word == "-u": // delve's: it is what is listed
-		case word == "-with" || word == "-w":
+		case word == "-with":
 			a.with, err = value()
-		case word == "-group" || word == "-g":
+		case word == "-group":
 			a.group, err = value()
 		case word == "all":
 			a.limit = -1
