@@ -49,7 +49,7 @@ func collectBeside(ctx context.Context, c *Console, in Input) error {
 func showCollected(c *Console, in Input, got *session.Collected) {
 	type sum struct {
 		Objects int    `json:"objects"`
-		Bytes   uint64 `json:"bytes"`
+		Bytes   uint64 `json:"live_bytes"`
 	}
 	v := struct {
 		Before sum   `json:"before"`
@@ -58,7 +58,7 @@ func showCollected(c *Console, in Input, got *session.Collected) {
 		Stays  bool  `json:"stays"`
 	}{sum{got.Before.Slots, got.Before.Bytes}, sum{got.Live.Slots, got.Live.Bytes}, got.Took.Nanoseconds(), got.Stays}
 	c.show(in, v, func(o *screen.Output) {
-		of := func(n int, bytes uint64) string { return units.Count(n, "object") + " (" + units.Short(bytes) + ")" }
+		of := func(n int, bytes uint64) string { return units.Count(n, "object") + " (" + o.Sizes.Short(bytes) + ")" }
 		text, more := "collected", ""
 		if got.Live.Slots <= got.Before.Slots && got.Live.Bytes <= got.Before.Bytes {
 			text += " " + of(got.Before.Slots-got.Live.Slots, got.Before.Bytes-got.Live.Bytes)

@@ -272,7 +272,7 @@ func showGoGroups(c *Console, in Input, a goroutineArgs, list []session.Goroutin
 	var rows [][]screen.Span
 	for _, g := range shown {
 		views = append(views, goGroupView{g.Count, g.Stack, g.Waited.Nanoseconds(), g.Example, g.Reason, maybeFrame(g.Where), maybeFrame(g.Start), maybeFrame(g.Creator), g.Reasons, g.Wheres, g.Makers})
-		row := []screen.Span{screen.Plain(units.Grouped(g.Count)), screen.Plain(units.Short(g.Stack)), screen.Plain(g.Reason + waitedText(g.Waited) + others(g.Reasons))}
+		row := []screen.Span{screen.Plain(units.Grouped(g.Count)), screen.Plain(c.out.Sizes.Short(g.Stack)), screen.Plain(g.Reason + waitedText(g.Waited) + others(g.Reasons))}
 		if a.group == session.GroupByStart {
 			row = append(row, placeColumns(c.out, g.Start)...)
 		}

@@ -108,7 +108,7 @@ func runFindType(ctx context.Context, c *Console, in Input) error {
 	c.answer(in, struct {
 		Found  []blockHitView `json:"found"`
 		Blocks int            `json:"blocks"`
-		Bytes  uint64         `json:"bytes"`
+		Bytes  uint64         `json:"live_bytes"`
 	}{views, of.All.Blocks, of.All.Bytes}, func(o *screen.Output) {
 		if of.All.Blocks == 0 {
 			o.Printf("no live block is known to be of the type %s; top per type lists those that are known\n", name)

@@ -151,7 +151,7 @@ const maxLeftSites = 5
 func printLeft(o *screen.Output, l *session.LeftBlocks) {
 	for _, site := range l.Sites[:min(len(l.Sites), maxLeftSites)] {
 		f := site.Frame
-		text := fmt.Sprintf("   %s in %s by %s", units.Short(site.Bytes), units.Count(site.Blocks, "block"), screen.ShortName(f.Function))
+		text := fmt.Sprintf("   %s in %s by %s", o.Sizes.Short(site.Bytes), units.Count(site.Blocks, "block"), screen.ShortName(f.Function))
 		if place := framePlace(f).Text; place != "" {
 			text += "  " + place
 		}

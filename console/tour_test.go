@@ -42,7 +42,7 @@ func (t *tourist) ReadLine(prompt string) (string, error) {
 var _ line.Reader = (*tourist)(nil)
 
 // takeTours types every command of the console that prints, on one program: as a process, as
-// the capture that is saved of it, and by its core file. The lines are those of
+// the capture that is saved of it, and by its core file; and those of Go on a program of it. The lines are those of
 // testdata/tour; first stands before those of each.
 func takeTours(t *testing.T, change func(*Config), first ...string) []visit {
 	t.Helper()
@@ -56,9 +56,9 @@ func takeTours(t *testing.T, change func(*Config), first ...string) []visit {
 		t.Fatal(err)
 	}
 	defer os.Chdir(here) // the tours have cd
-	paths := strings.NewReplacer("{program}", program, "{core}", filepath.Join(dir, "core"), "{saved}", filepath.Join(dir, "saved.hdb"), "{script}", script, "{dir}", dir)
+	paths := strings.NewReplacer("{program}", program, "{goroutines}", testprogs.Build(t, "goroutines"), "{core}", filepath.Join(dir, "core"), "{saved}", filepath.Join(dir, "saved.hdb"), "{script}", script, "{dir}", dir)
 	var all []visit
-	for _, name := range []string{"live", "saved", "core"} {
+	for _, name := range []string{"live", "saved", "core", "go"} {
 		text, err := os.ReadFile(filepath.Join(here, "testdata", "tour", name))
 		if err != nil {
 			t.Fatal(err)

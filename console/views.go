@@ -169,14 +169,14 @@ type metView struct {
 type leftView struct {
 	Function string         `json:"function"`
 	Unwound  bool           `json:"unwound,omitempty"` // by an exception or longjmp
-	Bytes    uint64         `json:"bytes"`
+	Bytes    uint64         `json:"live_bytes"`
 	Blocks   int            `json:"blocks"`
 	Sites    []leftSiteView `json:"rows,omitempty"`
 	Unknown  int            `json:"not_recorded,omitempty"`
 }
 
 type leftSiteView struct {
-	Bytes  uint64    `json:"bytes"`
+	Bytes  uint64    `json:"live_bytes"`
 	Blocks int       `json:"blocks"`
 	First  uint64    `json:"first_event"`
 	Frame  frameView `json:"frame"`
