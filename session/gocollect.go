@@ -127,10 +127,14 @@ func (g *GoCollections) CollectBeside(ctx context.Context, on func(func()) bool)
 }
 
 // besides runs a function on the owner's goroutine with all threads stopped. It is run behind the
-// stop if the program has stopped.
+// stop if the program has stopped, and not if it has ended.
 func (g *GoCollections) besides(on func(func()) bool, f func() error) error {
 	err := errGoesOn
-	done := on(func() { err = g.proc.StopAll(f) })
+	done := on(func() {
+		if err = ErrNotRunning; g.proc != nil {
+			err = g.proc.StopAll(f)
+		}
+	})
 	if !done {
 		return errGoesOn
 	}

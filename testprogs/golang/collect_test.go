@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -161,6 +162,40 @@ func TestCollectNever(t *testing.T) {
 			key.Stop()
 			c.want("info program", "the program runs")
 			c.ask("interrupt")
+			c.quit()
+			p.end(t)
+		})
+	}
+}
+
+// TestCollectCutShort has a program stop or end while gc waits for a collection that it never makes: hdb goes on.
+func TestCollectCutShort(t *testing.T) {
+	for _, how := range []struct {
+		name, set, said, then string
+		signal                os.Signal
+	}{
+		{"stops", "handle SIGUSR1 nopass", "SIGUSR1 sent", "SIGUSR1", syscall.SIGUSR1},
+		{"ends", "", "killed by SIGKILL", "static executable", syscall.SIGKILL},
+	} {
+		t.Run(how.name, func(t *testing.T) {
+			t.Parallel()
+			p := start(t, build(t, "idle", "local"), "GOGC=off")
+			p.waits(t)
+			c := open(t, "-p", fmt.Sprint(p.cmd.Process.Pid))
+			c.ask(how.set)
+			before := c.want("print runtime.memstats.last_gc_nanotime", "0\n")
+			c.ask("continue &")
+			key := time.AfterFunc(500*time.Millisecond, func() { p.cmd.Process.Signal(how.signal) })
+			defer key.Stop()
+			c.want("gc", how.said, "error: gc: ")
+			c.want("info program", how.then)
+			if how.signal == syscall.SIGKILL {
+				c.quit()
+				return
+			}
+			if after := c.ask("print runtime.memstats.last_gc_nanotime"); after != before {
+				t.Errorf("the time of the last collection was %s, is %s", before, after)
+			}
 			c.quit()
 			p.end(t)
 		})
