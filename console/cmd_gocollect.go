@@ -22,17 +22,15 @@ func runCollect(_ context.Context, c *Console, in Input) error {
 		return nil
 	}
 	got, r, err := c.s.GoCollections.Collect()
-	if r != nil && err == nil {
+	if r != nil {
 		c.report(in, r)
-		if c.s.GoCollections.UnderWay() {
-			return fmt.Errorf("gc: stopped before the collection was done: it goes on with the program")
-		}
-		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("gc: %w", err)
 	}
-	showCollected(c, in, got)
+	if got != nil {
+		showCollected(c, in, got)
+	}
 	return nil
 }
 

@@ -45,7 +45,8 @@ const (
 var ErrNoGo = errors.New("the program has no Go runtime")
 
 // Collect has the runtime collect garbage, and all threads run meanwhile. What has stopped the
-// program then, if it is not the end of the collection, the report tells.
+// program then, if it is not the end of the collection, the report tells, and the error beside it what becomes
+// of the collection.
 func (g *GoCollections) Collect() (*Collected, *Report, error) {
 	if err := g.live(); err != nil {
 		return nil, nil, err
@@ -78,17 +79,18 @@ func (g *GoCollections) Collect() (*Collected, *Report, error) {
 	return out, nil, err
 }
 
-// errGoesOn is of a program that has stopped, and has a collection made when it goes on.
-var errGoesOn = errors.New("stopped before the collection was done: it goes on with the program")
-
 // CollectBeside is Collect for a program that runs in the background, and goes on: nothing stops it but
 // for the moments at which it is looked at. on runs a function on the owner's goroutine while the program
-// runs, as Beside does, and waits for it; it is false if the program has stopped. A context that is cancelled
-// leaves a collection that has begun to the program.
+// runs, as Beside does, and waits for it; it is false if the program has stopped or ended: the owner waits then for
+// CollectBeside, and runs the function behind it. A context that is cancelled leaves a collection that has begun
+// to the program.
 func (g *GoCollections) CollectBeside(ctx context.Context, on func(func()) bool) (*Collected, error) {
 	var c *goCall
-	out := &Collected{}
+	out, late := &Collected{}, false
 	err := g.besides(on, func() (err error) {
+		if late { // nothing is begun behind a stop
+			return nil
+		}
 		if err := g.ready(); err != nil {
 			return err
 		}
@@ -102,20 +104,22 @@ func (g *GoCollections) CollectBeside(ctx context.Context, on func(func()) bool)
 		return nil
 	})
 	if err != nil {
+		late = true
 		return nil, err
 	}
-	for over := false; !over && err == nil; {
+	var cut error // why the end is not waited for
+	for over := false; !over && cut == nil; {
 		select {
 		case <-ctx.Done():
-			err = c.interrupted()
+			cut = c.cut("interrupted")
 			continue
 		case <-time.After(goCallTick):
 		}
 		if !on(func() { c.look(); over = c.over }) {
-			err = errGoesOn
+			cut = c.stopped()
 		}
 	}
-	return out, errors.Join(err, g.besides(on, func() error {
+	err = g.besides(on, func() error {
 		c.asked = false
 		out.Took = time.Since(c.began)
 		err := c.undo()
@@ -123,20 +127,30 @@ func (g *GoCollections) CollectBeside(ctx context.Context, on func(func()) bool)
 			out.Live, err = g.sum()
 		}
 		return errors.Join(c.err, err)
-	}))
+	})
+	if err == errStopped {
+		err = nil
+		if cut == nil {
+			cut = c.stopped()
+		}
+	}
+	return out, errors.Join(cut, err)
 }
+
+// errStopped is of a program that has stopped or ended before it was looked at.
+var errStopped = errors.New("the program has stopped")
 
 // besides runs a function on the owner's goroutine with all threads stopped. It is run behind the
 // stop if the program has stopped, and not if it has ended.
 func (g *GoCollections) besides(on func(func()) bool, f func() error) error {
-	err := errGoesOn
+	var err error
 	done := on(func() {
 		if err = ErrNotRunning; g.proc != nil {
 			err = g.proc.StopAll(f)
 		}
 	})
 	if !done {
-		return errGoesOn
+		return errStopped
 	}
 	return err
 }
@@ -156,7 +170,7 @@ func (g *GoCollections) ready() error {
 	if g.call != nil && g.call.gone() {
 		g.call = nil
 	}
-	if g.UnderWay() {
+	if g.underWay() {
 		return errors.New("the last collection is not done yet: continue")
 	}
 	return nil
@@ -283,8 +297,8 @@ func (g *GoCollections) module(a addr.Run) int {
 	return -1
 }
 
-// UnderWay tells that a collection was asked for which is not known to be done.
-func (g *GoCollections) UnderWay() bool {
+// underWay tells that a collection was asked for which is not known to be done.
+func (g *GoCollections) underWay() bool {
 	return g.call != nil && g.call.code != nil && (g.call.state == goCallMade || g.call.state == goCallDone) && g.call.word(gpLeft) == 0
 }
 
@@ -292,7 +306,7 @@ func (g *GoCollections) UnderWay() bool {
 // lets go of the process. What stays does no harm: only debuggers call it.
 func (g *GoCollections) letGo() error {
 	c := g.call
-	if c == nil || c.code == nil || c.gone() || g.proc.StoppedThread() == nil || g.UnderWay() || c.inside() != nil {
+	if c == nil || c.code == nil || c.gone() || g.proc.StoppedThread() == nil || g.underWay() || c.inside() != nil {
 		return nil
 	}
 	g.call = nil

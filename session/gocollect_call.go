@@ -182,7 +182,7 @@ func (c *goCall) begin(t *inferior.Thread) error {
 }
 
 // run lets the program run until the call is made. The report is of something else that stopped
-// it before.
+// it before, and the error beside it says whether the collection goes on.
 func (c *goCall) run() (*Report, error) {
 	was := c.sel.thread
 	over := make(chan struct{})
@@ -219,18 +219,19 @@ func (c *goCall) run() (*Report, error) {
 		c.GoCollections.call = nil
 		return c.exec.report(stop, "gc"), nil
 	}
+	stopped, interrupted := c.stopped(), c.cut("interrupted")
 	// What a collection that is under way will do of itself stays.
 	if err := c.undo(); err != nil {
 		return nil, err
 	}
 	if stop.Reason != inferior.Interrupted || len(c.exec.demand.hits) > 0 {
-		return c.exec.report(stop, "gc"), nil
+		return c.exec.report(stop, "gc"), stopped
 	}
 	var t *inferior.Thread
 	err := c.err
 	switch {
 	case c.state == goCallSought, c.state == goCallMade:
-		err = cmp.Or(c.err, c.interrupted())
+		err = cmp.Or(c.err, interrupted)
 	case c.strict:
 		var failed error
 		t, failed = c.leave()
@@ -270,12 +271,31 @@ func (c *goCall) reason() (text string) {
 	return text
 }
 
-// interrupted is the error of a call whose end was not waited for.
-func (c *goCall) interrupted() error {
+// errExecuted is of a process that executes another program since it was asked for a collection.
+var errExecuted = errors.New("the process executes another program")
+
+// cut is the error of a call whose end was not waited for.
+func (c *goCall) cut(by string) error {
 	if c.state == goCallMade || c.trigger.begun() {
-		return errors.New("interrupted: the collection goes on with the program")
+		return errors.New(by + ": the collection goes on with the program")
 	}
-	return errors.New("interrupted")
+	return errors.New(by)
+}
+
+// stopped is the error of a call that the program has stopped at, or ended. What undo takes back must
+// not be undone yet.
+func (c *goCall) stopped() error {
+	switch {
+	case c.proc == nil:
+		return errors.New("the program has ended")
+	case c.gone():
+		return errExecuted
+	case c.err != nil:
+		return c.err
+	case c.state == goCallDone, c.state == goCallSelf:
+		return errors.New("the collection is done; the program has stopped before what lives was counted")
+	}
+	return c.cut("stopped before the collection was done")
 }
 
 // stillThere is a thread, or another one if it has ended.
@@ -292,7 +312,7 @@ func (c *goCall) look() {
 	switch {
 	case !c.asked || c.over: // it was waked when run was about to end, and the program goes on for another reason
 	case c.gone():
-		c.fail(errors.New("the process executes another program"))
+		c.fail(errExecuted)
 	case c.state == goCallMade && c.isDone():
 		c.finished()
 	case c.state == goCallSought && c.trigger.done():
@@ -302,7 +322,7 @@ func (c *goCall) look() {
 	case c.state == goCallSought && time.Since(c.began) > goCallTime:
 		c.fail(c.nothing())
 	case c.state == goCallSought:
-		if err := c.proc.StopAll(c.seek); err != nil {
+		if err := c.proc.StopAll(c.seek); err != nil && !errors.Is(err, inferior.ErrEnded) { // which will be told
 			c.fail(err)
 		}
 	}

@@ -168,14 +168,15 @@ func TestCollectNever(t *testing.T) {
 	}
 }
 
-// TestCollectCutShort has a program stop or end while gc waits for a collection that it never makes: hdb goes on.
+// TestCollectCutShort has a program stop or end while gc waits for a collection that it never makes: hdb says once
+// what became of it, and goes on.
 func TestCollectCutShort(t *testing.T) {
 	for _, how := range []struct {
-		name, set, said, then string
-		signal                os.Signal
+		name, set, said, want, then string
+		signal                      os.Signal
 	}{
-		{"stops", "handle SIGUSR1 nopass", "SIGUSR1 sent", "SIGUSR1", syscall.SIGUSR1},
-		{"ends", "", "killed by SIGKILL", "static executable", syscall.SIGKILL},
+		{"stops", "handle SIGUSR1 nopass", "SIGUSR1 sent", "stopped before the collection was done\n", "SIGUSR1", syscall.SIGUSR1},
+		{"ends", "", "killed by SIGKILL", "the program has ended\n", "static executable", syscall.SIGKILL},
 	} {
 		t.Run(how.name, func(t *testing.T) {
 			t.Parallel()
@@ -187,7 +188,9 @@ func TestCollectCutShort(t *testing.T) {
 			c.ask("continue &")
 			key := time.AfterFunc(500*time.Millisecond, func() { p.cmd.Process.Signal(how.signal) })
 			defer key.Stop()
-			c.want("gc", how.said, "error: gc: ")
+			if _, text, _ := strings.Cut(c.want("gc", how.said, "error: gc: "), "error: gc: "); text != how.want {
+				t.Errorf("gc: the error is %q, want %q", text, how.want)
+			}
 			c.want("info program", how.then)
 			if how.signal == syscall.SIGKILL {
 				c.quit()
