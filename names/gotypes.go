@@ -19,6 +19,16 @@ func (r *Resolver) GoType(c addr.Code, seq uint64, of capture.GoAux) (capture.Go
 	return t, ok
 }
 
+// GoDescriptor is where the process has the descriptor of the type that code at an address allocated a
+// block for, at the time of event seq; 0: it is not known.
+func (r *Resolver) GoDescriptor(c addr.Code, seq uint64, of capture.GoAux) addr.Run {
+	i := r.Log.module(c.Lookup(), seq)
+	if i < 0 {
+		return 0
+	}
+	return addr.Run(of.Type(uint64(r.Log.all[i].Low)))
+}
+
 // UnknownGoTypes is why types of Go were not known that the command has asked for: what is wrong
 // with the file that has their names; nil: they were known.
 func (r *Resolver) UnknownGoTypes() error { return r.noGoTypes }

@@ -32,8 +32,6 @@ type Heap struct {
 	events  uint64             // how many the recording had then
 	named   *namer             // of the image's graph
 	copied  *inferior.Snapshot // what the image is of instead; see FromCopy
-
-	goLow uint64 // where the module with the Go runtime begins: from there recorded types count
 }
 
 // Image is what memory holds, with the blocks of the recording as of now. It is kept until the

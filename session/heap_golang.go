@@ -5,7 +5,6 @@ import (
 
 	"hdb/goruntime"
 	"hdb/heap/golang"
-	"hdb/internal/addr"
 	"hdb/names"
 )
 
@@ -30,11 +29,6 @@ func (h *Heap) goSource(o names.Image) (src golang.Source, err error) {
 		return src, fmt.Errorf("heap of Go: %w", err)
 	}
 	src.Layout = layout.Heap()
-	low := addr.File(^uint64(0))
-	for _, s := range o.Object.File.Segments() {
-		low = min(low, s.Addr&^0xfff)
-	}
-	h.goLow = uint64(low.Run(o.Bias))
 	p := h.goProgram(o.Object, o.Bias)
 	for _, v := range []struct {
 		name string

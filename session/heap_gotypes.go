@@ -114,7 +114,9 @@ func (t *goTyper) declared(b *memory.Block) (c golang.Content) {
 	size := b.Room
 	if src := t.n.h.recorded.source(); b.Seq != 0 && src != nil {
 		if e, ok := src.Event(b.Seq); ok {
-			c.Type = t.heap.Types.At(capture.GoAux(e.Aux).Type(t.n.h.goLow))
+			if stack := src.Stack(e.Stack); len(stack.PCs) > 0 {
+				c.Type = t.heap.Types.At(uint64(t.n.h.names.GoDescriptor(stack.Code(0), e.Seq, capture.GoAux(e.Aux))))
+			}
 			size = b.Size
 			if c.Type != nil {
 				c.Array = size != c.Type.Size

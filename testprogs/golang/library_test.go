@@ -63,6 +63,25 @@ func TestPlugin(t *testing.T) {
 	}
 }
 
+// TestPluginTypes has the heap tell the types of recorded blocks that a plugin has made, whose descriptors lie
+// in the plugin.
+func TestPluginTypes(t *testing.T) {
+	host, library := build(t, "plugin", "local"), build(t, "library", "local", "-buildmode=plugin")
+	c := open(t, host, library)
+	c.ask("start")
+	c.want("record start", "recording by code inside the process")
+	c.ask("break fmt.Println")
+	c.want("continue", "hit 1")
+	for _, question := range []string{`live if type("main.Plugged")`, "find -type main.Plugged"} {
+		text := c.ask(question)
+		if n := strings.Count(text, "main.Plugged"); n != 10 || strings.Contains(text, "perhaps") {
+			t.Errorf("%s: %d blocks, want 10 whose type is recorded:\n%s", question, n, text)
+		}
+	}
+	c.ask("kill")
+	c.quit()
+}
+
 // TestSharedRuntime records a program that is linked with the runtime as a library (-linkshared),
 // which finds the address of what has no bytes in a table.
 func TestSharedRuntime(t *testing.T) {

@@ -5,7 +5,16 @@ import "C"
 
 import "runtime"
 
-var kept [][]byte
+// A Plugged has the runtime's descriptor of its type in the library.
+type Plugged struct {
+	next *Plugged
+	pad  [7]int
+}
+
+var (
+	kept    [][]byte
+	plugged *Plugged
+)
 
 //export Work
 func Work(n int) int {
@@ -13,6 +22,9 @@ func Work(n int) int {
 		if kept = append(kept, make([]byte, 5000)); len(kept) > 100 {
 			kept = nil
 		}
+	}
+	for range [10]int{} {
+		plugged = &Plugged{next: plugged}
 	}
 	runtime.GC()
 	runtime.GC() // the first one's garbage is swept
