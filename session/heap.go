@@ -32,6 +32,8 @@ type Heap struct {
 	events  uint64             // how many the recording had then
 	named   *namer             // of the image's graph
 	copied  *inferior.Snapshot // what the image is of instead; see FromCopy
+
+	queueless *inferior.Process // whose queue of finalizers was said not to be found
 }
 
 // Image is what memory holds, with the blocks of the recording as of now. It is kept until the

@@ -33,10 +33,14 @@ func (h *Heap) goSource(o names.Image) (src golang.Source, err error) {
 	for _, v := range []struct {
 		name string
 		to   *uint64
-	}{{goruntime.Heap, &src.Heap}, {goruntime.FirstModule, &src.Modules}, {goruntime.AllGs, &src.AllGs}, {goruntime.AllFinalizers, &src.Finalizers}} {
+	}{{goruntime.Heap, &src.Heap}, {goruntime.FirstModule, &src.Modules}, {goruntime.AllGs, &src.AllGs}} {
 		if *v.to, err = p.Variable(v.name); err != nil {
 			return src, fmt.Errorf("heap of Go: %w", err)
 		}
+	}
+	if src.Finalizers, err = p.Variable(goruntime.AllFinalizers); err != nil && h.queueless != h.common.image {
+		h.queueless = h.common.image
+		h.notify("heap of Go: %v: what only waits for its finalizer to be run is taken for garbage", err)
 	}
 	return src, nil
 }

@@ -2,6 +2,7 @@ package golang
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -28,6 +29,31 @@ func TestHeap(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestHeapWithoutQueue has a program whose queue of finalizers is not found: that is said once, and all else of the
+// heap is told.
+func TestHeapWithoutQueue(t *testing.T) {
+	path := build(t, "idle", "local")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"runtime.allfin\x00", "runtime.queuefinalizer\x00"} { // nor by the code that uses it
+		text = bytes.ReplaceAll(text, []byte(name), []byte(strings.Replace(name, "fin", "fun", 1)))
+	}
+	if err := os.WriteFile(path, text, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, path)
+	p.waits(t)
+	c := open(t, "-p", fmt.Sprint(p.cmd.Process.Pid))
+	c.want("leaks", "heap of Go: runtime.allfin: not in the symbol table", "blocks live, which is not yet collected", "reachable")
+	if text := c.want("gc", "collected "); strings.Contains(text, "allfin") {
+		t.Errorf("the missing variable was told again:\n%s", text)
+	}
+	c.quit()
+	p.end(t)
 }
 
 // TestHeapOfC compares what hdb says of blocks of C and of Go that hold each other with what the program says.
