@@ -96,27 +96,33 @@ func runGoroutines(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	all, err := c.s.Goroutines.List()
+	all, lost, err := c.s.Goroutines.List()
 	if err != nil {
 		return err
 	}
-	system := 0
+	out := unlisted{unreadable: lost}
 	list := make([]session.Goroutine, 0, len(all))
 	for i := range all {
 		x := &all[i]
 		switch {
 		case !a.keeps(x):
 		case x.System && !a.system:
-			system++
+			out.system++
 		default:
 			list = append(list, *x)
 		}
 	}
 	if a.group != "" {
-		return showGoGroups(c, in, a, list, system)
+		return showGoGroups(c, in, a, list, out)
 	}
-	showGoroutines(c, in, a, list, system)
+	showGoroutines(c, in, a, list, out)
 	return nil
+}
+
+// unlisted are how many goroutines are not in a list.
+type unlisted struct {
+	system     int // the runtime's own
+	unreadable int // whose descriptors could not be read
 }
 
 type goroutineView struct {
@@ -180,7 +186,7 @@ func placeColumns(o *screen.Output, f *names.Frame) []screen.Span {
 	return []screen.Span{frameName(o, *f)[0], framePlace(*f)}
 }
 
-func showGoroutines(c *Console, in Input, a goroutineArgs, list []session.Goroutine, system int) {
+func showGoroutines(c *Console, in Input, a goroutineArgs, list []session.Goroutine, out unlisted) {
 	selected, _ := c.s.Selection.Goroutine()
 	shown := cutRows(list, a.limit, goroutinesShown)
 	views := make([]goroutineView, 0, len(shown))
@@ -201,11 +207,12 @@ func showGoroutines(c *Console, in Input, a goroutineArgs, list []session.Gorout
 		Goroutines []goroutineView `json:"goroutines"`
 		Total      int             `json:"total"`
 		System     int             `json:"system_left_out,omitempty"`
-	}{views, len(list), system}, func(o *screen.Output) {
+		Unreadable int             `json:"unreadable_count,omitempty"`
+	}{views, len(list), out.system, out.unreadable}, func(o *screen.Output) {
 		if len(rows) > 0 {
 			o.Table([]screen.Column{{}, {Head: "goroutine", Right: true}, {Head: "status"}, {Head: "function"}, {}, {Head: "created by"}, {}}, rows)
 		}
-		goroutineSums(o, list, system)
+		goroutineSums(o, list, out)
 		if more := len(list) - len(shown); more > 0 {
 			o.Line(screen.Guess(fmt.Sprintf("(%s; `goroutines all` lists them, `goroutines -group where` counts those that are alike)", units.Count(more, "more goroutine"))))
 		}
@@ -224,7 +231,7 @@ func cutRows[T any](list []T, limit, usual int) []T {
 }
 
 // goroutineSums says how many goroutines do what.
-func goroutineSums(o *screen.Output, list []session.Goroutine, system int) {
+func goroutineSums(o *screen.Output, list []session.Goroutine, out unlisted) {
 	counts := map[string]int{}
 	var does []string
 	for i := range list {
@@ -242,10 +249,13 @@ func goroutineSums(o *screen.Output, list []session.Goroutine, system int) {
 		}
 		text += fmt.Sprintf("%s%s %s", sep, units.Grouped(counts[d]), d)
 	}
-	if system > 0 {
-		text += fmt.Sprintf("; %s of the runtime's own left out (-system)", units.Grouped(system))
+	if out.system > 0 {
+		text += fmt.Sprintf("; %s of the runtime's own left out (-system)", units.Grouped(out.system))
 	}
 	o.Line(screen.Plain(text))
+	if out.unreadable > 0 {
+		o.Line(screen.Warning(fmt.Sprintf("! %s could not be read, and may be missing here", units.Count(out.unreadable, "goroutine"))))
+	}
 }
 
 type goGroupView struct {
@@ -262,7 +272,7 @@ type goGroupView struct {
 	Makers  int        `json:"different_go_statements"`
 }
 
-func showGoGroups(c *Console, in Input, a goroutineArgs, list []session.Goroutine, system int) error {
+func showGoGroups(c *Console, in Input, a goroutineArgs, list []session.Goroutine, out unlisted) error {
 	groups, err := c.s.Goroutines.Group(list, a.group)
 	if err != nil {
 		return err
@@ -280,12 +290,13 @@ func showGoGroups(c *Console, in Input, a goroutineArgs, list []session.Goroutin
 		rows = append(rows, append(row, withOthers(placeColumns(c.out, g.Creator), g.Makers)...))
 	}
 	c.show(in, struct {
-		By     string        `json:"by"`
-		Groups []goGroupView `json:"groups"`
-		Total  int           `json:"total"`
-		All    int           `json:"total_groups"`
-		System int           `json:"system_left_out,omitempty"`
-	}{a.group, views, len(list), len(groups), system}, func(o *screen.Output) {
+		By         string        `json:"by"`
+		Groups     []goGroupView `json:"groups"`
+		Total      int           `json:"total"`
+		All        int           `json:"total_groups"`
+		System     int           `json:"system_left_out,omitempty"`
+		Unreadable int           `json:"unreadable_count,omitempty"`
+	}{a.group, views, len(list), len(groups), out.system, out.unreadable}, func(o *screen.Output) {
 		columns := []screen.Column{{Head: "count", Right: true}, {Head: "stacks", Right: true}, {Head: "status"}}
 		if a.group == session.GroupByStart {
 			columns = append(columns, screen.Column{Head: "started in"}, screen.Column{})
@@ -294,7 +305,7 @@ func showGoGroups(c *Console, in Input, a goroutineArgs, list []session.Goroutin
 		if len(rows) > 0 {
 			o.Table(columns, rows)
 		}
-		goroutineSums(o, list, system)
+		goroutineSums(o, list, out)
 		if more := len(groups) - len(shown); more > 0 {
 			o.Line(screen.Guess(fmt.Sprintf("(%s; `goroutines -group %s all` lists them)", units.Count(more, "more group"), a.group)))
 		}

@@ -92,46 +92,45 @@ const (
 	maxReason     = 100      // bytes of a text
 )
 
-// Goroutines lists those that are not dead, by their numbers. given says that the list is no
-// longer wanted; nil never.
-func (r *Runtime) Goroutines(given func() error) ([]Goroutine, error) {
+// Goroutines lists those that are not dead, by their numbers, and tells how many are left out because
+// their descriptors could not be read. given says that the list is no longer wanted; nil never.
+func (r *Runtime) Goroutines(given func() error) (list []Goroutine, lost int, err error) {
 	var header [16]byte // of the slice: its array, its length
 	if _, err := r.memory.ReadAt(header[:], int64(r.allgs)); err != nil {
-		return nil, fmt.Errorf("%s: %w", AllGs, err)
+		return nil, 0, fmt.Errorf("%s: %w", AllGs, err)
 	}
 	array, n := word(header[:], 0), word(header[:], 8)
 	if n > maxGoroutines {
-		return nil, fmt.Errorf("%s says that there are %d goroutines; at most %d are read", AllGs, n, maxGoroutines)
+		return nil, 0, fmt.Errorf("%s says that there are %d goroutines; at most %d are read", AllGs, n, maxGoroutines)
 	}
 	at := make([]uint64, 0, n)
 	buf := make([]byte, readWindow)
 	for uint64(len(at)) < n {
 		part := buf[:min(8*(n-uint64(len(at))), readWindow)]
 		if _, err := r.memory.ReadAt(part, int64(array)+8*int64(len(at))); err != nil {
-			return nil, fmt.Errorf("%s: %w", AllGs, err)
+			return nil, 0, fmt.Errorf("%s: %w", AllGs, err)
 		}
 		for ; len(part) > 0; part = part[8:] {
 			at = append(at, word(part, 0))
 		}
 	}
 	slices.Sort(at)
-	list, err := r.readAll(slices.Compact(at), buf, given)
+	list, lost, err = r.readAll(slices.Compact(at), buf, given)
 	slices.SortFunc(list, func(a, b Goroutine) int { return cmp.Compare(a.ID, b.ID) })
-	return list, err
+	return list, lost, err
 }
 
 // size is how many bytes of a g are read.
 func (r *Runtime) size() int { return r.Layout.StartPC + 8 }
 
 // readAll reads goroutines at addresses in their order: those that lie near each other at once.
-func (r *Runtime) readAll(at []uint64, buf []byte, given func() error) ([]Goroutine, error) {
-	list := make([]Goroutine, 0, len(at))
+func (r *Runtime) readAll(at []uint64, buf []byte, given func() error) (list []Goroutine, lost int, err error) {
+	list = make([]Goroutine, 0, len(at))
 	size := uint64(r.size())
-	lost := 0
 	for len(at) > 0 {
 		if given != nil {
 			if err := given(); err != nil {
-				return nil, err
+				return nil, 0, err
 			}
 		}
 		n, low := 1, at[0]
@@ -158,10 +157,7 @@ func (r *Runtime) readAll(at []uint64, buf []byte, given func() error) ([]Gorout
 		}
 		at = at[n:]
 	}
-	if lost > 0 {
-		return list, fmt.Errorf("%d goroutines are not readable", lost)
-	}
-	return list, nil
+	return list, lost, nil
 }
 
 // Goroutine reads the one whose g is at an address.

@@ -81,32 +81,33 @@ func (g *Goroutines) Known() bool {
 	return err == nil
 }
 
-// List lists the goroutines by their numbers, those of the runtime itself as well.
-func (g *Goroutines) List() ([]Goroutine, error) {
+// List lists the goroutines by their numbers, those of the runtime itself as well, and tells how many are
+// left out because they could not be read.
+func (g *Goroutines) List() (list []Goroutine, lost int, err error) {
 	r, err := g.runtimeOf()
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	raw, err := r.Goroutines(g.givenUp)
+	raw, lost, err := r.Goroutines(g.givenUp)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	threads, err := g.threads(r)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	now := g.clockNow()
 	places := &goPlaces{g: g, known: map[addr.Code]*goPlace{}}
-	list := make([]Goroutine, len(raw))
+	list = make([]Goroutine, len(raw))
 	for i, x := range raw {
 		if i%64 == 0 {
 			if err := g.givenUp(); err != nil {
-				return nil, err
+				return nil, 0, err
 			}
 		}
 		list[i] = g.describe(x, threads, now, places)
 	}
-	return list, nil
+	return list, lost, nil
 }
 
 func (g *Goroutines) givenUp() error {
@@ -260,12 +261,15 @@ func (g *Goroutines) Goroutine(id uint64) (Goroutine, error) {
 	if err != nil {
 		return Goroutine{}, err
 	}
-	raw, err := r.Goroutines(g.givenUp)
+	raw, lost, err := r.Goroutines(g.givenUp)
 	if err != nil {
 		return Goroutine{}, err
 	}
 	i := slices.IndexFunc(raw, func(x goruntime.Goroutine) bool { return x.ID == id })
-	if i < 0 {
+	switch {
+	case i < 0 && lost > 0:
+		return Goroutine{}, fmt.Errorf("no goroutine %d: it has ended, or never was, or is of the %d that could not be read; goroutines lists the others", id, lost)
+	case i < 0:
 		return Goroutine{}, fmt.Errorf("no goroutine %d: it has ended, or never was; goroutines lists those there are", id)
 	}
 	threads, err := g.threads(r)

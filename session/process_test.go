@@ -162,8 +162,8 @@ func TestGoStepsByGoroutine(t *testing.T) {
 	if f, err := s.Selection.Frame(); err != nil || f.Function != "main.main" {
 		t.Errorf("finished in %s: %v", f.Function, err)
 	}
-	gs, err := s.Goroutines.List()
-	if err != nil || len(gs) == 0 || gs[0].ID != 1 || gs[0].Where == nil || gs[0].Where.Function != "main.main" {
+	gs, lost, err := s.Goroutines.List()
+	if err != nil || lost != 0 || len(gs) == 0 || gs[0].ID != 1 || gs[0].Where == nil || gs[0].Where.Function != "main.main" {
 		t.Errorf("goroutines %+v: %v", gs, err)
 	}
 }

@@ -85,6 +85,35 @@ func compareGoroutines(t *testing.T, got, want map[int]*traced) {
 	}
 }
 
+// TestUnreadableGoroutine has a program whose list of goroutines leads to one that cannot be read: the
+// others are listed, and it is said that it may be missing.
+func TestUnreadableGoroutine(t *testing.T) {
+	p := start(t, build(t, "idle", "local"))
+	p.waits(t)
+	c := open(t, "-p", fmt.Sprint(p.cmd.Process.Pid))
+	word := func(at string) string { return strings.TrimSpace(c.ask("print *(*uintptr)(" + at + ")")) }
+	_, variable, _ := strings.Cut(strings.TrimRight(c.ask("print &runtime.allgs"), ")\n"), ")(")
+	array, err := strconv.ParseUint(word(variable), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := fmt.Sprint(array + 8) // none that runs
+	was, before := word(second), c.want("goroutines -system", "main.main")
+	c.ask("set var *(*uintptr)(" + second + ") = 4096")
+	if c.want("goroutines -system", "main.main", "\n! 1 goroutine could not be read, and may be missing here\n") == before {
+		t.Error("no goroutine is missing")
+	}
+	c.want("goroutines -group creator", "main.main", "! 1 goroutine could not be read")
+	c.want("goroutine 1", "main.main")
+	c.want("goroutine 4000", "or is of the 1 that could not be read")
+	c.ask("set var *(*uintptr)(" + second + ") = " + was)
+	if after := c.ask("goroutines -system"); after != before {
+		t.Errorf("goroutines were\n%s, are\n%s", before, after)
+	}
+	c.quit()
+	p.end(t)
+}
+
 var (
 	headLine  = regexp.MustCompile(`^goroutine (\d+) \[([^],]*)`)
 	placeLine = regexp.MustCompile(`^\t(.*/)?([^/]+:\d+)`)
