@@ -369,7 +369,7 @@ func noteDoubts(o *screen.Output, d *session.Doubts) {
 		o.Printf("the heap of %s is not walked: blocks that are not recorded are unknown, and so is what they hold\n", d.Other)
 	}
 	if d.Torn > 0 {
-		o.Printf("%s of jemalloc's heap did not hold together, a thread may be inside it: blocks there may be shown wrong\n", units.Count(d.Torn, "place"))
+		o.Printf("%s of the heap did not hold together, a thread may be inside the allocator: blocks there may be shown wrong\n", units.Count(d.Torn, "place"))
 	}
 	if d.Uncached {
 		o.Printf("no tcache of jemalloc was found: what threads have in one is shown as live\n")

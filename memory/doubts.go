@@ -5,7 +5,7 @@ import "hdb/heap/glibc"
 // Doubts are what makes the blocks of an Image, and who holds them, less sure.
 type Doubts struct {
 	Other    string         // the allocator that is not walked; "" none
-	Torn     int            // places of jemalloc's heap that a thread was changing
+	Torn     int            // places of jemalloc's and Go's heap that did not hold together: a thread was changing them
 	Uncached bool           // no thread's cache of jemalloc was found: what it has would be shown as live
 	Locked   int            // arenas that a thread stands in the middle of a change of
 	Damage   []glibc.Damage // where the heap does not hold together
@@ -36,6 +36,9 @@ func (m *Image) Doubts() Doubts {
 		for _, c := range h.Caches() {
 			d.Torn += c.Odd
 		}
+	}
+	if h, _ := m.Go(); h != nil {
+		d.Torn += h.Torn()
 	}
 	if m.graph != nil {
 		d.Unread = m.graph.Stats().Unread
