@@ -202,7 +202,7 @@ func checkpointAt(t *testing.T, src capture.Source, seq uint64) *capture.Checkpo
 // From a checkpoint on questions are answered as from the start, wherever it lies.
 func TestFromCheckpoints(t *testing.T) {
 	seeds := uint64(6)
-	if testing.Short() {
+	if testing.Short() { // each takes seconds
 		seeds = 3
 	}
 	for seed := range seeds {

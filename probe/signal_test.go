@@ -137,7 +137,7 @@ func TestSignalLeaves(t *testing.T) {
 	for _, c := range signalCases {
 		for _, way := range []uint64{enabled, quickEnabled} {
 			if testing.Short() && (way == quickEnabled) == (c.alloc.symbol == "realloc") {
-				continue
+				continue // each function in one way: every instruction is interrupted
 			}
 			t.Run(fmt.Sprintf("%s,way=%d", c.alloc.symbol, way), func(t *testing.T) { interruptAll(t, c, 10, way, false, false, false) })
 		}

@@ -16,7 +16,7 @@ import (
 func TestMonitorIsTop(t *testing.T) {
 	for _, name := range []string{"demo", "deep", "inlined", "threads", "exceptions", "owners", "golang"} {
 		if testing.Short() && (name == "demo" || name == "exceptions") {
-			continue
+			continue // their stacks are like those of the others
 		}
 		t.Run(name, func(t *testing.T) {
 			s := New(Config{})

@@ -23,12 +23,20 @@ func (s *Stepping) Step(n int) (*Report, error) { return s.stepLines(n, true) }
 // Next runs to the start of another line of the same function, n times.
 func (s *Stepping) Next(n int) (*Report, error) { return s.stepLines(n, false) }
 
-func (s *Stepping) stepLines(n int, into bool) (*Report, error) {
+// thread is the selected thread, if the selected stack is of it: that of a goroutine that waits is of none.
+func (s *Stepping) thread() (*inferior.Thread, error) {
 	if err := s.live(); err != nil {
 		return nil, err
 	}
 	if s.sel.thread == nil {
 		return nil, ErrNoStack
+	}
+	return s.sel.thread, s.sel.steps()
+}
+
+func (s *Stepping) stepLines(n int, into bool) (*Report, error) {
+	if _, err := s.thread(); err != nil {
+		return nil, err
 	}
 	if s.proc.IsGo() {
 		return s.stepGo(n, into)
@@ -58,12 +66,9 @@ func (s *Stepping) StepInstruction(n int) (*Report, error) { return s.instructio
 func (s *Stepping) NextInstruction(n int) (*Report, error) { return s.instructions(n, "nexti", true) }
 
 func (s *Stepping) instructions(n int, verb string, over bool) (*Report, error) {
-	if err := s.live(); err != nil {
+	t, err := s.thread()
+	if err != nil {
 		return nil, err
-	}
-	t := s.sel.thread
-	if t == nil {
-		return nil, ErrNoStack
 	}
 	defer s.exec.step()()
 	st := &stepper{s: s, t: t}

@@ -33,6 +33,9 @@ func (s *Stepping) ToFinish() (names.Frame, error) {
 
 // toFinish is ToFinish, with where a physical frame returns to.
 func (s *Stepping) toFinish() (f names.Frame, ret addr.Run, err error) {
+	if _, err := s.thread(); err != nil {
+		return f, 0, err
+	}
 	f, err = s.sel.liveFrame()
 	if err == nil && f.Made {
 		return f, 0, fmt.Errorf("finish: frame %d is where the goroutine was made, not its caller", f.Num)
@@ -140,12 +143,9 @@ func (s *Stepping) Until(location string) (*Report, error) {
 	if location != "" {
 		return s.advance(location, "until")
 	}
-	if err := s.live(); err != nil {
+	t, err := s.thread()
+	if err != nil {
 		return nil, err
-	}
-	t := s.sel.thread
-	if t == nil {
-		return nil, ErrNoStack
 	}
 	regs, err := t.Regs()
 	if err != nil {
@@ -188,6 +188,9 @@ func (s *Stepping) ContinueTo(location string) (*Report, error) {
 }
 
 func (s *Stepping) advance(location, verb string) (*Report, error) {
+	if _, err := s.thread(); err != nil {
+		return nil, err
+	}
 	f, err := s.sel.liveFrame()
 	if err != nil {
 		return nil, err

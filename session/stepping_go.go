@@ -15,9 +15,6 @@ func (s *Stepping) stepGo(n int, into bool) (*Report, error) {
 	if err := s.exec.lockable(); err != nil {
 		return nil, err
 	}
-	if err := s.sel.steps(); err != nil {
-		return nil, err
-	}
 	g, err := s.proc.Go()
 	if err != nil {
 		return nil, err
@@ -47,9 +44,6 @@ func (s *Stepping) stepGo(n int, into bool) (*Report, error) {
 // innermost one only.
 func (s *Stepping) finishGo(f names.Frame) (*Report, error) {
 	if err := s.exec.lockable(); err != nil {
-		return nil, err
-	}
-	if err := s.sel.steps(); err != nil {
 		return nil, err
 	}
 	g, err := s.proc.Go()

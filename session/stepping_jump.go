@@ -16,16 +16,14 @@ var errInProbe = errors.New("the thread stands at an allocation, in the code tha
 
 // movable is the selected thread, if its registers can be changed to have it go on elsewhere.
 func (s *Stepping) movable() (*inferior.Thread, error) {
-	if err := s.live(); err != nil {
+	t, err := s.thread()
+	if err != nil {
 		return nil, err
-	}
-	if s.sel.thread == nil {
-		return nil, ErrNoStack
 	}
 	if _, in := s.sel.InProbe(); in {
 		return nil, errInProbe
 	}
-	return s.sel.thread, nil
+	return t, nil
 }
 
 // JumpPlace is the one place that a location means, and whether it is in the function in
@@ -72,16 +70,12 @@ func (s *Stepping) Jump(at addr.Run) (*Report, error) {
 // Signal lets the program go on with a signal for the selected thread, "0" for none,
 // instead of the one that it stopped for.
 func (s *Stepping) Signal(name string) (*Report, error) {
-	if err := s.live(); err != nil {
+	t, err := s.thread()
+	if err != nil {
 		return nil, err
-	}
-	t := s.sel.thread
-	if t == nil {
-		return nil, ErrNoStack
 	}
 	n := 0
 	if name != "0" {
-		var err error
 		if n, err = inferior.SignalNumber(name); err != nil {
 			return nil, err
 		}

@@ -18,7 +18,7 @@ func TestLineRowsAsGdb(t *testing.T) {
 	testprogs.SkipUnderRace(t)
 	for _, tc := range []struct{ source, flags string }{{"mix.cc", "-O0"}, {"mix.cc", "-O2"}, {"inline.c", "-O2"}} {
 		if testing.Short() && tc.flags == "-O0" {
-			continue
+			continue // its tables are the simplest, and gdb takes seconds for each
 		}
 		t.Run(tc.source+tc.flags, func(t *testing.T) {
 			dir := t.TempDir()

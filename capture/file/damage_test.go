@@ -227,7 +227,7 @@ func TestFileIsReadByMany(t *testing.T) {
 	f := readBack(t, b)
 	want := slices.Collect(log.Events(0))
 	step := 9973
-	if testing.Short() {
+	if testing.Short() { // four readers from a quarter of the places
 		step *= 4
 	}
 	var readers sync.WaitGroup

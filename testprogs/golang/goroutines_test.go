@@ -58,9 +58,30 @@ func TestGoroutines(t *testing.T) {
 				got := asked(t, want, "-p", fmt.Sprint(cmd.Process.Pid), "-ex", "gcore "+core)
 				compareGoroutines(t, got, want)
 				compareGoroutines(t, asked(t, want, "core", program, core), want)
+				finishWaiting(t, want, cmd.Process.Pid)
 			})
 		}
 	}
+}
+
+// finishWaiting: what needs a thread says at once that a goroutine has none.
+func finishWaiting(t *testing.T, all map[int]*traced, pid int) {
+	t.Helper()
+	c := open(t, "-p", fmt.Sprint(pid))
+	for id, g := range all {
+		if g.does != "chan receive" {
+			continue
+		}
+		c.want(fmt.Sprint("goroutine ", id), fmt.Sprintf("goroutine %d [chan receive", id))
+		for _, line := range []string{"finish", "step", "next", "stepi", "nexti", "until", "advance main.ready", "jump main.ready", "return", "signal 0"} {
+			if text := c.ask(line); !strings.Contains(text, fmt.Sprintf("goroutine %d does not run (chan receive", id)) || strings.Contains(text, "run till") {
+				t.Errorf("%s: %s", line, text)
+			}
+		}
+		break
+	}
+	c.ask("detach")
+	c.quit()
 }
 
 func compareGoroutines(t *testing.T, got, want map[int]*traced) {
