@@ -19,10 +19,7 @@ type goroutine struct {
 
 // goroutine is the one that a stopped thread runs; ok is false on a thread that runs none.
 func (c *common) goroutine(t *inferior.Thread) (g goroutine, ok bool) {
-	if c.proc == nil {
-		return g, false
-	}
-	c.golang.look(c.proc, c.names.Modules)
+	c.golang.look(c.image, c.names.Modules)
 	if !c.golang.known {
 		return g, false
 	}
@@ -30,7 +27,7 @@ func (c *common) goroutine(t *inferior.Thread) (g goroutine, ok bool) {
 	if err != nil {
 		return g, false
 	}
-	return c.golang.goroutine(regs, c.proc)
+	return c.golang.goroutine(regs, c.image)
 }
 
 // goroutine is the one that a thread with these registers runs. Where its descriptor is, Go's code

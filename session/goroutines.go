@@ -49,30 +49,24 @@ func (g *Goroutines) runtimeOf() (*goruntime.Runtime, error) {
 	return g.runtime, g.err
 }
 
-// findRuntime looks in the program first, then in libraries: one built by -buildmode=c-shared
-// has a runtime, too.
+// findRuntime reads where the runtime has its goroutines.
 func (g *Goroutines) findRuntime() (*goruntime.Runtime, error) {
-	err := fmt.Errorf("%s has no Go runtime: it has no goroutines", g.common.image.Exe())
-	if unread := g.unread(); unread != nil {
-		err = fmt.Errorf("no Go runtime found, but not every file was read: %w", unread)
+	m := g.goHome()
+	if m == nil {
+		if unread := g.unread(); unread != nil {
+			return nil, fmt.Errorf("no Go runtime found, but not every file was read: %w", unread)
+		}
+		return nil, fmt.Errorf("%s has no Go runtime: it has no goroutines", g.common.image.Exe())
 	}
-	for _, m := range g.common.image.Modules() {
-		obj, mod := g.names.Modules.ObjectAt(m.Low)
-		if obj == nil || !obj.File.Header().Go {
-			continue
-		}
-		version, unknown := obj.GoVersion()
-		if unknown != nil {
-			err = fmt.Errorf("%s does not say which version of Go built it: %w", m.Name, unknown)
-			continue
-		}
-		r, openErr := goruntime.Open(g.goProgram(obj, mod.Bias), version)
-		if openErr == nil {
-			return r, nil
-		}
-		err = fmt.Errorf("%s: %w", m.Name, openErr)
+	version, err := m.object.GoVersion()
+	if err != nil {
+		return nil, fmt.Errorf("%s does not say which version of Go built it: %w", m.Name, err)
 	}
-	return nil, err
+	r, err := goruntime.Open(g.goProgram(m.object, m.Bias), version)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", m.Name, err)
+	}
+	return r, nil
 }
 
 // Known tells whether the program has a Go runtime that is understood.

@@ -1,8 +1,6 @@
 package session
 
 import (
-	"encoding/binary"
-
 	"hdb/goruntime"
 	"hdb/inferior"
 	"hdb/internal/addr"
@@ -24,7 +22,8 @@ type goThread struct {
 
 // threads finds which thread runs which goroutine. The runtime notes the kernel's number of
 // a thread as the program's own PID namespace has it; where that is another one, threads are
-// told by the g that their thread-local storage has.
+// told by the g that their thread-local storage has, in programs that are no library: the word
+// below the thread pointer.
 func (g *Goroutines) threads(r *goruntime.Runtime) (goThreads, error) {
 	list, err := r.Threads()
 	if err != nil {
@@ -39,9 +38,15 @@ func (g *Goroutines) threads(r *goruntime.Runtime) (goThreads, error) {
 		}
 		byTID[m.TID] = m
 	}
+	memory := goMemory{g.common.image, g.golang}
 	all := goThreads{map[uint64]goThread{}, map[int]goThread{}}
 	for _, t := range g.common.image.Threads() {
-		m, ok := byG[g.tlsG(t)]
+		regs, err := t.Regs()
+		if err != nil {
+			continue
+		}
+		at, _ := memory.word(regs.FsBase - 8)
+		m, ok := byG[at]
 		if !ok {
 			m, ok = byTID[uint64(t.TID)]
 		}
@@ -54,20 +59,6 @@ func (g *Goroutines) threads(r *goruntime.Runtime) (goThreads, error) {
 		}
 	}
 	return all, nil
-}
-
-// tlsG is the g that the thread-local storage of a thread says, in programs that are no
-// library: the word below the thread pointer.
-func (g *Goroutines) tlsG(t *inferior.Thread) uint64 {
-	regs, err := t.Regs()
-	if err != nil {
-		return 0
-	}
-	var b [8]byte
-	if _, err := g.common.image.ReadAt(b[:], int64(regs.FsBase)-8); err != nil {
-		return 0
-	}
-	return binary.LittleEndian.Uint64(b[:])
 }
 
 // frames walks the stack of a goroutine, at most limit frames, which are valid until the next

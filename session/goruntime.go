@@ -88,6 +88,19 @@ func (g *goRuntime) look(p *inferior.Process, in *names.Modules) {
 	}
 }
 
+// goHome is the module with the Go runtime of the image: a program that is linked with Go's libraries has
+// none itself. Of several, each of which has goroutines and a heap of its own, it is the first; nil: there is none.
+func (c *common) goHome() *goModule {
+	c.golang.look(c.image, c.names.Modules)
+	i := slices.IndexFunc(c.golang.modules, func(m goModule) bool {
+		return defines(m.object, goruntime.Heap) || len(m.object.GoFunctions([]string{"runtime.mallocgc"})) == 1
+	})
+	if i < 0 {
+		return nil
+	}
+	return &c.golang.modules[i]
+}
+
 // at is the module of Go at an address, else the first; nil: there is none.
 func (g *goRuntime) at(a addr.Run) *goModule {
 	i := slices.IndexFunc(g.modules, func(m goModule) bool { return m.Low <= a && a < m.High })

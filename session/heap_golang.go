@@ -5,22 +5,20 @@ import (
 
 	"hdb/goruntime"
 	"hdb/heap/golang"
-	"hdb/names"
 )
 
 // goHeap tells where a Go runtime has its heap; nil if no module has one.
 func (h *Heap) goHeap() func() (golang.Source, error) {
-	for _, o := range h.names.Images() {
-		if o.Object.File.Header().Go && (defines(o.Object, goruntime.Heap) || len(o.Object.GoFunctions([]string{"runtime.mallocgc"})) == 1) {
-			return func() (golang.Source, error) { return h.goSource(o) }
-		}
+	m := h.goHome()
+	if m == nil {
+		return nil
 	}
-	return nil
+	return func() (golang.Source, error) { return h.goSource(*m) }
 }
 
 // goSource is what the heap of a module's runtime is read by.
-func (h *Heap) goSource(o names.Image) (src golang.Source, err error) {
-	version, err := o.Object.GoVersion()
+func (h *Heap) goSource(m goModule) (src golang.Source, err error) {
+	version, err := m.object.GoVersion()
 	if err != nil {
 		return src, fmt.Errorf("heap of Go: %w", err)
 	}
@@ -29,7 +27,7 @@ func (h *Heap) goSource(o names.Image) (src golang.Source, err error) {
 		return src, fmt.Errorf("heap of Go: %w", err)
 	}
 	src.Layout = layout.Heap()
-	p := h.goProgram(o.Object, o.Bias)
+	p := h.goProgram(m.object, m.Bias)
 	for _, v := range []struct {
 		name string
 		to   *uint64

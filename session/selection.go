@@ -197,11 +197,6 @@ func (s *Selection) walked(limit int) (names.Stack, error) {
 		return names.Stack{}, err
 	}
 	st.Frames = s.entered(s.thread, st.Frames)
-	if n := len(st.Frames); n > 0 && st.Frames[n-1].Function == goExit {
-		if x, ok := s.goroutines.OfThread(s.thread); ok {
-			st = withCreator(st, x.Creator)
-		}
-	}
 	return st, nil
 }
 

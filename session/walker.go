@@ -24,6 +24,7 @@ type walker struct {
 // comes the go statement that made it. The frames are valid until the next walk.
 func (w *walker) raw(t *inferior.Thread, limit int, now addr.Code) (unwind.Stack, error) {
 	raw, err := w.frames(t, limit, now)
+	w.golang.look(w.image, w.names.Modules)
 	if n := len(raw.Frames); err == nil && n > 0 && n < limit && w.golang.isExit(raw.Frames[n-1].PC) {
 		if g, ok := w.goroutine(t); ok && g.creator != (addr.Code{}) {
 			raw.Frames = append(raw.Frames, unwind.Frame{PC: g.creator, How: unwind.CFI})
