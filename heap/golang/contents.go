@@ -19,6 +19,12 @@ func (c Content) String() string {
 	if name == "" {
 		name = "?"
 	}
+	switch c.Type.Kind {
+	case mapTables:
+		name += " tables"
+	case mapTable:
+		name += " table"
+	}
 	if c.Array {
 		return "[]" + name
 	}
@@ -45,7 +51,7 @@ const (
 	madeSize       = 48 // of all of these, at most
 )
 
-// made is a type of what the runtime makes of a map or channel.
+// made is a type of what the runtime makes of a map or channel, with the name of that.
 func (ts *Types) made(kind Kind, of *Type) *Type {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -53,8 +59,7 @@ func (ts *Types) made(kind Kind, of *Type) *Type {
 	if t := ts.madeTypes[key]; t != nil {
 		return t
 	}
-	name := map[Kind]string{mapHeader: of.Name, mapTables: of.Name + " tables", mapTable: of.Name + " table", chanHeader: of.Name}[kind]
-	t := &Type{At: of.At, Name: name, Size: 8, Kind: kind, PtrBytes: 8, Elem: of.Elem, Key: of.Key, Group: of.Group}
+	t := &Type{At: of.At, Name: of.Name, Size: 8, Kind: kind, PtrBytes: 8, Elem: of.Elem, Key: of.Key, Group: of.Group}
 	if ts.madeTypes == nil {
 		ts.madeTypes = map[madeType]*Type{}
 	}
@@ -193,7 +198,7 @@ func (ts *Types) bytes() *Type {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	if ts.uint8 == nil {
-		ts.uint8 = &Type{Name: "uint8", Size: 1, Kind: Bool, mask: []byte{}}
+		ts.uint8 = &Type{Name: "uint8", Size: 1, Kind: Uint8, mask: []byte{}}
 	}
 	return ts.uint8
 }
@@ -241,8 +246,6 @@ func (ts *Types) madeTarget(t *Type, off uint64, word func(off uint64) uint64) (
 		g := ts.At(t.Group)
 		return Content{g, array}, g != nil && g.Size > 0
 	}
-	of := *t
-	of.Name, _, _ = strings.Cut(t.Name, " table")
 	switch old := ts.h.src.Layout.Minor < groupsSince; {
 	case t.Kind == chanHeader && off == chanBuf:
 		e := ts.At(t.Elem)
@@ -253,9 +256,9 @@ func (ts *Types) madeTarget(t *Type, off uint64, word func(off uint64) uint64) (
 		if word(mapDirLen) == 0 {
 			return group(false)
 		}
-		return Content{ts.made(mapTables, &of), false}, true
+		return Content{ts.made(mapTables, t), false}, true
 	case t.Kind == mapTables:
-		return Content{ts.made(mapTable, &of), false}, true
+		return Content{ts.made(mapTable, t), false}, true
 	case t.Kind == mapTable && off == tableGroups:
 		return group(true)
 	}

@@ -8,9 +8,9 @@ import (
 // A Kind is that of a type (internal/abi.Kind).
 type Kind uint8
 
-// Kinds that have parts.
+// Kinds that have parts, and that of bytes.
 const (
-	Bool          Kind = 1
+	Uint8         Kind = 8
 	Array         Kind = 17
 	Chan          Kind = 18
 	Func          Kind = 19
