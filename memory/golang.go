@@ -114,7 +114,7 @@ type collector struct {
 func (c *collector) Manages(address uint64) bool { return c.m.inArenas(address) }
 
 func (c *collector) Shared(address uint64) bool {
-	return c.m.shares(address)
+	return c.h.Shared(address)
 }
 
 func (c *collector) Words() graph.Words {
@@ -259,9 +259,3 @@ func (m *Image) claimGo(src *regions.Source) {
 
 // Hidden tells of an edge to a block of Go that its collector does not see it.
 func (g *Graph) Hidden(e graph.Edge) bool { return e.Weak && g.m.InGo(g.m.merged().all.At(e.To).Addr) }
-
-// shares tells of an address whether blocks of Go may share its slot.
-func (m *Image) shares(at uint64) bool {
-	s, ok := m.golang.Find(at)
-	return ok && s.Shared
-}

@@ -74,7 +74,7 @@ func (m *Image) Leaks(ctx context.Context, alike func(capture.StackID) capture.S
 		if k.ofGo {
 			sum := &out.Go[k.reach]
 			sum.Bytes += golang.Block{Addr: b.Addr, Size: b.Room}.Slot()
-			if b.Addr/golang.SharedBytes != slot || !m.shares(b.Addr) {
+			if b.Addr/golang.SharedBytes != slot || !m.golang.Shared(b.Addr) {
 				sum.Blocks++
 			}
 			slot = b.Addr / golang.SharedBytes

@@ -59,7 +59,7 @@ func (ts *Types) made(kind Kind, of *Type) *Type {
 	if t := ts.madeTypes[key]; t != nil {
 		return t
 	}
-	t := &Type{At: of.At, Name: of.Name, Size: 8, Kind: kind, PtrBytes: 8, Elem: of.Elem, Key: of.Key, Group: of.Group}
+	t := &Type{At: of.At, Name: of.Name, Size: 8, Kind: kind, PtrBytes: 8, Elem: of.Elem, Group: of.Group}
 	if ts.madeTypes == nil {
 		ts.madeTypes = map[madeType]*Type{}
 	}
@@ -78,9 +78,9 @@ type madeType struct {
 // maxNested bounds members of members.
 const maxNested = 32
 
-// Place is what lies at an offset of a value: the innermost member that begins there or has it, its name with .
+// place is what lies at an offset of a value: the innermost member that begins there or has it, its name with .
 // and [ ] before, and where in it the offset is.
-func (ts *Types) Place(t *Type, off uint64) (text string, in *Type, rest uint64) {
+func (ts *Types) place(t *Type, off uint64) (text string, in *Type, rest uint64) {
 	var b strings.Builder
 	for range maxNested {
 		switch t.Kind {
@@ -131,7 +131,7 @@ func (ts *Types) Member(c Content, off uint64) string {
 	} else if off >= t.Size {
 		return ""
 	}
-	rest, _, _ := ts.Place(t, off%t.Size)
+	rest, _, _ := ts.place(t, off%t.Size)
 	return text + rest
 }
 
@@ -165,7 +165,7 @@ func (ts *Types) Target(c Content, off uint64, word func(off uint64) uint64) (to
 		return to, false
 	}
 	base := off / t.Size * t.Size
-	_, in, rest := ts.Place(t, off-base)
+	_, in, rest := ts.place(t, off-base)
 	return ts.pointed(in, rest, off-rest, word)
 }
 

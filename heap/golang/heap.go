@@ -362,38 +362,10 @@ func (h *Heap) at(a uint64) *span {
 	return &h.spans[i]
 }
 
-// A Slot is what the heap says of an address.
-type Slot struct {
-	Block
-	Used   bool // it is in use
-	Stack  bool // the span is none of blocks: of stacks, or the runtime's own
-	Tail   bool // it lies behind the last slot of the span, where the span's own bits are
-	NoScan bool // without pointers
-	Shared bool // blocks of less than 16 bytes may share it
-	Large  bool // the span has no other
-	Span   Block
-	Class  uint8 // the size class
-}
-
-// Find is what an address lies in; ok is false if that is not in a span that is used.
-func (h *Heap) Find(a uint64) (slot Slot, ok bool) {
+// Shared tells whether an address lies in a slot that several blocks of less than 16 bytes may share.
+func (h *Heap) Shared(a uint64) bool {
 	s := h.at(a)
-	if s == nil {
-		return slot, false
-	}
-	slot = Slot{Span: Block{s.start, s.bytes}, Class: s.class >> 1, NoScan: s.noscan()}
-	if s.manual {
-		slot.Stack = true
-		return slot, true
-	}
-	k := (a - s.start) / s.elem
-	if k >= uint64(s.nelems) {
-		slot.Tail = true
-		return slot, true
-	}
-	slot.Block, slot.Used = s.block(uint32(k)), h.inUse(s, uint32(k))
-	slot.Shared, slot.Large = s.shared(), s.class>>1 == 0
-	return slot, true
+	return s != nil && s.shared() && a < s.start+uint64(s.nelems)*s.elem
 }
 
 // shared tells spans whose slots blocks without pointers may share.

@@ -227,8 +227,8 @@ func ask(t *testing.T, m fakeMemory, src Source) {
 	for at := uint64(fakeBase); at < fakeBase+fakeBytes; at += 8 {
 		p.At(at, nil, 0)
 		h.Global(at)
-		if slot, ok := h.Find(at); ok && slot.Used && (at < slot.Span.Addr || at >= slot.Span.Addr+slot.Span.Size) {
-			t.Fatalf("%#x in %+v", at, slot)
+		if s := h.at(at); h.Shared(at) && (s.elem != SharedBytes || at >= s.end()) {
+			t.Fatalf("%#x in %+v", at, s)
 		}
 		if at%512 != 0 {
 			continue

@@ -64,7 +64,6 @@ type Type struct {
 	PtrBytes uint64 // pointers lie in so many bytes from the start
 
 	Elem   uint64 // descriptor of the element of Array, Chan, Ptr, Slice, the value of Map
-	Key    uint64 // of Map
 	Group  uint64 // of Map: the bucket, or the group of slots since 1.24
 	Len    uint64 // of Array
 	Fields []Field
@@ -173,7 +172,7 @@ func (ts *Types) read(at uint64) *Type {
 	case Chan, Ptr, Slice:
 		t.Elem = word(typeSize)
 	case Map:
-		t.Key, t.Elem, t.Group = word(typeSize), word(typeSize+8), word(typeSize+16)
+		t.Elem, t.Group = word(typeSize+8), word(typeSize+16) // behind the key
 	case Interface:
 		t.Methods = word(typeSize+16) != 0 // how many, behind the name of the package and their list
 	case Struct:
@@ -199,8 +198,7 @@ func (ts *Types) fields(at, n, size uint64) []Field {
 		if off > size {
 			return nil
 		}
-		name, _ := ts.text(words[0])
-		all = append(all, Field{name, words[1], off})
+		all = append(all, Field{ts.text(words[0]), words[1], off})
 	}
 	return all
 }
@@ -212,7 +210,7 @@ func (ts *Types) name(at uint64, off int32, star bool) string {
 		if at < m.types || at >= m.etypes {
 			continue
 		}
-		name, _ := ts.text(m.types + uint64(int64(off)))
+		name := ts.text(m.types + uint64(int64(off)))
 		if star && name != "" {
 			name = name[1:]
 		}
@@ -221,22 +219,22 @@ func (ts *Types) name(at uint64, off int32, star bool) string {
 	return "" // it was made by reflection
 }
 
-// text is a name: flags in a byte, the length as a varint, the text.
-func (ts *Types) text(at uint64) (string, bool) {
+// text is a name: flags in a byte, the length as a varint, the text. It is "" if there is none.
+func (ts *Types) text(at uint64) string {
 	var head [1 + 3]byte
 	if !ts.h.mem.read(head[:], at) {
-		return "", false
+		return ""
 	}
 	n, width := binary.Uvarint(head[1:])
 	if width <= 0 || n == 0 || n > maxName || n > maxNames-ts.names {
-		return "", false
+		return ""
 	}
 	ts.names += n
 	text := make([]byte, n)
 	if !ts.h.mem.read(text, at+1+uint64(width)) {
-		return "", false
+		return ""
 	}
-	return string(text), true
+	return string(text)
 }
 
 // findMask sets the mask of a type.
