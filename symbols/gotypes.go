@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"sync"
 
+	"hdb/goruntime"
 	"hdb/internal/addr"
 	"hdb/symbols/elf"
 )
@@ -16,17 +17,6 @@ type goTypes struct {
 	known  bool
 }
 
-// Offsets in a descriptor, in bytes, and what is in them (Go's src/internal/abi/type.go).
-const (
-	goTypeFlags = 20
-	goTypeName  = 40 // int32: how far the name is from the first descriptor
-	goTypeSize  = 48
-
-	goExtraStar = 1 << 1 // the name begins with a * that is not the type's
-
-	maxGoName = 4096
-)
-
 // GoType is the type with a descriptor at an address of the file: its name, and the bytes of a
 // value. ok is false if there is none. The name is foreign.
 func (o *Object) GoType(at addr.File) (name string, size uint64, ok bool) {
@@ -37,15 +27,13 @@ func (o *Object) GoType(at addr.File) (name string, size uint64, ok bool) {
 	if !o.types.known || uint64(at) < m.types || uint64(at) >= m.etypes {
 		return "", 0, false
 	}
-	var b [goTypeSize]byte
+	var b [goruntime.TypeSize]byte
 	if !o.File.ReadAddr(b[:], at) {
 		return "", 0, false
 	}
-	name, ok = o.goName(m.types + uint64(int64(int32(binary.LittleEndian.Uint32(b[goTypeName:])))))
-	if b[goTypeFlags]&goExtraStar != 0 && name != "" {
-		name = name[1:]
-	}
-	return name, binary.LittleEndian.Uint64(b[:]), ok
+	read := func(b []byte, at uint64) bool { return o.File.ReadAddr(b, addr.File(at)) }
+	name = goruntime.TypeName(read, b[:], m.types, goruntime.MaxTypeName)
+	return name, binary.LittleEndian.Uint64(b[:]), name != ""
 }
 
 // goModule is the program's moduledata.
@@ -56,21 +44,4 @@ func (o *Object) goModule() (goModule, bool) {
 		return goModule{}, false
 	}
 	return findGoModule(f, uint64(at), data)
-}
-
-// goName is the name at an address: flags in a byte, the length as a varint, the text.
-func (o *Object) goName(at uint64) (string, bool) {
-	var head [1 + 3]byte
-	if !o.File.ReadAddr(head[:], addr.File(at)) {
-		return "", false
-	}
-	n, width := binary.Uvarint(head[1:])
-	if width <= 0 || n == 0 || n > maxGoName {
-		return "", false
-	}
-	text := make([]byte, n)
-	if !o.File.ReadAddr(text, addr.File(at)+1+addr.File(width)) {
-		return "", false
-	}
-	return string(text), true
 }

@@ -102,7 +102,7 @@ func fake(l goruntime.HeapLayout) (fakeMemory, Source) {
 	small(atPair+23, byte(Struct))
 	m.put(atPair+32, atMasks)
 	small(atMasks, 5)
-	m.put(atPair+typeStr, 0x300)
+	m.put(atPair+goruntime.TypeStr, 0x300)
 	m.put(atPair+56, atFields)
 	m.put(atPair+64, 3)
 	for i, name := range []uint64{atNames + 16, atNames + 24, atNames + 32} {

@@ -3,6 +3,8 @@ package golang
 import (
 	"encoding/binary"
 	"sync"
+
+	"hdb/goruntime"
 )
 
 // A Kind is that of a type (internal/abi.Kind).
@@ -23,29 +25,22 @@ const (
 	UnsafePointer Kind = 26
 )
 
-// Offsets in a descriptor of a type (internal/abi.Type), the same in all versions.
-const (
-	typePtrBytes = 8
-	typeFlags    = 20
-	typeKind     = 23
-	typeGCData   = 32
-	typeStr      = 40
-	typeSize     = 48 // of what all types have; what follows depends on the kind
-	typeRead     = typeSize + 4*8
+// typeRead is how much of a descriptor is read: what all types have, and what the kind adds.
+const typeRead = goruntime.TypeSize + 4*8
 
-	flagExtraStar = 1 << 1 // the name begins with a * that is not the type's
-	flagOnDemand  = 1 << 4 // since 1.24: the mask is one pointer further, and made when it is first wanted
-	flagDirect    = 1 << 5 // since 1.26: an interface has the value itself,
-	kindDirect    = 1 << 5 // before
-	directSince   = 26     // minor version
-	kindProgram   = 1 << 6 // until 1.23: the mask is made by a program
-	kindMask      = 1<<5 - 1
+// Flags in a descriptor, and in its kind (Go's src/internal/abi/type.go).
+const (
+	flagOnDemand = 1 << 4 // since 1.24: the mask is one pointer further, and made when it is first wanted
+	flagDirect   = 1 << 5 // since 1.26: an interface has the value itself,
+	kindDirect   = 1 << 5 // before
+	directSince  = 26     // minor version
+	kindProgram  = 1 << 6 // until 1.23: the mask is made by a program
+	kindMask     = 1<<5 - 1
 )
 
 // Bounds of what descriptors say.
 const (
 	maxTypes    = 1 << 20
-	maxName     = 4096
 	maxFields   = 1 << 12
 	maxDepth    = 32
 	maxMaskBits = 1 << 27 // words of a type, 1 GiB
@@ -144,11 +139,11 @@ func (ts *Types) at(at uint64) *Type {
 // read reads a descriptor, but for the mask.
 func (ts *Types) read(at uint64) *Type {
 	b := make([]byte, typeRead)
-	if at%8 != 0 || !ts.h.mem.read(b, at) && !ts.h.mem.read(b[:typeSize], at) {
+	if at%8 != 0 || !ts.h.mem.read(b, at) && !ts.h.mem.read(b[:goruntime.TypeSize], at) {
 		return nil
 	}
 	word := func(at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
-	t := &Type{At: at, Size: word(0), PtrBytes: word(typePtrBytes), Kind: Kind(b[typeKind] & kindMask)}
+	t := &Type{At: at, Size: word(0), PtrBytes: word(goruntime.TypePtrBytes), Kind: Kind(b[goruntime.TypeKind] & kindMask)}
 	if t.Size > maxAddress || t.PtrBytes > t.Size || t.PtrBytes%8 != 0 {
 		return nil
 	}
@@ -161,22 +156,22 @@ func (ts *Types) read(at uint64) *Type {
 	if t.Kind > UnsafePointer {
 		return nil
 	}
-	t.Direct = b[typeKind]&kindDirect != 0
+	t.Direct = b[goruntime.TypeKind]&kindDirect != 0
 	if ts.h.src.Layout.Minor >= directSince {
-		t.Direct = b[typeFlags]&flagDirect != 0
+		t.Direct = b[goruntime.TypeFlags]&flagDirect != 0
 	}
-	t.Name = ts.name(at, int32(binary.LittleEndian.Uint32(b[typeStr:])), b[typeFlags]&flagExtraStar != 0)
+	t.Name = ts.name(at, b)
 	switch t.Kind {
 	case Array:
-		t.Elem, t.Len = word(typeSize), word(typeSize+16)
+		t.Elem, t.Len = word(goruntime.TypeSize), word(goruntime.TypeSize+16)
 	case Chan, Ptr, Slice:
-		t.Elem = word(typeSize)
+		t.Elem = word(goruntime.TypeSize)
 	case Map:
-		t.Elem, t.Group = word(typeSize+8), word(typeSize+16) // behind the key
+		t.Elem, t.Group = word(goruntime.TypeSize+8), word(goruntime.TypeSize+16) // behind the key
 	case Interface:
-		t.Methods = word(typeSize+16) != 0 // how many, behind the name of the package and their list
+		t.Methods = word(goruntime.TypeSize+16) != 0 // how many, behind the name of the package and their list
 	case Struct:
-		t.Fields = ts.fields(word(typeSize+8), word(typeSize+16), t.Size)
+		t.Fields = ts.fields(word(goruntime.TypeSize+8), word(goruntime.TypeSize+16), t.Size)
 	}
 	return t
 }
@@ -203,38 +198,25 @@ func (ts *Types) fields(at, n, size uint64) []Field {
 	return all
 }
 
-// name is that of a type whose descriptor lies at an address: it is so far from the first descriptor of the module.
-func (ts *Types) name(at uint64, off int32, star bool) string {
+// name is that of the type with a descriptor at an address; it counts from the first descriptor of the module.
+func (ts *Types) name(at uint64, descriptor []byte) string {
 	for i := range ts.h.modules {
 		m := &ts.h.modules[i]
 		if at < m.types || at >= m.etypes {
 			continue
 		}
-		name := ts.text(m.types + uint64(int64(off)))
-		if star && name != "" {
-			name = name[1:]
-		}
+		name := goruntime.TypeName(ts.h.mem.read, descriptor, m.types, maxNames-ts.names)
+		ts.names += uint64(len(name))
 		return name
 	}
 	return "" // it was made by reflection
 }
 
-// text is a name: flags in a byte, the length as a varint, the text. It is "" if there is none.
+// text is the name of a member at an address.
 func (ts *Types) text(at uint64) string {
-	var head [1 + 3]byte
-	if !ts.h.mem.read(head[:], at) {
-		return ""
-	}
-	n, width := binary.Uvarint(head[1:])
-	if width <= 0 || n == 0 || n > maxName || n > maxNames-ts.names {
-		return ""
-	}
-	ts.names += n
-	text := make([]byte, n)
-	if !ts.h.mem.read(text, at+1+uint64(width)) {
-		return ""
-	}
-	return string(text)
+	name := goruntime.NameAt(ts.h.mem.read, at, maxNames-ts.names)
+	ts.names += uint64(len(name))
+	return name
 }
 
 // findMask sets the mask of a type.
@@ -249,11 +231,11 @@ func (ts *Types) findMask(t *Type) {
 	}
 	ts.masks += (bits + 7) / 8
 	var b [8]byte
-	if !ts.h.mem.read(b[:], t.At+typeKind&^7) {
+	if !ts.h.mem.read(b[:], t.At+goruntime.TypeKind&^7) {
 		return
 	}
-	flags, kind := b[typeFlags-typeKind&^7], b[typeKind&7]
-	data := ts.h.mem.word(t.At + typeGCData)
+	flags, kind := b[goruntime.TypeFlags-goruntime.TypeKind&^7], b[goruntime.TypeKind&7]
+	data := ts.h.mem.word(t.At + goruntime.TypeGCData)
 	made := ts.h.src.Layout.Minor >= 24 && flags&flagOnDemand != 0
 	if made {
 		data = ts.h.mem.word(data)
