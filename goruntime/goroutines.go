@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 )
 
@@ -60,7 +59,7 @@ type Thread struct {
 // A Runtime is the runtime of a program that has begun, in memory.
 type Runtime struct {
 	Layout  Layout
-	memory  io.ReaderAt
+	memory  Memory
 	allgs   uint64
 	allms   uint64
 	reasons uint64           // 0 not found
@@ -73,7 +72,7 @@ func Open(p Program, version string) (*Runtime, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Runtime{Layout: l, memory: p.Code, texts: map[uint8]string{}}
+	r := &Runtime{Layout: l, memory: Memory{ReaderAt: p.Code}, texts: map[uint8]string{}}
 	if r.allgs, err = p.Variable(AllGs); err != nil {
 		return nil, err
 	}
@@ -88,77 +87,45 @@ func Open(p Program, version string) (*Runtime, error) {
 const (
 	maxGoroutines = 1 << 21
 	maxThreads    = 1 << 16
-	readWindow    = 64 << 10 // bytes read at once
-	maxReason     = 100      // bytes of a text
+	maxReason     = 100 // bytes of a text
 )
 
 // Goroutines lists those that are not dead, by their numbers, and tells how many are left out because
 // their descriptors could not be read. given says that the list is no longer wanted; nil never.
 func (r *Runtime) Goroutines(given func() error) (list []Goroutine, lost int, err error) {
-	var header [16]byte // of the slice: its array, its length
-	if _, err := r.memory.ReadAt(header[:], int64(r.allgs)); err != nil {
-		return nil, 0, fmt.Errorf("%s: %w", AllGs, err)
+	array := r.memory.Words(r.allgs, 2, 2) // its array, its length
+	if len(array) < 2 {
+		return nil, 0, fmt.Errorf("%s: nothing can be read at %#x", AllGs, r.allgs)
 	}
-	array, n := word(header[:], 0), word(header[:], 8)
+	n := array[1]
 	if n > maxGoroutines {
 		return nil, 0, fmt.Errorf("%s says that there are %d goroutines; at most %d are read", AllGs, n, maxGoroutines)
 	}
-	at := make([]uint64, 0, n)
-	buf := make([]byte, readWindow)
-	for uint64(len(at)) < n {
-		part := buf[:min(8*(n-uint64(len(at))), readWindow)]
-		if _, err := r.memory.ReadAt(part, int64(array)+8*int64(len(at))); err != nil {
-			return nil, 0, fmt.Errorf("%s: %w", AllGs, err)
-		}
-		for ; len(part) > 0; part = part[8:] {
-			at = append(at, word(part, 0))
-		}
+	at := r.memory.Words(array[0], n, n)
+	if uint64(len(at)) < n {
+		return nil, 0, fmt.Errorf("%s: %d of %d addresses can be read at %#x", AllGs, len(at), n, array[0])
 	}
 	slices.Sort(at)
-	list, lost, err = r.readAll(slices.Compact(at), buf, given)
+	at = slices.Compact(at)
+	list = make([]Goroutine, 0, len(at))
+	Memory{r.memory.ReaderAt, given}.Each(at, func(int) int { return r.size() }, func(i int, b []byte) {
+		if b == nil {
+			lost++
+		} else if g, ok := r.parse(at[i], b); ok {
+			list = append(list, g)
+		}
+	})
+	if given != nil {
+		if err := given(); err != nil {
+			return nil, 0, err
+		}
+	}
 	slices.SortFunc(list, func(a, b Goroutine) int { return cmp.Compare(a.ID, b.ID) })
-	return list, lost, err
+	return list, lost, nil
 }
 
 // size is how many bytes of a g are read.
 func (r *Runtime) size() int { return r.Layout.StartPC + 8 }
-
-// readAll reads goroutines at addresses in their order: those that lie near each other at once.
-func (r *Runtime) readAll(at []uint64, buf []byte, given func() error) (list []Goroutine, lost int, err error) {
-	list = make([]Goroutine, 0, len(at))
-	size := uint64(r.size())
-	for len(at) > 0 {
-		if given != nil {
-			if err := given(); err != nil {
-				return nil, 0, err
-			}
-		}
-		n, low := 1, at[0]
-		for n < len(at) && at[n]-low <= readWindow-size && at[n]-at[n-1] <= 8*size {
-			n++
-		}
-		part := buf[:at[n-1]-low+size]
-		if _, err := r.memory.ReadAt(part, int64(low)); err != nil {
-			if n > 1 { // one of them may be unreadable
-				n = 1
-				part = buf[:size]
-				_, err = r.memory.ReadAt(part, int64(low))
-			}
-			if err != nil {
-				lost++
-				at = at[1:]
-				continue
-			}
-		}
-		for _, a := range at[:n] {
-			if g, ok := r.parse(a, part[a-low:][:size]); ok {
-				list = append(list, g)
-			}
-		}
-		at = at[n:]
-	}
-	return list, lost, nil
-}
 
 // Goroutine reads the one whose g is at an address.
 func (r *Runtime) Goroutine(at uint64) (Goroutine, error) {
@@ -251,5 +218,3 @@ func (r *Runtime) Threads() ([]Thread, error) {
 	}
 	return list, nil
 }
-
-func word(b []byte, at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }

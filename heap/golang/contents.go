@@ -212,7 +212,7 @@ func (ts *Types) Dynamic(first uint64, methods bool) (to Content, ok bool) {
 	typ := first
 	if methods {
 		const itabType = 8 // in runtime.itab
-		typ = ts.h.mem.word(first + itabType)
+		typ = ts.h.mem.Word(first + itabType)
 	}
 	d := ts.At(typ)
 	for range maxNested {

@@ -46,7 +46,7 @@ const (
 // A Heap is the heap of a Go runtime at one moment. It may be asked from several goroutines.
 type Heap struct {
 	src     Source
-	mem     memory
+	mem     goruntime.Memory
 	spans   []span // ascending: those in use, and those of stacks
 	bits    []byte // allocBits of spans
 	slots   uint64 // of all spans
@@ -99,15 +99,15 @@ type Block struct {
 
 // Open reads the spans and the roots. If ctx ends before, the error is its.
 func Open(ctx context.Context, src Source) (*Heap, error) {
-	h := &Heap{src: src, mem: memory{src.Memory, ctx}, arenas: map[uint64]uint64{}}
-	list := h.mem.words(src.Heap+uint64(src.Layout.AllSpans), 2, 2)
+	h := &Heap{src: src, mem: goruntime.Memory{ReaderAt: src.Memory, Given: ctx.Err}, arenas: map[uint64]uint64{}}
+	list := h.mem.Words(src.Heap+uint64(src.Layout.AllSpans), 2, 2)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	if len(list) < 2 || list[0] == 0 || list[1] == 0 {
 		return nil, ErrNotBegun
 	}
-	all := h.mem.words(list[0], list[1], maxSpans)
+	all := h.mem.Words(list[0], list[1], maxSpans)
 	if uint64(len(all)) < list[1] {
 		h.torn++
 	}
@@ -130,7 +130,7 @@ func Open(ctx context.Context, src Source) (*Heap, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	h.mem.ctx = nil
+	h.mem.Given = nil
 	return h, nil
 }
 
@@ -190,7 +190,7 @@ func (h *Heap) structures(at []uint64) []found {
 		apart = append(apart, a)
 	}
 	var all []found
-	h.mem.each(apart, func(int) int { return size }, func(_ int, b []byte) {
+	h.mem.Each(apart, func(int) int { return size }, func(_ int, b []byte) {
 		if b == nil {
 			h.torn++
 			return
@@ -212,7 +212,7 @@ func (h *Heap) span(b []byte) (s span, used bool) {
 	}
 	pages := word(l.NPages)
 	s = span{start: word(l.StartAddr), bits: -1, manual: state == goruntime.SpanManual}
-	if s.start%goruntime.PageSize != 0 || s.start == 0 || s.start >= maxAddress || pages == 0 || pages > (maxAddress-s.start)/goruntime.PageSize {
+	if s.start%goruntime.PageSize != 0 || s.start == 0 || s.start >= goruntime.MaxAddress || pages == 0 || pages > (goruntime.MaxAddress-s.start)/goruntime.PageSize {
 		h.torn++
 		return s, false
 	}
@@ -252,7 +252,7 @@ func (h *Heap) readBits(all []found) {
 		places[k] = all[i].allocBits
 	}
 	size := func(k int) int { return int(h.spans[order[k]].nelems+7) / 8 }
-	h.mem.each(places, size, func(k int, b []byte) {
+	h.mem.Each(places, size, func(k int, b []byte) {
 		if b == nil {
 			h.torn++
 			return

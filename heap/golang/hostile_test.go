@@ -11,22 +11,6 @@ import (
 	"hdb/goruntime"
 )
 
-// TestAddressesAtTheEnd has structures at the last addresses, behind which they would begin again at 0.
-func TestAddressesAtTheEnd(t *testing.T) {
-	for _, size := range []int{160, 512} {
-		got := 0
-		at := []uint64{^uint64(0) - 400, ^uint64(0) - 300, ^uint64(0) - 7}
-		memory{ReaderAt: fakeMemory{}}.each(at, func(int) int { return size }, func(i int, b []byte) {
-			if got++; b != nil {
-				t.Errorf("%#x is readable", at[i])
-			}
-		})
-		if got != len(at) {
-			t.Errorf("%d structures of %d bytes, want %d", got, size, len(at))
-		}
-	}
-}
-
 // more adds a span whose structure lies at an address to those of a fake: n slots of 8 bytes, which all are in use.
 func more(m fakeMemory, l goruntime.HeapLayout, at, start, n uint64) {
 	have := binary.LittleEndian.Uint64(m[atHeap+uint64(l.AllSpans)+8-fakeBase:])
@@ -115,7 +99,7 @@ func TestSlotsOfAll(t *testing.T) {
 	m, src := room(l, 512)
 	more(m, l, atMore, 1<<40, 1024)
 	more(m, l, atMore+256, 1<<41, 1024)
-	h := &Heap{src: src, mem: memory{ReaderAt: m}, slots: maxSlots - 1500}
+	h := &Heap{src: src, mem: goruntime.Memory{ReaderAt: m}, slots: maxSlots - 1500}
 	h.readSpans([]uint64{atMore, atMore + 256})
 	if h.Torn() != 1 || h.Sum().Slots != 1024 || len(h.bits) != 1024/8 {
 		t.Errorf("%d torn, %+v, %d bytes of bits", h.Torn(), h.Sum(), len(h.bits))
@@ -234,7 +218,7 @@ func TestNames(t *testing.T) {
 func TestMasksOfModules(t *testing.T) {
 	l := layout(t, "27")
 	m, src := fake(l)
-	h := &Heap{src: src, mem: memory{ReaderAt: m}, masks: maxModuleMasks - 7}
+	h := &Heap{src: src, mem: goruntime.Memory{ReaderAt: m}, masks: maxModuleMasks - 7}
 	if b := h.mask(atModule+uint64(l.GCDataMask), atData+64, atData+128); len(b) != 1 {
 		t.Errorf("a mask of %d bytes, want 1", len(b))
 	}

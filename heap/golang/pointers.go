@@ -11,7 +11,7 @@ import (
 // quick where addresses ascend.
 type Pointers struct {
 	h   *Heap
-	mem memory
+	mem goruntime.Memory
 
 	span *span
 	mask []byte // of small blocks: of the whole span; with bits of the arena: of the words from base on
@@ -25,7 +25,7 @@ type Pointers struct {
 
 // Pointers is for one goroutine, which reads memory by its own reader.
 func (h *Heap) Pointers(r io.ReaderAt) *Pointers {
-	return &Pointers{h: h, mem: memory{ReaderAt: r}, types: map[uint64]*Type{}}
+	return &Pointers{h: h, mem: goruntime.Memory{ReaderAt: r}, types: map[uint64]*Type{}}
 }
 
 // At tells what the collector takes a word for that lies in a block. piece is memory that was read already,
@@ -79,7 +79,7 @@ func (p *Pointers) small(s *span, at uint64, piece []uint64, base uint64) bool {
 			for i := 0; i < len(p.mask); i += 8 {
 				binary.LittleEndian.PutUint64(p.mask[i:], piece[(from-base)/8+uint64(i/8)])
 			}
-		} else if !p.mem.read(p.mask, from) {
+		} else if !p.mem.Read(p.mask, from) {
 			for i := range p.mask {
 				p.mask[i] = 0xff // what is not known may be a pointer
 			}
@@ -106,7 +106,7 @@ func (p *Pointers) typed(s *span, at uint64, piece []uint64, base uint64) bool {
 			if i := (slot - base) / 8; slot >= base && i < uint64(len(piece)) {
 				typ = piece[i]
 			} else {
-				typ = p.mem.word(slot)
+				typ = p.mem.Word(slot)
 			}
 		}
 		t, ok := p.types[typ]
@@ -137,7 +137,7 @@ func (p *Pointers) arena(s *span, at uint64) bool {
 }
 
 // arenaMask is the bits of size bytes of a block, all of them set if they cannot be read.
-func (h *Heap) arenaMask(mem memory, room []byte, at, size uint64) []byte {
+func (h *Heap) arenaMask(mem goruntime.Memory, room []byte, at, size uint64) []byte {
 	words := size / 8
 	mask := append(room[:0], make([]byte, (words+7)/8)...)
 	l := &h.src.Layout
@@ -149,7 +149,7 @@ func (h *Heap) arenaMask(mem memory, room []byte, at, size uint64) []byte {
 		n := min(words-w, 1<<goruntime.ArenaShift/8-first)
 		low := first * bits / 8
 		b := make([]byte, (first+n)*bits/8+1-low)
-		if arena == 0 || !mem.read(b, arena+low) {
+		if arena == 0 || !mem.Read(b, arena+low) {
 			for i := range n {
 				mask[(w+i)/8] |= 1 << ((w + i) % 8)
 			}
@@ -179,14 +179,14 @@ func (h *Heap) arenaMask(mem memory, room []byte, at, size uint64) []byte {
 }
 
 // arenaAt is the structure of an address's arena.
-func (h *Heap) arenaAt(mem memory, a uint64) uint64 {
+func (h *Heap) arenaAt(mem goruntime.Memory, a uint64) uint64 {
 	index := (a + goruntime.ArenaBase) >> goruntime.ArenaShift
 	h.arenasMu.Lock()
 	defer h.arenasMu.Unlock()
 	at, ok := h.arenas[index]
 	if !ok {
-		if l2 := mem.word(h.src.Heap + uint64(h.src.Layout.Arenas)); l2 != 0 {
-			at = mem.word(l2 + 8*index)
+		if l2 := mem.Word(h.src.Heap + uint64(h.src.Layout.Arenas)); l2 != 0 {
+			at = mem.Word(l2 + 8*index)
 		}
 		h.arenas[index] = at
 	}

@@ -48,14 +48,14 @@ type module struct {
 func (h *Heap) readModules() {
 	l := &h.src.Layout
 	seen := map[uint64]bool{}
-	for at := h.src.Modules; at != 0 && !seen[at] && len(h.modules) < maxModules; at = h.mem.word(at + uint64(l.NextModule)) {
+	for at := h.src.Modules; at != 0 && !seen[at] && len(h.modules) < maxModules; at = h.mem.Word(at + uint64(l.NextModule)) {
 		seen[at] = true
-		words := h.mem.words(at+uint64(l.NoPtrData), 8, 8)
+		words := h.mem.Words(at+uint64(l.NoPtrData), 8, 8)
 		if len(words) < 8 {
 			h.torn++
 			return
 		}
-		m := module{at: at, limits: [8]uint64(words), types: h.mem.word(at + uint64(l.Types)), etypes: h.mem.word(at + uint64(l.ETypes))}
+		m := module{at: at, limits: [8]uint64(words), types: h.mem.Word(at + uint64(l.Types)), etypes: h.mem.Word(at + uint64(l.ETypes))}
 		m.data = h.mask(at+uint64(l.GCDataMask), m.limits[2], m.limits[3])
 		m.bss = h.mask(at+uint64(l.GCBSSMask), m.limits[4], m.limits[5])
 		h.modules = append(h.modules, m)
@@ -73,7 +73,7 @@ func (h *Heap) mask(at, low, high uint64) []byte {
 	if high <= low || high-low > maxSection {
 		return nil
 	}
-	v := h.mem.words(at, 2, 2)
+	v := h.mem.Words(at, 2, 2)
 	if len(v) < 2 {
 		return nil
 	}
@@ -83,16 +83,9 @@ func (h *Heap) mask(at, low, high uint64) []byte {
 		return nil
 	}
 	h.masks += size
-	b := make([]byte, 0, min(size, sliceBytes))
-	for at := v[1]; uint64(len(b)) < size; {
-		n := int(min(size-uint64(len(b)), sliceBytes))
-		b = slices.Grow(b, n)
-		part := b[len(b):][:n]
-		if !h.mem.read(part, at) {
-			h.torn++
-			return nil
-		}
-		b, at = b[:len(b)+n], at+uint64(n)
+	b := h.mem.Bytes(v[1], size)
+	if b == nil {
+		h.torn++
 	}
 	return b
 }
@@ -137,15 +130,15 @@ func (h *Heap) Global(at uint64) Sight {
 // readRoots collects stacks and what is queued; what spans say was collected with them.
 func (h *Heap) readRoots() {
 	l := &h.src.Layout
-	list := h.mem.words(h.src.AllGs, 2, 2)
+	list := h.mem.Words(h.src.AllGs, 2, 2)
 	if len(list) == 2 && h.src.AllGs != 0 {
-		all := h.mem.words(list[0], list[1], maxGs)
+		all := h.mem.Words(list[0], list[1], maxGs)
 		slices.Sort(all)
 		all = slices.Compact(all)
 		stacks := slices.Clone(h.src.Stacks)
 		slices.Sort(stacks)
 		size := max(l.Status, l.GoID, l.SyscallSP, l.Sched, l.GM) + 8
-		h.mem.each(all, func(int) int { return size }, func(_ int, b []byte) {
+		h.mem.Each(all, func(int) int { return size }, func(_ int, b []byte) {
 			if b != nil {
 				h.stack(b, stacks)
 			}
@@ -164,7 +157,7 @@ func (h *Heap) stack(g []byte, running []uint64) {
 	lo, hi := word(0), word(8)
 	status := binary.LittleEndian.Uint32(g[l.Status:]) &^ goruntime.GScanBit
 	if status == goruntime.GIdle || status == goruntime.GDead || status == goruntime.GDeadExtra ||
-		lo == 0 || hi <= lo || hi >= maxAddress || hi-lo > maxStack {
+		lo == 0 || hi <= lo || hi >= goruntime.MaxAddress || hi-lo > maxStack {
 		return
 	}
 	sp := word(l.Sched)
@@ -192,7 +185,7 @@ func (h *Heap) onSystemStack(m uint64, running []uint64) bool {
 	if m == 0 {
 		return false
 	}
-	g0 := h.mem.words(h.mem.word(m), 2, 2)
+	g0 := h.mem.Words(h.mem.Word(m), 2, 2)
 	return len(g0) == 2 && slices.ContainsFunc(running, func(sp uint64) bool { return g0[0] <= sp && sp < g0[1] })
 }
 
@@ -203,7 +196,7 @@ const maxSpecials = 1 << 22
 func (h *Heap) specials(s *span, first uint64) {
 	b := make([]byte, h.src.Layout.SpecialBody+24)
 	for at := first; at != 0; at = binary.LittleEndian.Uint64(b) {
-		if h.special == maxSpecials || !h.mem.read(b, at) {
+		if h.special == maxSpecials || !h.mem.Read(b, at) {
 			h.torn++
 			return
 		}
@@ -248,11 +241,11 @@ func (h *Heap) queue() {
 		return
 	}
 	seen := map[uint64]bool{}
-	for at := h.mem.word(h.src.Finalizers); at != 0 && !seen[at] && len(seen) < 1<<16; at = h.mem.word(at + goruntime.FinAllLink) {
+	for at := h.mem.Word(h.src.Finalizers); at != 0 && !seen[at] && len(seen) < 1<<16; at = h.mem.Word(at + goruntime.FinAllLink) {
 		seen[at] = true
 		const most = 101 // that a block of 4 KiB has
-		n := min(h.mem.word(at+goruntime.FinCount)&0xffffffff, most)
-		words := h.mem.words(at+goruntime.FinFirst, n*goruntime.FinSize/8, most*goruntime.FinSize/8)
+		n := min(h.mem.Word(at+goruntime.FinCount)&0xffffffff, most)
+		words := h.mem.Words(at+goruntime.FinFirst, n*goruntime.FinSize/8, most*goruntime.FinSize/8)
 		for i := 0; i+1 < len(words); i += goruntime.FinSize / 8 {
 			h.roots = append(h.roots, Root{Kind: OfQueue, Value: words[i]}, Root{Kind: OfQueue, Value: words[i+1], Of: words[i+1]})
 		}

@@ -239,7 +239,7 @@ func ask(t *testing.T, m fakeMemory, src Source) {
 			}
 			c := Content{Type: typ, Array: at%1024 == 0}
 			h.Types.Member(c, at%128)
-			h.Types.Target(c, at%128&^7, func(off uint64) uint64 { return h.mem.word(at + off) })
+			h.Types.Target(c, at%128&^7, func(off uint64) uint64 { return h.mem.Word(at + off) })
 		}
 	}
 	h.Scanned(fakeBase, fakeBase+fakeBytes, func(low, high uint64) {

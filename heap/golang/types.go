@@ -117,7 +117,7 @@ func (ts *Types) At(at uint64) *Type {
 
 // AtOffset is the type whose descriptor lies so far behind the first one of the program.
 func (ts *Types) AtOffset(off uint64) *Type {
-	if len(ts.h.modules) == 0 || off >= maxAddress {
+	if len(ts.h.modules) == 0 || off >= goruntime.MaxAddress {
 		return nil
 	}
 	return ts.At(ts.h.modules[0].types + off)
@@ -139,12 +139,12 @@ func (ts *Types) at(at uint64) *Type {
 // read reads a descriptor, but for the mask.
 func (ts *Types) read(at uint64) *Type {
 	b := make([]byte, typeRead)
-	if at%8 != 0 || !ts.h.mem.read(b, at) && !ts.h.mem.read(b[:goruntime.TypeSize], at) {
+	if at%8 != 0 || !ts.h.mem.Read(b, at) && !ts.h.mem.Read(b[:goruntime.TypeSize], at) {
 		return nil
 	}
 	word := func(at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
 	t := &Type{At: at, Size: word(0), PtrBytes: word(goruntime.TypePtrBytes), Kind: Kind(b[goruntime.TypeKind] & kindMask)}
-	if t.Size > maxAddress || t.PtrBytes > t.Size || t.PtrBytes%8 != 0 {
+	if t.Size > goruntime.MaxAddress || t.PtrBytes > t.Size || t.PtrBytes%8 != 0 {
 		return nil
 	}
 	if t.Kind == 0 { // only a mask: of a program that was run, Go 1.22 and 1.23
@@ -183,7 +183,7 @@ func (ts *Types) fields(at, n, size uint64) []Field {
 	if ts.members += int(n); ts.members > maxMembers {
 		return nil
 	}
-	words := ts.h.mem.words(at, fieldWords*n, fieldWords*maxFields)
+	words := ts.h.mem.Words(at, fieldWords*n, fieldWords*maxFields)
 	var all []Field
 	for ; len(words) >= fieldWords; words = words[fieldWords:] {
 		off := words[2]
@@ -205,7 +205,7 @@ func (ts *Types) name(at uint64, descriptor []byte) string {
 		if at < m.types || at >= m.etypes {
 			continue
 		}
-		name := goruntime.TypeName(ts.h.mem.read, descriptor, m.types, maxNames-ts.names)
+		name := goruntime.TypeName(ts.h.mem.Read, descriptor, m.types, maxNames-ts.names)
 		ts.names += uint64(len(name))
 		return name
 	}
@@ -214,7 +214,7 @@ func (ts *Types) name(at uint64, descriptor []byte) string {
 
 // text is the name of a member at an address.
 func (ts *Types) text(at uint64) string {
-	name := goruntime.NameAt(ts.h.mem.read, at, maxNames-ts.names)
+	name := goruntime.NameAt(ts.h.mem.Read, at, maxNames-ts.names)
 	ts.names += uint64(len(name))
 	return name
 }
@@ -231,18 +231,18 @@ func (ts *Types) findMask(t *Type) {
 	}
 	ts.masks += (bits + 7) / 8
 	var b [8]byte
-	if !ts.h.mem.read(b[:], t.At+goruntime.TypeKind&^7) {
+	if !ts.h.mem.Read(b[:], t.At+goruntime.TypeKind&^7) {
 		return
 	}
 	flags, kind := b[goruntime.TypeFlags-goruntime.TypeKind&^7], b[goruntime.TypeKind&7]
-	data := ts.h.mem.word(t.At + goruntime.TypeGCData)
+	data := ts.h.mem.Word(t.At + goruntime.TypeGCData)
 	made := ts.h.src.Layout.Minor >= 24 && flags&flagOnDemand != 0
 	if made {
-		data = ts.h.mem.word(data)
+		data = ts.h.mem.Word(data)
 	}
 	if data != 0 && (made || ts.h.src.Layout.Minor >= 24 || kind&kindProgram == 0) {
 		mask := make([]byte, (bits+7)/8)
-		if ts.h.mem.read(mask, data) {
+		if ts.h.mem.Read(mask, data) {
 			t.mask = mask
 			return
 		}
@@ -320,7 +320,7 @@ func (h *Heap) TypeOf(block uint64) *Type {
 	}
 	typ := s.large
 	if s.header {
-		typ = h.mem.word(s.start + (block-s.start)/s.elem*s.elem)
+		typ = h.mem.Word(s.start + (block-s.start)/s.elem*s.elem)
 	}
 	if t := h.Types.At(typ); t != nil && t.Kind != 0 {
 		return t
