@@ -111,35 +111,6 @@ func withoutArguments(name string) string {
 	return b.String()
 }
 
-// withoutGoArguments is a type's name in Go without type arguments: main.Entry[int] is main.Entry, and
-// map[string]int stays.
-func withoutGoArguments(name string) string {
-	var b strings.Builder
-	depth := 0 // of brackets inside of arguments
-	for i := 0; i < len(name); i++ {
-		c := name[i]
-		switch {
-		case c == '[' && (depth > 0 || i > 0 && isWord(name[i-1]) && !endsInMap(name[:i])):
-			depth++
-		case c == ']' && depth > 0:
-			depth--
-		case depth == 0:
-			b.WriteByte(c)
-		}
-	}
-	return b.String()
-}
-
-func isWord(c byte) bool {
-	return c == '_' || c >= 0x80 || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
-}
-
-// endsInMap tells whether text ends in the word map.
-func endsInMap(text string) bool {
-	rest, ok := strings.CutSuffix(text, "map")
-	return ok && (rest == "" || rest[len(rest)-1] != '.' && !isWord(rest[len(rest)-1]))
-}
-
 // MatchModule tells whether the user's name for a module is this one: "libfoo"
 // and "libfoo.so" are libfoo.so.1, "_json" is _json.cpython-311-x86_64-linux-gnu.so.
 func MatchModule(pattern, base string) bool {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"hdb/capture"
+	"hdb/goruntime"
 	"hdb/heap"
 	"hdb/internal/cond"
 	"hdb/recording"
@@ -98,7 +99,7 @@ func MatchType(pattern string, t *blocktype.Type) bool {
 			name = strings.TrimPrefix(name, word)
 		}
 		pattern := strings.TrimPrefix(pattern, "struct ")
-		if cond.Match(strings.ReplaceAll(pattern, "[...]", ""), withoutGoArguments(name)) {
+		if cond.Match(strings.ReplaceAll(pattern, "[...]", ""), goruntime.TypeArguments(name, "")) {
 			return true
 		}
 		for {

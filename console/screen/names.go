@@ -1,6 +1,10 @@
 package screen
 
-import "strings"
+import (
+	"strings"
+
+	"hdb/goruntime"
+)
 
 // maxName is the length from which a function's name is shown without its
 // template arguments; some names of C++ have thousands of characters.
@@ -84,25 +88,8 @@ func goShort(name string) (short string, ok bool) {
 	if open <= 0 || end < open || !identifier(name[open-1]) || strings.Contains(name, "::") || strings.Contains(name, "[abi:") || strings.IndexByte(name[:open], '.') < 0 {
 		return "", false
 	}
-	depth := 0
-	var b strings.Builder
-	for i := range len(name) {
-		switch name[i] {
-		case '[':
-			if depth++; depth == 1 {
-				b.WriteString("[...]")
-			}
-		case ']':
-			if depth--; depth < 0 {
-				return "", false
-			}
-		default:
-			if depth == 0 {
-				b.WriteByte(name[i])
-			}
-		}
-	}
-	return b.String(), depth == 0
+	short = goruntime.TypeArguments(name, "[...]")
+	return short, short != name
 }
 
 // operators are the names behind the word operator that hold brackets, longer
