@@ -313,7 +313,7 @@ func (v *sourceViewer) show(o *screen.Output, f names.Frame, n int) (printed boo
 	first := max(1, f.Line-n/2)
 	w, err := v.window(f.File, f.Language.String(), first, first+n-1, f.Line)
 	if err != nil {
-		if !ofGoRuntime(f) {
+		if !withoutSource(f) {
 			v.noSource(o, f.File, err)
 		}
 		return false
@@ -322,9 +322,9 @@ func (v *sourceViewer) show(o *screen.Output, f names.Frame, n int) (printed boo
 	return true
 }
 
-// ofGoRuntime tells a frame in which threads of Go wait: whoever attaches to a program does not look for
+// withoutSource tells a frame in which threads of Go wait: whoever attaches to a program does not look for
 // its source.
-func ofGoRuntime(f names.Frame) bool {
+func withoutSource(f names.Frame) bool {
 	name, _, _ := strings.Cut(f.Function, "(")
 	return goruntime.Internal(name) || strings.HasSuffix(f.File, ".s") && (strings.HasPrefix(name, "syscall.") || strings.HasPrefix(name, "runtime/internal/"))
 }

@@ -5,10 +5,33 @@ import (
 	"strings"
 )
 
+// GoExit is what goroutines return to. Behind it stacks have the go statement that made the goroutine.
+const (
+	GoExit     = "runtime.goexit"
+	GoExitABI0 = GoExit + ".abi0" // the linker's name of it, with symbols of assembly code
+)
+
 // Internal tells functions of the runtime by their names: those that lead to the allocator are
 // nobody's who asks for memory.
 func Internal(function string) bool {
-	return strings.HasPrefix(function, "runtime.") || strings.HasPrefix(function, "internal/runtime/")
+	return begins(function, "runtime.", "internal/runtime/")
+}
+
+// Waits tells functions in which goroutines wait for others, or for the system, by their names.
+func Waits(function string) bool {
+	return begins(function, "runtime.", "internal/", "sync.", "syscall.", "time.Sleep")
+}
+
+// Serves tells the innermost function of a stack that has allocated from a Go runtime: its own, or one
+// that it has for another package (internal/bytealg.MakeNoZero, reflect.unsafe_New).
+func Serves(function string) bool { return begins(function, "runtime.", "internal/", "reflect.") }
+
+// RefusesCalls tells functions from whose code no other one is called by a debugger: the runtime's
+// (runtime/debugcall.go, debugCallCheck), and those of the packages that it is made of.
+func RefusesCalls(function string) bool { return begins(function, "runtime.", "internal/") }
+
+func begins(function string, prefixes ...string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(function, p) })
 }
 
 // Allocates tells functions of the runtime that stand for an expression that allocates, in whichever function
@@ -18,7 +41,7 @@ func Allocates(function string) bool {
 	if !ok {
 		return false
 	}
-	return slices.ContainsFunc(allocates, func(begin string) bool { return strings.HasPrefix(rest, begin) })
+	return begins(rest, allocates...)
 }
 
 // allocates are the beginnings of their names: makeslice64, convTstring, concatstring3.

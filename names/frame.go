@@ -187,14 +187,10 @@ func startsPanic(function string) bool {
 	return function == "runtime.gopanic" || function == "runtime.sigpanic" || function == "runtime.panicwrap"
 }
 
-// goexit is what goroutines return to. Behind it stacks have the go statement that made the
-// goroutine.
-const goexit = "runtime.goexit"
-
 // madeIn tells whether what follows these frames is where the goroutine was made.
 func madeIn(frames []Frame) bool {
 	n := len(frames)
-	return n > 0 && (frames[n-1].Made || frames[n-1].Function == goexit)
+	return n > 0 && (frames[n-1].Made || frames[n-1].Function == goruntime.GoExit)
 }
 
 // AppendRecorded adds the frames that address i of a recorded stack stands for.

@@ -35,8 +35,6 @@ import (
 // The functions beside those of the catalogue, and the least version that is hooked at entries.
 const (
 	goSweepMark = "runtime.newMarkBits"
-	goExit      = "runtime.goexit"
-	goExitABI0  = "runtime.goexit.abi0"
 	goUnspilled = 27
 )
 
@@ -177,7 +175,7 @@ func (st *siteTable) hookReturn(s *site, r goReturn) (*goHook, error) {
 // that it calls when it is done. The first runtime's layout is told to the core.
 func (st *siteTable) hookSweep(c *caller, s *site, first bool) error {
 	exit, done := addr.Run(0), breakpoints.Symbol{}
-	for _, sym := range st.p.cfg.Functions(s.In, goSweepMark, goExit, goExitABI0) {
+	for _, sym := range st.p.cfg.Functions(s.In, goSweepMark, goruntime.GoExit, goruntime.GoExitABI0) {
 		if sym.Name == goSweepMark {
 			done = sym
 		} else {
@@ -185,7 +183,7 @@ func (st *siteTable) hookSweep(c *caller, s *site, first bool) error {
 		}
 	}
 	if exit == 0 || done.Addr == 0 {
-		return fmt.Errorf("%s and %s are not there", goSweepMark, goExit)
+		return fmt.Errorf("%s and %s are not there", goSweepMark, goruntime.GoExit)
 	}
 	size, err := goCodeSize(s.Size, s.Before)
 	if err != nil {

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"hdb/capture"
+	"hdb/goruntime"
 	"hdb/internal/units"
 )
 
@@ -186,7 +186,7 @@ func (p *Profile) collected() func(*Stack) bool {
 			return p.Golang || st.Collected
 		}
 		name, _ := p.frameNames(&p.Frames[st.Frames[0]])
-		return slices.ContainsFunc([]string{"runtime.", "internal/", "reflect."}, func(s string) bool { return strings.HasPrefix(name, s) })
+		return goruntime.Serves(name)
 	}
 }
 

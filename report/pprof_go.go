@@ -8,7 +8,7 @@ import "hdb/goruntime"
 // runtime/traceback.go, elideWrapperCalling). A stack of the runtime's alone has them all.
 func goFrames(p *Profile, frames []int) []int {
 	for i, f := range frames {
-		if p.Frames[f].Function == "runtime.goexit" {
+		if p.Frames[f].Function == goruntime.GoExit {
 			frames = frames[:i]
 			break
 		}

@@ -237,7 +237,7 @@ func (g *GoCollections) unsafe(t *inferior.Thread) string {
 	f := frames[len(frames)-1] // the runtime looks at no inlined calls
 	name := f.Function
 	// Assembly code may have more in vector registers than the code in place restores.
-	if strings.HasPrefix(name, "runtime.") || strings.HasPrefix(name, "internal/") || strings.HasSuffix(f.File, ".s") || f.File == "" {
+	if goruntime.RefusesCalls(name) || strings.HasSuffix(f.File, ".s") || f.File == "" {
 		return fmt.Sprintf("thread %d is in %s", t.Num, name)
 	}
 	m := goMemory{g.proc, g.golang}

@@ -199,22 +199,12 @@ func (ps *goPlaces) at(code addr.Code) *goPlace {
 		if p.own < 0 && f.Function != "" && ps.g.attribution.Own(f) {
 			p.own = i
 		}
-		if p.named < 0 && f.Function != "" && !waits(f.Function) {
+		if p.named < 0 && f.Function != "" && !goruntime.Waits(f.Function) {
 			p.named = i
 		}
 	}
 	ps.known[code] = p
 	return p
-}
-
-// waits tells functions in which goroutines wait for others, or for the system.
-func waits(function string) bool {
-	for _, prefix := range []string{"runtime.", "internal/", "sync.", "syscall.", "time.Sleep"} {
-		if strings.HasPrefix(function, prefix) {
-			return true
-		}
-	}
-	return false
 }
 
 // maxGoWhere bounds the frames in which the user's code is looked for.
@@ -239,15 +229,12 @@ func (g *Goroutines) where(x goruntime.Goroutine, threads goThreads, places *goP
 	}
 	for _, f := range slices.Backward(raw.Frames) {
 		p := places.at(f.PC)
-		if o := p.outer(); o != nil && o.Function != "" && o.Function != goExit && !p.helper {
+		if o := p.outer(); o != nil && o.Function != "" && o.Function != goruntime.GoExit && !p.helper {
 			return o, false
 		}
 	}
 	return nil, false
 }
-
-// goExit is what goroutines return to.
-const goExit = "runtime.goexit"
 
 // Goroutine is the one of that number.
 func (g *Goroutines) Goroutine(id uint64) (Goroutine, error) {

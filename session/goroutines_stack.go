@@ -141,7 +141,7 @@ func (g *Goroutines) Stack(x Goroutine, limit int) (names.Stack, error) {
 // withCreator adds the go statement to a stack that ends where goroutines do.
 func withCreator(st names.Stack, creator *names.Frame) names.Stack {
 	n := len(st.Frames)
-	if creator == nil || n == 0 || st.Truncated != "" || st.Frames[n-1].Function != goExit {
+	if creator == nil || n == 0 || st.Truncated != "" || st.Frames[n-1].Function != goruntime.GoExit {
 		return st
 	}
 	made := *creator

@@ -72,7 +72,7 @@ func (g *goRuntime) look(p *inferior.Process, in *names.Modules) {
 		if version == "" {
 			version, _ = obj.GoVersion() // none is unknown, see known
 		}
-		for _, sym := range in.Defined(obj, m.Bias, []string{"runtime.goexit", "runtime.goexit.abi0"}) {
+		for _, sym := range in.Defined(obj, m.Bias, []string{goruntime.GoExit, goruntime.GoExitABI0}) {
 			exits = append(exits, sym.Addr+1) // it begins with a nop, behind which they return to
 		}
 	}

@@ -22,7 +22,7 @@ const (
 	goSystemStack = "runtime.systemstack"
 	goScheduler   = "runtime.mcall"
 	goBegin       = "runtime.rt0_go"
-	goExit        = "runtime.goexit"
+	goExit        = goruntime.GoExit
 	goABI0        = ".abi0" // what symbol tables add to names of functions in assembly
 )
 
