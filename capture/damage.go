@@ -2,6 +2,7 @@ package capture
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -76,6 +77,14 @@ type DamageError struct {
 	Open        bool   // the file was not closed, or its end is lost: more may be missing
 	Events      int    // that can be read
 	First, Last uint64 // their sequence numbers
+}
+
+// OnlyCut reports whether nothing but the file's end is lost, as when its recorder was killed: all that is
+// there is right.
+func (e *DamageError) OnlyCut() bool {
+	return e.Open && e.More == 0 && !slices.ContainsFunc(e.Lost, func(l Lost) bool {
+		return l.Kind != NotClosed && l.Kind != CutHeader && l.Kind != CutChunk
+	})
 }
 
 // Error is one line.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -192,9 +193,10 @@ func runFindLive(ctx context.Context, c *Console, in Input) error {
 	return nil
 }
 
-// blockTable lists blocks, or places in them.
+// blockTable lists blocks, or places in them, with who allocated them if that is recorded of one.
 func (c *Console) blockTable(o *screen.Output, views []blockHitView, places bool) {
 	var table [][]screen.Span
+	known := slices.ContainsFunc(views, func(v blockHitView) bool { return v.Event != 0 || v.Function != "" })
 	for i := range views {
 		v := &views[i]
 		event := ""
@@ -213,14 +215,20 @@ func (c *Console) blockTable(o *screen.Output, views []blockHitView, places bool
 			row = append([]screen.Span{screen.Plain(v.Address)}, row...)
 			row = append(row, screen.Plain(strconv.FormatUint(*v.Offset, 10)+" "+v.Field))
 		}
-		table = append(table, append(row, screen.Head(event), screen.Func(o.Names.Short(v.Function))))
+		if known {
+			row = append(row, screen.Head(event), screen.Func(o.Names.Short(v.Function)))
+		}
+		table = append(table, row)
 	}
 	columns := []screen.Column{{Head: "block"}, {Head: "size", Right: true}, {Head: "type"}}
 	if places {
 		columns = append([]screen.Column{{Head: "address"}}, columns...)
 		columns = append(columns, screen.Column{Head: "offset"})
 	}
-	o.Table(append(columns, screen.Column{Head: "event", Right: true}, screen.Column{Head: "function"}), table)
+	if known {
+		columns = append(columns, screen.Column{Head: "event", Right: true}, screen.Column{Head: "function"})
+	}
+	o.Table(columns, table)
 }
 
 // printBlock prints the block around an address as of its type.

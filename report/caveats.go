@@ -31,7 +31,8 @@ func CaveatsOf(src capture.Source) Caveats {
 	}
 }
 
-// DamageText says what of a recording cannot be read, "" if no damage is known.
+// DamageText says what of a recording cannot be read, "" if no damage is known, or none but that
+// the file was not closed, for which capture.OpenEnd is a reason.
 func DamageText(err error) string {
 	var d *capture.DamageError
 	switch {
@@ -39,12 +40,20 @@ func DamageText(err error) string {
 		return ""
 	case !errors.As(err, &d): // of a recording in memory
 		return err.Error()
-	case d.Missing == 1:
-		return "the capture is damaged: " + atLeast(d.Open) + "1 event is missing"
-	case d.Missing > 1:
-		return "the capture is damaged: " + atLeast(d.Open) + units.Count(d.Missing, "event") + " are missing"
 	}
-	return "the capture is damaged: hdb capture check tells what is missing"
+	text := "the capture is damaged: "
+	if d.OnlyCut() {
+		text = "the capture was cut off: "
+	}
+	switch {
+	case d.Missing == 1:
+		return text + atLeast(d.Open) + "1 event is missing"
+	case d.Missing > 1:
+		return text + atLeast(d.Open) + units.Count(d.Missing, "event") + " are missing"
+	case d.OnlyCut():
+		return ""
+	}
+	return text + "hdb capture check tells what is missing"
 }
 
 // NoTypesText says that types of Go are not known, and why, "" if they are.
