@@ -146,6 +146,34 @@ func TestSpecialsOfStack(t *testing.T) {
 	}
 }
 
+// TestRingOfSpecials has lists of specials that lead back to one of theirs.
+func TestRingOfSpecials(t *testing.T) {
+	for length := 1; length <= 5; length++ {
+		for back := range length {
+			l := layout(t, "27")
+			m, src := fake(l)
+			for i := range length {
+				at := uint64(atSpecial + 128*i)
+				next := at + 128
+				if i == length-1 {
+					next = uint64(atSpecial + 128*back)
+				}
+				copy(m[at-fakeBase:], m[atSpecial-fakeBase:][:128])
+				m.put(at, next)
+			}
+			memory := &counting{ReaderAt: m}
+			src.Memory = memory
+			h, err := Open(t.Context(), src)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if h.Torn() != 1 || memory.reads > 100 {
+				t.Errorf("%d specials, the last leads to number %d: %d torn, %d reads", length, back, h.Torn(), memory.reads)
+			}
+		}
+	}
+}
+
 // cancelling ends a context at one of the reads of memory.
 type cancelling struct {
 	fakeMemory

@@ -195,10 +195,14 @@ const maxSpecials = 1 << 22
 // specials adds what a span has beside its slots: finalizers, cleanups, handles of weak pointers.
 func (h *Heap) specials(s *span, first uint64) {
 	b := make([]byte, h.src.Layout.SpecialBody+24)
-	for at := first; at != 0; at = binary.LittleEndian.Uint64(b) {
-		if h.special == maxSpecials || !h.mem.Read(b, at) {
+	met := uint64(0) // one that the list has led to, sooner or later each of a ring
+	for at, n := first, 1; at != 0; at, n = binary.LittleEndian.Uint64(b), n+1 {
+		if at == met || h.special == maxSpecials || !h.mem.Read(b, at) {
 			h.torn++
 			return
+		}
+		if n&(n-1) == 0 {
+			met = at
 		}
 		h.special++
 		h.addSpecial(s, b)
