@@ -16,7 +16,7 @@ const (
 	AllMs             = "runtime.allm"              // *m, the next of each in m.alllink
 	Heap              = "runtime.mheap_"            // mheap
 	FirstModule       = "runtime.firstmoduledata"   // moduledata
-	AllFinalizers     = "runtime.allfin"            // *finblock, the next of each in alllink: 24 (32 bits less before) bytes in
+	AllFinalizers     = "runtime.allfin"            // *finblock, the next of each in alllink (FinAllLink)
 	WaitReasonStrings = "runtime.waitReasonStrings" // [...]string, by g.waitreason
 
 	// Beside GCPhase these are members of variables, which no symbol names: HeapLayout has where in these.

@@ -2,7 +2,7 @@
 // in use, which words of these the garbage collector takes for pointers, what types are known of
 // blocks, and where the collector begins: global variables, stacks of goroutines, finalizers.
 //
-// It knows no process and no file: it is given a reader of memory, the addresses of three
+// It knows no process and no file: it is given a reader of memory, the addresses of four
 // variables of the runtime, and the version's layout ([goruntime.HeapLayout]). What it reads is
 // foreign: every number is checked, and nothing that memory says makes it read without bound.
 //
