@@ -78,11 +78,11 @@ func (o *opened) goType(c addr.Code, seq uint64, of capture.GoAux) (t capture.Go
 
 // goTypeIn is a type as the file of a module tells it.
 func goTypeIn(obj *symbols.Object, m capture.Module, of capture.GoAux) (capture.GoType, bool) {
-	return goTypes(obj, m.Bias)(addr.Run(of.Type(uint64(m.Low))))
+	return GoTypes(obj, m.Bias)(addr.Run(of.Type(uint64(m.Low))))
 }
 
-// goTypes tells the types of Go that a file has which is mapped with that bias.
-func goTypes(obj *symbols.Object, bias addr.Bias) capture.GoTypes {
+// GoTypes tells the types of Go that a file has which is mapped with that bias.
+func GoTypes(obj *symbols.Object, bias addr.Bias) capture.GoTypes {
 	return func(descriptor addr.Run) (t capture.GoType, ok bool) {
 		_ = symbols.Guard(func() { // a file that is cut meanwhile tells nothing
 			t.Name, t.Size, ok = obj.GoType(descriptor.File(bias))

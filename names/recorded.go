@@ -74,7 +74,7 @@ func (l *ModuleLog) Change(rec ModuleRecorder, seq uint64, added, removed []Mapp
 		}
 		i := rec.AddModule(m.Module)
 		if m.obj != nil && m.obj.File.Header().Go {
-			rec.SetGoTypes(i, goTypes(m.obj, m.Bias))
+			rec.SetGoTypes(i, GoTypes(m.obj, m.Bias))
 		}
 		l.mapped[moduleKey{mod.Path, mod.Low}] = i
 		l.all = append(l.all, m)

@@ -27,8 +27,8 @@ type goRuntime struct {
 	exits  []addr.Run // the return addresses in which stacks of goroutines end
 
 	mu      sync.Mutex
-	modules []goModule // that have a runtime, or, as plugins do, the code of one; the first is the program, if it is of Go
-	types   map[addr.Run]goType
+	modules []goModule                  // that have a runtime, or, as plugins do, the code of one; the first is the program, if it is of Go
+	types   map[addr.Run]capture.GoType // by their descriptors; without a name: there is none at that address
 	answers map[goTypeQuestion]bool
 }
 
@@ -36,12 +36,6 @@ type goRuntime struct {
 type goModule struct {
 	inferior.Module
 	object *symbols.Object
-}
-
-// goType is the type with a descriptor, "" if there is none at its address.
-type goType struct {
-	name string
-	size uint64 // bytes of a value
 }
 
 // goTypeQuestion asks whether a block of one value, or of several, is of a type.
@@ -84,7 +78,7 @@ func (g *goRuntime) look(p *inferior.Process, in *names.Modules) {
 	g.simd = strings.Contains(version, "simd")
 	if !slices.Equal(modules, g.modules) {
 		g.modules = modules
-		g.types, g.answers = map[addr.Run]goType{}, map[goTypeQuestion]bool{}
+		g.types, g.answers = map[addr.Run]capture.GoType{}, map[goTypeQuestion]bool{}
 	}
 }
 
@@ -138,28 +132,26 @@ func (c *common) goProgram(obj *symbols.Object, bias addr.Bias) goruntime.Progra
 func (g *goRuntime) isExit(c addr.Code) bool { return slices.Contains(g.exits, c.Addr()) }
 
 // described is the type with a descriptor in a module.
-func (g *goRuntime) described(m *goModule, descriptor addr.Run) (goType, bool) {
+func (g *goRuntime) described(m *goModule, descriptor addr.Run) (capture.GoType, bool) {
 	if m == nil || descriptor == 0 {
-		return goType{}, false
+		return capture.GoType{}, false
 	}
 	t, known := g.types[descriptor]
 	if !known {
-		_ = symbols.Guard(func() { // a file that is cut meanwhile tells nothing
-			t.name, t.size, _ = m.object.GoType(descriptor.File(m.Bias))
-		})
+		t, _ = names.GoTypes(m.object, m.Bias)(descriptor)
 		if len(g.types) >= maxGoTypes {
 			clear(g.types)
 		}
 		g.types[descriptor] = t
 	}
-	return t, t.name != ""
+	return t, t.Name != ""
 }
 
 // ofBlock is the type that the runtime was told of a block by code at an address.
-func (g *goRuntime) ofBlock(code addr.Run, aux capture.GoAux) (goType, addr.Run, bool) {
+func (g *goRuntime) ofBlock(code addr.Run, aux capture.GoAux) (capture.GoType, addr.Run, bool) {
 	m := g.at(code)
 	if m == nil {
-		return goType{}, 0, false
+		return capture.GoType{}, 0, false
 	}
 	descriptor := addr.Run(aux.Type(uint64(m.Low)))
 	t, ok := g.described(m, descriptor)
@@ -174,7 +166,7 @@ func (g *goRuntime) Of(code addr.Run, aux capture.GoAux, size uint64) *blocktype
 	if !ok {
 		return nil
 	}
-	return query.GoType(t.name, t.size, size)
+	return query.GoType(t.Name, t.Size, size)
 }
 
 // Matches tells whether a block that code at an address has allocated is of a type that a pattern
@@ -183,19 +175,19 @@ func (g *goRuntime) Matches(code addr.Run, aux capture.GoAux, size uint64, patte
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	t, descriptor, ok := g.ofBlock(code, aux)
-	return ok && g.matches(descriptor, t, size != t.size, pattern)
+	return ok && g.matches(descriptor, t, size != t.Size, pattern)
 }
 
 // matches is query.MatchType, asked once.
-func (g *goRuntime) matches(descriptor addr.Run, t goType, many bool, pattern string) bool {
+func (g *goRuntime) matches(descriptor addr.Run, t capture.GoType, many bool, pattern string) bool {
 	q := goTypeQuestion{descriptor, many, pattern}
 	yes, known := g.answers[q]
 	if !known {
-		size := t.size
+		size := t.Size
 		if many {
 			size++
 		}
-		yes = query.MatchType(pattern, query.GoType(t.name, t.size, size))
+		yes = query.MatchType(pattern, query.GoType(t.Name, t.Size, size))
 		if len(g.answers) >= maxGoTypes {
 			clear(g.answers)
 		}
@@ -214,5 +206,5 @@ func (g *goRuntime) Verdict(m inferior.Module, descriptor addr.Run, pattern stri
 	if !ok {
 		return probe.GoTypeVerdict{}
 	}
-	return probe.GoTypeVerdict{Size: t.size, One: g.matches(descriptor, t, false, pattern), Many: g.matches(descriptor, t, true, pattern)}
+	return probe.GoTypeVerdict{Size: t.Size, One: g.matches(descriptor, t, false, pattern), Many: g.matches(descriptor, t, true, pattern)}
 }
