@@ -91,10 +91,7 @@ func (t *BlockTypes) SearchBlocks(ctx context.Context, pattern []byte, limit int
 			return nil, false, err
 		}
 	}
-	types, err := t.ofImage(ctx, m, false)
-	if err != nil {
-		return nil, false, err
-	}
+	var types *imageTypes // nil before the first hit: they may need the graph of the heap
 	w := window{mem: m.Reader()}
 	for i, b := range m.Blocks() {
 		for low := b.Addr; low+uint64(len(pattern)) <= b.End(); {
@@ -114,6 +111,11 @@ func (t *BlockTypes) SearchBlocks(ctx context.Context, pattern []byte, limit int
 				}
 				if at += next; len(hits) >= limit {
 					return hits, true, nil
+				}
+				if types == nil {
+					if types, err = t.ofImage(ctx, m, false); err != nil {
+						return nil, false, err
+					}
 				}
 				hits = append(hits, types.hit(i, &b, low+uint64(at)-b.Addr))
 			}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"hdb/heap"
+	"hdb/internal/cond"
 	"hdb/names"
 	"hdb/query"
 	"hdb/report"
@@ -39,8 +40,14 @@ func main() {
 // buildCgo builds a Go program with C code, whatever go env says.
 func buildCgo(t *testing.T) string {
 	t.Helper()
+	return buildGo(t, cgoText)
+}
+
+// buildGo builds a Go program, whatever go env says.
+func buildGo(t *testing.T, text string) string {
+	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "mixed.go"), []byte(cgoText), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "mixed.go"), []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(testprogs.Tool(t, "go"), "build", "-o", "mixed", "mixed.go")
@@ -155,6 +162,73 @@ func TestGoStackWithoutDWARF(t *testing.T) {
 				t.Errorf("%s, at %s: %s (%s), want %s", flags, at, got, st.Truncated, want)
 			}
 			must(t)(s.Stepping.NextInstruction(1))
+		}
+	}
+}
+
+// deepText has a list of 1000 nodes, farther from each other than types are looked for, and three blocks
+// that are larger than what the list has, whose types the heap knows.
+const deepText = `package main
+
+import "runtime"
+
+type node struct {
+	next *node
+	buf  []byte
+}
+
+type wide struct {
+	pad  [1000]int
+	last *node
+}
+
+var (
+	list  *node
+	broad [3]*wide
+)
+
+func main() {
+	for range 1000 {
+		list = &node{list, make([]byte, 4000)}
+	}
+	for i := range broad {
+		broad[i] = &wide{}
+	}
+	runtime.GC()
+	runtime.Breakpoint()
+}
+`
+
+// TestTypesAreInferredWhenAsked has the heap look for the types of all its blocks only where those of the
+// blocks that are shown are not found without, and build the graph only for types.
+func TestTypesAreInferredWhenAsked(t *testing.T) {
+	s := open(t, "golang")
+	if _, err := s.Load(buildGo(t, deepText)); err != nil {
+		t.Fatal(err)
+	}
+	must(t)(s.Run(nil))
+	if _, _, err := s.BlockTypes.SearchBlocks(t.Context(), []byte("no block has this"), 1); err != nil || s.Heap.named != nil {
+		t.Errorf("the graph was built for no hit: %v", err)
+	}
+	for _, c := range []struct {
+		limit    int
+		of       string
+		typ      string
+		inferred bool
+	}{{3, "size == 8192", "main.wide", false}, {800, "size == 4096", "[]uint8", true}} {
+		of, err := cond.Parse(c.of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := s.Heap.Walked(t.Context(), of, c.limit)
+		if err != nil || len(w.Largest) != c.limit {
+			t.Fatalf("%d blocks: %v", len(w.Largest), err)
+		}
+		if last := w.Largest[c.limit-1].Type; last == nil || last.Name != c.typ {
+			t.Errorf("of %d blocks the last is of %v, want %s", c.limit, last, c.typ)
+		}
+		if inferred := s.Heap.named.golang.all != nil; inferred != c.inferred {
+			t.Errorf("for %d blocks all types were looked for: %v", c.limit, inferred)
 		}
 	}
 }

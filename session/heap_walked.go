@@ -29,11 +29,11 @@ func (h *Heap) Walked(ctx context.Context, c *cond.Cond, limit int) (*WalkedBloc
 	if err := m.Walkable(); err != nil {
 		return nil, err
 	}
-	types, err := h.types.ofImage(ctx, m, true)
+	asked := c != nil && c.UsesPredicate(cond.Type)
+	types, err := h.types.ofImage(ctx, m, asked || limit == 0)
 	if err != nil {
 		return nil, err
 	}
-	asked := c != nil && c.UsesPredicate(cond.Type)
 	out := &WalkedBlocks{}
 	for i, b := range m.Blocks() {
 		if i&1023 == 0 && ctx.Err() != nil {
@@ -57,7 +57,12 @@ func (h *Heap) Walked(ctx context.Context, c *cond.Cond, limit int) (*WalkedBloc
 	out.keepLargest(limit)
 	for i := range out.Largest {
 		b := &out.Largest[i]
-		b.Type = types.of(b.index, &b.Block)
+		if b.Type = types.of(b.index, &b.Block); b.Type == nil && m.InGo(b.Addr) { // it may be one of a long list
+			if err := types.golang.infer(ctx); err != nil {
+				return nil, err
+			}
+			b.Type = types.of(b.index, &b.Block)
+		}
 	}
 	return out, nil
 }
