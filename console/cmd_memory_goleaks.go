@@ -84,8 +84,11 @@ func orDash(o *screen.Output, bytes uint64) string {
 
 // goTypeText is the type of the blocks of a row.
 func goTypeText(o *screen.Output, r *session.GoRow) screen.Span {
-	if r.Type == nil {
-		return screen.Guess("?")
+	switch {
+	case r.Type == nil && r.Slot == 0:
+		return screen.Guess("? (larger than " + o.Sizes.Short(session.MaxSmallSlot) + ")")
+	case r.Type == nil:
+		return screen.Guess("? (slots of " + o.Sizes.Short(r.Slot) + ")")
 	}
 	return screen.Plain(o.Names.Short(r.Type.String()))
 }
@@ -99,6 +102,7 @@ type goRowView struct {
 	OfCBytes     uint64      `json:"collected_held_by_c_bytes,omitempty"`
 	OfC          int         `json:"collected_held_by_c_blocks,omitempty"`
 	Type         string      `json:"type,omitempty"`
+	Slot         uint64      `json:"slot_bytes,omitempty"`
 	Block        string      `json:"block"` // the largest
 	Size         uint64      `json:"block_size"`
 	HeldBy       string      `json:"held_by,omitempty"`
@@ -108,7 +112,10 @@ type goRowView struct {
 func viewGoRows(a *session.LeakAnswer) (all []goRowView) {
 	for i := range a.GoRows {
 		r := &a.GoRows[i]
-		v := goRowView{r.Live.Bytes, r.Live.Blocks, r.Garbage.Bytes, r.Garbage.Blocks, r.OfC.Bytes, r.OfC.Blocks, "", fmt.Sprintf("%#x", r.Block.Addr), r.Block.Size, r.HeldBy, nil}
+		v := goRowView{
+			Bytes: r.Live.Bytes, Blocks: r.Live.Blocks, GarbageBytes: r.Garbage.Bytes, Garbage: r.Garbage.Blocks, OfCBytes: r.OfC.Bytes, OfC: r.OfC.Blocks,
+			Slot: r.Slot, Block: fmt.Sprintf("%#x", r.Block.Addr), Size: r.Block.Size, HeldBy: r.HeldBy,
+		}
 		if r.Type != nil {
 			v.Type = r.Type.String()
 		}

@@ -17,10 +17,12 @@ import (
 	"hdb/values/blocktype"
 )
 
-// A GoRow is the live blocks of a Go runtime of one stack, or, of those that are not recorded, of one type.
+// A GoRow is the live blocks of a Go runtime of one stack, or, of those that are not recorded, of one type; those whose
+// type is not known have a row for each size of slots.
 type GoRow struct {
 	query.StackRow                 // with the stack; empty of blocks without one
 	Type           *blocktype.Type // of these, nil if it is not known
+	Slot           uint64          // without a type: the bytes of each slot, 0 where they are more than MaxSmallSlot
 	Live           graph.Sum       // bytes are those of slots
 	Garbage        graph.Sum       // of Live: what the next collection finds dead
 	OfC            graph.Sum       // of Live: what only memory of C points to
@@ -96,34 +98,53 @@ func (h *Heap) goRows(ctx context.Context, m *memory.Image, l *memory.Leaks, sta
 	return nil
 }
 
+// MaxSmallSlot is the largest slot that shares its span with others (Go's runtime/sizeclasses.go).
+const MaxSmallSlot = 32 << 10
+
 // rows appends those of blocks without a stack, by type.
 func (t *goTyper) rows(ctx context.Context, rows []*GoRow, keep func(memory.Block) bool) ([]*GoRow, error) {
 	if err := t.infer(ctx); err != nil {
 		return nil, err
 	}
-	byType := map[goContent]*GoRow{}
-	byNumber := make([]*GoRow, len(t.list))
+	byName, bySlot := map[string]*GoRow{}, map[uint64]*GoRow{}
+	byNumber := make([]*GoRow, len(t.list)) // nil: not seen yet, or of no known type
 	for i, b := range t.n.m.Blocks() {
 		if b.Stack != 0 || !t.n.m.InGo(b.Addr) || keep != nil && !keep(b) {
 			continue
 		}
+		slot := golang.Block{Addr: b.Addr, Size: b.Room}.Slot()
 		r := byNumber[t.all[i]]
 		if r == nil {
-			c := t.list[t.all[i]]
-			c.inferred = false // one row of a type, however it is known
-			if r = byType[c]; r == nil {
-				r = &GoRow{index: -1, Type: t.typeOf(c)}
-				byType[c] = r
-				rows = append(rows, r)
+			if typ := t.typeOf(t.list[t.all[i]]); typ != nil {
+				typ.How = blocktype.Declared // one row of a type, however it is known
+				r = rowOf(byName, typ.Name, GoRow{Type: typ}, &rows)
+				byNumber[t.all[i]] = r
+			} else {
+				of := slot
+				if of > MaxSmallSlot {
+					of = 0
+				}
+				r = rowOf(bySlot, of, GoRow{Slot: of}, &rows)
 			}
-			byNumber[t.all[i]] = r
 		}
-		r.add(t.n.g.Reach(i), 1, golang.Block{Addr: b.Addr, Size: b.Room}.Slot())
+		r.add(t.n.g.Reach(i), 1, slot)
 		if r.index < 0 || b.Room > r.Block.Room {
 			r.index, r.Block = i, b
 		}
 	}
 	return rows, nil
+}
+
+// rowOf is the row of a key. A new one is of that kind.
+func rowOf[K comparable](known map[K]*GoRow, key K, kind GoRow, rows *[]*GoRow) *GoRow {
+	r := known[key]
+	if r == nil {
+		kind.index = -1
+		r = &kind
+		known[key] = r
+		*rows = append(*rows, r)
+	}
+	return r
 }
 
 // Bounds of a way that is told in a line.

@@ -97,7 +97,7 @@ func compareHeap(t *testing.T, program string, symbols bool) {
 	said, end := saidBy(t, cmd)
 	defer end()
 	var asked strings.Builder
-	asked.WriteString("leaks\n")
+	asked.WriteString("leaks 1000\n")
 	for _, l := range said {
 		if to := l.target(); to != "" {
 			fmt.Fprintf(&asked, "refs %s all\n", to)
@@ -191,6 +191,11 @@ func compareSaid(t *testing.T, said []heapLine, answers []json.RawMessage, symbo
 		Blocks  uint64 `json:"collected_live_blocks"`
 		Bytes   uint64 `json:"collected_live_bytes"`
 		Garbage int    `json:"collected_garbage_blocks"`
+		Rows    []struct {
+			Type   string
+			Slot   uint64 `json:"slot_bytes"`
+			Blocks uint64 `json:"live_blocks"`
+		} `json:"collected_rows"`
 	}
 	asked := 1
 	for _, l := range said {
@@ -222,6 +227,18 @@ func compareSaid(t *testing.T, said []heapLine, answers []json.RawMessage, symbo
 		if why := l.compare(&a, symbols); why != "" {
 			t.Errorf("%s %v: %s: %s", l.what, l.args, why, answers[0])
 		}
+	}
+	blocks, seen := uint64(0), map[string]bool{}
+	for _, r := range leaks.Rows {
+		blocks += r.Blocks
+		key := fmt.Sprint(r.Type, " ", r.Slot)
+		if seen[key] {
+			t.Errorf("leaks has two rows of %q", key)
+		}
+		seen[key] = true
+	}
+	if blocks != leaks.Blocks {
+		t.Errorf("the rows of leaks have %d blocks of %d", blocks, leaks.Blocks)
 	}
 	if leaks.Garbage < 14 {
 		t.Errorf("%d blocks of garbage", leaks.Garbage)
