@@ -2,9 +2,11 @@ package probe
 
 import (
 	"errors"
+	"fmt"
 
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/internal/units"
 )
 
 // The probe's memory lies in the first free place of [placesLow, placesHigh), at
@@ -38,14 +40,19 @@ var errNoPlace = errors.New("no free addresses for the probe's memory")
 
 // freePlace is the first place in which nothing is mapped.
 func freePlace(maps []inferior.Mapping) (addr.Run, error) {
-	at := addr.Run(placesLow)
+	at, taken := addr.Run(placesLow), 0
+	var last inferior.Mapping
 	for _, m := range maps {
 		for m.Low < at+placeSize && at < m.High {
 			at += placeSize
+			last = m
+		}
+		if m.Low < placesHigh && placesLow < m.High {
+			taken++
 		}
 	}
 	if at+placeSize > placesHigh {
-		return 0, errNoPlace
+		return 0, fmt.Errorf("%w: %s from %v to %v, the last that is in the way %v to %v %q", errNoPlace, units.Count(taken, "mapping"), addr.Run(placesLow), addr.Run(placesHigh), last.Low, last.High, last.Path)
 	}
 	return at, nil
 }
