@@ -34,14 +34,23 @@
 //	            running until something stops and reporting that; steps, made of runs
 //	Cores       opening core files, and writing them of the process
 //	Recorded    the recording that can be asked, and its caveats
+//	BlockTypes  the types of blocks of the heap
 //	Queries, Travel, Captures, Symbols, Python, PythonStepping
 //	            questions, moments, files, debug files, what threads do in Python, and
 //	            steps there
+//	heapSpace, placeNames
+//	            who owns which part of the address space; the names of variables there
 //	Heap        what memory holds, and who points to whom
+//	Mallocs     what the allocators of C have
+//	olderBlocks what malloc had given before a recording began
+//	GoCollections
+//	            collections of garbage that a Go program is made to make
 //
 // Where a part has to tell one that comes after it, it is given a function:
 // Selection.source, Planes.failed, Allocators.follow, Stops.traced and traceExits,
-// Recorder.status, Execution.ended, Values.w.Call.
+// Recorder.status, Execution.ended, Values.w.Call. Two are given parts that come after them:
+// BlockTypes the Heap, as types of blocks of Go follow from who points to them, and Execution
+// Python and Mallocs, for what a report tells.
 //
 // # Core files
 //

@@ -24,7 +24,6 @@ type Heap struct {
 	types    *BlockTypes
 	space    *heapSpace
 	places   *placeNames
-	mallocs  *Mallocs
 
 	image   *memory.Image
 	of      *inferior.Process  // that the image is of

@@ -63,20 +63,25 @@ func (h *Mallocs) Region(at uint64) (*RegionAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
+	return h.heap.region(m, at), nil
+}
+
+// region is Mallocs.Region of an image.
+func (h *Heap) region(m *memory.Image, at uint64) *RegionAnswer {
 	je, err := m.Jemalloc()
 	if err != nil {
-		return nil, nil
+		return nil
 	}
 	r, ok := je.Find(addr.Run(at))
 	if !ok {
-		return nil, nil
+		return nil
 	}
-	return &RegionAnswer{Region: r, Thread: h.threadNumber(r.TID), Offset: int64(at - uint64(r.Addr))}, nil
+	return &RegionAnswer{Region: r, Thread: h.threadNumber(r.TID), Offset: int64(at - uint64(r.Addr))}
 }
 
 // threadNumber is hdb's number of a thread, 0 of one that it does not know.
-func (h *Mallocs) threadNumber(tid int) int {
-	for _, t := range h.image.Threads() {
+func (c *common) threadNumber(tid int) int {
+	for _, t := range c.image.Threads() {
 		if t.TID == tid {
 			return t.Num
 		}

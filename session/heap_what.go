@@ -90,9 +90,7 @@ func (h *Heap) What(a addr.Run) (*What, error) {
 			w.Chunk = &c
 		}
 	}
-	if w.Slot, err = h.mallocs.Region(uint64(a)); err != nil {
-		return nil, err
-	}
+	w.Slot = h.region(image, uint64(a))
 	return w, nil
 }
 

@@ -209,7 +209,6 @@ func (s *Session) wire() {
 		places: &placeNames{common: c, values: s.Values, walker: s.walker},
 	}
 	s.Mallocs = &Mallocs{c, s.Heap, s.Recorded, s.Queries}
-	s.Heap.mallocs = s.Mallocs
 	older := &olderBlocks{common: c, allocator: s.Heap.allocator}
 	s.BlockTypes.heap = s.Heap
 	s.GoCollections = &GoCollections{common: c, sel: s.Selection, exec: s.Execution, heap: s.Heap}
