@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -167,7 +168,7 @@ func TestGoStackWithoutDWARF(t *testing.T) {
 }
 
 // deepText has a list of 1000 nodes, farther from each other than types are looked for, and three blocks
-// that are larger than what the list has, whose types the heap knows.
+// that are larger than what the list has, whose types the heap knows, beside what main has.
 const deepText = `package main
 
 import "runtime"
@@ -187,7 +188,13 @@ var (
 	broad [3]*wide
 )
 
+type leaf struct{ pad [6]int }
+
 func main() {
+	leaves := make([]*leaf, 10_000) // too large for the stack
+	for i := range leaves {
+		leaves[i] = new(leaf)
+	}
 	for range 1000 {
 		list = &node{list, make([]byte, 4000)}
 	}
@@ -196,6 +203,7 @@ func main() {
 	}
 	runtime.GC()
 	runtime.Breakpoint()
+	runtime.KeepAlive(leaves)
 }
 `
 
@@ -231,4 +239,27 @@ func TestTypesAreInferredWhenAsked(t *testing.T) {
 			t.Errorf("for %d blocks all types were looked for: %v", c.limit, inferred)
 		}
 	}
+}
+
+// TestWayFromAStack has the way to a block of an array that only a stack leads to: the element is not to be
+// read as a part of the goroutine's number.
+func TestWayFromAStack(t *testing.T) {
+	s := open(t, "golang")
+	if _, err := s.Load(buildGo(t, deepText)); err != nil {
+		t.Fatal(err)
+	}
+	must(t)(s.Run(nil))
+	a, err := s.Heap.Leaks(t.Context(), LeakQuestion{Limit: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range a.GoRows {
+		if r.Type != nil && r.Type.Name == "main.leaf" {
+			if !regexp.MustCompile(`^a (stack of goroutine 1|register): \[\d+\]$`).MatchString(r.HeldBy) {
+				t.Errorf("a leaf is held by %s", r.HeldBy)
+			}
+			return
+		}
+	}
+	t.Error("no row of main.leaf")
 }

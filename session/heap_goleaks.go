@@ -161,6 +161,7 @@ func (n *namer) way(block int) string {
 		return ""
 	}
 	var b strings.Builder
+	named := false
 	for i, e := range path {
 		if i >= wayBegin && i < len(path)-wayEnd {
 			if i == wayBegin {
@@ -171,34 +172,41 @@ func (n *namer) way(block int) string {
 		h := n.holder(e)
 		switch {
 		case i > 0 && h.Name != "":
+			if !named { // 1[3] is no goroutine
+				b.WriteString(": ")
+			}
 			b.WriteString(h.Name)
 		case i > 0:
 			fmt.Fprintf(&b, " -> +%#x", h.Field)
 		default:
-			b.WriteString(rootText(&h))
+			var text string
+			text, named = rootText(&h)
+			b.WriteString(text)
+			continue
 		}
+		named = true
 	}
 	return strings.TrimSpace(b.String())
 }
 
-// rootText says what a root is.
-func rootText(h *Holder) string {
+// rootText says what a root is. named: it is a name, which those of members may follow.
+func rootText(h *Holder) (text string, named bool) {
 	switch {
 	case h.Kind == HeldByGoroutine:
-		return "a stack of goroutine " + strconv.FormatUint(h.Goroutine, 10)
+		return "a stack of goroutine " + strconv.FormatUint(h.Goroutine, 10), false
 	case h.Kind == HeldByRegister:
-		return "a register"
+		return "a register", false
 	case h.Kind == HeldByRuntime:
-		return "a " + h.Name
+		return "a " + h.Name, false
 	case h.Name != "":
 		for _, part := range []string{".array", ".str", ".data"} { // of slices, strings and interfaces
 			if name, ok := strings.CutSuffix(h.Name, part); ok && h.Kind == HeldByGlobal {
-				return name
+				return name, true
 			}
 		}
-		return h.Name
+		return h.Name, true
 	case h.Region != nil:
-		return h.Region.Kind.String() + " at " + addr.Run(h.At).String()
+		return h.Region.Kind.String() + " at " + addr.Run(h.At).String(), false
 	}
-	return "memory"
+	return "memory", false
 }
