@@ -209,8 +209,8 @@ type reportView struct {
 	Aborted  *abortView    `json:"malloc_abort,omitempty"`
 	Elapsed  int64         `json:"elapsed_ns"`
 
-	Type    string     `json:"type,omitempty"`    // of the block, in a Go program
-	Creator *frameView `json:"creator,omitempty"` // the go statement that made the goroutine
+	Type    string     `json:"type,omitempty"`         // of the block, in a Go program
+	Creator *frameView `json:"go_statement,omitempty"` // the go statement that made the goroutine
 
 	Python *pythonFrameView `json:"python,omitempty"`        // the innermost function of Python
 	Blamed *pythonDebugView `json:"damaged_block,omitempty"` // for which CPython's debug hooks ended the program

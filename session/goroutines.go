@@ -69,12 +69,6 @@ func (g *Goroutines) findRuntime() (*goruntime.Runtime, error) {
 	return r, nil
 }
 
-// Known tells whether the program has a Go runtime that is understood.
-func (g *Goroutines) Known() bool {
-	_, err := g.runtimeOf()
-	return err == nil
-}
-
 // List lists the goroutines by their numbers, those of the runtime itself as well, and tells how many are
 // left out because they could not be read.
 func (g *Goroutines) List() (list []Goroutine, lost int, err error) {
