@@ -105,7 +105,10 @@ func (c *Writer) Adopt(l *Log) {
 	for _, m := range l.Modules() {
 		c.AddModule(m)
 	}
-	for pc, chain := range l.kept {
+	l.mu.RLock()
+	kept, types := maps.Clone(l.kept), maps.Clone(l.types.of)
+	l.mu.RUnlock()
+	for pc, chain := range kept {
 		c.Keep(pc, chain)
 	}
 	for id := range l.Stacks() {
@@ -118,8 +121,8 @@ func (c *Writer) Adopt(l *Log) {
 	}
 	c.ReplacedUpTo(execs, math.MaxUint64)
 	c.noteTypes()
-	for _, i := range slices.Sorted(maps.Keys(l.types.of)) {
-		c.SetGoTypes(i, l.types.of[i])
+	for _, i := range slices.Sorted(maps.Keys(types)) {
+		c.SetGoTypes(i, types[i])
 	}
 	c.addMoments(l)
 }
