@@ -69,7 +69,7 @@ func (t *terminal) Redraw() {
 		t.open.show(os.Stdout)
 		return
 	}
-	_, _ = t.keys.Write([]byte{ctrlE}) // an error is that the terminal is closed
+	_, _ = t.keys.Load().Write([]byte{ctrlE}) // an error is that the terminal is closed
 }
 
 // Interrupted makes the terminal an Interruptible.
@@ -81,6 +81,8 @@ func (t *terminal) renew() error {
 	if err := errors.Join(t.state.Close(), t.between.ApplyMode()); err != nil {
 		return fmt.Errorf("terminal: %w", err)
 	}
-	t.newState()
+	if err := t.newState(); err != nil {
+		return fmt.Errorf("terminal: %w", err)
+	}
 	return nil
 }

@@ -38,8 +38,6 @@ type terminal struct {
 	standIn *os.File          // asked for the size while the terminal has none, nil: there is none
 	tty     *os.File          // own open description of the terminal, so that deadlines work
 	lines   *bufio.Reader     // of tty, for lines without editing
-	input   *os.File          // read end of liner's input
-	keys    *os.File          // write end of liner's input
 	cooked  liner.ModeApplier // as it was found
 	between liner.ModeApplier // the same, but Ctrl-C does not drop the lines typed before it
 	raw     liner.ModeApplier
@@ -47,6 +45,9 @@ type terminal struct {
 	reading sync.Mutex // held while a prompt is open
 	open    openPrompt // without editing
 	closing sync.Once
+
+	input *os.File                // read end of liner's input
+	keys  atomic.Pointer[os.File] // its write end
 
 	history   []string
 	completer liner.WordCompleter // nil: none
@@ -73,16 +74,14 @@ func NewTerminal() (Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("terminal: %w", err)
 	}
-	r, w, err := os.Pipe()
-	if err != nil {
+	t := &terminal{
+		tty: tty, lines: bufio.NewReaderSize(tty, 4096),
+		cooked: cooked, resumed: make(chan os.Signal, 1), standIn: newStandIn(),
+	}
+	if err := t.newState(); err != nil {
 		tty.Close()
 		return nil, fmt.Errorf("terminal: %w", err)
 	}
-	t := &terminal{
-		tty: tty, lines: bufio.NewReaderSize(tty, 4096), input: r, keys: w,
-		cooked: cooked, resumed: make(chan os.Signal, 1), standIn: newStandIn(),
-	}
-	t.newState()
 	if err = changeModes(func(m *syscall.Termios) { m.Lflag &^= syscall.ISIG }); err == nil {
 		t.raw, err = liner.TerminalMode()
 	}
@@ -96,8 +95,17 @@ func NewTerminal() (Reader, error) {
 	return t, nil
 }
 
-// newState makes liner's state, which begins with the size that the terminal has now.
-func (t *terminal) newState() {
+// newState makes liner's state, which begins with the size that the terminal has now, with an input of its
+// own: of an older state, whose prompt was given up, a goroutine reads keys until there are none.
+func (t *terminal) newState() error {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	if old := t.keys.Swap(w); old != nil {
+		old.Close()
+	}
+	t.input = r
 	defer t.assumeSize()()
 	t.columns = t.width()
 	stdin := os.Stdin
@@ -112,6 +120,7 @@ func (t *terminal) newState() {
 	for _, l := range t.history {
 		t.state.AppendHistory(l)
 	}
+	return nil
 }
 
 // DropsTyped reports whether a signal key drops what was typed before it, as terminals do
@@ -143,10 +152,6 @@ func (t *terminal) ReadLine(prompt string) (string, error) {
 	defer t.reading.Unlock()
 	line, err := t.edit(prompt)
 	if errors.Is(err, liner.ErrInternal) && columns() == 0 { // the terminal has lost its size
-		// liner still reads keys, up to one that ends a line.
-		if _, err := t.keys.Write([]byte{ctrlC}); err != nil {
-			return "", fmt.Errorf("terminal: %w", err)
-		}
 		if _, err := io.WriteString(os.Stdout, "\n"); err != nil {
 			return "", err
 		}
@@ -275,7 +280,7 @@ func (t *terminal) pump() {
 			if cancel := t.completing.Load(); cancel != nil && bytes.IndexByte(keys, ctrlC) >= 0 {
 				(*cancel)()
 			}
-			if _, err := t.keys.Write(keys); err != nil {
+			if _, err := t.keys.Load().Write(keys); err != nil {
 				return
 			}
 		}
@@ -283,7 +288,7 @@ func (t *terminal) pump() {
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			return
 		case err != nil || n == 0: // hung up
-			_, _ = t.keys.Write([]byte{ctrlD})
+			_, _ = t.keys.Load().Write([]byte{ctrlD})
 			return
 		}
 	}
@@ -363,7 +368,7 @@ func (t *terminal) Close() (err error) {
 
 func (t *terminal) close() error {
 	signal.Stop(t.resumed)
-	err := errors.Join(t.keys.Close(), t.tty.SetReadDeadline(time.Unix(1, 0)))
+	err := errors.Join(t.keys.Load().Close(), t.tty.SetReadDeadline(time.Unix(1, 0)))
 	closed := make(chan struct{})
 	go func() { defer close(closed); t.reading.Lock() }()
 	select {
