@@ -238,6 +238,13 @@ func TestTypesAreInferredWhenAsked(t *testing.T) {
 		if inferred := s.Heap.named.golang.all != nil; inferred != c.inferred {
 			t.Errorf("for %d blocks all types were looked for: %v", c.limit, inferred)
 		}
+		// What is asked of one block has its type, whatever was asked before.
+		for _, b := range w.Largest {
+			s.Heap.named = nil
+			if p, err := s.Heap.Path(t.Context(), b.Addr); err != nil || p.Block.Type == nil || p.Block.Type.Name != c.typ {
+				t.Fatalf("the block at %#x is told alone as %+v: %v", b.Addr, p, err)
+			}
+		}
 	}
 }
 

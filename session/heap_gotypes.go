@@ -67,39 +67,57 @@ type goLayout struct {
 
 func (l goLayout) Field(off uint64) string { return l.types.Member(l.Content, off) }
 
-// of is what a block holds.
+// of is what a block holds. Near it that is found at once; where that takes too long, as in a long list, what all
+// blocks hold is found instead.
 func (t *goTyper) of(i int) goContent {
 	if t.all != nil {
 		return t.list[t.all[i]]
 	}
 	c, ok := t.known[i]
-	if !ok {
-		_ = symbols.Guard(func() { c = t.find(i, map[int]bool{}) })
-		t.known[i] = c
+	if ok {
+		return c
 	}
+	near := nearby{tried: map[int]bool{}}
+	_ = symbols.Guard(func() { c = t.find(i, &near) })
+	if c.Type == nil && near.cut {
+		ctx, done := t.n.h.bound()
+		defer done()
+		if err := t.infer(ctx); err != nil { // given up, and said so by who asked
+			return c
+		}
+		return t.list[t.all[i]]
+	}
+	t.known[i] = c
 	return c
 }
 
+// nearby are the blocks that find has looked at. cut is set if there were more.
+type nearby struct {
+	tried map[int]bool
+	cut   bool
+}
+
 // find is of without what is kept.
-func (t *goTyper) find(i int, tried map[int]bool) goContent {
-	tried[i] = true
+func (t *goTyper) find(i int, near *nearby) goContent {
+	near.tried[i] = true
 	b := t.n.g.Block(i)
 	if c := t.declared(&b); c.Type != nil {
 		return goContent{Content: c}
 	}
 	count := 0
 	for e := range t.n.g.Graph.To(i) {
-		if count++; count > maxTypeEdges || len(tried) >= maxTypeBlocks {
+		if count++; count > maxTypeEdges || len(near.tried) >= maxTypeBlocks {
+			near.cut = true
 			break
 		}
-		if e.Weak || e.Inside || e.From < 0 && e.Offset != 0 || e.From >= 0 && tried[e.From] {
+		if e.Weak || e.Inside || e.From < 0 && e.Offset != 0 || e.From >= 0 && near.tried[e.From] {
 			continue
 		}
 		var to golang.Content
 		ok := false
 		if e.From < 0 {
 			to, ok = t.root(e)
-		} else if from := t.find(e.From, tried); from.Type != nil {
+		} else if from := t.find(e.From, near); from.Type != nil {
 			to, ok = t.heap.Types.Target(from.Content, e.At-t.n.g.Block(e.From).Addr, t.n.h.word(addr.Run(t.n.g.Block(e.From).Addr)))
 		}
 		if ok && to.Fits(golang.Block{Addr: b.Addr, Size: b.Room}) {

@@ -57,11 +57,8 @@ func (h *Heap) Walked(ctx context.Context, c *cond.Cond, limit int) (*WalkedBloc
 	out.keepLargest(limit)
 	for i := range out.Largest {
 		b := &out.Largest[i]
-		if b.Type = types.of(b.index, &b.Block); b.Type == nil && m.InGo(b.Addr) { // it may be one of a long list
-			if err := types.golang.infer(ctx); err != nil {
-				return nil, err
-			}
-			b.Type = types.of(b.index, &b.Block)
+		if b.Type = types.of(b.index, &b.Block); ctx.Err() != nil {
+			return nil, ctx.Err()
 		}
 	}
 	return out, nil
