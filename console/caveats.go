@@ -1,6 +1,11 @@
 package console
 
-import "hdb/console/screen"
+import (
+	"slices"
+
+	"hdb/console/screen"
+	"hdb/session"
+)
 
 // answer is show for numbers that are drawn from the recording: with what makes them
 // less sure.
@@ -11,6 +16,11 @@ func (c *Console) answer(in Input, data any, text func(o *screen.Output)) {
 // answerOfMemory is answer for what memory, or one block, is asked: it lacks nothing that was made before an attach.
 func (c *Console) answerOfMemory(in Input, data any, text func(o *screen.Output)) {
 	c.showCareful(in, data, c.s.Recorded.GapsOfMemory(), text)
+}
+
+// answerOfHeap is answer, or answerOfMemory, by its gaps, for what a walk of the heap has found.
+func (c *Console) answerOfHeap(in Input, d *session.Doubts, gaps []string, data any, text func(o *screen.Output)) {
+	c.showCareful(in, data, slices.Concat(gaps, doubtTexts(d, c.out.Sizes)), text)
 }
 
 // showCareful is show with caveats.

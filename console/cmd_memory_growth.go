@@ -99,7 +99,7 @@ func showLeaksGrowth(c *Console, in Input, q leaksAsked, a *session.GrowthAnswer
 	for i := range a.Rows {
 		views = append(views, viewGrowthRow(&a.Rows[i], a))
 	}
-	c.answer(in, struct {
+	c.answerOfHeap(in, &a.Doubts, c.s.Recorded.Gaps(), struct {
 		Moments []instantView `json:"moments"`
 		Elapsed int64         `json:"elapsed_ns"`
 		Total   int           `json:"total"`
@@ -132,7 +132,6 @@ func showLeaksGrowth(c *Console, in Input, q leaksAsked, a *session.GrowthAnswer
 		if a.Why != nil {
 			o.Printf("these were not given back, held or not: %v\n", a.Why)
 		}
-		noteDoubts(o, &a.Doubts)
 		noteUnrecorded(c.s, o, true)
 	})
 }

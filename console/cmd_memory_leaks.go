@@ -246,11 +246,11 @@ func showLeaks(c *Console, in Input, q leaksAsked, a *session.LeakAnswer, mapped
 	if !q.Since.IsPresent() {
 		since = q.Since.String()
 	}
-	answer := c.answer
+	gaps := c.s.Recorded.Gaps()
 	if a.Doubts.Walked > 0 || since != "" {
-		answer = c.answerOfMemory
+		gaps = c.s.Recorded.GapsOfMemory()
 	}
-	answer(in, struct {
+	c.answerOfHeap(in, &a.Doubts, gaps, struct {
 		Since   string `json:"since,omitempty"`
 		Elapsed int64  `json:"elapsed_ns,omitempty"`
 		reachView
@@ -291,7 +291,6 @@ func showLeaks(c *Console, in Input, q leaksAsked, a *session.LeakAnswer, mapped
 		noteGo(c, o, &q, a)
 		noteKept(o, a.Kept)
 		noteCopy(o, a.Copy)
-		noteDoubts(o, &a.Doubts)
 		noteUnrecorded(c.s, o, true)
 		mapped.print(c, o, q.again)
 	})
@@ -363,29 +362,31 @@ func printReach(o *screen.Output, q leaksAsked, a *session.LeakAnswer) {
 	o.Table([]screen.Column{{Head: "bytes", Right: true}, {Head: "blocks", Right: true}, {}, {}}, table)
 }
 
-// noteDoubts says what makes it less sure who holds the blocks.
-func noteDoubts(o *screen.Output, d *session.Doubts) {
+// doubtTexts say what makes it less sure who holds the blocks.
+func doubtTexts(d *session.Doubts, sizes screen.Sizes) (all []string) {
+	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	if d.Other != "" {
-		o.Printf("the heap of %s is not walked: blocks that are not recorded are unknown, and so is what they hold\n", d.Other)
+		say("the heap of %s is not walked: blocks that are not recorded are unknown, and so is what they hold", d.Other)
 	}
 	if d.Torn > 0 {
-		o.Printf("%s of the heap did not hold together, a thread may be inside the allocator: blocks there may be shown wrong\n", units.Count(d.Torn, "place"))
+		say("%s of the heap did not hold together, a thread may be inside the allocator: blocks there may be shown wrong", units.Count(d.Torn, "place"))
 	}
 	if d.Uncached {
-		o.Printf("no tcache of jemalloc was found: what threads have in one is shown as live\n")
+		say("no tcache of jemalloc was found: what threads have in one is shown as live")
 	}
 	if d.Locked > 0 {
-		o.Printf("a thread is inside malloc or free: blocks that it works on may be shown wrong\n")
+		say("a thread is inside malloc or free: blocks that it works on may be shown wrong")
 	}
 	if len(d.Damage) > 0 {
-		o.Printf("the heap is damaged in %s, the first: %v\n", units.Count(len(d.Damage)+d.More, "place"), d.Damage[0])
+		say("the heap is damaged in %s, the first: %v", units.Count(len(d.Damage)+d.More, "place"), d.Damage[0])
 	}
 	if d.Stale > 0 {
-		o.Printf("%s of the recording left out: the allocator has their memory again, so their end was not seen\n", units.Count(d.Stale, "block"))
+		say("%s of the recording left out: the allocator has their memory again, so their end was not seen", units.Count(d.Stale, "block"))
 	}
 	if d.Unread > 0 {
-		o.Printf("%s could not be read: what only they hold is shown as lost\n", o.Sizes.Long(d.Unread))
+		say("%s could not be read: what only they hold is shown as lost", sizes.Long(d.Unread))
 	}
+	return all
 }
 
 // A copyView is session.Copy in JSON.

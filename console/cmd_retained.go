@@ -56,7 +56,7 @@ func topRetained(ctx context.Context, c *Console, in Input, per query.Per, limit
 			screen.Plain(units.Grouped(uint64(r.Live.Blocks))), screen.Func(siteName(c.out, per, s)), sitePlace(s, per),
 		})
 	}
-	c.answer(in, struct {
+	c.answerOfHeap(in, &a.Doubts, c.s.Recorded.Gaps(), struct {
 		By    string            `json:"measure"`
 		Per   string            `json:"per"`
 		Total int               `json:"total"`
@@ -81,7 +81,6 @@ func topRetained(ctx context.Context, c *Console, in Input, per query.Per, limit
 			}
 			o.Printf("%d of %s; `top %d by retained%s` lists all\n", len(rows), units.Count(total, per.String()), total, more)
 		}
-		noteDoubts(o, &a.Doubts)
 	})
 	return nil
 }
