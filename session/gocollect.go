@@ -86,9 +86,9 @@ func (g *GoCollections) Collect() (*Collected, *Report, error) {
 // to the program.
 func (g *GoCollections) CollectBeside(ctx context.Context, on func(func()) bool) (*Collected, error) {
 	var c *goCall
-	out, late := &Collected{}, false
+	out, behind := &Collected{}, false // behind a stop nothing is begun, and no thread is moved
 	err := g.besides(on, func() (err error) {
-		if late { // nothing is begun behind a stop
+		if behind {
 			return nil
 		}
 		if err := g.ready(); err != nil {
@@ -104,7 +104,7 @@ func (g *GoCollections) CollectBeside(ctx context.Context, on func(func()) bool)
 		return nil
 	})
 	if err != nil {
-		late = true
+		behind = true
 		return nil, err
 	}
 	var cut error // why the end is not waited for
@@ -115,21 +115,33 @@ func (g *GoCollections) CollectBeside(ctx context.Context, on func(func()) bool)
 			continue
 		case <-time.After(goCallTick):
 		}
-		if !on(func() { c.look(); over = c.over }) {
-			cut = c.stopped()
+		look := func() {
+			if !behind {
+				c.look()
+				over = c.over
+			}
+		}
+		if !on(look) {
+			behind, cut = true, c.stopped()
 		}
 	}
 	err = g.besides(on, func() error {
 		c.asked = false
-		out.Took = time.Since(c.began)
 		err := c.undo()
+		if behind { // which nobody waits for
+			if err != nil {
+				g.notify("gc: %v", err)
+			}
+			return nil
+		}
+		out.Took = time.Since(c.began)
 		if c.over && c.err == nil && err == nil {
 			out.Live, err = g.sum()
 		}
 		return errors.Join(c.err, err)
 	})
 	if err == errStopped {
-		err = nil
+		behind, err = true, nil
 		if cut == nil {
 			cut = c.stopped()
 		}

@@ -282,8 +282,7 @@ func (c *goCall) cut(by string) error {
 	return errors.New(by)
 }
 
-// stopped is the error of a call that the program has stopped at, or ended. What undo takes back must
-// not be undone yet.
+// stopped is the error of a call that the program has stopped at, or ended. It is called before undo.
 func (c *goCall) stopped() error {
 	switch {
 	case c.proc == nil:

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"hdb/testprogs"
 )
 
 var collected = regexp.MustCompile(`collected (?:([0-9,]+) objects? \(.*?\) )?in .*; live: ([0-9,]+) objects? `)
@@ -185,9 +187,9 @@ func TestCollectCutShort(t *testing.T) {
 			c := open(t, "-p", fmt.Sprint(p.cmd.Process.Pid))
 			c.ask(how.set)
 			before := c.want("print runtime.memstats.last_gc_nanotime", "0\n")
+			asked := p.asked(t, c)
 			c.ask("continue &")
-			key := time.AfterFunc(500*time.Millisecond, func() { p.cmd.Process.Signal(how.signal) })
-			defer key.Stop()
+			go func() { asked(); p.cmd.Process.Signal(how.signal) }()
 			if _, text, _ := strings.Cut(c.want("gc", how.said, "error: gc: "), "error: gc: "); text != how.want {
 				t.Errorf("gc: the error is %q, want %q", text, how.want)
 			}
@@ -202,6 +204,72 @@ func TestCollectCutShort(t *testing.T) {
 			c.quit()
 			p.end(t)
 		})
+	}
+}
+
+// TestCollectStopped has a program come to a breakpoint in its own code while gc waits for a thread that can be made to
+// collect: it stands there, and nothing is begun any more.
+func TestCollectStopped(t *testing.T) {
+	for _, toolchain := range toolchains() {
+		t.Run(toolchain, func(t *testing.T) {
+			t.Parallel()
+			for range 5 {
+				p := start(t, build(t, "garbage", toolchain), "IDLE=1", "GOGC=off")
+				p.waits(t)
+				c := open(t, "-p", fmt.Sprint(p.cmd.Process.Pid))
+				c.ask("break main.sum")
+				asked := p.asked(t, c)
+				c.ask("continue &")
+				go func() { asked(); p.in.Close() }()
+				text := c.ask("gc")
+				if strings.Contains(text, "collected ") { // by the thread that was on its way there
+					c.cmd.Process.Kill()
+					continue
+				}
+				if !strings.Contains(text, "breakpoint 1, hit 1") || !strings.Contains(text, "error: gc: stopped before the collection was done\n") {
+					t.Errorf("gc: %s", text)
+				}
+				c.want("bt 1", "#0* main.sum")
+				if n := strings.TrimSpace(c.ask("print runtime.memstats.numgc")); n != "0" {
+					t.Errorf("there were %s collections", n)
+				}
+				c.want("next", "main.sum")
+				c.ask("continue")
+				c.quit()
+				p.end(t)
+				if !strings.HasSuffix(p.said.String(), "done 1000\n") {
+					t.Errorf("the program said %s", &p.said)
+				}
+				return
+			}
+			t.Error("gc was done before the breakpoint each time")
+		})
+	}
+}
+
+// asked returns what waits until the runtime is made to collect by itself: its time of the last collection has been set
+// back. hdb is stopped now.
+func (p *program) asked(t *testing.T, c *console) func() {
+	t.Helper()
+	m := regexp.MustCompile(`0x[0-9a-f]+`).FindString(c.ask("print &runtime.memstats.last_gc_nanotime"))
+	at, err := strconv.ParseInt(strings.TrimPrefix(m, "0x"), 16, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", p.cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { memory.Close() })
+	word := func() (b [8]byte) {
+		memory.ReadAt(b[:], at) // zeros once it has ended
+		return b
+	}
+	before, end := word(), testprogs.Deadline(t)
+	return func() {
+		for word() == before && time.Now().Before(end) {
+			time.Sleep(time.Millisecond)
+		}
 	}
 }
 
