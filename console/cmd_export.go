@@ -93,7 +93,7 @@ func ParseExport(words []string) (e Export, rest []string, err error) {
 	if e.Options.Lines && !found.Places {
 		return e, nil, fmt.Errorf("export: %s takes no --lines: that is of collapsed", format)
 	}
-	e.parts.Line, e.parts.Snapshots, e.parts.Slots, e.parts.Collected = found.Line, found.Snapshots, found.Slots, found.Leaks
+	e.parts.Line, e.parts.Snapshots, e.parts.Slots, e.parts.Collected = found.Line, found.Snapshots, found.Slots, found.Collected
 	return e, rest, nil
 }
 

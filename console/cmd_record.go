@@ -259,8 +259,8 @@ func printRecord(c *Console, o *screen.Output, st session.RecordStatus) {
 	if len(st.Partial) > 0 {
 		o.Line(screen.Warning("partial: " + strings.Join(report.ReasonTexts(st.Partial), "; ")))
 	}
-	if st.Damage != nil {
-		o.Line(screen.Warning(report.DamageText(st.Damage)))
+	if text := report.DamageText(st.Damage); text != "" {
+		o.Line(screen.Warning(text))
 	}
 	for _, l := range st.Losses {
 		o.Line(screen.Warning(fmt.Sprintf("lost: %s, %s", units.Count(l.Count, "call"), report.ReasonText(l.Reason))))

@@ -42,7 +42,7 @@ func (t *tourist) ReadLine(prompt string) (string, error) {
 var _ line.Reader = (*tourist)(nil)
 
 // takeTours types every command of the console that prints, on one program: as a process, as
-// the capture that is saved of it, and by its core file; and those of Go on a program of it. The lines are those of
+// the capture that is saved of it, and by its core file. Those about Go are typed on a program in Go. The lines are those of
 // testdata/tour; first stands before those of each.
 func takeTours(t *testing.T, change func(*Config), first ...string) []visit {
 	t.Helper()

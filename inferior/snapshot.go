@@ -26,7 +26,7 @@ type snapshots struct {
 }
 
 // deadCopy is a copy that has been killed: its pid, and the one that the target knows.
-type deadCopy struct{ pid, own int }
+type deadCopy struct{ pid, targetPID int }
 
 // birth is a copy that is being made.
 type birth struct {
@@ -242,8 +242,8 @@ func (s *snapshots) reap() {
 		return
 	}
 	s.ended = slices.DeleteFunc(s.ended, func(c deadCopy) bool {
-		got, err := t.Syscall(unix.SYS_WAIT4, uint64(c.own), 0, unix.WALL|unix.WNOHANG, 0)
-		return got == uint64(c.own) || errors.Is(err, unix.ECHILD)
+		got, err := t.Syscall(unix.SYS_WAIT4, uint64(c.targetPID), 0, unix.WALL|unix.WNOHANG, 0)
+		return got == uint64(c.targetPID) || errors.Is(err, unix.ECHILD)
 	})
 }
 

@@ -223,10 +223,11 @@ func TestSnapshotRefused(t *testing.T) {
 	}
 }
 
-// TestSnapshotRunning: a copy is made between two events of a program that goes on.
+// TestSnapshotRunning: a copy is made between two events of a program that goes on. It is large, so that it takes
+// some time to end when it is closed.
 func TestSnapshotRunning(t *testing.T) {
 	path := build(t, "copied")
-	cmd, out := background(t, path, "4", "4", "0")
+	cmd, out := background(t, path, "4", "128", "0")
 	p := attach(t, cmd.Process.Pid)
 	var s *Snapshot
 	go p.waker.Wake(func() {

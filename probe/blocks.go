@@ -278,7 +278,7 @@ func blocksGap(maps []inferior.Mapping) (addr.Run, error) {
 			return at, nil
 		}
 	}
-	return 0, errNoPlace
+	return 0, noPlace(maps, blocksElse, blocksPlace+blocksSize)
 }
 
 // mapTable maps the table here and there. The name of its file is in the inferior.

@@ -40,19 +40,26 @@ var errNoPlace = errors.New("no free addresses for the probe's memory")
 
 // freePlace is the first place in which nothing is mapped.
 func freePlace(maps []inferior.Mapping) (addr.Run, error) {
-	at, taken := addr.Run(placesLow), 0
-	var last inferior.Mapping
+	at := addr.Run(placesLow)
 	for _, m := range maps {
 		for m.Low < at+placeSize && at < m.High {
 			at += placeSize
-			last = m
-		}
-		if m.Low < placesHigh && placesLow < m.High {
-			taken++
 		}
 	}
 	if at+placeSize > placesHigh {
-		return 0, fmt.Errorf("%w: %s from %v to %v, the last that is in the way %v to %v %q", errNoPlace, units.Count(taken, "mapping"), addr.Run(placesLow), addr.Run(placesHigh), last.Low, last.High, last.Path)
+		return 0, noPlace(maps, placesLow, placesHigh)
 	}
 	return at, nil
+}
+
+// noPlace is errNoPlace with what is mapped where a place was looked for.
+func noPlace(maps []inferior.Mapping, low, high addr.Run) error {
+	taken, last := 0, inferior.Mapping{}
+	for _, m := range maps {
+		if m.Low < high && low < m.High {
+			taken++
+			last = m
+		}
+	}
+	return fmt.Errorf("%w: %s from %v to %v, the last that is in the way %v to %v %q", errNoPlace, units.Count(taken, "mapping"), low, high, last.Low, last.High, last.Path)
 }

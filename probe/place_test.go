@@ -29,6 +29,10 @@ func TestFreePlace(t *testing.T) {
 			t.Errorf("%s: %v, %v; want %v", c.name, got, err, c.want)
 		}
 	}
+	taken := []inferior.Mapping{mapping(4096, 8192), {Low: first, High: first + 4096, Path: "/a"}, {Low: first + 8192, High: placesHigh, Path: "/b\x1b"}}
+	if _, err := freePlace(taken); err == nil || err.Error() != `no free addresses for the probe's memory: 2 mappings from 0x551000000000 to 0x555555554000, the last that is in the way 0x551000002000 to 0x555555554000 "/b\x1b"` {
+		t.Error(err)
+	}
 }
 
 // No sanitizer has a use for the places, nor forbids them.

@@ -32,7 +32,7 @@ func CaveatsOf(src capture.Source) Caveats {
 }
 
 // DamageText says what of a recording cannot be read, "" if no damage is known, or none but that
-// the file was not closed, for which capture.OpenEnd is a reason.
+// the end is missing, for which capture.OpenEnd is a reason.
 func DamageText(err error) string {
 	var d *capture.DamageError
 	switch {

@@ -17,7 +17,7 @@ type Format struct {
 	Places    bool   // takes Options.Lines
 	Parts     bool   // can be of a part of the recording, and have a stack several times, for threads
 	Slots     bool   // has a stack several times, for the sizes of slots in Go's heap
-	Leaks     bool   // blocks that a garbage collection frees are told apart in it, see query.ProfileParts
+	Collected bool   // blocks that a garbage collection frees are told apart in it, see query.ProfileParts
 
 	// One of these writes it: what a recording adds up to, all of a recording, or
 	// that as files of a directory.
@@ -52,7 +52,7 @@ func Formats() []Format {
 		{Name: "massif", Extension: ".massif", Short: "the heap at up to 64 moments and the stacks at some, for ms_print, massif-visualizer", Text: true, Snapshots: true, Parts: true, Write: WriteMassif},
 		{Name: "ndjson", Extension: ".ndjson", Short: "all events, stacks, frames and modules as JSON objects, one a line: jq, scripts", Text: true, Events: WriteNDJSON},
 		{Name: "parquet", Extension: ".parquet", Short: "the same as tables in a directory, which many recordings can share: DuckDB, Spark, ClickHouse, pandas", Tables: WriteParquet},
-		{Name: "sarif", Extension: ".sarif", Short: "blocks that are still allocated, at the user's lines: code scanning, editors", Text: true, Leaks: true, Write: WriteSARIF},
+		{Name: "sarif", Extension: ".sarif", Short: "blocks that are still allocated, at the user's lines: code scanning, editors", Text: true, Collected: true, Write: WriteSARIF},
 	}
 }
 

@@ -10,8 +10,8 @@
 // A Session loads, starts and ends the program, follows its modules, forks and
 // execs, and owns the parts that do everything else. A part has the verbs of one
 // matter, as s.Stops.Break and s.Queries.Top. What all parts share is the struct
-// common, which each embeds; beside it a part has only the parts that it asks. In
-// this order, each asks those before it:
+// common, which each embeds; beside it a part has only the parts that it asks. These are most
+// of them, in an order in which each asks those before it:
 //
 //	likes       events of captures that conditions name
 //	account     the recording of this run, with what is lost and in doubt
@@ -46,7 +46,7 @@
 //	GoCollections
 //	            collections of garbage that a Go program is made to make
 //
-// Where a part has to tell one that comes after it, it is given a function:
+// Where a part has to tell one that comes after it, it is given a function, among them
 // Selection.source, Planes.failed, Allocators.follow, Stops.traced and traceExits,
 // Recorder.status, Execution.ended, Values.w.Call. Two are given parts that come after them:
 // BlockTypes the Heap, as types of blocks of Go follow from who points to them, and Execution

@@ -41,11 +41,10 @@ func (g *Goroutines) threads(r *goruntime.Runtime) (goThreads, error) {
 	memory := goMemory{g.common.image, g.golang}
 	all := goThreads{map[uint64]goThread{}, map[int]goThread{}}
 	for _, t := range g.common.image.Threads() {
-		regs, err := t.Regs()
-		if err != nil {
-			continue
+		var at uint64 // what no register tells is told by the TID
+		if regs, err := t.Regs(); err == nil {
+			at, _ = memory.word(regs.FsBase - 8)
 		}
-		at, _ := memory.word(regs.FsBase - 8)
 		m, ok := byG[at]
 		if !ok {
 			m, ok = byTID[uint64(t.TID)]

@@ -153,7 +153,7 @@ const (
 	wayEnd   = 2 // and from its end
 )
 
-// way is a shortest way from a root to a block in words, "" without one. Of a block of no known
+// way is the way from a root to a block, as memory.Graph.Path finds it, in words, "" without one. Of a block of no known
 // type it has the offset of the word.
 func (n *namer) way(block int) string {
 	path := n.g.Path(block)

@@ -95,8 +95,8 @@ func NewTerminal() (Reader, error) {
 	return t, nil
 }
 
-// newState makes liner's state, which begins with the size that the terminal has now, with an input of its
-// own: of an older state, whose prompt was given up, a goroutine reads keys until there are none.
+// newState makes liner's state, which begins with the size that the terminal has now. Its input is a pipe of its own:
+// if the prompt of the state before was given up, a goroutine of that one still reads, until its pipe is closed.
 func (t *terminal) newState() error {
 	r, w, err := os.Pipe()
 	if err != nil {

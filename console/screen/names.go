@@ -88,8 +88,7 @@ func goShort(name string) (short string, ok bool) {
 	if open <= 0 || end < open || !identifier(name[open-1]) || strings.Contains(name, "::") || strings.Contains(name, "[abi:") || strings.IndexByte(name[:open], '.') < 0 {
 		return "", false
 	}
-	short = goruntime.TypeArguments(name, "[...]")
-	return short, short != name
+	return goruntime.TypeArguments(name, "[...]"), true
 }
 
 // operators are the names behind the word operator that hold brackets, longer

@@ -2,8 +2,8 @@ package graph
 
 import "math"
 
-// surer is how many blocks are looked at for a better root when one has been found.
-const surer = 1 << 16
+// maxBetterRoot is how many blocks are looked at for a better root when one has been found.
+const maxBetterRoot = 1 << 16
 
 // Path is a shortest chain of edges from a root to a block: by pointers to starts only to blocks that are
 // Reachable, which a chain to a Possible one goes through as far as it can. It is nil if no root leads there.
@@ -22,7 +22,7 @@ func (g *Graph) Path(block int, stale func(Edge) bool) []Edge {
 	queue := []step{{block: uint32(block), next: -1}}
 	seen := newBitset(g.blocks.Len())
 	seen.set(uint32(block))
-	var second []Edge
+	var fallback []Edge
 	for head, end := 0, math.MaxInt; head < min(len(queue), end); head++ {
 		x := queue[head]
 		mask := uint32(0)
@@ -34,8 +34,8 @@ func (g *Graph) Path(block int, stale func(Edge) bool) []Edge {
 			if !ok || g.rootEdges[i].to&mask != 0 {
 				continue
 			}
-			late := stale != nil && stale(e)
-			if late && second != nil {
+			doubtful := stale != nil && stale(e)
+			if doubtful && fallback != nil {
 				continue
 			}
 			path := []Edge{e}
@@ -43,10 +43,10 @@ func (g *Graph) Path(block int, stale func(Edge) bool) []Edge {
 				e, _ := g.edge(x.edge, int(x.block))
 				path = append(path, e)
 			}
-			if !late {
+			if !doubtful {
 				return path
 			}
-			second, end = path, head+surer
+			fallback, end = path, head+maxBetterRoot
 		}
 		for _, n := range g.to(int(x.block)) {
 			from := uint32(g.source(n))
@@ -57,5 +57,5 @@ func (g *Graph) Path(block int, stale func(Edge) bool) []Edge {
 			queue = append(queue, step{from, n, head})
 		}
 	}
-	return second
+	return fallback
 }
