@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"hdb/console/screen"
+	"hdb/goruntime"
 	"hdb/heap/graph"
 	"hdb/internal/units"
 	"hdb/session"
@@ -86,7 +87,7 @@ func orDash(o *screen.Output, bytes uint64) string {
 func goTypeText(o *screen.Output, r *session.GoRow) screen.Span {
 	switch {
 	case r.Type == nil && r.Slot == 0:
-		return screen.Guess("? (larger than " + o.Sizes.Short(session.MaxSmallSlot) + ")")
+		return screen.Guess("? (larger than " + o.Sizes.Short(goruntime.MaxSmallSlot) + ")")
 	case r.Type == nil:
 		return screen.Guess("? (slots of " + o.Sizes.Short(r.Slot) + ")")
 	}

@@ -60,6 +60,9 @@ type Layout struct {
 // Layout.MallocHeader says that they do (runtime.minSizeForMallocHeader).
 const HeaderFrom = 513
 
+// MaxSmallSlot is the size of the largest slot that shares its span with others (runtime/sizeclasses.go).
+const MaxSmallSlot = 32 << 10
+
 // TinySize bounds the blocks without pointers that share slots (runtime.maxTinySize), and
 // is the size of these slots.
 const TinySize = 16

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"hdb/capture"
+	"hdb/goruntime"
 	"hdb/heap/golang"
 	"hdb/heap/graph"
 	"hdb/internal/addr"
@@ -22,7 +23,7 @@ import (
 type GoRow struct {
 	query.StackRow                 // with the stack; empty of blocks without one
 	Type           *blocktype.Type // of these, nil if it is not known
-	Slot           uint64          // without a type: the bytes of each slot, 0 where they are more than MaxSmallSlot
+	Slot           uint64          // without a type: the bytes of each slot, 0 where they are more than goruntime.MaxSmallSlot
 	Live           graph.Sum       // bytes are those of slots
 	Garbage        graph.Sum       // of Live: what the next collection finds dead
 	OfC            graph.Sum       // of Live: what only memory of C points to
@@ -98,9 +99,6 @@ func (h *Heap) goRows(ctx context.Context, m *memory.Image, l *memory.Leaks, sta
 	return nil
 }
 
-// MaxSmallSlot is the largest slot that shares its span with others (Go's runtime/sizeclasses.go).
-const MaxSmallSlot = 32 << 10
-
 // rows appends those of blocks without a stack, by type.
 func (t *goTyper) rows(ctx context.Context, rows []*GoRow, keep func(memory.Block) bool) ([]*GoRow, error) {
 	if err := t.infer(ctx); err != nil {
@@ -121,7 +119,7 @@ func (t *goTyper) rows(ctx context.Context, rows []*GoRow, keep func(memory.Bloc
 				byNumber[t.all[i]] = r
 			} else {
 				of := slot
-				if of > MaxSmallSlot {
+				if of > goruntime.MaxSmallSlot {
 					of = 0
 				}
 				r = rowOf(bySlot, of, GoRow{Slot: of}, &rows)

@@ -46,8 +46,8 @@ type terminal struct {
 	open    openPrompt // without editing
 	closing sync.Once
 
-	input *os.File                // read end of liner's input
-	keys  atomic.Pointer[os.File] // its write end
+	keys  atomic.Pointer[os.File] // write end of liner's input
+	ended atomic.Bool             // Close has begun
 
 	history   []string
 	completer liner.WordCompleter // nil: none
@@ -105,11 +105,13 @@ func (t *terminal) newState() error {
 	if old := t.keys.Swap(w); old != nil {
 		old.Close()
 	}
-	t.input = r
+	if t.ended.Load() { // and Close may have found the old one
+		w.Close()
+	}
 	defer t.assumeSize()()
 	t.columns = t.width()
 	stdin := os.Stdin
-	os.Stdin = t.input // read by NewLiner only; its terminal modes use descriptor 0
+	os.Stdin = r // read by NewLiner only; its terminal modes use descriptor 0
 	t.state = liner.NewLiner()
 	os.Stdin = stdin
 	t.columns = min(t.columns, t.width())
@@ -368,6 +370,7 @@ func (t *terminal) Close() (err error) {
 
 func (t *terminal) close() error {
 	signal.Stop(t.resumed)
+	t.ended.Store(true)
 	err := errors.Join(t.keys.Load().Close(), t.tty.SetReadDeadline(time.Unix(1, 0)))
 	closed := make(chan struct{})
 	go func() { defer close(closed); t.reading.Lock() }()
