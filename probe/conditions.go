@@ -72,28 +72,46 @@ func named(fn breakpoints.Function, pattern string) filter.Verdict {
 
 // program narrows the events of a function to those that may stop the process.
 func (r *Request) program(fn breakpoints.Function, ops filter.Operands) (filter.Program, error) {
-	var all []filter.Program
+	sure, asks, err := r.programs(fn, ops)
+	return filter.Any(sure, asks), err
+}
+
+// programs are program in two: what whoever calls may stop the process for, and what the stack may decide against.
+func (r *Request) programs(fn breakpoints.Function, ops filter.Operands) (_, _ filter.Program, err error) {
+	var sure, asks []filter.Program
 	for _, st := range r.Stops {
 		verdict := wants(st, fn)
 		if verdict == filter.No || verdict == filter.Yes && slices.Contains(r.Printed, st) || st.Nth != 0 && st.Nth <= r.Seq {
 			continue
 		}
-		node, err := condition(st)
-		if err != nil {
-			return filter.Program{}, err
+		add := func(to *[]filter.Program, part cond.Node) {
+			node, failed := condition(st, part)
+			if failed != nil {
+				err = failed
+				return
+			}
+			prog := r.compile(fn, node, ops)
+			prog.Exact = prog.Exact && verdict == filter.Yes
+			*to = append(*to, prog)
 		}
-		prog := r.compile(fn, node, ops)
-		prog.Exact = prog.Exact && verdict == filter.Yes
-		all = append(all, prog)
+		ofStack, rest := st.Cond.ByStack()
+		if ofStack != nil {
+			add(&asks, ofStack)
+		}
+		if rest != nil || ofStack == nil {
+			add(&sure, rest)
+		}
 	}
 	if n := r.Next; n != nil {
 		frees := fn.Kind == capture.Free || fn.Kind == capture.Unmap
 		if frees == n.Frees && fn.Kind != capture.Protect {
-			var node cond.Node
-			if n.Cond != nil {
-				node = n.Cond.Root()
+			ofStack, rest := n.Cond.ByStack()
+			if ofStack != nil {
+				asks = append(asks, r.compile(fn, ofStack, ops))
 			}
-			all = append(all, r.compile(fn, node, ops))
+			if rest != nil || ofStack == nil {
+				sure = append(sure, r.compile(fn, rest, ops))
+			}
 		}
 	}
 	for _, block := range r.Blocks {
@@ -105,9 +123,9 @@ func (r *Request) program(fn breakpoints.Function, ops filter.Operands) (filter.
 		default:
 			continue
 		}
-		all = append(all, filter.Compile(&cond.Compare{Field: field, Op: cond.EQ, Value: block}, ops))
+		sure = append(sure, filter.Compile(&cond.Compare{Field: field, Op: cond.EQ, Value: block}, ops))
 	}
-	return filter.Any(all...), nil
+	return filter.Any(sure...), filter.Any(asks...), err
 }
 
 // future is a condition as far as events to come can fulfil it: their numbers
@@ -136,9 +154,9 @@ func (r *Request) future(n cond.Node) cond.Node {
 	return n
 }
 
-// condition is all that a stop asks of an event: its condition, its thread and
+// condition is all that a stop asks of an event: a part of its condition, nil none, its thread and
 // its number.
-func condition(st *breakpoints.Stop) (cond.Node, error) {
+func condition(st *breakpoints.Stop, part cond.Node) (cond.Node, error) {
 	var terms []cond.Node
 	for _, f := range []struct {
 		field cond.Field
@@ -152,8 +170,8 @@ func condition(st *breakpoints.Stop) (cond.Node, error) {
 			terms = append(terms, c.Root())
 		}
 	}
-	if st.Cond != nil {
-		terms = append(terms, st.Cond.Root())
+	if part != nil {
+		terms = append(terms, part)
 	}
 	switch len(terms) {
 	case 0:
@@ -246,7 +264,11 @@ func (cs *conditions) keepBounds(afresh bool) {
 // Describe tells which part of a stop's condition runs in the inferior and
 // which outside, for functions that have all there is to ask.
 func (cs *conditions) Describe(st *breakpoints.Stop) (inProcess, outside []string, err error) {
-	node, err := condition(st)
+	var whole cond.Node
+	if st.Cond != nil {
+		whole = st.Cond.Root()
+	}
+	node, err := condition(st, whole)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -438,10 +460,10 @@ func (cs *conditions) writeFilter(s *site) (addr.Run, error) {
 
 // filterCode is that code for an address, nil if there is nothing to ask.
 func (cs *conditions) filterCode(s *site, at addr.Run) ([]byte, error) {
-	prog, err := cs.request.program(s.Function, cs.atCore(s))
+	sure, asks, err := cs.request.programs(s.Function, cs.atCore(s))
 	marks := cs.request.marks != 0 && !s.Function.Frees()
 	blocks := cs.request.blocks != 0 && keepsBlocks(s.Function)
-	if err != nil || prog.Never && !marks && !blocks {
+	if err != nil || sure.Never && asks.Never && !marks && !blocks {
 		return nil, err
 	}
 	w := &writer{at: at}
@@ -455,10 +477,13 @@ func (cs *conditions) filterCode(s *site, at addr.Run) ([]byte, error) {
 	if marks {
 		cs.request.mark(w, cs.atCore(s))
 	}
-	matches := inline(w, prog)
+	matches := inline(w, sure)
+	asked := inline(w, asks)
 	w.bytes(0x31, 0xc0, 0xc3) // xor %eax,%eax; ret
-	w.land(matches...)
+	w.land(asked...)
 	w.bytes(0xb8, askedMay, 0, 0, 0, 0xc3) // mov $askedMay,%eax; ret
+	w.land(matches...)
+	w.bytes(0xb8, askedSure, 0, 0, 0, 0xc3) // mov $askedSure,%eax; ret
 	w.land(suspected...)
 	w.bytes(0xb8, askedWrong, 0, 0, 0, 0xc3) // mov $askedWrong,%eax; ret
 	return w.code, nil

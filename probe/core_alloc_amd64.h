@@ -314,6 +314,8 @@ judged:
 	JEQ  allocPassed
 
 allocMay:
+	CMPL AX, $const_askedSure
+	JEQ  allocSure
 	MOVQ const_frSite(SP), R11
 	TESTL $const_siteVerdict, const_siFlags(R11)
 	JEQ  allocStops
@@ -332,6 +334,10 @@ allocStops:
 	MARK(const_markMatchAlloc)
 	CALLTO(const_markOffer)
 	JMP  back
+
+allocSure:
+	ORL $const_flagSure, (const_frIndex+4)(SP)
+	JMP allocStops
 
 allocPassed:
 	MOVQ STATE, R9

@@ -151,6 +151,8 @@ freeFilter:
 freeMay:
 	CMPL AX, $const_askedWrong
 	JEQ  freeWrong
+	CMPL AX, $const_askedSure
+	JEQ  freeSure
 	MOVQ const_frSite(SP), R11
 	TESTL $const_siteVerdict, const_siFlags(R11)
 	JEQ  freeStops
@@ -172,6 +174,10 @@ freeStops:
 
 freeWrong:
 	ORL $const_flagWrong, (const_frIndex+4)(SP)
+	JMP freeStops
+
+freeSure:
+	ORL $const_flagSure, (const_frIndex+4)(SP)
 	JMP freeStops
 
 freePassed:

@@ -170,6 +170,8 @@ goLong:
 
 goMay:
 	// As allocMay.
+	CMPL AX, $const_askedSure
+	JEQ  goSure
 	MOVQ const_frSite(SP), R11
 	TESTL $const_siteVerdict, const_siFlags(R11)
 	JEQ  goStops
@@ -186,6 +188,9 @@ goMay:
 	TESTL $const_modeRecord, const_stMode(R9)
 	JNE  goLong
 	JMP  goBack
+
+goSure:
+	ORL $const_flagSure, (const_frIndex+4)(SP)
 
 goStops:
 	CALLTO(const_markOffer)

@@ -150,12 +150,13 @@ const (
 	noBlock   = 1 // neither a block nor NULL
 )
 
-// What a condition's code returns: nobody wants the call, a stop may want it, or the block
-// that it gives back seems to be none.
+// What a condition's code returns: nobody wants the call, a stop may want it unless its stack says no, the block
+// that it gives back seems to be none, or a stop may want it whatever its stack.
 const (
 	askedNo    = 0
 	askedMay   = 1
 	askedWrong = 2
+	askedSure  = 3
 )
 
 // What the conditions of stops say of a type of Go, by its descriptor: a byte for each of
@@ -338,6 +339,7 @@ const (
 	flagBare   = 1 << 7 // no stack
 
 	flagWrong = 1 << 30 // never in a record: the call is offered because of the block that it gives back
+	flagSure  = 1 << 29 // never in a record: the call is offered whatever its stack, whose number was not asked for
 
 	typeMask   = 0xf
 	siteShift  = 8 // 12 bits

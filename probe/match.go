@@ -165,8 +165,8 @@ func (m *matcher) allocMatch(t *inferior.Thread, f *frame, s *site, regs inferio
 
 // judge keeps the verdict on the stack of a call for those to come.
 func (m *matcher) judge(s *site, f *frame, t *inferior.Thread, c breakpoints.Call) {
-	if !m.p.conditions.request.asksStack(s.Function) {
-		return
+	if f.flags()&(flagWrong|flagSure) != 0 || !m.p.conditions.request.asksStack(s.Function) {
+		return // the core has not asked for the stack's number
 	}
 	slot := int64(f.word(frSlot)) - int64(m.p.remote.file)
 	if slot < fileSlots || slot >= fileSlots+numSlots*slotSize {
@@ -221,9 +221,7 @@ func (m *matcher) freeMatch(t *inferior.Thread, f *frame, s *site, regs inferior
 		_ = t.SetRegs(regs) // killed, if this fails
 	}
 	c.Regs, c.Now = regs, addr.PC(s.Addr)
-	if f.flags()&flagWrong == 0 { // else the core has not asked for the stack's number
-		m.judge(s, f, t, c)
-	}
+	m.judge(s, f, t, c)
 	return m.p.reader.accounted(0, 0, func() inferior.Action { return m.p.cfg.Sink.Alloc(t, c) })
 }
 

@@ -272,9 +272,9 @@ func (l *lab) checkShadow(th *labThread) {
 	}
 }
 
-// A stack that has been judged is not asked about again.
+// A stack that has been judged is not asked about again, but for what is wanted whatever the stack.
 func TestVerdicts(t *testing.T) {
-	l := newLab(t, stopsAt(t, `malloc if size >= 100 && func("load_*")`, `free if func("load_*")`))
+	l := newLab(t, stopsAt(t, `malloc if size >= 100 && func("load_*") || size == 77`, `malloc if size == 55`, `free if func("load_*")`, `free if addr == 0x7000`))
 	th := l.thread(1)
 	th.sp -= 16 << 10
 	m := l.newStack(th, 3)
@@ -284,6 +284,7 @@ func TestVerdicts(t *testing.T) {
 	}
 	m.returnsTo(m.code(), cfi.Rule(cfi.Root))
 	m.end(uint64(m.want.PCs[5]))
+	freed := uint64(0x6000)
 	calls := func(size uint64) (stops []string) {
 		l.stops = nil
 		c := *th
@@ -292,7 +293,7 @@ func TestVerdicts(t *testing.T) {
 		c.ret(0x5000)
 		c = *th
 		c.sp -= 8
-		c.jump("free", 0x6000)
+		c.jump("free", freed)
 		c.ret(0)
 		return l.stops
 	}
@@ -317,6 +318,16 @@ func TestVerdicts(t *testing.T) {
 	*verdict() = verdictNo
 	if got := calls(100); got != nil {
 		t.Errorf("cannot hold: %q", got)
+	}
+	number := verdict()
+	freed = 0x7000
+	for _, size := range []uint64{77, 55} {
+		if got := calls(size); !slices.Equal(got, []string{fmt.Sprintf("malloc(%d) = 0x5000", size), "free(0x7000)"}) {
+			t.Errorf("whatever the stack: %q", got)
+		}
+	}
+	if verdict() != number || *number != verdictNo {
+		t.Errorf("the verdict is %d", *number)
 	}
 	l.Drain()
 	l.expect(t) // but the stack's frames

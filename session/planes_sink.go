@@ -199,19 +199,23 @@ func (k probeSink) WithPython(of capture.StackID, calls probe.PythonID) capture.
 	return k.Stack(x.with(st, calls))
 }
 
-// May reports whether some stop can hold for a call with this stack.
+// May reports whether what some stop asks of the stack can hold for a call with this one. What it asks of the
+// call alone is decided before.
 func (k probeSink) May(t *inferior.Thread, call breakpoints.Call) bool {
 	at := newOrigin(k.p, t, call)
 	for _, st := range k.p.demand.stops.All() {
-		if st.Enabled && onEvents(st) && (st.Cond == nil || possible(st.Cond.Root(), at, true)) {
+		if st.Enabled && onEvents(st) && mayByStack(st.Cond, at) {
 			return true
 		}
 	}
-	if k.p.states.may(at) {
-		return true
-	}
 	n := k.p.demand.next
-	return n != nil && (n.cond == nil || possible(n.cond.Root(), at, true))
+	return k.p.states.may(at) || n != nil && mayByStack(n.cond, at)
+}
+
+// mayByStack tells whether the part of a condition that asks for the stack can be true with this one.
+func mayByStack(c *cond.Cond, at recording.Frames) bool {
+	asks, _ := c.ByStack()
+	return asks != nil && possible(asks, at, true)
 }
 
 // Failed takes a panic of the probe, or of what takes its events, on whichever goroutine

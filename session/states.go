@@ -280,8 +280,7 @@ func whenEvent(e *capture.Event) when.Event {
 func (s *states) may(at recording.Frames) bool {
 	_, states := s.current()
 	return slices.ContainsFunc(states, func(x *stateOf) bool {
-		c := x.cond.Exact()
-		return c != nil && possible(c.Root(), at, true)
+		return mayByStack(x.cond.Exact(), at)
 	})
 }
 

@@ -182,8 +182,10 @@ func (c *Cond) Expressions() []*Expr {
 }
 
 // UsesStack reports whether evaluating may need the stack walked.
-func (c *Cond) UsesStack() bool {
-	return contains(c.root, func(n Node) bool {
+func (c *Cond) UsesStack() bool { return usesStack(c.root) }
+
+func usesStack(n Node) bool {
+	return contains(n, func(n Node) bool {
 		switch n := n.(type) {
 		case *Call:
 			return n.Predicate.OfStack()
@@ -192,6 +194,35 @@ func (c *Cond) UsesStack() bool {
 		}
 		return false
 	})
+}
+
+// ByStack parts a condition in two, either of which makes it true: what may need the stack walked, and what
+// does not. A part that it does not have is nil; without a condition, c nil, both are.
+func (c *Cond) ByStack() (asks, rest Node) {
+	if c == nil {
+		return nil, nil
+	}
+	terms, ok := isOr(c.norm)
+	if !ok {
+		terms = []Node{c.norm}
+	}
+	var with, without []Node
+	for _, t := range terms {
+		if usesStack(t) {
+			with = append(with, t)
+		} else {
+			without = append(without, t)
+		}
+	}
+	return anyOf(with), anyOf(without)
+}
+
+// anyOf is true if one of the terms is, nil without terms.
+func anyOf(terms []Node) Node {
+	if len(terms) > 1 {
+		return &Or{terms}
+	}
+	return first(terms)
 }
 
 // contains reports whether any node of the tree satisfies f.
