@@ -127,7 +127,7 @@ func holderText(o *screen.Output, h *session.Holder) string {
 	case session.HeldByGlobal:
 		text = "global " + h.Name
 		if h.Name == "" {
-			text = fmt.Sprintf("data at %#x", h.At)
+			text = fmt.Sprintf("%s at %#x", h.Region.Kind, h.At)
 		}
 		text += "  " + filepath.Base(h.Region.Module)
 	case session.HeldByStack:
@@ -308,12 +308,25 @@ func showPath(c *Console, in Input, a *session.PathAnswer) {
 	})
 }
 
+// pathBegin and pathEnd are how many steps of a long way are printed, of its beginning and of its end.
+const (
+	pathBegin = 12
+	pathEnd   = 8
+)
+
 func printPath(o *screen.Output, a *session.PathAnswer) {
 	if len(a.Steps) == 0 {
 		o.Printf("no root leads to it\n")
 		return
 	}
+	long := len(a.Steps) > pathBegin+pathEnd+1
 	for i := range a.Steps {
+		if long && i >= pathBegin && i < len(a.Steps)-pathEnd {
+			if i == pathBegin {
+				o.Line(screen.Guess(fmt.Sprintf("    (%s more; --json has all)", units.Count(len(a.Steps)-pathBegin-pathEnd, "step"))))
+			}
+			continue
+		}
 		s := &a.Steps[i]
 		if i == 0 {
 			o.Printf("  %s\n", holderText(o, &s.Holder))
@@ -332,7 +345,7 @@ func printPath(o *screen.Output, a *session.PathAnswer) {
 		}
 		o.Printf("  -> %s\n", heldText(o, &s.To))
 	}
-	if a.Expression != "" && len(a.Steps) > 1 {
+	if a.Expression != "" && len(a.Steps) > 1 && !long {
 		where := ""
 		for i := range a.Steps {
 			if h := &a.Steps[i].Holder; h.Kind == session.HeldByTLS && h.Thread != 0 {

@@ -65,6 +65,7 @@ func topRetained(ctx context.Context, c *Console, in Input, per query.Per, limit
 		switch {
 		case total == 0 && per == query.PerType:
 			o.Printf("the type of no live block is known\n")
+			printUnknown(o, a.Unknown)
 			return
 		case total == 0 && per == query.PerGlobal:
 			o.Printf("no global variable points to a live block\n")
@@ -81,6 +82,7 @@ func topRetained(ctx context.Context, c *Console, in Input, per query.Per, limit
 			}
 			o.Printf("%d of %s; `top %d by retained%s` lists all\n", len(rows), units.Count(total, per.String()), total, more)
 		}
+		printUnknown(o, a.Unknown)
 	})
 	return nil
 }

@@ -150,6 +150,15 @@ func mapPlace(p *inferior.Process, c *caller, place addr.Run, size uint64) (r re
 			return r, nil, err
 		}
 	}
+	// In a core file they would be 200 MiB that nobody reads, and whoever writes one would have them made.
+	for _, of := range []struct {
+		at   addr.Run
+		size uint64
+	}{{r.file, fileRing}, {r.ring, 2 * size}} {
+		if _, err = c.call("MADV_DONTDUMP", unix.SYS_MADVISE, uint64(of.at), of.size, unix.MADV_DONTDUMP); err != nil {
+			return r, nil, err
+		}
+	}
 	return r, s, nil
 }
 

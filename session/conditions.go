@@ -59,7 +59,7 @@ func (c *Conditions) check(st *breakpoints.Stop, home *values.Frame) error {
 		if c.mode() == Saved {
 			return fmt.Errorf("condition: column %d: %s: %w", x.Col, x.Text, ErrCaptureValues)
 		}
-		if c.names.Program.Go() {
+		if c.names.Program.Go() && (onCode(st) || home != nil) {
 			continue // delve reads it when the stop is reached
 		}
 		if err := c.checkExpression(st, x, home); err != nil {
@@ -89,8 +89,9 @@ func (c *Conditions) checkExpression(st *breakpoints.Stop, x *cond.Expr, home *v
 		}
 	}
 	var none *values.NoSymbolError
-	switch {
-	case !errors.As(err, &none):
+	switch unknown := errors.As(err, &none); {
+	case !unknown && c.names.Program.Go(): // delve may know better
+	case !unknown:
 		return st.Cond.ErrorAt(x, st.Place(), "", err.Error())
 	case onCode(st):
 		return st.Cond.ErrorAt(x, st.Place(), none.Name, fmt.Sprintf("no symbol %q at %s", none.Name, st.Location))

@@ -24,8 +24,9 @@ type RetainedRow struct {
 
 // RetainedAnswer is what groups of blocks keep alive, the most first.
 type RetainedAnswer struct {
-	Rows   []RetainedRow
-	Doubts memory.Doubts
+	Rows    []RetainedRow
+	Doubts  memory.Doubts
+	Unknown graph.Sum // per type: blocks of Go of no type that is known, which have no row
 }
 
 // TopRetained tells for each function, line, module or type which bytes only its blocks keep alive: what would go if
@@ -76,7 +77,10 @@ func (h *Heap) TopRetained(ctx context.Context, per query.Per) (*RetainedAnswer,
 			return nil, ctx.Err()
 		}
 		if ofGo != nil && m.InGo(b.Addr) {
-			of[i] = s.goGroup(ofGo, i)
+			if of[i] = s.goGroup(ofGo, i); of[i] == graph.NoGroup {
+				a.Unknown.Blocks++
+				a.Unknown.Bytes += slotted(m, b).Size
+			}
 		} else {
 			of[i] = s.group(h.types, per, &b)
 		}

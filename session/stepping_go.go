@@ -70,7 +70,10 @@ func (s *Stepping) finishGoroutine(f names.Frame) (*Report, error) {
 		return nil, err
 	}
 	by, ok := s.goroutine(s.sel.thread)
-	if !ok || s.golang.isExit(addr.Return(ret)) {
+	if !ok { // a stack of the system: its frames stay on the thread
+		return s.finishAt(f, ret)
+	}
+	if s.golang.isExit(addr.Return(ret)) {
 		return nil, fmt.Errorf("finish: %s is the outermost function of its goroutine", f.Function)
 	}
 	m := goMemory{s.proc, s.golang}
