@@ -131,6 +131,8 @@ type goCopies struct {
 	image  goImage // nil when there are none
 	module goModule
 	names  []byte // NUL-terminated
+	units  []byte // of each unit, where the names of its files are
+	files  []byte // these names, NUL-terminated
 	tables []byte // of values by address
 	funcs  []byte // functab, and the functions that it leads to
 	count  uint64
@@ -168,7 +170,7 @@ func newGoCopies(image goImage, data []byte, m goModule) goCopies {
 		off := binary.LittleEndian.Uint64(data[at:])
 		return data[min(off, uint64(len(data))):]
 	}
-	c := goCopies{image: image, module: m, names: part(32), tables: part(56), funcs: part(64), count: binary.LittleEndian.Uint64(data[8:]), goForm: goForm120}
+	c := goCopies{image: image, module: m, names: part(pclnFuncNames), units: part(40), files: part(pclnFiles), tables: part(56), funcs: part(64), count: binary.LittleEndian.Uint64(data[8:]), goForm: goForm120}
 	if binary.LittleEndian.Uint32(data) == goMagic118 {
 		c.goForm = goForm118
 	}
@@ -194,17 +196,8 @@ type goRun struct {
 // at is the inlined functions at pc of the function that begins at entry, innermost
 // first.
 func (c *goCopies) at(entry, pc uint64) []goCopy {
-	fn, ok := c.function(entry)
+	table, tree, ok := c.inlining(entry)
 	if !ok {
-		return nil
-	}
-	nodes, offsets := uint64(binary.LittleEndian.Uint32(fn[28:])), uint64(fn[c.header-1])
-	if nodes <= goTreeIndex || offsets <= goTree || nodes > uint64(len(fn)) || c.header+4*(nodes+goTree+1) > uint64(len(fn)) {
-		return nil
-	}
-	table := binary.LittleEndian.Uint32(fn[c.header+4*goTreeIndex:])
-	tree := binary.LittleEndian.Uint32(fn[c.header+4*(nodes+goTree):])
-	if table == 0 || tree == noFuncData {
 		return nil
 	}
 	runs := c.runs(entry, table)
@@ -226,10 +219,9 @@ func (c *goCopies) at(entry, pc uint64) []goCopy {
 			return known
 		}
 		var room [maxGoCall]byte
-		b := room[:c.goForm.call]
 		var r call
-		if i >= 0 && c.image.ReadAddr(b, addr.File(c.module.funcs+uint64(tree)+c.goForm.call*uint64(i))) {
-			r.name = c.name(binary.LittleEndian.Uint32(b[c.goForm.name:]))
+		if b, ok := c.inlinedCall(room[:], tree, i); ok {
+			r.name = cString(c.names, binary.LittleEndian.Uint32(b[c.goForm.name:]))
 			r.call = entry + uint64(int64(int32(binary.LittleEndian.Uint32(b[c.position:]))))
 			r.parent, r.ok = node(r.call), r.name != ""
 		}
@@ -248,6 +240,28 @@ func (c *goCopies) at(entry, pc uint64) []goCopy {
 	}
 	markEntries(list, chain, runs, func(i int32) (int32, bool) { r := get(i); return r.parent, r.ok })
 	return list
+}
+
+// inlining is where the table of the nodes that the addresses of a function belong to is, and its tree
+// of calls among the data of functions. ok is false where nothing was inlined.
+func (c *goCopies) inlining(entry uint64) (table, tree uint32, ok bool) {
+	fn, ok := c.function(entry)
+	if !ok {
+		return 0, 0, false
+	}
+	nodes, offsets := uint64(binary.LittleEndian.Uint32(fn[28:])), uint64(fn[c.header-1])
+	if nodes <= goTreeIndex || offsets <= goTree || nodes > uint64(len(fn)) || c.header+4*(nodes+goTree+1) > uint64(len(fn)) {
+		return 0, 0, false
+	}
+	table = binary.LittleEndian.Uint32(fn[c.header+4*goTreeIndex:])
+	tree = binary.LittleEndian.Uint32(fn[c.header+4*(nodes+goTree):])
+	return table, tree, table != 0 && tree != noFuncData
+}
+
+// inlinedCall reads the runtime.inlinedCall of a node into b.
+func (c *goCopies) inlinedCall(b []byte, tree uint32, node int32) ([]byte, bool) {
+	b = b[:c.call]
+	return b, node >= 0 && c.image.ReadAddr(b, addr.File(c.module.funcs+uint64(tree)+c.call*uint64(node)))
 }
 
 // markEntries finds where the copies, which have the numbers of chain, begin: with the
@@ -320,11 +334,12 @@ func (c *goCopies) runs(entry uint64, table uint32) []goRun {
 	return list
 }
 
-func (c *goCopies) name(off uint32) string {
-	if uint64(off) >= uint64(len(c.names)) {
+// cString is the string at an offset of a table, "" without.
+func cString(table []byte, off uint32) string {
+	if uint64(off) >= uint64(len(table)) {
 		return ""
 	}
-	b := c.names[off:]
+	b := table[off:]
 	b = b[:min(len(b), maxGoNameLen)]
 	if i := slices.Index(b, 0); i >= 0 {
 		return string(b[:i])

@@ -1,6 +1,7 @@
 package symbols
 
 import (
+	"debug/gosym"
 	"encoding/binary"
 	"testing"
 
@@ -28,18 +29,25 @@ func goFixture() (data, tree []byte) {
 		data = append(data, b...)
 	}
 	part(32, []byte("\x00main.f\x00main.g\x00main.h\x00"))
+	part(40, make([]byte, 4))
+	part(48, []byte("dir/f.go\x00"))
 	part(56, []byte{0, // none at offset 0
 		0, 4, // -1 to 0x1004
 		2, 4, // 0 to 0x1008
 		2, 4, // 1 to 0x100c
 		1, 4, // 0 to 0x1010
 		1, 0x10, // -1 to 0x1020
-		0})
+		0,
+		2, 0x20, 0, // file 0 to 0x1020
+		4, 8, 2, 0x18, 0}) // line 1 to 0x1008, 2 to 0x1020
 	var funcs []byte
 	for _, v := range []uint32{0, 16, 0x20, 0} { // entry, where its function is; the end
 		funcs = le.AppendUint32(funcs, v)
 	}
 	fn := make([]byte, goForm120.header)
+	le.PutUint32(fn[goFuncName:], 1)
+	le.PutUint32(fn[goFileTable:], 12)
+	le.PutUint32(fn[goLineTable:], 15)
 	le.PutUint32(fn[28:], 3)
 	fn[43] = 4
 	for _, v := range []uint32{0, 0, 1, 0, 0, 0, 0} { // three tables, four offsets
@@ -88,6 +96,13 @@ func FuzzGoCopies(f *testing.F) {
 		for pc := uint64(0x1000); pc < 0x1020; pc++ {
 			if got := c.at(0x1000, pc); len(got) > maxGoCopies {
 				t.Errorf("%d copies in one another", len(got))
+			}
+		}
+		g := goTable{table: &gosym.Table{}, copies: c}
+		g.once.Do(func() {})
+		for line := range 4 {
+			if found := len(g.findLine("f.go", line)); found > maxGoRows || found < len(g.lineRows("f.go", line)) && found == 0 {
+				t.Errorf("line %d: %d places", line, found)
 			}
 		}
 		cfi, err := unwind.NewTable(unwind.Sections{DebugFrame: c.debugFrame(0)})

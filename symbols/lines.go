@@ -12,10 +12,12 @@ import (
 	"hdb/symbols/elf"
 )
 
-// Lines are the line tables of a file's DWARF: addresses to lines and back.
+// Lines are the line tables of a file's DWARF: addresses to lines and back. Of a Go program
+// without DWARF, its own table says where the code of a line is.
 type Lines struct {
-	file  *File
-	dwarf *DWARF
+	file   *File
+	dwarf  *DWARF
+	golang *goTable
 }
 
 // fileIndex finds the units whose line tables name a file.
@@ -109,8 +111,11 @@ type linePlace struct {
 
 func (l *Lines) find(file string, lineNo int) []Location {
 	dw, _ := l.dwarf.read()
-	if dw == nil || lineNo <= 0 {
+	switch {
+	case lineNo <= 0:
 		return nil
+	case dw == nil:
+		return l.golang.findLine(file, lineNo)
 	}
 	return l.locate(dw, dw.statements(file, uint32(lineNo)))
 }
@@ -150,8 +155,12 @@ func (d *debugInfo) statements(file string, lineNo uint32) []linePlace {
 func (l *Lines) Rows(file string, lineNo int) []LineEntry {
 	var rows []LineEntry
 	elf.Guard(func() {
-		if dw, _ := l.dwarf.read(); dw != nil && lineNo > 0 {
+		switch dw, _ := l.dwarf.read(); {
+		case lineNo <= 0:
+		case dw != nil:
 			rows = dw.lineRows(dw.statements(path.Clean(file), uint32(lineNo)))
+		default:
+			rows = l.golang.lineRows(path.Clean(file), lineNo)
 		}
 	})
 	slices.SortFunc(rows, func(a, b LineEntry) int { return cmp.Or(cmp.Compare(a.Addr, b.Addr), cmp.Compare(b.End, a.End)) })

@@ -34,7 +34,7 @@ func newObject(e *elf.File, cfg Config) *Object {
 	o := &Object{File: newFile(e, cfg)}
 	o.Symtab = &Symtab{file: o.File, golang: &o.golang}
 	o.DWARF = &DWARF{file: o.File, symtab: o.Symtab}
-	o.Lines = &Lines{file: o.File, dwarf: o.DWARF}
+	o.Lines = &Lines{file: o.File, dwarf: o.DWARF, golang: &o.golang}
 	o.golang.load, o.version = o.loadGo, sync.OnceValues(o.readGoVersion)
 	o.kept.file, o.kept.dwarf = o.File, o.DWARF
 	return o

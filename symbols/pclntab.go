@@ -21,6 +21,9 @@ type goTable struct {
 	once   sync.Once
 	table  *gosym.Table // nil without
 	copies goCopies
+
+	filesOnce sync.Once
+	files     map[uint32][]uint64 // see functionsByFile
 }
 
 // read is the table, nil without.
