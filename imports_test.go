@@ -13,7 +13,7 @@ import (
 // what stands on a line above its own. A folder of several packages stands
 // with its parent, and its packages may import one another.
 const layers = `
-internal/spelling
+internal/goname internal/spelling
 internal/addr internal/cformat internal/cond internal/diskcache internal/elfnote internal/flags internal/golden internal/openfiles internal/outfile internal/paged internal/panics internal/prefetch internal/procroot internal/regular internal/units
 internal/when
 capture unwind symbols/debuginfod inferior/corefile python annotations goruntime heap/glibc

@@ -79,12 +79,21 @@ func (r *Request) program(fn breakpoints.Function, ops filter.Operands) (filter.
 // programs are program in two: what whoever calls may stop the process for, and what the stack may decide against.
 func (r *Request) programs(fn breakpoints.Function, ops filter.Operands) (_, _ filter.Program, err error) {
 	var sure, asks []filter.Program
+	parts := func(c *cond.Cond, add func(to *[]filter.Program, part cond.Node)) {
+		ofStack, rest := c.ByStack()
+		if ofStack != nil {
+			add(&asks, ofStack)
+		}
+		if rest != nil || ofStack == nil {
+			add(&sure, rest)
+		}
+	}
 	for _, st := range r.Stops {
 		verdict := wants(st, fn)
 		if verdict == filter.No || verdict == filter.Yes && slices.Contains(r.Printed, st) || st.Nth != 0 && st.Nth <= r.Seq {
 			continue
 		}
-		add := func(to *[]filter.Program, part cond.Node) {
+		parts(st.Cond, func(to *[]filter.Program, part cond.Node) {
 			node, failed := condition(st, part)
 			if failed != nil {
 				err = failed
@@ -93,25 +102,12 @@ func (r *Request) programs(fn breakpoints.Function, ops filter.Operands) (_, _ f
 			prog := r.compile(fn, node, ops)
 			prog.Exact = prog.Exact && verdict == filter.Yes
 			*to = append(*to, prog)
-		}
-		ofStack, rest := st.Cond.ByStack()
-		if ofStack != nil {
-			add(&asks, ofStack)
-		}
-		if rest != nil || ofStack == nil {
-			add(&sure, rest)
-		}
+		})
 	}
 	if n := r.Next; n != nil {
 		frees := fn.Kind == capture.Free || fn.Kind == capture.Unmap
 		if frees == n.Frees && fn.Kind != capture.Protect {
-			ofStack, rest := n.Cond.ByStack()
-			if ofStack != nil {
-				asks = append(asks, r.compile(fn, ofStack, ops))
-			}
-			if rest != nil || ofStack == nil {
-				sure = append(sure, r.compile(fn, rest, ops))
-			}
+			parts(n.Cond, func(to *[]filter.Program, part cond.Node) { *to = append(*to, r.compile(fn, part, ops)) })
 		}
 	}
 	for _, block := range r.Blocks {

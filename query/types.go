@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"hdb/capture"
-	"hdb/goruntime"
 	"hdb/heap"
 	"hdb/internal/cond"
+	"hdb/internal/goname"
 	"hdb/recording"
 	"hdb/values/blocktype"
 )
@@ -99,7 +99,7 @@ func MatchType(pattern string, t *blocktype.Type) bool {
 			name = strings.TrimPrefix(name, word)
 		}
 		pattern := strings.TrimPrefix(pattern, "struct ")
-		if cond.Match(strings.ReplaceAll(pattern, "[...]", ""), goruntime.TypeArguments(name, "")) {
+		if cond.Match(strings.ReplaceAll(pattern, "[...]", ""), goname.TypeArguments(name, "")) {
 			return true
 		}
 		for {

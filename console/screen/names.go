@@ -3,7 +3,7 @@ package screen
 import (
 	"strings"
 
-	"hdb/goruntime"
+	"hdb/internal/goname"
 )
 
 // maxName is the length from which a function's name is shown without its
@@ -88,7 +88,7 @@ func goShort(name string) (short string, ok bool) {
 	if open <= 0 || end < open || !identifier(name[open-1]) || strings.Contains(name, "::") || strings.Contains(name, "[abi:") || strings.IndexByte(name[:open], '.') < 0 {
 		return "", false
 	}
-	return goruntime.TypeArguments(name, "[...]"), true
+	return goname.TypeArguments(name, "[...]"), true
 }
 
 // operators are the names behind the word operator that hold brackets, longer

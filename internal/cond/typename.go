@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"hdb/internal/goname"
 )
 
 // importPath matches a package's path with what follows it, whatever types are made of it.
@@ -18,7 +20,10 @@ var version = regexp.MustCompile(`^v[0-9]+\.`)
 // CheckType is an error of a type's name that no program can have: of Go's types the runtime has the name of the
 // package (fmtTypeIDName of cmd/compile/internal/types), while functions and type arguments have its path.
 func CheckType(name string) error {
-	bare := withoutTypeArguments(name)
+	if strings.Count(name, "[") != strings.Count(name, "]") { // a pattern that begins within type arguments
+		return nil
+	}
+	bare := goname.TypeArguments(name, "")
 	at := importPath.FindStringIndex(bare)
 	if at == nil || at[0] > 0 && bare[at[0]-1] == '/' { // the file of a type without a name
 		return nil
@@ -30,29 +35,4 @@ func CheckType(name string) error {
 		return fmt.Errorf(text+", as http.Request is of net/http", quote(name))
 	}
 	return fmt.Errorf(text+": %s", quote(name), quote(strings.Replace(name, path, last, 1)))
-}
-
-// withoutTypeArguments leaves out what is in the brackets behind names, but for those of a map.
-func withoutTypeArguments(name string) string {
-	var b strings.Builder
-	depth := 0 // of brackets within type arguments
-	for i := 0; i < len(name); i++ {
-		c := name[i]
-		switch {
-		case depth > 0 && c == '[':
-			depth++
-		case depth > 0 && c == ']':
-			depth--
-		case depth > 0:
-		case c == '[' && i > 0 && isWord(name[i-1]) && !strings.HasSuffix(name[:i], "map"):
-			depth = 1
-		default:
-			b.WriteByte(c)
-		}
-	}
-	return b.String()
-}
-
-func isWord(c byte) bool {
-	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }

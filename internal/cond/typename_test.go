@@ -4,7 +4,7 @@ import "testing"
 
 func TestTypeNames(t *testing.T) {
 	for _, name := range []string{
-		"main.page", "*main.page", "[]uint8", "main.pair[net/http.Request]", "[4]main.pair[a/b.T,c/d.U]", "map[string]main.T", "chan<- int",
+		"main.page", "*main.page", "[]uint8", "main.pair[net/http.Request]", "[4]main.pair[a/b.T,c/d.U]", "main.bitmap[a/b.T]", "main.pair[net/http.*", "map[string]main.T", "chan<- int",
 		"struct (unnamed struct at /usr/include/a.h:3)", "*", "main.*", "std::vector<int>", "alloc::vec::Vec<u8>", "/", "operator/",
 	} {
 		if err := CheckType(name); err != nil {
