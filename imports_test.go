@@ -15,6 +15,7 @@ import (
 const layers = `
 internal/goname internal/spelling
 internal/addr internal/cformat internal/cond internal/diskcache internal/elfnote internal/flags internal/golden internal/openfiles internal/outfile internal/paged internal/panics internal/prefetch internal/procroot internal/regular internal/units
+internal/rights
 internal/when
 capture unwind symbols/debuginfod inferior/corefile python annotations goruntime heap/glibc
 heap/golang

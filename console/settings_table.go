@@ -12,7 +12,6 @@ import (
 	"hdb/console/line"
 	"hdb/query"
 	"hdb/session"
-	"hdb/symbols"
 )
 
 // settingTable is every setting, by name. Those with get live in the session.
@@ -285,7 +284,7 @@ func setSubstitute(c *Console, v string) error {
 // setSources makes the rules anew, so that files found by the old ones are
 // looked for again.
 func setSources(c *Console, rules [][2]string, dirs []string) {
-	c.s.Names().Sources = symbols.Sources{Substitute: rules, Dirs: dirs}
+	c.s.Names().Sources.Search(rules, dirs)
 	c.s.Cython.Forget() // generated C is a source, too
 }
 

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"hdb/internal/regular"
 	"hdb/python/cython"
 	"hdb/symbols"
 )
@@ -111,7 +110,7 @@ func isCFile(file string) bool {
 
 // describe reads a description; the first of a module counts.
 func (f *cythonFile) describe(path string) {
-	text, err := regular.Read(path, cython.MaxFile)
+	text, err := f.r.Sources.User.Read(path, cython.MaxFile)
 	if err != nil {
 		f.Problems = append(f.Problems, err.Error())
 		return

@@ -24,7 +24,7 @@ type fileID struct {
 }
 
 func (f *files) config() symbols.Config {
-	cfg := symbols.Config{DebugDirs: f.r.cfg.Settings.DebugDirs, Sysroot: f.r.cfg.Settings.Sysroot, Cache: f.r.cfg.Cache}
+	cfg := symbols.Config{DebugDirs: f.r.cfg.Settings.DebugDirs, Sysroot: f.r.cfg.Settings.Sysroot, User: f.r.Sources.User, Cache: f.r.cfg.Cache}
 	if f.r.Debuginfod.Mode() != DebuginfodOff {
 		cfg.Fetch = f.r.Debuginfod
 	}

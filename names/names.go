@@ -24,6 +24,7 @@ import (
 	"hdb/capture"
 	"hdb/internal/addr"
 	"hdb/internal/diskcache"
+	"hdb/internal/rights"
 	"hdb/symbols"
 	"hdb/unwind"
 )
@@ -115,6 +116,12 @@ func (r *Resolver) Within(reading *capture.Reading) { r.reading, r.noGoTypes = r
 func (r *Resolver) Attach(pid int, mem io.ReaderAt) {
 	r.mem = mem
 	r.JIT.begin(pid)
+}
+
+// ReadAs has files that the program names looked for below root, "" for hdb's own, and read with the rights of u.
+func (r *Resolver) ReadAs(root string, u *rights.User) {
+	r.Sources.Root, r.Sources.User = root, u
+	r.Sources.Forget()
 }
 
 // Exec follows the process to another program, whose modules are still to be told.

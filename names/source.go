@@ -120,7 +120,7 @@ func (r *Resolver) fetchSource(file string) (*symbols.SourceFile, error) {
 		}
 		kept, err := r.Debuginfod.source(id, asked)
 		if err == nil {
-			return r.Sources.Adopt(file, kept)
+			return r.Sources.Adopt(nil, file, kept)
 		}
 		last = err
 		if !errors.Is(err, debuginfod.ErrNotFound) {

@@ -11,6 +11,7 @@ import (
 	"hdb/capture"
 	"hdb/capture/file"
 	"hdb/internal/outfile"
+	"hdb/internal/rights"
 )
 
 // Captures opens captures, and saves what was recorded to one.
@@ -83,6 +84,7 @@ func (c *Captures) OpenWhole(path string) (capture.Info, error) {
 		c.path = path
 	}
 	c.names.OpenCapture(f, c.path)
+	c.names.ReadAs("", ownerOf(c.path, f.Info().Program))
 	c.attribution.InterpretsIn(f)
 	c.sel.clear()
 	c.recorded.toEnd()
@@ -90,6 +92,16 @@ func (c *Captures) OpenWhole(path string) (capture.Info, error) {
 		c.notify("%v", d)
 	}
 	return f.Info(), nil
+}
+
+// ownerOf is the first owner of the files who is not root.
+func ownerOf(paths ...string) *rights.User {
+	for _, path := range paths {
+		if u := rights.OfFile(path); u != nil {
+			return u
+		}
+	}
+	return nil
 }
 
 // Opened tells what a capture begins with: how many events can be read, and the

@@ -7,6 +7,7 @@ import (
 
 	"hdb/inferior"
 	"hdb/inferior/corefile"
+	"hdb/internal/rights"
 	"hdb/names"
 )
 
@@ -21,8 +22,6 @@ type Cores struct {
 	planes *Planes
 	stops  *Stops
 	exec   *Execution
-
-	sourcesOf func(pid int) // has sources looked for where a process sees them
 }
 
 // CoreInfo is what a core file tells before its threads and memory are read.
@@ -98,7 +97,7 @@ func (c *Cores) take(core *corefile.File) {
 	}
 	c.image = inferior.OpenCore(core, exe)
 	c.names.Attach(0, c.image) // whatever has its number now is another process
-	c.sourcesOf(0)
+	c.names.ReadAs("", rights.OfFile(core.Path()))
 	c.names.Modules.Update(mappings(c.image.Modules()))
 	c.said, c.exit = map[string]bool{}, nil
 	c.sel.clear()

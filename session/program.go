@@ -18,6 +18,7 @@ import (
 	"hdb/inferior/corefile"
 	"hdb/internal/addr"
 	"hdb/internal/procroot"
+	"hdb/internal/rights"
 	"hdb/names"
 	"hdb/symbols"
 )
@@ -47,6 +48,9 @@ func (s *Session) Load(path string) (ProgramInfo, error) {
 		if _, _, err := s.Cores.Open(core.Path, full); err != nil {
 			return ProgramInfo{}, err
 		}
+	}
+	if s.proc == nil {
+		s.names.ReadAs("", rights.OfFile(full))
 	}
 	obj, err := s.names.Open(full)
 	if err != nil {
@@ -377,10 +381,18 @@ func (s *Session) Kill() (pid int, err error) {
 	return pid, err
 }
 
-// sourcesOf has sources looked for as a process sees files, 0 as hdb does.
+// sourcesOf has sources looked for as a process sees files, and with its user's rights; 0 as hdb sees them, with the rights
+// of the program's owner.
 func (s *Session) sourcesOf(pid int) {
-	s.names.Sources.Root = procroot.Of(pid)
-	s.names.Sources.Forget()
+	if pid > 0 {
+		s.names.ReadAs(procroot.Of(pid), rights.OfProcess(pid))
+		return
+	}
+	var owner *rights.User
+	if p := s.names.Program; p != nil {
+		owner = rights.OfFile(p.Path)
+	}
+	s.names.ReadAs("", owner)
 }
 
 // forget drops everything that belonged to the process. The log stays, to be

@@ -12,6 +12,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/internal/procroot"
+	"hdb/internal/rights"
 	"hdb/names"
 	"hdb/python"
 	"hdb/symbols"
@@ -89,7 +90,7 @@ func (p *Python) Process(pid int, w SnapshotWants) (s *PythonSnapshot, err error
 	if err != nil {
 		return nil, fmt.Errorf("process %d: %w", pid, err)
 	}
-	s = &PythonSnapshot{PID: pid, files: pythonSources{sources: &symbols.Sources{Root: procroot.Of(pid)}, dir: workingDirectory(pid)}}
+	s = &PythonSnapshot{PID: pid, files: pythonSources{sources: &symbols.Sources{Root: procroot.Of(pid), User: rights.OfProcess(pid)}, dir: workingDirectory(pid)}}
 	s.Program, _ = os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)) // what is unknown is not told
 	var path []string
 	for _, r := range all {

@@ -80,7 +80,7 @@ func (p pythonSources) adopt(file string, paths []string) error {
 		if root := p.sources.Root; root != "" {
 			path = procroot.In(root, path)
 		}
-		_, err := p.sources.Adopt(file, path)
+		_, err := p.sources.Adopt(p.sources.User, file, path)
 		if err == nil {
 			return nil
 		}

@@ -189,7 +189,7 @@ func (s *Session) wire() {
 	s.Stepping = &Stepping{common: c, sel: s.Selection, loc: s.Locations, values: s.Values, exec: s.Execution}
 	s.Values.w.Call = (&functionCalls{c, s.Selection, allocatorSymbols{c, s.Allocators}, s.Execution, s.Stepping, s.Values}).call
 
-	s.Cores = &Cores{common: c, sel: s.Selection, walker: s.walker, planes: s.Planes, stops: s.Stops, exec: s.Execution, sourcesOf: s.sourcesOf}
+	s.Cores = &Cores{common: c, sel: s.Selection, walker: s.walker, planes: s.Planes, stops: s.Stops, exec: s.Execution}
 
 	s.Recorded = &Recorded{common: c, account: s.account, recorder: s.Recorder}
 	s.Recorder.status = s.Recorded.Status

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"hdb/internal/procroot"
+	"hdb/internal/rights"
 	"hdb/symbols/elf"
 )
 
@@ -46,12 +47,16 @@ func (s *search) note(path, why string) {
 
 // open opens the file at path if it is the right one; nil otherwise.
 func (s *search) open(path string, check func(*elf.File) error) *elf.File {
+	return s.openAs(s.cfg.User, path, check)
+}
+
+func (s *search) openAs(u *rights.User, path string, check func(*elf.File) error) *elf.File {
 	for _, a := range s.attempts {
 		if a.Path == path {
 			return nil // the same file by another way
 		}
 	}
-	d, err := elf.Open(path)
+	d, err := elf.OpenAs(u, path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir):
 		s.note(path, missing)
@@ -206,7 +211,7 @@ func (s *search) fetchDebugFile(id string) *elf.File {
 		s.note("debuginfod", err.Error())
 		return nil
 	}
-	return s.open(path, hasBuildID(id))
+	return s.openAs(nil, path, hasBuildID(id)) // in hdb's own cache
 }
 
 // linked gives the debug file of a relocatable file the addresses that Linked gives that

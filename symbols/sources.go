@@ -12,7 +12,7 @@ import (
 	"syscall"
 
 	"hdb/internal/procroot"
-	"hdb/internal/regular"
+	"hdb/internal/rights"
 )
 
 // Sources finds and reads source files. The zero value looks only where debug
@@ -22,6 +22,9 @@ type Sources struct {
 	Substitute [][2]string // leading directories replaced: from, to; the first match counts
 	Dirs       []string    // directories searched, in order
 	Root       string      // of the process, where files are looked for before hdb's own are; "" none
+	// User has the rights with which files are read that debug information names. What the user of hdb names, by Substitute
+	// and Dirs, is read with hdb's own.
+	User *rights.User
 
 	mu    sync.Mutex
 	cache map[string]sourceResult
@@ -89,9 +92,9 @@ func (s *Sources) Open(file string) (*SourceFile, error) {
 	return found, err
 }
 
-// Adopt reads path as the text of file, as Open does from now on until Forget.
-func (s *Sources) Adopt(file, path string) (*SourceFile, error) {
-	found, size, err := readSource(path)
+// Adopt reads path, with the rights of u, as the text of file, as Open does from now on until Forget.
+func (s *Sources) Adopt(u *rights.User, file, path string) (*SourceFile, error) {
+	found, size, err := readSource(u, path)
 	if err != nil {
 		return nil, &SourceError{File: file, Tried: []string{path}, Cause: err}
 	}
@@ -105,6 +108,12 @@ func (s *Sources) Adopt(file, path string) (*SourceFile, error) {
 	return found, nil
 }
 
+// Search replaces Substitute and Dirs.
+func (s *Sources) Search(substitute [][2]string, dirs []string) {
+	s.Substitute, s.Dirs = substitute, dirs
+	s.Forget()
+}
+
 // Forget drops what was read and what was not found: files may have changed.
 func (s *Sources) Forget() {
 	s.mu.Lock()
@@ -114,12 +123,12 @@ func (s *Sources) Forget() {
 
 func (s *Sources) find(file string) (*SourceFile, int64, error) {
 	failure := &SourceError{File: file}
-	for _, path := range s.candidates(file) {
-		found, size, err := readSource(path)
+	for _, c := range s.candidates(file) {
+		found, size, err := readSource(c.user, c.path)
 		if err == nil {
 			return found, size, nil
 		}
-		failure.Tried = append(failure.Tried, path)
+		failure.Tried = append(failure.Tried, c.path)
 		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) { // a leading component is a file
 			failure.Cause = err
 		}
@@ -127,29 +136,35 @@ func (s *Sources) find(file string) (*SourceFile, int64, error) {
 	return nil, 0, failure
 }
 
+// A candidate is a path and whose rights it is read with.
+type candidate struct {
+	path string
+	user *rights.User
+}
+
 // candidates lists where a file may be, without repeats.
-func (s *Sources) candidates(file string) []string {
-	var list []string
-	add := func(p string) {
-		for _, have := range list {
-			if have == p {
-				return
-			}
+func (s *Sources) candidates(file string) []candidate {
+	var list []candidate
+	add := func(u *rights.User, p string) {
+		if !slices.ContainsFunc(list, func(c candidate) bool { return c.path == p }) {
+			list = append(list, candidate{p, u})
 		}
-		list = append(list, p)
 	}
 	if file == "" {
 		return nil
 	}
-	own := s.substitute(file)
-	if s.Root != "" && own == file && filepath.IsAbs(file) { // what the user substitutes is hdb's to see
-		add(procroot.In(s.Root, file))
+	own, inside := s.substitute(file)
+	user := s.User
+	if inside { // what the user of hdb substitutes is hdb's to see
+		user = nil
+	} else if s.Root != "" && own == file && filepath.IsAbs(file) {
+		add(user, procroot.In(s.Root, file))
 	}
-	add(own)
+	add(user, own)
 	for _, dir := range s.Dirs {
 		rest := strings.TrimPrefix(filepath.Clean(own), "/")
 		for {
-			add(filepath.Join(dir, rest))
+			add(nil, filepath.Join(dir, rest))
 			_, tail, ok := strings.Cut(rest, "/")
 			if !ok {
 				break
@@ -160,19 +175,21 @@ func (s *Sources) candidates(file string) []string {
 	return list
 }
 
-// substitute applies the first rule whose directory leads file.
-func (s *Sources) substitute(file string) string {
+// substitute applies the first rule whose directory leads file, and reports whether the path lies
+// inside the directory that the rule names.
+func (s *Sources) substitute(file string) (path string, inside bool) {
 	for _, rule := range s.Substitute {
 		from := strings.TrimSuffix(rule[0], "/")
 		if rest, ok := strings.CutPrefix(file, from); ok && from != "" && (rest == "" || rest[0] == '/') {
-			return filepath.Join(rule[1], rest)
+			path = filepath.Join(rule[1], rest)
+			return path, path == filepath.Join(rule[1], filepath.Clean("/"+rest))
 		}
 	}
-	return file
+	return file, false
 }
 
-func readSource(path string) (*SourceFile, int64, error) {
-	text, err := regular.Read(path, maxSource)
+func readSource(u *rights.User, path string) (*SourceFile, int64, error) {
+	text, err := u.Read(path, maxSource)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"hdb/internal/regular"
+	"hdb/internal/rights"
 	"hdb/symbols/dwarf"
 	"hdb/symbols/elf"
 )
@@ -21,6 +21,7 @@ type splitFiles struct {
 	debug    []string // debug directories
 	packages []string // paths that a .dwp file can have
 	below    func(string) []string
+	user     *rights.User
 
 	pkgOnce sync.Once
 	pkgs    []*dwarf.Package
@@ -53,7 +54,7 @@ const maxMapped = 1024
 // newSplitFiles prepares the search: f is the file with the DWARF, which may be
 // the object's debug file.
 func newSplitFiles(object, f *elf.File, cfg Config) *splitFiles {
-	s := &splitFiles{files: map[string]*splitFile{}, below: cfg.below, debug: cfg.debugDirs()}
+	s := &splitFiles{files: map[string]*splitFile{}, below: cfg.below, user: cfg.User, debug: cfg.debugDirs()}
 	add := func(list *[]string, paths ...string) {
 		for _, p := range paths {
 			if !slices.Contains(*list, p) {
@@ -207,7 +208,7 @@ func (s *splitFiles) open(path string) (*elf.File, error) {
 	s.mapped++
 	full := s.mapped > maxMapped
 	s.mu.Unlock()
-	f, err := openSplit(path, full)
+	f, err := openSplit(s.user, path, full)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil || full {
@@ -219,11 +220,11 @@ func (s *splitFiles) open(path string) (*elf.File, error) {
 	return f, err
 }
 
-func openSplit(path string, copied bool) (*elf.File, error) {
+func openSplit(u *rights.User, path string, copied bool) (*elf.File, error) {
 	if !copied {
-		return elf.Open(path)
+		return elf.OpenAs(u, path)
 	}
-	r, st, err := regular.Open(path)
+	r, st, err := u.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 
 	"hdb/internal/addr"
 	"hdb/internal/diskcache"
+	"hdb/internal/rights"
 	"hdb/symbols/dwarf"
 	"hdb/symbols/elf"
 )
@@ -15,6 +16,8 @@ type Config struct {
 	Sysroot   string   // directory that stands for / in paths that an object or its debug link names; "" is none
 	Root      string   // the root directory of the process that has the object mapped, looked in first; "" is the own one
 	Name      string   // what that process calls the file, where that is not the path it is opened by
+	// User has the rights with which files are opened that an object names.
+	User *rights.User
 	// Fetch is asked last, for what no directory has; nil asks nobody.
 	Fetch Fetcher
 	// Cache keeps what Lookup has found for the next time; nil keeps nothing.

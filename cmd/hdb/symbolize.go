@@ -15,6 +15,7 @@ import (
 	"hdb/inferior"
 	"hdb/inferior/corefile"
 	"hdb/internal/addr"
+	"hdb/internal/rights"
 	"hdb/symbols"
 )
 
@@ -244,7 +245,7 @@ func (s *symbolizer) openNamed(path string) (named, error) {
 		}
 		return m, nil
 	}
-	var cfg symbols.Config
+	cfg := symbols.Config{User: rights.OfFile(path)}
 	if s.servers != nil {
 		cfg.Fetch = s.servers // not a nil *servers
 	}

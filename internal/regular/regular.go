@@ -1,6 +1,7 @@
 // Package regular opens files that a user has named and that must be regular ones. To
 // open a FIFO waits for a writer that may never come, and to read a device may never end.
-// /dev/null counts as one: it is what users name for nothing.
+// /dev/null counts as one: it is what users name for nothing. Files that a kernel makes up when they are read (proc,
+// sysfs and the like) count as none, though they look so: some of them wait, or never end, or do something.
 package regular
 
 import (
@@ -16,9 +17,10 @@ import (
 var (
 	ErrNotRegular = errors.New("not a regular file")
 	ErrDirectory  = fmt.Errorf("a directory, %w", ErrNotRegular)
+	ErrKernel     = fmt.Errorf("made up by the kernel, %w", ErrNotRegular)
 )
 
-// Open opens a regular file for reading, and tells about it. It does not wait.
+// Open opens a regular file for reading, and returns its status. It does not wait.
 func Open(path string) (*os.File, fs.FileInfo, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -27,8 +29,10 @@ func Open(path string) (*os.File, fs.FileInfo, error) {
 	st, err := f.Stat()
 	if err == nil && st.IsDir() {
 		err = fmt.Errorf("%s: %w", path, ErrDirectory)
-	} else if err == nil && !st.Mode().IsRegular() && path != os.DevNull {
+	} else if err == nil && path != os.DevNull && !st.Mode().IsRegular() {
 		err = fmt.Errorf("%s: %w", path, ErrNotRegular)
+	} else if err == nil && madeUp(f) {
+		err = fmt.Errorf("%s: %w", path, ErrKernel)
 	}
 	if err != nil {
 		f.Close()

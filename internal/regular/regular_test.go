@@ -26,7 +26,7 @@ func TestOpen(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]error{
-		fifo: ErrNotRegular, "/dev/zero": ErrNotRegular, os.DevNull: nil, dir: ErrDirectory, filepath.Join(dir, "none"): fs.ErrNotExist,
+		fifo: ErrNotRegular, "/proc/kmsg": ErrNotRegular, "/proc/self/status": ErrNotRegular, "/sys/kernel/notes": ErrNotRegular, "/dev/zero": ErrNotRegular, os.DevNull: nil, dir: ErrDirectory, filepath.Join(dir, "none"): fs.ErrNotExist,
 	} {
 		if _, err := Read(path, 1); !errors.Is(err, want) {
 			t.Errorf("%s: %v", path, err)

@@ -15,12 +15,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"sync"
-	"syscall"
 
 	"hdb/internal/addr"
 	"hdb/internal/diskcache"
+	"hdb/internal/regular"
+	"hdb/internal/rights"
 )
 
 // ErrNotELF is the cause when a file does not begin with the ELF magic.
@@ -107,19 +107,18 @@ type prog struct {
 }
 
 // Open maps the file at path.
-func Open(path string) (*File, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would wait for a writer
+func Open(path string) (*File, error) { return OpenAs(nil, path) }
+
+// OpenAs is Open with the rights of a user.
+func OpenAs(u *rights.User, path string) (*File, error) {
+	f, st, err := u.Open(path)
+	if errors.Is(err, regular.ErrNotRegular) {
+		return nil, fmt.Errorf("%w: %w", err, ErrNotELF)
+	}
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	st, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !st.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: %w: not a regular file", path, ErrNotELF)
-	}
 	if st.Size() < 16 {
 		return nil, fmt.Errorf("%s: %w: %d bytes", path, ErrNotELF, st.Size())
 	}

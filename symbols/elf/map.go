@@ -5,26 +5,18 @@ import (
 	"os"
 
 	"hdb/internal/diskcache"
+	"hdb/internal/regular"
 )
 
 // Map maps a regular file of at least least bytes, of whatever format: its contents,
 // what tells them from others (diskcache.FileID), and what ends the mapping. Reading
 // may fault when the file is cut: see Guard.
 func Map(path string, least int64) (data []byte, st os.FileInfo, id string, unmap func() error, err error) {
-	if st, err = os.Stat(path); err != nil {
-		return nil, nil, "", nil, err
-	}
-	if !st.Mode().IsRegular() { // before opening: a FIFO would block, and paths come from files
-		return nil, nil, "", nil, fmt.Errorf("%s: not a regular file", path)
-	}
-	f, err := os.Open(path)
+	f, st, err := regular.Open(path)
 	if err != nil {
 		return nil, nil, "", nil, err
 	}
 	defer f.Close()
-	if st, err = f.Stat(); err != nil {
-		return nil, nil, "", nil, err
-	}
 	if st.Size() < least {
 		return nil, nil, "", nil, fmt.Errorf("%s: %d bytes", path, st.Size())
 	}

@@ -1,0 +1,57 @@
+// Package rights opens files with no more rights than a user has. Debug information names
+// source and debug files, and whoever makes a program chooses the names: an hdb that root
+// runs must not copy what only root may read into a capture.
+package rights
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"hdb/internal/regular"
+)
+
+// A User is whose rights count when a file is opened. nil is hdb's own user.
+type User struct {
+	UID, GID int
+	Groups   []int // supplementary ones
+}
+
+// OfFile is the owner of a file, in no other group than the file's: which groups a user is in is only known of
+// processes. nil if hdb is not run by root, or the file is root's or cannot be looked at.
+func OfFile(path string) *User {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil
+	}
+	return ofInfo(st)
+}
+
+// Open is regular.Open with the rights of the user. Where these are not enough, the error says whose they are.
+func (u *User) Open(path string) (*os.File, fs.FileInfo, error) {
+	if u == nil {
+		return regular.Open(path)
+	}
+	var f *os.File
+	var st fs.FileInfo
+	err := u.do(func() (err error) {
+		f, st, err = regular.Open(path)
+		return err
+	})
+	if errors.Is(err, fs.ErrPermission) {
+		err = fmt.Errorf("%w for user %d, whose program names it", err, u.UID)
+	}
+	return f, st, err
+}
+
+// Read is regular.Read with the rights of the user: at most limit bytes, and of a longer file a byte more.
+func (u *User) Read(path string, limit int64) ([]byte, error) {
+	f, _, err := u.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, limit+1))
+}
