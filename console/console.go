@@ -116,9 +116,7 @@ func (c *Console) Run() int {
 	defer c.sig.stop()
 	defer c.tui.Disable() // also when hdb panics
 	c.prepareInput()
-	if !c.cfg.NoInit {
-		readConfig(c)
-	}
+	readConfig(c)
 	if c.cfg.Begin != nil {
 		if err := c.cfg.Begin(); err != nil {
 			return ExitLaunch

@@ -24,7 +24,7 @@ func (l *loggingFile) start(path string, overwrite bool) error {
 	if overwrite {
 		flags |= os.O_TRUNC
 	}
-	f, err := os.OpenFile(path, flags, 0o666)
+	f, err := os.OpenFile(path, flags, 0o600)
 	if err != nil {
 		return err
 	}

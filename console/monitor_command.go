@@ -74,8 +74,8 @@ func (c *Console) Live(begin func() error) int {
 	defer done()
 	err := monitorReady(c)
 	if err == nil {
+		readConfig(c)
 		if !c.cfg.NoInit {
-			readConfig(c)
 			readProjectFile(c)
 		}
 		err = watchLive(ctx, c, begin)

@@ -3,6 +3,7 @@ package console
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"hdb/console/line"
 	"hdb/internal/outfile"
+	"hdb/internal/regular"
 	"hdb/internal/spelling"
 )
 
@@ -45,6 +47,7 @@ type settings struct {
 	c      *Console
 	table  []*setting
 	values map[string]string // of settings that are not at their default
+	unread error             // why the user's configuration was not read, nil if it was or there is none
 }
 
 // value is the setting's value in its canonical spelling.
@@ -230,6 +233,9 @@ func saveConfig(c *Console) (string, error) {
 	if path == "" {
 		return "", errors.New("config: neither XDG_CONFIG_HOME nor HOME is set")
 	}
+	if why := c.set.unread; why != nil {
+		return "", fmt.Errorf("config: %s was not read, and saving would lose what it holds: %w", path, why)
+	}
 	var b strings.Builder
 	b.WriteString("# hdb's configuration, rewritten by `config -save`: commands, one a line\n")
 	for _, s := range c.set.table {
@@ -256,16 +262,44 @@ func saveConfig(c *Console) (string, error) {
 // readConfig runs the system's and the user's files, before anything is loaded: they say
 // where debug files are. The project's come afterwards.
 func readConfig(c *Console) {
-	for _, path := range []string{"/etc/hdb/config", configPath(c.cfg.Getenv)} {
-		if path != "" {
-			readInit(c, path)
+	own := configPath(c.cfg.Getenv)
+	if c.cfg.NoInit {
+		if _, err := os.Lstat(own); err == nil {
+			c.set.unread = errors.New("hdb was started with -nx")
+		}
+		return
+	}
+	for _, path := range []string{"/etc/hdb/config", own} {
+		if path == "" {
+			continue
+		}
+		if err := readInit(c, path); err != nil {
+			c.Notify(fmt.Sprintf("%s is not read: %v", path, err))
+			if path == own {
+				c.set.unread = err
+			}
 		}
 	}
 }
 
-func readInit(c *Console, path string) {
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return
+// readInit runs a file of commands if nobody but the user and root can have written it, as such a file can run programs.
+// It runs the very text that was checked.
+func readInit(c *Console, path string) error {
+	file, st, err := regular.Open(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
 	}
-	c.interp.top("source " + quoteArg(path))
+	defer file.Close()
+	if err := private(ownerOf(st), st.Mode().Perm()&^0o020); err != nil { // the group is often the user's own
+		return err
+	}
+	text, err := io.ReadAll(io.LimitReader(file, line.MaxLine+1))
+	if err != nil {
+		return err
+	}
+	c.interp.runFile(path, text)
+	return nil
 }

@@ -1,7 +1,11 @@
 package console
 
 import (
+	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -63,6 +67,46 @@ func TestConfigIsKept(t *testing.T) {
 	want := "listsize is 25\nprompt is hdb> \nargs is not set: arguments and redirections of the next run, as typed\nalias ba = break alloc\nsubstitute-path is /a /b\n"
 	if got := again.out.String(); got != want || again.err.String() != "" {
 		t.Errorf("printed %q and %q, want %q", got, again.err.String(), want)
+	}
+}
+
+// A configuration that others can have written is not run, and one that was not read is not replaced: what it
+// holds would be lost.
+func TestConfigOfOthers(t *testing.T) {
+	for name, tc := range map[string]struct {
+		noInit bool
+		change func(path string) error
+		said   string
+	}{
+		"not read":      {true, func(string) error { return nil }, "hdb was started with -nx"},
+		"writable":      {false, func(path string) error { return os.Chmod(path, 0o606) }, "others may write it, its mode is 0606: chmod go-w"},
+		"somebody's":    {false, func(path string) error { return os.Chown(path, 65534, 65534) }, fmt.Sprintf("it belongs to user 65534, neither to you (%d) nor to root", os.Geteuid())},
+		"no plain file": {false, func(path string) error { return errors.Join(os.Remove(path), os.Symlink("/proc/kmsg", path)) }, "made up by the kernel, not a regular file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if os.Geteuid() != 0 && (name == "somebody's" || name == "no plain file") {
+				t.Skip("only root can make this file")
+			}
+			st := newStage(t, func(c *Config) { c.NoInit = tc.noInit }, "show listsize", "config -save")
+			path := filepath.Join(st.home, ".config/hdb/config")
+			text := []byte("set listsize 25\n")
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, text, 0o600), tc.change(path)); err != nil {
+				t.Fatal(err)
+			}
+			st.Run()
+			if out := st.out.String(); out != "listsize is 10\n" {
+				t.Errorf("printed %q", out)
+			}
+			if errs := st.err.String(); !strings.Contains(errs, tc.said) || !strings.Contains(errs, "error: config: "+path+" was not read, and saving would lose what it holds: ") {
+				t.Errorf("errors %q", errs)
+			}
+			if name == "no plain file" {
+				return // to read it would wait for ever
+			}
+			if b, err := os.ReadFile(path); string(b) != string(text) {
+				t.Errorf("the file holds %q, %v", b, err)
+			}
+		})
 	}
 }
 

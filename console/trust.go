@@ -166,12 +166,17 @@ func readProjectFile(c *Console) {
 		c.Notify(fmt.Sprintf("%s is not read: %v", path, err))
 		return
 	}
-	c.interp.perform("source "+quoteArg(path), func(ctx context.Context) error {
+	c.interp.runFile(path, text)
+}
+
+// runFile runs the text of a file of commands, as source does.
+func (r *interpreter) runFile(path string, text []byte) {
+	r.perform("source "+quoteArg(path), func(ctx context.Context) error {
 		lines, err := scriptLines(path, text)
 		if err != nil {
 			return err
 		}
-		return c.interp.runLines(ctx, &scriptSource{name: path, lines: lines})
+		return r.runLines(ctx, &scriptSource{name: path, lines: lines})
 	})
 }
 

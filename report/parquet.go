@@ -203,7 +203,7 @@ func (d *dataset) create(table string) (*os.File, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -219,7 +219,7 @@ func (d *dataset) makeFolder(folder string) error {
 		}
 		d.made = append(d.made, dir)
 	}
-	return os.MkdirAll(folder, 0o777)
+	return os.MkdirAll(folder, 0o700)
 }
 
 // publish gives the files their names, that of the runs last: a run that is listed

@@ -64,7 +64,7 @@ func given(name, text, usage string) func(o *options, out, errw io.Writer) int {
 		case len(words) == 0:
 			return printText(out, errw, text)
 		}
-		to := outfile.File{Path: filepath.Join(words[0], name), Force: force || isOlder(filepath.Join(words[0], name), text)}
+		to := outfile.File{Path: filepath.Join(words[0], name), Force: force || isOlder(filepath.Join(words[0], name), text), Public: true}
 		if err := write(to, text); err != nil {
 			return fail(errw, err, 1)
 		}

@@ -5,6 +5,8 @@
 //   - It is written beside, and gets its name when all of it is on the disk: after
 //     an error what was there is as it was. A recording has its name from the
 //     beginning, so that it is there however its hdb ends, and is locked until then.
+//   - A new file is its owner's alone, as recordings hold what a process knew; one that is
+//     replaced keeps its mode.
 //   - Devices and pipes are written to as they are, but for a FIFO that nobody has
 //     open for reading: to open it would wait for a reader that may never come.
 //
@@ -27,6 +29,7 @@ import (
 type File struct {
 	Path   string
 	Force  bool     // one that is there is replaced
+	Public bool     // a new one may be read by all, as the umask says
 	Inputs []string // what it is made of, "" for nothing
 }
 
@@ -124,7 +127,10 @@ func (f File) open() (w *os.File, own, path string, err error) {
 	if path, err = filepath.EvalSymlinks(f.Path); err != nil {
 		path = f.Path
 	}
-	mode := fs.FileMode(0o666)
+	mode := fs.FileMode(0o600)
+	if f.Public {
+		mode = 0o666
+	}
 	if st, err := os.Stat(path); err == nil {
 		if !st.Mode().IsRegular() {
 			w, err = f.openSpecial(st.Mode())
@@ -155,9 +161,7 @@ func (f File) openSpecial(mode fs.FileMode) (*os.File, error) {
 	return w, nil
 }
 
-// createBeside creates a new file beside path, subject to the umask as any file that
-// a user creates (os.CreateTemp's are private). It calls itself path: what fails is
-// told of that.
+// createBeside creates a new file beside path, with that mode under the umask. Its errors name path.
 func createBeside(path string, mode fs.FileMode) (*os.File, string, error) {
 	base := filepath.Base(path)
 	base = base[:min(len(base), 200)] // of the 255 bytes that a name may have

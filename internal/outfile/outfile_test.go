@@ -41,7 +41,10 @@ func TestFilesAreReplacedByForce(t *testing.T) {
 	if err := (File{Path: path}).Write(text("one")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(path, 0o600); err != nil {
+	if st, err := os.Stat(path); err != nil || st.Mode().Perm() != 0o600 {
+		t.Errorf("a new file has mode %v, %v", st.Mode(), err)
+	}
+	if err := os.Chmod(path, 0o604); err != nil {
 		t.Fatal(err)
 	}
 	if err := (File{Path: path}).Write(text("two")); err == nil || err.Error() != path+": exists already: --force replaces it" {
@@ -52,7 +55,7 @@ func TestFilesAreReplacedByForce(t *testing.T) {
 		t.Error(err)
 	}
 	want(t, path, "two", "f")
-	if st, err := os.Stat(path); err != nil || st.Mode().Perm() != 0o600 {
+	if st, err := os.Stat(path); err != nil || st.Mode().Perm() != 0o604 {
 		t.Errorf("mode %v, %v", st.Mode(), err)
 	}
 	broken := errors.New("broken")
