@@ -195,21 +195,18 @@ func aside(f func() error) error {
 }
 
 func runShell(ctx context.Context, c *Console, in Input) error {
-	if c.bg.running() {
-		ctx = context.Background() // the command has ended before the shell's
-	}
-	cmd := shellCommand(ctx, c, in.Raw)
-	cmd.Stdin = os.Stdin
-	run := func() error {
+	run := func(ctx context.Context) error {
+		cmd := shellCommand(ctx, c, in.Raw)
+		cmd.Stdin = os.Stdin
 		if err := aside(cmd.Run); err != nil {
 			return fmt.Errorf("shell: %w", err)
 		}
 		return nil
 	}
-	if c.bg.apart(func(context.Context) error { return run() }) {
+	if c.bg.apart(run) {
 		return nil
 	}
-	return run()
+	return run(ctx)
 }
 
 func runPipe(ctx context.Context, c *Console, in Input) error {

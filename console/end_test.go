@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -156,6 +157,31 @@ func TestSignalsDetach(t *testing.T) {
 			ends(t, k.cmd)
 			livesOn(t, prog)
 		})
+	}
+}
+
+// TestSignalsEndWhatIsBeside ends hdb while the process runs in the background and a command works beside it.
+func TestSignalsEndWhatIsBeside(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
+		for _, beside := range []string{"shell sleep 1000", "shell true", "export flamegraph -o " + filepath.Join(t.TempDir(), "f.html"), "top"} {
+			t.Run(sig.String()+"/"+strings.Fields(beside)[0], func(t *testing.T) {
+				prog := bystander(t, "spin")
+				k := newKeyboard(t, exec.Command(testprogs.HDB(t), "-nx", "-p", strconv.Itoa(prog.Process.Pid)))
+				k.expect("(hdb) ")
+				for _, line := range []string{"break alloc if size > 1GiB", "record start", "continue &"} {
+					k.press(line + keyEnter)
+					k.expect("(hdb) ")
+				}
+				k.press(beside + keyEnter)
+				livesOn(t, prog)
+				if err := k.cmd.Process.Signal(sig); err != nil {
+					t.Fatal(err)
+				}
+				k.expect("detached from process")
+				ends(t, k.cmd)
+				livesOn(t, prog)
+			})
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -25,9 +26,8 @@ type signals struct {
 	done      chan struct{}
 	interrupt func() error // stops the inferior; safe from any goroutine
 
-	mu     sync.Mutex // guards the next two
-	cancel context.CancelFunc
-	depth  int // commands that run, one beside the other
+	mu      sync.Mutex           // guards the next one
+	cancels []context.CancelFunc // of the commands that run, one beside the other, the innermost last
 
 	going   func() bool // tells whether the inferior runs; safe from any goroutine
 	hooking atomic.Bool // the commands of a stop are run
@@ -53,10 +53,11 @@ func (s *signals) start(interrupt func() error) {
 	go func() {
 		defer close(s.done)
 		for sig := range s.ch {
-			if sig != syscall.SIGINT {
-				s.ended.Store(true)
+			if sig == syscall.SIGINT {
+				s.deliver()
+			} else {
+				s.end()
 			}
-			s.deliver()
 		}
 	}()
 }
@@ -67,17 +68,39 @@ func (s *signals) stop() {
 	<-s.done
 }
 
+// end ends all that goes on: commands, what a line does apart, the run of the inferior, the wait for a
+// line.
+func (s *signals) end() {
+	s.ended.Store(true)
+	s.mu.Lock()
+	cancels := slices.Clone(s.cancels)
+	s.mu.Unlock()
+	for _, cancel := range cancels {
+		cancel()
+	}
+	if cancel := s.apart.Load(); cancel != nil {
+		(*cancel)()
+	}
+	_ = s.interrupt() // an error means that nothing runs
+	s.rouse()
+}
+
+// rouse wakes the prompt.
+func (s *signals) rouse() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
 // deliver cancels the running command, or wakes the prompt.
 func (s *signals) deliver() {
 	s.mu.Lock()
-	cancel, beside := s.cancel, s.depth > 1
+	cancel, beside := s.innermost(), len(s.cancels) > 1
 	s.mu.Unlock()
 	switch {
 	case cancel == nil || s.reading.Load():
-		select {
-		case s.wake <- struct{}{}:
-		default:
-		}
+		s.rouse()
 	case !s.beneath.Load():
 		cancel()
 		// The error is that the inferior is gone or stopped already: nothing to interrupt.
@@ -97,21 +120,32 @@ func (s *signals) deliver() {
 func (s *signals) cancelHooks() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.hooking.Load() && !s.going() && s.cancel != nil {
-		s.cancel()
+	if cancel := s.innermost(); s.hooking.Load() && !s.going() && cancel != nil {
+		cancel()
 	}
+}
+
+// innermost cancels the command that runs beside all others, nil: none runs. The caller has mu.
+func (s *signals) innermost() context.CancelFunc {
+	if len(s.cancels) == 0 {
+		return nil
+	}
+	return s.cancels[len(s.cancels)-1]
 }
 
 // command begins a command that Ctrl-C cancels.
 func (s *signals) command() (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.mu.Lock()
-	outer := s.cancel
-	s.cancel, s.depth = cancel, s.depth+1
+	outer := len(s.cancels)
+	s.cancels = append(s.cancels, cancel)
 	s.mu.Unlock()
+	if s.terminated() {
+		cancel() // end may have come before
+	}
 	return ctx, func() {
 		s.mu.Lock()
-		s.cancel, s.depth = outer, s.depth-1
+		s.cancels = s.cancels[:outer]
 		s.mu.Unlock()
 		cancel()
 	}
@@ -168,6 +202,9 @@ func (s *signals) begin(in line.Reader, read func() (string, error)) *reading {
 	default:
 	}
 	s.reading.Store(true)
+	if s.terminated() {
+		s.rouse() // that was no earlier one
+	}
 	if rd := s.pending; rd != nil {
 		s.pending = nil
 		return rd
