@@ -13,24 +13,41 @@ import (
 // Attach seizes all threads of a running process and stops them, and makes
 // the calling goroutine the owner of the Process: it is locked to its OS
 // thread until Close. The process outlives hdb. A refusal is an *AttachError.
-func Attach(pid int) (*Process, error) { return AttachGuarded(pid, nil) }
+func Attach(pid int) (*Process, error) { return AttachWith(pid, AttachOptions{}) }
 
-// AttachGuarded is Attach for a target that gets a guard: its process is started before the
-// target is stopped, and waits for Guard to be called with the same command.
-func AttachGuarded(pid int, command []string) (*Process, error) {
+// AttachOptions are what AttachWith does beside Attach.
+type AttachOptions struct {
+	// Guard is the command of a guard: its process is started before the target is stopped, and waits for
+	// Process.Guard to be called with the same command.
+	Guard []string
+	// Begun is told of the Process before its threads stop: from then on, Interrupt ends the wait if it takes long,
+	// with an *UnstoppedError. Message is told of that, as Hooks.Message.
+	Begun   func(*Process)
+	Message func(string)
+}
+
+// AttachWith is Attach with options.
+func AttachWith(pid int, o AttachOptions) (*Process, error) {
+	command := o.Guard
 	if err := CheckAttach(pid); err != nil {
 		return nil, err
 	}
 	runtime.LockOSThread()
 	p := newProcess()
 	p.target = newTarget(pid, false)
+	p.hooks.Message = o.Message
+	if o.Begun != nil {
+		o.Begun(p)
+	}
 	if len(command) > 0 {
 		_ = p.guard.startAhead(command) // Guard tries again, and tells
 		p.guard.awaitAhead()
 	}
 	if err := p.seizeAll(); err != nil {
-		// What has been seized is let go again.
-		_ = p.stopThreads()
+		// What has been seized is let go again, by the kernel when hdb ends if it does not stop.
+		if _, hangs := err.(*UnstoppedError); !hangs {
+			_ = p.stopThreads()
+		}
 		_ = p.target.letGo()
 		p.memory.close()
 		p.guard.drop()

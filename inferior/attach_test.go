@@ -182,13 +182,23 @@ func TestDetachLaunched(t *testing.T) {
 func TestAttachErrors(t *testing.T) {
 	zombie := exec.Command("true")
 	traced := exec.Command("strace", "-o", "/dev/null", "sleep", "100")
+	headless := exec.Command(build(t, "leader"), "stay")
 	started := make(chan error)
-	go func() { started <- errors.Join(zombie.Start(), traced.Start()) }()
+	go func() { started <- errors.Join(zombie.Start(), traced.Start(), headless.Start()) }()
 	if err := <-started; err != nil {
 		t.Fatalf("%v (the tests need the package strace)", err)
 	}
-	defer func() { _ = traced.Process.Kill(); _ = traced.Wait(); _ = zombie.Wait() }()
+	defer func() {
+		_, _ = traced.Process.Kill(), headless.Process.Kill()
+		_, _, _ = traced.Wait(), zombie.Wait(), headless.Wait()
+	}()
 	waitState(t, zombie.Process.Pid, "Z")
+	waitState(t, headless.Process.Pid, "Z")
+	threads, err := threadIDs(headless.Process.Pid)
+	if err != nil || len(threads) != 6 {
+		t.Fatalf("threads %v, %v", threads, err)
+	}
+	gone := fmt.Sprintf("the first thread of process %d has ended", headless.Process.Pid)
 	inner := 0
 	for range 2000 {
 		b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", traced.Process.Pid, traced.Process.Pid))
@@ -207,6 +217,8 @@ func TestAttachErrors(t *testing.T) {
 		{0, "not a process ID"},
 		{1 << 30, "no such process"},
 		{zombie.Process.Pid, "zombie"},
+		{headless.Process.Pid, gone},
+		{threads[5], gone},
 		{inner, fmt.Sprintf("already traced by process %d (strace)", traced.Process.Pid)},
 	} {
 		err := CheckAttach(c.pid)

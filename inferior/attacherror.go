@@ -57,14 +57,19 @@ func impossible(pid int) (cause, hint string) {
 	if tgid == strconv.Itoa(os.Getpid()) {
 		return "that is hdb itself", ""
 	}
-	if tgid != strconv.Itoa(pid) {
-		return "that is a thread, not a process", "attach to its process " + tgid
-	}
-	state, _ := statusField(pid, "State")
-	threads, _ := threadIDs(pid)
-	if strings.HasPrefix(state, "Z") && len(threads) <= 1 {
-		parent, _ := statusField(pid, "PPid")
+	process, _ := strconv.Atoi(tgid)
+	state, _ := statusField(process, "State")
+	threads, _ := threadIDs(process)
+	if strings.HasPrefix(state, "Z") {
+		if len(threads) > 1 {
+			return fmt.Sprintf("the first thread of process %d has ended, and with it all that the kernel shows of its memory (/proc/%d/maps, mem); threads that go on: %d", process, process, len(threads)-1),
+				"launch the program with hdb, or attach before that thread ends"
+		}
+		parent, _ := statusField(process, "PPid")
 		return "it is a zombie: it has ended and waits for its parent " + describe(parent) + " to collect it", ""
+	}
+	if process != pid {
+		return "that is a thread, not a process", "attach to its process " + tgid
 	}
 	if k, _ := statusField(pid, "Kthread"); k == "1" || kernelThread(pid) {
 		return "it is a kernel thread", ""

@@ -20,6 +20,7 @@ type waker struct {
 	request atomic.Bool // Interrupt has been called and not been answered
 	waiting atomic.Bool // the owner is about to wait or waits
 	called  atomic.Bool // calls is not empty
+	late    atomic.Bool // threads take long to stop, which the owner has not looked at
 
 	mu    sync.Mutex
 	calls []func() // of Wake, not run yet
@@ -61,13 +62,19 @@ func (w *waker) Interrupt() error {
 	return nil
 }
 
+// hurry has the owner look at what it waits for.
+func (w *waker) hurry() {
+	w.late.Store(true)
+	w.ring()
+}
+
 // ring signals the owner's thread until it has looked. Once would not do: the
 // signal may come just before the wait begins. An owner that does not wait
 // looks before it does. Go installs its handlers with SA_RESTART, which would
 // hide the signal from wait4.
 func (w *waker) ring() {
 	pid := os.Getpid()
-	for pause := 200 * time.Microsecond; (w.request.Load() || w.called.Load()) && w.waiting.Load(); pause = min(2*pause, 50*time.Millisecond) {
+	for pause := 200 * time.Microsecond; (w.request.Load() || w.called.Load() || w.late.Load()) && w.waiting.Load(); pause = min(2*pause, 50*time.Millisecond) {
 		if changeAction(wakeSignal, 0, saRestart) != nil || unix.Tgkill(pid, w.tid, wakeSignal) != nil {
 			return
 		}

@@ -164,6 +164,7 @@ func (p *Process) Continue() (Stop, error) {
 	p.snapshots.reap()
 	p.terminal.give(p.target.pid)
 	defer p.terminal.take()
+	defer p.tellStopped()()
 	p.handler.resuming()
 	if p.target.exit != nil {
 		return p.finishStop(), nil // it has been killed meanwhile
@@ -251,7 +252,9 @@ func (p *Process) waitEvent() error {
 	if calls && p.waker.called.Load() {
 		return nil
 	}
-	tid, ws, err := p.spin.next(p.handler.wait, func() bool { return p.waker.asked() || calls && p.waker.called.Load() })
+	tid, ws, err := p.spin.next(p.handler.wait, func() bool {
+		return p.waker.asked() || p.waker.late.Load() || calls && p.waker.called.Load()
+	})
 	switch {
 	case err == unix.EINTR:
 		return nil
@@ -271,6 +274,8 @@ func (p *Process) waitEvent() error {
 func (p *Process) stopThreads() error {
 	defer func(s bool) { p.stopping = s }(p.stopping)
 	p.stopping = true
+	var until awaiting
+	defer until.end()
 	for {
 		wait := false
 		for _, t := range p.target.order {
@@ -286,7 +291,7 @@ func (p *Process) stopThreads() error {
 		if !wait {
 			return p.watchpoints.endTurns()
 		}
-		if err := p.waitEvent(); err != nil {
+		if err := until.wait(p); err != nil {
 			return err
 		}
 	}

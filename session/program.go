@@ -225,8 +225,12 @@ func (s *Session) Attach(pid int) (*Report, error) {
 		return nil, ErrRunning
 	}
 	s.readAhead(pid)
-	p, err := inferior.AttachGuarded(pid, s.cfg.Guard)
+	p, err := inferior.AttachWith(pid, inferior.AttachOptions{
+		Guard: s.cfg.Guard, Message: func(m string) { s.notify("%s", m) },
+		Begun: func(p *inferior.Process) { s.target.Store(p) },
+	})
 	if err != nil {
+		s.target.Store(nil)
 		return nil, err
 	}
 	exe := p.Exe()

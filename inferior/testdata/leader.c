@@ -1,4 +1,4 @@
-/* The leader exits first (argv[1] "exit") or a thread calls execve ("exec"). */
+/* The leader exits first (argv[1] "exit", or "stay": the others wait) or a thread calls execve ("exec"). */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +13,8 @@ __attribute__((noinline)) void hit(long n) { __atomic_add_fetch(&total, n, __ATO
 
 static void *work(void *arg)
 {
+	while (!strcmp(how, "stay"))
+		pause();
 	usleep(2000);
 	for (int i = 0; i < 200; i++)
 		hit(1);
@@ -39,7 +41,7 @@ int main(int argc, char **argv)
 	pthread_t t;
 	for (long i = 0; i < 5; i++)
 		pthread_create(&t, 0, work, (void *)(i == 4));
-	if (!strcmp(how, "exit"))
+	if (!strcmp(how, "exit") || !strcmp(how, "stay"))
 		pthread_exit(0);
 	for (;;)
 		pause();

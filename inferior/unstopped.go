@@ -1,0 +1,105 @@
+package inferior
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+)
+
+// patience is how long a thread may take to stop, or a run to show that it goes on, before that is told.
+const patience = time.Second
+
+// An UnstoppedError is the error where threads were told to stop, the kernel does not let them, and Interrupt
+// ended the wait. hdb is attached to them until it ends.
+type UnstoppedError struct {
+	PID, TID int    // TID is one of the threads
+	State    string // of the thread, as /proc/TID/status has it: "D (disk sleep)"
+	Frozen   bool   // its cgroup is frozen
+}
+
+func (e *UnstoppedError) Error() string {
+	if e.Frozen {
+		return fmt.Sprintf("process %d does not stop: its cgroup is frozen, it has to be thawed first", e.PID)
+	}
+	return fmt.Sprintf("process %d does not stop: thread %d is in state %s, in the kernel", e.PID, e.TID, e.State)
+}
+
+// unstopped describes a thread of the target that still runs.
+func (p *Process) unstopped() *UnstoppedError {
+	for _, t := range p.target.order {
+		if t.state == running {
+			state, _ := statusField(t.TID, "State")
+			return &UnstoppedError{p.target.pid, t.TID, state, frozen(t.TID)}
+		}
+	}
+	return nil
+}
+
+// frozen reports whether a thread sleeps in the kernel's freezer: of cgroup v1 in __refrigerator, of v2
+// in do_freezer_trap.
+func frozen(tid int) bool {
+	place, err := os.ReadFile(fmt.Sprintf("/proc/%d/wchan", tid)) // "0" without the permission
+	if err == nil && (strings.Contains(string(place), "refrigerator") || strings.Contains(string(place), "freezer")) {
+		return true
+	}
+	groups, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", tid))
+	for line := range strings.Lines(string(groups)) {
+		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(fields) < 3 || fields[1] != "freezer" {
+			continue
+		}
+		state, err := os.ReadFile("/sys/fs/cgroup/freezer" + fields[2] + "/freezer.state")
+		return err == nil && strings.HasPrefix(string(state), "FR") // FROZEN, FREEZING
+	}
+	return false
+}
+
+// An awaiting is the wait for threads to stop.
+type awaiting struct {
+	timer *time.Timer
+	told  bool
+}
+
+// wait waits for an event. When it takes long, that is told once, and from then on Interrupt ends the
+// wait with an *UnstoppedError.
+func (a *awaiting) wait(p *Process) error {
+	if a.timer == nil {
+		a.timer = time.AfterFunc(patience, p.waker.hurry)
+	}
+	if err := p.waitEvent(); err != nil {
+		return err
+	}
+	if p.waker.late.CompareAndSwap(true, false) && !a.told {
+		if e := p.unstopped(); e != nil {
+			a.told = true
+			p.message("%v", e)
+		}
+	}
+	if a.told && p.waker.asked() {
+		if e := p.unstopped(); e != nil {
+			return e
+		}
+	}
+	return nil
+}
+
+func (a *awaiting) end() {
+	if a.timer != nil {
+		a.timer.Stop()
+	}
+}
+
+// tellStopped says after a while that the process stands still though it was resumed: a signal has
+// stopped it (SIGSTOP, SIGTSTP), which gdb calls a group-stop. The result ends that.
+func (p *Process) tellStopped() (end func() bool) {
+	pid := p.target.pid
+	return time.AfterFunc(patience, func() {
+		p.Wake(func() {
+			state, _ := statusField(pid, "State")
+			if t := p.target.representative(); p.target.pid == pid && t != nil && t.group && strings.HasPrefix(state, "t") || strings.HasPrefix(state, "T") {
+				p.message("process %d is stopped by a signal (SIGSTOP or the like), and goes on when it gets SIGCONT: kill -CONT %d", pid, pid)
+			}
+		})
+	}).Stop
+}
