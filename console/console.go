@@ -237,6 +237,13 @@ func (c *Console) noteUnwritten() {
 	}
 }
 
+// Greet tells a person what can be typed where nothing was named on the command line.
+func (c *Console) Greet() {
+	if c.in != nil && c.in.Interactive() && !c.cfg.Quiet {
+		c.out.Printf("hdb %s: `file PROGRAM`, `attach PID` or `open CAPTURE` to begin, `help` for more\n", c.cfg.Version)
+	}
+}
+
 // ending tells whether no more commands may run: nobody reads what they print,
 // or a signal asked hdb to end.
 func (c *Console) ending() bool { return c.out.Err() != nil || c.sig.terminated() }

@@ -57,6 +57,7 @@ func (o *options) askProgram(end int) error {
 	if o.words = o.words[end+1:]; len(o.words) == 0 {
 		return fmt.Errorf("leaks: a program must follow --: %w", errUsage)
 	}
+	o.words = interpreted(o.words)
 	line, err := console.CommandLine(append([]string{"leaks"}, words...))
 	if err != nil {
 		return err
@@ -109,6 +110,13 @@ func (o *options) askLive() error {
 		return nil
 	}
 	return o.ask()
+}
+
+// isHere reports whether a file has the name of a command, in the working directory. Names of commands are looked for
+// nowhere else: hdb top is not about /usr/bin/top.
+func isHere(word string) bool {
+	_, err := os.Stat(word)
+	return err == nil
 }
 
 // isProgram tells words that a program can be started by.

@@ -38,13 +38,13 @@ func help(words []string, in *os.File, out, errw io.Writer) int {
 // than a program, which may have the same name: hdb top.
 func (o *options) meansCommand() error {
 	word := o.words[0]
-	if o.args || !console.IsCommand(word) || isProgram(word) {
+	if o.args || !console.IsCommand(word) || isHere(word) {
 		return nil
 	}
 	if pid := namedProcess(o.words[1:]); pid != "" {
 		return fmt.Errorf("%s: a command of the console: hdb -p %s, and then %s: %w", word, pid, word, errUsage)
 	}
-	return fmt.Errorf("%s: a command of the console, no program: hdb %s CAPTURE asks a capture (hdb --args %s starts a program of that name): %w", word, word, word, errUsage)
+	return fmt.Errorf("%s: a command of the console: hdb %s CAPTURE asks a capture (hdb --args %s starts a program of that name): %w", word, word, word, errUsage)
 }
 
 // namedProcess is the process that words are about which follow a command of the console: -p PID, or PID alone; ""
@@ -74,7 +74,7 @@ func namedProcess(words []string) string {
 // wantsCommandHelp tells command lines as hdb leaks --help, of commands that no program has the name of. What
 // stands behind -- is a program's.
 func (o *options) wantsCommandHelp() bool {
-	if o.args || o.pid != 0 || len(o.words) < 2 || !console.IsCommand(o.words[0]) || isProgram(o.words[0]) {
+	if o.args || o.pid != 0 || len(o.words) < 2 || !console.IsCommand(o.words[0]) || isHere(o.words[0]) {
 		return false
 	}
 	words := o.words[1:]

@@ -171,7 +171,7 @@ func run(argv []string, in *os.File, out, errw io.Writer) int {
 		return printText(out, errw, coreUsage)
 	case o.command("attach") && wantsHelp(o.words[1:]):
 		return printText(out, errw, attachUsage)
-	case o.version:
+	case o.version, o.command("version") && len(o.words) == 1 && !isHere("version"):
 		return printText(out, errw, "hdb "+version()+"\n")
 	case o.docs:
 		return docs(out, errw)
@@ -304,6 +304,7 @@ func target(s *session.Session, c *console.Console, o *options) (int, error) {
 		_, err := s.Captures.Open(o.asked) // what there is to say of it is not what was asked
 		return exitTarget, err
 	case len(words) == 0:
+		c.Greet()
 		return 0, nil
 	case o.args:
 	case words[0] == "attach" && len(words) == 2:

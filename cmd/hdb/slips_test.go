@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,6 +14,10 @@ import (
 // TestSlips types command lines as newcomers do: what is not meant so says what to type.
 func TestSlips(t *testing.T) {
 	pid := fmt.Sprint(os.Getpid())
+	script := filepath.Join(t.TempDir(), "script")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\n:\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		words, want string // want: a part of what is printed
 		code        int
@@ -21,6 +26,11 @@ func TestSlips(t *testing.T) {
 		{"leaks --pid=" + pid, "hdb -p " + pid + ", and then leaks", 2},
 		{"leaks " + pid, "hdb -p " + pid + ", and then leaks", 2},
 		{"leaks", "hdb leaks CAPTURE asks a capture", 2},
+		{"top", "hdb top CAPTURE asks a capture (hdb --args top starts a program of that name)", 2}, // and not /usr/bin/top
+		{"top --help", "rank functions", 0},
+		{"find --help", "look for bytes in memory", 0},
+		{"version", "hdb ", 0},
+		{"leaks -- " + script, "still reachable", 0},
 		{"leaks --help", "Example", 0},
 		{"leaks -h", "Example", 0},
 		{"refs --help", "Example", 0},
