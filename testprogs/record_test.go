@@ -606,6 +606,33 @@ func TestRecordingThatIsTakenAway(t *testing.T) {
 	}
 }
 
+// TestTooLittleAllowed runs hdb with limits of address space and threads at which Go's runtime would die, or not
+// even begin.
+func TestTooLittleAllowed(t *testing.T) {
+	hdb, err := os.Open(HDB(t)) // in a folder that another user may not enter
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hdb.Close()
+	for _, c := range []struct{ limit, want string }{
+		{"-v 100000", "error: address space: the limit is below 1 GiB, which hdb needs: ulimit -v unlimited\n"},
+		{"-v 1000000", "error: address space: the limit is below 1 GiB"},
+		{"-u 12", "error: threads: the limit is 12, user "},
+	} {
+		args := []string{"-c", "ulimit " + c.limit + `; exec /proc/self/fd/3 --version`}
+		cmd := exec.Command("bash", args...)
+		if os.Geteuid() == 0 && strings.HasPrefix(c.limit, "-u") { // which root is exempt from
+			const unused = 987654
+			cmd = exec.Command("setpriv", append([]string{"--reuid", fmt.Sprint(unused), "--clear-groups", "bash"}, args...)...)
+		}
+		cmd.ExtraFiles = []*os.File{hdb}
+		out, _ := cmd.CombinedOutput()
+		if code := cmd.ProcessState.ExitCode(); code != 4 || !strings.HasPrefix(string(out), c.want) || strings.Count(string(out), "\n") != 1 {
+			t.Errorf("ulimit %s: exit code %d\n%s", c.limit, code, out)
+		}
+	}
+}
+
 // TestTooFewOpenFiles runs hdb with limits at which it missed events, or Go died.
 func TestTooFewOpenFiles(t *testing.T) {
 	for _, limit := range []int{5, 7, 12, 64} {

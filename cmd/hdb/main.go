@@ -15,7 +15,7 @@ import (
 	"hdb/console/line"
 	"hdb/console/screen"
 	"hdb/inferior/corefile"
-	_ "hdb/internal/openfiles"
+	_ "hdb/internal/limits"
 	"hdb/internal/spelling"
 	"hdb/names"
 	"hdb/session"

@@ -1,0 +1,4 @@
+package main
+
+// enter is in enter_amd64.s.
+func enter()
