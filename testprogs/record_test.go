@@ -234,6 +234,7 @@ func waitGone(t *testing.T, pid int) {
 // background runs a program that is to be attached to.
 func background(t *testing.T, path string, args ...string) *recording {
 	t.Helper()
+	HDB(t) // which may have to be built: the program would end meanwhile
 	r := &recording{t: t, done: make(chan error, 1), cmd: exec.Command(path, args...)}
 	r.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return r.start()
@@ -251,6 +252,22 @@ func TestRecordAttached(t *testing.T) {
 	}
 	program.wantExit(7)
 	program.wantSaid("done")
+}
+
+// A file that gets another name while it is written is told by that.
+func TestRecordRenamed(t *testing.T) {
+	t.Parallel()
+	program := background(t, Build(t, "recorded"), "6000")
+	r := newRecording(t, "-p", fmt.Sprint(program.programPID())).start()
+	other := filepath.Join(filepath.Dir(r.file), "other.hdb")
+	for end := Deadline(t); os.Rename(r.file, other) != nil; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("no file was made")
+		}
+	}
+	program.wantExit(7)
+	r.wantExit(0)
+	r.wantSaid("hdb: "+other+": ", "hdb leaks "+other)
 }
 
 // Each signal to hdb ends the recording of a process, which goes on.

@@ -256,6 +256,7 @@ type recorder struct {
 	file     string               // that is being written
 	withdraw func()               // removes it if nothing could be
 	forks    int                  // children that run free
+	written  *os.File             // the file once more, nil without: by it the name is found that it has
 	ended    *inferior.ExitStatus // of the program, when the recording lasted to it or could not be written
 	signals  recordSignals
 	mu       sync.Mutex // guards the output of say and show
@@ -316,8 +317,41 @@ func (r *recorder) create(info capture.Info) (io.WriteCloser, error) {
 	}
 	if made, err := f.Stat(); err == nil {
 		r.withdraw = func() { to.Withdraw(made) }
+		if made.Mode().IsRegular() {
+			r.written = again(f)
+		}
 	}
 	return f, nil
+}
+
+// again is the same open file once more, nil if there can be no more.
+func again(f *os.File) *os.File {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	fd, err := syscall.Dup(int(f.Fd()))
+	if err != nil {
+		return nil
+	}
+	syscall.CloseOnExec(fd)
+	return os.NewFile(uintptr(fd), f.Name())
+}
+
+// nameNow makes file the name that the file has now: it may have been given another one meanwhile.
+func (r *recorder) nameNow() {
+	if r.written == nil {
+		return
+	}
+	defer func() { _ = r.written.Close(); r.written = nil }()
+	own, err := r.written.Stat()
+	if err != nil {
+		return
+	}
+	if there, err := os.Stat(r.file); err == nil && os.SameFile(own, there) {
+		return
+	}
+	if name, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", r.written.Fd())); err == nil {
+		r.file = name // with " (deleted)" behind it where it has none any more
+	}
 }
 
 // tune has Go's runtime take less of the processors from the program. The goroutine
@@ -549,6 +583,7 @@ func (r *recorder) sayEnd(exit *inferior.ExitStatus) {
 func (r *recorder) finish(exit *inferior.ExitStatus, runErr error) int {
 	r.signals.closing.Store(true)
 	st, err := r.s.Recorder.EndStream()
+	r.nameNow()
 	r.signals.closing.Store(false)
 	r.clear()
 	r.tellPending()

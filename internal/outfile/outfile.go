@@ -188,6 +188,9 @@ func (f File) publish(own, path string) error {
 			defer old.Close()
 		}
 	} else {
+		if renameNew(own, path) == nil {
+			return nil
+		} // else it is there, or the file system does not know how
 		if err := os.Link(own, path); err == nil {
 			return os.Remove(own)
 		}
