@@ -340,6 +340,9 @@ func (t *Thread) PlaceAt(a addr.Run) error {
 	if pt == nil {
 		return fmt.Errorf("place thread %d at %v: no patch begins there", t.TID, a)
 	}
+	if pt.word {
+		return fmt.Errorf("place thread %d at %v: a pointer stands there, no code", t.TID, a)
+	}
 	if err := t.settle(); err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func (m *matcher) match(t *inferior.Thread) inferior.Action {
 		case wrong:
 			action := m.freeMatch(t, &f, s, regs)
 			c := f.call(s, t)
-			c.Now = addr.PC(s.Addr)
+			c.Now = addr.PC(c.Entry)
 			return max(action, m.p.cfg.Sink.Wrong(t, c, Suspicion(f.word(frRes))))
 		}
 		return m.freeMatch(t, &f, s, regs)
@@ -95,7 +95,7 @@ func signalSet(n int) uint64 { return 1 << (n - 1) }
 
 // call is what breakpoints would report of it.
 func (f *frame) call(s *site, t *inferior.Thread) breakpoints.Call {
-	c := breakpoints.Call{Function: s.Function, Entry: s.Addr, Return: addr.Run(f.word(frameSize)), SP: f.at + frameSize}
+	c := breakpoints.Call{Function: s.Function, Entry: s.code(), Return: addr.Run(f.word(frameSize)), SP: f.at + frameSize}
 	for i := range c.Args {
 		c.Args[i] = f.word(frArgs + 8*i)
 	}
@@ -211,18 +211,31 @@ func (m *matcher) freeMatch(t *inferior.Thread, f *frame, s *site, regs inferior
 	for i, r := range []*uint64{&regs.Rdi, &regs.Rsi, &regs.Rdx, &regs.Rcx, &regs.R8, &regs.R9} {
 		*r = c.Args[i]
 	}
-	regs.Rip, regs.Rsp = uint64(s.Addr), uint64(c.SP)
+	if s.swapped {
+		regs.Rdi, regs.Rsi = regs.Rsi, regs.Rdi
+	}
+	regs.Rip, regs.Rsp = uint64(c.Entry), uint64(c.SP)
 	if err := t.SetRegs(regs); err != nil {
 		return inferior.Resume // killed
 	}
-	if err := t.PlaceAt(s.Addr); err != nil {
+	if err := m.enter(t, s, c.Entry); err != nil {
 		m.p.message("%v", err)
-		regs.Rip = uint64(s.relocated)
+		regs.Rip, regs.Rdi, regs.Rsi = uint64(s.relocated), c.Args[0], c.Args[1]
 		_ = t.SetRegs(regs) // killed, if this fails
 	}
-	c.Regs, c.Now = regs, addr.PC(s.Addr)
+	c.Regs, c.Now = regs, addr.PC(c.Entry)
 	m.judge(s, f, t, c)
 	return m.p.reader.accounted(0, 0, func() inferior.Action { return m.p.cfg.Sink.Alloc(t, c) })
+}
+
+// enter has a thread that stands at the entry of a site's function run it without another call of
+// the core. No code of a function that is called by a pointer leads there: if it is followed itself,
+// that call is an inner one.
+func (m *matcher) enter(t *inferior.Thread, s *site, entry addr.Run) error {
+	if s.entrance != 0 {
+		return nil
+	}
+	return t.PlaceAt(entry)
 }
 
 // guardMatch handles a call of a realloc that is about to give back what seems to be no block.

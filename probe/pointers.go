@@ -120,6 +120,15 @@ func pointerSite(b *breakpoints.Site) *site {
 	return &site{Site: &swapped, swapped: true}
 }
 
+// code is the entry point of the site's function: its address is that of the pointer, if it is
+// called by one.
+func (s *site) code() addr.Run {
+	if s.entrance != 0 {
+		return s.found
+	}
+	return s.Addr
+}
+
 // swapArguments is xchg %rsi,%rdi.
 var swapArguments = []byte{0x48, 0x87, 0xf7}
 

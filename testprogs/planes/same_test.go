@@ -169,6 +169,9 @@ var elsewhere = map[string]string{
 	"sanitized":       "TestSanitizers",
 	"threadlocal_lib": "built beside threadlocal",
 	"truncates":       "TestTruncated",
+	"unhurt":          "its rounds end with time: TestUnhurt",
+	"unhurt_plus":     "as unhurt",
+	"unhurt_go":       "as unhurt",
 	"untraced":        "its children are cleaned of what either plane has put into them: TestUntracedChildren",
 }
 
