@@ -29,7 +29,7 @@ const (
 
 // A Function is an allocator function: what its arguments and result mean.
 type Function struct {
-	Name   string // as shown and typed: "malloc", "operator new[]"
+	Name   string // as shown and typed: "malloc", "operator new[]"; of several at one address: "free/operator delete"
 	Symbol string // linker's name: "malloc", "_Znam"
 	Kind   capture.Kind
 	Size   Operand // bytes, or bytes per element with Count
@@ -96,26 +96,44 @@ func (f Function) Is(pattern string) bool {
 }
 
 // OfKind reports whether pattern names the kind of f's calls: by its name, its linker's
-// name, or the word for its kind. Functions of one name are one kind, and what else has
-// the address of f makes no difference: an event knows the name alone.
+// name, or the word for its kind. Functions of one name are one kind, and which of several
+// names at one address was called is not known: an event knows the names alone.
 func (f Function) OfKind(pattern string) bool {
-	if cond.Match(pattern, f.Name) || pattern == f.Kind.String() {
+	if pattern == f.Kind.String() {
 		return true
 	}
 	if f.Group == GroupUser {
-		return cond.Match(pattern, f.Symbol)
+		return cond.Match(pattern, f.Name) || cond.Match(pattern, f.Symbol)
 	}
-	return slices.ContainsFunc(byName()[f.Name], func(g Function) bool { return cond.Match(pattern, g.Symbol) })
+	return slices.ContainsFunc(Names(f.Name), func(name string) bool {
+		return cond.Match(pattern, name) || slices.ContainsFunc(byName()[name], func(g Function) bool { return cond.Match(pattern, g.Symbol) })
+	})
 }
 
-// alias gives f the names of g, which is the same code.
-func (f *Function) alias(g Function) {
+// Alias gives f the names of g, which is the same code. Its name tells both if it may be either
+// that a program has called.
+func (f *Function) Alias(g Function) {
 	for _, name := range []string{g.Symbol, g.Name} {
 		if name != f.Symbol && name != f.Name && !slices.Contains(f.Also, name) {
 			f.Also = append(f.Also, name)
 		}
 	}
+	if names := Names(f.Name); portable(names[0]) && portable(g.Name) && !slices.Contains(names, g.Name) {
+		f.Name += nameSeparator + g.Name
+	}
 }
+
+// nameSeparator is between the names of functions at one address.
+const nameSeparator = "/"
+
+// Names are the names that an event's function has: several if it is the same code as others, as free,
+// operator delete and operator delete[] are in some allocators. Which was called is not known then.
+func Names(function string) []string { return strings.Split(function, nameSeparator) }
+
+// portable reports whether a name is one that programs call whatever the allocator is: those that an
+// allocator has for the same under a prefix tell nothing else. cfree, which free is in the C library,
+// can be called by old programs only.
+func portable(name string) bool { return portables()[name] && name != "cfree" }
 
 // Own reports whether all that is allocated inside of a call is its own affair, wherever
 // that is done.
@@ -176,12 +194,32 @@ func IsAllocatorLibrary(base string) bool {
 	return slices.ContainsFunc([]string{"libjemalloc", "libtcmalloc", "libmimalloc"}, func(begin string) bool { return strings.HasPrefix(base, begin) })
 }
 
-// Named is the first function of the catalogue with that name.
+// Named is the first function of the catalogue with that name. Of several names at one address the
+// first tells what its arguments are.
 func Named(name string) (Function, bool) {
-	if all := byName()[name]; len(all) > 0 {
+	if all := named(name); len(all) > 0 {
 		return all[0], true
 	}
 	return Function{}, false
+}
+
+// named are the functions of the catalogue that an event with a name may be a call of, with that name.
+func named(name string) []Function {
+	first, rest, several := strings.Cut(name, nameSeparator)
+	all := byName()[first]
+	if !several || len(all) == 0 {
+		return byName()[name]
+	}
+	for _, other := range Names(rest) {
+		if len(byName()[other]) == 0 {
+			return nil
+		}
+	}
+	all = slices.Clone(all)
+	for i := range all {
+		all[i].Name = name
+	}
+	return all
 }
 
 // Recalled is the function of the catalogue that an event with a name was a call of. If
@@ -191,7 +229,7 @@ func Recalled(name string, aux uint64) (Function, bool) {
 	if aux == 0 {
 		return Named(name)
 	}
-	all := byName()[name]
+	all := named(name)
 	for _, f := range all {
 		if f.Align.From != Nowhere || f.Count.From != Nowhere {
 			return f, true
@@ -203,13 +241,14 @@ func Recalled(name string, aux uint64) (Function, bool) {
 // LinkedAs are the linker's names of the functions that events call by that name. A
 // function that the user added is known by its own.
 func LinkedAs(name string) []string {
-	all := byName()[name]
-	if len(all) == 0 {
+	if len(named(name)) == 0 {
 		return []string{name}
 	}
-	names := make([]string, len(all))
-	for i, f := range all {
-		names[i] = f.Symbol
+	var names []string
+	for _, one := range Names(name) {
+		for _, f := range byName()[one] {
+			names = append(names, f.Symbol)
+		}
 	}
 	return names
 }
@@ -227,6 +266,13 @@ var (
 			named[f.Name] = append(named[f.Name], f)
 		}
 		return named
+	})
+	portables = sync.OnceValue(func() map[string]bool {
+		is := map[string]bool{}
+		for _, f := range slices.Concat(cFunctions(), cxxFunctions()) {
+			is[f.Name] = true
+		}
+		return is
 	})
 )
 

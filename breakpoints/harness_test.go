@@ -217,8 +217,8 @@ func (tr *trace) compareSaid() {
 	calls := tr.between()
 	exception := ""
 	for i := 0; i < min(len(said), len(calls)); i++ {
-		got := calls[i].String()
 		line, optional := strings.CutPrefix(said[i], "perhaps ")
+		got := calls[i].as(line)
 		if optional && !strings.HasPrefix(got, line[:strings.IndexByte(line, '(')]) {
 			said = slices.Delete(said, i, i+1)
 			i--
@@ -255,4 +255,12 @@ func (tr *trace) count(match func(Call) bool) int {
 		}
 	}
 	return n
+}
+
+// as is the call by the name that the program has for it, if that is one of those of its function.
+func (c Call) as(line string) string {
+	if name, _, _ := strings.Cut(line, "("); slices.Contains(Names(c.Function.Name), name) {
+		c.Function.Name = name
+	}
+	return c.String()
 }

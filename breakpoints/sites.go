@@ -105,7 +105,7 @@ func (f Finder) enter(known []*Site, m inferior.Module, sym Symbol, fn Function)
 		at += addr.Run(before)
 	}
 	if i := slices.IndexFunc(known, func(s *Site) bool { return s.Addr == at }); i >= 0 {
-		known[i].Function.alias(fn)
+		known[i].Function.Alias(fn)
 		return known
 	}
 	s := &Site{Function: fn, Module: m.Name, In: m, Addr: at, Before: before, Size: sym.Size}

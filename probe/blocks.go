@@ -38,7 +38,7 @@ const (
 	stateLive  = 2 // a block of malloc's family, or of any other but these:
 	stateNew   = 3 // operator new,
 	stateArray = 4 // operator new[]
-	stateAny   = 5 // one that was made before, by whichever function
+	stateAny   = 5 // one that was made before, by whichever function, or by one of several at one address
 
 	blocksName  = "hdb blocks"
 	blocksPlace = 0x553000000000 // the address to try first: behind eight places, see placesLow
@@ -78,12 +78,23 @@ func judgesBlocks(fn breakpoints.Function) bool {
 	return fn.Group == breakpoints.GroupC || fn.Group == breakpoints.GroupCXX
 }
 
-// blockState is that of a block of the function's family.
+// blockState is that of a block of the function's family, stateAny if it is the code of functions of several.
 func blockState(fn breakpoints.Function) byte {
+	names := breakpoints.Names(fn.Name)
+	state := nameState(fn.Group, names[0])
+	for _, name := range names[1:] {
+		if other, ok := breakpoints.Named(name); ok && nameState(other.Group, name) != state {
+			return stateAny
+		}
+	}
+	return state
+}
+
+func nameState(group, name string) byte {
 	switch {
-	case fn.Group != breakpoints.GroupCXX:
+	case group != breakpoints.GroupCXX:
 		return stateLive
-	case strings.HasSuffix(fn.Name, "[]"):
+	case strings.HasSuffix(name, "[]"):
 		return stateArray
 	}
 	return stateNew
@@ -175,7 +186,7 @@ func (r *Request) giveBlock(w *writer, s *site) (suspected []branch) {
 	foreign := w.jcc(ccAE)
 	w.bytes(0x41, 0x80, 0xfb, stateFreed) // cmp: was it 0?
 	unknown := w.jcc(ccE)
-	if r.Unsuspected[OtherFamily] {
+	if r.Unsuspected[OtherFamily] || blockState(fn) == stateAny {
 		w.bytes(0xe9)
 		w.imm32(0)
 		done = append(done, branch(len(w.code)))

@@ -248,7 +248,7 @@ func (r *Recording) FreedAgain(e *recording.Event) *WrongFree {
 // static copy for instance, are no family of their own: whoever calls them has to have a name.
 func (r *Recording) mismatched(made, freed *recording.Event, stack []names.Frame) bool {
 	a, b := FamilyOf(made.Function), FamilyOf(freed.Function)
-	if a == b || a == NoFamily || b == NoFamily {
+	if !a.Differs(b) {
 		return false
 	}
 	switch {
@@ -286,11 +286,29 @@ const (
 	FamilyC
 	FamilyNew
 	FamilyArray
+	FamilyUnknown // one of these: functions of several families are the same code
 )
+
+// Differs reports whether a block of one family is not to be given back by a function of the other.
+func (f Family) Differs(g Family) bool {
+	known := func(f Family) bool { return f == FamilyC || f == FamilyNew || f == FamilyArray }
+	return f != g && known(f) && known(g)
+}
 
 // FamilyOf is the family of an allocator function.
 func FamilyOf(function string) Family {
-	fn, ok := breakpoints.Named(function)
+	names := breakpoints.Names(function)
+	family := familyOf(names[0])
+	for _, name := range names[1:] {
+		if familyOf(name) != family {
+			return FamilyUnknown
+		}
+	}
+	return family
+}
+
+func familyOf(name string) Family {
+	fn, ok := breakpoints.Named(name)
 	switch {
 	case !ok:
 		return NoFamily
@@ -346,7 +364,7 @@ func (r *Recording) WrongFrees() (all []*WrongFree) {
 		suspect := false
 		switch {
 		case e.Kind == capture.Free && family != NoFamily:
-			suspect = !e.SizeKnown() || !gappy && !e.Ended.Recorded || e.Ended.Recorded && made[e.Addr] != newFamily(family)
+			suspect = !e.SizeKnown() || !gappy && !e.Ended.Recorded || e.Ended.Recorded && family != FamilyUnknown && made[e.Addr] != newFamily(family)
 			delete(made, e.Addr)
 		case e.Kind == capture.Realloc && family != NoFamily && e.Old != 0:
 			suspect = !gappy && !e.Ended.Recorded || made[e.Old] != NoFamily
@@ -371,7 +389,7 @@ func (r *Recording) WrongFrees() (all []*WrongFree) {
 
 // newFamily is the family if it is one of operator new's.
 func newFamily(f Family) Family {
-	if f == FamilyC {
+	if f == FamilyC || f == FamilyUnknown {
 		return NoFamily
 	}
 	return f

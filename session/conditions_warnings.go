@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -130,16 +131,20 @@ func (c *Conditions) warnKind(name string) {
 	sought := symbols.NewNames(names)
 	other := ""
 	for _, m := range objs {
-		first := map[addr.File]int{} // the function that gives the code at an address its name
 		syms := slices.DeleteFunc(m.Object.Symtab.SymbolsAmong(sought), func(y symbols.Sym) bool { return !y.IsCode() })
+		slices.SortStableFunc(syms, func(a, b symbols.Sym) int { return cmp.Compare(rank[a.Name], rank[b.Name]) })
+		code := map[addr.File]*breakpoints.Function{}
 		for _, y := range syms {
-			if i, ok := first[y.Addr]; !ok || rank[y.Name] < i {
-				first[y.Addr] = rank[y.Name]
+			f := catalogue[rank[y.Name]]
+			if first := code[y.Addr]; first != nil {
+				first.Alias(f)
+			} else {
+				code[y.Addr] = &f
 			}
 		}
 		for _, y := range syms {
-			f := catalogue[first[y.Addr]]
-			if ofKind(f) {
+			f := code[y.Addr]
+			if ofKind(*f) {
 				return
 			}
 			if ofKind(catalogue[rank[y.Name]]) {

@@ -336,7 +336,7 @@ func (p plainBlocks) suspect(e *recording.Event) (why probe.Suspicion, suspected
 	b, seen := p[given]
 	switch {
 	case e.Known():
-		return probe.OtherFamily, seen && b.freed == nil && b.family != family && b.family != query.NoFamily && family != query.NoFamily
+		return probe.OtherFamily, seen && b.freed == nil && b.family.Differs(family)
 	case seen && b.freed != nil:
 		return probe.FreedBlock, true
 	}

@@ -178,6 +178,7 @@ var behaviours = []struct {
 	{name: "hostileblocks"},
 	{name: "oldfrees"},
 	{name: "states"},
+	{name: "aliased", want: "ok\n"},
 	{name: "mismatch", args: []string{"fine"}},
 	{name: "mismatch", args: []string{"array-delete"}},
 	{name: "wrongfrees", args: []string{"fine"}},

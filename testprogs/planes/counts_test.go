@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"hdb/breakpoints"
 	"hdb/capture"
 	"hdb/testprogs"
 )
@@ -40,7 +41,7 @@ func (c *calls) totals(t *testing.T) totals {
 	t.Helper()
 	var s totals
 	for e := range c.heap() {
-		switch name := c.function(e); name {
+		switch name := breakpoints.Names(c.function(e))[0]; name {
 		case "operator new", "operator new[]": // calls one of the others, once if it does not fail
 			if e.Aux != 0 {
 				s.aligned++

@@ -27,6 +27,7 @@ type subject struct {
 var subjects = []subject{
 	{name: "abort", wrong: true},
 	{name: "mallocaborts"},
+	{name: "aliased"},
 	{name: "annotated", wrong: true},
 	{name: "annotated", wrong: true, flags: []string{"-no-pie", "-O2", "STRIP"}},
 	{name: "annotated", wrong: true, flags: []string{"-static", "-DALONE", "STRIP"}},
