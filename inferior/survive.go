@@ -42,6 +42,9 @@ func (p *Process) SetKillOnExit(on bool) error {
 	return p.guard.update()
 }
 
+// Outlives reports whether the target goes on when hdb is killed.
+func (p *Process) Outlives() bool { return p.target.survives() }
+
 // syncOptions sets the ptrace options of the stopped thread.
 func (t *Thread) syncOptions() error {
 	options := baseOptions

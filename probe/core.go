@@ -66,7 +66,9 @@ func loadCore(state addr.Run) (*core, error) {
 	}
 	// An int3 takes the place of the first byte. A thread whose trap nobody answers
 	// any more, hdb being dead, goes on behind it, or finds the nop there again.
-	copy(c.code[c.marks[markTrap]:], []byte{0x90, 0x66, 0x0f, 0x1f, 0x44, 0, 0}) // nop; nop of 6 bytes
+	for _, mark := range []uint32{markTrap, markAsk, markAskAgain} {
+		copy(c.code[c.marks[mark]:], []byte{0x90, 0x66, 0x0f, 0x1f, 0x44, 0, 0}) // nop; nop of 6 bytes
+	}
 	for i := 0; i+8 <= len(c.code); i++ {
 		if binary.LittleEndian.Uint64(c.code[i:]) == statePlaceholder {
 			binary.LittleEndian.PutUint64(c.code[i:], uint64(state))

@@ -18,7 +18,7 @@
 //   - No vector or x87 register is touched, and no flag survives a call anyway
 //     (System V ABI for x86-64, section 3.2.1).
 //   - System calls: gettid once a thread, futex when the ring is filling up, and
-//     those by which a match is offered.
+//     those by which a match is offered. None of them by what stQuiet says.
 //   - Loads from addresses that are not the probe's own stand between MARKs of
 //     a fault region (see faults in core.go); the debugger moves a thread that
 //     faults there to the region's way out.
@@ -35,15 +35,23 @@
 // written last: prefetchw 512(%r8).
 #define PREFETCHW_AHEAD BYTE $0x41; BYTE $0x0f; BYTE $0x0d; BYTE $0x88; LONG $512
 
-// GETTID makes AX the TID. A thread that may make no system calls may not read the time
-// stamp counter either: it faults at the first instruction, and hdb knows the answer (see
-// readTSC in fault.go).
+// GETTID makes AX the TID. If the core makes no system calls, hdb tells it where the thread comes
+// to a trap. A thread that may make none may not read the time stamp counter either: it faults there,
+// and hdb knows the answer (see readTSC in fault.go).
 //
 //	clobbers CX, DX, R11
-#define GETTID \
+#define GETTID(ask, mark, done) \
+	MOVQ STATE, R11; \
+	XORL AX, AX; \
+	TESTL $const_quietCalls, const_stQuiet(R11); \
+	JNE  ask; \
 	RDTSC; \
 	MOVL $186, AX; \
-	SYSCALL
+	SYSCALL; \
+	JMP  done; \
+ask: \
+	MARK(mark); \
+done:
 
 // From the argument registers and the return address to a frame, and back.
 #define PUSHFRAME \

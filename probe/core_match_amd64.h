@@ -4,7 +4,8 @@
 // itself a signal that does nothing, but which stops it for hdb first. hdb moves it to
 // where it is to go on. If it has not been moved when tgkill returns, another thread's
 // stop came first, or a signal handler. offer returns if hdb is dead, has let go of
-// the process, or does not trace the thread.
+// the process, or does not trace the thread. If the core makes no system calls, it comes to
+// a trap instead.
 //
 //	clobbers AX, CX, DX, SI, DI, R8 to R11
 	MARK(const_markOffer)
@@ -12,6 +13,8 @@
 	PUSHQ $0 // the thread's signal mask
 	PUSHQ const_stSignalSet(R9)
 	PUSHQ $const_offerTries
+	TESTL $const_quietCalls, const_stQuiet(R9)
+	JNE  offerTrap
 	MARK(const_markConfined)
 	RDTSC // faults in strict seccomp: hdb moves the thread to the trap, as it may make no system calls
 	MARK(const_markConfinedEnd)
@@ -60,5 +63,6 @@ offered:
 	ADDQ $24, SP
 	XRET
 
+offerTrap:
 	MARK(const_markTrap)
 	JMP  offered

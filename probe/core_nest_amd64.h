@@ -172,7 +172,7 @@ findTake:
 
 findNew:
 	// The rest of a free slot is zero.
-	GETTID
+	GETTID(findAsk, const_markAsk, findNamed)
 	MOVL AX, const_slTID(R10)
 
 findDone:

@@ -474,6 +474,8 @@ full:
 	CALLTO(const_markWake)
 
 wait:
+	TESTL $const_quietWaits, const_stQuiet(R11)
+	JNE  spin
 	MOVL $200, SI // times 10 ms
 
 waitMore:
@@ -509,10 +511,44 @@ waitMore:
 	DECL SI
 	JNE  waitMore
 	MOVL $1, const_hdStalled(DI)
+	JMP  noRoom
+
+spin:
+	// The same without system calls.
+	LOCK
+	INCL const_hdWaiting(DI)
+
+spinAnew:
+	MOVL const_hdDrained(DI), CX
+	MOVL $const_spinTries, SI
+
+spinMore:
+	TESTL $const_ownerDied, const_hdAlive(DI)
+	JNE  spinVain
+	MOVQ const_hdHead(DI), DX
+	ADDQ R8, DX
+	SUBQ const_stRoom(R11), DX
+	CMPQ DX, const_hdTail(DI)
+	JLE  spinRoom
+	PAUSE
+	CMPL const_hdDrained(DI), CX
+	JNE  spinAnew // hdb does its part: others were quicker
+	DECL SI
+	JNE  spinMore
+	MOVL $1, const_hdStalled(DI)
+
+spinVain:
+	LOCK
+	DECL const_hdWaiting(DI)
 
 noRoom:
 	XORL R8, R8
 	XRET
+
+spinRoom:
+	LOCK
+	DECL const_hdWaiting(DI)
+	JMP  reserve
 
 // reserveNow is reserve, but waits for nothing.
 	MARK(const_markReserveNow)

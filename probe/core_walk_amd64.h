@@ -198,7 +198,7 @@ recOrphan:
 	JMP  recBack
 
 nameless:
-	GETTID // a handler ran before find had done it
+	GETTID(recAsk, const_markAskAgain, recNamed) // a handler ran before find had done it
 	MOVQ rcSlot(SP), DX
 	MOVL AX, const_slTID(DX)
 	MOVQ STATE, R11

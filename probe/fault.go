@@ -53,7 +53,9 @@ func (p *Probe) readTSC(t *inferior.Thread, regs inferior.Registers, asksTID boo
 	regs.Rip += uint64(len(rdtsc))
 	if t.StrictSeccomp() {
 		p.reader.Drain()
-		p.reader.pollOnly()
+		if err := p.confined(); err != nil {
+			return false // killed
+		}
 		if asksTID {
 			regs.Rax = uint64(t.TID)
 			regs.Rip += uint64(len(getTID))

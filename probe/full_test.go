@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"fmt"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -34,9 +35,21 @@ func newFullLab(t *testing.T) *lab {
 	return l
 }
 
+// eitherWait runs a test with threads that wait by system calls, and by spinning.
+func eitherWait(t *testing.T, test func(*testing.T, *lab)) {
+	for _, quiet := range []uint64{0, quietWaits} {
+		t.Run(fmt.Sprintf("quiet=%d", quiet), func(t *testing.T) {
+			l := newFullLab(t)
+			l.setState(stQuiet, quiet)
+			test(t, l)
+		})
+	}
+}
+
 // A thread waits for room, and goes on when there is some.
-func TestFullRing(t *testing.T) {
-	l := newFullLab(t)
+func TestFullRing(t *testing.T) { eitherWait(t, fullRing) }
+
+func fullRing(t *testing.T, l *lab) {
 	th := l.thread(1)
 	l.fill(recordSize - 16)
 	drained := make(chan struct{})
@@ -86,8 +99,9 @@ func TestFullRingTakenLate(t *testing.T) {
 }
 
 // A thread that others forestall each time waits as long as the consumer works.
-func TestFullAgain(t *testing.T) {
-	l := newFullLab(t)
+func TestFullAgain(t *testing.T) { eitherWait(t, fullAgain) }
+
+func fullAgain(t *testing.T, l *lab) {
 	th := l.thread(1)
 	l.fill(0)
 	go func() {

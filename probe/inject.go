@@ -73,21 +73,37 @@ func (p *Probe) inject(c *caller, size uint64) (err error) {
 	if err := p.describe(p.footprint()); err != nil {
 		return err
 	}
-	return p.writeState()
-}
-
-// plantGate makes the engine listen to threads that offer matches.
-func (m *matcher) plantGate(c *caller) error {
-	at := func(mark uint32) addr.Run { return m.p.remote.core + addr.Run(m.p.core.marks[mark]) }
-	m.signal = offerSignal(m.p.proc)
-	m.gate = m.p.proc.PlantGate(at(markGate), at(markGateEnd), m.signal, m.match)
-	trap, err := m.p.proc.Plant(at(markTrap), m.match)
-	if err != nil {
+	if err := p.writeState(); err != nil {
 		return err
 	}
-	m.trap = trap
-	c.undo = append(c.undo, func() { _, _ = m.gate.Remove(), m.trap.Remove() }) // its memory is unmapped next
+	return p.Quieten(p.proc.Outlives())
+}
+
+// plantGate makes the engine listen to threads that offer matches, or ask for their TIDs.
+func (m *matcher) plantGate(c *caller) error {
+	m.signal = offerSignal(m.p.proc)
+	m.gate = m.p.proc.PlantGate(m.at(markGate), m.at(markGateEnd), m.signal, m.match)
+	c.undo = append(c.undo, func() { _ = m.remove() }) // its memory is unmapped next
+	for _, at := range []struct {
+		mark uint32
+		h    inferior.Handler
+	}{{markTrap, m.match}, {markAsk, m.tell}, {markAskAgain, m.tell}} {
+		trap, err := m.p.proc.Plant(m.at(at.mark), at.h)
+		if err != nil {
+			return err
+		}
+		m.traps = append(m.traps, trap)
+	}
 	return nil
+}
+
+// remove ends that.
+func (m *matcher) remove() error {
+	errs := []error{m.gate.Remove()}
+	for _, t := range m.traps {
+		errs = append(errs, t.Remove())
+	}
+	return errors.Join(errs...)
 }
 
 // offerSignal is what a thread sends itself to offer a match: a signal that is ignored

@@ -85,6 +85,8 @@ const (
 	stGoArena   = 1312 // uint8: not 0 if it is none of the runtime's; offset 0: there are no such
 	stGoTypes   = 1320 // address of what conditions say of types, by descriptor
 
+	stQuiet = 1328 // uint32: which system calls the core does not make
+
 	stPairs  = 1136 // address of the cache of stacks with calls of Python
 	stPySeen = 1144 // address of the hashes of those that were sent lately
 
@@ -95,6 +97,16 @@ const (
 const (
 	enabled      = 1
 	quickEnabled = 2 // events are recorded: functions of C and C++ take the short way
+)
+
+// Bits of stQuiet.
+const (
+	quietCalls = 1 << 0 // gettid, and those that offer a match: traps take their place
+	quietWaits = 1 << 1 // futex, to wait for room: threads spin
+
+	// spinTries is how often a thread looks for room while hdb takes nothing out of the ring: it has a
+	// second or two, as pause takes 10 to 140 cycles.
+	spinTries = 1 << 26
 )
 
 // Values of stPython beside 0.
@@ -515,6 +527,8 @@ const (
 	markGate
 	markGateEnd
 	markTrap
+	markAsk
+	markAskAgain
 	markOffered
 	markReturn
 	markReturnWide

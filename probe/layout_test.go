@@ -81,6 +81,7 @@ var structures = []struct {
 		u64("stacks", stStacks), u64("memo", stMemo), u64("depth", stDepth), u64("slots", stSlots),
 		u64("scratch", stScratch), u64("return", stReturn), u64("returnWide", stReturnWide),
 		u64("verdicts", stVerdicts), u64("sums", stSums), u32("signal", stSignal), u64("signalSet", stSignalSet), u64("zero", stZero), {"factors", stFactors, 8 * memoWords},
+		u32("quiet", stQuiet),
 	}},
 	{"slot", slotSize, []field{
 		u64("key", slKey), u32("tid", slTID), u32("depth", slDepth), u64("events", slEvents), u64("gen", slGen),

@@ -13,9 +13,9 @@ import (
 // A matcher takes the calls that may stop the process, where threads offer them.
 type matcher struct {
 	p      *Probe
-	gate   *inferior.Trap // where threads offer matches,
-	signal int            // the signal that they send themselves there,
-	trap   *inferior.Trap // and where they do in strict seccomp
+	gate   *inferior.Trap   // where threads offer matches,
+	signal int              // the signal that they send themselves there,
+	traps  []*inferior.Trap // and where they do, and ask for their TIDs, without system calls
 }
 
 // A frame is what the core has on the stack when it offers a match.
@@ -56,11 +56,26 @@ func (m *matcher) match(t *inferior.Thread) inferior.Action {
 // pass lets the thread go on as if the call had not matched.
 func (m *matcher) pass(t *inferior.Thread, regs inferior.Registers) {
 	mark := uint32(markGateEnd)
-	if t.StrictSeccomp() {
+	if regs.PC() == m.at(markTrap) {
 		mark = markOffered // it has blocked no signals, and may not
 	}
 	regs.Rip = uint64(m.p.remote.core) + uint64(m.p.core.marks[mark])
 	_ = t.SetRegs(regs) // killed, if this fails
+}
+
+// at is a place in the core.
+func (m *matcher) at(mark uint32) addr.Run {
+	return m.p.remote.core + addr.Run(m.p.core.marks[mark])
+}
+
+// tell tells a thread its TID, for which it may not ask the kernel.
+func (m *matcher) tell(t *inferior.Thread) inferior.Action {
+	if regs, err := t.Regs(); err == nil {
+		regs.Rax = uint64(t.TID)
+		regs.Rip += markSize
+		_ = t.SetRegs(regs) // killed, if this fails
+	}
+	return inferior.Resume
 }
 
 // offerBelow is how far below its stack pointer a thread that offers a match has left

@@ -349,7 +349,10 @@ func (p *Probe) Close() error {
 	for _, slot := range p.shared.slots() {
 		calls = append(calls, openCalls(slot)...)
 	}
-	err := errors.Join(p.Disarm(), p.matcher.trap.Remove())
+	err := p.Disarm()
+	for _, t := range p.matcher.traps {
+		err = errors.Join(err, t.Remove())
+	}
 	p.release(true)
 	if err != nil {
 		return err // a jump may still lead there

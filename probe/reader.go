@@ -170,6 +170,9 @@ const (
 	// pause is how long the consumer sleeps between records; it is woken when a
 	// quarter of the ring is full, or 1 MiB of a larger one.
 	pause = 20 * time.Millisecond
+	// shortPause is how long it sleeps between records if no thread may wake it: in that time a quarter
+	// of the ring is filled, at most. When there are none it sleeps longer each time, up to pause.
+	shortPause = time.Millisecond
 	// rest is how long it sleeps when there was none in a pause; the next one wakes it.
 	rest = time.Second
 	// patience is how long Drain waits for a record that a running thread has
@@ -186,6 +189,7 @@ func (r *reader) run() {
 	// In a larger ring than for C no more records pile up either: threads of Go, which never wait for
 	// room, fill the rest while hdb has no processor.
 	enough := min(r.p.shared.size, ringSize) / 4
+	dozed := time.Duration(0)
 	for !r.stopping() {
 		handled, released := r.some()
 		if handled >= batch {
@@ -198,7 +202,7 @@ func (r *reader) run() {
 			wakeAt, atMost = released+1, rest
 		}
 		if !r.mayBeWoken(wakeAt) {
-			time.Sleep(time.Millisecond)
+			dozed = r.doze(handled > 0, dozed)
 			continue
 		}
 		switch {
@@ -227,15 +231,36 @@ func (r *reader) mayBeWoken(at uint64) bool {
 	return !r.polling
 }
 
-// pollOnly has the consumer look for records by itself from now on, so that no thread makes
-// a system call to wake it.
-func (r *reader) pollOnly() {
+// poll has the consumer look for records by itself from now on, so that no thread makes
+// a system call to wake it, or not.
+func (r *reader) poll(on bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.polling = true
+	r.polling = on
 	sleep := r.p.shared.half(hdSleep)
 	sleep.Store(0)
 	futexWake(sleep)
+}
+
+// polls reports whether the consumer looks for records by itself.
+func (r *reader) polls() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.polling
+}
+
+// doze waits until it is time to look for records again, and is told whether there were some at the last
+// look, and how long it waited before that. It returns how long it has waited.
+func (r *reader) doze(some bool, last time.Duration) time.Duration {
+	next := shortPause
+	if !some {
+		next = min(2*max(last, shortPause), pause)
+	}
+	select {
+	case <-r.done:
+	case <-time.After(next):
+	}
+	return next
 }
 
 // some handles a batch of records and tells how many there were, and up to where

@@ -299,6 +299,23 @@ func (p *Planes) followProbe() {
 	}
 }
 
+// setKillOnExit has the process die with hdb or not. The probe's code makes system calls only where it is
+// to go on: a program may have itself killed for them.
+func (p *Planes) setKillOnExit(on bool) error {
+	if p.proc.Outlives() == !on {
+		return nil
+	}
+	if p.probe == nil {
+		return p.proc.SetKillOnExit(on)
+	}
+	return p.stopAll(func() error {
+		if err := p.probe.Quieten(!on); err != nil {
+			return err
+		}
+		return p.proc.SetKillOnExit(on)
+	})
+}
+
 // rearm has the probe look out for the blocks that stops have put into the
 // log since it was armed, and no more for events whose numbers have passed.
 func (p *Planes) rearm() {

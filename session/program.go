@@ -465,7 +465,7 @@ func (s *Session) ApplySettings() {
 	if s.proc.Attached() {
 		return // it was there before
 	}
-	if err := s.proc.SetKillOnExit(!s.Settings.Outlive); err != nil {
+	if err := s.Planes.setKillOnExit(!s.Settings.Outlive); err != nil {
 		s.notify("%v", err)
 	}
 }

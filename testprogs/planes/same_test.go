@@ -173,6 +173,7 @@ var elsewhere = map[string]string{
 	"unhurt":          "its rounds end with time: TestUnhurt",
 	"unhurt_plus":     "as unhurt",
 	"unhurt_go":       "as unhurt",
+	"selfseccomp":     "it is killed where hdb follows it wrongly: TestConfined",
 	"untraced":        "its children are cleaned of what either plane has put into them: TestUntracedChildren",
 }
 

@@ -1,0 +1,63 @@
+package planes
+
+import (
+	"strings"
+	"testing"
+
+	"hdb/capture"
+)
+
+// TestConfined has programs confine themselves while they are followed: the probe must make no system call
+// that a filter kills them for. They end as alone.
+func TestConfined(t *testing.T) {
+	for _, c := range []struct {
+		args   []string
+		events int // blocks that they make when they are confined
+	}{
+		{[]string{"most", "prctl", "some"}, 40},
+		{[]string{"waits", "syscall", "some"}, 40},
+		{[]string{"names", "raw", "thread"}, 40},
+		{[]string{"names", "tsync", "some"}, 40},
+		{[]string{"waits", "raw", "many"}, 3_000_000},
+		{[]string{"most", "raw", "many"}, 3_000_000},
+	} {
+		for _, p := range planes {
+			if c.events > 1000 && p == plain {
+				continue // it waits for nothing, and takes minutes
+			}
+			t.Run(strings.Join(append([]string{string(p)}, c.args...), "/"), func(t *testing.T) {
+				j := program(t, "selfseccomp", nil, c.args...)
+				r := record(t, p, j)
+				n := 0
+				for e := range r.Events(0) {
+					if e.Kind == capture.Alloc && (e.Size >= 5000 && e.Size < 5040 || c.events > 1000 && e.Size == 100) {
+						n++
+					}
+				}
+				if r.ending() != "exited with code 7" || n != c.events {
+					t.Errorf("%q, %d blocks of %d\n%s", r.ending(), n, c.events, r.said)
+				}
+				size := "100"
+				if c.events == 40 {
+					size = "5020"
+				}
+				said, err := hdb(t, j, append(p.settings(), "tbreak alloc if size == "+size, "run", "continue"), append([]string{"--args", j.Path}, j.Args...)...)
+				for _, want := range []string{"hit 1:", "exited with code 7"} {
+					if !strings.Contains(said, want) {
+						t.Errorf("%v: not %q\n%s", err, want, said)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestConfinedOutlives has a launched program that is to outlive hdb be followed as an attached one is.
+func TestConfinedOutlives(t *testing.T) {
+	j := program(t, "selfseccomp", nil, "names", "prctl", "some")
+	said, err := hdb(t, j, append(probe.settings(), "record start", "tbreak alloc if size == 5005", "run", "set kill-on-exit off", "tbreak alloc if size == 5010",
+		"set kill-on-exit on", "continue", "continue"), append([]string{"--args", j.Path}, j.Args...)...)
+	if !strings.Contains(said, "exited with code 7") {
+		t.Errorf("%v\n%s", err, said)
+	}
+}
