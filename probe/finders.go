@@ -22,7 +22,8 @@ const (
 )
 
 // finders are the functions that look for unwinding information, _Unwind_Find_FDE and
-// the like: they are to find that of the probe's frames.
+// the like: they are to find that of the probe's frames. Among them are those by which a program
+// confines itself, see quiet.go.
 type finders struct {
 	p         *Probe
 	list      []*patched
@@ -43,8 +44,7 @@ func (fs *finders) add(c *caller, modules []inferior.Module) error {
 				continue
 			}
 			passes = true
-			known := func(f *patched) bool { return f.entry == sym.Addr }
-			if slices.ContainsFunc(fs.list, known) {
+			if fs.knows(sym.Addr) {
 				continue
 			}
 			f, err := fs.p.islands.move(c, m, sym.Addr, sym.Size)
@@ -63,10 +63,13 @@ func (fs *finders) add(c *caller, modules []inferior.Module) error {
 			}
 		}
 	}
+	if err := fs.p.addConfining(c, modules); err != nil {
+		return err
+	}
 	// Symbols are bound to the program first. Of libraries, libgcc_s is the one
 	// that is used where there are several.
 	for _, m := range fs.strangers {
-		if len(fs.list) == 0 || m.Name == fs.p.proc.Exe() {
+		if !slices.ContainsFunc(fs.list, func(f *patched) bool { return f.confines == 0 }) || m.Name == fs.p.proc.Exe() {
 			return fmt.Errorf("exceptions pass through %s, which cannot be told of the probe's frames (it has %s without %s)",
 				m.Name, raiseName, findFDEName)
 		}
@@ -74,7 +77,12 @@ func (fs *finders) add(c *caller, modules []inferior.Module) error {
 	return nil
 }
 
-// aim builds the thunk of _Unwind_Find_FDE.
+// knows reports whether a function is among them.
+func (fs *finders) knows(entry addr.Run) bool {
+	return slices.ContainsFunc(fs.list, func(f *patched) bool { return f.entry == entry })
+}
+
+// aim builds the thunk of _Unwind_Find_FDE, or of a function by which programs confine themselves.
 func (fs *finders) aim(f *patched) error {
 	if f.jump != nil {
 		return nil
@@ -83,11 +91,16 @@ func (fs *finders) aim(f *patched) error {
 		return err
 	}
 	if err := fs.p.islands.settle(f); err != nil {
-		return fmt.Errorf("%s in %s: %w", findFDEName, f.module.Name, err)
+		return fmt.Errorf("%v in %s: %w", f.entry, f.module.Name, err)
 	}
 	at := f.island.next()
 	w := &writer{at: at}
-	fs.p.siteTable.findFDE(w, f.relocated)
+	trap := addr.Run(0)
+	if f.confines == 0 {
+		fs.p.siteTable.findFDE(w, f.relocated)
+	} else {
+		trap = confiningThunk(w, f)
+	}
 	if w.errs != nil {
 		return w.errs
 	}
@@ -99,6 +112,11 @@ func (fs *finders) aim(f *patched) error {
 	}
 	f.island.note(at, fs.p.tables.rules.ID(frameRow{cfa: 8}.rule()))
 	f.island.note(at+addr.Run(len(w.code)), cfi.NoCFIID)
+	if trap != 0 {
+		if err := fs.p.matcher.plant(trap, fs.p.confining); err != nil {
+			return err
+		}
+	}
 	return f.lead(at)
 }
 

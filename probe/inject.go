@@ -88,13 +88,20 @@ func (m *matcher) plantGate(c *caller) error {
 		mark uint32
 		h    inferior.Handler
 	}{{markTrap, m.match}, {markAsk, m.tell}, {markAskAgain, m.tell}} {
-		trap, err := m.p.proc.Plant(m.at(at.mark), at.h)
-		if err != nil {
+		if err := m.plant(m.at(at.mark), at.h); err != nil {
 			return err
 		}
-		m.traps = append(m.traps, trap)
 	}
 	return nil
+}
+
+// plant puts a trap into the probe's own code.
+func (m *matcher) plant(at addr.Run, h inferior.Handler) error {
+	trap, err := m.p.proc.Plant(at, h)
+	if err == nil {
+		m.traps = append(m.traps, trap)
+	}
+	return err
 }
 
 // remove ends that.

@@ -59,6 +59,7 @@ type Probe struct {
 
 	armed  bool
 	closed bool
+	itself bool // the program has confined itself
 
 	islands
 	siteTable
@@ -111,18 +112,19 @@ type Request struct {
 // patched is a function with a jump over its first instructions, or with a trap at its
 // entry where there is no room for one.
 type patched struct {
-	module inferior.Module
-	entry  addr.Run
-	size   uint64
-	island *island
-	jump   []byte // as it is in the inferior, or nil
-	patch  *inferior.Patch
-	thunk  addr.Run
-	noRoom error    // why there is never a jump
-	found  addr.Run // the function, of one that is called by a pointer; 0 else
-	moved           // the one of the two in use:
-	whole  *moved   // what a jump replaces, nil if it has no room,
-	single *moved   // and a trap; nil until it is needed
+	module   inferior.Module
+	entry    addr.Run
+	size     uint64
+	island   *island
+	jump     []byte // as it is in the inferior, or nil
+	patch    *inferior.Patch
+	thunk    addr.Run
+	noRoom   error    // why there is never a jump
+	confines uint32   // its first argument when the program confines itself, of such a function; 0 else
+	found    addr.Run // the function, of one that is called by a pointer; 0 else
+	moved             // the one of the two in use:
+	whole    *moved   // what a jump replaces, nil if it has no room,
+	single   *moved   // and a trap; nil until it is needed
 }
 
 // moved are the first instructions of a function in an island.

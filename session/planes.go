@@ -312,7 +312,10 @@ func (p *Planes) setKillOnExit(on bool) error {
 		if err := p.probe.Quieten(!on); err != nil {
 			return err
 		}
-		return p.proc.SetKillOnExit(on)
+		if err := p.proc.SetKillOnExit(on); err != nil || on {
+			return err
+		}
+		return p.arm() // what the program confines itself by is followed, too
 	})
 }
 

@@ -1,10 +1,16 @@
 package planes
 
 import (
+	"bufio"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"hdb/capture"
+	"hdb/testprogs"
 )
 
 // TestConfined has programs confine themselves while they are followed: the probe must make no system call
@@ -59,5 +65,39 @@ func TestConfinedOutlives(t *testing.T) {
 		"set kill-on-exit on", "continue", "continue"), append([]string{"--args", j.Path}, j.Args...)...)
 	if !strings.Contains(said, "exited with code 7") {
 		t.Errorf("%v\n%s", err, said)
+	}
+}
+
+// TestConfinedAttached has programs confine themselves that hdb has attached to, by functions of the C
+// library.
+func TestConfinedAttached(t *testing.T) {
+	for _, args := range [][]string{{"most", "prctl", "some"}, {"waits", "syscall", "many"}, {"names", "tsync", "thread"}, {"waits", "prctl", "some"}} {
+		for _, do := range [][]string{{"record start"}, {"tbreak alloc if size == 5020 || size == 100", "continue"}, {"record start", "tbreak alloc if size >= 100", "continue", "detach"}} {
+			t.Run(strings.Join(append(slices.Clone(args), do...), "/"), func(t *testing.T) {
+				end := filepath.Join(t.TempDir(), "end")
+				prog := exec.Command(testprogs.Build(t, "selfseccomp"), append(args, end)...)
+				out, err := prog.StdoutPipe()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := prog.Start(); err != nil {
+					t.Fatal(err)
+				}
+				if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
+					t.Fatalf("%q, %v", line, err)
+				}
+				commands := []string{"-batch", "-nx", "-p", strconv.Itoa(prog.Process.Pid), "-ex", "shell touch " + end}
+				for _, line := range append(do, "continue") {
+					commands = append(commands, "-ex", line)
+				}
+				ctx, cancel := testprogs.Context(t)
+				defer cancel()
+				said, err := exec.CommandContext(ctx, testprogs.HDB(t), commands...).CombinedOutput()
+				_ = prog.Wait() // its state tells
+				if prog.ProcessState.ExitCode() != 7 {
+					t.Errorf("%v, %v\n%s", prog.ProcessState, err, said)
+				}
+			})
+		}
 	}
 }
