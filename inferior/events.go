@@ -240,6 +240,7 @@ func (ts *traps) onInt3(t *Thread, behind addr.Run) bool {
 		if t.at = pc; s.front != nil {
 			t.stand(s.front.site.addr, s.front.screen.Over)
 		}
+		ts.guestHit(t, s)
 		ts.p.release(t)
 		return true
 	}

@@ -14,6 +14,26 @@ func (f *family) addGuest(host *Thread, child int) {
 	f.p.resume(g, unix.PTRACE_CONT)
 }
 
+// IsGuest reports whether t is no thread of the target, but a child that runs in its memory, as after vfork.
+func (t *Thread) IsGuest() bool { return t.guest }
+
+// LetGuestGo has a guest that stands at a trap, in its handler, go on untraced from behind the
+// instruction there. It must come to no other int3: in its memory they stay.
+func (t *Thread) LetGuestGo() { t.leave = t.guest }
+
+// resumeGuest lets a guest go on that has passed its trap.
+func (f *family) resumeGuest(g *Thread) {
+	if !g.leave {
+		f.p.resume(g, unix.PTRACE_CONT)
+		return
+	}
+	if g.flush() != nil {
+		return // killed
+	}
+	f.guestLeft(g)
+	f.detachOne(g.TID)
+}
+
 // guestLeft follows the exec or the end of a guest.
 func (f *family) guestLeft(g *Thread) {
 	if f.guests[g.TID] == nil {
@@ -71,7 +91,7 @@ func (f *family) releaseGuests() {
 	f.guestsHeld = false
 	for _, g := range f.inMemory() {
 		if g.guest && g.state == stopped && f.p.traps.passTrap(g) {
-			f.p.resume(g, unix.PTRACE_CONT)
+			f.resumeGuest(g)
 		}
 	}
 }
@@ -82,7 +102,7 @@ func (f *family) waitVforks() error {
 	for f.p.target.exit == nil && (len(f.guests) > 0 || f.p.target.vforking()) {
 		for _, g := range f.guests {
 			if g.state == stopped && f.p.traps.passTrap(g) {
-				f.p.resume(g, unix.PTRACE_CONT)
+				f.resumeGuest(g)
 			}
 		}
 		if err := f.p.waitEvent(); err != nil {

@@ -356,7 +356,10 @@ func (p *Process) release(t *Thread) {
 	if t.state != stopped || !t.ours() || p.stop != nil || p.alone.aside(t) || t.guest && p.family.guestsHeld || p.report(t) {
 		return
 	}
-	if p.traps.passTrap(t) && t.state == stopped && !p.halted {
+	switch passed := p.traps.passTrap(t) && t.state == stopped; {
+	case passed && t.leave:
+		p.family.resumeGuest(t)
+	case passed && !p.halted:
 		p.resume(t, unix.PTRACE_CONT)
 	}
 }

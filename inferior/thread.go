@@ -33,6 +33,7 @@ type Thread struct {
 	state threadState
 	guest bool    // not a thread of the target, but a vfork child in its memory
 	host  *Thread // that made the guest
+	leave bool    // of a guest: it is let go behind the trap where it stands
 
 	interrupted bool // PTRACE_INTERRUPT is outstanding
 	deliverable bool // in a signal-delivery-stop: can be resumed with a signal

@@ -30,7 +30,12 @@ type Trap struct {
 	removed  bool
 	internal bool // the engine's own
 	screen   *Screen
+	guests   bool // children in the memory come to it, too
 }
+
+// ForGuests has the handler be called for children that run in the target's memory, too, as after vfork.
+// They stop nowhere: what it returns for them means nothing.
+func (t *Trap) ForGuests() { t.guests = true }
 
 // Addr is where the trap stands.
 func (t *Trap) Addr() addr.Run { return t.site.addr }
@@ -183,6 +188,15 @@ func (ts *traps) hit(t *Thread, s *site) []*Trap {
 		}
 	}
 	return stops
+}
+
+// guestHit runs the handlers of the site that are for children in the memory.
+func (ts *traps) guestHit(t *Thread, s *site) {
+	for _, tr := range s.traps {
+		if tr.guests && !tr.removed {
+			tr.handler(t)
+		}
+	}
 }
 
 // Arrive runs the handlers of a trap at which t stands but which it has not

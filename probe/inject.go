@@ -99,6 +99,7 @@ func (m *matcher) plantGate(c *caller) error {
 func (m *matcher) plant(at addr.Run, h inferior.Handler) error {
 	trap, err := m.p.proc.Plant(at, h)
 	if err == nil {
+		trap.ForGuests()
 		m.traps = append(m.traps, trap)
 	}
 	return err

@@ -351,10 +351,7 @@ func (p *Probe) Close() error {
 	for _, slot := range p.shared.slots() {
 		calls = append(calls, openCalls(slot)...)
 	}
-	err := p.Disarm()
-	for _, t := range p.matcher.traps {
-		err = errors.Join(err, t.Remove())
-	}
+	err := errors.Join(p.Disarm(), p.matcher.remove())
 	p.release(true)
 	if err != nil {
 		return err // a jump may still lead there
@@ -368,7 +365,7 @@ func (p *Probe) release(goesOn bool) {
 	if p.closed {
 		return
 	}
-	_ = p.matcher.gate.Remove() // no memory is written
+	_ = p.matcher.remove() // of what is gone nothing is written; in a followed child another probe may be put there next
 	p.reader.stop()
 	p.reader.stats = p.reader.counts() // the last: their memory goes
 	p.slots.counted = p.slots.Events()

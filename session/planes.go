@@ -32,6 +32,8 @@ type Planes struct {
 	tracer   *breakpoints.Tracer
 	fellBack string            // why the probe cannot be used
 	bare     *bareCalls        // nil: system calls are not followed
+	traceMe  []*inferior.Trap  // where children in the memory ask to be traced
+	guests   map[int]bool      // these, by TID
 	clones   map[addr.Run]bool // modules in which clone has a trap, by their beginnings
 
 	// failed is told of a panic of what takes the probe's events, on any goroutine.
@@ -43,7 +45,7 @@ func newPlanes(c *common, a *account, w *walker, d *demand, l *likes, al *Alloca
 	p := &Planes{
 		common: c, account: a, walker: w, demand: d, likes: l, values: v, symbols: symbols,
 		data:   &dataPlane{common: c, account: a, demand: d, symbols: symbols, python: &interpreted{common: c}, tables: &pythonTables{common: c}},
-		clones: map[addr.Run]bool{},
+		clones: map[addr.Run]bool{}, guests: map[int]bool{},
 	}
 	p.told = &annotated{common: c, account: a, demand: d, symbols: symbols, tables: p.data.tables}
 	p.wrong = &wrongFrees{common: c, account: a, walker: w, demand: d, planes: p}
@@ -66,6 +68,7 @@ func (p *Planes) begin() {
 	p.data.sites, p.data.base = 0, 0
 	p.data.tables.forget()
 	p.told.forget()
+	p.forgetGuests()
 	p.wrong.begin()
 	p.states.begin()
 }
@@ -76,6 +79,7 @@ func (p *Planes) replaced() {
 	p.data.tables.forget()
 	p.told.forget()
 	p.fellBack, p.bare = "", nil
+	p.forgetGuests()
 	p.wrong.begin()
 	p.states.begin()
 }

@@ -319,7 +319,7 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 		CatchExec:   s.catchExec,
 		CatchSignal: occurrences{s.Stops}.signal,
 
-		Guest: s.Planes.data.guest,
+		Guest: s.Planes.guest,
 
 		ThreadStarted: s.Planes.threadStarted,
 		ThreadExited:  s.Planes.threadExited,

@@ -169,6 +169,7 @@ var elsewhere = map[string]string{
 	"annotatedloop":   "runs for good: TestAnnotatedLeft",
 	"sanitized":       "TestSanitizers",
 	"threadlocal_lib": "built beside threadlocal",
+	"traceme":         "no event is its own: TestTraceMe",
 	"truncates":       "TestTruncated",
 	"unhurt":          "its rounds end with time: TestUnhurt",
 	"unhurt_plus":     "as unhurt",
