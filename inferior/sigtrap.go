@@ -19,7 +19,8 @@ import (
 // has the thread go on at the instruction. Of a SIGTRAP that is none of ours it has the
 // program die, as without a handler.
 //
-// A program with a handler of its own keeps that. One whose thread blocks SIGTRAP loses
+// A program with a handler of its own keeps that, but for one that a hook knows, as of Go's runtime: it is
+// told of what is none of ours. One whose thread blocks SIGTRAP loses
 // ours when that thread comes to an int3: the kernel then resets the action.
 
 // Offsets of siginfo_t and ucontext_t on x86-64.
@@ -55,6 +56,9 @@ const handlerAt = 16
 const (
 	handlerPage = 4096
 	handlerSize = 2 * handlerPage
+	// handlerFormer is where in the second page the action is that was there before: its handler is
+	// told of what is none of ours.
+	handlerFormer = 64
 )
 
 // A trapHandler is that handler in the target.
@@ -64,6 +68,8 @@ type trapHandler struct {
 	on    bool // the handler is there
 	tried bool
 	at    addr.Run
+	// former is the program's own action, empty without.
+	former sigaction
 }
 
 // owns tells whether a mapping holds the handler and nothing else.
@@ -101,8 +107,7 @@ func (h *trapHandler) catch() {
 		if t.state == stopped && !t.group && !t.inKernel && !t.vfork && !t.Confined() {
 			h.tried = true
 			err := h.borrowed(t, h.install)
-			var own *ownTrapHandler
-			if h.on = err == nil; !h.on && (!errors.As(err, &own) || h.p.hooks.KnownTrapHandler == nil || !h.p.hooks.KnownTrapHandler(own.at)) {
+			if h.on = err == nil; !h.on {
 				h.p.message("handler of SIGTRAP in process %d: %v: if hdb is killed at a stop, the process may die of it", h.p.target.pid, err)
 			}
 			return
@@ -110,10 +115,14 @@ func (h *trapHandler) catch() {
 	}
 }
 
-// ownTrapHandler is the error of a program that handles SIGTRAP itself.
-type ownTrapHandler struct{ at addr.Run }
+// errOwnTrapHandler is the error of a program that handles SIGTRAP itself.
+var errOwnTrapHandler = errors.New("the program has one of its own")
 
-func (*ownTrapHandler) Error() string { return "the program has one of its own" }
+// knows reports whether the program's own handler may be called by ours.
+func (h *trapHandler) knows(a sigaction) bool {
+	const ignore = 1
+	return a.handler > ignore && h.p.hooks.KnownTrapHandler != nil && h.p.hooks.KnownTrapHandler(addr.Run(a.handler))
+}
 
 // borrowed calls f with the thread borrowed.
 func (h *trapHandler) borrowed(t *Thread, f func(*Borrowed) error) error {
@@ -142,24 +151,25 @@ func (h *trapHandler) install(b *Borrowed) error {
 	now, err := h.action(b)
 	switch {
 	case err != nil:
-	case now.handler != 0:
-		if !h.is(now.handler - handlerAt) {
-			err = &ownTrapHandler{addr.Run(now.handler)}
-			break
-		}
+	case now.handler != 0 && h.is(now.handler-handlerAt):
 		h.at = addr.Run(now.handler) - handlerAt // of an hdb that was killed
-		if h.at == addr.Run(at) {
+		if h.former, err = h.readAction(handlerFormer); err == nil && h.at == addr.Run(at) {
 			return nil
 		}
+	case now.handler != 0 && !h.knows(now):
+		err = errOwnTrapHandler
 	default:
 		if made {
 			err = h.write(b, at)
+		}
+		if h.former = now; err == nil {
+			err = h.writeAction(handlerFormer, now)
 		}
 		if err != nil {
 			break
 		}
 		const siginfo, onStack, hasRestorer = 4, 0x8000000, 0x4000000
-		if err = h.setAction(b, sigaction{handler: at + handlerAt, flags: siginfo | onStack | hasRestorer | saRestart, restorer: at}); err == nil {
+		if err = h.setAction(b, sigaction{handler: at + handlerAt, flags: siginfo | onStack | hasRestorer | saRestart, restorer: at, mask: now.mask}); err == nil {
 			return nil
 		}
 	}
@@ -201,7 +211,7 @@ func (h *trapHandler) is(at uint64) bool {
 	return err == nil && bytes.Equal(there, code)
 }
 
-// drop restores the default action, if it is still the handler of ours, and gives its memory back.
+// drop restores the former action, if it is still the handler of ours, and gives its memory back.
 func (h *trapHandler) drop() {
 	if !h.on {
 		return
@@ -215,7 +225,7 @@ func (h *trapHandler) drop() {
 				if err != nil || now.handler != uint64(h.at)+handlerAt {
 					return err
 				}
-				if err := h.setAction(b, sigaction{}); err != nil || inside {
+				if err := h.setAction(b, h.former); err != nil || inside {
 					return err
 				}
 				_, err = b.Syscall(unix.SYS_MUNMAP, uint64(h.at), handlerSize)
@@ -228,21 +238,28 @@ func (h *trapHandler) drop() {
 
 // action is the target's action for SIGTRAP.
 func (h *trapHandler) action(b *Borrowed) (a sigaction, err error) {
-	const size = unsafe.Sizeof(a)
-	at := uint64(h.at) + handlerPage
-	if _, err = b.Syscall(unix.SYS_RT_SIGACTION, uint64(unix.SIGTRAP), 0, at, 8); err == nil {
-		_, err = h.p.memory.readAt((*[size]byte)(unsafe.Pointer(&a))[:], int64(at))
+	if _, err = b.Syscall(unix.SYS_RT_SIGACTION, uint64(unix.SIGTRAP), 0, uint64(h.at)+handlerPage, 8); err != nil {
+		return a, err
 	}
-	return a, err
+	return h.readAction(0)
 }
 
 func (h *trapHandler) setAction(b *Borrowed, a sigaction) error {
-	const size = unsafe.Sizeof(a)
-	at := uint64(h.at) + handlerPage
-	if _, err := h.p.memory.writeAt((*[size]byte)(unsafe.Pointer(&a))[:], int64(at)); err != nil {
+	if err := h.writeAction(0, a); err != nil {
 		return err
 	}
-	_, err := b.Syscall(unix.SYS_RT_SIGACTION, uint64(unix.SIGTRAP), at, 0, 8)
+	_, err := b.Syscall(unix.SYS_RT_SIGACTION, uint64(unix.SIGTRAP), uint64(h.at)+handlerPage, 0, 8)
+	return err
+}
+
+// readAction and writeAction are about the second page.
+func (h *trapHandler) readAction(offset int64) (a sigaction, err error) {
+	_, err = h.p.memory.readAt((*[unsafe.Sizeof(a)]byte)(unsafe.Pointer(&a))[:], int64(h.at)+handlerPage+offset)
+	return a, err
+}
+
+func (h *trapHandler) writeAction(offset int64, a sigaction) error {
+	_, err := h.p.memory.writeAt((*[unsafe.Sizeof(a)]byte)(unsafe.Pointer(&a))[:], int64(h.at)+handlerPage+offset)
 	return err
 }
 

@@ -15,7 +15,16 @@ TEXT sigtrapHandler<>(SB), NOSPLIT|NOFRAME, $0-0
 	JGT  out // a step or a watchpoint of hdb's
 
 own:
-	// The program's own: die of it, as without a handler.
+	// The program's own: its handler's, as far as there is one that is known.
+	BYTE $0x48; BYTE $0x8d; BYTE $0x05; LONG $0 // lea 0(%rip), %rax
+	ANDQ $~(const_handlerPage-1), AX
+	MOVQ (const_handlerPage+const_handlerFormer)(AX), AX
+	TESTQ AX, AX
+	JEQ  die
+	JMP  AX
+
+die:
+	// Die of it, as without a handler.
 	PUSHQ $0
 	PUSHQ $0
 	PUSHQ $0
@@ -41,6 +50,7 @@ own:
 trap:
 	// An int3: the guard is about to put back what stood there.
 	MOVQ DX, R12
+	MOVQ SI, R13
 	MOVL $1000, BX
 
 again:
@@ -56,6 +66,9 @@ again:
 	ADDQ $16, SP
 	DECL BX
 	JNE  again
+	MOVL $5, DI
+	MOVQ R13, SI
+	MOVQ R12, DX
 	JMP  own
 
 restored:

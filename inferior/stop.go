@@ -118,8 +118,8 @@ type Hooks struct {
 	// SystemCall sees the calls that FollowSystemCalls and CatchSystemCalls name.
 	// StopHere at the entry stops the process when the call is done, or Before it.
 	SystemCall func(*Thread, SystemCall) Action
-	// KnownTrapHandler tells of the program's own handler of SIGTRAP whether it is one that the user
-	// needs no message about, as each program of some language has it.
+	// KnownTrapHandler reports whether the program's own handler of SIGTRAP is one that another may be put
+	// before while hdb is there, which calls it: that of a runtime, which asks for no trap itself.
 	KnownTrapHandler func(handler addr.Run) bool
 	// Message is for the user: something of interest that is not an error.
 	Message func(string)
