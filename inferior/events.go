@@ -85,6 +85,9 @@ func (p *Process) ended(tg *target, status ExitStatus) {
 // onExit handles PTRACE_EVENT_EXIT: t runs no more user code. It must not be
 // kept, as another thread's execve may wait for it.
 func (p *Process) onExit(t *Thread) {
+	if !t.guest && t.tg == p.target {
+		p.refused(t)
+	}
 	if !t.guest {
 		p.exited(t) // before its stack and TLS may serve another thread
 		if p.hooks.Exiting != nil && t.tg == p.target && t.TID == t.tg.pid {
@@ -104,6 +107,17 @@ func (p *Process) onExit(t *Thread) {
 		p.dropThread(t)
 		p.family.left(t)
 	}
+}
+
+// refused tells the hook of a thread that is about to end by SIGSYS: a seccomp filter has refused its last
+// system call, or that of another thread.
+func (p *Process) refused(t *Thread) {
+	status, err := eventMessage(t.TID)
+	var regs Registers
+	if p.hooks.Refused == nil || err != nil || unix.WaitStatus(status).Signal() != unix.SIGSYS || getRegs(t.TID, &regs) != nil {
+		return
+	}
+	p.hooks.Refused(t, regs.PC(), SystemCallName(regs.OrigRax))
 }
 
 // onStop handles PTRACE_EVENT_STOP: the answer to PTRACE_INTERRUPT, the first

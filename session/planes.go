@@ -365,6 +365,14 @@ func (p *Planes) threadStarted(t *inferior.Thread) {
 	}
 }
 
+// refused says that a seccomp filter has ended the program for a system call that the probe's code has made.
+func (p *Planes) refused(_ *inferior.Thread, pc addr.Run, call string) {
+	if p.probe == nil || !p.probe.Covers(pc) {
+		return
+	}
+	p.notify("probe: the program's seccomp filter has refused %s, which was hdb's own call in it, and the kernel ends the program for that: follow it with `set probe off`, by plain breakpoints", call)
+}
+
 func (p *Planes) threadExited(t *inferior.Thread) {
 	p.tracer.ThreadExited(int32(t.TID))
 	if p.probe == nil || !p.probe.Armed() {

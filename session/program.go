@@ -329,6 +329,7 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 		Message:       func(m string) { s.notify("%s", m) },
 
 		KnownTrapHandler: s.handlesTraps,
+		Refused:          s.Planes.refused,
 	})
 	s.Planes.newTracer()
 	s.names.Modules.Update(mappings(p.Modules()))

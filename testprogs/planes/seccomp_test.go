@@ -2,6 +2,8 @@ package planes
 
 import (
 	"bufio"
+	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -74,30 +76,53 @@ func TestConfinedAttached(t *testing.T) {
 	for _, args := range [][]string{{"most", "prctl", "some"}, {"waits", "syscall", "many"}, {"names", "tsync", "thread"}, {"waits", "prctl", "some"}} {
 		for _, do := range [][]string{{"record start"}, {"tbreak alloc if size == 5020 || size == 100", "continue"}, {"record start", "tbreak alloc if size >= 100", "continue", "detach"}} {
 			t.Run(strings.Join(append(slices.Clone(args), do...), "/"), func(t *testing.T) {
-				end := filepath.Join(t.TempDir(), "end")
-				prog := exec.Command(testprogs.Build(t, "selfseccomp"), append(args, end)...)
-				out, err := prog.StdoutPipe()
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := prog.Start(); err != nil {
-					t.Fatal(err)
-				}
-				if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
-					t.Fatalf("%q, %v", line, err)
-				}
-				commands := []string{"-batch", "-nx", "-p", strconv.Itoa(prog.Process.Pid), "-ex", "shell touch " + end}
-				for _, line := range append(do, "continue") {
-					commands = append(commands, "-ex", line)
-				}
-				ctx, cancel := testprogs.Context(t)
-				defer cancel()
-				said, err := exec.CommandContext(ctx, testprogs.HDB(t), commands...).CombinedOutput()
-				_ = prog.Wait() // its state tells
-				if prog.ProcessState.ExitCode() != 7 {
-					t.Errorf("%v, %v\n%s", prog.ProcessState, err, said)
+				state, said := confineAttached(t, args, do)
+				if state.ExitCode() != 7 {
+					t.Errorf("%v\n%s", state, said)
 				}
 			})
 		}
 	}
+}
+
+// TestConfinedRaw has a program that was attached to confine itself unseen: it dies of a system call of the
+// probe's, which is said, with what to do: then it does not.
+func TestConfinedRaw(t *testing.T) {
+	for _, c := range []struct{ what, call string }{{"waits", "futex"}, {"names", "gettid"}} {
+		args := []string{c.what, "raw", "some"}
+		state, said := confineAttached(t, args, []string{"record start"})
+		if want := "the program's seccomp filter has refused " + c.call + ", which was hdb's own call"; !strings.Contains(said, want) || !strings.Contains(said, "`set probe off`") {
+			t.Errorf("%v: not %q\n%s", state, want, said)
+		}
+		if state, said := confineAttached(t, args, []string{"set probe off", "record start"}); state.ExitCode() != 7 || strings.Contains(said, "refused") {
+			t.Errorf("%v\n%s", state, said)
+		}
+	}
+}
+
+// confineAttached attaches to a program that confines itself then, and does that before it goes on to its
+// end.
+func confineAttached(t *testing.T, args, do []string) (state *os.ProcessState, said string) {
+	t.Helper()
+	end := filepath.Join(t.TempDir(), "end")
+	prog := exec.Command(testprogs.Build(t, "selfseccomp"), append(slices.Clone(args), end)...)
+	out, err := prog.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := prog.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	commands := []string{"-batch", "-nx", "-p", strconv.Itoa(prog.Process.Pid), "-ex", "shell touch " + end}
+	for _, line := range append(slices.Clone(do), "continue") {
+		commands = append(commands, "-ex", line)
+	}
+	ctx, cancel := testprogs.Context(t)
+	defer cancel()
+	text, err := exec.CommandContext(ctx, testprogs.HDB(t), commands...).CombinedOutput()
+	_ = prog.Wait() // its state tells
+	return prog.ProcessState, fmt.Sprintf("%v\n%s", err, text)
 }
