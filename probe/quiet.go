@@ -2,6 +2,7 @@ package probe
 
 import (
 	"errors"
+	"slices"
 
 	"hdb/inferior"
 	"hdb/internal/addr"
@@ -18,6 +19,9 @@ import (
 // Quieten has the core make system calls in a process that outlives hdb, or is about to, and none in
 // another, or in one that has confined itself.
 func (p *Probe) Quieten(outlives bool) error {
+	if outlives && slices.ContainsFunc(p.proc.Threads(), (*inferior.Thread).Confined) {
+		p.itself = true // while nothing had to see it
+	}
 	quiet := uint64(0)
 	if !outlives || p.itself {
 		quiet = quietCalls | quietWaits

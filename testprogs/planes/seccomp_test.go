@@ -60,13 +60,20 @@ func TestConfined(t *testing.T) {
 	}
 }
 
-// TestConfinedOutlives has a launched program that is to outlive hdb be followed as an attached one is.
+// TestConfinedOutlives has a launched program that is to outlive hdb be followed as an attached one is, from
+// before it confines itself or from then on.
 func TestConfinedOutlives(t *testing.T) {
-	j := program(t, "selfseccomp", nil, "names", "prctl", "some")
-	said, err := hdb(t, j, append(probe.settings(), "record start", "tbreak alloc if size == 5005", "run", "set kill-on-exit off", "tbreak alloc if size == 5010",
-		"set kill-on-exit on", "continue", "continue"), append([]string{"--args", j.Path}, j.Args...)...)
-	if !strings.Contains(said, "exited with code 7") {
-		t.Errorf("%v\n%s", err, said)
+	for _, how := range []string{"prctl", "syscall"} {
+		for _, size := range []string{"300000", "5005"} {
+			for _, again := range []string{"off", "on"} {
+				j := program(t, "selfseccomp", nil, "names", how, "some")
+				said, err := hdb(t, j, append(probe.settings(), "record start", "tbreak alloc if size == "+size, "run", "set kill-on-exit off", "tbreak alloc if size == 5010",
+					"set kill-on-exit "+again, "continue", "continue"), append([]string{"--args", j.Path}, j.Args...)...)
+				if strings.Count(said, "hit 1:") != 2 || !strings.Contains(said, "exited with code 7") {
+					t.Errorf("%s, %s, %s: %v\n%s", how, size, again, err, said)
+				}
+			}
+		}
 	}
 }
 
