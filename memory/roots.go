@@ -107,7 +107,7 @@ func (m *Image) populated() func(start, end uint64) ([]graph.Range, error) {
 }
 
 // exclude notes what is no root though it lies in one: the blocks themselves, the allocator's own
-// data, and its spans.
+// data, its spans, and what threads do not use of their stacks.
 func (r *roots) exclude(b *blocks) {
 	var allocators []Range
 	if h, err := r.m.Heap(); err == nil {
@@ -141,6 +141,11 @@ func (r *roots) exclude(b *blocks) {
 			continue // as most do
 		}
 		minus(Range{x.Addr, x.Addr + x.Size}, allocators[of:], func(part Range) { r.without = append(r.without, part) })
+	}
+	for i := range r.m.src.Threads {
+		if u := r.m.src.Threads[i].Unused; u.Low < u.High {
+			r.without = append(r.without, u)
+		}
 	}
 	r.without = union(r.without)
 }

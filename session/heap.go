@@ -78,7 +78,7 @@ func (h *Heap) source() (memory.Source, error) {
 		if err != nil {
 			continue // it ends
 		}
-		src.Threads = append(src.Threads, memory.Thread{
+		thread := memory.Thread{
 			Number: t.Num, TID: t.TID, SP: regs.SP(), FS: addr.Run(regs.FsBase),
 			Registers: []memory.Register{
 				{Name: "rax", Value: regs.Rax}, {Name: "rbx", Value: regs.Rbx}, {Name: "rcx", Value: regs.Rcx}, {Name: "rdx", Value: regs.Rdx},
@@ -86,7 +86,9 @@ func (h *Heap) source() (memory.Source, error) {
 				{Name: "r9", Value: regs.R9}, {Name: "r10", Value: regs.R10}, {Name: "r11", Value: regs.R11}, {Name: "r12", Value: regs.R12},
 				{Name: "r13", Value: regs.R13}, {Name: "r14", Value: regs.R14}, {Name: "r15", Value: regs.R15},
 			},
-		})
+		}
+		h.unused(t, &regs, &thread)
+		src.Threads = append(src.Threads, thread)
 	}
 	if h.copied == nil { // else they are asked for when the program runs again
 		if src.Recorded, err = h.recordedBlocks(heap.End); err != nil {
