@@ -37,6 +37,9 @@ const (
 	// PythonHeap is one of Info.Partial, too: small objects of Python lie in arenas of pymalloc, of
 	// whose blocks there are no events.
 	PythonHeap
+
+	// NoAllocator is one of Info.Partial, too: no function of the program was known as an allocator's when it ran.
+	NoAllocator
 )
 
 // A Reason is a kind and what it tells besides.

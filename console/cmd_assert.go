@@ -221,7 +221,7 @@ func (o *Outcome) ExitCode() int {
 func (o *Outcome) Warnings() []string { return o.Profile.Caveats.Lines() }
 
 // Check checks what the session recorded.
-func (a *Assertion) Check(s *session.Session) (*Outcome, error) {
+func (a *Assertion) Check(ctx context.Context, s *session.Session) (*Outcome, error) {
 	p, err := s.Queries.WholeProfile()
 	if err != nil {
 		return nil, err
@@ -230,6 +230,11 @@ func (a *Assertion) Check(s *session.Session) (*Outcome, error) {
 	if a.Limits.MaxLiveGrowth != nil {
 		if a.Limits.Since, err = s.Queries.Baseline(p, query.ParseMoment(a.Since)); err != nil {
 			return nil, fmt.Errorf("assert: --since %w", err)
+		}
+	}
+	if a.Limits.NoLeaks && p.Unfollowed() && s.Heap.LeaksByReach() == nil {
+		if lost, err := s.Heap.Lost(ctx); err == nil { // else it stays undecided
+			a.Limits.Lost = &report.Numbers{Live: lost.Bytes, LiveBlocks: uint64(lost.Blocks)}
 		}
 	}
 	return &Outcome{p, report.Check(p, &a.Limits), p.Suppressed(&a.Limits)}, nil
@@ -297,7 +302,7 @@ func NoAssertFlag(word string) error {
 	return fmt.Errorf("assert: %s: no such flag", word)
 }
 
-func runAssert(_ context.Context, c *Console, in Input) error {
+func runAssert(ctx context.Context, c *Console, in Input) error {
 	var a Assertion
 	for i := 0; i < len(in.Args); {
 		word := in.Args[i]
@@ -318,7 +323,7 @@ func runAssert(_ context.Context, c *Console, in Input) error {
 		return err
 	}
 	a.RawSizes = c.out.Sizes.Raw
-	o, err := a.Check(c.s)
+	o, err := a.Check(ctx, c.s)
 	if err != nil {
 		return err
 	}

@@ -133,7 +133,16 @@ func leakCondition(line string) (before, condition string, ok bool) {
 	return strings.TrimSpace(before), condition, ok
 }
 
+// runLeaks is leaks. Where nothing is known of what the program allocates, it is undecided whether it leaks.
 func runLeaks(ctx context.Context, c *Console, in Input) error {
+	err := answerLeaks(ctx, c, in)
+	if errors.Is(err, session.ErrUnfollowed) {
+		return undecidedError{err}
+	}
+	return err
+}
+
+func answerLeaks(ctx context.Context, c *Console, in Input) error {
 	q, in, err := leaksOf(c, in)
 	if err != nil {
 		return err

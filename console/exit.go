@@ -37,6 +37,11 @@ var errAssertion = errors.New("assertion failed")
 // are missing from the recording.
 var errUndecided = errors.New("assertion undecided")
 
+// An undecidedError has the words of another error, and counts as errUndecided.
+type undecidedError struct{ error }
+
+func (e undecidedError) Unwrap() []error { return []error{e.error, errUndecided} }
+
 // failed remembers that a command failed by err. What became of an assertion goes before
 // other failures, and the first of these before later ones.
 func (x *exitStatus) failed(err error) {

@@ -24,6 +24,7 @@ type Limits struct {
 	Suppressions *Suppressions // leaks that are allowed; may be nil
 	Strict       bool          // what language runtimes keep for themselves counts as a leak, too
 	Incomplete   bool          // what is recorded is taken for the whole
+	Lost         *Numbers      // what a walk of the heap has found that nothing holds, where no allocator was followed; nil: there was none
 }
 
 // Any tells whether there is a limit.
@@ -131,7 +132,9 @@ func checkLeaks(p *Profile, l *Limits) (all []Verdict) {
 		if !v.Held {
 			v.Text = fmt.Sprintf("%s live at the end%s", p.sizes().blocks(leaked.Live, leaked.LiveBlocks), suffix)
 		}
-		v.decide(p, l, leftBlocks, leaked.LiveBlocks, 0)
+		if v.decide(p, l, leftBlocks, leaked.LiveBlocks, 0); v.Undecided && l.Lost != nil && l.Lost.LiveBlocks > 0 {
+			v.lost(p, l.Lost)
+		}
 		v.of(p, weigh)
 		all = append(all, v)
 	}
@@ -143,6 +146,12 @@ func checkLeaks(p *Profile, l *Limits) (all []Verdict) {
 		all = append(all, v)
 	}
 	return all
+}
+
+// lost decides that blocks leak which were not recorded: nothing holds them, so that nobody can free them.
+func (v *Verdict) lost(p *Profile, n *Numbers) {
+	v.Undecided, v.value = false, n.Live
+	v.Text = p.sizes().blocks(n.Live, n.LiveBlocks) + " that nothing holds, by a walk of the heap; no allocator function was followed: leaks lists them"
 }
 
 // remaining is what is live at the end, by whether it is held against the user.

@@ -35,7 +35,7 @@ func (c *Caveats) span(q quantity, value uint64) (low, high uint64) {
 			low, high = 0, beyond
 		}
 	}
-	if c.GoHeap() {
+	if c.GoHeap() || c.Unfollowed() {
 		if high = beyond; q == temporaryBlocks || q == liveGrowth {
 			low = 0
 		}
@@ -56,11 +56,12 @@ func plus(a, b uint64) uint64 {
 
 // decide makes a verdict undecided if the number of the run may lie on the other side of
 // the limit than the recorded value. Limits.Incomplete takes the recorded value as it is,
-// unless nothing but a Go runtime allocated: then nothing is recorded.
+// unless nothing but a Go runtime allocated, or no allocator was followed: then nothing is recorded.
 func (v *Verdict) decide(p *Profile, l *Limits, q quantity, value, limit uint64) {
 	low, high := p.Caveats.span(q, value)
-	onlyGo := p.GoHeap() && p.Total().Allocs == 0
-	if l.Incomplete && !onlyGo || high <= limit || low > limit {
+	nothing := p.Total().Allocs == 0
+	onlyGo, unfollowed := nothing && p.GoHeap(), nothing && p.Unfollowed()
+	if l.Incomplete && !onlyGo && !unfollowed || high <= limit || low > limit {
 		return
 	}
 	v.Held, v.Undecided = false, true
@@ -69,6 +70,10 @@ func (v *Verdict) decide(p *Profile, l *Limits, q quantity, value, limit uint64)
 		v.Text += "; undecided, for what the Go runtime allocates is not counted"
 	case p.GoHeap() && p.Whole():
 		v.Text += "; undecided, for what the Go runtime allocates is not counted (--allow-incomplete takes the rest for the whole)"
+	case unfollowed:
+		v.Text += "; undecided, for no allocator function was followed: alloc add names them; hdb leaks -- PROGRAM reads the heap of glibc's malloc"
+	case p.Unfollowed() && p.Whole():
+		v.Text += "; undecided, for no allocator function was followed for a part of the run (--allow-incomplete takes the rest for the whole)"
 	default:
 		v.Text += "; undecided, for the recording is not whole (--allow-incomplete takes it as it is)"
 	}

@@ -105,6 +105,9 @@ func (c *Caveats) freedUnseen() bool {
 // GoHeap tells that what the Go runtime allocates is in no number.
 func (c *Caveats) GoHeap() bool { return c.Partial.Has(capture.GoHeap) }
 
+// Unfollowed reports whether the program ran while no allocator function of it was known: what it allocated then is in no number.
+func (c *Caveats) Unfollowed() bool { return c.Partial.Has(capture.NoAllocator) }
+
 // PartialText is the warning that a recording has not all events of the run.
 func PartialText(why capture.Reasons) string {
 	return "the recording has not all events of the run: " + strings.Join(ReasonTexts(why), "; ")

@@ -27,6 +27,7 @@ func TestUndecided(t *testing.T) {
 	damaged := Caveats{Damage: &capture.DamageError{Missing: 1}}
 	unseen := Caveats{Partial: capture.Reasons{{Kind: capture.FreedUnseen}}}
 	golang := Caveats{Partial: capture.Reasons{{Kind: capture.GoHeap}}}
+	unfollowed := Caveats{Partial: capture.Reasons{{Kind: capture.NoAllocator}}}
 	filtered := Caveats{Partial: capture.Reasons{{Kind: capture.OnlyEvents, Text: "size > 5"}}}
 	n := func(v uint64) *uint64 { return &v }
 	for _, c := range []struct {
@@ -49,6 +50,8 @@ func TestUndecided(t *testing.T) {
 		{"frees unseen", unseen, Limits{MaxPeak: n(84_927), MaxAllocs: n(119), NoLeaks: true, MaxLeaked: n(1532)}, "max-peak? max-allocs+ no-leaks? max-leaked+"},
 		{"a Go program's C code", golang, Limits{MaxPeak: n(84_928), MaxAllocs: n(118), NoLeaks: true, MaxTemporary: n(89)}, "max-peak? max-allocs- no-leaks- max-temporary?"},
 		{"a Go program's C code, taken for the whole", golang, Limits{MaxPeak: n(84_928), Incomplete: true}, "max-peak+"},
+		{"a part of the run without an allocator", unfollowed, Limits{MaxPeak: n(84_928), MaxAllocs: n(118), NoLeaks: true, MaxTemporary: n(89)}, "max-peak? max-allocs- no-leaks- max-temporary?"},
+		{"the same, taken for the whole", unfollowed, Limits{MaxPeak: n(84_928), Incomplete: true}, "max-peak+"},
 		{"filtered, as the user wished", filtered, Limits{MaxPeak: n(84_928), NoLeaks: true}, "max-peak+ no-leaks-"},
 	} {
 		p := leakyProfile()

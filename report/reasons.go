@@ -29,6 +29,7 @@ var reasonWords = map[capture.ReasonKind][2]string{
 	capture.NotFollowed:  {"plain breakpoints could not follow them", "plain breakpoints could not follow them: %s"},
 	capture.DamagedPart:  {"a damaged part of the capture"},
 	capture.PythonHeap:   {"of Python's blocks of up to 512 bytes it has none: --python-allocators records them"},
+	capture.NoAllocator:  {"no allocator function was known in the program: what it allocates is not counted; alloc add names such functions"},
 	capture.DamagedEnd:   {"the end of the capture is missing: these at least"},
 }
 

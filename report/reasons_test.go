@@ -11,7 +11,7 @@ import (
 func TestReasonText(t *testing.T) {
 	unknown := ReasonText(capture.Reason{Kind: 255})
 	said := map[string]capture.ReasonKind{unknown: 255}
-	for kind := capture.BeganLate; kind <= capture.PythonHeap; kind++ {
+	for kind := capture.BeganLate; kind <= capture.NoAllocator; kind++ {
 		text := ReasonText(capture.Reason{Kind: kind})
 		if other, ok := said[text]; ok {
 			t.Errorf("kinds %d and %d are %q", kind, other, text)

@@ -229,6 +229,7 @@ func (r *Report) blame(p *Python, t *inferior.Thread) {
 
 // end follows the end of the process, which the report is about.
 func (x *Execution) end(r *Report) {
+	x.planes.noteUncounted()
 	if x.demand.wantsEvents() && !x.names.Program.Static() {
 		x.planes.noteNoAllocator()
 	}

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"hdb/capture"
@@ -75,6 +76,22 @@ func (h *Heap) LeaksByReach() error {
 	return nil
 }
 
+// Lost adds up the blocks that nothing holds, with those that no recording knows.
+func (h *Heap) Lost(ctx context.Context) (sum graph.Sum, err error) {
+	if err := h.LeaksByReach(); err != nil {
+		return sum, err
+	}
+	a, err := h.Leaks(ctx, LeakQuestion{Strict: true})
+	if err != nil {
+		return sum, err
+	}
+	for _, k := range []graph.Reach{graph.Definite, graph.Indirect} {
+		sum.Blocks += a.Sums[k].Blocks
+		sum.Bytes += a.Sums[k].Bytes
+	}
+	return sum, nil
+}
+
 // LeaksOfCopy is Leaks while the program runs, of a copy of its memory.
 func (h *Heap) LeaksOfCopy(ctx context.Context, q LeakQuestion) (a *LeakAnswer, err error) {
 	if h.recorded.NoEvents() != nil {
@@ -106,6 +123,8 @@ func (h *Heap) Leaks(ctx context.Context, q LeakQuestion) (*LeakAnswer, error) {
 			return nil, err
 		}
 		return nil, walk
+	} else if walk != nil && h.recorded.unfollowed() {
+		return nil, fmt.Errorf("%w; %w", walk, ErrUnfollowed)
 	}
 	keep, err := h.keep(ctx, m, r, q)
 	if err != nil {

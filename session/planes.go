@@ -391,6 +391,9 @@ func (p *Planes) noteUnfollowed() {
 		watched = len(p.probe.Watches()) // all that are recorded, or none
 	}
 	p.gaps.RunOn(p.rec, p.followsAll(), watched)
+	if p.linked() {
+		p.noteUncounted()
+	}
 	if p.gaps.Blind() && p.eventsArmed() { // there may be recorded events behind the gap
 		p.rec.NotePartial(capture.Reason{Kind: capture.FreedUnseen})
 	}
@@ -423,6 +426,24 @@ func (p *Planes) followsGo(m inferior.Module) bool {
 	return p.probe != nil && p.probe.Armed() && slices.ContainsFunc(p.data.found, func(s *breakpoints.Site) bool {
 		return s.In.Low == m.Low && s.Function.Sweeps()
 	})
+}
+
+// linked reports whether the program's libraries are there: no allocator function comes with them any more.
+func (p *Planes) linked() bool {
+	libraries := 0
+	for _, m := range p.proc.Modules() {
+		if !m.VDSO {
+			libraries++
+		}
+	}
+	return p.names.Program.Static() || libraries > 2 // the program and its dynamic linker
+}
+
+// noteUncounted notes in the recording that the program runs, or has run, and no allocator function of it is followed.
+func (p *Planes) noteUncounted() {
+	if p.rec.On() && p.eventsArmed() && p.siteCount() == 0 {
+		p.rec.NotePartial(capture.Reason{Kind: capture.NoAllocator})
+	}
 }
 
 // noteNoAllocator says that stops on allocations wait in vain.

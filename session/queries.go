@@ -329,18 +329,25 @@ func (q *Queries) profile(r *query.Recording, parts query.ProfileParts) (*report
 // WholeProfile is Profile, also of a capture of a program that allocated nothing, or of
 // which nothing is counted.
 func (q *Queries) WholeProfile() (*report.Profile, error) {
-	if q.saved == nil || q.saved.Len() > 0 {
+	src := capture.Source(nil)
+	switch {
+	case q.saved != nil:
+		src = q.saved
+	case q.recorded.unfollowed():
+		src = q.recorded.source()
+	}
+	if src == nil || src.Len() > 0 {
 		r, err := q.sums()
 		if err != nil {
 			return nil, err
 		}
 		return q.profile(r, query.ProfileParts{Collected: true})
 	}
-	x, err := heap.NewIndex(q.saved)
+	x, err := heap.NewIndex(src)
 	if err != nil {
 		return nil, err
 	}
-	r := q.recordingOf(q.saved, x)
+	r := q.recordingOf(src, x)
 	r.Moment = heap.End
 	return q.profile(r, query.ProfileParts{})
 }

@@ -9,6 +9,7 @@ import (
 	"hdb/heap"
 	"hdb/query"
 	"hdb/recording"
+	"hdb/report"
 )
 
 // Recorded is the recording that can be asked, of this run, of the last one or of a capture,
@@ -66,8 +67,12 @@ func (r *Recorded) someSource() (capture.Source, error) {
 		return nil, query.ErrSums
 	case r.saved != nil && r.saved.Damage() != nil:
 		return nil, r.saved.Damage()
+	case r.saved != nil && src.Info().Partial.Has(capture.NoAllocator):
+		return nil, ErrUnfollowed
 	case r.saved != nil:
 		return nil, errors.New("no event was recorded: the capture has none")
+	case r.rec.On() && r.proc == nil && src != nil && r.unfollowed():
+		return nil, ErrUnfollowed
 	case r.rec.On() && r.proc == nil:
 		return nil, errors.New("no event was recorded yet: use run, start or attach")
 	case r.rec.On() && src != nil:
@@ -75,6 +80,9 @@ func (r *Recorded) someSource() (capture.Source, error) {
 	}
 	return nil, errNothingRecorded
 }
+
+// ErrUnfollowed tells that nothing is known of what a program allocates.
+var ErrUnfollowed = fmt.Errorf("no event was recorded: %s", report.ReasonText(capture.Reason{Kind: capture.NoAllocator}))
 
 var errNothingRecorded = errors.New("nothing was recorded: use record start, or open a capture")
 
@@ -87,6 +95,8 @@ func (r *Recorded) Waiting() string {
 	switch src := r.wholeSource(); {
 	case src == nil || src.Len() > 0 || src.Info().Totals.Events > 0:
 		return ""
+	case src.Info().Partial.Has(capture.NoAllocator):
+		return ErrUnfollowed.Error()
 	case r.rec.Filter() != nil:
 		return fmt.Sprintf("no event was recorded yet that has %s: continue, or change the record filter", r.rec.Filter())
 	}

@@ -27,6 +27,12 @@ func (r *Recorded) Partial() capture.Reasons {
 	return why
 }
 
+// unfollowed reports whether nothing is recorded because no allocator function of the program was known.
+func (r *Recorded) unfollowed() bool {
+	src := r.source()
+	return src != nil && src.Info().Totals.Events == 0 && src.Info().Partial.Has(capture.NoAllocator)
+}
+
 // Caveats are why the numbers that are drawn from the recording may not be those of
 // the run.
 func (r *Recorded) Caveats() report.Caveats {

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -193,7 +194,7 @@ func (o *assertOptions) check(path string, ended *inferior.ExitStatus, out, errw
 	if _, err := s.Captures.OpenWhole(path); err != nil {
 		return fail(errw, err, exitTarget)
 	}
-	outcome, err := o.Check(s)
+	outcome, err := o.Check(context.Background(), s)
 	if err != nil {
 		return fail(errw, err, exitUsage)
 	}
