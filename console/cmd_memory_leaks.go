@@ -20,13 +20,13 @@ import (
 )
 
 func leaksCommand() *Command {
-	return &Command{Name: "leaks", Group: GroupAllocs, Beside: RunsBeside, Raw: true, Synopsis: "[N] [since MOMENT] [--strict] [--reachable|--all] [--snapshot|--exit] [--suppressions FILE] [if CONDITION]\n[N] growth [MOMENT ... | over TIME] [--strict] [--reachable|--all] [--snapshot|--exit] [--suppressions FILE]", Short: "show the stacks of blocks that nothing holds, or that were not given back", Args: []ArgKind{ArgSince}, Run: runLeaks,
+	return &Command{Name: "leaks", Group: GroupAllocs, Beside: RunsBeside, Raw: true, Synopsis: "[N] [since MOMENT] [--strict] [--possible] [--reachable|--all] [--snapshot|--exit] [--suppressions FILE] [if CONDITION]\n[N] growth [MOMENT ... | over TIME] [--strict] [--reachable|--all] [--snapshot|--exit] [--suppressions FILE]", Short: "show the stacks of blocks that nothing holds, or that were not given back", Args: []ArgKind{ArgSince}, Run: runLeaks,
 		Long: "At a stop of a process, and of a core file, it searches memory for pointers to the live blocks, as LeakSanitizer and valgrind do, from registers, stacks, global and thread-local variables and mappings of the program on:\n\n" +
 			"  definitely lost  nothing points to the block\n  indirectly lost  only lost blocks do\n  possibly lost    only pointers into its middle lead there\n  still reachable  the program can come to it by pointers to starts of blocks\n\n" +
-			"The stacks of lost blocks are listed, the worst first, each with what is lost with them; --reachable lists the still reachable ones instead, --all all of them. Blocks that are older than the recording, or not in it, have no stack and are a row of their own. With `if` only blocks that match are counted; of those without a stack only size and addr are known.\n\n" +
+			"The stacks of lost blocks are listed, the worst first, each with what is lost with them; --possible lists possibly lost ones, too, --reachable the still reachable ones instead, --all all of them. Blocks that their users hold behind a header count as reachable: nearly all blocks of the same code are pointed to at the same offset. So do pools, to which words point at many offsets. A line tells how many; --strict has them possibly lost, as valgrind does. A leak whose stale pointers all have one offset looks the same. Blocks that are older than the recording, or not in it, have no stack and are a row of their own. With `if` only blocks that match are counted; of those without a stack only size and addr are known.\n\n" +
 			"Blocks of Go have a table of their own, by type, with what holds the largest of each: they live until a collection has found them dead, and what nothing holds is garbage that the next one takes, no leak (`help gc`, docs/go.md). --reachable, --all and --strict do not change it.\n\n" +
 			"Where there is no memory to search, in captures and after the program's end, it lists the blocks that are live at this moment, held or not: at the end of a program all it did not free. A line says so.\n\n" +
-			"Behind the blocks come the stacks of mappings that the program made and did not unmap; `help live` tells which these are.\n\nBlocks that language runtimes keep for themselves are left out, as by assert: buffers of stdio, storage of threads, locales, memory for exceptions. A line says how much they are; --strict lists them, too.\n\n" +
+			"Behind the blocks come the stacks of mappings that the program made and did not unmap; `help live` tells which these are.\n\nBlocks that language runtimes keep for themselves are left out, as by assert: buffers of stdio, storage of threads, locales, memory for exceptions. A line says how much they are; --strict lists them, and what is possibly lost, too.\n\n" +
 			"--suppressions leaves out the blocks, and counts them by suppression, that a file is about: LeakSanitizer's, leak:PATTERN a line, or valgrind's, { entries } for Memcheck:Leak. Where it is not known how blocks are held, the entries count for all kinds. Blocks without a stack are never suppressed.\n\n" +
 			"While the program runs, --snapshot stops it as long as the kernel takes to copy its page tables (some 100 ms for 4 GiB), and searches the copy while it goes on. Each page that the program writes to meanwhile is copied, too. Breakpoints and stops that it comes to wait until the answer is there. It is refused under seccomp filters and for users of userfaultfd.\n\n" +
 			"--exit first runs the program, which is started if there is none, until it exits: it stops where exit is called, or main has returned, before destructors and what atexit was given, and nothing is freed yet that the program keeps to its end. Where the program has no function exit, _exit or quick_exit with a name it is the system call, when all that has run. A signal that ends the program stops it, too: the answer is about that moment. Signals that it handles do not. A program that is killed has no memory left.\n\n" +
@@ -38,6 +38,7 @@ func leaksCommand() *Command {
 type leaksAsked struct {
 	session.LeakQuestion
 	reachable, all bool
+	possible       bool   // rows of possibly lost blocks, too
 	snapshot       bool   // of a copy of the memory if the program runs
 	exit           bool   // when the program exits
 	file           string // of suppressions, "" none
@@ -63,6 +64,8 @@ func leaksOf(c *Console, in Input) (leaksAsked, Input, error) {
 			q.reachable = q.reachable || word[0] == '-'
 		case "all":
 			q.all = q.all || word[0] == '-'
+		case "possible":
+			q.possible = q.possible || word[0] == '-'
 		case "snapshot":
 			q.snapshot = q.snapshot || word[0] == '-'
 		case "exit":
@@ -95,7 +98,7 @@ func leaksOf(c *Console, in Input) (leaksAsked, Input, error) {
 			return q, in, fmt.Errorf("condition: %w", err)
 		}
 	}
-	q.Kinds = [4]bool{graph.Definite: !q.reachable, graph.Indirect: !q.reachable, graph.Possible: !q.reachable, graph.Reachable: q.reachable}
+	q.Kinds = [4]bool{graph.Definite: !q.reachable, graph.Indirect: !q.reachable, graph.Possible: q.possible || q.Strict && !q.reachable, graph.Reachable: q.reachable}
 	if q.all || !from.IsPresent() && !q.reachable {
 		q.Kinds = [4]bool{true, true, true, true}
 	}
@@ -263,6 +266,7 @@ func showLeaks(c *Console, in Input, q leaksAsked, a *session.LeakAnswer, mapped
 		Since   string `json:"since,omitempty"`
 		Elapsed int64  `json:"elapsed_ns,omitempty"`
 		reachView
+		behindView
 		goView
 		GoRows []goRowView `json:"collected_rows,omitempty"`
 		Total  int         `json:"total"`
@@ -270,7 +274,7 @@ func showLeaks(c *Console, in Input, q leaksAsked, a *session.LeakAnswer, mapped
 		Rows     []leakRowView                  `json:"rows"`
 		Mappings *mappingsView[mappedStackView] `json:"mapped,omitempty"`
 		Copy     *copyView                      `json:"copy,omitempty"`
-	}{since, int64(a.Elapsed), viewReach(&a.Sums), viewGo(a), viewGoRows(a), a.Total, viewKept(a.Kept), views, mapped.view(), viewCopy(a.Copy)}, func(o *screen.Output) {
+	}{since, int64(a.Elapsed), viewReach(&a.Sums), viewBehind(a), viewGo(a), viewGoRows(a), a.Total, viewKept(a.Kept), views, mapped.view(), viewCopy(a.Copy)}, func(o *screen.Output) {
 		all := graph.Sum{}
 		for _, s := range a.Sums {
 			all.Blocks += s.Blocks
@@ -296,6 +300,7 @@ func showLeaks(c *Console, in Input, q leaksAsked, a *session.LeakAnswer, mapped
 		}
 		if all.Blocks > 0 {
 			printReach(o, q, a)
+			noteBehind(o, a)
 		}
 		noteGo(c, o, &q, a)
 		noteKept(o, a.Kept)
@@ -317,7 +322,7 @@ func (q *leaksAsked) again(n int) string {
 	for _, f := range []struct {
 		on   bool
 		flag string
-	}{{q.Strict, "--strict"}, {q.reachable, "--reachable"}, {q.all, "--all"}} {
+	}{{q.Strict, "--strict"}, {q.possible, "--possible"}, {q.reachable, "--reachable"}, {q.all, "--all"}} {
 		if f.on {
 			words = append(words, f.flag)
 		}
@@ -363,8 +368,12 @@ func printReach(o *screen.Output, q leaksAsked, a *session.LeakAnswer) {
 			continue
 		}
 		row := []screen.Span{screen.Plain(o.Sizes.Short(a.Sums[k].Bytes)), screen.Plain(units.Grouped(a.Sums[k].Blocks)), screen.Plain(k.String()), {}}
-		if !q.Kinds[k] && k == graph.Reachable {
+		switch {
+		case q.Kinds[k]:
+		case k == graph.Reachable:
 			row[3] = screen.Guess("(leaks --reachable)")
+		case k == graph.Possible:
+			row[3] = screen.Guess("(leaks --possible)")
 		}
 		table = append(table, row)
 	}

@@ -46,16 +46,28 @@ type heldView struct {
 	Size  uint64 `json:"block_size"`
 	Event uint64 `json:"event,omitempty"`
 	typeView
-	Reach string `json:"reach"`
+	Reach  string `json:"reach"`
+	Behind bool   `json:"behind_header,omitempty"`
 }
 
 func viewHeld(b *session.HeldBlock) heldView {
-	return heldView{fmt.Sprintf("%#x", b.Addr), b.Size, b.Seq, viewType(b.Type), reachText(b)}
+	return heldView{fmt.Sprintf("%#x", b.Addr), b.Size, b.Seq, viewType(b.Type), reachWord(b), b.Behind}
+}
+
+// reachWord is reachText for programs.
+func reachWord(b *session.HeldBlock) string {
+	if b.Behind {
+		return b.Reach.String()
+	}
+	return reachText(b)
 }
 
 // reachText says how a block is held: those of Go's collector are not lost.
 func reachText(b *session.HeldBlock) string {
-	if !b.Go {
+	switch {
+	case b.Behind:
+		return b.Reach.String() + ", only behind a header"
+	case !b.Go:
 		return b.Reach.String()
 	}
 	switch b.Reach {

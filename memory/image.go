@@ -35,6 +35,8 @@ type Source struct {
 	Space    regions.Source
 	Threads  []Thread
 	Recorded Recorded // nil: none
+	// Calls are the addresses of a recorded stack, innermost first: what called the allocator is the first. Nil without a recording.
+	Calls func(capture.StackID) []addr.Run
 
 	// Libc is the path, as in the mappings, of the module that has glibc's malloc; "" without.
 	Libc string

@@ -20,6 +20,7 @@ type LeakRow struct {
 	Bytes   uint64
 	Largest int       // index of the largest block
 	With    graph.Sum // of Definite: what is lost with them
+	Behind  Behind    // of Blocks: those that are held behind a header only
 	most    uint64    // bytes of Largest
 }
 
@@ -30,9 +31,31 @@ type Leaks struct {
 	Go   [4]graph.Sum // those: blocks that share a slot are one, and bytes are those of slots, as the runtime counts
 }
 
+// Behind are blocks that pointers behind a header alone hold.
+type Behind struct {
+	graph.Sum
+	Heads graph.Sum // to which such pointers lead themselves
+}
+
+// Add adds others.
+func (b *Behind) Add(o Behind) {
+	b.Blocks, b.Bytes = b.Blocks+o.Blocks, b.Bytes+o.Bytes
+	b.Heads.Blocks, b.Heads.Bytes = b.Heads.Blocks+o.Heads.Blocks, b.Heads.Bytes+o.Heads.Bytes
+}
+
+// block adds one.
+func (b *Behind) block(bytes uint64, head bool) {
+	b.Blocks++
+	if b.Bytes += bytes; head {
+		b.Heads.Blocks++
+		b.Heads.Bytes += bytes
+	}
+}
+
 // Leaks adds up the blocks by how they are held and by their stacks, of which alike tells which
-// are taken for one, nil none. Only blocks of which keep holds are counted; nil keeps all.
-func (m *Image) Leaks(ctx context.Context, alike func(capture.StackID) capture.StackID, keep func(Block) bool) (*Leaks, error) {
+// are taken for one, nil none. Only blocks of which keep holds are counted; nil keeps all. What is held behind a header only
+// is still reachable, unless strict has it as memcheck does.
+func (m *Image) Leaks(ctx context.Context, alike func(capture.StackID) capture.StackID, keep func(Block) bool, strict bool) (*Leaks, error) {
 	g, err := m.Graph(ctx)
 	if err != nil {
 		return nil, err
@@ -52,6 +75,10 @@ func (m *Image) Leaks(ctx context.Context, alike func(capture.StackID) capture.S
 			continue
 		}
 		k := key{g.Reach(i), b.Stack, m.inArenas(b.Addr)}
+		behind := !strict && g.Behind(i)
+		if behind {
+			k.reach = graph.Reachable
+		}
 		if n < 0 || k != last {
 			last = k
 			if alike != nil && b.Stack != 0 {
@@ -68,6 +95,9 @@ func (m *Image) Leaks(ctx context.Context, alike func(capture.StackID) capture.S
 		row.Blocks++
 		row.Bytes += b.Room
 		row.Seq = max(row.Seq, b.Seq)
+		if behind {
+			row.Behind.block(b.Size, g.Head(i))
+		}
 		if b.Room > row.most {
 			row.Largest, row.most = i, b.Room
 		}

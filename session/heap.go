@@ -91,7 +91,7 @@ func (h *Heap) source() (memory.Source, error) {
 		src.Threads = append(src.Threads, thread)
 	}
 	if h.copied == nil { // else they are asked for when the program runs again
-		if src.Recorded, err = h.recordedBlocks(heap.End); err != nil {
+		if err = h.record(&src, heap.End); err != nil {
 			return src, err
 		}
 	}

@@ -53,7 +53,7 @@ func (h *Heap) FromCopy(f func() error) (Copy, error) {
 	if err == nil {
 		src.Memory = heapMemory{h.common, snap}
 		src.Space.Memory = src.Memory
-		src.Recorded, err = h.recordedBlocks(last)
+		err = h.record(&src, last)
 	}
 	if err == nil {
 		h.image, h.of = memory.New(src), p

@@ -72,7 +72,7 @@ func (h *Heap) Growth(ctx context.Context, q GrowthQuestion) (*GrowthAnswer, err
 		a.Why = h.LeaksByReach()
 	}
 	if a.Why == nil {
-		if held, a.Doubts, err = h.heldByStack(ctx, r); err != nil {
+		if held, a.Doubts, err = h.heldByStack(ctx, r, q.Strict); err != nil {
 			return nil, err
 		}
 	}
@@ -105,12 +105,12 @@ func (h *Heap) GrowthOfCopy(ctx context.Context, q GrowthQuestion) (a *GrowthAns
 }
 
 // heldByStack are the live blocks by the stacks that made them and how they are held.
-func (h *Heap) heldByStack(ctx context.Context, r *query.Recording) (map[capture.StackID][4]graph.Sum, memory.Doubts, error) {
+func (h *Heap) heldByStack(ctx context.Context, r *query.Recording, strict bool) (map[capture.StackID][4]graph.Sum, memory.Doubts, error) {
 	m, err := h.Image()
 	if err != nil {
 		return nil, memory.Doubts{}, err
 	}
-	l, err := m.Leaks(ctx, r.AsStack(), nil)
+	l, err := m.Leaks(ctx, r.AsStack(), nil, strict)
 	if err != nil {
 		return nil, memory.Doubts{}, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"hdb/capture"
@@ -19,7 +20,7 @@ type LeakQuestion struct {
 	Limit  int          // rows that are named
 	Since  query.Moment // blocks that were allocated behind it; Present: all
 	Cond   *cond.Cond   // nil: any. Of blocks without an event only the size and the address are known
-	Strict bool         // those that language runtimes keep for themselves, too
+	Strict bool         // those that language runtimes keep for themselves, too; what is held behind a header only is possibly lost
 	Kinds  [4]bool      // by graph.Reach: which make rows
 
 	Suppressions *report.Suppressions // of blocks that are left out; may be nil
@@ -40,6 +41,8 @@ type LeakAnswer struct {
 	Rows     []LeakRow
 	Total    int           // rows of the kinds that were asked for
 	Sums     [4]graph.Sum  // by graph.Reach, of all kinds
+	Behind   memory.Behind // of those still reachable: held behind a header only
+	Headers  []Header      // of these, the most frequent first
 	Kept     query.Kept    // what is left out
 	Go       [4]graph.Sum  // by graph.Reach, of blocks of a Go runtime: what nothing points to of them is collected
 	GoRows   []GoRow       // of these, the largest first
@@ -140,7 +143,7 @@ func (h *Heap) Leaks(ctx context.Context, q LeakQuestion) (*LeakAnswer, error) {
 		stacks = r.BlockStacks(from, q.Strict, q.Suppressions)
 		alike = stacks.Of
 	}
-	l, err := m.Leaks(ctx, alike, keep)
+	l, err := m.Leaks(ctx, alike, keep, q.Strict)
 	if err != nil {
 		return nil, err
 	}
@@ -170,6 +173,7 @@ func (h *Heap) Leaks(ctx context.Context, q LeakQuestion) (*LeakAnswer, error) {
 		}
 		a.Sums[row.Reach].Blocks += int(row.Blocks)
 		a.Sums[row.Reach].Bytes += row.Bytes
+		a.Behind.Add(row.Behind)
 		if !q.Kinds[row.Reach] {
 			continue
 		}
@@ -182,6 +186,11 @@ func (h *Heap) Leaks(ctx context.Context, q LeakQuestion) (*LeakAnswer, error) {
 		}
 		a.Rows = append(a.Rows, out)
 	}
+	if a.Behind.Blocks > 0 {
+		if a.Headers, err = h.headers(ctx, m, r); err != nil {
+			return nil, err
+		}
+	}
 	goHeap, goErr := m.Go()
 	if a.GoKnown, a.GoError = goHeap != nil, goErr; a.GoKnown {
 		a.Go = l.Go
@@ -190,6 +199,41 @@ func (h *Heap) Leaks(ctx context.Context, q LeakQuestion) (*LeakAnswer, error) {
 		}
 	}
 	return a, ctx.Err()
+}
+
+// A Header is what users of a function's blocks skip: they have pointers behind it.
+type Header struct {
+	graph.Header
+	Function string // that the blocks belong to; "": no stack is known, and these are all of such sizes as have it
+}
+
+// maxHeaders are named.
+const maxHeaders = 8
+
+// headers are those of all blocks that are held behind one only.
+func (h *Heap) headers(ctx context.Context, m *memory.Image, r *query.Recording) (all []Header, err error) {
+	g, err := m.Graph(ctx)
+	if err != nil {
+		return nil, err
+	}
+	at := map[uint64]int{} // those without a function, by offset
+	for _, x := range g.BehindSums().Headers {
+		b := m.Block(x.Block)
+		out := Header{Header: x}
+		if r != nil && b.Stack != 0 {
+			out.Function = r.Site(b.Stack, b.Seq).Function
+		} else if i, ok := at[x.Offset]; ok {
+			all[i].Blocks, all[i].Of, all[i].Heads = all[i].Blocks+x.Blocks, all[i].Of+x.Of, all[i].Heads+x.Heads
+			continue
+		} else {
+			at[x.Offset] = len(all)
+		}
+		if all = append(all, out); len(all) == maxHeaders {
+			break
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Header) int { return b.Heads - a.Heads })
+	return all, nil
 }
 
 // madeByGo tells a recorded event of a Go runtime.

@@ -3,31 +3,35 @@ package session
 import (
 	"hdb/capture"
 	"hdb/heap"
+	"hdb/internal/addr"
 	"hdb/memory"
 	"hdb/recording"
 )
 
-// recordedBlocks are the blocks of the recording that are live behind an event, nil without a recording.
-func (h *Heap) recordedBlocks(behind uint64) (memory.Recorded, error) {
+// record adds the blocks of the recording that are live behind an event, none without a recording.
+func (h *Heap) record(to *memory.Source, behind uint64) error {
 	if h.mode() != Live {
-		return nil, nil
+		return nil
 	}
-	_, x, err := h.recorded.countedEvents()
+	src, x, err := h.recorded.countedEvents()
 	if err != nil {
 		if h.reading.GivenUp() {
-			return nil, h.reading.Cut()
+			return h.reading.Cut()
 		}
-		return nil, nil // nothing is recorded, or sums alone
+		return nil // nothing is recorded, or sums alone
 	}
+	to.Calls = func(id capture.StackID) []addr.Run { return src.Stack(id).PCs }
 	if behind == heap.End && h.recorded.followed() {
-		return liveBlocks{h.recorded.rec.Live()}, nil
+		to.Recorded = liveBlocks{h.recorded.rec.Live()}
+		return nil
 	}
 	held := x.Held(behind)
 	out := make([]memory.Block, len(held))
 	for i := range held {
 		out[i] = blockOf(held[i].Addr, held[i].Size, held[i].Seq, held[i].Stack)
 	}
-	return memory.ListRecorded(out), nil
+	to.Recorded = memory.ListRecorded(out)
+	return nil
 }
 
 func blockOf(at, size, seq uint64, stack capture.StackID) memory.Block {

@@ -47,10 +47,11 @@ func recordedBlocksOfNow(t *testing.T, mode ProbeMode) {
 // compareRecorded returns how many blocks there are.
 func compareRecorded(t *testing.T, s *Session) int {
 	t.Helper()
-	got, err := s.Heap.recordedBlocks(heap.End)
-	if err != nil {
+	var src memory.Source
+	if err := s.Heap.record(&src, heap.End); err != nil {
 		t.Fatal(err)
 	}
+	got := src.Recorded
 	if _, ok := got.(liveBlocks); !ok {
 		t.Fatalf("%T", got)
 	}

@@ -55,7 +55,9 @@ type HeldBlock struct {
 	Index int         // in the image
 	Go    bool        // of a Go runtime: its collector frees what is lost
 	Reach graph.Reach // how it is held itself
-	Type  *blocktype.Type
+	// Behind: it is Reachable, but only pointers behind a header lead there.
+	Behind bool
+	Type   *blocktype.Type
 }
 
 // RefsAnswer is who points into a block.
@@ -267,7 +269,11 @@ func (h *Heap) namer(m *memory.Image, g *memory.Graph) *namer {
 
 func (n *namer) block(i int) HeldBlock {
 	b := n.g.Block(i)
-	return HeldBlock{b, i, n.m.InGo(b.Addr), n.g.Reach(i), n.typeOf(i)}
+	reach, behind := n.g.Reach(i), n.g.Behind(i)
+	if behind {
+		reach = graph.Reachable
+	}
+	return HeldBlock{b, i, n.m.InGo(b.Addr), reach, behind, n.typeOf(i)}
 }
 
 // holder names the word that an edge lies in.

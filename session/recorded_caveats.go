@@ -61,11 +61,11 @@ func (r *Recorded) Gaps() []string {
 	return c.Lines()
 }
 
-// GapsOfMemory are Gaps for an answer about the memory of the process, which has blocks from before an attach, too, or about
+// GapsOfMemory are Gaps for an answer about the memory of the process, which has blocks from before an attach, too, and those of an allocator without a name, or about
 // one block.
 func (r *Recorded) GapsOfMemory() []string {
 	c := r.gapsOfAnswers()
-	c.Partial = c.Partial.Without(capture.BeganLate)
+	c.Partial = c.Partial.Without(capture.BeganLate, capture.NoAllocator)
 	return c.Lines()
 }
 

@@ -61,6 +61,10 @@ type Options struct {
 	// Collector manages some of the blocks; nil: there is none.
 	Collector Collector
 
+	// Families tells which blocks are made alike; it is asked only if blocks are possibly lost. Nil: nothing is known to be
+	// held behind a header.
+	Families func() (*Families, error)
+
 	// MaxBytes bounds the memory of the graph while it is built, without the list of blocks; 0: none.
 	MaxBytes int64
 }
@@ -129,10 +133,13 @@ type Graph struct {
 	rootEdges []rootEdge
 	rootWhy   map[int]Heuristics // by index in rootEdges
 
-	reach     []Reach
-	collected bool   // there was a collector
-	sharing   bitset // blocks that share a slot with others
-	stats     Stats
+	reach      []Reach
+	behind     bitset // blocks; nil: none
+	heads      bitset // of these, those to which words behind a header point
+	behindSums Behind
+	collected  bool   // there was a collector
+	sharing    bitset // blocks that share a slot with others
+	stats      Stats
 
 	backOnce sync.Once
 	back     reverse

@@ -57,6 +57,9 @@ func (m *marker) mark() error {
 	m.fromRoots(true)
 	m.fromInterior(true)
 	m.flood(true)
+	if err := m.behindHeaders(strong); err != nil {
+		return err
+	}
 	for i := range strong {
 		strong[i] ^= m.seen[i]
 	}
