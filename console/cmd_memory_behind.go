@@ -15,6 +15,7 @@ type behindView struct {
 	BehindBytes  uint64       `json:"behind_header_bytes,omitempty"`
 	Heads        int          `json:"behind_header_heads,omitempty"`
 	HeadsBytes   uint64       `json:"behind_header_heads_bytes,omitempty"`
+	Pools        int          `json:"behind_header_pools,omitempty"`
 	Headers      []headerView `json:"headers,omitempty"`
 }
 
@@ -28,7 +29,7 @@ type headerView struct {
 }
 
 func viewBehind(a *session.LeakAnswer) behindView {
-	v := behindView{BehindBlocks: a.Behind.Blocks, BehindBytes: a.Behind.Bytes, Heads: a.Behind.Heads.Blocks, HeadsBytes: a.Behind.Heads.Bytes}
+	v := behindView{BehindBlocks: a.Behind.Blocks, BehindBytes: a.Behind.Bytes, Heads: a.Behind.Heads.Blocks, HeadsBytes: a.Behind.Heads.Bytes, Pools: a.Behind.Pools}
 	for i := range a.Headers {
 		h := &a.Headers[i]
 		v.Headers = append(v.Headers, headerView{h.Offset, h.Blocks, h.Of, h.Heads, h.Function})
@@ -46,6 +47,9 @@ func noteBehind(o *screen.Output, a *session.LeakAnswer) {
 		return
 	}
 	text := fmt.Sprintf("%s (%s) held only behind a header", units.Count(b.Blocks, "block"), o.Sizes.Short(b.Bytes))
+	if b.Pools > 0 {
+		text += fmt.Sprintf(", or as pools with words to many places (%s)", units.Grouped(b.Pools))
+	}
 	if n := b.Blocks - b.Heads.Blocks; n > 0 {
 		text += fmt.Sprintf(", %s of them by others of these", units.Grouped(n))
 	}

@@ -35,11 +35,12 @@ type Leaks struct {
 type Behind struct {
 	graph.Sum
 	Heads graph.Sum // to which such pointers lead themselves
+	Pools int       // blocks of Heads to which words point at many offsets
 }
 
 // Add adds others.
 func (b *Behind) Add(o Behind) {
-	b.Blocks, b.Bytes = b.Blocks+o.Blocks, b.Bytes+o.Bytes
+	b.Blocks, b.Bytes, b.Pools = b.Blocks+o.Blocks, b.Bytes+o.Bytes, b.Pools+o.Pools
 	b.Heads.Blocks, b.Heads.Bytes = b.Heads.Blocks+o.Heads.Blocks, b.Heads.Bytes+o.Heads.Bytes
 }
 
@@ -97,6 +98,9 @@ func (m *Image) Leaks(ctx context.Context, alike func(capture.StackID) capture.S
 		row.Seq = max(row.Seq, b.Seq)
 		if behind {
 			row.Behind.block(b.Size, g.Head(i))
+			if g.Pool(i) {
+				row.Behind.Pools++
+			}
 		}
 		if b.Room > row.most {
 			row.Largest, row.most = i, b.Room

@@ -12,6 +12,7 @@ type headersAnswer struct {
 	leaksAnswer
 	Behind  int `json:"behind_header_blocks"`
 	Heads   int `json:"behind_header_heads"`
+	Pools   int `json:"behind_header_pools"`
 	Headers []struct {
 		Offset   int
 		Pointed  int `json:"pointed_blocks"`
@@ -72,7 +73,7 @@ func TestHeaders(t *testing.T) {
 					t.Errorf("--strict: %s: %v, want %d %s", name, gotStrict[name], w.blocks, w.strict)
 				}
 			}
-			if a.Behind == 0 || a.Behind != s.Possible-a.Possible || a.Heads >= a.Behind || s.Behind != 0 {
+			if a.Behind == 0 || a.Behind != s.Possible-a.Possible || a.Heads >= a.Behind || a.Pools != 1 || s.Behind != 0 {
 				t.Errorf("%d behind headers, %d of them by themselves; --strict: %d; possibly lost %d and %d", a.Behind, a.Heads, s.Behind, a.Possible, s.Possible)
 			}
 			if len(a.Headers) == 0 || a.Headers[0].Offset != 16 || a.Headers[0].Function != "string_new" || a.Headers[0].Pointed < 500 || a.Headers[0].Alike < a.Headers[0].Pointed {

@@ -136,6 +136,7 @@ type Graph struct {
 	reach      []Reach
 	behind     bitset // blocks; nil: none
 	heads      bitset // of these, those to which words behind a header point
+	pools      map[uint32]bool
 	behindSums Behind
 	collected  bool   // there was a collector
 	sharing    bitset // blocks that share a slot with others

@@ -85,8 +85,7 @@ type headers struct {
 	counts           map[inner]int // of them, by family and offset
 	sizes            []int         // blocks of families
 	places           places
-	starts           []startOf       // by place
-	pools            map[uint32]bool // blocks
+	starts           []startOf // by place
 	heads            bitset
 }
 
@@ -208,7 +207,7 @@ func (h *headers) count() {
 	h.places.numbers = map[inner]uint32{}
 	h.places.last = make([]struct{ offset, number uint32 }, len(h.families.Kinds))
 	var of []int // words by place
-	h.pools = map[uint32]bool{}
+	h.Graph.pools = map[uint32]bool{}
 	for low := 0; low < len(h.all); {
 		b := h.all[low].block
 		high := low
@@ -353,6 +352,9 @@ func (g *Graph) Behind(block int) bool { return g.behind != nil && g.behind.has(
 
 // Head reports whether it is one of Behind's that a word behind a header points to.
 func (g *Graph) Head(block int) bool { return g.Behind(block) && g.heads.has(uint32(block)) }
+
+// Pool reports whether it is one of Behind's to which words point at many offsets.
+func (g *Graph) Pool(block int) bool { return g.Behind(block) && g.pools[uint32(block)] }
 
 // BehindSums adds up such blocks.
 func (g *Graph) BehindSums() Behind { return g.behindSums }
