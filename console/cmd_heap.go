@@ -13,6 +13,7 @@ import (
 	"hdb/internal/units"
 	"hdb/names"
 	"hdb/query"
+	"hdb/report"
 )
 
 func heapCommands() []*Command {
@@ -222,6 +223,8 @@ func sitePlace(s heap.Site, per query.Per) screen.Span {
 	switch {
 	case per != query.PerFunction && per != query.PerLine:
 		return screen.Span{}
+	case s.Line == 0 && report.RuntimeModule(s.Module):
+		return screen.Guess("[" + s.Module + ", a runtime library]")
 	case s.Line == 0:
 		return screen.Guess("[" + s.Module + "]")
 	}

@@ -17,34 +17,53 @@ const mattering = 5
 
 // A Summary is what a person wants to know of a recording first.
 type Summary struct {
-	Stats     Stats      `json:"stats"`
-	Functions []Mattered `json:"functions"` // those that matter most
-	Warnings  []string   `json:"warnings"`  // what makes the numbers less sure
+	Stats Stats `json:"stats"`
+	// What language runtimes keep for themselves of what was not given back, as RuntimeOwned tells.
+	RuntimeLive   uint64     `json:"runtime_live_bytes,omitempty"`
+	RuntimeBlocks uint64     `json:"runtime_live_blocks,omitempty"`
+	Functions     []Mattered `json:"functions"` // those that matter most
+	Warnings      []string   `json:"warnings"`  // what makes the numbers less sure
 }
 
 // A Mattered is a function that matters, and by what.
 type Mattered struct {
 	Place   Place   `json:"place"`
-	Measure string  `json:"measure"` // of which it has its largest part
-	Share   float64 `json:"share"`   // of it, 0 to 1
+	Measure string  `json:"measure"`           // of which it has its largest part
+	Share   float64 `json:"share"`             // of it, 0 to 1
+	Runtime bool    `json:"runtime,omitempty"` // all its blocks are language runtimes' own
 	by      Measure
 }
 
 // SummaryOf sums up.
 func SummaryOf(p *Profile) Summary {
-	s := Summary{Stats: StatsOf(p), Functions: p.matter()}
+	kept := *p // by language runtimes
+	kept.Stacks = nil
+	owned := p.RuntimeOwned()
+	for i := range p.Stacks {
+		if owned(&p.Stacks[i]) {
+			kept.Stacks = append(kept.Stacks, p.Stacks[i])
+		}
+	}
+	s := Summary{Stats: StatsOf(p), Functions: p.matter(kept.places(false))}
+	for i := range kept.Stacks {
+		s.RuntimeLive += kept.Stacks[i].Live
+		s.RuntimeBlocks += kept.Stacks[i].LiveBlocks
+	}
 	s.Warnings = s.Stats.warnings(p)
 	return s
 }
 
 // matter ranks functions by the largest part that they have of anything. What is
 // live counts as a part of the peak: the last bytes of a program that gave back all
-// others matter little.
-func (p *Profile) matter() []Mattered {
+// others matter little. Functions of which all blocks are language runtimes' own come behind the program's. runtime is
+// what these have.
+func (p *Profile) matter(runtime []Place) []Mattered {
 	total := p.Total()
 	out := []Mattered{}
 	for _, a := range p.places(false) {
-		f := Mattered{Place: a}
+		f := Mattered{Place: a, Runtime: slices.ContainsFunc(runtime, func(b Place) bool {
+			return b.Function == a.Function && b.Linkage == a.Linkage && b.File == a.File && b.Module == a.Module && b.Allocs == a.Allocs
+		})}
 		for _, m := range []struct {
 			by          Measure
 			part, whole uint64
@@ -60,9 +79,20 @@ func (p *Profile) matter() []Mattered {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Mattered) int {
-		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(b.Place.Bytes, a.Place.Bytes), cmp.Compare(a.Place.Function, b.Place.Function))
+		return cmp.Or(order(a.Runtime, b.Runtime), cmp.Compare(b.Share, a.Share), cmp.Compare(b.Place.Bytes, a.Place.Bytes), cmp.Compare(a.Place.Function, b.Place.Function))
 	})
 	return out[:min(mattering, len(out))]
+}
+
+// order has false before true.
+func order(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
 }
 
 // warnings say what makes the numbers less sure than they look.
@@ -126,7 +156,7 @@ func WriteSummary(w io.Writer, p *Profile, t Text) error {
 	if st.Events == 0 {
 		g.line("  Nothing was recorded.")
 	} else {
-		g.story(st)
+		g.story(&s)
 	}
 	if len(s.Functions) > 0 {
 		g.line("")
@@ -143,7 +173,8 @@ func WriteSummary(w io.Writer, p *Profile, t Text) error {
 }
 
 // story tells what the program did.
-func (g *page) story(s *Stats) {
+func (g *page) story(sum *Summary) {
+	s := &sum.Stats
 	who := "It"
 	if g.p.GoHeap() {
 		who = "Its C code"
@@ -170,7 +201,14 @@ func (g *page) story(s *Stats) {
 	}
 	switch {
 	case s.LiveBlocks > 0 || s.Live > 0:
-		g.sentence("", fmt.Sprintf("Not given back: %s, %s of all bytes.", g.blocks(s.Live, s.LiveBlocks), percent(s.Live, s.Bytes)))
+		text := fmt.Sprintf("Not given back: %s, %s of all bytes", g.blocks(s.Live, s.LiveBlocks), percent(s.Live, s.Bytes))
+		switch n := sum.RuntimeBlocks; {
+		case n > 0 && n == s.LiveBlocks:
+			text += "; language runtimes keep all of it for themselves"
+		case n > 0:
+			text += fmt.Sprintf("; language runtimes keep %s of that for themselves", g.blocks(sum.RuntimeLive, n))
+		}
+		g.sentence("", text+".")
 	case len(s.Warnings) > 0:
 		g.sentence("", "All blocks that were recorded were given back.")
 	default:
@@ -249,7 +287,11 @@ func (g *page) functions(s *Summary) {
 			part = percent(f.Place.Live, s.Stats.Live)
 			what = "of what is live"
 		}
-		rows = append(rows, []string{g.amount(f.by, n), part, what, g.name(f.Place.frame), g.where(f.Place.frame, f.Place.Line)})
+		where := g.where(f.Place.frame, f.Place.Line)
+		if f.Runtime {
+			where = strings.TrimSpace(where + "  for a language runtime's own use")
+		}
+		rows = append(rows, []string{g.amount(f.by, n), part, what, g.name(f.Place.frame), where})
 	}
 	g.line("What matters most:")
 	g.table("  ", nil, rows, 3)

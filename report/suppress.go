@@ -245,6 +245,9 @@ func (s *Suppressor) frame(f *Frame) int {
 	return -1
 }
 
+// RuntimeModule reports whether a file is of the C or C++ runtime.
+func RuntimeModule(name string) bool { return runtimeModules.MatchString(path.Base(name)) }
+
 // RuntimeOwned tells the stacks whose blocks language runtimes keep for themselves.
 func (p *Profile) RuntimeOwned() func(*Stack) bool {
 	known := p.Suppressor(RuntimeSuppressions())
@@ -255,7 +258,7 @@ func (p *Profile) RuntimeOwned() func(*Stack) bool {
 func (p *Profile) runtimeStack(st *Stack) bool {
 	for _, f := range st.Frames {
 		m := p.Frames[f].Module
-		if m < 0 || m >= len(p.Modules) || !runtimeModules.MatchString(path.Base(p.Modules[m].Path)) {
+		if m < 0 || m >= len(p.Modules) || !RuntimeModule(p.Modules[m].Path) {
 			return false
 		}
 	}
