@@ -439,6 +439,11 @@ func (p *Planes) linked() bool {
 	return p.names.Program.Static() || libraries > 2 // the program and its dynamic linker
 }
 
+// Unfollowed reports whether the process allocates by functions that nobody knows: no allocator function of it is followed.
+func (p *Planes) Unfollowed() bool {
+	return p.proc != nil && p.rec.On() && p.eventsArmed() && p.siteCount() == 0 && p.linked()
+}
+
 // noteUncounted notes in the recording that the program runs, or has run, and no allocator function of it is followed.
 func (p *Planes) noteUncounted() {
 	if p.rec.On() && p.eventsArmed() && p.siteCount() == 0 {

@@ -32,7 +32,8 @@ limits and flags:
 exit codes: 0 all limits hold and PROG ended with 0, 1 PROG did not, or the recording
 failed, 2 usage, 3 a limit does not hold, 4 cannot begin: no such capture or program, or
 a file cannot be made, 5 all limits hold, and PROG died by a signal, 6 no limit is known
-not to hold, and one cannot be decided, for the recording is not whole
+not to hold, and one cannot be decided, for the recording is not whole, or no allocator
+function of PROG is known
 `
 
 var errAssertUsage = errors.New("see hdb assert --help")
@@ -155,7 +156,7 @@ func (o *assertOptions) place() (path string, remove func(), err error) {
 
 // recording is how the program is recorded.
 func (o *assertOptions) recording(path string) *recordOptions {
-	return &recordOptions{file: path, force: o.Force, quiet: true, words: o.words}
+	return &recordOptions{file: path, force: o.Force, quiet: true, words: o.words, walks: o.Limits.NoLeaks}
 }
 
 // record records the program to its end. Without one there is an exit code that says
@@ -164,6 +165,7 @@ func (o *assertOptions) record(path string, errw io.Writer) (*inferior.ExitStatu
 	r := newRecorder(o.recording(path), errw)
 	code := r.run(nil)
 	r.signals.stop()
+	o.Limits.Lost = r.lost
 	lost := r.s.Recorder.Err() != nil && r.s.Recorder.Failure() == nil
 	err := r.s.Close()
 	r.withdraw()

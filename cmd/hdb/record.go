@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -79,6 +80,7 @@ type recordOptions struct {
 	syscalls bool
 	python   bool // CPython's own allocators, too
 	paused   bool // nothing, until the program says so
+	walks    bool // what a program has lost at its end is asked for, though nothing may be recorded
 	help     bool
 	words    []string // the program and its arguments
 }
@@ -257,6 +259,7 @@ type recorder struct {
 	withdraw func()               // removes it if nothing could be
 	forks    int                  // children that run free
 	written  *os.File             // the file once more, nil without: by it the name is found that it has
+	lost     *report.Numbers      // what a walk of the heap has found lost before the program's end; nil: there was none
 	ended    *inferior.ExitStatus // of the program, when the recording lasted to it or could not be written
 	signals  recordSignals
 	mu       sync.Mutex // guards the output of say and show
@@ -508,7 +511,7 @@ func (r *recorder) passSignals() error {
 // follow runs the program until it ends or the recording does.
 func (r *recorder) follow() int {
 	for !r.signals.over.Load() && r.s.Recorder.Err() == nil {
-		rep, err := r.s.Execution.Continue(1)
+		rep, err := r.goOn()
 		if err != nil {
 			return r.finish(nil, err)
 		}
@@ -519,6 +522,23 @@ func (r *recorder) follow() int {
 		r.suspend(rep)
 	}
 	return r.leave()
+}
+
+// goOn has the program go on until something stops it. Where its leaks are asked for, and no allocator function of it is
+// known, it first stops before its end, where a walk of the heap tells what is lost.
+func (r *recorder) goOn() (*session.Report, error) {
+	if !r.o.walks || r.lost != nil || !r.s.Planes.Unfollowed() {
+		return r.s.Execution.Continue(1)
+	}
+	rep, how, err := r.s.ToExit()
+	if err != nil || how != session.LeavingAtExit && how != session.LeavingDies {
+		return rep, err
+	}
+	r.lost = &report.Numbers{}
+	if lost, err := r.s.Heap.Lost(context.Background()); err == nil { // else nothing is known
+		r.lost.Live, r.lost.LiveBlocks = lost.Bytes, uint64(lost.Blocks)
+	}
+	return rep, nil
 }
 
 func over(rep *session.Report) bool {
