@@ -18,6 +18,9 @@ import (
 // that a caller does not expect back only those with arguments count (3.2.3); but within a module the compiler may know
 // that a function spares a register, and have its caller use it (gcc's -fipa-ra). So they are left out only where the
 // call has come from another module, or does not return.
+//
+// Where a call has just returned, as at stops at allocations, the red zone is not in use either: a function that calls others
+// has none.
 func (h *Heap) unused(t *inferior.Thread, regs *inferior.Registers, out *memory.Thread) {
 	pc, sp := regs.PC(), regs.SP()
 	obj, bias := h.names.ObjectAt(addr.PC(pc), 0)
@@ -26,10 +29,14 @@ func (h *Heap) unused(t *inferior.Thread, regs *inferior.Registers, out *memory.
 	}
 	sym, off, ok := obj.Symtab.SymbolAt(pc.File(bias))
 	leaving := slices.Contains(h.leaving(), pc) || ok && slices.Contains(lastFunctions, sym.Name)
-	if !leaving && (!ok || off != 0 || !isEntry(sym)) {
+	entry := leaving || ok && off == 0 && isEntry(sym)
+	if !entry && !h.returned(pc, sp) {
 		return
 	}
 	out.Unused = memory.Range{Low: uint64(sp) - min(redZone, uint64(sp)), High: uint64(sp)}
+	if !entry {
+		return
+	}
 	switch caller := h.callerOf(sp); {
 	case leaving:
 		out.Registers = slices.DeleteFunc(out.Registers, func(r memory.Register) bool { return slices.Contains(callerSaved, r.Name) })
@@ -79,6 +86,27 @@ func isEntry(sym symbols.Sym) bool {
 // callsAsC is false for functions of languages that may pass pointers in rax: OCaml's first argument, Swift's result.
 func callsAsC(name string) bool {
 	return !strings.HasPrefix(name, "caml") && !strings.HasPrefix(name, "$s")
+}
+
+// returned reports whether a thread stands behind a call that has returned: the address that it returned to is still
+// below the stack pointer, and the instruction before is a call.
+func (h *Heap) returned(pc, sp addr.Run) bool {
+	if to, err := h.readPointer(sp - 8); err != nil || to != pc {
+		return false
+	}
+	var code [7]byte
+	if n, _ := h.common.image.ReadAt(code[:], int64(pc)-int64(len(code))); n < len(code) {
+		return false
+	}
+	if code[len(code)-5] == 0xe8 { // call rel32
+		return true
+	}
+	for _, length := range []int{2, 3, 6, 7} { // call by a register or memory: FF /2
+		if at := len(code) - length; code[at] == 0xff && code[at+1]>>3&7 == 2 {
+			return true
+		}
+	}
+	return false
 }
 
 // callerOf is the file of the code that a function returns to, which stands at its first instruction; nil if unknown.

@@ -26,6 +26,7 @@ var leakCases = map[string]heldSums{
 	"in_main":          lost(heldSum{1, 100}, heldSum{}),
 	"callee_list":      lost(heldSum{1, 64}, heldSum{9, 576}),
 	"calls_library":    lost(heldSum{1, 64}, heldSum{9, 576}),
+	"allocates":        lost(heldSum{2, 72}, heldSum{9, 576}),
 	"prints_and_exits": {{1, 30}, {}, {}, {1, 4096}},
 	"exits_with_local": reachable(heldSum{1, 200}), // as memcheck and LeakSanitizer have it: the frame of main is there
 	"exits_deep":       reachable(heldSum{5, 50}),
@@ -132,6 +133,26 @@ func TestLeakCasesAtEntry(t *testing.T) {
 					t.Errorf("hdb has %v, want %v", got, want)
 				}
 			})
+		}
+	}
+}
+
+// TestLeakCasesAtAllocation asks where a call of malloc has returned, as stops at allocations do.
+func TestLeakCasesAtAllocation(t *testing.T) {
+	t.Parallel()
+	for _, level := range []string{"-O0", "-O2"} {
+		path := Build(t, "leakcases", "-g", level, "-w", "-fno-builtin", "-pthread", "-DCASE=allocates")
+		for _, plane := range []string{"set probe on", "set probe off"} {
+			for _, stop := range []string{"break alloc if size == 8", "break when blocks > 10"} {
+				t.Run(level+"/"+plane+"/"+stop, func(t *testing.T) {
+					t.Parallel()
+					const leaks = "leaks 100 --all --strict"
+					got := heldSumsOf(t, ask(t, true, []string{path}, []string{plane, "record start", stop, "run", leaks, "kill"})[leaks])
+					if want := (heldSums{{1, 64}, {9, 576}, {}, {1, 8}}); got != want {
+						t.Errorf("hdb has %v, want %v", got, want)
+					}
+				})
+			}
 		}
 	}
 }

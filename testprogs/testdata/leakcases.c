@@ -76,6 +76,14 @@ static inline int calls_library(void)
 	return 0;
 }
 
+// A block is made when the list is lost.
+static inline int allocates(void)
+{
+	drop_list();
+	USE(malloc(8));
+	return 0;
+}
+
 // The program writes, so that stdio has a buffer, and exits in main.
 static inline int prints_and_exits(void)
 {
