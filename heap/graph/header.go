@@ -45,10 +45,10 @@ type Behind struct {
 	Headers []Header // those with the most heads first
 }
 
-// A word is one that points behind the start of a block: in a block, or of a root.
+// An inner is a word that points behind the start of a block.
 type inner struct{ block, offset uint32 }
 
-// headers finds what is behind headers. m.seen are the blocks that are held, strong those to whose start pointers lead.
+// behindHeaders finds what is held behind headers. m.seen are the blocks that are held, strong those to whose start pointers lead.
 func (m *marker) behindHeaders(strong bitset) error {
 	possible := newBitset(m.Graph.blocks.Len())
 	any := false
@@ -190,6 +190,27 @@ func (h *headers) inVain() bool {
 
 // count counts blocks and words by families.
 func (h *headers) count() {
+	h.countBlocks()
+	of := h.countWords()
+	h.counts = map[inner]int{}
+	for place, at := range h.places.list {
+		for _, f := range h.families.Kinds[at.block].Families {
+			h.counts[inner{f, at.offset}] += of[place]
+		}
+	}
+	h.starts = make([]startOf, len(h.places.list))
+	for place, at := range h.places.list {
+		for _, f := range h.families.Kinds[at.block].Families {
+			if n := h.counts[inner{f, at.offset}]; n >= leastAlike && 100*n >= leastShare*h.sizes[f] {
+				h.starts[place] = startOf{f, true}
+				break
+			}
+		}
+	}
+}
+
+// countBlocks counts the blocks of families.
+func (h *headers) countBlocks() {
 	byKind := make([]int, len(h.families.Kinds))
 	for b := range h.seen.all() {
 		if k := h.families.Of[b]; !h.families.Kinds[k].Bare || h.possible.has(b) {
@@ -204,9 +225,12 @@ func (h *headers) count() {
 			h.sizes[f] += n
 		}
 	}
+}
+
+// countWords counts words by place, and finds pools.
+func (h *headers) countWords() (of []int) {
 	h.places.numbers = map[inner]uint32{}
 	h.places.last = make([]struct{ offset, number uint32 }, len(h.families.Kinds))
-	var of []int // words by place
 	h.Graph.pools = map[uint32]bool{}
 	for low := 0; low < len(h.all); {
 		b := h.all[low].block
@@ -226,21 +250,7 @@ func (h *headers) count() {
 		}
 		low = high
 	}
-	h.counts = map[inner]int{}
-	for place, at := range h.places.list {
-		for _, f := range h.families.Kinds[at.block].Families {
-			h.counts[inner{f, at.offset}] += of[place]
-		}
-	}
-	h.starts = make([]startOf, len(h.places.list))
-	for place, at := range h.places.list {
-		for _, f := range h.families.Kinds[at.block].Families {
-			if n := h.counts[inner{f, at.offset}]; n >= leastAlike && 100*n >= leastShare*h.sizes[f] {
-				h.starts[place] = startOf{f, true}
-				break
-			}
-		}
-	}
+	return of
 }
 
 // start is the family for whose blocks an offset is a start.
