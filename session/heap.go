@@ -73,6 +73,10 @@ func (h *Heap) source() (memory.Source, error) {
 	if src.Space, err = h.space.space(h.copied); err != nil {
 		return src, err
 	}
+	var leaving []addr.Run
+	if h.copied == nil {
+		leaving = h.leaving()
+	}
 	for _, t := range h.common.image.Threads() {
 		regs, err := t.Regs()
 		if err != nil {
@@ -87,7 +91,9 @@ func (h *Heap) source() (memory.Source, error) {
 				{Name: "r13", Value: regs.R13}, {Name: "r14", Value: regs.R14}, {Name: "r15", Value: regs.R15},
 			},
 		}
-		h.unused(t, &regs, &thread)
+		if h.copied == nil { // a thread that ran is hardly ever at such a place, and symbols must not take the time of the stop
+			h.unused(t, &regs, &thread, leaving)
+		}
 		src.Threads = append(src.Threads, thread)
 	}
 	if h.copied == nil { // else they are asked for when the program runs again

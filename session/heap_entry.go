@@ -11,7 +11,8 @@ import (
 	"hdb/symbols/elf"
 )
 
-// unused adds what a thread can use no more where it stands: roots lead only to what the program can still come to.
+// unused adds what a thread can use no more where it stands: roots lead only to what the program can still come to. exits
+// are the functions by which programs end.
 //
 // At the first instruction of a function the red zone below the stack pointer is not in use: the function has not
 // written there yet, and its caller keeps nothing there across the call (System V ABI, AMD64, 3.2.2). Of the registers
@@ -21,14 +22,14 @@ import (
 //
 // Where a call has just returned, as at stops at allocations, the red zone is not in use either: a function that calls others
 // has none.
-func (h *Heap) unused(t *inferior.Thread, regs *inferior.Registers, out *memory.Thread) {
+func (h *Heap) unused(t *inferior.Thread, regs *inferior.Registers, out *memory.Thread, exits []addr.Run) {
 	pc, sp := regs.PC(), regs.SP()
 	obj, bias := h.names.ObjectAt(addr.PC(pc), 0)
 	if obj == nil {
 		return
 	}
 	sym, off, ok := obj.Symtab.SymbolAt(pc.File(bias))
-	leaving := slices.Contains(h.leaving(), pc) || ok && slices.Contains(lastFunctions, sym.Name)
+	leaving := slices.Contains(exits, pc) || ok && slices.Contains(lastFunctions, sym.Name)
 	entry := leaving || ok && off == 0 && isEntry(sym)
 	if !entry && !h.returned(pc, sp) {
 		return
