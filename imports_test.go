@@ -17,7 +17,7 @@ internal/goname internal/spelling
 internal/addr internal/cformat internal/cond internal/diskcache internal/elfnote internal/flags internal/golden internal/limits internal/outfile internal/paged internal/panics internal/prefetch internal/procroot internal/regular internal/units
 internal/rights
 internal/when
-capture unwind symbols/debuginfod inferior/corefile python annotations goruntime heap/glibc
+capture unwind symbols/debuginfod inferior/corefile inferior/machine python annotations goruntime heap/glibc
 heap/golang
 capture/file symbols inferior values/calls values/cpp
 capture/edit breakpoints heap values report
@@ -36,7 +36,7 @@ cmd
 // restricted names who alone may import a package of the outside.
 var restricted = map[string][]string{
 	"github.com/go-delve/delve/pkg/proc": {"inferior"},
-	"golang.org/x/sys/unix":              {"inferior", "probe"},
+	"golang.org/x/sys/unix":              {"inferior", "inferior/machine", "probe"},
 	"github.com/peterh/liner":            {"console/line"},
 	"github.com/alecthomas/chroma/v2":    {"console/screen"},
 }

@@ -3,7 +3,6 @@ package console
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -22,19 +21,8 @@ func infoSymbols(ctx context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	showCheckup(c, in, &check)
+	c.showCareful(in, viewCheckup(&check), check.Gaps, func(o *screen.Output) { printCheckup(o, &check) })
 	return nil
-}
-
-func showCheckup(c *Console, in Input, check *names.Checkup) {
-	c.showCareful(in, viewCheckup(check), check.Gaps, func(o *screen.Output) { printCheckup(o, check) })
-}
-
-// PrintCheckup prints a checkup as `info symbols` does, for hdb doctor.
-func PrintCheckup(w io.Writer, check *names.Checkup, asJSON bool) error {
-	c := &Console{cfg: Config{JSON: asJSON}, out: &screen.Output{W: w}}
-	showCheckup(c, Input{Name: "doctor"}, check)
-	return c.out.Err()
 }
 
 type attemptView struct {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"hdb/console/screen"
+	"hdb/inferior/machine"
 	"hdb/names"
 	"hdb/session"
 	"hdb/symbols"
@@ -24,7 +25,7 @@ func TestPrintCheckup(t *testing.T) {
 		{Name: "/lib/unused.so", Path: "/lib/unused.so", Info: symbols.Info{Debug: symbols.DebugDynsym}, Remedies: []names.Remedy{{Kind: names.MakeReadable}}},
 	}}
 	var b bytes.Buffer
-	if err := PrintCheckup(&b, check, false); err != nil {
+	if err := PrintDoctor(&b, Doctor{Names: check}, false); err != nil {
 		t.Fatal(err)
 	}
 	want := `module             frames  names from            file
@@ -47,8 +48,47 @@ unused.so               -  dynamic symbols only  /lib/unused.so
 		t.Errorf("got\n%s\nwant\n%s", &b, want)
 	}
 	b.Reset()
-	if err := PrintCheckup(&b, check, true); err != nil || !strings.Contains(b.String(), `"share":0.7495,"found":"symbol table only"`) || strings.Contains(b.String(), "\x1b") {
+	if err := PrintDoctor(&b, Doctor{Names: check}, true); err != nil || !strings.Contains(b.String(), `"share":0.7495,"found":"symbol table only"`) || strings.Contains(b.String(), "\x1b") {
 		t.Errorf("%s, %v", &b, err)
+	}
+}
+
+// TestPrintMachine prints what a machine can do: what it cannot is marked, and what follows is said.
+func TestPrintMachine(t *testing.T) {
+	all := []machine.Finding{
+		{Word: "tsc", Name: "time stamp counter", State: machine.Present, How: "asked", Without: "slow", Matters: true},
+		{Word: "debugregs", Name: "debug registers", State: machine.Absent, How: "tried", Without: "single steps", Matters: true},
+		{Word: "perf", Name: "counters of perf", State: machine.Masked, How: "HDB_WITHOUT masks it", Without: "nothing"},
+	}
+	names := &names.Checkup{}
+	table := `this machine                 found by
+time stamp counter  present  asked
+debug registers     absent   tried
+counters of perf    masked   HDB_WITHOUT masks it
+without debug registers: single steps
+without counters of perf: nothing
+`
+	for _, c := range []struct {
+		doctor Doctor
+		want   string
+	}{
+		{Doctor{Machine: all}, table},
+		{Doctor{Names: names, Machine: all}, "nothing is missing\n\n" + table},
+		{Doctor{Names: names}, "nothing is missing\n"},
+	} {
+		var b bytes.Buffer
+		if err := PrintDoctor(&b, c.doctor, false); err != nil || !strings.HasSuffix(b.String(), c.want) {
+			t.Errorf("got\n%s\nwant\n%s (%v)", &b, c.want, err)
+		}
+	}
+	var b bytes.Buffer
+	want := `{"v":1,"command":"doctor","machine":[{"ability":"tsc","name":"time stamp counter","state":"present","needed":true,"found_by":"asked","without":"slow"},`
+	if err := PrintDoctor(&b, Doctor{Machine: all}, true); err != nil || !strings.HasPrefix(b.String(), want) {
+		t.Errorf("got %s, want %s... (%v)", &b, want, err)
+	}
+	b.Reset()
+	if err := PrintDoctor(&b, Doctor{Names: names}, true); err != nil || strings.Contains(b.String(), "machine") {
+		t.Errorf("%s (%v)", &b, err)
 	}
 }
 

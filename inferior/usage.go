@@ -4,13 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
 	"unsafe"
 
+	"hdb/inferior/machine"
 	"hdb/internal/addr"
 
 	"golang.org/x/sys/unix"
@@ -139,11 +139,11 @@ func (tg *target) Pages(low, high addr.Run, yield func(PageRun)) error {
 		return fmt.Errorf("pages of process %d: %w", tg.pid, err)
 	}
 	defer f.Close()
-	err = scanPages(f, low, high, yield)
-	if errors.Is(err, unix.ENOTTY) || errors.Is(err, unix.EINVAL) {
-		err = readPagemap(f, low, high, yield)
+	find := readPagemap
+	if machine.Has(machine.PagemapScan) {
+		find = scanPages
 	}
-	if err != nil {
+	if err := find(f, low, high, yield); err != nil {
 		return fmt.Errorf("pages of process %d: %w", tg.pid, err)
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"hdb/inferior"
+	"hdb/inferior/machine"
 	"hdb/internal/addr"
 
 	"golang.org/x/sys/unix"
@@ -175,10 +176,10 @@ func refusal(p *inferior.Process, ring uint64) error {
 	return nil
 }
 
-// hasFSGSBase tells whether programs may use rdfsbase: bit 1 of AT_HWCAP2
+// hasFSGSBase tells whether the machine and p may use rdfsbase: bit 1 of AT_HWCAP2
 // (arch/x86/include/uapi/asm/hwcap2.h).
 func hasFSGSBase(p *inferior.Process) bool {
 	const atHWCAP2 = 26
 	aux, err := p.Auxv()
-	return err == nil && aux[atHWCAP2]&2 != 0
+	return err == nil && aux[atHWCAP2]&2 != 0 && machine.Has(machine.FSGSBase)
 }

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"hdb/console"
+	"hdb/inferior/machine"
 	"hdb/internal/flags"
 	"hdb/internal/regular"
 	"hdb/names"
@@ -18,7 +20,7 @@ import (
 // that matters.
 const exitMissing = 3
 
-const doctorUsage = `usage: hdb doctor [flags] PROG | PID | CAPTURE
+const doctorUsage = `usage: hdb doctor [flags] [PROG | PID | CAPTURE]
 
 Tells for each module where its names come from (DWARF, a symbol table, minidebuginfo,
 dynamic symbols, nothing), where debug files were looked for, and what would bring
@@ -26,22 +28,34 @@ more: the package to install, the server to ask, the flag of the compiler. Of a
 capture also what share of the recorded frames is in each module. A process goes on
 undisturbed. A file whose name is a number is ./4711.
 
+Without one of these it tells of the machine: what hdb makes use of that not every
+processor, kernel or container has, each found out by trying it, and what hdb does
+without it. Of a program or process what is absent follows the modules.
+
 flags:
   --json                       one JSON object
   --sysroot DIR                directory that stands for / when files are read
   --debug-file-directory DIRS  where debug files are looked for, colon between them
   --debuginfod                 ask the servers of DEBUGINFOD_URLS, too, and wait for the
                                files; --no-debuginfod, the default, does not
+  --machine                    behind the modules all that is known of the machine
+
+environment:
+  HDB_WITHOUT                  what hdb is to do without, as if the machine did not have
+                               it, commas between them: fsgsbase, debugregs, xsave, tsc,
+                               pagemapscan, hugepages, unfiltered, userns, perf
 
 exit codes: 0 nothing is missing where frames are (in any module, without recorded
-frames), 1 cannot print, 2 usage, 3 something is missing, 4 no such program,
-process or capture
+frames; on the machine, of what hdb uses), 1 cannot print, 2 usage, 3 something is
+missing, 4 no such program, process or capture. With one of these the machine does
+not count.
 `
 
 // doctorOptions are the words behind hdb doctor.
 type doctorOptions struct {
 	json, help bool
 	debuginfod bool
+	machine    bool // all of it
 	sysroot    string
 	debugDirs  string
 	target     string
@@ -57,7 +71,7 @@ func parseDoctorFlags(argv []string) (*doctorOptions, error) {
 		return nil, fmt.Errorf("doctor: %q: one program, process or capture is looked at: %w", words[1], errDoctor)
 	case len(words) == 1:
 		o.target = words[0]
-	case !o.help:
+	case !o.help && (o.debuginfod || o.sysroot != "" || o.debugDirs != ""):
 		return nil, fmt.Errorf("doctor: a program, process or capture must follow: %w", errDoctor)
 	}
 	return o, nil
@@ -71,6 +85,8 @@ func (o *doctorOptions) flag(name string) flags.Flag {
 		return flags.On(&o.debuginfod)
 	case "no-debuginfod":
 		return flags.Off(&o.debuginfod)
+	case "machine":
+		return flags.On(&o.machine)
 	case "help", "h":
 		return flags.On(&o.help)
 	case "sysroot":
@@ -93,6 +109,9 @@ func doctor(main *options, out, errw io.Writer) int {
 	if o.help {
 		return printText(out, errw, doctorUsage)
 	}
+	if o.target == "" {
+		return doctorOfMachine(o, out, errw)
+	}
 	return inSession(errw, func(s *session.Session) (int, error) {
 		s.Settings.Sysroot = o.sysroot
 		if o.debugDirs != "" {
@@ -108,7 +127,7 @@ func doctor(main *options, out, errw io.Writer) int {
 		if err != nil {
 			return exitTarget, err
 		}
-		if err := console.PrintCheckup(out, &check, o.json); err != nil {
+		if err := console.PrintDoctor(out, console.Doctor{Names: &check, Machine: o.findings()}, o.json); err != nil {
 			return 1, err
 		}
 		if !check.Good() {
@@ -116,6 +135,31 @@ func doctor(main *options, out, errw io.Writer) int {
 		}
 		return 0, nil
 	})
+}
+
+// doctorOfMachine tells of the machine alone.
+func doctorOfMachine(o *doctorOptions, out, errw io.Writer) int {
+	all := machine.All()
+	if err := console.PrintDoctor(out, console.Doctor{Machine: all}, o.json); err != nil {
+		return fail(errw, err, 1)
+	}
+	if slices.ContainsFunc(all, func(f machine.Finding) bool { return f.Missing() }) {
+		return exitMissing
+	}
+	return 0
+}
+
+// findings are what is said of the machine beside a target: what hdb lacks, which of a capture
+// says nothing, or all.
+func (o *doctorOptions) findings() []machine.Finding {
+	if !o.machine && isCapture(o.target) {
+		return nil
+	}
+	all := machine.All()
+	if o.machine {
+		return all
+	}
+	return slices.DeleteFunc(all, func(f machine.Finding) bool { return !f.Missing() })
 }
 
 // checkup looks at what the word names.

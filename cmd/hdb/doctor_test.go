@@ -6,9 +6,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"hdb/inferior/machine"
 	"hdb/testprogs"
 )
 
@@ -37,7 +39,7 @@ func TestDoctor(t *testing.T) {
 		{"bad", 3, "compile it with -g"},
 		{"--debug-file-directory=/nowhere bad", 3, "/nowhere/.build-id/"},
 		{"--help", 0, "usage: hdb doctor"},
-		{"", 2, ""}, {"--bogus good", 2, ""}, {"good bad", 2, ""}, {"--sysroot", 2, ""},
+		{"--sysroot=/ ", 2, ""}, {"--bogus good", 2, ""}, {"good bad", 2, ""}, {"--sysroot", 2, ""},
 		{"none", 4, ""}, {"own.c", 4, ""}, {"1073741824", 4, ""}, {"none.hdb", 4, ""},
 	} {
 		var out, errw bytes.Buffer
@@ -51,6 +53,8 @@ func TestDoctor(t *testing.T) {
 			t.Errorf("hdb doctor %s: exit %d, want %d; %s%s", c.args, code, c.code, &out, &errw)
 		}
 	}
+
+	t.Run("machine", doctorOfMachines(filepath.Join(dir, "good")))
 
 	var out, errw bytes.Buffer
 	run([]string{"--json", "doctor", filepath.Join(dir, "bad")}, os.Stdin, &out, &errw)
@@ -70,5 +74,40 @@ func TestDoctor(t *testing.T) {
 	}
 	if got.V != 1 || got.Command != "doctor" || got.Good || len(got.Modules) != 1 || got.Modules[0].Found != "nothing" || len(got.Modules[0].Looked) != 1 || got.Modules[0].Looked[0].Why != "no such file" {
 		t.Errorf("%s", &out)
+	}
+}
+
+// doctorOfMachines asks about the machine, as it is and with something masked; beside a program only
+// what is absent is told, and does not change the exit code.
+func doctorOfMachines(program string) func(t *testing.T) {
+	return func(t *testing.T) {
+		lacking := 0
+		if slices.ContainsFunc(machine.All(), func(f machine.Finding) bool { return f.Missing() }) {
+			lacking = 3
+		}
+		for _, c := range []struct {
+			without, args string
+			code          int
+			want, not     string // in the output
+		}{
+			{"", "doctor", lacking, "debug registers", "nothing is missing"},
+			{"", "doctor --json", lacking, `"machine":[{"ability":"fsgsbase",`, "modules"},
+			{"tsc", "doctor", 3, "without time stamp counter: the probe asks", ""},
+			{"tsc", "doctor " + program, 0, "without time stamp counter: the probe asks", "counters of perf"},
+			{"tsc", "doctor --machine " + program, 0, "counters of perf", ""},
+			{"perf", "doctor " + program, 0, "nothing is missing", "counters of perf"},
+			{"tsc", "doctor --json " + program, 0, `"ability":"tsc","name":"time stamp counter","state":"masked","needed":true,`, ""},
+			{"tcs", "doctor", 2, `HDB_WITHOUT: "tcs" is no ability of the machine: there are fsgsbase,`, "found by"},
+			{"tcs", "--version", 2, `HDB_WITHOUT: "tcs" is no ability of the machine: there are fsgsbase,`, ""},
+		} {
+			t.Run(c.without+" "+c.args, func(t *testing.T) {
+				t.Setenv(machine.Variable, c.without)
+				var out bytes.Buffer
+				code := run(strings.Fields(c.args), os.Stdin, &out, &out)
+				if code != c.code || !strings.Contains(out.String(), c.want) || c.not != "" && strings.Contains(out.String(), c.not) {
+					t.Errorf("exit %d, want %d, %q and not %q:\n%s", code, c.code, c.want, c.not, &out)
+				}
+			})
+		}
 	}
 }

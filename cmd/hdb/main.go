@@ -15,6 +15,7 @@ import (
 	"hdb/console/line"
 	"hdb/console/screen"
 	"hdb/inferior/corefile"
+	"hdb/inferior/machine"
 	_ "hdb/internal/limits"
 	"hdb/internal/spelling"
 	"hdb/names"
@@ -38,7 +39,8 @@ usage:
   hdb symbolize -e FILE [ADDR...]  file and line of addresses, as addr2line has them, and
                                    with -f -i -C functions: see hdb symbolize --help
   hdb doctor PROG | PID | CAPTURE  what is missing of names and lines, and how to
-                                   get it: see hdb doctor --help
+                                   get it; alone, what the machine lacks: see
+                                   hdb doctor --help
   hdb py PID | CORE                what the threads of a program do in Python: see
                                    hdb py --help
   hdb header|python-module [DIR]   hdb.h and hdb_mark.py, with which programs tell hdb what
@@ -157,6 +159,9 @@ func run(argv []string, in *os.File, out, errw io.Writer) int {
 		return symbolize(argv[1:], in, out, errw)
 	}
 	o, err := parseFlags(argv)
+	if err == nil {
+		err = machine.Check()
+	}
 	if err != nil {
 		return fail(errw, err, exitUsage)
 	}
