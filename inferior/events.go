@@ -29,6 +29,7 @@ func (p *Process) dispatch(tid int, ws unix.WaitStatus) {
 	t.atStop = event(ws) == unix.PTRACE_EVENT_STOP
 	t.vfork = event(ws) == unix.PTRACE_EVENT_VFORK
 	if p.watchpoints.steps() && !t.guest && t.ours() && event(ws) != unix.PTRACE_EVENT_EXIT {
+		p.watchpoints.accessed(t, event(ws) == 0 && ws.StopSignal() == unix.SIGTRAP)
 		p.watchpoints.compare(t)
 	}
 	switch event(ws) {

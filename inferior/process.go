@@ -388,6 +388,9 @@ func (p *Process) resume(t *Thread, request int) {
 			return
 		}
 	}
+	if request == unix.PTRACE_SINGLESTEP && p.watchpoints.steps() && !t.guest {
+		p.watchpoints.foresee(t)
+	}
 	err := t.flush()
 	if err == nil && !t.debugOK {
 		err = p.watchpoints.syncDebug(t)

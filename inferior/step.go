@@ -1,7 +1,11 @@
 package inferior
 
 import (
+	"slices"
+
 	"golang.org/x/sys/unix"
+
+	"hdb/internal/addr"
 )
 
 // StepInstruction runs one instruction of t while the other threads stand.
@@ -45,7 +49,8 @@ func (p *Process) StepInstruction(t *Thread) (Stop, error) {
 }
 
 // StepWithin is for handlers: it runs instructions of t, while the other threads stand, as long
-// as more says so. It ends early before an int3, before a system call, and when a signal
+// as more says so. It passes the trap whose handlers are being called, or have been. It ends early
+// before another int3, before a system call, and when a signal
 // arrives or the thread is gone. Handlers of what the instructions access run when t goes on.
 func (p *Process) StepWithin(t *Thread, more func() bool) error {
 	return p.StopAll(func() error {
@@ -53,15 +58,34 @@ func (p *Process) StepWithin(t *Thread, more func() bool) error {
 			if err := t.load(); err != nil {
 				return err
 			}
-			if p.traps.sites[t.regs.PC()] != nil || isSyscall(t.codeAt()) {
+			s := p.traps.sites[t.regs.PC()]
+			if s != nil && (t.at != s.addr || t.shown != 0) || isSyscall(t.codeAt()) {
 				return nil
 			}
-			if err := p.runOne(t, unix.PTRACE_SINGLESTEP); err != nil {
+			one := func() error { return p.runOne(t, unix.PTRACE_SINGLESTEP) }
+			if s != nil {
+				if s.emulate != nil && s.emulate(t, &t.regs) {
+					t.regsDirty, t.at = true, 0
+					continue
+				}
+				step := one
+				one = func() error { return p.traps.lifted(s, step) }
+			}
+			if err := one(); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+}
+
+// Touches reports whether the instruction at which t stands accesses any of size bytes at a, or of
+// writes only whether it may write there.
+func (t *Thread) Touches(a addr.Run, size int, writes bool) bool {
+	if t.load() != nil {
+		return false
+	}
+	return slices.ContainsFunc(accesses(t.codeAt(), &t.regs), func(x access) bool { return x.overlaps(a, size) && (x.writes || !writes) })
 }
 
 // afterOne is the stop after a step of t.
@@ -119,4 +143,13 @@ func (p *Process) awaitExit(t *Thread) error {
 		}
 	}
 	return nil
+}
+
+// JumpsTo is where the jump leads at which t stands, to an address in a register or in memory. ok is false of other
+// instructions.
+func (t *Thread) JumpsTo() (to addr.Run, ok bool) {
+	if t.load() != nil {
+		return 0, false
+	}
+	return jumpTarget(t, t.codeAt())
 }

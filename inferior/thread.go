@@ -35,15 +35,17 @@ type Thread struct {
 	host  *Thread // that made the guest
 	leave bool    // of a guest: it is let go behind the trap where it stands
 
-	interrupted bool // PTRACE_INTERRUPT is outstanding
-	deliverable bool // in a signal-delivery-stop: can be resumed with a signal
-	stepped     bool // last resumed for one instruction: the kernel remembers
-	group       bool // of a process in group-stop, when last seen there
-	atStop      bool // in a PTRACE_EVENT_STOP: may be resumed with PTRACE_LISTEN
-	inKernel    bool // stopped inside a system call, whose result is not in the registers yet
-	stepCut     bool // a step of it was interrupted in a system call: the step's SIGTRAP may be pending
-	optionsOld  bool // its ptrace options are to be set
-	vfork       bool // its system call is vfork: resumed, it waits for the child
+	interrupted bool     // PTRACE_INTERRUPT is outstanding
+	deliverable bool     // in a signal-delivery-stop: can be resumed with a signal
+	foreseen    []*Watch // what the instruction accesses that it runs by a step,
+	foreseenAt  uint64   // and where that is
+	stepped     bool     // last resumed for one instruction: the kernel remembers
+	group       bool     // of a process in group-stop, when last seen there
+	atStop      bool     // in a PTRACE_EVENT_STOP: may be resumed with PTRACE_LISTEN
+	inKernel    bool     // stopped inside a system call, whose result is not in the registers yet
+	stepCut     bool     // a step of it was interrupted in a system call: the step's SIGTRAP may be pending
+	optionsOld  bool     // its ptrace options are to be set
+	vfork       bool     // its system call is vfork: resumed, it waits for the child
 
 	named string // by the user; "" not
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"unsafe"
 
+	"hdb/inferior/machine"
 	"hdb/internal/addr"
 
 	"golang.org/x/sys/unix"
@@ -45,6 +46,7 @@ type Watch struct {
 	value   []byte  // as last seen; nil where it could not be read
 	now     []byte  // room for what is read
 	handler Handler // of Execute, and of BreakOnAccess
+	trap    *Trap   // instead of a register, of Execute
 	removed bool
 }
 
@@ -57,9 +59,13 @@ type Change struct {
 // ErrNoDebugRegister is the error where fewer of the four are free than are needed.
 var ErrNoDebugRegister = errors.New("there are not enough debug registers: delete a watchpoint")
 
+// ErrDeadRegisters is the error where the debug registers stop no thread, as on some virtual machines.
+var ErrDeadRegisters = errors.New("the debug registers of this machine stop nothing: see hdb doctor")
+
 // BreakAt has a handler called when a thread is about to execute the instruction at a, as
 // of a trap, without one in memory. It takes one of the four debug registers, which all
 // handlers for a share. Threads that run do not know of it until they stop: see StopAll.
+// Where no register is to be had, it is a trap in memory: see Watch.InMemory.
 func (ws *watchpoints) BreakAt(a addr.Run, h Handler) (*Watch, error) {
 	if err := ws.p.Alive(); err != nil {
 		return nil, err
@@ -70,12 +76,22 @@ func (ws *watchpoints) BreakAt(a addr.Run, h Handler) (*Watch, error) {
 	if pt := ws.p.memory.patchOver(a); pt != nil && pt.at != a {
 		return nil, &PatchedError{a, pt}
 	}
-	return ws.add(&Watch{Addr: a, Size: 1, Kind: Execute, p: ws.p, handler: h})
+	w := &Watch{Addr: a, Size: 1, Kind: Execute, p: ws.p, handler: h}
+	got, err := ws.add(w)
+	if !short(err) {
+		return got, err
+	}
+	w.trap, err = ws.p.traps.Plant(a, h)
+	return w, err
 }
+
+// InMemory reports whether it is a trap in memory that stops threads, as no debug register was to be had.
+func (w *Watch) InMemory() bool { return w.trap != nil }
 
 // BreakOnAccess has a handler called when a thread has just accessed size bytes at a, as of a
 // trap: for Write it is called also when the value stays the same. The bytes take one debug register, so
-// they are 1, 2, 4 or 8 at a multiple of that. What is said of threads that run at BreakAt holds here, too.
+// they are 1, 2, 4 or 8 at a multiple of that; where none is to be had, threads run by single steps.
+// What is said of threads that run at BreakAt holds here, too.
 func (ws *watchpoints) BreakOnAccess(a addr.Run, size int, kind WatchKind, h Handler) (*Watch, error) {
 	if err := ws.p.Alive(); err != nil {
 		return nil, err
@@ -83,19 +99,34 @@ func (ws *watchpoints) BreakOnAccess(a addr.Run, size int, kind WatchKind, h Han
 	if kind == Execute || size < 1 || size > widest || len(pieces(a, size)) > 1 {
 		return nil, fmt.Errorf("access to %d bytes at %v: more than one debug register watches", size, a)
 	}
-	return ws.add(&Watch{Addr: a, Size: size, Kind: kind, p: ws.p, handler: h})
+	w := &Watch{Addr: a, Size: size, Kind: kind, p: ws.p, handler: h}
+	got, err := ws.add(w)
+	if short(err) {
+		return ws.addStepped(w)
+	}
+	return got, err
+}
+
+// short reports whether the error is that of registers that are not to be had.
+func short(err error) bool {
+	return errors.Is(err, ErrNoDebugRegister) || errors.Is(err, ErrDeadRegisters)
 }
 
 // Watch stops the program when it accesses size bytes at a. It takes as many of the four debug
-// registers as cover them. For Write, a store of the value that is there already does not stop.
+// registers as cover them; where so many are not to be had, the memory is watched by single steps.
+// For Write, a store of the value that is there already does not stop.
 func (ws *watchpoints) Watch(a addr.Run, size int, kind WatchKind) (*Watch, error) {
 	if err := ws.p.Alive(); err != nil {
 		return nil, err
 	}
 	if size < 1 || size > len(ws.registers)*widest {
-		return nil, &WideWatchError{size}
+		return ws.WatchStepping(a, size, kind)
 	}
-	return ws.add(&Watch{Addr: a, Size: size, Kind: kind, p: ws.p})
+	w, err := ws.add(&Watch{Addr: a, Size: size, Kind: kind, p: ws.p})
+	if short(err) {
+		return ws.WatchStepping(a, size, kind)
+	}
+	return w, err
 }
 
 // add gives a watchpoint a register.
@@ -120,13 +151,6 @@ func (ws *watchpoints) add(w *Watch) (*Watch, error) {
 
 // widest is how much one register watches, bytes.
 const widest = 8
-
-// A WideWatchError is the error for watching more than the registers cover.
-type WideWatchError struct{ Size int }
-
-func (e *WideWatchError) Error() string {
-	return fmt.Sprintf("watchpoint of %d bytes: each of the 4 debug registers watches at most 8", e.Size)
-}
 
 // A piece is what one register watches: 1, 2, 4 or 8 bytes at a multiple of that (Intel SDM
 // volume 3, 18.2.5).
@@ -195,6 +219,9 @@ func (ws *watchpoints) all() []*Watch {
 
 // take has a register watch size bytes at a for w.
 func (ws *watchpoints) take(w *Watch, a addr.Run, size int) error {
+	if !RegistersStop() {
+		return ErrDeadRegisters
+	}
 	access := w.Kind.access()
 	free := -1
 	for i, r := range ws.registers {
@@ -233,6 +260,9 @@ func (w *Watch) Remove() error {
 		return nil
 	}
 	w.removed = true
+	if w.trap != nil {
+		return w.trap.Remove()
+	}
 	ws := &w.p.watchpoints
 	ws.stepped = slices.DeleteFunc(slices.Clone(ws.stepped), func(x *Watch) bool { return x == w })
 	ws.drop(w)
@@ -252,8 +282,14 @@ func (w *Watch) Registers() (n int) {
 	return n
 }
 
-// FreeRegisters is how many debug registers are free.
+// RegistersStop reports whether the debug registers of the machine stop threads.
+func RegistersStop() bool { return machine.Has(machine.DebugRegisters) }
+
+// FreeRegisters is how many debug registers are free, and stop threads.
 func (ws *watchpoints) FreeRegisters() (n int) {
+	if !RegistersStop() {
+		return 0
+	}
 	for _, r := range ws.registers {
 		if r == nil {
 			n++

@@ -2,16 +2,31 @@ package inferior
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"hdb/inferior/machine"
 	"hdb/internal/addr"
 )
 
-func TestWatch(t *testing.T) {
+// withAndWithout runs a test with the debug registers of the machine, if it has some that stop threads,
+// and as on a machine that has none.
+func withAndWithout(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	if RegistersStop() {
+		t.Run("debug registers", f)
+	}
+	t.Run("without", func(t *testing.T) {
+		t.Setenv(machine.Variable, "debugregs")
+		f(t)
+	})
+}
+
+func TestWatch(t *testing.T) { withAndWithout(t, testWatch) }
+
+func testWatch(t *testing.T) {
 	p, _ := launch(t, build(t, "watched"), "5")
 	a := symbol(t, p, "watched")
 	w, err := p.watchpoints.Watch(a, 8, Write)
@@ -33,7 +48,9 @@ func TestWatch(t *testing.T) {
 	wantExit(t, p, 7)
 }
 
-func TestWatchReads(t *testing.T) {
+func TestWatchReads(t *testing.T) { withAndWithout(t, testWatchReads) }
+
+func testWatchReads(t *testing.T) {
 	p, _ := launch(t, build(t, "watched"), "1")
 	if _, err := p.watchpoints.Watch(symbol(t, p, "watched"), 4, ReadWrite); err != nil {
 		t.Fatal(err)
@@ -50,6 +67,9 @@ func TestWatchReads(t *testing.T) {
 }
 
 func TestWatchRules(t *testing.T) {
+	if !RegistersStop() {
+		t.Skip("no debug registers: ", machine.Variable)
+	}
 	p, _ := launch(t, build(t, "watched"), "1")
 	a := symbol(t, p, "watched")
 	for _, c := range []struct {
@@ -57,8 +77,8 @@ func TestWatchRules(t *testing.T) {
 		size int
 		want string
 	}{
-		{uint64(a), 33, "watches at most 8"},
-		{uint64(a), 0, "watches at most 8"},
+		{uint64(a), maxStepped + 1, "at most 1048576"},
+		{uint64(a), 0, "at most 1048576"},
 		{16, 8, "not mapped"},
 	} {
 		if _, err := p.watchpoints.Watch(addrRun(c.at), c.size, Write); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -86,14 +106,18 @@ func TestWatchRules(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := p.watchpoints.Watch(a, 8, Write); err == nil || !errors.Is(err, ErrNoDebugRegister) {
-		t.Errorf("%v", err)
+	for _, kind := range []WatchKind{Write, ReadWrite, Read} {
+		if w, err := p.watchpoints.Watch(a, 8, kind); err != nil || !w.Stepping || w.Registers() != 0 {
+			t.Errorf("a fifth one: %+v, %v", w, err)
+		}
 	}
 }
 
 // TestWatchLeftBehind follows the child of a fork: the parent, let go, writes
 // what was watched and must not die of it.
-func TestWatchLeftBehind(t *testing.T) {
+func TestWatchLeftBehind(t *testing.T) { withAndWithout(t, testWatchLeftBehind) }
+
+func testWatchLeftBehind(t *testing.T) {
 	p, _ := launch(t, build(t, "watchfork"))
 	watchLeftBehind(t, p, p.watchpoints.Watch)
 }
@@ -127,7 +151,9 @@ func watchLeftBehind(t *testing.T, p *Process, watch func(addr.Run, int, WatchKi
 }
 
 // TestWatchStep sees a change made by the instruction stepped.
-func TestWatchStep(t *testing.T) {
+func TestWatchStep(t *testing.T) { withAndWithout(t, testWatchStep) }
+
+func testWatchStep(t *testing.T) {
 	p, _ := launch(t, build(t, "watched"), "1")
 	a := symbol(t, p, "watched")
 	w, err := p.watchpoints.Watch(a, 8, Write)
@@ -155,7 +181,9 @@ func TestWatchStep(t *testing.T) {
 
 // TestBreakAt stops threads before an instruction by a debug register, each time that
 // they arrive there, and leaves the code alone.
-func TestBreakAt(t *testing.T) {
+func TestBreakAt(t *testing.T) { withAndWithout(t, testBreakAt) }
+
+func testBreakAt(t *testing.T) {
 	p, _ := launch(t, build(t, "watched"), "5")
 	a := symbol(t, p, "work")
 	var before, now [1]byte
@@ -202,7 +230,9 @@ func TestBreakAt(t *testing.T) {
 
 // TestBreakAtTwice: each handler for an instruction is called, though one of them passes, and
 // they share a register.
-func TestBreakAtTwice(t *testing.T) {
+func TestBreakAtTwice(t *testing.T) { withAndWithout(t, testBreakAtTwice) }
+
+func testBreakAtTwice(t *testing.T) {
 	p, _ := launch(t, build(t, "watched"), "2")
 	var calls [5]int
 	var first *Watch
@@ -234,7 +264,9 @@ func TestBreakAtTwice(t *testing.T) {
 }
 
 // TestWatchTwice: one store is seen by all watchpoints of what it writes.
-func TestWatchTwice(t *testing.T) {
+func TestWatchTwice(t *testing.T) { withAndWithout(t, testWatchTwice) }
+
+func testWatchTwice(t *testing.T) {
 	p, _ := launch(t, build(t, "watched"), "1")
 	a := symbol(t, p, "watched")
 	for _, size := range []int{8, 8, 4} {
@@ -248,7 +280,9 @@ func TestWatchTwice(t *testing.T) {
 }
 
 // No write is lost that a thread has made right before it was stopped for another one.
-func TestWatchBesideStops(t *testing.T) {
+func TestWatchBesideStops(t *testing.T) { withAndWithout(t, testWatchBesideStops) }
+
+func testWatchBesideStops(t *testing.T) {
 	p, _ := launch(t, build(t, "watchrace"))
 	counter := symbol(t, p, "counter")
 	w, err := p.watchpoints.Watch(counter, 8, Write)

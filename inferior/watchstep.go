@@ -2,7 +2,6 @@ package inferior
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -13,7 +12,8 @@ import (
 
 // Memory that the debug registers do not cover is watched by single steps: as long as there is
 // such a watchpoint the threads run one instruction at a time, in turns, and the memory is
-// compared after each. One thread alone runs the program's code at any time, so a change is that
+// compared after each. Reads, and stores of the value that is there already, are seen as the operands of the
+// instruction that is about to run. One thread alone runs the program's code at any time, so a change is that
 // of the thread whose instruction has just ended. A thread that is in a system call does not
 // hold the turn, as the call may wait for another thread; what the call writes is seen when it
 // returns, or at an instruction of another thread before that. Children of vfork in the target's
@@ -22,26 +22,63 @@ import (
 // maxStepped bounds the memory that is compared after each instruction, bytes.
 const maxStepped = 1 << 20
 
-// ErrStepped is the error for watching reads by single steps.
-var ErrStepped = errors.New("reads are seen by debug registers only")
-
-// WatchStepping is Watch of memory of any size, up to a bound, for changes, by single steps.
+// WatchStepping is Watch of memory of any size, up to a bound, by single steps. Accesses by
+// system calls, and elements that vector instructions gather, are not seen as reads.
 func (ws *watchpoints) WatchStepping(a addr.Run, size int, kind WatchKind) (*Watch, error) {
 	if err := ws.p.Alive(); err != nil {
 		return nil, err
 	}
-	switch {
-	case kind != Write:
-		return nil, ErrStepped
-	case size < 1 || size > maxStepped:
+	if size < 1 || size > maxStepped {
 		return nil, fmt.Errorf("watchpoint of %d bytes: at most %d can be compared after each instruction", size, maxStepped)
 	}
-	w := &Watch{Addr: a, Size: size, Kind: kind, Stepping: true, p: ws.p}
+	return ws.addStepped(&Watch{Addr: a, Size: size, Kind: kind, p: ws.p})
+}
+
+// addStepped has a watchpoint watched by single steps.
+func (ws *watchpoints) addStepped(w *Watch) (*Watch, error) {
 	if err := w.begin(); err != nil {
 		return nil, err
 	}
+	w.Stepping = true
 	ws.stepped = append(slices.Clip(ws.stepped), w)
 	return w, nil
+}
+
+// byOperands reports whether what w is about is seen in the operands of instructions, not in what
+// they leave.
+func (w *Watch) byOperands() bool { return w.Kind != Write || w.handler != nil }
+
+// foresee notes which watched memory the instruction accesses that t is about to run.
+func (ws *watchpoints) foresee(t *Thread) {
+	t.foreseen = nil
+	if !slices.ContainsFunc(ws.stepped, (*Watch).byOperands) || t.load() != nil {
+		return
+	}
+	var code [16]byte
+	n, _ := ws.p.memory.readCode(code[:], int64(t.regs.Rip)) // what is not mapped is no instruction
+	t.foreseenAt = t.regs.Rip
+	for _, x := range accesses(code[:n], &t.regs) {
+		for _, w := range ws.stepped {
+			if w.byOperands() && x.overlaps(w.Addr, w.Size) && (x.writes || w.Kind != Write) && !slices.Contains(t.foreseen, w) {
+				t.foreseen = append(t.foreseen, w)
+			}
+		}
+	}
+}
+
+// accessed takes up what was foreseen, if t has run the instruction: trapped tells whether it has stopped by a
+// trap, as at the end of a step.
+func (ws *watchpoints) accessed(t *Thread, trapped bool) {
+	seen := t.foreseen
+	t.foreseen = nil
+	if len(seen) == 0 || t.load() != nil || !trapped && t.regs.Rip == t.foreseenAt {
+		return
+	}
+	for _, w := range seen {
+		if !w.removed {
+			ws.look(t, w)
+		}
+	}
 }
 
 // steps tells whether the threads run one instruction at a time.
@@ -73,6 +110,9 @@ func (ws *watchpoints) compare(t *Thread) {
 		return
 	}
 	for _, w := range ws.stepped {
+		if w.byOperands() {
+			continue
+		}
 		if n, _ := ws.p.memory.readAt(w.now, int64(w.Addr)); n < w.Size || !bytes.Equal(w.now, w.value) {
 			ws.look(t, w)
 		}

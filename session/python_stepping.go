@@ -51,6 +51,11 @@ type pythonStep struct {
 	slot    addr.Run // which has its return address there; 0: not looked for yet
 	asleep  bool     // the frame is suspended
 	into    bool
+	lines   bool           // the instructions of the function are of interest,
+	onward  bool           // and when it has ended, those of what it returns to
+	jumping bool           // by the jumps of the interpreter's loop, not debug registers,
+	inner   addr.Run       // where this frame was seen last, called by the step's
+	back    *inferior.Trap // where the native frame returns to
 	current []python.Field // where the innermost frame is noted
 	event   stepEvent
 	watches []*inferior.Watch
@@ -86,6 +91,7 @@ func (p *PythonStepping) Finish() (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer s.over()
 	for {
 		stop, err := s.run(false)
 		switch {
@@ -108,7 +114,8 @@ func (p *PythonStepping) lines(verb string, n int, into bool, until func(*python
 	if err != nil {
 		return nil, err
 	}
-	s.into = into
+	defer s.over()
+	s.into, s.onward = into, until == nil
 	wants := func(int) bool { return true }
 	if until != nil {
 		wants = until(s)
@@ -197,7 +204,7 @@ func (s *pythonStep) to(pos python.Position) (err error) {
 	if s.prev = pos.Offset; pos.Offset >= 0 {
 		s.prev = s.body.Instruction(pos.Offset)
 	}
-	s.slot, s.entry = 0, pos.Entry
+	s.slot, s.entry, s.inner = 0, pos.Entry, 0
 	return nil
 }
 
@@ -228,7 +235,7 @@ func (p *PythonStepping) slotOf(frame addr.Run) (addr.Run, error) {
 // run runs until something comes of it. lines tells whether the function's instructions are
 // of interest.
 func (s *pythonStep) run(lines bool) (stop inferior.Stop, err error) {
-	s.event = stepNothing
+	s.event, s.lines = stepNothing, lines
 	if err := s.arm(lines); err != nil {
 		return stop, errors.Join(err, s.disarm())
 	}
@@ -296,8 +303,16 @@ func (s *pythonStep) arm(lines bool) error {
 	if s.frame == 0 {
 		return python.ErrNoFrames
 	}
-	var err error
 	bodies := s.file.bodies
+	var err error
+	if s.into && !s.asleep {
+		if s.current, err = bodies.Current(s.state); err != nil {
+			return err
+		}
+	}
+	if jumping, err := s.byJumps(s.need(lines)); jumping || err != nil {
+		return errors.Join(err, s.awaitReturn())
+	}
 	if lines || s.asleep {
 		f := bodies.Instruction(s.frame)
 		err = add(f.At, f.Size, inferior.Write, s.instruction)
@@ -305,13 +320,9 @@ func (s *pythonStep) arm(lines bool) error {
 	switch {
 	case err != nil, s.asleep:
 	case s.into:
-		var all []python.Field
-		if all, err = bodies.Current(s.state); err == nil {
-			s.current = all
-			for _, f := range all {
-				if err == nil {
-					err = add(f.At, f.Size, inferior.Write, s.changed)
-				}
+		for _, f := range s.current {
+			if err == nil {
+				err = add(f.At, f.Size, inferior.Write, s.changed)
 			}
 		}
 	case s.entry:
@@ -325,12 +336,47 @@ func (s *pythonStep) arm(lines bool) error {
 		f := bodies.Link(s.frame)
 		err = add(f.At, f.Size, inferior.ReadWrite, s.linked)
 	}
-	if errors.Is(err, inferior.ErrNoDebugRegister) {
-		if e := s.disarm(); e != nil { // so that the others are told
-			return e
-		}
-		err = fmt.Errorf("a step takes two debug registers, one that enters functions up to three: %w", s.p.stops.stops.registersHeld(err))
+	return err
+}
+
+// need is how many debug registers the step takes.
+func (s *pythonStep) need(lines bool) (n int) {
+	if lines || s.asleep {
+		n = 1
 	}
+	switch {
+	case s.asleep:
+		return n
+	case s.into:
+		return n + len(s.current)
+	}
+	return n + 1
+}
+
+// awaitReturn has a trap where the native frame of a function that C has called returns to. What
+// another function of the same native frame returns to, jumps by the loop.
+func (s *pythonStep) awaitReturn() (err error) {
+	if s.asleep || !s.entry {
+		return nil
+	}
+	if s.slot == 0 {
+		if s.slot, err = s.p.slotOf(s.frame); err != nil {
+			return err
+		}
+	}
+	var to [8]byte
+	if _, err := s.p.proc.ReadAt(to[:], int64(s.slot)); err != nil {
+		return err
+	}
+	s.back, err = s.p.stops.stops.planes.plant(addr.Run(binary.LittleEndian.Uint64(to[:])), func(t *inferior.Thread) inferior.Action {
+		if s.event != stepNothing || t != s.thread {
+			return inferior.Resume
+		}
+		if s.event = s.returned(t); s.event == stepNothing {
+			return inferior.Resume
+		}
+		return inferior.StopHere
+	})
 	return err
 }
 
@@ -340,7 +386,10 @@ func (s *pythonStep) disarm() (err error) {
 			err = errors.Join(err, w.Remove())
 		}
 	}
-	s.watches, s.second = nil, nil
+	if s.back != nil && s.p.proc != nil {
+		err = errors.Join(err, s.back.Remove())
+	}
+	s.watches, s.second, s.back = nil, nil, nil
 	return err
 }
 
@@ -374,8 +423,13 @@ func (s *pythonStep) instruction(t *inferior.Thread) stepEvent {
 	if s.body.Event(prev, cur) {
 		return stepLine
 	}
-	if s.doubles(cur) && s.body.Event(cur, cur+2) {
+	if !s.doubles(cur) || !s.body.Event(cur, cur+2) {
+		return stepNothing
+	}
+	if !s.jumping {
 		s.awaitSecond(cur + 2)
+	} else if s.runsToSecond(t, cur+2) {
+		return stepLine
 	}
 	return stepNothing
 }
@@ -389,16 +443,10 @@ func (s *pythonStep) doubles(offset int) bool {
 // there. Without a register for it, the line is seen to begin behind it.
 func (s *pythonStep) awaitSecond(at int) {
 	w, err := s.p.proc.BreakOnAccess(s.body.Start+addr.Run(at), 2, inferior.ReadWrite, func(t *inferior.Thread) inferior.Action {
-		pos, err := s.file.bodies.PositionOf(s.frame)
-		if t != s.thread || s.event != stepNothing || err != nil || pos.Offset != at-2 {
+		if t != s.thread || s.event != stepNothing || !s.noteSecond(at) {
 			return inferior.Resume
 		}
-		var b [8]byte
-		binary.LittleEndian.PutUint64(b[:], s.file.bodies.OffsetWord(pos, at))
-		if _, err := s.p.proc.WriteAt(b[:], int64(s.file.bodies.Instruction(s.frame).At)); err != nil {
-			return inferior.Resume
-		}
-		s.prev, s.event = at, stepLine
+		s.event = stepLine
 		return inferior.StopHere
 	})
 	if err == nil {
@@ -407,6 +455,22 @@ func (s *pythonStep) awaitSecond(at int) {
 		}
 		s.second = w
 	}
+}
+
+// noteSecond has the frame note the second of two instructions that are executed as one, which the
+// interpreter does not. False: the thread does something else.
+func (s *pythonStep) noteSecond(at int) bool {
+	pos, err := s.file.bodies.PositionOf(s.frame)
+	if err != nil || pos.Offset != at-2 {
+		return false
+	}
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], s.file.bodies.OffsetWord(pos, at))
+	if _, err := s.p.proc.WriteAt(b[:], int64(s.file.bodies.Instruction(s.frame).At)); err != nil {
+		return false
+	}
+	s.prev = at
+	return true
 }
 
 // returned is called when the native frame's return address is read: by its return, when the

@@ -14,7 +14,7 @@ import (
 	"hdb/query"
 )
 
-// pythonStops are the stops at lines and functions of Python. A debug register watches the
+// pythonStops are the stops at lines and functions of Python. A debug register, if there is one (see pythonJumps), watches the
 // word of bytecode where the line begins: the interpreter reads it when it is about to execute the instruction, and nothing
 // is changed or slowed down until then. Code objects that do not exist yet are found where
 // a module's code is about to be run, at PyEval_EvalCode.
@@ -31,6 +31,7 @@ type pythonInterpreter struct {
 	pythonFile
 	bodies *python.Bodies
 	eval   *inferior.Trap // at PyEval_EvalCode; nil: not planted
+	jumps  *pythonJumps   // nil: not looked for
 	states map[*inferior.Thread]python.State
 }
 
@@ -38,7 +39,7 @@ type pythonInterpreter struct {
 type pythonLine struct {
 	python.Place
 	file  *pythonInterpreter
-	watch *inferior.Watch
+	watch *inferior.Watch // nil: by the jumps of the interpreter's loop
 	users []*breakpoints.Stop
 	again map[addr.Run]bool // frames that will read the word once more for the same execution
 }
@@ -205,14 +206,10 @@ func (p *pythonStops) arm(st *breakpoints.Stop, f *pythonInterpreter, places []p
 		return nil
 	})
 	if err != nil {
-		short := errors.Is(err, inferior.ErrNoDebugRegister)
 		for _, l := range b.lines[len(before):] {
 			if e := p.drop(st, l); e != nil {
 				return errors.Join(err, e)
 			}
-		}
-		if short {
-			return fmt.Errorf("%s begins at %d places, each of which takes a debug register: %w", st.Location, len(before)+len(fresh), p.stops.registersHeld(err))
 		}
 		return err
 	}
@@ -239,13 +236,24 @@ func (p *pythonStops) watch(f *pythonInterpreter, pl python.Place) (*pythonLine,
 		return l, nil
 	}
 	l := &pythonLine{Place: pl, file: f, again: map[addr.Run]bool{}}
-	w, err := p.proc.BreakOnAccess(pl.Addr(), 2, inferior.ReadWrite, func(t *inferior.Thread) inferior.Action { return p.arrived(l, t) })
+	err := errNoJumps
+	if p.proc.FreeRegisters() == 0 && !p.jumpsOf(f).given {
+		err = p.followJumps(f)
+	}
+	if errors.Is(err, errNoJumps) {
+		err = p.watchWord(l)
+	}
 	if err != nil {
 		return nil, err
 	}
-	l.watch = w
 	p.lines[pl.Addr()] = l
 	return l, nil
+}
+
+// watchWord has the word of a line watched: by a debug register, or single steps.
+func (p *pythonStops) watchWord(l *pythonLine) (err error) {
+	l.watch, err = p.proc.BreakOnAccess(l.Addr(), 2, inferior.ReadWrite, func(t *inferior.Thread) inferior.Action { return p.arrived(l, t) })
+	return err
 }
 
 // drop has a line serve a stop no more.
@@ -258,6 +266,9 @@ func (p *pythonStops) drop(st *breakpoints.Stop, l *pythonLine) error {
 		return nil
 	}
 	delete(p.lines, l.Addr())
+	if l.watch == nil {
+		return p.leaveJumps(l.file)
+	}
 	return l.watch.Remove()
 }
 

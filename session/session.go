@@ -109,11 +109,13 @@ type Settings struct {
 	// PythonAllocators has CPython's own allocators followed, whose arenas hide most blocks.
 	PythonAllocators bool
 	names.Settings
-	Wrappers     *regexp.Regexp // functions that only allocate for their callers; nil: none, see ApplyAttribution
-	Libraries    *regexp.Regexp // frames of libraries; nil: none, see ApplyAttribution
-	Locking      Locking        // scheduler-locking: whether other threads run, too
-	StepIntoBare bool           // step-mode: step stops in functions without line information
-	PastMain     bool           // stacks go on to the callers of the program's main function
+	Wrappers  *regexp.Regexp // functions that only allocate for their callers; nil: none, see ApplyAttribution
+	Libraries *regexp.Regexp // frames of libraries; nil: none, see ApplyAttribution
+	Locking   Locking        // scheduler-locking: whether other threads run, too
+	// NoWatchRegisters has memory watched by single steps: not can-use-hw-watchpoints.
+	NoWatchRegisters bool
+	StepIntoBare     bool // step-mode: step stops in functions without line information
+	PastMain         bool // stacks go on to the callers of the program's main function
 }
 
 // Errors that callers tell apart.

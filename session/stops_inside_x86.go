@@ -89,20 +89,27 @@ type codeFlow struct {
 	low     addr.Run
 	code    []byte
 	visited map[addr.Run]int // their sizes
+	leaves  bool             // out is wanted
+	out     []addr.Run       // where branches lead elsewhere
 }
+
+func (f *codeFlow) has(a addr.Run) bool { return a >= f.low && a < f.low+addr.Run(len(f.code)) }
 
 // follow decodes the code that is reached from places.
 func (f *codeFlow) follow(from ...addr.Run) {
 	for len(from) > 0 {
 		at := from[len(from)-1]
 		from = from[:len(from)-1]
-		for f.visited[at] == 0 && at >= f.low && at < f.low+addr.Run(len(f.code)) {
+		for f.visited[at] == 0 && f.has(at) {
 			size, target, goesOn := decodeFlow(f.code[at-f.low:], at)
 			if size == 0 {
 				break
 			}
 			f.visited[at] = size
-			if target != 0 {
+			switch {
+			case target != 0 && f.leaves && !f.has(target):
+				f.out = append(f.out, target)
+			case target != 0:
 				from = append(from, target)
 			}
 			if !goesOn {

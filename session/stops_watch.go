@@ -60,37 +60,61 @@ func (s *Stops) WatchAt(expr string, a addr.Run, size int, kind inferior.WatchKi
 	return st, nil
 }
 
-// watchMemory watches memory by debug registers, or where it is wider than those that are free, by
+// watchMemory watches memory by debug registers, or where they do not do it, or shall not, by
 // single steps.
 func (s *Stops) watchMemory(a addr.Run, size int, kind inferior.WatchKind) (*inferior.Watch, error) {
-	w, err := s.proc.Watch(a, size, kind)
-	wide := (*inferior.WideWatchError)(nil)
-	switch {
-	case err == nil:
-		return w, nil
-	case size <= widestRegister || !errors.As(err, &wide) && !errors.Is(err, inferior.ErrNoDebugRegister):
-		return nil, s.registersHeld(err)
-	case kind != inferior.Write:
-		return nil, fmt.Errorf("%w: only `watch`, for changes, goes by single steps", s.registersHeld(err))
+	if s.settings.NoWatchRegisters {
+		return s.proc.WatchStepping(a, size, kind)
 	}
-	return s.proc.WatchStepping(a, size, kind)
+	return s.proc.Watch(a, size, kind)
 }
 
 // widestRegister is how much one debug register watches, bytes.
 const widestRegister = 8
 
-// Cost says by what a watchpoint is watched if that is more than one debug register, and what it
+// Cost says by what a stop is found if that is not a trap, or one debug register, and what it
 // costs; "" otherwise.
 func (s *Stops) Cost(st *breakpoints.Stop) string {
 	b := s.demand.binds[st.ID]
 	switch {
-	case s.proc == nil || b == nil || b.watch == nil:
-	case b.watch.Stepping:
-		return fmt.Sprintf("%d bytes, more than the free debug registers watch: the threads run one instruction at a time, thousands of times slower", b.size)
-	case b.watch.Registers() > 1:
+	case s.proc == nil || b == nil:
+	case b.watch != nil && b.watch.Stepping:
+		return s.whyStepping(b) + ": the threads run one instruction at a time, thousands of times slower"
+	case b.watch != nil && b.watch.Registers() > 1:
 		return fmt.Sprintf("%d bytes: it takes %d of the 4 debug registers", b.size, b.watch.Registers())
+	case slices.ContainsFunc(b.lines, func(l *pythonLine) bool { return l.watch == nil }):
+		return s.whyNoRegister(st) + ": traps in the interpreter's loop, " + jumpCost
+	case slices.ContainsFunc(b.lines, func(l *pythonLine) bool { return l.watch.Stepping }):
+		return s.whyNoRegister(st) + ": the threads run one instruction at a time, thousands of times slower"
+	case slices.ContainsFunc(b.hard, (*inferior.Watch).InMemory):
+		return s.whyNoRegister(st) + ": a trap in the code takes its place"
 	}
 	return ""
+}
+
+// whyStepping says why memory is watched by single steps.
+func (s *Stops) whyStepping(b *binding) string {
+	switch {
+	case !inferior.RegistersStop():
+		return deadRegisters
+	case s.settings.NoWatchRegisters:
+		return "can-use-hw-watchpoints is 0"
+	}
+	return fmt.Sprintf("%d bytes, more than the free debug registers watch", b.size)
+}
+
+// deadRegisters is said where debug registers stop nothing.
+const deadRegisters = "the debug registers of this machine stop nothing (hdb doctor)"
+
+// whyNoRegister says why a stop has no debug register: who has them.
+func (s *Stops) whyNoRegister(st *breakpoints.Stop) string {
+	if !inferior.RegistersStop() {
+		return deadRegisters
+	}
+	if held := s.registersHeld(st); len(held) > 0 {
+		return "the 4 debug registers are in use, by " + strings.Join(held, ", ")
+	}
+	return "no debug register was free"
 }
 
 // awaitEnd has the program stop when the frame of a watched local variable has returned.
@@ -149,7 +173,8 @@ func (s *Stops) bindWatch(st *breakpoints.Stop) (err error) {
 	return err
 }
 
-// bindHardware gives each further place of a stop a debug register, or none of them.
+// bindHardware gives each further place of a stop a debug register, or where there is none, a
+// trap; or none of the places.
 func (s *Stops) bindHardware(st *breakpoints.Stop) error {
 	b := s.demand.binds[st.ID]
 	before := len(b.hard)
@@ -157,9 +182,9 @@ func (s *Stops) bindHardware(st *breakpoints.Stop) error {
 		if slices.ContainsFunc(b.hard, func(w *inferior.Watch) bool { return w.Addr == p.Addr }) {
 			continue
 		}
-		w, err := s.planes.breakAt(p.Addr, func(t *inferior.Thread) inferior.Action { return s.atStop(st, t) })
+		w, err := s.breakByRegister(st, p.Addr)
 		if err != nil {
-			err = fmt.Errorf("hardware breakpoint %d at %v: %w", st.ID, p.Addr, s.registersHeld(err))
+			err = fmt.Errorf("hardware breakpoint %d at %v: %w", st.ID, p.Addr, err)
 			for _, w := range b.hard[before:] {
 				err = errors.Join(err, w.Remove())
 			}
@@ -171,33 +196,48 @@ func (s *Stops) bindHardware(st *breakpoints.Stop) error {
 	return nil
 }
 
-// registersHeld says which stops have the debug registers, where there is none left.
-func (s *Stops) registersHeld(err error) error {
-	if !errors.Is(err, inferior.ErrNoDebugRegister) {
-		return err
+// breakByRegister gives one place a debug register. A trap instead must not change the middle of an
+// instruction.
+func (s *Stops) breakByRegister(st *breakpoints.Stop, a addr.Run) (*inferior.Watch, error) {
+	if s.proc.FreeRegisters() == 0 {
+		if err := s.loc.insideInstruction(a); err != nil {
+			return nil, fmt.Errorf("%s, and %w", s.whyNoRegister(st), err)
+		}
 	}
-	var held []string
+	return s.planes.breakAt(a, func(t *inferior.Thread) inferior.Action { return s.atStop(st, t) })
+}
+
+// registersHeld are the stops that have debug registers, but for one.
+func (s *Stops) registersHeld(but *breakpoints.Stop) (held []string) {
 	for _, st := range s.demand.stops.All() {
-		switch b := s.demand.binds[st.ID]; {
+		b := s.demand.binds[st.ID]
+		hard := 0
+		for _, w := range b.hard {
+			hard += w.Registers()
+		}
+		lines := 0
+		for _, l := range b.lines {
+			if l.watch != nil {
+				lines++
+			}
+		}
+		switch {
+		case st == but:
 		case b.watch != nil && b.watch.Registers() > 1:
 			held = append(held, fmt.Sprintf("watchpoint %d (%d of them)", st.ID, b.watch.Registers()))
 		case b.watch != nil && b.watch.Registers() == 1:
 			held = append(held, fmt.Sprintf("watchpoint %d", st.ID))
-		case len(b.lines) == 1:
+		case lines == 1:
 			held = append(held, fmt.Sprintf("breakpoint %d", st.ID))
-		case len(b.lines) > 1:
-			held = append(held, fmt.Sprintf("breakpoint %d (%d places)", st.ID, len(b.lines)))
-		case len(b.hard) == 1:
+		case lines > 1:
+			held = append(held, fmt.Sprintf("breakpoint %d (%d places)", st.ID, lines))
+		case hard == 1:
 			held = append(held, fmt.Sprintf("hardware breakpoint %d", st.ID))
-		case len(b.hard) > 1:
-			held = append(held, fmt.Sprintf("hardware breakpoint %d (%d places)", st.ID, len(b.hard)))
+		case hard > 1:
+			held = append(held, fmt.Sprintf("hardware breakpoint %d (%d places)", st.ID, hard))
 		}
 	}
-	how := "all 4 debug registers are in use, by"
-	if free := s.proc.FreeRegisters(); free > 0 {
-		how = fmt.Sprintf("more than the %d free debug registers are needed, others are in use by", free)
-	}
-	return fmt.Errorf("%s %s: delete or disable one", how, strings.Join(held, ", "))
+	return held
 }
 
 // Watched is how many bytes a watchpoint watches, and for what.

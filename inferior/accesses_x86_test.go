@@ -1,0 +1,85 @@
+package inferior
+
+import (
+	"encoding/hex"
+	"reflect"
+	"testing"
+)
+
+// TestAccesses has the operands in memory of instructions, which were assembled by GNU as.
+func TestAccesses(t *testing.T) {
+	r := &Registers{Rax: 0x1000, Rbx: 0x2000, Rcx: 3, Rsi: 0x3000, Rdi: 0x4000, Rbp: 0x5000, Rsp: 0x6000, R12: 0x7000, R13: 0x8000, R14: 0x10, Rip: 0x9000, FsBase: 0xa000}
+	for _, c := range []struct {
+		text, code string
+		want       []access
+	}{
+		{"mov %eax,8(%rbx)", "894308", []access{{0x2008, 4, true}}},
+		{"mov 8(%rbx),%rax", "488b4308", []access{{0x2008, 8, false}}},
+		{"mov (%rax,%rcx,8),%rax", "488b04c8", []access{{0x1018, 8, false}}},
+		{"mov %rax,0x10(%rip)", "48890510000000", []access{{0x9017, 8, true}}},
+		{"mov %fs:0x28,%rax", "64488b042528000000", []access{{0xa028, 8, false}}},
+		{"mov (%r12),%al", "418a0424", []access{{0x7000, 1, false}}},
+		{"mov 1(%r13),%ax", "66418b4501", []access{{0x8001, 2, false}}},
+		{"movzwl (%r12),%eax", "410fb70424", []access{{0x7000, 2, false}}},
+		{"movb $1,(%rdi)", "c60701", []access{{0x4000, 1, true}}},
+		{"cmp %rax,(%rbx)", "483903", []access{{0x2000, 8, false}}},
+		{"cmpl $5,(%rbx)", "833b05", []access{{0x2000, 4, false}}},
+		{"add %rax,(%rbx)", "480103", []access{{0x2000, 8, true}}},
+		{"lock xadd %rax,(%rbx)", "f0480fc103", []access{{0x2000, 8, true}}},
+		{"xchg %rax,(%rbx)", "488703", []access{{0x2000, 8, true}}},
+		{"lock cmpxchg %rcx,(%rbx)", "f0480fb10b", []access{{0x2000, 8, true}}},
+		{"incl (%rbx)", "ff03", []access{{0x2000, 4, true}}},
+		{"lea 8(%rbx),%rax", "488d4308", nil},
+		{"nopw 0(%rax,%rax,1)", "660f1f440000", nil},
+		{"mov %rax,%rbx", "4889c3", nil},
+		{"push %rax", "50", []access{{0x5ff8, 8, true}}},
+		{"push (%rbx)", "ff33", []access{{0x2000, 8, false}, {0x5ff8, 8, true}}},
+		{"pop %rax", "58", []access{{0x6000, 8, false}}},
+		{"call *(%rbx)", "ff13", []access{{0x2000, 8, false}, {0x5ff8, 8, true}}},
+		{"jmp *0x100(,%rcx,8)", "ff24cd00010000", []access{{0x118, 8, false}}},
+		{"ret", "c3", []access{{0x6000, 8, false}}},
+		{"leave", "c9", []access{{0x5000, 8, false}}},
+		{"rep movsb", "f3a4", []access{{0x4000, 1, true}, {0x3000, 1, false}}},
+		{"movsq", "48a5", []access{{0x4000, 8, true}, {0x3000, 8, false}}},
+		{"rep stosq", "f348ab", []access{{0x4000, 8, true}}},
+		{"cmpsb", "a6", []access{{0x3000, 1, false}, {0x4000, 1, false}}},
+		{"lodsb", "ac", []access{{0x3000, 1, false}}},
+		{"movaps %xmm0,(%rdi)", "0f2907", []access{{0x4000, 16, true}}},
+		{"movdqu (%rsi),%xmm0", "f30f6f06", []access{{0x3000, 16, false}}},
+		{"movss (%rsi),%xmm0", "f30f1006", []access{{0x3000, 4, false}}},
+		{"movsd %xmm0,(%rdi)", "f20f1107", []access{{0x4000, 8, true}}},
+		{"ucomisd (%rsi),%xmm0", "660f2e06", []access{{0x3000, 8, false}}},
+		{"fldt (%rsi)", "db2e", []access{{0x3000, 10, false}}},
+		{"fstpl (%rdi)", "dd1f", []access{{0x4000, 8, true}}},
+		{"vmovdqu (%rsi),%ymm0", "c5fe6f06", []access{{0x3000, 32, false}}},
+		{"vmovdqu %ymm0,0x20(%rdi)", "c5fe7f4720", []access{{0x4020, 32, true}}},
+		{"vmovdqu64 %zmm0,0x40(%rdi)", "62f1fe487f4701", []access{{0x4040, 64, true}}},
+		{"vmovdqu64 -0x40(%rsi),%zmm17", "62e1fe486f4eff", []access{{0x2fc0, 64, false}}},
+		{"vmovdqu 0x20(%rip),%ymm1", "c5fe6f0d20000000", []access{{0x9028, 32, false}}},
+		{"vpcmpeqb (%rsi),%ymm0,%ymm1", "c5fd740e", []access{{0x3000, 32, false}}},
+		{"vpshufd $1,0x20(%rip),%xmm1", "c5f9700d2000000001", []access{{0x9029, 16, false}}},
+		{"vmovss (%rsi),%xmm0", "c5fa1006", []access{{0x3000, 4, false}}},
+		{"vmovsd %xmm0,(%r12)", "c4c17b110424", []access{{0x7000, 8, true}}},
+		{"vmovq %xmm0,(%rdi)", "c5f9d607", []access{{0x4000, 8, true}}},
+		{"vmovq (%rsi),%xmm0", "c5fa7e06", []access{{0x3000, 8, false}}},
+		{"vmovd (%rsi),%xmm0", "c5f96e06", []access{{0x3000, 4, false}}},
+		{"vaddps (%rsi){1to16},%zmm0,%zmm1", "62f17c58580e", []access{{0x3000, 4, false}}},
+		{"vpbroadcastb (%rsi),%ymm0", "c4e27d7806", []access{{0x3000, 1, false}}},
+		{"vpmovzxbw (%rsi),%ymm0", "c4e27d3006", []access{{0x3000, 16, false}}},
+		{"vextracti128 $1,%ymm0,(%rdi)", "c4e37d390701", []access{{0x4000, 16, true}}},
+		{"andn (%rsi),%eax,%ebx", "c4e278f21e", []access{{0x3000, 4, false}}},
+		{"shlx %rax,(%rsi),%rbx", "c4e2f9f71e", []access{{0x3000, 8, false}}},
+		{"vmovdqu %ymm0,%ymm1", "c5fe6fc8", nil},
+	} {
+		code, err := hex.DecodeString(c.code)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for len(code) < 16 {
+			code = append(code, 0x90)
+		}
+		if got := accesses(code, r); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %+v, want %+v", c.text, got, c.want)
+		}
+	}
+}

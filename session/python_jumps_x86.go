@@ -1,0 +1,454 @@
+package session
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"hdb/inferior"
+	"hdb/internal/addr"
+	"hdb/python"
+
+	"golang.org/x/arch/x86/x86asm"
+)
+
+// Where no debug register is to be had, it is by the jumps of the interpreter's loop that hdb sees
+// which instruction of Python is about to be executed: at the end of each instruction the loop reads the
+// next one's number and jumps by a table. A trap at each of these jumps costs some microseconds for each
+// instruction of Python, of any function; the bytecode stays as it is.
+
+// pythonJumps are the jumps of an interpreter's loop.
+type pythonJumps struct {
+	at    []addr.Run
+	table [opcodes]addr.Run // where they lead, by the number of the instruction
+	traps []*inferior.Trap  // nil: not planted
+	err   error             // why they are not known
+	step  *pythonStep       // that is under way by them; nil: none
+
+	seen, blind int  // arrivals at which a register has the instruction's address, and has not
+	given       bool // up: registers do not have it
+}
+
+// opcodes is how many numbers instructions of Python may have.
+const opcodes = 256
+
+var errNoJumps = errors.New("the jumps of the interpreter's loop are not found")
+
+// jumpsOf finds the jumps of an interpreter, once.
+func (p *pythonStops) jumpsOf(f *pythonInterpreter) *pythonJumps {
+	if f.jumps == nil {
+		f.jumps = &pythonJumps{}
+		f.jumps.find(p.stops.loc, f)
+	}
+	return f.jumps
+}
+
+// find looks for the jumps in the code of the loop: what control reaches from its beginning, and by
+// the table.
+func (j *pythonJumps) find(l *Locations, f *pythonInterpreter) {
+	j.err = errNoJumps
+	eval, ok := f.symbols("_PyEval_EvalFrameDefault")
+	if !ok {
+		return
+	}
+	parts := newLoopParts(l)
+	parts.add(eval)
+	parts.follow()
+	if j.table, ok = parts.table(eval); !ok {
+		return
+	}
+	for _, a := range j.table {
+		parts.add(a)
+	}
+	parts.follow()
+	if j.at = parts.jumps(); len(j.at) > 0 {
+		j.err = nil
+	}
+}
+
+// loopParts are the parts of a function: compilers put what is executed rarely elsewhere.
+type loopParts struct {
+	l     *Locations
+	parts []*codeFlow
+	ahead []addr.Run
+}
+
+func newLoopParts(l *Locations) *loopParts { return &loopParts{l: l} }
+
+// add has the code at an address followed.
+func (lp *loopParts) add(a addr.Run) { lp.ahead = append(lp.ahead, a) }
+
+// maxParts bounds the parts of a function.
+const maxParts = 8
+
+// follow follows all that was added, and the branches from one part to another.
+func (lp *loopParts) follow() {
+	for len(lp.ahead) > 0 {
+		a := lp.ahead[0]
+		lp.ahead = lp.ahead[1:]
+		f := lp.partOf(a)
+		if f == nil {
+			continue
+		}
+		f.follow(a)
+		lp.ahead = append(lp.ahead, f.out...)
+		f.out = nil
+	}
+}
+
+// partOf is the part that has an address.
+func (lp *loopParts) partOf(a addr.Run) *codeFlow {
+	for _, f := range lp.parts {
+		if f.has(a) {
+			return f
+		}
+	}
+	low, high, _, ok := lp.l.codeAround(a)
+	if !ok || len(lp.parts) == maxParts {
+		return nil
+	}
+	f := &codeFlow{low: low, code: make([]byte, high-low), visited: map[addr.Run]int{}, leaves: true}
+	if _, err := lp.l.proc.ReadAt(f.code, int64(low)); err != nil {
+		return nil
+	}
+	lp.parts = append(lp.parts, f)
+	return f
+}
+
+// table is the one by which the loop jumps: as long as there are numbers, and most of it leads into the loop.
+func (lp *loopParts) table(eval addr.Run) (table [opcodes]addr.Run, ok bool) {
+	loop := lp.partOf(eval)
+	if loop == nil {
+		return table, false
+	}
+	tried := map[addr.Run]bool{}
+	for a, size := range loop.visited {
+		at := tableIn(loop.code[a-loop.low:][:size], a)
+		if at == 0 || tried[at] {
+			continue
+		}
+		tried[at] = true
+		var b [opcodes * 8]byte
+		if _, err := lp.l.proc.ReadAt(b[:], int64(at)); err != nil {
+			continue
+		}
+		inside := map[addr.Run]bool{}
+		elsewhere := map[addr.Run]bool{}
+		for i := range table {
+			table[i] = addr.Run(binary.LittleEndian.Uint64(b[8*i:]))
+			if loop.has(table[i]) {
+				inside[table[i]] = true
+			} else {
+				elsewhere[table[i]] = true
+			}
+		}
+		if len(inside) >= leastTargets && len(elsewhere) <= maxParts {
+			return table, true
+		}
+	}
+	return table, false
+}
+
+// leastTargets is how many instructions every version of Python has.
+const leastTargets = 64
+
+// tableIn is the table that an instruction refers to, which jumps by it, loads from it or takes its address: 0 for
+// others.
+func tableIn(code []byte, at addr.Run) addr.Run {
+	i, err := x86asm.Decode(code, 64)
+	if err != nil {
+		return 0
+	}
+	for _, arg := range i.Args {
+		m, ok := arg.(x86asm.Mem)
+		switch {
+		case !ok:
+		case m.Base == 0 && m.Index != 0 && m.Scale == 8:
+			return addr.Run(m.Disp)
+		case m.Base == x86asm.RIP && i.Op == x86asm.LEA:
+			return at + addr.Run(i.Len) + addr.Run(m.Disp)
+		}
+	}
+	return 0
+}
+
+// jumps are the jumps to where a register or memory says.
+func (lp *loopParts) jumps() (all []addr.Run) {
+	for _, f := range lp.parts {
+		for a, size := range f.visited {
+			code := f.code[a-f.low:][:size]
+			if size >= 2 && flowOf(append(slices.Clip(code), 0, 0, 0)) == flowJump {
+				all = append(all, a)
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// followJumps has the jumps be traps.
+func (p *pythonStops) followJumps(f *pythonInterpreter) error {
+	j := p.jumpsOf(f)
+	if j.err != nil || len(j.traps) > 0 {
+		return j.err
+	}
+	return p.stops.planes.stopAll(func() error {
+		for _, a := range j.at {
+			tr, err := p.stops.planes.plant(a, func(t *inferior.Thread) inferior.Action { return p.jumped(f, t) })
+			if err != nil {
+				return errors.Join(fmt.Errorf("trap in the interpreter's loop: %w", err), p.leaveJumps(f))
+			}
+			j.traps = append(j.traps, tr)
+		}
+		return nil
+	})
+}
+
+// leaveJumps takes the traps away, if nobody wants to know any more.
+func (p *pythonStops) leaveJumps(f *pythonInterpreter) (err error) {
+	j := f.jumps
+	if j == nil || j.step != nil {
+		return nil
+	}
+	for _, l := range p.lines {
+		if l.file == f && l.watch == nil {
+			return nil
+		}
+	}
+	for _, tr := range j.traps {
+		err = errors.Join(err, tr.Remove())
+	}
+	j.traps = nil
+	return err
+}
+
+// jumped is called when a thread is about to execute the code of an instruction of Python.
+func (p *pythonStops) jumped(f *pythonInterpreter, t *inferior.Thread) inferior.Action {
+	regs, err := t.Regs()
+	if err != nil {
+		return inferior.Resume
+	}
+	action, at := inferior.Resume, regs.PC()
+	if l, second := p.lineAhead(f, t, &regs); l != nil {
+		if !second || p.runsTo(t, l.Addr()) {
+			action = p.arrived(l, t)
+		}
+	}
+	if s := f.jumps.step; s != nil && s.jumped(t, at) == inferior.StopHere {
+		action = inferior.StopHere
+	}
+	return action
+}
+
+// lineAhead is the line whose word a thread at a jump has just read. second: it is the second of two
+// instructions that are executed as one, and will be read next.
+func (p *pythonStops) lineAhead(f *pythonInterpreter, t *inferior.Thread, regs *inferior.Registers) (line *pythonLine, second bool) {
+	shift := uint64(0)
+	if f.bodies.Minor() <= 10 { // the register has gone on by a word already
+		shift = 2
+	}
+	for _, v := range general(regs) {
+		word := addr.Run(v - shift)
+		l, next := p.lines[word], p.lines[word+2]
+		switch {
+		case l != nil && l.file == f && l.watch == nil && f.jumps.leads(t, regs, p.opcode(word)):
+			return l, false
+		case next != nil && next.file == f && next.watch == nil && next.Body.Double(p.opcode(word)) && f.jumps.leads(t, regs, p.opcode(word)):
+			return next, true
+		}
+	}
+	p.noteBlind(f, t, regs)
+	return nil, false
+}
+
+// general are the registers that may hold an address.
+func general(r *inferior.Registers) [15]uint64 {
+	return [...]uint64{r.Rax, r.Rcx, r.Rdx, r.Rbx, r.Rbp, r.Rsi, r.Rdi, r.R8, r.R9, r.R10, r.R11, r.R12, r.R13, r.R14, r.R15}
+}
+
+// leads reports whether the jump at which a thread stands leads to the code of an instruction.
+func (j *pythonJumps) leads(t *inferior.Thread, regs *inferior.Registers, opcode byte) bool {
+	to, ok := t.JumpsTo()
+	return ok && to == j.table[opcode]
+}
+
+// enoughArrivals is how many of them decide whether registers have the address of the instruction.
+const enoughArrivals = 200
+
+// noteBlind finds out of the first arrivals whether a register has the address of the instruction,
+// near which the frame is. In a build without optimisation that is on the stack: there the
+// lines are watched by single steps.
+func (p *pythonStops) noteBlind(f *pythonInterpreter, t *inferior.Thread, regs *inferior.Registers) {
+	j := f.jumps
+	if j.given || j.seen+j.blind >= enoughArrivals {
+		return
+	}
+	pos, err := f.position(p.common, t)
+	if err != nil || pos.Frame == 0 {
+		return
+	}
+	body, err := f.bodies.At(pos.Code)
+	if err != nil {
+		return
+	}
+	near := func(v uint64) bool {
+		d := int64(v) - int64(body.Start) - int64(max(pos.Offset, 0))
+		return -nearNote < d && d < nearNote
+	}
+	regsAll := general(regs)
+	if slices.ContainsFunc(regsAll[:], near) {
+		j.seen++
+	} else {
+		j.blind++
+	}
+	if j.seen+j.blind < enoughArrivals || j.seen >= j.blind {
+		return
+	}
+	j.given = true
+	p.notify("python: this build of the interpreter keeps the instruction's address in memory: lines are watched by single steps")
+	err = p.stops.planes.stopAll(func() error {
+		var errs []error
+		for _, l := range p.lines {
+			if l.file == f && l.watch == nil {
+				errs = append(errs, p.watchWord(l))
+			}
+		}
+		return errors.Join(append(errs, p.leaveJumps(f))...)
+	})
+	if err != nil {
+		p.notify("python: %v", err)
+	}
+}
+
+// nearNote is how far an instruction may be from the one before for noteBlind, bytes.
+const nearNote = 128
+
+// maxBeforeSecond bounds the native instructions from the jump to where the second of two instructions
+// is read.
+const maxBeforeSecond = 96
+
+// runsTo runs a thread until it has read a word of bytecode, soon.
+func (p *pythonStops) runsTo(t *inferior.Thread, word addr.Run) bool {
+	read, n := false, 0
+	err := p.proc.StepWithin(t, func() bool {
+		if n++; read || n > maxBeforeSecond {
+			return false
+		}
+		read = t.Touches(word, 2, false)
+		return true
+	})
+	return err == nil && read
+}
+
+// byJumps has a step go by the jumps of the loop, where there are fewer registers than it takes.
+func (s *pythonStep) byJumps(need int) (bool, error) {
+	if s.jumping || s.p.proc.FreeRegisters() >= need {
+		return s.jumping, nil
+	}
+	err := s.p.stops.followJumps(s.file)
+	if errors.Is(err, errNoJumps) {
+		return false, nil // by single steps
+	}
+	if err == nil {
+		s.jumping, s.file.jumps.step = true, s
+		if text := fmt.Sprintf("py: %s: steps go by traps in the interpreter's loop, %s", s.p.stops.stops.whyNoRegister(nil), jumpCost); !s.p.said[text] {
+			s.p.said[text] = true
+			s.p.notify("%s", text)
+		}
+	}
+	return s.jumping, err
+}
+
+// jumpCost is what the traps cost, as measured.
+const jumpCost = "each instruction of Python costs some 15 µs"
+
+// over ends a step.
+func (s *pythonStep) over() {
+	if !s.jumping {
+		return
+	}
+	s.jumping, s.file.jumps.step = false, nil
+	if _, gone := s.p.exitedNow(); gone {
+		return
+	}
+	if err := s.p.stops.leaveJumps(s.file); err != nil {
+		s.p.notify("python: %v", err)
+	}
+}
+
+// jumped is called at each jump of the loop. Frames that begin and end are seen there, too: the
+// thread executes an instruction of another one.
+func (s *pythonStep) jumped(t *inferior.Thread, at addr.Run) inferior.Action {
+	if s.event != stepNothing || t != s.thread && !s.asleep {
+		return inferior.Resume
+	}
+	state, err := s.state, error(nil)
+	if t != s.thread {
+		state, err = s.file.state(s.p.common, t)
+	}
+	if err != nil {
+		return inferior.Resume
+	}
+	pos, err := s.file.bodies.Position(state)
+	if err != nil || pos.Frame != s.frame && !s.elsewhere(state, pos) {
+		return inferior.Resume
+	}
+	if s.event == stepNothing && (s.lines || s.asleep) && s.notes(t, at) {
+		s.event = s.instruction(t)
+	}
+	if s.event != stepNothing {
+		return inferior.StopHere
+	}
+	return inferior.Resume
+}
+
+// elsewhere follows a thread that executes another frame than the step's: called by that, or one that it
+// has returned to. It tells whether the step goes on there, or has ended.
+func (s *pythonStep) elsewhere(state python.State, pos python.Position) bool {
+	switch {
+	case s.asleep, pos.Frame == s.inner:
+		return false
+	case s.file.bodies.Calls(s.frame, state):
+		if !s.into {
+			s.inner = pos.Frame
+			return false
+		}
+	default:
+		if s.event = s.leaving(); s.event == stepYielded || !s.onward {
+			return true
+		}
+	}
+	left := s.event
+	if err := s.to(pos); err != nil {
+		s.event = left
+		return left != stepNothing
+	}
+	s.event, s.inner = stepNothing, 0
+	return true
+}
+
+// notes has a thread at a jump go on until the frame has noted the instruction: up to 3.10 it has.
+func (s *pythonStep) notes(t *inferior.Thread, at addr.Run) bool {
+	regs, err := t.Regs()
+	if err != nil {
+		return false
+	}
+	if s.file.bodies.Minor() <= 10 || regs.PC() != at {
+		return true
+	}
+	field, noted, n := s.file.bodies.Instruction(s.frame), false, 0
+	err = s.p.proc.StepWithin(t, func() bool {
+		if n++; noted || n > maxNoting {
+			return false
+		}
+		noted = n > 1 && t.Touches(field.At, field.Size, true)
+		return true
+	})
+	return err == nil && noted
+}
+
+// runsToSecond runs to the second of two instructions that are executed as one, and tells whether it has.
+func (s *pythonStep) runsToSecond(t *inferior.Thread, at int) bool {
+	return s.p.stops.runsTo(t, s.body.Start+addr.Run(at)) && s.noteSecond(at)
+}
