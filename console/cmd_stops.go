@@ -29,13 +29,13 @@ func stopCommands() []*Command {
 		{Name: "tbreak", Aliases: []string{"tb"}, Group: GroupStops, Raw: true, Args: []ArgKind{ArgLocation}, Repeat: RepeatNone, Run: breaker(true, false),
 			Synopsis: "LOCATION [if CONDITION]\nalloc|free|FUNCTION [#N] [if CONDITION]", Short: "break that is deleted by its first hit", Long: "Example:\n  tbreak alloc if size > 1GiB"},
 		{Name: "hbreak", Group: GroupStops, Raw: true, Args: []ArgKind{ArgLocation}, Repeat: RepeatNone, Run: breaker(false, true), Synopsis: "LOCATION [thread N] [if CONDITION]", Short: "stop at a place in the code by a debug register",
-			Long: "The code stays as it is: for programs that read or change their own. Each place takes one of the four registers that watchpoints use, too.\n\nExample:\n  hbreak parse.c:120 if size > 4k"},
+			Long: "The code stays as it is: for programs that read or change their own. Each place takes one of the four registers that watchpoints use, too. Where none is free, or the machine has none that stop threads (`hdb doctor`), a trap in the code takes its place, and a line says so.\n\nExample:\n  hbreak parse.c:120 if size > 4k"},
 		{Name: "thbreak", Group: GroupStops, Raw: true, Args: []ArgKind{ArgLocation}, Repeat: RepeatNone, Run: breaker(true, true), Synopsis: "LOCATION [thread N] [if CONDITION]", Short: "hbreak that is deleted by its first hit", Long: "Example:\n  thbreak main"},
 		{Name: "rbreak", Group: GroupStops, Raw: true, Synopsis: "REGEXP", Short: "break at every function whose name matches", Repeat: RepeatNone, Run: runRbreak, Needs: NeedRunnable,
 			Long: "Example:\n  rbreak ^Index::"},
 		{Name: "watch", Aliases: []string{"w"}, Group: GroupStops, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[-rw] [-l] EXPRESSION [SIZE] [if CONDITION]\n[-rw] *ADDRESS [SIZE] [if CONDITION]", Short: "stop when memory is written", Needs: NeedLive, Repeat: RepeatNone, Run: watcher(inferior.Write),
 			Long: "EXPRESSION is a variable or a part of one, also a struct or an array; SIZE is in bytes, without it that of the variable. What is watched is the memory that EXPRESSION has now. Of a local variable, the program stops when its function has returned, and the watchpoint is disabled; with -l or -location it stays. -rw stops at reads too. Where CONDITION does not hold after the write, the program goes on.\n\n" +
-				"The processor watches, by 4 debug registers of 1, 2, 4 or 8 aligned bytes each. More than those that are free cover is watched by single steps: the threads take turns, one instruction at a time, and the memory is compared after each, which takes tens of microseconds an instruction. That sees changes, not reads; what a system call writes is seen when it returns, what others write to shared memory at the next instruction.\n\nExamples:\n  watch list->used if list->used > 100\n  watch *list\n  watch *0x55555578a2c0 4\n  watch *0x55555578a2c0 64"},
+				"The processor watches, by 4 debug registers of 1, 2, 4 or 8 aligned bytes each. More than those that are free cover is watched by single steps, and so is all memory where the machine has no debug registers that stop threads (`hdb doctor`) or `set can-use-hw-watchpoints 0` says so: the threads take turns, one instruction at a time, and the memory is compared after each, which takes some 20 µs an instruction. Reads are seen by the operands of instructions, but for those that gather vectors; what a system call writes is seen when it returns, what others write to shared memory at the next instruction.\n\nExamples:\n  watch list->used if list->used > 100\n  watch *list\n  watch *0x55555578a2c0 4\n  watch *0x55555578a2c0 64"},
 		{Name: "rwatch", Group: GroupStops, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "*ADDRESS [SIZE] [if CONDITION]", Short: "stop when memory is read or written", Needs: NeedLive, Repeat: RepeatNone, Run: watcher(inferior.Read),
 			Long: "x86 cannot watch for reads alone. Debug registers do it, of which there are 4 of 8 bytes.\n\nExample:\n  rwatch *0x55555578a2c0"},
 		{Name: "awatch", Group: GroupStops, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "*ADDRESS [SIZE] [if CONDITION]", Short: "stop when memory is read or written", Needs: NeedLive, Repeat: RepeatNone, Run: watcher(inferior.ReadWrite), Long: "Example:\n  awatch *0x55555578a2c0 4"},
@@ -210,7 +210,13 @@ func breaker(temporary, hardware bool) func(context.Context, *Console, Input) er
 				hint = "; " + v.Why
 			}
 		}
-		c.show(in, v, func(o *screen.Output) { o.Printf("%s %d: %s%s\n", st.Word(), st.ID, what(st), hint) })
+		v.Cost = c.s.Stops.Cost(st)
+		c.show(in, v, func(o *screen.Output) {
+			o.Printf("%s %d: %s%s\n", st.Word(), st.ID, what(st), hint)
+			if v.Cost != "" {
+				o.Line(screen.Guess("(" + v.Cost + ")"))
+			}
+		})
 		return nil
 	}
 }

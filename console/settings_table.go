@@ -24,6 +24,14 @@ func settingTable() []*setting {
 			get:   func(c *Console) string { return onOff(c.s.Settings.PastMain) },
 			apply: func(c *Console, v string) error { c.s.Selection.ShowPastMain(v == "on"); return nil }},
 		{name: "backtrace limit", kind: kindCount, def: "100", help: "frames that bt prints unless told otherwise; 0 is all"},
+		{name: "can-use-hw-watchpoints", kind: kindEnum, values: []string{"0", "1"}, def: "1", help: "whether memory is watched by debug registers, where they stop threads; 0 is by single steps, some 20 µs an instruction. It holds for watchpoints that are set or enabled from then on",
+			get: func(c *Console) string {
+				if c.s.Settings.NoWatchRegisters {
+					return "0"
+				}
+				return "1"
+			},
+			apply: func(c *Console, v string) error { c.s.Settings.NoWatchRegisters = v == "0"; return nil }},
 		{name: "confirm", kind: kindBool, def: "on", help: "ask before something is lost; without a terminal, and in scripts, the question is printed and answered with yes"},
 		{name: "cwd", kind: kindFile, unsaid: true, help: "working directory of the next run; empty is hdb's own",
 			get:   func(c *Console) string { return c.s.Settings.Dir },

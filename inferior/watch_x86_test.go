@@ -9,25 +9,34 @@ import (
 
 	"hdb/inferior/machine"
 	"hdb/internal/addr"
+	"hdb/testprogs"
 )
 
 // withAndWithout runs a test with the debug registers of the machine, if it has some that stop threads,
 // and as on a machine that has none.
 func withAndWithout(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
-	if RegistersStop() {
-		t.Run("debug registers", f)
+	testprogs.OnMachines(t, machine.DebugRegisters, f)
+}
+
+// atMain stands at main, where single steps need not go through the dynamic linker.
+func atMain(t *testing.T, program string, args ...string) *Process {
+	t.Helper()
+	p, _ := launch(t, build(t, program), args...)
+	main := plant(t, p, symbol(t, p, "main"), func(*Thread) Action { return StopHere })
+	if s := resume(t, p); s.Reason != Trapped {
+		t.Fatalf("%v", s.Reason)
 	}
-	t.Run("without", func(t *testing.T) {
-		t.Setenv(machine.Variable, "debugregs")
-		f(t)
-	})
+	if err := main.Remove(); err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
 
 func TestWatch(t *testing.T) { withAndWithout(t, testWatch) }
 
 func testWatch(t *testing.T) {
-	p, _ := launch(t, build(t, "watched"), "5")
+	p := atMain(t, "watched", "5")
 	a := symbol(t, p, "watched")
 	w, err := p.watchpoints.Watch(a, 8, Write)
 	if err != nil {
@@ -51,7 +60,7 @@ func testWatch(t *testing.T) {
 func TestWatchReads(t *testing.T) { withAndWithout(t, testWatchReads) }
 
 func testWatchReads(t *testing.T) {
-	p, _ := launch(t, build(t, "watched"), "1")
+	p := atMain(t, "watched", "1")
 	if _, err := p.watchpoints.Watch(symbol(t, p, "watched"), 4, ReadWrite); err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +127,7 @@ func TestWatchRules(t *testing.T) {
 func TestWatchLeftBehind(t *testing.T) { withAndWithout(t, testWatchLeftBehind) }
 
 func testWatchLeftBehind(t *testing.T) {
-	p, _ := launch(t, build(t, "watchfork"))
+	p := atMain(t, "watchfork")
 	watchLeftBehind(t, p, p.watchpoints.Watch)
 }
 
@@ -154,7 +163,7 @@ func watchLeftBehind(t *testing.T, p *Process, watch func(addr.Run, int, WatchKi
 func TestWatchStep(t *testing.T) { withAndWithout(t, testWatchStep) }
 
 func testWatchStep(t *testing.T) {
-	p, _ := launch(t, build(t, "watched"), "1")
+	p := atMain(t, "watched", "1")
 	a := symbol(t, p, "watched")
 	w, err := p.watchpoints.Watch(a, 8, Write)
 	if err != nil {
@@ -267,7 +276,7 @@ func testBreakAtTwice(t *testing.T) {
 func TestWatchTwice(t *testing.T) { withAndWithout(t, testWatchTwice) }
 
 func testWatchTwice(t *testing.T) {
-	p, _ := launch(t, build(t, "watched"), "1")
+	p := atMain(t, "watched", "1")
 	a := symbol(t, p, "watched")
 	for _, size := range []int{8, 8, 4} {
 		if _, err := p.watchpoints.Watch(a, size, Write); err != nil {
@@ -283,7 +292,7 @@ func testWatchTwice(t *testing.T) {
 func TestWatchBesideStops(t *testing.T) { withAndWithout(t, testWatchBesideStops) }
 
 func testWatchBesideStops(t *testing.T) {
-	p, _ := launch(t, build(t, "watchrace"))
+	p := atMain(t, "watchrace")
 	counter := symbol(t, p, "counter")
 	w, err := p.watchpoints.Watch(counter, 8, Write)
 	if err != nil {

@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"hdb/inferior"
+	"hdb/inferior/machine"
 	"hdb/internal/addr"
+	"hdb/testprogs"
 )
 
 // toMalloc runs the program to its first call of malloc, and finds its second instruction.
@@ -218,6 +220,10 @@ func TestCrowdedStorm(t *testing.T) {
 // TestHardwareBreakWhileRunning: threads that run take up a debug register that is set meanwhile,
 // as for a library that another thread loads.
 func TestHardwareBreakWhileRunning(t *testing.T) {
+	testprogs.OnMachines(t, machine.DebugRegisters, hardwareBreakWhileRunning)
+}
+
+func hardwareBreakWhileRunning(t *testing.T) {
 	s := open(t, "spin")
 	setBreak(t, s, "main")
 	must(t)(s.Run(nil))

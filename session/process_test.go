@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"hdb/inferior"
+	"hdb/inferior/machine"
+	"hdb/testprogs"
 )
 
 // output makes the inferior write to a file, and returns what it wrote.
@@ -182,6 +184,10 @@ func TestSwitchToUnknownInferiorKeepsStops(t *testing.T) {
 }
 
 func TestWatchTakesTheVariablesSize(t *testing.T) {
+	testprogs.OnMachines(t, machine.DebugRegisters, watchTakesTheVariablesSize)
+}
+
+func watchTakesTheVariablesSize(t *testing.T) {
 	s := open(t, "globals")
 	must(t)(s.Start(nil))
 	for name, want := range map[string]int{"byte_value": 1, "short_value": 2, "int_value": 4, "long_value": 8} {

@@ -47,7 +47,7 @@ func (p *pythonStops) jumpsOf(f *pythonInterpreter) *pythonJumps {
 // find looks for the jumps in the code of the loop: what control reaches from its beginning, and by
 // the table.
 func (j *pythonJumps) find(l *Locations, f *pythonInterpreter) {
-	j.err = errNoJumps
+	j.err = errNoJumps // until they are found
 	eval, ok := f.symbols("_PyEval_EvalFrameDefault")
 	if !ok {
 		return
@@ -187,40 +187,72 @@ func (lp *loopParts) jumps() (all []addr.Run) {
 	return all
 }
 
-// followJumps has the jumps be traps.
+// byJumps reports whether the jumps are traps.
+func (f *pythonInterpreter) byJumps() bool { return f.jumps != nil && len(f.jumps.traps) > 0 }
+
+// followJumps has the jumps be traps. All lines of the interpreter are seen there then: that a debug
+// register stops a thread in front of a jump is of no use.
 func (p *pythonStops) followJumps(f *pythonInterpreter) error {
 	j := p.jumpsOf(f)
-	if j.err != nil || len(j.traps) > 0 {
+	switch {
+	case j.err != nil:
 		return j.err
+	case j.given:
+		return errNoJumps
+	case len(j.traps) > 0:
+		return nil
 	}
 	return p.stops.planes.stopAll(func() error {
 		for _, a := range j.at {
 			tr, err := p.stops.planes.plant(a, func(t *inferior.Thread) inferior.Action { return p.jumped(f, t) })
 			if err != nil {
-				return errors.Join(fmt.Errorf("trap in the interpreter's loop: %w", err), p.leaveJumps(f))
+				return errors.Join(fmt.Errorf("trap in the interpreter's loop: %w", err), p.unplant(j))
 			}
 			j.traps = append(j.traps, tr)
+		}
+		for _, l := range p.lines {
+			if l.file != f || l.watch == nil {
+				continue
+			}
+			if err := l.watch.Remove(); err != nil {
+				return err
+			}
+			l.watch = nil
 		}
 		return nil
 	})
 }
 
-// leaveJumps takes the traps away, if nobody wants to know any more.
-func (p *pythonStops) leaveJumps(f *pythonInterpreter) (err error) {
-	j := f.jumps
-	if j == nil || j.step != nil {
-		return nil
-	}
-	for _, l := range p.lines {
-		if l.file == f && l.watch == nil {
-			return nil
-		}
-	}
+// unplant takes the traps away.
+func (p *pythonStops) unplant(j *pythonJumps) (err error) {
 	for _, tr := range j.traps {
 		err = errors.Join(err, tr.Remove())
 	}
 	j.traps = nil
 	return err
+}
+
+// leaveJumps takes the traps away if no step goes by them, and there are debug registers for the lines.
+func (p *pythonStops) leaveJumps(f *pythonInterpreter) error {
+	if !f.byJumps() || f.jumps.step != nil {
+		return nil
+	}
+	var lines []*pythonLine
+	for _, l := range p.lines {
+		if l.file == f {
+			lines = append(lines, l)
+		}
+	}
+	if len(lines) > p.proc.FreeRegisters() && !f.jumps.given {
+		return nil
+	}
+	return p.stops.planes.stopAll(func() error {
+		err := p.unplant(f.jumps)
+		for _, l := range lines {
+			err = errors.Join(err, p.watchWord(l))
+		}
+		return err
+	})
 }
 
 // jumped is called when a thread is about to execute the code of an instruction of Python.
@@ -307,16 +339,7 @@ func (p *pythonStops) noteBlind(f *pythonInterpreter, t *inferior.Thread, regs *
 	}
 	j.given = true
 	p.notify("python: this build of the interpreter keeps the instruction's address in memory: lines are watched by single steps")
-	err = p.stops.planes.stopAll(func() error {
-		var errs []error
-		for _, l := range p.lines {
-			if l.file == f && l.watch == nil {
-				errs = append(errs, p.watchWord(l))
-			}
-		}
-		return errors.Join(append(errs, p.leaveJumps(f))...)
-	})
-	if err != nil {
+	if err := p.leaveJumps(f); err != nil {
 		p.notify("python: %v", err)
 	}
 }
@@ -343,16 +366,17 @@ func (p *pythonStops) runsTo(t *inferior.Thread, word addr.Run) bool {
 
 // byJumps has a step go by the jumps of the loop, where there are fewer registers than it takes.
 func (s *pythonStep) byJumps(need int) (bool, error) {
-	if s.jumping || s.p.proc.FreeRegisters() >= need {
+	if s.jumping || s.p.proc.FreeRegisters() >= need && !s.file.byJumps() {
 		return s.jumping, nil
 	}
+	why := s.p.stops.stops.whyNoRegister(nil)
 	err := s.p.stops.followJumps(s.file)
 	if errors.Is(err, errNoJumps) {
 		return false, nil // by single steps
 	}
 	if err == nil {
 		s.jumping, s.file.jumps.step = true, s
-		if text := fmt.Sprintf("py: %s: steps go by traps in the interpreter's loop, %s", s.p.stops.stops.whyNoRegister(nil), jumpCost); !s.p.said[text] {
+		if text := fmt.Sprintf("py: %s: steps go by traps in the interpreter's loop, %s", why, jumpCost); !s.p.said[text] {
 			s.p.said[text] = true
 			s.p.notify("%s", text)
 		}
@@ -361,7 +385,7 @@ func (s *pythonStep) byJumps(need int) (bool, error) {
 }
 
 // jumpCost is what the traps cost, as measured.
-const jumpCost = "each instruction of Python costs some 15 µs"
+const jumpCost = "each instruction of Python costs some 25 µs"
 
 // over ends a step.
 func (s *pythonStep) over() {

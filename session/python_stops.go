@@ -217,6 +217,7 @@ func (p *pythonStops) arm(st *breakpoints.Stop, f *pythonInterpreter, places []p
 	p.setPlaces(st)
 	if was && p.going.Load() {
 		p.notify("%s %d is in place: %s", st.Word(), st.ID, PlaceText(st.Places[0]))
+		p.stops.noteCost(st)
 	}
 	return nil
 }
@@ -236,11 +237,11 @@ func (p *pythonStops) watch(f *pythonInterpreter, pl python.Place) (*pythonLine,
 		return l, nil
 	}
 	l := &pythonLine{Place: pl, file: f, again: map[addr.Run]bool{}}
-	err := errNoJumps
-	if p.proc.FreeRegisters() == 0 && !p.jumpsOf(f).given {
+	err := error(nil)
+	if p.proc.FreeRegisters() == 0 || f.byJumps() {
 		err = p.followJumps(f)
 	}
-	if errors.Is(err, errNoJumps) {
+	if !f.byJumps() && (err == nil || errors.Is(err, errNoJumps)) {
 		err = p.watchWord(l)
 	}
 	if err != nil {

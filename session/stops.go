@@ -307,6 +307,15 @@ func (s *Stops) rebind(st *breakpoints.Stop) {
 	}
 	if err := s.bind(st); err != nil {
 		s.notify("%v", err)
+	} else {
+		s.noteCost(st)
+	}
+}
+
+// noteCost says what a stop costs that has just come into place.
+func (s *Stops) noteCost(st *breakpoints.Stop) {
+	if text := s.Cost(st); text != "" {
+		s.notify("%s %d: %s", st.Word(), st.ID, text)
 	}
 }
 
@@ -362,6 +371,7 @@ func (s *Stops) bindPending() {
 		}
 		if was {
 			s.notify("%s %d is in place: %s", st.Word(), st.ID, PlaceText(fresh[0]))
+			s.noteCost(st)
 		}
 	}
 }

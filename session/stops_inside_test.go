@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"hdb/inferior"
+	"hdb/inferior/machine"
 	"hdb/internal/addr"
 )
 
@@ -59,8 +61,18 @@ func TestInsideInstruction(t *testing.T) {
 	if _, err := s.Stops.Break("*main+2", false); !errors.As(err, &in) {
 		t.Errorf("break inside an instruction: %v", err)
 	}
-	if _, err := s.Stops.HardwareBreak("*main+2", false); err != nil {
-		t.Error(err)
+	if inferior.RegistersStop() {
+		st, err := s.Stops.HardwareBreak("*main+2", false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Stops.Delete(st.ID); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Setenv(machine.Variable, machine.DebugRegisters.Word())
+	if _, err := s.Stops.HardwareBreak("*main+2", false); !errors.As(err, &in) { // a trap instead would
+		t.Errorf("hbreak inside an instruction, by a trap: %v", err)
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"hdb/breakpoints"
 	"hdb/capture"
 	"hdb/inferior"
+	"hdb/inferior/machine"
+	"hdb/testprogs"
 )
 
 // next-alloc ends at an event that no numbered stop asked for.
@@ -85,6 +87,10 @@ func TestAddressInLibrarySurvivesRestart(t *testing.T) {
 // Watchpoints are numbered stops: counted, conditional, ignored and disabled
 // like the others. globals.c changes int_value three times.
 func TestWatchpointIsANumberedStop(t *testing.T) {
+	testprogs.OnMachines(t, machine.DebugRegisters, watchpointIsANumberedStop)
+}
+
+func watchpointIsANumberedStop(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		change func(*Session, *breakpoints.Stop) error
@@ -122,6 +128,10 @@ func TestWatchpointIsANumberedStop(t *testing.T) {
 
 // next over a line that writes what is watched is a hit, too.
 func TestWatchpointWhileStepping(t *testing.T) {
+	testprogs.OnMachines(t, machine.DebugRegisters, watchpointWhileStepping)
+}
+
+func watchpointWhileStepping(t *testing.T) {
 	s := open(t, "globals")
 	setBreak(t, s, "step")
 	must(t)(s.Run(nil))

@@ -79,18 +79,21 @@ func (s *Stops) Cost(st *breakpoints.Stop) string {
 	switch {
 	case s.proc == nil || b == nil:
 	case b.watch != nil && b.watch.Stepping:
-		return s.whyStepping(b) + ": the threads run one instruction at a time, thousands of times slower"
+		return s.whyStepping(b) + ": " + stepCost
 	case b.watch != nil && b.watch.Registers() > 1:
 		return fmt.Sprintf("%d bytes: it takes %d of the 4 debug registers", b.size, b.watch.Registers())
 	case slices.ContainsFunc(b.lines, func(l *pythonLine) bool { return l.watch == nil }):
 		return s.whyNoRegister(st) + ": traps in the interpreter's loop, " + jumpCost
 	case slices.ContainsFunc(b.lines, func(l *pythonLine) bool { return l.watch.Stepping }):
-		return s.whyNoRegister(st) + ": the threads run one instruction at a time, thousands of times slower"
+		return s.whyNoRegister(st) + ": " + stepCost
 	case slices.ContainsFunc(b.hard, (*inferior.Watch).InMemory):
 		return s.whyNoRegister(st) + ": a trap in the code takes its place"
 	}
 	return ""
 }
+
+// stepCost is what single steps cost, as measured.
+const stepCost = "the threads run one instruction at a time, some 20 µs each, thousands of times slower"
 
 // whyStepping says why memory is watched by single steps.
 func (s *Stops) whyStepping(b *binding) string {
@@ -100,7 +103,11 @@ func (s *Stops) whyStepping(b *binding) string {
 	case s.settings.NoWatchRegisters:
 		return "can-use-hw-watchpoints is 0"
 	}
-	return fmt.Sprintf("%d bytes, more than the free debug registers watch", b.size)
+	text := fmt.Sprintf("%d bytes, more than the free debug registers watch", b.size)
+	if held := s.registersHeld(nil); len(held) > 0 {
+		text += ", as others are in use by " + strings.Join(held, ", ")
+	}
+	return text
 }
 
 // deadRegisters is said where debug registers stop nothing.
@@ -112,7 +119,7 @@ func (s *Stops) whyNoRegister(st *breakpoints.Stop) string {
 		return deadRegisters
 	}
 	if held := s.registersHeld(st); len(held) > 0 {
-		return "the 4 debug registers are in use, by " + strings.Join(held, ", ")
+		return "too few of the 4 debug registers are free, others are in use by " + strings.Join(held, ", ")
 	}
 	return "no debug register was free"
 }

@@ -80,6 +80,9 @@ func Real(a Ability) bool { return trials[a].found().has }
 
 func (a Ability) String() string { return trials[a].name }
 
+// Word is the ability's in HDB_WITHOUT.
+func (a Ability) Word() string { return trials[a].word }
+
 // masked reports whether HDB_WITHOUT names the ability.
 func masked(a Ability) bool { return slices.Contains(words(), trials[a].word) }
 

@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
-
-	_ "hdb/testprogs" // the environment of tests
 )
 
 // TestAll tries everything; what comes of it is the machine's affair.
