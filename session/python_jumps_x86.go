@@ -82,18 +82,28 @@ func (lp *loopParts) add(a addr.Run) { lp.ahead = append(lp.ahead, a) }
 // maxParts bounds the parts of a function.
 const maxParts = 8
 
-// follow follows all that was added, and the branches from one part to another.
+// follow follows all that was added, the branches from one part to another, and what the jumps of
+// switches lead to.
 func (lp *loopParts) follow() {
+	done := map[addr.Run]bool{}
 	for len(lp.ahead) > 0 {
-		a := lp.ahead[0]
-		lp.ahead = lp.ahead[1:]
-		f := lp.partOf(a)
-		if f == nil {
-			continue
+		for len(lp.ahead) > 0 {
+			a := lp.ahead[0]
+			lp.ahead = lp.ahead[1:]
+			if f := lp.partOf(a); f != nil {
+				f.follow(a)
+				lp.ahead = append(lp.ahead, f.out...)
+				f.out = nil
+			}
 		}
-		f.follow(a)
-		lp.ahead = append(lp.ahead, f.out...)
-		f.out = nil
+		for _, f := range lp.parts {
+			for _, a := range f.jumps() {
+				if !done[a] {
+					done[a] = true
+					lp.ahead = append(lp.ahead, lp.cases(f, a)...)
+				}
+			}
+		}
 	}
 }
 
@@ -123,8 +133,8 @@ func (lp *loopParts) table(eval addr.Run) (table [opcodes]addr.Run, ok bool) {
 		return table, false
 	}
 	tried := map[addr.Run]bool{}
-	for a, size := range loop.visited {
-		at := tableIn(loop.code[a-loop.low:][:size], a)
+	for i := range loop.code { // what refers to it may be reached by the table only
+		at := tableIn(loop.code[i:], loop.low+addr.Run(i))
 		if at == 0 || tried[at] {
 			continue
 		}
@@ -156,6 +166,9 @@ const leastTargets = 64
 // tableIn is the table that an instruction refers to, which jumps by it, loads from it or takes its address: 0 for
 // others.
 func tableIn(code []byte, at addr.Run) addr.Run {
+	if !slices.Contains([]byte{0x48, 0x4a, 0x4c, 0x4e, 0x49, 0x4b, 0x4d, 0x4f, 0xff, 0x41, 0x42, 0x43}, code[0]) {
+		return 0 // REX, or a jump
+	}
 	i, err := x86asm.Decode(code, 64)
 	if err != nil {
 		return 0
@@ -173,17 +186,83 @@ func tableIn(code []byte, at addr.Run) addr.Run {
 	return 0
 }
 
+// maxCases bounds the cases of a switch, and maxAhead the instructions in front of its jump that are looked at.
+const (
+	maxCases = 1 << 10
+	maxAhead = 16
+)
+
+// cases are where the jump of a switch leads, as compilers make it: a number is compared with the last one, and by
+// it the distance of the case from a table is loaded and added.
+func (lp *loopParts) cases(f *codeFlow, jump addr.Run) (to []addr.Run) {
+	var table addr.Run
+	last := int64(-1)
+	scaled := false
+	at := jump
+	for range maxAhead {
+		size := f.before(at)
+		if size == 0 {
+			break
+		}
+		at -= addr.Run(size)
+		i, err := x86asm.Decode(f.code[at-f.low:], 64)
+		if err != nil {
+			break
+		}
+		m, memory := i.Args[1].(x86asm.Mem)
+		imm, immediate := i.Args[1].(x86asm.Imm)
+		switch {
+		case i.Op == x86asm.MOVSXD && memory && m.Scale == 4 && m.Base != 0 && m.Disp == 0:
+			scaled = true
+		case i.Op == x86asm.LEA && memory && m.Base == x86asm.RIP && table == 0:
+			table = at + addr.Run(i.Len) + addr.Run(m.Disp)
+		case i.Op == x86asm.CMP && immediate && last < 0:
+			last = int64(imm)
+		}
+	}
+	if !scaled || table == 0 || last < 0 || last >= maxCases {
+		return nil
+	}
+	b := make([]byte, 4*(last+1))
+	if _, err := lp.l.proc.ReadAt(b, int64(table)); err != nil {
+		return nil
+	}
+	for ; len(b) > 0; b = b[4:] {
+		a := table + addr.Run(int64(int32(binary.LittleEndian.Uint32(b))))
+		if lp.partOf(a) == nil {
+			return nil // it is no such table
+		}
+		to = append(to, a)
+	}
+	return to
+}
+
+// before is the size of the instruction that ends at an address, 0 if none is known to.
+func (f *codeFlow) before(at addr.Run) int {
+	for size := 1; size <= maxInstruction && addr.Run(size) <= at-f.low; size++ {
+		if f.visited[at-addr.Run(size)] == size {
+			return size
+		}
+	}
+	return 0
+}
+
 // jumps are the jumps to where a register or memory says.
 func (lp *loopParts) jumps() (all []addr.Run) {
 	for _, f := range lp.parts {
-		for a, size := range f.visited {
-			code := f.code[a-f.low:][:size]
-			if size >= 2 && flowOf(append(slices.Clip(code), 0, 0, 0)) == flowJump {
-				all = append(all, a)
-			}
-		}
+		all = append(all, f.jumps()...)
 	}
 	slices.Sort(all)
+	return all
+}
+
+func (f *codeFlow) jumps() (all []addr.Run) {
+	for a, size := range f.visited {
+		code := f.code[a-f.low:][:size]
+		if size >= 2 && flowOf(append(slices.Clip(code), 0, 0, 0)) == flowJump {
+			all = append(all, a)
+		}
+	}
 	return all
 }
 
