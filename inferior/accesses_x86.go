@@ -254,7 +254,7 @@ var vectorSizes = map[uint16]int{
 // memory is how much an operand in memory has, and whether it is written.
 func (v *vector) memory() (size int, writes bool) {
 	narrows := v.evex && v.pmap == 2 && v.pp == 2 && v.opcode >= 0x10 && v.opcode <= 0x35 // to shorter elements
-	loads := v.key() == 0x17e && v.pp == 2                                               // vmovq
+	loads := v.key() == 0x17e && v.pp == 2                                                // vmovq
 	writes = (vectorStores[v.key()] || narrows) && !loads
 	element := 4
 	if v.wide {

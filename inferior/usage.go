@@ -107,6 +107,7 @@ const (
 	pagePresent = 1 << 3
 	pageSwapped = 1 << 4
 	pageZero    = 1 << 5 // the page of zeros that all share: no RSS counts it
+	pageGuard   = 1 << 8 // of MADV_GUARD_INSTALL, told as swapped, too; of Linux 6.17
 )
 
 // pagemapScan is _IOWR('f', 16, struct pm_scan_arg), of Linux 6.7.
@@ -151,20 +152,32 @@ func (tg *target) Pages(low, high addr.Run, yield func(PageRun)) error {
 
 // scanPages has the kernel look for them, which skips what is not mapped.
 func scanPages(f *os.File, low, high addr.Run, yield func(PageRun)) error {
+	returned := uint64(pageFile | pagePresent | pageSwapped | pageZero | pageGuard)
 	var vec [512]pageRegion
 	for low < high {
 		arg := scanArg{
 			start: uint64(low), end: uint64(high), vec: &vec, vecLen: uint64(len(vec)),
-			anyOf: pagePresent | pageSwapped, returned: pageFile | pagePresent | pageSwapped | pageZero,
+			anyOf: pagePresent | pageSwapped, returned: returned,
 		}
 		arg.size = uint64(unsafe.Sizeof(arg))
 		n, _, errno := unix.Syscall(unix.SYS_IOCTL, f.Fd(), pagemapScan, uintptr(unsafe.Pointer(&arg)))
+		if errno == unix.EINVAL && returned&pageGuard != 0 {
+			returned &^= pageGuard // the kernel does not know of it
+			continue
+		}
 		if errno != 0 {
 			return errno
 		}
 		for _, r := range vec[:min(int(n), len(vec))] {
-			if r.categories&pageZero == 0 {
-				yield(PageRun{addr.Run(r.start), addr.Run(r.end), r.categories&pagePresent != 0, r.categories&pageFile == 0})
+			run := PageRun{addr.Run(r.start), addr.Run(r.end), r.categories&pagePresent != 0, r.categories&pageFile == 0}
+			switch {
+			case r.categories&(pageZero|pageGuard) != 0:
+			case !run.Resident && returned&pageGuard == 0: // some may be guards, which only the entries tell
+				if err := readPagemap(f, run.Low, run.High, yield); err != nil {
+					return err
+				}
+			default:
+				yield(run)
 			}
 		}
 		if addr.Run(arg.walkEnd) <= low {
@@ -176,9 +189,11 @@ func scanPages(f *os.File, low, high addr.Run, yield func(PageRun)) error {
 }
 
 // readPagemap reads the entries of /proc/PID/pagemap one by one. Pages of zeros are
-// told as resident: only their numbers, which root alone sees, tell them.
+// told as resident where their numbers are not seen, which root alone sees.
 func readPagemap(f *os.File, low, high addr.Run, yield func(PageRun)) error {
-	const present, swapped, file = 1 << 63, 1 << 62, 1 << 61
+	const present, swapped, file, guard, exclusive, number = 1 << 63, 1 << 62, 1 << 61, 1 << 58, 1 << 56, 1<<55 - 1
+	var flags kernelPages
+	defer flags.close()
 	b := make([]byte, 64<<10)
 	low &^= pageSize - 1
 	var run PageRun
@@ -189,7 +204,7 @@ func readPagemap(f *os.File, low, high addr.Run, yield func(PageRun)) error {
 		for i := 0; i+8 <= n; i += 8 {
 			e := binary.LittleEndian.Uint64(b[i:])
 			at := low + addr.Run(i/8)*pageSize
-			if e&(present|swapped) == 0 {
+			if e&(present|swapped) == 0 || e&guard != 0 || e&(present|file|exclusive) == present && flags.zero(e&number) {
 				continue
 			}
 			next := PageRun{at, at + pageSize, e&present != 0, e&file == 0}
@@ -212,4 +227,34 @@ func readPagemap(f *os.File, low, high addr.Run, yield func(PageRun)) error {
 		yield(run)
 	}
 	return failed
+}
+
+// kernelPages tells of pages by their numbers (/proc/kpageflags).
+type kernelPages struct {
+	file  *os.File
+	tried bool
+}
+
+// zero reports whether a page is known to be that of zeros, or the large one of zeros.
+func (k *kernelPages) zero(number uint64) bool {
+	const zeroPage = 1 << 24 // KPF_ZERO_PAGE
+	if number == 0 {
+		return false // it is not told
+	}
+	if !k.tried {
+		k.tried = true
+		k.file, _ = os.Open("/proc/kpageflags") // nil without the rights to
+	}
+	if k.file == nil {
+		return false
+	}
+	var b [8]byte
+	_, err := k.file.ReadAt(b[:], int64(number*8))
+	return err == nil && binary.LittleEndian.Uint64(b[:])&zeroPage != 0
+}
+
+func (k *kernelPages) close() {
+	if k.file != nil {
+		k.file.Close()
+	}
 }

@@ -11,7 +11,9 @@ import (
 
 	"hdb/capture"
 	"hdb/heap/regions"
+	"hdb/inferior/machine"
 	"hdb/internal/addr"
+	"hdb/testprogs"
 )
 
 // classified runs regions.c up to where it has said what its memory is, in a file.
@@ -63,7 +65,9 @@ func checkSpace(t *testing.T, s *Session, said string) *regions.Space {
 // TestSpace has each byte that a program tells of be what it says, and the regions have as much
 // memory in all as the kernel has counted: as it runs alone, recorded by code of hdb's inside it,
 // and in a core file.
-func TestSpace(t *testing.T) {
+func TestSpace(t *testing.T) { testprogs.OnMachines(t, machine.PagemapScan, spaces) }
+
+func spaces(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		flags  []string
