@@ -29,7 +29,12 @@ func (p *pythonStops) arrived(l *pythonLine, t *inferior.Thread) inferior.Action
 	if !ok {
 		return inferior.Resume
 	}
-	begins, enters := p.begins(l, pos.Frame, prev)
+	return p.begun(l, t, pos.Frame, prev)
+}
+
+// begun stops a thread that has come from an instruction to that of a line, if a stop wants it.
+func (p *pythonStops) begun(l *pythonLine, t *inferior.Thread, frame addr.Run, prev int) inferior.Action {
+	begins, enters := p.begins(l, frame, prev)
 	action := inferior.Resume
 	for _, st := range l.users {
 		if st.Line != 0 && !begins || st.Line == 0 && !enters {

@@ -341,10 +341,12 @@ func (p *pythonStops) jumped(f *pythonInterpreter, t *inferior.Thread) inferior.
 		return inferior.Resume
 	}
 	action, at := inferior.Resume, regs.PC()
-	if l, second := p.lineAhead(f, t, &regs); l != nil {
-		if !second || p.runsTo(t, l.Addr()) {
-			action = p.arrived(l, t)
-		}
+	switch lines, second := p.linesAhead(f, t, &regs); {
+	case second && !p.runsTo(t, lines[0].Addr()):
+	case len(lines) > 1:
+		action = p.arrivedAtOne(f, lines, t)
+	case len(lines) == 1:
+		action = p.arrived(lines[0], t)
 	}
 	if s := f.jumps.step; s != nil && s.jumped(t, at) == inferior.StopHere {
 		action = inferior.StopHere
@@ -352,25 +354,99 @@ func (p *pythonStops) jumped(f *pythonInterpreter, t *inferior.Thread) inferior.
 	return action
 }
 
-// lineAhead is the line whose word a thread at a jump has just read. second: it is the second of two
+// linesAhead are the lines whose word a thread at a jump may just have read: most often one at the most. Registers
+// may have those of the past, too. second: it is the second of two
 // instructions that are executed as one, and will be read next.
-func (p *pythonStops) lineAhead(f *pythonInterpreter, t *inferior.Thread, regs *inferior.Registers) (line *pythonLine, second bool) {
-	shift := uint64(0)
-	if f.bodies.Minor() <= 10 { // the register has gone on by a word already
-		shift = 2
+func (p *pythonStops) linesAhead(f *pythonInterpreter, t *inferior.Thread, regs *inferior.Registers) (lines []*pythonLine, second bool) {
+	if f.bodies.Minor() <= 10 {
+		return p.lineNoted(f, t, regs), false
 	}
+	var behind *pythonLine
 	for _, v := range general(regs) {
-		word := addr.Run(v - shift)
-		l, next := p.lines[word], p.lines[word+2]
-		switch {
-		case l != nil && l.file == f && l.watch == nil && f.jumps.leads(t, regs, p.opcode(word)):
-			return l, false
-		case next != nil && next.file == f && next.watch == nil && next.Body.Double(p.opcode(word)) && f.jumps.leads(t, regs, p.opcode(word)):
-			return next, true
+		switch l, second := p.lineOf(f, t, addr.Run(v)); {
+		case l == nil || slices.Contains(lines, l):
+		case second:
+			behind = l
+		default:
+			lines = append(lines, l)
+		}
+	}
+	if len(lines) == 0 && behind != nil {
+		return []*pythonLine{behind}, true
+	}
+	p.noteBlind(f, t, regs)
+	return lines, false
+}
+
+// arrivedAtOne is arrived at one of several lines: where the frame notes the instruction it shows
+// which.
+func (p *pythonStops) arrivedAtOne(f *pythonInterpreter, lines []*pythonLine, t *inferior.Thread) inferior.Action {
+	pos, err := f.position(p.common, t)
+	if err != nil || !p.notes(f, pos.Frame, t) {
+		return inferior.Resume
+	}
+	now, err := f.bodies.PositionOf(pos.Frame)
+	for _, l := range lines {
+		if err != nil || now.Code != l.Body.At || now.Offset != l.Start.Offset || pos.Offset == now.Offset || !f.bodies.Still(l.Body) {
+			continue
+		}
+		prev := pos.Offset
+		if prev >= 0 {
+			prev = l.Body.Instruction(prev)
+			if l.Body.Double(p.opcode(l.Body.Start + addr.Run(prev))) {
+				prev += 2
+			}
+		}
+		return p.begun(l, t, pos.Frame, prev)
+	}
+	return inferior.Resume
+}
+
+// notes has a thread at a jump go on until the frame has noted the instruction.
+func (p *pythonStops) notes(f *pythonInterpreter, frame addr.Run, t *inferior.Thread) bool {
+	field, noted, n := f.bodies.Instruction(frame), false, 0
+	err := p.proc.StepWithin(t, func() bool {
+		if n++; noted || n > maxNoting {
+			return false
+		}
+		noted = n > 1 && t.Touches(field.At, field.Size, true)
+		return true
+	})
+	return err == nil && noted
+}
+
+// lineOf is the line whose word it is, or the one behind it if both are executed as one, if the jump leads
+// to that instruction.
+func (p *pythonStops) lineOf(f *pythonInterpreter, t *inferior.Thread, word addr.Run) (line *pythonLine, second bool) {
+	line = p.lines[word]
+	if line == nil {
+		line, second = p.lines[word+2], true
+	}
+	if line == nil || line.file != f || line.watch != nil {
+		return nil, false
+	}
+	opcode := p.opcode(word)
+	if second && !line.Body.Double(opcode) || !f.jumps.leads(t, opcode) {
+		return nil, false
+	}
+	return line, second
+}
+
+// lineNoted is that up to 3.10, where the frame has noted the instruction before the jump.
+func (p *pythonStops) lineNoted(f *pythonInterpreter, t *inferior.Thread, regs *inferior.Registers) []*pythonLine {
+	for _, v := range general(regs) {
+		for _, word := range []addr.Run{addr.Run(v), addr.Run(v - 2)} { // the register may have gone on
+			l := p.lines[word]
+			if l == nil || l.file != f || l.watch != nil {
+				continue
+			}
+			if pos, err := f.position(p.common, t); err == nil && pos.Code == l.Body.At && pos.Offset == l.Start.Offset {
+				return []*pythonLine{l}
+			}
 		}
 	}
 	p.noteBlind(f, t, regs)
-	return nil, false
+	return nil
 }
 
 // general are the registers that may hold an address.
@@ -379,7 +455,7 @@ func general(r *inferior.Registers) [15]uint64 {
 }
 
 // leads reports whether the jump at which a thread stands leads to the code of an instruction.
-func (j *pythonJumps) leads(t *inferior.Thread, regs *inferior.Registers, opcode byte) bool {
+func (j *pythonJumps) leads(t *inferior.Thread, opcode byte) bool {
 	to, ok := t.JumpsTo()
 	return ok && to == j.table[opcode]
 }
@@ -528,6 +604,13 @@ func (s *pythonStep) elsewhere(state python.State, pos python.Position) bool {
 		return left != stepNothing
 	}
 	s.event, s.inner = stepNothing, 0
+	switch { // up to 3.10 the frame has noted the instruction already
+	case s.file.bodies.Minor() > 10 || s.prev < 0:
+	case s.prev <= s.body.First():
+		s.prev = -s.file.bodies.Units()
+	default:
+		s.prev = s.body.Before(s.prev)
+	}
 	return true
 }
 
@@ -540,15 +623,7 @@ func (s *pythonStep) notes(t *inferior.Thread, at addr.Run) bool {
 	if s.file.bodies.Minor() <= 10 || regs.PC() != at {
 		return true
 	}
-	field, noted, n := s.file.bodies.Instruction(s.frame), false, 0
-	err = s.p.proc.StepWithin(t, func() bool {
-		if n++; noted || n > maxNoting {
-			return false
-		}
-		noted = n > 1 && t.Touches(field.At, field.Size, true)
-		return true
-	})
-	return err == nil && noted
+	return s.p.stops.notes(s.file, s.frame, t)
 }
 
 // runsToSecond runs to the second of two instructions that are executed as one, and tells whether it has.
