@@ -27,10 +27,12 @@ func (p *Probe) Fault(t *inferior.Thread) bool {
 		regs.Rip = uint64(p.remote.core) + uint64(out)
 		return t.SetRegs(regs) == nil
 	}
-	// A thunk reads the thread's key at %fs:0, and the program has set no FS base for it.
+	// A thunk reads the thread's key at %fs:0, and the program has set no FS base for it, as the dynamic linker
+	// at the start. The key is that base all the same, as rdfsbase would have it: the call is an event.
 	for _, s := range p.siteTable.list {
 		if s.keyLoad == pc && pc != 0 {
-			regs.Rip = uint64(s.relocated)
+			regs.Rax = regs.FsBase
+			regs.Rip += uint64(len(loadTCB))
 			return t.SetRegs(regs) == nil
 		}
 	}

@@ -101,10 +101,13 @@ func (st *siteTable) slot(w *writer) {
 	if st.p.fsgsbase && !st.tcb {
 		w.bytes(0xf3, 0x48, 0x0f, 0xae, 0xc0) // rdfsbase %rax
 	} else {
-		w.bytes(0x64, 0x48, 0x8b, 0x04, 0x25, 0, 0, 0, 0) // mov %fs:0,%rax: the TCB's own address
+		w.bytes(loadTCB...)
 	}
 	st.slotOf(w)
 }
+
+// loadTCB is mov %fs:0,%rax: the TCB's own address.
+var loadTCB = []byte{0x64, 0x48, 0x8b, 0x04, 0x25, 0, 0, 0, 0}
 
 // slotOf is slot for the key in rax.
 func (st *siteTable) slotOf(w *writer) {

@@ -5,8 +5,12 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"hdb/inferior/machine"
+	"hdb/testprogs"
 )
 
 // TestConditionsSaved: a condition holds for the same events while the program runs, in
@@ -74,7 +78,17 @@ func TestConditionsSaved(t *testing.T) {
 // TestFreedSizes: stops at frees that ask for the size of the block hit as often in both
 // planes, those that are set while blocks are live, too.
 func TestFreedSizes(t *testing.T) {
-	j := program(t, "storm_realloc", nil)
+	for _, m := range testprogs.Machines(machine.FSGSBase) {
+		t.Run(m.Name, func(t *testing.T) {
+			j := program(t, "storm_realloc", nil)
+			j.Env = append(slices.Clip(j.Env), m.Env...)
+			freedSizes(t, j)
+		})
+	}
+}
+
+func freedSizes(t *testing.T, j job) {
+	t.Helper()
 	conditions := []string{"size == 96", "size > 200", "size >= 48 and size <= 64", "not (size < 500) or addr == 0x10", "size < 20", "not (size >= 20)"}
 	count := regexp.MustCompile(`(?m)^ +(?:not hit|hit \d+ time).*`)
 	var hits [len(planes)]string

@@ -8,11 +8,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"hdb/capture/file"
+	"hdb/inferior/machine"
 	"hdb/testprogs"
 )
 
@@ -126,6 +128,9 @@ func hdb(t testing.TB, j job, commands []string, args ...string) (said string, e
 	}
 	cmd := exec.CommandContext(ctx, path, append(line, args...)...)
 	cmd.Env, cmd.Dir = j.Env, j.Dir
+	if without, ok := os.LookupEnv(machine.Variable); ok { // the machine is the test's
+		cmd.Env = append(slices.Clip(cmd.Env), machine.Variable+"="+without)
+	}
 	cmd.WaitDelay = 5 * time.Second
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
