@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -31,6 +33,7 @@ func CheckAttach(pid int) error {
 	if pid <= 0 {
 		return &AttachError{pid, "not a process ID", ""}
 	}
+	awaitGuard(pid)
 	if cause, hint := impossible(pid); cause != "" {
 		return &AttachError{pid, cause, hint}
 	}
@@ -46,6 +49,32 @@ func CheckAttach(pid int) error {
 	}
 	cause, hint := refusal(pid)
 	return &AttachError{pid, cause, hint}
+}
+
+// guardName is what the guard of an hdb calls itself.
+const guardName = "guard"
+
+// guardLeaves is how long the guard of an hdb that was killed may take to clear what that left.
+const guardLeaves = 2 * time.Second
+
+// awaitGuard waits as long as a guard traces a thread of the process, which it does for some milliseconds
+// after its hdb was killed.
+func awaitGuard(pid int) {
+	guarded := func() bool {
+		threads, _ := threadIDs(pid)
+		return slices.ContainsFunc(threads, func(tid int) bool {
+			tracer, _ := statusField(tid, "TracerPid")
+			by, err := strconv.Atoi(tracer)
+			if err != nil || by == 0 {
+				return false
+			}
+			name, _ := statusField(by, "Name")
+			return name == guardName
+		})
+	}
+	for end := time.Now().Add(guardLeaves); time.Now().Before(end) && guarded(); {
+		time.Sleep(guardPoll)
+	}
 }
 
 // impossible are the reasons that no permission helps against.

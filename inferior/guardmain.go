@@ -39,7 +39,7 @@ func RunGuard(args []string) int {
 	debug.SetGCPercent(-1) // and is never busy
 	runtime.LockOSThread() // the priority is the thread's
 	// The process's name is its first thread's, which this need not be.
-	_ = os.WriteFile("/proc/self/comm", []byte("guard"), 0)
+	_ = os.WriteFile("/proc/self/comm", []byte(guardName), 0)
 	// It must run before threads of the inferior do, once. Only root may ask.
 	_ = unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: schedFIFO, Priority: 1}, 0)
 	table, err := mapGuardTable(fds[1])

@@ -3,6 +3,7 @@ package inferior
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -202,7 +203,58 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == guardCommand[1] {
 		os.Exit(RunGuard(os.Args[2:]))
 	}
+	if len(os.Args) > 2 && os.Args[1] == tracesFlag {
+		os.Exit(traceAsGuard(os.Args[2]))
+	}
 	os.Exit(m.Run())
+}
+
+// tracesFlag is the mode in which the test is a guard that traces a process until its input ends.
+const tracesFlag = "-traces"
+
+func traceAsGuard(pid string) int {
+	runtime.LockOSThread()
+	n, err := strconv.Atoi(pid)
+	if err == nil {
+		err = os.WriteFile("/proc/self/comm", []byte(guardName), 0)
+	}
+	if err == nil {
+		err = ptrace(unix.PTRACE_SEIZE, n, 0, 0)
+	}
+	fmt.Println(err)
+	_, _ = io.Copy(io.Discard, os.Stdin) // up to its end
+	return 0
+}
+
+// TestAttachBesideGuard: a process that the guard of a killed debugger still traces is attached to when
+// that has let go.
+func TestAttachBesideGuard(t *testing.T) {
+	target := exec.Command("sleep", "1000")
+	if err := target.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = target.Process.Kill(), target.Wait() }() // it was killed
+	guard := exec.Command("/proc/self/exe", tracesFlag, strconv.Itoa(target.Process.Pid))
+	in, err := guard.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := guard.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := guard.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said, _ := bufio.NewReader(out).ReadString('\n')
+	if said != "<nil>\n" {
+		t.Fatalf("the guard: %s", said)
+	}
+	time.AfterFunc(20*time.Millisecond, func() { in.Close() })
+	if err := CheckAttach(target.Process.Pid); err != nil {
+		t.Error(err)
+	}
+	_ = guard.Wait() // its input has ended
 }
 
 // waitGuard waits until the guard is there, and tells its pid.
