@@ -105,6 +105,10 @@ func (p *Process) seize(tid int) error {
 	}
 	zombie := strings.HasPrefix(state, "Z") || strings.HasPrefix(state, "X")
 	err := ptrace(unix.PTRACE_SEIZE, tid, 0, baseOptions)
+	if err == unix.EPERM { // a guard has come since CheckAttach, perhaps
+		awaitGuard(pid)
+		err = ptrace(unix.PTRACE_SEIZE, tid, 0, baseOptions)
+	}
 	switch {
 	case err == nil:
 		t := p.addThread(p.target, tid, running)
