@@ -71,6 +71,9 @@ func TestPythonBreaks(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v\n%.2000s", err, out)
 		}
+		if len(m.Env) > 0 && !bytes.Contains(out, []byte("traps in the interpreter's loop")) {
+			t.Errorf("not by the jumps of the loop\n%.2000s", out)
+		}
 		compared := 0
 		for row := range bytes.Lines(out) {
 			var v struct {

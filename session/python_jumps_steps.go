@@ -1,0 +1,128 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+
+	"hdb/inferior"
+	"hdb/internal/addr"
+	"hdb/python"
+)
+
+// byJumps has a step go by the jumps of the loop, where there are fewer registers than it takes.
+func (s *pythonStep) byJumps(need int) (bool, error) {
+	if s.jumping || s.p.proc.FreeRegisters() >= need && !s.file.byJumps() {
+		return s.jumping, nil
+	}
+	why := s.p.stops.stops.whyNoRegister(nil)
+	err := s.p.stops.followJumps(s.file)
+	switch {
+	case errors.Is(err, errNoJumps):
+		s.p.sayOnce(fmt.Sprintf("py: %s: %s", why, stepCost))
+		return false, nil // what is short goes by single steps
+	case err == nil:
+		s.jumping, s.file.jumps.step = true, s
+		s.p.sayOnce(fmt.Sprintf("py: %s: steps go by traps in the interpreter's loop, %s", why, jumpCost))
+	}
+	return s.jumping, err
+}
+
+// sayOnce tells the user something for the first time.
+func (p *PythonStepping) sayOnce(text string) {
+	if !p.said[text] {
+		p.said[text] = true
+		p.notify("%s", text)
+	}
+}
+
+// jumpCost is what the traps cost, as measured.
+const jumpCost = "each instruction of Python costs some 25 µs"
+
+// over ends a step.
+func (s *pythonStep) over() {
+	if !s.jumping {
+		return
+	}
+	s.jumping, s.file.jumps.step = false, nil
+	if _, gone := s.p.exitedNow(); gone {
+		return
+	}
+	if err := s.p.stops.leaveJumps(s.file); err != nil {
+		s.p.notify("python: %v", err)
+	}
+}
+
+// jumped is called at each jump of the loop. Frames that begin and end are seen there, too: the
+// thread executes an instruction of another one.
+func (s *pythonStep) jumped(t *inferior.Thread, at addr.Run) inferior.Action {
+	if s.event != stepNothing || t != s.thread && !s.asleep {
+		return inferior.Resume
+	}
+	state, err := s.state, error(nil)
+	if t != s.thread {
+		state, err = s.file.state(s.p.common, t)
+	}
+	if err != nil {
+		return inferior.Resume
+	}
+	pos, err := s.file.bodies.Position(state)
+	if err != nil || pos.Frame != s.frame && !s.elsewhere(state, pos) {
+		return inferior.Resume
+	}
+	if s.event == stepNothing && (s.lines || s.asleep) && s.notes(t, at) {
+		s.event = s.instruction(t)
+	}
+	if s.event != stepNothing {
+		return inferior.StopHere
+	}
+	return inferior.Resume
+}
+
+// elsewhere follows a thread that executes another frame than the step's: called by that, or one that it
+// has returned to. It tells whether the step goes on there, or has ended.
+func (s *pythonStep) elsewhere(state python.State, pos python.Position) bool {
+	switch {
+	case s.asleep, pos.Frame == s.inner:
+		return false
+	case s.file.bodies.Calls(s.frame, state):
+		if !s.into {
+			s.inner = pos.Frame
+			return false
+		}
+	default:
+		if s.event = s.leaving(); s.event == stepYielded || !s.onward {
+			return true
+		}
+	}
+	left := s.event
+	if err := s.to(pos); err != nil {
+		s.event = left
+		return left != stepNothing
+	}
+	s.event, s.inner = stepNothing, 0
+	switch { // up to 3.10 the frame has noted the instruction already
+	case s.file.bodies.Minor() > 10 || s.prev < 0:
+	case s.prev <= s.body.First():
+		s.prev = -s.file.bodies.Units()
+	default:
+		s.prev = s.body.Before(s.prev)
+	}
+	return true
+}
+
+// notes has a thread at a jump go on until the frame has noted the instruction: up to 3.10 it has.
+func (s *pythonStep) notes(t *inferior.Thread, at addr.Run) bool {
+	regs, err := t.Regs()
+	if err != nil {
+		return false
+	}
+	if s.file.bodies.Minor() <= 10 || regs.PC() != at {
+		return true
+	}
+	return s.p.stops.notes(s.file, s.frame, t)
+}
+
+// runsToSecond runs to the second of two instructions that are executed as one, and tells whether it has.
+func (s *pythonStep) runsToSecond(t *inferior.Thread, at int) bool {
+	return s.p.stops.runsTo(t, s.body.Start+addr.Run(at)) && s.noteSecond(at)
+}
