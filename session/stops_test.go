@@ -251,6 +251,10 @@ func TestStepModeEntersBareFunctions(t *testing.T) {
 
 // A capture is asked about what it holds, not about the run before it.
 func TestRecordStatusOfACapture(t *testing.T) {
+	testprogs.OnMachines(t, machine.FSGSBase, recordStatusOfACapture)
+}
+
+func recordStatusOfACapture(t *testing.T) {
 	s := open(t, "basic")
 	setBreak(t, s, "malloc")
 	must(t)(s.Run(nil))
