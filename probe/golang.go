@@ -2,7 +2,6 @@ package probe
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -51,7 +50,7 @@ func (s *site) ofGo() bool { return s.Function.Group == breakpoints.GroupGo }
 // host's once more, and each library (c-shared) has a runtime of its own. The state page has
 // room for one layout, so they have to be of one version.
 func (st *siteTable) addGo(c *caller, b *breakpoints.Site, all []*breakpoints.Site) error {
-	layout, err := st.goLayout(b)
+	layout, err := goruntime.Of(st.p.cfg.GoVersion(b.In))
 	if err != nil {
 		return err
 	}
@@ -80,14 +79,6 @@ func (st *siteTable) addGo(c *caller, b *breakpoints.Site, all []*breakpoints.Si
 	}
 	st.enter(s)
 	return nil
-}
-
-// goLayout is that of the module's runtime.
-func (st *siteTable) goLayout(b *breakpoints.Site) (goruntime.Layout, error) {
-	if !st.p.fsgsbase {
-		return goruntime.Layout{}, errors.New("the processor or the kernel does not let programs read the FS base, which tells threads of Go apart")
-	}
-	return goruntime.Of(st.p.cfg.GoVersion(b.In))
 }
 
 // hookReturns finds where a function that allocates returns.
@@ -324,7 +315,8 @@ func (st *siteTable) goReturnThunk(w *writer, s *site) {
 }
 
 // goSlot is slot where r14 has the goroutine. In a program without C the FS base lies in the
-// thread's m: to find it there costs less than to read the register.
+// thread's m: reading it there costs less than reading the register, and works on every processor. A program
+// with C has it at %fs:0 on all threads that run Go's code.
 func (st *siteTable) goSlot(w *writer) {
 	if !st.goAlone {
 		st.slot(w)

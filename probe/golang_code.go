@@ -116,8 +116,9 @@ func givesAddress(in x86asm.Inst) bool {
 	return (in.Op == x86asm.LEA || in.Op == x86asm.MOV) && in.Args[0] == x86asm.RAX && ok && m.Base == x86asm.RIP
 }
 
-// goAlone tells whether a module is a program of Go without C: its runtime keeps thread-local
-// storage itself, and the linker leaves out the segment that tells a C library of it.
+// goAlone reports whether a module is a program of Go without C: its runtime makes the threads itself, and
+// their FS base is the end of tls in the runtime's m (runtime.settls in sys_linux_amd64.s). Linked at a fixed address, such
+// a program has no segment that tells a C library of thread-local storage; as a PIE it has, but needs no library.
 func goAlone(memory io.ReaderAt, m inferior.Module) bool {
 	var h elf.Header64
 	header := io.NewSectionReader(memory, int64(m.Low), int64(binary.Size(h)))
@@ -125,7 +126,7 @@ func goAlone(memory io.ReaderAt, m inferior.Module) bool {
 		return false
 	}
 	const most, far = 64, 1 << 16 // of what the program may say
-	if string(h.Ident[:4]) != elf.ELFMAG || elf.Type(h.Type) != elf.ET_EXEC || h.Phnum > most || h.Phoff > far {
+	if string(h.Ident[:4]) != elf.ELFMAG || h.Phnum > most || h.Phoff > far {
 		return false
 	}
 	segments := make([]elf.Prog64, h.Phnum)
@@ -133,7 +134,34 @@ func goAlone(memory io.ReaderAt, m inferior.Module) bool {
 	if err := binary.Read(list, binary.LittleEndian, segments); err != nil {
 		return false
 	}
-	return !slices.ContainsFunc(segments, func(p elf.Prog64) bool {
-		return elf.ProgType(p.Type) == elf.PT_TLS || elf.ProgType(p.Type) == elf.PT_INTERP
-	})
+	segment := func(kind elf.ProgType) int {
+		return slices.IndexFunc(segments, func(p elf.Prog64) bool { return elf.ProgType(p.Type) == kind })
+	}
+	switch elf.Type(h.Type) {
+	case elf.ET_EXEC:
+		return segment(elf.PT_TLS) < 0 && segment(elf.PT_INTERP) < 0
+	case elf.ET_DYN:
+		dynamic := segment(elf.PT_DYNAMIC)
+		return segment(elf.PT_INTERP) >= 0 && dynamic >= 0 && needsNothing(memory, m, segments[dynamic])
+	}
+	return false
+}
+
+// needsNothing reports whether the dynamic section names no library.
+func needsNothing(memory io.ReaderAt, m inferior.Module, dynamic elf.Prog64) bool {
+	const most = 1 << 12 // bytes, of what the program may say
+	entries := make([]elf.Dyn64, min(dynamic.Memsz, most)/uint64(binary.Size(elf.Dyn64{})))
+	list := io.NewSectionReader(memory, int64(addr.File(dynamic.Vaddr).Run(m.Bias)), int64(binary.Size(entries)))
+	if err := binary.Read(list, binary.LittleEndian, entries); err != nil {
+		return false
+	}
+	for _, e := range entries {
+		switch elf.DynTag(e.Tag) {
+		case elf.DT_NEEDED:
+			return false
+		case elf.DT_NULL:
+			return true
+		}
+	}
+	return false
 }

@@ -51,7 +51,7 @@ type result struct {
 
 // trials are by ability. What was found out is a fact of the machine and is kept.
 var trials = [abilities]trial{
-	FSGSBase: {"fsgsbase", "FSGSBASE", "the probe is not used in programs of Go; elsewhere calls before the program has an FS base cost a stop each",
+	FSGSBase: {"fsgsbase", "FSGSBASE", "calls of allocators before the program has an FS base, by the dynamic linker, cost a stop each",
 		true, sync.OnceValue(tryFSGSBase)},
 	DebugRegisters: {"debugregs", "debug registers", "memory is watched by single steps, hbreak is a software breakpoint, lines of Python are found by traps in the interpreter: all slower",
 		true, sync.OnceValue(tryDebugRegisters)},

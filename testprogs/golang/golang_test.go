@@ -14,6 +14,7 @@ import (
 
 	"hdb/capture"
 	"hdb/capture/file"
+	"hdb/inferior/machine"
 	"hdb/testprogs"
 )
 
@@ -82,6 +83,7 @@ func TestCounts(t *testing.T) {
 			}
 			for _, flags := range forms {
 				program := build(t, "stress", toolchain, flags...)
+				compareOn(t, without, program, "600")
 				path := compare(t, program, "3000")
 				if b, err := exec.Command(testprogs.HDB(t), "assert", "--no-leaks", path).CombinedOutput(); err != nil || !strings.Contains(string(b), "of Go, live until") {
 					t.Errorf("%v: blocks that nobody has collected are leaks: %v: %s", flags, err, b)
@@ -102,10 +104,21 @@ func TestCounts(t *testing.T) {
 	}
 }
 
+// Machines to record on: this one, and one that lets no program read the FS base.
+var (
+	this    testprogs.Machine
+	without = testprogs.Machine{Name: "without", Env: []string{machine.Variable + "=" + machine.FSGSBase.Word()}}
+)
+
 // compare records the stress program to its end, and compares.
 func compare(t *testing.T, program, rounds string) (path string) {
 	t.Helper()
-	out, path := record(t, program, rounds)
+	return compareOn(t, this, program, rounds)
+}
+
+func compareOn(t *testing.T, m testprogs.Machine, program, rounds string) (path string) {
+	t.Helper()
+	out, path := recordOn(t, m, program, rounds)
 	var want counts
 	var joined uint64 // blocks made in the slots of others, which the runtime counts apart
 	if _, err := fmt.Sscanf(out, "allocs %d frees %d tiny %d", &want.allocs, &want.frees, &joined); err != nil {
@@ -121,8 +134,14 @@ func compare(t *testing.T, program, rounds string) (path string) {
 // record records a program to its end.
 func record(t *testing.T, program string, args ...string) (out, path string) {
 	t.Helper()
+	return recordOn(t, this, program, args...)
+}
+
+func recordOn(t *testing.T, m testprogs.Machine, program string, args ...string) (out, path string) {
+	t.Helper()
 	path = filepath.Join(t.TempDir(), "capture.hdb")
 	cmd := exec.Command(testprogs.HDB(t), append([]string{"record", "-o", path, program}, args...)...)
+	cmd.Env = append(os.Environ(), m.Env...)
 	var said strings.Builder
 	cmd.Stderr = &said
 	b, err := cmd.Output()
