@@ -211,6 +211,9 @@ func (sc *systemCalls) backAt(t *Thread) bool {
 		return false
 	}
 	r.Rip, r.Rax = t.call.made.pc-syscallSize, t.call.made.number
+	// The kernel has kept the return address in rcx. A C function that wraps a call has copied its fourth argument from
+	// there to r10 (System V ABI, section A.2.1), and debug information goes on to find it in rcx.
+	r.Rcx = r.R10
 	if setRegs(t.TID, &r) != nil {
 		t.state = running
 		return false
@@ -244,7 +247,7 @@ func (sc *systemCalls) callHook(t *Thread, c SystemCall) bool {
 	if sc.p.hooks.SystemCall == nil {
 		return false
 	}
-	// At the entry all registers are as the program has set them but for rax, and
+	// At the entry all registers are as the program has set them but for rax, rcx and r11, and
 	// the hook may look at the stack. Otherwise they would be read behind the call.
 	inKernel := t.inKernel
 	t.inKernel = false

@@ -123,6 +123,7 @@ var behaviours = []struct {
 	{name: "signalstack", state: "exit status 3"},
 	{name: "threadlocal"},
 	{name: "fork", want: "parent 11 child 7\n"},
+	{name: "mmaps"},
 	{name: "traceme", want: "20 of 20 traced\n"},
 	{name: "vfork", want: "status 0 ok\n"},
 	{name: "exec", want: "second image\n"},

@@ -76,6 +76,7 @@ var subjects = []subject{
 	{name: "exec", args: []string{"thread"}},
 	{name: "fail"},
 	{name: "fork"},
+	{name: "mmaps"},
 	{name: "fork", do: []string{"set follow-fork-mode child", "RUN"}},
 	{name: "globals"},
 	{name: "held", shared: true},
