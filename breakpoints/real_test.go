@@ -421,8 +421,8 @@ func runLoader(t *testing.T, loader, plugin string, follow bool) *trace {
 			tr.tracer.Reset()
 			tr.check(tr.tracer.Rearm())
 		},
-		Forked: func(_, _ int, followed bool) {
-			if followed {
+		Forked: func(b inferior.Birth) {
+			if b.Followed {
 				tr.tracer.Reset()
 				tr.check(tr.tracer.Rearm())
 			}

@@ -103,7 +103,7 @@ func (f *family) newProcess(t *Thread, child int, vfork bool) {
 		f.hold(child, t.tg)
 	}
 	if f.p.hooks.Forked != nil {
-		f.p.hooks.Forked(parent, child, follow)
+		f.p.hooks.Forked(Birth{Parent: parent, Child: child, VFork: vfork, Followed: follow})
 	}
 	if follow {
 		if asks {

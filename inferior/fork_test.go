@@ -31,9 +31,9 @@ func TestChildrenLive(t *testing.T) {
 				if !emulate {
 					tr.site.emulate = nil
 				}
-				p.SetHooks(Hooks{Forked: func(parent, child int, followed bool) {
-					if children++; parent != p.target.PID() || child == parent || followed {
-						t.Errorf("%s: forked %d %d %v", how, parent, child, followed)
+				p.SetHooks(Hooks{Forked: func(b Birth) {
+					if children++; b.Parent != p.target.PID() || b.Child == b.Parent || b.Followed || b.VFork != (how != "fork" && how != "forkexec") {
+						t.Errorf("%s: %+v", how, b)
 					}
 				}})
 				s := resume(t, p)
@@ -114,7 +114,7 @@ func TestAlone(t *testing.T) {
 		}
 		p.family.SetFollowFork(c.follow)
 		seen := false
-		p.SetHooks(Hooks{Forked: func(int, int, bool) {
+		p.SetHooks(Hooks{Forked: func(Birth) {
 			if !seen && p.family.Alone() != c.want {
 				t.Errorf("%+v: alone is %v", c, !c.want)
 			}
@@ -137,8 +137,8 @@ func TestFollowOneOfMany(t *testing.T) {
 		p, _ := launch(t, path, "together", "8")
 		p.family.SetFollowFork(true)
 		parent, children, followed := p.target.PID(), 0, 0
-		p.SetHooks(Hooks{Forked: func(_, _ int, follow bool) {
-			if children++; follow {
+		p.SetHooks(Hooks{Forked: func(b Birth) {
+			if children++; b.Followed {
 				followed++
 			}
 		}})

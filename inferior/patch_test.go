@@ -388,7 +388,7 @@ func TestPatchGoesWhileChildrenAreBorn(t *testing.T) {
 		h := launchHook(t, how, "100000")
 		h.install(t)
 		changes := 0
-		h.p.SetHooks(Hooks{Forked: func(int, int, bool) {
+		h.p.SetHooks(Hooks{Forked: func(Birth) {
 			err := h.p.StopAll(func() error {
 				changes++
 				if !h.patch.Removed() {
@@ -418,9 +418,9 @@ func testFollowedChildHasNoPatch(t *testing.T, l lead) {
 	h.install(t)
 	h.p.family.SetFollowFork(true)
 	parent, again := h.p.target.PID(), false
-	h.p.SetHooks(Hooks{Forked: func(_, _ int, followed bool) {
-		if !followed || !h.patch.Removed() {
-			t.Errorf("followed %v, patch removed %v", followed, h.patch.Removed())
+	h.p.SetHooks(Hooks{Forked: func(b Birth) {
+		if !b.Followed || !h.patch.Removed() {
+			t.Errorf("followed %v, patch removed %v", b.Followed, h.patch.Removed())
 		}
 		h.wantCode(t, targetCode)
 		h.install(t)
@@ -444,9 +444,9 @@ func testFollowedVforkKeepsPatch(t *testing.T, l lead) {
 	h.install(t)
 	h.p.family.SetFollowFork(true)
 	parent := h.p.target.PID()
-	h.p.SetHooks(Hooks{Forked: func(_, _ int, followed bool) {
-		if !followed || h.patch.Removed() {
-			t.Errorf("followed %v, patch removed %v", followed, h.patch.Removed())
+	h.p.SetHooks(Hooks{Forked: func(b Birth) {
+		if !b.Followed || h.patch.Removed() {
+			t.Errorf("followed %v, patch removed %v", b.Followed, h.patch.Removed())
 		}
 		h.wantCode(t, h.code)
 	}})

@@ -262,8 +262,8 @@ func TestInterrupt(t *testing.T) {
 // it waits in vfork for its child. There is a thread to name all the same.
 func TestInterruptInVfork(t *testing.T) {
 	p, _ := launch(t, build(t, "forks"), "vforkwait")
-	p.SetHooks(Hooks{Forked: func(_, child int, _ bool) {
-		t.Cleanup(func() { _ = syscall.Kill(child, syscall.SIGKILL) })
+	p.SetHooks(Hooks{Forked: func(b Birth) {
+		t.Cleanup(func() { _ = syscall.Kill(b.Child, syscall.SIGKILL) })
 		if err := p.waker.Interrupt(); err != nil {
 			t.Error(err)
 		}

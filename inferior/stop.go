@@ -77,6 +77,15 @@ func (e ExitStatus) String() string {
 	return s
 }
 
+// A Birth is a new process.
+type Birth struct {
+	Parent, Child int // process IDs
+	VFork         bool
+	// Followed: the child is the target from now on, with its traps planted and, unless it shares the parent's
+	// memory, without patches (see Patch).
+	Followed bool
+}
+
 // Hooks are called on the owner goroutine during Continue and StepInstruction.
 // Any may be nil.
 type Hooks struct {
@@ -85,10 +94,8 @@ type Hooks struct {
 	// entry, where those that it is linked with are there. Traps in removed modules
 	// are to be removed by whoever planted them.
 	Modules func(by *Thread, added, removed []Module) Action
-	// Forked reports a new process; followed: it is the target from now on, with
-	// its traps planted and, unless it shares the parent's memory, without
-	// patches (see Patch).
-	Forked func(parent, child int, followed bool)
+	// Forked reports a new process.
+	Forked func(Birth)
 	// Guest reports that a child of t is about to run in the target's memory,
 	// on t's stack or another (vfork), and that it does no more. It runs with
 	// t's thread-local storage.

@@ -34,6 +34,7 @@ type common struct {
 	reading      *capture.Reading     // of the command that runs, see Session.Within; nil: to the end
 	exit         *inferior.ExitStatus // of the last process that ended, nil: none has
 	said         map[string]bool      // warnings given in this run
+	births       int                  // processes that it has made
 	going        atomic.Bool          // all threads run, but those that are being looked at
 	keepTerminal bool                 // hdb keeps its terminal while a process runs
 	past         bool                 // an event that was recorded before is selected, see Travel

@@ -3,6 +3,7 @@ package session
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -229,5 +230,29 @@ func TestSourcesAsHdbSees(t *testing.T) {
 	}
 	if *root != "" {
 		t.Errorf("after the end: %q", *root)
+	}
+}
+
+// A server that makes many processes is not told of for each.
+func TestManyForksAreToldOnce(t *testing.T) {
+	runtime.LockOSThread() // of this test's goroutine: ptrace is bound to it
+	defer runtime.UnlockOSThread()
+	told, last := 0, ""
+	s := New(Config{Version: "test", Notify: func(line string) {
+		if strings.Contains(line, " forked ") {
+			told++
+			last = line
+		}
+	}})
+	defer s.Close()
+	if _, err := s.Load(testprogs.Build(t, "storm_forks")); err != nil {
+		t.Fatal(err)
+	}
+	output(t, s, "40")
+	if r := must(t)(s.Run(nil)); r.Reason != inferior.Exited {
+		t.Fatal(r.Reason)
+	}
+	if told != toldBirths || !strings.HasSuffix(last, "of which nothing more is said") {
+		t.Errorf("told %d times, at last %q", told, last)
 	}
 }

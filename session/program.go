@@ -282,7 +282,7 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 	s.names.Attach(p.PID(), p)
 	s.sourcesOf(p.PID())
 	s.clock.Start()
-	s.said = map[string]bool{}
+	s.said, s.births = map[string]bool{}, 0
 	s.account.begin()
 	s.Planes.begin()
 	s.demand.begin()
@@ -498,19 +498,29 @@ func (s *Session) systemCall(t *inferior.Thread, c inferior.SystemCall) inferior
 	return action
 }
 
-func (s *Session) forked(parent, child int, followed bool) {
-	switch {
-	case followed:
-		s.notify("following child process %d of %d", child, parent)
-	case s.Settings.KeepForks:
-		s.notify("process %d forked %d, which is held: see info inferiors", parent, child)
-	case s.cfg.Forked != nil:
-		s.cfg.Forked(parent, child)
-	default:
-		s.notify("process %d forked %d: it runs free", parent, child)
+// toldBirths is how many processes that run free are told in a run: a server may make hundreds a second.
+const toldBirths = 10
+
+func (s *Session) forked(b inferior.Birth) {
+	forked := "forked"
+	if b.VFork {
+		forked = "vforked"
 	}
-	if followed {
-		s.sourcesOf(child)
+	s.births++
+	switch {
+	case b.Followed:
+		s.notify("following child process %d of %d", b.Child, b.Parent)
+	case s.Settings.KeepForks:
+		s.notify("process %d %s %d, which is held: see info inferiors", b.Parent, forked, b.Child)
+	case s.cfg.Forked != nil:
+		s.cfg.Forked(b)
+	case s.births == toldBirths:
+		s.notify("process %d %s %d: it runs free, as all that follow, of which nothing more is said", b.Parent, forked, b.Child)
+	case s.births < toldBirths:
+		s.notify("process %d %s %d: it runs free", b.Parent, forked, b.Child)
+	}
+	if b.Followed {
+		s.sourcesOf(b.Child)
 		s.Planes.followProbe()
 		s.names.Modules.Update(mappings(s.proc.Modules()))
 	}

@@ -26,7 +26,7 @@ type Config struct {
 	// program that outlives hdb, should hdb be killed; see inferior.Process.Guard.
 	Guard []string
 	// Forked is told of children that run free, rather than Notify, when it is set.
-	Forked func(parent, child int)
+	Forked func(inferior.Birth)
 	// Signal is told of signals whose policy is print without stop, rather than
 	// Notify, when it is set.
 	Signal func(*inferior.Signal)

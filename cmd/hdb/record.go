@@ -278,10 +278,14 @@ func (r *recorder) clear() {
 }
 
 // forked says of the first child that it is not recorded, and counts them all.
-func (r *recorder) forked(parent, child int) {
+func (r *recorder) forked(b inferior.Birth) {
+	forked := "forked"
+	if b.VFork {
+		forked = "vforked"
+	}
 	r.forks++
 	if r.forks == 1 && !r.o.quiet {
-		r.say(fmt.Sprintf("process %d forked %d: children run free and are not recorded; `hdb record -p PID` records one", parent, child))
+		r.say(fmt.Sprintf("process %d %s %d: children run free and are not recorded; `hdb record -p PID` records one", b.Parent, forked, b.Child))
 	}
 }
 
