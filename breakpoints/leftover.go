@@ -162,7 +162,20 @@ func leftoverError(text string, at int, rest, location string, place cond.Place)
 		example = strings.TrimSpace(guess)
 	}
 	msg := fmt.Sprintf("%q is no part of a location: a condition stands after if, as in: %s if %s", rest, location, example)
+	if !knows(place, cond.Size) && isName(location) && isName(rest) && !connects(rest) {
+		msg += "; breakpoints have numbers, and no names as in delve: " + rest
+	}
 	return wordError(text, at, msg)
+}
+
+// isName reports whether a word can be the name of a function of C, C++ or Go.
+func isName(word string) bool {
+	for i := range len(word) {
+		if !isNameByte(word[i]) && word[i] != ':' && word[i] != '.' {
+			return false
+		}
+	}
+	return word != "" && (word[0] < '0' || word[0] > '9')
 }
 
 // connects tells words that people write where if belongs.

@@ -190,6 +190,20 @@ func TestParseSpecWithoutIf(t *testing.T) {
 	}
 }
 
+// delve's names of breakpoints are not taken for functions without a word.
+func TestParseSpecNamedAsInDelve(t *testing.T) {
+	for text, location := range map[string]string{"here main.work": "main.work", "here f": "f", "here f if nth > 3": "f"} {
+		if _, err := ParseSpec(text); err == nil || !strings.HasSuffix(err.Error(), "; breakpoints have numbers, and no names as in delve: "+location) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	for _, text := range []string{"12 f", "f size>3", "f where nth == 3"} {
+		if _, err := ParseSpec(text); err == nil || strings.Contains(err.Error(), "delve") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 // Names of functions with words and comparisons in them stay names.
 func TestParseSpecOddNames(t *testing.T) {
 	for _, name := range []string{

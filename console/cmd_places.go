@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -95,18 +96,42 @@ func printStop(s *session.Session, o *screen.Output, st *breakpoints.Stop) {
 	}
 }
 
+// sourcesPart reads gdb's flags of info sources: what of a file's name the pattern is for.
+func sourcesPart(raw string) (part func(string) string, pattern string, err error) {
+	part = func(file string) string { return file }
+	for strings.HasPrefix(raw, "-") {
+		var word string
+		word, raw = splitWord(raw)
+		switch word {
+		case "--":
+			return part, raw, nil
+		case "-basename":
+			part = filepath.Base
+		case "-dirname":
+			part = filepath.Dir
+		default:
+			return nil, "", fmt.Errorf("info sources: %q: -basename, -dirname or -- expected before a pattern", word)
+		}
+	}
+	return part, raw, nil
+}
+
 func infoSources(_ context.Context, c *Console, in Input) error {
 	files, err := c.s.Names().Symbols.SourceFiles()
 	if err != nil {
 		return err
 	}
-	re, err := pattern(in.Raw)
+	part, text, err := sourcesPart(in.Raw)
+	if err != nil {
+		return err
+	}
+	re, err := pattern(text)
 	if err != nil {
 		return err
 	}
 	kept := []string{}
 	for _, f := range files {
-		if re.MatchString(f) {
+		if re.MatchString(part(f)) {
 			kept = append(kept, f)
 		}
 	}

@@ -60,7 +60,7 @@ func stopLines(s *session.Session) (lines []string, n int) {
 		if st.Cond != nil {
 			command += " if " + strings.TrimSpace(st.Cond.Source())
 		}
-		lines = append(lines, "if $_thread", "  "+command)
+		lines = append(lines, "if $_pid", "  "+command)
 		lines = append(lines, finishStop(st, "  ")...)
 		lines = append(lines, "else", "  echo left out, as it needs a process: "+strings.ReplaceAll(command, `\`, `\\`)+`\n`, "end")
 		n++

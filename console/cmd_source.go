@@ -61,7 +61,11 @@ func searcher(step int) func(context.Context, *Console, Input) error {
 			showFound(c, in, n, text)
 			return nil
 		}
-		return fmt.Errorf("%s: no line of %s from %d on matches %s", in.Name, screen.ShortPath(l.file), max(from, 1), in.Raw)
+		hint := ""
+		if step < 0 && notBuilt("reverse-"+in.Raw) != nil || in.Raw == "continue" {
+			hint = fmt.Sprintf(" (rev is gdb's reverse-search; for delve's rev %s: see help reverse-%s)", in.Raw, in.Raw)
+		}
+		return fmt.Errorf("%s: no line of %s from %d on matches %s%s", in.Name, screen.ShortPath(l.file), max(from, 1), in.Raw, hint)
 	}
 }
 

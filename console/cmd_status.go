@@ -36,7 +36,7 @@ func statusCommands() []*Command {
 					Long: "The general ones, segments and flags, those of floating point, and vectors; or those that are named.\n\nExample:\n  info all-registers"},
 				{Name: "auxv", Short: "show the auxiliary vector that the kernel gave the program", Needs: NeedMemory, Run: infoAuxv, Repeat: none},
 				{Name: "sharedlibrary", Aliases: []string{"shared", "dll", "modules", "libraries"}, Short: "list the files mapped into the program", Synopsis: "[REGEXP]", Needs: NeedData, Run: infoModules, Repeat: none, Long: "Example:\n  info sharedlibrary libc"},
-				{Name: "sources", Short: "list the source files of the debug information", Synopsis: "[REGEXP]", Raw: true, Needs: NeedProgram, Run: infoSources, Repeat: none, Long: "Example:\n  info sources \\.cc$"},
+				{Name: "sources", Short: "list the source files of the debug information", Synopsis: "[-basename|-dirname] [--] [REGEXP]", Raw: true, Needs: NeedProgram, Run: infoSources, Repeat: none, Long: "Example:\n  info sources \\.cc$"},
 				{Name: "source", Short: "tell about the source file of the selected frame", Needs: NeedProgram, Run: infoSource, Repeat: none},
 				{Name: "functions", Aliases: []string{"fu", "func"}, Short: "list the functions whose name matches", Synopsis: "[REGEXP]", Raw: true, Needs: NeedProgram, Run: infoFunctions, Repeat: none,
 					Long: "Example:\n  info functions ^Index::"},
@@ -67,7 +67,7 @@ func statusCommands() []*Command {
 			}, append(valueInfos(), macroInfos()...)...)},
 		{Name: "breakpoints", Aliases: []string{"bp"}, Beside: RunsBeside, Group: GroupStatus, Short: "list the stops", Synopsis: "[N]", Args: []ArgKind{ArgStop}, Run: infoBreakpoints, Repeat: none, Long: "Example:\n  breakpoints 2"},
 		{Name: "libraries", Group: GroupStatus, Short: "list the files mapped into the program", Synopsis: "[REGEXP]", Needs: NeedData, Run: infoModules, Repeat: none, Long: "Example:\n  libraries libc"},
-		{Name: "sources", Group: GroupStatus, Short: "list the source files of the debug information", Synopsis: "[REGEXP]", Raw: true, Needs: NeedProgram, Run: infoSources, Repeat: none, Long: "Example:\n  sources \\.cc$"},
+		{Name: "sources", Group: GroupStatus, Short: "list the source files of the debug information", Synopsis: "[-basename|-dirname] [--] [REGEXP]", Raw: true, Needs: NeedProgram, Run: infoSources, Repeat: none, Long: "Example:\n  sources \\.cc$"},
 		{Name: "funcs", Group: GroupStatus, Short: "list the functions whose name matches", Synopsis: "[REGEXP]", Raw: true, Needs: NeedProgram, Run: infoFunctions, Repeat: none, Long: "Example:\n  funcs ^Index::"},
 		{Name: "regs", Group: GroupStatus, Short: "show the registers of the selected frame", Synopsis: "[NAME...]", Needs: NeedMemory, Run: infoRegisters, Repeat: none, Long: "Example:\n  regs rip rsp"},
 	}

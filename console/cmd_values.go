@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,8 +62,8 @@ func valueCommands() []*Command {
 		{Name: "whatis", Group: GroupData, Raw: true, Args: []ArgKind{ArgType}, Synopsis: "EXPRESSION | TYPE", Short: "name the type of an expression", Needs: NeedProgram, Run: typeTeller(false), Long: "Example:\n  whatis index->pages"},
 		{Name: "locals", Group: GroupData, Short: "show the variables of the selected frame", Needs: NeedValues, Run: infoLocals},
 		{Name: "args", Group: GroupData, Short: "show the arguments of the selected frame", Needs: NeedValues, Run: infoArgs},
-		{Name: "display", Group: GroupData, Direct: true, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[/FMT] [EXPRESSION]", Short: "print an expression now and at each stop", Needs: NeedProgram, Run: runDisplay,
-			Long: "Without EXPRESSION it prints all of them. One that names local variables is shown in their block alone. `undisplay` ends it. The formats i and s examine memory, as x does.\n\nExamples:\n  display size\n  display/x flags\n  display/2i $pc"},
+		{Name: "display", Group: GroupData, Direct: true, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[/FMT] [EXPRESSION]\n-a EXPRESSION\n-d N", Short: "print an expression now and at each stop", Needs: NeedProgram, Run: runDisplay,
+			Long: "Without EXPRESSION it prints all of them. One that names local variables is shown in their block alone. `undisplay` ends it. -a and -d are delve's words for both. The formats i and s examine memory, as x does.\n\nExamples:\n  display size\n  display/x flags\n  display/2i $pc"},
 		{Name: "undisplay", Group: GroupData, Args: []ArgKind{ArgDisplay}, Synopsis: "[N...]", Short: "show expressions no more at each stop", Run: runUndisplay, Repeat: RepeatNone, Long: "Example:\n  undisplay 2"},
 	}
 }
@@ -267,10 +268,19 @@ func (e *evaluator) variables(in Input, none string, list func(*session.Values, 
 	return nil
 }
 
-func runDisplay(_ context.Context, c *Console, in Input) error {
+// delvesDisplay matches delve's display -a EXPRESSION and -d NUMBER, which are no expressions: -a alone, and -a + 1, are.
+var delvesDisplay = regexp.MustCompile(`^-(a +[A-Za-z_$]|d +[0-9])`)
+
+func runDisplay(ctx context.Context, c *Console, in Input) error {
 	if in.Raw == "" {
 		c.eval.showDisplays()
 		return nil
+	}
+	if word, rest, _ := strings.Cut(in.Raw, " "); delvesDisplay.MatchString(in.Raw) {
+		in.Args, in.Raw = strings.Fields(rest), strings.TrimSpace(rest)
+		if word == "-d" {
+			return runUndisplay(ctx, c, in)
+		}
 	}
 	spec, expr := cutFormat(in.Raw)
 	d := display{spec: spec, expr: expr, memory: strings.ContainsAny(spec, "is")}

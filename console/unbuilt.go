@@ -14,6 +14,7 @@ var unbuilt = []struct{ words, why string }{
 	{"info os", "the shell has it: shell ps, shell ipcs"},
 	{"macro define, macro undef, macro list, macro expand-once", "set convenience variables instead: set $N = 3; macro expand shows what the program's macros are"},
 	{"checkpoint, info checkpoints", "not built: a recording is the past that can be gone back to, by goto and reverse-continue"},
+	{"rewind, rw", "reverse-continue, prev-alloc and goto go back in a recording, as delve's rewind does; rwatch watches for reads"},
 	{"reverse-step, reverse-next, reverse-stepi, reverse-finish", "only allocations are recorded, not instructions: prev-alloc, prev-free, reverse-continue and goto move between them"},
 	{"queue-signal", "signal goes on with one at once"},
 	{"compare-sections", "info sharedlibrary says when a file is not the one that is mapped"},

@@ -102,6 +102,9 @@ func (l *Locations) WhyNoLine(location string) string {
 	}
 	at := slices.IndexFunc(files, func(f string) bool { return names.SameFile(f, file) })
 	if at < 0 {
+		if _, rest, ok := strings.Cut(file, " "); ok && slices.ContainsFunc(files, func(f string) bool { return names.SameFile(f, rest) }) {
+			return fmt.Sprintf("breakpoints have numbers, and no names as in delve: %s:%d", rest, line)
+		}
 		for i, f := range files {
 			files[i] = filepath.Base(f)
 		}

@@ -6,7 +6,7 @@ import (
 )
 
 // conveniences are the words of the debugger that `show convenience` lists.
-var conveniences = [...]string{"_", "__", "_exception", "_exitcode", "_exitsignal", "_siginfo", "_thread", "bpnum"}
+var conveniences = [...]string{"_", "__", "_exception", "_exitcode", "_exitsignal", "_pid", "_siginfo", "_thread", "bpnum"}
 
 // Examined sets $_ to an address that was shown and $__ to the bytes there, in units of
 // that size.

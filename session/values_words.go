@@ -24,9 +24,11 @@ type debuggerWords struct {
 func (d debuggerWords) word(name string) (values.Word, bool) {
 	switch name {
 	case "_thread":
+		return values.Word{N: uint64(d.threadNumber()), Int: true}, true
+	case "_pid":
 		n := 0
-		if d.sel.thread != nil && d.mode().Readable() {
-			n = d.sel.thread.Num
+		if d.mode() == Live {
+			n = d.proc.PID()
 		}
 		return values.Word{N: uint64(n), Int: true}, true
 	case "bpnum":
@@ -44,6 +46,25 @@ func (d debuggerWords) word(name string) (values.Word, bool) {
 		return values.Word{N: uint64(d.exit.Signal), Int: true}, true
 	}
 	return d.event(name)
+}
+
+// threadNumber is that of the selected thread, in the past of the one that made the selected event; 0 without one.
+func (d debuggerWords) threadNumber() int {
+	switch e := d.sel.event(); {
+	case !d.sel.recalled():
+	case e == nil:
+		return 0
+	default:
+		threads := d.sel.recordedSource().Threads()
+		if i := slices.IndexFunc(threads, func(t capture.Thread) bool { return t.TID == e.TID }); i >= 0 {
+			return threads[i].Num
+		}
+		return 0
+	}
+	if d.sel.thread == nil || !d.mode().Readable() {
+		return 0
+	}
+	return d.sel.thread.Num
 }
 
 // signalInfo is the siginfo_t of the signal that the selected thread stopped at.
