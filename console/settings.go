@@ -293,7 +293,11 @@ func readInit(c *Console, path string) error {
 		return err
 	}
 	defer file.Close()
-	if err := private(ownerOf(st), st.Mode().Perm()&^0o020); err != nil { // the group is often the user's own
+	mode := st.Mode().Perm()
+	if mode&0o002 == 0 {
+		mode &^= 0o020 // the group is often the user's own
+	}
+	if err := private(ownerOf(st), mode); err != nil {
 		return err
 	}
 	text, err := io.ReadAll(io.LimitReader(file, line.MaxLine+1))

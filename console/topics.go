@@ -64,7 +64,7 @@ func variablesText() string {
 		"\n  $__          what was there" +
 		"\n  $bpnum       number of the stop that was made last" +
 		"\n  $_pid        process ID of the program that runs under hdb, 0 without one" +
-		"\n  $_thread     number of the selected thread, of a recorded event that of its own; 0 without one" +
+		"\n  $_thread     number of the selected thread, at a recorded event the event's thread; 0 without one" +
 		"\n  $_exitcode   exit code of the last program that ended, void before, and after one that a signal killed" +
 		"\n  $_exitsignal number of the signal that killed it, or void" +
 		"\n  $_exception  object that is thrown or caught, at a stop of catch throw or catch catch; void elsewhere" +

@@ -17,10 +17,10 @@ const wakeSignal = 63
 // A waker makes the owner look up from its wait.
 type waker struct {
 	tid     int
-	request atomic.Bool // Interrupt has been called and not been answered
-	waiting atomic.Bool // the owner is about to wait or waits
-	called  atomic.Bool // calls is not empty
-	late    atomic.Bool // threads take long to stop, which the owner has not looked at
+	request atomic.Bool              // Interrupt has been called and not been answered
+	waiting atomic.Bool              // the owner is about to wait or waits
+	called  atomic.Bool              // calls is not empty
+	hurried atomic.Pointer[awaiting] // the last wait for threads to stop that took long
 
 	mu    sync.Mutex
 	calls []func() // of Wake, not run yet
@@ -63,9 +63,15 @@ func (w *waker) Interrupt() error {
 }
 
 // hurry has the owner look at what it waits for.
-func (w *waker) hurry() {
-	w.late.Store(true)
+func (w *waker) hurry(a *awaiting) {
+	w.hurried.Store(a)
 	w.ring()
+}
+
+// late reports whether threads take long to stop and the owner has not looked at it.
+func (w *waker) late() bool {
+	a := w.hurried.Load()
+	return a != nil && !a.over.Load() && !a.told.Load()
 }
 
 // ring signals the owner's thread until it has looked. Once would not do: the
@@ -74,7 +80,7 @@ func (w *waker) hurry() {
 // hide the signal from wait4.
 func (w *waker) ring() {
 	pid := os.Getpid()
-	for pause := 200 * time.Microsecond; (w.request.Load() || w.called.Load() || w.late.Load()) && w.waiting.Load(); pause = min(2*pause, 50*time.Millisecond) {
+	for pause := 200 * time.Microsecond; (w.request.Load() || w.called.Load() || w.late()) && w.waiting.Load(); pause = min(2*pause, 50*time.Millisecond) {
 		if changeAction(wakeSignal, 0, saRestart) != nil || unix.Tgkill(pid, w.tid, wakeSignal) != nil {
 			return
 		}

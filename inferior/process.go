@@ -253,7 +253,7 @@ func (p *Process) waitEvent() error {
 		return nil
 	}
 	tid, ws, err := p.spin.next(p.handler.wait, func() bool {
-		return p.waker.asked() || p.waker.late.Load() || calls && p.waker.called.Load()
+		return p.waker.asked() || p.waker.late() || calls && p.waker.called.Load()
 	})
 	switch {
 	case err == unix.EINTR:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -55,28 +56,28 @@ func frozen(tid int) bool {
 	return false
 }
 
-// An awaiting is the wait for threads to stop.
+// An awaiting is the wait for threads to stop. Its timer runs on a goroutine of its own, also when the wait has ended.
 type awaiting struct {
 	timer *time.Timer
-	told  bool
+	told  atomic.Bool // that it takes long
+	over  atomic.Bool
 }
 
 // wait waits for an event. When it takes long, that is told once, and from then on Interrupt ends the
 // wait with an *UnstoppedError.
 func (a *awaiting) wait(p *Process) error {
 	if a.timer == nil {
-		a.timer = time.AfterFunc(patience, p.waker.hurry)
+		a.timer = time.AfterFunc(patience, func() { p.waker.hurry(a) })
 	}
 	if err := p.waitEvent(); err != nil {
 		return err
 	}
-	if p.waker.late.CompareAndSwap(true, false) && !a.told {
+	if p.waker.late() && a.told.CompareAndSwap(false, true) {
 		if e := p.unstopped(); e != nil {
-			a.told = true
 			p.message("%v", e)
 		}
 	}
-	if a.told && p.waker.asked() {
+	if a.told.Load() && p.waker.asked() {
 		if e := p.unstopped(); e != nil {
 			return e
 		}
@@ -85,6 +86,7 @@ func (a *awaiting) wait(p *Process) error {
 }
 
 func (a *awaiting) end() {
+	a.over.Store(true)
 	if a.timer != nil {
 		a.timer.Stop()
 	}
@@ -97,7 +99,8 @@ func (p *Process) tellStopped() (end func() bool) {
 	return time.AfterFunc(patience, func() {
 		p.Wake(func() {
 			state, _ := statusField(pid, "State")
-			if t := p.target.representative(); p.target.pid == pid && t != nil && t.group && strings.HasPrefix(state, "t") || strings.HasPrefix(state, "T") {
+			t := p.target.representative()
+			if p.target.pid == pid && t != nil && (t.group && strings.HasPrefix(state, "t") || strings.HasPrefix(state, "T")) {
 				p.message("process %d is stopped by a signal (SIGSTOP or the like), and goes on when it gets SIGCONT: kill -CONT %d", pid, pid)
 			}
 		})

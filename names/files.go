@@ -21,6 +21,11 @@ type fileID struct {
 	path       string
 	size       int64
 	mtimeNanos int64
+	user       int // whose rights its debug files were opened with, -1: hdb's own
+}
+
+func (f *files) id(path string, st os.FileInfo) fileID {
+	return fileID{path, st.Size(), st.ModTime().UnixNano(), f.r.Sources.User.ID()}
 }
 
 func (f *files) config() symbols.Config {
@@ -37,7 +42,7 @@ func (f *files) get(path string) (*symbols.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	id := fileID{path, st.Size(), st.ModTime().UnixNano()}
+	id := f.id(path, st)
 	if obj := f.open[id]; obj != nil {
 		return obj, nil
 	}
@@ -90,7 +95,7 @@ func (f *files) replace(old, obj *symbols.Object, path string) {
 		f.retired = append(f.retired, old)
 	}
 	if st, err := os.Stat(path); err == nil {
-		f.open[fileID{path, st.Size(), st.ModTime().UnixNano()}] = obj
+		f.open[f.id(path, st)] = obj
 	} else {
 		f.retired = append(f.retired, obj)
 	}

@@ -176,7 +176,7 @@ func refusal(p *inferior.Process, ring uint64) error {
 	return nil
 }
 
-// hasFSGSBase tells whether the machine and p may use rdfsbase: bit 1 of AT_HWCAP2
+// hasFSGSBase reports whether the machine and p let programs use rdfsbase: bit 1 of AT_HWCAP2
 // (arch/x86/include/uapi/asm/hwcap2.h).
 func hasFSGSBase(p *inferior.Process) bool {
 	const atHWCAP2 = 26

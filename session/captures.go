@@ -83,8 +83,8 @@ func (c *Captures) OpenWhole(path string) (capture.Info, error) {
 	if c.path, err = filepath.Abs(path); err != nil {
 		c.path = path
 	}
+	c.names.ReadAs("", firstUser(c.path, f.Info().Program))
 	c.names.OpenCapture(f, c.path)
-	c.names.ReadAs("", ownerOf(c.path, f.Info().Program))
 	c.attribution.InterpretsIn(f)
 	c.sel.clear()
 	c.recorded.toEnd()
@@ -94,8 +94,8 @@ func (c *Captures) OpenWhole(path string) (capture.Info, error) {
 	return f.Info(), nil
 }
 
-// ownerOf is the first owner of the files who is not root.
-func ownerOf(paths ...string) *rights.User {
+// firstUser is the first owner of the files who is not root.
+func firstUser(paths ...string) *rights.User {
 	for _, path := range paths {
 		if u := rights.OfFile(path); u != nil {
 			return u

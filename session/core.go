@@ -50,8 +50,11 @@ func (c *Cores) Open(path, program string) (CoreInfo, *Report, error) {
 		return CoreInfo{}, nil, err
 	}
 	core.Report = func(line string) { c.notify("%s", line) }
+	before := c.names.Sources.User
+	c.names.ReadAs("", rights.OfUser(core.Process.UID, core.Process.GID))
 	prog, err := c.program(core, program)
 	if err != nil {
+		c.names.ReadAs("", before)
 		return CoreInfo{}, nil, errors.Join(err, core.Close())
 	}
 	c.Close()
@@ -97,7 +100,7 @@ func (c *Cores) take(core *corefile.File) {
 	}
 	c.image = inferior.OpenCore(core, exe)
 	c.names.Attach(0, c.image) // whatever has its number now is another process
-	c.names.ReadAs("", rights.OfFile(core.Path()))
+	c.names.ReadAs("", rights.OfUser(core.Process.UID, core.Process.GID))
 	c.names.Modules.Update(mappings(c.image.Modules()))
 	c.said, c.exit = map[string]bool{}, nil
 	c.sel.clear()

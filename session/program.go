@@ -49,7 +49,7 @@ func (s *Session) Load(path string) (ProgramInfo, error) {
 			return ProgramInfo{}, err
 		}
 	}
-	if s.proc == nil {
+	if s.Mode() == Loaded || s.Mode() == Empty {
 		s.names.ReadAs("", rights.OfFile(full))
 	}
 	obj, err := s.names.Open(full)
@@ -224,6 +224,7 @@ func (s *Session) Attach(pid int) (*Report, error) {
 	case s.proc != nil:
 		return nil, ErrRunning
 	}
+	s.sourcesOf(pid)
 	s.readAhead(pid)
 	p, err := inferior.AttachWith(pid, inferior.AttachOptions{
 		Guard: s.cfg.Guard, Message: func(m string) { s.notify("%s", m) },
@@ -231,6 +232,7 @@ func (s *Session) Attach(pid int) (*Report, error) {
 	})
 	if err != nil {
 		s.target.Store(nil)
+		s.sourcesOf(0)
 		return nil, err
 	}
 	exe := p.Exe()
@@ -515,7 +517,7 @@ func (s *Session) forked(b inferior.Birth) {
 	case s.cfg.Forked != nil:
 		s.cfg.Forked(b)
 	case s.births == toldBirths:
-		s.notify("process %d %s %d: it runs free, as all that follow, of which nothing more is said", b.Parent, forked, b.Child)
+		s.notify("process %d %s %d: it runs free; further children are not reported", b.Parent, forked, b.Child)
 	case s.births < toldBirths:
 		s.notify("process %d %s %d: it runs free", b.Parent, forked, b.Child)
 	}
@@ -538,6 +540,7 @@ func (s *Session) execed(path string) {
 	s.notify("process %d is executing new program: %s", s.proc.PID(), path)
 	s.Planes.replaced()
 	s.Stops.forgetBindings()
+	s.sourcesOf(s.proc.PID()) // who may be another user now
 	obj, err := s.names.Open(path)
 	if err != nil {
 		s.notify("%s: %v", path, err)

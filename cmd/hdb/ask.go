@@ -112,11 +112,11 @@ func (o *options) askLive() error {
 	return o.ask()
 }
 
-// isHere reports whether a file has the name of a command, in the working directory. Names of commands are looked for
-// nowhere else: hdb top is not about /usr/bin/top.
+// isHere reports whether a file in the working directory has that name. The words of hdb win over programs in PATH, such
+// as /usr/bin/top.
 func isHere(word string) bool {
-	_, err := os.Stat(word)
-	return err == nil
+	st, err := os.Stat(word)
+	return err == nil && !st.IsDir()
 }
 
 // isProgram tells words that a program can be started by.

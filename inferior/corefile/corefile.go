@@ -82,6 +82,8 @@ const (
 // A Process is what NT_PRPSINFO and NT_PRSTATUS say of the process.
 type Process struct {
 	PID     int
+	UID     int // real user and group IDs
+	GID     int
 	Command string // the name of the thread that died, at most 15 bytes
 	Args    string // the command line, its arguments parted by blanks; at most 80 bytes
 	Signal  int    // that ended the process, 0 none: the core is of one that went on

@@ -38,6 +38,8 @@ const (
 	fpSize        = 512
 
 	infoSize    = 136
+	infoUID     = 16
+	infoGID     = 20
 	infoPID     = 24
 	infoCommand = 40 // 16 bytes
 	infoArgs    = 56 // 80 bytes
@@ -127,6 +129,8 @@ func (f *File) note(n elfnote.Note) error {
 		if len(n.Desc) < infoSize {
 			return short(infoSize)
 		}
+		f.Process.UID = int(binary.LittleEndian.Uint32(n.Desc[infoUID:]))
+		f.Process.GID = int(binary.LittleEndian.Uint32(n.Desc[infoGID:]))
 		f.Process.PID = int(int32(binary.LittleEndian.Uint32(n.Desc[infoPID:])))
 		f.Process.Command = text(n.Desc[infoCommand:][:16])
 		f.Process.Args = strings.TrimRight(text(n.Desc[infoArgs:][:80]), " ")

@@ -4,5 +4,5 @@ package regular
 
 import "os"
 
-// madeUp is false: what is said of Linux is not known of other systems.
+// madeUp reports whether the kernel makes a file's contents up: only of Linux is that known.
 func madeUp(*os.File) bool { return false }

@@ -29,6 +29,22 @@ func OfFile(path string) *User {
 	return ofInfo(st)
 }
 
+// OfUser is the user of those IDs, nil if hdb is not run by root, or it is root.
+func OfUser(uid, gid int) *User {
+	if uid == 0 || os.Geteuid() != 0 {
+		return nil
+	}
+	return &User{UID: uid, GID: gid}
+}
+
+// ID is the user's, -1 of hdb's own.
+func (u *User) ID() int {
+	if u == nil {
+		return -1
+	}
+	return u.UID
+}
+
 // Open is regular.Open with the rights of the user. Where these are not enough, the error says whose they are.
 func (u *User) Open(path string) (*os.File, fs.FileInfo, error) {
 	if u == nil {
