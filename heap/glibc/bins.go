@@ -141,9 +141,10 @@ func (h *Heap) judge(a *Arena, f *freeChunk, whole bool) {
 
 // listBin follows one bin forwards, and tells whether it is whole.
 func (h *Heap) listBin(a *Arena, b *Bin) bool {
-	head := a.Addr + stateTop + addr.Run(16*(b.Index-1)) // as if it were a chunk
-	first := addr.Run(a.state[stateBins/8+2*(b.Index-1)])
-	last := addr.Run(a.state[stateBins/8+2*(b.Index-1)+1])
+	l := &h.mem.layout
+	head := a.Addr + l.top + addr.Run(16*(b.Index-1)) // as if it were a chunk
+	first := addr.Run(a.state[int(l.bins/8)+2*(b.Index-1)])
+	last := addr.Run(a.state[int(l.bins/8)+2*(b.Index-1)+1])
 	bad := func(chunk addr.Run, field string, found addr.Run, kind DamageKind, args ...uint64) bool {
 		if chunk == head {
 			field = "malloc_state.bins[" + binName(b.Index) + "]." + field
@@ -237,18 +238,16 @@ func (h *Heap) isChunk(a addr.Run) bool {
 // listFast follows the fastbins of an arena.
 func (h *Heap) listFast(a *Arena) {
 	l := &h.links
-	for k := range fastbins {
+	for k := range h.mem.layout.fastbins {
 		b := Bin{Kind: BinFast, Index: k, Least: uint64(k+2) * 16, Most: uint64(k+2) * 16, Arena: a.Index}
 		from, field := a.Addr, fmt.Sprintf("malloc_state.fastbinsY[%d]", k)
 		for p := addr.Run(a.state[stateFastbins/8+k]); p != 0; {
-			if d := h.cache(p, FastBin, b.Least); d != nil {
+			if d := h.cache(p, FastBin, &b); d != nil {
 				d.Arena, d.Chunk, d.Field, d.Passing = a.Index, from, field, a.Locked
 				d.Value, d.Leads = l.found(h, from+header, p, from != a.Addr)
 				h.report(*d)
 				break
 			}
-			b.Count++
-			b.Bytes += b.Least
 			from, field = p, "fd"
 			p = l.next(h.mem.word(p+header), p+header)
 		}
@@ -258,20 +257,25 @@ func (h *Heap) listFast(a *Arena) {
 	}
 }
 
-// cache marks the chunk with its header at p as kept in a list of chunks of one size. If it cannot
+// cache marks the chunk with its header at p as kept in a list of chunks, and counts it. If it cannot
 // be, the result is the kind of damage of the link to it.
-func (h *Heap) cache(p addr.Run, s State, size uint64) *Damage {
+func (h *Heap) cache(p addr.Run, s State, b *Bin) *Damage {
 	x, i, ok := h.locate(p)
+	size := b.Least
 	switch {
 	case p%granule != 0 || !ok || x.header(i) != p:
 		return &Damage{Kind: ListLink, Args: [3]uint64{size}}
 	case *x.states.At(i) == s:
 		return &Damage{Kind: ListLoop}
-	case *x.states.At(i) != Used || x.arena < 0:
+	case *x.states.At(i) != Used && (*x.states.At(i) != Mmapped || s != TCache || !h.mem.layout.slots):
 		return &Damage{Kind: ListState, Args: [3]uint64{size, uint64(*x.states.At(i))}}
-	case x.size(i) != size:
-		return &Damage{Kind: ListSize, Args: [3]uint64{size, x.size(i)}}
 	}
+	if got := x.bytes(i); got < b.Least || got > b.Most {
+		return &Damage{Kind: ListSize, Args: [3]uint64{size, got}}
+	} else {
+		b.Bytes += got
+	}
+	b.Count++
 	*x.states.At(i) = s
 	return nil
 }

@@ -51,6 +51,7 @@ const (
 	ListSize                         // leads to a chunk of another size; Args: the size, that size
 	ListEnd                          // the list is too long
 	TCacheCount                      // Args: how many chunks the list has
+	TCacheSlots                      // Args: for how many more the list has room, how many it has
 	TCacheKey                        // Args: that of the other chunks
 	Overlap                          // the chunk reaches over a block of a recording; Args: the most, the block's event and address
 )
@@ -65,7 +66,7 @@ var expected = [...]string{
 	BinLoop:   "a chunk that is in no bin yet", BinBack: "%#x, whose fd leads here", BinLast: "%#x, the last chunk",
 	ListLink: "a freed chunk of size %#x or the end of the list", ListLoop: "a chunk that is in no list yet",
 	ListSize: "a freed chunk of size %#x, not %#x", ListEnd: "the end of the list",
-	TCacheCount: "%d, as many as its list has", TCacheKey: "%#x, as in the other chunks of tcaches",
+	TCacheCount: "%d, as many as its list has", TCacheSlots: "%d, as its list has %d", TCacheKey: "%#x, as in the other chunks of tcaches",
 	Overlap: "at most %#x: the block of #%d at %#x is live",
 }
 

@@ -1,4 +1,4 @@
-// Package glibc reads the heap of glibc's malloc (ptmalloc, glibc 2.31 to 2.41) in the memory
+// Package glibc reads the heap of glibc's malloc (ptmalloc, glibc 2.31 to 2.43) in the memory
 // of a process, from outside and without debug information of the C library.
 //
 //	arena   a malloc_state: the lists of free chunks and the top chunk. main_arena is a
@@ -13,7 +13,7 @@
 //
 // The variables of libc have no names in a stripped file. They are found by what they hold:
 // empty bins point to themselves, the list of arenas comes back, the top chunk ends where
-// system_mem says. No offset that differs between versions is assumed.
+// system_mem says. Where releases differ, the layout is taken that what is found fits.
 //
 // What is read may be torn (a thread stopped inside malloc) or hostile: numbers are bounded,
 // links are followed a limited number of times, and what does not hold together is a Damage

@@ -83,13 +83,14 @@ type Arena struct {
 	Top       addr.Run // its top chunk's header; 0 if it never had one
 
 	flags uint32
+	words int      // of its malloc_state
 	state []uint64 // the words of its malloc_state
 	bins  []Bin
 	frees []freeChunk
 }
 
 // Struct is where its malloc_state lies.
-func (a *Arena) Struct() Range { return Range{a.Addr, a.Addr + stateSize} }
+func (a *Arena) Struct() Range { return Range{a.Addr, a.Addr + addr.Run(8*a.words)} }
 
 // Contiguous tells whether the arena grows by brk alone. It is true of main_arena until a brk fails.
 func (a *Arena) Contiguous() bool { return a.flags&noncontiguous == 0 }
@@ -133,6 +134,8 @@ func open(ctx context.Context, src Source, most uint64) (*Heap, error) {
 	h.params = h.mem.parameters(parts, &h.arenas[0])
 	h.walk()
 	h.sortPieces()
+	h.pieces = append(h.pieces, h.mmapped()...)
+	h.sortPieces()
 	h.findThreads(parts)
 	h.judgeLinks()
 	h.listTCaches()
@@ -141,8 +144,6 @@ func open(ctx context.Context, src Source, most uint64) (*Heap, error) {
 		h.listBins(&h.arenas[i])
 		h.arenas[i].frees, h.arenas[i].state = nil, nil
 	}
-	h.pieces = append(h.pieces, h.mmapped()...)
-	h.sortPieces()
 	h.count()
 	h.owned()
 	h.buf = nil
@@ -241,8 +242,8 @@ func (w *walker) mainMappings(a *Arena, brk Range) {
 					at += pageSize
 					continue
 				}
-				if mmappedHeader(0, prev, word, uint64(x.End-at)) {
-					at += addr.Run(word &^ flagBits)
+				if mem.layout.mmappedHeader(0, prev, word, uint64(x.End-at)) {
+					at += addr.Run(word&^flagBits + mem.layout.mmappedTail)
 					continue
 				}
 				r := region{Range: Range{at, x.End}, arena: a, last: x.Contains(a.Top) && a.Top >= at, alone: true, parts: parts[i:]}
@@ -267,16 +268,17 @@ func (w *walker) mainMappings(a *Arena, brk Range) {
 func (h *Heap) judgeLinks() {
 	l := &h.links
 	for i := range h.arenas {
-		for k := range fastbins {
+		for k := range h.mem.layout.fastbins {
 			if p := addr.Run(h.arenas[i].state[stateFastbins/8+k]); p != 0 && h.isChunk(p) {
 				l.observe(h, h.mem.word(p+header), p+header)
 			}
 		}
 	}
 	for _, t := range h.tcaches {
-		for _, p := range h.mem.words(t.Addr+tcacheEntries, tcacheBins) {
-			if p != 0 && h.isChunk(addr.Run(p)) {
-				l.observe(h, h.mem.word(addr.Run(p)), addr.Run(p))
+		_, heads := h.mem.layout.read(h.mem, t.Addr)
+		for _, p := range heads {
+			if p != 0 && h.isChunk(p) {
+				l.observe(h, h.mem.word(p), p)
 			}
 		}
 	}

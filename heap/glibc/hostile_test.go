@@ -125,7 +125,7 @@ func TestHostile(t *testing.T) {
 	// Words that matter are spoilt more often than others.
 	var hot []addr.Run
 	for _, a := range h.arenas {
-		for o := addr.Run(0); o < stateSize; o += 8 {
+		for o := addr.Run(0); o < addr.Run(8*a.words); o += 8 {
 			hot = append(hot, a.Addr+o)
 		}
 		for _, r := range a.Heaps {
@@ -136,7 +136,7 @@ func TestHostile(t *testing.T) {
 		hot = append(hot, h.params.start+o)
 	}
 	for _, c := range h.tcaches {
-		for o := addr.Run(0); o < tcacheSize; o += 8 {
+		for o := addr.Run(0); o < addr.Run(h.mem.layout.bytes()); o += 8 {
 			hot = append(hot, c.Addr+o)
 		}
 	}
@@ -173,9 +173,11 @@ func TestHostile(t *testing.T) {
 
 // FuzzOpen reads heaps out of bytes that mean nothing.
 func FuzzOpen(f *testing.F) {
-	f.Add([]byte{}, uint64(1))
-	f.Add([]byte{0x21, 0, 0, 0, 0, 0, 0, 0}, uint64(2))
-	f.Fuzz(func(t *testing.T, pattern []byte, seed uint64) {
+	for release := range layouts {
+		f.Add([]byte{}, uint64(1), uint8(release))
+		f.Add([]byte{0x21, 0, 0, 0, 0, 0, 0, 0}, uint64(2), uint8(release))
+	}
+	f.Fuzz(func(t *testing.T, pattern []byte, seed uint64, release uint8) {
 		const base, size = addr.Run(0x10000000), 1 << 20
 		s := section{Range{base, base + size}, make([]byte, size)}
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -191,11 +193,12 @@ func FuzzOpen(f *testing.F) {
 		}
 		// An arena that looks right, so that the rest is read at all.
 		arena := base + 0x1000
+		l := layouts[int(release)%len(layouts)]
 		for o := addr.Run(0); o < 0x7f0; o += 16 {
-			binary.LittleEndian.PutUint64(s.data[0x1000+stateBins+o:], uint64(arena+stateTop+o))
-			binary.LittleEndian.PutUint64(s.data[0x1000+stateBins+o+8:], uint64(arena+stateTop+o))
+			binary.LittleEndian.PutUint64(s.data[0x1000+l.bins+o:], uint64(arena+l.top+o))
+			binary.LittleEndian.PutUint64(s.data[0x1000+l.bins+o+8:], uint64(arena+l.top+o))
 		}
-		binary.LittleEndian.PutUint64(s.data[0x1000+stateNext:], uint64(arena))
+		binary.LittleEndian.PutUint64(s.data[0x1000+l.next:], uint64(arena))
 		p := &picture{parts: []section{s}}
 		p.Source = Source{Memory: p, Libc: "/libc", Threads: []Thread{{1, base + 0x9000}},
 			Mappings: []Mapping{{Range: Range{base, base + 0x8000}, Readable: true, Writable: true, Path: "/libc"},

@@ -209,7 +209,7 @@ func procSource(t testing.TB, pid int) Source {
 			return nil, err
 		}
 		for i := 0; i < len(b); i += 8 {
-			if binary.LittleEndian.Uint64(b[i:])>>62 == 0 { // neither present nor swapped
+			if e := binary.LittleEndian.Uint64(b[i:]); e>>62 == 0 || e&(1<<58) != 0 { // neither present nor swapped, or a guard
 				continue
 			}
 			at := (first + addr.Run(i/8)) * pageSize
@@ -307,7 +307,7 @@ func older(t testing.TB) map[string]string {
 		t.Fatal(err)
 	}
 	found := map[string]string{}
-	for _, version := range []string{"2.31", "2.41"} {
+	for _, version := range []string{"2.31", "2.41", "2.43"} {
 		libs, _ := filepath.Glob(filepath.Join(dir, "glibc", version, "*", "x86_64-linux-gnu", "libc.so.6"))
 		more, _ := filepath.Glob(filepath.Join(dir, "glibc", version, "usr", "lib", "x86_64-linux-gnu", "libc.so.6"))
 		for _, lib := range append(libs, more...) {
@@ -339,23 +339,62 @@ func linkedWith(t testing.TB, dir, name string, args ...string) string {
 // TestOtherVersions does what TestLiveBlocks does with the C library of other releases of Debian.
 func TestOtherVersions(t *testing.T) {
 	have := older(t)
-	for _, version := range []string{"2.31", "2.41"} {
+	for _, version := range []string{"2.31", "2.41", "2.43"} {
 		dir := have[version]
 		for _, mode := range []string{"plain", "sbrk", "nobrk"} {
 			t.Run(version+"/"+mode, func(t *testing.T) {
 				if dir == "" {
 					t.Skipf("glibc %s is not here: scripts/glibc brings it", version)
 				}
-				ledger := linkedWith(t, dir, "ledger.c", "-shared", "-fPIC")
-				churn := linkedWith(t, dir, "churn.cc")
-				f := follow(t, ledger, 0, churn, "5", mode)
-				for range testprogs.Rounds(1, 20) {
-					f.makes(warm)
-					f.compare(f.stopped(true, true))
-					f.resume()
-				}
+				otherVersion(t, dir, mode)
 			})
 		}
+	}
+}
+
+// otherVersion compares walks of the program, linked with the C library of a folder. The result is the last walk.
+func otherVersion(t *testing.T, dir, mode string) (h *Heap) {
+	ledger := linkedWith(t, dir, "ledger.c", "-shared", "-fPIC")
+	churn := linkedWith(t, dir, "churn.cc")
+	f := follow(t, ledger, 0, churn, "5", mode)
+	for range testprogs.Rounds(1, 20) {
+		f.makes(warm)
+		h = f.compare(f.stopped(true, true))
+		f.resume()
+	}
+	return h
+}
+
+// TestLargeTCaches raises the limit of tcaches, so that they have chunks of many sizes in one list, and mappings.
+func TestLargeTCaches(t *testing.T) {
+	dir := older(t)["2.43"]
+	if dir == "" {
+		t.Skip("glibc 2.43 is not here: scripts/glibc brings it")
+	}
+	t.Setenv("GLIBC_TUNABLES", "glibc.malloc.tcache_max=4000000")
+	h := otherVersion(t, dir, "plain")
+	large, mapped := uint64(0), h.Sums(-1).Chunks[TCache]
+	for _, c := range h.TCaches() {
+		for _, b := range c.Bins {
+			if b.Index >= tcacheBins {
+				large += b.Count
+			}
+		}
+	}
+	if large == 0 || mapped == 0 {
+		t.Errorf("%d chunks in lists of many sizes, %d mappings in tcaches", large, mapped)
+	}
+}
+
+// TestNoTCaches switches tcaches off: the pointers to them lead to a constant.
+func TestNoTCaches(t *testing.T) {
+	dir := older(t)["2.43"]
+	if dir == "" {
+		t.Skip("glibc 2.43 is not here: scripts/glibc brings it")
+	}
+	t.Setenv("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0")
+	if h := otherVersion(t, dir, "plain"); len(h.TCaches()) != 0 {
+		t.Errorf("%d tcaches", len(h.TCaches()))
 	}
 }
 

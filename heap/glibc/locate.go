@@ -8,22 +8,13 @@ import (
 	"hdb/internal/addr"
 )
 
-// struct malloc_state, the same from 2.27 to 2.41: offsets of its fields.
+// Offsets of fields of struct malloc_state that no release moved.
 const (
-	stateMutex     = 0
-	stateFlags     = 4
-	stateFastbins  = 0x10
-	stateTop       = 0x60
-	stateRemainder = 0x68
-	stateBins      = 0x70
-	stateNext      = 0x870
-	stateAttached  = 0x880
-	stateSystem    = 0x888
-	stateMaxSystem = 0x890
-	stateSize      = 0x898
+	stateMutex    = 0
+	stateFlags    = 4
+	stateFastbins = 0x10
 
-	fastbins = 10
-	bins     = 127 // of malloc_state.bins, which glibc numbers from 1, the unsorted one
+	bins = 127 // of malloc_state.bins, which glibc numbers from 1, the unsorted one
 
 	noncontiguous = 2 // of flags: the main arena does not only grow by brk
 )
@@ -90,40 +81,57 @@ func (m *memory) anonymous() (all []Range) {
 	return all
 }
 
-// mainArena finds the variable main_arena: a malloc_state most of whose bins are empty, and so
+// mainArena finds the variable main_arena, and sets the layout: a malloc_state most of whose bins are empty, and so
 // point to themselves, and whose list of arenas comes back to it. 0 if there is none.
 func (m *memory) mainArena(parts []section) addr.Run {
 	var best addr.Run
+	var with layout
 	most := 0
+	for i := range layouts {
+		if i > 0 && layouts[i].stateLayout == layouts[i-1].stateLayout {
+			continue
+		}
+		m.layout = layouts[i]
+		if at, empty := m.mainArenaBy(parts); empty > most {
+			best, with, most = at, m.layout, empty
+		}
+	}
+	m.layout = with
+	return best
+}
+
+// mainArenaBy finds main_arena by the layout that is set, and how many of its bins are empty.
+func (m *memory) mainArenaBy(parts []section) (best addr.Run, most int) {
 	b := m.search()
 	for _, s := range parts {
 		if !m.writable(s.Start) {
 			continue
 		}
-		n := len(s.data)/8 - stateSize/8
+		n := len(s.data)/8 - int(m.layout.size/8)
 		for i := 0; i <= n && !b.reached(); i++ {
 			at := s.Start + addr.Run(8*i)
-			next := addr.Run(s.word(i + stateNext/8))
+			next := addr.Run(s.word(i + int(m.layout.next/8)))
 			if next != at && (next == 0 || next%16 != 0 || next%(1<<20) > nearestHead) {
 				continue
 			}
-			if empty := emptyBins(s, i, at); empty > most && m.comesBack(at, next, b) {
+			if empty := m.layout.emptyBins(s, i, at); empty > most && m.comesBack(at, next, b) {
 				best, most = at, empty
 			}
 		}
 	}
-	return best
+	return best, most
 }
 
 // emptyBins counts the bins that point to themselves; it is 0 if one is nothing a bin can be.
-func emptyBins(s section, i int, at addr.Run) int {
+func (l *stateLayout) emptyBins(s section, i int, at addr.Run) int {
 	empty := 0
 	for k := range bins {
-		fd, bk := addr.Run(s.word(i+stateBins/8+2*k)), addr.Run(s.word(i+stateBins/8+2*k+1))
+		first := i + int(l.bins/8) + 2*k
+		fd, bk := addr.Run(s.word(first)), addr.Run(s.word(first+1))
 		if fd == 0 || bk == 0 {
 			return 0
 		}
-		if self := at + stateTop + addr.Run(16*k); fd == self && bk == self {
+		if self := at + l.top + addr.Run(16*k); fd == self && bk == self {
 			empty++
 		}
 	}
@@ -139,7 +147,7 @@ func (m *memory) comesBack(first, next addr.Run, b bound) bool {
 		if b.reached() || next%8 != 0 || !m.writable(next) {
 			return false
 		}
-		next = m.pointer(next + stateNext)
+		next = m.pointer(next + m.layout.next)
 	}
 	return false
 }
@@ -153,6 +161,7 @@ type parameters struct {
 	mmaps         uint64 // n_mmaps: how many there are
 	counted       bool   // mmaps is known
 	mmapThreshold uint64
+	tcacheCount   uint16 // tcache_count: how many chunks a list of a tcache may have
 }
 
 // parameters finds mp_: the word before which mmapped_mem stands is sbrk_base, from which
@@ -170,7 +179,7 @@ func (m *memory) parameters(parts []section, a *Arena) parameters {
 		for i := 12; i+4 < len(s.data)/8; i++ {
 			v := addr.Run(s.word(i))
 			grown := end != 0 && v != 0 && v+addr.Run(a.SystemMem) == end && m.writable(v)
-			shaped := s.word(i+1) == 64 && s.word(i+2) == 1032 && s.word(i+3) == 7 // tcache_bins, _max_bytes, _count
+			shaped := m.layout.shaped(s, i)
 			if !grown && (!shaped || v != 0 && !m.writable(v)) {
 				continue
 			}
@@ -186,10 +195,20 @@ func (m *memory) parameters(parts []section, a *Arena) parameters {
 	return found
 }
 
+// shaped reports whether the tunables of tcaches are behind word i, with the values that they have by default.
+func (l *layout) shaped(s section, i int) bool {
+	for k := range layouts {
+		if x := &layouts[k]; x.stateLayout == l.stateLayout && x.tunables == [3]uint64{s.word(i + 1), s.word(i + 2), s.word(i + 3)} {
+			return true
+		}
+	}
+	return false
+}
+
 // parametersAt reads the fields in front of sbrk_base. Their places differ: 2.35 has two words
 // and an int more. Which it is, the default of n_mmaps_max or arena_test tells.
 func parametersAt(s section, i int) parameters {
-	p := parameters{at: s.Start + addr.Run(8*i), sbrkBase: addr.Run(s.word(i)), mmapped: s.word(i - 2)}
+	p := parameters{at: s.Start + addr.Run(8*i), sbrkBase: addr.Run(s.word(i)), mmapped: s.word(i - 2), tcacheCount: uint16(s.word(i + 3))}
 	ints := func(back int) [2]uint32 { // n_mmaps, n_mmaps_max
 		b := s.data[8*i-back:]
 		return [2]uint32{binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint32(b[4:])}
@@ -213,13 +232,14 @@ func parametersAt(s section, i int) parameters {
 // arenas follows the list from main_arena.
 func (m *memory) arenas(main addr.Run) []Arena {
 	var all []Arena
+	l := &m.layout
 	seen := map[addr.Run]bool{}
-	for at := main; !seen[at] && len(all) < maxArenas && m.writable(at); at = m.pointer(at + stateNext) {
+	for at := main; !seen[at] && len(all) < maxArenas && m.writable(at); at = m.pointer(at + l.next) {
 		seen[at] = true
-		w := m.words(at, stateSize/8)
+		w := m.words(at, int(l.size/8))
 		a := Arena{Index: len(all), Addr: at, Main: at == main, Locked: uint32(w[0]) != 0, flags: uint32(w[0] >> 32),
-			Attached: w[stateAttached/8], SystemMem: w[stateSystem/8], MaxSystem: w[stateMaxSystem/8], state: w}
-		if top := addr.Run(w[stateTop/8]); top != at+stateTop { // else it is initial_top
+			Attached: w[l.attached/8], SystemMem: w[l.system/8], MaxSystem: w[l.maxSystem/8], state: w, words: len(w)}
+		if top := addr.Run(w[l.top/8]); top != at+l.top { // else it is initial_top
 			a.Top = top
 		}
 		all = append(all, a)

@@ -25,12 +25,13 @@ const (
 // memory reads the process without giving it pages. What is not resident reads as zeros, what is not mapped as well: a
 // caller that must tell them apart asks the mappings. After the end of ctx all of it reads as zeros.
 type memory struct {
-	ctx   context.Context
-	src   Source
-	steps uint64     // so far
-	most  uint64     // of one search
-	tags  []addr.Run // of the page in each slot, plus 1
-	pages []byte
+	ctx    context.Context
+	src    Source
+	layout layout     // of the release, known when the main arena is found
+	steps  uint64     // so far
+	most   uint64     // of one search
+	tags   []addr.Run // of the page in each slot, plus 1
+	pages  []byte
 }
 
 func newMemory(ctx context.Context, src Source, most uint64) *memory {

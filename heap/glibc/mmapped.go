@@ -75,7 +75,7 @@ func (f *mmappedFinder) pages(r Range) {
 			f.h.mem.steps += n / inOrderStep
 			got, _ := f.h.src.Memory.ReadAt(buf[:n], int64(at))
 			b := buf[:max(0, min(got, int(n)))&^(pageSize-1)]
-			step := addr.Run(n)
+			step := addr.Run(len(b)) // behind it is a page that cannot be read
 			for o := 0; o < len(b); o += pageSize {
 				if binary.LittleEndian.Uint64(b[o+8:])&flagBits != isMmapped {
 					continue
@@ -99,7 +99,7 @@ func (f *mmappedFinder) at(r Range, at addr.Run) uint64 {
 	}
 	room := uint64(r.End - at)
 	first := mem.word(at + 8)
-	if !mmappedHeader(0, mem.word(at), first, room) {
+	if !mem.layout.mmappedHeader(0, mem.word(at), first, room) {
 		return 0
 	}
 	lead, word := uint64(0), first
@@ -112,24 +112,32 @@ func (f *mmappedFinder) at(r Range, at addr.Run) uint64 {
 		if l+leastChunk > first&^flagBits || l == lead {
 			continue
 		}
-		if here := mem.word(at + addr.Run(l) + 8); mmappedHeader(l, mem.word(at+addr.Run(l)), here, room) && (here&^flagBits)+l <= first&^flagBits {
+		if here := mem.word(at + addr.Run(l) + 8); mem.layout.mmappedHeader(l, mem.word(at+addr.Run(l)), here, room) && (here&^flagBits)+l <= first&^flagBits {
 			lead, word = l, here
 			break
 		}
 	}
 	start := at + addr.Run(lead)
-	p := &piece{Range: Range{start, start + addr.Run(word&^flagBits)}, lead: lead, arena: -1}
+	tail := mem.layout.mmappedTail
+	p := &piece{Range: Range{start, start + addr.Run(word&^flagBits+tail)}, lead: lead, tail: tail, arena: -1}
 	p.add(start, Mmapped)
 	f.found = append(f.found, p)
-	f.bytes += lead + word&^flagBits
-	return lead + word&^flagBits
+	f.bytes += p.Len() + lead
+	return p.Len() + lead
 }
 
 // mmappedHeader tells whether the two words of a header may be those of a mmapped chunk, lead bytes
 // into its mapping, which has room bytes at most.
-func mmappedHeader(lead, prev, word, room uint64) bool {
+func (l *layout) mmappedHeader(lead, prev, word, room uint64) bool {
 	size := word &^ flagBits
-	return word&15 == isMmapped && prev == lead && size >= leastChunk && (size+lead)%pageSize == 0 && size <= room && lead <= room-size
+	if l.mmappedTail > 0 {
+		prev &^= 1 // huge pages
+	}
+	if word&15 != isMmapped || prev != lead || size < leastChunk || size > room {
+		return false
+	}
+	size += l.mmappedTail
+	return (size+lead)%pageSize == 0 && size <= room && lead <= room-size
 }
 
 // without are the parts of ranges that others do not cover.

@@ -215,7 +215,7 @@ func (h *Heap) CachedBy(user addr.Run) (tid int, ok bool) {
 	}
 	for _, t := range h.tcaches {
 		for _, b := range t.Bins {
-			p := h.mem.pointer(t.Addr + tcacheEntries + addr.Run(8*b.Index))
+			p := h.mem.pointer(t.Addr + addr.Run(h.mem.layout.entries+8*b.Index))
 			for range b.Count {
 				if p == user {
 					return t.TID, true

@@ -18,13 +18,13 @@ func blank(start addr.Run, size int) section {
 func (s section) put(off int, v uint64) { binary.LittleEndian.PutUint64(s.data[off:], v) }
 
 // arena writes a malloc_state with empty bins, whose next one in the list and top chunk are given.
-func (s section) arena(off int, next, top addr.Run) {
+func (s section) arena(l *layout, off int, next, top addr.Run) {
 	for k := range 2 * bins {
-		s.put(off+stateBins+8*k, uint64(s.Start)+uint64(off)+stateTop+uint64(k/2)*16)
+		s.put(off+int(l.bins)+8*k, uint64(s.Start)+uint64(off)+uint64(l.top)+uint64(k/2)*16)
 	}
-	s.put(off+stateTop, uint64(top))
-	s.put(off+stateNext, uint64(next))
-	s.put(off+stateSystem, 1)
+	s.put(off+int(l.top), uint64(top))
+	s.put(off+int(l.next), uint64(next))
+	s.put(off+int(l.system), 1)
 }
 
 // TestHeapLinks breaks the links between the heaps of an arena: what is behind the break, and the first one, are
@@ -52,12 +52,12 @@ func TestHeapLinks(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			libc := blank(libcStart, 0x4000)
-			libc.arena(0x1000, first+state, main+stateTop)
+			libc.arena(&layouts[0], 0x1000, first+state, main+layouts[0].top)
 			libc.put(0, ^uint64(0)-15) // where thread_arena is: -16
 			heaps := []section{blank(first, size), blank(first+heapMax, size), blank(first+2*heapMax, size)}
 			threads := blank(0x30000000, 0x1000)
 			threads.put(0xff0, first+state)
-			heaps[0].arena(state, main, heaps[2].Start+0x1000)
+			heaps[0].arena(&layouts[0], state, main, heaps[2].Start+0x1000)
 			var want []addr.Run
 			for i, s := range heaps {
 				prev, start := uint64(0), 0x20
@@ -116,6 +116,90 @@ func TestHeapLinks(t *testing.T) {
 	}
 }
 
+// TestLayouts has a small heap for each release: a tcache with a chunk of one size and, where lists have several sizes,
+// a large one, and a mapping.
+func TestLayouts(t *testing.T) {
+	const (
+		heapAt = 0x40000000
+		mapAt  = 0x50000000
+		params = 0x200 // of sbrk_base in libc's data
+		block  = 0x30  // chunk sizes
+		large  = 0x850
+	)
+	for i := range layouts {
+		l := &layouts[i]
+		t.Run(l.releases, func(t *testing.T) {
+			libc, heap, threads, mapped := blank(libcStart, 0x4000), blank(heapAt, 0x4000), blank(0x30000000, 0x1000), blank(mapAt, 0x3000)
+			sizes := []uint64{ChunkSize(uint64(l.bytes())), block, block, large, 0x1000}
+			starts := make([]int, len(sizes))
+			at := 0
+			for k, n := range sizes {
+				starts[k] = at
+				heap.put(at+8, n|prevInUse)
+				at += int(n)
+			}
+			heap.put(at+8, uint64(len(heap.data)-at)|prevInUse)
+			libc.arena(l, 0x1000, libcStart+0x1000, heapAt+addr.Run(at))
+			libc.put(0x1000+int(l.system), uint64(len(heap.data)))
+			libc.put(params, heapAt)
+			libc.put(params-32, 1|1<<16<<32) // n_mmaps_max
+			libc.put(params-40, 1<<32)       // n_mmaps
+			for k, v := range l.tunables {
+				libc.put(params+8*(k+1), v)
+			}
+			// As many counts or free places as the chunks say, one of them large.
+			user := func(k int) uint64 { return uint64(heapAt + starts[k] + header) }
+			lists := map[int]uint64{1: user(1)}
+			want := []addr.Run{addr.Run(user(2)), addr.Run(user(3)), addr.Run(user(4))}
+			if l.lists > tcacheBins {
+				lists[65] = user(3)
+				want = append(want[:1], want[2])
+			}
+			for k := range l.lists {
+				n := uint16(0)
+				if lists[k] != 0 {
+					n = 1
+				}
+				if l.slots {
+					n = uint16(l.tunables[2]) - n
+				}
+				binary.LittleEndian.PutUint16(heap.data[header+2*k:], n)
+				heap.put(header+l.entries+8*k, lists[k])
+			}
+			for _, at := range lists {
+				heap.put(int(at-heapAt), at>>12) // the end of a list
+				heap.put(int(at-heapAt)+8, 0x1234567890abcdef)
+			}
+			threads.put(0xff0, heapAt+header)
+			libc.put(0, ^uint64(0)-15) // where the tcache is: -16
+			mapped.put(8, 0x3000-l.mmappedTail|isMmapped)
+			p := &picture{parts: []section{libc, heap, threads, mapped}}
+			src := Source{Memory: p, Libc: "/libc", Threads: []Thread{{1, threads.End}}, Mappings: []Mapping{{Range: libc.Range, Readable: true, Writable: true, Path: "/libc"},
+				{Range: threads.Range, Readable: true, Writable: true}, {Range: heap.Range, Readable: true, Writable: true, Path: "[heap]"}, {Range: mapped.Range, Readable: true, Writable: true}}}
+			h, err := Open(t.Context(), src)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []addr.Run
+			for b := range h.Blocks() {
+				got = append(got, b.Addr)
+			}
+			if want = append(want, mapAt+header); !slices.Equal(got, want) {
+				t.Errorf("blocks %v, want %v", got, want)
+			}
+			if c, _ := h.Find(mapAt + 0x100); c.Size != 0x3000-header-l.mmappedTail/2 {
+				t.Errorf("the mapping has %#x usable bytes", c.Size)
+			}
+			if h.mem.layout != *l || len(h.TCaches()) != 1 || len(h.TCaches()[0].Bins) != len(lists) {
+				t.Errorf("layout of %s, tcaches %v", h.mem.layout.releases, h.TCaches())
+			}
+			for _, d := range h.Damage() {
+				t.Errorf("damage %v", d)
+			}
+		})
+	}
+}
+
 // A mirage is memory of any size that a core file may claim to have: behind libc's data, each page is a copy of
 // one, but for 4 MiB of zeros in each 124.
 type mirage struct {
@@ -153,7 +237,7 @@ const (
 // kind of mapping that they are.
 func newMirage(path string, flags uint32, fill func(word func(off int, v uint64))) *mirage {
 	s := blank(libcStart, 0x4000)
-	s.arena(0x1000, libcStart+0x1000, mirageEnd-pageSize)
+	s.arena(&layouts[0], 0x1000, libcStart+0x1000, mirageEnd-pageSize)
 	s.put(0x1000+stateFlags&^7, uint64(flags)<<32)
 	m := &mirage{picture: picture{parts: []section{s}}, page: make([]byte, pageSize)}
 	fill(section{data: m.page}.put)

@@ -8,13 +8,7 @@ import (
 	"hdb/internal/addr"
 )
 
-// struct tcache_perthread_struct: uint16_t counts[64], then tcache_entry *entries[64].
 const (
-	tcacheBins    = 64
-	tcacheEntries = 2 * tcacheBins
-	tcacheSize    = tcacheEntries + 8*tcacheBins
-	tcacheChunk   = tcacheSize + 16 // the size of its chunk
-
 	mostTLS  = 64 << 10 // bytes below fs in which a static executable's variables are looked for
 	mostList = 1 << 16  // tcache counts are 16 bits
 )
@@ -44,6 +38,7 @@ func tlsOffsets(parts []section) []int64 {
 type variable struct {
 	offset int64 // from fs
 	score  int
+	layout layout // by which the score is the best
 }
 
 // findThreads finds the variables tcache and thread_arena of the threads.
@@ -63,6 +58,9 @@ func (h *Heap) findThreads(parts []section) {
 			arena = other
 		}
 	}
+	if tcache.score > 0 {
+		h.mem.layout = tcache.layout
+	}
 	for _, t := range h.src.Threads {
 		if tcache.score > 0 {
 			variable := t.FS + addr.Run(tcache.offset)
@@ -79,8 +77,28 @@ func (h *Heap) findThreads(parts []section) {
 	}
 }
 
-// tlsVariables tries offsets, which ascend.
+// tlsVariables tries offsets, which ascend, and the layouts that the arenas may have.
 func (h *Heap) tlsVariables(offsets []int64, arenaAt map[addr.Run]int) (tcache, arena variable) {
+	found := h.mem.layout
+	for _, l := range layouts {
+		if l.stateLayout != found.stateLayout {
+			continue
+		}
+		h.mem.layout = l
+		c, a := h.tlsVariablesBy(offsets, arenaAt)
+		if c.score > tcache.score {
+			tcache = c
+		}
+		if a.score > arena.score {
+			arena = a
+		}
+	}
+	h.mem.layout = found
+	return tcache, arena
+}
+
+// tlsVariablesBy is tlsVariables with the layout that is set.
+func (h *Heap) tlsVariablesBy(offsets []int64, arenaAt map[addr.Run]int) (tcache, arena variable) {
 	caches, arenas := make([]int, len(offsets)), make([]int, len(offsets))
 	b := h.mem.search()
 	for _, t := range h.src.Threads {
@@ -96,17 +114,17 @@ func (h *Heap) tlsVariables(offsets []int64, arenaAt map[addr.Run]int) (tcache, 
 				arenas[i]++
 			} else if h.looksTCache(v) {
 				caches[i]++
-			} else {
+			} else if !h.inLibrary(v) { // of a thread without a tcache it leads to a constant
 				caches[i], arenas[i] = caches[i]-1, arenas[i]-1
 			}
 		}
 	}
 	for i, o := range offsets {
 		if caches[i] > tcache.score {
-			tcache = variable{o, caches[i]}
+			tcache = variable{o, caches[i], h.mem.layout}
 		}
 		if arenas[i] > arena.score {
-			arena = variable{o, arenas[i]}
+			arena = variable{o, arenas[i], h.mem.layout}
 		}
 	}
 	return tcache, arena
@@ -119,18 +137,35 @@ func (h *Heap) looksTCache(a addr.Run) bool {
 		return false
 	}
 	x, i, ok := h.locate(a)
-	if !ok || x.arena < 0 || x.header(i)+header != a || x.size(i) != tcacheChunk || *x.states.At(i) != Used {
+	if !ok || x.arena < 0 || x.header(i)+header != a || !h.mem.layout.chunk(x.size(i)) || *x.states.At(i) != Used {
 		return false
 	}
-	w := h.mem.words(a, tcacheSize/8)
+	numbers, heads := h.mem.layout.read(h.mem, a)
 	wrong := 0
-	for k := range tcacheBins {
-		count, first := uint16(w[k/4]>>(16*(k%4))), addr.Run(w[tcacheEntries/8+k])
-		if first == 0 && count > 1 || first != 0 && (first%granule != 0 || !h.isChunk(first)) {
+	for k, first := range heads {
+		if first == 0 && h.cached(numbers[k]) > 1 || first != 0 && (first%granule != 0 || !h.isChunk(first)) {
 			wrong++
 		}
 	}
 	return wrong <= 2 // something may be damaged
+}
+
+// cached is how many chunks a list of a tcache has, by the number that is kept of it. Where that cannot be known it is 0.
+func (h *Heap) cached(number uint16) uint64 {
+	l, p := &h.mem.layout, &h.params
+	switch {
+	case !l.slots:
+		return uint64(number)
+	case p.at == 0 || number > p.tcacheCount:
+		return 0
+	}
+	return uint64(p.tcacheCount - number)
+}
+
+// inLibrary reports whether an address lies in constants of the module that has malloc.
+func (h *Heap) inLibrary(a addr.Run) bool {
+	i, ok := h.mem.mapping(a)
+	return ok && h.src.Mappings[i].Path == h.src.Libc && !h.src.Mappings[i].Writable
 }
 
 // listTCaches follows the lists of the tcaches.
@@ -142,13 +177,12 @@ func (h *Heap) listTCaches() {
 	keys := map[uint64]int{}
 	for n := range h.tcaches {
 		t := &h.tcaches[n]
-		w := h.mem.words(t.Addr, tcacheSize/8)
-		for k := range tcacheBins {
-			b := Bin{Kind: BinTCache, Index: k, Least: uint64(k+2) * 16, Most: uint64(k+2) * 16, Arena: -1, TID: t.TID}
-			whole := h.listTCache(t, &b, addr.Run(w[tcacheEntries/8+k]), keys)
-			// A thread that is stopped inside malloc has not counted yet, or not linked.
-			if count := uint64(uint16(w[k/4] >> (16 * (k % 4)))); whole && count != b.Count && max(count, b.Count)-min(count, b.Count) > 1 {
-				h.report(Damage{Arena: -1, TID: t.TID, Chunk: t.Addr - header, Field: fmt.Sprintf("tcache_perthread_struct.counts[%d]", k), Kind: TCacheCount, Value: count, Args: [3]uint64{b.Count}})
+		numbers, heads := h.mem.layout.read(h.mem, t.Addr)
+		for k, head := range heads {
+			b := Bin{Kind: BinTCache, Index: k, Arena: -1, TID: t.TID}
+			b.Least, b.Most = h.mem.layout.sizes(k)
+			if h.listTCache(t, &b, head, keys) {
+				h.checkCount(t, &b, numbers[k])
 			}
 			if b.Count > 0 {
 				t.Bins = append(t.Bins, b)
@@ -158,13 +192,29 @@ func (h *Heap) listTCaches() {
 	h.checkKeys(keys)
 }
 
+// checkCount compares the number that a tcache keeps of a list with how many chunks it has. A thread that is stopped
+// inside malloc has not counted yet, or not linked.
+func (h *Heap) checkCount(t *ThreadCache, b *Bin, number uint16) {
+	l := &h.mem.layout
+	kind, field, want := TCacheCount, "counts", b.Count
+	if l.slots {
+		if h.params.at == 0 {
+			return // how many there may be is not known
+		}
+		kind, field, want = TCacheSlots, "num_slots", uint64(h.params.tcacheCount)-min(b.Count, uint64(h.params.tcacheCount))
+	}
+	if n := uint64(number); max(n, want)-min(n, want) > 1 {
+		h.report(Damage{Arena: -1, TID: t.TID, Chunk: t.Addr - header, Field: fmt.Sprintf("tcache_perthread_struct.%s[%d]", field, b.Index), Kind: kind, Value: n, Args: [3]uint64{want, b.Count}})
+	}
+}
+
 // listTCache follows one list, and tells whether it is whole.
 func (h *Heap) listTCache(t *ThreadCache, b *Bin, first addr.Run, keys map[uint64]int) bool {
 	l := &h.links
 	from, field := t.Addr-header, fmt.Sprintf("tcache_perthread_struct.entries[%d]", b.Index)
 	for p := first; p != 0; { // the user's memory of the chunk
-		d := h.cache(p-header, TCache, b.Least)
-		if d == nil && b.Count == mostList {
+		d := h.cache(p-header, TCache, b)
+		if d == nil && b.Count > mostList {
 			d = &Damage{Kind: ListEnd}
 		}
 		if d != nil {
@@ -174,8 +224,6 @@ func (h *Heap) listTCache(t *ThreadCache, b *Bin, first addr.Run, keys map[uint6
 			return false
 		}
 		keys[h.mem.word(p+8)]++
-		b.Count++
-		b.Bytes += b.Least
 		from, field = p-header, "tcache_entry.next"
 		p = l.next(h.mem.word(p), p)
 	}
@@ -205,9 +253,9 @@ func (h *Heap) checkKeys(keys map[uint64]int) {
 		if perThread {
 			want = uint64(t.Addr)
 		}
-		w := h.mem.words(t.Addr, tcacheSize/8)
+		_, heads := h.mem.layout.read(h.mem, t.Addr)
 		for _, b := range t.Bins {
-			p := addr.Run(w[tcacheEntries/8+b.Index])
+			p := heads[b.Index]
 			for range b.Count {
 				if found := h.mem.word(p + 8); found != want {
 					h.report(Damage{Arena: -1, TID: t.TID, Chunk: p - header, Field: "tcache_entry.key", Kind: TCacheKey, Value: found, Args: [3]uint64{want}})

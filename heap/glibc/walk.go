@@ -28,6 +28,7 @@ type piece struct {
 	Range                     // of the chunks, headers included
 	lead   uint64             // of an aligned mmapped chunk: bytes of its mapping in front of it
 	fences uint64             // bytes of fenceposts behind it
+	tail   uint64             // of a mmapped chunk: bytes of its mapping behind what its size says
 	arena  int                // -1 of a mmapped chunk
 	chunks paged.List[uint32] // where they begin, in granules from Start
 	states paged.List[State]
@@ -50,12 +51,18 @@ func (p *piece) size(i int) uint64 {
 	return uint64(p.End - p.header(i))
 }
 
+// bytes is the size that chunk i's header says.
+func (p *piece) bytes(i int) uint64 { return p.size(i) - p.tail }
+
 // chunk is chunk i as it is told. The user's memory ends with the first word of the next chunk,
 // but for a mmapped chunk and the top, which have none behind.
 func (p *piece) chunk(i int) Chunk {
 	s := *p.states.At(i)
 	c := Chunk{Addr: p.header(i) + header, Size: p.size(i) - 8, State: s}
-	if s == Mmapped || s == Top {
+	switch {
+	case p.arena < 0:
+		c.Size = p.bytes(i) - header + max(p.tail, 8) - 8
+	case s == Top:
 		c.Size -= 8
 	}
 	return c
