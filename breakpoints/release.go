@@ -18,6 +18,9 @@ import (
 // and writes a pointer in thread-local storage that malloc and free use, too. That holds for
 // glibc 2.26 to 2.41; older ones have no such cache, and newer ones call an internal
 // function.
+//
+// From 2.43 on the first free of a thread makes the cache, and then jumps to the entry of free: a
+// second call of it, with the same block, stack and return address. It is recognized by that jump.
 
 // Extent is the addresses from Low to before High.
 type Extent struct{ Low, High addr.Run }
@@ -40,6 +43,7 @@ func (f Finder) setReleases(m inferior.Module, sites []*Site) {
 	for _, s := range own {
 		if s.Function.Kind == capture.Free {
 			s.Release = f.release(s, own)
+			s.Restarts = f.restarts(s)
 		}
 	}
 }
@@ -71,15 +75,34 @@ func (f Finder) release(free *Site, own []*Site) Extent {
 	return Extent{}
 }
 
+// restartReach is how far behind the entry of free code that belongs to it jumps there, in bytes: in 2.43 0x26f.
+const restartReach = 1 << 10
+
+// restarts reports whether code of a function that frees jumps to its entry.
+func (f Finder) restarts(free *Site) bool {
+	return len(f.refersTo(free, jumpOpcode, free.Addr, free.Addr+restartReach)) > 0
+}
+
+// Opcodes with the distance to a target in the next four bytes.
+const (
+	callOpcode = 0xe8
+	jumpOpcode = 0xe9
+)
+
 // callsOf are the places near a function where it is called directly.
 func (f Finder) callsOf(s *Site) []addr.Run {
-	low, high := max(s.In.Low, s.Addr-min(s.Addr, releaseReach)), min(s.In.High, s.Addr+releaseReach)
+	return f.refersTo(s, callOpcode, s.Addr-min(s.Addr, releaseReach), s.Addr+releaseReach)
+}
+
+// refersTo are the places between two addresses where code calls a function or jumps to it.
+func (f Finder) refersTo(s *Site, opcode byte, low, high addr.Run) []addr.Run {
+	low, high = max(s.In.Low, low), min(s.In.High, high)
 	code := make([]byte, high-low)
 	n, _ := f.Memory.ReadAt(code, int64(low)) // what can be read is enough
 	var calls []addr.Run
 	for i := 0; i+5 <= n; i++ {
 		next := low + addr.Run(i) + 5
-		if code[i] == 0xe8 && next+addr.Run(int32(binary.LittleEndian.Uint32(code[i+1:]))) == s.Addr {
+		if code[i] == opcode && next+addr.Run(int32(binary.LittleEndian.Uint32(code[i+1:]))) == s.Addr {
 			calls = append(calls, low+addr.Run(i))
 		}
 	}

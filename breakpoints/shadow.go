@@ -15,9 +15,10 @@ import (
 // in. The first is the user's; the others were made inside of it and are
 // followed only because they may turn out to be calls in their own right.
 type shadow struct {
-	calls  []*pending
-	freed  freed
-	inside *Call // the last call inside that allocated, not reported yet: it may turn out as the work of the one around it
+	calls     []*pending
+	freed     freed
+	restarted bool  // free has jumped to its own entry, see Site.Restarts
+	inside    *Call // the last call inside that allocated, not reported yet: it may turn out as the work of the one around it
 }
 
 // A pending call has been entered, and its return is awaited.
@@ -256,8 +257,13 @@ func (p *pending) lastAtWork() *site {
 // it frees the same block further on, or maps and unmaps memory for it.
 func (t *Tracer) insideFree(sh *shadow, s *site, call *Call) bool {
 	f := &sh.freed
-	if len(f.sites) == 0 || call.SP > f.SP || slices.Contains(f.sites, s) {
+	if len(f.sites) == 0 || call.SP > f.SP {
 		return false
+	}
+	if slices.Contains(f.sites, s) {
+		again := s.Restarts && !sh.restarted && call.Event.Addr == f.Event.Addr && t.stack.intact(&f.Call)
+		sh.restarted = sh.restarted || again
+		return again
 	}
 	if s.Function.Group == GroupVM {
 		// A program that unmaps memory of its own does so from elsewhere.

@@ -21,6 +21,7 @@ type Site struct {
 	Size       uint64 // of the function's code, these included, bytes; 0 unknown
 	Exceptions Extent // code of the module that allocates exceptions, which is no function's work
 	Release    Extent // code that calls a function that frees to give a thread's cache back; empty if there is none
+	Restarts   bool   // frees, and jumps to its own entry once in each thread
 	Err        error  // why no trap is planted
 	Pointer    bool   // Addr is that of a pointer to the function, in a table: it is exchanged, and no code changed
 }

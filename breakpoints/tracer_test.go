@@ -242,6 +242,31 @@ func TestReleases(t *testing.T) {
 	m.expect("2: free(0x5000)", "2: free(0x5000)", "2: free(0x7000)")
 }
 
+// TestRestarts has the first free of a thread jump to its own entry, as that of glibc 2.43 does once it has made the thread's
+// cache. A second such call is a double free.
+func TestRestarts(t *testing.T) {
+	for _, restarts := range []bool{true, false} {
+		m := newMachine(t)
+		th := m.thread(2)
+		for _, s := range m.tracer.sites {
+			s.Restarts = restarts && s.Function.Symbol == "free"
+		}
+		th.call(here, "free", 0x5000)
+		th.jump("free", 0x5000)
+		th.ret(0)
+		want := []string{"2: free(0x5000)", "2: free(0x5000)"}
+		if restarts {
+			want = want[:1]
+		}
+		m.expect(want...)
+		for range 2 {
+			th.call(here, "free", 0x6000)
+			th.ret(0)
+		}
+		m.expect("2: free(0x6000)", "2: free(0x6000)")
+	}
+}
+
 // An exception is no operator new's work, though it is large enough.
 func TestExceptionInside(t *testing.T) {
 	m := newMachine(t)

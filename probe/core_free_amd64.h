@@ -102,15 +102,28 @@ freeAgain:
 	JHI  freeFirst
 	MOVBLZX const_siBit(R11), AX
 	BTQ  AX, const_slFreedDone(R10)
-	JCS  freeFirst
+	JCS  freeRestart
+
+freeIntact:
 	MARK(const_markAgain)
 	MOVQ (DI), DI
 	MARK(const_markAgainEnd)
 	CMPQ DI, const_slFreedRet(R10)
 	JNE  freeFirst
 	BTSQ AX, const_slFreedDone(R10)
+	JCC  freeFurther
+	MOVL $1, const_slRestarted(R10)
+
+freeFurther:
 	MOVQ R11, const_slFreedSite(R10)
 	JMP  pass
+
+freeRestart:
+	// Does free jump to its own entry, once it has made the thread's cache?
+	TESTL $const_siteRestarts, R8
+	JEQ  freeFirst
+	CMPL const_slRestarted(R10), $0
+	JEQ  freeIntact
 
 freeFirst:
 	MARK(const_markFreeFirst)

@@ -421,6 +421,33 @@ func TestReleases(t *testing.T) {
 	}
 }
 
+// TestRestarts has the first free of a thread jump to its own entry, as that of glibc 2.43 does once it has made the thread's
+// cache, from operator delete, too. A second such call is a double free.
+func TestRestarts(t *testing.T) {
+	for name, enabled := range map[string]uint64{"the long way": enabled, "the short way": quickEnabled} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t, Request{Record: true})
+			l.site("free").Restarts = true
+			l.restart(Request{Record: true})
+			l.setState(stEnabled, enabled)
+			for n, first := range []string{"free", "_ZdlPv"} {
+				th := l.thread(uint32(n + 1))
+				th.call(here, first, 0x5000)
+				for range 1 + n {
+					th.jump("free", 0x5000)
+				}
+				th.ret(0)
+				for range 2 {
+					th.call(here, "free", 0x6000)
+					th.ret(0)
+				}
+			}
+			l.Drain()
+			l.expect(t, "free(0x5000)", "free(0x6000)", "free(0x6000)", "2: operator delete(0x5000)", "2: free(0x6000)", "2: free(0x6000)")
+		})
+	}
+}
+
 // allocateExceptions has code of the C++ runtime do so.
 func (l *lab) allocateExceptions(code breakpoints.Extent) {
 	for _, s := range l.siteTable.list {

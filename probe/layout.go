@@ -140,6 +140,7 @@ const (
 	slDepth     = 12 // uint32: entries of the shadow stack
 	slEvents    = 16 // uint64: events of the thread so far
 	slGen       = 24 // uint64: counts uses of the scratch memory
+	slRestarted = 32 // uint32: 1 once free has jumped to its own entry (siteRestarts)
 	slFreed     = 40 // block of the last free, 0 if none
 	slFreedSP   = 48 // stack pointer at its entry
 	slFreedRet  = 56 // return address
@@ -245,17 +246,18 @@ const (
 
 // Bits of siFlags above the kind, which is a capture.Kind.
 const (
-	siteVM      = 1 << 8  // mmap and its family
-	siteUser    = 1 << 9  // named by the user
-	siteSized   = 1 << 10 // the size is known at the entry
-	siteZero    = 1 << 11 // a call with size 0 does nothing: sbrk(0), mprotect
-	siteLong    = 1 << 12 // records have two more words: old, and count or alignment; of mmap flags and protection
-	siteText    = 1 << 13 // the size is that of the string returned
-	siteWide    = 1 << 14 // may take arguments on the stack
-	siteVerdict = 1 << 15 // a stop asks about the stack: its verdict is kept by number
-	siteOwners  = 1 << 16 // calls from its own module are no events
-	siteGo      = 1 << 17 // of a Go runtime: no thread may wait in it
-	siteTypes   = 1 << 18 // its condition asks for types of Go
+	siteVM       = 1 << 8  // mmap and its family
+	siteUser     = 1 << 9  // named by the user
+	siteSized    = 1 << 10 // the size is known at the entry
+	siteZero     = 1 << 11 // a call with size 0 does nothing: sbrk(0), mprotect
+	siteLong     = 1 << 12 // records have two more words: old, and count or alignment; of mmap flags and protection
+	siteText     = 1 << 13 // the size is that of the string returned
+	siteWide     = 1 << 14 // may take arguments on the stack
+	siteVerdict  = 1 << 15 // a stop asks about the stack: its verdict is kept by number
+	siteOwners   = 1 << 16 // calls from its own module are no events
+	siteGo       = 1 << 17 // of a Go runtime: no thread may wait in it
+	siteTypes    = 1 << 18 // its condition asks for types of Go
+	siteRestarts = 1 << 19 // frees, and jumps to its own entry once in each thread
 
 	kindFree    = 1 // capture.Free and so on; a test compares them
 	kindRealloc = 2

@@ -84,7 +84,7 @@ var structures = []struct {
 		u32("quiet", stQuiet),
 	}},
 	{"slot", slotSize, []field{
-		u64("key", slKey), u32("tid", slTID), u32("depth", slDepth), u64("events", slEvents), u64("gen", slGen),
+		u64("key", slKey), u32("tid", slTID), u32("depth", slDepth), u64("events", slEvents), u64("gen", slGen), u32("restarted", slRestarted),
 		u64("freed", slFreed), u64("freedSP", slFreedSP), u64("freedRet", slFreedRet), u64("freedDone", slFreedDone),
 		u64("freedSite", slFreedSite), u32("stack", slStack), u64("inside", slInside), {"shadow", slShadow, shadowSize * shadowDepth},
 	}},

@@ -99,7 +99,7 @@ func (st *siteTable) retire(s *site) {
 // before, if the code is the same.
 func (st *siteTable) reuse(b *breakpoints.Site) bool {
 	s := st.retired[b.Addr]
-	if s == nil || s.ofGo() || s.Size != b.Size || s.In.Low != b.In.Low || s.In.High != b.In.High || s.Release != b.Release || !reflect.DeepEqual(s.Function, b.Function) {
+	if s == nil || s.ofGo() || s.Size != b.Size || s.In.Low != b.In.Low || s.In.High != b.In.High || s.Release != b.Release || s.Restarts != b.Restarts || !reflect.DeepEqual(s.Function, b.Function) {
 		return false
 	}
 	body, err := st.p.islands.body(b.Addr, b.Size)

@@ -330,6 +330,7 @@ func (st *siteTable) descriptor(s *site, filterAt, tail addr.Run) []byte {
 		{siteGo, fn.Group == breakpoints.GroupGo},
 		{siteText, fn.Size.From == breakpoints.TextLength},
 		{siteWide, fn.Group == breakpoints.GroupUser},
+		{siteRestarts, s.Restarts},
 		{siteTypes, st.p.conditions.asksTypes(&fn)},
 		{siteVerdict, st.p.conditions.request.asksStack(fn)},
 	} {
