@@ -32,7 +32,7 @@ func (m *Image) Jemalloc() (*jemalloc.Heap, error) {
 		})
 	}
 	for _, t := range m.src.Threads {
-		src.Threads = append(src.Threads, jemalloc.Thread{TID: t.TID, FS: t.FS})
+		src.Threads = append(src.Threads, jemalloc.Thread{TID: t.TID, FS: t.FS, Low: m.staticTLS(&t)})
 	}
 	if m.src.Space.Pages != nil {
 		src.Resident = func(r jemalloc.Range) (parts []jemalloc.Range, err error) {
@@ -55,6 +55,16 @@ func (m *Image) Jemalloc() (*jemalloc.Heap, error) {
 	}
 	m.je = h
 	return h, nil
+}
+
+// staticTLS is where the static thread-local storage of a thread begins, 0 if that is not known.
+func (m *Image) staticTLS(t *Thread) (low addr.Run) {
+	for _, b := range m.src.Space.TLS {
+		if b.Static && b.TID == t.TID && (low == 0 || b.Start < low) {
+			low = b.Start
+		}
+	}
+	return low
 }
 
 // Walkable is nil if the blocks of a heap are known without a recording, and otherwise a *NoWalkError.

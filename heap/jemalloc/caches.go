@@ -17,7 +17,7 @@ type Cache struct {
 
 // How far the search for caches goes.
 const (
-	storageBytes = 64 << 10 // static thread-local storage below the thread pointer
+	storageBytes = 64 << 10 // static thread-local storage below the thread pointer, if it is not known how much there is
 	mostCaches   = 1 << 16
 	mostStack    = 1 << 13 // regions of a bin: the size of a stack has 16 bits
 	binBytes     = 24      // sizeof(cache_bin_t) in 5.2 and 5.3
@@ -35,7 +35,7 @@ func (h *Heap) findCaches() {
 		if t.FS == 0 || t.FS%8 != 0 || h.mem.spent() {
 			continue
 		}
-		at, ok := h.cacheOf(t.FS, offsets)
+		at, ok := h.cacheOf(&t, offsets)
 		if !ok {
 			continue
 		}
@@ -66,7 +66,8 @@ func (h *Heap) findCaches() {
 }
 
 // cacheOf is the cache in the thread-local storage below fs. In all threads it lies as far below.
-func (h *Heap) cacheOf(fs addr.Run, offsets []addr.Run) (addr.Run, bool) {
+func (h *Heap) cacheOf(t *Thread, offsets []addr.Run) (addr.Run, bool) {
+	fs := t.FS
 	for _, off := range offsets {
 		if h.isCache(fs - off) {
 			return fs - off, true
@@ -75,7 +76,10 @@ func (h *Heap) cacheOf(fs addr.Run, offsets []addr.Run) (addr.Run, bool) {
 	if len(offsets) > 0 {
 		return 0, false // the thread has not allocated
 	}
-	low := fs - min(fs, storageBytes)
+	low := t.Low
+	if low == 0 {
+		low = fs - min(fs, storageBytes)
+	}
 	if i, ok := h.mem.mapping(fs - 8); ok {
 		low = max(low, h.mem.src.Mappings[i].Start)
 	}
@@ -98,12 +102,26 @@ func (h *Heap) cacheAt(at addr.Run) (addr.Run, bool) {
 }
 
 // In 5.3, tcache_t is {tcache_slow, bins[]}, and tcache_slow_t {link next, prev; descriptor: link next, prev,
-// bins; arena; ...; dyn_alloc; tcache}.
+// bins; arena; ...; for each small class some bytes; dyn_alloc; tcache}.
 const (
 	newBins = 8
 	slowBin = 32
-	slowMax = 40 + 8 + 3*48 // where dyn_alloc is at most
+
+	slowLeast, slowMost = 56, 512 // where the pointer to tcache_t is looked for
 )
+
+// A slowLayout is that of tcache_slow_t.
+type slowLayout struct {
+	version string
+	fixed   int      // bytes in front of those of the small classes
+	each    int      // bytes of one
+	count   addr.Run // of tcache_nbins, how many classes have a bin; 0 if a bin says it itself
+}
+
+var slowLayouts = [...]slowLayout{
+	{version: "5.3", fixed: 52, each: 3},
+	{version: "5.3.1", fixed: 76, each: 4, count: 48},
+}
 
 // In 5.2, tcache_t is {prof_accumbytes, gc_ticker, bins_small[], link next, prev, tsd_link next, prev,
 // in_hook, descriptor: link next, prev, bins_small, bins_large; arena; next_gc_bin, lg_fill_div[], bins_large[]}.
@@ -120,21 +138,32 @@ func (h *Heap) isCache(at addr.Run) bool {
 	}
 	if h.root.layout.leafState {
 		slow := h.mem.pointer(at)
-		return slow != 0 && slow%8 == 0 && slow < maxAddress && h.mem.pointer(slow+slowBin) == at+newBins && h.slowEnd(slow, at) != 0
+		return slow != 0 && slow%8 == 0 && slow < maxAddress && h.mem.pointer(slow+slowBin) == at+newBins && h.slowOf(slow, at) != nil
 	}
 	d := at + h.oldDescriptor()
 	large := h.mem.pointer(d + 3*8)
 	return h.mem.pointer(d+2*8) == at+oldBins && large > d+5*8 && large < d+5*8+128
 }
 
-// slowEnd is where tcache_slow_t leads back to its tcache_t, behind dyn_alloc; 0 if it does not.
-func (h *Heap) slowEnd(slow, at addr.Run) addr.Run {
-	for off := addr.Run(48); off <= slowMax; off += 8 {
-		if h.mem.pointer(slow+off+8) == at {
-			return slow + off + 8
+// slowOf is the layout by which tcache_slow_t leads back to its tcache_t, nil if none does. If it leads back in another way,
+// its version is not known.
+func (h *Heap) slowOf(slow, at addr.Run) *slowLayout {
+	for i := range slowLayouts {
+		if l := &slowLayouts[i]; h.mem.pointer(slow+h.dynAlloc(l)+8) == at {
+			return l
 		}
 	}
-	return 0
+	for off := addr.Run(slowLeast); off < slowMost; off += 8 {
+		if h.mem.pointer(slow+off) == at {
+			return &slowLayout{}
+		}
+	}
+	return nil
+}
+
+// dynAlloc is where tcache_slow_t has dyn_alloc, in front of the pointer to its tcache_t.
+func (h *Heap) dynAlloc(l *slowLayout) addr.Run {
+	return addr.Run(l.fixed+l.each*h.classes.small+7) &^ 7
 }
 
 // next is the cache behind another one in the list of their arena.
@@ -161,23 +190,48 @@ func (h *Heap) readCache(c *Cache) {
 // readNew reads a cache of 5.3. The stack of a bin grows down; the low 16 bits of its end tell how much it has.
 func (h *Heap) readNew(c *Cache) {
 	slow := h.mem.pointer(c.At)
-	stacks, ok := h.Find(h.mem.pointer(h.slowEnd(slow, c.At) - 8))
-	if !ok || stacks.Extent.State != Active {
+	l := h.slowOf(slow, c.At)
+	if l == nil {
 		c.Odd++
 		return
 	}
-	room := Range{stacks.Addr, stacks.Addr + addr.Run(stacks.Size)}
-	h.mark(stacks.Addr, -1, Internal, 0)
-	for class := range h.classes.small + extraBins {
+	if h.slow = l; l.version == "" {
+		return
+	}
+	room, ok := h.stacks(h.mem.pointer(slow + h.dynAlloc(l)))
+	if !ok {
+		c.Odd++
+		return
+	}
+	classes := h.classes.small + extraBins
+	if l.count != 0 {
+		classes = min(classes, int(uint32(h.mem.word(slow+l.count))))
+	}
+	for class := range classes {
 		at := c.At + newBins + addr.Run(binBytes*class)
 		head := h.mem.pointer(at)
 		empty := uint16(h.mem.word(at+16) >> 32)
 		n := (empty - uint16(head)) / 8
 		if head == 0 || head%8 != 0 || !room.Contains(head) {
-			break // large classes from there on are not cached
+			if l.count == 0 {
+				break // large classes from there on are not cached
+			}
+			continue // it has no cache
 		}
 		h.readStack(c, class, Range{head, head + 8*addr.Run(n)}, room)
 	}
+}
+
+// stacks is the memory that the stacks of a cache lie in: a region, or with metadata_thp of 5.3.1 in a base block.
+func (h *Heap) stacks(at addr.Run) (room Range, ok bool) {
+	if r, ok := h.Find(at); ok {
+		h.mark(r.Addr, -1, Internal, 0)
+		return Range{r.Addr, r.Addr + addr.Run(r.Size)}, r.Extent.State == Active
+	}
+	if i := slices.IndexFunc(h.own, func(r Range) bool { return r.Contains(at) }); i >= 0 {
+		return Range{at, h.own[i].End}, true
+	}
+	return Range{}, false
 }
 
 // readOld reads a cache of 5.2. The stack of a bin lies below avail.
@@ -224,6 +278,7 @@ func (h *Heap) readStack(c *Cache, class int, stack, room Range) {
 			continue
 		}
 		c.Regions++
-		c.Bytes += h.classes.size(class)
+		i, _ := h.extentAt(h.mem.pointer(at))
+		c.Bytes += h.usable(&h.extents[i])
 	}
 }

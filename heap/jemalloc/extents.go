@@ -87,6 +87,7 @@ func (h *Heap) readExtents() []addr.Run {
 	if h.classes.sizes == nil {
 		return structs
 	}
+	h.pad = h.classes.padding(all)
 	order := make([]int, len(all))
 	for i := range order {
 		order[i] = i
@@ -115,11 +116,15 @@ func (h *Heap) add(e *edata, free *[slabWords]uint64) bool {
 		return true
 	}
 	size := h.classes.size(e.class)
-	if size == 0 || size > e.size {
+	x.class = uint8(e.class)
+	if size == 0 || e.slab && size > e.size || !e.slab && e.class >= h.classes.small && e.size < largeLeast+h.pad {
 		return false
 	}
-	x.class = uint8(e.class)
 	if !e.slab {
+		size = h.usable(&x)
+		if size > e.size || e.class >= h.classes.small && h.classes.of(size) != e.class {
+			return false
+		}
 		if e.addr+addr.Run(size) > r.End {
 			return false
 		}

@@ -2,6 +2,7 @@ package jemalloc
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"math/bits"
 	"slices"
@@ -88,6 +89,15 @@ type extent struct {
 	words uint32 // of a slab: where its words begin in Heap.used
 }
 
+// usable is the bytes of a region of an active extent. Where large blocks are not rounded up to size classes
+// (disable_large_size_classes), what the extent has tells.
+func (h *Heap) usable(x *extent) uint64 {
+	if x.slab || int(x.class) < h.classes.small {
+		return h.classes.size(int(x.class))
+	}
+	return x.size - h.pad
+}
+
 func (x *extent) end() addr.Run { return x.start + addr.Run(x.size) }
 
 // A Heap is all memory that jemalloc manages, as it was when it was opened.
@@ -95,17 +105,25 @@ type Heap struct {
 	mem     *memory
 	root    root
 	classes classes
+	pad     uint64   // bytes of a large extent beyond its block: a page, for cache_oblivious
 	extents []extent // ascending, not overlapping
 	used    []uint64 // bits of the regions of slabs that are in use for these
 	cached  []uint64 // those of them that are in caches, or internal
 	own     []Range  // base blocks
 	caches  []Cache
+	slow    *slowLayout      // of the caches, nil if none is new
 	inCache map[addr.Run]int // TID by region; of no thread: 0
 	inside  map[addr.Run]bool
 	torn    int
 	lost    int // structs that lie in no base block
 	spent   uint64
 }
+
+// So many extents that do not agree with the map may be of threads that are inside malloc; more are of a version that is not known.
+const (
+	mostTorn = 16
+	tornEach = 4
+)
 
 // Open finds the map of extents and reads them, and the caches of the threads. Without a jemalloc that has
 // run the error is ErrNotFound, with one of another version a *LayoutError. If ctx ends before, the
@@ -130,6 +148,12 @@ func Open(ctx context.Context, src Source) (*Heap, error) {
 	}
 	h.baseBlocks(structs)
 	h.findCaches()
+	if h.slow != nil && h.slow.version == "" {
+		return nil, &LayoutError{r.at, "the struct of a tcache"}
+	}
+	if h.torn > mostTorn+tornEach*len(src.Threads) {
+		return nil, &LayoutError{r.at, fmt.Sprintf("%d of %d extents", h.torn, len(structs))}
+	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -139,7 +163,12 @@ func Open(ctx context.Context, src Source) (*Heap, error) {
 }
 
 // Version is that of the layout, as 5.3.
-func (h *Heap) Version() string { return h.root.layout.version }
+func (h *Heap) Version() string {
+	if h.slow != nil {
+		return h.slow.version
+	}
+	return h.root.layout.version
+}
 
 // Root is where the map of extents lies.
 func (h *Heap) Root() Range { return Range{h.root.at, h.root.at + addr.Run(h.root.bytes(0))} }
@@ -212,7 +241,7 @@ func (h *Heap) Blocks() iter.Seq[Block] {
 	return func(yield func(Block) bool) {
 		for i := range h.extents {
 			x := &h.extents[i]
-			size := h.classes.size(int(x.class))
+			size := h.usable(x)
 			switch {
 			case x.state != Active:
 			case !x.slab:
@@ -246,10 +275,11 @@ func (h *Heap) Find(a addr.Run) (Region, bool) {
 	}
 	x := &h.extents[i]
 	r := Region{Addr: x.start, Size: x.size, Use: Kept, Extent: x.public()}
-	size := h.classes.size(int(x.class))
-	switch {
-	case x.state != Active:
+	if x.state != Active {
 		return r, true
+	}
+	size := h.usable(x)
+	switch {
 	case !x.slab:
 		if a >= x.block && a < x.block+addr.Run(size) {
 			r.Addr, r.Size, r.Use = x.block, size, x.use

@@ -3,6 +3,7 @@ package jemalloc
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 
 	"hdb/internal/addr"
 )
@@ -194,7 +195,37 @@ func (c *classes) fits(e *edata) bool {
 	case e.class < c.small: // a sampled block of a small class (prof) has an extent of its own
 		return e.size == largeLeast || e.size == largeLeast+pageSize
 	}
-	return e.size == size || e.size == size+pageSize
+	return c.of(e.size) == e.class || c.of(e.size-pageSize) == e.class
+}
+
+// of is the least class that a large block of some bytes fits in, -1 if it is not large.
+func (c *classes) of(size uint64) int {
+	if size < largeLeast {
+		return -1
+	}
+	n, _ := slices.BinarySearch(c.sizes, size)
+	return n
+}
+
+// padding is how many bytes large extents have beyond their blocks: what the classes of most extents say.
+func (c *classes) padding(all []edata) uint64 {
+	votes := 0
+	for i := range all {
+		e := &all[i]
+		if e.state != Active || e.slab || e.class < c.small {
+			continue
+		}
+		switch with, without := c.of(e.size-pageSize) == e.class, c.of(e.size) == e.class; {
+		case with && !without, with && e.addr%pageSize != 0:
+			votes++
+		case without && !with:
+			votes--
+		}
+	}
+	if votes < 0 {
+		return 0
+	}
+	return pageSize
 }
 
 // fills tells whether the bitmap of a slab has as many regions as its class would have, whatever its size.

@@ -46,6 +46,7 @@ type churner struct {
 	in   io.Writer
 	out  *bufio.Reader
 	book string
+	tls  uint64 // bytes of static thread-local storage, 0: not known
 }
 
 func churn(t testing.TB, env []string, program string, args ...string) *churner {
@@ -95,7 +96,11 @@ func (c *churner) source(book []byte) Source {
 	for i := range bookThreads {
 		b := book[bookHead+16*i:]
 		if tid := binary.LittleEndian.Uint64(b); tid != 0 {
-			src.Threads = append(src.Threads, Thread{int(tid), addr.Run(binary.LittleEndian.Uint64(b[8:]))})
+			src.Threads = append(src.Threads, Thread{TID: int(tid), FS: addr.Run(binary.LittleEndian.Uint64(b[8:]))})
+			if c.tls > 0 {
+				t := &src.Threads[len(src.Threads)-1]
+				t.Low = t.FS - addr.Run(c.tls)
+			}
 		}
 	}
 	return src
@@ -133,7 +138,7 @@ func procSource(t testing.TB, pid int) Source {
 			return nil, err
 		}
 		for i := 0; i < len(b); i += 8 {
-			if binary.LittleEndian.Uint64(b[i:])>>62 == 0 { // neither present nor swapped
+			if e := binary.LittleEndian.Uint64(b[i:]); e>>62 == 0 || e&(1<<58) != 0 { // neither present nor swapped, or a guard
 				continue
 			}
 			at := (first + addr.Run(i/8)) * pageSize
@@ -191,7 +196,7 @@ func compare(t testing.TB, src Source, book []byte, flushed bool) *Heap {
 		sum += b.Size
 		size, ok := want[b.Addr]
 		switch {
-		case !ok && (b.Size == vector.Size || b.Size == 81920) && others < 32:
+		case !ok && (b.Size == vector.Size || b.Size == 81920 || b.Size == 73728) && others < 32:
 			others++
 		case !ok:
 			r, _ := h.Find(b.Addr)
@@ -253,6 +258,65 @@ func TestLiveBlocks(t *testing.T) {
 				compare(t, p.source(book), book, len(c.args) > 1)
 			}
 		})
+	}
+}
+
+// newer are the libraries of forky, if scripts/glibc has brought them: of jemalloc 5.3.1, and of the C library that it needs.
+func newer(t testing.TB) (library, libc string) {
+	t.Helper()
+	dir, err := testprogs.CacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	library = filepath.Join(dir, "jemalloc", "5.3.1", "usr", "lib", "x86_64-linux-gnu")
+	libc = filepath.Join(dir, "glibc", "2.43", "usr", "lib", "x86_64-linux-gnu")
+	for _, path := range []string{filepath.Join(library, "libjemalloc.so.2"), filepath.Join(libc, "libc.so.6")} {
+		if _, err := os.Stat(path); err != nil {
+			t.Skipf("%v: scripts/glibc brings it", err)
+		}
+	}
+	return library, libc
+}
+
+// TestNewer does what TestLiveBlocks does with jemalloc 5.3.1.
+func TestNewer(t *testing.T) {
+	library, libc := newer(t)
+	program := churned(t, "-nodefaultlibs", "-Wl,--allow-shlib-undefined", "-Wl,--dynamic-linker="+filepath.Join(libc, "ld-linux-x86-64.so.2"),
+		"-Wl,-rpath,"+strings.Join([]string{libc, library, "/usr/lib/x86_64-linux-gnu"}, ":"), filepath.Join(library, "libjemalloc.so.2"), filepath.Join(libc, "libc.so.6"), "-lgcc", "-lgcc_s")
+	for _, c := range []struct {
+		name, conf string
+		args       []string
+	}{
+		{"one", "", []string{"0"}},
+		{"threads", "", []string{"9"}},
+		{"flush", "", []string{"5", "flush"}},
+		{"size classes", "disable_large_size_classes:false", []string{"5"}},
+		{"no size classes", "disable_large_size_classes:true", []string{"5"}},
+		{"no tcache", "tcache:false", []string{"3"}},
+		{"large tcache", "tcache_max:1048576,lg_tcache_nslots_mul:3", []string{"3"}},
+		{"bins without cache", "tcache_ncached_max:33-256:0|4096-8192:7", []string{"3"}},
+		{"no gc", "experimental_tcache_gc:false,retain:false", []string{"3"}},
+		{"slabs", "slab_sizes:1-128:7|129-512:5,bin_shards:1-160:16", []string{"3"}},
+		{"hugepages", "hpa:true,metadata_thp:auto", []string{"3"}},
+		{"not oblivious", "cache_oblivious:false", []string{"3"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := churn(t, []string{"MALLOC_CONF=" + c.conf}, program, c.args...)
+			for range 2 {
+				book := p.round()
+				compare(t, p.source(book), book, len(c.args) > 1)
+			}
+		})
+	}
+}
+
+// TestMuchThreadLocal has the caches behind 70,000 bytes of thread-local variables of the program.
+func TestMuchThreadLocal(t *testing.T) {
+	p := churn(t, nil, churned(t, "-DPAD=70000", "-ljemalloc"), "3")
+	p.tls = 80_000
+	book := p.round()
+	if h := compare(t, p.source(book), book, false); len(h.Caches()) == 0 {
+		t.Error("no cache was found")
 	}
 }
 

@@ -42,6 +42,7 @@ type Mapping struct {
 type Thread struct {
 	TID int
 	FS  addr.Run // base of fs, below which the static thread-local storage lies
+	Low addr.Run // where that begins; 0: not known
 }
 
 // A Source is what a heap is read from: a process that is stopped, or a core file.

@@ -35,7 +35,7 @@ func (h *Heap) Arenas() []Arena {
 			continue
 		}
 		u := h.usage(x)
-		size := h.classes.size(int(x.class))
+		size := h.usable(x)
 		a.Blocks += u[Live]
 		a.Bytes += u[Live] * size
 		a.Cached += u[Cached]
@@ -74,7 +74,7 @@ func (h *Heap) usage(x *extent) (n [Kept]uint64) {
 // A Bin is what there is of a size class.
 type Bin struct {
 	Class   int
-	Size    uint64 // of a region, or of a large block
+	Size    uint64 // of a region, or the most of a large block
 	Small   bool   // it is cut from slabs
 	Extents uint64 // slabs, or large extents
 	Bytes   uint64 // of them

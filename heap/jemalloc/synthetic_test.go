@@ -2,6 +2,7 @@ package jemalloc
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -198,9 +199,10 @@ func (b *builder) cache(cached map[int][]addr.Run) {
 		b.put(at, uint64(slow))
 		b.put(slow, uint64(slow))
 		b.put(slow+slowBin, uint64(at+newBins))
-		b.put(slow+160, uint64(stacks))
-		b.put(slow+168, uint64(at))
-		b.words = append(b.words, slow, slow+slowBin, slow+160, slow+168)
+		dyn := slow + addr.Run(52+3*small+7)&^7
+		b.put(dyn, uint64(stacks))
+		b.put(dyn+8, uint64(at))
+		b.words = append(b.words, slow, slow+slowBin, dyn, dyn+8)
 	} else {
 		b.put(descriptor-5*8, uint64(at))
 		b.put(descriptor+16, uint64(at+oldBins))
@@ -240,7 +242,7 @@ func (b *builder) source() Source {
 			{Range: Range{baseAt, baseAt + baseBytes}, Readable: true, Writable: true},
 			{Range: Range{storageAt, storageAt + 0x10000}, Readable: true, Writable: true},
 		},
-		Threads:  []Thread{{7, threadAt}},
+		Threads:  []Thread{{TID: 7, FS: threadAt}},
 		Resident: b.resident,
 	}
 }
@@ -305,6 +307,19 @@ func TestSynthetic(t *testing.T) {
 			}
 		})
 	})
+}
+
+// TestUnknownTCache has a tcache_slow_t of another size: a version that is not known is refused.
+func TestUnknownTCache(t *testing.T) {
+	b := built(&layouts[0], &geometries[0], quanta[0])
+	slow := threadAt - 0x4000
+	b.put(slow+168, 0)
+	b.put(slow+168+32, uint64(threadAt-0x2000))
+	_, err := Open(t.Context(), b.source())
+	var layout *LayoutError
+	if !errors.As(err, &layout) {
+		t.Errorf("error %v", err)
+	}
 }
 
 // use asks a heap whatever can be asked.

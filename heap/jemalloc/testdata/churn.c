@@ -41,6 +41,9 @@ struct book {
 } *book;
 
 static int flush;
+#ifdef PAD
+static __thread char pad[PAD]; // between the thread pointer and the variables of libraries
+#endif
 
 static uint64_t next(uint64_t *state)
 {
@@ -102,6 +105,9 @@ static void enter(int me)
 {
 	unsigned long fs = 0;
 	syscall(SYS_arch_prctl, ARCH_GET_FS, &fs);
+#ifdef PAD
+	*(volatile char *)pad = 1;
+#endif
 	book->thread[me].fs = fs;
 	book->thread[me].tid = syscall(SYS_gettid);
 }
