@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"strings"
 
 	"hdb/capture"
 	"hdb/heap/glibc"
@@ -38,13 +39,15 @@ type Source struct {
 	// Calls are the addresses of a recorded stack, innermost first: what called the allocator is the first. Nil without a recording.
 	Calls func(capture.StackID) []addr.Run
 
-	// Libc is the path, as in the mappings, of the module that has glibc's malloc; "" without.
-	Libc string
+	// Libc is the path, as in the mappings, of the module that has glibc's malloc; "" without. Guessed tells that it is a
+	// program that may have it: what is in its memory tells.
+	Libc    string
+	Guessed bool
 	// Go tells where a Go runtime has its heap, and an error why that is not known; nil: there is no runtime.
 	// Memory and Stacks are the Image's.
 	Go func() (golang.Source, error)
-	// Other is the name of another allocator, which the program has instead; "" without.
-	Other string
+	// Other is the name of another allocator, which the program has instead, and Version its version if that is known; "" without.
+	Other, Version string
 	// Unread is why a file of the process was not read, which may have the allocator; nil: all were.
 	Unread error
 	// Bound is the context of the question that has a heap read, and what to call when it is read; nil: it is
@@ -118,21 +121,45 @@ func (m *Image) within(read func(context.Context) error) (cut bool, err error) {
 // A NoWalkError tells why blocks that are not recorded are not known.
 type NoWalkError struct {
 	Allocator string // of the program; "": none that is known
+	Version   string // of Allocator; "": not known
+	Guessed   bool   // nothing but Err tells that the program has no malloc of glibc
+	Go        bool   // it has Go's heap
 	Err       error
 	Unread    error // a file that was not read may have one
 }
 
+// noWalk is the error of an allocator that is not walked.
+func (m *Image) noWalk(err error) error {
+	return &NoWalkError{m.src.Other, m.src.Version, m.src.Guessed, m.src.Go != nil, err, m.src.Unread}
+}
+
+// name is that of the allocator with its version.
+func (e *NoWalkError) name() string {
+	version, _, _ := strings.Cut(e.Version, "-")
+	return strings.TrimSpace(e.Allocator + " " + version)
+}
+
 func (e *NoWalkError) Error() string {
 	var layout *jemalloc.LayoutError
+	var version *jemalloc.VersionError
 	switch {
+	case errors.As(e.Err, &version):
+		return fmt.Sprintf("heap of %v; blocks are known from a recording (record start)", e.Err)
+	case errors.As(e.Err, &layout) && e.Version != "":
+		return fmt.Sprintf("heap of %s: %v; blocks are known from a recording (record start)", e.name(), e.Err)
 	case errors.As(e.Err, &layout):
 		return fmt.Sprintf("heap of %v; blocks are known from a recording (record start)", e.Err)
 	case e.Allocator == jemallocName:
-		return "heap of jemalloc: its map of extents was not found: it has not run yet, or is of an unknown version; blocks are known from a recording (record start)"
+		return "heap of " + e.name() + ": its map of extents was not found: it has not run yet, or is of an unknown version; blocks are known from a recording (record start)"
 	case e.Allocator != "":
 		return fmt.Sprintf("heap of %s: hdb reads those of glibc's malloc and jemalloc only; blocks are known from a recording (record start)", e.Allocator)
+	case e.Go && (e.Guessed || errors.Is(e.Err, errNoLibc)):
+		return "heap: the memory is that of Go's runtime, which has no arenas and chunks of malloc: live, leaks and goroutines tell of it"
 	case e.Unread != nil:
 		return fmt.Sprintf("heap: no allocator found, but not every file was read: %v", e.Unread)
+	}
+	if e.Guessed {
+		return "heap: the program's allocator is not known: glibc's malloc has no arena in it; blocks are known from a recording (record start)"
 	}
 	return fmt.Sprintf("heap: %v", e.Err)
 }
@@ -149,7 +176,7 @@ func (m *Image) Heap() (*glibc.Heap, error) {
 	}
 	m.opened = true
 	if m.src.Libc == "" {
-		m.err = &NoWalkError{m.src.Other, errNoLibc, m.src.Unread}
+		m.err = m.noWalk(errNoLibc)
 		return nil, m.err
 	}
 	src := glibc.Source{Memory: m.src.Memory, Libc: m.src.Libc}
@@ -180,7 +207,7 @@ func (m *Image) Heap() (*glibc.Heap, error) {
 		return nil, err
 	}
 	if err != nil {
-		m.err = &NoWalkError{m.src.Other, err, m.src.Unread}
+		m.err = m.noWalk(err)
 		return nil, m.err
 	}
 	m.heap = h

@@ -23,6 +23,9 @@ func (m *Image) Jemalloc() (*jemalloc.Heap, error) {
 	}
 	m.openedJe = true
 	src := jemalloc.Source{Memory: m.src.Memory}
+	if m.src.Other == jemallocName {
+		src.Version = m.src.Version
+	}
 	for i := range m.src.Space.Mappings {
 		p := &m.src.Space.Mappings[i]
 		src.Mappings = append(src.Mappings, jemalloc.Mapping{
@@ -50,7 +53,7 @@ func (m *Image) Jemalloc() (*jemalloc.Heap, error) {
 		return nil, err
 	}
 	if err != nil {
-		m.jeErr = &NoWalkError{m.src.Other, err, m.src.Unread}
+		m.jeErr = m.noWalk(err)
 		return nil, m.jeErr
 	}
 	m.je = h
@@ -83,7 +86,7 @@ func (m *Image) Native() error {
 	}
 	_, other := m.Heap()
 	var layout *jemalloc.LayoutError
-	if other != nil && (m.src.Other == jemallocName || errors.As(err, &layout)) {
+	if other != nil && (m.src.Other == jemallocName || m.src.Other == "" && errors.As(err, &layout)) {
 		return err
 	}
 	return other

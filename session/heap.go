@@ -3,11 +3,7 @@ package session
 import (
 	"context"
 	"io"
-	"path/filepath"
-	"slices"
-	"strings"
 
-	"hdb/breakpoints"
 	"hdb/heap"
 	"hdb/inferior"
 	"hdb/internal/addr"
@@ -31,6 +27,8 @@ type Heap struct {
 	events  uint64             // how many the recording had then
 	named   *namer             // of the image's graph
 	copied  *inferior.Snapshot // what the image is of instead; see FromCopy
+
+	texts map[*symbols.Object]allocatorText // by file, as far as they were read
 
 	queueless *inferior.Process // whose queue of finalizers was said not to be found
 }
@@ -101,7 +99,8 @@ func (h *Heap) source() (memory.Source, error) {
 			return src, err
 		}
 	}
-	src.Libc, src.Other = h.allocator()
+	found := h.allocator()
+	src.Libc, src.Guessed, src.Other, src.Version = found.libc, found.guessed, found.other, found.version
 	src.Unread = h.unread()
 	src.Go = h.goHeap()
 	src.Bound = h.bound
@@ -132,45 +131,4 @@ func (m heapMemory) ReadAt(b []byte, at int64) (int, error) {
 		return 0, m.reading.Cut()
 	}
 	return m.of.ReadAt(b, at)
-}
-
-// defines tells whether a file exports a function, or has it in its symbol table.
-func defines(o *symbols.Object, name string) bool {
-	sym, ok := o.Symtab.Symbol(name)
-	return ok && sym.Defined
-}
-
-// allocatorNames are functions that only one allocator has, and its name.
-var allocatorNames = []struct{ function, name string }{
-	{"mallctl", "jemalloc"}, {"je_mallctl", "jemalloc"}, {"tc_malloc", "tcmalloc"}, {"mi_malloc", "mimalloc"},
-	{"__asan_init", "AddressSanitizer"}, {"__lsan_init", "LeakSanitizer"}, {"__hwasan_init", "HWAddressSanitizer"},
-	{"scudo_malloc_info", "scudo"}, {"rpmalloc", "rpmalloc"}, {"snmalloc_malloc", "snmalloc"},
-}
-
-// allocator finds the module that has glibc's malloc, and an allocator that stands before it.
-func (h *Heap) allocator() (libc, other string) {
-	for _, m := range h.names.Images() {
-		base := filepath.Base(m.Name)
-		if breakpoints.IsAllocatorLibrary(base) {
-			other, _, _ = strings.Cut(strings.TrimPrefix(base, "lib"), ".")
-		}
-		for _, a := range allocatorNames {
-			if other == "" && defines(m.Object, a.function) {
-				other = a.name
-			}
-		}
-		if other == "" && breakpoints.IsMusl(base) {
-			other = "musl"
-		}
-		if libc == "" && (defines(m.Object, "gnu_get_libc_version") && defines(m.Object, "malloc") || defines(m.Object, "__libc_malloc")) {
-			libc = m.Name
-		}
-	}
-	if libc == "" && other == "" { // static, perhaps without symbols: what its data holds tells
-		mods := slices.DeleteFunc(slices.Clone(h.common.image.Modules()), func(m inferior.Module) bool { return m.VDSO })
-		if len(mods) == 1 {
-			libc = mods[0].Name
-		}
-	}
-	return libc, other
 }

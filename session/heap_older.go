@@ -21,7 +21,7 @@ const (
 // olderBlocks are those that malloc had given before a recording began.
 type olderBlocks struct {
 	*common
-	allocator func() (libc, other string) // see Heap
+	allocator func() foundAllocators // see Heap
 
 	known bool // all have been yielded
 }
@@ -109,11 +109,11 @@ func (h *olderBlocks) walk() *glibc.Heap {
 	if h.proc == nil || h.image == nil {
 		return nil
 	}
-	libc, other := h.allocator()
-	if libc == "" || other != "" {
+	found := h.allocator()
+	if found.libc == "" || found.other != "" {
 		return nil
 	}
-	src := glibc.Source{Memory: h.proc, Libc: libc}
+	src := glibc.Source{Memory: h.proc, Libc: found.libc}
 	maps, err := h.proc.Maps()
 	if err != nil {
 		return nil

@@ -132,6 +132,9 @@ func open(ctx context.Context, src Source, most uint64) (*Heap, error) {
 	}
 	h.arenas = h.mem.arenas(main)
 	h.params = h.mem.parameters(parts, &h.arenas[0])
+	if h.unused() {
+		return nil, ErrNotUsed
+	}
 	h.walk()
 	h.sortPieces()
 	h.pieces = append(h.pieces, h.mmapped()...)
@@ -152,6 +155,12 @@ func open(ctx context.Context, src Source, most uint64) (*Heap, error) {
 	}
 	h.mem.ctx = context.WithoutCancel(ctx)
 	return h, nil
+}
+
+// unused reports whether the arena, which the C library of 2.43 makes when the program starts, has served nothing.
+func (h *Heap) unused() bool {
+	a := &h.arenas[0]
+	return len(h.arenas) == 1 && a.Top == 0 && a.MaxSystem == 0 && a.SystemMem == 0 && h.params.counted && h.params.mmaps == 0
 }
 
 // walk goes through all heaps of all arenas.

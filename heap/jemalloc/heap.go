@@ -126,9 +126,12 @@ const (
 )
 
 // Open finds the map of extents and reads them, and the caches of the threads. Without a jemalloc that has
-// run the error is ErrNotFound, with one of another version a *LayoutError. If ctx ends before, the
+// run the error is ErrNotFound, with one of another version a *VersionError or a *LayoutError. If ctx ends before, the
 // error is its cause.
 func Open(ctx context.Context, src Source) (*Heap, error) {
+	if !known(src.Version) {
+		return nil, &VersionError{src.Version}
+	}
 	h := &Heap{mem: newMemory(ctx, src), inCache: map[addr.Run]int{}, inside: map[addr.Run]bool{}}
 	r, err := h.mem.root()
 	if ctx.Err() != nil {

@@ -3,6 +3,8 @@ package jemalloc
 import (
 	"errors"
 	"io"
+	"slices"
+	"strings"
 
 	"hdb/internal/addr"
 )
@@ -19,6 +21,19 @@ type LayoutError struct {
 
 func (e *LayoutError) Error() string {
 	return "jemalloc: map of extents at " + e.Root.String() + ": " + e.What + " not recognised (versions 5.2 and 5.3 are)"
+}
+
+// A VersionError tells that the program has a jemalloc of a version that is not known.
+type VersionError struct{ Version string }
+
+func (e *VersionError) Error() string {
+	return "jemalloc " + e.Version + ": its layout is not known (those of 5.2.0 to 5.3.1 are)"
+}
+
+// known reports whether the layout of a version is known: of releases, and of what was built on the way to the next one,
+// which is refused if it does not fit.
+func known(version string) bool {
+	return version == "" || slices.ContainsFunc([]string{"5.2.0-", "5.2.1-", "5.3.0-", "5.3.1-"}, func(v string) bool { return strings.HasPrefix(version, v) })
 }
 
 // A Range is memory from Start up to End, which is not in it.
@@ -49,6 +64,8 @@ type Thread struct {
 type Source struct {
 	// Memory of the process; offsets are addresses. What is not mapped is an error.
 	Memory io.ReaderAt
+	// Version is what the library says of itself, as 5.3.0-0-g54eaed1d; "" not known.
+	Version string
 	// Mappings of the process, ascending.
 	Mappings []Mapping
 	// Threads of the process; without them no tcache is found, and what it has counts as in use.

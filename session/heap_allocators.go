@@ -1,0 +1,156 @@
+package session
+
+import (
+	"bytes"
+	"encoding/binary"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"hdb/breakpoints"
+	"hdb/inferior"
+	"hdb/names"
+	"hdb/symbols"
+)
+
+// An allocatorMark is how an allocator is recognized in a module.
+type allocatorMark struct {
+	name      string
+	functions []string // that only it has
+	text      []byte   // constant that only it has, for files without symbols; nil: none
+}
+
+// allocatorMarks are those of allocators other than glibc's.
+var allocatorMarks = []allocatorMark{
+	{"jemalloc", []string{"mallctl", "je_mallctl"}, []byte("<jemalloc>: ")},
+	{"tcmalloc", []string{"tc_malloc"}, []byte("gperftools ")},
+	{"mimalloc", []string{"mi_malloc"}, []byte("mimalloc: warning")},
+	{"AddressSanitizer", []string{"__asan_init"}, nil},
+	{"LeakSanitizer", []string{"__lsan_init"}, nil},
+	{"HWAddressSanitizer", []string{"__hwasan_init"}, nil},
+	{"scudo", []string{"scudo_malloc_info"}, nil},
+	{"rpmalloc", []string{"rpmalloc"}, nil},
+	{"snmalloc", []string{"snmalloc_malloc"}, nil},
+	{muslName, []string{"__libc_malloc_impl", "__malloc0"}, mallocngSizes()}, // it has __libc_malloc, too
+}
+
+const muslName = "musl"
+
+// mallocngSizes is the constant size_classes of musl's mallocng (src/malloc/mallocng/malloc.c), in units of 16 bytes.
+func mallocngSizes() (b []byte) {
+	for _, n := range []uint16{
+		1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 18, 20, 25, 31, 36, 42, 50, 63, 72, 84, 102, 127, 146, 170, 204, 255,
+		292, 340, 409, 511, 584, 682, 818, 1023, 1169, 1364, 1637, 2047, 2340, 2730, 3276, 4095, 4680, 5460, 6552, 8191,
+	} {
+		b = binary.LittleEndian.AppendUint16(b, n)
+	}
+	return b
+}
+
+// jemallocVersion is how jemalloc has its version, with the commit that it was built of.
+var jemallocVersion = regexp.MustCompile(`[0-9]+\.[0-9]+\.[0-9]+-[0-9]+-g[0-9a-f]+`)
+
+// An allocatorText is what the constants of a file tell, which are read once.
+type allocatorText struct {
+	name    string // of an allocator, "" none
+	version string // of jemalloc, "" unknown
+}
+
+// allocatorTextOf reads the constants of a file.
+func allocatorTextOf(o *symbols.Object) (t allocatorText) {
+	data, _, ok := o.File.Section(".rodata")
+	if !ok {
+		return t
+	}
+	for _, m := range allocatorMarks {
+		if m.text != nil && bytes.Contains(data, m.text) {
+			t.name = m.name
+			break
+		}
+	}
+	t.version = string(jemallocVersion.Find(data))
+	return t
+}
+
+// text is allocatorTextOf, kept.
+func (h *Heap) text(o *symbols.Object) allocatorText {
+	t, ok := h.texts[o]
+	if !ok {
+		t = allocatorTextOf(o)
+		if h.texts == nil {
+			h.texts = map[*symbols.Object]allocatorText{}
+		}
+		h.texts[o] = t
+	}
+	return t
+}
+
+// defines tells whether a file exports a function, or has it in its symbol table.
+func defines(o *symbols.Object, name string) bool {
+	sym, ok := o.Symtab.Symbol(name)
+	return ok && sym.Defined
+}
+
+// foundAllocators are the allocators of a program.
+type foundAllocators struct {
+	libc    string // path of the module that has glibc's malloc, "" none
+	guessed bool   // that is a program without symbols that may have it
+	other   string // name of one that stands before it, "" none
+	version string // of other, "" not known
+}
+
+// allocator finds the module that has glibc's malloc, and an allocator that stands before it.
+func (h *Heap) allocator() (f foundAllocators) {
+	images := h.names.Images()
+	for _, m := range images {
+		if f.other == "" {
+			f.other, f.version = h.otherAllocator(m)
+		}
+		if f.libc == "" && (defines(m.Object, "gnu_get_libc_version") && defines(m.Object, "malloc") || defines(m.Object, "__libc_malloc")) {
+			f.libc = m.Name
+		}
+	}
+	switch {
+	case f.other == muslName:
+		f.libc = ""
+		return f
+	case f.libc != "" || f.other != "":
+		return f
+	}
+	// Static, perhaps without symbols: constants tell, and what its data holds.
+	mods := slices.DeleteFunc(slices.Clone(h.common.image.Modules()), func(m inferior.Module) bool { return m.VDSO })
+	if len(mods) != 1 {
+		return f
+	}
+	for _, m := range images {
+		if m.Name == mods[0].Name {
+			t := h.text(m.Object)
+			f.other, f.version = t.name, t.version
+		}
+	}
+	if f.other != muslName {
+		f.libc, f.guessed = mods[0].Name, true
+	}
+	return f
+}
+
+// otherAllocator is the allocator other than glibc's that a module is known to have by its name or its functions, and its version.
+func (h *Heap) otherAllocator(m names.Image) (name, version string) {
+	base := filepath.Base(m.Name)
+	if breakpoints.IsAllocatorLibrary(base) {
+		name, _, _ = strings.Cut(strings.TrimPrefix(base, "lib"), ".")
+	}
+	for _, a := range allocatorMarks {
+		if name == "" && slices.ContainsFunc(a.functions, func(fn string) bool { return defines(m.Object, fn) }) {
+			name = a.name
+		}
+	}
+	if name == "" && breakpoints.IsMusl(base) {
+		name = muslName
+	}
+	if strings.HasPrefix(name, "jemalloc") {
+		version = h.text(m.Object).version
+	}
+	return name, version
+}
