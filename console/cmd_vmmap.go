@@ -19,7 +19,7 @@ import (
 func vmmapCommands() []*Command {
 	return []*Command{
 		{Name: "vmmap", Group: GroupData, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[-resident] [KIND | ADDRESS]\n-layers", Short: "list whose the memory of the process is, and how much of it is in memory", Needs: NeedMemory, Repeat: RepeatNone, Run: runVmmap,
-			Long: "Each byte that is mapped has one owner: code, rodata, data and bss of a module, the stack of a thread (used, unused, its guard), thread-local storage, an allocator's heap, a language runtime, a mapping of the program (anonymous, shared, file, reserved), the kernel, or hdb. KIND is one of these words, ADDRESS lies in the region to show. -resident leaves out what takes no memory, and has the largest first.\n\nThe layers at the end, which -layers shows alone, sum the regions up; heap-used is what the blocks of the program have of an allocator's memory. What is resident adds up to the process's RSS. `mapped by` is the function whose recorded call has made the mapping, or most of it. A ~ marks what is shared out by a guess. A core file tells nothing of what was resident.\n\nExamples:\n  vmmap\n  vmmap -resident\n  vmmap stack\n  vmmap &table\n  vmmap -layers"},
+			Long: "Each byte that is mapped has one owner: code, rodata, data and bss of a module, the stack of a thread (used, unused, its guard), thread-local storage, an allocator's heap, a language runtime, a mapping of the program (anonymous, shared, file, reserved), the kernel, or hdb. KIND is one of these words, ADDRESS lies in the region to show. -resident leaves out what takes no memory, and has the largest first.\n\nThe layers at the end, which -layers shows alone, sum the regions up; heap-used is what the blocks of the program have of an allocator's memory. The memory of an allocator whose blocks are not known without a recording is a layer of its name. `all` is what the program takes; with what hdb has put into the process, below it, what is resident adds up to the process's RSS. `mapped by` is the function whose recorded call has made the mapping, or most of it. A ~ marks what is shared out by a guess. A core file tells nothing of what was resident.\n\nExamples:\n  vmmap\n  vmmap -resident\n  vmmap stack\n  vmmap &table\n  vmmap -layers"},
 		whatCommand(),
 	}
 }
@@ -274,7 +274,8 @@ func regionOwner(r *regions.Region, threads map[int]string) string {
 // layerSums are the layers of a process with their sum.
 type layerSums struct {
 	layers []regions.Layer
-	total  regions.Layer
+	total  regions.Layer // of what is the process's own
+	own    regions.Usage // of hdb
 	known  bool    // what is resident is
 	blocks bool    // those of the heap are
 	rss    *uint64 // as the kernel tells it, nil: not known
@@ -286,18 +287,28 @@ type layered interface {
 	Space() *regions.Space
 }
 
-func sumLayers(c *Console, image layered) (s layerSums) {
+func sumLayers(c *Console, image layered) layerSums {
+	s := addLayers(image)
+	if rss, err := c.s.Memory.RSS(); err == nil {
+		s.rss = &rss
+	}
+	return s
+}
+
+// addLayers is sumLayers without what the kernel counts.
+func addLayers(image layered) (s layerSums) {
 	s.layers, s.blocks = image.Layers()
 	s.known = true
 	for i := range s.layers {
 		l := &s.layers[i]
+		if l.Hdb() {
+			s.own = l.Usage
+			continue
+		}
 		s.total.Regions, s.total.Size, s.total.Usage = s.total.Regions+l.Regions, s.total.Size+l.Size, s.total.Usage.Plus(l.Usage)
 	}
 	for i := range image.Space().Regions {
 		s.known = s.known && image.Space().Regions[i].Known
-	}
-	if rss, err := c.s.Memory.RSS(); err == nil {
-		s.rss = &rss
 	}
 	return s
 }
@@ -323,6 +334,17 @@ func (s *layerSums) views() (all []layerView) {
 	return all
 }
 
+// leastMoved is how many bytes the kernel's count may differ by: it keeps it for each processor and adds that up in
+// batches, and the process may have touched a page.
+const leastMoved = 256 << 10
+
+// moved reports whether what the kernel counts now differs from the sum by more than happens meanwhile, and by more than
+// is printed.
+func (s *layerSums) moved(o *screen.Output) bool {
+	sum := s.total.Resident + s.own.Resident
+	return max(*s.rss, sum)-min(*s.rss, sum) > leastMoved && o.Sizes.Short(*s.rss) != o.Sizes.Short(sum)
+}
+
 func (s *layerSums) print(o *screen.Output) {
 	var rows [][]screen.Span
 	row := func(name string, l regions.Layer) {
@@ -331,18 +353,24 @@ func (s *layerSums) print(o *screen.Output) {
 			usageText(o, l.Resident, s.known, l.Guess), usageText(o, l.Dirty, s.known, l.Guess), usageText(o, l.Swap, s.known, l.Guess),
 		})
 	}
-	for _, l := range s.shown() {
-		row(l.Name, l)
+	shown := s.shown()
+	for _, l := range shown {
+		if !l.Hdb() {
+			row(l.Name, l)
+		}
 	}
 	row("all", s.total)
+	if n := len(shown); n > 0 && shown[n-1].Hdb() {
+		row(shown[n-1].Name, shown[n-1])
+	}
 	o.Table([]screen.Column{{Head: "layer"}, {Head: "regions", Right: true}, {Head: "size", Right: true}, {Head: "resident", Right: true}, {Head: "dirty", Right: true}, {Head: "swap", Right: true}}, rows)
 	switch {
 	case !s.known:
 		o.Text("(what was resident is not known: a core file does not tell)\n")
-	case s.rss != nil && *s.rss != s.total.Resident:
+	case s.rss != nil && s.moved(o):
 		o.Line(screen.Warning(fmt.Sprintf("! the kernel now counts %s resident: the process has run since, or another one has", o.Sizes.Long(*s.rss))))
 	}
 	if !s.blocks {
-		o.Text("(which blocks the heap has is not known: its memory is in heap-free as a whole)\n")
+		o.Text("(which blocks the heap has is not known: its memory is one layer)\n")
 	}
 }

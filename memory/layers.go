@@ -7,13 +7,17 @@ import (
 )
 
 // Layers sum up what the process takes. known is false where the blocks of its heap are not known:
-// all of an allocator's memory is one layer then.
+// all of an allocator's memory is one layer then. What an allocator has that is not walked is never free memory.
 func (m *Image) Layers() (all []regions.Layer, known bool) {
 	blocks := blockList{&m.merged().all}
-	if m.Walkable() != nil && blocks.Len() == 0 {
-		return m.Space().Layers(nil, nil), false
+	how := regions.Divided{Pages: m.src.Space.Pages}
+	if name, has := m.owner(); name != "" {
+		how.Owner, how.Owned = name, has
 	}
-	return m.Space().Layers(blocks, m.src.Space.Pages), true
+	if known = how.Owner == "" || blocks.Len() > 0; known {
+		how.Blocks = blocks
+	}
+	return m.Space().Layers(how), known
 }
 
 // A blockList is blocks by their ranges.

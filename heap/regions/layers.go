@@ -34,10 +34,15 @@ var layerNames = []struct {
 	{"files", []Kind{File}},
 	{"reserved", []Kind{Reserved}},
 	{"kernel", []Kind{Kernel}},
-	{"hdb", []Kind{Debugger}},
+	{hdbLayer, []Kind{Debugger}},
 }
 
 const heapUsed, heapFree = "heap-used", "heap-free"
+
+// Hdb reports whether the layer is what hdb has put into the process.
+func (l *Layer) Hdb() bool { return l.Name == hdbLayer }
+
+const hdbLayer = "hdb"
 
 // layerOf is the number of the layer of each kind.
 func layerOf() (of [kinds]int) {
@@ -49,10 +54,19 @@ func layerOf() (of [kinds]int) {
 	return of
 }
 
+// Divided is how layers are divided further than regions are.
+type Divided struct {
+	Blocks Blocks // those of the program; nil: not known
+	Pages  Pages
+	// Owner is the name of an allocator of which not all blocks are known: what the blocks do not have of its memory is a layer of its
+	// name, not free. Owned are mappings that it has, which are anonymous otherwise; nil: none are known.
+	Owner string
+	Owned Blocks
+}
+
 // Layers sum the regions up. What of an allocator's memory the blocks have is a layer of its own, by
-// the state of the pages; without blocks, nil, it is all free. Each byte is in one layer, so that the
-// sums are those of Total.
-func (s *Space) Layers(blocks Blocks, pages Pages) []Layer {
+// the state of the pages. Each byte is in one layer, so that the sums are those of Total.
+func (s *Space) Layers(how Divided) []Layer {
 	of := layerOf()
 	all := make([]Layer, len(layerNames))
 	for i, l := range layerNames {
@@ -64,18 +78,24 @@ func (s *Space) Layers(blocks Blocks, pages Pages) []Layer {
 		l.Regions, l.Size, l.Usage, l.Guess = l.Regions+1, l.Size+r.Size(), l.Usage.Plus(r.Usage), l.Guess || r.Guess
 	}
 	used, free := &all[of[Heap]-1], &all[of[Heap]]
-	if blocks != nil {
-		s.splitHeap(used, free, blocks, pages)
+	if how.Blocks != nil {
+		s.split(used, free, Heap, how.Blocks, how.Pages)
+	}
+	if how.Owner != "" {
+		free.Name = how.Owner
+		if how.Owned != nil {
+			s.split(free, &all[of[Anonymous]], Anonymous, how.Owned, how.Pages)
+		}
 	}
 	return all
 }
 
-// splitHeap takes what blocks have out of the layer of the allocator's free memory.
-func (s *Space) splitHeap(used, free *Layer, blocks Blocks, pages Pages) {
+// split takes what blocks have of regions of a kind out of its layer.
+func (s *Space) split(used, free *Layer, kind Kind, blocks Blocks, pages Pages) {
 	k, n := 0, blocks.Len()
 	for i := range s.Regions {
 		r := &s.Regions[i]
-		if r.Kind != Heap {
+		if r.Kind != kind {
 			continue
 		}
 		known := pages != nil && r.Known && (r.Resident != 0 || r.Swap != 0)

@@ -1,0 +1,65 @@
+package memory
+
+import (
+	"encoding/binary"
+	"io"
+	"testing"
+
+	"hdb/heap/regions"
+	"hdb/internal/addr"
+)
+
+// wordMemory is memory of which some words are not 0.
+type wordMemory map[addr.Run]uint64
+
+func (m wordMemory) ReadAt(b []byte, at int64) (int, error) {
+	if at < 0 {
+		return 0, io.EOF
+	}
+	clear(b)
+	for i := 0; i+8 <= len(b); i += 8 {
+		binary.LittleEndian.PutUint64(b[i:], m[addr.Run(at)+addr.Run(i)])
+	}
+	return len(b), nil
+}
+
+// TestOwner has memory of allocators that are not walked: it is a layer of their name, and nothing of it is free.
+func TestOwner(t *testing.T) {
+	const (
+		brk, mapped = 0x10000, 0x40000000 // the latter aligned to 32 MiB
+		meta        = brk + 24 + 40
+		cookie      = 0x1234567890abcdef
+	)
+	segment := func(m wordMemory, at addr.Run, key uint64) {
+		m[at+208], m[at+216], m[at+224], m[at+232] = 3, key^uint64(at), 512, 2
+	}
+	musl, mimalloc := wordMemory{}, wordMemory{}
+	musl[brk], musl[brk+16] = 0x1234567890abcdef, 101
+	musl[meta+16], musl[meta+32], musl[mapped] = mapped, 3<<12, meta
+	musl[meta+40+16], musl[meta+40+32] = mapped+0x3000, 3<<12 // whose group leads elsewhere
+	segment(mimalloc, mapped, cookie)
+	segment(mimalloc, mapped+32<<20, cookie)
+	segment(mimalloc, mapped+64<<20, cookie+1) // the program's, which looks like one
+	for _, c := range []struct {
+		src    Source
+		memory wordMemory
+		name   string
+		owned  uint64
+	}{
+		{Source{Other: "musl"}, musl, "musl", 3 << 12},
+		{Source{Other: "mimalloc"}, mimalloc, "mimalloc", 64 << 20},
+		{Source{Other: "tcmalloc"}, wordMemory{}, "tcmalloc", 0},
+		{Source{}, wordMemory{}, "unknown allocator", 0},
+	} {
+		c.src.Memory = c.memory
+		c.src.Space.Mappings = []regions.Mapping{{Start: brk, End: brk + 0x2000, Perm: "rw-p", Path: "[heap]"}, {Start: mapped, End: mapped + 96<<20, Perm: "rw-p"}}
+		layers, known := New(c.src).Layers()
+		size := map[string]uint64{}
+		for _, l := range layers {
+			size[l.Name] += l.Size
+		}
+		if _, free := size["heap-free"]; known || free || size[c.name] != 0x2000+c.owned || size["anonymous"] != 96<<20-c.owned {
+			t.Errorf("%s: %v, blocks known %v", c.name, size, known)
+		}
+	}
+}
