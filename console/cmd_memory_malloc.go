@@ -164,7 +164,9 @@ func hintText(sizes screen.Sizes, h session.AllocatorHint) string {
 	case session.HintTrim:
 		return "malloc_trim(0) would give " + sizes.Long(h.Bytes) + " back to the kernel"
 	case session.HintArenas:
-		return fmt.Sprintf("%s beside the main one keep %s that is not used: fewer (MALLOC_ARENA_MAX) would keep less", units.Count(h.N, "arena"), sizes.Long(h.Bytes))
+		return fmt.Sprintf("%s beside the main one keep %s at their ends, which malloc_trim leaves: fewer (MALLOC_ARENA_MAX) would keep up to that much less", units.Count(h.N, "arena"), sizes.Long(h.Bytes))
+	case session.HintPools:
+		return fmt.Sprintf("%s are freed, and lie in pages that live or cached blocks keep: neither malloc_trim(0) nor fewer arenas give them back, only a pool for blocks that live longer", sizes.Long(h.Bytes))
 	case session.HintMmapped:
 		return fmt.Sprintf("%s of at least 128 KiB have %s: malloc has raised its threshold for blocks with mappings of their own to %s (MALLOC_MMAP_THRESHOLD_=131072 keeps it)",
 			units.Count(h.N, "free chunk"), sizes.Long(h.Bytes), sizes.Long(h.Threshold))

@@ -276,9 +276,9 @@ type layerSums struct {
 	layers []regions.Layer
 	total  regions.Layer // of what is the process's own
 	own    regions.Usage // of hdb
-	known  bool    // what is resident is
-	blocks bool    // those of the heap are
-	rss    *uint64 // as the kernel tells it, nil: not known
+	known  bool          // what is resident is
+	blocks bool          // those of the heap are
+	rss    *uint64       // as the kernel tells it, nil: not known
 }
 
 // A layered has layers: a memory.Image.

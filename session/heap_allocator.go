@@ -40,7 +40,8 @@ type HintKind uint8
 
 const (
 	HintTrim    HintKind = iota // malloc_trim(3) gives Bytes back
-	HintArenas                  // N arenas other than the main one keep Bytes that are free
+	HintArenas                  // N arenas other than the main one keep Bytes at their ends, which malloc_trim(3) leaves
+	HintPools                   // Bytes of freed memory lie in pages that live and cached blocks keep
 	HintMmapped                 // Bytes in N large free chunks of the arenas, as the threshold has grown to Threshold
 )
 
@@ -139,20 +140,7 @@ func (h *Mallocs) overlapping(m *memory.Image, g *glibc.Heap) (all []glibc.Damag
 // hints finds what the numbers say.
 func (a *AllocatorAnswer) hints() {
 	if a.Known {
-		if n := a.Trimmable(); n >= leastHint && n*10 >= a.Resident {
-			a.Hints = append(a.Hints, AllocatorHint{Kind: HintTrim, Bytes: n})
-		}
-	}
-	arenas := a.Arenas()
-	var system, idle uint64
-	for i := range arenas[1:] {
-		s := a.Sums(i + 1)
-		_, cached := s.Cached()
-		system += arenas[i+1].SystemMem
-		idle += s.Bytes[glibc.Free] + s.Bytes[glibc.Top] + cached
-	}
-	if n := len(arenas) - 1; n >= manyArenas && idle >= leastArenas && 2*idle >= system {
-		a.Hints = append(a.Hints, AllocatorHint{Kind: HintArenas, Bytes: idle, N: n})
+		a.trimHints(len(a.Arenas())-1, a.Trim())
 	}
 	set := a.Settings()
 	if !set.Known || set.MmapThreshold <= usualMmapped {
@@ -171,6 +159,20 @@ func (a *AllocatorAnswer) hints() {
 	}
 	if large >= leastArenas && 2*large >= all {
 		a.Hints = append(a.Hints, AllocatorHint{Kind: HintMmapped, Bytes: large, N: n, Threshold: set.MmapThreshold})
+	}
+}
+
+// trimHints are those about freed memory that is still the process's, others being the arenas beside the main one. Fewer
+// arenas have fewer ends, and do nothing about what lies between live blocks.
+func (a *AllocatorAnswer) trimHints(others int, t glibc.Trim) {
+	if n := t.Returned; n >= leastHint && n*10 >= a.Resident {
+		a.Hints = append(a.Hints, AllocatorHint{Kind: HintTrim, Bytes: n})
+	}
+	if n := t.Tops; others >= manyArenas && n >= leastArenas && n*4 >= a.Resident {
+		a.Hints = append(a.Hints, AllocatorHint{Kind: HintArenas, Bytes: n, N: others})
+	}
+	if n := t.Pinned; n >= leastArenas && n*2 >= a.Resident {
+		a.Hints = append(a.Hints, AllocatorHint{Kind: HintPools, Bytes: n})
 	}
 }
 

@@ -94,44 +94,73 @@ func (h *Heap) Resident() (bytes uint64, known bool) {
 	return bytes, h.src.Resident != nil
 }
 
-// Trimmable is how many bytes malloc_trim(0) would give back to the kernel: whole pages of free
-// chunks and of the main arena's top that are in memory or in swap.
-func (h *Heap) Trimmable() uint64 {
+// A Trim is what malloc_trim(0) would do: bytes that are in memory or in swap.
+type Trim struct {
+	Returned uint64 // whole pages that it gives back to the kernel: of free chunks, and of the main arena's top
+	Tops     uint64 // that the tops of other arenas keep
+	Pinned   uint64 // freed memory that stays, as live and cached chunks lie in its pages; that in tcaches, too
+}
+
+// Trim follows malloc_trim(0), which merges the chunks of fastbins first.
+func (h *Heap) Trim() (t Trim) {
 	const links = 0x30 // struct malloc_chunk stays
-	total := uint64(0)
 	for _, p := range h.pieces {
 		if p.arena < 0 {
 			continue
 		}
 		parts := h.mem.present(p.Range)
+		give := func(at, end addr.Run) {
+			all, whole := overlap(parts, at, end), overlap(parts, (at+links+pageSize-1)&^(pageSize-1), end&^(pageSize-1))
+			t.Returned += whole
+			t.Pinned += all - whole
+		}
+		free := addr.Run(0) // where free chunks begin that will be one
 		for i := range p.states.Len() {
-			s := *p.states.At(i)
 			at := p.header(i)
 			end := at + addr.Run(p.size(i))
-			switch {
-			case s == Free:
-				at += links
-			case s == Top && p.arena == 0:
-				at += leastChunk
-			default:
-				continue
-			}
-			at, end = (at+pageSize-1)&^(pageSize-1), end&^(pageSize-1)
-			if at >= end {
-				continue
-			}
-			for len(parts) > 0 && parts[0].End <= at {
-				parts = parts[1:]
-			}
-			for _, r := range parts {
-				if r.Start >= end {
-					break
+			s := *p.states.At(i)
+			if s == Free || s == FastBin {
+				if free == 0 {
+					free = at
 				}
-				total += uint64(min(r.End, end) - max(r.Start, at))
+				continue
+			}
+			switch {
+			case s == Top && free != 0:
+				at = free // it becomes part of the top
+			case free != 0:
+				give(free, at)
+			}
+			free = 0
+			switch {
+			case s == TCache:
+				t.Pinned += overlap(parts, at, end)
+			case s == Top && p.arena == 0:
+				t.Returned += overlap(parts, (at+leastChunk+pageSize-1)&^(pageSize-1), end&^(pageSize-1))
+			case s == Top:
+				t.Tops += overlap(parts, (at+leastChunk+pageSize-1)&^(pageSize-1), end)
 			}
 		}
+		if free != 0 {
+			give(free, p.End)
+		}
 	}
-	return total
+	return t
+}
+
+// overlap is how many bytes parts have of a range.
+func overlap(parts []Range, at, end addr.Run) (n uint64) {
+	if at >= end {
+		return 0
+	}
+	first, _ := partAt(parts, at)
+	for _, r := range parts[first:] {
+		if r.Start >= end {
+			break
+		}
+		n += uint64(min(r.End, end) - max(r.Start, at))
+	}
+	return n
 }
 
 // A Header is what stands in a chunk.
