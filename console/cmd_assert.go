@@ -21,7 +21,8 @@ import (
 )
 
 // AssertFlags is help on the flags of assert and hdb assert.
-const AssertFlags = `  --max-peak SIZE           at most so many bytes are live at once: 500MiB
+const AssertFlags = `  --max-peak SIZE           at most so many bytes are live at once, in blocks and
+                            mappings of the program: 500MiB
   --max-allocs N            at most N blocks are allocated: 1e6, 250k (250,000:
                             units of an N are powers of 1000, those of a SIZE of 1024)
   --no-leaks                no block is live at the end; those of Go do not count here

@@ -94,6 +94,7 @@ func ParseExport(words []string) (e Export, rest []string, err error) {
 		return e, nil, fmt.Errorf("export: %s takes no --lines: that is of collapsed", format)
 	}
 	e.parts.Line, e.parts.Snapshots, e.parts.Slots, e.parts.Collected = found.Line, found.Snapshots, found.Slots, found.Collected
+	e.parts.Blocks = found.Blocks
 	return e, rest, nil
 }
 

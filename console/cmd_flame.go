@@ -103,7 +103,7 @@ func (m chosenMeasure) of(p *report.Profile, sizes screen.Sizes) (report.Measure
 		return m.measure, ""
 	}
 	if p.Usual() == report.Peak {
-		return report.Peak, peakNote(sizes, p.Total().Live, "--measure live")
+		return report.Peak, peakNote(sizes, p.Counted().Total().Live, "--measure live")
 	}
 	return report.Live, ""
 }
@@ -245,9 +245,10 @@ func showTable(c *Console, in Input, page Page) error {
 	}
 	p.RawSizes = c.out.Sizes.Raw
 	by, _ := page.measure.of(p, c.out.Sizes)
+	all := p.Counted()
 	var rows []rowView
 	if c.cfg.JSON {
-		for _, r := range p.Sorted(by) {
+		for _, r := range all.Sorted(by) {
 			rows = append(rows, rowView{r.Function, r.File, r.Line, r.Module, r.Library, viewNumbers(r.Own), viewNumbers(r.Total)})
 		}
 	}
@@ -261,6 +262,6 @@ func showTable(c *Console, in Input, page Page) error {
 		Warnings []string    `json:"warnings,omitempty"`
 		Total    numbersView `json:"total"`
 		Rows     []rowView   `json:"rows"`
-	}{by.String(), report.ReasonTexts(p.Partial), p.Caveats.Lines(), viewNumbers(p.Total()), rows}, func(o *screen.Output) { o.Text(text.String()) })
+	}{by.String(), report.ReasonTexts(p.Partial), p.Caveats.Lines(), viewNumbers(all.Total()), rows}, func(o *screen.Output) { o.Text(text.String()) })
 	return nil
 }

@@ -20,7 +20,7 @@ func heapCommands() []*Command {
 	measures, pers := strings.Join(topMeasures, "|"), strings.Join(topPers, "|")
 	return []*Command{
 		{Name: "top", Group: GroupAllocs, Beside: RunsBeside, Synopsis: "[N] [[by] " + measures + "] [per " + pers + "]", Short: "rank functions by what they allocated", Args: []ArgKind{ArgWord}, Run: runTop,
-			Long: "live counts the bytes that were not given back, bytes all bytes that were allocated, count the allocations, blocks the live blocks. temporary counts blocks that were given back before another one was allocated. peak counts the bytes that were live when the heap was largest. The default is live, or peak at the end of a recording if less than a hundredth of the peak is still live; of a program in Python, half of it.\n\nA row is the function that the blocks belong to, in this and in all other commands: that of the innermost frame of the user's own code, calls inlined there included. Allocators, wrappers, which only allocate for their callers (`show wrappers`), and frames of libraries (`show library-frames`) are passed over: functions of std::, __gnu_cxx::, and of core, alloc and std of Rust, those of headers of the system, and the libraries of the system. Where nothing else is left it is the innermost function in the program's own modules that is neither an allocator nor a wrapper, then the innermost that is no allocator. A function without a name is MODULE+OFFSET, where it begins. `list -cost` counts for the lines of the calls that it was inlined into, too.\n\nMappings that the program made with mmap, mremap, mprotect or sbrk, and that are live, have a table of their own, and so have the arenas of pymalloc: those are by who made Python grow, which need not be who holds what is in them. `help live` tells what counts as a mapping.\n\n`per type` counts live blocks by the types that they have, arrays of any length in one row. Blocks whose type is not known have a row for the function that they belong to, with ? before it. Where nothing is recorded it counts the blocks that the heap itself tells of. docs/heap.md says how types are found.\n\nretained counts the bytes that only blocks of a row keep alive: what would go if nothing pointed to any of them, they themselves included. A block counts once in a row, and in each row that all ways to it lead through, so the rows add up to more than there is. Lost blocks hold nothing that the program can reach. It needs a process whose memory can be searched, and is per function, line, module, type or global: a variable retains what would go if it pointed to nothing, and live is what it points to itself. docs/heap.md has what counts as a pointer.\n\nExamples:\n  top\n  top 5 by bytes\n  top peak per line\n  top per type\n  top by retained\n  top by retained per global"},
+			Long: "live counts the bytes that were not given back, bytes all bytes that were allocated, count the allocations, blocks the live blocks. temporary counts blocks that were given back before another one was allocated. peak counts the bytes that were live when most were, in blocks and in what the program had mapped itself. The default is live, or peak at the end of a recording if less than a hundredth of the peak is still live; of a program in Python, half of it.\n\nA row is the function that the blocks belong to, in this and in all other commands: that of the innermost frame of the user's own code, calls inlined there included. Allocators, wrappers, which only allocate for their callers (`show wrappers`), and frames of libraries (`show library-frames`) are passed over: functions of std::, __gnu_cxx::, and of core, alloc and std of Rust, those of headers of the system, and the libraries of the system. Where nothing else is left it is the innermost function in the program's own modules that is neither an allocator nor a wrapper, then the innermost that is no allocator. A function without a name is MODULE+OFFSET, where it begins. `list -cost` counts for the lines of the calls that it was inlined into, too.\n\nMappings that the program made with mmap, mremap, mprotect or sbrk, and that are live, have a table of their own, and so have the arenas of pymalloc: those are by who made Python grow, which need not be who holds what is in them. `help live` tells what counts as a mapping.\n\n`per type` counts live blocks by the types that they have, arrays of any length in one row. Blocks whose type is not known have a row for the function that they belong to, with ? before it. Where nothing is recorded it counts the blocks that the heap itself tells of. docs/heap.md says how types are found.\n\nretained counts the bytes that only blocks of a row keep alive: what would go if nothing pointed to any of them, they themselves included. A block counts once in a row, and in each row that all ways to it lead through, so the rows add up to more than there is. Lost blocks hold nothing that the program can reach. It needs a process whose memory can be searched, and is per function, line, module, type or global: a variable retains what would go if it pointed to nothing, and live is what it points to itself. docs/heap.md has what counts as a pointer.\n\nExamples:\n  top\n  top 5 by bytes\n  top peak per line\n  top per type\n  top by retained\n  top by retained per global"},
 		leaksCommand(),
 		{Name: "temporary", Group: GroupAllocs, Beside: RunsBeside, Synopsis: "[N]", Short: "show the stacks of blocks given back before another one was allocated", Args: []ArgKind{ArgWord}, Run: stackRanker(heap.ByTemporary),
 			Long: "Such a block could often live on the stack, or be kept for the next time.\n\nExample:\n  temporary 5"},
@@ -93,20 +93,27 @@ func runTop(ctx context.Context, c *Console, in Input) error {
 	}
 	note := ""
 	if !chosen && by == heap.ByPeak {
-		var live uint64
-		for _, r := range rows {
-			live += r.LiveBytes
+		live, err := c.s.Queries.LiveBytes()
+		if err != nil {
+			return err
 		}
 		note = peakNote(c.out.Sizes, live, "top by live")
 	}
 	rows = slices.DeleteFunc(rows, func(r heap.Row) bool { return !by.Some(r) })
 	top := topped{rows: rows[:min(limit, len(rows))], by: by, per: per, total: len(rows), note: note}
-	if !chosen || by == heap.ByLive {
+	switch {
+	case by == heap.ByPeak:
+		mapped, all, peak, err := c.s.Queries.MappedAtPeak(per)
+		if err != nil {
+			return err
+		}
+		top.mapped = &mappedTop{mapped[:min(limit, len(mapped))], all, len(mapped), &peak}
+	case !chosen || by == heap.ByLive:
 		mapped, all, err := c.s.Queries.MappedTop(per)
 		if err != nil {
 			return err
 		}
-		top.mapped = &mappedTop{mapped[:min(limit, len(mapped))], all, len(mapped)}
+		top.mapped = &mappedTop{rows: mapped[:min(limit, len(mapped))], all: all, total: len(mapped)}
 	}
 	showTop(c, in, top)
 	return nil
@@ -183,6 +190,10 @@ func showTop(c *Console, in Input, top topped) {
 	}{by.String(), per.String(), total, views, mappings}, func(o *screen.Output) {
 		if top.note != "" {
 			o.Printf("%s\n", top.note)
+		}
+		if m := top.mapped; m != nil && m.peak != nil && m.peak.Mapped > 0 {
+			p := m.peak
+			o.Printf("peak %s, after event #%d: heap %s, mappings %s\n", o.Sizes.Long(p.Bytes), p.Seq, o.Sizes.Short(p.Bytes-p.Mapped), o.Sizes.Short(p.Mapped))
 		}
 		_, heads := topNumbers(o.Sizes, by, heap.Row{})
 		switch {

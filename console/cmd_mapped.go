@@ -7,10 +7,11 @@ import (
 	"hdb/console/screen"
 	"hdb/internal/units"
 	"hdb/query"
+	"hdb/session"
 )
 
-// What live, top and leaks say of mappings. They stand below the blocks, in tables and sums of their own: blocks
-// lie in mappings, and one number of both would count them twice.
+// What live, top and leaks say of mappings: tables and sums of their own, below those of the blocks. Only the peak
+// is of both, as report.Profile has it.
 
 // A mappingsView is what JSON has of live mappings, whose rows are of type T.
 type mappingsView[T any] struct {
@@ -18,6 +19,7 @@ type mappingsView[T any] struct {
 	Arenas  *mappedSumView `json:"python_arena,omitempty"`
 	Others  *mappedSumView `json:"other,omitempty"`
 	Unknown uint64         `json:"unknown_calls,omitempty"`
+	After   uint64         `json:"after,omitempty"` // the event of the peak, where they are those of the peak
 	Total   int            `json:"total,omitempty"` // of the rows, if not all are there
 	Rows    []T            `json:"rows"`
 }
@@ -143,6 +145,7 @@ type mappedTop struct {
 	rows  []query.MappedRow
 	all   *query.Mappings
 	total int
+	peak  *session.Peak // of which they are; nil: they are live at the moment
 }
 
 func (t mappedTop) view(per query.Per) *mappingsView[mappedRowView] {
@@ -150,10 +153,18 @@ func (t mappedTop) view(per query.Per) *mappingsView[mappedRowView] {
 	for _, r := range t.rows {
 		views = append(views, viewMappedRow(r, per))
 	}
-	return viewMappings(t.all, views, t.total)
+	v := viewMappings(t.all, views, t.total)
+	if v != nil && t.peak != nil {
+		v.After = t.peak.Seq
+	}
+	return v
 }
 
 func (t mappedTop) print(c *Console, o *screen.Output, per query.Per) {
+	mapped := "mapped"
+	if t.peak != nil {
+		mapped = "at the peak"
+	}
 	heads := [...]string{query.ProgramMapped: "mappings", query.PythonArenas: "arenas"}
 	for layer, head := range heads {
 		var table [][]screen.Span
@@ -163,11 +174,14 @@ func (t mappedTop) print(c *Console, o *screen.Output, per query.Per) {
 			}
 		}
 		if len(table) > 0 {
-			o.Table([]screen.Column{{Head: "mapped", Right: true}, {Head: head, Right: true}, {Head: per.String()}, {}}, table)
+			o.Table([]screen.Column{{Head: mapped, Right: true}, {Head: head, Right: true}, {Head: per.String()}, {}}, table)
 		}
 	}
 	if len(t.rows) < t.total {
 		o.Printf("%d of %s with mappings\n", len(t.rows), units.Count(t.total, per.String()))
+	}
+	if t.peak != nil && anyMapped(t.all) {
+		o.Printf("at the peak: ")
 	}
 	noteMapped(o, t.all)
 }

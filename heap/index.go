@@ -22,6 +22,8 @@ type Index struct {
 	read *capture.Reading
 	runs []*capture.Summary
 	used []uint64 // by stack ID: the last event of the first run that used it, or 0
+
+	counts func(capture.StackID, capture.MapMode) bool // see CountMappings; nil: no mapping does
 }
 
 // NewIndex reads the summaries of a recording. Where one is damaged all events are read,
@@ -105,12 +107,9 @@ func (x *Index) Last() uint64 {
 // as they can be read.
 func (x *Index) Source() capture.Source { return x.src }
 
-// Peak is the event after which most bytes were live for the first time, and how
-// many; 0 without allocations.
-func (x *Index) Peak() (seq, bytes uint64) { return x.PeakBefore(End) }
-
-// PeakBefore is Peak of the events up to #to.
-func (x *Index) PeakBefore(to uint64) (seq, bytes uint64) {
+// BlockPeakBefore is the event up to #to after which most bytes were live in blocks for the
+// first time, and how many; 0 without allocations.
+func (x *Index) BlockPeakBefore(to uint64) (seq, bytes uint64) {
 	for _, r := range x.runs {
 		switch {
 		case r.First > to:

@@ -16,12 +16,17 @@ type Threads struct {
 	next  uint64
 
 	now, highest Point
+	most         uint64 // bytes at the highest point, with those besides blocks
 	index        map[threadStack]uint32
 	flows        []ThreadFlow
 
 	// ClassOf tells blocks of a stack apart by their size, if it is not nil. It is set before
 	// the first event.
 	ClassOf func(size uint64) uint64
+
+	// Besides is how many bytes count after an event besides the blocks, for Highest; nil: none. It is set
+	// before the first event, and asked about events that ascend.
+	Besides func(seq uint64) uint64
 
 	goroutines map[uint64]bool // that have been met, see ByGoroutine; nil: threads are told apart
 }
@@ -126,8 +131,12 @@ func (t *Threads) step(e *capture.Event) {
 	}
 	t.event(e)
 	t.next, t.now.Seq, t.now.Time = e.Seq+1, e.Seq, e.Time
-	if t.now.Live > t.highest.Live {
-		t.highest = t.now
+	all := t.now.Live
+	if t.Besides != nil {
+		all += t.Besides(e.Seq)
+	}
+	if all > t.most {
+		t.highest, t.most = t.now, all
 	}
 }
 

@@ -90,3 +90,44 @@ func (t *thinner) points() []Point {
 	slices.SortStableFunc(t.out, func(a, b Point) int { return cmp.Compare(a.Time, b.Time) })
 	return t.out
 }
+
+// Times are the times of events, which ascend. Of an event in a run that is drawn by its peak and its
+// end (see drawnWhole) it is as good as that: the runs around it have its bounds, and in between
+// it goes by the number.
+func (x *Index) Times(seqs []uint64) []time.Duration {
+	out := make([]time.Duration, len(seqs))
+	whole := drawnWhole(x.runs)
+	for _, r := range x.runs {
+		if x.read.GivenUp() {
+			break
+		}
+		n, _ := slices.BinarySearch(seqs, r.Last+1)
+		switch own := out[len(out)-len(seqs):][:n]; {
+		case n == 0:
+		case x.src.Info().Aggregate || r.End-r.Start <= whole:
+			for i, seq := range seqs[:n] {
+				own[i] = r.Start
+				if length := r.Last - r.First; length > 0 && seq > r.First {
+					own[i] += time.Duration(float64(r.End-r.Start) * float64(seq-r.First) / float64(length))
+				}
+			}
+		default:
+			x.timesWithin(r, seqs[:n], own)
+		}
+		seqs = seqs[n:]
+	}
+	return out
+}
+
+// timesWithin fills in the times of events of a run.
+func (x *Index) timesWithin(r *capture.Summary, seqs []uint64, out []time.Duration) {
+	for e := range x.src.Events(r.First) {
+		for len(seqs) > 0 && seqs[0] <= e.Seq {
+			out[0] = e.Time
+			seqs, out = seqs[1:], out[1:]
+		}
+		if len(seqs) == 0 {
+			return
+		}
+	}
+}

@@ -31,6 +31,19 @@ func (r *Recording) mappedLine(to uint64) (line []report.MappedMoment) {
 			line = append(line, report.MappedMoment{Seq: e.Seq, Time: e.Time, Bytes: now})
 		}
 	})
+	line = thinned(line)
+	seqs := make([]uint64, len(line))
+	for i, p := range line {
+		seqs[i] = p.Seq
+	}
+	for i, when := range r.Index.Times(seqs) {
+		line[i].Time = when
+	}
+	return line
+}
+
+// thinned has of each part of a long line what was most, and the last.
+func thinned(line []report.MappedMoment) []report.MappedMoment {
 	const parts = profileMoments / 2
 	if len(line) <= profileMoments {
 		return line

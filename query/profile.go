@@ -28,6 +28,7 @@ type ProfileParts struct {
 	Line      bool // the timeline
 	Snapshots bool
 	Threads   bool   // a row for each stack and thread, where there are several threads
+	Blocks    bool   // mappings do not count: the peak is of blocks alone
 	Slots     bool   // a row for each stack and size of slots, of a recording of Go alone that has events
 	Thread    string // only what the threads of this name, or TID, allocated; "" all
 
@@ -48,17 +49,30 @@ func (r *Recording) Profile(parts ProfileParts) (*report.Profile, error) {
 	}
 	p := r.profileOf(from, to, parts)
 	var events panics.Group // are read beside the names
+	peak := r.peakOf(from, to, parts)
 	parts.Slots = parts.Slots && p.Golang && !p.Sums
 	if from > 0 || parts.Thread != "" || parts.Threads && len(r.Source.Threads()) > 1 || parts.Slots {
-		if err := r.followEvents(from, to, p, parts); err != nil {
+		if err := r.followEvents(from, to, peak, p, parts); err != nil {
 			return nil, err
 		}
 	} else {
 		p.Stacks = stackRows(r.Index.Totals(to))
-		events.Go(func() { readEvents(r.Index, to, p, parts) })
+		events.Go(func() { readEvents(r.Index, to, peak, p, parts) })
 	}
-	r.nameStacks(p)
+	frames := r.newProfileFrames(p)
+	r.nameStacks(frames, p.Stacks)
 	events.Wait()
+	if !parts.Blocks {
+		wanted, err := wantedThreads(r.Source.Threads(), parts.Thread)
+		if err != nil {
+			return nil, err
+		}
+		if p.Sums {
+			p.MostMapped = r.Index.MostMapped(to)
+		}
+		r.profileMappings(p, from, to, peak, wanted)
+		r.nameStacks(frames, p.MappedStacks)
+	}
 	if parts.Collected && !p.Golang && !p.Sums {
 		r.tellCollected(p, to)
 	}
@@ -141,16 +155,15 @@ func (r *Recording) tellCollected(p *report.Profile, to uint64) {
 	}
 }
 
-// nameStacks gives the stacks of a profile their frames.
-func (r *Recording) nameStacks(p *report.Profile) {
-	frames := r.newProfileFrames(p)
-	for i := range p.Stacks {
+// nameStacks gives stacks of a profile their frames.
+func (r *Recording) nameStacks(frames *profileFrames, stacks []report.Stack) {
+	for i := range stacks {
 		if r.Reading.GivenUp() {
 			break
 		}
-		st := &p.Stacks[i]
-		if i > 0 && st.ID == p.Stacks[i-1].ID { // of another thread
-			last := &p.Stacks[i-1]
+		st := &stacks[i]
+		if i > 0 && st.ID == stacks[i-1].ID { // of another thread
+			last := &stacks[i-1]
 			st.Frames, st.Site, st.Truncated = last.Frames, last.Site, last.Truncated
 			continue
 		}
@@ -178,8 +191,7 @@ func stackRow(f *capture.Flow) report.Stack {
 
 // readEvents adds to a profile the heap at its peak, over time, and at other moments:
 // the totals up to event #to do not have these.
-func readEvents(x *heap.Index, to uint64, p *report.Profile, parts ProfileParts) {
-	peak, _ := x.PeakBefore(to)
+func readEvents(x *heap.Index, to, peak uint64, p *report.Profile, parts ProfileParts) {
 	moments := momentsOf(x, p, heap.Totals{}, peak, parts)
 	points := 0
 	if parts.Line {

@@ -16,7 +16,7 @@ import (
 // followEvents adds the stacks to a profile by following the events behind #from up to #to,
 // which tell threads apart, and blocks that were allocated since a moment. It needs memory
 // for each live block, see heap.Threads.
-func (r *Recording) followEvents(from, to uint64, p *report.Profile, parts ProfileParts) error {
+func (r *Recording) followEvents(from, to, peak uint64, p *report.Profile, parts ProfileParts) error {
 	src, x := r.Source, r.Index
 	if src.Info().Aggregate {
 		return ErrSums
@@ -33,12 +33,6 @@ func (r *Recording) followEvents(from, to uint64, p *report.Profile, parts Profi
 		p.Events -= then.Events
 	}
 	p.Threads = parts.Threads && len(threads) > 1
-	peak, _ := x.PeakBefore(to)
-	if from > 0 { // the peak of the blocks that count
-		flows := heap.NewThreads(x.Source())
-		flows.Follow(from, to, nil, nil)
-		peak = flows.Highest().Seq
-	}
 	moments := momentsOf(x, p, then, peak, parts)
 	flows := heap.NewThreads(x.Source())
 	if parts.Slots {

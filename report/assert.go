@@ -63,12 +63,17 @@ func Check(p *Profile, l *Limits) []Verdict {
 	var all []Verdict
 	total := p.Total()
 	if m := l.MaxPeak; m != nil {
-		v := p.limited("max-peak", p.Peak.Live, *m, true, "live at once")
+		what := "live at once"
+		if p.PeakMapped.Bytes > 0 {
+			what += fmt.Sprintf(" (heap %s, mappings %s)", p.sizes().size(p.Peak.Live), p.sizes().size(p.PeakMapped.Bytes))
+		}
+		v := p.limited("max-peak", p.PeakBytes(), *m, true, what)
 		if p.Peak.Seq > 0 {
 			v.Text += fmt.Sprintf("; the peak was at %s, after event #%d", units.Time(p.Peak.Time), p.Peak.Seq)
 		}
-		v.decide(p, l, liveBytes, p.Peak.Live, *m)
-		v.of(p, func(_ int, st *Stack) (uint64, uint64) { return st.Peak, st.PeakBlocks })
+		v.decide(p, l, liveBytes, p.PeakBytes(), *m)
+		v.decideMapped(p, *m)
+		v.of(p.Counted(), func(_ int, st *Stack) (uint64, uint64) { return st.Peak, st.PeakBlocks })
 		all = append(all, v)
 	}
 	if m := l.MaxAllocs; m != nil {
@@ -296,7 +301,9 @@ func (v *Verdict) amount(p *Profile, f *finding) string {
 	text := units.Count(f.weight, "block")
 	switch {
 	case v.counted:
-		text = p.sizes().blocks(f.weight, f.blocks)
+		if text = p.sizes().blocks(f.weight, f.blocks); f.stack != nil && f.stack.Mapped {
+			text = p.LongSize(f.weight) + " mapped"
+		}
 	case v.unit == "bytes":
 		text = p.LongSize(f.weight)
 	}

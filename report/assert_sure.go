@@ -1,6 +1,9 @@
 package report
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // A quantity is what an assertion limits, by what a missing call may change of it.
 type quantity uint8
@@ -52,6 +55,19 @@ func plus(a, b uint64) uint64 {
 		return beyond
 	}
 	return a + b
+}
+
+// decideMapped makes the verdict on the peak undecided if the limit lies between what was live at the
+// peak that is known and what may have been, see Profile.MostMapped; it fails if mappings alone are too much.
+func (v *Verdict) decideMapped(p *Profile, limit uint64) {
+	if !v.Held || p.MostMapped == 0 || p.Peak.Live+p.MostMapped <= limit {
+		return
+	}
+	v.Held = false
+	if v.Text += fmt.Sprintf("; the program had mapped up to %s, perhaps at another moment", p.LongSize(p.MostMapped)); p.MostMapped <= limit {
+		v.Undecided = true
+		v.Text += ": undecided, for sums are recorded and no events"
+	}
 }
 
 // decide makes a verdict undecided if the number of the run may lie on the other side of

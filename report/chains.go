@@ -30,6 +30,10 @@ func (p *Profile) chains(s *Stack) iter.Seq[[]int] {
 // has only frames to show it; "" if it lacks none.
 func (s *Stack) Placeholder() string {
 	switch {
+	case s.Mapped && s.Truncated != "":
+		return "[mappings, " + s.Truncated + "]"
+	case s.Mapped:
+		return "[mappings]"
 	case s.Truncated != "":
 		return "[" + s.Truncated + "]"
 	case len(s.Frames) == 0:

@@ -17,6 +17,7 @@ import (
 // known. Stacks of the same text are one line, the lines are in the
 // order of their text, and there is none for stacks that count nothing.
 func WriteCollapsed(w io.Writer, p *Profile, o Options) error {
+	p = p.Counted()
 	lines := map[string]uint64{}
 	var b strings.Builder
 	for i := range p.Stacks {

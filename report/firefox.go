@@ -19,6 +19,7 @@ import (
 // first thread has all allocations and frees at their times, from which the
 // profiler makes its view of retained memory.
 func WriteFirefox(w io.Writer, p *Profile, o Options) error {
+	p = p.Counted()
 	b := newFirefox(p)
 	main := b.thread(path.Base(Plain(p.Program)), p.PID)
 	main.IsMainThread, main.ShowMarkers = true, true

@@ -17,6 +17,7 @@ type Format struct {
 	Places    bool   // takes Options.Lines
 	Parts     bool   // can be of a part of the recording, and have a stack several times, for threads
 	Slots     bool   // has a stack several times, for the sizes of slots in Go's heap
+	Blocks    bool   // its numbers are of blocks alone, see query.ProfileParts
 	Collected bool   // blocks that a garbage collection frees are told apart in it, see query.ProfileParts
 
 	// One of these writes it: what a recording adds up to, all of a recording, or
@@ -48,8 +49,8 @@ func Formats() []Format {
 		{Name: "collapsed", Extension: ".collapsed", Short: "a line for each stack, for flamegraph.pl, inferno, speedscope", Text: true, Places: true, Parts: true, Write: WriteCollapsed},
 		{Name: "speedscope", Extension: ".speedscope.json", Short: "a profile for each measure, for speedscope.app", Text: true, Parts: true, Write: WriteSpeedscope},
 		{Name: "firefox", Extension: ".firefox.json", Short: "a thread for each measure, the heap over time and its events, for profiler.firefox.com", Text: true, Line: true, Parts: true, Write: WriteFirefox},
-		{Name: "dhat", Extension: ".dhat.json", Short: "lifetimes, peak and end of each stack's blocks, for valgrind's dh_view.html", Text: true, Write: WriteDHAT},
-		{Name: "massif", Extension: ".massif", Short: "the heap at up to 64 moments and the stacks at some, for ms_print, massif-visualizer", Text: true, Snapshots: true, Parts: true, Write: WriteMassif},
+		{Name: "dhat", Extension: ".dhat.json", Short: "lifetimes, peak and end of each stack's blocks, for valgrind's dh_view.html", Text: true, Blocks: true, Write: WriteDHAT},
+		{Name: "massif", Extension: ".massif", Short: "the heap at up to 64 moments and the stacks at some, for ms_print, massif-visualizer", Text: true, Snapshots: true, Parts: true, Blocks: true, Write: WriteMassif},
 		{Name: "ndjson", Extension: ".ndjson", Short: "all events, stacks, frames and modules as JSON objects, one a line: jq, scripts", Text: true, Events: WriteNDJSON},
 		{Name: "parquet", Extension: ".parquet", Short: "the same as tables in a directory, which many recordings can share: DuckDB, Spark, ClickHouse, pandas", Tables: WriteParquet},
 		{Name: "sarif", Extension: ".sarif", Short: "blocks that are still allocated, at the user's lines: code scanning, editors", Text: true, Collected: true, Write: WriteSARIF},

@@ -16,6 +16,7 @@ import (
 // use. Measures that Go lacks follow where one of them is asked for. The value
 // that o.Measure names is shown first.
 func WritePprof(w io.Writer, p *Profile, o Options) error {
+	p = p.Counted()
 	b := pprofile{p: p, same: sameFrames(p.Frames), mappings: map[pprofSpan]*profile.Mapping{}, functions: map[profile.Function]*profile.Function{}, locations: map[string]*profile.Location{}}
 	b.out = &profile.Profile{
 		PeriodType: &profile.ValueType{Type: "space", Unit: "bytes"}, Period: 1, // each allocation, not a sample of them
@@ -146,6 +147,9 @@ func (b *pprofile) sample(s *Stack, values []pprofValue) {
 	}
 	numbers := map[string][]int64{}
 	labels := map[string][]string{}
+	if s.Mapped {
+		labels["layer"] = []string{"mappings"}
+	}
 	if s.Thread != "" {
 		labels["thread"] = []string{Plain(s.Thread)}
 	}
@@ -242,7 +246,7 @@ func (p *Profile) remarks() []string {
 	if p.Created != "" {
 		add("recorded by hdb %s: each allocation, no samples", strings.TrimPrefix(p.Created, "hdb "))
 	}
-	add("up to event #%d of %s; peak of %d bytes at #%d", p.Moment.Seq, p.Moment.Time, p.Peak.Live, p.Peak.Seq)
+	add("up to event #%d of %s; peak of %d bytes at #%d", p.Moment.Seq, p.Moment.Time, p.PeakBytes(), p.Peak.Seq)
 	if p.Failed > 0 {
 		add("%d allocations failed and are not counted", p.Failed)
 	}

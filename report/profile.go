@@ -36,7 +36,7 @@ type Profile struct {
 	Threads  bool          // a stack has a row for each thread
 	Golang   bool          // only a Go runtime has allocated
 	Over     bool          // Moment is the end of the recording, and nothing more happens
-	Peak     Moment        // when most bytes were live
+	Peak     Moment        // when most bytes were live, of blocks and of PeakMapped together
 	RawSizes bool          // texts have sizes as bytes, without units
 	Modules  []Module
 	Frames   []Frame
@@ -45,6 +45,15 @@ type Profile struct {
 	Calls    []Calls // allocator functions, most calls first
 
 	LiveMapped LiveMapped
+
+	// PeakMapped is what the program had mapped itself at the peak, besides the blocks that Peak has.
+	PeakMapped MappedSum
+	// MostMapped is how many bytes the program had mapped itself at once, at most, where only Sums are known: there
+	// more may have been live together than at Peak. Otherwise it is 0.
+	MostMapped uint64
+	// MappedStacks are the stacks of calls by which the program mapped memory itself, with what of it is live
+	// and was at the peak, and no other number. Counted has them among the others.
+	MappedStacks []Stack
 
 	Timeline []Moment // ascending by time, at most a few thousand; nil where it is not drawn
 	Marks    []Mark
@@ -63,6 +72,7 @@ type Profile struct {
 type Snapshot struct {
 	Moment
 	Stacks []uint64 // bytes, by index into Profile.Stacks
+	Mapped []uint64 // the same of Profile.MappedStacks, not in Live; nil where there are none
 }
 
 // A Moment is a point of a recording and the heap there.
@@ -132,6 +142,7 @@ type Stack struct {
 	Truncated string          // why outer frames are missing, "" if none are
 	Thread    string          // the name of the thread that allocated, "" without one or if several threads share the row
 	TID       int32           // of it, 0 if several threads share the row
+	Mapped    bool            // calls mapped memory there: its bytes are no blocks
 	Collected bool            // a Go runtime has made the blocks that are live: told only if ProfileParts asks for it
 	Slot      uint64          // bytes of the slots that the blocks have, 0 if not told apart: rows of a stack differ in it
 	Numbers
@@ -167,6 +178,31 @@ func (p *Profile) Total() Numbers {
 	}
 	return n
 }
+
+// Counted is the profile with MappedStacks among its stacks, for reports of what is live, or was at
+// the peak.
+func (p *Profile) Counted() *Profile {
+	if len(p.MappedStacks) == 0 {
+		return p
+	}
+	all := *p
+	all.Stacks, all.MappedStacks = slices.Concat(p.Stacks, p.MappedStacks), nil
+	all.Snapshots = slices.Clone(p.Snapshots)
+	for i := range all.Snapshots {
+		s := &all.Snapshots[i]
+		if s.Mapped == nil {
+			continue
+		}
+		s.Stacks, s.Mapped = slices.Concat(s.Stacks, s.Mapped), nil
+		for _, n := range p.Snapshots[i].Mapped {
+			s.Live += n
+		}
+	}
+	return &all
+}
+
+// PeakBytes is how many bytes were live at the peak: in blocks, and mapped by the program.
+func (p *Profile) PeakBytes() uint64 { return p.Peak.Live + p.PeakMapped.Bytes }
 
 // A SizeClass counts allocations of at least Low and at most High bytes.
 type SizeClass struct {
@@ -214,7 +250,7 @@ func IsPython(path string) bool {
 // Usual is the measure that a report has unless told: what is live, but at the end of a
 // recording that has as good as nothing left what was live at the peak.
 func (p *Profile) Usual() Measure {
-	if total := p.Total(); p.Over && Emptied(total.Live, total.Peak, slices.ContainsFunc(p.Modules, func(m Module) bool { return IsPython(m.Path) })) {
+	if total := p.Counted().Total(); p.Over && Emptied(total.Live, total.Peak, slices.ContainsFunc(p.Modules, func(m Module) bool { return IsPython(m.Path) })) {
 		return Peak
 	}
 	return Live

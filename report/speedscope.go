@@ -40,6 +40,7 @@ type speedscopeHead struct {
 // WriteSpeedscope writes a profile for speedscope.app with one profile for each
 // measure. That of o.Measure is shown first.
 func WriteSpeedscope(w io.Writer, p *Profile, o Options) error {
+	p = p.Counted()
 	head := speedscopeHead{Schema: speedscopeSchema, Exporter: "hdb", Name: p.carefulTitle(), Active: int(o.Measure)}
 	head.Shared.Frames = []speedscopeFrame{}
 	rows := map[speedscopeFrame]int{}

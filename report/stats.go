@@ -29,6 +29,8 @@ type Stats struct {
 	LiveBlocks  uint64        `json:"live_blocks"`
 	Peak        uint64        `json:"peak_bytes"`
 	PeakBlocks  uint64        `json:"peak_blocks"`
+	PeakMapped  *MappedSum    `json:"peak_mapped,omitempty"`          // the part of Peak that is mappings of the program
+	MostMapped  uint64        `json:"mapped_at_once_bytes,omitempty"` // where there are sums and no events: mapped at once by the program, perhaps not at Peak
 	PeakTime    time.Duration `json:"peak_time_ns"`
 	PeakEvent   uint64        `json:"peak_event"`
 	PeakRSS     uint64        `json:"peak_rss_bytes,omitempty"` // of the samples
@@ -49,7 +51,8 @@ type Stats struct {
 	truncations map[string]uint64
 }
 
-// LiveMapped is the mappings that were not unmapped. They are in no other number: blocks lie in mappings.
+// LiveMapped is the mappings that were not unmapped. What the program mapped itself counts for the peak, and is told
+// apart there.
 type LiveMapped struct {
 	Program   MappedSum `json:"mmap"`         // that the program made itself
 	Arenas    MappedSum `json:"python_arena"` // of CPython's allocator, where the blocks in them were not recorded
@@ -90,9 +93,15 @@ func StatsOf(p *Profile) Stats {
 		Allocs: total.Allocs, Bytes: total.Bytes, Temporary: total.Temporary,
 		AllocRate: rate(total.Allocs, p.Moment.Time-p.Begin), ByteRate: rate(total.Bytes, p.Moment.Time-p.Begin),
 		Live: p.Moment.Live, LiveBlocks: p.Moment.Blocks,
-		Peak: p.Peak.Live, PeakBlocks: p.Peak.Blocks, PeakTime: p.Peak.Time, PeakEvent: p.Peak.Seq,
+		Peak: p.PeakBytes(), PeakBlocks: p.Peak.Blocks, PeakTime: p.Peak.Time, PeakEvent: p.Peak.Seq,
 		Failed: p.Failed, Lost: p.Lost, LostOpen: p.LostOpen, Partial: ReasonTexts(p.Partial), Warnings: p.Caveats.Lines(), Stacks: len(p.Stacks), Sizes: []sizeView{}, Calls: []callView{},
 		truncations: map[string]uint64{},
+	}
+	if p.MostMapped > p.PeakMapped.Bytes {
+		s.MostMapped = p.MostMapped
+	}
+	if p.PeakMapped.Count > 0 {
+		s.PeakMapped = &p.PeakMapped
 	}
 	if p.LiveMapped.Any() {
 		s.Mapped = &p.LiveMapped
@@ -188,7 +197,7 @@ func (g *page) totals(s *Stats) {
 	}
 	row("temporary", "%s, %s of the allocations", units.Count(s.Temporary, "block"), percent(s.Temporary, s.Allocs))
 	if s.Peak > 0 {
-		row("peak", "%s at %s, event #%d", g.blocks(s.Peak, s.PeakBlocks), units.Time(s.PeakTime), s.PeakEvent)
+		row("peak", "%s at %s, event #%d", g.peak(s), units.Time(s.PeakTime), s.PeakEvent)
 	}
 	row("live", "%s, %s of what was allocated", g.blocks(s.Live, s.LiveBlocks), percent(s.Live, s.Bytes))
 	if s.Mapped != nil {
@@ -215,6 +224,18 @@ func (g *page) totals(s *Stats) {
 	if s.Truncated > 0 {
 		row("truncated", "stacks of %s", units.Count(s.Truncated, "allocation"))
 	}
+}
+
+// peak says how much was live at the peak, and in what.
+func (g *page) peak(s *Stats) string {
+	m, besides := s.PeakMapped, ""
+	if most := s.MostMapped; most > 0 { // the moments between are not known
+		besides = fmt.Sprintf(" (the program had mapped up to %s, perhaps at another moment)", g.size(most))
+	}
+	if m == nil {
+		return g.blocks(s.Peak, s.PeakBlocks) + besides
+	}
+	return fmt.Sprintf("%s: %s, and %s in %s", g.size(s.Peak), g.blocks(s.Peak-m.Bytes, s.PeakBlocks), g.long(m.Bytes), units.Count(m.Count, "mapping")) + besides
 }
 
 // histogram draws the sizes from the smallest class that was allocated to the

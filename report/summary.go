@@ -58,9 +58,10 @@ func SummaryOf(p *Profile) Summary {
 // others matter little. Functions of which all blocks are language runtimes' own come behind the program's. runtime is
 // what these have.
 func (p *Profile) matter(runtime []Place) []Mattered {
-	total := p.Total()
+	all := p.Counted()
+	total := all.Total()
 	out := []Mattered{}
-	for _, a := range p.places(false) {
+	for _, a := range all.places(false) {
 		f := Mattered{Place: a, Runtime: slices.ContainsFunc(runtime, func(b Place) bool {
 			return b.Function == a.Function && b.Linkage == a.Linkage && b.File == a.File && b.Module == a.Module && b.Allocs == a.Allocs
 		})}
@@ -181,6 +182,7 @@ func (g *page) story(sum *Summary) {
 	}
 	if s.Allocs == 0 {
 		g.sentence("", fmt.Sprintf("%s allocated no block, within %s.", who, s.within()))
+		g.peakSentence(s)
 		g.mappings(s)
 		return
 	}
@@ -192,13 +194,7 @@ func (g *page) story(sum *Summary) {
 	if s.Temporary > 0 {
 		g.sentence("", fmt.Sprintf("%s of them (%s) were temporary: given back before another one was allocated.", units.Grouped(s.Temporary), percent(s.Temporary, s.Allocs)))
 	}
-	if s.Peak > 0 {
-		text := fmt.Sprintf("Its peak was %s, at %s (event #%d)", g.blocks(s.Peak, s.PeakBlocks), units.Time(s.PeakTime), s.PeakEvent)
-		if s.PeakRSS > 0 {
-			text += fmt.Sprintf("; %s were resident in the highest of %s", g.size(s.PeakRSS), units.Count(uint64(len(g.p.RSS)), "sample"))
-		}
-		g.sentence("", text+".")
-	}
+	g.peakSentence(s)
 	switch {
 	case s.LiveBlocks > 0 || s.Live > 0:
 		text := fmt.Sprintf("Not given back: %s, %s of all bytes", g.blocks(s.Live, s.LiveBlocks), percent(s.Live, s.Bytes))
@@ -215,6 +211,17 @@ func (g *page) story(sum *Summary) {
 		g.sentence("", "All blocks were given back.")
 	}
 	g.mappings(s)
+}
+
+// peakSentence tells of the peak.
+func (g *page) peakSentence(s *Stats) {
+	if s.Peak > 0 {
+		text := fmt.Sprintf("Its peak was %s, at %s (event #%d)", g.peak(s), units.Time(s.PeakTime), s.PeakEvent)
+		if s.PeakRSS > 0 {
+			text += fmt.Sprintf("; %s were resident in the highest of %s", g.size(s.PeakRSS), units.Count(uint64(len(g.p.RSS)), "sample"))
+		}
+		g.sentence("", text+".")
+	}
 }
 
 // mappings tells of those that are live, which no other number counts.
@@ -284,7 +291,7 @@ func (g *page) functions(s *Summary) {
 		what := f.by.partOf()
 		part := fmt.Sprintf("%.1f %%", 100*f.Share)
 		if f.by == Live { // whose part is one of the peak
-			part = percent(f.Place.Live, s.Stats.Live)
+			part = percent(f.Place.Live, s.Stats.Live+g.p.LiveMapped.Program.Bytes)
 			what = "of what is live"
 		}
 		where := g.where(f.Place.frame, f.Place.Line)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"hdb/internal/units"
 )
 
 // A Row is what the stacks of a function add up to.
@@ -101,11 +103,17 @@ func (p *Profile) Sorted(m Measure) []*Row {
 // and what they have of the others. At most limit of them, those with the largest
 // numbers; 0 is no limit.
 func WriteTable(w io.Writer, p *Profile, o Options, limit int) error {
+	mapped := p.mappedBy(o.Measure)
+	p = p.Counted()
 	rows := slices.DeleteFunc(p.Sorted(o.Measure), func(r *Row) bool { return !o.Measure.some(r.Total) })
 	out := bufio.NewWriter(w)
 	total, text := p.Total(), p.sizes()
 	fmt.Fprintf(out, "%s\n", Plain(p.Title))
-	fmt.Fprintf(out, "own and total by %s; of all: %s\n\n", o.Measure.Title(), text.amount(o.Measure, o.Measure.Of(total)))
+	fmt.Fprintf(out, "own and total by %s; of all: %s", o.Measure.Title(), text.amount(o.Measure, o.Measure.Of(total)))
+	if mapped.Count > 0 {
+		fmt.Fprintf(out, ", %s of it in %s", text.size(mapped.Bytes), units.Count(mapped.Count, "mapping"))
+	}
+	fmt.Fprint(out, "\n\n")
 	others := slices.DeleteFunc([]Measure{Live, Bytes, Allocs, Temporary}, func(m Measure) bool { return m == o.Measure })
 	tab := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	heads := []string{"own", "", "total", ""}

@@ -15,6 +15,7 @@ type TimelineView struct {
 	Duration time.Duration `json:"duration_ns"`
 	Sums     bool          `json:"sums,omitempty"` // nothing is known of the heap but at its peak and the end
 	Peak     uint64        `json:"peak_bytes"`
+	Heaps    uint64        `json:"peak_heap_bytes,omitempty"` // the part of it in blocks, where mappings have another
 	PeakTime time.Duration `json:"peak_time_ns"`
 	Heap     []heapView    `json:"heap"`                  // of each part of the time the highest point and the last
 	Mapped   []mappedView  `json:"mapped_line,omitempty"` // by the program, in blocks of no allocator
@@ -49,7 +50,10 @@ type markView struct {
 
 // TimelineOf is the profile over time.
 func TimelineOf(p *Profile) TimelineView {
-	v := TimelineView{Begin: p.Begin, Duration: p.duration(), Sums: p.Sums, Peak: p.Peak.Live, PeakTime: p.Peak.Time, Heap: []heapView{}, RSS: []rssView{}, Marks: []markView{}, Warnings: p.Caveats.Lines()}
+	v := TimelineView{Begin: p.Begin, Duration: p.duration(), Sums: p.Sums, Peak: p.PeakBytes(), PeakTime: p.Peak.Time, Heap: []heapView{}, RSS: []rssView{}, Marks: []markView{}, Warnings: p.Caveats.Lines()}
+	if p.PeakMapped.Bytes > 0 {
+		v.Heaps = p.Peak.Live
+	}
 	for _, m := range p.Timeline {
 		v.Heap = append(v.Heap, heapView(m))
 	}
@@ -80,6 +84,9 @@ func (p *Profile) HeapText() string { return p.heapText(p.sizes()) }
 func (p *Profile) heapText(t *Text) string {
 	if p.flat() {
 		return "no allocation was recorded"
+	}
+	if mapped := p.PeakMapped.Bytes; mapped > 0 {
+		return fmt.Sprintf("peak %s at %s: heap %s, mappings %s; heap %s at the end", t.long(p.PeakBytes()), units.Time(p.Peak.Time), t.size(p.Peak.Live), t.size(mapped), t.long(p.Moment.Live))
 	}
 	return fmt.Sprintf("peak %s at %s, %s at the end", t.long(p.Peak.Live), units.Time(p.Peak.Time), t.long(p.Moment.Live))
 }

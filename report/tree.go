@@ -53,6 +53,7 @@ type Node struct {
 
 // NewTree makes a tree of a profile.
 func NewTree(p *Profile, o TreeOptions) *Tree {
+	p = p.Counted()
 	t := &Tree{p: p, o: o, kind: make([]int32, len(p.Frames)), outer: map[string]int32{}}
 	type key struct {
 		function, linkage, file, module string

@@ -36,7 +36,9 @@ func (g *page) tree(t *Tree) {
 	w := &treeWriter{page: g, t: t, value: g.wide(g.amount(o.Measure, t.Root.Value))}
 	w.value = max(w.value, len("1023.9 KiB"))
 	whole := g.amount(o.Measure, t.Root.Value) + " in all"
-	if o.Measure.IsBytes() {
+	if o.Measure.IsBytes() && g.p.mappedBy(o.Measure).Count > 0 {
+		whole += ": " + g.layers(o.Measure, t.Root.Blocks)
+	} else if o.Measure.IsBytes() {
 		whole += ", " + units.Count(t.Root.Blocks, "block")
 	}
 	g.line("%s", whole)
@@ -45,6 +47,23 @@ func (g *page) tree(t *Tree) {
 	if w.missed > 0 {
 		g.line("the tree is cut off after %s: --min, --depth", units.Count(uint64(w.rows), "row"))
 	}
+}
+
+// layers names what a measure counts of which some is mappings of the program.
+func (g *page) layers(m Measure, blocks uint64) string {
+	mapped := g.p.mappedBy(m)
+	return fmt.Sprintf("%s in %s and %s in %s", g.size(m.Of(g.p.Total())), units.Count(blocks, "block"), g.size(mapped.Bytes), units.Count(mapped.Count, "mapping"))
+}
+
+// mappedBy is what of a measure is mappings of the program.
+func (p *Profile) mappedBy(m Measure) MappedSum {
+	switch m {
+	case Live:
+		return p.LiveMapped.Program
+	case Peak:
+		return p.PeakMapped
+	}
+	return MappedSum{}
 }
 
 // nothing is said of a tree without stacks.

@@ -32,6 +32,9 @@ func (q *Queries) recordingOf(src capture.Source, x *heap.Index) *query.Recordin
 		Source: src, Index: x, Names: q.names, Attribution: q.attribution, Likes: &q.likes.Likenesses,
 		Reading: q.reading, Moment: q.recorded.moment(x), Function: q.allocators.function, Types: q.types.types(),
 	}
+	if x != nil {
+		r.CountMappings()
+	}
 	if r.Moment == heap.End && q.recorded.followed() {
 		r.Now = q.recorded.rec.Live()
 	}
@@ -162,7 +165,7 @@ func (q *Queries) TopUsual() (heap.Measure, error) {
 	if err != nil {
 		return heap.ByLive, err
 	}
-	if _, peak := r.Index.Peak(); report.Emptied(r.Index.Totals(heap.End).Live, peak, ranPython(r.Source)) {
+	if _, peak := r.Index.Peak(); report.Emptied(r.LiveBytes(), peak, ranPython(r.Source)) {
 		return heap.ByPeak, nil
 	}
 	return heap.ByLive, nil

@@ -24,6 +24,7 @@ const (
 // WriteFlamegraph writes a page that draws the stacks as a flame graph, from the
 // outside in and from the inside out, at first by the measure.
 func WriteFlamegraph(w io.Writer, p *report.Profile, first report.Measure) error {
+	p = p.Counted()
 	frames := newFlameFrames(p)
 	data := flameData{info: infoOf(p, first), Limit: flameNodes}
 	var grown [2]func() *flameTree

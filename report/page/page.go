@@ -127,10 +127,11 @@ type moment struct {
 	Time   float64 `json:"time"`
 	Live   uint64  `json:"live"`
 	Blocks uint64  `json:"blocks,omitempty"`
+	Mapped uint64  `json:"mapped,omitempty"` // bytes besides, of the program's own mappings: told of the peak
 }
 
 func momentOf(m report.Moment) moment {
-	return moment{m.Seq, m.Time.Seconds(), m.Live, m.Blocks}
+	return moment{m.Seq, m.Time.Seconds(), m.Live, m.Blocks, 0}
 }
 
 // info is what pages say of the recording.
@@ -159,6 +160,7 @@ func infoOf(p *report.Profile, first report.Measure) info {
 		Events: p.Events, Failed: p.Failed, Begin: min(p.Begin, p.Moment.Time).Seconds(), Moment: momentOf(p.Moment), Peak: momentOf(p.Peak),
 		Measure: int(first), Stacks: len(p.Stacks), Totals: numbers(p.Total()), Raw: p.RawSizes,
 	}
+	i.Peak.Mapped = p.PeakMapped.Bytes
 	if !p.Start.IsZero() {
 		i.Start = p.Start.UTC().Format("2006-01-02 15:04:05") + " UTC"
 	}

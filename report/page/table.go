@@ -39,6 +39,7 @@ type tableRow struct {
 // WriteTable writes a page with a table of functions that can be sorted and
 // searched, at first by the measure.
 func WriteTable(w io.Writer, p *report.Profile, first report.Measure) error {
+	p = p.Counted()
 	data := tableData{info: infoOf(p, first), Rows: []tableRow{}}
 	text := newStringTable()
 	rows := p.Functions()

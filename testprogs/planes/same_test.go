@@ -99,6 +99,7 @@ var subjects = []subject{
 	{name: "longjmp"},
 	{name: "macros"},
 	{name: "mapped"},
+	{name: "mappedpeak"},
 	{name: "maps"},
 	{name: "mimalloc", roams: true},
 	{name: "names"},

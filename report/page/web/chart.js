@@ -97,6 +97,11 @@ function newChart(box, changed) {
     }
   };
 
+  const peakText = () => {
+    const { live, mapped } = data.peak;
+    return mapped ? 'peak ' + bytes(live + mapped) + ': heap ' + bytes(live) + ', mappings ' + bytes(mapped) : 'peak ' + bytes(live);
+  };
+
   chart.paint = () => {
     const width = box.clientWidth, height = box.clientHeight, ratio = devicePixelRatio || 1;
     canvas.width = Math.round(width * ratio);
@@ -132,8 +137,8 @@ function newChart(box, changed) {
       context.fillText(name, x + 3, height - 14 - 12 * row);
       ends[row] = x + 6 + context.measureText(name).width;
     }
-    if (data.peak.live > 0) {
-      const x = xOf(data.peak.time), text = 'peak ' + bytes(data.peak.live), room = context.measureText(text).width;
+    if (data.peak.live > 0 || data.peak.mapped > 0) {
+      const x = xOf(data.peak.time), text = peakText(), room = context.measureText(text).width;
       context.fillStyle = color('--ink');
       context.beginPath();
       context.arc(x, 12, 3, 0, 7);
