@@ -6,7 +6,6 @@ import (
 	"io"
 	"maps"
 	"math"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -45,13 +44,13 @@ func Merge(w io.Writer, files []*file.File) (Copied, error) {
 	slices.SortStableFunc(files, func(a, b *file.File) int { return a.Info().Start.Compare(b.Info().Start) })
 	for _, f := range files[1:] {
 		a, b := files[0].Info(), f.Info()
-		if filepath.Base(a.Program) != filepath.Base(b.Program) || a.Arch != b.Arch {
-			return Copied{}, fmt.Errorf("%s is of %s (%s), %s of %s (%s): merge takes captures of one program, by the name of its file, on one architecture; "+
+		if !oneProgram(files[0], f) {
+			return Copied{}, fmt.Errorf("%s is of %s (%s), %s of %s (%s): merge takes captures of one program, by the name of its file or its build ID, on one architecture; "+
 				"merge those of each program by themselves, or look at several programs side by side with `hdb export parquet`",
 				files[0].Path(), a.Program, a.Arch, f.Path(), b.Program, b.Arch)
 		}
 	}
-	m := &merger{}
+	m := &merger{interpreted: interpreted{}}
 	for n, f := range files {
 		p, err := m.process(w, n, f)
 		if err != nil {
@@ -79,11 +78,14 @@ type merger struct {
 	tids   map[int32]*merged // whose they are
 	made   *merged           // the one whose event made a block last
 	nums   int               // highest number of a thread
+
+	interpreted interpreted
 }
 
 // merged is one of the recordings that are merged.
 type merged struct {
 	copier
+	m       *merger
 	f       *file.File
 	walk    *file.Walk
 	high    uint64                   // is added to addresses
@@ -100,7 +102,7 @@ type merged struct {
 
 // process begins with a recording.
 func (m *merger) process(w io.Writer, n int, f *file.File) (*merged, error) {
-	p := &merged{f: f, walk: f.Walk(0), high: uint64(n) << mergeShift, tids: map[int32]int32{}}
+	p := &merged{m: m, f: f, walk: f.Walk(0), high: uint64(n) << mergeShift, tids: map[int32]int32{}}
 	if n == 0 {
 		k, err := newCopier(w, f, f, false)
 		if err != nil {
@@ -374,7 +376,7 @@ func (p *merged) mapped() {
 }
 
 // embed adds the symbols and source lines that the captures keep.
-func (m *merger) embed() { m.c.EmbedFrom(symbolsOf{m.all[0].f, m.all}) }
+func (m *merger) embed() { m.c.EmbedFrom(symbolsOf{m.all[0].f, m.all, m.interpreted}) }
 
 // relocated is a recording at the addresses it has in the new capture.
 type relocated struct {
@@ -386,6 +388,10 @@ func (r relocated) Stack(id capture.StackID) capture.Stack {
 	s := r.File.Stack(id)
 	s.PCs = slices.Clone(s.PCs)
 	for i := range s.PCs {
+		if capture.IsInterpreted(s.PCs[i]) {
+			s.PCs[i] = r.p.m.interpreted.position(r.File, s.PCs[i])
+			continue
+		}
 		s.PCs[i] += addr.Run(r.p.high)
 	}
 	return s
@@ -428,11 +434,16 @@ func (r relocated) GoType(code addr.Code, seq uint64, of capture.GoAux) (capture
 // they have in the new capture.
 type symbolsOf struct {
 	*file.File
-	all []*merged
+	all         []*merged
+	interpreted interpreted
 }
 
 // Symbol is that of the recording to which the address belongs.
 func (s symbolsOf) Symbol(pc addr.Run, isReturn bool, seq uint64) ([]capture.Frame, bool) {
+	if capture.IsInterpreted(pc) {
+		at, ok := s.interpreted[pc]
+		return []capture.Frame{at}, ok && at.Function != ""
+	}
 	n := uint64(pc) >> mergeShift
 	if n >= uint64(len(s.all)) {
 		return nil, false

@@ -47,7 +47,8 @@ trim: both moments are in the result; events keep their numbers and times. Of wh
 allocated before nothing is known in it, as after an attach: that it is given back is
 there, and counts as the end of no block.
 
-merge: the captures are of one program, by the name of its file, on one architecture.
+merge: the captures are of one program, by the name of its file or its build ID, on one
+architecture.
 Events are counted anew, in the order of the clocks. What is live is the sum of what is
 live in each process, also in those that have ended: a leak is a leak. To keep the
 processes apart the second has 0x0100000000000000 added to its addresses, the third
