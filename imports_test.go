@@ -14,7 +14,7 @@ import (
 // with its parent, and its packages may import one another.
 const layers = `
 internal/goname internal/spelling
-internal/addr internal/cformat internal/cond internal/diskcache internal/elfnote internal/flags internal/golden internal/limits internal/outfile internal/paged internal/panics internal/prefetch internal/procroot internal/regular internal/units
+internal/addr internal/cformat internal/cond internal/diskcache internal/elfnote internal/flags internal/golden internal/limits internal/modkind internal/outfile internal/paged internal/panics internal/prefetch internal/procroot internal/regular internal/units
 internal/rights
 internal/when
 capture unwind symbols/debuginfod inferior/corefile inferior/machine python annotations goruntime heap/glibc

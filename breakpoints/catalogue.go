@@ -1,7 +1,6 @@
 package breakpoints
 
 import (
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"hdb/annotations"
 	"hdb/capture"
 	"hdb/internal/cond"
+	"hdb/internal/modkind"
 )
 
 // Groups of functions, for filters: a stop on "alloc" means all but VM.
@@ -145,7 +145,7 @@ func (f Function) Frees() bool { return f.Kind == capture.Free || f.Kind == capt
 // ByOwners reports whether calls from the C library's own module are its affair, and no events: the
 // guard pages of threads and its heaps. library is the function's own module.
 func (f Function) ByOwners(library string) bool {
-	return f.Kind == capture.Protect && IsCLibrary(filepath.Base(library))
+	return f.Kind == capture.Protect && modkind.IsCLibrary(library)
 }
 
 // MapAux is the Aux of an event of the function, which has a Mode: of these operands.
@@ -154,31 +154,6 @@ func (f Function) MapAux(mode, flags uint64) uint64 {
 		return mode // mremap's old size
 	}
 	return uint64(capture.NewMapMode(mode, flags))
-}
-
-// IsCLibrary reports whether a file is a part of the C library, or the dynamic linker, by its base name.
-func IsCLibrary(base string) bool {
-	if IsMusl(base) {
-		return true
-	}
-	for _, name := range []string{"libc", "libpthread", "ld"} {
-		rest, ok := strings.CutPrefix(base, name)
-		if !ok {
-			continue
-		}
-		for _, next := range []string{".so", "-2.", "-linux", "-musl"} {
-			if strings.HasPrefix(rest, next) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// IsMusl reports whether a file is musl, which is C library and dynamic linker in one, by its base name: libc.so, or
-// a link to that. glibc's is libc.so.6.
-func IsMusl(base string) bool {
-	return base == "libc.so" || strings.HasPrefix(base, "ld-musl-") || strings.HasPrefix(base, "libc.musl-")
 }
 
 // atEntry reports whether all there is to know is known at the entry.

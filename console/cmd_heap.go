@@ -100,7 +100,11 @@ func runTop(ctx context.Context, c *Console, in Input) error {
 		note = peakNote(c.out.Sizes, live, "top by live")
 	}
 	rows = slices.DeleteFunc(rows, func(r heap.Row) bool { return !by.Some(r) })
-	top := topped{rows: rows[:min(limit, len(rows))], by: by, per: per, total: len(rows), note: note}
+	below := ""
+	if per == query.PerFunction {
+		below = belowText(by, rows)
+	}
+	top := topped{below: below, rows: rows[:min(limit, len(rows))], by: by, per: per, total: len(rows), note: note}
 	switch {
 	case by == heap.ByPeak:
 		mapped, all, peak, err := c.s.Queries.MappedAtPeak(per)
@@ -117,6 +121,19 @@ func runTop(ctx context.Context, c *Console, in Input) error {
 	}
 	showTop(c, in, top)
 	return nil
+}
+
+// belowText says what shows the functions that a row calls which has more than nine tenths, and of which no source is
+// known: then libraries do the work.
+func belowText(by heap.Measure, rows []heap.Row) string {
+	var all uint64
+	for _, r := range rows {
+		all += by.Of(r)
+	}
+	if len(rows) == 0 || rows[0].Site.File != "" || by.Of(rows[0])/9 <= all/10 {
+		return ""
+	}
+	return fmt.Sprintf("%s has %.1f %% of all, with what it calls in libraries: `tree --full` has the functions there", rows[0].Site.Function, 100*float64(by.Of(rows[0]))/float64(all))
 }
 
 type topView struct {
@@ -164,6 +181,7 @@ type topped struct {
 	total int
 	note  string
 
+	below  string     // what shows more of a row that has nearly all
 	mapped *mappedTop // nil: the measure is not of what is live
 }
 
@@ -212,6 +230,9 @@ func showTop(c *Console, in Input, top topped) {
 				more = " per type"
 			}
 			o.Printf("%d of %s; `top %d by %s%s` lists all\n", len(rows), units.Count(total, per.String()), total, by, more)
+		}
+		if top.below != "" {
+			o.Printf("%s\n", top.below)
 		}
 		noteUnrecorded(c.s, o, by == heap.ByLive)
 		if top.mapped != nil {

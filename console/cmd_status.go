@@ -13,6 +13,7 @@ import (
 	"hdb/console/screen"
 	"hdb/internal/units"
 	"hdb/names"
+	"hdb/query"
 	"hdb/report"
 	"hdb/session"
 	"hdb/values"
@@ -192,7 +193,11 @@ func infoFrame(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	c.show(in, viewFrame(f), func(o *screen.Output) {
+	passed := c.s.Selection.Passed(&f)
+	c.show(in, struct {
+		frameView
+		Passed string `json:"passed_over,omitempty"`
+	}{viewFrame(f), passedWords[passed]}, func(o *screen.Output) {
 		printFull(o, []names.Frame{f}, nil, nil, -1)
 		if c.s.Mode().Readable() {
 			o.Printf("     canonical frame address %s\n", f.CFA)
@@ -200,8 +205,24 @@ func infoFrame(_ context.Context, c *Console, in Input) error {
 		if lang := f.Language.String(); lang != "" {
 			o.Printf("     language %s\n", lang)
 		}
+		if text := passedText[passed]; text != "" {
+			o.Printf("     %s\n", text)
+		}
 	})
 	return nil
+}
+
+// passedWords are the reasons why no block belongs to a frame, in JSON.
+var passedWords = map[query.Passed]string{
+	query.PassedAllocator: "allocator", query.PassedWrapper: "wrapper", query.PassedRuntime: "runtime", query.PassedLibrary: "library", query.PassedStart: "start",
+}
+
+// passedText says why blocks belong to a frame further out, and what changes that.
+var passedText = map[query.Passed]string{
+	query.PassedAllocator: "an allocator's function: blocks belong to its caller",
+	query.PassedWrapper:   "a wrapper by its name: blocks belong to its caller; `show wrappers` has the expression, `set wrappers` another",
+	query.PassedRuntime:   "of a runtime, or made by a compiler: blocks belong to its caller",
+	query.PassedLibrary:   "a library's by its name, source or module: blocks belong to its caller; `show library-frames` has the expression, `set library-frames` another",
 }
 
 func infoRegisters(_ context.Context, c *Console, in Input) error {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"hdb/internal/modkind"
 	"hdb/python/cython"
 )
 
@@ -43,7 +44,7 @@ type Part struct {
 func (f *Frame) Part() Part {
 	p := Part{
 		Python: f.Python(), Loop: IsPythonLoop(f.Function) && !f.Inlined && !f.Tail, Inlined: f.Inlined, Path: f.Path,
-		Start: strings.HasPrefix(f.Module, "libc.") || strings.HasPrefix(f.Module, "libpthread.") || f.Function == "_start",
+		Start: modkind.IsCLibrary(f.Module) || f.Function == "_start",
 	}
 	if c := LinkageOf(&f.Frame); cython.IsGenerated(c) {
 		p.Generated, p.Name = c, f.Function

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"unsafe"
@@ -13,6 +12,7 @@ import (
 	"hdb/capture"
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/internal/modkind"
 
 	"golang.org/x/sys/unix"
 )
@@ -214,7 +214,7 @@ func (r *Request) freeBlock(w *writer, s *site) (suspected []branch) {
 
 // inLibc tells functions of the C library, all of whose blocks are aligned to 16 bytes.
 func (s *site) inLibc() bool {
-	return breakpoints.IsCLibrary(filepath.Base(s.In.Name))
+	return modkind.IsCLibrary(s.In.Name)
 }
 
 // guardCode is the code that looks at the old block of a realloc before it runs, nil if

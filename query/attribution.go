@@ -10,8 +10,8 @@ import (
 	"hdb/breakpoints"
 	"hdb/capture"
 	"hdb/goruntime"
+	"hdb/internal/modkind"
 	"hdb/names"
-	"hdb/report"
 	"hdb/symbols"
 	"hdb/symbols/dwarf"
 )
@@ -29,7 +29,7 @@ const goStandard = `|^(archive|bufio|bytes|cmp|compress|container|context|crypto
 // function, in which a crate of Rust has :: before it, then by its source file, then by
 // the file of the module.
 const DefaultLibraries = `^(::)?(std|__gnu_cxx|__gnu_debug|__cxxabiv1)::|^::(core|alloc|hashbrown)::|^(runtime|internal/[a-z/]+)\.|^x_cgo_|^__rust_` +
-	`|^/usr/(include|lib/gcc|src/rustc-[^/]*)/|^/rustc/|/rustlib/src/|/include/c\+\+/` +
+	`|^/usr/(include|lib/gcc/([^/]+/)+(ada)?include(-fixed)?|src/rustc-[^/]*)/|^/rustc/|/rustlib/src/|/include/c\+\+/` +
 	`|^/usr/(local/go|lib/go[^/]*)/src/|/golang\.org/toolchain@[^/]+/src/|/sdk/go[0-9][^/]*/src/|^/_/GOROOT/src/` + goStandard +
 	`|^(/usr)?/lib(32|64|x32)?/([^/]+-linux-[^/]+/)?[^/]+$` +
 	`|/(libc|libm|libpthread|libgcc_s|libstdc\+\+|libc\+\+|libc\+\+abi|ld)([-.][^/]*)?\.so[.0-9]*$`
@@ -55,7 +55,10 @@ const DefaultLibraries = `^(::)?(std|__gnu_cxx|__gnu_debug|__cxxabiv1)::|^::(cor
 //
 // Without any frame of the user's own, the block belongs to the innermost frame in a
 // module of the program that is neither an allocator nor a wrapper; without one to the
-// innermost frame that is no allocator; without one to the innermost frame.
+// innermost frame that is neither an allocator, nor a library's wrapper, nor what calls main; without one
+// to the innermost frame that is no allocator; without one to the innermost frame.
+//
+// The module that is the program is no library's, wherever its file is.
 //
 // An Attribution may be used by several goroutines.
 type Attribution struct {
@@ -63,6 +66,25 @@ type Attribution struct {
 
 	known        sync.Map // from a question to its answer
 	interpreters sync.Map // paths, see Interprets
+	programs     sync.Map // paths, see Runs
+}
+
+// Runs notes the file of the program itself, which is no library whatever its path looks like.
+func (a *Attribution) Runs(path string) { a.programs.Store(path, true) }
+
+// RunsIn notes the files of the programs of a recording: the first with a path that the kernel mapped for each.
+func (a *Attribution) RunsIn(src capture.Source) {
+	begins := []uint64{0, 1} // where the events of each program begin
+	for _, seq := range src.Execs() {
+		begins = append(begins, seq)
+	}
+	noted := map[uint64]bool{}
+	for _, m := range src.Modules() {
+		if m.Path != "" && !noted[max(m.From, 1)] && slices.Contains(begins, m.From) {
+			noted[max(m.From, 1)] = true
+			a.Runs(m.Path)
+		}
+	}
 }
 
 // Interprets notes that CPython is in a file whose name does not tell: a program that embeds
@@ -98,6 +120,10 @@ func (a *Attribution) Inherit(from *Attribution) {
 		a.interpreters.Store(path, true)
 		return true
 	})
+	from.programs.Range(func(path, _ any) bool {
+		a.programs.Store(path, true)
+		return true
+	})
 }
 
 // NewAttribution makes the rule with the expressions that match wrappers and frames of
@@ -113,7 +139,9 @@ const (
 	own       class = iota // the user's
 	library                // a library's, in a module of the program's
 	wrapper                // in a module of the program's
-	system                 // in a module of a library's, or outside of all
+	system                 // in a module of a library's
+	passed                 // a wrapper in such a module
+	outside                // what calls main, and code outside of all modules
 	allocator              // which no block belongs to
 )
 
@@ -130,7 +158,7 @@ type Role struct {
 func (a *Attribution) Role(f *names.Frame) Role {
 	debug := f.Line > 0 || f.Frame.Source == symbols.FromDWARF || f.Frame.Source == symbols.FromJIT
 	_, embedded := a.interpreters.Load(f.Path)
-	interpreter := embedded || report.IsPython(f.Path) || names.IsPythonLoop(f.Function)
+	interpreter := embedded || modkind.IsPython(f.Path) || names.IsPythonLoop(f.Function)
 	return Role{class: a.class(f), debug: debug || f.Python(), python: f.Python(), interpreter: interpreter, module: f.Path}
 }
 
@@ -171,7 +199,11 @@ func (a *Attribution) class(f *names.Frame) class {
 		return own
 	case isAllocator(f), a.libraries != nil && f.Language == dwarf.LangGo && goruntime.Allocates(f.Function):
 		return allocator
-	case f.Outside(), startsProgram(f.Function), f.Path == "" && f.Function == "", a.isLibrary(f.Path):
+	case f.Outside(), startsProgram(f.Function), f.Path == "" && f.Function == "":
+		return outside
+	case a.isLibrary(f.Path) && a.isWrapper(f.Function):
+		return passed
+	case a.isLibrary(f.Path):
 		return system
 	case a.libraries != nil && ofGoRuntime(f), a.isWrapper(f.Function), names.AddedByCython(&f.Frame) && !names.TakesArguments(&f.Frame):
 		return wrapper
@@ -179,6 +211,37 @@ func (a *Attribution) class(f *names.Frame) class {
 		return library
 	}
 	return own
+}
+
+// Passed is why a block does not belong to a frame while there are others further out.
+type Passed uint8
+
+// The reasons, NotPassed if it may belong to it.
+const (
+	NotPassed       Passed = iota
+	PassedAllocator        // a function of the catalogue, or of an allocator's library
+	PassedWrapper          // the setting wrappers matches its name
+	PassedRuntime          // of Go's runtime, or made by Cython
+	PassedLibrary          // the setting library-frames matches its name, its source or its module
+	PassedStart            // it calls main, or is in no module
+)
+
+// Passed tells why the frame is passed over.
+func (a *Attribution) Passed(f *names.Frame) Passed {
+	switch a.class(f) {
+	case allocator:
+		return PassedAllocator
+	case wrapper, passed:
+		if a.isWrapper(f.Function) {
+			return PassedWrapper
+		}
+		return PassedRuntime
+	case library, system:
+		return PassedLibrary
+	case outside:
+		return PassedStart
+	}
+	return NotPassed
 }
 
 // Owner is Attribution.Owner by the roles of the frames.
@@ -311,8 +374,11 @@ func (a *Attribution) isWrapper(function string) bool {
 
 // isLibrary tells the module of a library.
 func (a *Attribution) isLibrary(path string) bool {
+	if _, program := a.programs.Load(path); program {
+		return false
+	}
 	return a.libraries != nil && path != "" && a.memo(question{'m', path}, func() bool {
-		return a.libraries.MatchString(path) && !strings.HasPrefix(filepath.Base(path), "libpython")
+		return a.libraries.MatchString(path) && !modkind.IsPython(path)
 	})
 }
 

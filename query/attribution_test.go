@@ -44,13 +44,13 @@ func TestRole(t *testing.T) {
 		"grow":                              own,
 		"":                                  own, // of a stripped library of the user's
 		"| /home/me/libplugin.so":           own,
-		" | ":                               system,
+		" | ":                               outside,
 		"[jit] | ":                          own,
 		"xmalloc @ /src/a.c":                wrapper,
 		"operator new(unsigned long)":       allocator,
 		"malloc | /opt/lib/libfast.so":      allocator,
 		"je_malloc | /opt/libjemalloc.so.2": allocator,
-		"_start":                            system,
+		"_start":                            outside,
 		"std::vector<int, std::allocator<int> >::push_back(int&&) @ /usr/include/c++/12/bits/stl_vector.h": library,
 		"std::vector<int, std::allocator<int> >::push_back(int&&)":                                         library,
 		"std::unique_ptr<Foo> std::make_unique<Foo, int>(int&&)":                                           library,
@@ -110,6 +110,7 @@ func TestRole(t *testing.T) {
 func TestOwner(t *testing.T) {
 	a := defaults()
 	a.Interprets("/srv/server")
+	a.Runs("/usr/lib/x86_64-linux-gnu/tool")
 	const python = " | /usr/bin/python3.11"
 	const libc, libstdcxx = " | /lib/x86_64-linux-gnu/libc.so.6", " | /usr/lib/x86_64-linux-gnu/libstdc++.so.6"
 	for _, c := range []struct {
@@ -141,6 +142,11 @@ func TestOwner(t *testing.T) {
 		{"an extension without debug information", []string{"grow | /srv/ext.so", "PyCFunction_Call" + python, "python handler @ /srv/app.py", "_PyEval_EvalFrameDefault" + python}, 0, false},
 		{"a program that embeds an interpreter", []string{"list_resize @ listobject.c | /srv/server", "python handler @ /srv/app.py", "_PyEval_EvalFrameDefault @ ceval.c | /srv/server"}, 1, true},
 		{"the interpreter without Python", []string{"PyUnicode_New @ unicodeobject.c" + python, "Py_InitializeFromConfig @ pylifecycle.c" + python}, 0, false},
+		{"nothing but libraries, and a wrapper of one", []string{"PL_malloc | /usr/lib/x86_64-linux-gnu/libswipl.so.9", "compileBody | /usr/lib/x86_64-linux-gnu/libswipl.so.9", "start_thread" + libc}, 1, false},
+		{"nothing but a library's wrapper", []string{"scm_malloc | /usr/lib/libguile.so.1", "start_thread" + libc}, 0, false},
+		{"a program among gcc's files", []string{"xmalloc | /usr/lib/gcc/x86_64-linux-gnu/12/cc1plus", "lookup_page | /usr/lib/gcc/x86_64-linux-gnu/12/cc1plus", "main | /usr/lib/gcc/x86_64-linux-gnu/12/cc1plus"}, 1, false},
+		{"a header of gcc", []string{"_mm_malloc @ /usr/lib/gcc/x86_64-linux-gnu/12/include/mm_malloc.h", "grow @ a.c"}, 1, true},
+		{"a program that lies among libraries", []string{"xmalloc | /usr/lib/x86_64-linux-gnu/tool", "insert | /usr/lib/x86_64-linux-gnu/tool", "qsort_r" + libc, "main | /usr/lib/x86_64-linux-gnu/tool"}, 1, false},
 		{"nothing but allocators", []string{"malloc" + libc, "calloc" + libc}, 0, false},
 		{"nothing", nil, 0, false},
 	} {

@@ -12,6 +12,7 @@ import (
 	"hdb/capture"
 	"hdb/heap"
 	"hdb/internal/cond"
+	"hdb/internal/modkind"
 	"hdb/names"
 	"hdb/recording"
 	"hdb/report"
@@ -296,7 +297,7 @@ func mapsMemory(function string) bool {
 // has stacks of threads and files of its own, of allocators, and of the runtime of Go.
 func mapsForOthers(f *names.Frame) bool {
 	base := filepath.Base(f.Path)
-	if breakpoints.IsCLibrary(base) || isAllocator(f) {
+	if modkind.IsCLibrary(base) || isAllocator(f) {
 		return true
 	}
 	return slices.ContainsFunc(othersPrefixes, func(p string) bool { return strings.HasPrefix(f.Function, p) })

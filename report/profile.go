@@ -4,12 +4,11 @@
 package report
 
 import (
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"hdb/capture"
+	"hdb/internal/modkind"
 )
 
 // A Profile is what a recording adds up to at one moment, by stack. Bytes are
@@ -241,16 +240,10 @@ func Emptied(live, peak uint64, python bool) bool {
 	return live <= peak/part && live < peak
 }
 
-// IsPython tells the files that CPython comes in, by their paths. A program that embeds it statically is none.
-func IsPython(path string) bool {
-	name := filepath.Base(path)
-	return strings.HasPrefix(name, "python3") || strings.HasPrefix(name, "libpython")
-}
-
 // Usual is the measure that a report has unless told: what is live, but at the end of a
 // recording that has as good as nothing left what was live at the peak.
 func (p *Profile) Usual() Measure {
-	if total := p.Counted().Total(); p.Over && Emptied(total.Live, total.Peak, slices.ContainsFunc(p.Modules, func(m Module) bool { return IsPython(m.Path) })) {
+	if total := p.Counted().Total(); p.Over && Emptied(total.Live, total.Peak, slices.ContainsFunc(p.Modules, func(m Module) bool { return modkind.IsPython(m.Path) })) {
 		return Peak
 	}
 	return Live

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"hdb/annotations"
-	"hdb/breakpoints"
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/internal/modkind"
 )
 
 // annotated hears what the program tells of itself, but for its pools: marks, that it wants
@@ -67,7 +67,7 @@ func (x *annotated) look() {
 	}
 	for _, m := range modules {
 		id := moduleID{m.Low, m.Path}
-		libc := breakpoints.IsCLibrary(filepath.Base(m.Path))
+		libc := modkind.IsCLibrary(m.Path)
 		if x.traps[id] != nil || libc && !x.python {
 			continue
 		}
@@ -89,7 +89,7 @@ func (x *annotated) look() {
 // isPython tells modules that are, or have, an interpreter. Files are only asked while events
 // are wanted: they have been opened then.
 func (x *annotated) isPython(m inferior.Module) bool {
-	if strings.Contains(filepath.Base(m.Path), "python") {
+	if modkind.IsPython(m.Path) {
 		return true
 	}
 	return x.deep && slices.ContainsFunc(x.tables.interpreters(), func(r interpreterModule) bool { return r.Low == m.Low })

@@ -86,6 +86,7 @@ func (c *Captures) OpenWhole(path string) (capture.Info, error) {
 	c.names.ReadAs("", firstUser(c.path, f.Info().Program))
 	c.names.OpenCapture(f, c.path)
 	c.attribution.InterpretsIn(f)
+	c.attribution.RunsIn(f)
 	c.sel.clear()
 	c.recorded.toEnd()
 	if d := f.Damage(); d != nil {

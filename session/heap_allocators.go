@@ -10,6 +10,7 @@ import (
 
 	"hdb/breakpoints"
 	"hdb/inferior"
+	"hdb/internal/modkind"
 	"hdb/names"
 	"hdb/symbols"
 )
@@ -146,7 +147,7 @@ func (h *Heap) otherAllocator(m names.Image) (name, version string) {
 			name = a.name
 		}
 	}
-	if name == "" && breakpoints.IsMusl(base) {
+	if name == "" && modkind.IsMusl(base) {
 		name = muslName
 	}
 	if strings.HasPrefix(name, "jemalloc") {

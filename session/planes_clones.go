@@ -1,10 +1,8 @@
 package session
 
 import (
-	"path/filepath"
-
-	"hdb/breakpoints"
 	"hdb/inferior"
+	"hdb/internal/modkind"
 )
 
 // traceClones has the kernel report each child that the C library's clone makes. A child
@@ -15,7 +13,7 @@ func (p *Planes) traceClones() {
 		return
 	}
 	for _, m := range p.proc.Modules() {
-		if p.clones[m.Low] || m.Name != p.proc.Exe() && !breakpoints.IsCLibrary(filepath.Base(m.Name)) {
+		if p.clones[m.Low] || m.Name != p.proc.Exe() && !modkind.IsCLibrary(m.Name) {
 			continue
 		}
 		p.clones[m.Low] = true

@@ -1,11 +1,10 @@
 package session
 
 import (
-	"path/filepath"
 	"syscall"
 
-	"hdb/breakpoints"
 	"hdb/inferior"
+	"hdb/internal/modkind"
 )
 
 // A child that runs in the memory of the process, as after vfork, is traced by hdb, because the int3s
@@ -42,7 +41,7 @@ func (p *Planes) forgetGuests() {
 func (p *Planes) awaitTraceMe() {
 	for _, m := range p.proc.Modules() {
 		exe := m.Name == p.proc.Exe()
-		if !exe && !breakpoints.IsCLibrary(filepath.Base(m.Name)) {
+		if !exe && !modkind.IsCLibrary(m.Name) {
 			continue
 		}
 		found, err := p.symbols.Defined(m, []string{"ptrace", "syscall.RawSyscall"})

@@ -97,6 +97,9 @@ const maxCalls = 1 << 22
 func (x *interpreted) open(fresh bool) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if x.proc != nil {
+		x.attribution.Runs(x.proc.Exe())
+	}
 	if x.in != nil && !fresh {
 		files, _, _ := pythonFiles(x.common) // the one that is known stays
 		x.setOthers(files)

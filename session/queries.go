@@ -10,6 +10,7 @@ import (
 	"hdb/heap"
 	"hdb/internal/addr"
 	"hdb/internal/cond"
+	"hdb/internal/modkind"
 	"hdb/names"
 	"hdb/query"
 	"hdb/recording"
@@ -147,7 +148,7 @@ func (q *Queries) OwnerOf(e *recording.Event) string {
 
 // ranPython tells that a recording is of CPython.
 func ranPython(src capture.Source) bool {
-	return slices.ContainsFunc(src.Modules(), func(m capture.Module) bool { return report.IsPython(m.Path) })
+	return slices.ContainsFunc(src.Modules(), func(m capture.Module) bool { return modkind.IsPython(m.Path) })
 }
 
 // PythonEnded tells that the recording is of an interpreter that has given back what its objects had.

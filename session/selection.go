@@ -231,6 +231,9 @@ func (s *Selection) InProbe() (at addr.Run, ok bool) {
 // allocation: see query.Attribution.
 func (s *Selection) UserFrame(frames []names.Frame) int { return s.attribution.Owner(frames) }
 
+// Passed tells why no block belongs to a frame while there are others further out.
+func (s *Selection) Passed(f *names.Frame) query.Passed { return s.attribution.Passed(f) }
+
 // WithTailCalls adds the functions that left a stack by a tail call, see
 // names.Resolver.WithTailCalls. called is the allocator function that the innermost frame
 // called, as events name it, "" for none.

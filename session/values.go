@@ -3,13 +3,12 @@ package session
 import (
 	"encoding/binary"
 	"errors"
-	"path/filepath"
 	"slices"
 	"strings"
 
-	"hdb/breakpoints"
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/internal/modkind"
 	"hdb/names"
 	"hdb/symbols"
 	"hdb/symbols/elf"
@@ -46,7 +45,7 @@ func newValues(c *common, sel *Selection) *Values {
 }
 
 // isSystem tells the C library and its dynamic linker.
-func isSystem(m values.Module) bool { return breakpoints.IsCLibrary(filepath.Base(m.Obj.File.Path())) }
+func isSystem(m values.Module) bool { return modkind.IsCLibrary(m.Obj.File.Path()) }
 
 // mainScope is the place of the program's main function, where macros are looked for as long as
 // there is no process.

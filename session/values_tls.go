@@ -5,10 +5,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"path/filepath"
 
-	"hdb/breakpoints"
 	"hdb/internal/addr"
+	"hdb/internal/modkind"
 	"hdb/symbols"
 	"hdb/values"
 )
@@ -300,7 +299,7 @@ func (t *tlsReader) isMusl() bool {
 	}
 	seg, ok := programHeader(t.names.Program.Object, ptInterp)
 	name := make([]byte, min(seg.memSize, 4096))
-	return ok && t.names.Program.Object.File.ReadAddr(name, seg.addr) && breakpoints.IsMusl(filepath.Base(string(bytes.TrimRight(name, "\x00"))))
+	return ok && t.names.Program.Object.File.ReadAddr(name, seg.addr) && modkind.IsMusl(string(bytes.TrimRight(name, "\x00")))
 }
 
 // musl reads dtv[index]: musl numbers the modules with thread-local storage in the

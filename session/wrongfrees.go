@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"hdb/breakpoints"
 	"hdb/capture"
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/internal/modkind"
 	"hdb/probe"
 	"hdb/query"
 	"hdb/recording"
@@ -237,7 +237,7 @@ func (w *wrongFrees) stillFree(at uint64) (free bool) {
 // as other allocators may have blocks anywhere.
 func (w *wrongFrees) elsewhere(t *inferior.Thread, call breakpoints.Call, e *recording.Event, why probe.Suspicion) *query.WrongFree {
 	of := w.moduleAt(call.Entry)
-	if !breakpoints.IsCLibrary(of) && !strings.HasPrefix(of, "libstdc++.") && !strings.HasPrefix(of, "libc++.") {
+	if !modkind.IsCLibrary(of) && !modkind.IsCxxRuntime(of) {
 		return nil
 	}
 	found := &query.WrongFree{Call: e, Addr: query.GivenBack(e)}
@@ -254,7 +254,7 @@ func (w *wrongFrees) elsewhere(t *inferior.Thread, call breakpoints.Call, e *rec
 		found.Kind = query.Misaligned
 		return found
 	}
-	if why == probe.UnknownBlock && !w.unsuspected[why] && breakpoints.IsCLibrary(of) {
+	if why == probe.UnknownBlock && !w.unsuspected[why] && modkind.IsCLibrary(of) {
 		found.Kind = w.freeBefore(found.Addr)
 	}
 	if found.Kind == 0 {
@@ -288,8 +288,8 @@ func (w *wrongFrees) moduleAt(at addr.Run) string {
 // blocksInData tells that an allocator may have blocks in the data of a module: the one of glibc's dynamic linker in its
 // own, musl's in what is left of pages behind anybody's (reclaim_gaps in ldso/dynlink.c).
 func (w *wrongFrees) blocksInData(base string) bool {
-	return strings.HasPrefix(base, "ld") && breakpoints.IsCLibrary(base) ||
-		slices.ContainsFunc(w.proc.Modules(), func(m inferior.Module) bool { return breakpoints.IsMusl(filepath.Base(m.Name)) })
+	return modkind.IsDynamicLinker(base) ||
+		slices.ContainsFunc(w.proc.Modules(), func(m inferior.Module) bool { return modkind.IsMusl(m.Name) })
 }
 
 // onStack tells whether an address is on the stack that the thread is on: between its stack

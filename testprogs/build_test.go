@@ -150,6 +150,7 @@ var behaviours = []struct {
 	{name: "realloc", want: "2 null\n"},
 	{name: "fail", want: "failed 8\n"},
 	{name: "mappedpeak"},
+	{name: "tickalloc"},
 	{name: "mapped", want: "mapped\n"},
 	{name: "maps", want: "3\n"},
 	{name: "cxxnew", want: "1\n"},

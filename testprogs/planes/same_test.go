@@ -100,6 +100,7 @@ var subjects = []subject{
 	{name: "macros"},
 	{name: "mapped"},
 	{name: "mappedpeak"},
+	{name: "tickalloc"},
 	{name: "maps"},
 	{name: "mimalloc", roams: true},
 	{name: "names"},
