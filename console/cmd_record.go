@@ -49,7 +49,11 @@ func runRecordStart(_ context.Context, c *Console, in Input) error {
 	if err := c.s.Recorder.Start(); err != nil {
 		return err
 	}
-	c.say("recording %s", planeText(c.s.Planes.Plane()))
+	if plane := c.s.Planes.Plane(); plane.Probe && (c.s.Mode() == session.Empty || c.s.Mode() == session.Loaded) {
+		c.say("recording from where the program begins on, by code inside the process if that can be used there")
+	} else {
+		c.say("recording %s", planeText(plane))
+	}
 	if more.paused {
 		c.say("paused until `record resume`, or until the program says so")
 	}

@@ -122,7 +122,7 @@ func (h *Heap) Leaks(ctx context.Context, q LeakQuestion) (*LeakAnswer, error) {
 		return nil, err
 	}
 	if walk := m.Walkable(); walk != nil && r == nil {
-		if _, err := h.queries.blockEvents(); !errors.Is(err, errNothingRecorded) && h.mode() == Live {
+		if _, err := h.queries.blockEvents(); !h.Unrecorded(err) && h.mode() == Live {
 			return nil, err
 		}
 		return nil, walk

@@ -85,8 +85,8 @@ func (h *Heap) Block(at uint64) (memory.Block, bool) {
 	return m.Block(i), true
 }
 
-// Unrecorded tells that an error of a question to the recording means that there is none, and that
-// memory can be read instead.
+// Unrecorded tells that an error of a question to the recording means that there is none, or none of the blocks of
+// a Go runtime, and that memory can be read instead.
 func (h *Heap) Unrecorded(err error) bool {
-	return errors.Is(err, errNothingRecorded) && h.common.image != nil && h.readable() == nil
+	return (errors.Is(err, errNothingRecorded) || errors.Is(err, errGo)) && h.common.image != nil && h.readable() == nil
 }

@@ -10,7 +10,7 @@ import (
 // MappedLive are the live mappings that were made behind since and match a condition, see
 // query.Recording.MappedLive.
 func (q *Queries) MappedLive(ctx context.Context, c *cond.Cond, since query.Moment, limit int) ([]query.MappedEvent, *query.Mappings, error) {
-	r, err := q.blocks()
+	r, err := q.sums()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -19,7 +19,7 @@ func (q *Queries) MappedLive(ctx context.Context, c *cond.Cond, since query.Mome
 
 // MappedTop adds up the live mappings as Top does blocks.
 func (q *Queries) MappedTop(per query.Per) ([]query.MappedRow, *query.Mappings, error) {
-	r, err := q.blocks()
+	r, err := q.sums()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -39,7 +39,7 @@ type Peak struct {
 
 // MappedAtPeak is MappedTop of the mappings that were live at the peak up to the moment.
 func (q *Queries) MappedAtPeak(per query.Per) ([]query.MappedRow, *query.Mappings, Peak, error) {
-	r, err := q.blocks()
+	r, err := q.sums()
 	if err != nil {
 		return nil, nil, Peak{}, err
 	}
@@ -56,7 +56,7 @@ func (q *Queries) MappedAtPeak(per query.Per) ([]query.MappedRow, *query.Mapping
 
 // LiveBytes is how many bytes are live at the end, see query.Recording.LiveBytes.
 func (q *Queries) LiveBytes() (uint64, error) {
-	r, err := q.blocks()
+	r, err := q.sums()
 	if err != nil {
 		return 0, err
 	}
@@ -65,7 +65,7 @@ func (q *Queries) LiveBytes() (uint64, error) {
 
 // MappedStacks are the stacks that made the live mappings behind since, at most limit, and how many there are.
 func (q *Queries) MappedStacks(since query.Moment, limit int) ([]query.MappedStack, int, *query.Mappings, error) {
-	r, err := q.blocks()
+	r, err := q.sums()
 	if err != nil {
 		return nil, 0, nil, err
 	}
@@ -79,7 +79,7 @@ func (q *Queries) MappedStacks(since query.Moment, limit int) ([]query.MappedSta
 
 // Makers are the calls that made most of each range accessible, see query.Recording.Makers; nil if nothing is recorded.
 func (q *Queries) Makers(ranges [][2]uint64) []*query.Maker {
-	r, err := q.blocks()
+	r, err := q.sums()
 	if err != nil {
 		return nil
 	}

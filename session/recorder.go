@@ -37,6 +37,9 @@ func (r *Recorder) Start() error {
 	if r.mode() == Saved {
 		return ErrSaved
 	}
+	if r.mode() == Core {
+		return errCoreRecord
+	}
 	if r.rec.On() {
 		return errors.New("record: already recording")
 	}

@@ -556,6 +556,9 @@ func (r *recorder) finish(exit *inferior.ExitStatus, runErr error) int {
 			r.say("--paused: the program has never had anything recorded, by HDB_RESUME() or hdb_mark.record(): see docs/annotations.md")
 		}
 		if file.Is(r.file) { // no pipe
+			if st.GoHeap && st.LiveBlocks == 0 {
+				r.say("what the Go runtime allocates is not in it: started in the console (`hdb PROGRAM`), leaks, live and top per type read Go's heap at any stop")
+			}
 			r.say(nextCommands(r.file, st.LiveBlocks > 0, (st.HidesPython || r.o.python) && report.Emptied(st.LiveBytes, st.PeakBytes, true)))
 		}
 	}
