@@ -49,13 +49,14 @@ type diagnosisView struct {
 type checkupView struct {
 	Events  int             `json:"event_count"`
 	Frames  uint64          `json:"frame_count"`
+	Unnamed uint64          `json:"jit_frames_without_name,omitempty"` // of frames, in code that is in no file
 	Good    bool            `json:"good"`
 	Problem string          `json:"problem,omitempty"`
 	Modules []diagnosisView `json:"modules"`
 }
 
 func viewCheckup(check *names.Checkup) checkupView {
-	v := checkupView{Events: check.Events, Frames: check.Frames, Good: check.Good(), Problem: check.Problem, Modules: []diagnosisView{}}
+	v := checkupView{Events: check.Events, Frames: check.Frames, Unnamed: check.Nameless, Good: check.Good(), Problem: check.Problem, Modules: []diagnosisView{}}
 	for i := range check.Modules {
 		d := &check.Modules[i]
 		m := diagnosisView{
@@ -107,6 +108,11 @@ func printCheckup(o *screen.Output, check *names.Checkup) {
 			printAdvice(o, d)
 		}
 	}
+	if check.LacksJITNames() {
+		o.Printf("\n")
+		o.Line(screen.Warning(fmt.Sprintf("%s of the frames are in code that is in no file and has no name, as a JIT compiler makes it", percent(check.Nameless, check.Frames))))
+		advice(o, "to name it", "have the runtime write a map for perf, /tmp/perf-PID.map, or tell debuggers by gdb's JIT interface, while it is recorded: "+jitAdvice(check))
+	}
 	if check.Problem != "" {
 		o.Printf("libraries %s\n", check.Problem)
 	}
@@ -116,6 +122,27 @@ func printCheckup(o *screen.Output, check *names.Checkup) {
 	case check.Frames == 0:
 		o.Line(screen.Guess("(no events are recorded: which of these modules matter is not known)"))
 	}
+}
+
+// jitAdvice is how runtimes are told to name their code: that of the program, if it is known, or some.
+func jitAdvice(check *names.Checkup) string {
+	runtimes := []struct{ begin, how string }{
+		{"node", "node --perf-basic-prof"},
+		{"libnode.", "node --perf-basic-prof"},
+		{"libjvm.", "java -XX:+DumpPerfMapAtExit, or jcmd PID Compiler.perfmap"},
+		{"libcoreclr.", "DOTNET_PerfMapEnabled=1"},
+		{"beam.smp", "erl +JPperf true"},
+	}
+	var all []string
+	for _, r := range runtimes {
+		if slices.ContainsFunc(check.Modules, func(d names.Diagnosis) bool { return strings.HasPrefix(d.ShortName(), r.begin) }) {
+			return r.how
+		}
+		if !slices.Contains(all, r.how) {
+			all = append(all, r.how)
+		}
+	}
+	return strings.Join(all[:3], "; ")
 }
 
 // printAdvice says of a module where was looked, what was wrong, and what would help.

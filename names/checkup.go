@@ -48,7 +48,9 @@ type Checkup struct {
 	Modules []Diagnosis
 	Events  int    // recorded ones whose stacks were counted
 	Frames  uint64 // of these stacks
-	Problem string // why modules may be missing, "" otherwise
+	// Nameless are those of Frames in code that is in no file, as a JIT compiler makes it, and that nothing names.
+	Nameless uint64
+	Problem  string // why modules may be missing, "" otherwise
 
 	Gaps []string // why the frames may not be those of the run; the caller fills it in
 }
@@ -56,8 +58,11 @@ type Checkup struct {
 // Good tells that nothing is missing in any module that frames are in, or in any at
 // all when no stacks are recorded.
 func (c *Checkup) Good() bool {
-	return !slices.ContainsFunc(c.Modules, func(d Diagnosis) bool { return c.Matters(&d) && !d.Good() })
+	return !c.LacksJITNames() && !slices.ContainsFunc(c.Modules, func(d Diagnosis) bool { return c.Matters(&d) && !d.Good() })
 }
+
+// LacksJITNames reports whether more than a stray frame in a hundred is in code without a file and without a name.
+func (c *Checkup) LacksJITNames() bool { return c.Nameless > c.Frames/100 }
 
 // Matters tells whether the module is in the stacks, as far as there are any.
 func (c *Checkup) Matters(d *Diagnosis) bool { return c.Frames == 0 || d.Frames > 0 }
@@ -174,8 +179,9 @@ func (c *Checkup) countFrames(r *Resolver, src capture.Source) {
 		}
 	}
 	type place struct {
-		module int // in c.Modules, -1 none
-		lines  bool
+		module   int // in c.Modules, -1 none
+		lines    bool
+		nameless bool // in no module, and nothing names it
 	}
 	byName := map[string]int{}
 	for i := range c.Modules {
@@ -187,13 +193,16 @@ func (c *Checkup) countFrames(r *Resolver, src capture.Source) {
 		if ok {
 			return p
 		}
-		p.module = -1
+		p.module, p.nameless = -1, true
 		if m, ok := ModuleAt(src, code.Lookup(), seq); ok {
+			p.nameless = false
 			if i, ok := byName[cmp.Or(m.Path, ModuleName(m))]; ok {
 				p.module = i
 			}
 		}
-		p.lines = slices.ContainsFunc(r.Chain(code, seq), func(f capture.Frame) bool { return f.Line > 0 })
+		chain := r.Chain(code, seq)
+		p.lines = slices.ContainsFunc(chain, func(f capture.Frame) bool { return f.Line > 0 })
+		p.nameless = p.nameless && !slices.ContainsFunc(chain, func(f capture.Frame) bool { return f.Function != "" })
 		known[code] = p
 		return p
 	}
@@ -206,6 +215,9 @@ func (c *Checkup) countFrames(r *Resolver, src capture.Source) {
 		for i := range st.PCs {
 			c.Frames += u.events
 			p := find(st.Code(i), u.first)
+			if p.nameless {
+				c.Nameless += u.events
+			}
 			if p.module < 0 {
 				continue
 			}

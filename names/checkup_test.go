@@ -76,6 +76,31 @@ func TestCheckupReadsStacksInOrder(t *testing.T) {
 	}
 }
 
+// TestCheckupCountsNamelessCode has frames in code that is in no file, which nothing names, and in a module.
+func TestCheckupCountsNamelessCode(t *testing.T) {
+	for _, c := range []struct {
+		nameless, inModule int
+		lacks              bool
+	}{{0, 100, false}, {1, 99, false}, {95, 5, true}, {100, 0, true}} {
+		log := file.NewLog(capture.Info{Program: "/bin/node"})
+		log.AddModule(capture.Module{Path: "/bin/node", Low: 0x400000, High: 0x500000, From: 1})
+		malloc := log.FuncIndex("malloc")
+		for i := range c.nameless + c.inModule {
+			pc := addr.Run(0x7f0000000000 + i*64)
+			if i >= c.nameless {
+				pc = addr.Run(0x400040 + i*64)
+			}
+			id := log.Intern(capture.Stack{PCs: []addr.Run{pc}})
+			log.AddEvent(&capture.Event{TID: 1, Kind: capture.Alloc, Func: malloc, Addr: 0x5000 + uint64(i)*16, Size: 8, Stack: id})
+		}
+		check := Checkup{}
+		check.countFrames(New(Config{}), log)
+		if check.Nameless != uint64(c.nameless) || check.LacksJITNames() != c.lacks || check.Good() == c.lacks {
+			t.Errorf("%d of %d frames: %d, %v, good %v", c.nameless, c.nameless+c.inModule, check.Nameless, check.LacksJITNames(), check.Good())
+		}
+	}
+}
+
 // TestRemedies asks package managers that are made up.
 func TestRemedies(t *testing.T) {
 	dbgsym := func(archive string) Remedy {
