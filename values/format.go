@@ -206,6 +206,10 @@ func (p *formatter) value(v Value) {
 		p.depth--
 		return
 	case Void:
+		if v.Type.untold() {
+			p.write(v.Type.Name)
+			return
+		}
 		p.write("void")
 		return
 	}

@@ -2,6 +2,8 @@ package values
 
 import (
 	"fmt"
+	"path/filepath"
+	"strings"
 
 	"hdb/symbols/dwarf"
 )
@@ -105,10 +107,24 @@ func (m *modState) typeOf(d dwarf.DIE) *Type {
 	return m.typeAt(v.Ref())
 }
 
+// unknownType names a type that nothing tells: the file that has it may be missing.
+func (m *modState) unknownType() string {
+	if m.Obj == nil {
+		return "<unknown type>"
+	}
+	if info := m.Obj.Info(); info.MissingAlt != "" {
+		return "<type in " + filepath.Base(info.MissingAlt) + ", which is missing>"
+	}
+	return "<unknown type>"
+}
+
+// untold reports whether the type is one that nothing tells: it has no value, and is not void.
+func (t *Type) untold() bool { return t.Kind == Void && strings.HasPrefix(t.Name, "<") }
+
 // typeAt makes the type of an entry.
 func (m *modState) typeAt(d dwarf.DIE) *Type {
 	if !d.Valid() {
-		return &Type{Kind: Void, Name: "<unknown type>", prog: m.prog, mod: m}
+		return &Type{Kind: Void, Name: m.unknownType(), prog: m.prog, mod: m}
 	}
 	key := typeKey{d.Unit.Data, d.Off}
 	if t := m.types[key]; t != nil {
