@@ -60,7 +60,7 @@ int main() { Pair p; make%d(100, &p); }
 		switch {
 		case !gone && (n != "100" || strings.Contains(p, "<")):
 			t.Errorf("%s, %s", n, p)
-		case gone && (n != missing || p != "{first = "+missing+", second = "+missing+"}"):
+		case gone && (n != missing || strings.Count(p, missing) != 2):
 			t.Errorf("without the file: %s, %s", n, p)
 		}
 	}
