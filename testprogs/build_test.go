@@ -151,6 +151,7 @@ var behaviours = []struct {
 	{name: "fail", want: "failed 8\n"},
 	{name: "mappedpeak"},
 	{name: "tickalloc"},
+	{name: "functionstatics", want: "48\n"},
 	{name: "mapped", want: "mapped\n"},
 	{name: "maps", want: "3\n"},
 	{name: "cxxnew", want: "1\n"},

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"hdb/internal/addr"
+	"hdb/symbols"
 	"hdb/symbols/dwarf"
 	"hdb/symbols/dwarf/scope"
 )
@@ -440,10 +441,15 @@ func (l lookup) staticOf(outer, name string) (Value, bool) {
 	for _, m := range l.prog.modules(l.f) {
 		for _, fn := range m.Obj.FindFunctions(outer) {
 			for _, s := range m.Obj.DWARF.Scopes(fn.Low) {
-				if s.Blocks[len(s.Blocks)-1].Off != s.Physical.Off {
+				of := s.Blocks[len(s.Blocks)-1] // the function, or the call that was inlined
+				inlined := of.Off != s.Physical.Off
+				if fn.Inlined != inlined || inlined && !isCalled(of, fn) {
 					continue
 				}
-				if d, ok := staticIn(s.Physical, name); ok {
+				if d, ok := staticIn(of, name); ok {
+					return m.valueOf(nil, d), true
+				}
+				if d, ok := staticIn(origin(of), name); ok && d.Has(dwarf.AtLocation) { // of all its copies
 					return m.valueOf(nil, d), true
 				}
 			}
@@ -452,13 +458,26 @@ func (l lookup) staticOf(outer, name string) (Value, bool) {
 	return Value{}, false
 }
 
+// isCalled reports whether a call that was inlined is of the function.
+func isCalled(call dwarf.DIE, fn symbols.Function) bool {
+	d := scope.Describe(call)
+	return d.Linkage != "" && d.Linkage == fn.Linkage || d.Name == fn.Name
+}
+
+// staticIn is a variable of a function, which is in no other that was inlined there.
 func staticIn(fn dwarf.DIE, name string) (dwarf.DIE, bool) {
+	if !fn.Valid() {
+		return dwarf.DIE{}, false
+	}
 	w := fn.Walk()
 	for w.Next() {
-		if w.DIE.Tag() == dwarf.TagVariable {
+		switch w.DIE.Tag() {
+		case dwarf.TagVariable:
 			if nameOf(w.DIE) == name {
 				return w.DIE, true
 			}
+		case dwarf.TagInlinedSubroutine, dwarf.TagSubprogram:
+			w.SkipChildren()
 		}
 	}
 	return dwarf.DIE{}, false

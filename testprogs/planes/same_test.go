@@ -101,6 +101,7 @@ var subjects = []subject{
 	{name: "mapped"},
 	{name: "mappedpeak"},
 	{name: "tickalloc"},
+	{name: "functionstatics"},
 	{name: "maps"},
 	{name: "mimalloc", roams: true},
 	{name: "names"},
