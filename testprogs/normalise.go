@@ -44,7 +44,7 @@ var volatiles = []volatile{
 	// Five digits and more are addresses; fewer are offsets and flags.
 	{"addr", regexp.MustCompile(`\b0x0*(?P<id>[0-9a-f]{5,16})\b`)},
 	{"build-id", regexp.MustCompile(`\b[0-9a-f]{40}\b`)},
-	{"pid", regexp.MustCompile(`(?i)\b(?:process|pid|lwp|tid|attach|forked)(?: id)?"?[ :=]+(?P<id>[0-9]{2,7})\b`)},
+	{"pid", regexp.MustCompile(`(?i)\b(?:process|pid|lwp|tid|attach|v?forked)(?: id)?"?[ :=]+(?P<id>[0-9]{2,7})\b`)},
 	{"pid", regexp.MustCompile(`\bprocess \{pid[0-9]*\} of (?P<id>[0-9]+)\b`)},
 	{"pid", regexp.MustCompile(`/proc/(?P<id>[0-9]+)\b`)},
 	{"pid", regexp.MustCompile(`(?m)^[* ] +[0-9]+  +(?P<id>[0-9]+)  "`)},                                // rows of info threads
