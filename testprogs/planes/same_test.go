@@ -61,6 +61,7 @@ var subjects = []subject{
 	{name: "demo", shared: true},
 	{name: "dlopen"},
 	{name: "headernew", wrong: true},
+	{name: "headers"},
 	{name: "leaving"},
 	{name: "returning"},
 	{name: "returning_bare"},
@@ -164,6 +165,7 @@ var elsewhere = map[string]string{
 	"microlibs":       "measured by bench",
 	"gcore":           "its threads allocate for as long as it runs: TestGcore",
 	"histories":       "TestHistories",
+	"leakcases":       "each case is chosen by a flag: TestLeakCases",
 	"notsc":           "TestNoTSC",
 	"owners_lib":      "built beside owners",
 	"plugin":          "built beside dlopen",
@@ -178,6 +180,7 @@ var elsewhere = map[string]string{
 	"unhurt":          "its rounds end with time: TestUnhurt",
 	"unhurt_plus":     "as unhurt",
 	"unhurt_go":       "as unhurt",
+	"unfollowed":      "stripped by its test; unstripped, static programs are among subjects",
 	"selfseccomp":     "it is killed where hdb follows it wrongly: TestConfined",
 	"untraced":        "its children are cleaned of what either plane has put into them: TestUntracedChildren",
 }
