@@ -11,12 +11,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 )
 
 // HDB returns the path of hdb itself, built from the checkout that the test
-// runs in once in each test process; go's own cache makes all but the first
-// build quick.
+// runs in. Test processes share it for as long as no source changes.
 func HDB(t testing.TB) string {
 	t.Helper()
 	path, err := plainHDB()
@@ -49,7 +49,7 @@ func DependOnModule(t testing.TB) {
 	t.Helper()
 	root, err := Root()
 	if err == nil {
-		err = dependOn(root)
+		_, err = dependOn(root)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -58,25 +58,42 @@ func DependOnModule(t testing.TB) {
 
 // dependOn reads every folder of the module. The testing package notes the
 // folders, and go test then compares the size and time of each file in them.
-func dependOn(root string) error {
-	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+// It returns what these are of all files that may be part of a program: two
+// equal answers are of the same sources.
+func dependOn(root string) (string, error) {
+	h := sha256.New()
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // a temporary folder of another test
 			return nil
-		case err == nil && d.IsDir() && path != root && strings.HasPrefix(d.Name(), "."): // .git, .cache
-			return fs.SkipDir
+		case err != nil:
+			return err
+		case path != root && strings.HasPrefix(d.Name(), "."): // .git, .cache
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case d.IsDir() || strings.HasSuffix(path, "_test.go"):
+			return nil
 		}
-		return err
+		info, err := d.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(h, "%q %d %d\n", path, info.Size(), info.ModTime().UnixNano())
+		return nil
 	})
+	return fmt.Sprintf("%x", h.Sum(nil)), err
 }
 
-// buildHDB builds hdb under that name with a variable of go's environment and flags.
+// buildHDB builds hdb under that name with a variable of go's environment and flags,
+// unless a process before this one has done so from the same sources.
 func buildHDB(name, env string, flags ...string) (string, error) {
 	root, err := Root()
 	if err != nil {
-		return "", err
-	}
-	if err := dependOn(root); err != nil {
 		return "", err
 	}
 	cache, err := CacheDir()
@@ -89,24 +106,67 @@ func buildHDB(name, env string, flags ...string) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
-	tmp, err := os.MkdirTemp(dir, ".new-")
+	// The processes of go test begin together: one builds, the others wait for it.
+	lock, err := os.Create(filepath.Join(dir, name+".lock"))
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(tmp)
-	// Renamed into place: another process may be running the last one.
-	path, fresh := filepath.Join(dir, name), filepath.Join(tmp, name)
-	if old, err := os.ReadFile(path); err == nil {
-		if err := os.WriteFile(fresh, old, 0o755); err != nil { // go does not link one again that is as it would be
-			return "", err
+	defer lock.Close()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return "", fmt.Errorf("lock %s: %w", lock.Name(), err)
+	}
+	sources, err := dependOn(root) // before go reads them: what changes meanwhile is built the next time
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, name)
+	return path, builtFrom(path, fmt.Sprintf("%s %s %q\n", sources, env, flags), func(tmp string) error {
+		// Trimmed, checkouts share what go has compiled, and with it make test.
+		cmd := exec.Command("go", slices.Concat([]string{"build", "-trimpath", "-o", tmp}, flags, []string{"./cmd/hdb"})...)
+		cmd.Dir = root
+		cmd.Env = append(os.Environ(), env)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("build hdb: %w\n%s", err, out)
+		}
+		return nil
+	})
+}
+
+// builtFrom leaves the program at path alone if the file path.from says that it was
+// built from that, by this version of go; otherwise it builds it.
+func builtFrom(path, from string, build func(tmp string) error) error {
+	version, err := compilerVersion("go")
+	if err != nil {
+		return err
+	}
+	from += version
+	said := path + ".from"
+	if was, err := os.ReadFile(said); err == nil && string(was) == from {
+		if _, err := os.Stat(path); err == nil {
+			return nil
 		}
 	}
-	// Trimmed, checkouts share what go has compiled, and with it make test.
-	cmd := exec.Command("go", slices.Concat([]string{"build", "-trimpath", "-o", fresh}, flags, []string{"./cmd/hdb"})...)
-	cmd.Dir = root
-	cmd.Env = append(os.Environ(), env)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build hdb: %w\n%s", err, out)
+	tmp, err := os.MkdirTemp(filepath.Dir(path), ".new-")
+	if err != nil {
+		return err
 	}
-	return path, os.Rename(fresh, path)
+	defer os.RemoveAll(tmp)
+	fresh := filepath.Join(tmp, filepath.Base(path))
+	if old, err := os.ReadFile(path); err == nil {
+		if err := os.WriteFile(fresh, old, 0o755); err != nil { // go does not link one again that is as it would be
+			return err
+		}
+	}
+	if err := build(fresh); err != nil {
+		return err
+	}
+	// Renamed into place: another process may be running the last one. What it is built
+	// from is said last.
+	if err := os.Remove(said); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.Rename(fresh, path); err != nil {
+		return err
+	}
+	return os.WriteFile(said, []byte(from), 0o644)
 }
