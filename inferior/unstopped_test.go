@@ -6,9 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"hdb/testprogs"
 )
@@ -38,8 +41,15 @@ func freeze(t *testing.T, pid int, end func()) {
 		t.Skipf("no cgroup can be frozen here: %v", err)
 	}
 	t.Cleanup(func() {
-		for end := testprogs.Deadline(t); os.Remove(dir) != nil && time.Now().Before(end); { // once its last process is gone
-			time.Sleep(time.Millisecond)
+		for end := testprogs.Deadline(t); ; time.Sleep(time.Millisecond) { // once its last process is gone
+			err := os.Remove(dir)
+			if err == nil {
+				return
+			}
+			if time.Now().After(end) {
+				t.Errorf("the killed process stays: %v", err)
+				return
+			}
 		}
 	})
 	t.Cleanup(end)
@@ -53,10 +63,10 @@ func freeze(t *testing.T, pid int, end func()) {
 // A frozen process does not stop. That is told, and Interrupt ends the wait.
 func TestAttachFrozen(t *testing.T) {
 	pid := sleeping(t, true)
-	result := make(chan error)
-	go func() { // on a thread of its own, which ends with it and lets the process go
+	var err error
+	onThread(func() {
 		var p *Process
-		_, err := AttachWith(pid, AttachOptions{
+		_, err = AttachWith(pid, AttachOptions{
 			Begun: func(begun *Process) { p = begun },
 			Message: func(text string) {
 				if !strings.Contains(text, "its cgroup is frozen") {
@@ -65,12 +75,28 @@ func TestAttachFrozen(t *testing.T) {
 				_ = p.Interrupt()
 			},
 		})
-		result <- err
-	}()
+	})
 	var hangs *UnstoppedError
-	if err := <-result; !errors.As(err, &hangs) || !hangs.Frozen || hangs.PID != pid {
+	if !errors.As(err, &hangs) || !hangs.Frozen || hangs.PID != pid {
 		t.Errorf("attach: %v", err)
 	}
+}
+
+// onThread calls f on a thread that ends with it. The kernel then lets go what the thread traces, which
+// would not die before.
+func onThread(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // for good: the runtime ends the thread
+		if unix.Gettid() == os.Getpid() {
+			onThread(f) // but not the first one, which is kept away from f
+			runtime.UnlockOSThread()
+			return
+		}
+		f()
+	}()
+	<-done
 }
 
 // A process under SIGSTOP stands though it was resumed, which is told.
