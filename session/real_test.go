@@ -242,7 +242,7 @@ func openCommand(t *testing.T, c testprogs.Command) *Session {
 	t.Helper()
 	runtime.LockOSThread()
 	t.Cleanup(runtime.UnlockOSThread)
-	s := New(Config{Version: "test", Notify: func(line string) { t.Log(line) }})
+	s := New(Config{Version: "test", Cache: testprogs.Kept(t), Notify: func(line string) { t.Log(line) }})
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Errorf("close: %v", err)

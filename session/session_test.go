@@ -18,7 +18,7 @@ func open(t *testing.T, name string, flags ...string) *Session {
 	t.Helper()
 	runtime.LockOSThread() // of this test's goroutine: ptrace is bound to it
 	t.Cleanup(runtime.UnlockOSThread)
-	s := New(Config{Version: "test", Notify: func(line string) { t.Log(line) }})
+	s := New(Config{Version: "test", Cache: testprogs.Kept(t), Notify: func(line string) { t.Log(line) }})
 	s.names.Sources.Dirs = []string{filepath.Dir(testprogs.Source(t, name))}
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {

@@ -209,10 +209,16 @@ func (p *player) words(line string) []string {
 	return words
 }
 
+// environment is that of a user who has nothing but what hdb keeps of files: it is found
+// out once for all sessions, as nothing of it is shown.
 func (p *player) environment() []string {
 	home := filepath.Join(p.dir, "home")
+	cache, err := CacheDir()
+	if err != nil {
+		p.t.Fatal(err)
+	}
 	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_CONFIG_HOME=" + home + "/config",
-		"XDG_STATE_HOME=" + home + "/state", "XDG_DATA_HOME=" + home + "/data", "XDG_CACHE_HOME=" + home + "/cache",
+		"XDG_STATE_HOME=" + home + "/state", "XDG_DATA_HOME=" + home + "/data", "XDG_CACHE_HOME=" + filepath.Join(cache, "sessions"),
 		"LC_ALL=C.UTF-8", "TZ=UTC", "TERM=dumb", "SHELL=/bin/sh"}
 }
 
