@@ -43,16 +43,15 @@ func (r *recorder) create(info capture.Info) (io.WriteCloser, error) {
 	return f, nil
 }
 
-// again is the same open file once more, nil if there can be no more.
+// again is the same file once more, nil if there can be no more. It is opened anew, and only for
+// its name: a duplicate of f would keep f's lock after f is closed.
 func again(f *os.File) *os.File {
-	syscall.ForkLock.RLock()
-	defer syscall.ForkLock.RUnlock()
-	fd, err := syscall.Dup(int(f.Fd()))
+	const path = 0x200000 // O_PATH
+	g, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), path, 0)
 	if err != nil {
 		return nil
 	}
-	syscall.CloseOnExec(fd)
-	return os.NewFile(uintptr(fd), f.Name())
+	return g
 }
 
 // nameNow makes file the name that the file has now: it may have been given another one meanwhile.
