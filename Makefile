@@ -30,27 +30,32 @@ demo: build
 EAGER = GOGC=800
 # Without the paths of a checkout, what was compiled for one is used for the next.
 SHARED = -trimpath
-# check has run all of vet.
-GOTEST = $(EAGER) go test $(SHARED) -vet=off -exec 'env -u GOGC'
+# check has run all of vet. What tests compute themselves collects less garbage; what they start has
+# no setting (testprogs).
+TESTS = env GOGC=400
+GOTEST = $(EAGER) go test $(SHARED) -vet=off -exec '$(TESTS)'
+# A machine that has much else to do takes several times as long as one alone.
+PATIENT = -timeout 40m
 
 # Stress tests run in their small form here, in full in test-full. Many tests wait for
 # processes: more packages at a time than there are processors keep those busy. What
 # downloads or compiles one file runs beside what computes. All but the race detector do
 # without C, so that Go's library is compiled once.
 # The packages that take longest begin first, so that none of them is left over for the end.
-LONG = ./testprogs ./testprogs/planes ./symbols ./session ./inferior ./console ./probe ./values ./cmd/hdb ./unwind
+LONG = ./testprogs ./testprogs/golang ./testprogs/planes ./session ./symbols ./inferior ./console ./goruntime ./values ./probe \
+	./testprogs/real ./testprogs/oracle ./cmd/hdb ./unwind ./capture/file ./breakpoints ./report
 test: export CGO_ENABLED = 0
 test:
 	$(MAKE) -j2 --output-sync=line packages check
 	$(MAKE) -j2 --output-sync=line real npm race oracle
-	$(GOTEST) -short -p 4 -timeout 15m $(LONG) ./...
+	$(GOTEST) -short -p 4 $(PATIENT) $(LONG) ./...
 	@scripts/glibc missing
 
 race:
-	CGO_ENABLED=1 $(GOTEST) -short -p 4 -timeout 15m -race -run '$(RACE_TESTS)' $(RACE_SHORT)
+	CGO_ENABLED=1 $(GOTEST) -short -p 4 $(PATIENT) -race -run '$(RACE_TESTS)' $(RACE_SHORT)
 
 oracle:
-	$(EAGER) $(ORACLE) test $(SHARED) -vet=off -exec 'env -u GOGC' ./...
+	$(EAGER) $(ORACLE) test $(SHARED) -vet=off $(PATIENT) -exec '$(TESTS)' ./...
 
 test-full: tools check lint
 	go test -timeout 60m ./...

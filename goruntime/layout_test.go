@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"hdb/goruntime"
-	_ "hdb/testprogs"
+	"hdb/testprogs"
 )
 
 // toolchains are the releases of which programs are built, one of each minor version that
@@ -82,7 +82,7 @@ func build(t *testing.T, toolchain string, flags ...string) string {
 	}
 	cmd := exec.Command("go", append(append([]string{"build", "-o", program}, flags...), "main.go")...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOTOOLCHAIN="+toolchain, "GOFLAGS=", "GOWORK=off")
+	cmd.Env = append(os.Environ(), "GOTOOLCHAIN="+toolchain, "GOFLAGS=", "GOWORK=off", testprogs.EagerGo)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go build with %s: %v\n%s", toolchain, err, out)
 	}

@@ -6,19 +6,36 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"hdb/internal/addr"
 )
 
-// build compiles testdata/NAME.c and returns the program's path.
+// compiled has the programs that build has made, by name and flags.
+var compiled sync.Map
+
+// build compiles testdata/NAME.c and returns the program's path. Each test has a file of its own;
+// what a test before has compiled is not compiled again.
 func build(t testing.TB, name string, flags ...string) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), name)
+	key := strings.Join(append([]string{name}, flags...), " ")
+	if program, ok := compiled.Load(key); ok {
+		if err := os.WriteFile(out, program.([]byte), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
 	args := append([]string{"-g", "-O1", "-pthread", "-o", out, filepath.Join("testdata", name+".c")}, flags...)
 	if b, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
 		t.Fatalf("gcc %s: %v\n%s(the tests need the package build-essential)", strings.Join(args, " "), err, b)
 	}
+	program, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiled.Store(key, program)
 	return out
 }
 

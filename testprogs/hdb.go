@@ -124,7 +124,7 @@ func buildHDB(name, env string, flags ...string) (string, error) {
 		// Trimmed, checkouts share what go has compiled, and with it make test.
 		cmd := exec.Command("go", slices.Concat([]string{"build", "-trimpath", "-o", tmp}, flags, []string{"./cmd/hdb"})...)
 		cmd.Dir = root
-		cmd.Env = append(os.Environ(), env)
+		cmd.Env = append(os.Environ(), env, EagerGo)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("build hdb: %w\n%s", err, out)
 		}

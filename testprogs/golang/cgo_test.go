@@ -42,7 +42,7 @@ func buildCgo(t *testing.T, toolchain string, flags ...string) string {
 	}
 	cmd := exec.Command(testprogs.Tool(t, "go"), append(append([]string{"build", "-o", "program"}, flags...), ".")...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOTOOLCHAIN="+toolchain, "GOFLAGS=", "GOWORK=off", "CGO_ENABLED=1")
+	cmd.Env = append(os.Environ(), "GOTOOLCHAIN="+toolchain, "GOFLAGS=", "GOWORK=off", "CGO_ENABLED=1", testprogs.EagerGo)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go build with %s %v: %v\n%s", toolchain, flags, err, out)
 	}

@@ -60,7 +60,7 @@ func buildIn(t *testing.T, env []string, name, toolchain string, flags ...string
 	}
 	cmd := exec.Command(testprogs.Tool(t, "go"), append(append([]string{"build", "-o", name}, flags...), "main.go")...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOTOOLCHAIN="+toolchain, "GOFLAGS=", "GOWORK=off")
+	cmd.Env = append(os.Environ(), "GOTOOLCHAIN="+toolchain, "GOFLAGS=", "GOWORK=off", testprogs.EagerGo)
 	cmd.Env = append(cmd.Env, env...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go build with %s: %v\n%s", toolchain, err, out)
