@@ -17,6 +17,7 @@ import (
 	"hdb/capture"
 	"hdb/capture/capturetest"
 	"hdb/internal/addr"
+	"hdb/testprogs"
 )
 
 // tb is what testing.T and rapid.T share.
@@ -317,6 +318,7 @@ func session(t testing.TB, n int) (*Log, []byte) {
 }
 
 func TestManyChunks(t *testing.T) {
+	testprogs.SkipUnderRace(t) // TestFileIsReadByMany and TestLogIsReadWhileItGrows have many goroutines
 	const n = 3*eventsPerChunk + 1000
 	log, b := session(t, n)
 	f := readBack(t, b)
