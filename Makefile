@@ -57,7 +57,12 @@ race:
 oracle:
 	$(EAGER) $(ORACLE) test $(SHARED) -vet=off $(PATIENT) -exec '$(TESTS)' ./...
 
-test-full: tools check lint
+# As on machines that lack what hdb can do without: see hdb doctor.
+masked:
+	HDB_WITHOUT=fsgsbase,debugregs,pagemapscan CGO_ENABLED=0 $(GOTEST) -short -p 2 -timeout 40m \
+		./inferior/... ./probe ./session ./values ./cmd/hdb ./testprogs/planes ./testprogs/golang
+
+test-full: tools check lint masked
 	go test -timeout 60m ./...
 	go test -timeout 60m -race $(RACE)
 	$(ORACLE) test ./...
@@ -94,4 +99,4 @@ bench: build
 docs:
 	go generate ./...
 
-.PHONY: build demo test race oracle test-full tools packages real npm check lint bench docs
+.PHONY: build demo test race oracle masked test-full tools packages real npm check lint bench docs

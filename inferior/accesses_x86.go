@@ -2,6 +2,7 @@ package inferior
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"golang.org/x/arch/x86/x86asm"
 
@@ -28,7 +29,7 @@ func accesses(code []byte, r *Registers) []access {
 		return x
 	}
 	i, err := x86asm.Decode(code, 64)
-	if err != nil || i.Op == x86asm.LEA || i.Op == x86asm.NOP {
+	if err != nil || touchesNothing[i.Op] || endedRepeat(&i, r) {
 		return nil
 	}
 	var all []access
@@ -42,10 +43,61 @@ func accesses(code []byte, r *Registers) []access {
 			size = otherSizes[i.Op]
 		}
 		if size > 0 {
-			all = append(all, access{effective(&i, m, r), size, writesArgument(&i, n)})
+			all = append(all, access{effective(&i, m, r) + bitOffset(&i, r), size, writesArgument(&i, n)})
 		}
 	}
 	return append(all, stackAccess(&i, r)...)
+}
+
+// touchesNothing are the instructions that have an operand in memory and no access that a debug register would report.
+var touchesNothing = map[x86asm.Op]bool{
+	x86asm.LEA: true, x86asm.NOP: true, x86asm.CLFLUSH: true,
+	x86asm.PREFETCHNTA: true, x86asm.PREFETCHT0: true, x86asm.PREFETCHT1: true, x86asm.PREFETCHT2: true, x86asm.PREFETCHW: true,
+}
+
+// endedRepeat reports whether a string instruction repeats no more: its count is 0.
+func endedRepeat(i *x86asm.Inst, r *Registers) bool {
+	repeats := slices.ContainsFunc(i.Prefix[:], func(p x86asm.Prefix) bool {
+		return p&0xff == x86asm.PrefixREP || p&0xff == x86asm.PrefixREPN
+	})
+	if !repeats {
+		return false
+	}
+	switch otherSizes[i.Op] {
+	case 1, 2, 4, 8: // string instructions
+	default:
+		return false
+	}
+	if i.AddrSize == 32 {
+		return uint32(r.Rcx) == 0
+	}
+	return r.Rcx == 0
+}
+
+// bitOffset is how far from its operand bt and its like access, whose bit a register tells (Intel SDM volume 2, BT).
+func bitOffset(i *x86asm.Inst, r *Registers) addr.Run {
+	switch i.Op {
+	case x86asm.BT, x86asm.BTC, x86asm.BTR, x86asm.BTS:
+	default:
+		return 0
+	}
+	reg, ok := i.Args[1].(x86asm.Reg)
+	if !ok {
+		return 0
+	}
+	bit := int64(general(r, reg))
+	switch i.DataSize {
+	case 16:
+		bit = int64(int16(bit))
+	case 32:
+		bit = int64(int32(bit))
+	}
+	size := int64(i.DataSize)
+	element := bit / size
+	if bit%size < 0 {
+		element--
+	}
+	return addr.Run(element * size / 8)
 }
 
 // otherSizes is how much memory instructions take whose size x86asm does not tell, bytes.

@@ -30,6 +30,11 @@ func TestAccesses(t *testing.T) {
 		{"lock cmpxchg %rcx,(%rbx)", "f0480fb10b", []access{{0x2000, 8, true}}},
 		{"incl (%rbx)", "ff03", []access{{0x2000, 4, true}}},
 		{"lea 8(%rbx),%rax", "488d4308", nil},
+		{"prefetcht0 (%rbx)", "0f180b", nil},
+		{"clflush (%rbx)", "0fae3b", nil},
+		{"bt %eax,(%rbx)", "0fa303", []access{{0x2200, 4, false}}}, // bit 4096 from there on
+		{"bts %rax,(%rbx)", "480fab03", []access{{0x2200, 8, true}}},
+		{"btl $5,(%rbx)", "0fba2305", []access{{0x2000, 4, false}}},
 		{"nopw 0(%rax,%rax,1)", "660f1f440000", nil},
 		{"mov %rax,%rbx", "4889c3", nil},
 		{"push %rax", "50", []access{{0x5ff8, 8, true}}},
@@ -81,5 +86,18 @@ func TestAccesses(t *testing.T) {
 		if got := accesses(code, r); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v, want %+v", c.text, got, c.want)
 		}
+	}
+}
+
+// A string instruction that has been repeated often enough accesses nothing more.
+func TestAccessesOfEndedRepeat(t *testing.T) {
+	r := &Registers{Rsi: 0x3000, Rdi: 0x4000}
+	for _, code := range [][]byte{{0xf3, 0xa4}, {0xf3, 0x48, 0xab}, {0xf2, 0xae}, {0xf3, 0xa6}} {
+		if got := accesses(code, r); got != nil {
+			t.Errorf("% x: %v", code, got)
+		}
+	}
+	if got := accesses([]byte{0xa4}, r); len(got) != 2 {
+		t.Errorf("movsb: %v", got)
 	}
 }

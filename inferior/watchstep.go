@@ -15,15 +15,15 @@ import (
 // compared after each. Reads, and stores of the value that is there already, are seen as the operands of the
 // instruction that is about to run. One thread alone runs the program's code at any time, so a change is that
 // of the thread whose instruction has just ended. A thread that is in a system call does not
-// hold the turn, as the call may wait for another thread; what the call writes is seen when it
+// hold the turn, as the call may wait for another thread; a value that the call changes is seen when it
 // returns, or at an instruction of another thread before that. Children of vfork in the target's
 // memory run free.
 
 // maxStepped bounds the memory that is compared after each instruction, bytes.
 const maxStepped = 1 << 20
 
-// WatchStepping is Watch of memory of any size, up to a bound, by single steps. Accesses by
-// system calls, and elements that vector instructions gather, are not seen as reads.
+// WatchStepping is Watch of memory of any size, up to a bound, by single steps. Accesses that leave the value as it is are
+// not seen if a system call makes them, or a vector instruction that gathers or scatters elements.
 func (ws *watchpoints) WatchStepping(a addr.Run, size int, kind WatchKind) (*Watch, error) {
 	if err := ws.p.Alive(); err != nil {
 		return nil, err

@@ -524,7 +524,7 @@ spinAnew:
 
 spinMore:
 	TESTL $const_ownerDied, const_hdAlive(DI)
-	JNE  spinVain
+	JNE  spinGaveUp
 	MOVQ const_hdHead(DI), DX
 	ADDQ R8, DX
 	SUBQ const_stRoom(R11), DX
@@ -537,7 +537,7 @@ spinMore:
 	JNE  spinMore
 	MOVL $1, const_hdStalled(DI)
 
-spinVain:
+spinGaveUp:
 	LOCK
 	DECL const_hdWaiting(DI)
 

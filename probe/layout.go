@@ -104,8 +104,8 @@ const (
 	quietCalls = 1 << 0 // gettid, and those that offer a match: traps take their place
 	quietWaits = 1 << 1 // futex, to wait for room: threads spin
 
-	// spinTries is how often a thread looks for room while hdb takes nothing out of the ring: it has a
-	// second or two, as pause takes 10 to 140 cycles.
+	// spinTries is how often a thread looks for room while hdb takes nothing out of the ring: for 0.2 to 3
+	// seconds, as pause takes 10 to 140 cycles.
 	spinTries = 1 << 26
 )
 

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -84,10 +85,18 @@ func isEntry(sym symbols.Sym) bool {
 	return sym.IsCode() && sym.Type != elf.TypeNone && !strings.Contains(sym.Name, ".cold")
 }
 
-// callsAsC is false for functions of languages that may pass pointers in rax: OCaml's first argument, Swift's result.
+// callsAsC reports whether a function takes no pointer in rax, as those of OCaml and Go may (their first argument), and those of
+// Swift (where the result goes).
 func callsAsC(name string) bool {
-	return !strings.HasPrefix(name, "caml") && !strings.HasPrefix(name, "$s")
+	return !strings.HasPrefix(name, "caml") && !strings.HasPrefix(name, "$s") && (!goName.MatchString(name) || cloneName.MatchString(name))
 }
+
+// goName matches the names of Go's functions: a package, perhaps with its path, and a name. cloneName matches those that compilers
+// give copies of C functions, parse.constprop.0.
+var (
+	goName    = regexp.MustCompile(`^[a-zA-Z_][\w/.~-]*\.[\w(*]`)
+	cloneName = regexp.MustCompile(`\.(part|constprop|isra|localalias|lto_priv|llvm)(\.|$)`)
+)
 
 // returned reports whether a thread stands behind a call that has returned: the address that it returned to is still
 // below the stack pointer, and the instruction before is a call.

@@ -14,7 +14,7 @@ import (
 
 // Where no debug register is to be had, it is by the jumps of the interpreter's loop that hdb sees
 // which instruction of Python is about to be executed: at the end of each instruction the loop reads the
-// next one's number and jumps by a table. A trap at each of these jumps costs some microseconds for each
+// next one's number and jumps by a table. A trap at each of these jumps costs some 25 µs for each
 // instruction of Python, of any function; the bytecode stays as it is.
 
 // pythonJumps are the jumps of an interpreter's loop.

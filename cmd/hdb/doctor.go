@@ -28,9 +28,9 @@ more: the package to install, the server to ask, the flag of the compiler. Of a
 capture also what share of the recorded frames is in each module. A process goes on
 undisturbed. A file whose name is a number is ./4711.
 
-Without one of these it tells of the machine: what hdb makes use of that not every
-processor, kernel or container has, each found out by trying it, and what hdb does
-without it. Of a program or process what is absent follows the modules.
+Without a target it checks the machine: which optional features of processor, kernel
+and container are there, each found out by trying it, and what hdb does without it.
+With a program or process, what is absent follows the modules.
 
 flags:
   --json                       one JSON object
@@ -137,7 +137,7 @@ func doctor(main *options, out, errw io.Writer) int {
 	})
 }
 
-// doctorOfMachine tells of the machine alone.
+// doctorOfMachine checks the machine alone.
 func doctorOfMachine(o *doctorOptions, out, errw io.Writer) int {
 	all := machine.All()
 	if err := console.PrintDoctor(out, console.Doctor{Machine: all}, o.json); err != nil {

@@ -81,6 +81,7 @@ func TestDoctor(t *testing.T) {
 // what is absent is told, and does not change the exit code.
 func doctorOfMachines(program string) func(t *testing.T) {
 	return func(t *testing.T) {
+		t.Setenv(machine.Variable, "")
 		lacking := 0
 		if slices.ContainsFunc(machine.All(), func(f machine.Finding) bool { return f.Missing() }) {
 			lacking = 3

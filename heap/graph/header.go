@@ -61,7 +61,7 @@ func (m *marker) behindHeaders(strong bitset) error {
 	}
 	h := headers{marker: m, strong: strong, possible: possible, heads: newBitset(m.Graph.blocks.Len())}
 	h.words()
-	if h.inVain() {
+	if h.tooFewWords() {
 		return nil
 	}
 	if err := m.scanner.take(int64(cap(h.all)) * int64(unsafe.Sizeof(inner{}))); err != nil {
@@ -174,8 +174,8 @@ func (h *headers) words() {
 	h.all = slices.Compact(h.all)
 }
 
-// inVain reports whether there are too few words for any header or pool.
-func (h *headers) inVain() bool {
+// tooFewWords reports whether there are too few words for any header or pool.
+func (h *headers) tooFewWords() bool {
 	at := map[uint32]int{}
 	for low, i := 0, 0; i < len(h.all); i++ {
 		if h.all[low].block != h.all[i].block {
