@@ -85,7 +85,7 @@ func TestRoundTrip(t *testing.T) {
 	im := sample("/nowhere/sample")
 	f := parsed(t, encoded(t, im))
 	defer f.Close()
-	if want := (Process{PID: 100, Command: "sample", Args: "./sample -v", Signal: 11}); f.Process != want || f.Missing != 0 || f.Damage != nil {
+	if want := (Process{PID: 100, UID: 1000, Command: "sample", Args: "./sample -v", Signal: 11}); f.Process != want || f.Missing != 0 || f.Damage != nil {
 		t.Errorf("process %+v, %d bytes missing, damage %v", f.Process, f.Missing, f.Damage)
 	}
 	for i, th := range f.Threads {
