@@ -127,7 +127,7 @@ func printCheckup(o *screen.Output, check *names.Checkup) {
 // jitAdvice is how runtimes are told to name their code: that of the program, if it is known, or some.
 func jitAdvice(check *names.Checkup) string {
 	runtimes := []struct{ begin, how string }{
-		{"node", "node --perf-basic-prof"},
+		{"node", "node --perf-basic-prof"}, {"nodejs", "node --perf-basic-prof"},
 		{"libnode.", "node --perf-basic-prof"},
 		{"libjvm.", "java -XX:+DumpPerfMapAtExit, or jcmd PID Compiler.perfmap"},
 		{"libcoreclr.", "DOTNET_PerfMapEnabled=1"},
@@ -135,7 +135,9 @@ func jitAdvice(check *names.Checkup) string {
 	}
 	var all []string
 	for _, r := range runtimes {
-		if slices.ContainsFunc(check.Modules, func(d names.Diagnosis) bool { return strings.HasPrefix(d.ShortName(), r.begin) }) {
+		if slices.ContainsFunc(check.Modules, func(d names.Diagnosis) bool {
+			return d.ShortName() == r.begin || strings.HasSuffix(r.begin, ".") && strings.HasPrefix(d.ShortName(), r.begin)
+		}) {
 			return r.how
 		}
 		if !slices.Contains(all, r.how) {

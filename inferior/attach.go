@@ -105,9 +105,11 @@ func (p *Process) seize(tid int) error {
 	}
 	zombie := strings.HasPrefix(state, "Z") || strings.HasPrefix(state, "X")
 	err := ptrace(unix.PTRACE_SEIZE, tid, 0, baseOptions)
-	if tracer, _ := statusField(tid, "TracerPid"); err == unix.EPERM && tracer != strconv.Itoa(p.owner) { // a guard has come since CheckAttach, perhaps
-		awaitGuard(pid)
-		err = ptrace(unix.PTRACE_SEIZE, tid, 0, baseOptions)
+	if err == unix.EPERM { // a guard has come since CheckAttach, perhaps
+		if tracer, _ := statusField(tid, "TracerPid"); tracer != strconv.Itoa(p.owner) {
+			awaitGuard(pid)
+			err = ptrace(unix.PTRACE_SEIZE, tid, 0, baseOptions)
+		}
 	}
 	switch {
 	case err == nil:

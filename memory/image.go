@@ -154,7 +154,7 @@ func (e *NoWalkError) Error() string {
 	case e.Allocator != "":
 		return fmt.Sprintf("heap of %s: hdb reads those of glibc's malloc and jemalloc only; blocks are known from a recording (record start)", e.Allocator)
 	case e.Go && (e.Guessed || errors.Is(e.Err, errNoLibc)):
-		return "heap: the memory is that of Go's runtime, which has no arenas and chunks of malloc: live, leaks and goroutines tell of it"
+		return "heap: the memory is that of Go's runtime, which has no arenas and chunks of malloc: use live, leaks or goroutines"
 	case e.Unread != nil:
 		return fmt.Sprintf("heap: no allocator found, but not every file was read: %v", e.Unread)
 	}

@@ -100,6 +100,13 @@ const (
 	muslPage      = 4096
 )
 
+// mapped reports whether pages from an address on lie in one anonymous mapping.
+func (m *Image) mapped(from addr.Run, pages uint64) bool {
+	return slices.ContainsFunc(m.anonymous(), func(x regions.Mapping) bool {
+		return x.Start <= from && from < x.End && pages <= uint64(x.End-from)/muslPage
+	})
+}
+
 // muslGroups are the mappings of groups of mallocng's slots: a meta leads to its group, whose first word leads back.
 func (m *Image) muslGroups() (all owned) {
 	for _, x := range m.anonymous() {
@@ -114,7 +121,7 @@ func (m *Image) muslGroups() (all owned) {
 			for i := range muslMetas {
 				meta := w[(muslMetaFirst+muslMetaSize*i)/8:]
 				mem, pages := addr.Run(meta[2]), meta[4]>>12
-				if pages == 0 || mem == 0 || mem%muslPage != 0 {
+				if pages == 0 || mem == 0 || mem%muslPage != 0 || !m.mapped(mem, pages) {
 					continue
 				}
 				if back, ok := m.words(mem, 1); ok && back[0] == uint64(at)+uint64(muslMetaFirst+muslMetaSize*i) {

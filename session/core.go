@@ -54,7 +54,7 @@ func (c *Cores) Open(path, program string) (CoreInfo, *Report, error) {
 	}
 	core.Report = func(line string) { c.notify("%s", line) }
 	before := c.names.Sources.User
-	c.names.ReadAs("", rights.OfUser(core.Process.UID, core.Process.GID))
+	c.names.ReadAs("", ownerOfCore(core))
 	prog, err := c.program(core, program)
 	if err != nil {
 		c.names.ReadAs("", before)
@@ -95,6 +95,15 @@ func absolute(path string) string {
 	return path
 }
 
+// ownerOfCore is whose rights count for a core: its process's user, as the core says. Where that would be root, it is the owner of
+// the file: a user can write any number into a core.
+func ownerOfCore(core *corefile.File) *rights.User {
+	if u := rights.OfUser(core.Process.UID, core.Process.GID); u != nil {
+		return u
+	}
+	return rights.OfFile(core.Path())
+}
+
 // take makes the process of a core the one that is read.
 func (c *Cores) take(core *corefile.File) {
 	exe := ""
@@ -103,7 +112,7 @@ func (c *Cores) take(core *corefile.File) {
 	}
 	c.image = inferior.OpenCore(core, exe)
 	c.names.Attach(0, c.image) // whatever has its number now is another process
-	c.names.ReadAs("", rights.OfUser(core.Process.UID, core.Process.GID))
+	c.names.ReadAs("", ownerOfCore(core))
 	c.names.Modules.Update(mappings(c.image.Modules()))
 	c.said, c.exit = map[string]bool{}, nil
 	c.sel.clear()

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"hdb/breakpoints"
+	"hdb/heap/jemalloc"
 	"hdb/inferior"
 	"hdb/internal/modkind"
 	"hdb/names"
@@ -70,7 +71,15 @@ func allocatorTextOf(o *symbols.Object) (t allocatorText) {
 			break
 		}
 	}
-	t.version = string(jemallocVersion.Find(data))
+	for _, v := range jemallocVersion.FindAll(data, -1) {
+		if jemalloc.Known(string(v)) {
+			t.version = string(v)
+			return t
+		}
+	}
+	if t.name == "jemalloc" { // else it may be the version of something else
+		t.version = string(jemallocVersion.Find(data))
+	}
 	return t
 }
 
@@ -126,6 +135,9 @@ func (h *Heap) allocator() (f foundAllocators) {
 	}
 	for _, m := range images {
 		if m.Name == mods[0].Name {
+			if m.Object.File.Header().Go {
+				continue // the program may have such a text without the allocator, as hdb has
+			}
 			t := h.text(m.Object)
 			f.other, f.version = t.name, t.version
 		}

@@ -44,6 +44,11 @@ func (o *options) meansCommand() error {
 	if pid := namedProcess(o.words[1:]); pid != "" {
 		return fmt.Errorf("%s: a command of the console: hdb -p %s, and then %s: %w", word, pid, word, errUsage)
 	}
+	for _, w := range o.words[1:] {
+		if isHere(w) {
+			return fmt.Errorf("%s: %s is no capture: hdb record -o FILE PROGRAM makes one (hdb --args %s starts a program of that name): %w", word, w, word, errUsage)
+		}
+	}
 	return fmt.Errorf("%s: a command of the console: hdb %s CAPTURE asks a capture (hdb --args %s starts a program of that name): %w", word, word, word, errUsage)
 }
 

@@ -28,6 +28,7 @@ func TestSlips(t *testing.T) {
 		{"leaks", "hdb leaks CAPTURE asks a capture", 2},
 		{"top", "hdb top CAPTURE asks a capture (hdb --args top starts a program of that name)", 2}, // and not /usr/bin/top
 		{"top --help", "rank functions", 0},
+		{"top " + script, "error: top: " + script + " is no capture: hdb record -o FILE PROGRAM makes one", 2},
 		{"find --help", "look for bytes in memory", 0},
 		{"version", "hdb ", 0},
 		{"leaks -- " + script, "still reachable", 0},

@@ -129,7 +129,7 @@ const (
 // run the error is ErrNotFound, with one of another version a *VersionError or a *LayoutError. If ctx ends before, the
 // error is its cause.
 func Open(ctx context.Context, src Source) (*Heap, error) {
-	if !known(src.Version) {
+	if !Known(src.Version) {
 		return nil, &VersionError{src.Version}
 	}
 	h := &Heap{mem: newMemory(ctx, src), inCache: map[addr.Run]int{}, inside: map[addr.Run]bool{}}

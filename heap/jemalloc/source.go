@@ -20,20 +20,23 @@ type LayoutError struct {
 }
 
 func (e *LayoutError) Error() string {
-	return "jemalloc: map of extents at " + e.Root.String() + ": " + e.What + " not recognised (versions 5.2 and 5.3 are)"
+	return "jemalloc: map of extents at " + e.Root.String() + ": " + e.What + " not recognised (those of " + readVersions + " are)"
 }
+
+// readVersions are the versions whose heaps are read, for messages.
+const readVersions = "5.2.0 to 5.3.1"
 
 // A VersionError tells that the program has a jemalloc of a version that is not known.
 type VersionError struct{ Version string }
 
 func (e *VersionError) Error() string {
-	return "jemalloc " + e.Version + ": its layout is not known (those of 5.2.0 to 5.3.1 are)"
+	return "jemalloc " + e.Version + ": its layout is not known (those of " + readVersions + " are)"
 }
 
-// known reports whether the layout of a version is known: of releases, and of what was built on the way to the next one,
-// which is refused if it does not fit.
-func known(version string) bool {
-	return version == "" || slices.ContainsFunc([]string{"5.2.0-", "5.2.1-", "5.3.0-", "5.3.1-"}, func(v string) bool { return strings.HasPrefix(version, v) })
+// Known reports whether the layout of a version may be known: of releases, and of what was built on the way to the next one,
+// which is refused if it does not fit. What was built without git calls itself 0.0.0.
+func Known(version string) bool {
+	return version == "" || strings.HasPrefix(version, "0.0.0-") || slices.ContainsFunc([]string{"5.2.0-", "5.2.1-", "5.3.0-", "5.3.1-"}, func(v string) bool { return strings.HasPrefix(version, v) })
 }
 
 // A Range is memory from Start up to End, which is not in it.
