@@ -389,12 +389,12 @@ func TestMonitorInTheConsole(t *testing.T) {
 	g.say("monitor")
 	g.shows("running", "97.7 KiB", "100 keep_small")
 	g.press("q")
-	rows := g.see("recording from here on", "interrupted", "\n(hdb)")
+	rows := g.seeSplit("recording from here on", "interrupted", "\n(hdb)")
 	bar(t, rows) // the split screen is back
 	g.hdb("break later")
 	touch(t, dir, "next")
 	g.say("monitor") // goes on, and stops there
-	rows = g.see("breakpoint 1, hit 1", "\n(hdb)")
+	rows = g.seeSplit("breakpoint 1, hit 1", "\n(hdb)")
 	if _, at := bar(t, rows); at != sourceRows(30) {
 		t.Errorf("the bar is in row %d", at)
 	}

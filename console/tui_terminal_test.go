@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -168,13 +169,27 @@ func (g *glass) start(args ...string) {
 // bar is the row between source and console, and its index.
 func bar(t *testing.T, rows []string) (string, int) {
 	t.Helper()
-	for i, row := range rows {
-		if strings.Contains(row, "  line ") || strings.Contains(row, "  lines ") || strings.Contains(row, "no program") {
-			return row, i
-		}
+	i := barRow(rows)
+	if i < 0 {
+		t.Fatalf("no bar:\n%s", strings.Join(rows, "\n"))
 	}
-	t.Fatalf("no bar:\n%s", strings.Join(rows, "\n"))
-	return "", 0
+	return rows[i], i
+}
+
+// barRow is the row of the bar, -1 without one.
+func barRow(rows []string) int {
+	return slices.IndexFunc(rows, func(row string) bool {
+		return strings.Contains(row, "  line ") || strings.Contains(row, "  lines ") || strings.Contains(row, "no program")
+	})
+}
+
+// seeSplit is see on the split screen, which a full-screen view gives way to only behind its last line.
+func (g *glass) seeSplit(texts ...string) []string {
+	g.t.Helper()
+	return g.until(fmt.Sprintf("%q on the split screen", texts), func(rows []string) bool {
+		screen := strings.Join(rows, "\n")
+		return barRow(rows) >= 0 && !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(screen, text) })
+	})
 }
 
 // arrow is the row with the current line.

@@ -183,7 +183,7 @@ func killed(t *testing.T, program string) (path string) {
 		if f, err := file.Open(path); err == nil {
 			n := f.Len()
 			f.Close()
-			if n > 20_000 {
+			if n > 200_000 { // some chunks, so that what the first one has to wait for is written
 				break
 			}
 		}
