@@ -8,7 +8,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"unsafe"
 
 	"hdb/inferior/machine"
 	"hdb/internal/addr"
@@ -104,25 +103,11 @@ type PageRun struct {
 // Categories of PAGEMAP_SCAN (linux/fs.h).
 const (
 	pageFile    = 1 << 2
-	pagePresent = 1 << 3
+	pagePresent = machine.PagePresent
 	pageSwapped = 1 << 4
 	pageZero    = 1 << 5 // the page of zeros that all share: no RSS counts it
 	pageGuard   = 1 << 8 // of MADV_GUARD_INSTALL, told as swapped, too; of Linux 6.17
 )
-
-// pagemapScan is _IOWR('f', 16, struct pm_scan_arg), of Linux 6.7.
-const pagemapScan = 0xc0606610
-
-// A scanArg is struct pm_scan_arg.
-type scanArg struct {
-	size, flags, start, end, walkEnd uint64
-	vec                              *[512]pageRegion // a pointer: a stack of Go's may move
-	vecLen, maxPages                 uint64
-	inverted, mask, anyOf, returned  uint64
-}
-
-// A pageRegion is struct page_region.
-type pageRegion struct{ start, end, categories uint64 }
 
 // Pages calls yield for the pages of [low, high) that are in memory or in swap, ascending.
 // Nothing is read that would make pages in the target.
@@ -153,14 +138,10 @@ func (tg *target) Pages(low, high addr.Run, yield func(PageRun)) error {
 // scanPages has the kernel look for them, which skips what is not mapped.
 func scanPages(f *os.File, low, high addr.Run, yield func(PageRun)) error {
 	returned := uint64(pageFile | pagePresent | pageSwapped | pageZero | pageGuard)
-	var vec [512]pageRegion
+	var vec [512]machine.PageRegion
 	for low < high {
-		arg := scanArg{
-			start: uint64(low), end: uint64(high), vec: &vec, vecLen: uint64(len(vec)),
-			anyOf: pagePresent | pageSwapped, returned: returned,
-		}
-		arg.size = uint64(unsafe.Sizeof(arg))
-		n, _, errno := unix.Syscall(unix.SYS_IOCTL, f.Fd(), pagemapScan, uintptr(unsafe.Pointer(&arg)))
+		arg := machine.ScanArg{Start: uint64(low), End: uint64(high), Vec: &vec, AnyOf: pagePresent | pageSwapped, Returned: returned}
+		n, errno := machine.ScanPages(f, &arg)
 		if errno == unix.EINVAL && returned&pageGuard != 0 {
 			returned &^= pageGuard // the kernel does not know of it
 			continue
@@ -168,10 +149,10 @@ func scanPages(f *os.File, low, high addr.Run, yield func(PageRun)) error {
 		if errno != 0 {
 			return errno
 		}
-		for _, r := range vec[:min(int(n), len(vec))] {
-			run := PageRun{addr.Run(r.start), addr.Run(r.end), r.categories&pagePresent != 0, r.categories&pageFile == 0}
+		for _, r := range vec[:n] {
+			run := PageRun{addr.Run(r.Start), addr.Run(r.End), r.Categories&pagePresent != 0, r.Categories&pageFile == 0}
 			switch {
-			case r.categories&(pageZero|pageGuard) != 0:
+			case r.Categories&(pageZero|pageGuard) != 0:
 			case !run.Resident && returned&pageGuard == 0: // some may be guards, which only the entries tell
 				if err := readPagemap(f, run.Low, run.High, yield); err != nil {
 					return err
@@ -180,10 +161,10 @@ func scanPages(f *os.File, low, high addr.Run, yield func(PageRun)) error {
 				yield(run)
 			}
 		}
-		if addr.Run(arg.walkEnd) <= low {
+		if addr.Run(arg.WalkEnd) <= low {
 			break
 		}
-		low = addr.Run(arg.walkEnd)
+		low = addr.Run(arg.WalkEnd)
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"unsafe"
 
+	"hdb/inferior/machine"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -14,8 +16,7 @@ import (
 // system has enabled in what the processor leaves to software
 // (arch/x86/include/uapi/asm/sigcontext.h, struct _fpx_sw_bytes).
 const (
-	ntX86XState = 0x202 // elf.h: the set of registers that PTRACE_GETREGSET asks for
-	xsaveMax    = 16 << 10
+	xsaveMax = machine.XSaveMax
 
 	xsaveMXCSR  = 24  // four bytes
 	xsaveST     = 32  // st(0) to st(7), 16 bytes each of which 10 count
@@ -74,7 +75,7 @@ func (t *Thread) SetVectors(v Vectors) error {
 // regset reads or writes the XSAVE area, and tells how long it is.
 func regset(request, tid int, b []byte) (int, error) {
 	iov := unix.Iovec{Base: &b[0], Len: uint64(len(b))}
-	err := ptraceData(request, tid, ntX86XState, unsafe.Pointer(&iov))
+	err := ptraceData(request, tid, machine.NTX86XState, unsafe.Pointer(&iov))
 	return int(iov.Len), err
 }
 

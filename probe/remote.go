@@ -176,10 +176,8 @@ func refusal(p *inferior.Process, ring uint64) error {
 	return nil
 }
 
-// hasFSGSBase reports whether the machine and p let programs use rdfsbase: bit 1 of AT_HWCAP2
-// (arch/x86/include/uapi/asm/hwcap2.h).
+// hasFSGSBase reports whether the machine and p let programs use rdfsbase.
 func hasFSGSBase(p *inferior.Process) bool {
-	const atHWCAP2 = 26
 	aux, err := p.Auxv()
-	return err == nil && aux[atHWCAP2]&2 != 0 && machine.Has(machine.FSGSBase)
+	return err == nil && aux[machine.AtHWCAP2]&machine.HWCAP2FSGSBase != 0 && machine.Has(machine.FSGSBase)
 }

@@ -133,8 +133,8 @@ func waitTrap(pid int) error {
 
 // XSAVE state: elf.h, and the parts that every processor with it has (Intel SDM volume 1, section 13.4).
 const (
-	ntX86XState   = 0x202
-	xsaveMost     = 16 << 10
+	NTX86XState   = 0x202    // of PTRACE_GETREGSET (elf.h)
+	XSaveMax      = 16 << 10 // bytes; the kernel says how many there are
 	xsaveSmallest = 512 + 64
 )
 
@@ -149,10 +149,10 @@ func (c *childTrial) try(pid int) error {
 
 // exchangeVectors reads the state and writes it back.
 func exchangeVectors(pid int) (int, error) {
-	b := make([]byte, xsaveMost)
+	b := make([]byte, XSaveMax)
 	iov := unix.Iovec{Base: &b[0], Len: uint64(len(b))}
 	for _, request := range []uintptr{unix.PTRACE_GETREGSET, unix.PTRACE_SETREGSET} {
-		_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, request, uintptr(pid), ntX86XState, uintptr(unsafe.Pointer(&iov)), 0, 0)
+		_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, request, uintptr(pid), NTX86XState, uintptr(unsafe.Pointer(&iov)), 0, 0)
 		if e != 0 {
 			return 0, e
 		}

@@ -12,18 +12,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// The entry of the auxiliary vector, and the bit in it, by which the kernel says that programs may use rdfsbase
+// (arch/x86/include/uapi/asm/hwcap2.h).
+const (
+	AtHWCAP2       = 26
+	HWCAP2FSGSBase = 1 << 1
+)
+
 // tryFSGSBase looks at bit 1 of AT_HWCAP2 (arch/x86/include/uapi/asm/hwcap2.h), which the kernel
 // sets where it lets programs use rdfsbase.
 func tryFSGSBase() result {
-	const atHWCAP2, fsgsbase = 26, 1 << 1
 	b, err := os.ReadFile("/proc/self/auxv")
 	if err != nil {
 		return result{how: err.Error()}
 	}
 	for ; len(b) >= 16; b = b[16:] {
-		if binary.LittleEndian.Uint64(b) == atHWCAP2 {
+		if binary.LittleEndian.Uint64(b) == AtHWCAP2 {
 			bits := binary.LittleEndian.Uint64(b[8:])
-			return result{bits&fsgsbase != 0, fmt.Sprintf("AT_HWCAP2 of hdb is %#x; bit 1 is it", bits)}
+			return result{bits&HWCAP2FSGSBase != 0, fmt.Sprintf("AT_HWCAP2 of hdb is %#x; bit 1 is it", bits)}
 		}
 	}
 	return result{how: "hdb was given no AT_HWCAP2"}
@@ -38,17 +44,32 @@ func tryTSC() result {
 	return result{mode == unix.PR_TSC_ENABLE, fmt.Sprintf("prctl(PR_GET_TSC) says %d; %d is it", mode, unix.PR_TSC_ENABLE)}
 }
 
-// A scanArg is struct pm_scan_arg (linux/fs.h).
-type scanArg struct {
-	size, flags, start, end, walkEnd uint64
-	vec                              *[1][3]uint64 // struct page_region
-	vecLen, maxPages                 uint64
-	inverted, mask, anyOf, returned  uint64
+// A ScanArg is struct pm_scan_arg (linux/fs.h).
+type ScanArg struct {
+	Size, Flags, Start, End, WalkEnd uint64
+	Vec                              *[512]PageRegion // a pointer: a stack of Go's may move
+	VecLen, MaxPages                 uint64
+	Inverted, Mask, AnyOf, Returned  uint64
+}
+
+// A PageRegion is struct page_region.
+type PageRegion struct{ Start, End, Categories uint64 }
+
+// PagePresent is a category of PAGEMAP_SCAN.
+const PagePresent = 1 << 3
+
+// ScanPages is ioctl PAGEMAP_SCAN (Linux 6.7) of a /proc/PID/pagemap: it tells how many elements of Vec it has filled.
+func ScanPages(f *os.File, arg *ScanArg) (n int, errno unix.Errno) {
+	const pagemapScan = 0xc0606610 // _IOWR('f', 16, struct pm_scan_arg)
+	arg.Size = uint64(unsafe.Sizeof(*arg))
+	arg.VecLen = uint64(len(arg.Vec))
+	r, _, errno := unix.Syscall(unix.SYS_IOCTL, f.Fd(), pagemapScan, uintptr(unsafe.Pointer(arg)))
+	runtime.KeepAlive(arg.Vec)
+	return min(int(r), len(arg.Vec)), errno
 }
 
 // tryPagemapScan has the kernel look for a page of hdb's own that is in memory.
 func tryPagemapScan() result {
-	const pagemapScan, pagePresent = 0xc0606610, 1 << 3 // _IOWR('f', 16, struct pm_scan_arg), of Linux 6.7
 	f, err := os.Open("/proc/self/pagemap")
 	if err != nil {
 		return result{how: err.Error()}
@@ -62,15 +83,12 @@ func tryPagemapScan() result {
 	defer func() { _ = unix.Munmap(page) }() // it is mapped
 	page[0] = 1
 	at := uint64(uintptr(unsafe.Pointer(&page[0])))
-	vec := new([1][3]uint64)
-	arg := &scanArg{start: at, end: at + uint64(size), vec: vec, vecLen: 1, anyOf: pagePresent, returned: pagePresent}
-	arg.size = uint64(unsafe.Sizeof(*arg))
-	n, _, errno := unix.Syscall(unix.SYS_IOCTL, f.Fd(), pagemapScan, uintptr(unsafe.Pointer(arg)))
-	runtime.KeepAlive(vec)
+	vec := new([512]PageRegion)
+	n, errno := ScanPages(f, &ScanArg{Start: at, End: at + uint64(size), Vec: vec, AnyOf: PagePresent, Returned: PagePresent})
 	if errno != 0 {
 		return result{how: fmt.Sprintf("ioctl(PAGEMAP_SCAN) of hdb's own pages: %v", errno)}
 	}
-	if n != 1 || vec[0] != [3]uint64{at, at + uint64(size), pagePresent} {
+	if n != 1 || vec[0] != (PageRegion{at, at + uint64(size), PagePresent}) {
 		return result{how: fmt.Sprintf("ioctl(PAGEMAP_SCAN) finds %d runs, %x, where a page at %#x is in memory", n, vec[0], at)}
 	}
 	return result{true, "ioctl(PAGEMAP_SCAN) finds a page of hdb's own"}
