@@ -219,10 +219,10 @@ var passedWords = map[query.Passed]string{
 
 // passedText says why blocks belong to a frame further out, and what changes that.
 var passedText = map[query.Passed]string{
-	query.PassedAllocator: "an allocator's function: blocks belong to its caller",
-	query.PassedWrapper:   "a wrapper by its name: blocks belong to its caller; `show wrappers` has the expression, `set wrappers` another",
-	query.PassedRuntime:   "of a runtime, or made by a compiler: blocks belong to its caller",
-	query.PassedLibrary:   "a library's by its name, source or module: blocks belong to its caller; `show library-frames` has the expression, `set library-frames` another",
+	query.PassedAllocator: "an allocator's function: blocks belong to a frame further out",
+	query.PassedWrapper:   "a wrapper by its name: blocks belong to a frame further out; `show wrappers` has the expression, `set wrappers` another",
+	query.PassedRuntime:   "of a runtime, or made by a compiler: blocks belong to a frame further out",
+	query.PassedLibrary:   "a library's by its name, source or module: blocks belong to a frame further out; `show library-frames` has the expression, `set library-frames` another",
 }
 
 func infoRegisters(_ context.Context, c *Console, in Input) error {

@@ -274,8 +274,8 @@ func (p *Process) waitEvent() error {
 func (p *Process) stopThreads() error {
 	defer func(s bool) { p.stopping = s }(p.stopping)
 	p.stopping = true
-	var until awaiting
-	defer until.end()
+	var until *awaiting
+	defer func() { until.end() }()
 	for {
 		wait := false
 		for _, t := range p.target.order {
@@ -290,6 +290,9 @@ func (p *Process) stopThreads() error {
 		}
 		if !wait {
 			return p.watchpoints.endTurns()
+		}
+		if until == nil {
+			until = p.await()
 		}
 		if err := until.wait(p); err != nil {
 			return err

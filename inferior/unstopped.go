@@ -63,12 +63,16 @@ type awaiting struct {
 	over  atomic.Bool
 }
 
+// await begins a wait, which end ends.
+func (p *Process) await() *awaiting {
+	a := &awaiting{}
+	a.timer = time.AfterFunc(patience, func() { p.waker.hurry(a) })
+	return a
+}
+
 // wait waits for an event. When it takes long, that is told once, and from then on Interrupt ends the
 // wait with an *UnstoppedError.
 func (a *awaiting) wait(p *Process) error {
-	if a.timer == nil {
-		a.timer = time.AfterFunc(patience, func() { p.waker.hurry(a) })
-	}
 	if err := p.waitEvent(); err != nil {
 		return err
 	}
@@ -85,9 +89,10 @@ func (a *awaiting) wait(p *Process) error {
 	return nil
 }
 
+// end ends the wait, nil: there was none.
 func (a *awaiting) end() {
-	a.over.Store(true)
-	if a.timer != nil {
+	if a != nil {
+		a.over.Store(true)
 		a.timer.Stop()
 	}
 }

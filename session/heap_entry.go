@@ -1,7 +1,6 @@
 package session
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -45,7 +44,7 @@ func (h *Heap) unused(t *inferior.Thread, regs *inferior.Registers, out *memory.
 		if low := h.leavingFrames(t, obj); low > sp {
 			out.Unused.High = uint64(low)
 		}
-	case caller != nil && caller != obj && callsAsC(sym.Name):
+	case caller != nil && caller != obj && callsAsC(obj, sym.Name):
 		out.Registers = slices.DeleteFunc(out.Registers, func(r memory.Register) bool { return slices.Contains(dead(sym.Name), r.Name) })
 	}
 }
@@ -85,18 +84,11 @@ func isEntry(sym symbols.Sym) bool {
 	return sym.IsCode() && sym.Type != elf.TypeNone && !strings.Contains(sym.Name, ".cold")
 }
 
-// callsAsC reports whether a function takes no pointer in rax, as those of OCaml and Go may (their first argument), and those of
+// callsAsC reports whether a function takes no pointer in rax, as those of Go and OCaml may (their first argument), and those of
 // Swift (where the result goes).
-func callsAsC(name string) bool {
-	return !strings.HasPrefix(name, "caml") && !strings.HasPrefix(name, "$s") && (!goName.MatchString(name) || cloneName.MatchString(name))
+func callsAsC(obj *symbols.Object, name string) bool {
+	return !obj.File.Header().Go && !strings.HasPrefix(name, "caml") && !strings.HasPrefix(name, "$s")
 }
-
-// goName matches the names of Go's functions: a package, perhaps with its path, and a name. cloneName matches those that compilers
-// give copies of C functions, parse.constprop.0.
-var (
-	goName    = regexp.MustCompile(`^[a-zA-Z_][\w/.~-]*\.[\w(*]`)
-	cloneName = regexp.MustCompile(`\.(part|constprop|isra|localalias|lto_priv|llvm)(\.|$)`)
-)
 
 // returned reports whether a thread stands behind a call that has returned: the address that it returned to is still
 // below the stack pointer, and the instruction before is a call.

@@ -461,7 +461,10 @@ func (l lookup) staticOf(outer, name string) (Value, bool) {
 // isCalled reports whether a call that was inlined is of the function.
 func isCalled(call dwarf.DIE, fn symbols.Function) bool {
 	d := scope.Describe(call)
-	return d.Linkage != "" && d.Linkage == fn.Linkage || d.Name == fn.Name
+	if d.Linkage != "" && fn.Linkage != "" {
+		return d.Linkage == fn.Linkage // of overloads and namespaces one alone
+	}
+	return d.Name == fn.Name
 }
 
 // staticIn is a variable of a function, which is in no other that was inlined there.
