@@ -85,7 +85,11 @@ func (c Call) shown(size func(n uint64) string) []string {
 	f := c.Function
 	add(f.Old, "%#x")
 	add(f.Ptr, "%#x")
-	add(f.Count, "%d")
+	if lost := f.Count.From == Argument && c.value(f.Count) == 0 && !f.KeepsCount(); c.SizeLost && lost {
+		list = append(list, argument{f.Count.Index, "?"})
+	} else {
+		add(f.Count, "%d")
+	}
 	add(f.Align, "%d")
 	add(f.Pool, "%#x")
 	if f.Kind == capture.Protect {

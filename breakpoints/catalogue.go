@@ -37,11 +37,13 @@ type Function struct {
 	Align  Operand // bytes
 	Old    Operand // block that is resized
 	Pool   Operand // of whose blocks it is one
+	Heap   Operand // mimalloc's first-class heap that the block comes from; events do not keep it
 	Mode   Operand // protection of pages; mremap: the old size
 	Flags  Operand // of mmap
 	Ptr    Operand // block freed (an argument) or returned (Result or *argument)
 	Result Result
 	Group  string
+	Whole  bool     // a call is about a whole pool or heap, whose address is in Ptr: it is no event, and no stop wants it
 	Also   []string // names and linker's names of others at the same address: which was meant cannot be told
 }
 
@@ -415,7 +417,11 @@ func mimallocFunctions() []Function {
 		recountedFn("mi_aligned_recalloc", arg(1), arg(2), arg(3)),
 		recountedFn("mi_aligned_offset_recalloc", arg(1), arg(2), arg(3)),
 		alignedFn("_aligned_malloc", arg(1), arg(2)), freeFn("vfree", arg(1)),
-		allocFn("mi_heap_alloc_new", arg(2)), countedFn("mi_heap_alloc_new_n", arg(2), arg(3)),
+		wholeHeapFn(HeapDestroy), wholeHeapFn(HeapDelete), wholeHeapFn(HeapSetDefault),
+	}
+	for _, f := range []Function{allocFn("mi_heap_alloc_new", arg(2)), countedFn("mi_heap_alloc_new_n", arg(2), arg(3))} {
+		f.Heap = arg(1)
+		all = append(all, f)
 	}
 	twins := []Function{
 		allocFn("malloc", arg(1)), allocFn("malloc_small", arg(1)),
@@ -438,6 +444,7 @@ func mimallocFunctions() []Function {
 			all = append(all, f.renamed("mi_"))
 		}
 		heap := f.renamed("mi_heap_")
+		heap.Heap = arg(1)
 		for _, o := range []*Operand{&heap.Size, &heap.Count, &heap.Align, &heap.Old} {
 			if o.From == Argument {
 				o.Index++
@@ -498,7 +505,7 @@ const (
 // poolFunctions are those by which a program tells of an allocator of its own, a pool
 // (annotations/hdb.h). They return the block, their second argument, which is NULL if the
 // allocator has failed. PoolCreate and PoolDestroy are given the pool as the block that they
-// free: they end all of its blocks, see EndsPool.
+// free: they end all of its blocks.
 func poolFunctions() []Function {
 	named := func(f Function, name, symbol string) Function {
 		f.Name, f.Symbol, f.Group = name, symbol, GroupPool
@@ -506,19 +513,15 @@ func poolFunctions() []Function {
 	}
 	alloc, realloc := allocFn("", arg(3)), reallocFn("", arg(3), arg(4))
 	alloc.Pool, realloc.Pool = arg(1), arg(1)
+	whole := freeFn("", arg(1))
+	whole.Whole = true
 	return []Function{
 		named(alloc, "HDB_ALLOC", annotations.Alloc),
 		named(realloc, "HDB_REALLOC", annotations.Realloc),
 		named(freeFn("", arg(2)), PoolFree, annotations.Free),
-		named(freeFn("", arg(1)), PoolCreate, annotations.PoolCreate),
-		named(freeFn("", arg(1)), PoolDestroy, annotations.PoolDestroy),
+		named(whole, PoolCreate, annotations.PoolCreate),
+		named(whole, PoolDestroy, annotations.PoolDestroy),
 	}
-}
-
-// EndsPool tells functions that end all blocks of a pool, whose address they have in the
-// place of a block. No stop wants such a call.
-func (f Function) EndsPool() bool {
-	return f.Group == GroupPool && (f.Name == PoolCreate || f.Name == PoolDestroy)
 }
 
 // goFunctions are those of the Go runtime since its register ABI (Go 1.17).

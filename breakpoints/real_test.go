@@ -500,7 +500,7 @@ func TestGoProgram(t *testing.T) {
 var excluded = []string{
 	"*usable_size*", "*good_size*", "*nallocx", "sallocx", "xallocx", "*stats*", "*expand*", "*is_in*", "*option*",
 	"*register*", "*collect*", "*_MallocExtension*", "MallocHook_*", "MallocExtension_*", "*set_new_mode*", "*query_new_mode*",
-	"mi_malloc_size", "malloc_size", "mi_heap_new*", "mi_heap_delete", "mi_arena*", "mi_reserve*", "mi_manage*", "_mi_*",
+	"mi_malloc_size", "malloc_size", "mi_heap_new*", "mi_arena*", "mi_reserve*", "mi_manage*", "_mi_*",
 	"_Z*Extension*", "_ZN*", "_ZT*", "*deferred_free", "tc_malloc_usable*", "_Z2*", "mi_check_owned*", "tc_malloc_size", "TCMallocGetenvSafe",
 	"*reallocarr", "mi_*dupenv_s", "mi_wcsdup", "mi_mbsdup", // not traced, see mimallocFunctions
 }

@@ -38,7 +38,7 @@ const longestRelease = 4096
 // setReleases sets Release of the module's functions that free.
 func (f Finder) setReleases(m inferior.Module, sites []*Site) {
 	own := slices.DeleteFunc(slices.Clone(sites), func(s *Site) bool {
-		return s.In.Low != m.Low || s.In.Path != m.Path || s.Function.Group != GroupC || s.Err != nil
+		return s.In.Low != m.Low || s.In.Path != m.Path || s.Function.Group != GroupC || s.Function.Whole || s.Err != nil
 	})
 	for _, s := range own {
 		if s.Function.Kind == capture.Free {

@@ -243,7 +243,7 @@ func (s *Spec) AnyCall() bool { return s.Nth != 0 && s.Kind == StopAlloc && len(
 func (s *Stop) Wants(c Call) bool {
 	frees := c.Event.Kind == capture.Free || c.Event.Kind == capture.Unmap
 	switch {
-	case s.Kind != StopAlloc && s.Kind != StopFree, c.Function.EndsPool():
+	case s.Kind != StopAlloc && s.Kind != StopFree, c.Function.Whole:
 		return false
 	case s.AnyCall():
 		return true

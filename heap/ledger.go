@@ -77,6 +77,18 @@ func (l *Ledger) LoggedMapping(e *capture.Event) {
 	}
 }
 
+// End takes a block out of the heap by e, which is no event of its own. If the block was recorded, it
+// returns the event of its end, without number, function and stack.
+func (l *Ledger) End(e *capture.Event, at uint64) (end capture.Event, logged bool) {
+	b, ok := l.Take(at)
+	if !ok || !b.Logged {
+		return end, false
+	}
+	return capture.Event{
+		Time: e.Time, TID: e.TID, Kind: capture.Free, Addr: at, Size: b.Size, Ended: b.effect(b.Seq == l.last),
+	}, true
+}
+
 // effect is what the event that ends the block tells of it.
 func (b Block) effect(temporary bool) capture.Ended {
 	if !b.Logged {

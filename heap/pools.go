@@ -12,9 +12,8 @@ import (
 // block of a pool lies in it, so that no byte counts twice; what of it is not handed out
 // counts as nobody's. It is told of each event before a Ledger posts it.
 type Pools struct {
-	l      *Ledger
-	of     map[uint64]uint64              // the pool of each of its blocks
-	blocks map[uint64]map[uint64]struct{} // of each pool
+	l *Ledger
+	members
 	chunks blockTable
 	last   [2]uint64 // from where to where the chunk lies that was found last
 	ends   []capture.Event
@@ -22,7 +21,7 @@ type Pools struct {
 
 // NewPools is for the pools of a ledger's heap.
 func NewPools(l *Ledger) *Pools {
-	p := &Pools{l: l, of: map[uint64]uint64{}, blocks: map[uint64]map[uint64]struct{}{}}
+	p := &Pools{l: l, members: newMembers()}
 	p.chunks.init()
 	return p
 }
@@ -49,14 +48,7 @@ func (p *Pools) Made(e *capture.Event, pool uint64) []capture.Event {
 			p.chunks.put(at, b)
 		}
 	}
-	p.forget(e.Addr)
-	p.of[e.Addr] = pool
-	set := p.blocks[pool]
-	if set == nil {
-		set = map[uint64]struct{}{}
-		p.blocks[pool] = set
-	}
-	set[e.Addr] = struct{}{}
+	p.join(e.Addr, pool)
 	return p.ends
 }
 
@@ -87,15 +79,9 @@ func (p *Pools) Freed(e *capture.Event) bool {
 // does. e is the call that ends them, which is no event of its own.
 func (p *Pools) Destroyed(e *capture.Event, pool uint64) []capture.Event {
 	p.ends = p.ends[:0]
-	all := make([]uint64, 0, len(p.blocks[pool]))
-	for at := range p.blocks[pool] {
-		all = append(all, at)
-	}
-	slices.Sort(all)
-	for _, at := range all {
+	for _, at := range p.take(pool) {
 		p.end(e, at)
 	}
-	delete(p.blocks, pool)
 	return p.ends
 }
 
@@ -130,22 +116,9 @@ func (p *Pools) Other(e *capture.Event) []capture.Event {
 // end takes a block out of the heap by e. If it was recorded, its end is, too.
 func (p *Pools) end(e *capture.Event, at uint64) {
 	p.forget(at)
-	b, ok := p.l.Take(at)
-	if ok && b.Logged {
-		p.ends = append(p.ends, capture.Event{
-			Time: e.Time, TID: e.TID, Kind: capture.Free, Addr: at, Size: b.Size, Ended: b.effect(b.Seq == p.l.last),
-		})
+	if end, logged := p.l.End(e, at); logged {
+		p.ends = append(p.ends, end)
 	}
-}
-
-// forget forgets that a block is a pool's.
-func (p *Pools) forget(at uint64) {
-	pool, ok := p.of[at]
-	if !ok {
-		return
-	}
-	delete(p.of, at)
-	delete(p.blocks[pool], at)
 }
 
 // farthest bounds how far before an address the block is looked for that it lies in, in bytes.

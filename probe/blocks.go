@@ -68,14 +68,14 @@ type blockTable struct {
 func keepsBlocks(fn breakpoints.Function) bool {
 	switch fn.Group {
 	case breakpoints.GroupC, breakpoints.GroupCXX, breakpoints.GroupUser, breakpoints.GroupPython:
-		return !fn.EndsPool()
+		return !fn.Whole
 	}
 	return false
 }
 
 // judgesBlocks tells functions that are suspected if they give back what is no block.
 func judgesBlocks(fn breakpoints.Function) bool {
-	return fn.Group == breakpoints.GroupC || fn.Group == breakpoints.GroupCXX
+	return (fn.Group == breakpoints.GroupC || fn.Group == breakpoints.GroupCXX) && !fn.Whole
 }
 
 // blockState is that of a block of the function's family, stateAny if it is the code of functions of several.

@@ -33,7 +33,7 @@ type Next struct {
 // wants tells whether a stop is about calls of a function.
 func wants(st *breakpoints.Stop, fn breakpoints.Function) filter.Verdict {
 	switch {
-	case fn.EndsPool():
+	case fn.Whole:
 		return filter.No
 	case st.AnyCall():
 		return filter.Yes
@@ -486,9 +486,10 @@ func (cs *conditions) filterCode(s *site, at addr.Run) ([]byte, error) {
 }
 
 // plainGroup tells whether all arguments of a function are in registers, and what it does
-// is what its group does.
+// is what its group does. The short way takes a heap for an old block.
 func plainGroup(fn breakpoints.Function) bool {
-	return fn.Group == breakpoints.GroupC || fn.Group == breakpoints.GroupCXX || fn.Group == breakpoints.GroupPython
+	plain := fn.Group == breakpoints.GroupC || fn.Group == breakpoints.GroupCXX || fn.Group == breakpoints.GroupPython
+	return plain && !fn.Whole && !fn.HeapInOld()
 }
 
 // simple tells whether a function only allocates or only frees, and arguments say

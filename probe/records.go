@@ -50,6 +50,9 @@ func (r *reader) take(head uint64, rec *record) {
 			}
 		}
 		complete(e, &s.Function, head&flagFailed != 0)
+		if s.Function.HeapInOld() && !e.Failed {
+			e.Old = rec[4]
+		}
 		r.allocated(e, s, tid, head&flagInside != 0)
 	case recFree:
 		r.freed(e, s, tid)

@@ -302,7 +302,7 @@ const maxThunk = 4096 + 512
 
 // longRecords tells functions whose records have two more words.
 func longRecords(fn breakpoints.Function) bool {
-	return fn.Old.From == breakpoints.Argument || fn.Pool.From == breakpoints.Argument || fn.Count.From == breakpoints.Argument || fn.Align.From == breakpoints.Argument ||
+	return fn.Old.From == breakpoints.Argument || fn.Pool.From == breakpoints.Argument || fn.Heap.From == breakpoints.Argument || fn.Count.From == breakpoints.Argument || fn.Align.From == breakpoints.Argument ||
 		fn.Mode.From == breakpoints.Argument
 }
 
@@ -344,6 +344,10 @@ func (st *siteTable) descriptor(s *site, filterAt, tail addr.Run) []byte {
 	switch { // the core takes these along as they are
 	case fn.Pool.From != breakpoints.Nowhere:
 		align = fn.Pool
+	case fn.HeapInOld():
+		old = fn.Heap
+	case fn.Heap.From != breakpoints.Nowhere:
+		align = fn.Heap
 	case fn.Mode.From != breakpoints.Nowhere:
 		align = fn.Mode
 		if fn.Flags.From != breakpoints.Nowhere {

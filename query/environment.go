@@ -130,11 +130,10 @@ func (v *environment) hasAux(f cond.Field) bool {
 	if ok && fn.Group != breakpoints.GroupUser {
 		fn, ok = breakpoints.Recalled(v.e.Function, v.e.Aux)
 	}
-	o := fn.Align
 	if f == cond.Count {
-		o = fn.Count
+		return ok && fn.Count.From != breakpoints.Nowhere && (v.e.Aux != 0 || fn.KeepsCount())
 	}
-	return ok && o.From != breakpoints.Nowhere
+	return ok && fn.Align.From != breakpoints.Nowhere
 }
 
 func (v *environment) thread() (capture.Thread, bool) {

@@ -137,7 +137,7 @@ func (r *Recording) Take(call breakpoints.Call, now time.Duration, from Origin) 
 	t := from.Thread()
 	e := EventOf(call)
 	e.Time, e.TID = n.time, t.ID()
-	if n.ofPools(&e.Event, &call.Function, func() capture.StackID { return n.intern(from.Stack()) }) {
+	if n.ofPools(&e.Event, &call.Function, call.Heap(), func() capture.StackID { return n.intern(from.Stack()) }) {
 		return false
 	}
 	n.recordUnseen(&e.Event)
@@ -148,6 +148,9 @@ func (r *Recording) Take(call breakpoints.Call, now time.Duration, from Origin) 
 	mapping := n.live.ChangesMapped(&e.Event)
 	ended, e.sized = n.live.Post(&e.Event, false)
 	stop = from.Stops(e, env)
+	if fn := &call.Function; fn.Count.From != breakpoints.Nowhere && !fn.KeepsCount() {
+		e.Aux = 0
+	}
 	// What the recording has the beginning of, it has to have the end of.
 	if stop && !n.ended || ended.Logged || mapping || n.recordsAll() || n.recordsSome() && n.filter.Eval(env) {
 		e.Stack = n.intern(from.Stack())
@@ -240,7 +243,7 @@ func (r *Recording) Replaced() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.run.unsized += r.run.live.Strays()
-	r.run.live, r.run.pools = heap.NewLedger(), nil
+	r.run.live, r.run.pools, r.run.heaps = heap.NewLedger(), nil, nil
 	r.run.out.Replaced()
 }
 

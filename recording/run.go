@@ -26,7 +26,8 @@ type run struct {
 	live       *heap.Ledger
 	marks      map[string]int             // the names of marks, and the last number behind each
 	pools      *heap.Pools                // that the program has told of, nil if none
-	mayPool    bool                       // some function of the probe's tells of them
+	heaps      *heap.Heaps                // of mimalloc, nil if the program has named none
+	mayPool    bool                       // some function of the probe's tells of pools or heaps
 	unsized    uint64                     // blocks of unknown size that were freed, of live heaps before
 	on         bool                       // events are recorded
 	paused     bool                       // but none are for the moment, except the ends of blocks that are recorded
@@ -68,7 +69,7 @@ func (n *run) recordsSome() bool { return n.on && !n.paused && n.filter != nil }
 func (n *run) batch(events []capture.Event, functions []*breakpoints.Function) {
 	if n.probeFuncs == nil {
 		n.probeFuncs = newProbeFuncs()
-		n.mayPool = slices.ContainsFunc(functions, func(f *breakpoints.Function) bool { return f != nil && f.Group == breakpoints.GroupPool })
+		n.mayPool = slices.ContainsFunc(functions, func(f *breakpoints.Function) bool { return f != nil && tellsOfPools(f) })
 	}
 	recorded := n.recorded
 	if n.recordsAll() && len(n.watches) == 0 && !n.pooled(events, functions) {
@@ -151,7 +152,8 @@ func (n *run) recordSome(events []capture.Event, functions []*breakpoints.Functi
 		e := &events[i]
 		n.time = max(n.time, e.Time)
 		e.Time = n.time
-		if n.ofPools(e, functions[e.Func], func() capture.StackID { return n.recordedStack(e.Stack) }) {
+		fn := functions[e.Func]
+		if n.ofPools(e, fn, fn.TakeHeap(e), func() capture.StackID { return n.recordedStack(e.Stack) }) {
 			continue
 		}
 		n.recordUnseen(e)
@@ -159,17 +161,17 @@ func (n *run) recordSome(events []capture.Event, functions []*breakpoints.Functi
 		e.Seq = n.seq
 		ends := n.live.ChangesMapped(e)
 		n.live.PostAll(events[i:i+1], false)
-		n.watch(e, functions[e.Func])
-		if !all && !e.Ended.Recorded && !ends && !(some && n.filter.holds(n, e, functions[e.Func])) {
+		n.watch(e, fn)
+		if !all && !e.Ended.Recorded && !ends && !(some && n.filter.holds(n, e, fn)) {
 			continue
 		}
 		e.Stack = n.recordedStack(e.Stack)
 		n.markRecorded(e)
-		fn := n.probeFuncs[e.Func]
-		if fn < 0 {
-			fn = n.probeFunc(e.Func, functions)
+		known := n.probeFuncs[e.Func]
+		if known < 0 {
+			known = n.probeFunc(e.Func, functions)
 		}
-		e.Func = uint16(fn)
+		e.Func = uint16(known)
 		n.last = n.out.AddEvent(e)
 		n.recorded++
 	}

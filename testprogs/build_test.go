@@ -159,6 +159,7 @@ var behaviours = []struct {
 	{name: "jetwo"},
 	{name: "tcmalloc", want: "done\n"},
 	{name: "mimalloc", want: "done\n"},
+	{name: "mimalloc_heaps"},
 	{name: "annotated", want: "used 624\n"},
 	{name: "annotated", flags: []string{"-static", "-DALONE", "STRIP"}, want: "used 624\n"},
 	{name: "arena", want: "null 5 frees 15\n"},

@@ -105,6 +105,7 @@ var subjects = []subject{
 	{name: "functionstatics"},
 	{name: "maps"},
 	{name: "mimalloc", roams: true},
+	{name: "mimalloc_heaps", roams: true},
 	{name: "names"},
 	{name: "numbers"},
 	{name: "numbers", flags: []string{"-DOWN", "-static"}},
