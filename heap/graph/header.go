@@ -60,14 +60,10 @@ func (m *marker) behindHeaders(strong bitset) error {
 		return nil
 	}
 	h := headers{marker: m, strong: strong, possible: possible, heads: newBitset(m.Graph.blocks.Len())}
-	h.words()
-	if h.tooFewWords() {
-		return nil
-	}
-	if err := m.scanner.take(int64(cap(h.all)) * int64(unsafe.Sizeof(inner{}))); err != nil {
+	err := h.words()
+	if err != nil || h.tooFewWords() {
 		return err
 	}
-	var err error
 	if h.families, err = m.o.Families(); err != nil {
 		return err
 	}
@@ -146,8 +142,8 @@ func (h *headers) counted(to uint32, offset uint64) bool {
 	return h.seen.has(to) && !h.nowhere(to, offset) && !h.o.manages(h.Graph.blocks.addr[to])
 }
 
-// words collects the words.
-func (h *headers) words() {
+// words collects the words. What they need is taken from the bound before.
+func (h *headers) words() error {
 	wanted := map[uint32]bool{}
 	last := uint32(0)
 	h.each(func(_ int, _ bool, to, offset uint32) {
@@ -157,8 +153,18 @@ func (h *headers) words() {
 		}
 	})
 	if len(wanted) == 0 {
-		return
+		return nil
 	}
+	n := 0
+	h.each(func(_ int, _ bool, _, offset uint32) {
+		if offset == last || wanted[offset] {
+			n, last = n+1, offset
+		}
+	})
+	if err := h.scanner.take(int64(n) * int64(unsafe.Sizeof(inner{}))); err != nil {
+		return err
+	}
+	h.all = make([]inner, 0, n)
 	h.each(func(_ int, _ bool, to, offset uint32) {
 		if offset == last || wanted[offset] {
 			h.all = append(h.all, inner{to, offset})
@@ -172,6 +178,7 @@ func (h *headers) words() {
 		slices.SortFunc(h.all, compare)
 	}
 	h.all = slices.Compact(h.all)
+	return nil
 }
 
 // tooFewWords reports whether there are too few words for any header or pool.

@@ -162,3 +162,23 @@ func TestBehindHeaders(t *testing.T) {
 		t.Errorf("%d blocks behind headers, %d pools", found, pools)
 	}
 }
+
+// The words behind starts are not collected before there is memory for them.
+func TestWordsAreBounded(t *testing.T) {
+	h, _ := newHeaderHeap(rand.New(rand.NewPCG(1, 7)))
+	g, err := Build(context.Background(), h.memory, BlocksOf(h.blocks), h.roots, h.o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := newBitset(len(h.blocks))
+	for i := range h.blocks {
+		all.set(uint32(i))
+	}
+	for _, bound := range []int64{1, 1 << 20} {
+		s := &scanner{table: &table{blocks: g.blocks}, o: Options{MaxBytes: bound}}
+		words := headers{marker: &marker{Graph: g, scanner: s, seen: all}, possible: all}
+		if err := words.words(); (err != nil) != (bound == 1) || (words.all == nil) != (bound == 1) {
+			t.Errorf("within %d bytes: %d words, error %v", bound, len(words.all), err)
+		}
+	}
+}
