@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"slices"
+	"sort"
 
 	"hdb/heap/regions"
 	"hdb/internal/addr"
@@ -100,35 +101,72 @@ const (
 	muslPage      = 4096
 )
 
-// mapped reports whether pages from an address on lie in one anonymous mapping.
-func (m *Image) mapped(from addr.Run, pages uint64) bool {
-	return slices.ContainsFunc(m.anonymous(), func(x regions.Mapping) bool {
-		return x.Start <= from && from < x.End && pages <= uint64(x.End-from)/muslPage
-	})
+// Bounds of what is read to recognize an allocator's memory. What lies beyond is not recognized.
+const (
+	ownedRead   = 256 << 20 // bytes of pages that may have structs
+	ownedBatch  = 1 << 20   // bytes at once
+	ownedGroups = 1 << 16   // groups looked at by themselves
+)
+
+// resident calls do for the pages of a mapping that the process has, some at a time, until left bytes are read. Where it is not
+// known which these are, they are all.
+func (m *Image) resident(x regions.Mapping, left *int, do func(at addr.Run, pages []byte)) {
+	runs := []regions.PageRun{{Start: x.Start, End: x.End}}
+	if pages := m.src.Space.Pages; pages != nil {
+		runs = runs[:0]
+		if err := pages(x.Start, x.End, func(r regions.PageRun) { runs = append(runs, r) }); err != nil {
+			return
+		}
+	}
+	b := make([]byte, min(int(x.End-x.Start), ownedBatch))
+	for _, r := range runs {
+		for at, end := max(r.Start, x.Start), min(r.End, x.End); at < end; {
+			n := min(int(end-at), len(b), *left)
+			if n < muslPage {
+				return
+			}
+			got, err := m.src.Memory.ReadAt(b[:n], int64(at))
+			do(at, b[:got])
+			if err != nil {
+				n = got&^(muslPage-1) + muslPage // the page that cannot be read is left out
+			}
+			*left -= n
+			at += addr.Run(n)
+		}
+	}
 }
 
 // muslGroups are the mappings of groups of mallocng's slots: a meta leads to its group, whose first word leads back.
 func (m *Image) muslGroups() (all owned) {
-	for _, x := range m.anonymous() {
+	mappings := m.anonymous() // ascending
+	left, groups := ownedRead, ownedGroups
+	// mapped reports whether pages from an address on lie in one mapping.
+	mapped := func(from addr.Run, pages uint64) bool {
+		i := sort.Search(len(mappings), func(i int) bool { return mappings[i].End > from })
+		return i < len(mappings) && mappings[i].Start <= from && pages <= uint64(mappings[i].End-from)/muslPage
+	}
+	for _, x := range mappings {
 		if x.Path != "[heap]" && x.End-x.Start > 1<<20 {
 			continue // areas of metas are small
 		}
-		for at := x.Start; at < x.End; at += muslPage {
-			w, ok := m.words(at, muslPage/8)
-			if !ok || w[0] == 0 || uint32(w[2]) != muslMetas {
-				continue
-			}
-			for i := range muslMetas {
-				meta := w[(muslMetaFirst+muslMetaSize*i)/8:]
-				mem, pages := addr.Run(meta[2]), meta[4]>>12
-				if pages == 0 || mem == 0 || mem%muslPage != 0 || !m.mapped(mem, pages) {
+		m.resident(x, &left, func(at addr.Run, pages []byte) {
+			for ; len(pages) >= muslPage; at, pages = at+muslPage, pages[muslPage:] {
+				word := func(i int) uint64 { return binary.LittleEndian.Uint64(pages[i:]) }
+				if word(0) == 0 || uint32(word(16)) != muslMetas {
 					continue
 				}
-				if back, ok := m.words(mem, 1); ok && back[0] == uint64(at)+uint64(muslMetaFirst+muslMetaSize*i) {
-					all = append(all, regions.Range{Start: mem, End: mem + addr.Run(pages*muslPage)})
+				for i := muslMetaFirst; i+muslMetaSize <= muslPage; i += muslMetaSize {
+					mem, n := addr.Run(word(i+16)), word(i+32)>>12
+					if n == 0 || mem == 0 || mem%muslPage != 0 || groups == 0 || !mapped(mem, n) {
+						continue
+					}
+					groups--
+					if back, ok := m.words(mem, 1); ok && back[0] == uint64(at)+uint64(i) {
+						all = append(all, regions.Range{Start: mem, End: mem + addr.Run(n*muslPage)})
+					}
 				}
 			}
-		}
+		})
 	}
 	return all
 }

@@ -63,3 +63,33 @@ func TestOwner(t *testing.T) {
 		}
 	}
 }
+
+// countedMemory is memory of zeros, of which the second page of each 16 cannot be read.
+type countedMemory struct{ reads, bytes int }
+
+func (m *countedMemory) ReadAt(b []byte, at int64) (int, error) {
+	m.reads++
+	clear(b)
+	for i := range len(b) / muslPage {
+		if (int(at)/muslPage+i)%16 == 1 {
+			m.bytes += i * muslPage
+			return i * muslPage, io.EOF
+		}
+	}
+	m.bytes += len(b)
+	return len(b), nil
+}
+
+// What is read to find musl's groups is bounded, and read some pages at a time.
+func TestMuslReadsAreBounded(t *testing.T) {
+	for _, size := range []addr.Run{16 << 20, 1 << 30} {
+		memory := &countedMemory{}
+		src := Source{Other: "musl", Memory: memory}
+		src.Space.Mappings = []regions.Mapping{{Start: 0x10000, End: 0x10000 + size, Perm: "rw-p", Path: "[heap]"}}
+		New(src).owner()
+		pages := int(min(size, ownedRead) / muslPage)
+		if memory.reads > pages/16+2 || memory.bytes < (pages-pages/16-16)*muslPage || memory.bytes > ownedRead {
+			t.Errorf("%d bytes: %d reads of %d bytes", size, memory.reads, memory.bytes)
+		}
+	}
+}
