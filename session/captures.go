@@ -83,7 +83,7 @@ func (c *Captures) OpenWhole(path string) (capture.Info, error) {
 	if c.path, err = filepath.Abs(path); err != nil {
 		c.path = path
 	}
-	c.names.ReadAs("", firstUser(c.path, f.Info().Program))
+	c.names.ReadAs("", ownerOfCapture(f))
 	c.names.OpenCapture(f, c.path)
 	c.attribution.InterpretsIn(f)
 	c.attribution.RunsIn(f)
@@ -95,14 +95,12 @@ func (c *Captures) OpenWhole(path string) (capture.Info, error) {
 	return f.Info(), nil
 }
 
-// firstUser is the first owner of the files who is not root.
-func firstUser(paths ...string) *rights.User {
-	for _, path := range paths {
-		if u := rights.OfFile(path); u != nil {
-			return u
-		}
+// ownerOfCapture is whose rights count for a capture: the owner of the file, or, if that is root, of the program.
+func ownerOfCapture(f *file.File) *rights.User {
+	if u := rights.Of(f.Stat()); u != nil {
+		return u
 	}
-	return nil
+	return rights.OfFile(f.Info().Program)
 }
 
 // Opened tells what a capture begins with: how many events can be read, and the

@@ -101,7 +101,7 @@ func ownerOfCore(core *corefile.File) *rights.User {
 	if u := rights.OfUser(core.Process.UID, core.Process.GID); u != nil {
 		return u
 	}
-	return rights.OfFile(core.Path())
+	return rights.Of(core.Stat())
 }
 
 // take makes the process of a core the one that is read.

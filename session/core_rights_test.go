@@ -1,10 +1,13 @@
 package session
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"hdb/capture"
+	"hdb/capture/file"
 	"hdb/internal/rights"
 )
 
@@ -32,5 +35,34 @@ func TestCoreOfAnother(t *testing.T) {
 		if got, want := s.names.Sources.User, rights.OfUser(owner, owner); got.ID() != want.ID() {
 			t.Errorf("files of a core of user %d are read as user %d", owner, got.ID())
 		}
+	}
+}
+
+// Whose rights count for a capture is told by the file that was opened, whatever has its path by then.
+func TestCaptureReplaced(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("hdb opens files with its own rights unless root runs it")
+	}
+	path := filepath.Join(t.TempDir(), "a.hdb")
+	w, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := file.WriteSource(w, file.NewLog(capture.Info{}), nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.Close(), os.Chown(path, 65534, 65534)); err != nil {
+		t.Fatal(err)
+	}
+	f, err := file.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := errors.Join(os.Remove(path), os.WriteFile(path, nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	if u := ownerOfCapture(f); u.ID() != 65534 {
+		t.Errorf("the file of user 65534 is user %d's", u.ID())
 	}
 }

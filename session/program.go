@@ -49,12 +49,16 @@ func (s *Session) Load(path string) (ProgramInfo, error) {
 			return ProgramInfo{}, err
 		}
 	}
+	owner := rights.OfFile(full)
 	if s.Mode() == Loaded || s.Mode() == Empty {
-		s.names.ReadAs("", rights.OfFile(full))
+		s.names.ReadAs("", owner)
 	}
 	obj, err := s.names.Open(full)
 	if err != nil {
 		return ProgramInfo{}, explainForeign(full, err)
+	}
+	if obj.File.Owner().ID() != owner.ID() {
+		return ProgramInfo{}, fmt.Errorf("%s: replaced by a file of another user while it was opened; try again", path)
 	}
 	s.names.Program = &names.Program{Path: full, Object: obj}
 	s.Stops.rebindAll()
@@ -397,7 +401,7 @@ func (s *Session) sourcesOf(pid int) {
 	}
 	var owner *rights.User
 	if p := s.names.Program; p != nil {
-		owner = rights.OfFile(p.Path)
+		owner = p.Object.File.Owner()
 	}
 	s.names.ReadAs("", owner)
 }

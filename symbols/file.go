@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"hdb/internal/addr"
+	"hdb/internal/rights"
 	"hdb/symbols/elf"
 )
 
@@ -157,6 +158,9 @@ func (f *File) Identity() string {
 
 // Path is the path or name the object was opened with.
 func (f *File) Path() string { return f.elf.Path }
+
+// Owner is whose the file is, as rights.Of has it.
+func (f *File) Owner() *rights.User { return f.elf.Owner }
 
 // BuildID is the GNU build ID in hexadecimal, "" without.
 func (f *File) BuildID() string { return f.buildID }

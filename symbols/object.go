@@ -47,6 +47,9 @@ func Open(path string, cfg Config) (*Object, error) {
 	if err != nil {
 		return nil, err
 	}
+	if cfg.User == nil {
+		cfg.User = f.Owner
+	}
 	return newObject(f, cfg.seen(path)), nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"math"
 	"os"
@@ -33,6 +34,7 @@ const (
 // is asked for and a few decoded chunks are kept; the rest is in memory.
 type File struct {
 	path   string
+	stat   fs.FileInfo // nil if it was not opened by its path
 	close  func() error
 	chunks chunkFile
 
@@ -80,31 +82,31 @@ func OpenByIndex(path string) (*File, error) { return open(path, 0) }
 
 // open opens a capture, and checks all of it up to the size checked.
 func open(path string, checked int64) (*File, error) {
-	r, size, err := openRegular(path)
+	r, st, err := openRegular(path)
 	if err != nil {
 		return nil, err
 	}
-	f, err := newFile(path, r, size, checked)
+	f, err := newFile(path, r, st.Size(), checked)
 	if err != nil {
 		r.Close()
 		return nil, err
 	}
-	f.close = r.Close
+	f.stat, f.close = st, r.Close
 	return f, nil
 }
 
-// openRegular opens a file and tells its size.
-func openRegular(path string) (*os.File, int64, error) {
+// openRegular opens a file and tells what it is.
+func openRegular(path string) (*os.File, fs.FileInfo, error) {
 	r, st, err := regular.Open(path)
 	switch {
 	case errors.Is(err, regular.ErrDirectory):
-		return nil, 0, &capture.NotCaptureError{Path: path, Found: "a directory"}
+		return nil, nil, &capture.NotCaptureError{Path: path, Found: "a directory"}
 	case errors.Is(err, regular.ErrNotRegular):
-		return nil, 0, &capture.NotCaptureError{Path: path, Found: "no regular file"}
+		return nil, nil, &capture.NotCaptureError{Path: path, Found: "no regular file"}
 	case err != nil:
-		return nil, 0, err
+		return nil, nil, err
 	}
-	return r, st.Size(), nil
+	return r, st, nil
 }
 
 // NewFile opens a capture of size bytes that r reads, as Open does. Its name is
@@ -389,6 +391,9 @@ func (f *File) HasSummaries() bool { return len(f.summed()) > 0 }
 // EndMissing reports whether the file was not closed or lost its end: nobody knows how
 // many events are missing there.
 func (f *File) EndMissing() bool { return f.open }
+
+// Stat is what the file was when it was opened, nil of one that was not opened by its path.
+func (f *File) Stat() fs.FileInfo { return f.stat }
 
 // Path is the name that the file was opened by.
 func (f *File) Path() string { return f.path }

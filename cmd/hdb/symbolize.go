@@ -15,7 +15,6 @@ import (
 	"hdb/inferior"
 	"hdb/inferior/corefile"
 	"hdb/internal/addr"
-	"hdb/internal/rights"
 	"hdb/symbols"
 )
 
@@ -245,7 +244,7 @@ func (s *symbolizer) openNamed(path string) (named, error) {
 		}
 		return m, nil
 	}
-	cfg := symbols.Config{User: rights.OfFile(path)}
+	var cfg symbols.Config
 	if s.servers != nil {
 		cfg.Fetch = s.servers // not a nil *servers
 	}

@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"sync"
 	"time"
@@ -51,7 +52,8 @@ type File struct {
 	path     string
 	r        io.ReaderAt
 	size     uint64
-	modified time.Time // when the core was written
+	modified time.Time   // when the core was written
+	stat     fs.FileInfo // of the file, nil if it was not opened by its path
 	close    func() error
 	segments []segment // ascending, not overlapping
 	files    []fileRange
@@ -136,7 +138,7 @@ func Open(path string) (*File, error) {
 		file.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	f.path, f.modified, f.close = path, st.ModTime(), file.Close
+	f.path, f.stat, f.modified, f.close = path, st, st.ModTime(), file.Close
 	return f, nil
 }
 
@@ -183,6 +185,9 @@ func Read(r io.ReaderAt, size int64) (*File, error) {
 	f.anonymous = f.holdsAnonymous()
 	return f, nil
 }
+
+// Stat is what the file was when it was opened, nil of a core that was not opened by its path.
+func (f *File) Stat() fs.FileInfo { return f.stat }
 
 // Path is where the core lies.
 func (f *File) Path() string { return f.path }

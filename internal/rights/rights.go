@@ -19,14 +19,14 @@ type User struct {
 	Groups   []int // supplementary ones
 }
 
-// OfFile is the owner of a file, in no other group than the file's: which groups a user is in is only known of
-// processes. nil if hdb is not run by root, or the file is root's or cannot be looked at.
+// OfFile is Of the file that has the path now: what is opened there later may be another's. nil if it cannot be
+// looked at.
 func OfFile(path string) *User {
 	st, err := os.Stat(path)
 	if err != nil {
 		return nil
 	}
-	return ofInfo(st)
+	return Of(st)
 }
 
 // OfUser is the user of those IDs, nil if hdb is not run by root, or it is root.

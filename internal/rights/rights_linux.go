@@ -54,7 +54,12 @@ func numbers(fields []string) (all []int) {
 	return all
 }
 
-func ofInfo(st fs.FileInfo) *User {
+// Of is the owner of a file, in no other group than the file's: which groups a user is in is only known of processes. nil if hdb is
+// not run by root, the file is root's, or st is nil.
+func Of(st fs.FileInfo) *User {
+	if st == nil {
+		return nil
+	}
 	sys, ok := st.Sys().(*syscall.Stat_t)
 	if !ok {
 		return nil

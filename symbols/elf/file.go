@@ -70,7 +70,8 @@ func (s *Section) Alloc() bool { return s.Flags&delf.SHF_ALLOC != 0 }
 // File is an open ELF file.
 type File struct {
 	Path     string
-	ID       string // tells these contents from others (diskcache.FileID), "" for what is no file
+	ID       string       // tells these contents from others (diskcache.FileID), "" for what is no file
+	Owner    *rights.User // of the file, as rights.Of has it
 	Type     delf.Type
 	Entry    addr.File
 	Segments []Segment
@@ -131,7 +132,7 @@ func OpenAs(u *rights.User, path string) (*File, error) {
 		unmap()
 		return nil, err
 	}
-	file.close, file.ID = unmap, diskcache.FileID(st)
+	file.close, file.ID, file.Owner = unmap, diskcache.FileID(st), rights.Of(st)
 	return file, nil
 }
 

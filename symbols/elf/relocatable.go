@@ -45,7 +45,7 @@ func (f *File) Linked() (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	linked.Type = delf.ET_REL
+	linked.Type, linked.Owner = delf.ET_REL, f.Owner
 	linked.close = func() error { return nil }
 	return linked, nil
 }
