@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"math/big"
+	"strings"
 	"testing"
 
 	"hdb/internal/addr"
@@ -94,6 +95,20 @@ func TestVersions(t *testing.T) {
 	}
 	if _, err := Open(nil, known("malloc")); !errors.Is(err, ErrNoPython) {
 		t.Errorf("%v, want %v", err, ErrNoPython)
+	}
+}
+
+// TestNoState asks for the state of a thread before Python has started, and beside a thread that runs it.
+func TestNoState(t *testing.T) {
+	in, err := Open(bent(make([]byte, 1<<16)), known("_PyRuntime", "PyCode_Type", "PyInterpreterState_GetDict"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := in.StatesOf(1); !errors.Is(err, ErrNoState) || !strings.HasPrefix(err.Error(), "the interpreter has not been started") {
+		t.Errorf("no thread has a state: %v", err)
+	}
+	if _, err := in.StatesAmong([]State{{Thread: 2}}, 1); err != ErrNoState {
+		t.Errorf("another thread has a state: %v, want %v", err, ErrNoState)
 	}
 }
 

@@ -73,6 +73,15 @@ func (in *Interpreter) appendStates(all []State, interpreter addr.Run, id int64)
 // ErrNoState is of a thread that has never called Python, or does not any more.
 var ErrNoState = errors.New("the thread has no state in the interpreter: it does not run Python")
 
+// notRunning is ErrNoState where no thread has a state: before Py_Initialize, and after Py_Finalize.
+type notRunning struct{}
+
+func (notRunning) Error() string {
+	return "the interpreter has not been started, or has ended"
+}
+
+func (notRunning) Is(target error) bool { return target == ErrNoState }
+
 // ErrNoFrames is of a thread that is in no function of Python.
 var ErrNoFrames = errors.New("the thread is in no function of Python")
 
@@ -98,10 +107,13 @@ func (in *Interpreter) StatesAmong(all []State, self uint64) ([]State, error) {
 			own = append(own, s)
 		}
 	}
-	if len(own) == 0 {
+	switch len(own) {
+	case 0:
+		if len(all) == 0 {
+			return nil, notRunning{}
+		}
 		return nil, ErrNoState
-	}
-	if len(own) == 1 {
+	case 1:
 		return own, nil
 	}
 	i := slices.IndexFunc(own, in.Holds)
