@@ -58,7 +58,7 @@ func TestPrintMachine(t *testing.T) {
 	all := []machine.Finding{
 		{Word: "tsc", Name: "time stamp counter", State: machine.Present, How: "asked", Without: "slow", Matters: true},
 		{Word: "debugregs", Name: "debug registers", State: machine.Absent, How: "tried", Without: "single steps", Matters: true},
-		{Word: "perf", Name: "counters of perf", State: machine.Masked, How: "HDB_WITHOUT masks it", Without: "nothing"},
+		{Word: "perf", Name: "counters of perf", State: machine.Masked, How: "HDB_WITHOUT masks it", Without: "hdb works the same"},
 	}
 	names := &names.Checkup{}
 	table := `this machine                 found by
@@ -66,7 +66,7 @@ time stamp counter  present  asked
 debug registers     absent   tried
 counters of perf    masked   HDB_WITHOUT masks it
 without debug registers: single steps
-without counters of perf: nothing
+without counters of perf: hdb works the same
 `
 	for _, c := range []struct {
 		doctor Doctor

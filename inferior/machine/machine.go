@@ -61,13 +61,13 @@ var trials = [abilities]trial{
 		true, sync.OnceValue(tryTSC)},
 	PagemapScan: {"pagemapscan", "PAGEMAP_SCAN", "pages are looked for one by one in /proc/PID/pagemap, where only root can tell the page of zeros, which counts as resident otherwise",
 		true, sync.OnceValue(tryPagemapScan)},
-	HugePages: {"hugepages", "transparent huge pages", "nothing: programs have small pages only",
+	HugePages: {"hugepages", "transparent huge pages", "hdb works the same; programs have small pages only",
 		false, sync.OnceValue(tryHugePages)},
 	Unfiltered: {"unfiltered", "no seccomp filter", "programs that hdb starts are under the filter, too, and may be refused what they ask the kernel for",
 		true, sync.OnceValue(tryUnfiltered)},
-	UserNamespaces: {"userns", "user namespaces", "nothing: hdb makes none, its tests of containers do",
+	UserNamespaces: {"userns", "user namespaces", "hdb works the same: only its own tests, of containers, make some",
 		false, sync.OnceValue(tryUserNamespaces)},
-	PerfEvents: {"perf", "counters of perf", "nothing: hdb does not count by them",
+	PerfEvents: {"perf", "counters of perf", "hdb works the same: it does not count by them",
 		false, sync.OnceValue(tryPerfEvents)},
 }
 

@@ -100,6 +100,15 @@ func TestMasked(t *testing.T) {
 	}
 }
 
+// TestWithout has the words that follow "without NAME: " say what hdb does then.
+func TestWithout(t *testing.T) {
+	for _, f := range All() {
+		if f.Without == "" || strings.HasPrefix(f.Without, "nothing") || !f.Matters && !strings.HasPrefix(f.Without, "hdb works the same") {
+			t.Errorf("without %s: %s", f.Name, f.Without)
+		}
+	}
+}
+
 func BenchmarkTrial(b *testing.B) {
 	for b.Loop() {
 		var c childTrial
