@@ -176,7 +176,9 @@ func run(argv []string, in *os.File, out, errw io.Writer) int {
 		return printText(out, errw, coreUsage)
 	case o.command("attach") && wantsHelp(o.words[1:]):
 		return printText(out, errw, attachUsage)
-	case o.version, o.command("version") && len(o.words) == 1 && !isHere("version"):
+	case o.command("version") && len(o.words) > 1 && !isHere("version"):
+		return fail(errw, fmt.Errorf("version: %q: nothing may follow: %w", o.words[1], errUsage), exitUsage)
+	case o.version, o.command("version") && !isHere("version"):
 		return printText(out, errw, "hdb "+version()+"\n")
 	case o.docs:
 		return docs(out, errw)

@@ -31,6 +31,8 @@ func TestSlips(t *testing.T) {
 		{"top " + script, "error: top: " + script + " is no capture: hdb record -o FILE PROGRAM makes one", 2},
 		{"find --help", "look for bytes in memory", 0},
 		{"version", "hdb ", 0},
+		{"version foo", `error: version: "foo": nothing may follow: see hdb --help`, 2},
+		{"version --json", `error: version: "--json": nothing may follow: see hdb --help`, 2},
 		{"leaks -- " + script, "still reachable", 0},
 		{"leaks --help", "Example", 0},
 		{"leaks -h", "Example", 0},
