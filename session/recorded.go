@@ -77,6 +77,8 @@ func (r *Recorded) someSource() (capture.Source, error) {
 		return nil, errors.New("no event was recorded yet: use run, start or attach")
 	case r.rec.On() && src != nil:
 		return src, nil // which fills when the process goes on: Waiting says so
+	case r.image == nil:
+		return nil, errNothing
 	}
 	return nil, errNothingRecorded
 }
@@ -84,6 +86,10 @@ func (r *Recorded) someSource() (capture.Source, error) {
 // ErrUnfollowed tells that nothing is known of what a program allocates.
 var ErrUnfollowed = fmt.Errorf("no event was recorded: %s", report.ReasonText(capture.Reason{Kind: capture.NoAllocator}))
 
+// errNothing tells that there is neither a process, a core file nor a recording.
+var errNothing = errors.New("no process and no recording: use run, start or attach, or open a capture")
+
+// errNothingRecorded is of a process or a core file.
 var errNothingRecorded = errors.New("nothing was recorded: use record start, or open a capture")
 
 // Waiting says that the recording of a process has no event yet, "" if it has, or if there is
