@@ -40,6 +40,10 @@ const (
 
 	// NoAllocator is one of Info.Partial, too: no function of the program was known as an allocator's when it ran.
 	NoAllocator
+
+	// AtStops is SomeEvents of a process that nobody records: events at which it stopped, and the ends of their
+	// blocks. It is not kept.
+	AtStops
 )
 
 // A Reason is a kind and what it tells besides.

@@ -7,7 +7,7 @@ import (
 
 // TestReasonKinds holds the numbers of kinds, which files have.
 func TestReasonKinds(t *testing.T) {
-	for kind, want := range map[ReasonKind]int{BeganLate: 1, OnlyEvents: 9, OpenEnd: 14, Failed: 15, RingFull: 16, DamagedEnd: 21, PythonHeap: 22, NoAllocator: 23} {
+	for kind, want := range map[ReasonKind]int{BeganLate: 1, OnlyEvents: 9, OpenEnd: 14, Failed: 15, RingFull: 16, DamagedEnd: 21, PythonHeap: 22, NoAllocator: 23, AtStops: 24} {
 		if int(kind) != want {
 			t.Errorf("a kind has number %d, not %d", kind, want)
 		}

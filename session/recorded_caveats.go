@@ -21,8 +21,12 @@ func (r *Recorded) Partial() capture.Reasons {
 	}
 	why := src.Info().Partial
 	lacks := len(why.Without(capture.FreedUnseen)) > 0
-	if recorded, seen := r.Counts(); !lacks && seen > recorded { // at stops only, or by an older hdb
-		why = why.With(capture.Reason{Kind: capture.SomeEvents, Text: fmt.Sprintf("%d of %d", recorded, seen)})
+	if recorded, seen := r.Counts(); !lacks && seen > recorded {
+		kind := capture.AtStops
+		if r.saved != nil { // at stops, or by an older hdb
+			kind = capture.SomeEvents
+		}
+		why = why.With(capture.Reason{Kind: kind, Text: fmt.Sprintf("%d of %d", recorded, seen)})
 	}
 	return why
 }

@@ -33,6 +33,17 @@ func TestGapsWhileRecording(t *testing.T) {
 	}
 }
 
+// TestGapsWithoutARecording has what an allocation stop keeps of a process that nobody records say whose events these are.
+func TestGapsWithoutARecording(t *testing.T) {
+	s := open(t, "basic")
+	setBreak(t, s, "malloc")
+	must(t)(s.Run(nil))
+	const want = "of the run: record start was not used: there are 1 of 11 events, those at which the program stopped and the ends of their blocks"
+	if got := s.Recorded.Gaps(); len(got) != 1 || !strings.HasSuffix(got[0], want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // TestGapsOfABoundedRecording has a recording that goes to a file say at once what was
 // lost.
 func TestGapsOfABoundedRecording(t *testing.T) {
