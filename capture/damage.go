@@ -79,10 +79,13 @@ type DamageError struct {
 	First, Last uint64 // their sequence numbers
 }
 
-// OnlyCut reports whether nothing but the file's end is lost, as when its recorder was killed: all that is
-// there is right.
-func (e *DamageError) OnlyCut() bool {
-	return e.Open && e.More == 0 && !slices.ContainsFunc(e.Lost, func(l Lost) bool {
+// OnlyCut reports whether nothing but the file's end is lost, and events with it, as when its recorder was killed: all
+// that is there is right.
+func (e *DamageError) OnlyCut() bool { return e.Open && e.OnlyEnd() }
+
+// OnlyEnd reports whether nothing but the file's end is lost. That may be what stands behind the last event.
+func (e *DamageError) OnlyEnd() bool {
+	return e.More == 0 && !slices.ContainsFunc(e.Lost, func(l Lost) bool {
 		return l.Kind != NotClosed && l.Kind != CutHeader && l.Kind != CutChunk
 	})
 }

@@ -28,7 +28,8 @@ usage:
   hdb capture info [--json] CAPTURE      what it holds, and what takes its room
   hdb capture info --log [--json] CAPTURE
                                          what was typed and printed while it was made
-  hdb capture check CAPTURE...           read all of it, and say what is damaged or wrong
+  hdb capture check CAPTURE...           read all of it, and say what is damaged or wrong, or
+                                         up to where a file is complete that was not closed
   hdb capture repair CAPTURE -o OUT      make a whole capture of what can be read of one
   hdb capture trim CAPTURE [--from M] [--to M] -o OUT
                                          the events between two moments, as goto takes
@@ -59,8 +60,8 @@ anonymize: names of the allocators' functions, as malloc, stay. Line numbers, si
 addresses, times, thread and process IDs and the date stay. The same names make the
 same capture again.
 
-exit codes: 0 done, 1 damaged (check) or not possible, 2 usage, 4 no such capture, or
-OUT cannot be made
+exit codes: 0 done, 1 damaged or not closed (check) or not possible, 2 usage, 4 no such
+capture, or OUT cannot be made
 `
 
 // captureOptions are the words behind hdb capture VERB.

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -244,10 +246,10 @@ func captureCheck(paths []string, out, errw io.Writer) (code int) {
 		if err != nil {
 			return fail(errw, err, exitTarget)
 		}
-		lines := f.Verify()
+		wrong := f.Verify()
 		lost := lostParts(f)
 		f.Close()
-		if len(lines)+len(lost) == 0 {
+		if len(wrong)+len(lost) == 0 {
 			what := counted(f.Len(), "event")
 			if info := f.Info(); info.Aggregate {
 				what = "sums of " + counted(info.Totals.Events, "event")
@@ -262,12 +264,36 @@ func captureCheck(paths []string, out, errw io.Writer) (code int) {
 			continue
 		}
 		code = 1
-		fmt.Fprintf(out, "%s: damaged or wrong\n", screen.Clean(path))
-		for _, l := range append(lost, lines...) {
+		found := "damaged or wrong"
+		if len(wrong) == 0 {
+			found = cmp.Or(cutText(f), found)
+		}
+		fmt.Fprintf(out, "%s: %s\n", screen.Clean(path), found)
+		for _, l := range append(lost, wrong...) {
 			fmt.Fprintf(out, "  %s\n", screen.Clean(l))
 		}
 	}
 	return code
+}
+
+// cutText says up to where a capture is complete of which nothing but the end is missing, "" of others.
+func cutText(f *file.File) string {
+	var d *capture.DamageError
+	if !errors.As(f.Damage(), &d) || !d.OnlyEnd() {
+		return ""
+	}
+	how := "cut off"
+	if slices.ContainsFunc(d.Lost, func(l capture.Lost) bool { return l.Kind == capture.NotClosed }) {
+		how = "not closed"
+	}
+	if info := f.Info(); info.Aggregate {
+		return how + ": sums of " + counted(info.Totals.Events, "event")
+	}
+	if d.Events == 0 {
+		return how + " before the first event"
+	}
+	_, last, _, to := f.Span()
+	return fmt.Sprintf("%s: complete up to event #%d, %s", how, last, seconds(to.Seconds()))
 }
 
 // lostParts are lines of what is lost of a capture.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -87,7 +88,7 @@ func TestCaptureCommands(t *testing.T) {
 		code      int
 	}{
 		{"--help", "merge", 0},
-		{"info A", "150 events", 0}, {"check A", "whole, 150 events", 0}, {"check A C", "cut.hdb: damaged", 1},
+		{"info A", "150 events", 0}, {"check A", "whole, 150 events", 0}, {"check A C", "cut.hdb: cut off: complete up to event #150", 1},
 		{"info C", "damage", 0}, {"info D/none", "", 4}, {"check D/none", "", 4},
 		{"repair C -o D/r.hdb", "D/r.hdb: 150 events", 0}, {"check D/r.hdb", "whole, 150", 0},
 		{"repair C -o D/r.hdb", "exists already", 4}, {"repair C -f -o D/r.hdb", "", 0}, {"repair Z -o D/z.hdb", "no event can be read", 1}, {"info D/z.hdb", "no such file", 4}, {"check H", "at least", 1}, {"repair H -o D/h.hdb", "; at least ", 0}, {"check D/h.hdb", "partial: the file was not closed", 0}, {"info D/h.hdb", "may be missing", 0}, {"repair C -f -o C", "what is read", 4},
@@ -113,6 +114,44 @@ func TestCaptureCommands(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
+	}
+}
+
+// TestCaptureCheckOfCuts has hdb capture check tell a capture that only lacks its end from a damaged one.
+func TestCaptureCheckOfCuts(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.hdb")
+	writeCapture(t, path, 100)
+	f, err := file.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := f.Parts()
+	f.Close()
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(parts, func(p file.Part) bool { return p.Kind == "the index" })
+	index := len(whole) - int(parts[at].Bytes) // the last chunk
+	damaged := bytes.Clone(whole)
+	damaged[len(damaged)/2] ^= 0xff
+	for _, c := range []struct {
+		file []byte
+		want string
+	}{
+		{whole[:len(whole)-40], "cut off: complete up to event #150, 99ms\n"},
+		{whole[:index], "not closed: complete up to event #150, 99ms\n"},
+		{whole[:100], "cut off before the first event\n"},
+		{damaged, "damaged or wrong\n"},
+		{damaged[:len(whole)-40], "damaged or wrong\n"},
+	} {
+		if err := os.WriteFile(path, c.file, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if code := captureCheck([]string{path}, &out, &out); code != 1 || !strings.HasPrefix(out.String(), path+": "+c.want) {
+			t.Errorf("exit code %d, want 1 and %q in\n%s", code, c.want, &out)
+		}
 	}
 }
 
