@@ -107,7 +107,11 @@ func printReport(c *Console, o *screen.Output, r *session.Report) {
 		shown = userFrames(r.Frames)
 	}
 	printStack(o, shown, argumentsOf(c, shown), -1)
-	printed := c.source.show(o, r.Frames[len(r.Frames)-1], c.set.count("stop-lines"))
+	show := c.source.show
+	if r.Leaving { // mostly in exit of the C library: nobody looks for its source
+		show = c.source.showFound
+	}
+	printed := show(o, r.Frames[len(r.Frames)-1], c.set.count("stop-lines"))
 	if r.Python != nil && (!stepped(r) || len(r.Frames) > 0 && names.IsPythonLoop(r.Frames[0].Function) || r.Verb == "attach" || r.Verb == "core") {
 		printInPython(o, r)
 		if !printed {
@@ -303,23 +307,35 @@ func stepped(r *session.Report) bool {
 // are none, and tells whether there were. Code without line information says nothing: the
 // frame did.
 func (v *sourceViewer) show(o *screen.Output, f names.Frame, n int) (printed bool) {
+	printed, err := v.print(o, f, n)
+	if err != nil && !withoutSource(f) {
+		v.noSource(o, f.File, err)
+	}
+	return printed
+}
+
+// showFound is show that says nothing where there is no source.
+func (v *sourceViewer) showFound(o *screen.Output, f names.Frame, n int) (printed bool) {
+	printed, _ = v.print(o, f, n)
+	return printed
+}
+
+// print prints n lines around a frame's line, or tells why there are none.
+func (v *sourceViewer) print(o *screen.Output, f names.Frame, n int) (printed bool, err error) {
 	if f.File == "" || f.Line == 0 || n == 0 {
-		return n == 0
+		return n == 0, nil
 	}
 	v.listing = listing{file: f.File, language: f.Language.String(), current: f.Line}
 	if v.c.tui.Shows(o) {
-		return true
+		return true, nil
 	}
 	first := max(1, f.Line-n/2)
 	w, err := v.window(f.File, f.Language.String(), first, first+n-1, f.Line)
 	if err != nil {
-		if !withoutSource(f) {
-			v.noSource(o, f.File, err)
-		}
-		return false
+		return false, err
 	}
 	w.Print(o, v.c.set.count("tab-width"))
-	return true
+	return true, nil
 }
 
 // withoutSource tells a frame in which threads of Go wait: whoever attaches to a program does not look for

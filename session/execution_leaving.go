@@ -49,7 +49,9 @@ func (s *Session) ToExit() (*Report, Leaving, error) {
 func (x *Execution) toExit(fresh bool) (r *Report, how Leaving, err error) {
 	if t := x.sel.thread; !fresh && t != nil {
 		if regs, err := t.Regs(); err == nil && slices.Contains(x.leaving(), regs.PC()) {
-			return x.reportHere(""), LeavingAtExit, nil
+			r = x.reportHere("")
+			r.Leaving = true
+			return r, LeavingAtExit, nil
 		}
 	}
 	l := &leaving{}
@@ -95,7 +97,9 @@ func (x *Execution) toExit(fresh bool) (r *Report, how Leaving, err error) {
 				text += ", in system call exit_group"
 			}
 			x.demand.hits = append(x.demand.hits, hit{thread: at, occurred: text})
-			return x.report(stop, ""), LeavingAtExit, nil
+			r = x.report(stop, "")
+			r.Leaving = true
+			return r, LeavingAtExit, nil
 		case stop.Reason == inferior.Signaled && stop.Thread.Dies(stop.Signal.Number):
 			return x.report(stop, ""), LeavingDies, nil
 		}
