@@ -121,13 +121,8 @@ func (h *Heap) Leaks(ctx context.Context, q LeakQuestion) (*LeakAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if walk := m.Walkable(); walk != nil && r == nil {
-		if _, err := h.queries.blockEvents(); !h.Unrecorded(err) && h.mode() == Live {
-			return nil, err
-		}
-		return nil, walk
-	} else if walk != nil && h.recorded.unfollowed() {
-		return nil, fmt.Errorf("%w; %w", walk, ErrUnfollowed)
+	if err := h.noBlocks(m, r); err != nil {
+		return nil, err
 	}
 	keep, err := h.keep(ctx, m, r, q)
 	if err != nil {
@@ -151,40 +146,10 @@ func (h *Heap) Leaks(ctx context.Context, q LeakQuestion) (*LeakAnswer, error) {
 	if r != nil && !q.Since.IsPresent() {
 		a.Elapsed = r.Elapsed(q.Since)
 	}
-	for _, row := range l.Rows {
-		if row.Stack != 0 {
-			if one := stacks.Suppressed(row.Stack, leakKinds[row.Reach]); one >= 0 {
-				a.Kept.Suppressed.Add(one, row.Blocks, row.Bytes)
-				continue
-			}
+	for i := range l.Rows {
+		if row := &l.Rows[i]; h.counts(a, m, stacks, row) {
+			a.add(&q, m, stacks, row)
 		}
-		if row.Go {
-			continue
-		}
-		if row.Stack != 0 && h.madeByGo(m.Block(row.Largest).Seq) { // its heap was not read
-			a.Go[graph.Reachable].Blocks += int(row.Blocks)
-			a.Go[graph.Reachable].Bytes += row.Bytes
-			continue
-		}
-		if row.Stack != 0 && stacks.Owned(row.Stack) {
-			a.Kept.Bytes += row.Bytes
-			a.Kept.Blocks += row.Blocks
-			continue
-		}
-		a.Sums[row.Reach].Blocks += int(row.Blocks)
-		a.Sums[row.Reach].Bytes += row.Bytes
-		a.Behind.Add(row.Behind)
-		if !q.Kinds[row.Reach] {
-			continue
-		}
-		if a.Total++; a.Total > q.Limit {
-			continue
-		}
-		out := LeakRow{LeakRow: row, Block: m.Block(row.Largest)}
-		if row.Stack != 0 {
-			out.StackRow = stacks.Row(row.Stack)
-		}
-		a.Rows = append(a.Rows, out)
 	}
 	if a.Behind.Blocks > 0 {
 		if a.Headers, err = h.headers(ctx, m, r); err != nil {
@@ -199,6 +164,63 @@ func (h *Heap) Leaks(ctx context.Context, q LeakQuestion) (*LeakAnswer, error) {
 		}
 	}
 	return a, ctx.Err()
+}
+
+// noBlocks tells why no block is known, neither by a walk of the heap nor by a recording; nil if some are.
+func (h *Heap) noBlocks(m *memory.Image, r *query.Recording) error {
+	walk := m.Walkable()
+	switch {
+	case walk == nil:
+		return nil
+	case r == nil:
+		if _, err := h.queries.blockEvents(); !h.Unrecorded(err) && h.mode() == Live {
+			return err
+		}
+		return walk
+	case h.recorded.unfollowed():
+		return fmt.Errorf("%w; %w", walk, ErrUnfollowed)
+	}
+	return nil
+}
+
+// counts reports whether a row is among those that the question is about, and adds it to what is left out if not.
+func (h *Heap) counts(a *LeakAnswer, m *memory.Image, stacks *query.BlockStacks, row *memory.LeakRow) bool {
+	one := -1
+	if row.Stack != 0 {
+		one = stacks.Suppressed(row.Stack, leakKinds[row.Reach])
+	}
+	switch {
+	case one >= 0:
+		a.Kept.Suppressed.Add(one, row.Blocks, row.Bytes)
+	case row.Go: // GoRows has it
+	case row.Stack != 0 && h.madeByGo(m.Block(row.Largest).Seq): // its heap was not read
+		a.Go[graph.Reachable].Blocks += int(row.Blocks)
+		a.Go[graph.Reachable].Bytes += row.Bytes
+	case row.Stack != 0 && stacks.Owned(row.Stack):
+		a.Kept.Bytes += row.Bytes
+		a.Kept.Blocks += row.Blocks
+	default:
+		return true
+	}
+	return false
+}
+
+// add adds a row to the sums, and shows it if it is of a kind that is asked for and there is room.
+func (a *LeakAnswer) add(q *LeakQuestion, m *memory.Image, stacks *query.BlockStacks, row *memory.LeakRow) {
+	a.Sums[row.Reach].Blocks += int(row.Blocks)
+	a.Sums[row.Reach].Bytes += row.Bytes
+	a.Behind.Add(row.Behind)
+	if !q.Kinds[row.Reach] {
+		return
+	}
+	if a.Total++; a.Total > q.Limit {
+		return
+	}
+	out := LeakRow{LeakRow: *row, Block: m.Block(row.Largest)}
+	if row.Stack != 0 {
+		out.StackRow = stacks.Row(row.Stack)
+	}
+	a.Rows = append(a.Rows, out)
 }
 
 // A Header is what users of a function's blocks skip: they have pointers behind it.
