@@ -234,6 +234,28 @@ func viewReach(s *[4]graph.Sum) reachView {
 	}
 }
 
+// viewUsable are the blocks whose size is the usable one, nil where sums do not mix these with sizes that were asked for.
+func viewUsable(a *session.LeakAnswer) *reachView {
+	if !a.Mixed() {
+		return nil
+	}
+	v := viewReach(&a.Usable)
+	return &v
+}
+
+// noteUsable says which sums have sizes of two kinds.
+func noteUsable(o *screen.Output, a *session.LeakAnswer) {
+	var parts []string
+	for _, k := range reachKinds {
+		if u := a.Usable[k]; u.Blocks > 0 {
+			parts = append(parts, fmt.Sprintf("%s in %s %s", o.Sizes.Short(u.Bytes), units.Count(u.Blocks, "block"), k))
+		}
+	}
+	if a.Mixed() {
+		o.Line(screen.Guess("by usable size, as they are not recorded: " + strings.Join(parts, ", ")))
+	}
+}
+
 // A leakRowView is the blocks of a stack that are held in one way.
 type leakRowView struct {
 	Reach string `json:"reach"`
@@ -266,6 +288,7 @@ func showLeaks(c *Console, in Input, q leaksAsked, a *session.LeakAnswer, mapped
 		Since   string `json:"since,omitempty"`
 		Elapsed int64  `json:"elapsed_ns,omitempty"`
 		reachView
+		Usable *reachView `json:"usable,omitempty"`
 		behindView
 		goView
 		GoRows []goRowView `json:"collected_rows,omitempty"`
@@ -274,7 +297,7 @@ func showLeaks(c *Console, in Input, q leaksAsked, a *session.LeakAnswer, mapped
 		Rows     []leakRowView                  `json:"rows"`
 		Mappings *mappingsView[mappedStackView] `json:"mapped,omitempty"`
 		Copy     *copyView                      `json:"copy,omitempty"`
-	}{since, int64(a.Elapsed), viewReach(&a.Sums), viewBehind(a), viewGo(a), viewGoRows(a), a.Total, viewKept(a.Kept), views, mapped.view(), viewCopy(a.Copy)}, func(o *screen.Output) {
+	}{since, int64(a.Elapsed), viewReach(&a.Sums), viewUsable(a), viewBehind(a), viewGo(a), viewGoRows(a), a.Total, viewKept(a.Kept), views, mapped.view(), viewCopy(a.Copy)}, func(o *screen.Output) {
 		all := graph.Sum{}
 		for _, s := range a.Sums {
 			all.Blocks += s.Blocks
@@ -300,6 +323,7 @@ func showLeaks(c *Console, in Input, q leaksAsked, a *session.LeakAnswer, mapped
 		}
 		if all.Blocks > 0 {
 			printReach(o, q, a)
+			noteUsable(o, a)
 			noteBehind(o, a)
 		}
 		noteGo(c, o, &q, a)

@@ -59,3 +59,21 @@ func TestLeaksCountAsAssert(t *testing.T) {
 		t.Errorf("leaks since leaves out %d bytes, with --strict %d", all[3].Kept, all[2].Kept)
 	}
 }
+
+// TestLeaksTellSizesApart records from within the run on: the blocks from before are known by a walk of the heap, and leaks
+// says which part of its sums is of their usable sizes.
+func TestLeaksTellSizesApart(t *testing.T) {
+	for _, asJSON := range []bool{false, true} {
+		st := newStage(t, func(cfg *Config) { cfg.JSON = asJSON }, "file "+testprogs.Build(t, "wide"), "break ready if round == 2 || round == 3", "run",
+			"leaks", "record start", "continue", "leaks", "leaks since start")
+		st.Run()
+		const text, key = "by usable size, as they are not recorded: ", `"usable":{"definitely_lost_bytes":`
+		want := text
+		if asJSON {
+			want = key
+		}
+		if out := st.out.String(); strings.Count(out, want) != 1 { // neither where all sizes are usable ones nor where none is
+			t.Errorf("want %q once in\n%s%s", want, out, &st.err)
+		}
+	}
+}

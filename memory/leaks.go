@@ -21,6 +21,7 @@ type LeakRow struct {
 	Largest int       // index of the largest block
 	With    graph.Sum // of Definite: what is lost with them
 	Behind  Behind    // of Blocks: those that are held behind a header only
+	Usable  graph.Sum // of Blocks: those that no recording has, whose sizes are usable ones
 	most    uint64    // bytes of Largest
 }
 
@@ -96,6 +97,10 @@ func (m *Image) Leaks(ctx context.Context, alike func(capture.StackID) capture.S
 		row.Blocks++
 		row.Bytes += b.Room
 		row.Seq = max(row.Seq, b.Seq)
+		if b.Seq == 0 {
+			row.Usable.Blocks++
+			row.Usable.Bytes += b.Room
+		}
 		if behind {
 			row.Behind.block(b.Size, g.Head(i))
 			if g.Pool(i) {

@@ -41,6 +41,7 @@ type LeakAnswer struct {
 	Rows     []LeakRow
 	Total    int           // rows of the kinds that were asked for
 	Sums     [4]graph.Sum  // by graph.Reach, of all kinds
+	Usable   [4]graph.Sum  // of Sums: blocks that no recording has, with usable sizes; of the others it is what was asked for
 	Behind   memory.Behind // of those still reachable: held behind a header only
 	Headers  []Header      // of these, the most frequent first
 	Kept     query.Kept    // what is left out
@@ -53,6 +54,16 @@ type LeakAnswer struct {
 	Elapsed  time.Duration // from Since on; 0 without
 	Doubts   memory.Doubts
 	Copy     *Copy // of a copy of the memory
+}
+
+// Mixed reports whether sums add sizes that were asked for and usable ones.
+func (a *LeakAnswer) Mixed() bool {
+	blocks, usable := 0, 0
+	for k := range a.Sums {
+		blocks += a.Sums[k].Blocks
+		usable += a.Usable[k].Blocks
+	}
+	return usable > 0 && usable < blocks
 }
 
 // Why memory cannot be searched for who holds the blocks.
@@ -209,6 +220,8 @@ func (h *Heap) counts(a *LeakAnswer, m *memory.Image, stacks *query.BlockStacks,
 func (a *LeakAnswer) add(q *LeakQuestion, m *memory.Image, stacks *query.BlockStacks, row *memory.LeakRow) {
 	a.Sums[row.Reach].Blocks += int(row.Blocks)
 	a.Sums[row.Reach].Bytes += row.Bytes
+	a.Usable[row.Reach].Blocks += row.Usable.Blocks
+	a.Usable[row.Reach].Bytes += row.Usable.Bytes
 	a.Behind.Add(row.Behind)
 	if !q.Kinds[row.Reach] {
 		return
