@@ -1,6 +1,14 @@
 package session
 
-import "testing"
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+
+	"hdb/inferior"
+	"hdb/values"
+)
 
 func TestGoAssignment(t *testing.T) {
 	for expr, want := range map[string][2]string{
@@ -12,5 +20,56 @@ func TestGoAssignment(t *testing.T) {
 		if got := [2]string{to, from}; got != want || ok != (want[0] != "") {
 			t.Errorf("%s: %q, %t; want %q", expr, got, ok, want)
 		}
+	}
+}
+
+// TestWatchOfGo watches variables of packages: hits have their names, and values where the bytes are some.
+func TestWatchOfGo(t *testing.T) {
+	s := open(t, "unhurt_go")
+	must(t)(s.Start(nil))
+	for _, name := range []string{"main.total", "main.kept"} {
+		if _, err := s.Stops.Watch(name, 0, inferior.Write); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var hits []string
+	for len(hits) < 4 {
+		r := must(t)(s.Execution.Continue(1))
+		if len(r.Watched) == 0 {
+			t.Fatalf("stopped by %s, after %q", r.Headline(), hits)
+		}
+		for _, w := range r.Watched {
+			hits = append(hits, w.String())
+		}
+	}
+	for _, want := range []string{"main.kept, bytes 8 to 15: 0x0 -> 0x3e80", "main.kept, bytes 16 to 23: 0x0 -> 0x3e80", "main.total: 0 -> 1"} {
+		if !slices.Contains(hits, want) {
+			t.Errorf("%q is not among %q", want, hits)
+		}
+	}
+}
+
+// TestGoChanges has the smallest parts that differ, and stops one behind as many as are shown.
+func TestGoChanges(t *testing.T) {
+	number := func(name, text string) inferior.GoValue {
+		return inferior.GoValue{Name: name, Type: "int", Kind: reflect.Int, Text: text}
+	}
+	pair := func(a, b string) inferior.GoValue {
+		return inferior.GoValue{Type: "main.pair", Kind: reflect.Struct, Len: 2, Children: []inferior.GoValue{number("a", a), number("b", b)}}
+	}
+	array := func(all ...inferior.GoValue) inferior.GoValue {
+		return inferior.GoValue{Type: "[2]main.pair", Kind: reflect.Array, Len: int64(len(all)), Children: all}
+	}
+	o := values.Options{}
+	got := goChanges(nil, "main.x", array(pair("1", "2"), pair("3", "4")), array(pair("1", "5"), pair("3", "4")), o)
+	if want := []WatchedPart{{"main.x[0].b", "2", "5"}}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	var old, now []inferior.GoValue
+	for i := range 3 * maxWatchedParts {
+		old, now = append(old, number("", fmt.Sprint(i))), append(now, number("", fmt.Sprint(i+1)))
+	}
+	if got := goChanges(nil, "main.x", array(old...), array(now...), o); len(got) != maxWatchedParts+1 {
+		t.Errorf("%d parts, want %d", len(got), maxWatchedParts+1)
 	}
 }

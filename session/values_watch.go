@@ -1,25 +1,34 @@
 package session
 
 import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/symbols"
 	"hdb/values"
+	"hdb/values/gotext"
 )
 
 // A watchedValue is the expression of a watchpoint with its type.
 type watchedValue struct {
 	name  string
 	value values.Value
+	ofGo  *inferior.GoMemory // in place of value
 }
 
 // watched finds the expression whose value is the size bytes at the address that are to be
 // watched: expr, or expr without the * of *VARIABLE. It is nil if there is none with a type,
-// as of *ADDRESS and in programs of Go.
+// as of *ADDRESS.
 func (v *Values) watched(expr string, a addr.Run, size int) *watchedValue {
 	expr = strings.TrimSpace(expr)
+	if w := v.watchedGo(expr, a, size); w != nil {
+		return w
+	}
 	if ok, _ := v.asGo(expr, func(*inferior.Go, inferior.GoPlace) error { return errGoPlace }); ok {
 		return nil
 	}
@@ -31,13 +40,29 @@ func (v *Values) watched(expr string, a addr.Run, size int) *watchedValue {
 				return err
 			}
 			if at, ok := x.Addr(); ok && at == a && x.Type.Size() == int64(size) {
-				found = &watchedValue{name, x}
+				found = &watchedValue{name: name, value: x}
 			}
 			return nil
 		})
 		if err == nil && found != nil {
 			return found
 		}
+	}
+	return nil
+}
+
+// watchedGo is watched of a package's variable of Go, whatever frame is selected. & and * before a symbol mean nothing.
+func (v *Values) watchedGo(expr string, a addr.Run, size int) *watchedValue {
+	if v.image == nil || !v.image.IsGo() {
+		return nil
+	}
+	g, err := v.image.Go()
+	if err != nil { // without DWARF
+		return nil
+	}
+	name := strings.TrimLeft(expr, "&*")
+	if m, err := g.PackageMemory(name); err == nil && m.Addr == a && m.Size == size {
+		return &watchedValue{name: name, ofGo: m}
 	}
 	return nil
 }
@@ -51,7 +76,7 @@ const (
 
 // neighbour tells that a bit field is watched and only others of its bytes have changed.
 func (v *Values) neighbour(b *binding, c inferior.Change) bool {
-	if b.typed == nil || !b.typed.value.BitField() || b.access != inferior.Write {
+	if b.typed == nil || b.typed.ofGo != nil || !b.typed.value.BitField() || b.access != inferior.Write {
 		return false
 	}
 	w := WatchHit{Old: c.Old, New: c.New}
@@ -66,6 +91,10 @@ func (v *Values) watchTexts(w *watchedValue, hit *WatchHit) {
 		return
 	}
 	o := values.Options{Elements: maxWatchedText}
+	if w.ofGo != nil {
+		w.goTexts(hit, o)
+		return
+	}
 	var before, after string
 	var parts []WatchedPart
 	if symbols.Guard(func() {
@@ -77,4 +106,49 @@ func (v *Values) watchTexts(w *watchedValue, hit *WatchHit) {
 	}) == nil {
 		hit.Name, hit.OldText, hit.NewText, hit.Parts = w.name, before, after, parts
 	}
+}
+
+// goTexts is watchTexts of a variable of Go. Between the stores of a string or slice the value is none, and a change may
+// not be seen in its text, as that of a slice's capacity: then the name stands before the bytes.
+func (w *watchedValue) goTexts(hit *WatchHit, o values.Options) {
+	old, errOld := w.ofGo.Holding(hit.Old, goLimits(o, false))
+	now, errNow := w.ofGo.Holding(hit.New, goLimits(o, false))
+	if errOld != nil || errNow != nil {
+		return
+	}
+	before, after := gotext.Format(old, o), gotext.Format(now, o)
+	if goUnread(old) || goUnread(now) || before == after && !bytes.Equal(hit.Old, hit.New) {
+		hit.Parts = hit.words(w.name)
+	} else {
+		hit.Parts = goChanges(nil, w.name, old, now, o)
+	}
+	hit.Name, hit.OldText, hit.NewText = w.name, before, after
+}
+
+// goUnread reports whether a part of a value could not be read.
+func goUnread(v inferior.GoValue) bool {
+	return v.Err != "" || slices.ContainsFunc(v.Children, goUnread)
+}
+
+// goChanges adds the smallest parts of a value that have changed, one more than are shown at most: fields of structs and
+// elements of arrays.
+func goChanges(all []WatchedPart, name string, old, now inferior.GoValue, o values.Options) []WatchedPart {
+	before, after := gotext.Format(old, o), gotext.Format(now, o)
+	if before == after || len(all) > maxWatchedParts {
+		return all
+	}
+	isStruct, n := now.Kind == reflect.Struct, len(all)
+	if (isStruct || now.Kind == reflect.Array) && len(old.Children) == len(now.Children) {
+		for i := range now.Children {
+			part := fmt.Sprintf("%s[%d]", name, i)
+			if isStruct {
+				part = name + "." + now.Children[i].Name
+			}
+			all = goChanges(all, part, old.Children[i], now.Children[i], o)
+		}
+	}
+	if len(all) == n {
+		all = append(all, WatchedPart{name, before, after})
+	}
+	return all
 }

@@ -35,7 +35,7 @@ func (w *WatchHit) String() string {
 	case w.New == nil:
 		return fmt.Sprintf("%v: its memory is unmapped", w.what())
 	case w.Name == "":
-		parts = w.words()
+		parts = w.words("")
 	case len(parts) == 0: // bytes between members
 		parts = []WatchedPart{{w.Name, w.OldText, w.NewText}}
 	}
@@ -60,15 +60,20 @@ func (w *WatchHit) what() string {
 	return fmt.Sprintf("*%v", w.Addr)
 }
 
-// words are the parts of memory without a type: up to 8 bytes each.
-func (w *WatchHit) words() (all []WatchedPart) {
+// words are the parts of memory whose type says nothing: up to 8 bytes each, by their place in a variable, or without one
+// by their address.
+func (w *WatchHit) words(variable string) (all []WatchedPart) {
 	const word = 8
 	for at := 0; at < len(w.Old) && at < len(w.New) && len(all) <= maxWatchedParts; at += word {
 		old, now := w.Old[at:min(at+word, len(w.Old))], w.New[at:min(at+word, len(w.New))]
 		if bytes.Equal(old, now) && len(w.Old) > word {
 			continue
 		}
-		all = append(all, WatchedPart{fmt.Sprintf("*%v", w.Addr+addr.Run(at)), fmt.Sprintf("%#x", little(old)), fmt.Sprintf("%#x", little(now))})
+		name := fmt.Sprintf("*%v", w.Addr+addr.Run(at))
+		if variable != "" {
+			name = fmt.Sprintf("%s, bytes %d to %d", variable, at, at+len(now)-1)
+		}
+		all = append(all, WatchedPart{name, fmt.Sprintf("%#x", little(old)), fmt.Sprintf("%#x", little(now))})
 	}
 	return all
 }

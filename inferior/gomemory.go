@@ -1,0 +1,77 @@
+package inferior
+
+import (
+	"errors"
+	"fmt"
+
+	"hdb/internal/addr"
+
+	"github.com/go-delve/delve/pkg/proc"
+)
+
+// A GoMemory is the memory of a package's variable of Go, or of a part of one.
+type GoMemory struct {
+	Name string // the expression
+	Addr addr.Run
+	Size int
+	g    *Go
+}
+
+// PackageMemory finds the memory of an expression that begins with a package's variable: such a one has the same
+// meaning in each frame.
+func (g *Go) PackageMemory(expr string) (m *GoMemory, err error) {
+	defer caught(&err)
+	if err := g.refresh(nil); err != nil {
+		return nil, err
+	}
+	v, err := g.packageScope(g.target.Memory()).EvalExpression(expr, GoLimits{}.config())
+	switch {
+	case err != nil:
+		return nil, oneLine(err)
+	case v.Addr == 0 || v.Flags&proc.VariableFakeAddress != 0 || v.RealType == nil:
+		return nil, fmt.Errorf("%s: the value does not lie in memory", expr)
+	}
+	return &GoMemory{expr, addr.Run(v.Addr), int(v.RealType.Common().ByteSize), g}, nil
+}
+
+// Holding is the value that the memory has if these are its bytes. What they point to is read as it is now.
+func (m *GoMemory) Holding(b []byte, l GoLimits) (out GoValue, err error) {
+	defer caught(&err)
+	if err := m.g.refresh(nil); err != nil {
+		return out, err
+	}
+	v, err := m.g.packageScope(heldMemory{m.g.target.Memory(), uint64(m.Addr), b}).EvalExpression(m.Name, l.config())
+	if err != nil {
+		return out, oneLine(err)
+	}
+	if v.Addr != uint64(m.Addr) {
+		return out, fmt.Errorf("%s: moved from %v to %#x", m.Name, m.Addr, v.Addr)
+	}
+	left := maxGoNodes
+	return goValue(v, &left), nil
+}
+
+// packageScope is where package's variables alone have names.
+func (g *Go) packageScope(mem proc.MemoryReadWriter) *proc.EvalScope {
+	return &proc.EvalScope{Mem: mem, BinInfo: g.target.BinInfo()}
+}
+
+// heldMemory is memory in which other bytes are at an address.
+type heldMemory struct {
+	proc.MemoryReadWriter
+	at    uint64
+	bytes []byte
+}
+
+func (m heldMemory) ReadMemory(b []byte, at uint64) (int, error) {
+	n, err := m.MemoryReadWriter.ReadMemory(b, at)
+	end := at + uint64(n)
+	if from, to := max(at, m.at), min(end, m.at+uint64(len(m.bytes))); from < to {
+		copy(b[from-at:to-at], m.bytes[from-m.at:])
+	}
+	return n, err
+}
+
+func (heldMemory) WriteMemory(uint64, []byte) (int, error) {
+	return 0, errors.New("what memory held is not written")
+}
