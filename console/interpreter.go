@@ -136,9 +136,10 @@ func withAdvice(err error) error {
 func (r *interpreter) read(ctx context.Context) (*capture.Reading, func()) {
 	reading := capture.NewReading(ctx)
 	before, restore := r.c.s.Within(reading), r.c.out.Until(reading.GivenUp)
-	stop := showReading(r.c, reading)
+	stop, stopSteps := showReading(r.c, reading), showSteps(r.c)
 	return reading, func() {
 		stop()
+		stopSteps()
 		restore()
 		r.c.s.Within(before)
 	}

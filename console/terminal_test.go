@@ -14,6 +14,8 @@ import (
 
 	"hdb/console/line"
 	"hdb/session"
+
+	"hdb/testprogs"
 )
 
 // TestMain lets the test binary be the console of the terminal tests.
@@ -269,6 +271,27 @@ func TestTerminalInterruptsACommand(t *testing.T) {
 	k.expect("(hdb) ")
 	k.press("quit 3" + keyEnter)
 	if err := k.cmd.Wait(); k.cmd.ProcessState.ExitCode() != 3 {
+		t.Errorf("exit: %v", err)
+	}
+}
+
+// TestTerminalTellsOfSteps watches by single steps: hdb says how far it is, and Ctrl-C stops the program.
+func TestTerminalTellsOfSteps(t *testing.T) {
+	k := newKeyboard(t, exec.Command(testprogs.HDB(t), "-nx", "-q", testprogs.Build(t, "spin")))
+	for _, line := range []string{"set can-use-hw-watchpoints 0", "start", "watch *$rsp 8", "continue"} {
+		k.expect("(hdb) ")
+		k.press(line + keyEnter)
+	}
+	k.expect("watching by single steps: ")
+	k.expect(" a second (Ctrl-C stops the program)")
+	k.press(keyCtrlC)
+	k.expect("(hdb) ")
+	k.press("kill" + keyEnter)
+	k.expect("(y or n) ")
+	k.press("y" + keyEnter)
+	k.expect("(hdb) ")
+	k.press("quit" + keyEnter)
+	if err := k.cmd.Wait(); err != nil {
 		t.Errorf("exit: %v", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"unsafe"
 
 	"hdb/inferior/machine"
@@ -22,8 +23,9 @@ type watchpoints struct {
 	p         *Process
 	registers [4]*debugRegister // nil: free
 	stepped   []*Watch
-	turn      *Thread // the thread that runs an instruction, or was the last to do so, if any is stepped
-	giving    bool    // it is about to be resumed for that
+	turn      *Thread       // the thread that runs an instruction, or was the last to do so, if any is stepped
+	giving    bool          // it is about to be resumed for that
+	taken     atomic.Uint64 // steps so far; any goroutine may look
 }
 
 // A debugRegister is what one of DR0 to DR3 is for, on every thread. Watches of the same

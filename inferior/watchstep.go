@@ -81,6 +81,9 @@ func (ws *watchpoints) accessed(t *Thread, trapped bool) {
 	}
 }
 
+// StepsTaken is how many instructions the threads have run one at a time for watchpoints. Any goroutine may ask.
+func (ws *watchpoints) StepsTaken() uint64 { return ws.taken.Load() }
+
 // steps tells whether the threads run one instruction at a time.
 func (ws *watchpoints) steps() bool { return len(ws.stepped) > 0 }
 
@@ -161,6 +164,7 @@ func (ws *watchpoints) turnRequest(t *Thread) (request int, ok bool) {
 	if t.away { // not by a step, in which a child would begin, too
 		return unix.PTRACE_SYSCALL, true
 	}
+	ws.taken.Add(1)
 	return unix.PTRACE_SINGLESTEP, true
 }
 

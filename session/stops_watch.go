@@ -69,6 +69,15 @@ func (s *Stops) watchMemory(a addr.Run, size int, kind inferior.WatchKind) (*inf
 	return s.proc.Watch(a, size, kind)
 }
 
+// StepsTaken tells how many instructions the process has run one at a time for watchpoints; nil without one. Any
+// goroutine may call what it returns.
+func (x *Execution) StepsTaken() func() uint64 {
+	if x.proc == nil {
+		return nil
+	}
+	return x.proc.StepsTaken
+}
+
 // widestRegister is how much one debug register watches, bytes.
 const widestRegister = 8
 
