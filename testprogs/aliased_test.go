@@ -14,14 +14,22 @@ import (
 var aliasing = []struct {
 	name    string
 	flags   []string // of the program
-	preload string
+	preload string   // NAME of libNAME.so, "" none
 }{
-	{"tcmalloc preloaded", nil, "/usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.so.4"},
-	{"mimalloc preloaded", nil, "/usr/lib/x86_64-linux-gnu/libmimalloc.so.2"},
-	{"tcmalloc preloaded, clang", []string{"CC=clang++"}, "/usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.so.4"},
-	{"mimalloc preloaded, unsized", []string{"-fno-sized-deallocation"}, "/usr/lib/x86_64-linux-gnu/libmimalloc.so.2"},
+	{"tcmalloc preloaded", nil, "tcmalloc_minimal"},
+	{"mimalloc preloaded", nil, "mimalloc"},
+	{"tcmalloc preloaded, clang", []string{"CC=clang++"}, "tcmalloc_minimal"},
+	{"mimalloc preloaded, unsized", []string{"-fno-sized-deallocation"}, "mimalloc"},
 	{"tcmalloc linked", []string{"-Wl,--no-as-needed", "-ltcmalloc_minimal"}, ""},
 	{"tcmalloc static", []string{"-static", "-Wl,--whole-archive", "-l:libtcmalloc_minimal.a", "-Wl,--no-whole-archive"}, ""},
+}
+
+// preloaded is the path of a library, "" of none.
+func preloaded(t *testing.T, library string) string {
+	if library == "" {
+		return ""
+	}
+	return Library(t, library)
 }
 
 // TestAliased judges nothing by the name of a function that has several: which was called is not known.
@@ -31,7 +39,7 @@ func TestAliased(t *testing.T) {
 			t.Run(a.name+", probe "+plane, func(t *testing.T) {
 				t.Parallel()
 				capture := filepath.Join(t.TempDir(), "a.hdb")
-				args := []string{"-batch", "-nx", "-ex", "set probe " + plane, "-ex", "set environment LD_PRELOAD " + a.preload,
+				args := []string{"-batch", "-nx", "-ex", "set probe " + plane, "-ex", "set environment LD_PRELOAD " + preloaded(t, a.preload),
 					"-ex", "record start", "-ex", "run", "-ex", "save " + capture, "--args", Build(t, "aliased", a.flags...)}
 				said, err := exec.Command(HDB(t), args...).CombinedOutput()
 				if err != nil || !bytes.Contains(said, []byte("exited with code 0")) {
@@ -60,7 +68,7 @@ func TestAliasedAttached(t *testing.T) {
 			defer cancel()
 			end := filepath.Join(t.TempDir(), "end")
 			prog := exec.CommandContext(ctx, Build(t, "aliased", a.flags...), end)
-			prog.Env = append(os.Environ(), "LD_PRELOAD="+a.preload)
+			prog.Env = append(os.Environ(), "LD_PRELOAD="+preloaded(t, a.preload))
 			if err := prog.Start(); err != nil {
 				t.Fatal(err)
 			}
@@ -76,7 +84,7 @@ func TestAliasedAttached(t *testing.T) {
 
 // TestAliasedTwice finds a block that is given back twice all the same.
 func TestAliasedTwice(t *testing.T) {
-	said, err := exec.Command(HDB(t), "-batch", "-nx", "-ex", "set environment LD_PRELOAD /usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.so.4",
+	said, err := exec.Command(HDB(t), "-batch", "-nx", "-ex", "set environment LD_PRELOAD "+Library(t, "tcmalloc_minimal"),
 		"-ex", "record start", "-ex", "run", "--args", Build(t, "wrongfrees"), "double").CombinedOutput()
 	for _, want := range []string{
 		"double free: #40 free/operator delete/operator delete[](0x", "the block was given back before, by #39 free/operator delete/operator delete[](0x",

@@ -63,6 +63,8 @@ var volatiles = []volatile{
 	{"size", regexp.MustCompile(`(?m)^size: (?P<any>.*) of encoded events`)},
 	{"size", regexp.MustCompile(`(?m)^\S+\.hdb: [0-9]+ events?, (?P<any>[0-9.]+ [KMG]?i?B)`)},
 	{"size", regexp.MustCompile(`(?m)^core file \S+: [0-9]+ threads?, (?P<any>.*) on the disk$`)},
+	// They are one function up to glibc 2.37, and two behind it.
+	{"aligned_alloc", regexp.MustCompile(`\b(?P<any>aligned_alloc/memalign|aligned_alloc|memalign)\([^()]*\) = `)},
 	{"kernel", regexp.MustCompile(`\bkernel (?P<any>[0-9]+\.[0-9]\S*)`)},
 	{"kind", regexp.MustCompile(`inside a chunk \((?P<any>[a-z]+)\)`)}, // where a cut falls depends on the lengths of paths
 	{"bytes", regexp.MustCompile(`(?P<any>[0-9]+ of its [0-9]+ bytes)`)},

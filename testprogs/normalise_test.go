@@ -20,6 +20,8 @@ func TestNormalise(t *testing.T) {
 		{"build IDs", "id c561f3aa7232f2bd6ac6d56bd475f1c154a00486", "id {build-id}"},
 		{"rates", "-1.2 KiB/s and 1,204.5 blocks/s\n+2 B  -3.1 MiB/s  -4.0  main", "{rate}/s and {rate} blocks/s\n+2 B  {rate}/s  {rate}  main"},
 		{"dates", "saved 2026-01-31 23:59:59, at 12:30:00, f.c:14:13", "saved {date}, at {clock}, f.c:14:13"},
+		{"names of one function", "#1 aligned_alloc/memalign(32, 96 B) = NULL\n#2 aligned_alloc(4096, 8) = NULL, p = memalign(8, 8);\n#3 posix_memalign(8, 8) = NULL",
+			"#1 {aligned_alloc}(32, 96 B) = NULL\n#2 {aligned_alloc}(4096, 8) = NULL, p = memalign(8, 8);\n#3 posix_memalign(8, 8) = NULL"},
 		{"ends of lines", "a  \n\tb\t\r\n", "a\n\tb\n"},
 	} {
 		n := NewNormaliser([2]string{"/home/u/hdb/testprogs/testdata", "{src}"}, [2]string{"/cache/x", "{build}"})

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -51,6 +53,17 @@ func Tool(t testing.TB, name string) string {
 	path, err := exec.LookPath(name)
 	if err != nil {
 		t.Fatalf("%v%s", err, remedy(name, err, ""))
+	}
+	return path
+}
+
+// Library returns the path of a shared library, NAME of libNAME.so; a missing one fails the test and names its Debian package.
+func Library(t testing.TB, name string) string {
+	t.Helper()
+	said, err := exec.Command(Tool(t, "gcc"), "-print-file-name=lib"+name+".so").Output()
+	path := strings.TrimSpace(string(said))
+	if err != nil || !filepath.IsAbs(path) {
+		t.Fatalf("lib%s.so: not found (apt-get install %s): %v", name, debianPackage(name), err)
 	}
 	return path
 }
