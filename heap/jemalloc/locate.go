@@ -65,10 +65,13 @@ func (m *memory) root() (*root, error) {
 	for _, data := range m.sections() {
 		var found *root
 		m.pieces(data, buf, func(at addr.Run, b []byte) bool {
-			for i := 0; i+8 <= len(b) && found == nil && !m.spent(); i += 8 {
+			for i := 0; i+8 <= len(b) && found == nil; i += 8 {
 				v := addr.Run(binary.LittleEndian.Uint64(b[i:]))
 				if v%64 != 0 || v == 0 || v >= maxAddress {
 					continue
+				}
+				if m.spent() { // asked here alone: of most words there is nothing more to read
+					return false
 				}
 				in, known := based[v/baseUnit]
 				if !known {
