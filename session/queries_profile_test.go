@@ -47,6 +47,28 @@ func TestSnapshots(t *testing.T) {
 	}
 }
 
+// Snapshots have the mappings of the program, too: at the peak those that the peak has, at the end those that are left.
+func TestSnapshotsOfMappings(t *testing.T) {
+	p := get[*report.Profile](t)(recorded(t, "mapped").Queries.Profile(query.ProfileParts{Snapshots: true}))
+	sum := func(s report.Snapshot) (n uint64) {
+		for _, bytes := range s.Mapped {
+			n += bytes
+		}
+		return n
+	}
+	left := uint64(0)
+	for i := range p.MappedStacks {
+		left += p.MappedStacks[i].Live
+	}
+	at := slices.IndexFunc(p.Snapshots, func(s report.Snapshot) bool { return s.Seq == p.Peak.Seq })
+	if at < 0 || p.PeakMapped.Bytes == 0 || sum(p.Snapshots[at]) != p.PeakMapped.Bytes {
+		t.Errorf("no snapshot of the peak #%d has %d bytes mapped: %+v", p.Peak.Seq, p.PeakMapped.Bytes, p.Snapshots)
+	}
+	if last := p.Snapshots[len(p.Snapshots)-1]; sum(last) != left {
+		t.Errorf("%d bytes mapped at the end, want %d", sum(last), left)
+	}
+}
+
 // The frame that stands for a stack in reports is that of top, with lines and
 // without, and never a library's.
 func TestSitesAreThoseOfTop(t *testing.T) {
