@@ -39,6 +39,9 @@ type Source struct {
 	// Calls are the addresses of a recorded stack, innermost first: what called the allocator is the first. Nil without a recording.
 	Calls func(capture.StackID) []addr.Run
 
+	// Inner gives graph.Options.Inner of the runtimes in that memory, nil without any. It may be nil.
+	Inner func(io.ReaderAt) func(word, pointer uint64, b graph.Block) bool
+
 	// Libc is the path, as in the mappings, of the module that has glibc's malloc; "" without. Guessed tells that it is a
 	// program that may have it: what is in its memory tells.
 	Libc    string

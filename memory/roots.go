@@ -54,7 +54,7 @@ func (m *Image) build(ctx context.Context) (*Graph, error) {
 		r.thread(b, &m.src.Threads[i])
 	}
 	r.ended(b)
-	options := graph.Options{Populated: m.populated(), Families: m.families}
+	options := graph.Options{Populated: m.populated(), Families: m.families, Fits: m.fits, Inner: m.inner()}
 	if h, _ := m.Go(); h != nil {
 		r.golang(h)
 		c := &collector{m: m, h: h, r: r, native: m.native()}

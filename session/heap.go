@@ -103,6 +103,7 @@ func (h *Heap) source() (memory.Source, error) {
 	src.Libc, src.Guessed, src.Other, src.Version = found.libc, found.guessed, found.other, found.version
 	src.Unread = h.unread()
 	src.Go = h.goHeap()
+	src.Inner = h.pythonInner
 	src.Bound = h.bound
 	return src, nil
 }

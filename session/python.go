@@ -59,11 +59,11 @@ func (p *Python) runtimes() (all []pythonFile, refused error, err error) {
 	if err := p.readable(); err != nil {
 		return nil, nil, err
 	}
-	return pythonFiles(p.common)
+	return pythonFiles(p.common, p.image)
 }
 
-// pythonFiles is runtimes of a process that can be read.
-func pythonFiles(c *common) (all []pythonFile, refused error, err error) {
+// pythonFiles is runtimes of memory that can be read: of the process, or of a copy.
+func pythonFiles(c *common, mem python.Memory) (all []pythonFile, refused error, err error) {
 	for _, m := range c.names.Images() {
 		symbols := func(name string) (addr.Run, bool) {
 			sym, ok := m.Object.Symtab.Exported(name)
@@ -72,7 +72,7 @@ func pythonFiles(c *common) (all []pythonFile, refused error, err error) {
 		if !hasPython(m.Object) {
 			continue
 		}
-		in, err := python.Open(c.image, symbols)
+		in, err := python.Open(mem, symbols)
 		if err != nil {
 			refused = errors.Join(refused, fmt.Errorf("%s: %w", filepath.Base(m.Path), err))
 			continue

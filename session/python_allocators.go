@@ -79,7 +79,7 @@ func (x *pythonTables) interpreters() (all []interpreterModule) {
 	if slices.Equal(modules, x.modules) {
 		return x.running
 	}
-	files, _, _ := pythonFiles(x.common) // what is refused is said with the calls of Python
+	files, _, _ := pythonFiles(x.common, x.image) // what is refused is said with the calls of Python
 	for _, f := range files {
 		i := slices.IndexFunc(modules, func(m inferior.Module) bool { return m.Path == f.path && m.Bias == f.bias })
 		if i >= 0 {

@@ -101,13 +101,13 @@ func (x *interpreted) open(fresh bool) error {
 		x.attribution.Runs(x.proc.Exe())
 	}
 	if x.in != nil && !fresh {
-		files, _, _ := pythonFiles(x.common) // the one that is known stays
+		files, _, _ := pythonFiles(x.common, x.image) // the one that is known stays
 		x.setOthers(files)
 		return nil
 	}
 	before := x.in
 	x.in, x.path, x.loops, x.where, x.last = nil, "", codeLoops{}, map[line]addr.Run{}, nil
-	files, _, err := pythonFiles(x.common)
+	files, _, err := pythonFiles(x.common, x.image)
 	if len(files) > 0 {
 		x.in, x.path = files[0].in, files[0].path
 		x.in.Inherit(before)

@@ -116,7 +116,7 @@ func (p *pythonStops) bind(st *breakpoints.Stop) error {
 
 // load opens the interpreters of the files that are loaded.
 func (p *pythonStops) load() error {
-	found, refused, err := pythonFiles(p.common)
+	found, refused, err := pythonFiles(p.common, p.image)
 	if err != nil {
 		if errors.Is(err, python.ErrNoPython) {
 			err = nil

@@ -11,7 +11,7 @@ import (
 )
 
 // Heuristics is a set of reasons for which a pointer into the interior of a block counts as one to its
-// start. They are memcheck's (mc_leakcheck.c, --leak-check-heuristics), which uses all by default.
+// start. All but Runtime are memcheck's (mc_leakcheck.c, --leak-check-heuristics), which uses them by default.
 type Heuristics uint8
 
 const (
@@ -25,6 +25,8 @@ const (
 	// MultipleInheritance: to a word that points to a table of virtual functions, in a block whose first word
 	// does, too. It needs Options.Files and Options.Code.
 	MultipleInheritance
+	// Runtime: Options.Inner knows it.
+	Runtime
 )
 
 func (h Heuristics) String() string {
@@ -37,6 +39,8 @@ func (h Heuristics) String() string {
 		return "newarray"
 	case MultipleInheritance:
 		return "multipleinheritance"
+	case Runtime:
+		return "runtime"
 	}
 	return ""
 }
@@ -65,7 +69,7 @@ func (m *marker) heuristics() {
 	wanted := newBitset(m.Graph.blocks.Len())
 	asked := 0
 	want := func(to uint32, offset uint64) bool {
-		if !m.nowhere(to, offset) && (m.seen.has(to) || offset%wordBytes != 0) || m.o.manages(m.Graph.blocks.addr[to]) {
+		if !m.nowhere(to, offset) && (m.seen.has(to) || offset%wordBytes != 0 && m.o.Inner == nil) || m.o.manages(m.Graph.blocks.addr[to]) {
 			return false
 		}
 		if !wanted.has(to) {
@@ -95,7 +99,9 @@ func (m *marker) heuristics() {
 			m.strengthen(index, root, why)
 		case m.nowhere(to, offset):
 			m.drop(index, root)
-		case looks[to]&looksVirtual != 0:
+		case m.o.Inner != nil && m.ctx.Err() == nil && m.o.Inner(m.wordAt(index, root), m.Graph.blocks.addr[to]+offset, m.Graph.blocks.At(int(to))):
+			m.strengthen(index, root, Runtime)
+		case looks[to]&looksVirtual != 0 && offset%wordBytes == 0:
 			virtual = append(virtual, candidate{m.Graph.blocks.addr[to] + offset, index, root})
 		}
 	})
@@ -118,7 +124,16 @@ func (m *marker) interiors(do func(index uint32, root bool, to uint32, offset ui
 	}
 }
 
-// allowed is the first heuristic that takes such a pointer, but for MultipleInheritance.
+// wordAt is the address of the word that is an edge, 0 if it is not in memory.
+func (m *marker) wordAt(index uint32, root bool) uint64 {
+	if root {
+		return m.rootEdges[index].at
+	}
+	in := m.interior.At(int(index))
+	return alignUp(m.Graph.blocks.addr[in.from]) + uint64(m.Graph.edges.At(int(in.edge)).word)*wordBytes
+}
+
+// allowed is the first heuristic that takes such a pointer, but for MultipleInheritance and Runtime.
 func (m *marker) allowed(looks uint8, to uint32, offset uint64) Heuristics {
 	switch {
 	case m.nowhere(to, offset):
@@ -181,14 +196,15 @@ func (m *marker) look(r *window, b Block, tables map[uint64]bool) (looks uint8) 
 		return 0
 	}
 	first, rest := words[0], b.Size-wordBytes
-	if len(words) == 2 && b.Size > stringHeader && words[1] == b.Size-stringHeader-1 && first <= words[1] {
+	if len(words) == 2 && words[1] < b.Size && m.fits(b, words[1]+stringHeader+1) && first <= words[1] {
 		looks |= looksString
+	}
+	if first > 0 && first < b.Size && m.fits(b, first+wordBytes) {
+		looks |= looksLength
 	}
 	switch {
 	case first == 0 && rest == 0:
 		looks |= looksEmptyArray
-	case first > 0 && rest == first:
-		looks |= looksLength | looksArray
 	case first > 0 && rest > 0 && rest%first == 0:
 		looks |= looksArray
 	}
@@ -196,6 +212,11 @@ func (m *marker) look(r *window, b Block, tables map[uint64]bool) (looks uint8) 
 		looks |= looksVirtual
 	}
 	return looks &^ m.unwanted()
+}
+
+// fits reports whether so many bytes may be what the program asked for.
+func (m *marker) fits(b Block, asked uint64) bool {
+	return asked == b.Size || m.o.Fits != nil && m.o.Fits(b, asked)
 }
 
 // unwanted are the looks of heuristics that are not to be used.

@@ -44,6 +44,9 @@ func Open(in *python.Interpreter, mem python.Memory, symbols python.Symbols, giv
 	return h, nil
 }
 
+// Memory is what the heap reads, which keeps what it has read.
+func (h *Heap) Memory() python.Memory { return h.mem }
+
 // typeOf is the type of the object at an address, nil if none is there.
 func (h *Heap) typeOf(at addr.Run) *Type {
 	if at%8 != 0 || at < pageSize {

@@ -2,6 +2,7 @@ package objects
 
 import (
 	"encoding/binary"
+	"fmt"
 
 	"hdb/internal/addr"
 	"hdb/python"
@@ -101,6 +102,15 @@ func (c *cache) across(at addr.Run, n int) []byte {
 		at, n = at+addr.Run(some), n-some
 	}
 	return out
+}
+
+// ReadAt reads as [python.Memory] does.
+func (c *cache) ReadAt(b []byte, at int64) (int, error) {
+	v := c.view(addr.Run(at), len(b))
+	if v == nil {
+		return 0, fmt.Errorf("read %d bytes at %#x: not readable", len(b), at)
+	}
+	return copy(b, v), nil
 }
 
 // word is the 8 bytes at an address, 0 if they cannot be read.

@@ -299,10 +299,10 @@ func (h *Heap) dictOf(at addr.Run, t *Type) (dict, values addr.Run) {
 		}
 		return h.mem.pointer(at + addr.Run(off)), 0
 	}
-	dict = h.mem.pointer(at - 24)
+	dict = h.mem.pointer(at - dictBefore)
 	switch {
 	case h.l.minor == 11:
-		values = h.mem.pointer(at - 32)
+		values = h.mem.pointer(at - valuesBefore)
 	case h.l.minor == 12:
 		if dict&1 != 0 {
 			dict, values = 0, dict+1
