@@ -29,7 +29,7 @@ func leaksCommand() *Command {
 			"Behind the blocks come the stacks of mappings that the program made and did not unmap; `help live` tells which these are.\n\nBlocks that language runtimes keep for themselves are left out, as by assert: buffers of stdio, storage of threads, locales, memory for exceptions. A line says how much they are; --strict lists them, and what is possibly lost, too.\n\n" +
 			"--suppressions leaves out the blocks, and counts them by suppression, that a file is about: LeakSanitizer's, leak:PATTERN a line, or valgrind's, { entries } for Memcheck:Leak. Where it is not known how blocks are held, the entries count for all kinds. Blocks without a stack are never suppressed.\n\n" +
 			"While the program runs, --snapshot stops it as long as the kernel takes to copy its page tables (some 100 ms for 4 GiB), and searches the copy while it goes on. Each page that the program writes to meanwhile is copied, too. Breakpoints and stops that it comes to wait until the answer is there. It is refused under seccomp filters and for users of userfaultfd.\n\n" +
-			"--exit first runs the program, which is started if there is none, until it exits: it stops where exit is called, or main has returned, before destructors and what atexit was given, and nothing is freed yet that the program keeps to its end. Where the program has no function exit, _exit or quick_exit with a name it is the system call, when all that has run. A signal that ends the program stops it, too: the answer is about that moment. Signals that it handles do not. A program that is killed has no memory left.\n\n" +
+			"--exit first runs the program, which is started if there is none, until it exits: it stops where exit is called, or main has returned, before destructors and what atexit was given, and nothing is freed yet that the program keeps to its end. Go programs stop where the runtime ends them. Where the program has no such function with a name it is the system call, when all that has run; one that has them and makes the call itself ends without a stop, and a line says so. A signal that ends the program stops it, too: the answer is about that moment. Signals that it handles do not. A program that is killed has no memory left.\n\n" +
 			"With `since` it shows all blocks that were allocated after the moment, lost or still held, with their rate per second. A moment has any form that goto takes; N may follow it. `diff MOMENT per stack` also counts blocks that were allocated before.\n\n" + growthHelp +
 			"Examples:\n  leaks 5\n  leaks since warm\n  leaks growth warm\n  leaks 10 growth over 60s --all\n  leaks --all\n  leaks --suppressions ci/memcheck.supp\n  leaks --snapshot\n  leaks --exit\n  leaks 3 if size >= 1k"}
 }
@@ -209,6 +209,10 @@ func leaksAtExit(c *Console, in Input) error {
 	switch how {
 	case session.LeavingStops:
 		return errors.New("leaks: --exit: the program has not exited yet: leaks tells of this moment, leaks --exit runs on")
+	case session.LeavingGone:
+		if r.Exit.Signal == 0 {
+			c.say("not stopped before its end: it made the system call itself, by no exit, quick_exit or _exit that has a name; `catch syscall exit_group exit` stops there, at tens of microseconds for each system call")
+		}
 	case session.LeavingDies:
 		c.say("the signal ends the program: these are the leaks of this moment")
 	}

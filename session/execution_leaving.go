@@ -10,6 +10,10 @@ import (
 // leavingFunctions are those of C libraries by which programs end: what main's caller calls when main has returned, too.
 var leavingFunctions = []string{"exit", "quick_exit", "_exit", "_Exit"}
 
+// goExit are the names of the function by which a Go runtime ends the process, with a C library or without: those of the linker, and the
+// one in its own table, which a stripped program has, too.
+var goExit = []string{"runtime.exit", "runtime.exit.abi0"}
+
 // exitGroup is the system call that ends a process (arch/x86/entry/syscalls/syscall_64.tbl).
 const exitGroup = 231
 
@@ -145,13 +149,16 @@ func (l *leaving) entry(x *Execution) []target {
 	return nil
 }
 
-// leaving are the entries of leavingFunctions in all modules, ascending.
+// leaving are the entries of leavingFunctions and goExit in all modules, ascending.
 func (c *common) leaving() (all []addr.Run) {
 	for _, m := range c.names.Images() {
-		for _, name := range leavingFunctions {
+		for _, name := range slices.Concat(leavingFunctions, goExit) {
 			if sym, ok := m.Object.Symtab.Symbol(name); ok && sym.Defined && sym.IsCode() {
 				all = append(all, sym.Addr.Run(m.Bias))
 			}
+		}
+		for _, f := range m.Object.GoFunctions(goExit) {
+			all = append(all, f.Low.Run(m.Bias))
 		}
 	}
 	slices.Sort(all)
