@@ -65,6 +65,7 @@ type binding struct {
 	screened map[*inferior.Trap]screening
 	hard     []*inferior.Watch // of a stop that is Hardware, in place of traps
 	watch    *inferior.Watch
+	short    string             // why a debug register was missing when the last of hard, or watch, was set
 	lines    []*pythonLine      // of a stop in Python
 	traced   tracing            // of a stop that traces
 	size     int                // bytes watched

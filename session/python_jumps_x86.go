@@ -288,6 +288,7 @@ func (p *pythonStops) followJumps(f *pythonInterpreter) error {
 			}
 			j.traps = append(j.traps, tr)
 		}
+		why := p.stops.whyNoRegister(nil)
 		for _, l := range p.lines {
 			if l.file != f || l.watch == nil {
 				continue
@@ -295,7 +296,7 @@ func (p *pythonStops) followJumps(f *pythonInterpreter) error {
 			if err := l.watch.Remove(); err != nil {
 				return err
 			}
-			l.watch = nil
+			l.watch, l.short = nil, why
 		}
 		return nil
 	})

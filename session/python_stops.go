@@ -40,6 +40,7 @@ type pythonLine struct {
 	python.Place
 	file  *pythonInterpreter
 	watch *inferior.Watch // nil: by the jumps of the interpreter's loop
+	short string          // why it had no debug register when that was decided
 	users []*breakpoints.Stop
 	again map[addr.Run]bool // frames that will read the word once more for the same execution
 }
@@ -236,7 +237,7 @@ func (p *pythonStops) watch(f *pythonInterpreter, pl python.Place) (*pythonLine,
 	if l := p.lines[pl.Addr()]; l != nil {
 		return l, nil
 	}
-	l := &pythonLine{Place: pl, file: f, again: map[addr.Run]bool{}}
+	l := &pythonLine{Place: pl, file: f, again: map[addr.Run]bool{}, short: p.stops.whyNoRegister(nil)}
 	err := error(nil)
 	if p.proc.FreeRegisters() == 0 || f.byJumps() {
 		err = p.followJumps(f)

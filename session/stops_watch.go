@@ -48,25 +48,27 @@ func (s *Stops) WatchAt(expr string, a addr.Run, size int, kind inferior.WatchKi
 			return nil, fmt.Errorf("watch %s: %w", expr, err)
 		}
 	}
-	w, err := s.watchMemory(a, size, kind)
-	if err != nil {
+	if err := s.watchMemory(b, a); err != nil {
 		return nil, err
 	}
 	st := s.demand.stops.Add(breakpoints.NewStop(breakpoints.Spec{Kind: breakpoints.StopWatch, Location: expr, Addr: a}))
 	st.Places = []breakpoints.Place{{Addr: a}}
-	b.watch = w
 	s.demand.binds[st.ID] = b
 	s.awaitEnd(st, b)
 	return st, nil
 }
 
-// watchMemory watches memory by debug registers, or where they do not do it, or shall not, by
+// watchMemory watches the memory of a watchpoint by debug registers, or where they do not do it, or shall not, by
 // single steps.
-func (s *Stops) watchMemory(a addr.Run, size int, kind inferior.WatchKind) (*inferior.Watch, error) {
+func (s *Stops) watchMemory(b *binding, a addr.Run) (err error) {
+	why := s.whyStepping(b) // who has the registers now
 	if s.settings.NoWatchRegisters {
-		return s.proc.WatchStepping(a, size, kind)
+		b.watch, err = s.proc.WatchStepping(a, b.size, b.access)
+	} else {
+		b.watch, err = s.proc.Watch(a, b.size, b.access)
 	}
-	return s.proc.Watch(a, size, kind)
+	b.short = why
+	return err
 }
 
 // StepsTaken tells how many instructions the process has run one at a time for watchpoints; nil without one. Any
@@ -88,15 +90,17 @@ func (s *Stops) Cost(st *breakpoints.Stop) string {
 	switch {
 	case s.proc == nil || b == nil:
 	case b.watch != nil && b.watch.Stepping:
-		return s.whyStepping(b) + ": " + stepCost
+		return b.short + ": " + stepCost
 	case b.watch != nil && b.watch.Registers() > 1:
 		return fmt.Sprintf("%d bytes: it takes %d of the 4 debug registers", b.size, b.watch.Registers())
-	case slices.ContainsFunc(b.lines, func(l *pythonLine) bool { return l.watch == nil }):
-		return s.whyNoRegister(st) + ": traps in the interpreter's loop, " + jumpCost
-	case slices.ContainsFunc(b.lines, func(l *pythonLine) bool { return l.watch.Stepping }):
-		return s.whyNoRegister(st) + ": " + stepCost
 	case slices.ContainsFunc(b.hard, (*inferior.Watch).InMemory):
-		return s.whyNoRegister(st) + ": a trap in the code takes its place"
+		return b.short + ": a trap in the code takes its place"
+	}
+	if i := slices.IndexFunc(b.lines, func(l *pythonLine) bool { return l.watch == nil }); i >= 0 {
+		return b.lines[i].short + ": traps in the interpreter's loop, " + jumpCost
+	}
+	if i := slices.IndexFunc(b.lines, func(l *pythonLine) bool { return l.watch.Stepping }); i >= 0 {
+		return b.lines[i].short + ": " + stepCost
 	}
 	return ""
 }
@@ -112,9 +116,9 @@ func (s *Stops) whyStepping(b *binding) string {
 	case s.settings.NoWatchRegisters:
 		return "can-use-hw-watchpoints is 0"
 	}
-	text := fmt.Sprintf("%d bytes, more than the free debug registers watch", b.size)
+	text := fmt.Sprintf("%d bytes, more than the free debug registers could watch", b.size)
 	if held := s.registersHeld(nil); len(held) > 0 {
-		text += ", as others are in use by " + strings.Join(held, ", ")
+		text += ", as others were in use by " + strings.Join(held, ", ")
 	}
 	return text
 }
@@ -128,7 +132,7 @@ func (s *Stops) whyNoRegister(st *breakpoints.Stop) string {
 		return deadRegisters
 	}
 	if held := s.registersHeld(st); len(held) > 0 {
-		return "too few of the 4 debug registers are free, others are in use by " + strings.Join(held, ", ")
+		return "too few of the 4 debug registers were free, others were in use by " + strings.Join(held, ", ")
 	}
 	return "no debug register was free"
 }
@@ -182,7 +186,7 @@ func (s *Stops) watchSize(a addr.Run) int {
 func (s *Stops) bindWatch(st *breakpoints.Stop) (err error) {
 	b := s.demand.binds[st.ID]
 	if b.watch == nil {
-		if b.watch, err = s.watchMemory(st.Addr, b.size, b.access); err == nil {
+		if err = s.watchMemory(b, st.Addr); err == nil {
 			s.awaitEnd(st, b)
 		}
 	}
@@ -216,9 +220,11 @@ func (s *Stops) bindHardware(st *breakpoints.Stop) error {
 // instruction.
 func (s *Stops) breakByRegister(st *breakpoints.Stop, a addr.Run) (*inferior.Watch, error) {
 	if s.proc.FreeRegisters() == 0 {
+		why := s.whyNoRegister(st)
 		if err := s.loc.insideInstruction(a); err != nil {
-			return nil, fmt.Errorf("%s, and %w", s.whyNoRegister(st), err)
+			return nil, fmt.Errorf("%s, and %w", why, err)
 		}
+		s.demand.binds[st.ID].short = why
 	}
 	return s.planes.breakAt(a, func(t *inferior.Thread) inferior.Action { return s.atStop(st, t) })
 }
