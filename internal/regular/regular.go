@@ -42,8 +42,11 @@ func Open(path string) (*os.File, fs.FileInfo, error) {
 }
 
 // Read reads a regular file of at most limit bytes, and of a longer one a byte more.
-func Read(path string, limit int64) ([]byte, error) {
-	f, _, err := Open(path)
+func Read(path string, limit int64) ([]byte, error) { return ReadBy(Open, path, limit) }
+
+// ReadBy is Read of a file that is opened in another way.
+func ReadBy(open func(path string) (*os.File, fs.FileInfo, error), path string, limit int64) ([]byte, error) {
+	f, _, err := open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ package rights
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 
@@ -63,11 +62,4 @@ func (u *User) Open(path string) (*os.File, fs.FileInfo, error) {
 }
 
 // Read is regular.Read with the rights of the user: at most limit bytes, and of a longer file a byte more.
-func (u *User) Read(path string, limit int64) ([]byte, error) {
-	f, _, err := u.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, limit+1))
-}
+func (u *User) Read(path string, limit int64) ([]byte, error) { return regular.ReadBy(u.Open, path, limit) }
