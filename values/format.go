@@ -206,7 +206,7 @@ func (p *formatter) value(v Value) {
 		p.depth--
 		return
 	case Void:
-		if v.Type.untold() {
+		if v.Type.unknown {
 			p.write(v.Type.Name)
 			return
 		}

@@ -3,7 +3,6 @@ package values
 import (
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"hdb/symbols/dwarf"
 )
@@ -48,14 +47,15 @@ type Type struct {
 	vector bool
 	lang   dwarf.Language
 
-	fields []Field
-	full   bool // fields and enumerators are read
-	enums  []Enumerator
-	object *Type // the class of a pointer to member
-	parts  *variantPart
-	proto  bool
-	decl   bool
-	align  int64 // see alignment; 0 not computed yet
+	fields  []Field
+	full    bool // fields and enumerators are read
+	enums   []Enumerator
+	object  *Type // the class of a pointer to member
+	parts   *variantPart
+	proto   bool
+	decl    bool
+	unknown bool  // nothing tells what it is, and Name says why: it has no value, but Void is its Kind
+	align   int64 // see alignment; 0 not computed yet
 	// untyped is set for data that only the symbol table describes, which expressions can
 	// cast or take the address of, and for functions of which nothing else is known.
 	untyped bool
@@ -118,13 +118,10 @@ func (m *modState) unknownType() string {
 	return "<unknown type>"
 }
 
-// untold reports whether the type is one that nothing tells: it has no value, and is not void.
-func (t *Type) untold() bool { return t.Kind == Void && strings.HasPrefix(t.Name, "<") }
-
 // typeAt makes the type of an entry.
 func (m *modState) typeAt(d dwarf.DIE) *Type {
 	if !d.Valid() {
-		return &Type{Kind: Void, Name: m.unknownType(), prog: m.prog, mod: m}
+		return &Type{Kind: Void, Name: m.unknownType(), unknown: true, prog: m.prog, mod: m}
 	}
 	key := typeKey{d.Unit.Data, d.Off}
 	if t := m.types[key]; t != nil {
@@ -252,7 +249,7 @@ func (t *Type) Strip() *Type {
 			return t
 		}
 	}
-	return &Type{Kind: Void, Name: "<endless type>", prog: t.prog, mod: t.mod}
+	return &Type{Kind: Void, Name: "<endless type>", unknown: true, prog: t.prog, mod: t.mod}
 }
 
 // Unqualified removes const and other qualifiers, but not typedefs.
