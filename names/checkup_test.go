@@ -81,7 +81,7 @@ func TestCheckupCountsNamelessCode(t *testing.T) {
 	for _, c := range []struct {
 		nameless, inModule int
 		lacks              bool
-	}{{0, 100, false}, {1, 99, false}, {95, 5, true}, {100, 0, true}} {
+	}{{0, 100, false}, {1, 99, false}, {1, 49, true}, {1, 149, false}, {2, 148, true}, {95, 5, true}, {100, 0, true}} {
 		log := file.NewLog(capture.Info{Program: "/bin/node"})
 		log.AddModule(capture.Module{Path: "/bin/node", Low: 0x400000, High: 0x500000, From: 1})
 		malloc := log.FuncIndex("malloc")

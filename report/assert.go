@@ -72,7 +72,7 @@ func Check(p *Profile, l *Limits) []Verdict {
 			v.Text += fmt.Sprintf("; the peak was at %s, after event #%d", units.Time(p.Peak.Time), p.Peak.Seq)
 		}
 		v.decide(p, l, liveBytes, p.PeakBytes(), *m)
-		v.decideMapped(p, *m)
+		v.decideMapped(p, l, *m)
 		v.of(p.Counted(), func(_ int, st *Stack) (uint64, uint64) { return st.Peak, st.PeakBlocks })
 		all = append(all, v)
 	}

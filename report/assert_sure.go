@@ -58,15 +58,15 @@ func plus(a, b uint64) uint64 {
 }
 
 // decideMapped makes the verdict on the peak undecided if the limit lies between what was live at the
-// peak that is known and what may have been, see Profile.MostMapped; it fails if mappings alone are too much.
-func (v *Verdict) decideMapped(p *Profile, limit uint64) {
-	if !v.Held || p.MostMapped == 0 || p.Peak.Live+p.MostMapped <= limit {
+// peak that is known and what may have been, see Profile.MostMapped, but for Limits.Incomplete; it fails if mappings alone are too much.
+func (v *Verdict) decideMapped(p *Profile, l *Limits, limit uint64) {
+	if !v.Held || p.MostMapped <= limit && (l.Incomplete || p.Peak.Live+p.MostMapped <= limit) {
 		return
 	}
 	v.Held = false
 	if v.Text += fmt.Sprintf("; the program had mapped up to %s, perhaps at another moment", p.LongSize(p.MostMapped)); p.MostMapped <= limit {
 		v.Undecided = true
-		v.Text += ": undecided, for sums are recorded and no events"
+		v.Text += ": undecided, for sums are recorded and no events (--allow-incomplete takes the peak that is known)"
 	}
 }
 

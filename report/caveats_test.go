@@ -60,6 +60,18 @@ func TestUndecided(t *testing.T) {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 	}
+	// Where sums are recorded, mappings may have been there at the peak.
+	for _, c := range []struct {
+		mapped     uint64
+		incomplete bool
+		want       string
+	}{{500, false, "max-peak?"}, {500, true, "max-peak+"}, {90_000, false, "max-peak-"}, {90_000, true, "max-peak-"}, {0, false, "max-peak+"}} {
+		p := leakyProfile()
+		p.MostMapped = c.mapped
+		if got := words(Check(p, &Limits{MaxPeak: n(85_000), Incomplete: c.incomplete})); got != c.want {
+			t.Errorf("%d bytes mapped at some moment, incomplete %v: %s, want %s", c.mapped, c.incomplete, got, c.want)
+		}
+	}
 	// Of a Go program without C code nothing is known, whatever the user wishes.
 	p := &Profile{Caveats: golang}
 	all := Check(p, &Limits{MaxPeak: n(1 << 40), MaxAllocs: n(0), NoLeaks: true, Incomplete: true})
