@@ -72,18 +72,10 @@ type Attribution struct {
 // Runs notes the file of the program itself, which is no library whatever its path looks like.
 func (a *Attribution) Runs(path string) { a.programs.Store(path, true) }
 
-// RunsIn notes the files of the programs of a recording: the first with a path that the kernel mapped for each.
+// RunsIn notes the files of the programs of a recording.
 func (a *Attribution) RunsIn(src capture.Source) {
-	begins := []uint64{0, 1} // where the events of each program begin
-	for _, seq := range src.Execs() {
-		begins = append(begins, seq)
-	}
-	noted := map[uint64]bool{}
-	for _, m := range src.Modules() {
-		if m.Path != "" && !noted[max(m.From, 1)] && slices.Contains(begins, m.From) {
-			noted[max(m.From, 1)] = true
-			a.Runs(m.Path)
-		}
+	for _, m := range capture.Programs(src) {
+		a.Runs(m.Path)
 	}
 }
 

@@ -46,13 +46,12 @@ func oneProgram(a, b *file.File) bool {
 	return x != nil && y != nil && x.BuildID == y.BuildID && (x.BuildID != "" || x.Path == y.Path)
 }
 
-// programFile is the file that the kernel mapped for the program: the first with a path, as it maps that before the
-// dynamic linker and the libraries; nil if it is not known.
+// programFile is the file of the first program, nil if it is not known.
 func programFile(f *file.File) *capture.Module {
-	modules := f.Modules()
-	i := slices.IndexFunc(modules, func(m capture.Module) bool { return m.Path != "" && m.From <= 1 })
+	all := capture.Programs(f)
+	i := slices.IndexFunc(all, func(m capture.Module) bool { return m.From <= 1 })
 	if i < 0 {
 		return nil
 	}
-	return &modules[i]
+	return &all[i]
 }
