@@ -62,4 +62,6 @@ func (u *User) Open(path string) (*os.File, fs.FileInfo, error) {
 }
 
 // Read is regular.Read with the rights of the user: at most limit bytes, and of a longer file a byte more.
-func (u *User) Read(path string, limit int64) ([]byte, error) { return regular.ReadBy(u.Open, path, limit) }
+func (u *User) Read(path string, limit int64) ([]byte, error) {
+	return regular.ReadBy(u.Open, path, limit)
+}
