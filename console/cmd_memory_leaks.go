@@ -202,6 +202,10 @@ func leaksAtExit(c *Console, in Input) error {
 		return errors.New("leaks: --exit: the program runs already: interrupt stops it")
 	}
 	r, how, err := c.s.ToExit()
+	for err == nil && how == session.LeavingStops && r.Wrong != nil && c.cfg.Finish { // nobody looks around there
+		c.report(in, r)
+		r, how, err = c.s.ToExit()
+	}
 	if err != nil {
 		return fmt.Errorf("leaks: --exit: %w", err)
 	}
