@@ -400,7 +400,7 @@ func (s *Session) sourcesOf(pid int) {
 		return
 	}
 	var owner *rights.User
-	if p := s.names.Program; p != nil {
+	if p := s.names.Program; p != nil && p.Object != nil { // it has none if its file is gone
 		owner = p.Object.File.Owner()
 	}
 	s.names.ReadAs("", owner)

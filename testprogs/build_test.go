@@ -114,6 +114,7 @@ var behaviours = []struct {
 	{name: "signals", args: []string{"2000"}, want: "rt 2000 disorder 0\n"},
 	{name: "stepsignals", want: "counted 1 plain 1 jumped 1 value 4\n"},
 	{name: "held"},
+	{name: "sized"},
 	{name: "heldobjects"},
 	{name: "linkbases"},
 	{name: "heldmodules"},

@@ -14,7 +14,7 @@ import (
 // mimalloc keeps of them, at each of its steps.
 func TestHeaps(t *testing.T) {
 	for _, p := range planes {
-		r := record(t, p, program(t, "mimalloc_heaps", nil))
+		r := record(t, p, program(t, "mimalloc_heaps", nil, "book"))
 		books := strings.Split(strings.TrimSuffix(r.out, "step\n"), "step\n")
 		live, foreign, step := heap.NewLive(), map[uint64]bool{}, 0
 		for e := range r.Events(1) {

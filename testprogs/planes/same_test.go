@@ -81,6 +81,7 @@ var subjects = []subject{
 	{name: "fork", do: []string{"set follow-fork-mode child", "RUN"}},
 	{name: "globals"},
 	{name: "held", shared: true},
+	{name: "sized"},
 	{name: "heldobjects"},
 	{name: "linkbases"},
 	{name: "heldmodules"},
