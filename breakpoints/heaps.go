@@ -20,7 +20,7 @@ func wholeHeapFn(name string) Function {
 	return f
 }
 
-// OfHeaps reports whether a call tells about a first-class heap.
+// OfHeaps reports whether a call names a first-class heap.
 func (f *Function) OfHeaps() bool {
 	return f.Heap.From != Nowhere || f.Whole && f.Group != GroupPool
 }

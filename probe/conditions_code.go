@@ -10,8 +10,9 @@ import (
 	"hdb/probe/filter"
 )
 
-// writeFilter writes the condition's code for the core to call: it returns 1 if
-// the event may stop the process. 0 if no event of the site does.
+// writeFilter writes the condition's code for the core to call. The code returns
+// askedMay, askedSure or askedWrong, or askedNo if the event stops nothing. The address
+// is 0 if the code has nothing to do: no event of the site stops the process or is noted.
 func (cs *conditions) writeFilter(s *site) (addr.Run, error) {
 	at := s.island.next()
 	code, err := cs.filterCode(s, at)
@@ -59,7 +60,8 @@ func (cs *conditions) filterCode(s *site, at addr.Run) ([]byte, error) {
 }
 
 // plainGroup tells whether all arguments of a function are in registers, and what it does
-// is what its group does. The short way takes a heap for an old block.
+// is what its group does. Functions whose heap is in the word of the old block are out: the
+// short way would take the heap for an old block.
 func plainGroup(fn breakpoints.Function) bool {
 	plain := fn.Group == breakpoints.GroupC || fn.Group == breakpoints.GroupCXX || fn.Group == breakpoints.GroupPython
 	return plain && !fn.Whole && !fn.HeapInOld()
