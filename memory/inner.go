@@ -5,8 +5,8 @@ import (
 	"hdb/internal/addr"
 )
 
-// loaderAlign is the alignment of ld.so's tables of the objects that are loaded (glibc's elf/dl-find_object.c, from 2.35 on). It has them by
-// pointers to the first multiple in a block, where struct dlfo_mappings_segment has the start of the block in its second word.
+// loaderAlign is the alignment of ld.so's tables of loaded objects (glibc's elf/dl-find_object.c, from 2.35 on). It points to the first
+// aligned address in a block; the second word there (struct dlfo_mappings_segment, to_free) is the block's start.
 const loaderAlign = 128
 
 // inner is graph.Options.Inner: pointers of the dynamic linker, and of runtimes.

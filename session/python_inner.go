@@ -30,10 +30,10 @@ func (h *Heap) pythonInner(mem io.ReaderAt) func(word, pointer uint64, b graph.B
 				return true
 			}
 			// What pymalloc leaves to PyMem_RawMalloc has two headers.
-			if at < start+pymalloc.Behind || !pymalloc.Hooked(all[0].Memory(), start, b.Addr+b.Size-uint64(start)) {
+			if at < start+pymalloc.HookHeader || !pymalloc.Hooked(all[0].Memory(), start, b.Addr+b.Size-uint64(start)) {
 				return false
 			}
-			if start += pymalloc.Behind; at == start {
+			if start += pymalloc.HookHeader; at == start {
 				return true
 			}
 		}

@@ -44,7 +44,7 @@ func Open(in *python.Interpreter, mem python.Memory, symbols python.Symbols, giv
 	return h, nil
 }
 
-// Memory is what the heap reads, which keeps what it has read.
+// Memory returns the heap's memory, cached.
 func (h *Heap) Memory() python.Memory { return h.mem }
 
 // typeOf is the type of the object at an address, nil if none is there.

@@ -3,10 +3,10 @@ package objects
 import "hdb/internal/addr"
 
 const (
-	dictBefore   = 24     // from 3.11 on, where the pointer to an object's dict is before it; of 3.12 to its values, less one
-	valuesBefore = 32     // of 3.11, where the pointer to its values is
-	maxBefore    = 32     // bytes that are before an object at most
-	maxValues    = 30 + 2 // of SHARED_KEYS_MAX_SIZE values the order, and two sizes, are before them
+	dictBefore   = 24     // from 3.11 on: the pointer to an object's dict lies so far before it; in 3.12 it may be to its values, less one
+	valuesBefore = 32     // in 3.11: so does the pointer to its values
+	maxBefore    = 32     // bytes before an object, at most
+	maxValues    = 30 + 2 // bytes before values: an order of 30 (SHARED_KEYS_MAX_SIZE) and two sizes
 )
 
 // Inner reports whether CPython holds the block that begins at start by a pointer behind that, which lies at word: to an object, before which
@@ -29,7 +29,8 @@ func (h *Heap) objectBehind(at, start addr.Run) bool {
 	return t != nil && start+addr.Run(t.head) == at
 }
 
-// valuesBehind reports whether a word is an object's pointer to its values, or a dict's. The last byte before them says how many are.
+// valuesBehind reports whether a word is an object's pointer to its values, or a dict's. The byte before them says how far behind the
+// block's start they begin.
 func (h *Heap) valuesBehind(word, pointer, start addr.Run) bool {
 	values := pointer
 	switch {

@@ -294,8 +294,11 @@ func (h *Heap) pools(yield func(p *Pool, used []bool) bool) error {
 	return errors.Join(errs...)
 }
 
+// HookHeader is how many bytes debug hooks put in front of the program's memory.
+const HookHeader = debugHeader
+
 // Hooked reports whether debug hooks have a header at the start of an allocator's block of so many bytes. The program was given what
-// follows it, at Behind.
+// follows it.
 func Hooked(mem python.Memory, start addr.Run, size uint64) bool {
 	head, err := read(mem, start, debugHeader)
 	if err != nil {
@@ -305,6 +308,3 @@ func Hooked(mem python.Memory, start addr.Run, size uint64) bool {
 	d.header(head)
 	return !d.Moving && len(d.Damages) == 0 && d.Size <= size && debugHeader+d.Size+debugTail <= size
 }
-
-// Behind is how far behind the start of an allocator's block the one of the program begins, if it is Hooked.
-const Behind = debugHeader
