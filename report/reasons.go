@@ -30,7 +30,7 @@ var reasonWords = map[capture.ReasonKind][2]string{
 	capture.DamagedPart:  {"a damaged part of the capture"},
 	capture.PythonHeap:   {"of Python's blocks of up to 512 bytes it has none: --python-allocators records them"},
 	capture.NoAllocator:  {"no allocator function was known in the program: what it allocates is not counted; alloc add names such functions"},
-	capture.AtStops:      {"record start was not used", "record start was not used: there are %s events, those at which the program stopped and the ends of their blocks"},
+	capture.AtStops:      {"record start was not used", "record start was not used: only %s events are kept, those that the program stopped at and the ends of their blocks"},
 	capture.DamagedEnd:   {"the end of the capture is missing: these at least"},
 }
 

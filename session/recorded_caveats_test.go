@@ -38,7 +38,7 @@ func TestGapsWithoutARecording(t *testing.T) {
 	s := open(t, "basic")
 	setBreak(t, s, "malloc")
 	must(t)(s.Run(nil))
-	const want = "of the run: record start was not used: there are 1 of 11 events, those at which the program stopped and the ends of their blocks"
+	const want = "of the run: record start was not used: only 1 of 11 events are kept, those that the program stopped at and the ends of their blocks"
 	if got := s.Recorded.Gaps(); len(got) != 1 || !strings.HasSuffix(got[0], want) {
 		t.Errorf("%q, want %q", got, want)
 	}
