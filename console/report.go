@@ -314,13 +314,14 @@ func (v *sourceViewer) show(o *screen.Output, f names.Frame, n int) (printed boo
 	return printed
 }
 
-// showFound is show that says nothing where there is no source.
+// showFound is like show, but prints nothing if there is no source.
 func (v *sourceViewer) showFound(o *screen.Output, f names.Frame, n int) (printed bool) {
 	printed, _ = v.print(o, f, n)
 	return printed
 }
 
-// print prints n lines around a frame's line, or tells why there are none.
+// print prints n lines around a frame's line. The error says why the source cannot be
+// shown; it is nil for code without a line.
 func (v *sourceViewer) print(o *screen.Output, f names.Frame, n int) (printed bool, err error) {
 	if f.File == "" || f.Line == 0 || n == 0 {
 		return n == 0, nil

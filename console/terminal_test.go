@@ -14,7 +14,6 @@ import (
 
 	"hdb/console/line"
 	"hdb/session"
-
 	"hdb/testprogs"
 )
 

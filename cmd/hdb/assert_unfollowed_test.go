@@ -44,7 +44,7 @@ func TestAssertUnfollowed(t *testing.T) {
 		{[]string{"assert", "--max-allocs", "5", "--", program}, 6, []string{"UNDECIDED max-allocs: "}},
 		{[]string{"assert", "--no-leaks", "--", testprogs.Build(t, "static")}, 3, []string{"FAILED no-leaks: "}},
 		{[]string{"leaks", "--", program}, 0, []string{"in 20 blocks"}},
-		{[]string{"leaks", "--", testprogs.Build(t, "mismatch"), "malloc-delete"}, 0, []string{"mismatched free: ", "about to exit"}}, // which is no end of it
+		{[]string{"leaks", "--", testprogs.Build(t, "mismatch"), "malloc-delete"}, 0, []string{"mismatched free: ", "about to exit"}}, // goes on past the wrong free
 		{[]string{"leaks", "--", musl}, 6, []string{"no allocator function was known in the program"}},
 		{console(program, "leaks --exit", "assert --no-leaks --max-allocs 5"), 3, []string{"FAILED no-leaks: ", "in 20 blocks that nothing holds", "UNDECIDED max-allocs: "}},
 		{console(program, "set probe off", "leaks --exit", "assert --max-allocs 5"), 6, []string{"UNDECIDED max-allocs: "}},

@@ -28,8 +28,9 @@ usage:
   hdb capture info [--json] CAPTURE      what it holds, and what takes its room
   hdb capture info --log [--json] CAPTURE
                                          what was typed and printed while it was made
-  hdb capture check CAPTURE...           read all of it, and say what is damaged or wrong, or
-                                         up to where a file is complete that was not closed
+  hdb capture check CAPTURE...           read all of it; say what is damaged or wrong, or, of
+                                         a file that was not closed, up to which event it is
+                                         complete
   hdb capture repair CAPTURE -o OUT      make a whole capture of what can be read of one
   hdb capture trim CAPTURE [--from M] [--to M] -o OUT
                                          the events between two moments, as goto takes
