@@ -65,7 +65,7 @@ var trials = [abilities]trial{
 		false, sync.OnceValue(tryHugePages)},
 	Unfiltered: {"unfiltered", "no seccomp filter", "programs that hdb starts are under the filter, too, and may be refused what they ask the kernel for",
 		true, sync.OnceValue(tryUnfiltered)},
-	UserNamespaces: {"userns", "user namespaces", "hdb works the same: only its own tests, of containers, make some",
+	UserNamespaces: {"userns", "user namespaces", "hdb works the same: only its own tests of containers need user namespaces",
 		false, sync.OnceValue(tryUserNamespaces)},
 	PerfEvents: {"perf", "counters of perf", "hdb works the same: it does not count by them",
 		false, sync.OnceValue(tryPerfEvents)},
