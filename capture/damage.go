@@ -83,7 +83,7 @@ type DamageError struct {
 // that is there is right.
 func (e *DamageError) OnlyCut() bool { return e.Open && e.OnlyEnd() }
 
-// OnlyEnd reports whether nothing but the file's end is lost. That may be what stands behind the last event.
+// OnlyEnd reports whether only the end of the file is missing, which may lie behind the last event.
 func (e *DamageError) OnlyEnd() bool {
 	return e.More == 0 && !slices.ContainsFunc(e.Lost, func(l Lost) bool {
 		return l.Kind != NotClosed && l.Kind != CutHeader && l.Kind != CutChunk

@@ -2,8 +2,8 @@ package capture
 
 import "slices"
 
-// Programs are the files of the programs of a recording, each with the event that the program begins with in From: the first module with a path that the
-// kernel mapped for each, as it maps that before the dynamic linker and the libraries. One whose file is not known is left out.
+// Programs returns the main module of each program of a recording, with the event it begins with in From: the kernel maps it first.
+// Programs whose file is not known are left out.
 func Programs(src Source) (all []Module) {
 	begins := []uint64{0, 1} // where the events of each program begin
 	for _, seq := range src.Execs() {

@@ -10,8 +10,8 @@ import (
 // leavingFunctions are those of C libraries by which programs end: what main's caller calls when main has returned, too.
 var leavingFunctions = []string{"exit", "quick_exit", "_exit", "_Exit"}
 
-// goExit are the names of the function by which a Go runtime ends the process, with a C library or without: those of the linker, and the
-// one in its own table, which a stripped program has, too.
+// goExit are the names of the function by which a Go runtime ends the process: in the symbol table, and in Go's own table, which
+// stripped programs keep.
 var goExit = []string{"runtime.exit", "runtime.exit.abi0"}
 
 // exitGroup is the system call that ends a process (arch/x86/entry/syscalls/syscall_64.tbl).

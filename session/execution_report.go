@@ -42,7 +42,7 @@ type Report struct {
 	Aborted   *MallocAbort  // why the C library's malloc has ended the program
 	InPython  bool          // the stop is about that one, and Frames has none
 	Stop      string        // the report of a recorded stop, as it was shown
-	Leaving   bool          // the program is about to exit: in a function of the C library, or at the system call
+	Leaving   bool          // the program is about to exit: at a function of leavingFunctions or goExit, or at the system call
 	Drawn     bool          // the recording tells where this is: the moment of its peak
 	Verb      string        // "start", "step" ...: what ended here without a numbered stop
 }

@@ -23,7 +23,7 @@ func TestGoAssignment(t *testing.T) {
 	}
 }
 
-// TestWatchOfGo watches variables of packages: hits have their names, and values where the bytes are some.
+// TestWatchOfGo watches package variables: hits have the names and values of variables, or their bytes where there is no valid value.
 func TestWatchOfGo(t *testing.T) {
 	s := open(t, "unhurt_go")
 	must(t)(s.Start(nil))

@@ -51,7 +51,8 @@ func (v *Values) watched(expr string, a addr.Run, size int) *watchedValue {
 	return nil
 }
 
-// watchedGo is watched of a package's variable of Go, whatever frame is selected. & and * before a symbol mean nothing.
+// watchedGo is watched for a package variable of Go, in any frame. A leading & or * is dropped: the address decides whether the
+// variable is meant.
 func (v *Values) watchedGo(expr string, a addr.Run, size int) *watchedValue {
 	if v.image == nil || !v.image.IsGo() {
 		return nil
@@ -108,8 +109,8 @@ func (v *Values) watchTexts(w *watchedValue, hit *WatchHit) {
 	}
 }
 
-// goTexts is watchTexts of a variable of Go. Between the stores of a string or slice the value is none, and a change may
-// not be seen in its text, as that of a slice's capacity: then the name stands before the bytes.
+// goTexts is watchTexts of a variable of Go. Between the stores of a string or slice its value is invalid, and a change of
+// a slice's capacity does not show in its text: then the changed bytes are reported under the variable's name.
 func (w *watchedValue) goTexts(hit *WatchHit, o values.Options) {
 	old, errOld := w.ofGo.Holding(hit.Old, goLimits(o, false))
 	now, errNow := w.ofGo.Holding(hit.New, goLimits(o, false))

@@ -58,12 +58,12 @@ type Options struct {
 	// Without are heuristics not to be used.
 	Without Heuristics
 
-	// Fits reports whether a block, whose size is no more than what can be used of it, may have been made for a request of so many bytes.
-	// Nil: sizes are those of requests.
+	// Fits reports whether b may have been made for a request of asked bytes, where b.Size is only the usable size.
+	// Nil: sizes are those requested.
 	Fits func(b Block, asked uint64) bool
 
-	// Inner reports whether a language's runtime holds a block by a pointer behind its start, where what it has before its own objects
-	// ends. word is the address of the pointer, 0 of a register. It is asked of blocks that nothing else reaches. Nil: there is no such runtime.
+	// Inner reports whether a runtime keeps a header of its own at the start of b, and pointer leads behind it. word is the
+	// address of the pointer, 0 in a register. It is asked of blocks that nothing else reaches. Nil: there is no such runtime.
 	Inner func(word, pointer uint64, b Block) bool
 
 	// Collector manages some of the blocks; nil: there is none.

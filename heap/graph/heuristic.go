@@ -25,7 +25,7 @@ const (
 	// MultipleInheritance: to a word that points to a table of virtual functions, in a block whose first word
 	// does, too. It needs Options.Files and Options.Code.
 	MultipleInheritance
-	// Runtime: Options.Inner knows it.
+	// Runtime: Options.Inner accepts the pointer.
 	Runtime
 )
 
