@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"hdb/capture"
 	"hdb/names"
@@ -27,6 +28,8 @@ type interpreter struct {
 	last    repetition // what an empty line does
 	running string     // the full name of the command that runs or ran last
 	quit    bool
+
+	stopSteps func() // stops telling how many single steps the innermost command has led to; may be called again
 }
 
 // top runs one line as the user's own: it can be interrupted, its error is
@@ -132,11 +135,16 @@ func withAdvice(err error) error {
 }
 
 // read bounds what a command reads and prints by its context, and shows how far it
-// is when that takes long.
+// is when that takes long. Of single steps only the innermost of nested commands tells.
 func (r *interpreter) read(ctx context.Context) (*capture.Reading, func()) {
 	reading := capture.NewReading(ctx)
 	before, restore := r.c.s.Within(reading), r.c.out.Until(reading.GivenUp)
-	stop, stopSteps := showReading(r.c, reading), showSteps(r.c)
+	stop := showReading(r.c, reading)
+	if r.stopSteps != nil {
+		r.stopSteps()
+	}
+	stopSteps := sync.OnceFunc(showSteps(r.c))
+	r.stopSteps = stopSteps
 	return reading, func() {
 		stop()
 		stopSteps()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -108,8 +109,8 @@ func (k *keyboard) listen() {
 	}
 }
 
-// expect waits until the text has been printed, and forgets what came before.
-func (k *keyboard) expect(text string) {
+// expect waits until the text has been printed, and forgets what came before, which it returns.
+func (k *keyboard) expect(text string) (before string) {
 	k.t.Helper()
 	timeout := time.After(20 * time.Second)
 	for !strings.Contains(k.seen, text) {
@@ -123,7 +124,8 @@ func (k *keyboard) expect(text string) {
 			k.t.Fatalf("waiting for %q; seen %q", text, k.seen)
 		}
 	}
-	_, k.seen, _ = strings.Cut(k.seen, text)
+	before, k.seen, _ = strings.Cut(k.seen, text)
+	return before
 }
 
 const (
@@ -274,17 +276,25 @@ func TestTerminalInterruptsACommand(t *testing.T) {
 	}
 }
 
-// TestTerminalTellsOfSteps watches by single steps: hdb says how far it is, and Ctrl-C stops the program.
+// TestTerminalTellsOfSteps watches by single steps: hdb says how far it is, once though the command is one of a
+// script, and Ctrl-C stops the program.
 func TestTerminalTellsOfSteps(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "script")
+	if err := os.WriteFile(script, []byte("continue\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	k := newKeyboard(t, exec.Command(testprogs.HDB(t), "-nx", "-q", testprogs.Build(t, "spin")))
-	for _, line := range []string{"set can-use-hw-watchpoints 0", "start", "watch *$rsp 8", "continue"} {
+	for _, line := range []string{"set can-use-hw-watchpoints 0", "start", "watch *$rsp 8", "source " + script} {
 		k.expect("(hdb) ")
 		k.press(line + keyEnter)
 	}
 	k.expect("watching by single steps: ")
 	k.expect(" a second (Ctrl-C stops the program)")
+	time.Sleep(time.Second) // a second line would follow at once
 	k.press(keyCtrlC)
-	k.expect("(hdb) ")
+	if before := k.expect("(hdb) "); strings.Contains(before, "watching by single steps: ") {
+		t.Errorf("told twice: %q", before)
+	}
 	k.press("kill" + keyEnter)
 	k.expect("(y or n) ")
 	k.press("y" + keyEnter)
