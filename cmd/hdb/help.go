@@ -15,13 +15,13 @@ import (
 
 // firstWords are those of command lines, but for programs.
 func firstWords() []string {
-	return append(slices.Sorted(maps.Keys(verbs())), "symbolize", "open", "attach", "core")
+	return append(slices.Sorted(maps.Keys(verbs())), "symbolize", "open", "attach", "core", "version")
 }
 
 // help is `hdb help`, `hdb help VERB`, and for all other words that of the console.
 func help(words []string, in *os.File, out, errw io.Writer) int {
 	switch {
-	case len(words) == 0:
+	case len(words) == 0, len(words) == 1 && words[0] == "version": // which may be a program's name, too
 		return printText(out, errw, usage)
 	case len(words) == 1 && slices.Contains(firstWords(), words[0]):
 		return run([]string{words[0], "--help"}, in, out, errw)

@@ -176,8 +176,10 @@ func run(argv []string, in *os.File, out, errw io.Writer) int {
 		return printText(out, errw, coreUsage)
 	case o.command("attach") && wantsHelp(o.words[1:]):
 		return printText(out, errw, attachUsage)
+	case o.command("version") && !isHere("version") && wantsHelp(o.words[1:]):
+		return printText(out, errw, usage)
 	case o.command("version") && len(o.words) > 1 && !isHere("version"):
-		return fail(errw, fmt.Errorf("version: %q: nothing may follow: %w", o.words[1], errUsage), exitUsage)
+		return fail(errw, fmt.Errorf("version takes no arguments: %q: %w", o.words[1], errUsage), exitUsage)
 	case o.version, o.command("version") && !isHere("version"):
 		return printText(out, errw, "hdb "+version()+"\n")
 	case o.docs:
