@@ -14,7 +14,6 @@ type GoMemory struct {
 	Name string // the expression
 	Addr addr.Run
 	Size int
-	g    *Go
 }
 
 // PackageMemory finds the memory of an expression that begins with a package's variable: such a one has the same
@@ -31,16 +30,16 @@ func (g *Go) PackageMemory(expr string) (m *GoMemory, err error) {
 	case v.Addr == 0 || v.Flags&proc.VariableFakeAddress != 0 || v.RealType == nil:
 		return nil, fmt.Errorf("%s: the value does not lie in memory", expr)
 	}
-	return &GoMemory{expr, addr.Run(v.Addr), int(v.RealType.Common().ByteSize), g}, nil
+	return &GoMemory{expr, addr.Run(v.Addr), int(v.RealType.Common().ByteSize)}, nil
 }
 
 // Holding is the value that the memory has if these are its bytes. What they point to is read as it is now.
-func (m *GoMemory) Holding(b []byte, l GoLimits) (out GoValue, err error) {
+func (g *Go) Holding(m *GoMemory, b []byte, l GoLimits) (out GoValue, err error) {
 	defer caught(&err)
-	if err := m.g.refresh(nil); err != nil {
+	if err := g.refresh(nil); err != nil {
 		return out, err
 	}
-	v, err := m.g.packageScope(heldMemory{m.g.target.Memory(), uint64(m.Addr), b}).EvalExpression(m.Name, l.config())
+	v, err := g.packageScope(heldMemory{g.target.Memory(), uint64(m.Addr), b}).EvalExpression(m.Name, l.config())
 	if err != nil {
 		return out, oneLine(err)
 	}

@@ -47,6 +47,16 @@ func TestWatchOfGo(t *testing.T) {
 			t.Errorf("%q is not among %q", want, hits)
 		}
 	}
+	if _, err := s.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	must(t)(s.Start(nil))
+	if err := s.Stops.Enable(1, true); err != nil {
+		t.Fatal(err)
+	}
+	if r := must(t)(s.Execution.Continue(1)); len(r.Watched) != 1 || r.Watched[0].String() != "main.total: 0 -> 1" {
+		t.Errorf("in the next process: %v", r.Watched)
+	}
 }
 
 // TestGoChanges has the smallest parts that differ, and stops one behind as many as are shown.

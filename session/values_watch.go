@@ -93,7 +93,7 @@ func (v *Values) watchTexts(w *watchedValue, hit *WatchHit) {
 	}
 	o := values.Options{Elements: maxWatchedText}
 	if w.ofGo != nil {
-		w.goTexts(hit, o)
+		v.goTexts(w, hit, o)
 		return
 	}
 	var before, after string
@@ -111,9 +111,13 @@ func (v *Values) watchTexts(w *watchedValue, hit *WatchHit) {
 
 // goTexts is watchTexts of a variable of Go. Between the stores of a string or slice its value is invalid, and a change of
 // a slice's capacity does not show in its text: then the changed bytes are reported under the variable's name.
-func (w *watchedValue) goTexts(hit *WatchHit, o values.Options) {
-	old, errOld := w.ofGo.Holding(hit.Old, goLimits(o, false))
-	now, errNow := w.ofGo.Holding(hit.New, goLimits(o, false))
+func (v *Values) goTexts(w *watchedValue, hit *WatchHit, o values.Options) {
+	g, err := v.image.Go() // of the process that runs now
+	if err != nil {
+		return
+	}
+	old, errOld := g.Holding(w.ofGo, hit.Old, goLimits(o, false))
+	now, errNow := g.Holding(w.ofGo, hit.New, goLimits(o, false))
 	if errOld != nil || errNow != nil {
 		return
 	}
