@@ -6,6 +6,7 @@ import (
 
 	"hdb/heap/graph"
 	"hdb/internal/addr"
+	"hdb/python"
 	"hdb/python/objects"
 	"hdb/python/pymalloc"
 )
@@ -24,18 +25,31 @@ func (h *Heap) pythonInner(mem io.ReaderAt) func(word, pointer uint64, b graph.B
 		return nil
 	}
 	return func(word, pointer uint64, b graph.Block) bool {
-		start, at := addr.Run(b.Addr), addr.Run(pointer)
-		for {
-			if slices.ContainsFunc(all, func(o *objects.Heap) bool { return o.Inner(addr.Run(word), at, start) }) {
-				return true
-			}
-			// What pymalloc leaves to PyMem_RawMalloc has two headers.
-			if at < start+pymalloc.HookHeader || !pymalloc.Hooked(all[0].Memory(), start, b.Addr+b.Size-uint64(start)) {
-				return false
-			}
-			if start += pymalloc.HookHeader; at == start {
-				return true
-			}
+		at := addr.Run(pointer)
+		return behindHeaders(all[0].Memory(), b, at, func(start addr.Run) bool {
+			return slices.ContainsFunc(all, func(o *objects.Heap) bool { return o.Inner(addr.Run(word), at, start) })
+		})
+	}
+}
+
+// maxHookHeaders is how many headers of debug hooks a block may begin with: what pymalloc leaves to PyMem_RawMalloc has
+// that function's and its own. More are the program's bytes, which may go on like that without end.
+const maxHookHeaders = 2
+
+// behindHeaders reports whether a pointer at leads to what follows a header of debug hooks in a block, or inner holds for the block's start or
+// for such a place before the pointer.
+func behindHeaders(mem python.Memory, b graph.Block, at addr.Run, inner func(start addr.Run) bool) bool {
+	start := addr.Run(b.Addr)
+	for range maxHookHeaders {
+		if inner(start) {
+			return true
+		}
+		if at < start+pymalloc.HookHeader || !pymalloc.Hooked(mem, start, b.Addr+b.Size-uint64(start)) {
+			return false
+		}
+		if start += pymalloc.HookHeader; at == start {
+			return true
 		}
 	}
+	return inner(start)
 }
