@@ -1,6 +1,7 @@
 package symbols
 
 import (
+	"cmp"
 	delf "debug/elf"
 	"errors"
 	"fmt"
@@ -45,11 +46,7 @@ func (s *search) note(path, why string) {
 	}
 }
 
-// open opens the file at path if it is the right one; nil otherwise.
-func (s *search) open(path string, check func(*elf.File) error) *elf.File {
-	return s.openAs(s.cfg.User, path, check)
-}
-
+// openAs opens the file at path with a user's rights, if it is the right one; nil otherwise.
 func (s *search) openAs(u *rights.User, path string, check func(*elf.File) error) *elf.File {
 	for _, a := range s.attempts {
 		if a.Path == path {
@@ -74,15 +71,19 @@ func (s *search) openAs(u *rights.User, path string, check func(*elf.File) error
 	return d
 }
 
-// any opens the first of the paths with the right file.
-func (s *search) any(paths []string, check func(*elf.File) error) *elf.File {
+// any opens the first of the paths with the right file, with the rights that count for what a file names.
+func (s *search) any(from *elf.File, paths []string, check func(*elf.File) error) *elf.File {
 	for _, p := range paths {
-		if d := s.open(p, check); d != nil {
+		if d := s.openAs(s.cfg.userFor(from), p, check); d != nil {
 			return d
 		}
 	}
 	return nil
 }
+
+// userFor is whose rights count for the files that a file names: where that is not told, its owner's, also where it is
+// a debug file that another user owns than the program.
+func (c Config) userFor(from *elf.File) *rights.User { return cmp.Or(c.User, from.Owner) }
 
 // roots are the directories that stand for / where files of the object are looked
 // for, the likeliest first.
@@ -150,7 +151,7 @@ func (c Config) names(f *elf.File) []string {
 // ID below each debug directory, then by debug link beside the file, in its
 // .debug folder and below the debug directories.
 func (s *search) findDebugFile(f *elf.File, id string) *elf.File {
-	if d := s.any(s.cfg.byBuildID(id), hasBuildID(id)); d != nil {
+	if d := s.any(f, s.cfg.byBuildID(id), hasBuildID(id)); d != nil {
 		return d
 	}
 	name, crc, ok := f.DebugLink()
@@ -166,7 +167,7 @@ func (s *search) findDebugFile(f *elf.File, id string) *elf.File {
 			paths = append(paths, s.cfg.below(filepath.Join(debug, dir, name))...)
 		}
 	}
-	return s.any(paths, func(d *elf.File) error { return checkLinked(d, f, id, crc) })
+	return s.any(f, paths, func(d *elf.File) error { return checkLinked(d, f, id, crc) })
 }
 
 // hasBuildID is the check for a file that was looked for by its build ID.
@@ -258,5 +259,5 @@ func (s *search) findAltFile(f *elf.File) *elf.File {
 	for _, dir := range s.cfg.debugDirs() {
 		paths = append(paths, s.cfg.below(filepath.Join(dir, ".dwz", filepath.Base(path)))...)
 	}
-	return s.any(paths, check)
+	return s.any(f, paths, check)
 }

@@ -54,7 +54,7 @@ const maxMapped = 1024
 // newSplitFiles prepares the search: f is the file with the DWARF, which may be
 // the object's debug file.
 func newSplitFiles(object, f *elf.File, cfg Config) *splitFiles {
-	s := &splitFiles{files: map[string]*splitFile{}, below: cfg.below, user: cfg.User, debug: cfg.debugDirs()}
+	s := &splitFiles{files: map[string]*splitFile{}, below: cfg.below, user: cfg.userFor(f), debug: cfg.debugDirs()}
 	add := func(list *[]string, paths ...string) {
 		for _, p := range paths {
 			if !slices.Contains(*list, p) {

@@ -16,7 +16,8 @@ type Config struct {
 	Sysroot   string   // directory that stands for / in paths that an object or its debug link names; "" is none
 	Root      string   // the root directory of the process that has the object mapped, looked in first; "" is the own one
 	Name      string   // what that process calls the file, where that is not the path it is opened by
-	// User has the rights with which files are opened that an object names. nil: the owner of the object's file.
+	// User has the rights with which files are opened that an object names. nil: the owner of the
+	// object's file, or where that is root of the file that names them.
 	User *rights.User
 	// Fetch is asked last, for what no directory has; nil asks nobody.
 	Fetch Fetcher
