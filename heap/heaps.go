@@ -77,9 +77,18 @@ func (h *Heaps) Post(e *capture.Event, heap uint64) {
 	if !e.Allocates() {
 		return
 	}
-	if h.forget(e.Addr); heap != 0 {
+	h.supersede(e.Addr)
+	if h.forget(e.Addr); heap != 0 && heap != e.Addr {
 		h.join(e.Addr, heap)
 	}
+}
+
+// supersede forgets a heap whose end was not seen: another block begins at its address.
+func (h *Heaps) supersede(heap uint64) {
+	if _, ok := h.blocks[heap]; ok {
+		h.take(heap)
+	}
+	h.noDefault(heap)
 }
 
 // SetDefault has blocks that a thread allocates without naming a heap come from this one. A heap that is
@@ -106,10 +115,15 @@ func (h *Heaps) Delete(heap uint64) []uint64 {
 func (h *Heaps) Destroy(heap uint64) []uint64 { return h.gone(heap, h.take(heap)) }
 
 func (h *Heaps) gone(heap uint64, ended []uint64) []uint64 {
-	maps.DeleteFunc(h.defaults, func(_ int32, of uint64) bool { return of == heap })
+	h.noDefault(heap)
 	h.forget(heap)
 	if _, ok := h.l.At(heap); ok {
 		ended = append(ended, heap)
 	}
 	return ended
+}
+
+// noDefault has no thread use a heap by default.
+func (h *Heaps) noDefault(heap uint64) {
+	maps.DeleteFunc(h.defaults, func(_ int32, of uint64) bool { return of == heap })
 }
