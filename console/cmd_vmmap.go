@@ -147,6 +147,9 @@ func runVmmap(ctx context.Context, c *Console, in Input) error {
 	if q.only == nil {
 		sums = sumLayers(c, image)
 		v.Layers, v.RSS = sums.views(), sums.rss
+		if sums.cut {
+			v.Notes = append(slices.Clip(v.Notes), cutLayers)
+		}
 	}
 	if ctx.Err() != nil {
 		return errInterrupted
@@ -161,7 +164,7 @@ func runVmmap(ctx context.Context, c *Console, in Input) error {
 			}
 			sums.print(o)
 		}
-		for _, n := range space.Notes {
+		for _, n := range v.Notes {
 			o.Line(screen.Warning("! " + n))
 		}
 	})
@@ -278,12 +281,13 @@ type layerSums struct {
 	own    regions.Usage // of hdb
 	known  bool          // what is resident is
 	blocks bool          // those of the heap are
+	cut    bool          // not all memory was looked at that may be an allocator's
 	rss    *uint64       // as the kernel tells it, nil: not known
 }
 
 // A layered has layers: a memory.Image.
 type layered interface {
-	Layers() (all []regions.Layer, known bool)
+	Layers() (all []regions.Layer, known, cut bool)
 	Space() *regions.Space
 }
 
@@ -297,7 +301,7 @@ func sumLayers(c *Console, image layered) layerSums {
 
 // addLayers is sumLayers without what the kernel counts.
 func addLayers(image layered) (s layerSums) {
-	s.layers, s.blocks = image.Layers()
+	s.layers, s.blocks, s.cut = image.Layers()
 	s.known = true
 	for i := range s.layers {
 		l := &s.layers[i]
@@ -333,6 +337,9 @@ func (s *layerSums) views() (all []layerView) {
 	}
 	return all
 }
+
+// cutLayers is said of layers that a part of an allocator's memory may be missing from.
+const cutLayers = "not all memory of the allocator could be looked for: some of it may be counted as anonymous"
 
 // leastMoved is how many bytes the kernel's count may differ by: it keeps it for each processor and adds that up in
 // batches, and the process may have touched a page.

@@ -40,5 +40,5 @@ func TestLayerSums(t *testing.T) {
 // A layeredSpace has layers.
 type layeredSpace struct{ layers []regions.Layer }
 
-func (l *layeredSpace) Layers() ([]regions.Layer, bool) { return l.layers, true }
-func (l *layeredSpace) Space() *regions.Space           { return &regions.Space{} }
+func (l *layeredSpace) Layers() (_ []regions.Layer, known, cut bool) { return l.layers, true, false }
+func (l *layeredSpace) Space() *regions.Space                        { return &regions.Space{} }

@@ -22,7 +22,7 @@ func (m *Image) inner() func(word, pointer uint64, b graph.Block) bool {
 		if pointer%loaderAlign != 0 || pointer-b.Addr >= loaderAlign {
 			return false
 		}
-		w, ok := m.words(addr.Run(pointer), 2)
-		return ok && w[1] == b.Addr
+		w, err := m.words(addr.Run(pointer), 2)
+		return err == nil && w != nil && w[1] == b.Addr
 	}
 }

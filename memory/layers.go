@@ -7,17 +7,19 @@ import (
 )
 
 // Layers sum up what the process takes. known is false where the blocks of its heap are not known:
-// all of an allocator's memory is one layer then. What an allocator has that is not walked is never free memory.
-func (m *Image) Layers() (all []regions.Layer, known bool) {
+// all of an allocator's memory is one layer then. What an allocator has that is not walked is never free memory. cut is whether
+// not all of that was looked for: some of it may be in other layers.
+func (m *Image) Layers() (all []regions.Layer, known, cut bool) {
 	blocks := blockList{&m.merged().all}
 	how := regions.Divided{Pages: m.src.Space.Pages}
-	if name, has := m.owner(); name != "" {
+	name, has, cut := m.owner()
+	if name != "" {
 		how.Owner, how.Owned = name, has
 	}
 	if known = how.Owner == "" || blocks.Len() > 0; known {
 		how.Blocks = blocks
 	}
-	return m.Space().Layers(how), known
+	return m.Space().Layers(how), known, cut
 }
 
 // A blockList is blocks by their ranges.

@@ -17,38 +17,56 @@ func (o owned) Len() int                          { return len(o) }
 func (o owned) Block(i int) (start, end addr.Run) { return o[i].Start, o[i].End }
 
 // owner is the name of the allocator whose blocks are not known without a recording, "" if they are, and the mappings that it has
-// beside what it got by brk, as far as they are recognized.
-func (m *Image) owner() (name string, has owned) {
+// beside what it got by brk, as far as they are recognized. cut is whether some of the memory that may be the allocator's was not
+// looked at: there is too much of it, or it could not be read.
+func (m *Image) owner() (name string, has owned, cut bool) {
 	if m.Walkable() == nil {
-		return "", nil
+		return "", nil, false
 	}
+	r := recognizer{Image: m, left: ownedRead, groups: ownedGroups}
 	switch name = m.src.Other; name {
 	case "":
 		name = "unknown allocator"
 	case "musl":
-		has = m.muslGroups()
+		has = r.muslGroups()
 	case "mimalloc":
-		has = m.mimallocSegments()
+		has = r.mimallocSegments()
 	}
 	slices.SortFunc(has, func(a, b regions.Range) int { return cmp.Compare(a.Start, b.Start) })
-	return name, has
+	return name, has, r.cut
 }
 
-// words reads n words at an address, if the process has the page that they lie in.
-func (m *Image) words(at addr.Run, n int) (w []uint64, ok bool) {
+// A recognizer looks for the memory of an allocator.
+type recognizer struct {
+	*Image
+	left   int  // bytes that may still be read to find structs
+	groups int  // that may still be looked at by themselves
+	cut    bool // something was not looked at
+}
+
+// words reads n words at an address; none if the process does not have the page that they lie in.
+func (m *Image) words(at addr.Run, n int) (w []uint64, err error) {
 	if pages := m.src.Space.Pages; pages != nil {
-		if err := pages(at, at+addr.Run(8*n), func(regions.PageRun) { ok = true }); err != nil || !ok {
-			return nil, false
+		has := false
+		if err := pages(at, at+addr.Run(8*n), func(regions.PageRun) { has = true }); !has {
+			return nil, err
 		}
 	}
 	b := make([]byte, 8*n)
 	if _, err := m.src.Memory.ReadAt(b, int64(at)); err != nil {
-		return nil, false
+		return nil, err
 	}
 	for i := range n {
 		w = append(w, binary.LittleEndian.Uint64(b[8*i:]))
 	}
-	return w, true
+	return w, nil
+}
+
+// words is Image.words: nil if they were not read.
+func (m *recognizer) words(at addr.Run, n int) []uint64 {
+	w, err := m.Image.words(at, n)
+	m.cut = m.cut || err != nil
+	return w
 }
 
 // anonymous are the mappings of no file that the program reads and writes, but for stacks.
@@ -70,12 +88,12 @@ const (
 )
 
 // mimallocSegments are the segments of mimalloc 2. The cookie of each is the same word, xored with where it lies.
-func (m *Image) mimallocSegments() (all owned) {
+func (m *recognizer) mimallocSegments() (all owned) {
 	byKey := map[uint64]owned{}
 	for _, x := range m.anonymous() {
 		for at := (x.Start + mimallocAlign - 1) &^ (mimallocAlign - 1); at < x.End; at += mimallocAlign {
-			w, ok := m.words(at+mimallocHeader, 4)
-			if !ok {
+			w := m.words(at+mimallocHeader, 4)
+			if w == nil {
 				continue
 			}
 			used, key, slices, info := w[0], w[1]^uint64(at), w[2], w[3]
@@ -108,38 +126,37 @@ const (
 	ownedGroups = 1 << 16   // groups looked at by themselves
 )
 
-// resident calls do for the pages of a mapping that the process has, some at a time, until left bytes are read. Where it is not
-// known which these are, they are all.
-func (m *Image) resident(x regions.Mapping, left *int, do func(at addr.Run, pages []byte)) {
-	runs := []regions.PageRun{{Start: x.Start, End: x.End}}
-	if pages := m.src.Space.Pages; pages != nil {
-		runs = runs[:0]
-		if err := pages(x.Start, x.End, func(r regions.PageRun) { runs = append(runs, r) }); err != nil {
-			return
-		}
-	}
+// resident calls do for the pages of a mapping that the process has, some at a time, as long as bytes are left to read. Where it
+// is not known which these are, they are all.
+func (m *recognizer) resident(x regions.Mapping, do func(at addr.Run, pages []byte)) {
 	b := make([]byte, min(int(x.End-x.Start), ownedBatch))
-	for _, r := range runs {
+	read := func(r regions.PageRun) {
 		for at, end := max(r.Start, x.Start), min(r.End, x.End); at < end; {
-			n := min(int(end-at), len(b), *left)
+			n := min(int(end-at), len(b), m.left)
 			if n < muslPage {
+				m.cut = true
 				return
 			}
 			got, err := m.src.Memory.ReadAt(b[:n], int64(at))
 			do(at, b[:got])
 			if err != nil {
 				n = got&^(muslPage-1) + muslPage // the page that cannot be read is left out
+				m.cut = true
 			}
-			*left -= n
+			m.left -= n
 			at += addr.Run(n)
 		}
+	}
+	if pages := m.src.Space.Pages; pages == nil {
+		read(regions.PageRun{Start: x.Start, End: x.End})
+	} else if err := pages(x.Start, x.End, read); err != nil {
+		m.cut = true
 	}
 }
 
 // muslGroups are the mappings of groups of mallocng's slots: a meta leads to its group, whose first word leads back.
-func (m *Image) muslGroups() (all owned) {
+func (m *recognizer) muslGroups() (all owned) {
 	mappings := m.anonymous() // ascending
-	left, groups := ownedRead, ownedGroups
 	// mapped reports whether pages from an address on lie in one mapping.
 	mapped := func(from addr.Run, pages uint64) bool {
 		i := sort.Search(len(mappings), func(i int) bool { return mappings[i].End > from })
@@ -149,7 +166,7 @@ func (m *Image) muslGroups() (all owned) {
 		if x.Path != "[heap]" && x.End-x.Start > 1<<20 {
 			continue // areas of metas are small
 		}
-		m.resident(x, &left, func(at addr.Run, pages []byte) {
+		m.resident(x, func(at addr.Run, pages []byte) {
 			for ; len(pages) >= muslPage; at, pages = at+muslPage, pages[muslPage:] {
 				word := func(i int) uint64 { return binary.LittleEndian.Uint64(pages[i:]) }
 				if word(0) == 0 || uint32(word(16)) != muslMetas {
@@ -157,11 +174,15 @@ func (m *Image) muslGroups() (all owned) {
 				}
 				for i := muslMetaFirst; i+muslMetaSize <= muslPage; i += muslMetaSize {
 					mem, n := addr.Run(word(i+16)), word(i+32)>>12
-					if n == 0 || mem == 0 || mem%muslPage != 0 || groups == 0 || !mapped(mem, n) {
+					if n == 0 || mem == 0 || mem%muslPage != 0 || !mapped(mem, n) {
 						continue
 					}
-					groups--
-					if back, ok := m.words(mem, 1); ok && back[0] == uint64(at)+uint64(i) {
+					if m.groups == 0 {
+						m.cut = true
+						return
+					}
+					m.groups--
+					if back := m.words(mem, 1); back != nil && back[0] == uint64(at)+uint64(i) {
 						all = append(all, regions.Range{Start: mem, End: mem + addr.Run(n*muslPage)})
 					}
 				}

@@ -53,12 +53,12 @@ func TestOwner(t *testing.T) {
 	} {
 		c.src.Memory = c.memory
 		c.src.Space.Mappings = []regions.Mapping{{Start: brk, End: brk + 0x2000, Perm: "rw-p", Path: "[heap]"}, {Start: mapped, End: mapped + 96<<20, Perm: "rw-p"}}
-		layers, known := New(c.src).Layers()
+		layers, known, cut := New(c.src).Layers()
 		size := map[string]uint64{}
 		for _, l := range layers {
 			size[l.Name] += l.Size
 		}
-		if _, free := size["heap-free"]; known || free || size[c.name] != 0x2000+c.owned || size["anonymous"] != 96<<20-c.owned {
+		if _, free := size["heap-free"]; known || free || cut || size[c.name] != 0x2000+c.owned || size["anonymous"] != 96<<20-c.owned {
 			t.Errorf("%s: %v, blocks known %v", c.name, size, known)
 		}
 	}
@@ -86,10 +86,49 @@ func TestMuslReadsAreBounded(t *testing.T) {
 		memory := &countedMemory{}
 		src := Source{Other: "musl", Memory: memory}
 		src.Space.Mappings = []regions.Mapping{{Start: 0x10000, End: 0x10000 + size, Perm: "rw-p", Path: "[heap]"}}
-		New(src).owner()
+		if _, _, cut := New(src).owner(); !cut {
+			t.Errorf("%d bytes, of which pages cannot be read: not told", size)
+		}
 		pages := int(min(size, ownedRead) / muslPage)
 		if memory.reads > pages/16+2 || memory.bytes < (pages-pages/16-16)*muslPage || memory.bytes > ownedRead {
 			t.Errorf("%d bytes: %d reads of %d bytes", size, memory.reads, memory.bytes)
+		}
+	}
+}
+
+// Groups are found up to a bound, and in all pages that were reported before these could not be read further: what is left
+// out then is told.
+func TestMuslGroupsAreCut(t *testing.T) {
+	const mapped = 0x40000000
+	for _, c := range []struct {
+		groups, found int
+		pages         error
+		cut           bool
+	}{
+		{3, 3, nil, false},
+		{3, 3, io.EOF, true},
+		{ownedGroups, ownedGroups, nil, false},
+		{ownedGroups + 1, ownedGroups, nil, true},
+	} {
+		const brk = 0x10000
+		memory := wordMemory{}
+		metas := addr.Run(0)
+		for i := range addr.Run(c.groups) {
+			metas = i/muslMetas + 1
+			page := brk + (metas-1)*muslPage
+			at, group := page+muslMetaFirst+i%muslMetas*muslMetaSize, mapped+i*muslPage
+			memory[page], memory[page+16] = 0x1234567890abcdef, muslMetas
+			memory[at+16], memory[at+32], memory[group] = uint64(group), 1<<12, uint64(at)
+		}
+		src := Source{Other: "musl", Memory: memory}
+		src.Space.Mappings = []regions.Mapping{{Start: brk, End: brk + metas*muslPage, Perm: "rw-p", Path: "[heap]"},
+			{Start: mapped, End: mapped + ownedGroups*muslPage + 1<<20, Perm: "rw-p"}}
+		src.Space.Pages = func(start, end addr.Run, yield func(regions.PageRun)) error {
+			yield(regions.PageRun{Start: start, End: end, Resident: true})
+			return c.pages
+		}
+		if _, has, cut := New(src).owner(); len(has) != c.found || cut != c.cut {
+			t.Errorf("%d groups, pages end with %v: found %d, cut %v", c.groups, c.pages, len(has), cut)
 		}
 	}
 }

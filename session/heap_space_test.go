@@ -137,7 +137,7 @@ func checkResident(t *testing.T, s *Session, space *regions.Space) {
 		t.Fatal(err)
 	}
 	var sum regions.Usage
-	layers, known := image.Layers()
+	layers, known, _ := image.Layers()
 	for _, l := range layers {
 		sum = sum.Plus(l.Usage)
 		if l.Guess {
