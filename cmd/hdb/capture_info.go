@@ -248,6 +248,10 @@ func captureCheck(paths []string, out, errw io.Writer) (code int) {
 		}
 		wrong := f.Verify()
 		lost := lostParts(f)
+		found := "damaged or wrong"
+		if len(wrong) == 0 {
+			found = cmp.Or(cutText(f), found)
+		}
 		f.Close()
 		if len(wrong)+len(lost) == 0 {
 			what := counted(f.Len(), "event")
@@ -264,10 +268,6 @@ func captureCheck(paths []string, out, errw io.Writer) (code int) {
 			continue
 		}
 		code = 1
-		found := "damaged or wrong"
-		if len(wrong) == 0 {
-			found = cmp.Or(cutText(f), found)
-		}
 		fmt.Fprintf(out, "%s: %s\n", screen.Clean(path), found)
 		for _, l := range append(lost, wrong...) {
 			fmt.Fprintf(out, "  %s\n", screen.Clean(l))
