@@ -19,6 +19,9 @@ func TestHeaps(t *testing.T) {
 		live, foreign, step := heap.NewLive(), map[uint64]bool{}, 0
 		for e := range r.Events(1) {
 			if e.Allocates() && e.Size == 424242 {
+				if step >= len(books) {
+					t.Fatalf("%s plane, #%d: step %d, the program made %d", p, e.Seq, step, len(books))
+				}
 				book := entries(t, books[step])
 				got := map[uint64]uint64{}
 				for at, b := range live.All() {
