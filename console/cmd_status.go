@@ -193,7 +193,7 @@ func infoFrame(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	passed := c.s.Selection.Passed(&f)
+	passed := c.s.Selection.Passed()
 	c.show(in, struct {
 		frameView
 		Passed string `json:"passed_over,omitempty"`

@@ -231,14 +231,13 @@ func (s *Selection) InProbe() (at addr.Run, ok bool) {
 // allocation: see query.Attribution.
 func (s *Selection) UserFrame(frames []names.Frame) int { return s.attribution.Owner(frames) }
 
-// Passed tells why no block belongs to the selected frame, but to one further out. Where no frame is better, as of a program whose
-// functions are all a library's, blocks belong to one that would be passed over otherwise.
-func (s *Selection) Passed(f *names.Frame) query.Passed {
+// Passed says why no block belongs to the selected frame, but to one further out; NotPassed if no frame further out is better.
+func (s *Selection) Passed() query.Passed {
 	st, err := s.Stack(0)
-	if err == nil && s.frame < len(st.Frames) && s.attribution.Owner(st.Frames[s.frame:]) == 0 {
+	if err != nil || s.frame >= len(st.Frames) || s.attribution.Owner(st.Frames[s.frame:]) == 0 {
 		return query.NotPassed
 	}
-	return s.attribution.Passed(f)
+	return s.attribution.Passed(&st.Frames[s.frame])
 }
 
 // WithTailCalls adds the functions that left a stack by a tail call, see
