@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"hdb/capture"
+	"hdb/capture/capturetest"
 	"hdb/capture/file"
 	"hdb/internal/addr"
 	"hdb/internal/outfile"
@@ -117,6 +118,22 @@ func TestCaptureCommands(t *testing.T) {
 	}
 }
 
+// aggregate is a capture of sums alone.
+func aggregate(t *testing.T) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := file.NewWriter(&b, capturetest.SampleInfo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Bound(file.Bound{Aggregate: true})
+	capturetest.Fill(capturetest.NewFollowing(w, 100), 1, 1000)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
 // TestCaptureCheckOfCuts has hdb capture check tell a capture that only lacks its end from a damaged one.
 func TestCaptureCheckOfCuts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.hdb")
@@ -133,6 +150,7 @@ func TestCaptureCheckOfCuts(t *testing.T) {
 	}
 	at := slices.IndexFunc(parts, func(p file.Part) bool { return p.Kind == "the index" })
 	index := len(whole) - int(parts[at].Bytes) // the last chunk
+	sums := aggregate(t)
 	damaged := bytes.Clone(whole)
 	damaged[len(damaged)/2] ^= 0xff
 	for _, c := range []struct {
@@ -141,7 +159,9 @@ func TestCaptureCheckOfCuts(t *testing.T) {
 	}{
 		{whole[:len(whole)-40], "cut off: complete up to event #150, 99ms\n"},
 		{whole[:index], "not closed: complete up to event #150, 99ms\n"},
+		{whole[:len(whole)-1], "cut off: complete up to event #150, 99ms\n"},
 		{whole[:100], "cut off before the first event\n"},
+		{sums[:len(sums)-40], "cut off: sums of 1000 events\n"},
 		{damaged, "damaged or wrong\n"},
 		{damaged[:len(whole)-40], "damaged or wrong\n"},
 	} {
