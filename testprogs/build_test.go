@@ -81,6 +81,9 @@ func TestBuildErrors(t *testing.T) {
 // TestRemedy has a missing tool or library name its package.
 func TestRemedy(t *testing.T) {
 	_, notFound := exec.LookPath("no-such-tool-at-all")
+	if got := install("no such library"); got != "" {
+		t.Errorf("a library that no package is known of: %q", got)
+	}
 	if got := remedy("musl-gcc", notFound, ""); got != " (apt-get install musl-tools)" {
 		t.Errorf("musl-gcc: %q", got)
 	}

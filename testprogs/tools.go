@@ -61,9 +61,12 @@ func Tool(t testing.TB, name string) string {
 func Library(t testing.TB, name string) string {
 	t.Helper()
 	said, err := exec.Command(Tool(t, "gcc"), "-print-file-name=lib"+name+".so").Output()
+	if err != nil {
+		t.Fatalf("lib%s.so: gcc -print-file-name: %v", name, err)
+	}
 	path := strings.TrimSpace(string(said))
-	if err != nil || !filepath.IsAbs(path) {
-		t.Fatalf("lib%s.so: not found (apt-get install %s): %v", name, debianPackage(name), err)
+	if !filepath.IsAbs(path) {
+		t.Fatalf("lib%s.so: not found%s", name, install(name))
 	}
 	return path
 }
@@ -79,6 +82,11 @@ func remedy(tool string, err error, output string) string {
 	} else if m := missingLibrary.FindStringSubmatch(output); m != nil {
 		thing = m[1]
 	}
+	return install(thing)
+}
+
+// install names the Debian package of a tool or library; empty when none is known.
+func install(thing string) string {
 	if pkg := debianPackage(thing); pkg != "" {
 		return fmt.Sprintf(" (apt-get install %s)", pkg)
 	}
