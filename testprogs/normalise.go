@@ -13,6 +13,7 @@ type Normaliser struct {
 	paths [][2]string // longest first: replaced as they are
 	seen  map[string]string
 	count map[string]int
+	musl  bool // the program has musl, whose functions have one name each
 }
 
 // NewNormaliser takes pairs of a path and what stands for it. A path that
@@ -31,6 +32,9 @@ type volatile struct {
 	kind string
 	re   *regexp.Regexp
 }
+
+// joined is the kind of functions that are one in some versions of glibc.
+const joined = "aligned_alloc"
 
 var volatiles = []volatile{
 	// Where code without a name lies in its file, as the compiler has it.
@@ -63,8 +67,8 @@ var volatiles = []volatile{
 	{"size", regexp.MustCompile(`(?m)^size: (?P<any>.*) of encoded events`)},
 	{"size", regexp.MustCompile(`(?m)^\S+\.hdb: [0-9]+ events?, (?P<any>[0-9.]+ [KMG]?i?B)`)},
 	{"size", regexp.MustCompile(`(?m)^core file \S+: [0-9]+ threads?, (?P<any>.*) on the disk$`)},
-	// They are one function up to glibc 2.37, and two behind it.
-	{"aligned_alloc", regexp.MustCompile(`\b(?P<any>aligned_alloc/memalign|aligned_alloc|memalign)\([^()]*\) = `)},
+	// One function up to glibc 2.37, two from 2.38 on.
+	{joined, regexp.MustCompile(`\b(?P<any>aligned_alloc/memalign|aligned_alloc|memalign)\([^()]*\) = `)},
 	{"kernel", regexp.MustCompile(`\bkernel (?P<any>[0-9]+\.[0-9]\S*)`)},
 	{"kind", regexp.MustCompile(`inside a chunk \((?P<any>[a-z]+)\)`)}, // where a cut falls depends on the lengths of paths
 	{"bytes", regexp.MustCompile(`(?P<any>[0-9]+ of its [0-9]+ bytes)`)},
@@ -89,6 +93,9 @@ func (n *Normaliser) Normalise(text string) string {
 		text = strings.ReplaceAll(text, p[0], p[1])
 	}
 	for _, v := range volatiles {
+		if v.kind == joined && n.musl {
+			continue
+		}
 		text = n.replace(text, v)
 	}
 	lines := strings.Split(text, "\n")

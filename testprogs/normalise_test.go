@@ -39,3 +39,12 @@ func TestNormaliseOnce(t *testing.T) {
 		t.Errorf("%q, then %q", once, twice)
 	}
 }
+
+// musl's functions keep their names.
+func TestNormaliseMusl(t *testing.T) {
+	n := NewNormaliser()
+	n.musl = true
+	if in := "#1 aligned_alloc(32, 96 B) = NULL"; n.Normalise(in) != in {
+		t.Errorf("%q became %q", in, n.Normalise(in))
+	}
+}

@@ -150,6 +150,7 @@ func (p *player) play(s script) string {
 		n.Process(p.pid, "{pid}")
 	}
 	for i, st := range s.steps {
+		n.musl = strings.Contains(st.command, "CC=musl-gcc")
 		fmt.Fprintf(&out, "$ %s\n%s", st.command, n.withInput(steps[i], p.echoes(st)))
 	}
 	out.WriteString(n.Normalise(last))
