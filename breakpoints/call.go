@@ -85,7 +85,7 @@ func (c Call) shown(size func(n uint64) string) []string {
 	f := c.Function
 	add(f.Old, "%#x")
 	add(f.Ptr, "%#x")
-	if lost := f.Count.From == Argument && c.value(f.Count) == 0 && !f.KeepsCount(); c.SizeLost && lost {
+	if c.SizeLost && f.Count.From == Argument && !f.CountKnown(c.value(f.Count)) {
 		list = append(list, argument{f.Count.Index, "?"})
 	} else {
 		add(f.Count, "%d")

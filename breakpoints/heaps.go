@@ -38,9 +38,15 @@ func (f *Function) HeapInOld() bool {
 	return f.Heap.From != Nowhere && f.Old.From == Nowhere && (f.Count.From != Nowhere || f.Align.From != Nowhere)
 }
 
-// KeepsCount reports whether events have the count of the function's calls.
-func (f *Function) KeepsCount() bool {
-	return f.Count.From != Nowhere && (f.Heap.From == Nowhere || f.Old.From == Nowhere)
+// LosesCount reports whether events of the function do not have the count of its calls.
+func (f *Function) LosesCount() bool {
+	return f.Count.From != Nowhere && f.Heap.From != Nowhere && f.Old.From != Nowhere
+}
+
+// CountKnown reports whether an event of the function has a count: aux, its second number. 0 stands for none
+// where the function loses it.
+func (f *Function) CountKnown(aux uint64) bool {
+	return f.Count.From != Nowhere && (aux != 0 || !f.LosesCount())
 }
 
 // TakeHeap takes the heap out of an event of the function as the probe made it; 0 if there is none.

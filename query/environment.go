@@ -131,7 +131,7 @@ func (v *environment) hasAux(f cond.Field) bool {
 		fn, ok = breakpoints.Recalled(v.e.Function, v.e.Aux)
 	}
 	if f == cond.Count {
-		return ok && fn.Count.From != breakpoints.Nowhere && (v.e.Aux != 0 || fn.KeepsCount())
+		return ok && fn.CountKnown(v.e.Aux)
 	}
 	return ok && fn.Align.From != breakpoints.Nowhere
 }

@@ -118,7 +118,7 @@ func number(f cond.Field, e *capture.Event, fn *breakpoints.Function, live *heap
 	case cond.Align:
 		return e.Aux, fn.Align.From != breakpoints.Nowhere
 	case cond.Count:
-		return e.Aux, fn.Count.From != breakpoints.Nowhere && (e.Aux != 0 || fn.KeepsCount())
+		return e.Aux, fn.CountKnown(e.Aux)
 	}
 	return 0, false
 }

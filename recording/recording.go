@@ -148,8 +148,8 @@ func (r *Recording) Take(call breakpoints.Call, now time.Duration, from Origin) 
 	mapping := n.live.ChangesMapped(&e.Event)
 	ended, e.sized = n.live.Post(&e.Event, false)
 	stop = from.Stops(e, env)
-	if fn := &call.Function; fn.Count.From != breakpoints.Nowhere && !fn.KeepsCount() {
-		e.Aux = 0
+	if call.Function.LosesCount() {
+		e.Aux = 0 // as the probe's records have it
 	}
 	// What the recording has the beginning of, it has to have the end of.
 	if stop && !n.ended || ended.Logged || mapping || n.recordsAll() || n.recordsSome() && n.filter.Eval(env) {
