@@ -137,7 +137,7 @@ func (r *Recording) Take(call breakpoints.Call, now time.Duration, from Origin) 
 	t := from.Thread()
 	e := EventOf(call)
 	e.Time, e.TID = n.time, t.ID()
-	if n.ofPools(&e.Event, &call.Function, call.Heap(), func() capture.StackID { return n.intern(from.Stack()) }) {
+	if n.followOwners(&e.Event, &call.Function, call.Heap(), func() capture.StackID { return n.intern(from.Stack()) }) {
 		return false
 	}
 	n.recordUnseen(&e.Event)

@@ -1,7 +1,6 @@
 package recording
 
 import (
-	"slices"
 	"time"
 
 	"hdb/breakpoints"
@@ -27,7 +26,7 @@ type run struct {
 	marks      map[string]int             // the names of marks, and the last number behind each
 	pools      *heap.Pools                // that the program has told of, nil if none
 	heaps      *heap.Heaps                // of mimalloc, nil if the program has named none
-	mayPool    bool                       // some function of the probe's tells of pools or heaps
+	ownerFuncs *[probe.MaxFunctions]bool  // the probe's that tell about pools or heaps, nil if none does
 	unsized    uint64                     // blocks of unknown size that were freed, of live heaps before
 	on         bool                       // events are recorded
 	paused     bool                       // but none are for the moment, except the ends of blocks that are recorded
@@ -69,10 +68,10 @@ func (n *run) recordsSome() bool { return n.on && !n.paused && n.filter != nil }
 func (n *run) batch(events []capture.Event, functions []*breakpoints.Function) {
 	if n.probeFuncs == nil {
 		n.probeFuncs = newProbeFuncs()
-		n.mayPool = slices.ContainsFunc(functions, func(f *breakpoints.Function) bool { return f != nil && tellsOfPools(f) })
+		n.ownerFuncs = ownerFuncsOf(functions)
 	}
 	recorded := n.recorded
-	if n.recordsAll() && len(n.watches) == 0 && !n.pooled(events, functions) {
+	if n.recordsAll() && len(n.watches) == 0 && !n.mayHaveOwners(events) {
 		n.recordAll(events, functions)
 	} else {
 		n.recordSome(events, functions)
@@ -153,7 +152,7 @@ func (n *run) recordSome(events []capture.Event, functions []*breakpoints.Functi
 		n.time = max(n.time, e.Time)
 		e.Time = n.time
 		fn := functions[e.Func]
-		if n.ofPools(e, fn, fn.TakeHeap(e), func() capture.StackID { return n.recordedStack(e.Stack) }) {
+		if n.followOwners(e, fn, fn.TakeHeap(e), func() capture.StackID { return n.recordedStack(e.Stack) }) {
 			continue
 		}
 		n.recordUnseen(e)
