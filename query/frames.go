@@ -5,53 +5,30 @@ import (
 	"slices"
 
 	"hdb/capture"
-	"hdb/heap"
 	"hdb/internal/addr"
 	"hdb/names"
 	"hdb/report"
 )
 
-// profileFrames collects the frames of a profile, which stacks share. Each address is
-// named once.
+// profileFrames collects the frames of a profile, which stacks share.
 type profileFrames struct {
-	r       *Recording
-	p       *report.Profile
-	index   map[report.Frame]int
-	modules []capture.Module
-	shared  bool                // several files were mapped at the same addresses, one after the other
-	covers  map[addr.Code][]int // indexes of the modules that had the address at some time; only where files share addresses
-	chains  map[profileCode][]profileFrame
-
-	last                capture.Stack
-	stacked, spare      []*profileFrame // of the last stack, and the slice that was used before
-	begins, spareBegins []int           // index of the first frame of each address, the same way
-	roles               []Role          // of its frames that are shown,
-	shown, merged       []*profileFrame // which these are, and room for them,
-	parts               []names.Part    // and what decides on it
+	*stackSites
+	p     *report.Profile
+	index map[report.Frame]int
+	made  []profileFrame // by the numbers of siteFrames
 }
 
-// profileCode decides which frames an address stands for.
-type profileCode struct {
-	code   addr.Code
-	module int // where files share addresses: another library may have taken its place
-	guess  bool
-}
-
-// A profileFrame is a function that an address stands for.
+// A profileFrame is a function that an address stands for, as reports have it.
 type profileFrame struct {
 	frame report.Frame
-	site  heap.Site
-	role  Role
-	part  names.Part
 	as    [2]int // indexes of the frame as the user's and as a library's, from 1; 0: none yet
 }
 
 func (r *Recording) newProfileFrames(p *report.Profile) *profileFrames {
-	c := &profileFrames{r: r, p: p, index: map[report.Frame]int{}, covers: map[addr.Code][]int{}, chains: map[profileCode][]profileFrame{}}
-	c.modules = slices.Clone(r.Source.Modules())
-	slices.SortFunc(c.modules, func(a, b capture.Module) int { return cmp.Compare(a.Low, b.Low) })
-	for i := range c.modules {
-		c.shared = c.shared || i > 0 && c.modules[i].Low < c.modules[i-1].High
+	c := &profileFrames{stackSites: r.newStackSites(), p: p, index: map[report.Frame]int{}}
+	c.note = func(f *names.Frame) int {
+		c.made = append(c.made, profileFrame{frame: c.of(f)})
+		return len(c.made) - 1
 	}
 	return c
 }
@@ -69,115 +46,6 @@ func (c *profileFrames) stack(id capture.StackID, seq uint64) report.Stack {
 	return out
 }
 
-// siteOf is the function that the blocks of a recorded stack belong to.
-func (c *profileFrames) siteOf(id capture.StackID, seq uint64) heap.Site {
-	user := c.find(id, seq)
-	if len(c.shown) == 0 {
-		return heap.Site{Function: noStack}
-	}
-	return c.shown[user].site
-}
-
-// lineOf is the line that the blocks of a recorded stack belong to.
-func (c *profileFrames) lineOf(id capture.StackID, seq uint64) heap.Site {
-	site := c.siteOf(id, seq)
-	site.ByLine = len(c.shown) > 0
-	return site
-}
-
-// find finds the frames of a recorded stack, and which of them the blocks belong to.
-func (c *profileFrames) find(id capture.StackID, seq uint64) (user int) {
-	rec := c.r.Source.Stack(id)
-	same := c.sameCalls(&rec)
-	before, begins := c.stacked, c.begins
-	c.stacked, c.begins = c.spare[:0], c.spareBegins[:0]
-	for i := range len(rec.PCs) - same {
-		c.begins = append(c.begins, len(c.stacked))
-		chain := c.chain(&rec, i, seq)
-		for k := range chain {
-			c.stacked = append(c.stacked, &chain[k])
-		}
-	}
-	if same > 0 {
-		shared := begins[len(begins)-same:]
-		moved := len(c.stacked) - shared[0]
-		c.stacked = append(c.stacked, before[shared[0]:]...)
-		for _, at := range shared {
-			c.begins = append(c.begins, at+moved)
-		}
-	}
-	c.last, c.spare, c.spareBegins = rec, before, begins
-	c.show()
-	c.roles = c.roles[:0]
-	for _, f := range c.shown {
-		c.roles = append(c.roles, f.role)
-	}
-	return Owner(c.roles)
-}
-
-// show leaves out what is not shown of the last stack.
-func (c *profileFrames) show() {
-	c.shown = c.stacked
-	if !slices.ContainsFunc(c.last.PCs, capture.IsInterpreted) {
-		return
-	}
-	c.parts = c.parts[:0]
-	for _, f := range c.stacked {
-		c.parts = append(c.parts, f.part)
-	}
-	c.merged = names.Keep(append(c.merged[:0], c.stacked...), c.r.Names.ShownParts(c.parts))
-	c.shown = c.merged
-}
-
-// sameCalls is how many of the outermost calls of a stack are those of the last one.
-func (c *profileFrames) sameCalls(rec *capture.Stack) int {
-	a, b := rec.PCs, c.last.PCs
-	if c.shared || rec.Guess != nil || rec.Interrupted != nil || c.last.Guess != nil || c.last.Interrupted != nil {
-		return 0
-	}
-	n := 0
-	for most := min(len(a), len(b)) - 1; n < most && a[len(a)-1-n] == b[len(b)-1-n]; n++ { // the innermost may be no call
-	}
-	return n
-}
-
-// chain is the frames that address i of a stack stands for.
-func (c *profileFrames) chain(rec *capture.Stack, i int, seq uint64) []profileFrame {
-	key := profileCode{code: rec.Code(i), guess: rec.Guessed(i)}
-	if c.shared {
-		key.module = c.module(key.code, seq)
-	}
-	if known, ok := c.chains[key]; ok {
-		return known
-	}
-	var out []profileFrame
-	for _, f := range c.r.Names.AppendRecorded(nil, c.r.Source, rec, i, seq) {
-		out = append(out, profileFrame{frame: c.of(&f), site: siteOf(&f), role: c.r.Attribution.Role(&f), part: f.Part()})
-	}
-	c.chains[key] = out
-	return out
-}
-
-// module is the index of the module that had an address when event seq happened, -1 if none did.
-func (c *profileFrames) module(code addr.Code, seq uint64) int {
-	pc := code.Lookup()
-	covers, ok := c.covers[code]
-	if !ok {
-		for i, m := range c.modules {
-			if m.Covers(pc) {
-				covers = append(covers, i)
-			}
-		}
-		c.covers[code] = covers
-	}
-	for _, i := range covers {
-		if c.modules[i].Holds(pc, seq) {
-			return i
-		}
-	}
-	return -1
-}
-
 // of is a frame as reports have it, as the user's.
 func (c *profileFrames) of(f *names.Frame) report.Frame {
 	r := report.Frame{
@@ -192,13 +60,14 @@ func (c *profileFrames) of(f *names.Frame) report.Frame {
 }
 
 // frame is the index of a frame.
-func (c *profileFrames) frame(f *profileFrame, library bool) int {
-	as := &f.as[0]
+func (c *profileFrames) frame(f *siteFrame, library bool) int {
+	made := &c.made[f.number]
+	as := &made.as[0]
 	if library {
-		as = &f.as[1]
+		as = &made.as[1]
 	}
 	if *as == 0 {
-		r := f.frame
+		r := made.frame
 		r.Library = library
 		i, ok := c.index[r]
 		if !ok {

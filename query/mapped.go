@@ -194,7 +194,7 @@ type MappedRow struct {
 
 // MappedTop adds up mappings as Top does blocks, the largest rows of each layer first.
 func (r *Recording) MappedTop(m *Mappings, per Per) []MappedRow {
-	frames := r.newProfileFrames(&report.Profile{})
+	frames := r.newStackSites()
 	site := func(b *MappedBlock) heap.Site {
 		switch per {
 		case PerLine:

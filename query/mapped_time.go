@@ -73,7 +73,7 @@ func (r *Recording) Makers(ranges [][2]uint64) []*Maker {
 		pieces = append(pieces, p)
 		return true
 	})
-	frames, sites := r.newProfileFrames(&report.Profile{}), map[capture.StackID]heap.Site{}
+	frames, sites := r.newStackSites(), map[capture.StackID]heap.Site{}
 	out := make([]*Maker, len(ranges))
 	for i, of := range ranges {
 		makers := map[heap.Site]*Maker{}

@@ -59,7 +59,7 @@ func (r *Recording) top(to uint64, by heap.Measure, per Per) ([]heap.Row, error)
 
 // Sites tells to which function, line or module the blocks of a stack belong: per anything else to a function.
 func (r *Recording) Sites(per Per) func(id capture.StackID) heap.Site {
-	x, frames := r.Index, r.newProfileFrames(&report.Profile{})
+	x, frames := r.Index, r.newStackSites()
 	return func(id capture.StackID) heap.Site {
 		if per == PerLine {
 			return frames.lineOf(id, x.Named(id))
