@@ -38,7 +38,7 @@ func RaceHDB(t testing.TB) string {
 }
 
 var (
-	plainHDB = sync.OnceValues(func() (string, error) { return buildHDB("hdb", "CGO_ENABLED=0", "-ldflags=-E main.enter") }) // as make build does
+	plainHDB = sync.OnceValues(func() (string, error) { return buildHDB("hdb", "CGO_ENABLED=0", "-ldflags=-s -w -E main.enter") }) // as make build does
 	raceHDB  = sync.OnceValues(func() (string, error) { return buildHDB("hdb-race", "CGO_ENABLED=1", "-race") })
 )
 
