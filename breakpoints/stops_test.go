@@ -21,6 +21,7 @@ func (a arrival) PyFile(string) bool                 { return false }
 func (a arrival) Caller(string) bool                 { return false }
 func (a arrival) Like(string) bool                   { return false }
 func (a arrival) Kind(string) bool                   { return false }
+func (a arrival) Type(string) bool                   { return false }
 func (a arrival) ThreadName() string                 { return "" }
 
 func mustSpec(t *testing.T, text string) Spec {

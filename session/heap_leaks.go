@@ -362,4 +362,5 @@ func (blockEnv) Caller(string) bool { return false }
 func (blockEnv) PyFile(string) bool { return false }
 func (blockEnv) Like(string) bool   { return false }
 func (blockEnv) Kind(string) bool   { return false }
+func (blockEnv) Type(string) bool   { return false }
 func (blockEnv) ThreadName() string { return "" }

@@ -111,5 +111,8 @@ func (v *codeEnv) Number(f cond.Field) (n uint64, ok bool) {
 // Kind is false: no allocator was called.
 func (v *codeEnv) Kind(string) bool { return false }
 
+// Type is false: no block was made.
+func (v *codeEnv) Type(string) bool { return false }
+
 // ThreadName is the thread's name.
 func (v *codeEnv) ThreadName() string { return v.t.Name() }

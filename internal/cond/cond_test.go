@@ -169,6 +169,7 @@ func (e *fakeEnv) PyFile(n string) bool { return e.name(PyFile, n) }
 func (e *fakeEnv) Caller(n string) bool { return e.name(Caller, n) }
 func (e *fakeEnv) Like(n string) bool   { return e.name(Like, n) }
 func (e *fakeEnv) Kind(n string) bool   { return e.name(Kind, n) }
+func (e *fakeEnv) Type(n string) bool   { return e.name(Type, n) }
 func (e *fakeEnv) ThreadName() string   { return e.thread }
 
 func TestEval(t *testing.T) {
@@ -415,4 +416,5 @@ func (constEnv) PyFile(string) bool            { return true }
 func (constEnv) Caller(string) bool            { return true }
 func (constEnv) Like(string) bool              { return true }
 func (constEnv) Kind(string) bool              { return true }
+func (constEnv) Type(string) bool              { return true }
 func (constEnv) ThreadName() string            { return "" }

@@ -24,14 +24,10 @@ type Env interface {
 	Like(event string) bool
 	// Kind reports whether the allocator function matches name.
 	Kind(name string) bool
-	// ThreadName is the name of the thread that stopped.
-	ThreadName() string
-}
-
-// Typed is an Env that knows of which types blocks are.
-type Typed interface {
 	// Type reports whether the type of the block matches pattern.
 	Type(pattern string) bool
+	// ThreadName is the name of the thread that stopped.
+	ThreadName() string
 }
 
 // A Program is an Env of a program that is stopped, whose variables can be read.
@@ -128,8 +124,7 @@ func ask(n *Call, env Env) bool {
 	case Like:
 		return env.Like(n.Arg)
 	case Type:
-		t, ok := env.(Typed)
-		return ok && t.Type(n.Arg)
+		return env.Type(n.Arg)
 	case Kind:
 		return env.Kind(n.Arg)
 	default:

@@ -111,6 +111,7 @@ func (w *world) Caller(string) bool    { return false }
 func (w *world) PyFile(string) bool    { return false }
 func (w *world) Like(string) bool      { return false }
 func (w *world) Kind(name string) bool { return false }
+func (w *world) Type(string) bool      { return false }
 func (w *world) ThreadName() string    { return "" }
 func (w *world) Block(a uint64) (uint64, bool) {
 	b, ok := w.blocks[a]

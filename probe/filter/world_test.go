@@ -168,6 +168,7 @@ func (w *world) Module(name string) bool  { return w.ask(cond.Module, name) }
 func (w *world) PyFile(name string) bool  { return w.ask(cond.PyFile, name) }
 func (w *world) Caller(name string) bool  { return w.ask(cond.Caller, name) }
 func (w *world) Like(event string) bool   { return w.ask(cond.Like, event) }
+func (w *world) Type(pattern string) bool { return w.ask(cond.Type, pattern) }
 func (w *world) ThreadName() string       { return "worker" }
 
 func (w *world) Kind(name string) bool {

@@ -1,0 +1,41 @@
+package session
+
+import (
+	"strings"
+	"testing"
+
+	"hdb/testprogs"
+)
+
+// TestStopAtTypeAndVariable stops a Go program at a block of a type where a variable of the function
+// that made it has a value: the type is asked beside the program's variables.
+func TestStopAtTypeAndVariable(t *testing.T) {
+	program := testprogs.Build(t, "golang")
+	for _, c := range []struct {
+		cond  string
+		probe ProbeMode
+		hits  int
+	}{
+		{`type("main.page") && n == 10`, ProbeOn, 1},
+		{`n == 10 && type("main.page")`, ProbeOn, 1},
+		{`type("main.page") && (n == 10 || size == 1)`, ProbeOff, 1},
+		{`type("main.page") && n == 11`, ProbeOn, 0},
+		{`type("main.other") && n == 10`, ProbeOn, 0},
+		{`type("main.page") && nosuch == 3`, ProbeOn, 0},
+	} {
+		s := open(t, "golang")
+		s.Settings.Probe = c.probe
+		if _, err := s.Load(program); err != nil {
+			t.Fatal(err)
+		}
+		setBreak(t, s, "alloc if "+c.cond)
+		st := s.Stops.All()[0]
+		r := must(t)(s.Run(nil))
+		if int(st.Hits) != c.hits {
+			t.Errorf("%s, probe %v: %d hits, want %d: %s", c.cond, c.probe, st.Hits, c.hits, r.Headline())
+		}
+		if d, _ := s.Stops.Detail(st); strings.Contains(c.cond, "nosuch") && d.Undecided == 0 {
+			t.Errorf("%s: no event at which a variable had no value", c.cond)
+		}
+	}
+}
