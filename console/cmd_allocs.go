@@ -148,11 +148,19 @@ func runLive(ctx context.Context, c *Console, in Input) error {
 			none = ""
 		}
 	}
+	var unfollowed *session.WalkedBlocks
+	if condition == nil && from.IsPresent() {
+		unfollowed, _ = c.s.Heap.Unfollowed(ctx)
+	}
 	below := func(o *screen.Output) {
 		if total > 0 {
 			o.Printf("%s: %s in %s\n", head, o.Sizes.Long(live.Bytes), units.Count(total, "recorded block"))
 		}
-		if condition == nil {
+		switch {
+		case condition != nil:
+		case unfollowed != nil:
+			noteUnfollowed(o, unfollowed)
+		default:
 			noteUnrecorded(c.s, o, true)
 		}
 		printMappedLive(c, o, rows, mapped)
@@ -176,6 +184,17 @@ func typesOf(c *Console, events []*recording.Event) func(*recording.Event) *bloc
 	return nil
 }
 
+// noteUnfollowed says which live blocks the heap itself has beside the recorded ones.
+func noteUnfollowed(o *screen.Output, w *session.WalkedBlocks) {
+	if w.Blocks == 0 {
+		return
+	}
+	o.Printf("not recorded: %s in %s, by usable size, found in the heap itself\n", o.Sizes.Long(w.Bytes), units.Count(w.Blocks, "live block"))
+	if w.Go {
+		o.Printf("%s\n", ofSlots)
+	}
+}
+
 // noteUnrecorded says that there was more than what is recorded: blocks that live,
 // or events.
 func noteUnrecorded(s *session.Session, o *screen.Output, live bool) {
@@ -194,6 +213,9 @@ func noteUnrecorded(s *session.Session, o *screen.Output, live bool) {
 	case live && st.KeptBlocks != st.LiveBlocks:
 		if st.Doubt != report.NoDoubt {
 			why = ", which may be freed by now" + why
+		}
+		if st.Unfollowed {
+			why = ", and what was allocated before hdb followed the calls" + why
 		}
 		o.Printf("not recorded: %s of %s%s\n", units.Count(st.LiveBlocks-st.KeptBlocks, "more live block"), o.Sizes.Long(st.LiveBytes-st.KeptBytes), why)
 	case !live && st.Recorded != st.Seen:

@@ -337,7 +337,9 @@ func showLeaks(c *Console, in Input, q leaksAsked, a *session.LeakAnswer, mapped
 		noteGo(c, o, &q, a)
 		noteKept(o, a.Kept)
 		noteCopy(o, a.Copy)
-		noteUnrecorded(c.s, o, true)
+		if a.Usable == [4]graph.Sum{} { // else they are in the sums
+			noteUnrecorded(c.s, o, true)
+		}
 		mapped.print(c, o, q.again)
 	})
 }

@@ -77,3 +77,25 @@ func TestLeaksTellSizesApart(t *testing.T) {
 		}
 	}
 }
+
+// TestLiveHasBlocksFromBefore asks at a stop of a program whose first calls were not followed: beside the recorded block
+// live has those that the heap itself has; leaks, whose sums have them, does not count them again.
+func TestLiveHasBlocksFromBefore(t *testing.T) {
+	st := newStage(t, nil, "file "+testprogs.Build(t, "wide"), "break ready if round == 2", "run", "live 1",
+		"break alloc if nth > 2", "continue", "live 1", "top 1", "leaks 1")
+	st.Run()
+	out := st.out.String()
+	var all, other int
+	for line := range strings.Lines(out) {
+		line = strings.ReplaceAll(line, ",", "")
+		if _, rest, ok := strings.Cut(line, ") in "); ok && strings.HasPrefix(line, "live: ") && strings.Contains(line, "found in the heap itself") {
+			_, _ = fmt.Sscan(rest, &all)
+		} else if ok && strings.HasPrefix(line, "not recorded: ") {
+			_, _ = fmt.Sscan(rest, &other)
+		}
+	}
+	if all == 0 || other == 0 || strings.Count(out, " more live block of") != 1 ||
+		!strings.Contains(out, ", and what was allocated before hdb followed the calls") {
+		t.Errorf("%d blocks before the first event, %d beside the recorded one:\n%s%s", all, other, out, &st.err)
+	}
+}

@@ -64,6 +64,31 @@ func (h *Heap) Walked(ctx context.Context, c *cond.Cond, limit int) (*WalkedBloc
 	return out, nil
 }
 
+// Unfollowed are the live blocks of a process some of whose calls were not followed that are in no recording, by
+// their usable size. It is false where the events tell how many there are, and where the heap cannot be read.
+func (h *Heap) Unfollowed(ctx context.Context) (*WalkedBlocks, bool) {
+	if h.mode() != Live || !h.recorded.gaps.Calls() || h.readable() != nil {
+		return nil, false
+	}
+	m, err := h.Image()
+	if err != nil || m.Walkable() != nil {
+		return nil, false
+	}
+	out := &WalkedBlocks{}
+	for i, b := range m.Blocks() {
+		if i&1023 == 0 && ctx.Err() != nil {
+			return nil, false
+		}
+		if b.Seq != 0 {
+			continue
+		}
+		out.Blocks++
+		out.Bytes += slotted(m, b).Size
+		out.Go = out.Go || m.InGo(b.Addr)
+	}
+	return out, true
+}
+
 // keepLargest orders the largest blocks, and keeps at most limit of them; 0 is all.
 func (w *WalkedBlocks) keepLargest(limit int) {
 	slices.SortStableFunc(w.Largest, func(a, b TypedBlock) int { return cmp.Compare(b.Size, a.Size) })

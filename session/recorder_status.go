@@ -35,6 +35,7 @@ type RecordStatus struct {
 	Probe       probe.Stats      // of the probe's own work
 	Partial     capture.Reasons  // why else numbers are not those of the run, as in Recorded.Gaps
 	Damage      error            // what of the recording cannot be read, nil if no damage is known
+	Unfollowed  bool             // there were calls that hdb did not follow: of the blocks that they made nothing is counted
 	Doubt       report.Doubt     // why blocks that seem to live may not
 	Bounds      recording.Bounds // that the recording of this run is kept in
 	Full        bool             // it has Bounds.MaxSize, and has ended
@@ -56,6 +57,7 @@ func (r *Recorder) progress() RecordStatus {
 		Plane: r.planes.Plane(), Probe: r.losses.Probe(r.planes.data.stats()),
 		Unmerged: r.planes.data.python.unmerged(), Unrecorded: r.planes.data.python.unrecorded(), GoHeap: r.rec.Info().Partial.Has(capture.GoHeap),
 	}
+	st.Unfollowed = r.gaps.Calls()
 	if r.gaps.Counted() {
 		st.Doubt = report.UnfollowedSince
 	}
