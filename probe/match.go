@@ -245,9 +245,10 @@ func (m *matcher) freeMatch(t *inferior.Thread, f *frame, s *site, regs inferior
 
 // enter has a thread that stands at the entry of a site's function run it without another call of
 // the core. No code of a function that is called by a pointer leads there: if it is followed itself,
-// that call is an inner one.
+// that call is an inner one. None does either where the probe has been disarmed since the thread offered
+// the match: several threads may do so at once, and wait while the first of them is reported.
 func (m *matcher) enter(t *inferior.Thread, s *site, entry addr.Run) error {
-	if s.entrance != 0 {
+	if s.entrance != 0 || s.patch == nil {
 		return nil
 	}
 	return t.PlaceAt(entry)
