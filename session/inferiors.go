@@ -49,7 +49,7 @@ func (s *Session) switchTo(pid int) error {
 		return fmt.Errorf("process %d is not held: see info inferiors", pid)
 	}
 	if _, ended := s.proc.Exited(); ended {
-		s.Stops.forgetBindings()
+		s.Stops.forgetBindings(programGone)
 	} else {
 		s.Stops.unbindAll()
 	}

@@ -376,7 +376,7 @@ func (s *Session) Detach() (pid int, err error) {
 	if left != nil {
 		s.notify("code for gc stays in the program, which does not run it: %v", left)
 	}
-	s.forget()
+	s.forget("detached")
 	return pid, err
 }
 
@@ -388,7 +388,7 @@ func (s *Session) Kill() (pid int, err error) {
 	}
 	pid = s.proc.PID()
 	err = s.proc.Kill()
-	s.forget()
+	s.forget(programGone)
 	return pid, err
 }
 
@@ -407,8 +407,8 @@ func (s *Session) sourcesOf(pid int) {
 }
 
 // forget drops everything that belonged to the process. The log stays, to be
-// asked and saved. A process that is held takes its place.
-func (s *Session) forget() {
+// asked and saved. A process that is held takes its place. fate is as forgetBindings has it.
+func (s *Session) forget(fate string) {
 	s.Planes.data.drop(false)
 	if held := s.proc.Held(); len(held) > 0 {
 		err := s.switchTo(held[0])
@@ -430,7 +430,7 @@ func (s *Session) forget() {
 	s.demand.hits = nil
 	s.names.Detach()
 	s.sourcesOf(0)
-	s.Stops.forgetBindings()
+	s.Stops.forgetBindings(fate)
 	s.Stops.rebindAll()
 }
 
@@ -543,7 +543,7 @@ func (s *Session) execed(path string) {
 	defer s.ownWork()()
 	s.notify("process %d is executing new program: %s", s.proc.PID(), path)
 	s.Planes.replaced()
-	s.Stops.forgetBindings()
+	s.Stops.forgetBindings(programGone)
 	s.sourcesOf(s.proc.PID()) // who may be another user now
 	obj, err := s.names.Open(path)
 	if err != nil {

@@ -186,7 +186,7 @@ func (s *Session) wire() {
 	s.Catches = &Catches{common: c, stops: s.Stops, policy: map[string]inferior.Policy{}}
 	s.Execution = &Execution{
 		common: c, account: s.account, demand: s.demand, sel: s.Selection, loc: s.Locations,
-		planes: s.Planes, stops: s.Stops, recorder: s.Recorder, ended: s.forget,
+		planes: s.Planes, stops: s.Stops, recorder: s.Recorder, ended: func() { s.forget(programGone) },
 	}
 	s.Stepping = &Stepping{common: c, sel: s.Selection, loc: s.Locations, values: s.Values, exec: s.Execution}
 	s.Values.w.Call = (&functionCalls{c, s.Selection, allocatorSymbols{c, s.Allocators}, s.Execution, s.Stepping, s.Values}).call

@@ -314,10 +314,13 @@ func returnAddress(mem *Memory, cfa addr.Run) (uint64, error) {
 	return binary.LittleEndian.Uint64(b), nil
 }
 
-// forgetBindings follows the end of a process or of its program: all traps are
-// gone with the memory. A watchpoint is disabled, because what stands at its
-// address next is something else.
-func (s *Stops) forgetBindings() {
+// programGone is the fate of a program that has ended, or has executed another.
+const programGone = "gone"
+
+// forgetBindings follows the end of a process or of its program, or a detach: no traps
+// are in its memory any more. A watchpoint is disabled, because what stands at its
+// address next is something else. fate is what has become of the program.
+func (s *Stops) forgetBindings(fate string) {
 	clear(s.planes.clones)
 	s.demand.expired = nil
 	s.screens = nil
@@ -331,7 +334,7 @@ func (s *Stops) forgetBindings() {
 		b.traced.forget()
 		if st.Kind == breakpoints.StopWatch && st.Enabled {
 			st.Enabled = false
-			s.notify("watchpoint %d is disabled: the program that it watched is gone", st.ID)
+			s.notify("watchpoint %d is disabled: the program that it watched is %s", st.ID, fate)
 		}
 	}
 }
