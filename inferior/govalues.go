@@ -1,9 +1,12 @@
 package inferior
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"go/ast"
 	"go/constant"
+	"go/parser"
 	"math"
 	"reflect"
 	"regexp"
@@ -13,6 +16,7 @@ import (
 	"hdb/internal/addr"
 
 	"github.com/go-delve/delve/pkg/dwarf/godwarf"
+	"github.com/go-delve/delve/pkg/dwarf/op"
 	"github.com/go-delve/delve/pkg/proc"
 )
 
@@ -115,7 +119,11 @@ func (g *Go) variables(at GoPlace, l GoLimits, list func(*proc.EvalScope, proc.L
 			continue // results without a name
 		}
 		left := maxGoNodes
-		out = append(out, goValue(v, &left))
+		value := goValue(v, &left)
+		if lost := lostWith(v.LocationExpr.String(), &s.Regs); lost != "" {
+			value = GoValue{Name: v.Name, Type: v.TypeString(), Kind: v.Kind, Shadowed: value.Shadowed, Err: lost}
+		}
+		out = append(out, value)
 	}
 	return out, nil
 }
@@ -123,24 +131,70 @@ func (g *Go) variables(at GoPlace, l GoLimits, list func(*proc.EvalScope, proc.L
 // Eval computes an expression of Go in a frame. Nothing is called.
 func (g *Go) Eval(at GoPlace, expr string, l GoLimits) (out GoValue, err error) {
 	defer caught(&err)
-	v, err := g.eval(at, expr, l)
+	s, err := g.scope(at)
 	if err != nil {
 		return GoValue{}, err
+	}
+	if err := lostOperand(s, expr); err != nil {
+		if lost := (*lostError)(nil); errors.As(err, &lost) && lost.name == strings.TrimSpace(expr) {
+			return GoValue{Name: lost.name, Err: lost.how}, nil
+		}
+		return GoValue{}, err
+	}
+	v, err := s.EvalExpression(expr, l.config())
+	if err != nil {
+		return GoValue{}, oneLine(err)
 	}
 	left := maxGoNodes
 	return goValue(v, &left), nil
 }
 
-func (g *Go) eval(at GoPlace, expr string, l GoLimits) (*proc.Variable, error) {
+func (g *Go) eval(at GoPlace, expr string) (*proc.Variable, error) {
 	s, err := g.scope(at)
 	if err != nil {
 		return nil, err
 	}
-	v, err := s.EvalExpression(expr, l.config())
+	v, err := s.EvalExpression(expr, GoLimits{}.config())
 	if err != nil {
 		return nil, oneLine(err)
 	}
 	return v, nil
+}
+
+// A lostError is of an expression with a variable that the frame has not got.
+type lostError struct{ name, how string }
+
+func (e *lostError) Error() string { return e.name + " is " + e.how + " here" }
+
+// lostOperand is the error of an expression that has a variable in a register that the frame has not got: delve computes
+// with zeros.
+func lostOperand(s *proc.EvalScope, expr string) error {
+	tree, err := parser.ParseExpr(expr)
+	if err != nil {
+		return nil // delve has read it: a type, or of its own language
+	}
+	used := map[string]bool{}
+	ast.Inspect(tree, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok {
+			used[id.Name] = true
+		}
+		return true
+	})
+	for _, list := range []func(*proc.EvalScope, proc.LoadConfig) ([]*proc.Variable, error){(*proc.EvalScope).FunctionArguments, (*proc.EvalScope).LocalVariables} {
+		vars, err := list(s, proc.LoadConfig{})
+		if err != nil {
+			return oneLine(err)
+		}
+		for _, v := range vars {
+			if !used[v.Name] || v.Flags&proc.VariableShadowed != 0 {
+				continue
+			}
+			if lost := lostWith(v.LocationExpr.String(), &s.Regs); lost != "" {
+				return &lostError{v.Name, lost}
+			}
+		}
+	}
+	return nil
 }
 
 // Set assigns the value of an expression to another: numbers, bools, pointers and
@@ -151,15 +205,18 @@ func (g *Go) Set(at GoPlace, to, from string) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := cmp.Or(lostOperand(s, to), lostOperand(s, from)); err != nil {
+		return err
+	}
 	return oneLine(s.SetVariable(to, from))
 }
 
 // TypeOf names the type of an expression, or of a type, with its members when whole.
 func (g *Go) TypeOf(at GoPlace, expr string, whole bool) (text string, err error) {
 	defer caught(&err)
-	v, err := g.eval(at, expr, GoLimits{})
+	v, err := g.eval(at, expr)
 	if err != nil {
-		other, otherErr := g.eval(at, "(*"+expr+")(0)", GoLimits{}) // a type
+		other, otherErr := g.eval(at, "(*"+expr+")(0)") // a type
 		if otherErr != nil {
 			return "", err
 		}
@@ -270,6 +327,25 @@ func lostFrom(location string) int {
 		at += int(n)
 	}
 	return -1
+}
+
+// registerOf matches a register in a location as delve writes it.
+var registerOf = regexp.MustCompile(`DW_OP_b?reg(?:x (0x[0-9a-f]+)|([0-9]+))`)
+
+// lostWith says of a location that the frame has not got one of its registers: functions of Go keep none for their
+// callers. It is "" if the frame has all.
+func lostWith(location string, regs *op.DwarfRegisters) string {
+	for _, m := range registerOf.FindAllStringSubmatch(location, 1024) {
+		n, err := strconv.ParseUint(m[1]+m[2], 0, 16)
+		switch {
+		case err == nil && regs.Reg(n) != nil:
+		case strings.Contains(location, "DW_OP_piece"):
+			return "optimized out in part"
+		default:
+			return "optimized out"
+		}
+	}
+	return ""
 }
 
 // goValue copies what delve has read. left is how many parts may still be copied.
