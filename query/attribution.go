@@ -23,7 +23,7 @@ const DefaultWrappers = `(?i)(^|[^d]e|[^e])alloc($|[^a]|ate|ator)|strn?dup|^mem(
 // goStandard matches files of Go's standard library in programs that were built with -trimpath:
 // they have no directory.
 const goStandard = `|^(archive|bufio|bytes|cmp|compress|container|context|crypto|database|debug|embed|encoding|errors|expvar|flag|fmt|go|hash|html|image|index|internal|` +
-	`io|iter|log|maps|math|mime|net|os|path|plugin|reflect|regexp|runtime|slices|sort|strconv|strings|structs|sync|syscall|testing|text|time|unicode|unique|weak)/[a-z0-9_/]+\.go$`
+	`io|iter|log|maps|math|mime|net|os|path|plugin|reflect|regexp|runtime|slices|sort|strconv|strings|structs|sync|syscall|testing|text|time|unicode|unique|vendor/golang\.org|weak)/[a-z0-9_/]+\.go$`
 
 // DefaultLibraries matches the frames of libraries: first by the qualified name of the
 // function, in which a crate of Rust has :: before it, then by its source file, then by
@@ -380,7 +380,11 @@ func (a *Attribution) isLibraryFunction(f *names.Frame) bool {
 	if a.libraries == nil {
 		return false
 	}
-	if f.File != "" && a.memo(question{'f', f.File}, func() bool { return a.libraries.MatchString(f.File) }) {
+	file := f.File
+	if file == goruntime.NoFile {
+		file = goruntime.Package(f.Function) + "/wrapper.go" // as with -trimpath
+	}
+	if file != "" && a.memo(question{'f', file}, func() bool { return a.libraries.MatchString(file) }) {
 		return true
 	}
 	if f.Function == "" {
