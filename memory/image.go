@@ -244,6 +244,7 @@ func (m *Image) Space() *regions.Space {
 	}
 	m.claimGo(&src)
 	m.space = regions.Divide(&src)
+	m.labelOwned()
 	return m.space
 }
 

@@ -44,6 +44,29 @@ type recognizer struct {
 	cut    bool // something was not looked at
 }
 
+// labelOwned says of which allocator anonymous regions are, as the layers have it.
+func (m *Image) labelOwned() {
+	name, has, _ := m.owner()
+	for i := range m.space.Regions {
+		r := &m.space.Regions[i]
+		if r.Kind != regions.Anonymous || r.Label != "" {
+			continue
+		}
+		var n addr.Run
+		for _, o := range has {
+			if low, high := max(o.Start, r.Start), min(o.End, r.End); low < high {
+				n += high - low
+			}
+		}
+		switch {
+		case n == r.End-r.Start:
+			r.Label = "memory of " + name
+		case n > 0:
+			r.Label = "partly memory of " + name
+		}
+	}
+}
+
 // words reads n words at an address; none if the process does not have the page that they lie in.
 func (m *Image) words(at addr.Run, n int) (w []uint64, err error) {
 	if pages := m.src.Space.Pages; pages != nil {
@@ -87,7 +110,8 @@ const (
 	mimallocSlice  = 64 << 10
 )
 
-// mimallocSegments are the segments of mimalloc 2. The cookie of each is the same word, xored with where it lies.
+// mimallocSegments are the segments of mimalloc 2. The cookie of each is the same word, xored with where it lies. The
+// part of a segment that is not committed has no access, and is a mapping of its own.
 func (m *recognizer) mimallocSegments() (all owned) {
 	byKey := map[uint64]owned{}
 	for _, x := range m.anonymous() {
@@ -97,7 +121,7 @@ func (m *recognizer) mimallocSegments() (all owned) {
 				continue
 			}
 			used, key, slices, info := w[0], w[1]^uint64(at), w[2], w[3]
-			if key == 0 || info == 0 || info >= slices || used > slices || slices > uint64(x.End-at)/mimallocSlice {
+			if key == 0 || info == 0 || info >= slices || used > slices || slices > uint64(m.mappedTo(at)-at)/mimallocSlice {
 				continue
 			}
 			byKey[key] = append(byKey[key], regions.Range{Start: at, End: at + addr.Run(slices*mimallocSlice)})
@@ -109,6 +133,15 @@ func (m *recognizer) mimallocSegments() (all owned) {
 		}
 	}
 	return all
+}
+
+// mappedTo is the end of the mappings without a gap, of no file, from an address on that is mapped.
+func (m *Image) mappedTo(a addr.Run) addr.Run {
+	list := m.src.Space.Mappings // ascending
+	for i := sort.Search(len(list), func(i int) bool { return list[i].End > a }); i < len(list) && list[i].Start <= a && list[i].Path == ""; i++ {
+		a = list[i].End
+	}
+	return a
 }
 
 // musl's mallocng has pages of structs meta (src/malloc/mallocng/meta.h): a page begins with a secret word, a link and how many there are.

@@ -3,6 +3,7 @@ package memory
 import (
 	"encoding/binary"
 	"io"
+	"strings"
 	"testing"
 
 	"hdb/heap/regions"
@@ -37,7 +38,7 @@ func TestOwner(t *testing.T) {
 	musl[brk], musl[brk+16] = 0x1234567890abcdef, 101
 	musl[meta+16], musl[meta+32], musl[mapped] = mapped, 3<<12, meta
 	musl[meta+40+16], musl[meta+40+32] = mapped+0x3000, 3<<12 // whose group leads elsewhere
-	segment(mimalloc, mapped, cookie)
+	segment(mimalloc, mapped, cookie)                         // of a thread: only its beginning is committed
 	segment(mimalloc, mapped+32<<20, cookie)
 	segment(mimalloc, mapped+64<<20, cookie+1) // the program's, which looks like one
 	for _, c := range []struct {
@@ -47,18 +48,25 @@ func TestOwner(t *testing.T) {
 		owned  uint64
 	}{
 		{Source{Other: "musl"}, musl, "musl", 3 << 12},
-		{Source{Other: "mimalloc"}, mimalloc, "mimalloc", 64 << 20},
+		{Source{Other: "mimalloc"}, mimalloc, "mimalloc", 5<<20 + 32<<20},
 		{Source{Other: "tcmalloc"}, wordMemory{}, "tcmalloc", 0},
 		{Source{}, wordMemory{}, "unknown allocator", 0},
 	} {
 		c.src.Memory = c.memory
-		c.src.Space.Mappings = []regions.Mapping{{Start: brk, End: brk + 0x2000, Perm: "rw-p", Path: "[heap]"}, {Start: mapped, End: mapped + 96<<20, Perm: "rw-p"}}
-		layers, known, cut := New(c.src).Layers()
+		c.src.Space.Mappings = []regions.Mapping{{Start: brk, End: brk + 0x2000, Perm: "rw-p", Path: "[heap]"}, {Start: mapped, End: mapped + 5<<20, Perm: "rw-p"},
+			{Start: mapped + 5<<20, End: mapped + 32<<20, Perm: "---p"}, {Start: mapped + 32<<20, End: mapped + 96<<20, Perm: "rw-p"}}
+		m := New(c.src)
+		layers, known, cut := m.Layers()
+		for _, r := range m.Space().Regions { // of the layers' allocator, or of nobody's
+			if r.Kind == regions.Anonymous && (strings.Contains(r.Label, "memory of "+c.name) != (c.owned > 0 && r.Start < mapped+32<<20 || c.name == "mimalloc")) {
+				t.Errorf("%s: region %v-%v is %q", c.name, r.Start, r.End, r.Label)
+			}
+		}
 		size := map[string]uint64{}
 		for _, l := range layers {
 			size[l.Name] += l.Size
 		}
-		if _, free := size["heap-free"]; known || free || cut || size[c.name] != 0x2000+c.owned || size["anonymous"] != 96<<20-c.owned {
+		if _, free := size["heap-free"]; known || free || cut || size[c.name] != 0x2000+c.owned || size["anonymous"] != 69<<20-c.owned {
 			t.Errorf("%s: %v, blocks known %v", c.name, size, known)
 		}
 	}
