@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -59,8 +60,14 @@ func ParsePage(verb string, words []string, captures bool) (p Page, rest []strin
 	if verb == "table" {
 		p.File = cmp.Or(p.File, "-")
 	}
+	if ext := strings.ToLower(filepath.Ext(p.File)); slices.Contains(notPages, ext) {
+		return p, nil, fmt.Errorf("%s: %s: what is written is a page of HTML, no %s: name it %s.html", verb, p.File, strings.ToUpper(ext[1:]), strings.TrimSuffix(p.File, filepath.Ext(p.File)))
+	}
 	return p, rest, nil
 }
+
+// notPages are suffixes by which a page would be taken for a picture.
+var notPages = []string{".svg", ".png", ".pdf"}
 
 func (p *Page) flag(name string) flags.Flag {
 	switch {

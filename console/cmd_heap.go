@@ -39,6 +39,10 @@ func perOf(in Input, words, pers []string) ([]string, query.Per, error) {
 	if i+2 == len(words) && slices.Contains(pers, words[i+1]) {
 		return words[:i], query.Per(slices.Index(query.Pers[:], words[i+1])), nil
 	}
+	if i+2 < len(words) && slices.Contains(pers, words[i+1]) {
+		first := strings.Join(slices.Concat(words[:i], words[i+2:], words[i:i+2]), " ")
+		return nil, 0, fmt.Errorf("%s: %q: `per %s` comes last: %s %s", in.Name, strings.Join(words, " "), words[i+1], in.Name, first)
+	}
 	return nil, 0, fmt.Errorf("%s: %q: `per %s` expected", in.Name, strings.Join(words[i:], " "), strings.Join(pers, "|"))
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"path/filepath"
 	"slices"
 
 	"hdb/capture"
@@ -294,6 +295,9 @@ func (q *Queries) DiffCapture(path string, per query.Per) (*query.Diff, error) {
 	d, err := b.DiffOf(a, path, per)
 	if err != nil {
 		return nil, err
+	}
+	if q.saved != nil && !q.recorded.moved {
+		d.To = filepath.Base(q.saved.Path())
 	}
 	d.Gaps = q.recorded.Gaps()
 	for _, line := range other.Recorded.Gaps() {

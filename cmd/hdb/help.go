@@ -49,7 +49,11 @@ func (o *options) meansCommand() error {
 			return fmt.Errorf("%s: %s is no capture: hdb record -o FILE PROGRAM makes one (hdb --args %s starts a program of that name): %w", word, w, word, errUsage)
 		}
 	}
-	return fmt.Errorf("%s: a command of the console: hdb %s CAPTURE asks a capture (hdb --args %s starts a program of that name): %w", word, word, word, errUsage)
+	runs := ""
+	if word == "leaks" {
+		runs = ", hdb leaks -- PROGRAM runs one and asks when it exits"
+	}
+	return fmt.Errorf("%s: a command of the console: hdb %s CAPTURE asks a capture%s (hdb --args %s starts a program of that name): %w", word, word, runs, word, errUsage)
 }
 
 // namedProcess is the process that words are about which follow a command of the console: -p PID, or PID alone; ""
