@@ -105,8 +105,18 @@ func (v *Values) watchTexts(w *watchedValue, hit *WatchHit) {
 			parts = append(parts, WatchedPart{c.Name, v.w.Format(nil, c.Old, o), v.w.Format(nil, c.New, o)})
 		}
 	}) == nil {
-		hit.Name, hit.OldText, hit.NewText, hit.Parts = w.name, before, after, parts
+		hit.Name, hit.OldText, hit.NewText, hit.Parts = w.name, before, after, hit.visible(w.name, parts)
 	}
+}
+
+// visible are the parts whose text has changed, or else the bytes: a printer may show nothing of a change, as of
+// the sentinel of a list whose node is not linked yet.
+func (w *WatchHit) visible(variable string, parts []WatchedPart) []WatchedPart {
+	seen := slices.DeleteFunc(slices.Clone(parts), func(p WatchedPart) bool { return p.Old == p.New })
+	if len(parts) > 0 && len(seen) == 0 {
+		return w.words(variable)
+	}
+	return seen
 }
 
 // goTexts is watchTexts of a variable of Go. Between the stores of a string or slice its value is invalid, and a change of
