@@ -9,7 +9,7 @@ import (
 
 	"hdb/console/line"
 	"hdb/console/screen"
-	"hdb/session"
+	"hdb/session/target"
 )
 
 // A background is a command that lets the program run while lines go on to be read, as
@@ -247,7 +247,7 @@ func (b *background) refused(cmd *Command, in Input) error {
 	if cmd.Resumes {
 		return errors.New("the program runs already: interrupt stops it")
 	}
-	return session.ErrNotStopped
+	return target.ErrNotStopped
 }
 
 // errDeferred is of a command that runs later.

@@ -17,6 +17,7 @@ import (
 	"hdb/recording"
 	"hdb/report"
 	"hdb/session"
+	"hdb/session/target"
 	"hdb/values/blocktype"
 )
 
@@ -198,7 +199,7 @@ func noteUnfollowed(o *screen.Output, w *session.WalkedBlocks) {
 // noteUnrecorded says that there was more than what is recorded: blocks that live,
 // or events.
 func noteUnrecorded(s *session.Session, o *screen.Output, live bool) {
-	if s.Mode() == session.Saved {
+	if s.Mode() == target.Saved {
 		if recorded, seen := s.Recorded.Counts(); recorded != seen {
 			o.Printf("of the recorded events only: the capture has %s of %s\n", units.Grouped(recorded), units.Grouped(seen))
 		}

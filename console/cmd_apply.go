@@ -11,6 +11,7 @@ import (
 	"hdb/console/screen"
 	"hdb/names"
 	"hdb/session"
+	"hdb/session/target"
 )
 
 // applyFlags explains what may stand before the command of frame apply and thread apply.
@@ -114,7 +115,7 @@ func keepingSelection(c *Console, f func() error) error {
 	}
 	err = f()
 	mode := c.s.Mode()
-	if !mode.Readable() && mode != session.Saved {
+	if !mode.Readable() && mode != target.Saved {
 		return err
 	}
 	var back error
@@ -151,7 +152,7 @@ func frameApply(ctx context.Context, c *Console, rest string) error {
 	return keepingSelection(c, func() error {
 		for _, f := range wanted {
 			mode := c.s.Mode()
-			if c.out.Stopped() || ctx.Err() != nil || !mode.Readable() && mode != session.Saved {
+			if c.out.Stopped() || ctx.Err() != nil || !mode.Readable() && mode != target.Saved {
 				return nil
 			}
 			if _, err := c.s.Selection.SelectFrame(f.Num); err != nil {

@@ -11,6 +11,7 @@ import (
 	"hdb/inferior/machine"
 	"hdb/names"
 	"hdb/session"
+	"hdb/session/target"
 	"hdb/symbols"
 	"hdb/testprogs"
 )
@@ -119,7 +120,7 @@ func TestRemedyText(t *testing.T) {
 // TestInfoSymbols asks with and without an address.
 func TestInfoSymbols(t *testing.T) {
 	var out, errw bytes.Buffer
-	s := session.New(session.Config{})
+	s := session.New(target.Config{})
 	c := New(Config{Session: s, Out: &out, Err: &errw, Quiet: true, NoInit: true, Batch: true})
 	defer s.Close()
 	if err := c.Load(testprogs.Build(t, "static")); err != nil {

@@ -14,6 +14,7 @@ import (
 	"hdb/internal/units"
 	"hdb/report"
 	"hdb/session"
+	"hdb/session/target"
 )
 
 // typedStop is a stop in the words of the command that has set it.
@@ -427,13 +428,13 @@ func infoMappings(_ context.Context, c *Console, in Input) error {
 func infoProgram(_ context.Context, c *Console, in Input) error {
 	p, ok := c.s.Program()
 	if !ok {
-		return session.ErrNoProgram
+		return target.ErrNoProgram
 	}
 	v := struct {
 		programView
 		Process *processView `json:"process,omitempty"`
 	}{programView: viewProgram(p)}
-	if c.s.Mode() == session.Live {
+	if c.s.Mode() == target.Live {
 		v.Process = viewProcess(c)
 	}
 	c.show(in, v, func(o *screen.Output) {

@@ -10,6 +10,7 @@ import (
 	"hdb/internal/units"
 	"hdb/report"
 	"hdb/session"
+	"hdb/session/target"
 )
 
 func recordCommand() *Command {
@@ -49,7 +50,7 @@ func runRecordStart(_ context.Context, c *Console, in Input) error {
 	if err := c.s.Recorder.Start(); err != nil {
 		return err
 	}
-	if plane := c.s.Planes.Plane(); plane.Probe && (c.s.Mode() == session.Empty || c.s.Mode() == session.Loaded) {
+	if plane := c.s.Planes.Plane(); plane.Probe && (c.s.Mode() == target.Empty || c.s.Mode() == target.Loaded) {
 		c.say("recording from where the program begins on, by code inside the process if that can be used there")
 	} else {
 		c.say("recording %s", planeText(plane))
@@ -222,7 +223,7 @@ func printRecord(c *Console, o *screen.Output, st session.RecordStatus) {
 		left = st.Left
 	}
 	kept := units.Count(left, "event") + " with " + units.Count(st.Stacks, "stack")
-	if c.s.Mode() == session.Saved {
+	if c.s.Mode() == target.Saved {
 		o.Printf("the capture has %s; %s seen in its run\n", kept, units.Count(st.Seen, "event"))
 	} else {
 		o.Printf("%s: %s kept, %s seen in this run\n", state, kept, units.Count(st.Seen, "event"))
@@ -234,7 +235,7 @@ func printRecord(c *Console, o *screen.Output, st session.RecordStatus) {
 		o.Printf("filter: %s\n", st.Filter)
 	}
 	switch {
-	case c.s.Mode() != session.Saved || st.Recorded == st.Seen:
+	case c.s.Mode() != target.Saved || st.Recorded == st.Seen:
 		of := ""
 		if st.KeptBlocks != st.LiveBlocks || st.Recorded != st.Seen {
 			of = "of all "

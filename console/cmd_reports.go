@@ -18,6 +18,7 @@ import (
 	"hdb/report"
 	"hdb/report/page"
 	"hdb/session"
+	"hdb/session/target"
 )
 
 // Reports are the words of the reports of a recording.
@@ -173,7 +174,7 @@ func runReport(ctx context.Context, c *Console, in Input) error {
 	r.File = line.ExpandHome(r.File)
 	if r.Keys {
 		if c.bg.running() { // which would wait for the keys
-			return fmt.Errorf("%s --interactive: %w", in.Name, session.ErrNotStopped)
+			return fmt.Errorf("%s --interactive: %w", in.Name, target.ErrNotStopped)
 		}
 		return browse(ctx, c, in, &r)
 	}

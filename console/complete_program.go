@@ -12,7 +12,7 @@ import (
 	"hdb/internal/cond"
 	"hdb/names"
 	"hdb/query"
-	"hdb/session"
+	"hdb/session/target"
 )
 
 // functionNames completes a function by its name, qualified or not; nothing is offered for an
@@ -43,7 +43,7 @@ func (k completer) functionNames(word string) []string {
 // functions are those of the program and its libraries that match, of a capture those in its
 // stacks.
 func (k completer) functions(match func(name string) bool) []string {
-	if k.c.s.Mode() != session.Saved {
+	if k.c.s.Mode() != target.Saved {
 		return k.c.s.Names().Symbols.FunctionNames(match)
 	}
 	p, err := k.c.s.Queries.Profile(query.ProfileParts{})

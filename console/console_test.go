@@ -12,6 +12,7 @@ import (
 
 	"hdb/console/line"
 	"hdb/session"
+	"hdb/session/target"
 	"hdb/testprogs"
 )
 
@@ -61,7 +62,7 @@ func newStage(t *testing.T, change func(*Config), lines ...string) *stage {
 	st := &stage{in: &typist{lines: lines}, home: t.TempDir()}
 	st.env = map[string]string{"HOME": st.home, "SHELL": "/bin/sh"}
 	cfg := Config{
-		Session: session.New(session.Config{Version: "test", Cache: testprogs.Kept(t)}),
+		Session: session.New(target.Config{Version: "test", Cache: testprogs.Kept(t)}),
 		In:      st.in, Out: &st.out, Err: &st.err, NoInit: true, Version: "test",
 		Getenv: func(name string) string { return st.env[name] },
 	}

@@ -10,6 +10,7 @@ import (
 	"hdb/capture"
 	"hdb/names"
 	"hdb/session"
+	"hdb/session/target"
 )
 
 // An interpreter runs lines: commands of the table, definitions and aliases of the user's,
@@ -190,33 +191,33 @@ func (r *interpreter) repeated(line string) string {
 
 // checkNeed tells whether the session is what a command works on.
 func checkNeed(s *session.Session, need Need) error {
-	mode := session.Empty
+	mode := target.Empty
 	if s != nil {
 		mode = s.Mode()
 	}
 	if need == NeedValues {
-		if mode == session.Saved {
+		if mode == target.Saved {
 			return session.ErrCaptureValues
 		}
 		need = NeedMemory
 	}
 	if need == NeedObjects {
-		if mode == session.Saved {
+		if mode == target.Saved {
 			return session.ErrCaptureObjects
 		}
 		need = NeedMemory
 	}
 	switch {
-	case (need == NeedProgram || need == NeedRunnable) && mode == session.Empty:
-		return session.ErrNoProgram
-	case (need == NeedLive || need == NeedMemory || need == NeedRunnable) && mode == session.Saved:
-		return session.ErrSaved
-	case (need == NeedLive || need == NeedRecord || need == NeedPast) && mode == session.Core:
+	case (need == NeedProgram || need == NeedRunnable) && mode == target.Empty:
+		return target.ErrNoProgram
+	case (need == NeedLive || need == NeedMemory || need == NeedRunnable) && mode == target.Saved:
+		return target.ErrSaved
+	case (need == NeedLive || need == NeedRecord || need == NeedPast) && mode == target.Core:
 		return s.Runs()
-	case need == NeedLive && mode != session.Live, need == NeedMemory && !mode.Readable(),
+	case need == NeedLive && mode != target.Live, need == NeedMemory && !mode.Readable(),
 		(need == NeedData || need == NeedRecord) && !mode.Readable() && (s == nil || !s.Recalled()),
-		need == NeedPast && mode != session.Live && (s == nil || !s.Travel.HasPast()):
-		return session.ErrNotRunning
+		need == NeedPast && mode != target.Live && (s == nil || !s.Travel.HasPast()):
+		return target.ErrNotRunning
 	}
 	return nil
 }

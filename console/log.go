@@ -9,6 +9,7 @@ import (
 	"hdb/capture"
 	"hdb/console/screen"
 	"hdb/session"
+	"hdb/session/target"
 )
 
 // logTyped puts a line of the user's in the log, unless it begins with a blank: then
@@ -58,7 +59,7 @@ func printLog(s *session.Session, o *screen.Output, lines []capture.ConsoleLine)
 	if len(lines) == 0 {
 		why := "nothing was typed or printed yet"
 		switch {
-		case s.Mode() == session.Saved:
+		case s.Mode() == target.Saved:
 			why = "the capture has no console log"
 		case !s.ConsoleLog.Keeps():
 			why = "no log is kept: set log on"

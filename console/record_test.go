@@ -8,6 +8,7 @@ import (
 	"hdb/probe"
 	"hdb/recording"
 	"hdb/session"
+	"hdb/session/target"
 )
 
 // What a recording lacks is said with its meaning, as text and as JSON.
@@ -20,7 +21,7 @@ func TestRecordStatusTellsWhatIsMissing(t *testing.T) {
 		Probe:  probe.Stats{LostSt: 1, Waits: 5},
 	}
 	var out strings.Builder
-	c := New(Config{Session: session.New(session.Config{}), Out: &out, Err: &out, NoInit: true})
+	c := New(Config{Session: session.New(target.Config{}), Out: &out, Err: &out, NoInit: true})
 	printRecord(c, c.out, st)
 	want := `recording paused: 60 events with 7 stacks kept, 100 events seen in this run
 filter: size > 1024

@@ -17,6 +17,7 @@ import (
 	"hdb/recording"
 	"hdb/report"
 	"hdb/session"
+	"hdb/session/target"
 	"hdb/values"
 )
 
@@ -57,7 +58,7 @@ func (c *Console) report(in Input, r *session.Report) {
 			v.Returned.print(o)
 		}
 	})
-	if c.s.Mode() == session.Live {
+	if c.s.Mode() == target.Live {
 		c.eval.showDisplays()
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"hdb/console/line"
 	"hdb/query"
-	"hdb/session"
+	"hdb/session/target"
 )
 
 // settingTable is every setting, by name. Those with get live in the session.
@@ -125,13 +125,13 @@ func settingTable() []*setting {
 		{name: "wrong-frees", kind: kindEnum, values: []string{"stop", "report", "off"}, def: "stop", help: "while events are recorded, or followed by plain breakpoints: stop before a call runs that gives back what is no block, say it in a line, or do not look",
 			get: func(c *Console) string { return string(c.s.Settings.WrongFrees) },
 			apply: func(c *Console, v string) error {
-				c.s.Settings.WrongFrees = session.WrongFreeMode(v)
+				c.s.Settings.WrongFrees = target.WrongFreeMode(v)
 				return c.s.Planes.Apply()
 			}},
 		{name: "probe", kind: kindEnum, values: []string{"auto", "on", "off"}, def: "auto", help: "follow allocators by code inside the process; auto falls back to plain breakpoints, off wants them",
 			get: func(c *Console) string { return string(c.s.Settings.Probe) },
 			apply: func(c *Console, v string) error {
-				c.s.Settings.Probe = session.ProbeMode(v)
+				c.s.Settings.Probe = target.ProbeMode(v)
 				return c.s.Planes.Apply()
 			}},
 		{name: "probe max-depth", kind: kindCount, def: "2048", help: "frames of a recorded stack, at most 4095 inside the process",
@@ -164,7 +164,7 @@ func settingTable() []*setting {
 		{name: "prompt", def: "(hdb) ", help: "what stands before a typed line; quotes keep a blank at its end"},
 		{name: "scheduler-locking", kind: kindEnum, values: []string{"off", "on", "step", "replay"}, def: "off", help: "which threads run when the program goes on: off is all; on the selected one alone, while the others and those that it starts stay stopped; step does so during step, next, stepi and nexti; replay is as off. A thread that then waits for another one waits until Ctrl-C",
 			get:   func(c *Console) string { return string(c.s.Settings.Locking) },
-			apply: func(c *Console, v string) error { c.s.Settings.Locking = session.Locking(v); return nil }},
+			apply: func(c *Console, v string) error { c.s.Settings.Locking = target.Locking(v); return nil }},
 		{name: "step-mode", kind: kindBool, def: "off", help: "step stops in functions without line information too",
 			get:   func(c *Console) string { return onOff(c.s.Settings.StepIntoBare) },
 			apply: func(c *Console, v string) error { c.s.Settings.StepIntoBare = v == "on"; return nil }},

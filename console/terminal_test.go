@@ -15,6 +15,7 @@ import (
 
 	"hdb/console/line"
 	"hdb/session"
+	"hdb/session/target"
 	"hdb/testprogs"
 )
 
@@ -33,7 +34,7 @@ func terminalChild() (code int) {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		return ExitUsage
 	}
-	s := session.New(session.Config{Version: "test", DropsTyped: drops})
+	s := session.New(target.Config{Version: "test", DropsTyped: drops})
 	defer func() { // as cmd/hdb does, for a panic; the console has closed it before
 		if err := in.Close(); err != nil {
 			fmt.Fprintln(os.Stderr, "error:", err)

@@ -8,6 +8,7 @@ import (
 	"hdb/console/screen"
 	"hdb/names"
 	"hdb/session"
+	"hdb/session/target"
 )
 
 func tuiCommands() []*Command {
@@ -144,8 +145,8 @@ func (h tuiHost) place() screen.Picture {
 
 // noPlace says why there is nothing to show.
 func noPlace(s *session.Session) string {
-	if s.Mode() == session.Empty {
-		return session.ErrNoProgram.Error()
+	if s.Mode() == target.Empty {
+		return target.ErrNoProgram.Error()
 	}
 	return "no place in the program is selected"
 }
@@ -153,7 +154,7 @@ func noPlace(s *session.Session) string {
 // frameWords tell which frame of what is selected.
 func frameWords(s *session.Session, f names.Frame) string {
 	words := fmt.Sprintf("#%d", f.Num)
-	if s.Mode() == session.Saved {
+	if s.Mode() == target.Saved {
 		if _, selected := s.Captures.Opened(); selected != "" {
 			return words + "  " + selected
 		}

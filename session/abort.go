@@ -8,6 +8,7 @@ import (
 	"hdb/capture"
 	"hdb/inferior"
 	"hdb/query"
+	"hdb/session/target"
 )
 
 // A MallocAbort is why a check of the C library's malloc has ended the program.
@@ -91,12 +92,12 @@ func (h *Mallocs) abortMessage() string {
 	if at == 0 {
 		return ""
 	}
-	msg, err := h.readPointer(at)
+	msg, err := h.target.ReadPointer(at)
 	if err != nil || msg == 0 {
 		return ""
 	}
 	b := make([]byte, maxAbortMessage)
-	n, _ := h.proc.ReadAt(b, int64(msg))
+	n, _ := h.target.Proc.ReadAt(b, int64(msg))
 	if n < 4 {
 		return ""
 	}
@@ -110,7 +111,7 @@ func (h *Mallocs) abortMessage() string {
 
 // Aborted is why malloc has ended the program of which a thread stands at SIGABRT, nil if malloc has not.
 func (h *Mallocs) Aborted(t *inferior.Thread) *MallocAbort {
-	if t == nil || h.proc == nil {
+	if t == nil || h.target.Proc == nil {
 		return nil
 	}
 	message := h.abortMessage()
@@ -118,7 +119,7 @@ func (h *Mallocs) Aborted(t *inferior.Thread) *MallocAbort {
 	if !ok {
 		return nil
 	}
-	a := &MallocAbort{Message: message, Kind: kind, Off: h.settings.WrongFrees == WrongFreesOff, Threads: map[int]int{}}
+	a := &MallocAbort{Message: message, Kind: kind, Off: h.target.Settings.WrongFrees == target.WrongFreesOff, Threads: map[int]int{}}
 	_, err := h.queries.blockEvents()
 	a.Unrecorded = err != nil
 	if kind == AbortWrongFree || kind == AbortEither {
@@ -141,7 +142,7 @@ func (h *Mallocs) lastWrong(t *inferior.Thread) *query.WrongFree {
 	}
 	var last capture.Event
 	from := uint64(0)
-	if seq := h.recorded.rec.Seq(); seq > maxLastEvents {
+	if seq := h.recorded.account.Rec.Seq(); seq > maxLastEvents {
 		from = seq - maxLastEvents
 	}
 	for e := range r.Source.Events(from) {

@@ -11,6 +11,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/names"
+	"hdb/session/target"
 	"hdb/symbols"
 )
 
@@ -24,7 +25,7 @@ type UserFunction struct {
 
 // Allocators are the allocator functions: those of the catalogue, and the user's own.
 type Allocators struct {
-	*common
+	target *target.Target
 	loc    *Locations
 	fns    []breakpoints.Function           // the user's
 	users  map[string]*userFunction         // the same by Symbol
@@ -57,7 +58,7 @@ func (al *Allocators) Add(text string) (*UserFunction, error) {
 	al.users[fn.Symbol] = &userFunction{}
 	u := al.place(fn)
 	al.users[fn.Symbol].pending = len(u.Places) == 0
-	if al.proc == nil {
+	if al.target.Proc == nil {
 		return u, nil
 	}
 	return u, al.follow(fn)
@@ -95,16 +96,16 @@ func (al *Allocators) fixed(location string) (string, error) {
 // as typed: the module is put somewhere when the program is run.
 func (al *Allocators) unplaced(m names.Image, location string) bool {
 	segments := m.Object.File.Segments()
-	return al.proc == nil && isDigits(location[1:2]) && len(segments) > 0 && segments[0].Addr == 0
+	return al.target.Proc == nil && isDigits(location[1:2]) && len(segments) > 0 && segments[0].Addr == 0
 }
 
 // isEntry is an error if a function is known that a lies inside of.
 func (al *Allocators) isEntry(a addr.Run, location string) error {
-	for _, m := range al.names.Images() {
-		if !al.names.Covers(m, a) || al.unplaced(m, location) {
+	for _, m := range al.target.Names.Images() {
+		if !al.target.Names.Covers(m, a) || al.unplaced(m, location) {
 			continue
 		}
-		if fn, ok := al.names.Symbols.FunctionAround(m, a); ok && fn.Low != a.File(m.Bias) {
+		if fn, ok := al.target.Names.Symbols.FunctionAround(m, a); ok && fn.Low != a.File(m.Bias) {
 			name := fn.Name
 			if name == "" {
 				name = "a function"
@@ -122,14 +123,14 @@ func (al *Allocators) name(location string) string {
 		return location
 	}
 	if a, err := al.loc.mem.Address(location[1:]); err == nil {
-		for _, m := range al.names.Images() {
-			if !al.names.Covers(m, a) || al.unplaced(m, location) {
+		for _, m := range al.target.Names.Images() {
+			if !al.target.Names.Covers(m, a) || al.unplaced(m, location) {
 				continue
 			}
 			if fn, ok := m.Object.FunctionAt(a.File(m.Bias)); ok && fn.Name != "" {
 				return fn.Name
 			}
-			if al.proc != nil {
+			if al.target.Proc != nil {
 				return fmt.Sprintf("%s+%#x", filepath.Base(m.Name), uint64(a.File(m.Bias)))
 			}
 		}
@@ -142,7 +143,7 @@ func (al *Allocators) name(location string) string {
 func (al *Allocators) functionsIn(m names.Image, program bool, location string) []symbols.Function {
 	if location[0] == '*' {
 		a, err := al.loc.mem.Address(location[1:])
-		if err != nil || !al.names.Covers(m, a) || al.unplaced(m, location) {
+		if err != nil || !al.target.Names.Covers(m, a) || al.unplaced(m, location) {
 			return nil
 		}
 		return al.entryAt(m, a)
@@ -172,7 +173,7 @@ func (al *Allocators) functionsIn(m names.Image, program bool, location string) 
 
 // entryAt is the function that begins at an address.
 func (al *Allocators) entryAt(m names.Image, a addr.Run) []symbols.Function {
-	fn, ok := al.names.Symbols.FunctionAround(m, a)
+	fn, ok := al.target.Names.Symbols.FunctionAround(m, a)
 	switch {
 	case ok && fn.Low != a.File(m.Bias), !names.Executable(m.Object, a.File(m.Bias)):
 		return nil
@@ -223,7 +224,7 @@ func (u *UserFunction) warn(format string, args ...any) {
 // that were inlined.
 func (al *Allocators) find(u *UserFunction) (inlined int) {
 	var found []names.Place
-	for i, m := range al.names.Images() {
+	for i, m := range al.target.Names.Images() {
 		for _, f := range al.functionsIn(m, i == 0, u.Symbol) {
 			if f.Inlined {
 				inlined++
@@ -262,7 +263,7 @@ func (al *Allocators) defined(mod inferior.Module, obj *symbols.Object, wanted [
 		if al.users[name] == nil {
 			continue
 		}
-		for _, f := range al.functionsIn(m, al.names.Program != nil && obj == al.names.Program.Object, name) {
+		for _, f := range al.functionsIn(m, al.target.Names.Program != nil && obj == al.target.Names.Program.Object, name) {
 			if isEntryOf(m, f, name) {
 				out = append(out, breakpoints.Symbol{Name: name, Addr: f.Low.Run(m.Bias), Size: uint64(f.High - f.Low), IFunc: f.IFunc})
 			}
@@ -283,9 +284,9 @@ func (al *Allocators) placePending() {
 			continue
 		}
 		known.pending = false
-		al.notify("%s is in place: %s", fn.Name, PlaceText(u.Places[0]))
+		al.target.Notify("%s is in place: %s", fn.Name, PlaceText(u.Places[0]))
 		for _, w := range u.Warnings {
-			al.notify("%s", w)
+			al.target.Notify("%s", w)
 		}
 	}
 }
@@ -314,7 +315,7 @@ func (al *Allocators) function(name string) (breakpoints.Function, bool) {
 // extra are those that the catalogue has not: Python's, if they are followed, and the
 // user's own.
 func (al *Allocators) extra() []breakpoints.Function {
-	if al.settings.PythonAllocators {
+	if al.target.Settings.PythonAllocators {
 		return slices.Concat(breakpoints.PythonFunctions(), al.fns)
 	}
 	return al.fns

@@ -7,21 +7,22 @@ import (
 	"hdb/breakpoints"
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/session/target"
 )
 
 // allocatorSymbols tells the tracer where a module defines its functions.
 type allocatorSymbols struct {
-	*common
+	target     *target.Target
 	allocators *Allocators
 }
 
 // Defined are the functions with those names that the module defines.
 func (a allocatorSymbols) Defined(m inferior.Module, wanted []string) ([]breakpoints.Symbol, error) {
-	mod := a.names.Modules.At(m.Low)
+	mod := a.target.Names.Modules.At(m.Low)
 	if mod == nil {
 		return nil, nil // gone again
 	}
-	obj, err := a.names.Modules.Object(mod)
+	obj, err := a.target.Names.Modules.Object(mod)
 	if obj == nil {
 		return nil, err
 	}
@@ -29,10 +30,10 @@ func (a allocatorSymbols) Defined(m inferior.Module, wanted []string) ([]breakpo
 	if len(a.allocators.users) > 0 {
 		wanted = slices.DeleteFunc(slices.Clone(wanted), func(name string) bool { return a.allocators.users[name] != nil })
 	}
-	for _, sym := range a.names.Modules.Defined(obj, m.Bias, wanted) {
+	for _, sym := range a.target.Names.Modules.Defined(obj, m.Bias, wanted) {
 		out = append(out, breakpoints.Symbol(sym))
 	}
-	for _, fn := range a.annotationFunctions(m) {
+	for _, fn := range annotationFunctions(a.target, m) {
 		named := func(s breakpoints.Symbol) bool { return s.Addr == fn.Addr }
 		if slices.Contains(wanted, fn.Name) && !slices.ContainsFunc(out, named) {
 			out = append(out, breakpoints.Symbol{Name: fn.Name, Addr: fn.Addr, Size: fn.Size})
@@ -42,16 +43,16 @@ func (a allocatorSymbols) Defined(m inferior.Module, wanted []string) ([]breakpo
 }
 
 // annotationFunctions are the functions of hdb.h that a module has.
-func (c *common) annotationFunctions(m inferior.Module) []annotations.Function {
-	if c.proc == nil || m.VDSO {
+func annotationFunctions(c *target.Target, m inferior.Module) []annotations.Function {
+	if c.Proc == nil || m.VDSO {
 		return nil
 	}
-	return annotations.Find(c.proc, m.Low, m.High, m.Bias)
+	return annotations.Find(c.Proc, m.Low, m.High, m.Bias)
 }
 
 // Extent is the code of the function of a module at an address.
 func (a allocatorSymbols) Extent(_ inferior.Module, at addr.Run) (low, high addr.Run, ok bool) {
-	table, bias, _ := a.names.Modules.ModuleAt(at)
+	table, bias, _ := a.target.Names.Modules.ModuleAt(at)
 	if table == nil {
 		return 0, 0, false
 	}
@@ -61,7 +62,7 @@ func (a allocatorSymbols) Extent(_ inferior.Module, at addr.Run) (low, high addr
 
 // all finds the allocator functions of modules, with those that cannot be watched.
 func (a allocatorSymbols) all(modules []inferior.Module, functions []breakpoints.Function) ([]*breakpoints.Site, error) {
-	finder := breakpoints.Finder{Symbols: a, Memory: a.proc}
+	finder := breakpoints.Finder{Symbols: a, Memory: a.target.Proc}
 	return finder.Find(nil, modules, functions)
 }
 
@@ -79,9 +80,9 @@ func siteOf(sites []*breakpoints.Site, pc addr.Run) *breakpoints.Site {
 func (a allocatorSymbols) sites(modules []inferior.Module, functions []breakpoints.Function) ([]*breakpoints.Site, error) {
 	sites, err := a.all(modules, functions)
 	sites = slices.DeleteFunc(sites, func(site *breakpoints.Site) bool {
-		if site.Err != nil && !a.said[site.Err.Error()] {
-			a.said[site.Err.Error()] = true
-			a.notify("some allocator functions are not watched: %s", oneLine(site.Err))
+		if site.Err != nil && !a.target.Said[site.Err.Error()] {
+			a.target.Said[site.Err.Error()] = true
+			a.target.Notify("some allocator functions are not watched: %s", oneLine(site.Err))
 		}
 		return site.Err != nil
 	})

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"hdb/query"
+	"hdb/session/target"
 )
 
 // TestAddFunction resolves what names a function, before the program runs.
@@ -65,7 +66,7 @@ func TestAddFunctionStripped(t *testing.T) {
 		t.Fatalf("%+v %v", f, err)
 	}
 	at := uint64(f.Places[0].Addr)
-	onBothPlanes(t, func(t *testing.T, mode ProbeMode) {
+	onBothPlanes(t, func(t *testing.T, mode target.ProbeMode) {
 		s := open(t, "pools", "STRIP")
 		s.Settings.Probe = mode
 		must(t)(s.Start(nil))

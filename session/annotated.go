@@ -11,6 +11,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/internal/modkind"
+	"hdb/session/target"
 )
 
 // annotated hears what the program tells of itself, but for its pools: marks, that it wants
@@ -18,8 +19,8 @@ import (
 // each module has its own of; Python, whose module hdb_mark has no code of its own, calls
 // unsetenv(3) of the C library with names that no environment has.
 type annotated struct {
-	*common
-	*account
+	target   *target.Target
+	account  *target.Account
 	demand   *demand
 	tables   *pythonTables
 	symbols  allocatorSymbols
@@ -46,7 +47,7 @@ func (x *annotated) release() {
 
 // look plants traps in modules that have come, and forgets those of modules that are gone.
 func (x *annotated) look() {
-	modules, deep := x.proc.Modules(), x.demand.wantsEvents()
+	modules, deep := x.target.Proc.Modules(), x.demand.wantsEvents()
 	if slices.Equal(modules, x.modules) && (x.deep || !deep) {
 		return
 	}
@@ -72,7 +73,7 @@ func (x *annotated) look() {
 			continue
 		}
 		x.traps[id] = []*inferior.Trap{} // looked at
-		for _, fn := range x.annotationFunctions(m) {
+		for _, fn := range annotationFunctions(x.target, m) {
 			if told := x.told(fn.Name); told != nil {
 				x.plant(id, fn.Addr, func(t *inferior.Thread) inferior.Action { return x.called(t, told) })
 			}
@@ -97,9 +98,9 @@ func (x *annotated) isPython(m inferior.Module) bool {
 
 // plant puts a trap into a module. Where it cannot be, nobody hears of the calls.
 func (x *annotated) plant(id moduleID, at addr.Run, h inferior.Handler) {
-	t, err := x.proc.Plant(at, h)
+	t, err := x.target.Proc.Plant(at, h)
 	if err != nil {
-		x.notify("annotations of %s are not heard: %v", filepath.Base(id.path), err)
+		x.target.Notify("annotations of %s are not heard: %v", filepath.Base(id.path), err)
 		return
 	}
 	x.traps[id] = append(x.traps[id], t)
@@ -132,8 +133,8 @@ func (x *annotated) told(function string) teller {
 // called follows a call of a function of the header: the thread goes on as if it had
 // returned, as it does nothing.
 func (x *annotated) called(t *inferior.Thread, told teller) inferior.Action {
-	now := x.now()
-	defer x.ownWork()()
+	now := x.target.Now()
+	defer x.target.OwnWork()()
 	regs, err := t.Regs()
 	if err != nil {
 		return inferior.Resume
@@ -143,7 +144,7 @@ func (x *annotated) called(t *inferior.Thread, told teller) inferior.Action {
 		return inferior.Resume
 	}
 	at := addr.PC(regs.PC())
-	if to, err := x.readPointer(addr.Run(regs.Rsp)); err == nil {
+	if to, err := x.target.ReadPointer(addr.Run(regs.Rsp)); err == nil {
 		regs.Rip, regs.Rsp = uint64(to), regs.Rsp+8
 		if t.SetRegs(regs) == nil {
 			at = addr.Return(to)
@@ -167,7 +168,7 @@ var pythonEscapes = strings.NewReplacer("\x01e", "=", "\x01z", "\x00")
 
 // unsetenv follows a call of that function.
 func (x *annotated) unsetenv(t *inferior.Thread) inferior.Action {
-	now := x.now()
+	now := x.target.Now()
 	regs, err := t.Regs()
 	if err != nil {
 		return inferior.Resume
@@ -177,7 +178,7 @@ func (x *annotated) unsetenv(t *inferior.Thread) inferior.Action {
 	if !ok || !ok2 {
 		return inferior.Resume
 	}
-	defer x.ownWork()()
+	defer x.target.OwnWork()()
 	name, mark := strings.CutPrefix(asked, pythonMark)
 	switch {
 	case mark:
@@ -197,7 +198,7 @@ const maxText = 512
 // text reads a C string, the beginning of one that is too long.
 func (x *annotated) text(at addr.Run) (string, bool) {
 	var b [maxText]byte
-	n, _ := x.proc.ReadAt(b[:], int64(at)) // short where memory ends
+	n, _ := x.target.Proc.ReadAt(b[:], int64(at)) // short where memory ends
 	end := bytes.IndexByte(b[:n], 0)
 	if end < 0 {
 		end = n
@@ -213,22 +214,22 @@ func (x *annotated) mark(name string, now time.Duration) {
 		}
 		return r
 	}, name), "?")
-	if strings.TrimSpace(name) == "" || !x.rec.On() {
+	if strings.TrimSpace(name) == "" || !x.account.Rec.On() {
 		return
 	}
 	full := false
-	x.exclusive(func() { full = !x.rec.AddNumberedMark(name, reservedMoment(name), now) })
-	if text := "the program has set too many marks: no more are kept"; full && !x.said[text] {
-		x.said[text] = true
-		x.notify("%s", text)
+	x.target.Exclusive(func() { full = !x.account.Rec.AddNumberedMark(name, reservedMoment(name), now) })
+	if text := "the program has set too many marks: no more are kept"; full && !x.target.Said[text] {
+		x.target.Said[text] = true
+		x.target.Notify("%s", text)
 	}
 }
 
 // pause keeps events out of a recording under way, or lets them in again.
 func (x *annotated) pause(on bool) {
-	if st := x.rec.Status(); !st.On || st.Paused == on {
+	if st := x.account.Rec.Status(); !st.On || st.Paused == on {
 		return
 	}
-	x.exclusive(func() { x.rec.Pause(on) })
+	x.target.Exclusive(func() { x.account.Rec.Pause(on) })
 	x.selected()
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"hdb/recording"
+	"hdb/session/target"
 	"hdb/testprogs"
 )
 
@@ -11,7 +12,7 @@ import (
 func BenchmarkStart(b *testing.B) {
 	path := testprogs.Build(b, "basic")
 	for b.Loop() {
-		s := New(Config{Version: "test"})
+		s := New(target.Config{Version: "test"})
 		if _, err := s.Load(path); err != nil {
 			b.Fatal(err)
 		}

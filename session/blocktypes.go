@@ -6,33 +6,34 @@ import (
 	"hdb/memory"
 	"hdb/query"
 	"hdb/recording"
+	"hdb/session/target"
 	"hdb/symbols"
 	"hdb/values/blocktype"
 )
 
 // BlockTypes tells of which types blocks of the heap are.
 type BlockTypes struct {
-	*common
+	target   *target.Target
 	recorded *Recorded
 	values   *Values
 	heap     *Heap
 	kept     query.BlockTypes
 }
 
-func newBlockTypes(c *common, r *Recorded, v *Values) *BlockTypes {
-	t := &BlockTypes{common: c, recorded: r, values: v}
-	t.kept = query.BlockTypes{Program: &v.w.Program, Object: c.names.ObjectAt, GoTypeOf: c.names.GoType, Memory: t.present}
+func newBlockTypes(c *target.Target, r *Recorded, v *Values) *BlockTypes {
+	t := &BlockTypes{target: c, recorded: r, values: v}
+	t.kept = query.BlockTypes{Program: &v.w.Program, Object: c.Names.ObjectAt, GoTypeOf: c.Names.GoType, Memory: t.present}
 	return t
 }
 
 // present tells that memory is what it was at the moment that is asked about.
 func (t *BlockTypes) present() bool {
-	return t.image != nil && t.mode() != Saved && !t.past
+	return t.target.Image != nil && t.target.Mode() != target.Saved && !t.target.Past
 }
 
 // types is what tells types now.
 func (t *BlockTypes) types() *query.BlockTypes {
-	t.kept.Attribution = t.attribution
+	t.kept.Attribution = t.target.Attribution
 	return &t.kept
 }
 

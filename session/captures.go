@@ -12,11 +12,12 @@ import (
 	"hdb/capture/file"
 	"hdb/internal/outfile"
 	"hdb/internal/rights"
+	"hdb/session/target"
 )
 
 // Captures opens captures, and saves what was recorded to one.
 type Captures struct {
-	*common
+	target   *target.Target
 	sel      *Selection
 	recorded *Recorded
 	console  *ConsoleLog
@@ -39,7 +40,7 @@ func extentOf(src capture.Source) extent {
 // Unsaved is how many events were recorded since the recording was saved, all of them
 // if it was not. Events that were stopped at, without a recording, do not count.
 func (c *Captures) Unsaved() uint64 {
-	if c.saved != nil || !c.recorded.rec.On() && !c.recorded.rec.Ended() {
+	if c.target.Saved != nil || !c.recorded.account.Rec.On() && !c.recorded.account.Rec.Ended() {
 		return 0
 	}
 	src := c.recorded.wholeSource()
@@ -64,33 +65,33 @@ func (c *Captures) Open(path string) (capture.Info, error) {
 
 // OpenWhole is Open for questions to all of the capture: nothing is selected.
 func (c *Captures) OpenWhole(path string) (capture.Info, error) {
-	if c.proc != nil {
-		return capture.Info{}, ErrRunning
+	if c.target.Proc != nil {
+		return capture.Info{}, target.ErrRunning
 	}
-	if c.mode() == Core {
+	if c.target.Mode() == target.Core {
 		return capture.Info{}, ErrCoreOpen
 	}
 	f, err := file.Open(path)
 	if err != nil {
 		return capture.Info{}, err
 	}
-	if c.saved != nil {
-		if err := errors.Join(c.names.CloseCapture(), c.saved.Close()); err != nil {
-			c.notify("close: %v", err)
+	if c.target.Saved != nil {
+		if err := errors.Join(c.target.Names.CloseCapture(), c.target.Saved.Close()); err != nil {
+			c.target.Notify("close: %v", err)
 		}
 	}
-	c.saved = f
+	c.target.Saved = f
 	if c.path, err = filepath.Abs(path); err != nil {
 		c.path = path
 	}
-	c.names.ReadAs("", ownerOfCapture(f))
-	c.names.OpenCapture(f, c.path)
-	c.attribution.InterpretsIn(f)
-	c.attribution.RunsIn(f)
+	c.target.Names.ReadAs("", ownerOfCapture(f))
+	c.target.Names.OpenCapture(f, c.path)
+	c.target.Attribution.InterpretsIn(f)
+	c.target.Attribution.RunsIn(f)
 	c.sel.clear()
 	c.recorded.toEnd()
 	if d := f.Damage(); d != nil {
-		c.notify("%v", d)
+		c.target.Notify("%v", d)
 	}
 	return f.Info(), nil
 }
@@ -106,27 +107,27 @@ func ownerOfCapture(f *file.File) *rights.User {
 // Opened tells what a capture begins with: how many events can be read, and the
 // stop or event that is selected, "" without any.
 func (c *Captures) Opened() (events int, selected string) {
-	if c.saved == nil {
+	if c.target.Saved == nil {
 		return 0, ""
 	}
-	if info := c.saved.Info(); info.Aggregate {
+	if info := c.target.Saved.Info(); info.Aggregate {
 		return int(info.Totals.Events), "" // in sums
 	}
-	stops := c.saved.Stops()
+	stops := c.target.Saved.Stops()
 	for i := len(stops) - 1; i >= 0 && c.sel.stackID != 0; i-- {
 		if stops[i].Stack == c.sel.stackID && max(stops[i].Event, stops[i].Seq) == c.sel.at {
-			return c.saved.Len(), fmt.Sprintf("stop %d, %s", i+1, stops[i].Text)
+			return c.target.Saved.Len(), fmt.Sprintf("stop %d, %s", i+1, stops[i].Text)
 		}
 	}
 	if e, ok := c.recorded.Event(c.sel.seq); ok {
-		return c.saved.Len(), fmt.Sprintf("event #%d %s", e.Seq, e.Call())
+		return c.target.Saved.Len(), fmt.Sprintf("event #%d %s", e.Seq, e.Call())
 	}
-	return c.saved.Len(), ""
+	return c.target.Saved.Len(), ""
 }
 
 // Path is the capture that is open, absolute, or "".
 func (c *Captures) Path() string {
-	if c.saved == nil {
+	if c.target.Saved == nil {
 		return ""
 	}
 	return c.path
@@ -164,7 +165,7 @@ func (c *Captures) Save(path string, force bool) (SavedInfo, error) {
 // write writes a whole capture, or none.
 func (c *Captures) write(to outfile.File, src capture.Source) error {
 	return to.Write(func(w io.Writer) error {
-		return file.WriteSource(readWriter{w, c.reading}, src, c.names.Embedder())
+		return file.WriteSource(readWriter{w, c.target.Reading}, src, c.target.Names.Embedder())
 	})
 }
 
@@ -202,11 +203,11 @@ func fileSize(path string) int64 {
 // own.
 func (c *Captures) withConsole(src capture.Source) capture.Source {
 	switch {
-	case c.saved != nil:
-	case c.recorded.rec.Log() != nil:
-		c.recorded.rec.Log().SetConsole(c.console.log.Lines())
+	case c.target.Saved != nil:
+	case c.recorded.account.Rec.Log() != nil:
+		c.recorded.account.Rec.Log().SetConsole(c.console.log.Lines())
 	default:
-		return c.recorded.rec.File().WithConsole(c.console.log.Lines())
+		return c.recorded.account.Rec.File().WithConsole(c.console.log.Lines())
 	}
 	return src
 }
@@ -215,7 +216,7 @@ func (c *Captures) withConsole(src capture.Source) capture.Source {
 // are known now, to path or, if that is "", in its own place. Another file that is
 // there is only replaced with force.
 func (c *Captures) Embed(path string, force bool) (SavedInfo, error) {
-	if c.saved == nil {
+	if c.target.Saved == nil {
 		return SavedInfo{}, errors.New("this is no capture: save FILE keeps names and source lines in one")
 	}
 	own := path == ""
@@ -223,14 +224,14 @@ func (c *Captures) Embed(path string, force bool) (SavedInfo, error) {
 	if own {
 		path = c.path
 		to = outfile.File{Path: path, Force: true}
-		if d := c.saved.Damage(); d != nil {
+		if d := c.target.Saved.Damage(); d != nil {
 			return SavedInfo{}, fmt.Errorf("%w; what can be read goes to another file: symbols embed FILE", d)
 		}
 	}
-	if err := c.write(to, c.saved); err != nil {
+	if err := c.write(to, c.target.Saved); err != nil {
 		return SavedInfo{}, fmt.Errorf("symbols embed: %w", err)
 	}
-	info := savedInfo(path, c.saved)
+	info := savedInfo(path, c.target.Saved)
 	if !own {
 		return info, nil
 	}
@@ -238,8 +239,8 @@ func (c *Captures) Embed(path string, force bool) (SavedInfo, error) {
 	if err != nil {
 		return SavedInfo{}, err
 	}
-	old := c.saved
-	c.saved = f // with the same numbers of events and stacks
-	c.names.ReplaceCapture(f)
+	old := c.target.Saved
+	c.target.Saved = f // with the same numbers of events and stacks
+	c.target.Names.ReplaceCapture(f)
 	return info, old.Close()
 }

@@ -1,20 +1,23 @@
 package session
 
-import "hdb/inferior"
+import (
+	"hdb/inferior"
+	"hdb/session/target"
+)
 
 // Catches say what happens at the inferior's signals, in this run and in later ones, and set
 // the numbered stops at what may happen anywhere: exceptions, system calls, libraries that
 // come and go, forks, execs and signals.
 type Catches struct {
-	*common
+	target *target.Target
 	stops  *Stops
 	policy map[string]inferior.Policy // of signals, as far as it was changed
 }
 
 // HandleSignal says what to do with a signal.
 func (c *Catches) HandleSignal(name string, p inferior.Policy) error {
-	if c.proc != nil {
-		if err := c.proc.HandleSignal(name, p); err != nil {
+	if c.target.Proc != nil {
+		if err := c.target.Proc.HandleSignal(name, p); err != nil {
 			return err
 		}
 	} else if _, err := inferior.SignalNumber(name); err != nil {
@@ -26,8 +29,8 @@ func (c *Catches) HandleSignal(name string, p inferior.Policy) error {
 
 // Signals is the table of `info signals`.
 func (c *Catches) Signals() []inferior.SignalPolicy {
-	if c.proc != nil {
-		return c.proc.Signals()
+	if c.target.Proc != nil {
+		return c.target.Proc.Signals()
 	}
 	rows := inferior.DefaultSignals()
 	for i, r := range rows {
@@ -42,7 +45,7 @@ func (c *Catches) Signals() []inferior.SignalPolicy {
 func (c *Catches) apply(p *inferior.Process) {
 	for name, pol := range c.policy {
 		if err := p.HandleSignal(name, pol); err != nil {
-			c.notify("handle %s: %v", name, err)
+			c.target.Notify("handle %s: %v", name, err)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/internal/cond"
 	"hdb/names"
+	"hdb/session/target"
 	"hdb/symbols"
 	"hdb/values"
 )
@@ -15,8 +16,8 @@ import (
 // Conditions looks at conditions before they are tested: what of them can have no value
 // in the program, and what is not what it seems.
 type Conditions struct {
-	*common
-	*account
+	target     *target.Target
+	account    *target.Account
 	values     *Values
 	allocators *Allocators
 	likes      *likes
@@ -25,7 +26,7 @@ type Conditions struct {
 // CheckTypes is an error if the condition of a stop or a filter asks of which types blocks are, and
 // the program is not of Go: of other languages that is known when blocks are recorded.
 func (c *Conditions) CheckTypes(x *cond.Cond) error {
-	if x == nil || c.mode() == Saved || c.mode() == Empty || c.past || !x.UsesPredicate(cond.Type) || c.ofGo() {
+	if x == nil || c.target.Mode() == target.Saved || c.target.Mode() == target.Empty || c.target.Past || !x.UsesPredicate(cond.Type) || c.ofGo() {
 		return nil
 	}
 	return x.CheckTypes("types are known of recorded blocks only: live and allocs ask for them (stops and filters know types of Go)")
@@ -33,7 +34,7 @@ func (c *Conditions) CheckTypes(x *cond.Cond) error {
 
 // ofGo tells programs of which a part is Go.
 func (c *Conditions) ofGo() bool {
-	return c.names.Program.Go() || slices.ContainsFunc(c.expected(), func(m names.Image) bool { return m.Object.File.Header().Go })
+	return c.target.Names.Program.Go() || slices.ContainsFunc(c.expected(), func(m names.Image) bool { return m.Object.File.Header().Go })
 }
 
 // expression is the error of an expression that can have no value in a frame.
@@ -56,10 +57,10 @@ func (c *Conditions) check(st *breakpoints.Stop, home *values.Frame) error {
 		return fmt.Errorf("condition: %w", err)
 	}
 	for _, x := range st.Cond.Expressions() {
-		if c.mode() == Saved {
+		if c.target.Mode() == target.Saved {
 			return fmt.Errorf("condition: column %d: %s: %w", x.Col, x.Text, ErrCaptureValues)
 		}
-		if c.names.Program.Go() && (onCode(st) || home != nil) {
+		if c.target.Names.Program.Go() && (onCode(st) || home != nil) {
 			continue // delve reads it when the stop is reached
 		}
 		if err := c.checkExpression(st, x, home); err != nil {
@@ -77,7 +78,7 @@ func (c *Conditions) checkExpression(st *breakpoints.Stop, x *cond.Expr, home *v
 		}
 	}
 	for _, p := range st.Places {
-		if f := frameOfPlace(c.common, p); f != nil && onCode(st) {
+		if f := frameOfPlace(c.target, p); f != nil && onCode(st) {
 			frames = append(frames, f)
 		}
 	}
@@ -90,7 +91,7 @@ func (c *Conditions) checkExpression(st *breakpoints.Stop, x *cond.Expr, home *v
 	}
 	var none *values.NoSymbolError
 	switch unknown := errors.As(err, &none); {
-	case !unknown && c.names.Program.Go(): // delve may know better
+	case !unknown && c.target.Names.Program.Go(): // delve may know better
 	case !unknown:
 		return st.Cond.ErrorAt(x, st.Place(), "", err.Error())
 	case onCode(st):
@@ -106,7 +107,7 @@ func (c *Conditions) checkExpression(st *breakpoints.Stop, x *cond.Expr, home *v
 
 // declared tells whether a function or type of the program has a variable of that name.
 func (c *Conditions) declared(name string) bool {
-	return slices.ContainsFunc(c.names.Images(), func(m names.Image) bool { return m.Object.DWARF.Declares(name, c.reading.GivenUp) })
+	return slices.ContainsFunc(c.target.Names.Images(), func(m names.Image) bool { return m.Object.DWARF.Declares(name, c.target.Reading.GivenUp) })
 }
 
 // isWord tells the names of numbers that an event may have.

@@ -15,6 +15,7 @@ import (
 	"hdb/query"
 	"hdb/recording"
 	"hdb/report"
+	"hdb/session/target"
 	"hdb/symbols"
 	"hdb/values"
 )
@@ -41,13 +42,13 @@ func (c *Conditions) warnPlaces(st *breakpoints.Stop, x *cond.Expr) {
 		return
 	}
 	for _, p := range st.Places {
-		f := frameOfPlace(c.common, p)
+		f := frameOfPlace(c.target, p)
 		if f == nil {
 			continue
 		}
 		var none *values.NoSymbolError
 		if err := c.expression(x.Text, f); errors.As(err, &none) {
-			c.notify("condition: %s: no symbol %q in %s at %s:%d (%v): each hit there stops", x.Text, none.Name, p.Function, filepath.Base(p.File), p.Line, p.Addr)
+			c.target.Notify("condition: %s: no symbol %q in %s at %s:%d (%v): each hit there stops", x.Text, none.Name, p.Function, filepath.Base(p.File), p.Line, p.Addr)
 		}
 	}
 }
@@ -59,21 +60,21 @@ func (c *Conditions) warn(x *cond.Cond, frees bool) {
 		if cmp.Field == cond.Addr {
 			why = ": free(NULL) does nothing and is no event"
 		}
-		c.notify("%s: never true%s", cmp, why)
+		c.target.Notify("%s: never true%s", cmp, why)
 	}
-	if x == nil || c.saved != nil {
+	if x == nil || c.target.Saved != nil {
 		return
 	}
 	for _, name := range x.Asked(cond.Domain) {
-		if !c.settings.PythonAllocators {
-			c.notify("domain == %s: never true: CPython's own allocators are not followed (set python-allocators on)", name)
+		if !c.target.Settings.PythonAllocators {
+			c.target.Notify("domain == %s: never true: CPython's own allocators are not followed (set python-allocators on)", name)
 		}
 	}
 	for _, name := range x.Asked(cond.Kind) {
 		c.warnKind(name)
 	}
 	if x.Uses(cond.Goroutine) && !c.ofGo() {
-		c.notify("goroutine: never true: nothing of the program is Go")
+		c.target.Notify("goroutine: never true: nothing of the program is Go")
 	}
 	var objs []names.Image
 	for _, ask := range recording.Questions(x) {
@@ -82,7 +83,7 @@ func (c *Conditions) warn(x *cond.Cond, frees bool) {
 		}
 		if ask.Predicate == cond.Like {
 			if _, err := c.likes.Of(ask.Name); err != nil {
-				c.notify("like(%q): never true: %v", ask.Name, err)
+				c.target.Notify("like(%q): never true: %v", ask.Name, err)
 			}
 			continue
 		}
@@ -93,10 +94,10 @@ func (c *Conditions) warn(x *cond.Cond, frees bool) {
 		}
 		switch {
 		case ask.Predicate == cond.Module && !slices.ContainsFunc(objs, func(m names.Image) bool { return query.MatchModule(ask.Name, filepath.Base(m.Name)) }):
-			c.notify("module(%q): no such program or library is loaded now", ask.Name)
+			c.target.Notify("module(%q): no such program or library is loaded now", ask.Name)
 		case ask.Predicate != cond.Module && slices.ContainsFunc(objs, func(m names.Image) bool { return hasPython(m.Object) }): // it may be one of its
 		case ask.Predicate != cond.Module && !strings.Contains(ask.Name, "*") && !hasFunction(objs, ask.Name):
-			c.notify("%s: no such function in what is loaded now", strings.Replace(ask.Predicate.String(), "()", fmt.Sprintf("(%q)", ask.Name), 1))
+			c.target.Notify("%s: no such function in what is loaded now", strings.Replace(ask.Predicate.String(), "()", fmt.Sprintf("(%q)", ask.Name), 1))
 		}
 	}
 }
@@ -116,7 +117,7 @@ func (c *Conditions) warnKind(name string) {
 	ofKind := func(f breakpoints.Function) bool { return f.OfKind(name) }
 	all := c.allocators.All()
 	if !slices.ContainsFunc(all, ofKind) {
-		c.notify("kind(%q): no allocator function has that name (alloc list)", name)
+		c.target.Notify("kind(%q): no allocator function has that name (alloc list)", name)
 		return
 	}
 	objs := c.expected()
@@ -153,18 +154,18 @@ func (c *Conditions) warnKind(name string) {
 		}
 	}
 	if other != "" {
-		c.notify("kind(%q): never true here: it is the same code as %s, whose name its events have", name, other)
+		c.target.Notify("kind(%q): never true here: it is the same code as %s, whose name its events have", name, other)
 		return
 	}
-	c.notify("kind(%q): nothing that is loaded now defines it", name)
+	c.target.Notify("kind(%q): nothing that is loaded now defines it", name)
 }
 
 // expected are the modules of the process, or those that a program begins with.
 func (c *Conditions) expected() []names.Image {
-	if c.mode() != Loaded {
-		return c.names.Images()
+	if c.target.Mode() != target.Loaded {
+		return c.target.Names.Images()
 	}
-	return c.names.LinkedImages()
+	return c.target.Names.LinkedImages()
 }
 
 // hasFunction looks where it costs least first: in symbol tables, then in all debug
@@ -194,12 +195,12 @@ func (c *Conditions) stopDoubt(st *breakpoints.Stop) report.Doubt {
 // heapDoubt says why live and blocks may not be those of the process.
 func (c *Conditions) heapDoubt() report.Doubt {
 	switch {
-	case c.saved != nil && c.liveDoubt(c.saved) != report.NoDoubt:
+	case c.target.Saved != nil && c.account.LiveDoubt(c.target.Saved) != report.NoDoubt:
 		return report.CountsMayBeHigh
-	case c.saved != nil:
-	case c.gaps.Counted():
+	case c.target.Saved != nil:
+	case c.account.Gaps.Counted():
 		return report.CountsUnknown
-	case c.gaps.Calls():
+	case c.account.Gaps.Calls():
 		return report.CountsMayBeLow
 	}
 	return report.NoDoubt
@@ -222,12 +223,12 @@ func (c *Conditions) warnDoubt(condition func() string, doubt report.Doubt) {
 		return
 	}
 	text := condition() + ": " + report.DoubtText(doubt)
-	if c.said[text] {
+	if c.target.Said[text] {
 		return
 	}
-	if c.said == nil { // a capture is open
-		c.said = map[string]bool{}
+	if c.target.Said == nil { // a capture is open
+		c.target.Said = map[string]bool{}
 	}
-	c.said[text] = true
-	c.notify("%s", text)
+	c.target.Said[text] = true
+	c.target.Notify("%s", text)
 }

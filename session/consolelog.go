@@ -5,13 +5,14 @@ import (
 
 	"hdb/capture"
 	"hdb/recording"
+	"hdb/session/target"
 )
 
 // ConsoleLog keeps what was typed and printed for the capture.
 type ConsoleLog struct {
-	*common
-	*account
-	log recording.ConsoleLog
+	target  *target.Target
+	account *target.Account
+	log     recording.ConsoleLog
 }
 
 // Add adds lines to the console log: what the user typed, or what was printed.
@@ -23,8 +24,8 @@ func (l *ConsoleLog) Add(text string, typed bool) { l.log.Add(text, typed) }
 func (l *ConsoleLog) Moment() {
 	var seq uint64
 	var now time.Duration
-	if l.saved == nil {
-		l.exclusive(func() { seq, now = l.rec.Moment(l.now()) })
+	if l.target.Saved == nil {
+		l.target.Exclusive(func() { seq, now = l.account.Rec.Moment(l.target.Now()) })
 	}
 	l.log.At(seq, now)
 }
@@ -39,8 +40,8 @@ func (l *ConsoleLog) Keeps() bool { return l.log.Keeps() }
 // Lines is what was typed and printed: in this session, or while the capture
 // was made.
 func (l *ConsoleLog) Lines() []capture.ConsoleLine {
-	if l.saved != nil {
-		return l.saved.Console()
+	if l.target.Saved != nil {
+		return l.target.Saved.Console()
 	}
 	return l.log.Lines()
 }

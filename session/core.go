@@ -9,6 +9,7 @@ import (
 	"hdb/inferior/corefile"
 	"hdb/internal/rights"
 	"hdb/names"
+	"hdb/session/target"
 )
 
 // errCoreRecord is why nothing is recorded of a core file.
@@ -19,9 +20,9 @@ var ErrCoreOpen = errors.New("a core file is open: core-file alone lets it go")
 
 // Cores opens core files, and writes them of the process.
 type Cores struct {
-	*common
+	target *target.Target
 	sel    *Selection
-	walker *walker
+	walker *target.Walker
 	planes *Planes
 	stops  *Stops
 	exec   *Execution
@@ -42,26 +43,26 @@ type CoreInfo struct {
 // Open makes the session one about a core file. program is the file that ran: "" is
 // the one that is loaded, if it is that, or else the one that the core names.
 func (c *Cores) Open(path, program string) (CoreInfo, *Report, error) {
-	switch c.mode() {
-	case Saved:
-		return CoreInfo{}, nil, ErrSaved
-	case Live:
-		return CoreInfo{}, nil, ErrRunning
+	switch c.target.Mode() {
+	case target.Saved:
+		return CoreInfo{}, nil, target.ErrSaved
+	case target.Live:
+		return CoreInfo{}, nil, target.ErrRunning
 	}
 	core, err := corefile.Open(absolute(path))
 	if err != nil {
 		return CoreInfo{}, nil, err
 	}
-	core.Report = func(line string) { c.notify("%s", line) }
-	before := c.names.Sources.User
-	c.names.ReadAs("", ownerOfCore(core))
+	core.Report = func(line string) { c.target.Notify("%s", line) }
+	before := c.target.Names.Sources.User
+	c.target.Names.ReadAs("", ownerOfCore(core))
 	prog, err := c.program(core, program)
 	if err != nil {
-		c.names.ReadAs("", before)
+		c.target.Names.ReadAs("", before)
 		return CoreInfo{}, nil, errors.Join(err, core.Close())
 	}
 	c.Close()
-	c.names.Program = prog
+	c.target.Names.Program = prog
 	if prog != nil {
 		if name := core.Program(); prog.Object != nil && prog.Path != name {
 			core.Use(name, prog.Path)
@@ -75,14 +76,14 @@ func (c *Cores) Open(path, program string) (CoreInfo, *Report, error) {
 
 // Opened is the core file that is open; ok is false without one.
 func (c *Cores) Opened() (info CoreInfo, ok bool) {
-	if c.mode() != Core {
+	if c.target.Mode() != target.Core {
 		return info, false
 	}
-	core := c.image.Core()
+	core := c.target.Image.Core()
 	info = CoreInfo{Path: core.Path(), PID: core.Process.PID, Command: core.Process.Command, Args: core.Process.Args,
 		Threads: len(core.Threads), Missing: core.Missing, Damage: core.Damage}
-	if c.names.Program != nil {
-		info.Program = c.names.Program.Path
+	if c.target.Names.Program != nil {
+		info.Program = c.target.Names.Program.Path
 	}
 	return info, true
 }
@@ -107,14 +108,14 @@ func ownerOfCore(core *corefile.File) *rights.User {
 // take makes the process of a core the one that is read.
 func (c *Cores) take(core *corefile.File) {
 	exe := ""
-	if c.names.Program != nil {
-		exe = c.names.Program.Path
+	if c.target.Names.Program != nil {
+		exe = c.target.Names.Program.Path
 	}
-	c.image = inferior.OpenCore(core, exe)
-	c.names.Attach(0, c.image) // whatever has its number now is another process
-	c.names.ReadAs("", ownerOfCore(core))
-	c.names.Modules.Update(mappings(c.image.Modules()))
-	c.said, c.exit = map[string]bool{}, nil
+	c.target.Image = inferior.OpenCore(core, exe)
+	c.target.Names.Attach(0, c.target.Image) // whatever has its number now is another process
+	c.target.Names.ReadAs("", ownerOfCore(core))
+	c.target.Names.Modules.Update(target.Mappings(c.target.Image.Modules()))
+	c.target.Said, c.target.Exit = map[string]bool{}, nil
 	c.sel.clear()
 	c.sel.selectDefault()
 	c.stops.rebindAll()
@@ -122,15 +123,15 @@ func (c *Cores) take(core *corefile.File) {
 
 // Close lets the core file go, if one is open, and tells whether.
 func (c *Cores) Close() bool {
-	if c.mode() != Core {
+	if c.target.Mode() != target.Core {
 		return false
 	}
-	if err := c.image.Close(); err != nil {
-		c.notify("%v", err)
+	if err := c.target.Image.Close(); err != nil {
+		c.target.Notify("%v", err)
 	}
-	c.image = nil
+	c.target.Image = nil
 	c.sel.clear()
-	c.names.Detach()
+	c.target.Names.Detach()
 	c.stops.rebindAll()
 	return true
 }
@@ -142,11 +143,11 @@ func (c *Cores) program(core *corefile.File, given string) (*names.Program, erro
 		return c.openProgram(given, id)
 	}
 	own := core.Program()
-	if loaded := c.names.Program; loaded != nil && loaded.Object != nil {
+	if loaded := c.target.Names.Program; loaded != nil && loaded.Object != nil {
 		if sameProgram(loaded.Object.File.BuildID(), id) && (id != "" || own == "" || filepath.Base(own) == filepath.Base(loaded.Path)) {
 			return loaded, nil
 		}
-		c.notify("%s is not the program of the core", loaded.Path)
+		c.target.Notify("%s is not the program of the core", loaded.Path)
 	}
 	if own == "" {
 		return nil, nil
@@ -164,7 +165,7 @@ func (c *Cores) openProgram(path, id string) (*names.Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	obj, err := c.names.Open(full)
+	obj, err := c.target.Names.Open(full)
 	if err != nil {
 		return nil, explainForeign(full, err)
 	}
@@ -179,7 +180,7 @@ func sameProgram(have, want string) bool { return want == "" || have == want }
 
 // reportCore tells why the process of a core died, and where.
 func (x *Execution) reportCore() *Report {
-	r := &Report{Reason: inferior.Stepped, Signal: x.image.Died(), Verb: "core"}
+	r := &Report{Reason: inferior.Stepped, Signal: x.target.Image.Died(), Verb: "core"}
 	if r.Signal != nil {
 		r.Reason = inferior.Signaled
 	}

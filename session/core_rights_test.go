@@ -32,7 +32,7 @@ func TestCoreOfAnother(t *testing.T) {
 		if _, _, err := s.Cores.Open(core, ""); err != nil {
 			t.Fatal(err)
 		}
-		if got, want := s.names.Sources.User, rights.OfUser(owner, owner); got.ID() != want.ID() {
+		if got, want := s.target.Names.Sources.User, rights.OfUser(owner, owner); got.ID() != want.ID() {
 			t.Errorf("files of a core of user %d are read as user %d", owner, got.ID())
 		}
 	}

@@ -7,12 +7,13 @@ import (
 
 	"hdb/names"
 	"hdb/python/cython"
+	"hdb/session/target"
 	"hdb/symbols/dwarf"
 )
 
 // Cython moves by functions and lines of the sources of Cython, and reads their variables.
 type Cython struct {
-	*common
+	target *target.Target
 	sel    *Selection
 	values *Values
 	python *Python
@@ -21,7 +22,7 @@ type Cython struct {
 
 // Forget has what Cython has written be looked for again, and functions be named anew.
 func (y *Cython) Forget() {
-	y.names.Cython.Forget()
+	y.target.Names.Cython.Forget()
 	y.sel.walkAgain()
 }
 
@@ -45,7 +46,7 @@ func CythonVariables(f names.Frame, vars []NamedValue) []NamedValue {
 // that functions of Cython have called by name. why tells of a stack in which the functions
 // of Python are not known.
 func (y *Cython) Stack() (frames []names.Frame, truncated, why string, err error) {
-	if err := y.readable(); err != nil {
+	if err := y.target.Readable(); err != nil {
 		return nil, "", "", err
 	}
 	st, err := y.sel.Stack(0)
@@ -71,8 +72,8 @@ func (y *Cython) relevant(merged []names.Frame, i int) bool {
 		return false
 	}
 	caller := &merged[i+1]
-	obj, _ := y.names.Modules.ObjectAt(caller.Code.Lookup())
-	d := y.names.Cython.Described(obj, caller.Linkage)
+	obj, _ := y.target.Names.Modules.ObjectAt(caller.Code.Lookup())
+	d := y.target.Names.Cython.Described(obj, caller.Linkage)
 	return d != nil && f.Function != "" && slices.Contains(d.Enters, f.Function)
 }
 
@@ -111,7 +112,7 @@ func (y *Cython) Location(text string) ([]string, error) {
 			f, err := y.selected()
 			return []string{f.File + ":" + line}, err
 		}
-		if file := y.names.Cython.SourceOf(module); file != "" {
+		if file := y.target.Names.Cython.SourceOf(module); file != "" {
 			return []string{file + ":" + line}, nil
 		}
 		if strings.HasSuffix(module, ".pyx") {
@@ -120,7 +121,7 @@ func (y *Cython) Location(text string) ([]string, error) {
 		return []string{module[strings.LastIndexByte(module, '.')+1:] + ".pyx:" + line}, nil
 	}
 	var all []string
-	for _, p := range y.names.Cython.Functions(text) {
+	for _, p := range y.target.Names.Cython.Functions(text) {
 		if name := p.Function; !slices.Contains(all, name) {
 			all = append(all, name)
 		}

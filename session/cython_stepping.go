@@ -10,6 +10,7 @@ import (
 	"hdb/names"
 	"hdb/python"
 	"hdb/python/cython"
+	"hdb/session/target"
 )
 
 // errNotInCython is the error of steps that would begin outside of Cython.
@@ -23,7 +24,7 @@ func (y *Cython) Step(n int) (*Report, error) { return y.stepLines(n, true) }
 func (y *Cython) Next(n int) (*Report, error) { return y.stepLines(n, false) }
 
 func (y *Cython) stepLines(n int, into bool) (*Report, error) {
-	if err := y.live(); err != nil {
+	if err := y.target.Live(); err != nil {
 		return nil, err
 	}
 	st, err := y.sel.Stack(0)
@@ -51,28 +52,28 @@ func (st *stepper) isSource(p *codePlace) bool {
 	}
 	inner := p.chain[len(p.chain)-1]
 	f := names.Frame{Frame: inner}
-	return isCythonFrame(&f) && !st.s.names.Cython.Added(&inner)
+	return isCythonFrame(&f) && !st.s.target.Names.Cython.Added(&inner)
 }
 
 // stops tells whether a step ends in a frame that a call has returned to.
 func (st *stepper) stops(f *names.Frame) bool {
 	if !st.source {
-		return f.Line != 0 && !st.s.names.Cython.Added(&f.Frame)
+		return f.Line != 0 && !st.s.target.Names.Cython.Added(&f.Frame)
 	}
-	return isEval(*f) || isCythonFrame(f) && !st.s.names.Cython.Added(&f.Frame)
+	return isEval(*f) || isCythonFrame(f) && !st.s.target.Names.Cython.Added(&f.Frame)
 }
 
 // entries are where functions of the sources of Cython begin, for a step that enters them.
-func (st *stepper) entries() []target {
+func (st *stepper) entries() []runTarget {
 	if !st.source || !st.into {
 		return nil
 	}
 	if st.begins == nil {
-		st.begins = st.s.names.Cython.Entries()
+		st.begins = st.s.target.Names.Cython.Entries()
 	}
-	all := make([]target, len(st.begins))
+	all := make([]runTarget, len(st.begins))
 	for i, at := range st.begins {
-		all[i] = target{at: at, when: st.same}
+		all[i] = runTarget{at: at, when: st.same}
 	}
 	return all
 }
@@ -92,17 +93,17 @@ func (st *stepper) inGenerator(regs inferior.Registers) bool {
 // enters tells whether a step by Cython's lines enters the function at pc that one of Cython
 // calls: one of its own, or one of C that its source calls by name.
 func (st *stepper) enters(pc addr.Run) bool {
-	frames := st.s.names.Modules.Frames(addr.PC(pc))
+	frames := st.s.target.Names.Modules.Frames(addr.PC(pc))
 	if len(frames) == 0 {
 		return false
 	}
 	f := frames[len(frames)-1]
 	if cython.IsGenerated(names.LinkageOf(&f)) {
-		return !st.s.names.Cython.Added(&f)
+		return !st.s.target.Names.Cython.Added(&f)
 	}
-	if mod := st.s.names.Modules.At(addr.Run(st.from.chain[0].Entry.Run(st.from.bias))); mod != nil {
-		obj, _ := st.s.names.Modules.Object(mod)
-		d := st.s.names.Cython.Described(obj, names.LinkageOf(&st.from.chain[len(st.from.chain)-1]))
+	if mod := st.s.target.Names.Modules.At(addr.Run(st.from.chain[0].Entry.Run(st.from.bias))); mod != nil {
+		obj, _ := st.s.target.Names.Modules.Object(mod)
+		d := st.s.target.Names.Cython.Described(obj, names.LinkageOf(&st.from.chain[len(st.from.chain)-1]))
 		return d != nil && slices.Contains(d.Enters, f.Function)
 	}
 	return false
@@ -111,7 +112,7 @@ func (st *stepper) enters(pc addr.Run) bool {
 // Finish runs until the selected function returns to the function of Cython or Python that has
 // called it, through what Cython and the interpreter have between.
 func (y *Cython) Finish(l python.Limits) (*Report, error) {
-	if err := y.live(); err != nil {
+	if err := y.target.Live(); err != nil {
 		return nil, err
 	}
 	f, err := y.selected()
@@ -178,7 +179,7 @@ func (s *Stepping) lines(n int, into, source bool) (*Report, error) {
 	}
 	t := s.sel.thread
 	if t == nil {
-		return nil, ErrNoStack
+		return nil, target.ErrNoStack
 	}
 	defer s.exec.step()()
 	var d done

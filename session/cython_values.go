@@ -36,7 +36,7 @@ var ErrNotCython = errors.New("the selected frame is of no function of Cython: c
 
 // selected is the selected frame, if it is one of a source of Cython.
 func (y *Cython) selected() (names.Frame, error) {
-	if err := y.readable(); err != nil {
+	if err := y.target.Readable(); err != nil {
 		return names.Frame{}, err
 	}
 	f, err := y.sel.Frame()
@@ -63,7 +63,7 @@ func (y *Cython) Locals(o CythonOptions) (f names.Frame, all []CythonVariable, e
 	}
 	err = y.values.guarded(func(vf *values.Frame) error {
 		list, err := y.localNames(vf)
-		d := y.names.Cython.Described(vf.Module.Obj, f.Linkage)
+		d := y.target.Names.Cython.Described(vf.Module.Obj, f.Linkage)
 		for _, n := range list {
 			v := CythonVariable{NamedValue: y.show(vf, n.name, n.c, o)}
 			if d != nil && !slices.Contains(d.Arguments, n.name) {

@@ -7,24 +7,23 @@ import (
 
 	"hdb/breakpoints"
 	"hdb/capture"
-	"hdb/capture/file"
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/internal/cond"
 	"hdb/query"
 	"hdb/recording"
-	"hdb/report"
+	"hdb/session/target"
 	"hdb/values"
 )
 
 // demand is what asks for stops and events: the numbered stops with what they have planted,
 // and next-alloc; and what of it was met since the program ran last.
 type demand struct {
-	*account
-	stops breakpoints.List
-	binds map[int]*binding // by the ID of the stop
-	next  *nextEvent       // what next-alloc waits for, or nil
-	hits  []hit            // stops that said yes since the last resume
+	account *target.Account
+	stops   breakpoints.List
+	binds   map[int]*binding // by the ID of the stop
+	next    *nextEvent       // what next-alloc waits for, or nil
+	hits    []hit            // stops that said yes since the last resume
 
 	leaving *leaving          // what a run to the program's exit looks for, or nil
 	expired *breakpoints.Stop // a watchpoint whose variable's function has returned, nil: none
@@ -107,7 +106,7 @@ func (e *eventCount) total(seq uint64) uint64 {
 
 // wantsEvents tells whether anything depends on allocation events.
 func (d *demand) wantsEvents() bool {
-	if d.rec.On() || d.next != nil {
+	if d.account.Rec.On() || d.next != nil {
 		return true
 	}
 	return slices.ContainsFunc(d.stops.All(), func(st *breakpoints.Stop) bool {
@@ -126,7 +125,7 @@ func asksHeap(c *cond.Cond) bool {
 // needsRing tells whether every event has to reach hdb: to be recorded, or
 // because a stop depends on what happened before.
 func (d *demand) needsRing() bool {
-	if d.rec.On() || d.next != nil && asksHeap(d.next.cond) {
+	if d.account.Rec.On() || d.next != nil && asksHeap(d.next.cond) {
 		return true
 	}
 	return slices.ContainsFunc(d.stops.All(), func(st *breakpoints.Stop) bool {
@@ -140,7 +139,7 @@ func (d *demand) asksNames() bool {
 	asks := func(c *cond.Cond) bool {
 		return c != nil && (c.UsesPredicate(cond.Func) || c.UsesPredicate(cond.Caller) || c.UsesProgram())
 	}
-	if f := d.rec.Filter(); f != nil && asks(f.Cond) {
+	if f := d.account.Rec.Filter(); f != nil && asks(f.Cond) {
 		return true
 	}
 	if n := d.next; n != nil && asks(n.cond) {
@@ -187,15 +186,15 @@ func (d *demand) stopSeq() uint64 {
 		}
 	}
 	if last == 0 {
-		return d.rec.Seq()
+		return d.account.Rec.Seq()
 	}
 	return last
 }
 
 // count has the events counted that a stop sees from now on.
 func (d *demand) count(b *binding) {
-	b.seen.begin(d.rec.Seq())
-	b.unsized.begin(d.rec.Live().Unsized())
+	b.seen.begin(d.account.Rec.Seq())
+	b.unsized.begin(d.account.Rec.Live().Unsized())
 }
 
 // begin counts events for the enabled stops of a new run.
@@ -219,7 +218,7 @@ func (d *demand) spanHits() {
 		}
 		d.spanHit(h.stop, h.event.Seq)
 		if b := d.binds[h.stop.ID]; b != nil && !h.stop.Enabled {
-			b.unsized.end(d.rec.Live().Unsized())
+			b.unsized.end(d.account.Rec.Live().Unsized())
 		}
 	}
 }
@@ -235,16 +234,4 @@ func (d *demand) spanHit(st *breakpoints.Stop, seq uint64) {
 // hasTraps tells whether a stop has an int3 in memory.
 func (d *demand) hasTraps() bool {
 	return slices.ContainsFunc(d.stops.All(), func(st *breakpoints.Stop) bool { return len(d.binds[st.ID].traps) > 0 })
-}
-
-// liveDoubt says why blocks that seem to be live may not be, those of a capture if that is
-// not nil.
-func (a *account) liveDoubt(saved *file.File) report.Doubt {
-	switch {
-	case saved != nil && saved.Info().Partial.Has(capture.FreedUnseen):
-		return report.UnfollowedThen
-	case saved == nil && a.gaps.Blind():
-		return report.UnfollowedSince
-	}
-	return report.NoDoubt
 }

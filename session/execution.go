@@ -9,19 +9,20 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/internal/cond"
+	"hdb/session/target"
 )
 
 // A target is a place to run to that is not a numbered stop: the return of a
 // function, the start of a line.
-type target struct {
+type runTarget struct {
 	at   addr.Run
 	when func(*inferior.Thread) bool // nil: any thread, always
 }
 
 // Execution lets the inferior run until something stops it, and reports where that is.
 type Execution struct {
-	*common
-	*account
+	target   *target.Target
+	account  *target.Account
 	demand   *demand
 	sel      *Selection
 	loc      *Locations
@@ -43,7 +44,7 @@ type Execution struct {
 // Continue resumes the inferior until something stops it. n above 1 ignores the
 // next n-1 hits of the stop it stands at, as gdb does.
 func (x *Execution) Continue(n int) (*Report, error) {
-	if err := x.live(); err != nil {
+	if err := x.target.Live(); err != nil {
 		return nil, err
 	}
 	if n > 1 {
@@ -62,9 +63,9 @@ func (x *Execution) Continue(n int) (*Report, error) {
 
 // runTo runs until any thread reaches one of the places.
 func (x *Execution) runTo(places []breakpoints.Place, verb string) (*Report, error) {
-	var ts []target
+	var ts []runTarget
 	for _, p := range places {
-		ts = append(ts, target{at: p.Addr})
+		ts = append(ts, runTarget{at: p.Addr})
 	}
 	_, stop, err := x.runToTargets(ts)
 	if err != nil {
@@ -75,12 +76,12 @@ func (x *Execution) runTo(places []breakpoints.Place, verb string) (*Report, err
 
 // runToTargets resumes all threads with traps at the targets. reached tells that
 // a target stopped the inferior and no numbered stop did.
-func (x *Execution) runToTargets(targets []target) (reached bool, stop inferior.Stop, err error) {
+func (x *Execution) runToTargets(targets []runTarget) (reached bool, stop inferior.Stop, err error) {
 	var planted []*inferior.Trap
 	defer func() {
 		for _, tr := range planted {
-			if e := tr.Remove(); e != nil && err == nil && x.proc != nil {
-				if _, gone := x.proc.Exited(); !gone {
+			if e := tr.Remove(); e != nil && err == nil && x.target.Proc != nil {
+				if _, gone := x.target.Proc.Exited(); !gone {
 					err = e
 				}
 			}
@@ -116,12 +117,12 @@ func (x *Execution) resume() (inferior.Stop, error) {
 	x.planes.rearm()
 	x.planes.noteUnfollowed()
 	x.leave()
-	defer x.clock.Stop()
-	if x.probe != nil {
-		x.probe.Resumed(x.now())
+	defer x.target.Clock.Stop()
+	if x.target.Probe != nil {
+		x.target.Probe.Resumed(x.target.Now())
 		defer func() {
-			if x.probe != nil {
-				x.probe.Stopped()
+			if x.target.Probe != nil {
+				x.target.Probe.Stopped()
 				x.planes.data.countEvents()
 			}
 		}()
@@ -139,23 +140,23 @@ func (x *Execution) resume() (inferior.Stop, error) {
 
 // proceed lets all threads run, or the one that calls a function or is locked.
 func (x *Execution) proceed() (inferior.Stop, error) {
-	x.going.Store(true)
-	defer x.going.Store(false)
+	x.target.Going.Store(true)
+	defer x.target.Going.Store(false)
 	if x.alone != nil {
-		return x.proc.RunAlone(x.alone)
+		return x.target.Proc.RunAlone(x.alone)
 	}
 	if t := x.locked(); t != nil {
 		return x.runLocked(t)
 	}
-	return x.proc.Continue()
+	return x.target.Proc.Continue()
 }
 
 // leave forgets what was true of the last stop.
 func (x *Execution) leave() {
-	x.names.Resumed()
+	x.target.Names.Resumed()
 	x.demand.hits = nil
 	x.sel.leave()
-	x.clock.Resume()
+	x.target.Clock.Resume()
 }
 
 // NextAlloc continues to the n-th allocation event from here that matches the
@@ -172,11 +173,11 @@ func (x *Execution) NextFree(n int, c *cond.Cond) (*Report, error) {
 }
 
 func (x *Execution) nextEvent(n int, c *cond.Cond, frees bool, want func(capture.Kind) bool) (*Report, error) {
-	if err := x.live(); err != nil {
+	if err := x.target.Live(); err != nil {
 		return nil, err
 	}
-	if c != nil && !x.said[c.String()] { // an empty line repeats the command
-		x.said[c.String()] = true
+	if c != nil && !x.target.Said[c.String()] { // an empty line repeats the command
+		x.target.Said[c.String()] = true
 		x.stops.conditions.warn(c, frees)
 	}
 	x.demand.next = &nextEvent{left: max(n, 1), cond: c, want: want}
@@ -189,8 +190,8 @@ func (x *Execution) nextEvent(n int, c *cond.Cond, frees bool, want func(capture
 	if err != nil {
 		return nil, err
 	}
-	if x.proc != nil {
-		if _, gone := x.proc.Exited(); !gone {
+	if x.target.Proc != nil {
+		if _, gone := x.target.Proc.Exited(); !gone {
 			if err := x.planes.arm(); err != nil {
 				return nil, err
 			}
@@ -201,8 +202,8 @@ func (x *Execution) nextEvent(n int, c *cond.Cond, frees bool, want func(capture
 
 // useArrived has modules opened again for which debug info came, at a stop.
 func (x *Execution) useArrived() {
-	done := x.ownWork()
-	if x.names.UseArrived() {
+	done := x.target.OwnWork()
+	if x.target.Names.UseArrived() {
 		x.stops.bindPending()
 		done()
 	}

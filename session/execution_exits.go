@@ -5,6 +5,7 @@ import (
 
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/session/target"
 )
 
 // A landing is where a thread continues after it has left frames without returning from them.
@@ -12,19 +13,19 @@ type landing struct{ pc, sp addr.Run }
 
 // exitFunctions are the functions that a thread calls to leave frames, with how to find the
 // landing from its registers at the entry.
-var exitFunctions = map[string]func(*common, inferior.Registers) (landing, bool){
-	"__cxa_begin_catch": (*common).handlerOf, // the first thing that a handler of C++ calls
-	"longjmp":           (*common).longjmpTo,
-	"_longjmp":          (*common).longjmpTo,
-	"siglongjmp":        (*common).longjmpTo,
-	"__longjmp_chk":     (*common).longjmpTo,
+var exitFunctions = map[string]func(*target.Target, inferior.Registers) (landing, bool){
+	"__cxa_begin_catch": handlerOf, // the first thing that a handler of C++ calls
+	"longjmp":           longjmpTo,
+	"_longjmp":          longjmpTo,
+	"siglongjmp":        longjmpTo,
+	"__longjmp_chk":     longjmpTo,
 }
 
 // exits are the exit functions of all modules, by their entries. Each tells where the thread
 // that is at its entry will land.
-func (c *common) exits() map[addr.Run]func(*inferior.Thread) (landing, bool) {
+func exits(c *target.Target) map[addr.Run]func(*inferior.Thread) (landing, bool) {
 	all := map[addr.Run]func(*inferior.Thread) (landing, bool){}
-	for _, m := range c.names.Images() {
+	for _, m := range c.Names.Images() {
 		for name, find := range exitFunctions {
 			sym, ok := m.Object.Symtab.Symbol(name)
 			if !ok || !sym.Defined || !sym.IsCode() {
@@ -44,10 +45,10 @@ func (c *common) exits() map[addr.Run]func(*inferior.Thread) (landing, bool) {
 
 // runOut is runToTargets. It also stops at the landing of an exception or a longjmp that
 // leaves the frame with that CFA; left tells that this happened.
-func (x *Execution) runOut(t *inferior.Thread, cfa addr.Run, targets []target) (reached, left bool, stop inferior.Stop, err error) {
+func (x *Execution) runOut(t *inferior.Thread, cfa addr.Run, targets []runTarget) (reached, left bool, stop inferior.Stop, err error) {
 	var to landing
-	for at, find := range x.exits() {
-		targets = append(targets, target{at: at, when: func(now *inferior.Thread) bool {
+	for at, find := range exits(x.target) {
+		targets = append(targets, runTarget{at: at, when: func(now *inferior.Thread) bool {
 			if now != t {
 				return false
 			}
@@ -62,30 +63,30 @@ func (x *Execution) runOut(t *inferior.Thread, cfa addr.Run, targets []target) (
 	if err != nil || !reached || !left {
 		return reached, false, stop, err
 	}
-	reached, stop, err = x.runToTargets([]target{{at: to.pc, when: frameLeft(t, to.sp)}})
+	reached, stop, err = x.runToTargets([]runTarget{{at: to.pc, when: frameLeft(t, to.sp)}})
 	return reached, reached, stop, err
 }
 
 // handlerOf is the exception handler that calls the function at whose entry the thread is.
-func (c *common) handlerOf(r inferior.Registers) (landing, bool) {
-	pc, err := c.readPointer(r.SP())
+func handlerOf(c *target.Target, r inferior.Registers) (landing, bool) {
+	pc, err := c.ReadPointer(r.SP())
 	return landing{pc, r.SP() + 8}, err == nil
 }
 
 // longjmpTo is the landing of a longjmp at whose entry the thread is. glibc keeps the addresses in
 // its jmp_buf rotated and mixed with the thread's pointer guard; musl keeps them plain.
-func (c *common) longjmpTo(r inferior.Registers) (landing, bool) {
+func longjmpTo(c *target.Target, r inferior.Registers) (landing, bool) {
 	const rsp, rip, pointerGuard = 48, 56, 0x30
 	env := addr.Run(r.Arg(0))
-	sp, err1 := c.readPointer(env + rsp)
-	pc, err2 := c.readPointer(env + rip)
-	guard, err3 := c.readPointer(addr.Run(r.FsBase) + pointerGuard)
+	sp, err1 := c.ReadPointer(env + rsp)
+	pc, err2 := c.ReadPointer(env + rip)
+	guard, err3 := c.ReadPointer(addr.Run(r.FsBase) + pointerGuard)
 	if err1 != nil || err2 != nil || err3 != nil {
 		return landing{}, false
 	}
 	plain := func(a addr.Run) addr.Run { return addr.Run(bits.RotateLeft64(uint64(a), -17)) ^ guard }
 	for _, l := range []landing{{plain(pc), plain(sp)}, {pc, sp}} {
-		if c.names.Modules.At(l.pc) != nil {
+		if c.Names.Modules.At(l.pc) != nil {
 			return l, true
 		}
 	}

@@ -5,14 +5,8 @@ import (
 
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/session/target"
 )
-
-// leavingFunctions are those of C libraries by which programs end: what main's caller calls when main has returned, too.
-var leavingFunctions = []string{"exit", "quick_exit", "_exit", "_Exit"}
-
-// goExit are the names of the function by which a Go runtime ends the process: in the symbol table, and in Go's own table, which
-// stripped programs keep.
-var goExit = []string{"runtime.exit", "runtime.exit.abi0"}
 
 // exitGroup is the system call that ends a process (arch/x86/entry/syscalls/syscall_64.tbl).
 const exitGroup = 231
@@ -35,15 +29,15 @@ const (
 // atexit(3) was given and destructors run if it comes by exit, as it does when main returns. Signals that the program
 // handles or ignores do not stop it meanwhile.
 func (s *Session) ToExit() (*Report, Leaving, error) {
-	if s.Mode() == Core {
+	if s.Mode() == target.Core {
 		return nil, 0, ErrCoreOpen
 	}
-	fresh := s.proc == nil
+	fresh := s.target.Proc == nil
 	if fresh {
 		if err := s.launch(nil); err != nil {
 			return nil, 0, err
 		}
-	} else if err := s.live(); err != nil {
+	} else if err := s.target.Live(); err != nil {
 		return nil, 0, err
 	}
 	return s.Execution.toExit(fresh)
@@ -52,7 +46,7 @@ func (s *Session) ToExit() (*Report, Leaving, error) {
 // toExit is ToExit of a process; fresh: it stands at the first instruction of an image.
 func (x *Execution) toExit(fresh bool) (r *Report, how Leaving, err error) {
 	if t := x.sel.thread; !fresh && t != nil {
-		if regs, err := t.Regs(); err == nil && slices.Contains(x.leaving(), regs.PC()) {
+		if regs, err := t.Regs(); err == nil && slices.Contains(x.target.Leaving(), regs.PC()) {
 			r = x.reportHere("")
 			r.Leaving = true
 			return r, LeavingAtExit, nil
@@ -62,8 +56,8 @@ func (x *Execution) toExit(fresh bool) (r *Report, how Leaving, err error) {
 	x.demand.leaving = l
 	defer func() {
 		x.demand.leaving = nil
-		if x.proc != nil {
-			if _, gone := x.proc.Exited(); !gone {
+		if x.target.Proc != nil {
+			if _, gone := x.target.Proc.Exited(); !gone {
 				if e := x.planes.arm(); err == nil {
 					err = e
 				}
@@ -71,7 +65,7 @@ func (x *Execution) toExit(fresh bool) (r *Report, how Leaving, err error) {
 		}
 	}()
 	for {
-		targets := l.targets(x.leaving())
+		targets := l.targets(x.target.Leaving())
 		l.calls = !fresh && len(targets) == 0
 		if fresh {
 			targets = l.entry(x)
@@ -118,9 +112,9 @@ type leaving struct {
 }
 
 // targets are stops at addresses.
-func (l *leaving) targets(all []addr.Run) (targets []target) {
+func (l *leaving) targets(all []addr.Run) (targets []runTarget) {
 	for _, at := range all {
-		targets = append(targets, target{at: at, when: func(t *inferior.Thread) bool {
+		targets = append(targets, runTarget{at: at, when: func(t *inferior.Thread) bool {
 			l.thread = t
 			return true
 		}})
@@ -130,8 +124,8 @@ func (l *leaving) targets(all []addr.Run) (targets []target) {
 
 // entry is a stop at the program's first instruction, when all libraries are there that it is linked with. There is none
 // if the process stands there already, as a static program does that was started.
-func (l *leaving) entry(x *Execution) []target {
-	vector, err := x.image.AuxVector()
+func (l *leaving) entry(x *Execution) []runTarget {
+	vector, err := x.target.Image.AuxVector()
 	if err != nil {
 		return nil
 	}
@@ -139,7 +133,7 @@ func (l *leaving) entry(x *Execution) []target {
 		if e.Type != auxEntry {
 			continue
 		}
-		for _, t := range x.proc.Threads() {
+		for _, t := range x.target.Proc.Threads() {
 			if regs, err := t.Regs(); err == nil && regs.PC() == addr.Run(e.Value) {
 				return nil
 			}
@@ -147,22 +141,6 @@ func (l *leaving) entry(x *Execution) []target {
 		return l.targets([]addr.Run{addr.Run(e.Value)})
 	}
 	return nil
-}
-
-// leaving are the entries of leavingFunctions and goExit in all modules, ascending.
-func (c *common) leaving() (all []addr.Run) {
-	for _, m := range c.names.Images() {
-		for _, name := range slices.Concat(leavingFunctions, goExit) {
-			if sym, ok := m.Object.Symtab.Symbol(name); ok && sym.Defined && sym.IsCode() {
-				all = append(all, sym.Addr.Run(m.Bias))
-			}
-		}
-		for _, f := range m.Object.GoFunctions(goExit) {
-			all = append(all, f.Low.Run(m.Bias))
-		}
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
 }
 
 // leavingCall stops a thread that is about to end the process by the system call, if a run looks for that.

@@ -5,16 +5,7 @@ import (
 	"fmt"
 
 	"hdb/inferior"
-)
-
-// Locking says when the selected thread runs alone, in the words of gdb's scheduler-locking.
-type Locking string
-
-const (
-	LockOff    Locking = "off"    // never
-	LockOn     Locking = "on"     // whenever the program goes on
-	LockStep   Locking = "step"   // during step, next, stepi and nexti
-	LockReplay Locking = "replay" // while instructions are replayed, which hdb does not do
+	"hdb/session/target"
 )
 
 // errGoLocked is why a Go program does not run with locked threads.
@@ -28,12 +19,12 @@ func (x *Execution) step() (done func()) {
 
 // locks tells whether the command that runs lets only the selected thread run.
 func (x *Execution) locks() bool {
-	return x.settings.Locking == LockOn || x.settings.Locking == LockStep && x.steps
+	return x.target.Settings.Locking == target.LockOn || x.target.Settings.Locking == target.LockStep && x.steps
 }
 
 // lockable is the error of a program whose threads are not to be held.
 func (x *Execution) lockable() error {
-	if x.locks() && x.alone == nil && x.proc.IsGo() {
+	if x.locks() && x.alone == nil && x.target.Proc.IsGo() {
 		return errGoLocked
 	}
 	return nil
@@ -49,7 +40,7 @@ func (x *Execution) locked() *inferior.Thread {
 
 // runLocked lets only t run. Its end is a stop: nothing would run any more.
 func (x *Execution) runLocked(t *inferior.Thread) (inferior.Stop, error) {
-	stop, err := x.proc.ContinueAlone(t)
+	stop, err := x.target.Proc.ContinueAlone(t)
 	if errors.Is(err, inferior.ErrThreadEnded) {
 		x.demand.hits = append(x.demand.hits, hit{
 			occurred: fmt.Sprintf("thread %d has ended, scheduler-locking keeps the others stopped", t.Num), thread: stop.Thread,

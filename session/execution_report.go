@@ -155,7 +155,7 @@ func (x *Execution) report(stop inferior.Stop, verb string) *Report {
 func (x *Execution) reportAhead(stop inferior.Stop, verb string, fn *Finished, ahead int) *Report {
 	r := &Report{
 		Reason: stop.Reason, Signal: stop.Signal, Exit: stop.Exit, Exec: stop.Path,
-		Child: stop.Child, Verb: verb, Elapsed: x.now(), Finished: fn,
+		Child: stop.Child, Verb: verb, Elapsed: x.target.Now(), Finished: fn,
 	}
 	if stop.Reason == inferior.Exited || stop.Reason == inferior.Gone {
 		x.end(r)
@@ -170,7 +170,7 @@ func (x *Execution) reportAhead(stop inferior.Stop, verb string, fn *Finished, a
 		if h.met != nil && r.Met == nil {
 			r.Met = h.met
 			x.planes.states.complete(r.Met)
-			if x.proc.Attached() { // of blocks from before main it is said when the stop is set
+			if x.target.Proc.Attached() { // of blocks from before main it is said when the stop is set
 				r.Met.Doubt = x.stops.Doubt(r.Met.Stop)
 			}
 			if r.Met.Late && h.thread != nil {
@@ -231,12 +231,12 @@ func (r *Report) blame(p *Python, t *inferior.Thread) {
 // end follows the end of the process, which the report is about.
 func (x *Execution) end(r *Report) {
 	x.planes.noteUncounted()
-	if x.demand.wantsEvents() && !x.names.Program.Static() {
+	if x.demand.wantsEvents() && !x.target.Names.Program.Static() {
 		x.planes.noteNoAllocator()
 	}
 	x.hintLeakSanitizer(r.Exit)
 	x.recorder.logStop(r)
-	x.exit = &r.Exit
+	x.target.Exit = &r.Exit
 	x.ended()
 }
 
@@ -263,20 +263,20 @@ func (x *Execution) showFrames(r *Report) {
 	if placed {
 		limit = 1
 	}
-	raw, err := x.sel.walker.raw(x.sel.thread, limit, x.sel.code)
+	raw, err := x.sel.walker.Raw(x.sel.thread, limit, x.sel.code)
 	if err != nil || len(raw.Frames) == 0 {
 		return
 	}
 	var frames []names.Frame
 	n := 0
 	if placed {
-		frames = x.names.AppendFrames(frames, raw.Frames[0])
+		frames = x.target.Names.AppendFrames(frames, raw.Frames[0])
 		if i := enteredFrame(frames, r.Hits); len(r.Hits) > 0 {
 			x.sel.setAhead(x.sel.thread, i)
 		}
 		frames = x.sel.entered(x.sel.thread, frames)
 	} else {
-		frames, n = x.sel.walker.toOwner(raw.Frames)
+		frames, n = x.sel.walker.ToOwner(raw.Frames)
 	}
 	x.sel.stack, x.sel.frame = names.Stack{Frames: frames}, n
 	if (atAnyPlace[r.Reason] || r.Occurred != "") && r.Event == nil {
@@ -328,7 +328,7 @@ func (x *Execution) dropTemporaries(r *Report) {
 	for _, h := range r.Hits {
 		if h.Temporary {
 			if err := x.stops.Delete(h.ID); err != nil {
-				x.notify("temporary breakpoint %d: %v", h.ID, err)
+				x.target.Notify("temporary breakpoint %d: %v", h.ID, err)
 			}
 		}
 	}

@@ -25,13 +25,13 @@ type WrittenCore struct {
 // thread comes first in it. path "" is core.PID. Nothing of hdb's is in it: no int3, and no
 // memory of the probe.
 func (c *Cores) Write(path string, force bool) (WrittenCore, error) {
-	if err := c.live(); err != nil {
+	if err := c.target.Live(); err != nil {
 		return WrittenCore{}, err
 	}
 	if path == "" {
-		path = fmt.Sprintf("core.%d", c.proc.PID())
+		path = fmt.Sprintf("core.%d", c.target.Proc.PID())
 	}
-	im, err := c.proc.CoreImage(c.sel.thread, c.planes.data.owns)
+	im, err := c.target.Proc.CoreImage(c.sel.thread, c.planes.data.owns)
 	if err != nil {
 		return WrittenCore{}, err
 	}
@@ -39,7 +39,7 @@ func (c *Cores) Write(path string, force bool) (WrittenCore, error) {
 		defer im.Close()
 	}
 	c.leaveProbe(im)
-	reading := c.reading
+	reading := c.target.Reading
 	im.Proceed = func() error {
 		if reading.GivenUp() {
 			return reading.Cut()
@@ -74,23 +74,25 @@ func allocated(path string) int64 {
 }
 
 // owns tells whether a mapping is the probe's.
-func (d *dataPlane) owns(m inferior.Mapping) bool { return d.probe != nil && d.probe.Owns(m.Low) }
+func (d *dataPlane) owns(m inferior.Mapping) bool {
+	return d.target.Probe != nil && d.target.Probe.Owns(m.Low)
+}
 
 // leaveProbe has threads that stand in the probe's code, which is not in the core, stand in
 // the function that called it.
 func (c *Cores) leaveProbe(im *corefile.Image) {
-	if c.probe == nil {
+	if c.target.Probe == nil {
 		return
 	}
-	for _, t := range c.proc.Threads() {
+	for _, t := range c.target.Proc.Threads() {
 		regs, err := t.Regs()
-		if err != nil || !c.probe.Covers(regs.PC()) {
+		if err != nil || !c.target.Probe.Covers(regs.PC()) {
 			continue
 		}
-		raw := c.walker.shown(regs.Unwind(), 1)
+		raw := c.walker.Shown(regs.Unwind(), 1)
 		i := slices.IndexFunc(im.Threads, func(written corefile.Thread) bool { return written.TID == t.TID })
-		if i < 0 || len(raw.Frames) == 0 || c.probe.Covers(raw.Frames[0].PC.Lookup()) {
-			c.notify("thread %d stands in the probe's code, which is not in the core: its stack is not known there", t.Num)
+		if i < 0 || len(raw.Frames) == 0 || c.target.Probe.Covers(raw.Frames[0].PC.Lookup()) {
+			c.target.Notify("thread %d stands in the probe's code, which is not in the core: its stack is not known there", t.Num)
 			continue
 		}
 		caller := raw.Frames[0]
@@ -100,6 +102,6 @@ func (c *Cores) leaveProbe(im *corefile.Image) {
 			}
 		}
 		im.Threads[i].Regs = regs.Bytes()
-		c.notify("thread %d stands in the probe's code: in the core it stands in %v, which called it", t.Num, caller.PC.Addr())
+		c.target.Notify("thread %d stands in the probe's code: in the core it stands in %v, which called it", t.Num, caller.PC.Addr())
 	}
 }

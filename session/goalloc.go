@@ -25,11 +25,11 @@ func (x *Execution) goAllocation(e *recording.Event, t *inferior.Thread) *GoAllo
 		return nil
 	}
 	a := &GoAllocation{Goroutine: id}
-	if typ := x.golang.Of(e.Made(), capture.GoAux(e.Aux), e.Size); typ != nil {
+	if typ := x.target.Go.Of(e.Made(), capture.GoAux(e.Aux), e.Size); typ != nil {
 		a.Type = typ.String()
 	}
-	if g, ok := x.goroutine(t); ok && g.id == id && g.creator != (addr.Code{}) {
-		if frames := x.names.AppendFrames(nil, unwind.Frame{PC: g.creator, How: unwind.CFI}); len(frames) > 0 {
+	if g, ok := x.target.Goroutine(t); ok && g.ID == id && g.Creator != (addr.Code{}) {
+		if frames := x.target.Names.AppendFrames(nil, unwind.Frame{PC: g.Creator, How: unwind.CFI}); len(frames) > 0 {
 			frames[0].Made = true
 			a.Creator = &frames[0]
 		}

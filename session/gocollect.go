@@ -12,16 +12,17 @@ import (
 	"hdb/heap/golang"
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/session/target"
 	"hdb/symbols"
 )
 
 // GoCollections has a Go program collect its garbage.
 type GoCollections struct {
-	*common
-	sel  *Selection
-	exec *Execution
-	heap *Heap
-	call *goCall // that is under way: hdb was stopped while it was made; nil: none
+	target *target.Target
+	sel    *Selection
+	exec   *Execution
+	heap   *Heap
+	call   *goCall // that is under way: hdb was stopped while it was made; nil: none
 }
 
 // A Collected is what a garbage collection has done.
@@ -48,7 +49,7 @@ var ErrNoGo = errors.New("the program has no Go runtime")
 // program then, if it is not the end of the collection, the report tells, and the error beside it what becomes
 // of the collection.
 func (g *GoCollections) Collect() (*Collected, *Report, error) {
-	if err := g.live(); err != nil {
+	if err := g.target.Live(); err != nil {
 		return nil, nil, err
 	}
 	if err := g.ready(); err != nil {
@@ -130,7 +131,7 @@ func (g *GoCollections) CollectBeside(ctx context.Context, on func(func()) bool)
 		err := c.undo()
 		if behind { // which nobody waits for
 			if err != nil {
-				g.notify("gc: %v", err)
+				g.target.Notify("gc: %v", err)
 			}
 			return nil
 		}
@@ -157,8 +158,8 @@ var errStopped = errors.New("the program has stopped")
 func (g *GoCollections) besides(on func(func()) bool, f func() error) error {
 	var err error
 	done := on(func() {
-		if err = ErrNotRunning; g.proc != nil {
-			err = g.proc.StopAll(f)
+		if err = target.ErrNotRunning; g.target.Proc != nil {
+			err = g.target.Proc.StopAll(f)
 		}
 	})
 	if !done {
@@ -169,14 +170,14 @@ func (g *GoCollections) besides(on func(func()) bool, f func() error) error {
 
 // ready tells whether a collection can be asked for.
 func (g *GoCollections) ready() error {
-	if g.proc == nil {
-		return ErrNotRunning
+	if g.target.Proc == nil {
+		return target.ErrNotRunning
 	}
-	g.golang.look(g.proc, g.names.Modules)
-	if len(g.golang.modules) == 0 {
+	g.target.Go.Look(g.target.Proc, g.target.Names.Modules)
+	if len(g.target.Go.Modules) == 0 {
 		return ErrNoGo
 	}
-	if !g.golang.known {
+	if !g.target.Go.Known {
 		return errors.New("the version of the Go runtime is not known")
 	}
 	if g.call != nil && g.call.gone() {
@@ -216,8 +217,8 @@ func (g *GoCollections) sum() (golang.Sum, error) {
 	if err != nil {
 		return golang.Sum{}, err
 	}
-	src.Memory = heapMemory{g.common, g.proc}
-	ctx, done := g.bound()
+	src.Memory = heapMemory{g.target, g.target.Proc}
+	ctx, done := g.target.Bound()
 	defer done()
 	h, err := golang.Open(ctx, src)
 	if err != nil {
@@ -242,7 +243,7 @@ func (g *GoCollections) unsafe(t *inferior.Thread) string {
 		return outside
 	}
 	var frames []symbols.Frame
-	_ = symbols.Guard(func() { frames = g.names.Modules.Frames(addr.PC(regs.PC())) })
+	_ = symbols.Guard(func() { frames = g.target.Names.Modules.Frames(addr.PC(regs.PC())) })
 	if len(frames) == 0 {
 		return outside
 	}
@@ -252,21 +253,21 @@ func (g *GoCollections) unsafe(t *inferior.Thread) string {
 	if goruntime.RefusesCalls(name) || strings.HasSuffix(f.File, ".s") || f.File == "" {
 		return fmt.Sprintf("thread %d is in %s", t.Num, name)
 	}
-	m := goMemory{g.proc, g.golang}
-	if regs.R14 == 0 || m.user(regs.R14) != regs.R14 {
+	m := g.target.Go.Memory(g.target.Proc)
+	if regs.R14 == 0 || m.User(regs.R14) != regs.R14 {
 		return outside
 	}
-	l := g.golang.layout
-	low, ok := m.word(regs.R14)
-	high, ok2 := m.word(regs.R14 + 8)
-	status, ok3 := m.word(regs.R14 + uint64(l.Status))
+	l := g.target.Go.Layout
+	low, ok := m.Word(regs.R14)
+	high, ok2 := m.Word(regs.R14 + 8)
+	status, ok3 := m.Word(regs.R14 + uint64(l.Status))
 	if sp := uint64(regs.SP()); !ok || !ok2 || !ok3 || uint32(status) != goruntime.GRunning || sp > high || sp < low+goCallRoom {
 		return outside
 	}
-	thread, _ := m.word(regs.R14 + uint64(l.GM))
-	mallocing, ok := m.word(thread + uint64(l.Mallocing))
-	locks, ok2 := m.word(thread + uint64(l.Locks))
-	off, ok3 := m.word(thread + uint64(l.PreemptOff) + 8)
+	thread, _ := m.Word(regs.R14 + uint64(l.GM))
+	mallocing, ok := m.Word(thread + uint64(l.Mallocing))
+	locks, ok2 := m.Word(thread + uint64(l.Locks))
+	off, ok3 := m.Word(thread + uint64(l.PreemptOff) + 8)
 	if !ok || !ok2 || !ok3 || uint32(mallocing) != 0 || uint32(locks) != 0 || off != 0 { // the runtime's canPreemptM
 		return fmt.Sprintf("thread %d does something for the Go runtime", t.Num)
 	}
@@ -283,12 +284,12 @@ var goCallers = regexp.MustCompile(`^runtime\.(goexit|main|gopanic|runfinq|runFi
 // calledByRuntime is why the function that a thread is in cannot call, if the runtime has called it; "":
 // it has not.
 func (g *GoCollections) calledByRuntime(t *inferior.Thread) string {
-	raw, err := g.sel.walker.raw(t, goCallFrames, addr.Code{})
+	raw, err := g.sel.walker.Raw(t, goCallFrames, addr.Code{})
 	if err != nil || raw.Truncated != "" && len(raw.Frames) < goCallFrames {
 		return fmt.Sprintf("the stack of thread %d is not known", t.Num)
 	}
 	for _, f := range raw.Frames {
-		frames := g.names.Modules.Frames(f.PC)
+		frames := g.target.Names.Modules.Frames(f.PC)
 		if len(frames) == 0 {
 			continue
 		}
@@ -301,7 +302,7 @@ func (g *GoCollections) calledByRuntime(t *inferior.Thread) string {
 
 // module is the number of the module of Go at an address, -1: none is.
 func (g *GoCollections) module(a addr.Run) int {
-	for i, m := range g.golang.modules {
+	for i, m := range g.target.Go.Modules {
 		if m.Low <= a && a < m.High {
 			return i
 		}
@@ -318,7 +319,7 @@ func (g *GoCollections) underWay() bool {
 // lets go of the process. What stays does no harm: only debuggers call it.
 func (g *GoCollections) letGo() error {
 	c := g.call
-	if c == nil || c.code == nil || c.gone() || g.proc.StoppedThread() == nil || g.underWay() || c.inside() != nil {
+	if c == nil || c.code == nil || c.gone() || g.target.Proc.StoppedThread() == nil || g.underWay() || c.inside() != nil {
 		return nil
 	}
 	g.call = nil

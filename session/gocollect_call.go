@@ -12,6 +12,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/names"
+	"hdb/session/target"
 )
 
 // A goCall is a call of runtime.GC that a goroutine is made to make.
@@ -47,12 +48,12 @@ const (
 )
 
 // gone tells that the process executes another program.
-func (c *goCall) gone() bool { return c.of != c.proc || c.program != c.names.Program }
+func (c *goCall) gone() bool { return c.of != c.target.Proc || c.program != c.target.Names.Program }
 
 // newCall finds what has the program that runs collect garbage.
 func (g *GoCollections) newCall() *goCall {
-	c := &goCall{GoCollections: g, of: g.proc, program: g.names.Program}
-	m := g.golang.modules[0]
+	c := &goCall{GoCollections: g, of: g.target.Proc, program: g.target.Names.Program}
+	m := g.target.Go.Modules[0]
 	c.cannot = c.prepare(m)
 	var err error
 	if c.trigger, err = g.newGoTrigger(m); err != nil && c.cannot != nil {
@@ -62,12 +63,12 @@ func (g *GoCollections) newCall() *goCall {
 }
 
 // prepare puts the code in place that makes the call.
-func (c *goCall) prepare(m goModule) error {
+func (c *goCall) prepare(m target.GoModule) error {
 	g := c.GoCollections
-	if g.golang.simd {
+	if g.target.Go.SIMD {
 		return errors.New("the program was built with GOEXPERIMENT=simd, whose registers would not be restored")
 	}
-	if g.proc.ShadowStack() {
+	if g.target.Proc.ShadowStack() {
 		return errors.New("the processor guards the program's return addresses (CET): its functions cannot be called from outside")
 	}
 	names := []string{"runtime.debugCallV2", "runtime.GC", "debugCall32", "debugCall64"}
@@ -75,9 +76,9 @@ func (c *goCall) prepare(m goModule) error {
 		names = append(names, fmt.Sprint("debugCall", n))
 	}
 	functions := map[string]goFunction{}
-	for _, sym := range g.names.Modules.Defined(m.object, m.Bias, names) {
+	for _, sym := range g.target.Names.Modules.Defined(m.Object, m.Bias, names) {
 		f := goFunction{at: sym.Addr, code: make([]byte, min(sym.Size, maxGoCallCode))}
-		if m.object.File.ReadAddr(f.code, sym.Addr.File(m.Bias)) {
+		if m.Object.File.ReadAddr(f.code, sym.Addr.File(m.Bias)) {
 			functions[sym.Name] = f
 		}
 	}
@@ -98,12 +99,12 @@ func (c *goCall) prepare(m goModule) error {
 		return fmt.Errorf("%w: %s has no runtime.debugCallV2", errGoCall, m.Name)
 	}
 	room.code = make([]byte, len(room.code)) // with what lies between the functions
-	if !m.object.File.ReadAddr(room.code, room.at.File(m.Bias)) {
+	if !m.Object.File.ReadAddr(room.code, room.at.File(m.Bias)) {
 		return errGoCall
 	}
-	t := g.proc.StoppedThread()
+	t := g.target.Proc.StoppedThread()
 	if t == nil {
-		return ErrNotRunning
+		return target.ErrNotRunning
 	}
 	page, err := t.Syscall(9, 0, goCallPage, 3, 0x22, ^uint64(0), 0) // mmap(NULL, ..., PROT_READ|PROT_WRITE, MAP_PRIVATE|MAP_ANONYMOUS, -1, 0)
 	if err != nil {
@@ -116,7 +117,7 @@ func (c *goCall) prepare(m goModule) error {
 	}
 	c.code = code
 	for _, p := range c.code.patches {
-		if _, err := g.proc.WriteAt(p.now, int64(p.at)); err != nil {
+		if _, err := g.target.Proc.WriteAt(p.now, int64(p.at)); err != nil {
 			return errors.Join(err, c.end())
 		}
 	}
@@ -130,7 +131,7 @@ const maxGoCallCode = 4096
 func (c *goCall) end() error {
 	var errs []error
 	for _, p := range c.code.patches {
-		_, err := c.proc.WriteAt(p.was, int64(p.at))
+		_, err := c.target.Proc.WriteAt(p.was, int64(p.at))
 		errs = append(errs, err)
 	}
 	c.code = nil
@@ -138,9 +139,9 @@ func (c *goCall) end() error {
 }
 
 func (c *goCall) unmap() error {
-	t := c.proc.StoppedThread()
+	t := c.target.Proc.StoppedThread()
 	if t == nil {
-		return ErrNotRunning
+		return target.ErrNotRunning
 	}
 	_, err := t.Syscall(11, uint64(c.page), goCallPage) // munmap
 	return err
@@ -161,15 +162,15 @@ func (c *goCall) begin(t *inferior.Thread) error {
 	for i := range 16 {
 		copy(page[gpXMM+16*i:], kept.Vectors.SSE(i)[:16])
 	}
-	if _, err := c.proc.WriteAt(page[:], int64(c.page)); err != nil {
+	if _, err := c.target.Proc.WriteAt(page[:], int64(c.page)); err != nil {
 		return err
 	}
 	regs := kept.Regs
 	regs.Rsp -= 8
-	if _, err := c.proc.WriteAt(binary.LittleEndian.AppendUint64(nil, regs.Rip), int64(regs.Rsp)); err != nil {
+	if _, err := c.target.Proc.WriteAt(binary.LittleEndian.AppendUint64(nil, regs.Rip), int64(regs.Rsp)); err != nil {
 		return err
 	}
-	if _, err := c.proc.WriteAt(make([]byte, 8), int64(regs.Rsp-16)); err != nil { // bytes of arguments
+	if _, err := c.target.Proc.WriteAt(make([]byte, 8), int64(regs.Rsp-16)); err != nil { // bytes of arguments
 		return err
 	}
 	regs.Rip = uint64(c.code.entry)
@@ -194,7 +195,7 @@ func (c *goCall) run() (*Report, error) {
 			case <-over:
 				return
 			case <-tick.C:
-				if p := c.target.Load(); p != nil && c.waits.CompareAndSwap(false, true) {
+				if p := c.target.Current.Load(); p != nil && c.waits.CompareAndSwap(false, true) {
 					p.Wake(c.look)
 				}
 			}
@@ -250,7 +251,7 @@ func (c *goCall) run() (*Report, error) {
 // reason is what the runtime says of the call that it has refused.
 func (c *goCall) reason() (text string) {
 	text = "unknown reason"
-	_ = c.proc.StopAll(func() error {
+	_ = c.target.Proc.StopAll(func() error {
 		t := c.inside()
 		if t == nil {
 			return nil
@@ -259,11 +260,11 @@ func (c *goCall) reason() (text string) {
 		if err != nil {
 			return err
 		}
-		m := goMemory{c.proc, c.golang}
-		at, _ := m.word(uint64(regs.SP()))
-		n, _ := m.word(uint64(regs.SP()) + 8)
+		m := c.target.Go.Memory(c.target.Proc)
+		at, _ := m.Word(uint64(regs.SP()))
+		n, _ := m.Word(uint64(regs.SP()) + 8)
 		b := make([]byte, min(n, 100))
-		if _, err := c.proc.ReadAt(b, int64(at)); err == nil && n > 0 && !bytes.ContainsFunc(b, func(r rune) bool { return r < ' ' || r > '~' }) {
+		if _, err := c.target.Proc.ReadAt(b, int64(at)); err == nil && n > 0 && !bytes.ContainsFunc(b, func(r rune) bool { return r < ' ' || r > '~' }) {
 			text = string(b)
 		}
 		return nil
@@ -285,7 +286,7 @@ func (c *goCall) cut(by string) error {
 // stopped is the error of a call that the program has stopped at, or ended. It is called before undo.
 func (c *goCall) stopped() error {
 	switch {
-	case c.proc == nil:
+	case c.target.Proc == nil:
 		return errors.New("the program has ended")
 	case c.gone():
 		return errExecuted
@@ -299,7 +300,7 @@ func (c *goCall) stopped() error {
 
 // stillThere is a thread, or another one if it has ended.
 func (c *goCall) stillThere(t, other *inferior.Thread) *inferior.Thread {
-	if t != nil && c.proc.Thread(t.TID) == t {
+	if t != nil && c.target.Proc.Thread(t.TID) == t {
 		return t
 	}
 	return other
@@ -321,7 +322,7 @@ func (c *goCall) look() {
 	case c.state == goCallSought && time.Since(c.began) > goCallTime:
 		c.fail(c.nothing())
 	case c.state == goCallSought:
-		if err := c.proc.StopAll(c.seek); err != nil && !errors.Is(err, inferior.ErrEnded) { // which will be told
+		if err := c.target.Proc.StopAll(c.seek); err != nil && !errors.Is(err, inferior.ErrEnded) { // which will be told
 			c.fail(err)
 		}
 	}
@@ -346,7 +347,7 @@ func (c *goCall) seek() error {
 		return nil
 	}
 	if c.code != nil {
-		for _, t := range c.proc.Threads() {
+		for _, t := range c.target.Proc.Threads() {
 			if c.unsafe(t) == "" {
 				return c.begin(t)
 			}
@@ -363,7 +364,7 @@ func (c *goCall) undo() error {
 	if c.trigger == nil || c.gone() {
 		return nil
 	}
-	return c.proc.StopAll(c.trigger.undo)
+	return c.target.Proc.StopAll(c.trigger.undo)
 }
 
 // finished looks what became of a call that is done.
@@ -397,7 +398,7 @@ func (c *goCall) interrupt() {
 	if c.beside {
 		return
 	}
-	if err := c.proc.Interrupt(); err != nil {
+	if err := c.target.Proc.Interrupt(); err != nil {
 		c.err = errors.Join(c.err, err)
 	}
 }
@@ -405,7 +406,7 @@ func (c *goCall) interrupt() {
 // word is a word of the page, 0 if it cannot be read.
 func (c *goCall) word(at int64) uint32 {
 	var b [4]byte
-	if _, err := c.proc.ReadAt(b[:], int64(c.page)+at); err != nil {
+	if _, err := c.target.Proc.ReadAt(b[:], int64(c.page)+at); err != nil {
 		return 0
 	}
 	return binary.LittleEndian.Uint32(b[:])
@@ -415,7 +416,7 @@ func (c *goCall) isDone() bool { return c.word(gpDone) != 0 }
 
 // inside is the thread that is in the code in place; nil: none is.
 func (c *goCall) inside() *inferior.Thread {
-	for _, t := range c.proc.Threads() {
+	for _, t := range c.target.Proc.Threads() {
 		if regs, err := t.Regs(); err == nil && c.code.stub.has(regs.PC()) {
 			return t
 		}
@@ -435,8 +436,8 @@ func (c *goCall) leave() (*inferior.Thread, error) {
 		return nil, err
 	}
 	back := c.kept
-	m := goMemory{c.proc, c.golang}
-	back.Regs, _ = c.code.returned(regs, m.word)
+	m := c.target.Go.Memory(c.target.Proc)
+	back.Regs, _ = c.code.returned(regs, m.Word)
 	if back.Regs.Rip != c.kept.Regs.Rip {
 		return nil, c.note(gpRelease)
 	}
@@ -446,6 +447,6 @@ func (c *goCall) leave() (*inferior.Thread, error) {
 
 // note sets a word of the page.
 func (c *goCall) note(at int64) error {
-	_, err := c.proc.WriteAt([]byte{1, 0, 0, 0}, int64(c.page)+at)
+	_, err := c.target.Proc.WriteAt([]byte{1, 0, 0, 0}, int64(c.page)+at)
 	return err
 }

@@ -7,6 +7,7 @@ import (
 
 	"hdb/goruntime"
 	"hdb/inferior"
+	"hdb/session/target"
 )
 
 // A Go runtime collects garbage by itself when the last collection is more than two minutes ago:
@@ -30,10 +31,10 @@ type goTrigger struct {
 const longAgo uint64 = 3 << 62 // the int64 -1<<62
 
 // newGoTrigger finds the variables of a module's runtime.
-func (g *GoCollections) newGoTrigger(m goModule) (*goTrigger, error) {
-	l := g.golang.layout.Heap()
-	t := &goTrigger{proc: g.proc}
-	p := g.goProgram(m.object, m.Bias)
+func (g *GoCollections) newGoTrigger(m target.GoModule) (*goTrigger, error) {
+	l := g.target.Go.Layout.Heap()
+	t := &goTrigger{proc: g.target.Proc}
+	p := g.target.GoProgram(m.Object, m.Bias)
 	heap := uint64(0)
 	for _, v := range []struct {
 		name string

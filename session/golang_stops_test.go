@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"hdb/session/target"
 	"hdb/testprogs"
 )
 
@@ -13,15 +14,15 @@ func TestStopAtTypeAndVariable(t *testing.T) {
 	program := testprogs.Build(t, "golang")
 	for _, c := range []struct {
 		cond  string
-		probe ProbeMode
+		probe target.ProbeMode
 		hits  int
 	}{
-		{`type("main.page") && n == 10`, ProbeOn, 1},
-		{`n == 10 && type("main.page")`, ProbeOn, 1},
-		{`type("main.page") && (n == 10 || size == 1)`, ProbeOff, 1},
-		{`type("main.page") && n == 11`, ProbeOn, 0},
-		{`type("main.other") && n == 10`, ProbeOn, 0},
-		{`type("main.page") && nosuch == 3`, ProbeOn, 0},
+		{`type("main.page") && n == 10`, target.ProbeOn, 1},
+		{`n == 10 && type("main.page")`, target.ProbeOn, 1},
+		{`type("main.page") && (n == 10 || size == 1)`, target.ProbeOff, 1},
+		{`type("main.page") && n == 11`, target.ProbeOn, 0},
+		{`type("main.other") && n == 10`, target.ProbeOn, 0},
+		{`type("main.page") && nosuch == 3`, target.ProbeOn, 0},
 	} {
 		s := open(t, "golang")
 		s.Settings.Probe = c.probe

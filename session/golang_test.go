@@ -15,6 +15,7 @@ import (
 	"hdb/names"
 	"hdb/query"
 	"hdb/report"
+	"hdb/session/target"
 	"hdb/testprogs"
 )
 
@@ -61,10 +62,10 @@ func buildGo(t *testing.T, text string) string {
 }
 
 // recordGo records a program to its end, with what is said of it.
-func recordGo(t *testing.T, program string, probe ProbeMode) (s *Session, said string) {
+func recordGo(t *testing.T, program string, probe target.ProbeMode) (s *Session, said string) {
 	s = open(t, "golang")
 	s.Settings.Probe = probe
-	s.cfg.Notify = func(line string) { said += line + "\n" }
+	s.target.Config.Notify = func(line string) { said += line + "\n" }
 	if _, err := s.Load(program); err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +80,7 @@ func recordGo(t *testing.T, program string, probe ProbeMode) (s *Session, said s
 // blocks are not known, and no limit kept by it: while it is recorded, and in the capture.
 func TestGoIsNotCounted(t *testing.T) {
 	for _, flags := range [][]string{nil, {"-ldflags=-s"}} {
-		s, said := recordGo(t, testprogs.Build(t, "golang", flags...), ProbeOff)
+		s, said := recordGo(t, testprogs.Build(t, "golang", flags...), target.ProbeOff)
 		if !strings.Contains(said, "golang: what the Go runtime allocates is not counted") {
 			t.Errorf("%v: said %s", flags, said)
 		}
@@ -120,13 +121,13 @@ func TestGoIsNotCounted(t *testing.T) {
 // TestCgoIsCounted has the C code of a Go program counted, and the Go code with it if the probe
 // follows both.
 func TestCgoIsCounted(t *testing.T) {
-	s, said := recordGo(t, buildCgo(t), ProbeOn)
+	s, said := recordGo(t, buildCgo(t), target.ProbeOn)
 	p, err := s.Queries.Profile(query.ProfileParts{})
 	if err != nil || said != "" || p.Moment.Live < 3<<20+6000 || p.GoHeap() || !p.Collects {
 		t.Errorf("%v: %q, live %d, %+v", err, said, p.Moment.Live, p.Caveats)
 	}
 
-	s, _ = recordGo(t, buildCgo(t), ProbeOff)
+	s, _ = recordGo(t, buildCgo(t), target.ProbeOff)
 	path := filepath.Join(t.TempDir(), "go.hdb")
 	if _, err := s.Captures.Save(path, false); err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 
 	"hdb/heap"
 	"hdb/heap/graph"
+	"hdb/session/target"
 	"hdb/testprogs"
 )
 
@@ -15,7 +16,7 @@ func TestGoHeapBesideRecording(t *testing.T) {
 	answers := map[bool]graph.Sum{}
 	for _, recorded := range []bool{false, true} {
 		s := open(t, "golang")
-		s.Settings.Probe = ProbeOff
+		s.Settings.Probe = target.ProbeOff
 		if _, err := s.Load(program); err != nil {
 			t.Fatal(err)
 		}

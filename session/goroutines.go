@@ -10,14 +10,15 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/names"
+	"hdb/session/target"
 	"hdb/unwind"
 )
 
 // Goroutines are those of a Go program, by the structures of its own runtime: neither DWARF
 // nor symbols are needed. The program is stopped, or a core file.
 type Goroutines struct {
-	*common
-	walker *walker
+	target *target.Target
+	walker *target.Walker
 
 	// What is known of the runtime, for as long as the process maps the same files.
 	image   *inferior.Process
@@ -39,11 +40,11 @@ type Goroutine struct {
 
 // runtimeOf finds the Go runtime of the process.
 func (g *Goroutines) runtimeOf() (*goruntime.Runtime, error) {
-	if err := g.readable(); err != nil {
+	if err := g.target.Readable(); err != nil {
 		return nil, err
 	}
-	if v := g.names.Modules.Version(); g.image != g.common.image || g.version != v {
-		g.image, g.version = g.common.image, v
+	if v := g.target.Names.Modules.Version(); g.image != g.target.Image || g.version != v {
+		g.image, g.version = g.target.Image, v
 		g.runtime, g.err = g.findRuntime()
 	}
 	return g.runtime, g.err
@@ -51,18 +52,18 @@ func (g *Goroutines) runtimeOf() (*goruntime.Runtime, error) {
 
 // findRuntime reads where the runtime has its goroutines.
 func (g *Goroutines) findRuntime() (*goruntime.Runtime, error) {
-	m := g.goHome()
+	m := g.target.GoHome()
 	if m == nil {
-		if unread := g.unread(); unread != nil {
+		if unread := g.target.Unread(); unread != nil {
 			return nil, fmt.Errorf("no Go runtime found, but not every file was read: %w", unread)
 		}
-		return nil, fmt.Errorf("%s has no Go runtime: it has no goroutines", g.common.image.Exe())
+		return nil, fmt.Errorf("%s has no Go runtime: it has no goroutines", g.target.Image.Exe())
 	}
-	version, err := m.object.GoVersion()
+	version, err := m.Object.GoVersion()
 	if err != nil {
 		return nil, fmt.Errorf("%s does not say which version of Go built it: %w", m.Name, err)
 	}
-	r, err := goruntime.Open(g.goProgram(m.object, m.Bias), version)
+	r, err := goruntime.Open(g.target.GoProgram(m.Object, m.Bias), version)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", m.Name, err)
 	}
@@ -99,15 +100,15 @@ func (g *Goroutines) List() (list []Goroutine, lost int, err error) {
 }
 
 func (g *Goroutines) givenUp() error {
-	if g.reading.GivenUp() {
-		return g.reading.Cut()
+	if g.target.Reading.GivenUp() {
+		return g.target.Reading.Cut()
 	}
 	return nil
 }
 
 // clockNow is the time on the runtime's clock, 0 of a core file, which does not have it.
 func (g *Goroutines) clockNow() int64 {
-	if g.proc == nil {
+	if g.target.Proc == nil {
 		return 0
 	}
 	return inferior.Monotonic()
@@ -181,16 +182,16 @@ func (ps *goPlaces) at(code addr.Code) *goPlace {
 	if p, ok := ps.known[code]; ok {
 		return p
 	}
-	p := &goPlace{frames: ps.g.names.AppendFrames(nil, unwind.Frame{PC: code}), own: -1, named: -1}
+	p := &goPlace{frames: ps.g.target.Names.AppendFrames(nil, unwind.Frame{PC: code}), own: -1, named: -1}
 	if outer := p.outer(); outer != nil {
-		p.helper = ps.g.names.GoHelper(outer)
+		p.helper = ps.g.target.Names.GoHelper(outer)
 	}
 	for i := range p.frames {
 		f := &p.frames[i]
 		if p.helper && i == len(p.frames)-1 {
 			break
 		}
-		if p.own < 0 && f.Function != "" && ps.g.attribution.Own(f) {
+		if p.own < 0 && f.Function != "" && ps.g.target.Attribution.Own(f) {
 			p.own = i
 		}
 		if p.named < 0 && f.Function != "" && !goruntime.Waits(f.Function) {

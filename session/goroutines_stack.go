@@ -38,12 +38,12 @@ func (g *Goroutines) threads(r *goruntime.Runtime) (goThreads, error) {
 		}
 		byTID[m.TID] = m
 	}
-	memory := goMemory{g.common.image, g.golang}
+	memory := g.target.Go.Memory(g.target.Image)
 	all := goThreads{map[uint64]goThread{}, map[int]goThread{}}
-	for _, t := range g.common.image.Threads() {
+	for _, t := range g.target.Image.Threads() {
 		var at uint64 // what no register tells is told by the TID
 		if regs, err := t.Regs(); err == nil {
-			at, _ = memory.word(regs.FsBase - 8)
+			at, _ = memory.Word(regs.FsBase - 8)
 		}
 		m, ok := byG[at]
 		if !ok {
@@ -64,7 +64,7 @@ func (g *Goroutines) threads(r *goruntime.Runtime) (goThreads, error) {
 // walk.
 func (g *Goroutines) frames(x goruntime.Goroutine, threads goThreads, limit int) unwind.Stack {
 	here, first := g.registers(x, threads)
-	raw := g.walker.shown(here, limit)
+	raw := g.walker.Shown(here, limit)
 	if len(raw.Frames) > 0 && raw.Frames[0].PC.Addr() == first.Addr() { // not if it stands in the probe's code
 		raw.Frames[0].PC = first
 	}
@@ -101,7 +101,7 @@ func (g *Goroutines) registers(x goruntime.Goroutine, threads goThreads) (unwind
 
 // interrupted is where a thread that handles a signal left the goroutine's stack.
 func (g *Goroutines) interrupted(t *inferior.Thread, on func(sp uint64) bool) (unwind.Regs, bool) {
-	raw, err := g.walker.raw(t, maxGoWhere, addr.Code{})
+	raw, err := g.walker.Raw(t, maxGoWhere, addr.Code{})
 	if err != nil {
 		return unwind.Regs{}, false
 	}
@@ -133,7 +133,7 @@ func (g *Goroutines) Stack(x Goroutine, limit int) (names.Stack, error) {
 	if err != nil {
 		return names.Stack{}, err
 	}
-	st := g.names.Stack(g.frames(x.Goroutine, threads, limit))
+	st := g.target.Names.Stack(g.frames(x.Goroutine, threads, limit))
 	return withCreator(st, x.Creator), nil
 }
 

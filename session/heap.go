@@ -1,19 +1,19 @@
 package session
 
 import (
-	"context"
 	"io"
 
 	"hdb/heap"
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/memory"
+	"hdb/session/target"
 	"hdb/symbols"
 )
 
 // Heap asks what the memory of a stopped process, or of a core file, holds.
 type Heap struct {
-	*common
+	target   *target.Target
 	recorded *Recorded
 	queries  *Queries
 	values   *Values
@@ -39,21 +39,21 @@ func (h *Heap) Image() (*memory.Image, error) {
 	if h.copied != nil {
 		return h.image, nil
 	}
-	if err := h.readable(); err != nil {
+	if err := h.target.Readable(); err != nil {
 		return nil, err
 	}
 	events := uint64(0)
 	if src := h.recorded.wholeSource(); src != nil {
 		events = uint64(src.Len())
 	}
-	if h.image != nil && h.of == h.common.image && h.changes == h.common.image.Changes() && h.events == events {
+	if h.image != nil && h.of == h.target.Image && h.changes == h.target.Image.Changes() && h.events == events {
 		return h.image, nil
 	}
 	src, err := h.source()
 	if err != nil {
 		return nil, err
 	}
-	h.image, h.of, h.changes, h.events = memory.New(src), h.common.image, h.common.image.Changes(), events
+	h.image, h.of, h.changes, h.events = memory.New(src), h.target.Image, h.target.Image.Changes(), events
 	h.places.forget()
 	return h.image, nil
 }
@@ -66,16 +66,16 @@ func (h *Heap) forget() {
 
 // source collects what an Image is made of.
 func (h *Heap) source() (memory.Source, error) {
-	src := memory.Source{Memory: heapMemory{h.common, h.common.image}}
+	src := memory.Source{Memory: heapMemory{h.target, h.target.Image}}
 	var err error
 	if src.Space, err = h.space.space(h.copied); err != nil {
 		return src, err
 	}
 	var leaving []addr.Run
 	if h.copied == nil {
-		leaving = h.leaving()
+		leaving = h.target.Leaving()
 	}
-	for _, t := range h.common.image.Threads() {
+	for _, t := range h.target.Image.Threads() {
 		regs, err := t.Regs()
 		if err != nil {
 			continue // it ends
@@ -101,35 +101,22 @@ func (h *Heap) source() (memory.Source, error) {
 	}
 	found := h.allocator()
 	src.Libc, src.Guessed, src.Other, src.Version = found.libc, found.guessed, found.other, found.version
-	src.Unread = h.unread()
+	src.Unread = h.target.Unread()
 	src.Go = h.goHeap()
 	src.Inner = h.pythonInner
-	src.Bound = h.bound
+	src.Bound = h.target.Bound
 	return src, nil
-}
-
-// bound is the context of the command that runs, and notes when it is called that what was read is cut if
-// that was given up.
-func (c *common) bound() (context.Context, func()) {
-	reading := c.reading
-	ctx, cancel := reading.Bound(context.Background())
-	return ctx, func() {
-		if ctx.Err() != nil {
-			reading.GivenUp()
-		}
-		cancel()
-	}
 }
 
 // heapMemory is memory that cannot be read any more once the user has given up what runs.
 type heapMemory struct {
-	*common
-	of io.ReaderAt
+	target *target.Target
+	of     io.ReaderAt
 }
 
 func (m heapMemory) ReadAt(b []byte, at int64) (int, error) {
-	if m.reading.GivenUp() {
-		return 0, m.reading.Cut()
+	if m.target.Reading.GivenUp() {
+		return 0, m.target.Reading.Cut()
 	}
 	return m.of.ReadAt(b, at)
 }

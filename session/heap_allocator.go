@@ -12,11 +12,12 @@ import (
 	"hdb/memory"
 	"hdb/names"
 	"hdb/recording"
+	"hdb/session/target"
 )
 
 // Mallocs asks what the allocators of C have: their own data, as memory holds it.
 type Mallocs struct {
-	*common
+	target   *target.Target
 	heap     *Heap
 	recorded *Recorded
 	queries  *Queries
@@ -88,7 +89,7 @@ func (h *Mallocs) Allocator() (*AllocatorAnswer, error) {
 		return nil, m.Native()
 	}
 	a := &AllocatorAnswer{Heap: g, Threads: map[int]int{}, Other: m.Allocator()}
-	for _, t := range h.image.Threads() {
+	for _, t := range h.target.Image.Threads() {
 		a.Threads[t.TID] = t.Num
 	}
 	_, err = h.queries.blockEvents()
@@ -210,7 +211,7 @@ func (h *Mallocs) neighbour(m *memory.Image, c glibc.Chunk) *HeapNeighbour {
 	}
 	n.Event, n.Frames = e, st.Frames
 	if len(st.Frames) > 0 {
-		n.Owner = h.queries.attribution.Owner(st.Frames)
+		n.Owner = h.queries.target.Attribution.Owner(st.Frames)
 	}
 	return n
 }
@@ -267,7 +268,7 @@ func (h *Mallocs) Chunk(at uint64) (*ChunkAnswer, error) {
 		}
 	}
 	if tid, ok := g.CachedBy(c.Addr); ok {
-		a.Cache = h.threadNumber(tid)
+		a.Cache = h.target.ThreadNumber(tid)
 	}
 	return a, nil
 }

@@ -96,12 +96,6 @@ func (h *Heap) text(o *symbols.Object) allocatorText {
 	return t
 }
 
-// defines tells whether a file exports a function, or has it in its symbol table.
-func defines(o *symbols.Object, name string) bool {
-	sym, ok := o.Symtab.Symbol(name)
-	return ok && sym.Defined
-}
-
 // foundAllocators are the allocators of a program.
 type foundAllocators struct {
 	libc    string // path of the module that has glibc's malloc, "" none
@@ -112,12 +106,12 @@ type foundAllocators struct {
 
 // allocator finds the module that has glibc's malloc, and an allocator that stands before it.
 func (h *Heap) allocator() (f foundAllocators) {
-	images := h.names.Images()
+	images := h.target.Names.Images()
 	for _, m := range images {
 		if f.other == "" {
 			f.other, f.version = h.otherAllocator(m)
 		}
-		if f.libc == "" && (defines(m.Object, "gnu_get_libc_version") && defines(m.Object, "malloc") || defines(m.Object, "__libc_malloc")) {
+		if f.libc == "" && (m.Object.Defines("gnu_get_libc_version") && m.Object.Defines("malloc") || m.Object.Defines("__libc_malloc")) {
 			f.libc = m.Name
 		}
 	}
@@ -129,7 +123,7 @@ func (h *Heap) allocator() (f foundAllocators) {
 		return f
 	}
 	// Static, perhaps without symbols: constants tell, and what its data holds.
-	mods := slices.DeleteFunc(slices.Clone(h.common.image.Modules()), func(m inferior.Module) bool { return m.VDSO })
+	mods := slices.DeleteFunc(slices.Clone(h.target.Image.Modules()), func(m inferior.Module) bool { return m.VDSO })
 	if len(mods) != 1 {
 		return f
 	}
@@ -155,7 +149,7 @@ func (h *Heap) otherAllocator(m names.Image) (name, version string) {
 		name, _, _ = strings.Cut(strings.TrimPrefix(base, "lib"), ".")
 	}
 	for _, a := range allocatorMarks {
-		if name == "" && slices.ContainsFunc(a.functions, func(fn string) bool { return defines(m.Object, fn) }) {
+		if name == "" && slices.ContainsFunc(a.functions, func(fn string) bool { return m.Object.Defines(fn) }) {
 			name = a.name
 		}
 	}

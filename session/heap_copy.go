@@ -7,6 +7,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/memory"
+	"hdb/session/target"
 )
 
 // A Copy tells of a copy of the memory that questions were asked of while the program ran.
@@ -16,7 +17,7 @@ type Copy struct {
 }
 
 // Running tells that the program runs, so that its memory is not to be asked but by FromCopy.
-func (h *Heap) Running() bool { return h.mode() == Live && h.beside }
+func (h *Heap) Running() bool { return h.target.Mode() == target.Live && h.target.Beside }
 
 // FromCopy stops the program that runs as long as a copy of its memory takes, and has f ask the
 // Heap of the copy. Where no copy can be made the error says why.
@@ -26,7 +27,7 @@ func (h *Heap) FromCopy(f func() error) (Copy, error) {
 	var snap *inferior.Snapshot
 	var out Copy
 	last := uint64(0)
-	p := h.proc
+	p := h.target.Proc
 	err := p.StopAll(func() (err error) {
 		from := time.Now()
 		if snap, err = p.Snapshot(); err != nil {
@@ -37,9 +38,9 @@ func (h *Heap) FromCopy(f func() error) (Copy, error) {
 			last = x.Last()
 		}
 		// What a stop tells, the registers of threads above all.
-		h.common.beside = false
+		h.target.Beside = false
 		src, err = h.source()
-		h.common.beside = true
+		h.target.Beside = true
 		out.Stopped = time.Since(from)
 		return err
 	})
@@ -51,7 +52,7 @@ func (h *Heap) FromCopy(f func() error) (Copy, error) {
 		return out, err
 	}
 	if err == nil {
-		src.Memory = heapMemory{h.common, snap}
+		src.Memory = heapMemory{h.target, snap}
 		src.Space.Memory = src.Memory
 		err = h.record(&src, last)
 	}

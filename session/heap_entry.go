@@ -24,7 +24,7 @@ import (
 // has none.
 func (h *Heap) unused(t *inferior.Thread, regs *inferior.Registers, out *memory.Thread, exits []addr.Run) {
 	pc, sp := regs.PC(), regs.SP()
-	obj, bias := h.names.ObjectAt(addr.PC(pc), 0)
+	obj, bias := h.target.Names.ObjectAt(addr.PC(pc), 0)
 	if obj == nil {
 		return
 	}
@@ -93,11 +93,11 @@ func callsAsC(obj *symbols.Object, name string) bool {
 // returned reports whether a thread stands behind a call that has returned: the address that it returned to is still
 // below the stack pointer, and the instruction before is a call.
 func (h *Heap) returned(pc, sp addr.Run) bool {
-	if to, err := h.readPointer(sp - 8); err != nil || to != pc {
+	if to, err := h.target.ReadPointer(sp - 8); err != nil || to != pc {
 		return false
 	}
 	var code [7]byte
-	if n, _ := h.common.image.ReadAt(code[:], int64(pc)-int64(len(code))); n < len(code) {
+	if n, _ := h.target.Image.ReadAt(code[:], int64(pc)-int64(len(code))); n < len(code) {
 		return false
 	}
 	if code[len(code)-5] == 0xe8 { // call rel32
@@ -113,11 +113,11 @@ func (h *Heap) returned(pc, sp addr.Run) bool {
 
 // callerOf is the file of the code that a function returns to, which stands at its first instruction; nil if unknown.
 func (h *Heap) callerOf(sp addr.Run) *symbols.Object {
-	to, err := h.readPointer(sp)
+	to, err := h.target.ReadPointer(sp)
 	if err != nil {
 		return nil
 	}
-	obj, _ := h.names.ObjectAt(addr.Return(to), 0)
+	obj, _ := h.target.Names.ObjectAt(addr.Return(to), 0)
 	return obj
 }
 
@@ -127,12 +127,12 @@ const maxLeavingFrames = 4
 // leavingFrames is where the frames end of a C library that has run what atexit(3) was given and calls _exit, 0 if it does not. What
 // they have left unwritten is of functions that have returned.
 func (h *Heap) leavingFrames(t *inferior.Thread, libc *symbols.Object) addr.Run {
-	raw, err := h.space.walker.raw(t, maxLeavingFrames, addr.Code{})
+	raw, err := h.space.walker.Raw(t, maxLeavingFrames, addr.Code{})
 	if err != nil {
 		return 0
 	}
 	for i, f := range raw.Frames {
-		obj, bias := h.names.ObjectAt(f.PC, 0)
+		obj, bias := h.target.Names.ObjectAt(f.PC, 0)
 		if obj != libc || f.How.Guess() {
 			return 0
 		}

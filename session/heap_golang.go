@@ -5,11 +5,12 @@ import (
 
 	"hdb/goruntime"
 	"hdb/heap/golang"
+	"hdb/session/target"
 )
 
 // goHeap tells where a Go runtime has its heap; nil if no module has one.
 func (h *Heap) goHeap() func() (golang.Source, error) {
-	m := h.goHome()
+	m := h.target.GoHome()
 	if m == nil {
 		return nil
 	}
@@ -17,8 +18,8 @@ func (h *Heap) goHeap() func() (golang.Source, error) {
 }
 
 // goSource is what the heap of a module's runtime is read by.
-func (h *Heap) goSource(m goModule) (src golang.Source, err error) {
-	version, err := m.object.GoVersion()
+func (h *Heap) goSource(m target.GoModule) (src golang.Source, err error) {
+	version, err := m.Object.GoVersion()
 	if err != nil {
 		return src, fmt.Errorf("heap of Go: %w", err)
 	}
@@ -27,7 +28,7 @@ func (h *Heap) goSource(m goModule) (src golang.Source, err error) {
 		return src, fmt.Errorf("heap of Go: %w", err)
 	}
 	src.Layout = layout.Heap()
-	p := h.goProgram(m.object, m.Bias)
+	p := h.target.GoProgram(m.Object, m.Bias)
 	for _, v := range []struct {
 		name string
 		to   *uint64
@@ -36,9 +37,9 @@ func (h *Heap) goSource(m goModule) (src golang.Source, err error) {
 			return src, fmt.Errorf("heap of Go: %w", err)
 		}
 	}
-	if src.Finalizers, err = p.Variable(goruntime.AllFinalizers); err != nil && h.queueless != h.common.image {
-		h.queueless = h.common.image
-		h.notify("heap of Go: %v: what only waits for its finalizer to be run is taken for garbage", err)
+	if src.Finalizers, err = p.Variable(goruntime.AllFinalizers); err != nil && h.queueless != h.target.Image {
+		h.queueless = h.target.Image
+		h.target.Notify("heap of Go: %v: what only waits for its finalizer to be run is taken for garbage", err)
 	}
 	return src, nil
 }

@@ -80,7 +80,7 @@ func (t *goTyper) of(i int) goContent {
 	near := nearby{tried: map[int]bool{}}
 	_ = symbols.Guard(func() { c = t.find(i, &near) })
 	if c.Type == nil && near.cut {
-		ctx, done := t.n.h.bound()
+		ctx, done := t.n.h.target.Bound()
 		defer done()
 		if err := t.infer(ctx); err != nil { // given up, and said so by who asked
 			return c
@@ -133,7 +133,7 @@ func (t *goTyper) declared(b *memory.Block) (c golang.Content) {
 	if src := t.n.h.recorded.source(); b.Seq != 0 && src != nil {
 		if e, ok := src.Event(b.Seq); ok {
 			if stack := src.Stack(e.Stack); len(stack.PCs) > 0 {
-				c.Type = t.heap.Types.At(uint64(t.n.h.names.GoDescriptor(stack.Code(0), e.Seq, capture.GoAux(e.Aux))))
+				c.Type = t.heap.Types.At(uint64(t.n.h.target.Names.GoDescriptor(stack.Code(0), e.Seq, capture.GoAux(e.Aux))))
 			}
 			size = b.Size
 			if c.Type != nil {
@@ -168,12 +168,12 @@ func (t *goTyper) root(e graph.Edge) (golang.Content, bool) {
 
 // goGlobal is what a word of a global variable of Go points to.
 func (h *Heap) goGlobal(types *golang.Types, at addr.Run) (to golang.Content, ok bool) {
-	sym, err := h.names.Symbols.At(at)
+	sym, err := h.target.Names.Symbols.At(at)
 	if err != nil {
 		return to, false
 	}
 	_ = symbols.Guard(func() {
-		for _, o := range h.names.Images() {
+		for _, o := range h.target.Names.Images() {
 			if o.Name != sym.Module {
 				continue
 			}
@@ -229,7 +229,7 @@ func isGoSlice(member string) bool {
 func (h *Heap) word(base addr.Run) func(off uint64) uint64 {
 	return func(off uint64) uint64 {
 		var b [8]byte
-		if n, _ := h.common.image.ReadAt(b[:], int64(uint64(base)+off)); n < len(b) {
+		if n, _ := h.target.Image.ReadAt(b[:], int64(uint64(base)+off)); n < len(b) {
 			return 0
 		}
 		return binary.LittleEndian.Uint64(b[:])

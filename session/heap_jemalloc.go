@@ -33,7 +33,7 @@ func (h *Mallocs) Jemalloc() (*JemallocAnswer, error) {
 		return nil, nil
 	}
 	a := &JemallocAnswer{Heap: je, Threads: map[int]int{}}
-	for _, t := range h.image.Threads() {
+	for _, t := range h.target.Image.Threads() {
 		a.Threads[t.TID] = t.Num
 	}
 	_, err = h.queries.blockEvents()
@@ -76,15 +76,5 @@ func (h *Heap) region(m *memory.Image, at uint64) *RegionAnswer {
 	if !ok {
 		return nil
 	}
-	return &RegionAnswer{Region: r, Thread: h.threadNumber(r.TID), Offset: int64(at - uint64(r.Addr))}
-}
-
-// threadNumber is hdb's number of a thread, 0 of one that it does not know.
-func (c *common) threadNumber(tid int) int {
-	for _, t := range c.image.Threads() {
-		if t.TID == tid {
-			return t.Num
-		}
-	}
-	return 0
+	return &RegionAnswer{Region: r, Thread: h.target.ThreadNumber(r.TID), Offset: int64(at - uint64(r.Addr))}
 }

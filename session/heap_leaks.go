@@ -13,6 +13,7 @@ import (
 	"hdb/memory"
 	"hdb/query"
 	"hdb/report"
+	"hdb/session/target"
 )
 
 // LeakQuestion says which blocks are asked for.
@@ -76,12 +77,12 @@ var (
 // LeaksByReach tells whether memory can be searched for who holds the blocks, or why not.
 func (h *Heap) LeaksByReach() error {
 	switch {
-	case h.saved != nil:
+	case h.target.Saved != nil:
 		return errNoMemory
-	case h.common.image == nil:
+	case h.target.Image == nil:
 		return errEnded
 	}
-	if err := h.readable(); err != nil {
+	if err := h.target.Readable(); err != nil {
 		return err
 	}
 	if h.recorded.NoEvents() != nil {
@@ -184,7 +185,7 @@ func (h *Heap) noBlocks(m *memory.Image, r *query.Recording) error {
 	case walk == nil:
 		return nil
 	case r == nil:
-		if _, err := h.queries.blockEvents(); !h.Unrecorded(err) && h.mode() == Live {
+		if _, err := h.queries.blockEvents(); !h.Unrecorded(err) && h.target.Mode() == target.Live {
 			return err
 		}
 		return walk
@@ -289,12 +290,12 @@ var leakKinds = [4]report.LeakKind{
 
 // recording is what questions about the blocks' stacks are asked of, nil without.
 func (h *Heap) recording() (*query.Recording, error) {
-	if h.mode() != Live {
+	if h.target.Mode() != target.Live {
 		return nil, nil
 	}
 	r, err := h.queries.blockEvents()
-	if err != nil && h.reading.GivenUp() {
-		return nil, h.reading.Cut()
+	if err != nil && h.target.Reading.GivenUp() {
+		return nil, h.target.Reading.Cut()
 	}
 	if err != nil {
 		return nil, nil // nothing is recorded

@@ -8,6 +8,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/names"
+	"hdb/session/target"
 	"hdb/symbols"
 	"hdb/values"
 	"hdb/values/blocktype"
@@ -21,9 +22,9 @@ type named struct {
 
 // placeNames names the places in memory outside of blocks: variables of modules and threads, and of frames.
 type placeNames struct {
-	*common
+	target *target.Target
 	values *Values
-	walker *walker
+	walker *target.Walker
 
 	stacks map[int]*stackView // by thread, as long as the process stands
 }
@@ -34,7 +35,7 @@ func (h *placeNames) forget() { h.stacks = map[int]*stackView{} }
 // global names a place in the data of a module: as a variable with its members if debug information
 // describes it, else as a symbol and an offset, else as a place in the file.
 func (h *placeNames) global(at addr.Run) named {
-	sym, err := h.names.Symbols.At(at)
+	sym, err := h.target.Names.Symbols.At(at)
 	if err != nil {
 		return named{}
 	}
@@ -51,7 +52,7 @@ func (h *placeNames) global(at addr.Run) named {
 // is empty if the debug information of the module has none of that name there.
 func (h *placeNames) variable(module, name string, at addr.Run) (n named) {
 	_ = symbols.Guard(func() {
-		for _, o := range h.names.Images() {
+		for _, o := range h.target.Names.Images() {
 			if o.Name != module {
 				continue
 			}
@@ -131,7 +132,7 @@ const maxNamedFrames = 4096
 func (h *placeNames) stackOf(t *inferior.Thread) *stackView {
 	view, ok := h.stacks[t.Num]
 	if !ok {
-		if st, err := h.walker.stack(t, maxNamedFrames, addr.Code{}); err == nil {
+		if st, err := h.walker.Stack(t, maxNamedFrames, addr.Code{}); err == nil {
 			view = &stackView{st, map[int][]values.Variable{}}
 		}
 		h.stacks[t.Num] = view
@@ -175,7 +176,7 @@ func (h *placeNames) threadLocal(space *regions.Space, at addr.Run) *ThreadVaria
 		return nil
 	}
 	v := &ThreadVariable{TID: b.TID, Module: b.Module, Offset: uint64(at - b.Start)}
-	if sym, ok := h.names.Symbols.ThreadLocalAt(b.Module, v.Offset); ok {
+	if sym, ok := h.target.Names.Symbols.ThreadLocalAt(b.Module, v.Offset); ok {
 		v.Name, v.Offset = sym.Name, sym.Offset
 	}
 	return v

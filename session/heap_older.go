@@ -9,6 +9,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/query"
+	"hdb/session/target"
 )
 
 // Bounds of the walk for the blocks of before: the process stands meanwhile, and each 16 bytes of its heap
@@ -20,7 +21,7 @@ const (
 
 // olderBlocks are those that malloc had given before a recording began.
 type olderBlocks struct {
-	*common
+	target    *target.Target
 	allocator func() foundAllocators // see Heap
 
 	known bool // all have been yielded
@@ -56,7 +57,7 @@ func (h *olderBlocks) freeBefore(at uint64, byProbe bool) query.WrongKind {
 	if at%16 != 0 { // a header is 8 bytes in front
 		return 0
 	}
-	if _, err := h.proc.ReadAt(make([]byte, 8), int64(at-8)); err != nil {
+	if _, err := h.target.Proc.ReadAt(make([]byte, 8), int64(at-8)); err != nil {
 		return query.NoMemory
 	}
 	if byProbe && !h.known {
@@ -100,21 +101,21 @@ func (h *olderBlocks) free(at uint64) bool {
 	if c, ok := g.Find(addr.Run(at)); ok {
 		return isFree(c.State)
 	}
-	_, err := h.proc.ReadAt(make([]byte, 1), int64(at))
+	_, err := h.target.Proc.ReadAt(make([]byte, 1), int64(at))
 	return err != nil
 }
 
 // walk is malloc's heap as it is now, nil where another allocator is in its place, or it takes too long.
 func (h *olderBlocks) walk() *glibc.Heap {
-	if h.proc == nil || h.image == nil {
+	if h.target.Proc == nil || h.target.Image == nil {
 		return nil
 	}
 	found := h.allocator()
 	if found.libc == "" || found.other != "" {
 		return nil
 	}
-	src := glibc.Source{Memory: h.proc, Libc: found.libc}
-	maps, err := h.proc.Maps()
+	src := glibc.Source{Memory: h.target.Proc, Libc: found.libc}
+	maps, err := h.target.Proc.Maps()
 	if err != nil {
 		return nil
 	}
@@ -125,13 +126,13 @@ func (h *olderBlocks) walk() *glibc.Heap {
 			Readable: perm[0] == 'r', Writable: perm[1] == 'w', Executable: perm[2] == 'x', Shared: perm[3] == 's', Path: m.Path,
 		})
 	}
-	for _, t := range h.proc.Threads() {
+	for _, t := range h.target.Proc.Threads() {
 		if regs, err := t.Regs(); err == nil {
 			src.Threads = append(src.Threads, glibc.Thread{TID: t.TID, FS: addr.Run(regs.FsBase)})
 		}
 	}
 	src.Resident = func(r glibc.Range) (parts []glibc.Range, err error) {
-		err = h.proc.Pages(r.Start, r.End, func(p inferior.PageRun) {
+		err = h.target.Proc.Pages(r.Start, r.End, func(p inferior.PageRun) {
 			parts = append(parts, glibc.Range{Start: p.Low, End: p.High})
 		})
 		return parts, err

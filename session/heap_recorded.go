@@ -6,23 +6,24 @@ import (
 	"hdb/internal/addr"
 	"hdb/memory"
 	"hdb/recording"
+	"hdb/session/target"
 )
 
 // record adds the blocks of the recording that are live behind an event, none without a recording.
 func (h *Heap) record(to *memory.Source, behind uint64) error {
-	if h.mode() != Live {
+	if h.target.Mode() != target.Live {
 		return nil
 	}
 	src, x, err := h.recorded.countedEvents()
 	if err != nil {
-		if h.reading.GivenUp() {
-			return h.reading.Cut()
+		if h.target.Reading.GivenUp() {
+			return h.target.Reading.Cut()
 		}
 		return nil // nothing is recorded, or sums alone
 	}
 	to.Calls = func(id capture.StackID) []addr.Run { return src.Stack(id).PCs }
 	if behind == heap.End && h.recorded.followed() {
-		to.Recorded = liveBlocks{h.recorded.rec.Live()}
+		to.Recorded = liveBlocks{h.recorded.account.Rec.Live()}
 		return nil
 	}
 	held := x.Held(behind)

@@ -7,17 +7,18 @@ import (
 
 	"hdb/heap"
 	"hdb/memory"
+	"hdb/session/target"
 )
 
 // TestRecordedBlocksOfNow holds the blocks that the recording follows against those that its events leave, also where
 // the recording is stopped and goes on, and what lies around addresses.
 func TestRecordedBlocksOfNow(t *testing.T) {
-	for _, mode := range []ProbeMode{ProbeAuto, ProbeOff} {
+	for _, mode := range []target.ProbeMode{target.ProbeAuto, target.ProbeOff} {
 		t.Run(string(mode), func(t *testing.T) { recordedBlocksOfNow(t, mode) })
 	}
 }
 
-func recordedBlocksOfNow(t *testing.T, mode ProbeMode) {
+func recordedBlocksOfNow(t *testing.T, mode target.ProbeMode) {
 	s := open(t, "held")
 	s.Settings.Probe = mode
 	if err := s.Recorder.Start(); err != nil {
@@ -38,7 +39,7 @@ func recordedBlocksOfNow(t *testing.T, mode ProbeMode) {
 		if err := s.Recorder.Start(); err != nil {
 			t.Fatal(err)
 		}
-		if s.Mode() == Live {
+		if s.Mode() == target.Live {
 			must(t)(s.Execution.Continue(0))
 		}
 	}

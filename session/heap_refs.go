@@ -105,8 +105,8 @@ func (h *Heap) Refs(ctx context.Context, at uint64, limit int) (*RefsAnswer, err
 		if a.Total++; a.Total <= limit {
 			a.Holders = append(a.Holders, n.holder(e))
 		}
-		if a.Total&1023 == 0 && h.reading.GivenUp() {
-			return nil, h.reading.Cut()
+		if a.Total&1023 == 0 && h.target.Reading.GivenUp() {
+			return nil, h.target.Reading.Cut()
 		}
 	}
 	for _, k := range g.Sharers(i) {
@@ -310,7 +310,7 @@ func (n *namer) holder(e graph.Edge) Holder {
 
 // inRegion names a word in memory that is a root.
 func (n *namer) inRegion(out *Holder, r *regions.Region, at addr.Run) {
-	t := n.h.common.image.Thread(r.TID)
+	t := n.h.target.Image.Thread(r.TID)
 	if t != nil {
 		out.Thread = t.Num
 	}
@@ -343,7 +343,7 @@ func (n *namer) local(out *Holder) bool {
 		return false
 	}
 	out.Kind, out.Local = HeldByTLS, v
-	if t := n.h.common.image.Thread(v.TID); t != nil {
+	if t := n.h.target.Image.Thread(v.TID); t != nil {
 		out.Thread = t.Num
 	}
 	out.Name, out.Typed = name.text, name.typ != nil

@@ -124,7 +124,7 @@ func (h *Heap) retainedByGlobals(ctx context.Context, g *memory.Graph, a *Retain
 			return graph.NoGroup
 		}
 		site := heap.Site{Function: addr.Run(e.At).String(), Module: r.Region.Module, Sure: true}
-		if sym, err := h.names.Symbols.At(addr.Run(e.At)); err == nil {
+		if sym, err := h.target.Names.Symbols.At(addr.Run(e.At)); err == nil {
 			site.Function = sym.Name
 		}
 		k, ok := at[site]

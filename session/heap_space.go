@@ -9,20 +9,21 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/probe"
+	"hdb/session/target"
 	"hdb/unwind"
 )
 
 // heapSpace finds who owns the parts of the address space of a stopped process or a core file.
 type heapSpace struct {
-	*common
+	target *target.Target
 	planes *Planes
 	python PythonHeaps
-	walker *walker
+	walker *target.Walker
 }
 
 // space is the address space, of a copy if copied is one.
 func (h *heapSpace) space(copied *inferior.Snapshot) (regions.Source, error) {
-	p := h.image
+	p := h.target.Image
 	src := regions.Source{PID: p.PID(), Memory: p, Pthread: h.pthread()}
 	maps, err := h.mappings(&src, copied)
 	if err != nil {
@@ -54,8 +55,8 @@ func (h *heapSpace) space(copied *inferior.Snapshot) (regions.Source, error) {
 	}
 	h.threads(&src)
 	heaps, err := h.python.All()
-	if h.reading.GivenUp() {
-		return src, errors.Join(h.reading.Cut(), err)
+	if h.target.Reading.GivenUp() {
+		return src, errors.Join(h.target.Reading.Cut(), err)
 	}
 	for _, ph := range heaps {
 		for _, a := range ph.Arenas {
@@ -67,7 +68,7 @@ func (h *heapSpace) space(copied *inferior.Snapshot) (regions.Source, error) {
 
 // mappings are those of the process with what they take, if that is known.
 func (h *heapSpace) mappings(src *regions.Source, copied *inferior.Snapshot) (maps []inferior.Mapping, err error) {
-	p := h.image
+	p := h.target.Image
 	if copied != nil {
 		return copiedMappings(src, copied), nil
 	}
@@ -99,14 +100,14 @@ func (h *heapSpace) mappings(src *regions.Source, copied *inferior.Snapshot) (ma
 
 // pthread is what glibc exports for libthread_db.
 func (h *heapSpace) pthread() (out regions.Pthread) {
-	t := tlsReader{common: h.common}
-	if b, ok := t.exported("_thread_db_sizeof_pthread", 4); ok {
+	t := target.TLS{Target: h.target}
+	if b, ok := t.Exported("_thread_db_sizeof_pthread", 4); ok {
 		out.Size = uint64(binary.LittleEndian.Uint32(b))
 	}
-	field := func(name string) uint64 { a, _ := t.field(name); return uint64(a) }
+	field := func(name string) uint64 { a, _ := t.Field(name); return uint64(a) }
 	out.List, out.TID = field("pthread_list"), field("pthread_tid")
 	global := h.defined("_rtld_global")
-	if used, ok := t.field("rtld_global__dl_stack_used"); ok && global != 0 {
+	if used, ok := t.Field("rtld_global__dl_stack_used"); ok && global != 0 {
 		// The lists follow each other (glibc 2.34 on, sysdeps/generic/ldsodefs.h).
 		const listNode = 16
 		out.Used, out.User, out.Cache = global+used, global+used+listNode, global+used+2*listNode
@@ -116,7 +117,7 @@ func (h *heapSpace) pthread() (out regions.Pthread) {
 
 // defined is where a module has a symbol, 0 nowhere.
 func (h *heapSpace) defined(name string) addr.Run {
-	for _, o := range h.names.Images() {
+	for _, o := range h.target.Names.Images() {
 		if sym, ok := o.Object.Symtab.Symbol(name); ok && sym.Defined {
 			return sym.Addr.Run(o.Bias)
 		}
@@ -126,7 +127,7 @@ func (h *heapSpace) defined(name string) addr.Run {
 
 // threads adds the threads with their stacks and thread-local storage.
 func (h *heapSpace) threads(src *regions.Source) {
-	p := h.image
+	p := h.target.Image
 	modules := h.tlsModules()
 	main := regionsStack(src.Mappings)
 	for _, t := range p.Threads() {
@@ -184,7 +185,7 @@ const maxSignals = 64
 // stack of the handler.
 func (h *heapSpace) interrupted(t *inferior.Thread, thread *regions.Thread) {
 	const depth = 256
-	raw, err := h.walker.raw(t, depth, addr.Code{})
+	raw, err := h.walker.Raw(t, depth, addr.Code{})
 	if err != nil {
 		return
 	}
@@ -199,11 +200,11 @@ func (h *heapSpace) interrupted(t *inferior.Thread, thread *regions.Thread) {
 			continue
 		}
 		context := addr.Run(sp)
-		if at, err := h.readPointer(context + contextSP); err == nil {
+		if at, err := h.target.ReadPointer(context + contextSP); err == nil {
 			thread.Stacks = append(thread.Stacks, at)
 		}
-		low, err1 := h.readPointer(context + contextStack)
-		size, err2 := h.readPointer(context + contextStackSize)
+		low, err1 := h.target.ReadPointer(context + contextStack)
+		size, err2 := h.target.ReadPointer(context + contextStackSize)
 		if err1 == nil && err2 == nil && low != 0 && size != 0 && low+size > low && low <= context && context < low+size {
 			thread.SignalStack = regions.Range{Start: low, End: low + size}
 		}
@@ -221,31 +222,31 @@ type tlsModule struct {
 
 // tlsModules are those that are loaded.
 func (h *heapSpace) tlsModules() (all []tlsModule) {
-	t := tlsReader{common: h.common}
+	t := target.TLS{Target: h.target}
 	at := map[uint64]int{} // by bias
 	var debug addr.Run
-	for _, o := range h.names.Images() {
-		program := h.names.Program != nil && o.Object == h.names.Program.Object
+	for _, o := range h.target.Names.Images() {
+		program := h.target.Names.Program != nil && o.Object == h.target.Names.Program.Object
 		if program {
-			debug = t.debugStruct(o.Object, o.Bias)
+			debug = t.DebugStruct(o.Object, o.Bias)
 		}
-		seg, has := programHeader(o.Object, ptTLS)
-		if !has || seg.memSize == 0 {
+		seg, has := target.ProgramHeader(o.Object, target.PTTLS)
+		if !has || seg.MemSize == 0 {
 			continue
 		}
-		m := tlsModule{name: o.Name, size: seg.memSize}
+		m := tlsModule{name: o.Name, size: seg.MemSize}
 		if program {
-			m.static = addr.Run(programTLS(seg))
+			m.static = addr.Run(target.ProgramTLS(seg))
 		}
 		at[uint64(o.Bias)] = len(all)
 		all = append(all, m)
 	}
-	offsetAt, ok := t.field("link_map_l_tls_offset")
+	offsetAt, ok := t.Field("link_map_l_tls_offset")
 	index := 0
 	if debug == 0 {
 		return all
 	}
-	t.linkMaps(debug, func(entry addr.Run, bias uint64) bool {
+	t.LinkMaps(debug, func(entry addr.Run, bias uint64) bool {
 		i, has := at[bias]
 		if !has {
 			return true
@@ -257,7 +258,7 @@ func (h *heapSpace) tlsModules() (all []tlsModule) {
 			return true
 		}
 		// 0 is NO_TLS_OFFSET, -1 FORCED_DYNAMIC_TLS_OFFSET.
-		if off := t.word(entry + offsetAt); off != 0 && off != ^uint64(0) && t.err == nil {
+		if off := t.Word(entry + offsetAt); off != 0 && off != ^uint64(0) && t.Err == nil {
 			m.static = addr.Run(off)
 		}
 		return true
@@ -267,19 +268,19 @@ func (h *heapSpace) tlsModules() (all []tlsModule) {
 
 // storage adds what a thread has of the modules' variables.
 func (h *heapSpace) storage(src *regions.Source, thread *regions.Thread, modules []tlsModule) {
-	t := tlsReader{common: h.common, fs: thread.FS}
-	modid, ok := t.field("link_map_l_tls_modid")
-	musl := !ok && t.isMusl()
+	t := target.TLS{Target: h.target, FS: thread.FS}
+	modid, ok := t.Field("link_map_l_tls_modid")
+	musl := !ok && t.IsMusl()
 	for _, m := range modules {
 		b := regions.TLSBlock{TID: thread.TID, Module: m.name, Static: m.static != 0, Start: thread.FS - m.static}
 		err := error(nil)
-		switch t.err = nil; {
+		switch t.Err = nil; {
 		case b.Static:
 		case musl && m.index > 0:
-			b.Start, err = t.musl(m.index)
+			b.Start, err = t.Musl(m.index)
 			b.Static = b.Start < thread.FS && sameMapping(src.Mappings, b.Start, thread.FS)
 		case ok && m.entry != 0:
-			b.Start, err = t.glibc(m.entry, modid)
+			b.Start, err = t.Glibc(m.entry, modid)
 		default:
 			continue
 		}

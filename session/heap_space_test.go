@@ -13,6 +13,7 @@ import (
 	"hdb/heap/regions"
 	"hdb/inferior/machine"
 	"hdb/internal/addr"
+	"hdb/session/target"
 	"hdb/testprogs"
 )
 
@@ -75,7 +76,7 @@ func spaces(t *testing.T) {
 	}{{"plain", nil, false}, {"stripped", []string{"-no-pie", "STRIP"}, false}, {"recorded", nil, true}} {
 		t.Run(c.name, func(t *testing.T) {
 			s := open(t, "regions", c.flags...)
-			s.Settings.Probe = ProbeAuto
+			s.Settings.Probe = target.ProbeAuto
 			if c.record {
 				if err := s.Recorder.Start(); err != nil {
 					t.Fatal(err)
@@ -117,7 +118,7 @@ func spaces(t *testing.T) {
 func checkResident(t *testing.T, s *Session, space *regions.Space) {
 	t.Helper()
 	total, unknown := space.Total()
-	rollup, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", s.image.PID()))
+	rollup, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", s.target.Image.PID()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +188,7 @@ func TestBlocksAreReadWhereTouched(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	maps, err := os.Open(fmt.Sprintf("/proc/%d/pagemap", s.proc.PID()))
+	maps, err := os.Open(fmt.Sprintf("/proc/%d/pagemap", s.target.Proc.PID()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,14 +52,14 @@ type StackPlace struct {
 // a recording, also of a capture, by the blocks that were recorded.
 func (h *Heap) What(a addr.Run) (*What, error) {
 	w := &What{Addr: a}
-	if err := h.recordedWhat(w); err != nil && h.recalled() {
+	if err := h.recordedWhat(w); err != nil && h.target.Recalled() {
 		return nil, err
 	}
-	if sym, err := h.names.Symbols.At(a); err == nil {
+	if sym, err := h.target.Names.Symbols.At(a); err == nil {
 		w.Symbol = &sym
 	}
-	if h.recalled() {
-		w.Place = h.names.Places.At(a)
+	if h.target.Recalled() {
+		w.Place = h.target.Names.Places.At(a)
 		return w, nil
 	}
 	image, err := h.Image()
@@ -75,7 +75,7 @@ func (h *Heap) What(a addr.Run) (*What, error) {
 	w.Local = h.places.threadLocal(space, a)
 	switch w.Region.Kind {
 	case regions.Code:
-		w.Place = h.names.Places.At(a)
+		w.Place = h.target.Names.Places.At(a)
 	case regions.Stack, regions.SignalStack, regions.StackUnused, regions.Heap, regions.Anonymous, regions.Shared:
 		if w.Region.TID != 0 {
 			w.Frame = h.onStack(w.Region, a)
@@ -109,7 +109,7 @@ func (h *Heap) recordedWhat(w *What) error {
 
 // onStack is the place on the stack of the region's thread.
 func (h *Heap) onStack(r *regions.Region, a addr.Run) *StackPlace {
-	t := h.common.image.Thread(r.TID)
+	t := h.target.Image.Thread(r.TID)
 	if t == nil {
 		return nil
 	}

@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"hdb/session/target"
 	"os"
 	"slices"
 )
@@ -16,11 +17,11 @@ type Inferior struct {
 
 // Inferiors are the processes of the session, the selected one first.
 func (s *Session) Inferiors() ([]Inferior, error) {
-	if err := s.live(); err != nil {
+	if err := s.target.Live(); err != nil {
 		return nil, err
 	}
-	rows := []Inferior{{PID: s.proc.PID(), Exe: s.proc.Exe(), Selected: true}}
-	for _, pid := range s.proc.Held() {
+	rows := []Inferior{{PID: s.target.Proc.PID(), Exe: s.target.Proc.Exe(), Selected: true}}
+	for _, pid := range s.target.Proc.Held() {
 		exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 		if err != nil {
 			exe = "unknown"
@@ -33,7 +34,7 @@ func (s *Session) Inferiors() ([]Inferior, error) {
 // SwitchInferior makes a held process the one under the debugger. The present
 // one is held instead.
 func (s *Session) SwitchInferior(pid int) (*Report, error) {
-	if err := s.live(); err != nil {
+	if err := s.target.Live(); err != nil {
 		return nil, err
 	}
 	if err := s.switchTo(pid); err != nil {
@@ -45,22 +46,22 @@ func (s *Session) SwitchInferior(pid int) (*Report, error) {
 // switchTo takes over a held process. What the old one had planted is lifted,
 // and planted in the new one.
 func (s *Session) switchTo(pid int) error {
-	if held := s.proc.Held(); !slices.Contains(held, pid) {
+	if held := s.target.Proc.Held(); !slices.Contains(held, pid) {
 		return fmt.Errorf("process %d is not held: see info inferiors", pid)
 	}
-	if _, ended := s.proc.Exited(); ended {
+	if _, ended := s.target.Proc.Exited(); ended {
 		s.Stops.forgetBindings(programGone)
 	} else {
 		s.Stops.unbindAll()
 	}
 	s.Planes.release()
 	s.Execution.leave()
-	if err := s.proc.SwitchTo(pid); err != nil {
+	if err := s.target.Proc.SwitchTo(pid); err != nil {
 		return err
 	}
 	s.sourcesOf(pid)
-	s.names.Modules.Update(mappings(s.proc.Modules()))
-	s.names.Log.Switch(s.rec, s.rec.Seq()+1, mappings(s.proc.Modules()))
+	s.target.Names.Modules.Update(target.Mappings(s.target.Proc.Modules()))
+	s.target.Names.Log.Switch(s.account.Rec, s.account.Rec.Seq()+1, target.Mappings(s.target.Proc.Modules()))
 	s.Planes.newTracer()
 	s.Selection.selectDefault()
 	s.Stops.bindAll()

@@ -48,7 +48,7 @@ func TestJITInterfaceAsGdb(t *testing.T) {
 			if _, err := s.Kill(); err != nil {
 				t.Fatal(err)
 			}
-			if frames := s.names.Modules.Frames(f.Code); len(frames) == 0 || frames[0].Function != "main" {
+			if frames := s.target.Names.Modules.Frames(f.Code); len(frames) == 0 || frames[0].Function != "main" {
 				t.Errorf("when the process is gone: %+v", frames)
 			}
 		})

@@ -14,6 +14,7 @@ import (
 	"hdb/internal/diskcache"
 	"hdb/internal/outfile"
 	"hdb/names"
+	"hdb/session/target"
 	"hdb/testprogs"
 )
 
@@ -75,7 +76,7 @@ func recordedCapture(t *testing.T, s *Session, prog string) string {
 func reader(t *testing.T, path string) (s *Session, said *bytes.Buffer) {
 	t.Helper()
 	said = &bytes.Buffer{}
-	s = New(Config{Version: "test", Notify: func(line string) { said.WriteString(line + "\n") }})
+	s = New(target.Config{Version: "test", Notify: func(line string) { said.WriteString(line + "\n") }})
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Errorf("close: %v", err)
@@ -116,7 +117,7 @@ func TestCaptureWithoutNamesFindsThemLate(t *testing.T) {
 		t.Errorf("frames of the C library: %s", got)
 	}
 	// Functions and places are known, too, where the capture ran.
-	fns, err := s.names.Symbols.Functions(regexp.MustCompile("^other_place$"))
+	fns, err := s.target.Names.Symbols.Functions(regexp.MustCompile("^other_place$"))
 	if err != nil || len(fns) != 1 || fns[0].DeclLine != 39 {
 		t.Errorf("functions %+v, %v", fns, err)
 	}
@@ -136,7 +137,7 @@ func TestCaptureWithoutNamesFindsThemLate(t *testing.T) {
 	if got := stackOf(t, elsewhere); got != wholeStack {
 		t.Errorf("elsewhere: %s", got)
 	}
-	src, err := elsewhere.names.Source(filepath.Join(dir, "inlined.c"))
+	src, err := elsewhere.target.Names.Source(filepath.Join(dir, "inlined.c"))
 	if err != nil || src.Whole() {
 		t.Fatalf("source %+v, %v", src, err)
 	}
@@ -275,7 +276,7 @@ func TestRefreshFindsDebugFileOfProcess(t *testing.T) {
 	if got := stackOf(t, s); got != wholeStack {
 		t.Errorf("after refresh: %s", got)
 	}
-	_, st, err := s.Queries.EventStack(s.rec.Seq())
+	_, st, err := s.Queries.EventStack(s.account.Rec.Seq())
 	if err != nil || path(st.Frames[:5]) != wholeStack {
 		t.Errorf("recorded stack: %s, %v", path(st.Frames), err)
 	}
@@ -307,7 +308,7 @@ func TestChangedSourceDoesNotReplaceKeptLines(t *testing.T) {
 	if _, err := r.Captures.Embed("", false); err != nil {
 		t.Fatal(err)
 	}
-	src, err := r.names.Source(file)
+	src, err := r.target.Names.Source(file)
 	if err != nil || !src.Changed {
 		t.Fatalf("source %+v, %v", src, err)
 	}

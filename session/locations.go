@@ -8,14 +8,15 @@ import (
 	"hdb/breakpoints"
 	"hdb/internal/addr"
 	"hdb/names"
+	"hdb/session/target"
 )
 
 // Locations finds the places in the code, and the lines in source files, that a user
 // types.
 type Locations struct {
-	*common
-	sel *Selection // whose file and line are the default
-	mem *Memory
+	target *target.Target
+	sel    *Selection // whose file and line are the default
+	mem    *Memory
 }
 
 // Places resolves a location as typed: a function, FILE:LINE, FILE:FUNCTION,
@@ -30,24 +31,24 @@ func (l *Locations) Places(text string) ([]breakpoints.Place, error) {
 		if err != nil {
 			return nil, err
 		}
-		return []breakpoints.Place{breakpoints.Place(l.names.Places.At(a))}, nil
+		return []breakpoints.Place{breakpoints.Place(l.target.Names.Places.At(a))}, nil
 	case len(text) > 2 && text[0] == '/' && text[len(text)-1] == '/':
-		found, err := l.names.Places.Matching(text[1 : len(text)-1])
+		found, err := l.target.Names.Places.Matching(text[1 : len(text)-1])
 		return places(found), err
 	case text[0] == '+' || text[0] == '-' || isDigits(text):
 		file, line, err := l.lineNumber(text)
 		if err != nil {
 			return nil, err
 		}
-		return places(l.names.Places.OfLine(file, line)), nil
+		return places(l.target.Names.Places.OfLine(file, line)), nil
 	}
 	if file, rest, ok := names.CutFile(text); ok {
 		if line, err := strconv.Atoi(rest); err == nil {
-			return places(l.names.Places.OfLine(file, line)), nil
+			return places(l.target.Names.Places.OfLine(file, line)), nil
 		}
-		return places(l.names.Places.InFile(file, rest)), nil
+		return places(l.target.Names.Places.InFile(file, rest)), nil
 	}
-	return places(l.names.Places.OfFunction(text)), nil
+	return places(l.target.Names.Places.OfFunction(text)), nil
 }
 
 func isDigits(s string) bool {
@@ -60,7 +61,7 @@ func (l *Locations) herePlace() ([]breakpoints.Place, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []breakpoints.Place{breakpoints.Place(l.names.Places.At(f.Code.Addr()))}, nil
+	return []breakpoints.Place{breakpoints.Place(l.target.Names.Places.At(f.Code.Addr()))}, nil
 }
 
 // lineNumber reads LINE, +N and -N, which count from the selected frame's line.
@@ -85,8 +86,8 @@ func (l *Locations) DefaultLine() (file string, line int) {
 	if f, err := l.sel.Frame(); err == nil && f.File != "" {
 		return f.File, f.Line
 	}
-	if l.saved == nil {
-		for _, p := range l.names.Places.Main() {
+	if l.target.Saved == nil {
+		for _, p := range l.target.Names.Places.Main() {
 			if p.File != "" {
 				return p.File, p.Line
 			}
@@ -114,7 +115,7 @@ func (l *Locations) entries(location string) (at []addr.Run, ok bool) {
 	if inFile {
 		name = rest
 	}
-	for _, p := range l.names.Places.EntriesOf(name) {
+	for _, p := range l.target.Names.Places.EntriesOf(name) {
 		if !inFile || names.SameFile(p.File, file) {
 			at = append(at, p.Addr)
 		}
@@ -133,7 +134,7 @@ func (l *Locations) Lines(location string) ([]names.LineInfo, error) {
 		}
 		at = append(at, f.Code.Lookup())
 	} else if file, line, ok := l.fileAndLine(location); ok {
-		return l.names.Symbols.Lines(file, line), nil
+		return l.target.Names.Symbols.Lines(file, line), nil
 	} else if entries, ok := l.entries(location); ok {
 		at = entries
 	} else {
@@ -147,7 +148,7 @@ func (l *Locations) Lines(location string) ([]names.LineInfo, error) {
 	}
 	var rows []names.LineInfo
 	for _, a := range at {
-		rows = append(rows, l.names.Symbols.LineAt(a))
+		rows = append(rows, l.target.Names.Symbols.LineAt(a))
 	}
 	return rows, nil
 }

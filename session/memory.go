@@ -8,35 +8,36 @@ import (
 
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/session/target"
 )
 
 // Memory is the inferior's memory, and addresses of it as a user types them.
 type Memory struct {
-	*common
-	sel *Selection // whose registers an address may name
+	target *target.Target
+	sel    *Selection // whose registers an address may name
 }
 
 // Read reads n bytes of the inferior's memory. What could be read is returned
 // also with an error.
 func (m *Memory) Read(a addr.Run, n int) ([]byte, error) {
-	if err := m.readable(); err != nil {
+	if err := m.target.Readable(); err != nil {
 		return nil, err
 	}
 	if n < 0 {
 		return nil, fmt.Errorf("read %d bytes at %v: none can be", n, a)
 	}
 	b := make([]byte, n)
-	got, err := m.image.ReadAt(b, int64(a)) // which says at what address
+	got, err := m.target.Image.ReadAt(b, int64(a)) // which says at what address
 	return b[:got], err
 }
 
 // Code reads n bytes of code: of the process, or of the files while nothing runs.
 func (m *Memory) Code(a addr.Run, n int) ([]byte, error) {
-	if m.readable() == nil {
+	if m.target.Readable() == nil {
 		return m.Read(a, n)
 	}
 	b := make([]byte, n)
-	if err := m.names.Symbols.ReadFile(b, a); err != nil {
+	if err := m.target.Names.Symbols.ReadFile(b, a); err != nil {
 		return nil, err
 	}
 	return b, nil
@@ -44,18 +45,18 @@ func (m *Memory) Code(a addr.Run, n int) ([]byte, error) {
 
 // Mappings are the lines of /proc/PID/maps.
 func (m *Memory) Mappings() ([]inferior.Mapping, error) {
-	if err := m.readable(); err != nil {
+	if err := m.target.Readable(); err != nil {
 		return nil, err
 	}
-	return m.image.Maps()
+	return m.target.Image.Maps()
 }
 
 // RSS is how much memory of the process is resident, in bytes, counted page by page.
 func (m *Memory) RSS() (uint64, error) {
-	if err := m.readable(); err != nil {
+	if err := m.target.Readable(); err != nil {
 		return 0, err
 	}
-	return m.image.RSS()
+	return m.target.Image.RSS()
 }
 
 // Address evaluates an address as typed: a number, $register, a symbol with or
@@ -127,7 +128,7 @@ func (m *Memory) term(t string) (uint64, error) {
 		return v, nil
 	}
 	name := strings.TrimLeft(t, "&*")
-	if a, ok := m.names.Symbols.Address(name); ok {
+	if a, ok := m.target.Names.Symbols.Address(name); ok {
 		return uint64(a), nil
 	}
 	return 0, fmt.Errorf("address: no symbol %q in the loaded modules: see info functions", name)

@@ -65,10 +65,10 @@ const maxAuxText = 4096
 
 // Auxv is the auxiliary vector that the kernel gave the program.
 func (m *Memory) Auxv() ([]AuxEntry, error) {
-	if err := m.readable(); err != nil {
+	if err := m.target.Readable(); err != nil {
 		return nil, err
 	}
-	entries, err := m.image.AuxVector()
+	entries, err := m.target.Image.AuxVector()
 	if err != nil {
 		return nil, err
 	}

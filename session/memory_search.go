@@ -14,7 +14,7 @@ const searchPart = 256 << 10
 // says that it is enough. An error is that of memory which cannot be read; what is before it
 // was searched.
 func (m *Memory) Search(s values.Search, found func(addr.Run) (more bool), ended func() bool) error {
-	if err := m.readable(); err != nil {
+	if err := m.target.Readable(); err != nil {
 		return err
 	}
 	for s.Len >= uint64(len(s.Pattern)) && !ended() {
@@ -41,10 +41,10 @@ func (m *Memory) Search(s values.Search, found func(addr.Run) (more bool), ended
 
 // Write writes bytes into the process's memory.
 func (m *Memory) Write(a addr.Run, b []byte) error {
-	if err := m.live(); err != nil {
+	if err := m.target.Live(); err != nil {
 		return err
 	}
-	_, err := m.proc.WriteAt(b, int64(a))
+	_, err := m.target.Proc.WriteAt(b, int64(a))
 	m.sel.walkAgain()
 	return err
 }

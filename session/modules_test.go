@@ -83,16 +83,16 @@ func TestReplacedFiles(t *testing.T) {
 	}
 
 	// Who may not open what was mapped is told, and gets no names of another build.
-	i := slices.IndexFunc(s.proc.Modules(), func(m inferior.Module) bool { return filepath.Base(m.Name) == "libwaiter.so" })
-	mapped := names.Mapping(s.proc.Modules()[i])
-	right, _ := s.names.Modules.ObjectAt(mapped.Low)
+	i := slices.IndexFunc(s.target.Proc.Modules(), func(m inferior.Module) bool { return filepath.Base(m.Name) == "libwaiter.so" })
+	mapped := names.Mapping(s.target.Proc.Modules()[i])
+	right, _ := s.target.Names.Modules.ObjectAt(mapped.Low)
 	want := right.File.BuildID()
 	mapped.Path = filepath.Join(dir, "libwaiter.so")
 	var set names.Settings
 	find := func() (*symbols.Object, error) {
 		r := names.New(names.Config{Settings: &set, Notify: func(line string) { t.Log(line) }})
 		t.Cleanup(func() { r.Close() })
-		r.Attach(pid, s.proc)
+		r.Attach(pid, s.target.Proc)
 		r.Modules.Update([]names.Mapping{mapped})
 		return r.Modules.Object(r.Modules.At(mapped.Low))
 	}

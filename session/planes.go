@@ -12,14 +12,15 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/report"
+	"hdb/session/target"
 )
 
 // Planes follow allocator calls: by the probe inside the process, or where that cannot be,
 // by plain breakpoints.
 type Planes struct {
-	*common
-	*account
-	walker  *walker
+	target  *target.Target
+	account *target.Account
+	walker  *target.Walker
 	demand  *demand
 	likes   *likes
 	values  *Values
@@ -40,16 +41,16 @@ type Planes struct {
 	failed func(error)
 }
 
-func newPlanes(c *common, a *account, w *walker, d *demand, l *likes, al *Allocators, v *Values) *Planes {
+func newPlanes(c *target.Target, a *target.Account, w *target.Walker, d *demand, l *likes, al *Allocators, v *Values) *Planes {
 	symbols := allocatorSymbols{c, al}
 	p := &Planes{
-		common: c, account: a, walker: w, demand: d, likes: l, values: v, symbols: symbols,
-		data:   &dataPlane{common: c, account: a, demand: d, symbols: symbols, python: &interpreted{common: c}, tables: &pythonTables{common: c}},
+		target: c, account: a, walker: w, demand: d, likes: l, values: v, symbols: symbols,
+		data:   &dataPlane{target: c, account: a, demand: d, symbols: symbols, python: &interpreted{target: c}, tables: &pythonTables{target: c}},
 		clones: map[addr.Run]bool{}, guests: map[int]bool{},
 	}
-	p.told = &annotated{common: c, account: a, demand: d, symbols: symbols, tables: p.data.tables}
-	p.wrong = &wrongFrees{common: c, account: a, walker: w, demand: d, planes: p}
-	p.states = &states{common: c, account: a, demand: d, of: map[*breakpoints.Stop]*stateOf{}, arm: p.arm}
+	p.told = &annotated{target: c, account: a, demand: d, symbols: symbols, tables: p.data.tables}
+	p.wrong = &wrongFrees{target: c, account: a, walker: w, demand: d, planes: p}
+	p.states = &states{target: c, account: a, demand: d, of: map[*breakpoints.Stop]*stateOf{}, arm: p.arm}
 	al.follow = p.follow
 	return p
 }
@@ -94,7 +95,7 @@ func (p *Planes) release() {
 // siteCount is how many allocator functions are followed.
 func (p *Planes) siteCount() (n int) {
 	switch {
-	case p.probe != nil && p.probe.Armed():
+	case p.target.Probe != nil && p.target.Probe.Armed():
 		return p.data.sites
 	case p.tracer != nil && p.tracer.Armed():
 		for _, site := range p.tracer.Sites() {
@@ -106,16 +107,6 @@ func (p *Planes) siteCount() (n int) {
 	return n
 }
 
-// ProbeMode says whether allocator calls are followed inside the process.
-type ProbeMode string
-
-// The modes.
-const (
-	ProbeAuto ProbeMode = "auto" // where it can be done, else by plain breakpoints
-	ProbeOn   ProbeMode = "on"   // or not at all
-	ProbeOff  ProbeMode = "off"  // by plain breakpoints
-)
-
 // A Plane says what follows allocator calls.
 type Plane struct {
 	Probe  bool
@@ -124,7 +115,7 @@ type Plane struct {
 
 // Plane tells what follows allocator calls now, or will.
 func (p *Planes) Plane() Plane {
-	if p.settings.Probe == ProbeOff {
+	if p.target.Settings.Probe == target.ProbeOff {
 		return Plane{Reason: "the probe is off"}
 	}
 	return Plane{Probe: p.fellBack == "", Reason: p.fellBack}
@@ -138,14 +129,14 @@ func (p *Planes) Apply() error {
 
 // eventsArmed tells whether allocator calls are followed, by either plane.
 func (p *Planes) eventsArmed() bool {
-	return p.tracer.Armed() || p.probe != nil && p.probe.Armed()
+	return p.tracer.Armed() || p.target.Probe != nil && p.target.Probe.Armed()
 }
 
 // arm arms all allocator functions when someone wants events, and none
 // otherwise. It is all or nothing, so that the numbers of events do not depend
 // on which stops are set.
 func (p *Planes) arm() error {
-	if p.proc == nil {
+	if p.target.Proc == nil {
 		return nil
 	}
 	p.states.prepare()
@@ -154,7 +145,7 @@ func (p *Planes) arm() error {
 	p.traceClones()
 	p.followBare()
 	p.awaitTables()
-	p.proc.CatchSystemCalls(p.demand.caughtCalls())
+	p.target.Proc.CatchSystemCalls(p.demand.caughtCalls())
 	return err
 }
 
@@ -164,32 +155,32 @@ func (p *Planes) armPlane() error {
 		p.data.disarm()
 		return nil
 	}
-	p.golang.look(p.proc, p.names.Modules)
-	if p.settings.Probe != ProbeOff && p.fellBack == "" {
+	p.target.Go.Look(p.target.Proc, p.target.Names.Modules)
+	if p.target.Settings.Probe != target.ProbeOff && p.fellBack == "" {
 		p.fetchAhead(nil)
 		fresh := !p.eventsArmed()
-		err := p.data.arm(probeSink{p.rec, p}, p.tracer.Functions(), p.wrong, p.states)
+		err := p.data.arm(probeSink{p.account.Rec, p}, p.tracer.Functions(), p.wrong, p.states)
 		if err == nil {
 			if fresh {
 				p.wrong.armed(p.data.found)
 			}
 			p.tracer.Disarm()
-			p.noteGo(p.proc.Modules())
+			p.noteGo(p.target.Proc.Modules())
 			p.openPython(true)
 			return nil
 		}
-		if p.settings.Probe == ProbeOn {
+		if p.target.Settings.Probe == target.ProbeOn {
 			return fmt.Errorf("probe: %w", err)
 		}
 		p.fallBack(err)
 	}
-	p.wrong.mixed = p.wrong.mixed || p.probe != nil && p.probe.Armed()
+	p.wrong.mixed = p.wrong.mixed || p.target.Probe != nil && p.target.Probe.Armed()
 	p.data.disarm()
-	p.noteGo(p.proc.Modules())
+	p.noteGo(p.target.Proc.Modules())
 	p.openPython(true)
 	err := p.tracer.Arm(func(breakpoints.Function) bool { return true })
 	if err != nil && p.siteCount() > 0 {
-		p.notify("some allocator functions are not watched: %s", oneLine(err)) // the others are
+		p.target.Notify("some allocator functions are not watched: %s", oneLine(err)) // the others are
 		return nil
 	}
 	return err
@@ -198,18 +189,18 @@ func (p *Planes) armPlane() error {
 // openPython has stacks of events tell the calls of Python, or says why they do not.
 func (p *Planes) openPython(fresh bool) {
 	if err := p.data.openPython(fresh); err != nil {
-		p.notify("stacks of events have no calls of Python: %v", err)
+		p.target.Notify("stacks of events have no calls of Python: %v", err)
 	}
-	if text := p.data.python.unrecorded(); text != "" && !p.said[text] {
-		p.said[text] = true
-		p.notify("%s", text)
+	if text := p.data.python.unrecorded(); text != "" && !p.target.Said[text] {
+		p.target.Said[text] = true
+		p.target.Notify("%s", text)
 	}
 }
 
 // fallBack notes, and says, why plain breakpoints are used from now on.
 func (p *Planes) fallBack(err error) {
 	p.fellBack = err.Error()
-	p.notify("probe: %v: plain breakpoints follow the allocators instead, which cost tens of microseconds a call", err)
+	p.target.Notify("probe: %v: plain breakpoints follow the allocators instead, which cost tens of microseconds a call", err)
 }
 
 // oneLine is the text of an error, joined ones one after the other: a notice is
@@ -223,17 +214,17 @@ func (p *Planes) newTracer() {
 	}
 	p.dropTracer()
 	p.bare = nil
-	p.tracer = breakpoints.NewTracer(p.proc, p.symbols, plainSink{sink{p}})
+	p.tracer = breakpoints.NewTracer(p.target.Proc, p.symbols, plainSink{sink{p}})
 	for _, fn := range p.symbols.allocators.fns {
 		if err := p.tracer.Add(fn); err != nil {
-			p.notify("alloc add: %v", err)
+			p.target.Notify("alloc add: %v", err)
 		}
 	}
 }
 
 // dropTracer forgets the tracer but not what it lost.
 func (p *Planes) dropTracer() {
-	p.losses.EndTracer(p.tracerStats())
+	p.account.Losses.EndTracer(p.tracerStats())
 	p.tracer = nil
 }
 
@@ -252,7 +243,7 @@ func (p *Planes) modulesChanged(added, removed []inferior.Module) {
 	}
 	p.loaded(added, removed)
 	if p.eventsArmed() {
-		p.golang.look(p.proc, p.names.Modules)
+		p.target.Go.Look(p.target.Proc, p.target.Names.Modules)
 		p.noteGo(added)
 		if gone := p.data.python.lost(removed); gone || slices.ContainsFunc(added, p.data.hasPython) {
 			p.openPython(gone)
@@ -262,7 +253,7 @@ func (p *Planes) modulesChanged(added, removed []inferior.Module) {
 		p.followTables()
 	}
 	if err := p.tracer.ModulesChanged(added, removed); err != nil {
-		p.notify("allocators of a new library: %v", err)
+		p.target.Notify("allocators of a new library: %v", err)
 	}
 	p.told.look()
 }
@@ -272,21 +263,21 @@ func (p *Planes) loaded(added, removed []inferior.Module) {
 	if p.bare != nil {
 		p.bare.sites = nil
 	}
-	t := p.proc.StoppedThread()
-	if p.probe == nil || !p.probe.Armed() || t == nil {
+	t := p.target.Proc.StoppedThread()
+	if p.target.Probe == nil || !p.target.Probe.Armed() || t == nil {
 		return
 	}
 	sites, err := p.symbols.sites(added, p.tracer.Functions())
 	if err == nil {
-		err = p.probe.Loaded(t, added, removed, sites)
-		p.rec.ForgetFunctions()
-		p.data.sites = p.probe.Sites()
+		err = p.target.Probe.Loaded(t, added, removed, sites)
+		p.account.Rec.ForgetFunctions()
+		p.data.sites = p.target.Probe.Sites()
 		p.data.found = append(slices.Clip(p.data.found), sites...)
 	}
 	if err != nil {
 		p.fallBack(err)
-		if err := p.stopAll(p.arm); err != nil {
-			p.notify("%v", err)
+		if err := p.target.StopAll(p.arm); err != nil {
+			p.target.Notify("%v", err)
 		}
 	}
 }
@@ -294,29 +285,29 @@ func (p *Planes) loaded(added, removed []inferior.Module) {
 // followProbe gives a followed child a probe of its own: its memory has no trace
 // of the parent's but code that passes everything on.
 func (p *Planes) followProbe() {
-	if p.probe == nil {
+	if p.target.Probe == nil {
 		return
 	}
 	p.data.drop(true)
 	if err := p.arm(); err != nil {
-		p.notify("%v", err)
+		p.target.Notify("%v", err)
 	}
 }
 
 // setKillOnExit has the process die with hdb or not. The probe's code makes system calls only where it is
 // to go on: a program may have itself killed for them.
 func (p *Planes) setKillOnExit(on bool) error {
-	if p.proc.Outlives() == !on {
+	if p.target.Proc.Outlives() == !on {
 		return nil
 	}
-	if p.probe == nil {
-		return p.proc.SetKillOnExit(on)
+	if p.target.Probe == nil {
+		return p.target.Proc.SetKillOnExit(on)
 	}
-	return p.stopAll(func() error {
-		if err := p.probe.Quieten(!on); err != nil {
+	return p.target.StopAll(func() error {
+		if err := p.target.Probe.Quieten(!on); err != nil {
 			return err
 		}
-		if err := p.proc.SetKillOnExit(on); err != nil || on {
+		if err := p.target.Proc.SetKillOnExit(on); err != nil || on {
 			return err
 		}
 		return p.arm() // what the program confines itself by is followed, too
@@ -326,82 +317,82 @@ func (p *Planes) setKillOnExit(on bool) error {
 // rearm has the probe look out for the blocks that stops have put into the
 // log since it was armed, and no more for events whose numbers have passed.
 func (p *Planes) rearm() {
-	if p.probe == nil || !p.probe.Armed() {
+	if p.target.Probe == nil || !p.target.Probe.Armed() {
 		return
 	}
-	if p.data.watchesAll() && !p.probe.Numbers() && !p.states.changed() {
+	if p.data.watchesAll() && !p.target.Probe.Numbers() && !p.states.changed() {
 		return
 	}
 	if err := p.arm(); err != nil {
-		p.notify("%v", err)
+		p.target.Notify("%v", err)
 	}
 }
 
 // rearmSoon has the probe look no more for numbers that have passed, each call would
 // come here from now on, and look out for blocks that moved, though nothing stops.
 func (p *Planes) rearmSoon() {
-	armed := p.probe
-	p.proc.Wake(func() {
-		if p.probe != armed || !armed.Armed() || !armed.Passed(p.rec.Seq()) && p.data.watchesAll() {
+	armed := p.target.Probe
+	p.target.Proc.Wake(func() {
+		if p.target.Probe != armed || !armed.Armed() || !armed.Passed(p.account.Rec.Seq()) && p.data.watchesAll() {
 			return // done already, or the probe is another
 		}
-		err := p.stopAll(func() error {
-			defer p.ownWork()()
+		err := p.target.StopAll(func() error {
+			defer p.target.OwnWork()()
 			p.rearm()
 			p.noteUnfollowed()
 			return nil
 		})
 		if err != nil && !errors.Is(err, inferior.ErrEnded) {
-			p.notify("%v", err)
+			p.target.Notify("%v", err)
 		}
 	})
 }
 
 // threadStarted and threadExited follow the inferior's threads.
 func (p *Planes) threadStarted(t *inferior.Thread) {
-	p.exclusive(func() { p.rec.AddThread(thread{t}) }) // behind the events of one that had its ID before
-	if p.probe != nil {
-		p.probe.ThreadsChanged()
+	p.target.Exclusive(func() { p.account.Rec.AddThread(thread{t}) }) // behind the events of one that had its ID before
+	if p.target.Probe != nil {
+		p.target.Probe.ThreadsChanged()
 	}
 }
 
 // refused says that a seccomp filter has ended the program for a system call that the probe's code has made.
 func (p *Planes) refused(_ *inferior.Thread, pc addr.Run, call string) {
-	if p.probe == nil || !p.probe.Covers(pc) {
+	if p.target.Probe == nil || !p.target.Probe.Covers(pc) {
 		return
 	}
-	p.notify("probe: the program's seccomp filter has refused %s, which was hdb's own call in it, and the kernel ends the program for that: follow it with `set probe off`, by plain breakpoints", call)
+	p.target.Notify("probe: the program's seccomp filter has refused %s, which was hdb's own call in it, and the kernel ends the program for that: follow it with `set probe off`, by plain breakpoints", call)
 }
 
 func (p *Planes) threadExited(t *inferior.Thread) {
 	p.tracer.ThreadExited(int32(t.TID))
-	if p.probe == nil || !p.probe.Armed() {
+	if p.target.Probe == nil || !p.target.Probe.Armed() {
 		return
 	}
-	p.exclusive(func() { p.rec.RenameThread(thread{t}) })
-	p.probe.ThreadExited(int32(t.TID))
-	p.probe.ThreadsChanged()
+	p.target.Exclusive(func() { p.account.Rec.RenameThread(thread{t}) })
+	p.target.Probe.ThreadExited(int32(t.TID))
+	p.target.Probe.ThreadsChanged()
 }
 
 // noteUnfollowed notes what will not be known of blocks when the program goes on, as it
 // does now. All of its threads stand.
 func (p *Planes) noteUnfollowed() {
 	watched := 0
-	if p.probe != nil && p.probe.Armed() && !p.proc.IsGo() { // nobody calls what frees a block of Go
-		watched = len(p.probe.Watches()) // all that are recorded, or none
+	if p.target.Probe != nil && p.target.Probe.Armed() && !p.target.Proc.IsGo() { // nobody calls what frees a block of Go
+		watched = len(p.target.Probe.Watches()) // all that are recorded, or none
 	}
-	p.gaps.RunOn(p.rec, p.followsAll(), watched)
+	p.account.Gaps.RunOn(p.account.Rec, p.followsAll(), watched)
 	if p.linked() {
 		p.noteUncounted()
 	}
-	if p.gaps.Blind() && p.eventsArmed() { // there may be recorded events behind the gap
-		p.rec.NotePartial(capture.Reason{Kind: capture.FreedUnseen})
+	if p.account.Gaps.Blind() && p.eventsArmed() { // there may be recorded events behind the gap
+		p.account.Rec.NotePartial(capture.Reason{Kind: capture.FreedUnseen})
 	}
 }
 
 // followsAll tells whether every allocator call reaches hdb.
 func (p *Planes) followsAll() bool {
-	return p.tracer.Armed() || p.probe != nil && p.probe.Recording()
+	return p.tracer.Armed() || p.target.Probe != nil && p.target.Probe.Recording()
 }
 
 // noteGo notes in the recording that a Go runtime among the modules allocates which the
@@ -409,21 +400,21 @@ func (p *Planes) followsAll() bool {
 // pointers are not known, so that no block of Go's is counted.
 func (p *Planes) noteGo(modules []inferior.Module) {
 	for _, m := range modules {
-		obj, _ := p.names.Modules.ObjectAt(m.Low)
+		obj, _ := p.target.Names.Modules.ObjectAt(m.Low)
 		if obj == nil || !obj.File.Header().Go || p.followsGo(m) {
 			continue
 		}
-		p.rec.NotePartial(capture.Reason{Kind: capture.GoHeap})
-		if text := fmt.Sprintf("%s: %s: of blocks there are only those of C code", filepath.Base(m.Name), report.ReasonText(capture.Reason{Kind: capture.GoHeap})); p.rec.On() && !p.said[text] {
-			p.said[text] = true
-			p.notify("%s", text)
+		p.account.Rec.NotePartial(capture.Reason{Kind: capture.GoHeap})
+		if text := fmt.Sprintf("%s: %s: of blocks there are only those of C code", filepath.Base(m.Name), report.ReasonText(capture.Reason{Kind: capture.GoHeap})); p.account.Rec.On() && !p.target.Said[text] {
+			p.target.Said[text] = true
+			p.target.Notify("%s", text)
 		}
 	}
 }
 
 // followsGo tells whether the probe follows the Go runtime of a module.
 func (p *Planes) followsGo(m inferior.Module) bool {
-	return p.probe != nil && p.probe.Armed() && slices.ContainsFunc(p.data.found, func(s *breakpoints.Site) bool {
+	return p.target.Probe != nil && p.target.Probe.Armed() && slices.ContainsFunc(p.data.found, func(s *breakpoints.Site) bool {
 		return s.In.Low == m.Low && s.Function.Sweeps()
 	})
 }
@@ -431,30 +422,30 @@ func (p *Planes) followsGo(m inferior.Module) bool {
 // linked reports whether the program's libraries are there: no allocator function comes with them any more.
 func (p *Planes) linked() bool {
 	libraries := 0
-	for _, m := range p.proc.Modules() {
+	for _, m := range p.target.Proc.Modules() {
 		if !m.VDSO {
 			libraries++
 		}
 	}
-	return p.names.Program.Static() || libraries > 2 // the program and its dynamic linker
+	return p.target.Names.Program.Static() || libraries > 2 // the program and its dynamic linker
 }
 
 // Unfollowed reports whether the process allocates by functions that nobody knows: no allocator function of it is followed.
 func (p *Planes) Unfollowed() bool {
-	return p.proc != nil && p.rec.On() && p.eventsArmed() && p.siteCount() == 0 && p.linked()
+	return p.target.Proc != nil && p.account.Rec.On() && p.eventsArmed() && p.siteCount() == 0 && p.linked()
 }
 
 // noteUncounted notes in the recording that the program runs, or has run, and no allocator function of it is followed.
 func (p *Planes) noteUncounted() {
-	if p.rec.On() && p.eventsArmed() && p.siteCount() == 0 {
-		p.rec.NotePartial(capture.Reason{Kind: capture.NoAllocator})
+	if p.account.Rec.On() && p.eventsArmed() && p.siteCount() == 0 {
+		p.account.Rec.NotePartial(capture.Reason{Kind: capture.NoAllocator})
 	}
 }
 
 // noteNoAllocator says that stops on allocations wait in vain.
 func (p *Planes) noteNoAllocator() {
 	if p.siteCount() == 0 {
-		p.notify("no allocator function is known in %s: it has no symbol table that names one; alloc add takes others", p.names.Program.Path)
+		p.target.Notify("no allocator function is known in %s: it has no symbol table that names one; alloc add takes others", p.target.Names.Program.Path)
 	}
 }
 
@@ -463,6 +454,6 @@ func (p *Planes) noteNoAllocator() {
 // taken, which the program would have to wait for in turn. nil is all modules.
 func (p *Planes) fetchAhead(added []inferior.Module) {
 	if p.demand.asksNames() {
-		p.names.Modules.FetchAhead(mappings(added))
+		p.target.Names.Modules.FetchAhead(target.Mappings(added))
 	}
 }

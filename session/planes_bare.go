@@ -18,25 +18,25 @@ type bareCalls struct {
 
 // followBare has the process tell of such calls, if they are wanted.
 func (p *Planes) followBare() {
-	if p.proc == nil {
+	if p.target.Proc == nil {
 		return
 	}
-	if !p.settings.SystemCalls || !p.demand.wantsEvents() {
-		p.proc.FollowSystemCalls(nil)
+	if !p.target.Settings.SystemCalls || !p.demand.wantsEvents() {
+		p.target.Proc.FollowSystemCalls(nil)
 		p.bare = nil
 		return
 	}
 	if p.bare == nil {
 		p.bare = &bareCalls{}
 		p.bare.Break(p.heapEnd())
-		p.proc.FollowSystemCalls(p.bare.Numbers())
+		p.target.Proc.FollowSystemCalls(p.bare.Numbers())
 	}
 	p.bare.sites = nil
 }
 
 // heapEnd is where sbrk's heap ends, 0 if there is none.
 func (p *Planes) heapEnd() uint64 {
-	maps, err := p.proc.Maps()
+	maps, err := p.target.Proc.Maps()
 	if err != nil {
 		return 0 // it has ended
 	}
@@ -56,7 +56,7 @@ func (p *Planes) systemCall(t *inferior.Thread, c inferior.SystemCall) inferior.
 	if !ok || !p.eventsArmed() {
 		return inferior.Resume
 	}
-	done := p.ownWork()
+	done := p.target.OwnWork()
 	regs, err := t.Regs()
 	if err != nil {
 		done()
@@ -64,7 +64,7 @@ func (p *Planes) systemCall(t *inferior.Thread, c inferior.SystemCall) inferior.
 	}
 	// Behind the instruction, as a return address would be.
 	call.Regs, call.Return, call.Now, call.SP = regs, regs.PC(), addr.Return(regs.PC()), regs.SP()
-	raw, err := p.walker.raw(t, p.settings.MaxDepth, call.Now)
+	raw, err := p.walker.Raw(t, p.target.Settings.MaxDepth, call.Now)
 	if err != nil {
 		raw.Truncated = err.Error()
 	}
@@ -74,8 +74,8 @@ func (p *Planes) systemCall(t *inferior.Thread, c inferior.SystemCall) inferior.
 	switch {
 	case seen:
 		return inferior.Resume
-	case p.probe != nil && p.probe.Armed():
-		return p.probe.Other(t, call)
+	case p.target.Probe != nil && p.target.Probe.Armed():
+		return p.target.Probe.Other(t, call)
 	}
 	return plainSink{sink{p}}.Alloc(t, call)
 }
@@ -86,9 +86,9 @@ func (p *Planes) systemCall(t *inferior.Thread, c inferior.SystemCall) inferior.
 // way.
 func (p *Planes) allocatorMakes(frames []unwind.Frame) bool {
 	if p.bare.sites == nil {
-		sites, err := p.symbols.sites(p.proc.Modules(), p.tracer.Functions())
+		sites, err := p.symbols.sites(p.target.Proc.Modules(), p.tracer.Functions())
 		if err != nil {
-			p.notify("some modules cannot be searched for allocators: %s", oneLine(err))
+			p.target.Notify("some modules cannot be searched for allocators: %s", oneLine(err))
 		}
 		p.bare.sites = append(sites, &breakpoints.Site{}) // not nil
 	}
@@ -96,7 +96,7 @@ func (p *Planes) allocatorMakes(frames []unwind.Frame) bool {
 	for i, f := range frames {
 		pc := f.PC.Lookup()
 		if i == 0 {
-			mod := p.names.Modules.At(pc)
+			mod := p.target.Names.Modules.At(pc)
 			if mod == nil {
 				return false
 			}

@@ -9,11 +9,11 @@ import (
 // made with CLONE_UNTRACED has a copy of the int3s in its parent's memory, and would die
 // of the first one that it reaches. While no int3 is planted, nothing is done.
 func (p *Planes) traceClones() {
-	if p.proc == nil || !p.tracer.Armed() && !p.demand.hasTraps() {
+	if p.target.Proc == nil || !p.tracer.Armed() && !p.demand.hasTraps() {
 		return
 	}
-	for _, m := range p.proc.Modules() {
-		if p.clones[m.Low] || m.Name != p.proc.Exe() && !modkind.IsCLibrary(m.Name) {
+	for _, m := range p.target.Proc.Modules() {
+		if p.clones[m.Low] || m.Name != p.target.Proc.Exe() && !modkind.IsCLibrary(m.Name) {
 			continue
 		}
 		p.clones[m.Low] = true
@@ -22,8 +22,8 @@ func (p *Planes) traceClones() {
 			continue // said when something else was looked for there
 		}
 		for _, sym := range found {
-			if _, err := p.proc.Plant(sym.Addr, traceClone); err != nil {
-				p.notify("children made by clone with CLONE_UNTRACED may die of breakpoints: %v", err)
+			if _, err := p.target.Proc.Plant(sym.Addr, traceClone); err != nil {
+				p.target.Notify("children made by clone with CLONE_UNTRACED may die of breakpoints: %v", err)
 			}
 		}
 	}

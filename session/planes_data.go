@@ -9,13 +9,14 @@ import (
 	"hdb/inferior"
 	"hdb/probe"
 	"hdb/python"
+	"hdb/session/target"
 	"hdb/unwind"
 )
 
 // dataPlane is the session's side of the probe: what it is to do, and what it has counted.
 type dataPlane struct {
-	*common
-	*account
+	target  *target.Target
+	account *target.Account
 	demand  *demand
 	symbols allocatorSymbols
 	sites   int                 // functions that the probe watches, or did last
@@ -30,46 +31,46 @@ type dataPlane struct {
 
 // arm has the probe follow what is wanted. The error says why it cannot.
 func (d *dataPlane) arm(sink probe.Sink, functions []breakpoints.Function, wrong *wrongFrees, states *states) error {
-	t := d.proc.StoppedThread()
+	t := d.target.Proc.StoppedThread()
 	if t == nil {
-		return ErrNotRunning
+		return target.ErrNotRunning
 	}
-	if d.probe == nil {
-		p, err := probe.Inject(d.proc, t, probe.Config{
-			CFI: d.moduleCFI, Identity: d.moduleIdentity, Cache: d.cfg.Cache, Functions: d.functions, GoVersion: d.goVersion, GoType: d.golang.Verdict, Sink: sink,
-			Now: d.now(), MaxDepth: d.settings.MaxDepth, Large: d.proc.IsGo(),
-			Message: func(m string) { d.notify("%s", m) },
+	if d.target.Probe == nil {
+		p, err := probe.Inject(d.target.Proc, t, probe.Config{
+			CFI: d.moduleCFI, Identity: d.moduleIdentity, Cache: d.target.Config.Cache, Functions: d.functions, GoVersion: d.goVersion, GoType: d.target.Go.Verdict, Sink: sink,
+			Now: d.target.Now(), MaxDepth: d.target.Settings.MaxDepth, Large: d.target.Proc.IsGo(),
+			Message: func(m string) { d.target.Notify("%s", m) },
 		})
 		if err != nil {
 			return err
 		}
-		d.probe = p
-		d.rec.ForgetProbe()
-		for _, t := range d.proc.Threads() {
-			d.rec.AddThread(thread{t})
+		d.target.Probe = p
+		d.account.Rec.ForgetProbe()
+		for _, t := range d.target.Proc.Threads() {
+			d.account.Rec.AddThread(thread{t})
 		}
 	}
 	d.countEvents()
-	modules := d.proc.Modules()
+	modules := d.target.Proc.Modules()
 	sites, err := d.symbols.sites(modules, functions)
 	if err != nil {
-		d.notify("some modules cannot be searched for allocators: %s", oneLine(err))
+		d.target.Notify("some modules cannot be searched for allocators: %s", oneLine(err))
 	}
 	d.found = sites
 	sites = append(sites, d.tables.pointers()...)
-	d.probe.SetDepth(d.settings.MaxDepth)
+	d.target.Probe.SetDepth(d.target.Settings.MaxDepth)
 	var want probe.Request
-	d.exclusive(func() { want = d.request() })
+	d.target.Exclusive(func() { want = d.request() })
 	wrong.entered(want.Entered)
 	want.WrongFrees, want.Unsuspected, want.Older = wrong.wanted(), wrong.unsuspected, d.older
 	want.Stops = append(want.Stops, states.exact()...)
-	d.rec.SetWatches(append(d.watches(), states.watches()...))
-	err = d.probe.Arm(t, modules, sites, want)
-	d.rec.ForgetFunctions()
+	d.account.Rec.SetWatches(append(d.watches(), states.watches()...))
+	err = d.target.Probe.Arm(t, modules, sites, want)
+	d.account.Rec.ForgetFunctions()
 	if err != nil {
 		return err
 	}
-	d.sites = d.probe.Sites()
+	d.sites = d.target.Probe.Sites()
 	d.rebase()
 	d.noteCrowded()
 	return nil
@@ -77,7 +78,7 @@ func (d *dataPlane) arm(sink probe.Sink, functions []breakpoints.Function, wrong
 
 // hasPython tells the file of a CPython interpreter.
 func (d *dataPlane) hasPython(m inferior.Module) bool {
-	obj, _ := d.names.Modules.ObjectAt(m.Low)
+	obj, _ := d.target.Names.Modules.ObjectAt(m.Low)
 	return hasPython(obj)
 }
 
@@ -91,7 +92,7 @@ func (d *dataPlane) openPython(fresh bool) error {
 	case errors.As(err, &unknown):
 		if d.refused != unknown.Version {
 			d.refused = unknown.Version
-			d.notify("stacks of events have no calls of Python: %v", err)
+			d.target.Notify("stacks of events have no calls of Python: %v", err)
 		}
 		return nil
 	}
@@ -100,7 +101,7 @@ func (d *dataPlane) openPython(fresh bool) error {
 
 // request is what the probe has to do for the stops and the recording.
 func (d *dataPlane) request() probe.Request {
-	r := probe.Request{Live: d.rec.Live().Blocks(), Record: d.demand.needsRing(), Seq: d.rec.Seq(), Entered: d.demand.entered()}
+	r := probe.Request{Live: d.account.Rec.Live().Blocks(), Record: d.demand.needsRing(), Seq: d.account.Rec.Seq(), Entered: d.demand.entered()}
 	for _, st := range d.demand.stops.All() {
 		switch {
 		case !st.Enabled || !onEvents(st):
@@ -113,9 +114,9 @@ func (d *dataPlane) request() probe.Request {
 		}
 		r.Stops = append(r.Stops, st)
 	}
-	if !d.rec.On() { // what is recorded is the ends of blocks: only these have to have their stacks
+	if !d.account.Rec.On() { // what is recorded is the ends of blocks: only these have to have their stacks
 		r.Blocks = d.watchedBlocks()
-		r.Bare = r.Record && !d.demand.printsStacks() && (r.Blocks != nil || !d.rec.Live().AnyRecorded())
+		r.Bare = r.Record && !d.demand.printsStacks() && (r.Blocks != nil || !d.account.Rec.Live().AnyRecorded())
 	}
 	if n := d.demand.next; n != nil {
 		r.Next = &probe.Next{Frees: n.want(capture.Free), Cond: n.cond}
@@ -129,103 +130,103 @@ const maxWatched = 16
 
 // watchedBlocks are the live blocks of the recording, whose ends have to be seen; none if
 // there are too many: see noteUnfollowed.
-func (d *dataPlane) watchedBlocks() []uint64 { return d.rec.Live().RecordedBlocks(maxWatched) }
+func (d *dataPlane) watchedBlocks() []uint64 { return d.account.Rec.Live().RecordedBlocks(maxWatched) }
 
 // watchesAll tells whether the probe sees the ends of all blocks whose ends it can look
 // out for.
 func (d *dataPlane) watchesAll() bool {
-	return d.rec.On() || slices.Equal(d.probe.Watches(), d.watchedBlocks())
+	return d.account.Rec.On() || slices.Equal(d.target.Probe.Watches(), d.watchedBlocks())
 }
 
 // movedAway tells whether the block that was just made is a recorded one in a new place,
 // where the probe does not look out for it yet: its end may come before it does.
 func (d *dataPlane) movedAway(block uint64) bool {
-	if !d.rec.Live().Recorded(block) || d.watchesAll() {
+	if !d.account.Rec.Live().Recorded(block) || d.watchesAll() {
 		return false
 	}
-	d.gaps.MovedAway()
+	d.account.Gaps.MovedAway()
 	return true
 }
 
 // countEvents takes over the number of events that passed the probe without
 // being sent to hdb.
 func (d *dataPlane) countEvents() {
-	if d.probe == nil || !d.probe.Armed() || d.probe.Recording() {
+	if d.target.Probe == nil || !d.target.Probe.Armed() || d.target.Probe.Recording() {
 		return
 	}
-	d.exclusive(func() { d.rec.CountTo(d.base + d.probe.Events()) })
+	d.target.Exclusive(func() { d.account.Rec.CountTo(d.base + d.target.Probe.Events()) })
 }
 
 // rebase notes which number the probe's count corresponds to.
 func (d *dataPlane) rebase() {
-	d.exclusive(func() { d.base = d.rec.Seq() - d.probe.Events() })
+	d.target.Exclusive(func() { d.base = d.account.Rec.Seq() - d.target.Probe.Events() })
 }
 
 // disarm takes the probe's jumps out of the allocators.
 func (d *dataPlane) disarm() {
-	if d.probe == nil || !d.probe.Armed() {
+	if d.target.Probe == nil || !d.target.Probe.Armed() {
 		return
 	}
 	d.countEvents()
-	if err := d.probe.Disarm(); err != nil {
-		d.notify("probe: %v", err)
+	if err := d.target.Probe.Disarm(); err != nil {
+		d.target.Notify("probe: %v", err)
 	}
 }
 
 // drop forgets the probe of an image that is gone, or of a process that
 // is left to itself: the engine takes out what changed its code.
 func (d *dataPlane) drop(goesOn bool) {
-	if d.probe == nil {
+	if d.target.Probe == nil {
 		return
 	}
 	d.countEvents()
-	d.probe.Gone(goesOn)
-	d.losses.EndProbe(d.probe.Stats())
-	d.probe = nil
+	d.target.Probe.Gone(goesOn)
+	d.account.Losses.EndProbe(d.target.Probe.Stats())
+	d.target.Probe = nil
 }
 
 // close takes the probe out of a process that goes on without hdb.
 func (d *dataPlane) close() {
-	if d.probe == nil {
+	if d.target.Probe == nil {
 		return
 	}
 	d.countEvents()
-	if err := d.probe.Close(); err != nil {
-		d.notify("probe: %v", err)
+	if err := d.target.Probe.Close(); err != nil {
+		d.target.Notify("probe: %v", err)
 	}
-	d.losses.EndProbe(d.probe.Stats())
-	d.probe = nil
+	d.account.Losses.EndProbe(d.target.Probe.Stats())
+	d.target.Probe = nil
 }
 
 // fault tells whether a signal of the thread is one of the probe's own, which it handles.
 func (d *dataPlane) fault(t *inferior.Thread, _ *inferior.Signal) bool {
-	return d.probe != nil && d.probe.Fault(t)
+	return d.target.Probe != nil && d.target.Probe.Fault(t)
 }
 
 // guest follows a child that begins to run in the memory of its parent, or ends that.
 func (d *dataPlane) guest(t *inferior.Thread, child int, begins bool) {
-	if d.probe != nil {
-		d.probe.Guest(int32(t.TID), int32(child), begins)
+	if d.target.Probe != nil {
+		d.target.Probe.Guest(int32(t.TID), int32(child), begins)
 	}
 }
 
 // stats are the counts of the present probe.
 func (d *dataPlane) stats() probe.Stats {
-	if d.probe == nil {
+	if d.target.Probe == nil {
 		return probe.Stats{}
 	}
-	return d.probe.Stats()
+	return d.target.Probe.Stats()
 }
 
 // moduleCFI is the unwinding table of a module, nil without one.
 func (d *dataPlane) moduleCFI(m inferior.Module) *unwind.Table {
-	t, _, _ := d.names.Modules.ModuleAt(m.Low)
+	t, _, _ := d.target.Names.Modules.ModuleAt(m.Low)
 	return t
 }
 
 // moduleIdentity tells a module's files from all others, "" if that is not known.
 func (d *dataPlane) moduleIdentity(m inferior.Module) string {
-	obj, _ := d.names.Modules.ObjectAt(m.Low)
+	obj, _ := d.target.Names.Modules.ObjectAt(m.Low)
 	if obj == nil {
 		return ""
 	}
@@ -234,7 +235,7 @@ func (d *dataPlane) moduleIdentity(m inferior.Module) string {
 
 // goVersion is the version of the Go runtime in a module, "" if it does not say.
 func (d *dataPlane) goVersion(m inferior.Module) string {
-	obj, _ := d.names.Modules.ObjectAt(m.Low)
+	obj, _ := d.target.Names.Modules.ObjectAt(m.Low)
 	if obj == nil {
 		return ""
 	}

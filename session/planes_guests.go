@@ -39,8 +39,8 @@ func (p *Planes) forgetGuests() {
 
 // awaitTraceMe has children come to traps where they ask to be traced.
 func (p *Planes) awaitTraceMe() {
-	for _, m := range p.proc.Modules() {
-		exe := m.Name == p.proc.Exe()
+	for _, m := range p.target.Proc.Modules() {
+		exe := m.Name == p.target.Proc.Exe()
 		if !exe && !modkind.IsCLibrary(m.Name) {
 			continue
 		}
@@ -53,14 +53,14 @@ func (p *Planes) awaitTraceMe() {
 			if sym.Name != "ptrace" {
 				asks = goTracesMe
 			}
-			trap, err := p.proc.Plant(sym.Addr, func(t *inferior.Thread) inferior.Action {
+			trap, err := p.target.Proc.Plant(sym.Addr, func(t *inferior.Thread) inferior.Action {
 				if regs, err := t.Regs(); err == nil && t.IsGuest() && asks(regs) {
 					t.LetGuestGo()
 				}
 				return inferior.Resume
 			})
 			if err != nil {
-				p.notify("children made by vfork cannot be traced by others: %v", err)
+				p.target.Notify("children made by vfork cannot be traced by others: %v", err)
 				continue
 			}
 			trap.ForGuests()

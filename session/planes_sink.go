@@ -25,8 +25,8 @@ type plainSink struct{ sink }
 func (k plainSink) Alloc(t *inferior.Thread, call breakpoints.Call) (action inferior.Action) {
 	w := k.p.wrong
 	w.taken = nil
-	k.p.golang.complete(&call, k.p.proc)
-	k.p.exclusive(func() { action = k.sink.Alloc(t, call) })
+	k.p.target.Go.Complete(&call, k.p.target.Proc)
+	k.p.target.Exclusive(func() { action = k.sink.Alloc(t, call) })
 	e := w.taken
 	if e == nil || !w.wanted() {
 		return action
@@ -40,8 +40,8 @@ func (k plainSink) Alloc(t *inferior.Thread, call breakpoints.Call) (action infe
 
 // Alloc has the event recorded, and decides whether to stop there.
 func (k sink) Alloc(t *inferior.Thread, call breakpoints.Call) inferior.Action {
-	defer k.p.ownWork()()
-	if k.p.rec.Take(call, k.p.now(), newOrigin(k.p, t, call)) {
+	defer k.p.target.OwnWork()()
+	if k.p.account.Rec.Take(call, k.p.target.Now(), newOrigin(k.p, t, call)) {
 		return inferior.StopHere
 	}
 	return inferior.Resume
@@ -59,8 +59,8 @@ type origin struct {
 }
 
 func newOrigin(p *Planes, t *inferior.Thread, call breakpoints.Call) *origin {
-	o := &origin{p: p, t: t, call: call, Predicates: query.Predicates{Attribution: p.attribution}}
-	o.Find = func() []names.Frame { return p.names.Stack(o.walk()).Frames }
+	o := &origin{p: p, t: t, call: call, Predicates: query.Predicates{Attribution: p.target.Attribution}}
+	o.Find = func() []names.Frame { return p.target.Names.Stack(o.walk()).Frames }
 	return o
 }
 
@@ -120,9 +120,9 @@ func (o *origin) check(st *breakpoints.Stop, env cond.Env) bool {
 func (o *origin) owner(whole bool) ([]names.Frame, int) {
 	if whole {
 		stack := o.Predicates.Stack()
-		return stack, o.p.attribution.Owner(stack)
+		return stack, o.p.target.Attribution.Owner(stack)
 	}
-	return o.p.walker.toOwner(o.walk().Frames)
+	return o.p.walker.ToOwner(o.walk().Frames)
 }
 
 // Like tells whether the stack is that of the event in a capture.
@@ -138,7 +138,7 @@ func (o *origin) walk() unwind.Stack {
 		o.raw = kept
 		return kept
 	}
-	raw, err := o.p.walker.raw(o.t, o.p.settings.MaxDepth, o.call.Now)
+	raw, err := o.p.walker.Raw(o.t, o.p.target.Settings.MaxDepth, o.call.Now)
 	if err != nil {
 		raw.Truncated = err.Error()
 	}
@@ -152,7 +152,7 @@ func (o *origin) walk() unwind.Stack {
 // Keep walks the stack of a call that is reported later, if at all: where the
 // thread is then, it has returned long ago.
 func (k sink) Keep(t *inferior.Thread, call breakpoints.Call) any {
-	raw, err := k.p.walker.raw(t, k.p.settings.MaxDepth, call.Now)
+	raw, err := k.p.walker.Raw(t, k.p.target.Settings.MaxDepth, call.Now)
 	if err != nil {
 		return nil
 	}
@@ -168,14 +168,14 @@ type probeSink struct {
 
 // Alloc takes a call that a stop may want.
 func (k probeSink) Alloc(t *inferior.Thread, call breakpoints.Call) inferior.Action {
-	if !k.p.probe.Recording() {
-		k.p.rec.CountTo(k.p.data.base + k.p.probe.Events() - 1)
+	if !k.p.target.Probe.Recording() {
+		k.p.account.Rec.CountTo(k.p.data.base + k.p.target.Probe.Events() - 1)
 	}
 	action := sink{k.p}.Alloc(t, call)
-	if !k.p.probe.Recording() {
-		k.p.rec.Live().Forget(call.Event.Addr)
+	if !k.p.target.Probe.Recording() {
+		k.p.account.Rec.Live().Forget(call.Event.Addr)
 	}
-	if action == inferior.Resume && (k.p.probe.Passed(k.p.rec.Seq()) || k.p.data.movedAway(call.Event.Addr)) {
+	if action == inferior.Resume && (k.p.target.Probe.Passed(k.p.account.Rec.Seq()) || k.p.data.movedAway(call.Event.Addr)) {
 		k.p.rearmSoon()
 	}
 	return action

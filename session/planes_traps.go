@@ -12,7 +12,7 @@ import (
 func (p *Planes) plant(a addr.Run, h inferior.Handler) (*inferior.Trap, error) {
 	var tr *inferior.Trap
 	err := p.makingRoom(a, func() (err error) {
-		tr, err = p.proc.Plant(a, h)
+		tr, err = p.target.Proc.Plant(a, h)
 		return err
 	})
 	return tr, err
@@ -22,8 +22,8 @@ func (p *Planes) plant(a addr.Run, h inferior.Handler) (*inferior.Trap, error) {
 func (p *Planes) breakAt(a addr.Run, h inferior.Handler) (*inferior.Watch, error) {
 	var w *inferior.Watch
 	err := p.makingRoom(a, func() (err error) {
-		return p.stopAll(func() (err error) {
-			w, err = p.proc.BreakAt(a, h)
+		return p.target.StopAll(func() (err error) {
+			w, err = p.target.Proc.BreakAt(a, h)
 			return err
 		})
 	})
@@ -34,11 +34,11 @@ func (p *Planes) breakAt(a addr.Run, h inferior.Handler) (*inferior.Watch, error
 func (p *Planes) makingRoom(a addr.Run, do func() error) error {
 	err := do()
 	var inside *inferior.PatchedError
-	if p.probe == nil || !errors.As(err, &inside) {
+	if p.target.Probe == nil || !errors.As(err, &inside) {
 		return err
 	}
-	return p.stopAll(func() error {
-		if err := p.probe.MakeRoom(a); err != nil {
+	return p.target.StopAll(func() error {
+		if err := p.target.Probe.MakeRoom(a); err != nil {
 			return err
 		}
 		return errors.Join(do(), p.reshape())
@@ -48,24 +48,24 @@ func (p *Planes) makingRoom(a addr.Run, do func() error) error {
 // reshape has the probe's jumps go where no traps are any more, and traps lead to its
 // code where others are in their way.
 func (p *Planes) reshape() error {
-	if p.proc == nil || p.probe == nil || !p.probe.Armed() {
+	if p.target.Proc == nil || p.target.Probe == nil || !p.target.Probe.Armed() {
 		return nil
 	}
-	t := p.proc.StoppedThread()
-	if _, gone := p.proc.Exited(); gone || t == nil || p.probe.Shaped() {
+	t := p.target.Proc.StoppedThread()
+	if _, gone := p.target.Proc.Exited(); gone || t == nil || p.target.Probe.Shaped() {
 		return nil
 	}
-	err := p.stopAll(func() error { return p.probe.Reshape(t, p.demand.entered()) })
+	err := p.target.StopAll(func() error { return p.target.Probe.Reshape(t, p.demand.entered()) })
 	if err == nil {
 		return nil
 	}
 	p.fallBack(err)
-	return p.stopAll(p.arm)
+	return p.target.StopAll(p.arm)
 }
 
 // noteCrowded says which stops make calls cost more.
 func (d *dataPlane) noteCrowded() {
-	if d.probe == nil || !d.probe.Armed() {
+	if d.target.Probe == nil || !d.target.Probe.Armed() {
 		return
 	}
 	for _, st := range d.demand.stops.All() {
@@ -74,9 +74,9 @@ func (d *dataPlane) noteCrowded() {
 			continue
 		}
 		for _, tr := range b.traps {
-			if name, ok := d.probe.Crowded(tr.Addr()); ok {
+			if name, ok := d.target.Probe.Crowded(tr.Addr()); ok {
 				b.crowds = true
-				d.notify("probe: breakpoint %d stands in the first instructions of %s: a trap is put at its entry instead of a jump, each of its calls costs tens of microseconds", st.ID, name)
+				d.target.Notify("probe: breakpoint %d stands in the first instructions of %s: a trap is put at its entry instead of a jump, each of its calls costs tens of microseconds", st.ID, name)
 				break
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"hdb/inferior"
 	"hdb/inferior/machine"
 	"hdb/internal/addr"
+	"hdb/session/target"
 	"hdb/testprogs"
 )
 
@@ -41,9 +42,9 @@ func TestBreakInFirstInstructions(t *testing.T) {
 	var plain []string
 	for _, order := range []string{"plain", "breakpoint first", "probe first", "disabled and enabled"} {
 		s := open(t, "basic")
-		s.Settings.Probe = ProbeOn
+		s.Settings.Probe = target.ProbeOn
 		if order == "plain" {
-			s.Settings.Probe = ProbeOff
+			s.Settings.Probe = target.ProbeOff
 		}
 		second := toMalloc(t, s)
 		place := fmt.Sprintf("*%v", second)
@@ -60,7 +61,7 @@ func TestBreakInFirstInstructions(t *testing.T) {
 				if err := s.Stops.Enable(id, on); err != nil {
 					t.Fatal(err)
 				}
-				if _, crowded := s.probe.Crowded(second); crowded != on {
+				if _, crowded := s.target.Probe.Crowded(second); crowded != on {
 					t.Errorf("enabled %v, without a jump %v", on, crowded)
 				}
 			}
@@ -88,7 +89,7 @@ func stopsOf(t *testing.T, s *Session, place addr.Run) (list []string) {
 		case pcOf(t, s) == place:
 			list = append(list, "inside")
 		}
-		if s.Settings.Probe == ProbeOn && !s.probe.Armed() {
+		if s.Settings.Probe == target.ProbeOn && !s.target.Probe.Armed() {
 			t.Fatal("plain breakpoints follow the allocators")
 		}
 	}
@@ -97,14 +98,14 @@ func stopsOf(t *testing.T, s *Session, place addr.Run) (list []string) {
 // TestRunIntoFirstInstructions: what the user runs to is found there, and the jump is back then.
 func TestRunIntoFirstInstructions(t *testing.T) {
 	s := open(t, "basic")
-	s.Settings.Probe = ProbeOn
+	s.Settings.Probe = target.ProbeOn
 	second := toMalloc(t, s)
 	setBreak(t, s, "alloc if size == 15")
 	must(t)(s.Stepping.Advance(fmt.Sprintf("*%v", second)))
 	if pc := pcOf(t, s); pc != second {
 		t.Errorf("at %v, want %v", pc, second)
 	}
-	if _, crowded := s.probe.Crowded(second); crowded {
+	if _, crowded := s.target.Probe.Crowded(second); crowded {
 		t.Error("the jump has not come back")
 	}
 	if got := stopsOf(t, s, second); !slices.Equal(got, []string{"event 15"}) {
@@ -116,7 +117,7 @@ func TestRunIntoFirstInstructions(t *testing.T) {
 // yet behind the first instruction, finds its way when a jump is put over what follows.
 func TestJumpOverThreadOnItsWay(t *testing.T) {
 	s := open(t, "basic")
-	s.Settings.Probe = ProbeOn
+	s.Settings.Probe = target.ProbeOn
 	second := toMalloc(t, s)
 	setBreak(t, s, "alloc if size == 15")
 	setBreak(t, s, fmt.Sprintf("*%v", second))
@@ -124,7 +125,7 @@ func TestJumpOverThreadOnItsWay(t *testing.T) {
 	setBreak(t, s, "*malloc")
 	must(t)(s.Execution.Continue(1))
 	must(t)(s.Execution.Continue(1))
-	if stop, err := s.proc.StepInstruction(s.Selection.thread); err != nil || stop.Reason != inferior.Stepped || !s.probe.Covers(pcOf(t, s)) {
+	if stop, err := s.target.Proc.StepInstruction(s.Selection.thread); err != nil || stop.Reason != inferior.Stepped || !s.target.Probe.Covers(pcOf(t, s)) {
 		t.Fatalf("%v, %v, at %v", stop.Reason, err, pcOf(t, s))
 	}
 	for _, id := range []int{inside, inside + 1} {
@@ -132,7 +133,7 @@ func TestJumpOverThreadOnItsWay(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, crowded := s.probe.Crowded(second); crowded {
+	if _, crowded := s.target.Probe.Crowded(second); crowded {
 		t.Error("the jump has not come back")
 	}
 	if r := must(t)(s.Execution.Continue(1)); r.Event == nil {
@@ -149,7 +150,7 @@ func TestStepIntoFollowed(t *testing.T) {
 	var paths [3][]addr.Run
 	for i, stop := range []string{"", "alloc if size == 15", "alloc if nth > 1000 || live > 1G"} {
 		s := open(t, "basic")
-		s.Settings.Probe = ProbeOn
+		s.Settings.Probe = target.ProbeOn
 		setBreak(t, s, "main")
 		must(t)(s.Run(nil))
 		if stop != "" {
@@ -196,7 +197,7 @@ func TestCrowdedStorm(t *testing.T) {
 		rounds = 6
 	}
 	s := open(t, "storm_churn")
-	s.Settings.Probe = ProbeOn
+	s.Settings.Probe = target.ProbeOn
 	s.Settings.Args = "1000000 > /dev/null"
 	second := toMalloc(t, s)
 	setBreak(t, s, "alloc if size == 123456789")
@@ -227,10 +228,10 @@ func hardwareBreakWhileRunning(t *testing.T) {
 	s := open(t, "spin")
 	setBreak(t, s, "main")
 	must(t)(s.Run(nil))
-	p := s.proc
+	p := s.target.Proc
 	done := make(chan bool)
 	go func() {
-		for !s.going.Load() {
+		for !s.target.Going.Load() {
 			time.Sleep(time.Millisecond)
 		}
 		p.Wake(func() {
@@ -266,9 +267,9 @@ func TestCatchOfFollowedCall(t *testing.T) {
 	for r.Occurred != "call to munmap" || r.Frames[0].Function != "call" {
 		r = must(t)(s.Execution.Continue(1))
 	}
-	before := s.rec.Seq()
+	before := s.account.Rec.Seq()
 	r = must(t)(s.Execution.Continue(1))
-	if now := s.rec.Seq(); r.Occurred != "returned from munmap = 0" || before != 8 || now != 9 {
+	if now := s.account.Rec.Seq(); r.Occurred != "returned from munmap = 0" || before != 8 || now != 9 {
 		t.Errorf("%s, %d events, then %d: want 8 and 9", r.Headline(), before, now)
 	}
 }

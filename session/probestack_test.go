@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"hdb/names"
+	"hdb/session/target"
 	"hdb/testprogs"
 )
 
@@ -13,7 +14,7 @@ import (
 // with the function that allocates.
 func TestStackOfAThreadInTheProbe(t *testing.T) {
 	s := open(t, "spin")
-	s.Settings.Probe, s.Settings.PastMain = ProbeOn, true
+	s.Settings.Probe, s.Settings.PastMain = target.ProbeOn, true
 	recordFromMain(t, s)
 	seen := 0
 	for deadline := testprogs.Deadline(t); seen < 5 && time.Now().Before(deadline); {

@@ -9,6 +9,7 @@ import (
 
 	"hdb/inferior"
 	"hdb/inferior/machine"
+	"hdb/session/target"
 	"hdb/testprogs"
 )
 
@@ -60,7 +61,7 @@ func TestForkFollowsTheChosenProcess(t *testing.T) {
 			setBreak(t, s, "malloc if size == 5000")
 			r := must(t)(s.Run(nil))
 			stops := 0
-			for s.Mode() == Live {
+			for s.Mode() == target.Live {
 				if r.Reason == inferior.Trapped {
 					stops++
 				}
@@ -212,17 +213,17 @@ func TestSourcesAsHdbSees(t *testing.T) {
 	s.Settings.KeepForks = true
 	setBreak(t, s, "malloc if size == 5000")
 	must(t)(s.Run(nil))
-	root := &s.names.Sources.Root
-	held := s.proc.Held()
+	root := &s.target.Names.Sources.Root
+	held := s.target.Proc.Held()
 	for len(held) == 0 {
 		must(t)(s.Execution.Continue(1))
-		held = s.proc.Held()
+		held = s.target.Proc.Held()
 	}
 	*root = "/proc/1/root"
 	if err := s.switchTo(held[0]); err != nil || *root != "" {
 		t.Errorf("after the switch: %q, %v", *root, err)
 	}
-	for s.Mode() == Live {
+	for s.Mode() == target.Live {
 		*root = "/proc/1/root"
 		if _, err := s.Kill(); err != nil {
 			t.Fatal(err)
@@ -238,7 +239,7 @@ func TestForksAreToldTenTimes(t *testing.T) {
 	runtime.LockOSThread() // of this test's goroutine: ptrace is bound to it
 	defer runtime.UnlockOSThread()
 	told, last := 0, ""
-	s := New(Config{Version: "test", Notify: func(line string) {
+	s := New(target.Config{Version: "test", Notify: func(line string) {
 		if strings.Contains(line, " forked ") {
 			told++
 			last = line

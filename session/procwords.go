@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"hdb/session/target"
 	"os"
 	"strings"
 )
@@ -33,7 +34,7 @@ func (s *Session) ProcText(word ProcWord) (string, error) {
 	}
 	pid, _, _, lives := s.Process()
 	if !lives {
-		return "", ErrNotRunning
+		return "", target.ErrNotRunning
 	}
 	path := fmt.Sprintf("/proc/%d/%s", pid, word)
 	if word == ProcCwd || word == ProcExe {

@@ -20,6 +20,7 @@ import (
 	"hdb/internal/procroot"
 	"hdb/internal/rights"
 	"hdb/names"
+	"hdb/session/target"
 	"hdb/symbols"
 )
 
@@ -34,8 +35,8 @@ type ProgramInfo struct {
 // process under the debugger stays what it is. What debug information it has Program
 // tells: it has to be read for that.
 func (s *Session) Load(path string) (ProgramInfo, error) {
-	if s.Mode() == Saved {
-		return ProgramInfo{}, ErrSaved
+	if s.Mode() == target.Saved {
+		return ProgramInfo{}, target.ErrSaved
 	}
 	full, err := findProgram(path)
 	if err != nil {
@@ -50,27 +51,27 @@ func (s *Session) Load(path string) (ProgramInfo, error) {
 		}
 	}
 	owner := rights.OfFile(full)
-	if s.Mode() == Loaded || s.Mode() == Empty {
-		s.names.ReadAs("", owner)
+	if s.Mode() == target.Loaded || s.Mode() == target.Empty {
+		s.target.Names.ReadAs("", owner)
 	}
-	obj, err := s.names.Open(full)
+	obj, err := s.target.Names.Open(full)
 	if err != nil {
 		return ProgramInfo{}, explainForeign(full, err)
 	}
 	if obj.File.Owner().ID() != owner.ID() {
 		return ProgramInfo{}, fmt.Errorf("%s: replaced by a file of another user while it was opened; try again", path)
 	}
-	s.names.Program = &names.Program{Path: full, Object: obj}
+	s.target.Names.Program = &names.Program{Path: full, Object: obj}
 	s.Stops.rebindAll()
 	return ProgramInfo{Path: full, Info: obj.File.Header(), BuildID: obj.File.BuildID()}, nil
 }
 
 // Program is the loaded program; ok is false without one.
 func (s *Session) Program() (ProgramInfo, bool) {
-	if s.names.Program == nil || s.names.Program.Object == nil {
+	if s.target.Names.Program == nil || s.target.Names.Program.Object == nil {
 		return ProgramInfo{}, false
 	}
-	return ProgramInfo{Path: s.names.Program.Path, Info: s.names.Program.Object.Info(), BuildID: s.names.Program.Object.File.BuildID()}, true
+	return ProgramInfo{Path: s.target.Names.Program.Path, Info: s.target.Names.Program.Object.Info(), BuildID: s.target.Names.Program.Object.File.BuildID()}, true
 }
 
 // findProgram resolves a name as a shell does, except that a file of that name, but no
@@ -150,9 +151,9 @@ func (s *Session) Start(args *string) (*Report, error) {
 	if err := s.launch(args); err != nil {
 		return nil, err
 	}
-	main := s.names.Places.Main()
+	main := s.target.Names.Places.Main()
 	if len(main) == 0 {
-		s.notify("no function main is known: stopped at the first instruction")
+		s.target.Notify("no function main is known: stopped at the first instruction")
 		return s.Execution.reportHere("starti"), nil
 	}
 	return s.Execution.runTo(places(main), "start")
@@ -170,12 +171,12 @@ func (s *Session) StartInstruction(args *string) (*Report, error) {
 // launch starts the program and prepares all stops.
 func (s *Session) launch(args *string) error {
 	switch {
-	case s.Mode() == Saved:
-		return ErrSaved
-	case s.proc != nil:
-		return ErrRunning
-	case s.names.Program == nil:
-		return ErrNoProgram
+	case s.Mode() == target.Saved:
+		return target.ErrSaved
+	case s.target.Proc != nil:
+		return target.ErrRunning
+	case s.target.Names.Program == nil:
+		return target.ErrNoProgram
 	}
 	if args != nil {
 		s.Settings.Args = *args
@@ -184,8 +185,8 @@ func (s *Session) launch(args *string) error {
 	if err != nil {
 		return err
 	}
-	if obj, err := s.names.Open(s.names.Program.Path); err == nil {
-		s.names.Program.Object = obj // rebuilt since
+	if obj, err := s.target.Names.Open(s.target.Names.Program.Path); err == nil {
+		s.target.Names.Program.Object = obj // rebuilt since
 	}
 	p, err := inferior.Launch(cfg)
 	if err != nil {
@@ -203,8 +204,8 @@ func (s *Session) launchConfig() (inferior.Config, error) {
 		return inferior.Config{}, fmt.Errorf("arguments: %w", err)
 	}
 	cfg := inferior.Config{Args: args, Redirections: files}
-	cfg.Path, cfg.Dir, cfg.TTY, cfg.KeepASLR = s.names.Program.Path, s.Settings.Dir, s.Settings.TTY, s.Settings.KeepASLR
-	cfg.Apart, cfg.DropsTyped = s.Settings.Apart, s.cfg.DropsTyped
+	cfg.Path, cfg.Dir, cfg.TTY, cfg.KeepASLR = s.target.Names.Program.Path, s.Settings.Dir, s.Settings.TTY, s.Settings.KeepASLR
+	cfg.Apart, cfg.DropsTyped = s.Settings.Apart, s.target.Config.DropsTyped
 	for _, kv := range os.Environ() {
 		name, _, _ := strings.Cut(kv, "=")
 		if _, set := s.Settings.Env[name]; !set && !s.Settings.UnsetEnv[name] {
@@ -223,28 +224,28 @@ func (s *Session) launchConfig() (inferior.Config, error) {
 // Attach stops a running process and takes it under the debugger.
 func (s *Session) Attach(pid int) (*Report, error) {
 	switch {
-	case s.Mode() == Saved:
-		return nil, ErrSaved
-	case s.proc != nil:
-		return nil, ErrRunning
+	case s.Mode() == target.Saved:
+		return nil, target.ErrSaved
+	case s.target.Proc != nil:
+		return nil, target.ErrRunning
 	}
 	s.sourcesOf(pid)
 	s.readAhead(pid)
 	p, err := inferior.AttachWith(pid, inferior.AttachOptions{
-		Guard: s.cfg.Guard, Message: func(m string) { s.notify("%s", m) },
-		Begun: func(p *inferior.Process) { s.target.Store(p) },
+		Guard: s.target.Config.Guard, Message: func(m string) { s.target.Notify("%s", m) },
+		Begun: func(p *inferior.Process) { s.target.Current.Store(p) },
 	})
 	if err != nil {
-		s.target.Store(nil)
+		s.target.Current.Store(nil)
 		s.sourcesOf(0)
 		return nil, err
 	}
 	exe := p.Exe()
-	obj, err := s.names.Open(programPath(p))
+	obj, err := s.target.Names.Open(programPath(p))
 	if err != nil {
-		s.notify("%s: %v", exe, err)
+		s.target.Notify("%s: %v", exe, err)
 	}
-	s.names.Program = &names.Program{Path: exe, Object: obj}
+	s.target.Names.Program = &names.Program{Path: exe, Object: obj}
 	if err := s.adopt(p, nil); err != nil {
 		return nil, err
 	}
@@ -261,7 +262,7 @@ func (s *Session) readAhead(pid int) {
 			continue
 		}
 		read[m.Path] = true
-		if obj, err := s.names.Open(m.Openable(pid)); err == nil {
+		if obj, err := s.target.Names.Open(m.Openable(pid)); err == nil {
 			obj.ReadAhead()
 		}
 	}
@@ -282,36 +283,36 @@ func programPath(p *inferior.Process) string {
 func (s *Session) adopt(p *inferior.Process, args []string) error {
 	s.Selection.toPresent()
 	s.Cores.Close()
-	s.proc, s.image = p, p
-	s.target.Store(p)
-	p.KeepTerminal(s.keepTerminal)
-	s.names.Attach(p.PID(), p)
+	s.target.Proc, s.target.Image = p, p
+	s.target.Current.Store(p)
+	p.KeepTerminal(s.target.KeepTerminal)
+	s.target.Names.Attach(p.PID(), p)
 	s.sourcesOf(p.PID())
-	s.clock.Start()
-	s.said, s.births = map[string]bool{}, 0
-	s.account.begin()
+	s.target.Clock.Start()
+	s.target.Said, s.target.Births = map[string]bool{}, 0
+	s.account.Begin()
 	s.Planes.begin()
 	s.demand.begin()
 	host, _ := os.Hostname()
 	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
 	err := s.Recorder.begin(capture.Info{
-		Program: s.names.Program.Path, Args: args, PID: p.PID(), Start: s.clock.Started(),
-		Host: host, Kernel: strings.TrimSpace(string(kernel)), Arch: "x86-64", Created: "hdb " + s.cfg.Version,
+		Program: s.target.Names.Program.Path, Args: args, PID: p.PID(), Start: s.target.Clock.Started(),
+		Host: host, Kernel: strings.TrimSpace(string(kernel)), Arch: "x86-64", Created: "hdb " + s.target.Config.Version,
 	})
 	if err != nil {
-		s.proc, s.image = nil, nil
-		s.target.Store(nil)
-		s.names.Detach()
+		s.target.Proc, s.target.Image = nil, nil
+		s.target.Current.Store(nil)
+		s.target.Names.Detach()
 		return errors.Join(err, p.Close())
 	}
-	if s.rec.On() && p.Attached() {
-		s.rec.NotePartial(capture.Reason{Kind: capture.BeganLate})
+	if s.account.Rec.On() && p.Attached() {
+		s.account.Rec.NotePartial(capture.Reason{Kind: capture.BeganLate})
 	}
 	s.Recorder.noteSelection()
 	s.ApplySettings()
-	if len(s.cfg.Guard) > 0 {
-		if err := p.Guard(s.cfg.Guard); err != nil {
-			s.notify("%v", err)
+	if len(s.target.Config.Guard) > 0 {
+		if err := p.Guard(s.target.Config.Guard); err != nil {
+			s.target.Notify("%v", err)
 		}
 	}
 	s.Catches.apply(p)
@@ -332,13 +333,13 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 		Exiting:       s.lastJITNames,
 		Fault:         s.Planes.data.fault,
 		SystemCall:    s.systemCall,
-		Message:       func(m string) { s.notify("%s", m) },
+		Message:       func(m string) { s.target.Notify("%s", m) },
 
 		KnownTrapHandler: s.handlesTraps,
 		Refused:          s.Planes.refused,
 	})
 	s.Planes.newTracer()
-	s.names.Modules.Update(mappings(p.Modules()))
+	s.target.Names.Modules.Update(target.Mappings(p.Modules()))
 	s.recordModules(p.Modules(), nil)
 	s.Selection.selectDefault()
 	s.Stops.bindAll()
@@ -346,14 +347,14 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 		return err
 	}
 	if p.Attached() {
-		s.gaps.Unseen()
+		s.account.Gaps.Unseen()
 		for _, st := range s.demand.stops.All() {
 			if st.Enabled {
 				s.Conditions.warnStopCounts(st)
 			}
 		}
 	}
-	if s.demand.wantsEvents() && s.names.Program.Static() {
+	if s.demand.wantsEvents() && s.target.Names.Program.Static() {
 		s.Planes.noteNoAllocator()
 	}
 	return nil
@@ -362,19 +363,19 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 // Detach lets the process go on, unharmed.
 func (s *Session) Detach() (pid int, err error) {
 	s.Selection.toPresent()
-	if err := s.live(); err != nil {
+	if err := s.target.Live(); err != nil {
 		return 0, err
 	}
-	pid = s.proc.PID()
-	if s.rec.On() {
-		s.rec.NotePartial(capture.Reason{Kind: capture.EndedEarly})
+	pid = s.target.Proc.PID()
+	if s.account.Rec.On() {
+		s.account.Rec.NotePartial(capture.Reason{Kind: capture.EndedEarly})
 	}
 	left := s.GoCollections.letGo()
 	s.Stops.unbindAll()
 	s.Planes.release()
-	err = s.proc.Detach() // lifts whatever is left
+	err = s.target.Proc.Detach() // lifts whatever is left
 	if left != nil {
-		s.notify("code for gc stays in the program, which does not run it: %v", left)
+		s.target.Notify("code for gc stays in the program, which does not run it: %v", left)
 	}
 	s.forget("detached")
 	return pid, err
@@ -383,11 +384,11 @@ func (s *Session) Detach() (pid int, err error) {
 // Kill ends the process.
 func (s *Session) Kill() (pid int, err error) {
 	s.Selection.toPresent()
-	if err := s.live(); err != nil {
+	if err := s.target.Live(); err != nil {
 		return 0, err
 	}
-	pid = s.proc.PID()
-	err = s.proc.Kill()
+	pid = s.target.Proc.PID()
+	err = s.target.Proc.Kill()
 	s.forget(programGone)
 	return pid, err
 }
@@ -396,39 +397,39 @@ func (s *Session) Kill() (pid int, err error) {
 // of the program's owner.
 func (s *Session) sourcesOf(pid int) {
 	if pid > 0 {
-		s.names.ReadAs(procroot.Of(pid), rights.OfProcess(pid))
+		s.target.Names.ReadAs(procroot.Of(pid), rights.OfProcess(pid))
 		return
 	}
 	var owner *rights.User
-	if p := s.names.Program; p != nil && p.Object != nil { // it has none if its file is gone
+	if p := s.target.Names.Program; p != nil && p.Object != nil { // it has none if its file is gone
 		owner = p.Object.File.Owner()
 	}
-	s.names.ReadAs("", owner)
+	s.target.Names.ReadAs("", owner)
 }
 
 // forget drops everything that belonged to the process. The log stays, to be
 // asked and saved. A process that is held takes its place. fate is as forgetBindings has it.
 func (s *Session) forget(fate string) {
 	s.Planes.data.drop(false)
-	if held := s.proc.Held(); len(held) > 0 {
+	if held := s.target.Proc.Held(); len(held) > 0 {
 		err := s.switchTo(held[0])
 		if err == nil {
-			s.notify("process %d was held, and is now the one under the debugger", held[0])
+			s.target.Notify("process %d was held, and is now the one under the debugger", held[0])
 			return
 		}
-		s.notify("%v", err)
+		s.target.Notify("%v", err)
 	}
-	s.names.Resumed() // the map is whole now
-	if err := s.proc.Close(); err != nil {
-		s.notify("%v", err)
+	s.target.Names.Resumed() // the map is whole now
+	if err := s.target.Proc.Close(); err != nil {
+		s.target.Notify("%v", err)
 	}
 	s.Recorder.close()
 	s.Planes.dropTracer()
-	s.proc, s.image = nil, nil
-	s.target.Store(nil)
+	s.target.Proc, s.target.Image = nil, nil
+	s.target.Current.Store(nil)
 	s.Selection.clear()
 	s.demand.hits = nil
-	s.names.Detach()
+	s.target.Names.Detach()
 	s.sourcesOf(0)
 	s.Stops.forgetBindings(fate)
 	s.Stops.rebindAll()
@@ -438,55 +439,57 @@ func (s *Session) forget(fate string) {
 // them, attached ones go on.
 func (s *Session) Close() error {
 	var errs []error
-	s.names.Debuginfod.Close()
-	if s.proc != nil {
+	s.target.Names.Debuginfod.Close()
+	if s.target.Proc != nil {
 		if s.Outlives() {
 			s.Stops.unbindAll()
 			s.Planes.release()
-			if !s.proc.Attached() {
-				errs = append(errs, s.proc.Detach()) // Close would kill it
+			if !s.target.Proc.Attached() {
+				errs = append(errs, s.target.Proc.Detach()) // Close would kill it
 			}
 		}
-		errs = append(errs, s.proc.Close())
+		errs = append(errs, s.target.Proc.Close())
 		s.Planes.data.drop(false)
 		s.Recorder.close()
-		s.proc, s.image, s.Planes.tracer = nil, nil, nil
-		s.target.Store(nil)
+		s.target.Proc, s.target.Image, s.Planes.tracer = nil, nil, nil
+		s.target.Current.Store(nil)
 	}
 	s.Cores.Close()
 	s.Recorder.dropKept()
-	if s.saved != nil {
-		errs = append(errs, s.names.CloseCapture(), s.saved.Close())
-		s.saved = nil
+	if s.target.Saved != nil {
+		errs = append(errs, s.target.Names.CloseCapture(), s.target.Saved.Close())
+		s.target.Saved = nil
 	}
-	return errors.Join(append(errs, s.names.Close())...)
+	return errors.Join(append(errs, s.target.Names.Close())...)
 }
 
 // ApplySettings makes changed settings hold for the running process.
 func (s *Session) ApplySettings() {
-	if s.proc == nil {
+	if s.target.Proc == nil {
 		return
 	}
-	s.proc.SetFollowFork(s.Settings.FollowChild)
-	s.proc.SetDetachOnFork(!s.Settings.KeepForks)
-	if s.proc.Attached() {
+	s.target.Proc.SetFollowFork(s.Settings.FollowChild)
+	s.target.Proc.SetDetachOnFork(!s.Settings.KeepForks)
+	if s.target.Proc.Attached() {
 		return // it was there before
 	}
 	if err := s.Planes.setKillOnExit(!s.Settings.Outlive); err != nil {
-		s.notify("%v", err)
+		s.target.Notify("%v", err)
 	}
 }
 
 // Outlives tells that the process goes on when the session ends.
-func (s *Session) Outlives() bool { return s.proc != nil && (s.proc.Attached() || s.Settings.Outlive) }
+func (s *Session) Outlives() bool {
+	return s.target.Proc != nil && (s.target.Proc.Attached() || s.Settings.Outlive)
+}
 
 // modulesChanged follows dlopen and dlclose.
 func (s *Session) modulesChanged(by *inferior.Thread, added, removed []inferior.Module) inferior.Action {
-	defer s.ownWork()()
-	s.exclusive(func() {
-		s.names.Modules.Update(mappings(s.proc.Modules()))
+	defer s.target.OwnWork()()
+	s.target.Exclusive(func() {
+		s.target.Names.Modules.Update(target.Mappings(s.target.Proc.Modules()))
 		s.recordModules(added, removed)
-		s.rec.ForgetAnswers()
+		s.account.Rec.ForgetAnswers()
 	})
 	s.Planes.modulesChanged(added, removed)
 	s.Stops.dropPlaces(removed)
@@ -512,56 +515,56 @@ func (s *Session) forked(b inferior.Birth) {
 	if b.VFork {
 		forked = "vforked"
 	}
-	s.births++
+	s.target.Births++
 	switch {
 	case b.Followed:
-		s.notify("following child process %d of %d", b.Child, b.Parent)
+		s.target.Notify("following child process %d of %d", b.Child, b.Parent)
 	case s.Settings.KeepForks:
-		s.notify("process %d %s %d, which is held: see info inferiors", b.Parent, forked, b.Child)
-	case s.cfg.Forked != nil:
-		s.cfg.Forked(b)
-	case s.births == toldBirths:
-		s.notify("process %d %s %d: it runs free; further children are not reported", b.Parent, forked, b.Child)
-	case s.births < toldBirths:
-		s.notify("process %d %s %d: it runs free", b.Parent, forked, b.Child)
+		s.target.Notify("process %d %s %d, which is held: see info inferiors", b.Parent, forked, b.Child)
+	case s.target.Config.Forked != nil:
+		s.target.Config.Forked(b)
+	case s.target.Births == toldBirths:
+		s.target.Notify("process %d %s %d: it runs free; further children are not reported", b.Parent, forked, b.Child)
+	case s.target.Births < toldBirths:
+		s.target.Notify("process %d %s %d: it runs free", b.Parent, forked, b.Child)
 	}
 	if b.Followed {
 		s.sourcesOf(b.Child)
 		s.Planes.followProbe()
-		s.names.Modules.Update(mappings(s.proc.Modules()))
+		s.target.Names.Modules.Update(target.Mappings(s.target.Proc.Modules()))
 	}
 }
 
 // handlesTraps tells a handler of SIGTRAP that is a Go runtime's: all of them have one (docs/go.md).
 func (s *Session) handlesTraps(handler addr.Run) bool {
-	obj, _ := s.names.Modules.ObjectAt(handler)
+	obj, _ := s.target.Names.Modules.ObjectAt(handler)
 	return obj != nil && obj.File.Header().Go
 }
 
 // execed follows execve: all traps are gone with the old image.
 func (s *Session) execed(path string) {
-	defer s.ownWork()()
-	s.notify("process %d is executing new program: %s", s.proc.PID(), path)
+	defer s.target.OwnWork()()
+	s.target.Notify("process %d is executing new program: %s", s.target.Proc.PID(), path)
 	s.Planes.replaced()
 	s.Stops.forgetBindings(programGone)
-	s.sourcesOf(s.proc.PID()) // who may be another user now
-	obj, err := s.names.Open(path)
+	s.sourcesOf(s.target.Proc.PID()) // who may be another user now
+	obj, err := s.target.Names.Open(path)
 	if err != nil {
-		s.notify("%s: %v", path, err)
+		s.target.Notify("%s: %v", path, err)
 	}
-	s.names.Program = &names.Program{Path: path, Object: obj}
-	s.names.Log.Change(s.rec, s.rec.Seq()+1, nil, s.names.Log.Mapped())
-	s.names.Exec(s.proc.PID())
-	s.names.Modules.Update(mappings(s.proc.Modules()))
-	s.recordModules(s.proc.Modules(), nil)
-	s.rec.Replaced()
-	s.gaps.Forget()
+	s.target.Names.Program = &names.Program{Path: path, Object: obj}
+	s.target.Names.Log.Change(s.account.Rec, s.account.Rec.Seq()+1, nil, s.target.Names.Log.Mapped())
+	s.target.Names.Exec(s.target.Proc.PID())
+	s.target.Names.Modules.Update(target.Mappings(s.target.Proc.Modules()))
+	s.recordModules(s.target.Proc.Modules(), nil)
+	s.account.Rec.Replaced()
+	s.account.Gaps.Forget()
 	s.logProgram(path)
 	s.Planes.tracer.Reset()
 	s.Selection.selectDefault()
 	s.Stops.bindAll()
 	if err := s.Planes.arm(); err != nil {
-		s.notify("%v", err)
+		s.target.Notify("%v", err)
 	}
 }
 
@@ -582,19 +585,19 @@ func (s *Session) catchExec(t *inferior.Thread) inferior.Action {
 // not the shell or the script that led to it.
 func (s *Session) logProgram(path string) {
 	var args []string
-	if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", s.proc.PID())); err == nil && len(line) > 0 {
+	if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", s.target.Proc.PID())); err == nil && len(line) > 0 {
 		args = strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00")[1:]
 	}
-	s.rec.SetProgram(path, args)
-	for _, t := range s.proc.Threads() { // whose names are the program's now
-		s.rec.RenameThread(thread{t})
+	s.account.Rec.SetProgram(path, args)
+	for _, t := range s.target.Proc.Threads() { // whose names are the program's now
+		s.account.Rec.RenameThread(thread{t})
 	}
 }
 
 func (s *Session) signalSeen(t *inferior.Thread, sig *inferior.Signal) {
-	if s.cfg.Signal != nil {
-		s.cfg.Signal(sig)
+	if s.target.Config.Signal != nil {
+		s.target.Config.Signal(sig)
 		return
 	}
-	s.notify("thread %d received %s", t.Num, sig.Explanation)
+	s.target.Notify("thread %d received %s", t.Num, sig.Explanation)
 }

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"hdb/session/target"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,7 +43,7 @@ func TestEnvironmentKeepsItsOrder(t *testing.T) {
 	t.Setenv("HDB_TEST_Z", "1")
 	t.Setenv("HDB_TEST_A", "2")
 	t.Setenv("HDB_TEST_M", "3")
-	s := New(Config{})
+	s := New(target.Config{})
 	defer s.Close()
 	if _, err := s.Load("/bin/true"); err != nil {
 		t.Fatal(err)

@@ -10,12 +10,13 @@ import (
 	"hdb/internal/addr"
 	"hdb/names"
 	"hdb/python"
+	"hdb/session/target"
 )
 
 // Python tells of the functions of Python that threads are in.
 type Python struct {
-	*common
-	sel *Selection
+	target *target.Target
+	sel    *Selection
 }
 
 // A PythonFrame is a function of Python with what reads it.
@@ -56,15 +57,15 @@ type pythonFile struct {
 // libpythons. refused is why there are more than those. What they have read is not kept:
 // the program changes it while it runs.
 func (p *Python) runtimes() (all []pythonFile, refused error, err error) {
-	if err := p.readable(); err != nil {
+	if err := p.target.Readable(); err != nil {
 		return nil, nil, err
 	}
-	return pythonFiles(p.common, p.image)
+	return pythonFiles(p.target, p.target.Image)
 }
 
 // pythonFiles is runtimes of memory that can be read: of the process, or of a copy.
-func pythonFiles(c *common, mem python.Memory) (all []pythonFile, refused error, err error) {
-	for _, m := range c.names.Images() {
+func pythonFiles(c *target.Target, mem python.Memory) (all []pythonFile, refused error, err error) {
+	for _, m := range c.Names.Images() {
 		symbols := func(name string) (addr.Run, bool) {
 			sym, ok := m.Object.Symtab.Exported(name)
 			return sym.Addr.Run(m.Bias), ok
@@ -107,7 +108,7 @@ func (p *Python) Stack() (PythonStack, error) {
 		return PythonStack{}, err
 	}
 	if p.sel.thread == nil {
-		return PythonStack{}, ErrNoStack
+		return PythonStack{}, target.ErrNoStack
 	}
 	s := PythonStack{Thread: p.sel.threadInfo(p.sel.thread)}
 	var failed error
@@ -130,7 +131,7 @@ func (p *Python) Stack() (PythonStack, error) {
 
 // add adds what the thread does in one interpreter.
 func (p *Python) add(s *PythonStack, r pythonFile) error {
-	states, err := pythonStates(p.common, r.in, p.sel.thread)
+	states, err := pythonStates(p.target, r.in, p.sel.thread)
 	if err != nil {
 		return err
 	}
@@ -234,11 +235,11 @@ func (p *Python) innermost(t *inferior.Thread) *names.Frame {
 
 // state is what the interpreter that a thread is in keeps of it.
 func (p *Python) state(in *python.Interpreter, t *inferior.Thread) (python.State, error) {
-	return pythonState(p.common, in, t)
+	return pythonState(p.target, in, t)
 }
 
 // pythonState is what the interpreter that a stopped thread is in keeps of it.
-func pythonState(c *common, in *python.Interpreter, t *inferior.Thread) (python.State, error) {
+func pythonState(c *target.Target, in *python.Interpreter, t *inferior.Thread) (python.State, error) {
 	all, err := pythonStates(c, in, t)
 	if err != nil {
 		return python.State{}, err
@@ -247,13 +248,13 @@ func pythonState(c *common, in *python.Interpreter, t *inferior.Thread) (python.
 }
 
 // pythonStates are those of a thread in all interpreters, the one that it is in first.
-func pythonStates(c *common, in *python.Interpreter, t *inferior.Thread) ([]python.State, error) {
+func pythonStates(c *target.Target, in *python.Interpreter, t *inferior.Thread) ([]python.State, error) {
 	regs, err := t.Regs()
 	if err != nil {
 		return nil, err
 	}
 	// pthread_self() is what the thread control block says of itself, at fs:0 in glibc and musl.
-	self, err := c.readPointer(addr.Run(regs.FsBase))
+	self, err := c.ReadPointer(addr.Run(regs.FsBase))
 	if err != nil {
 		return nil, fmt.Errorf("thread %d: %w", t.Num, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/python"
+	"hdb/session/target"
 )
 
 // pythonTables are CPython's tables of allocators in the process, by which its own
@@ -15,10 +16,10 @@ import (
 // Who starts the interpreter may have the tables filled anew, as PYTHONMALLOC=debug does,
 // so they are looked at again when it is about to run.
 type pythonTables struct {
-	*common
-	found map[moduleID]python.Allocators
-	traps map[moduleID]*inferior.Trap // at what runs the interpreter, until it does
-	err   error                       // why there are none
+	target *target.Target
+	found  map[moduleID]python.Allocators
+	traps  map[moduleID]*inferior.Trap // at what runs the interpreter, until it does
+	err    error                       // why there are none
 	// hidden: objects come from pymalloc, whose arenas hide them, as was seen when an
 	// interpreter ran.
 	hidden bool
@@ -37,7 +38,7 @@ type moduleID struct {
 const runMain = "Py_RunMain"
 
 // forget forgets the process.
-func (x *pythonTables) forget() { *x = pythonTables{common: x.common} }
+func (x *pythonTables) forget() { *x = pythonTables{target: x.target} }
 
 // dropped forgets modules that are gone.
 func (x *pythonTables) dropped(modules []inferior.Module) {
@@ -49,7 +50,7 @@ func (x *pythonTables) dropped(modules []inferior.Module) {
 
 // pointers are the tables' entries as functions to follow, if that is wanted.
 func (x *pythonTables) pointers() (sites []*breakpoints.Site) {
-	if !x.settings.PythonAllocators || x.proc == nil {
+	if !x.target.Settings.PythonAllocators || x.target.Proc == nil {
 		return nil
 	}
 	functions := breakpoints.PythonFunctions()
@@ -75,11 +76,11 @@ func (m interpreterModule) id() moduleID { return moduleID{m.Low, m.Path} }
 
 // interpreters are the modules that have one.
 func (x *pythonTables) interpreters() (all []interpreterModule) {
-	modules := x.proc.Modules()
+	modules := x.target.Proc.Modules()
 	if slices.Equal(modules, x.modules) {
 		return x.running
 	}
-	files, _, _ := pythonFiles(x.common, x.image) // what is refused is said with the calls of Python
+	files, _, _ := pythonFiles(x.target, x.target.Image) // what is refused is said with the calls of Python
 	for _, f := range files {
 		i := slices.IndexFunc(modules, func(m inferior.Module) bool { return m.Path == f.path && m.Bias == f.bias })
 		if i >= 0 {
@@ -95,7 +96,7 @@ func (x *pythonTables) tables(m interpreterModule) (python.Allocators, bool) {
 	if t, ok := x.found[m.id()]; ok {
 		return t, true
 	}
-	maps, err := x.proc.Maps()
+	maps, err := x.target.Proc.Maps()
 	if err != nil {
 		return python.Allocators{}, false
 	}
@@ -130,7 +131,7 @@ func (x *pythonTables) await(begun func()) {
 			continue // before 3.8
 		}
 		id := m.id()
-		trap, err := x.proc.Plant(at, func(*inferior.Thread) inferior.Action {
+		trap, err := x.target.Proc.Plant(at, func(*inferior.Thread) inferior.Action {
 			if t := x.traps[id]; t != nil {
 				_ = t.Remove() // it has no errors
 				x.traps[id] = nil
@@ -152,19 +153,19 @@ func (x *pythonTables) await(begun func()) {
 // followTables has the probe follow the tables of interpreters that have come, or been
 // filled anew.
 func (p *Planes) followTables() {
-	if p.probe == nil || !p.probe.Armed() {
+	if p.target.Probe == nil || !p.target.Probe.Armed() {
 		return
 	}
 	sites := p.data.tables.pointers()
-	if err := p.data.tables.err; err != nil && !p.said[err.Error()] {
-		p.said[err.Error()] = true
-		p.notify("allocators of Python are not followed: %v", err)
+	if err := p.data.tables.err; err != nil && !p.target.Said[err.Error()] {
+		p.target.Said[err.Error()] = true
+		p.target.Notify("allocators of Python are not followed: %v", err)
 	}
-	if p.probe.Exchanged(sites) {
+	if p.target.Probe.Exchanged(sites) {
 		return
 	}
-	if err := p.stopAll(p.arm); err != nil {
-		p.notify("allocators of Python: %v", err)
+	if err := p.target.StopAll(p.arm); err != nil {
+		p.target.Notify("allocators of Python: %v", err)
 	}
 }
 
@@ -177,7 +178,9 @@ func (x *pythonTables) look(m interpreterModule) {
 
 // hidesPython tells that objects of Python come from pymalloc, which the recording has only
 // the arenas of.
-func (p *Planes) hidesPython() bool { return p.data.tables.hidden && !p.settings.PythonAllocators }
+func (p *Planes) hidesPython() bool {
+	return p.data.tables.hidden && !p.target.Settings.PythonAllocators
+}
 
 // awaitTables looks at the tables when interpreters run, and says why their allocators are
 // not followed that should be.
@@ -186,11 +189,11 @@ func (p *Planes) awaitTables() {
 		return
 	}
 	p.data.tables.await(p.followTables)
-	if !p.settings.PythonAllocators || p.probe != nil && p.probe.Armed() {
+	if !p.target.Settings.PythonAllocators || p.target.Probe != nil && p.target.Probe.Armed() {
 		return
 	}
-	if text := "allocators of Python are followed by code inside the process only, not by plain breakpoints"; !p.said[text] {
-		p.said[text] = true
-		p.notify("%s", text)
+	if text := "allocators of Python are followed by code inside the process only, not by plain breakpoints"; !p.target.Said[text] {
+		p.target.Said[text] = true
+		p.target.Notify("%s", text)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/python"
+	"hdb/session/target"
 )
 
 // unknown is the offset of the instruction before where that is not known.
@@ -17,7 +18,7 @@ const unknown = -2
 // arrived is called when a thread has read the word of bytecode of a line: most often because
 // it is about to execute it.
 func (p *pythonStops) arrived(l *pythonLine, t *inferior.Thread) inferior.Action {
-	pos, err := l.file.position(p.common, t)
+	pos, err := l.file.position(p.target, t)
 	if err != nil || pos.Code != l.Body.At {
 		return inferior.Resume // somebody else reads the memory
 	}
@@ -55,7 +56,7 @@ func (p *pythonStops) asks(st *breakpoints.Stop, t *inferior.Thread) bool {
 	}
 	ok, err := p.holds(st, t)
 	if err != nil {
-		p.notify("%s %d: condition %s: %v: stopped for that", st.Word(), st.ID, st.Asks, err)
+		p.target.Notify("%s %d: condition %s: %v: stopped for that", st.Word(), st.ID, st.Asks, err)
 		return true
 	}
 	return ok
@@ -64,7 +65,7 @@ func (p *pythonStops) asks(st *breakpoints.Stop, t *inferior.Thread) bool {
 // holds asks the condition in the function that the thread is in.
 func (p *pythonStops) holds(st *breakpoints.Stop, t *inferior.Thread) (bool, error) {
 	for _, f := range p.files {
-		s, err := f.state(p.common, t)
+		s, err := f.state(p.target, t)
 		if err != nil {
 			continue
 		}
@@ -79,14 +80,14 @@ func (p *pythonStops) holds(st *breakpoints.Stop, t *inferior.Thread) (bool, err
 func (p *pythonStops) gone(l *pythonLine) {
 	for _, st := range slices.Clone(l.users) { // drop changes them
 		if err := p.drop(st, l); err != nil {
-			p.stops.noteFailed(st, "", err)
+			noteFailed(p.stops.target, st, "", err)
 		}
 		p.setPlaces(st)
 	}
 }
 
 // state is what the interpreter keeps of a thread. A thread that runs code of several interpreters has several.
-func (f *pythonInterpreter) state(c *common, t *inferior.Thread) (python.State, error) {
+func (f *pythonInterpreter) state(c *target.Target, t *inferior.Thread) (python.State, error) {
 	if s, ok := f.states[t]; ok && f.bodies.Runs(s) {
 		return s, nil
 	}
@@ -103,7 +104,7 @@ func (f *pythonInterpreter) state(c *common, t *inferior.Thread) (python.State, 
 // maxThreadStates bounds the states that are kept.
 const maxThreadStates = 1 << 12
 
-func (f *pythonInterpreter) position(c *common, t *inferior.Thread) (python.Position, error) {
+func (f *pythonInterpreter) position(c *target.Target, t *inferior.Thread) (python.Position, error) {
 	s, err := f.state(c, t)
 	if err != nil {
 		return python.Position{}, err
@@ -139,7 +140,7 @@ func (p *pythonStops) settle(l *pythonLine, t *inferior.Thread, pos python.Posit
 		if prev == at-2 {
 			var b [8]byte
 			binary.LittleEndian.PutUint64(b[:], l.file.bodies.OffsetWord(pos, at))
-			_, err := p.proc.WriteAt(b[:], int64(field.At))
+			_, err := p.target.Proc.WriteAt(b[:], int64(field.At))
 			return prev, err == nil
 		}
 		prev += 2
@@ -165,14 +166,14 @@ func (p *pythonStops) specializes(l *pythonLine) bool {
 		return false
 	}
 	var b [2]byte
-	_, err := p.proc.ReadAt(b[:], int64(l.Addr())+2)
+	_, err := p.target.Proc.ReadAt(b[:], int64(l.Addr())+2)
 	return err == nil && binary.LittleEndian.Uint16(b[:])>>4 == 0
 }
 
 // opcode is the byte at an address.
 func (p *pythonStops) opcode(at addr.Run) byte {
 	var b [1]byte
-	_, _ = p.proc.ReadAt(b[:], int64(at)) // unreadable: the thread has just read it
+	_, _ = p.target.Proc.ReadAt(b[:], int64(at)) // unreadable: the thread has just read it
 	return b[0]
 }
 
@@ -188,7 +189,7 @@ const (
 // call or return on the way means that the word was read for something else.
 func (p *pythonStops) dispatches(t *inferior.Thread, field python.Field, want uint64, after bool) (ok bool) {
 	jumped, n := false, 0
-	err := p.proc.StepWithin(t, func() bool {
+	err := p.target.Proc.StepWithin(t, func() bool {
 		if n++; n > maxDispatch || jumped && n > maxNoting {
 			return false
 		}
@@ -205,7 +206,7 @@ func (p *pythonStops) dispatches(t *inferior.Thread, field python.Field, want ui
 			return false
 		}
 		var code [8]byte
-		if k, _ := p.proc.ReadAt(code[:], int64(regs.PC())); k < 4 {
+		if k, _ := p.target.Proc.ReadAt(code[:], int64(regs.PC())); k < 4 {
 			return false
 		}
 		switch flowOf(code[:]) {
@@ -224,7 +225,7 @@ func (p *pythonStops) dispatches(t *inferior.Thread, field python.Field, want ui
 
 func (p *pythonStops) read(f python.Field) uint64 {
 	var b [8]byte
-	_, _ = p.proc.ReadAt(b[:f.Size], int64(f.At)) // 0 is no instruction's number that is waited for by an address
+	_, _ = p.target.Proc.ReadAt(b[:f.Size], int64(f.At)) // 0 is no instruction's number that is waited for by an address
 	return binary.LittleEndian.Uint64(b[:])
 }
 

@@ -16,7 +16,7 @@ func TestPythonLineGone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := s.proc.BreakOnAccess(s.demand.binds[v.ID].watch.Addr, 2, inferior.ReadWrite, func(*inferior.Thread) inferior.Action { return inferior.Resume })
+	w, err := s.target.Proc.BreakOnAccess(s.demand.binds[v.ID].watch.Addr, 2, inferior.ReadWrite, func(*inferior.Thread) inferior.Action { return inferior.Resume })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ var ErrNoDebugHooks = errors.New("blocks have no bytes around them that would sh
 
 // domains are those of an interpreter.
 func (p PythonHeaps) domains(f pythonFile) ([]pymalloc.Domain, error) {
-	maps, err := p.image.Maps()
+	maps, err := p.target.Image.Maps()
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (p PythonHeaps) domains(f pythonFile) ([]pymalloc.Domain, error) {
 	return pymalloc.Domains(p.memory(), tables, executable)
 }
 
-func (p PythonHeaps) memory() interruptible { return interruptible{p.image, p.reading} }
+func (p PythonHeaps) memory() interruptible { return interruptible{p.target.Image, p.target.Reading} }
 
 // A pythonDebug is the interpreter of a file with debug hooks.
 type pythonDebug struct {
@@ -201,7 +201,7 @@ func (p PythonHeaps) Check(ctx context.Context, q *Queries) (c PythonCheck, err 
 	if c.Hooks {
 		c.Recorded, c.Known = p.checkRecorded(ctx, q, all, add)
 	}
-	return c, p.reading.Cut()
+	return c, p.target.Reading.Cut()
 }
 
 // damageOf is a damaged block with what was recorded of it.
@@ -226,7 +226,7 @@ func (p PythonHeaps) checkRecorded(ctx context.Context, q *Queries, all []python
 		return 0, false
 	}
 	live, err := q.Live(ctx, c, query.Moment{}, 0)
-	if err != nil || !p.settings.PythonAllocators && live.Blocks == 0 {
+	if err != nil || !p.target.Settings.PythonAllocators && live.Blocks == 0 {
 		return 0, false
 	}
 	serial := slices.ContainsFunc(all, func(d pythonDebug) bool { return d.serial })
@@ -234,7 +234,7 @@ func (p PythonHeaps) checkRecorded(ctx context.Context, q *Queries, all []python
 		inArena := slices.ContainsFunc(all, func(d pythonDebug) bool {
 			return slices.ContainsFunc(d.heaps, func(h PythonHeap) bool { _, ok := h.ArenaOf(addr.Run(e.Addr)); return ok })
 		})
-		if inArena || !strings.HasPrefix(e.Function, "Py") || p.reading.GivenUp() {
+		if inArena || !strings.HasPrefix(e.Function, "Py") || p.target.Reading.GivenUp() {
 			continue
 		}
 		x, err := pymalloc.DecodeBlock(p.memory(), addr.Run(e.Addr), serial)
@@ -263,7 +263,7 @@ func (p PythonHeaps) Blamed(t *inferior.Thread) *PythonDamage {
 		return nil
 	}
 	b := make([]byte, 8*maxBlamed)
-	n, _ := p.image.ReadAt(b, int64(regs.Rsp)) // the stack may end before
+	n, _ := p.target.Image.ReadAt(b, int64(regs.Rsp)) // the stack may end before
 	seen := map[addr.Run]bool{}
 	for i := 0; i+8 <= n; i += 8 {
 		at := addr.Run(binary.LittleEndian.Uint64(b[i:]))

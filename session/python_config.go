@@ -75,7 +75,7 @@ func (p PythonHeaps) config(f pythonFile) PythonConfig {
 	}
 	_, c.Pymalloc = f.symbols("_PyObject_DebugMallocStats")
 	if at, ok := f.symbols("_Py_RefTotal"); ok {
-		n, err := p.readPointer(at)
+		n, err := p.target.ReadPointer(at)
 		miss(err)
 		c.RefTotal, c.HasRefTotal = int64(n), err == nil
 	}
@@ -149,11 +149,11 @@ func allocatorName(all []PythonDomain, obj pymalloc.Domain) string {
 
 // functionAt is the name of a function, or where it is.
 func (p PythonHeaps) functionAt(at addr.Run) string {
-	if info, err := p.names.Symbols.At(at); err == nil && info.Offset == 0 {
+	if info, err := p.target.Names.Symbols.At(at); err == nil && info.Offset == 0 {
 		return info.Name
 	}
-	for _, m := range p.names.Images() {
-		if p.names.Covers(m, at) {
+	for _, m := range p.target.Names.Images() {
+		if p.target.Names.Covers(m, at) {
 			return fmt.Sprintf("%v in %s", at, m.Name)
 		}
 	}

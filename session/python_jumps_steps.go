@@ -11,7 +11,7 @@ import (
 
 // byJumps has a step go by the jumps of the loop, where there are fewer registers than it takes.
 func (s *pythonStep) byJumps(need int) (bool, error) {
-	if s.jumping || s.p.proc.FreeRegisters() >= need && !s.file.byJumps() {
+	if s.jumping || s.p.target.Proc.FreeRegisters() >= need && !s.file.byJumps() {
 		return s.jumping, nil
 	}
 	why := s.p.stops.stops.whyNoRegister(nil)
@@ -29,9 +29,9 @@ func (s *pythonStep) byJumps(need int) (bool, error) {
 
 // sayOnce tells the user something for the first time.
 func (p *PythonStepping) sayOnce(text string) {
-	if !p.said[text] {
-		p.said[text] = true
-		p.notify("%s", text)
+	if !p.target.Said[text] {
+		p.target.Said[text] = true
+		p.target.Notify("%s", text)
 	}
 }
 
@@ -48,7 +48,7 @@ func (s *pythonStep) over() {
 		return
 	}
 	if err := s.p.stops.leaveJumps(s.file); err != nil {
-		s.p.notify("python: %v", err)
+		s.p.target.Notify("python: %v", err)
 	}
 }
 
@@ -60,7 +60,7 @@ func (s *pythonStep) jumped(t *inferior.Thread, at addr.Run) inferior.Action {
 	}
 	state, err := s.state, error(nil)
 	if t != s.thread {
-		state, err = s.file.state(s.p.common, t)
+		state, err = s.file.state(s.p.target, t)
 	}
 	if err != nil {
 		return inferior.Resume

@@ -118,7 +118,7 @@ func (lp *loopParts) partOf(a addr.Run) *codeFlow {
 		return nil
 	}
 	f := &codeFlow{low: low, code: make([]byte, high-low), visited: map[addr.Run]int{}, leaves: true}
-	if _, err := lp.l.proc.ReadAt(f.code, int64(low)); err != nil {
+	if _, err := lp.l.target.Proc.ReadAt(f.code, int64(low)); err != nil {
 		return nil
 	}
 	lp.parts = append(lp.parts, f)
@@ -139,7 +139,7 @@ func (lp *loopParts) table(eval addr.Run) (table [opcodes]addr.Run, ok bool) {
 		}
 		tried[at] = true
 		var b [opcodes * 8]byte
-		if _, err := lp.l.proc.ReadAt(b[:], int64(at)); err != nil {
+		if _, err := lp.l.target.Proc.ReadAt(b[:], int64(at)); err != nil {
 			continue
 		}
 		inside := map[addr.Run]bool{}
@@ -223,7 +223,7 @@ func (lp *loopParts) cases(f *codeFlow, jump addr.Run) (to []addr.Run) {
 		return nil
 	}
 	b := make([]byte, 4*(last+1))
-	if _, err := lp.l.proc.ReadAt(b, int64(table)); err != nil {
+	if _, err := lp.l.target.Proc.ReadAt(b, int64(table)); err != nil {
 		return nil
 	}
 	for ; len(b) > 0; b = b[4:] {
@@ -280,7 +280,7 @@ func (p *pythonStops) followJumps(f *pythonInterpreter) error {
 	case len(j.traps) > 0:
 		return nil
 	}
-	return p.stops.planes.stopAll(func() error {
+	return p.stops.planes.target.StopAll(func() error {
 		for _, a := range j.at {
 			tr, err := p.stops.planes.plant(a, func(t *inferior.Thread) inferior.Action { return p.jumped(f, t) })
 			if err != nil {
@@ -322,10 +322,10 @@ func (p *pythonStops) leaveJumps(f *pythonInterpreter) error {
 			lines = append(lines, l)
 		}
 	}
-	if len(lines) > p.proc.FreeRegisters() && !f.jumps.given {
+	if len(lines) > p.target.Proc.FreeRegisters() && !f.jumps.given {
 		return nil
 	}
-	return p.stops.planes.stopAll(func() error {
+	return p.stops.planes.target.StopAll(func() error {
 		err := p.unplant(f.jumps)
 		for _, l := range lines {
 			err = errors.Join(err, p.watchWord(l))
@@ -381,7 +381,7 @@ func (p *pythonStops) linesAhead(f *pythonInterpreter, t *inferior.Thread, regs 
 // arrivedAtOne is arrived at one of several lines: where the frame notes the instruction it shows
 // which.
 func (p *pythonStops) arrivedAtOne(f *pythonInterpreter, lines []*pythonLine, t *inferior.Thread) inferior.Action {
-	pos, err := f.position(p.common, t)
+	pos, err := f.position(p.target, t)
 	if err != nil || !p.notes(f, pos.Frame, t) {
 		return inferior.Resume
 	}
@@ -405,7 +405,7 @@ func (p *pythonStops) arrivedAtOne(f *pythonInterpreter, lines []*pythonLine, t 
 // notes has a thread at a jump go on until the frame has noted the instruction.
 func (p *pythonStops) notes(f *pythonInterpreter, frame addr.Run, t *inferior.Thread) bool {
 	field, noted, n := f.bodies.Instruction(frame), false, 0
-	err := p.proc.StepWithin(t, func() bool {
+	err := p.target.Proc.StepWithin(t, func() bool {
 		if n++; noted || n > maxNoting {
 			return false
 		}
@@ -440,7 +440,7 @@ func (p *pythonStops) lineNoted(f *pythonInterpreter, t *inferior.Thread, regs *
 			if l == nil || l.file != f || l.watch != nil {
 				continue
 			}
-			if pos, err := f.position(p.common, t); err == nil && pos.Code == l.Body.At && pos.Offset == l.Start.Offset {
+			if pos, err := f.position(p.target, t); err == nil && pos.Code == l.Body.At && pos.Offset == l.Start.Offset {
 				return []*pythonLine{l}
 			}
 		}
@@ -471,7 +471,7 @@ func (p *pythonStops) noteBlind(f *pythonInterpreter, t *inferior.Thread, regs *
 	if j.given || j.seen+j.blind >= enoughArrivals {
 		return
 	}
-	pos, err := f.position(p.common, t)
+	pos, err := f.position(p.target, t)
 	if err != nil || pos.Frame == 0 {
 		return
 	}
@@ -493,9 +493,9 @@ func (p *pythonStops) noteBlind(f *pythonInterpreter, t *inferior.Thread, regs *
 		return
 	}
 	j.given = true
-	p.notify("python: this build of the interpreter keeps the instruction's address in memory: lines are watched by single steps")
+	p.target.Notify("python: this build of the interpreter keeps the instruction's address in memory: lines are watched by single steps")
 	if err := p.leaveJumps(f); err != nil {
-		p.notify("python: %v", err)
+		p.target.Notify("python: %v", err)
 	}
 }
 
@@ -509,7 +509,7 @@ const maxBeforeSecond = 96
 // runsTo runs a thread until it has read a word of bytecode, soon.
 func (p *pythonStops) runsTo(t *inferior.Thread, word addr.Run) bool {
 	read, n := false, 0
-	err := p.proc.StepWithin(t, func() bool {
+	err := p.target.Proc.StepWithin(t, func() bool {
 		if n++; read || n > maxBeforeSecond {
 			return false
 		}

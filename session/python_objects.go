@@ -20,7 +20,7 @@ func (p PythonObjects) heaps() (all []*objects.Heap, files []PythonRuntime, err 
 		return nil, nil, err
 	}
 	for _, f := range list {
-		h, err := objects.Open(f.in, p.image, f.symbols, p.reading.GivenUp)
+		h, err := objects.Open(f.in, p.target.Image, f.symbols, p.target.Reading.GivenUp)
 		if err != nil {
 			refused = errors.Join(refused, err)
 			continue
@@ -147,7 +147,7 @@ func (p PythonObjects) object(expr string) (h *objects.Heap, in *python.Interpre
 		return nil, nil, 0, err
 	}
 	for _, f := range files {
-		h, err := objects.Open(f.in, p.image, f.symbols, p.reading.GivenUp)
+		h, err := objects.Open(f.in, p.target.Image, f.symbols, p.target.Reading.GivenUp)
 		if err == nil {
 			_, err = h.Type(at)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"hdb/names"
 	"hdb/python"
+	"hdb/session/target"
 )
 
 // PythonCalls are the functions of Python that the selected thread is in, or that it was in
@@ -29,7 +30,7 @@ type PythonCalls struct {
 // Calls are those of the selected thread, or of the selected event where the view is of a
 // recording.
 func (p *Python) Calls() (PythonCalls, error) {
-	if p.recalled() {
+	if p.target.Recalled() {
 		return p.recordedCalls()
 	}
 	s, err := p.Stack()
@@ -151,9 +152,9 @@ func (p *Python) selectRecordedCall(n int) {
 // recordedWhole is the stack of the selected event with all frames that were recorded.
 func (s *Selection) recordedWhole() (names.Stack, error) {
 	if s.stackID == 0 {
-		return names.Stack{}, ErrNoStack
+		return names.Stack{}, target.ErrNoStack
 	}
-	return s.names.RecordedWhole(s.recordedSource(), s.stackID, s.at), nil
+	return s.target.Names.RecordedWhole(s.recordedSource(), s.stackID, s.at), nil
 }
 
 // recordedThread is the thread of the selected event, as far as the recording knows it.

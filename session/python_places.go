@@ -11,19 +11,20 @@ import (
 	"hdb/internal/units"
 	"hdb/python"
 	"hdb/query"
+	"hdb/session/target"
 )
 
 // pythonRegions are the memory where objects of Python may lie: the data of modules, which the file has if nobody
 // has touched it, and what is resident or swapped out of other private mappings. Shared memory is not: what hdb
 // itself has in the process is many GiB of addresses.
-func pythonRegions(c *common) (all []python.Region) {
-	maps, err := c.proc.Maps()
+func pythonRegions(c *target.Target) (all []python.Region) {
+	maps, err := c.Proc.Maps()
 	if err != nil {
 		return nil
 	}
 	for _, m := range maps {
 		if strings.HasPrefix(m.Perm, "rw") && strings.HasSuffix(m.Perm, "p") && !strings.HasPrefix(m.Path, "/dev/") && !strings.HasPrefix(m.Path, "[stack") && !strings.HasPrefix(m.Path, "[v") {
-			all = appendTouched(all, c.proc, m)
+			all = appendTouched(all, c.Proc, m)
 		}
 	}
 	return all
@@ -54,7 +55,7 @@ func (p *Python) Definition(text string) (file string, line, others int, err err
 	if err != nil {
 		return "", 0, 0, err
 	}
-	if err := p.live(); err != nil {
+	if err := p.target.Live(); err != nil {
 		return "", 0, 0, err
 	}
 	files, _, err := p.runtimes()
@@ -64,7 +65,7 @@ func (p *Python) Definition(text string) (file string, line, others int, err err
 	seen := map[string]bool{}
 	for _, f := range files {
 		bodies := python.NewBodies(f.in, f.symbols)
-		for _, pl := range bodies.Places(target, bodies.Scan(pythonRegions(p.common), p.reading.GivenUp), query.InPythonLibrary) {
+		for _, pl := range bodies.Places(target, bodies.Scan(pythonRegions(p.target), p.target.Reading.GivenUp), query.InPythonLibrary) {
 			at := fmt.Sprint(pl.Body.File, ":", pl.Body.FirstLine)
 			if len(seen) == 0 {
 				file, line = pl.Body.File, pl.Body.FirstLine
@@ -81,7 +82,7 @@ func (p *Python) Definition(text string) (file string, line, others int, err err
 // WhyNoPlace says why a stop in Python has no place, if its file is loaded: "" if it is not,
 // or nothing runs.
 func (p *Python) WhyNoPlace(st *breakpoints.Stop) string {
-	if !st.Pending || st.Kind != breakpoints.StopPython || st.File == "" || st.Line == 0 || p.live() != nil {
+	if !st.Pending || st.Kind != breakpoints.StopPython || st.File == "" || st.Line == 0 || p.target.Live() != nil {
 		return ""
 	}
 	files, _, err := p.runtimes()
@@ -91,7 +92,7 @@ func (p *Python) WhyNoPlace(st *breakpoints.Stop) string {
 	last, name := 0, ""
 	for _, f := range files {
 		bodies := python.NewBodies(f.in, f.symbols)
-		for _, n := range bodies.Scan(pythonRegions(p.common), p.reading.GivenUp) {
+		for _, n := range bodies.Scan(pythonRegions(p.target), p.target.Reading.GivenUp) {
 			file := bodies.File(n.At)
 			if !targetOf(st).InFile(file) {
 				continue

@@ -14,6 +14,7 @@ import (
 	"hdb/names"
 	"hdb/probe"
 	"hdb/python"
+	"hdb/session/target"
 	"hdb/symbols"
 	"hdb/unwind"
 )
@@ -24,7 +25,7 @@ import (
 // The lock guards all but common: the probe's calls come on the goroutine that drains its
 // ring, those of plain breakpoints on the one that owns the process.
 type interpreted struct {
-	*common
+	target *target.Target
 
 	mu    sync.Mutex
 	in    *python.Interpreter // nil: there is none, or none that is known; of several the first
@@ -97,32 +98,32 @@ const maxCalls = 1 << 22
 func (x *interpreted) open(fresh bool) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.proc != nil {
-		x.attribution.Runs(x.proc.Exe())
+	if x.target.Proc != nil {
+		x.target.Attribution.Runs(x.target.Proc.Exe())
 	}
 	if x.in != nil && !fresh {
-		files, _, _ := pythonFiles(x.common, x.image) // the one that is known stays
+		files, _, _ := pythonFiles(x.target, x.target.Image) // the one that is known stays
 		x.setOthers(files)
 		return nil
 	}
 	before := x.in
 	x.in, x.path, x.loops, x.where, x.last = nil, "", codeLoops{}, map[line]addr.Run{}, nil
-	files, _, err := pythonFiles(x.common, x.image)
+	files, _, err := pythonFiles(x.target, x.target.Image)
 	if len(files) > 0 {
 		x.in, x.path = files[0].in, files[0].path
 		x.in.Inherit(before)
-		x.attribution.Interprets(x.path)
+		x.target.Attribution.Interprets(x.path)
 	}
 	x.setOthers(files)
-	if x.probe == nil {
+	if x.target.Probe == nil {
 		return err
 	}
 	if x.in == nil {
-		return errors.Join(err, x.probe.FollowPython(nil))
+		return errors.Join(err, x.target.Probe.FollowPython(nil))
 	}
 	w := x.in.Walk()
 	freed, _ := python.FreedCode(files[0].symbols)
-	return x.probe.FollowPython(&probe.Python{
+	return x.target.Probe.FollowPython(&probe.Python{
 		Current: w.Current, Key: w.Key, Thread: w.Thread, CFrame: w.CFrame, Frame: w.Frame,
 		Previous: w.Previous, Code: w.Code, Instruction: w.Instruction, InstructionBits: w.InstructionBits,
 		Mark: w.Mark, MarkBits: w.MarkBits, Shim: w.Shim, Lines: w.Lines, FirstLine: w.FirstLine,
@@ -217,7 +218,7 @@ func (x *interpreted) address(f python.Frame, nth int) addr.Run {
 func (x *interpreted) lookUp(at line, f python.Frame) addr.Run {
 	a, known := x.where[at]
 	if !known {
-		a = x.names.Interpreted.Address(position(f))
+		a = x.target.Names.Interpreted.Address(position(f))
 		if len(x.where) >= maxWhere {
 			clear(x.where)
 		}
@@ -275,7 +276,7 @@ func setBit(bits []bool, i int) []bool {
 
 // inLoop tells whether code lies in the interpreter's loop, which its file exports.
 func (x *interpreted) inLoop(c addr.Code) bool {
-	obj, m := x.names.Modules.ObjectAt(c.Lookup())
+	obj, m := x.target.Names.Modules.ObjectAt(c.Lookup())
 	if obj == nil || m.Path != x.path {
 		return false
 	}
@@ -328,7 +329,7 @@ func (x *interpreted) fit(c pythonCalls, at []int, whole bool, code func(int) ad
 	return fitLoops(c.groups, at, loopState{
 		leaving: c.leaving, more: c.more, whole: whole, innermost: len(at) > 0 && at[0] == 0,
 		module: func(i int) string {
-			if m := x.names.Modules.At(code(i).Lookup()); m != nil {
+			if m := x.target.Names.Modules.At(code(i).Lookup()); m != nil {
 				return filepath.Base(m.Name)
 			}
 			return ""
@@ -355,7 +356,7 @@ func (x *interpreted) insert(t *inferior.Thread, raw unwind.Stack) unwind.Stack 
 	if len(at) == 0 {
 		return raw
 	}
-	state, err := pythonState(x.common, x.in, t)
+	state, err := pythonState(x.target, x.in, t)
 	if err != nil {
 		return raw // the thread does not run Python
 	}

@@ -22,7 +22,7 @@ func (p *Python) stackHere() (s PythonStack, selected int, err error) {
 // callsHere are the functions of Python of the selected thread or event, and the number of the
 // selected one.
 func (p *Python) callsHere() (all []names.Frame, selected int, err error) {
-	if p.recalled() {
+	if p.target.Recalled() {
 		c, err := p.recordedCalls()
 		if err != nil {
 			return nil, 0, err
@@ -52,11 +52,11 @@ func (p *Python) Frame() (names.Frame, error) {
 // Here is Frame if that is what list is about: it was selected, or the selected native
 // frame has no source.
 func (p *Python) Here() (names.Frame, bool) {
-	if !p.mode().Readable() && !p.recalled() {
+	if !p.target.Mode().Readable() && !p.target.Recalled() {
 		return names.Frame{}, false
 	}
 	if f, err := p.sel.Frame(); !p.sel.inPython && err == nil && f.File != "" && f.Line > 0 {
-		if _, err := p.names.Source(f.File); err == nil {
+		if _, err := p.target.Names.Source(f.File); err == nil {
 			return names.Frame{}, false
 		}
 	}
@@ -77,7 +77,7 @@ func (p *Python) Select(n int) (names.Frame, error) {
 	if n < 0 || n >= len(all) {
 		return names.Frame{}, fmt.Errorf("no frame %d: py bt shows 0 to %d", n, len(all)-1)
 	}
-	if p.recalled() {
+	if p.target.Recalled() {
 		p.selectRecordedCall(n)
 		return all[n], nil
 	}
@@ -166,7 +166,7 @@ func (p *Python) merges(merged []names.Frame) bool {
 
 // merged is the selected stack with calls of Python in it.
 func (p *Python) merged(how Merge) []names.Frame {
-	if !p.mode().Readable() || p.recalled() {
+	if !p.target.Mode().Readable() || p.target.Recalled() {
 		return nil
 	}
 	st, err := p.sel.Stack(0)

@@ -234,12 +234,12 @@ func (p *Python) All(w SnapshotWants) (*PythonSnapshot, error) {
 	for _, r := range all {
 		s.Runtimes = append(s.Runtimes, PythonRuntime{r.in.Version(), r.path})
 	}
-	if prog := p.names.Program; prog != nil {
+	if prog := p.target.Names.Program; prog != nil {
 		s.Program = prog.Path
 	}
 	before := p.sel.selection
 	defer func() { p.sel.selection = before }()
-	for _, t := range p.image.Threads() {
+	for _, t := range p.target.Image.Threads() {
 		p.sel.selectThread(t, addr.Code{})
 		row := p.threadNow(w)
 		s.Threads = append(s.Threads, row)

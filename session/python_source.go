@@ -25,10 +25,10 @@ type pythonSources struct {
 
 func (p *Python) files() pythonSources {
 	dir := ""
-	if p.proc != nil {
-		dir = workingDirectory(p.proc.PID())
+	if p.target.Proc != nil {
+		dir = workingDirectory(p.target.Proc.PID())
 	}
-	return pythonSources{&p.names.Sources, dir, func() []string {
+	return pythonSources{&p.target.Names.Sources, dir, func() []string {
 		path, err := p.path()
 		if err != nil {
 			return nil // the error that sources are not found tells where they were looked for
@@ -42,7 +42,7 @@ func (p *Python) files() pythonSources {
 // sys.path, frozen modules among those of the library. A capture may have kept it, and knows no
 // process that could tell.
 func (p *Python) Find(file string) error {
-	if p.saved != nil {
+	if p.target.Saved != nil {
 		return nil
 	}
 	return p.files().find(file)
@@ -154,14 +154,14 @@ func (p *Python) path() ([]string, error) {
 // Changed tells whether a file was changed after the process began: then its lines may not
 // be those that run.
 func (p *Python) Changed(path string) bool {
-	if p.proc == nil {
+	if p.target.Proc == nil {
 		return false
 	}
 	st, err := os.Stat(path)
 	if err != nil {
 		return false
 	}
-	began, ok := began(p.proc.PID())
+	began, ok := began(p.target.Proc.PID())
 	return ok && st.ModTime().After(began.Add(beganWithin))
 }
 

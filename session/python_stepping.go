@@ -9,6 +9,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/python"
+	"hdb/session/target"
 )
 
 // PythonStepping moves the selected thread from line to line of Python, and to the end of a
@@ -16,7 +17,7 @@ import (
 // what it calls; another one of the end of the frame. Up to 3.11 that is where the frame of the
 // interpreter's loop has its return address.
 type PythonStepping struct {
-	*common
+	target *target.Target
 	sel    *Selection
 	exec   *Execution
 	python *Python
@@ -132,14 +133,14 @@ func (p *PythonStepping) lines(verb string, n int, into bool, until func(*python
 			}
 		case stepLeft:
 			if s.frame == 0 {
-				p.notify("the outermost function of Python has ended: the thread is in native code")
+				p.target.Notify("the outermost function of Python has ended: the thread is in native code")
 			}
 			if until != nil || s.frame == 0 {
 				return s.ended(verb), nil
 			}
 		case stepYielded, stepResumed, stepEntered, stepMoved:
 		case stepGone:
-			p.notify("%s: the frame of the function is gone", verb)
+			p.target.Notify("%s: the frame of the function is gone", verb)
 			return s.ended(verb), nil
 		default:
 			return p.exec.report(stop, ""), nil
@@ -157,11 +158,11 @@ func (s *pythonStep) ended(verb string) *Report {
 
 // begin is a step in the nth function of the selected thread.
 func (p *PythonStepping) begin(verb string, nth int) (*pythonStep, error) {
-	if err := p.live(); err != nil {
+	if err := p.target.Live(); err != nil {
 		return nil, err
 	}
 	if p.sel.thread == nil {
-		return nil, ErrNoStack
+		return nil, target.ErrNoStack
 	}
 	if err := p.stops.load(); err != nil {
 		return nil, fmt.Errorf("%s: %w", verb, err)
@@ -171,7 +172,7 @@ func (p *PythonStepping) begin(verb string, nth int) (*pythonStep, error) {
 	}
 	why := error(python.ErrNoFrames)
 	for _, f := range p.stops.files {
-		state, err := f.state(p.common, p.sel.thread)
+		state, err := f.state(p.target, p.sel.thread)
 		if err != nil {
 			why = err
 			continue
@@ -277,16 +278,16 @@ func (s *pythonStep) run(lines bool) (stop inferior.Stop, err error) {
 
 // exitedNow tells whether the process is gone.
 func (p *PythonStepping) exitedNow() (inferior.ExitStatus, bool) {
-	if p.proc == nil {
+	if p.target.Proc == nil {
 		return inferior.ExitStatus{}, true
 	}
-	return p.proc.Exited()
+	return p.target.Proc.Exited()
 }
 
 // arm sets the watches that the step takes.
 func (s *pythonStep) arm(lines bool) error {
 	add := func(at addr.Run, size int, kind inferior.WatchKind, h func(*inferior.Thread) stepEvent) error {
-		w, err := s.p.proc.BreakOnAccess(at, size, kind, func(t *inferior.Thread) inferior.Action {
+		w, err := s.p.target.Proc.BreakOnAccess(at, size, kind, func(t *inferior.Thread) inferior.Action {
 			if s.event != stepNothing || t != s.thread && !s.asleep {
 				return inferior.Resume
 			}
@@ -365,7 +366,7 @@ func (s *pythonStep) awaitReturn() (err error) {
 		}
 	}
 	var to [8]byte
-	if _, err := s.p.proc.ReadAt(to[:], int64(s.slot)); err != nil {
+	if _, err := s.p.target.Proc.ReadAt(to[:], int64(s.slot)); err != nil {
 		return err
 	}
 	s.back, err = s.p.stops.stops.planes.plant(addr.Run(binary.LittleEndian.Uint64(to[:])), func(t *inferior.Thread) inferior.Action {
@@ -382,11 +383,11 @@ func (s *pythonStep) awaitReturn() (err error) {
 
 func (s *pythonStep) disarm() (err error) {
 	for _, w := range append(s.watches, s.second) {
-		if w != nil && s.p.proc != nil {
+		if w != nil && s.p.target.Proc != nil {
 			err = errors.Join(err, w.Remove())
 		}
 	}
-	if s.back != nil && s.p.proc != nil {
+	if s.back != nil && s.p.target.Proc != nil {
 		err = errors.Join(err, s.back.Remove())
 	}
 	s.watches, s.second, s.back = nil, nil, nil
@@ -401,7 +402,7 @@ func (s *pythonStep) instruction(t *inferior.Thread) stepEvent {
 	}
 	if s.asleep {
 		s.thread = t
-		if state, err := s.file.state(s.p.common, t); err == nil {
+		if state, err := s.file.state(s.p.target, t); err == nil {
 			s.state = state
 		}
 		return stepResumed
@@ -442,7 +443,7 @@ func (s *pythonStep) doubles(offset int) bool {
 // awaitSecond has the second of two instructions watched that are executed as one, as a line begins
 // there. Without a register for it, the line is seen to begin behind it.
 func (s *pythonStep) awaitSecond(at int) {
-	w, err := s.p.proc.BreakOnAccess(s.body.Start+addr.Run(at), 2, inferior.ReadWrite, func(t *inferior.Thread) inferior.Action {
+	w, err := s.p.target.Proc.BreakOnAccess(s.body.Start+addr.Run(at), 2, inferior.ReadWrite, func(t *inferior.Thread) inferior.Action {
 		if t != s.thread || s.event != stepNothing || !s.noteSecond(at) {
 			return inferior.Resume
 		}
@@ -466,7 +467,7 @@ func (s *pythonStep) noteSecond(at int) bool {
 	}
 	var b [8]byte
 	binary.LittleEndian.PutUint64(b[:], s.file.bodies.OffsetWord(pos, at))
-	if _, err := s.p.proc.WriteAt(b[:], int64(s.file.bodies.Instruction(s.frame).At)); err != nil {
+	if _, err := s.p.target.Proc.WriteAt(b[:], int64(s.file.bodies.Instruction(s.frame).At)); err != nil {
 		return false
 	}
 	s.prev = at
@@ -491,7 +492,7 @@ func (s *pythonStep) linked(t *inferior.Thread) stepEvent {
 		return stepNothing
 	}
 	left, n := false, 0
-	err = s.p.proc.StepWithin(t, func() bool {
+	err = s.p.target.Proc.StepWithin(t, func() bool {
 		if n++; n > maxDispatch {
 			return false
 		}
@@ -518,7 +519,7 @@ func (s *pythonStep) leaving() stepEvent {
 func (s *pythonStep) changed(t *inferior.Thread) stepEvent {
 	var pos python.Position
 	n := 0
-	err := s.p.proc.StepWithin(t, func() bool {
+	err := s.p.target.Proc.StepWithin(t, func() bool {
 		if n++; n > maxDispatch {
 			return false
 		}

@@ -12,6 +12,7 @@ import (
 	"hdb/internal/addr"
 	"hdb/python"
 	"hdb/query"
+	"hdb/session/target"
 )
 
 // pythonStops are the stops at lines and functions of Python. A debug register, if there is one (see pythonJumps), watches the
@@ -19,11 +20,11 @@ import (
 // is changed or slowed down until then. Code objects that do not exist yet are found where
 // a module's code is about to be run, at PyEval_EvalCode.
 type pythonStops struct {
-	*common
-	stops *Stops
-	files []*pythonInterpreter
-	lines map[addr.Run]*pythonLine // by the address of the word
-	last  map[addr.Run]lineArrival // by frame: where a line was seen to begin last
+	target *target.Target
+	stops  *Stops
+	files  []*pythonInterpreter
+	lines  map[addr.Run]*pythonLine // by the address of the word
+	last   map[addr.Run]lineArrival // by frame: where a line was seen to begin last
 }
 
 // A pythonInterpreter is the interpreter of a loaded file, with what is planted for it.
@@ -51,14 +52,14 @@ type lineArrival struct {
 	run, offset int
 }
 
-func newPythonStops(c *common, stops *Stops) *pythonStops {
-	return &pythonStops{common: c, stops: stops, lines: map[addr.Run]*pythonLine{}, last: map[addr.Run]lineArrival{}}
+func newPythonStops(c *target.Target, stops *Stops) *pythonStops {
+	return &pythonStops{target: c, stops: stops, lines: map[addr.Run]*pythonLine{}, last: map[addr.Run]lineArrival{}}
 }
 
 // BreakPython sets a numbered stop at a line or function of Python: "app.py:40 if n > 3". file is
 // that of a line alone. A place that no code has yet makes it pending.
 func (s *Stops) BreakPython(text, file string, temporary bool) (*breakpoints.Stop, error) {
-	if s.mode() == Saved || s.mode() == Core {
+	if s.target.Mode() == target.Saved || s.target.Mode() == target.Core {
 		return nil, errors.New("nothing runs here that could stop")
 	}
 	spec := breakpoints.Spec{Kind: breakpoints.StopPython}
@@ -109,7 +110,7 @@ func (p *pythonStops) bind(st *breakpoints.Stop) error {
 		if all, err := f.in.States(); err != nil || len(all) == 0 {
 			continue // it has not begun
 		}
-		places := f.bodies.Places(targetOf(st), f.bodies.Scan(pythonRegions(p.common), p.reading.GivenUp), query.InPythonLibrary)
+		places := f.bodies.Places(targetOf(st), f.bodies.Scan(pythonRegions(p.target), p.target.Reading.GivenUp), query.InPythonLibrary)
 		errs = append(errs, p.arm(st, f, places))
 	}
 	return errors.Join(errs...)
@@ -117,7 +118,7 @@ func (p *pythonStops) bind(st *breakpoints.Stop) error {
 
 // load opens the interpreters of the files that are loaded.
 func (p *pythonStops) load() error {
-	found, refused, err := pythonFiles(p.common, p.image)
+	found, refused, err := pythonFiles(p.target, p.target.Image)
 	if err != nil {
 		if errors.Is(err, python.ErrNoPython) {
 			err = nil
@@ -176,7 +177,7 @@ func (p *pythonStops) evaluated(f *pythonInterpreter, t *inferior.Thread) {
 			tree = f.bodies.Tree(root)
 		}
 		if err := p.arm(st, f, f.bodies.Places(target, tree, query.InPythonLibrary)); err != nil {
-			p.stops.noteFailed(st, "", err)
+			noteFailed(p.stops.target, st, "", err)
 		}
 	}
 }
@@ -195,7 +196,7 @@ func (p *pythonStops) arm(st *breakpoints.Stop, f *pythonInterpreter, places []p
 		return nil
 	}
 	before := slices.Clone(b.lines)
-	err := p.stops.planes.stopAll(func() error {
+	err := p.stops.planes.target.StopAll(func() error {
 		for _, pl := range fresh {
 			l, err := p.watch(f, pl)
 			if err != nil {
@@ -216,8 +217,8 @@ func (p *pythonStops) arm(st *breakpoints.Stop, f *pythonInterpreter, places []p
 	}
 	was := st.Pending
 	p.setPlaces(st)
-	if was && p.going.Load() {
-		p.notify("%s %d is in place: %s", st.Word(), st.ID, PlaceText(st.Places[0]))
+	if was && p.target.Going.Load() {
+		p.target.Notify("%s %d is in place: %s", st.Word(), st.ID, PlaceText(st.Places[0]))
 		p.stops.noteCost(st)
 	}
 	return nil
@@ -239,7 +240,7 @@ func (p *pythonStops) watch(f *pythonInterpreter, pl python.Place) (*pythonLine,
 	}
 	l := &pythonLine{Place: pl, file: f, again: map[addr.Run]bool{}, short: p.stops.whyNoRegister(nil)}
 	err := error(nil)
-	if p.proc.FreeRegisters() == 0 || f.byJumps() {
+	if p.target.Proc.FreeRegisters() == 0 || f.byJumps() {
 		err = p.followJumps(f)
 	}
 	if !f.byJumps() && (err == nil || errors.Is(err, errNoJumps)) {
@@ -254,7 +255,7 @@ func (p *pythonStops) watch(f *pythonInterpreter, pl python.Place) (*pythonLine,
 
 // watchWord has the word of a line watched: by a debug register, or single steps.
 func (p *pythonStops) watchWord(l *pythonLine) (err error) {
-	l.watch, err = p.proc.BreakOnAccess(l.Addr(), 2, inferior.ReadWrite, func(t *inferior.Thread) inferior.Action { return p.arrived(l, t) })
+	l.watch, err = p.target.Proc.BreakOnAccess(l.Addr(), 2, inferior.ReadWrite, func(t *inferior.Thread) inferior.Action { return p.arrived(l, t) })
 	return err
 }
 
@@ -279,7 +280,7 @@ func (p *pythonStops) dropGone(st *breakpoints.Stop) {
 	for _, l := range slices.Clone(p.stops.demand.binds[st.ID].lines) {
 		if !l.file.bodies.Still(l.Body) {
 			if err := p.drop(st, l); err != nil {
-				p.stops.noteFailed(st, "", err)
+				noteFailed(p.stops.target, st, "", err)
 			}
 		}
 	}
@@ -291,7 +292,7 @@ func (p *pythonStops) unbind(st *breakpoints.Stop) error {
 		return nil
 	}
 	var errs []error
-	if b := p.stops.demand.binds[st.ID]; p.proc != nil {
+	if b := p.stops.demand.binds[st.ID]; p.target.Proc != nil {
 		for _, l := range slices.Clone(b.lines) {
 			errs = append(errs, p.drop(st, l))
 		}
@@ -299,7 +300,7 @@ func (p *pythonStops) unbind(st *breakpoints.Stop) error {
 	wanted := slices.ContainsFunc(p.stops.demand.stops.All(), func(x *breakpoints.Stop) bool {
 		return x != st && x.Kind == breakpoints.StopPython && x.Enabled
 	})
-	if !wanted && p.proc != nil {
+	if !wanted && p.target.Proc != nil {
 		for _, f := range p.files {
 			if f.eval != nil {
 				errs = append(errs, f.eval.Remove())
@@ -318,14 +319,14 @@ func (p *pythonStops) modulesChanged() {
 		}
 		before := len(p.files)
 		if err := p.load(); err != nil {
-			p.stops.noteFailed(st, "", err)
+			noteFailed(p.stops.target, st, "", err)
 			return
 		}
 		if len(p.files) == before {
 			return
 		}
 		if err := p.bind(st); err != nil {
-			p.stops.noteFailed(st, "", err)
+			noteFailed(p.stops.target, st, "", err)
 		}
 	}
 }

@@ -16,11 +16,12 @@ import (
 	"hdb/query"
 	"hdb/recording"
 	"hdb/report"
+	"hdb/session/target"
 )
 
 // Queries asks what is recorded.
 type Queries struct {
-	*common
+	target     *target.Target
 	recorded   *Recorded
 	likes      *likes
 	allocators *Allocators
@@ -31,14 +32,14 @@ type Queries struct {
 // moment. Without an index only stacks and single events are.
 func (q *Queries) recordingOf(src capture.Source, x *heap.Index) *query.Recording {
 	r := &query.Recording{
-		Source: src, Index: x, Names: q.names, Attribution: q.attribution, Likes: &q.likes.Likenesses,
-		Reading: q.reading, Moment: q.recorded.moment(x), Function: q.allocators.function, Types: q.types.types(),
+		Source: src, Index: x, Names: q.target.Names, Attribution: q.target.Attribution, Likes: &q.likes.Likenesses,
+		Reading: q.target.Reading, Moment: q.recorded.moment(x), Function: q.allocators.function, Types: q.types.types(),
 	}
 	if x != nil {
 		r.CountMappings()
 	}
 	if r.Moment == heap.End && q.recorded.followed() {
-		r.Now = q.recorded.rec.Live()
+		r.Now = q.recorded.account.Rec.Live()
 	}
 	return r
 }
@@ -86,7 +87,7 @@ func (q *Queries) EventStack(seq uint64) (*recording.Event, names.Stack, error) 
 		return nil, names.Stack{}, q.recorded.noEvent(seq)
 	}
 	if e.Stack == 0 {
-		return e, names.Stack{}, ErrNoStack
+		return e, names.Stack{}, target.ErrNoStack
 	}
 	return e, q.StackOf(e), nil
 }
@@ -144,7 +145,7 @@ func (q *Queries) OwnerOf(e *recording.Event) string {
 	if len(frames) == 0 {
 		return ""
 	}
-	return frames[q.attribution.Owner(frames)].Name()
+	return frames[q.target.Attribution.Owner(frames)].Name()
 }
 
 // ranPython tells that a recording is of CPython.
@@ -278,8 +279,8 @@ func (q *Queries) Diff(from, to query.Moment, per query.Per) (*query.Diff, error
 
 // DiffCapture compares the end of another capture with the present moment.
 func (q *Queries) DiffCapture(path string, per query.Per) (*query.Diff, error) {
-	other := New(Config{Version: q.cfg.Version, Cache: q.cfg.Cache})
-	other.Settings, other.reading, other.attribution = *q.settings, q.reading, q.attribution
+	other := New(target.Config{Version: q.target.Config.Version, Cache: q.target.Config.Cache})
+	*other.Settings, other.target.Reading, other.target.Attribution = *q.target.Settings, q.target.Reading, q.target.Attribution
 	defer other.Close()
 	if _, err := other.Captures.OpenWhole(path); err != nil {
 		return nil, err
@@ -296,8 +297,8 @@ func (q *Queries) DiffCapture(path string, per query.Per) (*query.Diff, error) {
 	if err != nil {
 		return nil, err
 	}
-	if q.saved != nil && !q.recorded.moved {
-		d.To = filepath.Base(q.saved.Path())
+	if q.target.Saved != nil && !q.recorded.moved {
+		d.To = filepath.Base(q.target.Saved.Path())
 	}
 	d.Gaps = q.recorded.Gaps()
 	for _, line := range other.Recorded.Gaps() {
@@ -339,8 +340,8 @@ func (q *Queries) profile(r *query.Recording, parts query.ProfileParts) (*report
 func (q *Queries) WholeProfile() (*report.Profile, error) {
 	src := capture.Source(nil)
 	switch {
-	case q.saved != nil:
-		src = q.saved
+	case q.target.Saved != nil:
+		src = q.target.Saved
 	case q.recorded.unfollowed():
 		src = q.recorded.source()
 	}
@@ -400,7 +401,7 @@ func (q *Queries) LocateCode(p *report.Profile) {
 			continue
 		}
 		m := &p.Modules[i]
-		segments, ok := q.names.CodeSegments(i, addr.Run(m.Low), addr.Run(m.High), addr.Bias(m.Bias))
+		segments, ok := q.target.Names.CodeSegments(i, addr.Run(m.Low), addr.Run(m.High), addr.Bias(m.Bias))
 		if !ok {
 			continue
 		}

@@ -97,7 +97,7 @@ func TestProfileBetweenMoments(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := edit.Trim(f, saved.saved, first, to); err != nil {
+			if _, err := edit.Trim(f, saved.target.Saved, first, to); err != nil {
 				t.Fatal(err)
 			}
 			if err := f.Close(); err != nil {

@@ -8,6 +8,7 @@ import (
 	"hdb/capture/file"
 	"hdb/heap"
 	"hdb/internal/outfile"
+	"hdb/session/target"
 )
 
 // TestTopStacksOfNoBytes finds a block of no bytes among what was not given back.
@@ -24,7 +25,7 @@ func TestTopStacksOfNoBytes(t *testing.T) {
 	if err := file.Save(outfile.File{Path: path}, log, nil); err != nil {
 		t.Fatal(err)
 	}
-	s := New(Config{})
+	s := New(target.Config{})
 	defer s.Close()
 	if _, err := s.Captures.Open(path); err != nil {
 		t.Fatal(err)

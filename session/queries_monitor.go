@@ -10,6 +10,7 @@ import (
 	"hdb/capture/file"
 	"hdb/inferior"
 	"hdb/query"
+	"hdb/session/target"
 )
 
 // A Monitor sums up by function what is recorded, while the process runs. All of it
@@ -17,7 +18,7 @@ import (
 // but hdb's share of the machine.
 type Monitor struct {
 	*query.Monitor
-	c        *common
+	c        *target.Target
 	recorder *Recorder
 	log      *file.Log
 }
@@ -27,29 +28,29 @@ func (q *Queries) NewMonitor() (*Monitor, error) {
 	if q.recorded.recorder.stream != nil {
 		return nil, fmt.Errorf("the live view needs all events, and the recording keeps %s", q.recorded.recorder.bounds)
 	}
-	log := q.recorded.rec.Log()
+	log := q.recorded.account.Rec.Log()
 	if log == nil {
-		return nil, ErrNotRunning
+		return nil, target.ErrNotRunning
 	}
-	return &Monitor{query.NewMonitor(q.recordingOf(log, nil), log, q.recorded.rec.Seq), q.common, q.recorded.recorder, log}, nil
+	return &Monitor{query.NewMonitor(q.recordingOf(log, nil), log, q.recorded.account.Rec.Seq), q.target, q.recorded.recorder, log}, nil
 }
 
 // Name names stacks for about as long, 0 without end, and tells whether all are
 // named. It does not wait for debug files from servers.
 func (m *Monitor) Name(budget time.Duration) (whole bool) {
-	defer m.c.names.Debuginfod.DoNotWait()()
-	return m.Monitor.Name(budget, m.c.exclusive) // a record filter names frames, too, on another goroutine
+	defer m.c.Names.Debuginfod.DoNotWait()()
+	return m.Monitor.Name(budget, m.c.Exclusive) // a record filter names frames, too, on another goroutine
 }
 
 // Elapsed is the process's own time since it was launched or attached to.
-func (m *Monitor) Elapsed() time.Duration { return m.c.now() }
+func (m *Monitor) Elapsed() time.Duration { return m.c.Now() }
 
 // Resident is how much of the process's memory is resident, 0 when it has ended.
 func (m *Monitor) Resident() uint64 {
-	if m.c.proc == nil {
+	if m.c.Proc == nil {
 		return 0
 	}
-	rss, _ := inferior.Resident(m.c.proc.PID())
+	rss, _ := inferior.Resident(m.c.Proc.PID())
 	return rss
 }
 
@@ -62,10 +63,10 @@ func (m *Monitor) Info() capture.Info { return m.log.Info() }
 // Threads are those that the events speak of, as they are called now or were last.
 func (m *Monitor) Threads() []capture.Thread {
 	all := slices.Clone(m.log.Threads())
-	if m.c.proc == nil {
+	if m.c.Proc == nil {
 		return all
 	}
-	for _, t := range m.c.proc.Threads() {
+	for _, t := range m.c.Proc.Threads() {
 		if i := slices.IndexFunc(all, func(o capture.Thread) bool { return o.Num == t.Num }); i >= 0 {
 			all[i].Name = cmp.Or(t.Name(), all[i].Name)
 		}

@@ -8,6 +8,7 @@ import (
 	"hdb/capture"
 	"hdb/heap"
 	"hdb/query"
+	"hdb/session/target"
 	"hdb/testprogs"
 )
 
@@ -19,7 +20,7 @@ func TestMonitorIsTop(t *testing.T) {
 			continue // their stacks are like those of the others
 		}
 		t.Run(name, func(t *testing.T) {
-			s := New(Config{})
+			s := New(target.Config{})
 			defer s.Close()
 			if _, err := s.Load(testprogs.Build(t, name)); err != nil {
 				t.Fatal(err)
@@ -67,7 +68,7 @@ func checkMonitor(t *testing.T, s *Session, m *Monitor) {
 		if id >= len(flows) || flows[id].Allocs == 0 {
 			continue
 		}
-		st := s.names.RecordedStack(src, capture.StackID(id), heap.End)
+		st := s.target.Names.RecordedStack(src, capture.StackID(id), heap.End)
 		if len(st.Frames) == 0 {
 			continue
 		}
@@ -123,8 +124,8 @@ func plus(n, o query.MonitorSum) query.MonitorSum {
 }
 
 func TestMonitorNeedsAProcess(t *testing.T) {
-	if _, err := New(Config{}).Queries.NewMonitor(); err == nil {
+	if _, err := New(target.Config{}).Queries.NewMonitor(); err == nil {
 		t.Error("there is one of nothing")
 	}
-	New(Config{}).Beside(func() { t.Error("called without a process") })
+	New(target.Config{}).Beside(func() { t.Error("called without a process") })
 }

@@ -109,7 +109,7 @@ func TestMergedFunctionsAreOne(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := edit.Merge(out, []*file.File{a.saved, b.saved}); err != nil {
+			if _, err := edit.Merge(out, []*file.File{a.target.Saved, b.target.Saved}); err != nil {
 				t.Fatal(err)
 			}
 			if err := out.Close(); err != nil {

@@ -14,6 +14,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/names"
+	"hdb/session/target"
 	"hdb/symbols"
 	"hdb/testprogs"
 	"hdb/testprogs/oracle"
@@ -148,7 +149,7 @@ func (c *comparison) provenTails(frames []names.Frame, want []oracle.Frame) (out
 		for last+1 < len(frames) && frames[last+1].Tail {
 			last++
 		}
-		if last+1 == len(frames) || c.called(frames[last+1].Code.Addr()) != frames[last].Entry.Run(c.s.names.Modules.At(frames[last].Code.Lookup()).Bias) {
+		if last+1 == len(frames) || c.called(frames[last+1].Code.Addr()) != frames[last].Entry.Run(c.s.target.Names.Modules.At(frames[last].Code.Lookup()).Bias) {
 			c.t.Errorf("%s is no tail call: %v does not call it", f.Function, frames[last].Code.Addr())
 		}
 		c.proven++
@@ -161,7 +162,7 @@ func (c *comparison) provenTails(frames []names.Frame, want []oracle.Frame) (out
 func (c *comparison) called(ret addr.Run) addr.Run {
 	const size, call = 5, 0xe8 // CALL rel32
 	var code [size]byte
-	if _, err := c.s.proc.ReadAt(code[:], int64(ret)-size); err != nil || code[0] != call {
+	if _, err := c.s.target.Proc.ReadAt(code[:], int64(ret)-size); err != nil || code[0] != call {
 		return 0
 	}
 	return ret + addr.Run(int32(binary.LittleEndian.Uint32(code[1:])))
@@ -181,7 +182,7 @@ func started(frames []oracle.Frame) []oracle.Frame {
 
 // aliases tells whether both are names of the frame's function.
 func (c *comparison) aliases(f names.Frame, name string) bool {
-	obj, _ := c.s.names.Modules.ObjectAt(f.Code.Lookup())
+	obj, _ := c.s.target.Names.Modules.ObjectAt(f.Code.Lookup())
 	if obj == nil {
 		return false
 	}
@@ -216,7 +217,7 @@ func (c *comparison) agrees(frames []names.Frame, i int) bool {
 }
 
 func addr2line(t *testing.T, s *Session, code addr.Code) string {
-	obj, mod := s.names.Modules.ObjectAt(code.Lookup())
+	obj, mod := s.target.Names.Modules.ObjectAt(code.Lookup())
 	if obj == nil {
 		return ""
 	}
@@ -242,7 +243,7 @@ func openCommand(t *testing.T, c testprogs.Command) *Session {
 	t.Helper()
 	runtime.LockOSThread()
 	t.Cleanup(runtime.UnlockOSThread)
-	s := New(Config{Version: "test", Cache: testprogs.Kept(t), Notify: func(line string) { t.Log(line) }})
+	s := New(target.Config{Version: "test", Cache: testprogs.Kept(t), Notify: func(line string) { t.Log(line) }})
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Errorf("close: %v", err)

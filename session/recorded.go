@@ -10,13 +10,14 @@ import (
 	"hdb/query"
 	"hdb/recording"
 	"hdb/report"
+	"hdb/session/target"
 )
 
 // Recorded is the recording that can be asked, of this run, of the last one or of a capture,
 // and what makes answers drawn from it less sure.
 type Recorded struct {
-	*common
-	*account
+	target     *target.Target
+	account    *target.Account
 	recorder   *Recorder
 	unreadable error // why the recording of this run cannot be asked
 	indexed    indexed
@@ -32,18 +33,18 @@ type indexed struct {
 
 // source is the events that can be asked about: of this run, of the last one, or
 // of the capture. They end early when the reading is given up.
-func (r *Recorded) source() capture.Source { return r.reading.Of(r.wholeSource()) }
+func (r *Recorded) source() capture.Source { return r.target.Reading.Of(r.wholeSource()) }
 
 // wholeSource is source, to its end.
 func (r *Recorded) wholeSource() capture.Source {
 	r.unreadable = nil
-	if r.saved != nil {
-		return r.saved
+	if r.target.Saved != nil {
+		return r.target.Saved
 	}
-	if log := r.rec.Log(); log != nil {
+	if log := r.account.Rec.Log(); log != nil {
 		return log
 	}
-	if f := r.rec.File(); f != nil && f.Kept() {
+	if f := r.account.Rec.File(); f != nil && f.Kept() {
 		src, err := r.recorder.fileSource(f)
 		if r.unreadable = err; err != nil {
 			return nil
@@ -63,21 +64,21 @@ func (r *Recorded) someSource() (capture.Source, error) {
 		return nil, fmt.Errorf("the recording cannot be read: %w", r.unreadable)
 	case src != nil && hasGo(src):
 		return nil, goError(src)
-	case src != nil && src.Info().Aggregate && (r.saved != nil || src.Info().Totals.Events > 0):
+	case src != nil && src.Info().Aggregate && (r.target.Saved != nil || src.Info().Totals.Events > 0):
 		return nil, query.ErrSums
-	case r.saved != nil && r.saved.Damage() != nil:
-		return nil, r.saved.Damage()
-	case r.saved != nil && src.Info().Partial.Has(capture.NoAllocator):
+	case r.target.Saved != nil && r.target.Saved.Damage() != nil:
+		return nil, r.target.Saved.Damage()
+	case r.target.Saved != nil && src.Info().Partial.Has(capture.NoAllocator):
 		return nil, ErrUnfollowed
-	case r.saved != nil:
+	case r.target.Saved != nil:
 		return nil, errors.New("no event was recorded: the capture has none")
-	case r.rec.On() && r.proc == nil && src != nil && r.unfollowed():
+	case r.account.Rec.On() && r.target.Proc == nil && src != nil && r.unfollowed():
 		return nil, ErrUnfollowed
-	case r.rec.On() && r.proc == nil:
+	case r.account.Rec.On() && r.target.Proc == nil:
 		return nil, errors.New("no event was recorded yet: use run, start or attach")
-	case r.rec.On() && src != nil:
+	case r.account.Rec.On() && src != nil:
 		return src, nil // which fills when the process goes on: Waiting says so
-	case r.image == nil:
+	case r.target.Image == nil:
 		return nil, errNothing
 	}
 	return nil, errNothingRecorded
@@ -95,7 +96,7 @@ var errNothingRecorded = errors.New("nothing was recorded: use record start, or 
 // Waiting says that the recording of a process has no event yet, "" if it has, or if there is
 // none.
 func (r *Recorded) Waiting() string {
-	if r.saved != nil || r.proc == nil || !r.rec.On() {
+	if r.target.Saved != nil || r.target.Proc == nil || !r.account.Rec.On() {
 		return ""
 	}
 	switch src := r.wholeSource(); {
@@ -103,8 +104,8 @@ func (r *Recorded) Waiting() string {
 		return ""
 	case src.Info().Partial.Has(capture.NoAllocator):
 		return ErrUnfollowed.Error()
-	case r.rec.Filter() != nil:
-		return fmt.Sprintf("no event was recorded yet that has %s: continue, or change the record filter", r.rec.Filter())
+	case r.account.Rec.Filter() != nil:
+		return fmt.Sprintf("no event was recorded yet that has %s: continue, or change the record filter", r.account.Rec.Filter())
 	}
 	return "no event was recorded yet: continue, and stop later"
 }
@@ -132,7 +133,7 @@ func (r *Recorded) Index() (*heap.Index, error) {
 		return nil, err
 	}
 	if of := r.wholeSource(); r.indexed.of != of {
-		x, err := heap.ReadIndex(r.reading, of)
+		x, err := heap.ReadIndex(r.target.Reading, of)
 		if err != nil {
 			return nil, err
 		}
@@ -140,7 +141,7 @@ func (r *Recorded) Index() (*heap.Index, error) {
 	} else if err := r.indexed.index.Update(); err != nil {
 		return nil, err
 	}
-	return r.indexed.index.For(r.reading), nil
+	return r.indexed.index.For(r.target.Reading), nil
 }
 
 // sums is what is recorded, with its index.
@@ -203,10 +204,10 @@ func (r *Recorded) bring(at uint64) { r.at, r.moved = at, true }
 
 // over tells that questions are answered as of the end of what is recorded, and that the
 // program goes no further.
-func (r *Recorded) over() bool { return r.mode() != Live && !r.brought() }
+func (r *Recorded) over() bool { return r.target.Mode() != target.Live && !r.brought() }
 
 // brought tells that the view is at a moment before the end.
-func (r *Recorded) brought() bool { return r.recalled() && r.moved }
+func (r *Recorded) brought() bool { return r.target.Recalled() && r.moved }
 
 // toEnd has questions answered as of the end.
 func (r *Recorded) toEnd() { r.at, r.moved = 0, false }
@@ -219,7 +220,7 @@ func (r *Recorded) moment(x *heap.Index) uint64 {
 	switch {
 	case r.brought():
 		return r.at
-	case !r.beside || x == nil:
+	case !r.target.Beside || x == nil:
 		return heap.End
 	}
 	return x.Last()
@@ -228,7 +229,7 @@ func (r *Recorded) moment(x *heap.Index) uint64 {
 // followed tells that the live heap that the recording follows is that of the end of a log in memory, and does not
 // change.
 func (r *Recorded) followed() bool {
-	return r.mode() == Live && !r.beside && r.proc != nil && r.rec.Log() != nil
+	return r.target.Mode() == target.Live && !r.target.Beside && r.target.Proc != nil && r.account.Rec.Log() != nil
 }
 
 // Event is the recorded event of that number.
@@ -285,22 +286,22 @@ func (r *Recorded) Marks() []capture.MarkRecord {
 // Counts are how many events are recorded, of how many: in this run, or in that
 // of a capture, where only those up to the last event or stop are known of.
 func (r *Recorded) Counts() (recorded, seen uint64) {
-	if r.saved == nil {
-		r.exclusive(func() {
-			st := r.rec.Status()
+	if r.target.Saved == nil {
+		r.target.Exclusive(func() {
+			st := r.account.Rec.Status()
 			recorded, seen = st.Recorded, st.Seen
 		})
 		return recorded, seen
 	}
-	recorded = uint64(r.saved.Len())
-	seen = max(recorded, r.saved.Info().Totals.Events)
-	if r.saved.Info().Aggregate {
+	recorded = uint64(r.target.Saved.Len())
+	seen = max(recorded, r.target.Saved.Info().Totals.Events)
+	if r.target.Saved.Info().Aggregate {
 		recorded = seen // though not one by one
 	}
-	for e := range r.saved.Events(seen + 1) { // none if all events were recorded
+	for e := range r.target.Saved.Events(seen + 1) { // none if all events were recorded
 		seen = e.Seq
 	}
-	for _, st := range r.saved.Stops() {
+	for _, st := range r.target.Saved.Stops() {
 		seen = max(seen, st.Seq)
 	}
 	return recorded, seen

@@ -23,7 +23,7 @@ func (r *Recorded) Partial() capture.Reasons {
 	lacks := len(why.Without(capture.FreedUnseen)) > 0
 	if recorded, seen := r.Counts(); !lacks && seen > recorded {
 		kind := capture.AtStops
-		if r.saved != nil { // at stops, or by an older hdb
+		if r.target.Saved != nil { // at stops, or by an older hdb
 			kind = capture.SomeEvents
 		}
 		why = why.With(capture.Reason{Kind: kind, Text: fmt.Sprintf("%d of %d", recorded, seen)})
@@ -40,7 +40,7 @@ func (r *Recorded) unfollowed() bool {
 // Caveats are why the numbers that are drawn from the recording may not be those of
 // the run.
 func (r *Recorded) Caveats() report.Caveats {
-	if r.saved == nil {
+	if r.target.Saved == nil {
 		r.recorder.noteLosses()
 	}
 	src := r.source()
@@ -49,7 +49,7 @@ func (r *Recorded) Caveats() report.Caveats {
 	}
 	c := report.CaveatsOf(src)
 	c.Partial = r.Partial()
-	if err := r.names.UnknownGoTypes(); err != nil {
+	if err := r.target.Names.UnknownGoTypes(); err != nil {
 		c.NoTypes = err.Error()
 	}
 	if !c.Partial.Has(capture.FreedUnseen) {
@@ -84,4 +84,4 @@ func (r *Recorded) gapsOfAnswers() report.Caveats {
 }
 
 // Doubt says why recorded blocks that seem to be live may not be.
-func (r *Recorded) Doubt() report.Doubt { return r.liveDoubt(r.saved) }
+func (r *Recorded) Doubt() report.Doubt { return r.account.LiveDoubt(r.target.Saved) }

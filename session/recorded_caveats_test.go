@@ -23,7 +23,7 @@ func TestGapsWhileRecording(t *testing.T) {
 	if err := s.Recorder.Filter(get[*cond.Cond](t)(cond.Parse("size > 5"))); err != nil {
 		t.Fatal(err)
 	}
-	s.losses.EndProbe(probe.Stats{Lost: 12})
+	s.account.Losses.EndProbe(probe.Stats{Lost: 12})
 	got := s.Recorded.Gaps()
 	if len(got) != 2 || !strings.HasSuffix(got[0], "of the run: only events with size > 5") || !strings.HasPrefix(got[1], "12 calls are missing") {
 		t.Errorf("%q", got)
@@ -54,7 +54,7 @@ func TestGapsOfABoundedRecording(t *testing.T) {
 	recordFromMain(t, s)
 	setBreak(t, s, "basic.c:16")
 	must(t)(s.Execution.Continue(1))
-	s.losses.EndProbe(probe.Stats{Lost: 12})
+	s.account.Losses.EndProbe(probe.Stats{Lost: 12})
 	if got := s.Recorded.Gaps(); len(got) != 1 || !strings.HasPrefix(got[0], "12 calls are missing") {
 		t.Errorf("%q", got)
 	}

@@ -11,6 +11,7 @@ import (
 	"hdb/internal/cond"
 	"hdb/query"
 	"hdb/report"
+	"hdb/session/target"
 )
 
 // stopRecord ends the recording.
@@ -57,7 +58,7 @@ func saveAndOpen(t *testing.T, s *Session) *Session {
 
 // beforeUnload records phases up to where it gives its blocks back, and has it stop behind
 // that, too.
-func beforeUnload(t *testing.T, mode ProbeMode) *Session {
+func beforeUnload(t *testing.T, mode target.ProbeMode) *Session {
 	t.Helper()
 	s := open(t, "phases")
 	s.Settings.Probe = mode
@@ -70,7 +71,7 @@ func beforeUnload(t *testing.T, mode ProbeMode) *Session {
 
 // TestGapInARecording frees recorded blocks while the recording is stopped.
 func TestGapInARecording(t *testing.T) {
-	onBothPlanes(t, func(t *testing.T, mode ProbeMode) {
+	onBothPlanes(t, func(t *testing.T, mode target.ProbeMode) {
 		s := beforeUnload(t, mode)
 		wantPartial(t, s, false, capture.StartedLate)
 		stopRecord(t, s)
@@ -99,7 +100,7 @@ func TestGapInARecording(t *testing.T) {
 
 // TestPauseIsNoGap frees the same blocks while it is paused.
 func TestPauseIsNoGap(t *testing.T) {
-	onBothPlanes(t, func(t *testing.T, mode ProbeMode) {
+	onBothPlanes(t, func(t *testing.T, mode target.ProbeMode) {
 		s := beforeUnload(t, mode)
 		if err := s.Recorder.Pause(); err != nil {
 			t.Fatal(err)
@@ -117,7 +118,7 @@ func TestPauseIsNoGap(t *testing.T) {
 
 // TestGapWithoutBlocks has no recorded block that might end in it.
 func TestGapWithoutBlocks(t *testing.T) {
-	onBothPlanes(t, func(t *testing.T, mode ProbeMode) {
+	onBothPlanes(t, func(t *testing.T, mode target.ProbeMode) {
 		s := open(t, "phases")
 		s.Settings.Probe = mode
 		setBreak(t, s, "report")
@@ -148,7 +149,7 @@ func TestStepsAreAGap(t *testing.T) {
 
 // TestAddressAfterAGap hands out the address of a block that was freed in a gap.
 func TestAddressAfterAGap(t *testing.T) {
-	onBothPlanes(t, func(t *testing.T, mode ProbeMode) {
+	onBothPlanes(t, func(t *testing.T, mode target.ProbeMode) {
 		s := open(t, "phases")
 		s.Settings.Probe = mode
 		recordFromMain(t, s)
@@ -178,7 +179,7 @@ func TestAddressAfterAGap(t *testing.T) {
 // TestStopsAfterTheRecording are not recorded, while it is paused they are. Of what was
 // recorded the end is, in both cases.
 func TestStopsAfterTheRecording(t *testing.T) {
-	onBothPlanes(t, func(t *testing.T, mode ProbeMode) {
+	onBothPlanes(t, func(t *testing.T, mode target.ProbeMode) {
 		for _, paused := range []bool{false, true} {
 			s := open(t, "basic")
 			s.Settings.Probe = mode
@@ -208,7 +209,7 @@ func TestStopsAfterTheRecording(t *testing.T) {
 
 // TestMovedAway has a block whose allocation a stop has recorded moved and freed.
 func TestMovedAway(t *testing.T) {
-	onBothPlanes(t, func(t *testing.T, mode ProbeMode) {
+	onBothPlanes(t, func(t *testing.T, mode target.ProbeMode) {
 		s := open(t, "phases")
 		s.Settings.Probe = mode
 		must(t)(s.Start(nil))
@@ -220,7 +221,7 @@ func TestMovedAway(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		unsure := mode == ProbeOn // where a call that no stop wants is seen late
+		unsure := mode == target.ProbeOn // where a call that no stop wants is seen late
 		if got := s.Recorded.Doubt() != report.NoDoubt; got != unsure || live.Blocks > 0 && !got {
 			t.Errorf("%d blocks live, doubt %d", live.Blocks, s.Recorded.Doubt())
 		}
@@ -232,11 +233,11 @@ func TestMovedAway(t *testing.T) {
 
 // TestCountsInDoubt sets conditions about the live heap when it is known, and when not.
 func TestCountsInDoubt(t *testing.T) {
-	onBothPlanes(t, func(t *testing.T, mode ProbeMode) {
+	onBothPlanes(t, func(t *testing.T, mode target.ProbeMode) {
 		s := open(t, "phases")
 		s.Settings.Probe = mode
 		var said []string
-		s.cfg.Notify = func(line string) { said = append(said, line) }
+		s.target.Config.Notify = func(line string) { said = append(said, line) }
 		says := func(when string, want ...string) {
 			t.Helper()
 			fits := len(said) == len(want)

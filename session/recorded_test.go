@@ -14,6 +14,7 @@ import (
 	"hdb/capture"
 	"hdb/query"
 	"hdb/report"
+	"hdb/session/target"
 )
 
 // ask has DuckDB answer queries about a recording's tables, a line each.
@@ -172,7 +173,7 @@ func TestUnclosedIsPartial(t *testing.T) {
 		if err := os.Truncate(path, tc.size); err != nil {
 			t.Fatal(err)
 		}
-		cut := New(Config{Version: "test"})
+		cut := New(target.Config{Version: "test"})
 		defer cut.Close()
 		if _, err := cut.Captures.Open(path); err != nil {
 			t.Fatal(err)

@@ -9,13 +9,14 @@ import (
 	"hdb/internal/cond"
 	"hdb/recording"
 	"hdb/report"
+	"hdb/session/target"
 )
 
 // Recorder records the allocator calls of a run: in memory, in a file without a name that
 // keeps within bounds, or in a stream.
 type Recorder struct {
-	*common
-	*account
+	target  *target.Target
+	account *target.Account
 	sel     *Selection
 	planes  *Planes
 	console *ConsoleLog
@@ -34,21 +35,21 @@ type Recorder struct {
 // Start starts recording every allocation event with its stack. With plain
 // breakpoints each call costs two stops of the thread, tens of microseconds.
 func (r *Recorder) Start() error {
-	if r.mode() == Saved {
-		return ErrSaved
+	if r.target.Mode() == target.Saved {
+		return target.ErrSaved
 	}
-	if r.mode() == Core {
+	if r.target.Mode() == target.Core {
 		return errCoreRecord
 	}
-	if r.rec.On() {
+	if r.account.Rec.On() {
 		return errors.New("record: already recording")
 	}
-	ended := r.rec.Ended()
-	r.exclusive(func() {
-		r.rec.Start()
-		r.rec.Pause(r.paused)
+	ended := r.account.Rec.Ended()
+	r.target.Exclusive(func() {
+		r.account.Rec.Start()
+		r.account.Rec.Pause(r.paused)
 	})
-	if r.proc == nil {
+	if r.target.Proc == nil {
 		return nil
 	}
 	r.noteStart(ended)
@@ -60,25 +61,25 @@ func (r *Recorder) Start() error {
 func (r *Recorder) BeginPaused(on bool) { r.paused = on }
 
 // PythonAllocators has CPython's own allocators followed from now on.
-func (r *Recorder) PythonAllocators() { r.settings.PythonAllocators = true }
+func (r *Recorder) PythonAllocators() { r.target.Settings.PythonAllocators = true }
 
 // noteStart notes what a recording lacks that begins within the run, or goes on after it
 // had ended.
 func (r *Recorder) noteStart(ended bool) {
-	ran := r.gaps.Restarted()
+	ran := r.account.Gaps.Restarted()
 	switch {
 	case !ended:
-		if r.proc.Attached() {
-			r.rec.NotePartial(capture.Reason{Kind: capture.BeganLate})
+		if r.target.Proc.Attached() {
+			r.account.Rec.NotePartial(capture.Reason{Kind: capture.BeganLate})
 		}
-		r.rec.NotePartial(capture.Reason{Kind: capture.StartedLate})
+		r.account.Rec.NotePartial(capture.Reason{Kind: capture.StartedLate})
 	case ran:
-		r.rec.NotePartial(capture.Reason{Kind: capture.Stopped})
+		r.account.Rec.NotePartial(capture.Reason{Kind: capture.Stopped})
 	}
-	if r.gaps.Blind() {
-		r.rec.NotePartial(capture.Reason{Kind: capture.FreedUnseen})
+	if r.account.Gaps.Blind() {
+		r.account.Rec.NotePartial(capture.Reason{Kind: capture.FreedUnseen})
 	}
-	r.rec.DropPartial(capture.EndedEarly)
+	r.account.Rec.DropPartial(capture.EndedEarly)
 	r.noteSelection()
 }
 
@@ -88,11 +89,11 @@ func (r *Recorder) Stop() error {
 	if err := r.recording(); err != nil {
 		return err
 	}
-	r.exclusive(func() { r.rec.Stop(r.proc != nil) })
-	if r.proc == nil {
+	r.target.Exclusive(func() { r.account.Rec.Stop(r.target.Proc != nil) })
+	if r.target.Proc == nil {
 		return nil
 	}
-	r.rec.NotePartial(capture.Reason{Kind: capture.EndedEarly})
+	r.account.Rec.NotePartial(capture.Reason{Kind: capture.EndedEarly})
 	return r.planes.arm()
 }
 
@@ -102,10 +103,10 @@ func (r *Recorder) Pause() error {
 	if err := r.recording(); err != nil {
 		return err
 	}
-	if r.rec.Status().Paused {
+	if r.account.Rec.Status().Paused {
 		return errors.New("record: already paused: use record resume")
 	}
-	r.exclusive(func() { r.rec.Pause(true) })
+	r.target.Exclusive(func() { r.account.Rec.Pause(true) })
 	r.noteSelection()
 	return nil
 }
@@ -115,19 +116,19 @@ func (r *Recorder) Resume() error {
 	if err := r.recording(); err != nil {
 		return err
 	}
-	if !r.rec.Status().Paused {
+	if !r.account.Rec.Status().Paused {
 		return errors.New("record: not paused")
 	}
-	r.exclusive(func() { r.rec.Pause(false) })
+	r.target.Exclusive(func() { r.account.Rec.Pause(false) })
 	return nil
 }
 
 // recording is the error of a verb that needs a recording, or nil.
 func (r *Recorder) recording() error {
 	switch {
-	case r.mode() == Saved:
-		return ErrSaved
-	case !r.rec.On():
+	case r.target.Mode() == target.Saved:
+		return target.ErrSaved
+	case !r.account.Rec.On():
 		return errors.New("record: not recording: use record start")
 	}
 	return nil
@@ -136,59 +137,59 @@ func (r *Recorder) recording() error {
 // Filter has only events recorded for which c holds, and the ends of
 // their blocks; a nil c takes the filter away.
 func (r *Recorder) Filter(c *cond.Cond) error {
-	if r.mode() == Saved {
-		return ErrSaved
+	if r.target.Mode() == target.Saved {
+		return target.ErrSaved
 	}
 	var filter *recording.Filter
 	if c != nil {
 		filter = recording.NewFilter(c)
 	}
-	r.exclusive(func() { r.rec.SetFilter(filter) })
+	r.target.Exclusive(func() { r.account.Rec.SetFilter(filter) })
 	r.noteSelection()
 	return nil
 }
 
 // noteSelection notes what keeps events out of a recording that is under way.
 func (r *Recorder) noteSelection() {
-	st := r.rec.Status()
-	if !st.On || r.proc == nil {
+	st := r.account.Rec.Status()
+	if !st.On || r.target.Proc == nil {
 		return
 	}
 	if st.Paused {
-		r.rec.NotePartial(capture.Reason{Kind: capture.Paused})
+		r.account.Rec.NotePartial(capture.Reason{Kind: capture.Paused})
 	}
 	if st.Filter != "" {
-		r.rec.NotePartial(capture.Reason{Kind: capture.OnlyEvents, Text: st.Filter})
+		r.account.Rec.NotePartial(capture.Reason{Kind: capture.OnlyEvents, Text: st.Filter})
 	}
 }
 
 // noteLosses records the losses since the last time, and warns of them, and that small blocks
 // of Python are in no event.
 func (r *Recorder) noteLosses() {
-	if r.planes.tracer == nil && r.probe == nil {
+	if r.planes.tracer == nil && r.target.Probe == nil {
 		return
 	}
-	if r.rec.On() && r.planes.hidesPython() {
-		r.rec.NotePartial(capture.Reason{Kind: capture.PythonHeap})
+	if r.account.Rec.On() && r.planes.hidesPython() {
+		r.account.Rec.NotePartial(capture.Reason{Kind: capture.PythonHeap})
 	}
-	for _, l := range r.losses.Fresh(r.planes.data.stats(), r.planes.tracerStats()) {
-		if r.rec.On() {
-			r.exclusive(func() { r.rec.AddLoss(l) })
+	for _, l := range r.account.Losses.Fresh(r.planes.data.stats(), r.planes.tracerStats()) {
+		if r.account.Rec.On() {
+			r.target.Exclusive(func() { r.account.Rec.AddLoss(l) })
 		}
 	}
-	switch n, why := r.losses.Warning(); n {
+	switch n, why := r.account.Losses.Warning(); n {
 	case 0:
 	case 1:
-		r.notify("1 call lost: %s", report.ReasonText(why))
+		r.target.Notify("1 call lost: %s", report.ReasonText(why))
 	default:
-		r.notify("%d calls lost: %s", n, report.ReasonText(why))
+		r.target.Notify("%d calls lost: %s", n, report.ReasonText(why))
 	}
 }
 
 // logStop keeps the report, with its stack, for the capture.
 func (r *Recorder) logStop(rep *Report) {
 	ends := rep.Reason == inferior.Exited || rep.Reason == inferior.Gone
-	if f := r.rec.File(); f != nil && !f.Kept() && !ends {
+	if f := r.account.Rec.File(); f != nil && !f.Kept() && !ends {
 		return // a recording without a console stops for itself, not for a user
 	}
 	rec := capture.StopRecord{Time: rep.Elapsed, Text: rep.Headline(), TID: int32(rep.Thread.TID)}
@@ -196,16 +197,16 @@ func (r *Recorder) logStop(rep *Report) {
 		rec.Event = rep.Event.Seq
 	}
 	r.noteLosses()
-	r.exclusive(func() {
+	r.target.Exclusive(func() {
 		if r.sel.thread == nil || ends {
-			r.rec.AddStop(rec, nil, nil)
+			r.account.Rec.AddStop(rec, nil, nil)
 			return
 		}
 		var stack *capture.Stack
-		if raw, err := r.sel.walker.raw(r.sel.thread, defaultDepth, r.sel.code); err == nil {
+		if raw, err := r.sel.walker.Raw(r.sel.thread, defaultDepth, r.sel.code); err == nil {
 			st := recording.StackOf(r.planes.data.python.insert(r.sel.thread, raw))
 			stack = &st
 		}
-		r.rec.AddStop(rec, thread{r.sel.thread}, stack)
+		r.account.Rec.AddStop(rec, thread{r.sel.thread}, stack)
 	})
 }

@@ -31,10 +31,10 @@ func TestFullRecordingEndsWhileThreadsRun(t *testing.T) {
 	must(t)(s.StartInstruction(nil))
 	var ended int
 	again := func() {
-		if !s.rec.On() {
+		if !s.account.Rec.On() {
 			ended++
 		}
-		if err := s.stopAll(s.Recorder.Start); err != nil {
+		if err := s.target.StopAll(s.Recorder.Start); err != nil {
 			t.Error(err)
 		}
 	}

@@ -12,17 +12,17 @@ import (
 // its owner can end the recording.
 func (r *Recorder) failed(err error) {
 	r.failure.CompareAndSwap(nil, &err)
-	if p := r.target.Load(); p != nil && r.streaming == nil {
-		p.Wake(func() { r.notify("%v: no more events are taken; what was recorded before may be saved", err) })
+	if p := r.target.Current.Load(); p != nil && r.streaming == nil {
+		p.Wake(func() { r.target.Notify("%v: no more events are taken; what was recorded before may be saved", err) })
 	}
-	_ = r.interrupt() // an error would mean that nothing runs
+	_ = r.target.Interrupt() // an error would mean that nothing runs
 }
 
 // Fail notes a panic of the goroutine that owns the session, which may have been anywhere:
 // nothing is asked of it any more but EndStream and Rescue.
 func (r *Recorder) Fail(err error) {
 	r.failure.CompareAndSwap(nil, &err)
-	r.exclusive(r.rec.Forsake) // it may run on
+	r.target.Exclusive(r.account.Rec.Forsake) // it may run on
 }
 
 // Failure is an error of hdb's own that has ended the recording, or nil.
@@ -39,14 +39,14 @@ func (r *Recorder) Failure() error {
 func (r *Recorder) complete(f *recording.File) error {
 	failure := r.Failure()
 	if failure == nil {
-		err := caught(func() error { return f.Complete(r.names.Embedder(), r.rec.Info()) })
+		err := caught(func() error { return f.Complete(r.target.Names.Embedder(), r.account.Rec.Info()) })
 		if !isPanic(err) {
 			return err
 		}
 		failure = err
 	}
 	all := failure
-	for _, step := range f.Steps(failure, r.names.Embedder()) {
+	for _, step := range f.Steps(failure, r.target.Names.Embedder()) {
 		err := caught(step)
 		all = errors.Join(all, err)
 		if err != nil && !isPanic(err) {
@@ -81,8 +81,8 @@ func isPanic(err error) bool {
 func (s *Session) Rescue() error {
 	s.Settings.Outlive = true
 	return caught(func() error {
-		if s.proc != nil { // the panic may have come while it ran
-			if err := s.proc.StopAll(func() error { return nil }); err != nil && !errors.Is(err, inferior.ErrEnded) {
+		if s.target.Proc != nil { // the panic may have come while it ran
+			if err := s.target.Proc.StopAll(func() error { return nil }); err != nil && !errors.Is(err, inferior.ErrEnded) {
 				return err
 			}
 		}

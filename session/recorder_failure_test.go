@@ -36,14 +36,14 @@ func TestPanicEndsARecording(t *testing.T) {
 	var file *faultyFile
 	for name, inject := range map[string]func(*Session){
 		"in a breakpoint's handler": func(s *Session) {
-			s.exclusive(func() { s.Planes.fallBack(errors.New("the test wants it")) })
-			if err := s.proc.StopAll(s.Planes.arm); err != nil {
+			s.target.Exclusive(func() { s.Planes.fallBack(errors.New("the test wants it")) })
+			if err := s.target.Proc.StopAll(s.Planes.arm); err != nil {
 				panic("plain breakpoints are not armed")
 			}
 			s.demand.next = &nextEvent{left: 1, want: func(capture.Kind) bool { panic("a stop is at fault") }}
 		},
 		"in the ring's goroutine": func(s *Session) {
-			s.exclusive(s.rec.ForgetProbe) // which goes on speaking of stacks
+			s.target.Exclusive(s.account.Rec.ForgetProbe) // which goes on speaking of stacks
 		},
 		"in the queue": func(*Session) { file.writes = 9 },
 		"in the owner": func(*Session) { panic("the owner is at fault") },
@@ -68,8 +68,8 @@ func TestPanicEndsARecording(t *testing.T) {
 						break
 					}
 				}
-				s.proc.Wake(func() {
-					s.exclusive(func() { _ = s.Recorder.stream.file.Flush() })
+				s.target.Proc.Wake(func() {
+					s.target.Exclusive(func() { _ = s.Recorder.stream.file.Flush() })
 					inject(s)
 				})
 			}()

@@ -7,23 +7,24 @@ import (
 	"hdb/names"
 	"hdb/query"
 	"hdb/recording"
+	"hdb/session/target"
 	"hdb/unwind"
 )
 
 // recordedProcess is what the recording asks about the process.
 type recordedProcess struct {
-	*common
-	likes *likes
+	target *target.Target
+	likes  *likes
 }
 
 // Frames answers what the filter asks of a stack that the probe has walked.
 func (r recordedProcess) Frames(st capture.Stack) recording.Frames {
-	f := &recordedFrames{likes: r.likes, Predicates: query.Predicates{Attribution: r.attribution}}
+	f := &recordedFrames{likes: r.likes, Predicates: query.Predicates{Attribution: r.target.Attribution}}
 	f.Find = func() []names.Frame {
-		defer r.names.Debuginfod.DoNotWait()() // see fetchAhead
+		defer r.target.Names.Debuginfod.DoNotWait()() // see fetchAhead
 		var out []names.Frame
 		for i := range st.PCs {
-			out = r.names.AppendFrames(out, unwind.Frame{PC: st.Code(i)})
+			out = r.target.Names.AppendFrames(out, unwind.Frame{PC: st.Code(i)})
 		}
 		return out
 	}
@@ -33,7 +34,7 @@ func (r recordedProcess) Frames(st capture.Stack) recording.Frames {
 // GoType tells whether the type that a Go runtime was told of a block of so many bytes, by code at
 // an address, matches a pattern.
 func (r recordedProcess) GoType(code addr.Run, aux capture.GoAux, size uint64, pattern string) bool {
-	return r.golang.Matches(code, aux, size, pattern)
+	return r.target.Go.Matches(code, aux, size, pattern)
 }
 
 // recordedFrames are the named frames of a stack.
@@ -49,23 +50,23 @@ func (f *recordedFrames) Like(event string) bool { return f.likes.same(event, f.
 // soon, because a runtime that ends takes its code back first: recorded stacks were followed
 // by frame pointers, as those through code of no file are.
 func (r recordedProcess) Guessed() {
-	if r.names.JIT.Want() {
-		if p := r.target.Load(); p != nil {
-			p.Wake(r.names.JIT.Read)
+	if r.target.Names.JIT.Want() {
+		if p := r.target.Current.Load(); p != nil {
+			p.Wake(r.target.Names.JIT.Read)
 		}
 	}
 }
 
 // Numbered has the probe count an event that got a number.
 func (r recordedProcess) Numbered() {
-	if r.probe != nil {
-		r.probe.Numbered()
+	if r.target.Probe != nil {
+		r.target.Probe.Numbered()
 	}
 }
 
 // Interpreted is the position in Python that a code address stands for.
 func (r recordedProcess) Interpreted(pc addr.Run) (capture.Frame, bool) {
-	return r.names.Interpreted.At(pc)
+	return r.target.Names.Interpreted.At(pc)
 }
 
 // Resident is the resident memory of a process.

@@ -54,23 +54,23 @@ func (st *RecordStatus) setLosses(losses []recording.Loss) {
 // have to be counted.
 func (r *Recorder) progress() RecordStatus {
 	st := RecordStatus{
-		Plane: r.planes.Plane(), Probe: r.losses.Probe(r.planes.data.stats()),
-		Unmerged: r.planes.data.python.unmerged(), Unrecorded: r.planes.data.python.unrecorded(), GoHeap: r.rec.Info().Partial.Has(capture.GoHeap),
+		Plane: r.planes.Plane(), Probe: r.account.Losses.Probe(r.planes.data.stats()),
+		Unmerged: r.planes.data.python.unmerged(), Unrecorded: r.planes.data.python.unrecorded(), GoHeap: r.account.Rec.Info().Partial.Has(capture.GoHeap),
 	}
-	st.Unfollowed = r.gaps.Calls()
-	if r.gaps.Counted() {
+	st.Unfollowed = r.account.Gaps.Calls()
+	if r.account.Gaps.Counted() {
 		st.Doubt = report.UnfollowedSince
 	}
-	r.exclusive(func() {
-		now := r.rec.Status()
+	r.target.Exclusive(func() {
+		now := r.account.Rec.Status()
 		st.Recording, st.Paused, st.Filter = now.On, now.Paused, now.Filter
 		st.Seen, st.Recorded, st.Unwritten = now.Seen, now.Recorded, now.Unwritten
 		st.LiveBytes, st.LiveBlocks, st.PeakBytes = now.LiveBytes, now.LiveBlocks, now.PeakBytes
 		st.Stacks, st.Truncated = now.Stacks, now.Truncated
-		if log := r.rec.Log(); log != nil {
+		if log := r.account.Rec.Log(); log != nil {
 			st.Bytes = log.Size()
 		}
-		if f := r.rec.File(); f != nil {
+		if f := r.account.Rec.File(); f != nil {
 			st.Bytes = f.Size()
 			st.Bounds, st.Full, st.Err = f.Bounds(), f.Full(), f.Err()
 			if n := f.Dropped(); n > 0 {
@@ -79,6 +79,6 @@ func (r *Recorder) progress() RecordStatus {
 		}
 	})
 	st.Sites, st.HidesPython = r.planes.siteCount(), r.planes.hidesPython()
-	st.setLosses(r.losses.All(r.planes.data.stats(), r.planes.tracerStats()))
+	st.setLosses(r.account.Losses.All(r.planes.data.stats(), r.planes.tracerStats()))
 	return st
 }

@@ -9,6 +9,7 @@ import (
 
 	"hdb/capture"
 	"hdb/recording"
+	"hdb/session/target"
 )
 
 // A Stream is a recording that goes to a file as it is made, rather than being
@@ -42,12 +43,12 @@ func (r *Recorder) StreamTo(st Stream) { r.streaming = &st }
 
 // begin begins to record the process that was launched or attached to.
 func (r *Recorder) begin(info capture.Info) error {
-	r.names.Log.Begin()
+	r.target.Names.Log.Begin()
 	r.failure.Store(nil)
 	r.dropKept()
-	r.rec.Drop()
-	if r.rec.On() && r.paused {
-		r.rec.Pause(true)
+	r.account.Rec.Drop()
+	if r.account.Rec.On() && r.paused {
+		r.account.Rec.Pause(true)
 	}
 	r.stream = nil
 	r.console.log.Begin()
@@ -61,17 +62,17 @@ func (r *Recorder) begin(info capture.Info) error {
 		if err != nil {
 			return err
 		}
-		r.rec.Begin(info, file)
+		r.account.Rec.Begin(info, file)
 		r.follow(file)
 	case r.bounds.Any():
 		file, err := recording.KeepFile(info, r.bounds, r.endFull)
 		if err != nil {
 			return err
 		}
-		r.rec.Begin(info, file)
+		r.account.Rec.Begin(info, file)
 		r.follow(file)
 	default:
-		r.rec.Begin(info, nil)
+		r.account.Rec.Begin(info, nil)
 	}
 	return nil
 }
@@ -91,7 +92,7 @@ func (st *stream) run(r *Recorder) {
 		case <-st.done:
 			return
 		case <-ticker.C:
-			if p := r.target.Load(); p != nil && st.asked.CompareAndSwap(false, true) {
+			if p := r.target.Current.Load(); p != nil && st.asked.CompareAndSwap(false, true) {
 				p.Wake(func() {
 					st.asked.Store(false)
 					r.tick(st)
@@ -108,13 +109,13 @@ func (r *Recorder) tick(st *stream) {
 		return
 	}
 	r.noteLosses()
-	r.exclusive(st.file.Push)
+	r.target.Exclusive(st.file.Push)
 	if st.file.Err() != nil && !st.file.Failed() {
 		if st.file.Kept() {
 			r.failKept()
 		}
 		st.file.Fail()
-		_ = r.interrupt() // an error would mean that nothing runs
+		_ = r.target.Interrupt() // an error would mean that nothing runs
 	}
 	if r.streaming != nil && r.streaming.Tick != nil {
 		r.streaming.Tick(r.progress())
@@ -125,13 +126,13 @@ func (r *Recorder) tick(st *stream) {
 // file is completed with the symbols and source lines that it needs to be opened
 // elsewhere. It returns what was recorded, and the first error of writing.
 func (r *Recorder) EndStream() (RecordStatus, error) {
-	if r.stream != nil && r.rec.On() {
+	if r.stream != nil && r.account.Rec.On() {
 		if r.stream.file.Full() {
-			r.rec.NotePartial(capture.Reason{Kind: capture.EndedFull})
+			r.account.Rec.NotePartial(capture.Reason{Kind: capture.EndedFull})
 		}
 		r.attempt(func() {
 			if err := r.Stop(); err != nil {
-				r.notify("%v", err)
+				r.target.Notify("%v", err)
 			}
 		})
 	}
@@ -163,7 +164,7 @@ func (r *Recorder) close() {
 		return // it can be asked, and saved
 	}
 	r.attempt(func() { r.streamed = r.status() })
-	r.exclusive(r.rec.Forsake)
+	r.target.Exclusive(r.account.Rec.Forsake)
 	err := r.complete(st.file)
 	if closeErr := st.file.Close(); err == nil {
 		err = closeErr
@@ -173,7 +174,7 @@ func (r *Recorder) close() {
 		r.streamed.Left, r.streamed.Bytes, err = st.file.Compact()
 	}
 	r.streamErr = err
-	r.rec.Drop()
+	r.account.Rec.Drop()
 	r.stream, r.streaming = nil, nil
 }
 
@@ -184,11 +185,11 @@ func (r *Recorder) Bound(b recording.Bounds) error {
 		return err
 	}
 	switch {
-	case r.mode() == Saved:
-		return ErrSaved
-	case r.rec.On() && b.Any():
+	case r.target.Mode() == target.Saved:
+		return target.ErrSaved
+	case r.account.Rec.On() && b.Any():
 		return errors.New("record: already recording: bounds are set by the record start after a record stop")
-	case r.proc == nil || r.stream == nil && !b.Any():
+	case r.target.Proc == nil || r.stream == nil && !b.Any():
 		r.bounds = b
 		return nil
 	case r.stream == nil:
@@ -207,11 +208,11 @@ func (r *Recorder) Bound(b recording.Bounds) error {
 // bindRecording moves this run's recording, with what it holds, to a file within
 // the bounds.
 func (r *Recorder) bindRecording() error {
-	file, err := recording.KeepFile(r.rec.Info(), r.bounds, r.endFull)
+	file, err := recording.KeepFile(r.account.Rec.Info(), r.bounds, r.endFull)
 	if err != nil {
 		return err
 	}
-	r.exclusive(func() { r.rec.MoveTo(file) })
+	r.target.Exclusive(func() { r.account.Rec.MoveTo(file) })
 	r.follow(file)
 	return nil
 }
@@ -219,7 +220,7 @@ func (r *Recorder) bindRecording() error {
 // endFull ends the recording of a process that runs, or of one that stands when it
 // goes on.
 func (r *Recorder) endFull() {
-	if p := r.target.Load(); p != nil {
+	if p := r.target.Current.Load(); p != nil {
 		p.Wake(func() {
 			if r.stream != nil && r.stream.file.Full() {
 				r.endBounded()
@@ -230,20 +231,20 @@ func (r *Recorder) endFull() {
 
 // endBounded ends the recording that has as much as it may have.
 func (r *Recorder) endBounded() {
-	if !r.rec.On() {
+	if !r.account.Rec.On() {
 		return
 	}
 	r.endKept(capture.EndedFull)
-	if err := r.stopAll(r.disarmEnded); err != nil && r.proc != nil {
-		r.notify("%v", err)
+	if err := r.target.StopAll(r.disarmEnded); err != nil && r.target.Proc != nil {
+		r.target.Notify("%v", err)
 	}
-	r.notify("the recording has its %s, and has ended; the program goes on", r.bounds)
+	r.target.Notify("the recording has its %s, and has ended; the program goes on", r.bounds)
 }
 
 // endKept ends the recording between two events.
 func (r *Recorder) endKept(why capture.ReasonKind) {
-	r.exclusive(func() { r.rec.Stop(true) })
-	r.rec.NotePartial(capture.Reason{Kind: why})
+	r.target.Exclusive(func() { r.account.Rec.Stop(true) })
+	r.account.Rec.NotePartial(capture.Reason{Kind: why})
 }
 
 // disarmEnded has nothing followed for a recording that has ended. All threads stand.
@@ -261,12 +262,12 @@ func (r *Recorder) failKept() {
 	}
 	r.endKept(capture.Unwritten)
 	f.Forget() // it was made before, without EndedUnwritten
-	if r.proc == nil {
+	if r.target.Proc == nil {
 		return
 	}
-	if err := r.stopAll(r.disarmEnded); err != nil && r.proc != nil {
-		if _, gone := r.proc.Exited(); !gone {
-			r.notify("%v", err)
+	if err := r.target.StopAll(r.disarmEnded); err != nil && r.target.Proc != nil {
+		if _, gone := r.target.Proc.Exited(); !gone {
+			r.target.Notify("%v", err)
 		}
 	}
 }
@@ -274,14 +275,14 @@ func (r *Recorder) failKept() {
 // fileSource is the recording so far, which goes to a file without a name.
 func (r *Recorder) fileSource(f *recording.File) (capture.Source, error) {
 	if f.Dropped() > 0 {
-		r.rec.NotePartial(capture.Reason{Kind: capture.DroppedOlder})
+		r.account.Rec.NotePartial(capture.Reason{Kind: capture.DroppedOlder})
 	}
 	var err error
-	r.exclusive(func() { err = f.Flush() })
+	r.target.Exclusive(func() { err = f.Flush() })
 	if err != nil {
 		r.failKept()
 	}
-	return f.Source(r.exclusive)
+	return f.Source(r.target.Exclusive)
 }
 
 // dropKept gives up the bounded recording of the last run.
@@ -291,6 +292,6 @@ func (r *Recorder) dropKept() {
 	}
 	r.stream.file.Forget()
 	_ = r.stream.file.Close() // nobody reads it any more
-	r.rec.Drop()
+	r.account.Rec.Drop()
 	r.stream = nil
 }

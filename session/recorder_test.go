@@ -18,12 +18,13 @@ import (
 	"hdb/probe"
 	"hdb/query"
 	"hdb/recording"
+	"hdb/session/target"
 	"hdb/testprogs"
 )
 
 // onBothPlanes runs f with the probe and with plain breakpoints.
-func onBothPlanes(t *testing.T, f func(*testing.T, ProbeMode)) {
-	for _, mode := range []ProbeMode{ProbeOn, ProbeOff} {
+func onBothPlanes(t *testing.T, f func(*testing.T, target.ProbeMode)) {
+	for _, mode := range []target.ProbeMode{target.ProbeOn, target.ProbeOff} {
 		t.Run(string(mode), func(t *testing.T) { f(t, mode) })
 	}
 }
@@ -70,7 +71,7 @@ func recordOnly(t *testing.T, s *Session, text string) {
 }
 
 func TestFilterKeepsTheEndsOfWhatItKept(t *testing.T) {
-	onBothPlanes(t, func(t *testing.T, mode ProbeMode) {
+	onBothPlanes(t, func(t *testing.T, mode target.ProbeMode) {
 		s := open(t, "basic")
 		s.Settings.Probe = mode
 		recordOnly(t, s, `size == 300 || kind == calloc && func("main") && !module("nothing")`)
@@ -92,7 +93,7 @@ func TestFilterKeepsTheEndsOfWhatItKept(t *testing.T) {
 }
 
 func TestPause(t *testing.T) {
-	onBothPlanes(t, func(t *testing.T, mode ProbeMode) {
+	onBothPlanes(t, func(t *testing.T, mode target.ProbeMode) {
 		s := open(t, "basic")
 		s.Settings.Probe = mode
 		if err := s.Recorder.Pause(); err == nil {
@@ -130,7 +131,7 @@ func streamTo(t *testing.T, s *Session) string {
 // reopen opens a capture as a user would.
 func reopen(t *testing.T, path string) *Session {
 	t.Helper()
-	s := New(Config{Version: "test", Notify: func(line string) { t.Errorf("opening says: %s", line) }})
+	s := New(target.Config{Version: "test", Notify: func(line string) { t.Errorf("opening says: %s", line) }})
 	t.Cleanup(func() { s.Close() })
 	if _, err := s.Captures.Open(path); err != nil {
 		t.Fatal(err)
@@ -139,7 +140,7 @@ func reopen(t *testing.T, path string) *Session {
 }
 
 func TestStreamIsAWholeCapture(t *testing.T) {
-	onBothPlanes(t, func(t *testing.T, mode ProbeMode) {
+	onBothPlanes(t, func(t *testing.T, mode target.ProbeMode) {
 		s := open(t, "basic")
 		s.Settings.Probe = mode
 		path := streamTo(t, s)
@@ -253,7 +254,7 @@ func TestStreamStopsWhenTheDiskIsFull(t *testing.T) {
 		t.Error("no error of writing")
 	}
 	st, err := s.Recorder.EndStream()
-	if seen := s.rec.Status().Seen; err == nil || st.Recorded != 0 || st.Unwritten == 0 || st.Unwritten > seen {
+	if seen := s.account.Rec.Status().Seen; err == nil || st.Recorded != 0 || st.Unwritten == 0 || st.Unwritten > seen {
 		t.Errorf("%d events are written, %d are not, of %d: %v", st.Recorded, st.Unwritten, seen, err)
 	}
 }
@@ -265,7 +266,7 @@ func TestStreamThatCannotBegin(t *testing.T) {
 	if _, err := s.Run(nil); !errors.Is(err, os.ErrPermission) {
 		t.Errorf("error %v", err)
 	}
-	if s.Mode() != Loaded {
+	if s.Mode() != target.Loaded {
 		t.Errorf("mode %v", s.Mode())
 	}
 }
@@ -273,11 +274,11 @@ func TestStreamThatCannotBegin(t *testing.T) {
 func TestLossesAreInTheRecording(t *testing.T) {
 	s := open(t, "basic")
 	var said []string
-	s.cfg.Notify = func(line string) { said = append(said, line) }
+	s.target.Config.Notify = func(line string) { said = append(said, line) }
 	path := streamTo(t, s)
 	setBreak(t, s, "basic.c:16")
 	must(t)(s.Execution.Continue(1))
-	s.losses.EndProbe(probe.Stats{Lost: 12, NoThread: 1})
+	s.account.Losses.EndProbe(probe.Stats{Lost: 12, NoThread: 1})
 	must(t)(s.Execution.Continue(1))
 	st, err := s.Recorder.EndStream()
 	if err != nil || st.Lost != 13 || len(st.Losses) != 2 {
@@ -292,7 +293,7 @@ func TestLossesAreInTheRecording(t *testing.T) {
 }
 
 func TestTruncatedStacksAreCounted(t *testing.T) {
-	onBothPlanes(t, func(t *testing.T, mode ProbeMode) {
+	onBothPlanes(t, func(t *testing.T, mode target.ProbeMode) {
 		s := open(t, "deep")
 		s.Settings.Probe, s.Settings.MaxDepth = mode, 16
 		recordFromMain(t, s)
@@ -305,7 +306,7 @@ func TestTruncatedStacksAreCounted(t *testing.T) {
 
 // What other code at the same addresses would answer is asked again.
 func TestFilterAsksAgainWhenModulesChange(t *testing.T) {
-	onBothPlanes(t, func(t *testing.T, mode ProbeMode) {
+	onBothPlanes(t, func(t *testing.T, mode target.ProbeMode) {
 		s := open(t, "dlopen", "-ldl")
 		s.Settings.Probe = mode
 		s.Settings.Args = testprogs.Build(t, "plugin", "-shared", "-fPIC") + " > /dev/null"
@@ -325,7 +326,7 @@ func TestFilterAsksAgainWhenModulesChange(t *testing.T) {
 
 // Events that passed a stop are those seen while it was enabled, less its hits.
 func TestPassedEvents(t *testing.T) {
-	onBothPlanes(t, func(t *testing.T, mode ProbeMode) {
+	onBothPlanes(t, func(t *testing.T, mode target.ProbeMode) {
 		s := open(t, "basic")
 		s.Settings.Probe = mode
 		must(t)(s.Start(nil))
@@ -364,9 +365,9 @@ func TestPassedEvents(t *testing.T) {
 
 // Other threads may make events between the one that is stopped at and the stop.
 func TestStopSeqIsThatOfTheStop(t *testing.T) {
-	s := New(Config{})
+	s := New(target.Config{})
 	defer s.Close()
-	s.rec.CountTo(11)
+	s.account.Rec.CountTo(11)
 	if got := s.demand.stopSeq(); got != 11 {
 		t.Errorf("#%d, want the last", got)
 	}

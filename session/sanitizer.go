@@ -27,15 +27,15 @@ var leakCheckers = []leakChecker{
 // LeakSanitizer traces the process itself, which nobody can whom hdb traces, and exits
 // with an error.
 func (x *Execution) hintLeakSanitizer(exit inferior.ExitStatus) {
-	if exit.Signal != 0 || exit.Code == 0 || x.names.Program == nil {
+	if exit.Signal != 0 || exit.Code == 0 || x.target.Names.Program == nil {
 		return
 	}
 	for _, c := range leakCheckers {
-		if !c.in(x.names.Images(), x.names.Program) {
+		if !c.in(x.target.Names.Images(), x.target.Names.Program) {
 			continue
 		}
 		if exit.Code == c.code && !x.skipsLeaks() {
-			x.notify("exit code %d may be that of LeakSanitizer, which does not work under a debugger: run the program with %s=detect_leaks=0", c.code, c.options)
+			x.target.Notify("exit code %d may be that of LeakSanitizer, which does not work under a debugger: run the program with %s=detect_leaks=0", c.code, c.options)
 		}
 		return
 	}
@@ -58,8 +58,8 @@ func (c *leakChecker) in(images []names.Image, p *names.Program) bool {
 // skipsLeaks reports whether the program's environment turns LeakSanitizer off.
 func (x *Execution) skipsLeaks() bool {
 	for _, name := range []string{"ASAN_OPTIONS", "LSAN_OPTIONS"} {
-		value, set := x.settings.Env[name]
-		if !set && !x.settings.UnsetEnv[name] {
+		value, set := x.target.Settings.Env[name]
+		if !set && !x.target.Settings.UnsetEnv[name] {
 			value = os.Getenv(name)
 		}
 		for option := range strings.FieldsFuncSeq(value, func(r rune) bool { return strings.ContainsRune(" ,:\t\n", r) }) {

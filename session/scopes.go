@@ -6,13 +6,14 @@ import (
 
 	"hdb/breakpoints"
 	"hdb/internal/addr"
+	"hdb/session/target"
 	"hdb/symbols"
 	"hdb/values"
 )
 
 // Scopes tells which variables code can name.
 type Scopes struct {
-	*common
+	target *target.Target
 	loc    *Locations
 	values *Values
 }
@@ -32,7 +33,7 @@ type ScopeVariable struct {
 
 // At is the scopes of the places of a location: no process is needed.
 func (s *Scopes) At(location string) ([]Scope, error) {
-	if s.mode() == Saved {
+	if s.target.Mode() == target.Saved {
 		return nil, ErrCaptureValues
 	}
 	places, err := s.loc.Places(location)
@@ -45,7 +46,7 @@ func (s *Scopes) At(location string) ([]Scope, error) {
 	var out []Scope
 	for _, p := range places {
 		sc := Scope{Place: p}
-		f := frameOfPlace(s.common, p)
+		f := frameOfPlace(s.target, p)
 		if f == nil {
 			return nil, fmt.Errorf("no symbols at %s", PlaceText(p))
 		}
@@ -76,9 +77,9 @@ func (s *Scopes) At(location string) ([]Scope, error) {
 }
 
 // frameOfPlace is a frame of which only the place is known, nil where there is no file.
-func frameOfPlace(c *common, p breakpoints.Place) *values.Frame {
-	for _, m := range c.names.Images() {
-		if !c.names.Covers(m, p.Addr) {
+func frameOfPlace(c *target.Target, p breakpoints.Place) *values.Frame {
+	for _, m := range c.Names.Images() {
+		if !c.Names.Covers(m, p.Addr) {
 			continue
 		}
 		stack := m.Object.Lookup(p.Addr.File(m.Bias))

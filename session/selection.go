@@ -10,6 +10,7 @@ import (
 	"hdb/internal/addr"
 	"hdb/names"
 	"hdb/query"
+	"hdb/session/target"
 	"hdb/symbols"
 	"hdb/unwind"
 	"hdb/values"
@@ -36,9 +37,9 @@ type selection struct {
 // Selection is the thread, the stack and the frame that commands are about, and the event
 // whose moment is in view when that is in the past.
 type Selection struct {
-	*common
+	target     *target.Target
 	source     func() capture.Source // of the process that is recorded
-	walker     *walker
+	walker     *target.Walker
 	demand     *demand
 	goroutines *Goroutines
 	selection
@@ -103,21 +104,21 @@ func (s *Selection) entered(t *inferior.Thread, frames []names.Frame) []names.Fr
 
 // clear selects nothing.
 func (s *Selection) clear() {
-	s.past, s.selection, s.present, s.ahead = false, selection{}, selection{}, ahead{}
+	s.target.Past, s.selection, s.present, s.ahead = false, selection{}, selection{}, ahead{}
 }
 
 // leavePresent has the view of a process leave where that stands.
 func (s *Selection) leavePresent() {
-	if s.saved == nil && !s.past {
-		s.past, s.present = true, s.selection
+	if s.target.Saved == nil && !s.target.Past {
+		s.target.Past, s.present = true, s.selection
 	}
 }
 
 // toPresent selects again what was selected before the view left for the past. Debug files
 // may have come since.
 func (s *Selection) toPresent() {
-	if s.past {
-		s.past, s.selection, s.present = false, s.present, selection{}
+	if s.target.Past {
+		s.target.Past, s.selection, s.present = false, s.present, selection{}
 		s.walkAgain()
 	}
 }
@@ -138,7 +139,7 @@ func (s *Selection) selectRecorded(seq uint64, stack capture.StackID, at uint64)
 
 // selectSaved starts at the last stop of the session, or the last event.
 func (s *Selection) selectSaved() {
-	stops := s.saved.Stops()
+	stops := s.target.Saved.Stops()
 	for i := len(stops) - 1; i >= 0; i-- {
 		if stops[i].Stack != 0 {
 			s.seq = stops[i].Event
@@ -148,7 +149,7 @@ func (s *Selection) selectSaved() {
 		}
 	}
 	if s.stackID == 0 {
-		if e, ok := s.saved.Event(s.saved.Last()); ok {
+		if e, ok := s.target.Saved.Event(s.target.Saved.Last()); ok {
 			s.seq, s.stackID, s.at = e.Seq, e.Stack, e.Seq
 		}
 	}
@@ -166,14 +167,14 @@ func (s *Selection) Stack(limit int) (names.Stack, error) {
 	if limit <= 0 {
 		limit = defaultDepth
 	}
-	if s.recalled() {
+	if s.target.Recalled() {
 		return s.savedStack()
 	}
-	if err := s.readable(); err != nil {
+	if err := s.target.Readable(); err != nil {
 		return names.Stack{}, err
 	}
 	if s.thread == nil {
-		return names.Stack{}, ErrNoStack
+		return names.Stack{}, target.ErrNoStack
 	}
 	if s.max >= limit {
 		return s.stack, nil
@@ -192,7 +193,7 @@ func (s *Selection) walked(limit int) (names.Stack, error) {
 	if s.routine != nil {
 		return s.goroutines.Stack(*s.routine, limit)
 	}
-	st, err := s.walker.stack(s.thread, limit, s.code)
+	st, err := s.walker.Stack(s.thread, limit, s.code)
 	if err != nil {
 		return names.Stack{}, err
 	}
@@ -202,7 +203,7 @@ func (s *Selection) walked(limit int) (names.Stack, error) {
 
 // toMain is the stack as it is shown: up to the program's main function.
 func (s *Selection) toMain(st names.Stack) names.Stack {
-	if s.settings.PastMain {
+	if s.target.Settings.PastMain {
 		return st
 	}
 	return st.ToMain()
@@ -210,34 +211,34 @@ func (s *Selection) toMain(st names.Stack) names.Stack {
 
 // ShowPastMain has stacks go on to the callers of the program's main function, or not.
 func (s *Selection) ShowPastMain(on bool) {
-	s.settings.PastMain = on
+	s.target.Settings.PastMain = on
 	s.walkAgain()
 }
 
 // InProbe tells that the selected thread stands in the probe's own code, whose frames
 // are not in its stack.
 func (s *Selection) InProbe() (at addr.Run, ok bool) {
-	if s.probe == nil || s.thread == nil {
+	if s.target.Probe == nil || s.thread == nil {
 		return 0, false
 	}
 	regs, err := s.thread.Regs()
 	if err != nil {
 		return 0, false
 	}
-	return regs.PC(), s.probe.Covers(regs.PC())
+	return regs.PC(), s.target.Probe.Covers(regs.PC())
 }
 
 // UserFrame is the index of the frame that a block belongs to, which is shown for its
 // allocation: see query.Attribution.
-func (s *Selection) UserFrame(frames []names.Frame) int { return s.attribution.Owner(frames) }
+func (s *Selection) UserFrame(frames []names.Frame) int { return s.target.Attribution.Owner(frames) }
 
 // Passed says why no block belongs to the selected frame, but to one further out; NotPassed if no frame further out is better.
 func (s *Selection) Passed() query.Passed {
 	st, err := s.Stack(0)
-	if err != nil || s.frame >= len(st.Frames) || s.attribution.Owner(st.Frames[s.frame:]) == 0 {
+	if err != nil || s.frame >= len(st.Frames) || s.target.Attribution.Owner(st.Frames[s.frame:]) == 0 {
 		return query.NotPassed
 	}
-	return s.attribution.Passed(&st.Frames[s.frame])
+	return s.target.Attribution.Passed(&st.Frames[s.frame])
 }
 
 // WithTailCalls adds the functions that left a stack by a tail call, see
@@ -248,13 +249,13 @@ func (s *Selection) WithTailCalls(frames []names.Frame, called string) []names.F
 	if called != "" {
 		linked = breakpoints.LinkedAs(called)
 	}
-	return s.names.WithTailCalls(frames, linked)
+	return s.target.Names.WithTailCalls(frames, linked)
 }
 
 // Called is the allocator function that the selected stack's innermost frame called, as
 // events name it: "" where the stack is not that of an event.
 func (s *Selection) Called() string {
-	if s.recalled() {
+	if s.target.Recalled() {
 		if e := s.event(); e != nil {
 			return e.Function
 		}
@@ -278,7 +279,7 @@ func (s *Selection) Frame() (names.Frame, error) {
 		return names.Frame{}, err
 	}
 	if len(st.Frames) == 0 {
-		return names.Frame{}, ErrNoStack
+		return names.Frame{}, target.ErrNoStack
 	}
 	return st.Frames[min(s.frame, len(st.Frames)-1)], nil
 }
@@ -304,7 +305,7 @@ func (s *Selection) Up(n int) (names.Frame, error) {
 		return names.Frame{}, err
 	}
 	if len(st.Frames) == 0 {
-		return names.Frame{}, ErrNoStack
+		return names.Frame{}, target.ErrNoStack
 	}
 	to := min(max(s.frame+n, 0), len(st.Frames)-1)
 	if to == s.frame && n > 0 {
@@ -333,18 +334,18 @@ type ThreadInfo struct {
 
 // Threads are the inferior's threads, stopped, each with its innermost frame.
 func (s *Selection) Threads() ([]ThreadInfo, error) {
-	if s.mode() == Saved {
+	if s.target.Mode() == target.Saved {
 		return s.savedThreads(), nil
 	}
-	if err := s.readable(); err != nil {
+	if err := s.target.Readable(); err != nil {
 		return nil, err
 	}
 	var rows []ThreadInfo
 	ids := s.goroutines.OfThreads()
-	for _, t := range s.image.Threads() {
+	for _, t := range s.target.Image.Threads() {
 		row := s.threadInfo(t)
 		row.Goroutine = ids[t.Num]
-		st, err := s.walker.stack(t, 1, addr.Code{})
+		st, err := s.walker.Stack(t, 1, addr.Code{})
 		if len(st.Frames) > 0 {
 			row.Frame = s.entered(t, st.Frames)[0]
 		}
@@ -363,7 +364,7 @@ func (s *Selection) threadInfo(t *inferior.Thread) ThreadInfo {
 
 // Thread is the selected thread.
 func (s *Selection) Thread() (ThreadInfo, error) {
-	if err := s.readable(); err != nil {
+	if err := s.target.Readable(); err != nil {
 		return ThreadInfo{}, err
 	}
 	return s.threadInfo(s.thread), nil
@@ -371,11 +372,11 @@ func (s *Selection) Thread() (ThreadInfo, error) {
 
 // NameThread gives the selected thread a name of the user's; "" is its own again.
 func (s *Selection) NameThread(name string) error {
-	if err := s.readable(); err != nil {
+	if err := s.target.Readable(); err != nil {
 		return err
 	}
 	if s.thread == nil {
-		return ErrNoStack
+		return target.ErrNoStack
 	}
 	s.thread.SetName(name)
 	return nil
@@ -383,13 +384,13 @@ func (s *Selection) NameThread(name string) error {
 
 // SelectThread makes the thread of that number the selected one.
 func (s *Selection) SelectThread(num int) (ThreadInfo, error) {
-	if s.mode() == Saved {
+	if s.target.Mode() == target.Saved {
 		return ThreadInfo{}, fmt.Errorf("thread %d: a capture has the thread of the selected event only: goto #N selects another event", num)
 	}
-	if err := s.readable(); err != nil {
+	if err := s.target.Readable(); err != nil {
 		return ThreadInfo{}, err
 	}
-	for _, t := range s.image.Threads() {
+	for _, t := range s.target.Image.Threads() {
 		if t.Num == num {
 			s.selectThread(t, addr.Code{})
 			return s.threadInfo(t), nil
@@ -499,14 +500,14 @@ func (s *Selection) reselect(old names.Frame) {
 }
 
 func (s *Selection) selectDefault() {
-	if ts := s.image.Threads(); len(ts) > 0 {
+	if ts := s.target.Image.Threads(); len(ts) > 0 {
 		s.selectThread(ts[0], addr.Code{})
 	}
 }
 
 // liveFrame is the selected frame of a process.
 func (s *Selection) liveFrame() (names.Frame, error) {
-	if err := s.readable(); err != nil {
+	if err := s.target.Readable(); err != nil {
 		return names.Frame{}, err
 	}
 	return s.Frame()
@@ -514,8 +515,8 @@ func (s *Selection) liveFrame() (names.Frame, error) {
 
 // recordedSource is what the selected event is of.
 func (s *Selection) recordedSource() capture.Source {
-	if s.saved != nil {
-		return s.saved
+	if s.target.Saved != nil {
+		return s.target.Saved
 	}
 	return s.source()
 }
@@ -523,17 +524,17 @@ func (s *Selection) recordedSource() capture.Source {
 // savedStack is the stack of the selected event.
 func (s *Selection) savedStack() (names.Stack, error) {
 	if s.stackID == 0 {
-		return names.Stack{}, ErrNoStack
+		return names.Stack{}, target.ErrNoStack
 	}
 	if s.max == 0 {
-		s.stack, s.max = s.toMain(s.names.RecordedStack(s.recordedSource(), s.stackID, s.at)), defaultDepth
+		s.stack, s.max = s.toMain(s.target.Names.RecordedStack(s.recordedSource(), s.stackID, s.at)), defaultDepth
 	}
 	return s.stack, nil
 }
 
 func (s *Selection) savedThreads() []ThreadInfo {
 	var rows []ThreadInfo
-	for _, t := range s.saved.Threads() {
+	for _, t := range s.target.Saved.Threads() {
 		rows = append(rows, ThreadInfo{Num: t.Num, TID: int(t.TID), Name: t.Name})
 	}
 	return rows

@@ -6,13 +6,14 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/names"
+	"hdb/session/target"
 	"hdb/unwind"
 )
 
 // SelectGoroutine makes the goroutine of that number the selected one, and the thread that
 // runs it.
 func (s *Selection) SelectGoroutine(id uint64) (Goroutine, error) {
-	if s.mode() == Saved {
+	if s.target.Mode() == target.Saved {
 		return Goroutine{}, fmt.Errorf("goroutine %d: a capture has the stacks of events only: goto #N selects one", id)
 	}
 	x, err := s.goroutines.Goroutine(id)
@@ -20,7 +21,7 @@ func (s *Selection) SelectGoroutine(id uint64) (Goroutine, error) {
 		return Goroutine{}, err
 	}
 	t := s.thread
-	for _, o := range s.image.Threads() {
+	for _, o := range s.target.Image.Threads() {
 		if o.Num == x.Thread {
 			t = o
 		}
@@ -41,7 +42,7 @@ func (s *Selection) onThread(st names.Stack, t *inferior.Thread) bool {
 // WithoutGoHelpers leaves out of a stack what the compiler and the runtime of Go have put between
 // other functions, but for the frame of that number.
 func (s *Selection) WithoutGoHelpers(frames []names.Frame, selected int) []names.Frame {
-	return s.names.WithoutGoHelpers(frames, func(f *names.Frame) bool { return f.Num == selected })
+	return s.target.Names.WithoutGoHelpers(frames, func(f *names.Frame) bool { return f.Num == selected })
 }
 
 // parked is the selected goroutine for delve, whose stack it is; nil if the stack is the
@@ -77,7 +78,7 @@ func (s *Selection) Goroutine() (x Goroutine, ok bool) {
 	if s.routine != nil {
 		return *s.routine, true
 	}
-	if s.readable() != nil || s.thread == nil {
+	if s.target.Readable() != nil || s.thread == nil {
 		return Goroutine{}, false
 	}
 	return s.goroutines.OfThread(s.thread)

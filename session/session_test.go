@@ -10,6 +10,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/cond"
 	"hdb/names"
+	"hdb/session/target"
 	"hdb/testprogs"
 )
 
@@ -18,8 +19,8 @@ func open(t *testing.T, name string, flags ...string) *Session {
 	t.Helper()
 	runtime.LockOSThread() // of this test's goroutine: ptrace is bound to it
 	t.Cleanup(runtime.UnlockOSThread)
-	s := New(Config{Version: "test", Cache: testprogs.Kept(t), Notify: func(line string) { t.Log(line) }})
-	s.names.Sources.Dirs = []string{filepath.Dir(testprogs.Source(t, name))}
+	s := New(target.Config{Version: "test", Cache: testprogs.Kept(t), Notify: func(line string) { t.Log(line) }})
+	s.target.Names.Sources.Dirs = []string{filepath.Dir(testprogs.Source(t, name))}
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Errorf("close: %v", err)
@@ -177,7 +178,7 @@ func TestCaptureRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	c := New(Config{Version: "test"})
+	c := New(target.Config{Version: "test"})
 	defer c.Close()
 	c.Settings.PastMain = true
 	if _, err := c.Captures.Open(file); err != nil {

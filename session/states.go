@@ -18,14 +18,15 @@ import (
 	"hdb/query"
 	"hdb/recording"
 	"hdb/report"
+	"hdb/session/target"
 )
 
 // states are the stops on state, break when: what they remember of the events, and those whose
 // condition has become true. Events are told of where they are taken: those of the ring on its
 // goroutine, others on the owner's, with the Recording locked.
 type states struct {
-	*common
-	*account
+	target   *target.Target
+	account  *target.Account
 	demand   *demand
 	recorded func() (*query.Recording, error)
 	arm      func() error
@@ -66,7 +67,7 @@ func (s *states) begin() {
 }
 
 // forget has the stop follow events anew, as its condition is another.
-func (s *states) forget(st *breakpoints.Stop) { s.exclusive(func() { delete(s.of, st) }) }
+func (s *states) forget(st *breakpoints.Stop) { s.target.Exclusive(func() { delete(s.of, st) }) }
 
 // current is what the enabled stops remember. Those that are new are told of what lives. The
 // Recording may be locked.
@@ -90,14 +91,14 @@ func (s *states) prepare() {
 		default:
 			x := &stateOf{State: when.NewState(st.When), cond: st.When}
 			s.seed(x)
-			bytes, blocks := s.rec.Heap()
-			if x.Begin(bytes, blocks, s.now()); x.Met() && s.rec.Seq() > 0 {
-				s.notify("%s %d: %s holds already: it stops when that has become false, and true again", st.Word(), st.ID, st.Location)
+			bytes, blocks := s.account.Rec.Heap()
+			if x.Begin(bytes, blocks, s.target.Now()); x.Met() && s.account.Rec.Seq() > 0 {
+				s.target.Notify("%s %d: %s holds already: it stops when that has become false, and true again", st.Word(), st.ID, st.Location)
 			}
 			fresh[st] = x
 		}
 	}
-	s.exclusive(func() { s.of = fresh })
+	s.target.Exclusive(func() { s.of = fresh })
 }
 
 // seed tells a new state of the recorded blocks that live.
@@ -188,7 +189,7 @@ func (d *demand) calls() (all []*when.Calls) {
 func (s *states) wake() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := s.target.Load()
+	p := s.target.Current.Load()
 	if p == nil {
 		return
 	}
@@ -202,9 +203,9 @@ func (s *states) wake() {
 	if s.lapsed && time.Since(s.rearmed) > rearmEvery {
 		s.rearmed, s.lapsed = time.Now(), false
 		p.Wake(func() {
-			if s.probe != nil && s.probe.Armed() && s.changed() {
-				if err := s.stopAll(s.arm); err != nil && !errors.Is(err, inferior.ErrEnded) {
-					s.notify("%v", err)
+			if s.target.Probe != nil && s.target.Probe.Armed() && s.changed() {
+				if err := s.target.StopAll(s.arm); err != nil && !errors.Is(err, inferior.ErrEnded) {
+					s.target.Notify("%v", err)
 				}
 			}
 		})
@@ -234,8 +235,8 @@ func (s *states) hit() (stops bool) {
 			continue
 		}
 		h := hit{stop: m.Stop, met: &m}
-		if s.proc != nil {
-			h.thread = s.proc.Thread(int(m.Event.TID))
+		if s.target.Proc != nil {
+			h.thread = s.target.Proc.Thread(int(m.Event.TID))
 		}
 		s.demand.hits = append(s.demand.hits, h)
 		stops = true
@@ -289,7 +290,7 @@ func (s *states) complete(m *Met) {
 	if !m.Late {
 		return
 	}
-	m.Behind = s.rec.Seq() - m.Event.Seq
+	m.Behind = s.account.Rec.Seq() - m.Event.Seq
 	r, err := s.recorded()
 	if err != nil {
 		return

@@ -3,12 +3,13 @@ package session
 import (
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/session/target"
 )
 
 // Stepping moves the selected thread from line to line, or from instruction to instruction,
 // and to the end of a function or a place.
 type Stepping struct {
-	*common
+	target *target.Target
 	sel    *Selection
 	loc    *Locations
 	values *Values
@@ -25,11 +26,11 @@ func (s *Stepping) Next(n int) (*Report, error) { return s.stepLines(n, false) }
 
 // thread is the selected thread, if the selected stack is of it: that of a goroutine that waits is of none.
 func (s *Stepping) thread() (*inferior.Thread, error) {
-	if err := s.live(); err != nil {
+	if err := s.target.Live(); err != nil {
 		return nil, err
 	}
 	if s.sel.thread == nil {
-		return nil, ErrNoStack
+		return nil, target.ErrNoStack
 	}
 	return s.sel.thread, s.sel.steps()
 }
@@ -38,7 +39,7 @@ func (s *Stepping) stepLines(n int, into bool) (*Report, error) {
 	if _, err := s.thread(); err != nil {
 		return nil, err
 	}
-	if s.proc.IsGo() {
+	if s.target.Proc.IsGo() {
 		return s.stepGo(n, into)
 	}
 	return s.lines(n, into, false)
@@ -52,7 +53,7 @@ func (s *Stepping) ended(t *inferior.Thread, d done, verb string) *Report {
 // arrived reports the numbered stop that a step ended on, if any: it counts as a
 // hit.
 func (s *Stepping) arrived(t *inferior.Thread, verb string) (*Report, error) {
-	traps, err := s.proc.Arrive(t)
+	traps, err := s.target.Proc.Arrive(t)
 	if err != nil || len(traps) == 0 {
 		return nil, err
 	}
@@ -102,7 +103,7 @@ func (s *Stepping) instructions(n int, verb string, over bool) (*Report, error) 
 			return nil, err
 		}
 		if ret, ok := st.called(before, now); over && ok {
-			reached, left, stop, err := s.exec.runOut(t, now.SP()+8, []target{{at: ret, when: st.returned(now.SP())}})
+			reached, left, stop, err := s.exec.runOut(t, now.SP()+8, []runTarget{{at: ret, when: st.returned(now.SP())}})
 			if err != nil {
 				return nil, err
 			}
@@ -122,22 +123,22 @@ func (s *Stepping) instructions(n int, verb string, over bool) (*Report, error) 
 // threads run meanwhile, as the probe may wait for them.
 func (s *Stepping) throughProbe(t *inferior.Thread, before inferior.Registers, stop inferior.Stop) (inferior.Stop, error) {
 	now, err := t.Regs()
-	if err != nil || !s.probe.Covers(now.PC()) {
+	if err != nil || !s.target.Probe.Covers(now.PC()) {
 		return stop, err
 	}
-	if !s.probe.InMoved(now.PC()) {
-		raw := s.sel.walker.shown(now.Unwind(), 1)
-		if len(raw.Frames) == 0 || s.probe.Covers(raw.Frames[0].PC.Addr()) {
+	if !s.target.Probe.InMoved(now.PC()) {
+		raw := s.sel.walker.Shown(now.Unwind(), 1)
+		if len(raw.Frames) == 0 || s.target.Probe.Covers(raw.Frames[0].PC.Addr()) {
 			return stop, nil
 		}
 		outer := now.SP() // of the probe's frames
-		targets := []target{{at: raw.Frames[0].PC.Addr(), when: func(o *inferior.Thread) bool {
+		targets := []runTarget{{at: raw.Frames[0].PC.Addr(), when: func(o *inferior.Thread) bool {
 			regs, err := o.Regs()
 			return o == t && (err != nil || regs.SP() > outer)
 		}}}
-		first, called := s.probe.Moved(before.PC())
+		first, called := s.target.Probe.Moved(before.PC())
 		if called {
-			targets = append(targets, target{at: first, when: func(o *inferior.Thread) bool { return o == t }})
+			targets = append(targets, runTarget{at: first, when: func(o *inferior.Thread) bool { return o == t }})
 		}
 		reached, stop, err := s.exec.runToTargets(targets)
 		if err != nil || !reached {
@@ -147,10 +148,10 @@ func (s *Stepping) throughProbe(t *inferior.Thread, before inferior.Registers, s
 	stop = inferior.Stop{Reason: inferior.Stepped, Thread: t}
 	for {
 		now, err := t.Regs()
-		if err != nil || !s.probe.InMoved(now.PC()) {
+		if err != nil || !s.target.Probe.InMoved(now.PC()) {
 			return stop, err
 		}
-		if stop, err = s.proc.StepInstruction(t); err != nil || stop.Reason != inferior.Stepped {
+		if stop, err = s.target.Proc.StepInstruction(t); err != nil || stop.Reason != inferior.Stepped {
 			return stop, err
 		}
 	}
@@ -166,11 +167,11 @@ func (s *Stepping) stepInstruction(t *inferior.Thread) (inferior.Stop, error) {
 	if err != nil {
 		return inferior.Stop{}, err
 	}
-	stop, err := s.proc.StepInstruction(t)
+	stop, err := s.target.Proc.StepInstruction(t)
 	if err == nil && stop.Reason == inferior.Watched && !s.exec.stops.watched(stop) {
 		stop = inferior.Stop{Reason: inferior.Stepped, Thread: t}
 	}
-	if err == nil && stop.Reason == inferior.Stepped && s.probe != nil && !s.probe.Covers(before.PC()) {
+	if err == nil && stop.Reason == inferior.Stepped && s.target.Probe != nil && !s.target.Probe.Covers(before.PC()) {
 		return s.throughProbe(t, before, stop)
 	}
 	return stop, err

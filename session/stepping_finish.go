@@ -17,7 +17,7 @@ func (s *Stepping) Finish() (*Report, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case s.proc.IsGo():
+	case s.target.Proc.IsGo():
 		return s.finishGo(f)
 	case f.Inlined:
 		return s.finishInlined(f)
@@ -40,7 +40,7 @@ func (s *Stepping) toFinish() (f names.Frame, ret addr.Run, err error) {
 	if err == nil && f.Made {
 		return f, 0, fmt.Errorf("finish: frame %d is where the goroutine was made, not its caller", f.Num)
 	}
-	if err != nil || f.Inlined || s.proc.IsGo() {
+	if err != nil || f.Inlined || s.target.Proc.IsGo() {
 		return f, 0, err
 	}
 	if st, err := s.sel.Stack(0); err == nil && st.Main && f.Num == len(st.Frames)-1 {
@@ -52,7 +52,7 @@ func (s *Stepping) toFinish() (f names.Frame, ret addr.Run, err error) {
 
 // returnOf is where the physical frame of f returns to.
 func (s *Stepping) returnOf(f names.Frame) (addr.Run, error) {
-	raw, err := s.sel.walker.raw(s.sel.thread, defaultDepth, s.sel.code)
+	raw, err := s.sel.walker.Raw(s.sel.thread, defaultDepth, s.sel.code)
 	if err != nil {
 		return 0, err
 	}
@@ -73,7 +73,7 @@ func because(why string) string {
 
 func (s *Stepping) finishAt(f names.Frame, ret addr.Run) (*Report, error) {
 	t, cfa := s.sel.thread, f.CFA
-	reached, left, stop, err := s.exec.runOut(t, cfa, []target{{at: ret, when: frameLeft(t, cfa)}})
+	reached, left, stop, err := s.exec.runOut(t, cfa, []runTarget{{at: ret, when: frameLeft(t, cfa)}})
 	switch {
 	case err != nil:
 		return nil, err
@@ -203,17 +203,17 @@ func (s *Stepping) advance(location, verb string) (*Report, error) {
 		return nil, fmt.Errorf("%s: %s is nowhere in the loaded modules", verb, location)
 	}
 	t := s.sel.thread
-	var targets []target
+	var targets []runTarget
 	for _, p := range places {
 		if strings.HasPrefix(strings.TrimSpace(location), "*") {
 			if err := s.loc.insideInstruction(p.Addr); err != nil {
 				return nil, fmt.Errorf("%s: %w", verb, err)
 			}
 		}
-		targets = append(targets, target{at: p.Addr})
+		targets = append(targets, runTarget{at: p.Addr})
 	}
 	if ret, err := s.returnOf(f); err == nil { // the outermost function just never returns
-		targets = append(targets, target{at: ret, when: frameLeft(t, f.CFA)})
+		targets = append(targets, runTarget{at: ret, when: frameLeft(t, f.CFA)})
 	}
 	_, _, stop, err := s.exec.runOut(t, f.CFA, targets)
 	if err != nil {

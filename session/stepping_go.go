@@ -7,6 +7,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/names"
+	"hdb/session/target"
 )
 
 // stepGo steps a Go program with delve's knowledge of goroutines.
@@ -15,7 +16,7 @@ func (s *Stepping) stepGo(n int, into bool) (*Report, error) {
 	if err := s.exec.lockable(); err != nil {
 		return nil, err
 	}
-	g, err := s.proc.Go()
+	g, err := s.target.Proc.Go()
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +38,7 @@ func (s *Stepping) stepGo(n int, into bool) (*Report, error) {
 			s.sel.thread = stop.Thread
 		}
 	}
-	return nil, ErrNotRunning
+	return nil, target.ErrNotRunning
 }
 
 // finishGo runs to the return of the selected function: delve, which follows inlined calls, knows the
@@ -46,7 +47,7 @@ func (s *Stepping) finishGo(f names.Frame) (*Report, error) {
 	if err := s.exec.lockable(); err != nil {
 		return nil, err
 	}
-	g, err := s.proc.Go()
+	g, err := s.target.Proc.Go()
 	if errors.Is(err, inferior.ErrNoGoDWARF) || err == nil && f.Num > 0 && !f.Inlined {
 		return s.finishGoroutine(f)
 	}
@@ -69,26 +70,26 @@ func (s *Stepping) finishGoroutine(f names.Frame) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	by, ok := s.goroutine(s.sel.thread)
+	by, ok := s.target.Goroutine(s.sel.thread)
 	if !ok { // a stack of the system: its frames stay on the thread
 		return s.finishAt(f, ret)
 	}
-	if s.golang.isExit(addr.Return(ret)) {
+	if s.target.Go.IsExit(addr.Return(ret)) {
 		return nil, fmt.Errorf("finish: %s is the outermost function of its goroutine", f.Function)
 	}
-	m := goMemory{s.proc, s.golang}
+	m := s.target.Go.Memory(s.target.Proc)
 	// above is how far it is from the stack's end to an address.
-	above := func(g goroutine, a addr.Run) (uint64, bool) {
-		end, ok := m.word(g.at + 8)
+	above := func(g target.Goroutine, a addr.Run) (uint64, bool) {
+		end, ok := m.Word(g.At + 8)
 		return end - uint64(a), ok && uint64(a) <= end
 	}
 	depth, ok := above(by, f.CFA)
 	if !ok {
 		return nil, fmt.Errorf("finish: %s is not on its goroutine's stack", f.Function)
 	}
-	reached, stop, err := s.exec.runToTargets([]target{{at: ret, when: func(t *inferior.Thread) bool {
-		now, ok := s.goroutine(t)
-		if !ok || now.id != by.id {
+	reached, stop, err := s.exec.runToTargets([]runTarget{{at: ret, when: func(t *inferior.Thread) bool {
+		now, ok := s.target.Goroutine(t)
+		if !ok || now.ID != by.ID {
 			return false
 		}
 		regs, err := t.Regs()

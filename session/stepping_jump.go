@@ -46,7 +46,7 @@ func (s *Stepping) JumpPlace(location string) (p breakpoints.Place, inside bool,
 	if err != nil {
 		return p, false, err
 	}
-	from, to := placeAt(s.names, regs.PC()).function(), placeAt(s.names, places[0].Addr).function()
+	from, to := placeAt(s.target.Names, regs.PC()).function(), placeAt(s.target.Names, places[0].Addr).function()
 	return places[0], from != 0 && from == to, nil
 }
 
@@ -107,7 +107,7 @@ func (s *Stepping) Return(expr string) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, err := s.sel.walker.raw(t, defaultDepth, s.sel.code)
+	raw, err := s.sel.walker.Raw(t, defaultDepth, s.sel.code)
 	if err != nil {
 		return nil, err
 	}

@@ -48,7 +48,7 @@ func (st *stepper) run(up int) (done, error) {
 		return done{}, err
 	}
 	ahead, behind := st.s.sel.notEntered(st.t, regs.PC()), st.s.sel.behindCall(st.t, regs.PC())
-	if st.s.probe != nil && st.s.probe.Covers(regs.PC()) { // at an allocation
+	if st.s.target.Probe != nil && st.s.target.Probe.Covers(regs.PC()) { // at an allocation
 		stop, err := st.s.throughProbe(st.t, regs, inferior.Stop{Reason: inferior.Stepped, Thread: st.t})
 		if err != nil || stop.Reason != inferior.Stepped {
 			return done{stop: stop}, err
@@ -96,7 +96,7 @@ func (st *stepper) run(up int) (done, error) {
 // one that it was inlined into.
 func (st *stepper) fromCall(regs inferior.Registers, up int) (done, error) {
 	here := st.place(regs.PC())
-	frames := st.s.names.Modules.Frames(addr.Return(regs.PC()))
+	frames := st.s.target.Names.Modules.Frames(addr.Return(regs.PC()))
 	if !here.known || len(frames) <= up {
 		return st.outOfBareFunction()
 	}
@@ -110,7 +110,7 @@ func (st *stepper) fromCall(regs inferior.Registers, up int) (done, error) {
 
 // returnFrom runs until a frame returns, and goes on from its caller.
 func (st *stepper) returnFrom(callee, ret addr.Run, up int) (done, error) {
-	reached, left, stop, err := st.s.exec.runOut(st.t, callee, []target{{at: ret, when: frameLeft(st.t, callee)}})
+	reached, left, stop, err := st.s.exec.runOut(st.t, callee, []runTarget{{at: ret, when: frameLeft(st.t, callee)}})
 	switch {
 	case err != nil || !reached && !left:
 		return done{stop: stop}, err
@@ -137,7 +137,7 @@ func (st *stepper) loop() (done, error) {
 
 // innermostCFA is that of a thread with these registers, 0 unknown.
 func (s *Stepping) innermostCFA(regs inferior.Registers) addr.Run {
-	raw := s.sel.walker.walk.Walk(s.proc, regs.Unwind(), 1)
+	raw := s.sel.walker.Walk.Walk(s.target.Proc, regs.Unwind(), 1)
 	if len(raw.Frames) == 0 {
 		return 0
 	}
@@ -183,7 +183,7 @@ func (st *stepper) called(before, now inferior.Registers) (ret addr.Run, ok bool
 	if now.SP() != before.SP()-8 {
 		return 0, false
 	}
-	ret, err := st.s.readPointer(now.SP())
+	ret, err := st.s.target.ReadPointer(now.SP())
 	if err != nil || ret <= before.PC() || ret > before.PC()+15 || now.PC() == ret {
 		return 0, false
 	}
@@ -194,14 +194,14 @@ func (st *stepper) called(before, now inferior.Registers) (ret addr.Run, ok bool
 // otherwise runs to its return, or to where an exception or a longjmp that leaves it goes on.
 func (st *stepper) call(ret addr.Run, now inferior.Registers) (done, bool, error) {
 	sp := now.SP()
-	targets := append([]target{{at: ret, when: st.returned(sp)}}, st.entries()...)
+	targets := append([]runTarget{{at: ret, when: st.returned(sp)}}, st.entries()...)
 	if st.into && (!st.source || st.enters(now.PC())) {
 		entry, ok := st.s.stepEntry(now.PC())
 		if ok && entry == now.PC() {
 			return st.entered(entry), false, nil
 		}
 		if ok {
-			targets = append(targets, target{at: entry, when: st.same})
+			targets = append(targets, runTarget{at: entry, when: st.same})
 		}
 	}
 	reached, left, stop, err := st.s.exec.runOut(st.t, sp+8, targets)
@@ -309,12 +309,12 @@ func (st *stepper) decide(here *codePlace) (d done, ended bool) {
 
 // passes tells whether the user wants an inlined call passed over.
 func (st *stepper) passes(f symbols.Frame) bool {
-	return st.s.names.Cython.Added(&f) || st.s.Skips.passes(f.Function, f.Linkage, f.File)
+	return st.s.target.Names.Cython.Added(&f) || st.s.Skips.passes(f.Function, f.Linkage, f.File)
 }
 
 // stopsBehind tells whether a step ends in the function that a call has returned to.
 func (st *stepper) stopsBehind(ret addr.Run) bool {
-	frames := st.s.names.Modules.Frames(addr.Return(ret))
+	frames := st.s.target.Names.Modules.Frames(addr.Return(ret))
 	return len(frames) == 0 || st.stops(&names.Frame{Frame: frames[0]})
 }
 
@@ -336,15 +336,15 @@ func (st *stepper) same(t *inferior.Thread) bool { return t == st.t }
 // caller that has some, as gdb's step does. Without one, it continues.
 func (st *stepper) outOfBareFunction() (done, error) {
 	st.s.sel.max = 0
-	stack, err := st.s.sel.walker.stack(st.t, defaultDepth, addr.Code{})
+	stack, err := st.s.sel.walker.Stack(st.t, defaultDepth, addr.Code{})
 	if err != nil {
 		return done{}, err
 	}
-	var targets []target
+	var targets []runTarget
 	prev := addr.Run(0)
 	for _, f := range stack.Frames {
 		if f.Code.IsReturn() && st.stops(&f) {
-			targets = append(targets, target{at: f.Code.Addr(), when: st.returned(prev - 16)})
+			targets = append(targets, runTarget{at: f.Code.Addr(), when: st.returned(prev - 16)})
 			break
 		}
 		prev = f.CFA
@@ -369,7 +369,7 @@ func (st *stepper) outOfBareFunction() (done, error) {
 // it has line information or step-mode is on. PLT stubs are followed to the
 // function they stand for.
 func (s *Stepping) stepEntry(pc addr.Run) (addr.Run, bool) {
-	obj, mod := s.names.Modules.ObjectAt(pc)
+	obj, mod := s.target.Names.Modules.ObjectAt(pc)
 	if obj == nil {
 		return 0, false
 	}
@@ -378,7 +378,7 @@ func (s *Stepping) stepEntry(pc addr.Run) (addr.Run, bool) {
 		return 0, false
 	}
 	if ok {
-		switch at, way := s.names.Cython.Entry(obj, fn); {
+		switch at, way := s.target.Names.Cython.Entry(obj, fn); {
 		case way == names.Pass:
 			return 0, false
 		case way == names.Enter && fn.Low == pc.File(mod.Bias):
@@ -390,13 +390,13 @@ func (s *Stepping) stepEntry(pc addr.Run) (addr.Run, bool) {
 	}
 	name, stub := s.stubName(pc)
 	if !stub {
-		return pc, s.settings.StepIntoBare
+		return pc, s.target.Settings.StepIntoBare
 	}
-	for _, p := range s.names.Places.OfFunction(name) {
+	for _, p := range s.target.Names.Places.OfFunction(name) {
 		if s.skipped(p.Addr) || s.isResolver(name, p.Addr) {
 			return 0, false
 		}
-		if p.Line != 0 || s.settings.StepIntoBare {
+		if p.Line != 0 || s.target.Settings.StepIntoBare {
 			return p.Addr, true
 		}
 	}
@@ -405,7 +405,7 @@ func (s *Stepping) stepEntry(pc addr.Run) (addr.Run, bool) {
 
 // isResolver tells the function of an IFUNC, which chooses another one: the program does not call it.
 func (s *Stepping) isResolver(name string, pc addr.Run) bool {
-	obj, _ := s.names.Modules.ObjectAt(pc)
+	obj, _ := s.target.Names.Modules.ObjectAt(pc)
 	if obj == nil {
 		return false
 	}
@@ -418,7 +418,7 @@ func (s *Stepping) skipped(pc addr.Run) bool {
 	if len(s.Skips.list) == 0 {
 		return false
 	}
-	fs := s.names.Modules.Frames(addr.PC(pc))
+	fs := s.target.Names.Modules.Frames(addr.PC(pc))
 	if len(fs) == 0 {
 		return false
 	}
@@ -428,7 +428,7 @@ func (s *Stepping) skipped(pc addr.Run) bool {
 
 // stubName is the function that the PLT stub at pc stands for.
 func (s *Stepping) stubName(pc addr.Run) (name string, ok bool) {
-	fs := s.names.Modules.Frames(addr.PC(pc))
+	fs := s.target.Names.Modules.Frames(addr.PC(pc))
 	if len(fs) == 0 {
 		return "", false
 	}
@@ -441,7 +441,7 @@ func (s *Stepping) returnAddress(t *inferior.Thread) (addr.Run, error) {
 	if err != nil {
 		return 0, err
 	}
-	raw := s.sel.walker.walk.Walk(s.proc, regs.Unwind(), 2)
+	raw := s.sel.walker.Walk.Walk(s.target.Proc, regs.Unwind(), 2)
 	if len(raw.Frames) < 2 {
 		return 0, errors.New("the caller is not known: " + raw.Truncated)
 	}

@@ -97,7 +97,7 @@ func sharedFrames(a, b []symbols.Frame) int {
 func (st *stepper) place(pc addr.Run) *codePlace {
 	p := st.code[pc]
 	if p == nil {
-		p = placeAt(st.s.names, pc)
+		p = placeAt(st.s.target.Names, pc)
 		st.code[pc] = p
 	}
 	return p
@@ -106,11 +106,11 @@ func (st *stepper) place(pc addr.Run) *codePlace {
 // behindCall is how many inlined calls begin where a call has returned to: they are
 // further in than the frame that had made it.
 func (s *Stepping) behindCall(ret addr.Run) int {
-	calls := s.names.AppendFrames(nil, unwind.Frame{PC: addr.Return(ret)})
+	calls := s.target.Names.AppendFrames(nil, unwind.Frame{PC: addr.Return(ret)})
 	if len(calls) == 0 {
 		return 0
 	}
-	frames := s.names.AppendFrames(nil, unwind.Frame{PC: addr.PC(ret)})
+	frames := s.target.Names.AppendFrames(nil, unwind.Frame{PC: addr.PC(ret)})
 	by := calls[0]
 	return max(0, slices.IndexFunc(frames, func(f names.Frame) bool { return f.Function == by.Function && f.Inlined == by.Inlined }))
 }

@@ -24,7 +24,7 @@ func (s *Stepping) deliver(t *inferior.Thread, enter func(handler addr.Run) bool
 	d := delivery{stop: inferior.Stop{Reason: inferior.Stepped, Thread: t}}
 	for {
 		n, told := t.DueSignal()
-		if n == 0 || s.proc.IsGo() { // Go's own signals move goroutines
+		if n == 0 || s.target.Proc.IsGo() { // Go's own signals move goroutines
 			return d, nil
 		}
 		before, err := t.Regs()
@@ -32,7 +32,7 @@ func (s *Stepping) deliver(t *inferior.Thread, enter func(handler addr.Run) bool
 			return d, err
 		}
 		s.exec.leave()
-		stop, handler, err := s.proc.StepSignal(t)
+		stop, handler, err := s.target.Proc.StepSignal(t)
 		if err != nil || stop.Reason != inferior.Stepped {
 			d.stop = stop
 			return d, err
@@ -61,12 +61,12 @@ func (s *Stepping) deliver(t *inferior.Thread, enter func(handler addr.Run) bool
 // registers now, to its end; left tells that a longjmp has left it. sp is the stack pointer of
 // the code that the signal has interrupted.
 func (s *Stepping) leaveHandler(t *inferior.Thread, sp addr.Run, now inferior.Registers) (stop inferior.Stop, left bool, err error) {
-	ret, err := s.readPointer(now.SP())
+	ret, err := s.target.ReadPointer(now.SP())
 	if err != nil {
 		return stop, false, err
 	}
-	back := target{at: ret, when: frameLeft(t, now.SP()+8)}
-	reached, left, stop, err := s.exec.runOut(t, sp, []target{back})
+	back := runTarget{at: ret, when: frameLeft(t, now.SP()+8)}
+	reached, left, stop, err := s.exec.runOut(t, sp, []runTarget{back})
 	switch {
 	case err != nil:
 		return stop, false, err
@@ -87,7 +87,7 @@ func (s *Stepping) sigreturn(t *inferior.Thread) (stop inferior.Stop, err error)
 			return stop, err
 		}
 		last := s.isSyscall(regs.PC())
-		stop, err = s.proc.StepInstruction(t)
+		stop, err = s.target.Proc.StepInstruction(t)
 		if err != nil || stop.Reason != inferior.Stepped || last {
 			return stop, err
 		}
@@ -99,7 +99,7 @@ func (s *Stepping) sigreturn(t *inferior.Thread) (stop inferior.Stop, err error)
 // makes the system call rt_sigreturn.
 func (s *Stepping) atSigreturn(pc addr.Run) bool {
 	var code [9]byte
-	_, err := s.proc.ReadAt(code[:], int64(pc))
+	_, err := s.target.Proc.ReadAt(code[:], int64(pc))
 	return err == nil && code == [9]byte{0x48, 0xc7, 0xc0, sysRtSigreturn, 0, 0, 0, 0x0f, 0x05}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hdb/inferior"
+	"hdb/session/target"
 	"hdb/testprogs"
 )
 
@@ -46,7 +47,7 @@ func TestDetachAfterAnInterruptedStep(t *testing.T) {
 			return r.Reason, nil
 		},
 		"engine": func(s *Session) (inferior.StopReason, error) {
-			stop, err := s.proc.StepInstruction(s.Selection.thread)
+			stop, err := s.target.Proc.StepInstruction(s.Selection.thread)
 			return stop.Reason, err
 		},
 	} {
@@ -54,7 +55,7 @@ func TestDetachAfterAnInterruptedStep(t *testing.T) {
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
 			finish := startWorker(t)
-			s := New(Config{})
+			s := New(target.Config{})
 			defer s.Close()
 			must(t)(s.Attach(finish.pid))
 			done := make(chan struct{})

@@ -36,14 +36,14 @@ func (s *Stepping) behindSyscall(t *inferior.Thread) (addr.Run, bool) {
 
 func (s *Stepping) isSyscall(a addr.Run) bool {
 	var code [2]byte
-	_, err := s.proc.ReadAt(code[:], int64(a))
+	_, err := s.target.Proc.ReadAt(code[:], int64(a))
 	return err == nil && code == [2]byte{0x0f, 0x05}
 }
 
 // overSyscall makes the thread's system call with all threads running: it may
 // wait for what another one does.
 func (s *Stepping) overSyscall(t *inferior.Thread, behind addr.Run) (inferior.Stop, error) {
-	reached, stop, err := s.exec.runToTargets([]target{{at: behind, when: func(now *inferior.Thread) bool { return now == t }}})
+	reached, stop, err := s.exec.runToTargets([]runTarget{{at: behind, when: func(now *inferior.Thread) bool { return now == t }}})
 	if reached {
 		stop = inferior.Stop{Reason: inferior.Stepped, Thread: t}
 	}

@@ -11,12 +11,13 @@ import (
 	"hdb/internal/addr"
 	"hdb/internal/cond"
 	"hdb/probe"
+	"hdb/session/target"
 )
 
 // Stops are the numbered stops: breakpoints, watchpoints, and those at allocations.
 type Stops struct {
-	*common
-	*account
+	target     *target.Target
+	account    *target.Account
 	demand     *demand
 	sel        *Selection
 	loc        *Locations
@@ -63,13 +64,13 @@ func (s *Stops) set(text string, how func(*breakpoints.Stop)) (*breakpoints.Stop
 	}
 	st := breakpoints.NewStop(spec)
 	how(st)
-	if spec.OfPython() && !s.settings.PythonAllocators && s.mode() != Saved {
-		s.settings.PythonAllocators = true
-		s.notify("CPython's own allocators are followed from now on (set python-allocators off)")
+	if spec.OfPython() && !s.target.Settings.PythonAllocators && s.target.Mode() != target.Saved {
+		s.target.Settings.PythonAllocators = true
+		s.target.Notify("CPython's own allocators are followed from now on (set python-allocators off)")
 	}
-	if s.mode() == Saved {
+	if s.target.Mode() == target.Saved {
 		if !onEvents(st) {
-			return nil, fmt.Errorf("%w: break alloc and break free stop at recorded events", ErrSaved)
+			return nil, fmt.Errorf("%w: break alloc and break free stop at recorded events", target.ErrSaved)
 		}
 		s.conditions.warnStop(st)
 		return s.add(st)
@@ -121,7 +122,7 @@ func (s *Stops) add(st *breakpoints.Stop) (*breakpoints.Stop, error) {
 	if st.Hardware && !onCode(st) {
 		return nil, errors.New("a place in the code must follow: events of allocators take no debug register")
 	}
-	if err := s.checkLeaked(st); err != nil {
+	if err := checkLeaked(s.target, st); err != nil {
 		return nil, err
 	}
 	if onCode(st) {
@@ -157,7 +158,7 @@ func (s *Stops) resolve(st *breakpoints.Stop) error {
 
 // bind plants those traps of the stop that are not there yet.
 func (s *Stops) bind(st *breakpoints.Stop) error {
-	if s.proc == nil || !st.Enabled {
+	if s.target.Proc == nil || !st.Enabled {
 		return nil
 	}
 	switch {
@@ -215,7 +216,7 @@ func (s *Stops) atStop(st *breakpoints.Stop, t *inferior.Thread) inferior.Action
 	}
 	switch {
 	case st.Print != nil:
-		s.exclusive(func() {}) // what events before have to print comes first
+		s.target.Exclusive(func() {}) // what events before have to print comes first
 		newCodeEnv(s, st, t).print(st)
 		return inferior.Resume
 	case st.Trace:
@@ -240,12 +241,12 @@ func (s *Stops) stops(st *breakpoints.Stop, t *inferior.Thread) bool {
 	case met != cond.Unknown:
 		return met == cond.True && st.Hit()
 	case st.GoesOn():
-		s.noteFailed(st, fmt.Sprintf("condition %s: ", st.Cond), env.err)
+		noteFailed(s.target, st, fmt.Sprintf("condition %s: ", st.Cond), env.err)
 		return false
 	case !st.Hit():
 		return false
 	}
-	s.notify("%s %d: condition %s: %v: stopped for that", st.Word(), st.ID, st.Cond, env.err)
+	s.target.Notify("%s %d: condition %s: %v: stopped for that", st.Word(), st.ID, st.Cond, env.err)
 	return true
 }
 
@@ -256,7 +257,7 @@ func (s *Stops) unbind(st *breakpoints.Stop) error {
 		return nil
 	}
 	var errs []error
-	if s.proc != nil {
+	if s.target.Proc != nil {
 		for _, tr := range b.traps {
 			errs = append(errs, tr.Remove())
 		}
@@ -282,7 +283,7 @@ func (s *Stops) bindAll() {
 
 // rebindAll resolves all stops again after the program changed, also after Ctrl-C.
 func (s *Stops) rebindAll() {
-	defer s.within(s.within(nil))
+	defer s.target.Within(s.target.Within(nil))
 	for _, st := range s.demand.stops.All() {
 		if !onCode(st) {
 			continue
@@ -296,7 +297,7 @@ func (s *Stops) rebindAll() {
 // rebind resolves and binds a stop after the modules changed, also after Ctrl-C: the stop
 // needs all its places.
 func (s *Stops) rebind(st *breakpoints.Stop) {
-	defer s.within(s.within(nil))
+	defer s.target.Within(s.target.Within(nil))
 	if onEvents(st) || st.Occurs() || onState(st) {
 		return // the planes are armed once for all
 	}
@@ -306,7 +307,7 @@ func (s *Stops) rebind(st *breakpoints.Stop) {
 		st.Pending = len(st.Places) == 0
 	}
 	if err := s.bind(st); err != nil {
-		s.notify("%v", err)
+		s.target.Notify("%v", err)
 	} else {
 		s.noteCost(st)
 	}
@@ -315,7 +316,7 @@ func (s *Stops) rebind(st *breakpoints.Stop) {
 // noteCost says what a stop costs that has just come into place.
 func (s *Stops) noteCost(st *breakpoints.Stop) {
 	if text := s.Cost(st); text != "" {
-		s.notify("%s %d: %s", st.Word(), st.ID, text)
+		s.target.Notify("%s %d: %s", st.Word(), st.ID, text)
 	}
 }
 
@@ -324,7 +325,7 @@ func (s *Stops) noteCost(st *breakpoints.Stop) {
 func (s *Stops) mapped(places []breakpoints.Place) []breakpoints.Place {
 	return slices.DeleteFunc(places, func(p breakpoints.Place) bool {
 		var b [1]byte
-		_, err := s.proc.ReadAt(b[:], int64(p.Addr))
+		_, err := s.target.Proc.ReadAt(b[:], int64(p.Addr))
 		return err != nil
 	})
 }
@@ -332,20 +333,20 @@ func (s *Stops) mapped(places []breakpoints.Place) []breakpoints.Place {
 func (s *Stops) unbindAll() {
 	for _, st := range s.demand.stops.All() {
 		if err := s.unbind(st); err != nil {
-			s.notify("%s %d: %v", st.Word(), st.ID, err)
+			s.target.Notify("%s %d: %v", st.Word(), st.ID, err)
 		}
 	}
 }
 
 // bindPending looks for the places of stops in libraries that just came, also after Ctrl-C.
 func (s *Stops) bindPending() {
-	defer s.within(s.within(nil))
+	defer s.target.Within(s.target.Within(nil))
 	s.allocators.placePending()
 	s.python.modulesChanged()
 	for _, st := range s.demand.stops.All() {
 		if b := s.demand.binds[st.ID]; b != nil && b.traced.exits != nil {
 			if err := s.traceExits(st); err != nil {
-				s.noteFailed(st, "returns: ", err)
+				noteFailed(s.target, st, "returns: ", err)
 			}
 		}
 		if !onCode(st) {
@@ -367,10 +368,10 @@ func (s *Stops) bindPending() {
 		was := st.Pending
 		st.Places, st.Pending = append(st.Places, fresh...), false
 		if err := s.bind(st); err != nil {
-			s.notify("%v", err)
+			s.target.Notify("%v", err)
 		}
 		if was {
-			s.notify("%s %d is in place: %s", st.Word(), st.ID, PlaceText(fresh[0]))
+			s.target.Notify("%s %d is in place: %s", st.Word(), st.ID, PlaceText(fresh[0]))
 			s.noteCost(st)
 		}
 	}
@@ -400,7 +401,7 @@ func (s *Stops) dropPlaces(removed []inferior.Module) {
 				return false
 			}
 			if err := w.Remove(); err != nil {
-				s.notify("%s %d: %v", st.Word(), st.ID, err)
+				s.target.Notify("%s %d: %v", st.Word(), st.ID, err)
 			}
 			return true
 		})
@@ -425,11 +426,11 @@ func PlaceText(p breakpoints.Place) string {
 // All are the numbered stops, by number. While the process runs they are as of one moment:
 // hits of stops that print records are counted where the ring is drained.
 func (s *Stops) All() []*breakpoints.Stop {
-	if !s.beside {
+	if !s.target.Beside {
 		return s.demand.stops.All()
 	}
 	var all []*breakpoints.Stop
-	s.exclusive(func() {
+	s.target.Exclusive(func() {
 		for _, st := range s.demand.stops.All() {
 			now := *st
 			all = append(all, &now)
@@ -466,9 +467,9 @@ func (s *Stops) At(id int) (*breakpoints.Stop, error) {
 	if !ok {
 		return nil, fmt.Errorf("no breakpoint %d: see info breakpoints", id)
 	}
-	if s.beside {
+	if s.target.Beside {
 		var now breakpoints.Stop
-		s.exclusive(func() { now = *st })
+		s.target.Exclusive(func() { now = *st })
 		return &now, nil
 	}
 	return st, nil
@@ -483,7 +484,7 @@ func (s *Stops) Delete(id int) error {
 	err = s.unbind(st)
 	s.demand.stops.Delete(id)
 	delete(s.demand.binds, id)
-	if s.proc != nil {
+	if s.target.Proc != nil {
 		err = errors.Join(err, s.planes.arm())
 	}
 	return err
@@ -501,7 +502,7 @@ func (s *Stops) Enable(id int, on bool) error {
 		s.demand.count(b)
 	} else {
 		b.seen.end(s.demand.stopSeq())
-		b.unsized.end(s.rec.Live().Unsized())
+		b.unsized.end(s.account.Rec.Live().Unsized())
 	}
 	switch {
 	case onEvents(st), onState(st):
@@ -540,10 +541,10 @@ func (s *Stops) Clear(location string) ([]int, error) {
 
 // BreakRegexp sets a stop on each function whose name matches.
 func (s *Stops) BreakRegexp(expr string) ([]*breakpoints.Stop, error) {
-	if s.mode() == Saved {
-		return nil, ErrSaved
+	if s.target.Mode() == target.Saved {
+		return nil, target.ErrSaved
 	}
-	found, err := s.names.Places.Matching(expr)
+	found, err := s.target.Names.Places.Matching(expr)
 	if err != nil {
 		return nil, err
 	}

@@ -38,17 +38,17 @@ func (s *Stops) Detail(st *breakpoints.Stop) (d StopDetail, ok bool) {
 		d.Passed = seen - st.Hits
 	}
 	if st.Kind == breakpoints.StopFree && st.Cond != nil && st.Cond.Uses(cond.Size) {
-		d.Unsized = b.unsized.total(s.rec.Live().Unsized())
+		d.Unsized = b.unsized.total(s.account.Rec.Live().Unsized())
 	}
 	d.Undecided, d.Why = b.unknown, b.why
-	if s.proc == nil || !st.Enabled {
+	if s.target.Proc == nil || !st.Enabled {
 		return d, true
 	}
 	d.Plane, d.Live = s.planes.Plane(), s.planes.eventsArmed()
-	if s.probe != nil && s.probe.Armed() {
+	if s.target.Probe != nil && s.target.Probe.Armed() {
 		var err error
-		if d.InProcess, d.Outside, err = s.probe.Describe(st); err != nil {
-			s.notify("%s %d: %v", st.Word(), st.ID, err)
+		if d.InProcess, d.Outside, err = s.target.Probe.Describe(st); err != nil {
+			s.target.Notify("%s %d: %v", st.Word(), st.ID, err)
 		}
 	}
 	return d, true

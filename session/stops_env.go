@@ -23,9 +23,9 @@ type codeEnv struct {
 func newCodeEnv(s *Stops, st *breakpoints.Stop, t *inferior.Thread) *codeEnv {
 	v := &codeEnv{s: s, t: t}
 	v.frameVariables = frameVariables{values: s.values, thread: t, number: v.Number, frames: v.entered(st)}
-	v.Attribution = s.attribution
+	v.Attribution = s.target.Attribution
 	v.Find = func() []names.Frame {
-		st, err := s.sel.walker.stack(t, defaultDepth, addr.Code{})
+		st, err := s.sel.walker.Stack(t, defaultDepth, addr.Code{})
 		if err != nil {
 			return nil // the thread is gone: it is in no function
 		}
@@ -44,11 +44,11 @@ func (v *codeEnv) entered(st *breakpoints.Stop) func(whole bool) ([]names.Frame,
 			stack := v.Stack()
 			return stack, enteredFrame(stack, []*breakpoints.Stop{st})
 		}
-		raw, err := v.s.sel.walker.raw(v.t, 1, addr.Code{})
+		raw, err := v.s.sel.walker.Raw(v.t, 1, addr.Code{})
 		if err != nil || len(raw.Frames) == 0 {
 			return nil, 0
 		}
-		frames := v.s.names.AppendFrames(nil, raw.Frames[0])
+		frames := v.s.target.Names.AppendFrames(nil, raw.Frames[0])
 		return frames, enteredFrame(frames, []*breakpoints.Stop{st})
 	}
 }
@@ -61,7 +61,7 @@ func (v *codeEnv) home(st *breakpoints.Stop, whole bool) (frames []names.Frame, 
 	if home.thread == nil {
 		return nil, 0, false
 	}
-	raw, err := v.s.sel.walker.raw(home.thread, defaultDepth, addr.Code{})
+	raw, err := v.s.sel.walker.Raw(home.thread, defaultDepth, addr.Code{})
 	if err != nil {
 		return nil, 0, false // the thread is gone
 	}
@@ -71,7 +71,7 @@ func (v *codeEnv) home(st *breakpoints.Stop, whole bool) (frames []names.Frame, 
 	}
 	for i, f := range raw.Frames {
 		if i <= last || whole {
-			frames = v.s.names.AppendFrames(frames, f)
+			frames = v.s.target.Names.AppendFrames(frames, f)
 		}
 	}
 	at = slices.IndexFunc(frames, func(f names.Frame) bool { return f.CFA == home.cfa && f.Function == home.function })
@@ -91,14 +91,14 @@ func (v *codeEnv) Number(f cond.Field) (n uint64, ok bool) {
 	case cond.Thread:
 		return uint64(v.t.Num), true
 	case cond.Goroutine:
-		g, ok := v.s.goroutine(v.t)
-		return g.id, ok
+		g, ok := v.s.target.Goroutine(v.t)
+		return g.ID, ok
 	}
-	v.s.exclusive(func() { // and with all events from before taken from the probe
-		bytes, blocks := v.s.rec.Heap()
+	v.s.target.Exclusive(func() { // and with all events from before taken from the probe
+		bytes, blocks := v.s.account.Rec.Heap()
 		switch f {
 		case cond.Nth:
-			n, ok = v.s.rec.Seq(), true
+			n, ok = v.s.account.Rec.Seq(), true
 		case cond.Live:
 			n, ok = bytes, true
 		case cond.Blocks:

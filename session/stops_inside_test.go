@@ -27,7 +27,7 @@ func TestInsideInstruction(t *testing.T) {
 		{"stopconds", []string{"main", "append", "visit", "_start"}},
 		{"libc.so.6", []string{"malloc", "free", "qsort_r", "strtod_l", "__libc_start_main", "fork", "printf"}},
 	} {
-		for _, m := range s.names.Images() {
+		for _, m := range s.target.Names.Images() {
 			if !strings.HasSuffix(m.Name, c.module) {
 				continue
 			}

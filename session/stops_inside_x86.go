@@ -30,7 +30,7 @@ func (l *Locations) insideInstruction(a addr.Run) error {
 		return nil
 	}
 	code := make([]byte, high-low)
-	if _, err := l.proc.ReadAt(code, int64(low)); err != nil {
+	if _, err := l.target.Proc.ReadAt(code, int64(low)); err != nil {
 		return nil
 	}
 	f := codeFlow{low: low, code: code, visited: map[addr.Run]int{}}
@@ -41,7 +41,7 @@ func (l *Locations) insideInstruction(a addr.Run) error {
 	for back := addr.Run(1); back < maxInstruction && back <= a-low; back++ {
 		if size := f.visited[a-back]; addr.Run(size) > back {
 			name := ""
-			if sym, err := l.names.Symbols.At(a - back); err == nil {
+			if sym, err := l.target.Names.Symbols.At(a - back); err == nil {
 				name = fmt.Sprintf(" <%s+%d>", sym.Name, sym.Offset)
 			}
 			return &InsideError{a, a - back, name}
@@ -60,8 +60,8 @@ const (
 // codeAround is the function around an address, or the part of it, and where instructions are
 // known to begin in it.
 func (l *Locations) codeAround(a addr.Run) (low, high addr.Run, from []addr.Run, ok bool) {
-	table, bias, ok := l.names.Modules.ModuleAt(a)
-	if !ok || table == nil || l.names.Modules.At(a) == nil {
+	table, bias, ok := l.target.Names.Modules.ModuleAt(a)
+	if !ok || table == nil || l.target.Names.Modules.At(a) == nil {
 		return 0, 0, nil, false
 	}
 	fn, ok := table.FunctionAt(a.File(bias))

@@ -21,7 +21,7 @@ func (s *Stops) likeSpec(event string) (*breakpoints.Stop, error) {
 		return nil, fmt.Errorf("break at %w", err)
 	}
 	if own := s.programFile(); own != "" && !slices.Contains(l.Files, own) {
-		s.notify("break at %s: that is of %s, where no %s ran: the stop waits for the same stack", event, l.Of, own)
+		s.target.Notify("break at %s: that is of %s, where no %s ran: the stop waits for the same stack", event, l.Of, own)
 	}
 	place := l.Function
 	if _, ok := s.allocators.function(l.Function); !ok {
@@ -41,12 +41,12 @@ func (s *Stops) likeSpec(event string) (*breakpoints.Stop, error) {
 
 // programFile is the base name of the program as modules have it, "" without one.
 func (s *Stops) programFile() string {
-	if s.names.Program == nil {
+	if s.target.Names.Program == nil {
 		return ""
 	}
-	path, err := filepath.EvalSymlinks(s.names.Program.Path)
+	path, err := filepath.EvalSymlinks(s.target.Names.Program.Path)
 	if err != nil {
-		path = s.names.Program.Path
+		path = s.target.Names.Program.Path
 	}
 	return filepath.Base(path)
 }

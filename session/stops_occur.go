@@ -12,6 +12,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/inferior"
 	"hdb/internal/spelling"
+	"hdb/session/target"
 )
 
 // occurrences are numbered stops at what a program does wherever it is: system calls,
@@ -144,8 +145,8 @@ func (c *Catches) Uncatch(event string, signals []string) error {
 }
 
 func (c *Catches) add(spec breakpoints.Spec, condition string) (*breakpoints.Stop, error) {
-	if c.mode() == Saved {
-		return nil, ErrSaved
+	if c.target.Mode() == target.Saved {
+		return nil, target.ErrSaved
 	}
 	st := breakpoints.NewStop(spec)
 	if err := st.SetCondition(condition); err != nil {

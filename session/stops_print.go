@@ -8,6 +8,7 @@ import (
 
 	"hdb/breakpoints"
 	"hdb/internal/cformat"
+	"hdb/session/target"
 )
 
 // beforeFormat is what stands between the location of dprintf and its format.
@@ -20,8 +21,8 @@ func (s *Stops) Dprintf(text string) (*breakpoints.Stop, error) {
 	if at == nil || strings.TrimSpace(text[:at[0]]) == "" {
 		return nil, fmt.Errorf(`dprintf: LOCATION,"FORMAT",EXPRESSION... expected`)
 	}
-	if s.mode() == Saved {
-		return nil, fmt.Errorf("dprintf: %w", ErrSaved)
+	if s.target.Mode() == target.Saved {
+		return nil, fmt.Errorf("dprintf: %w", target.ErrSaved)
 	}
 	f, err := cformat.Parse(text[at[1]-1:])
 	if err != nil {
@@ -51,22 +52,22 @@ func (v *frameVariables) print(st *breakpoints.Stop) {
 		return x, err
 	})
 	if err != nil {
-		v.values.noteFailed(st, "", err)
+		noteFailed(v.values.target, st, "", err)
 		return
 	}
-	v.values.cfg.Print(text)
+	v.values.target.Config.Print(text)
 }
 
 // noteFailed tells why a stop that goes on, or its condition, as what begins with, had no value. It does
 // so once in a run for each kind of error: the address that an error names may be another one
 // each time.
-func (c *common) noteFailed(st *breakpoints.Stop, what string, err error) {
+func noteFailed(c *target.Target, st *breakpoints.Stop, what string, err error) {
 	inner := err
 	for next := errors.Unwrap(inner); next != nil; next = errors.Unwrap(inner) {
 		inner = next
 	}
-	if key := fmt.Sprintf("%s %d: %s%T", st.Word(), st.ID, what, inner); !c.said[key] {
-		c.said[key] = true
-		c.notify("%s %d: %s%v", st.Word(), st.ID, what, err)
+	if key := fmt.Sprintf("%s %d: %s%T", st.Word(), st.ID, what, inner); !c.Said[key] {
+		c.Said[key] = true
+		c.Notify("%s %d: %s%v", st.Word(), st.ID, what, err)
 	}
 }

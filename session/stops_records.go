@@ -10,6 +10,7 @@ import (
 	"hdb/internal/cformat"
 	"hdb/internal/cond"
 	"hdb/recording"
+	"hdb/session/target"
 )
 
 // printsRecords tells whether a stop prints what the probe's records tell of events, of which
@@ -58,13 +59,13 @@ type ofFunction struct {
 
 // printedRecords are texts in the order of events, of all stops.
 type printedRecords struct {
-	*common
-	texts []string
+	target *target.Target
+	texts  []string
 }
 
 // watches are the printers of the stops that print records.
 func (d *dataPlane) watches() (all []*recording.Watch) {
-	printed := &printedRecords{common: d.common}
+	printed := &printedRecords{target: d.target}
 	for _, st := range d.demand.stops.All() {
 		if printsRecords(st) {
 			fields, _ := recordedArguments(st.Print)
@@ -99,14 +100,14 @@ func (p *recordPrinter) see(e *capture.Event, fn *breakpoints.Function, env cond
 	case !p.failed:
 		p.failed = true
 		p.print() // what came before
-		p.notify("dprintf %d: %v", p.stop.ID, err)
+		p.target.Notify("dprintf %d: %v", p.stop.ID, err)
 	}
 }
 
 // print prints what was kept.
 func (p *printedRecords) print() {
 	if len(p.texts) > 0 {
-		p.cfg.Print(p.texts...)
+		p.target.Config.Print(p.texts...)
 		clear(p.texts)
 		p.texts = p.texts[:0]
 	}

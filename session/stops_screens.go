@@ -9,6 +9,7 @@ import (
 	"hdb/internal/cond"
 	"hdb/probe"
 	"hdb/probe/filter"
+	"hdb/session/target"
 	"hdb/symbols"
 	"hdb/unwind"
 	"hdb/values"
@@ -23,8 +24,8 @@ type screening struct {
 // screen has breakpoints ask in the process what can be asked of their conditions there. All
 // threads stand.
 func (s *Stops) screen() {
-	t := s.proc.StoppedThread()
-	if t == nil || s.names.Program.Go() {
+	t := s.target.Proc.StoppedThread()
+	if t == nil || s.target.Names.Program.Go() {
 		return
 	}
 	for _, st := range s.demand.stops.All() {
@@ -33,7 +34,7 @@ func (s *Stops) screen() {
 			continue
 		}
 		want := screening{cond: st.Cond}
-		if s.settings.Probe == ProbeOff {
+		if s.target.Settings.Probe == target.ProbeOff {
 			want.cond = nil
 		}
 		for _, tr := range b.traps {
@@ -71,8 +72,8 @@ func (s *Stops) screenFor(st *breakpoints.Stop, at addr.Run, want screening, t *
 	if fault != nil || program.Always || program.Never {
 		return nil
 	}
-	if s.screens == nil || s.screens.Process() != s.proc {
-		s.screens = probe.NewScreens(s.proc)
+	if s.screens == nil || s.screens.Process() != s.target.Proc {
+		s.screens = probe.NewScreens(s.target.Proc)
 	}
 	sc, err := s.screens.Make(t, probe.Screened{
 		At: at, Module: module, Low: row.Function.Low.Run(f.Module.Bias), High: row.Function.High.Run(f.Module.Bias), Asks: program,
@@ -87,12 +88,12 @@ func (s *Stops) screenFor(st *breakpoints.Stop, at addr.Run, want screening, t *
 // CFI says there.
 func (s *Stops) placeOf(st *breakpoints.Stop, at addr.Run) (f *values.Frame, in inferior.Module, row unwind.Row, ok bool) {
 	i := slices.IndexFunc(st.Places, func(p breakpoints.Place) bool { return p.Addr == at })
-	m := slices.IndexFunc(s.proc.Modules(), func(m inferior.Module) bool { return at >= m.Low && at < m.High })
+	m := slices.IndexFunc(s.target.Proc.Modules(), func(m inferior.Module) bool { return at >= m.Low && at < m.High })
 	if i < 0 || m < 0 {
 		return nil, in, row, false
 	}
-	f = frameOfPlace(s.common, st.Places[i])
-	table, bias, known := s.names.Modules.ModuleAt(at)
+	f = frameOfPlace(s.target, st.Places[i])
+	table, bias, known := s.target.Names.Modules.ModuleAt(at)
 	if f == nil || !known || table == nil {
 		return nil, in, row, false
 	}
@@ -100,7 +101,7 @@ func (s *Stops) placeOf(st *breakpoints.Stop, at addr.Run) (f *values.Frame, in 
 		f.Inlined = 0 // as enteredFrame has it
 	}
 	row, ok = table.RowAt(at.File(bias))
-	return f, s.proc.Modules()[m], row, ok && row.CFA.Kind == unwind.Register
+	return f, s.target.Proc.Modules()[m], row, ok && row.CFA.Kind == unwind.Register
 }
 
 // termOf is what can be decided of an expression as code has it. static tells the

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"hdb/inferior"
+	"hdb/session/target"
 	"hdb/testprogs"
 )
 
@@ -74,7 +75,7 @@ func TestScreensAgree(t *testing.T) {
 					t.Fatal(err)
 				}
 				var all [2][]uint64
-				for i, mode := range []ProbeMode{ProbeOff, ProbeAuto} {
+				for i, mode := range []target.ProbeMode{target.ProbeOff, target.ProbeAuto} {
 					s.Settings.Probe = mode
 					for _, st := range s.Stops.All() {
 						if st.Hits = 0; st != end {
@@ -129,7 +130,7 @@ func TestStepsFromScreens(t *testing.T) {
 		for _, cond := range []string{"narrow if c >= 7 && w > 100", "wide if l < 0 && n != 0", "follow if depth >= 3", "many if on_stack >= 12 || last == 1", "loops if n >= 2", "chooses if kind > 11"} {
 			t.Run(flags[0]+" "+cond, func(t *testing.T) {
 				var ways [2][]string
-				for i, mode := range []ProbeMode{ProbeOff, ProbeAuto} {
+				for i, mode := range []target.ProbeMode{target.ProbeOff, target.ProbeAuto} {
 					s := open(t, "screened", flags...)
 					s.Settings.Args, s.Settings.Probe = "40 > /dev/null", mode
 					st, err := s.Stops.Break(cond, false)
@@ -141,7 +142,7 @@ func TestStepsFromScreens(t *testing.T) {
 						if err != nil {
 							t.Fatal(err)
 						}
-						regs, err := s.proc.StoppedThread().Regs()
+						regs, err := s.target.Proc.StoppedThread().Regs()
 						if err != nil {
 							t.Fatal(err)
 						}

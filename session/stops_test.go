@@ -12,6 +12,7 @@ import (
 	"hdb/capture"
 	"hdb/inferior"
 	"hdb/inferior/machine"
+	"hdb/session/target"
 	"hdb/testprogs"
 )
 
@@ -154,7 +155,7 @@ func TestHeldProcessTakesOverWithStops(t *testing.T) {
 	s.Settings.FollowChild, s.Settings.KeepForks = true, true
 	setBreak(t, s, "work")
 	var pids []int
-	for r := must(t)(s.Run(nil)); s.Mode() == Live; r = must(t)(s.Execution.Continue(1)) {
+	for r := must(t)(s.Run(nil)); s.Mode() == target.Live; r = must(t)(s.Execution.Continue(1)) {
 		if len(r.Hits) > 0 {
 			pid, _, _, _ := s.Process()
 			pids = append(pids, pid)
@@ -217,7 +218,7 @@ func TestRecordStatusTellsLostCalls(t *testing.T) {
 	setBreak(t, s, "alloc")
 	must(t)(s.Run(nil))
 	cause := errors.New("no return address")
-	s.losses.EndTracer(breakpoints.Stats{Lost: 2, LostCause: cause})
+	s.account.Losses.EndTracer(breakpoints.Stats{Lost: 2, LostCause: cause})
 	if _, err := s.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +276,7 @@ func recordStatusOfACapture(t *testing.T) {
 
 // TestPlaceAsksTheHeap stops at a place for what the heap is then, whenever that was set.
 func TestPlaceAsksTheHeap(t *testing.T) {
-	onBothPlanes(t, func(t *testing.T, mode ProbeMode) {
+	onBothPlanes(t, func(t *testing.T, mode target.ProbeMode) {
 		for _, condition := range []string{"live == 20000", "blocks == 20", "nth == 20"} {
 			s := open(t, "phases")
 			s.Settings.Probe = mode

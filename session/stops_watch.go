@@ -15,7 +15,7 @@ import (
 // Watch sets a watchpoint on size bytes at the address; 0 is the size of
 // the variable there.
 func (s *Stops) Watch(expr string, size int, kind inferior.WatchKind) (*breakpoints.Stop, error) {
-	if err := s.live(); err != nil {
+	if err := s.target.Live(); err != nil {
 		return nil, err
 	}
 	a, err := s.loc.mem.Address(strings.TrimPrefix(strings.TrimSpace(expr), "*"))
@@ -31,7 +31,7 @@ func (s *Stops) Watch(expr string, size int, kind inferior.WatchKind) (*breakpoi
 // WatchAt is Watch of size bytes at an address that is known. A local one belongs to
 // the selected frame: the program stops when that returns, and the watchpoint is disabled.
 func (s *Stops) WatchAt(expr string, a addr.Run, size int, kind inferior.WatchKind, local bool) (*breakpoints.Stop, error) {
-	if err := s.live(); err != nil {
+	if err := s.target.Live(); err != nil {
 		return nil, err
 	}
 	b := &binding{size: size, access: kind, typed: s.values.watched(expr, a, size)}
@@ -62,10 +62,10 @@ func (s *Stops) WatchAt(expr string, a addr.Run, size int, kind inferior.WatchKi
 // single steps.
 func (s *Stops) watchMemory(b *binding, a addr.Run) (err error) {
 	why := s.whyStepping(b) // who has the registers now
-	if s.settings.NoWatchRegisters {
-		b.watch, err = s.proc.WatchStepping(a, b.size, b.access)
+	if s.target.Settings.NoWatchRegisters {
+		b.watch, err = s.target.Proc.WatchStepping(a, b.size, b.access)
 	} else {
-		b.watch, err = s.proc.Watch(a, b.size, b.access)
+		b.watch, err = s.target.Proc.Watch(a, b.size, b.access)
 	}
 	b.short = why
 	return err
@@ -74,10 +74,10 @@ func (s *Stops) watchMemory(b *binding, a addr.Run) (err error) {
 // StepsTaken tells how many instructions the process has run one at a time for watchpoints; nil without one. Any
 // goroutine may call what it returns.
 func (x *Execution) StepsTaken() func() uint64 {
-	if x.proc == nil {
+	if x.target.Proc == nil {
 		return nil
 	}
-	return x.proc.StepsTaken
+	return x.target.Proc.StepsTaken
 }
 
 // widestRegister is how much one debug register watches, bytes.
@@ -88,7 +88,7 @@ const widestRegister = 8
 func (s *Stops) Cost(st *breakpoints.Stop) string {
 	b := s.demand.binds[st.ID]
 	switch {
-	case s.proc == nil || b == nil:
+	case s.target.Proc == nil || b == nil:
 	case b.watch != nil && b.watch.Stepping:
 		return b.short + ": " + stepCost
 	case b.watch != nil && b.watch.Registers() > 1:
@@ -113,7 +113,7 @@ func (s *Stops) whyStepping(b *binding) string {
 	switch {
 	case !inferior.RegistersStop():
 		return deadRegisters
-	case s.settings.NoWatchRegisters:
+	case s.target.Settings.NoWatchRegisters:
 		return "can-use-hw-watchpoints is 0"
 	}
 	text := fmt.Sprintf("%d bytes, more than the free debug registers could watch", b.size)
@@ -172,7 +172,7 @@ func (s *Stops) expire() string {
 // watchSize is how much to watch when nobody says: the variable that begins at
 // the address, or as much as its alignment allows.
 func (s *Stops) watchSize(a addr.Run) int {
-	if sym, err := s.names.Symbols.At(a); err == nil && sym.Offset == 0 && sym.Size > 0 && sym.Size < 1<<31 {
+	if sym, err := s.target.Names.Symbols.At(a); err == nil && sym.Offset == 0 && sym.Size > 0 && sym.Size < 1<<31 {
 		return int(sym.Size)
 	}
 	size := widestRegister
@@ -219,7 +219,7 @@ func (s *Stops) bindHardware(st *breakpoints.Stop) error {
 // breakByRegister gives one place a debug register. A trap instead must not change the middle of an
 // instruction.
 func (s *Stops) breakByRegister(st *breakpoints.Stop, a addr.Run) (*inferior.Watch, error) {
-	if s.proc.FreeRegisters() == 0 {
+	if s.target.Proc.FreeRegisters() == 0 {
 		why := s.whyNoRegister(st)
 		if err := s.loc.insideInstruction(a); err != nil {
 			return nil, fmt.Errorf("%s, and %w", why, err)
@@ -279,7 +279,7 @@ func (s *Stops) watched(stop inferior.Stop) bool {
 		}
 		if b.outlived(stop.Thread, s.loc.mem) {
 			if err := s.Enable(st.ID, false); err == nil {
-				s.notify("watchpoint %d is disabled: the function that %s belonged to has returned", st.ID, st.Location)
+				s.target.Notify("watchpoint %d is disabled: the function that %s belonged to has returned", st.ID, st.Location)
 				continue
 			}
 		}
@@ -334,7 +334,7 @@ func (s *Stops) forgetBindings(fate string) {
 		b.traced.forget()
 		if st.Kind == breakpoints.StopWatch && st.Enabled {
 			st.Enabled = false
-			s.notify("watchpoint %d is disabled: the program that it watched is %s", st.ID, fate)
+			s.target.Notify("watchpoint %d is disabled: the program that it watched is %s", st.ID, fate)
 		}
 	}
 }

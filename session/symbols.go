@@ -8,11 +8,12 @@ import (
 
 	"hdb/inferior"
 	"hdb/names"
+	"hdb/session/target"
 )
 
 // Symbols sees to the files that names come from.
 type Symbols struct {
-	*common
+	target   *target.Target
 	sel      *Selection
 	stops    *Stops
 	recorded *Recorded
@@ -21,13 +22,13 @@ type Symbols struct {
 // SetDebuginfod changes whether servers are asked. From on the modules that have no
 // debug info are looked for at once.
 func (s *Symbols) SetDebuginfod(mode names.DebuginfodMode) {
-	before := s.names.Debuginfod.Mode()
-	s.names.Debuginfod.SetMode(mode)
-	if mode != names.DebuginfodOn || before == names.DebuginfodOn || s.mode() == Empty {
+	before := s.target.Names.Debuginfod.Mode()
+	s.target.Names.Debuginfod.SetMode(mode)
+	if mode != names.DebuginfodOn || before == names.DebuginfodOn || s.target.Mode() == target.Empty {
 		return
 	}
 	if _, err := s.Refresh(); err != nil {
-		s.notify("debuginfod: %v", err)
+		s.target.Notify("debuginfod: %v", err)
 	}
 }
 
@@ -36,26 +37,26 @@ func (s *Symbols) SetDebuginfod(mode names.DebuginfodMode) {
 // It returns the modules whose answers change, and those with an error.
 func (s *Symbols) Refresh() ([]names.SymbolChange, error) {
 	var here names.Frame
-	hereErr := ErrNoStack
-	if s.mode().Readable() {
+	hereErr := target.ErrNoStack
+	if s.target.Mode().Readable() {
 		here, hereErr = s.sel.Frame()
 	}
-	changes := s.names.Refresh()
-	if s.mode() == Empty {
-		return nil, ErrNoProgram
+	changes := s.target.Names.Refresh()
+	if s.target.Mode() == target.Empty {
+		return nil, target.ErrNoProgram
 	}
 	s.sel.walkAgain()
-	switch s.mode() {
-	case Saved:
+	switch s.target.Mode() {
+	case target.Saved:
 		if st, err := s.sel.savedStack(); err == nil {
 			s.sel.frame = s.sel.UserFrame(st.Frames)
 		}
-	case Loaded, Core:
+	case target.Loaded, target.Core:
 		s.stops.rebindAll()
-	case Live:
+	case target.Live:
 		s.stops.bindPending()
 	}
-	if s.mode().Readable() && hereErr == nil {
+	if s.target.Mode().Readable() && hereErr == nil {
 		s.sel.reselect(here)
 	}
 	return changes, nil
@@ -64,10 +65,10 @@ func (s *Symbols) Refresh() ([]names.SymbolChange, error) {
 // Checkup looks at all modules: of the capture, of the process, or of the program
 // with the libraries that the dynamic linker would load.
 func (s *Symbols) Checkup() (names.Checkup, error) {
-	if s.mode() == Empty {
-		return names.Checkup{}, ErrNoProgram
+	if s.target.Mode() == target.Empty {
+		return names.Checkup{}, target.ErrNoProgram
 	}
-	c, err := s.names.Checkup(s.recorded.source())
+	c, err := s.target.Names.Checkup(s.recorded.source())
 	if err == nil && c.Frames > 0 {
 		c.Gaps = s.recorded.Gaps()
 	}
@@ -107,7 +108,7 @@ func (s *Symbols) CheckProcess(pid int) (names.Checkup, error) {
 		}
 		files = append(files, found)
 	}
-	c := s.names.CheckFiles(files, mem)
+	c := s.target.Names.CheckFiles(files, mem)
 	if len(c.Modules) == 0 {
 		return c, fmt.Errorf("process %d: no file with code is mapped: a thread of the kernel, or it has ended", pid)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"hdb/names"
+	"hdb/session/target"
 	"hdb/symbols"
 	"hdb/testprogs"
 )
@@ -61,7 +62,7 @@ func TestCheckProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c, err := New(Config{}).Symbols.CheckProcess(pid)
+	c, err := New(target.Config{}).Symbols.CheckProcess(pid)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +74,7 @@ func TestCheckProcess(t *testing.T) {
 	if status, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status")); err != nil || !strings.Contains(string(status), "TracerPid:\t0") {
 		t.Errorf("%v\n%s", err, status)
 	}
-	if _, err := New(Config{}).Symbols.CheckProcess(2); err == nil {
+	if _, err := New(target.Config{}).Symbols.CheckProcess(2); err == nil {
 		t.Error("a thread of the kernel has modules")
 	}
 }
@@ -103,7 +104,7 @@ func TestCheckupOfCapture(t *testing.T) {
 	}
 	check := func() (*names.Checkup, *names.Diagnosis) {
 		t.Helper()
-		s := New(Config{Notify: func(line string) { t.Log(line) }})
+		s := New(target.Config{Notify: func(line string) { t.Log(line) }})
 		t.Cleanup(func() { s.Close() })
 		if _, err := s.Captures.Open(file); err != nil {
 			t.Fatal(err)

@@ -78,16 +78,16 @@ func (r *remote) visit(t *testing.T, wait bool, mode names.DebuginfodMode) (*Ses
 	t.Helper()
 	s := open(t, "basic")
 	said := make(chan string, 100)
-	s.cfg.Notify = func(line string) {
+	s.target.Config.Notify = func(line string) {
 		t.Log(line)
 		select {
 		case said <- line:
 		default:
 		}
 	}
-	s.names.Sources.Dirs = nil
+	s.target.Names.Sources.Dirs = nil
 	s.Settings.Args = ""
-	s.names.Debuginfod.Configure(debuginfod.Config{URLs: []string{r.url}, CacheDir: filepath.Join(t.TempDir(), "cache"), Timeout: 20 * time.Second}, wait)
+	s.target.Names.Debuginfod.Configure(debuginfod.Config{URLs: []string{r.url}, CacheDir: filepath.Join(t.TempDir(), "cache"), Timeout: 20 * time.Second}, wait)
 	s.Symbols.SetDebuginfod(mode)
 	if _, err := s.Load(r.prog); err != nil {
 		t.Fatal(err)
@@ -110,7 +110,7 @@ func lines(t *testing.T, s *Session) string {
 		}
 		out += f.Function + " "
 		if f.Line > 0 {
-			if src, err := s.names.Source(f.File); err == nil {
+			if src, err := s.target.Names.Source(f.File); err == nil {
 				if text, ok := src.Line(f.Line); ok {
 					out += strings.TrimSpace(text) + " "
 				}
@@ -157,7 +157,7 @@ func TestDebuginfodWaits(t *testing.T) {
 	if got := lines(t, s); !strings.HasPrefix(got, "main ") || strings.Contains(got, "(") && strings.Contains(got, "no such file") {
 		t.Errorf("stands in %q", got)
 	}
-	rows := s.names.Debuginfod.Downloads()
+	rows := s.target.Names.Debuginfod.Downloads()
 	if len(rows) < 2 || rows[0].File != "" || rows[0].Path == "" || rows[len(rows)-1].File != r.source {
 		t.Errorf("downloads %+v", rows)
 	}
@@ -178,7 +178,7 @@ func TestDebuginfodInBackground(t *testing.T) {
 	if d := time.Since(begin); d > 10*time.Second {
 		t.Errorf("took %v", d)
 	}
-	if rows := s.names.Debuginfod.Downloads(); len(rows) == 0 || rows[0].Path != "" || rows[0].Err != nil {
+	if rows := s.target.Names.Debuginfod.Downloads(); len(rows) == 0 || rows[0].Path != "" || rows[0].Err != nil {
 		t.Errorf("downloads %+v", rows)
 	}
 	r.open()
@@ -202,8 +202,8 @@ func TestDebuginfodRefresh(t *testing.T) {
 	setBreak(t, s, inAllocation)
 	must(t)(s.Run(nil))
 	lines(t, s)
-	if s.names.Debuginfod.Waiting() == 0 || r.asked.Load() != 0 {
-		t.Errorf("%d files wait for an answer, asked %d times", s.names.Debuginfod.Waiting(), r.asked.Load())
+	if s.target.Names.Debuginfod.Waiting() == 0 || r.asked.Load() != 0 {
+		t.Errorf("%d files wait for an answer, asked %d times", s.target.Names.Debuginfod.Waiting(), r.asked.Load())
 	}
 	r.open()
 	s.Symbols.SetDebuginfod(names.DebuginfodOn)
@@ -230,7 +230,7 @@ func TestDebuginfodInterrupted(t *testing.T) {
 		}
 		_ = s.Interrupt()
 	}()
-	if _, err := s.names.Debuginfod.DebugInfo(buildID(t, r.prog)); err == nil || !strings.Contains(err.Error(), context.Canceled.Error()) {
+	if _, err := s.target.Names.Debuginfod.DebugInfo(buildID(t, r.prog)); err == nil || !strings.Contains(err.Error(), context.Canceled.Error()) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -248,7 +248,7 @@ func TestDebuginfodNamesCapture(t *testing.T) {
 	if got := stackOf(t, s); strings.Contains(got, "other_place") {
 		t.Fatalf("has names already: %s", got)
 	}
-	s.names.Debuginfod.Configure(debuginfod.Config{URLs: []string{r.url}, CacheDir: t.TempDir(), Timeout: 20 * time.Second}, true)
+	s.target.Names.Debuginfod.Configure(debuginfod.Config{URLs: []string{r.url}, CacheDir: t.TempDir(), Timeout: 20 * time.Second}, true)
 	s.Symbols.SetDebuginfod(names.DebuginfodOn)
 	if got := stackOf(t, s); !strings.Contains(got, "other_place") {
 		t.Errorf("with the server: %s", got)
@@ -259,7 +259,7 @@ func TestDebuginfodNamesCapture(t *testing.T) {
 	}
 	for _, f := range st.Frames {
 		if f.Function == "other_place" {
-			if src, err := s.names.Source(f.File); err != nil || src.Last() < 30 {
+			if src, err := s.target.Names.Source(f.File); err != nil || src.Last() < 30 {
 				t.Errorf("source: %v", err)
 			}
 		}
@@ -295,14 +295,14 @@ func TestDebuginfodHurried(t *testing.T) {
 	r := newRemote(t)
 	s, _ := r.visit(t, true, names.DebuginfodOn)
 	id := buildID(t, r.prog)
-	done := s.names.Debuginfod.DoNotWait()
+	done := s.target.Names.Debuginfod.DoNotWait()
 	begin := time.Now()
-	if _, err := s.names.Debuginfod.DebugInfo(id); !errors.Is(err, names.ErrOnTheWay) || time.Since(begin) > 5*time.Second {
+	if _, err := s.target.Names.Debuginfod.DebugInfo(id); !errors.Is(err, names.ErrOnTheWay) || time.Since(begin) > 5*time.Second {
 		t.Errorf("after %v: %v", time.Since(begin), err)
 	}
 	done()
 	r.open()
-	if path, err := s.names.Debuginfod.DebugInfo(id); err != nil || path == "" {
+	if path, err := s.target.Names.Debuginfod.DebugInfo(id); err != nil || path == "" {
 		t.Errorf("without hurry: %v", err)
 	}
 }
@@ -324,16 +324,16 @@ func TestDebuginfodRelativeSource(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := open(t, "basic")
-	s.names.Sources.Dirs = nil
-	s.names.Debuginfod.Configure(debuginfod.Config{URLs: []string{"file://" + filepath.Join(dir, "server")}, CacheDir: t.TempDir()}, true)
+	s.target.Names.Sources.Dirs = nil
+	s.target.Names.Debuginfod.Configure(debuginfod.Config{URLs: []string{"file://" + filepath.Join(dir, "server")}, CacheDir: t.TempDir()}, true)
 	s.Symbols.SetDebuginfod(names.DebuginfodOn)
 	if _, err := s.Load(prog); err != nil {
 		t.Fatal(err)
 	}
-	if files, err := s.names.Symbols.SourceFiles(); err != nil || !slices.Contains(files, "inlined.c") {
+	if files, err := s.target.Names.Symbols.SourceFiles(); err != nil || !slices.Contains(files, "inlined.c") {
 		t.Fatalf("%v: sources are %q", err, files)
 	}
-	if src, err := s.names.Source("inlined.c"); err != nil || src.Last() < 30 {
+	if src, err := s.target.Names.Source("inlined.c"); err != nil || src.Last() < 30 {
 		t.Errorf("source: %v", err)
 	}
 }

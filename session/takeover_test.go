@@ -9,6 +9,7 @@ import (
 	"hdb/capture"
 	"hdb/capture/file"
 	"hdb/inferior"
+	"hdb/session/target"
 )
 
 // checkCapture fails unless a capture is whole, as hdb capture check finds it.
@@ -40,24 +41,24 @@ func TestPlainBreakpointsTakeOver(t *testing.T) {
 	path := streamTo(t, s)
 	late := uint64(0) // events that the probe told when it was disarmed
 	var takeOver, giveBack func()
-	soon := func(f func()) { time.AfterFunc(20*time.Millisecond, func() { s.proc.Wake(f) }) }
+	soon := func(f func()) { time.AfterFunc(20*time.Millisecond, func() { s.target.Proc.Wake(f) }) }
 	takeOver = func() {
-		waits := s.probe.Stats().Waits
-		s.exclusive(func() { time.Sleep(20 * time.Millisecond) }) // the ring fills up
-		if s.probe.Stats().Waits == waits {
+		waits := s.target.Probe.Stats().Waits
+		s.target.Exclusive(func() { time.Sleep(20 * time.Millisecond) }) // the ring fills up
+		if s.target.Probe.Stats().Waits == waits {
 			soon(takeOver) // the threads have not begun, or had no processor
 			return
 		}
 		s.Planes.fallBack(errors.New("the test wants it"))
-		if err := s.proc.StopAll(s.Planes.arm); err != nil || s.probe.Armed() || !s.Planes.tracer.Armed() {
+		if err := s.target.Proc.StopAll(s.Planes.arm); err != nil || s.target.Probe.Armed() || !s.Planes.tracer.Armed() {
 			t.Errorf("plain breakpoints do not follow calls: %v", err)
 		}
-		late -= s.probe.Stats().Events
+		late -= s.target.Probe.Stats().Events
 		soon(giveBack)
 	}
 	giveBack = func() {
-		late += s.probe.Stats().Events
-		if err := s.proc.StopAll(s.Planes.Apply); err != nil || !s.probe.Armed() || s.Planes.tracer.Armed() {
+		late += s.target.Probe.Stats().Events
+		if err := s.target.Proc.StopAll(s.Planes.Apply); err != nil || !s.target.Probe.Armed() || s.Planes.tracer.Armed() {
 			t.Errorf("the probe does not follow calls: %v", err)
 		}
 		if times--; times > 0 && !t.Failed() {
@@ -88,7 +89,7 @@ func TestProbeOutlivesLibraries(t *testing.T) {
 	}
 	for _, where := range []string{"", "apart"} {
 		s := open(t, "storm_namespaces")
-		s.Settings.Probe = ProbeOn
+		s.Settings.Probe = target.ProbeOn
 		s.Settings.Args = fmt.Sprintf("%d 0 0 %s > /dev/null", rounds, where)
 		path := streamTo(t, s)
 		if r := must(t)(s.Execution.Continue(1)); r.Reason != inferior.Exited || r.Exit.Code != 0 {

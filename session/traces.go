@@ -12,6 +12,7 @@ import (
 	"hdb/internal/addr"
 	"hdb/internal/when"
 	"hdb/names"
+	"hdb/session/target"
 	"hdb/values"
 )
 
@@ -102,20 +103,22 @@ func (tr *tracing) drop(gone func(addr.Run) bool) {
 
 // Traces tell of calls and returns, by numbered stops that go on.
 type Traces struct {
-	*common
+	target *target.Target
 	demand *demand
 	sel    *Selection
 	values *Values
 	planes *Planes
 	stops  *Stops
+
+	Told func(Traced) // is told of each call and return that a trace is about; may be nil
 }
 
 // Set sets a numbered stop that goes on: it tells of calls of a function and of their
 // returns, or of arrivals at another place. text is LOCATION [if CONDITION]; values are
 // written as o says.
 func (s *Traces) Set(text string, o values.Options) (*breakpoints.Stop, error) {
-	if s.mode() == Saved {
-		return nil, ErrSaved
+	if s.target.Mode() == target.Saved {
+		return nil, target.ErrSaved
 	}
 	if spec, err := breakpoints.ParseSpec(text, s.stops.allocators.extra()...); err == nil && onEvents(breakpoints.NewStop(spec)) {
 		return nil, fmt.Errorf("%s: calls of allocators are events, and not traced: dprintf prints at them, record keeps them", strings.TrimSpace(text))
@@ -145,15 +148,15 @@ func (s *Traces) arrived(st *breakpoints.Stop, t *inferior.Thread) {
 	told.Place = !onFunctions(st) || told.Frame.Inlined
 	if !told.Place {
 		if err := s.follow(st, tracedCall{stop: st.ID, thread: t, frame: told.Frame, depth: told.Depth}); err != nil {
-			s.noteFailed(st, "return: ", err)
+			noteFailed(s.target, st, "return: ", err)
 		}
 	}
 	s.tell(told)
 }
 
 func (s *Traces) tell(told Traced) {
-	if s.cfg.Traced != nil {
-		s.cfg.Traced(told)
+	if s.Told != nil {
+		s.Told(told)
 	}
 }
 
@@ -181,7 +184,7 @@ func (tr *tracing) open(t *inferior.Thread) (n int) {
 
 // follow has the return from a call told.
 func (s *Traces) follow(st *breakpoints.Stop, c tracedCall) error {
-	raw, err := s.sel.walker.raw(c.thread, 2, addr.Code{})
+	raw, err := s.sel.walker.Raw(c.thread, 2, addr.Code{})
 	if err != nil {
 		return err
 	}
@@ -205,7 +208,7 @@ func (s *Traces) follow(st *breakpoints.Stop, c tracedCall) error {
 	}
 	// Calls of threads that have ended, and those that this one is not inside of.
 	r.open = slices.DeleteFunc(r.open, func(o tracedCall) bool {
-		return s.proc.Thread(o.thread.TID) != o.thread || o.thread == c.thread && o.frame.CFA == c.frame.CFA
+		return s.target.Proc.Thread(o.thread.TID) != o.thread || o.thread == c.thread && o.frame.CFA == c.frame.CFA
 	})
 	r.open = append(r.open, c)
 	if tr.exits == nil {
@@ -222,7 +225,7 @@ func (s *Traces) followExits(st *breakpoints.Stop) error {
 		tr.exits = map[addr.Run]*inferior.Trap{}
 	}
 	var errs []error
-	for at, find := range s.common.exits() {
+	for at, find := range exits(s.target) {
 		if tr.exits[at] != nil {
 			continue
 		}
@@ -286,14 +289,14 @@ func (s *Traces) leaving(t *inferior.Thread, to landing) (of func(cfa addr.Run) 
 		return nil, false
 	}
 	if regs.SP()+8 == to.sp { // a handler has begun: the frames are left already
-		maps, err := s.proc.Maps()
+		maps, err := s.target.Proc.Maps()
 		at := slices.IndexFunc(maps, func(m inferior.Mapping) bool { return m.Low <= to.sp && to.sp <= m.High })
 		if err != nil || at < 0 {
 			return nil, false
 		}
 		return func(cfa addr.Run) bool { return maps[at].Low <= cfa && cfa <= maps[at].High }, true
 	}
-	raw, err := s.sel.walker.raw(t, defaultDepth, addr.Code{})
+	raw, err := s.sel.walker.Raw(t, defaultDepth, addr.Code{})
 	if err != nil || len(raw.Frames) == 0 {
 		return nil, false
 	}
@@ -314,7 +317,7 @@ func (s *Traces) take(r *tracedReturn, t *inferior.Thread, regs inferior.Registe
 	if at < 0 {
 		return c, false
 	}
-	if ret, err := s.readPointer(regs.SP() - 8); err != nil || ret != regs.PC() {
+	if ret, err := s.target.ReadPointer(regs.SP() - 8); err != nil || ret != regs.PC() {
 		return c, false
 	}
 	c = r.open[at]

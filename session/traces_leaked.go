@@ -2,7 +2,6 @@ package session
 
 import (
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"hdb/names"
 	"hdb/query"
 	"hdb/recording"
+	"hdb/session/target"
 )
 
 // LeftBlocks are the live blocks that a call has made which has ended.
@@ -56,10 +56,10 @@ func (s *Traces) entered(st *breakpoints.Stop, t *inferior.Thread) {
 	tr := &s.demand.binds[st.ID].traced
 	switch {
 	case err != nil:
-		s.noteFailed(st, "call: ", err)
+		noteFailed(s.target, st, "call: ", err)
 		return
 	case frame.Inlined:
-		s.noteFailed(st, "", fmt.Errorf("calls of %s that are inlined do not return: they are not looked at", frame.Function))
+		noteFailed(s.target, st, "", fmt.Errorf("calls of %s that are inlined do not return: they are not looked at", frame.Function))
 		return
 	}
 	s.forgetEnded(tr, t, frame.CFA)
@@ -71,9 +71,9 @@ func (s *Traces) entered(st *breakpoints.Stop, t *inferior.Thread) {
 		c.first = regs.Arg(0)
 	}
 	if err := s.follow(st, c); err != nil {
-		s.noteFailed(st, "return: ", err)
+		noteFailed(s.target, st, "return: ", err)
 	} else if tr.open(t) > 0 {
-		s.exclusive(func() { tr.calls.Begin(t.TID) }) // behind the events of before
+		s.target.Exclusive(func() { tr.calls.Begin(t.TID) }) // behind the events of before
 	}
 }
 
@@ -82,13 +82,13 @@ func (s *Traces) entered(st *breakpoints.Stop, t *inferior.Thread) {
 func (s *Traces) forgetEnded(tr *tracing, t *inferior.Thread, cfa addr.Run) {
 	for ret, r := range tr.returns {
 		r.open = slices.DeleteFunc(r.open, func(c tracedCall) bool {
-			gone := s.proc.Thread(c.thread.TID) != c.thread
+			gone := s.target.Proc.Thread(c.thread.TID) != c.thread
 			if !gone && c.thread == t {
-				now, err := s.readPointer(c.frame.CFA - 8)
+				now, err := s.target.ReadPointer(c.frame.CFA - 8)
 				gone = c.frame.CFA == cfa || err != nil || now != ret
 			}
 			if gone {
-				s.exclusive(func() { tr.calls.End(c.thread.TID) })
+				s.target.Exclusive(func() { tr.calls.End(c.thread.TID) })
 			}
 			return gone
 		})
@@ -112,7 +112,7 @@ func (s *Traces) leftLeaking(st *breakpoints.Stop, t *inferior.Thread, to landin
 	except := func(when.Kept) bool { return false }
 	if regs.SP()+8 == to.sp { // at the entry of __cxa_begin_catch
 		thrown := regs.Arg(0)
-		words, _ := s.common.words(addr.Run(thrown), exceptionBytes)
+		words, _ := s.target.Words(addr.Run(thrown), exceptionBytes)
 		except = func(k when.Kept) bool {
 			in := func(a uint64) bool { return a-k.Addr < k.Size }
 			return in(thrown) || slices.ContainsFunc(words, in)
@@ -129,23 +129,12 @@ func (s *Traces) leftLeaking(st *breakpoints.Stop, t *inferior.Thread, to landin
 // exceptionBytes is how much of an exception is read for what it points to.
 const exceptionBytes = 256
 
-// words are those of memory at an address, as far as it can be read.
-func (c *common) words(at addr.Run, size int) (words []uint64, err error) {
-	b := make([]byte, size)
-	n, err := c.proc.ReadAt(b, int64(at))
-	for ; n >= 8; n -= 8 {
-		words = append(words, binary.LittleEndian.Uint64(b))
-		b = b[8:]
-	}
-	return words, err
-}
-
 // look stops the thread if the blocks that a call has left make the condition true. except tells which
 // of them are others'.
 func (s *Traces) look(st *breakpoints.Stop, c tracedCall, left bool, except func([]when.Kept) func(when.Kept) bool) inferior.Action {
 	calls := s.demand.binds[st.ID].traced.calls
 	var kept []when.Kept
-	s.exclusive(func() { kept = calls.End(c.thread.TID) }) // behind the events of the call
+	s.target.Exclusive(func() { kept = calls.End(c.thread.TID) }) // behind the events of the call
 	kept = slices.DeleteFunc(kept, except(kept))
 	if !st.Enabled || !calls.Holds(kept) || !st.Hit() {
 		return inferior.Resume
@@ -202,8 +191,8 @@ func (s *states) place(l *LeftBlocks) {
 }
 
 // checkLeaked is the error of a leaked() that cannot be followed.
-func (c *common) checkLeaked(st *breakpoints.Stop) error {
-	if st.Kind == breakpoints.StopLeaked && c.proc != nil && c.proc.IsGo() {
+func checkLeaked(c *target.Target, st *breakpoints.Stop) error {
+	if st.Kind == breakpoints.StopLeaked && c.Proc != nil && c.Proc.IsGo() {
 		return errors.New("leaked(): blocks of Go are given back by its collector, at times of its own")
 	}
 	return nil

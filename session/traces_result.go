@@ -63,7 +63,7 @@ func (s *Traces) returnFormOf(f names.Frame, first uint64, regs inferior.Registe
 func (s *Traces) returnedBlocks(r returnForm, kept []when.Kept, regs inferior.Registers) func(when.Kept) bool {
 	owned := map[uint64]bool{}
 	if r.memory > 0 && len(kept) > 0 {
-		words, _ := s.common.words(addr.Run(regs.Result()), int(r.memory)) // what could be read
+		words, _ := s.target.Words(addr.Run(regs.Result()), int(r.memory)) // what could be read
 		owned = s.ledTo(words, kept)
 	}
 	return func(k when.Kept) bool {
@@ -95,7 +95,7 @@ func (s *Traces) ledTo(words []uint64, kept []when.Kept) map[uint64]bool {
 		todo = todo[:len(todo)-1]
 		size := min(k.Size, maxOwnedBytes-read)
 		read += size
-		inside, _ := s.common.words(addr.Run(k.Addr), int(size)) // what could be read
+		inside, _ := s.target.Words(addr.Run(k.Addr), int(size)) // what could be read
 		add(inside)
 	}
 	return owned

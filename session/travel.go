@@ -14,12 +14,13 @@ import (
 	"hdb/internal/cond"
 	"hdb/query"
 	"hdb/recording"
+	"hdb/session/target"
 )
 
 // Travel brings the view to moments of a capture, or of the recording of the process, which
 // stands meanwhile; and it names those of a recording under way.
 type Travel struct {
-	*common
+	target   *target.Target
 	sel      *Selection
 	demand   *demand // whose stops a replay looks for
 	recorded *Recorded
@@ -52,7 +53,7 @@ func (t *Travel) Goto(moment query.Moment) (*Report, error) {
 
 // gotoEnd brings the view to the end: of a process that runs to where that stands.
 func (t *Travel) gotoEnd() (*Report, error) {
-	if t.proc != nil {
+	if t.target.Proc != nil {
 		return t.Present()
 	}
 	x, err := t.recorded.Index()
@@ -72,14 +73,14 @@ func (t *Travel) HasPast() bool { return t.hasPast() == nil }
 // recording of the process that is stopped, or of the last one's.
 func (t *Travel) hasPast() error {
 	switch {
-	case t.mode() == Saved:
+	case t.target.Mode() == target.Saved:
 		return nil
-	case t.beside:
-		return ErrNotStopped
-	case t.mode() == Core:
+	case t.target.Beside:
+		return target.ErrNotStopped
+	case t.target.Mode() == target.Core:
 		return errors.New("a core file has no past")
-	case t.mode() != Live && t.recorded.wholeSource() == nil:
-		return ErrNotRunning
+	case t.target.Mode() != target.Live && t.recorded.wholeSource() == nil:
+		return target.ErrNotRunning
 	}
 	_, err := t.recorded.someSource()
 	return err
@@ -89,13 +90,13 @@ func (t *Travel) hasPast() error {
 // where nothing is selected; that of a capture to its end.
 func (t *Travel) Present() (*Report, error) {
 	switch {
-	case t.saved != nil:
+	case t.target.Saved != nil:
 		return t.gotoEnd()
-	case t.proc == nil && !t.past:
-		return nil, ErrNotRunning
+	case t.target.Proc == nil && !t.target.Past:
+		return nil, target.ErrNotRunning
 	}
 	t.sel.toPresent()
-	r := &Report{Stop: "now", Elapsed: t.now()}
+	r := &Report{Stop: "now", Elapsed: t.target.Now()}
 	if t.sel.thread != nil {
 		r.Thread = t.sel.threadInfo(t.sel.thread)
 	}
@@ -157,7 +158,7 @@ func (t *Travel) travel(ctx context.Context, d query.Direction, wanted func(*rec
 		return nil, err
 	}
 	rec := t.queries.recordingOf(t.recorded.source(), x)
-	if e := t.sel.event(); e != nil && t.proc != nil && !t.past {
+	if e := t.sel.event(); e != nil && t.target.Proc != nil && !t.target.Past {
 		rec.Moment = e.Seq // the process stands at it
 	}
 	seq, found, err := rec.Find(ctx, d, wanted)
@@ -168,13 +169,13 @@ func (t *Travel) travel(ctx context.Context, d query.Direction, wanted func(*rec
 	switch {
 	case err != nil:
 		return nil, err
-	case d == query.Forward && !found && t.past && t.proc != nil:
-		t.notify("the recording goes no further: this is the present")
+	case d == query.Forward && !found && t.target.Past && t.target.Proc != nil:
+		t.target.Notify("the recording goes no further: this is the present")
 		return t.Present()
 	case seq == 0:
 		return nil, fmt.Errorf("%s: nothing was recorded beyond; goto leads elsewhere", end)
 	case !found:
-		t.notify("%s", end)
+		t.target.Notify("%s", end)
 	}
 	return t.gotoEvent(seq)
 }
@@ -191,7 +192,7 @@ func (t *Travel) Replay(ctx context.Context, d query.Direction, n int) (*Report,
 		return n == 0
 	})
 	if err == nil {
-		r.Hits, r.Uncounted = hits, t.saved == nil
+		r.Hits, r.Uncounted = hits, t.target.Saved == nil
 	}
 	return r, err
 }
@@ -205,12 +206,12 @@ func (t *Travel) meet(e *recording.Event, env cond.Env) (hits []*breakpoints.Sto
 	}
 	call := recording.Recalled(fn, e.Event)
 	for _, st := range t.demand.stops.All() {
-		if st.Print == nil && st.Wants(call) && st.Meets(env) == cond.True && (t.saved == nil || st.Hit()) {
+		if st.Print == nil && st.Wants(call) && st.Meets(env) == cond.True && (t.target.Saved == nil || st.Hit()) {
 			hits = append(hits, st)
 		}
 	}
 	for _, st := range hits {
-		if st.Temporary && t.saved != nil {
+		if st.Temporary && t.target.Saved != nil {
 			t.demand.stops.Delete(st.ID)
 		}
 	}
@@ -234,13 +235,13 @@ func (t *Travel) ReplayTo(ctx context.Context, d query.Direction, frees bool, n 
 // find it.
 func (t *Travel) Mark(name string) (seq uint64, err error) {
 	switch {
-	case t.saved != nil:
+	case t.target.Saved != nil:
 		return 0, errors.New("mark: a capture that was opened is not changed")
-	case t.past:
-		return 0, fmt.Errorf("mark: %w", ErrPast)
-	case t.recorded.rec.On() && t.proc == nil:
+	case t.target.Past:
+		return 0, fmt.Errorf("mark: %w", target.ErrPast)
+	case t.recorded.account.Rec.On() && t.target.Proc == nil:
 		return 0, errors.New("mark: no process is recorded yet: use run, start or attach")
-	case !t.recorded.rec.On():
+	case !t.recorded.account.Rec.On():
 		return 0, errors.New("mark: nothing is being recorded: use record start")
 	case isTime(name):
 		return 0, fmt.Errorf("mark %q: that is a time", name)
@@ -252,7 +253,7 @@ func (t *Travel) Mark(name string) (seq uint64, err error) {
 			return 0, fmt.Errorf("mark %q: that is the moment after #%d already", name, m.Seq)
 		}
 	}
-	t.exclusive(func() { seq = t.recorded.rec.AddMark(name, t.now()) })
+	t.target.Exclusive(func() { seq = t.recorded.account.Rec.AddMark(name, t.target.Now()) })
 	return seq, nil
 }
 

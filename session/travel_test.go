@@ -11,6 +11,7 @@ import (
 	"hdb/capture/file"
 	"hdb/heap"
 	"hdb/query"
+	"hdb/session/target"
 )
 
 // replayed is the heap after event #to of a recording.
@@ -82,7 +83,7 @@ func TestSummariesOfRecordings(t *testing.T) {
 		{"exceptions", "exceptions", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			onBothPlanes(t, func(t *testing.T, mode ProbeMode) {
+			onBothPlanes(t, func(t *testing.T, mode target.ProbeMode) {
 				s := open(t, c.program)
 				s.Settings.Probe = mode
 				if c.prepare != nil {
@@ -92,7 +93,7 @@ func TestSummariesOfRecordings(t *testing.T) {
 					t.Fatal(err)
 				}
 				must(t)(s.Start(nil))
-				for s.Mode() == Live {
+				for s.Mode() == target.Live {
 					must(t)(s.Execution.Continue(1))
 				}
 				src := s.Recorded.source()
@@ -115,7 +116,7 @@ func TestSummariesOfRecordings(t *testing.T) {
 // TestSummariesOfAPause has blocks whose ends come while nothing else is recorded,
 // and others that were made then.
 func TestSummariesOfAPause(t *testing.T) {
-	onBothPlanes(t, func(t *testing.T, mode ProbeMode) {
+	onBothPlanes(t, func(t *testing.T, mode target.ProbeMode) {
 		s := open(t, "phases")
 		s.Settings.Probe = mode
 		recordFromMain(t, s)
@@ -145,7 +146,7 @@ func TestReplayGoesBothWays(t *testing.T) {
 	if _, err := s.Captures.Save(path, false); err != nil {
 		t.Fatal(err)
 	}
-	saved := New(Config{})
+	saved := New(target.Config{})
 	defer saved.Close()
 	if _, err := saved.Captures.Open(path); err != nil {
 		t.Fatal(err)

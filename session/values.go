@@ -10,6 +10,7 @@ import (
 	"hdb/internal/addr"
 	"hdb/internal/modkind"
 	"hdb/names"
+	"hdb/session/target"
 	"hdb/symbols"
 	"hdb/symbols/elf"
 	"hdb/values"
@@ -19,27 +20,27 @@ import (
 // Values reads the variables and expressions of the selected frame. It keeps the
 // history of printed values.
 type Values struct {
-	*common
-	sel   *Selection
-	regs  registers
-	words debuggerWords
-	w     values.World
+	target *target.Target
+	sel    *Selection
+	regs   registers
+	words  debuggerWords
+	w      values.World
 }
 
 // newValues is a reader of values with an empty history.
-func newValues(c *common, sel *Selection) *Values {
-	v := &Values{common: c, sel: sel, regs: registers{sel}, words: debuggerWords{c, sel}}
+func newValues(c *target.Target, sel *Selection) *Values {
+	v := &Values{target: c, sel: sel, regs: registers{sel}, words: debuggerWords{c, sel}}
 	v.w = values.World{
 		Program: values.Program{
 			Reader: values.Reader{Mem: sessionMemory{c}}, Modules: v.modules, System: isSystem, Printers: printers.Table{}, TLS: v.threadLocal,
 			Symbol: func(a addr.Run) (string, uint64, bool) {
-				sym, err := c.names.Symbols.At(a)
+				sym, err := c.Names.Symbols.At(a)
 				return sym.Name, sym.Offset, err == nil
 			},
 			Lookup: v.lookup,
 			Note:   v.note, MacroScope: v.mainScope,
 		},
-		Write: sessionMemory{c}, Words: v.words.word, SignalInfo: v.words.signalInfo, Exception: v.words.exception, Version: c.names.Modules.Version,
+		Write: sessionMemory{c}, Words: v.words.word, SignalInfo: v.words.signalInfo, Exception: v.words.exception, Version: c.Names.Modules.Version,
 	}
 	return v
 }
@@ -50,27 +51,27 @@ func isSystem(m values.Module) bool { return modkind.IsCLibrary(m.Obj.File.Path(
 // mainScope is the place of the program's main function, where macros are looked for as long as
 // there is no process.
 func (v *Values) mainScope() *values.Frame {
-	if v.image != nil || v.recalled() {
+	if v.target.Image != nil || v.target.Recalled() {
 		return nil
 	}
-	for _, p := range places(v.names.Places.Main()) {
-		return frameOfPlace(v.common, p)
+	for _, p := range places(v.target.Names.Places.Main()) {
+		return frameOfPlace(v.target, p)
 	}
 	return nil
 }
 
 // note tells the user something about a value, once in a run.
 func (v *Values) note(text string) {
-	if !v.said[text] {
-		v.said[text] = true
-		v.notify("%s", text)
+	if !v.target.Said[text] {
+		v.target.Said[text] = true
+		v.target.Notify("%s", text)
 	}
 }
 
 // lookup finds a symbol that debug information does not describe, that of a
 // thread-local variable in the selected thread. global leaves local symbols out.
 func (v *Values) lookup(name string, global bool) (at addr.Run, code, ok bool) {
-	for _, m := range v.names.Images() {
+	for _, m := range v.target.Names.Images() {
 		sym, ok := m.Object.Symtab.Symbol(name)
 		if !ok || !sym.Defined || global && sym.Local {
 			continue
@@ -86,19 +87,19 @@ func (v *Values) lookup(name string, global bool) (at addr.Run, code, ok bool) {
 
 // sessionMemory is the inferior's memory, or before it runs what its file says that
 // it will be.
-type sessionMemory struct{ *common }
+type sessionMemory struct{ target *target.Target }
 
 func (m sessionMemory) ReadAt(b []byte, off int64) (int, error) {
-	if m.mode() == Saved {
+	if m.target.Mode() == target.Saved {
 		return 0, ErrCaptureValues // what the files say is how it began, not how it was
 	}
-	if m.past {
-		return 0, m.pastError()
+	if m.target.Past {
+		return 0, m.target.PastError()
 	}
-	if m.image != nil {
-		return m.image.ReadAt(b, off)
+	if m.target.Image != nil {
+		return m.target.Image.ReadAt(b, off)
 	}
-	for _, o := range m.names.Images() {
+	for _, o := range m.target.Names.Images() {
 		if uint64(addr.Run(off).File(o.Bias)) < headerSize(o.Object) {
 			continue // null and what is near it is no memory of the program
 		}
@@ -106,7 +107,7 @@ func (m sessionMemory) ReadAt(b []byte, off int64) (int, error) {
 			return len(b), nil
 		}
 	}
-	return 0, ErrNotRunning
+	return 0, target.ErrNotRunning
 }
 
 // headerSize is how many bytes of a file that is linked to begin at 0, as
@@ -120,15 +121,15 @@ func headerSize(o *symbols.Object) uint64 {
 }
 
 func (m sessionMemory) WriteAt(b []byte, off int64) (int, error) {
-	if err := m.live(); err != nil {
+	if err := m.target.Live(); err != nil {
 		return 0, err
 	}
-	return m.proc.WriteAt(b, off)
+	return m.target.Proc.WriteAt(b, off)
 }
 
 func (v *Values) modules() []values.Module {
 	var out []values.Module
-	for _, m := range v.names.Images() {
+	for _, m := range v.target.Names.Images() {
 		out = append(out, values.Module{Obj: m.Object, Bias: m.Bias})
 	}
 	return out
@@ -141,7 +142,7 @@ var errGoValues = errors.New("the values of a Go program are read while it runs:
 // convenience variables alone have values.
 func (v *Values) frame() (*values.Frame, error) {
 	switch {
-	case v.recalled(), v.image == nil:
+	case v.target.Recalled(), v.target.Image == nil:
 		return nil, nil
 	}
 	if _, err := v.sel.liveFrame(); err != nil {
@@ -178,7 +179,7 @@ func (v *Values) frameAt(frames []names.Frame, i int) *values.Frame {
 }
 
 func (v *Values) moduleAt(a addr.Run) values.Module {
-	if obj, mod := v.names.Modules.ObjectAt(a); obj != nil {
+	if obj, mod := v.target.Names.Modules.ObjectAt(a); obj != nil {
 		return values.Module{Obj: obj, Bias: mod.Bias}
 	}
 	return values.Module{}
@@ -211,14 +212,14 @@ func (v *Values) guarded(fn func(f *values.Frame) error) error {
 	}
 	var memory *values.MemoryError
 	unknown := isNoSymbol(err) || errors.Is(err, values.ErrNoFrame)
-	switch program := v.names.Program; {
-	case v.mode() == Saved && (errors.As(err, &memory) || unknown):
+	switch program := v.target.Names.Program; {
+	case v.target.Mode() == target.Saved && (errors.As(err, &memory) || unknown):
 		return ErrCaptureValues
-	case v.past && (errors.As(err, &memory) || unknown):
-		return v.pastError()
-	case v.image == nil && unknown && program == nil:
-		return ErrNoProgram
-	case v.image == nil && err != nil && program.Go(): // names are read as those of C
+	case v.target.Past && (errors.As(err, &memory) || unknown):
+		return v.target.PastError()
+	case v.target.Image == nil && unknown && program == nil:
+		return target.ErrNoProgram
+	case v.target.Image == nil && err != nil && program.Go(): // names are read as those of C
 		return errGoValues
 	}
 	return err
@@ -267,7 +268,7 @@ const elided = "..."
 
 func (v *Values) variables(o values.Options, scalars bool, list func(*values.Frame) ([]values.Variable, error),
 	goList func(*inferior.Go, inferior.GoPlace, inferior.GoLimits) ([]inferior.GoValue, error)) (out []NamedValue, err error) {
-	if err := v.readable(); err != nil {
+	if err := v.target.Readable(); err != nil {
 		return nil, err
 	}
 	g, at, err := v.goFrame()
@@ -351,7 +352,7 @@ func (v *Values) Returned(fn *Finished, o values.Options) (out Returned, err err
 func (v *Values) returned(from names.Frame, o values.Options, keep func(values.Value) int) (out Returned, err error) {
 	t := v.sel.thread
 	if t == nil {
-		return out, ErrNoStack
+		return out, target.ErrNoStack
 	}
 	regs, err := t.Regs()
 	if err != nil {
@@ -428,7 +429,7 @@ func (v *Values) Set(expr string) error {
 
 // assigned follows an expression that may have changed memory or registers.
 func (v *Values) assigned(expr string) {
-	if v.proc != nil && (strings.Contains(expr, "=") || strings.Contains(expr, "++") || strings.Contains(expr, "--")) {
+	if v.target.Proc != nil && (strings.Contains(expr, "=") || strings.Contains(expr, "++") || strings.Contains(expr, "--")) {
 		v.changed()
 	}
 }

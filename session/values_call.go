@@ -9,13 +9,14 @@ import (
 	"hdb/inferior"
 	"hdb/inferior/corefile"
 	"hdb/internal/addr"
+	"hdb/session/target"
 	"hdb/values"
 	"hdb/values/calls"
 )
 
 // functionCalls has the program run functions for expressions.
 type functionCalls struct {
-	*common
+	target   *target.Target
 	sel      *Selection
 	symbols  allocatorSymbols
 	exec     *Execution
@@ -52,9 +53,9 @@ func (k *functionCalls) call(c calls.Call, result func(after *values.Frame) erro
 	if err := errors.Join(t.SetRegs(regs), t.SetVectors(vectors)); err != nil {
 		return errors.Join(err, t.Restore(kept))
 	}
-	process, pid, program, hits, sel := k.proc, k.proc.PID(), k.names.Program, k.exec.demand.hits, k.sel.selection
+	process, pid, program, hits, sel := k.target.Proc, k.target.Proc.PID(), k.target.Names.Program, k.exec.demand.hits, k.sel.selection
 	err = k.run(t, back, addr.Run(regs.Rsp), result)
-	if k.proc != process || process.PID() != pid || k.names.Program != program {
+	if k.target.Proc != process || process.PID() != pid || k.target.Names.Program != program {
 		return err // there is nothing to go back to
 	}
 	k.exec.demand.hits = hits
@@ -70,17 +71,17 @@ func (k *functionCalls) call(c calls.Call, result func(after *values.Frame) erro
 // caller is the thread that calls, if it can.
 func (k *functionCalls) caller() (*inferior.Thread, error) {
 	switch {
-	case k.past:
-		return nil, ErrPast
-	case k.mode() == Saved:
+	case k.target.Past:
+		return nil, target.ErrPast
+	case k.target.Mode() == target.Saved:
 		return nil, ErrCaptureValues
-	case k.proc == nil:
-		return nil, k.live()
+	case k.target.Proc == nil:
+		return nil, k.target.Live()
 	case k.sel.thread == nil:
-		return nil, ErrNoStack
-	case k.proc.IsGo():
+		return nil, target.ErrNoStack
+	case k.target.Proc.IsGo():
 		return nil, errors.New("functions of a Go program are not called: its runtime has stacks of its own")
-	case k.proc.ShadowStack():
+	case k.target.Proc.ShadowStack():
 		return nil, errors.New("the processor guards the program's return addresses (CET): its functions cannot be called from outside")
 	}
 	if _, in := k.sel.InProbe(); in {
@@ -97,7 +98,7 @@ func (k *functionCalls) outsideAllocator() error {
 		return err
 	}
 	// A module that cannot be read has no allocator that hdb knows.
-	sites, _ := k.symbols.all(k.proc.Modules(), k.symbols.allocators.All())
+	sites, _ := k.symbols.all(k.target.Proc.Modules(), k.symbols.allocators.All())
 	for i, f := range st.Frames {
 		site := siteOf(sites, f.Code.Lookup())
 		if site != nil && (i > 0 || f.Code.Addr() != site.Addr) {
@@ -110,7 +111,7 @@ func (k *functionCalls) outsideAllocator() error {
 // prepare puts the arguments where the function expects them, and its return address,
 // which is that of the program's first instruction: nothing else comes there again.
 func (k *functionCalls) prepare(r *inferior.Registers, c calls.Call) (back addr.Run, err error) {
-	auxv, err := k.proc.Auxv()
+	auxv, err := k.target.Proc.Auxv()
 	if err != nil {
 		return 0, err
 	}
@@ -121,7 +122,7 @@ func (k *functionCalls) prepare(r *inferior.Registers, c calls.Call) (back addr.
 			return a.N, nil
 		}
 		sp = (sp - uint64(len(a.Data))) &^ 15
-		_, err := k.proc.WriteAt(a.Data, int64(sp))
+		_, err := k.target.Proc.WriteAt(a.Data, int64(sp))
 		return sp, err
 	}
 	to := []*uint64{&r.Rdi, &r.Rsi, &r.Rdx, &r.Rcx, &r.R8, &r.R9}
@@ -139,7 +140,7 @@ func (k *functionCalls) prepare(r *inferior.Registers, c calls.Call) (back addr.
 		above = binary.LittleEndian.AppendUint64(above, n)
 	}
 	sp = (sp-uint64(len(above)-8))&^15 - 8
-	if _, err := k.proc.WriteAt(above, int64(sp)); err != nil {
+	if _, err := k.target.Proc.WriteAt(above, int64(sp)); err != nil {
 		return 0, err
 	}
 	const directionFlag = 1 << 10
@@ -151,7 +152,7 @@ func (k *functionCalls) prepare(r *inferior.Registers, c calls.Call) (back addr.
 func (k *functionCalls) run(t *inferior.Thread, back, sp addr.Run, result func(*values.Frame) error) error {
 	k.exec.alone = t
 	defer func() { k.exec.alone = nil }()
-	reached, stop, err := k.exec.runToTargets([]target{{at: back, when: func(o *inferior.Thread) bool {
+	reached, stop, err := k.exec.runToTargets([]runTarget{{at: back, when: func(o *inferior.Thread) bool {
 		regs, err := o.Regs()
 		return err != nil || o == t && regs.SP() > sp
 	}}})
@@ -178,7 +179,7 @@ func (e *CallEndedError) Error() string {
 
 // stopped is the error of a call by t that did not come to its end.
 func (k *functionCalls) stopped(t *inferior.Thread, stop inferior.Stop) error {
-	r := &Report{Reason: stop.Reason, Signal: stop.Signal, Exit: stop.Exit, Exec: stop.Path, Child: stop.Child, Elapsed: k.now()}
+	r := &Report{Reason: stop.Reason, Signal: stop.Signal, Exit: stop.Exit, Exec: stop.Path, Child: stop.Child, Elapsed: k.target.Now()}
 	if stop.Reason == inferior.Exited || stop.Reason == inferior.Gone {
 		k.exec.end(r)
 		return &CallEndedError{r}
@@ -188,7 +189,7 @@ func (k *functionCalls) stopped(t *inferior.Thread, stop inferior.Stop) error {
 	}
 	where := ""
 	if regs, err := t.Regs(); err == nil {
-		if frames := k.names.Modules.Frames(addr.PC(regs.PC())); len(frames) > 0 {
+		if frames := k.target.Names.Modules.Frames(addr.PC(regs.PC())); len(frames) > 0 {
 			where = " in " + frames[0].Function
 		}
 	}
@@ -201,14 +202,14 @@ func (k *functionCalls) stopped(t *inferior.Thread, stop inferior.Stop) error {
 
 // leaveProbe has the probe finish what it does for the thread, which the undoing would cut.
 func (k *functionCalls) leaveProbe(t *inferior.Thread) error {
-	if k.proc == nil || k.probe == nil {
+	if k.target.Proc == nil || k.target.Probe == nil {
 		return nil
 	}
-	if _, gone := k.proc.Exited(); gone {
+	if _, gone := k.target.Proc.Exited(); gone {
 		return nil
 	}
 	regs, err := t.Regs()
-	if err != nil || !k.probe.Covers(regs.PC()) {
+	if err != nil || !k.target.Probe.Covers(regs.PC()) {
 		return err
 	}
 	_, err = k.stepping.throughProbe(t, regs, inferior.Stop{Reason: inferior.Stepped, Thread: t})

@@ -6,6 +6,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/cond"
 	"hdb/names"
+	"hdb/session/target"
 	"hdb/values"
 )
 
@@ -42,7 +43,7 @@ func (v *frameVariables) read(fn func() error) error {
 		v.values.sel.selection, w.Words, w.Call = sel, was.Words, was.Call
 	}(v.values.sel.selection, *w)
 	w.Words, w.Call = v.word, nil
-	err := ErrNoStack
+	err := target.ErrNoStack
 	for _, whole := range []bool{false, true} {
 		stack, frame := v.frames(whole)
 		if len(stack) == 0 {

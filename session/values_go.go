@@ -28,10 +28,10 @@ var errGoMade = errors.New("the go statement made the goroutine: its function is
 // nil where the frame is not Go's: code of C in a program with cgo.
 func (v *Values) goFrame() (*inferior.Go, inferior.GoPlace, error) {
 	var at inferior.GoPlace
-	if v.recalled() || v.image == nil || !v.image.IsGo() {
+	if v.target.Recalled() || v.target.Image == nil || !v.target.Image.IsGo() {
 		return nil, at, nil
 	}
-	if err := v.readable(); err != nil {
+	if err := v.target.Readable(); err != nil {
 		return nil, at, err
 	}
 	st, err := v.sel.Stack(0)
@@ -46,7 +46,7 @@ func (v *Values) goFrame() (*inferior.Go, inferior.GoPlace, error) {
 	if fr.Made {
 		return nil, at, errGoMade
 	}
-	g, err := v.image.Go()
+	g, err := v.target.Image.Go()
 	if err != nil {
 		return nil, at, err
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"hdb/inferior"
+	"hdb/session/target"
 	"hdb/unwind"
 )
 
@@ -18,7 +19,7 @@ type registers struct{ sel *Selection }
 func (r registers) set(reg unwind.Reg, n uint64) error {
 	t := r.sel.thread
 	if t == nil {
-		return ErrNoStack
+		return target.ErrNoStack
 	}
 	now, err := t.Regs()
 	if err != nil {
@@ -88,7 +89,7 @@ func (r registers) wide() func(reg uint64) []byte {
 func (r registers) setWide(reg uint64, b []byte) error {
 	t := r.sel.thread
 	if t == nil {
-		return ErrNoStack
+		return target.ErrNoStack
 	}
 	if reg < dwarfXMM0 || reg >= dwarfXMM0+16 {
 		return errors.New("only general and vector registers can be changed")

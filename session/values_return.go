@@ -16,7 +16,7 @@ func (v *Values) returnValue(expr string) (result, error) {
 	if expr == "" {
 		return nil, nil
 	}
-	if v.proc != nil && v.proc.IsGo() {
+	if v.target.Proc != nil && v.target.Proc.IsGo() {
 		return nil, fmt.Errorf("a function of Go returns without a value only")
 	}
 	var out result

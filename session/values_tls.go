@@ -1,30 +1,22 @@
 package session
 
 import (
-	"bytes"
-	"encoding/binary"
 	"errors"
-	"fmt"
 
 	"hdb/internal/addr"
-	"hdb/internal/modkind"
-	"hdb/symbols"
+	"hdb/session/target"
 	"hdb/values"
 )
-
-// errNoTLS is the error where the C library has not made a thread's copy of a module's
-// variables yet: it does so when the thread uses the first of them.
-var errNoTLS = errors.New("thread-local: this thread has no copy of the variable yet")
 
 // threadLocal finds the thread-local storage of the selected thread. That of the
 // program lies right below the thread pointer (ELF Handling For Thread-Local Storage,
 // variant II); those of libraries stand in the thread's dynamic thread vector.
 func (v *Values) threadLocal(m values.Module, offset uint64) (addr.Run, error) {
-	if err := v.readable(); err != nil {
+	if err := v.target.Readable(); err != nil {
 		return 0, err
 	}
 	if v.sel.thread == nil {
-		return 0, ErrNoStack
+		return 0, target.ErrNoStack
 	}
 	regs, err := v.sel.thread.Regs()
 	if err != nil {
@@ -33,289 +25,14 @@ func (v *Values) threadLocal(m values.Module, offset uint64) (addr.Run, error) {
 	if regs.FsBase == 0 {
 		return 0, errors.New("thread-local: this thread has no thread pointer yet")
 	}
-	seg, ok := programHeader(m.Obj, ptTLS)
+	seg, ok := target.ProgramHeader(m.Obj, target.PTTLS)
 	if !ok {
 		return 0, errors.New("thread-local: the module has no segment for thread-local storage")
 	}
-	if v.names.Program != nil && m.Obj == v.names.Program.Object {
-		return addr.Run(regs.FsBase - programTLS(seg) + offset), nil
+	if v.target.Names.Program != nil && m.Obj == v.target.Names.Program.Object {
+		return addr.Run(regs.FsBase - target.ProgramTLS(seg) + offset), nil
 	}
-	t := tlsReader{common: v.common, fs: addr.Run(regs.FsBase)}
-	base, err := t.block(m)
+	t := target.TLS{Target: v.target, FS: addr.Run(regs.FsBase)}
+	base, err := t.Block(m)
 	return base + addr.Run(offset), err
-}
-
-// programTLS is how many bytes below the thread pointer the variables of the program begin: its
-// block comes first, and is aligned.
-func programTLS(seg segmentHeader) uint64 {
-	if seg.align > 1 {
-		return (seg.memSize + seg.align - 1) / seg.align * seg.align
-	}
-	return seg.memSize
-}
-
-// Types of program headers and a tag of the dynamic section (System V gABI).
-const (
-	ptDynamic = 2
-	ptInterp  = 3
-	ptTLS     = 7
-	dtDebug   = 21
-)
-
-type segmentHeader struct {
-	addr           addr.File
-	memSize, align uint64
-}
-
-// programHeader finds the first program header of a type; the first segment holds
-// them.
-func programHeader(o *symbols.Object, kind uint32) (segmentHeader, bool) {
-	var base addr.File
-	found := false
-	for _, seg := range o.File.Segments() {
-		if seg.Off == 0 {
-			base, found = seg.Addr, true
-		}
-	}
-	head := make([]byte, 64)
-	if !found || !o.File.ReadAddr(head, base) {
-		return segmentHeader{}, false
-	}
-	phoff, n := binary.LittleEndian.Uint64(head[32:]), binary.LittleEndian.Uint16(head[56:])
-	for i := range min(n, 64) {
-		ph := make([]byte, 56)
-		if !o.File.ReadAddr(ph, base+addr.File(phoff)+56*addr.File(i)) {
-			break
-		}
-		if binary.LittleEndian.Uint32(ph) == kind {
-			return segmentHeader{addr.File(binary.LittleEndian.Uint64(ph[16:])), binary.LittleEndian.Uint64(ph[40:]), binary.LittleEndian.Uint64(ph[48:])}, true
-		}
-	}
-	return segmentHeader{}, false
-}
-
-// tlsReader follows the C library's tables from a thread pointer to a module's block.
-// An error of memory stays, so that the steps need no checks of their own.
-type tlsReader struct {
-	*common
-	fs  addr.Run
-	err error
-}
-
-func (t *tlsReader) word(a addr.Run) uint64 {
-	p, err := t.readPointer(a)
-	if err != nil && t.err == nil {
-		t.err = fmt.Errorf("thread-local: %w", err)
-	}
-	return uint64(p)
-}
-
-// block is where the thread's copy of a module's thread-local storage is.
-func (t *tlsReader) block(m values.Module) (addr.Run, error) {
-	entry, index, err := t.linkMap(m)
-	if err != nil {
-		return 0, err
-	}
-	if modid, ok := t.field("link_map_l_tls_modid"); ok {
-		return t.glibc(entry, modid)
-	}
-	if t.isMusl() {
-		return t.musl(index)
-	}
-	return 0, errors.New("thread-local: the C library does not tell where it keeps the variables of libraries (glibc's _thread_db symbols)")
-}
-
-// linkMap finds the dynamic linker's entry of a module (link.h, struct link_map), and
-// the how manieth of those with thread-local storage it is.
-func (t *tlsReader) linkMap(m values.Module) (entry addr.Run, index int, err error) {
-	with := map[uint64]bool{} // the biases of modules with thread-local storage
-	var debug addr.Run
-	for _, o := range t.names.Images() {
-		if _, ok := programHeader(o.Object, ptTLS); ok {
-			with[uint64(o.Bias)] = true
-		}
-		if t.names.Program != nil && o.Object == t.names.Program.Object {
-			debug = t.debugStruct(o.Object, o.Bias)
-		}
-	}
-	if debug == 0 {
-		return 0, 0, errors.New("thread-local: the program has no list of its libraries")
-	}
-	found := false
-	t.linkMaps(debug, func(at addr.Run, bias uint64) bool {
-		if with[bias] {
-			index++
-		}
-		if found = bias == uint64(m.Bias); found {
-			entry = at
-		}
-		return !found
-	})
-	switch {
-	case t.err != nil:
-		return 0, 0, t.err
-	case !found:
-		return 0, 0, errors.New("thread-local: the dynamic linker does not list the library")
-	}
-	return entry, index, nil
-}
-
-// maxLinkMaps bounds the dynamic linker's list of modules.
-const maxLinkMaps = 1 << 14
-
-// linkMaps yields the entries of the dynamic linker's list with their biases, in its order.
-func (t *tlsReader) linkMaps(debug addr.Run, yield func(at addr.Run, bias uint64) bool) {
-	at := addr.Run(t.word(debug + 8)) // r_map
-	for range maxLinkMaps {
-		if at == 0 || t.err != nil {
-			return
-		}
-		if bias := t.word(at); t.err != nil || !yield(at, bias) {
-			return
-		}
-		at = addr.Run(t.word(at + 24)) // l_next
-	}
-}
-
-// debugStruct is the struct r_debug that the dynamic linker has put into the program's
-// dynamic section; 0 without.
-func (t *tlsReader) debugStruct(o *symbols.Object, bias addr.Bias) addr.Run {
-	dyn, ok := programHeader(o, ptDynamic)
-	if !ok {
-		return 0
-	}
-	for i := range min(dyn.memSize/16, 256) {
-		at := dyn.addr.Run(bias) + addr.Run(16*i)
-		switch t.word(at) {
-		case dtDebug:
-			return addr.Run(t.word(at + 8))
-		case 0:
-			return 0
-		}
-	}
-	return 0
-}
-
-// field is the offset of a field that glibc tells libthread_db: three 32-bit numbers,
-// its size in bits, how many there are, and the offset (nptl_db/thread_dbP.h).
-func (t *tlsReader) field(name string) (addr.Run, bool) {
-	b, ok := t.exported("_thread_db_"+name, 12)
-	if !ok {
-		return 0, false
-	}
-	return addr.Run(binary.LittleEndian.Uint32(b[8:])), true
-}
-
-func (t *tlsReader) exported(name string, n int) ([]byte, bool) {
-	for _, o := range t.names.Images() {
-		sym, ok := o.Object.Symtab.Symbol(name)
-		if !ok || !sym.Defined {
-			continue
-		}
-		b := make([]byte, n)
-		if got, _ := t.image.ReadAt(b, int64(sym.Addr.Run(o.Bias))); got == n {
-			return b, true
-		}
-	}
-	return nil, false
-}
-
-// glibc reads dtv[modid].pointer, as libthread_db's td_thr_tlsbase does. A block of the
-// initial set lies at a fixed distance from the thread pointer, whatever the vector
-// says.
-func (t *tlsReader) glibc(entry, modidAt addr.Run) (addr.Run, error) {
-	dtvAt, ok := t.field("pthread_dtvp")
-	if !ok {
-		dtvAt = 8
-	}
-	pointerAt, _ := t.field("dtv_t_pointer_val")
-	modid := t.word(entry + modidAt)
-	dtv := addr.Run(t.word(t.fs + dtvAt))
-	length, generation := t.word(dtv-16), t.word(dtv)
-	if t.err != nil {
-		return 0, t.err
-	}
-	if modid == 0 {
-		return 0, errors.New("thread-local: the dynamic linker has given the library no module number")
-	}
-	const unallocated = ^uint64(0) // TLS_DTV_UNALLOCATED
-	block := unallocated
-	if modid <= length && !t.stale(modid, generation) {
-		block = t.word(dtv + addr.Run(16*modid) + pointerAt)
-	}
-	if at, ok := t.field("link_map_l_tls_offset"); ok && block == unallocated {
-		// 0 is NO_TLS_OFFSET, -1 FORCED_DYNAMIC_TLS_OFFSET.
-		if off := t.word(entry + at); off != 0 && off != ^uint64(0) && t.err == nil {
-			return t.fs - addr.Run(off), nil
-		}
-	}
-	switch {
-	case t.err != nil:
-		return 0, t.err
-	case block == unallocated || block == 0:
-		return 0, errNoTLS
-	}
-	return addr.Run(block), nil
-}
-
-// stale reports whether a module number was given anew since the thread's vector was
-// brought up to date: then the vector has the block of a library that is gone.
-func (t *tlsReader) stale(modid, generation uint64) bool {
-	listAt, ok := t.field("rtld_global__dl_tls_dtv_slotinfo_list")
-	lenAt, _ := t.field("dtv_slotinfo_list_len")
-	nextAt, _ := t.field("dtv_slotinfo_list_next")
-	infoAt, ok1 := t.field("dtv_slotinfo_list_slotinfo")
-	genAt, _ := t.field("dtv_slotinfo_gen")
-	size, ok2 := t.exported("_thread_db_sizeof_dtv_slotinfo", 4)
-	var global addr.Run
-	for _, o := range t.names.Images() {
-		if sym, ok := o.Object.Symtab.Symbol("_rtld_global"); ok && sym.Defined {
-			global = sym.Addr.Run(o.Bias)
-		}
-	}
-	if !ok || !ok1 || !ok2 || global == 0 {
-		return false
-	}
-	list := addr.Run(t.word(global + listAt))
-	for range 1 << 10 {
-		if list == 0 || t.err != nil {
-			return false
-		}
-		n := t.word(list + lenAt)
-		if modid < n {
-			slot := list + infoAt + addr.Run(modid*uint64(binary.LittleEndian.Uint32(size)))
-			return t.word(slot+genAt) > generation
-		}
-		modid -= n
-		list = addr.Run(t.word(list + nextAt))
-	}
-	return false
-}
-
-// isMusl tells musl by the dynamic linker that the program names.
-func (t *tlsReader) isMusl() bool {
-	if t.names.Program == nil || t.names.Program.Object == nil {
-		return false
-	}
-	seg, ok := programHeader(t.names.Program.Object, ptInterp)
-	name := make([]byte, min(seg.memSize, 4096))
-	return ok && t.names.Program.Object.File.ReadAddr(name, seg.addr) && modkind.IsMusl(string(bytes.TrimRight(name, "\x00")))
-}
-
-// musl reads dtv[index]: musl numbers the modules with thread-local storage in the
-// order of its list, from which none is ever removed (src/internal/pthread_impl.h).
-func (t *tlsReader) musl(index int) (addr.Run, error) {
-	dtv := addr.Run(t.word(t.fs + 8))
-	count := t.word(dtv)
-	if t.err != nil {
-		return 0, t.err
-	}
-	if index < 1 || uint64(index) > count {
-		return 0, errNoTLS
-	}
-	block := t.word(dtv + addr.Run(8*index))
-	if block == 0 && t.err == nil {
-		return 0, errNoTLS
-	}
-	return addr.Run(block), t.err
 }

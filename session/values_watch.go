@@ -54,10 +54,10 @@ func (v *Values) watched(expr string, a addr.Run, size int) *watchedValue {
 // watchedGo is watched for a package variable of Go, in any frame. A leading & or * is dropped: the address decides whether the
 // variable is meant.
 func (v *Values) watchedGo(expr string, a addr.Run, size int) *watchedValue {
-	if v.image == nil || !v.image.IsGo() {
+	if v.target.Image == nil || !v.target.Image.IsGo() {
 		return nil
 	}
-	g, err := v.image.Go()
+	g, err := v.target.Image.Go()
 	if err != nil { // without DWARF
 		return nil
 	}
@@ -122,7 +122,7 @@ func (w *WatchHit) visible(variable string, parts []WatchedPart) []WatchedPart {
 // goTexts is watchTexts of a variable of Go. Between the stores of a string or slice its value is invalid, and a change of
 // a slice's capacity does not show in its text: then the changed bytes are reported under the variable's name.
 func (v *Values) goTexts(w *watchedValue, hit *WatchHit, o values.Options) {
-	g, err := v.image.Go() // of the process that runs now
+	g, err := v.target.Image.Go() // of the process that runs now
 	if err != nil {
 		return
 	}

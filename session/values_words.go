@@ -9,14 +9,15 @@ import (
 	"hdb/internal/addr"
 	"hdb/query"
 	"hdb/recording"
+	"hdb/session/target"
 	"hdb/values"
 )
 
 // debuggerWords are the convenience variables that the debugger sets: $_thread, $size
 // and the like.
 type debuggerWords struct {
-	*common
-	sel *Selection
+	target *target.Target
+	sel    *Selection
 }
 
 // word is a number of the debugger: of the selected thread, of the last end of the
@@ -27,23 +28,23 @@ func (d debuggerWords) word(name string) (values.Word, bool) {
 		return values.Word{N: uint64(d.threadNumber()), Int: true}, true
 	case "_pid":
 		n := 0
-		if d.mode() == Live {
-			n = d.proc.PID()
+		if d.target.Mode() == target.Live {
+			n = d.target.Proc.PID()
 		}
 		return values.Word{N: uint64(n), Int: true}, true
 	case "bpnum":
 		n := d.sel.demand.stops.Last()
 		return values.Word{N: uint64(n), Int: true}, n > 0
 	case "_exitcode":
-		if d.exit == nil || d.exit.Signal != 0 {
+		if d.target.Exit == nil || d.target.Exit.Signal != 0 {
 			return values.Word{}, false
 		}
-		return values.Word{N: uint64(d.exit.Code), Int: true}, true
+		return values.Word{N: uint64(d.target.Exit.Code), Int: true}, true
 	case "_exitsignal":
-		if d.exit == nil || d.exit.Signal == 0 {
+		if d.target.Exit == nil || d.target.Exit.Signal == 0 {
 			return values.Word{}, false
 		}
-		return values.Word{N: uint64(d.exit.Signal), Int: true}, true
+		return values.Word{N: uint64(d.target.Exit.Signal), Int: true}, true
 	}
 	return d.event(name)
 }
@@ -51,7 +52,7 @@ func (d debuggerWords) word(name string) (values.Word, bool) {
 // threadNumber is that of the selected thread, in the past of the one that made the selected event; 0 without one.
 func (d debuggerWords) threadNumber() int {
 	switch e := d.sel.event(); {
-	case !d.sel.recalled():
+	case !d.sel.target.Recalled():
 	case e == nil:
 		return 0
 	default:
@@ -61,7 +62,7 @@ func (d debuggerWords) threadNumber() int {
 		}
 		return 0
 	}
-	if d.sel.thread == nil || !d.mode().Readable() {
+	if d.sel.thread == nil || !d.target.Mode().Readable() {
 		return 0
 	}
 	return d.sel.thread.Num
@@ -69,7 +70,7 @@ func (d debuggerWords) threadNumber() int {
 
 // signalInfo is the siginfo_t of the signal that the selected thread stopped at.
 func (d debuggerWords) signalInfo() []byte {
-	if !d.mode().Readable() || d.sel.thread == nil {
+	if !d.target.Mode().Readable() || d.sel.thread == nil {
 		return nil
 	}
 	return d.sel.thread.SignalInfo()
@@ -79,7 +80,7 @@ func (d debuggerWords) signalInfo() []byte {
 // stop at that is reported.
 func (d debuggerWords) exception() (at addr.Run, typeName string, ok bool) {
 	t := d.sel.thread
-	if !d.mode().Readable() || t == nil || d.recalled() {
+	if !d.target.Mode().Readable() || t == nil || d.target.Recalled() {
 		return 0, "", false
 	}
 	for _, h := range d.sel.demand.hits {
@@ -90,8 +91,8 @@ func (d debuggerWords) exception() (at addr.Run, typeName string, ok bool) {
 		if err != nil {
 			return 0, "", false
 		}
-		at, info, err := d.thrownAt(h.stop.Caught, regs)
-		if name := d.fullTypeOf(info); err == nil && name != "" {
+		at, info, err := d.target.ThrownAt(h.stop.Caught, regs)
+		if name := d.target.FullTypeOf(info); err == nil && name != "" {
 			return at, name, true
 		}
 	}
@@ -129,8 +130,8 @@ func (d debuggerWords) event(name string) (values.Word, bool) {
 
 // event is the event that is stopped at, or selected in a capture; nil: none.
 func (s *Selection) event() *recording.Event {
-	if s.recalled() {
-		e, ok := query.EventAt(s.reading.Of(s.recordedSource()), s.seq)
+	if s.target.Recalled() {
+		e, ok := query.EventAt(s.target.Reading.Of(s.recordedSource()), s.seq)
 		if !ok {
 			return nil
 		}

@@ -19,7 +19,7 @@ func TestWatchpointOfWhatWasLetGo(t *testing.T) {
 	} {
 		s := open(t, "globals")
 		said := ""
-		s.cfg.Notify = func(line string) { said += line + "\n" }
+		s.target.Config.Notify = func(line string) { said += line + "\n" }
 		must(t)(s.Start(nil))
 		if _, err := s.Stops.Watch("int_value", 4, inferior.Write); err != nil {
 			t.Fatal(err)

@@ -14,27 +14,18 @@ import (
 	"hdb/probe"
 	"hdb/query"
 	"hdb/recording"
+	"hdb/session/target"
 	"hdb/unwind"
-)
-
-// WrongFreeMode says what happens at a call that gives back what is no block.
-type WrongFreeMode string
-
-// The modes.
-const (
-	WrongFreesStop   WrongFreeMode = "stop"   // the program stops before the call runs
-	WrongFreesReport WrongFreeMode = "report" // a line says it
-	WrongFreesOff    WrongFreeMode = "off"    // nobody looks
 )
 
 // wrongFrees looks at calls that give back what is no block before they run. The probe offers
 // those that seem so, or plain breakpoints do; what is said is what the recording knows.
 type wrongFrees struct {
-	*common
-	*account
-	walker *walker
-	demand *demand
-	planes *Planes
+	target  *target.Target
+	account *target.Account
+	walker  *target.Walker
+	demand  *demand
+	planes  *Planes
 
 	blocks func() (*query.Recording, error)              // what is recorded
 	free   func(at uint64) bool                          // tells that malloc has an address back
@@ -71,14 +62,14 @@ func (w *wrongFrees) begin() {
 // the next second is not taken for the first of two.
 func (w *wrongFrees) armed(sites []*breakpoints.Site) {
 	inside := func(t *inferior.Thread) bool {
-		raw, err := w.walker.raw(t, insideDepth, addr.Code{})
+		raw, err := w.walker.Raw(t, insideDepth, addr.Code{})
 		return err != nil || slices.ContainsFunc(raw.Frames, func(f unwind.Frame) bool {
 			at := f.PC.Lookup()
 			return slices.ContainsFunc(sites, func(s *breakpoints.Site) bool { return s.Addr <= at && at < s.Addr+addr.Run(max(s.Size, 1)) })
 		})
 	}
-	if w.wanted() && slices.ContainsFunc(w.proc.Threads(), inside) {
-		w.doubt = w.now() + insideTime
+	if w.wanted() && slices.ContainsFunc(w.target.Proc.Threads(), inside) {
+		w.doubt = w.target.Now() + insideTime
 	}
 }
 
@@ -91,7 +82,7 @@ const (
 // wanted tells whether anybody looks. Where the allocators of Python are followed nobody does: the hooks of
 // PYTHONMALLOC=debug free large blocks at another address than the one that the program has.
 func (w *wrongFrees) wanted() bool {
-	return w.settings.WrongFrees != WrongFreesOff && !w.settings.PythonAllocators
+	return w.target.Settings.WrongFrees != target.WrongFreesOff && !w.target.Settings.PythonAllocators
 }
 
 // Wrong takes a call that seems to give back what is no block.
@@ -124,7 +115,7 @@ func (w *wrongFrees) look(t *inferior.Thread, call breakpoints.Call, why probe.S
 	if !w.wanted() || w.mixed {
 		return inferior.Resume
 	}
-	defer w.planes.ownWork()()
+	defer w.planes.target.OwnWork()()
 	began := time.Now()
 	e := recording.EventOf(call)
 	e.TID = int32(t.TID)
@@ -136,8 +127,8 @@ func (w *wrongFrees) look(t *inferior.Thread, call breakpoints.Call, why probe.S
 	case found == nil:
 		w.inVain(why, time.Since(began))
 		return inferior.Resume
-	case w.settings.WrongFrees == WrongFreesReport:
-		w.notify("%s: thread %d: %s: %s", found.Kind, t.Num, found.CallText((*recording.Event).Call), found.Why((*recording.Event).Call))
+	case w.target.Settings.WrongFrees == target.WrongFreesReport:
+		w.target.Notify("%s: thread %d: %s: %s", found.Kind, t.Num, found.CallText((*recording.Event).Call), found.Why((*recording.Event).Call))
 		return inferior.Resume
 	}
 	h := hit{thread: t, wrong: found, now: call.Now}
@@ -155,12 +146,12 @@ func (w *wrongFrees) inVain(why probe.Suspicion, d time.Duration) {
 		return
 	}
 	w.unsuspected[why] = true
-	if w.probe != nil {
-		armed := w.probe
-		w.proc.Wake(func() {
-			if w.probe == armed && armed.Armed() {
-				if err := w.planes.stopAll(w.planes.arm); err != nil {
-					w.notify("%v", err)
+	if w.target.Probe != nil {
+		armed := w.target.Probe
+		w.target.Proc.Wake(func() {
+			if w.target.Probe == armed && armed.Armed() {
+				if err := w.planes.target.StopAll(w.planes.arm); err != nil {
+					w.target.Notify("%v", err)
 				}
 			}
 		})
@@ -176,9 +167,9 @@ func (w *wrongFrees) judge(t *inferior.Thread, call breakpoints.Call, e *recordi
 	}
 	lives := e.Known()
 	if e.Kind == capture.Realloc {
-		lives = w.rec.Live().Has(e.Old)
+		lives = w.account.Rec.Live().Has(e.Old)
 	}
-	past := query.Past{Gap: w.rec.Gap(), Doubt: w.doubt, Lives: lives, Stack: stack}
+	past := query.Past{Gap: w.account.Rec.Gap(), Doubt: w.doubt, Lives: lives, Stack: stack}
 	found := w.recorded(e, past, why)
 	if found == nil {
 		found = w.plain.wrong(e, past)
@@ -191,7 +182,7 @@ func (w *wrongFrees) judge(t *inferior.Thread, call breakpoints.Call, e *recordi
 		found = w.elsewhere(t, call, e, why)
 	}
 	if found != nil {
-		found.CallFrames = slices.Clone(stack[:w.attribution.Owner(stack)+min(1, len(stack))])
+		found.CallFrames = slices.Clone(stack[:w.target.Attribution.Owner(stack)+min(1, len(stack))])
 	}
 	return found
 }
@@ -225,7 +216,7 @@ func (w *wrongFrees) again(e *recording.Event) *query.WrongFree {
 
 // stillFree asks the heap itself, with all threads stopped.
 func (w *wrongFrees) stillFree(at uint64) (free bool) {
-	err := w.stopAll(func() error {
+	err := w.target.StopAll(func() error {
 		free = w.free(at)
 		return nil
 	})
@@ -265,8 +256,8 @@ func (w *wrongFrees) elsewhere(t *inferior.Thread, call breakpoints.Call, e *rec
 
 // freeBefore is what malloc has of an address that no followed call has returned, with all threads stopped.
 func (w *wrongFrees) freeBefore(at uint64) (kind query.WrongKind) {
-	err := w.stopAll(func() error {
-		kind = w.before(at, w.probe != nil && w.probe.Armed())
+	err := w.target.StopAll(func() error {
+		kind = w.before(at, w.target.Probe != nil && w.target.Probe.Armed())
 		return nil
 	})
 	if err != nil {
@@ -277,7 +268,7 @@ func (w *wrongFrees) freeBefore(at uint64) (kind query.WrongKind) {
 
 // moduleAt is the base name of the module that has an address, "" without.
 func (w *wrongFrees) moduleAt(at addr.Run) string {
-	for _, m := range w.proc.Modules() {
+	for _, m := range w.target.Proc.Modules() {
 		if m.Low <= at && at < m.High {
 			return filepath.Base(m.Name)
 		}
@@ -289,7 +280,7 @@ func (w *wrongFrees) moduleAt(at addr.Run) string {
 // own, musl's in what is left of pages behind anybody's (reclaim_gaps in ldso/dynlink.c).
 func (w *wrongFrees) blocksInData(base string) bool {
 	return modkind.IsDynamicLinker(base) ||
-		slices.ContainsFunc(w.proc.Modules(), func(m inferior.Module) bool { return modkind.IsMusl(m.Name) })
+		slices.ContainsFunc(w.target.Proc.Modules(), func(m inferior.Module) bool { return modkind.IsMusl(m.Name) })
 }
 
 // onStack tells whether an address is on the stack that the thread is on: between its stack
@@ -301,7 +292,7 @@ func (w *wrongFrees) onStack(t *inferior.Thread, regs inferior.Registers, at add
 	if at < sp {
 		return false
 	}
-	maps, err := w.proc.Maps()
+	maps, err := w.target.Proc.Maps()
 	if err != nil {
 		return false
 	}
@@ -374,12 +365,12 @@ func (p plainBlocks) wrong(e *recording.Event, past query.Past) *query.WrongFree
 // Begin takes a call of a realloc that plain breakpoints have seen before it runs.
 func (k plainSink) Begin(t *inferior.Thread, call breakpoints.Call) inferior.Action {
 	w := k.p.wrong
-	if !w.wanted() || k.p.data.probe != nil && k.p.data.probe.Armed() {
+	if !w.wanted() || k.p.data.target.Probe != nil && k.p.data.target.Probe.Armed() {
 		return inferior.Resume
 	}
-	k.p.exclusive(func() {})
+	k.p.target.Exclusive(func() {})
 	e := recording.EventOf(call)
-	if w.rec.Live().Has(e.Old) {
+	if w.account.Rec.Live().Has(e.Old) {
 		e = e.OfKnown()
 	}
 	if why, ok := w.plain.suspect(e); ok {

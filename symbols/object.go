@@ -167,3 +167,9 @@ func Demangle(s string) string { return demangle.Name(s) }
 
 // IsRust tells the linkage names of Rust.
 func IsRust(s string) bool { return demangle.IsRust(s) }
+
+// Defines reports whether the symbol table defines the name.
+func (o *Object) Defines(name string) bool {
+	sym, ok := o.Symtab.Symbol(name)
+	return ok && sym.Defined
+}

@@ -7,6 +7,7 @@ import (
 
 	"hdb/console/screen"
 	"hdb/session"
+	"hdb/session/target"
 )
 
 // What the verbs share that answer from a capture, or from a program that is not run.
@@ -39,7 +40,7 @@ func oneCapture(verb string, rest []string, err error) (string, error) {
 // inSession has a verb answer in a session without a console, which tells on errw what
 // it notices. It is the exit code that the verb says, that of its error if it has one.
 func inSession(errw io.Writer, verb func(s *session.Session) (int, error)) (code int) {
-	s := session.New(session.Config{Version: version(), Cache: cache(), Notify: func(line string) {
+	s := session.New(target.Config{Version: version(), Cache: cache(), Notify: func(line string) {
 		fmt.Fprintln(errw, screen.Clean(line))
 	}})
 	defer func() {

@@ -15,6 +15,7 @@ import (
 	"hdb/inferior"
 	"hdb/report"
 	"hdb/session"
+	"hdb/session/target"
 )
 
 const assertUsage = `usage:
@@ -187,7 +188,7 @@ func (o *assertOptions) record(path string, errw io.Writer) (*inferior.ExitStatu
 // check checks the capture, of a program that was recorded for that when ended is
 // not nil.
 func (o *assertOptions) check(path string, ended *inferior.ExitStatus, out, errw io.Writer) (code int) {
-	s := session.New(session.Config{Version: version(), Cache: cache(), Notify: func(line string) { warn(errw, line) }})
+	s := session.New(target.Config{Version: version(), Cache: cache(), Notify: func(line string) { warn(errw, line) }})
 	defer func() {
 		if err := s.Close(); err != nil && code == 0 {
 			code = fail(errw, err, 1)

@@ -21,6 +21,7 @@ import (
 	"hdb/query"
 	"hdb/report"
 	"hdb/session"
+	"hdb/session/target"
 	"hdb/testprogs"
 )
 
@@ -41,7 +42,7 @@ func recordToExport(t *testing.T, words ...string) exported {
 	if code := run(append([]string{"record", "-q", "-o", x.capture}, words...), os.Stdin, &out, &errw); code != 0 {
 		t.Fatalf("hdb record %v: exit %d: %s", words, code, &errw)
 	}
-	s := session.New(session.Config{})
+	s := session.New(target.Config{})
 	defer s.Close()
 	if _, err := s.Captures.Open(x.capture); err != nil {
 		t.Fatal(err)
@@ -347,7 +348,7 @@ func TestExportKeepsFiles(t *testing.T) {
 // TestExportInterrupted leaves no file behind.
 func TestExportInterrupted(t *testing.T) {
 	x := recordToExport(t, testprogs.Build(t, "inlined"))
-	s := session.New(session.Config{})
+	s := session.New(target.Config{})
 	defer s.Close()
 	if _, err := s.Captures.Open(x.capture); err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 	"hdb/query"
 	"hdb/session"
+	"hdb/session/target"
 	"hdb/symbols"
 	"hdb/testprogs"
 )
@@ -27,7 +28,7 @@ func recordMapped(t *testing.T, words ...string) *session.Session {
 	if code := run(append([]string{"record", "-q", "-o", file}, words...), os.Stdin, &out, &errw); code != 0 {
 		t.Fatalf("hdb record %v: exit %d: %s", words, code, &errw)
 	}
-	s := session.New(session.Config{})
+	s := session.New(target.Config{})
 	t.Cleanup(func() { s.Close() })
 	info, err := s.Captures.Open(file)
 	if err != nil {

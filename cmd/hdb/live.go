@@ -12,6 +12,7 @@ import (
 	"hdb/internal/flags"
 	"hdb/internal/outfile"
 	"hdb/session"
+	"hdb/session/target"
 )
 
 const liveUsage = `hdb live shows what a program allocates while it runs: a screen with a row for each
@@ -122,7 +123,7 @@ func live(all *options, in *os.File, out, errw io.Writer) int {
 		}
 	}
 	var c *console.Console
-	s := session.New(session.Config{
+	s := session.New(target.Config{
 		Version: version(), Guard: guardCommand(), Cache: cache(), Notify: func(line string) { c.Notify(line) },
 		DropsTyped: line.DropsTyped(in),
 		Signal:     func(*inferior.Signal) {}, // they all pass, and none is worth a line

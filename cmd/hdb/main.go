@@ -20,6 +20,7 @@ import (
 	"hdb/internal/spelling"
 	"hdb/names"
 	"hdb/session"
+	"hdb/session/target"
 )
 
 const usage = `hdb stops on allocations, records them, and answers questions about the heap.
@@ -274,8 +275,9 @@ func docs(out, errw io.Writer) int {
 // console talk.
 func converse(o *options, in *os.File, out, errw io.Writer) int {
 	var c *console.Console
-	s := session.New(session.Config{Version: version(), Guard: guardCommand(), Cache: cache(), DropsTyped: line.DropsTyped(in),
-		Notify: func(line string) { c.Notify(line) }, Print: func(texts ...string) { c.Print(texts...) }, Traced: func(t session.Traced) { c.Traced(t) }, Fetched: func(f names.Fetched) { c.Fetched(f) }})
+	s := session.New(target.Config{Version: version(), Guard: guardCommand(), Cache: cache(), DropsTyped: line.DropsTyped(in),
+		Notify: func(line string) { c.Notify(line) }, Print: func(texts ...string) { c.Print(texts...) }, Fetched: func(f names.Fetched) { c.Fetched(f) }})
+	s.Traces.Told = func(t session.Traced) { c.Traced(t) }
 	// The console closes the session; this is for an attach that ended halfway and
 	// for a panic, which must not leave traps in the process.
 	defer s.Close()
@@ -292,7 +294,7 @@ func converse(o *options, in *os.File, out, errw io.Writer) int {
 	var refused error
 	var code int
 	cfg.Begin = func() error {
-		code, refused = target(s, c, o)
+		code, refused = loadTarget(s, c, o)
 		return refused
 	}
 	c = console.New(cfg)
@@ -304,7 +306,7 @@ func converse(o *options, in *os.File, out, errw io.Writer) int {
 }
 
 // target loads, attaches or opens what the command line names.
-func target(s *session.Session, c *console.Console, o *options) (int, error) {
+func loadTarget(s *session.Session, c *console.Console, o *options) (int, error) {
 	words := o.words
 	switch {
 	case o.pid != 0:

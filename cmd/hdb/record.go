@@ -28,6 +28,7 @@ import (
 	"hdb/recording"
 	"hdb/report"
 	"hdb/session"
+	"hdb/session/target"
 )
 
 const recordUsage = `hdb record writes every allocation event of a program to a file, without a console.
@@ -233,7 +234,7 @@ func newRecorder(o *recordOptions, errw io.Writer) *recorder {
 	if f, ok := errw.(*os.File); ok && !o.quiet {
 		r.progress = console.NewProgress(f)
 	}
-	r.s = session.New(session.Config{
+	r.s = session.New(target.Config{
 		Version: version(), Guard: guardCommand(), Cache: cache(), Notify: r.say, Forked: r.forked,
 		Signal: func(sig *inferior.Signal) {
 			if sig.Name == "SIGINT" {
@@ -331,7 +332,7 @@ func (r *recorder) run(filter *cond.Cond) int {
 	}
 	s.Recorder.BeginPaused(o.paused)
 	s.Settings.SystemCalls, s.Settings.PythonAllocators = o.syscalls, o.python
-	s.Settings.WrongFrees = session.WrongFreesOff // nothing stops: `hdb wrong-frees` tells afterwards
+	s.Settings.WrongFrees = target.WrongFreesOff // nothing stops: `hdb wrong-frees` tells afterwards
 	if o.depth != 0 {
 		s.Settings.MaxDepth = o.depth
 	}

@@ -1,9 +1,8 @@
-package session
+package target
 
 import (
 	"slices"
 	"strings"
-	"sync"
 
 	"hdb/capture"
 	"hdb/goruntime"
@@ -16,26 +15,10 @@ import (
 	"hdb/values/blocktype"
 )
 
-// goRuntime is the process's Go runtime: where its structures have what, and which types it is
-// told by those who allocate. Any goroutine may ask for types.
-type goRuntime struct {
-	seen   uint64            // names.Modules.Version and
-	in     *inferior.Process // the process that it was looked for in
-	layout goruntime.Layout
-	known  bool       // the layout is
-	simd   bool       // the compiler uses vector registers (GOEXPERIMENT=simd)
-	exits  []addr.Run // the return addresses in which stacks of goroutines end
-
-	mu      sync.Mutex
-	modules []goModule                  // that have a runtime, or, as plugins do, the code of one; the first is the program, if it is of Go
-	types   map[addr.Run]capture.GoType // by their descriptors; without a name: there is none at that address
-	answers map[goTypeQuestion]bool
-}
-
 // goModule is a file with code of Go.
-type goModule struct {
+type GoModule struct {
 	inferior.Module
-	object *symbols.Object
+	Object *symbols.Object
 }
 
 // goTypeQuestion asks whether a block of one value, or of several, is of a type.
@@ -50,11 +33,11 @@ const maxGoTypes = 1 << 16
 
 // look finds the runtime in the process's modules, if they have changed. The owner of the process
 // calls it.
-func (g *goRuntime) look(p *inferior.Process, in *names.Modules) {
+func (g *goRuntime) Look(p *inferior.Process, in *names.Modules) {
 	if g.seen == in.Version() && g.in == p {
 		return
 	}
-	var modules []goModule
+	var modules []GoModule
 	var exits []addr.Run
 	version := ""
 	for _, m := range p.Modules() {
@@ -62,7 +45,7 @@ func (g *goRuntime) look(p *inferior.Process, in *names.Modules) {
 		if obj == nil || !obj.File.Header().Go {
 			continue
 		}
-		modules = append(modules, goModule{m, obj})
+		modules = append(modules, GoModule{m, obj})
 		if version == "" {
 			version, _ = obj.GoVersion() // none is unknown, see known
 		}
@@ -74,45 +57,45 @@ func (g *goRuntime) look(p *inferior.Process, in *names.Modules) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.seen, g.in = in.Version(), p
-	g.layout, g.known, g.exits = layout, err == nil, exits
-	g.simd = strings.Contains(version, "simd")
-	if !slices.Equal(modules, g.modules) {
-		g.modules = modules
+	g.Layout, g.Known, g.exits = layout, err == nil, exits
+	g.SIMD = strings.Contains(version, "simd")
+	if !slices.Equal(modules, g.Modules) {
+		g.Modules = modules
 		g.types, g.answers = map[addr.Run]capture.GoType{}, map[goTypeQuestion]bool{}
 	}
 }
 
 // goHome is the module with the Go runtime of the image: a program that is linked with Go's libraries has
 // none itself. Of several, each of which has goroutines and a heap of its own, it is the first; nil: there is none.
-func (c *common) goHome() *goModule {
-	c.golang.look(c.image, c.names.Modules)
-	i := slices.IndexFunc(c.golang.modules, func(m goModule) bool {
-		return defines(m.object, goruntime.Heap) || len(m.object.GoFunctions([]string{"runtime.mallocgc"})) == 1
+func (c *Target) GoHome() *GoModule {
+	c.Go.Look(c.Image, c.Names.Modules)
+	i := slices.IndexFunc(c.Go.Modules, func(m GoModule) bool {
+		return m.Object.Defines(goruntime.Heap) || len(m.Object.GoFunctions([]string{"runtime.mallocgc"})) == 1
 	})
 	if i < 0 {
 		return nil
 	}
-	return &c.golang.modules[i]
+	return &c.Go.Modules[i]
 }
 
 // at is the module of Go at an address, else the first; nil: there is none.
-func (g *goRuntime) at(a addr.Run) *goModule {
-	i := slices.IndexFunc(g.modules, func(m goModule) bool { return m.Low <= a && a < m.High })
+func (g *goRuntime) at(a addr.Run) *GoModule {
+	i := slices.IndexFunc(g.Modules, func(m GoModule) bool { return m.Low <= a && a < m.High })
 	switch {
 	case i >= 0:
-		return &g.modules[i]
-	case len(g.modules) > 0:
-		return &g.modules[0]
+		return &g.Modules[i]
+	case len(g.Modules) > 0:
+		return &g.Modules[0]
 	}
 	return nil
 }
 
 // goProgram is a file with a Go runtime, mapped with that bias, as its variables are looked for.
-func (c *common) goProgram(obj *symbols.Object, bias addr.Bias) goruntime.Program {
+func (c *Target) GoProgram(obj *symbols.Object, bias addr.Bias) goruntime.Program {
 	return goruntime.Program{
-		Code: c.image,
+		Code: c.Image,
 		Function: func(name string) (low, high uint64, ok bool) {
-			list := c.names.Modules.Defined(obj, bias, []string{name})
+			list := c.Names.Modules.Defined(obj, bias, []string{name})
 			if len(list) == 0 {
 				return 0, 0, false
 			}
@@ -129,16 +112,16 @@ func (c *common) goProgram(obj *symbols.Object, bias addr.Bias) goruntime.Progra
 }
 
 // isExit tells the return address in which stacks of goroutines end.
-func (g *goRuntime) isExit(c addr.Code) bool { return slices.Contains(g.exits, c.Addr()) }
+func (g *goRuntime) IsExit(c addr.Code) bool { return slices.Contains(g.exits, c.Addr()) }
 
 // described is the type with a descriptor in a module.
-func (g *goRuntime) described(m *goModule, descriptor addr.Run) (capture.GoType, bool) {
+func (g *goRuntime) described(m *GoModule, descriptor addr.Run) (capture.GoType, bool) {
 	if m == nil || descriptor == 0 {
 		return capture.GoType{}, false
 	}
 	t, known := g.types[descriptor]
 	if !known {
-		t, _ = names.GoTypes(m.object, m.Bias)(descriptor)
+		t, _ = names.GoTypes(m.Object, m.Bias)(descriptor)
 		if len(g.types) >= maxGoTypes {
 			clear(g.types)
 		}
