@@ -10,8 +10,8 @@ import (
 
 	"hdb/console/screen"
 	"hdb/names"
-	"hdb/session"
 	"hdb/session/target"
+	"hdb/session/view"
 )
 
 // applyFlags explains what may stand before the command of frame apply and thread apply.
@@ -229,7 +229,7 @@ func threadApply(ctx context.Context, c *Console, rest string) error {
 
 // threadList reads `all COMMAND` or `1 3-5 COMMAND`. Threads come in gdb's
 // order for all: the newest first, without -ascending.
-func threadList(threads []session.ThreadInfo, rest string) (wanted []session.ThreadInfo, line string, err error) {
+func threadList(threads []view.ThreadInfo, rest string) (wanted []view.ThreadInfo, line string, err error) {
 	word, after := splitWord(rest)
 	if word == "all" {
 		if next, behind := splitWord(after); next == "-ascending" {

@@ -14,7 +14,7 @@ import (
 	"hdb/goruntime"
 	"hdb/internal/units"
 	"hdb/names"
-	"hdb/session"
+	"hdb/session/view"
 )
 
 // goroutinesShown and goGroupsShown are how many rows are printed if no number is given.
@@ -79,7 +79,7 @@ func parseGoroutines(args []string) (a goroutineArgs, err error) {
 }
 
 // keeps tells whether a goroutine is to be listed.
-func (a *goroutineArgs) keeps(x *session.Goroutine) bool {
+func (a *goroutineArgs) keeps(x *view.Goroutine) bool {
 	if len(a.status) > 0 && !slices.Contains(a.status, x.Status) {
 		return false
 	}
@@ -101,7 +101,7 @@ func runGoroutines(_ context.Context, c *Console, in Input) error {
 		return err
 	}
 	out := unlisted{unreadable: lost}
-	list := make([]session.Goroutine, 0, len(all))
+	list := make([]view.Goroutine, 0, len(all))
 	for i := range all {
 		x := &all[i]
 		switch {
@@ -141,7 +141,7 @@ type goroutineView struct {
 	Parent   uint64     `json:"parent,omitempty"`
 }
 
-func viewGoroutine(x *session.Goroutine) goroutineView {
+func viewGoroutine(x *view.Goroutine) goroutineView {
 	v := goroutineView{ID: x.ID, Status: string(x.Status), Reason: x.Reason, Waited: x.Waited.Nanoseconds(), Thread: x.Thread,
 		Locked: x.Locked, System: x.System, Stack: x.StackHigh - x.StackLow, Parent: x.Parent}
 	v.Where, v.Start, v.Creator = maybeFrame(x.Where), maybeFrame(x.Start), maybeFrame(x.Creator)
@@ -156,7 +156,7 @@ func maybeFrame(f *names.Frame) *frameView {
 }
 
 // goroutineDoes is what Go's tracebacks have in brackets.
-func goroutineDoes(x *session.Goroutine) string { return x.Does() + waitedText(x.Waited) }
+func goroutineDoes(x *view.Goroutine) string { return x.Does() + waitedText(x.Waited) }
 
 // waitedText is how long a goroutine waits, "" for less than a minute.
 func waitedText(d time.Duration) string {
@@ -167,7 +167,7 @@ func waitedText(d time.Duration) string {
 }
 
 // goroutineText is goroutineDoes and its thread.
-func goroutineText(x *session.Goroutine) string {
+func goroutineText(x *view.Goroutine) string {
 	text := goroutineDoes(x)
 	if x.Locked {
 		text += ", locked to thread"
@@ -186,7 +186,7 @@ func placeColumns(o *screen.Output, f *names.Frame) []screen.Span {
 	return []screen.Span{frameName(o, *f)[0], framePlace(*f)}
 }
 
-func showGoroutines(c *Console, in Input, a goroutineArgs, list []session.Goroutine, out unlisted) {
+func showGoroutines(c *Console, in Input, a goroutineArgs, list []view.Goroutine, out unlisted) {
 	selected, _ := c.s.Selection.Goroutine()
 	shown := cutRows(list, a.limit, goroutinesShown)
 	views := make([]goroutineView, 0, len(shown))
@@ -231,7 +231,7 @@ func cutRows[T any](list []T, limit, usual int) []T {
 }
 
 // goroutineSums says how many goroutines do what.
-func goroutineSums(o *screen.Output, list []session.Goroutine, out unlisted) {
+func goroutineSums(o *screen.Output, list []view.Goroutine, out unlisted) {
 	counts := map[string]int{}
 	var does []string
 	for i := range list {
@@ -272,7 +272,7 @@ type goGroupView struct {
 	Makers  int        `json:"different_go_statements"`
 }
 
-func showGoGroups(c *Console, in Input, a goroutineArgs, list []session.Goroutine, out unlisted) error {
+func showGoGroups(c *Console, in Input, a goroutineArgs, list []view.Goroutine, out unlisted) error {
 	groups, err := c.s.Goroutines.Group(list, a.group)
 	if err != nil {
 		return err
@@ -283,7 +283,7 @@ func showGoGroups(c *Console, in Input, a goroutineArgs, list []session.Goroutin
 	for _, g := range shown {
 		views = append(views, goGroupView{g.Count, g.Stack, g.Waited.Nanoseconds(), g.Example, g.Reason, maybeFrame(g.Where), maybeFrame(g.Start), maybeFrame(g.Creator), g.Reasons, g.Wheres, g.Makers})
 		row := []screen.Span{screen.Plain(units.Grouped(g.Count)), screen.Plain(c.out.Sizes.Short(g.Stack)), screen.Plain(g.Reason + waitedText(g.Waited) + others(g.Reasons))}
-		if a.group == session.GroupByStart {
+		if a.group == view.GroupByStart {
 			row = append(row, placeColumns(c.out, g.Start)...)
 		}
 		row = append(row, withOthers(placeColumns(c.out, g.Where), g.Wheres)...)
@@ -298,7 +298,7 @@ func showGoGroups(c *Console, in Input, a goroutineArgs, list []session.Goroutin
 		Unreadable int           `json:"unreadable_count,omitempty"`
 	}{a.group, views, len(list), len(groups), out.system, out.unreadable}, func(o *screen.Output) {
 		columns := []screen.Column{{Head: "count", Right: true}, {Head: "stacks", Right: true}, {Head: "status"}}
-		if a.group == session.GroupByStart {
+		if a.group == view.GroupByStart {
 			columns = append(columns, screen.Column{Head: "started in"}, screen.Column{})
 		}
 		columns = append(columns, screen.Column{Head: "function"}, screen.Column{}, screen.Column{Head: "created by"}, screen.Column{})
@@ -364,7 +364,7 @@ func runGoroutine(ctx context.Context, c *Console, in Input) error {
 }
 
 // selectWhere selects the frame of the user's code.
-func selectWhere(c *Console, x *session.Goroutine) error {
+func selectWhere(c *Console, x *view.Goroutine) error {
 	st, err := c.s.Selection.Stack(0)
 	if err != nil || x.Where == nil {
 		return err
@@ -379,7 +379,7 @@ func selectWhere(c *Console, x *session.Goroutine) error {
 }
 
 // showGoroutine prints a goroutine, and the selected frame.
-func showGoroutine(c *Console, in Input, x *session.Goroutine) error {
+func showGoroutine(c *Console, in Input, x *view.Goroutine) error {
 	f, err := c.s.Selection.Frame()
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"hdb/internal/units"
 	"hdb/names"
 	"hdb/session"
+	"hdb/session/view"
 )
 
 func stackCommands() []*Command {
@@ -394,7 +395,7 @@ func findThreads(c *Console, in Input, expr string) error {
 	if err != nil {
 		return err
 	}
-	rows = slices.DeleteFunc(rows, func(t session.ThreadInfo) bool {
+	rows = slices.DeleteFunc(rows, func(t view.ThreadInfo) bool {
 		return !re.MatchString(t.Name) && !re.MatchString(strconv.Itoa(t.TID))
 	})
 	views := make([]threadView, 0, len(rows))

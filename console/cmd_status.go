@@ -16,6 +16,7 @@ import (
 	"hdb/query"
 	"hdb/report"
 	"hdb/session"
+	"hdb/session/view"
 	"hdb/values"
 )
 
@@ -127,7 +128,7 @@ func infoThreads(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	golang := slices.ContainsFunc(threads, func(t session.ThreadInfo) bool { return t.Goroutine != 0 })
+	golang := slices.ContainsFunc(threads, func(t view.ThreadInfo) bool { return t.Goroutine != 0 })
 	if in.Raw != "" {
 		wanted, rest, err := threadList(threads, in.Raw)
 		if err != nil {
@@ -326,7 +327,7 @@ func registerOptions(name string) values.Options {
 }
 
 // registerText says what a register's value could be: a symbol or a number.
-func registerText(s *session.Session, r session.Register) string {
+func registerText(s *session.Session, r view.Register) string {
 	if r.Name == "eflags" {
 		if text, err := s.Values.Show("$eflags", values.Options{}); err == nil {
 			return text

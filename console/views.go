@@ -14,6 +14,7 @@ import (
 	"hdb/query"
 	"hdb/recording"
 	"hdb/session"
+	"hdb/session/view"
 	"hdb/symbols"
 )
 
@@ -71,7 +72,7 @@ type threadView struct {
 	Error    string     `json:"error,omitempty"`
 }
 
-func viewThread(t session.ThreadInfo) threadView {
+func viewThread(t view.ThreadInfo) threadView {
 	v := threadView{Num: t.Num, TID: t.TID, Name: t.Name, Selected: t.Selected, Routine: t.Goroutine}
 	if t.Frame.Code.Addr() != 0 {
 		f := viewFrame(t.Frame)

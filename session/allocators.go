@@ -12,6 +12,7 @@ import (
 	"hdb/internal/addr"
 	"hdb/names"
 	"hdb/session/target"
+	"hdb/session/view"
 	"hdb/symbols"
 )
 
@@ -26,7 +27,7 @@ type UserFunction struct {
 // Allocators are the allocator functions: those of the catalogue, and the user's own.
 type Allocators struct {
 	target *target.Target
-	loc    *Locations
+	loc    *view.Locations
 	fns    []breakpoints.Function           // the user's
 	users  map[string]*userFunction         // the same by Symbol
 	follow func(breakpoints.Function) error // has a new one followed in the process
@@ -71,12 +72,12 @@ func (al *Allocators) fixed(location string) (string, error) {
 	case len(location) > 1 && location[0] == '/', strings.Trim(location, "+-0123456789") == "":
 		return "", fmt.Errorf("%s: a function is needed: a name, FILE:NAME, *ADDRESS or MODULE+0xOFFSET", location)
 	case location[0] != '*':
-		if _, rest, ok := names.CutFile(location); ok && isDigits(rest) {
+		if _, rest, ok := names.CutFile(location); ok && view.IsDigits(rest) {
 			return "", fmt.Errorf("%s is a line: give the function's name, or *ADDRESS of its entry", location)
 		}
 		return location, nil
 	}
-	at, err := al.loc.mem.Address(location[1:])
+	at, err := al.loc.Mem.Address(location[1:])
 	if err != nil {
 		if strings.ContainsAny(location[1:2], "$0123456789") {
 			return "", err
@@ -96,7 +97,7 @@ func (al *Allocators) fixed(location string) (string, error) {
 // as typed: the module is put somewhere when the program is run.
 func (al *Allocators) unplaced(m names.Image, location string) bool {
 	segments := m.Object.File.Segments()
-	return al.target.Proc == nil && isDigits(location[1:2]) && len(segments) > 0 && segments[0].Addr == 0
+	return al.target.Proc == nil && view.IsDigits(location[1:2]) && len(segments) > 0 && segments[0].Addr == 0
 }
 
 // isEntry is an error if a function is known that a lies inside of.
@@ -122,7 +123,7 @@ func (al *Allocators) name(location string) string {
 	if location[0] != '*' {
 		return location
 	}
-	if a, err := al.loc.mem.Address(location[1:]); err == nil {
+	if a, err := al.loc.Mem.Address(location[1:]); err == nil {
 		for _, m := range al.target.Names.Images() {
 			if !al.target.Names.Covers(m, a) || al.unplaced(m, location) {
 				continue
@@ -142,7 +143,7 @@ func (al *Allocators) name(location string) string {
 // were inlined.
 func (al *Allocators) functionsIn(m names.Image, program bool, location string) []symbols.Function {
 	if location[0] == '*' {
-		a, err := al.loc.mem.Address(location[1:])
+		a, err := al.loc.Mem.Address(location[1:])
 		if err != nil || !al.target.Names.Covers(m, a) || al.unplaced(m, location) {
 			return nil
 		}
@@ -243,7 +244,7 @@ func (al *Allocators) find(u *UserFunction) (inlined int) {
 			}
 		}
 	}
-	u.Places = places(names.UniquePlaces(found))
+	u.Places = view.Places(names.UniquePlaces(found))
 	return inlined
 }
 

@@ -13,12 +13,13 @@ import (
 	"hdb/internal/outfile"
 	"hdb/internal/rights"
 	"hdb/session/target"
+	"hdb/session/view"
 )
 
 // Captures opens captures, and saves what was recorded to one.
 type Captures struct {
 	target   *target.Target
-	sel      *Selection
+	sel      *view.Selection
 	recorded *Recorded
 	console  *ConsoleLog
 	path     string // of the one that is open, absolute
@@ -58,7 +59,7 @@ func (c *Captures) Unsaved() uint64 {
 func (c *Captures) Open(path string) (capture.Info, error) {
 	info, err := c.OpenWhole(path)
 	if err == nil {
-		c.sel.selectSaved()
+		c.sel.SelectSaved()
 	}
 	return info, err
 }
@@ -88,7 +89,7 @@ func (c *Captures) OpenWhole(path string) (capture.Info, error) {
 	c.target.Names.OpenCapture(f, c.path)
 	c.target.Attribution.InterpretsIn(f)
 	c.target.Attribution.RunsIn(f)
-	c.sel.clear()
+	c.sel.Clear()
 	c.recorded.toEnd()
 	if d := f.Damage(); d != nil {
 		c.target.Notify("%v", d)
@@ -114,12 +115,12 @@ func (c *Captures) Opened() (events int, selected string) {
 		return int(info.Totals.Events), "" // in sums
 	}
 	stops := c.target.Saved.Stops()
-	for i := len(stops) - 1; i >= 0 && c.sel.stackID != 0; i-- {
-		if stops[i].Stack == c.sel.stackID && max(stops[i].Event, stops[i].Seq) == c.sel.at {
+	for i := len(stops) - 1; i >= 0 && c.sel.Cur.StackID != 0; i-- {
+		if stops[i].Stack == c.sel.Cur.StackID && max(stops[i].Event, stops[i].Seq) == c.sel.Cur.At {
 			return c.target.Saved.Len(), fmt.Sprintf("stop %d, %s", i+1, stops[i].Text)
 		}
 	}
-	if e, ok := c.recorded.Event(c.sel.seq); ok {
+	if e, ok := c.recorded.Event(c.sel.Cur.Seq); ok {
 		return c.target.Saved.Len(), fmt.Sprintf("event #%d %s", e.Seq, e.Call())
 	}
 	return c.target.Saved.Len(), ""

@@ -10,6 +10,7 @@ import (
 	"hdb/internal/rights"
 	"hdb/names"
 	"hdb/session/target"
+	"hdb/session/view"
 )
 
 // errCoreRecord is why nothing is recorded of a core file.
@@ -21,7 +22,7 @@ var ErrCoreOpen = errors.New("a core file is open: core-file alone lets it go")
 // Cores opens core files, and writes them of the process.
 type Cores struct {
 	target *target.Target
-	sel    *Selection
+	sel    *view.Selection
 	walker *target.Walker
 	planes *Planes
 	stops  *Stops
@@ -116,8 +117,8 @@ func (c *Cores) take(core *corefile.File) {
 	c.target.Names.ReadAs("", ownerOfCore(core))
 	c.target.Names.Modules.Update(target.Mappings(c.target.Image.Modules()))
 	c.target.Said, c.target.Exit = map[string]bool{}, nil
-	c.sel.clear()
-	c.sel.selectDefault()
+	c.sel.Clear()
+	c.sel.SelectDefault()
 	c.stops.rebindAll()
 }
 
@@ -130,7 +131,7 @@ func (c *Cores) Close() bool {
 		c.target.Notify("%v", err)
 	}
 	c.target.Image = nil
-	c.sel.clear()
+	c.sel.Clear()
 	c.target.Names.Detach()
 	c.stops.rebindAll()
 	return true
@@ -184,9 +185,9 @@ func (x *Execution) reportCore() *Report {
 	if r.Signal != nil {
 		r.Reason = inferior.Signaled
 	}
-	r.Thread = x.sel.threadInfo(x.sel.thread)
+	r.Thread = x.sel.ThreadInfo(x.sel.Cur.Thread)
 	x.showFrames(r)
-	r.Python = x.python.innermost(x.sel.thread)
-	r.blame(x.python, x.sel.thread)
+	r.Python = x.python.innermost(x.sel.Cur.Thread)
+	r.blame(x.python, x.sel.Cur.Thread)
 	return r
 }

@@ -8,13 +8,14 @@ import (
 	"hdb/names"
 	"hdb/python/cython"
 	"hdb/session/target"
+	"hdb/session/view"
 	"hdb/symbols/dwarf"
 )
 
 // Cython moves by functions and lines of the sources of Cython, and reads their variables.
 type Cython struct {
 	target *target.Target
-	sel    *Selection
+	sel    *view.Selection
 	values *Values
 	python *Python
 	steps  *Stepping
@@ -23,7 +24,7 @@ type Cython struct {
 // Forget has what Cython has written be looked for again, and functions be named anew.
 func (y *Cython) Forget() {
 	y.target.Names.Cython.Forget()
-	y.sel.walkAgain()
+	y.sel.WalkAgain()
 }
 
 // CythonVariables are the variables of C of a frame by their names in the source, without those

@@ -177,7 +177,7 @@ func (s *Stepping) lines(n int, into, source bool) (*Report, error) {
 	if into {
 		verb = "step"
 	}
-	t := s.sel.thread
+	t := s.sel.Cur.Thread
 	if t == nil {
 		return nil, target.ErrNoStack
 	}
@@ -196,7 +196,7 @@ func (s *Stepping) lines(n int, into, source bool) (*Report, error) {
 		if r, err := s.arrived(t, verb); r != nil || err != nil {
 			return r, err
 		}
-		s.sel.setAhead(t, d.ahead)
+		s.sel.SetAhead(t, d.ahead)
 		if regs, err := t.Regs(); err != nil || source && !st.isSource(st.place(regs.PC())) {
 			break // a step ends where a function has returned to Python, the last one too
 		}

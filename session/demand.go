@@ -43,6 +43,16 @@ type hit struct {
 	now      addr.Code        // how the thread's PC is looked up: at an event it stands behind a call
 }
 
+// event is the event of the stop that a thread is at, of any thread for nil; nil: it is at none.
+func (d *demand) event(t *inferior.Thread) *recording.Event {
+	for _, h := range d.hits {
+		if h.event != nil && (t == nil || h.thread == t) {
+			return h.event
+		}
+	}
+	return nil
+}
+
 // nextEvent is what next-alloc waits for.
 type nextEvent struct {
 	left int

@@ -10,6 +10,7 @@ import (
 	"hdb/internal/addr"
 	"hdb/internal/cond"
 	"hdb/session/target"
+	"hdb/session/view"
 )
 
 // A target is a place to run to that is not a numbered stop: the return of a
@@ -24,8 +25,8 @@ type Execution struct {
 	target   *target.Target
 	account  *target.Account
 	demand   *demand
-	sel      *Selection
-	loc      *Locations
+	sel      *view.Selection
+	loc      *view.Locations
 	planes   *Planes
 	stops    *Stops
 	recorder *Recorder
@@ -155,7 +156,7 @@ func (x *Execution) proceed() (inferior.Stop, error) {
 func (x *Execution) leave() {
 	x.target.Names.Resumed()
 	x.demand.hits = nil
-	x.sel.leave()
+	x.sel.Leave()
 	x.target.Clock.Resume()
 }
 

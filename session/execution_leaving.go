@@ -45,7 +45,7 @@ func (s *Session) ToExit() (*Report, Leaving, error) {
 
 // toExit is ToExit of a process; fresh: it stands at the first instruction of an image.
 func (x *Execution) toExit(fresh bool) (r *Report, how Leaving, err error) {
-	if t := x.sel.thread; !fresh && t != nil {
+	if t := x.sel.Cur.Thread; !fresh && t != nil {
 		if regs, err := t.Regs(); err == nil && slices.Contains(x.target.Leaving(), regs.PC()) {
 			r = x.reportHere("")
 			r.Leaving = true

@@ -35,7 +35,7 @@ func (x *Execution) locked() *inferior.Thread {
 	if !x.locks() {
 		return nil
 	}
-	return x.sel.thread
+	return x.sel.Cur.Thread
 }
 
 // runLocked lets only t run. Its end is a stop: nothing would run any more.

@@ -12,12 +12,13 @@ import (
 	"hdb/names"
 	"hdb/query"
 	"hdb/recording"
+	"hdb/session/view"
 )
 
 // A Report says why and where the inferior stopped.
 type Report struct {
 	Reason    inferior.StopReason
-	Thread    ThreadInfo
+	Thread    view.ThreadInfo
 	Hits      []*breakpoints.Stop // the numbered stops that matched
 	Uncounted bool                // they were met in the past of a process, which does not count
 	Event     *recording.Event    // the allocation stopped at
@@ -193,13 +194,13 @@ func (x *Execution) reportAhead(stop inferior.Stop, verb string, fn *Finished, a
 		}
 	}
 	if t == nil {
-		t = x.sel.thread
+		t = x.sel.Cur.Thread
 	}
-	x.sel.selectThread(t, first)
+	x.sel.Look(t, first)
 	if t != nil {
-		x.sel.setAhead(t, ahead)
+		x.sel.SetAhead(t, ahead)
 	}
-	r.Thread = x.sel.threadInfo(t)
+	r.Thread = x.sel.ThreadInfo(t)
 	x.placed = verb != "attach" && !atAnyPlace[stop.Reason]
 	x.watchHits(stop, r)
 	r.Expired = x.stops.expire()
@@ -214,7 +215,7 @@ func (x *Execution) reportAhead(stop inferior.Stop, verb string, fn *Finished, a
 		r.Aborted = x.mallocs.Aborted(t)
 	}
 	if r.InPython = x.inPython && r.Python != nil || slices.ContainsFunc(r.Hits, inPython); r.InPython && r.Python != nil {
-		r.Frames, x.sel.inPython = nil, true
+		r.Frames, x.sel.Cur.InPython = nil, true
 	}
 	x.recorder.logStop(r)
 	x.dropTemporaries(r)
@@ -255,15 +256,15 @@ func appendStop(list []*breakpoints.Stop, st *breakpoints.Stop) []*breakpoints.S
 // frames are shown up to the user's. Frames further out are named when someone asks:
 // the names of main's callers cost a look into the C library's debug info.
 func (x *Execution) showFrames(r *Report) {
-	if x.sel.thread == nil {
+	if x.sel.Cur.Thread == nil {
 		return
 	}
 	placed := r.Event == nil && r.Wrong == nil && !atAnyPlace[r.Reason] && r.caught() == nil && r.Occurred == "" && (r.Left == nil || !r.Left.Left)
-	limit := defaultDepth
+	limit := view.DefaultDepth
 	if placed {
 		limit = 1
 	}
-	raw, err := x.sel.walker.Raw(x.sel.thread, limit, x.sel.code)
+	raw, err := x.sel.Walker.Raw(x.sel.Cur.Thread, limit, x.sel.Cur.Code)
 	if err != nil || len(raw.Frames) == 0 {
 		return
 	}
@@ -272,15 +273,15 @@ func (x *Execution) showFrames(r *Report) {
 	if placed {
 		frames = x.target.Names.AppendFrames(frames, raw.Frames[0])
 		if i := enteredFrame(frames, r.Hits); len(r.Hits) > 0 {
-			x.sel.setAhead(x.sel.thread, i)
+			x.sel.SetAhead(x.sel.Cur.Thread, i)
 		}
-		frames = x.sel.entered(x.sel.thread, frames)
+		frames = x.sel.Entered(x.sel.Cur.Thread, frames)
 	} else {
-		frames, n = x.sel.walker.ToOwner(raw.Frames)
+		frames, n = x.sel.Walker.ToOwner(raw.Frames)
 	}
-	x.sel.stack, x.sel.frame = names.Stack{Frames: frames}, n
+	x.sel.Cur.Stack, x.sel.Cur.Num = names.Stack{Frames: frames}, n
 	if (atAnyPlace[r.Reason] || r.Occurred != "") && r.Event == nil {
-		x.sel.frame = 0 // that is where the thread stands; finish and up go on from there
+		x.sel.Cur.Num = 0 // that is where the thread stands; finish and up go on from there
 	}
 	r.Frames = frames[:n+1]
 }
@@ -320,7 +321,7 @@ var atAnyPlace = map[inferior.StopReason]bool{inferior.Signaled: true, inferior.
 
 // reportHere reports a process that is stopped without having run.
 func (x *Execution) reportHere(verb string) *Report {
-	return x.report(inferior.Stop{Reason: inferior.Stepped, Thread: x.sel.thread}, verb)
+	return x.report(inferior.Stop{Reason: inferior.Stepped, Thread: x.sel.Cur.Thread}, verb)
 }
 
 // dropTemporaries deletes the tbreak that was hit.

@@ -31,7 +31,7 @@ func (c *Cores) Write(path string, force bool) (WrittenCore, error) {
 	if path == "" {
 		path = fmt.Sprintf("core.%d", c.target.Proc.PID())
 	}
-	im, err := c.target.Proc.CoreImage(c.sel.thread, c.planes.data.owns)
+	im, err := c.target.Proc.CoreImage(c.sel.Cur.Thread, c.planes.data.owns)
 	if err != nil {
 		return WrittenCore{}, err
 	}

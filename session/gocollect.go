@@ -13,13 +13,14 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/session/target"
+	"hdb/session/view"
 	"hdb/symbols"
 )
 
 // GoCollections has a Go program collect its garbage.
 type GoCollections struct {
 	target *target.Target
-	sel    *Selection
+	sel    *view.Selection
 	exec   *Execution
 	heap   *Heap
 	call   *goCall // that is under way: hdb was stopped while it was made; nil: none
@@ -55,7 +56,7 @@ func (g *GoCollections) Collect() (*Collected, *Report, error) {
 	if err := g.ready(); err != nil {
 		return nil, nil, err
 	}
-	if why := g.unsafe(g.sel.thread); g.exec.placed && why != "" {
+	if why := g.unsafe(g.sel.Cur.Thread); g.exec.placed && why != "" {
 		return nil, nil, fmt.Errorf("%s, where a collection cannot be asked for: `frame 0` and `finish` leave it", why)
 	}
 	before, err := g.sum()
@@ -66,8 +67,8 @@ func (g *GoCollections) Collect() (*Collected, *Report, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if c.stays = c.code != nil && g.unsafe(g.sel.thread) == ""; c.stays {
-		if err := c.begin(g.sel.thread); err != nil {
+	if c.stays = c.code != nil && g.unsafe(g.sel.Cur.Thread) == ""; c.stays {
+		if err := c.begin(g.sel.Cur.Thread); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -284,7 +285,7 @@ var goCallers = regexp.MustCompile(`^runtime\.(goexit|main|gopanic|runfinq|runFi
 // calledByRuntime is why the function that a thread is in cannot call, if the runtime has called it; "":
 // it has not.
 func (g *GoCollections) calledByRuntime(t *inferior.Thread) string {
-	raw, err := g.sel.walker.Raw(t, goCallFrames, addr.Code{})
+	raw, err := g.sel.Walker.Raw(t, goCallFrames, addr.Code{})
 	if err != nil || raw.Truncated != "" && len(raw.Frames) < goCallFrames {
 		return fmt.Sprintf("the stack of thread %d is not known", t.Num)
 	}

@@ -185,7 +185,7 @@ func (c *goCall) begin(t *inferior.Thread) error {
 // run lets the program run until the call is made. The report is of something else that stopped
 // it before, and the error beside it says whether the collection goes on.
 func (c *goCall) run() (*Report, error) {
-	was := c.sel.thread
+	was := c.sel.Cur.Thread
 	over := make(chan struct{})
 	go func() {
 		tick := time.NewTicker(goCallTick)
@@ -244,7 +244,7 @@ func (c *goCall) run() (*Report, error) {
 	if c.stays = t != nil; !c.stays {
 		t = c.stillThere(was, stop.Thread)
 	}
-	c.sel.selectThread(t, addr.Code{})
+	c.sel.Look(t, addr.Code{})
 	return nil, err
 }
 

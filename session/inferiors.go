@@ -63,7 +63,7 @@ func (s *Session) switchTo(pid int) error {
 	s.target.Names.Modules.Update(target.Mappings(s.target.Proc.Modules()))
 	s.target.Names.Log.Switch(s.account.Rec, s.account.Rec.Seq()+1, target.Mappings(s.target.Proc.Modules()))
 	s.Planes.newTracer()
-	s.Selection.selectDefault()
+	s.Selection.SelectDefault()
 	s.Stops.bindAll()
 	return s.Planes.arm()
 }

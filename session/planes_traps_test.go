@@ -28,7 +28,7 @@ func toMalloc(t *testing.T, s *Session) (second addr.Run) {
 
 func pcOf(t *testing.T, s *Session) addr.Run {
 	t.Helper()
-	regs, err := s.Selection.thread.Regs()
+	regs, err := s.Selection.Cur.Thread.Regs()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestJumpOverThreadOnItsWay(t *testing.T) {
 	setBreak(t, s, "*malloc")
 	must(t)(s.Execution.Continue(1))
 	must(t)(s.Execution.Continue(1))
-	if stop, err := s.target.Proc.StepInstruction(s.Selection.thread); err != nil || stop.Reason != inferior.Stepped || !s.target.Probe.Covers(pcOf(t, s)) {
+	if stop, err := s.target.Proc.StepInstruction(s.Selection.Cur.Thread); err != nil || stop.Reason != inferior.Stepped || !s.target.Probe.Covers(pcOf(t, s)) {
 		t.Fatalf("%v, %v, at %v", stop.Reason, err, pcOf(t, s))
 	}
 	for _, id := range []int{inside, inside + 1} {
@@ -168,7 +168,7 @@ func TestStepIntoFollowed(t *testing.T) {
 			must(t)(s.Stepping.StepInstruction(1))
 			pc := pcOf(t, s)
 			paths[i] = append(paths[i], pc)
-			if s.Selection.stack.Frames[0].Function == "main" {
+			if s.Selection.Cur.Stack.Frames[0].Function == "main" {
 				break
 			}
 		}

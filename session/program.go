@@ -21,6 +21,7 @@ import (
 	"hdb/internal/rights"
 	"hdb/names"
 	"hdb/session/target"
+	"hdb/session/view"
 	"hdb/symbols"
 )
 
@@ -156,7 +157,7 @@ func (s *Session) Start(args *string) (*Report, error) {
 		s.target.Notify("no function main is known: stopped at the first instruction")
 		return s.Execution.reportHere("starti"), nil
 	}
-	return s.Execution.runTo(places(main), "start")
+	return s.Execution.runTo(view.Places(main), "start")
 }
 
 // StartInstruction is Run up to the first instruction, which is the dynamic
@@ -281,7 +282,7 @@ func programPath(p *inferior.Process) string {
 
 // adopt makes p the process under the debugger.
 func (s *Session) adopt(p *inferior.Process, args []string) error {
-	s.Selection.toPresent()
+	s.Selection.ToPresent()
 	s.Cores.Close()
 	s.target.Proc, s.target.Image = p, p
 	s.target.Current.Store(p)
@@ -341,7 +342,7 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 	s.Planes.newTracer()
 	s.target.Names.Modules.Update(target.Mappings(p.Modules()))
 	s.recordModules(p.Modules(), nil)
-	s.Selection.selectDefault()
+	s.Selection.SelectDefault()
 	s.Stops.bindAll()
 	if err := s.Planes.arm(); err != nil {
 		return err
@@ -362,7 +363,7 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 
 // Detach lets the process go on, unharmed.
 func (s *Session) Detach() (pid int, err error) {
-	s.Selection.toPresent()
+	s.Selection.ToPresent()
 	if err := s.target.Live(); err != nil {
 		return 0, err
 	}
@@ -383,7 +384,7 @@ func (s *Session) Detach() (pid int, err error) {
 
 // Kill ends the process.
 func (s *Session) Kill() (pid int, err error) {
-	s.Selection.toPresent()
+	s.Selection.ToPresent()
 	if err := s.target.Live(); err != nil {
 		return 0, err
 	}
@@ -427,7 +428,7 @@ func (s *Session) forget(fate string) {
 	s.Planes.dropTracer()
 	s.target.Proc, s.target.Image = nil, nil
 	s.target.Current.Store(nil)
-	s.Selection.clear()
+	s.Selection.Clear()
 	s.demand.hits = nil
 	s.target.Names.Detach()
 	s.sourcesOf(0)
@@ -561,7 +562,7 @@ func (s *Session) execed(path string) {
 	s.account.Gaps.Forget()
 	s.logProgram(path)
 	s.Planes.tracer.Reset()
-	s.Selection.selectDefault()
+	s.Selection.SelectDefault()
 	s.Stops.bindAll()
 	if err := s.Planes.arm(); err != nil {
 		s.target.Notify("%v", err)

@@ -11,12 +11,13 @@ import (
 	"hdb/names"
 	"hdb/python"
 	"hdb/session/target"
+	"hdb/session/view"
 )
 
 // Python tells of the functions of Python that threads are in.
 type Python struct {
 	target *target.Target
-	sel    *Selection
+	sel    *view.Selection
 }
 
 // A PythonFrame is a function of Python with what reads it.
@@ -30,7 +31,7 @@ type PythonFrame struct {
 
 // A PythonStack is what a thread does in Python, innermost first.
 type PythonStack struct {
-	Thread    ThreadInfo
+	Thread    view.ThreadInfo
 	Frames    []PythonFrame
 	Truncated string // why there may be more
 	Several   bool   // the frames are those of several interpreters' files
@@ -107,10 +108,10 @@ func (p *Python) Stack() (PythonStack, error) {
 	if err != nil {
 		return PythonStack{}, err
 	}
-	if p.sel.thread == nil {
+	if p.sel.Cur.Thread == nil {
 		return PythonStack{}, target.ErrNoStack
 	}
-	s := PythonStack{Thread: p.sel.threadInfo(p.sel.thread)}
+	s := PythonStack{Thread: p.sel.ThreadInfo(p.sel.Cur.Thread)}
 	var failed error
 	for _, r := range all {
 		if err := p.add(&s, r); err != nil && failed == nil {
@@ -131,7 +132,7 @@ func (p *Python) Stack() (PythonStack, error) {
 
 // add adds what the thread does in one interpreter.
 func (p *Python) add(s *PythonStack, r pythonFile) error {
-	states, err := pythonStates(p.target, r.in, p.sel.thread)
+	states, err := pythonStates(p.target, r.in, p.sel.Cur.Thread)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/session/view"
 
 	"golang.org/x/arch/x86/x86asm"
 )
@@ -45,7 +46,7 @@ func (p *pythonStops) jumpsOf(f *pythonInterpreter) *pythonJumps {
 
 // find looks for the jumps in the code of the loop: what control reaches from its beginning, and by
 // the table.
-func (j *pythonJumps) find(l *Locations, f *pythonInterpreter) {
+func (j *pythonJumps) find(l *view.Locations, f *pythonInterpreter) {
 	j.err = errNoJumps // until they are found
 	eval, ok := f.symbols("_PyEval_EvalFrameDefault")
 	if !ok {
@@ -68,12 +69,12 @@ func (j *pythonJumps) find(l *Locations, f *pythonInterpreter) {
 
 // loopParts are the parts of a function: compilers put what is executed rarely elsewhere.
 type loopParts struct {
-	l     *Locations
+	l     *view.Locations
 	parts []*codeFlow
 	ahead []addr.Run
 }
 
-func newLoopParts(l *Locations) *loopParts { return &loopParts{l: l} }
+func newLoopParts(l *view.Locations) *loopParts { return &loopParts{l: l} }
 
 // add has the code at an address followed.
 func (lp *loopParts) add(a addr.Run) { lp.ahead = append(lp.ahead, a) }
@@ -113,12 +114,12 @@ func (lp *loopParts) partOf(a addr.Run) *codeFlow {
 			return f
 		}
 	}
-	low, high, _, ok := lp.l.codeAround(a)
+	low, high, _, ok := codeAround(lp.l.Target, a)
 	if !ok || len(lp.parts) == maxParts {
 		return nil
 	}
 	f := &codeFlow{low: low, code: make([]byte, high-low), visited: map[addr.Run]int{}, leaves: true}
-	if _, err := lp.l.target.Proc.ReadAt(f.code, int64(low)); err != nil {
+	if _, err := lp.l.Target.Proc.ReadAt(f.code, int64(low)); err != nil {
 		return nil
 	}
 	lp.parts = append(lp.parts, f)
@@ -139,7 +140,7 @@ func (lp *loopParts) table(eval addr.Run) (table [opcodes]addr.Run, ok bool) {
 		}
 		tried[at] = true
 		var b [opcodes * 8]byte
-		if _, err := lp.l.target.Proc.ReadAt(b[:], int64(at)); err != nil {
+		if _, err := lp.l.Target.Proc.ReadAt(b[:], int64(at)); err != nil {
 			continue
 		}
 		inside := map[addr.Run]bool{}
@@ -223,7 +224,7 @@ func (lp *loopParts) cases(f *codeFlow, jump addr.Run) (to []addr.Run) {
 		return nil
 	}
 	b := make([]byte, 4*(last+1))
-	if _, err := lp.l.target.Proc.ReadAt(b, int64(table)); err != nil {
+	if _, err := lp.l.Target.Proc.ReadAt(b, int64(table)); err != nil {
 		return nil
 	}
 	for ; len(b) > 0; b = b[4:] {

@@ -45,7 +45,7 @@ func (p *Python) Merged(frames []names.Frame, how Merge) (merged []names.Frame, 
 	if s.Truncated != "" {
 		return frames, s.Truncated
 	}
-	whole := p.sel.stack.Truncated == ""
+	whole := p.sel.Cur.Stack.Truncated == ""
 	calls := map[string][][]int{} // by the interpreter's file
 	for _, part := range s.parts {
 		at := loopsOf(frames, part.path)

@@ -8,13 +8,13 @@ import (
 
 	"hdb/names"
 	"hdb/python"
-	"hdb/session/target"
+	"hdb/session/view"
 )
 
 // PythonCalls are the functions of Python that the selected thread is in, or that it was in
 // at the selected event of a recording, innermost first. A frame's number is its index.
 type PythonCalls struct {
-	Thread    ThreadInfo
+	Thread    view.ThreadInfo
 	Event     uint64 // of the recording, 0 for a thread as it stands
 	Frames    []names.Frame
 	Selected  int    // the number of the selected one, -1 if it is a native frame
@@ -38,8 +38,8 @@ func (p *Python) Calls() (PythonCalls, error) {
 		return PythonCalls{}, err
 	}
 	c := PythonCalls{Thread: s.Thread, Frames: s.Named(), Selected: -1, Truncated: s.Truncated, Several: s.Several}
-	if p.sel.inPython && len(s.Frames) > 0 {
-		c.Selected = min(p.sel.python, len(s.Frames)-1)
+	if p.sel.Cur.InPython && len(s.Frames) > 0 {
+		c.Selected = min(p.sel.Cur.Python, len(s.Frames)-1)
 	}
 	c.Task, c.AwaitedBy, c.Waiting = p.Awaiters(s)
 	return c, nil
@@ -47,11 +47,11 @@ func (p *Python) Calls() (PythonCalls, error) {
 
 // recordedCalls are those of the selected event.
 func (p *Python) recordedCalls() (PythonCalls, error) {
-	st, err := p.sel.recordedWhole()
+	st, err := p.sel.RecordedWhole()
 	if err != nil {
 		return PythonCalls{}, err
 	}
-	c := PythonCalls{Event: p.sel.seq, Thread: p.sel.recordedThread(), Selected: -1}
+	c := PythonCalls{Event: p.sel.Cur.Seq, Thread: p.sel.RecordedThread(), Selected: -1}
 	for _, f := range st.Frames {
 		if f.Python() {
 			c.Frames = append(c.Frames, names.Frame{Num: f.Nth, Nth: f.Nth, Frame: f.Frame})
@@ -63,7 +63,7 @@ func (p *Python) recordedCalls() (PythonCalls, error) {
 	if c.Truncated = st.Truncated; c.Truncated == "" {
 		c.Truncated = unrecordedCalls(st.Frames)
 	}
-	if f, err := p.sel.Frame(); p.sel.inPython || err == nil && f.Python() {
+	if f, err := p.sel.Frame(); p.sel.Cur.InPython || err == nil && f.Python() {
 		c.Selected = p.recordedSelection(st.Frames)
 	}
 	return c, nil
@@ -122,7 +122,7 @@ func (p *Python) recordedSelection(whole []names.Frame) int {
 		switch {
 		case !f.Python():
 			continue
-		case p.sel.inPython && f.Nth == p.sel.python, !p.sel.inPython && f.CFA >= at.CFA: // a recorded frame has its number there
+		case p.sel.Cur.InPython && f.Nth == p.sel.Cur.Python, !p.sel.Cur.InPython && f.CFA >= at.CFA: // a recorded frame has its number there
 			return f.Nth
 		}
 		last = f.Nth
@@ -133,8 +133,8 @@ func (p *Python) recordedSelection(whole []names.Frame) int {
 // selectRecordedCall selects a function of Python of the selected event, and with it the
 // frame of the stack that it is, or that stands for it where only native ones are shown.
 func (p *Python) selectRecordedCall(n int) {
-	p.sel.python, p.sel.inPython = n, true
-	whole, err := p.sel.recordedWhole()
+	p.sel.Cur.Python, p.sel.Cur.InPython = n, true
+	whole, err := p.sel.RecordedWhole()
 	if err != nil {
 		return
 	}
@@ -145,29 +145,6 @@ func (p *Python) selectRecordedCall(n int) {
 	}
 	at := whole.Frames[i].CFA
 	if i := slices.IndexFunc(st.Frames, func(f names.Frame) bool { return f.CFA == at || f.CFA > at && isEval(f) }); i >= 0 {
-		p.sel.frame = i
+		p.sel.Cur.Num = i
 	}
-}
-
-// recordedWhole is the stack of the selected event with all frames that were recorded.
-func (s *Selection) recordedWhole() (names.Stack, error) {
-	if s.stackID == 0 {
-		return names.Stack{}, target.ErrNoStack
-	}
-	return s.target.Names.RecordedWhole(s.recordedSource(), s.stackID, s.at), nil
-}
-
-// recordedThread is the thread of the selected event, as far as the recording knows it.
-func (s *Selection) recordedThread() ThreadInfo {
-	e := s.event()
-	if e == nil {
-		return ThreadInfo{}
-	}
-	t := ThreadInfo{TID: int(e.TID), Selected: true}
-	for _, known := range s.recordedSource().Threads() {
-		if known.TID == e.TID {
-			t.Num, t.Name = known.Num, known.Name
-		}
-	}
-	return t
 }

@@ -16,7 +16,7 @@ func (p *Python) stackHere() (s PythonStack, selected int, err error) {
 	if len(s.Frames) == 0 {
 		return s, 0, fmt.Errorf("thread %d: %w", s.Thread.Num, python.ErrNoFrames)
 	}
-	return s, min(p.sel.python, len(s.Frames)-1), nil
+	return s, min(p.sel.Cur.Python, len(s.Frames)-1), nil
 }
 
 // callsHere are the functions of Python of the selected thread or event, and the number of the
@@ -28,7 +28,7 @@ func (p *Python) callsHere() (all []names.Frame, selected int, err error) {
 			return nil, 0, err
 		}
 		if selected = c.Selected; selected < 0 {
-			whole, err := p.sel.recordedWhole()
+			whole, err := p.sel.RecordedWhole()
 			if err != nil {
 				return nil, 0, err
 			}
@@ -55,7 +55,7 @@ func (p *Python) Here() (names.Frame, bool) {
 	if !p.target.Mode().Readable() && !p.target.Recalled() {
 		return names.Frame{}, false
 	}
-	if f, err := p.sel.Frame(); !p.sel.inPython && err == nil && f.File != "" && f.Line > 0 {
+	if f, err := p.sel.Frame(); !p.sel.Cur.InPython && err == nil && f.File != "" && f.Line > 0 {
 		if _, err := p.target.Names.Source(f.File); err == nil {
 			return names.Frame{}, false
 		}
@@ -65,7 +65,7 @@ func (p *Python) Here() (names.Frame, bool) {
 }
 
 // Selected tells that a function of Python is what was selected last.
-func (p *Python) Selected() bool { return p.sel.inPython }
+func (p *Python) Selected() bool { return p.sel.Cur.InPython }
 
 // Select makes the nth function of Python the selected one, and with it the native frame
 // that stands for it.
@@ -81,7 +81,7 @@ func (p *Python) Select(n int) (names.Frame, error) {
 		p.selectRecordedCall(n)
 		return all[n], nil
 	}
-	p.sel.python, p.sel.inPython = n, true
+	p.sel.Cur.Python, p.sel.Cur.InPython = n, true
 	if st, err := p.sel.Stack(0); err == nil {
 		merged, _ := p.Merged(st.Frames, MergeHiding)
 		if i := slices.IndexFunc(merged, func(f names.Frame) bool { return f.Python() && f.Nth == n }); i >= 0 {
@@ -132,11 +132,11 @@ func (p *Python) Up(n int, how Merge) (names.Frame, error) {
 		return p.sel.Up(n)
 	}
 	at := slices.IndexFunc(merged, func(f names.Frame) bool {
-		return f.Python() == p.sel.inPython && (p.sel.inPython && f.Nth == p.sel.python || !p.sel.inPython && f.Num == p.sel.frame)
+		return f.Python() == p.sel.Cur.InPython && (p.sel.Cur.InPython && f.Nth == p.sel.Cur.Python || !p.sel.Cur.InPython && f.Num == p.sel.Cur.Num)
 	})
 	to := at + n
 	if at < 0 { // a native frame that is left out
-		at = slices.IndexFunc(merged, func(f names.Frame) bool { return f.Num > p.sel.frame })
+		at = slices.IndexFunc(merged, func(f names.Frame) bool { return f.Num > p.sel.Cur.Num })
 		if at < 0 {
 			at = len(merged)
 		}
@@ -183,17 +183,17 @@ func (p *Python) take(f names.Frame) names.Frame {
 	if err != nil {
 		return f
 	}
-	if p.sel.inPython = f.Python(); p.sel.inPython {
-		p.sel.python = f.Nth
+	if p.sel.Cur.InPython = f.Python(); p.sel.Cur.InPython {
+		p.sel.Cur.Python = f.Nth
 		p.selectNative(st.Frames, f)
 		return f
 	}
-	p.sel.frame, p.sel.python = f.Num, 0
+	p.sel.Cur.Num, p.sel.Cur.Python = f.Num, 0
 	merged, _ := p.Merged(st.Frames, MergeBoth) // which has all native frames
 	for i, m := range merged {
 		if !m.Python() && m.Num == f.Num {
 			if j := slices.IndexFunc(merged[i:], func(f names.Frame) bool { return f.Python() }); j >= 0 {
-				p.sel.python = merged[i+j].Nth
+				p.sel.Cur.Python = merged[i+j].Nth
 			}
 		}
 	}
@@ -203,6 +203,6 @@ func (p *Python) take(f names.Frame) names.Frame {
 // selectNative selects the native frame that a call of Python is in.
 func (p *Python) selectNative(stack []names.Frame, f names.Frame) {
 	if i := slices.IndexFunc(stack, func(s names.Frame) bool { return isEval(s) && s.CFA == f.CFA }); i >= 0 {
-		p.sel.frame = stack[i].Num
+		p.sel.Cur.Num = stack[i].Num
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"hdb/internal/rights"
 	"hdb/names"
 	"hdb/python"
+	"hdb/session/view"
 	"hdb/symbols"
 )
 
@@ -33,7 +34,7 @@ type PythonSnapshot struct {
 
 // A PythonThread is what one thread does.
 type PythonThread struct {
-	Thread  ThreadInfo
+	Thread  view.ThreadInfo
 	Name    string        // that Python has for it, "" if none is known
 	Holds   bool          // an interpreter's lock
 	Frames  []names.Frame // of Python, or native ones with these among them
@@ -129,7 +130,7 @@ func (p *Python) Process(pid int, w SnapshotWants) (s *PythonSnapshot, err error
 
 // pythonThread reads one thread. known are all states of each interpreter.
 func pythonThread(t *inferior.Thread, mem *os.File, all []pythonFile, known [][]python.State, locals bool) PythonThread {
-	row := PythonThread{Thread: ThreadInfo{Num: t.Num, TID: t.TID, Name: t.Name()}}
+	row := PythonThread{Thread: view.ThreadInfo{Num: t.Num, TID: t.TID, Name: t.Name()}}
 	regs, err := t.Regs()
 	if err != nil {
 		row.Unclear = err.Error()
@@ -237,10 +238,10 @@ func (p *Python) All(w SnapshotWants) (*PythonSnapshot, error) {
 	if prog := p.target.Names.Program; prog != nil {
 		s.Program = prog.Path
 	}
-	before := p.sel.selection
-	defer func() { p.sel.selection = before }()
+	before := p.sel.Cur
+	defer func() { p.sel.Cur = before }()
 	for _, t := range p.target.Image.Threads() {
-		p.sel.selectThread(t, addr.Code{})
+		p.sel.Look(t, addr.Code{})
 		row := p.threadNow(w)
 		s.Threads = append(s.Threads, row)
 		if inEventLoop(row.Frames) {
@@ -258,7 +259,7 @@ func (p *Python) All(w SnapshotWants) (*PythonSnapshot, error) {
 
 // threadNow is what the selected thread does.
 func (p *Python) threadNow(w SnapshotWants) PythonThread {
-	row := PythonThread{Thread: p.sel.threadInfo(p.sel.thread)}
+	row := PythonThread{Thread: p.sel.ThreadInfo(p.sel.Cur.Thread)}
 	s, err := p.Stack()
 	if err != nil && !errors.Is(err, python.ErrNoState) {
 		row.Unclear = err.Error()
@@ -267,7 +268,7 @@ func (p *Python) threadNow(w SnapshotWants) PythonThread {
 		row.Unclear = s.Truncated
 	}
 	for _, part := range s.parts {
-		if state, err := p.state(part.in, p.sel.thread); err == nil {
+		if state, err := p.state(part.in, p.sel.Cur.Thread); err == nil {
 			row.Holds = row.Holds || part.in.Holds(state)
 		}
 	}

@@ -144,7 +144,7 @@ func (p *Python) path() ([]string, error) {
 		return nil, err
 	}
 	in := s.Frames[n].in
-	state, err := p.state(in, p.sel.thread)
+	state, err := p.state(in, p.sel.Cur.Thread)
 	if err != nil {
 		return nil, err
 	}

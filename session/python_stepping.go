@@ -10,6 +10,7 @@ import (
 	"hdb/internal/addr"
 	"hdb/python"
 	"hdb/session/target"
+	"hdb/session/view"
 )
 
 // PythonStepping moves the selected thread from line to line of Python, and to the end of a
@@ -18,7 +19,7 @@ import (
 // interpreter's loop has its return address.
 type PythonStepping struct {
 	target *target.Target
-	sel    *Selection
+	sel    *view.Selection
 	exec   *Execution
 	python *Python
 	stops  *pythonStops
@@ -88,7 +89,7 @@ func (p *PythonStepping) Until(line int) (*Report, error) {
 
 // Finish runs until the selected function of Python has ended.
 func (p *PythonStepping) Finish() (*Report, error) {
-	s, err := p.begin("py finish", p.sel.python)
+	s, err := p.begin("py finish", p.sel.Cur.Python)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +110,7 @@ func (p *PythonStepping) Finish() (*Report, error) {
 func (p *PythonStepping) lines(verb string, n int, into bool, until func(*pythonStep) func(int) bool) (*Report, error) {
 	nth := 0
 	if until != nil {
-		nth = p.sel.python
+		nth = p.sel.Cur.Python
 	}
 	s, err := p.begin(verb, nth)
 	if err != nil {
@@ -161,7 +162,7 @@ func (p *PythonStepping) begin(verb string, nth int) (*pythonStep, error) {
 	if err := p.target.Live(); err != nil {
 		return nil, err
 	}
-	if p.sel.thread == nil {
+	if p.sel.Cur.Thread == nil {
 		return nil, target.ErrNoStack
 	}
 	if err := p.stops.load(); err != nil {
@@ -172,7 +173,7 @@ func (p *PythonStepping) begin(verb string, nth int) (*pythonStep, error) {
 	}
 	why := error(python.ErrNoFrames)
 	for _, f := range p.stops.files {
-		state, err := f.state(p.target, p.sel.thread)
+		state, err := f.state(p.target, p.sel.Cur.Thread)
 		if err != nil {
 			why = err
 			continue
@@ -181,7 +182,7 @@ func (p *PythonStepping) begin(verb string, nth int) (*pythonStep, error) {
 		if len(stack.Frames) <= nth {
 			continue
 		}
-		s := &pythonStep{p: p, file: f, thread: p.sel.thread, state: state}
+		s := &pythonStep{p: p, file: f, thread: p.sel.Cur.Thread, state: state}
 		pos, err := f.bodies.PositionOf(stack.Frames[nth].At)
 		if err == nil {
 			err = s.to(pos)
@@ -191,7 +192,7 @@ func (p *PythonStepping) begin(verb string, nth int) (*pythonStep, error) {
 		}
 		return s, nil
 	}
-	return nil, fmt.Errorf("%s: thread %d: %w", verb, p.sel.thread.Num, why)
+	return nil, fmt.Errorf("%s: thread %d: %w", verb, p.sel.Cur.Thread.Num, why)
 }
 
 // to goes on in a frame.
@@ -212,7 +213,7 @@ func (s *pythonStep) to(pos python.Position) (err error) {
 // slotOf is where the native frame of the interpreter's loop that runs a frame has its return
 // address.
 func (p *PythonStepping) slotOf(frame addr.Run) (addr.Run, error) {
-	p.sel.walkAgain()
+	p.sel.WalkAgain()
 	native, err := p.sel.Stack(0)
 	if err != nil {
 		return 0, err
@@ -267,7 +268,7 @@ func (s *pythonStep) run(lines bool) (stop inferior.Stop, err error) {
 		if err != nil {
 			return stop, err
 		}
-		s.p.sel.selectThread(s.thread, addr.Code{})
+		s.p.sel.Look(s.thread, addr.Code{})
 		prev := s.prev
 		err = s.to(pos)
 		s.prev = prev

@@ -35,7 +35,7 @@ func (p *Python) Tasks() ([]PythonTask, error) {
 
 func (p *Python) tasks(s PythonStack) (list []PythonTask, err error) {
 	for _, part := range s.parts {
-		state, err := p.state(part.in, p.sel.thread)
+		state, err := p.state(part.in, p.sel.Cur.Thread)
 		if err != nil {
 			return nil, err
 		}

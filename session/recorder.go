@@ -10,6 +10,7 @@ import (
 	"hdb/recording"
 	"hdb/report"
 	"hdb/session/target"
+	"hdb/session/view"
 )
 
 // Recorder records the allocator calls of a run: in memory, in a file without a name that
@@ -17,7 +18,7 @@ import (
 type Recorder struct {
 	target  *target.Target
 	account *target.Account
-	sel     *Selection
+	sel     *view.Selection
 	planes  *Planes
 	console *ConsoleLog
 
@@ -198,15 +199,15 @@ func (r *Recorder) logStop(rep *Report) {
 	}
 	r.noteLosses()
 	r.target.Exclusive(func() {
-		if r.sel.thread == nil || ends {
+		if r.sel.Cur.Thread == nil || ends {
 			r.account.Rec.AddStop(rec, nil, nil)
 			return
 		}
 		var stack *capture.Stack
-		if raw, err := r.sel.walker.Raw(r.sel.thread, defaultDepth, r.sel.code); err == nil {
-			st := recording.StackOf(r.planes.data.python.insert(r.sel.thread, raw))
+		if raw, err := r.sel.Walker.Raw(r.sel.Cur.Thread, view.DefaultDepth, r.sel.Cur.Code); err == nil {
+			st := recording.StackOf(r.planes.data.python.insert(r.sel.Cur.Thread, raw))
 			stack = &st
 		}
-		r.account.Rec.AddStop(rec, thread{r.sel.thread}, stack)
+		r.account.Rec.AddStop(rec, thread{r.sel.Cur.Thread}, stack)
 	})
 }

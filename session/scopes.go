@@ -7,6 +7,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/internal/addr"
 	"hdb/session/target"
+	"hdb/session/view"
 	"hdb/symbols"
 	"hdb/values"
 )
@@ -14,7 +15,7 @@ import (
 // Scopes tells which variables code can name.
 type Scopes struct {
 	target *target.Target
-	loc    *Locations
+	loc    *view.Locations
 	values *Values
 }
 

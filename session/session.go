@@ -6,6 +6,7 @@ import (
 	"hdb/query"
 	"hdb/recording"
 	"hdb/session/target"
+	"hdb/session/view"
 )
 
 // A Session is one program under the debugger, from loading to quitting, or one saved
@@ -14,17 +15,17 @@ import (
 type Session struct {
 	Settings *target.Settings // of the target
 
-	Goroutines     *Goroutines     // of a Go program
-	Selection      *Selection      // the selected thread, stack and frame
-	Memory         *Memory         // the inferior's memory, and addresses as typed
-	Locations      *Locations      // places in the code as typed, and source lines
-	Values         *Values         // variables and expressions
-	Patterns       *Patterns       // the bytes that expressions name
-	Scopes         *Scopes         // the variables that code can name
-	Symbols        *Symbols        // the files that names come from
-	Python         *Python         // the functions of Python that threads are in
-	PythonStepping *PythonStepping // steps in them
-	Cython         *Cython         // functions and variables of the sources of Cython
+	Goroutines     *view.Goroutines // of a Go program
+	Selection      *view.Selection  // the selected thread, stack and frame
+	Memory         *view.Memory     // the inferior's memory, and addresses as typed
+	Locations      *view.Locations  // places in the code as typed, and source lines
+	Values         *Values          // variables and expressions
+	Patterns       *Patterns        // the bytes that expressions name
+	Scopes         *Scopes          // the variables that code can name
+	Symbols        *Symbols         // the files that names come from
+	Python         *Python          // the functions of Python that threads are in
+	PythonStepping *PythonStepping  // steps in them
+	Cython         *Cython          // functions and variables of the sources of Cython
 
 	PythonHeaps PythonHeaps   // the heaps of CPython's allocator of small blocks
 	Objects     PythonObjects // the objects of Python
@@ -76,11 +77,11 @@ func (s *Session) wire() {
 	s.demand = &demand{account: s.account, binds: map[int]*binding{}}
 	s.walker = target.NewWalker(c)
 
-	s.Goroutines = &Goroutines{target: c, walker: s.walker}
-	s.Selection = &Selection{target: c, walker: s.walker, demand: s.demand, goroutines: s.Goroutines}
-	s.Memory = &Memory{c, s.Selection}
-	s.Locations = &Locations{c, s.Selection, s.Memory}
-	s.Values = newValues(c, s.Selection)
+	s.Goroutines = view.NewGoroutines(c, s.walker)
+	s.Selection = view.NewSelection(c, s.walker, s.demand.event, s.Goroutines)
+	s.Memory = view.NewMemory(c, s.Selection)
+	s.Locations = view.NewLocations(c, s.Selection, s.Memory)
+	s.Values = newValues(c, s.Selection, s.demand)
 	s.Patterns = &Patterns{s.Values}
 
 	s.Allocators = &Allocators{target: c, loc: s.Locations}
@@ -116,7 +117,7 @@ func (s *Session) wire() {
 	s.Queries = &Queries{c, s.Recorded, s.likes, s.Allocators, s.BlockTypes}
 	s.Planes.wrong.blocks, s.Planes.states.recorded = s.Queries.blockEvents, s.Queries.blockEvents
 	s.Travel = &Travel{target: c, sel: s.Selection, demand: s.demand, recorded: s.Recorded, queries: s.Queries, types: s.BlockTypes}
-	s.Selection.source = s.Recorded.source
+	s.Selection.Source = s.Recorded.source
 	s.Captures = &Captures{target: c, sel: s.Selection, recorded: s.Recorded, console: s.ConsoleLog}
 	s.Symbols = &Symbols{c, s.Selection, s.Stops, s.Recorded}
 	s.Python = &Python{c, s.Selection}

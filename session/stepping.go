@@ -4,14 +4,15 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/session/target"
+	"hdb/session/view"
 )
 
 // Stepping moves the selected thread from line to line, or from instruction to instruction,
 // and to the end of a function or a place.
 type Stepping struct {
 	target *target.Target
-	sel    *Selection
-	loc    *Locations
+	sel    *view.Selection
+	loc    *view.Locations
 	values *Values
 	exec   *Execution
 
@@ -29,10 +30,10 @@ func (s *Stepping) thread() (*inferior.Thread, error) {
 	if err := s.target.Live(); err != nil {
 		return nil, err
 	}
-	if s.sel.thread == nil {
+	if s.sel.Cur.Thread == nil {
 		return nil, target.ErrNoStack
 	}
-	return s.sel.thread, s.sel.steps()
+	return s.sel.Cur.Thread, s.sel.Steps()
 }
 
 func (s *Stepping) stepLines(n int, into bool) (*Report, error) {
@@ -127,7 +128,7 @@ func (s *Stepping) throughProbe(t *inferior.Thread, before inferior.Registers, s
 		return stop, err
 	}
 	if !s.target.Probe.InMoved(now.PC()) {
-		raw := s.sel.walker.Shown(now.Unwind(), 1)
+		raw := s.sel.Walker.Shown(now.Unwind(), 1)
 		if len(raw.Frames) == 0 || s.target.Probe.Covers(raw.Frames[0].PC.Addr()) {
 			return stop, nil
 		}

@@ -8,6 +8,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/names"
+	"hdb/session/view"
 )
 
 // Finish runs until the selected frame's function returns to its caller, or an exception
@@ -36,7 +37,7 @@ func (s *Stepping) toFinish() (f names.Frame, ret addr.Run, err error) {
 	if _, err := s.thread(); err != nil {
 		return f, 0, err
 	}
-	f, err = s.sel.liveFrame()
+	f, err = s.sel.LiveFrame()
 	if err == nil && f.Made {
 		return f, 0, fmt.Errorf("finish: frame %d is where the goroutine was made, not its caller", f.Num)
 	}
@@ -52,7 +53,7 @@ func (s *Stepping) toFinish() (f names.Frame, ret addr.Run, err error) {
 
 // returnOf is where the physical frame of f returns to.
 func (s *Stepping) returnOf(f names.Frame) (addr.Run, error) {
-	raw, err := s.sel.walker.Raw(s.sel.thread, defaultDepth, s.sel.code)
+	raw, err := s.sel.Walker.Raw(s.sel.Cur.Thread, view.DefaultDepth, s.sel.Cur.Code)
 	if err != nil {
 		return 0, err
 	}
@@ -72,7 +73,7 @@ func because(why string) string {
 }
 
 func (s *Stepping) finishAt(f names.Frame, ret addr.Run) (*Report, error) {
-	t, cfa := s.sel.thread, f.CFA
+	t, cfa := s.sel.Cur.Thread, f.CFA
 	reached, left, stop, err := s.exec.runOut(t, cfa, []runTarget{{at: ret, when: frameLeft(t, cfa)}})
 	switch {
 	case err != nil:
@@ -107,7 +108,7 @@ func frameLeft(t *inferior.Thread, cfa addr.Run) func(*inferior.Thread) bool {
 
 // finishInlined steps until the inlined call f is over. Calls further in are finished first.
 func (s *Stepping) finishInlined(f names.Frame) (*Report, error) {
-	t := s.sel.thread
+	t := s.sel.Cur.Thread
 	st, err := s.sel.Stack(0)
 	if err != nil {
 		return nil, err
@@ -170,7 +171,7 @@ func (s *Stepping) Until(location string) (*Report, error) {
 		if now.PC() > regs.PC() || s.innermostCFA(now) != cfa {
 			return s.ended(t, d, "until"), nil
 		}
-		s.sel.setAhead(t, d.ahead)
+		s.sel.SetAhead(t, d.ahead)
 	}
 }
 
@@ -191,7 +192,7 @@ func (s *Stepping) advance(location, verb string) (*Report, error) {
 	if _, err := s.thread(); err != nil {
 		return nil, err
 	}
-	f, err := s.sel.liveFrame()
+	f, err := s.sel.LiveFrame()
 	if err != nil {
 		return nil, err
 	}
@@ -202,11 +203,11 @@ func (s *Stepping) advance(location, verb string) (*Report, error) {
 	if len(places) == 0 {
 		return nil, fmt.Errorf("%s: %s is nowhere in the loaded modules", verb, location)
 	}
-	t := s.sel.thread
+	t := s.sel.Cur.Thread
 	var targets []runTarget
 	for _, p := range places {
 		if strings.HasPrefix(strings.TrimSpace(location), "*") {
-			if err := s.loc.insideInstruction(p.Addr); err != nil {
+			if err := insideInstruction(s.target, p.Addr); err != nil {
 				return nil, fmt.Errorf("%s: %w", verb, err)
 			}
 		}

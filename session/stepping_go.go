@@ -25,7 +25,7 @@ func (s *Stepping) stepGo(n int, into bool) (*Report, error) {
 		verb, step = "step", g.Step
 	}
 	for i := range max(n, 1) {
-		t := s.sel.thread
+		t := s.sel.Cur.Thread
 		s.exec.leave()
 		stop, err := step(t)
 		if err != nil {
@@ -35,7 +35,7 @@ func (s *Stepping) stepGo(n int, into bool) (*Report, error) {
 			return s.exec.report(stop, verb), nil
 		}
 		if stop.Thread != nil {
-			s.sel.thread = stop.Thread
+			s.sel.Cur.Thread = stop.Thread
 		}
 	}
 	return nil, target.ErrNotRunning
@@ -54,7 +54,7 @@ func (s *Stepping) finishGo(f names.Frame) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := s.sel.thread
+	t := s.sel.Cur.Thread
 	s.exec.leave()
 	stop, err := g.StepOut(t)
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *Stepping) finishGoroutine(f names.Frame) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	by, ok := s.target.Goroutine(s.sel.thread)
+	by, ok := s.target.Goroutine(s.sel.Cur.Thread)
 	if !ok { // a stack of the system: its frames stay on the thread
 		return s.finishAt(f, ret)
 	}

@@ -7,6 +7,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/session/view"
 	"hdb/unwind"
 )
 
@@ -96,7 +97,7 @@ func (s *Stepping) Return(expr string) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := s.sel.liveFrame()
+	f, err := s.sel.LiveFrame()
 	switch {
 	case err != nil:
 		return nil, err
@@ -107,7 +108,7 @@ func (s *Stepping) Return(expr string) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, err := s.sel.walker.Raw(t, defaultDepth, s.sel.code)
+	raw, err := s.sel.Walker.Raw(t, view.DefaultDepth, s.sel.Cur.Code)
 	if err != nil {
 		return nil, err
 	}
@@ -135,8 +136,8 @@ func (s *Stepping) Return(expr string) (*Report, error) {
 	if err := result.put(t, &regs); err != nil {
 		return nil, err
 	}
-	s.sel.walkAgain()
-	s.sel.code = addr.Code{}
+	s.sel.WalkAgain()
+	s.sel.Cur.Code = addr.Code{}
 	s.exec.demand.hits = nil // the thread is no longer where they were met
 	return s.exec.reportHere("return"), nil
 }

@@ -7,6 +7,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/names"
+	"hdb/session/view"
 	"hdb/symbols"
 )
 
@@ -47,7 +48,7 @@ func (st *stepper) run(up int) (done, error) {
 	if err != nil {
 		return done{}, err
 	}
-	ahead, behind := st.s.sel.notEntered(st.t, regs.PC()), st.s.sel.behindCall(st.t, regs.PC())
+	ahead, behind := st.s.sel.NotEntered(st.t, regs.PC()), st.s.sel.BehindCall(st.t, regs.PC())
 	if st.s.target.Probe != nil && st.s.target.Probe.Covers(regs.PC()) { // at an allocation
 		stop, err := st.s.throughProbe(st.t, regs, inferior.Stop{Reason: inferior.Stepped, Thread: st.t})
 		if err != nil || stop.Reason != inferior.Stepped {
@@ -137,7 +138,7 @@ func (st *stepper) loop() (done, error) {
 
 // innermostCFA is that of a thread with these registers, 0 unknown.
 func (s *Stepping) innermostCFA(regs inferior.Registers) addr.Run {
-	raw := s.sel.walker.Walk.Walk(s.target.Proc, regs.Unwind(), 1)
+	raw := s.sel.Walker.Walk.Walk(s.target.Proc, regs.Unwind(), 1)
 	if len(raw.Frames) == 0 {
 		return 0
 	}
@@ -335,8 +336,8 @@ func (st *stepper) same(t *inferior.Thread) bool { return t == st.t }
 // outOfBareFunction runs from a function without line information to the first
 // caller that has some, as gdb's step does. Without one, it continues.
 func (st *stepper) outOfBareFunction() (done, error) {
-	st.s.sel.max = 0
-	stack, err := st.s.sel.walker.Stack(st.t, defaultDepth, addr.Code{})
+	st.s.sel.Cur.Max = 0
+	stack, err := st.s.sel.Walker.Stack(st.t, view.DefaultDepth, addr.Code{})
 	if err != nil {
 		return done{}, err
 	}
@@ -441,7 +442,7 @@ func (s *Stepping) returnAddress(t *inferior.Thread) (addr.Run, error) {
 	if err != nil {
 		return 0, err
 	}
-	raw := s.sel.walker.Walk.Walk(s.target.Proc, regs.Unwind(), 2)
+	raw := s.sel.Walker.Walk.Walk(s.target.Proc, regs.Unwind(), 2)
 	if len(raw.Frames) < 2 {
 		return 0, errors.New("the caller is not known: " + raw.Truncated)
 	}

@@ -47,7 +47,7 @@ func TestDetachAfterAnInterruptedStep(t *testing.T) {
 			return r.Reason, nil
 		},
 		"engine": func(s *Session) (inferior.StopReason, error) {
-			stop, err := s.target.Proc.StepInstruction(s.Selection.thread)
+			stop, err := s.target.Proc.StepInstruction(s.Selection.Cur.Thread)
 			return stop.Reason, err
 		},
 	} {

@@ -12,6 +12,7 @@ import (
 	"hdb/internal/cond"
 	"hdb/probe"
 	"hdb/session/target"
+	"hdb/session/view"
 )
 
 // Stops are the numbered stops: breakpoints, watchpoints, and those at allocations.
@@ -19,8 +20,8 @@ type Stops struct {
 	target     *target.Target
 	account    *target.Account
 	demand     *demand
-	sel        *Selection
-	loc        *Locations
+	sel        *view.Selection
+	loc        *view.Locations
 	values     *Values
 	conditions *Conditions
 	allocators *Allocators
@@ -76,7 +77,7 @@ func (s *Stops) set(text string, how func(*breakpoints.Stop)) (*breakpoints.Stop
 		return s.add(st)
 	}
 	if st.Location == "" {
-		f, err := s.sel.liveFrame()
+		f, err := s.sel.LiveFrame()
 		if err != nil {
 			return nil, errors.New("break: no location: give a function, file:line, *address or alloc")
 		}
@@ -84,13 +85,13 @@ func (s *Stops) set(text string, how func(*breakpoints.Stop)) (*breakpoints.Stop
 		st.Location = fmt.Sprintf("*%v", st.Addr)
 	}
 	if st.Kind == breakpoints.StopAddress && strings.Contains(st.Location, "$") { // the register's value of now
-		if st.Addr, err = s.loc.mem.Address(st.Location[1:]); err != nil {
+		if st.Addr, err = s.loc.Mem.Address(st.Location[1:]); err != nil {
 			return nil, err
 		}
 		st.Location = fmt.Sprintf("*%v", st.Addr)
 	}
 	if st.Kind == breakpoints.StopLine && st.File == "" { // of the file of now, whatever is selected later
-		file, line, err := s.loc.lineNumber(st.Location)
+		file, line, err := s.loc.LineNumber(st.Location)
 		if err != nil {
 			return nil, err
 		}
@@ -179,7 +180,7 @@ func (s *Stops) bind(st *breakpoints.Stop) error {
 			continue
 		}
 		if st.Kind == breakpoints.StopAddress {
-			if err := s.loc.insideInstruction(p.Addr); err != nil {
+			if err := insideInstruction(s.target, p.Addr); err != nil {
 				errs = append(errs, fmt.Errorf("breakpoint %d: %w", st.ID, err))
 				continue
 			}
@@ -555,7 +556,7 @@ func (s *Stops) BreakRegexp(expr string) ([]*breakpoints.Stop, error) {
 	have := func(st *breakpoints.Stop, p breakpoints.Place) bool {
 		return slices.ContainsFunc(st.Places, func(q breakpoints.Place) bool { return q.Addr == p.Addr })
 	}
-	for _, p := range places(found) {
+	for _, p := range view.Places(found) {
 		if slices.ContainsFunc(out, func(st *breakpoints.Stop) bool { return have(st, p) || st.Spec.Function == p.Function }) {
 			continue // a part of a function that has one already
 		}

@@ -9,6 +9,7 @@ import (
 	"hdb/internal/cond"
 	"hdb/names"
 	"hdb/query"
+	"hdb/session/view"
 	"hdb/unwind"
 )
 
@@ -25,7 +26,7 @@ func newCodeEnv(s *Stops, st *breakpoints.Stop, t *inferior.Thread) *codeEnv {
 	v.frameVariables = frameVariables{values: s.values, thread: t, number: v.Number, frames: v.entered(st)}
 	v.Attribution = s.target.Attribution
 	v.Find = func() []names.Frame {
-		st, err := s.sel.walker.Stack(t, defaultDepth, addr.Code{})
+		st, err := s.sel.Walker.Stack(t, view.DefaultDepth, addr.Code{})
 		if err != nil {
 			return nil // the thread is gone: it is in no function
 		}
@@ -44,7 +45,7 @@ func (v *codeEnv) entered(st *breakpoints.Stop) func(whole bool) ([]names.Frame,
 			stack := v.Stack()
 			return stack, enteredFrame(stack, []*breakpoints.Stop{st})
 		}
-		raw, err := v.s.sel.walker.Raw(v.t, 1, addr.Code{})
+		raw, err := v.s.sel.Walker.Raw(v.t, 1, addr.Code{})
 		if err != nil || len(raw.Frames) == 0 {
 			return nil, 0
 		}
@@ -61,7 +62,7 @@ func (v *codeEnv) home(st *breakpoints.Stop, whole bool) (frames []names.Frame, 
 	if home.thread == nil {
 		return nil, 0, false
 	}
-	raw, err := v.s.sel.walker.Raw(home.thread, defaultDepth, addr.Code{})
+	raw, err := v.s.sel.Walker.Raw(home.thread, view.DefaultDepth, addr.Code{})
 	if err != nil {
 		return nil, 0, false // the thread is gone
 	}

@@ -39,7 +39,7 @@ func TestInsideInstruction(t *testing.T) {
 				}
 				starts := instructions(t, m.Path, sym.Addr, sym.Addr+addr.File(sym.Size))
 				for a := sym.Addr; a < sym.Addr+addr.File(sym.Size); a++ {
-					err := s.Locations.insideInstruction(a.Run(m.Bias))
+					err := insideInstruction(s.target, a.Run(m.Bias))
 					switch {
 					case err == nil && !starts[a]:
 						inside++

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"hdb/internal/addr"
+	"hdb/session/target"
 	"hdb/unwind"
 
 	"golang.org/x/arch/x86/x86asm"
@@ -24,13 +25,13 @@ func (e *InsideError) Error() string {
 // known of code which control reaches from where the unwind information has a function, or a row
 // of one, begin. Nothing is said of other code, and of an address to which a branch leads, as one
 // behind a lock prefix.
-func (l *Locations) insideInstruction(a addr.Run) error {
-	low, high, from, ok := l.codeAround(a)
+func insideInstruction(t *target.Target, a addr.Run) error {
+	low, high, from, ok := codeAround(t, a)
 	if !ok {
 		return nil
 	}
 	code := make([]byte, high-low)
-	if _, err := l.target.Proc.ReadAt(code, int64(low)); err != nil {
+	if _, err := t.Proc.ReadAt(code, int64(low)); err != nil {
 		return nil
 	}
 	f := codeFlow{low: low, code: code, visited: map[addr.Run]int{}}
@@ -41,7 +42,7 @@ func (l *Locations) insideInstruction(a addr.Run) error {
 	for back := addr.Run(1); back < maxInstruction && back <= a-low; back++ {
 		if size := f.visited[a-back]; addr.Run(size) > back {
 			name := ""
-			if sym, err := l.target.Names.Symbols.At(a - back); err == nil {
+			if sym, err := t.Names.Symbols.At(a - back); err == nil {
 				name = fmt.Sprintf(" <%s+%d>", sym.Name, sym.Offset)
 			}
 			return &InsideError{a, a - back, name}
@@ -59,9 +60,9 @@ const (
 
 // codeAround is the function around an address, or the part of it, and where instructions are
 // known to begin in it.
-func (l *Locations) codeAround(a addr.Run) (low, high addr.Run, from []addr.Run, ok bool) {
-	table, bias, ok := l.target.Names.Modules.ModuleAt(a)
-	if !ok || table == nil || l.target.Names.Modules.At(a) == nil {
+func codeAround(t *target.Target, a addr.Run) (low, high addr.Run, from []addr.Run, ok bool) {
+	table, bias, ok := t.Names.Modules.ModuleAt(a)
+	if !ok || table == nil || t.Names.Modules.At(a) == nil {
 		return 0, 0, nil, false
 	}
 	fn, ok := table.FunctionAt(a.File(bias))

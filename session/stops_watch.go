@@ -10,6 +10,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/session/view"
 )
 
 // Watch sets a watchpoint on size bytes at the address; 0 is the size of
@@ -18,7 +19,7 @@ func (s *Stops) Watch(expr string, size int, kind inferior.WatchKind) (*breakpoi
 	if err := s.target.Live(); err != nil {
 		return nil, err
 	}
-	a, err := s.loc.mem.Address(strings.TrimPrefix(strings.TrimSpace(expr), "*"))
+	a, err := s.loc.Mem.Address(strings.TrimPrefix(strings.TrimSpace(expr), "*"))
 	if err != nil {
 		return nil, err
 	}
@@ -35,16 +36,16 @@ func (s *Stops) WatchAt(expr string, a addr.Run, size int, kind inferior.WatchKi
 		return nil, err
 	}
 	b := &binding{size: size, access: kind, typed: s.values.watched(expr, a, size)}
-	f, err := s.sel.liveFrame()
+	f, err := s.sel.LiveFrame()
 	if err == nil {
-		b.home = frameID{s.sel.thread, f.CFA, f.Function}
+		b.home = frameID{s.sel.Cur.Thread, f.CFA, f.Function}
 	}
 	if local {
 		if err != nil {
 			return nil, err
 		}
 		b.local = true
-		if b.returns, err = returnAddress(s.loc.mem, f.CFA); err != nil {
+		if b.returns, err = returnAddress(s.loc.Mem, f.CFA); err != nil {
 			return nil, fmt.Errorf("watch %s: %w", expr, err)
 		}
 	}
@@ -221,7 +222,7 @@ func (s *Stops) bindHardware(st *breakpoints.Stop) error {
 func (s *Stops) breakByRegister(st *breakpoints.Stop, a addr.Run) (*inferior.Watch, error) {
 	if s.target.Proc.FreeRegisters() == 0 {
 		why := s.whyNoRegister(st)
-		if err := s.loc.insideInstruction(a); err != nil {
+		if err := insideInstruction(s.target, a); err != nil {
 			return nil, fmt.Errorf("%s, and %w", why, err)
 		}
 		s.demand.binds[st.ID].short = why
@@ -277,7 +278,7 @@ func (s *Stops) watched(stop inferior.Stop) bool {
 		if at < 0 || s.values.neighbour(b, stop.Changes[at]) {
 			continue
 		}
-		if b.outlived(stop.Thread, s.loc.mem) {
+		if b.outlived(stop.Thread, s.loc.Mem) {
 			if err := s.Enable(st.ID, false); err == nil {
 				s.target.Notify("watchpoint %d is disabled: the function that %s belonged to has returned", st.ID, st.Location)
 				continue
@@ -293,7 +294,7 @@ func (s *Stops) watched(stop inferior.Stop) bool {
 // outlived reports whether the frame of a watched variable has returned: the stack
 // pointer stands above it, or what the frame was to return to is not there any more.
 // Only another call from the very same place and depth is taken for the frame itself.
-func (b *binding) outlived(t *inferior.Thread, mem *Memory) bool {
+func (b *binding) outlived(t *inferior.Thread, mem *view.Memory) bool {
 	if !b.local || t != b.home.thread {
 		return false
 	}
@@ -306,7 +307,7 @@ func (b *binding) outlived(t *inferior.Thread, mem *Memory) bool {
 }
 
 // returnAddress is that below a CFA.
-func returnAddress(mem *Memory, cfa addr.Run) (uint64, error) {
+func returnAddress(mem *view.Memory, cfa addr.Run) (uint64, error) {
 	b, err := mem.Read(cfa-8, 8)
 	if err != nil {
 		return 0, err

@@ -9,12 +9,13 @@ import (
 	"hdb/inferior"
 	"hdb/names"
 	"hdb/session/target"
+	"hdb/session/view"
 )
 
 // Symbols sees to the files that names come from.
 type Symbols struct {
 	target   *target.Target
-	sel      *Selection
+	sel      *view.Selection
 	stops    *Stops
 	recorded *Recorded
 }
@@ -45,11 +46,11 @@ func (s *Symbols) Refresh() ([]names.SymbolChange, error) {
 	if s.target.Mode() == target.Empty {
 		return nil, target.ErrNoProgram
 	}
-	s.sel.walkAgain()
+	s.sel.WalkAgain()
 	switch s.target.Mode() {
 	case target.Saved:
-		if st, err := s.sel.savedStack(); err == nil {
-			s.sel.frame = s.sel.UserFrame(st.Frames)
+		if st, err := s.sel.SavedStack(); err == nil {
+			s.sel.Cur.Num = s.sel.UserFrame(st.Frames)
 		}
 	case target.Loaded, target.Core:
 		s.stops.rebindAll()
@@ -57,7 +58,7 @@ func (s *Symbols) Refresh() ([]names.SymbolChange, error) {
 		s.stops.bindPending()
 	}
 	if s.target.Mode().Readable() && hereErr == nil {
-		s.sel.reselect(here)
+		s.sel.Reselect(here)
 	}
 	return changes, nil
 }

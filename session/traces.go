@@ -13,6 +13,7 @@ import (
 	"hdb/internal/when"
 	"hdb/names"
 	"hdb/session/target"
+	"hdb/session/view"
 	"hdb/values"
 )
 
@@ -20,7 +21,7 @@ import (
 // inside a function.
 type Traced struct {
 	Stop   int // the number of the trace
-	Thread ThreadInfo
+	Thread view.ThreadInfo
 	Depth  int // traced calls of the thread that it is inside of
 	Frame  names.Frame
 	Place  bool // an arrival: no return will be told
@@ -105,7 +106,7 @@ func (tr *tracing) drop(gone func(addr.Run) bool) {
 type Traces struct {
 	target *target.Target
 	demand *demand
-	sel    *Selection
+	sel    *view.Selection
 	values *Values
 	planes *Planes
 	stops  *Stops
@@ -135,10 +136,10 @@ func (s *Traces) Set(text string, o values.Options) (*breakpoints.Stop, error) {
 func (s *Traces) arrived(st *breakpoints.Stop, t *inferior.Thread) {
 	v := newCodeEnv(s.stops, st, t)
 	tr := &s.demand.binds[st.ID].traced
-	told := Traced{Stop: st.ID, Thread: s.sel.threadInfo(t)}
+	told := Traced{Stop: st.ID, Thread: s.sel.ThreadInfo(t)}
 	err := v.read(func() (err error) {
-		told.Frame = s.sel.stack.Frames[s.sel.frame]
-		told.Args, err = s.values.FrameArgs(s.sel.frame, tr.o, true)
+		told.Frame = s.sel.Cur.Stack.Frames[s.sel.Cur.Num]
+		told.Args, err = s.values.FrameArgs(s.sel.Cur.Num, tr.o, true)
 		return err
 	})
 	if err != nil {
@@ -184,7 +185,7 @@ func (tr *tracing) open(t *inferior.Thread) (n int) {
 
 // follow has the return from a call told.
 func (s *Traces) follow(st *breakpoints.Stop, c tracedCall) error {
-	raw, err := s.sel.walker.Raw(c.thread, 2, addr.Code{})
+	raw, err := s.sel.Walker.Raw(c.thread, 2, addr.Code{})
 	if err != nil {
 		return err
 	}
@@ -263,7 +264,7 @@ func (s *Traces) left(t *inferior.Thread, to landing) {
 	}
 	slices.SortFunc(left, func(a, b tracedCall) int { return cmp.Compare(b.depth, a.depth) })
 	for _, c := range left {
-		s.tell(Traced{Stop: c.stop, Thread: s.sel.threadInfo(t), Depth: c.depth, Frame: c.frame, Left: true})
+		s.tell(Traced{Stop: c.stop, Thread: s.sel.ThreadInfo(t), Depth: c.depth, Frame: c.frame, Left: true})
 	}
 }
 
@@ -296,7 +297,7 @@ func (s *Traces) leaving(t *inferior.Thread, to landing) (of func(cfa addr.Run) 
 		}
 		return func(cfa addr.Run) bool { return maps[at].Low <= cfa && cfa <= maps[at].High }, true
 	}
-	raw, err := s.sel.walker.Raw(t, defaultDepth, addr.Code{})
+	raw, err := s.sel.Walker.Raw(t, view.DefaultDepth, addr.Code{})
 	if err != nil || len(raw.Frames) == 0 {
 		return nil, false
 	}
@@ -338,9 +339,9 @@ func (s *Traces) returned(st *breakpoints.Stop, r *tracedReturn, t *inferior.Thr
 	case s.demand.binds[st.ID].traced.calls != nil:
 		return s.returnedLeaking(st, c, regs)
 	}
-	told := Traced{Stop: st.ID, Thread: s.sel.threadInfo(t), Depth: c.depth, Frame: c.frame, Return: true, RAX: regs.Result()}
-	defer func(was selection) { s.sel.selection = was }(s.sel.selection)
-	s.sel.selection = selection{thread: t}
+	told := Traced{Stop: st.ID, Thread: s.sel.ThreadInfo(t), Depth: c.depth, Frame: c.frame, Return: true, RAX: regs.Result()}
+	defer func(was view.Selected) { s.sel.Cur = was }(s.sel.Cur)
+	s.sel.Cur = view.Selected{Thread: t}
 	shown := func(x values.Value) int { // it gets no number
 		if x.Type.Strip().Kind == values.Void {
 			return 0

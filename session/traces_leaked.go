@@ -50,7 +50,7 @@ func (l *LeftBlocks) String() string {
 func (s *Traces) entered(st *breakpoints.Stop, t *inferior.Thread) {
 	var frame names.Frame
 	err := newCodeEnv(s.stops, st, t).read(func() error {
-		frame = s.sel.stack.Frames[s.sel.frame]
+		frame = s.sel.Cur.Stack.Frames[s.sel.Cur.Num]
 		return nil
 	})
 	tr := &s.demand.binds[st.ID].traced

@@ -15,13 +15,14 @@ import (
 	"hdb/query"
 	"hdb/recording"
 	"hdb/session/target"
+	"hdb/session/view"
 )
 
 // Travel brings the view to moments of a capture, or of the recording of the process, which
 // stands meanwhile; and it names those of a recording under way.
 type Travel struct {
 	target   *target.Target
-	sel      *Selection
+	sel      *view.Selection
 	demand   *demand // whose stops a replay looks for
 	recorded *Recorded
 	queries  *Queries
@@ -95,13 +96,13 @@ func (t *Travel) Present() (*Report, error) {
 	case t.target.Proc == nil && !t.target.Past:
 		return nil, target.ErrNotRunning
 	}
-	t.sel.toPresent()
+	t.sel.ToPresent()
 	r := &Report{Stop: "now", Elapsed: t.target.Now()}
-	if t.sel.thread != nil {
-		r.Thread = t.sel.threadInfo(t.sel.thread)
+	if t.sel.Cur.Thread != nil {
+		r.Thread = t.sel.ThreadInfo(t.sel.Cur.Thread)
 	}
 	if st, err := t.sel.Stack(0); err == nil && len(st.Frames) > 0 {
-		r.Frames = st.Frames[:min(t.sel.frame, len(st.Frames)-1)+1]
+		r.Frames = st.Frames[:min(t.sel.Cur.Num, len(st.Frames)-1)+1]
 	}
 	return r, nil
 }
@@ -112,9 +113,9 @@ func (t *Travel) gotoEvent(seq uint64) (*Report, error) {
 	if !ok {
 		return nil, t.recorded.noEvent(seq)
 	}
-	t.sel.leavePresent()
+	t.sel.LeavePresent()
 	t.recorded.bring(seq)
-	t.sel.selectRecorded(seq, e.Stack, seq)
+	t.sel.SelectRecorded(seq, e.Stack, seq)
 	return t.there(&Report{Event: e, Stray: t.queries.strayFree(e), Elapsed: e.Time}, e.TID), nil
 }
 
@@ -122,12 +123,12 @@ func (t *Travel) gotoEvent(seq uint64) (*Report, error) {
 func (t *Travel) there(r *Report, tid int32) *Report {
 	for _, t := range t.recorded.Threads() {
 		if t.TID == tid {
-			r.Thread = ThreadInfo{Num: t.Num, TID: int(t.TID), Name: t.Name, Selected: true}
+			r.Thread = view.ThreadInfo{Num: t.Num, TID: int(t.TID), Name: t.Name, Selected: true}
 		}
 	}
-	if st, err := t.sel.savedStack(); err == nil && len(st.Frames) > 0 {
-		t.sel.frame = t.sel.UserFrame(st.Frames)
-		r.Frames = st.Frames[:t.sel.frame+1]
+	if st, err := t.sel.SavedStack(); err == nil && len(st.Frames) > 0 {
+		t.sel.Cur.Num = t.sel.UserFrame(st.Frames)
+		r.Frames = st.Frames[:t.sel.Cur.Num+1]
 		if r.Event != nil {
 			r.Go = t.goAllocation(r.Event, st.Frames)
 		}
@@ -139,9 +140,9 @@ func (t *Travel) there(r *Report, tid int32) *Report {
 // stack that was shown there is selected.
 func (t *Travel) gotoStop(n int, at uint64) *Report {
 	st := t.recorded.Stops()[n-1]
-	t.sel.leavePresent()
+	t.sel.LeavePresent()
 	t.recorded.bring(at)
-	t.sel.selectRecorded(st.Event, st.Stack, at)
+	t.sel.SelectRecorded(st.Event, st.Stack, at)
 	return t.there(&Report{Stop: fmt.Sprintf("stop %d: %s", n, st.Text), Elapsed: st.Time}, st.TID)
 }
 
@@ -158,7 +159,7 @@ func (t *Travel) travel(ctx context.Context, d query.Direction, wanted func(*rec
 		return nil, err
 	}
 	rec := t.queries.recordingOf(t.recorded.source(), x)
-	if e := t.sel.event(); e != nil && t.target.Proc != nil && !t.target.Past {
+	if e := t.sel.Event(); e != nil && t.target.Proc != nil && !t.target.Past {
 		rec.Moment = e.Seq // the process stands at it
 	}
 	seq, found, err := rec.Find(ctx, d, wanted)

@@ -11,6 +11,7 @@ import (
 	"hdb/internal/modkind"
 	"hdb/names"
 	"hdb/session/target"
+	"hdb/session/view"
 	"hdb/symbols"
 	"hdb/symbols/elf"
 	"hdb/values"
@@ -21,15 +22,15 @@ import (
 // history of printed values.
 type Values struct {
 	target *target.Target
-	sel    *Selection
+	sel    *view.Selection
 	regs   registers
 	words  debuggerWords
 	w      values.World
 }
 
 // newValues is a reader of values with an empty history.
-func newValues(c *target.Target, sel *Selection) *Values {
-	v := &Values{target: c, sel: sel, regs: registers{sel}, words: debuggerWords{c, sel}}
+func newValues(c *target.Target, sel *view.Selection, d *demand) *Values {
+	v := &Values{target: c, sel: sel, regs: registers{sel}, words: debuggerWords{c, sel, d}}
 	v.w = values.World{
 		Program: values.Program{
 			Reader: values.Reader{Mem: sessionMemory{c}}, Modules: v.modules, System: isSystem, Printers: printers.Table{}, TLS: v.threadLocal,
@@ -54,7 +55,7 @@ func (v *Values) mainScope() *values.Frame {
 	if v.target.Image != nil || v.target.Recalled() {
 		return nil
 	}
-	for _, p := range places(v.target.Names.Places.Main()) {
+	for _, p := range view.Places(v.target.Names.Places.Main()) {
 		return frameOfPlace(v.target, p)
 	}
 	return nil
@@ -145,14 +146,14 @@ func (v *Values) frame() (*values.Frame, error) {
 	case v.target.Recalled(), v.target.Image == nil:
 		return nil, nil
 	}
-	if _, err := v.sel.liveFrame(); err != nil {
+	if _, err := v.sel.LiveFrame(); err != nil {
 		return nil, err
 	}
 	st, err := v.sel.Stack(0)
 	if err != nil {
 		return nil, err
 	}
-	return v.frameAt(st.Whole(), min(v.sel.frame, len(st.Frames)-1)), nil
+	return v.frameAt(st.Whole(), min(v.sel.Cur.Num, len(st.Frames)-1)), nil
 }
 
 // frameAt prepares frame i of a stack.
@@ -186,7 +187,7 @@ func (v *Values) moduleAt(a addr.Run) values.Module {
 }
 
 // changed makes the stack be walked anew: what was written may be a part of it.
-func (v *Values) changed() { v.sel.walkAgain() }
+func (v *Values) changed() { v.sel.WalkAgain() }
 
 // A NamedValue is a variable with its value as text.
 type NamedValue struct{ Name, Type, Value string }
@@ -241,13 +242,13 @@ func (v *Values) Args(o values.Options) ([]NamedValue, error) {
 // While only the inner frames of the stack are known, the others are asked for where a value
 // is missing: callers may have kept it.
 func (v *Values) FrameArgs(num int, o values.Options, scalars bool) (out []NamedValue, err error) {
-	defer func(frame int) { v.sel.frame = frame }(v.sel.frame)
-	v.sel.frame = num
+	defer func(frame int) { v.sel.Cur.Num = frame }(v.sel.Cur.Num)
+	v.sel.Cur.Num = num
 	read := func() { out, err = v.variables(o, scalars, v.w.Args, (*inferior.Go).Args) }
-	if v.sel.max == 0 && num < len(v.sel.stack.Frames) {
-		v.sel.max = defaultDepth
+	if v.sel.Cur.Max == 0 && num < len(v.sel.Cur.Stack.Frames) {
+		v.sel.Cur.Max = view.DefaultDepth
 		read()
-		v.sel.max = 0
+		v.sel.Cur.Max = 0
 		if err == nil && !slices.ContainsFunc(out, NamedValue.lost) {
 			return out, nil
 		}
@@ -258,8 +259,8 @@ func (v *Values) FrameArgs(num int, o values.Options, scalars bool) (out []Named
 
 // FrameLocals are the variables of a frame of the selected stack, by its number.
 func (v *Values) FrameLocals(num int, o values.Options) (out []NamedValue, err error) {
-	defer func(frame int) { v.sel.frame = frame }(v.sel.frame)
-	v.sel.frame = num
+	defer func(frame int) { v.sel.Cur.Num = frame }(v.sel.Cur.Num)
+	v.sel.Cur.Num = num
 	return v.Locals(o)
 }
 
@@ -350,7 +351,7 @@ func (v *Values) Returned(fn *Finished, o values.Options) (out Returned, err err
 // returned is what a function has returned from whose frame the selected thread has just come
 // back. keep numbers the value: 0 for a void one.
 func (v *Values) returned(from names.Frame, o values.Options, keep func(values.Value) int) (out Returned, err error) {
-	t := v.sel.thread
+	t := v.sel.Cur.Thread
 	if t == nil {
 		return out, target.ErrNoStack
 	}

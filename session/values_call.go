@@ -10,6 +10,7 @@ import (
 	"hdb/inferior/corefile"
 	"hdb/internal/addr"
 	"hdb/session/target"
+	"hdb/session/view"
 	"hdb/values"
 	"hdb/values/calls"
 )
@@ -17,7 +18,7 @@ import (
 // functionCalls has the program run functions for expressions.
 type functionCalls struct {
 	target   *target.Target
-	sel      *Selection
+	sel      *view.Selection
 	symbols  allocatorSymbols
 	exec     *Execution
 	stepping *Stepping
@@ -53,18 +54,18 @@ func (k *functionCalls) call(c calls.Call, result func(after *values.Frame) erro
 	if err := errors.Join(t.SetRegs(regs), t.SetVectors(vectors)); err != nil {
 		return errors.Join(err, t.Restore(kept))
 	}
-	process, pid, program, hits, sel := k.target.Proc, k.target.Proc.PID(), k.target.Names.Program, k.exec.demand.hits, k.sel.selection
+	process, pid, program, hits, sel := k.target.Proc, k.target.Proc.PID(), k.target.Names.Program, k.exec.demand.hits, k.sel.Cur
 	err = k.run(t, back, addr.Run(regs.Rsp), result)
 	if k.target.Proc != process || process.PID() != pid || k.target.Names.Program != program {
 		return err // there is nothing to go back to
 	}
 	k.exec.demand.hits = hits
 	if errors.Is(err, inferior.ErrThreadEnded) {
-		k.sel.selectDefault()
-		return fmt.Errorf("the thread ended during the call: thread %d is selected", k.sel.thread.Num)
+		k.sel.SelectDefault()
+		return fmt.Errorf("the thread ended during the call: thread %d is selected", k.sel.Cur.Thread.Num)
 	}
-	k.sel.selection = sel
-	k.sel.walkAgain()
+	k.sel.Cur = sel
+	k.sel.WalkAgain()
 	return errors.Join(err, t.Restore(kept))
 }
 
@@ -77,7 +78,7 @@ func (k *functionCalls) caller() (*inferior.Thread, error) {
 		return nil, ErrCaptureValues
 	case k.target.Proc == nil:
 		return nil, k.target.Live()
-	case k.sel.thread == nil:
+	case k.sel.Cur.Thread == nil:
 		return nil, target.ErrNoStack
 	case k.target.Proc.IsGo():
 		return nil, errors.New("functions of a Go program are not called: its runtime has stacks of its own")
@@ -87,7 +88,7 @@ func (k *functionCalls) caller() (*inferior.Thread, error) {
 	if _, in := k.sel.InProbe(); in {
 		return nil, errInProbe
 	}
-	return k.sel.thread, k.outsideAllocator()
+	return k.sel.Cur.Thread, k.outsideAllocator()
 }
 
 // outsideAllocator is the error of a thread that is inside of an allocator function: it
@@ -166,7 +167,7 @@ func (k *functionCalls) run(t *inferior.Thread, back, sp addr.Run, result func(*
 	if err != nil {
 		return err
 	}
-	k.sel.thread = t
+	k.sel.Cur.Thread = t
 	return result(&values.Frame{Regs: regs.Unwind(), Wide: k.values.regs.wide()})
 }
 

@@ -7,6 +7,7 @@ import (
 	"hdb/internal/cond"
 	"hdb/names"
 	"hdb/session/target"
+	"hdb/session/view"
 	"hdb/values"
 )
 
@@ -39,9 +40,9 @@ func (v *frameVariables) Holds(expr string) (holds, known bool) {
 // lost.
 func (v *frameVariables) read(fn func() error) error {
 	w := &v.values.w
-	defer func(sel selection, was values.World) {
-		v.values.sel.selection, w.Words, w.Call = sel, was.Words, was.Call
-	}(v.values.sel.selection, *w)
+	defer func(sel view.Selected, was values.World) {
+		v.values.sel.Cur, w.Words, w.Call = sel, was.Words, was.Call
+	}(v.values.sel.Cur, *w)
 	w.Words, w.Call = v.word, nil
 	err := target.ErrNoStack
 	for _, whole := range []bool{false, true} {
@@ -49,7 +50,7 @@ func (v *frameVariables) read(fn func() error) error {
 		if len(stack) == 0 {
 			continue
 		}
-		v.values.sel.selection = selection{thread: v.thread, stack: names.Stack{Frames: stack}, max: defaultDepth, frame: frame}
+		v.values.sel.Cur = view.Selected{Thread: v.thread, Stack: names.Stack{Frames: stack}, Max: view.DefaultDepth, Num: frame}
 		if err = fn(); !values.IsLost(err) {
 			return err
 		}

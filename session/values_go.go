@@ -38,7 +38,7 @@ func (v *Values) goFrame() (*inferior.Go, inferior.GoPlace, error) {
 	if err != nil || len(st.Frames) == 0 {
 		return nil, at, err
 	}
-	i := min(v.sel.frame, len(st.Frames)-1)
+	i := min(v.sel.Cur.Num, len(st.Frames)-1)
 	fr := st.Frames[i]
 	if fr.Language != 0 && fr.Language != dwarf.LangGo {
 		return nil, at, nil
@@ -54,7 +54,7 @@ func (v *Values) goFrame() (*inferior.Go, inferior.GoPlace, error) {
 	for first > 0 && st.Frames[first-1].Inlined && st.Frames[first-1].Code == fr.Code && st.Frames[first-1].CFA == fr.CFA {
 		first--
 	}
-	return g, inferior.GoPlace{Thread: v.sel.thread, Parked: v.sel.parked(st), CFA: fr.CFA, PC: fr.Code.Addr(), Inlined: i - first + fr.Ahead, Index: i + st.Frames[0].Ahead}, nil
+	return g, inferior.GoPlace{Thread: v.sel.Cur.Thread, Parked: v.sel.Parked(st), CFA: fr.CFA, PC: fr.Code.Addr(), Inlined: i - first + fr.Ahead, Index: i + st.Frames[0].Ahead}, nil
 }
 
 // asGo lets answer tell what an expression of Go is in a frame of Go. It reports false,

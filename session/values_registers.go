@@ -8,16 +8,17 @@ import (
 
 	"hdb/inferior"
 	"hdb/session/target"
+	"hdb/session/view"
 	"hdb/unwind"
 )
 
 // registers are the registers of the selected thread by their DWARF numbers, as
 // expressions read and change them.
-type registers struct{ sel *Selection }
+type registers struct{ sel *view.Selection }
 
 // set changes a register of the selected thread.
 func (r registers) set(reg unwind.Reg, n uint64) error {
-	t := r.sel.thread
+	t := r.sel.Cur.Thread
 	if t == nil {
 		return target.ErrNoStack
 	}
@@ -33,7 +34,7 @@ func (r registers) set(reg unwind.Reg, n uint64) error {
 	if err := t.SetRegs(now); err != nil {
 		return err
 	}
-	r.sel.walkAgain()
+	r.sel.WalkAgain()
 	return nil
 }
 
@@ -51,13 +52,13 @@ const (
 // wide reads the selected thread's registers of floating point and vectors,
 // once and when the first of them is asked for.
 func (r registers) wide() func(reg uint64) []byte {
-	read := sync.OnceValues(func() (inferior.Vectors, error) { return r.sel.thread.Vectors() })
+	read := sync.OnceValues(func() (inferior.Vectors, error) { return r.sel.Cur.Thread.Vectors() })
 	return func(reg uint64) []byte {
-		if r.sel.thread == nil {
+		if r.sel.Cur.Thread == nil {
 			return nil
 		}
 		if reg >= dwarfFlags && reg <= dwarfGSBase {
-			now, err := r.sel.thread.Regs()
+			now, err := r.sel.Cur.Thread.Regs()
 			if err != nil {
 				return nil
 			}
@@ -87,7 +88,7 @@ func (r registers) wide() func(reg uint64) []byte {
 
 // setWide changes the lowest bytes of a vector register of the selected thread.
 func (r registers) setWide(reg uint64, b []byte) error {
-	t := r.sel.thread
+	t := r.sel.Cur.Thread
 	if t == nil {
 		return target.ErrNoStack
 	}

@@ -15,10 +15,10 @@ func (v *Values) threadLocal(m values.Module, offset uint64) (addr.Run, error) {
 	if err := v.target.Readable(); err != nil {
 		return 0, err
 	}
-	if v.sel.thread == nil {
+	if v.sel.Cur.Thread == nil {
 		return 0, target.ErrNoStack
 	}
-	regs, err := v.sel.thread.Regs()
+	regs, err := v.sel.Cur.Thread.Regs()
 	if err != nil {
 		return 0, err
 	}

@@ -7,9 +7,8 @@ import (
 	"hdb/capture"
 	"hdb/inferior"
 	"hdb/internal/addr"
-	"hdb/query"
-	"hdb/recording"
 	"hdb/session/target"
+	"hdb/session/view"
 	"hdb/values"
 )
 
@@ -17,7 +16,8 @@ import (
 // and the like.
 type debuggerWords struct {
 	target *target.Target
-	sel    *Selection
+	sel    *view.Selection
+	demand *demand
 }
 
 // word is a number of the debugger: of the selected thread, of the last end of the
@@ -33,7 +33,7 @@ func (d debuggerWords) word(name string) (values.Word, bool) {
 		}
 		return values.Word{N: uint64(n), Int: true}, true
 	case "bpnum":
-		n := d.sel.demand.stops.Last()
+		n := d.demand.stops.Last()
 		return values.Word{N: uint64(n), Int: true}, n > 0
 	case "_exitcode":
 		if d.target.Exit == nil || d.target.Exit.Signal != 0 {
@@ -51,39 +51,39 @@ func (d debuggerWords) word(name string) (values.Word, bool) {
 
 // threadNumber is that of the selected thread, in the past of the one that made the selected event; 0 without one.
 func (d debuggerWords) threadNumber() int {
-	switch e := d.sel.event(); {
-	case !d.sel.target.Recalled():
+	switch e := d.sel.Event(); {
+	case !d.target.Recalled():
 	case e == nil:
 		return 0
 	default:
-		threads := d.sel.recordedSource().Threads()
+		threads := d.sel.RecordedSource().Threads()
 		if i := slices.IndexFunc(threads, func(t capture.Thread) bool { return t.TID == e.TID }); i >= 0 {
 			return threads[i].Num
 		}
 		return 0
 	}
-	if d.sel.thread == nil || !d.target.Mode().Readable() {
+	if d.sel.Cur.Thread == nil || !d.target.Mode().Readable() {
 		return 0
 	}
-	return d.sel.thread.Num
+	return d.sel.Cur.Thread.Num
 }
 
 // signalInfo is the siginfo_t of the signal that the selected thread stopped at.
 func (d debuggerWords) signalInfo() []byte {
-	if !d.target.Mode().Readable() || d.sel.thread == nil {
+	if !d.target.Mode().Readable() || d.sel.Cur.Thread == nil {
 		return nil
 	}
-	return d.sel.thread.SignalInfo()
+	return d.sel.Cur.Thread.SignalInfo()
 }
 
 // exception is the object that the selected thread throws or begins to handle, where a
 // stop at that is reported.
 func (d debuggerWords) exception() (at addr.Run, typeName string, ok bool) {
-	t := d.sel.thread
+	t := d.sel.Cur.Thread
 	if !d.target.Mode().Readable() || t == nil || d.target.Recalled() {
 		return 0, "", false
 	}
-	for _, h := range d.sel.demand.hits {
+	for _, h := range d.demand.hits {
 		if h.stop == nil || h.stop.Caught == "" || !slices.ContainsFunc(h.stop.Places, func(p breakpoints.Place) bool { return p.Addr == d.at(t) }) {
 			continue
 		}
@@ -111,7 +111,7 @@ func (d debuggerWords) at(t *inferior.Thread) addr.Run {
 // event is $size and the like: of the event that is stopped at, or selected in a
 // capture.
 func (d debuggerWords) event(name string) (values.Word, bool) {
-	e := d.sel.event()
+	e := d.sel.Event()
 	if e == nil {
 		return values.Word{}, false
 	}
@@ -126,21 +126,4 @@ func (d debuggerWords) event(name string) (values.Word, bool) {
 		return values.Word{N: e.Old, Address: true}, e.Kind == capture.Realloc
 	}
 	return values.Word{}, false
-}
-
-// event is the event that is stopped at, or selected in a capture; nil: none.
-func (s *Selection) event() *recording.Event {
-	if s.target.Recalled() {
-		e, ok := query.EventAt(s.target.Reading.Of(s.recordedSource()), s.seq)
-		if !ok {
-			return nil
-		}
-		return e
-	}
-	for _, h := range s.demand.hits {
-		if h.event != nil {
-			return h.event
-		}
-	}
-	return nil
 }

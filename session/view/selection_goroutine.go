@@ -1,4 +1,4 @@
-package session
+package view
 
 import (
 	"fmt"
@@ -20,15 +20,15 @@ func (s *Selection) SelectGoroutine(id uint64) (Goroutine, error) {
 	if err != nil {
 		return Goroutine{}, err
 	}
-	t := s.thread
+	t := s.Cur.Thread
 	for _, o := range s.target.Image.Threads() {
 		if o.Num == x.Thread {
 			t = o
 		}
 	}
-	s.selection = selection{thread: t, routine: &x}
+	s.Cur = Selected{Thread: t, routine: &x}
 	if st, err := s.Stack(0); err == nil && x.Thread != 0 && s.onThread(st, t) {
-		s.selection = selection{thread: t}
+		s.Cur = Selected{Thread: t}
 	}
 	return x, nil
 }
@@ -47,39 +47,39 @@ func (s *Selection) WithoutGoHelpers(frames []names.Frame, selected int) []names
 
 // parked is the selected goroutine for delve, whose stack it is; nil if the stack is the
 // thread's.
-func (s *Selection) parked(st names.Stack) *inferior.ParkedGoroutine {
-	if s.routine == nil || len(st.Frames) == 0 {
+func (s *Selection) Parked(st names.Stack) *inferior.ParkedGoroutine {
+	if s.Cur.routine == nil || len(st.Frames) == 0 {
 		return nil
 	}
 	regs := st.Frames[0].Regs
 	bp, _ := regs.Get(unwind.RBP)
-	return &inferior.ParkedGoroutine{G: s.routine.At, PC: regs.PC(), SP: regs.SP(), BP: addr.Run(bp)}
+	return &inferior.ParkedGoroutine{G: s.Cur.routine.At, PC: regs.PC(), SP: regs.SP(), BP: addr.Run(bp)}
 }
 
 // steps is the error where the selected goroutine does not run, and so cannot be stepped.
-func (s *Selection) steps() error {
-	if s.routine == nil || s.routine.Thread != 0 {
+func (s *Selection) Steps() error {
+	if s.Cur.routine == nil || s.Cur.routine.Thread != 0 {
 		return nil
 	}
-	return fmt.Errorf("goroutine %d does not run (%s): `thread N` selects what does", s.routine.ID, s.routine.Does())
+	return fmt.Errorf("goroutine %d does not run (%s): `thread N` selects what does", s.Cur.routine.ID, s.Cur.routine.Does())
 }
 
 // Chosen is the number of the goroutine that was selected and has a stack that is no thread's.
 func (s *Selection) Chosen() (id uint64, ok bool) {
-	if s.routine == nil {
+	if s.Cur.routine == nil {
 		return 0, false
 	}
-	return s.routine.ID, true
+	return s.Cur.routine.ID, true
 }
 
 // Goroutine is the selected goroutine: the one whose stack is looked at, or which the selected
 // thread runs. ok is false if there is none.
 func (s *Selection) Goroutine() (x Goroutine, ok bool) {
-	if s.routine != nil {
-		return *s.routine, true
+	if s.Cur.routine != nil {
+		return *s.Cur.routine, true
 	}
-	if s.target.Readable() != nil || s.thread == nil {
+	if s.target.Readable() != nil || s.Cur.Thread == nil {
 		return Goroutine{}, false
 	}
-	return s.goroutines.OfThread(s.thread)
+	return s.goroutines.OfThread(s.Cur.Thread)
 }

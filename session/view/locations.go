@@ -1,4 +1,4 @@
-package session
+package view
 
 import (
 	"fmt"
@@ -14,9 +14,14 @@ import (
 // Locations finds the places in the code, and the lines in source files, that a user
 // types.
 type Locations struct {
-	target *target.Target
+	Target *target.Target
 	sel    *Selection // whose file and line are the default
-	mem    *Memory
+	Mem    *Memory
+}
+
+// newLocations are the places of a target's code; what is selected gives the default file and line.
+func NewLocations(t *target.Target, sel *Selection, mem *Memory) *Locations {
+	return &Locations{t, sel, mem}
 }
 
 // Places resolves a location as typed: a function, FILE:LINE, FILE:FUNCTION,
@@ -27,45 +32,45 @@ func (l *Locations) Places(text string) ([]breakpoints.Place, error) {
 	case text == "":
 		return l.herePlace()
 	case text[0] == '*':
-		a, err := l.mem.Address(text[1:])
+		a, err := l.Mem.Address(text[1:])
 		if err != nil {
 			return nil, err
 		}
-		return []breakpoints.Place{breakpoints.Place(l.target.Names.Places.At(a))}, nil
+		return []breakpoints.Place{breakpoints.Place(l.Target.Names.Places.At(a))}, nil
 	case len(text) > 2 && text[0] == '/' && text[len(text)-1] == '/':
-		found, err := l.target.Names.Places.Matching(text[1 : len(text)-1])
-		return places(found), err
-	case text[0] == '+' || text[0] == '-' || isDigits(text):
-		file, line, err := l.lineNumber(text)
+		found, err := l.Target.Names.Places.Matching(text[1 : len(text)-1])
+		return Places(found), err
+	case text[0] == '+' || text[0] == '-' || IsDigits(text):
+		file, line, err := l.LineNumber(text)
 		if err != nil {
 			return nil, err
 		}
-		return places(l.target.Names.Places.OfLine(file, line)), nil
+		return Places(l.Target.Names.Places.OfLine(file, line)), nil
 	}
 	if file, rest, ok := names.CutFile(text); ok {
 		if line, err := strconv.Atoi(rest); err == nil {
-			return places(l.target.Names.Places.OfLine(file, line)), nil
+			return Places(l.Target.Names.Places.OfLine(file, line)), nil
 		}
-		return places(l.target.Names.Places.InFile(file, rest)), nil
+		return Places(l.Target.Names.Places.InFile(file, rest)), nil
 	}
-	return places(l.target.Names.Places.OfFunction(text)), nil
+	return Places(l.Target.Names.Places.OfFunction(text)), nil
 }
 
-func isDigits(s string) bool {
+func IsDigits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
 // herePlace is the selected frame's PC.
 func (l *Locations) herePlace() ([]breakpoints.Place, error) {
-	f, err := l.sel.liveFrame()
+	f, err := l.sel.LiveFrame()
 	if err != nil {
 		return nil, err
 	}
-	return []breakpoints.Place{breakpoints.Place(l.target.Names.Places.At(f.Code.Addr()))}, nil
+	return []breakpoints.Place{breakpoints.Place(l.Target.Names.Places.At(f.Code.Addr()))}, nil
 }
 
 // lineNumber reads LINE, +N and -N, which count from the selected frame's line.
-func (l *Locations) lineNumber(text string) (file string, line int, err error) {
+func (l *Locations) LineNumber(text string) (file string, line int, err error) {
 	n, err := strconv.Atoi(text)
 	if err != nil {
 		return "", 0, fmt.Errorf("line %q: not a number", text)
@@ -86,8 +91,8 @@ func (l *Locations) DefaultLine() (file string, line int) {
 	if f, err := l.sel.Frame(); err == nil && f.File != "" {
 		return f.File, f.Line
 	}
-	if l.target.Saved == nil {
-		for _, p := range l.target.Names.Places.Main() {
+	if l.Target.Saved == nil {
+		for _, p := range l.Target.Names.Places.Main() {
 			if p.File != "" {
 				return p.File, p.Line
 			}
@@ -97,7 +102,7 @@ func (l *Locations) DefaultLine() (file string, line int) {
 }
 
 // places are places of code as breakpoints have them.
-func places(found []names.Place) []breakpoints.Place {
+func Places(found []names.Place) []breakpoints.Place {
 	var out []breakpoints.Place
 	for _, p := range found {
 		out = append(out, breakpoints.Place(p))
@@ -108,14 +113,14 @@ func places(found []names.Place) []breakpoints.Place {
 // entries are the entry points of FUNCTION or FILE:FUNCTION; ok is false for other locations.
 func (l *Locations) entries(location string) (at []addr.Run, ok bool) {
 	name := breakpoints.PlainLocation(location)
-	if name == "" || strings.ContainsRune("*/+-", rune(name[0])) || isDigits(name) {
+	if name == "" || strings.ContainsRune("*/+-", rune(name[0])) || IsDigits(name) {
 		return nil, false
 	}
 	file, rest, inFile := names.CutFile(name)
 	if inFile {
 		name = rest
 	}
-	for _, p := range l.target.Names.Places.EntriesOf(name) {
+	for _, p := range l.Target.Names.Places.EntriesOf(name) {
 		if !inFile || names.SameFile(p.File, file) {
 			at = append(at, p.Addr)
 		}
@@ -134,7 +139,7 @@ func (l *Locations) Lines(location string) ([]names.LineInfo, error) {
 		}
 		at = append(at, f.Code.Lookup())
 	} else if file, line, ok := l.fileAndLine(location); ok {
-		return l.target.Names.Symbols.Lines(file, line), nil
+		return l.Target.Names.Symbols.Lines(file, line), nil
 	} else if entries, ok := l.entries(location); ok {
 		at = entries
 	} else {
@@ -148,7 +153,7 @@ func (l *Locations) Lines(location string) ([]names.LineInfo, error) {
 	}
 	var rows []names.LineInfo
 	for _, a := range at {
-		rows = append(rows, l.target.Names.Symbols.LineAt(a))
+		rows = append(rows, l.Target.Names.Symbols.LineAt(a))
 	}
 	return rows, nil
 }

@@ -1,4 +1,4 @@
-package session
+package view
 
 import (
 	"bytes"
@@ -45,40 +45,6 @@ func (m *Memory) Write(a addr.Run, b []byte) error {
 		return err
 	}
 	_, err := m.target.Proc.WriteAt(b, int64(a))
-	m.sel.walkAgain()
+	m.sel.WalkAgain()
 	return err
-}
-
-// Patterns are the bytes that expressions name, for commands about memory.
-type Patterns struct{ values *Values }
-
-// Search reads what find is to look for, and where.
-func (p *Patterns) Search(expr string, size int) (s values.Search, err error) {
-	err = p.values.guarded(func(f *values.Frame) error {
-		s, err = p.values.w.Search(f, expr, size)
-		return err
-	})
-	return s, err
-}
-
-// Found sets $_ and $numfound by what was found.
-func (p *Patterns) Found(at addr.Run, n int) { p.values.w.Found(at, n) }
-
-// Literal is the bytes of an array that does not lie in memory, as a text that was typed,
-// and what its elements are.
-func (p *Patterns) Literal(expr string) (b []byte, unit values.Unit, err error) {
-	err = p.values.guarded(func(f *values.Frame) error {
-		b, unit, err = p.values.w.Literal(f, expr)
-		return err
-	})
-	return b, unit, err
-}
-
-// Raw is the bytes of the value of an expression.
-func (p *Patterns) Raw(expr string) (b []byte, err error) {
-	err = p.values.guarded(func(f *values.Frame) error {
-		b, err = p.values.w.Raw(f, expr)
-		return err
-	})
-	return b, err
 }

@@ -1,4 +1,4 @@
-package session
+package view
 
 import (
 	"cmp"
@@ -22,8 +22,8 @@ import (
 // fileAndLine reads FILE:LINE, LINE, +N and -N.
 func (l *Locations) fileAndLine(location string) (file string, line int, ok bool) {
 	location = breakpoints.PlainLocation(location)
-	if location != "" && (location[0] == '+' || location[0] == '-' || isDigits(location)) {
-		file, line, err := l.lineNumber(location)
+	if location != "" && (location[0] == '+' || location[0] == '-' || IsDigits(location)) {
+		file, line, err := l.LineNumber(location)
 		return file, line, err == nil
 	}
 	file, rest, cut := names.CutFile(location)
@@ -37,18 +37,18 @@ func (l *Locations) UnitAt() (unit symbols.UnitInfo, module string, ok bool) {
 	var at addr.Run
 	if f, err := l.sel.Frame(); err == nil {
 		at = f.Code.Lookup()
-	} else if main := l.target.Names.Places.Main(); len(main) > 0 {
+	} else if main := l.Target.Names.Places.Main(); len(main) > 0 {
 		at = main[0].Addr
 	} else {
 		return unit, "", false
 	}
-	return l.target.Names.Symbols.UnitAt(at)
+	return l.Target.Names.Symbols.UnitAt(at)
 }
 
 // FindSources are the source files that a name as typed may mean, those of the
 // selected frame's directory first.
 func (l *Locations) FindSources(name string) ([]string, error) {
-	files, err := l.target.Names.Symbols.SourceFiles()
+	files, err := l.Target.Names.Symbols.SourceFiles()
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (l *Locations) Meant(name string, words ...string) string {
 // long, or that no debug information has such a file.
 func (l *Locations) WhyNoLine(location string) string {
 	file, line, ok := l.fileAndLine(location)
-	files, err := l.target.Names.Symbols.SourceFiles()
+	files, err := l.Target.Names.Symbols.SourceFiles()
 	if !ok || err != nil || len(files) == 0 {
 		return ""
 	}
@@ -113,7 +113,7 @@ func (l *Locations) WhyNoLine(location string) string {
 		}
 		return "no debug information has such a file"
 	}
-	if src, err := l.target.Names.Source(files[at]); err == nil && src.Whole() && line > src.Last() {
+	if src, err := l.Target.Names.Source(files[at]); err == nil && src.Whole() && line > src.Last() {
 		return fmt.Sprintf("%s has %s", filepath.Base(file), units.Count(src.Last(), "line"))
 	}
 	return "no code of it lies there or behind"
@@ -123,7 +123,7 @@ func (l *Locations) WhyNoLine(location string) string {
 // parameters and without parameters alone; none of a program that is too large to look through
 // for a hint.
 func (l *Locations) programFunctions() (base, full []string) {
-	objs := l.target.Names.Images()
+	objs := l.Target.Names.Images()
 	if len(objs) == 0 {
 		return nil, nil
 	}
@@ -136,7 +136,7 @@ func (l *Locations) programFunctions() (base, full []string) {
 	if size > maxListed {
 		return nil, nil
 	}
-	for _, fn := range objs[0].Object.MatchFunctions(regexp.MustCompile(""), l.target.Reading.GivenUp) {
+	for _, fn := range objs[0].Object.MatchFunctions(regexp.MustCompile(""), l.Target.Reading.GivenUp) {
 		base = append(base, query.BaseName(fn.Name))
 		if name := query.WithoutParameters(fn.Name); strings.Contains(name, "::") {
 			full = append(full, name)

@@ -1,4 +1,4 @@
-package session
+package view
 
 import (
 	"errors"
@@ -16,6 +16,9 @@ type Memory struct {
 	target *target.Target
 	sel    *Selection // whose registers an address may name
 }
+
+// newMemory is the memory of a target; addresses may name registers of what is selected.
+func NewMemory(t *target.Target, sel *Selection) *Memory { return &Memory{t, sel} }
 
 // Read reads n bytes of the inferior's memory. What could be read is returned
 // also with an error.

@@ -1,4 +1,4 @@
-package session
+package view
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 	"hdb/internal/addr"
 	"hdb/names"
 	"hdb/query"
+	"hdb/recording"
 	"hdb/session/target"
 	"hdb/symbols"
 	"hdb/unwind"
@@ -18,33 +19,38 @@ import (
 
 // selection is what the user looks at: a thread, its stack and a frame of it. In
 // a capture, the event.
-type selection struct {
-	thread  *inferior.Thread
-	seq     uint64          // in a capture: the event,
-	stackID capture.StackID // its stack,
-	at      uint64          // and the event whose modules resolve it
-	stack   names.Stack
-	max     int // frames walked for stack; 0: only as many as the last report shows
-	frame   int
-	code    addr.Code // what is known of the thread's PC, see walker.raw
+type Selected struct {
+	Thread  *inferior.Thread
+	Seq     uint64          // in a capture: the event,
+	StackID capture.StackID // its stack,
+	At      uint64          // and the event whose modules resolve it
+	Stack   names.Stack
+	Max     int // frames walked for stack; 0: only as many as the last report shows
+	Num     int
+	Code    addr.Code // what is known of the thread's PC, see walker.raw
 
 	routine *Goroutine // of a Go program, which the stack is of; nil: it is the thread's
 
-	python   int  // the selected function of Python, by its number among these
-	inPython bool // that is what was selected; frame stands for it
+	Python   int  // the selected function of Python, by its number among these
+	InPython bool // that is what was selected; frame stands for it
 }
 
 // Selection is the thread, the stack and the frame that commands are about, and the event
 // whose moment is in view when that is in the past.
 type Selection struct {
 	target     *target.Target
-	source     func() capture.Source // of the process that is recorded
-	walker     *target.Walker
-	demand     *demand
+	Source     func() capture.Source // of the process that is recorded
+	Walker     *target.Walker
+	hit        func(*inferior.Thread) *recording.Event // of the stop that a thread is at, any of nil; nil: it is at none
 	goroutines *Goroutines
-	selection
-	present selection // of the process, while the view is in the past
-	ahead   ahead
+	Cur        Selected
+	present    Selected // of the process, while the view is in the past
+	ahead      ahead
+}
+
+// newSelection selects nothing yet. hit is the event of the stop that a thread is at, of any thread for nil; nil: it is at none.
+func NewSelection(t *target.Target, w *target.Walker, hit func(*inferior.Thread) *recording.Event, goroutines *Goroutines) *Selection {
+	return &Selection{target: t, Walker: w, hit: hit, goroutines: goroutines}
 }
 
 // ahead is the inlined calls that begin at the PC where a thread has stopped, as long as
@@ -56,18 +62,18 @@ type ahead struct {
 }
 
 // setAhead says how many there are where the thread stands.
-func (s *Selection) setAhead(t *inferior.Thread, calls int) {
+func (s *Selection) SetAhead(t *inferior.Thread, calls int) {
 	s.ahead = ahead{}
 	if regs, err := t.Regs(); err == nil && calls > 0 {
 		s.ahead = ahead{t, regs.PC(), calls}
 	}
-	if s.thread == t {
-		s.walkAgain()
+	if s.Cur.Thread == t {
+		s.WalkAgain()
 	}
 }
 
 // notEntered is the number of inlined calls that the thread has not entered at its PC.
-func (s *Selection) notEntered(t *inferior.Thread, pc addr.Run) int {
+func (s *Selection) NotEntered(t *inferior.Thread, pc addr.Run) int {
 	if s.ahead.thread != t || s.ahead.pc != pc {
 		return 0
 	}
@@ -75,12 +81,12 @@ func (s *Selection) notEntered(t *inferior.Thread, pc addr.Run) int {
 }
 
 // behindCall tells that the selected thread's PC is known to be where a call returned to.
-func (s *Selection) behindCall(t *inferior.Thread, pc addr.Run) bool {
-	return s.thread == t && s.code.IsReturn() && s.code.Addr() == pc
+func (s *Selection) BehindCall(t *inferior.Thread, pc addr.Run) bool {
+	return s.Cur.Thread == t && s.Cur.Code.IsReturn() && s.Cur.Code.Addr() == pc
 }
 
 // entered is the stack of a thread from its innermost call that has been entered on.
-func (s *Selection) entered(t *inferior.Thread, frames []names.Frame) []names.Frame {
+func (s *Selection) Entered(t *inferior.Thread, frames []names.Frame) []names.Frame {
 	if len(frames) == 0 || s.ahead.calls == 0 || frames[0].Code != addr.PC(s.ahead.pc) {
 		return frames
 	}
@@ -88,7 +94,7 @@ func (s *Selection) entered(t *inferior.Thread, frames []names.Frame) []names.Fr
 	if err != nil {
 		return frames
 	}
-	n := s.notEntered(t, regs.PC())
+	n := s.NotEntered(t, regs.PC())
 	if n == 0 || n >= len(frames) || frames[n].CFA != frames[0].CFA {
 		return frames
 	}
@@ -103,101 +109,101 @@ func (s *Selection) entered(t *inferior.Thread, frames []names.Frame) []names.Fr
 }
 
 // clear selects nothing.
-func (s *Selection) clear() {
-	s.target.Past, s.selection, s.present, s.ahead = false, selection{}, selection{}, ahead{}
+func (s *Selection) Clear() {
+	s.target.Past, s.Cur, s.present, s.ahead = false, Selected{}, Selected{}, ahead{}
 }
 
 // leavePresent has the view of a process leave where that stands.
-func (s *Selection) leavePresent() {
+func (s *Selection) LeavePresent() {
 	if s.target.Saved == nil && !s.target.Past {
-		s.target.Past, s.present = true, s.selection
+		s.target.Past, s.present = true, s.Cur
 	}
 }
 
 // toPresent selects again what was selected before the view left for the past. Debug files
 // may have come since.
-func (s *Selection) toPresent() {
+func (s *Selection) ToPresent() {
 	if s.target.Past {
-		s.target.Past, s.selection, s.present = false, s.present, selection{}
-		s.walkAgain()
+		s.target.Past, s.Cur, s.present = false, s.present, Selected{}
+		s.WalkAgain()
 	}
 }
 
 // walkAgain forgets the stack, so that it is walked anew.
-func (s *Selection) walkAgain() { s.stack, s.max = names.Stack{}, 0 }
+func (s *Selection) WalkAgain() { s.Cur.Stack, s.Cur.Max = names.Stack{}, 0 }
 
 // leave forgets the stack of a thread that runs on.
-func (s *Selection) leave() {
-	s.selection = selection{thread: s.thread, seq: s.seq, stackID: s.stackID, at: s.at}
+func (s *Selection) Leave() {
+	s.Cur = Selected{Thread: s.Cur.Thread, Seq: s.Cur.Seq, StackID: s.Cur.StackID, At: s.Cur.At}
 }
 
 // selectRecorded selects an event of the capture, its stack, and the event whose modules
 // resolve that.
-func (s *Selection) selectRecorded(seq uint64, stack capture.StackID, at uint64) {
-	s.selection = selection{seq: seq, stackID: stack, at: at}
+func (s *Selection) SelectRecorded(seq uint64, stack capture.StackID, at uint64) {
+	s.Cur = Selected{Seq: seq, StackID: stack, At: at}
 }
 
 // selectSaved starts at the last stop of the session, or the last event.
-func (s *Selection) selectSaved() {
+func (s *Selection) SelectSaved() {
 	stops := s.target.Saved.Stops()
 	for i := len(stops) - 1; i >= 0; i-- {
 		if stops[i].Stack != 0 {
-			s.seq = stops[i].Event
-			s.stackID = stops[i].Stack
-			s.at = max(stops[i].Event, stops[i].Seq)
+			s.Cur.Seq = stops[i].Event
+			s.Cur.StackID = stops[i].Stack
+			s.Cur.At = max(stops[i].Event, stops[i].Seq)
 			break
 		}
 	}
-	if s.stackID == 0 {
+	if s.Cur.StackID == 0 {
 		if e, ok := s.target.Saved.Event(s.target.Saved.Last()); ok {
-			s.seq, s.stackID, s.at = e.Seq, e.Stack, e.Seq
+			s.Cur.Seq, s.Cur.StackID, s.Cur.At = e.Seq, e.Stack, e.Seq
 		}
 	}
-	if st, err := s.savedStack(); err == nil {
-		s.frame = s.UserFrame(st.Frames)
+	if st, err := s.SavedStack(); err == nil {
+		s.Cur.Num = s.UserFrame(st.Frames)
 	}
 }
 
 // defaultDepth bounds stacks that nobody asked to see whole.
-const defaultDepth = 2048
+const DefaultDepth = 2048
 
 // Stack is the selected thread's stack, or the selected event's in a capture.
 // At most limit physical frames are walked, 0 is the default bound.
 func (s *Selection) Stack(limit int) (names.Stack, error) {
 	if limit <= 0 {
-		limit = defaultDepth
+		limit = DefaultDepth
 	}
 	if s.target.Recalled() {
-		return s.savedStack()
+		return s.SavedStack()
 	}
 	if err := s.target.Readable(); err != nil {
 		return names.Stack{}, err
 	}
-	if s.thread == nil {
+	if s.Cur.Thread == nil {
 		return names.Stack{}, target.ErrNoStack
 	}
-	if s.max >= limit {
-		return s.stack, nil
+	if s.Cur.Max >= limit {
+		return s.Cur.Stack, nil
 	}
 	st, err := s.walked(limit)
 	if err != nil {
 		return names.Stack{}, err
 	}
 	st = s.toMain(st)
-	s.stack, s.max = st, limit
+	s.Cur.Stack, s.Cur.Max = st, limit
 	return st, nil
 }
 
 // walked is the stack of the selected goroutine or thread.
 func (s *Selection) walked(limit int) (names.Stack, error) {
-	if s.routine != nil {
-		return s.goroutines.Stack(*s.routine, limit)
+	if s.Cur.routine != nil {
+		return s.goroutines.Stack(*s.Cur.routine, limit)
 	}
-	st, err := s.walker.Stack(s.thread, limit, s.code)
+	st, err := s.Walker.Stack(s.Cur.Thread, limit, s.Cur.Code)
 	if err != nil {
 		return names.Stack{}, err
 	}
-	st.Frames = s.entered(s.thread, st.Frames)
+	st.Frames = s.Entered(s.Cur.Thread, st.Frames)
 	return st, nil
 }
 
@@ -212,16 +218,16 @@ func (s *Selection) toMain(st names.Stack) names.Stack {
 // ShowPastMain has stacks go on to the callers of the program's main function, or not.
 func (s *Selection) ShowPastMain(on bool) {
 	s.target.Settings.PastMain = on
-	s.walkAgain()
+	s.WalkAgain()
 }
 
 // InProbe tells that the selected thread stands in the probe's own code, whose frames
 // are not in its stack.
 func (s *Selection) InProbe() (at addr.Run, ok bool) {
-	if s.target.Probe == nil || s.thread == nil {
+	if s.target.Probe == nil || s.Cur.Thread == nil {
 		return 0, false
 	}
-	regs, err := s.thread.Regs()
+	regs, err := s.Cur.Thread.Regs()
 	if err != nil {
 		return 0, false
 	}
@@ -235,10 +241,10 @@ func (s *Selection) UserFrame(frames []names.Frame) int { return s.target.Attrib
 // Passed says why no block belongs to the selected frame, but to one further out; NotPassed if no frame further out is better.
 func (s *Selection) Passed() query.Passed {
 	st, err := s.Stack(0)
-	if err != nil || s.frame >= len(st.Frames) || s.target.Attribution.Owner(st.Frames[s.frame:]) == 0 {
+	if err != nil || s.Cur.Num >= len(st.Frames) || s.target.Attribution.Owner(st.Frames[s.Cur.Num:]) == 0 {
 		return query.NotPassed
 	}
-	return s.target.Attribution.Passed(&st.Frames[s.frame])
+	return s.target.Attribution.Passed(&st.Frames[s.Cur.Num])
 }
 
 // WithTailCalls adds the functions that left a stack by a tail call, see
@@ -256,14 +262,14 @@ func (s *Selection) WithTailCalls(frames []names.Frame, called string) []names.F
 // events name it: "" where the stack is not that of an event.
 func (s *Selection) Called() string {
 	if s.target.Recalled() {
-		if e := s.event(); e != nil {
+		if e := s.Event(); e != nil {
 			return e.Function
 		}
 		return ""
 	}
-	for _, h := range s.demand.hits {
-		if h.event != nil && h.thread == s.thread {
-			return h.event.Function
+	if s.Cur.Thread != nil {
+		if e := s.hit(s.Cur.Thread); e != nil {
+			return e.Function
 		}
 	}
 	return ""
@@ -271,8 +277,8 @@ func (s *Selection) Called() string {
 
 // Frame is the selected frame, which list, info and up start from.
 func (s *Selection) Frame() (names.Frame, error) {
-	if known := s.stack.Frames; s.frame < len(known) {
-		return known[s.frame], nil
+	if known := s.Cur.Stack.Frames; s.Cur.Num < len(known) {
+		return known[s.Cur.Num], nil
 	}
 	st, err := s.Stack(0)
 	if err != nil {
@@ -281,7 +287,7 @@ func (s *Selection) Frame() (names.Frame, error) {
 	if len(st.Frames) == 0 {
 		return names.Frame{}, target.ErrNoStack
 	}
-	return st.Frames[min(s.frame, len(st.Frames)-1)], nil
+	return st.Frames[min(s.Cur.Num, len(st.Frames)-1)], nil
 }
 
 // SelectFrame makes frame n the selected one.
@@ -293,7 +299,7 @@ func (s *Selection) SelectFrame(n int) (names.Frame, error) {
 	if n < 0 || n >= len(st.Frames) {
 		return names.Frame{}, fmt.Errorf("no frame %d: the stack has frames 0 to %d", n, len(st.Frames)-1)
 	}
-	s.frame, s.inPython = n, false
+	s.Cur.Num, s.Cur.InPython = n, false
 	return st.Frames[n], nil
 }
 
@@ -307,14 +313,14 @@ func (s *Selection) Up(n int) (names.Frame, error) {
 	if len(st.Frames) == 0 {
 		return names.Frame{}, target.ErrNoStack
 	}
-	to := min(max(s.frame+n, 0), len(st.Frames)-1)
-	if to == s.frame && n > 0 {
+	to := min(max(s.Cur.Num+n, 0), len(st.Frames)-1)
+	if to == s.Cur.Num && n > 0 {
 		if st.Main {
 			return names.Frame{}, fmt.Errorf("frame %d is the outermost: it is the program's main function (`set backtrace past-main on` shows who calls it)", to)
 		}
 		return names.Frame{}, fmt.Errorf("frame %d is the outermost", to)
 	}
-	if to == s.frame && n < 0 {
+	if to == s.Cur.Num && n < 0 {
 		return names.Frame{}, fmt.Errorf("frame 0 is the innermost")
 	}
 	return s.SelectFrame(to)
@@ -343,11 +349,11 @@ func (s *Selection) Threads() ([]ThreadInfo, error) {
 	var rows []ThreadInfo
 	ids := s.goroutines.OfThreads()
 	for _, t := range s.target.Image.Threads() {
-		row := s.threadInfo(t)
+		row := s.ThreadInfo(t)
 		row.Goroutine = ids[t.Num]
-		st, err := s.walker.Stack(t, 1, addr.Code{})
+		st, err := s.Walker.Stack(t, 1, addr.Code{})
 		if len(st.Frames) > 0 {
-			row.Frame = s.entered(t, st.Frames)[0]
+			row.Frame = s.Entered(t, st.Frames)[0]
 		}
 		row.Err = err
 		rows = append(rows, row)
@@ -355,11 +361,11 @@ func (s *Selection) Threads() ([]ThreadInfo, error) {
 	return rows, nil
 }
 
-func (s *Selection) threadInfo(t *inferior.Thread) ThreadInfo {
+func (s *Selection) ThreadInfo(t *inferior.Thread) ThreadInfo {
 	if t == nil {
 		return ThreadInfo{}
 	}
-	return ThreadInfo{Num: t.Num, TID: t.TID, Name: t.Name(), Selected: t == s.thread}
+	return ThreadInfo{Num: t.Num, TID: t.TID, Name: t.Name(), Selected: t == s.Cur.Thread}
 }
 
 // Thread is the selected thread.
@@ -367,7 +373,7 @@ func (s *Selection) Thread() (ThreadInfo, error) {
 	if err := s.target.Readable(); err != nil {
 		return ThreadInfo{}, err
 	}
-	return s.threadInfo(s.thread), nil
+	return s.ThreadInfo(s.Cur.Thread), nil
 }
 
 // NameThread gives the selected thread a name of the user's; "" is its own again.
@@ -375,10 +381,10 @@ func (s *Selection) NameThread(name string) error {
 	if err := s.target.Readable(); err != nil {
 		return err
 	}
-	if s.thread == nil {
+	if s.Cur.Thread == nil {
 		return target.ErrNoStack
 	}
-	s.thread.SetName(name)
+	s.Cur.Thread.SetName(name)
 	return nil
 }
 
@@ -392,30 +398,30 @@ func (s *Selection) SelectThread(num int) (ThreadInfo, error) {
 	}
 	for _, t := range s.target.Image.Threads() {
 		if t.Num == num {
-			s.selectThread(t, addr.Code{})
-			return s.threadInfo(t), nil
+			s.Look(t, addr.Code{})
+			return s.ThreadInfo(t), nil
 		}
 	}
 	return ThreadInfo{}, fmt.Errorf("no thread %d: see info threads", num)
 }
 
-func (s *Selection) selectThread(t *inferior.Thread, first addr.Code) {
-	s.selection = selection{thread: t, code: first}
+func (s *Selection) Look(t *inferior.Thread, first addr.Code) {
+	s.Cur = Selected{Thread: t, Code: first}
 }
 
 // Registers are the selected thread's. In a frame further out, those that its
 // CFI could restore are as that frame will see them.
 func (s *Selection) Registers() ([]Register, error) {
-	f, err := s.liveFrame()
+	f, err := s.LiveFrame()
 	if err != nil {
 		return nil, err
 	}
-	regs, err := s.thread.Regs()
+	regs, err := s.Cur.Thread.Regs()
 	if err != nil {
 		return nil, err
 	}
 	rows := regs.Named()
-	if s.routine != nil {
+	if s.Cur.routine != nil {
 		return onlyFrame(asRegisters(rows, &f.Regs)), nil
 	}
 	if f.Regs == regs.Unwind() {
@@ -488,25 +494,25 @@ func regNumber(name string) (unwind.Reg, bool) {
 }
 
 // reselect selects the frame again after inlined calls may have become known.
-func (s *Selection) reselect(old names.Frame) {
+func (s *Selection) Reselect(old names.Frame) {
 	st, err := s.Stack(0)
 	if err != nil {
 		return
 	}
 	same := func(f names.Frame) bool { return f.CFA == old.CFA && f.Code == old.Code && f.Inlined == old.Inlined }
 	if i := slices.IndexFunc(st.Frames, same); i >= 0 {
-		s.frame = i
+		s.Cur.Num = i
 	}
 }
 
-func (s *Selection) selectDefault() {
+func (s *Selection) SelectDefault() {
 	if ts := s.target.Image.Threads(); len(ts) > 0 {
-		s.selectThread(ts[0], addr.Code{})
+		s.Look(ts[0], addr.Code{})
 	}
 }
 
 // liveFrame is the selected frame of a process.
-func (s *Selection) liveFrame() (names.Frame, error) {
+func (s *Selection) LiveFrame() (names.Frame, error) {
 	if err := s.target.Readable(); err != nil {
 		return names.Frame{}, err
 	}
@@ -514,22 +520,22 @@ func (s *Selection) liveFrame() (names.Frame, error) {
 }
 
 // recordedSource is what the selected event is of.
-func (s *Selection) recordedSource() capture.Source {
+func (s *Selection) RecordedSource() capture.Source {
 	if s.target.Saved != nil {
 		return s.target.Saved
 	}
-	return s.source()
+	return s.Source()
 }
 
 // savedStack is the stack of the selected event.
-func (s *Selection) savedStack() (names.Stack, error) {
-	if s.stackID == 0 {
+func (s *Selection) SavedStack() (names.Stack, error) {
+	if s.Cur.StackID == 0 {
 		return names.Stack{}, target.ErrNoStack
 	}
-	if s.max == 0 {
-		s.stack, s.max = s.toMain(s.target.Names.RecordedStack(s.recordedSource(), s.stackID, s.at)), defaultDepth
+	if s.Cur.Max == 0 {
+		s.Cur.Stack, s.Cur.Max = s.toMain(s.target.Names.RecordedStack(s.RecordedSource(), s.Cur.StackID, s.Cur.At)), DefaultDepth
 	}
-	return s.stack, nil
+	return s.Cur.Stack, nil
 }
 
 func (s *Selection) savedThreads() []ThreadInfo {
@@ -553,4 +559,39 @@ func (s *Selection) SelectFunction(name string) (names.Frame, error) {
 		return names.Frame{}, fmt.Errorf("no frame of a function %q: bt shows those there are", name)
 	}
 	return s.SelectFrame(i)
+}
+
+// recordedWhole is the stack of the selected event with all frames that were recorded.
+func (s *Selection) RecordedWhole() (names.Stack, error) {
+	if s.Cur.StackID == 0 {
+		return names.Stack{}, target.ErrNoStack
+	}
+	return s.target.Names.RecordedWhole(s.RecordedSource(), s.Cur.StackID, s.Cur.At), nil
+}
+
+// recordedThread is the thread of the selected event, as far as the recording knows it.
+func (s *Selection) RecordedThread() ThreadInfo {
+	e := s.Event()
+	if e == nil {
+		return ThreadInfo{}
+	}
+	t := ThreadInfo{TID: int(e.TID), Selected: true}
+	for _, known := range s.RecordedSource().Threads() {
+		if known.TID == e.TID {
+			t.Num, t.Name = known.Num, known.Name
+		}
+	}
+	return t
+}
+
+// event is the event that is stopped at, or selected in a capture; nil: none.
+func (s *Selection) Event() *recording.Event {
+	if s.target.Recalled() {
+		e, ok := query.EventAt(s.target.Reading.Of(s.RecordedSource()), s.Cur.Seq)
+		if !ok {
+			return nil
+		}
+		return e
+	}
+	return s.hit(nil)
 }

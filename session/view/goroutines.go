@@ -1,4 +1,4 @@
-package session
+package view
 
 import (
 	"fmt"
@@ -25,6 +25,11 @@ type Goroutines struct {
 	version uint64
 	runtime *goruntime.Runtime
 	err     error
+}
+
+// newGoroutines are those of the program that a target has.
+func NewGoroutines(t *target.Target, w *target.Walker) *Goroutines {
+	return &Goroutines{target: t, walker: w}
 }
 
 // A Goroutine of the program.
