@@ -7,12 +7,13 @@ import (
 	"hdb/names"
 	"hdb/query"
 	"hdb/session"
+	"hdb/session/variables"
 	"hdb/values"
 )
 
 // frameArgs are the parameters of frames with their values, by the number of the frame.
 // A frame whose parameters are not known is not among them.
-type frameArgs map[int][]session.NamedValue
+type frameArgs map[int][]variables.NamedValue
 
 // maxArgumentText bounds the elements of a text in the list of a frame's arguments.
 const maxArgumentText = 64
@@ -28,10 +29,10 @@ func argumentsOf(c *Console, frames []names.Frame) frameArgs {
 	if err != nil {
 		return nil
 	}
-	return ofFrames(c, frames, func(num int) ([]session.NamedValue, error) {
+	return ofFrames(c, frames, func(num int) ([]variables.NamedValue, error) {
 		list, err := c.s.Values.FrameArgs(num, o, how != "all")
 		if how == "presence" && len(list) > 0 {
-			list = []session.NamedValue{{Value: "..."}}
+			list = []variables.NamedValue{{Value: "..."}}
 		}
 		return list, err
 	})
@@ -52,11 +53,11 @@ func localsOf(c *Console, frames []names.Frame) frameArgs {
 	if err != nil || !c.s.Mode().Readable() {
 		return nil
 	}
-	return ofFrames(c, frames, func(num int) ([]session.NamedValue, error) { return c.s.Values.FrameLocals(num, o) })
+	return ofFrames(c, frames, func(num int) ([]variables.NamedValue, error) { return c.s.Values.FrameLocals(num, o) })
 }
 
 // ofFrames reads something of each frame that has debug information, until Ctrl-C.
-func ofFrames(c *Console, frames []names.Frame, read func(num int) ([]session.NamedValue, error)) frameArgs {
+func ofFrames(c *Console, frames []names.Frame, read func(num int) ([]variables.NamedValue, error)) frameArgs {
 	all := frameArgs{}
 	for _, f := range frames {
 		if f.Tail || f.Python() || c.out.Stopped() {

@@ -15,6 +15,7 @@ import (
 	"hdb/report"
 	"hdb/session"
 	"hdb/session/target"
+	"hdb/session/view"
 )
 
 // typedStop is a stop in the words of the command that has set it.
@@ -158,7 +159,7 @@ func infoFunctions(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	type view struct {
+	type rowView struct {
 		Name    string `json:"function"`
 		Linkage string `json:"linkage,omitempty"`
 		Addr    string `json:"address"`
@@ -168,10 +169,10 @@ func infoFunctions(_ context.Context, c *Console, in Input) error {
 		Source  string `json:"source"`
 		Inlined bool   `json:"inlined,omitempty"`
 	}
-	views := make([]view, 0, len(fns))
+	views := make([]rowView, 0, len(fns))
 	var rows [][]screen.Span
 	for _, f := range fns {
-		views = append(views, view{f.Name, f.Linkage, f.Addr.String(), f.DeclFile, f.DeclLine, f.Module, f.Source.String(), f.Inlined})
+		views = append(views, rowView{f.Name, f.Linkage, f.Addr.String(), f.DeclFile, f.DeclLine, f.Module, f.Source.String(), f.Inlined})
 		place := screen.Guess("[" + f.Module + "]")
 		if f.DeclFile != "" {
 			place = screen.File(fmt.Sprintf("%s:%d", screen.ShortPath(f.DeclFile), f.DeclLine))
@@ -183,7 +184,7 @@ func infoFunctions(_ context.Context, c *Console, in Input) error {
 		rows = append(rows, []screen.Span{screen.Addr(f.Addr.String()), place, screen.Func(name)})
 	}
 	c.show(in, struct {
-		Functions []view `json:"functions"`
+		Functions []rowView `json:"functions"`
 	}{views}, func(o *screen.Output) {
 		if len(rows) == 0 {
 			o.Printf("no function matches %s\n", in.Raw)
@@ -208,7 +209,7 @@ func infoLine(_ context.Context, c *Console, in Input) error {
 			asked = 0
 		}
 	}
-	type view struct {
+	type rowView struct {
 		File     string `json:"file,omitempty"`
 		Line     int    `json:"line,omitempty"`
 		Low      string `json:"low"`
@@ -216,12 +217,12 @@ func infoLine(_ context.Context, c *Console, in Input) error {
 		Function string `json:"function,omitempty"`
 		Module   string `json:"module,omitempty"`
 	}
-	var views []view
+	var views []rowView
 	for _, r := range rows {
-		views = append(views, view{r.File, r.Line, r.Addr.String(), r.End.String(), r.Function, r.Module})
+		views = append(views, rowView{r.File, r.Line, r.Addr.String(), r.End.String(), r.Function, r.Module})
 	}
 	c.show(in, struct {
-		Lines []view `json:"lines"`
+		Lines []rowView `json:"lines"`
 	}{views}, func(o *screen.Output) {
 		if asked > 0 && rows[0].Line > 0 {
 			o.Printf("line %d has no code; the next that has is %d\n", asked, rows[0].Line)
@@ -404,21 +405,21 @@ func infoMappings(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	type view struct {
+	type rowView struct {
 		Low    string `json:"low"`
 		High   string `json:"high"`
 		Perm   string `json:"perm"`
 		Offset uint64 `json:"offset"`
 		Path   string `json:"path,omitempty"`
 	}
-	views := make([]view, 0, len(maps))
+	views := make([]rowView, 0, len(maps))
 	var rows [][]screen.Span
 	for _, m := range maps {
-		views = append(views, view{m.Low.String(), m.High.String(), m.Perm, m.Offset, m.Path})
+		views = append(views, rowView{m.Low.String(), m.High.String(), m.Perm, m.Offset, m.Path})
 		rows = append(rows, []screen.Span{screen.Addr(m.Low.String()), screen.Addr(m.High.String()), screen.Plain(c.out.Sizes.Short(uint64(m.High - m.Low))), screen.Plain(m.Perm), screen.Plain(fmt.Sprintf("%#x", m.Offset)), screen.File(m.Path)})
 	}
 	c.show(in, struct {
-		Mappings []view `json:"mappings"`
+		Mappings []rowView `json:"mappings"`
 	}{views}, func(o *screen.Output) {
 		o.Table([]screen.Column{{Head: "from", Right: true}, {Head: "to", Right: true}, {Head: "size", Right: true}, {Head: "perm"}, {Head: "in file", Right: true}, {Head: "file"}}, rows)
 	})
@@ -513,20 +514,20 @@ func infoScope(_ context.Context, c *Console, in Input) error {
 		Argument bool   `json:"argument,omitempty"`
 		Depth    int    `json:"depth,omitempty"`
 	}
-	type view struct {
+	type rowView struct {
 		Place     string         `json:"place"`
 		Variables []variableView `json:"variables"`
 	}
-	var views []view
+	var views []rowView
 	for _, s := range scopes {
-		v := view{Place: session.PlaceText(s.Place), Variables: []variableView{}}
+		v := rowView{Place: view.PlaceText(s.Place), Variables: []variableView{}}
 		for _, x := range s.Variables {
 			v.Variables = append(v.Variables, variableView{x.Name, x.Type, x.Argument, x.Depth})
 		}
 		views = append(views, v)
 	}
 	c.show(in, struct {
-		Scopes []view `json:"scopes"`
+		Scopes []rowView `json:"scopes"`
 	}{views}, func(o *screen.Output) {
 		for _, v := range views {
 			o.Printf("%s\n", v.Place)
@@ -552,20 +553,20 @@ func infoAuxv(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	type view struct {
+	type rowView struct {
 		Type  uint64 `json:"type"`
 		Name  string `json:"name,omitempty"`
 		Value uint64 `json:"value"`
 		Text  string `json:"text"`
 	}
-	views := []view{}
+	views := []rowView{}
 	var rows [][]screen.Span
 	for _, e := range entries {
-		views = append(views, view{e.Type, e.Name, e.Value, e.Text})
+		views = append(views, rowView{e.Type, e.Name, e.Value, e.Text})
 		rows = append(rows, []screen.Span{screen.Plain(fmt.Sprint(e.Type)), screen.Head(orUnknown(e.Name)), screen.Guess(e.Meaning), screen.Plain(e.Text)})
 	}
 	c.show(in, struct {
-		Entries []view `json:"entries"`
+		Entries []rowView `json:"entries"`
 	}{views}, func(o *screen.Output) {
 		o.Table([]screen.Column{{Right: true}, {Head: "entry"}, {Head: "meaning"}, {Head: "value"}}, rows)
 	})

@@ -14,6 +14,7 @@ import (
 	"hdb/internal/spelling"
 	"hdb/internal/units"
 	"hdb/session"
+	"hdb/session/view"
 )
 
 func stopCommands() []*Command {
@@ -172,7 +173,7 @@ func what(st *breakpoints.Stop) string {
 // placeText is a stop's place as the screen shows it.
 func placeText(p breakpoints.Place) string {
 	p.File, p.Function = screen.ShortPath(p.File), screen.ShortName(p.Function)
-	return session.PlaceText(p)
+	return view.PlaceText(p)
 }
 
 func tellStop(c *Console, in Input, st *breakpoints.Stop) {

@@ -12,7 +12,7 @@ import (
 
 	"hdb/console/screen"
 	"hdb/internal/addr"
-	"hdb/session"
+	"hdb/session/variables"
 	"hdb/values"
 )
 
@@ -235,14 +235,14 @@ func infoVtbl(_ context.Context, c *Console, in Input) error {
 }
 
 func infoLocals(_ context.Context, c *Console, in Input) error {
-	return c.eval.variables(in, "no locals", (*session.Values).Locals)
+	return c.eval.variables(in, "no locals", (*variables.Values).Locals)
 }
 
 func infoArgs(_ context.Context, c *Console, in Input) error {
-	return c.eval.variables(in, "no arguments", (*session.Values).Args)
+	return c.eval.variables(in, "no arguments", (*variables.Values).Args)
 }
 
-func (e *evaluator) variables(in Input, none string, list func(*session.Values, values.Options) ([]session.NamedValue, error)) error {
+func (e *evaluator) variables(in Input, none string, list func(*variables.Values, values.Options) ([]variables.NamedValue, error)) error {
 	o, err := e.options("")
 	if err != nil {
 		return err

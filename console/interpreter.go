@@ -11,6 +11,7 @@ import (
 	"hdb/names"
 	"hdb/session"
 	"hdb/session/target"
+	"hdb/session/variables"
 )
 
 // An interpreter runs lines: commands of the table, definitions and aliases of the user's,
@@ -197,13 +198,13 @@ func checkNeed(s *session.Session, need Need) error {
 	}
 	if need == NeedValues {
 		if mode == target.Saved {
-			return session.ErrCaptureValues
+			return variables.ErrCaptureValues
 		}
 		need = NeedMemory
 	}
 	if need == NeedObjects {
 		if mode == target.Saved {
-			return session.ErrCaptureObjects
+			return variables.ErrCaptureObjects
 		}
 		need = NeedMemory
 	}

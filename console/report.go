@@ -187,7 +187,7 @@ func returned(c *Console, fn *session.Finished) *returnedView {
 	if err != nil {
 		return nil
 	}
-	ret, err := c.s.Values.Returned(fn, o)
+	ret, err := c.s.Values.Returned(fn.Frame, o)
 	switch {
 	case errors.Is(err, values.ErrNoDebug):
 		return &returnedView{RAX: fmt.Sprintf("%#x", fn.RAX), Why: "no debug information tells its type"}

@@ -285,7 +285,7 @@ func (al *Allocators) placePending() {
 			continue
 		}
 		known.pending = false
-		al.target.Notify("%s is in place: %s", fn.Name, PlaceText(u.Places[0]))
+		al.target.Notify("%s is in place: %s", fn.Name, view.PlaceText(u.Places[0]))
 		for _, w := range u.Warnings {
 			al.target.Notify("%s", w)
 		}

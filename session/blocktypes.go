@@ -7,6 +7,7 @@ import (
 	"hdb/query"
 	"hdb/recording"
 	"hdb/session/target"
+	"hdb/session/variables"
 	"hdb/symbols"
 	"hdb/values/blocktype"
 )
@@ -15,14 +16,14 @@ import (
 type BlockTypes struct {
 	target   *target.Target
 	recorded *Recorded
-	values   *Values
+	values   *variables.Values
 	heap     *Heap
 	kept     query.BlockTypes
 }
 
-func newBlockTypes(c *target.Target, r *Recorded, v *Values) *BlockTypes {
+func newBlockTypes(c *target.Target, r *Recorded, v *variables.Values) *BlockTypes {
 	t := &BlockTypes{target: c, recorded: r, values: v}
-	t.kept = query.BlockTypes{Program: &v.w.Program, Object: c.Names.ObjectAt, GoTypeOf: c.Names.GoType, Memory: t.present}
+	t.kept = query.BlockTypes{Program: &v.World.Program, Object: c.Names.ObjectAt, GoTypeOf: c.Names.GoType, Memory: t.present}
 	return t
 }
 

@@ -195,17 +195,17 @@ func (t *BlockTypes) Print(at uint64, o values.Options) (n int, text string, typ
 	if typ = t.Of(&b); typ == nil || typ.Elem == nil {
 		return 0, "", nil, &NoTypeError{b.Addr, t.withoutDebug(&b)}
 	}
-	err = t.values.guarded(func(f *values.Frame) error {
+	err = t.values.Guarded(func(f *values.Frame) error {
 		of := typ.Elem
 		if typ.Array {
 			of = of.ArrayOf(int64(typ.Count))
 		}
 		x := values.MemoryValue(of, addr.Run(b.Addr+typ.Start))
-		if err := t.values.w.Unreadable(x); err != nil {
+		if err := t.values.World.Unreadable(x); err != nil {
 			return err
 		}
-		if n = t.values.w.KeepAny(x); n > 0 {
-			text = t.values.w.FormatTop(f, x, o)
+		if n = t.values.World.KeepAny(x); n > 0 {
+			text = t.values.World.FormatTop(f, x, o)
 		}
 		return nil
 	})

@@ -9,6 +9,7 @@ import (
 	"hdb/internal/cond"
 	"hdb/names"
 	"hdb/session/target"
+	"hdb/session/variables"
 	"hdb/symbols"
 	"hdb/values"
 )
@@ -18,7 +19,7 @@ import (
 type Conditions struct {
 	target     *target.Target
 	account    *target.Account
-	values     *Values
+	values     *variables.Values
 	allocators *Allocators
 	likes      *likes
 }
@@ -39,7 +40,7 @@ func (c *Conditions) ofGo() bool {
 
 // expression is the error of an expression that can have no value in a frame.
 func (c *Conditions) expression(expr string, at *values.Frame) (err error) {
-	if fault := symbols.Guard(func() { err = c.values.w.Check(at, expr) }); fault != nil {
+	if fault := symbols.Guard(func() { err = c.values.World.Check(at, expr) }); fault != nil {
 		return nil // of a file that was cut: it is read again when the stop is reached
 	}
 	return err
@@ -58,7 +59,7 @@ func (c *Conditions) check(st *breakpoints.Stop, home *values.Frame) error {
 	}
 	for _, x := range st.Cond.Expressions() {
 		if c.target.Mode() == target.Saved {
-			return fmt.Errorf("condition: column %d: %s: %w", x.Col, x.Text, ErrCaptureValues)
+			return fmt.Errorf("condition: column %d: %s: %w", x.Col, x.Text, variables.ErrCaptureValues)
 		}
 		if c.target.Names.Program.Go() && (onCode(st) || home != nil) {
 			continue // delve reads it when the stop is reached
@@ -78,7 +79,7 @@ func (c *Conditions) checkExpression(st *breakpoints.Stop, x *cond.Expr, home *v
 		}
 	}
 	for _, p := range st.Places {
-		if f := frameOfPlace(c.target, p); f != nil && onCode(st) {
+		if f := variables.FrameOfPlace(c.target, p); f != nil && onCode(st) {
 			frames = append(frames, f)
 		}
 	}
@@ -114,10 +115,4 @@ func (c *Conditions) declared(name string) bool {
 func isWord(name string) bool {
 	_, ok := cond.FieldNamed(name)
 	return ok || name == "event"
-}
-
-// isNoSymbol tells the error for a name that the program has not got.
-func isNoSymbol(err error) bool {
-	var none *values.NoSymbolError
-	return errors.As(err, &none)
 }

@@ -16,6 +16,7 @@ import (
 	"hdb/recording"
 	"hdb/report"
 	"hdb/session/target"
+	"hdb/session/variables"
 	"hdb/symbols"
 	"hdb/values"
 )
@@ -42,7 +43,7 @@ func (c *Conditions) warnPlaces(st *breakpoints.Stop, x *cond.Expr) {
 		return
 	}
 	for _, p := range st.Places {
-		f := frameOfPlace(c.target, p)
+		f := variables.FrameOfPlace(c.target, p)
 		if f == nil {
 			continue
 		}

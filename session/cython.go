@@ -8,6 +8,7 @@ import (
 	"hdb/names"
 	"hdb/python/cython"
 	"hdb/session/target"
+	"hdb/session/variables"
 	"hdb/session/view"
 	"hdb/symbols/dwarf"
 )
@@ -16,7 +17,7 @@ import (
 type Cython struct {
 	target *target.Target
 	sel    *view.Selection
-	values *Values
+	values *variables.Values
 	python *Python
 	steps  *Stepping
 }
@@ -29,11 +30,11 @@ func (y *Cython) Forget() {
 
 // CythonVariables are the variables of C of a frame by their names in the source, without those
 // that Cython has added. Those of another frame are returned as they are.
-func CythonVariables(f names.Frame, vars []NamedValue) []NamedValue {
+func CythonVariables(f names.Frame, vars []variables.NamedValue) []variables.NamedValue {
 	if f.Language != dwarf.LangCython {
 		return vars
 	}
-	var own []NamedValue
+	var own []variables.NamedValue
 	for _, v := range vars {
 		if name, ok := cython.VariableOf(v.Name); ok || v.Name == "" {
 			v.Name = name

@@ -163,11 +163,11 @@ func (y *Cython) Finish(l python.Limits) (*Report, error) {
 
 // returnsObject tells a function of C that returns an object of Python.
 func (y *Cython) returnsObject(f names.Frame) bool {
-	vf := y.values.frameAt([]names.Frame{f}, 0)
+	vf := y.values.FrameAt([]names.Frame{f}, 0)
 	if vf == nil || vf.Module.Obj == nil {
 		return false
 	}
-	t, err := y.values.w.ReturnType(vf)
+	t, err := y.values.World.ReturnType(vf)
 	return err == nil && isObject(t)
 }
 

@@ -12,6 +12,7 @@ import (
 	"hdb/names"
 	"hdb/python"
 	"hdb/python/cython"
+	"hdb/session/variables"
 	"hdb/symbols/dwarf"
 	"hdb/values"
 )
@@ -24,7 +25,7 @@ type CythonOptions struct {
 
 // A CythonVariable is a variable of Cython's source.
 type CythonVariable struct {
-	NamedValue
+	variables.NamedValue
 	Early bool // it is of C, and the line of its declaration is not behind: it may have no value yet
 }
 
@@ -61,7 +62,7 @@ func (y *Cython) Locals(o CythonOptions) (f names.Frame, all []CythonVariable, e
 	if f, err = y.selected(); err != nil {
 		return f, nil, err
 	}
-	err = y.values.guarded(func(vf *values.Frame) error {
+	err = y.values.Guarded(func(vf *values.Frame) error {
 		list, err := y.localNames(vf)
 		d := y.target.Names.Cython.Described(vf.Module.Obj, f.Linkage)
 		for _, n := range list {
@@ -85,11 +86,11 @@ func (y *Cython) localNames(vf *values.Frame) (all []cythonName, err error) {
 			all = append(all, cythonName{name, c})
 		}
 	}
-	args, err := y.values.w.Args(vf)
+	args, err := y.values.World.Args(vf)
 	if err != nil {
 		return nil, err
 	}
-	locals, err := y.values.w.Locals(vf)
+	locals, err := y.values.World.Locals(vf)
 	for _, v := range append(args, locals...) {
 		add(v.Name, v.Name)
 	}
@@ -114,7 +115,7 @@ func (y *Cython) localNames(vf *values.Frame) (all []cythonName, err error) {
 
 // fields are the members of the struct that a pointer points to.
 func (y *Cython) fields(vf *values.Frame, c string) []values.Field {
-	t, _, err := y.values.w.EvalType(vf, "*("+c+")")
+	t, _, err := y.values.World.EvalType(vf, "*("+c+")")
 	if err != nil || t.Strip().Kind != values.Struct {
 		return nil
 	}
@@ -131,13 +132,13 @@ func isObject(t *values.Type) bool {
 }
 
 // show is the value of an expression of C under a name of the source.
-func (y *Cython) show(vf *values.Frame, name, c string, o CythonOptions) NamedValue {
-	w := y.values.w
+func (y *Cython) show(vf *values.Frame, name, c string, o CythonOptions) variables.NamedValue {
+	w := y.values.World
 	v, err := w.Eval(vf, c)
 	if err != nil {
-		return NamedValue{Name: name, Value: "<" + err.Error() + ">"}
+		return variables.NamedValue{Name: name, Value: "<" + err.Error() + ">"}
 	}
-	n := NamedValue{Name: name, Type: v.Type.String()}
+	n := variables.NamedValue{Name: name, Type: v.Type.String()}
 	if !isObject(v.Type) {
 		n.Value = w.Format(vf, v, o.C)
 		return n
@@ -155,7 +156,7 @@ func (y *Cython) show(vf *values.Frame, name, c string, o CythonOptions) NamedVa
 // object is the text of an object that an expression of C points to, with the attributes of C
 // that its class has.
 func (y *Cython) object(vf *values.Frame, c string, o CythonOptions) (string, error) {
-	at, err := y.values.w.Integer(vf, c)
+	at, err := y.values.World.Integer(vf, c)
 	if err != nil {
 		return "", err
 	}
@@ -181,7 +182,7 @@ func (y *Cython) object(vf *values.Frame, c string, o CythonOptions) (string, er
 
 // attributes are those of C that the class has which an expression of C points to.
 func (y *Cython) attributes(vf *values.Frame, c string) (all []cythonName) {
-	t, _, err := y.values.w.EvalType(vf, c)
+	t, _, err := y.values.World.EvalType(vf, c)
 	if err != nil || !isObject(t) || t.Strip().Elem().Strip().Name == "_object" {
 		return nil
 	}
@@ -222,11 +223,11 @@ var (
 // Print is the value of an expression in the selected function: names of its variables and of
 // its module, attributes, elements by constants and len() of objects as py print takes them,
 // otherwise an expression of C with names of the source.
-func (y *Cython) Print(expr string, o CythonOptions) (n NamedValue, err error) {
+func (y *Cython) Print(expr string, o CythonOptions) (n variables.NamedValue, err error) {
 	if _, err = y.selected(); err != nil {
 		return n, err
 	}
-	err = y.values.guarded(func(vf *values.Frame) error {
+	err = y.values.Guarded(func(vf *values.Frame) error {
 		n, err = y.print(vf, strings.TrimSpace(expr), o)
 		n.Name = expr
 		return err
@@ -234,10 +235,10 @@ func (y *Cython) Print(expr string, o CythonOptions) (n NamedValue, err error) {
 	return n, err
 }
 
-func (y *Cython) print(vf *values.Frame, expr string, o CythonOptions) (NamedValue, error) {
+func (y *Cython) print(vf *values.Frame, expr string, o CythonOptions) (variables.NamedValue, error) {
 	locals, err := y.localNames(vf)
 	if err != nil {
-		return NamedValue{}, err
+		return variables.NamedValue{}, err
 	}
 	find := func(name string) (string, bool) { return y.variable(vf, locals, name) }
 	name := leading.FindString(expr)
@@ -258,7 +259,7 @@ func (y *Cython) print(vf *values.Frame, expr string, o CythonOptions) (NamedVal
 		n := y.show(vf, expr, c, o)
 		return n, nil
 	}
-	t, _, typed := y.values.w.EvalType(vf, c)
+	t, _, typed := y.values.World.EvalType(vf, c)
 	if objects := name == "len" || !isC || typed == nil && isObject(t); objects && name != "" {
 		n, err := y.printObject(vf, expr, name, c, rest, o)
 		if err == nil || isC && typed == nil && isObject(t) {
@@ -271,46 +272,46 @@ func (y *Cython) print(vf *values.Frame, expr string, o CythonOptions) (NamedVal
 		}
 		return w
 	})
-	v, err := y.values.w.Eval(vf, inC)
+	v, err := y.values.World.Eval(vf, inC)
 	if err != nil {
-		return NamedValue{}, fmt.Errorf("%w (in C: %s)", err, inC)
+		return variables.NamedValue{}, fmt.Errorf("%w (in C: %s)", err, inC)
 	}
-	return NamedValue{Type: v.Type.String(), Value: y.values.w.Format(vf, v, o.C)}, nil
+	return variables.NamedValue{Type: v.Type.String(), Value: y.values.World.Format(vf, v, o.C)}, nil
 }
 
 // printObject is the value of an expression of Python, in which c, if it is not empty, is what
 // the first name and the attributes of C behind it are in C; rest follows.
-func (y *Cython) printObject(vf *values.Frame, expr, name, c, rest string, o CythonOptions) (NamedValue, error) {
+func (y *Cython) printObject(vf *values.Frame, expr, name, c, rest string, o CythonOptions) (variables.NamedValue, error) {
 	in, err := y.interpreter()
 	if err != nil {
-		return NamedValue{}, err
+		return variables.NamedValue{}, err
 	}
 	locals, err := y.localNames(vf)
 	if err != nil {
-		return NamedValue{}, err
+		return variables.NamedValue{}, err
 	}
 	if c != "" {
 		expr = name + rest
 	}
 	v, err := python.EvalNames(in, func(asked string) (addr.Run, error) {
 		if c != "" && asked == name {
-			at, err := y.values.w.Integer(vf, c)
+			at, err := y.values.World.Integer(vf, c)
 			return addr.Run(at), err
 		}
 		if c, ok := y.variable(vf, locals, asked); ok {
-			t, _, err := y.values.w.EvalType(vf, c)
+			t, _, err := y.values.World.EvalType(vf, c)
 			if err != nil || !isObject(t) {
 				return 0, errors.Join(err, fmt.Errorf("%s is a value of C", asked))
 			}
-			at, err := y.values.w.Integer(vf, c)
+			at, err := y.values.World.Integer(vf, c)
 			return addr.Run(at), err
 		}
 		return y.global(vf, in, asked)
 	}, expr)
 	if err != nil {
-		return NamedValue{}, err
+		return variables.NamedValue{}, err
 	}
-	return NamedValue{Type: "object", Value: in.Show(v, o.Object)}, nil
+	return variables.NamedValue{Type: "object", Value: in.Show(v, o.Object)}, nil
 }
 
 // variable is the expression of C of a variable: of the function, or of C in its module.
@@ -376,9 +377,9 @@ func (y *Cython) moduleDict(vf *values.Frame) (addr.Run, error) {
 
 // static is a pointer that Cython keeps for a module: in a variable, or from 3.0 on in a struct.
 func (y *Cython) static(vf *values.Frame, name string) (addr.Run, error) {
-	at, err := y.values.w.Integer(vf, name)
+	at, err := y.values.World.Integer(vf, name)
 	if err != nil {
-		if other, err := y.values.w.Integer(vf, "__pyx_mstate_global_static."+name); err == nil {
+		if other, err := y.values.World.Integer(vf, "__pyx_mstate_global_static."+name); err == nil {
 			return addr.Run(other), nil
 		}
 	}
@@ -386,13 +387,13 @@ func (y *Cython) static(vf *values.Frame, name string) (addr.Run, error) {
 }
 
 // Globals are the variables of the module of the selected function: objects, then those of C.
-func (y *Cython) Globals(o CythonOptions) (module string, objects []PythonVariable, own []NamedValue, err error) {
+func (y *Cython) Globals(o CythonOptions) (module string, objects []PythonVariable, own []variables.NamedValue, err error) {
 	f, err := y.selected()
 	if err != nil {
 		return "", nil, nil, err
 	}
 	module = strings.TrimSuffix(filepath.Base(f.Path), filepath.Ext(f.Path))
-	err = y.values.guarded(func(vf *values.Frame) error {
+	err = y.values.Guarded(func(vf *values.Frame) error {
 		for _, g := range y.moduleNames(vf) {
 			own = append(own, y.show(vf, g.name, g.c, o))
 		}

@@ -53,6 +53,19 @@ func (d *demand) event(t *inferior.Thread) *recording.Event {
 	return nil
 }
 
+// Last is the number of the last numbered stop that was set, 0: none was.
+func (d *demand) Last() int { return d.stops.Last() }
+
+// Caught are the events of C++ for which stops hold a thread that stands at an address.
+func (d *demand) Caught(at addr.Run) (events []string) {
+	for _, h := range d.hits {
+		if h.stop != nil && h.stop.Caught != "" && slices.ContainsFunc(h.stop.Places, func(p breakpoints.Place) bool { return p.Addr == at }) {
+			events = append(events, h.stop.Caught)
+		}
+	}
+	return events
+}
+
 // nextEvent is what next-alloc waits for.
 type nextEvent struct {
 	left int

@@ -56,7 +56,7 @@ type Finished struct {
 	Object   string // the value, if it is an object of Python that was asked for
 	Unknown  bool   // the value of another function, which has returned to its caller for it
 
-	frame names.Frame // the one that has returned
+	Frame names.Frame // the one that has returned
 }
 
 // Headline is the report's first line, without a newline: the numbered stops,
@@ -134,15 +134,6 @@ func (r *Report) cause(call func(*recording.Event) string) string {
 		return "" // `next` that ends on a breakpoint: the hit is why
 	}
 	return r.Verb
-}
-
-// little reads up to 8 bytes in the inferior's order.
-func little(b []byte) uint64 {
-	var v uint64
-	for i := min(len(b), 8) - 1; i >= 0; i-- {
-		v = v<<8 | uint64(b[i])
-	}
-	return v
 }
 
 // report turns the engine's stop into the user's, selects thread and frame, and

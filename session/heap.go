@@ -8,6 +8,7 @@ import (
 	"hdb/internal/addr"
 	"hdb/memory"
 	"hdb/session/target"
+	"hdb/session/variables"
 	"hdb/symbols"
 )
 
@@ -16,7 +17,7 @@ type Heap struct {
 	target   *target.Target
 	recorded *Recorded
 	queries  *Queries
-	values   *Values
+	values   *variables.Values
 	types    *BlockTypes
 	space    *heapSpace
 	places   *placeNames

@@ -177,7 +177,7 @@ func (h *Heap) goGlobal(types *golang.Types, at addr.Run) (to golang.Content, ok
 			if o.Name != sym.Module {
 				continue
 			}
-			v := h.values.w.VariableAt(values.Module{Obj: o.Object, Bias: o.Bias}, sym.Name, at)
+			v := h.values.World.VariableAt(values.Module{Obj: o.Object, Bias: o.Bias}, sym.Name, at)
 			if v == nil || v.Type == nil {
 				return
 			}

@@ -9,6 +9,7 @@ import (
 	"hdb/internal/addr"
 	"hdb/names"
 	"hdb/session/target"
+	"hdb/session/variables"
 	"hdb/symbols"
 	"hdb/values"
 	"hdb/values/blocktype"
@@ -23,7 +24,7 @@ type named struct {
 // placeNames names the places in memory outside of blocks: variables of modules and threads, and of frames.
 type placeNames struct {
 	target *target.Target
-	values *Values
+	values *variables.Values
 	walker *target.Walker
 
 	stacks map[int]*stackView // by thread, as long as the process stands
@@ -56,7 +57,7 @@ func (h *placeNames) variable(module, name string, at addr.Run) (n named) {
 			if o.Name != module {
 				continue
 			}
-			v := h.values.w.VariableAt(values.Module{Obj: o.Object, Bias: o.Bias}, name, at)
+			v := h.values.World.VariableAt(values.Module{Obj: o.Object, Bias: o.Bias}, name, at)
 			if v == nil {
 				continue
 			}
@@ -113,12 +114,12 @@ func (st *stackView) of(h *placeNames, n int) []values.Variable {
 	}
 	var all []values.Variable
 	_ = symbols.Guard(func() {
-		f := h.values.frameAt(st.stack.Frames, n)
+		f := h.values.FrameAt(st.stack.Frames, n)
 		if f == nil || f.Module.Obj == nil {
 			return
 		}
-		args, _ := h.values.w.Args(f) // what cannot be read has no name
-		locals, _ := h.values.w.Locals(f)
+		args, _ := h.values.World.Args(f) // what cannot be read has no name
+		locals, _ := h.values.World.Locals(f)
 		all = append(args, locals...)
 	})
 	st.variables[n] = all
@@ -160,7 +161,7 @@ func (h *placeNames) localVariable(space *regions.Space, at addr.Run) (*ThreadVa
 		return v, named{}
 	}
 	b, _ := space.TLSAt(at)
-	w := &h.values.w
+	w := &h.values.World
 	defer func(selected func(values.Module, uint64) (addr.Run, error)) { w.TLS = selected }(w.TLS)
 	w.TLS = func(_ values.Module, offset uint64) (addr.Run, error) { return b.Start + addr.Run(offset), nil }
 	if n := h.variable(v.Module, v.Name, at); n.typ != nil {

@@ -13,6 +13,7 @@ import (
 	"hdb/internal/addr"
 	"hdb/report"
 	"hdb/session/target"
+	"hdb/session/variables"
 )
 
 // Planes follow allocator calls: by the probe inside the process, or where that cannot be,
@@ -23,7 +24,7 @@ type Planes struct {
 	walker  *target.Walker
 	demand  *demand
 	likes   *likes
-	values  *Values
+	values  *variables.Values
 	symbols allocatorSymbols
 	data    *dataPlane
 	told    *annotated
@@ -41,7 +42,7 @@ type Planes struct {
 	failed func(error)
 }
 
-func newPlanes(c *target.Target, a *target.Account, w *target.Walker, d *demand, l *likes, al *Allocators, v *Values) *Planes {
+func newPlanes(c *target.Target, a *target.Account, w *target.Walker, d *demand, l *likes, al *Allocators, v *variables.Values) *Planes {
 	symbols := allocatorSymbols{c, al}
 	p := &Planes{
 		target: c, account: a, walker: w, demand: d, likes: l, values: v, symbols: symbols,

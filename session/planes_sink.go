@@ -11,6 +11,7 @@ import (
 	"hdb/probe"
 	"hdb/query"
 	"hdb/recording"
+	"hdb/session/variables"
 	"hdb/unwind"
 )
 
@@ -80,7 +81,7 @@ func (o *origin) Stops(e *recording.Event, env cond.Env) bool {
 	for _, st := range o.p.demand.stops.All() {
 		if !o.p.demand.passing && st.Wants(o.call) && o.check(st, env) {
 			if st.Print != nil {
-				(&frameVariables{values: o.p.values, thread: o.t, number: env.Number, frames: o.owner}).print(st)
+				printStop(&variables.OfFrame{Values: o.p.values, Thread: o.t, Field: env.Number, StackOf: o.owner}, st)
 				o.p.demand.spanHit(st, e.Seq)
 				continue
 			}
@@ -105,13 +106,13 @@ func (o *origin) check(st *breakpoints.Stop, env cond.Env) bool {
 	if st.Cond == nil || !st.Cond.UsesProgram() {
 		return st.Check(env)
 	}
-	v := &frameVariables{values: o.p.values, thread: o.t, number: env.Number, frames: o.owner}
+	v := &variables.OfFrame{Values: o.p.values, Thread: o.t, Field: env.Number, StackOf: o.owner}
 	met := st.Meets(struct {
 		cond.Env
-		*frameVariables
+		*variables.OfFrame
 	}{env, v})
 	if met == cond.Unknown {
-		o.p.demand.undecided(st, v.err)
+		o.p.demand.undecided(st, v.Err)
 	}
 	return met == cond.True && st.Hit()
 }

@@ -15,6 +15,7 @@ import (
 	"hdb/internal/rights"
 	"hdb/names"
 	"hdb/python"
+	"hdb/session/target"
 	"hdb/session/view"
 	"hdb/symbols"
 )
@@ -142,7 +143,7 @@ func pythonThread(t *inferior.Thread, mem *os.File, all []pythonFile, known [][]
 			row.Unclear = err.Error()
 			return row
 		}
-		states, err := r.in.StatesAmong(known[i], little(self[:]))
+		states, err := r.in.StatesAmong(known[i], target.Uint(self[:]))
 		if err != nil {
 			if !errors.Is(err, python.ErrNoState) {
 				row.Unclear = err.Error()

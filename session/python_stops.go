@@ -13,6 +13,7 @@ import (
 	"hdb/python"
 	"hdb/query"
 	"hdb/session/target"
+	"hdb/session/view"
 )
 
 // pythonStops are the stops at lines and functions of Python. A debug register, if there is one (see pythonJumps), watches the
@@ -218,7 +219,7 @@ func (p *pythonStops) arm(st *breakpoints.Stop, f *pythonInterpreter, places []p
 	was := st.Pending
 	p.setPlaces(st)
 	if was && p.target.Going.Load() {
-		p.target.Notify("%s %d is in place: %s", st.Word(), st.ID, PlaceText(st.Places[0]))
+		p.target.Notify("%s %d is in place: %s", st.Word(), st.ID, view.PlaceText(st.Places[0]))
 		p.stops.noteCost(st)
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"hdb/query"
 	"hdb/recording"
 	"hdb/session/target"
+	"hdb/session/variables"
 	"hdb/session/view"
 )
 
@@ -15,17 +16,17 @@ import (
 type Session struct {
 	Settings *target.Settings // of the target
 
-	Goroutines     *view.Goroutines // of a Go program
-	Selection      *view.Selection  // the selected thread, stack and frame
-	Memory         *view.Memory     // the inferior's memory, and addresses as typed
-	Locations      *view.Locations  // places in the code as typed, and source lines
-	Values         *Values          // variables and expressions
-	Patterns       *Patterns        // the bytes that expressions name
-	Scopes         *Scopes          // the variables that code can name
-	Symbols        *Symbols         // the files that names come from
-	Python         *Python          // the functions of Python that threads are in
-	PythonStepping *PythonStepping  // steps in them
-	Cython         *Cython          // functions and variables of the sources of Cython
+	Goroutines     *view.Goroutines    // of a Go program
+	Selection      *view.Selection     // the selected thread, stack and frame
+	Memory         *view.Memory        // the inferior's memory, and addresses as typed
+	Locations      *view.Locations     // places in the code as typed, and source lines
+	Values         *variables.Values   // variables and expressions
+	Patterns       *variables.Patterns // the bytes that expressions name
+	Scopes         *variables.Scopes   // the variables that code can name
+	Symbols        *Symbols            // the files that names come from
+	Python         *Python             // the functions of Python that threads are in
+	PythonStepping *PythonStepping     // steps in them
+	Cython         *Cython             // functions and variables of the sources of Cython
 
 	PythonHeaps PythonHeaps   // the heaps of CPython's allocator of small blocks
 	Objects     PythonObjects // the objects of Python
@@ -81,12 +82,12 @@ func (s *Session) wire() {
 	s.Selection = view.NewSelection(c, s.walker, s.demand.event, s.Goroutines)
 	s.Memory = view.NewMemory(c, s.Selection)
 	s.Locations = view.NewLocations(c, s.Selection, s.Memory)
-	s.Values = newValues(c, s.Selection, s.demand)
-	s.Patterns = &Patterns{s.Values}
+	s.Values = variables.NewValues(c, s.Selection, s.demand)
+	s.Patterns = variables.NewPatterns(s.Values)
 
 	s.Allocators = &Allocators{target: c, loc: s.Locations}
 	s.Planes = newPlanes(c, s.account, s.walker, s.demand, s.likes, s.Allocators, s.Values)
-	s.Scopes = &Scopes{c, s.Locations, s.Values}
+	s.Scopes = variables.NewScopes(c, s.Locations, s.Values)
 	s.Conditions = &Conditions{c, s.account, s.Values, s.Allocators, s.likes}
 	s.Stops = &Stops{
 		target: c, account: s.account, demand: s.demand, sel: s.Selection, loc: s.Locations, values: s.Values,
@@ -107,7 +108,7 @@ func (s *Session) wire() {
 		planes: s.Planes, stops: s.Stops, recorder: s.Recorder, ended: func() { s.forget(programGone) },
 	}
 	s.Stepping = &Stepping{target: c, sel: s.Selection, loc: s.Locations, values: s.Values, exec: s.Execution}
-	s.Values.w.Call = (&functionCalls{c, s.Selection, allocatorSymbols{c, s.Allocators}, s.Execution, s.Stepping, s.Values}).call
+	s.Values.World.Call = (&functionCalls{c, s.Selection, allocatorSymbols{c, s.Allocators}, s.Execution, s.Stepping, s.Values}).call
 
 	s.Cores = &Cores{target: c, sel: s.Selection, walker: s.walker, planes: s.Planes, stops: s.Stops, exec: s.Execution}
 

@@ -4,6 +4,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/session/target"
+	"hdb/session/variables"
 	"hdb/session/view"
 )
 
@@ -13,7 +14,7 @@ type Stepping struct {
 	target *target.Target
 	sel    *view.Selection
 	loc    *view.Locations
-	values *Values
+	values *variables.Values
 	exec   *Execution
 
 	Skips Skips // what step does not enter

@@ -90,7 +90,7 @@ func (s *Stepping) finishAt(f names.Frame, ret addr.Run) (*Report, error) {
 	if regs.PC() != ret || !frameLeft(t, cfa)(t) { // a numbered stop further in
 		return s.exec.report(stop, "finish"), nil
 	}
-	finished := &Finished{Function: f.Function, RAX: regs.Result(), frame: f}
+	finished := &Finished{Function: f.Function, RAX: regs.Result(), Frame: f}
 	return s.exec.reportAhead(stop, "finish", finished, s.behindCall(ret)), nil
 }
 

@@ -51,7 +51,7 @@ func TestFinishAtStop(t *testing.T) {
 	if len(r.Hits) != 1 || r.Hits[0].ID != 2 || r.Finished == nil {
 		t.Fatalf("want breakpoint 2 and a return: %s", r.Headline())
 	}
-	v, err := s.Values.Returned(r.Finished, values.Options{})
+	v, err := s.Values.Returned(r.Finished.Frame, values.Options{})
 	if err != nil || v.Value != "1" || v.Type != "int" || v.Num != 1 {
 		t.Errorf("%+v, %v; want int 1 as $1", v, err)
 	}
@@ -105,7 +105,7 @@ func TestFinishBare(t *testing.T) {
 	if r.Finished == nil || r.Finished.RAX != 1 {
 		t.Fatalf("want 1 in rax: %s, %+v", r.Headline(), r.Finished)
 	}
-	if v, err := s.Values.Returned(r.Finished, values.Options{}); !errors.Is(err, values.ErrNoDebug) {
+	if v, err := s.Values.Returned(r.Finished.Frame, values.Options{}); !errors.Is(err, values.ErrNoDebug) {
 		t.Errorf("%+v, %v; want %v", v, err, values.ErrNoDebug)
 	}
 }

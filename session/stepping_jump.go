@@ -104,7 +104,7 @@ func (s *Stepping) Return(expr string) (*Report, error) {
 	case f.Inlined:
 		return nil, fmt.Errorf("%s was inlined: there is no return from it", f.Function)
 	}
-	result, err := s.values.returnValue(expr)
+	result, err := s.values.ReturnValue(expr)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func (s *Stepping) Return(expr string) (*Report, error) {
 		}
 	}
 	regs.Rsp, regs.Rip = uint64(f.CFA), uint64(raw.Frames[at+1].PC.Addr())
-	if err := result.put(t, &regs); err != nil {
+	if err := result.Put(t, &regs); err != nil {
 		return nil, err
 	}
 	s.sel.WalkAgain()

@@ -12,6 +12,7 @@ import (
 	"hdb/internal/cond"
 	"hdb/probe"
 	"hdb/session/target"
+	"hdb/session/variables"
 	"hdb/session/view"
 )
 
@@ -22,7 +23,7 @@ type Stops struct {
 	demand     *demand
 	sel        *view.Selection
 	loc        *view.Locations
-	values     *Values
+	values     *variables.Values
 	conditions *Conditions
 	allocators *Allocators
 	likes      *likes
@@ -218,7 +219,7 @@ func (s *Stops) atStop(st *breakpoints.Stop, t *inferior.Thread) inferior.Action
 	switch {
 	case st.Print != nil:
 		s.target.Exclusive(func() {}) // what events before have to print comes first
-		newCodeEnv(s, st, t).print(st)
+		printStop(&newCodeEnv(s, st, t).OfFrame, st)
 		return inferior.Resume
 	case st.Trace:
 		s.traced(st, t)
@@ -242,12 +243,12 @@ func (s *Stops) stops(st *breakpoints.Stop, t *inferior.Thread) bool {
 	case met != cond.Unknown:
 		return met == cond.True && st.Hit()
 	case st.GoesOn():
-		noteFailed(s.target, st, fmt.Sprintf("condition %s: ", st.Cond), env.err)
+		noteFailed(s.target, st, fmt.Sprintf("condition %s: ", st.Cond), env.Err)
 		return false
 	case !st.Hit():
 		return false
 	}
-	s.target.Notify("%s %d: condition %s: %v: stopped for that", st.Word(), st.ID, st.Cond, env.err)
+	s.target.Notify("%s %d: condition %s: %v: stopped for that", st.Word(), st.ID, st.Cond, env.Err)
 	return true
 }
 
@@ -372,7 +373,7 @@ func (s *Stops) bindPending() {
 			s.target.Notify("%v", err)
 		}
 		if was {
-			s.target.Notify("%s %d is in place: %s", st.Word(), st.ID, PlaceText(fresh[0]))
+			s.target.Notify("%s %d is in place: %s", st.Word(), st.ID, view.PlaceText(fresh[0]))
 			s.noteCost(st)
 		}
 	}
@@ -409,19 +410,6 @@ func (s *Stops) dropPlaces(removed []inferior.Module) {
 		st.Places = slices.DeleteFunc(st.Places, func(p breakpoints.Place) bool { return inside(p.Addr) })
 		st.Pending = len(st.Places) == 0
 	}
-}
-
-// PlaceText is a place in words: "load at index.cc:188 (0x55555555513a)".
-func PlaceText(p breakpoints.Place) string {
-	var b strings.Builder
-	if p.Function != "" {
-		b.WriteString(p.Function + " ")
-	}
-	if p.File != "" {
-		fmt.Fprintf(&b, "at %s:%d ", p.File, p.Line)
-	}
-	fmt.Fprintf(&b, "(%v)", p.Addr)
-	return b.String()
 }
 
 // All are the numbered stops, by number. While the process runs they are as of one moment:

@@ -48,8 +48,8 @@ func (s *Stops) checkCondition(st *breakpoints.Stop) error {
 	if _, _, ok := env.home(st, false); !ok {
 		return s.conditions.check(st, nil)
 	}
-	return env.read(func() error {
-		home, err := s.values.frame()
+	return env.Read(func() error {
+		home, err := s.values.Frame()
 		if err != nil {
 			return err
 		}

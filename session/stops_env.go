@@ -9,6 +9,7 @@ import (
 	"hdb/internal/cond"
 	"hdb/names"
 	"hdb/query"
+	"hdb/session/variables"
 	"hdb/session/view"
 	"hdb/unwind"
 )
@@ -18,12 +19,12 @@ type codeEnv struct {
 	s *Stops
 	t *inferior.Thread
 	query.Predicates
-	frameVariables
+	variables.OfFrame
 }
 
 func newCodeEnv(s *Stops, st *breakpoints.Stop, t *inferior.Thread) *codeEnv {
 	v := &codeEnv{s: s, t: t}
-	v.frameVariables = frameVariables{values: s.values, thread: t, number: v.Number, frames: v.entered(st)}
+	v.OfFrame = variables.OfFrame{Values: s.values, Thread: t, Field: v.Number, StackOf: v.entered(st)}
 	v.Attribution = s.target.Attribution
 	v.Find = func() []names.Frame {
 		st, err := s.sel.Walker.Stack(t, view.DefaultDepth, addr.Code{})
@@ -57,7 +58,7 @@ func (v *codeEnv) entered(st *breakpoints.Stop) func(whole bool) ([]names.Frame,
 // home is the stack with the frame that a watchpoint was set in, if that is still there. The
 // memory may have been written by another function or thread.
 func (v *codeEnv) home(st *breakpoints.Stop, whole bool) (frames []names.Frame, at int, ok bool) {
-	v.thread = v.t
+	v.Thread = v.t
 	home := v.s.demand.binds[st.ID].home
 	if home.thread == nil {
 		return nil, 0, false
@@ -79,7 +80,7 @@ func (v *codeEnv) home(st *breakpoints.Stop, whole bool) (frames []names.Frame, 
 	if at < 0 {
 		return nil, 0, false // of another call
 	}
-	v.thread = home.thread
+	v.Thread = home.thread
 	return frames, at, true
 }
 

@@ -9,6 +9,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/internal/cformat"
 	"hdb/session/target"
+	"hdb/session/variables"
 )
 
 // beforeFormat is what stands between the location of dprintf and its format.
@@ -37,25 +38,25 @@ func (s *Stops) Dprintf(text string) (*breakpoints.Stop, error) {
 }
 
 // print prints what a dprintf is for.
-func (v *frameVariables) print(st *breakpoints.Stop) {
+func printStop(v *variables.OfFrame, st *breakpoints.Stop) {
 	text, err := st.Print.Expand(func(i int, kind cformat.Kind) (x any, err error) {
 		expr := st.Print.Args[i]
 		if name, ok := strings.CutPrefix(expr, "$"); ok && kind == cformat.Integer {
-			if w, ok := v.word(name); ok { // without a look at the stack
+			if w, ok := v.Word(name); ok { // without a look at the stack
 				return w.N, nil
 			}
 		}
-		err = v.read(func() (err error) {
-			x, err = v.values.formatArgument(expr, kind)
+		err = v.Read(func() (err error) {
+			x, err = v.Values.FormatArgument(expr, kind)
 			return err
 		})
 		return x, err
 	})
 	if err != nil {
-		noteFailed(v.values.target, st, "", err)
+		noteFailed(v.Values.Target, st, "", err)
 		return
 	}
-	v.values.target.Config.Print(text)
+	v.Values.Target.Config.Print(text)
 }
 
 // noteFailed tells why a stop that goes on, or its condition, as what begins with, had no value. It does

@@ -10,6 +10,7 @@ import (
 	"hdb/probe"
 	"hdb/probe/filter"
 	"hdb/session/target"
+	"hdb/session/variables"
 	"hdb/symbols"
 	"hdb/unwind"
 	"hdb/values"
@@ -66,7 +67,7 @@ func (s *Stops) screenFor(st *breakpoints.Stop, at addr.Run, want screening, t *
 		rule := values.CFARule{Reg: row.CFA.Reg, Offset: row.CFA.Offset}
 		static := func(a addr.Run) bool { return a >= module.Low && a < module.High }
 		program = filter.Compile(want.cond.Root(), filter.Operands{Expr: func(x *cond.Expr) filter.Term {
-			return termOf(s.values.w.Decide(f, rule, x.Text), static)
+			return termOf(s.values.World.Decide(f, rule, x.Text), static)
 		}})
 	})
 	if fault != nil || program.Always || program.Never {
@@ -92,7 +93,7 @@ func (s *Stops) placeOf(st *breakpoints.Stop, at addr.Run) (f *values.Frame, in 
 	if i < 0 || m < 0 {
 		return nil, in, row, false
 	}
-	f = frameOfPlace(s.target, st.Places[i])
+	f = variables.FrameOfPlace(s.target, st.Places[i])
 	table, bias, known := s.target.Names.Modules.ModuleAt(at)
 	if f == nil || !known || table == nil {
 		return nil, in, row, false

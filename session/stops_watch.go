@@ -35,7 +35,7 @@ func (s *Stops) WatchAt(expr string, a addr.Run, size int, kind inferior.WatchKi
 	if err := s.target.Live(); err != nil {
 		return nil, err
 	}
-	b := &binding{size: size, access: kind, typed: s.values.watched(expr, a, size)}
+	b := &binding{size: size, access: kind, typed: watched(s.values, expr, a, size)}
 	f, err := s.sel.LiveFrame()
 	if err == nil {
 		b.home = frameID{s.sel.Cur.Thread, f.CFA, f.Function}
@@ -275,7 +275,7 @@ func (s *Stops) watched(stop inferior.Stop) bool {
 	for _, st := range s.demand.stops.All() {
 		b := s.demand.binds[st.ID]
 		at := slices.IndexFunc(stop.Changes, func(c inferior.Change) bool { return c.Watch == b.watch })
-		if at < 0 || s.values.neighbour(b, stop.Changes[at]) {
+		if at < 0 || neighbour(s.values, b, stop.Changes[at]) {
 			continue
 		}
 		if b.outlived(stop.Thread, s.loc.Mem) {

@@ -13,6 +13,7 @@ import (
 	"hdb/internal/when"
 	"hdb/names"
 	"hdb/session/target"
+	"hdb/session/variables"
 	"hdb/session/view"
 	"hdb/values"
 )
@@ -28,10 +29,10 @@ type Traced struct {
 	Return bool
 	Left   bool // by an exception or longjmp, in place of a return
 
-	Args  []NamedValue // but of a return
-	Value *Returned    // of a return; nil without a value
-	RAX   uint64       // what may be the value: debug information does not tell
-	Why   string       // arguments or the value are not known
+	Args  []variables.NamedValue // but of a return
+	Value *variables.Returned    // of a return; nil without a value
+	RAX   uint64                 // what may be the value: debug information does not tell
+	Why   string                 // arguments or the value are not known
 }
 
 // A tracing is what a trace, or a leaked(), has in the process beside the traps of its places.
@@ -107,7 +108,7 @@ type Traces struct {
 	target *target.Target
 	demand *demand
 	sel    *view.Selection
-	values *Values
+	values *variables.Values
 	planes *Planes
 	stops  *Stops
 
@@ -137,7 +138,7 @@ func (s *Traces) arrived(st *breakpoints.Stop, t *inferior.Thread) {
 	v := newCodeEnv(s.stops, st, t)
 	tr := &s.demand.binds[st.ID].traced
 	told := Traced{Stop: st.ID, Thread: s.sel.ThreadInfo(t)}
-	err := v.read(func() (err error) {
+	err := v.Read(func() (err error) {
 		told.Frame = s.sel.Cur.Stack.Frames[s.sel.Cur.Num]
 		told.Args, err = s.values.FrameArgs(s.sel.Cur.Num, tr.o, true)
 		return err
@@ -348,7 +349,7 @@ func (s *Traces) returned(st *breakpoints.Stop, r *tracedReturn, t *inferior.Thr
 		}
 		return 1
 	}
-	out, err := s.values.returned(c.frame, s.demand.binds[st.ID].traced.o, shown)
+	out, err := s.values.ReturnedBy(c.frame, s.demand.binds[st.ID].traced.o, shown)
 	switch {
 	case err != nil:
 		told.Why = err.Error()

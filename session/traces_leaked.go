@@ -49,7 +49,7 @@ func (l *LeftBlocks) String() string {
 // entered begins to follow a call of leaked()'s function, unless the thread is in one that has not ended.
 func (s *Traces) entered(st *breakpoints.Stop, t *inferior.Thread) {
 	var frame names.Frame
-	err := newCodeEnv(s.stops, st, t).read(func() error {
+	err := newCodeEnv(s.stops, st, t).Read(func() error {
 		frame = s.sel.Cur.Stack.Frames[s.sel.Cur.Num]
 		return nil
 	})

@@ -34,13 +34,13 @@ func (s *Traces) returnFormOf(f names.Frame, first uint64, regs inferior.Registe
 	if first != 0 && first == regs.Result() {
 		r.memory = untypedBytes
 	}
-	_ = s.values.guarded(func(*values.Frame) error {
-		vf := s.values.frameAt([]names.Frame{f}, 0)
-		t, err := s.values.w.ReturnType(vf)
+	_ = s.values.Guarded(func(*values.Frame) error {
+		vf := s.values.FrameAt([]names.Frame{f}, 0)
+		t, err := s.values.World.ReturnType(vf)
 		if err != nil {
 			return err
 		}
-		in, err := s.values.w.ReturnsInMemory(vf)
+		in, err := s.values.World.ReturnsInMemory(vf)
 		if err != nil && t.Strip().Kind != values.Void {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"hdb/inferior/corefile"
 	"hdb/internal/addr"
 	"hdb/session/target"
+	"hdb/session/variables"
 	"hdb/session/view"
 	"hdb/values"
 	"hdb/values/calls"
@@ -22,7 +23,7 @@ type functionCalls struct {
 	symbols  allocatorSymbols
 	exec     *Execution
 	stepping *Stepping
-	values   *Values
+	values   *variables.Values
 }
 
 // redZone is how far below the stack pointer a function may keep data (System V ABI,
@@ -75,7 +76,7 @@ func (k *functionCalls) caller() (*inferior.Thread, error) {
 	case k.target.Past:
 		return nil, target.ErrPast
 	case k.target.Mode() == target.Saved:
-		return nil, ErrCaptureValues
+		return nil, variables.ErrCaptureValues
 	case k.target.Proc == nil:
 		return nil, k.target.Live()
 	case k.sel.Cur.Thread == nil:
@@ -168,7 +169,7 @@ func (k *functionCalls) run(t *inferior.Thread, back, sp addr.Run, result func(*
 		return err
 	}
 	k.sel.Cur.Thread = t
-	return result(&values.Frame{Regs: regs.Unwind(), Wide: k.values.regs.wide()})
+	return result(&values.Frame{Regs: regs.Unwind(), Wide: k.values.Regs.Wide()})
 }
 
 // An CallEndedError is the error of a call during which the process ended.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"hdb/inferior"
+	"hdb/session/variables"
 	"hdb/values"
 )
 
@@ -16,7 +17,7 @@ func TestGoAssignment(t *testing.T) {
 		`m["a\"=b"] = 2`: {`m["a\"=b"]`, "2"}, "m[`a\\`] = 2": {"m[`a\\`]", "2"}, `r = '\''`: {"r", `'\''`},
 		"x == 1": {}, "x <= 1": {}, "x >= 1": {}, "x != 1": {}, "x := 1": {}, `"a\\" == "="`: {}, "": {},
 	} {
-		to, from, ok := goAssignment(expr)
+		to, from, ok := variables.GoAssignment(expr)
 		if got := [2]string{to, from}; got != want || ok != (want[0] != "") {
 			t.Errorf("%s: %q, %t; want %q", expr, got, ok, want)
 		}

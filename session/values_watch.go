@@ -9,6 +9,7 @@ import (
 
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/session/variables"
 	"hdb/symbols"
 	"hdb/values"
 	"hdb/values/gotext"
@@ -24,18 +25,18 @@ type watchedValue struct {
 // watched finds the expression whose value is the size bytes at the address that are to be
 // watched: expr, or expr without the * of *VARIABLE. It is nil if there is none with a type,
 // as of *ADDRESS.
-func (v *Values) watched(expr string, a addr.Run, size int) *watchedValue {
+func watched(v *variables.Values, expr string, a addr.Run, size int) *watchedValue {
 	expr = strings.TrimSpace(expr)
-	if w := v.watchedGo(expr, a, size); w != nil {
+	if w := watchedGo(v, expr, a, size); w != nil {
 		return w
 	}
-	if ok, _ := v.asGo(expr, func(*inferior.Go, inferior.GoPlace) error { return errGoPlace }); ok {
+	if ok, _ := v.AsGo(expr, func(*inferior.Go, inferior.GoPlace) error { return variables.ErrGoPlace }); ok {
 		return nil
 	}
 	for _, name := range []string{expr, strings.TrimPrefix(expr, "*")} {
 		var found *watchedValue
-		err := v.guarded(func(f *values.Frame) error {
-			x, err := v.w.Eval(f, name)
+		err := v.Guarded(func(f *values.Frame) error {
+			x, err := v.World.Eval(f, name)
 			if err != nil {
 				return err
 			}
@@ -53,11 +54,11 @@ func (v *Values) watched(expr string, a addr.Run, size int) *watchedValue {
 
 // watchedGo is watched for a package variable of Go, in any frame. A leading & or * is dropped: the address decides whether the
 // variable is meant.
-func (v *Values) watchedGo(expr string, a addr.Run, size int) *watchedValue {
-	if v.target.Image == nil || !v.target.Image.IsGo() {
+func watchedGo(v *variables.Values, expr string, a addr.Run, size int) *watchedValue {
+	if v.Target.Image == nil || !v.Target.Image.IsGo() {
 		return nil
 	}
-	g, err := v.target.Image.Go()
+	g, err := v.Target.Image.Go()
 	if err != nil { // without DWARF
 		return nil
 	}
@@ -76,33 +77,33 @@ const (
 )
 
 // neighbour tells that a bit field is watched and only others of its bytes have changed.
-func (v *Values) neighbour(b *binding, c inferior.Change) bool {
+func neighbour(v *variables.Values, b *binding, c inferior.Change) bool {
 	if b.typed == nil || b.typed.ofGo != nil || !b.typed.value.BitField() || b.access != inferior.Write {
 		return false
 	}
 	w := WatchHit{Old: c.Old, New: c.New}
-	v.watchTexts(b.typed, &w)
+	watchTexts(v, b.typed, &w)
 	return w.Name != "" && w.OldText == w.NewText
 }
 
 // watchTexts adds to a hit what its bytes are as values. A hit whose value cannot be read
 // any more keeps the bytes.
-func (v *Values) watchTexts(w *watchedValue, hit *WatchHit) {
+func watchTexts(v *variables.Values, w *watchedValue, hit *WatchHit) {
 	if hit.Old == nil || hit.New == nil {
 		return
 	}
 	o := values.Options{Elements: maxWatchedText}
 	if w.ofGo != nil {
-		v.goTexts(w, hit, o)
+		goTexts(v, w, hit, o)
 		return
 	}
 	var before, after string
 	var parts []WatchedPart
 	if symbols.Guard(func() {
 		old, now := w.value.Holding(hit.Old), w.value.Holding(hit.New)
-		before, after = v.w.Format(nil, old, o), v.w.Format(nil, now, o)
+		before, after = v.World.Format(nil, old, o), v.World.Format(nil, now, o)
 		for _, c := range values.Changes(w.name, old, now, maxWatchedParts+1) {
-			parts = append(parts, WatchedPart{c.Name, v.w.Format(nil, c.Old, o), v.w.Format(nil, c.New, o)})
+			parts = append(parts, WatchedPart{c.Name, v.World.Format(nil, c.Old, o), v.World.Format(nil, c.New, o)})
 		}
 	}) == nil {
 		hit.Name, hit.OldText, hit.NewText, hit.Parts = w.name, before, after, hit.visible(w.name, parts)
@@ -121,13 +122,13 @@ func (w *WatchHit) visible(variable string, parts []WatchedPart) []WatchedPart {
 
 // goTexts is watchTexts of a variable of Go. Between the stores of a string or slice its value is invalid, and a change of
 // a slice's capacity does not show in its text: then the changed bytes are reported under the variable's name.
-func (v *Values) goTexts(w *watchedValue, hit *WatchHit, o values.Options) {
-	g, err := v.target.Image.Go() // of the process that runs now
+func goTexts(v *variables.Values, w *watchedValue, hit *WatchHit, o values.Options) {
+	g, err := v.Target.Image.Go() // of the process that runs now
 	if err != nil {
 		return
 	}
-	old, errOld := g.Holding(w.ofGo, hit.Old, goLimits(o, false))
-	now, errNow := g.Holding(w.ofGo, hit.New, goLimits(o, false))
+	old, errOld := g.Holding(w.ofGo, hit.Old, variables.GoLimits(o, false))
+	now, errNow := g.Holding(w.ofGo, hit.New, variables.GoLimits(o, false))
 	if errOld != nil || errNow != nil {
 		return
 	}

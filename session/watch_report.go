@@ -8,6 +8,7 @@ import (
 
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/session/target"
 )
 
 // WatchHit is what a watchpoint saw.
@@ -73,7 +74,7 @@ func (w *WatchHit) words(variable string) (all []WatchedPart) {
 		if variable != "" {
 			name = fmt.Sprintf("%s, bytes %d to %d", variable, at, at+len(now)-1)
 		}
-		all = append(all, WatchedPart{name, fmt.Sprintf("%#x", little(old)), fmt.Sprintf("%#x", little(now))})
+		all = append(all, WatchedPart{name, fmt.Sprintf("%#x", target.Uint(old)), fmt.Sprintf("%#x", target.Uint(now))})
 	}
 	return all
 }
@@ -92,7 +93,7 @@ func (x *Execution) watchHits(stop inferior.Stop, r *Report) {
 			if w.New == nil {
 				w.Name = b.typed.name
 			}
-			x.stops.values.watchTexts(b.typed, &w)
+			watchTexts(x.stops.values, b.typed, &w)
 		}
 		r.Watched = append(r.Watched, w)
 	}

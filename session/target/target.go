@@ -236,3 +236,11 @@ func New(cfg Config, change func(func())) *Target {
 	})
 	return c
 }
+
+// Uint is the number that up to 8 bytes are in the inferior's order.
+func Uint(b []byte) (v uint64) {
+	for i := min(len(b), 8) - 1; i >= 0; i-- {
+		v = v<<8 | uint64(b[i])
+	}
+	return v
+}

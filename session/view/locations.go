@@ -157,3 +157,16 @@ func (l *Locations) Lines(location string) ([]names.LineInfo, error) {
 	}
 	return rows, nil
 }
+
+// PlaceText is a place in words: "load at index.cc:188 (0x55555555513a)".
+func PlaceText(p breakpoints.Place) string {
+	var b strings.Builder
+	if p.Function != "" {
+		b.WriteString(p.Function + " ")
+	}
+	if p.File != "" {
+		fmt.Fprintf(&b, "at %s:%d ", p.File, p.Line)
+	}
+	fmt.Fprintf(&b, "(%v)", p.Addr)
+	return b.String()
+}

@@ -1,9 +1,10 @@
-package session
+package variables
 
 import (
 	"fmt"
 
 	"hdb/inferior"
+	"hdb/session/target"
 	"hdb/unwind"
 	"hdb/values"
 )
@@ -12,16 +13,16 @@ import (
 type result map[uint64][]byte
 
 // returnValue is the value of an expression as the selected frame's function returns it.
-func (v *Values) returnValue(expr string) (result, error) {
+func (v *Values) ReturnValue(expr string) (result, error) {
 	if expr == "" {
 		return nil, nil
 	}
-	if v.target.Proc != nil && v.target.Proc.IsGo() {
+	if v.Target.Proc != nil && v.Target.Proc.IsGo() {
 		return nil, fmt.Errorf("a function of Go returns without a value only")
 	}
 	var out result
-	err := v.guarded(func(f *values.Frame) (err error) {
-		out, err = v.w.AsReturned(f, expr)
+	err := v.Guarded(func(f *values.Frame) (err error) {
+		out, err = v.World.AsReturned(f, expr)
 		return err
 	})
 	return out, err
@@ -29,14 +30,14 @@ func (v *Values) returnValue(expr string) (result, error) {
 
 // put writes the registers with the value in them, the PC and the stack pointer last: the
 // thread stays where it is if something cannot be written.
-func (r result) put(t *inferior.Thread, regs *inferior.Registers) error {
+func (r result) Put(t *inferior.Thread, regs *inferior.Registers) error {
 	vec, wide := inferior.Vectors{}, false
 	for reg, b := range r {
 		switch reg {
 		case uint64(unwind.RAX):
-			regs.Rax = little(b)
+			regs.Rax = target.Uint(b)
 		case uint64(unwind.RDX):
-			regs.Rdx = little(b)
+			regs.Rdx = target.Uint(b)
 		case dwarfXMM0, dwarfXMM0 + 1:
 			if !wide {
 				var err error

@@ -1,4 +1,4 @@
-package session
+package variables
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ import (
 // program lies right below the thread pointer (ELF Handling For Thread-Local Storage,
 // variant II); those of libraries stand in the thread's dynamic thread vector.
 func (v *Values) threadLocal(m values.Module, offset uint64) (addr.Run, error) {
-	if err := v.target.Readable(); err != nil {
+	if err := v.Target.Readable(); err != nil {
 		return 0, err
 	}
 	if v.sel.Cur.Thread == nil {
@@ -29,10 +29,10 @@ func (v *Values) threadLocal(m values.Module, offset uint64) (addr.Run, error) {
 	if !ok {
 		return 0, errors.New("thread-local: the module has no segment for thread-local storage")
 	}
-	if v.target.Names.Program != nil && m.Obj == v.target.Names.Program.Object {
+	if v.Target.Names.Program != nil && m.Obj == v.Target.Names.Program.Object {
 		return addr.Run(regs.FsBase - target.ProgramTLS(seg) + offset), nil
 	}
-	t := target.TLS{Target: v.target, FS: addr.Run(regs.FsBase)}
+	t := target.TLS{Target: v.Target, FS: addr.Run(regs.FsBase)}
 	base, err := t.Block(m)
 	return base + addr.Run(offset), err
 }

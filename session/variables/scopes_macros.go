@@ -1,4 +1,4 @@
-package session
+package variables
 
 import (
 	"hdb/symbols"
@@ -8,8 +8,8 @@ import (
 // Macro is the macro of the preprocessor with a name that holds in the selected frame. It
 // reports false for a name that is none.
 func (s *Scopes) Macro(name string) (m symbols.Macro, ok bool, err error) {
-	err = s.values.guarded(func(f *values.Frame) error {
-		all, err := s.values.w.Macros(f)
+	err = s.values.Guarded(func(f *values.Frame) error {
+		all, err := s.values.World.Macros(f)
 		m, ok = all.Named(name)
 		return err
 	})
@@ -18,8 +18,8 @@ func (s *Scopes) Macro(name string) (m symbols.Macro, ok bool, err error) {
 
 // Macros are all that hold in the selected frame, by name.
 func (s *Scopes) Macros() (list []symbols.Macro, err error) {
-	err = s.values.guarded(func(f *values.Frame) error {
-		all, err := s.values.w.Macros(f)
+	err = s.values.Guarded(func(f *values.Frame) error {
+		all, err := s.values.World.Macros(f)
 		list = all.All()
 		return err
 	})
@@ -28,8 +28,8 @@ func (s *Scopes) Macros() (list []symbols.Macro, err error) {
 
 // ExpandMacros is an expression with its macros expanded as in the selected frame.
 func (s *Scopes) ExpandMacros(expr string) (text string, err error) {
-	err = s.values.guarded(func(f *values.Frame) error {
-		text, err = s.values.w.ExpandMacros(f, expr)
+	err = s.values.Guarded(func(f *values.Frame) error {
+		text, err = s.values.World.ExpandMacros(f, expr)
 		return err
 	})
 	return text, err

@@ -1,9 +1,8 @@
-package session
+package variables
 
 import (
 	"slices"
 
-	"hdb/breakpoints"
 	"hdb/capture"
 	"hdb/inferior"
 	"hdb/internal/addr"
@@ -17,7 +16,15 @@ import (
 type debuggerWords struct {
 	target *target.Target
 	sel    *view.Selection
-	demand *demand
+	stops  numberedStops
+}
+
+// numberedStops are the numbered stops of the session.
+type numberedStops interface {
+	// Last is the number of the last one that was set, 0: none was.
+	Last() int
+	// Caught are the events of C++ for which stops hold a thread that stands at an address.
+	Caught(at addr.Run) []string
 }
 
 // word is a number of the debugger: of the selected thread, of the last end of the
@@ -33,7 +40,7 @@ func (d debuggerWords) word(name string) (values.Word, bool) {
 		}
 		return values.Word{N: uint64(n), Int: true}, true
 	case "bpnum":
-		n := d.demand.stops.Last()
+		n := d.stops.Last()
 		return values.Word{N: uint64(n), Int: true}, n > 0
 	case "_exitcode":
 		if d.target.Exit == nil || d.target.Exit.Signal != 0 {
@@ -83,15 +90,12 @@ func (d debuggerWords) exception() (at addr.Run, typeName string, ok bool) {
 	if !d.target.Mode().Readable() || t == nil || d.target.Recalled() {
 		return 0, "", false
 	}
-	for _, h := range d.demand.hits {
-		if h.stop == nil || h.stop.Caught == "" || !slices.ContainsFunc(h.stop.Places, func(p breakpoints.Place) bool { return p.Addr == d.at(t) }) {
-			continue
-		}
+	for _, event := range d.stops.Caught(d.at(t)) {
 		regs, err := t.Regs()
 		if err != nil {
 			return 0, "", false
 		}
-		at, info, err := d.target.ThrownAt(h.stop.Caught, regs)
+		at, info, err := d.target.ThrownAt(event, regs)
 		if name := d.target.FullTypeOf(info); err == nil && name != "" {
 			return at, name, true
 		}

@@ -1,4 +1,4 @@
-package session
+package variables
 
 import (
 	"hdb/values"
@@ -8,11 +8,11 @@ import (
 // There are none without a frame, and none of Go code.
 func (s *Scopes) Variables() []string {
 	var all []string
-	_ = s.values.guarded(func(f *values.Frame) error { // what cannot be read has no names
+	_ = s.values.Guarded(func(f *values.Frame) error { // what cannot be read has no names
 		if f == nil {
 			return nil
 		}
-		for _, list := range []func(*values.Frame) ([]values.Variable, error){s.values.w.Locals, s.values.w.Args} {
+		for _, list := range []func(*values.Frame) ([]values.Variable, error){s.values.World.Locals, s.values.World.Args} {
 			vars, err := list(f)
 			if err != nil {
 				return err
@@ -30,8 +30,8 @@ func (s *Scopes) Variables() []string {
 // bases and of members without a name included.
 func (s *Scopes) Members(expr string) []string {
 	var all []string
-	_ = s.values.guarded(func(f *values.Frame) error { // what cannot be read has no members
-		t, _, err := s.values.w.EvalType(f, expr)
+	_ = s.values.Guarded(func(f *values.Frame) error { // what cannot be read has no members
+		t, _, err := s.values.World.EvalType(f, expr)
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package session
+package variables
 
 import (
 	"fmt"
@@ -12,25 +12,25 @@ import (
 
 // Printf is the text of a format with its arguments, computed in the selected frame.
 func (v *Values) Printf(f *cformat.Format) (string, error) {
-	return f.Expand(func(i int, kind cformat.Kind) (any, error) { return v.formatArgument(f.Args[i], kind) })
+	return f.Expand(func(i int, kind cformat.Kind) (any, error) { return v.FormatArgument(f.Args[i], kind) })
 }
 
 // formatArgument computes an argument of a format.
-func (v *Values) formatArgument(expr string, kind cformat.Kind) (x any, err error) {
-	if ok, err := v.asGo(expr, func(g *inferior.Go, at inferior.GoPlace) (err error) {
+func (v *Values) FormatArgument(expr string, kind cformat.Kind) (x any, err error) {
+	if ok, err := v.AsGo(expr, func(g *inferior.Go, at inferior.GoPlace) (err error) {
 		x, err = goArgument(g, at, expr, kind)
 		return err
 	}); ok {
 		return x, err
 	}
-	err = v.guarded(func(f *values.Frame) (err error) {
+	err = v.Guarded(func(f *values.Frame) (err error) {
 		switch kind {
 		case cformat.Float:
-			x, err = v.w.Float(f, expr)
+			x, err = v.World.Float(f, expr)
 		case cformat.Text:
-			x, err = v.w.Text(f, expr)
+			x, err = v.World.Text(f, expr)
 		default:
-			x, err = v.w.Integer(f, expr)
+			x, err = v.World.Integer(f, expr)
 		}
 		return err
 	})

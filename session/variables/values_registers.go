@@ -1,4 +1,4 @@
-package session
+package variables
 
 import (
 	"encoding/binary"
@@ -51,7 +51,7 @@ const (
 
 // wide reads the selected thread's registers of floating point and vectors,
 // once and when the first of them is asked for.
-func (r registers) wide() func(reg uint64) []byte {
+func (r registers) Wide() func(reg uint64) []byte {
 	read := sync.OnceValues(func() (inferior.Vectors, error) { return r.sel.Cur.Thread.Vectors() })
 	return func(reg uint64) []byte {
 		if r.sel.Cur.Thread == nil {

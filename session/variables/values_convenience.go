@@ -1,4 +1,4 @@
-package session
+package variables
 
 import (
 	"hdb/internal/addr"
@@ -10,13 +10,13 @@ var conveniences = [...]string{"_", "__", "_exception", "_exitcode", "_exitsigna
 
 // Examined sets $_ to an address that was shown and $__ to the bytes there, in units of
 // that size.
-func (v *Values) Examined(at addr.Run, size int, b []byte) { v.w.Examined(at, size, b) }
+func (v *Values) Examined(at addr.Run, size int, b []byte) { v.World.Examined(at, size, b) }
 
 // Conveniences lists the convenience variables, those that the user has set first.
 func (s *Scopes) Conveniences(o values.Options) []NamedValue {
 	var out []NamedValue
-	for _, x := range s.values.w.Conveniences(conveniences[:]) {
-		out = append(out, NamedValue{x.Name, x.Value.Type.String(), s.values.w.FormatTop(nil, x.Value, o)})
+	for _, x := range s.values.World.Conveniences(conveniences[:]) {
+		out = append(out, NamedValue{x.Name, x.Value.Type.String(), s.values.World.FormatTop(nil, x.Value, o)})
 	}
 	return out
 }
@@ -24,7 +24,7 @@ func (s *Scopes) Conveniences(o values.Options) []NamedValue {
 // ConvenienceNames are the names of the convenience variables, without $.
 func (s *Scopes) ConvenienceNames() []string {
 	var names []string
-	for _, x := range s.values.w.Conveniences(conveniences[:]) {
+	for _, x := range s.values.World.Conveniences(conveniences[:]) {
 		names = append(names, x.Name)
 	}
 	return names

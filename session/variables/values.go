@@ -1,4 +1,4 @@
-package session
+package variables
 
 import (
 	"encoding/binary"
@@ -21,17 +21,17 @@ import (
 // Values reads the variables and expressions of the selected frame. It keeps the
 // history of printed values.
 type Values struct {
-	target *target.Target
+	Target *target.Target
 	sel    *view.Selection
-	regs   registers
+	Regs   registers
 	words  debuggerWords
-	w      values.World
+	World  values.World
 }
 
 // newValues is a reader of values with an empty history.
-func newValues(c *target.Target, sel *view.Selection, d *demand) *Values {
-	v := &Values{target: c, sel: sel, regs: registers{sel}, words: debuggerWords{c, sel, d}}
-	v.w = values.World{
+func NewValues(c *target.Target, sel *view.Selection, stops numberedStops) *Values {
+	v := &Values{Target: c, sel: sel, Regs: registers{sel}, words: debuggerWords{c, sel, stops}}
+	v.World = values.World{
 		Program: values.Program{
 			Reader: values.Reader{Mem: sessionMemory{c}}, Modules: v.modules, System: isSystem, Printers: printers.Table{}, TLS: v.threadLocal,
 			Symbol: func(a addr.Run) (string, uint64, bool) {
@@ -52,27 +52,27 @@ func isSystem(m values.Module) bool { return modkind.IsCLibrary(m.Obj.File.Path(
 // mainScope is the place of the program's main function, where macros are looked for as long as
 // there is no process.
 func (v *Values) mainScope() *values.Frame {
-	if v.target.Image != nil || v.target.Recalled() {
+	if v.Target.Image != nil || v.Target.Recalled() {
 		return nil
 	}
-	for _, p := range view.Places(v.target.Names.Places.Main()) {
-		return frameOfPlace(v.target, p)
+	for _, p := range view.Places(v.Target.Names.Places.Main()) {
+		return FrameOfPlace(v.Target, p)
 	}
 	return nil
 }
 
 // note tells the user something about a value, once in a run.
 func (v *Values) note(text string) {
-	if !v.target.Said[text] {
-		v.target.Said[text] = true
-		v.target.Notify("%s", text)
+	if !v.Target.Said[text] {
+		v.Target.Said[text] = true
+		v.Target.Notify("%s", text)
 	}
 }
 
 // lookup finds a symbol that debug information does not describe, that of a
 // thread-local variable in the selected thread. global leaves local symbols out.
 func (v *Values) lookup(name string, global bool) (at addr.Run, code, ok bool) {
-	for _, m := range v.target.Names.Images() {
+	for _, m := range v.Target.Names.Images() {
 		sym, ok := m.Object.Symtab.Symbol(name)
 		if !ok || !sym.Defined || global && sym.Local {
 			continue
@@ -130,7 +130,7 @@ func (m sessionMemory) WriteAt(b []byte, off int64) (int, error) {
 
 func (v *Values) modules() []values.Module {
 	var out []values.Module
-	for _, m := range v.target.Names.Images() {
+	for _, m := range v.Target.Names.Images() {
 		out = append(out, values.Module{Obj: m.Object, Bias: m.Bias})
 	}
 	return out
@@ -141,9 +141,9 @@ var errGoValues = errors.New("the values of a Go program are read while it runs:
 
 // frame is the selected frame; nil without a running program, where statics and
 // convenience variables alone have values.
-func (v *Values) frame() (*values.Frame, error) {
+func (v *Values) Frame() (*values.Frame, error) {
 	switch {
-	case v.target.Recalled(), v.target.Image == nil:
+	case v.Target.Recalled(), v.Target.Image == nil:
 		return nil, nil
 	}
 	if _, err := v.sel.LiveFrame(); err != nil {
@@ -153,11 +153,11 @@ func (v *Values) frame() (*values.Frame, error) {
 	if err != nil {
 		return nil, err
 	}
-	return v.frameAt(st.Whole(), min(v.sel.Cur.Num, len(st.Frames)-1)), nil
+	return v.FrameAt(st.Whole(), min(v.sel.Cur.Num, len(st.Frames)-1)), nil
 }
 
 // frameAt prepares frame i of a stack.
-func (v *Values) frameAt(frames []names.Frame, i int) *values.Frame {
+func (v *Values) FrameAt(frames []names.Frame, i int) *values.Frame {
 	if i < 0 || i >= len(frames) {
 		return nil
 	}
@@ -170,17 +170,17 @@ func (v *Values) frameAt(frames []names.Frame, i int) *values.Frame {
 		next = last + 2
 	}
 	f := &values.Frame{PC: fr.Code, Inlined: i - first + fr.Ahead, Regs: fr.Regs, CFA: fr.CFA, Module: v.moduleAt(fr.Code.Lookup())}
-	f.Caller = func() *values.Frame { return v.frameAt(frames, next) }
+	f.Caller = func() *values.Frame { return v.FrameAt(frames, next) }
 	if first == 0 {
-		f.Set, f.Wide, f.SetWide = v.regs.set, v.regs.wide(), v.regs.setWide
+		f.Set, f.Wide, f.SetWide = v.Regs.set, v.Regs.Wide(), v.Regs.setWide
 	} else {
-		f.WideLeft, f.Callee = v.regs.wide(), func() *values.Frame { return v.frameAt(frames, first-1) }
+		f.WideLeft, f.Callee = v.Regs.Wide(), func() *values.Frame { return v.FrameAt(frames, first-1) }
 	}
 	return f
 }
 
 func (v *Values) moduleAt(a addr.Run) values.Module {
-	if obj, mod := v.target.Names.Modules.ObjectAt(a); obj != nil {
+	if obj, mod := v.Target.Names.Modules.ObjectAt(a); obj != nil {
 		return values.Module{Obj: obj, Bias: mod.Bias}
 	}
 	return values.Module{}
@@ -203,8 +203,8 @@ var ErrCaptureObjects = errors.New("that needs the memory of the process, which 
 
 // guarded runs fn over the selected frame. Reading debug information whose file is cut
 // meanwhile is an error.
-func (v *Values) guarded(fn func(f *values.Frame) error) error {
-	f, err := v.frame()
+func (v *Values) Guarded(fn func(f *values.Frame) error) error {
+	f, err := v.Frame()
 	if err != nil {
 		return err
 	}
@@ -212,15 +212,16 @@ func (v *Values) guarded(fn func(f *values.Frame) error) error {
 		return fault
 	}
 	var memory *values.MemoryError
-	unknown := isNoSymbol(err) || errors.Is(err, values.ErrNoFrame)
-	switch program := v.target.Names.Program; {
-	case v.target.Mode() == target.Saved && (errors.As(err, &memory) || unknown):
+	var none *values.NoSymbolError
+	unknown := errors.As(err, &none) || errors.Is(err, values.ErrNoFrame)
+	switch program := v.Target.Names.Program; {
+	case v.Target.Mode() == target.Saved && (errors.As(err, &memory) || unknown):
 		return ErrCaptureValues
-	case v.target.Past && (errors.As(err, &memory) || unknown):
-		return v.target.PastError()
-	case v.target.Image == nil && unknown && program == nil:
+	case v.Target.Past && (errors.As(err, &memory) || unknown):
+		return v.Target.PastError()
+	case v.Target.Image == nil && unknown && program == nil:
 		return target.ErrNoProgram
-	case v.target.Image == nil && err != nil && program.Go(): // names are read as those of C
+	case v.Target.Image == nil && err != nil && program.Go(): // names are read as those of C
 		return errGoValues
 	}
 	return err
@@ -228,12 +229,12 @@ func (v *Values) guarded(fn func(f *values.Frame) error) error {
 
 // Locals are the variables of the selected frame, innermost block first.
 func (v *Values) Locals(o values.Options) ([]NamedValue, error) {
-	return v.variables(o, false, v.w.Locals, (*inferior.Go).Locals)
+	return v.variables(o, false, v.World.Locals, (*inferior.Go).Locals)
 }
 
 // Args are its parameters.
 func (v *Values) Args(o values.Options) ([]NamedValue, error) {
-	return v.variables(o, false, v.w.Args, (*inferior.Go).Args)
+	return v.variables(o, false, v.World.Args, (*inferior.Go).Args)
 }
 
 // FrameArgs are the parameters of a frame of the selected stack, by its number. With
@@ -244,7 +245,7 @@ func (v *Values) Args(o values.Options) ([]NamedValue, error) {
 func (v *Values) FrameArgs(num int, o values.Options, scalars bool) (out []NamedValue, err error) {
 	defer func(frame int) { v.sel.Cur.Num = frame }(v.sel.Cur.Num)
 	v.sel.Cur.Num = num
-	read := func() { out, err = v.variables(o, scalars, v.w.Args, (*inferior.Go).Args) }
+	read := func() { out, err = v.variables(o, scalars, v.World.Args, (*inferior.Go).Args) }
 	if v.sel.Cur.Max == 0 && num < len(v.sel.Cur.Stack.Frames) {
 		v.sel.Cur.Max = view.DefaultDepth
 		read()
@@ -269,7 +270,7 @@ const elided = "..."
 
 func (v *Values) variables(o values.Options, scalars bool, list func(*values.Frame) ([]values.Variable, error),
 	goList func(*inferior.Go, inferior.GoPlace, inferior.GoLimits) ([]inferior.GoValue, error)) (out []NamedValue, err error) {
-	if err := v.target.Readable(); err != nil {
+	if err := v.Target.Readable(); err != nil {
 		return nil, err
 	}
 	g, at, err := v.goFrame()
@@ -277,15 +278,15 @@ func (v *Values) variables(o values.Options, scalars bool, list func(*values.Fra
 		return nil, err
 	}
 	if g != nil {
-		vars, err := goList(g, at, goLimits(o, false))
+		vars, err := goList(g, at, GoLimits(o, false))
 		return goVariables(vars, o, scalars), err
 	}
-	err = v.guarded(func(f *values.Frame) error {
+	err = v.Guarded(func(f *values.Frame) error {
 		vars, err := list(f)
 		for _, x := range vars {
 			text := elided
-			if !scalars || v.w.Summary(x.Value) {
-				text = v.w.Format(f, x.Value, o)
+			if !scalars || v.World.Summary(x.Value) {
+				text = v.World.Format(f, x.Value, o)
 			}
 			out = append(out, NamedValue{x.Name, x.Value.Type.String(), text})
 		}
@@ -297,12 +298,12 @@ func (v *Values) variables(o values.Options, scalars bool, list func(*values.Fra
 // Print computes an expression, which may assign, and keeps its value as $N; N is 0 for one
 // without a value.
 func (v *Values) Print(expr string, o values.Options) (n int, text string, err error) {
-	return v.print(expr, o, v.w.KeepAny)
+	return v.print(expr, o, v.World.KeepAny)
 }
 
 // Call is Print, but for a void value, which is neither kept nor told: n is 0 then.
 func (v *Values) Call(expr string, o values.Options) (n int, text string, err error) {
-	return v.print(expr, o, v.w.Keep)
+	return v.print(expr, o, v.World.Keep)
 }
 
 // Output is Print for a value that is not kept: text alone.
@@ -312,22 +313,22 @@ func (v *Values) Output(expr string, o values.Options) (text string, err error) 
 }
 
 func (v *Values) print(expr string, o values.Options, keep func(values.Value) int) (n int, text string, err error) {
-	if ok, err := v.asGo(expr, func(g *inferior.Go, at inferior.GoPlace) (err error) {
+	if ok, err := v.AsGo(expr, func(g *inferior.Go, at inferior.GoPlace) (err error) {
 		text, err = goPrint(g, at, expr, o)
 		return err
 	}); ok {
 		return 0, text, err
 	}
-	err = v.guarded(func(f *values.Frame) error {
-		x, err := v.w.Assign(f, expr)
+	err = v.Guarded(func(f *values.Frame) error {
+		x, err := v.World.Assign(f, expr)
 		if err != nil {
 			return err
 		}
-		if err := v.w.Unreadable(x); err != nil {
+		if err := v.World.Unreadable(x); err != nil {
 			return err
 		}
 		if n = keep(x); n > 0 {
-			text = v.w.FormatTop(f, x, o)
+			text = v.World.FormatTop(f, x, o)
 		}
 		return nil
 	})
@@ -342,15 +343,15 @@ type Returned struct {
 	Value string
 }
 
-// Returned is what the function has returned that Finish ran to the end of, right after
-// it. The value is kept as $N. An error is why only registers are known.
-func (v *Values) Returned(fn *Finished, o values.Options) (out Returned, err error) {
-	return v.returned(fn.frame, o, v.w.Keep)
+// Returned is returned of a function that Finish ran to the end of, right after it. The value is kept as $N. An error is why
+// only registers are known.
+func (v *Values) Returned(from names.Frame, o values.Options) (Returned, error) {
+	return v.ReturnedBy(from, o, v.World.Keep)
 }
 
 // returned is what a function has returned from whose frame the selected thread has just come
 // back. keep numbers the value: 0 for a void one.
-func (v *Values) returned(from names.Frame, o values.Options, keep func(values.Value) int) (out Returned, err error) {
+func (v *Values) ReturnedBy(from names.Frame, o values.Options, keep func(values.Value) int) (out Returned, err error) {
 	t := v.sel.Cur.Thread
 	if t == nil {
 		return out, target.ErrNoStack
@@ -359,19 +360,19 @@ func (v *Values) returned(from names.Frame, o values.Options, keep func(values.V
 	if err != nil {
 		return out, err
 	}
-	caller := &values.Frame{Regs: regs.Unwind(), Wide: v.regs.wide()}
+	caller := &values.Frame{Regs: regs.Unwind(), Wide: v.Regs.Wide()}
 	if fault := symbols.Guard(func() {
-		f := v.frameAt([]names.Frame{from}, 0)
+		f := v.FrameAt([]names.Frame{from}, 0)
 		var x values.Value
-		if x, err = v.w.Returned(f, caller); err == nil {
-			err = v.w.Unreadable(x)
+		if x, err = v.World.Returned(f, caller); err == nil {
+			err = v.World.Unreadable(x)
 		}
 		if err != nil {
 			return
 		}
 		out.Type = x.Type.String()
 		if out.Num = keep(x); out.Num > 0 {
-			out.Value = v.w.FormatTop(f, x, o)
+			out.Value = v.World.FormatTop(f, x, o)
 		}
 	}); fault != nil {
 		return out, fault
@@ -381,8 +382,8 @@ func (v *Values) returned(from names.Frame, o values.Options, keep func(values.V
 
 // BlockOf is the block that an expression's variables belong to in the selected frame.
 func (v *Values) BlockOf(expr string) (b values.Block) {
-	_ = v.guarded(func(f *values.Frame) error {
-		b = v.w.BlockOf(f, expr)
+	_ = v.Guarded(func(f *values.Frame) error {
+		b = v.World.BlockOf(f, expr)
 		return nil
 	})
 	return b
@@ -390,7 +391,7 @@ func (v *Values) BlockOf(expr string) (b values.Block) {
 
 // Within tells whether the selected frame is in a block.
 func (v *Values) Within(b values.Block) (in bool) {
-	err := v.guarded(func(f *values.Frame) error {
+	err := v.Guarded(func(f *values.Frame) error {
 		in = f.Within(b)
 		return nil
 	})
@@ -399,16 +400,16 @@ func (v *Values) Within(b values.Block) (in bool) {
 
 // Show is Print without history, for display.
 func (v *Values) Show(expr string, o values.Options) (text string, err error) {
-	if ok, err := v.asGo(expr, func(g *inferior.Go, at inferior.GoPlace) (err error) {
+	if ok, err := v.AsGo(expr, func(g *inferior.Go, at inferior.GoPlace) (err error) {
 		text, err = goPrint(g, at, expr, o)
 		return err
 	}); ok {
 		return text, err
 	}
-	err = v.guarded(func(f *values.Frame) error {
-		x, err := v.w.Eval(f, expr)
+	err = v.Guarded(func(f *values.Frame) error {
+		x, err := v.World.Eval(f, expr)
 		if err == nil {
-			text = v.w.FormatTop(f, x, o)
+			text = v.World.FormatTop(f, x, o)
 		}
 		return err
 	})
@@ -417,11 +418,11 @@ func (v *Values) Show(expr string, o values.Options) (text string, err error) {
 
 // Set computes an expression that may assign.
 func (v *Values) Set(expr string) error {
-	if ok, err := v.asGo(expr, func(g *inferior.Go, at inferior.GoPlace) error { return v.goSet(g, at, expr) }); ok {
+	if ok, err := v.AsGo(expr, func(g *inferior.Go, at inferior.GoPlace) error { return v.goSet(g, at, expr) }); ok {
 		return err
 	}
-	err := v.guarded(func(f *values.Frame) error {
-		_, err := v.w.Assign(f, expr)
+	err := v.Guarded(func(f *values.Frame) error {
+		_, err := v.World.Assign(f, expr)
 		return err
 	})
 	v.assigned(expr)
@@ -430,7 +431,7 @@ func (v *Values) Set(expr string) error {
 
 // assigned follows an expression that may have changed memory or registers.
 func (v *Values) assigned(expr string) {
-	if v.target.Proc != nil && (strings.Contains(expr, "=") || strings.Contains(expr, "++") || strings.Contains(expr, "--")) {
+	if v.Target.Proc != nil && (strings.Contains(expr, "=") || strings.Contains(expr, "++") || strings.Contains(expr, "--")) {
 		v.changed()
 	}
 }
@@ -445,14 +446,14 @@ func (v *Values) Holds(expr string) (bool, error) {
 // TypeOf names the type of an expression; with members when whole, and as o says then.
 // columns: the members have their offsets and sizes.
 func (v *Values) TypeOf(expr string, whole bool, o values.TypeOptions) (text string, columns bool, err error) {
-	if ok, err := v.asGo(expr, func(g *inferior.Go, at inferior.GoPlace) (err error) {
+	if ok, err := v.AsGo(expr, func(g *inferior.Go, at inferior.GoPlace) (err error) {
 		text, err = g.TypeOf(at, expr, whole)
 		return err
 	}); ok {
 		return text, false, err
 	}
-	err = v.guarded(func(f *values.Frame) error {
-		t, isType, err := v.w.EvalType(f, expr)
+	err = v.Guarded(func(f *values.Frame) error {
+		t, isType, err := v.World.EvalType(f, expr)
 		switch {
 		case err != nil:
 			return err
@@ -470,8 +471,8 @@ func (v *Values) TypeOf(expr string, whole bool, o values.TypeOptions) (text str
 
 // VirtualTables are the virtual tables of the object that an expression is or points to.
 func (v *Values) VirtualTables(expr string) (list []values.VirtualTable, err error) {
-	err = v.guarded(func(f *values.Frame) error {
-		list, err = v.w.VirtualTables(f, expr)
+	err = v.Guarded(func(f *values.Frame) error {
+		list, err = v.World.VirtualTables(f, expr)
 		return err
 	})
 	return list, err
@@ -480,29 +481,29 @@ func (v *Values) VirtualTables(expr string) (list []values.VirtualTable, err err
 // Address is what an expression says as an address, and the numbers that are there by its
 // type.
 func (v *Values) Address(expr string) (a addr.Run, unit values.Unit, err error) {
-	if ok, err := v.asGo(expr, func(g *inferior.Go, at inferior.GoPlace) (err error) {
+	if ok, err := v.AsGo(expr, func(g *inferior.Go, at inferior.GoPlace) (err error) {
 		a, err = goAddress(g, at, expr)
 		return err
 	}); ok {
 		return a, unit, err
 	}
-	err = v.guarded(func(f *values.Frame) error {
-		a, unit, err = v.w.Address(f, expr)
+	err = v.Guarded(func(f *values.Frame) error {
+		a, unit, err = v.World.Address(f, expr)
 		return err
 	})
 	return a, unit, err
 }
 
 // errGoPlace is the error for expressions of Go where a place is wanted.
-var errGoPlace = errors.New("the places of Go's variables are not told: print &NAME is the address of one")
+var ErrGoPlace = errors.New("the places of Go's variables are not told: print &NAME is the address of one")
 
 // Place is where the value of an expression is.
 func (v *Values) Place(expr string) (p values.Place, err error) {
-	if ok, err := v.asGo(expr, func(*inferior.Go, inferior.GoPlace) error { return errGoPlace }); ok {
+	if ok, err := v.AsGo(expr, func(*inferior.Go, inferior.GoPlace) error { return ErrGoPlace }); ok {
 		return p, err
 	}
-	err = v.guarded(func(f *values.Frame) error {
-		p, err = v.w.Place(f, expr)
+	err = v.Guarded(func(f *values.Frame) error {
+		p, err = v.World.Place(f, expr)
 		return err
 	})
 	return p, err

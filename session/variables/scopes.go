@@ -1,4 +1,4 @@
-package session
+package variables
 
 import (
 	"fmt"
@@ -18,6 +18,9 @@ type Scopes struct {
 	loc    *view.Locations
 	values *Values
 }
+
+// newScopes looks for variables at places of the code.
+func NewScopes(t *target.Target, loc *view.Locations, v *Values) *Scopes { return &Scopes{t, loc, v} }
 
 // A Scope is the variables that can be named at a place in the code.
 type Scope struct {
@@ -47,16 +50,16 @@ func (s *Scopes) At(location string) ([]Scope, error) {
 	var out []Scope
 	for _, p := range places {
 		sc := Scope{Place: p}
-		f := frameOfPlace(s.target, p)
+		f := FrameOfPlace(s.target, p)
 		if f == nil {
-			return nil, fmt.Errorf("no symbols at %s", PlaceText(p))
+			return nil, fmt.Errorf("no symbols at %s", view.PlaceText(p))
 		}
 		fault := symbols.Guard(func() {
 			var args, locals []values.Variable
-			if locals, err = s.values.w.Locals(f); err != nil {
+			if locals, err = s.values.World.Locals(f); err != nil {
 				return
 			}
-			if args, err = s.values.w.Args(f); err != nil {
+			if args, err = s.values.World.Args(f); err != nil {
 				return
 			}
 			for _, v := range locals {
@@ -78,7 +81,7 @@ func (s *Scopes) At(location string) ([]Scope, error) {
 }
 
 // frameOfPlace is a frame of which only the place is known, nil where there is no file.
-func frameOfPlace(c *target.Target, p breakpoints.Place) *values.Frame {
+func FrameOfPlace(c *target.Target, p breakpoints.Place) *values.Frame {
 	for _, m := range c.Names.Images() {
 		if !c.Names.Covers(m, p.Addr) {
 			continue

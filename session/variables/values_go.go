@@ -1,4 +1,4 @@
-package session
+package variables
 
 import (
 	"errors"
@@ -28,10 +28,10 @@ var errGoMade = errors.New("the go statement made the goroutine: its function is
 // nil where the frame is not Go's: code of C in a program with cgo.
 func (v *Values) goFrame() (*inferior.Go, inferior.GoPlace, error) {
 	var at inferior.GoPlace
-	if v.target.Recalled() || v.target.Image == nil || !v.target.Image.IsGo() {
+	if v.Target.Recalled() || v.Target.Image == nil || !v.Target.Image.IsGo() {
 		return nil, at, nil
 	}
-	if err := v.target.Readable(); err != nil {
+	if err := v.Target.Readable(); err != nil {
 		return nil, at, err
 	}
 	st, err := v.sel.Stack(0)
@@ -46,7 +46,7 @@ func (v *Values) goFrame() (*inferior.Go, inferior.GoPlace, error) {
 	if fr.Made {
 		return nil, at, errGoMade
 	}
-	g, err := v.target.Image.Go()
+	g, err := v.Target.Image.Go()
 	if err != nil {
 		return nil, at, err
 	}
@@ -59,7 +59,7 @@ func (v *Values) goFrame() (*inferior.Go, inferior.GoPlace, error) {
 
 // asGo lets answer tell what an expression of Go is in a frame of Go. It reports false,
 // and nothing is told, where the expression is none of Go.
-func (v *Values) asGo(expr string, answer func(g *inferior.Go, at inferior.GoPlace) error) (bool, error) {
+func (v *Values) AsGo(expr string, answer func(g *inferior.Go, at inferior.GoPlace) error) (bool, error) {
 	if strings.HasPrefix(strings.TrimSpace(expr), "$") { // a register, or what the user has named
 		return false, nil
 	}
@@ -70,7 +70,7 @@ func (v *Values) asGo(expr string, answer func(g *inferior.Go, at inferior.GoPla
 	return g != nil || err != nil, err
 }
 
-func goLimits(o values.Options, follow bool) inferior.GoLimits {
+func GoLimits(o values.Options, follow bool) inferior.GoLimits {
 	l := inferior.GoLimits{Elements: o.Elements, Depth: goListDepth, Follow: follow}
 	if follow {
 		l.Depth = goPrintDepth
@@ -123,7 +123,7 @@ func goAddress(g *inferior.Go, at inferior.GoPlace, expr string) (addr.Run, erro
 }
 
 // goAssignment splits TO = FROM.
-func goAssignment(expr string) (to, from string, ok bool) {
+func GoAssignment(expr string) (to, from string, ok bool) {
 	quote, escaped := rune(0), false
 	for i, r := range expr {
 		switch {
@@ -146,10 +146,10 @@ func goAssignment(expr string) (to, from string, ok bool) {
 
 // goPrint is the text of a Go expression.
 func goPrint(g *inferior.Go, at inferior.GoPlace, expr string, o values.Options) (string, error) {
-	if _, _, ok := goAssignment(expr); ok {
+	if _, _, ok := GoAssignment(expr); ok {
 		return "", errors.New("= changes the program: use set var, or == to compare")
 	}
-	x, err := g.Eval(at, expr, goLimits(o, o.Letter == 0))
+	x, err := g.Eval(at, expr, GoLimits(o, o.Letter == 0))
 	if err != nil {
 		return "", err
 	}
@@ -158,7 +158,7 @@ func goPrint(g *inferior.Go, at inferior.GoPlace, expr string, o values.Options)
 
 // goHolds reports whether a Go expression is true, or a number or pointer other than zero.
 func goHolds(g *inferior.Go, at inferior.GoPlace, expr string) (bool, error) {
-	if _, _, ok := goAssignment(expr); ok {
+	if _, _, ok := GoAssignment(expr); ok {
 		return false, errors.New("= changes the program: write == to compare")
 	}
 	x, err := g.Eval(at, expr, inferior.GoLimits{})
@@ -177,7 +177,7 @@ func goHolds(g *inferior.Go, at inferior.GoPlace, expr string) (bool, error) {
 
 // goSet changes a variable of Go.
 func (v *Values) goSet(g *inferior.Go, at inferior.GoPlace, expr string) error {
-	to, from, ok := goAssignment(expr)
+	to, from, ok := GoAssignment(expr)
 	if !ok {
 		_, err := g.Eval(at, expr, inferior.GoLimits{})
 		return err
