@@ -14,6 +14,7 @@ import (
 	"hdb/internal/flags"
 	"hdb/internal/units"
 	"hdb/session"
+	"hdb/session/recordings"
 	"hdb/symbols"
 )
 
@@ -185,7 +186,7 @@ func parseSave(verb string, words []string) (files []string, force bool, err err
 	return files, force, nil
 }
 
-func showSaved(c *Console, in Input, info session.SavedInfo) {
+func showSaved(c *Console, in Input, info recordings.SavedInfo) {
 	c.answer(in, struct {
 		Path   string `json:"path"`
 		Events int    `json:"event_count"`

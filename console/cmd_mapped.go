@@ -7,7 +7,7 @@ import (
 	"hdb/console/screen"
 	"hdb/internal/units"
 	"hdb/query"
-	"hdb/session"
+	"hdb/session/recordings"
 )
 
 // What live, top and leaks say of mappings: tables and sums of their own, below those of the blocks. Only the peak
@@ -145,7 +145,7 @@ type mappedTop struct {
 	rows  []query.MappedRow
 	all   *query.Mappings
 	total int
-	peak  *session.Peak // of which they are; nil: they are live at the moment
+	peak  *recordings.Peak // of which they are; nil: they are live at the moment
 }
 
 func (t mappedTop) view(per query.Per) *mappingsView[mappedRowView] {

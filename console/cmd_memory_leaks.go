@@ -17,6 +17,7 @@ import (
 	"hdb/internal/units"
 	"hdb/query"
 	"hdb/session"
+	"hdb/session/recordings"
 )
 
 func leaksCommand() *Command {
@@ -139,7 +140,7 @@ func leakCondition(line string) (before, condition string, ok bool) {
 // runLeaks is leaks. Where nothing is known of what the program allocates, it is undecided whether it leaks.
 func runLeaks(ctx context.Context, c *Console, in Input) error {
 	err := answerLeaks(ctx, c, in)
-	if errors.Is(err, session.ErrUnfollowed) {
+	if errors.Is(err, recordings.ErrUnfollowed) {
 		return undecidedError{err}
 	}
 	return err

@@ -9,7 +9,7 @@ import (
 	"hdb/internal/cond"
 	"hdb/internal/units"
 	"hdb/report"
-	"hdb/session"
+	"hdb/session/recordings"
 	"hdb/session/target"
 )
 
@@ -62,7 +62,7 @@ func runRecordStart(_ context.Context, c *Console, in Input) error {
 }
 
 // planeText says what follows the allocators, and what that costs.
-func planeText(p session.Plane) string {
+func planeText(p recordings.Plane) string {
 	if p.Probe {
 		return "by code inside the process: a fraction of a microsecond a call"
 	}
@@ -162,7 +162,7 @@ type lossView struct {
 	Reason string `json:"reason"`
 }
 
-func viewRecord(st session.RecordStatus) recordView {
+func viewRecord(st recordings.RecordStatus) recordView {
 	v := recordView{
 		Recording: st.Recording, Paused: st.Paused, Filter: st.Filter, Seen: st.Seen, Recorded: st.Recorded,
 		Stacks: st.Stacks, Truncated: st.Truncated, LiveBytes: st.LiveBytes, LiveBlocks: st.LiveBlocks, PeakBytes: st.PeakBytes,
@@ -192,7 +192,7 @@ func runRecordStatus(_ context.Context, c *Console, in Input) error {
 }
 
 // boundsText says what the bounds did to a recording.
-func boundsText(st session.RecordStatus) string {
+func boundsText(st recordings.RecordStatus) string {
 	switch b := st.Bounds; {
 	case st.Err != nil:
 		return screen.Sprintf("%s: it has ended: %v", b, st.Err)
@@ -210,7 +210,7 @@ func boundsText(st session.RecordStatus) string {
 // PymallocText says what a recording of a Python program has not, and how it would.
 const PymallocText = "pymalloc: blocks of up to 512 bytes that Python takes from its arenas are no events; `record start --python-allocators`, or PYTHONMALLOC=malloc in the environment, has them"
 
-func printRecord(c *Console, o *screen.Output, st session.RecordStatus) {
+func printRecord(c *Console, o *screen.Output, st recordings.RecordStatus) {
 	state := "not recording"
 	switch {
 	case st.Paused:

@@ -12,6 +12,7 @@ import (
 	"hdb/inferior"
 	"hdb/query"
 	"hdb/session"
+	"hdb/session/recordings"
 )
 
 // monitor is the live view: the screen is its own while the process runs. Keys,
@@ -19,7 +20,7 @@ import (
 // be done; it is done on the console's, in between what the process needs of hdb.
 type monitor struct {
 	c    *Console
-	data *session.Monitor
+	data *recordings.Monitor
 	view screen.Monitor
 
 	stays bool // at the end of the program, for as long as somebody looks

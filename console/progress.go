@@ -13,7 +13,7 @@ import (
 	"hdb/console/screen"
 	"hdb/internal/units"
 	"hdb/report"
-	"hdb/session"
+	"hdb/session/recordings"
 )
 
 // Progress shows how far a recording is: a line on a terminal that is rewritten
@@ -21,7 +21,7 @@ import (
 type Progress struct {
 	w      io.Writer
 	width  func() int
-	before session.RecordStatus
+	before recordings.RecordStatus
 	at     time.Time
 	shown  bool
 }
@@ -42,7 +42,7 @@ func NewProgress(f *os.File) *Progress {
 }
 
 // Show rewrites the line.
-func (p *Progress) Show(st session.RecordStatus) {
+func (p *Progress) Show(st recordings.RecordStatus) {
 	if p == nil {
 		return
 	}
@@ -55,7 +55,7 @@ func (p *Progress) Show(st session.RecordStatus) {
 }
 
 // progressLine is the line in words.
-func progressLine(st session.RecordStatus, rate uint64) string {
+func progressLine(st recordings.RecordStatus, rate uint64) string {
 	parts := []string{
 		units.Grouped(rate) + " events/s", units.Count(st.Recorded, "event"), units.Short(st.LiveBytes) + " live",
 	}
@@ -156,7 +156,7 @@ func (p *Progress) Clear() {
 func (p *Progress) write(s string) { _, _ = io.WriteString(p.w, s) }
 
 // RecordSummary is the line that ends a recording to a file.
-func RecordSummary(st session.RecordStatus, file string) string {
+func RecordSummary(st recordings.RecordStatus, file string) string {
 	live := "no block live at the end"
 	if st.LiveBlocks > 0 {
 		live = "live at the end " + liveText(screen.Sizes{}, st)
@@ -180,7 +180,7 @@ func RecordSummary(st session.RecordStatus, file string) string {
 }
 
 // keptEvents is how many events were recorded, of how many if not all were.
-func keptEvents(st session.RecordStatus) string {
+func keptEvents(st recordings.RecordStatus) string {
 	kept := st.Recorded
 	if st.Left > 0 {
 		kept = st.Left
@@ -192,7 +192,7 @@ func keptEvents(st session.RecordStatus) string {
 }
 
 // liveText is the live heap: what is recorded of it, and the whole if that is more.
-func liveText(sizes screen.Sizes, st session.RecordStatus) string {
+func liveText(sizes screen.Sizes, st recordings.RecordStatus) string {
 	if st.KeptBlocks == st.LiveBlocks {
 		return sizes.Long(st.LiveBytes) + " in " + units.Count(st.LiveBlocks, "block")
 	}

@@ -4,14 +4,14 @@ import (
 	"strings"
 	"testing"
 
-	"hdb/session"
+	"hdb/session/recordings"
 )
 
 func TestProgressLine(t *testing.T) {
 	var out strings.Builder
 	width := 80
 	p := &Progress{w: &out, width: func() int { return width }}
-	st := session.RecordStatus{Seen: 36607217, Recorded: 36607217, LiveBytes: 1 << 30, LiveBlocks: 18295, Bytes: 3 << 20}
+	st := recordings.RecordStatus{Seen: 36607217, Recorded: 36607217, LiveBytes: 1 << 30, LiveBlocks: 18295, Bytes: 3 << 20}
 	for _, tc := range []struct {
 		lost  uint64
 		width int
@@ -41,19 +41,19 @@ func TestProgressLine(t *testing.T) {
 }
 
 func TestRecordSummary(t *testing.T) {
-	full := session.RecordStatus{Seen: 1561, Recorded: 1561, Stacks: 48, LiveBlocks: 1, LiveBytes: 71 << 10, KeptBlocks: 1, KeptBytes: 71 << 10, Lost: 1, Bytes: 25600}
+	full := recordings.RecordStatus{Seen: 1561, Recorded: 1561, Stacks: 48, LiveBlocks: 1, LiveBytes: 71 << 10, KeptBlocks: 1, KeptBytes: 71 << 10, Lost: 1, Bytes: 25600}
 	filtered := full
 	filtered.Seen, filtered.LiveBlocks, filtered.LiveBytes = 20000, 1200, 1<<20
 	dropped := full
 	dropped.Seen, dropped.Recorded, dropped.Left = 20000, 20000, 1561
 	for _, tc := range []struct {
-		st   session.RecordStatus
+		st   recordings.RecordStatus
 		want string
 	}{
 		{dropped, "x.hdb: 1,561 of 20,000 events, 48 stacks, live at the end 71 KiB (72704) in 1 block, of the whole run, 1 call lost, with symbols and source lines: 25.0 KiB"},
 		{full, "x.hdb: 1,561 events, 48 stacks, live at the end 71 KiB (72704) in 1 block, 1 call lost, with symbols and source lines: 25.0 KiB"},
 		{filtered, "x.hdb: 1,561 of 20,000 events, 48 stacks, live at the end 71 KiB (72704) in 1 recorded block, 1 MiB (1048576) in all 1,200, 1 call lost, with symbols and source lines: 25.0 KiB"},
-		{session.RecordStatus{Stacks: 1, Bytes: 10}, "x.hdb: 0 events, 1 stack, no block live at the end, with symbols and source lines: 10 B"},
+		{recordings.RecordStatus{Stacks: 1, Bytes: 10}, "x.hdb: 0 events, 1 stack, no block live at the end, with symbols and source lines: 10 B"},
 	} {
 		if got := RecordSummary(tc.st, "x.hdb"); got != tc.want {
 			t.Errorf("got  %s\nwant %s", got, tc.want)

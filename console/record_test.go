@@ -8,15 +8,16 @@ import (
 	"hdb/probe"
 	"hdb/recording"
 	"hdb/session"
+	"hdb/session/recordings"
 	"hdb/session/target"
 )
 
 // What a recording lacks is said with its meaning, as text and as JSON.
 func TestRecordStatusTellsWhatIsMissing(t *testing.T) {
-	st := session.RecordStatus{
+	st := recordings.RecordStatus{
 		Recording: true, Paused: true, Filter: "size > 1024", Seen: 100, Recorded: 60, Stacks: 7, Truncated: 2, Sites: 18,
 		LiveBytes: 3000, LiveBlocks: 4, PeakBytes: 5000, KeptBytes: 2000, KeptBlocks: 1,
-		Plane: session.Plane{Reason: "seccomp"}, Lost: 4, Bytes: 4096,
+		Plane: recordings.Plane{Reason: "seccomp"}, Lost: 4, Bytes: 4096,
 		Losses: []recording.Loss{{Count: 3, Reason: capture.Reason{Kind: capture.RingFull}}, {Count: 1, Reason: capture.Reason{Kind: capture.ManyThreads}}},
 		Probe:  probe.Stats{LostSt: 1, Waits: 5},
 	}

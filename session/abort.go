@@ -120,7 +120,7 @@ func (h *Mallocs) Aborted(t *inferior.Thread) *MallocAbort {
 		return nil
 	}
 	a := &MallocAbort{Message: message, Kind: kind, Off: h.target.Settings.WrongFrees == target.WrongFreesOff, Threads: map[int]int{}}
-	_, err := h.queries.blockEvents()
+	_, err := h.queries.BlockEvents()
 	a.Unrecorded = err != nil
 	if kind == AbortWrongFree || kind == AbortEither {
 		a.Wrong = h.lastWrong(t)
@@ -136,13 +136,13 @@ func (h *Mallocs) Aborted(t *inferior.Thread) *MallocAbort {
 
 // lastWrong is the last recorded call of a thread if that has given back what is no block.
 func (h *Mallocs) lastWrong(t *inferior.Thread) *query.WrongFree {
-	r, err := h.queries.blockEvents()
+	r, err := h.queries.BlockEvents()
 	if err != nil {
 		return nil
 	}
 	var last capture.Event
 	from := uint64(0)
-	if seq := h.recorded.account.Rec.Seq(); seq > maxLastEvents {
+	if seq := h.recorded.Account.Rec.Seq(); seq > maxLastEvents {
 		from = seq - maxLastEvents
 	}
 	for e := range r.Source.Events(from) {

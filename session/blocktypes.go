@@ -6,6 +6,7 @@ import (
 	"hdb/memory"
 	"hdb/query"
 	"hdb/recording"
+	"hdb/session/recordings"
 	"hdb/session/target"
 	"hdb/session/variables"
 	"hdb/symbols"
@@ -15,13 +16,13 @@ import (
 // BlockTypes tells of which types blocks of the heap are.
 type BlockTypes struct {
 	target   *target.Target
-	recorded *Recorded
+	recorded *recordings.Recorded
 	values   *variables.Values
 	heap     *Heap
 	kept     query.BlockTypes
 }
 
-func newBlockTypes(c *target.Target, r *Recorded, v *variables.Values) *BlockTypes {
+func newBlockTypes(c *target.Target, r *recordings.Recorded, v *variables.Values) *BlockTypes {
 	t := &BlockTypes{target: c, recorded: r, values: v}
 	t.kept = query.BlockTypes{Program: &v.World.Program, Object: c.Names.ObjectAt, GoTypeOf: c.Names.GoType, Memory: t.present}
 	return t
@@ -40,7 +41,7 @@ func (t *BlockTypes) types() *query.BlockTypes {
 
 // held is a block of the recording as its event tells, nil if it has none.
 func (t *BlockTypes) held(b *memory.Block) (capture.Source, *capture.Held) {
-	src := t.recorded.source()
+	src := t.recorded.Source()
 	if b.Seq == 0 || src == nil {
 		return nil, nil
 	}

@@ -16,9 +16,6 @@ import (
 // errCoreRecord is why nothing is recorded of a core file.
 var errCoreRecord = errors.New("record: a core file is open, of a process that has ended: leaks, live and top per type read what it holds; core-file alone lets it go")
 
-// ErrCoreOpen is the error of verbs that a core file is in the way of.
-var ErrCoreOpen = errors.New("a core file is open: core-file alone lets it go")
-
 // Cores opens core files, and writes them of the process.
 type Cores struct {
 	target *target.Target

@@ -9,6 +9,7 @@ import (
 	"hdb/capture"
 	"hdb/capture/file"
 	"hdb/internal/rights"
+	"hdb/session/recordings"
 )
 
 // A core says whose process it was, and anybody can write that into one: a core of root's process counts for the owner of its file.
@@ -62,7 +63,7 @@ func TestCaptureReplaced(t *testing.T) {
 	if err := errors.Join(os.Remove(path), os.WriteFile(path, nil, 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	if u := ownerOfCapture(f); u.ID() != 65534 {
+	if u := recordings.OwnerOfCapture(f); u.ID() != 65534 {
 		t.Errorf("the file of user 65534 is user %d's", u.ID())
 	}
 }

@@ -30,7 +30,7 @@ const (
 // handles or ignores do not stop it meanwhile.
 func (s *Session) ToExit() (*Report, Leaving, error) {
 	if s.Mode() == target.Core {
-		return nil, 0, ErrCoreOpen
+		return nil, 0, target.ErrCoreOpen
 	}
 	fresh := s.target.Proc == nil
 	if fresh {

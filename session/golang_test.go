@@ -15,6 +15,7 @@ import (
 	"hdb/names"
 	"hdb/query"
 	"hdb/report"
+	"hdb/session/recordings"
 	"hdb/session/target"
 	"hdb/testprogs"
 )
@@ -97,7 +98,7 @@ func TestGoIsNotCounted(t *testing.T) {
 			_, whence := s.Queries.Whence(0x1000)
 			_, costs := s.Queries.LineCosts("golang.go")
 			for i, err := range []error{profile, top, leaks, live, diff, whence, costs} {
-				if !errors.Is(err, errGo) || !strings.HasPrefix(err.Error(), "golang is a Go program: ") {
+				if !errors.Is(err, recordings.ErrGo) || !strings.HasPrefix(err.Error(), "golang is a Go program: ") {
 					t.Errorf("%v, %s: question %d: %v", flags, name, i, err)
 				}
 			}

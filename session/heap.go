@@ -7,6 +7,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/memory"
+	"hdb/session/recordings"
 	"hdb/session/target"
 	"hdb/session/variables"
 	"hdb/symbols"
@@ -15,8 +16,8 @@ import (
 // Heap asks what the memory of a stopped process, or of a core file, holds.
 type Heap struct {
 	target   *target.Target
-	recorded *Recorded
-	queries  *Queries
+	recorded *recordings.Recorded
+	queries  *recordings.Queries
 	values   *variables.Values
 	types    *BlockTypes
 	space    *heapSpace
@@ -44,7 +45,7 @@ func (h *Heap) Image() (*memory.Image, error) {
 		return nil, err
 	}
 	events := uint64(0)
-	if src := h.recorded.wholeSource(); src != nil {
+	if src := h.recorded.WholeSource(); src != nil {
 		events = uint64(src.Len())
 	}
 	if h.image != nil && h.of == h.target.Image && h.changes == h.target.Image.Changes() && h.events == events {

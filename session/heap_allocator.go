@@ -12,6 +12,7 @@ import (
 	"hdb/memory"
 	"hdb/names"
 	"hdb/recording"
+	"hdb/session/recordings"
 	"hdb/session/target"
 )
 
@@ -19,8 +20,8 @@ import (
 type Mallocs struct {
 	target   *target.Target
 	heap     *Heap
-	recorded *Recorded
-	queries  *Queries
+	recorded *recordings.Recorded
+	queries  *recordings.Queries
 }
 
 // AllocatorAnswer is what the C library's malloc has.
@@ -92,7 +93,7 @@ func (h *Mallocs) Allocator() (*AllocatorAnswer, error) {
 	for _, t := range h.target.Image.Threads() {
 		a.Threads[t.TID] = t.Num
 	}
-	_, err = h.queries.blockEvents()
+	_, err = h.queries.BlockEvents()
 	if a.Recording = err == nil; a.Recording {
 		if err := fits(m, func(b *memory.Block, usable uint64) { a.Recorded.Add(b.Size, usable) }); err != nil {
 			return nil, err
@@ -211,7 +212,7 @@ func (h *Mallocs) neighbour(m *memory.Image, c glibc.Chunk) *HeapNeighbour {
 	}
 	n.Event, n.Frames = e, st.Frames
 	if len(st.Frames) > 0 {
-		n.Owner = h.queries.target.Attribution.Owner(st.Frames)
+		n.Owner = h.queries.Target.Attribution.Owner(st.Frames)
 	}
 	return n
 }
@@ -286,7 +287,7 @@ func (h *Mallocs) SlackBySite(ctx context.Context) ([]SiteFit, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := h.queries.blockEvents()
+	r, err := h.queries.BlockEvents()
 	if err != nil {
 		return nil, err
 	}

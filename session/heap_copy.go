@@ -34,7 +34,7 @@ func (h *Heap) FromCopy(f func() error) (Copy, error) {
 			return err
 		}
 		h.copied = snap
-		if _, x, err := h.recorded.countedEvents(); err == nil {
+		if _, x, err := h.recorded.CountedEvents(); err == nil {
 			last = x.Last()
 		}
 		// What a stop tells, the registers of threads above all.

@@ -130,7 +130,7 @@ func (t *goTyper) find(i int, near *nearby) goContent {
 // declared is what a block was made for, as its event or the heap tells.
 func (t *goTyper) declared(b *memory.Block) (c golang.Content) {
 	size := b.Room
-	if src := t.n.h.recorded.source(); b.Seq != 0 && src != nil {
+	if src := t.n.h.recorded.Source(); b.Seq != 0 && src != nil {
 		if e, ok := src.Event(b.Seq); ok {
 			if stack := src.Stack(e.Stack); len(stack.PCs) > 0 {
 				c.Type = t.heap.Types.At(uint64(t.n.h.target.Names.GoDescriptor(stack.Code(0), e.Seq, capture.GoAux(e.Aux))))

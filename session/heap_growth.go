@@ -52,7 +52,7 @@ type GrowthAnswer struct {
 // Growth tells the stacks whose live bytes grew from moment to moment, and how their blocks are held now, if
 // memory can be searched for that.
 func (h *Heap) Growth(ctx context.Context, q GrowthQuestion) (*GrowthAnswer, error) {
-	r, err := h.queries.blockEvents()
+	r, err := h.queries.BlockEvents()
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,7 @@ func (h *Mallocs) Jemalloc() (*JemallocAnswer, error) {
 	for _, t := range h.target.Image.Threads() {
 		a.Threads[t.TID] = t.Num
 	}
-	_, err = h.queries.blockEvents()
+	_, err = h.queries.BlockEvents()
 	if a.Recording = err == nil; a.Recording {
 		if err := m.Fits(func(b *memory.Block, usable uint64) {
 			if r, ok := je.Find(addr.Run(b.Addr)); ok && uint64(r.Addr) == b.Addr {

@@ -13,6 +13,7 @@ import (
 	"hdb/memory"
 	"hdb/query"
 	"hdb/report"
+	"hdb/session/recordings"
 	"hdb/session/target"
 )
 
@@ -185,12 +186,12 @@ func (h *Heap) noBlocks(m *memory.Image, r *query.Recording) error {
 	case walk == nil:
 		return nil
 	case r == nil:
-		if _, err := h.queries.blockEvents(); !h.Unrecorded(err) && h.target.Mode() == target.Live {
+		if _, err := h.queries.BlockEvents(); !h.Unrecorded(err) && h.target.Mode() == target.Live {
 			return err
 		}
 		return walk
-	case h.recorded.unfollowed():
-		return fmt.Errorf("%w; %w", walk, ErrUnfollowed)
+	case h.recorded.Unfollowed():
+		return fmt.Errorf("%w; %w", walk, recordings.ErrUnfollowed)
 	}
 	return nil
 }
@@ -274,7 +275,7 @@ func (h *Heap) headers(ctx context.Context, m *memory.Image, r *query.Recording)
 
 // madeByGo tells a recorded event of a Go runtime.
 func (h *Heap) madeByGo(seq uint64) bool {
-	src := h.recorded.source()
+	src := h.recorded.Source()
 	if seq == 0 || src == nil {
 		return false
 	}
@@ -293,7 +294,7 @@ func (h *Heap) recording() (*query.Recording, error) {
 	if h.target.Mode() != target.Live {
 		return nil, nil
 	}
-	r, err := h.queries.blockEvents()
+	r, err := h.queries.BlockEvents()
 	if err != nil && h.target.Reading.GivenUp() {
 		return nil, h.target.Reading.Cut()
 	}
@@ -309,7 +310,7 @@ func (h *Heap) keep(ctx context.Context, m *memory.Image, r *query.Recording, q 
 		return nil, nil
 	}
 	if r == nil && !q.Since.IsPresent() {
-		_, err := h.queries.blockEvents()
+		_, err := h.queries.BlockEvents()
 		return nil, err
 	}
 	var of map[uint64]bool

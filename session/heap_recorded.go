@@ -14,7 +14,7 @@ func (h *Heap) record(to *memory.Source, behind uint64) error {
 	if h.target.Mode() != target.Live {
 		return nil
 	}
-	src, x, err := h.recorded.countedEvents()
+	src, x, err := h.recorded.CountedEvents()
 	if err != nil {
 		if h.target.Reading.GivenUp() {
 			return h.target.Reading.Cut()
@@ -22,8 +22,8 @@ func (h *Heap) record(to *memory.Source, behind uint64) error {
 		return nil // nothing is recorded, or sums alone
 	}
 	to.Calls = func(id capture.StackID) []addr.Run { return src.Stack(id).PCs }
-	if behind == heap.End && h.recorded.followed() {
-		to.Recorded = liveBlocks{h.recorded.account.Rec.Live()}
+	if behind == heap.End && h.recorded.Followed() {
+		to.Recorded = liveBlocks{h.recorded.Account.Rec.Live()}
 		return nil
 	}
 	held := x.Held(behind)

@@ -56,7 +56,7 @@ func compareRecorded(t *testing.T, s *Session) int {
 	if _, ok := got.(liveBlocks); !ok {
 		t.Fatalf("%T", got)
 	}
-	r, err := s.Queries.blockEvents()
+	r, err := s.Queries.BlockEvents()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"hdb/internal/addr"
 	"hdb/memory"
 	"hdb/query"
+	"hdb/session/recordings"
 )
 
 // A RetainedRow is the blocks of a site, or of a type, and what only they keep alive.
@@ -41,8 +42,8 @@ func (h *Heap) TopRetained(ctx context.Context, per query.Per) (*RetainedAnswer,
 		return nil, err
 	}
 	if r == nil && per != query.PerType && per != query.PerGlobal {
-		_, err := h.queries.blockEvents()
-		return nil, cmp.Or(err, errNothingRecorded)
+		_, err := h.queries.BlockEvents()
+		return nil, cmp.Or(err, recordings.ErrNothingRecorded)
 	}
 	m, err := h.Image()
 	if err != nil {

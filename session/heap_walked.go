@@ -9,6 +9,7 @@ import (
 	"hdb/heap/graph"
 	"hdb/internal/cond"
 	"hdb/memory"
+	"hdb/session/recordings"
 	"hdb/session/target"
 )
 
@@ -68,7 +69,7 @@ func (h *Heap) Walked(ctx context.Context, c *cond.Cond, limit int) (*WalkedBloc
 // Unfollowed are the live blocks of a process some of whose calls were not followed that are in no recording, by
 // their usable size. It is false where the events tell how many there are, and where the heap cannot be read.
 func (h *Heap) Unfollowed(ctx context.Context) (*WalkedBlocks, bool) {
-	if h.target.Mode() != target.Live || !h.recorded.account.Gaps.Calls() || h.target.Readable() != nil {
+	if h.target.Mode() != target.Live || !h.recorded.Account.Gaps.Calls() || h.target.Readable() != nil {
 		return nil, false
 	}
 	m, err := h.Image()
@@ -114,5 +115,5 @@ func (h *Heap) Block(at uint64) (memory.Block, bool) {
 // Unrecorded tells that an error of a question to the recording means that there is none, or none of the blocks of
 // a Go runtime, and that memory can be read instead.
 func (h *Heap) Unrecorded(err error) bool {
-	return (errors.Is(err, errNothingRecorded) || errors.Is(err, errGo)) && h.target.Image != nil && h.target.Readable() == nil
+	return (errors.Is(err, recordings.ErrNothingRecorded) || errors.Is(err, recordings.ErrGo)) && h.target.Image != nil && h.target.Readable() == nil
 }

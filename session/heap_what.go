@@ -96,7 +96,7 @@ func (h *Heap) What(a addr.Run) (*What, error) {
 
 // recordedWhat adds what is recorded.
 func (h *Heap) recordedWhat(w *What) error {
-	r, err := h.queries.blockEvents()
+	r, err := h.queries.BlockEvents()
 	if err != nil {
 		return err
 	}

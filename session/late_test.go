@@ -63,7 +63,7 @@ func recordedCapture(t *testing.T, s *Session, prog string) string {
 	setBreak(t, s, "alloc if size > 1000 && size < 1200")
 	must(t)(s.Run(nil))
 	path := filepath.Join(t.TempDir(), "bare.hdb")
-	if err := file.Save(outfile.File{Path: path}, s.Recorded.source(), nil); err != nil {
+	if err := file.Save(outfile.File{Path: path}, s.Recorded.Source(), nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Kill(); err != nil {

@@ -31,5 +31,5 @@ func (l *likes) read(path string, seq uint64) (*query.Likeness, error) {
 	if _, err := other.Captures.Open(path); err != nil {
 		return nil, err
 	}
-	return other.Queries.recordingOf(other.target.Saved, nil).LikenessOf(seq)
+	return other.Queries.RecordingOf(other.target.Saved, nil).LikenessOf(seq)
 }

@@ -12,6 +12,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/report"
+	"hdb/session/recordings"
 	"hdb/session/target"
 	"hdb/session/variables"
 )
@@ -108,18 +109,12 @@ func (p *Planes) siteCount() (n int) {
 	return n
 }
 
-// A Plane says what follows allocator calls.
-type Plane struct {
-	Probe  bool
-	Reason string // why it is not the probe, if it might have been
-}
-
 // Plane tells what follows allocator calls now, or will.
-func (p *Planes) Plane() Plane {
+func (p *Planes) Plane() recordings.Plane {
 	if p.target.Settings.Probe == target.ProbeOff {
-		return Plane{Reason: "the probe is off"}
+		return recordings.Plane{Reason: "the probe is off"}
 	}
-	return Plane{Probe: p.fellBack == "", Reason: p.fellBack}
+	return recordings.Plane{Probe: p.fellBack == "", Reason: p.fellBack}
 }
 
 // Apply makes changed settings of the probe hold for the running process.

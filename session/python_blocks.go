@@ -15,6 +15,7 @@ import (
 	"hdb/python/pymalloc"
 	"hdb/query"
 	"hdb/recording"
+	"hdb/session/recordings"
 )
 
 // A PythonBlock is what is known of an address by the allocators of CPython.
@@ -172,7 +173,7 @@ const maxDamaged = 100
 
 // Check looks at all blocks with debug hooks: those in arenas, and of the others those that were
 // recorded. Without debug hooks it looks at the lists of free blocks only.
-func (p PythonHeaps) Check(ctx context.Context, q *Queries) (c PythonCheck, err error) {
+func (p PythonHeaps) Check(ctx context.Context, q *recordings.Queries) (c PythonCheck, err error) {
 	all, err := p.debugged()
 	if err != nil {
 		return c, err
@@ -205,7 +206,7 @@ func (p PythonHeaps) Check(ctx context.Context, q *Queries) (c PythonCheck, err 
 }
 
 // damageOf is a damaged block with what was recorded of it.
-func damageOf(q *Queries, x pymalloc.DebugBlock) PythonDamage {
+func damageOf(q *recordings.Queries, x pymalloc.DebugBlock) PythonDamage {
 	d := PythonDamage{DebugBlock: x}
 	w, err := q.Whence(uint64(x.At))
 	switch {
@@ -220,7 +221,7 @@ func damageOf(q *Queries, x pymalloc.DebugBlock) PythonDamage {
 
 // checkRecorded looks at recorded blocks outside of arenas. known tells that there is a recording of
 // Python's allocators.
-func (p PythonHeaps) checkRecorded(ctx context.Context, q *Queries, all []pythonDebug, add func(pymalloc.DebugBlock) bool) (n int, known bool) {
+func (p PythonHeaps) checkRecorded(ctx context.Context, q *recordings.Queries, all []pythonDebug, add func(pymalloc.DebugBlock) bool) (n int, known bool) {
 	c, err := cond.Parse(`kind("Py*")`)
 	if err != nil {
 		return 0, false

@@ -8,6 +8,7 @@ import (
 	"hdb/capture"
 	"hdb/heap"
 	"hdb/query"
+	"hdb/session/recordings"
 	"hdb/session/target"
 	"hdb/testprogs"
 )
@@ -53,9 +54,9 @@ func TestMonitorIsTop(t *testing.T) {
 // siteKey tells functions apart.
 type siteKey struct{ function, file, module string }
 
-func checkMonitor(t *testing.T, s *Session, m *Monitor) {
+func checkMonitor(t *testing.T, s *Session, m *recordings.Monitor) {
 	t.Helper()
-	src, err := s.Recorded.someSource()
+	src, err := s.Recorded.SomeSource()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,12 +76,12 @@ func TestSitesAreThoseOfTop(t *testing.T) {
 	for name, flags := range map[string][]string{"lines": nil, "names": {"-g0"}, "no names": {"-g0", "STRIP"}} {
 		t.Run(name, func(t *testing.T) {
 			saved := recorded(t, "wrapped", flags...)
-			src, err := saved.Recorded.summed()
+			src, err := saved.Recorded.Summed()
 			if err != nil {
 				t.Fatal(err)
 			}
 			x := get[*heap.Index](t)(saved.Recorded.Index())
-			r := saved.Queries.recordingOf(src, x)
+			r := saved.Queries.RecordingOf(src, x)
 			p := get[*report.Profile](t)(saved.Queries.Profile(query.ProfileParts{}))
 			rows := map[string]uint64{}
 			for _, st := range p.Stacks {

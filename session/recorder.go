@@ -9,6 +9,7 @@ import (
 	"hdb/internal/cond"
 	"hdb/recording"
 	"hdb/report"
+	"hdb/session/recordings"
 	"hdb/session/target"
 	"hdb/session/view"
 )
@@ -20,17 +21,17 @@ type Recorder struct {
 	account *target.Account
 	sel     *view.Selection
 	planes  *Planes
-	console *ConsoleLog
+	console *recordings.ConsoleLog
 
-	stream    *stream      // this run is recorded to a file
-	streaming *Stream      // the next run's recording goes there
-	streamed  RecordStatus // of the last stream
+	stream    *stream                 // this run is recorded to a file
+	streaming *Stream                 // the next run's recording goes there
+	streamed  recordings.RecordStatus // of the last stream
 	streamErr error
 	bounds    recording.Bounds      // of the recording of this run or, if it has none, the next
 	paused    bool                  // recordings begin so
 	failure   atomic.Pointer[error] // see Failure
 
-	status func() RecordStatus // of a stream that ends
+	status func() recordings.RecordStatus // of a stream that ends
 }
 
 // Start starts recording every allocation event with its stack. With plain
@@ -164,9 +165,9 @@ func (r *Recorder) noteSelection() {
 	}
 }
 
-// noteLosses records the losses since the last time, and warns of them, and that small blocks
+// NoteLosses records the losses since the last time, and warns of them, and that small blocks
 // of Python are in no event.
-func (r *Recorder) noteLosses() {
+func (r *Recorder) NoteLosses() {
 	if r.planes.tracer == nil && r.target.Probe == nil {
 		return
 	}
@@ -197,7 +198,7 @@ func (r *Recorder) logStop(rep *Report) {
 	if rep.Event != nil {
 		rec.Event = rep.Event.Seq
 	}
-	r.noteLosses()
+	r.NoteLosses()
 	r.target.Exclusive(func() {
 		if r.sel.Cur.Thread == nil || ends {
 			r.account.Rec.AddStop(rec, nil, nil)

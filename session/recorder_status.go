@@ -2,58 +2,14 @@ package session
 
 import (
 	"hdb/capture"
-	"hdb/probe"
-	"hdb/recording"
 	"hdb/report"
+	"hdb/session/recordings"
 )
 
-// RecordStatus is what `record status` prints.
-type RecordStatus struct {
-	Recording  bool
-	Paused     bool
-	Filter     string // condition of what is recorded, "" all is
-	Plane      Plane
-	Seen       uint64 // events of this run
-	Recorded   uint64 // events in the log or file
-	Unwritten  uint64 // further recorded events, which the file could not take
-	Left       uint64 // of them, after the older ones were dropped; 0: all are
-	Stacks     int
-	Truncated  int    // of them
-	Unrecorded string // whose functions of Python stacks do not have, of several interpreters in the process; "" otherwise
-	Unmerged   uint64 // stacks of this run whose calls of Python did not fit to the native frames, and are left out
-	LiveBytes  uint64 // of all events that hdb saw, recorded or not
-	LiveBlocks int
-	PeakBytes  uint64
-	KeptBytes  uint64 // of the live blocks that are in the log or file
-	KeptBlocks int
-	// HidesPython: objects of Python come from pymalloc, whose arenas hide them.
-	HidesPython bool
-	GoHeap      bool             // a Go runtime allocates what is not counted
-	Sites       int              // allocator functions that are followed
-	Losses      []recording.Loss // calls of this run that are in no event
-	Lost        uint64           // their sum
-	Probe       probe.Stats      // of the probe's own work
-	Partial     capture.Reasons  // why else numbers are not those of the run, as in Recorded.Gaps
-	Damage      error            // what of the recording cannot be read, nil if no damage is known
-	Unfollowed  bool             // there were calls that hdb did not follow: of the blocks that they made nothing is counted
-	Doubt       report.Doubt     // why blocks that seem to live may not
-	Bounds      recording.Bounds // that the recording of this run is kept in
-	Full        bool             // it has Bounds.MaxSize, and has ended
-	Err         error            // why it cannot be written any more, nil if it can
-	Bytes       int64            // of the file, or of the encoded events of the log, so far
-}
-
-func (st *RecordStatus) setLosses(losses []recording.Loss) {
-	st.Losses, st.Lost = losses, 0
-	for _, l := range losses {
-		st.Lost += l.Count
-	}
-}
-
-// progress is Recorded.Status but for the live blocks that are recorded, which
+// Progress is Recorded.Status but for the live blocks that are recorded, which
 // have to be counted.
-func (r *Recorder) progress() RecordStatus {
-	st := RecordStatus{
+func (r *Recorder) Progress() recordings.RecordStatus {
+	st := recordings.RecordStatus{
 		Plane: r.planes.Plane(), Probe: r.account.Losses.Probe(r.planes.data.stats()),
 		Unmerged: r.planes.data.python.unmerged(), Unrecorded: r.planes.data.python.unrecorded(), GoHeap: r.account.Rec.Info().Partial.Has(capture.GoHeap),
 	}
@@ -79,6 +35,6 @@ func (r *Recorder) progress() RecordStatus {
 		}
 	})
 	st.Sites, st.HidesPython = r.planes.siteCount(), r.planes.hidesPython()
-	st.setLosses(r.account.Losses.All(r.planes.data.stats(), r.planes.tracerStats()))
+	st.SetLosses(r.account.Losses.All(r.planes.data.stats(), r.planes.tracerStats()))
 	return st
 }

@@ -9,6 +9,7 @@ import (
 
 	"hdb/capture"
 	"hdb/recording"
+	"hdb/session/recordings"
 	"hdb/session/target"
 )
 
@@ -23,7 +24,7 @@ type Stream struct {
 	Full func()
 	// Tick, when set, is called about once a second while the process runs, on
 	// the session's goroutine.
-	Tick func(RecordStatus)
+	Tick func(recordings.RecordStatus)
 }
 
 // stream is the recording of this run to a file.
@@ -51,7 +52,7 @@ func (r *Recorder) begin(info capture.Info) error {
 		r.account.Rec.Pause(true)
 	}
 	r.stream = nil
-	r.console.log.Begin()
+	r.console.Log.Begin()
 	switch {
 	case r.streaming != nil:
 		w, err := r.streaming.Open(info)
@@ -108,7 +109,7 @@ func (r *Recorder) tick(st *stream) {
 	if r.stream != st {
 		return
 	}
-	r.noteLosses()
+	r.NoteLosses()
 	r.target.Exclusive(st.file.Push)
 	if st.file.Err() != nil && !st.file.Failed() {
 		if st.file.Kept() {
@@ -118,14 +119,14 @@ func (r *Recorder) tick(st *stream) {
 		_ = r.target.Interrupt() // an error would mean that nothing runs
 	}
 	if r.streaming != nil && r.streaming.Tick != nil {
-		r.streaming.Tick(r.progress())
+		r.streaming.Tick(r.Progress())
 	}
 }
 
 // EndStream ends the recording to a file, as the end of the process does: the
 // file is completed with the symbols and source lines that it needs to be opened
 // elsewhere. It returns what was recorded, and the first error of writing.
-func (r *Recorder) EndStream() (RecordStatus, error) {
+func (r *Recorder) EndStream() (recordings.RecordStatus, error) {
 	if r.stream != nil && r.account.Rec.On() {
 		if r.stream.file.Full() {
 			r.account.Rec.NotePartial(capture.Reason{Kind: capture.EndedFull})
@@ -159,7 +160,7 @@ func (r *Recorder) close() {
 	}
 	st.ended = true
 	close(st.done)
-	r.attempt(r.noteLosses)
+	r.attempt(r.NoteLosses)
 	if st.file.Kept() {
 		return // it can be asked, and saved
 	}
@@ -272,8 +273,8 @@ func (r *Recorder) failKept() {
 	}
 }
 
-// fileSource is the recording so far, which goes to a file without a name.
-func (r *Recorder) fileSource(f *recording.File) (capture.Source, error) {
+// FileSource is the recording so far, which goes to a file without a name.
+func (r *Recorder) FileSource(f *recording.File) (capture.Source, error) {
 	if f.Dropped() > 0 {
 		r.account.Rec.NotePartial(capture.Reason{Kind: capture.DroppedOlder})
 	}
@@ -284,6 +285,9 @@ func (r *Recorder) fileSource(f *recording.File) (capture.Source, error) {
 	}
 	return f.Source(r.target.Exclusive)
 }
+
+// Bounded reports whether the recording is kept within bounds, and in which.
+func (r *Recorder) Bounded() (recording.Bounds, bool) { return r.bounds, r.stream != nil }
 
 // dropKept gives up the bounded recording of the last run.
 func (r *Recorder) dropKept() {

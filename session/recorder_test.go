@@ -18,6 +18,7 @@ import (
 	"hdb/probe"
 	"hdb/query"
 	"hdb/recording"
+	"hdb/session/recordings"
 	"hdb/session/target"
 	"hdb/testprogs"
 )
@@ -148,7 +149,7 @@ func TestStreamIsAWholeCapture(t *testing.T) {
 			t.Fatalf("stopped by %v", r.Reason)
 		}
 		st, err := s.Recorder.EndStream()
-		if err != nil || st.Recorded != 15 || st.LiveBlocks != 0 || st.Bytes != fileSize(path) {
+		if err != nil || st.Recorded != 15 || st.LiveBlocks != 0 || st.Bytes != recordings.FileSize(path) {
 			t.Errorf("ended with %+v: %v", st, err)
 		}
 		saved := reopen(t, path)

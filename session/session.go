@@ -5,6 +5,7 @@ import (
 	"hdb/inferior"
 	"hdb/query"
 	"hdb/recording"
+	"hdb/session/recordings"
 	"hdb/session/target"
 	"hdb/session/variables"
 	"hdb/session/view"
@@ -44,15 +45,15 @@ type Session struct {
 	Stepping   *Stepping   // stepping one of its threads
 	Cores      *Cores      // core files
 
-	Allocators *Allocators // the allocator functions
-	Planes     *Planes     // the probe, or the breakpoints, that follow their calls
-	Recorder   *Recorder   // recording the calls
-	ConsoleLog *ConsoleLog // what was typed and printed
+	Allocators *Allocators            // the allocator functions
+	Planes     *Planes                // the probe, or the breakpoints, that follow their calls
+	Recorder   *Recorder              // recording the calls
+	ConsoleLog *recordings.ConsoleLog // what was typed and printed
 
-	Recorded *Recorded // the recording that can be asked: of the process, or the capture
-	Queries  *Queries  // questions to it
-	Travel   *Travel   // moments of it
-	Captures *Captures // opening and saving it
+	Recorded *recordings.Recorded // the recording that can be asked: of the process, or the capture
+	Queries  *recordings.Queries  // questions to it
+	Travel   *Travel              // moments of it
+	Captures *recordings.Captures // opening and saving it
 
 	target  *target.Target
 	account *target.Account
@@ -97,7 +98,7 @@ func (s *Session) wire() {
 	s.Traces = &Traces{target: c, demand: s.demand, sel: s.Selection, values: s.Values, planes: s.Planes, stops: s.Stops}
 	s.Stops.traced, s.Stops.traceExits, s.Stops.entered = s.Traces.arrived, s.Traces.followExits, s.Traces.entered
 
-	s.ConsoleLog = &ConsoleLog{target: c, account: s.account}
+	s.ConsoleLog = recordings.NewConsoleLog(c, s.account)
 	s.Recorder = &Recorder{target: c, account: s.account, sel: s.Selection, planes: s.Planes, console: s.ConsoleLog}
 	s.Planes.told.selected = s.Recorder.noteSelection
 	s.Planes.failed = s.Recorder.failed
@@ -112,14 +113,16 @@ func (s *Session) wire() {
 
 	s.Cores = &Cores{target: c, sel: s.Selection, walker: s.walker, planes: s.Planes, stops: s.Stops, exec: s.Execution}
 
-	s.Recorded = &Recorded{target: c, account: s.account, recorder: s.Recorder}
+	s.Recorded = recordings.NewRecorded(c, s.account, s.Recorder)
 	s.Recorder.status = s.Recorded.Status
 	s.BlockTypes = newBlockTypes(c, s.Recorded, s.Values)
-	s.Queries = &Queries{c, s.Recorded, s.likes, s.Allocators, s.BlockTypes}
-	s.Planes.wrong.blocks, s.Planes.states.recorded = s.Queries.blockEvents, s.Queries.blockEvents
+	s.Queries = recordings.NewQueries(c, s.Recorded, recordings.Neighbours{
+		Likes: &s.likes.Likenesses, Function: s.Allocators.function, Types: s.BlockTypes.types, Open: s.openOther,
+	})
+	s.Planes.wrong.blocks, s.Planes.states.recorded = s.Queries.BlockEvents, s.Queries.BlockEvents
 	s.Travel = &Travel{target: c, sel: s.Selection, demand: s.demand, recorded: s.Recorded, queries: s.Queries, types: s.BlockTypes}
-	s.Selection.Source = s.Recorded.source
-	s.Captures = &Captures{target: c, sel: s.Selection, recorded: s.Recorded, console: s.ConsoleLog}
+	s.Selection.Source = s.Recorded.Source
+	s.Captures = recordings.NewCaptures(c, s.Selection, s.Recorded, s.ConsoleLog)
 	s.Symbols = &Symbols{c, s.Selection, s.Stops, s.Recorded}
 	s.Python = &Python{c, s.Selection}
 	s.PythonHeaps = PythonHeaps{s.Python}
@@ -138,6 +141,17 @@ func (s *Session) wire() {
 	s.Cython = &Cython{c, s.Selection, s.Values, s.Python, s.Stepping}
 	s.Execution.python, s.Execution.mallocs = s.Python, s.Mallocs
 	s.PythonStepping = &PythonStepping{c, s.Selection, s.Execution, s.Python, s.Stops.python}
+}
+
+// openOther opens another capture with the settings of this session, and returns what closes it.
+func (s *Session) openOther(path string) (q *recordings.Queries, done func(), err error) {
+	other := New(target.Config{Version: s.target.Config.Version, Cache: s.target.Config.Cache})
+	*other.Settings, other.target.Reading, other.target.Attribution = *s.Settings, s.target.Reading, s.target.Attribution
+	if _, err := other.Captures.OpenWhole(path); err != nil {
+		other.Close()
+		return nil, nil, err
+	}
+	return other.Queries, func() { other.Close() }, nil
 }
 
 // ApplyAttribution makes changed Settings.Wrappers and Settings.Libraries hold. What was

@@ -4,6 +4,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/internal/cond"
 	"hdb/report"
+	"hdb/session/recordings"
 )
 
 // StopDetail is what is known of a stop beside the stop itself, most of it of stops at
@@ -12,7 +13,7 @@ type StopDetail struct {
 	// InProcess and Outside are the names of its condition that the probe
 	// decides inside the process, and that hdb decides.
 	InProcess, Outside []string
-	Plane              Plane
+	Plane              recordings.Plane
 	Live               bool         // the stop is being waited for: the above is known
 	Passed             uint64       // events of this run that it let pass
 	Unsized            uint64       // frees of blocks whose size is not known, while it was set: no comparison with it holds

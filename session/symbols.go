@@ -8,6 +8,7 @@ import (
 
 	"hdb/inferior"
 	"hdb/names"
+	"hdb/session/recordings"
 	"hdb/session/target"
 	"hdb/session/view"
 )
@@ -17,7 +18,7 @@ type Symbols struct {
 	target   *target.Target
 	sel      *view.Selection
 	stops    *Stops
-	recorded *Recorded
+	recorded *recordings.Recorded
 }
 
 // SetDebuginfod changes whether servers are asked. From on the modules that have no
@@ -69,7 +70,7 @@ func (s *Symbols) Checkup() (names.Checkup, error) {
 	if s.target.Mode() == target.Empty {
 		return names.Checkup{}, target.ErrNoProgram
 	}
-	c, err := s.target.Names.Checkup(s.recorded.source())
+	c, err := s.target.Names.Checkup(s.recorded.Source())
 	if err == nil && c.Frames > 0 {
 		c.Gaps = s.recorded.Gaps()
 	}

@@ -14,6 +14,7 @@ import (
 	"hdb/internal/cond"
 	"hdb/query"
 	"hdb/recording"
+	"hdb/session/recordings"
 	"hdb/session/target"
 	"hdb/session/view"
 )
@@ -24,8 +25,8 @@ type Travel struct {
 	target   *target.Target
 	sel      *view.Selection
 	demand   *demand // whose stops a replay looks for
-	recorded *Recorded
-	queries  *Queries
+	recorded *recordings.Recorded
+	queries  *recordings.Queries
 	types    *BlockTypes
 }
 
@@ -62,7 +63,7 @@ func (t *Travel) gotoEnd() (*Report, error) {
 		return nil, err
 	}
 	r, err := t.gotoEvent(x.Last())
-	t.recorded.toEnd()
+	t.recorded.ToEnd()
 	return r, err
 }
 
@@ -80,10 +81,10 @@ func (t *Travel) hasPast() error {
 		return target.ErrNotStopped
 	case t.target.Mode() == target.Core:
 		return errors.New("a core file has no past")
-	case t.target.Mode() != target.Live && t.recorded.wholeSource() == nil:
+	case t.target.Mode() != target.Live && t.recorded.WholeSource() == nil:
 		return target.ErrNotRunning
 	}
-	_, err := t.recorded.someSource()
+	_, err := t.recorded.SomeSource()
 	return err
 }
 
@@ -111,12 +112,12 @@ func (t *Travel) Present() (*Report, error) {
 func (t *Travel) gotoEvent(seq uint64) (*Report, error) {
 	e, ok := t.recorded.Event(seq)
 	if !ok {
-		return nil, t.recorded.noEvent(seq)
+		return nil, t.recorded.NoEvent(seq)
 	}
 	t.sel.LeavePresent()
-	t.recorded.bring(seq)
+	t.recorded.Bring(seq)
 	t.sel.SelectRecorded(seq, e.Stack, seq)
-	return t.there(&Report{Event: e, Stray: t.queries.strayFree(e), Elapsed: e.Time}, e.TID), nil
+	return t.there(&Report{Event: e, Stray: t.queries.StrayFree(e), Elapsed: e.Time}, e.TID), nil
 }
 
 // there completes the report of the moment that the view was brought to.
@@ -141,7 +142,7 @@ func (t *Travel) there(r *Report, tid int32) *Report {
 func (t *Travel) gotoStop(n int, at uint64) *Report {
 	st := t.recorded.Stops()[n-1]
 	t.sel.LeavePresent()
-	t.recorded.bring(at)
+	t.recorded.Bring(at)
 	t.sel.SelectRecorded(st.Event, st.Stack, at)
 	return t.there(&Report{Stop: fmt.Sprintf("stop %d: %s", n, st.Text), Elapsed: st.Time}, st.TID)
 }
@@ -158,7 +159,7 @@ func (t *Travel) travel(ctx context.Context, d query.Direction, wanted func(*rec
 	if err != nil {
 		return nil, err
 	}
-	rec := t.queries.recordingOf(t.recorded.source(), x)
+	rec := t.queries.RecordingOf(t.recorded.Source(), x)
 	if e := t.sel.Event(); e != nil && t.target.Proc != nil && !t.target.Past {
 		rec.Moment = e.Seq // the process stands at it
 	}
@@ -201,7 +202,7 @@ func (t *Travel) Replay(ctx context.Context, d query.Direction, n int) (*Report,
 // meet lists the stops that a recorded event meets. Hits are counted in a capture alone:
 // those of a process count what that did, or the next one will do.
 func (t *Travel) meet(e *recording.Event, env cond.Env) (hits []*breakpoints.Stop) {
-	fn, ok := t.queries.allocators.function(e.Function)
+	fn, ok := t.queries.Function(e.Function)
 	if !ok {
 		fn = breakpoints.Function{Name: e.Function, Symbol: e.Function, Kind: e.Kind}
 	}
@@ -240,9 +241,9 @@ func (t *Travel) Mark(name string) (seq uint64, err error) {
 		return 0, errors.New("mark: a capture that was opened is not changed")
 	case t.target.Past:
 		return 0, fmt.Errorf("mark: %w", target.ErrPast)
-	case t.recorded.account.Rec.On() && t.target.Proc == nil:
+	case t.recorded.Account.Rec.On() && t.target.Proc == nil:
 		return 0, errors.New("mark: no process is recorded yet: use run, start or attach")
-	case !t.recorded.account.Rec.On():
+	case !t.recorded.Account.Rec.On():
 		return 0, errors.New("mark: nothing is being recorded: use record start")
 	case isTime(name):
 		return 0, fmt.Errorf("mark %q: that is a time", name)
@@ -254,7 +255,7 @@ func (t *Travel) Mark(name string) (seq uint64, err error) {
 			return 0, fmt.Errorf("mark %q: that is the moment after #%d already", name, m.Seq)
 		}
 	}
-	t.target.Exclusive(func() { seq = t.recorded.account.Rec.AddMark(name, t.target.Now()) })
+	t.target.Exclusive(func() { seq = t.recorded.Account.Rec.AddMark(name, t.target.Now()) })
 	return seq, nil
 }
 

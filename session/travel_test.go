@@ -96,7 +96,7 @@ func TestSummariesOfRecordings(t *testing.T) {
 				for s.Mode() == target.Live {
 					must(t)(s.Execution.Continue(1))
 				}
-				src := s.Recorded.source()
+				src := s.Recorded.Source()
 				sumsAreReplay(t, "log", src)
 				path := filepath.Join(t.TempDir(), "x.hdb")
 				if _, err := s.Captures.Save(path, false); err != nil {
@@ -133,7 +133,7 @@ func TestSummariesOfAPause(t *testing.T) {
 			t.Fatal(err)
 		}
 		must(t)(s.Execution.Continue(1))
-		sumsAreReplay(t, "log", s.Recorded.source())
+		sumsAreReplay(t, "log", s.Recorded.Source())
 	})
 }
 

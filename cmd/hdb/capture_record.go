@@ -3,11 +3,11 @@ package main
 import (
 	"fmt"
 
-	"hdb/session"
+	"hdb/session/recordings"
 )
 
 // tellBounds says what the bounds did to the recording.
-func (r *recorder) tellBounds(st *session.RecordStatus) {
+func (r *recorder) tellBounds(st *recordings.RecordStatus) {
 	switch {
 	case st.Full:
 		r.say(fmt.Sprintf("--max-size: %s has %s, and the recording has ended", r.file, shortSize(st.Bytes)))

@@ -28,6 +28,7 @@ import (
 	"hdb/recording"
 	"hdb/report"
 	"hdb/session"
+	"hdb/session/recordings"
 	"hdb/session/target"
 )
 
@@ -291,7 +292,7 @@ func (r *recorder) forked(b inferior.Birth) {
 }
 
 // show brings the progress up to date.
-func (r *recorder) show(st session.RecordStatus) {
+func (r *recorder) show(st recordings.RecordStatus) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.progress.Show(st)
@@ -571,7 +572,7 @@ func (r *recorder) finish(exit *inferior.ExitStatus, runErr error) int {
 }
 
 // sayWritten tells what the file has that could not be completed.
-func (r *recorder) sayWritten(st *session.RecordStatus) {
+func (r *recorder) sayWritten(st *recordings.RecordStatus) {
 	f, err := file.OpenWhole(r.file)
 	if err != nil {
 		return // a device, or nothing of use was written

@@ -114,3 +114,6 @@ const (
 	WrongFreesReport WrongFreeMode = "report" // a line says it
 	WrongFreesOff    WrongFreeMode = "off"    // nobody looks
 )
+
+// ErrCoreOpen is the error of verbs that a core file is in the way of.
+var ErrCoreOpen = errors.New("a core file is open: core-file alone lets it go")

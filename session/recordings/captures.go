@@ -1,4 +1,4 @@
-package session
+package recordings
 
 import (
 	"errors"
@@ -26,6 +26,11 @@ type Captures struct {
 	kept     extent // of the recording when it was saved last
 }
 
+// newCaptures opens captures in a target, and saves its recording.
+func NewCaptures(t *target.Target, sel *view.Selection, r *Recorded, log *ConsoleLog) *Captures {
+	return &Captures{target: t, sel: sel, recorded: r, console: log}
+}
+
 // extent tells how much of which recording there is.
 type extent struct {
 	start  time.Time
@@ -41,10 +46,10 @@ func extentOf(src capture.Source) extent {
 // Unsaved is how many events were recorded since the recording was saved, all of them
 // if it was not. Events that were stopped at, without a recording, do not count.
 func (c *Captures) Unsaved() uint64 {
-	if c.target.Saved != nil || !c.recorded.account.Rec.On() && !c.recorded.account.Rec.Ended() {
+	if c.target.Saved != nil || !c.recorded.Account.Rec.On() && !c.recorded.Account.Rec.Ended() {
 		return 0
 	}
-	src := c.recorded.wholeSource()
+	src := c.recorded.WholeSource()
 	if src == nil {
 		return 0
 	}
@@ -70,7 +75,7 @@ func (c *Captures) OpenWhole(path string) (capture.Info, error) {
 		return capture.Info{}, target.ErrRunning
 	}
 	if c.target.Mode() == target.Core {
-		return capture.Info{}, ErrCoreOpen
+		return capture.Info{}, target.ErrCoreOpen
 	}
 	f, err := file.Open(path)
 	if err != nil {
@@ -85,12 +90,12 @@ func (c *Captures) OpenWhole(path string) (capture.Info, error) {
 	if c.path, err = filepath.Abs(path); err != nil {
 		c.path = path
 	}
-	c.target.Names.ReadAs("", ownerOfCapture(f))
+	c.target.Names.ReadAs("", OwnerOfCapture(f))
 	c.target.Names.OpenCapture(f, c.path)
 	c.target.Attribution.InterpretsIn(f)
 	c.target.Attribution.RunsIn(f)
 	c.sel.Clear()
-	c.recorded.toEnd()
+	c.recorded.ToEnd()
 	if d := f.Damage(); d != nil {
 		c.target.Notify("%v", d)
 	}
@@ -98,7 +103,7 @@ func (c *Captures) OpenWhole(path string) (capture.Info, error) {
 }
 
 // ownerOfCapture is whose rights count for a capture: the owner of the file, or, if that is root, of the program.
-func ownerOfCapture(f *file.File) *rights.User {
+func OwnerOfCapture(f *file.File) *rights.User {
 	if u := rights.Of(f.Stat()); u != nil {
 		return u
 	}
@@ -147,7 +152,7 @@ type SavedInfo struct {
 // Save writes what was recorded and the session's stops to a capture. A file that is
 // there is only replaced with force, and not if it is the opened one.
 func (c *Captures) Save(path string, force bool) (SavedInfo, error) {
-	src := c.recorded.wholeSource()
+	src := c.recorded.WholeSource()
 	if src == nil && c.recorded.unreadable != nil {
 		return SavedInfo{}, fmt.Errorf("save: the recording cannot be read: %w", c.recorded.unreadable)
 	}
@@ -185,14 +190,14 @@ func (w readWriter) Write(p []byte) (int, error) {
 
 // savedInfo is what was written to path.
 func savedInfo(path string, src capture.Source) SavedInfo {
-	info := SavedInfo{Path: path, Events: src.Len(), Stacks: src.Stacks(), Stops: len(src.Stops()), Bytes: fileSize(path)}
+	info := SavedInfo{Path: path, Events: src.Len(), Stacks: src.Stacks(), Stops: len(src.Stops()), Bytes: FileSize(path)}
 	if src.Info().Aggregate {
 		info.Summed = src.Info().Totals.Events
 	}
 	return info
 }
 
-func fileSize(path string) int64 {
+func FileSize(path string) int64 {
 	st, err := os.Stat(path)
 	if err != nil {
 		return 0
@@ -205,10 +210,10 @@ func fileSize(path string) int64 {
 func (c *Captures) withConsole(src capture.Source) capture.Source {
 	switch {
 	case c.target.Saved != nil:
-	case c.recorded.account.Rec.Log() != nil:
-		c.recorded.account.Rec.Log().SetConsole(c.console.log.Lines())
+	case c.recorded.Account.Rec.Log() != nil:
+		c.recorded.Account.Rec.Log().SetConsole(c.console.Log.Lines())
 	default:
-		return c.recorded.account.Rec.File().WithConsole(c.console.log.Lines())
+		return c.recorded.Account.Rec.File().WithConsole(c.console.Log.Lines())
 	}
 	return src
 }

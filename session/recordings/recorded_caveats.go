@@ -1,4 +1,4 @@
-package session
+package recordings
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ var ofPart = []capture.ReasonKind{capture.StartedLate, capture.EndedEarly, captu
 // Partial says why the recording has not all events of the run: what is added up is true
 // of those it has.
 func (r *Recorded) Partial() capture.Reasons {
-	src := r.source()
+	src := r.Source()
 	if src == nil {
 		return nil
 	}
@@ -32,8 +32,8 @@ func (r *Recorded) Partial() capture.Reasons {
 }
 
 // unfollowed reports whether nothing is recorded because no allocator function of the program was known.
-func (r *Recorded) unfollowed() bool {
-	src := r.source()
+func (r *Recorded) Unfollowed() bool {
+	src := r.Source()
 	return src != nil && src.Info().Totals.Events == 0 && src.Info().Partial.Has(capture.NoAllocator)
 }
 
@@ -41,9 +41,9 @@ func (r *Recorded) unfollowed() bool {
 // the run.
 func (r *Recorded) Caveats() report.Caveats {
 	if r.target.Saved == nil {
-		r.recorder.noteLosses()
+		r.recorder.NoteLosses()
 	}
-	src := r.source()
+	src := r.Source()
 	if src == nil {
 		return report.Caveats{}
 	}
@@ -84,4 +84,4 @@ func (r *Recorded) gapsOfAnswers() report.Caveats {
 }
 
 // Doubt says why recorded blocks that seem to be live may not be.
-func (r *Recorded) Doubt() report.Doubt { return r.account.LiveDoubt(r.target.Saved) }
+func (r *Recorded) Doubt() report.Doubt { return r.Account.LiveDoubt(r.target.Saved) }

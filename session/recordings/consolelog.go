@@ -1,4 +1,4 @@
-package session
+package recordings
 
 import (
 	"time"
@@ -12,12 +12,17 @@ import (
 type ConsoleLog struct {
 	target  *target.Target
 	account *target.Account
-	log     recording.ConsoleLog
+	Log     recording.ConsoleLog
+}
+
+// newConsoleLog keeps what is typed and printed beside the recording of a target.
+func NewConsoleLog(t *target.Target, a *target.Account) *ConsoleLog {
+	return &ConsoleLog{target: t, account: a}
 }
 
 // Add adds lines to the console log: what the user typed, or what was printed.
 // Any goroutine may call it. text must be fit to print.
-func (l *ConsoleLog) Add(text string, typed bool) { l.log.Add(text, typed) }
+func (l *ConsoleLog) Add(text string, typed bool) { l.Log.Add(text, typed) }
 
 // Moment has what is added to the console log from here on belong to this moment
 // of the recording.
@@ -27,15 +32,15 @@ func (l *ConsoleLog) Moment() {
 	if l.target.Saved == nil {
 		l.target.Exclusive(func() { seq, now = l.account.Rec.Moment(l.target.Now()) })
 	}
-	l.log.At(seq, now)
+	l.Log.At(seq, now)
 }
 
 // Keep says whether a console log is kept. Without one, what there was is
 // forgotten.
-func (l *ConsoleLog) Keep(on bool) { l.log.Keep(on) }
+func (l *ConsoleLog) Keep(on bool) { l.Log.Keep(on) }
 
 // Keeps tells whether a console log is kept.
-func (l *ConsoleLog) Keeps() bool { return l.log.Keeps() }
+func (l *ConsoleLog) Keeps() bool { return l.Log.Keeps() }
 
 // Lines is what was typed and printed: in this session, or while the capture
 // was made.
@@ -43,5 +48,5 @@ func (l *ConsoleLog) Lines() []capture.ConsoleLine {
 	if l.target.Saved != nil {
 		return l.target.Saved.Console()
 	}
-	return l.log.Lines()
+	return l.Log.Lines()
 }

@@ -1,4 +1,4 @@
-package session
+package recordings
 
 import (
 	"errors"
@@ -17,12 +17,29 @@ import (
 // and what makes answers drawn from it less sure.
 type Recorded struct {
 	target     *target.Target
-	account    *target.Account
-	recorder   *Recorder
+	Account    *target.Account
+	recorder   recorder
 	unreadable error // why the recording of this run cannot be asked
 	indexed    indexed
 	moved      bool   // what is recalled was brought to
 	at         uint64 // the moment after this event, rather than to its end
+}
+
+// recorder is what takes the events of the process.
+type recorder interface {
+	// FileSource is what a recording within bounds has kept.
+	FileSource(*recording.File) (capture.Source, error)
+	// NoteLosses adds the calls that are in no event to the recording.
+	NoteLosses()
+	// Progress is Recorded.Status but for the live blocks that are recorded, which have to be counted.
+	Progress() RecordStatus
+	// Bounded reports whether the recording is kept within bounds, and in which.
+	Bounded() (recording.Bounds, bool)
+}
+
+// newRecorded asks the recording of a target, or the capture that it has open.
+func NewRecorded(t *target.Target, a *target.Account, r recorder) *Recorded {
+	return &Recorded{target: t, Account: a, recorder: r}
 }
 
 // indexed is the index of the recording that was asked last.
@@ -33,19 +50,19 @@ type indexed struct {
 
 // source is the events that can be asked about: of this run, of the last one, or
 // of the capture. They end early when the reading is given up.
-func (r *Recorded) source() capture.Source { return r.target.Reading.Of(r.wholeSource()) }
+func (r *Recorded) Source() capture.Source { return r.target.Reading.Of(r.WholeSource()) }
 
 // wholeSource is source, to its end.
-func (r *Recorded) wholeSource() capture.Source {
+func (r *Recorded) WholeSource() capture.Source {
 	r.unreadable = nil
 	if r.target.Saved != nil {
 		return r.target.Saved
 	}
-	if log := r.account.Rec.Log(); log != nil {
+	if log := r.Account.Rec.Log(); log != nil {
 		return log
 	}
-	if f := r.account.Rec.File(); f != nil && f.Kept() {
-		src, err := r.recorder.fileSource(f)
+	if f := r.Account.Rec.File(); f != nil && f.Kept() {
+		src, err := r.recorder.FileSource(f)
 		if r.unreadable = err; err != nil {
 			return nil
 		}
@@ -55,8 +72,8 @@ func (r *Recorded) wholeSource() capture.Source {
 }
 
 // someSource is source, or an error that tells what to do when it has no events.
-func (r *Recorded) someSource() (capture.Source, error) {
-	src := r.source()
+func (r *Recorded) SomeSource() (capture.Source, error) {
+	src := r.Source()
 	switch {
 	case src != nil && src.Len() > 0:
 		return src, nil
@@ -72,16 +89,16 @@ func (r *Recorded) someSource() (capture.Source, error) {
 		return nil, ErrUnfollowed
 	case r.target.Saved != nil:
 		return nil, errors.New("no event was recorded: the capture has none")
-	case r.account.Rec.On() && r.target.Proc == nil && src != nil && r.unfollowed():
+	case r.Account.Rec.On() && r.target.Proc == nil && src != nil && r.Unfollowed():
 		return nil, ErrUnfollowed
-	case r.account.Rec.On() && r.target.Proc == nil:
+	case r.Account.Rec.On() && r.target.Proc == nil:
 		return nil, errors.New("no event was recorded yet: use run, start or attach")
-	case r.account.Rec.On() && src != nil:
+	case r.Account.Rec.On() && src != nil:
 		return src, nil // which fills when the process goes on: Waiting says so
 	case r.target.Image == nil:
 		return nil, errNothing
 	}
-	return nil, errNothingRecorded
+	return nil, ErrNothingRecorded
 }
 
 // ErrUnfollowed tells that nothing is known of what a program allocates.
@@ -91,36 +108,36 @@ var ErrUnfollowed = fmt.Errorf("no event was recorded: %s", report.ReasonText(ca
 var errNothing = errors.New("no process and no recording: use run, start or attach, or open a capture")
 
 // errNothingRecorded is of a process or a core file.
-var errNothingRecorded = errors.New("nothing was recorded: use record start, or open a capture")
+var ErrNothingRecorded = errors.New("nothing was recorded: use record start, or open a capture")
 
 // Waiting says that the recording of a process has no event yet, "" if it has, or if there is
 // none.
 func (r *Recorded) Waiting() string {
-	if r.target.Saved != nil || r.target.Proc == nil || !r.account.Rec.On() {
+	if r.target.Saved != nil || r.target.Proc == nil || !r.Account.Rec.On() {
 		return ""
 	}
-	switch src := r.wholeSource(); {
+	switch src := r.WholeSource(); {
 	case src == nil || src.Len() > 0 || src.Info().Totals.Events > 0:
 		return ""
 	case src.Info().Partial.Has(capture.NoAllocator):
 		return ErrUnfollowed.Error()
-	case r.account.Rec.Filter() != nil:
-		return fmt.Sprintf("no event was recorded yet that has %s: continue, or change the record filter", r.account.Rec.Filter())
+	case r.Account.Rec.Filter() != nil:
+		return fmt.Sprintf("no event was recorded yet that has %s: continue, or change the record filter", r.Account.Rec.Filter())
 	}
 	return "no event was recorded yet: continue, and stop later"
 }
 
 // summed is someSource, also where it has sums instead of events.
-func (r *Recorded) summed() (capture.Source, error) {
+func (r *Recorded) Summed() (capture.Source, error) {
 	if r.NoEvents() != nil {
-		return r.source(), nil
+		return r.Source(), nil
 	}
-	return r.someSource()
+	return r.SomeSource()
 }
 
 // NoEvents is why there are no events to go through, though there are sums, or nil.
 func (r *Recorded) NoEvents() error {
-	if src := r.source(); src != nil && src.Info().Aggregate && src.Info().Totals.Events > 0 {
+	if src := r.Source(); src != nil && src.Info().Aggregate && src.Info().Totals.Events > 0 {
 		return query.ErrSums
 	}
 	return nil
@@ -129,10 +146,10 @@ func (r *Recorded) NoEvents() error {
 // Index is what answers questions about the heap of what is recorded: of this
 // run, of the last one, or of the capture.
 func (r *Recorded) Index() (*heap.Index, error) {
-	if _, err := r.summed(); err != nil {
+	if _, err := r.Summed(); err != nil {
 		return nil, err
 	}
-	if of := r.wholeSource(); r.indexed.of != of {
+	if of := r.WholeSource(); r.indexed.of != of {
 		x, err := heap.ReadIndex(r.target.Reading, of)
 		if err != nil {
 			return nil, err
@@ -146,7 +163,7 @@ func (r *Recorded) Index() (*heap.Index, error) {
 
 // sums is what is recorded, with its index.
 func (r *Recorded) sums() (capture.Source, *heap.Index, error) {
-	src, err := r.summed()
+	src, err := r.Summed()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -157,7 +174,7 @@ func (r *Recorded) sums() (capture.Source, *heap.Index, error) {
 // events is sums, or an error that tells what to do when there are
 // no events.
 func (r *Recorded) events() (capture.Source, *heap.Index, error) {
-	src, err := r.someSource()
+	src, err := r.SomeSource()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -169,11 +186,11 @@ func (r *Recorded) events() (capture.Source, *heap.Index, error) {
 func hasGo(src capture.Source) bool { return src.Info().Partial.Has(capture.GoHeap) }
 
 // errGo is why nothing is said of the blocks of a Go program.
-var errGo = errors.New("what the Go runtime allocates is not counted, and there is nothing else: at a stop leaks, live and top per type read its heap")
+var ErrGo = errors.New("what the Go runtime allocates is not counted, and there is nothing else: at a stop leaks, live and top per type read its heap")
 
 // goError is that of a recording.
 func goError(src capture.Source) error {
-	return fmt.Errorf("%s is a Go program: %w", filepath.Base(src.Info().Program), errGo)
+	return fmt.Errorf("%s is a Go program: %w", filepath.Base(src.Info().Program), ErrGo)
 }
 
 // countedSums is sums for questions about blocks, an error if there are only
@@ -192,7 +209,7 @@ func (r *Recorded) countedSums() (capture.Source, *heap.Index, error) {
 }
 
 // countedEvents is countedSums where there are events.
-func (r *Recorded) countedEvents() (capture.Source, *heap.Index, error) {
+func (r *Recorded) CountedEvents() (capture.Source, *heap.Index, error) {
 	if _, _, err := r.events(); err != nil {
 		return nil, nil, err
 	}
@@ -200,7 +217,7 @@ func (r *Recorded) countedEvents() (capture.Source, *heap.Index, error) {
 }
 
 // bring has questions answered as of the moment after an event.
-func (r *Recorded) bring(at uint64) { r.at, r.moved = at, true }
+func (r *Recorded) Bring(at uint64) { r.at, r.moved = at, true }
 
 // over tells that questions are answered as of the end of what is recorded, and that the
 // program goes no further.
@@ -210,7 +227,7 @@ func (r *Recorded) over() bool { return r.target.Mode() != target.Live && !r.bro
 func (r *Recorded) brought() bool { return r.target.Recalled() && r.moved }
 
 // toEnd has questions answered as of the end.
-func (r *Recorded) toEnd() { r.at, r.moved = 0, false }
+func (r *Recorded) ToEnd() { r.at, r.moved = 0, false }
 
 // moment is the number of the event after which questions about the heap are
 // answered: the one that a capture was brought to, otherwise all there is. While the
@@ -228,21 +245,21 @@ func (r *Recorded) moment(x *heap.Index) uint64 {
 
 // followed tells that the live heap that the recording follows is that of the end of a log in memory, and does not
 // change.
-func (r *Recorded) followed() bool {
-	return r.target.Mode() == target.Live && !r.target.Beside && r.target.Proc != nil && r.account.Rec.Log() != nil
+func (r *Recorded) Followed() bool {
+	return r.target.Mode() == target.Live && !r.target.Beside && r.target.Proc != nil && r.Account.Rec.Log() != nil
 }
 
 // Event is the recorded event of that number.
 func (r *Recorded) Event(seq uint64) (*recording.Event, bool) {
-	src := r.source()
+	src := r.Source()
 	if src == nil {
 		return nil, false
 	}
 	return query.EventAt(src, seq)
 }
 
-func (r *Recorded) noEvent(seq uint64) error {
-	src, err := r.someSource()
+func (r *Recorded) NoEvent(seq uint64) error {
+	src, err := r.SomeSource()
 	if err != nil {
 		return fmt.Errorf("#%d: %w", seq, err)
 	}
@@ -251,9 +268,9 @@ func (r *Recorded) noEvent(seq uint64) error {
 
 // Info is what the capture says of itself.
 func (r *Recorded) Info() (capture.Info, error) {
-	src := r.source()
+	src := r.Source()
 	if src == nil {
-		_, err := r.someSource()
+		_, err := r.SomeSource()
 		return capture.Info{}, err
 	}
 	return src.Info(), nil
@@ -261,7 +278,7 @@ func (r *Recorded) Info() (capture.Info, error) {
 
 // Threads are the threads that the events speak of.
 func (r *Recorded) Threads() []capture.Thread {
-	if src := r.source(); src != nil {
+	if src := r.Source(); src != nil {
 		return src.Threads()
 	}
 	return nil
@@ -269,7 +286,7 @@ func (r *Recorded) Threads() []capture.Thread {
 
 // Stops are the stops of the session so far, or of the saved one.
 func (r *Recorded) Stops() []capture.StopRecord {
-	if src := r.source(); src != nil {
+	if src := r.Source(); src != nil {
 		return src.Stops()
 	}
 	return nil
@@ -277,7 +294,7 @@ func (r *Recorded) Stops() []capture.StopRecord {
 
 // Marks are the named moments of the recording.
 func (r *Recorded) Marks() []capture.MarkRecord {
-	if src := r.source(); src != nil {
+	if src := r.Source(); src != nil {
 		return src.Marks()
 	}
 	return nil
@@ -288,7 +305,7 @@ func (r *Recorded) Marks() []capture.MarkRecord {
 func (r *Recorded) Counts() (recorded, seen uint64) {
 	if r.target.Saved == nil {
 		r.target.Exclusive(func() {
-			st := r.account.Rec.Status()
+			st := r.Account.Rec.Status()
 			recorded, seen = st.Recorded, st.Seen
 		})
 		return recorded, seen

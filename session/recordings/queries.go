@@ -1,4 +1,4 @@
-package session
+package recordings
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"hdb/breakpoints"
 	"hdb/capture"
 	"hdb/heap"
 	"hdb/internal/addr"
@@ -21,28 +22,41 @@ import (
 
 // Queries asks what is recorded.
 type Queries struct {
-	target     *target.Target
-	recorded   *Recorded
-	likes      *likes
-	allocators *Allocators
-	types      *BlockTypes
+	Target   *target.Target
+	recorded *Recorded
+	on       Neighbours
 }
+
+// Neighbours are what questions ask of other parts of the session.
+type Neighbours struct {
+	Likes    *query.Likenesses                              // the events of captures that conditions name
+	Function func(name string) (breakpoints.Function, bool) // an allocator function
+	Types    func() *query.BlockTypes                       // of the blocks of the heap
+	// Open opens another capture, with the settings of this session, and returns what closes it.
+	Open func(path string) (q *Queries, done func(), err error)
+}
+
+// newQueries asks a recording.
+func NewQueries(t *target.Target, r *Recorded, on Neighbours) *Queries { return &Queries{t, r, on} }
 
 // recordingOf is what questions are asked of: a source and its index, at the session's
 // moment. Without an index only stacks and single events are.
-func (q *Queries) recordingOf(src capture.Source, x *heap.Index) *query.Recording {
+func (q *Queries) RecordingOf(src capture.Source, x *heap.Index) *query.Recording {
 	r := &query.Recording{
-		Source: src, Index: x, Names: q.target.Names, Attribution: q.target.Attribution, Likes: &q.likes.Likenesses,
-		Reading: q.target.Reading, Moment: q.recorded.moment(x), Function: q.allocators.function, Types: q.types.types(),
+		Source: src, Index: x, Names: q.Target.Names, Attribution: q.Target.Attribution, Likes: q.on.Likes,
+		Reading: q.Target.Reading, Moment: q.recorded.moment(x), Function: q.on.Function, Types: q.on.Types(),
 	}
 	if x != nil {
 		r.CountMappings()
 	}
-	if r.Moment == heap.End && q.recorded.followed() {
-		r.Now = q.recorded.account.Rec.Live()
+	if r.Moment == heap.End && q.recorded.Followed() {
+		r.Now = q.recorded.Account.Rec.Live()
 	}
 	return r
 }
+
+// Function is an allocator function by its name.
+func (q *Queries) Function(name string) (breakpoints.Function, bool) { return q.on.Function(name) }
 
 // sums is what is recorded.
 func (q *Queries) sums() (*query.Recording, error) {
@@ -50,7 +64,7 @@ func (q *Queries) sums() (*query.Recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	return q.recordingOf(src, x), nil
+	return q.RecordingOf(src, x), nil
 }
 
 // events is what is recorded, an error if there are no events.
@@ -59,7 +73,7 @@ func (q *Queries) events() (*query.Recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	return q.recordingOf(src, x), nil
+	return q.RecordingOf(src, x), nil
 }
 
 // blocks is what is recorded, an error if there are only blocks of a Go runtime.
@@ -68,23 +82,23 @@ func (q *Queries) blocks() (*query.Recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	return q.recordingOf(src, x), nil
+	return q.RecordingOf(src, x), nil
 }
 
 // blockEvents is blocks, an error if there are no events.
-func (q *Queries) blockEvents() (*query.Recording, error) {
-	src, x, err := q.recorded.countedEvents()
+func (q *Queries) BlockEvents() (*query.Recording, error) {
+	src, x, err := q.recorded.CountedEvents()
 	if err != nil {
 		return nil, err
 	}
-	return q.recordingOf(src, x), nil
+	return q.RecordingOf(src, x), nil
 }
 
 // EventStack is the recorded stack of the event of that number.
 func (q *Queries) EventStack(seq uint64) (*recording.Event, names.Stack, error) {
 	e, ok := q.recorded.Event(seq)
 	if !ok {
-		return nil, names.Stack{}, q.recorded.noEvent(seq)
+		return nil, names.Stack{}, q.recorded.NoEvent(seq)
 	}
 	if e.Stack == 0 {
 		return e, names.Stack{}, target.ErrNoStack
@@ -94,7 +108,7 @@ func (q *Queries) EventStack(seq uint64) (*recording.Event, names.Stack, error) 
 
 // StackOf is the stack of a recorded event, without frames if it has none.
 func (q *Queries) StackOf(e *recording.Event) names.Stack {
-	return q.recordingOf(q.recorded.source(), nil).Stack(e)
+	return q.RecordingOf(q.recorded.Source(), nil).Stack(e)
 }
 
 // Events are the recorded events behind since that match the condition, oldest first.
@@ -113,7 +127,7 @@ func (q *Queries) Events(c *cond.Cond, since query.Moment) (iter.Seq[*recording.
 // Live are the recorded blocks that were allocated behind since, match the condition and are
 // live at the moment, with the events of the largest; limit 0 is of all.
 func (q *Queries) Live(ctx context.Context, c *cond.Cond, since query.Moment, limit int) (*query.LiveBlocks, error) {
-	r, err := q.blockEvents()
+	r, err := q.BlockEvents()
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +146,7 @@ func (q *Queries) Top(by heap.Measure, per query.Per) ([]heap.Row, error) {
 
 // TopTypes is what is live at the moment, summed by the types of the blocks.
 func (q *Queries) TopTypes(ctx context.Context, by heap.Measure) ([]heap.Row, error) {
-	r, err := q.blockEvents()
+	r, err := q.BlockEvents()
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +159,7 @@ func (q *Queries) OwnerOf(e *recording.Event) string {
 	if len(frames) == 0 {
 		return ""
 	}
-	return frames[q.target.Attribution.Owner(frames)].Name()
+	return frames[q.Target.Attribution.Owner(frames)].Name()
 }
 
 // ranPython tells that a recording is of CPython.
@@ -156,7 +170,7 @@ func ranPython(src capture.Source) bool {
 // PythonEnded tells that the recording is of an interpreter that has given back what its objects had.
 func (q *Queries) PythonEnded() bool {
 	usual, err := q.TopUsual()
-	return err == nil && usual == heap.ByPeak && ranPython(q.recorded.source())
+	return err == nil && usual == heap.ByPeak && ranPython(q.recorded.Source())
 }
 
 // TopUsual is the measure that Top has unless told, as report.Profile.Usual says.
@@ -198,7 +212,7 @@ func (q *Queries) Leaks(limit int, strict bool, s *report.Suppressions) (rows []
 // StacksSince are the stacks of the blocks that were allocated behind a moment and are live, at
 // most limit of them.
 func (q *Queries) StacksSince(since query.Moment, limit int, strict bool, s *report.Suppressions) (*query.Growth, error) {
-	r, err := q.blockEvents()
+	r, err := q.BlockEvents()
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +221,7 @@ func (q *Queries) StacksSince(since query.Moment, limit int, strict bool, s *rep
 
 // Whence finds the recorded block around an address.
 func (q *Queries) Whence(addr uint64) (*query.Whence, error) {
-	r, err := q.blockEvents()
+	r, err := q.BlockEvents()
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +229,7 @@ func (q *Queries) Whence(addr uint64) (*query.Whence, error) {
 }
 
 // strayFree is nil if the event freed a block, or is none of a recording's.
-func (q *Queries) strayFree(e *recording.Event) *query.StrayFree {
+func (q *Queries) StrayFree(e *recording.Event) *query.StrayFree {
 	if e.SizeKnown() {
 		return nil
 	}
@@ -228,7 +242,7 @@ func (q *Queries) strayFree(e *recording.Event) *query.StrayFree {
 
 // WrongFrees are the recorded calls up to the moment that gave back what was no block.
 func (q *Queries) WrongFrees() ([]*query.WrongFree, error) {
-	r, err := q.blockEvents()
+	r, err := q.BlockEvents()
 	if err != nil {
 		return nil, err
 	}
@@ -279,13 +293,12 @@ func (q *Queries) Diff(from, to query.Moment, per query.Per) (*query.Diff, error
 
 // DiffCapture compares the end of another capture with the present moment.
 func (q *Queries) DiffCapture(path string, per query.Per) (*query.Diff, error) {
-	other := New(target.Config{Version: q.target.Config.Version, Cache: q.target.Config.Cache})
-	*other.Settings, other.target.Reading, other.target.Attribution = *q.target.Settings, q.target.Reading, q.target.Attribution
-	defer other.Close()
-	if _, err := other.Captures.OpenWhole(path); err != nil {
+	other, done, err := q.on.Open(path)
+	if err != nil {
 		return nil, err
 	}
-	a, err := other.Queries.blocks()
+	defer done()
+	a, err := other.blocks()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -297,11 +310,11 @@ func (q *Queries) DiffCapture(path string, per query.Per) (*query.Diff, error) {
 	if err != nil {
 		return nil, err
 	}
-	if q.target.Saved != nil && !q.recorded.moved {
-		d.To = filepath.Base(q.target.Saved.Path())
+	if q.Target.Saved != nil && !q.recorded.moved {
+		d.To = filepath.Base(q.Target.Saved.Path())
 	}
 	d.Gaps = q.recorded.Gaps()
-	for _, line := range other.Recorded.Gaps() {
+	for _, line := range other.recorded.Gaps() {
 		d.Gaps = append(d.Gaps, d.From+": "+line)
 	}
 	return d, nil
@@ -310,7 +323,7 @@ func (q *Queries) DiffCapture(path string, per query.Per) (*query.Diff, error) {
 // LineCosts are the recorded allocations by line of a source file, as debug information
 // names it.
 func (q *Queries) LineCosts(file string) (map[int]query.LineCost, error) {
-	r, err := q.blockEvents()
+	r, err := q.BlockEvents()
 	if err != nil {
 		return nil, err
 	}
@@ -340,10 +353,10 @@ func (q *Queries) profile(r *query.Recording, parts query.ProfileParts) (*report
 func (q *Queries) WholeProfile() (*report.Profile, error) {
 	src := capture.Source(nil)
 	switch {
-	case q.target.Saved != nil:
-		src = q.target.Saved
-	case q.recorded.unfollowed():
-		src = q.recorded.source()
+	case q.Target.Saved != nil:
+		src = q.Target.Saved
+	case q.recorded.Unfollowed():
+		src = q.recorded.Source()
 	}
 	if src == nil || src.Len() > 0 {
 		r, err := q.sums()
@@ -356,7 +369,7 @@ func (q *Queries) WholeProfile() (*report.Profile, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := q.recordingOf(src, x)
+	r := q.RecordingOf(src, x)
 	r.Moment = heap.End
 	return q.profile(r, query.ProfileParts{})
 }
@@ -365,7 +378,7 @@ func (q *Queries) WholeProfile() (*report.Profile, error) {
 // session.
 func (q *Queries) Baseline(p *report.Profile, since query.Moment) (*report.Baseline, error) {
 	if p.Events == 0 {
-		return q.recordingOf(q.recorded.source(), nil).Before(p, since)
+		return q.RecordingOf(q.recorded.Source(), nil).Before(p, since)
 	}
 	r, err := q.sums()
 	if err != nil {
@@ -401,7 +414,7 @@ func (q *Queries) LocateCode(p *report.Profile) {
 			continue
 		}
 		m := &p.Modules[i]
-		segments, ok := q.target.Names.CodeSegments(i, addr.Run(m.Low), addr.Run(m.High), addr.Bias(m.Bias))
+		segments, ok := q.Target.Names.CodeSegments(i, addr.Run(m.Low), addr.Run(m.High), addr.Bias(m.Bias))
 		if !ok {
 			continue
 		}

@@ -1,4 +1,4 @@
-package session
+package recordings
 
 import (
 	"cmp"
@@ -19,20 +19,20 @@ import (
 type Monitor struct {
 	*query.Monitor
 	c        *target.Target
-	recorder *Recorder
+	recorder recorder
 	log      *file.Log
 }
 
 // NewMonitor watches the recording of the process, or of the one that was last.
 func (q *Queries) NewMonitor() (*Monitor, error) {
-	if q.recorded.recorder.stream != nil {
-		return nil, fmt.Errorf("the live view needs all events, and the recording keeps %s", q.recorded.recorder.bounds)
+	if bounds, ok := q.recorded.recorder.Bounded(); ok {
+		return nil, fmt.Errorf("the live view needs all events, and the recording keeps %s", bounds)
 	}
-	log := q.recorded.account.Rec.Log()
+	log := q.recorded.Account.Rec.Log()
 	if log == nil {
 		return nil, target.ErrNotRunning
 	}
-	return &Monitor{query.NewMonitor(q.recordingOf(log, nil), log, q.recorded.account.Rec.Seq), q.target, q.recorded.recorder, log}, nil
+	return &Monitor{query.NewMonitor(q.RecordingOf(log, nil), log, q.recorded.Account.Rec.Seq), q.Target, q.recorded.recorder, log}, nil
 }
 
 // Name names stacks for about as long, 0 without end, and tells whether all are
@@ -55,7 +55,7 @@ func (m *Monitor) Resident() uint64 {
 }
 
 // Lost is how many calls are in no event.
-func (m *Monitor) Lost() uint64 { return m.recorder.progress().Lost }
+func (m *Monitor) Lost() uint64 { return m.recorder.Progress().Lost }
 
 // Info is what is known of the process.
 func (m *Monitor) Info() capture.Info { return m.log.Info() }
