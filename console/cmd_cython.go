@@ -11,6 +11,7 @@ import (
 	"hdb/internal/units"
 	"hdb/python"
 	"hdb/session"
+	"hdb/session/cpython"
 )
 
 func cythonCommands() []*Command {
@@ -73,7 +74,7 @@ func runCythonBacktrace(ctx context.Context, c *Console, in Input) error {
 		if err != nil {
 			return err
 		}
-		frames, why = c.s.Python.Merged(st.Frames, session.MergeHiding)
+		frames, why = c.s.Python.Merged(st.Frames, cpython.MergeHiding)
 	}
 	from, to := 0, len(frames)
 	switch {

@@ -10,7 +10,7 @@ import (
 	"hdb/internal/units"
 	"hdb/names"
 	"hdb/python/pymalloc"
-	"hdb/session"
+	"hdb/session/cpython"
 )
 
 func pythonBlockCommands() []*Command {
@@ -110,7 +110,7 @@ func shortBytes(b []byte) string {
 	return fmt.Sprintf("% x", b)
 }
 
-func blamedText(x *session.PythonDamage) string {
+func blamedText(x *cpython.Damage) string {
 	parts := []string{}
 	for _, d := range x.Damages {
 		parts = append(parts, damageText(d))
@@ -165,7 +165,7 @@ func runPythonBlock(_ context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func viewPythonBlock(at uint64, b session.PythonBlock) pythonBlockView {
+func viewPythonBlock(at uint64, b cpython.Block) pythonBlockView {
 	v := pythonBlockView{Address: fmt.Sprintf("%#x", at), Version: b.Runtime.Version}
 	if b.InArena {
 		v.Arena = fmt.Sprintf("%#x", uint64(b.Place.Arena.At))
@@ -188,7 +188,7 @@ func viewPythonBlock(at uint64, b session.PythonBlock) pythonBlockView {
 	return v
 }
 
-func printPythonBlock(o *screen.Output, at uint64, b session.PythonBlock) {
+func printPythonBlock(o *screen.Output, at uint64, b cpython.Block) {
 	if b.InArena {
 		o.Line(screen.Plain(poolText(at, b.Place)))
 	}
@@ -275,7 +275,7 @@ func runPythonCheck(ctx context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func printPythonCheck(o *screen.Output, k session.PythonCheck, pools []string) {
+func printPythonCheck(o *screen.Output, k cpython.Check, pools []string) {
 	for _, d := range k.Damaged {
 		o.Line(screen.Plain(fmt.Sprintf("%#x, %s", uint64(d.At), askedText(d.DebugBlock))))
 		for _, x := range d.Damages {
@@ -299,7 +299,7 @@ func printPythonCheck(o *screen.Output, k session.PythonCheck, pools []string) {
 			o.Line(screen.Plain("the lists of free blocks hold together"))
 		}
 		if k.Unread == nil {
-			o.Line(screen.Guess("(" + session.ErrNoDebugHooks.Error() + ")"))
+			o.Line(screen.Guess("(" + cpython.ErrNoDebugHooks.Error() + ")"))
 		}
 		return
 	}

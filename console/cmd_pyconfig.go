@@ -8,7 +8,7 @@ import (
 
 	"hdb/console/screen"
 	"hdb/internal/units"
-	"hdb/session"
+	"hdb/session/cpython"
 )
 
 func pythonConfigCommand() *Command {
@@ -46,8 +46,8 @@ type pythonConfigView struct {
 	Missing      []string           `json:"missing,omitempty"`
 }
 
-func viewPythonConfig(c session.PythonConfig) pythonConfigView {
-	v := pythonConfigView{Version: c.Version, Path: c.PythonRuntime.Path, Full: c.Full, Executable: c.Executable, Prefix: c.Prefix, BasePrefix: c.BasePrefix,
+func viewPythonConfig(c cpython.Config) pythonConfigView {
+	v := pythonConfigView{Version: c.Version, Path: c.Runtime.Path, Full: c.Full, Executable: c.Executable, Prefix: c.Prefix, BasePrefix: c.BasePrefix,
 		Argv: c.Argv, OrigArgv: c.OrigArgv, SysPath: c.Path, Interpreters: c.Interpreters, Build: []string{}, GIL: true, Allocator: c.Allocator, Missing: c.Missing}
 	for _, b := range []struct {
 		name string
@@ -101,7 +101,7 @@ func runPythonConfig(_ context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func printPythonConfig(o *screen.Output, v pythonConfigView, c session.PythonConfig) {
+func printPythonConfig(o *screen.Output, v pythonConfigView, c cpython.Config) {
 	title := v.Full
 	if title == "" {
 		title = v.Version
@@ -150,7 +150,7 @@ func printPythonConfig(o *screen.Output, v pythonConfigView, c session.PythonCon
 }
 
 // setFlags are the flags that are neither 0 nor False.
-func setFlags(c session.PythonConfig) string {
+func setFlags(c cpython.Config) string {
 	var set []string
 	for _, f := range c.Flags {
 		if f.Value != "0" && f.Value != "False" {

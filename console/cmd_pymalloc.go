@@ -13,7 +13,7 @@ import (
 	"hdb/internal/addr"
 	"hdb/internal/units"
 	"hdb/python/pymalloc"
-	"hdb/session"
+	"hdb/session/cpython"
 )
 
 func pymallocCommands() []*Command {
@@ -28,7 +28,7 @@ func pymallocCommands() []*Command {
 }
 
 // pythonHeaps are the heaps of the process. Why others cannot be read is said before.
-func (c *Console) pythonHeaps(in Input) ([]session.PythonHeap, error) {
+func (c *Console) pythonHeaps(in Input) ([]cpython.Heap, error) {
 	heaps, err := c.s.PythonHeaps.All()
 	if len(heaps) == 0 {
 		return nil, fmt.Errorf("%s: %w", in.Name, err)
@@ -40,7 +40,7 @@ func (c *Console) pythonHeaps(in Input) ([]session.PythonHeap, error) {
 }
 
 // heapTitle says which of several heaps one is.
-func heapTitle(h session.PythonHeap, all []session.PythonHeap) string {
+func heapTitle(h cpython.Heap, all []cpython.Heap) string {
 	title := "CPython " + h.Runtime.Version
 	for _, other := range all {
 		if other.Runtime != h.Runtime {
@@ -82,7 +82,7 @@ type pythonHeapView struct {
 	Interpreters []int64 `json:"interpreters,omitempty"` // that use it, from 3.12 on
 }
 
-func viewPythonHeap(h session.PythonHeap) pythonHeapView {
+func viewPythonHeap(h cpython.Heap) pythonHeapView {
 	return pythonHeapView{h.Runtime.Version, h.Runtime.Path, h.Interpreters}
 }
 
@@ -115,7 +115,7 @@ type pythonFreeView struct {
 	Count int    `json:"free_objects"`
 }
 
-func viewPythonStats(h session.PythonHeap, s pymalloc.Stats) pythonStatsView {
+func viewPythonStats(h cpython.Heap, s pymalloc.Stats) pythonStatsView {
 	v := pythonStatsView{pythonHeapView: viewPythonHeap(h), Classes: []pythonClassView{}, Arenas: len(h.Arenas), Allocated: h.Allocated, Highwater: h.Highwater,
 		ArenaSize: h.ArenaSize, PoolSize: h.PoolSize, Used: s.UsedBytes, Available: s.AvailableBytes, FreePools: s.FreePools, Headers: s.HeaderBytes,
 		Quantization: s.QuantizationBytes, Alignment: s.AlignmentBytes, MidNodes: h.MidNodes, BottomNodes: h.BottomNodes, Tree: h.TreeBytes, Damaged: texts(s.Damaged)}

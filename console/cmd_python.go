@@ -12,7 +12,7 @@ import (
 	"hdb/internal/units"
 	"hdb/names"
 	"hdb/python"
-	"hdb/session"
+	"hdb/session/cpython"
 )
 
 func pythonCommands() []*Command {
@@ -181,7 +181,7 @@ type pythonTaskView struct {
 	Frames    []pythonFrameView `json:"frames"`
 }
 
-func viewPythonTask(t session.PythonTask) pythonTaskView {
+func viewPythonTask(t cpython.Task) pythonTaskView {
 	v := pythonTaskView{t.Name, t.Running, t.Thread, t.Waits, nil, viewPythonFrames(t.Named())}
 	for _, w := range t.Waiters {
 		v.AwaitedBy = append(v.AwaitedBy, w.Name)
@@ -189,7 +189,7 @@ func viewPythonTask(t session.PythonTask) pythonTaskView {
 	return v
 }
 
-func printTask(o *screen.Output, v pythonTaskView, t session.PythonTask) {
+func printTask(o *screen.Output, v pythonTaskView, t cpython.Task) {
 	text := ""
 	switch {
 	case v.Thread:

@@ -13,6 +13,7 @@ import (
 	"hdb/internal/units"
 	"hdb/names"
 	"hdb/session"
+	"hdb/session/cpython"
 	"hdb/session/view"
 )
 
@@ -158,14 +159,14 @@ func mergePython(c *Console, frames []names.Frame) (merged []names.Frame, why st
 }
 
 // merging is how the functions of Python stand in stacks, by set python-frames.
-func (c *Console) merging() session.Merge {
+func (c *Console) merging() cpython.Merge {
 	switch c.set.value("python-frames") {
 	case "merged":
-		return session.MergeHiding
+		return cpython.MergeHiding
 	case "both":
-		return session.MergeBoth
+		return cpython.MergeBoth
 	}
-	return session.MergeNone
+	return cpython.MergeNone
 }
 
 // selectedIn is the number of the selected frame of a stack with functions of Python in it.

@@ -8,12 +8,12 @@ import (
 
 	"hdb/console/screen"
 	"hdb/internal/units"
-	"hdb/session"
+	"hdb/session/cpython"
 )
 
 // PrintPython prints what all threads of a process do in Python, with the lines of their
 // source.
-func PrintPython(w io.Writer, s *session.PythonSnapshot, asJSON bool) error {
+func PrintPython(w io.Writer, s *cpython.Snapshot, asJSON bool) error {
 	c := &Console{cfg: Config{JSON: asJSON}, out: &screen.Output{W: w}}
 	v := viewPythonSnapshot(s)
 	c.show(Input{Name: "py"}, v, func(o *screen.Output) {
@@ -32,7 +32,7 @@ func PrintPython(w io.Writer, s *session.PythonSnapshot, asJSON bool) error {
 }
 
 // pythonTitle is what a snapshot is of.
-func pythonTitle(s *session.PythonSnapshot) string {
+func pythonTitle(s *cpython.Snapshot) string {
 	var parts []string
 	if s.PID != 0 {
 		parts = append(parts, fmt.Sprintf("process %d: %s", s.PID, screen.ShortPath(s.Program)))
@@ -53,7 +53,7 @@ func pythonTitle(s *session.PythonSnapshot) string {
 	return strings.Join(parts, ", ")
 }
 
-func printPythonThread(o *screen.Output, v pythonThreadView, t session.PythonThread) {
+func printPythonThread(o *screen.Output, v pythonThreadView, t cpython.Thread) {
 	head := fmt.Sprintf("thread %d (tid %d) %s", v.Num, v.TID, quoted(v.Name))
 	if v.PythonName != "" && v.PythonName != v.Name {
 		head += ", in Python " + quoted(v.PythonName)
@@ -118,7 +118,7 @@ type pythonSnapshotView struct {
 	NoTasks  string              `json:"tasks_truncated,omitempty"`
 }
 
-func viewPythonSnapshot(s *session.PythonSnapshot) pythonSnapshotView {
+func viewPythonSnapshot(s *cpython.Snapshot) pythonSnapshotView {
 	v := pythonSnapshotView{PID: s.PID, Program: s.Program, Stopped: s.Stopped.Nanoseconds(), Threads: []pythonThreadView{}}
 	for _, r := range s.Runtimes {
 		v.Runtimes = append(v.Runtimes, pythonRuntimeView{r.Version, r.Path})

@@ -15,6 +15,7 @@ import (
 	"hdb/query"
 	"hdb/recording"
 	"hdb/report"
+	"hdb/session/cpython"
 	"hdb/session/target"
 	"hdb/session/variables"
 	"hdb/symbols"
@@ -96,20 +97,11 @@ func (c *Conditions) warn(x *cond.Cond, frees bool) {
 		switch {
 		case ask.Predicate == cond.Module && !slices.ContainsFunc(objs, func(m names.Image) bool { return query.MatchModule(ask.Name, filepath.Base(m.Name)) }):
 			c.target.Notify("module(%q): no such program or library is loaded now", ask.Name)
-		case ask.Predicate != cond.Module && slices.ContainsFunc(objs, func(m names.Image) bool { return hasPython(m.Object) }): // it may be one of its
+		case ask.Predicate != cond.Module && slices.ContainsFunc(objs, func(m names.Image) bool { return cpython.HasPython(m.Object) }): // it may be one of its
 		case ask.Predicate != cond.Module && !strings.Contains(ask.Name, "*") && !hasFunction(objs, ask.Name):
 			c.target.Notify("%s: no such function in what is loaded now", strings.Replace(ask.Predicate.String(), "()", fmt.Sprintf("(%q)", ask.Name), 1))
 		}
 	}
-}
-
-// hasPython tells the file of a CPython interpreter.
-func hasPython(obj *symbols.Object) bool {
-	if obj == nil {
-		return false
-	}
-	_, ok := obj.Symtab.Exported("_PyRuntime")
-	return ok
 }
 
 // warnKind says why no event is of a kind: its name is unknown, no module defines it, or

@@ -184,7 +184,7 @@ func (x *Execution) reportCore() *Report {
 	}
 	r.Thread = x.sel.ThreadInfo(x.sel.Cur.Thread)
 	x.showFrames(r)
-	r.Python = x.python.innermost(x.sel.Cur.Thread)
+	r.Python = x.python.Innermost(x.sel.Cur.Thread)
 	r.blame(x.python, x.sel.Cur.Thread)
 	return r
 }

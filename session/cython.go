@@ -7,6 +7,7 @@ import (
 
 	"hdb/names"
 	"hdb/python/cython"
+	"hdb/session/cpython"
 	"hdb/session/target"
 	"hdb/session/variables"
 	"hdb/session/view"
@@ -18,7 +19,7 @@ type Cython struct {
 	target *target.Target
 	sel    *view.Selection
 	values *variables.Values
-	python *Python
+	python *cpython.Python
 	steps  *Stepping
 }
 
@@ -55,7 +56,7 @@ func (y *Cython) Stack() (frames []names.Frame, truncated, why string, err error
 	if err != nil {
 		return nil, "", "", err
 	}
-	merged, why := y.python.Merged(st.Frames, MergeHiding)
+	merged, why := y.python.Merged(st.Frames, cpython.MergeHiding)
 	for i := range merged {
 		if y.relevant(merged, i) {
 			frames = append(frames, merged[i])
@@ -87,7 +88,7 @@ func (y *Cython) Up(n int) (f names.Frame, err error) {
 	}
 	moved := false
 	for left > 0 {
-		next, err := y.python.Up(step, MergeHiding)
+		next, err := y.python.Up(step, cpython.MergeHiding)
 		if err != nil && moved {
 			return f, nil // the last one
 		}
@@ -95,7 +96,7 @@ func (y *Cython) Up(n int) (f names.Frame, err error) {
 			return f, err
 		}
 		f, moved = next, true
-		merged := y.python.merged(MergeHiding)
+		merged := y.python.MergeFrames(cpython.MergeHiding)
 		i := slices.IndexFunc(merged, func(m names.Frame) bool { return m.Num == f.Num && m.Nth == f.Nth && m.Python() == f.Python() })
 		if i >= 0 && y.relevant(merged, i) {
 			left--

@@ -10,6 +10,7 @@ import (
 	"hdb/names"
 	"hdb/python"
 	"hdb/python/cython"
+	"hdb/session/cpython"
 	"hdb/session/target"
 )
 
@@ -39,7 +40,7 @@ func (y *Cython) stepLines(n int, into bool) (*Report, error) {
 
 // untilPython are the frames up to the innermost of the interpreter's loop.
 func untilPython(frames []names.Frame) []names.Frame {
-	if i := slices.IndexFunc(frames, isEval); i >= 0 {
+	if i := slices.IndexFunc(frames, cpython.IsEval); i >= 0 {
 		return frames[:i]
 	}
 	return frames
@@ -60,7 +61,7 @@ func (st *stepper) stops(f *names.Frame) bool {
 	if !st.source {
 		return f.Line != 0 && !st.s.target.Names.Cython.Added(&f.Frame)
 	}
-	return isEval(*f) || isCythonFrame(f) && !st.s.target.Names.Cython.Added(&f.Frame)
+	return cpython.IsEval(*f) || isCythonFrame(f) && !st.s.target.Names.Cython.Added(&f.Frame)
 }
 
 // entries are where functions of the sources of Cython begin, for a step that enters them.
@@ -128,12 +129,12 @@ func (y *Cython) Finish(l python.Limits) (*Report, error) {
 	if i < 0 {
 		return nil, ErrNotCython
 	}
-	shown := hidden(slices.Clone(frames))
+	shown := cpython.Hidden(slices.Clone(frames))
 	last, same := i, true // the frame whose return ends it; it is of the same function
 	for last+1 < len(frames) {
 		next := frames[last+1]
 		visible := slices.ContainsFunc(shown, func(x names.Frame) bool { return x.Num == next.Num && !x.Python() })
-		if isEval(next) || isCythonFrame(&next) && visible {
+		if cpython.IsEval(next) || isCythonFrame(&next) && visible {
 			break
 		}
 		same = same && next.Function == f.Function

@@ -12,6 +12,7 @@ import (
 	"hdb/names"
 	"hdb/python"
 	"hdb/python/cython"
+	"hdb/session/cpython"
 	"hdb/session/variables"
 	"hdb/symbols/dwarf"
 	"hdb/values"
@@ -207,11 +208,11 @@ func (y *Cython) attributes(vf *values.Frame, c string) (all []cythonName) {
 
 // interpreter is what reads objects of the process.
 func (y *Cython) interpreter() (*python.Interpreter, error) {
-	all, _, err := y.python.runtimes()
+	all, _, err := y.python.Interpreters()
 	if err != nil {
 		return nil, err
 	}
-	return all[0].in, nil
+	return all[0].In, nil
 }
 
 var (
@@ -387,7 +388,7 @@ func (y *Cython) static(vf *values.Frame, name string) (addr.Run, error) {
 }
 
 // Globals are the variables of the module of the selected function: objects, then those of C.
-func (y *Cython) Globals(o CythonOptions) (module string, objects []PythonVariable, own []variables.NamedValue, err error) {
+func (y *Cython) Globals(o CythonOptions) (module string, objects []cpython.Variable, own []variables.NamedValue, err error) {
 	f, err := y.selected()
 	if err != nil {
 		return "", nil, nil, err
@@ -411,7 +412,7 @@ func (y *Cython) Globals(o CythonOptions) (module string, objects []PythonVariab
 			if v.Name == "__name__" {
 				module = strings.Trim(in.Repr(v.At, o.Object), `'"`)
 			}
-			objects = append(objects, PythonVariable{v.Name, in.Repr(v.At, o.Object)})
+			objects = append(objects, cpython.Variable{Name: v.Name, Value: in.Repr(v.At, o.Object)})
 		}
 		return err
 	})

@@ -9,6 +9,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/internal/cond"
+	"hdb/session/cpython"
 	"hdb/session/target"
 	"hdb/session/view"
 )
@@ -30,7 +31,7 @@ type Execution struct {
 	planes   *Planes
 	stops    *Stops
 	recorder *Recorder
-	python   *Python
+	python   *cpython.Python
 	mallocs  *Mallocs
 
 	ended func() // forgets a process that has ended

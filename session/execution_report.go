@@ -12,6 +12,7 @@ import (
 	"hdb/names"
 	"hdb/query"
 	"hdb/recording"
+	"hdb/session/cpython"
 	"hdb/session/view"
 )
 
@@ -37,15 +38,15 @@ type Report struct {
 	Exec      string // the program now running, after an exec
 	Child     int    // the process forked
 	Elapsed   time.Duration
-	Frames    []names.Frame // from the innermost to the user's, see showFrames
-	Python    *names.Frame  // the function of Python that the thread is in
-	Blamed    *PythonDamage // the damaged block for which CPython's debug hooks ended the program
-	Aborted   *MallocAbort  // why the C library's malloc has ended the program
-	InPython  bool          // the stop is about that one, and Frames has none
-	Stop      string        // the report of a recorded stop, as it was shown
-	Leaving   bool          // the program is about to exit: at a function of leavingFunctions or goExit, or at the system call
-	Drawn     bool          // the recording tells where this is: the moment of its peak
-	Verb      string        // "start", "step" ...: what ended here without a numbered stop
+	Frames    []names.Frame   // from the innermost to the user's, see showFrames
+	Python    *names.Frame    // the function of Python that the thread is in
+	Blamed    *cpython.Damage // the damaged block for which CPython's debug hooks ended the program
+	Aborted   *MallocAbort    // why the C library's malloc has ended the program
+	InPython  bool            // the stop is about that one, and Frames has none
+	Stop      string          // the report of a recorded stop, as it was shown
+	Leaving   bool            // the program is about to exit: at a function of leavingFunctions or goExit, or at the system call
+	Drawn     bool            // the recording tells where this is: the moment of its peak
+	Verb      string          // "start", "step" ...: what ended here without a numbered stop
 }
 
 // Finished is what `finish` ran to the end of. Values.Returned tells the value.
@@ -200,7 +201,7 @@ func (x *Execution) reportAhead(stop inferior.Stop, verb string, fn *Finished, a
 	if r.Event != nil && t != nil {
 		r.Go = x.goAllocation(r.Event, t)
 	}
-	r.Python = x.python.innermost(t)
+	r.Python = x.python.Innermost(t)
 	r.blame(x.python, t)
 	if r.Signal != nil && r.Signal.Name == "SIGABRT" {
 		r.Aborted = x.mallocs.Aborted(t)
@@ -214,9 +215,9 @@ func (x *Execution) reportAhead(stop inferior.Stop, verb string, fn *Finished, a
 }
 
 // blame finds the damaged block that made the program abort.
-func (r *Report) blame(p *Python, t *inferior.Thread) {
+func (r *Report) blame(p *cpython.Python, t *inferior.Thread) {
 	if r.Python != nil && r.Signal != nil && r.Signal.Name == "SIGABRT" {
-		r.Blamed = PythonHeaps{p}.Blamed(t)
+		r.Blamed = cpython.Heaps{Python: p}.Blamed(t)
 	}
 }
 

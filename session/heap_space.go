@@ -9,6 +9,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/probe"
+	"hdb/session/cpython"
 	"hdb/session/target"
 	"hdb/unwind"
 )
@@ -17,7 +18,7 @@ import (
 type heapSpace struct {
 	target *target.Target
 	planes *Planes
-	python PythonHeaps
+	python cpython.Heaps
 	walker *target.Walker
 }
 

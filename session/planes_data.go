@@ -9,6 +9,7 @@ import (
 	"hdb/inferior"
 	"hdb/probe"
 	"hdb/python"
+	"hdb/session/cpython"
 	"hdb/session/target"
 	"hdb/unwind"
 )
@@ -79,7 +80,7 @@ func (d *dataPlane) arm(sink probe.Sink, functions []breakpoints.Function, wrong
 // hasPython tells the file of a CPython interpreter.
 func (d *dataPlane) hasPython(m inferior.Module) bool {
 	obj, _ := d.target.Names.Modules.ObjectAt(m.Low)
-	return hasPython(obj)
+	return cpython.HasPython(obj)
 }
 
 // openPython has stacks of events tell the calls of Python.

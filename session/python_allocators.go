@@ -7,6 +7,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/python"
+	"hdb/session/cpython"
 	"hdb/session/target"
 )
 
@@ -69,7 +70,7 @@ func (x *pythonTables) pointers() (sites []*breakpoints.Site) {
 // An interpreterModule is a module with its interpreter.
 type interpreterModule struct {
 	inferior.Module
-	pythonFile
+	cpython.File
 }
 
 func (m interpreterModule) id() moduleID { return moduleID{m.Low, m.Path} }
@@ -80,9 +81,9 @@ func (x *pythonTables) interpreters() (all []interpreterModule) {
 	if slices.Equal(modules, x.modules) {
 		return x.running
 	}
-	files, _, _ := pythonFiles(x.target, x.target.Image) // what is refused is said with the calls of Python
+	files, _, _ := cpython.Files(x.target, x.target.Image) // what is refused is said with the calls of Python
 	for _, f := range files {
-		i := slices.IndexFunc(modules, func(m inferior.Module) bool { return m.Path == f.path && m.Bias == f.bias })
+		i := slices.IndexFunc(modules, func(m inferior.Module) bool { return m.Path == f.Where && m.Bias == f.Bias })
 		if i >= 0 {
 			all = append(all, interpreterModule{modules[i], f})
 		}
@@ -100,11 +101,11 @@ func (x *pythonTables) tables(m interpreterModule) (python.Allocators, bool) {
 	if err != nil {
 		return python.Allocators{}, false
 	}
-	t, err := m.in.Allocators(m.symbols, func(a addr.Run) bool {
+	t, err := m.In.Allocators(m.Symbols, func(a addr.Run) bool {
 		return slices.ContainsFunc(maps, func(m inferior.Mapping) bool { return m.Low <= a && a < m.High && m.Perm[2] == 'x' })
 	})
 	if err != nil {
-		if m.in.Started() {
+		if m.In.Started() {
 			x.err = err
 		}
 		return t, false
@@ -119,14 +120,14 @@ func (x *pythonTables) tables(m interpreterModule) (python.Allocators, bool) {
 // await has begun called when an interpreter that has not been started yet begins to run.
 func (x *pythonTables) await(begun func()) {
 	for _, m := range x.interpreters() {
-		if m.in.Started() {
+		if m.In.Started() {
 			x.look(m)
 			continue
 		}
 		if x.traps[m.id()] != nil {
 			continue
 		}
-		at, ok := m.symbols(runMain)
+		at, ok := m.Symbols(runMain)
 		if !ok {
 			continue // before 3.8
 		}
@@ -171,7 +172,7 @@ func (p *Planes) followTables() {
 
 // look notes what the tables of an interpreter that runs are.
 func (x *pythonTables) look(m interpreterModule) {
-	if tables, ok := x.tables(m); ok && m.in.Pymalloc(tables) {
+	if tables, ok := x.tables(m); ok && m.In.Pymalloc(tables) {
 		x.hidden = true
 	}
 }

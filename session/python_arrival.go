@@ -9,6 +9,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/python"
+	"hdb/session/cpython"
 	"hdb/session/target"
 )
 
@@ -69,7 +70,7 @@ func (p *pythonStops) holds(st *breakpoints.Stop, t *inferior.Thread) (bool, err
 		if err != nil {
 			continue
 		}
-		if frame, ok := f.in.Innermost(s); ok {
+		if frame, ok := f.In.Innermost(s); ok {
 			return f.bodies.Meets(frame, st.Asks)
 		}
 	}
@@ -91,7 +92,7 @@ func (f *pythonInterpreter) state(c *target.Target, t *inferior.Thread) (python.
 	if s, ok := f.states[t]; ok && f.bodies.Runs(s) {
 		return s, nil
 	}
-	s, err := pythonState(c, f.in, t)
+	s, err := cpython.State(c, f.In, t)
 	if err == nil {
 		if len(f.states) > maxThreadStates {
 			clear(f.states)

@@ -9,15 +9,16 @@ import (
 	"hdb/python"
 	"hdb/python/objects"
 	"hdb/python/pymalloc"
+	"hdb/session/cpython"
 )
 
 // pythonInner tells which pointers behind the starts of blocks are CPython's own in some memory: behind headers of debug hooks, and of
 // objects. It is nil where no interpreter is known.
 func (h *Heap) pythonInner(mem io.ReaderAt) func(word, pointer uint64, b graph.Block) bool {
-	files, _, _ := pythonFiles(h.target, mem) // of what is refused headers are told by families
+	files, _, _ := cpython.Files(h.target, mem) // of what is refused headers are told by families
 	var all []*objects.Heap
 	for _, f := range files {
-		if o, err := objects.Open(f.in, mem, f.symbols, h.target.Reading.GivenUp); err == nil {
+		if o, err := objects.Open(f.In, mem, f.Symbols, h.target.Reading.GivenUp); err == nil {
 			all = append(all, o)
 		}
 	}

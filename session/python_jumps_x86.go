@@ -48,7 +48,7 @@ func (p *pythonStops) jumpsOf(f *pythonInterpreter) *pythonJumps {
 // the table.
 func (j *pythonJumps) find(l *view.Locations, f *pythonInterpreter) {
 	j.err = errNoJumps // until they are found
-	eval, ok := f.symbols("_PyEval_EvalFrameDefault")
+	eval, ok := f.Symbols("_PyEval_EvalFrameDefault")
 	if !ok {
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"hdb/names"
+	"hdb/session/cpython"
 	"hdb/symbols"
 )
 
@@ -39,7 +40,7 @@ func TestUnrecordedCalls(t *testing.T) {
 		for word := range strings.FieldsSeq(c.stack) {
 			frames = append(frames, frame(word))
 		}
-		if got := unrecordedCalls(frames); got != c.want {
+		if got := cpython.UnrecordedCalls(frames); got != c.want {
 			t.Errorf("%s: %q, want %q", c.stack, got, c.want)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"hdb/names"
 	"hdb/probe"
 	"hdb/python"
+	"hdb/session/cpython"
 	"hdb/session/target"
 	"hdb/symbols"
 	"hdb/unwind"
@@ -43,11 +44,11 @@ type interpreted struct {
 	others []string // files of further interpreters, whose calls are not recorded
 }
 
-func (x *interpreted) setOthers(files []pythonFile) {
+func (x *interpreted) setOthers(files []cpython.File) {
 	x.others = nil
 	for _, f := range files {
-		if f.path != x.path {
-			x.others = append(x.others, f.path)
+		if f.Where != x.path {
+			x.others = append(x.others, f.Where)
 		}
 	}
 }
@@ -102,15 +103,15 @@ func (x *interpreted) open(fresh bool) error {
 		x.target.Attribution.Runs(x.target.Proc.Exe())
 	}
 	if x.in != nil && !fresh {
-		files, _, _ := pythonFiles(x.target, x.target.Image) // the one that is known stays
+		files, _, _ := cpython.Files(x.target, x.target.Image) // the one that is known stays
 		x.setOthers(files)
 		return nil
 	}
 	before := x.in
 	x.in, x.path, x.loops, x.where, x.last = nil, "", codeLoops{}, map[line]addr.Run{}, nil
-	files, _, err := pythonFiles(x.target, x.target.Image)
+	files, _, err := cpython.Files(x.target, x.target.Image)
 	if len(files) > 0 {
-		x.in, x.path = files[0].in, files[0].path
+		x.in, x.path = files[0].In, files[0].Where
 		x.in.Inherit(before)
 		x.target.Attribution.Interprets(x.path)
 	}
@@ -122,7 +123,7 @@ func (x *interpreted) open(fresh bool) error {
 		return errors.Join(err, x.target.Probe.FollowPython(nil))
 	}
 	w := x.in.Walk()
-	freed, _ := python.FreedCode(files[0].symbols)
+	freed, _ := python.FreedCode(files[0].Symbols)
 	return x.target.Probe.FollowPython(&probe.Python{
 		Current: w.Current, Key: w.Key, Thread: w.Thread, CFrame: w.CFrame, Frame: w.Frame,
 		Previous: w.Previous, Code: w.Code, Instruction: w.Instruction, InstructionBits: w.InstructionBits,
@@ -326,9 +327,9 @@ func (x *interpreted) places(n int, code func(int) addr.Code) (all []int) {
 
 // fit are the calls for each frame of the interpreter's loop that a stack has at the indexes.
 func (x *interpreted) fit(c pythonCalls, at []int, whole bool, code func(int) addr.Code) (groups [][]addr.Run, ok bool) {
-	return fitLoops(c.groups, at, loopState{
-		leaving: c.leaving, more: c.more, whole: whole, innermost: len(at) > 0 && at[0] == 0,
-		module: func(i int) string {
+	return cpython.FitLoops(c.groups, at, cpython.LoopState{
+		Leaving: c.leaving, More: c.more, Whole: whole, Innermost: len(at) > 0 && at[0] == 0,
+		Module: func(i int) string {
 			if m := x.target.Names.Modules.At(code(i).Lookup()); m != nil {
 				return filepath.Base(m.Name)
 			}
@@ -356,7 +357,7 @@ func (x *interpreted) insert(t *inferior.Thread, raw unwind.Stack) unwind.Stack 
 	if len(at) == 0 {
 		return raw
 	}
-	state, err := pythonState(x.target, x.in, t)
+	state, err := cpython.State(x.target, x.in, t)
 	if err != nil {
 		return raw // the thread does not run Python
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"hdb/session/cpython"
 	"hdb/symbols"
 )
 
@@ -22,7 +23,7 @@ func TestPythonSources(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p := pythonSources{sources: &symbols.Sources{}, dir: filepath.Join(dir, "work"), path: func() []string {
+	p := cpython.Sources{Sources: &symbols.Sources{}, Dir: filepath.Join(dir, "work"), Path: func() []string {
 		return []string{"", filepath.Join(dir, "archive.zip"), filepath.Join(dir, "lib")}
 	}}
 	for _, c := range []struct{ file, found, wrong string }{
@@ -39,7 +40,7 @@ func TestPythonSources(t *testing.T) {
 		{filepath.Join(dir, "archive.zip/mod.py"), "", "in the archive " + dir + "/archive.zip, which is not opened"},
 		{filepath.Join(dir, "lib/gone.py"), "", "no such file"},
 	} {
-		err := p.find(c.file)
+		err := p.Find(c.file)
 		if c.wrong != "" {
 			if err == nil || !strings.Contains(err.Error(), c.wrong) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s: %v, want %s", c.file, err, c.wrong)
@@ -50,7 +51,7 @@ func TestPythonSources(t *testing.T) {
 			t.Errorf("%s: %v", c.file, err)
 			continue
 		}
-		src, err := p.sources.Open(c.file)
+		src, err := p.Sources.Open(c.file)
 		if err != nil || src.Path != filepath.Join(dir, c.found) {
 			t.Errorf("%s: %+v, %v, want %s", c.file, src, err, c.found)
 		}

@@ -9,6 +9,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/python"
+	"hdb/session/cpython"
 	"hdb/session/target"
 	"hdb/session/view"
 )
@@ -21,7 +22,7 @@ type PythonStepping struct {
 	target *target.Target
 	sel    *view.Selection
 	exec   *Execution
-	python *Python
+	python *cpython.Python
 	stops  *pythonStops
 }
 
@@ -178,7 +179,7 @@ func (p *PythonStepping) begin(verb string, nth int) (*pythonStep, error) {
 			why = err
 			continue
 		}
-		stack, _ := f.in.Stack(state) // an error is one of what is further out
+		stack, _ := f.In.Stack(state) // an error is one of what is further out
 		if len(stack.Frames) <= nth {
 			continue
 		}
@@ -222,7 +223,7 @@ func (p *PythonStepping) slotOf(frame addr.Run) (addr.Run, error) {
 	if err != nil {
 		return 0, err
 	}
-	merged, why := p.python.Merged(native.Frames, MergeBoth)
+	merged, why := p.python.Merged(native.Frames, cpython.MergeBoth)
 	for _, f := range merged {
 		if f.Python() && f.Nth < len(stack.Frames) && stack.Frames[f.Nth].At == frame {
 			return f.CFA - 8, nil

@@ -12,6 +12,7 @@ import (
 	"hdb/internal/addr"
 	"hdb/python"
 	"hdb/query"
+	"hdb/session/cpython"
 	"hdb/session/target"
 	"hdb/session/view"
 )
@@ -30,7 +31,7 @@ type pythonStops struct {
 
 // A pythonInterpreter is the interpreter of a loaded file, with what is planted for it.
 type pythonInterpreter struct {
-	pythonFile
+	cpython.File
 	bodies *python.Bodies
 	eval   *inferior.Trap // at PyEval_EvalCode; nil: not planted
 	jumps  *pythonJumps   // nil: not looked for
@@ -92,11 +93,6 @@ func (s *Stops) BreakPython(text, file string, temporary bool) (*breakpoints.Sto
 	return s.add(st)
 }
 
-// targetOf is what a stop was asked for.
-func targetOf(st *breakpoints.Stop) python.Target {
-	return python.Target{File: st.File, Line: st.Line, Function: st.Function}
-}
-
 // bind finds the places of a stop in the code that there is, and watches them.
 func (p *pythonStops) bind(st *breakpoints.Stop) error {
 	if err := p.load(); err != nil {
@@ -108,10 +104,10 @@ func (p *pythonStops) bind(st *breakpoints.Stop) error {
 			errs = append(errs, err)
 			continue
 		}
-		if all, err := f.in.States(); err != nil || len(all) == 0 {
+		if all, err := f.In.States(); err != nil || len(all) == 0 {
 			continue // it has not begun
 		}
-		places := f.bodies.Places(targetOf(st), f.bodies.Scan(pythonRegions(p.target), p.target.Reading.GivenUp), query.InPythonLibrary)
+		places := f.bodies.Places(cpython.TargetOf(st), f.bodies.Scan(cpython.Regions(p.target), p.target.Reading.GivenUp), query.InPythonLibrary)
 		errs = append(errs, p.arm(st, f, places))
 	}
 	return errors.Join(errs...)
@@ -119,7 +115,7 @@ func (p *pythonStops) bind(st *breakpoints.Stop) error {
 
 // load opens the interpreters of the files that are loaded.
 func (p *pythonStops) load() error {
-	found, refused, err := pythonFiles(p.target, p.target.Image)
+	found, refused, err := cpython.Files(p.target, p.target.Image)
 	if err != nil {
 		if errors.Is(err, python.ErrNoPython) {
 			err = nil
@@ -128,12 +124,12 @@ func (p *pythonStops) load() error {
 	}
 	var files []*pythonInterpreter
 	for _, f := range found {
-		i := slices.IndexFunc(p.files, func(k *pythonInterpreter) bool { return k.path == f.path && k.bias == f.bias })
+		i := slices.IndexFunc(p.files, func(k *pythonInterpreter) bool { return k.Where == f.Where && k.Bias == f.Bias })
 		if i >= 0 {
 			files = append(files, p.files[i])
 			continue
 		}
-		files = append(files, &pythonInterpreter{pythonFile: f, bodies: python.NewBodies(f.in, f.symbols), states: map[*inferior.Thread]python.State{}})
+		files = append(files, &pythonInterpreter{File: f, bodies: python.NewBodies(f.In, f.Symbols), states: map[*inferior.Thread]python.State{}})
 	}
 	if p.files = files; len(files) == 0 {
 		return refused
@@ -146,9 +142,9 @@ func (p *pythonStops) followModules(f *pythonInterpreter) error {
 	if f.eval != nil {
 		return nil
 	}
-	at, ok := f.symbols("PyEval_EvalCode")
+	at, ok := f.Symbols("PyEval_EvalCode")
 	if !ok {
-		return fmt.Errorf("%s does not export PyEval_EvalCode: code that is imported later cannot be found", f.path)
+		return fmt.Errorf("%s does not export PyEval_EvalCode: code that is imported later cannot be found", f.Where)
 	}
 	var err error
 	f.eval, err = p.stops.planes.plant(at, func(t *inferior.Thread) inferior.Action {
@@ -169,7 +165,7 @@ func (p *pythonStops) evaluated(f *pythonInterpreter, t *inferior.Thread) {
 		if st.Kind != breakpoints.StopPython || !st.Enabled {
 			continue
 		}
-		target := targetOf(st)
+		target := cpython.TargetOf(st)
 		root := addr.Run(regs.Arg(0))
 		if target.File != "" && !target.InFile(f.bodies.File(root)) {
 			continue

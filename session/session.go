@@ -5,6 +5,7 @@ import (
 	"hdb/inferior"
 	"hdb/query"
 	"hdb/recording"
+	"hdb/session/cpython"
 	"hdb/session/recordings"
 	"hdb/session/target"
 	"hdb/session/variables"
@@ -25,12 +26,12 @@ type Session struct {
 	Patterns       *variables.Patterns // the bytes that expressions name
 	Scopes         *variables.Scopes   // the variables that code can name
 	Symbols        *Symbols            // the files that names come from
-	Python         *Python             // the functions of Python that threads are in
+	Python         *cpython.Python     // the functions of Python that threads are in
 	PythonStepping *PythonStepping     // steps in them
 	Cython         *Cython             // functions and variables of the sources of Cython
 
-	PythonHeaps PythonHeaps   // the heaps of CPython's allocator of small blocks
-	Objects     PythonObjects // the objects of Python
+	PythonHeaps cpython.Heaps   // the heaps of CPython's allocator of small blocks
+	Objects     cpython.Objects // the objects of Python
 
 	Heap          *Heap          // what the memory of the process holds
 	Mallocs       *Mallocs       // what the allocators of C have
@@ -124,9 +125,9 @@ func (s *Session) wire() {
 	s.Selection.Source = s.Recorded.Source
 	s.Captures = recordings.NewCaptures(c, s.Selection, s.Recorded, s.ConsoleLog)
 	s.Symbols = &Symbols{c, s.Selection, s.Stops, s.Recorded}
-	s.Python = &Python{c, s.Selection}
-	s.PythonHeaps = PythonHeaps{s.Python}
-	s.Objects = PythonObjects{s.Python}
+	s.Python = cpython.NewPython(c, s.Selection)
+	s.PythonHeaps = cpython.Heaps{Python: s.Python}
+	s.Objects = cpython.Objects{Python: s.Python}
 	s.Heap = &Heap{
 		target: c, recorded: s.Recorded, queries: s.Queries, values: s.Values, types: s.BlockTypes,
 		space:  &heapSpace{c, s.Planes, s.PythonHeaps, s.walker},

@@ -10,6 +10,7 @@ import (
 	"hdb/console"
 	"hdb/internal/flags"
 	"hdb/session"
+	"hdb/session/cpython"
 )
 
 const pyUsage = `usage: hdb py [flags] PID
@@ -41,7 +42,7 @@ var errPy = errors.New("see hdb py --help")
 // pyOptions are the words behind hdb py.
 type pyOptions struct {
 	json, help bool
-	wants      session.SnapshotWants
+	wants      cpython.SnapshotWants
 	words      []string
 }
 
@@ -87,7 +88,7 @@ func py(main *options, out, errw io.Writer) int {
 }
 
 // take reads what the words name.
-func (o *pyOptions) take(s *session.Session) (*session.PythonSnapshot, error) {
+func (o *pyOptions) take(s *session.Session) (*cpython.Snapshot, error) {
 	pid, err := strconv.Atoi(o.words[0])
 	switch {
 	case len(o.words) == 2:
@@ -110,7 +111,7 @@ func (o *pyOptions) take(s *session.Session) (*session.PythonSnapshot, error) {
 	return snapshot, nil
 }
 
-func (o *pyOptions) core(s *session.Session, core, program string) (*session.PythonSnapshot, error) {
+func (o *pyOptions) core(s *session.Session, core, program string) (*cpython.Snapshot, error) {
 	if _, _, err := s.Cores.Open(core, program); err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package session
+package cpython
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ import (
 // pythonRegions are the memory where objects of Python may lie: the data of modules, which the file has if nobody
 // has touched it, and what is resident or swapped out of other private mappings. Shared memory is not: what hdb
 // itself has in the process is many GiB of addresses.
-func pythonRegions(c *target.Target) (all []python.Region) {
+func Regions(c *target.Target) (all []python.Region) {
 	maps, err := c.Proc.Maps()
 	if err != nil {
 		return nil
@@ -58,14 +58,14 @@ func (p *Python) Definition(text string) (file string, line, others int, err err
 	if err := p.target.Live(); err != nil {
 		return "", 0, 0, err
 	}
-	files, _, err := p.runtimes()
+	files, _, err := p.Interpreters()
 	if err != nil {
 		return "", 0, 0, err
 	}
 	seen := map[string]bool{}
 	for _, f := range files {
-		bodies := python.NewBodies(f.in, f.symbols)
-		for _, pl := range bodies.Places(target, bodies.Scan(pythonRegions(p.target), p.target.Reading.GivenUp), query.InPythonLibrary) {
+		bodies := python.NewBodies(f.In, f.Symbols)
+		for _, pl := range bodies.Places(target, bodies.Scan(Regions(p.target), p.target.Reading.GivenUp), query.InPythonLibrary) {
 			at := fmt.Sprint(pl.Body.File, ":", pl.Body.FirstLine)
 			if len(seen) == 0 {
 				file, line = pl.Body.File, pl.Body.FirstLine
@@ -85,16 +85,16 @@ func (p *Python) WhyNoPlace(st *breakpoints.Stop) string {
 	if !st.Pending || st.Kind != breakpoints.StopPython || st.File == "" || st.Line == 0 || p.target.Live() != nil {
 		return ""
 	}
-	files, _, err := p.runtimes()
+	files, _, err := p.Interpreters()
 	if err != nil {
 		return ""
 	}
 	last, name := 0, ""
 	for _, f := range files {
-		bodies := python.NewBodies(f.in, f.symbols)
-		for _, n := range bodies.Scan(pythonRegions(p.target), p.target.Reading.GivenUp) {
+		bodies := python.NewBodies(f.In, f.Symbols)
+		for _, n := range bodies.Scan(Regions(p.target), p.target.Reading.GivenUp) {
 			file := bodies.File(n.At)
-			if !targetOf(st).InFile(file) {
+			if !TargetOf(st).InFile(file) {
 				continue
 			}
 			if body, err := bodies.At(n.At); err == nil && body.Last() > last {
@@ -106,4 +106,9 @@ func (p *Python) WhyNoPlace(st *breakpoints.Stop) string {
 		return ""
 	}
 	return fmt.Sprintf("the code of %s that is loaded ends at line %s", filepath.Base(name), units.Grouped(uint64(last)))
+}
+
+// targetOf is what a stop was asked for.
+func TargetOf(st *breakpoints.Stop) python.Target {
+	return python.Target{File: st.File, Line: st.Line, Function: st.Function}
 }

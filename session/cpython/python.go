@@ -1,4 +1,4 @@
-package session
+package cpython
 
 import (
 	"errors"
@@ -12,6 +12,7 @@ import (
 	"hdb/python"
 	"hdb/session/target"
 	"hdb/session/view"
+	"hdb/symbols"
 )
 
 // Python tells of the functions of Python that threads are in.
@@ -20,8 +21,11 @@ type Python struct {
 	sel    *view.Selection
 }
 
+// newPython reads what threads of a target do in Python, the selected one first.
+func NewPython(t *target.Target, sel *view.Selection) *Python { return &Python{t, sel} }
+
 // A PythonFrame is a function of Python with what reads it.
-type PythonFrame struct {
+type Frame struct {
 	python.Frame
 	in   *python.Interpreter
 	path string // of the file that the interpreter is in
@@ -30,9 +34,9 @@ type PythonFrame struct {
 }
 
 // A PythonStack is what a thread does in Python, innermost first.
-type PythonStack struct {
+type Stack struct {
 	Thread    view.ThreadInfo
-	Frames    []PythonFrame
+	Frames    []Frame
 	Truncated string // why there may be more
 	Several   bool   // the frames are those of several interpreters' files
 
@@ -41,37 +45,37 @@ type PythonStack struct {
 
 // A pythonPart is what a thread does in the interpreter of one file.
 type pythonPart struct {
-	pythonFile
+	File
 	leaving bool
 	groups  [][]int // of Frames: those that one native frame stands for
 }
 
 // A pythonFile is the interpreter of one file that is loaded.
-type pythonFile struct {
-	in      *python.Interpreter
-	path    string // as frames have it
-	bias    addr.Bias
-	symbols python.Symbols
+type File struct {
+	In      *python.Interpreter
+	Where   string // as frames have it
+	Bias    addr.Bias
+	Symbols python.Symbols
 }
 
 // runtimes are the interpreters of the process: a program may have loaded several
 // libpythons. refused is why there are more than those. What they have read is not kept:
 // the program changes it while it runs.
-func (p *Python) runtimes() (all []pythonFile, refused error, err error) {
+func (p *Python) Interpreters() (all []File, refused error, err error) {
 	if err := p.target.Readable(); err != nil {
 		return nil, nil, err
 	}
-	return pythonFiles(p.target, p.target.Image)
+	return Files(p.target, p.target.Image)
 }
 
 // pythonFiles is runtimes of memory that can be read: of the process, or of a copy.
-func pythonFiles(c *target.Target, mem python.Memory) (all []pythonFile, refused error, err error) {
+func Files(c *target.Target, mem python.Memory) (all []File, refused error, err error) {
 	for _, m := range c.Names.Images() {
 		symbols := func(name string) (addr.Run, bool) {
 			sym, ok := m.Object.Symtab.Exported(name)
 			return sym.Addr.Run(m.Bias), ok
 		}
-		if !hasPython(m.Object) {
+		if !HasPython(m.Object) {
 			continue
 		}
 		in, err := python.Open(mem, symbols)
@@ -79,7 +83,7 @@ func pythonFiles(c *target.Target, mem python.Memory) (all []pythonFile, refused
 			refused = errors.Join(refused, fmt.Errorf("%s: %w", filepath.Base(m.Path), err))
 			continue
 		}
-		all = append(all, pythonFile{in, m.Path, m.Bias, symbols})
+		all = append(all, File{in, m.Path, m.Bias, symbols})
 	}
 	switch {
 	case len(all) > 0:
@@ -91,27 +95,27 @@ func pythonFiles(c *target.Target, mem python.Memory) (all []pythonFile, refused
 }
 
 // A PythonRuntime is an interpreter that a process has loaded.
-type PythonRuntime struct{ Version, Path string }
+type Runtime struct{ Version, Path string }
 
 // Runtimes are the interpreters of the process whose frames can be read.
-func (p *Python) Runtimes() (list []PythonRuntime, err error) {
-	all, _, err := p.runtimes()
+func (p *Python) Runtimes() (list []Runtime, err error) {
+	all, _, err := p.Interpreters()
 	for _, r := range all {
-		list = append(list, PythonRuntime{r.in.Version(), r.path})
+		list = append(list, Runtime{r.In.Version(), r.Where})
 	}
 	return list, err
 }
 
 // Stack is that of the selected thread.
-func (p *Python) Stack() (PythonStack, error) {
-	all, refused, err := p.runtimes()
+func (p *Python) Stack() (Stack, error) {
+	all, refused, err := p.Interpreters()
 	if err != nil {
-		return PythonStack{}, err
+		return Stack{}, err
 	}
 	if p.sel.Cur.Thread == nil {
-		return PythonStack{}, target.ErrNoStack
+		return Stack{}, target.ErrNoStack
 	}
-	s := PythonStack{Thread: p.sel.ThreadInfo(p.sel.Cur.Thread)}
+	s := Stack{Thread: p.sel.ThreadInfo(p.sel.Cur.Thread)}
 	var failed error
 	for _, r := range all {
 		if err := p.add(&s, r); err != nil && failed == nil {
@@ -131,15 +135,15 @@ func (p *Python) Stack() (PythonStack, error) {
 }
 
 // add adds what the thread does in one interpreter.
-func (p *Python) add(s *PythonStack, r pythonFile) error {
-	states, err := pythonStates(p.target, r.in, p.sel.Cur.Thread)
+func (p *Python) add(s *Stack, r File) error {
+	states, err := pythonStates(p.target, r.In, p.sel.Cur.Thread)
 	if err != nil {
 		return err
 	}
-	part := &pythonPart{pythonFile: r}
+	part := &pythonPart{File: r}
 	before := len(s.Frames)
 	for i, state := range states {
-		st, err := r.in.Stack(state)
+		st, err := r.In.Stack(state)
 		if err != nil {
 			if i == 0 && len(st.Frames) == 0 {
 				return fmt.Errorf("thread %d: %w", s.Thread.Num, err)
@@ -152,7 +156,7 @@ func (p *Python) add(s *PythonStack, r pythonFile) error {
 		var group []int
 		for _, f := range st.Frames {
 			group = append(group, len(s.Frames))
-			if s.Frames = append(s.Frames, PythonFrame{f, r.in, r.path, state.Interpreter}); f.Entry {
+			if s.Frames = append(s.Frames, Frame{f, r.In, r.Where, state.Interpreter}); f.Entry {
 				part.groups, group = append(part.groups, group), nil
 			}
 		}
@@ -165,26 +169,26 @@ func (p *Python) add(s *PythonStack, r pythonFile) error {
 
 // order has the frames of several interpreters stand in the order of the native frames
 // that they belong to. Those of which no native frame is known come last.
-func (p *Python) order(s *PythonStack) {
+func (p *Python) order(s *Stack) {
 	left := map[string][][]int{}
 	for _, part := range s.parts {
-		left[part.path] = part.groups
+		left[part.Where] = part.groups
 		if part.leaving {
-			left[part.path] = slices.Insert(slices.Clone(part.groups), 0, nil)
+			left[part.Where] = slices.Insert(slices.Clone(part.groups), 0, nil)
 		}
 	}
 	var order []int
 	if st, err := p.sel.Stack(0); err == nil {
 		for _, f := range st.Frames {
-			if g := left[f.Path]; isEval(f) && len(g) > 0 {
+			if g := left[f.Path]; IsEval(f) && len(g) > 0 {
 				order, left[f.Path] = append(order, g[0]...), g[1:]
 			}
 		}
 	}
 	for _, part := range s.parts {
-		order = append(order, slices.Concat(left[part.path]...)...)
+		order = append(order, slices.Concat(left[part.Where]...)...)
 	}
-	frames, now := make([]PythonFrame, len(order)), make([]int, len(order))
+	frames, now := make([]Frame, len(order)), make([]int, len(order))
 	for to, from := range order {
 		frames[to], now[from] = s.Frames[from], to
 	}
@@ -199,7 +203,7 @@ func (p *Python) order(s *PythonStack) {
 }
 
 // Named are the calls as frames of a stack, with their numbers in it.
-func (s PythonStack) Named() (all []names.Frame) {
+func (s Stack) Named() (all []names.Frame) {
 	for i, c := range s.Frames {
 		f := names.Frame{Num: i, Nth: i, Frame: called(c.Frame)}
 		if s.Several {
@@ -212,8 +216,8 @@ func (s PythonStack) Named() (all []names.Frame) {
 
 // innermost is the function of Python that a thread stands in or under, at a stop; nil if
 // there is none.
-func (p *Python) innermost(t *inferior.Thread) *names.Frame {
-	all, _, err := p.runtimes()
+func (p *Python) Innermost(t *inferior.Thread) *names.Frame {
+	all, _, err := p.Interpreters()
 	if err != nil || t == nil {
 		return nil
 	}
@@ -223,11 +227,11 @@ func (p *Python) innermost(t *inferior.Thread) *names.Frame {
 		}
 		return nil
 	}
-	state, err := p.state(all[0].in, t)
+	state, err := p.state(all[0].In, t)
 	if err != nil {
 		return nil
 	}
-	f, ok := all[0].in.Innermost(state)
+	f, ok := all[0].In.Innermost(state)
 	if !ok {
 		return nil
 	}
@@ -236,11 +240,11 @@ func (p *Python) innermost(t *inferior.Thread) *names.Frame {
 
 // state is what the interpreter that a thread is in keeps of it.
 func (p *Python) state(in *python.Interpreter, t *inferior.Thread) (python.State, error) {
-	return pythonState(p.target, in, t)
+	return State(p.target, in, t)
 }
 
 // pythonState is what the interpreter that a stopped thread is in keeps of it.
-func pythonState(c *target.Target, in *python.Interpreter, t *inferior.Thread) (python.State, error) {
+func State(c *target.Target, in *python.Interpreter, t *inferior.Thread) (python.State, error) {
 	all, err := pythonStates(c, in, t)
 	if err != nil {
 		return python.State{}, err
@@ -267,14 +271,14 @@ func pythonStates(c *target.Target, in *python.Interpreter, t *inferior.Thread) 
 }
 
 // A PythonVariable is a variable of a function of Python, with the text of its value.
-type PythonVariable struct{ Name, Value string }
+type Variable struct{ Name, Value string }
 
 // maxLocalsText bounds the characters of the variables of one function.
 const maxLocalsText = 1 << 20
 
 // Locals are the variables of the selected function, or of another by its number in py bt.
 // more is how many are left out for the bound of what is printed.
-func (p *Python) Locals(num int, l python.Limits) (f python.Frame, all []PythonVariable, more int, err error) {
+func (p *Python) Locals(num int, l python.Limits) (f python.Frame, all []Variable, more int, err error) {
 	s, selected, err := p.stackHere()
 	switch {
 	case err != nil:
@@ -296,7 +300,7 @@ func (p *Python) Locals(num int, l python.Limits) (f python.Frame, all []PythonV
 		case size > maxLocalsText:
 			more++
 		default:
-			x := PythonVariable{v.Name, in.Repr(v.At, l)}
+			x := Variable{v.Name, in.Repr(v.At, l)}
 			size += len(x.Name) + len(x.Value)
 			all = append(all, x)
 		}
@@ -319,7 +323,7 @@ func (p *Python) Eval(expr string, l python.Limits) (string, error) {
 
 // eval is what an expression means in a function of the stack. An error about its names says which
 // function of the stack knows them: a service that waits is in one of the library.
-func (s *PythonStack) eval(n int, expr string) (python.Value, error) {
+func (s *Stack) eval(n int, expr string) (python.Value, error) {
 	v, err := s.Frames[n].in.Eval(s.Frames[n].Frame, expr)
 	if none := (*python.NoNameError)(nil); errors.As(err, &none) {
 		for i, f := range s.Frames[:min(len(s.Frames), 100)] {
@@ -329,4 +333,13 @@ func (s *PythonStack) eval(n int, expr string) (python.Value, error) {
 		}
 	}
 	return v, err
+}
+
+// hasPython tells the file of a CPython interpreter.
+func HasPython(obj *symbols.Object) bool {
+	if obj == nil {
+		return false
+	}
+	_, ok := obj.Symtab.Exported("_PyRuntime")
+	return ok
 }

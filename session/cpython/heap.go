@@ -1,4 +1,4 @@
-package session
+package cpython
 
 import (
 	"errors"
@@ -12,23 +12,23 @@ import (
 
 // A PythonHeap is one of the heaps that CPython's allocator of small blocks has in the
 // process.
-type PythonHeap struct {
+type Heap struct {
 	*pymalloc.Heap
-	Runtime PythonRuntime
+	Runtime Runtime
 
 	lists func() ([]pymalloc.FreeList, error)
 }
 
 // FreeLists are those of the first interpreter that uses the heap.
-func (h PythonHeap) FreeLists() ([]pymalloc.FreeList, error) { return h.lists() }
+func (h Heap) FreeLists() ([]pymalloc.FreeList, error) { return h.lists() }
 
 // PythonHeaps reads the heaps of CPython's allocators.
-type PythonHeaps struct{ *Python }
+type Heaps struct{ *Python }
 
 // All are the heaps of all interpreters of the process: of each file that has one, its main
 // interpreter's first. An error beside heaps is of other files.
-func (p PythonHeaps) All() (all []PythonHeap, err error) {
-	files, refused, err := p.runtimes()
+func (p Heaps) All() (all []Heap, err error) {
+	files, refused, err := p.Interpreters()
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (p PythonHeaps) All() (all []PythonHeap, err error) {
 }
 
 // Holds tells whether an address lies in an arena.
-func (p PythonHeaps) Holds(at uint64) bool {
+func (p Heaps) Holds(at uint64) bool {
 	all, _ := p.All() // there may be no Python, or nothing that can be read
 	for _, h := range all {
 		if _, ok := h.ArenaOf(addr.Run(at)); ok {
@@ -56,20 +56,20 @@ func (p PythonHeaps) Holds(at uint64) bool {
 	return false
 }
 
-func (p PythonHeaps) of(f pythonFile) (all []PythonHeap, err error) {
-	r, err := f.in.Runtime()
+func (p Heaps) of(f File) (all []Heap, err error) {
+	r, err := f.In.Runtime()
 	if err != nil {
 		return nil, err
 	}
-	heaps, err := pymalloc.Open(r, p.memory(), f.symbols)
+	heaps, err := pymalloc.Open(r, p.memory(), f.Symbols)
 	if err != nil {
 		return nil, fmt.Errorf("CPython %s: %w", r.Version, err)
 	}
 	for _, h := range heaps {
-		all = append(all, PythonHeap{h, PythonRuntime{f.in.Version(), f.path}, func() ([]pymalloc.FreeList, error) {
+		all = append(all, Heap{h, Runtime{f.In.Version(), f.Where}, func() ([]pymalloc.FreeList, error) {
 			for _, in := range r.Interpreters {
 				if len(h.Interpreters) == 0 && in.ID == 0 || len(h.Interpreters) > 0 && in.ID == h.Interpreters[0] {
-					return pymalloc.FreeLists(r, p.memory(), f.symbols, in.At)
+					return pymalloc.FreeLists(r, p.memory(), f.Symbols, in.At)
 				}
 			}
 			return nil, nil

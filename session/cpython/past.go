@@ -1,4 +1,4 @@
-package session
+package cpython
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 
 // PythonCalls are the functions of Python that the selected thread is in, or that it was in
 // at the selected event of a recording, innermost first. A frame's number is its index.
-type PythonCalls struct {
+type Calls struct {
 	Thread    view.ThreadInfo
 	Event     uint64 // of the recording, 0 for a thread as it stands
 	Frames    []names.Frame
@@ -29,15 +29,15 @@ type PythonCalls struct {
 
 // Calls are those of the selected thread, or of the selected event where the view is of a
 // recording.
-func (p *Python) Calls() (PythonCalls, error) {
+func (p *Python) Calls() (Calls, error) {
 	if p.target.Recalled() {
 		return p.recordedCalls()
 	}
 	s, err := p.Stack()
 	if err != nil {
-		return PythonCalls{}, err
+		return Calls{}, err
 	}
-	c := PythonCalls{Thread: s.Thread, Frames: s.Named(), Selected: -1, Truncated: s.Truncated, Several: s.Several}
+	c := Calls{Thread: s.Thread, Frames: s.Named(), Selected: -1, Truncated: s.Truncated, Several: s.Several}
 	if p.sel.Cur.InPython && len(s.Frames) > 0 {
 		c.Selected = min(p.sel.Cur.Python, len(s.Frames)-1)
 	}
@@ -46,12 +46,12 @@ func (p *Python) Calls() (PythonCalls, error) {
 }
 
 // recordedCalls are those of the selected event.
-func (p *Python) recordedCalls() (PythonCalls, error) {
+func (p *Python) recordedCalls() (Calls, error) {
 	st, err := p.sel.RecordedWhole()
 	if err != nil {
-		return PythonCalls{}, err
+		return Calls{}, err
 	}
-	c := PythonCalls{Event: p.sel.Cur.Seq, Thread: p.sel.RecordedThread(), Selected: -1}
+	c := Calls{Event: p.sel.Cur.Seq, Thread: p.sel.RecordedThread(), Selected: -1}
 	for _, f := range st.Frames {
 		if f.Python() {
 			c.Frames = append(c.Frames, names.Frame{Num: f.Nth, Nth: f.Nth, Frame: f.Frame})
@@ -61,7 +61,7 @@ func (p *Python) recordedCalls() (PythonCalls, error) {
 		return c, noRecordedCalls(c.Event, st.Frames)
 	}
 	if c.Truncated = st.Truncated; c.Truncated == "" {
-		c.Truncated = unrecordedCalls(st.Frames)
+		c.Truncated = UnrecordedCalls(st.Frames)
 	}
 	if f, err := p.sel.Frame(); p.sel.Cur.InPython || err == nil && f.Python() {
 		c.Selected = p.recordedSelection(st.Frames)
@@ -71,7 +71,7 @@ func (p *Python) recordedCalls() (PythonCalls, error) {
 
 // noRecordedCalls is why a recorded stack has no functions of Python.
 func noRecordedCalls(event uint64, frames []names.Frame) error {
-	if slices.ContainsFunc(frames, isEval) {
+	if slices.ContainsFunc(frames, IsEval) {
 		return fmt.Errorf("event #%d: its stack was recorded without the functions of Python: bt has the native frames", event)
 	}
 	return fmt.Errorf("event #%d: %w", event, python.ErrNoFrames)
@@ -79,7 +79,7 @@ func noRecordedCalls(event uint64, frames []names.Frame) error {
 
 // unrecordedCalls says which functions of Python a recorded stack lacks: those that frames of the
 // interpreter's loop stand for before which there are none. "" if it lacks none that is known of.
-func unrecordedCalls(frames []names.Frame) string {
+func UnrecordedCalls(frames []names.Frame) string {
 	recorded := "" // the file of the interpreter whose calls are recorded
 	last := -1     // the outermost loop with calls
 	called := false
@@ -87,7 +87,7 @@ func unrecordedCalls(frames []names.Frame) string {
 		switch {
 		case f.Python():
 			called = true
-		case isEval(f):
+		case IsEval(f):
 			if called {
 				recorded, last, called = f.Path, i, false
 			}
@@ -95,7 +95,7 @@ func unrecordedCalls(frames []names.Frame) string {
 	}
 	for i, f := range frames {
 		switch {
-		case !isEval(f):
+		case !IsEval(f):
 		case f.Path != recorded:
 			return "those of " + filepath.Base(f.Path) + " are not recorded"
 		case i > last && !greenletBetween(frames[last+1:i]):
@@ -144,7 +144,7 @@ func (p *Python) selectRecordedCall(n int) {
 		return
 	}
 	at := whole.Frames[i].CFA
-	if i := slices.IndexFunc(st.Frames, func(f names.Frame) bool { return f.CFA == at || f.CFA > at && isEval(f) }); i >= 0 {
+	if i := slices.IndexFunc(st.Frames, func(f names.Frame) bool { return f.CFA == at || f.CFA > at && IsEval(f) }); i >= 0 {
 		p.sel.Cur.Num = i
 	}
 }

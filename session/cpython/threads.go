@@ -1,4 +1,4 @@
-package session
+package cpython
 
 import (
 	"path/filepath"
@@ -34,14 +34,14 @@ func inEventLoop(frames []names.Frame) bool {
 }
 
 // addTasks adds the tasks of asyncio that an interpreter has, once.
-func (s *PythonSnapshot) addTasks(in *python.Interpreter, state python.State) {
+func (s *Snapshot) addTasks(in *python.Interpreter, state python.State) {
 	all, err := in.Tasks(state)
 	if err != nil && s.NoTasks == "" {
 		s.NoTasks = err.Error()
 	}
 	for _, t := range all {
-		if !slices.ContainsFunc(s.Tasks, func(o PythonTask) bool { return o.At == t.At }) {
-			s.Tasks = append(s.Tasks, PythonTask{Task: t})
+		if !slices.ContainsFunc(s.Tasks, func(o Task) bool { return o.At == t.At }) {
+			s.Tasks = append(s.Tasks, Task{Task: t})
 		}
 	}
 }

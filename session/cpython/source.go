@@ -1,4 +1,4 @@
-package session
+package cpython
 
 import (
 	"bytes"
@@ -17,18 +17,18 @@ import (
 )
 
 // pythonSources finds sources as a process does.
-type pythonSources struct {
-	sources *symbols.Sources
-	dir     string          // the process's working directory, "" if it is not known
-	path    func() []string // sys.path
+type Sources struct {
+	Sources *symbols.Sources
+	Dir     string          // the process's working directory, "" if it is not known
+	Path    func() []string // sys.path
 }
 
-func (p *Python) files() pythonSources {
+func (p *Python) files() Sources {
 	dir := ""
 	if p.target.Proc != nil {
 		dir = workingDirectory(p.target.Proc.PID())
 	}
-	return pythonSources{&p.target.Names.Sources, dir, func() []string {
+	return Sources{&p.target.Names.Sources, dir, func() []string {
 		path, err := p.path()
 		if err != nil {
 			return nil // the error that sources are not found tells where they were looked for
@@ -45,10 +45,10 @@ func (p *Python) Find(file string) error {
 	if p.target.Saved != nil {
 		return nil
 	}
-	return p.files().find(file)
+	return p.files().Find(file)
 }
 
-func (p pythonSources) find(file string) error {
+func (p Sources) Find(file string) error {
 	frozen, isFrozen := strings.CutPrefix(file, "<frozen ")
 	switch {
 	case isFrozen:
@@ -61,26 +61,26 @@ func (p pythonSources) find(file string) error {
 	case strings.HasPrefix(file, "<"):
 		return fmt.Errorf("%s: this code was not read from a file", file)
 	case filepath.IsAbs(file):
-		_, err := p.sources.Open(file)
+		_, err := p.Sources.Open(file)
 		if archive := p.archiveOf(file); err != nil && archive != "" {
 			return fmt.Errorf("%s: in the archive %s, which is not opened; unpack it and use `directory DIR`", file, archive)
 		}
 		return err
-	case p.dir == "": // of a core: only what the user has told
-		_, err := p.sources.Open(file)
+	case p.Dir == "": // of a core: only what the user has told
+		_, err := p.Sources.Open(file)
 		return err
 	}
-	return p.adopt(file, append([]string{filepath.Join(p.dir, file)}, p.along(file)...))
+	return p.adopt(file, append([]string{filepath.Join(p.Dir, file)}, p.along(file)...))
 }
 
 // adopt has the first of the paths that is there be the file.
-func (p pythonSources) adopt(file string, paths []string) error {
+func (p Sources) adopt(file string, paths []string) error {
 	failed := &symbols.SourceError{File: file}
 	for _, path := range paths {
-		if root := p.sources.Root; root != "" {
+		if root := p.Sources.Root; root != "" {
 			path = procroot.In(root, path)
 		}
-		_, err := p.sources.Adopt(p.sources.User, file, path)
+		_, err := p.Sources.Adopt(p.Sources.User, file, path)
 		if err == nil {
 			return nil
 		}
@@ -89,8 +89,8 @@ func (p pythonSources) adopt(file string, paths []string) error {
 			failed.Cause = err
 		}
 	}
-	if len(p.sources.Dirs) > 0 { // as `directory` says
-		if _, err := p.sources.Open(file); err == nil {
+	if len(p.Sources.Dirs) > 0 { // as `directory` says
+		if _, err := p.Sources.Open(file); err == nil {
 			return nil
 		}
 	}
@@ -98,10 +98,10 @@ func (p pythonSources) adopt(file string, paths []string) error {
 }
 
 // along are names in the directories of sys.path.
-func (p pythonSources) along(names ...string) (paths []string) {
-	for _, dir := range p.path() {
+func (p Sources) along(names ...string) (paths []string) {
+	for _, dir := range p.Path() {
 		if !filepath.IsAbs(dir) {
-			dir = filepath.Join(p.dir, dir)
+			dir = filepath.Join(p.Dir, dir)
 		}
 		for _, name := range names {
 			if filepath.IsAbs(dir) {
@@ -113,10 +113,10 @@ func (p pythonSources) along(names ...string) (paths []string) {
 }
 
 // archiveOf is the file that a path leads through, as zipimport's do.
-func (p pythonSources) archiveOf(file string) string {
+func (p Sources) archiveOf(file string) string {
 	for dir := filepath.Dir(file); dir != "/" && dir != "."; dir = filepath.Dir(dir) {
 		at := dir
-		if root := p.sources.Root; root != "" {
+		if root := p.Sources.Root; root != "" {
 			at = procroot.In(root, dir)
 		}
 		if st, err := os.Stat(at); err == nil {

@@ -1,4 +1,4 @@
-package session
+package cpython
 
 import (
 	"slices"
@@ -8,13 +8,13 @@ import (
 )
 
 // A PythonTask is a task of asyncio.
-type PythonTask struct {
+type Task struct {
 	*python.Task
 	Thread bool // the selected thread runs it
 }
 
 // Named are the coroutines of a task as frames, the one that waits first.
-func (t PythonTask) Named() (all []names.Frame) { return namedTask(t.Task) }
+func (t Task) Named() (all []names.Frame) { return namedTask(t.Task) }
 
 func namedTask(t *python.Task) (all []names.Frame) {
 	for i, f := range t.Frames {
@@ -25,7 +25,7 @@ func namedTask(t *python.Task) (all []names.Frame) {
 
 // Tasks are the tasks of asyncio that are not done, in the interpreters that the selected
 // thread is in.
-func (p *Python) Tasks() ([]PythonTask, error) {
+func (p *Python) Tasks() ([]Task, error) {
 	s, err := p.Stack()
 	if err != nil {
 		return nil, err
@@ -33,24 +33,24 @@ func (p *Python) Tasks() ([]PythonTask, error) {
 	return p.tasks(s)
 }
 
-func (p *Python) tasks(s PythonStack) (list []PythonTask, err error) {
+func (p *Python) tasks(s Stack) (list []Task, err error) {
 	for _, part := range s.parts {
-		state, err := p.state(part.in, p.sel.Cur.Thread)
+		state, err := p.state(part.In, p.sel.Cur.Thread)
 		if err != nil {
 			return nil, err
 		}
-		all, err := part.in.Tasks(state)
+		all, err := part.In.Tasks(state)
 		if err != nil {
 			return nil, err
 		}
 		for _, t := range all {
-			list = append(list, PythonTask{t, t.Runs(s.plain())})
+			list = append(list, Task{t, t.Runs(s.plain())})
 		}
 	}
 	return list, nil
 }
 
-func (s PythonStack) plain() (all []python.Frame) {
+func (s Stack) plain() (all []python.Frame) {
 	for _, f := range s.Frames {
 		all = append(all, f.Frame)
 	}
@@ -69,9 +69,9 @@ const maxAwaiters = 16
 
 // Awaiters are the task that the selected thread runs, "" if it runs none, and the tasks
 // that await it. waiting is how many tasks there are of an event loop that waits itself.
-func (p *Python) Awaiters(s PythonStack) (task string, all []Awaiter, waiting int) {
-	inTask := slices.ContainsFunc(s.Frames, func(f PythonFrame) bool { return f.Code.Coroutine })
-	inLoop := slices.ContainsFunc(s.Frames, func(f PythonFrame) bool { return f.Code.Name == "_run_once" })
+func (p *Python) Awaiters(s Stack) (task string, all []Awaiter, waiting int) {
+	inTask := slices.ContainsFunc(s.Frames, func(f Frame) bool { return f.Code.Coroutine })
+	inLoop := slices.ContainsFunc(s.Frames, func(f Frame) bool { return f.Code.Name == "_run_once" })
 	if !inTask && !inLoop {
 		return "", nil, 0
 	}
@@ -79,7 +79,7 @@ func (p *Python) Awaiters(s PythonStack) (task string, all []Awaiter, waiting in
 	if err != nil {
 		return "", nil, 0 // py tasks tells why
 	}
-	i := slices.IndexFunc(tasks, func(t PythonTask) bool { return t.Thread })
+	i := slices.IndexFunc(tasks, func(t Task) bool { return t.Thread })
 	if i < 0 {
 		if !inLoop || inTask {
 			return "", nil, 0

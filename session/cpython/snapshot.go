@@ -1,4 +1,4 @@
-package session
+package cpython
 
 import (
 	"cmp"
@@ -21,25 +21,25 @@ import (
 )
 
 // A PythonSnapshot is what all threads of a process do in Python.
-type PythonSnapshot struct {
+type Snapshot struct {
 	PID      int
 	Program  string
-	Runtimes []PythonRuntime
-	Threads  []PythonThread
-	Tasks    []PythonTask  // of asyncio that are not done, where a thread runs an event loop
+	Runtimes []Runtime
+	Threads  []Thread
+	Tasks    []Task        // of asyncio that are not done, where a thread runs an event loop
 	NoTasks  string        // why there may be more
 	Stopped  time.Duration // how long the process stood; 0 of a core file
 
-	files pythonSources
+	files Sources
 }
 
 // A PythonThread is what one thread does.
-type PythonThread struct {
+type Thread struct {
 	Thread  view.ThreadInfo
 	Name    string        // that Python has for it, "" if none is known
 	Holds   bool          // an interpreter's lock
 	Frames  []names.Frame // of Python, or native ones with these among them
-	Locals  [][]PythonVariable
+	Locals  [][]Variable
 	Unclear string // why frames are missing, or not merged
 }
 
@@ -47,11 +47,11 @@ type PythonThread struct {
 type SnapshotWants struct{ Locals, Native bool }
 
 // Source is the line of a frame, "" if it is not found.
-func (s *PythonSnapshot) Source(f names.Frame) string {
-	if s.files.find(f.File) != nil {
+func (s *Snapshot) Source(f names.Frame) string {
+	if s.files.Find(f.File) != nil {
 		return ""
 	}
-	src, err := s.files.sources.Open(f.File)
+	src, err := s.files.Sources.Open(f.File)
 	if err != nil || f.Line < 1 || f.Line > len(src.Lines) {
 		return ""
 	}
@@ -59,7 +59,7 @@ func (s *PythonSnapshot) Source(f names.Frame) string {
 }
 
 // localsOf are the variables of frames, as far as they can be read.
-func localsOfPython(in *python.Interpreter, f python.Frame) (all []PythonVariable) {
+func localsOfPython(in *python.Interpreter, f python.Frame) (all []Variable) {
 	vars, err := in.Locals(f)
 	if err != nil {
 		return nil
@@ -68,7 +68,7 @@ func localsOfPython(in *python.Interpreter, f python.Frame) (all []PythonVariabl
 	in = in.Bounded()
 	for _, v := range vars {
 		if v.At != 0 && size < maxLocalsText {
-			x := PythonVariable{v.Name, in.Repr(v.At, python.DefaultLimits)}
+			x := Variable{v.Name, in.Repr(v.At, python.DefaultLimits)}
 			size += len(x.Name) + len(x.Value)
 			all = append(all, x)
 		}
@@ -79,7 +79,7 @@ func localsOfPython(in *python.Interpreter, f python.Frame) (all []PythonVariabl
 // Process is the snapshot of a running process. What can be read while it runs is: the
 // interpreters, and the code that its threads are in. It stands only while its frames are
 // read, and is not changed.
-func (p *Python) Process(pid int, w SnapshotWants) (s *PythonSnapshot, err error) {
+func (p *Python) Process(pid int, w SnapshotWants) (s *Snapshot, err error) {
 	if err := inferior.CheckAttach(pid); err != nil {
 		return nil, err
 	}
@@ -92,20 +92,20 @@ func (p *Python) Process(pid int, w SnapshotWants) (s *PythonSnapshot, err error
 	if err != nil {
 		return nil, fmt.Errorf("process %d: %w", pid, err)
 	}
-	s = &PythonSnapshot{PID: pid, files: pythonSources{sources: &symbols.Sources{Root: procroot.Of(pid), User: rights.OfProcess(pid)}, dir: workingDirectory(pid)}}
+	s = &Snapshot{PID: pid, files: Sources{Sources: &symbols.Sources{Root: procroot.Of(pid), User: rights.OfProcess(pid)}, Dir: workingDirectory(pid)}}
 	s.Program, _ = os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)) // what is unknown is not told
 	var path []string
 	for _, r := range all {
-		s.Runtimes = append(s.Runtimes, PythonRuntime{r.in.Version(), r.path})
-		states, _ := r.in.States() // whatever fails here is told when it is read again
+		s.Runtimes = append(s.Runtimes, Runtime{r.In.Version(), r.Where})
+		states, _ := r.In.States() // whatever fails here is told when it is read again
 		for i, state := range states {
-			_, _ = r.in.Stack(state)
+			_, _ = r.In.Stack(state)
 			if i == 0 {
-				path, _ = r.in.Path(state)
+				path, _ = r.In.Path(state)
 			}
 		}
 	}
-	s.files.path = func() []string { return path }
+	s.files.Path = func() []string { return path }
 	begun := time.Now()
 	proc, err := inferior.Attach(pid)
 	if err != nil {
@@ -113,14 +113,14 @@ func (p *Python) Process(pid int, w SnapshotWants) (s *PythonSnapshot, err error
 	}
 	states := make([][]python.State, len(all))
 	for i, r := range all {
-		states[i], _ = r.in.States() // of a list that is broken, up to there
+		states[i], _ = r.In.States() // of a list that is broken, up to there
 	}
 	for _, t := range proc.Threads() {
 		row := pythonThread(t, mem, all, states, w.Locals)
 		s.Threads = append(s.Threads, row)
 		for i, r := range all {
 			if len(states[i]) > 0 && inEventLoop(row.Frames) {
-				s.addTasks(r.in, states[i][0])
+				s.addTasks(r.In, states[i][0])
 			}
 		}
 	}
@@ -130,8 +130,8 @@ func (p *Python) Process(pid int, w SnapshotWants) (s *PythonSnapshot, err error
 }
 
 // pythonThread reads one thread. known are all states of each interpreter.
-func pythonThread(t *inferior.Thread, mem *os.File, all []pythonFile, known [][]python.State, locals bool) PythonThread {
-	row := PythonThread{Thread: view.ThreadInfo{Num: t.Num, TID: t.TID, Name: t.Name()}}
+func pythonThread(t *inferior.Thread, mem *os.File, all []File, known [][]python.State, locals bool) Thread {
+	row := Thread{Thread: view.ThreadInfo{Num: t.Num, TID: t.TID, Name: t.Name()}}
 	regs, err := t.Regs()
 	if err != nil {
 		row.Unclear = err.Error()
@@ -143,28 +143,28 @@ func pythonThread(t *inferior.Thread, mem *os.File, all []pythonFile, known [][]
 			row.Unclear = err.Error()
 			return row
 		}
-		states, err := r.in.StatesAmong(known[i], target.Uint(self[:]))
+		states, err := r.In.StatesAmong(known[i], target.Uint(self[:]))
 		if err != nil {
 			if !errors.Is(err, python.ErrNoState) {
 				row.Unclear = err.Error()
 			}
 			continue
 		}
-		row.Holds = row.Holds || r.in.Holds(states[0])
+		row.Holds = row.Holds || r.In.Holds(states[0])
 		for _, state := range states {
-			st, err := r.in.Stack(state)
+			st, err := r.In.Stack(state)
 			if err != nil {
 				row.Unclear = err.Error()
 			}
 			for _, f := range st.Frames {
 				n := names.Frame{Num: len(row.Frames), Nth: len(row.Frames), Frame: called(f)}
 				if len(all) > 1 {
-					n.Module = filepath.Base(r.path)
+					n.Module = filepath.Base(r.Where)
 				}
 				row.Frames = append(row.Frames, n)
-				row.Name = cmp.Or(row.Name, threadName(r.in, f))
+				row.Name = cmp.Or(row.Name, threadName(r.In, f))
 				if locals {
-					row.Locals = append(row.Locals, localsOfPython(r.in, f))
+					row.Locals = append(row.Locals, localsOfPython(r.In, f))
 				}
 			}
 		}
@@ -173,7 +173,7 @@ func pythonThread(t *inferior.Thread, mem *os.File, all []pythonFile, known [][]
 }
 
 // openRuntimes are the interpreters of a process that is not under the debugger.
-func openRuntimes(pid int, mem *os.File) (all []pythonFile, err error) {
+func openRuntimes(pid int, mem *os.File) (all []File, err error) {
 	maps, err := inferior.MapsOf(pid)
 	if err != nil {
 		return nil, err
@@ -204,7 +204,7 @@ func openRuntimes(pid int, mem *os.File) (all []pythonFile, err error) {
 			refused = errors.Join(refused, fmt.Errorf("%s: %w", filepath.Base(m.Path), err))
 			continue
 		}
-		all = append(all, pythonFile{in: in, path: m.Path})
+		all = append(all, File{In: in, Where: m.Path})
 	}
 	switch {
 	case len(all) > 0:
@@ -227,14 +227,14 @@ func biasOf(obj *symbols.Object, m inferior.Mapping) (addr.Bias, bool) {
 }
 
 // All is the snapshot of the process under the debugger, or of a core file.
-func (p *Python) All(w SnapshotWants) (*PythonSnapshot, error) {
-	all, _, err := p.runtimes()
+func (p *Python) All(w SnapshotWants) (*Snapshot, error) {
+	all, _, err := p.Interpreters()
 	if err != nil {
 		return nil, err
 	}
-	s := &PythonSnapshot{files: p.files()}
+	s := &Snapshot{files: p.files()}
 	for _, r := range all {
-		s.Runtimes = append(s.Runtimes, PythonRuntime{r.in.Version(), r.path})
+		s.Runtimes = append(s.Runtimes, Runtime{r.In.Version(), r.Where})
 	}
 	if prog := p.target.Names.Program; prog != nil {
 		s.Program = prog.Path
@@ -247,20 +247,20 @@ func (p *Python) All(w SnapshotWants) (*PythonSnapshot, error) {
 		s.Threads = append(s.Threads, row)
 		if inEventLoop(row.Frames) {
 			for _, r := range all {
-				if state, err := p.state(r.in, t); err == nil {
-					s.addTasks(r.in, state)
+				if state, err := p.state(r.In, t); err == nil {
+					s.addTasks(r.In, state)
 				}
 			}
 		}
 	}
 	path, _ := p.path() // without it fewer sources are found
-	s.files.path = func() []string { return path }
+	s.files.Path = func() []string { return path }
 	return s, nil
 }
 
 // threadNow is what the selected thread does.
-func (p *Python) threadNow(w SnapshotWants) PythonThread {
-	row := PythonThread{Thread: p.sel.ThreadInfo(p.sel.Cur.Thread)}
+func (p *Python) threadNow(w SnapshotWants) Thread {
+	row := Thread{Thread: p.sel.ThreadInfo(p.sel.Cur.Thread)}
 	s, err := p.Stack()
 	if err != nil && !errors.Is(err, python.ErrNoState) {
 		row.Unclear = err.Error()
@@ -269,8 +269,8 @@ func (p *Python) threadNow(w SnapshotWants) PythonThread {
 		row.Unclear = s.Truncated
 	}
 	for _, part := range s.parts {
-		if state, err := p.state(part.in, p.sel.Cur.Thread); err == nil {
-			row.Holds = row.Holds || part.in.Holds(state)
+		if state, err := p.state(part.In, p.sel.Cur.Thread); err == nil {
+			row.Holds = row.Holds || part.In.Holds(state)
 		}
 	}
 	for _, f := range s.Frames {

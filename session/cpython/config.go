@@ -1,4 +1,4 @@
-package session
+package cpython
 
 import (
 	"errors"
@@ -11,8 +11,8 @@ import (
 )
 
 // A PythonConfig is how an interpreter was built and started.
-type PythonConfig struct {
-	PythonRuntime
+type Config struct {
+	Runtime
 	Full                                string // sys.version; "" if it cannot be read
 	Executable, Prefix, BasePrefix, ABI string // "" if they cannot be read
 	Argv, OrigArgv, Path                []string
@@ -23,25 +23,25 @@ type PythonConfig struct {
 	RefTotal                            int64 // references to objects that Py_REF_DEBUG counts, up to 3.11
 	HasRefTotal                         bool
 	Allocator                           string // as PYTHONMALLOC names it; "" if it is none of these
-	Domains                             []PythonDomain
+	Domains                             []Domain
 	Missing                             []string // why something cannot be told
 }
 
 // A PythonDomain is what serves one of the domains of memory.
-type PythonDomain struct {
+type Domain struct {
 	Name   string // raw, mem or obj
-	Layers []PythonLayer
+	Layers []Layer
 }
 
 // A PythonLayer is a set of functions that allocate.
-type PythonLayer struct {
+type Layer struct {
 	Kind     string // malloc, pymalloc, mimalloc, debug hooks, tracemalloc, other
 	Function string // that stands for malloc, by its name or its address
 }
 
 // Configs are those of the interpreters of the process. An error beside them is of other files.
-func (p PythonHeaps) Configs() (all []PythonConfig, err error) {
-	files, refused, err := p.runtimes()
+func (p Heaps) Configs() (all []Config, err error) {
+	files, refused, err := p.Interpreters()
 	if err != nil {
 		return nil, err
 	}
@@ -51,21 +51,21 @@ func (p PythonHeaps) Configs() (all []PythonConfig, err error) {
 	return all, refused
 }
 
-func (p PythonHeaps) config(f pythonFile) PythonConfig {
-	c := PythonConfig{PythonRuntime: PythonRuntime{f.in.Version(), f.path}}
+func (p Heaps) config(f File) Config {
+	c := Config{Runtime: Runtime{f.In.Version(), f.Where}}
 	miss := func(err error) {
 		if err != nil {
 			c.Missing = append(c.Missing, err.Error())
 		}
 	}
-	rt, err := f.in.Runtime()
+	rt, err := f.In.Runtime()
 	miss(err)
 	c.Interpreters = len(rt.Interpreters)
 	var sys python.Sys
 	err = errors.New("the interpreter has not been started, or has ended")
 	for _, in := range rt.Interpreters {
 		if in.ID == 0 {
-			sys, err = python.SysOf(f.in, in.At)
+			sys, err = python.SysOf(f.In, in.At)
 		}
 	}
 	if err != nil {
@@ -73,8 +73,8 @@ func (p PythonHeaps) config(f pythonFile) PythonConfig {
 	} else {
 		miss(c.fromSys(sys))
 	}
-	_, c.Pymalloc = f.symbols("_PyObject_DebugMallocStats")
-	if at, ok := f.symbols("_Py_RefTotal"); ok {
+	_, c.Pymalloc = f.Symbols("_PyObject_DebugMallocStats")
+	if at, ok := f.Symbols("_Py_RefTotal"); ok {
 		n, err := p.target.ReadPointer(at)
 		miss(err)
 		c.RefTotal, c.HasRefTotal = int64(n), err == nil
@@ -84,7 +84,7 @@ func (p PythonHeaps) config(f pythonFile) PythonConfig {
 }
 
 // fromSys reads what the module sys tells.
-func (c *PythonConfig) fromSys(sys python.Sys) (err error) {
+func (c *Config) fromSys(sys python.Sys) (err error) {
 	var errs [4]error
 	c.Full, c.Executable, c.ABI = sys.Text("version"), sys.Text("executable"), sys.Text("abiflags")
 	c.Prefix, c.BasePrefix = sys.Text("prefix"), sys.Text("base_prefix")
@@ -98,7 +98,7 @@ func (c *PythonConfig) fromSys(sys python.Sys) (err error) {
 }
 
 // allocators reads what serves the domains.
-func (p PythonHeaps) allocators(c *PythonConfig, f pythonFile) error {
+func (p Heaps) allocators(c *Config, f File) error {
 	domains, err := p.domains(f)
 	if err != nil {
 		return err
@@ -106,10 +106,10 @@ func (p PythonHeaps) allocators(c *PythonConfig, f pythonFile) error {
 	raw := domains[0].Innermost().Malloc
 	_, heapErr := p.of(f)
 	for _, d := range domains {
-		x := PythonDomain{Name: d.Name}
+		x := Domain{Name: d.Name}
 		for i, l := range d.Layers {
 			name := p.functionAt(l.Malloc)
-			y := PythonLayer{Function: name}
+			y := Layer{Function: name}
 			switch {
 			case l.API != 0:
 				y.Kind = "debug hooks"
@@ -135,7 +135,7 @@ func (p PythonHeaps) allocators(c *PythonConfig, f pythonFile) error {
 }
 
 // allocatorName is what PYTHONMALLOC would name the allocator of objects, "" if it is none of these.
-func allocatorName(all []PythonDomain, obj pymalloc.Domain) string {
+func allocatorName(all []Domain, obj pymalloc.Domain) string {
 	layers := all[2].Layers
 	name := layers[len(layers)-1].Kind
 	if name == "other" {
@@ -148,7 +148,7 @@ func allocatorName(all []PythonDomain, obj pymalloc.Domain) string {
 }
 
 // functionAt is the name of a function, or where it is.
-func (p PythonHeaps) functionAt(at addr.Run) string {
+func (p Heaps) functionAt(at addr.Run) string {
 	if info, err := p.target.Names.Symbols.At(at); err == nil && info.Offset == 0 {
 		return info.Name
 	}

@@ -1,4 +1,4 @@
-package session
+package cpython
 
 import (
 	"slices"
@@ -12,7 +12,7 @@ import (
 
 // isEval tells the interpreter's loop: each of its frames stands for the calls of Python
 // up to the one that C called the interpreter for.
-func isEval(f names.Frame) bool { return names.IsPythonLoop(f.Function) && !f.Inlined && !f.Tail }
+func IsEval(f names.Frame) bool { return names.IsPythonLoop(f.Function) && !f.Inlined && !f.Tail }
 
 // A Merge is how calls of Python stand in a stack.
 type Merge int
@@ -33,9 +33,9 @@ func (p *Python) Merged(frames []names.Frame, how Merge) (merged []names.Frame, 
 		return frames, ""
 	}
 	if how == MergeHiding {
-		defer func() { merged = hidden(merged) }()
+		defer func() { merged = Hidden(merged) }()
 	}
-	if !slices.ContainsFunc(frames, isEval) {
+	if !slices.ContainsFunc(frames, IsEval) {
 		return frames, ""
 	}
 	s, err := p.Stack()
@@ -48,15 +48,15 @@ func (p *Python) Merged(frames []names.Frame, how Merge) (merged []names.Frame, 
 	whole := p.sel.Cur.Stack.Truncated == ""
 	calls := map[string][][]int{} // by the interpreter's file
 	for _, part := range s.parts {
-		at := loopsOf(frames, part.path)
-		groups, ok := fitLoops(part.groups, at, loopState{
-			leaving: part.leaving, whole: whole, innermost: frames[0].Path == part.path && len(at) > 0 && (at[0] == 0 || inlinedUpTo(frames, at[0])),
-			module: func(i int) string { return frames[i].Module },
+		at := loopsOf(frames, part.Where)
+		groups, ok := FitLoops(part.groups, at, LoopState{
+			Leaving: part.leaving, Whole: whole, Innermost: frames[0].Path == part.Where && len(at) > 0 && (at[0] == 0 || inlinedUpTo(frames, at[0])),
+			Module: func(i int) string { return frames[i].Module },
 		})
 		if !ok {
 			return frames, "at this instruction they are not those of the interpreter's loop: py bt shows them"
 		}
-		calls[part.path] = groups
+		calls[part.Where] = groups
 	}
 	return merge(frames, s, calls, how), ""
 }
@@ -64,7 +64,7 @@ func (p *Python) Merged(frames []names.Frame, how Merge) (merged []names.Frame, 
 // loopsOf are the indexes of the frames of the interpreter's loop in a file.
 func loopsOf(frames []names.Frame, path string) (at []int) {
 	for i, f := range frames {
-		if isEval(f) && f.Path == path {
+		if IsEval(f) && f.Path == path {
 			at = append(at, i)
 		}
 	}
@@ -77,30 +77,30 @@ func inlinedUpTo(frames []names.Frame, i int) bool {
 }
 
 // A loopState says what decides whether calls of Python fit to a stack.
-type loopState struct {
-	leaving   bool             // as python.Stack.Leaving
-	more      bool             // there are calls further out that are not known
-	whole     bool             // the stack has all its frames
-	innermost bool             // its first is in the loop itself, not in what that calls
-	module    func(int) string // the base name of the file of a frame
+type LoopState struct {
+	Leaving   bool             // as python.Stack.Leaving
+	More      bool             // there are calls further out that are not known
+	Whole     bool             // the stack has all its frames
+	Innermost bool             // its first is in the loop itself, not in what that calls
+	Module    func(int) string // the base name of the file of a frame
 }
 
 // fitLoops are the calls of Python for each frame of the interpreter's loop that a stack has
 // at the indexes. They do not fit while a call begins or ends, but for the moments that can be told.
-func fitLoops[T any](groups [][]T, at []int, s loopState) (fitting [][]T, ok bool) {
-	if s.leaving {
+func FitLoops[T any](groups [][]T, at []int, s LoopState) (fitting [][]T, ok bool) {
+	if s.Leaving {
 		groups = slices.Insert(slices.Clone(groups), 0, nil)
 	}
-	if s.whole && s.innermost && len(at) == len(groups)+1 && !s.more {
+	if s.Whole && s.Innermost && len(at) == len(groups)+1 && !s.More {
 		groups = slices.Insert(slices.Clone(groups), 0, nil) // the loop has just begun, or is about to end
 	}
 	missing := len(at) - len(groups)
 	switch {
-	case missing > 0 && !s.more && !greenletEnds(at, len(groups), s.module):
+	case missing > 0 && !s.More && !greenletEnds(at, len(groups), s.Module):
 		return nil, false
 	case missing > 0:
 		return append(slices.Clone(groups), make([][]T, missing)...), true
-	case s.whole && missing < 0:
+	case s.Whole && missing < 0:
 		return nil, false
 	}
 	return groups, true
@@ -124,13 +124,13 @@ func greenletEnds(at []int, loops int, module func(int) string) bool {
 // merge is Merged with what is known: calls has for each file of an interpreter the numbers
 // of the frames of s that its next native frames stand for. They come before the frame and
 // what is inlined in it, as in a recorded stack.
-func merge(frames []names.Frame, s PythonStack, calls map[string][][]int, how Merge) (all []names.Frame) {
+func merge(frames []names.Frame, s Stack, calls map[string][][]int, how Merge) (all []names.Frame) {
 	for i := 0; i < len(frames); {
 		last := i
 		for frames[last].Inlined && last+1 < len(frames) && frames[last+1].CFA == frames[i].CFA {
 			last++
 		}
-		if loop := frames[last]; isEval(loop) && len(calls[loop.Path]) > 0 {
+		if loop := frames[last]; IsEval(loop) && len(calls[loop.Path]) > 0 {
 			all = append(all, s.under(loop, calls[loop.Path][0], how)...)
 			calls[loop.Path] = calls[loop.Path][1:]
 		}
@@ -141,7 +141,7 @@ func merge(frames []names.Frame, s PythonStack, calls map[string][][]int, how Me
 }
 
 // hidden leaves out the frames that are not shown of a merged stack.
-func hidden(frames []names.Frame) []names.Frame {
+func Hidden(frames []names.Frame) []names.Frame {
 	parts := make([]names.Part, len(frames))
 	for i := range frames {
 		parts[i] = frames[i].Part()
@@ -153,7 +153,7 @@ func hidden(frames []names.Frame) []names.Frame {
 }
 
 // under are the calls that one frame of the loop stands for.
-func (s PythonStack) under(loop names.Frame, calls []int, how Merge) (all []names.Frame) {
+func (s Stack) under(loop names.Frame, calls []int, how Merge) (all []names.Frame) {
 	for i, nth := range calls {
 		f := names.Frame{Num: -1, Nth: nth, Code: loop.Code, Module: loop.Module, Path: loop.Path, CFA: loop.CFA, How: loop.How, Frame: called(s.Frames[nth].Frame)}
 		if i == 0 && how == MergeHiding {

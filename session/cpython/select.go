@@ -1,4 +1,4 @@
-package session
+package cpython
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 )
 
 // stackHere is the stack of Python of the selected thread, and the number of the selected function in it.
-func (p *Python) stackHere() (s PythonStack, selected int, err error) {
+func (p *Python) stackHere() (s Stack, selected int, err error) {
 	if s, err = p.Stack(); err != nil {
 		return s, 0, err
 	}
@@ -115,7 +115,7 @@ func (p *Python) SelectFrame(n int, how Merge) (names.Frame, error) {
 	if err != nil || how == MergeNone {
 		return f, err
 	}
-	merged := p.merged(how)
+	merged := p.MergeFrames(how)
 	for _, m := range merged {
 		if m.Num == n {
 			return p.take(m), nil
@@ -127,7 +127,7 @@ func (p *Python) SelectFrame(n int, how Merge) (names.Frame, error) {
 // Up selects the frame n calls further out in a stack in which calls of Python stand,
 // further in if it is negative.
 func (p *Python) Up(n int, how Merge) (names.Frame, error) {
-	merged := p.merged(how)
+	merged := p.MergeFrames(how)
 	if how == MergeNone || !p.merges(merged) {
 		return p.sel.Up(n)
 	}
@@ -165,7 +165,7 @@ func (p *Python) merges(merged []names.Frame) bool {
 }
 
 // merged is the selected stack with calls of Python in it.
-func (p *Python) merged(how Merge) []names.Frame {
+func (p *Python) MergeFrames(how Merge) []names.Frame {
 	if !p.target.Mode().Readable() || p.target.Recalled() {
 		return nil
 	}
@@ -202,7 +202,7 @@ func (p *Python) take(f names.Frame) names.Frame {
 
 // selectNative selects the native frame that a call of Python is in.
 func (p *Python) selectNative(stack []names.Frame, f names.Frame) {
-	if i := slices.IndexFunc(stack, func(s names.Frame) bool { return isEval(s) && s.CFA == f.CFA }); i >= 0 {
+	if i := slices.IndexFunc(stack, func(s names.Frame) bool { return IsEval(s) && s.CFA == f.CFA }); i >= 0 {
 		p.sel.Cur.Num = stack[i].Num
 	}
 }

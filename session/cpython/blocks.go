@@ -1,4 +1,4 @@
-package session
+package cpython
 
 import (
 	"context"
@@ -19,16 +19,16 @@ import (
 )
 
 // A PythonBlock is what is known of an address by the allocators of CPython.
-type PythonBlock struct {
-	Runtime PythonRuntime
+type Block struct {
+	Runtime Runtime
 	InArena bool
-	Heap    PythonHeap
+	Heap    Heap
 	Place   pymalloc.Place       // of one that lies in an arena
 	Debug   *pymalloc.DebugBlock // of one with debug hooks
 }
 
 // A PythonDamage is a damaged block.
-type PythonDamage struct {
+type Damage struct {
 	pymalloc.DebugBlock
 	Event  *recording.Event // that made it, or of one that was given back the last one, if it was recorded
 	Frames []names.Frame    // of what made it, innermost first, up to the user's code
@@ -38,7 +38,7 @@ type PythonDamage struct {
 var ErrNoDebugHooks = errors.New("blocks have no bytes around them that would show damage: run the program with PYTHONMALLOC=debug, or -X dev")
 
 // domains are those of an interpreter.
-func (p PythonHeaps) domains(f pythonFile) ([]pymalloc.Domain, error) {
+func (p Heaps) domains(f File) ([]pymalloc.Domain, error) {
 	maps, err := p.target.Image.Maps()
 	if err != nil {
 		return nil, err
@@ -46,19 +46,19 @@ func (p PythonHeaps) domains(f pythonFile) ([]pymalloc.Domain, error) {
 	executable := func(a addr.Run) bool {
 		return slices.ContainsFunc(maps, func(m inferior.Mapping) bool { return m.Low <= a && a < m.High && m.Perm[2] == 'x' })
 	}
-	tables, err := f.in.Allocators(f.symbols, executable)
+	tables, err := f.In.Allocators(f.Symbols, executable)
 	if err != nil {
 		return nil, err
 	}
 	return pymalloc.Domains(p.memory(), tables, executable)
 }
 
-func (p PythonHeaps) memory() interruptible { return interruptible{p.target.Image, p.target.Reading} }
+func (p Heaps) memory() interruptible { return interruptible{p.target.Image, p.target.Reading} }
 
 // A pythonDebug is the interpreter of a file with debug hooks.
 type pythonDebug struct {
-	pythonFile
-	heaps  []PythonHeap
+	File
+	heaps  []Heap
 	blocks []pymalloc.DebugBlocks // of the heaps, with hooks
 	hooks  bool                   // blocks of mem and obj have debug hooks
 	serial bool
@@ -66,13 +66,13 @@ type pythonDebug struct {
 }
 
 // debugged are the interpreters of the process, and which have debug hooks.
-func (p PythonHeaps) debugged() (all []pythonDebug, err error) {
-	files, refused, err := p.runtimes()
+func (p Heaps) debugged() (all []pythonDebug, err error) {
+	files, refused, err := p.Interpreters()
 	if err != nil {
 		return nil, err
 	}
 	for _, f := range files {
-		d := pythonDebug{pythonFile: f}
+		d := pythonDebug{File: f}
 		if d.heaps, err = p.of(f); err != nil && !errors.Is(err, pymalloc.ErrNotStarted) {
 			d.unread = err
 		}
@@ -98,10 +98,10 @@ func (p PythonHeaps) debugged() (all []pythonDebug, err error) {
 
 // Block tells what an address is to the allocators. start is where a recorded block begins that holds it,
 // 0 without one.
-func (p PythonHeaps) Block(at, start uint64) (PythonBlock, error) {
+func (p Heaps) Block(at, start uint64) (Block, error) {
 	all, err := p.debugged()
 	if err != nil {
-		return PythonBlock{}, err
+		return Block{}, err
 	}
 	hooks := false
 	var unread error
@@ -113,7 +113,7 @@ func (p PythonHeaps) Block(at, start uint64) (PythonBlock, error) {
 			if !ok {
 				continue
 			}
-			b := PythonBlock{Runtime: h.Runtime, InArena: true, Heap: h, Place: w}
+			b := Block{Runtime: h.Runtime, InArena: true, Heap: h, Place: w}
 			if d.hooks {
 				if x, err := d.blocks[i].At(w); err == nil {
 					b.Debug = &x
@@ -131,16 +131,16 @@ func (p PythonHeaps) Block(at, start uint64) (PythonBlock, error) {
 		}
 		x, err := pymalloc.DecodeBlock(p.memory(), addr.Run(start), d.serial)
 		if err == nil && isDebugBlock(x) && at-start <= x.Size {
-			return PythonBlock{Runtime: PythonRuntime{d.in.Version(), d.path}, Debug: &x}, nil
+			return Block{Runtime: Runtime{d.In.Version(), d.Where}, Debug: &x}, nil
 		}
 	}
 	if unread != nil {
-		return PythonBlock{}, fmt.Errorf("%#x: not all blocks are known: %w", at, unread)
+		return Block{}, fmt.Errorf("%#x: not all blocks are known: %w", at, unread)
 	}
 	if hooks {
-		return PythonBlock{}, fmt.Errorf("%#x is in no arena of CPython, and no block with debug hooks begins there", at)
+		return Block{}, fmt.Errorf("%#x is in no arena of CPython, and no block with debug hooks begins there", at)
 	}
-	return PythonBlock{}, fmt.Errorf("%#x is in no arena of CPython: blocks of more than %d bytes are the C library's", at, pymalloc.Threshold)
+	return Block{}, fmt.Errorf("%#x is in no arena of CPython: blocks of more than %d bytes are the C library's", at, pymalloc.Threshold)
 }
 
 // isDebugBlock tells whether what was decoded somewhere is a block: most of its marks stand.
@@ -157,13 +157,13 @@ func isDebugBlock(x pymalloc.DebugBlock) bool {
 }
 
 // A PythonCheck is what Check has found.
-type PythonCheck struct {
+type Check struct {
 	Hooks    bool
 	Unread   error // why heaps, or whether blocks have hooks, are not known
 	Arenas   int   // blocks of arenas that were looked at: those with debug hooks that were ever in use
 	Recorded int   // blocks outside of arenas that were recorded, and were looked at
 	Known    bool
-	Damaged  []PythonDamage
+	Damaged  []Damage
 	More     int   // that are not in Damaged
 	Pools    error // lists of free blocks that do not hold together
 }
@@ -173,7 +173,7 @@ const maxDamaged = 100
 
 // Check looks at all blocks with debug hooks: those in arenas, and of the others those that were
 // recorded. Without debug hooks it looks at the lists of free blocks only.
-func (p PythonHeaps) Check(ctx context.Context, q *recordings.Queries) (c PythonCheck, err error) {
+func (p Heaps) Check(ctx context.Context, q *recordings.Queries) (c Check, err error) {
 	all, err := p.debugged()
 	if err != nil {
 		return c, err
@@ -206,8 +206,8 @@ func (p PythonHeaps) Check(ctx context.Context, q *recordings.Queries) (c Python
 }
 
 // damageOf is a damaged block with what was recorded of it.
-func damageOf(q *recordings.Queries, x pymalloc.DebugBlock) PythonDamage {
-	d := PythonDamage{DebugBlock: x}
+func damageOf(q *recordings.Queries, x pymalloc.DebugBlock) Damage {
+	d := Damage{DebugBlock: x}
 	w, err := q.Whence(uint64(x.At))
 	switch {
 	case err != nil:
@@ -221,7 +221,7 @@ func damageOf(q *recordings.Queries, x pymalloc.DebugBlock) PythonDamage {
 
 // checkRecorded looks at recorded blocks outside of arenas. known tells that there is a recording of
 // Python's allocators.
-func (p PythonHeaps) checkRecorded(ctx context.Context, q *recordings.Queries, all []pythonDebug, add func(pymalloc.DebugBlock) bool) (n int, known bool) {
+func (p Heaps) checkRecorded(ctx context.Context, q *recordings.Queries, all []pythonDebug, add func(pymalloc.DebugBlock) bool) (n int, known bool) {
 	c, err := cond.Parse(`kind("Py*")`)
 	if err != nil {
 		return 0, false
@@ -233,7 +233,7 @@ func (p PythonHeaps) checkRecorded(ctx context.Context, q *recordings.Queries, a
 	serial := slices.ContainsFunc(all, func(d pythonDebug) bool { return d.serial })
 	for _, e := range live.Largest {
 		inArena := slices.ContainsFunc(all, func(d pythonDebug) bool {
-			return slices.ContainsFunc(d.heaps, func(h PythonHeap) bool { _, ok := h.ArenaOf(addr.Run(e.Addr)); return ok })
+			return slices.ContainsFunc(d.heaps, func(h Heap) bool { _, ok := h.ArenaOf(addr.Run(e.Addr)); return ok })
 		})
 		if inArena || !strings.HasPrefix(e.Function, "Py") || p.target.Reading.GivenUp() {
 			continue
@@ -254,7 +254,7 @@ const maxBlamed = 2048
 
 // Blamed is the damaged block that the innermost part of a thread's stack refers to, nil
 // without one: what made CPython's debug hooks end the program.
-func (p PythonHeaps) Blamed(t *inferior.Thread) *PythonDamage {
+func (p Heaps) Blamed(t *inferior.Thread) *Damage {
 	regs, err := t.Regs()
 	if err != nil {
 		return nil
@@ -273,14 +273,14 @@ func (p PythonHeaps) Blamed(t *inferior.Thread) *PythonDamage {
 		}
 		seen[at] = true
 		if x, ok := p.damagedAt(all, at); ok {
-			return &PythonDamage{DebugBlock: x}
+			return &Damage{DebugBlock: x}
 		}
 	}
 	return nil
 }
 
 // damagedAt is the damaged block that the program was given at an address.
-func (p PythonHeaps) damagedAt(all []pythonDebug, at addr.Run) (pymalloc.DebugBlock, bool) {
+func (p Heaps) damagedAt(all []pythonDebug, at addr.Run) (pymalloc.DebugBlock, bool) {
 	for _, d := range all {
 		if !d.hooks {
 			continue

@@ -1,4 +1,4 @@
-package session
+package cpython
 
 import (
 	"errors"
@@ -11,21 +11,21 @@ import (
 )
 
 // PythonObjects tells of the objects of Python: which there are, and who refers to them.
-type PythonObjects struct{ *Python }
+type Objects struct{ *Python }
 
 // heaps are the objects of the interpreters of each file that has one. An error beside heaps is of other files.
-func (p PythonObjects) heaps() (all []*objects.Heap, files []PythonRuntime, err error) {
-	list, refused, err := p.runtimes()
+func (p Objects) heaps() (all []*objects.Heap, files []Runtime, err error) {
+	list, refused, err := p.Interpreters()
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, f := range list {
-		h, err := objects.Open(f.in, p.target.Image, f.symbols, p.target.Reading.GivenUp)
+		h, err := objects.Open(f.In, p.target.Image, f.Symbols, p.target.Reading.GivenUp)
 		if err != nil {
 			refused = errors.Join(refused, err)
 			continue
 		}
-		all, files = append(all, h), append(files, PythonRuntime{f.in.Version(), f.path})
+		all, files = append(all, h), append(files, Runtime{f.In.Version(), f.Where})
 	}
 	if len(all) == 0 {
 		return nil, nil, refused
@@ -34,20 +34,20 @@ func (p PythonObjects) heaps() (all []*objects.Heap, files []PythonRuntime, err 
 }
 
 // A PythonCensus is the objects of the interpreters of one file.
-type PythonCensus struct {
+type Census struct {
 	*objects.Census
-	Runtime PythonRuntime
+	Runtime Runtime
 }
 
 // Census counts the objects by their types. An error beside them is of files whose objects cannot be read.
-func (p PythonObjects) Census() (all []PythonCensus, refused error, err error) {
+func (p Objects) Census() (all []Census, refused error, err error) {
 	heaps, files, refused := p.heaps()
 	if len(heaps) == 0 {
 		return nil, nil, refused
 	}
-	pools, unpooled := PythonHeaps(p).All()
+	pools, unpooled := Heaps(p).All()
 	for i, h := range heaps {
-		var own []PythonHeap
+		var own []Heap
 		for _, x := range pools {
 			if x.Runtime == files[i] {
 				own = append(own, x)
@@ -60,13 +60,13 @@ func (p PythonObjects) Census() (all []PythonCensus, refused error, err error) {
 		if errors.Is(c.Pools, objects.ErrNoPools) && unpooled != nil {
 			c.Pools = unpooled
 		}
-		all = append(all, PythonCensus{c, files[i]})
+		all = append(all, Census{c, files[i]})
 	}
 	return all, refused, nil
 }
 
 // blocksOf are the blocks of heaps, nil without heaps.
-func blocksOf(heaps []PythonHeap) objects.Blocks {
+func blocksOf(heaps []Heap) objects.Blocks {
 	if len(heaps) == 0 {
 		return nil
 	}
@@ -86,13 +86,13 @@ func blocksOf(heaps []PythonHeap) objects.Blocks {
 }
 
 // A PythonCollector is the garbage collector of an interpreter.
-type PythonCollector struct {
+type Collector struct {
 	objects.Collector
-	Runtime PythonRuntime
+	Runtime Runtime
 }
 
 // Collectors tells what the garbage collectors of all interpreters are about.
-func (p PythonObjects) Collectors() (all []PythonCollector, refused error, err error) {
+func (p Objects) Collectors() (all []Collector, refused error, err error) {
 	heaps, files, refused := p.heaps()
 	if len(heaps) == 0 {
 		return nil, nil, refused
@@ -103,20 +103,20 @@ func (p PythonObjects) Collectors() (all []PythonCollector, refused error, err e
 			return nil, nil, fmt.Errorf("CPython %s: %w", files[i].Version, err)
 		}
 		for _, c := range list {
-			all = append(all, PythonCollector{c, files[i]})
+			all = append(all, Collector{c, files[i]})
 		}
 	}
 	return all, refused, nil
 }
 
 // PythonReferrers is who refers to an object of Python.
-type PythonReferrers struct {
+type Referrers struct {
 	*objects.Referrers
 	Value string // the object, as py print shows it
 }
 
 // Referrers finds who refers to an object: an expression as py print takes it, or an address.
-func (p PythonObjects) Referrers(expr string, l python.Limits) (r PythonReferrers, err error) {
+func (p Objects) Referrers(expr string, l python.Limits) (r Referrers, err error) {
 	h, in, at, err := p.object(expr)
 	if err != nil {
 		return r, err
@@ -127,7 +127,7 @@ func (p PythonObjects) Referrers(expr string, l python.Limits) (r PythonReferrer
 }
 
 // Path finds how an object is reached from a module or a frame.
-func (p PythonObjects) Path(expr string) (*objects.Path, error) {
+func (p Objects) Path(expr string) (*objects.Path, error) {
 	h, _, at, err := p.object(expr)
 	if err != nil {
 		return nil, err
@@ -136,23 +136,23 @@ func (p PythonObjects) Path(expr string) (*objects.Path, error) {
 }
 
 // object finds an object, and the heap that it is of.
-func (p PythonObjects) object(expr string) (h *objects.Heap, in *python.Interpreter, at addr.Run, err error) {
+func (p Objects) object(expr string) (h *objects.Heap, in *python.Interpreter, at addr.Run, err error) {
 	if n, err := strconv.ParseUint(expr, 0, 64); err == nil {
 		at = addr.Run(n)
 	} else if at, err = p.evaluated(expr); err != nil {
 		return nil, nil, 0, err
 	}
-	files, refused, err := p.runtimes()
+	files, refused, err := p.Interpreters()
 	if err != nil {
 		return nil, nil, 0, err
 	}
 	for _, f := range files {
-		h, err := objects.Open(f.in, p.target.Image, f.symbols, p.target.Reading.GivenUp)
+		h, err := objects.Open(f.In, p.target.Image, f.Symbols, p.target.Reading.GivenUp)
 		if err == nil {
 			_, err = h.Type(at)
 		}
 		if err == nil {
-			return h, f.in, at, nil
+			return h, f.In, at, nil
 		}
 		refused = errors.Join(refused, err)
 	}
@@ -160,7 +160,7 @@ func (p PythonObjects) object(expr string) (h *objects.Heap, in *python.Interpre
 }
 
 // evaluated is the object that an expression means in the selected function of Python.
-func (p PythonObjects) evaluated(expr string) (addr.Run, error) {
+func (p Objects) evaluated(expr string) (addr.Run, error) {
 	s, n, err := p.stackHere()
 	if err != nil {
 		return 0, fmt.Errorf("%w; an address 0x... can be given", err)
