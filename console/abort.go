@@ -5,21 +5,21 @@ import (
 
 	"hdb/console/screen"
 	"hdb/internal/units"
-	"hdb/session"
+	"hdb/session/heaps"
 )
 
 // abortWords say what the message of malloc's check means.
 var abortWords = [...]string{
-	session.AbortOther:       "a check of malloc's has failed",
-	session.AbortWrongFree:   "the block was given back before, or what was given back is no block",
-	session.AbortEither:      "the block was given back before, or is none, or the header of its chunk or of a neighbour was overwritten",
-	session.AbortOverwritten: "the header of a chunk was overwritten, as by writing behind the end of a block",
-	session.AbortLink:        "a link between free chunks was overwritten, as by writing to a block that was given back",
+	heaps.AbortOther:       "a check of malloc's has failed",
+	heaps.AbortWrongFree:   "the block was given back before, or what was given back is no block",
+	heaps.AbortEither:      "the block was given back before, or is none, or the header of its chunk or of a neighbour was overwritten",
+	heaps.AbortOverwritten: "the header of a chunk was overwritten, as by writing behind the end of a block",
+	heaps.AbortLink:        "a link between free chunks was overwritten, as by writing to a block that was given back",
 }
 
 // abortHint says what tells more the next time, or how hdb stops before such a call; "" where it has looked.
-func abortHint(a *session.MallocAbort) string {
-	free := a.Kind == session.AbortWrongFree || a.Kind == session.AbortEither && len(a.Damage) == 0
+func abortHint(a *heaps.MallocAbort) string {
+	free := a.Kind == heaps.AbortWrongFree || a.Kind == heaps.AbortEither && len(a.Damage) == 0
 	switch {
 	case a.Wrong != nil && a.Off:
 		return "`set wrong-frees stop` would have stopped before the call"
@@ -45,7 +45,7 @@ type abortView struct {
 	Hint    string       `json:"hint,omitempty"`
 }
 
-func viewAbort(a *session.MallocAbort) *abortView {
+func viewAbort(a *heaps.MallocAbort) *abortView {
 	v := &abortView{Message: a.Message, Why: abortWords[a.Kind], Damage: viewDamages(a.Damage), More: a.More, Hint: abortHint(a)}
 	if a.Wrong != nil {
 		v.Wrong = viewWrong(a.Wrong)
@@ -54,7 +54,7 @@ func viewAbort(a *session.MallocAbort) *abortView {
 }
 
 // printAbort says why malloc has ended the program, and what the heap has that tells more.
-func printAbort(o *screen.Output, a *session.MallocAbort) {
+func printAbort(o *screen.Output, a *heaps.MallocAbort) {
 	o.Line(screen.Plain(fmt.Sprintf("malloc's own check has ended the program: %q", a.Message)))
 	o.Line(screen.Guess("   " + abortWords[a.Kind]))
 	if a.Wrong != nil {

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"hdb/console/screen"
-	"hdb/session"
+	"hdb/session/heaps"
 )
 
 // answer is show for numbers that are drawn from the recording: with what makes them
@@ -19,7 +19,7 @@ func (c *Console) answerOfMemory(in Input, data any, text func(o *screen.Output)
 }
 
 // answerOfHeap is answer, or answerOfMemory, by its gaps, for what a walk of the heap has found.
-func (c *Console) answerOfHeap(in Input, d *session.Doubts, gaps []string, data any, text func(o *screen.Output)) {
+func (c *Console) answerOfHeap(in Input, d *heaps.Doubts, gaps []string, data any, text func(o *screen.Output)) {
 	c.showCareful(in, data, slices.Concat(gaps, doubtTexts(d, c.out.Sizes)), text)
 }
 

@@ -17,6 +17,7 @@ import (
 	"hdb/recording"
 	"hdb/report"
 	"hdb/session"
+	"hdb/session/heaps"
 	"hdb/session/target"
 	"hdb/values/blocktype"
 )
@@ -149,7 +150,7 @@ func runLive(ctx context.Context, c *Console, in Input) error {
 			none = ""
 		}
 	}
-	var unfollowed *session.WalkedBlocks
+	var unfollowed *heaps.WalkedBlocks
 	if condition == nil && from.IsPresent() {
 		unfollowed, _ = c.s.Heap.Unfollowed(ctx)
 	}
@@ -186,7 +187,7 @@ func typesOf(c *Console, events []*recording.Event) func(*recording.Event) *bloc
 }
 
 // noteUnfollowed says which live blocks the heap itself has beside the recorded ones.
-func noteUnfollowed(o *screen.Output, w *session.WalkedBlocks) {
+func noteUnfollowed(o *screen.Output, w *heaps.WalkedBlocks) {
 	if w.Blocks == 0 {
 		return
 	}

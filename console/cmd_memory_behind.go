@@ -6,7 +6,7 @@ import (
 
 	"hdb/console/screen"
 	"hdb/internal/units"
-	"hdb/session"
+	"hdb/session/heaps"
 )
 
 // A behindView is the blocks that are held behind headers only.
@@ -28,7 +28,7 @@ type headerView struct {
 	Function string `json:"function,omitempty"`
 }
 
-func viewBehind(a *session.LeakAnswer) behindView {
+func viewBehind(a *heaps.LeakAnswer) behindView {
 	v := behindView{BehindBlocks: a.Behind.Blocks, BehindBytes: a.Behind.Bytes, Heads: a.Behind.Heads.Blocks, HeadsBytes: a.Behind.Heads.Bytes, Pools: a.Behind.Pools}
 	for i := range a.Headers {
 		h := &a.Headers[i]
@@ -41,7 +41,7 @@ func viewBehind(a *session.LeakAnswer) behindView {
 const shownHeaders = 2
 
 // noteBehind says how many blocks count as reachable that memcheck has as possibly lost, and why.
-func noteBehind(o *screen.Output, a *session.LeakAnswer) {
+func noteBehind(o *screen.Output, a *heaps.LeakAnswer) {
 	b := &a.Behind
 	if b.Blocks == 0 {
 		return

@@ -11,7 +11,7 @@ import (
 	"hdb/internal/addr"
 	"hdb/internal/units"
 	"hdb/query"
-	"hdb/session"
+	"hdb/session/heaps"
 )
 
 func chunkCommands() []*Command {
@@ -49,7 +49,7 @@ type chunkView struct {
 	Damage   []damageView   `json:"damaged,omitempty"`
 }
 
-func viewChunk(a *session.ChunkAnswer) chunkView {
+func viewChunk(a *heaps.ChunkAnswer) chunkView {
 	v := chunkView{Chunk: a.Header.Chunk.String(), Address: a.Addr.String(), State: a.State.String(), Arena: a.Header.Arena, Size: a.Bytes(), Usable: a.HeapNeighbour.Size, Offset: a.Offset,
 		PrevSize: fmt.Sprintf("%#x", a.PrevSize), Word: fmt.Sprintf("%#x", a.Header.Size), Flags: chunkFlags(&a.Header), Thread: a.Cache,
 		Before: viewNeighbour(a.Before), Behind: viewNeighbour(a.Behind)}
@@ -115,7 +115,7 @@ var stateWords = [...]string{
 	glibc.Free: "free, in a bin", glibc.Top: "the top of its arena", glibc.Internal: "the tcache of a thread",
 }
 
-func printChunk(o *screen.Output, a *session.ChunkAnswer, v *chunkView) {
+func printChunk(o *screen.Output, a *heaps.ChunkAnswer, v *chunkView) {
 	title := fmt.Sprintf("chunk %s: %s, %s", v.Chunk, o.Sizes.Long(v.Size), stateWords[a.State])
 	if a.Cache != 0 {
 		title += fmt.Sprintf(" of thread %d", a.Cache)
@@ -158,7 +158,7 @@ func printChunk(o *screen.Output, a *session.ChunkAnswer, v *chunkView) {
 	}
 	for _, n := range []struct {
 		where string
-		*session.HeapNeighbour
+		*heaps.HeapNeighbour
 	}{{"in front: ", a.Before}, {"behind: ", a.Behind}} {
 		if n.HeapNeighbour != nil {
 			o.Line(screen.Plain(n.where + neighbourText(o, n.HeapNeighbour)))
@@ -170,7 +170,7 @@ func printChunk(o *screen.Output, a *session.ChunkAnswer, v *chunkView) {
 }
 
 // linkText says what a link leads to, if that is no chunk.
-func linkText(a *session.ChunkAnswer, to addr.Run) string {
+func linkText(a *heaps.ChunkAnswer, to addr.Run) string {
 	switch {
 	case to == 0:
 		return "the end of the list"
@@ -269,8 +269,8 @@ type slackTable struct {
 	Fit  *fitView    `json:"recorded,omitempty"`
 	Rows []slackView `json:"rows,omitempty"`
 
-	sites []session.SiteFit // that the rows are of,
-	total int               // of so many
+	sites []heaps.SiteFit // that the rows are of,
+	total int             // of so many
 }
 
 // slack is the table of the recorded blocks, with so many rows at most.
@@ -326,7 +326,7 @@ func printSlack(o *screen.Output, t *slackTable) {
 	}
 }
 
-func viewSlack(rows []session.SiteFit) []slackView {
+func viewSlack(rows []heaps.SiteFit) []slackView {
 	var views []slackView
 	for _, r := range rows {
 		views = append(views, slackView{r.Site.Function, r.Site.Linkage, r.Site.File, r.Site.Line, r.Site.Module, fitView{r.Blocks, r.Requested, r.Usable}})

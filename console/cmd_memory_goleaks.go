@@ -7,11 +7,11 @@ import (
 	"hdb/goruntime"
 	"hdb/heap/graph"
 	"hdb/internal/units"
-	"hdb/session"
+	"hdb/session/heaps"
 )
 
 // goSum is all blocks of Go.
-func goSum(a *session.LeakAnswer) (all graph.Sum) {
+func goSum(a *heaps.LeakAnswer) (all graph.Sum) {
 	for _, s := range a.Go {
 		all.Blocks += s.Blocks
 		all.Bytes += s.Bytes
@@ -20,7 +20,7 @@ func goSum(a *session.LeakAnswer) (all graph.Sum) {
 }
 
 // noteGo says what is live of Go, which is no leak: its collector frees what nothing holds.
-func noteGo(c *Console, o *screen.Output, q *leaksAsked, a *session.LeakAnswer) {
+func noteGo(c *Console, o *screen.Output, q *leaksAsked, a *heaps.LeakAnswer) {
 	all := goSum(a)
 	switch {
 	case a.GoError != nil && all.Blocks > 0:
@@ -46,7 +46,7 @@ func noteGo(c *Console, o *screen.Output, q *leaksAsked, a *session.LeakAnswer) 
 }
 
 // printGoRows prints who allocated what is live of Go, or, where that is not recorded, its types.
-func printGoRows(c *Console, o *screen.Output, q *leaksAsked, a *session.LeakAnswer) {
+func printGoRows(c *Console, o *screen.Output, q *leaksAsked, a *heaps.LeakAnswer) {
 	var table [][]screen.Span
 	for i := range a.GoRows {
 		r := &a.GoRows[i]
@@ -84,7 +84,7 @@ func orDash(o *screen.Output, bytes uint64) string {
 }
 
 // goTypeText is the type of the blocks of a row.
-func goTypeText(o *screen.Output, r *session.GoRow) screen.Span {
+func goTypeText(o *screen.Output, r *heaps.GoRow) screen.Span {
 	switch {
 	case r.Type == nil && r.Slot == 0:
 		return screen.Guess("? (larger than " + o.Sizes.Short(goruntime.MaxSmallSlot) + ")")
@@ -110,7 +110,7 @@ type goRowView struct {
 	Frames       []frameView `json:"frames,omitempty"`
 }
 
-func viewGoRows(a *session.LeakAnswer) (all []goRowView) {
+func viewGoRows(a *heaps.LeakAnswer) (all []goRowView) {
 	for i := range a.GoRows {
 		r := &a.GoRows[i]
 		v := goRowView{
@@ -140,7 +140,7 @@ type goView struct {
 	OfC            int    `json:"collected_held_by_c_blocks,omitempty"`
 }
 
-func viewGo(a *session.LeakAnswer) goView {
+func viewGo(a *heaps.LeakAnswer) goView {
 	all := goSum(a)
 	v := goView{Bytes: all.Bytes, Blocks: all.Blocks}
 	if a.GoKnown {

@@ -11,7 +11,7 @@ import (
 	"hdb/console/screen"
 	"hdb/internal/units"
 	"hdb/query"
-	"hdb/session"
+	"hdb/session/heaps"
 )
 
 // growthHelp is what help tells of leaks growth.
@@ -52,7 +52,7 @@ func growthOf(text string) (rest string, moments []query.Moment, over time.Durat
 
 // runLeaksGrowth answers leaks growth; words is what is left of the line but for `growth` and flags.
 func runLeaksGrowth(ctx context.Context, c *Console, in Input, q leaksAsked) error {
-	ask := session.GrowthQuestion{
+	ask := heaps.GrowthQuestion{
 		Moments: q.moments, Over: q.over, Limit: q.Limit, Strict: q.Strict, Suppressions: q.Suppressions,
 		Lost: q.all || !q.reachable, Held: q.all || q.reachable,
 	}
@@ -90,7 +90,7 @@ type instantView struct {
 	Time   int64  `json:"time_ns"`
 }
 
-func showLeaksGrowth(c *Console, in Input, q leaksAsked, a *session.GrowthAnswer) {
+func showLeaksGrowth(c *Console, in Input, q leaksAsked, a *heaps.GrowthAnswer) {
 	instants := make([]instantView, 0, len(a.Instants))
 	for _, at := range a.Instants {
 		instants = append(instants, instantView{at.String(), at.Seq, int64(at.Time)})
@@ -137,7 +137,7 @@ func showLeaksGrowth(c *Console, in Input, q leaksAsked, a *session.GrowthAnswer
 }
 
 // noStack is what did not grow.
-func noStack(q leaksAsked, a *session.GrowthAnswer) string {
+func noStack(q leaksAsked, a *heaps.GrowthAnswer) string {
 	switch {
 	case a.Why != nil || q.all:
 		return "no stack"
@@ -157,7 +157,7 @@ func instantNames(all []query.Instant) string {
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-func viewGrowthRow(r *session.GrowthRow, a *session.GrowthAnswer) growthRowView {
+func viewGrowthRow(r *heaps.GrowthRow, a *heaps.GrowthAnswer) growthRowView {
 	bytes, blocks := r.Grown()
 	v := growthRowView{viewStackRow(r.StackRow), bytes, blocks, make([]amountView, 0, len(r.Live)), rate(bytes, blocks, a.Elapsed), nil}
 	for _, live := range r.Live {
@@ -170,7 +170,7 @@ func viewGrowthRow(r *session.GrowthRow, a *session.GrowthAnswer) growthRowView 
 }
 
 // printGrowthRow prints a stack whose live bytes grew from moment to moment.
-func printGrowthRow(c *Console, o *screen.Output, a *session.GrowthAnswer, r *session.GrowthRow) {
+func printGrowthRow(c *Console, o *screen.Output, a *heaps.GrowthAnswer, r *heaps.GrowthRow) {
 	bytes, blocks := r.Grown()
 	o.Printf("%s in %+d blocks%s\n", o.Sizes.Signed(bytes), blocks, inTime(o, bytes, blocks, a.Elapsed))
 	live := make([]string, len(r.Live))

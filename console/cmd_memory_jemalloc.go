@@ -10,7 +10,7 @@ import (
 	"hdb/console/screen"
 	"hdb/heap/jemalloc"
 	"hdb/internal/units"
-	"hdb/session"
+	"hdb/session/heaps"
 )
 
 // jemallocArenaView is an arena of jemalloc. What is used, cached and free are regions of active extents.
@@ -60,7 +60,7 @@ type jemallocView struct {
 	Torn     int                 `json:"damage_not_listed,omitempty"`
 }
 
-func viewJemalloc(a *session.JemallocAnswer) *jemallocView {
+func viewJemalloc(a *heaps.JemallocAnswer) *jemallocView {
 	v := &jemallocView{Version: a.Version(), Arenas: []jemallocArenaView{}, TCaches: len(a.Caches()), Torn: a.Torn()}
 	for _, x := range a.Arenas() {
 		v.Arenas = append(v.Arenas, viewJemallocArena(&x))
@@ -81,7 +81,7 @@ func jemallocColumns() []screen.Column {
 }
 
 // printJemalloc prints what jemalloc has.
-func printJemalloc(o *screen.Output, a *session.JemallocAnswer, v *jemallocView) {
+func printJemalloc(o *screen.Output, a *heaps.JemallocAnswer, v *jemallocView) {
 	o.Printf("jemalloc %s: %s, %s\n", v.Version, units.Count(len(v.Arenas), "arena"), units.Count(v.TCaches, "tcache"))
 	printJemallocArenas(o, v.Arenas, maxArenaRows)
 	o.Printf("its own data: %s of %s in use\n", o.Sizes.Short(v.Own), o.Sizes.Short(v.Metadata))
@@ -95,7 +95,7 @@ func printJemalloc(o *screen.Output, a *session.JemallocAnswer, v *jemallocView)
 }
 
 // noteJemalloc says what makes the numbers less sure.
-func noteJemalloc(o *screen.Output, a *session.JemallocAnswer) {
+func noteJemalloc(o *screen.Output, a *heaps.JemallocAnswer) {
 	odd := a.Torn()
 	for _, c := range a.Caches() {
 		odd += c.Odd
@@ -143,7 +143,7 @@ type jemallocBinView struct {
 }
 
 // jemallocBins are the size classes of an arena, or of all; words are what was typed.
-func jemallocBins(a *session.JemallocAnswer, words []string) ([]jemallocBinView, error) {
+func jemallocBins(a *heaps.JemallocAnswer, words []string) ([]jemallocBinView, error) {
 	only := -1
 	if len(words) > 0 {
 		n, err := strconv.Atoi(words[0])
@@ -186,7 +186,7 @@ type jemallocRegionView struct {
 	Slab    bool   `json:"slab"`
 }
 
-func viewJemallocRegion(r *session.RegionAnswer) jemallocRegionView {
+func viewJemallocRegion(r *heaps.RegionAnswer) jemallocRegionView {
 	return jemallocRegionView{r.Addr.String(), r.Size, regionState(&r.Region), r.Offset, r.Thread, r.Extent.Arena, r.Extent.Start.String(), r.Extent.Len(), r.Extent.Slab}
 }
 
@@ -219,7 +219,7 @@ func regionText(r *jemalloc.Region, thread int) string {
 	return "no block: the rest of its extent"
 }
 
-func printJemallocRegion(o *screen.Output, r *session.RegionAnswer) {
+func printJemallocRegion(o *screen.Output, r *heaps.RegionAnswer) {
 	o.Printf("region %v: %s, %s\n", r.Addr, o.Sizes.Long(r.Size), regionText(&r.Region, r.Thread))
 	kind := "of its own"
 	if r.Extent.Slab {
@@ -247,7 +247,7 @@ type jemallocFragmentationView struct {
 }
 
 // jemallocFragmentation is `fragmentation` of a program whose malloc is jemalloc's.
-func (c *Console) jemallocFragmentation(ctx context.Context, in Input, a *session.JemallocAnswer, limit int) error {
+func (c *Console) jemallocFragmentation(ctx context.Context, in Input, a *heaps.JemallocAnswer, limit int) error {
 	all := jemallocArenaView{}
 	_, own := a.Metadata()
 	for _, x := range a.Arenas() {

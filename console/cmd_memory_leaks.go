@@ -17,6 +17,7 @@ import (
 	"hdb/internal/units"
 	"hdb/query"
 	"hdb/session"
+	"hdb/session/heaps"
 	"hdb/session/recordings"
 )
 
@@ -37,7 +38,7 @@ func leaksCommand() *Command {
 
 // leaksAsked is what leaks is asked for.
 type leaksAsked struct {
-	session.LeakQuestion
+	heaps.LeakQuestion
 	reachable, all bool
 	possible       bool   // rows of possibly lost blocks, too
 	snapshot       bool   // of a copy of the memory if the program runs
@@ -244,7 +245,7 @@ func viewReach(s *[4]graph.Sum) reachView {
 }
 
 // viewUsable are the blocks whose size is the usable one, nil where sums do not mix these with sizes that were asked for.
-func viewUsable(a *session.LeakAnswer) *reachView {
+func viewUsable(a *heaps.LeakAnswer) *reachView {
 	if !a.Mixed() {
 		return nil
 	}
@@ -253,7 +254,7 @@ func viewUsable(a *session.LeakAnswer) *reachView {
 }
 
 // noteUsable says which sums have sizes of two kinds.
-func noteUsable(o *screen.Output, a *session.LeakAnswer) {
+func noteUsable(o *screen.Output, a *heaps.LeakAnswer) {
 	var parts []string
 	for _, k := range reachKinds {
 		if u := a.Usable[k]; u.Blocks > 0 {
@@ -278,7 +279,7 @@ type leakRowView struct {
 // reachKinds are the kinds, the worst first.
 var reachKinds = [...]graph.Reach{graph.Definite, graph.Indirect, graph.Possible, graph.Reachable}
 
-func showLeaks(c *Console, in Input, q leaksAsked, a *session.LeakAnswer, mapped mappedStacks) {
+func showLeaks(c *Console, in Input, q leaksAsked, a *heaps.LeakAnswer, mapped mappedStacks) {
 	views := make([]leakRowView, 0, len(a.Rows))
 	for _, r := range a.Rows {
 		row := r.StackRow
@@ -372,7 +373,7 @@ func (q *leaksAsked) again(n int) string {
 }
 
 // printLeakRow prints the blocks of a stack that are held in one way.
-func printLeakRow(c *Console, o *screen.Output, a *session.LeakAnswer, r *session.LeakRow) {
+func printLeakRow(c *Console, o *screen.Output, a *heaps.LeakAnswer, r *heaps.LeakRow) {
 	with := ""
 	if r.With.Blocks > 0 {
 		with = fmt.Sprintf(", and %s in %s with them", o.Sizes.Long(r.With.Bytes), units.Count(r.With.Blocks, "block"))
@@ -396,7 +397,7 @@ func printLeakRow(c *Console, o *screen.Output, a *session.LeakAnswer, r *sessio
 }
 
 // printReach prints how much is held in each way.
-func printReach(o *screen.Output, q leaksAsked, a *session.LeakAnswer) {
+func printReach(o *screen.Output, q leaksAsked, a *heaps.LeakAnswer) {
 	var table [][]screen.Span
 	for _, k := range reachKinds {
 		if a.Sums[k].Blocks == 0 && k != graph.Definite {
@@ -416,7 +417,7 @@ func printReach(o *screen.Output, q leaksAsked, a *session.LeakAnswer) {
 }
 
 // doubtTexts say what makes it less sure who holds the blocks.
-func doubtTexts(d *session.Doubts, sizes screen.Sizes) (all []string) {
+func doubtTexts(d *heaps.Doubts, sizes screen.Sizes) (all []string) {
 	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	if d.Other != "" {
 		say("the heap of %s is not walked: blocks that are not recorded are unknown, and so is what they hold", d.Other)
@@ -448,7 +449,7 @@ type copyView struct {
 	Written uint64 `json:"written_bytes"`
 }
 
-func viewCopy(c *session.Copy) *copyView {
+func viewCopy(c *heaps.Copy) *copyView {
 	if c == nil {
 		return nil
 	}
@@ -456,7 +457,7 @@ func viewCopy(c *session.Copy) *copyView {
 }
 
 // noteCopy tells what a copy of the memory cost the program.
-func noteCopy(o *screen.Output, c *session.Copy) {
+func noteCopy(o *screen.Output, c *heaps.Copy) {
 	if c == nil {
 		return
 	}

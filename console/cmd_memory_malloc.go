@@ -10,7 +10,7 @@ import (
 	"hdb/console/screen"
 	"hdb/heap/glibc"
 	"hdb/internal/units"
-	"hdb/session"
+	"hdb/session/heaps"
 )
 
 func mallocCommands() []*Command {
@@ -43,7 +43,7 @@ type arenaView struct {
 	Top          uint64 `json:"top_bytes"`
 }
 
-func viewArena(a *session.AllocatorAnswer, i int) arenaView {
+func viewArena(a *heaps.AllocatorAnswer, i int) arenaView {
 	x := &a.Arenas()[i]
 	v := arenaView{Index: i, Address: x.Addr.String(), Locked: x.Locked, Threads: []int{}, Heaps: len(x.Heaps), System: x.SystemMem, MaxSystem: x.MaxSystem, LargestFree: a.LargestFree(i)}
 	for _, tid := range x.Threads {
@@ -95,7 +95,7 @@ type damageView struct {
 	At       *neighbourView `json:"at,omitempty"`
 }
 
-func viewDamages(all []session.HeapDamage) (views []damageView) {
+func viewDamages(all []heaps.HeapDamage) (views []damageView) {
 	for i := range all {
 		d := &all[i]
 		views = append(views, damageView{d.Arena, d.Chunk.String(), d.Field, d.Found(), d.Expected(), d.Passing, viewNeighbour(d.Before), viewNeighbour(d.At)})
@@ -112,7 +112,7 @@ type neighbourView struct {
 	Frames  []frameView `json:"frames,omitempty"`
 }
 
-func viewNeighbour(n *session.HeapNeighbour) *neighbourView {
+func viewNeighbour(n *heaps.HeapNeighbour) *neighbourView {
 	if n == nil {
 		return nil
 	}
@@ -138,7 +138,7 @@ type mallocView struct {
 	Hints     []string      `json:"hints,omitempty"`
 }
 
-func viewMalloc(sizes screen.Sizes, a *session.AllocatorAnswer) mallocView {
+func viewMalloc(sizes screen.Sizes, a *heaps.AllocatorAnswer) mallocView {
 	v := mallocView{Allocator: a.Other, TCaches: len(a.TCaches()), More: a.MoreDamage()}
 	for i := range a.Arenas() {
 		v.Arenas = append(v.Arenas, viewArena(a, i))
@@ -159,15 +159,15 @@ func viewMalloc(sizes screen.Sizes, a *session.AllocatorAnswer) mallocView {
 }
 
 // hintText says what could be done.
-func hintText(sizes screen.Sizes, h session.AllocatorHint) string {
+func hintText(sizes screen.Sizes, h heaps.AllocatorHint) string {
 	switch h.Kind {
-	case session.HintTrim:
+	case heaps.HintTrim:
 		return "malloc_trim(0) would give " + sizes.Long(h.Bytes) + " back to the kernel"
-	case session.HintArenas:
+	case heaps.HintArenas:
 		return fmt.Sprintf("%s beside the main one keep %s at their ends, which malloc_trim leaves: fewer (MALLOC_ARENA_MAX) would keep up to that much less", units.Count(h.N, "arena"), sizes.Long(h.Bytes))
-	case session.HintPools:
+	case heaps.HintPools:
 		return fmt.Sprintf("%s are freed, and lie in pages that live or cached blocks keep: neither malloc_trim(0) nor fewer arenas give them back, only a pool for blocks that live longer", sizes.Long(h.Bytes))
-	case session.HintMmapped:
+	case heaps.HintMmapped:
 		return fmt.Sprintf("%s of at least 128 KiB have %s: malloc has raised its threshold for blocks with mappings of their own to %s (MALLOC_MMAP_THRESHOLD_=131072 keeps it)",
 			units.Count(h.N, "free chunk"), sizes.Long(h.Bytes), sizes.Long(h.Threshold))
 	}
@@ -212,7 +212,7 @@ func runMallocHeap(_ context.Context, c *Console, in Input) error {
 }
 
 // allocators are the heaps that are walked, nil where the program has none of that kind.
-func (c *Console) allocators() (*session.JemallocAnswer, *session.AllocatorAnswer, error) {
+func (c *Console) allocators() (*heaps.JemallocAnswer, *heaps.AllocatorAnswer, error) {
 	je, err := c.s.Mallocs.Jemalloc()
 	if err != nil {
 		return nil, nil, err
@@ -224,7 +224,7 @@ func (c *Console) allocators() (*session.JemallocAnswer, *session.AllocatorAnswe
 	return je, a, nil
 }
 
-func printMalloc(o *screen.Output, a *session.AllocatorAnswer, v *mallocView) {
+func printMalloc(o *screen.Output, a *heaps.AllocatorAnswer, v *mallocView) {
 	title := fmt.Sprintf("malloc of the C library: %s, %s", units.Count(len(v.Arenas), "arena"), units.Count(v.TCaches, "tcache"))
 	if v.Allocator != "" {
 		title += "; the program also has " + v.Allocator + ", which is not told of here"
@@ -276,7 +276,7 @@ func printMalloc(o *screen.Output, a *session.AllocatorAnswer, v *mallocView) {
 }
 
 // printDamages tells where the heap is damaged.
-func printDamages(o *screen.Output, all []session.HeapDamage, threads map[int]int, more int) {
+func printDamages(o *screen.Output, all []heaps.HeapDamage, threads map[int]int, more int) {
 	for i := range all {
 		d := &all[i]
 		if i == maxDamages {
@@ -304,7 +304,7 @@ func printDamages(o *screen.Output, all []session.HeapDamage, threads map[int]in
 }
 
 // neighbourText is a chunk in a sentence.
-func neighbourText(o *screen.Output, n *session.HeapNeighbour) string {
+func neighbourText(o *screen.Output, n *heaps.HeapNeighbour) string {
 	text := fmt.Sprintf("%s, %s at %v", stateWords[n.State], o.Sizes.Long(n.Size), n.Addr)
 	if n.Event == nil {
 		return text
@@ -313,7 +313,7 @@ func neighbourText(o *screen.Output, n *session.HeapNeighbour) string {
 }
 
 // makerText is who made a block that is recorded.
-func makerText(o *screen.Output, n *session.HeapNeighbour) string {
+func makerText(o *screen.Output, n *heaps.HeapNeighbour) string {
 	text := fmt.Sprintf("#%d %s", n.Event.Seq, n.Event.CallText(o.Sizes.Argument))
 	if n.Owner < len(n.Frames) {
 		f := &n.Frames[n.Owner]

@@ -11,7 +11,7 @@ import (
 	"hdb/heap/graph"
 	"hdb/internal/units"
 	"hdb/names"
-	"hdb/session"
+	"hdb/session/heaps"
 )
 
 func refsCommands() []*Command {
@@ -50,12 +50,12 @@ type heldView struct {
 	Behind bool   `json:"behind_header,omitempty"`
 }
 
-func viewHeld(b *session.HeldBlock) heldView {
+func viewHeld(b *heaps.HeldBlock) heldView {
 	return heldView{fmt.Sprintf("%#x", b.Addr), b.Size, b.Seq, viewType(b.Type), reachWord(b), b.Behind}
 }
 
 // reachWord is reachText for programs.
-func reachWord(b *session.HeldBlock) string {
+func reachWord(b *heaps.HeldBlock) string {
 	if b.Behind {
 		return b.Reach.String()
 	}
@@ -63,7 +63,7 @@ func reachWord(b *session.HeldBlock) string {
 }
 
 // reachText says how a block is held: those of Go's collector are not lost.
-func reachText(b *session.HeldBlock) string {
+func reachText(b *heaps.HeldBlock) string {
 	switch {
 	case b.Behind:
 		return b.Reach.String() + ", only behind a header"
@@ -81,12 +81,12 @@ func reachText(b *session.HeldBlock) string {
 
 // holderWords are the words of the kinds.
 var holderWords = [...]string{
-	session.HeldByGlobal: "global", session.HeldByStack: "stack", session.HeldByRegister: "register", session.HeldByTLS: "thread-local", session.HeldByThread: "thread",
-	session.HeldByMapping: "mapping", session.HeldByPool: "pool", session.HeldByBlock: "block",
-	session.HeldByGoroutine: "goroutine", session.HeldByRuntime: "runtime",
+	heaps.HeldByGlobal: "global", heaps.HeldByStack: "stack", heaps.HeldByRegister: "register", heaps.HeldByTLS: "thread-local", heaps.HeldByThread: "thread",
+	heaps.HeldByMapping: "mapping", heaps.HeldByPool: "pool", heaps.HeldByBlock: "block",
+	heaps.HeldByGoroutine: "goroutine", heaps.HeldByRuntime: "runtime",
 }
 
-func viewHolder(h *session.Holder) holderView {
+func viewHolder(h *heaps.Holder) holderView {
 	v := holderView{Kind: holderWords[h.Kind], Thread: h.Thread, Goroutine: h.Goroutine, Hidden: h.Hidden, Name: h.Name, Into: h.Into}
 	if h.At != 0 {
 		v.At = fmt.Sprintf("%#x", h.At)
@@ -109,7 +109,7 @@ func viewHolder(h *session.Holder) holderView {
 }
 
 // heldText is a block in a sentence.
-func heldText(o *screen.Output, b *session.HeldBlock) string {
+func heldText(o *screen.Output, b *heaps.HeldBlock) string {
 	text := fmt.Sprintf("block of %s at %#x", o.Sizes.Long(b.Size), b.Addr)
 	switch t := b.Type; {
 	case t == nil:
@@ -133,16 +133,16 @@ func withArticle(name string) string {
 }
 
 // holderText says what points to a block.
-func holderText(o *screen.Output, h *session.Holder) string {
+func holderText(o *screen.Output, h *heaps.Holder) string {
 	text := ""
 	switch h.Kind {
-	case session.HeldByGlobal:
+	case heaps.HeldByGlobal:
 		text = "global " + h.Name
 		if h.Name == "" {
 			text = fmt.Sprintf("%s at %#x", h.Region.Kind, h.At)
 		}
 		text += "  " + filepath.Base(h.Region.Module)
-	case session.HeldByStack:
+	case heaps.HeldByStack:
 		text = fmt.Sprintf("thread %d, ", h.Thread)
 		if h.Thread == 0 {
 			text = ""
@@ -155,22 +155,22 @@ func holderText(o *screen.Output, h *session.Holder) string {
 		default:
 			text += fmt.Sprintf("frame %d %s, variable %s", h.Frame.Num, o.Names.Short(h.Frame.Name()), h.Name)
 		}
-	case session.HeldByRegister:
+	case heaps.HeldByRegister:
 		text = fmt.Sprintf("thread %d, register %s", h.Thread, h.Name)
-	case session.HeldByGoroutine:
+	case heaps.HeldByGoroutine:
 		text = fmt.Sprintf("goroutine %d, stack at %#x", h.Goroutine, h.At)
-	case session.HeldByRuntime:
+	case heaps.HeldByRuntime:
 		text = h.Name
-	case session.HeldByTLS:
+	case heaps.HeldByTLS:
 		text = localText(h)
-	case session.HeldByThread:
+	case heaps.HeldByThread:
 		text = h.Name
 		if h.Thread != 0 {
 			text = fmt.Sprintf("thread %d, its %s", h.Thread, h.Name)
 		}
-	case session.HeldByPool:
+	case heaps.HeldByPool:
 		text = fmt.Sprintf("a pool's own memory at %#x", h.At)
-	case session.HeldByBlock:
+	case heaps.HeldByBlock:
 		member := fmt.Sprintf("byte %s", units.Grouped(h.Field))
 		if h.Name != "" {
 			member = "member " + strings.TrimPrefix(h.Name, ".")
@@ -197,7 +197,7 @@ func holderText(o *screen.Output, h *session.Holder) string {
 }
 
 // localText is a word in thread-local storage.
-func localText(h *session.Holder) string {
+func localText(h *heaps.Holder) string {
 	text := "thread-local storage"
 	switch {
 	case h.Name != "":
@@ -262,7 +262,7 @@ func runRefs(ctx context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func showRefs(c *Console, in Input, text string, a *session.RefsAnswer) {
+func showRefs(c *Console, in Input, text string, a *heaps.RefsAnswer) {
 	views := make([]holderView, 0, len(a.Holders))
 	for i := range a.Holders {
 		views = append(views, viewHolder(&a.Holders[i]))
@@ -286,14 +286,14 @@ func showRefs(c *Console, in Input, text string, a *session.RefsAnswer) {
 	})
 }
 
-func printHolders(o *screen.Output, holders []session.Holder) {
+func printHolders(o *screen.Output, holders []heaps.Holder) {
 	for i := range holders {
 		o.Printf("  %s\n", holderText(o, &holders[i]))
 	}
 }
 
 // printHeld says in which block an address lies, and how that is held.
-func printHeld(o *screen.Output, at uint64, b *session.HeldBlock) {
+func printHeld(o *screen.Output, at uint64, b *heaps.HeldBlock) {
 	text := heldText(o, b)
 	if at != b.Addr {
 		text = fmt.Sprintf("%#x is byte %s of the %s", at, units.Grouped(at-b.Addr), text)
@@ -301,7 +301,7 @@ func printHeld(o *screen.Output, at uint64, b *session.HeldBlock) {
 	o.Printf("%s: %s\n", text, reachText(b))
 }
 
-func showPath(c *Console, in Input, a *session.PathAnswer) {
+func showPath(c *Console, in Input, a *heaps.PathAnswer) {
 	type step struct {
 		Holder holderView `json:"holder"`
 		To     heldView   `json:"to_block"`
@@ -326,7 +326,7 @@ const (
 	pathEnd   = 8
 )
 
-func printPath(o *screen.Output, a *session.PathAnswer) {
+func printPath(o *screen.Output, a *heaps.PathAnswer) {
 	if len(a.Steps) == 0 {
 		o.Printf("no root leads to it\n")
 		return
@@ -345,7 +345,7 @@ func printPath(o *screen.Output, a *session.PathAnswer) {
 		} else {
 			member := fmt.Sprintf("byte %s", units.Grouped(s.Holder.Field))
 			switch {
-			case s.Holder.Kind == session.HeldByTLS:
+			case s.Holder.Kind == heaps.HeldByTLS:
 				member = localText(&s.Holder)
 			case s.Holder.Name != "":
 				member = strings.TrimPrefix(s.Holder.Name, ".")
@@ -360,7 +360,7 @@ func printPath(o *screen.Output, a *session.PathAnswer) {
 	if a.Expression != "" && len(a.Steps) > 1 && !long {
 		where := ""
 		for i := range a.Steps {
-			if h := &a.Steps[i].Holder; h.Kind == session.HeldByTLS && h.Thread != 0 {
+			if h := &a.Steps[i].Holder; h.Kind == heaps.HeldByTLS && h.Thread != 0 {
 				where = fmt.Sprintf(" in thread %d", h.Thread)
 			}
 		}
@@ -423,7 +423,7 @@ func runWhy(ctx context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func showWhy(c *Console, in Input, text string, w *session.WhyAnswer) {
+func showWhy(c *Console, in Input, text string, w *heaps.WhyAnswer) {
 	type whyView struct {
 		heldView
 		Address string       `json:"address"`

@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"hdb/console/screen"
-	"hdb/session"
+	"hdb/session/heaps"
 )
 
 // TestLongPath: a way through a long list has its beginning and its end, and says how much is between.
 func TestLongPath(t *testing.T) {
 	for steps, lines := range map[int]int{1: 2, pathBegin + pathEnd + 1: 2 * (pathBegin + pathEnd + 1), 1000: 2*(pathBegin+pathEnd) + 1} {
-		a := &session.PathAnswer{Steps: make([]session.PathStep, steps)}
-		a.Steps[0].Holder = session.Holder{Kind: session.HeldByRegister, Name: "rbx", Thread: 1}
+		a := &heaps.PathAnswer{Steps: make([]heaps.PathStep, steps)}
+		a.Steps[0].Holder = heaps.Holder{Kind: heaps.HeldByRegister, Name: "rbx", Thread: 1}
 		var out bytes.Buffer
 		printPath(&screen.Output{W: &out}, a)
 		text := out.String()

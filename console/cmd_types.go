@@ -14,7 +14,7 @@ import (
 	"hdb/internal/cond"
 	"hdb/internal/units"
 	"hdb/query"
-	"hdb/session"
+	"hdb/session/heaps"
 	"hdb/values"
 	"hdb/values/blocktype"
 )
@@ -75,7 +75,7 @@ type blockHitView struct {
 	typeView
 }
 
-func (c *Console) viewBlock(b *session.TypedBlock) blockHitView {
+func (c *Console) viewBlock(b *heaps.TypedBlock) blockHitView {
 	v := blockHitView{Block: fmt.Sprintf("%#x", b.Addr), Size: b.Size, Event: b.Seq, typeView: viewType(b.Type)}
 	if b.Event != nil {
 		v.Function = c.s.Queries.OwnerOf(b.Event)

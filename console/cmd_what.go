@@ -14,7 +14,7 @@ import (
 	"hdb/internal/addr"
 	"hdb/internal/units"
 	"hdb/recording"
-	"hdb/session"
+	"hdb/session/heaps"
 )
 
 func whatCommand() *Command {
@@ -83,7 +83,7 @@ type whatView struct {
 	Whence  *whenceView    `json:"recorded,omitempty"`
 }
 
-func viewWhat(c *Console, w *session.What) whatView {
+func viewWhat(c *Console, w *heaps.What) whatView {
 	threads := threadNames(c.s)
 	v := whatView{Address: w.Addr.String()}
 	region := func(r *regions.Region) *regionView {
@@ -124,11 +124,11 @@ func viewWhat(c *Console, w *session.What) whatView {
 type whatText struct {
 	c       *Console
 	o       *screen.Output
-	w       *session.What
+	w       *heaps.What
 	threads map[int]string
 }
 
-func printWhat(c *Console, o *screen.Output, w *session.What) {
+func printWhat(c *Console, o *screen.Output, w *heaps.What) {
 	t := whatText{c, o, w, threadNames(c.s)}
 	o.Line(screen.Addr(w.Addr.String()), screen.Plain(" is "+t.headline()))
 	switch {
@@ -189,7 +189,7 @@ func (t *whatText) symbol() string {
 	return text + " in " + filepath.Base(s.Module)
 }
 
-func (t *whatText) stack(p *session.StackPlace) string {
+func (t *whatText) stack(p *heaps.StackPlace) string {
 	where := fmt.Sprintf("the stack of thread %d", p.Thread)
 	f := p.Frame
 	switch {

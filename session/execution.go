@@ -10,6 +10,7 @@ import (
 	"hdb/internal/addr"
 	"hdb/internal/cond"
 	"hdb/session/cpython"
+	"hdb/session/heaps"
 	"hdb/session/target"
 	"hdb/session/view"
 )
@@ -32,7 +33,7 @@ type Execution struct {
 	stops    *Stops
 	recorder *Recorder
 	python   *cpython.Python
-	mallocs  *Mallocs
+	mallocs  *heaps.Mallocs
 
 	ended func() // forgets a process that has ended
 

@@ -13,6 +13,7 @@ import (
 	"hdb/query"
 	"hdb/recording"
 	"hdb/session/cpython"
+	"hdb/session/heaps"
 	"hdb/session/view"
 )
 
@@ -38,15 +39,15 @@ type Report struct {
 	Exec      string // the program now running, after an exec
 	Child     int    // the process forked
 	Elapsed   time.Duration
-	Frames    []names.Frame   // from the innermost to the user's, see showFrames
-	Python    *names.Frame    // the function of Python that the thread is in
-	Blamed    *cpython.Damage // the damaged block for which CPython's debug hooks ended the program
-	Aborted   *MallocAbort    // why the C library's malloc has ended the program
-	InPython  bool            // the stop is about that one, and Frames has none
-	Stop      string          // the report of a recorded stop, as it was shown
-	Leaving   bool            // the program is about to exit: at a function of leavingFunctions or goExit, or at the system call
-	Drawn     bool            // the recording tells where this is: the moment of its peak
-	Verb      string          // "start", "step" ...: what ended here without a numbered stop
+	Frames    []names.Frame      // from the innermost to the user's, see showFrames
+	Python    *names.Frame       // the function of Python that the thread is in
+	Blamed    *cpython.Damage    // the damaged block for which CPython's debug hooks ended the program
+	Aborted   *heaps.MallocAbort // why the C library's malloc has ended the program
+	InPython  bool               // the stop is about that one, and Frames has none
+	Stop      string             // the report of a recorded stop, as it was shown
+	Leaving   bool               // the program is about to exit: at a function of leavingFunctions or goExit, or at the system call
+	Drawn     bool               // the recording tells where this is: the moment of its peak
+	Verb      string             // "start", "step" ...: what ended here without a numbered stop
 }
 
 // Finished is what `finish` ran to the end of. Values.Returned tells the value.

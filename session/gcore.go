@@ -7,7 +7,6 @@ import (
 	"slices"
 	"syscall"
 
-	"hdb/inferior"
 	"hdb/inferior/corefile"
 	"hdb/internal/outfile"
 	"hdb/unwind"
@@ -31,7 +30,7 @@ func (c *Cores) Write(path string, force bool) (WrittenCore, error) {
 	if path == "" {
 		path = fmt.Sprintf("core.%d", c.target.Proc.PID())
 	}
-	im, err := c.target.Proc.CoreImage(c.sel.Cur.Thread, c.planes.data.owns)
+	im, err := c.target.Proc.CoreImage(c.sel.Cur.Thread, c.target.OwnsMapping)
 	if err != nil {
 		return WrittenCore{}, err
 	}
@@ -71,11 +70,6 @@ func allocated(path string) int64 {
 		return 512 * sys.Blocks
 	}
 	return st.Size()
-}
-
-// owns tells whether a mapping is the probe's.
-func (d *dataPlane) owns(m inferior.Mapping) bool {
-	return d.target.Probe != nil && d.target.Probe.Owns(m.Low)
 }
 
 // leaveProbe has threads that stand in the probe's code, which is not in the core, stand in

@@ -12,6 +12,7 @@ import (
 	"hdb/heap/golang"
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/session/heaps"
 	"hdb/session/target"
 	"hdb/session/view"
 	"hdb/symbols"
@@ -22,7 +23,7 @@ type GoCollections struct {
 	target *target.Target
 	sel    *view.Selection
 	exec   *Execution
-	heap   *Heap
+	heap   *heaps.Heap
 	call   *goCall // that is under way: hdb was stopped while it was made; nil: none
 }
 
@@ -210,7 +211,7 @@ func (g *GoCollections) begun(strict bool) (*goCall, error) {
 
 // sum is what the heap has in use.
 func (g *GoCollections) sum() (golang.Sum, error) {
-	open := g.heap.goHeap()
+	open := g.heap.GoHeap()
 	if open == nil {
 		return golang.Sum{}, ErrNoGo
 	}
@@ -218,7 +219,7 @@ func (g *GoCollections) sum() (golang.Sum, error) {
 	if err != nil {
 		return golang.Sum{}, err
 	}
-	src.Memory = heapMemory{g.target, g.target.Proc}
+	src.Memory = g.target.UntilGivenUp(g.target.Proc)
 	ctx, done := g.target.Bound()
 	defer done()
 	h, err := golang.Open(ctx, src)

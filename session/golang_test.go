@@ -15,6 +15,7 @@ import (
 	"hdb/names"
 	"hdb/query"
 	"hdb/report"
+	"hdb/session/heaps"
 	"hdb/session/recordings"
 	"hdb/session/target"
 	"hdb/testprogs"
@@ -217,7 +218,7 @@ func TestTypesAreInferredWhenAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	must(t)(s.Run(nil))
-	if _, _, err := s.BlockTypes.SearchBlocks(t.Context(), []byte("no block has this"), 1); err != nil || s.Heap.named != nil {
+	if _, _, err := s.BlockTypes.SearchBlocks(t.Context(), []byte("no block has this"), 1); err != nil || s.Heap.Named != nil {
 		t.Errorf("the graph was built for no hit: %v", err)
 	}
 	for _, c := range []struct {
@@ -237,12 +238,12 @@ func TestTypesAreInferredWhenAsked(t *testing.T) {
 		if last := w.Largest[c.limit-1].Type; last == nil || last.Name != c.typ {
 			t.Errorf("of %d blocks the last is of %v, want %s", c.limit, last, c.typ)
 		}
-		if inferred := s.Heap.named.golang.all != nil; inferred != c.inferred {
+		if inferred := s.Heap.Named.Golang.All != nil; inferred != c.inferred {
 			t.Errorf("for %d blocks all types were looked for: %v", c.limit, inferred)
 		}
 		// What is asked of one block has its type, whatever was asked before.
 		for _, b := range w.Largest {
-			s.Heap.named = nil
+			s.Heap.Named = nil
 			if p, err := s.Heap.Path(t.Context(), b.Addr); err != nil || p.Block.Type == nil || p.Block.Type.Name != c.typ {
 				t.Fatalf("the block at %#x is told alone as %+v: %v", b.Addr, p, err)
 			}
@@ -258,7 +259,7 @@ func TestWayFromAStack(t *testing.T) {
 		t.Fatal(err)
 	}
 	must(t)(s.Run(nil))
-	a, err := s.Heap.Leaks(t.Context(), LeakQuestion{Limit: 100})
+	a, err := s.Heap.Leaks(t.Context(), heaps.LeakQuestion{Limit: 100})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"hdb/heap"
 	"hdb/heap/graph"
+	"hdb/session/heaps"
 	"hdb/session/target"
 	"hdb/testprogs"
 )
@@ -36,12 +37,12 @@ func TestGoHeapBesideRecording(t *testing.T) {
 		if rows, slots, err := s.Heap.TopTypes(t.Context(), heap.ByLive); err != nil || len(rows) == 0 || !slots {
 			t.Errorf("recorded %v: %d types, of slots %v, %v", recorded, len(rows), slots, err)
 		}
-		a, err := s.Heap.Leaks(t.Context(), LeakQuestion{Limit: 5})
+		a, err := s.Heap.Leaks(t.Context(), heaps.LeakQuestion{Limit: 5})
 		if err != nil || !a.GoKnown {
 			t.Fatalf("recorded %v: %+v, %v", recorded, a, err)
 		}
 		answers[recorded] = a.Go[graph.Reachable]
-		if _, _, _, err := s.Queries.MappedStacks(LeakQuestion{}.Since, 5); recorded && err != nil {
+		if _, _, _, err := s.Queries.MappedStacks(heaps.LeakQuestion{}.Since, 5); recorded && err != nil {
 			t.Errorf("mappings: %v", err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"hdb/heap"
 	"hdb/memory"
+	"hdb/session/heaps"
 	"hdb/session/target"
 )
 
@@ -49,11 +50,11 @@ func recordedBlocksOfNow(t *testing.T, mode target.ProbeMode) {
 func compareRecorded(t *testing.T, s *Session) int {
 	t.Helper()
 	var src memory.Source
-	if err := s.Heap.record(&src, heap.End); err != nil {
+	if err := s.Heap.Record(&src, heap.End); err != nil {
 		t.Fatal(err)
 	}
 	got := src.Recorded
-	if _, ok := got.(liveBlocks); !ok {
+	if _, ok := got.(heaps.LiveBlocks); !ok {
 		t.Fatalf("%T", got)
 	}
 	r, err := s.Queries.BlockEvents()
@@ -65,7 +66,7 @@ func compareRecorded(t *testing.T, s *Session) int {
 	}
 	var want []memory.Block
 	for _, b := range r.Index.Held(heap.End) {
-		want = append(want, blockOf(b.Addr, b.Size, b.Seq, b.Stack))
+		want = append(want, heaps.BlockOf(b.Addr, b.Size, b.Seq, b.Stack))
 	}
 	want = memory.ListRecorded(want)
 	all := make([]memory.Block, len(want)+1)

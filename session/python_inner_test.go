@@ -8,6 +8,7 @@ import (
 	"hdb/heap/graph"
 	"hdb/internal/addr"
 	"hdb/python/pymalloc"
+	"hdb/session/heaps"
 )
 
 // TestBehindHeaders has blocks of headers of debug hooks within each other, as a hostile program may write them, without
@@ -25,7 +26,7 @@ func TestBehindHeaders(t *testing.T) {
 	}{{base + header, true}, {base + 2*header, true}, {base + 3*header, false}, {base + size - 2*header, false}} {
 		var tried []addr.Run
 		memory.reads = 0
-		got := behindHeaders(memory, graph.Block{Addr: base, Size: size}, c.at, func(start addr.Run) bool {
+		got := heaps.BehindHeaders(memory, graph.Block{Addr: base, Size: size}, c.at, func(start addr.Run) bool {
 			tried = append(tried, start)
 			return false
 		})

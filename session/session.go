@@ -6,6 +6,7 @@ import (
 	"hdb/query"
 	"hdb/recording"
 	"hdb/session/cpython"
+	"hdb/session/heaps"
 	"hdb/session/recordings"
 	"hdb/session/target"
 	"hdb/session/variables"
@@ -33,10 +34,10 @@ type Session struct {
 	PythonHeaps cpython.Heaps   // the heaps of CPython's allocator of small blocks
 	Objects     cpython.Objects // the objects of Python
 
-	Heap          *Heap          // what the memory of the process holds
-	Mallocs       *Mallocs       // what the allocators of C have
-	BlockTypes    *BlockTypes    // of which types its blocks are
-	GoCollections *GoCollections // of its garbage, in a Go program
+	Heap          *heaps.Heap       // what the memory of the process holds
+	Mallocs       *heaps.Mallocs    // what the allocators of C have
+	BlockTypes    *heaps.BlockTypes // of which types its blocks are
+	GoCollections *GoCollections    // of its garbage, in a Go program
 
 	Conditions *Conditions // what is wrong or in doubt with conditions
 	Stops      *Stops      // the numbered stops
@@ -116,9 +117,9 @@ func (s *Session) wire() {
 
 	s.Recorded = recordings.NewRecorded(c, s.account, s.Recorder)
 	s.Recorder.status = s.Recorded.Status
-	s.BlockTypes = newBlockTypes(c, s.Recorded, s.Values)
+	s.BlockTypes = heaps.NewBlockTypes(c, s.Recorded, s.Values)
 	s.Queries = recordings.NewQueries(c, s.Recorded, recordings.Neighbours{
-		Likes: &s.likes.Likenesses, Function: s.Allocators.function, Types: s.BlockTypes.types, Open: s.openOther,
+		Likes: &s.likes.Likenesses, Function: s.Allocators.function, Types: s.BlockTypes.Types, Open: s.openOther,
 	})
 	s.Planes.wrong.blocks, s.Planes.states.recorded = s.Queries.BlockEvents, s.Queries.BlockEvents
 	s.Travel = &Travel{target: c, sel: s.Selection, demand: s.demand, recorded: s.Recorded, queries: s.Queries, types: s.BlockTypes}
@@ -128,17 +129,12 @@ func (s *Session) wire() {
 	s.Python = cpython.NewPython(c, s.Selection)
 	s.PythonHeaps = cpython.Heaps{Python: s.Python}
 	s.Objects = cpython.Objects{Python: s.Python}
-	s.Heap = &Heap{
-		target: c, recorded: s.Recorded, queries: s.Queries, values: s.Values, types: s.BlockTypes,
-		space:  &heapSpace{c, s.Planes, s.PythonHeaps, s.walker},
-		places: &placeNames{target: c, values: s.Values, walker: s.walker},
-	}
-	s.Mallocs = &Mallocs{c, s.Heap, s.Recorded, s.Queries}
-	older := &olderBlocks{target: c, allocator: s.Heap.allocator}
-	s.BlockTypes.heap = s.Heap
+	s.Heap = heaps.New(c, s.Recorded, s.Queries, s.Values, s.BlockTypes, s.PythonHeaps, s.walker)
+	s.Mallocs = heaps.NewMallocs(s.Heap)
+	older := heaps.NewOlderBlocks(s.Heap)
 	s.GoCollections = &GoCollections{target: c, sel: s.Selection, exec: s.Execution, heap: s.Heap}
-	s.Planes.data.older = older.all
-	s.Planes.wrong.free, s.Planes.wrong.before = older.free, older.freeBefore
+	s.Planes.data.older = older.All
+	s.Planes.wrong.free, s.Planes.wrong.before = older.Free, older.FreeBefore
 	s.Cython = &Cython{c, s.Selection, s.Values, s.Python, s.Stepping}
 	s.Execution.python, s.Execution.mallocs = s.Python, s.Mallocs
 	s.PythonStepping = &PythonStepping{c, s.Selection, s.Execution, s.Python, s.Stops.python}
@@ -182,7 +178,7 @@ func (s *Session) Recalled() bool { return s.target.Recalled() }
 // cut is no answer; nothing that stays is made of it.
 func (s *Session) Within(r *capture.Reading) (before *capture.Reading) {
 	if before = s.target.Within(r); before.Cut() != nil {
-		s.Heap.forget()
+		s.Heap.Forget()
 	}
 	return before
 }

@@ -14,6 +14,7 @@ import (
 	"hdb/internal/cond"
 	"hdb/query"
 	"hdb/recording"
+	"hdb/session/heaps"
 	"hdb/session/recordings"
 	"hdb/session/target"
 	"hdb/session/view"
@@ -27,7 +28,7 @@ type Travel struct {
 	demand   *demand // whose stops a replay looks for
 	recorded *recordings.Recorded
 	queries  *recordings.Queries
-	types    *BlockTypes
+	types    *heaps.BlockTypes
 }
 
 // Goto brings the view to a moment, see MomentOf: its event is selected, for bt,

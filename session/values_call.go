@@ -26,10 +26,6 @@ type functionCalls struct {
 	values   *variables.Values
 }
 
-// redZone is how far below the stack pointer a function may keep data (System V ABI,
-// section 3.2.2).
-const redZone = 128
-
 // call has the selected thread call a function while the other threads stand. Then the
 // thread is as it was, whether the function has returned or something stopped it: that is
 // an error. What the function has changed in memory stays.
@@ -118,7 +114,7 @@ func (k *functionCalls) prepare(r *inferior.Registers, c calls.Call) (back addr.
 		return 0, err
 	}
 	back = addr.Run(auxv[corefile.AtEntry])
-	sp := r.Rsp - redZone
+	sp := r.Rsp - addr.RedZone
 	word := func(a calls.Argument) (uint64, error) {
 		if a.Data == nil {
 			return a.N, nil

@@ -287,8 +287,7 @@ func (w *wrongFrees) blocksInData(base string) bool {
 // pointer and the block with its thread-local storage, or of the first thread, up to the end of
 // the mapping that the kernel has made.
 func (w *wrongFrees) onStack(t *inferior.Thread, regs inferior.Registers, at addr.Run) bool {
-	const redZone = 128
-	sp := regs.SP() - redZone
+	sp := regs.SP() - addr.RedZone
 	if at < sp {
 		return false
 	}

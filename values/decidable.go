@@ -258,7 +258,7 @@ func (d *decider) place(s *Spot, a addr.Run, variable bool, round uint64) bool {
 	toCFA := s.Disp - d.cfa.Offset
 	switch low := int64(-frameBelow); {
 	case s.Reg == unwind.RSP && d.cfa.Reg == unwind.RSP:
-		if s.Disp >= -redZone && toCFA < argumentsAbove {
+		if s.Disp >= -addr.RedZone && toCFA < argumentsAbove {
 			s.Kind = OnStack
 		}
 	case s.Reg == unwind.RBP && d.cfa.Reg == unwind.RBP:

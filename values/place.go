@@ -75,17 +75,13 @@ func (w *World) Address(f *Frame, src string) (addr.Run, Unit, error) {
 	return a, v.unit(), err
 }
 
-// redZone is how far below the stack pointer a leaf function keeps variables (System V
-// ABI, section 3.2.2), and stackArgs how far above the CFA its parameters can be.
-const (
-	redZone   = 128
-	stackArgs = 4096
-)
+// stackArgs is how far above the CFA parameters of a function can be.
+const stackArgs = 4096
 
 // holds reports whether an address is in the frame's part of the stack.
 func (f *Frame) holds(a addr.Run) bool {
 	sp, ok := f.Regs.Get(unwind.RSP)
-	return ok && f.CFA != 0 && uint64(a) >= sp-redZone && a < f.CFA+stackArgs
+	return ok && f.CFA != 0 && uint64(a) >= sp-addr.RedZone && a < f.CFA+stackArgs
 }
 
 // A Unit is the numbers that a pointer points to. Memory is shown in such units.

@@ -8,9 +8,6 @@ import (
 	"hdb/internal/addr"
 )
 
-// redZone is how many bytes below the stack pointer are in use (System V ABI, AMD64).
-const redZone = 128
-
 // A stack is the memory that a thread was made with: its guard, the stack itself, and at the
 // end static thread-local storage and struct pthread, as glibc has them.
 type stack struct {
@@ -144,7 +141,7 @@ func usedFrom(start, end addr.Run, pointers []addr.Run) addr.Run {
 	if used == end {
 		return end
 	}
-	return max(start, used-min(redZone, used))
+	return max(start, used-min(addr.RedZone, used))
 }
 
 // stackOf finds the stack that a thread was made with by its thread pointer: struct pthread

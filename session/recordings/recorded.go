@@ -249,6 +249,15 @@ func (r *Recorded) Followed() bool {
 	return r.target.Mode() == target.Live && !r.target.Beside && r.target.Proc != nil && r.Account.Rec.Log() != nil
 }
 
+// Now is what lives by the events that were seen, recorded or not.
+func (r *Recorded) Now() recording.Live { return r.Account.Rec.Live() }
+
+// CallsMissed reports whether calls of the process were not followed.
+func (r *Recorded) CallsMissed() bool { return r.Account.Gaps.Calls() }
+
+// Seq is the number of the last event that was seen.
+func (r *Recorded) Seq() uint64 { return r.Account.Rec.Seq() }
+
 // Event is the recorded event of that number.
 func (r *Recorded) Event(seq uint64) (*recording.Event, bool) {
 	src := r.Source()

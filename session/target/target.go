@@ -12,6 +12,7 @@ import (
 	"hdb/probe"
 	"hdb/query"
 	"hdb/recording"
+	"io"
 	"regexp"
 	"strings"
 	"sync/atomic"
@@ -137,7 +138,10 @@ func (c *Target) OwnWork() func() {
 	}
 }
 
-// exclusive runs f while no event is being taken from the probe.
+// OwnsMapping reports whether a mapping is the probe's.
+func (c *Target) OwnsMapping(m inferior.Mapping) bool { return c.Probe != nil && c.Probe.Owns(m.Low) }
+
+// Exclusive runs f while no event is being taken from the probe.
 func (c *Target) Exclusive(f func()) {
 	if c.Probe != nil {
 		c.Probe.Exclusive(f)
@@ -243,4 +247,19 @@ func Uint(b []byte) (v uint64) {
 		v = v<<8 | uint64(b[i])
 	}
 	return v
+}
+
+// UntilGivenUp is memory that cannot be read any more once the user has given up what runs.
+func (c *Target) UntilGivenUp(of io.ReaderAt) io.ReaderAt { return boundedMemory{c, of} }
+
+type boundedMemory struct {
+	target *Target
+	of     io.ReaderAt
+}
+
+func (m boundedMemory) ReadAt(b []byte, at int64) (int, error) {
+	if m.target.Reading.GivenUp() {
+		return 0, m.target.Reading.Cut()
+	}
+	return m.of.ReadAt(b, at)
 }

@@ -1,4 +1,4 @@
-package session
+package heaps
 
 import (
 	"hdb/capture"
@@ -6,7 +6,6 @@ import (
 	"hdb/memory"
 	"hdb/query"
 	"hdb/recording"
-	"hdb/session/recordings"
 	"hdb/session/target"
 	"hdb/session/variables"
 	"hdb/symbols"
@@ -16,13 +15,13 @@ import (
 // BlockTypes tells of which types blocks of the heap are.
 type BlockTypes struct {
 	target   *target.Target
-	recorded *recordings.Recorded
+	recorded history
 	values   *variables.Values
 	heap     *Heap
 	kept     query.BlockTypes
 }
 
-func newBlockTypes(c *target.Target, r *recordings.Recorded, v *variables.Values) *BlockTypes {
+func NewBlockTypes(c *target.Target, r history, v *variables.Values) *BlockTypes {
 	t := &BlockTypes{target: c, recorded: r, values: v}
 	t.kept = query.BlockTypes{Program: &v.World.Program, Object: c.Names.ObjectAt, GoTypeOf: c.Names.GoType, Memory: t.present}
 	return t
@@ -34,7 +33,7 @@ func (t *BlockTypes) present() bool {
 }
 
 // types is what tells types now.
-func (t *BlockTypes) types() *query.BlockTypes {
+func (t *BlockTypes) Types() *query.BlockTypes {
 	t.kept.Attribution = t.target.Attribution
 	return &t.kept
 }
@@ -55,7 +54,7 @@ func (t *BlockTypes) held(b *memory.Block) (capture.Source, *capture.Held) {
 // withoutDebug tells that the code that allocated a block has no debug information.
 func (t *BlockTypes) withoutDebug(b *memory.Block) bool {
 	src, held := t.held(b)
-	return held != nil && t.types().NoDebug(src, held)
+	return held != nil && t.Types().NoDebug(src, held)
 }
 
 // Of is the type of a block, nil if it is not known: of one of the recording by the code that allocated it
@@ -63,11 +62,11 @@ func (t *BlockTypes) withoutDebug(b *memory.Block) bool {
 func (t *BlockTypes) Of(b *memory.Block) (typ *blocktype.Type) {
 	_ = symbols.Guard(func() { // a file that is cut meanwhile tells nothing
 		if b.Seq == 0 {
-			typ = t.types().OfMemory(addr.Run(b.Addr), b.Size)
+			typ = t.Types().OfMemory(addr.Run(b.Addr), b.Size)
 			return
 		}
 		if src, held := t.held(b); held != nil {
-			typ = t.types().Of(src, held)
+			typ = t.Types().Of(src, held)
 		}
 	})
 	return typ

@@ -1,13 +1,15 @@
-package session
+package heaps
 
 import (
-	"io"
-
+	"hdb/capture"
 	"hdb/heap"
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/memory"
-	"hdb/session/recordings"
+	"hdb/names"
+	"hdb/query"
+	"hdb/recording"
+	"hdb/session/cpython"
 	"hdb/session/target"
 	"hdb/session/variables"
 	"hdb/symbols"
@@ -16,8 +18,8 @@ import (
 // Heap asks what the memory of a stopped process, or of a core file, holds.
 type Heap struct {
 	target   *target.Target
-	recorded *recordings.Recorded
-	queries  *recordings.Queries
+	recorded history
+	queries  questions
 	values   *variables.Values
 	types    *BlockTypes
 	space    *heapSpace
@@ -27,12 +29,47 @@ type Heap struct {
 	of      *inferior.Process  // that the image is of
 	changes uint64             // its Changes when the image was made
 	events  uint64             // how many the recording had then
-	named   *namer             // of the image's graph
+	Named   *namer             // of the image's graph
 	copied  *inferior.Snapshot // what the image is of instead; see FromCopy
 
 	texts map[*symbols.Object]allocatorText // by file, as far as they were read
 
 	queueless *inferior.Process // whose queue of finalizers was said not to be found
+}
+
+// history is what the heap asks of the recording that can be asked, live or saved.
+type history interface {
+	Source() capture.Source
+	WholeSource() capture.Source
+	CountedEvents() (capture.Source, *heap.Index, error)
+	NoEvents() error
+	Event(seq uint64) (*recording.Event, bool)
+	Unfollowed() bool
+	Followed() bool
+	Now() recording.Live
+	Seq() uint64
+	CallsMissed() bool
+	Gaps() []string
+}
+
+// questions are those that the heap asks about recorded blocks.
+type questions interface {
+	BlockEvents() (*query.Recording, error)
+	EventStack(seq uint64) (*recording.Event, names.Stack, error)
+	History(at uint64, limit int) (events []*recording.Event, total int, more bool, err error)
+	Whence(at uint64) (*query.Whence, error)
+}
+
+// newHeap makes the questions about the heap of a target. The recording is asked for what it knows of blocks, python for the
+// heaps of CPython.
+func New(t *target.Target, r history, q questions, v *variables.Values, types *BlockTypes, python cpython.Heaps, w *target.Walker) *Heap {
+	h := &Heap{
+		target: t, recorded: r, queries: q, values: v, types: types,
+		space:  &heapSpace{t, python, w},
+		places: &placeNames{target: t, values: v, walker: w},
+	}
+	types.heap = h
+	return h
 }
 
 // Image is what memory holds, with the blocks of the recording as of now. It is kept until the
@@ -61,14 +98,14 @@ func (h *Heap) Image() (*memory.Image, error) {
 }
 
 // forget drops the image, and what was made of it.
-func (h *Heap) forget() {
-	h.image, h.named = nil, nil
+func (h *Heap) Forget() {
+	h.image, h.Named = nil, nil
 	h.places.forget()
 }
 
 // source collects what an Image is made of.
 func (h *Heap) source() (memory.Source, error) {
-	src := memory.Source{Memory: heapMemory{h.target, h.target.Image}}
+	src := memory.Source{Memory: h.target.UntilGivenUp(h.target.Image)}
 	var err error
 	if src.Space, err = h.space.space(h.copied); err != nil {
 		return src, err
@@ -97,28 +134,15 @@ func (h *Heap) source() (memory.Source, error) {
 		src.Threads = append(src.Threads, thread)
 	}
 	if h.copied == nil { // else they are asked for when the program runs again
-		if err = h.record(&src, heap.End); err != nil {
+		if err = h.Record(&src, heap.End); err != nil {
 			return src, err
 		}
 	}
 	found := h.allocator()
 	src.Libc, src.Guessed, src.Other, src.Version = found.libc, found.guessed, found.other, found.version
 	src.Unread = h.target.Unread()
-	src.Go = h.goHeap()
+	src.Go = h.GoHeap()
 	src.Inner = h.pythonInner
 	src.Bound = h.target.Bound
 	return src, nil
-}
-
-// heapMemory is memory that cannot be read any more once the user has given up what runs.
-type heapMemory struct {
-	target *target.Target
-	of     io.ReaderAt
-}
-
-func (m heapMemory) ReadAt(b []byte, at int64) (int, error) {
-	if m.target.Reading.GivenUp() {
-		return 0, m.target.Reading.Cut()
-	}
-	return m.of.ReadAt(b, at)
 }

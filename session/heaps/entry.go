@@ -1,4 +1,4 @@
-package session
+package heaps
 
 import (
 	"slices"
@@ -34,7 +34,7 @@ func (h *Heap) unused(t *inferior.Thread, regs *inferior.Registers, out *memory.
 	if !entry && !h.returned(pc, sp) {
 		return
 	}
-	out.Unused = memory.Range{Low: uint64(sp) - min(redZone, uint64(sp)), High: uint64(sp)}
+	out.Unused = memory.Range{Low: uint64(sp) - min(addr.RedZone, uint64(sp)), High: uint64(sp)}
 	if !entry {
 		return
 	}

@@ -1,4 +1,4 @@
-package session
+package heaps
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 )
 
 // goHeap tells where a Go runtime has its heap; nil if no module has one.
-func (h *Heap) goHeap() func() (golang.Source, error) {
+func (h *Heap) GoHeap() func() (golang.Source, error) {
 	m := h.target.GoHome()
 	if m == nil {
 		return nil

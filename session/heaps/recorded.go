@@ -1,4 +1,4 @@
-package session
+package heaps
 
 import (
 	"hdb/capture"
@@ -10,7 +10,7 @@ import (
 )
 
 // record adds the blocks of the recording that are live behind an event, none without a recording.
-func (h *Heap) record(to *memory.Source, behind uint64) error {
+func (h *Heap) Record(to *memory.Source, behind uint64) error {
 	if h.target.Mode() != target.Live {
 		return nil
 	}
@@ -23,32 +23,32 @@ func (h *Heap) record(to *memory.Source, behind uint64) error {
 	}
 	to.Calls = func(id capture.StackID) []addr.Run { return src.Stack(id).PCs }
 	if behind == heap.End && h.recorded.Followed() {
-		to.Recorded = liveBlocks{h.recorded.Account.Rec.Live()}
+		to.Recorded = LiveBlocks{h.recorded.Now()}
 		return nil
 	}
 	held := x.Held(behind)
 	out := make([]memory.Block, len(held))
 	for i := range held {
-		out[i] = blockOf(held[i].Addr, held[i].Size, held[i].Seq, held[i].Stack)
+		out[i] = BlockOf(held[i].Addr, held[i].Size, held[i].Seq, held[i].Stack)
 	}
 	to.Recorded = memory.ListRecorded(out)
 	return nil
 }
 
-func blockOf(at, size, seq uint64, stack capture.StackID) memory.Block {
+func BlockOf(at, size, seq uint64, stack capture.StackID) memory.Block {
 	return memory.Block{Addr: at, Size: size, Seq: seq, Stack: stack}
 }
 
 // liveBlocks are those of now. An Image that is made of them is thrown away before the program goes on.
-type liveBlocks struct{ recording.Live }
+type LiveBlocks struct{ recording.Live }
 
 // From fills room with blocks.
-func (l liveBlocks) From(low uint64, room []memory.Block) (n int) {
+func (l LiveBlocks) From(low uint64, room []memory.Block) (n int) {
 	if len(room) == 0 {
 		return 0
 	}
 	for at, b := range l.RecordedFrom(low) {
-		room[n] = blockOf(at, b.Size, b.Seq, b.Stack)
+		room[n] = BlockOf(at, b.Size, b.Seq, b.Stack)
 		if n++; n == len(room) {
 			break
 		}
@@ -57,7 +57,7 @@ func (l liveBlocks) From(low uint64, room []memory.Block) (n int) {
 }
 
 // At is the block that begins at an address.
-func (l liveBlocks) At(at uint64) (memory.Block, bool) {
+func (l LiveBlocks) At(at uint64) (memory.Block, bool) {
 	b, ok := l.RecordedAt(at)
-	return blockOf(at, b.Size, b.Seq, b.Stack), ok
+	return BlockOf(at, b.Size, b.Seq, b.Stack), ok
 }

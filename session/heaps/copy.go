@@ -1,4 +1,4 @@
-package session
+package heaps
 
 import (
 	"time"
@@ -46,15 +46,15 @@ func (h *Heap) FromCopy(f func() error) (Copy, error) {
 	})
 	defer func() {
 		h.copied = nil
-		h.forget()
+		h.Forget()
 	}()
 	if snap == nil {
 		return out, err
 	}
 	if err == nil {
-		src.Memory = heapMemory{h.target, snap}
+		src.Memory = h.target.UntilGivenUp(snap)
 		src.Space.Memory = src.Memory
-		err = h.record(&src, last)
+		err = h.Record(&src, last)
 	}
 	if err == nil {
 		h.image, h.of = memory.New(src), p

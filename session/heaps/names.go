@@ -1,4 +1,4 @@
-package session
+package heaps
 
 import (
 	"fmt"
@@ -82,7 +82,7 @@ type stackView struct {
 // function.
 func (h *placeNames) placeOnStack(t *inferior.Thread, r *regions.Region, at addr.Run) (frame *names.Frame, v *values.Variable, off uint64) {
 	regs, err := t.Regs()
-	if err != nil || at < regs.SP() && r.Contains(regs.SP()) && uint64(regs.SP()-at) > redZone {
+	if err != nil || at < regs.SP() && r.Contains(regs.SP()) && uint64(regs.SP()-at) > addr.RedZone {
 		return nil, nil, 0
 	}
 	st := h.stackOf(t)

@@ -1,4 +1,4 @@
-package session
+package heaps
 
 import (
 	"fmt"
@@ -117,7 +117,7 @@ func (h *Heap) onStack(r *regions.Region, a addr.Run) *StackPlace {
 	if r.Kind == regions.StackUnused {
 		// Measured from the used part, which a red zone lies before.
 		if used := h.image.Space().At(r.End); used != nil && used.TID == r.TID && used.Start == r.End {
-			p.Below = uint64(r.End-a) + redZone
+			p.Below = uint64(r.End-a) + addr.RedZone
 		}
 		return p
 	}

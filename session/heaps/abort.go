@@ -1,4 +1,4 @@
-package session
+package heaps
 
 import (
 	"encoding/binary"
@@ -142,7 +142,7 @@ func (h *Mallocs) lastWrong(t *inferior.Thread) *query.WrongFree {
 	}
 	var last capture.Event
 	from := uint64(0)
-	if seq := h.recorded.Account.Rec.Seq(); seq > maxLastEvents {
+	if seq := h.recorded.Seq(); seq > maxLastEvents {
 		from = seq - maxLastEvents
 	}
 	for e := range r.Source.Events(from) {

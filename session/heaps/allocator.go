@@ -1,4 +1,4 @@
-package session
+package heaps
 
 import (
 	"cmp"
@@ -12,7 +12,6 @@ import (
 	"hdb/memory"
 	"hdb/names"
 	"hdb/recording"
-	"hdb/session/recordings"
 	"hdb/session/target"
 )
 
@@ -20,9 +19,12 @@ import (
 type Mallocs struct {
 	target   *target.Target
 	heap     *Heap
-	recorded *recordings.Recorded
-	queries  *recordings.Queries
+	recorded history
+	queries  questions
 }
+
+// newMallocs asks the allocators of the process that a heap is of.
+func NewMallocs(h *Heap) *Mallocs { return &Mallocs{h.target, h, h.recorded, h.queries} }
 
 // AllocatorAnswer is what the C library's malloc has.
 type AllocatorAnswer struct {
@@ -212,7 +214,7 @@ func (h *Mallocs) neighbour(m *memory.Image, c glibc.Chunk) *HeapNeighbour {
 	}
 	n.Event, n.Frames = e, st.Frames
 	if len(st.Frames) > 0 {
-		n.Owner = h.queries.Target.Attribution.Owner(st.Frames)
+		n.Owner = h.target.Attribution.Owner(st.Frames)
 	}
 	return n
 }

@@ -1,4 +1,4 @@
-package session
+package heaps
 
 import (
 	"cmp"
@@ -69,7 +69,7 @@ func (h *Heap) Walked(ctx context.Context, c *cond.Cond, limit int) (*WalkedBloc
 // Unfollowed are the live blocks of a process some of whose calls were not followed that are in no recording, by
 // their usable size. It is false where the events tell how many there are, and where the heap cannot be read.
 func (h *Heap) Unfollowed(ctx context.Context) (*WalkedBlocks, bool) {
-	if h.target.Mode() != target.Live || !h.recorded.Account.Gaps.Calls() || h.target.Readable() != nil {
+	if h.target.Mode() != target.Live || !h.recorded.CallsMissed() || h.target.Readable() != nil {
 		return nil, false
 	}
 	m, err := h.Image()

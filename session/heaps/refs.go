@@ -1,4 +1,4 @@
-package session
+package heaps
 
 import (
 	"context"
@@ -257,14 +257,14 @@ type namer struct {
 	typed map[uint64]named        // words of roots
 	types map[int]*blocktype.Type // of blocks, nil: not known
 
-	golang *goTyper // of blocks of Go; see goTypes
+	Golang *goTyper // of blocks of Go; see goTypes
 }
 
 func (h *Heap) namer(m *memory.Image, g *memory.Graph) *namer {
-	if h.named == nil || h.named.g != g {
-		h.named = &namer{h: h, m: m, g: g, typed: map[uint64]named{}, types: map[int]*blocktype.Type{}}
+	if h.Named == nil || h.Named.g != g {
+		h.Named = &namer{h: h, m: m, g: g, typed: map[uint64]named{}, types: map[int]*blocktype.Type{}}
 	}
-	return h.named
+	return h.Named
 }
 
 func (n *namer) block(i int) HeldBlock {

@@ -1,4 +1,4 @@
-package session
+package heaps
 
 import (
 	"encoding/binary"
@@ -17,7 +17,6 @@ import (
 // heapSpace finds who owns the parts of the address space of a stopped process or a core file.
 type heapSpace struct {
 	target *target.Target
-	planes *Planes
 	python cpython.Heaps
 	walker *target.Walker
 }
@@ -32,7 +31,7 @@ func (h *heapSpace) space(copied *inferior.Snapshot) (regions.Source, error) {
 	}
 	for _, m := range maps {
 		switch {
-		case h.planes.data.owns(m):
+		case h.target.OwnsMapping(m):
 			src.Own = append(src.Own, regions.Range{Start: m.Low, End: m.High, Label: "probe"})
 		case p.TrapHandler(m):
 			src.Own = append(src.Own, regions.Range{Start: m.Low, End: m.High, Label: "handler of SIGTRAP"})

@@ -1,4 +1,4 @@
-package session
+package heaps
 
 import (
 	"io"
@@ -27,7 +27,7 @@ func (h *Heap) pythonInner(mem io.ReaderAt) func(word, pointer uint64, b graph.B
 	}
 	return func(word, pointer uint64, b graph.Block) bool {
 		at := addr.Run(pointer)
-		return behindHeaders(all[0].Memory(), b, at, func(start addr.Run) bool {
+		return BehindHeaders(all[0].Memory(), b, at, func(start addr.Run) bool {
 			return slices.ContainsFunc(all, func(o *objects.Heap) bool { return o.Inner(addr.Run(word), at, start) })
 		})
 	}
@@ -39,7 +39,7 @@ const maxHookHeaders = 2
 
 // behindHeaders reports whether a pointer at leads to what follows a header of debug hooks in a block, or inner holds for the block's start or
 // for such a place before the pointer.
-func behindHeaders(mem python.Memory, b graph.Block, at addr.Run, inner func(start addr.Run) bool) bool {
+func BehindHeaders(mem python.Memory, b graph.Block, at addr.Run, inner func(start addr.Run) bool) bool {
 	start := addr.Run(b.Addr)
 	for range maxHookHeaders {
 		if inner(start) {
