@@ -10,8 +10,8 @@ import (
 )
 
 // layers is the import order, a statement of policy: a package imports only
-// what stands on a line above its own. A folder of several packages stands
-// with its parent, and its packages may import one another.
+// what stands on a line above its own. A folder that has no line stands
+// with its parent, and the packages of a line may import one another.
 const layers = `
 internal/goname internal/spelling
 internal/addr internal/cformat internal/cond internal/diskcache internal/elfnote internal/flags internal/golden internal/limits internal/modkind internal/outfile internal/paged internal/panics internal/prefetch internal/procroot internal/regular internal/units
@@ -26,6 +26,12 @@ names
 recording
 query
 memory
+session/target
+session/view
+session/variables
+session/recordings
+session/cpython
+session/heaps
 session
 console/line
 console/screen

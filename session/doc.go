@@ -5,59 +5,49 @@
 // numbered stops, what follows allocator calls and the recording of them, and it
 // never prints: verbs return values, what happens on the way goes to Config.Notify.
 //
+// # Rooms
+//
+// The floor, and what only reads, have packages of their own. Each imports only those before it:
+//
+//	target      the process, core file or capture, with its names, clock and settings; stacks
+//	view        the selected thread, frame, goroutine and moment; addresses and places as typed
+//	variables   variables and expressions of the frame in view
+//	recordings  the recording that can be asked, questions to it, captures
+//	cpython     what threads do in Python, its objects and heaps
+//	heaps       what memory holds, and who points to whom
+//
+// What they need of those who run the program they state in interfaces, which this package
+// satisfies.
+//
 // # Parts
 //
-// A Session loads, starts and ends the program, follows its modules, forks and
-// execs, and owns the parts that do everything else. A part has the verbs of one
-// matter, as s.Stops.Break and s.Queries.Top. What all parts share is the struct
-// common, which each embeds; beside it a part has only the parts that it asks. These are most
-// of them, in an order in which each asks those before it:
+// A Session loads, starts and ends the program, follows its modules, forks and execs, and
+// owns the parts that do everything else. A part has the verbs of one matter, as s.Stops.Break
+// and s.Queries.Top. Each has the target; beside it a part has only the parts that it asks.
+// These are most of those of this package, in an order in which each asks those before it:
 //
 //	likes       events of captures that conditions name
-//	account     the recording of this run, with what is lost and in doubt
 //	demand      the numbered stops, and next-alloc: what wants events, and was met
-//	walker      stacks of stopped threads
-//	Goroutines  the goroutines of a Go program, and their stacks
-//	Selection   the selected thread and frame, and the moment of the past in view
-//	Memory, Locations, Values
-//	            addresses, places in the code, and expressions, from the selection
 //	Allocators  the catalogue's functions and the user's
 //	Planes      the probe or plain breakpoints that follow them, as the demand is
-//	Patterns    the bytes that expressions name
-//	Scopes      the variables that code can name
 //	Conditions  what is wrong or in doubt with a condition
 //	Stops       setting the numbered stops, planting and lifting their traps
 //	Traces      the stops that tell of calls and returns
-//	ConsoleLog, Recorder
-//	            starting and ending a recording, and the file that it goes to
+//	Recorder    starting and ending a recording, and the file that it goes to
 //	Catches, Execution, Stepping
 //	            running until something stops and reporting that; steps, made of runs
 //	Cores       opening core files, and writing them of the process
-//	Recorded    the recording that can be asked, and its caveats
-//	BlockTypes  the types of blocks of the heap
-//	Queries, Travel, Captures, Symbols, Python, PythonStepping
-//	            questions, moments, files, debug files, what threads do in Python, and
-//	            steps there
-//	heapSpace, placeNames
-//	            who owns which part of the address space; the names of variables there
-//	Heap        what memory holds, and who points to whom
-//	Mallocs     what the allocators of C have
-//	olderBlocks what malloc had given before a recording began
+//	Travel      moments of the recording
+//	Symbols     the files that names come from
+//	PythonStepping, Cython
+//	            steps in Python; functions and variables of the sources of Cython
 //	GoCollections
 //	            collections of garbage that a Go program is made to make
 //
 // Where a part has to tell one that comes after it, it is given a function, among them
-// Selection.source, Planes.failed, Allocators.follow, Stops.traced and traceExits,
-// Recorder.status, Execution.ended, Values.w.Call. Two are given parts that come after them:
-// BlockTypes the Heap, as types of blocks of Go follow from who points to them, and Execution
-// Python and Mallocs, for what a report tells.
-//
-// # Core files
-//
-// common.image is the process that is read: its threads, registers and memory. common.proc
-// is the one that runs, nil without. While a process is under the debugger they are the
-// same; of a core file there is an image alone. So what reads asks readable and image, what
-// runs or changes asks live and proc, and live is where a core refuses.
+// Selection.Source, Planes.failed, Allocators.follow, Stops.traced and traceExits,
+// Recorder.status, Execution.ended, Values.World.Call. Execution is given two parts that
+// come after it, Python and Mallocs, for what a report tells.
 //
 // # Goroutines and locks
 //
@@ -66,7 +56,7 @@
 // locked. Handlers of traps and the hooks of the process are called on it, within
 // Continue and the steps. Any goroutine may call Interrupt, Beside and ConsoleLog.Add.
 // What Beside runs is on the owner, within Continue, between two events of the process:
-// common.beside is set meanwhile, verbs that need a stopped process refuse, and questions to
+// Target.Beside is set meanwhile, verbs that need a stopped process refuse, and questions to
 // the recording are answered as of the last event that its index has.
 //
 // Other goroutines reach in:
@@ -74,7 +64,7 @@
 //   - The one that drains the ring of the probe calls the recording.Recording, and
 //     through it recordedProcess, holding the probe's lock and behind it that of the
 //     Recording; what it asks takes neither. It reads the names, the attribution and the
-//     likes, which have locks of their own, and common.probe, which is set before the
+//     likes, which have locks of their own, and Target.Probe, which is set before the
 //     first event and forgotten after the last one. A panic there is told to
 //     probeSink.Failed.
 //     It counts the hits of stops that print records (stops_records.go), and prints their
@@ -84,13 +74,13 @@
 //   - Downloads of debug files call Config.Fetched, or Config.Notify without it.
 //
 // The first three leave what there is to do to the owner, whom they wake by
-// common.target: that is atomic, as Recorder.failure is.
+// Target.Current: that is atomic, as Recorder.failure is.
 //
-// common.exclusive is for the owner to change what the ring's goroutine reads, and to
+// Target.Exclusive is for the owner to change what the ring's goroutine reads, and to
 // look at the recording between two events: it drains the ring, and runs a function under
 // the probe's lock. It must not be nested, and the function must be short: a program
 // whose ring is full waits for it. Changes of the modules, of what names are found by,
-// and of the attribution are made in it. stopAll is for changes of traps and jumps: all
+// and of the attribution are made in it. Target.StopAll is for changes of traps and jumps: all
 // threads stand meanwhile, and their events have been taken. Thus the order is: threads
 // stopped, the probe's lock, the lock of the Recording, those of names.
 package session

@@ -218,8 +218,11 @@ func TestTypesAreInferredWhenAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	must(t)(s.Run(nil))
-	if _, _, err := s.BlockTypes.SearchBlocks(t.Context(), []byte("no block has this"), 1); err != nil || s.Heap.Named != nil {
-		t.Errorf("the graph was built for no hit: %v", err)
+	if _, _, err := s.BlockTypes.SearchBlocks(t.Context(), []byte("no block has this"), 1); err != nil {
+		t.Fatal(err)
+	}
+	if inGraph, _ := s.Heap.Typed(); inGraph {
+		t.Error("the graph was built for no hit")
 	}
 	for _, c := range []struct {
 		limit    int
@@ -238,12 +241,12 @@ func TestTypesAreInferredWhenAsked(t *testing.T) {
 		if last := w.Largest[c.limit-1].Type; last == nil || last.Name != c.typ {
 			t.Errorf("of %d blocks the last is of %v, want %s", c.limit, last, c.typ)
 		}
-		if inferred := s.Heap.Named.Golang.All != nil; inferred != c.inferred {
+		if _, inferred := s.Heap.Typed(); inferred != c.inferred {
 			t.Errorf("for %d blocks all types were looked for: %v", c.limit, inferred)
 		}
 		// What is asked of one block has its type, whatever was asked before.
 		for _, b := range w.Largest {
-			s.Heap.Named = nil
+			s.Heap.Forget()
 			if p, err := s.Heap.Path(t.Context(), b.Addr); err != nil || p.Block.Type == nil || p.Block.Type.Name != c.typ {
 				t.Fatalf("the block at %#x is told alone as %+v: %v", b.Addr, p, err)
 			}

@@ -2,9 +2,10 @@ package session
 
 import (
 	"fmt"
-	"hdb/session/target"
 	"os"
 	"slices"
+
+	"hdb/session/target"
 )
 
 // An Inferior is a process of the session: the one under the debugger, or a

@@ -2,9 +2,10 @@ package session
 
 import (
 	"fmt"
-	"hdb/session/target"
 	"os"
 	"strings"
+
+	"hdb/session/target"
 )
 
 // A ProcWord is a file of /proc that tells about a process.

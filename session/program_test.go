@@ -1,12 +1,13 @@
 package session
 
 import (
-	"hdb/session/target"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"hdb/session/target"
 )
 
 // A name without a slash is that of a file in the working directory, or of a command, whose

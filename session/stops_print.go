@@ -37,7 +37,7 @@ func (s *Stops) Dprintf(text string) (*breakpoints.Stop, error) {
 	return st, nil
 }
 
-// print prints what a dprintf is for.
+// printStop prints what a dprintf is for.
 func printStop(v *variables.OfFrame, st *breakpoints.Stop) {
 	text, err := st.Print.Expand(func(i int, kind cformat.Kind) (x any, err error) {
 		expr := st.Print.Args[i]

@@ -18,7 +18,7 @@ import (
 	"hdb/session/recordings"
 )
 
-// A PythonBlock is what is known of an address by the allocators of CPython.
+// A Block is what is known of an address by the allocators of CPython.
 type Block struct {
 	Runtime Runtime
 	InArena bool
@@ -27,7 +27,7 @@ type Block struct {
 	Debug   *pymalloc.DebugBlock // of one with debug hooks
 }
 
-// A PythonDamage is a damaged block.
+// A Damage is a damaged block.
 type Damage struct {
 	pymalloc.DebugBlock
 	Event  *recording.Event // that made it, or of one that was given back the last one, if it was recorded
@@ -156,7 +156,7 @@ func isDebugBlock(x pymalloc.DebugBlock) bool {
 	return true
 }
 
-// A PythonCheck is what Check has found.
+// A Check is what Check has found.
 type Check struct {
 	Hooks    bool
 	Unread   error // why heaps, or whether blocks have hooks, are not known

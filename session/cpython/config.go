@@ -10,7 +10,7 @@ import (
 	"hdb/python/pymalloc"
 )
 
-// A PythonConfig is how an interpreter was built and started.
+// A Config is how an interpreter was built and started.
 type Config struct {
 	Runtime
 	Full                                string // sys.version; "" if it cannot be read
@@ -27,13 +27,13 @@ type Config struct {
 	Missing                             []string // why something cannot be told
 }
 
-// A PythonDomain is what serves one of the domains of memory.
+// A Domain is what serves one of the domains of memory.
 type Domain struct {
 	Name   string // raw, mem or obj
 	Layers []Layer
 }
 
-// A PythonLayer is a set of functions that allocate.
+// A Layer is a set of functions that allocate.
 type Layer struct {
 	Kind     string // malloc, pymalloc, mimalloc, debug hooks, tracemalloc, other
 	Function string // that stands for malloc, by its name or its address

@@ -10,7 +10,7 @@ import (
 	"hdb/python/pymalloc"
 )
 
-// A PythonHeap is one of the heaps that CPython's allocator of small blocks has in the
+// A Heap is one of the heaps that CPython's allocator of small blocks has in the
 // process.
 type Heap struct {
 	*pymalloc.Heap
@@ -22,7 +22,7 @@ type Heap struct {
 // FreeLists are those of the first interpreter that uses the heap.
 func (h Heap) FreeLists() ([]pymalloc.FreeList, error) { return h.lists() }
 
-// PythonHeaps reads the heaps of CPython's allocators.
+// Heaps reads the heaps of CPython's allocators.
 type Heaps struct{ *Python }
 
 // All are the heaps of all interpreters of the process: of each file that has one, its main

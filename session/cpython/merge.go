@@ -10,7 +10,7 @@ import (
 	"hdb/symbols/dwarf"
 )
 
-// isEval tells the interpreter's loop: each of its frames stands for the calls of Python
+// IsEval tells the interpreter's loop: each of its frames stands for the calls of Python
 // up to the one that C called the interpreter for.
 func IsEval(f names.Frame) bool { return names.IsPythonLoop(f.Function) && !f.Inlined && !f.Tail }
 
@@ -76,7 +76,7 @@ func inlinedUpTo(frames []names.Frame, i int) bool {
 	return !slices.ContainsFunc(frames[:i], func(f names.Frame) bool { return !f.Inlined || f.CFA != frames[i].CFA })
 }
 
-// A loopState says what decides whether calls of Python fit to a stack.
+// A LoopState says what decides whether calls of Python fit to a stack.
 type LoopState struct {
 	Leaving   bool             // as python.Stack.Leaving
 	More      bool             // there are calls further out that are not known
@@ -85,7 +85,7 @@ type LoopState struct {
 	Module    func(int) string // the base name of the file of a frame
 }
 
-// fitLoops are the calls of Python for each frame of the interpreter's loop that a stack has
+// FitLoops are the calls of Python for each frame of the interpreter's loop that a stack has
 // at the indexes. They do not fit while a call begins or ends, but for the moments that can be told.
 func FitLoops[T any](groups [][]T, at []int, s LoopState) (fitting [][]T, ok bool) {
 	if s.Leaving {
@@ -140,7 +140,7 @@ func merge(frames []names.Frame, s Stack, calls map[string][][]int, how Merge) (
 	return all
 }
 
-// hidden leaves out the frames that are not shown of a merged stack.
+// Hidden leaves out the frames that are not shown of a merged stack.
 func Hidden(frames []names.Frame) []names.Frame {
 	parts := make([]names.Part, len(frames))
 	for i := range frames {

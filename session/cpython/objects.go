@@ -10,7 +10,7 @@ import (
 	"hdb/python/objects"
 )
 
-// PythonObjects tells of the objects of Python: which there are, and who refers to them.
+// Objects tells of the objects of Python: which there are, and who refers to them.
 type Objects struct{ *Python }
 
 // heaps are the objects of the interpreters of each file that has one. An error beside heaps is of other files.
@@ -33,7 +33,7 @@ func (p Objects) heaps() (all []*objects.Heap, files []Runtime, err error) {
 	return all, files, refused
 }
 
-// A PythonCensus is the objects of the interpreters of one file.
+// A Census is the objects of the interpreters of one file.
 type Census struct {
 	*objects.Census
 	Runtime Runtime
@@ -85,7 +85,7 @@ func blocksOf(heaps []Heap) objects.Blocks {
 	}
 }
 
-// A PythonCollector is the garbage collector of an interpreter.
+// A Collector is the garbage collector of an interpreter.
 type Collector struct {
 	objects.Collector
 	Runtime Runtime
@@ -109,7 +109,7 @@ func (p Objects) Collectors() (all []Collector, refused error, err error) {
 	return all, refused, nil
 }
 
-// PythonReferrers is who refers to an object of Python.
+// Referrers is who refers to an object of Python.
 type Referrers struct {
 	*objects.Referrers
 	Value string // the object, as py print shows it

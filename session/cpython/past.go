@@ -11,7 +11,7 @@ import (
 	"hdb/session/view"
 )
 
-// PythonCalls are the functions of Python that the selected thread is in, or that it was in
+// Calls are the functions of Python that the selected thread is in, or that it was in
 // at the selected event of a recording, innermost first. A frame's number is its index.
 type Calls struct {
 	Thread    view.ThreadInfo
@@ -77,7 +77,7 @@ func noRecordedCalls(event uint64, frames []names.Frame) error {
 	return fmt.Errorf("event #%d: %w", event, python.ErrNoFrames)
 }
 
-// unrecordedCalls says which functions of Python a recorded stack lacks: those that frames of the
+// UnrecordedCalls says which functions of Python a recorded stack lacks: those that frames of the
 // interpreter's loop stand for before which there are none. "" if it lacks none that is known of.
 func UnrecordedCalls(frames []names.Frame) string {
 	recorded := "" // the file of the interpreter whose calls are recorded

@@ -14,7 +14,7 @@ import (
 	"hdb/session/target"
 )
 
-// pythonRegions are the memory where objects of Python may lie: the data of modules, which the file has if nobody
+// Regions are the memory where objects of Python may lie: the data of modules, which the file has if nobody
 // has touched it, and what is resident or swapped out of other private mappings. Shared memory is not: what hdb
 // itself has in the process is many GiB of addresses.
 func Regions(c *target.Target) (all []python.Region) {
@@ -108,7 +108,7 @@ func (p *Python) WhyNoPlace(st *breakpoints.Stop) string {
 	return fmt.Sprintf("the code of %s that is loaded ends at line %s", filepath.Base(name), units.Grouped(uint64(last)))
 }
 
-// targetOf is what a stop was asked for.
+// TargetOf is what a stop was asked for.
 func TargetOf(st *breakpoints.Stop) python.Target {
 	return python.Target{File: st.File, Line: st.Line, Function: st.Function}
 }

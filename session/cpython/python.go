@@ -21,10 +21,10 @@ type Python struct {
 	sel    *view.Selection
 }
 
-// newPython reads what threads of a target do in Python, the selected one first.
+// NewPython reads what threads of a target do in Python, the selected one first.
 func NewPython(t *target.Target, sel *view.Selection) *Python { return &Python{t, sel} }
 
-// A PythonFrame is a function of Python with what reads it.
+// A Frame is a function of Python with what reads it.
 type Frame struct {
 	python.Frame
 	in   *python.Interpreter
@@ -33,7 +33,7 @@ type Frame struct {
 	Interpreter int64 // 0 is the main one
 }
 
-// A PythonStack is what a thread does in Python, innermost first.
+// A Stack is what a thread does in Python, innermost first.
 type Stack struct {
 	Thread    view.ThreadInfo
 	Frames    []Frame
@@ -50,7 +50,7 @@ type pythonPart struct {
 	groups  [][]int // of Frames: those that one native frame stands for
 }
 
-// A pythonFile is the interpreter of one file that is loaded.
+// A File is the interpreter of one file that is loaded.
 type File struct {
 	In      *python.Interpreter
 	Where   string // as frames have it
@@ -58,7 +58,7 @@ type File struct {
 	Symbols python.Symbols
 }
 
-// runtimes are the interpreters of the process: a program may have loaded several
+// Interpreters are the interpreters of the process: a program may have loaded several
 // libpythons. refused is why there are more than those. What they have read is not kept:
 // the program changes it while it runs.
 func (p *Python) Interpreters() (all []File, refused error, err error) {
@@ -68,7 +68,7 @@ func (p *Python) Interpreters() (all []File, refused error, err error) {
 	return Files(p.target, p.target.Image)
 }
 
-// pythonFiles is runtimes of memory that can be read: of the process, or of a copy.
+// Files is runtimes of memory that can be read: of the process, or of a copy.
 func Files(c *target.Target, mem python.Memory) (all []File, refused error, err error) {
 	for _, m := range c.Names.Images() {
 		symbols := func(name string) (addr.Run, bool) {
@@ -94,7 +94,7 @@ func Files(c *target.Target, mem python.Memory) (all []File, refused error, err 
 	return nil, nil, python.ErrNoPython
 }
 
-// A PythonRuntime is an interpreter that a process has loaded.
+// A Runtime is an interpreter that a process has loaded.
 type Runtime struct{ Version, Path string }
 
 // Runtimes are the interpreters of the process whose frames can be read.
@@ -214,7 +214,7 @@ func (s Stack) Named() (all []names.Frame) {
 	return all
 }
 
-// innermost is the function of Python that a thread stands in or under, at a stop; nil if
+// Innermost is the function of Python that a thread stands in or under, at a stop; nil if
 // there is none.
 func (p *Python) Innermost(t *inferior.Thread) *names.Frame {
 	all, _, err := p.Interpreters()
@@ -243,7 +243,7 @@ func (p *Python) state(in *python.Interpreter, t *inferior.Thread) (python.State
 	return State(p.target, in, t)
 }
 
-// pythonState is what the interpreter that a stopped thread is in keeps of it.
+// State is what the interpreter that a stopped thread is in keeps of it.
 func State(c *target.Target, in *python.Interpreter, t *inferior.Thread) (python.State, error) {
 	all, err := pythonStates(c, in, t)
 	if err != nil {
@@ -270,7 +270,7 @@ func pythonStates(c *target.Target, in *python.Interpreter, t *inferior.Thread) 
 	return all, nil
 }
 
-// A PythonVariable is a variable of a function of Python, with the text of its value.
+// A Variable is a variable of a function of Python, with the text of its value.
 type Variable struct{ Name, Value string }
 
 // maxLocalsText bounds the characters of the variables of one function.
@@ -335,7 +335,7 @@ func (s *Stack) eval(n int, expr string) (python.Value, error) {
 	return v, err
 }
 
-// hasPython tells the file of a CPython interpreter.
+// HasPython tells the file of a CPython interpreter.
 func HasPython(obj *symbols.Object) bool {
 	if obj == nil {
 		return false

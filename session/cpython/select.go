@@ -164,7 +164,7 @@ func (p *Python) merges(merged []names.Frame) bool {
 	return err == nil && len(merged) > 0 && len(merged) < len(st.Frames)
 }
 
-// merged is the selected stack with calls of Python in it.
+// MergeFrames is the selected stack with calls of Python in it.
 func (p *Python) MergeFrames(how Merge) []names.Frame {
 	if !p.target.Mode().Readable() || p.target.Recalled() {
 		return nil

@@ -20,7 +20,7 @@ import (
 	"hdb/symbols"
 )
 
-// A PythonSnapshot is what all threads of a process do in Python.
+// A Snapshot is what all threads of a process do in Python.
 type Snapshot struct {
 	PID      int
 	Program  string
@@ -33,7 +33,7 @@ type Snapshot struct {
 	files Sources
 }
 
-// A PythonThread is what one thread does.
+// A Thread is what one thread does.
 type Thread struct {
 	Thread  view.ThreadInfo
 	Name    string        // that Python has for it, "" if none is known
@@ -58,7 +58,7 @@ func (s *Snapshot) Source(f names.Frame) string {
 	return src.Lines[f.Line-1]
 }
 
-// localsOf are the variables of frames, as far as they can be read.
+// localsOfPython are the variables of frames, as far as they can be read.
 func localsOfPython(in *python.Interpreter, f python.Frame) (all []Variable) {
 	vars, err := in.Locals(f)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"hdb/symbols"
 )
 
-// pythonSources finds sources as a process does.
+// Sources finds sources as a process does.
 type Sources struct {
 	Sources *symbols.Sources
 	Dir     string          // the process's working directory, "" if it is not known
@@ -48,6 +48,7 @@ func (p *Python) Find(file string) error {
 	return p.files().Find(file)
 }
 
+// Find finds the source of a file that code of Python names, also that of frozen modules, and has it shown under that name.
 func (p Sources) Find(file string) error {
 	frozen, isFrozen := strings.CutPrefix(file, "<frozen ")
 	switch {

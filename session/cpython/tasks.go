@@ -7,7 +7,7 @@ import (
 	"hdb/python"
 )
 
-// A PythonTask is a task of asyncio.
+// A Task is a task of asyncio.
 type Task struct {
 	*python.Task
 	Thread bool // the selected thread runs it

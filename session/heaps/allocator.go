@@ -23,7 +23,7 @@ type Mallocs struct {
 	queries  questions
 }
 
-// newMallocs asks the allocators of the process that a heap is of.
+// NewMallocs asks the allocators of the process that a heap is of.
 func NewMallocs(h *Heap) *Mallocs { return &Mallocs{h.target, h, h.recorded, h.queries} }
 
 // AllocatorAnswer is what the C library's malloc has.

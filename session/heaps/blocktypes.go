@@ -21,6 +21,7 @@ type BlockTypes struct {
 	kept     query.BlockTypes
 }
 
+// NewBlockTypes tells types of the recorded blocks and of those in memory; New gives it the heap.
 func NewBlockTypes(c *target.Target, r history, v *variables.Values) *BlockTypes {
 	t := &BlockTypes{target: c, recorded: r, values: v}
 	t.kept = query.BlockTypes{Program: &v.World.Program, Object: c.Names.ObjectAt, GoTypeOf: c.Names.GoType, Memory: t.present}
@@ -32,7 +33,7 @@ func (t *BlockTypes) present() bool {
 	return t.target.Image != nil && t.target.Mode() != target.Saved && !t.target.Past
 }
 
-// types is what tells types now.
+// Types is what tells types now.
 func (t *BlockTypes) Types() *query.BlockTypes {
 	t.kept.Attribution = t.target.Attribution
 	return &t.kept

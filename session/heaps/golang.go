@@ -8,7 +8,7 @@ import (
 	"hdb/session/target"
 )
 
-// goHeap tells where a Go runtime has its heap; nil if no module has one.
+// GoHeap tells where a Go runtime has its heap; nil if no module has one.
 func (h *Heap) GoHeap() func() (golang.Source, error) {
 	m := h.target.GoHome()
 	if m == nil {

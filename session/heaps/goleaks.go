@@ -111,12 +111,12 @@ func (t *goTyper) rows(ctx context.Context, rows []*GoRow, keep func(memory.Bloc
 			continue
 		}
 		slot := golang.Block{Addr: b.Addr, Size: b.Room}.Slot()
-		r := byNumber[t.All[i]]
+		r := byNumber[t.all[i]]
 		if r == nil {
-			if typ := t.typeOf(t.list[t.All[i]]); typ != nil {
+			if typ := t.typeOf(t.list[t.all[i]]); typ != nil {
 				typ.How = blocktype.Declared // one row of a type, however it is known
 				r = rowOf(byName, typ.Name, GoRow{Type: typ}, &rows)
-				byNumber[t.All[i]] = r
+				byNumber[t.all[i]] = r
 			} else {
 				of := slot
 				if of > goruntime.MaxSmallSlot {

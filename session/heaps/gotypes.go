@@ -23,7 +23,7 @@ type goTyper struct {
 	heap  *golang.Heap
 	known map[int]goContent // of blocks that were asked about
 	roots map[uint64]golang.Content
-	All   []uint32 // of each block, by number in list; nil: not all were asked for
+	all   []uint32 // of each block, by number in list; nil: not all were asked for
 	list  []goContent
 }
 
@@ -35,14 +35,14 @@ type goContent struct {
 
 // goTypes is the typer of the image, nil without a Go heap.
 func (n *namer) goTypes() *goTyper {
-	if n.Golang == nil {
+	if n.golang == nil {
 		h, _ := n.m.Go()
 		if h == nil {
 			return nil
 		}
-		n.Golang = &goTyper{n: n, heap: h, known: map[int]goContent{}, roots: map[uint64]golang.Content{}}
+		n.golang = &goTyper{n: n, heap: h, known: map[int]goContent{}, roots: map[uint64]golang.Content{}}
 	}
-	return n.Golang
+	return n.golang
 }
 
 // Type is the type of a block as others are told it, nil if it is not known.
@@ -70,8 +70,8 @@ func (l goLayout) Field(off uint64) string { return l.types.Member(l.Content, of
 // of is what a block holds. Near it that is found at once; where that takes too long, as in a long list, what all
 // blocks hold is found instead.
 func (t *goTyper) of(i int) goContent {
-	if t.All != nil {
-		return t.list[t.All[i]]
+	if t.all != nil {
+		return t.list[t.all[i]]
 	}
 	c, ok := t.known[i]
 	if ok {
@@ -85,7 +85,7 @@ func (t *goTyper) of(i int) goContent {
 		if err := t.infer(ctx); err != nil { // given up, and said so by who asked
 			return c
 		}
-		return t.list[t.All[i]]
+		return t.list[t.all[i]]
 	}
 	t.known[i] = c
 	return c
@@ -238,7 +238,7 @@ func (h *Heap) word(base addr.Run) func(off uint64) uint64 {
 
 // infer finds what all blocks hold: from those that are declared on along pointers.
 func (t *goTyper) infer(ctx context.Context) error {
-	if t.All != nil {
+	if t.all != nil {
 		return nil
 	}
 	x := &goInference{goTyper: t, held: make([]uint32, t.n.m.Len()), contents: []goContent{{}},
@@ -267,7 +267,7 @@ func (t *goTyper) infer(ctx context.Context) error {
 		}
 		x.follow(int(x.queue[n]))
 	}
-	t.All, t.list = x.held, x.contents
+	t.all, t.list = x.held, x.contents
 	return nil
 }
 

@@ -29,7 +29,7 @@ type Heap struct {
 	of      *inferior.Process  // that the image is of
 	changes uint64             // its Changes when the image was made
 	events  uint64             // how many the recording had then
-	Named   *namer             // of the image's graph
+	named   *namer             // of the image's graph
 	copied  *inferior.Snapshot // what the image is of instead; see FromCopy
 
 	texts map[*symbols.Object]allocatorText // by file, as far as they were read
@@ -60,7 +60,7 @@ type questions interface {
 	Whence(at uint64) (*query.Whence, error)
 }
 
-// newHeap makes the questions about the heap of a target. The recording is asked for what it knows of blocks, python for the
+// New makes the questions about the heap of a target. The recording is asked for what it knows of blocks, python for the
 // heaps of CPython.
 func New(t *target.Target, r history, q questions, v *variables.Values, types *BlockTypes, python cpython.Heaps, w *target.Walker) *Heap {
 	h := &Heap{
@@ -97,9 +97,9 @@ func (h *Heap) Image() (*memory.Image, error) {
 	return h.image, nil
 }
 
-// forget drops the image, and what was made of it.
+// Forget drops the image, and what was made of it.
 func (h *Heap) Forget() {
-	h.image, h.Named = nil, nil
+	h.image, h.named = nil, nil
 	h.places.forget()
 }
 

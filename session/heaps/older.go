@@ -27,12 +27,12 @@ type olderBlocks struct {
 	known bool // all have been yielded
 }
 
-// newOlderBlocks finds them in a heap.
+// NewOlderBlocks finds them in a heap.
 func NewOlderBlocks(h *Heap) *olderBlocks {
 	return &olderBlocks{target: h.target, allocator: h.allocator}
 }
 
-// all yields the blocks that malloc has in use: their frees are no wrong ones. It yields none where another
+// All yields the blocks that malloc has in use: their frees are no wrong ones. It yields none where another
 // allocator is in its place, or the heap is larger than what its walk may take.
 func (h *olderBlocks) All(yield func(uint64) bool) {
 	h.known = false
@@ -55,7 +55,7 @@ func (h *olderBlocks) All(yield func(uint64) bool) {
 	h.known = true
 }
 
-// freeBefore tells what malloc has of an address that no followed call has returned, 0 if it may be a block. If
+// FreeBefore tells what malloc has of an address that no followed call has returned, 0 if it may be a block. If
 // the probe follows calls, it walks the heap only if all has yielded all blocks: else each block of before
 // would cost a walk.
 func (h *olderBlocks) FreeBefore(at uint64, byProbe bool) query.WrongKind {
@@ -96,7 +96,7 @@ func isFree(s glibc.State) bool {
 	return false
 }
 
-// free tells that an address is in memory that malloc has got back: in a free chunk, or in none any more and
+// Free tells that an address is in memory that malloc has got back: in a free chunk, or in none any more and
 // given to the kernel.
 func (h *olderBlocks) Free(at uint64) bool {
 	g := h.walk()

@@ -9,7 +9,7 @@ import (
 	"hdb/session/target"
 )
 
-// record adds the blocks of the recording that are live behind an event, none without a recording.
+// Record adds the blocks of the recording that are live behind an event, none without a recording.
 func (h *Heap) Record(to *memory.Source, behind uint64) error {
 	if h.target.Mode() != target.Live {
 		return nil
@@ -35,11 +35,12 @@ func (h *Heap) Record(to *memory.Source, behind uint64) error {
 	return nil
 }
 
+// BlockOf is a block of the recording as memory has them.
 func BlockOf(at, size, seq uint64, stack capture.StackID) memory.Block {
 	return memory.Block{Addr: at, Size: size, Seq: seq, Stack: stack}
 }
 
-// liveBlocks are those of now. An Image that is made of them is thrown away before the program goes on.
+// LiveBlocks are those of now. An Image that is made of them is thrown away before the program goes on.
 type LiveBlocks struct{ recording.Live }
 
 // From fills room with blocks.

@@ -249,6 +249,12 @@ func (h *Heap) StackOfBlock(b *memory.Block) (w *query.Whence) {
 	return w
 }
 
+// Typed reports whether types were looked for in the graph of the heap since it was forgotten, and whether those of all
+// blocks of Go were.
+func (h *Heap) Typed() (inGraph, all bool) {
+	return h.named != nil, h.named != nil && h.named.golang.all != nil
+}
+
 // namer names the words that edges lie in.
 type namer struct {
 	h     *Heap
@@ -257,14 +263,14 @@ type namer struct {
 	typed map[uint64]named        // words of roots
 	types map[int]*blocktype.Type // of blocks, nil: not known
 
-	Golang *goTyper // of blocks of Go; see goTypes
+	golang *goTyper // of blocks of Go; see goTypes
 }
 
 func (h *Heap) namer(m *memory.Image, g *memory.Graph) *namer {
-	if h.Named == nil || h.Named.g != g {
-		h.Named = &namer{h: h, m: m, g: g, typed: map[uint64]named{}, types: map[int]*blocktype.Type{}}
+	if h.named == nil || h.named.g != g {
+		h.named = &namer{h: h, m: m, g: g, typed: map[uint64]named{}, types: map[int]*blocktype.Type{}}
 	}
-	return h.Named
+	return h.named
 }
 
 func (n *namer) block(i int) HeldBlock {

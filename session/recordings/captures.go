@@ -26,7 +26,7 @@ type Captures struct {
 	kept     extent // of the recording when it was saved last
 }
 
-// newCaptures opens captures in a target, and saves its recording.
+// NewCaptures opens captures in a target, and saves its recording.
 func NewCaptures(t *target.Target, sel *view.Selection, r *Recorded, log *ConsoleLog) *Captures {
 	return &Captures{target: t, sel: sel, recorded: r, console: log}
 }
@@ -102,7 +102,7 @@ func (c *Captures) OpenWhole(path string) (capture.Info, error) {
 	return f.Info(), nil
 }
 
-// ownerOfCapture is whose rights count for a capture: the owner of the file, or, if that is root, of the program.
+// OwnerOfCapture is whose rights count for a capture: the owner of the file, or, if that is root, of the program.
 func OwnerOfCapture(f *file.File) *rights.User {
 	if u := rights.Of(f.Stat()); u != nil {
 		return u
@@ -197,6 +197,7 @@ func savedInfo(path string, src capture.Source) SavedInfo {
 	return info
 }
 
+// FileSize is the size of a file in bytes, 0 if it cannot be told.
 func FileSize(path string) int64 {
 	st, err := os.Stat(path)
 	if err != nil {

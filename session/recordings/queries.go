@@ -36,10 +36,10 @@ type Neighbours struct {
 	Open func(path string) (q *Queries, done func(), err error)
 }
 
-// newQueries asks a recording.
+// NewQueries asks a recording.
 func NewQueries(t *target.Target, r *Recorded, on Neighbours) *Queries { return &Queries{t, r, on} }
 
-// recordingOf is what questions are asked of: a source and its index, at the session's
+// RecordingOf is what questions are asked of: a source and its index, at the session's
 // moment. Without an index only stacks and single events are.
 func (q *Queries) RecordingOf(src capture.Source, x *heap.Index) *query.Recording {
 	r := &query.Recording{
@@ -85,7 +85,7 @@ func (q *Queries) blocks() (*query.Recording, error) {
 	return q.RecordingOf(src, x), nil
 }
 
-// blockEvents is blocks, an error if there are no events.
+// BlockEvents is blocks, an error if there are no events.
 func (q *Queries) BlockEvents() (*query.Recording, error) {
 	src, x, err := q.recorded.CountedEvents()
 	if err != nil {
@@ -228,7 +228,7 @@ func (q *Queries) Whence(addr uint64) (*query.Whence, error) {
 	return r.Whence(addr), nil
 }
 
-// strayFree is nil if the event freed a block, or is none of a recording's.
+// StrayFree is nil if the event freed a block, or is none of a recording's.
 func (q *Queries) StrayFree(e *recording.Event) *query.StrayFree {
 	if e.SizeKnown() {
 		return nil

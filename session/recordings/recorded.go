@@ -37,7 +37,7 @@ type recorder interface {
 	Bounded() (recording.Bounds, bool)
 }
 
-// newRecorded asks the recording of a target, or the capture that it has open.
+// NewRecorded asks the recording of a target, or the capture that it has open.
 func NewRecorded(t *target.Target, a *target.Account, r recorder) *Recorded {
 	return &Recorded{target: t, Account: a, recorder: r}
 }
@@ -48,11 +48,11 @@ type indexed struct {
 	index *heap.Index
 }
 
-// source is the events that can be asked about: of this run, of the last one, or
+// Source is the events that can be asked about: of this run, of the last one, or
 // of the capture. They end early when the reading is given up.
 func (r *Recorded) Source() capture.Source { return r.target.Reading.Of(r.WholeSource()) }
 
-// wholeSource is source, to its end.
+// WholeSource is source, to its end.
 func (r *Recorded) WholeSource() capture.Source {
 	r.unreadable = nil
 	if r.target.Saved != nil {
@@ -71,7 +71,7 @@ func (r *Recorded) WholeSource() capture.Source {
 	return nil
 }
 
-// someSource is source, or an error that tells what to do when it has no events.
+// SomeSource is source, or an error that tells what to do when it has no events.
 func (r *Recorded) SomeSource() (capture.Source, error) {
 	src := r.Source()
 	switch {
@@ -107,7 +107,7 @@ var ErrUnfollowed = fmt.Errorf("no event was recorded: %s", report.ReasonText(ca
 // errNothing tells that there is neither a process, a core file nor a recording.
 var errNothing = errors.New("no process and no recording: use run, start or attach, or open a capture")
 
-// errNothingRecorded is of a process or a core file.
+// ErrNothingRecorded is of a process or a core file.
 var ErrNothingRecorded = errors.New("nothing was recorded: use record start, or open a capture")
 
 // Waiting says that the recording of a process has no event yet, "" if it has, or if there is
@@ -127,7 +127,7 @@ func (r *Recorded) Waiting() string {
 	return "no event was recorded yet: continue, and stop later"
 }
 
-// summed is someSource, also where it has sums instead of events.
+// Summed is someSource, also where it has sums instead of events.
 func (r *Recorded) Summed() (capture.Source, error) {
 	if r.NoEvents() != nil {
 		return r.Source(), nil
@@ -185,7 +185,7 @@ func (r *Recorded) events() (capture.Source, *heap.Index, error) {
 // hasGo tells whether a Go runtime allocated what the recording does not count.
 func hasGo(src capture.Source) bool { return src.Info().Partial.Has(capture.GoHeap) }
 
-// errGo is why nothing is said of the blocks of a Go program.
+// ErrGo is why nothing is said of the blocks of a Go program.
 var ErrGo = errors.New("what the Go runtime allocates is not counted, and there is nothing else: at a stop leaks, live and top per type read its heap")
 
 // goError is that of a recording.
@@ -208,7 +208,7 @@ func (r *Recorded) countedSums() (capture.Source, *heap.Index, error) {
 	return nil, nil, goError(src)
 }
 
-// countedEvents is countedSums where there are events.
+// CountedEvents is countedSums where there are events.
 func (r *Recorded) CountedEvents() (capture.Source, *heap.Index, error) {
 	if _, _, err := r.events(); err != nil {
 		return nil, nil, err
@@ -216,7 +216,7 @@ func (r *Recorded) CountedEvents() (capture.Source, *heap.Index, error) {
 	return r.countedSums()
 }
 
-// bring has questions answered as of the moment after an event.
+// Bring has questions answered as of the moment after an event.
 func (r *Recorded) Bring(at uint64) { r.at, r.moved = at, true }
 
 // over tells that questions are answered as of the end of what is recorded, and that the
@@ -226,7 +226,7 @@ func (r *Recorded) over() bool { return r.target.Mode() != target.Live && !r.bro
 // brought tells that the view is at a moment before the end.
 func (r *Recorded) brought() bool { return r.target.Recalled() && r.moved }
 
-// toEnd has questions answered as of the end.
+// ToEnd has questions answered as of the end.
 func (r *Recorded) ToEnd() { r.at, r.moved = 0, false }
 
 // moment is the number of the event after which questions about the heap are
@@ -243,7 +243,7 @@ func (r *Recorded) moment(x *heap.Index) uint64 {
 	return x.Last()
 }
 
-// followed tells that the live heap that the recording follows is that of the end of a log in memory, and does not
+// Followed tells that the live heap that the recording follows is that of the end of a log in memory, and does not
 // change.
 func (r *Recorded) Followed() bool {
 	return r.target.Mode() == target.Live && !r.target.Beside && r.target.Proc != nil && r.Account.Rec.Log() != nil
@@ -267,6 +267,7 @@ func (r *Recorded) Event(seq uint64) (*recording.Event, bool) {
 	return query.EventAt(src, seq)
 }
 
+// NoEvent is the error for the number of an event that is not recorded.
 func (r *Recorded) NoEvent(seq uint64) error {
 	src, err := r.SomeSource()
 	if err != nil {

@@ -31,7 +31,7 @@ func (r *Recorded) Partial() capture.Reasons {
 	return why
 }
 
-// unfollowed reports whether nothing is recorded because no allocator function of the program was known.
+// Unfollowed reports whether nothing is recorded because no allocator function of the program was known.
 func (r *Recorded) Unfollowed() bool {
 	src := r.Source()
 	return src != nil && src.Info().Totals.Events == 0 && src.Info().Partial.Has(capture.NoAllocator)

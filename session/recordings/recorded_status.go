@@ -111,6 +111,7 @@ type RecordStatus struct {
 	Bytes       int64            // of the file, or of the encoded events of the log, so far
 }
 
+// SetLosses sets the losses and their sum.
 func (st *RecordStatus) SetLosses(losses []recording.Loss) {
 	st.Losses, st.Lost = losses, 0
 	for _, l := range losses {

@@ -7,20 +7,20 @@ import (
 	"hdb/report"
 )
 
-// account is what is known of the allocator calls of this run.
+// Account is what is known of the allocator calls of this run.
 type Account struct {
 	Rec    *recording.Recording
 	Losses recording.Losses // what is in no event
 	Gaps   recording.Gaps   // what is in doubt
 }
 
-// begin follows the begin of a run.
+// Begin follows the begin of a run.
 func (a *Account) Begin() {
 	a.Rec.Reset()
 	a.Losses, a.Gaps = recording.Losses{}, recording.Gaps{}
 }
 
-// liveDoubt says why blocks that seem to be live may not be, those of a capture if that is
+// LiveDoubt says why blocks that seem to be live may not be, those of a capture if that is
 // not nil.
 func (a *Account) LiveDoubt(saved *file.File) report.Doubt {
 	switch {

@@ -3,14 +3,15 @@ package target
 import (
 	"bytes"
 	"errors"
+	"strings"
+
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/symbols"
 	"hdb/values/printers"
-	"strings"
 )
 
-// caughtType is the address of the type of an exception, of which header is the
+// CaughtType is the address of the type of an exception, of which header is the
 // _Unwind_Exception, as __cxa_begin_catch is given it.
 func (c *Target) CaughtType(header addr.Run) (addr.Run, error) {
 	class, err := c.ReadPointer(header)
@@ -27,7 +28,7 @@ func (c *Target) CaughtType(header addr.Run) (addr.Run, error) {
 // maxTypeName bounds the name of a type in the inferior.
 const maxTypeName = 512
 
-// thrownAt is the object that is thrown, or begins to be handled, and the address of its
+// ThrownAt is the object that is thrown, or begins to be handled, and the address of its
 // type, at the entry of the runtime's function for that event.
 func (c *Target) ThrownAt(event string, regs inferior.Registers) (object, info addr.Run, err error) {
 	first := addr.Run(regs.Arg(0))
@@ -47,7 +48,7 @@ func (c *Target) ThrownAt(event string, regs inferior.Registers) (object, info a
 	return 0, 0, errors.New("catch " + event + ": the exception is not known there")
 }
 
-// typeOf is the type that a std::type_info describes: its second word points to the
+// TypeOf is the type that a std::type_info describes: its second word points to the
 // mangled name (Itanium C++ ABI, section 2.9.4). "" if it does not.
 func (c *Target) TypeOf(info addr.Run) string {
 	full := c.FullTypeOf(info)
@@ -57,7 +58,7 @@ func (c *Target) TypeOf(info addr.Run) string {
 	return printers.Table{}.TypeName(full)
 }
 
-// fullTypeOf is typeOf with all template arguments.
+// FullTypeOf is typeOf with all template arguments.
 func (c *Target) FullTypeOf(info addr.Run) string {
 	at, err := c.ReadPointer(info + 8)
 	if err != nil {

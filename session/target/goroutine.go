@@ -12,14 +12,14 @@ import (
 	"hdb/internal/addr"
 )
 
-// A goroutine is what is known of one by its descriptor (runtime.g).
+// A Goroutine is what is known of one by its descriptor (runtime.g).
 type Goroutine struct {
 	At      uint64 // of the descriptor
 	ID      uint64
 	Creator addr.Code // behind the go statement that made it; zero of the first
 }
 
-// goroutine is the one that a stopped thread runs; ok is false on a thread that runs none.
+// Goroutine is the one that a stopped thread runs; ok is false on a thread that runs none.
 func (c *Target) Goroutine(t *inferior.Thread) (g Goroutine, ok bool) {
 	c.Go.Look(c.Image, c.Names.Modules)
 	if !c.Go.Known {
@@ -61,9 +61,10 @@ type goMemory struct {
 	of     *goRuntime
 }
 
-// memory reads structures of the runtime in a process or core file.
+// Memory reads structures of the runtime in a process or core file.
 func (g *goRuntime) Memory(of io.ReaderAt) goMemory { return goMemory{of, g} }
 
+// Word reads a word; it is false where there is none.
 func (m goMemory) Word(at uint64) (uint64, bool) {
 	var b [8]byte
 	if _, err := m.memory.ReadAt(b[:], int64(at)); err != nil {
@@ -72,7 +73,7 @@ func (m goMemory) Word(at uint64) (uint64, bool) {
 	return binary.LittleEndian.Uint64(b[:]), true
 }
 
-// user is the descriptor of the user's goroutine that the thread runs whose descriptor is at an
+// User is the descriptor of the user's goroutine that the thread runs whose descriptor is at an
 // address: itself, or, if it is one of the system's, which runtimes have two of for each thread, the
 // one that the thread does that for. 0 if the thread runs none, or none is there.
 func (m goMemory) User(g uint64) uint64 {
@@ -95,7 +96,7 @@ func (m goMemory) User(g uint64) uint64 {
 	return user
 }
 
-// complete adds what plain breakpoints have not told of a call of a Go runtime: type and goroutine.
+// Complete adds what plain breakpoints have not told of a call of a Go runtime: type and goroutine.
 func (g *goRuntime) Complete(c *breakpoints.Call, memory io.ReaderAt) {
 	if c.Function.Group != breakpoints.GroupGo || c.Event.Kind != capture.Alloc || !g.Known {
 		return

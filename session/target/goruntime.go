@@ -15,7 +15,7 @@ import (
 	"hdb/values/blocktype"
 )
 
-// goModule is a file with code of Go.
+// GoModule is a file with code of Go.
 type GoModule struct {
 	inferior.Module
 	Object *symbols.Object
@@ -31,7 +31,7 @@ type goTypeQuestion struct {
 // maxGoTypes bounds what is kept of types.
 const maxGoTypes = 1 << 16
 
-// look finds the runtime in the process's modules, if they have changed. The owner of the process
+// Look finds the runtime in the process's modules, if they have changed. The owner of the process
 // calls it.
 func (g *goRuntime) Look(p *inferior.Process, in *names.Modules) {
 	if g.seen == in.Version() && g.in == p {
@@ -65,7 +65,7 @@ func (g *goRuntime) Look(p *inferior.Process, in *names.Modules) {
 	}
 }
 
-// goHome is the module with the Go runtime of the image: a program that is linked with Go's libraries has
+// GoHome is the module with the Go runtime of the image: a program that is linked with Go's libraries has
 // none itself. Of several, each of which has goroutines and a heap of its own, it is the first; nil: there is none.
 func (c *Target) GoHome() *GoModule {
 	c.Go.Look(c.Image, c.Names.Modules)
@@ -90,7 +90,7 @@ func (g *goRuntime) at(a addr.Run) *GoModule {
 	return nil
 }
 
-// goProgram is a file with a Go runtime, mapped with that bias, as its variables are looked for.
+// GoProgram is a file with a Go runtime, mapped with that bias, as its variables are looked for.
 func (c *Target) GoProgram(obj *symbols.Object, bias addr.Bias) goruntime.Program {
 	return goruntime.Program{
 		Code: c.Image,
@@ -111,7 +111,7 @@ func (c *Target) GoProgram(obj *symbols.Object, bias addr.Bias) goruntime.Progra
 	}
 }
 
-// isExit tells the return address in which stacks of goroutines end.
+// IsExit tells the return address in which stacks of goroutines end.
 func (g *goRuntime) IsExit(c addr.Code) bool { return slices.Contains(g.exits, c.Addr()) }
 
 // described is the type with a descriptor in a module.

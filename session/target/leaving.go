@@ -1,8 +1,9 @@
 package target
 
 import (
-	"hdb/internal/addr"
 	"slices"
+
+	"hdb/internal/addr"
 )
 
 // leavingFunctions are those of C libraries by which programs end: what main's caller calls when main has returned, too.
@@ -12,7 +13,7 @@ var leavingFunctions = []string{"exit", "quick_exit", "_exit", "_Exit"}
 // stripped programs keep.
 var goExit = []string{"runtime.exit", "runtime.exit.abi0"}
 
-// leaving are the entries of leavingFunctions and goExit in all modules, ascending.
+// Leaving are the entries of leavingFunctions and goExit in all modules, ascending.
 func (c *Target) Leaving() (all []addr.Run) {
 	for _, m := range c.Names.Images() {
 		for _, name := range slices.Concat(leavingFunctions, goExit) {

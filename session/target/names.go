@@ -21,7 +21,7 @@ func (i injected) ModuleAt(pc addr.Run) (*unwind.Table, addr.Bias, bool) {
 // Covers tells the probe's code.
 func (i injected) Covers(pc addr.Run) bool { return i.target.Probe != nil && i.target.Probe.Covers(pc) }
 
-// mappings are the modules as names wants them; nil of nil.
+// Mappings are the modules as names wants them; nil of nil.
 func Mappings(modules []inferior.Module) []names.Mapping {
 	var out []names.Mapping
 	for _, m := range modules {

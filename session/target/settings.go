@@ -2,10 +2,11 @@ package target
 
 import (
 	"errors"
+	"regexp"
+
 	"hdb/inferior"
 	"hdb/internal/diskcache"
 	"hdb/names"
-	"regexp"
 )
 
 // Locking says when the selected thread runs alone, in the words of gdb's scheduler-locking.

@@ -4,6 +4,12 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"time"
+
 	"hdb/capture"
 	"hdb/capture/file"
 	"hdb/inferior"
@@ -12,23 +18,18 @@ import (
 	"hdb/probe"
 	"hdb/query"
 	"hdb/recording"
-	"io"
-	"regexp"
-	"strings"
-	"sync/atomic"
-	"time"
 )
 
-// common is what all parts of a session share: what it is about, how it is wired to its
-// user, and its settings.
+// A Target is what all parts of a session share: the process, core file or capture that it is about, how it is wired to
+// its user, and its settings.
 type Target struct {
 	Config   Config
 	Settings *Settings
 
 	Names        *names.Resolver
 	Proc         *inferior.Process                // the one that runs; nil without
-	Image        *inferior.Process                // what is read: proc, or what a core file has; nil without either
-	Current      atomic.Pointer[inferior.Process] // proc, for other goroutines
+	Image        *inferior.Process                // what is read: Proc, or what a core file has; nil without either
+	Current      atomic.Pointer[inferior.Process] // Proc, for other goroutines
 	Probe        *probe.Probe                     // nil before it was needed
 	Go           *goRuntime                       // of the process
 	Saved        *file.File                       // nil: no capture is open
@@ -44,7 +45,7 @@ type Target struct {
 	Beside       bool                 // the verbs are called while the process runs, see Session.Beside
 }
 
-// unread is why what a file of the process holds is not known: it is not there, or another one has its
+// Unread is why what a file of the process holds is not known: it is not there, or another one has its
 // place; nil: all are read.
 func (c *Target) Unread() error {
 	for _, m := range c.Image.Modules() {
@@ -64,11 +65,12 @@ func (c *Target) Unread() error {
 	return nil
 }
 
+// Notify tells the user one line about something that happened on the way.
 func (c *Target) Notify(format string, args ...any) {
 	c.Config.Notify(fmt.Sprintf(format, args...))
 }
 
-// mode is Session.Mode.
+// Mode is Session.Mode.
 func (c *Target) Mode() Mode {
 	switch {
 	case c.Saved != nil:
@@ -83,11 +85,11 @@ func (c *Target) Mode() Mode {
 	return Empty
 }
 
-// recalled tells that what is selected is an event as it was recorded: of a capture, or of
+// Recalled tells that what is selected is an event as it was recorded: of a capture, or of
 // the recording that the process goes on with.
 func (c *Target) Recalled() bool { return c.Saved != nil || c.Past }
 
-// pastError is the error of what the process has where the view is in its past.
+// PastError is the error of what the process has where the view is in its past.
 func (c *Target) PastError() error {
 	if c.Proc == nil {
 		return ErrNotRunning
@@ -95,7 +97,7 @@ func (c *Target) PastError() error {
 	return ErrPast
 }
 
-// live is the error of a verb that runs or changes a process, or nil.
+// Live is the error of a verb that runs or changes a process, or nil.
 func (c *Target) Live() error {
 	if c.Mode() == Core {
 		return c.Image.Alive()
@@ -103,7 +105,7 @@ func (c *Target) Live() error {
 	return c.Readable()
 }
 
-// readable is the error of a verb that reads a process: its threads and memory, which a
+// Readable is the error of a verb that reads a process: its threads and memory, which a
 // core file has, too.
 func (c *Target) Readable() error {
 	switch mode := c.Mode(); {
@@ -119,13 +121,13 @@ func (c *Target) Readable() error {
 	return ErrNotRunning
 }
 
-// now is the inferior's own time since it was launched or attached: the time it
+// Now is the inferior's own time since it was launched or attached: the time it
 // stood for the user or for hdb's own work is not counted.
 func (c *Target) Now() time.Duration {
 	return c.Clock.Now()
 }
 
-// ownWork leaves the time until the returned function is called out of the
+// OwnWork leaves the time until the returned function is called out of the
 // inferior's.
 func (c *Target) OwnWork() func() {
 	begun := time.Now()
@@ -150,7 +152,7 @@ func (c *Target) Exclusive(f func()) {
 	f()
 }
 
-// stopAll runs f while all threads stand, between two events: those that they made
+// StopAll runs f while all threads stand, between two events: those that they made
 // before have been taken from the probe, so that f may look at the trace.
 func (c *Target) StopAll(f func() error) error {
 	return c.Proc.StopAll(func() error {
@@ -160,7 +162,7 @@ func (c *Target) StopAll(f func() error) error {
 	})
 }
 
-// readPointer reads an address from the inferior's memory.
+// ReadPointer reads an address from the inferior's memory.
 func (c *Target) ReadPointer(a addr.Run) (addr.Run, error) {
 	var b [8]byte
 	if _, err := c.Image.ReadAt(b[:], int64(a)); err != nil {
@@ -169,14 +171,14 @@ func (c *Target) ReadPointer(a addr.Run) (addr.Run, error) {
 	return addr.Run(binary.LittleEndian.Uint64(b[:])), nil
 }
 
-// within is Session.Within.
+// Within is Session.Within.
 func (c *Target) Within(r *capture.Reading) (before *capture.Reading) {
 	before, c.Reading = c.Reading, r
 	c.Names.Within(r)
 	return before
 }
 
-// interrupt is Session.Interrupt.
+// Interrupt is Session.Interrupt.
 func (c *Target) Interrupt() error {
 	c.Names.Debuginfod.Interrupt()
 	if p := c.Current.Load(); p != nil {
@@ -185,7 +187,7 @@ func (c *Target) Interrupt() error {
 	return nil
 }
 
-// bound is the context of the command that runs, and notes when it is called that what was read is cut if
+// Bound is the context of the command that runs, and notes when it is called that what was read is cut if
 // that was given up.
 func (c *Target) Bound() (context.Context, func()) {
 	reading := c.Reading
@@ -198,7 +200,7 @@ func (c *Target) Bound() (context.Context, func()) {
 	}
 }
 
-// threadNumber is hdb's number of a thread, 0 of one that it does not know.
+// ThreadNumber is hdb's number of a thread, 0 of one that it does not know.
 func (c *Target) ThreadNumber(tid int) int {
 	for _, t := range c.Image.Threads() {
 		if t.TID == tid {
@@ -208,7 +210,7 @@ func (c *Target) ThreadNumber(tid int) int {
 	return 0
 }
 
-// words are those of memory at an address, as far as it can be read.
+// Words are those of memory at an address, as far as it can be read.
 func (c *Target) Words(at addr.Run, size int) (words []uint64, err error) {
 	b := make([]byte, size)
 	n, err := c.Proc.ReadAt(b, int64(at))
@@ -219,7 +221,7 @@ func (c *Target) Words(at addr.Run, size int) (words []uint64, err error) {
 	return words, err
 }
 
-// newTarget is a target without a program. change runs changes of what names were found by, and has what was made of them
+// New is a target without a program. change runs changes of what names were found by, and has what was made of them
 // forgotten.
 func New(cfg Config, change func(func())) *Target {
 	if cfg.Notify == nil {

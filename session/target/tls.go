@@ -5,13 +5,14 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+
 	"hdb/internal/addr"
 	"hdb/internal/modkind"
 	"hdb/symbols"
 	"hdb/values"
 )
 
-// programTLS is how many bytes below the thread pointer the variables of the program begin: its
+// ProgramTLS is how many bytes below the thread pointer the variables of the program begin: its
 // block comes first, and is aligned.
 func ProgramTLS(seg segmentHeader) uint64 {
 	if seg.align > 1 {
@@ -33,7 +34,7 @@ type segmentHeader struct {
 	MemSize, align uint64
 }
 
-// programHeader finds the first program header of a type; the first segment holds
+// ProgramHeader finds the first program header of a type; the first segment holds
 // them.
 func ProgramHeader(o *symbols.Object, kind uint32) (segmentHeader, bool) {
 	var base addr.File
@@ -60,7 +61,7 @@ func ProgramHeader(o *symbols.Object, kind uint32) (segmentHeader, bool) {
 	return segmentHeader{}, false
 }
 
-// tlsReader follows the C library's tables from a thread pointer to a module's block.
+// TLS follows the C library's tables from a thread pointer to a module's block.
 // An error of memory stays, so that the steps need no checks of their own.
 type TLS struct {
 	Target *Target
@@ -68,6 +69,7 @@ type TLS struct {
 	Err    error
 }
 
+// Word reads a word, 0 if it cannot be read; Err has the first error.
 func (t *TLS) Word(a addr.Run) uint64 {
 	p, err := t.Target.ReadPointer(a)
 	if err != nil && t.Err == nil {
@@ -76,7 +78,7 @@ func (t *TLS) Word(a addr.Run) uint64 {
 	return uint64(p)
 }
 
-// block is where the thread's copy of a module's thread-local storage is.
+// Block is where the thread's copy of a module's thread-local storage is.
 func (t *TLS) Block(m values.Module) (addr.Run, error) {
 	entry, index, err := t.linkMap(m)
 	if err != nil {
@@ -129,7 +131,7 @@ func (t *TLS) linkMap(m values.Module) (entry addr.Run, index int, err error) {
 // maxLinkMaps bounds the dynamic linker's list of modules.
 const maxLinkMaps = 1 << 14
 
-// linkMaps yields the entries of the dynamic linker's list with their biases, in its order.
+// LinkMaps yields the entries of the dynamic linker's list with their biases, in its order.
 func (t *TLS) LinkMaps(debug addr.Run, yield func(at addr.Run, bias uint64) bool) {
 	at := addr.Run(t.Word(debug + 8)) // r_map
 	for range maxLinkMaps {
@@ -143,7 +145,7 @@ func (t *TLS) LinkMaps(debug addr.Run, yield func(at addr.Run, bias uint64) bool
 	}
 }
 
-// debugStruct is the struct r_debug that the dynamic linker has put into the program's
+// DebugStruct is the struct r_debug that the dynamic linker has put into the program's
 // dynamic section; 0 without.
 func (t *TLS) DebugStruct(o *symbols.Object, bias addr.Bias) addr.Run {
 	dyn, ok := ProgramHeader(o, ptDynamic)
@@ -162,7 +164,7 @@ func (t *TLS) DebugStruct(o *symbols.Object, bias addr.Bias) addr.Run {
 	return 0
 }
 
-// field is the offset of a field that glibc tells libthread_db: three 32-bit numbers,
+// Field is the offset of a field that glibc tells libthread_db: three 32-bit numbers,
 // its size in bits, how many there are, and the offset (nptl_db/thread_dbP.h).
 func (t *TLS) Field(name string) (addr.Run, bool) {
 	b, ok := t.Exported("_thread_db_"+name, 12)
@@ -172,6 +174,7 @@ func (t *TLS) Field(name string) (addr.Run, bool) {
 	return addr.Run(binary.LittleEndian.Uint32(b[8:])), true
 }
 
+// Exported reads n bytes of the first variable of that name which a module defines.
 func (t *TLS) Exported(name string, n int) ([]byte, bool) {
 	for _, o := range t.Target.Names.Images() {
 		sym, ok := o.Object.Symtab.Symbol(name)
@@ -186,7 +189,7 @@ func (t *TLS) Exported(name string, n int) ([]byte, bool) {
 	return nil, false
 }
 
-// glibc reads dtv[modid].pointer, as libthread_db's td_thr_tlsbase does. A block of the
+// Glibc reads dtv[modid].pointer, as libthread_db's td_thr_tlsbase does. A block of the
 // initial set lies at a fixed distance from the thread pointer, whatever the vector
 // says.
 func (t *TLS) Glibc(entry, modidAt addr.Run) (addr.Run, error) {
@@ -258,7 +261,7 @@ func (t *TLS) stale(modid, generation uint64) bool {
 	return false
 }
 
-// isMusl tells musl by the dynamic linker that the program names.
+// IsMusl tells musl by the dynamic linker that the program names.
 func (t *TLS) IsMusl() bool {
 	if t.Target.Names.Program == nil || t.Target.Names.Program.Object == nil {
 		return false
@@ -268,7 +271,7 @@ func (t *TLS) IsMusl() bool {
 	return ok && t.Target.Names.Program.Object.File.ReadAddr(name, seg.addr) && modkind.IsMusl(string(bytes.TrimRight(name, "\x00")))
 }
 
-// musl reads dtv[index]: musl numbers the modules with thread-local storage in the
+// Musl reads dtv[index]: musl numbers the modules with thread-local storage in the
 // order of its list, from which none is ever removed (src/internal/pthread_impl.h).
 func (t *TLS) Musl(index int) (addr.Run, error) {
 	dtv := addr.Run(t.Word(t.FS + 8))

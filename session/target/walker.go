@@ -11,16 +11,16 @@ import (
 	"hdb/unwind"
 )
 
-// walker walks the stacks of stopped threads.
+// Walker walks the stacks of stopped threads.
 type Walker struct {
 	target *Target
 	Walk   *unwind.Walker
 }
 
-// newWalker walks by the CFI of the modules that a target has.
+// NewWalker walks by the CFI of the modules that a target has.
 func NewWalker(c *Target) *Walker { return &Walker{c, unwind.NewWalker(c.Names.Modules)} }
 
-// raw walks a stopped thread without asking for names. now is what the
+// Raw walks a stopped thread without asking for names. now is what the
 // tracer knows of the PC: a return address stands behind a call, a PC at the entry
 // of a function, where the return address is on top of the stack, whatever the
 // module's CFI says or lacks. The zero Code knows nothing. Behind the frames of a goroutine
@@ -72,7 +72,7 @@ func (w *Walker) frames(t *inferior.Thread, limit int, now addr.Code) (unwind.St
 // maxProbeFrames is how many frames of the probe's own one stack can have.
 const maxProbeFrames = 16
 
-// shown walks a stack and leaves out the frames of the probe's own code, in which a
+// Shown walks a stack and leaves out the frames of the probe's own code, in which a
 // thread may stand: it is no part of the program. A stack of nothing else stays.
 func (w *Walker) Shown(here unwind.Regs, limit int) unwind.Stack {
 	raw := w.Walk.Walk(w.target.Image, here, limit)
@@ -88,7 +88,7 @@ func (w *Walker) Shown(here unwind.Regs, limit int) unwind.Stack {
 	return raw
 }
 
-// stack is raw with names and inlined calls.
+// Stack is raw with names and inlined calls.
 func (w *Walker) Stack(t *inferior.Thread, limit int, now addr.Code) (names.Stack, error) {
 	raw, err := w.Raw(t, limit, now)
 	if err != nil {
@@ -97,7 +97,7 @@ func (w *Walker) Stack(t *inferior.Thread, limit int, now addr.Code) (names.Stac
 	return w.target.Names.Stack(raw), nil
 }
 
-// toOwner names the frames of a stack from the innermost on until it is known which one a
+// ToOwner names the frames of a stack from the innermost on until it is known which one a
 // block belongs to that was allocated there, and returns the index of that.
 func (w *Walker) ToOwner(raw []unwind.Frame) (frames []names.Frame, owner int) {
 	var roles []query.Role

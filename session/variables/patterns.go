@@ -8,7 +8,7 @@ import (
 // Patterns are the bytes that expressions name, for commands about memory.
 type Patterns struct{ values *Values }
 
-// newPatterns reads them by expressions.
+// NewPatterns reads them by expressions.
 func NewPatterns(v *Values) *Patterns { return &Patterns{v} }
 
 // Search reads what find is to look for, and where.

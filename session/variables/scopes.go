@@ -19,7 +19,7 @@ type Scopes struct {
 	values *Values
 }
 
-// newScopes looks for variables at places of the code.
+// NewScopes looks for variables at places of the code.
 func NewScopes(t *target.Target, loc *view.Locations, v *Values) *Scopes { return &Scopes{t, loc, v} }
 
 // A Scope is the variables that can be named at a place in the code.
@@ -80,7 +80,7 @@ func (s *Scopes) At(location string) ([]Scope, error) {
 	return out, nil
 }
 
-// frameOfPlace is a frame of which only the place is known, nil where there is no file.
+// FrameOfPlace is a frame of which only the place is known, nil where there is no file.
 func FrameOfPlace(c *target.Target, p breakpoints.Place) *values.Frame {
 	for _, m := range c.Names.Images() {
 		if !c.Names.Covers(m, p.Addr) {

@@ -28,7 +28,7 @@ type Values struct {
 	World  values.World
 }
 
-// newValues is a reader of values with an empty history.
+// NewValues is a reader of values with an empty history.
 func NewValues(c *target.Target, sel *view.Selection, stops numberedStops) *Values {
 	v := &Values{Target: c, sel: sel, Regs: registers{sel}, words: debuggerWords{c, sel, stops}}
 	v.World = values.World{
@@ -139,7 +139,7 @@ func (v *Values) modules() []values.Module {
 // errGoValues is the error for programs of Go that do not run.
 var errGoValues = errors.New("the values of a Go program are read while it runs: start it with run or attach to it")
 
-// frame is the selected frame; nil without a running program, where statics and
+// Frame is the selected frame; nil without a running program, where statics and
 // convenience variables alone have values.
 func (v *Values) Frame() (*values.Frame, error) {
 	switch {
@@ -156,7 +156,7 @@ func (v *Values) Frame() (*values.Frame, error) {
 	return v.FrameAt(st.Whole(), min(v.sel.Cur.Num, len(st.Frames)-1)), nil
 }
 
-// frameAt prepares frame i of a stack.
+// FrameAt prepares frame i of a stack.
 func (v *Values) FrameAt(frames []names.Frame, i int) *values.Frame {
 	if i < 0 || i >= len(frames) {
 		return nil
@@ -201,7 +201,7 @@ var ErrCaptureValues = errors.New("a capture keeps no values of variables: they 
 // ErrCaptureObjects is why a capture answers nothing about the objects and the heap of Python.
 var ErrCaptureObjects = errors.New("that needs the memory of the process, which a capture does not keep: of Python it has the functions and lines (py bt, py list)")
 
-// guarded runs fn over the selected frame. Reading debug information whose file is cut
+// Guarded runs fn over the selected frame. Reading debug information whose file is cut
 // meanwhile is an error.
 func (v *Values) Guarded(fn func(f *values.Frame) error) error {
 	f, err := v.Frame()
@@ -349,7 +349,7 @@ func (v *Values) Returned(from names.Frame, o values.Options) (Returned, error) 
 	return v.ReturnedBy(from, o, v.World.Keep)
 }
 
-// returned is what a function has returned from whose frame the selected thread has just come
+// ReturnedBy is what a function has returned from whose frame the selected thread has just come
 // back. keep numbers the value: 0 for a void one.
 func (v *Values) ReturnedBy(from names.Frame, o values.Options, keep func(values.Value) int) (out Returned, err error) {
 	t := v.sel.Cur.Thread
@@ -494,7 +494,7 @@ func (v *Values) Address(expr string) (a addr.Run, unit values.Unit, err error) 
 	return a, unit, err
 }
 
-// errGoPlace is the error for expressions of Go where a place is wanted.
+// ErrGoPlace is the error for expressions of Go where a place is wanted.
 var ErrGoPlace = errors.New("the places of Go's variables are not told: print &NAME is the address of one")
 
 // Place is where the value of an expression is.

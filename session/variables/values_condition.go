@@ -11,7 +11,7 @@ import (
 	"hdb/values"
 )
 
-// frameVariables answers what conditions ask of the variables in a frame of a stopped
+// OfFrame answers what conditions ask of the variables in a frame of a stopped
 // thread.
 type OfFrame struct {
 	Values *Values
@@ -35,7 +35,7 @@ func (v *OfFrame) Holds(expr string) (holds, known bool) {
 	return holds, err == nil
 }
 
-// read has fn read variables of the frame, without calls of functions. A value may be known
+// Read has fn read variables of the frame, without calls of functions. A value may be known
 // by what the callers have kept only: so fn is asked again with the whole stack before it is
 // lost.
 func (v *OfFrame) Read(fn func() error) error {
@@ -58,7 +58,7 @@ func (v *OfFrame) Read(fn func() error) error {
 	return err
 }
 
-// word is the value of a word of conditions.
+// Word is the value of a word of conditions.
 func (v *OfFrame) Word(name string) (values.Word, bool) {
 	if strings.HasPrefix(name, "_") {
 		return v.Values.words.word(name)

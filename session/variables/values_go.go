@@ -57,7 +57,7 @@ func (v *Values) goFrame() (*inferior.Go, inferior.GoPlace, error) {
 	return g, inferior.GoPlace{Thread: v.sel.Cur.Thread, Parked: v.sel.Parked(st), CFA: fr.CFA, PC: fr.Code.Addr(), Inlined: i - first + fr.Ahead, Index: i + st.Frames[0].Ahead}, nil
 }
 
-// asGo lets answer tell what an expression of Go is in a frame of Go. It reports false,
+// AsGo lets answer tell what an expression of Go is in a frame of Go. It reports false,
 // and nothing is told, where the expression is none of Go.
 func (v *Values) AsGo(expr string, answer func(g *inferior.Go, at inferior.GoPlace) error) (bool, error) {
 	if strings.HasPrefix(strings.TrimSpace(expr), "$") { // a register, or what the user has named
@@ -70,6 +70,7 @@ func (v *Values) AsGo(expr string, answer func(g *inferior.Go, at inferior.GoPla
 	return g != nil || err != nil, err
 }
 
+// GoLimits are options of values as delve has them.
 func GoLimits(o values.Options, follow bool) inferior.GoLimits {
 	l := inferior.GoLimits{Elements: o.Elements, Depth: goListDepth, Follow: follow}
 	if follow {
@@ -122,7 +123,7 @@ func goAddress(g *inferior.Go, at inferior.GoPlace, expr string) (addr.Run, erro
 	return addr.Run(v.Addr), nil
 }
 
-// goAssignment splits TO = FROM.
+// GoAssignment splits TO = FROM.
 func GoAssignment(expr string) (to, from string, ok bool) {
 	quote, escaped := rune(0), false
 	for i, r := range expr {

@@ -15,7 +15,7 @@ func (v *Values) Printf(f *cformat.Format) (string, error) {
 	return f.Expand(func(i int, kind cformat.Kind) (any, error) { return v.FormatArgument(f.Args[i], kind) })
 }
 
-// formatArgument computes an argument of a format.
+// FormatArgument computes an argument of a format.
 func (v *Values) FormatArgument(expr string, kind cformat.Kind) (x any, err error) {
 	if ok, err := v.AsGo(expr, func(g *inferior.Go, at inferior.GoPlace) (err error) {
 		x, err = goArgument(g, at, expr, kind)

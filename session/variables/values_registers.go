@@ -49,7 +49,7 @@ const (
 	dwarfMXCSR  = 64
 )
 
-// wide reads the selected thread's registers of floating point and vectors,
+// Wide reads the selected thread's registers of floating point and vectors,
 // once and when the first of them is asked for.
 func (r registers) Wide() func(reg uint64) []byte {
 	read := sync.OnceValues(func() (inferior.Vectors, error) { return r.sel.Cur.Thread.Vectors() })

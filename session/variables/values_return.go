@@ -12,7 +12,7 @@ import (
 // A result is what a function returns, by the registers of DWARF's numbers.
 type result map[uint64][]byte
 
-// returnValue is the value of an expression as the selected frame's function returns it.
+// ReturnValue is the value of an expression as the selected frame's function returns it.
 func (v *Values) ReturnValue(expr string) (result, error) {
 	if expr == "" {
 		return nil, nil
@@ -28,7 +28,7 @@ func (v *Values) ReturnValue(expr string) (result, error) {
 	return out, err
 }
 
-// put writes the registers with the value in them, the PC and the stack pointer last: the
+// Put writes the registers with the value in them, the PC and the stack pointer last: the
 // thread stays where it is if something cannot be written.
 func (r result) Put(t *inferior.Thread, regs *inferior.Registers) error {
 	vec, wide := inferior.Vectors{}, false

@@ -27,7 +27,7 @@ type Goroutines struct {
 	err     error
 }
 
-// newGoroutines are those of the program that a target has.
+// NewGoroutines are those of the program that a target has.
 func NewGoroutines(t *target.Target, w *target.Walker) *Goroutines {
 	return &Goroutines{target: t, walker: w}
 }

@@ -19,7 +19,7 @@ type Locations struct {
 	Mem    *Memory
 }
 
-// newLocations are the places of a target's code; what is selected gives the default file and line.
+// NewLocations are the places of a target's code; what is selected gives the default file and line.
 func NewLocations(t *target.Target, sel *Selection, mem *Memory) *Locations {
 	return &Locations{t, sel, mem}
 }
@@ -56,6 +56,7 @@ func (l *Locations) Places(text string) ([]breakpoints.Place, error) {
 	return Places(l.Target.Names.Places.OfFunction(text)), nil
 }
 
+// IsDigits reports whether a text is a number in decimal digits.
 func IsDigits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
@@ -69,7 +70,7 @@ func (l *Locations) herePlace() ([]breakpoints.Place, error) {
 	return []breakpoints.Place{breakpoints.Place(l.Target.Names.Places.At(f.Code.Addr()))}, nil
 }
 
-// lineNumber reads LINE, +N and -N, which count from the selected frame's line.
+// LineNumber reads LINE, +N and -N, which count from the selected frame's line.
 func (l *Locations) LineNumber(text string) (file string, line int, err error) {
 	n, err := strconv.Atoi(text)
 	if err != nil {
@@ -101,7 +102,7 @@ func (l *Locations) DefaultLine() (file string, line int) {
 	return "", 0
 }
 
-// places are places of code as breakpoints have them.
+// Places are places of code as breakpoints have them.
 func Places(found []names.Place) []breakpoints.Place {
 	var out []breakpoints.Place
 	for _, p := range found {

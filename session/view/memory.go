@@ -17,7 +17,7 @@ type Memory struct {
 	sel    *Selection // whose registers an address may name
 }
 
-// newMemory is the memory of a target; addresses may name registers of what is selected.
+// NewMemory is the memory of a target; addresses may name registers of what is selected.
 func NewMemory(t *target.Target, sel *Selection) *Memory { return &Memory{t, sel} }
 
 // Read reads n bytes of the inferior's memory. What could be read is returned

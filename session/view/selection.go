@@ -17,7 +17,7 @@ import (
 	"hdb/values"
 )
 
-// selection is what the user looks at: a thread, its stack and a frame of it. In
+// Selected is what the user looks at: a thread, its stack and a frame of it. In
 // a capture, the event.
 type Selected struct {
 	Thread  *inferior.Thread
@@ -25,9 +25,9 @@ type Selected struct {
 	StackID capture.StackID // its stack,
 	At      uint64          // and the event whose modules resolve it
 	Stack   names.Stack
-	Max     int // frames walked for stack; 0: only as many as the last report shows
-	Num     int
-	Code    addr.Code // what is known of the thread's PC, see walker.raw
+	Max     int       // frames walked for stack; 0: only as many as the last report shows
+	Num     int       // of the frame
+	Code    addr.Code // what is known of the thread's PC, see Walker.Raw
 
 	routine *Goroutine // of a Go program, which the stack is of; nil: it is the thread's
 
@@ -39,16 +39,16 @@ type Selected struct {
 // whose moment is in view when that is in the past.
 type Selection struct {
 	target     *target.Target
-	Source     func() capture.Source // of the process that is recorded
-	Walker     *target.Walker
+	Source     func() capture.Source                   // the events that can be asked about
+	Walker     *target.Walker                          // of the stacks of stopped threads
 	hit        func(*inferior.Thread) *recording.Event // of the stop that a thread is at, any of nil; nil: it is at none
 	goroutines *Goroutines
-	Cur        Selected
+	Cur        Selected // what is selected
 	present    Selected // of the process, while the view is in the past
 	ahead      ahead
 }
 
-// newSelection selects nothing yet. hit is the event of the stop that a thread is at, of any thread for nil; nil: it is at none.
+// NewSelection selects nothing yet. hit is the event of the stop that a thread is at, of any thread for nil; nil: it is at none.
 func NewSelection(t *target.Target, w *target.Walker, hit func(*inferior.Thread) *recording.Event, goroutines *Goroutines) *Selection {
 	return &Selection{target: t, Walker: w, hit: hit, goroutines: goroutines}
 }
@@ -61,7 +61,7 @@ type ahead struct {
 	calls  int
 }
 
-// setAhead says how many there are where the thread stands.
+// SetAhead says how many there are where the thread stands.
 func (s *Selection) SetAhead(t *inferior.Thread, calls int) {
 	s.ahead = ahead{}
 	if regs, err := t.Regs(); err == nil && calls > 0 {
@@ -72,7 +72,7 @@ func (s *Selection) SetAhead(t *inferior.Thread, calls int) {
 	}
 }
 
-// notEntered is the number of inlined calls that the thread has not entered at its PC.
+// NotEntered is the number of inlined calls that the thread has not entered at its PC.
 func (s *Selection) NotEntered(t *inferior.Thread, pc addr.Run) int {
 	if s.ahead.thread != t || s.ahead.pc != pc {
 		return 0
@@ -80,12 +80,12 @@ func (s *Selection) NotEntered(t *inferior.Thread, pc addr.Run) int {
 	return s.ahead.calls
 }
 
-// behindCall tells that the selected thread's PC is known to be where a call returned to.
+// BehindCall tells that the selected thread's PC is known to be where a call returned to.
 func (s *Selection) BehindCall(t *inferior.Thread, pc addr.Run) bool {
 	return s.Cur.Thread == t && s.Cur.Code.IsReturn() && s.Cur.Code.Addr() == pc
 }
 
-// entered is the stack of a thread from its innermost call that has been entered on.
+// Entered is the stack of a thread from its innermost call that has been entered on.
 func (s *Selection) Entered(t *inferior.Thread, frames []names.Frame) []names.Frame {
 	if len(frames) == 0 || s.ahead.calls == 0 || frames[0].Code != addr.PC(s.ahead.pc) {
 		return frames
@@ -108,19 +108,19 @@ func (s *Selection) Entered(t *inferior.Thread, frames []names.Frame) []names.Fr
 	return shown
 }
 
-// clear selects nothing.
+// Clear selects nothing.
 func (s *Selection) Clear() {
 	s.target.Past, s.Cur, s.present, s.ahead = false, Selected{}, Selected{}, ahead{}
 }
 
-// leavePresent has the view of a process leave where that stands.
+// LeavePresent has the view of a process leave where that stands.
 func (s *Selection) LeavePresent() {
 	if s.target.Saved == nil && !s.target.Past {
 		s.target.Past, s.present = true, s.Cur
 	}
 }
 
-// toPresent selects again what was selected before the view left for the past. Debug files
+// ToPresent selects again what was selected before the view left for the past. Debug files
 // may have come since.
 func (s *Selection) ToPresent() {
 	if s.target.Past {
@@ -129,21 +129,21 @@ func (s *Selection) ToPresent() {
 	}
 }
 
-// walkAgain forgets the stack, so that it is walked anew.
+// WalkAgain forgets the stack, so that it is walked anew.
 func (s *Selection) WalkAgain() { s.Cur.Stack, s.Cur.Max = names.Stack{}, 0 }
 
-// leave forgets the stack of a thread that runs on.
+// Leave forgets the stack of a thread that runs on.
 func (s *Selection) Leave() {
 	s.Cur = Selected{Thread: s.Cur.Thread, Seq: s.Cur.Seq, StackID: s.Cur.StackID, At: s.Cur.At}
 }
 
-// selectRecorded selects an event of the capture, its stack, and the event whose modules
+// SelectRecorded selects an event of the capture, its stack, and the event whose modules
 // resolve that.
 func (s *Selection) SelectRecorded(seq uint64, stack capture.StackID, at uint64) {
 	s.Cur = Selected{Seq: seq, StackID: stack, At: at}
 }
 
-// selectSaved starts at the last stop of the session, or the last event.
+// SelectSaved starts at the last stop of the session, or the last event.
 func (s *Selection) SelectSaved() {
 	stops := s.target.Saved.Stops()
 	for i := len(stops) - 1; i >= 0; i-- {
@@ -164,7 +164,7 @@ func (s *Selection) SelectSaved() {
 	}
 }
 
-// defaultDepth bounds stacks that nobody asked to see whole.
+// DefaultDepth bounds stacks that nobody asked to see whole.
 const DefaultDepth = 2048
 
 // Stack is the selected thread's stack, or the selected event's in a capture.
@@ -361,6 +361,7 @@ func (s *Selection) Threads() ([]ThreadInfo, error) {
 	return rows, nil
 }
 
+// ThreadInfo is a thread as lists of threads have it.
 func (s *Selection) ThreadInfo(t *inferior.Thread) ThreadInfo {
 	if t == nil {
 		return ThreadInfo{}
@@ -405,6 +406,7 @@ func (s *Selection) SelectThread(num int) (ThreadInfo, error) {
 	return ThreadInfo{}, fmt.Errorf("no thread %d: see info threads", num)
 }
 
+// Look selects a thread, whose PC is known as first; its stack is walked when it is asked for.
 func (s *Selection) Look(t *inferior.Thread, first addr.Code) {
 	s.Cur = Selected{Thread: t, Code: first}
 }
@@ -493,7 +495,7 @@ func regNumber(name string) (unwind.Reg, bool) {
 	return 0, false
 }
 
-// reselect selects the frame again after inlined calls may have become known.
+// Reselect selects the frame again after inlined calls may have become known.
 func (s *Selection) Reselect(old names.Frame) {
 	st, err := s.Stack(0)
 	if err != nil {
@@ -505,13 +507,14 @@ func (s *Selection) Reselect(old names.Frame) {
 	}
 }
 
+// SelectDefault selects the first thread of the process, if it has any.
 func (s *Selection) SelectDefault() {
 	if ts := s.target.Image.Threads(); len(ts) > 0 {
 		s.Look(ts[0], addr.Code{})
 	}
 }
 
-// liveFrame is the selected frame of a process.
+// LiveFrame is the selected frame of a process.
 func (s *Selection) LiveFrame() (names.Frame, error) {
 	if err := s.target.Readable(); err != nil {
 		return names.Frame{}, err
@@ -519,7 +522,7 @@ func (s *Selection) LiveFrame() (names.Frame, error) {
 	return s.Frame()
 }
 
-// recordedSource is what the selected event is of.
+// RecordedSource is what the selected event is of.
 func (s *Selection) RecordedSource() capture.Source {
 	if s.target.Saved != nil {
 		return s.target.Saved
@@ -527,7 +530,7 @@ func (s *Selection) RecordedSource() capture.Source {
 	return s.Source()
 }
 
-// savedStack is the stack of the selected event.
+// SavedStack is the stack of the selected event.
 func (s *Selection) SavedStack() (names.Stack, error) {
 	if s.Cur.StackID == 0 {
 		return names.Stack{}, target.ErrNoStack
@@ -561,7 +564,7 @@ func (s *Selection) SelectFunction(name string) (names.Frame, error) {
 	return s.SelectFrame(i)
 }
 
-// recordedWhole is the stack of the selected event with all frames that were recorded.
+// RecordedWhole is the stack of the selected event with all frames that were recorded.
 func (s *Selection) RecordedWhole() (names.Stack, error) {
 	if s.Cur.StackID == 0 {
 		return names.Stack{}, target.ErrNoStack
@@ -569,7 +572,7 @@ func (s *Selection) RecordedWhole() (names.Stack, error) {
 	return s.target.Names.RecordedWhole(s.RecordedSource(), s.Cur.StackID, s.Cur.At), nil
 }
 
-// recordedThread is the thread of the selected event, as far as the recording knows it.
+// RecordedThread is the thread of the selected event, as far as the recording knows it.
 func (s *Selection) RecordedThread() ThreadInfo {
 	e := s.Event()
 	if e == nil {
@@ -584,7 +587,7 @@ func (s *Selection) RecordedThread() ThreadInfo {
 	return t
 }
 
-// event is the event that is stopped at, or selected in a capture; nil: none.
+// Event is the event that is stopped at, or selected in a capture; nil: none.
 func (s *Selection) Event() *recording.Event {
 	if s.target.Recalled() {
 		e, ok := query.EventAt(s.target.Reading.Of(s.RecordedSource()), s.Cur.Seq)

@@ -45,7 +45,7 @@ func (s *Selection) WithoutGoHelpers(frames []names.Frame, selected int) []names
 	return s.target.Names.WithoutGoHelpers(frames, func(f *names.Frame) bool { return f.Num == selected })
 }
 
-// parked is the selected goroutine for delve, whose stack it is; nil if the stack is the
+// Parked is the selected goroutine for delve, whose stack it is; nil if the stack is the
 // thread's.
 func (s *Selection) Parked(st names.Stack) *inferior.ParkedGoroutine {
 	if s.Cur.routine == nil || len(st.Frames) == 0 {
@@ -56,7 +56,7 @@ func (s *Selection) Parked(st names.Stack) *inferior.ParkedGoroutine {
 	return &inferior.ParkedGoroutine{G: s.Cur.routine.At, PC: regs.PC(), SP: regs.SP(), BP: addr.Run(bp)}
 }
 
-// steps is the error where the selected goroutine does not run, and so cannot be stepped.
+// Steps is the error where the selected goroutine does not run, and so cannot be stepped.
 func (s *Selection) Steps() error {
 	if s.Cur.routine == nil || s.Cur.routine.Thread != 0 {
 		return nil
