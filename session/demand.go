@@ -10,6 +10,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/internal/cond"
+	"hdb/internal/when"
 	"hdb/query"
 	"hdb/recording"
 	"hdb/session/target"
@@ -21,9 +22,12 @@ import (
 type demand struct {
 	account *target.Account
 	stops   breakpoints.List
-	binds   map[int]*binding // by the ID of the stop
-	next    *nextEvent       // what next-alloc waits for, or nil
-	hits    []hit            // stops that said yes since the last resume
+	counts  map[int]*counts // by the ID of the stop
+	next    *nextEvent      // what next-alloc waits for, or nil
+	hits    []hit           // stops that said yes since the last resume
+
+	traps func(id int) []*inferior.Trap // that a stop has in memory
+	calls func() []*when.Calls          // of leaked(), which are followed
 
 	leaving *leaving          // what a run to the program's exit looks for, or nil
 	expired *breakpoints.Stop // a watchpoint whose variable's function has returned, nil: none
@@ -80,28 +84,13 @@ type frameID struct {
 	function string
 }
 
-// binding is what a numbered stop has planted in the process.
-type binding struct {
-	traps []*inferior.Trap
-	// screened is what the screens of traps were made for.
-	screened map[*inferior.Trap]screening
-	hard     []*inferior.Watch // of a stop that is Hardware, in place of traps
-	watch    *inferior.Watch
-	short    string             // why a debug register was missing when the last of hard, or watch, was set
-	lines    []*pythonLine      // of a stop in Python
-	traced   tracing            // of a stop that traces
-	size     int                // bytes watched
-	typed    *watchedValue      // what they are; nil: bytes
-	access   inferior.WatchKind // that is watched for
-	home     frameID            // where a watchpoint was set, whose condition is about the variables there
-	local    bool               // the watched variable is a local one of that frame
-	// returns is where that frame returns to, if it is.
-	returns uint64
-	crowds  bool // it was said that the stop stands in the way of a jump of the probe
+// counts are what is counted for a numbered stop.
+type counts struct {
 	seen    eventCount
 	unsized eventCount // of frees of blocks whose size is not known
 	unknown uint64     // events at which variables of its condition had no value
 	why     string     // the first of those had none
+	crowds  bool       // it was said that the stop stands in the way of a jump of the probe
 }
 
 // eventCount counts events in the times in which a stop was set and enabled.
@@ -175,7 +164,7 @@ func (d *demand) asksNames() bool {
 
 // undecided counts an event at which a variable of a stop's condition had no value.
 func (d *demand) undecided(st *breakpoints.Stop, err error) {
-	b := d.binds[st.ID]
+	b := d.counts[st.ID]
 	if b.unknown++; b.why != "" {
 		return
 	}
@@ -215,7 +204,7 @@ func (d *demand) stopSeq() uint64 {
 }
 
 // count has the events counted that a stop sees from now on.
-func (d *demand) count(b *binding) {
+func (d *demand) count(b *counts) {
 	b.seen.begin(d.account.Rec.Seq())
 	b.unsized.begin(d.account.Rec.Live().Unsized())
 }
@@ -224,7 +213,7 @@ func (d *demand) count(b *binding) {
 func (d *demand) begin() {
 	d.hits, d.next = nil, nil
 	for _, st := range d.stops.All() {
-		b := d.binds[st.ID]
+		b := d.counts[st.ID]
 		b.seen, b.unsized = eventCount{}, eventCount{}
 		b.unknown, b.why = 0, ""
 		if st.Enabled {
@@ -240,7 +229,7 @@ func (d *demand) spanHits() {
 			continue
 		}
 		d.spanHit(h.stop, h.event.Seq)
-		if b := d.binds[h.stop.ID]; b != nil && !h.stop.Enabled {
+		if b := d.counts[h.stop.ID]; b != nil && !h.stop.Enabled {
 			b.unsized.end(d.account.Rec.Live().Unsized())
 		}
 	}
@@ -249,12 +238,12 @@ func (d *demand) spanHits() {
 // spanHit ends the count of a stop at the event that was its hit, if that has disabled it.
 // The recording may be locked.
 func (d *demand) spanHit(st *breakpoints.Stop, seq uint64) {
-	if b := d.binds[st.ID]; b != nil && !st.Enabled {
+	if b := d.counts[st.ID]; b != nil && !st.Enabled {
 		b.seen.end(seq)
 	}
 }
 
 // hasTraps tells whether a stop has an int3 in memory.
 func (d *demand) hasTraps() bool {
-	return slices.ContainsFunc(d.stops.All(), func(st *breakpoints.Stop) bool { return len(d.binds[st.ID].traps) > 0 })
+	return slices.ContainsFunc(d.stops.All(), func(st *breakpoints.Stop) bool { return len(d.traps(st.ID)) > 0 })
 }

@@ -69,11 +69,11 @@ func (d *dataPlane) noteCrowded() {
 		return
 	}
 	for _, st := range d.demand.stops.All() {
-		b := d.demand.binds[st.ID]
+		b := d.demand.counts[st.ID]
 		if b == nil || b.crowds {
 			continue
 		}
-		for _, tr := range b.traps {
+		for _, tr := range d.demand.traps(st.ID) {
 			if name, ok := d.target.Probe.Crowded(tr.Addr()); ok {
 				b.crowds = true
 				d.target.Notify("probe: breakpoint %d stands in the first instructions of %s: a trap is put at its entry instead of a jump, each of its calls costs tens of microseconds", st.ID, name)

@@ -197,7 +197,7 @@ func watchTakesTheVariablesSize(t *testing.T) {
 		if err != nil {
 			t.Fatalf("watch %s: %v", name, err)
 		}
-		if got := s.demand.binds[st.ID].watch.Size; got != want {
+		if got := s.Stops.binds[st.ID].watch.Size; got != want {
 			t.Errorf("%s is watched as %d bytes, want %d", name, got, want)
 		}
 	}

@@ -16,7 +16,7 @@ func TestPythonLineGone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := s.target.Proc.BreakOnAccess(s.demand.binds[v.ID].watch.Addr, 2, inferior.ReadWrite, func(*inferior.Thread) inferior.Action { return inferior.Resume })
+	w, err := s.target.Proc.BreakOnAccess(s.Stops.binds[v.ID].watch.Addr, 2, inferior.ReadWrite, func(*inferior.Thread) inferior.Action { return inferior.Resume })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,13 +24,13 @@ func TestPythonLineGone(t *testing.T) {
 	for range 3 {
 		st := breakpoints.NewStop(breakpoints.Spec{Kind: breakpoints.StopPython})
 		s.demand.stops.Add(st)
-		s.demand.binds[st.ID] = &binding{lines: []*pythonLine{l}}
+		s.Stops.binds[st.ID] = &binding{lines: []*pythonLine{l}}
 		l.users = append(l.users, st)
 	}
 	all := append([]*breakpoints.Stop{}, l.users...)
 	s.Stops.python.gone(l)
 	for _, st := range all {
-		if len(s.demand.binds[st.ID].lines) != 0 || !st.Pending {
+		if len(s.Stops.binds[st.ID].lines) != 0 || !st.Pending {
 			t.Errorf("breakpoint %d has places still", st.ID)
 		}
 	}

@@ -181,7 +181,7 @@ func (p *pythonStops) evaluated(f *pythonInterpreter, t *inferior.Thread) {
 
 // arm watches those places of a stop that it has not got yet, or none of them.
 func (p *pythonStops) arm(st *breakpoints.Stop, f *pythonInterpreter, places []python.Place) error {
-	b := p.stops.demand.binds[st.ID]
+	b := p.stops.binds[st.ID]
 	p.dropGone(st)
 	var fresh []python.Place
 	for _, pl := range places {
@@ -224,7 +224,7 @@ func (p *pythonStops) arm(st *breakpoints.Stop, f *pythonInterpreter, places []p
 // setPlaces has a stop show what is watched for it.
 func (p *pythonStops) setPlaces(st *breakpoints.Stop) {
 	st.Places = nil
-	for _, l := range p.stops.demand.binds[st.ID].lines {
+	for _, l := range p.stops.binds[st.ID].lines {
 		st.Places = append(st.Places, breakpoints.Place{Addr: l.Addr(), Function: l.Qualname, File: l.Body.File, Line: l.Line})
 	}
 	st.Pending = len(st.Places) == 0
@@ -260,7 +260,7 @@ func (p *pythonStops) watchWord(l *pythonLine) (err error) {
 func (p *pythonStops) drop(st *breakpoints.Stop, l *pythonLine) error {
 	same := func(x *breakpoints.Stop) bool { return x == st }
 	l.users = slices.DeleteFunc(l.users, same)
-	b := p.stops.demand.binds[st.ID]
+	b := p.stops.binds[st.ID]
 	b.lines = slices.DeleteFunc(slices.Clone(b.lines), func(x *pythonLine) bool { return x == l })
 	if len(l.users) > 0 {
 		return nil
@@ -274,7 +274,7 @@ func (p *pythonStops) drop(st *breakpoints.Stop, l *pythonLine) error {
 
 // dropGone drops the lines of a stop whose code objects are gone.
 func (p *pythonStops) dropGone(st *breakpoints.Stop) {
-	for _, l := range slices.Clone(p.stops.demand.binds[st.ID].lines) {
+	for _, l := range slices.Clone(p.stops.binds[st.ID].lines) {
 		if !l.file.bodies.Still(l.Body) {
 			if err := p.drop(st, l); err != nil {
 				noteFailed(p.stops.target, st, "", err)
@@ -289,7 +289,7 @@ func (p *pythonStops) unbind(st *breakpoints.Stop) error {
 		return nil
 	}
 	var errs []error
-	if b := p.stops.demand.binds[st.ID]; p.target.Proc != nil {
+	if b := p.stops.binds[st.ID]; p.target.Proc != nil {
 		for _, l := range slices.Clone(b.lines) {
 			errs = append(errs, p.drop(st, l))
 		}
@@ -311,7 +311,7 @@ func (p *pythonStops) unbind(st *breakpoints.Stop) error {
 // modulesChanged looks for interpreters in libraries that have come.
 func (p *pythonStops) modulesChanged() {
 	for _, st := range p.stops.demand.stops.All() {
-		if st.Kind != breakpoints.StopPython || !st.Enabled || p.stops.demand.binds[st.ID] == nil {
+		if st.Kind != breakpoints.StopPython || !st.Enabled || p.stops.binds[st.ID] == nil {
 			continue
 		}
 		before := len(p.files)

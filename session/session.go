@@ -78,7 +78,7 @@ func (s *Session) wire() {
 	c := s.target
 	s.likes = newLikes(c)
 	s.account = &target.Account{Rec: recording.New(recordedProcess{c, s.likes})}
-	s.demand = &demand{account: s.account, binds: map[int]*binding{}}
+	s.demand = &demand{account: s.account, counts: map[int]*counts{}}
 	s.walker = target.NewWalker(c)
 
 	s.Goroutines = view.NewGoroutines(c, s.walker)
@@ -93,9 +93,10 @@ func (s *Session) wire() {
 	s.Scopes = variables.NewScopes(c, s.Locations, s.Values)
 	s.Conditions = &Conditions{c, s.account, s.Values, s.Allocators, s.likes}
 	s.Stops = &Stops{
-		target: c, account: s.account, demand: s.demand, sel: s.Selection, loc: s.Locations, values: s.Values,
+		target: c, account: s.account, demand: s.demand, binds: map[int]*binding{}, sel: s.Selection, loc: s.Locations, values: s.Values,
 		conditions: s.Conditions, allocators: s.Allocators, likes: s.likes, planes: s.Planes,
 	}
+	s.demand.traps, s.demand.calls = s.Stops.traps, s.Stops.leakedCalls
 	s.Stops.python = newPythonStops(c, s.Stops)
 	s.Traces = &Traces{target: c, demand: s.demand, sel: s.Selection, values: s.Values, planes: s.Planes, stops: s.Stops}
 	s.Stops.traced, s.Stops.traceExits, s.Stops.entered = s.Traces.arrived, s.Traces.followExits, s.Traces.entered

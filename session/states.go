@@ -175,16 +175,6 @@ func (s *states) watches() (all []*recording.Watch) {
 	return all
 }
 
-// calls are those of functions of leaked() that are followed.
-func (d *demand) calls() (all []*when.Calls) {
-	for _, st := range d.stops.All() {
-		if b := d.binds[st.ID]; st.Enabled && b != nil && b.traced.calls != nil {
-			all = append(all, b.traced.calls)
-		}
-	}
-	return all
-}
-
 // wake has the owner stop the process, if a condition has become true.
 func (s *states) wake() {
 	s.mu.Lock()

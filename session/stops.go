@@ -10,6 +10,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/internal/cond"
+	"hdb/internal/when"
 	"hdb/probe"
 	"hdb/session/target"
 	"hdb/session/variables"
@@ -21,6 +22,7 @@ type Stops struct {
 	target     *target.Target
 	account    *target.Account
 	demand     *demand
+	binds      map[int]*binding // by the ID of the stop
 	sel        *view.Selection
 	loc        *view.Locations
 	values     *variables.Values
@@ -37,6 +39,54 @@ type Stops struct {
 	entered    func(*breakpoints.Stop, *inferior.Thread) // at the function of a leaked()
 
 	python *pythonStops
+}
+
+// binding is what a numbered stop has planted in the process.
+type binding struct {
+	traps []*inferior.Trap
+	// screened is what the screens of traps were made for.
+	screened map[*inferior.Trap]screening
+	hard     []*inferior.Watch // of a stop that is Hardware, in place of traps
+	watch    *inferior.Watch
+	short    string             // why a debug register was missing when the last of hard, or watch, was set
+	lines    []*pythonLine      // of a stop in Python
+	traced   tracing            // of a stop that traces
+	size     int                // bytes watched
+	typed    *watchedValue      // what they are; nil: bytes
+	access   inferior.WatchKind // that is watched for
+	home     frameID            // where a watchpoint was set, whose condition is about the variables there
+	local    bool               // the watched variable is a local one of that frame
+	// returns is where that frame returns to, if it is.
+	returns uint64
+}
+
+// keep has a numbered stop planted as b says, and counted.
+func (s *Stops) keep(id int, b *binding) {
+	s.binds[id], s.demand.counts[id] = b, &counts{}
+}
+
+// drop forgets a stop that is no more.
+func (s *Stops) drop(id int) {
+	delete(s.binds, id)
+	delete(s.demand.counts, id)
+}
+
+// traps are those that a stop has in memory.
+func (s *Stops) traps(id int) []*inferior.Trap {
+	if b := s.binds[id]; b != nil {
+		return b.traps
+	}
+	return nil
+}
+
+// leakedCalls are those of functions of leaked() that are followed.
+func (s *Stops) leakedCalls() (all []*when.Calls) {
+	for _, st := range s.demand.stops.All() {
+		if b := s.binds[st.ID]; st.Enabled && b != nil && b.traced.calls != nil {
+			all = append(all, b.traced.calls)
+		}
+	}
+	return all
 }
 
 // Break sets a numbered stop: break's and tbreak's text, "alloc if size >= 1MiB",
@@ -136,14 +186,14 @@ func (s *Stops) add(st *breakpoints.Stop) (*breakpoints.Stop, error) {
 		return nil, err
 	}
 	s.demand.stops.Add(st)
-	s.demand.binds[st.ID] = &binding{traced: newTracing(st)}
+	s.keep(st.ID, &binding{traced: newTracing(st)})
 	if err := s.bindNow(st); err != nil {
 		err = errors.Join(err, s.unbind(st))
 		s.demand.stops.Delete(st.ID)
-		delete(s.demand.binds, st.ID)
+		s.drop(st.ID)
 		return nil, err
 	}
-	s.demand.count(s.demand.binds[st.ID])
+	s.demand.count(s.demand.counts[st.ID])
 	return st, nil
 }
 
@@ -174,7 +224,7 @@ func (s *Stops) bind(st *breakpoints.Stop) error {
 	if st.Hardware {
 		return s.bindHardware(st)
 	}
-	b := s.demand.binds[st.ID]
+	b := s.binds[st.ID]
 	var errs []error
 	for _, p := range st.Places {
 		if slices.ContainsFunc(b.traps, func(tr *inferior.Trap) bool { return tr.Addr() == p.Addr }) {
@@ -254,7 +304,7 @@ func (s *Stops) stops(st *breakpoints.Stop, t *inferior.Thread) bool {
 
 // unbind removes the stop's traps.
 func (s *Stops) unbind(st *breakpoints.Stop) error {
-	b := s.demand.binds[st.ID]
+	b := s.binds[st.ID]
 	if b == nil {
 		return nil
 	}
@@ -346,7 +396,7 @@ func (s *Stops) bindPending() {
 	s.allocators.placePending()
 	s.python.modulesChanged()
 	for _, st := range s.demand.stops.All() {
-		if b := s.demand.binds[st.ID]; b != nil && b.traced.exits != nil {
+		if b := s.binds[st.ID]; b != nil && b.traced.exits != nil {
 			if err := s.traceExits(st); err != nil {
 				noteFailed(s.target, st, "returns: ", err)
 			}
@@ -382,7 +432,7 @@ func (s *Stops) bindPending() {
 // dropPlaces forgets places in libraries that are gone.
 func (s *Stops) dropPlaces(removed []inferior.Module) {
 	for _, st := range s.demand.stops.All() {
-		b := s.demand.binds[st.ID]
+		b := s.binds[st.ID]
 		if b == nil || !onCode(st) {
 			continue
 		}
@@ -472,7 +522,7 @@ func (s *Stops) Delete(id int) error {
 	}
 	err = s.unbind(st)
 	s.demand.stops.Delete(id)
-	delete(s.demand.binds, id)
+	s.drop(id)
 	if s.target.Proc != nil {
 		err = errors.Join(err, s.planes.arm())
 	}
@@ -486,7 +536,7 @@ func (s *Stops) Enable(id int, on bool) error {
 		return err
 	}
 	st.Enabled = on
-	if b := s.demand.binds[id]; on {
+	if b := s.demand.counts[id]; on {
 		s.conditions.warnStopCounts(st)
 		s.demand.count(b)
 	} else {

@@ -30,7 +30,7 @@ func (s *Stops) SetCondition(id int, text string) error {
 		s.planes.states.forget(st)
 		return s.planes.arm()
 	case st.Kind == breakpoints.StopLeaked:
-		s.demand.binds[st.ID].traced.calls = when.NewCalls(st.When)
+		s.binds[st.ID].traced.calls = when.NewCalls(st.When)
 		return s.planes.arm()
 	}
 	if err := s.checkCondition(st); err != nil {
@@ -44,7 +44,7 @@ func (s *Stops) SetCondition(id int, text string) error {
 // checkCondition is the error of the condition of a stop. That of a watchpoint is about the
 // variables of the frame in which it was set.
 func (s *Stops) checkCondition(st *breakpoints.Stop) error {
-	env := newCodeEnv(s, st, s.demand.binds[st.ID].home.thread)
+	env := newCodeEnv(s, st, s.binds[st.ID].home.thread)
 	if _, _, ok := env.home(st, false); !ok {
 		return s.conditions.check(st, nil)
 	}

@@ -31,7 +31,7 @@ func (s *Stops) Detail(st *breakpoints.Stop) (d StopDetail, ok bool) {
 	if st.Enabled {
 		d.Doubt = s.conditions.stopDoubt(st)
 	}
-	b := s.demand.binds[st.ID]
+	b := s.demand.counts[st.ID]
 	if !onEvents(st) || b == nil {
 		return d, false
 	}

@@ -59,7 +59,7 @@ func (v *codeEnv) entered(st *breakpoints.Stop) func(whole bool) ([]names.Frame,
 // memory may have been written by another function or thread.
 func (v *codeEnv) home(st *breakpoints.Stop, whole bool) (frames []names.Frame, at int, ok bool) {
 	v.Thread = v.t
-	home := v.s.demand.binds[st.ID].home
+	home := v.s.binds[st.ID].home
 	if home.thread == nil {
 		return nil, 0, false
 	}

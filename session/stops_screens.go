@@ -30,7 +30,7 @@ func (s *Stops) screen() {
 		return
 	}
 	for _, st := range s.demand.stops.All() {
-		b := s.demand.binds[st.ID]
+		b := s.binds[st.ID]
 		if b == nil || !st.Enabled || !onCode(st) || st.Kind == breakpoints.StopAddress {
 			continue
 		}

@@ -89,7 +89,7 @@ func TestScreensAgree(t *testing.T) {
 					if !slices.Contains(report.Hits, end) {
 						t.Fatalf("%v: %s", mode, report.Headline())
 					}
-					for _, b := range s.demand.binds {
+					for _, b := range s.Stops.binds {
 						for _, x := range b.screened {
 							if x.made {
 								screens[i]++
@@ -153,7 +153,7 @@ func TestStepsFromScreens(t *testing.T) {
 						report, err = s.Execution.Continue(1)
 					}
 					note(report, err)
-					for _, x := range s.demand.binds[st.ID].screened {
+					for _, x := range s.Stops.binds[st.ID].screened {
 						if x.made {
 							screens[i]++
 						}

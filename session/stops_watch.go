@@ -54,7 +54,7 @@ func (s *Stops) WatchAt(expr string, a addr.Run, size int, kind inferior.WatchKi
 	}
 	st := s.demand.stops.Add(breakpoints.NewStop(breakpoints.Spec{Kind: breakpoints.StopWatch, Location: expr, Addr: a}))
 	st.Places = []breakpoints.Place{{Addr: a}}
-	s.demand.binds[st.ID] = b
+	s.keep(st.ID, b)
 	s.awaitEnd(st, b)
 	return st, nil
 }
@@ -87,7 +87,7 @@ const widestRegister = 8
 // Cost says by what a stop is found if that is not a trap, or one debug register, and what it
 // costs; "" otherwise.
 func (s *Stops) Cost(st *breakpoints.Stop) string {
-	b := s.demand.binds[st.ID]
+	b := s.binds[st.ID]
 	switch {
 	case s.target.Proc == nil || b == nil:
 	case b.watch != nil && b.watch.Stepping:
@@ -160,7 +160,7 @@ func (s *Stops) awaitEnd(st *breakpoints.Stop, b *binding) {
 func (s *Stops) expire() string {
 	st := s.demand.expired
 	s.demand.expired = nil
-	if st == nil || s.demand.binds[st.ID] == nil {
+	if st == nil || s.binds[st.ID] == nil {
 		return ""
 	}
 	text := fmt.Sprintf("watchpoint %d is disabled: the function that %s belonged to has returned", st.ID, st.Location)
@@ -185,7 +185,7 @@ func (s *Stops) watchSize(a addr.Run) int {
 
 // bindWatch sets the watchpoint again that unbind has taken away.
 func (s *Stops) bindWatch(st *breakpoints.Stop) (err error) {
-	b := s.demand.binds[st.ID]
+	b := s.binds[st.ID]
 	if b.watch == nil {
 		if err = s.watchMemory(b, st.Addr); err == nil {
 			s.awaitEnd(st, b)
@@ -197,7 +197,7 @@ func (s *Stops) bindWatch(st *breakpoints.Stop) (err error) {
 // bindHardware gives each further place of a stop a debug register, or where there is none, a
 // trap; or none of the places.
 func (s *Stops) bindHardware(st *breakpoints.Stop) error {
-	b := s.demand.binds[st.ID]
+	b := s.binds[st.ID]
 	before := len(b.hard)
 	for _, p := range st.Places {
 		if slices.ContainsFunc(b.hard, func(w *inferior.Watch) bool { return w.Addr == p.Addr }) {
@@ -225,7 +225,7 @@ func (s *Stops) breakByRegister(st *breakpoints.Stop, a addr.Run) (*inferior.Wat
 		if err := insideInstruction(s.target, a); err != nil {
 			return nil, fmt.Errorf("%s, and %w", why, err)
 		}
-		s.demand.binds[st.ID].short = why
+		s.binds[st.ID].short = why
 	}
 	return s.planes.breakAt(a, func(t *inferior.Thread) inferior.Action { return s.atStop(st, t) })
 }
@@ -233,7 +233,7 @@ func (s *Stops) breakByRegister(st *breakpoints.Stop, a addr.Run) (*inferior.Wat
 // registersHeld are the stops that have debug registers, but for one.
 func (s *Stops) registersHeld(but *breakpoints.Stop) (held []string) {
 	for _, st := range s.demand.stops.All() {
-		b := s.demand.binds[st.ID]
+		b := s.binds[st.ID]
 		hard := 0
 		for _, w := range b.hard {
 			hard += w.Registers()
@@ -265,7 +265,7 @@ func (s *Stops) registersHeld(but *breakpoints.Stop) (held []string) {
 
 // Watched is how many bytes a watchpoint watches, and for what.
 func (s *Stops) Watched(st *breakpoints.Stop) (size int, kind inferior.WatchKind) {
-	b := s.demand.binds[st.ID]
+	b := s.binds[st.ID]
 	return b.size, b.access
 }
 
@@ -273,7 +273,7 @@ func (s *Stops) Watched(st *breakpoints.Stop) (size int, kind inferior.WatchKind
 // tells whether to stop there.
 func (s *Stops) watched(stop inferior.Stop) bool {
 	for _, st := range s.demand.stops.All() {
-		b := s.demand.binds[st.ID]
+		b := s.binds[st.ID]
 		at := slices.IndexFunc(stop.Changes, func(c inferior.Change) bool { return c.Watch == b.watch })
 		if at < 0 || neighbour(s.values, b, stop.Changes[at]) {
 			continue
@@ -327,7 +327,7 @@ func (s *Stops) forgetBindings(fate string) {
 	s.screens = nil
 	s.python.forget()
 	for _, st := range s.demand.stops.All() {
-		b := s.demand.binds[st.ID]
+		b := s.binds[st.ID]
 		b.traps, b.hard, b.watch, b.lines, b.screened, b.home, b.local = nil, nil, nil, nil, nil, frameID{}, false
 		if st.Kind == breakpoints.StopPython {
 			st.Places, st.Pending = nil, true

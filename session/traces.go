@@ -129,14 +129,14 @@ func (s *Traces) Set(text string, o values.Options) (*breakpoints.Stop, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.demand.binds[st.ID].traced.o = o
+	s.stops.binds[st.ID].traced.o = o
 	return st, nil
 }
 
 // arrived tells of an arrival at the place of a trace, and has the return told, too.
 func (s *Traces) arrived(st *breakpoints.Stop, t *inferior.Thread) {
 	v := newCodeEnv(s.stops, st, t)
-	tr := &s.demand.binds[st.ID].traced
+	tr := &s.stops.binds[st.ID].traced
 	told := Traced{Stop: st.ID, Thread: s.sel.ThreadInfo(t)}
 	err := v.Read(func() (err error) {
 		told.Frame = s.sel.Cur.Stack.Frames[s.sel.Cur.Num]
@@ -164,7 +164,7 @@ func (s *Traces) tell(told Traced) {
 
 // openCalls counts the traced calls that a thread is in.
 func (s *Traces) openCalls(t *inferior.Thread) (n int) {
-	for _, b := range s.demand.binds {
+	for _, b := range s.stops.binds {
 		if b.traced.calls == nil {
 			n += b.traced.open(t)
 		}
@@ -193,7 +193,7 @@ func (s *Traces) follow(st *breakpoints.Stop, c tracedCall) error {
 	if len(raw.Frames) < 2 || raw.Frames[0].CFA != c.frame.CFA {
 		return nil // the thread's first function: it returns to nobody
 	}
-	tr, ret := &s.demand.binds[st.ID].traced, raw.Frames[1].PC.Addr()
+	tr, ret := &s.stops.binds[st.ID].traced, raw.Frames[1].PC.Addr()
 	r := tr.returns[ret]
 	if r == nil {
 		r = new(tracedReturn)
@@ -222,7 +222,7 @@ func (s *Traces) follow(st *breakpoints.Stop, c tracedCall) error {
 // followExits has calls told that are left by an exception or a longjmp, also by functions
 // of libraries that have come.
 func (s *Traces) followExits(st *breakpoints.Stop) error {
-	tr := &s.demand.binds[st.ID].traced
+	tr := &s.stops.binds[st.ID].traced
 	if tr.exits == nil {
 		tr.exits = map[addr.Run]*inferior.Trap{}
 	}
@@ -258,7 +258,7 @@ func (s *Traces) left(t *inferior.Thread, to landing) {
 		return
 	}
 	var left []tracedCall
-	for _, b := range s.demand.binds {
+	for _, b := range s.stops.binds {
 		if b.traced.calls == nil {
 			left = append(left, b.traced.leave(t, to, leavesCall)...)
 		}
@@ -337,7 +337,7 @@ func (s *Traces) returned(st *breakpoints.Stop, r *tracedReturn, t *inferior.Thr
 	switch {
 	case !ok:
 		return inferior.Resume
-	case s.demand.binds[st.ID].traced.calls != nil:
+	case s.stops.binds[st.ID].traced.calls != nil:
 		return s.returnedLeaking(st, c, regs)
 	}
 	told := Traced{Stop: st.ID, Thread: s.sel.ThreadInfo(t), Depth: c.depth, Frame: c.frame, Return: true, RAX: regs.Result()}
@@ -349,7 +349,7 @@ func (s *Traces) returned(st *breakpoints.Stop, r *tracedReturn, t *inferior.Thr
 		}
 		return 1
 	}
-	out, err := s.values.ReturnedBy(c.frame, s.demand.binds[st.ID].traced.o, shown)
+	out, err := s.values.ReturnedBy(c.frame, s.stops.binds[st.ID].traced.o, shown)
 	switch {
 	case err != nil:
 		told.Why = err.Error()

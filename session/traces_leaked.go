@@ -53,7 +53,7 @@ func (s *Traces) entered(st *breakpoints.Stop, t *inferior.Thread) {
 		frame = s.sel.Cur.Stack.Frames[s.sel.Cur.Num]
 		return nil
 	})
-	tr := &s.demand.binds[st.ID].traced
+	tr := &s.stops.binds[st.ID].traced
 	switch {
 	case err != nil:
 		noteFailed(s.target, st, "call: ", err)
@@ -120,7 +120,7 @@ func (s *Traces) leftLeaking(st *breakpoints.Stop, t *inferior.Thread, to landin
 	}
 	same := func([]when.Kept) func(when.Kept) bool { return except }
 	action := inferior.Resume
-	for _, c := range s.demand.binds[st.ID].traced.leave(t, to, leavesCall) {
+	for _, c := range s.stops.binds[st.ID].traced.leave(t, to, leavesCall) {
 		action = max(action, s.look(st, c, true, same))
 	}
 	return action
@@ -132,7 +132,7 @@ const exceptionBytes = 256
 // look stops the thread if the blocks that a call has left make the condition true. except tells which
 // of them are others'.
 func (s *Traces) look(st *breakpoints.Stop, c tracedCall, left bool, except func([]when.Kept) func(when.Kept) bool) inferior.Action {
-	calls := s.demand.binds[st.ID].traced.calls
+	calls := s.stops.binds[st.ID].traced.calls
 	var kept []when.Kept
 	s.target.Exclusive(func() { kept = calls.End(c.thread.TID) }) // behind the events of the call
 	kept = slices.DeleteFunc(kept, except(kept))

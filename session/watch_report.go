@@ -82,7 +82,7 @@ func (w *WatchHit) words(variable string) (all []WatchedPart) {
 // watchHits adds to a report what its watchpoints saw.
 func (x *Execution) watchHits(stop inferior.Stop, r *Report) {
 	for _, st := range r.Hits {
-		b := x.demand.binds[st.ID]
+		b := x.stops.binds[st.ID]
 		i := slices.IndexFunc(stop.Changes, func(c inferior.Change) bool { return b != nil && c.Watch == b.watch })
 		if i < 0 {
 			continue
