@@ -13,7 +13,7 @@ import (
 // what stands on a line above its own. A folder that has no line stands
 // with its parent, and the packages of a line may import one another.
 const layers = `
-internal/goname internal/spelling
+internal/goname internal/lazyregexp internal/spelling
 internal/addr internal/cformat internal/cond internal/diskcache internal/elfnote internal/flags internal/golden internal/limits internal/modkind internal/outfile internal/paged internal/panics internal/prefetch internal/procroot internal/regular internal/units
 internal/rights
 internal/when

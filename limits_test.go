@@ -58,7 +58,7 @@ var allowed = []struct {
 	{"session.Planes", 49, "as the lines of session"},
 	{"session.Session", 48, "as the lines of session: loading, starting, ending"},
 	{"session.Stepping", 46, "as the lines of session"},
-	{"session.Stops", 54, "as the lines of session"},
+	{"session.Stops", 57, "as the lines of session"},
 	{"session/heaps.Heap", 52, "the questions that can be asked of the memory of a process"},
 	{"session/view.Selection", 49, "what is selected is one state"},
 	{"symbols.debugInfo", 43, "what DWARF has of one file"},

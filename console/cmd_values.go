@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"hdb/console/screen"
 	"hdb/internal/addr"
+	"hdb/internal/lazyregexp"
 	"hdb/session/variables"
 	"hdb/values"
 )
@@ -269,14 +269,14 @@ func (e *evaluator) variables(in Input, none string, list func(*variables.Values
 }
 
 // delvesDisplay matches delve's display -a EXPRESSION and -d NUMBER, which are no expressions: -a alone, and -a + 1, are.
-var delvesDisplay = regexp.MustCompile(`^-(a +[A-Za-z_$]|d +[0-9])`)
+var delvesDisplay = lazyregexp.New(`^-(a +[A-Za-z_$]|d +[0-9])`)
 
 func runDisplay(ctx context.Context, c *Console, in Input) error {
 	if in.Raw == "" {
 		c.eval.showDisplays()
 		return nil
 	}
-	if word, rest, _ := strings.Cut(in.Raw, " "); delvesDisplay.MatchString(in.Raw) {
+	if word, rest, _ := strings.Cut(in.Raw, " "); delvesDisplay().MatchString(in.Raw) {
 		in.Args, in.Raw = strings.Fields(rest), strings.TrimSpace(rest)
 		if word == "-d" {
 			return runUndisplay(ctx, c, in)

@@ -10,6 +10,7 @@ import (
 
 	"hdb/console/line"
 	"hdb/internal/cond"
+	"hdb/internal/lazyregexp"
 	"hdb/names"
 	"hdb/query"
 	"hdb/session/target"
@@ -96,19 +97,19 @@ func (k completer) moduleNames(word string) []string {
 
 // The ends of lines behind which something special can stand.
 var (
-	openPredicate = regexp.MustCompile(`\b(func|caller|module)\("([^"]*)$`)
-	threadNumber  = regexp.MustCompile(`\bthread *[!=]= *([0-9]*)$`)
-	numberedEvent = regexp.MustCompile(`#[0-9]*$`)
-	registerName  = regexp.MustCompile(`\$[a-z0-9_]*$`)
-	memberName    = regexp.MustCompile(`([A-Za-z_$][\w$]*(?:(?:->|\.|::)\w+|\[[^\]]*\])*)(->|\.)(\w*)$`)
-	plainName     = regexp.MustCompile(`[A-Za-z_]\w*(::~?\w*)*$`)
+	openPredicate = lazyregexp.New(`\b(func|caller|module)\("([^"]*)$`)
+	threadNumber  = lazyregexp.New(`\bthread *[!=]= *([0-9]*)$`)
+	numberedEvent = lazyregexp.New(`#[0-9]*$`)
+	registerName  = lazyregexp.New(`\$[a-z0-9_]*$`)
+	memberName    = lazyregexp.New(`([A-Za-z_$][\w$]*(?:(?:->|\.|::)\w+|\[[^\]]*\])*)(->|\.)(\w*)$`)
+	plainName     = lazyregexp.New(`[A-Za-z_]\w*(::~?\w*)*$`)
 )
 
 // expression completes the end of a condition, or of an expression or type of the program.
 func (k completer) expression(left, rest string, kind ArgKind) (int, []string) {
 	condition := kind == ArgCondition
 	at := func(word string) int { return len(left) - len(word) }
-	if m := openPredicate.FindStringSubmatch(rest); m != nil && condition {
+	if m := openPredicate().FindStringSubmatch(rest); m != nil && condition {
 		names := k.functionNames
 		if m[1] == "module" {
 			names = k.moduleNames
@@ -119,19 +120,19 @@ func (k completer) expression(left, rest string, kind ArgKind) (int, []string) {
 		}
 		return at(m[2]), words
 	}
-	if m := threadNumber.FindStringSubmatch(rest); m != nil && condition {
+	if m := threadNumber().FindStringSubmatch(rest); m != nil && condition {
 		return at(m[1]), slices.DeleteFunc(k.threadNumbers(m[1]), func(w string) bool { return w == "apply" })
 	}
-	if word := numberedEvent.FindString(rest); word != "" && condition {
+	if word := numberedEvent().FindString(rest); word != "" && condition {
 		return at(word), k.eventNumbers(word)
 	}
-	if word := registerName.FindString(rest); word != "" {
+	if word := registerName().FindString(rest); word != "" {
 		return at(word), k.registers(word)
 	}
-	if m := memberName.FindStringSubmatch(rest); m != nil {
+	if m := memberName().FindStringSubmatch(rest); m != nil {
 		return at(m[3]), line.StartingWith(k.c.s.Scopes.Members(m[1]), m[3])
 	}
-	word := plainName.FindString(rest)
+	word := plainName().FindString(rest)
 	all := k.c.s.Scopes.Variables()
 	if condition {
 		for _, f := range cond.Fields() {

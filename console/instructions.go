@@ -3,12 +3,12 @@ package console
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"golang.org/x/arch/x86/x86asm"
 
 	"hdb/internal/addr"
+	"hdb/internal/lazyregexp"
 )
 
 // maxInstruction is the longest x86 instruction, in bytes.
@@ -79,7 +79,7 @@ func assembly(inst x86asm.Inst, at addr.Run, name func(addr.Run) string) string 
 }
 
 // unscaled are a base and an index without a scale.
-var unscaled = regexp.MustCompile(`\((%\w+),(%\w+)\)`)
+var unscaled = lazyregexp.New(`\((%\w+),(%\w+)\)`)
 
 // asBinutils changes what x86asm writes otherwise than gdb: the suffix of instructions that
 // have one size only, names of instructions, and an index without a scale.
@@ -98,7 +98,7 @@ func asBinutils(inst x86asm.Inst, text string) string {
 		op, rest = "xchg", "%ax,%ax"
 	}
 	rest = strings.Replace(rest, ",%riz)", ")", 1)
-	return strings.TrimSpace(op + " " + unscaled.ReplaceAllString(rest, "($1,$2,1)"))
+	return strings.TrimSpace(op + " " + unscaled().ReplaceAllString(rest, "($1,$2,1)"))
 }
 
 // decodeAll reads the instructions that code consists of.

@@ -3,7 +3,6 @@ package console
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"hdb/console/screen"
 	"hdb/goruntime"
 	"hdb/inferior"
+	"hdb/internal/lazyregexp"
 	"hdb/internal/units"
 	"hdb/names"
 	"hdb/recording"
@@ -245,12 +245,12 @@ func called(o *screen.Output) func(*recording.Event) string {
 }
 
 // numberedCall begins an event in a recorded text.
-var numberedCall = regexp.MustCompile(`#([0-9]+) `)
+var numberedCall = lazyregexp.New(`#([0-9]+) `)
 
 // withSizes words the call in a recorded text, which has it as it is in the program, as the
 // output shows sizes.
 func withSizes(c *Console, text string) string {
-	m := numberedCall.FindStringSubmatch(text)
+	m := numberedCall().FindStringSubmatch(text)
 	if m == nil {
 		return text
 	}

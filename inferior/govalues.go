@@ -9,11 +9,11 @@ import (
 	"go/parser"
 	"math"
 	"reflect"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"hdb/internal/addr"
+	"hdb/internal/lazyregexp"
 
 	"github.com/go-delve/delve/pkg/dwarf/godwarf"
 	"github.com/go-delve/delve/pkg/dwarf/op"
@@ -307,7 +307,7 @@ func caught(err *error) {
 
 // pieceOf matches a piece of a location as delve writes it, with what says where the
 // piece is, if anything does.
-var pieceOf = regexp.MustCompile(`(.*?)DW_OP_piece 0x([0-9a-f]+) `)
+var pieceOf = lazyregexp.New(`(.*?)DW_OP_piece 0x([0-9a-f]+) `)
 
 // lostFrom is the offset of the first piece that is nowhere, in bytes; delve would take
 // zeros for it. -1: none is.
@@ -316,7 +316,7 @@ func lostFrom(location string) int {
 		location = location[i+2:] // behind where it is from
 	}
 	at := 0
-	for _, m := range pieceOf.FindAllStringSubmatch(location, 1024) {
+	for _, m := range pieceOf().FindAllStringSubmatch(location, 1024) {
 		n, err := strconv.ParseUint(m[2], 16, 16)
 		switch {
 		case err != nil:
@@ -330,12 +330,12 @@ func lostFrom(location string) int {
 }
 
 // registerOf matches a register in a location as delve writes it.
-var registerOf = regexp.MustCompile(`DW_OP_b?reg(?:x (0x[0-9a-f]+)|([0-9]+))`)
+var registerOf = lazyregexp.New(`DW_OP_b?reg(?:x (0x[0-9a-f]+)|([0-9]+))`)
 
 // lostWith says of a location that the frame has not got one of its registers: functions of Go keep none for their
 // callers. It is "" if the frame has all.
 func lostWith(location string, regs *op.DwarfRegisters) string {
-	for _, m := range registerOf.FindAllStringSubmatch(location, 1024) {
+	for _, m := range registerOf().FindAllStringSubmatch(location, 1024) {
 		n, err := strconv.ParseUint(m[1]+m[2], 0, 16)
 		switch {
 		case err == nil && regs.Reg(n) != nil:

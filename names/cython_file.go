@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
+	"hdb/internal/lazyregexp"
 	"hdb/python/cython"
 	"hdb/symbols"
 )
@@ -35,8 +35,8 @@ type cythonSource struct {
 }
 
 var (
-	initFunction = regexp.MustCompile(`^PyInit_[A-Za-z_]\w*$`)
-	generated    = regexp.MustCompile(`^(__pyx_|__Pyx_)`)
+	initFunction = lazyregexp.New(`^PyInit_[A-Za-z_]\w*$`)
+	generated    = lazyregexp.New(`^(__pyx_|__Pyx_)`)
 )
 
 // maxModules bounds the modules of one file.
@@ -45,7 +45,7 @@ const maxModules = 1000
 func newCythonFile(r *Resolver, obj *symbols.Object) *cythonFile {
 	f := &cythonFile{r: r, obj: obj, functions: map[string]*cython.Function{}, c: map[string]*cythonSource{}, current: map[*cython.Module]bool{},
 		places: map[[2]string]string{}}
-	for _, name := range obj.FunctionNames(initFunction.MatchString, never) {
+	for _, name := range obj.FunctionNames(initFunction().MatchString, never) {
 		if name = strings.TrimPrefix(name, "PyInit_"); !slices.Contains(f.modules, name) && len(f.modules) < maxModules {
 			f.modules = append(f.modules, name)
 		}
@@ -138,7 +138,7 @@ func (f *cythonFile) describe(path string) {
 func (f *cythonFile) codeOf(linkage string) (symbols.Function, bool) {
 	if f.code == nil {
 		f.code = map[string]symbols.Function{}
-		for _, fn := range f.obj.MatchFunctions(generated, never) {
+		for _, fn := range f.obj.MatchFunctions(generated(), never) {
 			name := fn.Linkage
 			if name == "" {
 				name = fn.Name

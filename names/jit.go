@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +16,7 @@ import (
 
 	"hdb/capture"
 	"hdb/internal/addr"
+	"hdb/internal/lazyregexp"
 	"hdb/symbols"
 )
 
@@ -81,7 +81,7 @@ func newJITNames(pid int) *jitNames {
 	}
 	own := fmt.Sprint(pid)
 	if status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)); err == nil {
-		if found := innerPID.FindSubmatch(status); found != nil {
+		if found := innerPID().FindSubmatch(status); found != nil {
 			fields := strings.Fields(string(found[1]))
 			own = fields[len(fields)-1]
 		}
@@ -102,7 +102,7 @@ func newJITNames(pid int) *jitNames {
 
 // innerPID is the numbers of a process in the namespaces that it is in, the
 // innermost last (proc(5)).
-var innerPID = regexp.MustCompile(`(?m)^NSpid:((?:\s+[0-9]+)+)$`)
+var innerPID = lazyregexp.New(`(?m)^NSpid:((?:\s+[0-9]+)+)$`)
 
 func (j *jitNames) ran() {
 	if j != nil {

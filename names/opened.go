@@ -7,12 +7,12 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"hdb/capture"
 	"hdb/internal/addr"
+	"hdb/internal/lazyregexp"
 	"hdb/symbols"
 )
 
@@ -142,7 +142,7 @@ func (o *opened) find(m capture.Module) (*symbols.Object, error) {
 }
 
 // procPath is how a file of another mount namespace was opened.
-var procPath = regexp.MustCompile(`^/proc/[0-9]+/(root(/.*)|.*)$`)
+var procPath = lazyregexp.New(`^/proc/[0-9]+/(root(/.*)|.*)$`)
 
 func (o *opened) paths(m capture.Module) []string {
 	var paths []string
@@ -152,7 +152,7 @@ func (o *opened) paths(m capture.Module) []string {
 		}
 	}
 	path := m.Path
-	if found := procPath.FindStringSubmatch(path); found != nil {
+	if found := procPath().FindStringSubmatch(path); found != nil {
 		path = found[2] // "" for /proc/PID/exe, which is another program by now
 	}
 	set := o.r.cfg.Settings

@@ -8,11 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"hdb/internal/lazyregexp"
 	"hdb/internal/regular"
 	"hdb/symbols"
 )
@@ -62,7 +62,7 @@ type remedies struct {
 func newRemedies(r *Resolver, modules []Diagnosis) *remedies {
 	root := r.cfg.Settings.Sysroot
 	for _, d := range modules {
-		if found := procRoot.FindString(d.Path); found != "" {
+		if found := procRoot().FindString(d.Path); found != "" {
 			root = found
 			break
 		}
@@ -84,7 +84,7 @@ func newRemedies(r *Resolver, modules []Diagnosis) *remedies {
 }
 
 // procRoot begins the path of a file in a container.
-var procRoot = regexp.MustCompile(`^/proc/[0-9]+/root`)
+var procRoot = lazyregexp.New(`^/proc/[0-9]+/root`)
 
 // osRelease is what os-release(5) says of a distribution.
 type osRelease struct {

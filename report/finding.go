@@ -6,10 +6,10 @@ import (
 	"encoding/hex"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
+	"hdb/internal/lazyregexp"
 	"hdb/internal/units"
 )
 
@@ -100,7 +100,7 @@ func number(all []finding) {
 
 // rustHash is what legacy mangling ends Rust's names with: it differs from build to
 // build.
-var rustHash = regexp.MustCompile(`::h[0-9a-f]{16}$`)
+var rustHash = lazyregexp.New(`::h[0-9a-f]{16}$`)
 
 // fingerprint names the functions of a stack, from the user's innermost one to
 // main, and is the same for the next build of the program: it has no addresses, no
@@ -111,7 +111,7 @@ func (p *Profile) fingerprint(st *Stack) string {
 	own := func(i int) bool { return !p.Frames[i].Library }
 	for _, i := range st.Frames[max(0, slices.IndexFunc(st.Frames, own)):] {
 		f := &p.Frames[i]
-		name := rustHash.ReplaceAllString(f.Function, "")
+		name := rustHash().ReplaceAllString(f.Function, "")
 		if f.Unnamed || strings.HasPrefix(name, "0x") { // nothing is known but where it is
 			name = "?"
 			if f.Module >= 0 && f.Module < len(p.Modules) {

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"hdb/internal/lazyregexp"
 )
 
 // Suppressions name blocks that are not held against the user: by patterns of
@@ -77,7 +79,7 @@ leak:^arena_map_get$
 
 // runtimeModules are the files of C and C++ runtimes. A stack through nothing else
 // is of their own start: libstdc++ keeps memory for exceptions, for example.
-var runtimeModules = regexp.MustCompile(`^(libc|ld|libstdc\+\+|libc\+\+|libc\+\+abi|libgcc_s|libm|libpthread|libdl)[-.]|^ld-(linux|musl)`)
+var runtimeModules = lazyregexp.New(`^(libc|ld|libstdc\+\+|libc\+\+|libc\+\+abi|libgcc_s|libm|libpthread|libdl)[-.]|^ld-(linux|musl)`)
 
 // RuntimeSuppressions are those for what language runtimes keep.
 func RuntimeSuppressions() *Suppressions {
@@ -246,7 +248,7 @@ func (s *Suppressor) frame(f *Frame) int {
 }
 
 // RuntimeModule reports whether a file is of the C or C++ runtime.
-func RuntimeModule(name string) bool { return runtimeModules.MatchString(path.Base(name)) }
+func RuntimeModule(name string) bool { return runtimeModules().MatchString(path.Base(name)) }
 
 // RuntimeOwned tells the stacks whose blocks language runtimes keep for themselves.
 func (p *Profile) RuntimeOwned() func(*Stack) bool {

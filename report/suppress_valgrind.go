@@ -3,10 +3,11 @@ package report
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"hdb/internal/lazyregexp"
 )
 
 // A framePattern is a line of an entry of valgrind's: what one frame must be, or any frames.
@@ -34,7 +35,7 @@ var leakKinds = map[string]LeakKind{
 
 // clones are the ends of names of copies that GCC makes of functions. Valgrind names functions by
 // the symbol table, which has them.
-var clones = regexp.MustCompile(`(\.(isra|part|constprop|cold|lto_priv)(\.[0-9]+)?)+$`)
+var clones = lazyregexp.New(`(\.(isra|part|constprop|cold|lto_priv)(\.[0-9]+)?)+$`)
 
 // entry reads an entry of valgrind's, behind its brace:
 //
@@ -118,7 +119,7 @@ func parseFramePattern(line string) (p framePattern, ok bool) {
 	switch part {
 	case "fun":
 		p.what = frameFunction
-		if at := clones.FindStringIndex(glob); at != nil {
+		if at := clones().FindStringIndex(glob); at != nil {
 			p.bare = glob[:at[0]]
 		}
 	case "obj":
@@ -183,7 +184,7 @@ func (s *Suppressor) valgrindNames(i int) *frameNames {
 	default:
 		n.functions = []string{name}
 	}
-	if runtimeModules.MatchString(path.Base(n.objects[0])) {
+	if runtimeModules().MatchString(path.Base(n.objects[0])) {
 		// Of several symbols of a function valgrind takes one without underscores.
 		plain := strings.TrimLeft(strings.TrimPrefix(strings.TrimPrefix(name, "__GI_"), "__libc_"), "_")
 		if !strings.HasPrefix(name, "_Z") && plain != name {
@@ -205,7 +206,7 @@ func (s *Suppressor) valgrindNames(i int) *frameNames {
 }
 
 // operatorName is the name of an operator of C++, whose signs are no brackets.
-var operatorName = regexp.MustCompile(`^operator(\(\)|[^\w\s(]+)`)
+var operatorName = lazyregexp.New(`^operator(\(\)|[^\w\s(]+)`)
 
 // bareName is the name of a function without its scope, arguments of templates and parameters.
 func bareName(function string) string {
@@ -213,7 +214,7 @@ func bareName(function string) string {
 	depth := 0       // of brackets
 	for i := range len(function) {
 		if i == from && depth == 0 {
-			if operator := operatorName.FindString(function[i:]); operator != "" {
+			if operator := operatorName().FindString(function[i:]); operator != "" {
 				return operator
 			}
 		}

@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"hdb/internal/addr"
+	"hdb/internal/lazyregexp"
 	"hdb/names"
 	"hdb/python"
 	"hdb/python/cython"
@@ -216,9 +216,9 @@ func (y *Cython) interpreter() (*python.Interpreter, error) {
 }
 
 var (
-	leading = regexp.MustCompile(`^[\pL_][\pL\pN_]*`)
-	member  = regexp.MustCompile(`^\s*\.\s*([\pL_][\pL\pN_]*)`)
-	word    = regexp.MustCompile(`(->\s*|\.\s*)?[\pL_][\pL\pN_]*`)
+	leading = lazyregexp.New(`^[\pL_][\pL\pN_]*`)
+	member  = lazyregexp.New(`^\s*\.\s*([\pL_][\pL\pN_]*)`)
+	word    = lazyregexp.New(`(->\s*|\.\s*)?[\pL_][\pL\pN_]*`)
 )
 
 // Print is the value of an expression in the selected function: names of its variables and of
@@ -242,11 +242,11 @@ func (y *Cython) print(vf *values.Frame, expr string, o CythonOptions) (variable
 		return variables.NamedValue{}, err
 	}
 	find := func(name string) (string, bool) { return y.variable(vf, locals, name) }
-	name := leading.FindString(expr)
+	name := leading().FindString(expr)
 	c, isC := find(name)
 	rest := expr[len(name):]
 	for isC {
-		m := member.FindStringSubmatch(rest)
+		m := member().FindStringSubmatch(rest)
 		if m == nil {
 			break
 		}
@@ -267,7 +267,7 @@ func (y *Cython) print(vf *values.Frame, expr string, o CythonOptions) (variable
 			return n, err
 		}
 	}
-	inC := word.ReplaceAllStringFunc(expr, func(w string) string {
+	inC := word().ReplaceAllStringFunc(expr, func(w string) string {
 		if c, ok := find(w); ok {
 			return "(" + c + ")"
 		}
@@ -328,7 +328,7 @@ func (y *Cython) variable(vf *values.Frame, locals []cythonName, name string) (c
 	return "", false
 }
 
-var globalPrefix = regexp.MustCompile(`^__pyx_v_[0-9]`)
+var globalPrefix = lazyregexp.New(`^__pyx_v_[0-9]`)
 
 // moduleNames are the variables of C of the module that a frame is of.
 func (y *Cython) moduleNames(vf *values.Frame) (all []cythonName) {
@@ -339,7 +339,7 @@ func (y *Cython) moduleNames(vf *values.Frame) (all []cythonName) {
 	if err != nil {
 		return nil
 	}
-	for _, g := range vf.Module.Obj.MatchVariables(globalPrefix, func() bool { return false }) {
+	for _, g := range vf.Module.Obj.MatchVariables(globalPrefix(), func() bool { return false }) {
 		module, name, ok := cython.Global(g.Name)
 		if ok && strings.HasPrefix(f.Function, module+".") {
 			all = append(all, cythonName{name, g.Name})

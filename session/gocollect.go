@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"hdb/heap/golang"
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/internal/lazyregexp"
 	"hdb/session/heaps"
 	"hdb/session/target"
 	"hdb/session/view"
@@ -281,7 +281,7 @@ func (g *GoCollections) unsafe(t *inferior.Thread) string {
 const goCallFrames = 64
 
 // goCallers are functions of the runtime that call the program's at safe points.
-var goCallers = regexp.MustCompile(`^runtime\.(goexit|main|gopanic|runfinq|runFinalizers|doInit1?|call[0-9]+|deferreturn|Goexit)$`)
+var goCallers = lazyregexp.New(`^runtime\.(goexit|main|gopanic|runfinq|runFinalizers|doInit1?|call[0-9]+|deferreturn|Goexit)$`)
 
 // calledByRuntime is why the function that a thread is in cannot call, if the runtime has called it; "":
 // it has not.
@@ -295,7 +295,7 @@ func (g *GoCollections) calledByRuntime(t *inferior.Thread) string {
 		if len(frames) == 0 {
 			continue
 		}
-		if name := frames[len(frames)-1].Function; strings.HasPrefix(name, "runtime.") && !goCallers.MatchString(name) {
+		if name := frames[len(frames)-1].Function; strings.HasPrefix(name, "runtime.") && !goCallers().MatchString(name) {
 			return fmt.Sprintf("thread %d does something for %s", t.Num, name)
 		}
 	}

@@ -3,22 +3,22 @@ package session
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"hdb/breakpoints"
 	"hdb/internal/cformat"
+	"hdb/internal/lazyregexp"
 	"hdb/session/target"
 	"hdb/session/variables"
 )
 
 // beforeFormat is what stands between the location of dprintf and its format.
-var beforeFormat = regexp.MustCompile(`,\s*"`)
+var beforeFormat = lazyregexp.New(`,\s*"`)
 
 // Dprintf sets a numbered stop that prints and goes on: LOCATION [if CONDITION],"FORMAT"[,
 // EXPRESSION...].
 func (s *Stops) Dprintf(text string) (*breakpoints.Stop, error) {
-	at := beforeFormat.FindStringIndex(text)
+	at := beforeFormat().FindStringIndex(text)
 	if at == nil || strings.TrimSpace(text[:at[0]]) == "" {
 		return nil, fmt.Errorf(`dprintf: LOCATION,"FORMAT",EXPRESSION... expected`)
 	}

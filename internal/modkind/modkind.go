@@ -5,8 +5,9 @@ package modkind
 
 import (
 	"path"
-	"regexp"
 	"strings"
+
+	"hdb/internal/lazyregexp"
 )
 
 // IsCLibrary reports whether a file is a part of the C library, or the dynamic linker.
@@ -42,11 +43,11 @@ func IsCxxRuntime(file string) bool {
 
 // python matches the files that CPython comes in: python3.11, python3.13t, python3-dbg, libpython3.11d.so.1.0. Others
 // have its name within theirs, as libboost_python311.so.
-var python = regexp.MustCompile(`^(python|libpython)[0-9]*(\.[0-9]+)*[a-z]{0,3}(-dbg|-debug|-intel64)?(\.so[.0-9]*)?$`)
+var python = lazyregexp.New(`^(python|libpython)[0-9]*(\.[0-9]+)*[a-z]{0,3}(-dbg|-debug|-intel64)?(\.so[.0-9]*)?$`)
 
 // IsPython reports whether a file is CPython: the program or its library. A program that embeds it statically has
 // another name.
 func IsPython(file string) bool {
 	base := path.Base(file)
-	return strings.Contains(base, "python") && python.MatchString(base)
+	return strings.Contains(base, "python") && python().MatchString(base)
 }

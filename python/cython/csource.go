@@ -1,8 +1,9 @@
 package cython
 
 import (
-	"regexp"
 	"strings"
+
+	"hdb/internal/lazyregexp"
 )
 
 // A Source is what the comments and calls of a generated C file tell.
@@ -13,9 +14,9 @@ type Source struct {
 }
 
 var (
-	mark      = regexp.MustCompile(`^\s*/\* "([^"]+)":(\d+)$`)
-	function  = regexp.MustCompile(`^static .*[ *](__pyx_(?:\w*_)?(?:pw|pf|f|gb)_\w+)\(.*\) *(?:/\*.*\*/)? *\{?$`)
-	traceback = regexp.MustCompile(`__Pyx_AddTraceback\("([^"\\]+)"`)
+	mark      = lazyregexp.New(`^\s*/\* "([^"]+)":(\d+)$`)
+	function  = lazyregexp.New(`^static .*[ *](__pyx_(?:\w*_)?(?:pw|pf|f|gb)_\w+)\(.*\) *(?:/\*.*\*/)? *\{?$`)
+	traceback = lazyregexp.New(`__Pyx_AddTraceback\("([^"\\]+)"`)
 )
 
 // ReadC reads a C file that Cython has made: before each statement stands a comment with
@@ -39,7 +40,7 @@ func ReadC(text []string) (*Source, bool) {
 			}
 			continue
 		}
-		if m := mark.FindStringSubmatch(t); m != nil {
+		if m := mark().FindStringSubmatch(t); m != nil {
 			file, line, first, again, fresh, inComment = printable(m[1]), number(m[2]), n, false, true, true
 			header = false
 			continue
@@ -47,17 +48,17 @@ func ReadC(text []string) (*Source, bool) {
 		if strings.HasPrefix(t, "/* --- ") || strings.HasPrefix(t, "/* Module ") || strings.HasPrefix(t, "/* Runtime ") {
 			line = 0 // Cython's own code follows
 		}
-		if m := function.FindStringSubmatch(t); m != nil && !strings.HasSuffix(t, ";") {
+		if m := function().FindStringSubmatch(t); m != nil && !strings.HasSuffix(t, ";") {
 			in = m[1]
 			clear(seen)
 			clear(begun)
 		}
-		if m := traceback.FindStringSubmatch(t); m != nil && in != "" {
+		if m := traceback().FindStringSubmatch(t); m != nil && in != "" {
 			s.Names[in] = printable(m[1])
 		}
 		word := strings.TrimSpace(t)
 		if fresh && word != "" {
-			fresh, again = false, goesOn(word) || header && seen[line] && closes.MatchString(word)
+			fresh, again = false, goesOn(word) || header && seen[line] && closes().MatchString(word)
 			seen[line] = true
 			begun[line] = int32(first)
 		}
@@ -81,12 +82,12 @@ func ReadC(text []string) (*Source, bool) {
 	return s, true
 }
 
-var errorAt = regexp.MustCompile(`__PYX_ERR\(\d+, (\d+),`)
+var errorAt = lazyregexp.New(`__PYX_ERR\(\d+, (\d+),`)
 
 // raised is the line of the source that a line of C raises errors for, 0 for none or several.
 func raised(code string) int {
 	line := 0
-	for _, m := range errorAt.FindAllStringSubmatch(code, 4) {
+	for _, m := range errorAt().FindAllStringSubmatch(code, 4) {
 		n := number(m[1])
 		if line != 0 && n != line {
 			return 0
@@ -98,14 +99,14 @@ func raised(code string) int {
 
 // leave is a jump over the other branches of an if; those of break, continue and return go
 // to labels with other names.
-var leave = regexp.MustCompile(`^goto __pyx_L[1-9]\d*;$`)
+var leave = lazyregexp.New(`^goto __pyx_L[1-9]\d*;$`)
 
 // closes is what Cython does behind the statements inside of one, where it has written the
 // line of the outer one, which ends with a colon, once before.
-var closes = regexp.MustCompile(`^(__Pyx_X?(GIVE|DEC)REF\(|__pyx_L|/\*)`)
+var closes = lazyregexp.New(`^(__Pyx_X?(GIVE|DEC)REF\(|__pyx_L|/\*)`)
 
 // goesOn tells by the first code of a piece that it is none of a statement: where the
 // statements inside of one end, Cython writes the line once more.
 func goesOn(code string) bool {
-	return strings.HasPrefix(code, "}") || code == "/* function exit code */" || leave.MatchString(code)
+	return strings.HasPrefix(code, "}") || code == "/* function exit code */" || leave().MatchString(code)
 }

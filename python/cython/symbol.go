@@ -1,10 +1,11 @@
 package cython
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"hdb/internal/lazyregexp"
 )
 
 // Kind says what a generated C function is to the source.
@@ -29,9 +30,9 @@ type Symbol struct {
 }
 
 var (
-	suffix = regexp.MustCompile(`(\.(cold|constprop|isra|part|lto_priv)(\.\d+)*)+$`) // of gcc's copies
-	fused  = regexp.MustCompile(`^__pyx_fuse_\d+(_\d+)*`)
-	own    = regexp.MustCompile(`^(__reduce_cython__|__setstate_cython__|__pyx_unpickle_.*)$`)
+	suffix = lazyregexp.New(`(\.(cold|constprop|isra|part|lto_priv)(\.\d+)*)+$`) // of gcc's copies
+	fused  = lazyregexp.New(`^__pyx_fuse_\d+(_\d+)*`)
+	own    = lazyregexp.New(`^(__reduce_cython__|__setstate_cython__|__pyx_unpickle_.*)$`)
 )
 
 var kinds = []struct {
@@ -56,9 +57,9 @@ func Parse(linkage string, modules ...string) (Symbol, bool) {
 	}
 	c := linkage
 	if i := strings.IndexByte(c, '.'); i >= 0 {
-		c = suffix.ReplaceAllString(c, "")
+		c = suffix().ReplaceAllString(c, "")
 	}
-	c = fused.ReplaceAllString(c, "")
+	c = fused().ReplaceAllString(c, "")
 	for _, k := range kinds {
 		rest, ok := strings.CutPrefix(c, k.prefix)
 		switch {
@@ -69,7 +70,7 @@ func Parse(linkage string, modules ...string) (Symbol, bool) {
 		}
 		s := Symbol{Kind: k.kind}
 		last := ""
-		if s.Name, last, s.Guess, ok = path(rest, modules); !ok || own.MatchString(last) || strings.HasPrefix(s.Name, "View.MemoryView.") {
+		if s.Name, last, s.Guess, ok = path(rest, modules); !ok || own().MatchString(last) || strings.HasPrefix(s.Name, "View.MemoryView.") {
 			break
 		}
 		if k.kind == Generator {
@@ -93,7 +94,7 @@ func path(text string, modules []string) (name, last string, guess, ok bool) {
 		n, err := strconv.Atoi(text[:digits])
 		after := text[digits:]
 		if err != nil || n == 0 || n >= len(after)-1 || after[n] != '_' || strings.Trim(after[:n], "_") == "" {
-			last = fused.ReplaceAllString(after, "")
+			last = fused().ReplaceAllString(after, "")
 			break
 		}
 		if len(parts) > 0 && !classLike(after[:n]) && !(inModule && slices.Contains(modules, after[:n])) {
@@ -116,7 +117,7 @@ func classLike(name string) bool { return name[0] >= 'A' && name[0] <= 'Z' }
 // if there is no name in it.
 func Plain(qualified string) (string, bool) {
 	i := strings.LastIndexByte(qualified, '.') + 1
-	last := fused.ReplaceAllString(qualified[i:], "")
+	last := fused().ReplaceAllString(qualified[i:], "")
 	if last == "" || last == "__pyx_fused_cpdef" {
 		return "", false
 	}
@@ -178,4 +179,4 @@ func Global(c string) (module, name string, ok bool) {
 }
 
 // Base is the name of a function of C without what the compiler adds to those of copies.
-func Base(linkage string) string { return suffix.ReplaceAllString(linkage, "") }
+func Base(linkage string) string { return suffix().ReplaceAllString(linkage, "") }

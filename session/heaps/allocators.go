@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"encoding/binary"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"hdb/breakpoints"
 	"hdb/heap/jemalloc"
 	"hdb/inferior"
+	"hdb/internal/lazyregexp"
 	"hdb/internal/modkind"
 	"hdb/names"
 	"hdb/symbols"
@@ -51,7 +51,7 @@ func mallocngSizes() (b []byte) {
 }
 
 // jemallocVersion is how jemalloc has its version, with the commit that it was built of.
-var jemallocVersion = regexp.MustCompile(`[0-9]+\.[0-9]+\.[0-9]+-[0-9]+-g[0-9a-f]+`)
+var jemallocVersion = lazyregexp.New(`[0-9]+\.[0-9]+\.[0-9]+-[0-9]+-g[0-9a-f]+`)
 
 // An allocatorText is what the constants of a file tell, which are read once.
 type allocatorText struct {
@@ -71,14 +71,14 @@ func allocatorTextOf(o *symbols.Object) (t allocatorText) {
 			break
 		}
 	}
-	for _, v := range jemallocVersion.FindAll(data, -1) {
+	for _, v := range jemallocVersion().FindAll(data, -1) {
 		if jemalloc.Known(string(v)) {
 			t.version = string(v)
 			return t
 		}
 	}
 	if t.name == "jemalloc" { // else it may be the version of something else
-		t.version = string(jemallocVersion.Find(data))
+		t.version = string(jemallocVersion().Find(data))
 	}
 	return t
 }

@@ -3,15 +3,15 @@ package printers
 import (
 	"fmt"
 	"math/big"
-	"regexp"
 	"strings"
 	"time"
 
+	"hdb/internal/lazyregexp"
 	"hdb/values"
 )
 
 // ratioName is the name of a std::ratio. Compilers differ in the suffixes of numbers.
-var ratioName = regexp.MustCompile(`^std::(?:__(?:ndk)?[0-9]+::)?ratio<([0-9]+)[lL]*, ?([0-9]+)[lL]*>$`)
+var ratioName = lazyregexp.New(`^std::(?:__(?:ndk)?[0-9]+::)?ratio<([0-9]+)[lL]*, ?([0-9]+)[lL]*>$`)
 
 // units are the suffixes of durations, as in std::chrono's literals and operator<<.
 var units = map[string]string{
@@ -40,7 +40,7 @@ func ticks(r *values.Reader, v values.Value) (values.Value, period, bool) {
 	if !ok || p == nil {
 		return values.Value{}, period{}, false
 	}
-	m := ratioName.FindStringSubmatch(p.Strip().Name)
+	m := ratioName().FindStringSubmatch(p.Strip().Name)
 	if m == nil {
 		return values.Value{}, period{}, false
 	}
@@ -63,7 +63,7 @@ func timePoint(r *values.Reader, v values.Value) (values.Display, bool) {
 	if !ok {
 		return values.Display{}, false
 	}
-	name := inlineNamespace.ReplaceAllString(clock.Strip().Name, "std::")
+	name := inlineNamespace().ReplaceAllString(clock.Strip().Name, "std::")
 	name = strings.Replace(name, "::_V2::", "::", 1)
 	head, tail := name+" time_point", p.unit()
 	if name == "std::chrono::system_clock" {

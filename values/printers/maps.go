@@ -53,7 +53,7 @@ func keyed(r *values.Reader, i int64, v values.Value, isMap bool) (values.Item, 
 func pairIn(r *values.Reader, v values.Value) values.Value {
 	for range 4 {
 		t := v.Type.Strip()
-		if t.Kind != values.Struct || plain(inlineNamespace.ReplaceAllString(t.Name, "")) == "pair" {
+		if t.Kind != values.Struct || plain(inlineNamespace().ReplaceAllString(t.Name, "")) == "pair" {
 			break
 		}
 		found := false

@@ -2,10 +2,10 @@ package printers
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 
 	"hdb/internal/addr"
+	"hdb/internal/lazyregexp"
 	"hdb/values"
 )
 
@@ -32,7 +32,7 @@ func view(r *values.Reader, name string, ptr values.Value, n uint64) (values.Dis
 
 // lastNumber finds the last template argument of a name if that is a number. Compilers
 // differ in suffixes.
-var lastNumber = regexp.MustCompile(`, ([0-9]+)[uUlL]*>$`)
+var lastNumber = lazyregexp.New(`, ([0-9]+)[uUlL]*>$`)
 
 // spanParts are the pointer and the length of a span of either library. The length may be a
 // template argument.
@@ -47,7 +47,7 @@ func spanParts(r *values.Reader, v values.Value) (values.Value, uint64, bool) {
 	if n, ok := packedUint(r, v, "__size_", "__size"); ok {
 		return ptr, n, true
 	}
-	m := lastNumber.FindStringSubmatch(v.Type.Strip().Name)
+	m := lastNumber().FindStringSubmatch(v.Type.Strip().Name)
 	if m == nil {
 		return values.Value{}, 0, false
 	}

@@ -1,12 +1,13 @@
 package printers
 
 import (
-	"regexp"
 	"strings"
+
+	"hdb/internal/lazyregexp"
 )
 
 // anyInline finds the inline namespace of libc++ anywhere in a name.
-var anyInline = regexp.MustCompile(`\bstd::__(ndk)?[0-9]+::`)
+var anyInline = lazyregexp.New(`\bstd::__(ndk)?[0-9]+::`)
 
 // shorten leaves out the default allocators, comparisons and deleters in names of C++'s
 // library, as gdb's type printers do.
@@ -15,7 +16,7 @@ func shorten(name string) string {
 		return name
 	}
 	if strings.Contains(name, "std::__") {
-		name = anyInline.ReplaceAllString(name, "std::")
+		name = anyInline().ReplaceAllString(name, "std::")
 		name = strings.ReplaceAll(name, "std::basic_string<char, std::char_traits<char>, std::allocator<char> >", "std::string")
 	}
 	name = strings.ReplaceAll(name, "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >", "std::string")

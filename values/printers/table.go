@@ -9,9 +9,9 @@
 package printers
 
 import (
-	"regexp"
 	"strings"
 
+	"hdb/internal/lazyregexp"
 	"hdb/values"
 )
 
@@ -41,12 +41,12 @@ func (Table) Printer(t *values.Type) *values.Printer {
 func (Table) TypeName(name string) string { return shorten(name) }
 
 // inlineNamespace is that of libc++: __1, or __ndk1 on Android.
-var inlineNamespace = regexp.MustCompile(`^std::__(ndk)?[0-9]+::`)
+var inlineNamespace = lazyregexp.New(`^std::__(ndk)?[0-9]+::`)
 
 // className is the name of a class of C++'s library without std:: and template
 // arguments, "" for another type. llvm tells that the library is libc++.
 func className(t *values.Type) (name string, llvm bool) {
-	if prefix := inlineNamespace.FindString(t.Name); prefix != "" {
+	if prefix := inlineNamespace().FindString(t.Name); prefix != "" {
 		return plain(t.Name[len(prefix):]), true
 	}
 	std, ok := strings.CutPrefix(plain(t.Name), "std::")

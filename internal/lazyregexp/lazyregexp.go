@@ -1,0 +1,19 @@
+// Package lazyregexp has regular expressions that are compiled when they are first used: a start of hdb pays for none that
+// it does not need.
+package lazyregexp
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// New returns what compiles the expression once. It panics if that is none: in tests at once.
+func New(expr string) func() *regexp.Regexp {
+	once := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+	if len(os.Args) > 0 && strings.HasSuffix(os.Args[0], ".test") {
+		once()
+	}
+	return once
+}
