@@ -6,7 +6,7 @@ import (
 	"hdb/console/screen"
 	"hdb/names"
 	"hdb/query"
-	"hdb/session"
+	"hdb/session/cpython"
 	"hdb/session/variables"
 	"hdb/values"
 )
@@ -64,7 +64,7 @@ func ofFrames(c *Console, frames []names.Frame, read func(num int) ([]variables.
 			continue
 		}
 		if list, err := read(f.Num); err == nil {
-			all[f.Num] = session.CythonVariables(f, list)
+			all[f.Num] = cpython.CythonVariables(f, list)
 		}
 	}
 	return all

@@ -22,9 +22,9 @@ func cythonCommands() []*Command {
 					Long: "Functions of C are shown that one of Cython has called by name, if `cython --gdb` tells of them. -a shows all frames but those of the interpreter, as bt does; N the innermost, -N the outermost.\n\nExamples:\n  cy bt\n  cy bt -a"},
 				{Name: "break", Aliases: []string{"b"}, Raw: true, Synopsis: "FUNCTION | MODULE:LINE [if CONDITION]", Short: "set breakpoints on functions or lines of Cython's source", Needs: NeedProgram, Repeat: RepeatNone, Run: runCythonBreak,
 					Long: "FUNCTION is module.class.function or the last words of it; all that match get a breakpoint. It is where the first statement begins, of a generator also where it does. A module that is not loaded yet is waited for. `break` takes module.function and FILE.pyx:LINE, too.\n\nExamples:\n  cy break shop.Stock.grow\n  cy break grow if by > 100\n  cy break shop:34"},
-				{Name: "step", Aliases: []string{"s"}, Synopsis: "[N]", Short: "run to the next line of Cython's source, entering its functions", Needs: NeedLive, Resumes: true, Run: cythonStepper((*session.Cython).Step),
+				{Name: "step", Aliases: []string{"s"}, Synopsis: "[N]", Short: "run to the next line of Cython's source, entering its functions", Needs: NeedLive, Resumes: true, Run: cythonStepper((*session.CythonStepping).Step),
 					Long: "Calls go through Python where the source has no C function: the step ends in any function of Cython that is entered. A function that returns to Python ends the step in the interpreter.\n\nExample:\n  cy step"},
-				{Name: "next", Aliases: []string{"n"}, Synopsis: "[N]", Short: "run to the next line of Cython's source, over calls", Needs: NeedLive, Resumes: true, Run: cythonStepper((*session.Cython).Next), Long: "Example:\n  cy next 3"},
+				{Name: "next", Aliases: []string{"n"}, Synopsis: "[N]", Short: "run to the next line of Cython's source, over calls", Needs: NeedLive, Resumes: true, Run: cythonStepper((*session.CythonStepping).Next), Long: "Example:\n  cy next 3"},
 				{Name: "finish", Short: "run until the selected function returns to one of Cython or Python", Needs: NeedLive, Resumes: true, Run: runCythonFinish, Long: "What it has returned is shown, an object as py print shows it.\n\nExample:\n  cy finish"},
 				{Name: "up", Synopsis: "[N]", Short: "select the function of Cython or Python that called this one", Needs: NeedMemory, Run: cythonMover(1), Long: "Example:\n  cy up"},
 				{Name: "down", Synopsis: "[N]", Short: "select the function of Cython or Python called by this one", Needs: NeedMemory, Run: cythonMover(-1), Long: "Example:\n  cy down"},
@@ -39,7 +39,7 @@ func cythonCommands() []*Command {
 	}
 }
 
-func (c *Console) cythonOptions() (o session.CythonOptions, err error) {
+func (c *Console) cythonOptions() (o cpython.CythonOptions, err error) {
 	if o.C, err = c.argumentOptions(); err != nil {
 		return o, err
 	}
@@ -143,13 +143,13 @@ func runCythonBreak(ctx context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func cythonStepper(verb func(*session.Cython, int) (*session.Report, error)) func(context.Context, *Console, Input) error {
+func cythonStepper(verb func(*session.CythonStepping, int) (*session.Report, error)) func(context.Context, *Console, Input) error {
 	return func(_ context.Context, c *Console, in Input) error {
 		n, err := times(in)
 		if err != nil {
 			return err
 		}
-		r, err := verb(c.s.Cython, n)
+		r, err := verb(c.s.CythonStepping, n)
 		if err != nil {
 			err = fmt.Errorf("%s: %w", in.Name, err)
 		}
@@ -162,7 +162,7 @@ func runCythonFinish(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	r, err := c.s.Cython.Finish(o.Object)
+	r, err := c.s.CythonStepping.Finish(o.Object)
 	if err != nil {
 		err = fmt.Errorf("cy finish: %w", err)
 	}

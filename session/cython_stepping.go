@@ -12,19 +12,30 @@ import (
 	"hdb/python/cython"
 	"hdb/session/cpython"
 	"hdb/session/target"
+	"hdb/session/variables"
+	"hdb/session/view"
 )
+
+// CythonStepping steps by lines and functions of the sources of Cython.
+type CythonStepping struct {
+	target *target.Target
+	sel    *view.Selection
+	values *variables.Values
+	cython *cpython.Cython
+	steps  *Stepping
+}
 
 // errNotInCython is the error of steps that would begin outside of Cython.
 var errNotInCython = errors.New("no function of Cython is further in than the interpreter: step, or cy break FUNCTION and continue")
 
 // Step runs to another line of a source of Cython, n times, entering its functions however
 // they are called. Where a function returns to Python, the step ends in the interpreter.
-func (y *Cython) Step(n int) (*Report, error) { return y.stepLines(n, true) }
+func (y *CythonStepping) Step(n int) (*Report, error) { return y.stepLines(n, true) }
 
 // Next is Step without entering functions.
-func (y *Cython) Next(n int) (*Report, error) { return y.stepLines(n, false) }
+func (y *CythonStepping) Next(n int) (*Report, error) { return y.stepLines(n, false) }
 
-func (y *Cython) stepLines(n int, into bool) (*Report, error) {
+func (y *CythonStepping) stepLines(n int, into bool) (*Report, error) {
 	if err := y.target.Live(); err != nil {
 		return nil, err
 	}
@@ -32,7 +43,7 @@ func (y *Cython) stepLines(n int, into bool) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !slices.ContainsFunc(untilPython(st.Whole()), func(f names.Frame) bool { return isCythonFrame(&f) }) {
+	if !slices.ContainsFunc(untilPython(st.Whole()), func(f names.Frame) bool { return cpython.IsCythonFrame(&f) }) {
 		return nil, errNotInCython
 	}
 	return y.steps.lines(n, into, true)
@@ -53,7 +64,7 @@ func (st *stepper) isSource(p *codePlace) bool {
 	}
 	inner := p.chain[len(p.chain)-1]
 	f := names.Frame{Frame: inner}
-	return isCythonFrame(&f) && !st.s.target.Names.Cython.Added(&inner)
+	return cpython.IsCythonFrame(&f) && !st.s.target.Names.Cython.Added(&inner)
 }
 
 // stops tells whether a step ends in a frame that a call has returned to.
@@ -61,7 +72,7 @@ func (st *stepper) stops(f *names.Frame) bool {
 	if !st.source {
 		return f.Line != 0 && !st.s.target.Names.Cython.Added(&f.Frame)
 	}
-	return cpython.IsEval(*f) || isCythonFrame(f) && !st.s.target.Names.Cython.Added(&f.Frame)
+	return cpython.IsEval(*f) || cpython.IsCythonFrame(f) && !st.s.target.Names.Cython.Added(&f.Frame)
 }
 
 // entries are where functions of the sources of Cython begin, for a step that enters them.
@@ -112,11 +123,11 @@ func (st *stepper) enters(pc addr.Run) bool {
 
 // Finish runs until the selected function returns to the function of Cython or Python that has
 // called it, through what Cython and the interpreter have between.
-func (y *Cython) Finish(l python.Limits) (*Report, error) {
+func (y *CythonStepping) Finish(l python.Limits) (*Report, error) {
 	if err := y.target.Live(); err != nil {
 		return nil, err
 	}
-	f, err := y.selected()
+	f, err := y.cython.Selected()
 	if err != nil {
 		return nil, err
 	}
@@ -127,14 +138,14 @@ func (y *Cython) Finish(l python.Limits) (*Report, error) {
 	frames := stack.Whole()
 	i := slices.IndexFunc(frames, func(x names.Frame) bool { return x.Num == f.Num && x.CFA == f.CFA })
 	if i < 0 {
-		return nil, ErrNotCython
+		return nil, cpython.ErrNotCython
 	}
 	shown := cpython.Hidden(slices.Clone(frames))
 	last, same := i, true // the frame whose return ends it; it is of the same function
 	for last+1 < len(frames) {
 		next := frames[last+1]
 		visible := slices.ContainsFunc(shown, func(x names.Frame) bool { return x.Num == next.Num && !x.Python() })
-		if cpython.IsEval(next) || isCythonFrame(&next) && visible {
+		if cpython.IsEval(next) || cpython.IsCythonFrame(&next) && visible {
 			break
 		}
 		same = same && next.Function == f.Function
@@ -156,20 +167,20 @@ func (y *Cython) Finish(l python.Limits) (*Report, error) {
 		return r, err
 	}
 	r.Finished.Function, r.Finished.Unknown = f.Function, !same
-	if in, err := y.interpreter(); err == nil && y.returnsObject(to) && r.Finished.RAX != 0 && !r.Finished.Left {
+	if in, err := y.cython.Interpreter(); err == nil && y.returnsObject(to) && r.Finished.RAX != 0 && !r.Finished.Left {
 		r.Finished.Object = in.Repr(addr.Run(r.Finished.RAX), l)
 	}
 	return r, nil
 }
 
 // returnsObject tells a function of C that returns an object of Python.
-func (y *Cython) returnsObject(f names.Frame) bool {
+func (y *CythonStepping) returnsObject(f names.Frame) bool {
 	vf := y.values.FrameAt([]names.Frame{f}, 0)
 	if vf == nil || vf.Module.Obj == nil {
 		return false
 	}
 	t, err := y.values.World.ReturnType(vf)
-	return err == nil && isObject(t)
+	return err == nil && cpython.IsObject(t)
 }
 
 // lines is stepLines, with source by the lines of sources of Cython alone.

@@ -13,7 +13,7 @@
 //	view        the selected thread, frame, goroutine and moment; addresses and places as typed
 //	variables   variables and expressions of the frame in view
 //	recordings  the recording that can be asked, questions to it, captures
-//	cpython     what threads do in Python, its objects and heaps
+//	cpython     what threads do in Python and Cython, objects and heaps of Python
 //	heaps       what memory holds, and who points to whom
 //
 // What they need of those who run the program they state in interfaces, which this package
@@ -39,8 +39,8 @@
 //	Cores       opening core files, and writing them of the process
 //	Travel      moments of the recording
 //	Symbols     the files that names come from
-//	PythonStepping, Cython
-//	            steps in Python; functions and variables of the sources of Cython
+//	PythonStepping, CythonStepping
+//	            steps in Python, and by the sources of Cython
 //	GoCollections
 //	            collections of garbage that a Go program is made to make
 //

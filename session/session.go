@@ -29,7 +29,8 @@ type Session struct {
 	Symbols        *Symbols            // the files that names come from
 	Python         *cpython.Python     // the functions of Python that threads are in
 	PythonStepping *PythonStepping     // steps in them
-	Cython         *Cython             // functions and variables of the sources of Cython
+	Cython         *cpython.Cython     // functions and variables of the sources of Cython
+	CythonStepping *CythonStepping     // steps by them
 
 	PythonHeaps cpython.Heaps   // the heaps of CPython's allocator of small blocks
 	Objects     cpython.Objects // the objects of Python
@@ -136,7 +137,8 @@ func (s *Session) wire() {
 	s.GoCollections = &GoCollections{target: c, sel: s.Selection, exec: s.Execution, heap: s.Heap}
 	s.Planes.data.older = older.All
 	s.Planes.wrong.free, s.Planes.wrong.before = older.Free, older.FreeBefore
-	s.Cython = &Cython{c, s.Selection, s.Values, s.Python, s.Stepping}
+	s.Cython = cpython.NewCython(c, s.Selection, s.Values, s.Python)
+	s.CythonStepping = &CythonStepping{c, s.Selection, s.Values, s.Cython, s.Stepping}
 	s.Execution.python, s.Execution.mallocs = s.Python, s.Mallocs
 	s.PythonStepping = &PythonStepping{c, s.Selection, s.Execution, s.Python, s.Stops.python}
 }

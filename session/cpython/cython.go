@@ -1,4 +1,4 @@
-package session
+package cpython
 
 import (
 	"slices"
@@ -7,20 +7,23 @@ import (
 
 	"hdb/names"
 	"hdb/python/cython"
-	"hdb/session/cpython"
 	"hdb/session/target"
 	"hdb/session/variables"
 	"hdb/session/view"
 	"hdb/symbols/dwarf"
 )
 
-// Cython moves by functions and lines of the sources of Cython, and reads their variables.
+// Cython shows functions and lines of the sources of Cython, and reads their variables.
 type Cython struct {
 	target *target.Target
 	sel    *view.Selection
 	values *variables.Values
-	python *cpython.Python
-	steps  *Stepping
+	python *Python
+}
+
+// NewCython reads them of a target, at what is selected.
+func NewCython(t *target.Target, sel *view.Selection, v *variables.Values, p *Python) *Cython {
+	return &Cython{t, sel, v, p}
 }
 
 // Forget has what Cython has written be looked for again, and functions be named anew.
@@ -56,7 +59,7 @@ func (y *Cython) Stack() (frames []names.Frame, truncated, why string, err error
 	if err != nil {
 		return nil, "", "", err
 	}
-	merged, why := y.python.Merged(st.Frames, cpython.MergeHiding)
+	merged, why := y.python.Merged(st.Frames, MergeHiding)
 	for i := range merged {
 		if y.relevant(merged, i) {
 			frames = append(frames, merged[i])
@@ -68,10 +71,10 @@ func (y *Cython) Stack() (frames []names.Frame, truncated, why string, err error
 // relevant tells a frame of a merged stack that Stack has.
 func (y *Cython) relevant(merged []names.Frame, i int) bool {
 	f := &merged[i]
-	if f.Python() || isCythonFrame(f) {
+	if f.Python() || IsCythonFrame(f) {
 		return true
 	}
-	if i+1 == len(merged) || !isCythonFrame(&merged[i+1]) {
+	if i+1 == len(merged) || !IsCythonFrame(&merged[i+1]) {
 		return false
 	}
 	caller := &merged[i+1]
@@ -88,7 +91,7 @@ func (y *Cython) Up(n int) (f names.Frame, err error) {
 	}
 	moved := false
 	for left > 0 {
-		next, err := y.python.Up(step, cpython.MergeHiding)
+		next, err := y.python.Up(step, MergeHiding)
 		if err != nil && moved {
 			return f, nil // the last one
 		}
@@ -96,7 +99,7 @@ func (y *Cython) Up(n int) (f names.Frame, err error) {
 			return f, err
 		}
 		f, moved = next, true
-		merged := y.python.MergeFrames(cpython.MergeHiding)
+		merged := y.python.MergeFrames(MergeHiding)
 		i := slices.IndexFunc(merged, func(m names.Frame) bool { return m.Num == f.Num && m.Nth == f.Nth && m.Python() == f.Python() })
 		if i >= 0 && y.relevant(merged, i) {
 			left--
@@ -112,7 +115,7 @@ func (y *Cython) Location(text string) ([]string, error) {
 	module, line, ok := strings.Cut(text, ":")
 	if _, err := strconv.Atoi(line); ok && err == nil {
 		if module == "" {
-			f, err := y.selected()
+			f, err := y.Selected()
 			return []string{f.File + ":" + line}, err
 		}
 		if file := y.target.Names.Cython.SourceOf(module); file != "" {

@@ -1,4 +1,4 @@
-package session
+package cpython
 
 import (
 	"errors"
@@ -12,7 +12,6 @@ import (
 	"hdb/names"
 	"hdb/python"
 	"hdb/python/cython"
-	"hdb/session/cpython"
 	"hdb/session/variables"
 	"hdb/symbols/dwarf"
 	"hdb/values"
@@ -36,8 +35,8 @@ type cythonName struct{ name, c string }
 // ErrNotCython is the error of commands that are about a function of Cython.
 var ErrNotCython = errors.New("the selected frame is of no function of Cython: cy bt shows those")
 
-// selected is the selected frame, if it is one of a source of Cython.
-func (y *Cython) selected() (names.Frame, error) {
+// Selected is the selected frame, if it is one of a source of Cython.
+func (y *Cython) Selected() (names.Frame, error) {
 	if err := y.target.Readable(); err != nil {
 		return names.Frame{}, err
 	}
@@ -45,14 +44,14 @@ func (y *Cython) selected() (names.Frame, error) {
 	switch {
 	case err != nil:
 		return f, err
-	case !isCythonFrame(&f):
+	case !IsCythonFrame(&f):
 		return f, ErrNotCython
 	}
 	return f, nil
 }
 
-// isCythonFrame tells a function of a source of Cython, also where only its name in C tells.
-func isCythonFrame(f *names.Frame) bool {
+// IsCythonFrame tells a function of a source of Cython, also where only its name in C tells.
+func IsCythonFrame(f *names.Frame) bool {
 	s, ok := cython.Parse(f.Linkage)
 	return f.Language == dwarf.LangCython || ok && s.Kind != cython.Machinery
 }
@@ -60,7 +59,7 @@ func isCythonFrame(f *names.Frame) bool {
 // Locals are the variables of the selected function, its arguments first, then those that it
 // shares with functions inside or around it.
 func (y *Cython) Locals(o CythonOptions) (f names.Frame, all []CythonVariable, err error) {
-	if f, err = y.selected(); err != nil {
+	if f, err = y.Selected(); err != nil {
 		return f, nil, err
 	}
 	err = y.values.Guarded(func(vf *values.Frame) error {
@@ -123,8 +122,8 @@ func (y *Cython) fields(vf *values.Frame, c string) []values.Field {
 	return t.Strip().Fields()
 }
 
-// isObject tells the types of pointers to objects of Python.
-func isObject(t *values.Type) bool {
+// IsObject tells the types of pointers to objects of Python.
+func IsObject(t *values.Type) bool {
 	if t = t.Strip(); t.Kind != values.Pointer {
 		return false
 	}
@@ -140,7 +139,7 @@ func (y *Cython) show(vf *values.Frame, name, c string, o CythonOptions) variabl
 		return variables.NamedValue{Name: name, Value: "<" + err.Error() + ">"}
 	}
 	n := variables.NamedValue{Name: name, Type: v.Type.String()}
-	if !isObject(v.Type) {
+	if !IsObject(v.Type) {
 		n.Value = w.Format(vf, v, o.C)
 		return n
 	}
@@ -165,7 +164,7 @@ func (y *Cython) object(vf *values.Frame, c string, o CythonOptions) (string, er
 		return "<no value>", nil
 	}
 	text := fmt.Sprintf("<object at %#x>", at)
-	if in, err := y.interpreter(); err == nil {
+	if in, err := y.Interpreter(); err == nil {
 		text = in.Repr(addr.Run(at), o.Object)
 	}
 	attributes := y.attributes(vf, c)
@@ -184,7 +183,7 @@ func (y *Cython) object(vf *values.Frame, c string, o CythonOptions) (string, er
 // attributes are those of C that the class has which an expression of C points to.
 func (y *Cython) attributes(vf *values.Frame, c string) (all []cythonName) {
 	t, _, err := y.values.World.EvalType(vf, c)
-	if err != nil || !isObject(t) || t.Strip().Elem().Strip().Name == "_object" {
+	if err != nil || !IsObject(t) || t.Strip().Elem().Strip().Name == "_object" {
 		return nil
 	}
 	const bases = 16
@@ -206,8 +205,8 @@ func (y *Cython) attributes(vf *values.Frame, c string) (all []cythonName) {
 	return all
 }
 
-// interpreter is what reads objects of the process.
-func (y *Cython) interpreter() (*python.Interpreter, error) {
+// Interpreter is what reads objects of the process.
+func (y *Cython) Interpreter() (*python.Interpreter, error) {
 	all, _, err := y.python.Interpreters()
 	if err != nil {
 		return nil, err
@@ -225,7 +224,7 @@ var (
 // its module, attributes, elements by constants and len() of objects as py print takes them,
 // otherwise an expression of C with names of the source.
 func (y *Cython) Print(expr string, o CythonOptions) (n variables.NamedValue, err error) {
-	if _, err = y.selected(); err != nil {
+	if _, err = y.Selected(); err != nil {
 		return n, err
 	}
 	err = y.values.Guarded(func(vf *values.Frame) error {
@@ -261,9 +260,9 @@ func (y *Cython) print(vf *values.Frame, expr string, o CythonOptions) (variable
 		return n, nil
 	}
 	t, _, typed := y.values.World.EvalType(vf, c)
-	if objects := name == "len" || !isC || typed == nil && isObject(t); objects && name != "" {
+	if objects := name == "len" || !isC || typed == nil && IsObject(t); objects && name != "" {
 		n, err := y.printObject(vf, expr, name, c, rest, o)
-		if err == nil || isC && typed == nil && isObject(t) {
+		if err == nil || isC && typed == nil && IsObject(t) {
 			return n, err
 		}
 	}
@@ -283,7 +282,7 @@ func (y *Cython) print(vf *values.Frame, expr string, o CythonOptions) (variable
 // printObject is the value of an expression of Python, in which c, if it is not empty, is what
 // the first name and the attributes of C behind it are in C; rest follows.
 func (y *Cython) printObject(vf *values.Frame, expr, name, c, rest string, o CythonOptions) (variables.NamedValue, error) {
-	in, err := y.interpreter()
+	in, err := y.Interpreter()
 	if err != nil {
 		return variables.NamedValue{}, err
 	}
@@ -301,7 +300,7 @@ func (y *Cython) printObject(vf *values.Frame, expr, name, c, rest string, o Cyt
 		}
 		if c, ok := y.variable(vf, locals, asked); ok {
 			t, _, err := y.values.World.EvalType(vf, c)
-			if err != nil || !isObject(t) {
+			if err != nil || !IsObject(t) {
 				return 0, errors.Join(err, fmt.Errorf("%s is a value of C", asked))
 			}
 			at, err := y.values.World.Integer(vf, c)
@@ -388,8 +387,8 @@ func (y *Cython) static(vf *values.Frame, name string) (addr.Run, error) {
 }
 
 // Globals are the variables of the module of the selected function: objects, then those of C.
-func (y *Cython) Globals(o CythonOptions) (module string, objects []cpython.Variable, own []variables.NamedValue, err error) {
-	f, err := y.selected()
+func (y *Cython) Globals(o CythonOptions) (module string, objects []Variable, own []variables.NamedValue, err error) {
+	f, err := y.Selected()
 	if err != nil {
 		return "", nil, nil, err
 	}
@@ -398,7 +397,7 @@ func (y *Cython) Globals(o CythonOptions) (module string, objects []cpython.Vari
 		for _, g := range y.moduleNames(vf) {
 			own = append(own, y.show(vf, g.name, g.c, o))
 		}
-		in, err := y.interpreter()
+		in, err := y.Interpreter()
 		if err != nil {
 			return err
 		}
@@ -412,7 +411,7 @@ func (y *Cython) Globals(o CythonOptions) (module string, objects []cpython.Vari
 			if v.Name == "__name__" {
 				module = strings.Trim(in.Repr(v.At, o.Object), `'"`)
 			}
-			objects = append(objects, cpython.Variable{Name: v.Name, Value: in.Repr(v.At, o.Object)})
+			objects = append(objects, Variable{Name: v.Name, Value: in.Repr(v.At, o.Object)})
 		}
 		return err
 	})
