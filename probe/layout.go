@@ -106,6 +106,7 @@ const (
 
 	// spinTries is how often a thread looks for room while hdb takes nothing out of the ring: for 0.2 to 3
 	// seconds, as pause takes 10 to 140 cycles.
+	//lint:ignore U1000 assembly has it
 	spinTries = 1 << 26
 )
 
