@@ -43,7 +43,10 @@ func (p *Process) dispatch(tid int, ws unix.WaitStatus) {
 		p.onExit(t)
 	case unix.PTRACE_EVENT_STOP:
 		p.onStop(t, ws.StopSignal())
-	default: // VFORK_DONE and what later kernels may add
+	case unix.PTRACE_EVENT_VFORK_DONE:
+		p.family.vforkDone(t)
+		p.proceed(t)
+	default: // what later kernels may add
 		p.proceed(t)
 	}
 }

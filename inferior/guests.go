@@ -40,8 +40,26 @@ func (f *family) guestLeft(g *Thread) {
 		return
 	}
 	delete(f.guests, g.TID)
-	if f.p.hooks.Guest != nil {
+	f.outOfMemory(g)
+}
+
+// outOfMemory is told once that a guest runs in the target's memory no more.
+func (f *family) outOfMemory(g *Thread) {
+	if !g.out && f.p.hooks.Guest != nil {
 		f.p.hooks.Guest(g.host, g.TID, false)
+	}
+	g.out = true
+}
+
+// vforkDone follows the end of the wait of a thread for its vfork child. The child has left the memory; its exec or end
+// may be reported later, when the thread has run on already, and nothing that it does then is the child's.
+func (f *family) vforkDone(t *Thread) {
+	child, err := eventMessage(t.TID)
+	if err != nil {
+		return // killed
+	}
+	if g := f.guests[child]; g != nil && g.host == t {
+		f.outOfMemory(g)
 	}
 }
 

@@ -33,6 +33,7 @@ type Thread struct {
 	state threadState
 	guest bool    // not a thread of the target, but a vfork child in its memory
 	host  *Thread // that made the guest
+	out   bool    // the guest has left the memory
 	leave bool    // of a guest: it is let go behind the trap where it stands
 
 	interrupted bool     // PTRACE_INTERRUPT is outstanding

@@ -118,6 +118,7 @@ var behaviours = []struct {
 	{name: "stepsignals", want: "counted 1 plain 1 jumped 1 value 4\n"},
 	{name: "held"},
 	{name: "sized"},
+	{name: "spawned"},
 	{name: "heldobjects"},
 	{name: "linkbases"},
 	{name: "heldmodules"},

@@ -82,6 +82,7 @@ var subjects = []subject{
 	{name: "globals"},
 	{name: "held", shared: true},
 	{name: "sized"},
+	{name: "spawned"},
 	{name: "heldobjects"},
 	{name: "linkbases"},
 	{name: "heldmodules"},
