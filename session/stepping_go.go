@@ -3,6 +3,7 @@ package session
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"hdb/inferior"
 	"hdb/internal/addr"
@@ -26,8 +27,16 @@ func (s *Stepping) stepGo(n int, into bool) (*Report, error) {
 	}
 	for i := range max(n, 1) {
 		t := s.sel.Cur.Thread
+		lift, err := s.awaitReturn()
+		if err != nil {
+			return nil, err
+		}
 		s.exec.leave()
 		stop, err := step(t)
+		back := lift()
+		if err == nil && back && stop.Reason == inferior.Trapped && stop.Thread != nil {
+			stop.Reason = inferior.Stepped
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -48,7 +57,7 @@ func (s *Stepping) finishGo(f names.Frame) (*Report, error) {
 		return nil, err
 	}
 	g, err := s.target.Proc.Go()
-	if errors.Is(err, inferior.ErrNoGoDWARF) || err == nil && f.Num > 0 && !f.Inlined {
+	if errors.Is(err, inferior.ErrNoGoDWARF) || err == nil && !f.Inlined && (f.Num > 0 || s.returnsIntoWrapper(f)) {
 		return s.finishGoroutine(f)
 	}
 	if err != nil {
@@ -63,19 +72,65 @@ func (s *Stepping) finishGo(f names.Frame) (*Report, error) {
 	return s.exec.report(stop, "finish"), nil
 }
 
-// finishGoroutine runs until a frame of the selected goroutine has returned, on whatever thread that is
-// then, and wherever its stack is.
-func (s *Stepping) finishGoroutine(f names.Frame) (*Report, error) {
+// returnsIntoWrapper reports whether the frame's function returns to one that is inlined in a function which the compiler has
+// made, as the body of a go statement's function is: delve passes by such a function with all that is inlined there.
+func (s *Stepping) returnsIntoWrapper(f names.Frame) bool {
+	st, err := s.sel.Stack(0)
+	if err != nil {
+		return false
+	}
+	frames := st.Whole()
+	i := slices.IndexFunc(frames, func(x names.Frame) bool { return x.CFA != f.CFA && x.Num > f.Num })
+	if i < 0 || !frames[i].Inlined {
+		return false
+	}
+	outer := frames[i]
+	for _, x := range frames[i:] {
+		if x.CFA == frames[i].CFA {
+			outer = x
+		}
+	}
+	return s.target.Names.GoHelper(&outer)
+}
+
+// awaitReturn has a step of delve's stop where the selected function returns into a wrapper. lift takes that back, and
+// reports whether it was there that the step has stopped.
+func (s *Stepping) awaitReturn() (lift func() (back bool), err error) {
+	none := func() bool { return false }
+	f, err := s.sel.Frame()
+	if err != nil || f.Inlined || !s.returnsIntoWrapper(f) {
+		return none, nil
+	}
 	ret, err := s.returnOf(f)
+	if err != nil {
+		return none, nil // delve looks for it, too
+	}
+	returned, err := s.returned(f)
+	if err != nil {
+		return none, nil
+	}
+	reached := false
+	trap, err := s.target.Proc.Plant(ret, func(t *inferior.Thread) inferior.Action {
+		if !returned(t) {
+			return inferior.Resume
+		}
+		reached = true
+		return inferior.StopHere
+	})
 	if err != nil {
 		return nil, err
 	}
+	return func() bool {
+		_ = trap.Remove() // it has no errors but of a process that is gone
+		return reached
+	}, nil
+}
+
+// returned tells of a thread that stands where a frame of the selected goroutine returns to whether that frame has returned.
+func (s *Stepping) returned(f names.Frame) (func(*inferior.Thread) bool, error) {
 	by, ok := s.target.Goroutine(s.sel.Cur.Thread)
-	if !ok { // a stack of the system: its frames stay on the thread
-		return s.finishAt(f, ret)
-	}
-	if s.target.Go.IsExit(addr.Return(ret)) {
-		return nil, fmt.Errorf("finish: %s is the outermost function of its goroutine", f.Function)
+	if !ok {
+		return nil, fmt.Errorf("%s is not on a goroutine's stack", f.Function)
 	}
 	m := s.target.Go.Memory(s.target.Proc)
 	// above is how far it is from the stack's end to an address.
@@ -85,9 +140,9 @@ func (s *Stepping) finishGoroutine(f names.Frame) (*Report, error) {
 	}
 	depth, ok := above(by, f.CFA)
 	if !ok {
-		return nil, fmt.Errorf("finish: %s is not on its goroutine's stack", f.Function)
+		return nil, fmt.Errorf("%s is not on its goroutine's stack", f.Function)
 	}
-	reached, stop, err := s.exec.runToTargets([]runTarget{{at: ret, when: func(t *inferior.Thread) bool {
+	return func(t *inferior.Thread) bool {
 		now, ok := s.target.Goroutine(t)
 		if !ok || now.ID != by.ID {
 			return false
@@ -95,7 +150,27 @@ func (s *Stepping) finishGoroutine(f names.Frame) (*Report, error) {
 		regs, err := t.Regs()
 		d, ok := above(now, regs.SP())
 		return err != nil || ok && d <= depth
-	}}})
+	}, nil
+}
+
+// finishGoroutine runs until a frame of the selected goroutine has returned, on whatever thread that is
+// then, and wherever its stack is.
+func (s *Stepping) finishGoroutine(f names.Frame) (*Report, error) {
+	ret, err := s.returnOf(f)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := s.target.Goroutine(s.sel.Cur.Thread); !ok { // a stack of the system: its frames stay on the thread
+		return s.finishAt(f, ret)
+	}
+	if s.target.Go.IsExit(addr.Return(ret)) {
+		return nil, fmt.Errorf("finish: %s is the outermost function of its goroutine", f.Function)
+	}
+	returned, err := s.returned(f)
+	if err != nil {
+		return nil, fmt.Errorf("finish: %w", err)
+	}
+	reached, stop, err := s.exec.runToTargets([]runTarget{{at: ret, when: returned}})
 	if err != nil {
 		return nil, err
 	}
