@@ -226,11 +226,12 @@ func TestCollectStopped(t *testing.T) {
 					c.cmd.Process.Kill()
 					continue
 				}
-				if !strings.Contains(text, "breakpoint 1, hit 1") || !strings.Contains(text, "error: gc: stopped before the collection was done\n") {
+				if !strings.Contains(text, "breakpoint 1, hit 1") || !strings.Contains(text, "error: gc: stopped before the collection was done") {
 					t.Errorf("gc: %s", text)
 				}
+				begun := strings.Contains(text, "the collection goes on with the program\n") // another thread was made to, before
 				c.want("bt 1", "#0* main.sum")
-				if n := strings.TrimSpace(c.ask("print runtime.memstats.numgc")); n != "0" {
+				if n := strings.TrimSpace(c.ask("print runtime.memstats.numgc")); n != "0" && !begun {
 					t.Errorf("there were %s collections", n)
 				}
 				c.want("next", "main.sum")
