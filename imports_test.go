@@ -10,8 +10,9 @@ import (
 )
 
 // layers is the import order, a statement of policy: a package imports only
-// what stands on a line above its own. A folder that has no line stands
-// with its parent, and the packages of a line may import one another.
+// what stands on a line above its own. A folder without a line belongs to its
+// nearest listed parent; the packages of one folder may import one another, those
+// of one line may not.
 const layers = `
 internal/goname internal/lazyregexp internal/spelling
 internal/addr internal/cformat internal/cond internal/diskcache internal/elfnote internal/flags internal/golden internal/limits internal/modkind internal/outfile internal/paged internal/panics internal/prefetch internal/procroot internal/regular internal/units
@@ -84,7 +85,7 @@ func TestImportOrder(t *testing.T) {
 		fields := strings.Fields(row)
 		pkg, ok := strings.CutPrefix(fields[0], "hdb/")
 		if !ok || strings.HasPrefix(pkg, "testprogs") || strings.HasPrefix(pkg, "bench") {
-			continue // the root holds only this test; the others are test helpers
+			continue // the root holds only tests; the others are test helpers
 		}
 		own := folderOf(lines, pkg)
 		if own == "" {

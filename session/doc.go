@@ -16,14 +16,14 @@
 //	cpython     what threads do in Python and Cython, objects and heaps of Python
 //	heaps       what memory holds, and who points to whom
 //
-// What they need of those who run the program they state in interfaces, which this package
-// satisfies.
+// A room states what it needs from the code that runs the program as an interface or a
+// function field; this package supplies them.
 //
 // # Parts
 //
 // A Session loads, starts and ends the program, follows its modules, forks and execs, and
 // owns the parts that do everything else. A part has the verbs of one matter, as s.Stops.Break
-// and s.Queries.Top. Each has the target; beside it a part has only the parts that it asks.
+// and s.Queries.Top. Each has the target, or the account of its calls; beside it a part has only the parts that it asks.
 // These are most of those of this package, in an order in which each asks those before it:
 //
 //	likes       events of captures that conditions name
@@ -45,7 +45,7 @@
 //	            collections of garbage that a Go program is made to make
 //
 // Where a part has to tell one that comes after it, it is given a function, among them
-// Selection.Source, Planes.failed, Allocators.follow, Stops.traced and traceExits,
+// Selection.Source, demand.traps and calls, Planes.failed, Allocators.follow, Stops.traced and traceExits,
 // Recorder.status, Execution.ended, Values.World.Call. Execution is given two parts that
 // come after it, Python and Mallocs, for what a report tells.
 //
@@ -54,7 +54,7 @@
 // A Session with all its parts belongs to one goroutine, that which calls Run, Start
 // or Attach: ptrace ties a process to one OS thread, to which that goroutine is
 // locked. Handlers of traps and the hooks of the process are called on it, within
-// Continue and the steps. Any goroutine may call Interrupt, Beside and ConsoleLog.Add.
+// Continue and the steps. Any goroutine may call Interrupt, Beside, Going and ConsoleLog.Add.
 // What Beside runs is on the owner, within Continue, between two events of the process:
 // Target.Beside is set meanwhile, verbs that need a stopped process refuse, and questions to
 // the recording are answered as of the last event that its index has.

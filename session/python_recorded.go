@@ -23,7 +23,7 @@ import (
 // interpreted puts the calls of Python into the stacks of events: as code addresses of
 // their own, on the inner side of the address in the interpreter's loop that made them.
 //
-// The lock guards all but common: the probe's calls come on the goroutine that drains its
+// The lock guards all fields but target: the probe's calls come on the goroutine that drains its
 // ring, those of plain breakpoints on the one that owns the process.
 type interpreted struct {
 	target *target.Target

@@ -81,8 +81,8 @@ func (s *search) any(from *elf.File, paths []string, check func(*elf.File) error
 	return nil
 }
 
-// userFor is whose rights count for the files that a file names: where that is not told, its owner's, also where it is
-// a debug file that another user owns than the program.
+// userFor returns whose rights open the files that from names: the configured user's, else those of from's owner. So a debug
+// file of another user cannot have root open files for it.
 func (c Config) userFor(from *elf.File) *rights.User { return cmp.Or(c.User, from.Owner) }
 
 // roots are the directories that stand for / where files of the object are looked

@@ -9,7 +9,8 @@ import (
 	"sync"
 )
 
-// New returns what compiles the expression once. It panics if that is none: in tests at once.
+// New returns a function that compiles expr on its first call and returns the same result afterwards. An invalid expr panics
+// then; in tests, New itself panics.
 func New(expr string) func() *regexp.Regexp {
 	once := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 	if len(os.Args) > 0 && strings.HasSuffix(os.Args[0], ".test") {

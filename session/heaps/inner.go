@@ -37,8 +37,9 @@ func (h *Heap) pythonInner(mem io.ReaderAt) func(word, pointer uint64, b graph.B
 // that function's and its own. More are the program's bytes, which may go on like that without end.
 const maxHookHeaders = 2
 
-// BehindHeaders reports whether a pointer at leads to what follows a header of debug hooks in a block, or inner holds for the block's start or
-// for such a place before the pointer.
+// BehindHeaders reports whether a pointer leads behind debug-hook headers of a block: to the first byte after one, or to a
+// place that inner accepts. inner is asked for the block's start and for the byte after each header, as far as they are not
+// beyond the pointer.
 func BehindHeaders(mem python.Memory, b graph.Block, at addr.Run, inner func(start addr.Run) bool) bool {
 	start := addr.Run(b.Addr)
 	for range maxHookHeaders {

@@ -66,8 +66,8 @@ func (h *Heap) Walked(ctx context.Context, c *cond.Cond, limit int) (*WalkedBloc
 	return out, nil
 }
 
-// Unfollowed are the live blocks of a process some of whose calls were not followed that are in no recording, by
-// their usable size. It is false where the events tell how many there are, and where the heap cannot be read.
+// Unfollowed returns the live blocks, by usable size, that no event records, if calls of the process were missed. ok is false if
+// none were missed or the heap cannot be read.
 func (h *Heap) Unfollowed(ctx context.Context) (*WalkedBlocks, bool) {
 	if h.target.Mode() != target.Live || !h.recorded.CallsMissed() || h.target.Readable() != nil {
 		return nil, false

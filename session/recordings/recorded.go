@@ -52,7 +52,7 @@ type indexed struct {
 // of the capture. They end early when the reading is given up.
 func (r *Recorded) Source() capture.Source { return r.target.Reading.Of(r.WholeSource()) }
 
-// WholeSource is source, to its end.
+// WholeSource is Source, to its end.
 func (r *Recorded) WholeSource() capture.Source {
 	r.unreadable = nil
 	if r.target.Saved != nil {
@@ -71,7 +71,7 @@ func (r *Recorded) WholeSource() capture.Source {
 	return nil
 }
 
-// SomeSource is source, or an error that tells what to do when it has no events.
+// SomeSource is Source, or an error that tells what to do when it has no events.
 func (r *Recorded) SomeSource() (capture.Source, error) {
 	src := r.Source()
 	switch {
@@ -127,7 +127,7 @@ func (r *Recorded) Waiting() string {
 	return "no event was recorded yet: continue, and stop later"
 }
 
-// Summed is someSource, also where it has sums instead of events.
+// Summed is SomeSource, but also returns a recording that has sums instead of events.
 func (r *Recorded) Summed() (capture.Source, error) {
 	if r.NoEvents() != nil {
 		return r.Source(), nil

@@ -58,14 +58,14 @@ func (c *Target) TypeOf(info addr.Run) string {
 	return printers.Table{}.TypeName(full)
 }
 
-// FullTypeOf is typeOf with all template arguments.
+// FullTypeOf is TypeOf with all template arguments.
 func (c *Target) FullTypeOf(info addr.Run) string {
 	at, err := c.ReadPointer(info + 8)
 	if err != nil {
 		return ""
 	}
 	var b [maxTypeName]byte
-	n, _ := c.Proc.ReadAt(b[:], int64(at))
+	n, _ := c.Image.ReadAt(b[:], int64(at))
 	name, _, ok := bytes.Cut(b[:n], []byte{0})
 	if !ok || len(name) == 0 {
 		return ""

@@ -47,7 +47,7 @@ func (g *goRuntime) Look(p *inferior.Process, in *names.Modules) {
 		}
 		modules = append(modules, GoModule{m, obj})
 		if version == "" {
-			version, _ = obj.GoVersion() // none is unknown, see known
+			version, _ = obj.GoVersion() // none is unknown, see Known
 		}
 		for _, sym := range in.Defined(obj, m.Bias, []string{goruntime.GoExit, goruntime.GoExitABI0}) {
 			exits = append(exits, sym.Addr+1) // it begins with a nop, behind which they return to

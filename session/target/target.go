@@ -213,7 +213,7 @@ func (c *Target) ThreadNumber(tid int) int {
 // Words are those of memory at an address, as far as it can be read.
 func (c *Target) Words(at addr.Run, size int) (words []uint64, err error) {
 	b := make([]byte, size)
-	n, err := c.Proc.ReadAt(b, int64(at))
+	n, err := c.Image.ReadAt(b, int64(at))
 	for ; n >= 8; n -= 8 {
 		words = append(words, binary.LittleEndian.Uint64(b))
 		b = b[8:]

@@ -18,21 +18,21 @@ import (
 )
 
 // Selected is what the user looks at: a thread, its stack and a frame of it. In
-// a capture, the event.
+// a capture, or in the past of a process, the event.
 type Selected struct {
 	Thread  *inferior.Thread
 	Seq     uint64          // in a capture: the event,
 	StackID capture.StackID // its stack,
 	At      uint64          // and the event whose modules resolve it
 	Stack   names.Stack
-	Max     int       // frames walked for stack; 0: only as many as the last report shows
+	Max     int       // frames walked for Stack; 0: only as many as the last report shows
 	Num     int       // of the frame
 	Code    addr.Code // what is known of the thread's PC, see Walker.Raw
 
 	routine *Goroutine // of a Go program, which the stack is of; nil: it is the thread's
 
 	Python   int  // the selected function of Python, by its number among these
-	InPython bool // that is what was selected; frame stands for it
+	InPython bool // a function of Python was selected; Num is its frame in C
 }
 
 // Selection is the thread, the stack and the frame that commands are about, and the event
