@@ -216,7 +216,7 @@ func noteUnrecorded(s *session.Session, o *screen.Output, live bool) {
 		if st.Doubt != report.NoDoubt {
 			why = ", which may be freed by now" + why
 		}
-		if st.Unfollowed {
+		if st.CallsMissed {
 			why = ", and what was allocated before hdb followed the calls" + why
 		}
 		o.Printf("not recorded: %s of %s%s\n", units.Count(st.LiveBlocks-st.KeptBlocks, "more live block"), o.Sizes.Long(st.LiveBytes-st.KeptBytes), why)

@@ -427,7 +427,7 @@ func (p *Planes) linked() bool {
 }
 
 // Unfollowed reports whether the process allocates by functions that nobody knows: no allocator function of it is followed.
-func (p *Planes) Unfollowed() bool {
+func (p *Planes) NoAllocatorKnown() bool {
 	return p.target.Proc != nil && p.account.Rec.On() && p.eventsArmed() && p.siteCount() == 0 && p.linked()
 }
 

@@ -13,7 +13,7 @@ func (r *Recorder) Progress() recordings.RecordStatus {
 		Plane: r.planes.Plane(), Probe: r.account.Losses.Probe(r.planes.data.stats()),
 		Unmerged: r.planes.data.python.unmerged(), Unrecorded: r.planes.data.python.unrecorded(), GoHeap: r.account.Rec.Info().Partial.Has(capture.GoHeap),
 	}
-	st.Unfollowed = r.account.Gaps.Calls()
+	st.CallsMissed = r.account.Gaps.Calls()
 	if r.account.Gaps.Counted() {
 		st.Doubt = report.UnfollowedSince
 	}

@@ -99,7 +99,7 @@ func (y *Cython) Up(n int) (f names.Frame, err error) {
 			return f, err
 		}
 		f, moved = next, true
-		merged := y.python.MergeFrames(MergeHiding)
+		merged := y.python.mergeFrames(MergeHiding)
 		i := slices.IndexFunc(merged, func(m names.Frame) bool { return m.Num == f.Num && m.Nth == f.Nth && m.Python() == f.Python() })
 		if i >= 0 && y.relevant(merged, i) {
 			left--

@@ -41,7 +41,7 @@ func (p *Python) Calls() (Calls, error) {
 	if p.sel.Cur.InPython && len(s.Frames) > 0 {
 		c.Selected = min(p.sel.Cur.Python, len(s.Frames)-1)
 	}
-	c.Task, c.AwaitedBy, c.Waiting = p.Awaiters(s)
+	c.Task, c.AwaitedBy, c.Waiting = p.awaiters(s)
 	return c, nil
 }
 

@@ -115,7 +115,7 @@ func (p *Python) SelectFrame(n int, how Merge) (names.Frame, error) {
 	if err != nil || how == MergeNone {
 		return f, err
 	}
-	merged := p.MergeFrames(how)
+	merged := p.mergeFrames(how)
 	for _, m := range merged {
 		if m.Num == n {
 			return p.take(m), nil
@@ -127,7 +127,7 @@ func (p *Python) SelectFrame(n int, how Merge) (names.Frame, error) {
 // Up selects the frame n calls further out in a stack in which calls of Python stand,
 // further in if it is negative.
 func (p *Python) Up(n int, how Merge) (names.Frame, error) {
-	merged := p.MergeFrames(how)
+	merged := p.mergeFrames(how)
 	if how == MergeNone || !p.merges(merged) {
 		return p.sel.Up(n)
 	}
@@ -164,8 +164,8 @@ func (p *Python) merges(merged []names.Frame) bool {
 	return err == nil && len(merged) > 0 && len(merged) < len(st.Frames)
 }
 
-// MergeFrames is the selected stack with calls of Python in it.
-func (p *Python) MergeFrames(how Merge) []names.Frame {
+// mergeFrames is the selected stack with calls of Python in it.
+func (p *Python) mergeFrames(how Merge) []names.Frame {
 	if !p.target.Mode().Readable() || p.target.Recalled() {
 		return nil
 	}

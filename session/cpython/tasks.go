@@ -67,9 +67,9 @@ type Awaiter struct {
 // maxAwaiters bounds the tasks that are listed as awaiting one.
 const maxAwaiters = 16
 
-// Awaiters are the task that the selected thread runs, "" if it runs none, and the tasks
+// awaiters are the task that the selected thread runs, "" if it runs none, and the tasks
 // that await it. waiting is how many tasks there are of an event loop that waits itself.
-func (p *Python) Awaiters(s Stack) (task string, all []Awaiter, waiting int) {
+func (p *Python) awaiters(s Stack) (task string, all []Awaiter, waiting int) {
 	inTask := slices.ContainsFunc(s.Frames, func(f Frame) bool { return f.Code.Coroutine })
 	inLoop := slices.ContainsFunc(s.Frames, func(f Frame) bool { return f.Code.Name == "_run_once" })
 	if !inTask && !inLoop {

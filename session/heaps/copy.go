@@ -16,12 +16,12 @@ type Copy struct {
 	Written uint64        // bytes that it has written to since then, which took memory twice
 }
 
-// Running tells that the program runs, so that its memory is not to be asked but by FromCopy.
+// Running tells that the program runs, so that its memory is not to be asked but by fromCopy.
 func (h *Heap) Running() bool { return h.target.Mode() == target.Live && h.target.Beside }
 
-// FromCopy stops the program that runs as long as a copy of its memory takes, and has f ask the
+// fromCopy stops the program that runs as long as a copy of its memory takes, and has f ask the
 // Heap of the copy. Where no copy can be made the error says why.
-func (h *Heap) FromCopy(f func() error) (Copy, error) {
+func (h *Heap) fromCopy(f func() error) (Copy, error) {
 	h.allocator() // reads symbols, which must not take the time of the stop
 	var src memory.Source
 	var snap *inferior.Snapshot

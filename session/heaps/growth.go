@@ -93,7 +93,7 @@ func (h *Heap) Growth(ctx context.Context, q GrowthQuestion) (*GrowthAnswer, err
 
 // GrowthOfCopy is Growth while the program runs, of a copy of its memory.
 func (h *Heap) GrowthOfCopy(ctx context.Context, q GrowthQuestion) (a *GrowthAnswer, err error) {
-	c, err := h.FromCopy(func() (err error) {
+	c, err := h.fromCopy(func() (err error) {
 		a, err = h.Growth(ctx, q)
 		return err
 	})

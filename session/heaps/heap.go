@@ -30,7 +30,7 @@ type Heap struct {
 	changes uint64             // its Changes when the image was made
 	events  uint64             // how many the recording had then
 	named   *namer             // of the image's graph
-	copied  *inferior.Snapshot // what the image is of instead; see FromCopy
+	copied  *inferior.Snapshot // what the image is of instead; see fromCopy
 
 	texts map[*symbols.Object]allocatorText // by file, as far as they were read
 
@@ -44,7 +44,7 @@ type history interface {
 	CountedEvents() (capture.Source, *heap.Index, error)
 	NoEvents() error
 	Event(seq uint64) (*recording.Event, bool)
-	Unfollowed() bool
+	NoAllocatorKnown() bool
 	Followed() bool
 	Now() recording.Live
 	Seq() uint64

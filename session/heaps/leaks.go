@@ -113,7 +113,7 @@ func (h *Heap) LeaksOfCopy(ctx context.Context, q LeakQuestion) (a *LeakAnswer, 
 	if h.recorded.NoEvents() != nil {
 		return nil, errSumsAlone
 	}
-	c, err := h.FromCopy(func() (err error) {
+	c, err := h.fromCopy(func() (err error) {
 		a, err = h.Leaks(ctx, q)
 		return err
 	})
@@ -190,7 +190,7 @@ func (h *Heap) noBlocks(m *memory.Image, r *query.Recording) error {
 			return err
 		}
 		return walk
-	case h.recorded.Unfollowed():
+	case h.recorded.NoAllocatorKnown():
 		return fmt.Errorf("%w; %w", walk, recordings.ErrUnfollowed)
 	}
 	return nil

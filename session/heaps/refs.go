@@ -237,8 +237,8 @@ func (h *Heap) Reach(ctx context.Context, at uint64) (*ReachAnswer, error) {
 	return &ReachAnswer{at, h.namer(m, g).block(i), sum, lostToo}, nil
 }
 
-// StackOfBlock is the recorded event that made a block, and its stack; nil without.
-func (h *Heap) StackOfBlock(b *memory.Block) (w *query.Whence) {
+// stackOfBlock is the recorded event that made a block, and its stack; nil without.
+func (h *Heap) stackOfBlock(b *memory.Block) (w *query.Whence) {
 	if b.Seq == 0 {
 		return nil
 	}

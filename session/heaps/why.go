@@ -44,7 +44,7 @@ func (h *Heap) Why(ctx context.Context, at uint64, limit int) (*WhyAnswer, error
 		return nil, err
 	}
 	a.Content = content(m, &a.Refs.Block)
-	if a.Whence = h.StackOfBlock(&a.Refs.Block.Block); a.Whence != nil {
+	if a.Whence = h.stackOfBlock(&a.Refs.Block.Block); a.Whence != nil {
 		a.Chain = h.chain(a.Whence.Event)
 	}
 	return a, nil

@@ -22,7 +22,7 @@ import (
 
 // Queries asks what is recorded.
 type Queries struct {
-	Target   *target.Target
+	target   *target.Target
 	recorded *Recorded
 	on       Neighbours
 }
@@ -43,8 +43,8 @@ func NewQueries(t *target.Target, r *Recorded, on Neighbours) *Queries { return 
 // moment. Without an index only stacks and single events are.
 func (q *Queries) RecordingOf(src capture.Source, x *heap.Index) *query.Recording {
 	r := &query.Recording{
-		Source: src, Index: x, Names: q.Target.Names, Attribution: q.Target.Attribution, Likes: q.on.Likes,
-		Reading: q.Target.Reading, Moment: q.recorded.moment(x), Function: q.on.Function, Types: q.on.Types(),
+		Source: src, Index: x, Names: q.target.Names, Attribution: q.target.Attribution, Likes: q.on.Likes,
+		Reading: q.target.Reading, Moment: q.recorded.moment(x), Function: q.on.Function, Types: q.on.Types(),
 	}
 	if x != nil {
 		r.CountMappings()
@@ -159,7 +159,7 @@ func (q *Queries) OwnerOf(e *recording.Event) string {
 	if len(frames) == 0 {
 		return ""
 	}
-	return frames[q.Target.Attribution.Owner(frames)].Name()
+	return frames[q.target.Attribution.Owner(frames)].Name()
 }
 
 // ranPython tells that a recording is of CPython.
@@ -310,8 +310,8 @@ func (q *Queries) DiffCapture(path string, per query.Per) (*query.Diff, error) {
 	if err != nil {
 		return nil, err
 	}
-	if q.Target.Saved != nil && !q.recorded.moved {
-		d.To = filepath.Base(q.Target.Saved.Path())
+	if q.target.Saved != nil && !q.recorded.moved {
+		d.To = filepath.Base(q.target.Saved.Path())
 	}
 	d.Gaps = q.recorded.Gaps()
 	for _, line := range other.recorded.Gaps() {
@@ -353,9 +353,9 @@ func (q *Queries) profile(r *query.Recording, parts query.ProfileParts) (*report
 func (q *Queries) WholeProfile() (*report.Profile, error) {
 	src := capture.Source(nil)
 	switch {
-	case q.Target.Saved != nil:
-		src = q.Target.Saved
-	case q.recorded.Unfollowed():
+	case q.target.Saved != nil:
+		src = q.target.Saved
+	case q.recorded.NoAllocatorKnown():
 		src = q.recorded.Source()
 	}
 	if src == nil || src.Len() > 0 {
@@ -414,7 +414,7 @@ func (q *Queries) LocateCode(p *report.Profile) {
 			continue
 		}
 		m := &p.Modules[i]
-		segments, ok := q.Target.Names.CodeSegments(i, addr.Run(m.Low), addr.Run(m.High), addr.Bias(m.Bias))
+		segments, ok := q.target.Names.CodeSegments(i, addr.Run(m.Low), addr.Run(m.High), addr.Bias(m.Bias))
 		if !ok {
 			continue
 		}

@@ -32,7 +32,7 @@ func (q *Queries) NewMonitor() (*Monitor, error) {
 	if log == nil {
 		return nil, target.ErrNotRunning
 	}
-	return &Monitor{query.NewMonitor(q.RecordingOf(log, nil), log, q.recorded.Account.Rec.Seq), q.Target, q.recorded.recorder, log}, nil
+	return &Monitor{query.NewMonitor(q.RecordingOf(log, nil), log, q.recorded.Account.Rec.Seq), q.target, q.recorded.recorder, log}, nil
 }
 
 // Name names stacks for about as long, 0 without end, and tells whether all are

@@ -89,7 +89,7 @@ func (r *Recorded) SomeSource() (capture.Source, error) {
 		return nil, ErrUnfollowed
 	case r.target.Saved != nil:
 		return nil, errors.New("no event was recorded: the capture has none")
-	case r.Account.Rec.On() && r.target.Proc == nil && src != nil && r.Unfollowed():
+	case r.Account.Rec.On() && r.target.Proc == nil && src != nil && r.NoAllocatorKnown():
 		return nil, ErrUnfollowed
 	case r.Account.Rec.On() && r.target.Proc == nil:
 		return nil, errors.New("no event was recorded yet: use run, start or attach")

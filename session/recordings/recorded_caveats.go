@@ -31,8 +31,8 @@ func (r *Recorded) Partial() capture.Reasons {
 	return why
 }
 
-// Unfollowed reports whether nothing is recorded because no allocator function of the program was known.
-func (r *Recorded) Unfollowed() bool {
+// NoAllocatorKnown reports whether nothing is recorded because no allocator function of the program was known.
+func (r *Recorded) NoAllocatorKnown() bool {
 	src := r.Source()
 	return src != nil && src.Info().Totals.Events == 0 && src.Info().Partial.Has(capture.NoAllocator)
 }

@@ -170,8 +170,8 @@ func (g *Goroutines) OfThread(t *inferior.Thread) (x Goroutine, ok bool) {
 	return g.describe(raw, threads, g.clockNow(), &goPlaces{g: g, known: map[addr.Code]*goPlace{}}), true
 }
 
-// OfThreads are the numbers of the goroutines that threads run, by the threads' numbers.
-func (g *Goroutines) OfThreads() map[int]uint64 {
+// ofThreads are the numbers of the goroutines that threads run, by the threads' numbers.
+func (g *Goroutines) ofThreads() map[int]uint64 {
 	r, err := g.runtimeOf()
 	if err != nil {
 		return nil

@@ -347,7 +347,7 @@ func (s *Selection) Threads() ([]ThreadInfo, error) {
 		return nil, err
 	}
 	var rows []ThreadInfo
-	ids := s.goroutines.OfThreads()
+	ids := s.goroutines.ofThreads()
 	for _, t := range s.target.Image.Threads() {
 		row := s.ThreadInfo(t)
 		row.Goroutine = ids[t.Num]
