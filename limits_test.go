@@ -57,7 +57,7 @@ var allowed = []struct {
 	{"session files", 81, "follows from its lines"},
 	{"session.Planes", 49, "planting, following and reporting read what threads leave behind"},
 	{"session.Session", 48, "loading, starting, following modules, forks and execs, ending"},
-	{"session.Stepping", 46, "each kind of step in C, inlined code, Go and system calls"},
+	{"session.Stepping", 48, "each kind of step in C, inlined code, Go and system calls"},
 	{"session.Stops", 57, "setting, planting and reporting share the bindings"},
 	{"session/heaps.Heap", 52, "the questions that can be asked of the memory of a process"},
 	{"session/view.Selection", 49, "what is selected is one state"},

@@ -426,7 +426,7 @@ func (p *Planes) linked() bool {
 	return p.target.Names.Program.Static() || libraries > 2 // the program and its dynamic linker
 }
 
-// Unfollowed reports whether the process allocates by functions that nobody knows: no allocator function of it is followed.
+// NoAllocatorKnown reports whether the process allocates by functions that nobody knows: no allocator function of it is followed.
 func (p *Planes) NoAllocatorKnown() bool {
 	return p.target.Proc != nil && p.account.Rec.On() && p.eventsArmed() && p.siteCount() == 0 && p.linked()
 }
