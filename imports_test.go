@@ -33,6 +33,7 @@ session/variables
 session/recordings
 session/cpython
 session/heaps
+session/collect
 session
 console/line
 console/screen

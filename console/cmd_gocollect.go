@@ -6,7 +6,7 @@ import (
 
 	"hdb/console/screen"
 	"hdb/internal/units"
-	"hdb/session"
+	"hdb/session/collect"
 )
 
 // collectionCommands are about the garbage of Go programs.
@@ -44,7 +44,7 @@ func collectBeside(ctx context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func showCollected(c *Console, in Input, got *session.Collected) {
+func showCollected(c *Console, in Input, got *collect.Collected) {
 	type sum struct {
 		Objects int    `json:"objects"`
 		Bytes   uint64 `json:"live_bytes"`

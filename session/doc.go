@@ -15,6 +15,7 @@
 //	recordings  the recording that can be asked, questions to it, captures
 //	cpython     what threads do in Python and Cython, objects and heaps of Python
 //	heaps       what memory holds, and who points to whom
+//	collect     collections of garbage that a Go program is made to make
 //
 // A room states what it needs from the code that runs the program as an interface or a
 // function field; this package supplies them.
@@ -42,7 +43,7 @@
 //	PythonStepping, CythonStepping
 //	            steps in Python, and by the sources of Cython
 //	GoCollections
-//	            collections of garbage that a Go program is made to make
+//	            collections of garbage, run and reported
 //
 // Where a part has to tell one that comes after it, it is given a function, among them
 // Selection.Source, demand.traps and calls, Planes.failed, Allocators.follow, Stops.traced and traceExits,

@@ -371,7 +371,7 @@ func (s *Session) Detach() (pid int, err error) {
 	if s.account.Rec.On() {
 		s.account.Rec.NotePartial(capture.Reason{Kind: capture.EndedEarly})
 	}
-	left := s.GoCollections.letGo()
+	left := s.GoCollections.LetGo()
 	s.Stops.unbindAll()
 	s.Planes.release()
 	err = s.target.Proc.Detach() // lifts whatever is left

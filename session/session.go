@@ -5,6 +5,7 @@ import (
 	"hdb/inferior"
 	"hdb/query"
 	"hdb/recording"
+	"hdb/session/collect"
 	"hdb/session/cpython"
 	"hdb/session/heaps"
 	"hdb/session/recordings"
@@ -134,7 +135,7 @@ func (s *Session) wire() {
 	s.Heap = heaps.New(c, s.Recorded, s.Queries, s.Values, s.BlockTypes, s.PythonHeaps, s.walker)
 	s.Mallocs = heaps.NewMallocs(s.Heap)
 	older := heaps.NewOlderBlocks(s.Heap)
-	s.GoCollections = &GoCollections{target: c, sel: s.Selection, exec: s.Execution, heap: s.Heap}
+	s.GoCollections = &GoCollections{collect.New(c, s.Selection, passing{s.Execution}, s.Heap), s.Execution}
 	s.Planes.data.older = older.All
 	s.Planes.wrong.free, s.Planes.wrong.before = older.Free, older.FreeBefore
 	s.Cython = cpython.NewCython(c, s.Selection, s.Values, s.Python)

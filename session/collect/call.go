@@ -1,4 +1,4 @@
-package session
+package collect
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ import (
 
 // A goCall is a call of runtime.GC that a goroutine is made to make.
 type goCall struct {
-	*GoCollections
+	*Collections
 	of      *inferior.Process
 	program *names.Program // that it executes
 	code    *goCallCode    // nil: none can be made,
@@ -51,8 +51,8 @@ const (
 func (c *goCall) gone() bool { return c.of != c.target.Proc || c.program != c.target.Names.Program }
 
 // newCall finds what has the program that runs collect garbage.
-func (g *GoCollections) newCall() *goCall {
-	c := &goCall{GoCollections: g, of: g.target.Proc, program: g.target.Names.Program}
+func (g *Collections) newCall() *goCall {
+	c := &goCall{Collections: g, of: g.target.Proc, program: g.target.Names.Program}
 	m := g.target.Go.Modules[0]
 	c.cannot = c.prepare(m)
 	var err error
@@ -64,7 +64,7 @@ func (g *GoCollections) newCall() *goCall {
 
 // prepare puts the code in place that makes the call.
 func (c *goCall) prepare(m target.GoModule) error {
-	g := c.GoCollections
+	g := c.Collections
 	if g.target.Go.SIMD {
 		return errors.New("the program was built with GOEXPERIMENT=simd, whose registers would not be restored")
 	}
@@ -182,9 +182,9 @@ func (c *goCall) begin(t *inferior.Thread) error {
 	return nil
 }
 
-// run lets the program run until the call is made. The report is of something else that stopped
+// untilMade lets the program run until the call is made. The stop is something else that stopped
 // it before, and the error beside it says whether the collection goes on.
-func (c *goCall) run() (*Report, error) {
+func (c *goCall) untilMade() (*inferior.Stop, error) {
 	was := c.sel.Cur.Thread
 	over := make(chan struct{})
 	go func() {
@@ -202,12 +202,12 @@ func (c *goCall) run() (*Report, error) {
 		}
 	}()
 	defer close(over)
-	c.asked, c.exec.demand.passing = true, true
-	defer func() { c.asked, c.exec.demand.passing = false, false }()
+	c.asked = true
+	defer func() { c.asked = false }()
 	var stop inferior.Stop
 	for range goCallStops {
 		var err error
-		if _, stop, err = c.exec.runToTargets(nil); err != nil {
+		if stop, err = c.run.RunPast(); err != nil {
 			return nil, err
 		}
 		// A signal may have come first to the thread that waits: it comes back.
@@ -217,16 +217,16 @@ func (c *goCall) run() (*Report, error) {
 		c.state, c.over = goCallMade, false
 	}
 	if stop.Reason == inferior.Exited || stop.Reason == inferior.Gone || stop.Reason == inferior.Execed {
-		c.GoCollections.call = nil
-		return c.exec.report(stop, "gc"), nil
+		c.Collections.call = nil
+		return &stop, nil
 	}
 	stopped, interrupted := c.stopped(), c.cut("interrupted")
 	// What a collection that is under way will do of itself stays.
 	if err := c.undo(); err != nil {
 		return nil, err
 	}
-	if stop.Reason != inferior.Interrupted || len(c.exec.demand.hits) > 0 {
-		return c.exec.report(stop, "gc"), stopped
+	if stop.Reason != inferior.Interrupted || c.run.HitAny() {
+		return &stop, stopped
 	}
 	var t *inferior.Thread
 	err := c.err

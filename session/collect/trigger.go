@@ -1,4 +1,4 @@
-package session
+package collect
 
 import (
 	"encoding/binary"
@@ -31,7 +31,7 @@ type goTrigger struct {
 const longAgo uint64 = 3 << 62 // the int64 -1<<62
 
 // newGoTrigger finds the variables of a module's runtime.
-func (g *GoCollections) newGoTrigger(m target.GoModule) (*goTrigger, error) {
+func (g *Collections) newGoTrigger(m target.GoModule) (*goTrigger, error) {
 	l := g.target.Go.Layout.Heap()
 	t := &goTrigger{proc: g.target.Proc}
 	p := g.target.GoProgram(m.Object, m.Bias)

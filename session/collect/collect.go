@@ -1,4 +1,4 @@
-package session
+package collect
 
 import (
 	"context"
@@ -18,13 +18,28 @@ import (
 	"hdb/symbols"
 )
 
-// GoCollections has a Go program collect its garbage.
-type GoCollections struct {
+// Collections has a Go program collect its garbage.
+type Collections struct {
 	target *target.Target
 	sel    *view.Selection
-	exec   *Execution
+	run    runner
 	heap   *heaps.Heap
 	call   *goCall // that is under way: hdb was stopped while it was made; nil: none
+}
+
+// runner runs the program.
+type runner interface {
+	// Placed reports whether the program stands where a stop or a step has brought it, not at any place.
+	Placed() bool
+	// RunPast runs until something other than a numbered stop stops the program.
+	RunPast() (inferior.Stop, error)
+	// HitAny reports whether that stop is one that the user asked for, all the same.
+	HitAny() bool
+}
+
+// New has the program of a target collect garbage; heap tells what there is before and after.
+func New(t *target.Target, sel *view.Selection, run runner, heap *heaps.Heap) *Collections {
+	return &Collections{target: t, sel: sel, run: run, heap: heap}
 }
 
 // A Collected is what a garbage collection has done.
@@ -48,23 +63,23 @@ const (
 var ErrNoGo = errors.New("the program has no Go runtime")
 
 // Collect has the runtime collect garbage, and all threads run meanwhile. What has stopped the
-// program then, if it is not the end of the collection, the report tells, and the error beside it what becomes
+// program then, if it is not the end of the collection, is returned, and the error beside it tells what becomes
 // of the collection.
-func (g *GoCollections) Collect() (*Collected, *Report, error) {
+func (g *Collections) Collect() (*Collected, *inferior.Stop, error) {
 	if err := g.target.Live(); err != nil {
 		return nil, nil, err
 	}
 	if err := g.ready(); err != nil {
 		return nil, nil, err
 	}
-	if why := g.unsafe(g.sel.Cur.Thread); g.exec.placed && why != "" {
+	if why := g.unsafe(g.sel.Cur.Thread); g.run.Placed() && why != "" {
 		return nil, nil, fmt.Errorf("%s, where a collection cannot be asked for: `frame 0` and `finish` leave it", why)
 	}
 	before, err := g.sum()
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := g.begun(g.exec.placed)
+	c, err := g.begun(g.run.Placed())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -73,9 +88,9 @@ func (g *GoCollections) Collect() (*Collected, *Report, error) {
 			return nil, nil, err
 		}
 	}
-	r, err := c.run()
-	if r != nil || err != nil {
-		return nil, r, err
+	stop, err := c.untilMade()
+	if stop != nil || err != nil {
+		return nil, stop, err
 	}
 	out := &Collected{Before: before, Took: time.Since(c.began), Stays: c.stays}
 	out.Live, err = g.sum()
@@ -87,7 +102,7 @@ func (g *GoCollections) Collect() (*Collected, *Report, error) {
 // runs, as Beside does, and waits for it; it is false if the program has stopped or ended: the owner waits then for
 // CollectBeside, and runs the function behind it. A context that is cancelled leaves a collection that has begun
 // to the program.
-func (g *GoCollections) CollectBeside(ctx context.Context, on func(func()) bool) (*Collected, error) {
+func (g *Collections) CollectBeside(ctx context.Context, on func(func()) bool) (*Collected, error) {
 	var c *goCall
 	out, behind := &Collected{}, false // behind a stop nothing is begun, and no thread is moved
 	err := g.besides(on, func() (err error) {
@@ -157,7 +172,7 @@ var errStopped = errors.New("the program has stopped")
 
 // besides runs a function on the owner's goroutine with all threads stopped. It is run behind the
 // stop if the program has stopped, and not if it has ended.
-func (g *GoCollections) besides(on func(func()) bool, f func() error) error {
+func (g *Collections) besides(on func(func()) bool, f func() error) error {
 	var err error
 	done := on(func() {
 		if err = target.ErrNotRunning; g.target.Proc != nil {
@@ -171,7 +186,7 @@ func (g *GoCollections) besides(on func(func()) bool, f func() error) error {
 }
 
 // ready tells whether a collection can be asked for.
-func (g *GoCollections) ready() error {
+func (g *Collections) ready() error {
 	if g.target.Proc == nil {
 		return target.ErrNotRunning
 	}
@@ -192,7 +207,7 @@ func (g *GoCollections) ready() error {
 }
 
 // begun is a call that is to be made: by the selected thread alone if it is strict.
-func (g *GoCollections) begun(strict bool) (*goCall, error) {
+func (g *Collections) begun(strict bool) (*goCall, error) {
 	c := g.call
 	if c == nil {
 		c = g.newCall()
@@ -210,7 +225,7 @@ func (g *GoCollections) begun(strict bool) (*goCall, error) {
 }
 
 // sum is what the heap has in use.
-func (g *GoCollections) sum() (golang.Sum, error) {
+func (g *Collections) sum() (golang.Sum, error) {
 	open := g.heap.GoHeap()
 	if open == nil {
 		return golang.Sum{}, ErrNoGo
@@ -231,7 +246,7 @@ func (g *GoCollections) sum() (golang.Sum, error) {
 
 // unsafe is where a thread stands, if it cannot make a call there; "": it may. The runtime has
 // the last word.
-func (g *GoCollections) unsafe(t *inferior.Thread) string {
+func (g *Collections) unsafe(t *inferior.Thread) string {
 	if t == nil {
 		return "no thread is selected"
 	}
@@ -285,7 +300,7 @@ var goCallers = lazyregexp.New(`^runtime\.(goexit|main|gopanic|runfinq|runFinali
 
 // calledByRuntime is why the function that a thread is in cannot call, if the runtime has called it; "":
 // it has not.
-func (g *GoCollections) calledByRuntime(t *inferior.Thread) string {
+func (g *Collections) calledByRuntime(t *inferior.Thread) string {
 	raw, err := g.sel.Walker.Raw(t, goCallFrames, addr.Code{})
 	if err != nil || raw.Truncated != "" && len(raw.Frames) < goCallFrames {
 		return fmt.Sprintf("the stack of thread %d is not known", t.Num)
@@ -303,7 +318,7 @@ func (g *GoCollections) calledByRuntime(t *inferior.Thread) string {
 }
 
 // module is the number of the module of Go at an address, -1: none is.
-func (g *GoCollections) module(a addr.Run) int {
+func (g *Collections) module(a addr.Run) int {
 	for i, m := range g.target.Go.Modules {
 		if m.Low <= a && a < m.High {
 			return i
@@ -313,13 +328,13 @@ func (g *GoCollections) module(a addr.Run) int {
 }
 
 // underWay tells that a collection was asked for which is not known to be done.
-func (g *GoCollections) underWay() bool {
+func (g *Collections) underWay() bool {
 	return g.call != nil && g.call.code != nil && (g.call.state == goCallMade || g.call.state == goCallDone) && g.call.word(gpLeft) == 0
 }
 
 // letGo takes the code of a collection out, as far as that is certain not to be in use, before hdb
 // lets go of the process. What stays does no harm: only debuggers call it.
-func (g *GoCollections) letGo() error {
+func (g *Collections) LetGo() error {
 	c := g.call
 	if c == nil || c.code == nil || c.gone() || g.target.Proc.StoppedThread() == nil || g.underWay() || c.inside() != nil {
 		return nil
