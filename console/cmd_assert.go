@@ -40,7 +40,8 @@ const AssertFlags = `  --max-peak SIZE           at most so many bytes are live 
   --strict                  also count as leaks what language runtimes keep for
                             themselves: buffers of stdio, storage of threads
   --allow-incomplete        decide by what is recorded, though calls are missing from the
-                            recording, or the capture is damaged
+                            recording, the capture is damaged, or hdb attached when
+                            the program had blocks
   --junit FILE              write a JUnit XML report, too
   --sarif FILE              write what failed as SARIF 2.1.0, too; paths of sources
                             below the working directory are relative to it
@@ -50,7 +51,7 @@ const AssertFlags = `  --max-peak SIZE           at most so many bytes are live 
 func assertCommand() *Command {
 	return &Command{
 		Name: "assert", Group: GroupAllocs, Synopsis: "FLAG...", Short: "check what was recorded against limits", Repeat: RepeatNone, Run: runAssert,
-		Long: "It counts up to the moment, and tells for each limit whether it holds; where it does not, the stacks that weigh most. Then the command has failed, and the exit code of a batch is 3. A limit is undecided where calls that are missing from the recording may have exceeded it, or a free that is missing may be why it seems exceeded, or where no allocator function of the program is known: the exit code is 6. `hdb assert` does the same from the command line, also to a program that it records for that.\n\nA recording that is filtered, bounded, paused or of a part of the run only gets a warning: limits that hold of it may not hold of the run.\n\n" +
+		Long: "It counts up to the moment, and tells for each limit whether it holds; where it does not, the stacks that weigh most. Then the command has failed, and the exit code of a batch is 3. A limit is undecided where calls that are missing from the recording may have exceeded it, or a free that is missing may be why it seems exceeded, or where no allocator function of the program is known, or, of limits on what is live, where the recording began when hdb attached: blocks from before are not counted. The exit code is 6 then. `hdb assert` does the same from the command line, also to a program that it records for that.\n\nA recording that is filtered, bounded, paused or of a part of the run only gets a warning: limits that hold of it may not hold of the run.\n\n" +
 			AssertFlags + "\nExamples:\n  assert --max-peak 64MiB --no-leaks\n  assert --max-live-growth 1MiB --since 50%",
 	}
 }

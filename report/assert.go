@@ -46,7 +46,7 @@ type Verdict struct {
 	Held  bool
 	Text  string // what was found, and what is allowed
 
-	Undecided bool // calls that are missing from the recording could change the outcome; Held is false
+	Undecided bool // what is not recorded could change the outcome; Held is false
 
 	rule    string // of SARIF
 	unit    string // bytes, blocks

@@ -43,6 +43,14 @@ func (c *Caveats) span(q quantity, value uint64) (low, high uint64) {
 			low = 0
 		}
 	}
+	if c.beganLate() {
+		switch q {
+		case leftBlocks, liveBytes:
+			high = beyond // blocks from before may be live
+		case liveGrowth:
+			low = 0 // and may have been freed since
+		}
+	}
 	if c.freedUnseen() && q != allocatedBlocks && q != temporaryBlocks {
 		low = 0
 	}
@@ -90,6 +98,8 @@ func (v *Verdict) decide(p *Profile, l *Limits, q quantity, value, limit uint64)
 		v.Text += "; undecided, for no allocator function was followed: alloc add names them; hdb leaks -- PROGRAM reads the heap of glibc's malloc"
 	case p.Unfollowed() && p.Whole():
 		v.Text += "; undecided, for no allocator function was followed for a part of the run (--allow-incomplete takes the rest for the whole)"
+	case p.beganLate() && p.Whole() && !p.freedUnseen():
+		v.Text += "; undecided, for blocks from before hdb attached are not counted (--allow-incomplete takes the rest for the whole)"
 	default:
 		v.Text += "; undecided, for the recording is not whole (--allow-incomplete takes it as it is)"
 	}

@@ -102,6 +102,9 @@ func (c *Caveats) freedUnseen() bool {
 	return c.Doubt != NoDoubt || c.Partial.Has(capture.FreedUnseen)
 }
 
+// beganLate reports whether the program may have had blocks when the recording began: they are in no number.
+func (c *Caveats) beganLate() bool { return c.Partial.Has(capture.BeganLate) }
+
 // GoHeap tells that what the Go runtime allocates is in no number.
 func (c *Caveats) GoHeap() bool { return c.Partial.Has(capture.GoHeap) }
 

@@ -28,6 +28,7 @@ func TestUndecided(t *testing.T) {
 	unseen := Caveats{Partial: capture.Reasons{{Kind: capture.FreedUnseen}}}
 	golang := Caveats{Partial: capture.Reasons{{Kind: capture.GoHeap}}}
 	unfollowed := Caveats{Partial: capture.Reasons{{Kind: capture.NoAllocator}}}
+	late := Caveats{Partial: capture.Reasons{{Kind: capture.BeganLate}}}
 	filtered := Caveats{Partial: capture.Reasons{{Kind: capture.OnlyEvents, Text: "size > 5"}}}
 	n := func(v uint64) *uint64 { return &v }
 	for _, c := range []struct {
@@ -52,6 +53,11 @@ func TestUndecided(t *testing.T) {
 		{"a Go program's C code, taken for the whole", golang, Limits{MaxPeak: n(84_928), Incomplete: true}, "max-peak+"},
 		{"a part of the run without an allocator", unfollowed, Limits{MaxPeak: n(84_928), MaxAllocs: n(118), NoLeaks: true, MaxTemporary: n(89)}, "max-peak? max-allocs- no-leaks- max-temporary?"},
 		{"the same, taken for the whole", unfollowed, Limits{MaxPeak: n(84_928), Incomplete: true}, "max-peak+"},
+		{"attached", late, Limits{MaxPeak: n(1 << 40), MaxAllocs: n(119), NoLeaks: true, MaxLeaked: n(1 << 40), MaxTemporary: n(90)}, "max-peak? max-allocs+ no-leaks- max-leaked? max-temporary+"},
+		{"attached, exceeded without what was before", late, Limits{MaxPeak: n(84_927), MaxAllocs: n(118), MaxLeaked: n(1531), MaxTemporary: n(89)}, "max-peak- max-allocs- max-leaked- max-temporary-"},
+		{"attached, what was before may have been freed", late, Limits{MaxLiveGrowth: n(0), Since: &Baseline{}}, "max-live-growth?"},
+		{"attached, grew less", late, Limits{MaxLiveGrowth: n(1 << 40), Since: &Baseline{}}, "max-live-growth+"},
+		{"attached, taken for the whole", late, Limits{MaxPeak: n(84_928), MaxLeaked: n(1532), MaxLiveGrowth: n(0), Since: &Baseline{}, Incomplete: true}, "max-peak+ max-leaked+ max-live-growth-"},
 		{"filtered, as the user wished", filtered, Limits{MaxPeak: n(84_928), NoLeaks: true}, "max-peak+ no-leaks-"},
 	} {
 		p := leakyProfile()
