@@ -2,7 +2,6 @@ package console
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -15,7 +14,7 @@ import (
 )
 
 // growthHelp is what help tells of leaks growth.
-const growthHelp = "`leaks growth` shows the stacks that had more live bytes at each of some moments than at the one before, what grew most first, with the rate per second; and how their live blocks are held now. Stacks that grew and whose blocks are all still reachable are counted in a line: --reachable lists them instead, --all both. The moments are those that follow, and now; the time from a single one on is cut into four parts. `over 60s` is the time up to now, in four parts. Without a moment it is the last 16 marks, or the second half of the time where there are none. A stack that grew once, as a cache that was filled, is not among them.\n\n"
+const growthHelp = "`leaks growth` shows the stacks that had more live bytes at each of some moments than at the one before, what grew most first, with the rate per second; and how their live blocks are held now. Stacks that grew and whose blocks are all still reachable are counted in a line: --reachable lists them instead, --all both. The moments are those that follow, and now; the time from a single one on is cut into four parts. `over 60s` is the time up to now, in four parts. Without a moment it is the last 16 marks, or where there are none the second half of the time in which events happened. A stack that grew once, as a cache that was filled, is not among them.\n\n"
 
 // growthOf takes `growth [MOMENT...]` out of a line, where it stands at its beginning or behind one word.
 func growthOf(text string) (rest string, moments []query.Moment, over time.Duration, ok bool, err error) {
@@ -41,11 +40,7 @@ func growthOf(text string) (rest string, moments []query.Moment, over time.Durat
 		} else {
 			moment, behind = splitWord(behind)
 		}
-		m := query.ParseMoment(moment)
-		if m.IsPresent() {
-			return first, nil, 0, true, errors.New("leaks: growth: now is the last moment in any case: name an earlier one")
-		}
-		moments = append(moments, m)
+		moments = append(moments, query.ParseMoment(moment))
 	}
 	return first, moments, 0, true, nil
 }

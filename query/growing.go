@@ -121,10 +121,15 @@ func (g *Growing) instants(moments []Moment) error {
 		if err != nil {
 			return err
 		}
-		if at.Seq >= now.Seq || at.Seq >= g.r.Index.Last() {
-			return fmt.Errorf("%s: no event lies behind it", m)
+		switch {
+		case at.Seq > now.Seq:
+			return fmt.Errorf("%s: it is later than now, after event #%d", m, now.Seq)
+		case at.Seq < now.Seq: // else it is now, which comes last in any case
+			g.Instants = append(g.Instants, at)
 		}
-		g.Instants = append(g.Instants, at)
+	}
+	if len(g.Instants) == 0 {
+		return fmt.Errorf("%s: no event lies behind it: name an earlier moment", moments[0])
 	}
 	if len(moments) == 1 {
 		first := g.Instants[0]
@@ -166,8 +171,8 @@ func atTime(at, whole time.Duration) Moment {
 // growthMarks is how many marks are looked at where no moment is told.
 const growthMarks = 16
 
-// GrowthMoments are the moments that are looked at if none is told: the last marks, or the half of the time
-// without marks; over a time up to now, if it is not 0, its beginning.
+// GrowthMoments are the moments that are looked at if none is told: the last marks, or without marks the middle of
+// the time from the first event to the last; over a time up to now, if it is not 0, its beginning.
 func (r *Recording) GrowthMoments(over time.Duration) ([]Moment, error) {
 	now, err := r.instant(Present)
 	if err != nil {
@@ -186,7 +191,12 @@ func (r *Recording) GrowthMoments(over time.Duration) ([]Moment, error) {
 		}
 	}
 	if len(all) == 0 {
-		return []Moment{atTime(now.Time/2, now.Time)}, nil
+		var first time.Duration
+		if runs := r.Index.Runs(); len(runs) > 0 {
+			first = runs[0].Start
+		}
+		span := r.Index.Totals(now.Seq).Time - first // the program may have idled before and after
+		return []Moment{atTime(first+span/2, span)}, nil
 	}
 	return all[max(0, len(all)-growthMarks):], nil
 }

@@ -81,10 +81,12 @@ func TestGrowing(t *testing.T) {
 		{[]Moment{ParseMoment("4s")}, "4s 7s 10s 13s now: stack 1[{40 4} {70 7} {100 10} {130 13} {160 16}] of 16"},
 		{[]Moment{ParseMoment("9s"), ParseMoment("4s")}, "4s 9s now: stack 1[{40 4} {90 9} {160 16}] of 16"},
 		{[]Moment{ParseMoment("start"), ParseMoment("#2")}, "start #2 now: stack 1[{0 0} {10 1} {160 16}] of 16"},
-		{half, "8s 10s 12s 14s now: stack 1[{80 8} {100 10} {120 12} {140 14} {160 16}] of 16"},
+		{half, "8.5s 10.38s 12.25s 14.13s now: stack 1[{80 8} {100 10} {120 12} {140 14} {160 16}] of 16"},
 		{over, "4s 7s 10s 13s now: stack 1[{40 4} {70 7} {100 10} {130 13} {160 16}] of 16"},
 		{[]Moment{ParseMoment("15500ms")}, "15500ms now: stack 1[{150 15} {160 16}] of 16"}, // nothing happens until 16 s
-		{[]Moment{ParseMoment("end")}, "end: no event lies behind it"},
+		{[]Moment{ParseMoment("end")}, "end: no event lies behind it: name an earlier moment"},
+		{[]Moment{ParseMoment("start"), ParseMoment("8s"), ParseMoment("end")}, "start 8s now: stack 1[{0 0} {80 8} {160 16}] of 16"},
+		{[]Moment{ParseMoment("16s"), Present, ParseMoment("8s")}, "8s now: stack 1[{80 8} {160 16}] of 16"},
 		{[]Moment{ParseMoment("nothing")}, `"nothing": no moment: #N, N%, a time like 1.5s, peak, start, end, stop N or the name of a mark expected`},
 	} {
 		if got := grown(one.moments...); got != one.want {
@@ -100,5 +102,46 @@ func TestGrowing(t *testing.T) {
 	marks, err := r.GrowthMoments(0)
 	if err != nil || len(marks) != growthMarks || marks[0].String() != "m3" {
 		t.Errorf("marks %v, %v", marks, err)
+	}
+}
+
+// TestGrowthMomentsIdle has the moment that is looked at if none is told lie between events, though the program idled before
+// its first and after its last one, and now may be earlier than the last.
+func TestGrowthMomentsIdle(t *testing.T) {
+	log := file.NewLog(capture.Info{Program: "/prog"})
+	malloc, stack := log.FuncIndex("malloc"), log.Intern(capture.Stack{PCs: []addr.Run{0x100}})
+	log.AddThread(capture.Thread{TID: 7, Num: 1, Name: "main"})
+	for i := range 5 {
+		log.AddEvent(&capture.Event{Kind: capture.Alloc, Func: malloc, Addr: 0x1000 * uint64(i+1), Size: 10, Stack: stack, TID: 7, Time: 100*time.Second + time.Duration(i)*time.Millisecond})
+	}
+	log.AddSample(capture.SampleRecord{Seq: 5, Time: 300 * time.Second})
+	x, err := heap.NewIndex(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := sample(t)
+	r.Source, r.Index = log, x
+	for now, want := range map[uint64]string{heap.End: "1m40.002s now", 3: "1m40.001s now"} {
+		r.Moment = now
+		moments, err := r.GrowthMoments(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := r.Growing(moments, true, nil)
+		if err != nil {
+			t.Errorf("at #%d: %v", now, err)
+			continue
+		}
+		var got []string
+		for _, at := range g.Instants {
+			got = append(got, at.String())
+		}
+		if strings.Join(got, " ") != want || len(g.Rows) != 1 {
+			t.Errorf("at #%d: %v and %d rows, want %s and 1", now, got, len(g.Rows), want)
+		}
+	}
+	r.Moment = 3
+	if _, err := r.Growing([]Moment{ParseMoment("end")}, true, nil); err == nil || err.Error() != "end: it is later than now, after event #3" {
+		t.Errorf("the end, at #3: %v", err)
 	}
 }
