@@ -435,7 +435,7 @@ func doubtTexts(d *heaps.Doubts, sizes screen.Sizes) (all []string) {
 		say("the heap is damaged in %s, the first: %v", units.Count(len(d.Damage)+d.More, "place"), d.Damage[0])
 	}
 	if d.Stale > 0 {
-		say("%s of the recording left out: the allocator has their memory again, so their end was not seen", units.Count(d.Stale, "block"))
+		say("%s left out, whose end the recording does not have: the allocator has the memory again", units.CountVerb(d.Stale, "block", "is", "are"))
 	}
 	if d.Unread > 0 {
 		say("%s could not be read: what only they hold is shown as lost", sizes.Long(d.Unread))

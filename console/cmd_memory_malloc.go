@@ -262,7 +262,7 @@ func printMalloc(o *screen.Output, a *heaps.AllocatorAnswer, v *mallocView) {
 		o.Line(screen.Plain(o.Sizes.Short(*v.Resident) + " of it is in memory or in swap"))
 	}
 	if v.Fit != nil && v.Fit.Blocks > 0 {
-		o.Line(screen.Plain(fmt.Sprintf("%s are recorded: %s asked for, %s usable", units.Count(v.Fit.Blocks, "block"), o.Sizes.Short(v.Fit.Requested), o.Sizes.Short(v.Fit.Usable))))
+		o.Line(screen.Plain(fmt.Sprintf("%s recorded: %s asked for, %s usable", units.CountVerb(v.Fit.Blocks, "block", "is", "are"), o.Sizes.Short(v.Fit.Requested), o.Sizes.Short(v.Fit.Usable))))
 	}
 	for _, x := range v.Arenas {
 		if x.Locked {

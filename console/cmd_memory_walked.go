@@ -23,7 +23,7 @@ const ofSlots = "sizes of blocks of Go are those of their slots, and they are li
 // printUnknown says how many blocks of Go have no type that is known, of an answer that was asked for one.
 func printUnknown(o *screen.Output, unknown graph.Sum) {
 	if unknown.Blocks > 0 {
-		o.Printf("%s of Go, of %s, have no type that is known\n", units.Count(unknown.Blocks, "block"), o.Sizes.Long(unknown.Bytes))
+		o.Printf("no type is known of %s of Go, of %s\n", units.Count(unknown.Blocks, "block"), o.Sizes.Long(unknown.Bytes))
 	}
 }
 

@@ -166,7 +166,11 @@ func printLeft(o *screen.Output, l *session.LeftBlocks) {
 		o.Line(screen.Guess("   and by " + units.Count(more, "more place")))
 	}
 	if l.Unknown > 0 {
-		o.Line(screen.Guess(fmt.Sprintf("   %s of no recorded event: record start has their stacks", units.Count(l.Unknown, "block"))))
+		stacks := "their stacks"
+		if l.Unknown == 1 {
+			stacks = "its stack"
+		}
+		o.Line(screen.Guess(fmt.Sprintf("   %s of no recorded event: record start has %s", units.Count(l.Unknown, "block"), stacks)))
 	}
 }
 

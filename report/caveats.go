@@ -46,10 +46,8 @@ func DamageText(err error) string {
 		text = "the capture was cut off: "
 	}
 	switch {
-	case d.Missing == 1:
-		return text + atLeast(d.Open) + "1 event is missing"
-	case d.Missing > 1:
-		return text + atLeast(d.Open) + units.Count(d.Missing, "event") + " are missing"
+	case d.Missing > 0:
+		return text + atLeast(d.Open) + units.CountVerb(d.Missing, "event", "is", "are") + " missing"
 	case d.OnlyCut():
 		return ""
 	}
@@ -118,11 +116,7 @@ func PartialText(why capture.Reasons) string {
 
 // missing says how many calls are missing.
 func (c *Caveats) missing() string {
-	verb := " are"
-	if c.Lost == 1 {
-		verb = " is"
-	}
-	return atLeast(c.LostOpen) + units.Count(c.Lost, "call") + verb + " missing from the recording"
+	return atLeast(c.LostOpen) + units.CountVerb(c.Lost, "call", "is", "are") + " missing from the recording"
 }
 
 // atLeast stands before a number to which there may be more.

@@ -163,7 +163,7 @@ Careful:
   ! 2 calls are missing from the recording: counts are too low, live and peak
     are unsure
   ! 1 allocation is recorded without a stack (4.8 %)
-  ! the stacks of 1 allocation lack outer frames (4.8 %): no CFI; ? at 0x1000
+  ! outer frames of 1 allocation are missing (4.8 %): no CFI; ? at 0x1000
   ! 4 allocations are in functions without a name (19.0 %): hdb doctor tells
     what is missing
   ! 1 allocation failed: the program got no memory, or asked for too much

@@ -104,7 +104,7 @@ func (s *Stats) warnings(p *Profile) []string {
 		add("%s", text)
 	}
 	if s.Stackless > 0 {
-		add("%s recorded without a stack (%s)", areText(s.Stackless, "allocation"), percent(s.Stackless, s.Allocs))
+		add("%s recorded without a stack (%s)", units.CountVerb(s.Stackless, "allocation", "is", "are"), percent(s.Stackless, s.Allocs))
 	}
 	if s.Truncated > 0 {
 		why := slices.SortedFunc(maps.Keys(s.truncations), func(a, b string) int {
@@ -114,13 +114,13 @@ func (s *Stats) warnings(p *Profile) []string {
 		if len(why) > 1 {
 			text += fmt.Sprintf(", and %s", units.Count(uint64(len(why)-1), "other reason"))
 		}
-		add("the stacks of %s lack outer frames (%s): %s", units.Count(s.Truncated, "allocation"), percent(s.Truncated, s.Allocs), text)
+		add("outer frames of %s are missing (%s): %s", units.Count(s.Truncated, "allocation"), percent(s.Truncated, s.Allocs), text)
 	}
 	if s.Guessed > 0 {
-		add("the stacks of %s have frames that were guessed (%s)", units.Count(s.Guessed, "allocation"), percent(s.Guessed, s.Allocs))
+		add("frames of %s were guessed (%s)", units.Count(s.Guessed, "allocation"), percent(s.Guessed, s.Allocs))
 	}
 	if n := p.nameless(); n > 0 {
-		add("%s in functions without a name (%s): hdb doctor tells what is missing", areText(n, "allocation"), percent(n, s.Allocs))
+		add("%s in functions without a name (%s): hdb doctor tells what is missing", units.CountVerb(n, "allocation", "is", "are"), percent(n, s.Allocs))
 	}
 	if s.Failed > 0 {
 		add("%s failed: the program got no memory, or asked for too much", units.Count(s.Failed, "allocation"))
@@ -137,14 +137,6 @@ func (p *Profile) nameless() (n uint64) {
 		}
 	}
 	return n
-}
-
-// areText is a count with its noun and verb.
-func areText(n uint64, noun string) string {
-	if n == 1 {
-		return units.Count(n, noun) + " is"
-	}
-	return units.Count(n, noun) + " are"
 }
 
 // WriteSummary writes one screen for people: what the program did, its peak, what
@@ -192,7 +184,11 @@ func (g *page) story(sum *Summary) {
 	}
 	g.sentence("", text+".")
 	if s.Temporary > 0 {
-		g.sentence("", fmt.Sprintf("%s of them (%s) were temporary: given back before another one was allocated.", units.Grouped(s.Temporary), percent(s.Temporary, s.Allocs)))
+		were := "were"
+		if s.Temporary == 1 {
+			were = "was"
+		}
+		g.sentence("", fmt.Sprintf("%s of them (%s) %s temporary: given back before another one was allocated.", units.Grouped(s.Temporary), percent(s.Temporary, s.Allocs), were))
 	}
 	g.peakSentence(s)
 	switch {

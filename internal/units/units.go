@@ -52,6 +52,14 @@ func Count[T integer](n T, noun string) string {
 	return Grouped(n) + " " + noun
 }
 
+// CountVerb is a count with its noun and the verb for one or for more: `1 event is`, `2,310 stacks are`.
+func CountVerb[T integer](n T, noun, one, more string) string {
+	if n == 1 {
+		return Count(n, noun) + " " + one
+	}
+	return Count(n, noun) + " " + more
+}
+
 // Time is a time since the start: `812.300 ms`, `2.417 s`.
 func Time(d time.Duration) string {
 	if d < time.Second {

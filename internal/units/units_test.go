@@ -13,3 +13,12 @@ func TestLong(t *testing.T) {
 		}
 	}
 }
+
+// TestCountVerb has one thing be, and more or none are.
+func TestCountVerb(t *testing.T) {
+	for n, want := range map[int]string{0: "0 blocks are", 1: "1 block is", 2310: "2,310 blocks are"} {
+		if got := CountVerb(n, "block", "is", "are"); got != want {
+			t.Errorf("%d: %q, not %q", n, got, want)
+		}
+	}
+}
