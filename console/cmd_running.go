@@ -48,7 +48,7 @@ func runningCommands() []*Command {
 		{Name: "nexti", Aliases: []string{"ni"}, Group: GroupRunning, Resumes: true, Synopsis: "[N]", Short: "execute one instruction, over calls", Needs: NeedLive,
 			Run: counted1((*session.Stepping).NextInstruction), Long: "Example:\n  nexti"},
 		{Name: "finish", Aliases: []string{"fin", "stepout", "so"}, Group: GroupRunning, Resumes: true, Short: "run until the selected frame's function returns", Needs: NeedLive, Run: runFinish,
-			Long: "At an allocation the selected frame is the user's; at all other stops it is the innermost one. The value that the function returned is shown and kept as $N, as print does; without debug information that is the register which carries integers and pointers. When an exception or a longjmp leaves the function, finish ends where the program goes on. main is not run to its end: continue does that."},
+			Long: "At an allocation the selected frame is the user's; at all other stops it is the innermost one. The value that the function returned is shown and kept as $N, as print does; without debug information that is the register which carries integers and pointers. Of a Go function no value is shown. When an exception or a longjmp leaves the function, finish ends where the program goes on. main is not run to its end: continue does that."},
 		{Name: "until", Aliases: []string{"u"}, Group: GroupRunning, Resumes: true, Synopsis: "[LOCATION]", Raw: true, Args: []ArgKind{ArgLocation},
 			Short: "run to a later line of the frame, or to a location in it", Needs: NeedLive, Run: located((*session.Stepping).Until),
 			Long: "Without a location it is next that does not go back in a loop. It also ends when the function returns.\n\nExample:\n  until 240"},

@@ -96,7 +96,7 @@ type Mark struct {
 	Name string
 }
 
-// A Sample is the resident memory of the process, in bytes, at a moment.
+// A Sample is the resident memory of the process, with what hdb has in it, in bytes, at a moment.
 type Sample struct {
 	Time time.Duration
 	RSS  uint64

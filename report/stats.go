@@ -206,7 +206,7 @@ func (g *page) totals(s *Stats) {
 		}
 	}
 	if s.PeakRSS > 0 {
-		row("resident", "%s in the highest of %s", g.size(s.PeakRSS), units.Count(uint64(len(g.p.RSS)), "sample"))
+		row("resident", "%s, with hdb's own memory, in the highest of %s", g.size(s.PeakRSS), units.Count(uint64(len(g.p.RSS)), "sample"))
 	}
 	row("failed", "%s", units.Count(s.Failed, "allocation"))
 	row("lost", "%s%s", atLeast(s.LostOpen && s.Lost > 0), units.Count(s.Lost, "call"))

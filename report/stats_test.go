@@ -108,7 +108,7 @@ func TestStats(t *testing.T) {
   temporary     4 blocks, 19.0 % of the allocations
   peak          8.8 KiB (9000) in 9 blocks at 1.000 s, event #50
   live          1.5 KiB (1500) in 6 blocks, 13.6 % of what was allocated
-  resident      2.0 MiB in the highest of 2 samples
+  resident      2.0 MiB, with hdb's own memory, in the highest of 2 samples
   failed        1 allocation
   lost          2 calls
   no stack      1 allocation
@@ -150,7 +150,7 @@ func TestSummary(t *testing.T) {
   4 of them (19.0 %) were temporary: given back before another one was
   allocated.
   Its peak was 8.8 KiB (9000) in 9 blocks, at 1.000 s (event #50); 2.0 MiB were
-  resident in the highest of 2 samples.
+  resident, with hdb's own memory, in the highest of 2 samples.
   Not given back: 1.5 KiB (1500) in 6 blocks, 13.6 % of all bytes.
 
 What matters most:

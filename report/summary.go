@@ -214,7 +214,7 @@ func (g *page) peakSentence(s *Stats) {
 	if s.Peak > 0 {
 		text := fmt.Sprintf("Its peak was %s, at %s (event #%d)", g.peak(s), units.Time(s.PeakTime), s.PeakEvent)
 		if s.PeakRSS > 0 {
-			text += fmt.Sprintf("; %s were resident in the highest of %s", g.size(s.PeakRSS), units.Count(uint64(len(g.p.RSS)), "sample"))
+			text += fmt.Sprintf("; %s were resident, with hdb's own memory, in the highest of %s", g.size(s.PeakRSS), units.Count(uint64(len(g.p.RSS)), "sample"))
 		}
 		g.sentence("", text+".")
 	}

@@ -121,7 +121,7 @@ func WriteTimeline(w io.Writer, p *Profile, t Text) error {
 	}
 	if rss := p.RSSCurve(); len(rss) > 0 {
 		g.line("")
-		g.line("resident memory: %s", units.Count(uint64(len(rss)), "sample"))
+		g.line("resident memory, with hdb's own: %s", units.Count(uint64(len(rss)), "sample"))
 		g.curve(rss, span, rssRows)
 	}
 	if p.Sums || p.flat() {

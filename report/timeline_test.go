@@ -77,7 +77,7 @@ live bytes: peak 8.8 KiB (9000) at 1.000 s, 1.5 KiB (1500...
   mark        time  after  live, about  name
      a  750.000 ms    #40        700 B  loaded ev?[31mil;...
 
-resident memory: 2 samples
+resident memory, with hdb's own: 2 samples
    2.0 MiB |                                ################
    1.2 MiB |                                ################
            |                ################################

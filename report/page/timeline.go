@@ -75,7 +75,7 @@ func timelineBody(p *report.Profile) string {
 		newDrawing(b, p, p.HeapCurve(), heapHeight).draw("heap", "Live bytes over time")
 	}
 	if rss := p.RSSCurve(); len(rss) > 0 {
-		fmt.Fprintf(b, "<h2>Resident memory</h2>\n<p>%s, at most %s</p>\n", units.Count(uint64(len(rss)), "sample"), p.LongSize(rss.Highest()))
+		fmt.Fprintf(b, "<h2>Resident memory</h2>\n<p>%s, at most %s, with hdb's own memory</p>\n", units.Count(uint64(len(rss)), "sample"), p.LongSize(rss.Highest()))
 		newDrawing(b, p, rss, rssHeight).draw("rss", "Resident memory over time")
 	}
 	writeMarkTable(b, p)
