@@ -166,20 +166,13 @@ type lostError struct{ name, how string }
 
 func (e *lostError) Error() string { return e.name + " is " + e.how + " here" }
 
-// lostOperand is the error of an expression that has a variable in a register that the frame has not got: delve computes
-// with zeros.
+// lostOperand returns an error if expr uses a variable in a register that the frame has not kept: delve would compute with zeros.
 func lostOperand(s *proc.EvalScope, expr string) error {
 	tree, err := parser.ParseExpr(expr)
 	if err != nil {
-		return nil // delve has read it: a type, or of its own language
+		return nil // no Go expression: delve has forms of its own
 	}
-	used := map[string]bool{}
-	ast.Inspect(tree, func(n ast.Node) bool {
-		if id, ok := n.(*ast.Ident); ok {
-			used[id.Name] = true
-		}
-		return true
-	})
+	used := operands(tree)
 	for _, list := range []func(*proc.EvalScope, proc.LoadConfig) ([]*proc.Variable, error){(*proc.EvalScope).FunctionArguments, (*proc.EvalScope).LocalVariables} {
 		vars, err := list(s, proc.LoadConfig{})
 		if err != nil {
@@ -195,6 +188,33 @@ func lostOperand(s *proc.EvalScope, expr string) error {
 		}
 	}
 	return nil
+}
+
+// operands are the names in an expression that may be variables: not those of fields and of a package's variables, nor the type
+// that is asserted.
+func operands(tree ast.Expr) map[string]bool {
+	used := map[string]bool{}
+	var visit func(ast.Node) bool
+	visit = func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.Ident:
+			used[n.Name] = true
+		case *ast.SelectorExpr:
+			ast.Inspect(n.X, visit)
+			return false
+		case *ast.TypeAssertExpr: // delve takes the type "data" for whichever x holds
+			ast.Inspect(n.X, visit)
+			return false
+		case *ast.KeyValueExpr:
+			if _, field := n.Key.(*ast.Ident); field {
+				ast.Inspect(n.Value, visit)
+				return false
+			}
+		}
+		return true
+	}
+	ast.Inspect(tree, visit)
+	return used
 }
 
 // Set assigns the value of an expression to another: numbers, bools, pointers and

@@ -2,6 +2,10 @@ package inferior
 
 import (
 	"encoding/binary"
+	"go/parser"
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/go-delve/delve/pkg/dwarf/op"
@@ -31,6 +35,22 @@ func TestLostWith(t *testing.T) {
 	} {
 		if got := lostWith(location, regs); got != want {
 			t.Errorf("%q: %q, want %q", location, got, want)
+		}
+	}
+}
+
+// A lost variable is no reason to refuse an expression with a field, a package's variable or an asserted type of its name.
+func TestOperands(t *testing.T) {
+	for expr, want := range map[string]string{
+		"n": "n", "page.n": "page", "main.total": "main", "a.b.n + n": "a n", "(*p).n[i]": "i p", "runtime.frame(1).n": "runtime",
+		"x.(data)": "x", "x.(*page).n": "x", "page{n: m}": "m page", "f(n).m": "f n", "-(a[n].b)": "a n", "[]int{n + 1: m}": "int m n",
+	} {
+		tree, err := parser.ParseExpr(expr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(slices.Sorted(maps.Keys(operands(tree))), " "); got != want {
+			t.Errorf("%s: %q, want %q", expr, got, want)
 		}
 	}
 }
