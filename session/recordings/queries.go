@@ -311,7 +311,10 @@ func (q *Queries) DiffCapture(path string, per query.Per) (*query.Diff, error) {
 		return nil, err
 	}
 	if q.target.Saved != nil && !q.recorded.moved {
-		d.To = filepath.Base(q.target.Saved.Path())
+		to := q.target.Saved.Path()
+		if d.To = filepath.Base(to); d.To == d.From { // captures of two folders
+			d.From, d.To = path, to
+		}
 	}
 	d.Gaps = q.recorded.Gaps()
 	for _, line := range other.recorded.Gaps() {
