@@ -55,12 +55,13 @@ func (m *members) take(owner uint64) []uint64 {
 type Heaps struct {
 	l *Ledger
 	members
-	defaults map[int32]uint64 // the heaps that threads have chosen for malloc, by TID
+	defaults map[int32]uint64 // the heaps that threads, ended ones too, have chosen for malloc, by TID; each heap is a live block
+	users    map[uint64]int   // how many threads have chosen a heap
 }
 
 // NewHeaps is for the heaps that have their blocks in a ledger.
 func NewHeaps(l *Ledger) *Heaps {
-	return &Heaps{l: l, members: newMembers(), defaults: map[int32]uint64{}}
+	return &Heaps{l: l, members: newMembers(), defaults: map[int32]uint64{}, users: map[uint64]int{}}
 }
 
 // Post follows an event whose block comes from a heap, 0 if from none that is known.
@@ -95,9 +96,15 @@ func (h *Heaps) supersede(heap uint64) {
 // no block is the thread's first one or was made unseen: nothing is remembered, as the first one is never
 // destroyed and may get most blocks of the program.
 func (h *Heaps) SetDefault(thread int32, heap uint64) {
-	delete(h.defaults, thread)
+	if of, ok := h.defaults[thread]; ok {
+		delete(h.defaults, thread)
+		if h.users[of]--; h.users[of] == 0 {
+			delete(h.users, of)
+		}
+	}
 	if _, ok := h.l.At(heap); ok {
 		h.defaults[thread] = heap
+		h.users[heap]++
 	}
 }
 
@@ -125,5 +132,9 @@ func (h *Heaps) gone(heap uint64, ended []uint64) []uint64 {
 
 // noDefault has no thread use a heap by default.
 func (h *Heaps) noDefault(heap uint64) {
+	if h.users[heap] == 0 {
+		return // each new block's address is asked about, and few are a default's
+	}
+	delete(h.users, heap)
 	maps.DeleteFunc(h.defaults, func(_ int32, of uint64) bool { return of == heap })
 }
