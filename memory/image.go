@@ -100,6 +100,7 @@ type Image struct {
 	goErr    error
 	arenas   []golang.Range // of golang
 
+	owned  *owner
 	blocks *blocks
 	space  *regions.Space
 	graph  *Graph

@@ -12,14 +12,14 @@ import (
 func (m *Image) Layers() (all []regions.Layer, known, cut bool) {
 	blocks := blockList{&m.merged().all}
 	how := regions.Divided{Pages: m.src.Space.Pages}
-	name, has, cut := m.owner()
-	if name != "" {
-		how.Owner, how.Owned = name, has
+	o := m.owner()
+	if o.name != "" {
+		how.Owner, how.Owned = o.name, o.has
 	}
 	if known = how.Owner == "" || blocks.Len() > 0; known {
 		how.Blocks = blocks
 	}
-	return m.Space().Layers(how), known, cut
+	return m.Space().Layers(how), known, o.cut
 }
 
 // A blockList is blocks by their ranges.

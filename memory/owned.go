@@ -3,6 +3,7 @@ package memory
 import (
 	"cmp"
 	"encoding/binary"
+	"maps"
 	"slices"
 	"sort"
 
@@ -16,15 +17,30 @@ type owned []regions.Range
 func (o owned) Len() int                          { return len(o) }
 func (o owned) Block(i int) (start, end addr.Run) { return o[i].Start, o[i].End }
 
-// owner is the name of the allocator whose blocks are not known without a recording, "" if they are, and the mappings that it has
-// beside what it got by brk, as far as they are recognized. cut is whether some of the memory that may be the allocator's was not
-// looked at: there is too much of it, or it could not be read.
-func (m *Image) owner() (name string, has owned, cut bool) {
+// An owner is an allocator whose blocks are not known without a recording.
+type owner struct {
+	name string // "": there is none
+	has  owned  // the mappings that it has beside what it got by brk, as far as they are recognized; they do not overlap
+	// cut is whether some of the memory that may be the allocator's was not looked at: there is too much of it, or it could not be read.
+	cut bool
+}
+
+// owner is that of the image, whose memory is looked for once.
+func (m *Image) owner() *owner {
 	if m.Walkable() == nil {
-		return "", nil, false
+		return &owner{}
 	}
-	r := recognizer{Image: m, left: ownedRead, groups: ownedGroups}
-	switch name = m.src.Other; name {
+	if m.owned == nil {
+		m.owned = m.recognized()
+	}
+	return m.owned
+}
+
+func (m *Image) recognized() *owner {
+	r := recognizer{Image: m, left: ownedRead, single: ownedSingle}
+	var has owned
+	name := m.src.Other
+	switch name {
 	case "":
 		name = "unknown allocator"
 	case "musl":
@@ -32,37 +48,56 @@ func (m *Image) owner() (name string, has owned, cut bool) {
 	case "mimalloc":
 		has = r.mimallocSegments()
 	}
-	slices.SortFunc(has, func(a, b regions.Range) int { return cmp.Compare(a.Start, b.Start) })
-	return name, has, r.cut
+	return &owner{name, has.merged(), r.cut}
+}
+
+// merged is o in order, with ranges that overlap made one.
+func (o owned) merged() owned {
+	slices.SortFunc(o, func(a, b regions.Range) int { return cmp.Compare(a.Start, b.Start) })
+	out := o[:0]
+	for _, r := range o {
+		if n := len(out); n > 0 && r.Start < out[n-1].End {
+			out[n-1].End = max(out[n-1].End, r.End)
+		} else {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 // A recognizer looks for the memory of an allocator.
 type recognizer struct {
 	*Image
 	left   int  // bytes that may still be read to find structs
-	groups int  // that may still be looked at by themselves
+	single int  // groups or segments that may still be looked at by themselves
 	cut    bool // something was not looked at
 }
 
 // labelOwned says of which allocator anonymous regions are, as the layers have it.
 func (m *Image) labelOwned() {
-	name, has, _ := m.owner()
+	o := m.owner()
+	partly := "partly memory of "
+	if o.cut {
+		partly = "at least partly memory of "
+	}
+	has := o.has // those that end above the region's start
 	for i := range m.space.Regions {
 		r := &m.space.Regions[i]
+		for len(has) > 0 && has[0].End <= r.Start {
+			has = has[1:]
+		}
 		if r.Kind != regions.Anonymous || r.Label != "" {
 			continue
 		}
 		var n addr.Run
-		for _, o := range has {
-			if low, high := max(o.Start, r.Start), min(o.End, r.End); low < high {
-				n += high - low
-			}
+		for k := 0; k < len(has) && has[k].Start < r.End; k++ {
+			n += min(has[k].End, r.End) - max(has[k].Start, r.Start)
 		}
 		switch {
 		case n == r.End-r.Start:
-			r.Label = "memory of " + name
+			r.Label = "memory of " + o.name
 		case n > 0:
-			r.Label = "partly memory of " + name
+			r.Label = partly + o.name
 		}
 	}
 }
@@ -85,8 +120,13 @@ func (m *Image) words(at addr.Run, n int) (w []uint64, err error) {
 	return w, nil
 }
 
-// words is Image.words: nil if they were not read.
+// words is Image.words of a group or segment: nil if they were not read.
 func (m *recognizer) words(at addr.Run, n int) []uint64 {
+	if m.single == 0 {
+		m.cut = true
+		return nil
+	}
+	m.single--
 	w, err := m.Image.words(at, n)
 	m.cut = m.cut || err != nil
 	return w
@@ -114,21 +154,28 @@ const (
 // part of a segment that is not committed has no access, and is a mapping of its own.
 func (m *recognizer) mimallocSegments() (all owned) {
 	byKey := map[uint64]owned{}
+	end := addr.Run(0) // of the mappings without a gap
 	for _, x := range m.anonymous() {
+		if x.Path != "" {
+			continue // the heap of brk
+		}
+		if x.Start >= end {
+			end = m.mappedTo(x.Start)
+		}
 		for at := (x.Start + mimallocAlign - 1) &^ (mimallocAlign - 1); at < x.End; at += mimallocAlign {
 			w := m.words(at+mimallocHeader, 4)
 			if w == nil {
 				continue
 			}
 			used, key, slices, info := w[0], w[1]^uint64(at), w[2], w[3]
-			if key == 0 || info == 0 || info >= slices || used > slices || slices > uint64(m.mappedTo(at)-at)/mimallocSlice {
+			if key == 0 || info == 0 || info >= slices || used > slices || slices > uint64(end-at)/mimallocSlice {
 				continue
 			}
 			byKey[key] = append(byKey[key], regions.Range{Start: at, End: at + addr.Run(slices*mimallocSlice)})
 		}
 	}
-	for _, segments := range byKey {
-		if len(segments) > len(all) {
+	for _, key := range slices.Sorted(maps.Keys(byKey)) { // of as many segments, the same ones each time
+		if segments := byKey[key]; len(segments) > len(all) {
 			all = segments
 		}
 	}
@@ -156,7 +203,7 @@ const (
 const (
 	ownedRead   = 256 << 20 // bytes of pages that may have structs
 	ownedBatch  = 1 << 20   // bytes at once
-	ownedGroups = 1 << 16   // groups looked at by themselves
+	ownedSingle = 1 << 16   // groups or segments looked at by themselves
 )
 
 // resident calls do for the pages of a mapping that the process has, some at a time, as long as bytes are left to read. Where it
@@ -210,11 +257,6 @@ func (m *recognizer) muslGroups() (all owned) {
 					if n == 0 || mem == 0 || mem%muslPage != 0 || !mapped(mem, n) {
 						continue
 					}
-					if m.groups == 0 {
-						m.cut = true
-						return
-					}
-					m.groups--
 					if back := m.words(mem, 1); back != nil && back[0] == uint64(at)+uint64(i) {
 						all = append(all, regions.Range{Start: mem, End: mem + addr.Run(n*muslPage)})
 					}

@@ -94,10 +94,15 @@ func TestMuslReadsAreBounded(t *testing.T) {
 		memory := &countedMemory{}
 		src := Source{Other: "musl", Memory: memory}
 		src.Space.Mappings = []regions.Mapping{{Start: 0x10000, End: 0x10000 + size, Perm: "rw-p", Path: "[heap]"}}
-		if _, _, cut := New(src).owner(); !cut {
+		m := New(src)
+		m.Space()
+		if !m.owner().cut {
 			t.Errorf("%d bytes, of which pages cannot be read: not told", size)
 		}
 		pages := int(min(size, ownedRead) / muslPage)
+		if m.Layers(); memory.bytes > ownedRead {
+			t.Errorf("%d bytes: labels and layers are read %d bytes for", size, memory.bytes)
+		}
 		if memory.reads > pages/16+2 || memory.bytes < (pages-pages/16-16)*muslPage || memory.bytes > ownedRead {
 			t.Errorf("%d bytes: %d reads of %d bytes", size, memory.reads, memory.bytes)
 		}
@@ -115,8 +120,8 @@ func TestMuslGroupsAreCut(t *testing.T) {
 	}{
 		{3, 3, nil, false},
 		{3, 3, io.EOF, true},
-		{ownedGroups, ownedGroups, nil, false},
-		{ownedGroups + 1, ownedGroups, nil, true},
+		{ownedSingle, ownedSingle, nil, false},
+		{ownedSingle + 1, ownedSingle, nil, true},
 	} {
 		const brk = 0x10000
 		memory := wordMemory{}
@@ -130,13 +135,55 @@ func TestMuslGroupsAreCut(t *testing.T) {
 		}
 		src := Source{Other: "musl", Memory: memory}
 		src.Space.Mappings = []regions.Mapping{{Start: brk, End: brk + metas*muslPage, Perm: "rw-p", Path: "[heap]"},
-			{Start: mapped, End: mapped + ownedGroups*muslPage + 1<<20, Perm: "rw-p"}}
+			{Start: mapped, End: mapped + ownedSingle*muslPage + 1<<20, Perm: "rw-p"}}
 		src.Space.Pages = func(start, end addr.Run, yield func(regions.PageRun)) error {
 			yield(regions.PageRun{Start: start, End: end, Resident: true})
 			return c.pages
 		}
-		if _, has, cut := New(src).owner(); len(has) != c.found || cut != c.cut {
-			t.Errorf("%d groups, pages end with %v: found %d, cut %v", c.groups, c.pages, len(has), cut)
+		if o := New(src).owner(); len(o.has) != c.found || o.cut != c.cut {
+			t.Errorf("%d groups, pages end with %v: found %d, cut %v", c.groups, c.pages, len(o.has), o.cut)
+		}
+	}
+}
+
+// Of mimalloc's segments, those of the lowest key are taken where as many have another one; those looked at are bounded.
+func TestMimallocSegments(t *testing.T) {
+	const mapped = 0x40000000
+	memory := wordMemory{}
+	for i := range addr.Run(8) { // each of another key
+		at := mapped + i*mimallocAlign
+		memory[at+208], memory[at+216], memory[at+224], memory[at+232] = 3, uint64(8-i)^uint64(at), 512, 2
+	}
+	src := Source{Other: "mimalloc", Memory: memory}
+	src.Space.Mappings = []regions.Mapping{{Start: mapped, End: mapped + 8*mimallocAlign, Perm: "rw-p"}}
+	for range 4 {
+		o := New(src).owner()
+		if want := (regions.Range{Start: mapped + 7*mimallocAlign, End: mapped + 8*mimallocAlign}); o.cut || len(o.has) != 1 || o.has[0] != want {
+			t.Errorf("%v, want %v", o.has, want)
+		}
+	}
+	counted := &countedMemory{}
+	src.Memory = counted
+	src.Space.Mappings[0].End = mapped + 1<<46
+	if o := New(src).owner(); !o.cut || counted.reads > ownedSingle {
+		t.Errorf("%d reads, cut %v", counted.reads, o.cut)
+	}
+}
+
+// An allocator's ranges that overlap count once, over all regions that they are in.
+func TestLabelOwned(t *testing.T) {
+	const page = addr.Run(0x1000)
+	m := New(Source{})
+	m.owned = &owner{name: "musl", cut: true, has: owned{{Start: 7 * page, End: 9 * page}, {Start: page, End: 3 * page}, {Start: 2 * page, End: 5 * page},
+		{Start: 2 * page, End: 3 * page}, {Start: 11 * page, End: 12 * page}}.merged()}
+	m.space = &regions.Space{}
+	for _, r := range [][2]addr.Run{{0, 1}, {1, 4}, {4, 6}, {6, 7}, {7, 8}, {8, 9}, {10, 13}} {
+		m.space.Regions = append(m.space.Regions, regions.Region{Start: r[0] * page, End: r[1] * page, Kind: regions.Anonymous})
+	}
+	m.labelOwned()
+	for i, want := range []string{"", "memory of musl", "at least partly memory of musl", "", "memory of musl", "memory of musl", "at least partly memory of musl"} {
+		if r := m.space.Regions[i]; r.Label != want {
+			t.Errorf("region %v-%v is %q, want %q", r.Start, r.End, r.Label, want)
 		}
 	}
 }
