@@ -152,7 +152,9 @@ func runLive(ctx context.Context, c *Console, in Input) error {
 	}
 	var unfollowed *heaps.WalkedBlocks
 	if condition == nil && from.IsPresent() {
-		unfollowed, _ = c.s.Heap.Unfollowed(ctx)
+		if unfollowed, err = c.s.Heap.UnrecordedBlocks(ctx); err != nil {
+			return errInterrupted
+		}
 	}
 	below := func(o *screen.Output) {
 		if total > 0 {
@@ -167,7 +169,7 @@ func runLive(ctx context.Context, c *Console, in Input) error {
 		}
 		printMappedLive(c, o, rows, mapped)
 	}
-	list := eventList{in: in, from: from, condition: condition, which: "the largest", none: orWaiting(c.s, none), below: below}
+	list := eventList{in: in, from: from, condition: condition, which: "the largest", none: orWaiting(c.s, none), below: below, unfollowed: unfollowed}
 	list.types = typesOf(c, live.Largest)
 	list.mappings = viewMappings(mapped, viewMappedEvents(c, rows), len(mapped.Blocks))
 	return listEvents(ctx, c, list, slices.Values(live.Largest), func() listed { return listed{total: total} })

@@ -11,6 +11,7 @@ import (
 	"hdb/internal/units"
 	"hdb/query"
 	"hdb/recording"
+	"hdb/session/heaps"
 	"hdb/values/blocktype"
 )
 
@@ -24,6 +25,8 @@ type eventList struct {
 	below     func(o *screen.Output)
 	mappings  *mappingsView[mappedEventView]         // that are live, in JSON; nil: none
 	types     func(*recording.Event) *blocktype.Type // of live blocks; nil: they are not told
+
+	unfollowed *heaps.WalkedBlocks // that are live, too, in JSON; nil: not known
 }
 
 // typed is an event with the type of its block.
@@ -210,8 +213,22 @@ func (o *eventObject) end(of listed) {
 		More  bool `json:"more,omitempty"`
 
 		Mappings *mappingsView[mappedEventView] `json:"mapped,omitempty"`
-	}{of.total, of.more, o.list.mappings}, o.c.s.Recorded.Gaps()...)
+		*unfollowedView
+	}{of.total, of.more, o.list.mappings, viewUnfollowed(o.list.unfollowed)}, o.c.s.Recorded.Gaps()...)
 	o.c.out.Raw(strings.TrimPrefix(o.before, ",") + "]" + rest[len(o.head):])
+}
+
+// An unfollowedView sums up the live blocks that only the heap itself has.
+type unfollowedView struct {
+	Blocks int    `json:"not_recorded"`
+	Bytes  uint64 `json:"not_recorded_bytes"`
+}
+
+func viewUnfollowed(w *heaps.WalkedBlocks) *unfollowedView {
+	if w == nil {
+		return nil
+	}
+	return &unfollowedView{w.Blocks, w.Bytes}
 }
 
 // cut ends the object where it is, if it has begun: a reader can tell a list that is not

@@ -81,8 +81,8 @@ func TestLeaksTellSizesApart(t *testing.T) {
 // TestLiveHasBlocksFromBefore asks at a stop of a program whose first calls were not followed: beside the recorded block
 // live has those that the heap itself has; leaks, whose sums have them, does not count them again.
 func TestLiveHasBlocksFromBefore(t *testing.T) {
-	st := newStage(t, nil, "file "+testprogs.Build(t, "wide"), "break ready if round == 2", "run", "live 1",
-		"break alloc if nth > 2", "continue", "live 1", "top 1", "leaks 1")
+	lines := []string{"file " + testprogs.Build(t, "wide"), "break ready if round == 2", "run", "live 1", "break alloc if nth > 2", "continue", "live 1", "top 1", "leaks 1"}
+	st := newStage(t, nil, lines...)
 	st.Run()
 	out := st.out.String()
 	var all, other int
@@ -97,5 +97,10 @@ func TestLiveHasBlocksFromBefore(t *testing.T) {
 	if all == 0 || other == 0 || strings.Count(out, " more live block of") != 1 ||
 		!strings.Contains(out, ", and what was allocated before hdb followed the calls") {
 		t.Errorf("%d blocks before the first event, %d beside the recorded one:\n%s%s", all, other, out, &st.err)
+	}
+	st = newStage(t, func(cfg *Config) { cfg.JSON = true }, lines...)
+	st.Run()
+	if want := fmt.Sprintf(`"not_recorded":%d,"not_recorded_bytes":`, other); !strings.Contains(st.out.String(), want) {
+		t.Errorf("want %s in\n%s%s", want, &st.out, &st.err)
 	}
 }

@@ -179,6 +179,21 @@ func TestHeapOfAReadingThatIsGivenUp(t *testing.T) {
 	}
 }
 
+// TestUnfollowedGivenUp: Ctrl-C while the blocks of the heap are counted is an error, not an answer that there are none.
+func TestUnfollowedGivenUp(t *testing.T) {
+	s := open(t, "held")
+	setBreak(t, s, "at_rest")
+	must(t)(s.Run(nil))
+	ctx, cancel := context.WithCancel(t.Context())
+	if w, err := s.Heap.UnrecordedBlocks(ctx); err != nil || w == nil || w.Blocks == 0 {
+		t.Errorf("%v, %v", w, err)
+	}
+	cancel()
+	if w, err := s.Heap.UnrecordedBlocks(ctx); err == nil {
+		t.Errorf("given up: %v", w)
+	}
+}
+
 // TestBlocksAreReadWhereTouched: what searches blocks leaves no page in the process that was not there before.
 func TestBlocksAreReadWhereTouched(t *testing.T) {
 	s := open(t, "held")

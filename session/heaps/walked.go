@@ -66,20 +66,20 @@ func (h *Heap) Walked(ctx context.Context, c *cond.Cond, limit int) (*WalkedBloc
 	return out, nil
 }
 
-// Unfollowed returns the live blocks, by usable size, that no event records, if calls of the process were missed. ok is false if
+// UnrecordedBlocks returns the live blocks, by usable size, that no event records, if calls of the process were missed. It is nil if
 // none were missed or the heap cannot be read.
-func (h *Heap) Unfollowed(ctx context.Context) (*WalkedBlocks, bool) {
+func (h *Heap) UnrecordedBlocks(ctx context.Context) (*WalkedBlocks, error) {
 	if h.target.Mode() != target.Live || !h.recorded.CallsMissed() || h.target.Readable() != nil {
-		return nil, false
+		return nil, nil
 	}
 	m, err := h.Image()
 	if err != nil || m.Walkable() != nil {
-		return nil, false
+		return nil, ctx.Err()
 	}
 	out := &WalkedBlocks{}
 	for i, b := range m.Blocks() {
 		if i&1023 == 0 && ctx.Err() != nil {
-			return nil, false
+			return nil, ctx.Err()
 		}
 		if b.Seq != 0 {
 			continue
@@ -88,7 +88,7 @@ func (h *Heap) Unfollowed(ctx context.Context) (*WalkedBlocks, bool) {
 		out.Bytes += slotted(m, b).Size
 		out.Go = out.Go || m.InGo(b.Addr)
 	}
-	return out, true
+	return out, nil
 }
 
 // keepLargest orders the largest blocks, and keeps at most limit of them; 0 is all.
