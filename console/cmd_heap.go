@@ -261,6 +261,8 @@ func sitePlace(s heap.Site, per query.Per) screen.Span {
 		return screen.Span{}
 	case s.Line == 0 && report.RuntimeModule(s.Module):
 		return screen.Guess("[" + s.Module + ", a runtime library]")
+	case s.Line == 0 && s.File != "":
+		return screen.File(screen.ShortPath(s.File))
 	case s.Line == 0:
 		return screen.Guess("[" + s.Module + "]")
 	}

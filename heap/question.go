@@ -28,16 +28,17 @@ type Change struct {
 	Before, After uint64
 }
 
-// Diff compares the live bytes of two lists of rows by site. Sites of which
-// nothing changed are left out; those that grew most come first.
+// Diff compares the live bytes of two lists of rows, one for each line, by site. A site
+// of several lines has the one that changed most in the direction in which the site did.
+// Sites of which nothing changed are left out; those that grew most come first.
 func Diff(before, after []Row) []Change {
-	changes := map[rowKey]*Change{}
+	lines := map[rowKey]*Change{}
 	of := func(s Site) *Change {
-		k := s.key()
-		if changes[k] == nil {
-			changes[k] = &Change{Site: s}
+		k := s.lineKey()
+		if lines[k] == nil {
+			lines[k] = &Change{Site: s}
 		}
-		return changes[k]
+		return lines[k]
 	}
 	for _, r := range before {
 		c := of(r.Site)
@@ -46,21 +47,87 @@ func Diff(before, after []Row) []Change {
 	}
 	for _, r := range after {
 		c := of(r.Site)
-		c.Site = r.Site // its line is that of what is live now
+		c.Site = r.Site // whose linkage name may be another
 		c.After += r.LiveBytes
 		c.Blocks += int64(r.LiveBlocks)
 	}
-	var out []Change
-	for _, c := range changes {
+	sites := map[rowKey][]Change{}
+	for _, c := range lines {
 		c.Bytes = int64(c.After) - int64(c.Before)
-		if c.Bytes != 0 || c.Blocks != 0 {
-			out = append(out, *c)
+		k := c.Site.key()
+		sites[k] = append(sites[k], *c)
+	}
+	var out []Change
+	for _, lines := range sites {
+		if c := joinChanges(lines); c.Bytes != 0 || c.Blocks != 0 {
+			out = append(out, c)
 		}
 	}
 	slices.SortFunc(out, func(a, b Change) int {
-		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Blocks, a.Blocks), cmp.Compare(a.Site.Function, b.Site.Function), cmp.Compare(a.Site.File, b.Site.File))
+		return cmp.Or(compareChanges(b, a), cmp.Compare(a.Site.Function, b.Site.Function), cmp.Compare(a.Site.File, b.Site.File))
 	})
 	return out
+}
+
+func compareChanges(a, b Change) int {
+	return cmp.Or(cmp.Compare(a.Bytes, b.Bytes), cmp.Compare(a.Blocks, b.Blocks))
+}
+
+// joinChanges sums the changes of the lines of a site.
+func joinChanges(lines []Change) Change {
+	slices.SortFunc(lines, func(a, b Change) int { // what grew most comes first
+		return cmp.Or(compareChanges(b, a), cmp.Compare(a.Site.Line, b.Site.Line))
+	})
+	var sum Change
+	for _, c := range lines {
+		sum.Bytes += c.Bytes
+		sum.Blocks += c.Blocks
+		sum.Before += c.Before
+		sum.After += c.After
+	}
+	sum.Site = lines[0].Site
+	if compareChanges(sum, Change{}) < 0 {
+		sum.Site = lines[len(lines)-1].Site
+	}
+	return sum
+}
+
+// OtherBuilds gives sites in code of two builds, whose lines cannot be compared, one line:
+// that of the later build, or none if the site has several in either.
+func OtherBuilds(before, after []Row, other func(module string) bool) {
+	was, is := lineOfEach(before), lineOfEach(after)
+	for _, rows := range [][]Row{before, after} {
+		for i := range rows {
+			s := &rows[i].Site
+			if s.ByLine || !other(s.Module) {
+				continue
+			}
+			k := s.key()
+			old, had := was[k]
+			line, has := is[k]
+			if !has || had && old == 0 {
+				line = old
+			}
+			s.Line = line
+		}
+	}
+}
+
+// lineOfEach is the line of each site that has live blocks, 0 of one with several.
+func lineOfEach(rows []Row) map[rowKey]int {
+	lines := map[rowKey]int{}
+	for _, r := range rows {
+		if r.LiveBlocks == 0 {
+			continue
+		}
+		k := r.Site.key()
+		if line, ok := lines[k]; ok && line != r.Site.Line {
+			lines[k] = 0
+		} else {
+			lines[k] = r.Site.Line
+		}
+	}
+	return lines
 }
 
 // SameFiles gives the sites of one build the files of another: a file that only

@@ -80,11 +80,15 @@ func (m Measure) Some(r Row) bool {
 // A site of several lines has the one with the largest measure. Rows of the same
 // measure keep the order of their names.
 func Top(x *Index, to uint64, by Measure, site func(capture.StackID) Site) []Row {
-	rows := map[rowKey]*Row{} // of lines
+	return Join(Lines(x, to, by, site), by)
+}
+
+// Lines is Top with a row for each line of a site.
+func Lines(x *Index, to uint64, by Measure, site func(capture.StackID) Site) []Row {
+	rows := map[rowKey]*Row{}
 	row := func(id capture.StackID) *Row {
 		s := site(id)
-		k := s.key()
-		k.line = s.Line
+		k := s.lineKey()
 		r := rows[k]
 		if r == nil {
 			r = &Row{Site: s}
@@ -115,15 +119,20 @@ func Top(x *Index, to uint64, by Measure, site func(capture.StackID) Site) []Row
 			}
 		}
 	}
-	return joined(sorted(rows, by), by)
+	return sorted(rows, by)
 }
 
-// joined sums the rows of lines, largest first, by site. Each keeps the line of
+// Join sums the rows of lines, largest first, by site. Each keeps the line of
 // its first.
-func joined(lines []Row, by Measure) []Row {
+func Join(lines []Row, by Measure) []Row { return join(lines, by, Site.key) }
+
+// JoinLines sums rows by site and line.
+func JoinLines(rows []Row, by Measure) []Row { return join(rows, by, Site.lineKey) }
+
+func join(list []Row, by Measure, key func(Site) rowKey) []Row {
 	rows := map[rowKey]*Row{}
-	for _, l := range lines {
-		k := l.Site.key()
+	for _, l := range list {
+		k := key(l.Site)
 		if r := rows[k]; r == nil {
 			rows[k] = &l
 		} else {
@@ -146,19 +155,27 @@ func (r *Row) add(o *Row) {
 type rowKey struct {
 	function, file, module string
 	line                   int
+	size                   uint64
 }
 
 // Row is what sites of one row have in common, to be compared.
 func (s Site) Row() Site {
 	k := s.key()
-	return Site{Function: k.function, File: k.file, Module: k.module, Line: k.line, ByLine: s.ByLine}
+	return Site{Function: k.function, File: k.file, Module: k.module, Line: k.line, ByLine: s.ByLine, Size: k.size}
 }
 
 func (s Site) key() rowKey {
-	k := rowKey{function: s.Function, file: s.File, module: s.Module}
+	k := rowKey{function: s.Function, file: s.File, module: s.Module, size: s.Size}
 	if s.ByLine {
 		k.line = s.Line
 	}
+	return k
+}
+
+// lineKey tells apart the lines of a site, too.
+func (s Site) lineKey() rowKey {
+	k := s.key()
+	k.line = s.Line
 	return k
 }
 

@@ -42,6 +42,34 @@ func TestTopLine(t *testing.T) {
 	}
 }
 
+// A function that changed has the line that changed most the same way.
+func TestDiffLine(t *testing.T) {
+	of := func(bytes ...uint64) (rows []Row) { // of lines 1, 2, ...
+		for i, n := range bytes {
+			rows = append(rows, Row{Site: Site{Function: "f", Line: i + 1}, LiveBytes: n, LiveBlocks: n / 10})
+		}
+		return rows
+	}
+	for _, c := range []struct {
+		before, after []Row
+		want          Change
+	}{
+		{of(20, 160), of(20), Change{Bytes: -160, Blocks: -16, Before: 180, After: 20, Site: Site{Line: 2}}},
+		{of(20, 160, 90), of(10, 30, 90), Change{Bytes: -140, Blocks: -14, Before: 270, After: 130, Site: Site{Line: 2}}},
+		{of(500, 20), of(500, 180), Change{Bytes: 160, Blocks: 16, Before: 520, After: 680, Site: Site{Line: 2}}},
+		{of(500, 20), of(20, 510), Change{Bytes: 10, Blocks: 1, Before: 520, After: 530, Site: Site{Line: 2}}},
+		{of(500, 20, 20), of(20, 280, 270), Change{Bytes: 30, Blocks: 3, Before: 540, After: 570, Site: Site{Line: 2}}},
+	} {
+		c.want.Site.Function = "f"
+		if got := Diff(c.before, c.after); len(got) != 1 || got[0] != c.want {
+			t.Errorf("%+v, then %+v:\ngot  %+v\nwant %+v", c.before, c.after, got, c.want)
+		}
+	}
+	if got := Diff(of(500, 20), of(20, 500)); len(got) != 0 {
+		t.Errorf("nothing of the function changed: %+v", got)
+	}
+}
+
 // Two builds in different directories are compared file by file.
 func TestSameFiles(t *testing.T) {
 	of := func(files ...string) (rows []Row) {

@@ -48,7 +48,7 @@ type MappedChange struct {
 
 // side is what is compared.
 type side struct {
-	rows   []heap.Row
+	rows   []heap.Row // of lines, where those have sites of their own
 	mapped [len(Layers)][]heap.Row
 	sum    MappedSum // of the program's mappings
 	totals *heap.Totals
@@ -84,19 +84,15 @@ func (r *Recording) side(moment Moment, per Per, alike *alikeStacks) (side, erro
 	out.time = r.timeAt(moment, to, out.totals)
 	m := r.mappedBetween(0, to)
 	out.sum = m.Sums[ProgramMapped]
-	mapped := r.MappedTop(m, per)
+	site := alike.site
 	if per == PerStack {
-		mapped = r.mappedRows(m, func(b *MappedBlock) heap.Site { return alike.site(b.Stack) })
+		out.mapped = m.rows(r.Reading, func(b *MappedBlock) heap.Site { return site(b.Stack) })
+	} else {
+		site = r.Sites(per)
+		out.mapped = r.mappedLines(m, per)
 	}
-	for _, row := range mapped {
-		out.mapped[row.Layer] = append(out.mapped[row.Layer], row.Row)
-	}
-	if per == PerStack {
-		out.rows = heap.Top(r.Index, to, heap.ByLive, alike.site)
-		return out, nil
-	}
-	out.rows, err = r.top(to, heap.ByLive, per)
-	return out, err
+	out.rows = heap.Lines(r.Index, to, heap.ByLive, site)
+	return out, nil
 }
 
 // Diff compares two moments of the recording.
@@ -138,12 +134,28 @@ func (r *Recording) DiffOf(other *Recording, name string, per Per) (*Diff, error
 		d.stack = func(c *heap.Change) names.Stack { return named[c.Site.Function] }
 	} else {
 		heap.SameFiles(a.rows, b.rows)
+		rebuilt := rebuiltModules(other.Source, r.Source)
+		heap.OtherBuilds(a.rows, b.rows, rebuilt)
 		for layer := range a.mapped {
 			heap.SameFiles(a.mapped[layer], b.mapped[layer])
+			heap.OtherBuilds(a.mapped[layer], b.mapped[layer], rebuilt)
 		}
 	}
 	d.compare(a, b)
 	return d, nil
+}
+
+// rebuiltModules tells the modules of which the recordings have different builds.
+func rebuiltModules(a, b capture.Source) func(module string) bool {
+	builds := func(src capture.Source) map[string]string {
+		ids := map[string]string{}
+		for _, m := range src.Modules() {
+			ids[names.ModuleName(m)] = m.BuildID + m.GoBuildID
+		}
+		return ids
+	}
+	was, is := builds(a), builds(b)
+	return func(module string) bool { return was[module] != is[module] }
 }
 
 // byFrames gives rows of stacks sites that are alike where the functions and lines are: addresses

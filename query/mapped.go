@@ -194,6 +194,17 @@ type MappedRow struct {
 
 // MappedTop adds up mappings as Top does blocks, the largest rows of each layer first.
 func (r *Recording) MappedTop(m *Mappings, per Per) []MappedRow {
+	var out []MappedRow
+	for layer, lines := range r.mappedLines(m, per) {
+		for _, row := range heap.Join(lines, heap.ByLive) {
+			out = append(out, MappedRow{row, Layer(layer)})
+		}
+	}
+	return out
+}
+
+// mappedLines is MappedTop with a row for each line of a site.
+func (r *Recording) mappedLines(m *Mappings, per Per) [len(Layers)][]heap.Row {
 	frames := r.newStackSites()
 	site := func(b *MappedBlock) heap.Site {
 		switch per {
@@ -210,36 +221,23 @@ func (r *Recording) MappedTop(m *Mappings, per Per) []MappedRow {
 		}
 		return s
 	}
-	return r.mappedRows(m, site)
+	return m.rows(r.Reading, site)
 }
 
-// mappedRows adds up mappings by site.
-func (r *Recording) mappedRows(m *Mappings, site func(*MappedBlock) heap.Site) []MappedRow {
-	type key struct {
-		site  heap.Site
-		layer Layer
-	}
-	at := map[key]int{}
-	var rows []MappedRow
+// rows adds up the mappings of each layer by site and line, the largest first.
+func (m *Mappings) rows(r *capture.Reading, site func(*MappedBlock) heap.Site) (out [len(Layers)][]heap.Row) {
 	for i := range m.Blocks {
-		if r.Reading.GivenUp() {
-			return nil
+		if r.GivenUp() {
+			return [len(Layers)][]heap.Row{}
 		}
 		b := &m.Blocks[i]
-		k := key{site(b), b.Layer}
-		n, ok := at[k]
-		if !ok {
-			n = len(rows)
-			at[k] = n
-			rows = append(rows, MappedRow{heap.Row{Site: k.site}, b.Layer})
-		}
-		rows[n].LiveBytes += b.Size
-		rows[n].LiveBlocks++
+		rows := &out[b.Layer]
+		*rows = append(*rows, heap.Row{Site: site(b), LiveBytes: b.Size, LiveBlocks: 1})
 	}
-	slices.SortStableFunc(rows, func(a, b MappedRow) int {
-		return cmp.Or(cmp.Compare(a.Layer, b.Layer), cmp.Compare(b.LiveBytes, a.LiveBytes))
-	})
-	return rows
+	for layer := range out {
+		out[layer] = heap.JoinLines(out[layer], heap.ByLive)
+	}
+	return out
 }
 
 // A MappedStack is the mappings of a layer that calls with one stack made.
@@ -251,13 +249,15 @@ type MappedStack struct {
 // MappedStacks are the stacks of mappings, at most limit, the largest first, and how many there are.
 func (r *Recording) MappedStacks(m *Mappings, limit int) (rows []MappedStack, total int) {
 	alike := r.alikeStacks()
-	all := r.mappedRows(m, func(b *MappedBlock) heap.Site { return alike.site(b.Stack) })
-	for _, row := range all[:min(limit, len(all))] {
-		id := stackOf(row.Site)
-		row.Site = r.Site(id, r.Index.Named(id))
-		rows = append(rows, MappedStack{StackRow{row.Row, r.namedStack(id)}, row.Layer})
+	for layer, all := range m.rows(r.Reading, func(b *MappedBlock) heap.Site { return alike.site(b.Stack) }) {
+		total += len(all)
+		for _, row := range all[:min(limit-len(rows), len(all))] {
+			id := stackOf(row.Site)
+			row.Site = r.Site(id, r.Index.Named(id))
+			rows = append(rows, MappedStack{StackRow{row, r.namedStack(id)}, Layer(layer)})
+		}
 	}
-	return rows, len(all)
+	return rows, total
 }
 
 // followsPymalloc tells that the recording has the blocks of CPython's allocators.

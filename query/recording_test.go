@@ -227,6 +227,79 @@ func TestDiff(t *testing.T) {
 	}
 }
 
+// lineNames calls all code fill, 0x100 in line 1, 0x200 in line 2.
+type lineNames struct{ fakeNames }
+
+func (n lineNames) AppendRecorded(frames []names.Frame, src capture.Source, rec *capture.Stack, i int, seq uint64) []names.Frame {
+	frames = n.fakeNames.AppendRecorded(frames, src, rec, i, seq)
+	frames[len(frames)-1].Function = "fill"
+	return frames
+}
+
+// twoLines is a recording of a function that allocates and maps at two lines. What it has at the second
+// is freed behind the mark.
+func twoLines(t *testing.T, buildID string) *Recording {
+	t.Helper()
+	log := file.NewLog(capture.Info{Program: "/prog"})
+	log.AddModule(capture.Module{Path: "/prog", BuildID: buildID, Low: 0x100, High: 0x1000})
+	malloc, free, mmap := log.FuncIndex("malloc"), log.FuncIndex("free"), log.FuncIndex("mmap")
+	one, two := log.Intern(capture.Stack{PCs: []addr.Run{0x100}}), log.Intern(capture.Stack{PCs: []addr.Run{0x200}})
+	const mode = uint64(capture.MapPrivate | capture.MapAnonymous | capture.ProtRead | capture.ProtWrite)
+	for _, e := range []capture.Event{
+		{Kind: capture.Alloc, Func: malloc, Addr: 0x1000, Size: 2000, Stack: one},
+		{Kind: capture.Alloc, Func: malloc, Addr: 0x2000, Size: 16000, Stack: two},
+		{Kind: capture.Map, Func: mmap, Addr: 0x10000, Size: 4096, Stack: one, Aux: mode},
+		{Kind: capture.Map, Func: mmap, Addr: 0x20000, Size: 8192, Stack: two, Aux: mode},
+		{Kind: capture.Free, Func: free, Addr: 0x2000, Stack: two, Ended: capture.Ended{Size: 16000, Stack: two, Recorded: true}},
+		{Kind: capture.Unmap, Func: mmap, Addr: 0x20000, Size: 8192, Stack: two},
+	} {
+		e.TID = 7
+		log.AddEvent(&e)
+	}
+	log.AddMark(capture.MarkRecord{Seq: 4, Name: "filled"})
+	x, err := heap.NewIndex(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Recording{Source: log, Index: x, Names: lineNames{}, Attribution: defaults(), Likes: &Likenesses{}, Moment: heap.End, Function: breakpoints.Named}
+}
+
+// TestDiffLine: a function that allocates at several lines is one row, of blocks and of mappings, with the line
+// that changed most, or none if the lines are those of two builds.
+func TestDiffLine(t *testing.T) {
+	r := twoLines(t, "b1")
+	check := func(what string, d *Diff, err error, line int) {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		if len(d.Changes) != 1 || d.Changes[0].Bytes != -16000 || d.Changes[0].After != 2000 || d.Changes[0].Site.Line != line {
+			t.Errorf("%s: %+v", what, d)
+		}
+		if len(d.Mapped) != 1 || d.Mapped[0].Bytes != -8192 || d.Mapped[0].After != 4096 || d.Mapped[0].Site.Line != line {
+			t.Errorf("%s: mappings %+v", what, d)
+		}
+	}
+	d, err := r.Diff(ParseMoment("filled"), Present, PerFunction)
+	check("two moments", d, err, 2)
+	for buildID, line := range map[string]int{"b1": 2, "b2": 0} {
+		other := twoLines(t, buildID)
+		other.Moment = 4
+		d, err = r.DiffOf(other, "/tmp/before.hdb", PerFunction)
+		check("two recordings, "+buildID, d, err, line)
+	}
+	m := r.mappedBetween(0, 4)
+	if rows := r.MappedTop(m, PerFunction); len(rows) != 1 || rows[0].LiveBytes != 4096+8192 || rows[0].Site.Line != 2 {
+		t.Errorf("mappings: %+v", rows)
+	}
+	if rows := r.MappedTop(m, PerLine); len(rows) != 2 {
+		t.Errorf("mappings per line: %+v", rows)
+	}
+	if rows := r.MappedTop(m, PerSize); len(rows) != 2 {
+		t.Errorf("mappings per size: %+v", rows)
+	}
+}
+
 // renumbered is a recording of sample's program whose first stack is the other's second.
 func renumbered(t *testing.T) *Recording {
 	t.Helper()
