@@ -88,12 +88,6 @@ func (d *divider) sortMappings() {
 		d.maps = append(d.maps, m)
 		end = m.End
 	}
-	for i := range d.maps[:max(len(d.maps)-1, 0)] {
-		// A core file names the vDSO, but not its data below.
-		if m, next := &d.maps[i], &d.maps[i+1]; m.Path == "" && next.Path == "[vdso]" && m.End == next.Start && m.Perm != "" && !m.allows('w') {
-			m.Path = "[vvar]"
-		}
-	}
 }
 
 // mapping is the mapping of an address, nil without.

@@ -132,6 +132,39 @@ func TestRoundTrip(t *testing.T) {
 }
 
 // TestCut reads what a core that was cut has, at each length.
+// TestKernelMappings names the mappings of the kernel, which have no file, by where they lie.
+func TestKernelMappings(t *testing.T) {
+	const vdso, r, rw = addr.Run(0x7ffff7fc8000), elf.PF_R, elf.PF_R | elf.PF_W
+	mapping := func(low addr.Run, pages int, flags elf.ProgFlag) Region {
+		return Region{Low: low, High: low + addr.Run(pages*pageSize), Flags: flags}
+	}
+	for _, c := range []struct {
+		below []Region
+		want  []string
+	}{
+		{[]Region{mapping(vdso-0x8000, 2, rw), mapping(vdso-0x6000, 4, r), mapping(vdso-0x2000, 2, r)}, []string{"", "[vvar]", "[vvar_vclock]"}},
+		{[]Region{mapping(vdso-0x8000, 4, r), mapping(vdso-0x4000, 4, r)}, []string{"", "[vvar]"}},
+		{[]Region{mapping(vdso-0x6000, 4, rw), mapping(vdso-0x2000, 2, r)}, []string{"", "[vvar]"}},
+		{[]Region{mapping(vdso-0x8000, 4, r)}, []string{""}}, // gdb leaves vvar out
+		{[]Region{mapping(vdso-0x4000, 4, rw)}, []string{""}},
+	} {
+		im := sample("/nowhere/sample")
+		im.Auxv = binary.LittleEndian.AppendUint64(nil, atSysinfo)
+		im.Auxv = binary.LittleEndian.AppendUint64(im.Auxv, uint64(vdso))
+		im.Auxv = append(im.Auxv, make([]byte, 16)...)
+		im.Regions = append(c.below, mapping(vdso, 2, elf.PF_R|elf.PF_X), mapping(vdso+0x2000, 1, elf.PF_R|elf.PF_X), mapping(0xffffffffff600000, 1, elf.PF_X))
+		f := parsed(t, encoded(t, im))
+		var names []string
+		for _, m := range f.Mappings() {
+			names = append(names, m.Name)
+		}
+		if want := append(c.want, "[vdso]", "", "[vsyscall]"); !slices.Equal(names, want) {
+			t.Errorf("%q, want %q", names, want)
+		}
+		f.Close()
+	}
+}
+
 func TestCut(t *testing.T) {
 	whole := encoded(t, sample("/nowhere/sample"))
 	for _, n := range []int{0, 3, 63, 64, 100, 300, 1000, 2000, 3000, 4096, 5000, 8192, len(whole) - 1} {

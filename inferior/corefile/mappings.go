@@ -17,6 +17,10 @@ const (
 	atSysinfo = 33 // AT_SYSINFO_EHDR, where the vDSO is
 )
 
+// vsyscall is where the kernel maps its page of old system calls in every process
+// (VSYSCALL_ADDR in asm/vsyscall.h).
+const vsyscall = addr.Run(0xffffffffff600000)
+
 // maxVDSO bounds the vDSO, which is two pages.
 const maxVDSO = 1 << 20
 
@@ -25,7 +29,7 @@ type Mapping struct {
 	Low, High addr.Run
 	Flags     elf.ProgFlag
 	Offset    uint64 // into the file, bytes
-	Name      string // of the file; "[vdso]", "[stack]", "" for other memory
+	Name      string // of the file; "[vdso]", "[stack]" and so on, "" for other memory
 	Stored    uint64 // bytes of it that are in the core
 }
 
@@ -57,7 +61,31 @@ func (f *File) Mappings() []Mapping {
 		}
 	}
 	slices.SortFunc(all, func(a, b Mapping) int { return cmp.Compare(a.Low, b.Low) })
+	if i := slices.IndexFunc(all, func(m Mapping) bool { return m.Name == "[vdso]" }); i > 0 {
+		nameVVar(all[:i], all[i].Low)
+	}
 	return all
+}
+
+// nameVVar names the data of the vDSO, which the kernel maps right below it: from Linux 6.13 on in two
+// parts, of four pages and of two (arch/x86/entry/vdso/vma.c).
+func nameVVar(below []Mapping, end addr.Run) {
+	const data, clocks = 4 * pageSize, 2 * pageSize
+	unnamed := func(i int, end addr.Run) bool {
+		return i >= 0 && below[i].High == end && below[i].Name == "" && below[i].Flags == elf.PF_R
+	}
+	last := len(below) - 1
+	if !unnamed(last, end) {
+		return
+	}
+	m := &below[last]
+	m.Name = "[vvar]"
+	if m.High-m.Low != clocks || !unnamed(last-1, m.Low) {
+		return
+	}
+	if d := &below[last-1]; d.High-d.Low == data {
+		d.Name, m.Name = "[vvar]", "[vvar_vclock]"
+	}
 }
 
 // fileFlags are the permissions of the segment of a mapped ELF file that has the offset.
@@ -82,6 +110,8 @@ func (f *File) special(s *segment) string {
 		return "[vdso]"
 	case within(f.Auxv[atExecFn]):
 		return "[stack]"
+	case s.low == vsyscall:
+		return "[vsyscall]"
 	}
 	return ""
 }
