@@ -256,6 +256,9 @@ func warnings(doubt report.Doubt) []string {
 // threadNames maps thread IDs to the numbers that users see.
 func threadNames(s *session.Session) map[int]string {
 	names := map[int]string{}
+	for tid, n := range s.Selection.ThreadNumbers() { // of a core file, which has no recording
+		names[tid] = strconv.Itoa(n)
+	}
 	for _, t := range s.Recorded.Threads() {
 		names[int(t.TID)] = strconv.Itoa(t.Num)
 	}

@@ -173,8 +173,23 @@ func TestCores(t *testing.T) {
 				t.Log(m.name)
 				sameStacks(t, program, core, 3, nil, "corefile.c")
 				sameValues(t, program, core)
+				knownOwners(t, program, core)
 			}
 		})
+	}
+}
+
+// knownOwners wants the kernel's mappings and the stacks of threads told in a core, whose mappings have no names.
+func knownOwners(t *testing.T, program, core string) {
+	t.Helper()
+	said := hdbSays(t, "-ex", "vmmap", "core", program, core)
+	for _, line := range regexp.MustCompile(`(?m)^ *0x.* (?:r--p +anonymous.*|runtime .*|(?:stack|tls|guard) +thread)$`).FindAllString(said, -1) {
+		t.Errorf("%s: %s", core, line)
+	}
+	for _, want := range []string{`kernel +\[vdso\]`, `stack +thread 1\n`, `stack +thread 3\n`} {
+		if !regexp.MustCompile(want).MatchString(said) {
+			t.Errorf("%s: no %s in\n%s", core, want, said)
+		}
 	}
 }
 

@@ -369,6 +369,17 @@ func (s *Selection) ThreadInfo(t *inferior.Thread) ThreadInfo {
 	return ThreadInfo{Num: t.Num, TID: t.TID, Name: t.Name(), Selected: t == s.Cur.Thread}
 }
 
+// ThreadNumbers are hdb's numbers of the threads of the stopped process or core file, by TID.
+func (s *Selection) ThreadNumbers() map[int]int {
+	numbers := map[int]int{}
+	if s.target.Readable() == nil {
+		for _, t := range s.target.Image.Threads() {
+			numbers[t.TID] = t.Num
+		}
+	}
+	return numbers
+}
+
 // Thread is the selected thread.
 func (s *Selection) Thread() (ThreadInfo, error) {
 	if err := s.target.Readable(); err != nil {
