@@ -73,7 +73,12 @@ func runRecordStop(_ context.Context, c *Console, _ Input) error {
 	if err := c.s.Recorder.Stop(); err != nil {
 		return err
 	}
-	c.say("recording stopped: %s kept", units.Count(c.s.Recorded.Status().Recorded, "event"))
+	st := c.s.Recorded.Status()
+	text := screen.Sprintf("recording stopped: %s kept", units.Count(st.Recorded, "event"))
+	if st.Unfollowed {
+		text += ": " + unfollowedText
+	}
+	c.say("%s", text)
 	return nil
 }
 
@@ -235,6 +240,8 @@ func printRecord(c *Console, o *screen.Output, st recordings.RecordStatus) {
 		o.Printf("filter: %s\n", st.Filter)
 	}
 	switch {
+	case st.Unfollowed:
+		o.Printf("live: not known\n")
 	case c.s.Mode() != target.Saved || st.Recorded == st.Seen:
 		of := ""
 		if st.KeptBlocks != st.LiveBlocks || st.Recorded != st.Seen {

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"hdb/capture"
 	"hdb/console/line"
 	"hdb/console/screen"
 	"hdb/inferior"
@@ -256,6 +257,11 @@ func (m *monitor) nameMore() {
 	})
 }
 
+// unfollowed reports whether nothing is known of what the program allocates.
+func (m *monitor) unfollowed() bool {
+	return m.data.Totals().Events == 0 && m.data.Info().Partial.Has(capture.NoAllocator)
+}
+
 // take has the view show this moment. It tells whether all of it is known.
 func (m *monitor) take(budget time.Duration) (whole bool) {
 	err := m.data.Update()
@@ -278,6 +284,7 @@ func (m *monitor) take(budget time.Duration) (whole bool) {
 	}
 	v.Events, v.Live, v.Blocks, v.Peak = now.Events, now.Live, now.Blocks, m.data.Peak().Live
 	v.RSS, v.Lost = m.data.Resident(), m.data.Lost()
+	v.Unfollowed = m.unfollowed()
 	elapsed := max(v.Elapsed, now.Time)
 	v.Columns = func(n int) []uint64 { return m.data.Line().Columns(elapsed, n) }
 	v.Message = m.c.notices.Latest()

@@ -112,7 +112,10 @@ func watchLive(ctx context.Context, c *Console, begin func() error) error {
 	case c.s.Outlives():
 		how = "goes on"
 	}
-	c.say("%s: %s, peak %s, live %s in %s; process %d: %s", screen.ShortPath(m.data.Info().Program), units.Count(now.Events, "event"),
-		c.out.Sizes.Short(m.data.Peak().Live), c.out.Sizes.Short(now.Live), units.Count(now.Blocks, "block"), m.view.PID, how)
+	known := fmt.Sprintf("peak %s, live %s in %s", c.out.Sizes.Short(m.data.Peak().Live), c.out.Sizes.Short(now.Live), units.Count(now.Blocks, "block"))
+	if m.unfollowed() {
+		known = unfollowedText
+	}
+	c.say("%s: %s, %s; process %d: %s", screen.ShortPath(m.data.Info().Program), units.Count(now.Events, "event"), known, m.view.PID, how)
 	return err
 }

@@ -63,6 +63,9 @@ func progressLine(st recordings.RecordStatus, rate uint64) string {
 		parts[1] = keptEvents(st)
 		parts[2] = "whole heap " + parts[2]
 	}
+	if st.Unfollowed {
+		parts[2] = "no allocator function is known"
+	}
 	if st.Lost > 0 {
 		parts = append(parts, units.Grouped(st.Lost)+" lost")
 	}
@@ -163,6 +166,8 @@ func RecordSummary(st recordings.RecordStatus, file string) string {
 	}
 	uncounted := report.ReasonText(capture.Reason{Kind: capture.GoHeap})
 	switch {
+	case st.Unfollowed:
+		live = unfollowedText
 	case st.GoHeap && st.LiveBlocks == 0:
 		live = uncounted
 	case st.GoHeap:
@@ -178,6 +183,9 @@ func RecordSummary(st recordings.RecordStatus, file string) string {
 	return screen.Sprintf("%s: %s, %s, %s%s, with symbols and source lines: %s", file,
 		keptEvents(st), units.Count(st.Stacks, "stack"), live, lost, units.Short(uint64(st.Bytes)))
 }
+
+// unfollowedText says why nothing is known of a program's blocks.
+var unfollowedText = report.ReasonText(capture.Reason{Kind: capture.NoAllocator})
 
 // keptEvents is how many events were recorded, of how many if not all were.
 func keptEvents(st recordings.RecordStatus) string {

@@ -191,24 +191,18 @@ func (s *Stats) within() string {
 func (g *page) totals(s *Stats) {
 	row := func(name, format string, args ...any) { g.line("  %-12s  %s", name, fmt.Sprintf(format, args...)) }
 	row("duration", "%s, %s", s.within(), units.Count(s.Events, "event"))
-	row("allocated", "%s", g.blocks(s.Bytes, s.Allocs))
-	if s.AllocRate > 0 {
-		row("rate", "%s and %s a second", units.Count(uint64(s.AllocRate+0.5), "allocation"), g.size(uint64(s.ByteRate)))
-	}
-	row("temporary", "%s, %s of the allocations", units.Count(s.Temporary, "block"), percent(s.Temporary, s.Allocs))
-	if s.Peak > 0 {
-		row("peak", "%s at %s, event #%d", g.peak(s), units.Time(s.PeakTime), s.PeakEvent)
-	}
-	row("live", "%s, %s of what was allocated", g.blocks(s.Live, s.LiveBlocks), percent(s.Live, s.Bytes))
-	if s.Mapped != nil {
-		for _, text := range g.mapped(s.Mapped) {
-			row("mapped", "%s", text)
-		}
+	unfollowed := s.Events == 0 && g.p.Unfollowed()
+	if unfollowed {
+		row("allocated", "not known")
+	} else {
+		g.blockTotals(s, row)
 	}
 	if s.PeakRSS > 0 {
 		row("resident", "%s, with hdb's own memory, in the highest of %s", g.size(s.PeakRSS), units.Count(uint64(len(g.p.RSS)), "sample"))
 	}
-	row("failed", "%s", units.Count(s.Failed, "allocation"))
+	if !unfollowed {
+		row("failed", "%s", units.Count(s.Failed, "allocation"))
+	}
 	row("lost", "%s%s", atLeast(s.LostOpen && s.Lost > 0), units.Count(s.Lost, "call"))
 	if len(s.Partial) > 0 {
 		row("partial", "%s", strings.Join(s.Partial, "; "))
@@ -223,6 +217,24 @@ func (g *page) totals(s *Stats) {
 	}
 	if s.Truncated > 0 {
 		row("truncated", "stacks of %s", units.Count(s.Truncated, "allocation"))
+	}
+}
+
+// blockTotals writes what is known of blocks and mappings.
+func (g *page) blockTotals(s *Stats, row func(name, format string, args ...any)) {
+	row("allocated", "%s", g.blocks(s.Bytes, s.Allocs))
+	if s.AllocRate > 0 {
+		row("rate", "%s and %s a second", units.Count(uint64(s.AllocRate+0.5), "allocation"), g.size(uint64(s.ByteRate)))
+	}
+	row("temporary", "%s, %s of the allocations", units.Count(s.Temporary, "block"), percent(s.Temporary, s.Allocs))
+	if s.Peak > 0 {
+		row("peak", "%s at %s, event #%d", g.peak(s), units.Time(s.PeakTime), s.PeakEvent)
+	}
+	row("live", "%s, %s of what was allocated", g.blocks(s.Live, s.LiveBlocks), percent(s.Live, s.Bytes))
+	if s.Mapped != nil {
+		for _, text := range g.mapped(s.Mapped) {
+			row("mapped", "%s", text)
+		}
 	}
 }
 

@@ -30,7 +30,12 @@ func (g *page) tree(t *Tree) {
 	}
 	g.line("%s; %s", o.Measure.Title(), way)
 	if len(t.Root.stacks) == 0 {
-		g.line("%s", o.Measure.nothing())
+		if g.p.Events == 0 {
+			g.line("no allocation was recorded")
+		} else {
+			g.line("%s", o.Measure.nothing())
+		}
+		g.caveats()
 		return
 	}
 	w := &treeWriter{page: g, t: t, value: g.wide(g.amount(o.Measure, t.Root.Value))}

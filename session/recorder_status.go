@@ -9,9 +9,10 @@ import (
 // Progress is Recorded.Status but for the live blocks that are recorded, which
 // have to be counted.
 func (r *Recorder) Progress() recordings.RecordStatus {
+	partial := r.account.Rec.Info().Partial
 	st := recordings.RecordStatus{
 		Plane: r.planes.Plane(), Probe: r.account.Losses.Probe(r.planes.data.stats()),
-		Unmerged: r.planes.data.python.unmerged(), Unrecorded: r.planes.data.python.unrecorded(), GoHeap: r.account.Rec.Info().Partial.Has(capture.GoHeap),
+		Unmerged: r.planes.data.python.unmerged(), Unrecorded: r.planes.data.python.unrecorded(), GoHeap: partial.Has(capture.GoHeap),
 	}
 	st.CallsMissed = r.account.Gaps.Calls()
 	if r.account.Gaps.Counted() {
@@ -23,6 +24,7 @@ func (r *Recorder) Progress() recordings.RecordStatus {
 		st.Seen, st.Recorded, st.Unwritten = now.Seen, now.Recorded, now.Unwritten
 		st.LiveBytes, st.LiveBlocks, st.PeakBytes = now.LiveBytes, now.LiveBlocks, now.PeakBytes
 		st.Stacks, st.Truncated = now.Stacks, now.Truncated
+		st.Unfollowed = now.Seen == 0 && partial.Has(capture.NoAllocator)
 		if log := r.account.Rec.Log(); log != nil {
 			st.Bytes = log.Size()
 		}

@@ -561,7 +561,11 @@ func (r *recorder) finish(exit *inferior.ExitStatus, runErr error) int {
 			if st.GoHeap && st.LiveBlocks == 0 {
 				r.say("what the Go runtime allocates is not in it: started in the console (`hdb PROGRAM`), leaks, live and top per type read Go's heap at any stop")
 			}
-			r.say(nextCommands(r.file, st.LiveBlocks > 0, (st.HidesPython || r.o.python) && report.Emptied(st.LiveBytes, st.PeakBytes, true)))
+			if st.Unfollowed {
+				r.say("next: `hdb record --alloc 'FUNCTION size=ARG1 ptr=RET' ...` names an allocator function")
+			} else {
+				r.say(nextCommands(r.file, st.LiveBlocks > 0, (st.HidesPython || r.o.python) && report.Emptied(st.LiveBytes, st.PeakBytes, true)))
+			}
 		}
 	}
 	if exit != nil {

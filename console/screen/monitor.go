@@ -25,14 +25,17 @@ type Monitor struct {
 	Blocks    uint64
 	Peak, RSS uint64
 	Lost      uint64
-	Rows      []MonitorRow         // of the functions, or of those of each thread
-	Threads   map[int32]string     // "1 main"
-	Columns   func(n int) []uint64 // the heap over time; nil: none yet
-	Note      string               // about the numbers: names are being looked up
-	Message   string               // what hdb said last
-	Ended     string               // how the program did, "" it runs
-	Span      time.Duration        // from From to To of the rows; 0: nothing to compare
-	Since     time.Duration        // from Base of the rows to now
+
+	Unfollowed bool // nothing is known of what the program allocates: no allocator function of it is
+
+	Rows    []MonitorRow         // of the functions, or of those of each thread
+	Threads map[int32]string     // "1 main"
+	Columns func(n int) []uint64 // the heap over time; nil: none yet
+	Note    string               // about the numbers: names are being looked up
+	Message string               // what hdb said last
+	Ended   string               // how the program did, "" it runs
+	Span    time.Duration        // from From to To of the rows; 0: nothing to compare
+	Since   time.Duration        // from Base of the rows to now
 
 	// As the keys have it.
 	by        heap.Measure
@@ -326,6 +329,8 @@ func (v *Monitor) nothing() string {
 		return "no function has that in its name, file or module"
 	case len(v.path) > 0 && v.Events > 0:
 		return "nothing was allocated that way by this measure"
+	case v.Unfollowed:
+		return "no allocator function is known: what it allocates is not counted"
 	case v.Events == 0:
 		return "nothing was allocated yet"
 	}
@@ -343,6 +348,9 @@ func (v *Monitor) header(o *Output, width, rows int) []string {
 	}
 	first := []Span{{styleHead, fmt.Sprintf("pid %d  %s  %s  ", v.PID, elapsedText(v.Elapsed), state)}, {plain, v.Program}}
 	heap := fmt.Sprintf("live %s in %s   peak %s   RSS %s", o.Sizes.Short(v.Live), units.Count(v.Blocks, "block"), o.Sizes.Short(v.Peak), o.Sizes.Short(v.RSS))
+	if v.Unfollowed {
+		heap = fmt.Sprintf("live not known   RSS %s", o.Sizes.Short(v.RSS))
+	}
 	if v.RSS == 0 {
 		heap, _, _ = strings.Cut(heap, "   RSS")
 	}

@@ -145,6 +145,10 @@ func TestMonitorNumbers(t *testing.T) {
 	if v.Events = 0; !strings.Contains(strings.Join(v.Lines(&Output{}, 14, 110), "\n"), "nothing was allocated yet") {
 		t.Error("no events are not told of")
 	}
+	v.Unfollowed = true
+	if text := strings.Join(v.Lines(&Output{}, 14, 110), "\n"); !strings.Contains(text, "live not known") || !strings.Contains(text, "no allocator function is known") || strings.Contains(text, "0 blocks") {
+		t.Errorf("no allocator is known:\n%s", text)
+	}
 }
 
 // What a row stands for is gone into, and out of, with the place that one was at.

@@ -284,6 +284,9 @@ func (q *Queries) Diff(from, to query.Moment, per query.Per) (*query.Diff, error
 	if err != nil {
 		return nil, err
 	}
+	if q.recorded.NoAllocatorKnown() {
+		return nil, ErrUnfollowed
+	}
 	d, err := r.Diff(from, to, per)
 	if err == nil {
 		d.Gaps = q.recorded.Gaps()
@@ -305,6 +308,9 @@ func (q *Queries) DiffCapture(path string, per query.Per) (*query.Diff, error) {
 	b, err := q.blocks()
 	if err != nil {
 		return nil, err
+	}
+	if q.recorded.NoAllocatorKnown() {
+		return nil, ErrUnfollowed
 	}
 	d, err := b.DiffOf(a, path, per)
 	if err != nil {

@@ -81,16 +81,14 @@ func (r *Recorded) SomeSource() (capture.Source, error) {
 		return nil, fmt.Errorf("the recording cannot be read: %w", r.unreadable)
 	case src != nil && hasGo(src):
 		return nil, goError(src)
-	case src != nil && src.Info().Aggregate && (r.target.Saved != nil || src.Info().Totals.Events > 0):
-		return nil, query.ErrSums
+	case r.NoEvents() != nil:
+		return nil, r.NoEvents()
 	case r.target.Saved != nil && r.target.Saved.Damage() != nil:
 		return nil, r.target.Saved.Damage()
-	case r.target.Saved != nil && src.Info().Partial.Has(capture.NoAllocator):
+	case r.target.Proc == nil && r.NoAllocatorKnown():
 		return nil, ErrUnfollowed
 	case r.target.Saved != nil:
 		return nil, errors.New("no event was recorded: the capture has none")
-	case r.Account.Rec.On() && r.target.Proc == nil && src != nil && r.NoAllocatorKnown():
-		return nil, ErrUnfollowed
 	case r.Account.Rec.On() && r.target.Proc == nil:
 		return nil, errors.New("no event was recorded yet: use run, start or attach")
 	case r.Account.Rec.On() && src != nil:

@@ -38,7 +38,7 @@ func (r *Recorded) savedStatus() RecordStatus {
 	recorded, seen := r.Counts()
 	st := RecordStatus{Seen: seen, Recorded: recorded, Stacks: r.target.Saved.Stacks(), Doubt: r.Doubt()}
 	careful := r.gapsOfAnswers()
-	st.Partial, st.Damage = careful.Partial, careful.Damage
+	st.Partial, st.Damage, st.Unfollowed = careful.Partial, careful.Damage, r.NoAllocatorKnown()
 	r.sumsStatus(&st)
 	for id := 1; id <= st.Stacks; id++ {
 		if r.target.Saved.Stack(capture.StackID(id)).Truncated != "" {
@@ -97,6 +97,7 @@ type RecordStatus struct {
 	// HidesPython: objects of Python come from pymalloc, whose arenas hide them.
 	HidesPython bool
 	GoHeap      bool             // a Go runtime allocates what is not counted
+	Unfollowed  bool             // nothing is known of what the program allocates, see Recorded.NoAllocatorKnown
 	Sites       int              // allocator functions that are followed
 	Losses      []recording.Loss // calls of this run that are in no event
 	Lost        uint64           // their sum
