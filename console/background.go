@@ -9,7 +9,6 @@ import (
 
 	"hdb/console/line"
 	"hdb/console/screen"
-	"hdb/session/target"
 )
 
 // A background is a command that lets the program run while lines go on to be read, as
@@ -17,7 +16,7 @@ import (
 // A goroutine of the background reads lines and has each run on the console's, within
 // Session.Beside: between what the process needs of hdb, and without a stop.
 type background struct {
-	c *Console
+	c *Shell
 
 	calls  owned
 	over   chan struct{} // closed when the command has ended
@@ -39,12 +38,12 @@ func (r *interpreter) begun(text string) (command string, ok bool) {
 	if err != nil || full == "" {
 		return "", false
 	}
-	cmd, _, _, err := resolve(r.table, full)
+	cmd, _, _, err := r.c.table.Resolve(full)
 	return full, err == nil && cmd.Resumes
 }
 
 // obey runs a line of the outermost level.
-func (c *Console) obey(text string) {
+func (c *Shell) obey(text string) {
 	if command, ok := c.interp.begun(text); ok && c.bg == nil {
 		b := &background{c: c, over: make(chan struct{}), fed: make(chan struct{})}
 		b.run(text, command)
@@ -58,12 +57,12 @@ func (b *background) run(text, command string) {
 	c := b.c
 	c.bg = b
 	c.sig.beneath.Store(true)
-	c.s.KeepTerminal(true)
+	c.host.KeepTerminal(true)
 	go b.feed()
 	c.interp.perform(text, func(ctx context.Context) error { return c.interp.execute(ctx, command) })
 	close(b.over)
 	<-b.fed
-	c.s.KeepTerminal(false)
+	c.host.KeepTerminal(false)
 	c.sig.beneath.Store(false)
 	c.bg = nil
 	if p, ok := c.in.(screen.Prompt); ok && c.sig.pending != nil {
@@ -130,7 +129,7 @@ func (b *background) read(prompt string) (text string, typed bool, err error) {
 		text, err = c.startup.next("")
 		return text, false, err
 	}
-	if c.in == nil || c.cfg.Batch {
+	if c.in == nil || c.opt.Batch {
 		return "", false, io.EOF
 	}
 	interactive := c.in.Interactive()
@@ -160,7 +159,7 @@ func (b *background) read(prompt string) (text string, typed bool, err error) {
 			b.do(f)
 		case <-c.sig.wake:
 			if c.sig.terminated() || !interactive {
-				_ = c.s.Interrupt() // an error would mean that nothing runs
+				_ = c.host.Interrupt() // an error would mean that nothing runs
 				c.sig.finish(rd)
 				return "", true, io.EOF
 			}
@@ -194,7 +193,7 @@ func (b *background) line(text string, typed bool, err error) (more bool, work f
 	case err != nil:
 		c.fail(err)
 		return false, nil
-	case typed && !c.in.Interactive() && c.cfg.Echo:
+	case typed && !c.in.Interactive() && c.opt.Echo:
 		c.notices.Unlogged(func() { c.out.Text(strings.TrimRight(c.set.value("prompt")+text, " ") + "\n") })
 	}
 	if b.refuse.open > 0 {
@@ -214,7 +213,7 @@ func (b *background) do(f func()) bool {
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
 	for {
-		b.c.s.Beside(b.calls.drain)
+		b.c.host.Beside(b.calls.drain)
 		select {
 		case <-done:
 			return true
@@ -239,7 +238,7 @@ func (b *background) refused(cmd *Command, in Input) error {
 	case cmd.Beside == RunsBehind:
 		b.wait()
 		b.after = append(b.after, in.Name+" "+in.Raw)
-		_ = b.c.s.Interrupt() // an error would mean that it has stopped by itself
+		_ = b.c.host.Interrupt() // an error would mean that it has stopped by itself
 		return errDeferred
 	case b.c.interp.depth == 0:
 		b.refuse = beginsBlock(in.Name)
@@ -247,8 +246,11 @@ func (b *background) refused(cmd *Command, in Input) error {
 	if cmd.Resumes {
 		return errors.New("the program runs already: interrupt stops it")
 	}
-	return target.ErrNotStopped
+	return errRuns
 }
+
+// errRuns is of a command that needs a stopped program.
+var errRuns = errors.New("the program runs: interrupt stops it")
 
 // errDeferred is of a command that runs later.
 var errDeferred = errors.New("deferred")
@@ -267,5 +269,5 @@ func (b *background) interrupt() error {
 		return errors.New("interrupt: no program runs in the background: COMMAND & has it run there")
 	}
 	b.wait()
-	return b.c.s.Interrupt()
+	return b.c.host.Interrupt()
 }

@@ -22,13 +22,3 @@ func (c *Console) answerOfMemory(in Input, data any, text func(o *screen.Output)
 func (c *Console) answerOfHeap(in Input, d *heaps.Doubts, gaps []string, data any, text func(o *screen.Output)) {
 	c.showCareful(in, data, slices.Concat(gaps, doubtTexts(d, c.out.Sizes)), text)
 }
-
-// showCareful is show with caveats.
-func (c *Console) showCareful(in Input, data any, gaps []string, text func(o *screen.Output)) {
-	if c.cfg.JSON {
-		c.out.Raw(jsonLine(in.Name, data, gaps...))
-		return
-	}
-	text(c.out)
-	c.out.Careful(gaps)
-}

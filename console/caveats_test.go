@@ -64,7 +64,7 @@ func TestCaveatsOfAnotherCapture(t *testing.T) {
 // say what makes it less sure, in text and as JSON. A new command has to be in one of
 // the lists.
 func TestCaveatsOfCommands(t *testing.T) {
-	everyCommand(commandTable(), func(full string, cmd *Command) {
+	commandTable(nil).Each(func(full string, cmd *Command) {
 		_, draws := drawn[full]
 		if not := slices.Contains(undrawn, strings.ReplaceAll(full, " ", ".")); cmd.Run != nil && draws == not {
 			t.Errorf("%s: does it print numbers drawn from a recording? %v, %v", full, draws, not)

@@ -22,19 +22,19 @@ import (
 	"hdb/values/blocktype"
 )
 
-func allocCommands() []*Command {
+func allocCommands(c *Console) []*Command {
 	return []*Command{
-		recordCommand(),
-		assertCommand(),
-		{Name: "allocs", Group: GroupAllocs, Beside: RunsBeside, Raw: true, Synopsis: "[N | all] [since MOMENT] [if CONDITION]", Short: "list recorded events, the last 20 unless told otherwise", Args: []ArgKind{ArgSince}, Run: runAllocs,
+		recordCommand(c),
+		assertCommand(c),
+		{Name: "allocs", Group: GroupAllocs, Beside: RunsBeside, Raw: true, Synopsis: "[N | all] [since MOMENT] [if CONDITION]", Short: "list recorded events, the last 20 unless told otherwise", Args: []ArgKind{ArgSince}, Run: c.does(runAllocs),
 			Long: "Each row shows the event, when and in which thread it happened, and the function that the block belongs to (see `help top`). `bt #N` and `list #N` show more of one. With `since` it lists the events after a moment, in any form that goto takes.\n\nExamples:\n  allocs\n  allocs 5 if size >= 1MiB\n  allocs since warm\n  allocs all if func(\"parse\")"},
-		{Name: "live", Group: GroupAllocs, Beside: RunsBeside, Raw: true, Synopsis: "[N | all] [since MOMENT] [if CONDITION]", Short: "list recorded blocks and mappings that were not given back, largest first", Args: []ArgKind{ArgSince}, Run: runLive,
+		{Name: "live", Group: GroupAllocs, Beside: RunsBeside, Raw: true, Synopsis: "[N | all] [since MOMENT] [if CONDITION]", Short: "list recorded blocks and mappings that were not given back, largest first", Args: []ArgKind{ArgSince}, Run: c.does(runLive),
 			Long: "With `since` it lists the blocks that were allocated after the moment, in any form that goto takes. `leaks since MOMENT` shows their stacks.\n\nBehind the blocks come the mappings that the program made itself with mmap, mremap, mprotect or sbrk and did not unmap, in whole pages. Each is of the size that is left of it. Pages that cannot be accessed (PROT_NONE) are told as reserved; mprotect that makes them accessible makes them memory. Not among them are the mappings of allocators, of the dynamic linker, and of the C library, as stacks of threads; the arenas of pymalloc are shown if the blocks in them are not recorded. `kind(mmap)` selects mappings. No number is of both: blocks lie in mappings.\n\nExamples:\n  live\n  live if kind(mmap)\n  live all if size >= 64k\n  live since warm"},
 		{Name: "alloc", Group: GroupAllocs, Synopsis: "list\nadd FUNCTION size=ARGn [ptr=RET]\nadd FUNCTION free=ARGn", Short: "list the allocator functions, or name one of your own", Args: []ArgKind{ArgSub, ArgFunction},
 			Long: "FUNCTION is what `break` takes for one: pool_get, Pool::get, Pool<int>::get(long), pool.c:get, a linkage name or *ADDRESS; and MODULE+0xOFFSET, which is how a function of a stripped file is shown. One that no library has yet stays pending.\n\nExample:\n  alloc add pool_get size=ARG2 ptr=RET",
 			Sub: []*Command{
-				{Name: "list", Short: "list the functions whose calls are events", Run: runAllocList},
-				{Name: "add", Raw: true, Synopsis: "FUNCTION size=ARGn [count=ARGn] [align=ARGn] [old=ARGn] [ptr=RET | ptr=*ARGn]\nFUNCTION free=ARGn", Short: "make calls of a function events", Args: []ArgKind{ArgFunction}, Repeat: RepeatNone, Run: runAllocAdd,
+				{Name: "list", Short: "list the functions whose calls are events", Run: c.does(runAllocList)},
+				{Name: "add", Raw: true, Synopsis: "FUNCTION size=ARGn [count=ARGn] [align=ARGn] [old=ARGn] [ptr=RET | ptr=*ARGn]\nFUNCTION free=ARGn", Short: "make calls of a function events", Args: []ArgKind{ArgFunction}, Repeat: RepeatNone, Run: c.does(runAllocAdd),
 					Long: "FUNCTION is what `break` takes for one, or MODULE+0xOFFSET; what it matches is listed. All functions of that name are meant: give the parameters for one of them. One that no library has yet stays pending. Calls that the compiler inlined are no calls: how many there are is said.\n\nARG1 is the first integer or pointer argument (`this` in a method), RET the result, *ARGn what an argument points to afterwards; a number is a constant. old= makes it a realloc.\n\nExample:\n  alloc add pool_get size=ARG2 ptr=RET\n  alloc add pool_put free=ARG2\n  alloc add app::Pool::get size=ARG2\n  alloc add libpool.so+0x1149 size=ARG1"},
 			}},
 	}
@@ -240,7 +240,7 @@ const noneLive = "no recorded block is live"
 
 // noteDoubt says when what seems to live may be gone. In JSON the object says so.
 func noteDoubt(c *Console, doubt report.Doubt) {
-	if doubt != report.NoDoubt && !c.cfg.JSON {
+	if doubt != report.NoDoubt && !c.opt.JSON {
 		c.Notify(report.DoubtText(doubt))
 	}
 }

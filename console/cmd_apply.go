@@ -59,7 +59,7 @@ func parseApplying(verb, rest string) (a applying, err error) {
 
 // run runs the command where the selection is. head prints the heading.
 func (a applying) run(ctx context.Context, c *Console, head func(o *screen.Output)) error {
-	if a.quiet || c.cfg.JSON {
+	if a.quiet || c.opt.JSON {
 		head = func(*screen.Output) {}
 	}
 	if !a.still {

@@ -21,7 +21,7 @@ func runJump(_ context.Context, c *Console, in Input) error {
 	if !inside && !c.confirm("%s is not in the function of the innermost frame. Jump anyway?", placeText(p)) {
 		return nil
 	}
-	if !c.cfg.JSON {
+	if !c.opt.JSON {
 		c.say("continuing at %s", placeText(p))
 	}
 	return reported(c, in)(c.s.Stepping.Jump(p.Addr))
@@ -46,7 +46,7 @@ func runSignal(_ context.Context, c *Console, in Input) error {
 	if len(in.Args) != 1 {
 		return errors.New("signal: a signal must follow, or 0 for none")
 	}
-	if !c.cfg.JSON {
+	if !c.opt.JSON {
 		if in.Args[0] == "0" {
 			c.say("continuing without a signal")
 		} else {

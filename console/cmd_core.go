@@ -12,12 +12,12 @@ import (
 	"hdb/session"
 )
 
-func coreCommands() []*Command {
+func coreCommands(c *Console) []*Command {
 	return []*Command{
-		{Name: "core-file", Aliases: []string{"core"}, Group: GroupFiles, Synopsis: "[FILE]", Short: "look at a core file", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: runCoreFile,
+		{Name: "core-file", Aliases: []string{"core"}, Group: GroupFiles, Synopsis: "[FILE]", Short: "look at a core file", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: c.does(runCoreFile),
 			Long: "Stacks, variables and memory are shown as of a process that is stopped; nothing of it can be run or changed. The program is the one of `file` if the core is of that, or else the one that the core names; both must have the same build ID. " +
 				"Pages of files that the core leaves out are read from the files, if they are still what was mapped. Without FILE the core is let go; `run` lets it go, too, and starts the program.\n\nExample:\n  core-file core.4711"},
-		{Name: "gcore", Aliases: []string{"generate-core-file"}, Group: GroupFiles, Synopsis: "[FILE] [--force]", Short: "write a core file of the process", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Needs: NeedLive, Run: runGcore,
+		{Name: "gcore", Aliases: []string{"generate-core-file"}, Group: GroupFiles, Synopsis: "[FILE] [--force]", Short: "write a core file of the process", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Needs: NeedLive, Run: c.does(runGcore),
 			Long: "It is what the kernel would write if the process died here: /proc/PID/coredump_filter and madvise(2) tell what of the memory is in it. Breakpoints and the probe are not. The selected thread is the first in it. Without FILE it is core.PID in hdb's working directory. A file that exists already is only replaced with --force.\n\nExample:\n  gcore stuck.core"},
 	}
 }

@@ -14,26 +14,26 @@ import (
 	"hdb/session/cpython"
 )
 
-func cythonCommands() []*Command {
+func cythonCommands(c *Console) []*Command {
 	return []*Command{
 		{Name: "cy", Group: GroupStack, Short: "extensions that Cython has made, by their source", Needs: NeedProgram,
 			Sub: []*Command{
-				{Name: "bt", Aliases: []string{"backtrace", "where"}, Synopsis: "[-a] [N | -N]", Short: "show the functions of Cython and Python that the selected thread is in", Needs: NeedMemory, Repeat: RepeatNone, Run: runCythonBacktrace,
+				{Name: "bt", Aliases: []string{"backtrace", "where"}, Synopsis: "[-a] [N | -N]", Short: "show the functions of Cython and Python that the selected thread is in", Needs: NeedMemory, Repeat: RepeatNone, Run: c.does(runCythonBacktrace),
 					Long: "Functions of C are shown that one of Cython has called by name, if `cython --gdb` tells of them. -a shows all frames but those of the interpreter, as bt does; N the innermost, -N the outermost.\n\nExamples:\n  cy bt\n  cy bt -a"},
-				{Name: "break", Aliases: []string{"b"}, Raw: true, Synopsis: "FUNCTION | MODULE:LINE [if CONDITION]", Short: "set breakpoints on functions or lines of Cython's source", Needs: NeedProgram, Repeat: RepeatNone, Run: runCythonBreak,
+				{Name: "break", Aliases: []string{"b"}, Raw: true, Synopsis: "FUNCTION | MODULE:LINE [if CONDITION]", Short: "set breakpoints on functions or lines of Cython's source", Needs: NeedProgram, Repeat: RepeatNone, Run: c.does(runCythonBreak),
 					Long: "FUNCTION is module.class.function or the last words of it; all that match get a breakpoint. It is where the first statement begins, of a generator also where it does. A module that is not loaded yet is waited for. `break` takes module.function and FILE.pyx:LINE, too.\n\nExamples:\n  cy break shop.Stock.grow\n  cy break grow if by > 100\n  cy break shop:34"},
-				{Name: "step", Aliases: []string{"s"}, Synopsis: "[N]", Short: "run to the next line of Cython's source, entering its functions", Needs: NeedLive, Resumes: true, Run: cythonStepper((*session.CythonStepping).Step),
+				{Name: "step", Aliases: []string{"s"}, Synopsis: "[N]", Short: "run to the next line of Cython's source, entering its functions", Needs: NeedLive, Resumes: true, Run: c.does(cythonStepper((*session.CythonStepping).Step)),
 					Long: "Calls go through Python where the source has no C function: the step ends in any function of Cython that is entered. A function that returns to Python ends the step in the interpreter.\n\nExample:\n  cy step"},
-				{Name: "next", Aliases: []string{"n"}, Synopsis: "[N]", Short: "run to the next line of Cython's source, over calls", Needs: NeedLive, Resumes: true, Run: cythonStepper((*session.CythonStepping).Next), Long: "Example:\n  cy next 3"},
-				{Name: "finish", Short: "run until the selected function returns to one of Cython or Python", Needs: NeedLive, Resumes: true, Run: runCythonFinish, Long: "What it has returned is shown, an object as py print shows it.\n\nExample:\n  cy finish"},
-				{Name: "up", Synopsis: "[N]", Short: "select the function of Cython or Python that called this one", Needs: NeedMemory, Run: cythonMover(1), Long: "Example:\n  cy up"},
-				{Name: "down", Synopsis: "[N]", Short: "select the function of Cython or Python called by this one", Needs: NeedMemory, Run: cythonMover(-1), Long: "Example:\n  cy down"},
-				{Name: "list", Raw: true, Synopsis: "[LINES]", Short: "show the source of the selected function of Cython", Needs: NeedMemory, Run: runCythonList,
+				{Name: "next", Aliases: []string{"n"}, Synopsis: "[N]", Short: "run to the next line of Cython's source, over calls", Needs: NeedLive, Resumes: true, Run: c.does(cythonStepper((*session.CythonStepping).Next)), Long: "Example:\n  cy next 3"},
+				{Name: "finish", Short: "run until the selected function returns to one of Cython or Python", Needs: NeedLive, Resumes: true, Run: c.does(runCythonFinish), Long: "What it has returned is shown, an object as py print shows it.\n\nExample:\n  cy finish"},
+				{Name: "up", Synopsis: "[N]", Short: "select the function of Cython or Python that called this one", Needs: NeedMemory, Run: c.does(cythonMover(1)), Long: "Example:\n  cy up"},
+				{Name: "down", Synopsis: "[N]", Short: "select the function of Cython or Python called by this one", Needs: NeedMemory, Run: c.does(cythonMover(-1)), Long: "Example:\n  cy down"},
+				{Name: "list", Raw: true, Synopsis: "[LINES]", Short: "show the source of the selected function of Cython", Needs: NeedMemory, Run: c.does(runCythonList),
 					Long: "LINES as list takes them.\n\nExamples:\n  cy list\n  cy list 10,20"},
-				{Name: "locals", Short: "show the variables of the selected function of Cython", Needs: NeedMemory, Repeat: RepeatNone, Run: runCythonLocals,
+				{Name: "locals", Short: "show the variables of the selected function of Cython", Needs: NeedMemory, Repeat: RepeatNone, Run: c.does(runCythonLocals),
 					Long: "Those of C by debug information, objects as py locals shows them, with the attributes of C that their classes have. Variables that are shared with functions around are among them. Of a variable of C whose declaration is not behind, `cython --gdb` tells that it may have no value yet.\n\nExample:\n  cy locals"},
-				{Name: "globals", Short: "show the variables of the module of the selected function of Cython", Needs: NeedMemory, Repeat: RepeatNone, Run: runCythonGlobals, Long: "Example:\n  cy globals"},
-				{Name: "print", Aliases: []string{"p"}, Raw: true, Synopsis: "EXPR", Short: "show a value of the selected function of Cython", Needs: NeedMemory, Repeat: RepeatSame, Run: runCythonPrint,
+				{Name: "globals", Short: "show the variables of the module of the selected function of Cython", Needs: NeedMemory, Repeat: RepeatNone, Run: c.does(runCythonGlobals), Long: "Example:\n  cy globals"},
+				{Name: "print", Aliases: []string{"p"}, Raw: true, Synopsis: "EXPR", Short: "show a value of the selected function of Cython", Needs: NeedMemory, Repeat: RepeatSame, Run: c.does(runCythonPrint),
 					Long: "EXPR begins with a name of the function, of its module or of the built-in ones. Attributes that a cdef class has in C are read, others, elements and len() as py print reads them. What else C can compute of names of the source is computed: `total * 2`. Nothing runs in the process.\n\nExamples:\n  cy print self.count\n  cy print stocks[0]\n  cy print by + 1"},
 			}},
 	}

@@ -11,17 +11,17 @@ import (
 	"hdb/query"
 )
 
-func dataCommands() []*Command {
+func dataCommands(c *Console) []*Command {
 	return []*Command{
-		{Name: "list", Aliases: []string{"l", "ls"}, Group: GroupData, Raw: true, Args: []ArgKind{ArgLocation}, Repeat: RepeatNext, Needs: NeedProgram, Run: runList,
+		{Name: "list", Aliases: []string{"l", "ls"}, Group: GroupData, Raw: true, Args: []ArgKind{ArgLocation}, Repeat: RepeatNext, Needs: NeedProgram, Run: c.does(runList),
 			Synopsis: "[-cost]\n-\n[-cost] N\n[-cost] A,B\n[-cost] [FILE:]FUNCTION\n[-cost] FILE:LINE\n[-cost] -function NAME | -line N | -source FILE -line N\n[-cost] *ADDRESS\n[-cost] #EVENT", Short: "show source lines",
 			Long: "Alone it shows the lines around where the selected frame is, then the lines after those; `list -` goes back. The arrow => marks the frame's line. `set listsize` says how many lines.\n\n" +
 				"-cost puts before each line the bytes and calls of the recorded allocations whose innermost line of the user's code it is. What inlined functions allocate counts for their lines and for the line of the call, once for each.\n\n" +
 				"Examples:\n  list\n  list 120\n  list 100,140\n  list Index::read_page\n  list index.cc:188\n  list -source index.cc -line 188\n  list #4711\n  list -cost Index::read_page"},
-		{Name: "x", Group: GroupData, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[/NFU] [ADDRESS]", Short: "show memory", Repeat: RepeatNext, Needs: NeedMemory, Run: runExamine,
+		{Name: "x", Group: GroupData, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[/NFU] [ADDRESS]", Short: "show memory", Repeat: RepeatNext, Needs: NeedMemory, Run: c.does(runExamine),
 			Long: "N is how many, -N as many before ADDRESS; F is x (hexadecimal), d, u, o, t (binary), a (address with its symbol), c, f, s (string) or i (instruction); U is b, h, w or g for 1, 2, 4 or 8 bytes. " +
 				"ADDRESS is a number, $register or symbol, with + and -. An empty line goes on behind what was shown, or before it.\n\nExamples:\n  x/4xg $rsp\n  x/s 0x55555578a2c0\n  x/5i $pc\n  x/-5i $pc"},
-		{Name: "directory", Aliases: []string{"dir"}, Group: GroupData, Synopsis: "[DIRECTORY...]", Short: "look for sources in more directories, or in no others", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: runDirectory,
+		{Name: "directory", Aliases: []string{"dir"}, Group: GroupData, Synopsis: "[DIRECTORY...]", Short: "look for sources in more directories, or in no others", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: c.does(runDirectory),
 			Long: "Example:\n  directory /home/me/src"},
 	}
 }

@@ -16,8 +16,8 @@ func startDebuginfod(c *Console) {
 	if c.s == nil {
 		return
 	}
-	cfg := debuginfod.FromEnv(c.cfg.Getenv)
-	cfg.UserAgent = "hdb/" + c.cfg.Version
+	cfg := debuginfod.FromEnv(c.opt.Getenv)
+	cfg.UserAgent = "hdb/" + c.opt.Version
 	c.s.Names().Debuginfod.Configure(cfg, !c.interactive())
 	if c.interactive() && len(cfg.URLs) > 0 {
 		c.s.Symbols.SetDebuginfod(names.DebuginfodAsk)

@@ -13,9 +13,9 @@ import (
 	"hdb/names"
 )
 
-func codeCommands() []*Command {
+func codeCommands(c *Console) []*Command {
 	return []*Command{
-		{Name: "disassemble", Aliases: []string{"disas", "disass"}, Group: GroupData, Raw: true, Args: []ArgKind{ArgFunction}, Repeat: RepeatNone, Needs: NeedProgram, Run: runDisassemble,
+		{Name: "disassemble", Aliases: []string{"disas", "disass"}, Group: GroupData, Raw: true, Args: []ArgKind{ArgFunction}, Repeat: RepeatNone, Needs: NeedProgram, Run: c.does(runDisassemble),
 			Synopsis: "[/srm] [FUNCTION | ADDRESS]\n[/srm] FROM,TO\n[/srm] FROM,+LENGTH", Short: "show the instructions of a function or of a range of addresses",
 			Long: "Alone it is the function of the selected frame, with the arrow => at the frame's PC; behind ADDRESS the function around it. Numbers like <+12> are distances from the function's entry. " +
 				"/s puts source lines between, in the order of the addresses, /m in the order of the lines. /r shows the bytes of each instruction. Before the program runs the code is read from its file.\n\n" +

@@ -16,7 +16,7 @@ type Doctor struct {
 
 // PrintDoctor prints it: names as `info symbols` does, then the machine.
 func PrintDoctor(w io.Writer, d Doctor, asJSON bool) error {
-	c := &Console{cfg: Config{JSON: asJSON}, out: &screen.Output{W: w}}
+	c := printing(Options{Out: w, JSON: asJSON})
 	v := doctorView{Machine: viewMachine(d.Machine)}
 	var gaps []string
 	if d.Names != nil {

@@ -20,7 +20,7 @@ import (
 	"hdb/session"
 )
 
-func exportCommand() *Command {
+func exportCommand(c *Console) *Command {
 	cmd := &Command{
 		Name: "export", Group: GroupFiles, Beside: RunsBeside, Synopsis: "FORMAT [FILE] [--measure MEASURE] [--lines] [--threads] [--thread NAME|TID] [--from MOMENT] [--to MOMENT] [--root DIR] [--force]", Short: "write what was recorded in a format of other tools", Args: []ArgKind{ArgSub},
 		Long: "It counts up to the moment. Without FILE the result stands beside the capture, or is PROGRAM.PID with the format's ending. FILE - prints a format that is text. A file that exists already is only replaced with --force; parquet adds to a directory.\n\n" +
@@ -30,7 +30,7 @@ func exportCommand() *Command {
 		cmd.Sub = append(cmd.Sub, &Command{
 			Name: f.Name, Synopsis: "[FILE] [--measure MEASURE] " + placed(f) + partly(f) + "[--root DIR] [--force]", Short: f.Short, Args: []ArgKind{ArgFile}, Repeat: RepeatNone,
 			Long: fmt.Sprintf("Example:\n  export %s heap%s", f.Name, f.Extension),
-			Run:  func(ctx context.Context, c *Console, in Input) error { return runExport(ctx, c, in, f.Name) },
+			Run:  c.does(func(ctx context.Context, c *Console, in Input) error { return runExport(ctx, c, in, f.Name) }),
 		})
 	}
 	return cmd

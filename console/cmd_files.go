@@ -18,18 +18,18 @@ import (
 	"hdb/symbols"
 )
 
-func fileCommands() []*Command {
+func fileCommands(c *Console) []*Command {
 	return []*Command{
-		{Name: "file", Aliases: []string{"exec-file"}, Group: GroupFiles, Synopsis: "PROGRAM", Short: "choose the program to run", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: runFile,
+		{Name: "file", Aliases: []string{"exec-file"}, Group: GroupFiles, Synopsis: "PROGRAM", Short: "choose the program to run", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: c.does(runFile),
 			Long: "A name without a slash is looked for in the working directory and then in PATH.\n\nExample:\n  file ./server"},
-		{Name: "cd", Group: GroupFiles, Synopsis: "[DIRECTORY]", Short: "change the working directory of hdb, and of programs that it starts", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: runCd,
+		{Name: "cd", Group: GroupFiles, Synopsis: "[DIRECTORY]", Short: "change the working directory of hdb, and of programs that it starts", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: c.does(runCd),
 			Long: "Without DIRECTORY it is the home directory. `set cwd` is about the programs alone.\n\nExample:\n  cd build"},
-		{Name: "pwd", Group: GroupFiles, Short: "tell the working directory", Repeat: RepeatNone, Run: runPwd},
-		{Name: "save", Group: GroupFiles, Synopsis: "FILE [--force]\nbreakpoints FILE [--force]", Short: "write what was recorded and the stops to a capture, or the stops as commands", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: runSave,
+		{Name: "pwd", Group: GroupFiles, Short: "tell the working directory", Repeat: RepeatNone, Run: c.does(runPwd)},
+		{Name: "save", Group: GroupFiles, Synopsis: "FILE [--force]\nbreakpoints FILE [--force]", Short: "write what was recorded and the stops to a capture, or the stops as commands", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: c.does(runSave),
 			Long: "The capture keeps stacks, modules with their build IDs, resolved names and the source lines they need, so that it opens where neither the program nor its source is. A file that exists already is only replaced with --force.\n\nWith `breakpoints` FILE is for `source`: it has the commands that make the numbered stops again, with conditions, counts and commands, and what handle and skip were told. Watchpoints are left out where it is read without a process.\n\nExamples:\n  save big-pages.hdb\n  save breakpoints stops.hdb"},
-		{Name: "open", Group: GroupFiles, Synopsis: "CAPTURE", Short: "look at a capture", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: runOpen,
+		{Name: "open", Group: GroupFiles, Synopsis: "CAPTURE", Short: "look at a capture", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: c.does(runOpen),
 			Long: "allocs, live, top, bt, list, frame, goto and info work on it as on a process.\n\nBeside a process it is looked at in an hdb of its own, which `quit` leaves: the process stands as it stood. A script, which has no terminal, compares by `diff CAPTURE`, or asks by `shell hdb VERB CAPTURE`.\n\nExample:\n  open big-pages.hdb"},
-		exportCommand(),
+		exportCommand(c),
 	}
 }
 
@@ -77,7 +77,7 @@ func (c *Console) Load(path string) error {
 	if _, err := c.s.Load(path); err != nil {
 		return err
 	}
-	if !c.cfg.Quiet {
+	if !c.opt.Quiet {
 		p, _ := c.s.Program()
 		c.Notify(screen.ShortPath(p.Path) + ": " + debugText(p))
 	}

@@ -10,9 +10,9 @@ import (
 )
 
 // collectionCommands are about the garbage of Go programs.
-func collectionCommands() []*Command {
+func collectionCommands(c *Console) []*Command {
 	return []*Command{
-		{Name: "gc", Group: GroupAllocs, Beside: RunsBeside, Resumes: true, Short: "have a Go program collect its garbage", Needs: NeedLive, Repeat: RepeatNone, Run: runCollect,
+		{Name: "gc", Group: GroupAllocs, Beside: RunsBeside, Resumes: true, Short: "have a Go program collect its garbage", Needs: NeedLive, Repeat: RepeatNone, Run: c.does(runCollect),
 			Long: "One of the program's goroutines is made to call runtime.GC, by the way that its runtime has for debuggers. All threads run meanwhile, and pass breakpoints. At a stop in the program's own code the selected thread makes the call, and stands where it stood when that has returned; elsewhere, as after attach, it is the first goroutine that comes by such a place, and the program has gone on. If none does, as in a server that waits, or if the program has no runtime.GC, the runtime is made to collect by itself, as it does two minutes after its last collection. A program that runs in the background (`continue &`) runs on.\n\nIt tells how many objects the heap has now, and how many fewer that is than before; what was allocated meanwhile is among those that live, and what a register of the goroutine may point to is kept. Blocks of under 16 bytes without pointers count together. Memory that finalizers or cleanups keep is collected by the second gc. If hdb is killed, the program goes on, and the collection is made all the same.\n\nExample:\n  gc"},
 	}
 }

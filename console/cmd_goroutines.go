@@ -29,10 +29,10 @@ const goroutinesLong = "Goroutines are read from the structures of Go's runtime,
 	"-with keeps goroutines with TEXT in the status or in the name or file of one of these functions. -system adds the runtime's own goroutines. `-group` counts those that are alike, with the bytes of their stacks: of the go statement that made them, of their functions, of the line where they are, or of the status. Where a group differs in the rest, the most frequent is shown, and how many others there are.\n\n" +
 	"Examples:\n  goroutines\n  goroutines -waiting -with net/http\n  goroutines -group creator\n  goroutines -group where -with \"chan send\" 5"
 
-func goroutineCommands() []*Command {
+func goroutineCommands(c *Console) []*Command {
 	return []*Command{
-		{Name: "goroutines", Aliases: []string{"grs"}, Group: GroupStack, Synopsis: goroutinesSynopsis, Short: "list the goroutines of a Go program, or group them", Needs: NeedMemory, Repeat: RepeatNone, Run: runGoroutines, Long: goroutinesLong},
-		{Name: "goroutine", Aliases: []string{"gr"}, Group: GroupStack, Raw: true, Direct: true, Synopsis: "[N [COMMAND]]", Short: "show the selected goroutine, or select one", Needs: NeedMemory, Repeat: RepeatNone, Run: runGoroutine,
+		{Name: "goroutines", Aliases: []string{"grs"}, Group: GroupStack, Synopsis: goroutinesSynopsis, Short: "list the goroutines of a Go program, or group them", Needs: NeedMemory, Repeat: RepeatNone, Run: c.does(runGoroutines), Long: goroutinesLong},
+		{Name: "goroutine", Aliases: []string{"gr"}, Group: GroupStack, Raw: true, Direct: true, Synopsis: "[N [COMMAND]]", Short: "show the selected goroutine, or select one", Needs: NeedMemory, Repeat: RepeatNone, Run: c.does(runGoroutine),
 			Long: "bt, up, down, frame, print and list are about the goroutine until another one or a thread is selected, or the program runs. Of one that does not run the registers are known that Go keeps: pc, sp, and bp. With a command, it runs with that goroutine selected, and the selection stays.\n\nExamples:\n  goroutine 17\n  goroutine 17 bt\n  goroutine"},
 	}
 }

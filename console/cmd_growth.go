@@ -22,8 +22,8 @@ import (
 // diffPers are what the rows of diff can stand for.
 var diffPers = []string{"function", "line", "module", "stack"}
 
-func diffCommand() *Command {
-	return &Command{Name: "diff", Group: GroupAllocs, Beside: RunsBeside, Synopsis: "MOMENT [MOMENT] [per function|line|module]\nMOMENT [MOMENT] per stack [N]\nFILE.hdb [per ...]", Short: "compare what is live at two moments, or in another capture", Args: []ArgKind{ArgMomentOrFile}, Repeat: RepeatNone, Run: runDiff,
+func diffCommand(c *Console) *Command {
+	return &Command{Name: "diff", Group: GroupAllocs, Beside: RunsBeside, Synopsis: "MOMENT [MOMENT] [per function|line|module]\nMOMENT [MOMENT] per stack [N]\nFILE.hdb [per ...]", Short: "compare what is live at two moments, or in another capture", Args: []ArgKind{ArgMomentOrFile}, Repeat: RepeatNone, Run: c.does(runDiff),
 		Long: "It compares with the current moment unless a second one is given. A moment has any form that goto takes. The end of another capture is compared with the current moment. Between two moments of one recording each change is also shown per second, counting the time in which nothing was allocated.\n\n" +
 			"A function is shown with its line that changed most. Lines of two builds are not compared: a function that allocated at several has none.\n\n" +
 			"`per stack` shows the N stacks that grew most, 5 by default. Stacks of two captures are the same if their functions and lines are.\n\n`leaks since MOMENT` counts the blocks that were allocated after the moment only.\n\nExamples:\n  diff warm\n  diff 10% 90%\n  diff warm end per stack\n  diff yesterday.hdb per line"}

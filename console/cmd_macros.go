@@ -10,21 +10,21 @@ import (
 	"hdb/symbols"
 )
 
-func macroCommands() []*Command {
+func macroCommands(c *Console) []*Command {
 	return []*Command{
 		{Name: "macro", Group: GroupData, Short: "expand macros of the preprocessor", Sub: []*Command{
-			{Name: "expand", Aliases: []string{"exp"}, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "EXPRESSION", Short: "show an expression with its macros expanded", Needs: NeedProgram, Run: runMacroExpand, Repeat: RepeatNone,
+			{Name: "expand", Aliases: []string{"exp"}, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "EXPRESSION", Short: "show an expression with its macros expanded", Needs: NeedProgram, Run: c.does(runMacroExpand), Repeat: RepeatNone,
 				Long: "The macros are those that hold at the line of the selected frame, or without a process in main. print, conditions and all other expressions expand them, too. A compiler writes macros to the debug information with -g3.\n\nExample:\n  macro expand MAX(a, 5)"},
 		}},
 	}
 }
 
 // macroInfos are the words behind info.
-func macroInfos() []*Command {
+func macroInfos(c *Console) []*Command {
 	return []*Command{
-		{Name: "macro", Args: []ArgKind{ArgWord}, Synopsis: "NAME", Short: "show the definition of a macro, and where it is", Needs: NeedProgram, Run: infoMacro, Repeat: RepeatNone,
+		{Name: "macro", Args: []ArgKind{ArgWord}, Synopsis: "NAME", Short: "show the definition of a macro, and where it is", Needs: NeedProgram, Run: c.does(infoMacro), Repeat: RepeatNone,
 			Long: "It is the one that holds at the line of the selected frame, or without a process in main. A compiler writes macros to the debug information with -g3.\n\nExample:\n  info macro MAX_ITEMS"},
-		{Name: "macros", Short: "list the macros that hold at the line of the selected frame", Needs: NeedProgram, Run: infoMacros, Repeat: RepeatNone},
+		{Name: "macros", Short: "list the macros that hold at the line of the selected frame", Needs: NeedProgram, Run: c.does(infoMacros), Repeat: RepeatNone},
 	}
 }
 

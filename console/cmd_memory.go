@@ -16,15 +16,15 @@ import (
 	"hdb/internal/regular"
 )
 
-func memoryCommands() []*Command {
+func memoryCommands(c *Console) []*Command {
 	return []*Command{
-		{Name: "find", Group: GroupData, Direct: true, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[/SIZE MAX] START, +LENGTH|END, VALUE... | -live [/SIZE MAX] VALUE... | -type [/MAX] TYPE", Short: "look for bytes in memory", Needs: NeedMemory, Repeat: RepeatNone, Run: runFind,
+		{Name: "find", Group: GroupData, Direct: true, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[/SIZE MAX] START, +LENGTH|END, VALUE... | -live [/SIZE MAX] VALUE... | -type [/MAX] TYPE", Short: "look for bytes in memory", Needs: NeedMemory, Repeat: RepeatNone, Run: c.does(runFind),
 			Long: "VALUE is a number, a text or another value; a number has the bytes of its type, or by SIZE b, h, w or g 1, 2, 4 or 8. A text ends with a NUL byte: 'a', 'b' are characters alone. END is the last byte that is searched. MAX is how many places are enough, 10000 without it. $_ is the last place, $numfound how many there are.\n\n-live looks in the blocks of the heap: those that are recorded as live, and those that a walk of glibc's heap finds. A text is found within another, too. For each place it tells the block, where in it, the member there if the type is known, and who allocated it. -type lists the blocks of a type, by the names that top per type has. They list at most MAX, 20 without it.\n\nExamples:\n  find buffer, +sizeof(buffer), \"key\"\n  find/g $rsp, +4096, pointer\n  find /1b &table[0], &table[99], 0xff\n  find -live \"alice@\"\n  find -type Node"},
-		{Name: "dump", Group: GroupFiles, Raw: true, Synopsis: "[binary] memory FILE START END | value FILE EXPRESSION", Short: "write memory or a value into a file", Repeat: RepeatNone, Run: dumper(replaceFile),
+		{Name: "dump", Group: GroupFiles, Raw: true, Synopsis: "[binary] memory FILE START END | value FILE EXPRESSION", Short: "write memory or a value into a file", Repeat: RepeatNone, Run: c.does(dumper(replaceFile)),
 			Long: "The bytes are written as they are. END is behind the last byte. A file that exists is replaced, as by gdb.\n\nExamples:\n  dump memory heap.bin block block+4096\n  dump value header.bin *header"},
-		{Name: "append", Group: GroupFiles, Raw: true, Synopsis: "[binary] memory FILE START END | value FILE EXPRESSION", Short: "write memory or a value behind what a file has", Repeat: RepeatNone, Run: dumper(appendFile),
+		{Name: "append", Group: GroupFiles, Raw: true, Synopsis: "[binary] memory FILE START END | value FILE EXPRESSION", Short: "write memory or a value behind what a file has", Repeat: RepeatNone, Run: c.does(dumper(appendFile)),
 			Long: "Example:\n  append value samples.bin sample"},
-		{Name: "restore", Group: GroupFiles, Raw: true, Args: []ArgKind{ArgFile}, Synopsis: "FILE binary ADDRESS [START [END]]", Short: "write a file's bytes into memory", Needs: NeedLive, Repeat: RepeatNone, Run: runRestore,
+		{Name: "restore", Group: GroupFiles, Raw: true, Args: []ArgKind{ArgFile}, Synopsis: "FILE binary ADDRESS [START [END]]", Short: "write a file's bytes into memory", Needs: NeedLive, Repeat: RepeatNone, Run: c.does(runRestore),
 			Long: "START and END are places in the file; byte START comes to ADDRESS+START, as in gdb.\n\nExample:\n  restore header.bin binary header"},
 	}
 }

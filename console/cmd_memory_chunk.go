@@ -14,11 +14,11 @@ import (
 	"hdb/session/heaps"
 )
 
-func chunkCommands() []*Command {
+func chunkCommands(c *Console) []*Command {
 	return []*Command{
-		{Name: "chunk", Group: GroupAllocs, Raw: true, Args: []ArgKind{ArgExpression}, Needs: NeedMemory, Synopsis: "ADDRESS", Short: "decode the header of the malloc chunk that an address lies in", Repeat: RepeatNone, Run: runChunk,
+		{Name: "chunk", Group: GroupAllocs, Raw: true, Args: []ArgKind{ArgExpression}, Needs: NeedMemory, Synopsis: "ADDRESS", Short: "decode the header of the malloc chunk that an address lies in", Repeat: RepeatNone, Run: c.does(runChunk),
 			Long: "The fields are those of struct malloc_chunk of glibc. The chunks in front of it and behind it are shown, with who made their blocks, if that is recorded. Of jemalloc it is the region of a slab, or the extent.\n\nExamples:\n  chunk 0x55555578a2c0\n  chunk list->head"},
-		{Name: "fragmentation", Group: GroupAllocs, Needs: NeedMemory, Synopsis: "[N]", Args: []ArgKind{ArgWord}, Short: "tell where the memory of malloc goes that the program did not ask for", Repeat: RepeatNone, Run: runFragmentation,
+		{Name: "fragmentation", Group: GroupAllocs, Needs: NeedMemory, Synopsis: "[N]", Args: []ArgKind{ArgWord}, Short: "tell where the memory of malloc goes that the program did not ask for", Repeat: RepeatNone, Run: c.does(runFragmentation),
 			Long: "Usable are the bytes of blocks, as malloc_usable_size(3) says. With a recording it also shows what of them the program asked for, and the functions whose blocks have most that they did not ask for: at most N, 10 by default. Blocks from before the recording are counted apart. It is jemalloc's memory where the program uses no other malloc.\n\nExample:\n  fragmentation 5"},
 	}
 }

@@ -13,13 +13,13 @@ import (
 	"hdb/session/heaps"
 )
 
-func mallocCommands() []*Command {
+func mallocCommands(c *Console) []*Command {
 	return []*Command{
-		{Name: "heap", Group: GroupAllocs, Needs: NeedMemory, Short: "sum up what malloc has, and whether it is damaged", Repeat: RepeatNone, Run: runMallocHeap,
+		{Name: "heap", Group: GroupAllocs, Needs: NeedMemory, Short: "sum up what malloc has, and whether it is damaged", Repeat: RepeatNone, Run: c.does(runMallocHeap),
 			Long: "It is read from the structures of glibc's malloc (2.31 to 2.43), without a recording and without debug information of the C library. Nothing runs in the process, and no page is touched that the process has not touched.\n\nSizes are those of chunks, with 8 bytes more than the program can use of each: what is used, cached, free and at the top adds up to what the kernel gave. Cached chunks were freed, but are kept for the next allocation of their size: by the tcache of a thread, or in a fastbin. The top is the end of an arena, which was not cut up yet.\n\nA damaged heap is told by the field that is wrong, what stands there and what would be right, and who made the blocks around it, if they are recorded: who writes behind the end of a block damages the size of the next chunk.\n\nThe heap of jemalloc (5.2.0 to 5.3.1) is read, too, if the program has one. Of an arena it tells the bytes of its active extents, and what is used of them, in the tcache of a thread, and free in slabs; and those of extents that it keeps: dirty ones as they were, muzzy ones whose pages the kernel may take, and retained ones without pages.\n\nExample:\n  heap"},
-		{Name: "arenas", Group: GroupAllocs, Needs: NeedMemory, Short: "list the arenas of malloc", Repeat: RepeatNone, Run: runMallocArenas,
+		{Name: "arenas", Group: GroupAllocs, Needs: NeedMemory, Short: "list the arenas of malloc", Repeat: RepeatNone, Run: c.does(runMallocArenas),
 			Long: "Threads that allocate at the same time use different arenas, at most eight for each processor (MALLOC_ARENA_MAX). An arena other than the main one has heaps of up to 64 MiB. Those of jemalloc are listed as by heap.\n\nExample:\n  arenas"},
-		{Name: "bins", Group: GroupAllocs, Needs: NeedMemory, Synopsis: "[ARENA]", Args: []ArgKind{ArgWord}, Short: "list the free chunks of malloc by the lists that have them, or jemalloc's size classes", Repeat: RepeatNone, Run: runMallocBins,
+		{Name: "bins", Group: GroupAllocs, Needs: NeedMemory, Synopsis: "[ARENA]", Args: []ArgKind{ArgWord}, Short: "list the free chunks of malloc by the lists that have them, or jemalloc's size classes", Repeat: RepeatNone, Run: c.does(runMallocBins),
 			Long: "ARENA is a number of arenas; without it the bins of all arenas are listed, and the tcaches of all threads. With jemalloc it lists the size classes with their regions: used, in tcaches, free in slabs.\n\nExamples:\n  bins\n  bins 0"},
 	}
 }

@@ -14,13 +14,13 @@ import (
 	"hdb/session/heaps"
 )
 
-func refsCommands() []*Command {
+func refsCommands(c *Console) []*Command {
 	return []*Command{
-		{Name: "refs", Group: GroupAllocs, Raw: true, Args: []ArgKind{ArgExpression}, Needs: NeedMemory, Synopsis: "[-path] ADDRESS [N | all]", Short: "tell who points into a block", Repeat: RepeatNone, Run: runRefs,
+		{Name: "refs", Group: GroupAllocs, Raw: true, Args: []ArgKind{ArgExpression}, Needs: NeedMemory, Synopsis: "[-path] ADDRESS [N | all]", Short: "tell who points into a block", Repeat: RepeatNone, Run: c.does(runRefs),
 			Long: "It lists the words that point into the block around the address: global variables, slots of stacks with frame and variable, registers, thread-local variables, and other blocks with the member that points. In Go programs it also lists stacks of goroutines and finalizers, and tells which words the collector does not see. -path shows a shortest way from a root to the block, of Go from the stack of a goroutine only if no other root is near: any word counts there. At most N holders are listed, 20 by default.\n\nTypes of blocks are those of top per type; where those are not known, \"perhaps\" marks the type of a pointer to the block. Stale words count: a slot of a stack that is not used any more, or padding, may hold an old address.\n\nExamples:\n  refs 0x55555578a2c8\n  refs list->head\n  refs -path entry"},
-		{Name: "reach", Group: GroupAllocs, Raw: true, Args: []ArgKind{ArgExpression}, Needs: NeedMemory, Synopsis: "ADDRESS", Short: "tell what a block keeps alive", Repeat: RepeatNone, Run: runReach,
+		{Name: "reach", Group: GroupAllocs, Raw: true, Args: []ArgKind{ArgExpression}, Needs: NeedMemory, Synopsis: "ADDRESS", Short: "tell what a block keeps alive", Repeat: RepeatNone, Run: c.does(runReach),
 			Long: "That is the block and what can be reached only through it: what would be lost if nothing pointed to the block any more. Lost blocks hold nothing that the program can reach; a line tells how much they lead to as well.\n\nExample:\n  reach cache->index"},
-		{Name: "why", Group: GroupAllocs, Raw: true, Args: []ArgKind{ArgExpression}, Needs: NeedMemory, Synopsis: "ADDRESS", Short: "tell on one screen what a block is, who made it and who holds it", Repeat: RepeatNone, Run: runWhy,
+		{Name: "why", Group: GroupAllocs, Raw: true, Args: []ArgKind{ArgExpression}, Needs: NeedMemory, Synopsis: "ADDRESS", Short: "tell on one screen what a block is, who made it and who holds it", Repeat: RepeatNone, Run: c.does(runWhy),
 			Long: "`history ADDRESS` lists all recorded events about it, refs all holders.\n\nExample:\n  why entry"},
 	}
 }

@@ -13,11 +13,11 @@ import (
 	"hdb/session/cpython"
 )
 
-func pythonBlockCommands() []*Command {
+func pythonBlockCommands(c *Console) []*Command {
 	return []*Command{
-		{Name: "block", Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "ADDRESS", Short: "tell what an address is to CPython's allocators", Needs: NeedObjects, Repeat: RepeatNone, Run: runPythonBlock,
+		{Name: "block", Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "ADDRESS", Short: "tell what an address is to CPython's allocators", Needs: NeedObjects, Repeat: RepeatNone, Run: c.does(runPythonBlock),
 			Long: "Its block, whether that is in use, its pool and arena; with PYTHONMALLOC=debug how many bytes were asked for, of which domain, and what was written beyond them; and the recorded event that made it.\n\nExample:\n  py block 0x7ffff7a01c30"},
-		{Name: "check", Short: "look for blocks of CPython that were written beyond their bounds", Needs: NeedObjects, Repeat: RepeatNone, Run: runPythonCheck,
+		{Name: "check", Short: "look for blocks of CPython that were written beyond their bounds", Needs: NeedObjects, Repeat: RepeatNone, Run: c.does(runPythonCheck),
 			Long: "With PYTHONMALLOC=debug or -X dev all blocks of pools are looked at, and of the larger ones those that `record start --python-allocators` has recorded. Without, it is only the lists of free blocks, which a block that is written to after it was given back destroys.\n\nExample:\n  py check"},
 	}
 }

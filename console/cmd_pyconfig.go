@@ -11,8 +11,8 @@ import (
 	"hdb/session/cpython"
 )
 
-func pythonConfigCommand() *Command {
-	return &Command{Name: "config", Short: "show how CPython was built and started", Needs: NeedObjects, Repeat: RepeatNone, Run: runPythonConfig,
+func pythonConfigCommand(c *Console) *Command {
+	return &Command{Name: "config", Short: "show how CPython was built and started", Needs: NeedObjects, Repeat: RepeatNone, Run: c.does(runPythonConfig),
 		Long: "Its version and build, the allocators of its domains, executable, arguments, sys.path and the flags that are set. All is read from memory: nothing runs in the process. Functions of allocators have names where the file has symbols.\n\nExample:\n  py config"}
 }
 

@@ -16,15 +16,15 @@ import (
 	"hdb/session/cpython"
 )
 
-func pymallocCommands() []*Command {
+func pymallocCommands(c *Console) []*Command {
 	return append([]*Command{
-		{Name: "stats", Short: "show what CPython's allocator of small blocks has", Needs: NeedObjects, Repeat: RepeatNone, Run: runPythonStats,
+		{Name: "stats", Short: "show what CPython's allocator of small blocks has", Needs: NeedObjects, Repeat: RepeatNone, Run: c.does(runPythonStats),
 			Long: "The figures of sys._debugmallocstats(), read from memory: of each size class its pools and blocks, and what the arenas are used for. Nothing runs in the process.\n\nExample:\n  py stats"},
-		{Name: "arenas", Short: "list the arenas of CPython's allocator, the emptiest first", Needs: NeedObjects, Repeat: RepeatNone, Run: runPythonArenas,
+		{Name: "arenas", Short: "list the arenas of CPython's allocator, the emptiest first", Needs: NeedObjects, Repeat: RepeatNone, Run: c.does(runPythonArenas),
 			Long: "An arena is given back when all its pools are free: one with few blocks in use is kept alive by these. `py pools ARENA` shows them.\n\nExample:\n  py arenas"},
-		{Name: "pools", Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[CLASS | ADDRESS]", Short: "list the pools of CPython's allocator, the emptiest first", Needs: NeedObjects, Repeat: RepeatNone, Run: runPythonPools,
+		{Name: "pools", Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[CLASS | ADDRESS]", Short: "list the pools of CPython's allocator, the emptiest first", Needs: NeedObjects, Repeat: RepeatNone, Run: c.does(runPythonPools),
 			Long: "Pools that are full are counted only. CLASS is a number of py stats, ADDRESS lies in an arena, whose pools are shown then. Without either all pools are listed.\n\nExamples:\n  py pools 3\n  py pools 0x7ffff7a00000"},
-	}, append(pythonBlockCommands(), pythonConfigCommand())...)
+	}, append(pythonBlockCommands(c), pythonConfigCommand(c))...)
 }
 
 // pythonHeaps are the heaps of the process. Why others cannot be read is said before.

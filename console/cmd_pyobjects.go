@@ -15,15 +15,15 @@ import (
 	"hdb/python/objects"
 )
 
-func pythonObjectCommands() []*Command {
+func pythonObjectCommands(c *Console) []*Command {
 	return []*Command{
-		{Name: "types", Synopsis: "[REGEXP] [N]", Short: "count the objects of Python by their types", Needs: NeedObjects, Repeat: RepeatNone, Run: runPythonTypes,
+		{Name: "types", Synopsis: "[REGEXP] [N]", Short: "count the objects of Python by their types", Needs: NeedObjects, Repeat: RepeatNone, Run: c.does(runPythonTypes),
 			Long: "Those that the garbage collector knows and those that they and the frames of threads refer to, with the bytes that sys.getsizeof tells of them; the types with most bytes first, N of them or 20. REGEXP picks types by their names. " +
 				"Those to which no reference leads are found in the pools of the allocator of small objects, and marked as unreached: C code has them, or a count of references was forgotten.\n\nExamples:\n  py types\n  py types ^app\\. 50"},
-		{Name: "refs", Raw: true, Synopsis: "[-path] OBJECT", Short: "show who refers to an object of Python", Needs: NeedObjects, Repeat: RepeatNone, Run: runPythonReferrers,
+		{Name: "refs", Raw: true, Synopsis: "[-path] OBJECT", Short: "show who refers to an object of Python", Needs: NeedObjects, Repeat: RepeatNone, Run: c.does(runPythonReferrers),
 			Long: "OBJECT is an expression as py print takes it, or the address of an object. Those that refer to it are shown as the attributes, elements and variables that they are, with the objects that have them. -path shows a shortest way to it from a module or from a frame of a thread instead. " +
 				"References that C code has, in its own variables and on its stack, are not found.\n\nExamples:\n  py refs self.parts[3]\n  py refs -path 0x7ffff6f1c2c0"},
-		{Name: "gc", Short: "show the generations of Python's garbage collector", Needs: NeedObjects, Repeat: RepeatNone, Run: runPythonCollector,
+		{Name: "gc", Short: "show the generations of Python's garbage collector", Needs: NeedObjects, Repeat: RepeatNone, Run: c.does(runPythonCollector),
 			Long: "The numbers are those of gc.get_count, gc.get_threshold, gc.get_stats and gc.get_freeze_count, and how many objects each generation has.\n\nExample:\n  py gc"},
 	}
 }

@@ -13,24 +13,24 @@ import (
 	"hdb/session/target"
 )
 
-func recordCommand() *Command {
+func recordCommand(c *Console) *Command {
 	return &Command{
 		Name: "record", Group: GroupAllocs, Synopsis: "start [--max-size SIZE] [--ring SIZE] [--last D] [--aggregate] [--paused] [--python-allocators]\nstop\npause\nresume\nfilter [CONDITION]\nstatus",
 		Short: "record allocation events with their stacks", Args: []ArgKind{ArgSub},
 		Long: "The probe, code inside the process, writes each event to memory that it shares with hdb: a fraction of a microsecond a call. Where it cannot be used, and with `set probe off`, plain breakpoints follow the allocators: each call costs two stops of its thread, tens of microseconds. `record status` tells which it is.\n\n" +
 			"`hdb record` on the command line records to a file, without a console.\n\nExample:\n  record start\n  continue\n  top by live",
 		Sub: []*Command{
-			{Name: "start", Short: "record from now on", Synopsis: "[--max-size SIZE] [--ring SIZE] [--last D] [--aggregate] [--paused] [--python-allocators]", Args: []ArgKind{ArgWord}, Repeat: RepeatNone, Run: runRecordStart,
+			{Name: "start", Short: "record from now on", Synopsis: "[--max-size SIZE] [--ring SIZE] [--last D] [--aggregate] [--paused] [--python-allocators]", Args: []ArgKind{ArgWord}, Repeat: RepeatNone, Run: c.does(runRecordStart),
 				Long: "Flags keep the recording of this run, or the next, small, with what it holds already; they are those of `hdb record`:\n\n" + BoundFlags + "\nThe recording then is in a file without a name where temporary files are (TMPDIR). With --ring and --last questions have it copied first, when there are new events. The live view needs all events.\n\n" + PausedFlag + PythonFlag + "\nThe last is `set python-allocators on`; see docs/python.md.\n\nExamples:\n  record start\n  record start --last 30s\n  record start --python-allocators\n  record start --paused"},
-			{Name: "stop", Short: "record no more; what was recorded stays", Repeat: RepeatNone, Run: runRecordStop,
+			{Name: "stop", Short: "record no more; what was recorded stays", Repeat: RepeatNone, Run: c.does(runRecordStop),
 				Long: "Nothing follows allocator calls any more, unless a stop at allocations does: when the program goes on it is not known which blocks are still live. Only the ends of recorded blocks are added, as far as such a stop has them seen.\n\n" +
 					"`record start` goes on with the recording of the same run. Blocks that were freed meanwhile then seem to live until their address is handed out again: reports, `assert` and the capture say that they may. `record pause` keeps following, so that what is live stays known."},
-			{Name: "pause", Short: "keep events out of the recording for a while", Repeat: RepeatNone, Run: runRecordPause,
+			{Name: "pause", Short: "keep events out of the recording for a while", Repeat: RepeatNone, Run: c.does(runRecordPause),
 				Long: "They go on being followed, so that the live heap stays right. Of blocks that are in the recording the end is recorded, too. An event at which the program stops is recorded in any case, and the end of its block.\n\nExample:\n  record pause"},
-			{Name: "resume", Short: "end the pause", Repeat: RepeatNone, Run: runRecordResume, Long: "Example:\n  record resume"},
-			{Name: "filter", Raw: true, Synopsis: "[CONDITION]", Short: "record only events that match, and the ends of their blocks", Args: []ArgKind{ArgCondition}, Repeat: RepeatNone, Run: runRecordFilter,
+			{Name: "resume", Short: "end the pause", Repeat: RepeatNone, Run: c.does(runRecordResume), Long: "Example:\n  record resume"},
+			{Name: "filter", Raw: true, Synopsis: "[CONDITION]", Short: "record only events that match, and the ends of their blocks", Args: []ArgKind{ArgCondition}, Repeat: RepeatNone, Run: c.does(runRecordFilter),
 				Long: "An event at which the program stops is recorded in any case, and the end of its block. Without a condition all events are recorded again. See `help conditions`.\n\nExamples:\n  record filter size >= 64k && func(\"parse\")\n  record filter"},
-			{Name: "status", Beside: RunsBeside, Short: "tell how much was recorded, and what was lost", Run: runRecordStatus},
+			{Name: "status", Beside: RunsBeside, Short: "tell how much was recorded, and what was lost", Run: c.does(runRecordStatus)},
 		},
 	}
 }

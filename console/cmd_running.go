@@ -14,54 +14,54 @@ import (
 	"hdb/session"
 )
 
-func runningCommands() []*Command {
+func runningCommands(c *Console) []*Command {
 	return []*Command{
 		{Name: "run", Aliases: []string{"r"}, Group: GroupRunning, Resumes: true, Synopsis: "[ARGS...] [< FILE] [> FILE] [2> FILE]", Raw: true,
-			Short: "start the program, or start it again", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Needs: NeedRunnable, Run: runRun,
+			Short: "start the program, or start it again", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Needs: NeedRunnable, Run: c.does(runRun),
 			Long: "Arguments are split and quoted as in a shell, without variables and patterns; they are kept for the next run (`set args`). Standard input and output can be redirected.\n\nExamples:\n  run\n  run -v input.txt > out.txt 2>&1"},
 		{Name: "start", Group: GroupRunning, Resumes: true, Synopsis: "[ARGS...]", Raw: true, Short: "start the program and stop in main",
-			Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Needs: NeedRunnable, Run: starter((*session.Session).Start),
+			Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Needs: NeedRunnable, Run: c.does(starter((*session.Session).Start)),
 			Long: "Example:\n  start -v input.txt"},
 		{Name: "starti", Group: GroupRunning, Resumes: true, Synopsis: "[ARGS...]", Raw: true, Short: "start the program and stop at its first instruction",
-			Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Needs: NeedRunnable, Run: starter((*session.Session).StartInstruction),
+			Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Needs: NeedRunnable, Run: c.does(starter((*session.Session).StartInstruction)),
 			Long: "That is the dynamic linker's first instruction in most programs: no library is loaded yet.\n\nExample:\n  starti"},
 		{Name: "restart", Group: GroupRunning, Resumes: true, Synopsis: "[ARGS...]", Raw: true, Short: "kill the program and start it again",
-			Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Needs: NeedRunnable, Run: runRun,
+			Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Needs: NeedRunnable, Run: c.does(runRun),
 			Long: "Example:\n  restart -v other.txt"},
-		{Name: "attach", Aliases: []string{"at"}, Group: GroupRunning, Synopsis: "PID", Short: "stop a running process and take it under the debugger", Repeat: RepeatNone, Run: runAttach,
+		{Name: "attach", Aliases: []string{"at"}, Group: GroupRunning, Synopsis: "PID", Short: "stop a running process and take it under the debugger", Repeat: RepeatNone, Run: c.does(runAttach),
 			Long: "`detach` and `quit` let it go on, unharmed.\n\nExample:\n  attach 4711"},
-		{Name: "detach", Group: GroupRunning, Beside: RunsBehind, Short: "let the process go on without hdb", Needs: NeedLive, Repeat: RepeatNone, Run: runDetach},
-		{Name: "kill", Aliases: []string{"k"}, Group: GroupRunning, Beside: RunsBehind, Short: "end the process", Needs: NeedLive, Repeat: RepeatNone, Run: runKill},
+		{Name: "detach", Group: GroupRunning, Beside: RunsBehind, Short: "let the process go on without hdb", Needs: NeedLive, Repeat: RepeatNone, Run: c.does(runDetach)},
+		{Name: "kill", Aliases: []string{"k"}, Group: GroupRunning, Beside: RunsBehind, Short: "end the process", Needs: NeedLive, Repeat: RepeatNone, Run: c.does(runKill)},
 		{Name: "continue", Aliases: []string{"c", "cont", "fg"}, Group: GroupRunning, Resumes: true, Synopsis: "[N] [&]\nLOCATION [&]", Raw: true,
-			Short: "go on until something stops the program", Args: []ArgKind{ArgLocation}, Needs: NeedRecord, Run: runContinue,
+			Short: "go on until something stops the program", Args: []ArgKind{ArgLocation}, Needs: NeedRecord, Run: c.does(runContinue),
 			Long: "With N, the stop that the program stands at is passed N-1 times. With a location, stop there once. With & the program runs in the background: what was recorded can be asked meanwhile, as of the moment of the question, and `interrupt` stops it; & does so behind all commands that let the program run, on lines that are typed, piped or given by -ex. What is printed meanwhile moves the cursor of a line that is edited to its end. In a capture, go on to the next recorded event that an allocation stop wants, or to the N-th of them.\n\nExamples:\n  continue\n  continue &\n  continue 100\n  continue parse.c:120"},
-		{Name: "interrupt", Group: GroupRunning, Beside: RunsBeside, Synopsis: "", Short: "stop the program that runs in the background", Repeat: RepeatNone, Run: runInterrupt,
+		{Name: "interrupt", Group: GroupRunning, Beside: RunsBeside, Synopsis: "", Short: "stop the program that runs in the background", Repeat: RepeatNone, Run: c.does(runInterrupt),
 			Long: "The line before ended with &. Further lines are read when it has stopped.\n\nExample:\n  interrupt"},
-		{Name: "wait", Group: GroupRunning, Beside: RunsBeside, Synopsis: "", Short: "wait until the program that runs in the background stops", Repeat: RepeatNone, Run: runWait,
+		{Name: "wait", Group: GroupRunning, Beside: RunsBeside, Synopsis: "", Short: "wait until the program that runs in the background stops", Repeat: RepeatNone, Run: c.does(runWait),
 			Long: "It does nothing when the program has stopped already. Ctrl-C stops the program.\n\nExample:\n  wait"},
 		{Name: "step", Aliases: []string{"s"}, Group: GroupRunning, Resumes: true, Synopsis: "[N]", Short: "run to another source line, into functions", Needs: NeedLive,
-			Run: counted1((*session.Stepping).Step), Long: "A call that was inlined is entered like any other: its line is shown first, and until the next step the stack has no frame of it.\n\nExample:\n  step 3"},
+			Run: c.does(counted1((*session.Stepping).Step)), Long: "A call that was inlined is entered like any other: its line is shown first, and until the next step the stack has no frame of it.\n\nExample:\n  step 3"},
 		{Name: "next", Aliases: []string{"n"}, Group: GroupRunning, Resumes: true, Synopsis: "[N]", Short: "run to the next source line, over calls", Needs: NeedLive,
-			Run: counted1((*session.Stepping).Next), Long: "Calls that were inlined are passed, too. When a function returns into the middle of a line, next ends there. When an exception or a longjmp leaves a call, next ends where the program goes on; so do nexti, until and advance.\n\nExample:\n  next 3"},
+			Run: c.does(counted1((*session.Stepping).Next)), Long: "Calls that were inlined are passed, too. When a function returns into the middle of a line, next ends there. When an exception or a longjmp leaves a call, next ends where the program goes on; so do nexti, until and advance.\n\nExample:\n  next 3"},
 		{Name: "stepi", Aliases: []string{"si"}, Group: GroupRunning, Resumes: true, Synopsis: "[N]", Short: "execute one instruction", Needs: NeedLive,
-			Run: counted1((*session.Stepping).StepInstruction), Long: "Example:\n  stepi"},
+			Run: c.does(counted1((*session.Stepping).StepInstruction)), Long: "Example:\n  stepi"},
 		{Name: "nexti", Aliases: []string{"ni"}, Group: GroupRunning, Resumes: true, Synopsis: "[N]", Short: "execute one instruction, over calls", Needs: NeedLive,
-			Run: counted1((*session.Stepping).NextInstruction), Long: "Example:\n  nexti"},
-		{Name: "finish", Aliases: []string{"fin", "stepout", "so"}, Group: GroupRunning, Resumes: true, Short: "run until the selected frame's function returns", Needs: NeedLive, Run: runFinish,
+			Run: c.does(counted1((*session.Stepping).NextInstruction)), Long: "Example:\n  nexti"},
+		{Name: "finish", Aliases: []string{"fin", "stepout", "so"}, Group: GroupRunning, Resumes: true, Short: "run until the selected frame's function returns", Needs: NeedLive, Run: c.does(runFinish),
 			Long: "At an allocation the selected frame is the user's; at all other stops it is the innermost one. The value that the function returned is shown and kept as $N, as print does; without debug information that is the register which carries integers and pointers. Of a Go function no value is shown. When an exception or a longjmp leaves the function, finish ends where the program goes on. main is not run to its end: continue does that."},
 		{Name: "until", Aliases: []string{"u"}, Group: GroupRunning, Resumes: true, Synopsis: "[LOCATION]", Raw: true, Args: []ArgKind{ArgLocation},
-			Short: "run to a later line of the frame, or to a location in it", Needs: NeedLive, Run: located((*session.Stepping).Until),
+			Short: "run to a later line of the frame, or to a location in it", Needs: NeedLive, Run: c.does(located((*session.Stepping).Until)),
 			Long: "Without a location it is next that does not go back in a loop. It also ends when the function returns.\n\nExample:\n  until 240"},
 		{Name: "advance", Aliases: []string{"adv"}, Group: GroupRunning, Resumes: true, Synopsis: "LOCATION", Raw: true, Args: []ArgKind{ArgLocation},
-			Short: "run to a location", Needs: NeedLive, Run: located((*session.Stepping).Advance), Long: "Example:\n  advance index.cc:188"},
+			Short: "run to a location", Needs: NeedLive, Run: c.does(located((*session.Stepping).Advance)), Long: "Example:\n  advance index.cc:188"},
 		{Name: "jump", Aliases: []string{"j"}, Group: GroupRunning, Resumes: true, Synopsis: "LOCATION", Raw: true, Args: []ArgKind{ArgLocation}, Repeat: RepeatNone,
-			Short: "go on at another place", Needs: NeedLive, Run: runJump, Long: "The stack and the registers stay as they are: to a place in another function it asks first. `jump *ADDRESS` skips no prologue.\n\nExample:\n  jump 241"},
+			Short: "go on at another place", Needs: NeedLive, Run: c.does(runJump), Long: "The stack and the registers stay as they are: to a place in another function it asks first. `jump *ADDRESS` skips no prologue.\n\nExample:\n  jump 241"},
 		{Name: "return", Aliases: []string{"ret"}, Group: GroupRunning, Synopsis: "[EXPRESSION]", Raw: true, Args: []ArgKind{ArgFunction}, Repeat: RepeatNone,
-			Short: "leave the selected frame's function at once", Needs: NeedLive, Run: runReturn, Long: "The thread stands behind the call then, as if the function had returned the value. Nothing of the function, or of those that it called, runs any more: no destructors, no unlocking.\n\nExample:\n  return -1"},
+			Short: "leave the selected frame's function at once", Needs: NeedLive, Run: c.does(runReturn), Long: "The thread stands behind the call then, as if the function had returned the value. Nothing of the function, or of those that it called, runs any more: no destructors, no unlocking.\n\nExample:\n  return -1"},
 		{Name: "signal", Group: GroupRunning, Resumes: true, Synopsis: "SIGNAL|0", Args: []ArgKind{ArgSignal}, Repeat: RepeatNone,
-			Short: "go on with a signal, or without the one that stopped the program", Needs: NeedLive, Run: runSignal, Long: "Examples:\n  signal 0\n  signal SIGUSR1"},
+			Short: "go on with a signal, or without the one that stopped the program", Needs: NeedLive, Run: c.does(runSignal), Long: "Examples:\n  signal 0\n  signal SIGUSR1"},
 		{Name: "skip", Group: GroupRunning, Synopsis: "[function] [NAME]\nfile [NAME]\ndelete|enable|disable [N | [function] NAME | file NAME]", Raw: true, Args: []ArgKind{ArgFunction}, Repeat: RepeatNone,
-			Short: "have step not enter a function, or the functions of a file", Run: runSkip, Long: "Without a name it is the function, or the file, of the selected frame. * in a name stands for any text. `info skip` lists them.\n\nExamples:\n  skip std::*\n  skip file third_party/*"},
+			Short: "have step not enter a function, or the functions of a file", Run: c.does(runSkip), Long: "Without a name it is the function, or the file, of the selected frame. * in a name stands for any text. `info skip` lists them.\n\nExamples:\n  skip std::*\n  skip file third_party/*"},
 	}
 }
 
@@ -212,7 +212,7 @@ func runFinish(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	if !c.cfg.JSON {
+	if !c.opt.JSON {
 		c.out.Line(append([]screen.Span{screen.Plain("run till exit of ")}, frameName(c.out, frame)...)...)
 	}
 	return reported(c, in)(c.s.Stepping.Finish())

@@ -13,11 +13,11 @@ import (
 	"hdb/query"
 )
 
-func sourceCommands() []*Command {
+func sourceCommands(c *Console) []*Command {
 	return []*Command{
-		{Name: "search", Aliases: []string{"forward-search", "fo"}, Group: GroupData, Raw: true, Synopsis: "REGEXP", Short: "find the next line that matches, behind the last one listed", Repeat: RepeatSame, Needs: NeedProgram, Run: searcher(1),
+		{Name: "search", Aliases: []string{"forward-search", "fo"}, Group: GroupData, Raw: true, Synopsis: "REGEXP", Short: "find the next line that matches, behind the last one listed", Repeat: RepeatSame, Needs: NeedProgram, Run: c.does(searcher(1)),
 			Long: "`list` then shows the lines around it.\n\nExample:\n  search malloc\\("},
-		{Name: "reverse-search", Aliases: []string{"rev"}, Group: GroupData, Raw: true, Synopsis: "REGEXP", Short: "find the line before the last one listed that matches", Repeat: RepeatSame, Needs: NeedProgram, Run: searcher(-1),
+		{Name: "reverse-search", Aliases: []string{"rev"}, Group: GroupData, Raw: true, Synopsis: "REGEXP", Short: "find the line before the last one listed that matches", Repeat: RepeatSame, Needs: NeedProgram, Run: c.does(searcher(-1)),
 			Long: "Example:\n  reverse-search ^static"},
 	}
 }

@@ -20,58 +20,58 @@ import (
 	"hdb/values"
 )
 
-func statusCommands() []*Command {
+func statusCommands(c *Console) []*Command {
 	none := RepeatNone
 	return []*Command{
 		{Name: "info", Aliases: []string{"i", "inf", "in"}, Group: GroupStatus, Synopsis: "WORD [ARGS...]", Short: "tell about the program and the session", Args: []ArgKind{ArgSub},
 			Sub: append([]*Command{
-				{Name: "breakpoints", Aliases: []string{"b", "bp"}, Beside: RunsBeside, Short: "list the stops", Synopsis: "[N]", Args: []ArgKind{ArgStop}, Run: infoBreakpoints, Repeat: none, Long: "Example:\n  info breakpoints"},
-				{Name: "watchpoints", Beside: RunsBeside, Short: "list the watchpoints", Synopsis: "[N]", Args: []ArgKind{ArgStop}, Run: infoWatchpoints, Repeat: none, Long: "Example:\n  info watchpoints"},
-				{Name: "threads", Aliases: []string{"t"}, Short: "list the threads", Synopsis: "[N...]", Args: []ArgKind{ArgThread}, Needs: NeedData, Run: infoThreads, Repeat: none, Long: "Those of these numbers, or all of them.\n\nExample:\n  info threads 2-4 7"},
-				{Name: "inferiors", Short: "list the processes of the session", Needs: NeedLive, Run: infoInferiors, Repeat: none},
-				{Name: "goroutines", Synopsis: goroutinesSynopsis, Short: "list the goroutines of a Go program, or group them", Needs: NeedMemory, Run: runGoroutines, Repeat: none,
+				{Name: "breakpoints", Aliases: []string{"b", "bp"}, Beside: RunsBeside, Short: "list the stops", Synopsis: "[N]", Args: []ArgKind{ArgStop}, Run: c.does(infoBreakpoints), Repeat: none, Long: "Example:\n  info breakpoints"},
+				{Name: "watchpoints", Beside: RunsBeside, Short: "list the watchpoints", Synopsis: "[N]", Args: []ArgKind{ArgStop}, Run: c.does(infoWatchpoints), Repeat: none, Long: "Example:\n  info watchpoints"},
+				{Name: "threads", Aliases: []string{"t"}, Short: "list the threads", Synopsis: "[N...]", Args: []ArgKind{ArgThread}, Needs: NeedData, Run: c.does(infoThreads), Repeat: none, Long: "Those of these numbers, or all of them.\n\nExample:\n  info threads 2-4 7"},
+				{Name: "inferiors", Short: "list the processes of the session", Needs: NeedLive, Run: c.does(infoInferiors), Repeat: none},
+				{Name: "goroutines", Synopsis: goroutinesSynopsis, Short: "list the goroutines of a Go program, or group them", Needs: NeedMemory, Run: c.does(runGoroutines), Repeat: none,
 					Long: "As `goroutines`.\n\nExample:\n  info goroutines"},
-				{Name: "frame", Aliases: []string{"f"}, Short: "tell all about the selected frame", Needs: NeedData, Run: infoFrame, Repeat: none},
-				{Name: "registers", Aliases: []string{"r", "reg"}, Short: "show the registers of the selected frame", Synopsis: "[NAME...]", Needs: NeedMemory, Run: infoRegisters, Repeat: none,
+				{Name: "frame", Aliases: []string{"f"}, Short: "tell all about the selected frame", Needs: NeedData, Run: c.does(infoFrame), Repeat: none},
+				{Name: "registers", Aliases: []string{"r", "reg"}, Short: "show the registers of the selected frame", Synopsis: "[NAME...]", Needs: NeedMemory, Run: c.does(infoRegisters), Repeat: none,
 					Long: "In a frame further out they are as that frame will see them; <not saved> ones cannot be known. xmmN, ymmN, stN and mxcsr are shown when they are named, float and vector name all of them.\n\nExamples:\n  info registers rip rsp\n  info registers xmm0\n  info registers float"},
-				{Name: "all-registers", Short: "show all registers of the selected frame", Synopsis: "[NAME...]", Needs: NeedMemory, Run: infoAllRegisters, Repeat: none,
+				{Name: "all-registers", Short: "show all registers of the selected frame", Synopsis: "[NAME...]", Needs: NeedMemory, Run: c.does(infoAllRegisters), Repeat: none,
 					Long: "The general ones, segments and flags, those of floating point, and vectors; or those that are named.\n\nExample:\n  info all-registers"},
-				{Name: "auxv", Short: "show the auxiliary vector that the kernel gave the program", Needs: NeedMemory, Run: infoAuxv, Repeat: none},
-				{Name: "sharedlibrary", Aliases: []string{"shared", "dll", "modules", "libraries"}, Short: "list the files mapped into the program", Synopsis: "[REGEXP]", Needs: NeedData, Run: infoModules, Repeat: none, Long: "Example:\n  info sharedlibrary libc"},
-				{Name: "sources", Short: "list the source files of the debug information", Synopsis: "[-basename|-dirname] [--] [REGEXP]", Raw: true, Needs: NeedProgram, Run: infoSources, Repeat: none, Long: "Example:\n  info sources \\.cc$"},
-				{Name: "source", Short: "tell about the source file of the selected frame", Needs: NeedProgram, Run: infoSource, Repeat: none},
-				{Name: "functions", Aliases: []string{"fu", "func"}, Short: "list the functions whose name matches", Synopsis: "[REGEXP]", Raw: true, Needs: NeedProgram, Run: infoFunctions, Repeat: none,
+				{Name: "auxv", Short: "show the auxiliary vector that the kernel gave the program", Needs: NeedMemory, Run: c.does(infoAuxv), Repeat: none},
+				{Name: "sharedlibrary", Aliases: []string{"shared", "dll", "modules", "libraries"}, Short: "list the files mapped into the program", Synopsis: "[REGEXP]", Needs: NeedData, Run: c.does(infoModules), Repeat: none, Long: "Example:\n  info sharedlibrary libc"},
+				{Name: "sources", Short: "list the source files of the debug information", Synopsis: "[-basename|-dirname] [--] [REGEXP]", Raw: true, Needs: NeedProgram, Run: c.does(infoSources), Repeat: none, Long: "Example:\n  info sources \\.cc$"},
+				{Name: "source", Short: "tell about the source file of the selected frame", Needs: NeedProgram, Run: c.does(infoSource), Repeat: none},
+				{Name: "functions", Aliases: []string{"fu", "func"}, Short: "list the functions whose name matches", Synopsis: "[REGEXP]", Raw: true, Needs: NeedProgram, Run: c.does(infoFunctions), Repeat: none,
 					Long: "Example:\n  info functions ^Index::"},
-				{Name: "types", Short: "list the types whose name matches", Synopsis: "[REGEXP]", Raw: true, Needs: NeedProgram, Run: infoTypes, Repeat: none,
+				{Name: "types", Short: "list the types whose name matches", Synopsis: "[REGEXP]", Raw: true, Needs: NeedProgram, Run: c.does(infoTypes), Repeat: none,
 					Long: "Those outside of functions, as debug information has them.\n\nExample:\n  info types ^Index"},
-				{Name: "variables", Short: "list the global and static variables whose name matches", Synopsis: "[REGEXP]", Raw: true, Needs: NeedProgram, Run: infoVariables, Repeat: none,
+				{Name: "variables", Short: "list the global and static variables whose name matches", Synopsis: "[REGEXP]", Raw: true, Needs: NeedProgram, Run: c.does(infoVariables), Repeat: none,
 					Long: "With the address of each, where it has one. The ones that only the linker knows stand last.\n\nExample:\n  info variables ^g_"},
-				{Name: "scope", Short: "list the variables that code at a location can name", Synopsis: "LOCATION", Raw: true, Args: []ArgKind{ArgLocation}, Needs: NeedProgram, Run: infoScope, Repeat: none,
+				{Name: "scope", Short: "list the variables that code at a location can name", Synopsis: "LOCATION", Raw: true, Args: []ArgKind{ArgLocation}, Needs: NeedProgram, Run: c.does(infoScope), Repeat: none,
 					Long: "The parameters and local variables of the function and of the blocks around the place, innermost first. The program need not run.\n\nExample:\n  info scope index.cc:188"},
-				{Name: "line", Aliases: []string{"li"}, Short: "tell which code a source line has", Synopsis: "[LOCATION]", Raw: true, Args: []ArgKind{ArgLocation}, Needs: NeedProgram, Run: infoLine, Repeat: none, Long: "Of a function it is the code of the line that it begins with. Where a line has several ranges of code, the first is shown and the others follow behind `also at`.\n\nExamples:\n  info line index.cc:188\n  info line main"},
-				{Name: "symbols", Short: "tell where the names of each module come from, and what would bring more", Synopsis: "[ADDRESS]", Raw: true, Needs: NeedProgram, Run: infoSymbols, Repeat: none,
+				{Name: "line", Aliases: []string{"li"}, Short: "tell which code a source line has", Synopsis: "[LOCATION]", Raw: true, Args: []ArgKind{ArgLocation}, Needs: NeedProgram, Run: c.does(infoLine), Repeat: none, Long: "Of a function it is the code of the line that it begins with. Where a line has several ranges of code, the first is shown and the others follow behind `also at`.\n\nExamples:\n  info line index.cc:188\n  info line main"},
+				{Name: "symbols", Short: "tell where the names of each module come from, and what would bring more", Synopsis: "[ADDRESS]", Raw: true, Needs: NeedProgram, Run: c.does(infoSymbols), Repeat: none,
 					Long: "For each module the share of the recorded frames that are in it, what was found (DWARF, minidebuginfo, a symbol table, dynamic symbols, nothing), where debug files were looked for, and what to install or to set. `hdb doctor` prints the same. With an address it is info symbol.\n\nExample:\n  info symbols"},
-				{Name: "symbol", Aliases: []string{"sym", "sy", "symb", "symbo"}, Short: "name the symbol at an address", Synopsis: "ADDRESS", Raw: true, Needs: NeedProgram, Run: infoSymbol, Repeat: none, Long: "Example:\n  info symbol 0x55555555513a"},
-				{Name: "address", Short: "tell where a symbol is", Synopsis: "SYMBOL", Raw: true, Args: []ArgKind{ArgFunction}, Needs: NeedProgram, Run: infoAddress, Repeat: none, Long: "Example:\n  info address main"},
-				{Name: "signals", Aliases: []string{"handle"}, Short: "tell what happens at signals", Synopsis: "[SIGNAL]", Args: []ArgKind{ArgSignal}, Run: infoSignals, Repeat: none, Long: "Example:\n  info signals SIGUSR1"},
-				{Name: "skip", Beside: RunsBeside, Short: "list what step does not enter", Run: infoSkip, Repeat: none},
-				{Name: "proc", Short: "tell about the process", Synopsis: "[cmdline|cwd|exe|mappings|stat|status]", Args: []ArgKind{ArgWord}, Needs: NeedMemory, Run: infoProc, Repeat: none,
+				{Name: "symbol", Aliases: []string{"sym", "sy", "symb", "symbo"}, Short: "name the symbol at an address", Synopsis: "ADDRESS", Raw: true, Needs: NeedProgram, Run: c.does(infoSymbol), Repeat: none, Long: "Example:\n  info symbol 0x55555555513a"},
+				{Name: "address", Short: "tell where a symbol is", Synopsis: "SYMBOL", Raw: true, Args: []ArgKind{ArgFunction}, Needs: NeedProgram, Run: c.does(infoAddress), Repeat: none, Long: "Example:\n  info address main"},
+				{Name: "signals", Aliases: []string{"handle"}, Short: "tell what happens at signals", Synopsis: "[SIGNAL]", Args: []ArgKind{ArgSignal}, Run: c.does(infoSignals), Repeat: none, Long: "Example:\n  info signals SIGUSR1"},
+				{Name: "skip", Beside: RunsBeside, Short: "list what step does not enter", Run: c.does(infoSkip), Repeat: none},
+				{Name: "proc", Short: "tell about the process", Synopsis: "[cmdline|cwd|exe|mappings|stat|status]", Args: []ArgKind{ArgWord}, Needs: NeedMemory, Run: c.does(infoProc), Repeat: none,
 					Long: "A word asks for that part only, as the kernel tells it.\n\nExamples:\n  info proc mappings\n  info proc cwd"},
-				{Name: "mappings", Aliases: []string{"maps"}, Short: "list the process's memory", Needs: NeedMemory, Run: infoMappings, Repeat: none},
-				{Name: "program", Aliases: []string{"file", "files"}, Short: "tell about the program's file, and where its process stands", Needs: NeedProgram, Run: infoProgram, Repeat: none},
-				{Name: "allocs", Beside: RunsBeside, Short: "sum up the allocation events", Run: runRecordStatus, Repeat: none},
-				{Name: "stops", Beside: RunsBeside, Short: "list where this session or capture stopped", Run: infoStops, Repeat: none},
-				{Name: "log", Beside: RunsBeside, Short: "show what was typed and printed in this session, or while the capture was made", Synopsis: "[N]", Args: []ArgKind{ArgWord}, Run: infoLog, Repeat: none,
+				{Name: "mappings", Aliases: []string{"maps"}, Short: "list the process's memory", Needs: NeedMemory, Run: c.does(infoMappings), Repeat: none},
+				{Name: "program", Aliases: []string{"file", "files"}, Short: "tell about the program's file, and where its process stands", Needs: NeedProgram, Run: c.does(infoProgram), Repeat: none},
+				{Name: "allocs", Beside: RunsBeside, Short: "sum up the allocation events", Run: c.does(runRecordStatus), Repeat: none},
+				{Name: "stops", Beside: RunsBeside, Short: "list where this session or capture stopped", Run: c.does(infoStops), Repeat: none},
+				{Name: "log", Beside: RunsBeside, Short: "show what was typed and printed in this session, or while the capture was made", Synopsis: "[N]", Args: []ArgKind{ArgWord}, Run: c.does(infoLog), Repeat: none,
 					Long: "With N the last N lines. Each stands behind the last event recorded before, and its time. `save` keeps the log in the capture, except for what is older than its last 32,768 lines or MiB. A typed line that begins with a blank is left out; `set log off` keeps none and forgets what there is; `hdb capture anonymize` leaves it out.\n\nExample:\n  info log 20"},
-				{Name: "debuginfod", Beside: RunsBeside, Short: "tell which servers are asked for debug files and sources, and what came", Run: infoDebuginfod, Repeat: none,
+				{Name: "debuginfod", Beside: RunsBeside, Short: "tell which servers are asked for debug files and sources, and what came", Run: c.does(infoDebuginfod), Repeat: none,
 					Long: "Servers and limits are those of the environment variables DEBUGINFOD_*, files are kept where debuginfod-find keeps them. `set debuginfod on` asks the servers, `set debuginfod off` also ends downloads.\n\nExample:\n  info debuginfod"},
-				{Name: "capture", Beside: RunsBeside, Short: "tell where a capture comes from", Run: infoCapture, Repeat: none},
-			}, append(valueInfos(), macroInfos()...)...)},
-		{Name: "breakpoints", Aliases: []string{"bp"}, Beside: RunsBeside, Group: GroupStatus, Short: "list the stops", Synopsis: "[N]", Args: []ArgKind{ArgStop}, Run: infoBreakpoints, Repeat: none, Long: "Example:\n  breakpoints 2"},
-		{Name: "libraries", Group: GroupStatus, Short: "list the files mapped into the program", Synopsis: "[REGEXP]", Needs: NeedData, Run: infoModules, Repeat: none, Long: "Example:\n  libraries libc"},
-		{Name: "sources", Group: GroupStatus, Short: "list the source files of the debug information", Synopsis: "[-basename|-dirname] [--] [REGEXP]", Raw: true, Needs: NeedProgram, Run: infoSources, Repeat: none, Long: "Example:\n  sources \\.cc$"},
-		{Name: "funcs", Group: GroupStatus, Short: "list the functions whose name matches", Synopsis: "[REGEXP]", Raw: true, Needs: NeedProgram, Run: infoFunctions, Repeat: none, Long: "Example:\n  funcs ^Index::"},
-		{Name: "regs", Group: GroupStatus, Short: "show the registers of the selected frame", Synopsis: "[NAME...]", Needs: NeedMemory, Run: infoRegisters, Repeat: none, Long: "Example:\n  regs rip rsp"},
+				{Name: "capture", Beside: RunsBeside, Short: "tell where a capture comes from", Run: c.does(infoCapture), Repeat: none},
+			}, append(valueInfos(c), macroInfos(c)...)...)},
+		{Name: "breakpoints", Aliases: []string{"bp"}, Beside: RunsBeside, Group: GroupStatus, Short: "list the stops", Synopsis: "[N]", Args: []ArgKind{ArgStop}, Run: c.does(infoBreakpoints), Repeat: none, Long: "Example:\n  breakpoints 2"},
+		{Name: "libraries", Group: GroupStatus, Short: "list the files mapped into the program", Synopsis: "[REGEXP]", Needs: NeedData, Run: c.does(infoModules), Repeat: none, Long: "Example:\n  libraries libc"},
+		{Name: "sources", Group: GroupStatus, Short: "list the source files of the debug information", Synopsis: "[-basename|-dirname] [--] [REGEXP]", Raw: true, Needs: NeedProgram, Run: c.does(infoSources), Repeat: none, Long: "Example:\n  sources \\.cc$"},
+		{Name: "funcs", Group: GroupStatus, Short: "list the functions whose name matches", Synopsis: "[REGEXP]", Raw: true, Needs: NeedProgram, Run: c.does(infoFunctions), Repeat: none, Long: "Example:\n  funcs ^Index::"},
+		{Name: "regs", Group: GroupStatus, Short: "show the registers of the selected frame", Synopsis: "[NAME...]", Needs: NeedMemory, Run: c.does(infoRegisters), Repeat: none, Long: "Example:\n  regs rip rsp"},
 	}
 }
 
@@ -500,7 +500,7 @@ func infoStops(_ context.Context, c *Console, in Input) error {
 		views = append(views, view{i + 1, r.Text, r.Seq, r.Event, r.Time.Nanoseconds()})
 		rows = append(rows, []screen.Span{screen.Head(fmt.Sprint(i + 1)), screen.Plain(screen.ShortTime(r.Time)), screen.Plain(withSizes(c, r.Text))})
 	}
-	if len(rows) == 0 && !c.cfg.JSON {
+	if len(rows) == 0 && !c.opt.JSON {
 		return errors.New("no stop yet")
 	}
 	c.show(in, struct {

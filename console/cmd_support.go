@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,85 +15,69 @@ import (
 	"hdb/console/screen"
 )
 
-// commandTable is every command. It is made anew for each console, so that
-// nothing can change it for another.
-func commandTable() []*Command {
-	all := slices.Concat(runningCommands(), stopCommands(), allocCommands(), wrongFreeCommands(), travelCommands(), heapCommands(), mallocCommands(), chunkCommands(), collectionCommands(), refsCommands(), reportCommands(), pageCommands(), monitorCommands(), stackCommands(), goroutineCommands(), pythonCommands(), cythonCommands(), dataCommands(), memoryCommands(), vmmapCommands(), codeCommands(), valueCommands(), macroCommands(), sourceCommands(),
-		fileCommands(), coreCommands(), symbolCommands(), statusCommands(), tuiCommands(), printfCommands(), supportCommands(), scriptCommands())
-	for _, cmd := range all {
-		for _, sub := range cmd.Sub {
-			sub.Beside = max(sub.Beside, cmd.Beside)
-		}
-	}
-	return all
-}
-
-// IsCommand tells that a word is the name of a command.
-func IsCommand(word string) bool {
-	return slices.ContainsFunc(commandTable(), func(cmd *Command) bool { return cmd.Name == word })
-}
-
-func supportCommands() []*Command {
+func supportCommands(c *Console) []*Command {
 	return []*Command{
 		{Name: "help", Aliases: []string{"h"}, Group: GroupSupport, Beside: RunsBeside, Synopsis: "[COMMAND | GROUP | TOPIC | all]", Raw: true,
-			Short: "explain a command, a group of commands, or all", Args: []ArgKind{ArgHelp}, Repeat: RepeatNone, Run: runHelp,
+			Short: "explain a command, a group of commands, or all", Args: []ArgKind{ArgHelp}, Repeat: RepeatNone, Run: c.does(runHelp),
 			Long: "Examples:\n  help\n  help break\n  help info line\n  help allocations\n  help conditions"},
 		{Name: "apropos", Group: GroupSupport, Beside: RunsBeside, Synopsis: "WORD", Raw: true, Short: "find commands and settings whose help has a word",
-			Repeat: RepeatNone, Run: runApropos, Long: "Example:\n  apropos condition"},
+			Repeat: RepeatNone, Run: c.does(runApropos), Long: "Example:\n  apropos condition"},
 		{Name: "complete", Group: GroupSupport, Beside: RunsBeside, Synopsis: "LINE", Raw: true, Short: "print what Tab would offer at the end of a line",
-			Repeat: RepeatNone, Run: runComplete, Long: "Example:\n  complete info sha"},
-		{Name: "source", Group: GroupSupport, Synopsis: "FILE", Short: "run the commands of a file", Args: []ArgKind{ArgFile}, Run: runSource,
+			Repeat: RepeatNone, Run: c.does(runComplete), Long: "Example:\n  complete info sha"},
+		{Name: "source", Group: GroupSupport, Synopsis: "FILE", Short: "run the commands of a file", Args: []ArgKind{ArgFile}, Run: c.does(runSource),
 			Repeat: RepeatNone,
 			Long:   "The file ends at its first error, which is reported with the line's number, also one in a file that it sources, in a command of your own and in the `commands` of a stop. `-x FILE` does the same; -ex and standard input go on with their next command. After an error of any of them the exit code is 1. Questions are answered with yes. Lines that begin with # are comments.\n\nExample:\n  source setup.hdb"},
 		{Name: "define", Group: GroupSupport, Synopsis: "NAME", Short: "make a command of your own from the lines up to `end`",
-			Repeat: RepeatNone, Run: runDefine,
+			Repeat: RepeatNone, Run: c.does(runDefine),
 			Long: "$arg0, $arg1 ... are replaced by its arguments, $args by all of them as typed, $argc by their number.\n\nExample:\n  define big\n    allocs if size >= $arg0\n  end\n  big 1MiB"},
 		{Name: "document", Group: GroupSupport, Synopsis: "NAME", Short: "give your own command a help text, the lines up to `end`",
-			Args: []ArgKind{ArgCommand}, Repeat: RepeatNone, Run: runDocument, Long: "Example:\n  document big\n    List the allocations of at least so many bytes.\n  end"},
+			Args: []ArgKind{ArgCommand}, Repeat: RepeatNone, Run: c.does(runDocument), Long: "Example:\n  document big\n    List the allocations of at least so many bytes.\n  end"},
 		{Name: "alias", Group: GroupSupport, Beside: RunsBeside, Synopsis: "\nNAME = COMMAND [ARGS...]", Raw: true,
-			Short: "list the aliases, or make a short word for the beginning of a line", Repeat: RepeatNone, Run: runAlias,
+			Short: "list the aliases, or make a short word for the beginning of a line", Repeat: RepeatNone, Run: c.does(runAlias),
 			Long: "Example:\n  alias ba = break alloc\n  ba if size > 64k"},
-		{Name: "unalias", Group: GroupSupport, Beside: RunsBeside, Synopsis: "NAME", Short: "remove an alias", Repeat: RepeatNone, Run: runUnalias, Long: "Example:\n  unalias ba"},
+		{Name: "unalias", Group: GroupSupport, Beside: RunsBeside, Synopsis: "NAME", Short: "remove an alias", Repeat: RepeatNone, Run: c.does(runUnalias), Long: "Example:\n  unalias ba"},
 		{Name: "shell", Aliases: []string{"!"}, Group: GroupSupport, Beside: RunsBeside, Synopsis: "[COMMAND]", Raw: true,
-			Short: "run a command of the shell, or a shell", Repeat: RepeatNone, Run: runShell, Long: "Example:\n  !ls -l"},
+			Short: "run a command of the shell, or a shell", Repeat: RepeatNone, Run: c.does(runShell), Long: "Example:\n  !ls -l"},
 		{Name: "pipe", Aliases: []string{"|"}, Group: GroupSupport, Synopsis: "COMMAND | SHELL COMMAND\n-d DELIMITER COMMAND DELIMITER SHELL COMMAND", Raw: true,
-			Short: "send a command's output to a command of the shell", Run: runPipe, Args: []ArgKind{ArgCommand},
+			Short: "send a command's output to a command of the shell", Run: c.does(runPipe), Args: []ArgKind{ArgCommand},
 			Long: "The first | that is not part of || divides the two; -d names another divider.\n\nExamples:\n  pipe allocs | sort -k3 | head\n  | bt | grep parse"},
 		{Name: "echo", Group: GroupSupport, Beside: RunsBeside, Synopsis: "TEXT", Raw: true, Short: `print a text; \n is a newline, \ at the end leaves none`,
-			Repeat: RepeatNone, Run: runEcho, Long: "Example:\n  echo the next allocation:"},
+			Repeat: RepeatNone, Run: c.does(runEcho), Long: "Example:\n  echo the next allocation:"},
 		{Name: "set", Group: GroupSupport, Synopsis: "NAME VALUE\nvar ASSIGNMENT\n$NAME = EXPRESSION", Raw: true, Short: "change a setting, a variable of the program, or one of the debugger's", Args: []ArgKind{ArgSetting, ArgValue},
-			Repeat: RepeatNone, Run: runSet, Long: "`show` lists the settings; `config -save` keeps them for later sessions. `help variables` tells about $NAME.\n\nExamples:\n  set listsize 20\n  set var list->used = 0\n  set $i = 0\n  set args -v input.txt > out.txt\n  set environment LD_LIBRARY_PATH=/opt/lib\n  set substitute-path /build /home/me/src"},
+			Repeat: RepeatNone, Run: c.does(runSet), Long: "`show` lists the settings; `config -save` keeps them for later sessions. `help variables` tells about $NAME.\n\nExamples:\n  set listsize 20\n  set var list->used = 0\n  set $i = 0\n  set args -v input.txt > out.txt\n  set environment LD_LIBRARY_PATH=/opt/lib\n  set substitute-path /build /home/me/src"},
 		{Name: "unset", Group: GroupSupport, Synopsis: "NAME\nenvironment VARIABLE\nsubstitute-path [FROM]", Raw: true,
-			Short: "set a setting back to its default", Args: []ArgKind{ArgSetting}, Repeat: RepeatNone, Run: runUnset,
+			Short: "set a setting back to its default", Args: []ArgKind{ArgSetting}, Repeat: RepeatNone, Run: c.does(runUnset),
 			Long: "An environment variable is taken out for the next run.\n\nExample:\n  unset environment DISPLAY"},
 		{Name: "show", Group: GroupSupport, Beside: RunsBeside, Synopsis: "[NAME]\nversion\nconvenience", Raw: true, Short: "print one setting, or all",
-			Args: []ArgKind{ArgSetting}, Repeat: RepeatNone, Run: runShow, Long: "`show convenience` prints the variables whose names begin with $.\n\nExamples:\n  show listsize\n  show convenience"},
+			Args: []ArgKind{ArgSetting}, Repeat: RepeatNone, Run: c.does(runShow), Long: "`show convenience` prints the variables whose names begin with $.\n\nExamples:\n  show listsize\n  show convenience"},
 		{Name: "config", Group: GroupSupport, Synopsis: "-list\n-save\nNAME VALUE", Raw: true, Short: "list the settings, keep them, or change one",
-			Args: []ArgKind{ArgSetting, ArgValue}, Repeat: RepeatNone, Run: runConfig,
+			Args: []ArgKind{ArgSetting, ArgValue}, Repeat: RepeatNone, Run: c.does(runConfig),
 			Long: "-save writes $XDG_CONFIG_HOME/hdb/config, a file of commands that each session begins with, before a program is loaded, unless hdb is started with -nx. A file that belongs to another user or that others may write is not run, and one that was not run is not replaced.\n\nExample:\n  config -save"},
 		{Name: "with", Group: GroupSupport, Synopsis: "SETTING VALUE -- COMMAND", Raw: true, Short: "run one command with a setting changed",
-			Args: []ArgKind{ArgSetting, ArgValue}, Run: runWith, Long: "Example:\n  with listsize 40 -- list main"},
+			Args: []ArgKind{ArgSetting, ArgValue}, Run: c.does(runWith), Long: "Example:\n  with listsize 40 -- list main"},
 		{Name: "trust", Group: GroupSupport, Synopsis: "\nDIRECTORY", Short: "list the directories whose .hdb file is read, or add one",
-			Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: runTrust,
+			Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: c.does(runTrust),
 			Long: "A .hdb file in the working directory is a list of commands for its project. It can run anything, so it is read only where you said so, and only as it was then: one whose content, owner or mode has changed is not read until you trust it again. It must belong to you or to root, and nobody else may write it. Files that it sources are not compared.\n\nExample:\n  trust ."},
-		{Name: "history", Group: GroupSupport, Beside: RunsBeside, Raw: true, Synopsis: "[N]\nADDRESS [N | all]", Short: "list the lines typed last, or the recorded events about an address", Repeat: RepeatNone, Run: runHistory,
+		{Name: "history", Group: GroupSupport, Beside: RunsBeside, Raw: true, Synopsis: "[N]\nADDRESS [N | all]", Short: "list the lines typed last, or the recorded events about an address", Repeat: RepeatNone, Run: c.does(runHistory),
 			Long: "Lines that begin with a blank are not kept. Ctrl-R searches.\n\nExample:\n  history 20"},
 		{Name: "quit", Aliases: []string{"q", "exit"}, Group: GroupSupport, Beside: RunsBehind, Synopsis: "[CODE]", Short: "leave hdb",
-			Repeat: RepeatNone, Run: runQuit,
+			Repeat: RepeatNone, Run: c.does(runQuit),
 			Long: "A program that hdb started is killed, with `set kill-on-exit off` it goes on; one that hdb was attached to goes on. At a terminal it first offers to save what was recorded since the last `save`. CODE is hdb's exit code.\n\nExample:\n  quit 3"},
 	}
 }
+
+func runHelp(_ context.Context, c *Console, in Input) error { return c.showHelp(in.Raw) }
 
 func runApropos(_ context.Context, c *Console, in Input) error {
 	if in.Raw == "" {
 		return errors.New("apropos: a word must follow")
 	}
-	apropos(c, in.Raw)
+	c.apropos(in.Raw)
 	return nil
 }
 
 func runComplete(_ context.Context, c *Console, in Input) error {
-	start, words := completer{c}.candidates(in.Raw)
+	start, words := c.completions(in.Raw)
 	for _, w := range words {
 		c.out.Printf("%s%s\n", in.Raw[:start], w)
 	}
@@ -117,7 +100,7 @@ func runDefine(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return fmt.Errorf("define %s: %w", name, err)
 	}
-	if exact := slices.ContainsFunc(c.interp.table, func(cmd *Command) bool { return slices.Contains(cmd.names(), name) }); exact {
+	if c.table.has(name) {
 		return fmt.Errorf("define: %s is a command of hdb: choose another name", name)
 	}
 	c.interp.defined[name] = &definition{name: name, lines: lines}
@@ -149,13 +132,11 @@ func runAlias(_ context.Context, c *Console, in Input) error {
 	if word, _ := commandWord(name); !ok || word != name || name == "" || full == "" {
 		return errors.New("alias: NAME = COMMAND expected")
 	}
-	for _, cmd := range c.interp.table {
-		if slices.Contains(cmd.names(), name) {
-			return fmt.Errorf("alias: %s is a command of hdb: choose another name", name)
-		}
+	if c.table.has(name) {
+		return fmt.Errorf("alias: %s is a command of hdb: choose another name", name)
 	}
 	word, _ := commandWord(full)
-	if _, err := find(c.interp.table, word, "command"); err != nil && c.interp.aliases[word] == "" && c.interp.defined[word] == nil {
+	if _, err := c.table.find(c.table.Commands, word, "command"); err != nil && c.interp.aliases[word] == "" && c.interp.defined[word] == nil {
 		return fmt.Errorf("alias: %w", err)
 	}
 	c.interp.aliases[name] = full
@@ -170,33 +151,9 @@ func runUnalias(_ context.Context, c *Console, in Input) error {
 	return nil
 }
 
-// shellCommand prepares a command of the user's shell.
-func shellCommand(ctx context.Context, c *Console, line string) *exec.Cmd {
-	sh := c.cfg.Getenv("SHELL")
-	if sh == "" {
-		sh = "/bin/sh"
-	}
-	args := []string{"-c", line}
-	if line == "" {
-		args = nil
-	}
-	cmd := exec.CommandContext(ctx, sh, args...)
-	cmd.Stdout, cmd.Stderr = c.out.W, c.err.W
-	return cmd
-}
-
-// aside runs f on another goroutine. A tracer's wait(2) also reaps the
-// children that its own thread started, so no command may be started on the
-// goroutine that owns the inferior.
-func aside(f func() error) error {
-	done := make(chan error, 1)
-	go func() { done <- f() }()
-	return <-done
-}
-
 func runShell(ctx context.Context, c *Console, in Input) error {
 	run := func(ctx context.Context) error {
-		cmd := shellCommand(ctx, c, in.Raw)
+		cmd := c.userShell(ctx, in.Raw)
 		cmd.Stdin = os.Stdin
 		if err := aside(cmd.Run); err != nil {
 			return fmt.Errorf("shell: %w", err)
@@ -214,7 +171,7 @@ func runPipe(ctx context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	cmd := shellCommand(ctx, c, shell)
+	cmd := c.userShell(ctx, shell)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return fmt.Errorf("pipe: %w", err)
@@ -296,7 +253,7 @@ type settingView struct {
 
 func runShow(_ context.Context, c *Console, in Input) error {
 	if in.Raw == "version" {
-		c.out.Printf("hdb %s\n", c.cfg.Version)
+		c.out.Printf("hdb %s\n", c.opt.Version)
 		return nil
 	}
 	if in.Raw == "" {

@@ -10,16 +10,16 @@ import (
 	"hdb/internal/units"
 )
 
-func symbolCommands() []*Command {
+func symbolCommands(c *Console) []*Command {
 	return []*Command{
 		{Name: "symbols", Group: GroupFiles, Synopsis: "embed [FILE] [--force]\nrefresh", Short: "look for names again, or keep them in a capture", Args: []ArgKind{ArgSub}, Repeat: RepeatNone,
 			Long: "Names are found late, from a module's build ID and the address in its file: a capture that has none, because hdb was killed, has them where the program's files are. A file with another build ID is not used.\n\n" +
 				"Example:\n  symbols refresh",
 			Sub: []*Command{
-				{Name: "embed", Synopsis: "[FILE] [--force]", Short: "write the opened capture anew, with all names and source lines that are known", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: runSymbolsEmbed,
+				{Name: "embed", Synopsis: "[FILE] [--force]", Short: "write the opened capture anew, with all names and source lines that are known", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: c.does(runSymbolsEmbed),
 					Long: "Functions, inlined calls, lines, where each name comes from, and the source lines around them: the capture then opens where neither the program nor its source is. Without FILE it replaces the one that was opened; another that exists already is only replaced with --force. `save` does this for a process.\n\n" +
 						"Example:\n  symbols embed everywhere.hdb"},
-				{Name: "refresh", Short: "look for debug files and sources again", Needs: NeedProgram, Repeat: RepeatNone, Run: runSymbolsRefresh,
+				{Name: "refresh", Short: "look for debug files and sources again", Needs: NeedProgram, Repeat: RepeatNone, Run: c.does(runSymbolsRefresh),
 					Long: "After a debug file was installed, or `set debug-file-directory` or `set sysroot` changed. In a capture what is found goes before what it kept, unless that tells more.\n\n" +
 						"Example:\n  set debug-file-directory /usr/lib/debug:/home/me/debug\n  symbols refresh"},
 			}},

@@ -15,26 +15,26 @@ import (
 	"hdb/session"
 )
 
-func travelCommands() []*Command {
+func travelCommands(c *Console) []*Command {
 	const moments = "A moment is an event #N, a share N% of the events, a time since the start like 1.5s, peak, start, end, stop N of info stops, or the name of a mark."
 	return []*Command{
 		{Name: "next-alloc", Aliases: []string{"na"}, Group: GroupRunning, Resumes: true, Synopsis: "[N] [if CONDITION]", Raw: true, Args: []ArgKind{ArgCondition},
-			Short: "go on to the next allocation, or the N-th from here", Needs: NeedRecord, Run: nextEvent(query.Forward, false, (*session.Execution).NextAlloc),
+			Short: "go on to the next allocation, or the N-th from here", Needs: NeedRecord, Run: c.does(nextEvent(query.Forward, false, (*session.Execution).NextAlloc)),
 			Long: "Breakpoints on the way stop too, but not in a capture.\n\nExamples:\n  next-alloc\n  na 10\n  na if size >= 64k && thread == 2"},
 		{Name: "next-free", Aliases: []string{"nf"}, Group: GroupRunning, Resumes: true, Synopsis: "[N] [if CONDITION]", Raw: true, Args: []ArgKind{ArgCondition},
-			Short: "go on to the next block that is given back, just before it is", Needs: NeedRecord, Run: nextEvent(query.Forward, true, (*session.Execution).NextFree),
+			Short: "go on to the next block that is given back, just before it is", Needs: NeedRecord, Run: c.does(nextEvent(query.Forward, true, (*session.Execution).NextFree)),
 			Long: "In a capture, to the event of that.\n\nExample:\n  next-free if addr == 0x7ffff4c00010"},
 		{Name: "prev-alloc", Aliases: []string{"pa"}, Group: GroupRunning, Synopsis: "[N] [if CONDITION]", Raw: true, Args: []ArgKind{ArgCondition},
-			Short: "go back to the allocation before, as it was recorded", Needs: NeedPast, Run: nextEvent(query.Back, false, nil),
+			Short: "go back to the allocation before, as it was recorded", Needs: NeedPast, Run: c.does(nextEvent(query.Back, false, nil)),
 			Long: "Examples:\n  prev-alloc\n  pa 10 if size >= 64k"},
 		{Name: "prev-free", Aliases: []string{"pf"}, Group: GroupRunning, Synopsis: "[N] [if CONDITION]", Raw: true, Args: []ArgKind{ArgCondition},
-			Short: "go back to the block given back before, as it was recorded", Needs: NeedPast, Run: nextEvent(query.Back, true, nil),
+			Short: "go back to the block given back before, as it was recorded", Needs: NeedPast, Run: c.does(nextEvent(query.Back, true, nil)),
 			Long: "Example:\n  prev-free if addr == 0x7ffff4c00010"},
-		{Name: "reverse-continue", Aliases: []string{"rc"}, Group: GroupRunning, Synopsis: "[N]", Short: "go back to the event before that an allocation stop wants, as it was recorded", Needs: NeedPast, Run: replayer(query.Back),
+		{Name: "reverse-continue", Aliases: []string{"rc"}, Group: GroupRunning, Synopsis: "[N]", Short: "go back to the event before that an allocation stop wants, as it was recorded", Needs: NeedPast, Run: c.does(replayer(query.Back)),
 			Long: "With N, to the N-th of them. Hits are counted backwards, too. Without such an event it ends at the first of the recording.\n\nExample:\n  break alloc if size >= 1MiB\n  reverse-continue"},
-		{Name: "goto", Group: GroupAllocs, Synopsis: "MOMENT", Raw: true, Short: "go to a moment of what was recorded", Args: []ArgKind{ArgMoment}, Needs: NeedPast, Repeat: RepeatNone, Run: runGoto,
+		{Name: "goto", Group: GroupAllocs, Synopsis: "MOMENT", Raw: true, Short: "go to a moment of what was recorded", Args: []ArgKind{ArgMoment}, Needs: NeedPast, Repeat: RepeatNone, Run: c.does(runGoto),
 			Long: "bt, frame and list then show the event's stack; allocs, live, top and the reports tell what was so after it. `goto end` brings back the whole recording.\n\nOf a process that is recorded it is the view that moves, the process stands: what needs its memory or registers, and what lets it run, asks for `goto now` first, which leads back; continue, next-alloc and next-free go on in the recording, and at its end are back.\n\n" + moments + "\n\nExamples:\n  goto #4711\n  goto 81%\n  goto peak\n  goto now\n  goto stop 3"},
-		{Name: "mark", Group: GroupAllocs, Beside: RunsBeside, Synopsis: "[NAME]", Raw: true, Short: "name this moment of the recording, or list the named ones", Repeat: RepeatNone, Run: runMark,
+		{Name: "mark", Group: GroupAllocs, Beside: RunsBeside, Synopsis: "[NAME]", Raw: true, Short: "name this moment of the recording, or list the named ones", Repeat: RepeatNone, Run: c.does(runMark),
 			Long: "goto and diff find it by the name, here and in the capture. A name is given once; one with blanks may stand in quotes.\n\nExamples:\n  mark warm\n  mark"},
 	}
 }

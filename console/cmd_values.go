@@ -43,11 +43,11 @@ type evaluator struct {
 	memory   memory // where x goes on
 }
 
-func valueCommands() []*Command {
+func valueCommands(c *Console) []*Command {
 	return []*Command{
-		{Name: "call", Group: GroupData, Direct: true, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[-OPTION... --] [/FMT] EXPRESSION", Short: "print that says nothing of a void function", Needs: NeedLive, Run: runCall,
+		{Name: "call", Group: GroupData, Direct: true, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[-OPTION... --] [/FMT] EXPRESSION", Short: "print that says nothing of a void function", Needs: NeedLive, Run: c.does(runCall),
 			Long: "Other threads stand meanwhile, breakpoints and signals in the function undo the call, but for what it has changed in memory. Inside of an allocator nothing is called: finish leaves it.\n\nExample:\n  call dump_tree(root, 3)"},
-		{Name: "print", Aliases: []string{"p", "inspect"}, Group: GroupData, Direct: true, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[-OPTION... --] [/FMT] [EXPRESSION] | -block ADDRESS", Short: "compute an expression of the program and print it", Run: runPrint,
+		{Name: "print", Aliases: []string{"p", "inspect"}, Group: GroupData, Direct: true, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[-OPTION... --] [/FMT] [EXPRESSION] | -block ADDRESS", Short: "compute an expression of the program and print it", Run: c.does(runPrint),
 			Long: "EXPRESSION is C's: names of the selected frame, members of this, globals and statics (a::b), casts, . -> [] * & arithmetic, comparison, sizeof, $registers, A@N for N values from A on, = += ++ that write to variables and registers, {1, 2} and texts of C (L\"wide\") as arrays, .* and ->*, NAME@entry for an argument as the caller passed it, if its call site tells that. " +
 				"-block prints the block of the heap around an address as of the type that whence tells. " +
 				"f(x) has the selected thread call a function while the others stand, as obj.f(x) a member function, a virtual one as that of the object; overloads are chosen by the arguments, which are numbers, pointers, references, texts and structs; if something stops the call, the thread is taken back to where it was. NAME == \"text\" compares texts, $_streq(A, B), $_strlen(S), $_regex(S, \"RE\") and $_memeq(A, B, N) are gdb's. Operators and member functions of the libraries of C++ and Rust are computed from memory: v[i], v.size(), v.front(), m[\"x\"], opt.value(), s.c_str(), p.get(), *it, it->x. `help variables` tells about $NAME. The value is kept as $1, $2 and so on; $ is the last one. In a frame of Go EXPRESSION is Go's, as len(list) or m[\"key\"].x, and its value is not kept.\n\n" +
@@ -55,28 +55,28 @@ func valueCommands() []*Command {
 				"OPTION is gdb's, for this value alone; -- ends them: " + printOptionWords() + ". All but the last are settings, too, as `set print elements 5`. " +
 				"At a terminal a value that is longer than a line is shown with each member on a line of its own, unless `set print pretty off` was typed.\n\n" +
 				"Examples:\n  print index->pages[3]\n  print/x flags & 0xff\n  print *argv@argc\n  print (struct page *)$rdi\n  p $1.next\n  p -elements 5 -pretty off -- names\n  p orders[\"x\"].size()\n  p shape->area() * 2\n  print -block 0x55555578a2c8"},
-		{Name: "output", Group: GroupData, Direct: true, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[-OPTION... --] [/FMT] EXPRESSION", Short: "print a value alone: no number, no line end", Run: runOutput, Repeat: RepeatNone,
+		{Name: "output", Group: GroupData, Direct: true, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[-OPTION... --] [/FMT] EXPRESSION", Short: "print a value alone: no number, no line end", Run: c.does(runOutput), Repeat: RepeatNone,
 			Long: "For scripts and the commands of a stop: the value gets no $ number, and the next text stands behind it. echo and printf write what stands around it.\n\nExamples:\n  output list->used\n  output/x flags"},
-		{Name: "ptype", Group: GroupData, Raw: true, Args: []ArgKind{ArgType}, Synopsis: "[/FLAGS] EXPRESSION | TYPE", Short: "show a type with its members", Needs: NeedProgram, Run: typeTeller(true),
+		{Name: "ptype", Group: GroupData, Raw: true, Args: []ArgKind{ArgType}, Synopsis: "[/FLAGS] EXPRESSION | TYPE", Short: "show a type with its members", Needs: NeedProgram, Run: c.does(typeTeller(true)),
 			Long: "FLAGS are gdb's: o shows the offset and the size of each member, the holes between them and the padding at the end, x those in hexadecimal; m leaves out member functions, t names of types.\n\nExamples:\n  ptype struct page\n  ptype index->pages\n  ptype/o struct page"},
-		{Name: "whatis", Group: GroupData, Raw: true, Args: []ArgKind{ArgType}, Synopsis: "EXPRESSION | TYPE", Short: "name the type of an expression", Needs: NeedProgram, Run: typeTeller(false), Long: "Example:\n  whatis index->pages"},
-		{Name: "locals", Group: GroupData, Short: "show the variables of the selected frame", Needs: NeedValues, Run: infoLocals},
-		{Name: "args", Group: GroupData, Short: "show the arguments of the selected frame", Needs: NeedValues, Run: infoArgs},
-		{Name: "display", Group: GroupData, Direct: true, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[/FMT] [EXPRESSION]\n-a EXPRESSION\n-d N", Short: "print an expression now and at each stop", Needs: NeedProgram, Run: runDisplay,
+		{Name: "whatis", Group: GroupData, Raw: true, Args: []ArgKind{ArgType}, Synopsis: "EXPRESSION | TYPE", Short: "name the type of an expression", Needs: NeedProgram, Run: c.does(typeTeller(false)), Long: "Example:\n  whatis index->pages"},
+		{Name: "locals", Group: GroupData, Short: "show the variables of the selected frame", Needs: NeedValues, Run: c.does(infoLocals)},
+		{Name: "args", Group: GroupData, Short: "show the arguments of the selected frame", Needs: NeedValues, Run: c.does(infoArgs)},
+		{Name: "display", Group: GroupData, Direct: true, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[/FMT] [EXPRESSION]\n-a EXPRESSION\n-d N", Short: "print an expression now and at each stop", Needs: NeedProgram, Run: c.does(runDisplay),
 			Long: "Without EXPRESSION it prints all of them. One that names local variables is shown in their block alone. `undisplay` ends it. -a and -d are delve's words for both. The formats i and s examine memory, as x does.\n\nExamples:\n  display size\n  display/x flags\n  display/2i $pc"},
-		{Name: "undisplay", Group: GroupData, Args: []ArgKind{ArgDisplay}, Synopsis: "[N...]", Short: "show expressions no more at each stop", Run: runUndisplay, Repeat: RepeatNone, Long: "Example:\n  undisplay 2"},
+		{Name: "undisplay", Group: GroupData, Args: []ArgKind{ArgDisplay}, Synopsis: "[N...]", Short: "show expressions no more at each stop", Run: c.does(runUndisplay), Repeat: RepeatNone, Long: "Example:\n  undisplay 2"},
 	}
 }
 
 // valueInfos are the words behind info.
-func valueInfos() []*Command {
+func valueInfos(c *Console) []*Command {
 	return []*Command{
-		{Name: "locals", Aliases: []string{"lo"}, Short: "show the variables of the selected frame", Needs: NeedValues, Run: infoLocals, Repeat: RepeatNone,
+		{Name: "locals", Aliases: []string{"lo"}, Short: "show the variables of the selected frame", Needs: NeedValues, Run: c.does(infoLocals), Repeat: RepeatNone,
 			Long: "Those of the innermost block come first. <optimized out> ones are nowhere any more at this place in the code."},
-		{Name: "args", Aliases: []string{"ar"}, Short: "show the arguments of the selected frame", Needs: NeedValues, Run: infoArgs, Repeat: RepeatNone},
-		{Name: "vtbl", Args: []ArgKind{ArgExpression}, Raw: true, Synopsis: "OBJECT", Short: "show the virtual functions of an object", Needs: NeedMemory, Run: infoVtbl, Repeat: RepeatNone,
+		{Name: "args", Aliases: []string{"ar"}, Short: "show the arguments of the selected frame", Needs: NeedValues, Run: c.does(infoArgs), Repeat: RepeatNone},
+		{Name: "vtbl", Args: []ArgKind{ArgExpression}, Raw: true, Synopsis: "OBJECT", Short: "show the virtual functions of an object", Needs: NeedMemory, Run: c.does(infoVtbl), Repeat: RepeatNone,
 			Long: "Each base class that has a virtual table of its own in the object has one here. OBJECT may be a pointer to it.\n\nExample:\n  info vtbl shape"},
-		{Name: "display", Short: "list the expressions that are shown at each stop", Run: infoDisplay, Repeat: RepeatNone},
+		{Name: "display", Short: "list the expressions that are shown at each stop", Run: c.does(infoDisplay), Repeat: RepeatNone},
 	}
 }
 

@@ -16,11 +16,11 @@ import (
 	"hdb/query"
 )
 
-func vmmapCommands() []*Command {
+func vmmapCommands(c *Console) []*Command {
 	return []*Command{
-		{Name: "vmmap", Group: GroupData, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[-resident] [KIND | ADDRESS]\n-layers", Short: "list whose the memory of the process is, and how much of it is in memory", Needs: NeedMemory, Repeat: RepeatNone, Run: runVmmap,
+		{Name: "vmmap", Group: GroupData, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[-resident] [KIND | ADDRESS]\n-layers", Short: "list whose the memory of the process is, and how much of it is in memory", Needs: NeedMemory, Repeat: RepeatNone, Run: c.does(runVmmap),
 			Long: "Each byte that is mapped has one owner: code, rodata, data and bss of a module, the stack of a thread (used, unused, its guard), thread-local storage, an allocator's heap, a language runtime, a mapping of the program (anonymous, shared, file, reserved), the kernel, or hdb. KIND is one of these words, ADDRESS lies in the region to show. -resident leaves out what takes no memory, and has the largest first.\n\nThe layers at the end, which -layers shows alone, sum the regions up; heap-used is what the blocks of the program have of an allocator's memory. The memory of an allocator whose blocks are not known without a recording is a layer of its name. `all` is what the program takes; with what hdb has put into the process, below it, what is resident adds up to the process's RSS. `mapped by` is the function whose recorded call has made the mapping, or most of it. A ~ marks what is shared out by a guess. A core file tells nothing of what was resident.\n\nExamples:\n  vmmap\n  vmmap -resident\n  vmmap stack\n  vmmap &table\n  vmmap -layers"},
-		whatCommand(),
+		whatCommand(c),
 	}
 }
 

@@ -17,9 +17,9 @@ import (
 	"hdb/session/heaps"
 )
 
-func whatCommand() *Command {
+func whatCommand(c *Console) *Command {
 	return &Command{
-		Name: "what", Group: GroupData, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "ADDRESS", Short: "tell what an address is: a block, a variable, a stack, code, a mapping", Needs: NeedProgram, Repeat: RepeatNone, Run: runWhat,
+		Name: "what", Group: GroupData, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "ADDRESS", Short: "tell what an address is: a block, a variable, a stack, code, a mapping", Needs: NeedProgram, Repeat: RepeatNone, Run: c.does(runWhat),
 		Long: "It says the most that is known: the block of the heap, live or freed, with the recorded stacks of who made it and gave it back; the thread, frame and variable of a stack; the global or thread-local variable; the function and line of code; the guard of a stack; the allocator's own memory; the mapping with its file; or what is nearest where nothing is mapped. A capture knows the code, the variables and the recorded blocks.\n\nAn expression is taken as by x: a pointer stands for what it points to, &NAME for the place of a variable.\n\nExamples:\n  what 0x7ffff7a02010\n  what list->head\n  what &table\n  what $rsp",
 	}
 }

@@ -13,9 +13,9 @@ import (
 	"hdb/session"
 )
 
-func wrongFreeCommands() []*Command {
+func wrongFreeCommands(c *Console) []*Command {
 	return []*Command{{
-		Name: "wrong-frees", Group: GroupAllocs, Beside: RunsBeside, Raw: true, Synopsis: "[N | all]", Short: "recorded calls that gave back what was no block", Args: []ArgKind{ArgWord}, Repeat: RepeatSame, Run: runWrongFrees,
+		Name: "wrong-frees", Group: GroupAllocs, Beside: RunsBeside, Raw: true, Synopsis: "[N | all]", Short: "recorded calls that gave back what was no block", Args: []ArgKind{ArgWord}, Repeat: RepeatSame, Run: c.does(runWrongFrees),
 		Long: "A block that was given back twice, an address inside of a block, or a block that a function of another family has made, as operator new[] and delete. N is how many are shown with their stacks, 10 without it. What a recording does not have is not told: of a block that was made before, nothing is wrong as far as anybody knows.\n\nWhile a program runs, `set wrong-frees` says what happens before such a call runs; see docs/heap.md.\n\nExamples:\n  wrong-frees\n  wrong-frees all",
 	}}
 }

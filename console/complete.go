@@ -2,9 +2,7 @@ package console
 
 import (
 	"context"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"hdb/capture"
@@ -13,7 +11,7 @@ import (
 )
 
 // A completer finds what could stand in a line.
-type completer struct{ c *Console }
+type completer struct{ c *Shell }
 
 // complete is the Tab key, pressed on the goroutine of the line's reader. No
 // completion is worth the session: one that panics says so and offers nothing.
@@ -41,12 +39,17 @@ func (k completer) complete(ctx context.Context, text string, pos int) (head str
 func (k completer) completeAt(ctx context.Context, text string, pos int) (head string, words []string, tail string) {
 	left := text[:pos]
 	reading := capture.NewReading(ctx)
-	defer k.c.s.Within(k.c.s.Within(reading))
+	defer k.c.host.Within(reading)()
 	start, words := k.candidates(left)
 	if reading.Cut() != nil {
 		return left, nil, text[pos:]
 	}
 	return line.Offer(text, pos, start, words)
+}
+
+// completions are the words that could stand at the end of a line, and where the last one begins.
+func (c *Shell) completions(line string) (start int, words []string) {
+	return completer{c}.candidates(line)
 }
 
 // candidates are the words that could stand at the end of left, and where that
@@ -61,7 +64,7 @@ func (k completer) candidates(left string) (start int, words []string) {
 	if full, ok := k.c.interp.aliases[word]; ok {
 		word, _ = commandWord(full)
 	}
-	cmd, err := find(k.c.interp.table, word, "command")
+	cmd, err := k.c.table.find(k.c.table.Commands, word, "command")
 	if err != nil {
 		return len(left), nil
 	}
@@ -74,7 +77,7 @@ func (k completer) candidates(left string) (start int, words []string) {
 			}
 			break
 		}
-		sub, err := find(cmd.Sub, word, "")
+		sub, err := k.c.table.find(cmd.Sub, word, "")
 		if err != nil {
 			break
 		}
@@ -97,14 +100,14 @@ func (k completer) argument(cmd *Command, left, rest string) (int, []string) {
 	switch kind {
 	case ArgSetting, ArgValue:
 		if name, expr, ok := strings.Cut(rest, " "); ok && (name == "var" || name == "variable") {
-			return k.expression(left, expr, ArgExpression)
+			return k.c.host.Expression(ArgExpression, left, expr)
 		}
 		if strings.HasPrefix(rest, "$") {
-			return k.expression(left, rest, ArgExpression)
+			return k.c.host.Expression(ArgExpression, left, rest)
 		}
 		return k.settingWords(left, rest)
 	case ArgCondition, ArgExpression, ArgType:
-		return k.expression(left, rest, kind)
+		return k.c.host.Expression(kind, left, rest)
 	}
 	switch last := len(before) - 1; {
 	case kind == ArgSince && last >= 0 && before[last] == "--suppressions":
@@ -123,49 +126,15 @@ func (k completer) wordsOf(kind ArgKind, cmd *Command, word string) []string {
 	case ArgCommand:
 		return k.commandNames(word)
 	case ArgHelp:
-		return line.StartingWith(append(k.commandNames(word), topicNames()...), word)
+		return line.StartingWith(append(k.commandNames(word), k.c.table.topicNames()...), word)
 	case ArgSub:
 		return line.StartingWith(subNames(cmd), word)
 	case ArgFile:
 		return line.FileNames(word)
-	case ArgLocation:
-		return append(append(line.StartingWith(stopWords(), word), k.functionNames(word)...), k.sourceNames(word)...)
-	case ArgFunction:
-		return k.functionNames(word)
-	case ArgSource:
-		return k.sourceNames(word)
-	case ArgStop:
-		var ids []string
-		for _, st := range k.c.s.Stops.All() {
-			ids = append(ids, strconv.Itoa(st.ID))
-		}
-		return line.StartingWith(ids, word)
-	case ArgThread:
-		return k.threadNumbers(word)
-	case ArgSignal:
-		var names []string
-		for _, s := range k.c.s.Catches.Signals() {
-			names = append(names, s.Name)
-		}
-		return line.StartingWith(names, word)
-	case ArgDisplay:
-		var ids []string
-		for _, d := range k.c.eval.displays {
-			ids = append(ids, strconv.Itoa(d.num))
-		}
-		return line.StartingWith(ids, word)
-	case ArgEvent:
-		if strings.HasPrefix(word, "#") {
-			return k.eventNumbers(word)
-		}
-	case ArgMoment:
-		return k.moments(word)
-	case ArgMomentOrFile:
-		return append(k.moments(word), line.FileNames(word)...)
 	case ArgWord, ArgSince:
 		return line.StartingWith(synopsisWords(cmd.Synopsis), word)
 	}
-	return nil
+	return k.c.host.Words(kind, word)
 }
 
 // synopsisWords are the lower-case words of a synopsis: what is typed as it stands.
@@ -181,7 +150,7 @@ func synopsisWords(s string) []string {
 
 func (k completer) commandNames(word string) []string {
 	var names []string
-	for _, cmd := range k.c.interp.table {
+	for _, cmd := range k.c.table.Commands {
 		names = append(names, cmd.Name)
 		for _, a := range cmd.Aliases {
 			if len(a) > 2 && word != "" {
@@ -196,36 +165,6 @@ func (k completer) commandNames(word string) []string {
 		names = append(names, name)
 	}
 	return line.StartingWith(names, word)
-}
-
-// sourceNames completes a source file by its base name.
-func (k completer) sourceNames(word string) []string {
-	if word == "" {
-		return nil
-	}
-	files, err := k.c.s.Names().Symbols.SourceFiles()
-	if err != nil {
-		return nil
-	}
-	var names []string
-	for _, f := range files {
-		if base := filepath.Base(f); strings.HasPrefix(base, word) && len(names) < line.MaxCandidates {
-			names = append(names, base)
-		}
-	}
-	return line.StartingWith(names, word)
-}
-
-func (k completer) threadNumbers(word string) []string {
-	threads, err := k.c.s.Selection.Threads()
-	if err != nil {
-		return nil
-	}
-	ids := []string{"apply"}
-	for _, t := range threads {
-		ids = append(ids, strconv.Itoa(t.Num))
-	}
-	return line.StartingWith(ids, word)
 }
 
 // settingWords completes the name of a setting, of one or two words, and then

@@ -19,7 +19,7 @@ import (
 // functionNames completes a function by its name, qualified or not; nothing is offered for an
 // empty word, which would read every symbol there is. All words begin as typed, unless there
 // is one function alone, or all are of one scope: then its whole name is offered.
-func (k completer) functionNames(word string) []string {
+func (k programWords) functionNames(word string) []string {
 	if word == "" {
 		return nil
 	}
@@ -43,7 +43,7 @@ func (k completer) functionNames(word string) []string {
 
 // functions are those of the program and its libraries that match, of a capture those in its
 // stacks.
-func (k completer) functions(match func(name string) bool) []string {
+func (k programWords) functions(match func(name string) bool) []string {
 	if k.c.s.Mode() != target.Saved {
 		return k.c.s.Names().Symbols.FunctionNames(match)
 	}
@@ -87,7 +87,7 @@ func commonPrefix(words []string) string {
 }
 
 // moduleNames completes what module("...") asks for.
-func (k completer) moduleNames(word string) []string {
+func (k programWords) moduleNames(word string) []string {
 	var all []string
 	for _, m := range k.c.s.Names().ModuleInfos() {
 		all = append(all, filepath.Base(m.Name))
@@ -106,7 +106,7 @@ var (
 )
 
 // expression completes the end of a condition, or of an expression or type of the program.
-func (k completer) expression(left, rest string, kind ArgKind) (int, []string) {
+func (k programWords) expression(left, rest string, kind ArgKind) (int, []string) {
 	condition := kind == ArgCondition
 	at := func(word string) int { return len(left) - len(word) }
 	if m := openPredicate().FindStringSubmatch(rest); m != nil && condition {
@@ -151,12 +151,12 @@ func (k completer) expression(left, rest string, kind ArgKind) (int, []string) {
 }
 
 // typeNames completes a type by its name, qualified or not; nothing is offered for an empty word.
-func (k completer) typeNames(word string) []string {
+func (k programWords) typeNames(word string) []string {
 	return namesAt(word, k.c.s.Names().Symbols.Types)
 }
 
 // globalNames completes a variable outside of functions.
-func (k completer) globalNames(word string) []string {
+func (k programWords) globalNames(word string) []string {
 	return namesAt(word, k.c.s.Names().Symbols.Variables)
 }
 
@@ -181,7 +181,7 @@ func namesAt(word string, find func(*regexp.Regexp) ([]names.GlobalInfo, error))
 }
 
 // registers completes $NAME, a register or a convenience variable.
-func (k completer) registers(word string) []string {
+func (k programWords) registers(word string) []string {
 	var names []string
 	for _, name := range k.c.s.Scopes.ConvenienceNames() {
 		names = append(names, "$"+name)
@@ -198,7 +198,7 @@ func (k completer) registers(word string) []string {
 }
 
 // moments completes what goto and diff take.
-func (k completer) moments(word string) []string {
+func (k programWords) moments(word string) []string {
 	if strings.HasPrefix(word, "#") {
 		return k.eventNumbers(word)
 	}
@@ -214,7 +214,7 @@ func (k completer) moments(word string) []string {
 
 // eventNumbers completes #N by the numbers that one may have seen: of the events that were
 // stopped at or marked.
-func (k completer) eventNumbers(word string) []string {
+func (k programWords) eventNumbers(word string) []string {
 	var names []string
 	for _, st := range k.c.s.Recorded.Stops() {
 		names = append(names, fmt.Sprintf("#%d", max(st.Event, st.Seq)))
@@ -223,4 +223,84 @@ func (k completer) eventNumbers(word string) []string {
 		names = append(names, fmt.Sprintf("#%d", m.Seq))
 	}
 	return line.StartingWith(slices.DeleteFunc(names, func(n string) bool { return n == "#0" }), word)
+}
+
+// programWords finds words of the program and its recording for the Tab key.
+type programWords struct{ c *Console }
+
+// Words are those of a kind that begin as typed.
+func (c *Console) Words(kind ArgKind, word string) []string {
+	k := programWords{c}
+	switch kind {
+	case ArgLocation:
+		return append(append(line.StartingWith(stopWords(), word), k.functionNames(word)...), k.sourceNames(word)...)
+	case ArgFunction:
+		return k.functionNames(word)
+	case ArgSource:
+		return k.sourceNames(word)
+	case ArgStop:
+		var ids []string
+		for _, st := range c.s.Stops.All() {
+			ids = append(ids, strconv.Itoa(st.ID))
+		}
+		return line.StartingWith(ids, word)
+	case ArgThread:
+		return k.threadNumbers(word)
+	case ArgSignal:
+		var names []string
+		for _, s := range c.s.Catches.Signals() {
+			names = append(names, s.Name)
+		}
+		return line.StartingWith(names, word)
+	case ArgDisplay:
+		var ids []string
+		for _, d := range c.eval.displays {
+			ids = append(ids, strconv.Itoa(d.num))
+		}
+		return line.StartingWith(ids, word)
+	case ArgEvent:
+		if strings.HasPrefix(word, "#") {
+			return k.eventNumbers(word)
+		}
+	case ArgMoment:
+		return k.moments(word)
+	case ArgMomentOrFile:
+		return append(k.moments(word), line.FileNames(word)...)
+	}
+	return nil
+}
+
+// Expression completes the last word of a condition or an expression, which begins behind start bytes of left.
+func (c *Console) Expression(kind ArgKind, left, expr string) (start int, words []string) {
+	return programWords{c}.expression(left, expr, kind)
+}
+
+// sourceNames completes a source file by its base name.
+func (k programWords) sourceNames(word string) []string {
+	if word == "" {
+		return nil
+	}
+	files, err := k.c.s.Names().Symbols.SourceFiles()
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, f := range files {
+		if base := filepath.Base(f); strings.HasPrefix(base, word) && len(names) < line.MaxCandidates {
+			names = append(names, base)
+		}
+	}
+	return line.StartingWith(names, word)
+}
+
+func (k programWords) threadNumbers(word string) []string {
+	threads, err := k.c.s.Selection.Threads()
+	if err != nil {
+		return nil
+	}
+	ids := []string{"apply"}
+	for _, t := range threads {
+		ids = append(ids, strconv.Itoa(t.Num))
+	}
+	return line.StartingWith(ids, word)
 }

@@ -21,12 +21,12 @@ type tabber struct {
 func (t *tabber) ReadLine(prompt string) (string, error) {
 	if len(t.lines) > 0 && t.lines[0][0] == '\t' {
 		t.lines[0] = t.lines[0][1:]
-		everyCommand(commandTable(), func(full string, cmd *Command) {
+		commandTable(nil).Each(func(full string, cmd *Command) {
 			for _, rest := range []string{"", " ", " zz", " 1", " alloc if s", " z y ", ` "`} {
 				t.complete(context.Background(), full+rest, len(full+rest))
 			}
 		})
-		for _, s := range settingTable() {
+		for _, s := range settingTable(nil) {
 			line := "set " + s.name + " "
 			t.complete(context.Background(), line, len(line))
 		}
@@ -85,7 +85,7 @@ func TestCompletionThatPanics(t *testing.T) {
 	in := &tabber{offered: map[string][]string{}}
 	in.person, in.lines = true, []string{"\techo goes on"}
 	s := newStage(t, func(cfg *Config) { cfg.In = in })
-	s.interp.table = append(s.interp.table, nil) // what completes a command's name does not expect
+	s.table.Commands = append(s.table.Commands, nil) // what completes a command's name does not expect
 	s.Run()
 	if want := "warning: no completion of \"echo\": error in hdb: "; !strings.Contains(s.err.String(), want) {
 		t.Errorf("printed %q, want %q", s.err.String(), want)
@@ -106,7 +106,7 @@ func TestCompletionIsGivenUp(t *testing.T) {
 		ctx  context.Context
 		some bool
 	}{{t.Context(), true}, {newCountdown(0), false}} {
-		_, words, _ := completer{st.Console}.completeAt(c.ctx, "break ma", len("break ma"))
+		_, words, _ := completer{st.Shell}.completeAt(c.ctx, "break ma", len("break ma"))
 		if slices.Contains(words, "main ") != c.some {
 			t.Errorf("to the end %v: %q", c.some, words)
 		}

@@ -63,8 +63,8 @@ func newStage(t *testing.T, change func(*Config), lines ...string) *stage {
 	st.env = map[string]string{"HOME": st.home, "SHELL": "/bin/sh"}
 	cfg := Config{
 		Session: session.New(target.Config{Version: "test", Cache: testprogs.Kept(t)}),
-		In:      st.in, Out: &st.out, Err: &st.err, NoInit: true, Version: "test",
-		Getenv: func(name string) string { return st.env[name] },
+		NoInit:  true,
+		Options: Options{In: st.in, Out: &st.out, Err: &st.err, Version: "test", Getenv: func(name string) string { return st.env[name] }},
 	}
 	if change != nil {
 		change(&cfg)

@@ -46,7 +46,7 @@ func TestDebuginfodBegins(t *testing.T) {
 		if tc.urls {
 			servers(t, st)
 		}
-		st.in.person, st.Console.cfg.Batch = tc.person, tc.batch
+		st.in.person, st.Console.opt.Batch = tc.person, tc.batch
 		startDebuginfod(st.Console)
 		if got := st.set.value("debuginfod"); got != tc.want {
 			t.Errorf("%s: %s, want %s", tc.name, got, tc.want)
@@ -130,7 +130,7 @@ func TestInfoDebuginfod(t *testing.T) {
 			t.Errorf("printed %q, want %q", st.out.String(), want)
 		}
 	}
-	if _, words := (completer{st.Console}).candidates("set debuginfod o"); !slices.Equal(words, []string{"off", "on"}) {
+	if _, words := (completer{st.Shell}).candidates("set debuginfod o"); !slices.Equal(words, []string{"off", "on"}) {
 		t.Errorf("completes to %q", words)
 	}
 }

@@ -15,7 +15,7 @@ func (c *Console) Attach(pid int) error {
 // CommandLine is the line of the console that the words of a shell's command line stand for:
 // it is read back as those words. A condition or expression may be one word or several.
 func CommandLine(words []string) (string, error) {
-	cmd, _, _, err := resolve(commandTable(), strings.Join(words, " "))
+	cmd, _, _, err := commandTable(nil).Resolve(strings.Join(words, " "))
 	if err != nil {
 		return "", err
 	}

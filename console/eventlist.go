@@ -65,7 +65,7 @@ const listPart = 256
 // in the user's code, or as an object of JSON. of is asked behind the last one.
 func listEvents(ctx context.Context, c *Console, l eventList, events iter.Seq[*recording.Event], of func() listed) error {
 	var show eventPrinter = newEventTable(c, l)
-	if c.cfg.JSON {
+	if c.opt.JSON {
 		c.notices.Hold() // their lines have no place within this one
 		defer c.notices.Release()
 		show = newEventObject(c, l)

@@ -3,7 +3,6 @@ package console
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"hdb/console/screen"
 	"hdb/inferior"
@@ -118,29 +117,6 @@ func (x *exitStatus) live(childResult bool) int {
 	return ExitOK
 }
 
-// fail prints an error and remembers that there was one.
-func (c *Console) fail(err error) {
-	c.exit.failed(err)
-	if c.cfg.JSON {
-		c.out.Raw(jsonLine(c.interp.running, failure{err.Error()}))
-	}
-	if screen.Unread(err) {
-		return
-	}
-	// Joined errors are one message: a newline of a foreign name is escaped.
-	var joined interface{ Unwrap() []error }
-	text := err.Error()
-	if errors.As(err, &joined) {
-		text = strings.ReplaceAll(text, "\n", "; ")
-	}
-	c.err.Line(screen.Warning("error: "), screen.Plain(text))
-}
-
-// warn prints an error that fails no command.
-func (c *Console) warn(err error) {
-	c.err.Line(screen.Warning("warning: "), screen.Plain(err.Error()))
-}
-
 // noteOutput makes lost output count as a failure.
 func (c *Console) noteOutput() {
 	if err := c.out.Err(); err != nil {
@@ -160,18 +136,6 @@ func (c *Console) finish() int {
 	} else if outlives {
 		c.say("detached from process %d", pid)
 	}
-	if c.in != nil {
-		if c.in.Interactive() && c.set.flag("history save") {
-			if err := c.hist.Save(); err != nil {
-				c.warn(err)
-			}
-		}
-		if err := c.in.Close(); err != nil {
-			c.warn(err)
-		}
-	}
-	if err := c.logging.stop(); err != nil {
-		c.warn(err)
-	}
-	return c.exit.total(c.in != nil && c.in.Interactive() && !c.cfg.Batch, c.cfg.ReturnChildResult)
+	c.close()
+	return c.exit.total(c.in != nil && c.in.Interactive() && !c.opt.Batch, c.cfg.ReturnChildResult)
 }

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -52,40 +51,35 @@ func (cmd *Command) helpText(full string) string {
 }
 
 // showHelp is `help [COMMAND|GROUP|TOPIC|all]`.
-func showHelp(c *Console, topic string) error {
-	groups := groupTitles()
+func (c *Shell) showHelp(topic string) error {
+	groups := Chapters()
 	if topic == "" {
 		c.out.Text("Groups of commands (`help GROUP`, `help COMMAND`, `apropos WORD`, Tab):\n\n")
 		var rows [][]screen.Span
 		for _, g := range groups {
 			rows = append(rows, []screen.Span{screen.Head(string(g.Group)), screen.Plain(g.Title)})
 		}
-		for _, t := range topics() {
-			rows = append(rows, []screen.Span{screen.Head(t.name), screen.Plain(upperFirst(t.short))})
+		for _, t := range c.table.Topics {
+			rows = append(rows, []screen.Span{screen.Head(t.Name), screen.Plain(upperFirst(t.Short))})
 		}
 		c.out.Table([]screen.Column{{}, {}}, rows)
-		c.out.Text("\nThe short way: `break alloc if size >= 1MiB`, `run`, `bt`, `list`, `next-alloc`, `save FILE`.\n")
+		c.out.Text("\n" + c.table.Hint + "\n")
 		return nil
 	}
 	for _, g := range groups {
 		if topic == string(g.Group) || topic == "all" {
 			c.out.Line(screen.Head(g.Title))
-			groupHelp(c.out, c.interp.table, g.Group)
+			groupHelp(c.out, c.table.Commands, g.Group)
 		}
 	}
-	if topic == "all" || slices.ContainsFunc(groups, func(g struct {
-		Group Group
-		Title string
-	}) bool {
-		return topic == string(g.Group)
-	}) {
+	if topic == "all" || slices.ContainsFunc(groups, func(g Chapter) bool { return topic == string(g.Group) }) {
 		return nil
 	}
-	if t, ok := findTopic(topic); ok {
-		c.out.Text(upperFirst(t.name) + ": " + t.short + ".\n\n" + t.text + "\n")
+	if t, ok := c.table.topic(topic); ok {
+		c.out.Text(upperFirst(t.Name) + ": " + t.Short + ".\n\n" + t.Text + "\n")
 		return nil
 	}
-	return commandHelp(c, topic)
+	return c.commandHelp(topic)
 }
 
 func groupHelp(o *screen.Output, table []*Command, g Group) {
@@ -98,7 +92,7 @@ func groupHelp(o *screen.Output, table []*Command, g Group) {
 	o.Table([]screen.Column{{}, {}}, rows)
 }
 
-func commandHelp(c *Console, topic string) error {
+func (c *Shell) commandHelp(topic string) error {
 	word, _ := commandWord(topic)
 	if full, ok := c.interp.aliases[word]; ok {
 		c.out.Printf("%s is an alias of `%s`.\n", word, full)
@@ -111,9 +105,9 @@ func commandHelp(c *Console, topic string) error {
 		c.out.Text(strings.Join(append(def.doc, ""), "\n"))
 		return nil
 	}
-	cmd, err := find(c.interp.table, word, "command")
+	cmd, err := c.table.find(c.table.Commands, word, "command")
 	if err != nil {
-		if near := spelling.Nearest(word, topicNames()); near != "" && notBuilt(word) == nil {
+		if near := spelling.Nearest(word, c.table.topicNames()); near != "" && c.table.Missing(word) == nil {
 			return fmt.Errorf("no help on %q: did you mean %q?", word, near)
 		}
 		return err
@@ -122,7 +116,7 @@ func commandHelp(c *Console, topic string) error {
 	name := cmd.Name
 	for len(cmd.Sub) > 0 && rest != "" {
 		word, rest = commandWord(rest)
-		if cmd, err = find(cmd.Sub, word, name+" word"); err != nil {
+		if cmd, err = c.table.find(cmd.Sub, word, name+" word"); err != nil {
 			return err
 		}
 		name += " " + cmd.Name
@@ -131,8 +125,8 @@ func commandHelp(c *Console, topic string) error {
 	return nil
 }
 
-// everyCommand calls f for each command and subcommand with its full name.
-func everyCommand(table []*Command, f func(full string, cmd *Command)) {
+// Each calls f for each command and subcommand with its full name.
+func (t *Table) Each(f func(full string, cmd *Command)) {
 	var walk func(prefix string, list []*Command)
 	walk = func(prefix string, list []*Command) {
 		for _, cmd := range list {
@@ -140,22 +134,22 @@ func everyCommand(table []*Command, f func(full string, cmd *Command)) {
 			walk(prefix+cmd.Name+" ", cmd.Sub)
 		}
 	}
-	walk("", table)
+	walk("", t.Commands)
 }
 
 // apropos lists the commands and settings whose help has the word.
-func apropos(c *Console, word string) {
+func (c *Shell) apropos(word string) {
 	word = strings.ToLower(word)
 	var rows [][]screen.Span
-	everyCommand(c.interp.table, func(full string, cmd *Command) {
+	c.table.Each(func(full string, cmd *Command) {
 		text := strings.Join(append(cmd.names(), full, cmd.Synopsis, cmd.Short, cmd.Long), " ")
 		if strings.Contains(strings.ToLower(text), word) {
 			rows = append(rows, []screen.Span{screen.Func(full), screen.Plain(cmd.Short)})
 		}
 	})
-	for _, t := range topics() {
-		if strings.Contains(strings.ToLower(t.name+" "+t.text), word) {
-			rows = append(rows, []screen.Span{screen.Func("help " + t.name), screen.Plain(t.short)})
+	for _, t := range c.table.Topics {
+		if strings.Contains(strings.ToLower(t.Name+" "+t.Text), word) {
+			rows = append(rows, []screen.Span{screen.Func("help " + t.Name), screen.Plain(t.Short)})
 		}
 	}
 	for _, s := range c.set.table {
@@ -169,86 +163,27 @@ func apropos(c *Console, word string) {
 	}
 }
 
-// Markdown is docs/commands.md: every command with its help, and the settings.
-func Markdown() string {
-	var b strings.Builder
-	b.WriteString("# Commands\n\nGenerated from the table of commands; `go generate ./console` writes it again.\n\n" +
-		"A command may be shortened to any prefix that no other command shares; its aliases go before prefixes. An empty line\n" +
-		"repeats the last command where that makes sense. Sizes are `4096`, `0x1000`, `64k` (65,536), `1MiB`; counts are `99`, `20k` (20,000);\n" +
-		"events are `#4711`.\n\n")
-	table := commandTable()
-	for _, g := range groupTitles() {
-		fmt.Fprintf(&b, "* %s:", g.Title)
-		sep := " "
-		for _, cmd := range table {
-			if cmd.Group == g.Group {
-				fmt.Fprintf(&b, "%s[%s](#%s)", sep, cmd.Name, anchor(cmd.Name))
-				sep = ", "
-			}
-		}
-		b.WriteString("\n")
-	}
-	for _, t := range topics() {
-		fmt.Fprintf(&b, "* [%s](#%s): %s\n", upperFirst(t.name), anchor(t.name), t.short)
-	}
-	b.WriteString("\n## For those who know gdb\n\n| gdb | hdb |\n|--|--|\n")
-	for _, v := range vocabulary() {
-		fmt.Fprintf(&b, "| %s | %s |\n", v.word, strings.ReplaceAll(v.has, "|", "\\|"))
-	}
-	everyCommand(table, func(full string, cmd *Command) {
-		fmt.Fprintf(&b, "\n## %s\n\n%s.", full, upperFirst(cmd.Short))
-		if len(cmd.Aliases) > 0 {
-			fmt.Fprintf(&b, " Also `%s`.", strings.Join(cmd.Aliases, "`, `"))
-		}
-		if need := cmd.Needs.String(); need != "" {
-			fmt.Fprintf(&b, " It %s.", need)
-		}
-		b.WriteString("\n")
-		if cmd.Run != nil {
-			fmt.Fprintf(&b, "\n    %s\n", strings.Join(cmd.usage(full), "\n    "))
-		}
-		if cmd.Long != "" {
-			fmt.Fprintf(&b, "\n%s\n", markdownText(cmd.Long))
-		}
-	})
-	for _, t := range topics() {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n", upperFirst(t.name), markdownText(t.text))
-	}
-	b.WriteString("\n## Settings\n\n`set NAME VALUE`, `show NAME`; `config -save` keeps them.\n\n| Setting | Default | Meaning |\n|--|--|--|\n")
-	for _, s := range settingTable() {
-		def := s.def
-		if def != "" {
-			def = "`" + def + "`"
-		}
-		help := s.help
-		if len(s.values) > 0 {
-			help += " (" + strings.Join(s.values, ", ") + ")"
-		}
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", s.name, def, help)
-	}
-	return b.String()
-}
-
-// markdownText turns the indented examples of a help text into code blocks.
-func markdownText(s string) string {
-	var b strings.Builder
-	code := false
-	for line := range strings.SplitSeq(strings.TrimSpace(s), "\n") {
-		indented := strings.HasPrefix(line, "  ")
-		if indented != code {
-			b.WriteString("\n")
-			code = indented
-		}
-		if indented {
-			line = "  " + line
-		}
-		b.WriteString(line + "\n")
-	}
-	return strings.ReplaceAll(strings.TrimRight(b.String(), "\n"), "\n\n\n", "\n\n")
-}
-
-func anchor(name string) string { return strings.ReplaceAll(strings.ToLower(name), " ", "-") }
-
 func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-func runHelp(_ context.Context, c *Console, in Input) error { return showHelp(c, in.Raw) }
+// A Topic is a chapter of the help that is no command.
+type Topic struct{ Name, Short, Text string }
+
+// topicNames are what help takes beside commands.
+func (t *Table) topicNames() []string {
+	var names []string
+	for _, c := range Chapters() {
+		names = append(names, string(c.Group))
+	}
+	for _, topic := range t.Topics {
+		names = append(names, topic.Name)
+	}
+	return names
+}
+
+func (t *Table) topic(name string) (Topic, bool) {
+	i := slices.IndexFunc(t.Topics, func(topic Topic) bool { return topic.Name == name })
+	if i < 0 {
+		return Topic{}, false
+	}
+	return t.Topics[i], true
+}

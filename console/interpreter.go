@@ -8,17 +8,12 @@ import (
 	"sync"
 
 	"hdb/capture"
-	"hdb/names"
-	"hdb/session"
-	"hdb/session/target"
-	"hdb/session/variables"
 )
 
 // An interpreter runs lines: commands of the table, definitions and aliases of the user's,
 // and the commands of stops. It knows where lines come from.
 type interpreter struct {
-	c       *Console
-	table   []*Command
+	c       *Shell
 	aliases map[string]string
 	defined map[string]*definition
 
@@ -62,7 +57,7 @@ func (r *interpreter) perform(line string, do func(context.Context) error) {
 		r.c.fail(err)
 	}
 	r.c.noteUnwritten()
-	r.c.s.ConsoleLog.Moment()
+	r.c.host.Moment()
 	r.quit = r.quit || r.c.ending()
 }
 
@@ -83,7 +78,7 @@ func (r *interpreter) execute(ctx context.Context, line string) error {
 	if def := r.defined[word]; def != nil {
 		return r.runDefinition(ctx, def, rest)
 	}
-	cmd, rest, name, err := resolve(r.table, line)
+	cmd, rest, name, err := r.c.table.Resolve(line)
 	if err != nil {
 		return err
 	}
@@ -104,7 +99,7 @@ func (r *interpreter) runCommand(ctx context.Context, cmd *Command, in Input) er
 	if cmd.Resumes {
 		r.c.notices.Uncover()
 	}
-	if err := checkNeed(r.c.s, cmd.Needs); err != nil {
+	if err := r.c.host.Check(cmd.Needs); err != nil {
 		return err
 	}
 	if !cmd.Raw {
@@ -118,29 +113,21 @@ func (r *interpreter) runCommand(ctx context.Context, cmd *Command, in Input) er
 		}
 	}
 	in.Repeated = r.last.running
-	defer paged(r.c, cmd, in.Name)()
+	defer paged(r.c, cmd)()
 	reading, done := r.read(ctx)
 	defer done()
-	err := cmd.Run(ctx, r.c, in)
+	err := cmd.Run(ctx, in)
 	if reading.Cut() != nil {
 		return errInterrupted
 	}
-	return withAdvice(err)
-}
-
-// withAdvice adds the next step to an error that knows no commands.
-func withAdvice(err error) error {
-	if errors.Is(err, names.ErrNoFiles) {
-		return fmt.Errorf("%w: bt, allocs and list know what it kept", err)
-	}
-	return err
+	return r.c.host.Advise(err)
 }
 
 // read bounds what a command reads and prints by its context, and shows how far it
 // is when that takes long. Of single steps only the innermost of nested commands tells.
 func (r *interpreter) read(ctx context.Context) (*capture.Reading, func()) {
 	reading := capture.NewReading(ctx)
-	before, restore := r.c.s.Within(reading), r.c.out.Until(reading.GivenUp)
+	within, restore := r.c.host.Within(reading), r.c.out.Until(reading.GivenUp)
 	stop := showReading(r.c, reading)
 	if r.stopSteps != nil {
 		r.stopSteps()
@@ -151,7 +138,7 @@ func (r *interpreter) read(ctx context.Context) (*capture.Reading, func()) {
 		stop()
 		stopSteps()
 		restore()
-		r.c.s.Within(before)
+		within()
 	}
 }
 
@@ -177,7 +164,7 @@ func (r *interpreter) repeated(line string) string {
 		r.last.line = line
 		return line
 	}
-	cmd, _, name, err := resolve(r.table, full)
+	cmd, _, name, err := r.c.table.Resolve(full)
 	if err != nil {
 		return line
 	}
@@ -188,37 +175,4 @@ func (r *interpreter) repeated(line string) string {
 		r.last.line = name
 	}
 	return line
-}
-
-// checkNeed tells whether the session is what a command works on.
-func checkNeed(s *session.Session, need Need) error {
-	mode := target.Empty
-	if s != nil {
-		mode = s.Mode()
-	}
-	if need == NeedValues {
-		if mode == target.Saved {
-			return variables.ErrCaptureValues
-		}
-		need = NeedMemory
-	}
-	if need == NeedObjects {
-		if mode == target.Saved {
-			return variables.ErrCaptureObjects
-		}
-		need = NeedMemory
-	}
-	switch {
-	case (need == NeedProgram || need == NeedRunnable) && mode == target.Empty:
-		return target.ErrNoProgram
-	case (need == NeedLive || need == NeedMemory || need == NeedRunnable) && mode == target.Saved:
-		return target.ErrSaved
-	case (need == NeedLive || need == NeedRecord || need == NeedPast) && mode == target.Core:
-		return s.Runs()
-	case need == NeedLive && mode != target.Live, need == NeedMemory && !mode.Readable(),
-		(need == NeedData || need == NeedRecord) && !mode.Readable() && (s == nil || !s.Recalled()),
-		need == NeedPast && mode != target.Live && (s == nil || !s.Travel.HasPast()):
-		return target.ErrNotRunning
-	}
-	return nil
 }

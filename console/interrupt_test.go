@@ -42,7 +42,7 @@ func TestInterruptEndsEveryCommand(t *testing.T) {
 	path := saveLog(t, 10000)
 	t.Chdir(t.TempDir())
 	var lines []string
-	everyCommand(commandTable(), func(full string, cmd *Command) {
+	commandTable(nil).Each(func(full string, cmd *Command) {
 		if word, _ := commandWord(full); cmd.Run != nil && !slices.Contains(notHere, word) {
 			lines = append(lines, full)
 		}

@@ -3,7 +3,9 @@ package console
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 
 	"hdb/console/screen"
 )
@@ -49,8 +51,8 @@ func jsonText(data any) string {
 
 // show prints what a command found: as JSON when that was asked for, else as
 // text does it.
-func (c *Console) show(in Input, data any, text func(o *screen.Output)) {
-	if c.cfg.JSON {
+func (c *Shell) show(in Input, data any, text func(o *screen.Output)) {
+	if c.opt.JSON {
 		c.out.Raw(jsonLine(in.Name, data))
 		return
 	}
@@ -59,11 +61,44 @@ func (c *Console) show(in Input, data any, text func(o *screen.Output)) {
 
 // say prints one line about what a command did. It is not data: with --json it
 // goes to standard error.
-func (c *Console) say(format string, args ...any) {
-	if c.cfg.JSON {
+func (c *Shell) say(format string, args ...any) {
+	if c.opt.JSON {
 		c.err.Printf(format+"\n", args...)
 		return
 	}
 	defer c.out.Whole()() // it is done
 	c.out.Printf(format+"\n", args...)
+}
+
+// showCareful is show with caveats.
+func (c *Shell) showCareful(in Input, data any, gaps []string, text func(o *screen.Output)) {
+	if c.opt.JSON {
+		c.out.Raw(jsonLine(in.Name, data, gaps...))
+		return
+	}
+	text(c.out)
+	c.out.Careful(gaps)
+}
+
+// fail prints an error and remembers that there was one.
+func (c *Shell) fail(err error) {
+	c.host.Failed(err)
+	if c.opt.JSON {
+		c.out.Raw(jsonLine(c.interp.running, failure{err.Error()}))
+	}
+	if screen.Unread(err) {
+		return
+	}
+	// Joined errors are one message: a newline of a foreign name is escaped.
+	var joined interface{ Unwrap() []error }
+	text := err.Error()
+	if errors.As(err, &joined) {
+		text = strings.ReplaceAll(text, "\n", "; ")
+	}
+	c.err.Line(screen.Warning("error: "), screen.Plain(text))
+}
+
+// warn prints an error that fails no command.
+func (c *Shell) warn(err error) {
+	c.err.Line(screen.Warning("warning: "), screen.Plain(err.Error()))
 }

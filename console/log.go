@@ -4,24 +4,12 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"hdb/capture"
 	"hdb/console/screen"
 	"hdb/session"
 	"hdb/session/target"
 )
-
-// logTyped puts a line of the user's in the log, unless it begins with a blank: then
-// the history does not have it, either.
-func logTyped(c *Console, line string) {
-	c.s.ConsoleLog.Moment()
-	secret := strings.HasPrefix(line, " ")
-	if line = strings.TrimSpace(line); line != "" && !secret && len(c.interp.sources) > 0 { // none: a file of configuration
-		c.s.ConsoleLog.Add(screen.Clean(line), true)
-		c.logging.add("(hdb) " + screen.Clean(line))
-	}
-}
 
 func infoLog(_ context.Context, c *Console, in Input) error {
 	lines := c.s.ConsoleLog.Lines()

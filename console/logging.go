@@ -1,6 +1,9 @@
 package console
 
 import (
+	"hdb/console/screen"
+	"strings"
+
 	"errors"
 	"fmt"
 	"os"
@@ -82,7 +85,7 @@ func (l *loggingFile) failed() error {
 }
 
 // setLogging begins or ends the copy, as `set logging` asks.
-func (c *Console) setLogging(on bool) error {
+func (c *Shell) setLogging(on bool) error {
 	path, now := c.set.value("logging file"), c.logging.to()
 	switch {
 	case on && now != "":
@@ -99,4 +102,15 @@ func (c *Console) setLogging(on bool) error {
 		c.say("done copying output to %s", now)
 	}
 	return nil
+}
+
+// logTyped puts a line of the user's in the log, unless it begins with a blank: then
+// the history does not have it, either.
+func logTyped(c *Shell, line string) {
+	c.host.Moment()
+	secret := strings.HasPrefix(line, " ")
+	if line = strings.TrimSpace(line); line != "" && !secret && len(c.interp.sources) > 0 { // none: a file of configuration
+		c.host.Logged(screen.Clean(line), true)
+		c.logging.add("(hdb) " + screen.Clean(line))
+	}
 }

@@ -69,7 +69,7 @@ func newMonitor(c *Console) (*monitor, error) {
 	}
 	info := data.Info()
 	m := &monitor{c: c, data: data, wake: make(chan struct{}, 1)}
-	m.view = screen.Monitor{Program: strings.Join(append([]string{info.Program}, info.Args...), " "), PID: info.PID, ASCII: !screen.BlockElements(c.cfg.Getenv)}
+	m.view = screen.Monitor{Program: strings.Join(append([]string{info.Program}, info.Args...), " "), PID: info.PID, ASCII: !screen.BlockElements(c.opt.Getenv)}
 	return m, nil
 }
 

@@ -11,9 +11,9 @@ import (
 	"hdb/internal/units"
 )
 
-func monitorCommands() []*Command {
+func monitorCommands(c *Console) []*Command {
 	return []*Command{
-		{Name: "monitor", Group: GroupAllocs, Direct: true, Short: "go on, and show what the program allocates while it runs", Needs: NeedLive, Repeat: RepeatNone, Run: runMonitor,
+		{Name: "monitor", Group: GroupAllocs, Direct: true, Short: "go on, and show what the program allocates while it runs", Needs: NeedLive, Repeat: RepeatNone, Run: c.does(runMonitor),
 			Long: "A screen that is brought up to date each second has a row for each function: own is what it allocated itself, total what all stacks did that lead through it. It is `hdb live` for a program that is under hdb already (`live` lists live blocks). What is recorded counts; without a recording one begins.\n\n" +
 				"change is by how much own has grown since the view began, or since `d`; `per s` in the last second, told by the second. A terminal of fewer columns than 110 leaves some out.\n\n" +
 				"Keys: the arrows move; Enter goes into a function: to its lines, from a line to what called it there, and on to the callers of that; Backspace goes back out. 1 live, 2 bytes, 3 count, 4 temporary choose the measure; s sorts by own, total, change, rate or name; / shows only functions with that in their names, files or modules, f asks names alone, M modules, and Esc takes the filters away; space pauses the picture, the program runs on; t has rows for each thread, of Go for each goroutine; ? lists the keys; q stops the program and goes back to the console, as each stop of its own does.\n\n" +
@@ -67,8 +67,7 @@ func paintedOver(c *Console) bool {
 // the process under it; it is called when there is a terminal to show it. The exit
 // code is that of Run, for what a program did that hdb started.
 func (c *Console) Live(begin func() error) int {
-	c.sig.start(c.s.Interrupt)
-	defer c.sig.stop()
+	defer c.start()()
 	defer c.tui.FullScreen().End() // also when hdb panics
 	ctx, done := c.sig.command()
 	defer done()

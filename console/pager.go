@@ -14,12 +14,12 @@ import (
 
 // paged sends what a command prints to the terminal through the user's $PAGER, once it is more
 // than a screenful. Commands that may run the program print at once. done ends it.
-func paged(c *Console, cmd *Command, name string) (done func()) {
-	command := strings.TrimSpace(c.cfg.Getenv("PAGER"))
+func paged(c *Shell, cmd *Command) (done func()) {
+	command := strings.TrimSpace(c.opt.Getenv("PAGER"))
 	tty, ok := c.out.W.(*os.File)
 	switch {
 	case command == "", !ok, c.bg != nil, !c.interactive(), c.interp.depth > 0, c.interp.hooking, !term.IsTerminal(int(tty.Fd())),
-		!c.set.flag("pagination"), c.out.Height < 3, c.tui.On(), !onlyPrints(cmd, name):
+		!c.set.flag("pagination"), c.out.Height < 3, c.tui.On(), cmd.Direct:
 		return func() {}
 	}
 	p := &pager{c: c, command: command, tty: tty, room: c.out.Height - 1}
@@ -38,23 +38,9 @@ func paged(c *Console, cmd *Command, name string) (done func()) {
 	}
 }
 
-// onlyPrints tells commands that answer from those that run the program, ask, or have the
-// terminal for themselves.
-func onlyPrints(cmd *Command, name string) bool {
-	switch cmd.Group {
-	case "": // a subcommand
-		return strings.HasPrefix(name, "info ")
-	case GroupAllocs, GroupStack, GroupStatus, GroupData:
-		return !cmd.Direct
-	case GroupSupport:
-		return cmd.Name == "help" || cmd.Name == "apropos" || cmd.Name == "show" || cmd.Name == "history"
-	}
-	return false
-}
-
 // A pager keeps what is printed until there is more than a screenful, and starts $PAGER then.
 type pager struct {
-	c       *Console
+	c       *Shell
 	command string
 	tty     *os.File
 	room    int          // lines of the terminal
@@ -92,10 +78,10 @@ func (p *pager) Write(b []byte) (int, error) {
 
 // start starts the pager, false if it cannot be.
 func (p *pager) start() bool {
-	cmd := shellCommand(context.Background(), p.c, p.command) // Ctrl-C is its own to obey
+	cmd := p.c.userShell(context.Background(), p.command) // Ctrl-C is its own to obey
 	cmd.Stdout, cmd.Stderr = p.tty, p.tty
 	cmd.Env = os.Environ()
-	if p.c.cfg.Getenv("LESS") == "" {
+	if p.c.opt.Getenv("LESS") == "" {
 		cmd.Env = append(cmd.Env, "LESS=FRX") // colours, and what fits stays on the screen
 	}
 	stdin, err := cmd.StdinPipe()
@@ -120,4 +106,28 @@ func (p *pager) end() {
 	}
 	_ = p.stdin.Close()   // it may have ended
 	_ = aside(p.cmd.Wait) // its exit code is its own
+}
+
+// userShell prepares a command of the user's shell.
+func (c *Shell) userShell(ctx context.Context, line string) *exec.Cmd {
+	sh := c.opt.Getenv("SHELL")
+	if sh == "" {
+		sh = "/bin/sh"
+	}
+	args := []string{"-c", line}
+	if line == "" {
+		args = nil
+	}
+	cmd := exec.CommandContext(ctx, sh, args...)
+	cmd.Stdout, cmd.Stderr = c.out.W, c.err.W
+	return cmd
+}
+
+// aside runs f on another goroutine. A tracer's wait(2) also reaps the
+// children that its own thread started, so no command may be started on the
+// goroutine that owns the inferior.
+func aside(f func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	return <-done
 }

@@ -61,7 +61,7 @@ func (e *evaluator) optionsOf(setting func(name string) string) values.Options {
 	if o.Repeats == 0 {
 		o.Repeats = values.MaxElements
 	}
-	if _, _, tty := screen.TerminalSize(e.c.out); setting("print pretty") == "auto" && (tty || e.c.set.count("width") > 0) && !e.c.cfg.JSON {
+	if _, _, tty := screen.TerminalSize(e.c.out); setting("print pretty") == "auto" && (tty || e.c.set.count("width") > 0) && !e.c.opt.JSON {
 		o.Width = max(e.c.out.Width-promptWidth, 1)
 	}
 	return o

@@ -14,7 +14,7 @@ import (
 // PrintPython prints what all threads of a process do in Python, with the lines of their
 // source.
 func PrintPython(w io.Writer, s *cpython.Snapshot, asJSON bool) error {
-	c := &Console{cfg: Config{JSON: asJSON}, out: &screen.Output{W: w}}
+	c := printing(Options{Out: w, JSON: asJSON})
 	v := viewPythonSnapshot(s)
 	c.show(Input{Name: "py"}, v, func(o *screen.Output) {
 		o.Line(screen.Plain(pythonTitle(s)))

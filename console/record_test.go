@@ -22,7 +22,7 @@ func TestRecordStatusTellsWhatIsMissing(t *testing.T) {
 		Probe:  probe.Stats{LostSt: 1, Waits: 5},
 	}
 	var out strings.Builder
-	c := New(Config{Session: session.New(target.Config{}), Out: &out, Err: &out, NoInit: true})
+	c := New(Config{Session: session.New(target.Config{}), NoInit: true, Options: Options{Out: &out, Err: &out}})
 	printRecord(c, c.out, st)
 	want := `recording paused: 60 events with 7 stacks kept, 100 events seen in this run
 filter: size > 1024

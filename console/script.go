@@ -21,7 +21,7 @@ type lineSource interface {
 }
 
 // readerSource is the console's Reader.
-type readerSource struct{ c *Console }
+type readerSource struct{ c *Shell }
 
 func (r *readerSource) next(prompt string) (string, error) {
 	c := r.c
@@ -31,7 +31,7 @@ func (r *readerSource) next(prompt string) (string, error) {
 	}
 	if !c.in.Interactive() {
 		line, err := c.readLine("")
-		if err == nil && c.cfg.Echo {
+		if err == nil && c.opt.Echo {
 			c.notices.Unlogged(func() { c.out.Text(strings.TrimRight(prompt+line, " ") + "\n") })
 		}
 		return line, err
@@ -61,67 +61,6 @@ func (s *scriptSource) next(string) (string, error) {
 
 func (r *interpreter) push(s lineSource) { r.sources = append(r.sources, s) }
 func (r *interpreter) pop()              { r.sources = r.sources[:len(r.sources)-1] }
-
-// A block is lines up to their own `end`, as far as they were looked at.
-type block struct {
-	open int  // blocks that have not ended
-	text bool // the innermost is text, whose lines are no commands
-}
-
-// beginsBlock is the block that a line begins; open is 0 if it begins none.
-func beginsBlock(line string) block {
-	switch word, _ := commandWord(line); word {
-	case "commands", "define", "if", "while":
-		return block{open: 1}
-	case "document":
-		return block{open: 1, text: true}
-	}
-	return block{}
-}
-
-// step goes on to the next line, without blanks around it, and reports whether the outermost
-// block has ended with it.
-func (b *block) step(line string) (ended bool) {
-	if line == "end" {
-		b.open, b.text = b.open-1, false
-		return b.open == 0
-	}
-	if inner := beginsBlock(line); inner.open > 0 && !b.text {
-		b.open, b.text = b.open+1, inner.text
-	}
-	return false
-}
-
-// readBlock reads the lines up to the matching `end` from wherever the
-// command itself came from.
-func (r *interpreter) readBlock() ([]string, error) { return r.readLines(false) }
-
-// readLines is readBlock, of commands or of text.
-func (r *interpreter) readLines(text bool) ([]string, error) {
-	if len(r.sources) == 0 {
-		return nil, errors.New("a block needs lines after it: there are none here")
-	}
-	src := r.sources[len(r.sources)-1]
-	var lines []string
-	b := block{open: 1, text: text}
-	for {
-		line, err := src.next(strings.Repeat(" ", max(0, len(r.c.set.value("prompt"))-2)) + "> ")
-		if errors.Is(err, io.EOF) {
-			return nil, errors.New("the block has no `end`")
-		}
-		if err != nil {
-			return nil, err
-		}
-		if r.depth == 0 && !r.hooking {
-			logTyped(r.c, strings.TrimSpace(line))
-		}
-		trimmed := strings.TrimSpace(line)
-		if b.step(trimmed) {
-			return lines, nil
-		}
-		lines = append(lines, trimmed)
-	}
-}
 
 // maxDepth bounds definitions and scripts that call themselves.
 const maxDepth = 100
@@ -337,4 +276,15 @@ func (r *interpreter) expandAlias(line string) (string, error) {
 // quoteArg quotes a word so that splitArgs gives it back.
 func quoteArg(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
+}
+
+// runFile runs the text of a file of commands, as source does.
+func (r *interpreter) runFile(path string, text []byte) {
+	r.perform("source "+quoteArg(path), func(ctx context.Context) error {
+		lines, err := scriptLines(path, text)
+		if err != nil {
+			return err
+		}
+		return r.runLines(ctx, &scriptSource{name: path, lines: lines})
+	})
 }

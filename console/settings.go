@@ -1,19 +1,11 @@
 package console
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
 	"hdb/console/line"
-	"hdb/internal/outfile"
-	"hdb/internal/regular"
 	"hdb/internal/spelling"
 )
 
@@ -26,9 +18,11 @@ type setting struct {
 	help   string
 	unsaid bool // not written by `config -save`: it belongs to one session
 	// get reads a setting that lives in the session; nil: the console keeps it.
-	get func(c *Console) string
+	get func() string
 	// apply gives the session the new value, after it was checked.
-	apply func(c *Console, value string) error
+	apply func(value string) error
+	// unset takes a part of it out, which line names; nil: unset sets it to its default.
+	unset func(line string) error
 }
 
 type settingKind uint8
@@ -44,7 +38,7 @@ const (
 
 // settings are the settings of a console and their values.
 type settings struct {
-	c      *Console
+	c      *Shell
 	table  []*setting
 	values map[string]string // of settings that are not at their default
 	unread error             // why the user's configuration was not read, nil if it was or there is none
@@ -62,7 +56,7 @@ func (t *settings) value(name string) string {
 
 func (t *settings) current(s *setting) string {
 	if s.get != nil {
-		return s.get(t.c)
+		return s.get()
 	}
 	if v, ok := t.values[s.name]; ok {
 		return v
@@ -138,7 +132,7 @@ func (t *settings) assign(s *setting, value string) error {
 		return fmt.Errorf("%s: %w", s.name, err)
 	}
 	if s.apply != nil {
-		if err := s.apply(t.c, v); err != nil {
+		if err := s.apply(v); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
@@ -199,111 +193,14 @@ func (s *setting) parse(v string) (string, error) {
 	return v, nil
 }
 
-// historyPath is $HDB_HISTFILE, or hdb/history under $XDG_STATE_HOME.
-func historyPath(getenv func(string) string) string {
-	if p := getenv("HDB_HISTFILE"); p != "" {
-		return p
-	}
-	return xdgPath(getenv, "XDG_STATE_HOME", ".local/state", "history")
-}
-
-// xdgPath is a file of hdb's under an XDG base directory, "" without a home.
-// (XDG Base Directory Specification 0.8: a relative value is ignored.)
-func xdgPath(getenv func(string) string, variable, fallback, name string) string {
-	dir := getenv(variable)
-	if !filepath.IsAbs(dir) {
-		home := getenv("HOME")
-		if !filepath.IsAbs(home) {
-			return ""
-		}
-		dir = filepath.Join(home, fallback)
-	}
-	return filepath.Join(dir, "hdb", name)
-}
-
-// configPath is where the user's own configuration lies.
-func configPath(getenv func(string) string) string {
-	return xdgPath(getenv, "XDG_CONFIG_HOME", ".config", "config")
-}
-
-// saveConfig writes the settings that differ from their default, and the
-// aliases, as commands.
-func saveConfig(c *Console) (string, error) {
-	path := configPath(c.cfg.Getenv)
-	if path == "" {
-		return "", errors.New("config: neither XDG_CONFIG_HOME nor HOME is set")
-	}
-	if why := c.set.unread; why != nil {
-		return "", fmt.Errorf("config: %s was not read, and saving would lose what it holds: %w", path, why)
-	}
-	var b strings.Builder
-	b.WriteString("# hdb's configuration, rewritten by `config -save`: commands, one a line\n")
-	for _, s := range c.set.table {
-		v := c.set.current(s)
-		if s.unsaid || v == s.def {
-			continue
-		}
-		if s.name == "prompt" {
-			v = strconv.Quote(v)
-		}
-		fmt.Fprintf(&b, "set %s %s\n", s.name, v)
-	}
-	var names []string
-	for name := range c.interp.aliases {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		fmt.Fprintf(&b, "alias %s = %s\n", name, c.interp.aliases[name])
-	}
-	return path, outfile.WritePrivate(path, b.String())
-}
-
-// readConfig runs the system's and the user's files, before anything is loaded: they say
-// where debug files are. The project's come afterwards.
-func readConfig(c *Console) {
-	own := configPath(c.cfg.Getenv)
-	if c.cfg.NoInit {
-		if _, err := os.Lstat(own); err == nil {
-			c.set.unread = errors.New("hdb was started with -nx")
-		}
-		return
-	}
-	for _, path := range []string{"/etc/hdb/config", own} {
-		if path == "" {
-			continue
-		}
-		if err := readInit(c, path); err != nil {
-			c.Notify(fmt.Sprintf("%s is not read: %v", path, err))
-			if path == own {
-				c.set.unread = err
-			}
-		}
-	}
-}
-
-// readInit runs a file of commands if nobody but the user and root can have written it, as such a file can run programs.
-// It runs the very text that was checked.
-func readInit(c *Console, path string) error {
-	file, st, err := regular.Open(path)
+// unset sets a setting back to its default, or takes a part out of it.
+func (t *settings) unset(line string) error {
+	s, rest, err := t.find(line)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
 	case err != nil:
 		return err
+	case s.unset != nil:
+		return s.unset(rest)
 	}
-	defer file.Close()
-	mode := st.Mode().Perm()
-	if mode&0o002 == 0 {
-		mode &^= 0o020 // the group is often the user's own
-	}
-	if err := private(ownerOf(st), mode); err != nil {
-		return err
-	}
-	text, err := io.ReadAll(io.LimitReader(file, line.MaxLine+1))
-	if err != nil {
-		return err
-	}
-	c.interp.runFile(path, text)
-	return nil
+	return t.assign(s, s.def)
 }

@@ -37,7 +37,7 @@ type Command struct {
 	// Sub are the words of a command like info, in the same shape. A command
 	// with Sub and no Run needs one of them.
 	Sub []*Command
-	Run func(ctx context.Context, c *Console, in Input) error
+	Run func(ctx context.Context, in Input) error
 }
 
 // Beside is whether a command runs while the program does.
@@ -67,38 +67,6 @@ func (in Input) Arg(i int) string {
 
 // A Group is a chapter of the help.
 type Group string
-
-// The groups, in the order of the help.
-const (
-	GroupRunning Group = "running"
-	GroupStops   Group = "stops"
-	GroupStack   Group = "stack"
-	GroupData    Group = "data"
-	GroupAllocs  Group = "allocations"
-	GroupFiles   Group = "files"
-	GroupStatus  Group = "status"
-	GroupSupport Group = "support"
-)
-
-// groupTitles explains the groups; its order is the order of the help.
-func groupTitles() []struct {
-	Group Group
-	Title string
-} {
-	return []struct {
-		Group Group
-		Title string
-	}{
-		{GroupRunning, "Running the program and stepping"},
-		{GroupStops, "Stops: where and when to stop"},
-		{GroupAllocs, "Allocations: recorded events and the live heap"},
-		{GroupStack, "Stack, frames and threads"},
-		{GroupData, "Source, memory and registers"},
-		{GroupFiles, "Programs and captures"},
-		{GroupStatus, "Asking about the program and hdb itself"},
-		{GroupSupport, "Scripts, settings and help"},
-	}
-}
 
 // ArgKind is what completion offers for an argument.
 type ArgKind uint8
@@ -179,11 +147,25 @@ func (n Need) String() string {
 // names are the command's name and aliases.
 func (cmd *Command) names() []string { return append([]string{cmd.Name}, cmd.Aliases...) }
 
+// A Table is the words of a shell: its commands, the further topics of its help, and what it has not got.
+type Table struct {
+	Commands []*Command
+	Topics   []Topic // of the help that are no commands
+	Hint     string  // the last line of the help's overview
+	// Missing is the error for a word that users of other tools look for, nil: it is none of these.
+	Missing func(full string) error
+}
+
+// has reports whether a command has the name.
+func (t *Table) has(name string) bool {
+	return slices.ContainsFunc(t.Commands, func(cmd *Command) bool { return slices.Contains(cmd.names(), name) })
+}
+
 // find picks the command that a word means: an exact name or alias, else the
 // only command of which it is a prefix, unless it is known and not built. kind names the sort of word in errors.
-func find(table []*Command, word, kind string) (*Command, error) {
+func (t *Table) find(among []*Command, word, kind string) (*Command, error) {
 	var hits []*Command
-	for _, cmd := range table {
+	for _, cmd := range among {
 		if slices.Contains(cmd.names(), word) {
 			return cmd, nil
 		}
@@ -195,7 +177,7 @@ func find(table []*Command, word, kind string) (*Command, error) {
 	if parent, ok := strings.CutSuffix(kind, " word"); ok {
 		full = parent + " " + word
 	}
-	if err := notBuilt(full); err != nil {
+	if err := t.Missing(full); err != nil {
 		return nil, err
 	}
 	switch {
@@ -210,7 +192,7 @@ func find(table []*Command, word, kind string) (*Command, error) {
 		return nil, fmt.Errorf("ambiguous %s %q: %s", kind, word, strings.Join(names, ", "))
 	}
 	var all []string
-	for _, cmd := range table {
+	for _, cmd := range among {
 		all = append(all, cmd.names()...)
 	}
 	if near := spelling.Nearest(word, all); near != "" {
@@ -223,11 +205,11 @@ func find(table []*Command, word, kind string) (*Command, error) {
 	return nil, fmt.Errorf("unknown %s %q: see `%s`", kind, word, help)
 }
 
-// resolve walks from a line to the command it names, through subcommands, and
+// Resolve walks from a line to the command it names, through subcommands, and
 // returns what is left of the line and the full name.
-func resolve(table []*Command, line string) (cmd *Command, rest, name string, err error) {
+func (t *Table) Resolve(line string) (cmd *Command, rest, name string, err error) {
 	word, rest := commandWord(line)
-	if cmd, err = find(table, word, "command"); err != nil {
+	if cmd, err = t.find(t.Commands, word, "command"); err != nil {
 		return nil, "", "", err
 	}
 	name = cmd.Name
@@ -236,7 +218,7 @@ func resolve(table []*Command, line string) (cmd *Command, rest, name string, er
 		if word == "" {
 			break
 		}
-		sub, err := find(cmd.Sub, word, name+" word")
+		sub, err := t.find(cmd.Sub, word, name+" word")
 		if err != nil {
 			if cmd.Run != nil {
 				break // its own Run reads what is no subcommand

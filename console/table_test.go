@@ -10,10 +10,10 @@ import (
 func TestTableIsConsistent(t *testing.T) {
 	seen := map[string]string{}
 	groups := map[Group]bool{}
-	for _, g := range groupTitles() {
+	for _, g := range Chapters() {
 		groups[g.Group] = true
 	}
-	for _, cmd := range commandTable() {
+	for _, cmd := range commandTable(nil).Commands {
 		if !groups[cmd.Group] {
 			t.Errorf("%s: no group of the help: %q", cmd.Name, cmd.Group)
 		}
@@ -24,7 +24,7 @@ func TestTableIsConsistent(t *testing.T) {
 			seen[name] = cmd.Name
 		}
 	}
-	everyCommand(commandTable(), func(full string, cmd *Command) {
+	commandTable(nil).Each(func(full string, cmd *Command) {
 		switch {
 		case cmd.Short == "" || strings.HasSuffix(cmd.Short, ".") || strings.Contains(cmd.Short, "\n"):
 			t.Errorf("%s: summary %q", full, cmd.Short)
@@ -54,7 +54,7 @@ func TestGDBAbbreviations(t *testing.T) {
 		"adv": "advance", "so": "finish", "bp": "breakpoints", "ls": "list", "exit": "quit", "wat": "watch", "sta": "", "star": "", "start": "start", "k": "kill", "dir": "directory", "show": "show",
 		"!ls": "shell", "x/4xg": "x", "info signals": "info signals", "i frame": "info frame", "i f": "info frame", "info fun": "info functions",
 	} {
-		_, _, name, err := resolve(commandTable(), word)
+		_, _, name, err := commandTable(nil).Resolve(word)
 		if name != want || (err == nil) != (want != "") {
 			t.Errorf("%q is %q (%v), want %q", word, name, err, want)
 		}
@@ -90,7 +90,7 @@ func TestCommandsDoc(t *testing.T) {
 	if string(got) != want {
 		t.Errorf("%s is stale: run `go generate ./console`", path)
 	}
-	everyCommand(commandTable(), func(full string, _ *Command) {
+	commandTable(nil).Each(func(full string, _ *Command) {
 		if !strings.Contains(want, "\n## "+full+"\n") {
 			t.Errorf("no heading for %s", full)
 		}
@@ -109,7 +109,7 @@ func TestHelp(t *testing.T) {
 	}
 	// Every group is listed, and every command is in its group.
 	out, _, _ = play(t, "help all")
-	for _, cmd := range commandTable() {
+	for _, cmd := range commandTable(nil).Commands {
 		if !strings.Contains(out, cmd.title(cmd.Name)) {
 			t.Errorf("help all has no %s", cmd.Name)
 		}
@@ -149,7 +149,7 @@ func TestCompletion(t *testing.T) {
 		{"top by c", []string{"top by count"}},
 		{"nonsense x", nil},
 	} {
-		start, words := completer{c}.candidates(tc.line)
+		start, words := completer{c.Shell}.candidates(tc.line)
 		var got []string
 		for _, w := range words {
 			got = append(got, tc.line[:start]+w)
@@ -158,7 +158,7 @@ func TestCompletion(t *testing.T) {
 			t.Errorf("Tab after %q offers %q, want %q", tc.line, got, tc.want)
 		}
 	}
-	head, words, tail := completer{c}.completeAt(t.Context(), "  conti if x", 7)
+	head, words, tail := completer{c.Shell}.completeAt(t.Context(), "  conti if x", 7)
 	if head != "  " || tail != " if x" || !slices.Equal(words, []string{"continue "}) {
 		t.Errorf("completeAt = %q, %q, %q", head, words, tail)
 	}
@@ -180,7 +180,7 @@ func TestUnbuiltWords(t *testing.T) {
 
 // TestUnbuiltWordsAreNotBuilt fails when a word of that list became a command.
 func TestUnbuiltWordsAreNotBuilt(t *testing.T) {
-	everyCommand(commandTable(), func(full string, cmd *Command) {
+	commandTable(nil).Each(func(full string, cmd *Command) {
 		parent := strings.TrimSuffix(full, cmd.Name)
 		for _, name := range cmd.names() {
 			if notBuilt(parent+name) != nil {
@@ -194,7 +194,7 @@ func TestUnbuiltWordsAreNotBuilt(t *testing.T) {
 func TestPagedCommands(t *testing.T) {
 	paged := map[string]bool{"print": false, "call": false, "printf": false, "display": false, "frame": false, "thread": false, "taas": false, "monitor": false, "next-alloc": false, "run": false,
 		"bt": true, "info threads": true, "x": true, "list": true, "help": true, "allocs": true, "whatis": true}
-	everyCommand(commandTable(), func(full string, cmd *Command) {
+	commandTable(nil).Each(func(full string, cmd *Command) {
 		if want, ok := paged[full]; ok && onlyPrints(cmd, full) != want {
 			t.Errorf("%s: paged is %v, want %v", full, !want, want)
 		}

@@ -10,11 +10,11 @@ import (
 
 // layout takes over the terminal's size and the settings of colour and width.
 // It is called before each command, since windows change.
-func (c *Console) layout() {
+func (c *Shell) layout() {
 	for _, o := range []*screen.Output{c.out, c.err} {
 		width, height, tty := screen.TerminalSize(o)
 		color := c.wantsColor(tty)
-		if n, err := strconv.Atoi(c.cfg.Getenv("COLUMNS")); err == nil && n > 0 && !tty {
+		if n, err := strconv.Atoi(c.opt.Getenv("COLUMNS")); err == nil && n > 0 && !tty {
 			width = n
 		}
 		if n, err := strconv.Atoi(c.set.value("width")); err == nil && n > 0 {
@@ -37,7 +37,7 @@ func (c *Console) layout() {
 }
 
 // printingTo has f print elsewhere. What it sets of the terminal holds behind it.
-func (c *Console) printingTo(o *screen.Output, f func() error) error {
+func (c *Shell) printingTo(o *screen.Output, f func() error) error {
 	terminal := c.out
 	c.out = o
 	defer func() { c.out = terminal; c.layout() }()
@@ -46,29 +46,29 @@ func (c *Console) printingTo(o *screen.Output, f func() error) error {
 
 // wantsColor follows no-color.org and the CLICOLOR convention
 // (bixense.com/clicolors), after the user's own setting.
-func (c *Console) wantsColor(tty bool) bool {
-	if c.cfg.JSON || c.set.value("style") == "off" {
+func (c *Shell) wantsColor(tty bool) bool {
+	if c.opt.JSON || c.set.value("style") == "off" {
 		return false
 	}
-	if c.cfg.Getenv("NO_COLOR") != "" {
+	if c.opt.Getenv("NO_COLOR") != "" {
 		return false
 	}
-	if force := c.cfg.Getenv("CLICOLOR_FORCE"); force != "" && force != "0" {
+	if force := c.opt.Getenv("CLICOLOR_FORCE"); force != "" && force != "0" {
 		return true
 	}
-	return tty && !c.cfg.Batch && c.cfg.Getenv("TERM") != "dumb" && c.cfg.Getenv("CLICOLOR") != "0"
+	return tty && !c.opt.Batch && c.opt.Getenv("TERM") != "dumb" && c.opt.Getenv("CLICOLOR") != "0"
 }
 
 // interactive tells whether a person can be asked.
-func (c *Console) interactive() bool {
-	return c.in != nil && c.in.Interactive() && !c.cfg.Batch && !c.cfg.JSON
+func (c *Shell) interactive() bool {
+	return c.in != nil && c.in.Interactive() && !c.opt.Batch && !c.opt.JSON
 }
 
 // confirm asks the person who typed the command. A command of a script, and one
 // that comes from no terminal, has nobody to ask: as in gdb the answer is then yes,
 // which is said, and the line after it remains a command.
-func (c *Console) confirm(format string, args ...any) bool {
-	if !c.set.flag("confirm") || c.cfg.Batch || c.cfg.JSON {
+func (c *Shell) confirm(format string, args ...any) bool {
+	if !c.set.flag("confirm") || c.opt.Batch || c.opt.JSON {
 		return true
 	}
 	question := screen.Clean(screen.Sprintf(format, args...)) + " (y or n) "
@@ -100,7 +100,7 @@ func yesOrNo(answer string) (yes, ok bool) {
 }
 
 // readLine reads a line. No notice comes between what a person types.
-func (c *Console) readLine(prompt string) (string, error) {
+func (c *Shell) readLine(prompt string) (string, error) {
 	if c.in.Interactive() {
 		c.tui.BeforePrompt()
 		c.notices.Hold()
@@ -114,7 +114,7 @@ func (c *Console) readLine(prompt string) (string, error) {
 }
 
 // askMore is the pager's question.
-func (c *Console) askMore() bool {
+func (c *Shell) askMore() bool {
 	if !c.interactive() || c.bg != nil { // the process waits for what is done beside it
 		return true
 	}

@@ -41,7 +41,7 @@ func terminalChild() (code int) {
 			code = ExitUsage
 		}
 	}()
-	c := New(Config{Session: s, In: in, Out: os.Stdout, Err: os.Stderr, NoInit: true, Version: "test"})
+	c := New(Config{Session: s, NoInit: true, Options: Options{In: in, Out: os.Stdout, Err: os.Stderr, Version: "test"}})
 	if on := os.Getenv("HDB_CONSOLE_TEST_PANIC"); on != "" {
 		go panicIn(c, on)
 	}

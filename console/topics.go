@@ -8,35 +8,12 @@ import (
 	"hdb/internal/cond"
 )
 
-// A topic is a chapter of the help that is no command.
-type topic struct{ name, short, text string }
-
-// topics are all of them.
-func topics() []topic {
-	return []topic{
+// topics are the chapters of the help that are no commands.
+func topics() []Topic {
+	return []Topic{
 		{"conditions", "what can be asked after `if`", conditionsText()},
 		{"variables", "the names that begin with $", variablesText()},
 	}
-}
-
-// topicNames are what help takes beside commands.
-func topicNames() []string {
-	var names []string
-	for _, g := range groupTitles() {
-		names = append(names, string(g.Group))
-	}
-	for _, t := range topics() {
-		names = append(names, t.name)
-	}
-	return names
-}
-
-func findTopic(name string) (topic, bool) {
-	i := slices.IndexFunc(topics(), func(t topic) bool { return t.name == name })
-	if i < 0 {
-		return topic{}, false
-	}
-	return topics()[i], true
 }
 
 // conditionExamples are held to the parser by a test.

@@ -158,7 +158,7 @@ func readProjectFile(c *Console) {
 		return
 	}
 	path := filepath.Join(now.dir, projectFile)
-	list, err := trusted(trustPath(c.cfg.Getenv))
+	list, err := trusted(trustPath(c.opt.Getenv))
 	if err == nil {
 		err = distrust(now, list)
 	}
@@ -167,17 +167,6 @@ func readProjectFile(c *Console) {
 		return
 	}
 	c.interp.runFile(path, text)
-}
-
-// runFile runs the text of a file of commands, as source does.
-func (r *interpreter) runFile(path string, text []byte) {
-	r.perform("source "+quoteArg(path), func(ctx context.Context) error {
-		lines, err := scriptLines(path, text)
-		if err != nil {
-			return err
-		}
-		return r.runLines(ctx, &scriptSource{name: path, lines: lines})
-	})
 }
 
 // trustProject adds the project file of a directory, as it is now, to the list at path.
@@ -215,14 +204,14 @@ func trustProject(path, dir string) (trustedFile, error) {
 
 func runTrust(_ context.Context, c *Console, in Input) error {
 	if len(in.Args) > 0 {
-		f, err := trustProject(trustPath(c.cfg.Getenv), in.Args[0])
+		f, err := trustProject(trustPath(c.opt.Getenv), in.Args[0])
 		if err != nil {
 			return err
 		}
 		c.say("%s is trusted: it is read when hdb starts there, until it is changed", filepath.Join(f.dir, projectFile))
 		return nil
 	}
-	list, err := trusted(trustPath(c.cfg.Getenv))
+	list, err := trusted(trustPath(c.opt.Getenv))
 	if err != nil {
 		return fmt.Errorf("trust: %w", err)
 	}

@@ -11,22 +11,22 @@ import (
 	"hdb/session/target"
 )
 
-func tuiCommands() []*Command {
+func tuiCommands(c *Console) []*Command {
 	return []*Command{
-		{Name: "tui", Group: GroupData, Short: "split the screen: source above, console below", Repeat: RepeatNone, Run: runTUI,
+		{Name: "tui", Group: GroupData, Short: "split the screen: source above, console below", Repeat: RepeatNone, Run: c.does(runTUI),
 			Long: "It is `tui enable`. The source follows the selected frame and what list and search show, which then print no source of their own. " +
 				"`=>` is the frame's line; b+ is a breakpoint, B+ one that was hit, b- and B- are disabled; the bar below has the file, the function and the position.\n\n" +
 				"Keys: PgUp and PgDn scroll the source, with `focus src` the arrow keys do too; Ctrl-L paints all anew, as `refresh` does; Ctrl-X A splits the screen and joins it, Ctrl-X O changes the focus.\n\n" +
 				"Painted anew, the console shows what hdb printed last; what programs wrote is not known. A terminal that becomes too small has the source again when it is larger.\n\nExample:\n  tui enable",
 			Sub: []*Command{
-				{Name: "enable", Short: "split the screen", Repeat: RepeatNone, Run: runTUI},
+				{Name: "enable", Short: "split the screen", Repeat: RepeatNone, Run: c.does(runTUI)},
 				{Name: "disable", Short: "give the whole screen back to the console", Repeat: RepeatNone,
-					Run:  func(_ context.Context, c *Console, _ Input) error { c.tui.Disable(); return nil },
+					Run:  c.does(func(_ context.Context, c *Console, _ Input) error { c.tui.Disable(); return nil }),
 					Long: "The terminal then shows what it did before `tui enable`."},
 			}},
-		{Name: "focus", Group: GroupData, Synopsis: "src\ncmd", Short: "let the arrow keys move the source, or edit the line", Args: []ArgKind{ArgWord}, Repeat: RepeatNone, Run: runFocus,
+		{Name: "focus", Group: GroupData, Synopsis: "src\ncmd", Short: "let the arrow keys move the source, or edit the line", Args: []ArgKind{ArgWord}, Repeat: RepeatNone, Run: c.does(runFocus),
 			Long: "With `focus src` the lines typed before are on Ctrl-P and Ctrl-N, and the cursor moves by Ctrl-B and Ctrl-F.\n\nExample:\n  focus src"},
-		{Name: "refresh", Group: GroupData, Short: "paint the split screen anew", Repeat: RepeatNone, Run: runRefresh,
+		{Name: "refresh", Group: GroupData, Short: "paint the split screen anew", Repeat: RepeatNone, Run: c.does(runRefresh),
 			Long: "When the program wrote over the source, or cleared the terminal."},
 	}
 }

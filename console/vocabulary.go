@@ -23,7 +23,7 @@ type vocable struct{ word, has string }
 
 // vocabulary lists gdb's everyday words. Words that hdb has not got have a reason in unbuilt.
 func vocabulary() []vocable {
-	table := commandTable()
+	table := commandTable(nil)
 	var all []vocable
 	for _, line := range gdbWords {
 		for _, word := range strings.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '|' }) {
@@ -35,11 +35,11 @@ func vocabulary() []vocable {
 }
 
 // meaning says what hdb does for a word, "" if it does not know it.
-func meaning(table []*Command, word string) string {
+func meaning(table *Table, word string) string {
 	if err := notBuilt(word); err != nil {
 		return "none; " + strings.TrimPrefix(err.Error(), word+": ")
 	}
-	cmd, rest, name, err := resolve(table, word)
+	cmd, rest, name, err := table.Resolve(word)
 	if err != nil {
 		return ""
 	}

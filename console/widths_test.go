@@ -71,11 +71,11 @@ var notToured = map[string]string{
 func TestToursHaveAllCommands(t *testing.T) {
 	ran := map[string]bool{}
 	for _, v := range takeTours(t, nil) {
-		if _, _, name, err := resolve(commandTable(), v.line); err == nil {
+		if _, _, name, err := commandTable(nil).Resolve(v.line); err == nil {
 			ran[name] = ran[name] || !strings.Contains(v.err, "error: ") || name == "assert"
 		}
 	}
-	everyCommand(commandTable(), func(full string, cmd *Command) {
+	commandTable(nil).Each(func(full string, cmd *Command) {
 		if cmd.Run != nil && !ran[full] && notToured[full] == "" && !strings.HasPrefix(full, "py ") && !strings.HasPrefix(full, "cy ") { // the program is not in CPython
 			t.Errorf("%s: not in the tours, or only with an error", full)
 		}

@@ -136,7 +136,8 @@ func live(all *options, in *os.File, out, errw io.Writer) int {
 		}
 	}
 	cfg := console.Config{
-		Session: s, Out: out, Err: errw, Version: version(), Batch: all.batch, JSON: all.json, NoInit: o.noInit || all.noInit,
+		Options: console.Options{Out: out, Err: errw, Version: version(), Batch: all.batch, JSON: all.json},
+		Session: s, NoInit: o.noInit || all.noInit,
 		ReturnChildResult: o.status || all.returnChildResult,
 	}
 	cfg.In = line.NewReader(in, os.Stdout)

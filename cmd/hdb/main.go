@@ -282,9 +282,9 @@ func converse(o *options, in *os.File, out, errw io.Writer) int {
 	// for a panic, which must not leave traps in the process.
 	defer s.Close()
 	cfg := console.Config{
-		Session: s, Out: out, Err: errw, Startup: o.startup, Version: version(),
-		Echo: o.echo, Batch: o.batch, JSON: o.json, Quiet: o.quiet || o.batch, NoInit: o.noInit,
-		ReturnChildResult: o.returnChildResult, Finish: o.finish,
+		Options: console.Options{Out: out, Err: errw, Startup: o.startup, Version: version(),
+			Echo: o.echo, Batch: o.batch, JSON: o.json, Quiet: o.quiet || o.batch},
+		Session: s, NoInit: o.noInit, ReturnChildResult: o.returnChildResult, Finish: o.finish,
 	}
 	if !o.batch {
 		cfg.In = line.NewReader(in, os.Stdout)

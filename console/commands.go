@@ -1,0 +1,47 @@
+package console
+
+import (
+	"context"
+	"slices"
+	"strings"
+)
+
+// commandTable is every command. It is made anew for each console, so that
+// nothing can change it for another.
+func commandTable(c *Console) *Table {
+	all := slices.Concat(runningCommands(c), stopCommands(c), allocCommands(c), wrongFreeCommands(c), travelCommands(c), heapCommands(c), mallocCommands(c), chunkCommands(c), collectionCommands(c), refsCommands(c), reportCommands(c), pageCommands(c), monitorCommands(c), stackCommands(c), goroutineCommands(c), pythonCommands(c), cythonCommands(c), dataCommands(c), memoryCommands(c), vmmapCommands(c), codeCommands(c), valueCommands(c), macroCommands(c), sourceCommands(c),
+		fileCommands(c), coreCommands(c), symbolCommands(c), statusCommands(c), tuiCommands(c), printfCommands(c), supportCommands(c), scriptCommands(c))
+	t := &Table{Commands: all, Topics: topics(), Missing: notBuilt,
+		Hint: "The short way: `break alloc if size >= 1MiB`, `run`, `bt`, `list`, `next-alloc`, `save FILE`."}
+	for _, cmd := range all {
+		for _, sub := range cmd.Sub {
+			sub.Beside = max(sub.Beside, cmd.Beside)
+		}
+	}
+	t.Each(func(full string, cmd *Command) { cmd.Direct = cmd.Direct || !onlyPrints(cmd, full) })
+	return t
+}
+
+// IsCommand tells that a word is the name of a command.
+func IsCommand(word string) bool {
+	return slices.ContainsFunc(commandTable(nil).Commands, func(cmd *Command) bool { return cmd.Name == word })
+}
+
+// does has a command call a function of the console.
+func (c *Console) does(f func(ctx context.Context, c *Console, in Input) error) func(context.Context, Input) error {
+	return func(ctx context.Context, in Input) error { return f(ctx, c, in) }
+}
+
+// onlyPrints tells commands that answer from those that run the program, ask, or have the
+// terminal for themselves.
+func onlyPrints(cmd *Command, name string) bool {
+	switch cmd.Group {
+	case "": // a subcommand
+		return strings.HasPrefix(name, "info ")
+	case GroupAllocs, GroupStack, GroupStatus, GroupData:
+		return !cmd.Direct
+	case GroupSupport:
+		return cmd.Name == "help" || cmd.Name == "apropos" || cmd.Name == "show" || cmd.Name == "history"
+	}
+	return false
+}
