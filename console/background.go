@@ -96,8 +96,7 @@ func (b *background) feed() {
 	}
 }
 
-// apart has f run where the process does not wait for it, before the next line. Ctrl-C cancels its
-// context. It is false if no program runs in the background.
+// apart is Shell.Apart.
 func (b *background) apart(f func(context.Context) error) bool {
 	if !b.running() {
 		return false

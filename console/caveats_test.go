@@ -51,7 +51,7 @@ func TestCaveatsOfAnotherCapture(t *testing.T) {
 	}
 	for _, other := range all[1:] {
 		st.out.Reset()
-		st.interp.top("diff " + other.Path)
+		st.Top("diff " + other.Path)
 		got := strings.Join(strings.Fields(st.out.String()), " ")
 		if !strings.Contains(got, "! "+all[0].Says) || !strings.Contains(got, "! "+filepath.Base(other.Path)+": ") || !strings.Contains(got, other.Says) {
 			t.Errorf("diff of the capture with %s and the one with %s:\n%s%s", all[0].Name, other.Name, &st.out, &st.err)
@@ -88,7 +88,7 @@ func TestCaveatsOfCommands(t *testing.T) {
 			for _, full := range slices.Sorted(maps.Keys(drawn)) {
 				st.out.Reset()
 				st.err.Reset()
-				st.interp.top(strings.ReplaceAll(drawn[full], "%d", dir))
+				st.Top(strings.ReplaceAll(drawn[full], "%d", dir))
 				got := strings.Join(strings.Fields(st.out.String()), " ")
 				got = strings.ReplaceAll(got, `\u003e`, ">")
 				if slices.Contains([]string{"record status", "info allocs", "info capture", "stats"}, full) { // which have a row and a field

@@ -64,7 +64,7 @@ func (a applying) run(ctx context.Context, c *Console, head func(o *screen.Outpu
 	}
 	if !a.still {
 		head(c.out)
-		err := c.interp.execute(ctx, a.line)
+		err := c.Execute(ctx, a.line)
 		if err == nil || !a.more || ctx.Err() != nil || errors.Is(err, errInterrupted) {
 			return err
 		}
@@ -72,7 +72,7 @@ func (a applying) run(ctx context.Context, c *Console, head func(o *screen.Outpu
 		return nil
 	}
 	var text bytes.Buffer
-	err := c.printingTo(c.out.Aside(&text), func() error { return c.interp.execute(ctx, a.line) })
+	err := c.printingTo(c.out.Aside(&text), func() error { return c.Execute(ctx, a.line) })
 	switch {
 	case ctx.Err() != nil || errors.Is(err, errInterrupted):
 		return errInterrupted
@@ -89,7 +89,7 @@ func short(line string) func(context.Context, *Console, Input) error {
 		if in.Raw == "" {
 			return fmt.Errorf("%s: a command must follow", in.Name)
 		}
-		return c.interp.execute(ctx, line+in.Raw)
+		return c.Execute(ctx, line+in.Raw)
 	}
 }
 

@@ -52,7 +52,7 @@ func askDebuginfod(c *Console) {
 		case yes:
 			mode = names.DebuginfodOn
 		case !ok:
-			c.unread = answer
+			c.Unread(answer)
 		}
 	}
 	c.s.Symbols.SetDebuginfod(mode)

@@ -132,7 +132,7 @@ func TestInfoSymbols(t *testing.T) {
 		{"info symb main", " is main of "},
 	} {
 		out.Reset()
-		if err := c.interp.execute(context.Background(), x.line); err != nil || !strings.Contains(out.String(), x.want) {
+		if err := c.Execute(context.Background(), x.line); err != nil || !strings.Contains(out.String(), x.want) {
 			t.Errorf("%s: %v\n%s", x.line, err, &out)
 		}
 	}

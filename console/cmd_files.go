@@ -146,7 +146,7 @@ func runSave(_ context.Context, c *Console, in Input) error {
 // that it shall not end. It asks only who typed the command at a terminal.
 func saveFirst(c *Console) (stay bool, err error) {
 	unsaved := c.s.Captures.Unsaved()
-	if unsaved == 0 || !c.set.flag("confirm") || !c.interactive() || c.interp.depth > 0 || c.interp.hooking {
+	if unsaved == 0 || !c.set.flag("confirm") || !c.interactive() || c.Scripted() {
 		return false, nil
 	}
 	info, err := c.s.Recorded.Info()
@@ -205,7 +205,7 @@ func showSaved(c *Console, in Input, info recordings.SavedInfo) {
 // openBeside looks at a capture while a process is under the debugger, in an hdb of its own that
 // has the terminal until it is left.
 func openBeside(c *Console, pid int, path string) error {
-	if !c.interactive() || c.interp.depth > 0 || c.interp.hooking || c.bg.running() {
+	if !c.interactive() || c.Scripted() || c.RunsBeside() {
 		return fmt.Errorf("open: process %d is under the debugger: kill or detach it first; beside it `diff %s` compares, and `shell hdb top %s` asks", pid, path, path)
 	}
 	path = line.ExpandHome(path)

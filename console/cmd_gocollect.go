@@ -18,7 +18,7 @@ func collectionCommands(c *Console) []*Command {
 }
 
 func runCollect(_ context.Context, c *Console, in Input) error {
-	if c.bg.apart(func(ctx context.Context) error { return collectBeside(ctx, c, in) }) {
+	if c.Apart(func(ctx context.Context) error { return collectBeside(ctx, c, in) }) {
 		return nil
 	}
 	got, r, err := c.s.GoCollections.Collect()
@@ -36,11 +36,11 @@ func runCollect(_ context.Context, c *Console, in Input) error {
 
 // collectBeside is gc while the program runs in the background. It is no work of the console's goroutine.
 func collectBeside(ctx context.Context, c *Console, in Input) error {
-	got, err := c.s.GoCollections.CollectBeside(ctx, c.bg.do)
+	got, err := c.s.GoCollections.CollectBeside(ctx, c.Owned)
 	if err != nil {
 		return fmt.Errorf("gc: %w", err)
 	}
-	c.bg.do(func() { showCollected(c, in, got) })
+	c.Owned(func() { showCollected(c, in, got) })
 	return nil
 }
 

@@ -349,7 +349,7 @@ func runGoroutine(ctx context.Context, c *Console, in Input) error {
 			if err != nil {
 				return err
 			}
-			return c.interp.execute(ctx, rest)
+			return c.Execute(ctx, rest)
 		})
 	}
 	x, err := c.s.Selection.SelectGoroutine(id)

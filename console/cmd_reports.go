@@ -173,7 +173,7 @@ func runReport(ctx context.Context, c *Console, in Input) error {
 	}
 	r.File = line.ExpandHome(r.File)
 	if r.Keys {
-		if c.bg.running() { // which would wait for the keys
+		if c.RunsBeside() { // which would wait for the keys
 			return fmt.Errorf("%s --interactive: %w", in.Name, target.ErrNotStopped)
 		}
 		return browse(ctx, c, in, &r)

@@ -172,10 +172,10 @@ func runContinue(ctx context.Context, c *Console, in Input) error {
 	return reported(c, in)(c.s.Execution.Continue(n))
 }
 
-func runInterrupt(_ context.Context, c *Console, _ Input) error { return c.bg.interrupt() }
+func runInterrupt(_ context.Context, c *Console, _ Input) error { return c.InterruptBackground() }
 
 func runWait(_ context.Context, c *Console, _ Input) error {
-	c.bg.wait()
+	c.AwaitStop()
 	return nil
 }
 

@@ -296,7 +296,7 @@ func runFrame(ctx context.Context, c *Console, in Input) error {
 		if _, err := choose(); err != nil {
 			return err
 		}
-		return c.interp.execute(ctx, line)
+		return c.Execute(ctx, line)
 	})
 }
 
@@ -364,7 +364,7 @@ func runThread(ctx context.Context, c *Console, in Input) error {
 	}
 	c.source.listing = listing{}
 	if rest != "" { // delve: thread N COMMAND
-		return c.interp.execute(ctx, rest)
+		return c.Execute(ctx, rest)
 	}
 	f, err := c.s.Selection.Frame()
 	if err != nil {

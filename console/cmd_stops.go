@@ -512,7 +512,7 @@ func runCommands(_ context.Context, c *Console, in Input) error {
 		in.Raw = strings.Join(in.Args, " ")
 		st, _, err = oneStop(c.s, in)
 	}
-	lines, blockErr := c.interp.readBlock() // also after an error: the lines are no commands of now
+	lines, blockErr := c.Block() // also after an error: the lines are no commands of now
 	if err := errors.Join(err, blockErr); err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 // nothing can change it for another.
 func commandTable(c *Console) *Table {
 	all := slices.Concat(runningCommands(c), stopCommands(c), allocCommands(c), wrongFreeCommands(c), travelCommands(c), heapCommands(c), mallocCommands(c), chunkCommands(c), collectionCommands(c), refsCommands(c), reportCommands(c), pageCommands(c), monitorCommands(c), stackCommands(c), goroutineCommands(c), pythonCommands(c), cythonCommands(c), dataCommands(c), memoryCommands(c), vmmapCommands(c), codeCommands(c), valueCommands(c), macroCommands(c), sourceCommands(c),
-		fileCommands(c), coreCommands(c), symbolCommands(c), statusCommands(c), tuiCommands(c), printfCommands(c), supportCommands(c), scriptCommands(c))
+		fileCommands(c), coreCommands(c), symbolCommands(c), statusCommands(c), tuiCommands(c), printfCommands(c), shellOf(c).Words(), []*Command{quitCommand(c)})
 	t := &Table{Commands: all, Topics: topics(), Missing: notBuilt,
 		Hint: "The short way: `break alloc if size >= 1MiB`, `run`, `bt`, `list`, `next-alloc`, `save FILE`."}
 	for _, cmd := range all {
@@ -20,6 +20,14 @@ func commandTable(c *Console) *Table {
 	}
 	t.Each(func(full string, cmd *Command) { cmd.Direct = cmd.Direct || !onlyPrints(cmd, full) })
 	return t
+}
+
+// shellOf is a console's shell, nil for the help alone.
+func shellOf(c *Console) *Shell {
+	if c == nil {
+		return nil
+	}
+	return c.Shell
 }
 
 // IsCommand tells that a word is the name of a command.

@@ -23,7 +23,7 @@ func (k completer) complete(ctx context.Context, text string, pos int) (head str
 				k.c.Notify(screen.Sprintf("warning: no completion of %q: error in hdb: %v", text[:pos], r))
 			}
 		}()
-		head, words, tail = k.completeAt(ctx, text, pos)
+		head, words, tail = k.c.Complete(ctx, text, pos)
 		for i, w := range words {
 			words[i] = strings.Clone(screen.Clean(w))
 		}
@@ -34,21 +34,21 @@ func (k completer) complete(ctx context.Context, text string, pos int) (head str
 	return head, words, tail
 }
 
-// completeAt is the Tab key: the words that could stand where the one before
+// Complete is the Tab key: the words that could stand where the one before
 // byte offset pos stands, none if ctx ends before all were looked at.
-func (k completer) completeAt(ctx context.Context, text string, pos int) (head string, words []string, tail string) {
+func (c *Shell) Complete(ctx context.Context, text string, pos int) (head string, words []string, tail string) {
 	left := text[:pos]
 	reading := capture.NewReading(ctx)
-	defer k.c.host.Within(reading)()
-	start, words := k.candidates(left)
+	defer c.host.Within(reading)()
+	start, words := c.Completions(left)
 	if reading.Cut() != nil {
 		return left, nil, text[pos:]
 	}
 	return line.Offer(text, pos, start, words)
 }
 
-// completions are the words that could stand at the end of a line, and where the last one begins.
-func (c *Shell) completions(line string) (start int, words []string) {
+// Completions are the words that could stand at the end of a line, and where the last one begins.
+func (c *Shell) Completions(line string) (start int, words []string) {
 	return completer{c}.candidates(line)
 }
 

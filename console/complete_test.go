@@ -106,7 +106,7 @@ func TestCompletionIsGivenUp(t *testing.T) {
 		ctx  context.Context
 		some bool
 	}{{t.Context(), true}, {newCountdown(0), false}} {
-		_, words, _ := completer{st.Shell}.completeAt(c.ctx, "break ma", len("break ma"))
+		_, words, _ := st.Complete(c.ctx, "break ma", len("break ma"))
 		if slices.Contains(words, "main ") != c.some {
 			t.Errorf("to the end %v: %q", c.some, words)
 		}

@@ -44,7 +44,7 @@ func configPath(getenv func(string) string) string {
 
 // saveConfig writes the settings that differ from their default, and the
 // aliases, as commands.
-func saveConfig(c *Console) (string, error) {
+func (c *Shell) saveConfig() (string, error) {
 	path := configPath(c.opt.Getenv)
 	if path == "" {
 		return "", errors.New("config: neither XDG_CONFIG_HOME nor HOME is set")
@@ -75,11 +75,11 @@ func saveConfig(c *Console) (string, error) {
 	return path, outfile.WritePrivate(path, b.String())
 }
 
-// readConfig runs the system's and the user's files, before anything is loaded: they say
-// where debug files are. The project's come afterwards.
-func readConfig(c *Console) {
+// ReadConfig runs the system's and the user's files, before anything is loaded: they say
+// where debug files are; none: it runs neither. The project's come afterwards.
+func (c *Shell) ReadConfig(none bool) {
 	own := configPath(c.opt.Getenv)
-	if c.cfg.NoInit {
+	if none {
 		if _, err := os.Lstat(own); err == nil {
 			c.set.unread = errors.New("hdb was started with -nx")
 		}
@@ -89,7 +89,7 @@ func readConfig(c *Console) {
 		if path == "" {
 			continue
 		}
-		if err := readInit(c, path); err != nil {
+		if err := c.readInit(path); err != nil {
 			c.Notify(fmt.Sprintf("%s is not read: %v", path, err))
 			if path == own {
 				c.set.unread = err
@@ -100,7 +100,7 @@ func readConfig(c *Console) {
 
 // readInit runs a file of commands if nobody but the user and root can have written it, as such a file can run programs.
 // It runs the very text that was checked.
-func readInit(c *Console, path string) error {
+func (c *Shell) readInit(path string) error {
 	file, st, err := regular.Open(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -43,7 +43,8 @@ type Console struct {
 // New prepares a console; nothing is read or printed before Run.
 func New(cfg Config) *Console {
 	c := &Console{cfg: cfg, s: cfg.Session, stopped: map[int]string{}}
-	c.Shell = newShell(cfg.Options, c, commandTable(c), settingTable(c))
+	c.Shell = newShell(cfg.Options, c)
+	c.Use(commandTable(c), settingTable(c))
 	c.source = &sourceViewer{c: c, missing: map[string]bool{}, newer: map[string]bool{}}
 	c.eval = &evaluator{c: c}
 	c.tui = newTUI(c)
@@ -59,14 +60,14 @@ func New(cfg Config) *Console {
 func (c *Console) Run() int {
 	defer c.start()()
 	c.prepareInput()
-	readConfig(c)
+	c.ReadConfig(c.cfg.NoInit)
 	if c.cfg.Begin != nil {
 		if err := c.cfg.Begin(); err != nil {
 			return ExitLaunch
 		}
 	}
 	if !c.cfg.NoInit {
-		readProjectFile(c)
+		c.ReadProjectFile()
 	}
 	c.runStartup()
 	if c.cfg.Finish {

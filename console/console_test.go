@@ -157,14 +157,17 @@ func TestRepeat(t *testing.T) {
 }
 
 func TestRepeatForms(t *testing.T) {
-	c := newStage(t, nil).Console
-	for _, tc := range []struct{ line, again string }{
-		{"next 3", "next 3"}, {"n", "n"}, {"list main", "list"}, {"l 1,2", "list"}, {"x/4xg $sp", "x"}, {"run a", ""},
-		{"info b", ""}, {"nonsense", ""}, {"up", "up"}, {"quit", ""},
+	for _, tc := range []struct {
+		line   string
+		repeat Repeat
+		name   string
+	}{
+		{"next 3", RepeatSame, "next"}, {"n", RepeatSame, "next"}, {"list main", RepeatNext, "list"}, {"l 1,2", RepeatNext, "list"}, {"x/4xg $sp", RepeatNext, "x"},
+		{"run a", RepeatNone, "run"}, {"info b", RepeatNone, "info breakpoints"}, {"up", RepeatSame, "up"}, {"quit", RepeatNone, "quit"},
 	} {
-		c.interp.repeated(tc.line)
-		if got := c.interp.repeated(""); got != tc.again {
-			t.Errorf("after %q an empty line does %q, want %q", tc.line, got, tc.again)
+		cmd, _, name, err := commandTable(nil).Resolve(tc.line)
+		if err != nil || cmd.Repeat != tc.repeat || name != tc.name {
+			t.Errorf("an empty line after %q repeats %q by %v, %v; want %q by %v", tc.line, name, cmd.Repeat, err, tc.name, tc.repeat)
 		}
 	}
 }

@@ -130,7 +130,7 @@ func TestInfoDebuginfod(t *testing.T) {
 			t.Errorf("printed %q, want %q", st.out.String(), want)
 		}
 	}
-	if _, words := (completer{st.Shell}).candidates("set debuginfod o"); !slices.Equal(words, []string{"off", "on"}) {
+	if _, words := st.Completions("set debuginfod o"); !slices.Equal(words, []string{"off", "on"}) {
 		t.Errorf("completes to %q", words)
 	}
 }

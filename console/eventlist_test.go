@@ -89,7 +89,8 @@ func TestEventObjectCutShort(t *testing.T) {
 		for _, ends := range []bool{true, false} { // by themselves, as what is read from a capture does
 			st := newStage(t, func(c *Config) { c.JSON = true })
 			ctx, cancel := context.WithCancel(t.Context())
-			_, done := st.interp.read(ctx)
+			reading := capture.NewReading(ctx)
+			restore, within := st.Console.out.Until(reading.GivenUp), st.Within(reading)
 			taken := 0
 			events := func(yield func(*recording.Event) bool) {
 				for e := range many(3*listPart, &taken) {
@@ -104,7 +105,8 @@ func TestEventObjectCutShort(t *testing.T) {
 				}
 			}
 			err := listEvents(ctx, st.Console, eventList{in: Input{Name: "allocs"}}, events, func() listed { return listed{total: taken} })
-			done()
+			restore()
+			within()
 			if err != nil && !errors.Is(err, errInterrupted) {
 				t.Error(err)
 			}

@@ -43,7 +43,7 @@ func TestInterruptEndsEveryCommand(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var lines []string
 	commandTable(nil).Each(func(full string, cmd *Command) {
-		if word, _ := commandWord(full); cmd.Run != nil && !slices.Contains(notHere, word) {
+		if word := strings.Fields(full)[0]; cmd.Run != nil && !slices.Contains(notHere, word) {
 			lines = append(lines, full)
 		}
 	})
@@ -61,7 +61,7 @@ func TestInterruptEndsEveryCommand(t *testing.T) {
 				t.Fatal(err)
 			}
 			st.out.Reset()
-			err = st.interp.execute(ctx, line)
+			err = st.Execute(ctx, line)
 			return st.out.String(), errors.Join(err, st.s.Close())
 		}
 		whole := newCountdown(math.MaxInt64)
@@ -92,13 +92,13 @@ func TestInterruptEndsEveryCommand(t *testing.T) {
 func TestInterruptEndsExamine(t *testing.T) {
 	st := newStage(t, nil)
 	for _, line := range []string{"file " + testprogs.Build(t, "basic"), "start"} {
-		if err := st.interp.execute(t.Context(), line); err != nil {
+		if err := st.Execute(t.Context(), line); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, line := range []string{"x/20i main", "x/20s $sp", "x/-20s $sp+64", "x/-1000i exit"} {
 		whole := newCountdown(math.MaxInt64)
-		if err := st.interp.execute(whole, line); err != nil {
+		if err := st.Execute(whole, line); err != nil {
 			t.Errorf("%s: %v", line, err)
 		}
 		looks := whole.looks.Load()
@@ -106,7 +106,7 @@ func TestInterruptEndsExamine(t *testing.T) {
 			t.Errorf("%s: asked %d times whether it is given up", line, looks)
 		}
 		for _, at := range []int64{1, 2, looks / 2} {
-			if err := st.interp.execute(newCountdown(at), line); !errors.Is(err, errInterrupted) {
+			if err := st.Execute(newCountdown(at), line); !errors.Is(err, errInterrupted) {
 				t.Errorf("%s, given up at look %d of %d: %v", line, at, looks, err)
 			}
 		}

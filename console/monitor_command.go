@@ -69,13 +69,13 @@ func paintedOver(c *Console) bool {
 func (c *Console) Live(begin func() error) int {
 	defer c.start()()
 	defer c.tui.FullScreen().End() // also when hdb panics
-	ctx, done := c.sig.command()
+	ctx, done := c.Cancelled()
 	defer done()
 	err := monitorReady(c)
 	if err == nil {
-		readConfig(c)
+		c.ReadConfig(c.cfg.NoInit)
 		if !c.cfg.NoInit {
-			readProjectFile(c)
+			c.ReadProjectFile()
 		}
 		err = watchLive(ctx, c, begin)
 	} else {

@@ -30,14 +30,15 @@ func (c *Console) report(in Input, r *session.Report) {
 	}
 	defer c.out.Whole()() // also when Ctrl-C made the stop
 	c.s.ConsoleLog.Moment()
-	c.interp.hooks = nil
+	var follow []Following
 	silent := len(r.Hits) > 0
 	for _, st := range r.Hits {
 		silent = silent && st.Silent
 		if len(st.Commands) > 0 {
-			c.interp.hooks = append(c.interp.hooks, newHook(st))
+			follow = append(follow, newHook(st))
 		}
 	}
+	c.Follow(follow...)
 	c.source.listing = listing{}
 	if silent {
 		return
@@ -64,12 +65,12 @@ func (c *Console) report(in Input, r *session.Report) {
 }
 
 // newHook is the list of commands of a stop, counted as its lines were written.
-func newHook(st *breakpoints.Stop) *scriptSource {
+func newHook(st *breakpoints.Stop) Following {
 	lines := st.Commands
 	if st.Silent {
 		lines = slices.Concat([]string{"# silent"}, lines)
 	}
-	return &scriptSource{name: fmt.Sprintf("commands of breakpoint %d", st.ID), lines: lines}
+	return Following{Name: fmt.Sprintf("commands of breakpoint %d", st.ID), Lines: lines}
 }
 
 func printReport(c *Console, o *screen.Output, r *session.Report) {

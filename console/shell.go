@@ -12,6 +12,7 @@
 package console
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -60,6 +61,11 @@ type Host interface {
 	Moment()                        // what is logged next belongs to the program's state of now
 	Logged(line string, typed bool) // a line was typed or printed; any goroutine may call it
 
+	Holds(expr string) (bool, error)             // an expression is true
+	Assign(text string) (done bool, err error)   // set var and set $NAME; not done: the line asks for neither
+	ShowVariables(Input) error                   // the debugger's own, as show convenience does
+	History(ctx context.Context, in Input) error // the events about an address
+
 	Words(kind ArgKind, word string) []string                               // completions of a word of the program's
 	Expression(kind ArgKind, left, expr string) (start int, words []string) // and of an expression's last word
 }
@@ -97,11 +103,11 @@ func printing(opt Options) *Shell {
 	return c
 }
 
-// newShell prepares a shell; nothing is read or printed yet.
-func newShell(opt Options, host Host, table *Table, settingTable []*setting) *Shell {
+// newShell prepares a shell without commands; nothing is read or printed yet.
+func newShell(opt Options, host Host) *Shell {
 	c := printing(opt)
-	c.host, c.table, c.in = host, table, opt.In
-	c.set.table, c.set.values = settingTable, map[string]string{}
+	c.host, c.in = host, opt.In
+	c.set.values = map[string]string{}
 	c.interp = &interpreter{c: c, aliases: map[string]string{}, defined: map[string]*definition{}}
 	c.startup = &scriptSource{} // whose errors tell no place
 	c.hist = line.History{Path: historyPath(c.opt.Getenv), Limit: 1000}
@@ -112,6 +118,9 @@ func newShell(opt Options, host Host, table *Table, settingTable []*setting) *Sh
 	})
 	return c
 }
+
+// Use gives the shell its commands and settings.
+func (c *Shell) Use(table *Table, settings []*setting) { c.table, c.set.table = table, settings }
 
 // start handles signals from now on, until stop is called.
 func (c *Shell) start() (stop func()) {
@@ -232,3 +241,65 @@ func (c *Shell) close() {
 		c.warn(err)
 	}
 }
+
+// Execute runs a line as a part of the command that runs.
+func (c *Shell) Execute(ctx context.Context, line string) error { return c.interp.execute(ctx, line) }
+
+// Top runs a line as the user's own: its error is printed, and the commands of the stop that it led to
+// run after it.
+func (c *Shell) Top(line string) { c.interp.top(line) }
+
+// Quit has no more lines read.
+func (c *Shell) Quit() { c.interp.quit = true }
+
+// Scripted reports whether the line that runs was typed by nobody: a script's, a definition's or one of a stop's.
+func (c *Shell) Scripted() bool { return c.interp.depth > 0 || c.interp.hooking }
+
+// Block reads the lines up to the matching `end` from wherever the command itself came from.
+func (c *Shell) Block() ([]string, error) { return c.interp.readBlock() }
+
+// Follow has lines run after the command that runs, in place of all that were to. A list is a script of its
+// own, whose errors name it.
+func (c *Shell) Follow(lists ...Following) {
+	c.interp.hooks = nil
+	for _, l := range lists {
+		c.interp.hooks = append(c.interp.hooks, &scriptSource{name: l.Name, lines: l.Lines})
+	}
+}
+
+// Following is a list of lines for Follow.
+type Following struct {
+	Name  string
+	Lines []string
+}
+
+// Unread gives a line back that was typed for the prompt at a question that it does not answer.
+func (c *Shell) Unread(line string) { c.unread = line }
+
+// Post has the goroutine that awaits a line call f. It is left out if too many wait.
+func (c *Shell) Post(f func()) {
+	select {
+	case c.sig.beside <- f:
+	default:
+	}
+}
+
+// Cancelled is a context that Ctrl-C cancels, until done is called.
+func (c *Shell) Cancelled() (ctx context.Context, done func()) { return c.sig.command() }
+
+// Apart has f run where the process does not wait for it, before the next line. Ctrl-C cancels its
+// context. It is false if no program runs in the background.
+func (c *Shell) Apart(f func(context.Context) error) bool { return c.bg.apart(f) }
+
+// RunsBeside reports whether the command runs while the program does.
+func (c *Shell) RunsBeside() bool { return c.bg.running() }
+
+// Owned has the host's goroutine call f, from what Apart runs, and waits for that. It is false if the command
+// in the background has ended before: f is run then behind it.
+func (c *Shell) Owned(f func()) bool { return c.bg.do(f) }
+
+// AwaitStop has no line read before the program in the background has stopped.
+func (c *Shell) AwaitStop() { c.bg.wait() }
+
+// InterruptBackground stops the program that runs in the background.
+func (c *Shell) InterruptBackground() error { return c.bg.interrupt() }

@@ -71,7 +71,7 @@ func TestSizesInFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		if raw {
-			st.interp.top("set print sizes raw")
+			st.Top("set print sizes raw")
 		}
 		for _, tc := range []struct{ line, file string }{
 			{"timeline --output {}", "timeline.html"},
@@ -84,7 +84,7 @@ func TestSizesInFiles(t *testing.T) {
 		} {
 			file := filepath.Join(dir, tc.file)
 			_ = os.Remove(file)
-			st.interp.top(strings.ReplaceAll(tc.line, "{}", file))
+			st.Top(strings.ReplaceAll(tc.line, "{}", file))
 			text, err := os.ReadFile(file)
 			if err != nil {
 				t.Errorf("%s: %v\n%s", tc.line, err, &st.err)

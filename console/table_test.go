@@ -149,7 +149,7 @@ func TestCompletion(t *testing.T) {
 		{"top by c", []string{"top by count"}},
 		{"nonsense x", nil},
 	} {
-		start, words := completer{c.Shell}.candidates(tc.line)
+		start, words := c.Completions(tc.line)
 		var got []string
 		for _, w := range words {
 			got = append(got, tc.line[:start]+w)
@@ -158,7 +158,7 @@ func TestCompletion(t *testing.T) {
 			t.Errorf("Tab after %q offers %q, want %q", tc.line, got, tc.want)
 		}
 	}
-	head, words, tail := completer{c.Shell}.completeAt(t.Context(), "  conti if x", 7)
+	head, words, tail := c.Complete(t.Context(), "  conti if x", 7)
 	if head != "  " || tail != " if x" || !slices.Equal(words, []string{"continue "}) {
 		t.Errorf("completeAt = %q, %q, %q", head, words, tail)
 	}

@@ -142,9 +142,9 @@ func distrust(now trustedFile, list []trustedFile) error {
 	return fmt.Errorf("%s (look at it, then `trust %s` to read it from now on)", why, now.dir)
 }
 
-// readProjectFile runs the project file of the working directory if it is trusted: the
+// ReadProjectFile runs the project file of the working directory if it is trusted: the
 // very text that was compared.
-func readProjectFile(c *Console) {
+func (c *Shell) ReadProjectFile() {
 	dir, err := os.Getwd()
 	if err != nil {
 		return
@@ -202,7 +202,7 @@ func trustProject(path, dir string) (trustedFile, error) {
 	return now, outfile.WritePrivate(path, b.String())
 }
 
-func runTrust(_ context.Context, c *Console, in Input) error {
+func runTrust(_ context.Context, c *Shell, in Input) error {
 	if len(in.Args) > 0 {
 		f, err := trustProject(trustPath(c.opt.Getenv), in.Args[0])
 		if err != nil {

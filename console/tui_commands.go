@@ -85,12 +85,7 @@ func (h tuiHost) Aside(f func() error) error { return aside(f) }
 
 // Post gives f to the goroutine that awaits a line. A screen that nobody looks at
 // misses nothing if too many are waiting: it is painted before each prompt.
-func (h tuiHost) Post(f func()) {
-	select {
-	case h.c.sig.beside <- f:
-	default:
-	}
-}
+func (h tuiHost) Post(f func()) { h.c.Post(f) }
 
 // Picture finds out what there is to show. A source that was not found is looked for
 // again when the place changes, or when again says so: on a server that takes a while.

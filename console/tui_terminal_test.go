@@ -505,9 +505,12 @@ func TestTUIEnds(t *testing.T) {
 
 // panicIn panics when the screen is split and a line is read.
 func panicIn(c *Console, goroutine string) {
-	for !c.tui.On() || !c.sig.reading.Load() {
+	for !c.tui.On() {
 		time.Sleep(time.Millisecond)
 	}
+	reads := make(chan struct{})
+	c.Post(func() { close(reads) })
+	<-reads
 	if goroutine == "console" {
 		tuiHost{c}.Post(func() { panic("on the console's goroutine") })
 		return

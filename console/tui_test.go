@@ -33,10 +33,10 @@ func TestTUINeedsATerminal(t *testing.T) {
 		}
 	}
 	st := newStage(t, nil)
-	if _, words := (completer{st.Shell}).candidates("focus "); !reflect.DeepEqual(words, []string{"cmd", "src"}) {
+	if _, words := st.Completions("focus "); !reflect.DeepEqual(words, []string{"cmd", "src"}) {
 		t.Errorf("focus is completed by %q", words)
 	}
-	if _, words := (completer{st.Shell}).candidates("tui "); !reflect.DeepEqual(words, []string{"disable", "enable"}) {
+	if _, words := st.Completions("tui "); !reflect.DeepEqual(words, []string{"disable", "enable"}) {
 		t.Errorf("tui is completed by %q", words)
 	}
 }

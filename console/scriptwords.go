@@ -6,23 +6,23 @@ import (
 	"fmt"
 )
 
-func scriptCommands(c *Console) []*Command {
+func (c *Shell) scriptWords() []*Command {
 	return []*Command{
 		{Name: "if", Group: GroupSupport, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "EXPRESSION", Short: "run the lines up to `else` or `end` where an expression is true", Repeat: RepeatNone, Run: c.does(runIf),
 			Long: "The lines between `else` and `end` are run where it is 0 or void. Blocks may stand within blocks.\n\nExample:\n  if $_exitcode != 0\n    echo failed\n  else\n    echo passed\n  end"},
 		{Name: "while", Group: GroupSupport, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "EXPRESSION", Short: "run the lines up to `end` as long as an expression is true", Repeat: RepeatNone, Run: c.does(runWhile),
 			Long: "`loop_break` leaves the loop, `loop_continue` goes on with its next round. Ctrl-C ends it.\n\nExample:\n  set $i = 0\n  while $i < 3\n    print table[$i++]\n  end"},
-		{Name: "loop_break", Group: GroupSupport, Short: "leave the innermost while", Repeat: RepeatNone, Run: c.does(func(context.Context, *Console, Input) error { return errLoopBreak }), Long: "Example:\n  loop_break"},
-		{Name: "loop_continue", Group: GroupSupport, Short: "go on with the next round of the innermost while", Repeat: RepeatNone, Run: c.does(func(context.Context, *Console, Input) error { return errLoopContinue }), Long: "Example:\n  loop_continue"},
+		{Name: "loop_break", Group: GroupSupport, Short: "leave the innermost while", Repeat: RepeatNone, Run: c.does(func(context.Context, *Shell, Input) error { return errLoopBreak }), Long: "Example:\n  loop_break"},
+		{Name: "loop_continue", Group: GroupSupport, Short: "go on with the next round of the innermost while", Repeat: RepeatNone, Run: c.does(func(context.Context, *Shell, Input) error { return errLoopContinue }), Long: "Example:\n  loop_continue"},
 	}
 }
 
-func runIf(ctx context.Context, c *Console, in Input) error {
+func runIf(ctx context.Context, c *Shell, in Input) error {
 	src, err := c.interp.block(in)
 	if err != nil {
 		return err
 	}
-	holds, err := c.s.Values.Holds(in.Raw)
+	holds, err := c.host.Holds(in.Raw)
 	if err != nil {
 		return fmt.Errorf("if: %w", err)
 	}
@@ -33,7 +33,7 @@ func runIf(ctx context.Context, c *Console, in Input) error {
 	return c.interp.runLines(ctx, src.part(min(otherwise+1, n), n))
 }
 
-func runWhile(ctx context.Context, c *Console, in Input) error {
+func runWhile(ctx context.Context, c *Shell, in Input) error {
 	src, err := c.interp.block(in)
 	if err != nil {
 		return err
@@ -42,7 +42,7 @@ func runWhile(ctx context.Context, c *Console, in Input) error {
 		if ctx.Err() != nil {
 			return errInterrupted
 		}
-		holds, err := c.s.Values.Holds(in.Raw)
+		holds, err := c.host.Holds(in.Raw)
 		if err != nil {
 			return fmt.Errorf("while: %w", err)
 		}

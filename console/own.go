@@ -15,7 +15,12 @@ import (
 	"hdb/console/screen"
 )
 
-func supportCommands(c *Console) []*Command {
+// Words are the shell's own commands: help, scripts, definitions, settings and the user's shell.
+func (c *Shell) Words() []*Command {
+	return append(c.supportWords(), c.scriptWords()...)
+}
+
+func (c *Shell) supportWords() []*Command {
 	return []*Command{
 		{Name: "help", Aliases: []string{"h"}, Group: GroupSupport, Beside: RunsBeside, Synopsis: "[COMMAND | GROUP | TOPIC | all]", Raw: true,
 			Short: "explain a command, a group of commands, or all", Args: []ArgKind{ArgHelp}, Repeat: RepeatNone, Run: c.does(runHelp),
@@ -60,15 +65,12 @@ func supportCommands(c *Console) []*Command {
 			Long: "A .hdb file in the working directory is a list of commands for its project. It can run anything, so it is read only where you said so, and only as it was then: one whose content, owner or mode has changed is not read until you trust it again. It must belong to you or to root, and nobody else may write it. Files that it sources are not compared.\n\nExample:\n  trust ."},
 		{Name: "history", Group: GroupSupport, Beside: RunsBeside, Raw: true, Synopsis: "[N]\nADDRESS [N | all]", Short: "list the lines typed last, or the recorded events about an address", Repeat: RepeatNone, Run: c.does(runHistory),
 			Long: "Lines that begin with a blank are not kept. Ctrl-R searches.\n\nExample:\n  history 20"},
-		{Name: "quit", Aliases: []string{"q", "exit"}, Group: GroupSupport, Beside: RunsBehind, Synopsis: "[CODE]", Short: "leave hdb",
-			Repeat: RepeatNone, Run: c.does(runQuit),
-			Long: "A program that hdb started is killed, with `set kill-on-exit off` it goes on; one that hdb was attached to goes on. At a terminal it first offers to save what was recorded since the last `save`. CODE is hdb's exit code.\n\nExample:\n  quit 3"},
 	}
 }
 
-func runHelp(_ context.Context, c *Console, in Input) error { return c.showHelp(in.Raw) }
+func runHelp(_ context.Context, c *Shell, in Input) error { return c.showHelp(in.Raw) }
 
-func runApropos(_ context.Context, c *Console, in Input) error {
+func runApropos(_ context.Context, c *Shell, in Input) error {
 	if in.Raw == "" {
 		return errors.New("apropos: a word must follow")
 	}
@@ -76,22 +78,22 @@ func runApropos(_ context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func runComplete(_ context.Context, c *Console, in Input) error {
-	start, words := c.completions(in.Raw)
+func runComplete(_ context.Context, c *Shell, in Input) error {
+	start, words := c.Completions(in.Raw)
 	for _, w := range words {
 		c.out.Printf("%s%s\n", in.Raw[:start], w)
 	}
 	return nil
 }
 
-func runSource(ctx context.Context, c *Console, in Input) error {
+func runSource(ctx context.Context, c *Shell, in Input) error {
 	if len(in.Args) != 1 {
 		return errors.New("source: one file must follow")
 	}
 	return c.interp.sourceFile(ctx, line.ExpandHome(in.Args[0]))
 }
 
-func runDefine(_ context.Context, c *Console, in Input) error {
+func runDefine(_ context.Context, c *Shell, in Input) error {
 	name := in.Arg(0)
 	if word, rest := commandWord(name); len(in.Args) != 1 || word != name || rest != "" {
 		return errors.New("define: one name must follow, of letters, digits, - and _")
@@ -107,7 +109,7 @@ func runDefine(_ context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func runDocument(_ context.Context, c *Console, in Input) error {
+func runDocument(_ context.Context, c *Shell, in Input) error {
 	lines, err := c.interp.readLines(true)
 	if err != nil {
 		return fmt.Errorf("document: %w", err)
@@ -120,7 +122,7 @@ func runDocument(_ context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func runAlias(_ context.Context, c *Console, in Input) error {
+func runAlias(_ context.Context, c *Shell, in Input) error {
 	if in.Raw == "" {
 		for _, name := range slices.Sorted(maps.Keys(c.interp.aliases)) {
 			c.out.Printf("alias %s = %s\n", name, c.interp.aliases[name])
@@ -143,7 +145,7 @@ func runAlias(_ context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func runUnalias(_ context.Context, c *Console, in Input) error {
+func runUnalias(_ context.Context, c *Shell, in Input) error {
 	if _, ok := c.interp.aliases[in.Arg(0)]; !ok {
 		return fmt.Errorf("unalias: no alias %q", in.Arg(0))
 	}
@@ -151,7 +153,7 @@ func runUnalias(_ context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func runShell(ctx context.Context, c *Console, in Input) error {
+func runShell(ctx context.Context, c *Shell, in Input) error {
 	run := func(ctx context.Context) error {
 		cmd := c.userShell(ctx, in.Raw)
 		cmd.Stdin = os.Stdin
@@ -166,7 +168,7 @@ func runShell(ctx context.Context, c *Console, in Input) error {
 	return run(ctx)
 }
 
-func runPipe(ctx context.Context, c *Console, in Input) error {
+func runPipe(ctx context.Context, c *Shell, in Input) error {
 	line, shell, err := splitPipe(in.Raw)
 	if err != nil {
 		return err
@@ -217,7 +219,7 @@ func splitPipe(s string) (line, shell string, err error) {
 	return line, shell, nil
 }
 
-func runEcho(_ context.Context, c *Console, in Input) error {
+func runEcho(_ context.Context, c *Shell, in Input) error {
 	text, noNewline := strings.CutSuffix(in.Raw, `\`)
 	text = strings.NewReplacer(`\n`, "\n", `\t`, "    ", `\\`, `\`, `\"`, `"`).Replace(text)
 	if !noNewline && !strings.HasSuffix(text, "\n") {
@@ -227,15 +229,9 @@ func runEcho(_ context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func runSet(_ context.Context, c *Console, in Input) error {
-	if word, expr := splitWord(in.Raw); word == "var" || word == "variable" {
-		return c.eval.setVar(expr)
-	}
-	if strings.HasPrefix(in.Raw, "$") { // a convenience variable, or a register
-		if err := c.s.Values.Set(in.Raw); err != nil {
-			return fmt.Errorf("set: %w", err)
-		}
-		return nil
+func runSet(_ context.Context, c *Shell, in Input) error {
+	if done, err := c.host.Assign(in.Raw); done {
+		return err
 	}
 	s, value, err := c.set.find(in.Raw)
 	if err != nil {
@@ -244,23 +240,23 @@ func runSet(_ context.Context, c *Console, in Input) error {
 	return c.set.assign(s, strings.TrimPrefix(value, "= "))
 }
 
-func runUnset(_ context.Context, c *Console, in Input) error { return c.set.unset(in.Raw) }
+func runUnset(_ context.Context, c *Shell, in Input) error { return c.set.unset(in.Raw) }
 
 type settingView struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
 
-func runShow(_ context.Context, c *Console, in Input) error {
+func runShow(_ context.Context, c *Shell, in Input) error {
 	if in.Raw == "version" {
 		c.out.Printf("hdb %s\n", c.opt.Version)
 		return nil
 	}
 	if in.Raw == "" {
-		return showSettings(c, in)
+		return c.showSettings(in)
 	}
 	if len(in.Raw) >= len("conv") && strings.HasPrefix("convenience", in.Raw) {
-		return c.eval.showConveniences(in)
+		return c.host.ShowVariables(in)
 	}
 	s, _, err := c.set.find(in.Raw)
 	if err != nil {
@@ -277,7 +273,7 @@ func runShow(_ context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func showSettings(c *Console, in Input) error {
+func (c *Shell) showSettings(in Input) error {
 	var views []settingView
 	var rows [][]screen.Span
 	for _, s := range c.set.table {
@@ -292,12 +288,12 @@ func showSettings(c *Console, in Input) error {
 	return nil
 }
 
-func runConfig(ctx context.Context, c *Console, in Input) error {
+func runConfig(ctx context.Context, c *Shell, in Input) error {
 	switch in.Raw {
 	case "", "-list":
-		return showSettings(c, in)
+		return c.showSettings(in)
 	case "-save":
-		path, err := saveConfig(c)
+		path, err := c.saveConfig()
 		if err != nil {
 			return err
 		}
@@ -307,7 +303,7 @@ func runConfig(ctx context.Context, c *Console, in Input) error {
 	return runSet(ctx, c, in)
 }
 
-func runWith(ctx context.Context, c *Console, in Input) error {
+func runWith(ctx context.Context, c *Shell, in Input) error {
 	set, line, ok := strings.Cut(in.Raw, "-- ")
 	if !ok {
 		return errors.New("with: SETTING VALUE -- COMMAND expected")
@@ -324,12 +320,12 @@ func runWith(ctx context.Context, c *Console, in Input) error {
 	return errors.Join(err, c.set.assign(s, old))
 }
 
-func runHistory(ctx context.Context, c *Console, in Input) error {
+func runHistory(ctx context.Context, c *Shell, in Input) error {
 	n := len(c.hist.Lines)
 	if in.Raw != "" {
 		v, err := strconv.Atoi(strings.TrimSpace(in.Raw))
 		if err != nil { // an address: 0x..., $rdi, an expression
-			return blockHistory(ctx, c, in)
+			return c.host.History(ctx, in)
 		}
 		if v < 0 {
 			return fmt.Errorf("history: %q: a number of lines expected", in.Raw)
@@ -342,23 +338,7 @@ func runHistory(ctx context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func runQuit(_ context.Context, c *Console, in Input) error {
-	if len(in.Args) > 0 {
-		code, err := strconv.ParseUint(in.Args[0], 0, 8)
-		if err != nil {
-			return fmt.Errorf("quit: %q: an exit code from 0 to 255 expected", in.Args[0])
-		}
-		given := int(code)
-		c.exit.given = &given
-	}
-	if stay, err := saveFirst(c); stay || err != nil {
-		c.exit.given = nil
-		return err
-	}
-	if pid, _, _, live := c.s.Process(); live && !c.s.Outlives() && !c.confirm("Kill process %d and quit?", pid) {
-		c.exit.given = nil
-		return nil
-	}
-	c.interp.quit = true
-	return nil
+// does has a command call a function of the shell.
+func (c *Shell) does(f func(ctx context.Context, c *Shell, in Input) error) func(context.Context, Input) error {
+	return func(ctx context.Context, in Input) error { return f(ctx, c, in) }
 }
