@@ -37,6 +37,7 @@ session/collect
 session
 console/line
 console/screen
+console/shell
 console
 cmd
 `

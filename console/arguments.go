@@ -21,7 +21,7 @@ const maxArgumentText = 64
 // argumentsOf reads the parameters of frames of the selected stack as the setting print
 // frame-arguments wants them. A capture has no values.
 func argumentsOf(c *Console, frames []names.Frame) frameArgs {
-	how := c.set.value("print frame-arguments")
+	how := c.Set.Value("print frame-arguments")
 	if how == "none" || !c.s.Mode().Readable() {
 		return nil
 	}
@@ -60,7 +60,7 @@ func localsOf(c *Console, frames []names.Frame) frameArgs {
 func ofFrames(c *Console, frames []names.Frame, read func(num int) ([]variables.NamedValue, error)) frameArgs {
 	all := frameArgs{}
 	for _, f := range frames {
-		if f.Tail || f.Python() || c.out.Stopped() {
+		if f.Tail || f.Python() || c.Out.Stopped() {
 			continue
 		}
 		if list, err := read(f.Num); err == nil {

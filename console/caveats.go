@@ -4,21 +4,22 @@ import (
 	"slices"
 
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/session/heaps"
 )
 
 // answer is show for numbers that are drawn from the recording: with what makes them
 // less sure.
-func (c *Console) answer(in Input, data any, text func(o *screen.Output)) {
-	c.showCareful(in, data, c.s.Recorded.Gaps(), text)
+func (c *Console) answer(in shell.Input, data any, text func(o *screen.Output)) {
+	c.ShowCareful(in, data, c.s.Recorded.Gaps(), text)
 }
 
 // answerOfMemory is answer for what memory, or one block, is asked: it lacks nothing that was made before an attach.
-func (c *Console) answerOfMemory(in Input, data any, text func(o *screen.Output)) {
-	c.showCareful(in, data, c.s.Recorded.GapsOfMemory(), text)
+func (c *Console) answerOfMemory(in shell.Input, data any, text func(o *screen.Output)) {
+	c.ShowCareful(in, data, c.s.Recorded.GapsOfMemory(), text)
 }
 
 // answerOfHeap is answer, or answerOfMemory, by its gaps, for what a walk of the heap has found.
-func (c *Console) answerOfHeap(in Input, d *heaps.Doubts, gaps []string, data any, text func(o *screen.Output)) {
-	c.showCareful(in, data, slices.Concat(gaps, doubtTexts(d, c.out.Sizes)), text)
+func (c *Console) answerOfHeap(in shell.Input, d *heaps.Doubts, gaps []string, data any, text func(o *screen.Output)) {
+	c.ShowCareful(in, data, slices.Concat(gaps, doubtTexts(d, c.Out.Sizes)), text)
 }

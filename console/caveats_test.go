@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"hdb/console/shell"
 	"hdb/testprogs/unsure"
 )
 
@@ -64,7 +65,7 @@ func TestCaveatsOfAnotherCapture(t *testing.T) {
 // say what makes it less sure, in text and as JSON. A new command has to be in one of
 // the lists.
 func TestCaveatsOfCommands(t *testing.T) {
-	commandTable(nil).Each(func(full string, cmd *Command) {
+	commandTable(nil).Each(func(full string, cmd *shell.Command) {
 		_, draws := drawn[full]
 		if not := slices.Contains(undrawn, strings.ReplaceAll(full, " ", ".")); cmd.Run != nil && draws == not {
 			t.Errorf("%s: does it print numbers drawn from a recording? %v, %v", full, draws, not)

@@ -11,6 +11,7 @@ import (
 
 	"hdb/breakpoints"
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/internal/cond"
 	"hdb/internal/units"
 	"hdb/query"
@@ -22,31 +23,31 @@ import (
 	"hdb/values/blocktype"
 )
 
-func allocCommands(c *Console) []*Command {
-	return []*Command{
+func allocCommands(c *Console) []*shell.Command {
+	return []*shell.Command{
 		recordCommand(c),
 		assertCommand(c),
-		{Name: "allocs", Group: GroupAllocs, Beside: RunsBeside, Raw: true, Synopsis: "[N | all] [since MOMENT] [if CONDITION]", Short: "list recorded events, the last 20 unless told otherwise", Args: []ArgKind{ArgSince}, Run: c.does(runAllocs),
+		{Name: "allocs", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Raw: true, Synopsis: "[N | all] [since MOMENT] [if CONDITION]", Short: "list recorded events, the last 20 unless told otherwise", Args: []shell.ArgKind{shell.ArgSince}, Run: c.does(runAllocs),
 			Long: "Each row shows the event, when and in which thread it happened, and the function that the block belongs to (see `help top`). `bt #N` and `list #N` show more of one. With `since` it lists the events after a moment, in any form that goto takes.\n\nExamples:\n  allocs\n  allocs 5 if size >= 1MiB\n  allocs since warm\n  allocs all if func(\"parse\")"},
-		{Name: "live", Group: GroupAllocs, Beside: RunsBeside, Raw: true, Synopsis: "[N | all] [since MOMENT] [if CONDITION]", Short: "list recorded blocks and mappings that were not given back, largest first", Args: []ArgKind{ArgSince}, Run: c.does(runLive),
+		{Name: "live", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Raw: true, Synopsis: "[N | all] [since MOMENT] [if CONDITION]", Short: "list recorded blocks and mappings that were not given back, largest first", Args: []shell.ArgKind{shell.ArgSince}, Run: c.does(runLive),
 			Long: "With `since` it lists the blocks that were allocated after the moment, in any form that goto takes. `leaks since MOMENT` shows their stacks.\n\nBehind the blocks come the mappings that the program made itself with mmap, mremap, mprotect or sbrk and did not unmap, in whole pages. Each is of the size that is left of it. Pages that cannot be accessed (PROT_NONE) are told as reserved; mprotect that makes them accessible makes them memory. Not among them are the mappings of allocators, of the dynamic linker, and of the C library, as stacks of threads; the arenas of pymalloc are shown if the blocks in them are not recorded. `kind(mmap)` selects mappings. No number is of both: blocks lie in mappings.\n\nExamples:\n  live\n  live if kind(mmap)\n  live all if size >= 64k\n  live since warm"},
-		{Name: "alloc", Group: GroupAllocs, Synopsis: "list\nadd FUNCTION size=ARGn [ptr=RET]\nadd FUNCTION free=ARGn", Short: "list the allocator functions, or name one of your own", Args: []ArgKind{ArgSub, ArgFunction},
+		{Name: "alloc", Group: shell.GroupAllocs, Synopsis: "list\nadd FUNCTION size=ARGn [ptr=RET]\nadd FUNCTION free=ARGn", Short: "list the allocator functions, or name one of your own", Args: []shell.ArgKind{shell.ArgSub, shell.ArgFunction},
 			Long: "FUNCTION is what `break` takes for one: pool_get, Pool::get, Pool<int>::get(long), pool.c:get, a linkage name or *ADDRESS; and MODULE+0xOFFSET, which is how a function of a stripped file is shown. One that no library has yet stays pending.\n\nExample:\n  alloc add pool_get size=ARG2 ptr=RET",
-			Sub: []*Command{
+			Sub: []*shell.Command{
 				{Name: "list", Short: "list the functions whose calls are events", Run: c.does(runAllocList)},
-				{Name: "add", Raw: true, Synopsis: "FUNCTION size=ARGn [count=ARGn] [align=ARGn] [old=ARGn] [ptr=RET | ptr=*ARGn]\nFUNCTION free=ARGn", Short: "make calls of a function events", Args: []ArgKind{ArgFunction}, Repeat: RepeatNone, Run: c.does(runAllocAdd),
+				{Name: "add", Raw: true, Synopsis: "FUNCTION size=ARGn [count=ARGn] [align=ARGn] [old=ARGn] [ptr=RET | ptr=*ARGn]\nFUNCTION free=ARGn", Short: "make calls of a function events", Args: []shell.ArgKind{shell.ArgFunction}, Repeat: shell.RepeatNone, Run: c.does(runAllocAdd),
 					Long: "FUNCTION is what `break` takes for one, or MODULE+0xOFFSET; what it matches is listed. All functions of that name are meant: give the parameters for one of them. One that no library has yet stays pending. Calls that the compiler inlined are no calls: how many there are is said.\n\nARG1 is the first integer or pointer argument (`this` in a method), RET the result, *ARGn what an argument points to afterwards; a number is a constant. old= makes it a realloc.\n\nExample:\n  alloc add pool_get size=ARG2 ptr=RET\n  alloc add pool_put free=ARG2\n  alloc add app::Pool::get size=ARG2\n  alloc add libpool.so+0x1149 size=ARG1"},
 			}},
 	}
 }
 
 // rowLimit reads `[N | all] [since MOMENT]` and the condition behind it.
-func rowLimit(c *Console, in Input) (limit int, from query.Moment, condition *cond.Cond, err error) {
+func rowLimit(c *Console, in shell.Input) (limit int, from query.Moment, condition *cond.Cond, err error) {
 	limit = 20
 	if in, from, err = since(c, in); err != nil {
 		return 0, from, nil, err
 	}
-	word, rest := splitWord(in.Raw)
+	word, rest := shell.SplitWord(in.Raw)
 	if word == "all" {
 		in.Raw, limit = rest, 0
 	}
@@ -57,7 +58,7 @@ func rowLimit(c *Console, in Input) (limit int, from query.Moment, condition *co
 	return limit, from, condition, err
 }
 
-func runAllocs(ctx context.Context, c *Console, in Input) error {
+func runAllocs(ctx context.Context, c *Console, in shell.Input) error {
 	limit, from, condition, err := rowLimit(c, in)
 	if err != nil {
 		return err
@@ -81,7 +82,7 @@ func runAllocs(ctx context.Context, c *Console, in Input) error {
 	var rows []*recording.Event
 	for e := range counted {
 		if ctx.Err() != nil {
-			return errInterrupted
+			return shell.ErrInterrupted
 		}
 		if rows = append(rows, e); len(rows) >= 2*limit {
 			rows = append(rows[:0], rows[len(rows)-limit:]...)
@@ -98,14 +99,14 @@ var eventColumns = []screen.Column{{Head: "event", Right: true}, {Head: "time", 
 
 // eventRow is an event in a list of them.
 func eventRow(c *Console, e *recording.Event, where [2]screen.Span, names map[int]string) []screen.Span {
-	where[0].Text = c.out.Names.Short(where[0].Text)
+	where[0].Text = c.Out.Names.Short(where[0].Text)
 	size := "?"
 	if e.SizeKnown() {
-		size = c.out.Sizes.Short(e.Size)
+		size = c.Out.Sizes.Short(e.Size)
 	}
 	return []screen.Span{
 		screen.Head(fmt.Sprintf("#%d", e.Seq)), screen.Plain(screen.ShortTime(e.Time)), screen.Plain(runner(e, names)),
-		screen.Plain(size), screen.Plain(called(c.out)(e)), where[0], where[1],
+		screen.Plain(size), screen.Plain(called(c.Out)(e)), where[0], where[1],
 	}
 }
 
@@ -117,14 +118,14 @@ func runner(e *recording.Event, threads map[int]string) string {
 	return threads[int(e.TID)]
 }
 
-func runLive(ctx context.Context, c *Console, in Input) error {
+func runLive(ctx context.Context, c *Console, in shell.Input) error {
 	limit, from, condition, err := rowLimit(c, in)
 	if err != nil {
 		return err
 	}
 	live, err := c.s.Queries.Live(ctx, condition, from, limit)
 	if ctx.Err() != nil {
-		return errInterrupted
+		return shell.ErrInterrupted
 	}
 	if err != nil {
 		if from.IsPresent() && c.s.Heap.Unrecorded(err) {
@@ -134,7 +135,7 @@ func runLive(ctx context.Context, c *Console, in Input) error {
 	}
 	rows, mapped, err := c.s.Queries.MappedLive(ctx, condition, from, limit)
 	if ctx.Err() != nil {
-		return errInterrupted
+		return shell.ErrInterrupted
 	}
 	if err != nil {
 		return err
@@ -153,7 +154,7 @@ func runLive(ctx context.Context, c *Console, in Input) error {
 	var unfollowed *heaps.WalkedBlocks
 	if condition == nil && from.IsPresent() {
 		if unfollowed, err = c.s.Heap.UnrecordedBlocks(ctx); err != nil {
-			return errInterrupted
+			return shell.ErrInterrupted
 		}
 	}
 	below := func(o *screen.Output) {
@@ -240,7 +241,7 @@ const noneLive = "no recorded block is live"
 
 // noteDoubt says when what seems to live may be gone. In JSON the object says so.
 func noteDoubt(c *Console, doubt report.Doubt) {
-	if doubt != report.NoDoubt && !c.opt.JSON {
+	if doubt != report.NoDoubt && !c.Opt.JSON {
 		c.Notify(report.DoubtText(doubt))
 	}
 }
@@ -272,14 +273,14 @@ func eventPlace(c *Console, e *recording.Event) [2]screen.Span {
 		return [2]screen.Span{}
 	}
 	f := st.Frames[c.s.Selection.UserFrame(st.Frames)]
-	name := c.out.Names.Function(f.Function, f.Linkage)
+	name := c.Out.Names.Function(f.Function, f.Linkage)
 	if name == "" {
 		name = f.Name()
 	}
 	return [2]screen.Span{screen.Func(name), framePlace(f)}
 }
 
-func runAllocList(_ context.Context, c *Console, in Input) error {
+func runAllocList(_ context.Context, c *Console, in shell.Input) error {
 	type view struct {
 		Name   string `json:"name"`
 		Symbol string `json:"symbol"`
@@ -292,7 +293,7 @@ func runAllocList(_ context.Context, c *Console, in Input) error {
 		views = append(views, view{f.Name, f.Symbol, f.Kind.String(), f.Group})
 		rows = append(rows, []screen.Span{screen.Func(f.Name), screen.Plain(f.Kind.String()), screen.Plain(f.Group), screen.Guess(f.Symbol)})
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Functions []view `json:"functions"`
 	}{views}, func(o *screen.Output) {
 		o.Table([]screen.Column{{Head: "function"}, {Head: "kind"}, {Head: "group"}, {Head: "symbol"}}, rows)
@@ -300,7 +301,7 @@ func runAllocList(_ context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func runAllocAdd(_ context.Context, c *Console, in Input) error {
+func runAllocAdd(_ context.Context, c *Console, in shell.Input) error {
 	if in.Raw == "" {
 		return errors.New("alloc add: FUNCTION size=ARGn ptr=RET must follow")
 	}
@@ -312,7 +313,7 @@ func runAllocAdd(_ context.Context, c *Console, in Input) error {
 	for _, p := range f.Places {
 		places = append(places, placeView{p.Addr.String(), p.Function, p.File, p.Line, p.Module})
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Name     string      `json:"name"`
 		Kind     string      `json:"kind"`
 		Pending  bool        `json:"pending,omitempty"`

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/names"
 	"hdb/session/target"
 	"hdb/session/view"
@@ -28,7 +29,7 @@ type applying struct {
 // parseApplying reads the flags and the command; verb is for errors.
 func parseApplying(verb, rest string) (a applying, err error) {
 	for {
-		word, after := splitWord(rest)
+		word, after := shell.SplitWord(rest)
 		switch word {
 		case "-q":
 			a.quiet = true
@@ -59,33 +60,33 @@ func parseApplying(verb, rest string) (a applying, err error) {
 
 // run runs the command where the selection is. head prints the heading.
 func (a applying) run(ctx context.Context, c *Console, head func(o *screen.Output)) error {
-	if a.quiet || c.opt.JSON {
+	if a.quiet || c.Opt.JSON {
 		head = func(*screen.Output) {}
 	}
 	if !a.still {
-		head(c.out)
+		head(c.Out)
 		err := c.Execute(ctx, a.line)
-		if err == nil || !a.more || ctx.Err() != nil || errors.Is(err, errInterrupted) {
+		if err == nil || !a.more || ctx.Err() != nil || errors.Is(err, shell.ErrInterrupted) {
 			return err
 		}
-		c.err.Line(screen.Warning("error: "), screen.Plain(err.Error()))
+		c.Err.Line(screen.Warning("error: "), screen.Plain(err.Error()))
 		return nil
 	}
 	var text bytes.Buffer
-	err := c.printingTo(c.out.Aside(&text), func() error { return c.Execute(ctx, a.line) })
+	err := c.PrintingTo(c.Out.Aside(&text), func() error { return c.Execute(ctx, a.line) })
 	switch {
-	case ctx.Err() != nil || errors.Is(err, errInterrupted):
-		return errInterrupted
+	case ctx.Err() != nil || errors.Is(err, shell.ErrInterrupted):
+		return shell.ErrInterrupted
 	case err == nil && text.Len() > 0:
-		head(c.out)
-		c.out.Raw(text.String())
+		head(c.Out)
+		c.Out.Raw(text.String())
 	}
 	return nil
 }
 
 // short runs a longer line with the arguments.
-func short(line string) func(context.Context, *Console, Input) error {
-	return func(ctx context.Context, c *Console, in Input) error {
+func short(line string) func(context.Context, *Console, shell.Input) error {
+	return func(ctx context.Context, c *Console, in shell.Input) error {
 		if in.Raw == "" {
 			return fmt.Errorf("%s: a command must follow", in.Name)
 		}
@@ -152,7 +153,7 @@ func frameApply(ctx context.Context, c *Console, rest string) error {
 	return keepingSelection(c, func() error {
 		for _, f := range wanted {
 			mode := c.s.Mode()
-			if c.out.Stopped() || ctx.Err() != nil || !mode.Readable() && mode != target.Saved {
+			if c.Out.Stopped() || ctx.Err() != nil || !mode.Readable() && mode != target.Saved {
 				return nil
 			}
 			if _, err := c.s.Selection.SelectFrame(f.Num); err != nil {
@@ -169,7 +170,7 @@ func frameApply(ctx context.Context, c *Console, rest string) error {
 
 // frameList reads `all`, N, -N or `level N...`, and returns what is left of the line.
 func frameList(frames []names.Frame, text string) (wanted []names.Frame, rest string, err error) {
-	word, rest := splitWord(text)
+	word, rest := shell.SplitWord(text)
 	n, numeric := strconv.Atoi(word)
 	switch {
 	case word == "":
@@ -177,7 +178,7 @@ func frameList(frames []names.Frame, text string) (wanted []names.Frame, rest st
 	case word == "all":
 		return frames, rest, nil
 	case strings.HasPrefix("level", word):
-		for word, after := splitWord(rest); word != "" && word[0] >= '0' && word[0] <= '9'; word, after = splitWord(rest) {
+		for word, after := shell.SplitWord(rest); word != "" && word[0] >= '0' && word[0] <= '9'; word, after = shell.SplitWord(rest) {
 			from, to, err := numberRange(word, strconv.Atoi)
 			if err != nil || from > to || to >= len(frames) {
 				return nil, "", fmt.Errorf("frame apply: no frame %s: the stack has frames 0 to %d", word, len(frames)-1)
@@ -212,7 +213,7 @@ func threadApply(ctx context.Context, c *Console, rest string) error {
 	}
 	return keepingSelection(c, func() error {
 		for _, t := range wanted {
-			if c.out.Stopped() || ctx.Err() != nil || !c.s.Mode().Readable() {
+			if c.Out.Stopped() || ctx.Err() != nil || !c.s.Mode().Readable() {
 				return nil
 			}
 			if _, err := c.s.Selection.SelectThread(t.Num); err != nil {
@@ -230,9 +231,9 @@ func threadApply(ctx context.Context, c *Console, rest string) error {
 // threadList reads `all COMMAND` or `1 3-5 COMMAND`. Threads come in gdb's
 // order for all: the newest first, without -ascending.
 func threadList(threads []view.ThreadInfo, rest string) (wanted []view.ThreadInfo, line string, err error) {
-	word, after := splitWord(rest)
+	word, after := shell.SplitWord(rest)
 	if word == "all" {
-		if next, behind := splitWord(after); next == "-ascending" {
+		if next, behind := shell.SplitWord(after); next == "-ascending" {
 			return threads, behind, nil
 		}
 		for i := len(threads) - 1; i >= 0; i-- {
@@ -240,7 +241,7 @@ func threadList(threads []view.ThreadInfo, rest string) (wanted []view.ThreadInf
 		}
 		return wanted, after, nil
 	}
-	for ; word != "" && word[0] >= '0' && word[0] <= '9'; word, after = splitWord(rest) {
+	for ; word != "" && word[0] >= '0' && word[0] <= '9'; word, after = shell.SplitWord(rest) {
 		from, to, err := numberRange(word, strconv.Atoi)
 		if err != nil {
 			return nil, "", fmt.Errorf("%q: a thread's number expected", word)

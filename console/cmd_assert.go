@@ -11,6 +11,7 @@ import (
 
 	"hdb/console/line"
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/internal/cond"
 	"hdb/internal/outfile"
 	"hdb/internal/regular"
@@ -48,9 +49,9 @@ const AssertFlags = `  --max-peak SIZE           at most so many bytes are live 
   -f, --force               replace these files
 `
 
-func assertCommand(c *Console) *Command {
-	return &Command{
-		Name: "assert", Group: GroupAllocs, Synopsis: "FLAG...", Short: "check what was recorded against limits", Repeat: RepeatNone, Run: c.does(runAssert),
+func assertCommand(c *Console) *shell.Command {
+	return &shell.Command{
+		Name: "assert", Group: shell.GroupAllocs, Synopsis: "FLAG...", Short: "check what was recorded against limits", Repeat: shell.RepeatNone, Run: c.does(runAssert),
 		Long: "It counts up to the moment, and tells for each limit whether it holds; where it does not, the stacks that weigh most. Then the command has failed, and the exit code of a batch is 3. A limit is undecided where calls that are missing from the recording may have exceeded it, or a free that is missing may be why it seems exceeded, or where no allocator function of the program is known, or, of limits on what is live, where the recording began when hdb attached: blocks from before are not counted. The exit code is 6 then. `hdb assert` does the same from the command line, also to a program that it records for that.\n\nA recording that is filtered, bounded, paused or of a part of the run only gets a warning: limits that hold of it may not hold of the run.\n\n" +
 			AssertFlags + "\nExamples:\n  assert --max-peak 64MiB --no-leaks\n  assert --max-live-growth 1MiB --since 50%",
 	}
@@ -304,7 +305,7 @@ func NoAssertFlag(word string) error {
 	return fmt.Errorf("assert: %s: no such flag", word)
 }
 
-func runAssert(ctx context.Context, c *Console, in Input) error {
+func runAssert(ctx context.Context, c *Console, in shell.Input) error {
 	var a Assertion
 	for i := 0; i < len(in.Args); {
 		word := in.Args[i]
@@ -324,7 +325,7 @@ func runAssert(ctx context.Context, c *Console, in Input) error {
 	if err := errors.Join(a.Ready(), a.Vacant(c.s.Captures.Path())); err != nil {
 		return err
 	}
-	a.RawSizes = c.out.Sizes.Raw
+	a.RawSizes = c.Out.Sizes.Raw
 	o, err := a.Check(ctx, c.s)
 	if err != nil {
 		return err
@@ -333,7 +334,7 @@ func runAssert(ctx context.Context, c *Console, in Input) error {
 	for _, v := range o.Verdicts {
 		views = append(views, verdictView{v.Name, v.Limit, v.Held, v.Text, v.Undecided})
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Assertions []verdictView `json:"assertions"`
 		suppressedView
 		Warnings []string `json:"warnings,omitempty"`

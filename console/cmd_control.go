@@ -7,10 +7,11 @@ import (
 	"strconv"
 
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/session"
 )
 
-func runJump(_ context.Context, c *Console, in Input) error {
+func runJump(_ context.Context, c *Console, in shell.Input) error {
 	if in.Raw == "" {
 		return errors.New("jump: a location must follow: a line, a function or *ADDRESS")
 	}
@@ -18,21 +19,21 @@ func runJump(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return fmt.Errorf("jump: %w", err)
 	}
-	if !inside && !c.confirm("%s is not in the function of the innermost frame. Jump anyway?", placeText(p)) {
+	if !inside && !c.Confirm("%s is not in the function of the innermost frame. Jump anyway?", placeText(p)) {
 		return nil
 	}
-	if !c.opt.JSON {
-		c.say("continuing at %s", placeText(p))
+	if !c.Opt.JSON {
+		c.Say("continuing at %s", placeText(p))
 	}
 	return reported(c, in)(c.s.Stepping.Jump(p.Addr))
 }
 
-func runReturn(_ context.Context, c *Console, in Input) error {
+func runReturn(_ context.Context, c *Console, in shell.Input) error {
 	f, err := c.s.Selection.Frame()
 	if err != nil {
 		return err
 	}
-	if !c.confirm("Make %s return now?", screen.ShortName(f.Function)) {
+	if !c.Confirm("Make %s return now?", screen.ShortName(f.Function)) {
 		return nil
 	}
 	r, err := c.s.Stepping.Return(in.Raw)
@@ -42,24 +43,24 @@ func runReturn(_ context.Context, c *Console, in Input) error {
 	return reported(c, in)(r, nil)
 }
 
-func runSignal(_ context.Context, c *Console, in Input) error {
+func runSignal(_ context.Context, c *Console, in shell.Input) error {
 	if len(in.Args) != 1 {
 		return errors.New("signal: a signal must follow, or 0 for none")
 	}
-	if !c.opt.JSON {
+	if !c.Opt.JSON {
 		if in.Args[0] == "0" {
-			c.say("continuing without a signal")
+			c.Say("continuing without a signal")
 		} else {
-			c.say("continuing with signal %s", in.Args[0])
+			c.Say("continuing with signal %s", in.Args[0])
 		}
 	}
 	return reported(c, in)(c.s.Stepping.Signal(in.Args[0]))
 }
 
 // runSkip is skip with its own words.
-func runSkip(_ context.Context, c *Console, in Input) error {
+func runSkip(_ context.Context, c *Console, in shell.Input) error {
 	skips := &c.s.Stepping.Skips
-	word, rest := splitWord(in.Raw)
+	word, rest := shell.SplitWord(in.Raw)
 	switch word {
 	case "delete", "enable", "disable":
 		return changeSkips(skips, word, rest)
@@ -107,7 +108,7 @@ func skipNumber(skips *session.Skips, text string) (int, error) {
 		return id, nil
 	}
 	function, file := text, ""
-	switch word, rest := splitWord(text); {
+	switch word, rest := shell.SplitWord(text); {
 	case word == "function" && rest != "":
 		function = rest
 	case word == "file" && rest != "":
@@ -129,12 +130,12 @@ type skipView struct {
 }
 
 // tellSkip shows a skip that was made.
-func tellSkip(c *Console, in Input) func(*session.Skip, error) error {
+func tellSkip(c *Console, in shell.Input) func(*session.Skip, error) error {
 	return func(x *session.Skip, err error) error {
 		if err != nil {
 			return err
 		}
-		c.show(in, skipView(*x), func(o *screen.Output) { o.Printf("%s\n", skipText(x)) })
+		c.Show(in, skipView(*x), func(o *screen.Output) { o.Printf("%s\n", skipText(x)) })
 		return nil
 	}
 }
@@ -150,13 +151,13 @@ func skipText(x *session.Skip) string {
 	return fmt.Sprintf("skip %d: %s%s", x.ID, x.Function, off)
 }
 
-func infoSkip(_ context.Context, c *Console, in Input) error {
+func infoSkip(_ context.Context, c *Console, in shell.Input) error {
 	all := c.s.Stepping.Skips.All()
 	views := make([]skipView, 0, len(all))
 	for _, x := range all {
 		views = append(views, skipView(*x))
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Skips []skipView `json:"skips"`
 	}{views}, func(o *screen.Output) {
 		for _, x := range all {

@@ -8,16 +8,17 @@ import (
 
 	"hdb/console/line"
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/internal/units"
 	"hdb/session"
 )
 
-func coreCommands(c *Console) []*Command {
-	return []*Command{
-		{Name: "core-file", Aliases: []string{"core"}, Group: GroupFiles, Synopsis: "[FILE]", Short: "look at a core file", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: c.does(runCoreFile),
+func coreCommands(c *Console) []*shell.Command {
+	return []*shell.Command{
+		{Name: "core-file", Aliases: []string{"core"}, Group: shell.GroupFiles, Synopsis: "[FILE]", Short: "look at a core file", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Run: c.does(runCoreFile),
 			Long: "Stacks, variables and memory are shown as of a process that is stopped; nothing of it can be run or changed. The program is the one of `file` if the core is of that, or else the one that the core names; both must have the same build ID. " +
 				"Pages of files that the core leaves out are read from the files, if they are still what was mapped. Without FILE the core is let go; `run` lets it go, too, and starts the program.\n\nExample:\n  core-file core.4711"},
-		{Name: "gcore", Aliases: []string{"generate-core-file"}, Group: GroupFiles, Synopsis: "[FILE] [--force]", Short: "write a core file of the process", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Needs: NeedLive, Run: c.does(runGcore),
+		{Name: "gcore", Aliases: []string{"generate-core-file"}, Group: shell.GroupFiles, Synopsis: "[FILE] [--force]", Short: "write a core file of the process", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Needs: shell.NeedLive, Run: c.does(runGcore),
 			Long: "It is what the kernel would write if the process died here: /proc/PID/coredump_filter and madvise(2) tell what of the memory is in it. Breakpoints and the probe are not. The selected thread is the first in it. Without FILE it is core.PID in hdb's working directory. A file that exists already is only replaced with --force.\n\nExample:\n  gcore stuck.core"},
 	}
 }
@@ -37,17 +38,17 @@ type coreView struct {
 // Core makes the session one about a core file, as `core-file` does. program is the file
 // that ran, "" to have it found.
 func (c *Console) Core(path, program string) error {
-	return openCore(c, Input{Name: "core-file", Args: []string{path}}, path, program)
+	return openCore(c, shell.Input{Name: "core-file", Args: []string{path}}, path, program)
 }
 
-func runCoreFile(_ context.Context, c *Console, in Input) error {
+func runCoreFile(_ context.Context, c *Console, in shell.Input) error {
 	switch len(in.Args) {
 	case 0:
 		if !c.s.Cores.Close() {
 			return errors.New("core-file: no core file is open")
 		}
 		c.source.listing = listing{}
-		c.say("the core file is let go")
+		c.Say("the core file is let go")
 		return nil
 	case 1:
 		return openCore(c, in, in.Args[0], "")
@@ -55,7 +56,7 @@ func runCoreFile(_ context.Context, c *Console, in Input) error {
 	return errors.New("core-file: one core file must follow, or none")
 }
 
-func openCore(c *Console, in Input, path, program string) error {
+func openCore(c *Console, in shell.Input, path, program string) error {
 	if pid, _, _, live := c.s.Process(); live {
 		return fmt.Errorf("core-file: process %d is under the debugger: kill or detach it first", pid)
 	}
@@ -71,12 +72,12 @@ func openCore(c *Console, in Input, path, program string) error {
 	if r.Signal != nil && r.Signal.IsFault() {
 		v.Fault = r.Signal.Addr.String()
 	}
-	c.show(in, v, func(o *screen.Output) {
+	c.Show(in, v, func(o *screen.Output) {
 		o.Printf("%s\n", coreTitle(info))
 		if info.Program != "" {
 			o.Printf("program %s\n", screen.ShortPath(info.Program))
 		}
-		for _, lack := range coreLacks(info, c.out.Sizes) {
+		for _, lack := range coreLacks(info, c.Out.Sizes) {
 			o.Line(screen.Warning("! " + lack))
 		}
 		if r.Signal == nil {
@@ -114,7 +115,7 @@ func coreLacks(info session.CoreInfo, sizes screen.Sizes) (lacks []string) {
 	return lacks
 }
 
-func runGcore(_ context.Context, c *Console, in Input) error {
+func runGcore(_ context.Context, c *Console, in shell.Input) error {
 	files, force, err := parseSave("gcore", in.Args)
 	if err != nil {
 		return err
@@ -130,7 +131,7 @@ func runGcore(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return fmt.Errorf("gcore: %w", err)
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Path    string `json:"path"`
 		Threads int    `json:"thread_count"`
 		Size    int64  `json:"size"`

@@ -8,32 +8,33 @@ import (
 	"strings"
 
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/internal/units"
 	"hdb/python"
 	"hdb/session"
 	"hdb/session/cpython"
 )
 
-func cythonCommands(c *Console) []*Command {
-	return []*Command{
-		{Name: "cy", Group: GroupStack, Short: "extensions that Cython has made, by their source", Needs: NeedProgram,
-			Sub: []*Command{
-				{Name: "bt", Aliases: []string{"backtrace", "where"}, Synopsis: "[-a] [N | -N]", Short: "show the functions of Cython and Python that the selected thread is in", Needs: NeedMemory, Repeat: RepeatNone, Run: c.does(runCythonBacktrace),
+func cythonCommands(c *Console) []*shell.Command {
+	return []*shell.Command{
+		{Name: "cy", Group: shell.GroupStack, Short: "extensions that Cython has made, by their source", Needs: shell.NeedProgram,
+			Sub: []*shell.Command{
+				{Name: "bt", Aliases: []string{"backtrace", "where"}, Synopsis: "[-a] [N | -N]", Short: "show the functions of Cython and Python that the selected thread is in", Needs: shell.NeedMemory, Repeat: shell.RepeatNone, Run: c.does(runCythonBacktrace),
 					Long: "Functions of C are shown that one of Cython has called by name, if `cython --gdb` tells of them. -a shows all frames but those of the interpreter, as bt does; N the innermost, -N the outermost.\n\nExamples:\n  cy bt\n  cy bt -a"},
-				{Name: "break", Aliases: []string{"b"}, Raw: true, Synopsis: "FUNCTION | MODULE:LINE [if CONDITION]", Short: "set breakpoints on functions or lines of Cython's source", Needs: NeedProgram, Repeat: RepeatNone, Run: c.does(runCythonBreak),
+				{Name: "break", Aliases: []string{"b"}, Raw: true, Synopsis: "FUNCTION | MODULE:LINE [if CONDITION]", Short: "set breakpoints on functions or lines of Cython's source", Needs: shell.NeedProgram, Repeat: shell.RepeatNone, Run: c.does(runCythonBreak),
 					Long: "FUNCTION is module.class.function or the last words of it; all that match get a breakpoint. It is where the first statement begins, of a generator also where it does. A module that is not loaded yet is waited for. `break` takes module.function and FILE.pyx:LINE, too.\n\nExamples:\n  cy break shop.Stock.grow\n  cy break grow if by > 100\n  cy break shop:34"},
-				{Name: "step", Aliases: []string{"s"}, Synopsis: "[N]", Short: "run to the next line of Cython's source, entering its functions", Needs: NeedLive, Resumes: true, Run: c.does(cythonStepper((*session.CythonStepping).Step)),
+				{Name: "step", Aliases: []string{"s"}, Synopsis: "[N]", Short: "run to the next line of Cython's source, entering its functions", Needs: shell.NeedLive, Resumes: true, Run: c.does(cythonStepper((*session.CythonStepping).Step)),
 					Long: "Calls go through Python where the source has no C function: the step ends in any function of Cython that is entered. A function that returns to Python ends the step in the interpreter.\n\nExample:\n  cy step"},
-				{Name: "next", Aliases: []string{"n"}, Synopsis: "[N]", Short: "run to the next line of Cython's source, over calls", Needs: NeedLive, Resumes: true, Run: c.does(cythonStepper((*session.CythonStepping).Next)), Long: "Example:\n  cy next 3"},
-				{Name: "finish", Short: "run until the selected function returns to one of Cython or Python", Needs: NeedLive, Resumes: true, Run: c.does(runCythonFinish), Long: "What it has returned is shown, an object as py print shows it.\n\nExample:\n  cy finish"},
-				{Name: "up", Synopsis: "[N]", Short: "select the function of Cython or Python that called this one", Needs: NeedMemory, Run: c.does(cythonMover(1)), Long: "Example:\n  cy up"},
-				{Name: "down", Synopsis: "[N]", Short: "select the function of Cython or Python called by this one", Needs: NeedMemory, Run: c.does(cythonMover(-1)), Long: "Example:\n  cy down"},
-				{Name: "list", Raw: true, Synopsis: "[LINES]", Short: "show the source of the selected function of Cython", Needs: NeedMemory, Run: c.does(runCythonList),
+				{Name: "next", Aliases: []string{"n"}, Synopsis: "[N]", Short: "run to the next line of Cython's source, over calls", Needs: shell.NeedLive, Resumes: true, Run: c.does(cythonStepper((*session.CythonStepping).Next)), Long: "Example:\n  cy next 3"},
+				{Name: "finish", Short: "run until the selected function returns to one of Cython or Python", Needs: shell.NeedLive, Resumes: true, Run: c.does(runCythonFinish), Long: "What it has returned is shown, an object as py print shows it.\n\nExample:\n  cy finish"},
+				{Name: "up", Synopsis: "[N]", Short: "select the function of Cython or Python that called this one", Needs: shell.NeedMemory, Run: c.does(cythonMover(1)), Long: "Example:\n  cy up"},
+				{Name: "down", Synopsis: "[N]", Short: "select the function of Cython or Python called by this one", Needs: shell.NeedMemory, Run: c.does(cythonMover(-1)), Long: "Example:\n  cy down"},
+				{Name: "list", Raw: true, Synopsis: "[LINES]", Short: "show the source of the selected function of Cython", Needs: shell.NeedMemory, Run: c.does(runCythonList),
 					Long: "LINES as list takes them.\n\nExamples:\n  cy list\n  cy list 10,20"},
-				{Name: "locals", Short: "show the variables of the selected function of Cython", Needs: NeedMemory, Repeat: RepeatNone, Run: c.does(runCythonLocals),
+				{Name: "locals", Short: "show the variables of the selected function of Cython", Needs: shell.NeedMemory, Repeat: shell.RepeatNone, Run: c.does(runCythonLocals),
 					Long: "Those of C by debug information, objects as py locals shows them, with the attributes of C that their classes have. Variables that are shared with functions around are among them. Of a variable of C whose declaration is not behind, `cython --gdb` tells that it may have no value yet.\n\nExample:\n  cy locals"},
-				{Name: "globals", Short: "show the variables of the module of the selected function of Cython", Needs: NeedMemory, Repeat: RepeatNone, Run: c.does(runCythonGlobals), Long: "Example:\n  cy globals"},
-				{Name: "print", Aliases: []string{"p"}, Raw: true, Synopsis: "EXPR", Short: "show a value of the selected function of Cython", Needs: NeedMemory, Repeat: RepeatSame, Run: c.does(runCythonPrint),
+				{Name: "globals", Short: "show the variables of the module of the selected function of Cython", Needs: shell.NeedMemory, Repeat: shell.RepeatNone, Run: c.does(runCythonGlobals), Long: "Example:\n  cy globals"},
+				{Name: "print", Aliases: []string{"p"}, Raw: true, Synopsis: "EXPR", Short: "show a value of the selected function of Cython", Needs: shell.NeedMemory, Repeat: shell.RepeatSame, Run: c.does(runCythonPrint),
 					Long: "EXPR begins with a name of the function, of its module or of the built-in ones. Attributes that a cdef class has in C are read, others, elements and len() as py print reads them. What else C can compute of names of the source is computed: `total * 2`. Nothing runs in the process.\n\nExamples:\n  cy print self.count\n  cy print stocks[0]\n  cy print by + 1"},
 			}},
 	}
@@ -44,7 +45,7 @@ func (c *Console) cythonOptions() (o cpython.CythonOptions, err error) {
 		return o, err
 	}
 	o.Object = python.DefaultLimits
-	if n := c.set.count("print elements"); n > 0 && n < maxPythonElements {
+	if n := c.Set.Count("print elements"); n > 0 && n < maxPythonElements {
 		o.Object.Elements = n
 	} else {
 		o.Object.Elements = maxPythonElements
@@ -52,7 +53,7 @@ func (c *Console) cythonOptions() (o cpython.CythonOptions, err error) {
 	return o, nil
 }
 
-func runCythonBacktrace(ctx context.Context, c *Console, in Input) error {
+func runCythonBacktrace(ctx context.Context, c *Console, in shell.Input) error {
 	n, all := 0, false
 	for _, word := range in.Args {
 		number, err := strconv.Atoi(word)
@@ -97,7 +98,7 @@ func runCythonBacktrace(ctx context.Context, c *Console, in Input) error {
 		v.Args = args.view(f.Num)
 		views = append(views, v)
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Frames    []frameView `json:"frames"`
 		Total     int         `json:"total"`
 		Truncated string      `json:"truncated,omitempty"`
@@ -121,8 +122,8 @@ func runCythonBacktrace(ctx context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func runCythonBreak(ctx context.Context, c *Console, in Input) error {
-	location, condition := splitWord(in.Raw)
+func runCythonBreak(ctx context.Context, c *Console, in shell.Input) error {
+	location, condition := shell.SplitWord(in.Raw)
 	switch {
 	case location == "":
 		return errors.New("cy break: module.function or MODULE:LINE must follow")
@@ -143,8 +144,8 @@ func runCythonBreak(ctx context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func cythonStepper(verb func(*session.CythonStepping, int) (*session.Report, error)) func(context.Context, *Console, Input) error {
-	return func(_ context.Context, c *Console, in Input) error {
+func cythonStepper(verb func(*session.CythonStepping, int) (*session.Report, error)) func(context.Context, *Console, shell.Input) error {
+	return func(_ context.Context, c *Console, in shell.Input) error {
 		n, err := times(in)
 		if err != nil {
 			return err
@@ -157,7 +158,7 @@ func cythonStepper(verb func(*session.CythonStepping, int) (*session.Report, err
 	}
 }
 
-func runCythonFinish(_ context.Context, c *Console, in Input) error {
+func runCythonFinish(_ context.Context, c *Console, in shell.Input) error {
 	o, err := c.cythonOptions()
 	if err != nil {
 		return err
@@ -169,8 +170,8 @@ func runCythonFinish(_ context.Context, c *Console, in Input) error {
 	return reported(c, in)(r, err)
 }
 
-func cythonMover(sign int) func(context.Context, *Console, Input) error {
-	return func(_ context.Context, c *Console, in Input) error {
+func cythonMover(sign int) func(context.Context, *Console, shell.Input) error {
+	return func(_ context.Context, c *Console, in shell.Input) error {
 		n, err := times(in)
 		if err != nil {
 			return err
@@ -185,14 +186,14 @@ func cythonMover(sign int) func(context.Context, *Console, Input) error {
 	}
 }
 
-func runCythonList(ctx context.Context, c *Console, in Input) error {
+func runCythonList(ctx context.Context, c *Console, in shell.Input) error {
 	if err := runList(ctx, c, in); err != nil {
 		return fmt.Errorf("cy list: %w", err)
 	}
 	return nil
 }
 
-func runCythonLocals(ctx context.Context, c *Console, in Input) error {
+func runCythonLocals(ctx context.Context, c *Console, in shell.Input) error {
 	if c.s.Python.Selected() {
 		return runPythonLocals(ctx, c, in)
 	}
@@ -212,7 +213,7 @@ func runCythonLocals(ctx context.Context, c *Console, in Input) error {
 	for _, v := range vars {
 		views = append(views, view{valueView{Name: v.Name, Type: v.Type, Value: v.Value}, v.Early})
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Function string `json:"function"`
 		Locals   []view `json:"locals"`
 	}{f.Function, views}, func(o *screen.Output) {
@@ -230,7 +231,7 @@ func runCythonLocals(ctx context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func runCythonGlobals(_ context.Context, c *Console, in Input) error {
+func runCythonGlobals(_ context.Context, c *Console, in shell.Input) error {
 	o, err := c.cythonOptions()
 	if err != nil {
 		return err
@@ -246,7 +247,7 @@ func runCythonGlobals(_ context.Context, c *Console, in Input) error {
 	for _, v := range own {
 		ofC = append(ofC, valueView{Name: v.Name, Type: v.Type, Value: v.Value})
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Module  string      `json:"module"`
 		Objects []valueView `json:"objects"`
 		C       []valueView `json:"c_variables"`
@@ -265,7 +266,7 @@ func runCythonGlobals(_ context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func runCythonPrint(ctx context.Context, c *Console, in Input) error {
+func runCythonPrint(ctx context.Context, c *Console, in shell.Input) error {
 	expr := strings.TrimSpace(in.Raw)
 	if expr == "" {
 		return errors.New("cy print: an expression must follow, as self.count")
@@ -281,6 +282,6 @@ func runCythonPrint(ctx context.Context, c *Console, in Input) error {
 	if err != nil {
 		return fmt.Errorf("cy print: %w", err)
 	}
-	c.show(in, valueView{Name: v.Name, Type: v.Type, Value: v.Value}, func(o *screen.Output) { o.Text(v.Value + "\n") })
+	c.Show(in, valueView{Name: v.Name, Type: v.Type, Value: v.Value}, func(o *screen.Output) { o.Text(v.Value + "\n") })
 	return nil
 }

@@ -8,20 +8,21 @@ import (
 	"strings"
 
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/query"
 )
 
-func dataCommands(c *Console) []*Command {
-	return []*Command{
-		{Name: "list", Aliases: []string{"l", "ls"}, Group: GroupData, Raw: true, Args: []ArgKind{ArgLocation}, Repeat: RepeatNext, Needs: NeedProgram, Run: c.does(runList),
+func dataCommands(c *Console) []*shell.Command {
+	return []*shell.Command{
+		{Name: "list", Aliases: []string{"l", "ls"}, Group: shell.GroupData, Raw: true, Args: []shell.ArgKind{shell.ArgLocation}, Repeat: shell.RepeatNext, Needs: shell.NeedProgram, Run: c.does(runList),
 			Synopsis: "[-cost]\n-\n[-cost] N\n[-cost] A,B\n[-cost] [FILE:]FUNCTION\n[-cost] FILE:LINE\n[-cost] -function NAME | -line N | -source FILE -line N\n[-cost] *ADDRESS\n[-cost] #EVENT", Short: "show source lines",
 			Long: "Alone it shows the lines around where the selected frame is, then the lines after those; `list -` goes back. The arrow => marks the frame's line. `set listsize` says how many lines.\n\n" +
 				"-cost puts before each line the bytes and calls of the recorded allocations whose innermost line of the user's code it is. What inlined functions allocate counts for their lines and for the line of the call, once for each.\n\n" +
 				"Examples:\n  list\n  list 120\n  list 100,140\n  list Index::read_page\n  list index.cc:188\n  list -source index.cc -line 188\n  list #4711\n  list -cost Index::read_page"},
-		{Name: "x", Group: GroupData, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[/NFU] [ADDRESS]", Short: "show memory", Repeat: RepeatNext, Needs: NeedMemory, Run: c.does(runExamine),
+		{Name: "x", Group: shell.GroupData, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "[/NFU] [ADDRESS]", Short: "show memory", Repeat: shell.RepeatNext, Needs: shell.NeedMemory, Run: c.does(runExamine),
 			Long: "N is how many, -N as many before ADDRESS; F is x (hexadecimal), d, u, o, t (binary), a (address with its symbol), c, f, s (string) or i (instruction); U is b, h, w or g for 1, 2, 4 or 8 bytes. " +
 				"ADDRESS is a number, $register or symbol, with + and -. An empty line goes on behind what was shown, or before it.\n\nExamples:\n  x/4xg $rsp\n  x/s 0x55555578a2c0\n  x/5i $pc\n  x/-5i $pc"},
-		{Name: "directory", Aliases: []string{"dir"}, Group: GroupData, Synopsis: "[DIRECTORY...]", Short: "look for sources in more directories, or in no others", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: c.does(runDirectory),
+		{Name: "directory", Aliases: []string{"dir"}, Group: shell.GroupData, Synopsis: "[DIRECTORY...]", Short: "look for sources in more directories, or in no others", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Run: c.does(runDirectory),
 			Long: "Example:\n  directory /home/me/src"},
 	}
 }
@@ -35,7 +36,7 @@ type listRange struct {
 	asked       int // the line in the middle that the user named, or 0
 }
 
-func runList(_ context.Context, c *Console, in Input) error {
+func runList(_ context.Context, c *Console, in shell.Input) error {
 	raw, cost := strings.CutPrefix(in.Raw, "-cost")
 	in.Raw = strings.TrimSpace(raw)
 	cost = cost || in.Repeated && c.source.listing.cost
@@ -69,7 +70,7 @@ func runList(_ context.Context, c *Console, in Input) error {
 	for i, l := range w.Lines {
 		lines = append(lines, lineView{w.First + i, l, costs[w.First+i].Bytes, costs[w.First+i].Count})
 	}
-	show := c.show
+	show := c.Show
 	if cost {
 		show = c.answer
 	}
@@ -78,7 +79,7 @@ func runList(_ context.Context, c *Console, in Input) error {
 		Current int        `json:"current_line,omitempty"`
 		Lines   []lineView `json:"lines"`
 	}{r.file, r.current, lines}, func(o *screen.Output) {
-		if c.tui.Shows(o) && !cost {
+		if c.Split.Shows(o) && !cost {
 			return // before the next prompt
 		}
 		if in.Raw != "" && in.Raw != "-" {
@@ -86,9 +87,9 @@ func runList(_ context.Context, c *Console, in Input) error {
 		}
 		if cost {
 			o.Line(screen.Guess(costHead))
-			costMargin(c.out.Sizes, &w, costs)
+			costMargin(c.Out.Sizes, &w, costs)
 		}
-		w.Print(o, c.set.count("tab-width"))
+		w.Print(o, c.Set.Count("tab-width"))
 	})
 	return nil
 }
@@ -113,7 +114,7 @@ type listing struct {
 
 // size is the number of lines of a listing.
 func (v *sourceViewer) size() int {
-	if n := v.c.set.count("listsize"); n > 0 {
+	if n := v.c.Set.Count("listsize"); n > 0 {
 		return n
 	}
 	return 1 << 20
@@ -388,9 +389,9 @@ func (v *sourceViewer) placeLine(text string) (listRange, error) {
 	return listRange{}, fmt.Errorf("list: no function or line %q", text)
 }
 
-func runDirectory(_ context.Context, c *Console, in Input) error {
+func runDirectory(_ context.Context, c *Console, in shell.Input) error {
 	if len(in.Args) == 0 {
-		if !c.confirm("Look for sources in no other directories any more?") {
+		if !c.Confirm("Look for sources in no other directories any more?") {
 			return nil
 		}
 		setSources(c, c.s.Names().Sources.Substitute, nil)
@@ -399,6 +400,6 @@ func runDirectory(_ context.Context, c *Console, in Input) error {
 	dirs := splitPath(strings.Join(in.Args, ":"))
 	setSources(c, c.s.Names().Sources.Substitute, append(dirs, c.s.Names().Sources.Dirs...))
 	clear(c.source.missing)
-	c.say("sources are looked for in %s", strings.Join(c.s.Names().Sources.Dirs, ":"))
+	c.Say("sources are looked for in %s", strings.Join(c.s.Names().Sources.Dirs, ":"))
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/names"
 	"hdb/symbols/debuginfod"
 )
@@ -16,10 +17,10 @@ func startDebuginfod(c *Console) {
 	if c.s == nil {
 		return
 	}
-	cfg := debuginfod.FromEnv(c.opt.Getenv)
-	cfg.UserAgent = "hdb/" + c.opt.Version
-	c.s.Names().Debuginfod.Configure(cfg, !c.interactive())
-	if c.interactive() && len(cfg.URLs) > 0 {
+	cfg := debuginfod.FromEnv(c.Opt.Getenv)
+	cfg.UserAgent = "hdb/" + c.Opt.Version
+	c.s.Names().Debuginfod.Configure(cfg, !c.Interactive())
+	if c.Interactive() && len(cfg.URLs) > 0 {
 		c.s.Symbols.SetDebuginfod(names.DebuginfodAsk)
 	}
 }
@@ -36,17 +37,17 @@ func setDebuginfod(c *Console, v string) error {
 // commands have missed. To want no questions is no leave to use the network. A line
 // that is no answer was typed for the prompt: it is the next command, and no yes.
 func askDebuginfod(c *Console) {
-	if !c.interactive() || c.s.Names().Debuginfod.Waiting() == 0 {
+	if !c.Interactive() || c.s.Names().Debuginfod.Waiting() == 0 {
 		return
 	}
 	mode := names.DebuginfodOff
-	if c.set.flag("confirm") {
-		c.say("debug info is missing that these servers may have:")
+	if c.Set.Flag("confirm") {
+		c.Say("debug info is missing that these servers may have:")
 		for _, url := range c.s.Names().Debuginfod.Servers() {
-			c.say("  %s", url)
+			c.Say("  %s", url)
 		}
-		answer, err := c.readLine("Ask them in this session? (y or n) ")
-		yes, ok := yesOrNo(answer)
+		answer, err := c.ReadLine("Ask them in this session? (y or n) ")
+		yes, ok := shell.YesOrNo(answer)
 		switch {
 		case err != nil:
 		case yes:
@@ -57,10 +58,10 @@ func askDebuginfod(c *Console) {
 	}
 	c.s.Symbols.SetDebuginfod(mode)
 	if mode == names.DebuginfodOn {
-		c.say("`config -save` keeps the answer for later sessions")
+		c.Say("`config -save` keeps the answer for later sessions")
 		return
 	}
-	c.say("debuginfod is off: `set debuginfod on` asks the servers")
+	c.Say("debuginfod is off: `set debuginfod on` asks the servers")
 }
 
 // Fetched tells what servers have sent: it is what session.Config.Fetched should call. Any
@@ -127,7 +128,7 @@ func (v downloadView) state(sizes screen.Sizes) string {
 	return "on the way: " + sizes.Long(uint64(v.Done))
 }
 
-func infoDebuginfod(_ context.Context, c *Console, in Input) error {
+func infoDebuginfod(_ context.Context, c *Console, in shell.Input) error {
 	d := c.s.Names().Debuginfod
 	view := struct {
 		Mode    string         `json:"mode"`
@@ -136,7 +137,7 @@ func infoDebuginfod(_ context.Context, c *Console, in Input) error {
 		Files   []downloadView `json:"files"`
 	}{Mode: string(d.Mode()), Servers: append([]string{}, d.Servers()...), Cache: d.CacheDir(), Files: []downloadView{}}
 	view.Files = append(view.Files, viewDownloads(d.Downloads())...)
-	c.show(in, view, func(o *screen.Output) {
+	c.Show(in, view, func(o *screen.Output) {
 		if len(view.Servers) == 0 {
 			o.Printf("debuginfod is %s; DEBUGINFOD_URLS names no server\n", view.Mode)
 			return

@@ -9,13 +9,14 @@ import (
 	"strings"
 
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/internal/addr"
 	"hdb/names"
 )
 
-func codeCommands(c *Console) []*Command {
-	return []*Command{
-		{Name: "disassemble", Aliases: []string{"disas", "disass"}, Group: GroupData, Raw: true, Args: []ArgKind{ArgFunction}, Repeat: RepeatNone, Needs: NeedProgram, Run: c.does(runDisassemble),
+func codeCommands(c *Console) []*shell.Command {
+	return []*shell.Command{
+		{Name: "disassemble", Aliases: []string{"disas", "disass"}, Group: shell.GroupData, Raw: true, Args: []shell.ArgKind{shell.ArgFunction}, Repeat: shell.RepeatNone, Needs: shell.NeedProgram, Run: c.does(runDisassemble),
 			Synopsis: "[/srm] [FUNCTION | ADDRESS]\n[/srm] FROM,TO\n[/srm] FROM,+LENGTH", Short: "show the instructions of a function or of a range of addresses",
 			Long: "Alone it is the function of the selected frame, with the arrow => at the frame's PC; behind ADDRESS the function around it. Numbers like <+12> are distances from the function's entry. " +
 				"/s puts source lines between, in the order of the addresses, /m in the order of the lines. /r shows the bytes of each instruction. Before the program runs the code is read from its file.\n\n" +
@@ -47,7 +48,7 @@ type disassembled struct {
 	line   int
 }
 
-func runDisassemble(_ context.Context, c *Console, in Input) error {
+func runDisassemble(_ context.Context, c *Console, in shell.Input) error {
 	d := &disassembly{c: c}
 	rest, err := d.flags(in.Raw)
 	if err != nil {
@@ -70,7 +71,7 @@ func runDisassemble(_ context.Context, c *Console, in Input) error {
 func (d *disassembly) flags(text string) (rest string, err error) {
 	for strings.HasPrefix(text, "/") {
 		var word string
-		word, text = splitWord(text[1:])
+		word, text = shell.SplitWord(text[1:])
 		for _, r := range word {
 			switch r {
 			case 's':
@@ -141,7 +142,7 @@ func (d *disassembly) read() error {
 	for i, p := range d.parts {
 		n := uint64(p.High - p.Low)
 		if n > maxDisassembled {
-			return fmt.Errorf("more than %s at once: give a range", d.c.out.Sizes.Long(maxDisassembled))
+			return fmt.Errorf("more than %s at once: give a range", d.c.Out.Sizes.Long(maxDisassembled))
 		}
 		ahead := 0 // an instruction that begins in a range is shown whole
 		if !d.whole {
@@ -217,7 +218,7 @@ type instructionView struct {
 	Current bool    `json:"current,omitempty"`
 }
 
-func (d *disassembly) show(in Input) {
+func (d *disassembly) show(in shell.Input) {
 	views := make([]instructionView, 0, len(d.list))
 	for _, inst := range d.list {
 		v := instructionView{Addr: inst.addr.String(), Bytes: fmt.Sprintf("% x", inst.code), Text: inst.text, File: inst.file, Line: inst.line, Current: inst.addr == d.pc}
@@ -229,7 +230,7 @@ func (d *disassembly) show(in Input) {
 		}
 		views = append(views, v)
 	}
-	d.c.show(in, struct {
+	d.c.Show(in, struct {
 		Function     string            `json:"function,omitempty"`
 		Module       string            `json:"module,omitempty"`
 		Instructions []instructionView `json:"instructions"`

@@ -7,13 +7,14 @@ import (
 	"strings"
 
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/internal/units"
 	"hdb/names"
 	"hdb/symbols"
 )
 
 // infoSymbols is `info symbols`; with an address it is `info symbol`.
-func infoSymbols(ctx context.Context, c *Console, in Input) error {
+func infoSymbols(ctx context.Context, c *Console, in shell.Input) error {
 	if in.Raw != "" {
 		return infoSymbol(ctx, c, in)
 	}
@@ -21,7 +22,7 @@ func infoSymbols(ctx context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	c.showCareful(in, viewCheckup(&check), check.Gaps, func(o *screen.Output) { printCheckup(o, &check) })
+	c.ShowCareful(in, viewCheckup(&check), check.Gaps, func(o *screen.Output) { printCheckup(o, &check) })
 	return nil
 }
 

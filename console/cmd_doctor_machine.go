@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/inferior/machine"
 	"hdb/names"
 )
@@ -16,14 +17,14 @@ type Doctor struct {
 
 // PrintDoctor prints it: names as `info symbols` does, then the machine.
 func PrintDoctor(w io.Writer, d Doctor, asJSON bool) error {
-	c := printing(Options{Out: w, JSON: asJSON})
+	c := shell.NewPrinter(shell.Options{Out: w, JSON: asJSON})
 	v := doctorView{Machine: viewMachine(d.Machine)}
 	var gaps []string
 	if d.Names != nil {
 		names := viewCheckup(d.Names)
 		v.checkupView, gaps = &names, d.Names.Gaps
 	}
-	c.showCareful(Input{Name: "doctor"}, v, gaps, func(o *screen.Output) {
+	c.ShowCareful(shell.Input{Name: "doctor"}, v, gaps, func(o *screen.Output) {
 		if d.Names != nil {
 			printCheckup(o, d.Names)
 		}
@@ -32,7 +33,7 @@ func PrintDoctor(w io.Writer, d Doctor, asJSON bool) error {
 		}
 		printMachine(o, d.Machine)
 	})
-	return c.out.Err()
+	return c.Out.Err()
 }
 
 type doctorView struct {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/inferior/machine"
 	"hdb/names"
 	"hdb/session"
@@ -121,7 +122,7 @@ func TestRemedyText(t *testing.T) {
 func TestInfoSymbols(t *testing.T) {
 	var out, errw bytes.Buffer
 	s := session.New(target.Config{})
-	c := New(Config{Session: s, NoInit: true, Options: Options{Out: &out, Err: &errw, Quiet: true, Batch: true}})
+	c := New(Config{Session: s, NoInit: true, Options: shell.Options{Out: &out, Err: &errw, Quiet: true, Batch: true}})
 	defer s.Close()
 	if err := c.Load(testprogs.Build(t, "static")); err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 	"hdb/console/line"
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/internal/flags"
 	"hdb/internal/outfile"
 	"hdb/query"
@@ -20,17 +21,17 @@ import (
 	"hdb/session"
 )
 
-func exportCommand(c *Console) *Command {
-	cmd := &Command{
-		Name: "export", Group: GroupFiles, Beside: RunsBeside, Synopsis: "FORMAT [FILE] [--measure MEASURE] [--lines] [--threads] [--thread NAME|TID] [--from MOMENT] [--to MOMENT] [--root DIR] [--force]", Short: "write what was recorded in a format of other tools", Args: []ArgKind{ArgSub},
+func exportCommand(c *Console) *shell.Command {
+	cmd := &shell.Command{
+		Name: "export", Group: shell.GroupFiles, Beside: shell.RunsBeside, Synopsis: "FORMAT [FILE] [--measure MEASURE] [--lines] [--threads] [--thread NAME|TID] [--from MOMENT] [--to MOMENT] [--root DIR] [--force]", Short: "write what was recorded in a format of other tools", Args: []shell.ArgKind{shell.ArgSub},
 		Long: "It counts up to the moment. Without FILE the result stands beside the capture, or is PROGRAM.PID with the format's ending. FILE - prints a format that is text. A file that exists already is only replaced with --force; parquet adds to a directory.\n\n" +
 			"MEASURE is live (the default), peak, bytes, count, temporary or blocks: what is drawn where a format has one number for a stack, and shown first where it has several. With --lines collapsed has the line of each frame, of Python and native, behind its function: stacks of different lines are rows of their own. With --threads a stack counts for each thread that allocated there: pprof has the thread as a label, the others as the outermost frame. With --thread only what the threads of a name, or of a TID, allocated is written, and with --from and --to what was allocated between two moments (see `goto`) and what of that was live then. With --root DIR, which is the working directory unless told, sarif names sources relative to DIR.\n\nExamples:\n  export pprof\n  export collapsed peak.txt --measure peak --lines\n  export pprof --threads",
 	}
 	for _, f := range report.Formats() {
-		cmd.Sub = append(cmd.Sub, &Command{
-			Name: f.Name, Synopsis: "[FILE] [--measure MEASURE] " + placed(f) + partly(f) + "[--root DIR] [--force]", Short: f.Short, Args: []ArgKind{ArgFile}, Repeat: RepeatNone,
+		cmd.Sub = append(cmd.Sub, &shell.Command{
+			Name: f.Name, Synopsis: "[FILE] [--measure MEASURE] " + placed(f) + partly(f) + "[--root DIR] [--force]", Short: f.Short, Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone,
 			Long: fmt.Sprintf("Example:\n  export %s heap%s", f.Name, f.Extension),
-			Run:  c.does(func(ctx context.Context, c *Console, in Input) error { return runExport(ctx, c, in, f.Name) }),
+			Run:  c.does(func(ctx context.Context, c *Console, in shell.Input) error { return runExport(ctx, c, in, f.Name) }),
 		})
 	}
 	return cmd
@@ -171,7 +172,7 @@ func (e *Export) to(ctx context.Context, s *session.Session, w io.Writer) (err e
 	w = writerUntil{w, ctx}
 	defer func() {
 		if err == nil && ctx.Err() != nil { // events ended early, and it was not noticed
-			err = errInterrupted
+			err = shell.ErrInterrupted
 		}
 	}()
 	if e.Format.Events != nil {
@@ -249,12 +250,12 @@ type writerUntil struct {
 
 func (u writerUntil) Write(p []byte) (int, error) {
 	if u.ctx.Err() != nil {
-		return 0, errInterrupted
+		return 0, shell.ErrInterrupted
 	}
 	return u.w.Write(p)
 }
 
-func runExport(ctx context.Context, c *Console, in Input, format string) error {
+func runExport(ctx context.Context, c *Console, in shell.Input, format string) error {
 	e, rest, err := ParseExport(append([]string{format}, in.Args...))
 	if err != nil {
 		return err
@@ -265,7 +266,7 @@ func runExport(ctx context.Context, c *Console, in Input, format string) error {
 	case len(rest) == 1:
 		e.File = rest[0]
 	}
-	e.RawSizes = c.out.Sizes.Raw
+	e.RawSizes = c.Out.Sizes.Raw
 	info, err := c.s.Recorded.Info()
 	if err != nil {
 		return err
@@ -286,7 +287,7 @@ func runExport(ctx context.Context, c *Console, in Input, format string) error {
 		if err := e.Write(ctx, c.s, &b); err != nil {
 			return err
 		}
-		c.out.Raw(screen.CleanText(b.String()))
+		c.Out.Raw(screen.CleanText(b.String()))
 		return nil
 	}
 	if err := e.Write(ctx, c.s, nil); err != nil {

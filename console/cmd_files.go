@@ -11,6 +11,7 @@ import (
 
 	"hdb/console/line"
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/internal/flags"
 	"hdb/internal/units"
 	"hdb/session"
@@ -18,16 +19,16 @@ import (
 	"hdb/symbols"
 )
 
-func fileCommands(c *Console) []*Command {
-	return []*Command{
-		{Name: "file", Aliases: []string{"exec-file"}, Group: GroupFiles, Synopsis: "PROGRAM", Short: "choose the program to run", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: c.does(runFile),
+func fileCommands(c *Console) []*shell.Command {
+	return []*shell.Command{
+		{Name: "file", Aliases: []string{"exec-file"}, Group: shell.GroupFiles, Synopsis: "PROGRAM", Short: "choose the program to run", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Run: c.does(runFile),
 			Long: "A name without a slash is looked for in the working directory and then in PATH.\n\nExample:\n  file ./server"},
-		{Name: "cd", Group: GroupFiles, Synopsis: "[DIRECTORY]", Short: "change the working directory of hdb, and of programs that it starts", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: c.does(runCd),
+		{Name: "cd", Group: shell.GroupFiles, Synopsis: "[DIRECTORY]", Short: "change the working directory of hdb, and of programs that it starts", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Run: c.does(runCd),
 			Long: "Without DIRECTORY it is the home directory. `set cwd` is about the programs alone.\n\nExample:\n  cd build"},
-		{Name: "pwd", Group: GroupFiles, Short: "tell the working directory", Repeat: RepeatNone, Run: c.does(runPwd)},
-		{Name: "save", Group: GroupFiles, Synopsis: "FILE [--force]\nbreakpoints FILE [--force]", Short: "write what was recorded and the stops to a capture, or the stops as commands", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: c.does(runSave),
+		{Name: "pwd", Group: shell.GroupFiles, Short: "tell the working directory", Repeat: shell.RepeatNone, Run: c.does(runPwd)},
+		{Name: "save", Group: shell.GroupFiles, Synopsis: "FILE [--force]\nbreakpoints FILE [--force]", Short: "write what was recorded and the stops to a capture, or the stops as commands", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Run: c.does(runSave),
 			Long: "The capture keeps stacks, modules with their build IDs, resolved names and the source lines they need, so that it opens where neither the program nor its source is. A file that exists already is only replaced with --force.\n\nWith `breakpoints` FILE is for `source`: it has the commands that make the numbered stops again, with conditions, counts and commands, and what handle and skip were told. Watchpoints are left out where it is read without a process.\n\nExamples:\n  save big-pages.hdb\n  save breakpoints stops.hdb"},
-		{Name: "open", Group: GroupFiles, Synopsis: "CAPTURE", Short: "look at a capture", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: c.does(runOpen),
+		{Name: "open", Group: shell.GroupFiles, Synopsis: "CAPTURE", Short: "look at a capture", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Run: c.does(runOpen),
 			Long: "allocs, live, top, bt, list, frame, goto and info work on it as on a process.\n\nBeside a process it is looked at in an hdb of its own, which `quit` leaves: the process stands as it stood. A script, which has no terminal, compares by `diff CAPTURE`, or asks by `shell hdb VERB CAPTURE`.\n\nExample:\n  open big-pages.hdb"},
 		exportCommand(c),
 	}
@@ -77,14 +78,14 @@ func (c *Console) Load(path string) error {
 	if _, err := c.s.Load(path); err != nil {
 		return err
 	}
-	if !c.opt.Quiet {
+	if !c.Opt.Quiet {
 		p, _ := c.s.Program()
 		c.Notify(screen.ShortPath(p.Path) + ": " + debugText(p))
 	}
 	return nil
 }
 
-func runFile(_ context.Context, c *Console, in Input) error {
+func runFile(_ context.Context, c *Console, in shell.Input) error {
 	if len(in.Args) != 1 {
 		return errors.New("file: one program must follow")
 	}
@@ -93,11 +94,11 @@ func runFile(_ context.Context, c *Console, in Input) error {
 	}
 	p, _ := c.s.Program()
 	c.source.listing = listing{}
-	c.show(in, viewProgram(p), func(o *screen.Output) { o.Printf("%s: %s\n", screen.ShortPath(p.Path), debugText(p)) })
+	c.Show(in, viewProgram(p), func(o *screen.Output) { o.Printf("%s: %s\n", screen.ShortPath(p.Path), debugText(p)) })
 	return nil
 }
 
-func runCd(ctx context.Context, c *Console, in Input) error {
+func runCd(ctx context.Context, c *Console, in shell.Input) error {
 	dir := "~"
 	switch len(in.Args) {
 	case 0:
@@ -112,18 +113,18 @@ func runCd(ctx context.Context, c *Console, in Input) error {
 	return runPwd(ctx, c, in)
 }
 
-func runPwd(_ context.Context, c *Console, in Input) error {
+func runPwd(_ context.Context, c *Console, in shell.Input) error {
 	dir, err := os.Getwd()
 	if err != nil {
 		return fmt.Errorf("pwd: %w", err)
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Directory string `json:"directory"`
 	}{dir}, func(o *screen.Output) { o.Printf("working directory %s\n", dir) })
 	return nil
 }
 
-func runSave(_ context.Context, c *Console, in Input) error {
+func runSave(_ context.Context, c *Console, in shell.Input) error {
 	if len(in.Args) > 0 && in.Args[0] == "breakpoints" {
 		return saveStops(c, in.Args[1:])
 	}
@@ -146,7 +147,7 @@ func runSave(_ context.Context, c *Console, in Input) error {
 // that it shall not end. It asks only who typed the command at a terminal.
 func saveFirst(c *Console) (stay bool, err error) {
 	unsaved := c.s.Captures.Unsaved()
-	if unsaved == 0 || !c.set.flag("confirm") || !c.interactive() || c.Scripted() {
+	if unsaved == 0 || !c.Set.Flag("confirm") || !c.Interactive() || c.Scripted() {
 		return false, nil
 	}
 	info, err := c.s.Recorded.Info()
@@ -155,20 +156,20 @@ func saveFirst(c *Console) (stay bool, err error) {
 	}
 	path := fmt.Sprintf("%s.%d.hdb", filepath.Base(info.Program), info.PID)
 	for {
-		answer, err := c.readLine(screen.Clean(fmt.Sprintf("%s recorded and not saved. Save to %s? (y, n, or c to stay) ", units.Count(unsaved, "event"), path)))
+		answer, err := c.ReadLine(screen.Clean(fmt.Sprintf("%s recorded and not saved. Save to %s? (y, n, or c to stay) ", units.Count(unsaved, "event"), path)))
 		if err != nil {
 			return true, nil
 		}
-		if yes, ok := yesOrNo(answer); ok {
+		if yes, ok := shell.YesOrNo(answer); ok {
 			if !yes {
 				return false, nil
 			}
-			return false, runSave(context.Background(), c, Input{Name: "save", Args: []string{path}})
+			return false, runSave(context.Background(), c, shell.Input{Name: "save", Args: []string{path}})
 		}
 		if word := strings.ToLower(strings.TrimSpace(answer)); word == "c" || word == "cancel" {
 			return true, nil
 		}
-		c.say("Please answer y, n or c.")
+		c.Say("Please answer y, n or c.")
 	}
 }
 
@@ -186,7 +187,7 @@ func parseSave(verb string, words []string) (files []string, force bool, err err
 	return files, force, nil
 }
 
-func showSaved(c *Console, in Input, info recordings.SavedInfo) {
+func showSaved(c *Console, in shell.Input, info recordings.SavedInfo) {
 	c.answer(in, struct {
 		Path   string `json:"path"`
 		Events int    `json:"event_count"`
@@ -205,7 +206,7 @@ func showSaved(c *Console, in Input, info recordings.SavedInfo) {
 // openBeside looks at a capture while a process is under the debugger, in an hdb of its own that
 // has the terminal until it is left.
 func openBeside(c *Console, pid int, path string) error {
-	if !c.interactive() || c.Scripted() || c.RunsBeside() {
+	if !c.Interactive() || c.Scripted() || c.Bg.Running() {
 		return fmt.Errorf("open: process %d is under the debugger: kill or detach it first; beside it `diff %s` compares, and `shell hdb top %s` asks", pid, path, path)
 	}
 	path = line.ExpandHome(path)
@@ -214,27 +215,27 @@ func openBeside(c *Console, pid int, path string) error {
 	} else if !st.Mode().IsRegular() {
 		return fmt.Errorf("open %s: no regular file", path)
 	}
-	c.say("%s is looked at beside process %d, which stands: quit leads back to it", screen.ShortPath(path), pid)
-	defer c.tui.Pause()()
+	c.Say("%s is looked at beside process %d, which stands: quit leads back to it", screen.ShortPath(path), pid)
+	defer c.Split.Pause()()
 	if strings.HasPrefix(path, "-") { // which would be a flag
 		path = "./" + path
 	}
 	cmd := exec.Command("/proc/self/exe", "open", path)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	var exit *exec.ExitError
-	if err := aside(cmd.Run); err != nil && !errors.As(err, &exit) {
+	if err := shell.Aside(cmd.Run); err != nil && !errors.As(err, &exit) {
 		return fmt.Errorf("open: %w", err)
 	}
-	c.say("back at process %d", pid)
+	c.Say("back at process %d", pid)
 	return nil
 }
 
 // Open makes the session one about a capture, as `open` does.
 func (c *Console) Open(path string) error {
-	return runOpen(context.Background(), c, Input{Name: "open", Args: []string{path}})
+	return runOpen(context.Background(), c, shell.Input{Name: "open", Args: []string{path}})
 }
 
-func runOpen(_ context.Context, c *Console, in Input) error {
+func runOpen(_ context.Context, c *Console, in shell.Input) error {
 	if len(in.Args) != 1 {
 		return errors.New("open: one capture must follow")
 	}

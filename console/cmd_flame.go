@@ -12,6 +12,7 @@ import (
 
 	"hdb/console/line"
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/internal/flags"
 	"hdb/query"
 	"hdb/report"
@@ -22,12 +23,12 @@ import (
 // tableLimit is how many functions a table of text has unless told.
 const tableLimit = 40
 
-func pageCommands(c *Console) []*Command {
-	return []*Command{
-		{Name: "flamegraph", Group: GroupAllocs, Beside: RunsBeside, Synopsis: "[FILE.html] [--measure MEASURE] [--threads] [--thread NAME|TID] [--from MOMENT] [--to MOMENT] [--force]", Short: "write a page that draws stacks by what they allocated", Args: []ArgKind{ArgFile}, Needs: NeedRecord, Repeat: RepeatNone, Run: c.does(runPage),
+func pageCommands(c *Console) []*shell.Command {
+	return []*shell.Command{
+		{Name: "flamegraph", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Synopsis: "[FILE.html] [--measure MEASURE] [--threads] [--thread NAME|TID] [--from MOMENT] [--to MOMENT] [--force]", Short: "write a page that draws stacks by what they allocated", Args: []shell.ArgKind{shell.ArgFile}, Needs: shell.NeedRecord, Repeat: shell.RepeatNone, Run: c.does(runPage),
 			Long: "It counts up to the moment, and works in a browser without a network: click to zoom, search, callers below callees, each measure, and what grew between two moments. Without FILE the page stands beside the capture, or is PROGRAM.PID.html. A file that exists already is only replaced with --force.\n\n" +
 				"MEASURE is what is drawn first: live (the default; peak at the end of a recording with less than a hundredth of it left), peak, bytes, count, temporary or blocks. With --threads the page can show each thread by itself: what it allocated, and what of that is live whichever thread gives it back; all events are read for it. With --thread it has only what the threads of a name, or of a TID, allocated, with --from and --to only what was allocated between two moments, see `goto`.\n\nExamples:\n  flamegraph\n  flamegraph peak.html --measure peak"},
-		{Name: "table", Group: GroupAllocs, Beside: RunsBeside, Synopsis: "[FILE.html] [-n N] [--measure MEASURE] [--thread NAME|TID] [--from MOMENT] [--to MOMENT] [--force]", Short: "list functions with what they allocated themselves and in total", Args: []ArgKind{ArgFile}, Needs: NeedRecord, Repeat: RepeatNone, Run: c.does(runPage),
+		{Name: "table", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Synopsis: "[FILE.html] [-n N] [--measure MEASURE] [--thread NAME|TID] [--from MOMENT] [--to MOMENT] [--force]", Short: "list functions with what they allocated themselves and in total", Args: []shell.ArgKind{shell.ArgFile}, Needs: shell.NeedRecord, Repeat: shell.RepeatNone, Run: c.does(runPage),
 			Long: "Own is what a function asked for itself, the allocator's wrappers aside; the functions' own numbers add up to all there is. Total is what was allocated below it. With FILE it is a page with all measures to sort and search, otherwise text of N functions, 40 unless told, 0 for all.\n\n" +
 				"MEASURE is live (the default; peak at the end of a recording with less than a hundredth of it left), peak, bytes, count, temporary or blocks. With --thread only what the threads of a name, or of a TID, allocated counts, with --from and --to only what was allocated between two moments, see `goto`.\n\nExamples:\n  table -n 10 --measure bytes\n  table functions.html"},
 	}
@@ -211,7 +212,7 @@ func viewNumbers(n report.Numbers) numbersView {
 	return numbersView{n.Live, n.LiveBlocks, n.Peak, n.Bytes, n.Allocs, n.Temporary}
 }
 
-func runPage(ctx context.Context, c *Console, in Input) error {
+func runPage(ctx context.Context, c *Console, in shell.Input) error {
 	p, rest, err := ParsePage(in.Name, in.Args, false)
 	if err != nil {
 		return err
@@ -234,7 +235,7 @@ func runPage(ctx context.Context, c *Console, in Input) error {
 	default:
 		p.File = fmt.Sprintf("%s.%d.html", filepath.Base(info.Program), info.PID)
 	}
-	p.RawSizes = c.out.Sizes.Raw
+	p.RawSizes = c.Out.Sizes.Raw
 	if err := p.Write(ctx, c.s, nil); err != nil {
 		return err
 	}
@@ -245,16 +246,16 @@ func runPage(ctx context.Context, c *Console, in Input) error {
 }
 
 // showTable prints the functions.
-func showTable(c *Console, in Input, page Page) error {
+func showTable(c *Console, in shell.Input, page Page) error {
 	p, err := c.s.Queries.Profile(page.parts)
 	if err != nil {
 		return err
 	}
-	p.RawSizes = c.out.Sizes.Raw
-	by, _ := page.measure.of(p, c.out.Sizes)
+	p.RawSizes = c.Out.Sizes.Raw
+	by, _ := page.measure.of(p, c.Out.Sizes)
 	all := p.Counted()
 	var rows []rowView
-	if c.opt.JSON {
+	if c.Opt.JSON {
 		for _, r := range all.Sorted(by) {
 			rows = append(rows, rowView{r.Function, r.File, r.Line, r.Module, r.Library, viewNumbers(r.Own), viewNumbers(r.Total)})
 		}
@@ -263,7 +264,7 @@ func showTable(c *Console, in Input, page Page) error {
 	if err := page.draw(&text, p); err != nil {
 		return err
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		By       string      `json:"measure"`
 		Partial  []string    `json:"partial,omitempty"`
 		Warnings []string    `json:"warnings,omitempty"`

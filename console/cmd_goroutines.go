@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/goruntime"
 	"hdb/internal/units"
 	"hdb/names"
@@ -29,10 +30,10 @@ const goroutinesLong = "Goroutines are read from the structures of Go's runtime,
 	"-with keeps goroutines with TEXT in the status or in the name or file of one of these functions. -system adds the runtime's own goroutines. `-group` counts those that are alike, with the bytes of their stacks: of the go statement that made them, of their functions, of the line where they are, or of the status. Where a group differs in the rest, the most frequent is shown, and how many others there are.\n\n" +
 	"Examples:\n  goroutines\n  goroutines -waiting -with net/http\n  goroutines -group creator\n  goroutines -group where -with \"chan send\" 5"
 
-func goroutineCommands(c *Console) []*Command {
-	return []*Command{
-		{Name: "goroutines", Aliases: []string{"grs"}, Group: GroupStack, Synopsis: goroutinesSynopsis, Short: "list the goroutines of a Go program, or group them", Needs: NeedMemory, Repeat: RepeatNone, Run: c.does(runGoroutines), Long: goroutinesLong},
-		{Name: "goroutine", Aliases: []string{"gr"}, Group: GroupStack, Raw: true, Direct: true, Synopsis: "[N [COMMAND]]", Short: "show the selected goroutine, or select one", Needs: NeedMemory, Repeat: RepeatNone, Run: c.does(runGoroutine),
+func goroutineCommands(c *Console) []*shell.Command {
+	return []*shell.Command{
+		{Name: "goroutines", Aliases: []string{"grs"}, Group: shell.GroupStack, Synopsis: goroutinesSynopsis, Short: "list the goroutines of a Go program, or group them", Needs: shell.NeedMemory, Repeat: shell.RepeatNone, Run: c.does(runGoroutines), Long: goroutinesLong},
+		{Name: "goroutine", Aliases: []string{"gr"}, Group: shell.GroupStack, Raw: true, Direct: true, Synopsis: "[N [COMMAND]]", Short: "show the selected goroutine, or select one", Needs: shell.NeedMemory, Repeat: shell.RepeatNone, Run: c.does(runGoroutine),
 			Long: "bt, up, down, frame, print and list are about the goroutine until another one or a thread is selected, or the program runs. Of one that does not run the registers are known that Go keeps: pc, sp, and bp. With a command, it runs with that goroutine selected, and the selection stays.\n\nExamples:\n  goroutine 17\n  goroutine 17 bt\n  goroutine"},
 	}
 }
@@ -91,7 +92,7 @@ func (a *goroutineArgs) keeps(x *view.Goroutine) bool {
 	})
 }
 
-func runGoroutines(_ context.Context, c *Console, in Input) error {
+func runGoroutines(_ context.Context, c *Console, in shell.Input) error {
 	a, err := parseGoroutines(in.Args)
 	if err != nil {
 		return err
@@ -186,7 +187,7 @@ func placeColumns(o *screen.Output, f *names.Frame) []screen.Span {
 	return []screen.Span{frameName(o, *f)[0], framePlace(*f)}
 }
 
-func showGoroutines(c *Console, in Input, a goroutineArgs, list []view.Goroutine, out unlisted) {
+func showGoroutines(c *Console, in shell.Input, a goroutineArgs, list []view.Goroutine, out unlisted) {
 	selected, _ := c.s.Selection.Goroutine()
 	shown := cutRows(list, a.limit, goroutinesShown)
 	views := make([]goroutineView, 0, len(shown))
@@ -200,10 +201,10 @@ func showGoroutines(c *Console, in Input, a goroutineArgs, list []view.Goroutine
 		if v.Selected {
 			mark = "*"
 		}
-		row := append([]screen.Span{screen.Arrow(mark), screen.Head(fmt.Sprint(x.ID)), screen.Plain(goroutineText(x))}, placeColumns(c.out, x.Where)...)
-		rows = append(rows, append(row, placeColumns(c.out, x.Creator)...))
+		row := append([]screen.Span{screen.Arrow(mark), screen.Head(fmt.Sprint(x.ID)), screen.Plain(goroutineText(x))}, placeColumns(c.Out, x.Where)...)
+		rows = append(rows, append(row, placeColumns(c.Out, x.Creator)...))
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Goroutines []goroutineView `json:"goroutines"`
 		Total      int             `json:"total"`
 		System     int             `json:"system_left_out,omitempty"`
@@ -272,7 +273,7 @@ type goGroupView struct {
 	Makers  int        `json:"different_go_statements"`
 }
 
-func showGoGroups(c *Console, in Input, a goroutineArgs, list []view.Goroutine, out unlisted) error {
+func showGoGroups(c *Console, in shell.Input, a goroutineArgs, list []view.Goroutine, out unlisted) error {
 	groups, err := c.s.Goroutines.Group(list, a.group)
 	if err != nil {
 		return err
@@ -282,14 +283,14 @@ func showGoGroups(c *Console, in Input, a goroutineArgs, list []view.Goroutine, 
 	var rows [][]screen.Span
 	for _, g := range shown {
 		views = append(views, goGroupView{g.Count, g.Stack, g.Waited.Nanoseconds(), g.Example, g.Reason, maybeFrame(g.Where), maybeFrame(g.Start), maybeFrame(g.Creator), g.Reasons, g.Wheres, g.Makers})
-		row := []screen.Span{screen.Plain(units.Grouped(g.Count)), screen.Plain(c.out.Sizes.Short(g.Stack)), screen.Plain(g.Reason + waitedText(g.Waited) + others(g.Reasons))}
+		row := []screen.Span{screen.Plain(units.Grouped(g.Count)), screen.Plain(c.Out.Sizes.Short(g.Stack)), screen.Plain(g.Reason + waitedText(g.Waited) + others(g.Reasons))}
 		if a.group == view.GroupByStart {
-			row = append(row, placeColumns(c.out, g.Start)...)
+			row = append(row, placeColumns(c.Out, g.Start)...)
 		}
-		row = append(row, withOthers(placeColumns(c.out, g.Where), g.Wheres)...)
-		rows = append(rows, append(row, withOthers(placeColumns(c.out, g.Creator), g.Makers)...))
+		row = append(row, withOthers(placeColumns(c.Out, g.Where), g.Wheres)...)
+		rows = append(rows, append(row, withOthers(placeColumns(c.Out, g.Creator), g.Makers)...))
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		By         string        `json:"by"`
 		Groups     []goGroupView `json:"groups"`
 		Total      int           `json:"total"`
@@ -327,8 +328,8 @@ func withOthers(place []screen.Span, different int) []screen.Span {
 	return place
 }
 
-func runGoroutine(ctx context.Context, c *Console, in Input) error {
-	word, rest := splitWord(in.Raw)
+func runGoroutine(ctx context.Context, c *Console, in shell.Input) error {
+	word, rest := shell.SplitWord(in.Raw)
 	if word == "" {
 		x, ok := c.s.Selection.Goroutine()
 		if !ok {
@@ -379,7 +380,7 @@ func selectWhere(c *Console, x *view.Goroutine) error {
 }
 
 // showGoroutine prints a goroutine, and the selected frame.
-func showGoroutine(c *Console, in Input, x *view.Goroutine) error {
+func showGoroutine(c *Console, in shell.Input, x *view.Goroutine) error {
 	f, err := c.s.Selection.Frame()
 	if err != nil {
 		return err
@@ -388,7 +389,7 @@ func showGoroutine(c *Console, in Input, x *view.Goroutine) error {
 	args := argumentsOf(c, []names.Frame{f})
 	fv := viewFrame(f)
 	fv.Args = args.view(f.Num)
-	c.show(in, struct {
+	c.Show(in, struct {
 		goroutineView
 		Frame frameView `json:"frame"`
 	}{v, fv}, func(o *screen.Output) {
@@ -401,7 +402,7 @@ func showGoroutine(c *Console, in Input, x *view.Goroutine) error {
 		}
 		o.Line(line...)
 		printStack(o, []names.Frame{f}, args, -1)
-		c.source.show(o, f, c.set.count("stop-lines"))
+		c.source.show(o, f, c.Set.Count("stop-lines"))
 	})
 	return nil
 }

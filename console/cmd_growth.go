@@ -12,6 +12,7 @@ import (
 
 	"hdb/capture"
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/heap"
 	"hdb/internal/units"
 	"hdb/names"
@@ -22,8 +23,8 @@ import (
 // diffPers are what the rows of diff can stand for.
 var diffPers = []string{"function", "line", "module", "stack"}
 
-func diffCommand(c *Console) *Command {
-	return &Command{Name: "diff", Group: GroupAllocs, Beside: RunsBeside, Synopsis: "MOMENT [MOMENT] [per function|line|module]\nMOMENT [MOMENT] per stack [N]\nFILE.hdb [per ...]", Short: "compare what is live at two moments, or in another capture", Args: []ArgKind{ArgMomentOrFile}, Repeat: RepeatNone, Run: c.does(runDiff),
+func diffCommand(c *Console) *shell.Command {
+	return &shell.Command{Name: "diff", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Synopsis: "MOMENT [MOMENT] [per function|line|module]\nMOMENT [MOMENT] per stack [N]\nFILE.hdb [per ...]", Short: "compare what is live at two moments, or in another capture", Args: []shell.ArgKind{shell.ArgMomentOrFile}, Repeat: shell.RepeatNone, Run: c.does(runDiff),
 		Long: "It compares with the current moment unless a second one is given. A moment has any form that goto takes. The end of another capture is compared with the current moment. Between two moments of one recording each change is also shown per second, counting the time in which nothing was allocated.\n\n" +
 			"A function is shown with its line that changed most. Lines of two builds are not compared: a function that allocated at several has none.\n\n" +
 			"`per stack` shows the N stacks that grew most, 5 by default. Stacks of two captures are the same if their functions and lines are.\n\n`leaks since MOMENT` counts the blocks that were allocated after the moment only.\n\nExamples:\n  diff warm\n  diff 10% 90%\n  diff warm end per stack\n  diff yesterday.hdb per line"}
@@ -31,12 +32,12 @@ func diffCommand(c *Console) *Command {
 
 // since takes `since MOMENT` out of a line, where it stands at its beginning or behind one word.
 // The number may also come last, unless there is a mark of that name.
-func since(c *Console, in Input) (Input, query.Moment, error) {
-	first, rest := splitWord(in.Raw)
+func since(c *Console, in shell.Input) (shell.Input, query.Moment, error) {
+	first, rest := shell.SplitWord(in.Raw)
 	word, behind := first, rest
 	if word == "since" {
 		first = ""
-	} else if word, behind = splitWord(rest); first == "if" || word != "since" {
+	} else if word, behind = shell.SplitWord(rest); first == "if" || word != "since" {
 		return in, query.Present, nil
 	}
 	moment, rest := behind, ""
@@ -69,7 +70,7 @@ func countBehind(c *Console, moment string) (before, count string) {
 	return strings.TrimSpace(strings.TrimSuffix(moment, words[n-1])), words[n-1]
 }
 
-func showGrowth(c *Console, in Input, g *query.Growth, from query.Moment, kept leftOut, mapped mappedStacks) {
+func showGrowth(c *Console, in shell.Input, g *query.Growth, from query.Moment, kept leftOut, mapped mappedStacks) {
 	type view struct {
 		stackRowView
 		*rateView
@@ -220,7 +221,7 @@ func rateOf(n float64) string {
 	return strconv.FormatFloat(n, 'f', 1, 64)
 }
 
-func runDiff(_ context.Context, c *Console, in Input) error {
+func runDiff(_ context.Context, c *Console, in shell.Input) error {
 	words, limit := in.Args, 5
 	if n := len(words) - 3; n >= 0 && words[n] == "per" && words[n+1] == "stack" {
 		most, err := strconv.Atoi(words[n+2])
@@ -257,7 +258,7 @@ func runDiff(_ context.Context, c *Console, in Input) error {
 
 const maxChanges = 40
 
-func showDiff(c *Console, in Input, d *query.Diff, per query.Per) {
+func showDiff(c *Console, in shell.Input, d *query.Diff, per query.Per) {
 	type view struct {
 		Function string `json:"function"`
 		File     string `json:"file,omitempty"`
@@ -281,13 +282,13 @@ func showDiff(c *Console, in Input, d *query.Diff, per query.Per) {
 	}
 	columns = append(columns, screen.Column{Head: per.String()}, screen.Column{})
 	for _, ch := range shown {
-		row := []screen.Span{screen.Plain(c.out.Sizes.Signed(ch.Bytes)), screen.Plain(fmt.Sprintf("%+d", ch.Blocks)), screen.Plain(c.out.Sizes.Short(ch.After))}
+		row := []screen.Span{screen.Plain(c.Out.Sizes.Signed(ch.Bytes)), screen.Plain(fmt.Sprintf("%+d", ch.Blocks)), screen.Plain(c.Out.Sizes.Short(ch.After))}
 		if r := rate(ch.Bytes, ch.Blocks, d.Elapsed()); r != nil {
-			row = append(row, screen.Plain(c.out.Sizes.Rate(r.Bytes)), screen.Plain(rateOf(r.Blocks)))
+			row = append(row, screen.Plain(c.Out.Sizes.Rate(r.Bytes)), screen.Plain(rateOf(r.Blocks)))
 		}
-		table = append(table, append(row, screen.Func(siteName(c.out, per, ch.Site)), sitePlace(ch.Site, per)))
+		table = append(table, append(row, screen.Func(siteName(c.Out, per, ch.Site)), sitePlace(ch.Site, per)))
 	}
-	c.showCareful(in, viewDiff(d, per, views, 0), d.Gaps, func(o *screen.Output) {
+	c.ShowCareful(in, viewDiff(d, per, views, 0), d.Gaps, func(o *screen.Output) {
 		printDiffHead(o, d)
 		if len(table) == 0 {
 			o.Printf("nothing that is live changed\n")
@@ -370,7 +371,7 @@ func printMappedDiff(c *Console, o *screen.Output, d *query.Diff, per query.Per,
 			printUserFrames(c, o, d.Stack(&ch.Change), "")
 			continue
 		}
-		table = append(table, []screen.Span{screen.Plain(o.Sizes.Signed(ch.Bytes)), screen.Plain(changedMappings(ch.Layer, ch.Blocks)), screen.Plain(o.Sizes.Short(ch.After)), screen.Func(siteName(c.out, per, ch.Site)), sitePlace(ch.Site, per)})
+		table = append(table, []screen.Span{screen.Plain(o.Sizes.Signed(ch.Bytes)), screen.Plain(changedMappings(ch.Layer, ch.Blocks)), screen.Plain(o.Sizes.Short(ch.After)), screen.Func(siteName(c.Out, per, ch.Site)), sitePlace(ch.Site, per)})
 	}
 	if len(table) > 0 {
 		o.Table([]screen.Column{{Head: "change", Right: true}, {}, {Head: "mapped", Right: true}, {Head: per.String()}, {}}, table)
@@ -401,7 +402,7 @@ func changedMappings(l query.Layer, n int64) string {
 }
 
 // showStackDiff shows the changes of stacks that are the largest, at most limit of them.
-func showStackDiff(c *Console, in Input, d *query.Diff, limit int) {
+func showStackDiff(c *Console, in shell.Input, d *query.Diff, limit int) {
 	type view struct {
 		changeView
 		Frames []frameView `json:"frames"`
@@ -413,7 +414,7 @@ func showStackDiff(c *Console, in Input, d *query.Diff, limit int) {
 		stacks[i] = d.Stack(&shown[i])
 		views = append(views, view{viewChange(shown[i], d), viewFrames(stacks[i].Frames)})
 	}
-	c.showCareful(in, viewDiff(d, query.PerStack, views, len(d.Changes)), d.Gaps, func(o *screen.Output) {
+	c.ShowCareful(in, viewDiff(d, query.PerStack, views, len(d.Changes)), d.Gaps, func(o *screen.Output) {
 		printDiffHead(o, d)
 		if len(shown) == 0 {
 			o.Printf("nothing that is live changed\n")

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/heap"
 	"hdb/internal/units"
 	"hdb/names"
@@ -16,22 +17,22 @@ import (
 	"hdb/report"
 )
 
-func heapCommands(c *Console) []*Command {
+func heapCommands(c *Console) []*shell.Command {
 	measures, pers := strings.Join(topMeasures, "|"), strings.Join(topPers, "|")
-	return []*Command{
-		{Name: "top", Group: GroupAllocs, Beside: RunsBeside, Synopsis: "[N] [[by] " + measures + "] [per " + pers + "]", Short: "rank functions by what they allocated", Args: []ArgKind{ArgWord}, Run: c.does(runTop),
+	return []*shell.Command{
+		{Name: "top", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Synopsis: "[N] [[by] " + measures + "] [per " + pers + "]", Short: "rank functions by what they allocated", Args: []shell.ArgKind{shell.ArgWord}, Run: c.does(runTop),
 			Long: "live counts the bytes that were not given back, bytes all bytes that were allocated, count the allocations, blocks the live blocks. temporary counts blocks that were given back before another one was allocated. peak counts the bytes that were live when most were, in blocks and in what the program had mapped itself. The default is live, or peak at the end of a recording if less than a hundredth of the peak is still live; of a program in Python, half of it.\n\nA row is the function that the blocks belong to, in this and in all other commands: that of the innermost frame of the user's own code, calls inlined there included. Allocators, wrappers, which only allocate for their callers (`show wrappers`), and frames of libraries (`show library-frames`) are passed over: functions of std::, __gnu_cxx::, and of core, alloc and std of Rust, those of headers of the system, and the libraries of the system. Where nothing else is left it is the innermost function in the program's own modules that is neither an allocator nor a wrapper, then the innermost that is neither an allocator, nor a wrapper of a library, nor what calls main. A function without a name is MODULE+OFFSET, where it begins. `list -cost` counts for the lines of the calls that it was inlined into, too.\n\nMappings that the program made with mmap, mremap, mprotect or sbrk, and that are live, have a table of their own, and so have the arenas of pymalloc: those are by who made Python grow, which need not be who holds what is in them. `help live` tells what counts as a mapping.\n\n`per type` counts live blocks by the types that they have, arrays of any length in one row. Blocks whose type is not known have a row for the function that they belong to, with ? before it. Where nothing is recorded it counts the blocks that the heap itself tells of. docs/heap.md says how types are found.\n\nretained counts the bytes that only blocks of a row keep alive: what would go if nothing pointed to any of them, they themselves included. A block counts once in a row, and in each row that all ways to it lead through, so the rows add up to more than there is. Lost blocks hold nothing that the program can reach. It needs a process whose memory can be searched, and is per function, line, module, type or global: a variable retains what would go if it pointed to nothing, and live is what it points to itself. docs/heap.md has what counts as a pointer.\n\nExamples:\n  top\n  top 5 by bytes\n  top peak per line\n  top per type\n  top by retained\n  top by retained per global"},
 		leaksCommand(c),
-		{Name: "temporary", Group: GroupAllocs, Beside: RunsBeside, Synopsis: "[N]", Short: "show the stacks of blocks given back before another one was allocated", Args: []ArgKind{ArgWord}, Run: c.does(stackRanker(heap.ByTemporary)),
+		{Name: "temporary", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Synopsis: "[N]", Short: "show the stacks of blocks given back before another one was allocated", Args: []shell.ArgKind{shell.ArgWord}, Run: c.does(stackRanker(heap.ByTemporary)),
 			Long: "Such a block could often live on the stack, or be kept for the next time.\n\nExample:\n  temporary 5"},
-		{Name: "whence", Group: GroupAllocs, Beside: RunsBeside, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "ADDRESS", Short: "tell which recorded block an address lies in, who made it and when", Repeat: RepeatNone, Run: c.does(runWhence),
+		{Name: "whence", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "ADDRESS", Short: "tell which recorded block an address lies in, who made it and when", Repeat: shell.RepeatNone, Run: c.does(runWhence),
 			Long: "The address may be an expression, as for x: a pointer stands for what it points to, &NAME for the place of a variable. Blocks that are not recorded are found in the heap of glibc's malloc itself, without who made them.\n\nExamples:\n  whence 0x55555578a2c8\n  whence list->head\n  whence $1"},
 		diffCommand(c),
 	}
 }
 
 // perOf takes `per WORD`, one of pers, off the end of the words.
-func perOf(in Input, words, pers []string) ([]string, query.Per, error) {
+func perOf(in shell.Input, words, pers []string) ([]string, query.Per, error) {
 	i := slices.Index(words, "per")
 	if i < 0 {
 		return words, query.PerFunction, nil
@@ -49,7 +50,7 @@ func perOf(in Input, words, pers []string) ([]string, query.Per, error) {
 // topPers are what the rows of top may stand for.
 var topPers = append(slices.Clone(query.Pers[:query.PerStack]), query.PerType.String(), query.PerGlobal.String())
 
-func runTop(ctx context.Context, c *Console, in Input) error {
+func runTop(ctx context.Context, c *Console, in shell.Input) error {
 	by, limit, chosen := heap.ByLive, 20, false
 	args, per, err := perOf(in, in.Args, topPers)
 	if err != nil {
@@ -101,7 +102,7 @@ func runTop(ctx context.Context, c *Console, in Input) error {
 		if err != nil {
 			return err
 		}
-		note = peakNote(c.out.Sizes, live, "top by live")
+		note = peakNote(c.Out.Sizes, live, "top by live")
 	}
 	rows = slices.DeleteFunc(rows, func(r heap.Row) bool { return !by.Some(r) })
 	below := ""
@@ -189,14 +190,14 @@ type topped struct {
 	mapped *mappedTop // nil: the measure is not of what is live
 }
 
-func showTop(c *Console, in Input, top topped) {
+func showTop(c *Console, in shell.Input, top topped) {
 	rows, by, per, total := top.rows, top.by, top.per, top.total
 	views := make([]topView, 0, len(rows))
 	var table [][]screen.Span
 	for _, r := range rows {
 		views = append(views, topViewOf(r, per))
-		numbers, _ := topNumbers(c.out.Sizes, by, r)
-		table = append(table, append(numbers, screen.Func(siteName(c.out, per, r.Site)), sitePlace(r.Site, per)))
+		numbers, _ := topNumbers(c.Out.Sizes, by, r)
+		table = append(table, append(numbers, screen.Func(siteName(c.Out, per, r.Site)), sitePlace(r.Site, per)))
 	}
 	var mappings *mappingsView[mappedRowView]
 	if top.mapped != nil {
@@ -270,7 +271,7 @@ func sitePlace(s heap.Site, per query.Per) screen.Span {
 }
 
 // rowCount reads an optional number of rows.
-func rowCount(in Input, otherwise int) (int, error) {
+func rowCount(in shell.Input, otherwise int) (int, error) {
 	switch {
 	case len(in.Args) == 0:
 		return otherwise, nil
@@ -283,8 +284,8 @@ func rowCount(in Input, otherwise int) (int, error) {
 }
 
 // stackRanker shows the stacks with the largest numbers.
-func stackRanker(by heap.Measure) func(context.Context, *Console, Input) error {
-	return func(_ context.Context, c *Console, in Input) error {
+func stackRanker(by heap.Measure) func(context.Context, *Console, shell.Input) error {
+	return func(_ context.Context, c *Console, in shell.Input) error {
 		limit, err := rowCount(in, 5)
 		if err != nil {
 			return err
@@ -293,7 +294,7 @@ func stackRanker(by heap.Measure) func(context.Context, *Console, Input) error {
 	}
 }
 
-func rankStacks(c *Console, in Input, by heap.Measure, limit int) error {
+func rankStacks(c *Console, in shell.Input, by heap.Measure, limit int) error {
 	rows, total, err := c.s.Queries.TopStacks(by, limit)
 	if err != nil {
 		return err
@@ -325,7 +326,7 @@ func printUserFrames(c *Console, o *screen.Output, st names.Stack, all string) {
 	printFrames(o, st.Frames[user:])
 }
 
-func showStackRows(c *Console, in Input, rows []query.StackRow, by heap.Measure, total int, kept leftOut, mapped mappedStacks) {
+func showStackRows(c *Console, in shell.Input, rows []query.StackRow, by heap.Measure, total int, kept leftOut, mapped mappedStacks) {
 	views := make([]stackRowView, 0, len(rows))
 	for _, r := range rows {
 		views = append(views, viewStackRow(r))
@@ -368,7 +369,7 @@ func showStackRows(c *Console, in Input, rows []query.StackRow, by heap.Measure,
 }
 
 // addressOf reads an address: a number, or an expression as x takes it.
-func (e *evaluator) addressOf(in Input, text string) (uint64, error) {
+func (e *evaluator) addressOf(in shell.Input, text string) (uint64, error) {
 	if text == "" {
 		return 0, fmt.Errorf("%s: an address must follow", in.Name)
 	}
@@ -382,7 +383,7 @@ func (e *evaluator) addressOf(in Input, text string) (uint64, error) {
 	return uint64(a), nil
 }
 
-func runWhence(_ context.Context, c *Console, in Input) error {
+func runWhence(_ context.Context, c *Console, in shell.Input) error {
 	addr, err := c.eval.addressOf(in, strings.TrimSpace(in.Raw))
 	if err != nil {
 		return err
@@ -440,7 +441,7 @@ func viewWhence(w *query.Whence) whenceView {
 	return v
 }
 
-func showWhence(c *Console, in Input, w *query.Whence) {
+func showWhence(c *Console, in shell.Input, w *query.Whence) {
 	v := viewWhence(w)
 	c.answerOfMemory(in, v, func(o *screen.Output) {
 		switch {
@@ -478,7 +479,7 @@ func showWhence(c *Console, in Input, w *query.Whence) {
 }
 
 // blockHistory lists the recorded events about an address.
-func blockHistory(ctx context.Context, c *Console, in Input) error {
+func blockHistory(ctx context.Context, c *Console, in shell.Input) error {
 	text, limit := strings.TrimSpace(in.Raw), 20
 	if i := strings.LastIndexByte(text, ' '); i > 0 {
 		n, err := strconv.Atoi(text[i+1:])

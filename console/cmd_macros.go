@@ -7,24 +7,25 @@ import (
 	"strings"
 
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/symbols"
 )
 
-func macroCommands(c *Console) []*Command {
-	return []*Command{
-		{Name: "macro", Group: GroupData, Short: "expand macros of the preprocessor", Sub: []*Command{
-			{Name: "expand", Aliases: []string{"exp"}, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "EXPRESSION", Short: "show an expression with its macros expanded", Needs: NeedProgram, Run: c.does(runMacroExpand), Repeat: RepeatNone,
+func macroCommands(c *Console) []*shell.Command {
+	return []*shell.Command{
+		{Name: "macro", Group: shell.GroupData, Short: "expand macros of the preprocessor", Sub: []*shell.Command{
+			{Name: "expand", Aliases: []string{"exp"}, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "EXPRESSION", Short: "show an expression with its macros expanded", Needs: shell.NeedProgram, Run: c.does(runMacroExpand), Repeat: shell.RepeatNone,
 				Long: "The macros are those that hold at the line of the selected frame, or without a process in main. print, conditions and all other expressions expand them, too. A compiler writes macros to the debug information with -g3.\n\nExample:\n  macro expand MAX(a, 5)"},
 		}},
 	}
 }
 
 // macroInfos are the words behind info.
-func macroInfos(c *Console) []*Command {
-	return []*Command{
-		{Name: "macro", Args: []ArgKind{ArgWord}, Synopsis: "NAME", Short: "show the definition of a macro, and where it is", Needs: NeedProgram, Run: c.does(infoMacro), Repeat: RepeatNone,
+func macroInfos(c *Console) []*shell.Command {
+	return []*shell.Command{
+		{Name: "macro", Args: []shell.ArgKind{shell.ArgWord}, Synopsis: "NAME", Short: "show the definition of a macro, and where it is", Needs: shell.NeedProgram, Run: c.does(infoMacro), Repeat: shell.RepeatNone,
 			Long: "It is the one that holds at the line of the selected frame, or without a process in main. A compiler writes macros to the debug information with -g3.\n\nExample:\n  info macro MAX_ITEMS"},
-		{Name: "macros", Short: "list the macros that hold at the line of the selected frame", Needs: NeedProgram, Run: c.does(infoMacros), Repeat: RepeatNone},
+		{Name: "macros", Short: "list the macros that hold at the line of the selected frame", Needs: shell.NeedProgram, Run: c.does(infoMacros), Repeat: shell.RepeatNone},
 	}
 }
 
@@ -43,7 +44,7 @@ func viewOfMacro(m symbols.Macro) macroView {
 	return v
 }
 
-func infoMacro(_ context.Context, c *Console, in Input) error {
+func infoMacro(_ context.Context, c *Console, in shell.Input) error {
 	if len(in.Args) != 1 {
 		return errors.New("info macro: the name of a macro must follow")
 	}
@@ -55,7 +56,7 @@ func infoMacro(_ context.Context, c *Console, in Input) error {
 		return fmt.Errorf("info macro: %w", err)
 	}
 	v := viewOfMacro(m)
-	c.show(in, v, func(o *screen.Output) {
+	c.Show(in, v, func(o *screen.Output) {
 		o.Text("Defined at " + v.Place + "\n")
 		for _, at := range v.Included {
 			o.Text("  included at " + at + "\n")
@@ -65,7 +66,7 @@ func infoMacro(_ context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func infoMacros(_ context.Context, c *Console, in Input) error {
+func infoMacros(_ context.Context, c *Console, in shell.Input) error {
 	list, err := c.s.Scopes.Macros()
 	if err != nil {
 		return fmt.Errorf("info macros: %w", err)
@@ -74,7 +75,7 @@ func infoMacros(_ context.Context, c *Console, in Input) error {
 	for _, m := range list {
 		views = append(views, viewOfMacro(m))
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Macros []macroView `json:"macros"`
 	}{views}, func(o *screen.Output) {
 		for _, v := range views {
@@ -84,7 +85,7 @@ func infoMacros(_ context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func runMacroExpand(_ context.Context, c *Console, in Input) error {
+func runMacroExpand(_ context.Context, c *Console, in shell.Input) error {
 	if strings.TrimSpace(in.Raw) == "" {
 		return errors.New("macro expand: an expression must follow")
 	}
@@ -92,7 +93,7 @@ func runMacroExpand(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return fmt.Errorf("macro expand: %w", err)
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Text string `json:"text"`
 	}{text}, func(o *screen.Output) { o.Text("expands to: " + text + "\n") })
 	return nil

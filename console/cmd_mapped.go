@@ -170,7 +170,7 @@ func (t mappedTop) print(c *Console, o *screen.Output, per query.Per) {
 		var table [][]screen.Span
 		for _, r := range t.rows {
 			if r.Layer == query.Layer(layer) {
-				table = append(table, []screen.Span{screen.Plain(o.Sizes.Short(r.LiveBytes)), screen.Plain(units.Grouped(r.LiveBlocks)), screen.Func(siteName(c.out, per, r.Site)), sitePlace(r.Site, per)})
+				table = append(table, []screen.Span{screen.Plain(o.Sizes.Short(r.LiveBytes)), screen.Plain(units.Grouped(r.LiveBlocks)), screen.Func(siteName(c.Out, per, r.Site)), sitePlace(r.Site, per)})
 			}
 		}
 		if len(table) > 0 {

@@ -11,20 +11,21 @@ import (
 
 	"hdb/console/line"
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/internal/addr"
 	"hdb/internal/outfile"
 	"hdb/internal/regular"
 )
 
-func memoryCommands(c *Console) []*Command {
-	return []*Command{
-		{Name: "find", Group: GroupData, Direct: true, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[/SIZE MAX] START, +LENGTH|END, VALUE... | -live [/SIZE MAX] VALUE... | -type [/MAX] TYPE", Short: "look for bytes in memory", Needs: NeedMemory, Repeat: RepeatNone, Run: c.does(runFind),
+func memoryCommands(c *Console) []*shell.Command {
+	return []*shell.Command{
+		{Name: "find", Group: shell.GroupData, Direct: true, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "[/SIZE MAX] START, +LENGTH|END, VALUE... | -live [/SIZE MAX] VALUE... | -type [/MAX] TYPE", Short: "look for bytes in memory", Needs: shell.NeedMemory, Repeat: shell.RepeatNone, Run: c.does(runFind),
 			Long: "VALUE is a number, a text or another value; a number has the bytes of its type, or by SIZE b, h, w or g 1, 2, 4 or 8. A text ends with a NUL byte: 'a', 'b' are characters alone. END is the last byte that is searched. MAX is how many places are enough, 10000 without it. $_ is the last place, $numfound how many there are.\n\n-live looks in the blocks of the heap: those that are recorded as live, and those that a walk of glibc's heap finds. A text is found within another, too. For each place it tells the block, where in it, the member there if the type is known, and who allocated it. -type lists the blocks of a type, by the names that top per type has. They list at most MAX, 20 without it.\n\nExamples:\n  find buffer, +sizeof(buffer), \"key\"\n  find/g $rsp, +4096, pointer\n  find /1b &table[0], &table[99], 0xff\n  find -live \"alice@\"\n  find -type Node"},
-		{Name: "dump", Group: GroupFiles, Raw: true, Synopsis: "[binary] memory FILE START END | value FILE EXPRESSION", Short: "write memory or a value into a file", Repeat: RepeatNone, Run: c.does(dumper(replaceFile)),
+		{Name: "dump", Group: shell.GroupFiles, Raw: true, Synopsis: "[binary] memory FILE START END | value FILE EXPRESSION", Short: "write memory or a value into a file", Repeat: shell.RepeatNone, Run: c.does(dumper(replaceFile)),
 			Long: "The bytes are written as they are. END is behind the last byte. A file that exists is replaced, as by gdb.\n\nExamples:\n  dump memory heap.bin block block+4096\n  dump value header.bin *header"},
-		{Name: "append", Group: GroupFiles, Raw: true, Synopsis: "[binary] memory FILE START END | value FILE EXPRESSION", Short: "write memory or a value behind what a file has", Repeat: RepeatNone, Run: c.does(dumper(appendFile)),
+		{Name: "append", Group: shell.GroupFiles, Raw: true, Synopsis: "[binary] memory FILE START END | value FILE EXPRESSION", Short: "write memory or a value behind what a file has", Repeat: shell.RepeatNone, Run: c.does(dumper(appendFile)),
 			Long: "Example:\n  append value samples.bin sample"},
-		{Name: "restore", Group: GroupFiles, Raw: true, Args: []ArgKind{ArgFile}, Synopsis: "FILE binary ADDRESS [START [END]]", Short: "write a file's bytes into memory", Needs: NeedLive, Repeat: RepeatNone, Run: c.does(runRestore),
+		{Name: "restore", Group: shell.GroupFiles, Raw: true, Args: []shell.ArgKind{shell.ArgFile}, Synopsis: "FILE binary ADDRESS [START [END]]", Short: "write a file's bytes into memory", Needs: shell.NeedLive, Repeat: shell.RepeatNone, Run: c.does(runRestore),
 			Long: "START and END are places in the file; byte START comes to ADDRESS+START, as in gdb.\n\nExample:\n  restore header.bin binary header"},
 	}
 }
@@ -38,7 +39,7 @@ const (
 	maxFound   = 1_000_000
 )
 
-func runFind(ctx context.Context, c *Console, in Input) error {
+func runFind(ctx context.Context, c *Console, in shell.Input) error {
 	if run, rest := blockFinder(in.Raw); run != nil {
 		in.Raw = rest
 		return run(ctx, c, in)
@@ -71,7 +72,7 @@ func runFind(ctx context.Context, c *Console, in Input) error {
 		return len(list) < enough && ctx.Err() == nil
 	}, func() bool { return ctx.Err() != nil })
 	if ctx.Err() != nil {
-		return errInterrupted
+		return shell.ErrInterrupted
 	}
 	c.s.Patterns.Found(last, len(list))
 	if unread != nil {
@@ -80,7 +81,7 @@ func runFind(ctx context.Context, c *Console, in Input) error {
 	if len(list) == enough && enough != most {
 		c.Notify(fmt.Sprintf("the search ends after %d places: START %v goes on with it, /MAX finds up to %d", enough, last+1, maxFound))
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Found []foundView `json:"found"`
 	}{list}, func(out *screen.Output) {
 		for _, v := range list {
@@ -106,13 +107,13 @@ func runFind(ctx context.Context, c *Console, in Input) error {
 const maxDump = 1 << 20
 
 // dumper is dump or append: add writes the bytes into the file.
-func dumper(add func(path string, write func(io.Writer) error) error) func(context.Context, *Console, Input) error {
-	return func(ctx context.Context, c *Console, in Input) error {
-		word, rest := splitWord(in.Raw)
+func dumper(add func(path string, write func(io.Writer) error) error) func(context.Context, *Console, shell.Input) error {
+	return func(ctx context.Context, c *Console, in shell.Input) error {
+		word, rest := shell.SplitWord(in.Raw)
 		if word == "binary" {
-			word, rest = splitWord(rest)
+			word, rest = shell.SplitWord(rest)
 		}
-		path, rest := splitWord(rest)
+		path, rest := shell.SplitWord(rest)
 		switch {
 		case word == "ihex", word == "srec", word == "tekhex", word == "verilog":
 			return fmt.Errorf("%s: %s: only binary files are written: objcopy -I binary -O %s makes one of it", in.Name, word, word)
@@ -162,7 +163,7 @@ func appendFile(path string, write func(io.Writer) error) error {
 // dumpMemory writes the memory from START to END. With a nil writer it only asks whether
 // that can be done.
 func (e *evaluator) dumpMemory(ctx context.Context, w io.Writer, text string) error {
-	first, rest := splitWord(text)
+	first, rest := shell.SplitWord(text)
 	if rest == "" {
 		return errors.New("the end is missing: START END expected")
 	}
@@ -183,7 +184,7 @@ func (e *evaluator) dumpMemory(ctx context.Context, w io.Writer, text string) er
 	}
 	for start < end {
 		if ctx.Err() != nil {
-			return errInterrupted
+			return shell.ErrInterrupted
 		}
 		b, err := e.c.s.Memory.Read(start, int(min(end-start, maxDump)))
 		if _, other := w.Write(b); other != nil || err != nil {
@@ -194,13 +195,13 @@ func (e *evaluator) dumpMemory(ctx context.Context, w io.Writer, text string) er
 	return nil
 }
 
-func runRestore(ctx context.Context, c *Console, in Input) error {
-	path, rest := splitWord(in.Raw)
-	word, rest := splitWord(rest)
+func runRestore(ctx context.Context, c *Console, in shell.Input) error {
+	path, rest := shell.SplitWord(in.Raw)
+	word, rest := shell.SplitWord(rest)
 	if word != "binary" || rest == "" {
 		return errors.New("restore: FILE binary ADDRESS [START [END]] must follow: other files than binary ones are not read")
 	}
-	where, rest := splitWord(rest)
+	where, rest := shell.SplitWord(rest)
 	a, err := c.eval.address(where)
 	if err != nil {
 		return fmt.Errorf("restore: %w", err)
@@ -233,7 +234,7 @@ func runRestore(ctx context.Context, c *Console, in Input) error {
 	case err != nil:
 		return fmt.Errorf("restore: %w", err)
 	}
-	c.say("%s of %s are at %v now", c.out.Sizes.Long(uint64(done)), path, a)
+	c.Say("%s of %s are at %v now", c.Out.Sizes.Long(uint64(done)), path, a)
 	return nil
 }
 
@@ -242,7 +243,7 @@ func (c *Console) restore(ctx context.Context, a addr.Run, r *io.SectionReader) 
 	b := make([]byte, min(r.Size(), maxDump))
 	for done < r.Size() {
 		if ctx.Err() != nil {
-			return done, errInterrupted
+			return done, shell.ErrInterrupted
 		}
 		n, err := r.ReadAt(b[:min(int64(len(b)), r.Size()-done)], done)
 		if n == 0 {

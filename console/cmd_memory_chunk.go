@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/heap/glibc"
 	"hdb/internal/addr"
 	"hdb/internal/units"
@@ -14,11 +15,11 @@ import (
 	"hdb/session/heaps"
 )
 
-func chunkCommands(c *Console) []*Command {
-	return []*Command{
-		{Name: "chunk", Group: GroupAllocs, Raw: true, Args: []ArgKind{ArgExpression}, Needs: NeedMemory, Synopsis: "ADDRESS", Short: "decode the header of the malloc chunk that an address lies in", Repeat: RepeatNone, Run: c.does(runChunk),
+func chunkCommands(c *Console) []*shell.Command {
+	return []*shell.Command{
+		{Name: "chunk", Group: shell.GroupAllocs, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Needs: shell.NeedMemory, Synopsis: "ADDRESS", Short: "decode the header of the malloc chunk that an address lies in", Repeat: shell.RepeatNone, Run: c.does(runChunk),
 			Long: "The fields are those of struct malloc_chunk of glibc. The chunks in front of it and behind it are shown, with who made their blocks, if that is recorded. Of jemalloc it is the region of a slab, or the extent.\n\nExamples:\n  chunk 0x55555578a2c0\n  chunk list->head"},
-		{Name: "fragmentation", Group: GroupAllocs, Needs: NeedMemory, Synopsis: "[N]", Args: []ArgKind{ArgWord}, Short: "tell where the memory of malloc goes that the program did not ask for", Repeat: RepeatNone, Run: c.does(runFragmentation),
+		{Name: "fragmentation", Group: shell.GroupAllocs, Needs: shell.NeedMemory, Synopsis: "[N]", Args: []shell.ArgKind{shell.ArgWord}, Short: "tell where the memory of malloc goes that the program did not ask for", Repeat: shell.RepeatNone, Run: c.does(runFragmentation),
 			Long: "Usable are the bytes of blocks, as malloc_usable_size(3) says. With a recording it also shows what of them the program asked for, and the functions whose blocks have most that they did not ask for: at most N, 10 by default. Blocks from before the recording are counted apart. It is jemalloc's memory where the program uses no other malloc.\n\nExample:\n  fragmentation 5"},
 	}
 }
@@ -87,7 +88,7 @@ func chunkFlags(x *glibc.Header) []string {
 	return flags
 }
 
-func runChunk(_ context.Context, c *Console, in Input) error {
+func runChunk(_ context.Context, c *Console, in shell.Input) error {
 	at, err := c.eval.addressOf(in, strings.TrimSpace(in.Raw))
 	if err != nil {
 		return err
@@ -97,7 +98,7 @@ func runChunk(_ context.Context, c *Console, in Input) error {
 		return fmt.Errorf("chunk: %w", err)
 	}
 	if r != nil {
-		c.show(in, viewJemallocRegion(r), func(o *screen.Output) { printJemallocRegion(o, r) })
+		c.Show(in, viewJemallocRegion(r), func(o *screen.Output) { printJemallocRegion(o, r) })
 		return nil
 	}
 	a, err := c.s.Mallocs.Chunk(at)
@@ -105,7 +106,7 @@ func runChunk(_ context.Context, c *Console, in Input) error {
 		return fmt.Errorf("chunk: %w", err)
 	}
 	v := viewChunk(a)
-	c.show(in, v, func(o *screen.Output) { printChunk(o, a, &v) })
+	c.Show(in, v, func(o *screen.Output) { printChunk(o, a, &v) })
 	return nil
 }
 
@@ -206,7 +207,7 @@ type fragmentationView struct {
 	Hints []string `json:"hints,omitempty"`
 }
 
-func runFragmentation(ctx context.Context, c *Console, in Input) error {
+func runFragmentation(ctx context.Context, c *Console, in shell.Input) error {
 	limit, err := rowCount(in, 10)
 	if err != nil {
 		return err
@@ -243,7 +244,7 @@ func runFragmentation(ctx context.Context, c *Console, in Input) error {
 		v.Resident = &a.Resident
 	}
 	for _, h := range a.Hints {
-		v.Hints = append(v.Hints, hintText(c.out.Sizes, h))
+		v.Hints = append(v.Hints, hintText(c.Out.Sizes, h))
 	}
 	if a.Recording {
 		if v.slackTable, err = c.slack(ctx, fitView{a.Recorded.Blocks, a.Recorded.Requested, a.Recorded.Usable}, limit); err != nil {
@@ -259,7 +260,7 @@ func runFragmentation(ctx context.Context, c *Console, in Input) error {
 	if a.Recording {
 		c.answerOfMemory(in, v, text)
 	} else {
-		c.show(in, v, text)
+		c.Show(in, v, text)
 	}
 	return nil
 }

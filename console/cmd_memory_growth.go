@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/internal/units"
 	"hdb/query"
 	"hdb/session/heaps"
@@ -18,15 +19,15 @@ const growthHelp = "`leaks growth` shows the stacks that had more live bytes at 
 
 // growthOf takes `growth [MOMENT...]` out of a line, where it stands at its beginning or behind one word.
 func growthOf(text string) (rest string, moments []query.Moment, over time.Duration, ok bool, err error) {
-	first, behind := splitWord(text)
+	first, behind := shell.SplitWord(text)
 	if first == "growth" {
 		first = ""
-	} else if word, after := splitWord(behind); word == "growth" {
+	} else if word, after := shell.SplitWord(behind); word == "growth" {
 		behind = after
 	} else {
 		return text, nil, 0, false, nil
 	}
-	if word, after := splitWord(behind); word == "over" && after != "" {
+	if word, after := shell.SplitWord(behind); word == "over" && after != "" {
 		over, err = time.ParseDuration(strings.TrimSpace(after))
 		if err != nil || over <= 0 {
 			return first, nil, 0, true, fmt.Errorf("leaks: growth over %q: a time like 60s or 1.5s expected", after)
@@ -38,7 +39,7 @@ func growthOf(text string) (rest string, moments []query.Moment, over time.Durat
 		if end := strings.IndexByte(behind[1:], behind[0]); strings.Contains("\"'", behind[:1]) && end >= 0 {
 			moment, behind = behind[1:1+end], behind[end+2:]
 		} else {
-			moment, behind = splitWord(behind)
+			moment, behind = shell.SplitWord(behind)
 		}
 		moments = append(moments, query.ParseMoment(moment))
 	}
@@ -46,7 +47,7 @@ func growthOf(text string) (rest string, moments []query.Moment, over time.Durat
 }
 
 // runLeaksGrowth answers leaks growth; words is what is left of the line but for `growth` and flags.
-func runLeaksGrowth(ctx context.Context, c *Console, in Input, q leaksAsked) error {
+func runLeaksGrowth(ctx context.Context, c *Console, in shell.Input, q leaksAsked) error {
 	ask := heaps.GrowthQuestion{
 		Moments: q.moments, Over: q.over, Limit: q.Limit, Strict: q.Strict, Suppressions: q.Suppressions,
 		Lost: q.all || !q.reachable, Held: q.all || q.reachable,
@@ -85,7 +86,7 @@ type instantView struct {
 	Time   int64  `json:"time_ns"`
 }
 
-func showLeaksGrowth(c *Console, in Input, q leaksAsked, a *heaps.GrowthAnswer) {
+func showLeaksGrowth(c *Console, in shell.Input, q leaksAsked, a *heaps.GrowthAnswer) {
 	instants := make([]instantView, 0, len(a.Instants))
 	for _, at := range a.Instants {
 		instants = append(instants, instantView{at.String(), at.Seq, int64(at.Time)})

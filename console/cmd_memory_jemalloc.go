@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/heap/jemalloc"
 	"hdb/internal/units"
 	"hdb/session/heaps"
@@ -247,7 +248,7 @@ type jemallocFragmentationView struct {
 }
 
 // jemallocFragmentation is `fragmentation` of a program whose malloc is jemalloc's.
-func (c *Console) jemallocFragmentation(ctx context.Context, in Input, a *heaps.JemallocAnswer, limit int) error {
+func (c *Console) jemallocFragmentation(ctx context.Context, in shell.Input, a *heaps.JemallocAnswer, limit int) error {
 	all := jemallocArenaView{}
 	_, own := a.Metadata()
 	for _, x := range a.Arenas() {
@@ -275,7 +276,7 @@ func (c *Console) jemallocFragmentation(ctx context.Context, in Input, a *heaps.
 	if a.Recording {
 		c.answerOfMemory(in, v, text)
 	} else {
-		c.show(in, v, text)
+		c.Show(in, v, text)
 	}
 	return nil
 }

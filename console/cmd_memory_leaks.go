@@ -11,6 +11,7 @@ import (
 
 	"hdb/console/line"
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/heap"
 	"hdb/heap/graph"
 	"hdb/internal/cond"
@@ -21,8 +22,8 @@ import (
 	"hdb/session/recordings"
 )
 
-func leaksCommand(c *Console) *Command {
-	return &Command{Name: "leaks", Group: GroupAllocs, Beside: RunsBeside, Raw: true, Synopsis: "[N] [since MOMENT] [--strict] [--possible] [--reachable|--all] [--snapshot|--exit] [--suppressions FILE] [if CONDITION]\n[N] growth [MOMENT ... | over TIME] [--strict] [--reachable|--all] [--snapshot|--exit] [--suppressions FILE]", Short: "show the stacks of blocks that nothing holds, or that were not given back", Args: []ArgKind{ArgSince}, Run: c.does(runLeaks),
+func leaksCommand(c *Console) *shell.Command {
+	return &shell.Command{Name: "leaks", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Raw: true, Synopsis: "[N] [since MOMENT] [--strict] [--possible] [--reachable|--all] [--snapshot|--exit] [--suppressions FILE] [if CONDITION]\n[N] growth [MOMENT ... | over TIME] [--strict] [--reachable|--all] [--snapshot|--exit] [--suppressions FILE]", Short: "show the stacks of blocks that nothing holds, or that were not given back", Args: []shell.ArgKind{shell.ArgSince}, Run: c.does(runLeaks),
 		Long: "At a stop of a process, and of a core file, it searches memory for pointers to the live blocks, as LeakSanitizer and valgrind do, from registers, stacks, global and thread-local variables and mappings of the program on:\n\n" +
 			"  definitely lost  nothing points to the block\n  indirectly lost  only lost blocks do\n  possibly lost    only pointers into its middle lead there\n  still reachable  the program can come to it by pointers to starts of blocks\n\n" +
 			"The stacks of lost blocks are listed, the worst first, each with what is lost with them; --possible lists possibly lost ones, too, --reachable the still reachable ones instead, --all all of them. Blocks that their users hold behind a header count as reachable: nearly all blocks of the same code are pointed to at the same offset. So do pools, to which words point at many offsets. A line tells how many; --strict has them possibly lost, as valgrind does. A leak whose stale pointers all have one offset looks the same. Blocks that are older than the recording, or not in it, have no stack and are a row of their own. With `if` only blocks that match are counted; of those without a stack only size and addr are known.\n\n" +
@@ -51,7 +52,7 @@ type leaksAsked struct {
 }
 
 // leaksOf reads the line of leaks.
-func leaksOf(c *Console, in Input) (leaksAsked, Input, error) {
+func leaksOf(c *Console, in shell.Input) (leaksAsked, shell.Input, error) {
 	q := leaksAsked{}
 	text, condition, asked := leakCondition(in.Raw)
 	words, err := q.suppressions(strings.Fields(text))
@@ -139,7 +140,7 @@ func leakCondition(line string) (before, condition string, ok bool) {
 }
 
 // runLeaks is leaks. Where nothing is known of what the program allocates, it is undecided whether it leaks.
-func runLeaks(ctx context.Context, c *Console, in Input) error {
+func runLeaks(ctx context.Context, c *Console, in shell.Input) error {
 	err := answerLeaks(ctx, c, in)
 	if errors.Is(err, recordings.ErrUnfollowed) {
 		return undecidedError{err}
@@ -147,7 +148,7 @@ func runLeaks(ctx context.Context, c *Console, in Input) error {
 	return err
 }
 
-func answerLeaks(ctx context.Context, c *Console, in Input) error {
+func answerLeaks(ctx context.Context, c *Console, in shell.Input) error {
 	q, in, err := leaksOf(c, in)
 	if err != nil {
 		return err
@@ -199,7 +200,7 @@ func answerLeaks(ctx context.Context, c *Console, in Input) error {
 }
 
 // leaksAtExit runs the program until it is about to exit.
-func leaksAtExit(c *Console, in Input) error {
+func leaksAtExit(c *Console, in shell.Input) error {
 	if c.s.Heap.Running() {
 		return errors.New("leaks: --exit: the program runs already: interrupt stops it")
 	}
@@ -217,10 +218,10 @@ func leaksAtExit(c *Console, in Input) error {
 		return errors.New("leaks: --exit: the program has not exited yet: leaks tells of this moment, leaks --exit runs on")
 	case session.LeavingGone:
 		if r.Exit.Signal == 0 {
-			c.say("the program ended without a stop: it made the system call itself, not by a function named exit, quick_exit or _exit; `catch syscall exit_group exit` stops there, and costs tens of microseconds a system call")
+			c.Say("the program ended without a stop: it made the system call itself, not by a function named exit, quick_exit or _exit; `catch syscall exit_group exit` stops there, and costs tens of microseconds a system call")
 		}
 	case session.LeavingDies:
-		c.say("the signal ends the program: these are the leaks of this moment")
+		c.Say("the signal ends the program: these are the leaks of this moment")
 	}
 	return nil
 }
@@ -279,7 +280,7 @@ type leakRowView struct {
 // reachKinds are the kinds, the worst first.
 var reachKinds = [...]graph.Reach{graph.Definite, graph.Indirect, graph.Possible, graph.Reachable}
 
-func showLeaks(c *Console, in Input, q leaksAsked, a *heaps.LeakAnswer, mapped mappedStacks) {
+func showLeaks(c *Console, in shell.Input, q leaksAsked, a *heaps.LeakAnswer, mapped mappedStacks) {
 	views := make([]leakRowView, 0, len(a.Rows))
 	for _, r := range a.Rows {
 		row := r.StackRow

@@ -8,18 +8,19 @@ import (
 	"strings"
 
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/heap/glibc"
 	"hdb/internal/units"
 	"hdb/session/heaps"
 )
 
-func mallocCommands(c *Console) []*Command {
-	return []*Command{
-		{Name: "heap", Group: GroupAllocs, Needs: NeedMemory, Short: "sum up what malloc has, and whether it is damaged", Repeat: RepeatNone, Run: c.does(runMallocHeap),
+func mallocCommands(c *Console) []*shell.Command {
+	return []*shell.Command{
+		{Name: "heap", Group: shell.GroupAllocs, Needs: shell.NeedMemory, Short: "sum up what malloc has, and whether it is damaged", Repeat: shell.RepeatNone, Run: c.does(runMallocHeap),
 			Long: "It is read from the structures of glibc's malloc (2.31 to 2.43), without a recording and without debug information of the C library. Nothing runs in the process, and no page is touched that the process has not touched.\n\nSizes are those of chunks, with 8 bytes more than the program can use of each: what is used, cached, free and at the top adds up to what the kernel gave. Cached chunks were freed, but are kept for the next allocation of their size: by the tcache of a thread, or in a fastbin. The top is the end of an arena, which was not cut up yet.\n\nA damaged heap is told by the field that is wrong, what stands there and what would be right, and who made the blocks around it, if they are recorded: who writes behind the end of a block damages the size of the next chunk.\n\nThe heap of jemalloc (5.2.0 to 5.3.1) is read, too, if the program has one. Of an arena it tells the bytes of its active extents, and what is used of them, in the tcache of a thread, and free in slabs; and those of extents that it keeps: dirty ones as they were, muzzy ones whose pages the kernel may take, and retained ones without pages.\n\nExample:\n  heap"},
-		{Name: "arenas", Group: GroupAllocs, Needs: NeedMemory, Short: "list the arenas of malloc", Repeat: RepeatNone, Run: c.does(runMallocArenas),
+		{Name: "arenas", Group: shell.GroupAllocs, Needs: shell.NeedMemory, Short: "list the arenas of malloc", Repeat: shell.RepeatNone, Run: c.does(runMallocArenas),
 			Long: "Threads that allocate at the same time use different arenas, at most eight for each processor (MALLOC_ARENA_MAX). An arena other than the main one has heaps of up to 64 MiB. Those of jemalloc are listed as by heap.\n\nExample:\n  arenas"},
-		{Name: "bins", Group: GroupAllocs, Needs: NeedMemory, Synopsis: "[ARENA]", Args: []ArgKind{ArgWord}, Short: "list the free chunks of malloc by the lists that have them, or jemalloc's size classes", Repeat: RepeatNone, Run: c.does(runMallocBins),
+		{Name: "bins", Group: shell.GroupAllocs, Needs: shell.NeedMemory, Synopsis: "[ARENA]", Args: []shell.ArgKind{shell.ArgWord}, Short: "list the free chunks of malloc by the lists that have them, or jemalloc's size classes", Repeat: shell.RepeatNone, Run: c.does(runMallocBins),
 			Long: "ARENA is a number of arenas; without it the bins of all arenas are listed, and the tcaches of all threads. With jemalloc it lists the size classes with their regions: used, in tcaches, free in slabs.\n\nExamples:\n  bins\n  bins 0"},
 	}
 }
@@ -180,7 +181,7 @@ const (
 	maxDamages   = 10
 )
 
-func runMallocHeap(_ context.Context, c *Console, in Input) error {
+func runMallocHeap(_ context.Context, c *Console, in shell.Input) error {
 	if in.Raw != "" {
 		return fmt.Errorf("heap: %q: nothing may follow", in.Raw)
 	}
@@ -190,7 +191,7 @@ func runMallocHeap(_ context.Context, c *Console, in Input) error {
 	}
 	v := mallocView{Arenas: []arenaView{}}
 	if a != nil {
-		v = viewMalloc(c.out.Sizes, a)
+		v = viewMalloc(c.Out.Sizes, a)
 	}
 	if je != nil {
 		v.Jemalloc = viewJemalloc(je)
@@ -206,7 +207,7 @@ func runMallocHeap(_ context.Context, c *Console, in Input) error {
 	if je != nil && je.Recording || a != nil && a.Recording {
 		c.answerOfMemory(in, v, text)
 	} else {
-		c.show(in, v, text)
+		c.Show(in, v, text)
 	}
 	return nil
 }
@@ -325,7 +326,7 @@ func makerText(o *screen.Output, n *heaps.HeapNeighbour) string {
 	return text
 }
 
-func runMallocArenas(_ context.Context, c *Console, in Input) error {
+func runMallocArenas(_ context.Context, c *Console, in shell.Input) error {
 	je, a, err := c.allocators()
 	if err != nil {
 		return err
@@ -338,7 +339,7 @@ func runMallocArenas(_ context.Context, c *Console, in Input) error {
 	if je != nil {
 		others = viewJemalloc(je)
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Jemalloc *jemallocView `json:"jemalloc,omitempty"`
 		Arenas   []arenaView   `json:"arenas"`
 	}{others, views}, func(o *screen.Output) {
@@ -382,7 +383,7 @@ type binView struct {
 	Bytes  uint64 `json:"free_bytes"`
 }
 
-func runMallocBins(_ context.Context, c *Console, in Input) error {
+func runMallocBins(_ context.Context, c *Console, in shell.Input) error {
 	je, a, err := c.allocators()
 	if err != nil {
 		return err
@@ -392,7 +393,7 @@ func runMallocBins(_ context.Context, c *Console, in Input) error {
 		if err != nil {
 			return err
 		}
-		c.show(in, struct {
+		c.Show(in, struct {
 			Bins []jemallocBinView `json:"bins"`
 		}{views}, func(o *screen.Output) { printJemallocBins(o, views) })
 		return nil
@@ -429,7 +430,7 @@ func runMallocBins(_ context.Context, c *Console, in Input) error {
 			}
 		}
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Bins []binView `json:"bins"`
 	}{views}, func(o *screen.Output) { printBins(o, views) })
 	return nil

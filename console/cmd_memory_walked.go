@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/heap/graph"
 	"hdb/internal/cond"
 	"hdb/internal/units"
@@ -28,10 +29,10 @@ func printUnknown(o *screen.Output, unknown graph.Sum) {
 }
 
 // showWalked lists the live blocks that the allocator tells of, where nothing is recorded.
-func showWalked(ctx context.Context, c *Console, in Input, condition *cond.Cond, limit int) error {
+func showWalked(ctx context.Context, c *Console, in shell.Input, condition *cond.Cond, limit int) error {
 	w, err := c.s.Heap.Walked(ctx, condition, limit)
 	if ctx.Err() != nil {
-		return errInterrupted
+		return shell.ErrInterrupted
 	}
 	if err != nil {
 		return fmt.Errorf("live: %w", err)
@@ -41,7 +42,7 @@ func showWalked(ctx context.Context, c *Console, in Input, condition *cond.Cond,
 	for _, b := range w.Largest {
 		typ := b.Type
 		views = append(views, walkedView{fmt.Sprintf("%#x", b.Addr), b.Size, viewType(typ)})
-		table = append(table, []screen.Span{screen.Plain(c.out.Sizes.Short(b.Size)), screen.Plain(fmt.Sprintf("%#x", b.Addr)), typeText(c.out, typ)})
+		table = append(table, []screen.Span{screen.Plain(c.Out.Sizes.Short(b.Size)), screen.Plain(fmt.Sprintf("%#x", b.Addr)), typeText(c.Out, typ)})
 	}
 	c.answerOfMemory(in, struct {
 		Total  int          `json:"total"`
@@ -64,7 +65,7 @@ func showWalked(ctx context.Context, c *Console, in Input, condition *cond.Cond,
 }
 
 // showWalkedBlock says in which block an address lies that no recording has.
-func showWalkedBlock(c *Console, in Input, at, start, size uint64) {
+func showWalkedBlock(c *Console, in shell.Input, at, start, size uint64) {
 	c.answerOfMemory(in, whenceView{Address: fmt.Sprintf("%#x", at), Block: fmt.Sprintf("%#x", start), Offset: new(at - start), Size: &size}, func(o *screen.Output) {
 		o.Printf("%#x is byte %s of %s at %#x\n", at, units.Grouped(at-start), o.Sizes.Long(size), start)
 		o.Line(screen.Guess("(the block is not in a recording: it is found in the heap itself, with its usable size)"))

@@ -10,6 +10,7 @@ import (
 
 	"hdb/breakpoints"
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/internal/addr"
 	"hdb/internal/units"
 	"hdb/report"
@@ -103,7 +104,7 @@ func sourcesPart(raw string) (part func(string) string, pattern string, err erro
 	part = func(file string) string { return file }
 	for strings.HasPrefix(raw, "-") {
 		var word string
-		word, raw = splitWord(raw)
+		word, raw = shell.SplitWord(raw)
 		switch word {
 		case "--":
 			return part, raw, nil
@@ -118,7 +119,7 @@ func sourcesPart(raw string) (part func(string) string, pattern string, err erro
 	return part, raw, nil
 }
 
-func infoSources(_ context.Context, c *Console, in Input) error {
+func infoSources(_ context.Context, c *Console, in shell.Input) error {
 	files, err := c.s.Names().Symbols.SourceFiles()
 	if err != nil {
 		return err
@@ -137,7 +138,7 @@ func infoSources(_ context.Context, c *Console, in Input) error {
 			kept = append(kept, f)
 		}
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Files []string `json:"files"`
 	}{kept}, func(o *screen.Output) {
 		for _, f := range kept {
@@ -150,7 +151,7 @@ func infoSources(_ context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func infoFunctions(_ context.Context, c *Console, in Input) error {
+func infoFunctions(_ context.Context, c *Console, in shell.Input) error {
 	re, err := pattern(in.Raw)
 	if err != nil {
 		return err
@@ -183,7 +184,7 @@ func infoFunctions(_ context.Context, c *Console, in Input) error {
 		}
 		rows = append(rows, []screen.Span{screen.Addr(f.Addr.String()), place, screen.Func(name)})
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Functions []rowView `json:"functions"`
 	}{views}, func(o *screen.Output) {
 		if len(rows) == 0 {
@@ -195,7 +196,7 @@ func infoFunctions(_ context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func infoLine(_ context.Context, c *Console, in Input) error {
+func infoLine(_ context.Context, c *Console, in shell.Input) error {
 	rows, err := c.s.Locations.Lines(in.Raw)
 	if err != nil {
 		return err
@@ -221,7 +222,7 @@ func infoLine(_ context.Context, c *Console, in Input) error {
 	for _, r := range rows {
 		views = append(views, rowView{r.File, r.Line, r.Addr.String(), r.End.String(), r.Function, r.Module})
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Lines []rowView `json:"lines"`
 	}{views}, func(o *screen.Output) {
 		if asked > 0 && rows[0].Line > 0 {
@@ -234,13 +235,13 @@ func infoLine(_ context.Context, c *Console, in Input) error {
 				o.Printf("%s: no line information\n", r.Addr)
 				continue
 			}
-			o.Printf("%s:%d is %s up to %s in %s [%s]\n", screen.ShortPath(r.File), r.Line, r.Addr, r.End, orUnknown(c.out.Names.Short(r.Function)), orUnknown(screen.ShortPath(r.Module)))
+			o.Printf("%s:%d is %s up to %s in %s [%s]\n", screen.ShortPath(r.File), r.Line, r.Addr, r.End, orUnknown(c.Out.Names.Short(r.Function)), orUnknown(screen.ShortPath(r.Module)))
 			var also []string
 			for in := r.Function; i < len(rows) && rows[i].File == r.File && rows[i].Line == r.Line && rows[i].Module == r.Module; i++ {
 				text := fmt.Sprintf("%s up to %s", rows[i].Addr, rows[i].End)
 				if rows[i].Function != in {
 					in = rows[i].Function
-					text += " in " + orUnknown(c.out.Names.Short(in))
+					text += " in " + orUnknown(c.Out.Names.Short(in))
 				}
 				also = append(also, text)
 			}
@@ -261,7 +262,7 @@ func symbolAt(s *session.Session, a uint64) (string, error) {
 	return symbolText(sym.Name, sym.Offset), nil
 }
 
-func infoSymbol(_ context.Context, c *Console, in Input) error {
+func infoSymbol(_ context.Context, c *Console, in shell.Input) error {
 	a, err := c.eval.named(in.Raw)
 	if err != nil {
 		return err
@@ -270,7 +271,7 @@ func infoSymbol(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Addr    string `json:"address"`
 		Symbol  string `json:"symbol"`
 		Linkage string `json:"linkage,omitempty"`
@@ -294,7 +295,7 @@ func (e *evaluator) named(expr string) (addr.Run, error) {
 	return e.address(expr)
 }
 
-func infoAddress(_ context.Context, c *Console, in Input) error {
+func infoAddress(_ context.Context, c *Console, in shell.Input) error {
 	p, err := c.s.Values.Place(in.Raw)
 	at, where := "", ""
 	switch {
@@ -318,7 +319,7 @@ func infoAddress(_ context.Context, c *Console, in Input) error {
 	if at != "" {
 		where = fmt.Sprintf("%s is at %s%s", in.Raw, at, where)
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Symbol   string `json:"symbol"`
 		Addr     string `json:"address,omitempty"`
 		Register string `json:"register,omitempty"`
@@ -327,7 +328,7 @@ func infoAddress(_ context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func infoProc(ctx context.Context, c *Console, in Input) error {
+func infoProc(ctx context.Context, c *Console, in shell.Input) error {
 	if len(in.Args) > 0 {
 		return infoProcWord(ctx, c, in)
 	}
@@ -344,7 +345,7 @@ func infoProc(ctx context.Context, c *Console, in Input) error {
 	if isCore {
 		args = core.Args
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		PID      int    `json:"pid"`
 		Exe      string `json:"program"`
 		Args     string `json:"args,omitempty"`
@@ -369,7 +370,7 @@ func infoProc(ctx context.Context, c *Console, in Input) error {
 }
 
 // infoProcWord shows one part of what the kernel tells about the process.
-func infoProcWord(ctx context.Context, c *Console, in Input) error {
+func infoProcWord(ctx context.Context, c *Console, in shell.Input) error {
 	word := in.Arg(0)
 	if strings.HasPrefix("mappings", word) {
 		return infoMappings(ctx, c, in)
@@ -383,7 +384,7 @@ func infoProcWord(ctx context.Context, c *Console, in Input) error {
 		if err != nil {
 			return fmt.Errorf("info proc: %w", err)
 		}
-		c.show(in, struct {
+		c.Show(in, struct {
 			Word string `json:"word"`
 			Text string `json:"text"`
 		}{string(w), text}, func(o *screen.Output) {
@@ -400,7 +401,7 @@ func infoProcWord(ctx context.Context, c *Console, in Input) error {
 	return fmt.Errorf("info proc: %q is none of cmdline, cwd, exe, mappings, stat, status", word)
 }
 
-func infoMappings(_ context.Context, c *Console, in Input) error {
+func infoMappings(_ context.Context, c *Console, in shell.Input) error {
 	maps, err := c.s.Memory.Mappings()
 	if err != nil {
 		return err
@@ -416,9 +417,9 @@ func infoMappings(_ context.Context, c *Console, in Input) error {
 	var rows [][]screen.Span
 	for _, m := range maps {
 		views = append(views, rowView{m.Low.String(), m.High.String(), m.Perm, m.Offset, m.Path})
-		rows = append(rows, []screen.Span{screen.Addr(m.Low.String()), screen.Addr(m.High.String()), screen.Plain(c.out.Sizes.Short(uint64(m.High - m.Low))), screen.Plain(m.Perm), screen.Plain(fmt.Sprintf("%#x", m.Offset)), screen.File(m.Path)})
+		rows = append(rows, []screen.Span{screen.Addr(m.Low.String()), screen.Addr(m.High.String()), screen.Plain(c.Out.Sizes.Short(uint64(m.High - m.Low))), screen.Plain(m.Perm), screen.Plain(fmt.Sprintf("%#x", m.Offset)), screen.File(m.Path)})
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Mappings []rowView `json:"mappings"`
 	}{views}, func(o *screen.Output) {
 		o.Table([]screen.Column{{Head: "from", Right: true}, {Head: "to", Right: true}, {Head: "size", Right: true}, {Head: "perm"}, {Head: "in file", Right: true}, {Head: "file"}}, rows)
@@ -426,7 +427,7 @@ func infoMappings(_ context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func infoProgram(_ context.Context, c *Console, in Input) error {
+func infoProgram(_ context.Context, c *Console, in shell.Input) error {
 	p, ok := c.s.Program()
 	if !ok {
 		return target.ErrNoProgram
@@ -438,7 +439,7 @@ func infoProgram(_ context.Context, c *Console, in Input) error {
 	if c.s.Mode() == target.Live {
 		v.Process = viewProcess(c)
 	}
-	c.show(in, v, func(o *screen.Output) {
+	c.Show(in, v, func(o *screen.Output) {
 		kind := v.Type
 		if v.PIE {
 			kind = "position-independent " + kind
@@ -500,7 +501,7 @@ func (v *processView) print(o *screen.Output) {
 	}
 }
 
-func infoScope(_ context.Context, c *Console, in Input) error {
+func infoScope(_ context.Context, c *Console, in shell.Input) error {
 	if in.Raw == "" {
 		return errors.New("info scope: a location must follow: a function, FILE:LINE or *ADDRESS")
 	}
@@ -526,7 +527,7 @@ func infoScope(_ context.Context, c *Console, in Input) error {
 		}
 		views = append(views, v)
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Scopes []rowView `json:"scopes"`
 	}{views}, func(o *screen.Output) {
 		for _, v := range views {
@@ -548,7 +549,7 @@ func infoScope(_ context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func infoAuxv(_ context.Context, c *Console, in Input) error {
+func infoAuxv(_ context.Context, c *Console, in shell.Input) error {
 	entries, err := c.s.Memory.Auxv()
 	if err != nil {
 		return err
@@ -565,7 +566,7 @@ func infoAuxv(_ context.Context, c *Console, in Input) error {
 		views = append(views, rowView{e.Type, e.Name, e.Value, e.Text})
 		rows = append(rows, []screen.Span{screen.Plain(fmt.Sprint(e.Type)), screen.Head(orUnknown(e.Name)), screen.Guess(e.Meaning), screen.Plain(e.Text)})
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Entries []rowView `json:"entries"`
 	}{views}, func(o *screen.Output) {
 		o.Table([]screen.Column{{Right: true}, {Head: "entry"}, {Head: "meaning"}, {Head: "value"}}, rows)

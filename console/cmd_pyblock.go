@@ -7,17 +7,18 @@ import (
 	"strings"
 
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/internal/units"
 	"hdb/names"
 	"hdb/python/pymalloc"
 	"hdb/session/cpython"
 )
 
-func pythonBlockCommands(c *Console) []*Command {
-	return []*Command{
-		{Name: "block", Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "ADDRESS", Short: "tell what an address is to CPython's allocators", Needs: NeedObjects, Repeat: RepeatNone, Run: c.does(runPythonBlock),
+func pythonBlockCommands(c *Console) []*shell.Command {
+	return []*shell.Command{
+		{Name: "block", Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "ADDRESS", Short: "tell what an address is to CPython's allocators", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.does(runPythonBlock),
 			Long: "Its block, whether that is in use, its pool and arena; with PYTHONMALLOC=debug how many bytes were asked for, of which domain, and what was written beyond them; and the recorded event that made it.\n\nExample:\n  py block 0x7ffff7a01c30"},
-		{Name: "check", Short: "look for blocks of CPython that were written beyond their bounds", Needs: NeedObjects, Repeat: RepeatNone, Run: c.does(runPythonCheck),
+		{Name: "check", Short: "look for blocks of CPython that were written beyond their bounds", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.does(runPythonCheck),
 			Long: "With PYTHONMALLOC=debug or -X dev all blocks of pools are looked at, and of the larger ones those that `record start --python-allocators` has recorded. Without, it is only the lists of free blocks, which a block that is written to after it was given back destroys.\n\nExample:\n  py check"},
 	}
 }
@@ -132,7 +133,7 @@ type pythonBlockView struct {
 	Whence  *whenceView      `json:"recorded,omitempty"`
 }
 
-func runPythonBlock(_ context.Context, c *Console, in Input) error {
+func runPythonBlock(_ context.Context, c *Console, in shell.Input) error {
 	if strings.TrimSpace(in.Raw) == "" {
 		return errors.New("py block: an address must follow")
 	}
@@ -153,7 +154,7 @@ func runPythonBlock(_ context.Context, c *Console, in Input) error {
 	if w != nil && (w.Event != nil || w.Last != nil) {
 		v.Whence = new(viewWhence(w))
 	}
-	c.show(in, v, func(o *screen.Output) {
+	c.Show(in, v, func(o *screen.Output) {
 		printPythonBlock(o, at, b)
 		if w != nil && w.Event != nil {
 			o.Printf("#%d %s   thread %s   %s, %s ago\n", w.Event.Seq, called(o)(w.Event), threadNames(c.s)[int(w.Event.TID)], screen.ShortTime(w.Event.Time), screen.ShortTime(w.Age))
@@ -244,13 +245,13 @@ func poolText(at uint64, w pymalloc.Place) string {
 	return fmt.Sprintf("%#x is byte %d of a block of %d bytes at %#x, %s: %s", at, at-uint64(w.Block), w.Pool.Size, uint64(w.Block), state, where)
 }
 
-func runPythonCheck(ctx context.Context, c *Console, in Input) error {
+func runPythonCheck(ctx context.Context, c *Console, in shell.Input) error {
 	k, err := c.s.PythonHeaps.Check(ctx, c.s.Queries)
 	if err != nil {
 		return fmt.Errorf("py check: %w", err)
 	}
 	if k.Unread != nil {
-		c.say("(%v)", k.Unread)
+		c.Say("(%v)", k.Unread)
 	}
 	views := []pythonDebugView{}
 	for _, d := range k.Damaged {
@@ -264,7 +265,7 @@ func runPythonCheck(ctx context.Context, c *Console, in Input) error {
 	if k.Pools != nil {
 		pools = strings.Split(k.Pools.Error(), "\n")
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Hooks    bool              `json:"hooks"` // PYTHONMALLOC=debug, or -X dev
 		Arenas   int               `json:"checked_blocks"`
 		Recorded int               `json:"checked_recorded_blocks"`

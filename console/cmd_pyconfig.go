@@ -7,12 +7,13 @@ import (
 	"strings"
 
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/internal/units"
 	"hdb/session/cpython"
 )
 
-func pythonConfigCommand(c *Console) *Command {
-	return &Command{Name: "config", Short: "show how CPython was built and started", Needs: NeedObjects, Repeat: RepeatNone, Run: c.does(runPythonConfig),
+func pythonConfigCommand(c *Console) *shell.Command {
+	return &shell.Command{Name: "config", Short: "show how CPython was built and started", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.does(runPythonConfig),
 		Long: "Its version and build, the allocators of its domains, executable, arguments, sys.path and the flags that are set. All is read from memory: nothing runs in the process. Functions of allocators have names where the file has symbols.\n\nExample:\n  py config"}
 }
 
@@ -76,19 +77,19 @@ func viewPythonConfig(c cpython.Config) pythonConfigView {
 	return v
 }
 
-func runPythonConfig(_ context.Context, c *Console, in Input) error {
+func runPythonConfig(_ context.Context, c *Console, in shell.Input) error {
 	all, err := c.s.PythonHeaps.Configs()
 	if len(all) == 0 {
 		return fmt.Errorf("py config: %w", err)
 	}
 	if err != nil {
-		c.say("(%v)", err)
+		c.Say("(%v)", err)
 	}
 	views := []pythonConfigView{}
 	for _, x := range all {
 		views = append(views, viewPythonConfig(x))
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Interpreters []pythonConfigView `json:"interpreters"`
 	}{views}, func(o *screen.Output) {
 		for i, v := range views {

@@ -10,31 +10,32 @@ import (
 	"strings"
 
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/internal/addr"
 	"hdb/internal/units"
 	"hdb/python/pymalloc"
 	"hdb/session/cpython"
 )
 
-func pymallocCommands(c *Console) []*Command {
-	return append([]*Command{
-		{Name: "stats", Short: "show what CPython's allocator of small blocks has", Needs: NeedObjects, Repeat: RepeatNone, Run: c.does(runPythonStats),
+func pymallocCommands(c *Console) []*shell.Command {
+	return append([]*shell.Command{
+		{Name: "stats", Short: "show what CPython's allocator of small blocks has", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.does(runPythonStats),
 			Long: "The figures of sys._debugmallocstats(), read from memory: of each size class its pools and blocks, and what the arenas are used for. Nothing runs in the process.\n\nExample:\n  py stats"},
-		{Name: "arenas", Short: "list the arenas of CPython's allocator, the emptiest first", Needs: NeedObjects, Repeat: RepeatNone, Run: c.does(runPythonArenas),
+		{Name: "arenas", Short: "list the arenas of CPython's allocator, the emptiest first", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.does(runPythonArenas),
 			Long: "An arena is given back when all its pools are free: one with few blocks in use is kept alive by these. `py pools ARENA` shows them.\n\nExample:\n  py arenas"},
-		{Name: "pools", Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[CLASS | ADDRESS]", Short: "list the pools of CPython's allocator, the emptiest first", Needs: NeedObjects, Repeat: RepeatNone, Run: c.does(runPythonPools),
+		{Name: "pools", Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "[CLASS | ADDRESS]", Short: "list the pools of CPython's allocator, the emptiest first", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.does(runPythonPools),
 			Long: "Pools that are full are counted only. CLASS is a number of py stats, ADDRESS lies in an arena, whose pools are shown then. Without either all pools are listed.\n\nExamples:\n  py pools 3\n  py pools 0x7ffff7a00000"},
 	}, append(pythonBlockCommands(c), pythonConfigCommand(c))...)
 }
 
 // pythonHeaps are the heaps of the process. Why others cannot be read is said before.
-func (c *Console) pythonHeaps(in Input) ([]cpython.Heap, error) {
+func (c *Console) pythonHeaps(in shell.Input) ([]cpython.Heap, error) {
 	heaps, err := c.s.PythonHeaps.All()
 	if len(heaps) == 0 {
 		return nil, fmt.Errorf("%s: %w", in.Name, err)
 	}
 	if err != nil {
-		c.say("(%v)", err)
+		c.Say("(%v)", err)
 	}
 	return heaps, nil
 }
@@ -139,7 +140,7 @@ func texts(errs []error) (all []string) {
 	return all
 }
 
-func runPythonStats(_ context.Context, c *Console, in Input) error {
+func runPythonStats(_ context.Context, c *Console, in shell.Input) error {
 	heaps, err := c.pythonHeaps(in)
 	if err != nil {
 		return err
@@ -148,7 +149,7 @@ func runPythonStats(_ context.Context, c *Console, in Input) error {
 	for _, h := range heaps {
 		views = append(views, viewPythonStats(h, h.Stats()))
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Heaps []pythonStatsView `json:"heaps"`
 	}{views}, func(o *screen.Output) {
 		for i, v := range views {
@@ -239,7 +240,7 @@ type pythonArenaView struct {
 	UsedBytes  uint64 `json:"used_bytes"`
 }
 
-func runPythonArenas(_ context.Context, c *Console, in Input) error {
+func runPythonArenas(_ context.Context, c *Console, in shell.Input) error {
 	heaps, err := c.pythonHeaps(in)
 	if err != nil {
 		return err
@@ -259,7 +260,7 @@ func runPythonArenas(_ context.Context, c *Console, in Input) error {
 		}
 		views = append(views, v)
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Heaps []heapView `json:"heaps"`
 	}{views}, func(o *screen.Output) {
 		for i, v := range views {
@@ -322,7 +323,7 @@ type poolsAsked struct {
 	at    addr.Run // 0: of all arenas
 }
 
-func (c *Console) poolsAsked(in Input) (poolsAsked, error) {
+func (c *Console) poolsAsked(in shell.Input) (poolsAsked, error) {
 	text := strings.TrimSpace(in.Raw)
 	if text == "" {
 		return poolsAsked{class: -1}, nil
@@ -334,7 +335,7 @@ func (c *Console) poolsAsked(in Input) (poolsAsked, error) {
 	return poolsAsked{-1, addr.Run(at)}, err
 }
 
-func runPythonPools(_ context.Context, c *Console, in Input) error {
+func runPythonPools(_ context.Context, c *Console, in shell.Input) error {
 	asked, err := c.poolsAsked(in)
 	if err != nil {
 		return err
@@ -373,7 +374,7 @@ func runPythonPools(_ context.Context, c *Console, in Input) error {
 		return fmt.Errorf("py pools: %#x is in no arena; py arenas lists them", uint64(asked.at))
 	}
 	slices.SortStableFunc(views, func(a, b pythonPoolView) int { return cmp.Compare(a.Used*a.Size, b.Used*b.Size) })
-	c.show(in, struct {
+	c.Show(in, struct {
 		Pools   []pythonPoolView `json:"pools"`
 		Free    int              `json:"free_pools"`
 		Damaged []string         `json:"damaged,omitempty"`

@@ -10,20 +10,21 @@ import (
 	"strings"
 
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/internal/units"
 	"hdb/python"
 	"hdb/python/objects"
 )
 
-func pythonObjectCommands(c *Console) []*Command {
-	return []*Command{
-		{Name: "types", Synopsis: "[REGEXP] [N]", Short: "count the objects of Python by their types", Needs: NeedObjects, Repeat: RepeatNone, Run: c.does(runPythonTypes),
+func pythonObjectCommands(c *Console) []*shell.Command {
+	return []*shell.Command{
+		{Name: "types", Synopsis: "[REGEXP] [N]", Short: "count the objects of Python by their types", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.does(runPythonTypes),
 			Long: "Those that the garbage collector knows and those that they and the frames of threads refer to, with the bytes that sys.getsizeof tells of them; the types with most bytes first, N of them or 20. REGEXP picks types by their names. " +
 				"Those to which no reference leads are found in the pools of the allocator of small objects, and marked as unreached: C code has them, or a count of references was forgotten.\n\nExamples:\n  py types\n  py types ^app\\. 50"},
-		{Name: "refs", Raw: true, Synopsis: "[-path] OBJECT", Short: "show who refers to an object of Python", Needs: NeedObjects, Repeat: RepeatNone, Run: c.does(runPythonReferrers),
+		{Name: "refs", Raw: true, Synopsis: "[-path] OBJECT", Short: "show who refers to an object of Python", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.does(runPythonReferrers),
 			Long: "OBJECT is an expression as py print takes it, or the address of an object. Those that refer to it are shown as the attributes, elements and variables that they are, with the objects that have them. -path shows a shortest way to it from a module or from a frame of a thread instead. " +
 				"References that C code has, in its own variables and on its stack, are not found.\n\nExamples:\n  py refs self.parts[3]\n  py refs -path 0x7ffff6f1c2c0"},
-		{Name: "gc", Short: "show the generations of Python's garbage collector", Needs: NeedObjects, Repeat: RepeatNone, Run: c.does(runPythonCollector),
+		{Name: "gc", Short: "show the generations of Python's garbage collector", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.does(runPythonCollector),
 			Long: "The numbers are those of gc.get_count, gc.get_threshold, gc.get_stats and gc.get_freeze_count, and how many objects each generation has.\n\nExample:\n  py gc"},
 	}
 }
@@ -53,7 +54,7 @@ type pythonTypesView struct {
 
 const usualTypes = 20
 
-func runPythonTypes(_ context.Context, c *Console, in Input) error {
+func runPythonTypes(_ context.Context, c *Console, in shell.Input) error {
 	limit, pattern := usualTypes, ""
 	for i, a := range in.Args {
 		n, err := strconv.Atoi(a)
@@ -94,7 +95,7 @@ func runPythonTypes(_ context.Context, c *Console, in Input) error {
 		}
 		views = append(views, v)
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Interpreters []pythonTypesView `json:"interpreters"`
 		Refused      string            `json:"refused,omitempty"`
 	}{views, reasonText(refused)}, func(o *screen.Output) {
@@ -214,7 +215,7 @@ type pythonCollectorView struct {
 	Truncated   string                 `json:"truncated,omitempty"`
 }
 
-func runPythonCollector(_ context.Context, c *Console, in Input) error {
+func runPythonCollector(_ context.Context, c *Console, in shell.Input) error {
 	all, refused, err := c.s.Objects.Collectors()
 	if err != nil {
 		return fmt.Errorf("py gc: %w", err)
@@ -228,7 +229,7 @@ func runPythonCollector(_ context.Context, c *Console, in Input) error {
 		}
 		views = append(views, v)
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Collectors []pythonCollectorView `json:"collectors"`
 		Refused    string                `json:"refused,omitempty"`
 	}{views, reasonText(refused)}, func(o *screen.Output) {
@@ -315,7 +316,7 @@ func rootPlace(f *pythonFrameView, tid int) string {
 // usualReferrers is how many are shown as text.
 const usualReferrers = 50
 
-func runPythonReferrers(_ context.Context, c *Console, in Input) error {
+func runPythonReferrers(_ context.Context, c *Console, in shell.Input) error {
 	expr := strings.TrimSpace(in.Raw)
 	if rest, ok := strings.CutPrefix(expr, "-path"); ok && (rest == "" || rest[0] == ' ') {
 		return showPythonPath(c, in, strings.TrimSpace(rest))
@@ -335,7 +336,7 @@ func runPythonReferrers(_ context.Context, c *Console, in Input) error {
 	if r.Counted {
 		count = &r.Count
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		At        string               `json:"address"`
 		Type      string               `json:"type"`
 		Value     string               `json:"value"`
@@ -389,7 +390,7 @@ func referrerRow(v pythonReferrerView) []screen.Span {
 	return []screen.Span{screen.Plain(v.Text), screen.Guess(where)}
 }
 
-func showPythonPath(c *Console, in Input, expr string) error {
+func showPythonPath(c *Console, in shell.Input, expr string) error {
 	if expr == "" {
 		return errors.New("py refs: -path: an expression or an address must follow")
 	}
@@ -411,7 +412,7 @@ func showPythonPath(c *Console, in Input, expr string) error {
 	if p.Frame != nil {
 		frame, tid = rootFrame(p.Frame), p.Frame.State.TID
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Path  string           `json:"path"`
 		Frame *pythonFrameView `json:"frame,omitempty"`
 		TID   int              `json:"tid,omitempty"`

@@ -9,29 +9,30 @@ import (
 	"strings"
 
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/internal/units"
 	"hdb/names"
 	"hdb/python"
 	"hdb/session/cpython"
 )
 
-func pythonCommands(c *Console) []*Command {
-	return []*Command{
-		{Name: "py", Group: GroupStack, Short: "what a program does in Python", Needs: NeedData,
-			Sub: slices.Concat(pythonStopCommands(c), []*Command{
-				{Name: "bt", Aliases: []string{"backtrace", "where"}, Synopsis: "[N | -N]", Short: "show the functions of Python that the selected thread is in", Needs: NeedData, Repeat: RepeatNone, Run: c.does(runPythonBacktrace),
+func pythonCommands(c *Console) []*shell.Command {
+	return []*shell.Command{
+		{Name: "py", Group: shell.GroupStack, Short: "what a program does in Python", Needs: shell.NeedData,
+			Sub: slices.Concat(pythonStopCommands(c), []*shell.Command{
+				{Name: "bt", Aliases: []string{"backtrace", "where"}, Synopsis: "[N | -N]", Short: "show the functions of Python that the selected thread is in", Needs: shell.NeedData, Repeat: shell.RepeatNone, Run: c.does(runPythonBacktrace),
 					Long: "N shows the innermost N, -N the outermost. They are read from the interpreter's memory, of CPython 3.8 to 3.13: nothing runs in the process, and no debug information is needed. `thread apply all py bt` shows those of all threads. In a capture, and where the view is in the past, they are those that were recorded with the selected event.\n\nExamples:\n  py bt\n  py bt 5\n  thread apply all -s py bt"},
-				{Name: "tasks", Short: "list the tasks of asyncio and where they wait", Needs: NeedObjects, Repeat: RepeatNone, Run: c.does(runPythonTasks),
+				{Name: "tasks", Short: "list the tasks of asyncio and where they wait", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.does(runPythonTasks),
 					Long: "Those of the interpreter that the selected thread is in, which are not done, with the coroutines that each is in, the one that waits first.\n\nExample:\n  py tasks"},
-				{Name: "frame", Synopsis: "[N]", Short: "show the selected function of Python, or select one", Needs: NeedData, Repeat: RepeatNone, Run: c.does(runPythonFrame),
+				{Name: "frame", Synopsis: "[N]", Short: "show the selected function of Python, or select one", Needs: shell.NeedData, Repeat: shell.RepeatNone, Run: c.does(runPythonFrame),
 					Long: "N is its number in py bt. `frame N` of a function of Python that stands in bt selects it, too.\n\nExample:\n  py frame 2"},
-				{Name: "up", Synopsis: "[N]", Short: "select the function of Python that called this one", Needs: NeedData, Run: c.does(pythonMover(1)), Long: "Example:\n  py up"},
-				{Name: "down", Synopsis: "[N]", Short: "select the function of Python called by this one", Needs: NeedData, Run: c.does(pythonMover(-1)), Long: "Example:\n  py down 2"},
-				{Name: "list", Raw: true, Synopsis: "[LINES | FUNCTION | CLASS.METHOD]", Short: "show the source of the selected function of Python, or of another", Needs: NeedData, Run: c.does(runPythonList),
+				{Name: "up", Synopsis: "[N]", Short: "select the function of Python that called this one", Needs: shell.NeedData, Run: c.does(pythonMover(1)), Long: "Example:\n  py up"},
+				{Name: "down", Synopsis: "[N]", Short: "select the function of Python called by this one", Needs: shell.NeedData, Run: c.does(pythonMover(-1)), Long: "Example:\n  py down 2"},
+				{Name: "list", Raw: true, Synopsis: "[LINES | FUNCTION | CLASS.METHOD]", Short: "show the source of the selected function of Python, or of another", Needs: shell.NeedData, Run: c.does(runPythonList),
 					Long: "LINES as list takes them. A function is looked for among those that the process has made, in memory. Files are looked for as the process sees them: relative names in its working directory and along sys.path. A capture that has lines of them shows these.\n\nExamples:\n  py list\n  py list 10,20\n  py list Store.grow"},
-				{Name: "locals", Synopsis: "[N]", Short: "show the variables of a function of Python", Needs: NeedObjects, Repeat: RepeatNone, Run: c.does(runPythonLocals),
+				{Name: "locals", Synopsis: "[N]", Short: "show the variables of a function of Python", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.does(runPythonLocals),
 					Long: "N is the number of its frame in py bt, the selected one without. Values are read from memory: no __repr__ runs; objects are shown by their attributes.\n\nExample:\n  py locals 2"},
-				{Name: "print", Aliases: []string{"p"}, Raw: true, Synopsis: "EXPR", Short: "show a value of the selected function of Python", Needs: NeedObjects, Repeat: RepeatSame, Run: c.does(runPythonPrint),
+				{Name: "print", Aliases: []string{"p"}, Raw: true, Synopsis: "EXPR", Short: "show a value of the selected function of Python", Needs: shell.NeedObjects, Repeat: shell.RepeatSame, Run: c.does(runPythonPrint),
 					Long: "EXPR is a name of the function, of what it shares with others, of its module or of the built-in ones; .NAME of its attributes, [KEY] and [FROM:TO] with numbers and texts, and len(EXPR). Nothing runs in the process: properties and other code are refused. `set print elements` bounds what is shown of one container.\n\nExamples:\n  py print self.cache['key'].rows[0]\n  py print len(queue)\n  py print data[100:120]"},
 			}, pythonObjectCommands(c), pymallocCommands(c))},
 	}
@@ -51,7 +52,7 @@ func viewPythonFrame(f names.Frame) pythonFrameView {
 	return pythonFrameView{Num: f.Nth, Function: f.Function, File: f.File, Line: f.Line, Module: f.Module}
 }
 
-func runPythonBacktrace(_ context.Context, c *Console, in Input) error {
+func runPythonBacktrace(_ context.Context, c *Console, in shell.Input) error {
 	n := 0
 	switch {
 	case len(in.Args) > 1:
@@ -89,7 +90,7 @@ func runPythonBacktrace(_ context.Context, c *Console, in Input) error {
 	for _, a := range s.AwaitedBy {
 		by = append(by, awaiterView{a.Name, a.Of, viewPythonFrames(a.Frames)})
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Event     uint64            `json:"event,omitempty"` // of a recording
 		Thread    int               `json:"thread,omitempty"`
 		TID       int               `json:"tid,omitempty"`
@@ -150,7 +151,7 @@ func viewPythonFrames(frames []names.Frame) (views []pythonFrameView) {
 	return views
 }
 
-func runPythonTasks(_ context.Context, c *Console, in Input) error {
+func runPythonTasks(_ context.Context, c *Console, in shell.Input) error {
 	tasks, err := c.s.Python.Tasks()
 	if err != nil {
 		return fmt.Errorf("py tasks: %w", err)
@@ -159,7 +160,7 @@ func runPythonTasks(_ context.Context, c *Console, in Input) error {
 	for _, t := range tasks {
 		views = append(views, viewPythonTask(t))
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Tasks []pythonTaskView `json:"tasks"`
 	}{views}, func(o *screen.Output) {
 		for i, v := range views {
@@ -207,7 +208,7 @@ func printTask(o *screen.Output, v pythonTaskView, t cpython.Task) {
 }
 
 // pythonNumber is the number of a frame behind a command, -1 without.
-func pythonNumber(in Input) (int, error) {
+func pythonNumber(in shell.Input) (int, error) {
 	switch {
 	case len(in.Args) > 1:
 		return 0, fmt.Errorf("%s: the number of one frame is taken", in.Name)
@@ -221,7 +222,7 @@ func pythonNumber(in Input) (int, error) {
 	return n, nil
 }
 
-func runPythonFrame(_ context.Context, c *Console, in Input) error {
+func runPythonFrame(_ context.Context, c *Console, in shell.Input) error {
 	n, err := pythonNumber(in)
 	if err != nil {
 		return err
@@ -235,8 +236,8 @@ func runPythonFrame(_ context.Context, c *Console, in Input) error {
 	return showPythonFrame(c, in, f, err)
 }
 
-func pythonMover(sign int) func(context.Context, *Console, Input) error {
-	return func(_ context.Context, c *Console, in Input) error {
+func pythonMover(sign int) func(context.Context, *Console, shell.Input) error {
+	return func(_ context.Context, c *Console, in shell.Input) error {
 		n, err := times(in)
 		if err != nil {
 			return err
@@ -247,19 +248,19 @@ func pythonMover(sign int) func(context.Context, *Console, Input) error {
 }
 
 // showPythonFrame shows a function of Python that was selected, with its source.
-func showPythonFrame(c *Console, in Input, f names.Frame, err error) error {
+func showPythonFrame(c *Console, in shell.Input, f names.Frame, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", in.Name, err)
 	}
 	c.source.listing = listing{}
-	c.show(in, viewPythonFrame(f), func(o *screen.Output) {
+	c.Show(in, viewPythonFrame(f), func(o *screen.Output) {
 		printFrames(o, []names.Frame{f})
-		c.source.show(o, f, c.set.count("stop-lines"))
+		c.source.show(o, f, c.Set.Count("stop-lines"))
 	})
 	return nil
 }
 
-func runPythonList(ctx context.Context, c *Console, in Input) error {
+func runPythonList(ctx context.Context, c *Console, in shell.Input) error {
 	if t, err := python.ParseTarget(in.Raw, ""); err == nil && t.Function != "" {
 		return listPythonFunction(ctx, c, in)
 	}
@@ -280,7 +281,7 @@ func runPythonList(ctx context.Context, c *Console, in Input) error {
 }
 
 // listPythonFunction lists where a function of Python begins.
-func listPythonFunction(ctx context.Context, c *Console, in Input) error {
+func listPythonFunction(ctx context.Context, c *Console, in shell.Input) error {
 	file, line, others, err := c.s.Python.Definition(in.Raw)
 	if err == nil {
 		err = c.s.Python.Find(file)
@@ -289,7 +290,7 @@ func listPythonFunction(ctx context.Context, c *Console, in Input) error {
 		return fmt.Errorf("py list: %w", err)
 	}
 	if others > 0 {
-		c.err.Line(screen.Guess(fmt.Sprintf("(%s more of that name; FILE:FUNCTION names one)", units.Count(others, "function"))))
+		c.Err.Line(screen.Guess(fmt.Sprintf("(%s more of that name; FILE:FUNCTION names one)", units.Count(others, "function"))))
 	}
 	in.Raw = fmt.Sprintf("%s:%d", file, line)
 	if err := runList(ctx, c, in); err != nil {
@@ -298,7 +299,7 @@ func listPythonFunction(ctx context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func runPythonLocals(_ context.Context, c *Console, in Input) error {
+func runPythonLocals(_ context.Context, c *Console, in shell.Input) error {
 	n, err := pythonNumber(in)
 	if err != nil {
 		return err
@@ -311,7 +312,7 @@ func runPythonLocals(_ context.Context, c *Console, in Input) error {
 	for _, v := range vars {
 		views = append(views, valueView{Name: v.Name, Value: v.Value})
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Function string      `json:"function"`
 		Locals   []valueView `json:"locals"`
 		More     int         `json:"more,omitempty"`
@@ -332,12 +333,12 @@ func runPythonLocals(_ context.Context, c *Console, in Input) error {
 // maxPythonElements bounds what set print elements asks for: 0 of it is all.
 const maxPythonElements = 10000
 
-func runPythonPrint(_ context.Context, c *Console, in Input) error {
+func runPythonPrint(_ context.Context, c *Console, in shell.Input) error {
 	expr := strings.TrimSpace(in.Raw)
 	if expr == "" {
 		return errors.New("py print: an expression must follow, as self.rows[0]")
 	}
-	l := python.Limits{Elements: c.set.count("print elements"), Depth: 4}
+	l := python.Limits{Elements: c.Set.Count("print elements"), Depth: 4}
 	if l.Elements == 0 || l.Elements > maxPythonElements {
 		l.Elements = maxPythonElements
 	}
@@ -345,7 +346,7 @@ func runPythonPrint(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return fmt.Errorf("py print: %w", err)
 	}
-	c.show(in, valueView{Name: expr, Value: text}, func(o *screen.Output) { o.Text(text + "\n") })
+	c.Show(in, valueView{Name: expr, Value: text}, func(o *screen.Output) { o.Text(text + "\n") })
 	return nil
 }
 

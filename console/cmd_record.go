@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/internal/cond"
 	"hdb/internal/units"
 	"hdb/report"
@@ -13,29 +14,29 @@ import (
 	"hdb/session/target"
 )
 
-func recordCommand(c *Console) *Command {
-	return &Command{
-		Name: "record", Group: GroupAllocs, Synopsis: "start [--max-size SIZE] [--ring SIZE] [--last D] [--aggregate] [--paused] [--python-allocators]\nstop\npause\nresume\nfilter [CONDITION]\nstatus",
-		Short: "record allocation events with their stacks", Args: []ArgKind{ArgSub},
+func recordCommand(c *Console) *shell.Command {
+	return &shell.Command{
+		Name: "record", Group: shell.GroupAllocs, Synopsis: "start [--max-size SIZE] [--ring SIZE] [--last D] [--aggregate] [--paused] [--python-allocators]\nstop\npause\nresume\nfilter [CONDITION]\nstatus",
+		Short: "record allocation events with their stacks", Args: []shell.ArgKind{shell.ArgSub},
 		Long: "The probe, code inside the process, writes each event to memory that it shares with hdb: a fraction of a microsecond a call. Where it cannot be used, and with `set probe off`, plain breakpoints follow the allocators: each call costs two stops of its thread, tens of microseconds. `record status` tells which it is.\n\n" +
 			"`hdb record` on the command line records to a file, without a console.\n\nExample:\n  record start\n  continue\n  top by live",
-		Sub: []*Command{
-			{Name: "start", Short: "record from now on", Synopsis: "[--max-size SIZE] [--ring SIZE] [--last D] [--aggregate] [--paused] [--python-allocators]", Args: []ArgKind{ArgWord}, Repeat: RepeatNone, Run: c.does(runRecordStart),
+		Sub: []*shell.Command{
+			{Name: "start", Short: "record from now on", Synopsis: "[--max-size SIZE] [--ring SIZE] [--last D] [--aggregate] [--paused] [--python-allocators]", Args: []shell.ArgKind{shell.ArgWord}, Repeat: shell.RepeatNone, Run: c.does(runRecordStart),
 				Long: "Flags keep the recording of this run, or the next, small, with what it holds already; they are those of `hdb record`:\n\n" + BoundFlags + "\nThe recording then is in a file without a name where temporary files are (TMPDIR). With --ring and --last questions have it copied first, when there are new events. The live view needs all events.\n\n" + PausedFlag + PythonFlag + "\nThe last is `set python-allocators on`; see docs/python.md.\n\nExamples:\n  record start\n  record start --last 30s\n  record start --python-allocators\n  record start --paused"},
-			{Name: "stop", Short: "record no more; what was recorded stays", Repeat: RepeatNone, Run: c.does(runRecordStop),
+			{Name: "stop", Short: "record no more; what was recorded stays", Repeat: shell.RepeatNone, Run: c.does(runRecordStop),
 				Long: "Nothing follows allocator calls any more, unless a stop at allocations does: when the program goes on it is not known which blocks are still live. Only the ends of recorded blocks are added, as far as such a stop has them seen.\n\n" +
 					"`record start` goes on with the recording of the same run. Blocks that were freed meanwhile then seem to live until their address is handed out again: reports, `assert` and the capture say that they may. `record pause` keeps following, so that what is live stays known."},
-			{Name: "pause", Short: "keep events out of the recording for a while", Repeat: RepeatNone, Run: c.does(runRecordPause),
+			{Name: "pause", Short: "keep events out of the recording for a while", Repeat: shell.RepeatNone, Run: c.does(runRecordPause),
 				Long: "They go on being followed, so that the live heap stays right. Of blocks that are in the recording the end is recorded, too. An event at which the program stops is recorded in any case, and the end of its block.\n\nExample:\n  record pause"},
-			{Name: "resume", Short: "end the pause", Repeat: RepeatNone, Run: c.does(runRecordResume), Long: "Example:\n  record resume"},
-			{Name: "filter", Raw: true, Synopsis: "[CONDITION]", Short: "record only events that match, and the ends of their blocks", Args: []ArgKind{ArgCondition}, Repeat: RepeatNone, Run: c.does(runRecordFilter),
+			{Name: "resume", Short: "end the pause", Repeat: shell.RepeatNone, Run: c.does(runRecordResume), Long: "Example:\n  record resume"},
+			{Name: "filter", Raw: true, Synopsis: "[CONDITION]", Short: "record only events that match, and the ends of their blocks", Args: []shell.ArgKind{shell.ArgCondition}, Repeat: shell.RepeatNone, Run: c.does(runRecordFilter),
 				Long: "An event at which the program stops is recorded in any case, and the end of its block. Without a condition all events are recorded again. See `help conditions`.\n\nExamples:\n  record filter size >= 64k && func(\"parse\")\n  record filter"},
-			{Name: "status", Beside: RunsBeside, Short: "tell how much was recorded, and what was lost", Run: c.does(runRecordStatus)},
+			{Name: "status", Beside: shell.RunsBeside, Short: "tell how much was recorded, and what was lost", Run: c.does(runRecordStatus)},
 		},
 	}
 }
 
-func runRecordStart(_ context.Context, c *Console, in Input) error {
+func runRecordStart(_ context.Context, c *Console, in shell.Input) error {
 	bounds, more, err := parseBounds(in.Args)
 	if err != nil {
 		return err
@@ -51,12 +52,12 @@ func runRecordStart(_ context.Context, c *Console, in Input) error {
 		return err
 	}
 	if plane := c.s.Planes.Plane(); plane.Probe && (c.s.Mode() == target.Empty || c.s.Mode() == target.Loaded) {
-		c.say("recording from where the program begins on, by code inside the process if that can be used there")
+		c.Say("recording from where the program begins on, by code inside the process if that can be used there")
 	} else {
-		c.say("recording %s", planeText(plane))
+		c.Say("recording %s", planeText(plane))
 	}
 	if more.paused {
-		c.say("paused until `record resume`, or until the program says so")
+		c.Say("paused until `record resume`, or until the program says so")
 	}
 	return nil
 }
@@ -69,7 +70,7 @@ func planeText(p recordings.Plane) string {
 	return screen.Sprintf("by plain breakpoints (%s): each call costs two stops, tens of microseconds", p.Reason)
 }
 
-func runRecordStop(_ context.Context, c *Console, _ Input) error {
+func runRecordStop(_ context.Context, c *Console, _ shell.Input) error {
 	if err := c.s.Recorder.Stop(); err != nil {
 		return err
 	}
@@ -78,29 +79,29 @@ func runRecordStop(_ context.Context, c *Console, _ Input) error {
 	if st.Unfollowed {
 		text += ": " + unfollowedText
 	}
-	c.say("%s", text)
+	c.Say("%s", text)
 	return nil
 }
 
-func runRecordPause(_ context.Context, c *Console, _ Input) error {
+func runRecordPause(_ context.Context, c *Console, _ shell.Input) error {
 	if err := c.s.Recorder.Pause(); err != nil {
 		return err
 	}
-	c.say("recording paused at %s: events are followed, but not kept", units.Count(c.s.Recorded.Status().Recorded, "event"))
+	c.Say("recording paused at %s: events are followed, but not kept", units.Count(c.s.Recorded.Status().Recorded, "event"))
 	return nil
 }
 
-func runRecordResume(_ context.Context, c *Console, _ Input) error {
+func runRecordResume(_ context.Context, c *Console, _ shell.Input) error {
 	if err := c.s.Recorder.Resume(); err != nil {
 		return err
 	}
-	c.say("recording goes on")
+	c.Say("recording goes on")
 	return nil
 }
 
-func runRecordFilter(_ context.Context, c *Console, in Input) error {
+func runRecordFilter(_ context.Context, c *Console, in shell.Input) error {
 	text := strings.TrimSpace(in.Raw)
-	if word, rest := splitWord(text); word == "if" {
+	if word, rest := shell.SplitWord(text); word == "if" {
 		text = strings.TrimSpace(rest)
 	}
 	if text == "" {
@@ -110,11 +111,11 @@ func runRecordFilter(_ context.Context, c *Console, in Input) error {
 		}
 		switch {
 		case st.Paused:
-			c.say("no filter: all events are recorded when the pause ends")
+			c.Say("no filter: all events are recorded when the pause ends")
 		case st.Filter != "":
-			c.say("all events are recorded")
+			c.Say("all events are recorded")
 		default:
-			c.say("no filter: all events are recorded")
+			c.Say("no filter: all events are recorded")
 		}
 		return nil
 	}
@@ -129,7 +130,7 @@ func runRecordFilter(_ context.Context, c *Console, in Input) error {
 		return err
 	}
 	c.s.Conditions.Warn(condition)
-	c.say("recorded are events with %s, and the ends of their blocks", condition.String())
+	c.Say("recorded are events with %s, and the ends of their blocks", condition.String())
 	return nil
 }
 
@@ -190,9 +191,9 @@ func viewRecord(st recordings.RecordStatus) recordView {
 	return v
 }
 
-func runRecordStatus(_ context.Context, c *Console, in Input) error {
+func runRecordStatus(_ context.Context, c *Console, in shell.Input) error {
 	st := c.s.Recorded.Status()
-	c.show(in, viewRecord(st), func(o *screen.Output) { printRecord(c, o, st) })
+	c.Show(in, viewRecord(st), func(o *screen.Output) { printRecord(c, o, st) })
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"hdb/console/line"
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/internal/flags"
 	"hdb/query"
 	"hdb/report"
@@ -55,16 +56,16 @@ const (
 `
 )
 
-func reportCommands(c *Console) []*Command {
+func reportCommands(c *Console) []*shell.Command {
 	measures := strings.Join(report.Measures[:], "|")
-	return []*Command{
-		{Name: "stats", Group: GroupAllocs, Beside: RunsBeside, Synopsis: "[--from MOMENT] [--to MOMENT]", Args: []ArgKind{ArgWord}, Short: "count what was allocated: totals, sizes, functions, places", Repeat: RepeatNone, Run: c.does(runReport),
+	return []*shell.Command{
+		{Name: "stats", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Synopsis: "[--from MOMENT] [--to MOMENT]", Args: []shell.ArgKind{shell.ArgWord}, Short: "count what was allocated: totals, sizes, functions, places", Repeat: shell.RepeatNone, Run: c.does(runReport),
 			Long: "It counts up to the moment: what was allocated and how often, what was temporary (given back before another block was allocated), the peak, what is live, what is missing; a histogram of the sizes asked for; the calls of each of the allocator's functions; and the lines of source with most bytes and most blocks. With --from and --to only what was allocated between two moments counts, and what of that was live then; see `goto` for how moments are named.\n\nExamples:\n  stats\n  stats --from 10% --to peak"},
-		{Name: "summary", Group: GroupAllocs, Beside: RunsBeside, Synopsis: "[--from MOMENT] [--to MOMENT]", Args: []ArgKind{ArgWord}, Short: "tell on one screen what the program did with memory", Repeat: RepeatNone, Run: c.does(runReport),
+		{Name: "summary", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Synopsis: "[--from MOMENT] [--to MOMENT]", Args: []shell.ArgKind{shell.ArgWord}, Short: "tell on one screen what the program did with memory", Repeat: shell.RepeatNone, Run: c.does(runReport),
 			Long: "Its functions are those with the largest part of anything: of the peak, of what is live, of all bytes or of all blocks; what is live counts as a part of the peak. Resident memory is that of the whole process, with what hdb has in it: `vmmap -layers` tells how much that is at a stop. Below stands what makes the numbers less sure. With --from and --to only what was allocated between two moments counts.\n\nExample:\n  summary"},
-		{Name: "tree", Group: GroupAllocs, Beside: RunsBeside, Synopsis: "[--measure " + measures + "] [--threads] [--thread NAME|TID] [--from MOMENT] [--to MOMENT] [--depth N] [--min SHARE] [--inverted] [--full] [--interactive]", Short: "show the calls that led to allocations as a tree", Args: []ArgKind{ArgWord}, Repeat: RepeatNone, Run: c.does(runReport),
+		{Name: "tree", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Synopsis: "[--measure " + measures + "] [--threads] [--thread NAME|TID] [--from MOMENT] [--to MOMENT] [--depth N] [--min SHARE] [--inverted] [--full] [--interactive]", Short: "show the calls that led to allocations as a tree", Args: []shell.ArgKind{shell.ArgWord}, Repeat: shell.RepeatNone, Run: c.does(runReport),
 			Long: "Callers stand above the functions they call, the largest first, each with its part of the whole; with --inverted the functions that allocate stand above their callers. Unless --measure tells, live counts, and at the end of a recording that has less than a hundredth of its peak left, the peak. A function that allocates through one other only is in one row with it. Functions with less than SHARE, 1% unless told, are in one row together. The allocator's own functions, wrappers, the library's and what calls main are left out without --full. With --threads the threads stand above what they allocated; with --thread only what the threads of a name, or of a TID, allocated counts, with --from and --to only what was allocated between two moments.\n\nWith --interactive the tree has the whole terminal: Up and Down move, Right opens a function, Left closes it, Enter does either, / searches and n goes on, q ends.\n\nExamples:\n  tree\n  tree --measure peak --min 5%\n  tree --inverted --measure count --depth 3"},
-		{Name: "timeline", Group: GroupAllocs, Beside: RunsBeside, Synopsis: "[-o FILE.html [--force]]", Short: "draw the heap and the resident memory over time", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: c.does(runReport),
+		{Name: "timeline", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Synopsis: "[-o FILE.html [--force]]", Short: "draw the heap and the resident memory over time", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Run: c.does(runReport),
 			Long: "A column is as high as the heap was at most within its time. The letters below are marks. Resident memory is that of the whole process, with what hdb has in it: `vmmap -layers` tells how much that is at a stop. With -o it is a page for a browser, which shows the values below the pointer and needs no network.\n\nExamples:\n  timeline\n  timeline -o heap.html"},
 	}
 }
@@ -151,29 +152,29 @@ func (r *Report) treeFlag(name string) flags.Flag {
 // PrintReport writes a report of what the session recorded to w, which may be a
 // terminal, or to its file; that is told to errw.
 func PrintReport(w, errw io.Writer, s *session.Session, r *Report) error {
-	c := &Console{Shell: printing(Options{Out: w, JSON: r.JSON}), s: s}
+	c := &Console{Shell: shell.New(shell.Options{Out: w, JSON: r.JSON}, nil), s: s}
 	if r.File != "" && !r.JSON {
-		c.out.W = errw // nothing is data
+		c.Out.W = errw // nothing is data
 	}
-	if err := showRecorded(c, Input{Name: r.Verb}, r); err != nil {
+	if err := showRecorded(c, shell.Input{Name: r.Verb}, r); err != nil {
 		return err
 	}
-	return c.out.Err()
+	return c.Out.Err()
 }
 
-func runReport(ctx context.Context, c *Console, in Input) error {
+func runReport(ctx context.Context, c *Console, in shell.Input) error {
 	r, rest, err := ParseReport(in.Name, in.Args)
 	switch {
 	case err != nil:
 		return err
 	case len(rest) > 0:
 		return fmt.Errorf("%s: %q: a flag expected: see `help %s`", in.Name, rest[0], in.Name)
-	case r.JSON && !c.opt.JSON:
+	case r.JSON && !c.Opt.JSON:
 		return fmt.Errorf("%s: --json is a flag of hdb itself: hdb --json, or hdb %s --json CAPTURE", in.Name, in.Name)
 	}
 	r.File = line.ExpandHome(r.File)
 	if r.Keys {
-		if c.RunsBeside() { // which would wait for the keys
+		if c.Bg.Running() { // which would wait for the keys
 			return fmt.Errorf("%s --interactive: %w", in.Name, target.ErrNotStopped)
 		}
 		return browse(ctx, c, in, &r)
@@ -181,12 +182,12 @@ func runReport(ctx context.Context, c *Console, in Input) error {
 	return showRecorded(c, in, &r)
 }
 
-func showRecorded(c *Console, in Input, r *Report) error {
+func showRecorded(c *Console, in shell.Input, r *Report) error {
 	p, err := c.s.Queries.Profile(r.parts)
 	if err != nil {
 		return err
 	}
-	p.RawSizes = c.out.Sizes.Raw
+	p.RawSizes = c.Out.Sizes.Raw
 	if r.File != "" {
 		err := newFile(c.s, in.Name, r.File, r.Force, func(w io.Writer) error { return page.WriteTimeline(w, p) })
 		if err != nil {
@@ -197,7 +198,7 @@ func showRecorded(c *Console, in Input, r *Report) error {
 		}{r.File}, func(o *screen.Output) { o.Printf("wrote %s\n", r.File) })
 		return nil
 	}
-	by, note := r.measure.of(p, c.out.Sizes)
+	by, note := r.measure.of(p, c.Out.Sizes)
 	r.Tree.Measure = by
 	var data any
 	var text func(io.Writer, *report.Profile, report.Text) error
@@ -207,7 +208,7 @@ func showRecorded(c *Console, in Input, r *Report) error {
 	case "summary":
 		data, text = report.SummaryOf(p), report.WriteSummary
 	case "tree":
-		if c.opt.JSON {
+		if c.Opt.JSON {
 			data = treeView{r.Tree.Measure.String(), r.Tree.Inverted, report.ReasonTexts(p.Partial), p.Caveats.Lines(), report.NewTree(p, r.Tree).View()}
 		}
 		text = func(w io.Writer, p *report.Profile, t report.Text) error {
@@ -222,12 +223,12 @@ func showRecorded(c *Console, in Input, r *Report) error {
 		return errors.New(r.Verb + ": no such report")
 	}
 	var b strings.Builder
-	if !c.opt.JSON {
+	if !c.Opt.JSON {
 		if err := text(&b, p, reportText(c)); err != nil {
 			return err
 		}
 	}
-	c.show(in, data, func(o *screen.Output) { o.Text(b.String()) })
+	c.Show(in, data, func(o *screen.Output) { o.Text(b.String()) })
 	return nil
 }
 
@@ -242,16 +243,16 @@ type treeView struct {
 // reportText is how reports are put on the screen. What goes elsewhere is only cut
 // to a width that somebody asked for.
 func reportText(c *Console) report.Text {
-	t := report.Text{Unicode: screen.BlockElements(c.opt.Getenv), Path: screen.ShortPath}
-	names := c.out.Names
+	t := report.Text{Unicode: screen.BlockElements(c.Opt.Getenv), Path: screen.ShortPath}
+	names := c.Out.Names
 	t.Name = func(f *report.Frame) string { return names.Short(names.Function(f.Function, f.Linkage)) }
-	if f, ok := c.out.W.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		t.Width, _, _ = screen.TerminalSize(c.out)
-	} else if c.out.Fit { // behind a pager
-		t.Width = c.out.Width
+	if f, ok := c.Out.W.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		t.Width, _, _ = screen.TerminalSize(c.Out)
+	} else if c.Out.Fit { // behind a pager
+		t.Width = c.Out.Width
 	}
-	for _, width := range []string{c.opt.Getenv("COLUMNS"), c.set.value("width")} {
-		if n, err := strconv.Atoi(width); err == nil && n > 0 && (t.Width == 0 || width == c.set.value("width")) {
+	for _, width := range []string{c.Opt.Getenv("COLUMNS"), c.Set.Value("width")} {
+		if n, err := strconv.Atoi(width); err == nil && n > 0 && (t.Width == 0 || width == c.Set.Value("width")) {
 			t.Width = n
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/heap"
 	"hdb/internal/units"
 	"hdb/query"
@@ -33,13 +34,13 @@ type retainedRowView struct {
 }
 
 // topRetained shows what only the blocks of each row keep alive.
-func topRetained(ctx context.Context, c *Console, in Input, per query.Per, limit int) error {
+func topRetained(ctx context.Context, c *Console, in shell.Input, per query.Per, limit int) error {
 	if !slices.Contains(retainedPers, per) {
 		return fmt.Errorf("top: by retained per %s: per function, line, module, type or global expected", per)
 	}
 	a, err := c.s.Heap.TopRetained(ctx, per)
 	if ctx.Err() != nil {
-		return errInterrupted
+		return shell.ErrInterrupted
 	}
 	if err != nil {
 		return fmt.Errorf("top: by retained: %w", err)
@@ -52,8 +53,8 @@ func topRetained(ctx context.Context, c *Console, in Input, per query.Per, limit
 		s := r.Site
 		views = append(views, retainedRowView{s.Function, s.Linkage, s.File, s.Line, s.Module, r.Live.Bytes, r.Live.Blocks, r.Retained.Bytes, r.Retained.Blocks})
 		table = append(table, []screen.Span{
-			screen.Plain(c.out.Sizes.Short(r.Retained.Bytes)), screen.Plain(units.Grouped(uint64(r.Retained.Blocks))), screen.Plain(c.out.Sizes.Short(r.Live.Bytes)),
-			screen.Plain(units.Grouped(uint64(r.Live.Blocks))), screen.Func(siteName(c.out, per, s)), sitePlace(s, per),
+			screen.Plain(c.Out.Sizes.Short(r.Retained.Bytes)), screen.Plain(units.Grouped(uint64(r.Retained.Blocks))), screen.Plain(c.Out.Sizes.Short(r.Live.Bytes)),
+			screen.Plain(units.Grouped(uint64(r.Live.Blocks))), screen.Func(siteName(c.Out, per, s)), sitePlace(s, per),
 		})
 	}
 	c.answerOfHeap(in, &a.Doubts, c.s.Recorded.Gaps(), struct {

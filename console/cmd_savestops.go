@@ -35,7 +35,7 @@ func saveStops(c *Console, words []string) error {
 	if err != nil {
 		return fmt.Errorf("save breakpoints: %w", err)
 	}
-	c.say("saved %s to %s: `source` reads them back", units.Count(n, "stop"), path)
+	c.Say("saved %s to %s: `source` reads them back", units.Count(n, "stop"), path)
 	return nil
 }
 

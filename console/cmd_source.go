@@ -8,23 +8,24 @@ import (
 	"strings"
 
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/internal/units"
 	"hdb/names"
 	"hdb/query"
 )
 
-func sourceCommands(c *Console) []*Command {
-	return []*Command{
-		{Name: "search", Aliases: []string{"forward-search", "fo"}, Group: GroupData, Raw: true, Synopsis: "REGEXP", Short: "find the next line that matches, behind the last one listed", Repeat: RepeatSame, Needs: NeedProgram, Run: c.does(searcher(1)),
+func sourceCommands(c *Console) []*shell.Command {
+	return []*shell.Command{
+		{Name: "search", Aliases: []string{"forward-search", "fo"}, Group: shell.GroupData, Raw: true, Synopsis: "REGEXP", Short: "find the next line that matches, behind the last one listed", Repeat: shell.RepeatSame, Needs: shell.NeedProgram, Run: c.does(searcher(1)),
 			Long: "`list` then shows the lines around it.\n\nExample:\n  search malloc\\("},
-		{Name: "reverse-search", Aliases: []string{"rev"}, Group: GroupData, Raw: true, Synopsis: "REGEXP", Short: "find the line before the last one listed that matches", Repeat: RepeatSame, Needs: NeedProgram, Run: c.does(searcher(-1)),
+		{Name: "reverse-search", Aliases: []string{"rev"}, Group: shell.GroupData, Raw: true, Synopsis: "REGEXP", Short: "find the line before the last one listed that matches", Repeat: shell.RepeatSame, Needs: shell.NeedProgram, Run: c.does(searcher(-1)),
 			Long: "Example:\n  reverse-search ^static"},
 	}
 }
 
 // searcher finds a line from the one listed last on, forwards or backwards.
-func searcher(step int) func(context.Context, *Console, Input) error {
-	return func(_ context.Context, c *Console, in Input) error {
+func searcher(step int) func(context.Context, *Console, shell.Input) error {
+	return func(_ context.Context, c *Console, in shell.Input) error {
 		if in.Raw == "" {
 			return fmt.Errorf("%s: a regular expression must follow", in.Name)
 		}
@@ -69,14 +70,14 @@ func searcher(step int) func(context.Context, *Console, Input) error {
 	}
 }
 
-func showFound(c *Console, in Input, n int, text string) {
+func showFound(c *Console, in shell.Input, n int, text string) {
 	l := c.source.listing
 	w := screen.Window{File: l.file, Language: l.language, First: n, Lines: []string{text}, Current: l.current}
-	c.show(in, struct {
+	c.Show(in, struct {
 		File string `json:"file"`
 		Line int    `json:"line"`
 		Text string `json:"text"`
-	}{l.file, n, text}, func(o *screen.Output) { w.Print(o, c.set.count("tab-width")) })
+	}{l.file, n, text}, func(o *screen.Output) { w.Print(o, c.Set.Count("tab-width")) })
 }
 
 // costMargin puts what the lines of a window allocated before them.
@@ -93,7 +94,7 @@ func costMargin(sizes screen.Sizes, w *screen.Window, costs map[int]query.LineCo
 // costHead stands above the margin.
 var costHead = fmt.Sprintf("%10s %9s", "bytes", "calls")
 
-func infoSource(_ context.Context, c *Console, in Input) error {
+func infoSource(_ context.Context, c *Console, in shell.Input) error {
 	file, line, language, _ := c.source.here()
 	if file == "" {
 		return errors.New("no source file: the code has no line information")
@@ -124,7 +125,7 @@ func infoSource(_ context.Context, c *Console, in Input) error {
 			v.Language = unit.Language.String()
 		}
 	}
-	c.show(in, v, func(o *screen.Output) {
+	c.Show(in, v, func(o *screen.Output) {
 		o.Line(screen.File(fmt.Sprintf("%s:%d", v.File, v.Line)), screen.Plain(" "+v.Language))
 		switch {
 		case v.Error != "":
@@ -151,15 +152,15 @@ func infoSource(_ context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func infoTypes(_ context.Context, c *Console, in Input) error {
+func infoTypes(_ context.Context, c *Console, in shell.Input) error {
 	return showGlobals(c, in, "types", c.s.Names().Symbols.Types)
 }
 
-func infoVariables(_ context.Context, c *Console, in Input) error {
+func infoVariables(_ context.Context, c *Console, in shell.Input) error {
 	return showGlobals(c, in, "variables", c.s.Names().Symbols.Variables)
 }
 
-func showGlobals(c *Console, in Input, what string, find func(*regexp.Regexp) ([]names.GlobalInfo, error)) error {
+func showGlobals(c *Console, in shell.Input, what string, find func(*regexp.Regexp) ([]names.GlobalInfo, error)) error {
 	re, err := pattern(in.Raw)
 	if err != nil {
 		return err
@@ -196,7 +197,7 @@ func showGlobals(c *Console, in Input, what string, find func(*regexp.Regexp) ([
 		}
 		rows = append(rows, []screen.Span{first, place, screen.Type(g.Name)})
 	}
-	c.show(in, map[string]any{what: views}, func(o *screen.Output) {
+	c.Show(in, map[string]any{what: views}, func(o *screen.Output) {
 		if len(rows) == 0 {
 			o.Printf("none of the %s that are known matches\n", what)
 			return

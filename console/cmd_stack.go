@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/internal/units"
 	"hdb/names"
 	"hdb/session"
@@ -17,24 +18,24 @@ import (
 	"hdb/session/view"
 )
 
-func stackCommands(c *Console) []*Command {
-	return []*Command{
-		{Name: "bt", Aliases: []string{"backtrace", "where", "stack"}, Group: GroupStack, Args: []ArgKind{ArgEvent}, Synopsis: "[full] [N | -N]\n[full] #EVENT", Short: "show the stack", Needs: NeedData, Run: c.does(runBacktrace),
+func stackCommands(c *Console) []*shell.Command {
+	return []*shell.Command{
+		{Name: "bt", Aliases: []string{"backtrace", "where", "stack"}, Group: shell.GroupStack, Args: []shell.ArgKind{shell.ArgEvent}, Synopsis: "[full] [N | -N]\n[full] #EVENT", Short: "show the stack", Needs: shell.NeedData, Run: c.does(runBacktrace),
 			Long: "N shows the innermost N frames, -N the outermost. -full, or full, adds each frame's local variables, its address, how it was found and its linker's name. #EVENT shows the recorded stack of an event.\n\n" +
 				"[inlined] marks calls that the compiler merged into their caller, [tail call] functions that ended in a jump to the one above: they are not on the stack but deduced from the call sites of DWARF, and have no number. [guess] marks frames that were not found by call frame information; a module in brackets stands where there is no line information. (symtab), (minidebuginfo) and (dynsym) mark functions that only a symbol table names: the file's own, the compressed one of stripped programs, or the one of exported names.\n\n" +
 				"Functions that Go's compiler and runtime put between others (method values, go and defer statements, reflection) are left out as in Go's own tracebacks; -full and `set go-wrappers on` show them. A goroutine's stack ends with the go statement that made it.\n\n" +
 				"It ends at the program's main function, unless `set backtrace past-main on`.\n\nExamples:\n  bt\n  bt 5\n  bt -3\n  bt -full\n  bt #4711"},
-		{Name: "frame", Aliases: []string{"f"}, Group: GroupStack, Direct: true, Raw: true, Args: []ArgKind{ArgWord, ArgFunction}, Synopsis: "[N [COMMAND]]\nlevel N [COMMAND]\nfunction NAME\napply N|-N|all|level N... [-q] [-c|-s] COMMAND", Short: "show the selected frame, or select one", Needs: NeedData, Run: c.does(runFrame),
+		{Name: "frame", Aliases: []string{"f"}, Group: shell.GroupStack, Direct: true, Raw: true, Args: []shell.ArgKind{shell.ArgWord, shell.ArgFunction}, Synopsis: "[N [COMMAND]]\nlevel N [COMMAND]\nfunction NAME\napply N|-N|all|level N... [-q] [-c|-s] COMMAND", Short: "show the selected frame, or select one", Needs: shell.NeedData, Run: c.does(runFrame),
 			Long: "With a command, it runs in that frame and the selection stays. `function` selects the innermost frame of that function, inlined or not. `apply` runs the command in the N innermost frames, the N outermost, all, or those of the numbers given.\n\n" + applyFlags + "\n\nExamples:\n  frame 2\n  frame 2 list\n  frame function main\n  frame apply 3 info locals\n  frame apply all -s print size"},
-		{Name: "up", Group: GroupStack, Synopsis: "[N]", Short: "select the frame that called this one", Needs: NeedData, Run: c.does(mover(1)), Long: "Example:\n  up 2"},
-		{Name: "down", Aliases: []string{"dow"}, Group: GroupStack, Synopsis: "[N]", Short: "select the frame called by this one", Needs: NeedData, Run: c.does(mover(-1)), Long: "Example:\n  down"},
-		{Name: "thread", Aliases: []string{"t", "tr"}, Group: GroupStack, Direct: true, Raw: true, Synopsis: "[N]\nname [NAME]\nfind REGEXP\napply N...|all [-ascending] [-q] [-c|-s] COMMAND", Short: "show the selected thread, select one, or run a command in several", Args: []ArgKind{ArgThread}, Needs: NeedData, Run: c.does(runThread),
+		{Name: "up", Group: shell.GroupStack, Synopsis: "[N]", Short: "select the frame that called this one", Needs: shell.NeedData, Run: c.does(mover(1)), Long: "Example:\n  up 2"},
+		{Name: "down", Aliases: []string{"dow"}, Group: shell.GroupStack, Synopsis: "[N]", Short: "select the frame called by this one", Needs: shell.NeedData, Run: c.does(mover(-1)), Long: "Example:\n  down"},
+		{Name: "thread", Aliases: []string{"t", "tr"}, Group: shell.GroupStack, Direct: true, Raw: true, Synopsis: "[N]\nname [NAME]\nfind REGEXP\napply N...|all [-ascending] [-q] [-c|-s] COMMAND", Short: "show the selected thread, select one, or run a command in several", Args: []shell.ArgKind{shell.ArgThread}, Needs: shell.NeedData, Run: c.does(runThread),
 			Long: applyFlags + "\n\n`thread name` gives the selected thread a name here; the program does not see it. `thread find` lists the threads whose name or tid matches.\n\nExamples:\n  thread 3\n  thread name reader\n  thread find read\n  thread apply all bt\n  thread apply 1 4-6 bt 3"},
-		{Name: "faas", Group: GroupStack, Direct: true, Raw: true, Args: []ArgKind{ArgCommand}, Synopsis: "[-q] COMMAND", Short: "run a command in all frames where it works: frame apply all -s", Needs: NeedData, Repeat: RepeatNone, Run: c.does(short("frame apply all -s ")), Long: "Example:\n  faas print size"},
-		{Name: "taas", Group: GroupStack, Direct: true, Raw: true, Args: []ArgKind{ArgCommand}, Synopsis: "[-q] COMMAND", Short: "run a command in all threads where it works: thread apply all -s", Needs: NeedData, Repeat: RepeatNone, Run: c.does(short("thread apply all -s ")), Long: "Example:\n  taas print $rip"},
-		{Name: "tfaas", Group: GroupStack, Direct: true, Raw: true, Args: []ArgKind{ArgCommand}, Synopsis: "[-q] COMMAND", Short: "run a command in all frames of all threads where it works", Needs: NeedData, Repeat: RepeatNone, Run: c.does(short("thread apply all -s -- frame apply all -s ")), Long: "Example:\n  tfaas print size"},
-		{Name: "threads", Group: GroupStack, Short: "list the threads", Synopsis: "[N...]", Args: []ArgKind{ArgThread}, Needs: NeedData, Run: c.does(infoThreads), Long: "It is info threads.\n\nExample:\n  threads 2-4"},
-		{Name: "inferior", Aliases: []string{"inferiors"}, Group: GroupStack, Synopsis: "[PID]", Short: "list the processes of the session, or change to one that a fork left held", Needs: NeedLive, Repeat: RepeatNone, Run: c.does(runInferior),
+		{Name: "faas", Group: shell.GroupStack, Direct: true, Raw: true, Args: []shell.ArgKind{shell.ArgCommand}, Synopsis: "[-q] COMMAND", Short: "run a command in all frames where it works: frame apply all -s", Needs: shell.NeedData, Repeat: shell.RepeatNone, Run: c.does(short("frame apply all -s ")), Long: "Example:\n  faas print size"},
+		{Name: "taas", Group: shell.GroupStack, Direct: true, Raw: true, Args: []shell.ArgKind{shell.ArgCommand}, Synopsis: "[-q] COMMAND", Short: "run a command in all threads where it works: thread apply all -s", Needs: shell.NeedData, Repeat: shell.RepeatNone, Run: c.does(short("thread apply all -s ")), Long: "Example:\n  taas print $rip"},
+		{Name: "tfaas", Group: shell.GroupStack, Direct: true, Raw: true, Args: []shell.ArgKind{shell.ArgCommand}, Synopsis: "[-q] COMMAND", Short: "run a command in all frames of all threads where it works", Needs: shell.NeedData, Repeat: shell.RepeatNone, Run: c.does(short("thread apply all -s -- frame apply all -s ")), Long: "Example:\n  tfaas print size"},
+		{Name: "threads", Group: shell.GroupStack, Short: "list the threads", Synopsis: "[N...]", Args: []shell.ArgKind{shell.ArgThread}, Needs: shell.NeedData, Run: c.does(infoThreads), Long: "It is info threads.\n\nExample:\n  threads 2-4"},
+		{Name: "inferior", Aliases: []string{"inferiors"}, Group: shell.GroupStack, Synopsis: "[PID]", Short: "list the processes of the session, or change to one that a fork left held", Needs: shell.NeedLive, Repeat: shell.RepeatNone, Run: c.does(runInferior),
 			Long: "With `set detach-on-fork off` the side of a fork that is not followed waits.\n\nExample:\n  inferior 4712"},
 	}
 }
@@ -73,7 +74,7 @@ func parseBacktrace(args []string) (btArgs, error) {
 	return b, nil
 }
 
-func runBacktrace(_ context.Context, c *Console, in Input) error {
+func runBacktrace(_ context.Context, c *Console, in shell.Input) error {
 	b, err := parseBacktrace(in.Args)
 	if err != nil {
 		return err
@@ -98,13 +99,13 @@ func runBacktrace(_ context.Context, c *Console, in Input) error {
 		frames, unmerged = mergePython(c, frames)
 		selected = selectedIn(c, frames, selected)
 	}
-	if !b.full && !c.set.flag("go-wrappers") {
+	if !b.full && !c.Set.Flag("go-wrappers") {
 		frames = c.s.Selection.WithoutGoHelpers(frames, selected)
 	}
 	total := len(frames)
 	limit := b.n
 	if limit == 0 {
-		limit = c.set.count("backtrace limit")
+		limit = c.Set.Count("backtrace limit")
 	}
 	switch {
 	case limit > 0 && limit < len(frames):
@@ -127,7 +128,7 @@ func runBacktrace(_ context.Context, c *Console, in Input) error {
 		}
 		v.Frames[i].Args, v.Frames[i].Locals = args.view(f.Num), locals.view(f.Num)
 	}
-	c.show(in, v, func(o *screen.Output) {
+	c.Show(in, v, func(o *screen.Output) {
 		if b.full {
 			if at, in := c.s.Selection.InProbe(); in && !b.isEvent {
 				o.Line(screen.Guess(fmt.Sprintf("(the thread is at %v, in the code that hdb has put into the process, whose frames are left out)", at)))
@@ -160,7 +161,7 @@ func mergePython(c *Console, frames []names.Frame) (merged []names.Frame, why st
 
 // merging is how the functions of Python stand in stacks, by set python-frames.
 func (c *Console) merging() cpython.Merge {
-	switch c.set.value("python-frames") {
+	switch c.Set.Value("python-frames") {
 	case "merged":
 		return cpython.MergeHiding
 	case "both":
@@ -251,22 +252,22 @@ func fullPlace(f names.Frame) screen.Span {
 }
 
 // showFrame prints the selected frame with its source.
-func showFrame(c *Console, in Input, f names.Frame) {
+func showFrame(c *Console, in shell.Input, f names.Frame) {
 	args := argumentsOf(c, []names.Frame{f})
 	v := viewFrame(f)
 	v.Args = args.view(f.Num)
-	c.show(in, v, func(o *screen.Output) {
+	c.Show(in, v, func(o *screen.Output) {
 		printStack(o, []names.Frame{f}, args, -1)
-		c.source.show(o, f, c.set.count("stop-lines"))
+		c.source.show(o, f, c.Set.Count("stop-lines"))
 	})
 }
 
-func runFrame(ctx context.Context, c *Console, in Input) error {
+func runFrame(ctx context.Context, c *Console, in shell.Input) error {
 	old, err := c.s.Selection.Frame()
 	if err != nil {
 		return err
 	}
-	word, line := splitWord(in.Raw)
+	word, line := shell.SplitWord(in.Raw)
 	if word == "" {
 		if c.s.Python.Selected() {
 			if old, err = c.s.Python.Frame(); err != nil {
@@ -310,7 +311,7 @@ func chooseFrame(c *Console, word, line string) (choose func() (names.Frame, err
 		}
 		return func() (names.Frame, error) { return c.s.Selection.SelectFunction(line) }, "", nil
 	case strings.HasPrefix("level", word):
-		word, line = splitWord(line)
+		word, line = shell.SplitWord(line)
 	}
 	n, err := strconv.Atoi(word)
 	if err != nil {
@@ -319,8 +320,8 @@ func chooseFrame(c *Console, word, line string) (choose func() (names.Frame, err
 	return func() (names.Frame, error) { return c.s.Python.SelectFrame(n, c.merging()) }, line, nil
 }
 
-func mover(sign int) func(context.Context, *Console, Input) error {
-	return func(_ context.Context, c *Console, in Input) error {
+func mover(sign int) func(context.Context, *Console, shell.Input) error {
+	return func(_ context.Context, c *Console, in shell.Input) error {
 		n, err := times(in)
 		if err != nil {
 			return err
@@ -335,8 +336,8 @@ func mover(sign int) func(context.Context, *Console, Input) error {
 	}
 }
 
-func runThread(ctx context.Context, c *Console, in Input) error {
-	word, rest := splitWord(in.Raw)
+func runThread(ctx context.Context, c *Console, in shell.Input) error {
+	word, rest := shell.SplitWord(in.Raw)
 	if word != "" && strings.HasPrefix("apply", word) {
 		return threadApply(ctx, c, rest)
 	}
@@ -345,7 +346,7 @@ func runThread(ctx context.Context, c *Console, in Input) error {
 		if err != nil {
 			return err
 		}
-		c.show(in, viewThread(t), func(o *screen.Output) { o.Printf("thread %d (tid %d) %s\n", t.Num, t.TID, quoted(t.Name)) })
+		c.Show(in, viewThread(t), func(o *screen.Output) { o.Printf("thread %d (tid %d) %s\n", t.Num, t.TID, quoted(t.Name)) })
 		return nil
 	}
 	switch word {
@@ -375,16 +376,16 @@ func runThread(ctx context.Context, c *Console, in Input) error {
 	fv := viewFrame(f)
 	fv.Args = args.view(f.Num)
 	v.Frame = &fv
-	c.show(in, v, func(o *screen.Output) {
+	c.Show(in, v, func(o *screen.Output) {
 		o.Printf("thread %d (tid %d) %s\n", t.Num, t.TID, quoted(t.Name))
 		printStack(o, []names.Frame{f}, args, -1)
-		c.source.show(o, f, c.set.count("stop-lines"))
+		c.source.show(o, f, c.Set.Count("stop-lines"))
 	})
 	return nil
 }
 
 // findThreads is `thread find`: the threads whose name or tid matches a regular expression.
-func findThreads(c *Console, in Input, expr string) error {
+func findThreads(c *Console, in shell.Input, expr string) error {
 	if expr == "" {
 		return errors.New("thread find: a regular expression must follow")
 	}
@@ -403,7 +404,7 @@ func findThreads(c *Console, in Input, expr string) error {
 	for _, t := range rows {
 		views = append(views, viewThread(t))
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Threads []threadView `json:"threads"`
 	}{views}, func(o *screen.Output) {
 		for _, t := range rows {
@@ -424,7 +425,7 @@ func quoted(name string) string {
 	return strconv.Quote(name)
 }
 
-func runInferior(ctx context.Context, c *Console, in Input) error {
+func runInferior(ctx context.Context, c *Console, in shell.Input) error {
 	if len(in.Args) == 0 {
 		return infoInferiors(ctx, c, in)
 	}
@@ -435,7 +436,7 @@ func runInferior(ctx context.Context, c *Console, in Input) error {
 	return reported(c, in)(c.s.SwitchInferior(pid))
 }
 
-func infoInferiors(_ context.Context, c *Console, in Input) error {
+func infoInferiors(_ context.Context, c *Console, in shell.Input) error {
 	procs, err := c.s.Inferiors()
 	if err != nil {
 		return err
@@ -455,7 +456,7 @@ func infoInferiors(_ context.Context, c *Console, in Input) error {
 		}
 		rows = append(rows, []screen.Span{screen.Arrow(mark), screen.Head(strconv.Itoa(p.PID)), screen.File(p.Exe)})
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Processes []view `json:"processes"`
 	}{views}, func(o *screen.Output) {
 		o.Table([]screen.Column{{}, {Head: "process", Right: true}, {Head: "program"}}, rows)

@@ -11,6 +11,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/capture"
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/internal/units"
 	"hdb/names"
 	"hdb/query"
@@ -20,71 +21,71 @@ import (
 	"hdb/values"
 )
 
-func statusCommands(c *Console) []*Command {
-	none := RepeatNone
-	return []*Command{
-		{Name: "info", Aliases: []string{"i", "inf", "in"}, Group: GroupStatus, Synopsis: "WORD [ARGS...]", Short: "tell about the program and the session", Args: []ArgKind{ArgSub},
-			Sub: append([]*Command{
-				{Name: "breakpoints", Aliases: []string{"b", "bp"}, Beside: RunsBeside, Short: "list the stops", Synopsis: "[N]", Args: []ArgKind{ArgStop}, Run: c.does(infoBreakpoints), Repeat: none, Long: "Example:\n  info breakpoints"},
-				{Name: "watchpoints", Beside: RunsBeside, Short: "list the watchpoints", Synopsis: "[N]", Args: []ArgKind{ArgStop}, Run: c.does(infoWatchpoints), Repeat: none, Long: "Example:\n  info watchpoints"},
-				{Name: "threads", Aliases: []string{"t"}, Short: "list the threads", Synopsis: "[N...]", Args: []ArgKind{ArgThread}, Needs: NeedData, Run: c.does(infoThreads), Repeat: none, Long: "Those of these numbers, or all of them.\n\nExample:\n  info threads 2-4 7"},
-				{Name: "inferiors", Short: "list the processes of the session", Needs: NeedLive, Run: c.does(infoInferiors), Repeat: none},
-				{Name: "goroutines", Synopsis: goroutinesSynopsis, Short: "list the goroutines of a Go program, or group them", Needs: NeedMemory, Run: c.does(runGoroutines), Repeat: none,
+func statusCommands(c *Console) []*shell.Command {
+	none := shell.RepeatNone
+	return []*shell.Command{
+		{Name: "info", Aliases: []string{"i", "inf", "in"}, Group: shell.GroupStatus, Synopsis: "WORD [ARGS...]", Short: "tell about the program and the session", Args: []shell.ArgKind{shell.ArgSub},
+			Sub: append([]*shell.Command{
+				{Name: "breakpoints", Aliases: []string{"b", "bp"}, Beside: shell.RunsBeside, Short: "list the stops", Synopsis: "[N]", Args: []shell.ArgKind{shell.ArgStop}, Run: c.does(infoBreakpoints), Repeat: none, Long: "Example:\n  info breakpoints"},
+				{Name: "watchpoints", Beside: shell.RunsBeside, Short: "list the watchpoints", Synopsis: "[N]", Args: []shell.ArgKind{shell.ArgStop}, Run: c.does(infoWatchpoints), Repeat: none, Long: "Example:\n  info watchpoints"},
+				{Name: "threads", Aliases: []string{"t"}, Short: "list the threads", Synopsis: "[N...]", Args: []shell.ArgKind{shell.ArgThread}, Needs: shell.NeedData, Run: c.does(infoThreads), Repeat: none, Long: "Those of these numbers, or all of them.\n\nExample:\n  info threads 2-4 7"},
+				{Name: "inferiors", Short: "list the processes of the session", Needs: shell.NeedLive, Run: c.does(infoInferiors), Repeat: none},
+				{Name: "goroutines", Synopsis: goroutinesSynopsis, Short: "list the goroutines of a Go program, or group them", Needs: shell.NeedMemory, Run: c.does(runGoroutines), Repeat: none,
 					Long: "As `goroutines`.\n\nExample:\n  info goroutines"},
-				{Name: "frame", Aliases: []string{"f"}, Short: "tell all about the selected frame", Needs: NeedData, Run: c.does(infoFrame), Repeat: none},
-				{Name: "registers", Aliases: []string{"r", "reg"}, Short: "show the registers of the selected frame", Synopsis: "[NAME...]", Needs: NeedMemory, Run: c.does(infoRegisters), Repeat: none,
+				{Name: "frame", Aliases: []string{"f"}, Short: "tell all about the selected frame", Needs: shell.NeedData, Run: c.does(infoFrame), Repeat: none},
+				{Name: "registers", Aliases: []string{"r", "reg"}, Short: "show the registers of the selected frame", Synopsis: "[NAME...]", Needs: shell.NeedMemory, Run: c.does(infoRegisters), Repeat: none,
 					Long: "In a frame further out they are as that frame will see them; <not saved> ones cannot be known. xmmN, ymmN, stN and mxcsr are shown when they are named, float and vector name all of them.\n\nExamples:\n  info registers rip rsp\n  info registers xmm0\n  info registers float"},
-				{Name: "all-registers", Short: "show all registers of the selected frame", Synopsis: "[NAME...]", Needs: NeedMemory, Run: c.does(infoAllRegisters), Repeat: none,
+				{Name: "all-registers", Short: "show all registers of the selected frame", Synopsis: "[NAME...]", Needs: shell.NeedMemory, Run: c.does(infoAllRegisters), Repeat: none,
 					Long: "The general ones, segments and flags, those of floating point, and vectors; or those that are named.\n\nExample:\n  info all-registers"},
-				{Name: "auxv", Short: "show the auxiliary vector that the kernel gave the program", Needs: NeedMemory, Run: c.does(infoAuxv), Repeat: none},
-				{Name: "sharedlibrary", Aliases: []string{"shared", "dll", "modules", "libraries"}, Short: "list the files mapped into the program", Synopsis: "[REGEXP]", Needs: NeedData, Run: c.does(infoModules), Repeat: none, Long: "Example:\n  info sharedlibrary libc"},
-				{Name: "sources", Short: "list the source files of the debug information", Synopsis: "[-basename|-dirname] [--] [REGEXP]", Raw: true, Needs: NeedProgram, Run: c.does(infoSources), Repeat: none, Long: "Example:\n  info sources \\.cc$"},
-				{Name: "source", Short: "tell about the source file of the selected frame", Needs: NeedProgram, Run: c.does(infoSource), Repeat: none},
-				{Name: "functions", Aliases: []string{"fu", "func"}, Short: "list the functions whose name matches", Synopsis: "[REGEXP]", Raw: true, Needs: NeedProgram, Run: c.does(infoFunctions), Repeat: none,
+				{Name: "auxv", Short: "show the auxiliary vector that the kernel gave the program", Needs: shell.NeedMemory, Run: c.does(infoAuxv), Repeat: none},
+				{Name: "sharedlibrary", Aliases: []string{"shared", "dll", "modules", "libraries"}, Short: "list the files mapped into the program", Synopsis: "[REGEXP]", Needs: shell.NeedData, Run: c.does(infoModules), Repeat: none, Long: "Example:\n  info sharedlibrary libc"},
+				{Name: "sources", Short: "list the source files of the debug information", Synopsis: "[-basename|-dirname] [--] [REGEXP]", Raw: true, Needs: shell.NeedProgram, Run: c.does(infoSources), Repeat: none, Long: "Example:\n  info sources \\.cc$"},
+				{Name: "source", Short: "tell about the source file of the selected frame", Needs: shell.NeedProgram, Run: c.does(infoSource), Repeat: none},
+				{Name: "functions", Aliases: []string{"fu", "func"}, Short: "list the functions whose name matches", Synopsis: "[REGEXP]", Raw: true, Needs: shell.NeedProgram, Run: c.does(infoFunctions), Repeat: none,
 					Long: "Example:\n  info functions ^Index::"},
-				{Name: "types", Short: "list the types whose name matches", Synopsis: "[REGEXP]", Raw: true, Needs: NeedProgram, Run: c.does(infoTypes), Repeat: none,
+				{Name: "types", Short: "list the types whose name matches", Synopsis: "[REGEXP]", Raw: true, Needs: shell.NeedProgram, Run: c.does(infoTypes), Repeat: none,
 					Long: "Those outside of functions, as debug information has them.\n\nExample:\n  info types ^Index"},
-				{Name: "variables", Short: "list the global and static variables whose name matches", Synopsis: "[REGEXP]", Raw: true, Needs: NeedProgram, Run: c.does(infoVariables), Repeat: none,
+				{Name: "variables", Short: "list the global and static variables whose name matches", Synopsis: "[REGEXP]", Raw: true, Needs: shell.NeedProgram, Run: c.does(infoVariables), Repeat: none,
 					Long: "With the address of each, where it has one. The ones that only the linker knows stand last.\n\nExample:\n  info variables ^g_"},
-				{Name: "scope", Short: "list the variables that code at a location can name", Synopsis: "LOCATION", Raw: true, Args: []ArgKind{ArgLocation}, Needs: NeedProgram, Run: c.does(infoScope), Repeat: none,
+				{Name: "scope", Short: "list the variables that code at a location can name", Synopsis: "LOCATION", Raw: true, Args: []shell.ArgKind{shell.ArgLocation}, Needs: shell.NeedProgram, Run: c.does(infoScope), Repeat: none,
 					Long: "The parameters and local variables of the function and of the blocks around the place, innermost first. The program need not run.\n\nExample:\n  info scope index.cc:188"},
-				{Name: "line", Aliases: []string{"li"}, Short: "tell which code a source line has", Synopsis: "[LOCATION]", Raw: true, Args: []ArgKind{ArgLocation}, Needs: NeedProgram, Run: c.does(infoLine), Repeat: none, Long: "Of a function it is the code of the line that it begins with. Where a line has several ranges of code, the first is shown and the others follow behind `also at`.\n\nExamples:\n  info line index.cc:188\n  info line main"},
-				{Name: "symbols", Short: "tell where the names of each module come from, and what would bring more", Synopsis: "[ADDRESS]", Raw: true, Needs: NeedProgram, Run: c.does(infoSymbols), Repeat: none,
+				{Name: "line", Aliases: []string{"li"}, Short: "tell which code a source line has", Synopsis: "[LOCATION]", Raw: true, Args: []shell.ArgKind{shell.ArgLocation}, Needs: shell.NeedProgram, Run: c.does(infoLine), Repeat: none, Long: "Of a function it is the code of the line that it begins with. Where a line has several ranges of code, the first is shown and the others follow behind `also at`.\n\nExamples:\n  info line index.cc:188\n  info line main"},
+				{Name: "symbols", Short: "tell where the names of each module come from, and what would bring more", Synopsis: "[ADDRESS]", Raw: true, Needs: shell.NeedProgram, Run: c.does(infoSymbols), Repeat: none,
 					Long: "For each module the share of the recorded frames that are in it, what was found (DWARF, minidebuginfo, a symbol table, dynamic symbols, nothing), where debug files were looked for, and what to install or to set. `hdb doctor` prints the same. With an address it is info symbol.\n\nExample:\n  info symbols"},
-				{Name: "symbol", Aliases: []string{"sym", "sy", "symb", "symbo"}, Short: "name the symbol at an address", Synopsis: "ADDRESS", Raw: true, Needs: NeedProgram, Run: c.does(infoSymbol), Repeat: none, Long: "Example:\n  info symbol 0x55555555513a"},
-				{Name: "address", Short: "tell where a symbol is", Synopsis: "SYMBOL", Raw: true, Args: []ArgKind{ArgFunction}, Needs: NeedProgram, Run: c.does(infoAddress), Repeat: none, Long: "Example:\n  info address main"},
-				{Name: "signals", Aliases: []string{"handle"}, Short: "tell what happens at signals", Synopsis: "[SIGNAL]", Args: []ArgKind{ArgSignal}, Run: c.does(infoSignals), Repeat: none, Long: "Example:\n  info signals SIGUSR1"},
-				{Name: "skip", Beside: RunsBeside, Short: "list what step does not enter", Run: c.does(infoSkip), Repeat: none},
-				{Name: "proc", Short: "tell about the process", Synopsis: "[cmdline|cwd|exe|mappings|stat|status]", Args: []ArgKind{ArgWord}, Needs: NeedMemory, Run: c.does(infoProc), Repeat: none,
+				{Name: "symbol", Aliases: []string{"sym", "sy", "symb", "symbo"}, Short: "name the symbol at an address", Synopsis: "ADDRESS", Raw: true, Needs: shell.NeedProgram, Run: c.does(infoSymbol), Repeat: none, Long: "Example:\n  info symbol 0x55555555513a"},
+				{Name: "address", Short: "tell where a symbol is", Synopsis: "SYMBOL", Raw: true, Args: []shell.ArgKind{shell.ArgFunction}, Needs: shell.NeedProgram, Run: c.does(infoAddress), Repeat: none, Long: "Example:\n  info address main"},
+				{Name: "signals", Aliases: []string{"handle"}, Short: "tell what happens at signals", Synopsis: "[SIGNAL]", Args: []shell.ArgKind{shell.ArgSignal}, Run: c.does(infoSignals), Repeat: none, Long: "Example:\n  info signals SIGUSR1"},
+				{Name: "skip", Beside: shell.RunsBeside, Short: "list what step does not enter", Run: c.does(infoSkip), Repeat: none},
+				{Name: "proc", Short: "tell about the process", Synopsis: "[cmdline|cwd|exe|mappings|stat|status]", Args: []shell.ArgKind{shell.ArgWord}, Needs: shell.NeedMemory, Run: c.does(infoProc), Repeat: none,
 					Long: "A word asks for that part only, as the kernel tells it.\n\nExamples:\n  info proc mappings\n  info proc cwd"},
-				{Name: "mappings", Aliases: []string{"maps"}, Short: "list the process's memory", Needs: NeedMemory, Run: c.does(infoMappings), Repeat: none},
-				{Name: "program", Aliases: []string{"file", "files"}, Short: "tell about the program's file, and where its process stands", Needs: NeedProgram, Run: c.does(infoProgram), Repeat: none},
-				{Name: "allocs", Beside: RunsBeside, Short: "sum up the allocation events", Run: c.does(runRecordStatus), Repeat: none},
-				{Name: "stops", Beside: RunsBeside, Short: "list where this session or capture stopped", Run: c.does(infoStops), Repeat: none},
-				{Name: "log", Beside: RunsBeside, Short: "show what was typed and printed in this session, or while the capture was made", Synopsis: "[N]", Args: []ArgKind{ArgWord}, Run: c.does(infoLog), Repeat: none,
+				{Name: "mappings", Aliases: []string{"maps"}, Short: "list the process's memory", Needs: shell.NeedMemory, Run: c.does(infoMappings), Repeat: none},
+				{Name: "program", Aliases: []string{"file", "files"}, Short: "tell about the program's file, and where its process stands", Needs: shell.NeedProgram, Run: c.does(infoProgram), Repeat: none},
+				{Name: "allocs", Beside: shell.RunsBeside, Short: "sum up the allocation events", Run: c.does(runRecordStatus), Repeat: none},
+				{Name: "stops", Beside: shell.RunsBeside, Short: "list where this session or capture stopped", Run: c.does(infoStops), Repeat: none},
+				{Name: "log", Beside: shell.RunsBeside, Short: "show what was typed and printed in this session, or while the capture was made", Synopsis: "[N]", Args: []shell.ArgKind{shell.ArgWord}, Run: c.does(infoLog), Repeat: none,
 					Long: "With N the last N lines. Each stands behind the last event recorded before, and its time. `save` keeps the log in the capture, except for what is older than its last 32,768 lines or MiB. A typed line that begins with a blank is left out; `set log off` keeps none and forgets what there is; `hdb capture anonymize` leaves it out.\n\nExample:\n  info log 20"},
-				{Name: "debuginfod", Beside: RunsBeside, Short: "tell which servers are asked for debug files and sources, and what came", Run: c.does(infoDebuginfod), Repeat: none,
+				{Name: "debuginfod", Beside: shell.RunsBeside, Short: "tell which servers are asked for debug files and sources, and what came", Run: c.does(infoDebuginfod), Repeat: none,
 					Long: "Servers and limits are those of the environment variables DEBUGINFOD_*, files are kept where debuginfod-find keeps them. `set debuginfod on` asks the servers, `set debuginfod off` also ends downloads.\n\nExample:\n  info debuginfod"},
-				{Name: "capture", Beside: RunsBeside, Short: "tell where a capture comes from", Run: c.does(infoCapture), Repeat: none},
+				{Name: "capture", Beside: shell.RunsBeside, Short: "tell where a capture comes from", Run: c.does(infoCapture), Repeat: none},
 			}, append(valueInfos(c), macroInfos(c)...)...)},
-		{Name: "breakpoints", Aliases: []string{"bp"}, Beside: RunsBeside, Group: GroupStatus, Short: "list the stops", Synopsis: "[N]", Args: []ArgKind{ArgStop}, Run: c.does(infoBreakpoints), Repeat: none, Long: "Example:\n  breakpoints 2"},
-		{Name: "libraries", Group: GroupStatus, Short: "list the files mapped into the program", Synopsis: "[REGEXP]", Needs: NeedData, Run: c.does(infoModules), Repeat: none, Long: "Example:\n  libraries libc"},
-		{Name: "sources", Group: GroupStatus, Short: "list the source files of the debug information", Synopsis: "[-basename|-dirname] [--] [REGEXP]", Raw: true, Needs: NeedProgram, Run: c.does(infoSources), Repeat: none, Long: "Example:\n  sources \\.cc$"},
-		{Name: "funcs", Group: GroupStatus, Short: "list the functions whose name matches", Synopsis: "[REGEXP]", Raw: true, Needs: NeedProgram, Run: c.does(infoFunctions), Repeat: none, Long: "Example:\n  funcs ^Index::"},
-		{Name: "regs", Group: GroupStatus, Short: "show the registers of the selected frame", Synopsis: "[NAME...]", Needs: NeedMemory, Run: c.does(infoRegisters), Repeat: none, Long: "Example:\n  regs rip rsp"},
+		{Name: "breakpoints", Aliases: []string{"bp"}, Beside: shell.RunsBeside, Group: shell.GroupStatus, Short: "list the stops", Synopsis: "[N]", Args: []shell.ArgKind{shell.ArgStop}, Run: c.does(infoBreakpoints), Repeat: none, Long: "Example:\n  breakpoints 2"},
+		{Name: "libraries", Group: shell.GroupStatus, Short: "list the files mapped into the program", Synopsis: "[REGEXP]", Needs: shell.NeedData, Run: c.does(infoModules), Repeat: none, Long: "Example:\n  libraries libc"},
+		{Name: "sources", Group: shell.GroupStatus, Short: "list the source files of the debug information", Synopsis: "[-basename|-dirname] [--] [REGEXP]", Raw: true, Needs: shell.NeedProgram, Run: c.does(infoSources), Repeat: none, Long: "Example:\n  sources \\.cc$"},
+		{Name: "funcs", Group: shell.GroupStatus, Short: "list the functions whose name matches", Synopsis: "[REGEXP]", Raw: true, Needs: shell.NeedProgram, Run: c.does(infoFunctions), Repeat: none, Long: "Example:\n  funcs ^Index::"},
+		{Name: "regs", Group: shell.GroupStatus, Short: "show the registers of the selected frame", Synopsis: "[NAME...]", Needs: shell.NeedMemory, Run: c.does(infoRegisters), Repeat: none, Long: "Example:\n  regs rip rsp"},
 	}
 }
 
-func infoBreakpoints(_ context.Context, c *Console, in Input) error {
+func infoBreakpoints(_ context.Context, c *Console, in shell.Input) error {
 	return listStops(c, in, "no breakpoints: see `help break`", func(*breakpoints.Stop) bool { return true })
 }
 
-func infoWatchpoints(_ context.Context, c *Console, in Input) error {
+func infoWatchpoints(_ context.Context, c *Console, in shell.Input) error {
 	return listStops(c, in, "no watchpoints: see `help watch`", func(st *breakpoints.Stop) bool { return st.Kind == breakpoints.StopWatch })
 }
 
 // listStops lists the stops that are wanted; none says that there is none.
-func listStops(c *Console, in Input, none string, wanted func(*breakpoints.Stop) bool) error {
+func listStops(c *Console, in shell.Input, none string, wanted func(*breakpoints.Stop) bool) error {
 	ids, err := stopIDs(c.s, in, in.Args)
 	if err != nil {
 		return err
@@ -107,7 +108,7 @@ func listStops(c *Console, in Input, none string, wanted func(*breakpoints.Stop)
 		}
 		views = append(views, v)
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Stops []stopView `json:"stops"`
 	}{views}, func(o *screen.Output) {
 		if len(ids) == 0 {
@@ -123,7 +124,7 @@ func listStops(c *Console, in Input, none string, wanted func(*breakpoints.Stop)
 	return nil
 }
 
-func infoThreads(_ context.Context, c *Console, in Input) error {
+func infoThreads(_ context.Context, c *Console, in shell.Input) error {
 	threads, err := c.s.Selection.Threads()
 	if err != nil {
 		return err
@@ -157,13 +158,13 @@ func infoThreads(_ context.Context, c *Console, in Input) error {
 		case t.Err != nil:
 			row = append(row, screen.Warning(t.Err.Error()), screen.Span{})
 		case t.Frame.Code.Addr() != 0:
-			row = append(row, frameName(c.out, t.Frame)[0], framePlace(t.Frame))
+			row = append(row, frameName(c.Out, t.Frame)[0], framePlace(t.Frame))
 		default:
 			row = append(row, screen.Span{}, screen.Span{})
 		}
 		rows = append(rows, row)
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Threads []threadView `json:"threads"`
 	}{views}, func(o *screen.Output) {
 		columns := []screen.Column{{}, {Head: "thread", Right: true}, {Head: "tid", Right: true}, {Head: "name"}, {Head: "function"}, {}}
@@ -189,13 +190,13 @@ func goroutineColumn(id uint64) screen.Span {
 	return screen.Plain(fmt.Sprint(id))
 }
 
-func infoFrame(_ context.Context, c *Console, in Input) error {
+func infoFrame(_ context.Context, c *Console, in shell.Input) error {
 	f, err := c.s.Selection.Frame()
 	if err != nil {
 		return err
 	}
 	passed := c.s.Selection.Passed()
-	c.show(in, struct {
+	c.Show(in, struct {
 		frameView
 		Passed string `json:"passed_over,omitempty"`
 	}{viewFrame(f), passedWords[passed]}, func(o *screen.Output) {
@@ -226,11 +227,11 @@ var passedText = map[query.Passed]string{
 	query.PassedLibrary:   "a library's by its name, source or module: blocks belong to a frame further out; `show library-frames` has the expression, `set library-frames` another",
 }
 
-func infoRegisters(_ context.Context, c *Console, in Input) error {
+func infoRegisters(_ context.Context, c *Console, in shell.Input) error {
 	return showRegisters(c, in, false)
 }
 
-func infoAllRegisters(_ context.Context, c *Console, in Input) error {
+func infoAllRegisters(_ context.Context, c *Console, in shell.Input) error {
 	if len(in.Args) > 0 {
 		return showRegisters(c, in, false)
 	}
@@ -240,7 +241,7 @@ func infoAllRegisters(_ context.Context, c *Console, in Input) error {
 
 // showRegisters shows the registers that are named; with general, or if none is, all
 // those that are no vectors.
-func showRegisters(c *Console, in Input, general bool) error {
+func showRegisters(c *Console, in shell.Input, general bool) error {
 	regs, err := c.s.Selection.Registers()
 	if err != nil {
 		return err
@@ -284,7 +285,7 @@ func showRegisters(c *Console, in Input, general bool) error {
 	if len(rows) == 0 {
 		return fmt.Errorf("no register %q", strings.Join(in.Args, " "))
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Registers map[string]*string `json:"registers"`
 	}{views}, func(o *screen.Output) { o.Table([]screen.Column{{}, {}, {}}, rows) })
 	return nil
@@ -342,7 +343,7 @@ func registerText(s *session.Session, r view.Register) string {
 	return fmt.Sprint(int64(r.Value))
 }
 
-func infoModules(_ context.Context, c *Console, in Input) error {
+func infoModules(_ context.Context, c *Console, in shell.Input) error {
 	mods := c.s.Names().ModuleInfos()
 	re, err := pattern(in.Arg(0))
 	if err != nil {
@@ -373,7 +374,7 @@ func infoModules(_ context.Context, c *Console, in Input) error {
 		views = append(views, v)
 		rows = append(rows, []screen.Span{screen.Addr(v.Low), screen.Addr(v.High), debug, screen.File(m.Name)})
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Modules []view `json:"modules"`
 	}{views}, func(o *screen.Output) {
 		o.Table([]screen.Column{{Head: "from"}, {Head: "to"}, {Head: "names from"}, {Head: "file"}}, rows)
@@ -390,7 +391,7 @@ func pattern(s string) (*regexp.Regexp, error) {
 	return re, nil
 }
 
-func infoSignals(_ context.Context, c *Console, in Input) error {
+func infoSignals(_ context.Context, c *Console, in shell.Input) error {
 	type view struct {
 		Name  string `json:"signal"`
 		Stop  bool   `json:"stop"`
@@ -410,7 +411,7 @@ func infoSignals(_ context.Context, c *Console, in Input) error {
 	if len(views) == 0 {
 		return fmt.Errorf("no signal %q", in.Arg(0))
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Signals []view `json:"signals"`
 	}{views}, func(o *screen.Output) {
 		o.Table([]screen.Column{{Head: "signal"}, {Head: "stop"}, {Head: "print"}, {Head: "pass to program"}}, rows)
@@ -453,13 +454,13 @@ func viewCapture(s *session.Session, i capture.Info) captureView {
 		t.Events, t.Allocs, t.Frees, t.Failed, t.Bytes, t.Last.Nanoseconds(), report.ReasonTexts(careful.Partial), careful.Lost, report.DamageText(careful.Damage)}
 }
 
-func infoCapture(_ context.Context, c *Console, in Input) error {
+func infoCapture(_ context.Context, c *Console, in shell.Input) error {
 	info, err := c.s.Recorded.Info()
 	if err != nil {
 		return err
 	}
 	v := viewCapture(c.s, info)
-	c.show(in, v, func(o *screen.Output) {
+	c.Show(in, v, func(o *screen.Output) {
 		process := fmt.Sprintf("%d on %s, %s", v.PID, orUnknown(v.Host), v.Arch)
 		if v.Kernel != "" {
 			process += ", kernel " + v.Kernel
@@ -469,7 +470,7 @@ func infoCapture(_ context.Context, c *Console, in Input) error {
 			{screen.Head("process"), screen.Plain(process)},
 			{screen.Head("started"), screen.Plain(v.Start)},
 			{screen.Head("recorded by"), screen.Plain(v.Created)},
-			{screen.Head("events"), screen.Plain(fmt.Sprintf("%s; blocks and mappings: %s of %s, %s given back, %s failed", units.Grouped(v.Events), units.Grouped(v.Allocs), c.out.Sizes.Long(v.Bytes), units.Grouped(v.Frees), units.Grouped(v.Failed)))},
+			{screen.Head("events"), screen.Plain(fmt.Sprintf("%s; blocks and mappings: %s of %s, %s given back, %s failed", units.Grouped(v.Events), units.Grouped(v.Allocs), c.Out.Sizes.Long(v.Bytes), units.Grouped(v.Frees), units.Grouped(v.Failed)))},
 			{screen.Head("until"), screen.Plain(screen.ShortTime(info.Totals.Last))},
 		}
 		if len(v.Partial) > 0 {
@@ -486,7 +487,7 @@ func infoCapture(_ context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func infoStops(_ context.Context, c *Console, in Input) error {
+func infoStops(_ context.Context, c *Console, in shell.Input) error {
 	type view struct {
 		Num   int    `json:"stop"`
 		Text  string `json:"text"`
@@ -500,10 +501,10 @@ func infoStops(_ context.Context, c *Console, in Input) error {
 		views = append(views, view{i + 1, r.Text, r.Seq, r.Event, r.Time.Nanoseconds()})
 		rows = append(rows, []screen.Span{screen.Head(fmt.Sprint(i + 1)), screen.Plain(screen.ShortTime(r.Time)), screen.Plain(withSizes(c, r.Text))})
 	}
-	if len(rows) == 0 && !c.opt.JSON {
+	if len(rows) == 0 && !c.Opt.JSON {
 		return errors.New("no stop yet")
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Stops []view `json:"stops"`
 	}{views}, func(o *screen.Output) {
 		o.Table([]screen.Column{{Head: "stop", Right: true}, {Head: "time", Right: true}, {Head: "why"}}, rows)

@@ -10,6 +10,7 @@ import (
 
 	"hdb/breakpoints"
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/inferior"
 	"hdb/internal/spelling"
 	"hdb/internal/units"
@@ -17,9 +18,9 @@ import (
 	"hdb/session/view"
 )
 
-func stopCommands(c *Console) []*Command {
-	return []*Command{
-		{Name: "break", Aliases: []string{"b", "br"}, Group: GroupStops, Raw: true, Args: []ArgKind{ArgLocation}, Repeat: RepeatNone, Run: c.does(breaker(false, false)),
+func stopCommands(c *Console) []*shell.Command {
+	return []*shell.Command{
+		{Name: "break", Aliases: []string{"b", "br"}, Group: shell.GroupStops, Raw: true, Args: []shell.ArgKind{shell.ArgLocation}, Repeat: shell.RepeatNone, Run: c.does(breaker(false, false)),
 			Synopsis: "[LOCATION] [thread N] [if CONDITION]\nalloc|free|FUNCTION [#N] [if CONDITION]\nat FILE.hdb#N\nwhen STATE [&& STATE]...", Short: "stop at a place in the code, or at allocations",
 			Long: "LOCATION is a function, FILE:LINE, LINE, +N, -N, *ADDRESS or /REGEXP/; without one it is where the program stands. A place that no library has yet stays pending, and an ADDRESS inside an instruction, which a trap would change, is refused where that is sure.\n\n" +
 				"`alloc` is every call that hands out memory, `free` every one that takes it back; malloc, calloc, realloc ... and `operator new` name one function. #N is the N-th event, which `alloc #N` stops at even if it takes memory back. `alloc` and `free` are about the heap: mmap, mremap, munmap, brk and sbrk are recorded, counted and shown by allocs too, but stop only a `break mmap` and the like. `at FILE.hdb#N` is the event of a capture in this run: the same allocator function with the same stack, wherever the code lies now, for as many times as it was there; set it before the program runs.\n" +
@@ -27,38 +28,38 @@ func stopCommands(c *Console) []*Command {
 				"A condition compares size, addr, old, thread, nth, live, blocks, align, count and goroutine, and asks func(\"f\"), module(\"lib\"), caller(\"f\"), kind, domain, type(\"T\") in Go programs; with && || ! and sizes like 64k or 1MiB: see `help conditions`.\n\n" +
 				"`when` stops where something becomes true of the heap: live > 2GiB, blocks > 20k, growth(10s) > 50MiB, live(func(\"f\")) and blocks(func(\"f\")) of blocks made so, age > 30s of some live block; joined by &&. What else stands beside them, thread == 2 or size > 1k, is asked of the event, or with age of the block. Where only allocations can make it true, live > 2GiB && thread == 2, the program stops at the event itself the first time, and as a rule later; else it stops soon behind, and the event is shown with its stack. It stops again when the condition has become false and then true. All events are followed meanwhile. `leaked(f)` stops when a call of f ends, and blocks that the thread has made in it are live: leaked(f) > 1k, and size > 100 beside it, say which. See docs/heap.md.\n\n" +
 				"Examples:\n  break main\n  break when growth(10s) > 50MiB\n  break when age > 30s && func(\"load\") && size > 1k\n  break when leaked(handle_request)\n  break parse.c:120 if func(\"load\")\n  break alloc if size >= 1MiB && thread == 3\n  break free if addr == 0x55555578a2c0\n  break alloc #4711\n  break realloc\n  break pyalloc if size >= 1k && domain == obj\n  break at yesterday.hdb#4711"},
-		{Name: "tbreak", Aliases: []string{"tb"}, Group: GroupStops, Raw: true, Args: []ArgKind{ArgLocation}, Repeat: RepeatNone, Run: c.does(breaker(true, false)),
+		{Name: "tbreak", Aliases: []string{"tb"}, Group: shell.GroupStops, Raw: true, Args: []shell.ArgKind{shell.ArgLocation}, Repeat: shell.RepeatNone, Run: c.does(breaker(true, false)),
 			Synopsis: "LOCATION [if CONDITION]\nalloc|free|FUNCTION [#N] [if CONDITION]", Short: "break that is deleted by its first hit", Long: "Example:\n  tbreak alloc if size > 1GiB"},
-		{Name: "hbreak", Group: GroupStops, Raw: true, Args: []ArgKind{ArgLocation}, Repeat: RepeatNone, Run: c.does(breaker(false, true)), Synopsis: "LOCATION [thread N] [if CONDITION]", Short: "stop at a place in the code by a debug register",
+		{Name: "hbreak", Group: shell.GroupStops, Raw: true, Args: []shell.ArgKind{shell.ArgLocation}, Repeat: shell.RepeatNone, Run: c.does(breaker(false, true)), Synopsis: "LOCATION [thread N] [if CONDITION]", Short: "stop at a place in the code by a debug register",
 			Long: "The code stays as it is: for programs that read or change their own. Each place takes one of the four registers that watchpoints use, too. Where none is free, or the machine has none that stop threads (`hdb doctor`), a trap in the code takes its place, and a line says so.\n\nExample:\n  hbreak parse.c:120 if size > 4k"},
-		{Name: "thbreak", Group: GroupStops, Raw: true, Args: []ArgKind{ArgLocation}, Repeat: RepeatNone, Run: c.does(breaker(true, true)), Synopsis: "LOCATION [thread N] [if CONDITION]", Short: "hbreak that is deleted by its first hit", Long: "Example:\n  thbreak main"},
-		{Name: "rbreak", Group: GroupStops, Raw: true, Synopsis: "REGEXP", Short: "break at every function whose name matches", Repeat: RepeatNone, Run: c.does(runRbreak), Needs: NeedRunnable,
+		{Name: "thbreak", Group: shell.GroupStops, Raw: true, Args: []shell.ArgKind{shell.ArgLocation}, Repeat: shell.RepeatNone, Run: c.does(breaker(true, true)), Synopsis: "LOCATION [thread N] [if CONDITION]", Short: "hbreak that is deleted by its first hit", Long: "Example:\n  thbreak main"},
+		{Name: "rbreak", Group: shell.GroupStops, Raw: true, Synopsis: "REGEXP", Short: "break at every function whose name matches", Repeat: shell.RepeatNone, Run: c.does(runRbreak), Needs: shell.NeedRunnable,
 			Long: "Example:\n  rbreak ^Index::"},
-		{Name: "watch", Aliases: []string{"w"}, Group: GroupStops, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[-rw] [-l] EXPRESSION [SIZE] [if CONDITION]\n[-rw] *ADDRESS [SIZE] [if CONDITION]", Short: "stop when memory is written", Needs: NeedLive, Repeat: RepeatNone, Run: c.does(watcher(inferior.Write)),
+		{Name: "watch", Aliases: []string{"w"}, Group: shell.GroupStops, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "[-rw] [-l] EXPRESSION [SIZE] [if CONDITION]\n[-rw] *ADDRESS [SIZE] [if CONDITION]", Short: "stop when memory is written", Needs: shell.NeedLive, Repeat: shell.RepeatNone, Run: c.does(watcher(inferior.Write)),
 			Long: "EXPRESSION is a variable or a part of one, also a struct or an array; SIZE is in bytes, without it that of the variable. What is watched is the memory that EXPRESSION has now. Of a local variable, the program stops when its function has returned, and the watchpoint is disabled; with -l or -location it stays. -rw stops at reads too. In Go programs EXPRESSION is a package variable or an address: `watch main.counter`. Where CONDITION does not hold after the write, the program goes on.\n\n" +
 				"The processor watches, by 4 debug registers of 1, 2, 4 or 8 aligned bytes each. More than those that are free cover is watched by single steps, and so is all memory where the machine has no debug registers that stop threads (`hdb doctor`) or `set can-use-hw-watchpoints 0` says so: the threads take turns, one instruction at a time, and the memory is compared after each, which takes some 20 µs an instruction; on a terminal, a line every 10 s tells how many instructions have run. Reads are seen by the operands of instructions, but for those that gather vectors; what a system call writes is seen when it returns, what others write to shared memory at the next instruction.\n\nExamples:\n  watch list->used if list->used > 100\n  watch *list\n  watch *0x55555578a2c0 4\n  watch *0x55555578a2c0 64"},
-		{Name: "rwatch", Group: GroupStops, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "*ADDRESS [SIZE] [if CONDITION]", Short: "stop when memory is read or written", Needs: NeedLive, Repeat: RepeatNone, Run: c.does(watcher(inferior.Read)),
+		{Name: "rwatch", Group: shell.GroupStops, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "*ADDRESS [SIZE] [if CONDITION]", Short: "stop when memory is read or written", Needs: shell.NeedLive, Repeat: shell.RepeatNone, Run: c.does(watcher(inferior.Read)),
 			Long: "x86 cannot watch for reads alone. It is done by debug registers, or by single steps where too few are free: see `help watch`. System calls, and elements that vector instructions gather or scatter, are not seen by single steps.\n\nExample:\n  rwatch *0x55555578a2c0"},
-		{Name: "awatch", Group: GroupStops, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "*ADDRESS [SIZE] [if CONDITION]", Short: "stop when memory is read or written", Needs: NeedLive, Repeat: RepeatNone, Run: c.does(watcher(inferior.ReadWrite)), Long: "Example:\n  awatch *0x55555578a2c0 4"},
-		{Name: "delete", Aliases: []string{"d", "del"}, Group: GroupStops, Synopsis: "[breakpoints] [N | N-M]...", Short: "delete stops, or all of them", Args: []ArgKind{ArgStop}, Repeat: RepeatNone, Run: c.does(runDelete),
+		{Name: "awatch", Group: shell.GroupStops, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "*ADDRESS [SIZE] [if CONDITION]", Short: "stop when memory is read or written", Needs: shell.NeedLive, Repeat: shell.RepeatNone, Run: c.does(watcher(inferior.ReadWrite)), Long: "Example:\n  awatch *0x55555578a2c0 4"},
+		{Name: "delete", Aliases: []string{"d", "del"}, Group: shell.GroupStops, Synopsis: "[breakpoints] [N | N-M]...", Short: "delete stops, or all of them", Args: []shell.ArgKind{shell.ArgStop}, Repeat: shell.RepeatNone, Run: c.does(runDelete),
 			Long: "Examples:\n  delete 2\n  delete 3-5"},
-		{Name: "clear", Group: GroupStops, Raw: true, Synopsis: "[LOCATION]", Short: "delete the stops at a location", Args: []ArgKind{ArgLocation}, Repeat: RepeatNone, Run: c.does(runClear), Long: "Example:\n  clear parse.c:120"},
-		{Name: "clearall", Group: GroupStops, Short: "delete all stops", Repeat: RepeatNone, Run: c.does(runDelete)},
-		{Name: "enable", Aliases: []string{"en"}, Group: GroupStops, Synopsis: "[N | N-M]...\nonce|delete [N | N-M]...\ncount COUNT [N | N-M]...", Short: "make stops act again", Args: []ArgKind{ArgStop}, Repeat: RepeatNone, Run: c.does(runEnable),
+		{Name: "clear", Group: shell.GroupStops, Raw: true, Synopsis: "[LOCATION]", Short: "delete the stops at a location", Args: []shell.ArgKind{shell.ArgLocation}, Repeat: shell.RepeatNone, Run: c.does(runClear), Long: "Example:\n  clear parse.c:120"},
+		{Name: "clearall", Group: shell.GroupStops, Short: "delete all stops", Repeat: shell.RepeatNone, Run: c.does(runDelete)},
+		{Name: "enable", Aliases: []string{"en"}, Group: shell.GroupStops, Synopsis: "[N | N-M]...\nonce|delete [N | N-M]...\ncount COUNT [N | N-M]...", Short: "make stops act again", Args: []shell.ArgKind{shell.ArgStop}, Repeat: shell.RepeatNone, Run: c.does(runEnable),
 			Long: "With `once` the next hit disables the stop again, with `delete` it deletes it, with `count` the COUNT-th hit disables it.\n\nExamples:\n  enable 2\n  enable delete 3"},
-		{Name: "disable", Aliases: []string{"dis"}, Group: GroupStops, Synopsis: "[N | N-M]...", Short: "keep stops from acting", Args: []ArgKind{ArgStop}, Repeat: RepeatNone, Run: c.does(runDisable), Long: "Examples:\n  disable\n  disable 2-4"},
-		{Name: "toggle", Group: GroupStops, Synopsis: "N...", Short: "enable a disabled stop, disable an enabled one", Args: []ArgKind{ArgStop}, Repeat: RepeatNone, Run: c.does(runToggle), Long: "Example:\n  toggle 2"},
-		{Name: "catch", Group: GroupStops, Raw: true, Synopsis: "throw|catch [REGEXP] [if CONDITION]\nrethrow|panic [if CONDITION]\nsyscall [NAME | NUMBER]... [if CONDITION]\nload|unload [REGEXP] [if CONDITION]\nfork|vfork|exec [if CONDITION]\nsignal [SIGNAL... | all] [if CONDITION]", Short: "stop at exceptions, system calls, libraries, signals, or when the program forks or executes another", Args: []ArgKind{ArgWord}, Repeat: RepeatNone, Run: c.does(catcher(false)),
+		{Name: "disable", Aliases: []string{"dis"}, Group: shell.GroupStops, Synopsis: "[N | N-M]...", Short: "keep stops from acting", Args: []shell.ArgKind{shell.ArgStop}, Repeat: shell.RepeatNone, Run: c.does(runDisable), Long: "Examples:\n  disable\n  disable 2-4"},
+		{Name: "toggle", Group: shell.GroupStops, Synopsis: "N...", Short: "enable a disabled stop, disable an enabled one", Args: []shell.ArgKind{shell.ArgStop}, Repeat: shell.RepeatNone, Run: c.does(runToggle), Long: "Example:\n  toggle 2"},
+		{Name: "catch", Group: shell.GroupStops, Raw: true, Synopsis: "throw|catch [REGEXP] [if CONDITION]\nrethrow|panic [if CONDITION]\nsyscall [NAME | NUMBER]... [if CONDITION]\nload|unload [REGEXP] [if CONDITION]\nfork|vfork|exec [if CONDITION]\nsignal [SIGNAL... | all] [if CONDITION]", Short: "stop at exceptions, system calls, libraries, signals, or when the program forks or executes another", Args: []shell.ArgKind{shell.ArgWord}, Repeat: shell.RepeatNone, Run: c.does(catcher(false)),
 			Long: "throw, rethrow and catch are what the runtime of C++ does with an exception, panic is Rust's: a numbered stop, which says the type that is thrown, and selects the user's frame. REGEXP is about the name of that type: other exceptions do not stop.\n\n`catch syscall` stops before a system call is made, all threads' and all calls without a name, and when it has returned; each call of the program then costs two stops, a caught one four. `catch load` stops when a library has been loaded, `unload` when one is gone: REGEXP is about its path.\n\n`catch fork` stops when the program has forked, `catch vfork` at a vfork, as posix_spawn and system make it, and `catch exec` when it has executed another program, before the first instruction of that. `catch signal` stops at signals that arrive, whatever `handle` says; without a SIGNAL at all but SIGINT and SIGTRAP, which debuggers use, with `all` at those too. A signal that is caught passes silently where CONDITION does not hold. Whether it reaches the program is up to handle.\n\nExamples:\n  catch throw\n  catch throw runtime_error\n  catch syscall openat close\n  catch load libssl\n  catch exec\n  catch signal SIGUSR1 if round > 3"},
-		{Name: "tcatch", Group: GroupStops, Raw: true, Synopsis: "EVENT [if CONDITION]", Short: "catch that is deleted by its first hit", Args: []ArgKind{ArgWord}, Repeat: RepeatNone, Run: c.does(catcher(true)), Long: "EVENT is what catch takes.\n\nExample:\n  tcatch signal SIGUSR1"},
-		{Name: "uncatch", Group: GroupStops, Synopsis: "fork|vfork|exec\nsignal [SIGNAL... | all]", Short: "delete the stops that catch has set at forks, execs or signals", Args: []ArgKind{ArgWord}, Repeat: RepeatNone, Run: c.does(runUncatch), Long: "`delete N` deletes one of them by its number.\n\nExamples:\n  uncatch exec\n  uncatch signal SIGUSR1"},
-		{Name: "condition", Aliases: []string{"cond"}, Group: GroupStops, Raw: true, Synopsis: "N [CONDITION]", Short: "give a stop another condition, or none", Args: []ArgKind{ArgStop, ArgCondition}, Repeat: RepeatNone, Run: c.does(runCondition),
+		{Name: "tcatch", Group: shell.GroupStops, Raw: true, Synopsis: "EVENT [if CONDITION]", Short: "catch that is deleted by its first hit", Args: []shell.ArgKind{shell.ArgWord}, Repeat: shell.RepeatNone, Run: c.does(catcher(true)), Long: "EVENT is what catch takes.\n\nExample:\n  tcatch signal SIGUSR1"},
+		{Name: "uncatch", Group: shell.GroupStops, Synopsis: "fork|vfork|exec\nsignal [SIGNAL... | all]", Short: "delete the stops that catch has set at forks, execs or signals", Args: []shell.ArgKind{shell.ArgWord}, Repeat: shell.RepeatNone, Run: c.does(runUncatch), Long: "`delete N` deletes one of them by its number.\n\nExamples:\n  uncatch exec\n  uncatch signal SIGUSR1"},
+		{Name: "condition", Aliases: []string{"cond"}, Group: shell.GroupStops, Raw: true, Synopsis: "N [CONDITION]", Short: "give a stop another condition, or none", Args: []shell.ArgKind{shell.ArgStop, shell.ArgCondition}, Repeat: shell.RepeatNone, Run: c.does(runCondition),
 			Long: "Example:\n  condition 1 size > 64k && live > 1GiB"},
-		{Name: "ignore", Group: GroupStops, Synopsis: "N COUNT", Short: "pass a stop so many times", Args: []ArgKind{ArgStop}, Repeat: RepeatNone, Run: c.does(runIgnore), Long: "COUNT is 99, or 20k for 20,000.\n\nExamples:\n  ignore 1 99\n  ignore 1 20k"},
-		{Name: "commands", Group: GroupStops, Synopsis: "[N]", Short: "run commands at each hit of a stop: the lines up to `end`", Args: []ArgKind{ArgStop}, Repeat: RepeatNone, Run: c.does(runCommands),
+		{Name: "ignore", Group: shell.GroupStops, Synopsis: "N COUNT", Short: "pass a stop so many times", Args: []shell.ArgKind{shell.ArgStop}, Repeat: shell.RepeatNone, Run: c.does(runIgnore), Long: "COUNT is 99, or 20k for 20,000.\n\nExamples:\n  ignore 1 99\n  ignore 1 20k"},
+		{Name: "commands", Group: shell.GroupStops, Synopsis: "[N]", Short: "run commands at each hit of a stop: the lines up to `end`", Args: []shell.ArgKind{shell.ArgStop}, Repeat: shell.RepeatNone, Run: c.does(runCommands),
 			Long: "Without N it is the last stop that was made. `silent` as the first line keeps the report of the stop from being printed. An empty list takes the commands away. An error ends the list, and the script that led to the stop; the program stays where it is.\n\nExample:\n  commands 1\n    silent\n    bt 3\n    continue\n  end"},
-		{Name: "on", Group: GroupStops, Raw: true, Synopsis: "N COMMAND", Short: "run one more command at each hit of a stop", Args: []ArgKind{ArgStop, ArgCommand}, Repeat: RepeatNone, Run: c.does(runOn), Long: "Example:\n  on 1 bt 3"},
-		{Name: "handle", Group: GroupStops, Synopsis: "SIGNAL [stop|nostop] [pass|nopass] [print|noprint]", Short: "say what happens at a signal", Args: []ArgKind{ArgSignal, ArgWord}, Repeat: RepeatNone, Run: c.does(runHandle),
+		{Name: "on", Group: shell.GroupStops, Raw: true, Synopsis: "N COMMAND", Short: "run one more command at each hit of a stop", Args: []shell.ArgKind{shell.ArgStop, shell.ArgCommand}, Repeat: shell.RepeatNone, Run: c.does(runOn), Long: "Example:\n  on 1 bt 3"},
+		{Name: "handle", Group: shell.GroupStops, Synopsis: "SIGNAL [stop|nostop] [pass|nopass] [print|noprint]", Short: "say what happens at a signal", Args: []shell.ArgKind{shell.ArgSignal, shell.ArgWord}, Repeat: shell.RepeatNone, Run: c.does(runHandle),
 			Long: "Example:\n  handle SIGUSR1 nostop noprint pass"},
 	}
 }
@@ -176,14 +177,14 @@ func placeText(p breakpoints.Place) string {
 	return view.PlaceText(p)
 }
 
-func tellStop(c *Console, in Input, st *breakpoints.Stop) {
+func tellStop(c *Console, in shell.Input, st *breakpoints.Stop) {
 	v := viewStop(st)
 	v.Cost = c.s.Stops.Cost(st)
 	hint := ""
 	if v.Why = c.s.Python.WhyNoPlace(st); v.Why != "" {
 		hint = "; " + v.Why
 	}
-	c.show(in, v, func(o *screen.Output) {
+	c.Show(in, v, func(o *screen.Output) {
 		o.Printf("%s %d: %s%s\n", st.Word(), st.ID, what(st), hint)
 		if v.Cost != "" {
 			o.Line(screen.Guess("(" + v.Cost + ")"))
@@ -191,8 +192,8 @@ func tellStop(c *Console, in Input, st *breakpoints.Stop) {
 	})
 }
 
-func breaker(temporary, hardware bool) func(context.Context, *Console, Input) error {
-	return func(_ context.Context, c *Console, in Input) error {
+func breaker(temporary, hardware bool) func(context.Context, *Console, shell.Input) error {
+	return func(_ context.Context, c *Console, in shell.Input) error {
 		set := c.s.Stops.Break
 		if hardware {
 			set = c.s.Stops.HardwareBreak
@@ -212,7 +213,7 @@ func breaker(temporary, hardware bool) func(context.Context, *Console, Input) er
 			}
 		}
 		v.Cost = c.s.Stops.Cost(st)
-		c.show(in, v, func(o *screen.Output) {
+		c.Show(in, v, func(o *screen.Output) {
 			o.Printf("%s %d: %s%s\n", st.Word(), st.ID, what(st), hint)
 			if v.Cost != "" {
 				o.Line(screen.Guess("(" + v.Cost + ")"))
@@ -241,7 +242,7 @@ func meant(s *session.Session, st *breakpoints.Stop) string {
 	return s.Locations.Meant(st.Function, words...)
 }
 
-func runRbreak(_ context.Context, c *Console, in Input) error {
+func runRbreak(_ context.Context, c *Console, in shell.Input) error {
 	if in.Raw == "" {
 		return errors.New("rbreak: a regular expression must follow")
 	}
@@ -262,7 +263,7 @@ func stopNumber(s *session.Session, text string) (int, error) {
 }
 
 // stopIDs reads numbers and ranges; none is all stops.
-func stopIDs(s *session.Session, in Input, args []string) ([]int, error) {
+func stopIDs(s *session.Session, in shell.Input, args []string) ([]int, error) {
 	var ids []int
 	for _, a := range args {
 		from, to, err := numberRange(a, func(text string) (int, error) { return stopNumber(s, text) })
@@ -287,7 +288,7 @@ func stopIDs(s *session.Session, in Input, args []string) ([]int, error) {
 	return ids, nil
 }
 
-func runDelete(_ context.Context, c *Console, in Input) error {
+func runDelete(_ context.Context, c *Console, in shell.Input) error {
 	if len(in.Args) > 0 && in.Args[0] == "breakpoints" { // gdb's long form
 		in.Args = in.Args[1:]
 	}
@@ -300,7 +301,7 @@ func runDelete(_ context.Context, c *Console, in Input) error {
 		if len(ids) == 1 {
 			which = fmt.Sprintf("stop %d", ids[0])
 		}
-		if !c.confirm("Delete %s?", which) {
+		if !c.Confirm("Delete %s?", which) {
 			return nil
 		}
 	}
@@ -312,12 +313,12 @@ func runDelete(_ context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func runClear(_ context.Context, c *Console, in Input) error {
+func runClear(_ context.Context, c *Console, in shell.Input) error {
 	ids, err := c.s.Stops.Clear(in.Raw)
 	if err != nil {
 		return err
 	}
-	c.say("deleted %s", joinInts(ids))
+	c.Say("deleted %s", joinInts(ids))
 	return nil
 }
 
@@ -329,7 +330,7 @@ func joinInts(ids []int) string {
 	return strings.Join(parts, ", ")
 }
 
-func runEnable(_ context.Context, c *Console, in Input) error {
+func runEnable(_ context.Context, c *Console, in shell.Input) error {
 	args, change, err := enableMode(in.Args)
 	if err != nil {
 		return err
@@ -375,7 +376,7 @@ func enableMode(args []string) (rest []string, change func(*breakpoints.Stop), e
 	return args, change, nil
 }
 
-func runDisable(_ context.Context, c *Console, in Input) error {
+func runDisable(_ context.Context, c *Console, in shell.Input) error {
 	ids, err := stopIDs(c.s, in, in.Args)
 	if err != nil {
 		return err
@@ -388,7 +389,7 @@ func runDisable(_ context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func runToggle(_ context.Context, c *Console, in Input) error {
+func runToggle(_ context.Context, c *Console, in shell.Input) error {
 	if len(in.Args) == 0 {
 		return errors.New("toggle: the number of a stop must follow")
 	}
@@ -409,9 +410,9 @@ func runToggle(_ context.Context, c *Console, in Input) error {
 }
 
 // catcher sets a stop at an event; temporary: it is deleted by its first hit.
-func catcher(temporary bool) func(context.Context, *Console, Input) error {
-	return func(_ context.Context, c *Console, in Input) error {
-		event, rest := splitWord(in.Raw)
+func catcher(temporary bool) func(context.Context, *Console, shell.Input) error {
+	return func(_ context.Context, c *Console, in shell.Input) error {
+		event, rest := shell.SplitWord(in.Raw)
 		if event == "" {
 			return fmt.Errorf("%s: throw, rethrow, catch, panic, syscall, load, unload, signal, fork, vfork or exec must follow", in.Name)
 		}
@@ -448,7 +449,7 @@ func catchEvent(s *session.Catches, event, rest string) (*breakpoints.Stop, erro
 	return s.Exception(event, before, condition)
 }
 
-func runUncatch(_ context.Context, c *Console, in Input) error {
+func runUncatch(_ context.Context, c *Console, in shell.Input) error {
 	if len(in.Args) == 0 {
 		return errors.New("uncatch: fork, vfork, exec or signal must follow")
 	}
@@ -459,8 +460,8 @@ func runUncatch(_ context.Context, c *Console, in Input) error {
 }
 
 // oneStop reads the number that a line begins with.
-func oneStop(s *session.Session, in Input) (*breakpoints.Stop, string, error) {
-	word, rest := splitWord(in.Raw)
+func oneStop(s *session.Session, in shell.Input) (*breakpoints.Stop, string, error) {
+	word, rest := shell.SplitWord(in.Raw)
 	id, err := stopNumber(s, word)
 	if err != nil {
 		return nil, "", fmt.Errorf("%s: %q: the number of a stop expected: see info breakpoints", in.Name, word)
@@ -469,7 +470,7 @@ func oneStop(s *session.Session, in Input) (*breakpoints.Stop, string, error) {
 	return st, rest, err
 }
 
-func runCondition(_ context.Context, c *Console, in Input) error {
+func runCondition(_ context.Context, c *Console, in shell.Input) error {
 	in.Raw = strings.TrimPrefix(in.Raw, "-clear ")
 	st, rest, err := oneStop(c.s, in)
 	if err != nil {
@@ -479,12 +480,12 @@ func runCondition(_ context.Context, c *Console, in Input) error {
 		return err
 	}
 	if st.Cond == nil && st.Asks == "" && st.When == nil {
-		c.say("%s %d has no condition now", st.Word(), st.ID)
+		c.Say("%s %d has no condition now", st.Word(), st.ID)
 	}
 	return nil
 }
 
-func runIgnore(_ context.Context, c *Console, in Input) error {
+func runIgnore(_ context.Context, c *Console, in shell.Input) error {
 	in.Raw = strings.Join(in.Args, " ")
 	st, rest, err := oneStop(c.s, in)
 	if err != nil {
@@ -496,14 +497,14 @@ func runIgnore(_ context.Context, c *Console, in Input) error {
 	}
 	st.Ignore = n
 	if n == 0 {
-		c.say("%s %d stops at its next hit", st.Word(), st.ID)
+		c.Say("%s %d stops at its next hit", st.Word(), st.ID)
 		return nil
 	}
-	c.say("%s %d: %s will be passed", st.Word(), st.ID, units.Count(n, "hit"))
+	c.Say("%s %d: %s will be passed", st.Word(), st.ID, units.Count(n, "hit"))
 	return nil
 }
 
-func runCommands(_ context.Context, c *Console, in Input) error {
+func runCommands(_ context.Context, c *Console, in shell.Input) error {
 	var st *breakpoints.Stop
 	var err error
 	if all := c.s.Stops.All(); len(in.Args) == 0 && len(all) > 0 {
@@ -524,7 +525,7 @@ func runCommands(_ context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func runOn(_ context.Context, c *Console, in Input) error {
+func runOn(_ context.Context, c *Console, in shell.Input) error {
 	st, rest, err := oneStop(c.s, in)
 	if err != nil {
 		return err
@@ -536,7 +537,7 @@ func runOn(_ context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func runHandle(ctx context.Context, c *Console, in Input) error {
+func runHandle(ctx context.Context, c *Console, in shell.Input) error {
 	if len(in.Args) < 2 {
 		return errors.New("handle: SIGNAL and what to do must follow: stop nostop pass nopass print noprint")
 	}
@@ -556,7 +557,7 @@ func runHandle(ctx context.Context, c *Console, in Input) error {
 		if err := c.s.Catches.HandleSignal(name, p); err != nil {
 			return err
 		}
-		return infoSignals(ctx, c, Input{Name: "handle", Args: []string{name}})
+		return infoSignals(ctx, c, shell.Input{Name: "handle", Args: []string{name}})
 	}
 	if near := spelling.Nearest(name, all); near != "" {
 		return fmt.Errorf("handle: no signal %q: did you mean %s?", in.Args[0], near)

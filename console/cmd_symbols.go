@@ -7,26 +7,27 @@ import (
 
 	"hdb/console/line"
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/internal/units"
 )
 
-func symbolCommands(c *Console) []*Command {
-	return []*Command{
-		{Name: "symbols", Group: GroupFiles, Synopsis: "embed [FILE] [--force]\nrefresh", Short: "look for names again, or keep them in a capture", Args: []ArgKind{ArgSub}, Repeat: RepeatNone,
+func symbolCommands(c *Console) []*shell.Command {
+	return []*shell.Command{
+		{Name: "symbols", Group: shell.GroupFiles, Synopsis: "embed [FILE] [--force]\nrefresh", Short: "look for names again, or keep them in a capture", Args: []shell.ArgKind{shell.ArgSub}, Repeat: shell.RepeatNone,
 			Long: "Names are found late, from a module's build ID and the address in its file: a capture that has none, because hdb was killed, has them where the program's files are. A file with another build ID is not used.\n\n" +
 				"Example:\n  symbols refresh",
-			Sub: []*Command{
-				{Name: "embed", Synopsis: "[FILE] [--force]", Short: "write the opened capture anew, with all names and source lines that are known", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: c.does(runSymbolsEmbed),
+			Sub: []*shell.Command{
+				{Name: "embed", Synopsis: "[FILE] [--force]", Short: "write the opened capture anew, with all names and source lines that are known", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Run: c.does(runSymbolsEmbed),
 					Long: "Functions, inlined calls, lines, where each name comes from, and the source lines around them: the capture then opens where neither the program nor its source is. Without FILE it replaces the one that was opened; another that exists already is only replaced with --force. `save` does this for a process.\n\n" +
 						"Example:\n  symbols embed everywhere.hdb"},
-				{Name: "refresh", Short: "look for debug files and sources again", Needs: NeedProgram, Repeat: RepeatNone, Run: c.does(runSymbolsRefresh),
+				{Name: "refresh", Short: "look for debug files and sources again", Needs: shell.NeedProgram, Repeat: shell.RepeatNone, Run: c.does(runSymbolsRefresh),
 					Long: "After a debug file was installed, or `set debug-file-directory` or `set sysroot` changed. In a capture what is found goes before what it kept, unless that tells more.\n\n" +
 						"Example:\n  set debug-file-directory /usr/lib/debug:/home/me/debug\n  symbols refresh"},
 			}},
 	}
 }
 
-func runSymbolsEmbed(_ context.Context, c *Console, in Input) error {
+func runSymbolsEmbed(_ context.Context, c *Console, in shell.Input) error {
 	files, force, err := parseSave("symbols embed", in.Args)
 	if err != nil {
 		return err
@@ -47,7 +48,7 @@ func runSymbolsEmbed(_ context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func runSymbolsRefresh(_ context.Context, c *Console, in Input) error {
+func runSymbolsRefresh(_ context.Context, c *Console, in shell.Input) error {
 	changes, err := c.s.Symbols.Refresh()
 	if err != nil {
 		return err
@@ -70,7 +71,7 @@ func runSymbolsRefresh(_ context.Context, c *Console, in Input) error {
 		}
 		views = append(views, v)
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Modules  []view         `json:"modules"`
 		OnTheWay []downloadView `json:"on_the_way,omitempty"`
 	}{views, coming}, func(o *screen.Output) {

@@ -10,39 +10,40 @@ import (
 
 	"hdb/capture"
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/internal/cond"
 	"hdb/query"
 	"hdb/session"
 )
 
-func travelCommands(c *Console) []*Command {
+func travelCommands(c *Console) []*shell.Command {
 	const moments = "A moment is an event #N, a share N% of the events, a time since the start like 1.5s, peak, start, end, stop N of info stops, or the name of a mark."
-	return []*Command{
-		{Name: "next-alloc", Aliases: []string{"na"}, Group: GroupRunning, Resumes: true, Synopsis: "[N] [if CONDITION]", Raw: true, Args: []ArgKind{ArgCondition},
-			Short: "go on to the next allocation, or the N-th from here", Needs: NeedRecord, Run: c.does(nextEvent(query.Forward, false, (*session.Execution).NextAlloc)),
+	return []*shell.Command{
+		{Name: "next-alloc", Aliases: []string{"na"}, Group: shell.GroupRunning, Resumes: true, Synopsis: "[N] [if CONDITION]", Raw: true, Args: []shell.ArgKind{shell.ArgCondition},
+			Short: "go on to the next allocation, or the N-th from here", Needs: shell.NeedRecord, Run: c.does(nextEvent(query.Forward, false, (*session.Execution).NextAlloc)),
 			Long: "Breakpoints on the way stop too, but not in a capture.\n\nExamples:\n  next-alloc\n  na 10\n  na if size >= 64k && thread == 2"},
-		{Name: "next-free", Aliases: []string{"nf"}, Group: GroupRunning, Resumes: true, Synopsis: "[N] [if CONDITION]", Raw: true, Args: []ArgKind{ArgCondition},
-			Short: "go on to the next block that is given back, just before it is", Needs: NeedRecord, Run: c.does(nextEvent(query.Forward, true, (*session.Execution).NextFree)),
+		{Name: "next-free", Aliases: []string{"nf"}, Group: shell.GroupRunning, Resumes: true, Synopsis: "[N] [if CONDITION]", Raw: true, Args: []shell.ArgKind{shell.ArgCondition},
+			Short: "go on to the next block that is given back, just before it is", Needs: shell.NeedRecord, Run: c.does(nextEvent(query.Forward, true, (*session.Execution).NextFree)),
 			Long: "In a capture, to the event of that.\n\nExample:\n  next-free if addr == 0x7ffff4c00010"},
-		{Name: "prev-alloc", Aliases: []string{"pa"}, Group: GroupRunning, Synopsis: "[N] [if CONDITION]", Raw: true, Args: []ArgKind{ArgCondition},
-			Short: "go back to the allocation before, as it was recorded", Needs: NeedPast, Run: c.does(nextEvent(query.Back, false, nil)),
+		{Name: "prev-alloc", Aliases: []string{"pa"}, Group: shell.GroupRunning, Synopsis: "[N] [if CONDITION]", Raw: true, Args: []shell.ArgKind{shell.ArgCondition},
+			Short: "go back to the allocation before, as it was recorded", Needs: shell.NeedPast, Run: c.does(nextEvent(query.Back, false, nil)),
 			Long: "Examples:\n  prev-alloc\n  pa 10 if size >= 64k"},
-		{Name: "prev-free", Aliases: []string{"pf"}, Group: GroupRunning, Synopsis: "[N] [if CONDITION]", Raw: true, Args: []ArgKind{ArgCondition},
-			Short: "go back to the block given back before, as it was recorded", Needs: NeedPast, Run: c.does(nextEvent(query.Back, true, nil)),
+		{Name: "prev-free", Aliases: []string{"pf"}, Group: shell.GroupRunning, Synopsis: "[N] [if CONDITION]", Raw: true, Args: []shell.ArgKind{shell.ArgCondition},
+			Short: "go back to the block given back before, as it was recorded", Needs: shell.NeedPast, Run: c.does(nextEvent(query.Back, true, nil)),
 			Long: "Example:\n  prev-free if addr == 0x7ffff4c00010"},
-		{Name: "reverse-continue", Aliases: []string{"rc"}, Group: GroupRunning, Synopsis: "[N]", Short: "go back to the event before that an allocation stop wants, as it was recorded", Needs: NeedPast, Run: c.does(replayer(query.Back)),
+		{Name: "reverse-continue", Aliases: []string{"rc"}, Group: shell.GroupRunning, Synopsis: "[N]", Short: "go back to the event before that an allocation stop wants, as it was recorded", Needs: shell.NeedPast, Run: c.does(replayer(query.Back)),
 			Long: "With N, to the N-th of them. Hits are counted backwards, too. Without such an event it ends at the first of the recording.\n\nExample:\n  break alloc if size >= 1MiB\n  reverse-continue"},
-		{Name: "goto", Group: GroupAllocs, Synopsis: "MOMENT", Raw: true, Short: "go to a moment of what was recorded", Args: []ArgKind{ArgMoment}, Needs: NeedPast, Repeat: RepeatNone, Run: c.does(runGoto),
+		{Name: "goto", Group: shell.GroupAllocs, Synopsis: "MOMENT", Raw: true, Short: "go to a moment of what was recorded", Args: []shell.ArgKind{shell.ArgMoment}, Needs: shell.NeedPast, Repeat: shell.RepeatNone, Run: c.does(runGoto),
 			Long: "bt, frame and list then show the event's stack; allocs, live, top and the reports tell what was so after it. `goto end` brings back the whole recording.\n\nOf a process that is recorded it is the view that moves, the process stands: what needs its memory or registers, and what lets it run, asks for `goto now` first, which leads back; continue, next-alloc and next-free go on in the recording, and at its end are back.\n\n" + moments + "\n\nExamples:\n  goto #4711\n  goto 81%\n  goto peak\n  goto now\n  goto stop 3"},
-		{Name: "mark", Group: GroupAllocs, Beside: RunsBeside, Synopsis: "[NAME]", Raw: true, Short: "name this moment of the recording, or list the named ones", Repeat: RepeatNone, Run: c.does(runMark),
+		{Name: "mark", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Synopsis: "[NAME]", Raw: true, Short: "name this moment of the recording, or list the named ones", Repeat: shell.RepeatNone, Run: c.does(runMark),
 			Long: "goto and diff find it by the name, here and in the capture. A name is given once; one with blanks may stand in quotes.\n\nExamples:\n  mark warm\n  mark"},
 	}
 }
 
 // nextEvent moves to an allocation or a free: the program, if there is a verb for
 // that, or the capture.
-func nextEvent(d query.Direction, frees bool, live func(*session.Execution, int, *cond.Cond) (*session.Report, error)) func(context.Context, *Console, Input) error {
-	return func(ctx context.Context, c *Console, in Input) error {
+func nextEvent(d query.Direction, frees bool, live func(*session.Execution, int, *cond.Cond) (*session.Report, error)) func(context.Context, *Console, shell.Input) error {
+	return func(ctx context.Context, c *Console, in shell.Input) error {
 		count, condition, err := countAndCondition(in)
 		if err == nil {
 			err = c.s.Conditions.CheckTypes(condition)
@@ -59,8 +60,8 @@ func nextEvent(d query.Direction, frees bool, live func(*session.Execution, int,
 }
 
 // replayer goes on in a capture, or back.
-func replayer(d query.Direction) func(context.Context, *Console, Input) error {
-	return func(ctx context.Context, c *Console, in Input) error {
+func replayer(d query.Direction) func(context.Context, *Console, shell.Input) error {
+	return func(ctx context.Context, c *Console, in shell.Input) error {
 		n, err := times(in)
 		if err != nil {
 			return err
@@ -70,11 +71,11 @@ func replayer(d query.Direction) func(context.Context, *Console, Input) error {
 }
 
 // traveled is reported for what Ctrl-C ends by an error.
-func traveled(c *Console, in Input) func(*session.Report, error) error {
+func traveled(c *Console, in shell.Input) func(*session.Report, error) error {
 	return func(r *session.Report, err error) error {
 		switch {
 		case errors.Is(err, context.Canceled):
-			return errInterrupted
+			return shell.ErrInterrupted
 		case err != nil:
 			return fmt.Errorf("%s: %w", in.Name, err)
 		}
@@ -85,7 +86,7 @@ func traveled(c *Console, in Input) func(*session.Report, error) error {
 
 // momentName is what is left of a line as the name of a moment, which may stand in
 // quotes.
-func momentName(in Input) string {
+func momentName(in shell.Input) string {
 	name := strings.TrimSpace(in.Raw)
 	if n := len(name); n > 1 && name[0] == name[n-1] && (name[0] == '"' || name[0] == '\'') {
 		return name[1 : n-1]
@@ -93,7 +94,7 @@ func momentName(in Input) string {
 	return name
 }
 
-func runGoto(_ context.Context, c *Console, in Input) error {
+func runGoto(_ context.Context, c *Console, in shell.Input) error {
 	moment := momentName(in)
 	if moment == "" {
 		return errors.New("goto: a moment must follow: #N, N%, a time like 1.5s, peak, start, end, stop N or the name of a mark")
@@ -104,7 +105,7 @@ func runGoto(_ context.Context, c *Console, in Input) error {
 	return reported(c, in)(c.s.Travel.Goto(query.ParseMoment(moment)))
 }
 
-func runMark(_ context.Context, c *Console, in Input) error {
+func runMark(_ context.Context, c *Console, in shell.Input) error {
 	name := momentName(in)
 	if name == "" {
 		showMarks(c, in, c.s.Recorded.Marks())
@@ -114,11 +115,11 @@ func runMark(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	c.say("mark %s after #%d", name, seq)
+	c.Say("mark %s after #%d", name, seq)
 	return nil
 }
 
-func showMarks(c *Console, in Input, marks []capture.MarkRecord) {
+func showMarks(c *Console, in shell.Input, marks []capture.MarkRecord) {
 	type view struct {
 		Name  string        `json:"name"`
 		After uint64        `json:"after"`
@@ -130,7 +131,7 @@ func showMarks(c *Console, in Input, marks []capture.MarkRecord) {
 		views = append(views, view{m.Name, m.Seq, m.Time})
 		rows = append(rows, []screen.Span{screen.Head(m.Name), screen.Plain("#" + strconv.FormatUint(m.Seq, 10)), screen.Plain(screen.ShortTime(m.Time))})
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Marks []view `json:"marks"`
 	}{views}, func(o *screen.Output) {
 		if len(rows) == 0 {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/heap"
 	"hdb/internal/cond"
 	"hdb/internal/units"
@@ -20,7 +21,7 @@ import (
 )
 
 // topTypes shows what is live by type.
-func topTypes(ctx context.Context, c *Console, in Input, by heap.Measure, chosen bool, limit int) error {
+func topTypes(ctx context.Context, c *Console, in shell.Input, by heap.Measure, chosen bool, limit int) error {
 	if chosen && by != heap.ByLive && by != heap.ByBlocks {
 		return fmt.Errorf("top: %s per type: types are known of blocks that are live: by live or blocks", by)
 	}
@@ -33,7 +34,7 @@ func topTypes(ctx context.Context, c *Console, in Input, by heap.Measure, chosen
 		rows, slots, err = c.s.Heap.TopTypes(ctx, by)
 	}
 	if ctx.Err() != nil {
-		return errInterrupted
+		return shell.ErrInterrupted
 	}
 	if err != nil {
 		return err
@@ -50,8 +51,8 @@ func topTypes(ctx context.Context, c *Console, in Input, by heap.Measure, chosen
 }
 
 // blockFinder is what find does with -live or -type, and the rest of its line; nil without.
-func blockFinder(raw string) (run func(context.Context, *Console, Input) error, rest string) {
-	switch word, rest := splitWord(raw); word {
+func blockFinder(raw string) (run func(context.Context, *Console, shell.Input) error, rest string) {
+	switch word, rest := shell.SplitWord(raw); word {
 	case "-live", "--live":
 		return runFindLive, rest
 	case "-type", "--type":
@@ -83,7 +84,7 @@ func (c *Console) viewBlock(b *heaps.TypedBlock) blockHitView {
 	return v
 }
 
-func runFindType(ctx context.Context, c *Console, in Input) error {
+func runFindType(ctx context.Context, c *Console, in shell.Input) error {
 	spec, name := cutFormat(in.Raw)
 	most, _, err := findSpec(spec)
 	if err != nil {
@@ -97,7 +98,7 @@ func runFindType(ctx context.Context, c *Console, in Input) error {
 	}
 	of, err := c.s.BlockTypes.OfType(ctx, name, foundAtMost(most, usualBlocks))
 	if ctx.Err() != nil {
-		return errInterrupted
+		return shell.ErrInterrupted
 	}
 	if err != nil {
 		return fmt.Errorf("find: %w", err)
@@ -148,7 +149,7 @@ func findSpec(spec string) (most, size int, err error) {
 // foundAtMost is how many places are looked for: as many as are asked for, within bounds.
 func foundAtMost(asked, usual int) int { return min(cmp.Or(asked, usual), maxFound) }
 
-func runFindLive(ctx context.Context, c *Console, in Input) error {
+func runFindLive(ctx context.Context, c *Console, in shell.Input) error {
 	spec, expr := cutFormat(in.Raw)
 	most, size, err := findSpec(spec)
 	if err != nil {
@@ -167,7 +168,7 @@ func runFindLive(ctx context.Context, c *Console, in Input) error {
 	}
 	hits, more, err := c.s.BlockTypes.SearchBlocks(ctx, pattern, foundAtMost(most, usualBlocks))
 	if ctx.Err() != nil {
-		return errInterrupted
+		return shell.ErrInterrupted
 	}
 	if err != nil {
 		return fmt.Errorf("find: %w", err)
@@ -232,7 +233,7 @@ func (c *Console) blockTable(o *screen.Output, views []blockHitView, places bool
 }
 
 // printBlock prints the block around an address as of its type.
-func (c *Console) printBlock(in Input, expr string, o values.Options) error {
+func (c *Console) printBlock(in shell.Input, expr string, o values.Options) error {
 	at, err := c.eval.addressOf(in, expr)
 	if err != nil {
 		return err
@@ -242,7 +243,7 @@ func (c *Console) printBlock(in Input, expr string, o values.Options) error {
 		return fmt.Errorf("print: %w", err)
 	}
 	v := viewType(typ)
-	c.show(in, struct {
+	c.Show(in, struct {
 		valueView
 		How string `json:"type_known"`
 	}{valueView{Num: n, Type: v.Type, Expr: expr, Value: text}, v.How}, func(out *screen.Output) {

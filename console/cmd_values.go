@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/internal/addr"
 	"hdb/internal/lazyregexp"
 	"hdb/session/variables"
@@ -43,11 +44,11 @@ type evaluator struct {
 	memory   memory // where x goes on
 }
 
-func valueCommands(c *Console) []*Command {
-	return []*Command{
-		{Name: "call", Group: GroupData, Direct: true, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[-OPTION... --] [/FMT] EXPRESSION", Short: "print that says nothing of a void function", Needs: NeedLive, Run: c.does(runCall),
+func valueCommands(c *Console) []*shell.Command {
+	return []*shell.Command{
+		{Name: "call", Group: shell.GroupData, Direct: true, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "[-OPTION... --] [/FMT] EXPRESSION", Short: "print that says nothing of a void function", Needs: shell.NeedLive, Run: c.does(runCall),
 			Long: "Other threads stand meanwhile, breakpoints and signals in the function undo the call, but for what it has changed in memory. Inside of an allocator nothing is called: finish leaves it.\n\nExample:\n  call dump_tree(root, 3)"},
-		{Name: "print", Aliases: []string{"p", "inspect"}, Group: GroupData, Direct: true, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[-OPTION... --] [/FMT] [EXPRESSION] | -block ADDRESS", Short: "compute an expression of the program and print it", Run: c.does(runPrint),
+		{Name: "print", Aliases: []string{"p", "inspect"}, Group: shell.GroupData, Direct: true, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "[-OPTION... --] [/FMT] [EXPRESSION] | -block ADDRESS", Short: "compute an expression of the program and print it", Run: c.does(runPrint),
 			Long: "EXPRESSION is C's: names of the selected frame, members of this, globals and statics (a::b), casts, . -> [] * & arithmetic, comparison, sizeof, $registers, A@N for N values from A on, = += ++ that write to variables and registers, {1, 2} and texts of C (L\"wide\") as arrays, .* and ->*, NAME@entry for an argument as the caller passed it, if its call site tells that. " +
 				"-block prints the block of the heap around an address as of the type that whence tells. " +
 				"f(x) has the selected thread call a function while the others stand, as obj.f(x) a member function, a virtual one as that of the object; overloads are chosen by the arguments, which are numbers, pointers, references, texts and structs; if something stops the call, the thread is taken back to where it was. NAME == \"text\" compares texts, $_streq(A, B), $_strlen(S), $_regex(S, \"RE\") and $_memeq(A, B, N) are gdb's. Operators and member functions of the libraries of C++ and Rust are computed from memory: v[i], v.size(), v.front(), m[\"x\"], opt.value(), s.c_str(), p.get(), *it, it->x. `help variables` tells about $NAME. The value is kept as $1, $2 and so on; $ is the last one. In a frame of Go EXPRESSION is Go's, as len(list) or m[\"key\"].x, and its value is not kept.\n\n" +
@@ -55,28 +56,28 @@ func valueCommands(c *Console) []*Command {
 				"OPTION is gdb's, for this value alone; -- ends them: " + printOptionWords() + ". All but the last are settings, too, as `set print elements 5`. " +
 				"At a terminal a value that is longer than a line is shown with each member on a line of its own, unless `set print pretty off` was typed.\n\n" +
 				"Examples:\n  print index->pages[3]\n  print/x flags & 0xff\n  print *argv@argc\n  print (struct page *)$rdi\n  p $1.next\n  p -elements 5 -pretty off -- names\n  p orders[\"x\"].size()\n  p shape->area() * 2\n  print -block 0x55555578a2c8"},
-		{Name: "output", Group: GroupData, Direct: true, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[-OPTION... --] [/FMT] EXPRESSION", Short: "print a value alone: no number, no line end", Run: c.does(runOutput), Repeat: RepeatNone,
+		{Name: "output", Group: shell.GroupData, Direct: true, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "[-OPTION... --] [/FMT] EXPRESSION", Short: "print a value alone: no number, no line end", Run: c.does(runOutput), Repeat: shell.RepeatNone,
 			Long: "For scripts and the commands of a stop: the value gets no $ number, and the next text stands behind it. echo and printf write what stands around it.\n\nExamples:\n  output list->used\n  output/x flags"},
-		{Name: "ptype", Group: GroupData, Raw: true, Args: []ArgKind{ArgType}, Synopsis: "[/FLAGS] EXPRESSION | TYPE", Short: "show a type with its members", Needs: NeedProgram, Run: c.does(typeTeller(true)),
+		{Name: "ptype", Group: shell.GroupData, Raw: true, Args: []shell.ArgKind{shell.ArgType}, Synopsis: "[/FLAGS] EXPRESSION | TYPE", Short: "show a type with its members", Needs: shell.NeedProgram, Run: c.does(typeTeller(true)),
 			Long: "FLAGS are gdb's: o shows the offset and the size of each member, the holes between them and the padding at the end, x those in hexadecimal; m leaves out member functions, t names of types.\n\nExamples:\n  ptype struct page\n  ptype index->pages\n  ptype/o struct page"},
-		{Name: "whatis", Group: GroupData, Raw: true, Args: []ArgKind{ArgType}, Synopsis: "EXPRESSION | TYPE", Short: "name the type of an expression", Needs: NeedProgram, Run: c.does(typeTeller(false)), Long: "Example:\n  whatis index->pages"},
-		{Name: "locals", Group: GroupData, Short: "show the variables of the selected frame", Needs: NeedValues, Run: c.does(infoLocals)},
-		{Name: "args", Group: GroupData, Short: "show the arguments of the selected frame", Needs: NeedValues, Run: c.does(infoArgs)},
-		{Name: "display", Group: GroupData, Direct: true, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[/FMT] [EXPRESSION]\n-a EXPRESSION\n-d N", Short: "print an expression now and at each stop", Needs: NeedProgram, Run: c.does(runDisplay),
+		{Name: "whatis", Group: shell.GroupData, Raw: true, Args: []shell.ArgKind{shell.ArgType}, Synopsis: "EXPRESSION | TYPE", Short: "name the type of an expression", Needs: shell.NeedProgram, Run: c.does(typeTeller(false)), Long: "Example:\n  whatis index->pages"},
+		{Name: "locals", Group: shell.GroupData, Short: "show the variables of the selected frame", Needs: shell.NeedValues, Run: c.does(infoLocals)},
+		{Name: "args", Group: shell.GroupData, Short: "show the arguments of the selected frame", Needs: shell.NeedValues, Run: c.does(infoArgs)},
+		{Name: "display", Group: shell.GroupData, Direct: true, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "[/FMT] [EXPRESSION]\n-a EXPRESSION\n-d N", Short: "print an expression now and at each stop", Needs: shell.NeedProgram, Run: c.does(runDisplay),
 			Long: "Without EXPRESSION it prints all of them. One that names local variables is shown in their block alone. `undisplay` ends it. -a and -d are delve's words for both. The formats i and s examine memory, as x does.\n\nExamples:\n  display size\n  display/x flags\n  display/2i $pc"},
-		{Name: "undisplay", Group: GroupData, Args: []ArgKind{ArgDisplay}, Synopsis: "[N...]", Short: "show expressions no more at each stop", Run: c.does(runUndisplay), Repeat: RepeatNone, Long: "Example:\n  undisplay 2"},
+		{Name: "undisplay", Group: shell.GroupData, Args: []shell.ArgKind{shell.ArgDisplay}, Synopsis: "[N...]", Short: "show expressions no more at each stop", Run: c.does(runUndisplay), Repeat: shell.RepeatNone, Long: "Example:\n  undisplay 2"},
 	}
 }
 
 // valueInfos are the words behind info.
-func valueInfos(c *Console) []*Command {
-	return []*Command{
-		{Name: "locals", Aliases: []string{"lo"}, Short: "show the variables of the selected frame", Needs: NeedValues, Run: c.does(infoLocals), Repeat: RepeatNone,
+func valueInfos(c *Console) []*shell.Command {
+	return []*shell.Command{
+		{Name: "locals", Aliases: []string{"lo"}, Short: "show the variables of the selected frame", Needs: shell.NeedValues, Run: c.does(infoLocals), Repeat: shell.RepeatNone,
 			Long: "Those of the innermost block come first. <optimized out> ones are nowhere any more at this place in the code."},
-		{Name: "args", Aliases: []string{"ar"}, Short: "show the arguments of the selected frame", Needs: NeedValues, Run: c.does(infoArgs), Repeat: RepeatNone},
-		{Name: "vtbl", Args: []ArgKind{ArgExpression}, Raw: true, Synopsis: "OBJECT", Short: "show the virtual functions of an object", Needs: NeedMemory, Run: c.does(infoVtbl), Repeat: RepeatNone,
+		{Name: "args", Aliases: []string{"ar"}, Short: "show the arguments of the selected frame", Needs: shell.NeedValues, Run: c.does(infoArgs), Repeat: shell.RepeatNone},
+		{Name: "vtbl", Args: []shell.ArgKind{shell.ArgExpression}, Raw: true, Synopsis: "OBJECT", Short: "show the virtual functions of an object", Needs: shell.NeedMemory, Run: c.does(infoVtbl), Repeat: shell.RepeatNone,
 			Long: "Each base class that has a virtual table of its own in the object has one here. OBJECT may be a pointer to it.\n\nExample:\n  info vtbl shape"},
-		{Name: "display", Short: "list the expressions that are shown at each stop", Run: c.does(infoDisplay), Repeat: RepeatNone},
+		{Name: "display", Short: "list the expressions that are shown at each stop", Run: c.does(infoDisplay), Repeat: shell.RepeatNone},
 	}
 }
 
@@ -88,12 +89,12 @@ type valueView struct {
 	Value string `json:"value"`
 }
 
-func runCall(_ context.Context, c *Console, in Input) error {
+func runCall(_ context.Context, c *Console, in shell.Input) error {
 	return printed(c, in, "", c.s.Values.Call)
 }
 
-func runPrint(_ context.Context, c *Console, in Input) error {
-	if word, rest := splitWord(in.Raw); word == "-block" || word == "--block" {
+func runPrint(_ context.Context, c *Console, in shell.Input) error {
+	if word, rest := shell.SplitWord(in.Raw); word == "-block" || word == "--block" {
 		o, expr, err := c.eval.optionsAndRest(rest)
 		if err != nil {
 			return fmt.Errorf("print: %w", err)
@@ -103,7 +104,7 @@ func runPrint(_ context.Context, c *Console, in Input) error {
 	return printed(c, in, "$", c.s.Values.Print)
 }
 
-func runOutput(_ context.Context, c *Console, in Input) error {
+func runOutput(_ context.Context, c *Console, in shell.Input) error {
 	o, expr, err := c.eval.optionsAndRest(in.Raw)
 	if err == nil && expr == "" {
 		err = errors.New("an expression must follow")
@@ -115,12 +116,12 @@ func runOutput(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return fmt.Errorf("output: %w", err)
 	}
-	c.show(in, valueView{Expr: expr, Value: text}, func(out *screen.Output) { out.Verbatim(text) })
+	c.Show(in, valueView{Expr: expr, Value: text}, func(out *screen.Output) { out.Verbatim(text) })
 	return nil
 }
 
 // printed shows the value of an expression, absent if there is none.
-func printed(c *Console, in Input, absent string, compute func(string, values.Options) (int, string, error)) error {
+func printed(c *Console, in shell.Input, absent string, compute func(string, values.Options) (int, string, error)) error {
 	o, expr, err := c.eval.optionsAndRest(in.Raw)
 	if err != nil {
 		return fmt.Errorf("%s: %w", in.Name, err)
@@ -132,7 +133,7 @@ func printed(c *Console, in Input, absent string, compute func(string, values.Op
 	if err != nil {
 		return fmt.Errorf("%s: %w", in.Name, c.orInPython(expr, err))
 	}
-	c.show(in, valueView{Num: n, Expr: expr, Value: text}, func(out *screen.Output) {
+	c.Show(in, valueView{Num: n, Expr: expr, Value: text}, func(out *screen.Output) {
 		switch {
 		case n > 0:
 			out.Text(fmt.Sprintf("$%d = %s\n", n, text))
@@ -143,8 +144,8 @@ func printed(c *Console, in Input, absent string, compute func(string, values.Op
 	return nil
 }
 
-func typeTeller(whole bool) func(context.Context, *Console, Input) error {
-	return func(_ context.Context, c *Console, in Input) error {
+func typeTeller(whole bool) func(context.Context, *Console, shell.Input) error {
+	return func(_ context.Context, c *Console, in shell.Input) error {
 		if in.Raw == "" {
 			return fmt.Errorf("%s: an expression or a type must follow", in.Name)
 		}
@@ -164,7 +165,7 @@ func typeTeller(whole bool) func(context.Context, *Console, Input) error {
 		if columns {
 			head = values.OffsetsHead + head
 		}
-		c.show(in, struct {
+		c.Show(in, struct {
 			Type string `json:"type"`
 		}{text}, func(out *screen.Output) { out.Text(head + text + "\n") })
 		return nil
@@ -192,7 +193,7 @@ func typeOptions(spec string) (o values.TypeOptions, err error) {
 }
 
 // infoVtbl is `info vtbl`.
-func infoVtbl(_ context.Context, c *Console, in Input) error {
+func infoVtbl(_ context.Context, c *Console, in shell.Input) error {
 	if in.Raw == "" {
 		return errors.New("info vtbl: an object or a pointer to one must follow")
 	}
@@ -218,7 +219,7 @@ func infoVtbl(_ context.Context, c *Console, in Input) error {
 		}
 		views = append(views, v)
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Tables []tableView `json:"tables"`
 	}{views}, func(out *screen.Output) {
 		for i, v := range views {
@@ -234,15 +235,15 @@ func infoVtbl(_ context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func infoLocals(_ context.Context, c *Console, in Input) error {
+func infoLocals(_ context.Context, c *Console, in shell.Input) error {
 	return c.eval.variables(in, "no locals", (*variables.Values).Locals)
 }
 
-func infoArgs(_ context.Context, c *Console, in Input) error {
+func infoArgs(_ context.Context, c *Console, in shell.Input) error {
 	return c.eval.variables(in, "no arguments", (*variables.Values).Args)
 }
 
-func (e *evaluator) variables(in Input, none string, list func(*variables.Values, values.Options) ([]variables.NamedValue, error)) error {
+func (e *evaluator) variables(in shell.Input, none string, list func(*variables.Values, values.Options) ([]variables.NamedValue, error)) error {
 	o, err := e.options("")
 	if err != nil {
 		return err
@@ -255,7 +256,7 @@ func (e *evaluator) variables(in Input, none string, list func(*variables.Values
 	for _, v := range vars {
 		views = append(views, valueView{Name: v.Name, Type: v.Type, Value: v.Value})
 	}
-	e.c.show(in, struct {
+	e.c.Show(in, struct {
 		Variables []valueView `json:"variables"`
 	}{views}, func(out *screen.Output) {
 		if len(vars) == 0 {
@@ -271,7 +272,7 @@ func (e *evaluator) variables(in Input, none string, list func(*variables.Values
 // delvesDisplay matches delve's display -a EXPRESSION and -d NUMBER, which are no expressions: -a alone, and -a + 1, are.
 var delvesDisplay = lazyregexp.New(`^-(a +[A-Za-z_$]|d +[0-9])`)
 
-func runDisplay(ctx context.Context, c *Console, in Input) error {
+func runDisplay(ctx context.Context, c *Console, in shell.Input) error {
 	if in.Raw == "" {
 		c.eval.showDisplays()
 		return nil
@@ -336,7 +337,7 @@ func (e *evaluator) showDisplay(d *display) error {
 	if err != nil {
 		return err
 	}
-	e.c.show(Input{Name: "display"}, valueView{Num: d.num, Expr: d.expr, Value: text}, func(out *screen.Output) {
+	e.c.Show(shell.Input{Name: "display"}, valueView{Num: d.num, Expr: d.expr, Value: text}, func(out *screen.Output) {
 		out.Text(fmt.Sprintf("%d: %s = %s\n", d.num, d.text(), text))
 	})
 	return nil
@@ -361,7 +362,7 @@ func (e *evaluator) showExamined(d *display) error {
 	if err := x.run(); err != nil && len(x.rows) == 0 {
 		return err
 	}
-	e.c.show(Input{Name: "display"}, struct {
+	e.c.Show(shell.Input{Name: "display"}, struct {
 		Num  int         `json:"num"`
 		Expr string      `json:"expr"`
 		Rows []memoryRow `json:"rows"`
@@ -372,9 +373,9 @@ func (e *evaluator) showExamined(d *display) error {
 	return nil
 }
 
-func runUndisplay(_ context.Context, c *Console, in Input) error {
+func runUndisplay(_ context.Context, c *Console, in shell.Input) error {
 	if len(in.Args) == 0 {
-		if c.confirm("Show none of the expressions any more?") {
+		if c.Confirm("Show none of the expressions any more?") {
 			c.eval.displays = nil
 		}
 		return nil
@@ -390,12 +391,12 @@ func runUndisplay(_ context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func infoDisplay(_ context.Context, c *Console, in Input) error {
+func infoDisplay(_ context.Context, c *Console, in shell.Input) error {
 	views := make([]valueView, 0, len(c.eval.displays))
 	for _, d := range c.eval.displays {
 		views = append(views, valueView{Num: d.num, Expr: d.text()})
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Displays []valueView `json:"displays"`
 	}{views}, func(out *screen.Output) {
 		if len(views) == 0 {
@@ -420,7 +421,7 @@ func (e *evaluator) setVar(expr string) error {
 }
 
 // showConveniences is `show convenience`.
-func (e *evaluator) showConveniences(in Input) error {
+func (e *evaluator) showConveniences(in shell.Input) error {
 	o, err := e.options("")
 	if err != nil {
 		return err
@@ -430,7 +431,7 @@ func (e *evaluator) showConveniences(in Input) error {
 	for _, v := range vars {
 		views = append(views, valueView{Name: "$" + v.Name, Type: v.Type, Value: v.Value})
 	}
-	e.c.show(in, struct {
+	e.c.Show(in, struct {
 		Variables []valueView `json:"variables"`
 	}{views}, func(out *screen.Output) {
 		for _, v := range views {

@@ -10,15 +10,16 @@ import (
 	"strings"
 
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/heap/regions"
 	"hdb/internal/flags"
 	"hdb/internal/units"
 	"hdb/query"
 )
 
-func vmmapCommands(c *Console) []*Command {
-	return []*Command{
-		{Name: "vmmap", Group: GroupData, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[-resident] [KIND | ADDRESS]\n-layers", Short: "list whose the memory of the process is, and how much of it is in memory", Needs: NeedMemory, Repeat: RepeatNone, Run: c.does(runVmmap),
+func vmmapCommands(c *Console) []*shell.Command {
+	return []*shell.Command{
+		{Name: "vmmap", Group: shell.GroupData, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "[-resident] [KIND | ADDRESS]\n-layers", Short: "list whose the memory of the process is, and how much of it is in memory", Needs: shell.NeedMemory, Repeat: shell.RepeatNone, Run: c.does(runVmmap),
 			Long: "Each byte that is mapped has one owner: code, rodata, data and bss of a module, the stack of a thread (used, unused, its guard), thread-local storage, an allocator's heap, a language runtime, a mapping of the program (anonymous, shared, file, reserved), the kernel, or hdb. KIND is one of these words, ADDRESS lies in the region to show. -resident leaves out what takes no memory, and has the largest first.\n\nThe layers at the end, which -layers shows alone, sum the regions up; heap-used is what the blocks of the program have of an allocator's memory. The memory of an allocator whose blocks are not known without a recording is a layer of its name. `all` is what the program takes; with what hdb has put into the process, below it, what is resident adds up to the process's RSS. `mapped by` is the function whose recorded call has made the mapping, or most of it. A ~ marks what is shared out by a guess. A core file tells nothing of what was resident.\n\nExamples:\n  vmmap\n  vmmap -resident\n  vmmap stack\n  vmmap &table\n  vmmap -layers"},
 		whatCommand(c),
 	}
@@ -30,7 +31,7 @@ type vmmapQuestion struct {
 	only             func(*regions.Region) bool // nil: all
 }
 
-func parseVmmap(c *Console, in Input) (q vmmapQuestion, err error) {
+func parseVmmap(c *Console, in shell.Input) (q vmmapQuestion, err error) {
 	words, err := flags.All(strings.Fields(in.Raw), func(name string) flags.Flag {
 		switch name {
 		case "resident":
@@ -116,7 +117,7 @@ type vmmapView struct {
 	Notes   []string     `json:"notes,omitempty"`
 }
 
-func runVmmap(ctx context.Context, c *Console, in Input) error {
+func runVmmap(ctx context.Context, c *Console, in shell.Input) error {
 	q, err := parseVmmap(c, in)
 	if err != nil {
 		return fmt.Errorf("vmmap: %w", err)
@@ -152,9 +153,9 @@ func runVmmap(ctx context.Context, c *Console, in Input) error {
 		}
 	}
 	if ctx.Err() != nil {
-		return errInterrupted
+		return shell.ErrInterrupted
 	}
-	c.show(in, v, func(o *screen.Output) {
+	c.Show(in, v, func(o *screen.Output) {
 		if len(list) > 0 {
 			regionTable(o, list, threads, makers)
 		}

@@ -8,11 +8,12 @@ import (
 	"strings"
 
 	"hdb/breakpoints"
+	"hdb/console/shell"
 	"hdb/inferior"
 )
 
-func watcher(kind inferior.WatchKind) func(context.Context, *Console, Input) error {
-	return func(_ context.Context, c *Console, in Input) error {
+func watcher(kind inferior.WatchKind) func(context.Context, *Console, shell.Input) error {
+	return func(_ context.Context, c *Console, in shell.Input) error {
 		kind := kind
 		expr, condition := cutCondition(in.Raw)
 		if rest, ok := strings.CutPrefix(expr, "-rw "); ok {

@@ -9,6 +9,7 @@ import (
 
 	"hdb/capture"
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/heap/glibc"
 	"hdb/heap/regions"
 	"hdb/internal/addr"
@@ -17,14 +18,14 @@ import (
 	"hdb/session/heaps"
 )
 
-func whatCommand(c *Console) *Command {
-	return &Command{
-		Name: "what", Group: GroupData, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "ADDRESS", Short: "tell what an address is: a block, a variable, a stack, code, a mapping", Needs: NeedProgram, Repeat: RepeatNone, Run: c.does(runWhat),
+func whatCommand(c *Console) *shell.Command {
+	return &shell.Command{
+		Name: "what", Group: shell.GroupData, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "ADDRESS", Short: "tell what an address is: a block, a variable, a stack, code, a mapping", Needs: shell.NeedProgram, Repeat: shell.RepeatNone, Run: c.does(runWhat),
 		Long: "It says the most that is known: the block of the heap, live or freed, with the recorded stacks of who made it and gave it back; the thread, frame and variable of a stack; the global or thread-local variable; the function and line of code; the guard of a stack; the allocator's own memory; the mapping with its file; or what is nearest where nothing is mapped. A capture knows the code, the variables and the recorded blocks.\n\nAn expression is taken as by x: a pointer stands for what it points to, &NAME for the place of a variable.\n\nExamples:\n  what 0x7ffff7a02010\n  what list->head\n  what &table\n  what $rsp",
 	}
 }
 
-func runWhat(_ context.Context, c *Console, in Input) error {
+func runWhat(_ context.Context, c *Console, in shell.Input) error {
 	a, err := c.eval.addressOf(in, strings.TrimSpace(in.Raw))
 	if err != nil {
 		return err
@@ -33,7 +34,7 @@ func runWhat(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return fmt.Errorf("what: %w", err)
 	}
-	show := c.show
+	show := c.Show
 	if w.Whence != nil {
 		show = c.answer
 	}

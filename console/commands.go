@@ -2,28 +2,29 @@ package console
 
 import (
 	"context"
+	"hdb/console/shell"
 	"slices"
 	"strings"
 )
 
 // commandTable is every command. It is made anew for each console, so that
 // nothing can change it for another.
-func commandTable(c *Console) *Table {
+func commandTable(c *Console) *shell.Table {
 	all := slices.Concat(runningCommands(c), stopCommands(c), allocCommands(c), wrongFreeCommands(c), travelCommands(c), heapCommands(c), mallocCommands(c), chunkCommands(c), collectionCommands(c), refsCommands(c), reportCommands(c), pageCommands(c), monitorCommands(c), stackCommands(c), goroutineCommands(c), pythonCommands(c), cythonCommands(c), dataCommands(c), memoryCommands(c), vmmapCommands(c), codeCommands(c), valueCommands(c), macroCommands(c), sourceCommands(c),
-		fileCommands(c), coreCommands(c), symbolCommands(c), statusCommands(c), tuiCommands(c), printfCommands(c), shellOf(c).Words(), []*Command{quitCommand(c)})
-	t := &Table{Commands: all, Topics: topics(), Missing: notBuilt,
+		fileCommands(c), coreCommands(c), symbolCommands(c), statusCommands(c), tuiCommands(c), printfCommands(c), shellOf(c).Words(), []*shell.Command{quitCommand(c)})
+	t := &shell.Table{Commands: all, Topics: topics(), Missing: notBuilt,
 		Hint: "The short way: `break alloc if size >= 1MiB`, `run`, `bt`, `list`, `next-alloc`, `save FILE`."}
 	for _, cmd := range all {
 		for _, sub := range cmd.Sub {
 			sub.Beside = max(sub.Beside, cmd.Beside)
 		}
 	}
-	t.Each(func(full string, cmd *Command) { cmd.Direct = cmd.Direct || !onlyPrints(cmd, full) })
+	t.Each(func(full string, cmd *shell.Command) { cmd.Direct = cmd.Direct || !onlyPrints(cmd, full) })
 	return t
 }
 
 // shellOf is a console's shell, nil for the help alone.
-func shellOf(c *Console) *Shell {
+func shellOf(c *Console) *shell.Shell {
 	if c == nil {
 		return nil
 	}
@@ -32,23 +33,23 @@ func shellOf(c *Console) *Shell {
 
 // IsCommand tells that a word is the name of a command.
 func IsCommand(word string) bool {
-	return slices.ContainsFunc(commandTable(nil).Commands, func(cmd *Command) bool { return cmd.Name == word })
+	return slices.ContainsFunc(commandTable(nil).Commands, func(cmd *shell.Command) bool { return cmd.Name == word })
 }
 
 // does has a command call a function of the console.
-func (c *Console) does(f func(ctx context.Context, c *Console, in Input) error) func(context.Context, Input) error {
-	return func(ctx context.Context, in Input) error { return f(ctx, c, in) }
+func (c *Console) does(f func(ctx context.Context, c *Console, in shell.Input) error) func(context.Context, shell.Input) error {
+	return func(ctx context.Context, in shell.Input) error { return f(ctx, c, in) }
 }
 
 // onlyPrints tells commands that answer from those that run the program, ask, or have the
 // terminal for themselves.
-func onlyPrints(cmd *Command, name string) bool {
+func onlyPrints(cmd *shell.Command, name string) bool {
 	switch cmd.Group {
 	case "": // a subcommand
 		return strings.HasPrefix(name, "info ")
-	case GroupAllocs, GroupStack, GroupStatus, GroupData:
+	case shell.GroupAllocs, shell.GroupStack, shell.GroupStatus, shell.GroupData:
 		return !cmd.Direct
-	case GroupSupport:
+	case shell.GroupSupport:
 		return cmd.Name == "help" || cmd.Name == "apropos" || cmd.Name == "show" || cmd.Name == "history"
 	}
 	return false

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"hdb/console/line"
+	"hdb/console/shell"
 	"hdb/internal/cond"
 	"hdb/internal/lazyregexp"
 	"hdb/names"
@@ -106,8 +107,8 @@ var (
 )
 
 // expression completes the end of a condition, or of an expression or type of the program.
-func (k programWords) expression(left, rest string, kind ArgKind) (int, []string) {
-	condition := kind == ArgCondition
+func (k programWords) expression(left, rest string, kind shell.ArgKind) (int, []string) {
+	condition := kind == shell.ArgCondition
 	at := func(word string) int { return len(left) - len(word) }
 	if m := openPredicate().FindStringSubmatch(rest); m != nil && condition {
 		names := k.functionNames
@@ -141,7 +142,7 @@ func (k programWords) expression(left, rest string, kind ArgKind) (int, []string
 		all = append(all, `func("`, `module("`, `caller("`, "kind")
 	}
 	words := line.StartingWith(all, word)
-	if kind == ArgType {
+	if kind == shell.ArgType {
 		words = append(words, k.typeNames(word)...)
 	}
 	if len(words) == 0 && !condition {
@@ -229,50 +230,51 @@ func (k programWords) eventNumbers(word string) []string {
 type programWords struct{ c *Console }
 
 // Words are those of a kind that begin as typed.
-func (c *Console) Words(kind ArgKind, word string) []string {
+func (h host) Words(kind shell.ArgKind, word string) []string {
+	c := h.c
 	k := programWords{c}
 	switch kind {
-	case ArgLocation:
+	case shell.ArgLocation:
 		return append(append(line.StartingWith(stopWords(), word), k.functionNames(word)...), k.sourceNames(word)...)
-	case ArgFunction:
+	case shell.ArgFunction:
 		return k.functionNames(word)
-	case ArgSource:
+	case shell.ArgSource:
 		return k.sourceNames(word)
-	case ArgStop:
+	case shell.ArgStop:
 		var ids []string
 		for _, st := range c.s.Stops.All() {
 			ids = append(ids, strconv.Itoa(st.ID))
 		}
 		return line.StartingWith(ids, word)
-	case ArgThread:
+	case shell.ArgThread:
 		return k.threadNumbers(word)
-	case ArgSignal:
+	case shell.ArgSignal:
 		var names []string
 		for _, s := range c.s.Catches.Signals() {
 			names = append(names, s.Name)
 		}
 		return line.StartingWith(names, word)
-	case ArgDisplay:
+	case shell.ArgDisplay:
 		var ids []string
 		for _, d := range c.eval.displays {
 			ids = append(ids, strconv.Itoa(d.num))
 		}
 		return line.StartingWith(ids, word)
-	case ArgEvent:
+	case shell.ArgEvent:
 		if strings.HasPrefix(word, "#") {
 			return k.eventNumbers(word)
 		}
-	case ArgMoment:
+	case shell.ArgMoment:
 		return k.moments(word)
-	case ArgMomentOrFile:
+	case shell.ArgMomentOrFile:
 		return append(k.moments(word), line.FileNames(word)...)
 	}
 	return nil
 }
 
 // Expression completes the last word of a condition or an expression, which begins behind start bytes of left.
-func (c *Console) Expression(kind ArgKind, left, expr string) (start int, words []string) {
-	return programWords{c}.expression(left, expr, kind)
+func (h host) Expression(kind shell.ArgKind, left, expr string) (start int, words []string) {
+	return programWords{h.c}.expression(left, expr, kind)
 }
 
 // sourceNames completes a source file by its base name.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"hdb/console/shell"
 	"hdb/testprogs"
 )
 
@@ -21,13 +22,13 @@ type tabber struct {
 func (t *tabber) ReadLine(prompt string) (string, error) {
 	if len(t.lines) > 0 && t.lines[0][0] == '\t' {
 		t.lines[0] = t.lines[0][1:]
-		commandTable(nil).Each(func(full string, cmd *Command) {
+		commandTable(nil).Each(func(full string, cmd *shell.Command) {
 			for _, rest := range []string{"", " ", " zz", " 1", " alloc if s", " z y ", ` "`} {
 				t.complete(context.Background(), full+rest, len(full+rest))
 			}
 		})
 		for _, s := range settingTable(nil) {
-			line := "set " + s.name + " "
+			line := "set " + s.Name + " "
 			t.complete(context.Background(), line, len(line))
 		}
 		_, words, _ := t.complete(context.Background(), "thread ", len("thread "))
@@ -66,7 +67,8 @@ func TestCompletionInEveryState(t *testing.T) {
 				in.lines = append(in.lines, paths.Replace(line))
 			}
 			s := newStage(t, func(cfg *Config) { cfg.In = in })
-			s.set.values["confirm"], s.set.values["pagination"] = "off", "off"
+			s.Top("set confirm off")
+			s.Top("set pagination off")
 			s.Run()
 			if errs := s.err.String(); strings.Contains(errs, "no completion") || strings.Contains(errs, "error: ") || len(in.lines) > 0 {
 				t.Errorf("printed %s\n%s", s.out.String(), errs)
@@ -85,7 +87,7 @@ func TestCompletionThatPanics(t *testing.T) {
 	in := &tabber{offered: map[string][]string{}}
 	in.person, in.lines = true, []string{"\techo goes on"}
 	s := newStage(t, func(cfg *Config) { cfg.In = in })
-	s.table.Commands = append(s.table.Commands, nil) // what completes a command's name does not expect
+	s.Table.Commands = append(s.Table.Commands, nil) // what completes a command's name does not expect
 	s.Run()
 	if want := "warning: no completion of \"echo\": error in hdb: "; !strings.Contains(s.err.String(), want) {
 		t.Errorf("printed %q, want %q", s.err.String(), want)

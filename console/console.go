@@ -7,13 +7,14 @@
 package console
 
 import (
+	"hdb/console/shell"
 	"hdb/inferior"
 	"hdb/session"
 )
 
 // Config is what a console is made of. Session, Out and Err are required.
 type Config struct {
-	Options
+	shell.Options
 	Session *session.Session
 	Begin   func() error // loads, attaches or opens, once the config files were read; an error, which it says, ends Run
 
@@ -25,7 +26,7 @@ type Config struct {
 // A Console is a shell with all of hdb's commands. It owns what the commands share.
 // What a group of commands keeps has a type of its own.
 type Console struct {
-	*Shell
+	*shell.Shell
 	cfg    Config
 	s      *session.Session
 	source *sourceViewer
@@ -43,12 +44,12 @@ type Console struct {
 // New prepares a console; nothing is read or printed before Run.
 func New(cfg Config) *Console {
 	c := &Console{cfg: cfg, s: cfg.Session, stopped: map[int]string{}}
-	c.Shell = newShell(cfg.Options, c)
+	c.Shell = shell.New(cfg.Options, host{c})
 	c.Use(commandTable(c), settingTable(c))
 	c.source = &sourceViewer{c: c, missing: map[string]bool{}, newer: map[string]bool{}}
 	c.eval = &evaluator{c: c}
-	c.tui = newTUI(c)
-	c.layout()
+	c.Split = newTUI(c)
+	c.Layout()
 	startDebuginfod(c)
 	return c
 }
@@ -58,8 +59,8 @@ func New(cfg Config) *Console {
 // ran, 1 a command failed, 3 an assertion failed, 4 cannot launch or attach, 5
 // the inferior died by a signal.
 func (c *Console) Run() int {
-	defer c.start()()
-	c.prepareInput()
+	defer c.Start()()
+	c.PrepareInput()
 	c.ReadConfig(c.cfg.NoInit)
 	if c.cfg.Begin != nil {
 		if err := c.cfg.Begin(); err != nil {
@@ -69,12 +70,12 @@ func (c *Console) Run() int {
 	if !c.cfg.NoInit {
 		c.ReadProjectFile()
 	}
-	c.runStartup()
+	c.RunStartup()
 	if c.cfg.Finish {
 		c.runOut()
 	}
-	if c.in != nil && !c.opt.Batch {
-		c.loop()
+	if c.In != nil && !c.Opt.Batch {
+		c.Loop()
 	}
 	return c.finish()
 }
@@ -87,10 +88,10 @@ func (c *Console) runOut() {
 		}
 		r, err := c.s.Execution.Continue(1)
 		if err != nil {
-			c.warn(err)
+			c.Warn(err)
 			return
 		}
-		c.report(Input{Name: "continue"}, r)
+		c.report(shell.Input{Name: "continue"}, r)
 		if r.Reason == inferior.Interrupted {
 			return
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"hdb/console/line"
+	"hdb/console/shell"
 	"hdb/session"
 	"hdb/session/target"
 	"hdb/testprogs"
@@ -64,7 +65,7 @@ func newStage(t *testing.T, change func(*Config), lines ...string) *stage {
 	cfg := Config{
 		Session: session.New(target.Config{Version: "test", Cache: testprogs.Kept(t)}),
 		NoInit:  true,
-		Options: Options{In: st.in, Out: &st.out, Err: &st.err, Version: "test", Getenv: func(name string) string { return st.env[name] }},
+		Options: shell.Options{In: st.in, Out: &st.out, Err: &st.err, Version: "test", Getenv: func(name string) string { return st.env[name] }},
 	}
 	if change != nil {
 		change(&cfg)
@@ -159,11 +160,11 @@ func TestRepeat(t *testing.T) {
 func TestRepeatForms(t *testing.T) {
 	for _, tc := range []struct {
 		line   string
-		repeat Repeat
+		repeat shell.Repeat
 		name   string
 	}{
-		{"next 3", RepeatSame, "next"}, {"n", RepeatSame, "next"}, {"list main", RepeatNext, "list"}, {"l 1,2", RepeatNext, "list"}, {"x/4xg $sp", RepeatNext, "x"},
-		{"run a", RepeatNone, "run"}, {"info b", RepeatNone, "info breakpoints"}, {"up", RepeatSame, "up"}, {"quit", RepeatNone, "quit"},
+		{"next 3", shell.RepeatSame, "next"}, {"n", shell.RepeatSame, "next"}, {"list main", shell.RepeatNext, "list"}, {"l 1,2", shell.RepeatNext, "list"}, {"x/4xg $sp", shell.RepeatNext, "x"},
+		{"run a", shell.RepeatNone, "run"}, {"info b", shell.RepeatNone, "info breakpoints"}, {"up", shell.RepeatSame, "up"}, {"quit", shell.RepeatNone, "quit"},
 	} {
 		cmd, _, name, err := commandTable(nil).Resolve(tc.line)
 		if err != nil || cmd.Repeat != tc.repeat || name != tc.name {
@@ -219,7 +220,7 @@ func TestStartup(t *testing.T) {
 	}
 	st := newStage(t, func(c *Config) {
 		c.Batch = true
-		c.Startup = []Startup{{Text: "echo a"}, {Text: script, File: true}, {Text: "define mine"}, {Text: "echo in mine"}, {Text: "end"}, {Text: "nonsense"}, {Text: "mine"}}
+		c.Startup = []shell.Startup{{Text: "echo a"}, {Text: script, File: true}, {Text: "define mine"}, {Text: "echo in mine"}, {Text: "end"}, {Text: "nonsense"}, {Text: "mine"}}
 	}, "echo never read")
 	code := st.Run()
 	if got, want := st.out.String(), "a\nfrom file\nin mine\n"; got != want || code != ExitFailed {

@@ -1,6 +1,9 @@
 package console
 
-import "testing"
+import (
+	"hdb/console/shell"
+	"testing"
+)
 
 // TestCounts reads k as 1000 where events, hits and steps are counted.
 func TestCounts(t *testing.T) {
@@ -8,10 +11,10 @@ func TestCounts(t *testing.T) {
 		if n, ok := countOf(word); n != want || !ok {
 			t.Errorf("%s: %d, %v", word, n, ok)
 		}
-		if n, err := times(Input{Name: "step", Raw: word}); n != int(want) || err != nil {
+		if n, err := times(shell.Input{Name: "step", Raw: word}); n != int(want) || err != nil {
 			t.Errorf("step %s: %d, %v", word, n, err)
 		}
-		if n, c, err := countAndCondition(Input{Name: "next-alloc", Raw: word + " if size > 20k"}); n != int(want) || err != nil || c.String() != "size > 20KiB" && c.String() != "size > 20480" {
+		if n, c, err := countAndCondition(shell.Input{Name: "next-alloc", Raw: word + " if size > 20k"}); n != int(want) || err != nil || c.String() != "size > 20KiB" && c.String() != "size > 20480" {
 			t.Errorf("next-alloc %s: %d, %v, %v", word, n, c, err)
 		}
 	}
@@ -21,7 +24,7 @@ func TestCounts(t *testing.T) {
 		}
 	}
 	for _, line := range []string{"0", "-1", "1x"} {
-		if _, err := times(Input{Name: "step", Raw: line}); err == nil {
+		if _, err := times(shell.Input{Name: "step", Raw: line}); err == nil {
 			t.Errorf("step %s: no error", line)
 		}
 	}

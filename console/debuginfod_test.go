@@ -46,9 +46,9 @@ func TestDebuginfodBegins(t *testing.T) {
 		if tc.urls {
 			servers(t, st)
 		}
-		st.in.person, st.Console.opt.Batch = tc.person, tc.batch
+		st.in.person, st.Console.Opt.Batch = tc.person, tc.batch
 		startDebuginfod(st.Console)
-		if got := st.set.value("debuginfod"); got != tc.want {
+		if got := st.Set.Value("debuginfod"); got != tc.want {
 			t.Errorf("%s: %s, want %s", tc.name, got, tc.want)
 		}
 	}
@@ -68,7 +68,7 @@ func TestDebuginfodAsks(t *testing.T) {
 		asked := servers(t, st)
 		st.in.person = true
 		startDebuginfod(st.Console)
-		st.set.values["confirm"] = tc.confirm
+		st.Top("set confirm " + tc.confirm)
 		askDebuginfod(st.Console) // nothing is missing yet
 		if _, err := st.s.Names().Debuginfod.DebugInfo(missingID); err == nil {
 			t.Error("there is such a file")
@@ -79,7 +79,7 @@ func TestDebuginfodAsks(t *testing.T) {
 		askDebuginfod(st.Console)
 		_, _ = st.s.Names().Debuginfod.DebugInfo(missingID)
 		askDebuginfod(st.Console)
-		if got := st.set.value("debuginfod"); got != tc.mode || len(st.in.prompts) != tc.questions || tc.questions == 1 && st.in.prompts[0] != question {
+		if got := st.Set.Value("debuginfod"); got != tc.mode || len(st.in.prompts) != tc.questions || tc.questions == 1 && st.in.prompts[0] != question {
 			t.Errorf("%+v: %s after %q", tc, got, st.in.prompts)
 		}
 		if tc.questions == 1 && !strings.Contains(st.out.String()+st.err.String(), st.env["DEBUGINFOD_URLS"]) {

@@ -128,7 +128,7 @@ func (l *codeListing) printLines(o *screen.Output, file string, first, last int)
 	}
 	w, err := l.d.c.source.window(file, "", first, last, current)
 	if err == nil {
-		w.Print(o, l.d.c.set.count("tab-width"))
+		w.Print(o, l.d.c.Set.Count("tab-width"))
 		return
 	}
 	if !l.failed[file] {

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"hdb/console/shell"
 	"strconv"
 	"strings"
 )
@@ -9,7 +10,7 @@ import (
 // Attach takes the process under the debugger, as `attach` does.
 func (c *Console) Attach(pid int) error {
 	arg := strconv.Itoa(pid)
-	return runAttach(context.Background(), c, Input{Name: "attach", Raw: arg, Args: []string{arg}})
+	return runAttach(context.Background(), c, shell.Input{Name: "attach", Raw: arg, Args: []string{arg}})
 }
 
 // CommandLine is the line of the console that the words of a shell's command line stand for:
@@ -26,7 +27,7 @@ func CommandLine(words []string) (string, error) {
 	for i, w := range words {
 		quoted[i] = w
 		if w == "" || strings.ContainsAny(w, " \t\"'\\") {
-			quoted[i] = quoteArg(w)
+			quoted[i] = shell.QuoteArg(w)
 		}
 	}
 	return strings.Join(quoted, " "), nil

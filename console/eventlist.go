@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/internal/cond"
 	"hdb/internal/units"
 	"hdb/query"
@@ -17,7 +18,7 @@ import (
 
 // An eventList is how a command lists events.
 type eventList struct {
-	in        Input
+	in        shell.Input
 	from      query.Moment
 	condition *cond.Cond // which they match, nil: any
 	which     string     // those that are shown when not all are: "the last"
@@ -65,21 +66,21 @@ const listPart = 256
 // in the user's code, or as an object of JSON. of is asked behind the last one.
 func listEvents(ctx context.Context, c *Console, l eventList, events iter.Seq[*recording.Event], of func() listed) error {
 	var show eventPrinter = newEventTable(c, l)
-	if c.opt.JSON {
-		c.notices.Hold() // their lines have no place within this one
-		defer c.notices.Release()
+	if c.Opt.JSON {
+		c.Notices.Hold() // their lines have no place within this one
+		defer c.Notices.Release()
 		show = newEventObject(c, l)
 	}
 	var part []*recording.Event
 	for e := range events {
 		if ctx.Err() != nil {
 			show.cut()
-			return errInterrupted
+			return shell.ErrInterrupted
 		}
 		if part = append(part, e); len(part) < listPart {
 			continue
 		}
-		if show.add(part); c.out.Stopped() {
+		if show.add(part); c.Out.Stopped() {
 			show.cut()
 			return nil
 		}
@@ -88,7 +89,7 @@ func listEvents(ctx context.Context, c *Console, l eventList, events iter.Seq[*r
 	if len(part) > 0 {
 		show.add(part)
 	}
-	if c.out.Stopped() { // the events may have ended early for that
+	if c.Out.Stopped() { // the events may have ended early for that
 		show.cut()
 		return nil
 	}
@@ -118,7 +119,7 @@ func newEventTable(c *Console, l eventList) *eventTable {
 	if l.types != nil {
 		columns = typedColumns
 	}
-	return &eventTable{c: c, list: l, names: threadNames(c.s), table: screen.NewLongTable(c.out, columns)}
+	return &eventTable{c: c, list: l, names: threadNames(c.s), table: screen.NewLongTable(c.Out, columns)}
 }
 
 func (t *eventTable) add(part []*recording.Event) {
@@ -128,18 +129,18 @@ func (t *eventTable) add(part []*recording.Event) {
 		t.stray = t.stray || !e.SizeKnown()
 		rows[i] = eventRow(t.c, e, eventPlace(t.c, e), t.names)
 		if t.list.types != nil {
-			rows[i] = append(rows[i], typeText(t.c.out, t.list.types(e)))
+			rows[i] = append(rows[i], typeText(t.c.Out, t.list.types(e)))
 		}
 	}
 	t.table.Add(rows)
 }
 
 func (t *eventTable) end(of listed) {
-	endOfList(t.c.out, t.list, t.shown, of)
+	endOfList(t.c.Out, t.list, t.shown, of)
 	if t.stray {
-		t.c.out.Line(screen.Guess("(?: a free of no live block that was recorded)"))
+		t.c.Out.Line(screen.Guess("(?: a free of no live block that was recorded)"))
 	}
-	t.c.out.Careful(t.c.s.Recorded.Gaps())
+	t.c.Out.Careful(t.c.s.Recorded.Gaps())
 }
 
 func (t *eventTable) cut() {}
@@ -183,12 +184,12 @@ type eventObject struct {
 }
 
 func newEventObject(c *Console, l eventList) *eventObject {
-	head := strings.TrimSuffix(jsonLine(l.in.Name, struct{}{}), "}\n")
+	head := strings.TrimSuffix(shell.JSONLine(l.in.Name, struct{}{}), "}\n")
 	return &eventObject{c: c, head: head, name: l.in.Name, before: head + `,"events":[`, list: l}
 }
 
 func (o *eventObject) add(part []*recording.Event) {
-	if o.c.out.Stopped() {
+	if o.c.Out.Stopped() {
 		return
 	}
 	var b strings.Builder
@@ -200,22 +201,22 @@ func (o *eventObject) add(part []*recording.Event) {
 		if o.list.types != nil {
 			of = o.list.types(e)
 		}
-		b.WriteString(jsonText(typed{v, viewType(of)}))
+		b.WriteString(shell.JSONText(typed{v, viewType(of)}))
 		o.before = ","
 	}
-	o.c.out.Raw(b.String())
+	o.c.Out.Raw(b.String())
 }
 
 func (o *eventObject) end(of listed) {
-	defer o.c.out.Whole()()
-	rest := jsonLine(o.name, struct {
+	defer o.c.Out.Whole()()
+	rest := shell.JSONLine(o.name, struct {
 		Total int  `json:"total"`
 		More  bool `json:"more,omitempty"`
 
 		Mappings *mappingsView[mappedEventView] `json:"mapped,omitempty"`
 		*unfollowedView
 	}{of.total, of.more, o.list.mappings, viewUnfollowed(o.list.unfollowed)}, o.c.s.Recorded.Gaps()...)
-	o.c.out.Raw(strings.TrimPrefix(o.before, ",") + "]" + rest[len(o.head):])
+	o.c.Out.Raw(strings.TrimPrefix(o.before, ",") + "]" + rest[len(o.head):])
 }
 
 // An unfollowedView sums up the live blocks that only the heap itself has.
@@ -237,6 +238,6 @@ func (o *eventObject) cut() {
 	if o.before != "," {
 		return
 	}
-	defer o.c.out.Whole()()
-	o.c.out.Raw(`],"interrupted":true}` + "\n")
+	defer o.c.Out.Whole()()
+	o.c.Out.Raw(`],"interrupted":true}` + "\n")
 }

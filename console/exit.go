@@ -119,23 +119,23 @@ func (x *exitStatus) live(childResult bool) int {
 
 // noteOutput makes lost output count as a failure.
 func (c *Console) noteOutput() {
-	if err := c.out.Err(); err != nil {
-		c.fail(fmt.Errorf("output: %w", err))
+	if err := c.Out.Err(); err != nil {
+		c.Fail(fmt.Errorf("output: %w", err))
 	}
 }
 
 // finish ends the session, writes the history and gives the terminal back.
 func (c *Console) finish() int {
-	c.out.EndPaging()
-	c.tui.Disable()
+	c.Out.EndPaging()
+	c.Split.Disable()
 	c.noteOutput()
 	pid, _, _, _ := c.s.Process()
 	outlives := c.s.Outlives()
 	if err := c.s.Close(); err != nil {
-		c.fail(err)
+		c.Fail(err)
 	} else if outlives {
-		c.say("detached from process %d", pid)
+		c.Say("detached from process %d", pid)
 	}
-	c.close()
-	return c.exit.total(c.in != nil && c.in.Interactive() && !c.opt.Batch, c.cfg.ReturnChildResult)
+	c.Close()
+	return c.exit.total(c.In != nil && c.In.Interactive() && !c.Opt.Batch, c.cfg.ReturnChildResult)
 }

@@ -1,10 +1,13 @@
 package console
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"hdb/capture"
+	"hdb/console/shell"
 	"hdb/names"
 	"hdb/session"
 	"hdb/session/target"
@@ -20,85 +23,110 @@ func withAdvice(err error) error {
 }
 
 // checkNeed tells whether the session is what a command works on.
-func checkNeed(s *session.Session, need Need) error {
+func checkNeed(s *session.Session, need shell.Need) error {
 	mode := target.Empty
 	if s != nil {
 		mode = s.Mode()
 	}
-	if need == NeedValues {
+	if need == shell.NeedValues {
 		if mode == target.Saved {
 			return variables.ErrCaptureValues
 		}
-		need = NeedMemory
+		need = shell.NeedMemory
 	}
-	if need == NeedObjects {
+	if need == shell.NeedObjects {
 		if mode == target.Saved {
 			return variables.ErrCaptureObjects
 		}
-		need = NeedMemory
+		need = shell.NeedMemory
 	}
 	switch {
-	case (need == NeedProgram || need == NeedRunnable) && mode == target.Empty:
+	case (need == shell.NeedProgram || need == shell.NeedRunnable) && mode == target.Empty:
 		return target.ErrNoProgram
-	case (need == NeedLive || need == NeedMemory || need == NeedRunnable) && mode == target.Saved:
+	case (need == shell.NeedLive || need == shell.NeedMemory || need == shell.NeedRunnable) && mode == target.Saved:
 		return target.ErrSaved
-	case (need == NeedLive || need == NeedRecord || need == NeedPast) && mode == target.Core:
+	case (need == shell.NeedLive || need == shell.NeedRecord || need == shell.NeedPast) && mode == target.Core:
 		return s.Runs()
-	case need == NeedLive && mode != target.Live, need == NeedMemory && !mode.Readable(),
-		(need == NeedData || need == NeedRecord) && !mode.Readable() && (s == nil || !s.Recalled()),
-		need == NeedPast && mode != target.Live && (s == nil || !s.Travel.HasPast()):
+	case need == shell.NeedLive && mode != target.Live, need == shell.NeedMemory && !mode.Readable(),
+		(need == shell.NeedData || need == shell.NeedRecord) && !mode.Readable() && (s == nil || !s.Recalled()),
+		need == shell.NeedPast && mode != target.Live && (s == nil || !s.Travel.HasPast()):
 		return target.ErrNotRunning
 	}
 	return nil
 }
 
-// The Console is the host of its shell.
+// A host is what a Console is for its shell.
+type host struct{ c *Console }
 
 // Check tells why a command with a need cannot run, nil: it can.
-func (c *Console) Check(need Need) error { return checkNeed(c.s, need) }
+func (h host) Check(need shell.Need) error { return checkNeed(h.c.s, need) }
 
 // Advise adds the next step to an error that knows no commands.
-func (c *Console) Advise(err error) error { return withAdvice(err) }
+func (h host) Advise(err error) error { return withAdvice(err) }
 
 // Failed has an error decide the exit code.
-func (c *Console) Failed(err error) { c.exit.failed(err) }
+func (h host) Failed(err error) { h.c.exit.failed(err) }
 
 // Lost tells that a recording cannot be written any more, once.
-func (c *Console) Lost() error {
-	err := c.s.Recorder.Err()
-	if err == nil || err == c.unwritten {
+func (h host) Lost() error {
+	err := h.c.s.Recorder.Err()
+	if err == nil || err == h.c.unwritten {
 		return nil
 	}
-	c.unwritten = err
+	h.c.unwritten = err
 	return fmt.Errorf("record: %w: the recording has ended; what was written before can be asked and saved", err)
 }
 
 // BeforePrompt asks whether debuginfod's servers may be asked.
-func (c *Console) BeforePrompt() { askDebuginfod(c) }
+func (h host) BeforePrompt() { askDebuginfod(h.c) }
 
 // Interrupt stops the program.
-func (c *Console) Interrupt() error { return c.s.Interrupt() }
+func (h host) Interrupt() error { return h.c.s.Interrupt() }
 
 // Going reports whether the program runs.
-func (c *Console) Going() bool { return c.s.Going() }
+func (h host) Going() bool { return h.c.s.Going() }
 
 // Beside has the session's goroutine call f while the program runs.
-func (c *Console) Beside(f func()) { c.s.Beside(f) }
+func (h host) Beside(f func()) { h.c.s.Beside(f) }
 
 // KeepTerminal has the terminal stay hdb's while the program runs.
-func (c *Console) KeepTerminal(keep bool) { c.s.KeepTerminal(keep) }
+func (h host) KeepTerminal(keep bool) { h.c.s.KeepTerminal(keep) }
 
 // StepsTaken counts the program's single steps.
-func (c *Console) StepsTaken() func() uint64 { return c.s.Execution.StepsTaken() }
+func (h host) StepsTaken() func() uint64 { return h.c.s.Execution.StepsTaken() }
 
 // Within bounds what is read of the program and its recording.
-func (c *Console) Within(r *capture.Reading) (restore func()) {
-	before := c.s.Within(r)
-	return func() { c.s.Within(before) }
+func (h host) Within(r *capture.Reading) (restore func()) {
+	before := h.c.s.Within(r)
+	return func() { h.c.s.Within(before) }
 }
 
 // Moment has the console log begin a new moment.
-func (c *Console) Moment() { c.s.ConsoleLog.Moment() }
+func (h host) Moment() { h.c.s.ConsoleLog.Moment() }
 
 // Logged keeps a line of the conversation.
-func (c *Console) Logged(line string, typed bool) { c.s.ConsoleLog.Add(line, typed) }
+func (h host) Logged(line string, typed bool) { h.c.s.ConsoleLog.Add(line, typed) }
+
+// Assign changes a variable of the program or one of the debugger's, as set var and set $NAME do. done
+// is false if a line asks for neither.
+func (h host) Assign(text string) (done bool, err error) {
+	if word, expr := shell.SplitWord(text); word == "var" || word == "variable" {
+		return true, h.c.eval.setVar(expr)
+	}
+	if !strings.HasPrefix(text, "$") { // a convenience variable, or a register
+		return false, nil
+	}
+	if err := h.c.s.Values.Set(text); err != nil {
+		return true, fmt.Errorf("set: %w", err)
+	}
+	return true, nil
+}
+
+// ShowVariables prints the debugger's variables.
+func (h host) ShowVariables(in shell.Input) error { return h.c.eval.showConveniences(in) }
+
+// Holds reports whether an expression is true.
+func (h host) Holds(expr string) (bool, error) { return h.c.s.Values.Holds(expr) }
+
+// History prints the recorded events about an address.
+func (h host) History(ctx context.Context, in shell.Input) error { return blockHistory(ctx, h.c, in) }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"hdb/console/shell"
 	"hdb/testprogs"
 )
 
@@ -42,7 +43,7 @@ func TestInterruptEndsEveryCommand(t *testing.T) {
 	path := saveLog(t, 10000)
 	t.Chdir(t.TempDir())
 	var lines []string
-	commandTable(nil).Each(func(full string, cmd *Command) {
+	commandTable(nil).Each(func(full string, cmd *shell.Command) {
 		if word := strings.Fields(full)[0]; cmd.Run != nil && !slices.Contains(notHere, word) {
 			lines = append(lines, full)
 		}
@@ -77,7 +78,7 @@ func TestInterruptEndsEveryCommand(t *testing.T) {
 			ctx := newCountdown(at)
 			got, err := run(ctx)
 			done := got == out && fmt.Sprint(err) == fmt.Sprint(said) // before anything that takes long
-			if after := ctx.looks.Load() - at; !done && !errors.Is(err, errInterrupted) || after > maxAfter {
+			if after := ctx.looks.Load() - at; !done && !errors.Is(err, shell.ErrInterrupted) || after > maxAfter {
 				t.Errorf("%s, given up at look %d of %d: %v, %d looks after it, printed %.200q", line, at, looks, err, after, got)
 			}
 		}
@@ -106,7 +107,7 @@ func TestInterruptEndsExamine(t *testing.T) {
 			t.Errorf("%s: asked %d times whether it is given up", line, looks)
 		}
 		for _, at := range []int64{1, 2, looks / 2} {
-			if err := st.Execute(newCountdown(at), line); !errors.Is(err, errInterrupted) {
+			if err := st.Execute(newCountdown(at), line); !errors.Is(err, shell.ErrInterrupted) {
 				t.Errorf("%s, given up at look %d of %d: %v", line, at, looks, err)
 			}
 		}

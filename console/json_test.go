@@ -2,6 +2,7 @@ package console
 
 import (
 	"encoding/json"
+	"hdb/console/shell"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -24,7 +25,7 @@ func FuzzHostileJSON(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
-		line := jsonLine("bt", frameView{Function: name})
+		line := shell.JSONLine("bt", frameView{Function: name})
 		if hostile(line, "\n") || strings.Count(line, "\n") != 1 {
 			t.Errorf("JSON of %q: %q", name, line)
 		}

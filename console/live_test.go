@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"hdb/console/shell"
 	"hdb/testprogs"
 )
 
@@ -76,7 +77,7 @@ func TestLiveJSON(t *testing.T) {
 			Command string
 			Error   string
 		}
-		if err := json.Unmarshal([]byte(line), &head); err != nil || head.V != jsonVersion {
+		if err := json.Unmarshal([]byte(line), &head); err != nil || head.V != shell.JSONVersion {
 			t.Errorf("%v: %q", err, line)
 		}
 		if head.Error != "" && head.Command != "finish" {

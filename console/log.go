@@ -7,11 +7,12 @@ import (
 
 	"hdb/capture"
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/session"
 	"hdb/session/target"
 )
 
-func infoLog(_ context.Context, c *Console, in Input) error {
+func infoLog(_ context.Context, c *Console, in shell.Input) error {
 	lines := c.s.ConsoleLog.Lines()
 	if len(in.Args) > 0 {
 		n, err := strconv.Atoi(in.Args[0])
@@ -30,8 +31,8 @@ func infoLog(_ context.Context, c *Console, in Input) error {
 	for _, l := range lines {
 		views = append(views, view{l.Seq, l.Time.Nanoseconds(), l.Typed, l.Text})
 	}
-	c.notices.Unlogged(func() { // or it would hold all of it once more
-		c.show(in, struct {
+	c.Notices.Unlogged(func() { // or it would hold all of it once more
+		c.Show(in, struct {
 			Log []view `json:"log"`
 		}{views}, func(o *screen.Output) { printLog(c.s, o, lines) })
 	})

@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"hdb/console/shell"
 	"strings"
 )
 
@@ -13,7 +14,7 @@ func Markdown() string {
 		"repeats the last command where that makes sense. Sizes are `4096`, `0x1000`, `64k` (65,536), `1MiB`; counts are `99`, `20k` (20,000);\n" +
 		"events are `#4711`.\n\n")
 	table := commandTable(nil)
-	for _, g := range Chapters() {
+	for _, g := range shell.Chapters() {
 		fmt.Fprintf(&b, "* %s:", g.Title)
 		sep := " "
 		for _, cmd := range table.Commands {
@@ -25,14 +26,14 @@ func Markdown() string {
 		b.WriteString("\n")
 	}
 	for _, t := range table.Topics {
-		fmt.Fprintf(&b, "* [%s](#%s): %s\n", upperFirst(t.Name), anchor(t.Name), t.Short)
+		fmt.Fprintf(&b, "* [%s](#%s): %s\n", shell.UpperFirst(t.Name), anchor(t.Name), t.Short)
 	}
 	b.WriteString("\n## For those who know gdb\n\n| gdb | hdb |\n|--|--|\n")
 	for _, v := range vocabulary() {
 		fmt.Fprintf(&b, "| %s | %s |\n", v.word, strings.ReplaceAll(v.has, "|", "\\|"))
 	}
-	table.Each(func(full string, cmd *Command) {
-		fmt.Fprintf(&b, "\n## %s\n\n%s.", full, upperFirst(cmd.Short))
+	table.Each(func(full string, cmd *shell.Command) {
+		fmt.Fprintf(&b, "\n## %s\n\n%s.", full, shell.UpperFirst(cmd.Short))
 		if len(cmd.Aliases) > 0 {
 			fmt.Fprintf(&b, " Also `%s`.", strings.Join(cmd.Aliases, "`, `"))
 		}
@@ -41,26 +42,26 @@ func Markdown() string {
 		}
 		b.WriteString("\n")
 		if cmd.Run != nil {
-			fmt.Fprintf(&b, "\n    %s\n", strings.Join(cmd.usage(full), "\n    "))
+			fmt.Fprintf(&b, "\n    %s\n", strings.Join(cmd.Usage(full), "\n    "))
 		}
 		if cmd.Long != "" {
 			fmt.Fprintf(&b, "\n%s\n", markdownText(cmd.Long))
 		}
 	})
 	for _, t := range table.Topics {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n", upperFirst(t.Name), markdownText(t.Text))
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n", shell.UpperFirst(t.Name), markdownText(t.Text))
 	}
 	b.WriteString("\n## Settings\n\n`set NAME VALUE`, `show NAME`; `config -save` keeps them.\n\n| Setting | Default | Meaning |\n|--|--|--|\n")
 	for _, s := range settingTable(nil) {
-		def := s.def
+		def := s.Default
 		if def != "" {
 			def = "`" + def + "`"
 		}
-		help := s.help
-		if len(s.values) > 0 {
-			help += " (" + strings.Join(s.values, ", ") + ")"
+		help := s.Help
+		if len(s.Values) > 0 {
+			help += " (" + strings.Join(s.Values, ", ") + ")"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", s.name, def, help)
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", s.Name, def, help)
 	}
 	return b.String()
 }

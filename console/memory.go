@@ -12,6 +12,7 @@ import (
 	"unicode/utf16"
 
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/internal/addr"
 	"hdb/values"
 )
@@ -32,11 +33,11 @@ type memory struct {
 // maxExamine bounds the bytes that one x reads.
 const maxExamine = 16 << 20
 
-func runExamine(ctx context.Context, c *Console, in Input) error {
+func runExamine(ctx context.Context, c *Console, in shell.Input) error {
 	m := c.eval.memory
 	spec, expr := "", in.Raw
 	if strings.HasPrefix(expr, "/") {
-		spec, expr = splitWord(expr[1:])
+		spec, expr = shell.SplitWord(expr[1:])
 	}
 	if !in.Repeated || m.count == 0 {
 		m.count, m.back = 1, false
@@ -69,7 +70,7 @@ func runExamine(ctx context.Context, c *Console, in Input) error {
 		c.s.Values.Examined(x.last, x.unitSize, x.bytes)
 	}
 	if len(x.rows) > 0 {
-		c.show(in, struct {
+		c.Show(in, struct {
 			Rows []memoryRow `json:"rows"`
 		}{x.rows}, x.print)
 	}
@@ -167,7 +168,7 @@ func (x *examiner) run() error {
 // units shows numbers, as many to a row as gdb.
 func (x *examiner) units() error {
 	if x.m.count*x.m.size > maxExamine {
-		return fmt.Errorf("x: more than %s at once", x.c.out.Sizes.Long(maxExamine))
+		return fmt.Errorf("x: more than %s at once", x.c.Out.Sizes.Long(maxExamine))
 	}
 	perRow := map[int]int{1: 8, 2: 8, 4: 4, 8: 2}[x.m.size]
 	switch x.m.format {
@@ -258,7 +259,7 @@ const maxString = 4096
 func (x *examiner) strings() error {
 	for range x.m.count {
 		if x.ctx.Err() != nil {
-			return errInterrupted
+			return shell.ErrInterrupted
 		}
 		b, err := x.read(maxString)
 		if b = b[:len(b)/x.m.size*x.m.size]; len(b) == 0 {
@@ -315,7 +316,7 @@ func textOf(b []byte, size int) string {
 func (x *examiner) instructions() error {
 	for range x.m.count {
 		if x.ctx.Err() != nil {
-			return errInterrupted
+			return shell.ErrInterrupted
 		}
 		b, err := x.c.s.Memory.Read(x.m.next, maxInstruction)
 		if len(b) == 0 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"hdb/console/shell"
 	"hdb/internal/addr"
 )
 
@@ -49,7 +50,7 @@ func (x *examiner) instructionsBefore() (addr.Run, error) {
 	found, end := 0, x.m.next
 	for found < x.m.count && x.m.next-end < maxDisassembled {
 		if x.ctx.Err() != nil {
-			return 0, errInterrupted
+			return 0, shell.ErrInterrupted
 		}
 		part, err := x.functionBefore(end)
 		if err != nil && found == 0 {
@@ -113,7 +114,7 @@ func (x *examiner) stringsBefore() (addr.Run, error) {
 	found := 0
 	for ; found < x.m.count; found++ {
 		if x.ctx.Err() != nil {
-			return 0, errInterrupted
+			return 0, shell.ErrInterrupted
 		}
 		n := int(min(maxString, uint64(start)))
 		b, err := x.c.s.Memory.Read(start-addr.Run(n), n)

@@ -10,6 +10,7 @@ import (
 	"hdb/capture"
 	"hdb/console/line"
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/inferior"
 	"hdb/query"
 	"hdb/session"
@@ -27,7 +28,7 @@ type monitor struct {
 	stays bool // at the end of the program, for as long as somebody looks
 	goes  bool // on when something stops the program
 
-	calls owned         // posted and not done
+	calls shell.Queue   // posted and not done
 	wake  chan struct{} // there are some, while nothing runs
 
 	held       line.HeldKeys
@@ -52,10 +53,10 @@ const (
 
 // monitorReady is why there can be no live view, or nil.
 func monitorReady(c *Console) error {
-	if _, ok := c.in.(line.KeySource); !ok || !c.tui.Ready() {
+	if _, ok := c.In.(line.KeySource); !ok || !c.Split.Ready() {
 		return screen.NoTerminal("the live view")
 	}
-	if rows, cols := c.tui.Size(); !screen.MonitorFits(rows, cols) {
+	if rows, cols := c.Split.Size(); !screen.MonitorFits(rows, cols) {
 		return screen.SmallMonitor(rows, cols)
 	}
 	return nil
@@ -69,7 +70,7 @@ func newMonitor(c *Console) (*monitor, error) {
 	}
 	info := data.Info()
 	m := &monitor{c: c, data: data, wake: make(chan struct{}, 1)}
-	m.view = screen.Monitor{Program: strings.Join(append([]string{info.Program}, info.Args...), " "), PID: info.PID, ASCII: !screen.BlockElements(c.opt.Getenv)}
+	m.view = screen.Monitor{Program: strings.Join(append([]string{info.Program}, info.Args...), " "), PID: info.PID, ASCII: !screen.BlockElements(c.Opt.Getenv)}
 	return m, nil
 }
 
@@ -135,26 +136,26 @@ func (m *monitor) finish(ctx context.Context) {
 
 // begin takes the terminal.
 func (m *monitor) begin() error {
-	m.held = line.HeldKeys{From: m.c.in.(line.KeySource), Typed: m.typed}
+	m.held = line.HeldKeys{From: m.c.In.(line.KeySource), Typed: m.typed}
 	if err := m.held.Hold(); err != nil {
 		return err
 	}
-	m.c.notices.Hold()
+	m.c.Notices.Hold()
 	noteDoubt(m.c, m.c.s.Recorded.Doubt()) // which the view shows
 	m.c.s.KeepTerminal(true)
-	m.c.tui.FullScreen().Begin("", screen.User{Resized: func() { m.post(m.paint) }, Lost: func() { m.post(m.regain) }})
+	m.c.Split.FullScreen().Begin("", screen.User{Resized: func() { m.post(m.paint) }, Lost: func() { m.post(m.regain) }})
 	return nil
 }
 
 // end gives it back.
 func (m *monitor) end() {
-	m.c.tui.FullScreen().End()
+	m.c.Split.FullScreen().End()
 	m.c.s.KeepTerminal(false)
 	if err := m.held.Release(); err != nil {
-		m.c.warn(err)
+		m.c.Warn(err)
 	}
-	m.c.notices.Release()
-	m.c.layout()
+	m.c.Notices.Release()
+	m.c.Layout()
 }
 
 // regain is called when somebody else had the terminal.
@@ -168,7 +169,7 @@ func (m *monitor) regain() {
 
 // post has f run on the console's goroutine. Any may call it.
 func (m *monitor) post(f func()) {
-	m.calls.add(f)
+	m.calls.Add(f)
 	select {
 	case m.wake <- struct{}{}:
 	default:
@@ -185,7 +186,7 @@ func (m *monitor) postTick() {
 
 // drain does what was posted.
 func (m *monitor) drain() {
-	m.calls.drain()
+	m.calls.Drain()
 	if m.quit && m.running {
 		_ = m.c.s.Interrupt() // an error would mean that nothing runs
 	}
@@ -287,7 +288,7 @@ func (m *monitor) take(budget time.Duration) (whole bool) {
 	v.Unfollowed = m.unfollowed()
 	elapsed := max(v.Elapsed, now.Time)
 	v.Columns = func(n int) []uint64 { return m.data.Line().Columns(elapsed, n) }
-	v.Message = m.c.notices.Latest()
+	v.Message = m.c.Notices.Latest()
 	return m.takeRows(v.Ended != "") && whole
 }
 
@@ -353,10 +354,10 @@ func (m *monitor) takeThreads(here bool) (whole bool) {
 
 // paint shows the view as it is.
 func (m *monitor) paint() {
-	m.c.layout()
-	m.rows, m.cols = m.c.tui.Size()
-	lines := m.view.Lines(m.c.out, m.rows, m.cols)
-	m.c.tui.FullScreen().Show(lines, m.rows)
+	m.c.Layout()
+	m.rows, m.cols = m.c.Split.Size()
+	lines := m.view.Lines(m.c.Out, m.rows, m.cols)
+	m.c.Split.FullScreen().Show(lines, m.rows)
 }
 
 // monitorRows are rows as the view has them.

@@ -8,12 +8,13 @@ import (
 	"syscall"
 
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/internal/units"
 )
 
-func monitorCommands(c *Console) []*Command {
-	return []*Command{
-		{Name: "monitor", Group: GroupAllocs, Direct: true, Short: "go on, and show what the program allocates while it runs", Needs: NeedLive, Repeat: RepeatNone, Run: c.does(runMonitor),
+func monitorCommands(c *Console) []*shell.Command {
+	return []*shell.Command{
+		{Name: "monitor", Group: shell.GroupAllocs, Direct: true, Short: "go on, and show what the program allocates while it runs", Needs: shell.NeedLive, Repeat: shell.RepeatNone, Run: c.does(runMonitor),
 			Long: "A screen that is brought up to date each second has a row for each function: own is what it allocated itself, total what all stacks did that lead through it. It is `hdb live` for a program that is under hdb already (`live` lists live blocks). What is recorded counts; without a recording one begins.\n\n" +
 				"change is by how much own has grown since the view began, or since `d`; `per s` in the last second, told by the second. A terminal of fewer columns than 110 leaves some out.\n\n" +
 				"Keys: the arrows move; Enter goes into a function: to its lines, from a line to what called it there, and on to the callers of that; Backspace goes back out. 1 live, 2 bytes, 3 count, 4 temporary choose the measure; s sorts by own, total, change, rate or name; / shows only functions with that in their names, files or modules, f asks names alone, M modules, and Esc takes the filters away; space pauses the picture, the program runs on; t has rows for each thread, of Go for each goroutine; ? lists the keys; q stops the program and goes back to the console, as each stop of its own does.\n\n" +
@@ -21,7 +22,7 @@ func monitorCommands(c *Console) []*Command {
 	}
 }
 
-func runMonitor(ctx context.Context, c *Console, in Input) error {
+func runMonitor(ctx context.Context, c *Console, in shell.Input) error {
 	if err := monitorReady(c); err != nil {
 		return fmt.Errorf("monitor: %w", err)
 	}
@@ -32,13 +33,13 @@ func runMonitor(ctx context.Context, c *Console, in Input) error {
 		if err := c.s.Recorder.Start(); err != nil {
 			return err
 		}
-		c.say("recording from here on")
+		c.Say("recording from here on")
 	}
 	m, err := newMonitor(c)
 	if err != nil {
 		return err
 	}
-	defer c.tui.Pause()()
+	defer c.Split.Pause()()
 	rep, err := m.run(ctx)
 	if rep == nil || err != nil {
 		return err
@@ -50,7 +51,7 @@ func runMonitor(ctx context.Context, c *Console, in Input) error {
 // paintedOver tells whether the program's output goes to the terminal of the view.
 func paintedOver(c *Console) bool {
 	pid, _, _, ok := c.s.Process()
-	tty, err := c.tui.FullScreen().Stat()
+	tty, err := c.Split.FullScreen().Stat()
 	if !ok || err != nil {
 		return false
 	}
@@ -67,8 +68,8 @@ func paintedOver(c *Console) bool {
 // the process under it; it is called when there is a terminal to show it. The exit
 // code is that of Run, for what a program did that hdb started.
 func (c *Console) Live(begin func() error) int {
-	defer c.start()()
-	defer c.tui.FullScreen().End() // also when hdb panics
+	defer c.Start()()
+	defer c.Split.FullScreen().End() // also when hdb panics
 	ctx, done := c.Cancelled()
 	defer done()
 	err := monitorReady(c)
@@ -82,7 +83,7 @@ func (c *Console) Live(begin func() error) int {
 		err = fmt.Errorf("live: %w", err)
 	}
 	if err != nil {
-		c.fail(err)
+		c.Fail(err)
 	}
 	code := c.exit.live(c.cfg.ReturnChildResult)
 	c.exit.given = &code
@@ -111,10 +112,10 @@ func watchLive(ctx context.Context, c *Console, begin func() error) error {
 	case c.s.Outlives():
 		how = "goes on"
 	}
-	known := fmt.Sprintf("peak %s, live %s in %s", c.out.Sizes.Short(m.data.Peak().Live), c.out.Sizes.Short(now.Live), units.Count(now.Blocks, "block"))
+	known := fmt.Sprintf("peak %s, live %s in %s", c.Out.Sizes.Short(m.data.Peak().Live), c.Out.Sizes.Short(now.Live), units.Count(now.Blocks, "block"))
 	if m.unfollowed() {
 		known = unfollowedText
 	}
-	c.say("%s: %s, %s; process %d: %s", screen.ShortPath(m.data.Info().Program), units.Count(now.Events, "event"), known, m.view.PID, how)
+	c.Say("%s: %s, %s; process %d: %s", screen.ShortPath(m.data.Info().Program), units.Count(now.Events, "event"), known, m.view.PID, how)
 	return err
 }

@@ -8,12 +8,13 @@ import (
 	"strings"
 
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/values"
 )
 
 // options are how values are printed, by the settings and a format.
 func (e *evaluator) options(spec string) (values.Options, error) {
-	o := e.optionsOf(e.c.set.value)
+	o := e.optionsOf(e.c.Set.Value)
 	err := readFormat(&o, spec)
 	return o, err
 }
@@ -36,7 +37,7 @@ func readFormat(o *values.Options, spec string) error {
 // cutFormat splits /FMT from an expression.
 func cutFormat(raw string) (spec, expr string) {
 	if strings.HasPrefix(raw, "/") {
-		return splitWord(raw)
+		return shell.SplitWord(raw)
 	}
 	return "", raw
 }
@@ -61,8 +62,8 @@ func (e *evaluator) optionsOf(setting func(name string) string) values.Options {
 	if o.Repeats == 0 {
 		o.Repeats = values.MaxElements
 	}
-	if _, _, tty := screen.TerminalSize(e.c.out); setting("print pretty") == "auto" && (tty || e.c.set.count("width") > 0) && !e.c.opt.JSON {
-		o.Width = max(e.c.out.Width-promptWidth, 1)
+	if _, _, tty := screen.TerminalSize(e.c.Out); setting("print pretty") == "auto" && (tty || e.c.Set.Count("width") > 0) && !e.c.Opt.JSON {
+		o.Width = max(e.c.Out.Width-promptWidth, 1)
 	}
 	return o
 }
@@ -91,7 +92,7 @@ func (e *evaluator) optionsAndRest(raw string) (values.Options, string, error) {
 		if v, ok := own[name]; ok {
 			return v
 		}
-		return e.c.set.value(name)
+		return e.c.Set.Value(name)
 	})
 	o.Raw = own["raw-values"] == "on"
 	spec, expr := cutFormat(rest)
@@ -105,7 +106,7 @@ func cutOptions(raw string) (head []string, rest string, ok bool) {
 		return nil, "", false
 	}
 	for rest = raw; rest != ""; {
-		word, behind := splitWord(rest)
+		word, behind := shell.SplitWord(rest)
 		if word == "--" {
 			return head, behind, true
 		}
@@ -130,15 +131,15 @@ func (e *evaluator) readOptions(own map[string]string, words []string) error {
 		if len(words) > 0 && !strings.HasPrefix(words[0], "-") {
 			value, words = words[0], words[1:]
 		}
-		s := &setting{name: full, kind: kindBool}
-		if i := slices.IndexFunc(e.c.set.table, func(s *setting) bool { return s.name == "print "+full }); i >= 0 {
-			s = e.c.set.table[i]
+		s := &shell.Setting{Name: full, Kind: shell.KindBool}
+		if i := slices.IndexFunc(e.c.Set.Table, func(s *shell.Setting) bool { return s.Name == "print "+full }); i >= 0 {
+			s = e.c.Set.Table[i]
 		}
-		v, err := s.parse(value)
+		v, err := s.Parse(value)
 		if err != nil {
 			return fmt.Errorf("-%s: %w", full, err)
 		}
-		own[s.name] = v
+		own[s.Name] = v
 	}
 	return nil
 }

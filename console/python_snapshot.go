@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/internal/units"
 	"hdb/session/cpython"
 )
@@ -14,9 +15,9 @@ import (
 // PrintPython prints what all threads of a process do in Python, with the lines of their
 // source.
 func PrintPython(w io.Writer, s *cpython.Snapshot, asJSON bool) error {
-	c := printing(Options{Out: w, JSON: asJSON})
+	c := shell.NewPrinter(shell.Options{Out: w, JSON: asJSON})
 	v := viewPythonSnapshot(s)
-	c.show(Input{Name: "py"}, v, func(o *screen.Output) {
+	c.Show(shell.Input{Name: "py"}, v, func(o *screen.Output) {
 		o.Line(screen.Plain(pythonTitle(s)))
 		for i, t := range s.Threads {
 			printPythonThread(o, v.Threads[i], t)
@@ -28,7 +29,7 @@ func PrintPython(w io.Writer, s *cpython.Snapshot, asJSON bool) error {
 			o.Line(screen.Guess("(there may be more tasks: " + s.NoTasks + ")"))
 		}
 	})
-	return c.out.Err()
+	return c.Out.Err()
 }
 
 // pythonTitle is what a snapshot is of.

@@ -9,6 +9,7 @@ import (
 
 	"hdb/breakpoints"
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/goruntime"
 	"hdb/inferior"
 	"hdb/internal/lazyregexp"
@@ -23,14 +24,14 @@ import (
 
 // report shows why and where the inferior stopped, in the one shape of all
 // stops, and lines up the commands attached to the stops that were hit.
-func (c *Console) report(in Input, r *session.Report) {
+func (c *Console) report(in shell.Input, r *session.Report) {
 	c.exit.reported(r)
 	if pid, _, _, live := c.s.Process(); live {
 		c.stopped = map[int]string{pid: r.Headline()}
 	}
-	defer c.out.Whole()() // also when Ctrl-C made the stop
+	defer c.Out.Whole()() // also when Ctrl-C made the stop
 	c.s.ConsoleLog.Moment()
-	var follow []Following
+	var follow []shell.Following
 	silent := len(r.Hits) > 0
 	for _, st := range r.Hits {
 		silent = silent && st.Silent
@@ -51,7 +52,7 @@ func (c *Console) report(in Input, r *session.Report) {
 	if r.Drawn {
 		gaps = c.s.Recorded.Gaps()
 	}
-	c.showCareful(in, struct {
+	c.ShowCareful(in, struct {
 		Stop reportView `json:"stop"`
 	}{v}, gaps, func(o *screen.Output) {
 		printReport(c, o, r)
@@ -65,12 +66,12 @@ func (c *Console) report(in Input, r *session.Report) {
 }
 
 // newHook is the list of commands of a stop, counted as its lines were written.
-func newHook(st *breakpoints.Stop) Following {
+func newHook(st *breakpoints.Stop) shell.Following {
 	lines := st.Commands
 	if st.Silent {
 		lines = slices.Concat([]string{"# silent"}, lines)
 	}
-	return Following{Name: fmt.Sprintf("commands of breakpoint %d", st.ID), Lines: lines}
+	return shell.Following{Name: fmt.Sprintf("commands of breakpoint %d", st.ID), Lines: lines}
 }
 
 func printReport(c *Console, o *screen.Output, r *session.Report) {
@@ -94,7 +95,7 @@ func printReport(c *Console, o *screen.Output, r *session.Report) {
 	}
 	if r.InPython && r.Python != nil {
 		printInPython(o, r)
-		c.source.show(o, *r.Python, c.set.count("stop-lines"))
+		c.source.show(o, *r.Python, c.Set.Count("stop-lines"))
 		return
 	}
 	if len(r.Frames) == 0 {
@@ -113,11 +114,11 @@ func printReport(c *Console, o *screen.Output, r *session.Report) {
 	if r.Leaving { // mostly in exit of the C library: nobody looks for its source
 		show = c.source.showFound
 	}
-	printed := show(o, r.Frames[len(r.Frames)-1], c.set.count("stop-lines"))
+	printed := show(o, r.Frames[len(r.Frames)-1], c.Set.Count("stop-lines"))
 	if r.Python != nil && (!stepped(r) || len(r.Frames) > 0 && names.IsPythonLoop(r.Frames[0].Function) || r.Verb == "attach" || r.Verb == "core") {
 		printInPython(o, r)
 		if !printed {
-			c.source.show(o, *r.Python, c.set.count("stop-lines"))
+			c.source.show(o, *r.Python, c.Set.Count("stop-lines"))
 		}
 	}
 	if r.Wrong != nil {
@@ -267,7 +268,7 @@ func withSizes(c *Console, text string) string {
 	if !ok {
 		return text
 	}
-	return strings.Replace(text, m[0]+e.Call(), m[0]+called(c.out)(e), 1)
+	return strings.Replace(text, m[0]+e.Call(), m[0]+called(c.Out)(e), 1)
 }
 
 // headline is a report's first line.
@@ -333,7 +334,7 @@ func (v *sourceViewer) print(o *screen.Output, f names.Frame, n int) (printed bo
 		return n == 0, nil
 	}
 	v.listing = listing{file: f.File, language: f.Language.String(), current: f.Line}
-	if v.c.tui.Shows(o) {
+	if v.c.Split.Shows(o) {
 		return true, nil
 	}
 	first := max(1, f.Line-n/2)
@@ -341,7 +342,7 @@ func (v *sourceViewer) print(o *screen.Output, f names.Frame, n int) (printed bo
 	if err != nil {
 		return false, err
 	}
-	w.Print(o, v.c.set.count("tab-width"))
+	w.Print(o, v.c.Set.Count("tab-width"))
 	return true, nil
 }
 

@@ -86,7 +86,7 @@ func TestQuestionsLeaveTheNextLine(t *testing.T) {
 		{"terminal", true, "on", []string{"delete", "echo lost", "y"}, 2, false},
 	} {
 		st := newStage(t, func(c *Config) { c.In.(*typist).person = tc.person }, slices.Concat([]string{"file /bin/true", "break alloc"}, tc.asks, []string{"echo next", "info breakpoints"})...)
-		st.set.values["confirm"] = tc.confirm
+		st.Top("set confirm " + tc.confirm)
 		st.Run()
 		questions := 0
 		for _, p := range st.in.prompts {

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"hdb/console/shell"
 	"os"
 	"slices"
 	"strings"
@@ -9,22 +10,22 @@ import (
 
 func TestTableIsConsistent(t *testing.T) {
 	seen := map[string]string{}
-	groups := map[Group]bool{}
-	for _, g := range Chapters() {
+	groups := map[shell.Group]bool{}
+	for _, g := range shell.Chapters() {
 		groups[g.Group] = true
 	}
 	for _, cmd := range commandTable(nil).Commands {
 		if !groups[cmd.Group] {
 			t.Errorf("%s: no group of the help: %q", cmd.Name, cmd.Group)
 		}
-		for _, name := range cmd.names() {
+		for _, name := range cmd.Names() {
 			if other, ok := seen[name]; ok {
 				t.Errorf("%s is a name of both %s and %s", name, other, cmd.Name)
 			}
 			seen[name] = cmd.Name
 		}
 	}
-	commandTable(nil).Each(func(full string, cmd *Command) {
+	commandTable(nil).Each(func(full string, cmd *shell.Command) {
 		switch {
 		case cmd.Short == "" || strings.HasSuffix(cmd.Short, ".") || strings.Contains(cmd.Short, "\n"):
 			t.Errorf("%s: summary %q", full, cmd.Short)
@@ -35,7 +36,7 @@ func TestTableIsConsistent(t *testing.T) {
 		}
 		names := map[string]bool{}
 		for _, s := range cmd.Sub {
-			for _, n := range s.names() {
+			for _, n := range s.Names() {
 				if names[n] {
 					t.Errorf("%s: two words %q", full, n)
 				}
@@ -90,7 +91,7 @@ func TestCommandsDoc(t *testing.T) {
 	if string(got) != want {
 		t.Errorf("%s is stale: run `go generate ./console`", path)
 	}
-	commandTable(nil).Each(func(full string, _ *Command) {
+	commandTable(nil).Each(func(full string, _ *shell.Command) {
 		if !strings.Contains(want, "\n## "+full+"\n") {
 			t.Errorf("no heading for %s", full)
 		}
@@ -110,7 +111,7 @@ func TestHelp(t *testing.T) {
 	// Every group is listed, and every command is in its group.
 	out, _, _ = play(t, "help all")
 	for _, cmd := range commandTable(nil).Commands {
-		if !strings.Contains(out, cmd.title(cmd.Name)) {
+		if !strings.Contains(out, cmd.Title(cmd.Name)) {
 			t.Errorf("help all has no %s", cmd.Name)
 		}
 	}
@@ -180,9 +181,9 @@ func TestUnbuiltWords(t *testing.T) {
 
 // TestUnbuiltWordsAreNotBuilt fails when a word of that list became a command.
 func TestUnbuiltWordsAreNotBuilt(t *testing.T) {
-	commandTable(nil).Each(func(full string, cmd *Command) {
+	commandTable(nil).Each(func(full string, cmd *shell.Command) {
 		parent := strings.TrimSuffix(full, cmd.Name)
-		for _, name := range cmd.names() {
+		for _, name := range cmd.Names() {
 			if notBuilt(parent+name) != nil {
 				t.Errorf("%s%s is a command and in the list of words not built", parent, name)
 			}
@@ -194,7 +195,7 @@ func TestUnbuiltWordsAreNotBuilt(t *testing.T) {
 func TestPagedCommands(t *testing.T) {
 	paged := map[string]bool{"print": false, "call": false, "printf": false, "display": false, "frame": false, "thread": false, "taas": false, "monitor": false, "next-alloc": false, "run": false,
 		"bt": true, "info threads": true, "x": true, "list": true, "help": true, "allocs": true, "whatis": true}
-	commandTable(nil).Each(func(full string, cmd *Command) {
+	commandTable(nil).Each(func(full string, cmd *shell.Command) {
 		if want, ok := paged[full]; ok && onlyPrints(cmd, full) != want {
 			t.Errorf("%s: paged is %v, want %v", full, !want, want)
 		}

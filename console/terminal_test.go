@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"hdb/console/line"
+	"hdb/console/shell"
 	"hdb/session"
 	"hdb/session/target"
 	"hdb/testprogs"
@@ -41,7 +42,7 @@ func terminalChild() (code int) {
 			code = ExitUsage
 		}
 	}()
-	c := New(Config{Session: s, NoInit: true, Options: Options{In: in, Out: os.Stdout, Err: os.Stderr, Version: "test"}})
+	c := New(Config{Session: s, NoInit: true, Options: shell.Options{In: in, Out: os.Stdout, Err: os.Stderr, Version: "test"}})
 	if on := os.Getenv("HDB_CONSOLE_TEST_PANIC"); on != "" {
 		go panicIn(c, on)
 	}

@@ -5,14 +5,15 @@ import (
 	"slices"
 	"strings"
 
+	"hdb/console/shell"
 	"hdb/internal/cond"
 )
 
 // topics are the chapters of the help that are no commands.
-func topics() []Topic {
-	return []Topic{
-		{"conditions", "what can be asked after `if`", conditionsText()},
-		{"variables", "the names that begin with $", variablesText()},
+func topics() []shell.Topic {
+	return []shell.Topic{
+		{Name: "conditions", Short: "what can be asked after `if`", Text: conditionsText()},
+		{Name: "variables", Short: "the names that begin with $", Text: variablesText()},
 	}
 }
 

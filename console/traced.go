@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/query"
 	"hdb/session"
 )
@@ -28,8 +29,8 @@ type tracedView struct {
 // Traced prints what a trace tells of: it is what session.Config.Traced should call. Any
 // goroutine may call it.
 func (c *Console) Traced(t session.Traced) {
-	if !c.opt.JSON {
-		c.notices.Print(c.opt.Out, screen.CleanTabs(tracedText(t))+"\n")
+	if !c.Opt.JSON {
+		c.Notices.Print(c.Opt.Out, screen.CleanTabs(tracedText(t))+"\n")
 		return
 	}
 	v := tracedView{Stop: t.Stop, What: "call", Thread: t.Thread.Num, TID: t.Thread.TID, Depth: t.Depth,
@@ -43,7 +44,7 @@ func (c *Console) Traced(t session.Traced) {
 		v.What = "return"
 		v.Returned = tracedReturn(t)
 	}
-	c.notices.Print(c.opt.Out, jsonLine("trace", v))
+	c.Notices.Print(c.Opt.Out, shell.JSONLine("trace", v))
 }
 
 // tracedReturn is the value of a return; nil: there is none.

@@ -6,61 +6,62 @@ import (
 	"strings"
 
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/names"
 	"hdb/session"
 	"hdb/session/target"
 )
 
-func tuiCommands(c *Console) []*Command {
-	return []*Command{
-		{Name: "tui", Group: GroupData, Short: "split the screen: source above, console below", Repeat: RepeatNone, Run: c.does(runTUI),
+func tuiCommands(c *Console) []*shell.Command {
+	return []*shell.Command{
+		{Name: "tui", Group: shell.GroupData, Short: "split the screen: source above, console below", Repeat: shell.RepeatNone, Run: c.does(runTUI),
 			Long: "It is `tui enable`. The source follows the selected frame and what list and search show, which then print no source of their own. " +
 				"`=>` is the frame's line; b+ is a breakpoint, B+ one that was hit, b- and B- are disabled; the bar below has the file, the function and the position.\n\n" +
 				"Keys: PgUp and PgDn scroll the source, with `focus src` the arrow keys do too; Ctrl-L paints all anew, as `refresh` does; Ctrl-X A splits the screen and joins it, Ctrl-X O changes the focus.\n\n" +
 				"Painted anew, the console shows what hdb printed last; what programs wrote is not known. A terminal that becomes too small has the source again when it is larger.\n\nExample:\n  tui enable",
-			Sub: []*Command{
-				{Name: "enable", Short: "split the screen", Repeat: RepeatNone, Run: c.does(runTUI)},
-				{Name: "disable", Short: "give the whole screen back to the console", Repeat: RepeatNone,
-					Run:  c.does(func(_ context.Context, c *Console, _ Input) error { c.tui.Disable(); return nil }),
+			Sub: []*shell.Command{
+				{Name: "enable", Short: "split the screen", Repeat: shell.RepeatNone, Run: c.does(runTUI)},
+				{Name: "disable", Short: "give the whole screen back to the console", Repeat: shell.RepeatNone,
+					Run:  c.does(func(_ context.Context, c *Console, _ shell.Input) error { c.Split.Disable(); return nil }),
 					Long: "The terminal then shows what it did before `tui enable`."},
 			}},
-		{Name: "focus", Group: GroupData, Synopsis: "src\ncmd", Short: "let the arrow keys move the source, or edit the line", Args: []ArgKind{ArgWord}, Repeat: RepeatNone, Run: c.does(runFocus),
+		{Name: "focus", Group: shell.GroupData, Synopsis: "src\ncmd", Short: "let the arrow keys move the source, or edit the line", Args: []shell.ArgKind{shell.ArgWord}, Repeat: shell.RepeatNone, Run: c.does(runFocus),
 			Long: "With `focus src` the lines typed before are on Ctrl-P and Ctrl-N, and the cursor moves by Ctrl-B and Ctrl-F.\n\nExample:\n  focus src"},
-		{Name: "refresh", Group: GroupData, Short: "paint the split screen anew", Repeat: RepeatNone, Run: c.does(runRefresh),
+		{Name: "refresh", Group: shell.GroupData, Short: "paint the split screen anew", Repeat: shell.RepeatNone, Run: c.does(runRefresh),
 			Long: "When the program wrote over the source, or cleared the terminal."},
 	}
 }
 
-func runTUI(_ context.Context, c *Console, in Input) error {
+func runTUI(_ context.Context, c *Console, in shell.Input) error {
 	if len(in.Args) > 0 {
 		return fmt.Errorf("tui: %q: enable or disable expected", in.Args[0])
 	}
-	if err := c.tui.Enable(""); err != nil {
+	if err := c.Split.Enable(""); err != nil {
 		return fmt.Errorf("tui: %w", err)
 	}
 	return nil
 }
 
-func runFocus(_ context.Context, c *Console, in Input) error {
-	if err := c.tui.Check(); err != nil {
+func runFocus(_ context.Context, c *Console, in shell.Input) error {
+	if err := c.Split.Check(); err != nil {
 		return fmt.Errorf("focus: %w", err)
 	}
 	switch in.Arg(0) {
 	case "src":
-		c.tui.FocusSource(true)
+		c.Split.FocusSource(true)
 	case "cmd":
-		c.tui.FocusSource(false)
+		c.Split.FocusSource(false)
 	default:
 		return fmt.Errorf("focus: %q: src or cmd expected", in.Raw)
 	}
 	return nil
 }
 
-func runRefresh(_ context.Context, c *Console, _ Input) error {
-	if err := c.tui.Check(); err != nil {
+func runRefresh(_ context.Context, c *Console, _ shell.Input) error {
+	if err := c.Split.Check(); err != nil {
 		return fmt.Errorf("refresh: %w", err)
 	}
-	c.tui.Refresh()
+	c.Split.Refresh()
 	return nil
 }
 
@@ -69,19 +70,19 @@ type tuiHost struct{ c *Console }
 
 // newTUI connects the split screen with the reader's keys.
 func newTUI(c *Console) *screen.Split {
-	keys, _ := c.in.(screen.KeySharer)
-	if !c.interactive() {
+	keys, _ := c.In.(screen.KeySharer)
+	if !c.Interactive() {
 		keys = nil
 	}
-	return screen.NewSplit(tuiHost{c}, c.out, keys)
+	return screen.NewSplit(tuiHost{c}, c.Out, keys)
 }
 
-func (h tuiHost) TabWidth() int              { return h.c.set.count("tab-width") }
-func (h tuiHost) Layout()                    { h.c.layout() }
+func (h tuiHost) TabWidth() int              { return h.c.Set.Count("tab-width") }
+func (h tuiHost) Layout()                    { h.c.Layout() }
 func (h tuiHost) Notify(text string)         { h.c.Notify(text) }
-func (h tuiHost) Fail(err error)             { h.c.fail(err) }
-func (h tuiHost) Warn(err error)             { h.c.warn(err) }
-func (h tuiHost) Aside(f func() error) error { return aside(f) }
+func (h tuiHost) Fail(err error)             { h.c.Fail(err) }
+func (h tuiHost) Warn(err error)             { h.c.Warn(err) }
+func (h tuiHost) Aside(f func() error) error { return shell.Aside(f) }
 
 // Post gives f to the goroutine that awaits a line. A screen that nobody looks at
 // misses nothing if too many are waiting: it is painted before each prompt.
@@ -112,7 +113,7 @@ func (h tuiHost) place() screen.Picture {
 	f, err := c.s.Selection.Frame()
 	stands := err == nil
 	if stands {
-		p.Function = c.out.Names.Short(c.out.Names.Function(f.Function, f.Linkage))
+		p.Function = c.Out.Names.Short(c.Out.Names.Function(f.Function, f.Linkage))
 		p.Where = frameWords(c.s, f)
 	}
 	switch l := c.source.listing; {

@@ -505,7 +505,7 @@ func TestTUIEnds(t *testing.T) {
 
 // panicIn panics when the screen is split and a line is read.
 func panicIn(c *Console, goroutine string) {
-	for !c.tui.On() {
+	for !c.Split.On() {
 		time.Sleep(time.Millisecond)
 	}
 	reads := make(chan struct{})

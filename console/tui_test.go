@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"hdb/console/shell"
 	"hdb/testprogs"
 )
 
@@ -15,7 +16,7 @@ import (
 func TestTUINeedsATerminal(t *testing.T) {
 	const want = ": a split screen needs a terminal that can move its cursor, and neither -batch nor --json\n"
 	for _, line := range []string{"tui", "tui enable", "focus src", "refresh"} {
-		word, _ := splitWord(line)
+		word, _ := shell.SplitWord(line)
 		out, errs, code := play(t, line)
 		if out != "" || errs != "error: "+word+want || code != ExitUsage {
 			t.Errorf("%s: printed %q and %q, exit code %d", line, out, errs, code)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/internal/addr"
 	"hdb/names"
 	"hdb/session"
@@ -74,7 +75,7 @@ func TestTailCallsInJSON(t *testing.T) {
 		`{"pc":"0x10","function":"f","offset":0,"tail_call":true,"`: {Num: -1, Tail: true},
 	} {
 		f.Code, f.Function = addr.PC(0x10), "f"
-		got := jsonText(viewFrame(f))
+		got := shell.JSONText(viewFrame(f))
 		if !strings.HasPrefix(got, want) || strings.Contains(got, "tail_call") != f.Tail {
 			t.Errorf("%s, want the beginning %s", got, want)
 		}

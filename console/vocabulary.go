@@ -1,6 +1,9 @@
 package console
 
-import "strings"
+import (
+	"hdb/console/shell"
+	"strings"
+)
 
 // gdbWords are the words of gdb's everyday chapters (Running, Stopping, Stack, Source, Data,
 // Altering, Files), for the table of what hdb does for each.
@@ -35,7 +38,7 @@ func vocabulary() []vocable {
 }
 
 // meaning says what hdb does for a word, "" if it does not know it.
-func meaning(table *Table, word string) string {
+func meaning(table *shell.Table, word string) string {
 	if err := notBuilt(word); err != nil {
 		return "none; " + strings.TrimPrefix(err.Error(), word+": ")
 	}

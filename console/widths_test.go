@@ -1,6 +1,7 @@
 package console
 
 import (
+	"hdb/console/shell"
 	"regexp"
 	"strconv"
 	"strings"
@@ -75,7 +76,7 @@ func TestToursHaveAllCommands(t *testing.T) {
 			ran[name] = ran[name] || !strings.Contains(v.err, "error: ") || name == "assert"
 		}
 	}
-	commandTable(nil).Each(func(full string, cmd *Command) {
+	commandTable(nil).Each(func(full string, cmd *shell.Command) {
 		if cmd.Run != nil && !ran[full] && notToured[full] == "" && !strings.HasPrefix(full, "py ") && !strings.HasPrefix(full, "cy ") { // the program is not in CPython
 			t.Errorf("%s: not in the tours, or only with an error", full)
 		}

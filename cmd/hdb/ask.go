@@ -9,6 +9,7 @@ import (
 
 	"hdb/capture/file"
 	"hdb/console"
+	"hdb/console/shell"
 	"hdb/internal/flags"
 )
 
@@ -63,7 +64,7 @@ func (o *options) askProgram(end int) error {
 		return err
 	}
 	o.batch, o.args, o.finish = true, true, true
-	o.startup = append(o.startup, console.Startup{Text: line})
+	o.startup = append(o.startup, shell.Startup{Text: line})
 	return nil
 }
 
@@ -99,7 +100,7 @@ func (o *options) ask() error {
 		return fmt.Errorf("%w, or hdb --help", err)
 	}
 	o.batch = true
-	o.startup = append(o.startup, console.Startup{Text: line})
+	o.startup = append(o.startup, shell.Startup{Text: line})
 	return nil
 }
 

@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"strconv"
 
-	"hdb/console"
+	"hdb/console/shell"
 	"hdb/internal/flags"
 )
 
 // options are the command line. gdb's spelling: one dash or two, and a value
 // either in the next word or behind an equals sign.
 type options struct {
-	startup           []console.Startup
+	startup           []shell.Startup
 	batch, noInit     bool
 	quiet, json, echo bool
 	returnChildResult bool
@@ -90,7 +90,7 @@ func (o *options) flag(name string) flags.Flag {
 
 func (o *options) startupFlag(file bool) flags.Flag {
 	return flags.Value(func(text string) error {
-		o.startup = append(o.startup, console.Startup{Text: text, File: file})
+		o.startup = append(o.startup, shell.Startup{Text: text, File: file})
 		return nil
 	})
 }

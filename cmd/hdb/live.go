@@ -8,6 +8,7 @@ import (
 
 	"hdb/console"
 	"hdb/console/line"
+	"hdb/console/shell"
 	"hdb/inferior"
 	"hdb/internal/flags"
 	"hdb/internal/outfile"
@@ -136,7 +137,7 @@ func live(all *options, in *os.File, out, errw io.Writer) int {
 		}
 	}
 	cfg := console.Config{
-		Options: console.Options{Out: out, Err: errw, Version: version(), Batch: all.batch, JSON: all.json},
+		Options: shell.Options{Out: out, Err: errw, Version: version(), Batch: all.batch, JSON: all.json},
 		Session: s, NoInit: o.noInit || all.noInit,
 		ReturnChildResult: o.status || all.returnChildResult,
 	}

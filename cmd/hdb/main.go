@@ -14,6 +14,7 @@ import (
 	"hdb/console"
 	"hdb/console/line"
 	"hdb/console/screen"
+	"hdb/console/shell"
 	"hdb/inferior/corefile"
 	"hdb/inferior/machine"
 	_ "hdb/internal/limits"
@@ -282,7 +283,7 @@ func converse(o *options, in *os.File, out, errw io.Writer) int {
 	// for a panic, which must not leave traps in the process.
 	defer s.Close()
 	cfg := console.Config{
-		Options: console.Options{Out: out, Err: errw, Startup: o.startup, Version: version(),
+		Options: shell.Options{Out: out, Err: errw, Startup: o.startup, Version: version(),
 			Echo: o.echo, Batch: o.batch, JSON: o.json, Quiet: o.quiet || o.batch},
 		Session: s, NoInit: o.noInit, ReturnChildResult: o.returnChildResult, Finish: o.finish,
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"hdb/console"
+	"hdb/console/shell"
 )
 
 func TestFlags(t *testing.T) {
@@ -16,7 +16,7 @@ func TestFlags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []console.Startup{{Text: "run"}, {Text: "file", File: true}, {Text: "bt"}}
+	want := []shell.Startup{{Text: "run"}, {Text: "file", File: true}, {Text: "bt"}}
 	if !o.batch || !o.noInit || o.quiet || o.json || len(o.startup) != 3 {
 		t.Errorf("got %+v", o)
 	}

@@ -1,4 +1,4 @@
-package console
+package shell
 
 import (
 	"context"
@@ -11,14 +11,14 @@ import (
 	"hdb/console/screen"
 )
 
-// A background is a command that lets the program run while lines go on to be read, as
+// A Background is a command that lets the program run while lines go on to be read, as
 // `continue &` asks for. The command has the console's goroutine, which the process needs.
 // A goroutine of the background reads lines and has each run on the console's, within
 // Session.Beside: between what the process needs of hdb, and without a stop.
-type background struct {
+type Background struct {
 	c *Shell
 
-	calls  owned
+	calls  Queue
 	over   chan struct{} // closed when the command has ended
 	fed    chan struct{} // closed when no line is read any more
 	beside bool          // a line is run while the process runs; the console's goroutine's
@@ -38,14 +38,14 @@ func (r *interpreter) begun(text string) (command string, ok bool) {
 	if err != nil || full == "" {
 		return "", false
 	}
-	cmd, _, _, err := r.c.table.Resolve(full)
+	cmd, _, _, err := r.c.Table.Resolve(full)
 	return full, err == nil && cmd.Resumes
 }
 
 // obey runs a line of the outermost level.
 func (c *Shell) obey(text string) {
-	if command, ok := c.interp.begun(text); ok && c.bg == nil {
-		b := &background{c: c, over: make(chan struct{}), fed: make(chan struct{})}
+	if command, ok := c.interp.begun(text); ok && c.Bg == nil {
+		b := &Background{c: c, over: make(chan struct{}), fed: make(chan struct{})}
 		b.run(text, command)
 		return
 	}
@@ -53,9 +53,9 @@ func (c *Shell) obey(text string) {
 }
 
 // run runs the command, and behind it what was to wait for its end.
-func (b *background) run(text, command string) {
+func (b *Background) run(text, command string) {
 	c := b.c
-	c.bg = b
+	c.Bg = b
 	c.sig.beneath.Store(true)
 	c.host.KeepTerminal(true)
 	go b.feed()
@@ -64,22 +64,22 @@ func (b *background) run(text, command string) {
 	<-b.fed
 	c.host.KeepTerminal(false)
 	c.sig.beneath.Store(false)
-	c.bg = nil
-	if p, ok := c.in.(screen.Prompt); ok && c.sig.pending != nil {
+	c.Bg = nil
+	if p, ok := c.In.(screen.Prompt); ok && c.sig.pending != nil {
 		p.Redraw()
 	}
-	b.calls.drain()
+	b.calls.Drain()
 	for _, text := range b.after {
 		c.obey(text)
 	}
 }
 
 // feed reads lines and has them run until the command has ended, or the input.
-func (b *background) feed() {
+func (b *Background) feed() {
 	defer close(b.fed)
 	for more := true; more; {
 		var prompt string
-		if !b.do(func() { prompt = b.c.set.value("prompt"); b.c.tui.BeforePrompt() }) { // once the process runs
+		if !b.Do(func() { prompt = b.c.Set.Value("prompt"); b.c.Split.BeforePrompt() }) { // once the process runs
 			return
 		}
 		text, typed, err := b.read(screen.Clean(prompt))
@@ -87,18 +87,19 @@ func (b *background) feed() {
 			return
 		}
 		var work func() error
-		if !b.do(func() { more, work = b.line(text, typed, err) }) || work == nil {
+		if !b.Do(func() { more, work = b.line(text, typed, err) }) || work == nil {
 			continue
 		}
 		if err := work(); err != nil {
-			b.do(func() { b.c.fail(err) })
+			b.Do(func() { b.c.Fail(err) })
 		}
 	}
 }
 
-// apart is Shell.Apart.
-func (b *background) apart(f func(context.Context) error) bool {
-	if !b.running() {
+// Apart has f run where the process does not wait for it, before the next line. Ctrl-C cancels its
+// context. It is false if no program runs in the background.
+func (b *Background) Apart(f func(context.Context) error) bool {
+	if !b.Running() {
 		return false
 	}
 	b.work = func() error {
@@ -108,41 +109,41 @@ func (b *background) apart(f func(context.Context) error) bool {
 			b.c.sig.apart.Store(nil)
 			cancel()
 		}()
-		b.c.notices.Hold() // which would be in the middle of its screen
-		defer b.c.notices.Release()
+		b.c.Notices.Hold() // which would be in the middle of its screen
+		defer b.c.Notices.Release()
 		return f(ctx)
 	}
 	return true
 }
 
-// running tells that a line is run while the program runs, which waits for it.
-func (b *background) running() bool { return b != nil && b.beside }
+// Running reports whether a line is run while the program runs, which waits for it.
+func (b *Background) Running() bool { return b != nil && b.beside }
 
 // errProgramStopped is of a line that is read on in the foreground.
 var errProgramStopped = errors.New("the program stopped")
 
 // read reads the next line; typed tells that it is none of the command line's.
-func (b *background) read(prompt string) (text string, typed bool, err error) {
+func (b *Background) read(prompt string) (text string, typed bool, err error) {
 	c := b.c
 	if !c.startup.done() {
 		text, err = c.startup.next("")
 		return text, false, err
 	}
-	if c.in == nil || c.opt.Batch {
+	if c.In == nil || c.Opt.Batch {
 		return "", false, io.EOF
 	}
-	interactive := c.in.Interactive()
+	interactive := c.In.Interactive()
 	if !interactive {
 		prompt = ""
 	} else {
-		c.notices.Hold()
-		defer c.notices.Release()
-		if p, ok := c.in.(screen.Prompt); ok {
-			c.notices.Open(p)
-			defer c.notices.Open(nil)
+		c.Notices.Hold()
+		defer c.Notices.Release()
+		if p, ok := c.In.(screen.Prompt); ok {
+			c.Notices.Open(p)
+			defer c.Notices.Open(nil)
 		}
 	}
-	rd := c.sig.begin(c.in, func() (string, error) { return c.in.ReadLine(prompt) })
+	rd := c.sig.begin(c.In, func() (string, error) { return c.In.ReadLine(prompt) })
 	for {
 		select {
 		case r := <-rd.ch:
@@ -151,11 +152,11 @@ func (b *background) read(prompt string) (text string, typed bool, err error) {
 				c.sig.cancelHooks()
 			}
 			if r.err == nil {
-				c.notices.Keep(prompt + screen.Clean(r.line) + "\n")
+				c.Notices.Keep(prompt + screen.Clean(r.line) + "\n")
 			}
 			return r.line, true, r.err
 		case f := <-c.sig.beside:
-			b.do(f)
+			b.Do(f)
 		case <-c.sig.wake:
 			if c.sig.terminated() || !interactive {
 				_ = c.host.Interrupt() // an error would mean that nothing runs
@@ -163,7 +164,7 @@ func (b *background) read(prompt string) (text string, typed bool, err error) {
 				return "", true, io.EOF
 			}
 			c.sig.cancelHooks()
-			if r, ok := c.in.(line.Interruptible); ok {
+			if r, ok := c.In.(line.Interruptible); ok {
 				r.Interrupted()
 			}
 		case <-b.over:
@@ -175,25 +176,25 @@ func (b *background) read(prompt string) (text string, typed bool, err error) {
 
 // line runs a line, and reports whether more are to be read, behind the work that it has
 // to do apart.
-func (b *background) line(text string, typed bool, err error) (more bool, work func() error) {
+func (b *Background) line(text string, typed bool, err error) (more bool, work func() error) {
 	c := b.c
 	b.work = nil
-	b.beside = c.bg != nil
+	b.beside = c.Bg != nil
 	defer func() { b.beside = false }()
 	switch {
 	case errors.Is(err, line.ErrCancelled):
 		return true, nil
-	case errors.Is(err, io.EOF) && c.in != nil && c.in.Interactive() && !c.sig.terminated():
-		c.out.Raw("quit\n")
+	case errors.Is(err, io.EOF) && c.In != nil && c.In.Interactive() && !c.sig.terminated():
+		c.Out.Raw("quit\n")
 		text = "quit"
 	case errors.Is(err, io.EOF):
 		c.sig.beneath.Store(false) // Ctrl-C stops the program, as in the foreground
 		return false, nil
 	case err != nil:
-		c.fail(err)
+		c.Fail(err)
 		return false, nil
-	case typed && !c.in.Interactive() && c.opt.Echo:
-		c.notices.Unlogged(func() { c.out.Text(strings.TrimRight(c.set.value("prompt")+text, " ") + "\n") })
+	case typed && !c.In.Interactive() && c.Opt.Echo:
+		c.Notices.Unlogged(func() { c.Out.Text(strings.TrimRight(c.Set.Value("prompt")+text, " ") + "\n") })
 	}
 	if b.refuse.open > 0 {
 		b.refuse.step(strings.TrimSpace(text))
@@ -203,16 +204,16 @@ func (b *background) line(text string, typed bool, err error) (more bool, work f
 	return !b.waits, b.work
 }
 
-// do has f run on the console's goroutine and waits for that. It is false if the command
+// Do has f run on the console's goroutine and waits for that. It is false if the command
 // has ended before: f is run then behind it.
-func (b *background) do(f func()) bool {
+func (b *Background) Do(f func()) bool {
 	done := make(chan struct{})
-	b.calls.add(func() { defer close(done); f() })
+	b.calls.Add(func() { defer close(done); f() })
 	// A process that is launched only now knows of no earlier call.
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
 	for {
-		b.c.host.Beside(b.calls.drain)
+		b.c.host.Beside(b.calls.Drain)
 		select {
 		case <-done:
 			return true
@@ -230,12 +231,12 @@ func (b *background) do(f func()) bool {
 
 // refused is why a command cannot run beside the program, nil if it can. One that ends the
 // console's work with the process stops the program and runs then.
-func (b *background) refused(cmd *Command, in Input) error {
+func (b *Background) refused(cmd *Command, in Input) error {
 	switch {
-	case !b.running() || cmd.Beside == RunsBeside:
+	case !b.Running() || cmd.Beside == RunsBeside:
 		return nil
 	case cmd.Beside == RunsBehind:
-		b.wait()
+		b.Wait()
 		b.after = append(b.after, in.Name+" "+in.Raw)
 		_ = b.c.host.Interrupt() // an error would mean that it has stopped by itself
 		return errDeferred
@@ -254,19 +255,19 @@ var errRuns = errors.New("the program runs: interrupt stops it")
 // errDeferred is of a command that runs later.
 var errDeferred = errors.New("deferred")
 
-// wait has no line read before the program has stopped.
-func (b *background) wait() {
-	if b.running() {
+// Wait has no line read before the program has stopped.
+func (b *Background) Wait() {
+	if b.Running() {
 		b.waits = true
 		b.c.sig.beneath.Store(false) // Ctrl-C stops the program, as in the foreground
 	}
 }
 
-// interrupt stops the program that runs in the background.
-func (b *background) interrupt() error {
-	if !b.running() {
+// Interrupt stops the program that runs in the background.
+func (b *Background) Interrupt() error {
+	if !b.Running() {
 		return errors.New("interrupt: no program runs in the background: COMMAND & has it run there")
 	}
-	b.wait()
+	b.Wait()
 	return b.c.host.Interrupt()
 }

@@ -1,4 +1,4 @@
-package console
+package shell
 
 import (
 	"context"
@@ -44,8 +44,8 @@ func (r *interpreter) perform(line string, do func(context.Context) error) {
 	ctx, done := r.c.sig.command()
 	defer done()
 	defer func(running string, hooks []*scriptSource) { r.running, r.hooks = running, hooks }(r.running, r.hooks) // of a command in the background
-	r.c.layout()
-	r.c.out.Begin()
+	r.c.Layout()
+	r.c.Out.Begin()
 	logTyped(r.c, line)
 	r.running = ""
 	err := do(ctx)
@@ -54,7 +54,7 @@ func (r *interpreter) perform(line string, do func(context.Context) error) {
 	}
 	r.hooks = nil
 	if err != nil {
-		r.c.fail(err)
+		r.c.Fail(err)
 	}
 	r.c.noteUnwritten()
 	r.c.host.Moment()
@@ -64,7 +64,7 @@ func (r *interpreter) perform(line string, do func(context.Context) error) {
 // execute runs one line: a comment, a definition or a command of the table.
 func (r *interpreter) execute(ctx context.Context, line string) error {
 	if err := ctx.Err(); err != nil {
-		return errInterrupted
+		return ErrInterrupted
 	}
 	line = strings.TrimSpace(line)
 	if line == "" || line[0] == '#' {
@@ -78,7 +78,7 @@ func (r *interpreter) execute(ctx context.Context, line string) error {
 	if def := r.defined[word]; def != nil {
 		return r.runDefinition(ctx, def, rest)
 	}
-	cmd, rest, name, err := r.c.table.Resolve(line)
+	cmd, rest, name, err := r.c.Table.Resolve(line)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (r *interpreter) execute(ctx context.Context, line string) error {
 
 // runCommand checks what the command needs, and runs it.
 func (r *interpreter) runCommand(ctx context.Context, cmd *Command, in Input) error {
-	if err := r.c.bg.refused(cmd, in); errors.Is(err, errDeferred) {
+	if err := r.c.Bg.refused(cmd, in); errors.Is(err, errDeferred) {
 		return nil
 	} else if err != nil {
 		return fmt.Errorf("%s: %w", in.Name, err)
@@ -97,13 +97,13 @@ func (r *interpreter) runCommand(ctx context.Context, cmd *Command, in Input) er
 	}
 	r.running = in.Name
 	if cmd.Resumes {
-		r.c.notices.Uncover()
+		r.c.Notices.Uncover()
 	}
 	if err := r.c.host.Check(cmd.Needs); err != nil {
 		return err
 	}
 	if !cmd.Raw {
-		args, err := splitArgs(in.Raw)
+		args, err := SplitArgs(in.Raw)
 		if err != nil {
 			return err
 		}
@@ -118,7 +118,7 @@ func (r *interpreter) runCommand(ctx context.Context, cmd *Command, in Input) er
 	defer done()
 	err := cmd.Run(ctx, in)
 	if reading.Cut() != nil {
-		return errInterrupted
+		return ErrInterrupted
 	}
 	return r.c.host.Advise(err)
 }
@@ -127,7 +127,7 @@ func (r *interpreter) runCommand(ctx context.Context, cmd *Command, in Input) er
 // is when that takes long. Of single steps only the innermost of nested commands tells.
 func (r *interpreter) read(ctx context.Context) (*capture.Reading, func()) {
 	reading := capture.NewReading(ctx)
-	within, restore := r.c.host.Within(reading), r.c.out.Until(reading.GivenUp)
+	within, restore := r.c.host.Within(reading), r.c.Out.Until(reading.GivenUp)
 	stop := showReading(r.c, reading)
 	if r.stopSteps != nil {
 		r.stopSteps()
@@ -164,7 +164,7 @@ func (r *interpreter) repeated(line string) string {
 		r.last.line = line
 		return line
 	}
-	cmd, _, name, err := r.c.table.Resolve(full)
+	cmd, _, name, err := r.c.Table.Resolve(full)
 	if err != nil {
 		return line
 	}

@@ -1,4 +1,4 @@
-package console
+package shell
 
 import (
 	"context"
@@ -144,8 +144,8 @@ func (n Need) String() string {
 	return ""
 }
 
-// names are the command's name and aliases.
-func (cmd *Command) names() []string { return append([]string{cmd.Name}, cmd.Aliases...) }
+// Names are the command's name and aliases.
+func (cmd *Command) Names() []string { return append([]string{cmd.Name}, cmd.Aliases...) }
 
 // A Table is the words of a shell: its commands, the further topics of its help, and what it has not got.
 type Table struct {
@@ -158,7 +158,7 @@ type Table struct {
 
 // has reports whether a command has the name.
 func (t *Table) has(name string) bool {
-	return slices.ContainsFunc(t.Commands, func(cmd *Command) bool { return slices.Contains(cmd.names(), name) })
+	return slices.ContainsFunc(t.Commands, func(cmd *Command) bool { return slices.Contains(cmd.Names(), name) })
 }
 
 // find picks the command that a word means: an exact name or alias, else the
@@ -166,10 +166,10 @@ func (t *Table) has(name string) bool {
 func (t *Table) find(among []*Command, word, kind string) (*Command, error) {
 	var hits []*Command
 	for _, cmd := range among {
-		if slices.Contains(cmd.names(), word) {
+		if slices.Contains(cmd.Names(), word) {
 			return cmd, nil
 		}
-		if slices.ContainsFunc(cmd.names(), func(n string) bool { return strings.HasPrefix(n, word) }) {
+		if slices.ContainsFunc(cmd.Names(), func(n string) bool { return strings.HasPrefix(n, word) }) {
 			hits = append(hits, cmd)
 		}
 	}
@@ -193,7 +193,7 @@ func (t *Table) find(among []*Command, word, kind string) (*Command, error) {
 	}
 	var all []string
 	for _, cmd := range among {
-		all = append(all, cmd.names()...)
+		all = append(all, cmd.Names()...)
 	}
 	if near := spelling.Nearest(word, all); near != "" {
 		return nil, fmt.Errorf("unknown %s %q: did you mean %q?", kind, word, near)
@@ -259,7 +259,7 @@ func commandWord(line string) (word, rest string) {
 		return line, ""
 	}
 	if i == 0 {
-		return splitWord(line)
+		return SplitWord(line)
 	}
 	return line[:i], strings.TrimLeft(line[i:], " \t")
 }

@@ -9,14 +9,14 @@
 // runs it; a third helper then reads the lines, runs commands of the user's shell between them, and
 // has all else run there by Host.Beside; it hands the line that is open over when it ends, for
 // which the command waits.
-package console
+package shell
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"strings"
 
 	"hdb/capture"
 	"hdb/console/line"
@@ -72,85 +72,72 @@ type Host interface {
 
 // A Shell is one interactive or scripted conversation.
 type Shell struct {
-	opt    Options
+	*Printer
 	host   Host
-	table  *Table
-	in     line.Reader
-	out    *screen.Output // data
-	err    *screen.Output // messages
-	set    *settings
+	Table  *Table
+	In     line.Reader
+	Set    *Settings
 	interp *interpreter
-	bg     *background // the command that runs in the background, nil: none
-	hist   line.History
-	tui    *screen.Split
+	Bg     *Background // the command that runs in the background, nil: none
+	Hist   line.History
+	Split  *screen.Split
 
 	startup *scriptSource // the -ex commands and -x files
 	unread  string        // a line typed for the prompt, at a question that it does not answer
 
-	notices screen.Notices
 	logging loggingFile
 	sig     signals
 }
 
-// printing is a shell that reads no lines, for the answer to one question.
-func printing(opt Options) *Shell {
-	if opt.Getenv == nil {
-		opt.Getenv = os.Getenv
-	}
-	c := &Shell{opt: opt}
-	c.set = &settings{c: c}
-	c.out, c.err = &screen.Output{W: opt.Out, Notices: &c.notices}, &screen.Output{W: opt.Err, Notices: &c.notices}
-	return c
-}
-
-// newShell prepares a shell without commands; nothing is read or printed yet.
-func newShell(opt Options, host Host) *Shell {
-	c := printing(opt)
-	c.host, c.in = host, opt.In
-	c.set.values = map[string]string{}
+// New prepares a shell without commands; nothing is read or printed yet. Without a host it only prints.
+func New(opt Options, host Host) *Shell {
+	c := &Shell{Printer: NewPrinter(opt), host: host, In: opt.In}
+	c.Set = &Settings{c: c, values: map[string]string{}}
 	c.interp = &interpreter{c: c, aliases: map[string]string{}, defined: map[string]*definition{}}
 	c.startup = &scriptSource{} // whose errors tell no place
-	c.hist = line.History{Path: historyPath(c.opt.Getenv), Limit: 1000}
+	c.Hist = line.History{Path: historyPath(c.Opt.Getenv), Limit: 1000}
 	c.sig.beside = make(chan func(), 64)
-	c.notices.LogTo(func(line string) {
-		c.host.Logged(line, false)
-		c.logging.add(line)
-	})
+	if host != nil {
+		c.Notices.LogTo(func(line string) {
+			c.host.Logged(line, false)
+			c.logging.add(line)
+		})
+	}
 	return c
 }
 
 // Use gives the shell its commands and settings.
-func (c *Shell) Use(table *Table, settings []*setting) { c.table, c.set.table = table, settings }
+func (c *Shell) Use(table *Table, settings []*Setting) { c.Table, c.Set.Table = table, settings }
 
-// start handles signals from now on, until stop is called.
-func (c *Shell) start() (stop func()) {
+// Start handles signals from now on, until stop is called.
+func (c *Shell) Start() (stop func()) {
 	c.sig.going = c.host.Going
 	c.sig.start(c.host.Interrupt)
 	return func() {
-		c.tui.Disable() // also when hdb panics
+		c.Split.Disable() // also when hdb panics
 		c.sig.stop()
 	}
 }
 
-// prepareInput connects the reader with history and completion.
-func (c *Shell) prepareInput() {
-	if c.in == nil || !c.in.Interactive() {
+// PrepareInput connects the reader with history and completion.
+func (c *Shell) PrepareInput() {
+	if c.In == nil || !c.In.Interactive() {
 		return
 	}
-	if err := c.hist.Load(); err != nil {
-		c.warn(err)
+	if err := c.Hist.Load(); err != nil {
+		c.Warn(err)
 	}
-	c.in.SetHistory(c.hist.Lines)
-	c.in.SetCompleter(completer{c}.complete)
-	c.out.More = c.askMore
+	c.In.SetHistory(c.Hist.Lines)
+	c.In.SetCompleter(completer{c}.complete)
+	c.Out.More = c.askMore
 }
 
-// runStartup runs the -ex commands and -x files in the order given. The
+// RunStartup runs the -ex commands and -x files in the order given. The
 // commands are lines of one source, so that `-ex commands -ex bt -ex end` works.
-func (c *Shell) runStartup() {
-	for _, st := range c.opt.Startup {
+func (c *Shell) RunStartup() {
+	for _, st := range c.Opt.Startup {
 		if st.File {
-			st.Text = "source " + quoteArg(st.Text)
+			st.Text = "source " + QuoteArg(st.Text)
 		}
 		c.startup.lines = append(c.startup.lines, st.Text)
 	}
@@ -165,20 +152,20 @@ func (c *Shell) runStartup() {
 	}
 }
 
-// loop reads commands until quit or the end of input.
-func (c *Shell) loop() {
+// Loop reads commands until quit or the end of input.
+func (c *Shell) Loop() {
 	src := &readerSource{c}
 	c.interp.push(src)
 	defer c.interp.pop()
 	for !c.interp.quit {
 		c.host.BeforePrompt()
-		typed, err := src.next(c.set.value("prompt"))
+		typed, err := src.next(c.Set.Value("prompt"))
 		switch {
 		case errors.Is(err, line.ErrCancelled):
 			continue
 		case errors.Is(err, io.EOF):
-			if c.in.Interactive() {
-				c.out.Raw("quit\n")
+			if c.In.Interactive() {
+				c.Out.Raw("quit\n")
 				c.interp.top("quit")
 				if !c.interp.quit {
 					continue // the question was answered with no
@@ -186,7 +173,7 @@ func (c *Shell) loop() {
 			}
 			return
 		case err != nil:
-			c.fail(err)
+			c.Fail(err)
 			return
 		}
 		c.typed(typed, true)
@@ -195,9 +182,9 @@ func (c *Shell) loop() {
 
 // typed runs a line of the user's, or one of the command line's.
 func (c *Shell) typed(text string, typed bool) {
-	if typed && c.in.Interactive() {
-		if c.hist.Add(text) {
-			c.in.SetHistory(c.hist.Lines)
+	if typed && c.In.Interactive() {
+		if c.Hist.Add(text) {
+			c.In.SetHistory(c.Hist.Lines)
 		}
 		text = c.interp.repeated(text)
 	}
@@ -206,39 +193,39 @@ func (c *Shell) typed(text string, typed bool) {
 
 // Greet tells a person what can be typed where nothing was named on the command line.
 func (c *Shell) Greet() {
-	if c.in != nil && c.in.Interactive() && !c.opt.Quiet {
-		c.out.Printf("hdb %s: `file PROGRAM`, `attach PID` or `open CAPTURE` to begin, `help` for more\n", c.opt.Version)
+	if c.In != nil && c.In.Interactive() && !c.Opt.Quiet {
+		c.Out.Printf("hdb %s: `file PROGRAM`, `attach PID` or `open CAPTURE` to begin, `help` for more\n", c.Opt.Version)
 	}
 }
 
 // ending tells whether no more commands may run: nobody reads what they print,
 // or a signal asked hdb to end.
-func (c *Shell) ending() bool { return c.out.Err() != nil || c.sig.terminated() }
+func (c *Shell) ending() bool { return c.Out.Err() != nil || c.sig.terminated() }
 
 // noteUnwritten makes what cannot be written any more count as a failure, once.
 func (c *Shell) noteUnwritten() {
 	if err := c.logging.failed(); err != nil {
-		c.fail(fmt.Errorf("logging has ended: %w", err))
+		c.Fail(fmt.Errorf("logging has ended: %w", err))
 	}
 	if err := c.host.Lost(); err != nil {
-		c.fail(err)
+		c.Fail(err)
 	}
 }
 
-// close ends paging and the split screen, writes the history and gives the terminal back.
-func (c *Shell) close() {
-	if c.in != nil {
-		if c.in.Interactive() && c.set.flag("history save") {
-			if err := c.hist.Save(); err != nil {
-				c.warn(err)
+// Close ends paging and the split screen, writes the history and gives the terminal back.
+func (c *Shell) Close() {
+	if c.In != nil {
+		if c.In.Interactive() && c.Set.Flag("history save") {
+			if err := c.Hist.Save(); err != nil {
+				c.Warn(err)
 			}
 		}
-		if err := c.in.Close(); err != nil {
-			c.warn(err)
+		if err := c.In.Close(); err != nil {
+			c.Warn(err)
 		}
 	}
 	if err := c.logging.stop(); err != nil {
-		c.warn(err)
+		c.Warn(err)
 	}
 }
 
@@ -287,19 +274,20 @@ func (c *Shell) Post(f func()) {
 // Cancelled is a context that Ctrl-C cancels, until done is called.
 func (c *Shell) Cancelled() (ctx context.Context, done func()) { return c.sig.command() }
 
-// Apart has f run where the process does not wait for it, before the next line. Ctrl-C cancels its
-// context. It is false if no program runs in the background.
-func (c *Shell) Apart(f func(context.Context) error) bool { return c.bg.apart(f) }
-
-// RunsBeside reports whether the command runs while the program does.
-func (c *Shell) RunsBeside() bool { return c.bg.running() }
-
-// Owned has the host's goroutine call f, from what Apart runs, and waits for that. It is false if the command
-// in the background has ended before: f is run then behind it.
-func (c *Shell) Owned(f func()) bool { return c.bg.do(f) }
-
-// AwaitStop has no line read before the program in the background has stopped.
-func (c *Shell) AwaitStop() { c.bg.wait() }
-
-// InterruptBackground stops the program that runs in the background.
-func (c *Shell) InterruptBackground() error { return c.bg.interrupt() }
+// Fail prints an error and remembers that there was one.
+func (c *Shell) Fail(err error) {
+	c.host.Failed(err)
+	if c.Opt.JSON {
+		c.Out.Raw(JSONLine(c.interp.running, failure{err.Error()}))
+	}
+	if screen.Unread(err) {
+		return
+	}
+	// Joined errors are one message: a newline of a foreign name is escaped.
+	var joined interface{ Unwrap() []error }
+	text := err.Error()
+	if errors.As(err, &joined) {
+		text = strings.ReplaceAll(text, "\n", "; ")
+	}
+	c.Err.Line(screen.Warning("error: "), screen.Plain(text))
+}

@@ -1,4 +1,4 @@
-package console
+package shell
 
 import (
 	"errors"
@@ -93,7 +93,7 @@ func (r *interpreter) readLines(text bool) ([]string, error) {
 	var lines []string
 	b := block{open: 1, text: text}
 	for {
-		line, err := src.next(strings.Repeat(" ", max(0, len(r.c.set.value("prompt"))-2)) + "> ")
+		line, err := src.next(strings.Repeat(" ", max(0, len(r.c.Set.Value("prompt"))-2)) + "> ")
 		if errors.Is(err, io.EOF) {
 			return nil, errors.New("the block has no `end`")
 		}

@@ -1,4 +1,4 @@
-package console
+package shell
 
 import (
 	"hdb/console/screen"
@@ -59,9 +59,6 @@ func (l *loggingFile) to() string {
 	return l.f.Name()
 }
 
-// on tells whether output is being copied.
-func (l *loggingFile) on() bool { return l.to() != "" }
-
 // add copies a line.
 func (l *loggingFile) add(line string) {
 	l.mu.Lock()
@@ -84,22 +81,25 @@ func (l *loggingFile) failed() error {
 	return err
 }
 
-// setLogging begins or ends the copy, as `set logging` asks.
-func (c *Shell) setLogging(on bool) error {
-	path, now := c.set.value("logging file"), c.logging.to()
+// LoggingOn reports whether output is being copied to a file.
+func (c *Shell) LoggingOn() bool { return c.logging.to() != "" }
+
+// SetLogging begins or ends the copy, as `set logging` asks.
+func (c *Shell) SetLogging(on bool) error {
+	path, now := c.Set.Value("logging file"), c.logging.to()
 	switch {
 	case on && now != "":
 		return fmt.Errorf("output is copied to %s: set logging off ends that", now)
 	case on:
-		if err := c.logging.start(path, c.set.flag("logging overwrite")); err != nil {
+		if err := c.logging.start(path, c.Set.Flag("logging overwrite")); err != nil {
 			return err
 		}
-		c.say("copying output to %s", path)
+		c.Say("copying output to %s", path)
 	case now != "":
 		if err := c.logging.stop(); err != nil {
 			return err
 		}
-		c.say("done copying output to %s", now)
+		c.Say("done copying output to %s", now)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package console
+package shell
 
 import (
 	"fmt"
@@ -10,77 +10,77 @@ import (
 )
 
 // A setting is a row of the table behind set, show, config and completion.
-type setting struct {
-	name   string // one or two words
-	kind   settingKind
-	values []string // of an enumeration
-	def    string
-	help   string
-	unsaid bool // not written by `config -save`: it belongs to one session
-	// get reads a setting that lives in the session; nil: the console keeps it.
-	get func() string
-	// apply gives the session the new value, after it was checked.
-	apply func(value string) error
-	// unset takes a part of it out, which line names; nil: unset sets it to its default.
-	unset func(line string) error
+type Setting struct {
+	Name    string // one or two words
+	Kind    settingKind
+	Values  []string // of an enumeration
+	Default string
+	Help    string
+	Unsaid  bool // not written by `config -save`: it belongs to one session
+	// Get reads a setting that lives in the session; nil: the console keeps it.
+	Get func() string
+	// Apply gives the session the new value, after it was checked.
+	Apply func(value string) error
+	// Unset takes a part of it out, which line names; nil: unset sets it to its default.
+	Unset func(line string) error
 }
 
 type settingKind uint8
 
 const (
 	kindText settingKind = iota
-	kindBool
-	kindSwitch // kindBool or auto
-	kindCount  // 0 or more; "unlimited" is 0
-	kindEnum
-	kindFile
+	KindBool
+	KindSwitch // kindBool or auto
+	KindCount  // 0 or more; "unlimited" is 0
+	KindEnum
+	KindFile
 )
 
-// settings are the settings of a console and their values.
-type settings struct {
+// Settings are the settings of a console and their values.
+type Settings struct {
 	c      *Shell
-	table  []*setting
+	Table  []*Setting
 	values map[string]string // of settings that are not at their default
 	unread error             // why the user's configuration was not read, nil if it was or there is none
 }
 
-// value is the setting's value in its canonical spelling.
-func (t *settings) value(name string) string {
-	for _, s := range t.table {
-		if s.name == name {
+// Value is the setting's value in its canonical spelling.
+func (t *Settings) Value(name string) string {
+	for _, s := range t.Table {
+		if s.Name == name {
 			return t.current(s)
 		}
 	}
 	return ""
 }
 
-func (t *settings) current(s *setting) string {
-	if s.get != nil {
-		return s.get()
+func (t *Settings) current(s *Setting) string {
+	if s.Get != nil {
+		return s.Get()
 	}
-	if v, ok := t.values[s.name]; ok {
+	if v, ok := t.values[s.Name]; ok {
 		return v
 	}
-	return s.def
+	return s.Default
 }
 
-// flag is a boolean setting.
-func (t *settings) flag(name string) bool { return t.value(name) == "on" }
+// Flag is a boolean setting.
+func (t *Settings) Flag(name string) bool { return t.Value(name) == "on" }
 
-// count is a numeric setting.
-func (t *settings) count(name string) int {
-	n, _ := strconv.Atoi(t.value(name)) // checked when it was set
+// Count is a numeric setting.
+func (t *Settings) Count(name string) int {
+	n, _ := strconv.Atoi(t.Value(name)) // checked when it was set
 	return n
 }
 
 // find resolves the setting at the beginning of a line; each of its
 // words may be a prefix. rest is the value.
-func (t *settings) find(line string) (s *setting, rest string, err error) {
-	first, after := splitWord(line)
-	second, behind := splitWord(after)
-	var hits, half []*setting // half: of a name of two words only the first fits
-	for _, s := range t.table {
-		words := strings.Fields(s.name)
+func (t *Settings) find(line string) (s *Setting, rest string, err error) {
+	first, after := SplitWord(line)
+	second, behind := SplitWord(after)
+	var hits, half []*Setting // half: of a name of two words only the first fits
+	for _, s := range t.Table {
+		words := strings.Fields(s.Name)
 		switch {
 		case !strings.HasPrefix(words[0], first):
 			continue
@@ -98,12 +98,12 @@ func (t *settings) find(line string) (s *setting, rest string, err error) {
 		}
 		hits = append(hits, s)
 	}
-	if len(hits) == 1 && (len(half) == 0 || strings.Contains(hits[0].name, " ")) {
+	if len(hits) == 1 && (len(half) == 0 || strings.Contains(hits[0].Name, " ")) {
 		return hits[0], rest, nil
 	}
 	var names []string
 	for _, h := range append(hits, half...) {
-		names = append(names, h.name)
+		names = append(names, h.Name)
 	}
 	switch {
 	case len(names) == 1:
@@ -117,50 +117,50 @@ func (t *settings) find(line string) (s *setting, rest string, err error) {
 	return nil, "", fmt.Errorf("unknown setting %q: see `show`", first)
 }
 
-func (t *settings) names() []string {
+func (t *Settings) names() []string {
 	var names []string
-	for _, s := range t.table {
-		names = append(names, s.name)
+	for _, s := range t.Table {
+		names = append(names, s.Name)
 	}
 	return names
 }
 
 // assign checks and stores a value.
-func (t *settings) assign(s *setting, value string) error {
-	v, err := s.parse(strings.TrimSpace(value))
+func (t *Settings) assign(s *Setting, value string) error {
+	v, err := s.Parse(strings.TrimSpace(value))
 	if err != nil {
-		return fmt.Errorf("%s: %w", s.name, err)
+		return fmt.Errorf("%s: %w", s.Name, err)
 	}
-	if s.apply != nil {
-		if err := s.apply(v); err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
+	if s.Apply != nil {
+		if err := s.Apply(v); err != nil {
+			return fmt.Errorf("%s: %w", s.Name, err)
 		}
 	}
-	if s.get == nil {
-		t.values[s.name] = v
+	if s.Get == nil {
+		t.values[s.Name] = v
 	}
-	t.c.layout()
+	t.c.Layout()
 	return nil
 }
 
-// parse brings a value into its canonical spelling.
-func (s *setting) parse(v string) (string, error) {
-	switch s.kind {
-	case kindBool, kindSwitch:
+// Parse brings a value into its canonical spelling.
+func (s *Setting) Parse(v string) (string, error) {
+	switch s.Kind {
+	case KindBool, KindSwitch:
 		switch strings.ToLower(v) {
 		case "", "on", "1", "yes", "true", "enable":
 			return "on", nil
 		case "off", "0", "no", "false", "disable":
 			return "off", nil
 		}
-		if s.kind == kindSwitch {
+		if s.Kind == KindSwitch {
 			if strings.ToLower(v) == "auto" {
 				return "auto", nil
 			}
 			return "", fmt.Errorf("%q: on, off or auto expected", v)
 		}
 		return "", fmt.Errorf("%q: on or off expected", v)
-	case kindCount:
+	case KindCount:
 		if v == "unlimited" {
 			return "0", nil
 		}
@@ -169,9 +169,9 @@ func (s *setting) parse(v string) (string, error) {
 			return "", fmt.Errorf("%q: a number or unlimited expected", v)
 		}
 		return strconv.FormatUint(n, 10), nil
-	case kindEnum:
+	case KindEnum:
 		var hits []string
-		for _, known := range s.values {
+		for _, known := range s.Values {
 			if known == v {
 				return v, nil
 			}
@@ -182,25 +182,25 @@ func (s *setting) parse(v string) (string, error) {
 		if len(hits) == 1 {
 			return hits[0], nil
 		}
-		return "", fmt.Errorf("%q: one of %s expected", v, strings.Join(s.values, ", "))
-	case kindFile:
+		return "", fmt.Errorf("%q: one of %s expected", v, strings.Join(s.Values, ", "))
+	case KindFile:
 		return line.ExpandHome(v), nil
 	}
 	// gdb users quote a prompt to keep its blank at the end.
-	if unquoted, err := strconv.Unquote(v); err == nil && len(v) > 1 && v[0] == '"' && s.name == "prompt" {
+	if unquoted, err := strconv.Unquote(v); err == nil && len(v) > 1 && v[0] == '"' && s.Name == "prompt" {
 		return unquoted, nil
 	}
 	return v, nil
 }
 
 // unset sets a setting back to its default, or takes a part out of it.
-func (t *settings) unset(line string) error {
+func (t *Settings) unset(line string) error {
 	s, rest, err := t.find(line)
 	switch {
 	case err != nil:
 		return err
-	case s.unset != nil:
-		return s.unset(rest)
+	case s.Unset != nil:
+		return s.Unset(rest)
 	}
-	return t.assign(s, s.def)
+	return t.assign(s, s.Default)
 }

@@ -1,4 +1,4 @@
-package console
+package shell
 
 import (
 	"context"
@@ -158,7 +158,7 @@ func (c *Shell) ReadProjectFile() {
 		return
 	}
 	path := filepath.Join(now.dir, projectFile)
-	list, err := trusted(trustPath(c.opt.Getenv))
+	list, err := trusted(trustPath(c.Opt.Getenv))
 	if err == nil {
 		err = distrust(now, list)
 	}
@@ -204,14 +204,14 @@ func trustProject(path, dir string) (trustedFile, error) {
 
 func runTrust(_ context.Context, c *Shell, in Input) error {
 	if len(in.Args) > 0 {
-		f, err := trustProject(trustPath(c.opt.Getenv), in.Args[0])
+		f, err := trustProject(trustPath(c.Opt.Getenv), in.Args[0])
 		if err != nil {
 			return err
 		}
-		c.say("%s is trusted: it is read when hdb starts there, until it is changed", filepath.Join(f.dir, projectFile))
+		c.Say("%s is trusted: it is read when hdb starts there, until it is changed", filepath.Join(f.dir, projectFile))
 		return nil
 	}
-	list, err := trusted(trustPath(c.opt.Getenv))
+	list, err := trusted(trustPath(c.Opt.Getenv))
 	if err != nil {
 		return fmt.Errorf("trust: %w", err)
 	}
@@ -221,10 +221,10 @@ func runTrust(_ context.Context, c *Shell, in Input) error {
 			err = distrust(now, list)
 		}
 		if err != nil {
-			c.out.Printf("%s: not read: %v\n", f.dir, err)
+			c.Out.Printf("%s: not read: %v\n", f.dir, err)
 			continue
 		}
-		c.out.Printf("%s\n", f.dir)
+		c.Out.Printf("%s\n", f.dir)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package console
+package shell
 
 import (
 	"context"
@@ -17,10 +17,10 @@ import (
 
 // Words are the shell's own commands: help, scripts, definitions, settings and the user's shell.
 func (c *Shell) Words() []*Command {
-	return append(c.supportWords(), c.scriptWords()...)
+	return append(supportWords(c), scriptWords(c)...)
 }
 
-func (c *Shell) supportWords() []*Command {
+func supportWords(c *Shell) []*Command {
 	return []*Command{
 		{Name: "help", Aliases: []string{"h"}, Group: GroupSupport, Beside: RunsBeside, Synopsis: "[COMMAND | GROUP | TOPIC | all]", Raw: true,
 			Short: "explain a command, a group of commands, or all", Args: []ArgKind{ArgHelp}, Repeat: RepeatNone, Run: c.does(runHelp),
@@ -81,7 +81,7 @@ func runApropos(_ context.Context, c *Shell, in Input) error {
 func runComplete(_ context.Context, c *Shell, in Input) error {
 	start, words := c.Completions(in.Raw)
 	for _, w := range words {
-		c.out.Printf("%s%s\n", in.Raw[:start], w)
+		c.Out.Printf("%s%s\n", in.Raw[:start], w)
 	}
 	return nil
 }
@@ -102,7 +102,7 @@ func runDefine(_ context.Context, c *Shell, in Input) error {
 	if err != nil {
 		return fmt.Errorf("define %s: %w", name, err)
 	}
-	if c.table.has(name) {
+	if c.Table.has(name) {
 		return fmt.Errorf("define: %s is a command of hdb: choose another name", name)
 	}
 	c.interp.defined[name] = &definition{name: name, lines: lines}
@@ -125,7 +125,7 @@ func runDocument(_ context.Context, c *Shell, in Input) error {
 func runAlias(_ context.Context, c *Shell, in Input) error {
 	if in.Raw == "" {
 		for _, name := range slices.Sorted(maps.Keys(c.interp.aliases)) {
-			c.out.Printf("alias %s = %s\n", name, c.interp.aliases[name])
+			c.Out.Printf("alias %s = %s\n", name, c.interp.aliases[name])
 		}
 		return nil
 	}
@@ -134,11 +134,11 @@ func runAlias(_ context.Context, c *Shell, in Input) error {
 	if word, _ := commandWord(name); !ok || word != name || name == "" || full == "" {
 		return errors.New("alias: NAME = COMMAND expected")
 	}
-	if c.table.has(name) {
+	if c.Table.has(name) {
 		return fmt.Errorf("alias: %s is a command of hdb: choose another name", name)
 	}
 	word, _ := commandWord(full)
-	if _, err := c.table.find(c.table.Commands, word, "command"); err != nil && c.interp.aliases[word] == "" && c.interp.defined[word] == nil {
+	if _, err := c.Table.find(c.Table.Commands, word, "command"); err != nil && c.interp.aliases[word] == "" && c.interp.defined[word] == nil {
 		return fmt.Errorf("alias: %w", err)
 	}
 	c.interp.aliases[name] = full
@@ -157,12 +157,12 @@ func runShell(ctx context.Context, c *Shell, in Input) error {
 	run := func(ctx context.Context) error {
 		cmd := c.userShell(ctx, in.Raw)
 		cmd.Stdin = os.Stdin
-		if err := aside(cmd.Run); err != nil {
+		if err := Aside(cmd.Run); err != nil {
 			return fmt.Errorf("shell: %w", err)
 		}
 		return nil
 	}
-	if c.bg.apart(run) {
+	if c.Bg.Apart(run) {
 		return nil
 	}
 	return run(ctx)
@@ -178,15 +178,15 @@ func runPipe(ctx context.Context, c *Shell, in Input) error {
 	if err != nil {
 		return fmt.Errorf("pipe: %w", err)
 	}
-	if err := aside(cmd.Start); err != nil {
+	if err := Aside(cmd.Start); err != nil {
 		return fmt.Errorf("pipe: %w", err)
 	}
-	err = c.printingTo(&screen.Output{W: stdin, Width: c.out.Width, Names: c.out.Names, Sizes: c.out.Sizes}, func() error { return c.interp.execute(ctx, line) })
+	err = c.PrintingTo(&screen.Output{W: stdin, Width: c.Out.Width, Names: c.Out.Names, Sizes: c.Out.Sizes}, func() error { return c.interp.execute(ctx, line) })
 	closeErr := stdin.Close()
 	if errors.Is(closeErr, os.ErrClosed) || errors.Is(closeErr, io.ErrClosedPipe) {
 		closeErr = nil
 	}
-	if waitErr := aside(cmd.Wait); err == nil && waitErr != nil {
+	if waitErr := Aside(cmd.Wait); err == nil && waitErr != nil {
 		err = fmt.Errorf("pipe: %w", waitErr)
 	}
 	return errors.Join(err, closeErr)
@@ -195,7 +195,7 @@ func runPipe(ctx context.Context, c *Shell, in Input) error {
 // splitPipe divides COMMAND | SHELL at the first | that is not one of ||.
 func splitPipe(s string) (line, shell string, err error) {
 	if rest, ok := strings.CutPrefix(s, "-d "); ok {
-		delim, rest := splitWord(rest)
+		delim, rest := SplitWord(rest)
 		line, shell, ok = strings.Cut(rest, " "+delim+" ")
 		if !ok {
 			return "", "", fmt.Errorf("pipe: the divider %q does not follow the command", delim)
@@ -225,7 +225,7 @@ func runEcho(_ context.Context, c *Shell, in Input) error {
 	if !noNewline && !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}
-	c.out.Text(text)
+	c.Out.Text(text)
 	return nil
 }
 
@@ -233,14 +233,14 @@ func runSet(_ context.Context, c *Shell, in Input) error {
 	if done, err := c.host.Assign(in.Raw); done {
 		return err
 	}
-	s, value, err := c.set.find(in.Raw)
+	s, value, err := c.Set.find(in.Raw)
 	if err != nil {
 		return err
 	}
-	return c.set.assign(s, strings.TrimPrefix(value, "= "))
+	return c.Set.assign(s, strings.TrimPrefix(value, "= "))
 }
 
-func runUnset(_ context.Context, c *Shell, in Input) error { return c.set.unset(in.Raw) }
+func runUnset(_ context.Context, c *Shell, in Input) error { return c.Set.unset(in.Raw) }
 
 type settingView struct {
 	Name  string `json:"name"`
@@ -249,7 +249,7 @@ type settingView struct {
 
 func runShow(_ context.Context, c *Shell, in Input) error {
 	if in.Raw == "version" {
-		c.out.Printf("hdb %s\n", c.opt.Version)
+		c.Out.Printf("hdb %s\n", c.Opt.Version)
 		return nil
 	}
 	if in.Raw == "" {
@@ -258,14 +258,14 @@ func runShow(_ context.Context, c *Shell, in Input) error {
 	if len(in.Raw) >= len("conv") && strings.HasPrefix("convenience", in.Raw) {
 		return c.host.ShowVariables(in)
 	}
-	s, _, err := c.set.find(in.Raw)
+	s, _, err := c.Set.find(in.Raw)
 	if err != nil {
 		return err
 	}
-	v := settingView{s.name, c.set.current(s)}
-	c.show(in, v, func(o *screen.Output) {
+	v := settingView{s.Name, c.Set.current(s)}
+	c.Show(in, v, func(o *screen.Output) {
 		if v.Value == "" {
-			o.Printf("%s is not set: %s\n", v.Name, s.help)
+			o.Printf("%s is not set: %s\n", v.Name, s.Help)
 			return
 		}
 		o.Printf("%s is %s\n", v.Name, v.Value)
@@ -276,11 +276,11 @@ func runShow(_ context.Context, c *Shell, in Input) error {
 func (c *Shell) showSettings(in Input) error {
 	var views []settingView
 	var rows [][]screen.Span
-	for _, s := range c.set.table {
-		views = append(views, settingView{s.name, c.set.current(s)})
-		rows = append(rows, []screen.Span{screen.Func(s.name), screen.Plain(c.set.current(s)), screen.Guess(s.help)})
+	for _, s := range c.Set.Table {
+		views = append(views, settingView{s.Name, c.Set.current(s)})
+		rows = append(rows, []screen.Span{screen.Func(s.Name), screen.Plain(c.Set.current(s)), screen.Guess(s.Help)})
 	}
-	c.show(in, struct {
+	c.Show(in, struct {
 		Settings []settingView `json:"settings"`
 	}{views}, func(o *screen.Output) {
 		o.Table([]screen.Column{{Head: "setting"}, {Head: "value"}, {Head: "meaning"}}, rows)
@@ -293,11 +293,11 @@ func runConfig(ctx context.Context, c *Shell, in Input) error {
 	case "", "-list":
 		return c.showSettings(in)
 	case "-save":
-		path, err := c.saveConfig()
+		path, err := saveConfig(c)
 		if err != nil {
 			return err
 		}
-		c.say("saved %s", path)
+		c.Say("saved %s", path)
 		return nil
 	}
 	return runSet(ctx, c, in)
@@ -308,20 +308,20 @@ func runWith(ctx context.Context, c *Shell, in Input) error {
 	if !ok {
 		return errors.New("with: SETTING VALUE -- COMMAND expected")
 	}
-	s, value, err := c.set.find(strings.TrimSpace(set))
+	s, value, err := c.Set.find(strings.TrimSpace(set))
 	if err != nil {
 		return err
 	}
-	old := c.set.current(s)
-	if err := c.set.assign(s, value); err != nil {
+	old := c.Set.current(s)
+	if err := c.Set.assign(s, value); err != nil {
 		return err
 	}
 	err = c.interp.execute(ctx, line)
-	return errors.Join(err, c.set.assign(s, old))
+	return errors.Join(err, c.Set.assign(s, old))
 }
 
 func runHistory(ctx context.Context, c *Shell, in Input) error {
-	n := len(c.hist.Lines)
+	n := len(c.Hist.Lines)
 	if in.Raw != "" {
 		v, err := strconv.Atoi(strings.TrimSpace(in.Raw))
 		if err != nil { // an address: 0x..., $rdi, an expression
@@ -332,8 +332,8 @@ func runHistory(ctx context.Context, c *Shell, in Input) error {
 		}
 		n = min(n, v)
 	}
-	for _, line := range c.hist.Lines[len(c.hist.Lines)-n:] {
-		c.out.Printf("  %s\n", line)
+	for _, line := range c.Hist.Lines[len(c.Hist.Lines)-n:] {
+		c.Out.Printf("  %s\n", line)
 	}
 	return nil
 }

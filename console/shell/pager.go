@@ -1,4 +1,4 @@
-package console
+package shell
 
 import (
 	"bytes"
@@ -15,25 +15,25 @@ import (
 // paged sends what a command prints to the terminal through the user's $PAGER, once it is more
 // than a screenful. Commands that may run the program print at once. done ends it.
 func paged(c *Shell, cmd *Command) (done func()) {
-	command := strings.TrimSpace(c.opt.Getenv("PAGER"))
-	tty, ok := c.out.W.(*os.File)
+	command := strings.TrimSpace(c.Opt.Getenv("PAGER"))
+	tty, ok := c.Out.W.(*os.File)
 	switch {
-	case command == "", !ok, c.bg != nil, !c.interactive(), c.interp.depth > 0, c.interp.hooking, !term.IsTerminal(int(tty.Fd())),
-		!c.set.flag("pagination"), c.out.Height < 3, c.tui.On(), cmd.Direct:
+	case command == "", !ok, c.Bg != nil, !c.Interactive(), c.interp.depth > 0, c.interp.hooking, !term.IsTerminal(int(tty.Fd())),
+		!c.Set.Flag("pagination"), c.Out.Height < 3, c.Split.On(), cmd.Direct:
 		return func() {}
 	}
-	p := &pager{c: c, command: command, tty: tty, room: c.out.Height - 1}
-	more := c.out.More
-	c.out.W, c.out.More = p, nil
-	c.notices.Hold() // which would be in the middle of the pager's screen
-	restore := c.out.Until(func() bool { return p.left })
+	p := &pager{c: c, command: command, tty: tty, room: c.Out.Height - 1}
+	more := c.Out.More
+	c.Out.W, c.Out.More = p, nil
+	c.Notices.Hold() // which would be in the middle of the pager's screen
+	restore := c.Out.Until(func() bool { return p.left })
 	return func() {
 		restore()
-		c.out.W, c.out.More = tty, more
+		c.Out.W, c.Out.More = tty, more
 		p.end()
-		c.notices.Release()
+		c.Notices.Release()
 		if p.failed != nil {
-			c.warn(p.failed)
+			c.Warn(p.failed)
 		}
 	}
 }
@@ -81,12 +81,12 @@ func (p *pager) start() bool {
 	cmd := p.c.userShell(context.Background(), p.command) // Ctrl-C is its own to obey
 	cmd.Stdout, cmd.Stderr = p.tty, p.tty
 	cmd.Env = os.Environ()
-	if p.c.opt.Getenv("LESS") == "" {
+	if p.c.Opt.Getenv("LESS") == "" {
 		cmd.Env = append(cmd.Env, "LESS=FRX") // colours, and what fits stays on the screen
 	}
 	stdin, err := cmd.StdinPipe()
 	if err == nil {
-		err = aside(cmd.Start)
+		err = Aside(cmd.Start)
 	}
 	if err != nil {
 		p.failed = err // told when nothing is being printed
@@ -105,12 +105,12 @@ func (p *pager) end() {
 		return
 	}
 	_ = p.stdin.Close()   // it may have ended
-	_ = aside(p.cmd.Wait) // its exit code is its own
+	_ = Aside(p.cmd.Wait) // its exit code is its own
 }
 
 // userShell prepares a command of the user's shell.
 func (c *Shell) userShell(ctx context.Context, line string) *exec.Cmd {
-	sh := c.opt.Getenv("SHELL")
+	sh := c.Opt.Getenv("SHELL")
 	if sh == "" {
 		sh = "/bin/sh"
 	}
@@ -119,14 +119,14 @@ func (c *Shell) userShell(ctx context.Context, line string) *exec.Cmd {
 		args = nil
 	}
 	cmd := exec.CommandContext(ctx, sh, args...)
-	cmd.Stdout, cmd.Stderr = c.out.W, c.err.W
+	cmd.Stdout, cmd.Stderr = c.Out.W, c.Err.W
 	return cmd
 }
 
-// aside runs f on another goroutine. A tracer's wait(2) also reaps the
+// Aside runs f on another goroutine. A tracer's wait(2) also reaps the
 // children that its own thread started, so no command may be started on the
 // goroutine that owns the inferior.
-func aside(f func() error) error {
+func Aside(f func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- f() }()
 	return <-done

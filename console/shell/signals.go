@@ -1,4 +1,4 @@
-package console
+package shell
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 	"hdb/console/line"
 )
 
-// errInterrupted ends a script or a long command after Ctrl-C.
-var errInterrupted = errors.New("interrupted")
+// ErrInterrupted ends a script or a long command after Ctrl-C.
+var ErrInterrupted = errors.New("interrupted")
 
 // signals turns Ctrl-C into the end of the running command, and SIGTERM, SIGHUP
 // and SIGQUIT into an orderly end of hdb, so that an attached process is let go

@@ -1,4 +1,4 @@
-package console
+package shell
 
 import (
 	"errors"
@@ -44,25 +44,25 @@ func configPath(getenv func(string) string) string {
 
 // saveConfig writes the settings that differ from their default, and the
 // aliases, as commands.
-func (c *Shell) saveConfig() (string, error) {
-	path := configPath(c.opt.Getenv)
+func saveConfig(c *Shell) (string, error) {
+	path := configPath(c.Opt.Getenv)
 	if path == "" {
 		return "", errors.New("config: neither XDG_CONFIG_HOME nor HOME is set")
 	}
-	if why := c.set.unread; why != nil {
+	if why := c.Set.unread; why != nil {
 		return "", fmt.Errorf("config: %s was not read, and saving would lose what it holds: %w", path, why)
 	}
 	var b strings.Builder
 	b.WriteString("# hdb's configuration, rewritten by `config -save`: commands, one a line\n")
-	for _, s := range c.set.table {
-		v := c.set.current(s)
-		if s.unsaid || v == s.def {
+	for _, s := range c.Set.Table {
+		v := c.Set.current(s)
+		if s.Unsaid || v == s.Default {
 			continue
 		}
-		if s.name == "prompt" {
+		if s.Name == "prompt" {
 			v = strconv.Quote(v)
 		}
-		fmt.Fprintf(&b, "set %s %s\n", s.name, v)
+		fmt.Fprintf(&b, "set %s %s\n", s.Name, v)
 	}
 	var names []string
 	for name := range c.interp.aliases {
@@ -78,10 +78,10 @@ func (c *Shell) saveConfig() (string, error) {
 // ReadConfig runs the system's and the user's files, before anything is loaded: they say
 // where debug files are; none: it runs neither. The project's come afterwards.
 func (c *Shell) ReadConfig(none bool) {
-	own := configPath(c.opt.Getenv)
+	own := configPath(c.Opt.Getenv)
 	if none {
 		if _, err := os.Lstat(own); err == nil {
-			c.set.unread = errors.New("hdb was started with -nx")
+			c.Set.unread = errors.New("hdb was started with -nx")
 		}
 		return
 	}
@@ -89,10 +89,10 @@ func (c *Shell) ReadConfig(none bool) {
 		if path == "" {
 			continue
 		}
-		if err := c.readInit(path); err != nil {
+		if err := readInit(c, path); err != nil {
 			c.Notify(fmt.Sprintf("%s is not read: %v", path, err))
 			if path == own {
-				c.set.unread = err
+				c.Set.unread = err
 			}
 		}
 	}
@@ -100,7 +100,7 @@ func (c *Shell) ReadConfig(none bool) {
 
 // readInit runs a file of commands if nobody but the user and root can have written it, as such a file can run programs.
 // It runs the very text that was checked.
-func (c *Shell) readInit(path string) error {
+func readInit(c *Shell, path string) error {
 	file, st, err := regular.Open(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

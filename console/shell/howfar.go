@@ -1,4 +1,4 @@
-package console
+package shell
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ const (
 // showReading shows at a terminal how many events a command has read, if it takes
 // longer than a second, until stop is called.
 func showReading(c *Shell, r *capture.Reading) (stop func()) {
-	if _, _, tty := screen.TerminalSize(c.err); !tty || !c.interactive() {
+	if _, _, tty := screen.TerminalSize(c.Err); !tty || !c.Interactive() {
 		return func() {}
 	}
 	over, ended := make(chan struct{}), make(chan struct{})
@@ -27,11 +27,11 @@ func showReading(c *Shell, r *capture.Reading) (stop func()) {
 		for wait := progressFrom; ; wait = progressEvery {
 			select {
 			case <-over:
-				c.notices.Progress(c.opt.Err, "")
+				c.Notices.Progress(c.Opt.Err, "")
 				return
 			case <-time.After(wait):
 				if n := r.Events(); n > 0 {
-					c.notices.Progress(c.opt.Err, units.Grouped(n)+" events read (Ctrl-C gives up)")
+					c.Notices.Progress(c.Opt.Err, units.Grouped(n)+" events read (Ctrl-C gives up)")
 				}
 			}
 		}
@@ -52,7 +52,7 @@ const (
 // longer than some seconds, until stop is called. These lines stay: the program may print between them.
 func showSteps(c *Shell) (stop func()) {
 	taken := c.host.StepsTaken()
-	if _, _, tty := screen.TerminalSize(c.err); !tty || c.opt.JSON || taken == nil {
+	if _, _, tty := screen.TerminalSize(c.Err); !tty || c.Opt.JSON || taken == nil {
 		return func() {}
 	}
 	over, ended := make(chan struct{}), make(chan struct{})

@@ -1,4 +1,4 @@
-package console
+package shell
 
 import (
 	"bytes"
@@ -42,9 +42,9 @@ func (h *bareHost) Expression(_ ArgKind, left, _ string) (int, []string) { retur
 func bareShell(t *testing.T) (c *Shell, h *bareHost, out, errs *bytes.Buffer) {
 	t.Helper()
 	h, out, errs = &bareHost{}, &bytes.Buffer{}, &bytes.Buffer{}
-	c = newShell(Options{Out: out, Err: errs, Getenv: func(string) string { return "" }}, h)
+	c = New(Options{Out: out, Err: errs, Getenv: func(string) string { return "" }}, h)
 	says := func(_ context.Context, in Input) error {
-		c.out.Printf("%s:%s\n", in.Name, strings.Join(in.Args, "+"))
+		c.Out.Printf("%s:%s\n", in.Name, strings.Join(in.Args, "+"))
 		return nil
 	}
 	c.Use(&Table{
@@ -54,9 +54,9 @@ func bareShell(t *testing.T) (c *Shell, h *bareHost, out, errs *bytes.Buffer) {
 			&Command{Name: "once", Group: GroupData, Synopsis: "[N]", Repeat: RepeatNone, Run: says},
 			&Command{Name: "live", Group: GroupData, Needs: NeedLive, Run: says}),
 		Missing: func(string) error { return nil },
-	}, []*setting{
-		{name: "confirm", kind: kindBool, def: "on"}, {name: "pagination", kind: kindBool, def: "off"},
-		{name: "prompt", def: "> "}, {name: "width"}, {name: "height"}, {name: "style", def: "off"},
+	}, []*Setting{
+		{Name: "confirm", Kind: KindBool, Default: "on"}, {Name: "pagination", Kind: KindBool, Default: "off"},
+		{Name: "prompt", Default: "> "}, {Name: "width"}, {Name: "height"}, {Name: "style", Default: "off"},
 	})
 	return c, h, out, errs
 }

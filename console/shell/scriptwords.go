@@ -1,4 +1,4 @@
-package console
+package shell
 
 import (
 	"context"
@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-func (c *Shell) scriptWords() []*Command {
+func scriptWords(c *Shell) []*Command {
 	return []*Command{
 		{Name: "if", Group: GroupSupport, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "EXPRESSION", Short: "run the lines up to `else` or `end` where an expression is true", Repeat: RepeatNone, Run: c.does(runIf),
 			Long: "The lines between `else` and `end` are run where it is 0 or void. Blocks may stand within blocks.\n\nExample:\n  if $_exitcode != 0\n    echo failed\n  else\n    echo passed\n  end"},
@@ -40,7 +40,7 @@ func runWhile(ctx context.Context, c *Shell, in Input) error {
 	}
 	for !c.interp.quit && !c.ending() {
 		if ctx.Err() != nil {
-			return errInterrupted
+			return ErrInterrupted
 		}
 		holds, err := c.host.Holds(in.Raw)
 		if err != nil {

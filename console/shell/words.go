@@ -1,13 +1,13 @@
-package console
+package shell
 
 import (
 	"fmt"
 	"strings"
 )
 
-// splitWord cuts the first word off a line: letters up to a blank. The rest is
+// SplitWord cuts the first word off a line: letters up to a blank. The rest is
 // trimmed at its left only, since some commands keep the end as typed.
-func splitWord(line string) (word, rest string) {
+func SplitWord(line string) (word, rest string) {
 	line = strings.TrimLeft(line, " \t")
 	i := strings.IndexAny(line, " \t")
 	if i < 0 {
@@ -16,10 +16,10 @@ func splitWord(line string) (word, rest string) {
 	return line[:i], strings.TrimLeft(line[i:], " \t")
 }
 
-// splitArgs cuts a line into words. Quotes of either kind hold blanks together
+// SplitArgs cuts a line into words. Quotes of either kind hold blanks together
 // and a backslash takes the next character as it is, inside double quotes only
 // a quote or another backslash. There are no comments and no variables.
-func splitArgs(line string) ([]string, error) {
+func SplitArgs(line string) ([]string, error) {
 	var args []string
 	var word strings.Builder
 	inWord := false

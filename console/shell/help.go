@@ -1,4 +1,4 @@
-package console
+package shell
 
 import (
 	"fmt"
@@ -9,16 +9,16 @@ import (
 	"hdb/internal/spelling"
 )
 
-// title is a command's heading: its name and, behind it, its aliases.
-func (cmd *Command) title(full string) string {
+// Title is a command's heading: its name and, behind it, its aliases.
+func (cmd *Command) Title(full string) string {
 	if len(cmd.Aliases) == 0 {
 		return full
 	}
 	return full + ", " + strings.Join(cmd.Aliases, ", ")
 }
 
-// usage is the forms of a command, each with its full name.
-func (cmd *Command) usage(full string) []string {
+// Usage is the forms of a command, each with its full name.
+func (cmd *Command) Usage(full string) []string {
 	var forms []string
 	for line := range strings.SplitSeq(cmd.Synopsis, "\n") {
 		forms = append(forms, strings.TrimRight(full+" "+line, " "))
@@ -29,9 +29,9 @@ func (cmd *Command) usage(full string) []string {
 // helpText is the whole help of a command, for the terminal.
 func (cmd *Command) helpText(full string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s.\n", cmd.title(full), cmd.Short)
+	fmt.Fprintf(&b, "%s: %s.\n", cmd.Title(full), cmd.Short)
 	if cmd.Run != nil {
-		for _, u := range cmd.usage(full) {
+		for _, u := range cmd.Usage(full) {
 			fmt.Fprintf(&b, "  %s\n", u)
 		}
 	}
@@ -54,29 +54,29 @@ func (cmd *Command) helpText(full string) string {
 func (c *Shell) showHelp(topic string) error {
 	groups := Chapters()
 	if topic == "" {
-		c.out.Text("Groups of commands (`help GROUP`, `help COMMAND`, `apropos WORD`, Tab):\n\n")
+		c.Out.Text("Groups of commands (`help GROUP`, `help COMMAND`, `apropos WORD`, Tab):\n\n")
 		var rows [][]screen.Span
 		for _, g := range groups {
 			rows = append(rows, []screen.Span{screen.Head(string(g.Group)), screen.Plain(g.Title)})
 		}
-		for _, t := range c.table.Topics {
-			rows = append(rows, []screen.Span{screen.Head(t.Name), screen.Plain(upperFirst(t.Short))})
+		for _, t := range c.Table.Topics {
+			rows = append(rows, []screen.Span{screen.Head(t.Name), screen.Plain(UpperFirst(t.Short))})
 		}
-		c.out.Table([]screen.Column{{}, {}}, rows)
-		c.out.Text("\n" + c.table.Hint + "\n")
+		c.Out.Table([]screen.Column{{}, {}}, rows)
+		c.Out.Text("\n" + c.Table.Hint + "\n")
 		return nil
 	}
 	for _, g := range groups {
 		if topic == string(g.Group) || topic == "all" {
-			c.out.Line(screen.Head(g.Title))
-			groupHelp(c.out, c.table.Commands, g.Group)
+			c.Out.Line(screen.Head(g.Title))
+			groupHelp(c.Out, c.Table.Commands, g.Group)
 		}
 	}
 	if topic == "all" || slices.ContainsFunc(groups, func(g Chapter) bool { return topic == string(g.Group) }) {
 		return nil
 	}
-	if t, ok := c.table.topic(topic); ok {
-		c.out.Text(upperFirst(t.Name) + ": " + t.Short + ".\n\n" + t.Text + "\n")
+	if t, ok := c.Table.topic(topic); ok {
+		c.Out.Text(UpperFirst(t.Name) + ": " + t.Short + ".\n\n" + t.Text + "\n")
 		return nil
 	}
 	return c.commandHelp(topic)
@@ -86,7 +86,7 @@ func groupHelp(o *screen.Output, table []*Command, g Group) {
 	var rows [][]screen.Span
 	for _, cmd := range table {
 		if cmd.Group == g {
-			rows = append(rows, []screen.Span{screen.Func("  " + cmd.title(cmd.Name)), screen.Plain(cmd.Short)})
+			rows = append(rows, []screen.Span{screen.Func("  " + cmd.Title(cmd.Name)), screen.Plain(cmd.Short)})
 		}
 	}
 	o.Table([]screen.Column{{}, {}}, rows)
@@ -95,19 +95,19 @@ func groupHelp(o *screen.Output, table []*Command, g Group) {
 func (c *Shell) commandHelp(topic string) error {
 	word, _ := commandWord(topic)
 	if full, ok := c.interp.aliases[word]; ok {
-		c.out.Printf("%s is an alias of `%s`.\n", word, full)
+		c.Out.Printf("%s is an alias of `%s`.\n", word, full)
 		return nil
 	}
 	if def := c.interp.defined[word]; def != nil {
 		if len(def.doc) == 0 {
-			c.out.Printf("%s is your own command; `document %s` gives it a help text.\n", word, word)
+			c.Out.Printf("%s is your own command; `document %s` gives it a help text.\n", word, word)
 		}
-		c.out.Text(strings.Join(append(def.doc, ""), "\n"))
+		c.Out.Text(strings.Join(append(def.doc, ""), "\n"))
 		return nil
 	}
-	cmd, err := c.table.find(c.table.Commands, word, "command")
+	cmd, err := c.Table.find(c.Table.Commands, word, "command")
 	if err != nil {
-		if near := spelling.Nearest(word, c.table.topicNames()); near != "" && c.table.Missing(word) == nil {
+		if near := spelling.Nearest(word, c.Table.topicNames()); near != "" && c.Table.Missing(word) == nil {
 			return fmt.Errorf("no help on %q: did you mean %q?", word, near)
 		}
 		return err
@@ -116,12 +116,12 @@ func (c *Shell) commandHelp(topic string) error {
 	name := cmd.Name
 	for len(cmd.Sub) > 0 && rest != "" {
 		word, rest = commandWord(rest)
-		if cmd, err = c.table.find(cmd.Sub, word, name+" word"); err != nil {
+		if cmd, err = c.Table.find(cmd.Sub, word, name+" word"); err != nil {
 			return err
 		}
 		name += " " + cmd.Name
 	}
-	c.out.Text(cmd.helpText(name))
+	c.Out.Text(cmd.helpText(name))
 	return nil
 }
 
@@ -141,29 +141,29 @@ func (t *Table) Each(f func(full string, cmd *Command)) {
 func (c *Shell) apropos(word string) {
 	word = strings.ToLower(word)
 	var rows [][]screen.Span
-	c.table.Each(func(full string, cmd *Command) {
-		text := strings.Join(append(cmd.names(), full, cmd.Synopsis, cmd.Short, cmd.Long), " ")
+	c.Table.Each(func(full string, cmd *Command) {
+		text := strings.Join(append(cmd.Names(), full, cmd.Synopsis, cmd.Short, cmd.Long), " ")
 		if strings.Contains(strings.ToLower(text), word) {
 			rows = append(rows, []screen.Span{screen.Func(full), screen.Plain(cmd.Short)})
 		}
 	})
-	for _, t := range c.table.Topics {
+	for _, t := range c.Table.Topics {
 		if strings.Contains(strings.ToLower(t.Name+" "+t.Text), word) {
 			rows = append(rows, []screen.Span{screen.Func("help " + t.Name), screen.Plain(t.Short)})
 		}
 	}
-	for _, s := range c.set.table {
-		if strings.Contains(strings.ToLower(s.name+" "+s.help), word) {
-			rows = append(rows, []screen.Span{screen.Func("set " + s.name), screen.Plain(s.help)})
+	for _, s := range c.Set.Table {
+		if strings.Contains(strings.ToLower(s.Name+" "+s.Help), word) {
+			rows = append(rows, []screen.Span{screen.Func("set " + s.Name), screen.Plain(s.Help)})
 		}
 	}
-	c.out.Table([]screen.Column{{}, {}}, rows)
+	c.Out.Table([]screen.Column{{}, {}}, rows)
 	if len(rows) == 0 {
-		c.out.Printf("nothing in the help has %q\n", word)
+		c.Out.Printf("nothing in the help has %q\n", word)
 	}
 }
 
-func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+func UpperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // A Topic is a chapter of the help that is no command.
 type Topic struct{ Name, Short, Text string }

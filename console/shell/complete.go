@@ -1,4 +1,4 @@
-package console
+package shell
 
 import (
 	"context"
@@ -64,7 +64,7 @@ func (k completer) candidates(left string) (start int, words []string) {
 	if full, ok := k.c.interp.aliases[word]; ok {
 		word, _ = commandWord(full)
 	}
-	cmd, err := k.c.table.find(k.c.table.Commands, word, "command")
+	cmd, err := k.c.Table.find(k.c.Table.Commands, word, "command")
 	if err != nil {
 		return len(left), nil
 	}
@@ -77,7 +77,7 @@ func (k completer) candidates(left string) (start int, words []string) {
 			}
 			break
 		}
-		sub, err := k.c.table.find(cmd.Sub, word, "")
+		sub, err := k.c.Table.find(cmd.Sub, word, "")
 		if err != nil {
 			break
 		}
@@ -126,7 +126,7 @@ func (k completer) wordsOf(kind ArgKind, cmd *Command, word string) []string {
 	case ArgCommand:
 		return k.commandNames(word)
 	case ArgHelp:
-		return line.StartingWith(append(k.commandNames(word), k.c.table.topicNames()...), word)
+		return line.StartingWith(append(k.commandNames(word), k.c.Table.topicNames()...), word)
 	case ArgSub:
 		return line.StartingWith(subNames(cmd), word)
 	case ArgFile:
@@ -150,7 +150,7 @@ func synopsisWords(s string) []string {
 
 func (k completer) commandNames(word string) []string {
 	var names []string
-	for _, cmd := range k.c.table.Commands {
+	for _, cmd := range k.c.Table.Commands {
 		names = append(names, cmd.Name)
 		for _, a := range cmd.Aliases {
 			if len(a) > 2 && word != "" {
@@ -170,24 +170,24 @@ func (k completer) commandNames(word string) []string {
 // settingWords completes the name of a setting, of one or two words, and then
 // its value.
 func (k completer) settingWords(left, rest string) (int, []string) {
-	for _, s := range k.c.set.table {
-		value, ok := strings.CutPrefix(rest, s.name+" ")
+	for _, s := range k.c.Set.Table {
+		value, ok := strings.CutPrefix(rest, s.Name+" ")
 		if !ok {
 			continue
 		}
 		value = strings.TrimLeft(value, " ")
 		at := len(left) - len(value)
-		switch s.kind {
-		case kindBool:
+		switch s.Kind {
+		case KindBool:
 			return at, line.StartingWith([]string{"on", "off"}, value)
-		case kindSwitch:
+		case KindSwitch:
 			return at, line.StartingWith([]string{"on", "off", "auto"}, value)
-		case kindEnum:
-			return at, line.StartingWith(s.values, value)
-		case kindFile:
+		case KindEnum:
+			return at, line.StartingWith(s.Values, value)
+		case KindFile:
 			return at, line.FileNames(value)
 		}
 		return at, nil
 	}
-	return len(left) - len(rest), line.StartingWith(k.c.set.names(), rest)
+	return len(left) - len(rest), line.StartingWith(k.c.Set.names(), rest)
 }

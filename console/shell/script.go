@@ -1,4 +1,4 @@
-package console
+package shell
 
 import (
 	"context"
@@ -29,14 +29,14 @@ func (r *readerSource) next(prompt string) (string, error) {
 		c.unread = ""
 		return line, nil
 	}
-	if !c.in.Interactive() {
-		line, err := c.readLine("")
-		if err == nil && c.opt.Echo {
-			c.notices.Unlogged(func() { c.out.Text(strings.TrimRight(prompt+line, " ") + "\n") })
+	if !c.In.Interactive() {
+		line, err := c.ReadLine("")
+		if err == nil && c.Opt.Echo {
+			c.Notices.Unlogged(func() { c.Out.Text(strings.TrimRight(prompt+line, " ") + "\n") })
 		}
 		return line, err
 	}
-	return c.readLine(screen.Clean(prompt))
+	return c.ReadLine(screen.Clean(prompt))
 }
 
 // scriptSource is lines that are all there: a file, a definition, -ex.
@@ -219,7 +219,7 @@ type definition struct {
 
 // runDefinition runs a user's command with $arg0, $arg1 ... and $argc replaced.
 func (r *interpreter) runDefinition(ctx context.Context, def *definition, rest string) error {
-	args, err := splitArgs(rest)
+	args, err := SplitArgs(rest)
 	if err != nil {
 		return err
 	}
@@ -273,14 +273,14 @@ func (r *interpreter) expandAlias(line string) (string, error) {
 	return "", fmt.Errorf("alias %q leads back to itself", line)
 }
 
-// quoteArg quotes a word so that splitArgs gives it back.
-func quoteArg(s string) string {
+// QuoteArg quotes a word so that splitArgs gives it back.
+func QuoteArg(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
 // runFile runs the text of a file of commands, as source does.
 func (r *interpreter) runFile(path string, text []byte) {
-	r.perform("source "+quoteArg(path), func(ctx context.Context) error {
+	r.perform("source "+QuoteArg(path), func(ctx context.Context) error {
 		lines, err := scriptLines(path, text)
 		if err != nil {
 			return err

@@ -1,4 +1,4 @@
-package console
+package shell
 
 import (
 	"fmt"
@@ -16,14 +16,14 @@ func TestSplitArgs(t *testing.T) {
 		{`a\ b "x\"y" 'x\y' "\n"`, []string{"a b", `x"y`, `x\y`, `\n`}},
 		{`"" x`, []string{"", "x"}},
 		{`#4711 a#b`, []string{"#4711", "a#b"}},
-		{quoteArg(`we"ird \ name`), []string{`we"ird \ name`}},
+		{QuoteArg(`we"ird \ name`), []string{`we"ird \ name`}},
 	} {
-		got, err := splitArgs(tc.in)
+		got, err := SplitArgs(tc.in)
 		if err != nil || fmt.Sprint(got) != fmt.Sprint(tc.want) || len(got) != len(tc.want) {
 			t.Errorf("splitArgs(%q) = %q, %v, want %q", tc.in, got, err, tc.want)
 		}
 	}
-	if _, err := splitArgs(`"a`); err == nil || err.Error() != `unfinished quote "` {
+	if _, err := SplitArgs(`"a`); err == nil || err.Error() != `unfinished quote "` {
 		t.Errorf("unfinished quote: %v", err)
 	}
 }
