@@ -20,7 +20,7 @@ const maxArgumentText = 64
 
 // argumentsOf reads the parameters of frames of the selected stack as the setting print
 // frame-arguments wants them. A capture has no values.
-func argumentsOf(c *Console, frames []names.Frame) frameArgs {
+func argumentsOf(c *Desk, frames []names.Frame) frameArgs {
 	how := c.Set.Value("print frame-arguments")
 	if how == "none" || !c.s.Mode().Readable() {
 		return nil
@@ -39,7 +39,7 @@ func argumentsOf(c *Console, frames []names.Frame) frameArgs {
 }
 
 // argumentOptions is how arguments are written: on one line.
-func (c *Console) argumentOptions() (values.Options, error) {
+func (c *Desk) argumentOptions() (values.Options, error) {
 	o, err := c.eval.options("")
 	if o.Pretty, o.Width = false, 0; o.Elements == 0 || o.Elements > maxArgumentText {
 		o.Elements = maxArgumentText
@@ -48,7 +48,7 @@ func (c *Console) argumentOptions() (values.Options, error) {
 }
 
 // localsOf reads the variables of frames of the selected stack.
-func localsOf(c *Console, frames []names.Frame) frameArgs {
+func localsOf(c *Desk, frames []names.Frame) frameArgs {
 	o, err := c.eval.options("")
 	if err != nil || !c.s.Mode().Readable() {
 		return nil
@@ -57,7 +57,7 @@ func localsOf(c *Console, frames []names.Frame) frameArgs {
 }
 
 // ofFrames reads something of each frame that has debug information, until Ctrl-C.
-func ofFrames(c *Console, frames []names.Frame, read func(num int) ([]variables.NamedValue, error)) frameArgs {
+func ofFrames(c *Desk, frames []names.Frame, read func(num int) ([]variables.NamedValue, error)) frameArgs {
 	all := frameArgs{}
 	for _, f := range frames {
 		if f.Tail || f.Python() || c.Out.Stopped() {

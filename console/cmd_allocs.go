@@ -23,7 +23,7 @@ import (
 	"hdb/values/blocktype"
 )
 
-func allocCommands(c *Console) []*shell.Command {
+func allocCommands(c *Desk) []*shell.Command {
 	return []*shell.Command{
 		recordCommand(c),
 		assertCommand(c),
@@ -42,7 +42,7 @@ func allocCommands(c *Console) []*shell.Command {
 }
 
 // rowLimit reads `[N | all] [since MOMENT]` and the condition behind it.
-func rowLimit(c *Console, in shell.Input) (limit int, from query.Moment, condition *cond.Cond, err error) {
+func rowLimit(c *Desk, in shell.Input) (limit int, from query.Moment, condition *cond.Cond, err error) {
 	limit = 20
 	if in, from, err = since(c, in); err != nil {
 		return 0, from, nil, err
@@ -58,7 +58,7 @@ func rowLimit(c *Console, in shell.Input) (limit int, from query.Moment, conditi
 	return limit, from, condition, err
 }
 
-func runAllocs(ctx context.Context, c *Console, in shell.Input) error {
+func runAllocs(ctx context.Context, c *Desk, in shell.Input) error {
 	limit, from, condition, err := rowLimit(c, in)
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ const noMatch = "no recorded event matches"
 var eventColumns = []screen.Column{{Head: "event", Right: true}, {Head: "time", Right: true}, {Head: "thread", Right: true}, {Head: "size", Right: true}, {Head: "call"}, {Head: "function"}, {Head: ""}}
 
 // eventRow is an event in a list of them.
-func eventRow(c *Console, e *recording.Event, where [2]screen.Span, names map[int]string) []screen.Span {
+func eventRow(c *Desk, e *recording.Event, where [2]screen.Span, names map[int]string) []screen.Span {
 	where[0].Text = c.Out.Names.Short(where[0].Text)
 	size := "?"
 	if e.SizeKnown() {
@@ -118,7 +118,7 @@ func runner(e *recording.Event, threads map[int]string) string {
 	return threads[int(e.TID)]
 }
 
-func runLive(ctx context.Context, c *Console, in shell.Input) error {
+func runLive(ctx context.Context, c *Desk, in shell.Input) error {
 	limit, from, condition, err := rowLimit(c, in)
 	if err != nil {
 		return err
@@ -177,7 +177,7 @@ func runLive(ctx context.Context, c *Console, in shell.Input) error {
 }
 
 // typesOf tells the types of live blocks; nil if none of the first is known.
-func typesOf(c *Console, events []*recording.Event) func(*recording.Event) *blocktype.Type {
+func typesOf(c *Desk, events []*recording.Event) func(*recording.Event) *blocktype.Type {
 	types := func(e *recording.Event) *blocktype.Type {
 		return c.s.BlockTypes.OfEvent(e)
 	}
@@ -240,7 +240,7 @@ func orWaiting(s *session.Session, none string) string {
 const noneLive = "no recorded block is live"
 
 // noteDoubt says when what seems to live may be gone. In JSON the object says so.
-func noteDoubt(c *Console, doubt report.Doubt) {
+func noteDoubt(c *Desk, doubt report.Doubt) {
 	if doubt != report.NoDoubt && !c.Opt.JSON {
 		c.Notify(report.DoubtText(doubt))
 	}
@@ -267,7 +267,7 @@ func threadNames(s *session.Session) map[int]string {
 }
 
 // eventPlace is the function that an event's block belongs to, and its place.
-func eventPlace(c *Console, e *recording.Event) [2]screen.Span {
+func eventPlace(c *Desk, e *recording.Event) [2]screen.Span {
 	st := c.s.Queries.StackOf(e)
 	if len(st.Frames) == 0 {
 		return [2]screen.Span{}
@@ -280,7 +280,7 @@ func eventPlace(c *Console, e *recording.Event) [2]screen.Span {
 	return [2]screen.Span{screen.Func(name), framePlace(f)}
 }
 
-func runAllocList(_ context.Context, c *Console, in shell.Input) error {
+func runAllocList(_ context.Context, c *Desk, in shell.Input) error {
 	type view struct {
 		Name   string `json:"name"`
 		Symbol string `json:"symbol"`
@@ -301,7 +301,7 @@ func runAllocList(_ context.Context, c *Console, in shell.Input) error {
 	return nil
 }
 
-func runAllocAdd(_ context.Context, c *Console, in shell.Input) error {
+func runAllocAdd(_ context.Context, c *Desk, in shell.Input) error {
 	if in.Raw == "" {
 		return errors.New("alloc add: FUNCTION size=ARGn ptr=RET must follow")
 	}

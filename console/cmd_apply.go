@@ -59,7 +59,7 @@ func parseApplying(verb, rest string) (a applying, err error) {
 }
 
 // run runs the command where the selection is. head prints the heading.
-func (a applying) run(ctx context.Context, c *Console, head func(o *screen.Output)) error {
+func (a applying) run(ctx context.Context, c *Desk, head func(o *screen.Output)) error {
 	if a.quiet || c.Opt.JSON {
 		head = func(*screen.Output) {}
 	}
@@ -85,8 +85,8 @@ func (a applying) run(ctx context.Context, c *Console, head func(o *screen.Outpu
 }
 
 // short runs a longer line with the arguments.
-func short(line string) func(context.Context, *Console, shell.Input) error {
-	return func(ctx context.Context, c *Console, in shell.Input) error {
+func short(line string) func(context.Context, *Desk, shell.Input) error {
+	return func(ctx context.Context, c *Desk, in shell.Input) error {
 		if in.Raw == "" {
 			return fmt.Errorf("%s: a command must follow", in.Name)
 		}
@@ -106,7 +106,7 @@ func numberRange(word string, read func(string) (int, error)) (from, to int, err
 
 // keepingSelection selects the thread and the frame again that were selected before f, if
 // there are still any.
-func keepingSelection(c *Console, f func() error) error {
+func keepingSelection(c *Desk, f func() error) error {
 	thread, err := c.s.Selection.Thread()
 	live := err == nil
 	routine, ofRoutine := c.s.Selection.Chosen()
@@ -136,7 +136,7 @@ func keepingSelection(c *Console, f func() error) error {
 }
 
 // frameApply runs a command in several frames and restores the selection.
-func frameApply(ctx context.Context, c *Console, rest string) error {
+func frameApply(ctx context.Context, c *Desk, rest string) error {
 	st, err := c.s.Selection.Stack(0)
 	if err != nil {
 		return err
@@ -198,7 +198,7 @@ func frameList(frames []names.Frame, text string) (wanted []names.Frame, rest st
 }
 
 // threadApply runs a command in several threads and restores the selection.
-func threadApply(ctx context.Context, c *Console, rest string) error {
+func threadApply(ctx context.Context, c *Desk, rest string) error {
 	threads, err := c.s.Selection.Threads()
 	if err != nil {
 		return err

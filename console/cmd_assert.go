@@ -49,7 +49,7 @@ const AssertFlags = `  --max-peak SIZE           at most so many bytes are live 
   -f, --force               replace these files
 `
 
-func assertCommand(c *Console) *shell.Command {
+func assertCommand(c *Desk) *shell.Command {
 	return &shell.Command{
 		Name: "assert", Group: shell.GroupAllocs, Synopsis: "FLAG...", Short: "check what was recorded against limits", Repeat: shell.RepeatNone, Run: c.does(runAssert),
 		Long: "It counts up to the moment, and tells for each limit whether it holds; where it does not, the stacks that weigh most. Then the command has failed, and the exit code of a batch is 3. A limit is undecided where calls that are missing from the recording may have exceeded it, or a free that is missing may be why it seems exceeded, or where no allocator function of the program is known, or, of limits on what is live, where the recording began when hdb attached: blocks from before are not counted. The exit code is 6 then. `hdb assert` does the same from the command line, also to a program that it records for that.\n\nA recording that is filtered, bounded, paused or of a part of the run only gets a warning: limits that hold of it may not hold of the run.\n\n" +
@@ -305,7 +305,7 @@ func NoAssertFlag(word string) error {
 	return fmt.Errorf("assert: %s: no such flag", word)
 }
 
-func runAssert(ctx context.Context, c *Console, in shell.Input) error {
+func runAssert(ctx context.Context, c *Desk, in shell.Input) error {
 	var a Assertion
 	for i := 0; i < len(in.Args); {
 		word := in.Args[i]

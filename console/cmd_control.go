@@ -11,7 +11,7 @@ import (
 	"hdb/session"
 )
 
-func runJump(_ context.Context, c *Console, in shell.Input) error {
+func runJump(_ context.Context, c *Desk, in shell.Input) error {
 	if in.Raw == "" {
 		return errors.New("jump: a location must follow: a line, a function or *ADDRESS")
 	}
@@ -28,7 +28,7 @@ func runJump(_ context.Context, c *Console, in shell.Input) error {
 	return reported(c, in)(c.s.Stepping.Jump(p.Addr))
 }
 
-func runReturn(_ context.Context, c *Console, in shell.Input) error {
+func runReturn(_ context.Context, c *Desk, in shell.Input) error {
 	f, err := c.s.Selection.Frame()
 	if err != nil {
 		return err
@@ -43,7 +43,7 @@ func runReturn(_ context.Context, c *Console, in shell.Input) error {
 	return reported(c, in)(r, nil)
 }
 
-func runSignal(_ context.Context, c *Console, in shell.Input) error {
+func runSignal(_ context.Context, c *Desk, in shell.Input) error {
 	if len(in.Args) != 1 {
 		return errors.New("signal: a signal must follow, or 0 for none")
 	}
@@ -58,7 +58,7 @@ func runSignal(_ context.Context, c *Console, in shell.Input) error {
 }
 
 // runSkip is skip with its own words.
-func runSkip(_ context.Context, c *Console, in shell.Input) error {
+func runSkip(_ context.Context, c *Desk, in shell.Input) error {
 	skips := &c.s.Stepping.Skips
 	word, rest := shell.SplitWord(in.Raw)
 	switch word {
@@ -130,7 +130,7 @@ type skipView struct {
 }
 
 // tellSkip shows a skip that was made.
-func tellSkip(c *Console, in shell.Input) func(*session.Skip, error) error {
+func tellSkip(c *Desk, in shell.Input) func(*session.Skip, error) error {
 	return func(x *session.Skip, err error) error {
 		if err != nil {
 			return err
@@ -151,7 +151,7 @@ func skipText(x *session.Skip) string {
 	return fmt.Sprintf("skip %d: %s%s", x.ID, x.Function, off)
 }
 
-func infoSkip(_ context.Context, c *Console, in shell.Input) error {
+func infoSkip(_ context.Context, c *Desk, in shell.Input) error {
 	all := c.s.Stepping.Skips.All()
 	views := make([]skipView, 0, len(all))
 	for _, x := range all {

@@ -13,7 +13,7 @@ import (
 	"hdb/session"
 )
 
-func coreCommands(c *Console) []*shell.Command {
+func coreCommands(c *Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "core-file", Aliases: []string{"core"}, Group: shell.GroupFiles, Synopsis: "[FILE]", Short: "look at a core file", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Run: c.does(runCoreFile),
 			Long: "Stacks, variables and memory are shown as of a process that is stopped; nothing of it can be run or changed. The program is the one of `file` if the core is of that, or else the one that the core names; both must have the same build ID. " +
@@ -37,11 +37,11 @@ type coreView struct {
 
 // Core makes the session one about a core file, as `core-file` does. program is the file
 // that ran, "" to have it found.
-func (c *Console) Core(path, program string) error {
+func (c *Desk) Core(path, program string) error {
 	return openCore(c, shell.Input{Name: "core-file", Args: []string{path}}, path, program)
 }
 
-func runCoreFile(_ context.Context, c *Console, in shell.Input) error {
+func runCoreFile(_ context.Context, c *Desk, in shell.Input) error {
 	switch len(in.Args) {
 	case 0:
 		if !c.s.Cores.Close() {
@@ -56,7 +56,7 @@ func runCoreFile(_ context.Context, c *Console, in shell.Input) error {
 	return errors.New("core-file: one core file must follow, or none")
 }
 
-func openCore(c *Console, in shell.Input, path, program string) error {
+func openCore(c *Desk, in shell.Input, path, program string) error {
 	if pid, _, _, live := c.s.Process(); live {
 		return fmt.Errorf("core-file: process %d is under the debugger: kill or detach it first", pid)
 	}
@@ -115,7 +115,7 @@ func coreLacks(info session.CoreInfo, sizes screen.Sizes) (lacks []string) {
 	return lacks
 }
 
-func runGcore(_ context.Context, c *Console, in shell.Input) error {
+func runGcore(_ context.Context, c *Desk, in shell.Input) error {
 	files, force, err := parseSave("gcore", in.Args)
 	if err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 	"hdb/session/cpython"
 )
 
-func cythonCommands(c *Console) []*shell.Command {
+func cythonCommands(c *Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "cy", Group: shell.GroupStack, Short: "extensions that Cython has made, by their source", Needs: shell.NeedProgram,
 			Sub: []*shell.Command{
@@ -40,7 +40,7 @@ func cythonCommands(c *Console) []*shell.Command {
 	}
 }
 
-func (c *Console) cythonOptions() (o cpython.CythonOptions, err error) {
+func (c *Desk) cythonOptions() (o cpython.CythonOptions, err error) {
 	if o.C, err = c.argumentOptions(); err != nil {
 		return o, err
 	}
@@ -53,7 +53,7 @@ func (c *Console) cythonOptions() (o cpython.CythonOptions, err error) {
 	return o, nil
 }
 
-func runCythonBacktrace(ctx context.Context, c *Console, in shell.Input) error {
+func runCythonBacktrace(ctx context.Context, c *Desk, in shell.Input) error {
 	n, all := 0, false
 	for _, word := range in.Args {
 		number, err := strconv.Atoi(word)
@@ -122,7 +122,7 @@ func runCythonBacktrace(ctx context.Context, c *Console, in shell.Input) error {
 	return nil
 }
 
-func runCythonBreak(ctx context.Context, c *Console, in shell.Input) error {
+func runCythonBreak(ctx context.Context, c *Desk, in shell.Input) error {
 	location, condition := shell.SplitWord(in.Raw)
 	switch {
 	case location == "":
@@ -144,8 +144,8 @@ func runCythonBreak(ctx context.Context, c *Console, in shell.Input) error {
 	return nil
 }
 
-func cythonStepper(verb func(*session.CythonStepping, int) (*session.Report, error)) func(context.Context, *Console, shell.Input) error {
-	return func(_ context.Context, c *Console, in shell.Input) error {
+func cythonStepper(verb func(*session.CythonStepping, int) (*session.Report, error)) func(context.Context, *Desk, shell.Input) error {
+	return func(_ context.Context, c *Desk, in shell.Input) error {
 		n, err := times(in)
 		if err != nil {
 			return err
@@ -158,7 +158,7 @@ func cythonStepper(verb func(*session.CythonStepping, int) (*session.Report, err
 	}
 }
 
-func runCythonFinish(_ context.Context, c *Console, in shell.Input) error {
+func runCythonFinish(_ context.Context, c *Desk, in shell.Input) error {
 	o, err := c.cythonOptions()
 	if err != nil {
 		return err
@@ -170,8 +170,8 @@ func runCythonFinish(_ context.Context, c *Console, in shell.Input) error {
 	return reported(c, in)(r, err)
 }
 
-func cythonMover(sign int) func(context.Context, *Console, shell.Input) error {
-	return func(_ context.Context, c *Console, in shell.Input) error {
+func cythonMover(sign int) func(context.Context, *Desk, shell.Input) error {
+	return func(_ context.Context, c *Desk, in shell.Input) error {
 		n, err := times(in)
 		if err != nil {
 			return err
@@ -186,14 +186,14 @@ func cythonMover(sign int) func(context.Context, *Console, shell.Input) error {
 	}
 }
 
-func runCythonList(ctx context.Context, c *Console, in shell.Input) error {
+func runCythonList(ctx context.Context, c *Desk, in shell.Input) error {
 	if err := runList(ctx, c, in); err != nil {
 		return fmt.Errorf("cy list: %w", err)
 	}
 	return nil
 }
 
-func runCythonLocals(ctx context.Context, c *Console, in shell.Input) error {
+func runCythonLocals(ctx context.Context, c *Desk, in shell.Input) error {
 	if c.s.Python.Selected() {
 		return runPythonLocals(ctx, c, in)
 	}
@@ -231,7 +231,7 @@ func runCythonLocals(ctx context.Context, c *Console, in shell.Input) error {
 	return nil
 }
 
-func runCythonGlobals(_ context.Context, c *Console, in shell.Input) error {
+func runCythonGlobals(_ context.Context, c *Desk, in shell.Input) error {
 	o, err := c.cythonOptions()
 	if err != nil {
 		return err
@@ -266,7 +266,7 @@ func runCythonGlobals(_ context.Context, c *Console, in shell.Input) error {
 	return nil
 }
 
-func runCythonPrint(ctx context.Context, c *Console, in shell.Input) error {
+func runCythonPrint(ctx context.Context, c *Desk, in shell.Input) error {
 	expr := strings.TrimSpace(in.Raw)
 	if expr == "" {
 		return errors.New("cy print: an expression must follow, as self.count")

@@ -12,7 +12,7 @@ import (
 	"hdb/query"
 )
 
-func dataCommands(c *Console) []*shell.Command {
+func dataCommands(c *Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "list", Aliases: []string{"l", "ls"}, Group: shell.GroupData, Raw: true, Args: []shell.ArgKind{shell.ArgLocation}, Repeat: shell.RepeatNext, Needs: shell.NeedProgram, Run: c.does(runList),
 			Synopsis: "[-cost]\n-\n[-cost] N\n[-cost] A,B\n[-cost] [FILE:]FUNCTION\n[-cost] FILE:LINE\n[-cost] -function NAME | -line N | -source FILE -line N\n[-cost] *ADDRESS\n[-cost] #EVENT", Short: "show source lines",
@@ -36,7 +36,7 @@ type listRange struct {
 	asked       int // the line in the middle that the user named, or 0
 }
 
-func runList(_ context.Context, c *Console, in shell.Input) error {
+func runList(_ context.Context, c *Desk, in shell.Input) error {
 	raw, cost := strings.CutPrefix(in.Raw, "-cost")
 	in.Raw = strings.TrimSpace(raw)
 	cost = cost || in.Repeated && c.source.listing.cost
@@ -96,7 +96,7 @@ func runList(_ context.Context, c *Console, in shell.Input) error {
 
 // A sourceViewer shows source lines. It keeps what list and search go on with.
 type sourceViewer struct {
-	c       *Console
+	c       *Desk
 	listing listing
 	missing map[string]bool // sources that were reported missing
 	newer   map[string]bool // sources that were reported newer than the program
@@ -389,7 +389,7 @@ func (v *sourceViewer) placeLine(text string) (listRange, error) {
 	return listRange{}, fmt.Errorf("list: no function or line %q", text)
 }
 
-func runDirectory(_ context.Context, c *Console, in shell.Input) error {
+func runDirectory(_ context.Context, c *Desk, in shell.Input) error {
 	if len(in.Args) == 0 {
 		if !c.Confirm("Look for sources in no other directories any more?") {
 			return nil

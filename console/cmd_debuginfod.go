@@ -13,7 +13,7 @@ import (
 // startDebuginfod takes the servers from the environment. A person is asked before the
 // first of them is; scripts say so by `set debuginfod on`, and then wait for what they
 // need.
-func startDebuginfod(c *Console) {
+func startDebuginfod(c *Desk) {
 	if c.s == nil {
 		return
 	}
@@ -25,7 +25,7 @@ func startDebuginfod(c *Console) {
 	}
 }
 
-func setDebuginfod(c *Console, v string) error {
+func setDebuginfod(c *Desk, v string) error {
 	c.s.Symbols.SetDebuginfod(names.DebuginfodMode(v))
 	if v != "off" && len(c.s.Names().Debuginfod.Servers()) == 0 {
 		c.Notify("debuginfod: DEBUGINFOD_URLS names no server: there is nobody to ask")
@@ -36,7 +36,7 @@ func setDebuginfod(c *Console, v string) error {
 // askDebuginfod asks once, before a prompt, whether the servers may be asked for what
 // commands have missed. To want no questions is no leave to use the network. A line
 // that is no answer was typed for the prompt: it is the next command, and no yes.
-func askDebuginfod(c *Console) {
+func askDebuginfod(c *Desk) {
 	if !c.Interactive() || c.s.Names().Debuginfod.Waiting() == 0 {
 		return
 	}
@@ -66,7 +66,7 @@ func askDebuginfod(c *Console) {
 
 // Fetched tells what servers have sent: it is what session.Config.Fetched should call. Any
 // goroutine may call it.
-func (c *Console) Fetched(f names.Fetched) { c.Notify(fetchedText(f)) }
+func (c *Desk) Fetched(f names.Fetched) { c.Notify(fetchedText(f)) }
 
 func fetchedText(f names.Fetched) string {
 	if f.Files == 0 {
@@ -128,7 +128,7 @@ func (v downloadView) state(sizes screen.Sizes) string {
 	return "on the way: " + sizes.Long(uint64(v.Done))
 }
 
-func infoDebuginfod(_ context.Context, c *Console, in shell.Input) error {
+func infoDebuginfod(_ context.Context, c *Desk, in shell.Input) error {
 	d := c.s.Names().Debuginfod
 	view := struct {
 		Mode    string         `json:"mode"`

@@ -14,7 +14,7 @@ import (
 	"hdb/names"
 )
 
-func codeCommands(c *Console) []*shell.Command {
+func codeCommands(c *Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "disassemble", Aliases: []string{"disas", "disass"}, Group: shell.GroupData, Raw: true, Args: []shell.ArgKind{shell.ArgFunction}, Repeat: shell.RepeatNone, Needs: shell.NeedProgram, Run: c.does(runDisassemble),
 			Synopsis: "[/srm] [FUNCTION | ADDRESS]\n[/srm] FROM,TO\n[/srm] FROM,+LENGTH", Short: "show the instructions of a function or of a range of addresses",
@@ -29,7 +29,7 @@ const maxDisassembled = 1 << 20
 
 // A disassembly is code as disassemble shows it.
 type disassembly struct {
-	c           *Console
+	c           *Desk
 	source, raw bool // /s, /r
 	byLine      bool // /m
 	function    names.CodeInfo
@@ -48,7 +48,7 @@ type disassembled struct {
 	line   int
 }
 
-func runDisassemble(_ context.Context, c *Console, in shell.Input) error {
+func runDisassemble(_ context.Context, c *Desk, in shell.Input) error {
 	d := &disassembly{c: c}
 	rest, err := d.flags(in.Raw)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 // infoSymbols is `info symbols`; with an address it is `info symbol`.
-func infoSymbols(ctx context.Context, c *Console, in shell.Input) error {
+func infoSymbols(ctx context.Context, c *Desk, in shell.Input) error {
 	if in.Raw != "" {
 		return infoSymbol(ctx, c, in)
 	}

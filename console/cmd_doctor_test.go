@@ -150,7 +150,7 @@ func TestMarks(t *testing.T) {
 	}
 	var b bytes.Buffer
 	o := &screen.Output{W: &b}
-	c := &Console{}
+	c := &Desk{}
 	printFrames(o, frames)
 	explainMarks(c, o, frames)
 	explainMarks(c, o, frames)
@@ -168,7 +168,7 @@ func TestMarks(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", &b, want)
 	}
 	b.Reset()
-	if explainMarks((&Console{}), o, frames[3:]); b.Len() != 0 {
+	if explainMarks((&Desk{}), o, frames[3:]); b.Len() != 0 {
 		t.Errorf("explained what is not there: %s", &b)
 	}
 }

@@ -21,7 +21,7 @@ import (
 	"hdb/session"
 )
 
-func exportCommand(c *Console) *shell.Command {
+func exportCommand(c *Desk) *shell.Command {
 	cmd := &shell.Command{
 		Name: "export", Group: shell.GroupFiles, Beside: shell.RunsBeside, Synopsis: "FORMAT [FILE] [--measure MEASURE] [--lines] [--threads] [--thread NAME|TID] [--from MOMENT] [--to MOMENT] [--root DIR] [--force]", Short: "write what was recorded in a format of other tools", Args: []shell.ArgKind{shell.ArgSub},
 		Long: "It counts up to the moment. Without FILE the result stands beside the capture, or is PROGRAM.PID with the format's ending. FILE - prints a format that is text. A file that exists already is only replaced with --force; parquet adds to a directory.\n\n" +
@@ -31,7 +31,7 @@ func exportCommand(c *Console) *shell.Command {
 		cmd.Sub = append(cmd.Sub, &shell.Command{
 			Name: f.Name, Synopsis: "[FILE] [--measure MEASURE] " + placed(f) + partly(f) + "[--root DIR] [--force]", Short: f.Short, Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone,
 			Long: fmt.Sprintf("Example:\n  export %s heap%s", f.Name, f.Extension),
-			Run:  c.does(func(ctx context.Context, c *Console, in shell.Input) error { return runExport(ctx, c, in, f.Name) }),
+			Run:  c.does(func(ctx context.Context, c *Desk, in shell.Input) error { return runExport(ctx, c, in, f.Name) }),
 		})
 	}
 	return cmd
@@ -255,7 +255,7 @@ func (u writerUntil) Write(p []byte) (int, error) {
 	return u.w.Write(p)
 }
 
-func runExport(ctx context.Context, c *Console, in shell.Input, format string) error {
+func runExport(ctx context.Context, c *Desk, in shell.Input, format string) error {
 	e, rest, err := ParseExport(append([]string{format}, in.Args...))
 	if err != nil {
 		return err

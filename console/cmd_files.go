@@ -19,7 +19,7 @@ import (
 	"hdb/symbols"
 )
 
-func fileCommands(c *Console) []*shell.Command {
+func fileCommands(c *Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "file", Aliases: []string{"exec-file"}, Group: shell.GroupFiles, Synopsis: "PROGRAM", Short: "choose the program to run", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Run: c.does(runFile),
 			Long: "A name without a slash is looked for in the working directory and then in PATH.\n\nExample:\n  file ./server"},
@@ -74,7 +74,7 @@ func debugText(p session.ProgramInfo) string {
 }
 
 // Load makes path the program, as `file` does, and says what is known of it.
-func (c *Console) Load(path string) error {
+func (c *Desk) Load(path string) error {
 	if _, err := c.s.Load(path); err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (c *Console) Load(path string) error {
 	return nil
 }
 
-func runFile(_ context.Context, c *Console, in shell.Input) error {
+func runFile(_ context.Context, c *Desk, in shell.Input) error {
 	if len(in.Args) != 1 {
 		return errors.New("file: one program must follow")
 	}
@@ -98,7 +98,7 @@ func runFile(_ context.Context, c *Console, in shell.Input) error {
 	return nil
 }
 
-func runCd(ctx context.Context, c *Console, in shell.Input) error {
+func runCd(ctx context.Context, c *Desk, in shell.Input) error {
 	dir := "~"
 	switch len(in.Args) {
 	case 0:
@@ -113,7 +113,7 @@ func runCd(ctx context.Context, c *Console, in shell.Input) error {
 	return runPwd(ctx, c, in)
 }
 
-func runPwd(_ context.Context, c *Console, in shell.Input) error {
+func runPwd(_ context.Context, c *Desk, in shell.Input) error {
 	dir, err := os.Getwd()
 	if err != nil {
 		return fmt.Errorf("pwd: %w", err)
@@ -124,7 +124,7 @@ func runPwd(_ context.Context, c *Console, in shell.Input) error {
 	return nil
 }
 
-func runSave(_ context.Context, c *Console, in shell.Input) error {
+func runSave(_ context.Context, c *Desk, in shell.Input) error {
 	if len(in.Args) > 0 && in.Args[0] == "breakpoints" {
 		return saveStops(c, in.Args[1:])
 	}
@@ -145,7 +145,7 @@ func runSave(_ context.Context, c *Console, in shell.Input) error {
 
 // saveFirst asks whether what was recorded and not saved shall be, before hdb ends; stay tells
 // that it shall not end. It asks only who typed the command at a terminal.
-func saveFirst(c *Console) (stay bool, err error) {
+func saveFirst(c *Desk) (stay bool, err error) {
 	unsaved := c.s.Captures.Unsaved()
 	if unsaved == 0 || !c.Set.Flag("confirm") || !c.Interactive() || c.Scripted() {
 		return false, nil
@@ -187,7 +187,7 @@ func parseSave(verb string, words []string) (files []string, force bool, err err
 	return files, force, nil
 }
 
-func showSaved(c *Console, in shell.Input, info recordings.SavedInfo) {
+func showSaved(c *Desk, in shell.Input, info recordings.SavedInfo) {
 	c.answer(in, struct {
 		Path   string `json:"path"`
 		Events int    `json:"event_count"`
@@ -205,7 +205,7 @@ func showSaved(c *Console, in shell.Input, info recordings.SavedInfo) {
 
 // openBeside looks at a capture while a process is under the debugger, in an hdb of its own that
 // has the terminal until it is left.
-func openBeside(c *Console, pid int, path string) error {
+func openBeside(c *Desk, pid int, path string) error {
 	if !c.Interactive() || c.Scripted() || c.Bg.Running() {
 		return fmt.Errorf("open: process %d is under the debugger: kill or detach it first; beside it `diff %s` compares, and `shell hdb top %s` asks", pid, path, path)
 	}
@@ -231,11 +231,11 @@ func openBeside(c *Console, pid int, path string) error {
 }
 
 // Open makes the session one about a capture, as `open` does.
-func (c *Console) Open(path string) error {
+func (c *Desk) Open(path string) error {
 	return runOpen(context.Background(), c, shell.Input{Name: "open", Args: []string{path}})
 }
 
-func runOpen(_ context.Context, c *Console, in shell.Input) error {
+func runOpen(_ context.Context, c *Desk, in shell.Input) error {
 	if len(in.Args) != 1 {
 		return errors.New("open: one capture must follow")
 	}

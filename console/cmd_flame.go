@@ -23,7 +23,7 @@ import (
 // tableLimit is how many functions a table of text has unless told.
 const tableLimit = 40
 
-func pageCommands(c *Console) []*shell.Command {
+func pageCommands(c *Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "flamegraph", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Synopsis: "[FILE.html] [--measure MEASURE] [--threads] [--thread NAME|TID] [--from MOMENT] [--to MOMENT] [--force]", Short: "write a page that draws stacks by what they allocated", Args: []shell.ArgKind{shell.ArgFile}, Needs: shell.NeedRecord, Repeat: shell.RepeatNone, Run: c.does(runPage),
 			Long: "It counts up to the moment, and works in a browser without a network: click to zoom, search, callers below callees, each measure, and what grew between two moments. Without FILE the page stands beside the capture, or is PROGRAM.PID.html. A file that exists already is only replaced with --force.\n\n" +
@@ -212,7 +212,7 @@ func viewNumbers(n report.Numbers) numbersView {
 	return numbersView{n.Live, n.LiveBlocks, n.Peak, n.Bytes, n.Allocs, n.Temporary}
 }
 
-func runPage(ctx context.Context, c *Console, in shell.Input) error {
+func runPage(ctx context.Context, c *Desk, in shell.Input) error {
 	p, rest, err := ParsePage(in.Name, in.Args, false)
 	if err != nil {
 		return err
@@ -246,7 +246,7 @@ func runPage(ctx context.Context, c *Console, in shell.Input) error {
 }
 
 // showTable prints the functions.
-func showTable(c *Console, in shell.Input, page Page) error {
+func showTable(c *Desk, in shell.Input, page Page) error {
 	p, err := c.s.Queries.Profile(page.parts)
 	if err != nil {
 		return err

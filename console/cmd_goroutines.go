@@ -30,7 +30,7 @@ const goroutinesLong = "Goroutines are read from the structures of Go's runtime,
 	"-with keeps goroutines with TEXT in the status or in the name or file of one of these functions. -system adds the runtime's own goroutines. `-group` counts those that are alike, with the bytes of their stacks: of the go statement that made them, of their functions, of the line where they are, or of the status. Where a group differs in the rest, the most frequent is shown, and how many others there are.\n\n" +
 	"Examples:\n  goroutines\n  goroutines -waiting -with net/http\n  goroutines -group creator\n  goroutines -group where -with \"chan send\" 5"
 
-func goroutineCommands(c *Console) []*shell.Command {
+func goroutineCommands(c *Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "goroutines", Aliases: []string{"grs"}, Group: shell.GroupStack, Synopsis: goroutinesSynopsis, Short: "list the goroutines of a Go program, or group them", Needs: shell.NeedMemory, Repeat: shell.RepeatNone, Run: c.does(runGoroutines), Long: goroutinesLong},
 		{Name: "goroutine", Aliases: []string{"gr"}, Group: shell.GroupStack, Raw: true, Direct: true, Synopsis: "[N [COMMAND]]", Short: "show the selected goroutine, or select one", Needs: shell.NeedMemory, Repeat: shell.RepeatNone, Run: c.does(runGoroutine),
@@ -92,7 +92,7 @@ func (a *goroutineArgs) keeps(x *view.Goroutine) bool {
 	})
 }
 
-func runGoroutines(_ context.Context, c *Console, in shell.Input) error {
+func runGoroutines(_ context.Context, c *Desk, in shell.Input) error {
 	a, err := parseGoroutines(in.Args)
 	if err != nil {
 		return err
@@ -187,7 +187,7 @@ func placeColumns(o *screen.Output, f *names.Frame) []screen.Span {
 	return []screen.Span{frameName(o, *f)[0], framePlace(*f)}
 }
 
-func showGoroutines(c *Console, in shell.Input, a goroutineArgs, list []view.Goroutine, out unlisted) {
+func showGoroutines(c *Desk, in shell.Input, a goroutineArgs, list []view.Goroutine, out unlisted) {
 	selected, _ := c.s.Selection.Goroutine()
 	shown := cutRows(list, a.limit, goroutinesShown)
 	views := make([]goroutineView, 0, len(shown))
@@ -273,7 +273,7 @@ type goGroupView struct {
 	Makers  int        `json:"different_go_statements"`
 }
 
-func showGoGroups(c *Console, in shell.Input, a goroutineArgs, list []view.Goroutine, out unlisted) error {
+func showGoGroups(c *Desk, in shell.Input, a goroutineArgs, list []view.Goroutine, out unlisted) error {
 	groups, err := c.s.Goroutines.Group(list, a.group)
 	if err != nil {
 		return err
@@ -328,7 +328,7 @@ func withOthers(place []screen.Span, different int) []screen.Span {
 	return place
 }
 
-func runGoroutine(ctx context.Context, c *Console, in shell.Input) error {
+func runGoroutine(ctx context.Context, c *Desk, in shell.Input) error {
 	word, rest := shell.SplitWord(in.Raw)
 	if word == "" {
 		x, ok := c.s.Selection.Goroutine()
@@ -365,7 +365,7 @@ func runGoroutine(ctx context.Context, c *Console, in shell.Input) error {
 }
 
 // selectWhere selects the frame of the user's code.
-func selectWhere(c *Console, x *view.Goroutine) error {
+func selectWhere(c *Desk, x *view.Goroutine) error {
 	st, err := c.s.Selection.Stack(0)
 	if err != nil || x.Where == nil {
 		return err
@@ -380,7 +380,7 @@ func selectWhere(c *Console, x *view.Goroutine) error {
 }
 
 // showGoroutine prints a goroutine, and the selected frame.
-func showGoroutine(c *Console, in shell.Input, x *view.Goroutine) error {
+func showGoroutine(c *Desk, in shell.Input, x *view.Goroutine) error {
 	f, err := c.s.Selection.Frame()
 	if err != nil {
 		return err

@@ -23,7 +23,7 @@ import (
 // diffPers are what the rows of diff can stand for.
 var diffPers = []string{"function", "line", "module", "stack"}
 
-func diffCommand(c *Console) *shell.Command {
+func diffCommand(c *Desk) *shell.Command {
 	return &shell.Command{Name: "diff", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Synopsis: "MOMENT [MOMENT] [per function|line|module]\nMOMENT [MOMENT] per stack [N]\nFILE.hdb [per ...]", Short: "compare what is live at two moments, or in another capture", Args: []shell.ArgKind{shell.ArgMomentOrFile}, Repeat: shell.RepeatNone, Run: c.does(runDiff),
 		Long: "It compares with the current moment unless a second one is given. A moment has any form that goto takes. The end of another capture is compared with the current moment. Between two moments of one recording each change is also shown per second, counting the time in which nothing was allocated.\n\n" +
 			"A function is shown with its line that changed most. Lines of two builds are not compared: a function that allocated at several has none.\n\n" +
@@ -32,7 +32,7 @@ func diffCommand(c *Console) *shell.Command {
 
 // since takes `since MOMENT` out of a line, where it stands at its beginning or behind one word.
 // The number may also come last, unless there is a mark of that name.
-func since(c *Console, in shell.Input) (shell.Input, query.Moment, error) {
+func since(c *Desk, in shell.Input) (shell.Input, query.Moment, error) {
 	first, rest := shell.SplitWord(in.Raw)
 	word, behind := first, rest
 	if word == "since" {
@@ -60,7 +60,7 @@ func since(c *Console, in shell.Input) (shell.Input, query.Moment, error) {
 }
 
 // countBehind cuts the number of rows off that may follow a moment.
-func countBehind(c *Console, moment string) (before, count string) {
+func countBehind(c *Desk, moment string) (before, count string) {
 	words := strings.Fields(moment)
 	n := len(words)
 	if n < 2 || strings.Trim(words[n-1], "0123456789") != "" || words[n-2] == "stop" ||
@@ -70,7 +70,7 @@ func countBehind(c *Console, moment string) (before, count string) {
 	return strings.TrimSpace(strings.TrimSuffix(moment, words[n-1])), words[n-1]
 }
 
-func showGrowth(c *Console, in shell.Input, g *query.Growth, from query.Moment, kept leftOut, mapped mappedStacks) {
+func showGrowth(c *Desk, in shell.Input, g *query.Growth, from query.Moment, kept leftOut, mapped mappedStacks) {
 	type view struct {
 		stackRowView
 		*rateView
@@ -221,7 +221,7 @@ func rateOf(n float64) string {
 	return strconv.FormatFloat(n, 'f', 1, 64)
 }
 
-func runDiff(_ context.Context, c *Console, in shell.Input) error {
+func runDiff(_ context.Context, c *Desk, in shell.Input) error {
 	words, limit := in.Args, 5
 	if n := len(words) - 3; n >= 0 && words[n] == "per" && words[n+1] == "stack" {
 		most, err := strconv.Atoi(words[n+2])
@@ -258,7 +258,7 @@ func runDiff(_ context.Context, c *Console, in shell.Input) error {
 
 const maxChanges = 40
 
-func showDiff(c *Console, in shell.Input, d *query.Diff, per query.Per) {
+func showDiff(c *Desk, in shell.Input, d *query.Diff, per query.Per) {
 	type view struct {
 		Function string `json:"function"`
 		File     string `json:"file,omitempty"`
@@ -358,7 +358,7 @@ func viewDiff[T any](d *query.Diff, per query.Per, changes []T, total int) diffV
 }
 
 // printMappedDiff prints how the mappings differ, at most limit of their rows. They are in no other number.
-func printMappedDiff(c *Console, o *screen.Output, d *query.Diff, per query.Per, limit int) {
+func printMappedDiff(c *Desk, o *screen.Output, d *query.Diff, per query.Per, limit int) {
 	if d.FromMapped != d.ToMapped || len(d.Mapped) > 0 {
 		o.Printf("mapped by the program: %s in %s, then %s in %s\n", o.Sizes.Long(d.FromMapped.Bytes), units.Count(d.FromMapped.Count, "mapping"), o.Sizes.Long(d.ToMapped.Bytes), units.Count(d.ToMapped.Count, "mapping"))
 	}
@@ -402,7 +402,7 @@ func changedMappings(l query.Layer, n int64) string {
 }
 
 // showStackDiff shows the changes of stacks that are the largest, at most limit of them.
-func showStackDiff(c *Console, in shell.Input, d *query.Diff, limit int) {
+func showStackDiff(c *Desk, in shell.Input, d *query.Diff, limit int) {
 	type view struct {
 		changeView
 		Frames []frameView `json:"frames"`

@@ -17,7 +17,7 @@ import (
 	"hdb/report"
 )
 
-func heapCommands(c *Console) []*shell.Command {
+func heapCommands(c *Desk) []*shell.Command {
 	measures, pers := strings.Join(topMeasures, "|"), strings.Join(topPers, "|")
 	return []*shell.Command{
 		{Name: "top", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Synopsis: "[N] [[by] " + measures + "] [per " + pers + "]", Short: "rank functions by what they allocated", Args: []shell.ArgKind{shell.ArgWord}, Run: c.does(runTop),
@@ -50,7 +50,7 @@ func perOf(in shell.Input, words, pers []string) ([]string, query.Per, error) {
 // topPers are what the rows of top may stand for.
 var topPers = append(slices.Clone(query.Pers[:query.PerStack]), query.PerType.String(), query.PerGlobal.String())
 
-func runTop(ctx context.Context, c *Console, in shell.Input) error {
+func runTop(ctx context.Context, c *Desk, in shell.Input) error {
 	by, limit, chosen := heap.ByLive, 20, false
 	args, per, err := perOf(in, in.Args, topPers)
 	if err != nil {
@@ -190,7 +190,7 @@ type topped struct {
 	mapped *mappedTop // nil: the measure is not of what is live
 }
 
-func showTop(c *Console, in shell.Input, top topped) {
+func showTop(c *Desk, in shell.Input, top topped) {
 	rows, by, per, total := top.rows, top.by, top.per, top.total
 	views := make([]topView, 0, len(rows))
 	var table [][]screen.Span
@@ -284,8 +284,8 @@ func rowCount(in shell.Input, otherwise int) (int, error) {
 }
 
 // stackRanker shows the stacks with the largest numbers.
-func stackRanker(by heap.Measure) func(context.Context, *Console, shell.Input) error {
-	return func(_ context.Context, c *Console, in shell.Input) error {
+func stackRanker(by heap.Measure) func(context.Context, *Desk, shell.Input) error {
+	return func(_ context.Context, c *Desk, in shell.Input) error {
 		limit, err := rowCount(in, 5)
 		if err != nil {
 			return err
@@ -294,7 +294,7 @@ func stackRanker(by heap.Measure) func(context.Context, *Console, shell.Input) e
 	}
 }
 
-func rankStacks(c *Console, in shell.Input, by heap.Measure, limit int) error {
+func rankStacks(c *Desk, in shell.Input, by heap.Measure, limit int) error {
 	rows, total, err := c.s.Queries.TopStacks(by, limit)
 	if err != nil {
 		return err
@@ -315,7 +315,7 @@ func viewStackRow(r query.StackRow) stackRowView {
 
 // printUserFrames prints a stack from the function on that the block belongs to, and how many
 // frames are further in: of allocators, wrappers and libraries. all is the command that has them, "" none.
-func printUserFrames(c *Console, o *screen.Output, st names.Stack, all string) {
+func printUserFrames(c *Desk, o *screen.Output, st names.Stack, all string) {
 	user := min(c.s.Selection.UserFrame(st.Frames), len(st.Frames))
 	if user > 0 {
 		if all != "" {
@@ -326,7 +326,7 @@ func printUserFrames(c *Console, o *screen.Output, st names.Stack, all string) {
 	printFrames(o, st.Frames[user:])
 }
 
-func showStackRows(c *Console, in shell.Input, rows []query.StackRow, by heap.Measure, total int, kept leftOut, mapped mappedStacks) {
+func showStackRows(c *Desk, in shell.Input, rows []query.StackRow, by heap.Measure, total int, kept leftOut, mapped mappedStacks) {
 	views := make([]stackRowView, 0, len(rows))
 	for _, r := range rows {
 		views = append(views, viewStackRow(r))
@@ -383,7 +383,7 @@ func (e *evaluator) addressOf(in shell.Input, text string) (uint64, error) {
 	return uint64(a), nil
 }
 
-func runWhence(_ context.Context, c *Console, in shell.Input) error {
+func runWhence(_ context.Context, c *Desk, in shell.Input) error {
 	addr, err := c.eval.addressOf(in, strings.TrimSpace(in.Raw))
 	if err != nil {
 		return err
@@ -441,7 +441,7 @@ func viewWhence(w *query.Whence) whenceView {
 	return v
 }
 
-func showWhence(c *Console, in shell.Input, w *query.Whence) {
+func showWhence(c *Desk, in shell.Input, w *query.Whence) {
 	v := viewWhence(w)
 	c.answerOfMemory(in, v, func(o *screen.Output) {
 		switch {
@@ -479,7 +479,7 @@ func showWhence(c *Console, in shell.Input, w *query.Whence) {
 }
 
 // blockHistory lists the recorded events about an address.
-func blockHistory(ctx context.Context, c *Console, in shell.Input) error {
+func blockHistory(ctx context.Context, c *Desk, in shell.Input) error {
 	text, limit := strings.TrimSpace(in.Raw), 20
 	if i := strings.LastIndexByte(text, ' '); i > 0 {
 		n, err := strconv.Atoi(text[i+1:])

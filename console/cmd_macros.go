@@ -11,7 +11,7 @@ import (
 	"hdb/symbols"
 )
 
-func macroCommands(c *Console) []*shell.Command {
+func macroCommands(c *Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "macro", Group: shell.GroupData, Short: "expand macros of the preprocessor", Sub: []*shell.Command{
 			{Name: "expand", Aliases: []string{"exp"}, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "EXPRESSION", Short: "show an expression with its macros expanded", Needs: shell.NeedProgram, Run: c.does(runMacroExpand), Repeat: shell.RepeatNone,
@@ -21,7 +21,7 @@ func macroCommands(c *Console) []*shell.Command {
 }
 
 // macroInfos are the words behind info.
-func macroInfos(c *Console) []*shell.Command {
+func macroInfos(c *Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "macro", Args: []shell.ArgKind{shell.ArgWord}, Synopsis: "NAME", Short: "show the definition of a macro, and where it is", Needs: shell.NeedProgram, Run: c.does(infoMacro), Repeat: shell.RepeatNone,
 			Long: "It is the one that holds at the line of the selected frame, or without a process in main. A compiler writes macros to the debug information with -g3.\n\nExample:\n  info macro MAX_ITEMS"},
@@ -44,7 +44,7 @@ func viewOfMacro(m symbols.Macro) macroView {
 	return v
 }
 
-func infoMacro(_ context.Context, c *Console, in shell.Input) error {
+func infoMacro(_ context.Context, c *Desk, in shell.Input) error {
 	if len(in.Args) != 1 {
 		return errors.New("info macro: the name of a macro must follow")
 	}
@@ -66,7 +66,7 @@ func infoMacro(_ context.Context, c *Console, in shell.Input) error {
 	return nil
 }
 
-func infoMacros(_ context.Context, c *Console, in shell.Input) error {
+func infoMacros(_ context.Context, c *Desk, in shell.Input) error {
 	list, err := c.s.Scopes.Macros()
 	if err != nil {
 		return fmt.Errorf("info macros: %w", err)
@@ -85,7 +85,7 @@ func infoMacros(_ context.Context, c *Console, in shell.Input) error {
 	return nil
 }
 
-func runMacroExpand(_ context.Context, c *Console, in shell.Input) error {
+func runMacroExpand(_ context.Context, c *Desk, in shell.Input) error {
 	if strings.TrimSpace(in.Raw) == "" {
 		return errors.New("macro expand: an expression must follow")
 	}

@@ -93,7 +93,7 @@ type mappedEventView struct {
 	Left  uint64 `json:"live_bytes"`
 }
 
-func viewMappedEvents(c *Console, rows []query.MappedEvent) []mappedEventView {
+func viewMappedEvents(c *Desk, rows []query.MappedEvent) []mappedEventView {
 	var views []mappedEventView
 	for _, r := range rows {
 		v := mappedEventView{viewEvent(r.Event), r.Left.Layer.String(), r.Left.Size}
@@ -105,7 +105,7 @@ func viewMappedEvents(c *Console, rows []query.MappedEvent) []mappedEventView {
 }
 
 // printMappedLive prints the calls that made live mappings.
-func printMappedLive(c *Console, o *screen.Output, rows []query.MappedEvent, m *query.Mappings) {
+func printMappedLive(c *Desk, o *screen.Output, rows []query.MappedEvent, m *query.Mappings) {
 	names := threadNames(c.s)
 	var table [][]screen.Span
 	for _, r := range rows {
@@ -160,7 +160,7 @@ func (t mappedTop) view(per query.Per) *mappingsView[mappedRowView] {
 	return v
 }
 
-func (t mappedTop) print(c *Console, o *screen.Output, per query.Per) {
+func (t mappedTop) print(c *Desk, o *screen.Output, per query.Per) {
 	mapped := "mapped"
 	if t.peak != nil {
 		mapped = "at the peak"
@@ -213,7 +213,7 @@ func (t mappedStacks) view() *mappingsView[mappedStackView] {
 }
 
 // print prints the stacks; again is the command that shows n of them.
-func (t mappedStacks) print(c *Console, o *screen.Output, again func(n int) string) {
+func (t mappedStacks) print(c *Desk, o *screen.Output, again func(n int) string) {
 	if t.all == nil {
 		return
 	}

@@ -17,7 +17,7 @@ import (
 	"hdb/internal/regular"
 )
 
-func memoryCommands(c *Console) []*shell.Command {
+func memoryCommands(c *Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "find", Group: shell.GroupData, Direct: true, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "[/SIZE MAX] START, +LENGTH|END, VALUE... | -live [/SIZE MAX] VALUE... | -type [/MAX] TYPE", Short: "look for bytes in memory", Needs: shell.NeedMemory, Repeat: shell.RepeatNone, Run: c.does(runFind),
 			Long: "VALUE is a number, a text or another value; a number has the bytes of its type, or by SIZE b, h, w or g 1, 2, 4 or 8. A text ends with a NUL byte: 'a', 'b' are characters alone. END is the last byte that is searched. MAX is how many places are enough, 10000 without it. $_ is the last place, $numfound how many there are.\n\n-live looks in the blocks of the heap: those that are recorded as live, and those that a walk of glibc's heap finds. A text is found within another, too. For each place it tells the block, where in it, the member there if the type is known, and who allocated it. -type lists the blocks of a type, by the names that top per type has. They list at most MAX, 20 without it.\n\nExamples:\n  find buffer, +sizeof(buffer), \"key\"\n  find/g $rsp, +4096, pointer\n  find /1b &table[0], &table[99], 0xff\n  find -live \"alice@\"\n  find -type Node"},
@@ -39,7 +39,7 @@ const (
 	maxFound   = 1_000_000
 )
 
-func runFind(ctx context.Context, c *Console, in shell.Input) error {
+func runFind(ctx context.Context, c *Desk, in shell.Input) error {
 	if run, rest := blockFinder(in.Raw); run != nil {
 		in.Raw = rest
 		return run(ctx, c, in)
@@ -107,8 +107,8 @@ func runFind(ctx context.Context, c *Console, in shell.Input) error {
 const maxDump = 1 << 20
 
 // dumper is dump or append: add writes the bytes into the file.
-func dumper(add func(path string, write func(io.Writer) error) error) func(context.Context, *Console, shell.Input) error {
-	return func(ctx context.Context, c *Console, in shell.Input) error {
+func dumper(add func(path string, write func(io.Writer) error) error) func(context.Context, *Desk, shell.Input) error {
+	return func(ctx context.Context, c *Desk, in shell.Input) error {
 		word, rest := shell.SplitWord(in.Raw)
 		if word == "binary" {
 			word, rest = shell.SplitWord(rest)
@@ -195,7 +195,7 @@ func (e *evaluator) dumpMemory(ctx context.Context, w io.Writer, text string) er
 	return nil
 }
 
-func runRestore(ctx context.Context, c *Console, in shell.Input) error {
+func runRestore(ctx context.Context, c *Desk, in shell.Input) error {
 	path, rest := shell.SplitWord(in.Raw)
 	word, rest := shell.SplitWord(rest)
 	if word != "binary" || rest == "" {
@@ -239,7 +239,7 @@ func runRestore(ctx context.Context, c *Console, in shell.Input) error {
 }
 
 // restore writes what r has into memory, in pieces, and tells how much it has written.
-func (c *Console) restore(ctx context.Context, a addr.Run, r *io.SectionReader) (done int64, err error) {
+func (c *Desk) restore(ctx context.Context, a addr.Run, r *io.SectionReader) (done int64, err error) {
 	b := make([]byte, min(r.Size(), maxDump))
 	for done < r.Size() {
 		if ctx.Err() != nil {

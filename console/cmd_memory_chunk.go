@@ -15,7 +15,7 @@ import (
 	"hdb/session/heaps"
 )
 
-func chunkCommands(c *Console) []*shell.Command {
+func chunkCommands(c *Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "chunk", Group: shell.GroupAllocs, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Needs: shell.NeedMemory, Synopsis: "ADDRESS", Short: "decode the header of the malloc chunk that an address lies in", Repeat: shell.RepeatNone, Run: c.does(runChunk),
 			Long: "The fields are those of struct malloc_chunk of glibc. The chunks in front of it and behind it are shown, with who made their blocks, if that is recorded. Of jemalloc it is the region of a slab, or the extent.\n\nExamples:\n  chunk 0x55555578a2c0\n  chunk list->head"},
@@ -88,7 +88,7 @@ func chunkFlags(x *glibc.Header) []string {
 	return flags
 }
 
-func runChunk(_ context.Context, c *Console, in shell.Input) error {
+func runChunk(_ context.Context, c *Desk, in shell.Input) error {
 	at, err := c.eval.addressOf(in, strings.TrimSpace(in.Raw))
 	if err != nil {
 		return err
@@ -207,7 +207,7 @@ type fragmentationView struct {
 	Hints []string `json:"hints,omitempty"`
 }
 
-func runFragmentation(ctx context.Context, c *Console, in shell.Input) error {
+func runFragmentation(ctx context.Context, c *Desk, in shell.Input) error {
 	limit, err := rowCount(in, 10)
 	if err != nil {
 		return err
@@ -275,7 +275,7 @@ type slackTable struct {
 }
 
 // slack is the table of the recorded blocks, with so many rows at most.
-func (c *Console) slack(ctx context.Context, all fitView, limit int) (slackTable, error) {
+func (c *Desk) slack(ctx context.Context, all fitView, limit int) (slackTable, error) {
 	sites, err := c.s.Mallocs.SlackBySite(ctx)
 	if err != nil {
 		return slackTable{}, err

@@ -20,7 +20,7 @@ func goSum(a *heaps.LeakAnswer) (all graph.Sum) {
 }
 
 // noteGo says what is live of Go, which is no leak: its collector frees what nothing holds.
-func noteGo(c *Console, o *screen.Output, q *leaksAsked, a *heaps.LeakAnswer) {
+func noteGo(c *Desk, o *screen.Output, q *leaksAsked, a *heaps.LeakAnswer) {
 	all := goSum(a)
 	switch {
 	case a.GoError != nil && all.Blocks > 0:
@@ -46,7 +46,7 @@ func noteGo(c *Console, o *screen.Output, q *leaksAsked, a *heaps.LeakAnswer) {
 }
 
 // printGoRows prints who allocated what is live of Go, or, where that is not recorded, its types.
-func printGoRows(c *Console, o *screen.Output, q *leaksAsked, a *heaps.LeakAnswer) {
+func printGoRows(c *Desk, o *screen.Output, q *leaksAsked, a *heaps.LeakAnswer) {
 	var table [][]screen.Span
 	for i := range a.GoRows {
 		r := &a.GoRows[i]

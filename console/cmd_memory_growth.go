@@ -47,7 +47,7 @@ func growthOf(text string) (rest string, moments []query.Moment, over time.Durat
 }
 
 // runLeaksGrowth answers leaks growth; words is what is left of the line but for `growth` and flags.
-func runLeaksGrowth(ctx context.Context, c *Console, in shell.Input, q leaksAsked) error {
+func runLeaksGrowth(ctx context.Context, c *Desk, in shell.Input, q leaksAsked) error {
 	ask := heaps.GrowthQuestion{
 		Moments: q.moments, Over: q.over, Limit: q.Limit, Strict: q.Strict, Suppressions: q.Suppressions,
 		Lost: q.all || !q.reachable, Held: q.all || q.reachable,
@@ -86,7 +86,7 @@ type instantView struct {
 	Time   int64  `json:"time_ns"`
 }
 
-func showLeaksGrowth(c *Console, in shell.Input, q leaksAsked, a *heaps.GrowthAnswer) {
+func showLeaksGrowth(c *Desk, in shell.Input, q leaksAsked, a *heaps.GrowthAnswer) {
 	instants := make([]instantView, 0, len(a.Instants))
 	for _, at := range a.Instants {
 		instants = append(instants, instantView{at.String(), at.Seq, int64(at.Time)})
@@ -166,7 +166,7 @@ func viewGrowthRow(r *heaps.GrowthRow, a *heaps.GrowthAnswer) growthRowView {
 }
 
 // printGrowthRow prints a stack whose live bytes grew from moment to moment.
-func printGrowthRow(c *Console, o *screen.Output, a *heaps.GrowthAnswer, r *heaps.GrowthRow) {
+func printGrowthRow(c *Desk, o *screen.Output, a *heaps.GrowthAnswer, r *heaps.GrowthRow) {
 	bytes, blocks := r.Grown()
 	o.Printf("%s in %+d blocks%s\n", o.Sizes.Signed(bytes), blocks, inTime(o, bytes, blocks, a.Elapsed))
 	live := make([]string, len(r.Live))

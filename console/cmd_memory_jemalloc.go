@@ -248,7 +248,7 @@ type jemallocFragmentationView struct {
 }
 
 // jemallocFragmentation is `fragmentation` of a program whose malloc is jemalloc's.
-func (c *Console) jemallocFragmentation(ctx context.Context, in shell.Input, a *heaps.JemallocAnswer, limit int) error {
+func (c *Desk) jemallocFragmentation(ctx context.Context, in shell.Input, a *heaps.JemallocAnswer, limit int) error {
 	all := jemallocArenaView{}
 	_, own := a.Metadata()
 	for _, x := range a.Arenas() {

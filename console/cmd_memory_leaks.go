@@ -22,7 +22,7 @@ import (
 	"hdb/session/recordings"
 )
 
-func leaksCommand(c *Console) *shell.Command {
+func leaksCommand(c *Desk) *shell.Command {
 	return &shell.Command{Name: "leaks", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Raw: true, Synopsis: "[N] [since MOMENT] [--strict] [--possible] [--reachable|--all] [--snapshot|--exit] [--suppressions FILE] [if CONDITION]\n[N] growth [MOMENT ... | over TIME] [--strict] [--reachable|--all] [--snapshot|--exit] [--suppressions FILE]", Short: "show the stacks of blocks that nothing holds, or that were not given back", Args: []shell.ArgKind{shell.ArgSince}, Run: c.does(runLeaks),
 		Long: "At a stop of a process, and of a core file, it searches memory for pointers to the live blocks, as LeakSanitizer and valgrind do, from registers, stacks, global and thread-local variables and mappings of the program on:\n\n" +
 			"  definitely lost  nothing points to the block\n  indirectly lost  only lost blocks do\n  possibly lost    only pointers into its middle lead there\n  still reachable  the program can come to it by pointers to starts of blocks\n\n" +
@@ -52,7 +52,7 @@ type leaksAsked struct {
 }
 
 // leaksOf reads the line of leaks.
-func leaksOf(c *Console, in shell.Input) (leaksAsked, shell.Input, error) {
+func leaksOf(c *Desk, in shell.Input) (leaksAsked, shell.Input, error) {
 	q := leaksAsked{}
 	text, condition, asked := leakCondition(in.Raw)
 	words, err := q.suppressions(strings.Fields(text))
@@ -140,7 +140,7 @@ func leakCondition(line string) (before, condition string, ok bool) {
 }
 
 // runLeaks is leaks. Where nothing is known of what the program allocates, it is undecided whether it leaks.
-func runLeaks(ctx context.Context, c *Console, in shell.Input) error {
+func runLeaks(ctx context.Context, c *Desk, in shell.Input) error {
 	err := answerLeaks(ctx, c, in)
 	if errors.Is(err, recordings.ErrUnfollowed) {
 		return undecidedError{err}
@@ -148,7 +148,7 @@ func runLeaks(ctx context.Context, c *Console, in shell.Input) error {
 	return err
 }
 
-func answerLeaks(ctx context.Context, c *Console, in shell.Input) error {
+func answerLeaks(ctx context.Context, c *Desk, in shell.Input) error {
 	q, in, err := leaksOf(c, in)
 	if err != nil {
 		return err
@@ -200,12 +200,12 @@ func answerLeaks(ctx context.Context, c *Console, in shell.Input) error {
 }
 
 // leaksAtExit runs the program until it is about to exit.
-func leaksAtExit(c *Console, in shell.Input) error {
+func leaksAtExit(c *Desk, in shell.Input) error {
 	if c.s.Heap.Running() {
 		return errors.New("leaks: --exit: the program runs already: interrupt stops it")
 	}
 	r, how, err := c.s.ToExit()
-	for err == nil && how == session.LeavingStops && r.Wrong != nil && c.cfg.Finish { // nobody looks around there
+	for err == nil && how == session.LeavingStops && r.Wrong != nil && c.finishes { // nobody looks around there
 		c.report(in, r)
 		r, how, err = c.s.ToExit()
 	}
@@ -280,7 +280,7 @@ type leakRowView struct {
 // reachKinds are the kinds, the worst first.
 var reachKinds = [...]graph.Reach{graph.Definite, graph.Indirect, graph.Possible, graph.Reachable}
 
-func showLeaks(c *Console, in shell.Input, q leaksAsked, a *heaps.LeakAnswer, mapped mappedStacks) {
+func showLeaks(c *Desk, in shell.Input, q leaksAsked, a *heaps.LeakAnswer, mapped mappedStacks) {
 	views := make([]leakRowView, 0, len(a.Rows))
 	for _, r := range a.Rows {
 		row := r.StackRow
@@ -374,7 +374,7 @@ func (q *leaksAsked) again(n int) string {
 }
 
 // printLeakRow prints the blocks of a stack that are held in one way.
-func printLeakRow(c *Console, o *screen.Output, a *heaps.LeakAnswer, r *heaps.LeakRow) {
+func printLeakRow(c *Desk, o *screen.Output, a *heaps.LeakAnswer, r *heaps.LeakRow) {
 	with := ""
 	if r.With.Blocks > 0 {
 		with = fmt.Sprintf(", and %s in %s with them", o.Sizes.Long(r.With.Bytes), units.Count(r.With.Blocks, "block"))

@@ -14,7 +14,7 @@ import (
 	"hdb/session/heaps"
 )
 
-func mallocCommands(c *Console) []*shell.Command {
+func mallocCommands(c *Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "heap", Group: shell.GroupAllocs, Needs: shell.NeedMemory, Short: "sum up what malloc has, and whether it is damaged", Repeat: shell.RepeatNone, Run: c.does(runMallocHeap),
 			Long: "It is read from the structures of glibc's malloc (2.31 to 2.43), without a recording and without debug information of the C library. Nothing runs in the process, and no page is touched that the process has not touched.\n\nSizes are those of chunks, with 8 bytes more than the program can use of each: what is used, cached, free and at the top adds up to what the kernel gave. Cached chunks were freed, but are kept for the next allocation of their size: by the tcache of a thread, or in a fastbin. The top is the end of an arena, which was not cut up yet.\n\nA damaged heap is told by the field that is wrong, what stands there and what would be right, and who made the blocks around it, if they are recorded: who writes behind the end of a block damages the size of the next chunk.\n\nThe heap of jemalloc (5.2.0 to 5.3.1) is read, too, if the program has one. Of an arena it tells the bytes of its active extents, and what is used of them, in the tcache of a thread, and free in slabs; and those of extents that it keeps: dirty ones as they were, muzzy ones whose pages the kernel may take, and retained ones without pages.\n\nExample:\n  heap"},
@@ -181,7 +181,7 @@ const (
 	maxDamages   = 10
 )
 
-func runMallocHeap(_ context.Context, c *Console, in shell.Input) error {
+func runMallocHeap(_ context.Context, c *Desk, in shell.Input) error {
 	if in.Raw != "" {
 		return fmt.Errorf("heap: %q: nothing may follow", in.Raw)
 	}
@@ -213,7 +213,7 @@ func runMallocHeap(_ context.Context, c *Console, in shell.Input) error {
 }
 
 // allocators are the heaps that are walked, nil where the program has none of that kind.
-func (c *Console) allocators() (*heaps.JemallocAnswer, *heaps.AllocatorAnswer, error) {
+func (c *Desk) allocators() (*heaps.JemallocAnswer, *heaps.AllocatorAnswer, error) {
 	je, err := c.s.Mallocs.Jemalloc()
 	if err != nil {
 		return nil, nil, err
@@ -326,7 +326,7 @@ func makerText(o *screen.Output, n *heaps.HeapNeighbour) string {
 	return text
 }
 
-func runMallocArenas(_ context.Context, c *Console, in shell.Input) error {
+func runMallocArenas(_ context.Context, c *Desk, in shell.Input) error {
 	je, a, err := c.allocators()
 	if err != nil {
 		return err
@@ -383,7 +383,7 @@ type binView struct {
 	Bytes  uint64 `json:"free_bytes"`
 }
 
-func runMallocBins(_ context.Context, c *Console, in shell.Input) error {
+func runMallocBins(_ context.Context, c *Desk, in shell.Input) error {
 	je, a, err := c.allocators()
 	if err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 	"hdb/session/heaps"
 )
 
-func refsCommands(c *Console) []*shell.Command {
+func refsCommands(c *Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "refs", Group: shell.GroupAllocs, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Needs: shell.NeedMemory, Synopsis: "[-path] ADDRESS [N | all]", Short: "tell who points into a block", Repeat: shell.RepeatNone, Run: c.does(runRefs),
 			Long: "It lists the words that point into the block around the address: global variables, slots of stacks with frame and variable, registers, thread-local variables, and other blocks with the member that points. In Go programs it also lists stacks of goroutines and finalizers, and tells which words the collector does not see. -path shows a shortest way from a root to the block, of Go from the stack of a goroutine only if no other root is near: any word counts there. At most N holders are listed, 20 by default.\n\nTypes of blocks are those of top per type; where those are not known, \"perhaps\" marks the type of a pointer to the block. Stale words count: a slot of a stack that is not used any more, or padding, may hold an old address.\n\nExamples:\n  refs 0x55555578a2c8\n  refs list->head\n  refs -path entry"},
@@ -238,7 +238,7 @@ func refsLine(in shell.Input) (expr string, limit int, path bool, err error) {
 	return text, limit, path, nil
 }
 
-func runRefs(ctx context.Context, c *Console, in shell.Input) error {
+func runRefs(ctx context.Context, c *Desk, in shell.Input) error {
 	text, limit, path, err := refsLine(in)
 	if err != nil {
 		return err
@@ -263,7 +263,7 @@ func runRefs(ctx context.Context, c *Console, in shell.Input) error {
 	return nil
 }
 
-func showRefs(c *Console, in shell.Input, text string, a *heaps.RefsAnswer) {
+func showRefs(c *Desk, in shell.Input, text string, a *heaps.RefsAnswer) {
 	views := make([]holderView, 0, len(a.Holders))
 	for i := range a.Holders {
 		views = append(views, viewHolder(&a.Holders[i]))
@@ -302,7 +302,7 @@ func printHeld(o *screen.Output, at uint64, b *heaps.HeldBlock) {
 	o.Printf("%s: %s\n", text, reachText(b))
 }
 
-func showPath(c *Console, in shell.Input, a *heaps.PathAnswer) {
+func showPath(c *Desk, in shell.Input, a *heaps.PathAnswer) {
 	type step struct {
 		Holder holderView `json:"holder"`
 		To     heldView   `json:"to_block"`
@@ -369,7 +369,7 @@ func printPath(o *screen.Output, a *heaps.PathAnswer) {
 	}
 }
 
-func runReach(ctx context.Context, c *Console, in shell.Input) error {
+func runReach(ctx context.Context, c *Desk, in shell.Input) error {
 	at, err := c.eval.addressOf(in, strings.TrimSpace(in.Raw))
 	if err != nil {
 		return err
@@ -410,7 +410,7 @@ func printRetained(o *screen.Output, kept, lostToo graph.Sum) {
 // whyHolders is how many holders why lists.
 const whyHolders = 5
 
-func runWhy(ctx context.Context, c *Console, in shell.Input) error {
+func runWhy(ctx context.Context, c *Desk, in shell.Input) error {
 	text := strings.TrimSpace(in.Raw)
 	at, err := c.eval.addressOf(in, text)
 	if err != nil {
@@ -424,7 +424,7 @@ func runWhy(ctx context.Context, c *Console, in shell.Input) error {
 	return nil
 }
 
-func showWhy(c *Console, in shell.Input, text string, w *heaps.WhyAnswer) {
+func showWhy(c *Desk, in shell.Input, text string, w *heaps.WhyAnswer) {
 	type whyView struct {
 		heldView
 		Address string       `json:"address"`

@@ -29,7 +29,7 @@ func printUnknown(o *screen.Output, unknown graph.Sum) {
 }
 
 // showWalked lists the live blocks that the allocator tells of, where nothing is recorded.
-func showWalked(ctx context.Context, c *Console, in shell.Input, condition *cond.Cond, limit int) error {
+func showWalked(ctx context.Context, c *Desk, in shell.Input, condition *cond.Cond, limit int) error {
 	w, err := c.s.Heap.Walked(ctx, condition, limit)
 	if ctx.Err() != nil {
 		return shell.ErrInterrupted
@@ -65,7 +65,7 @@ func showWalked(ctx context.Context, c *Console, in shell.Input, condition *cond
 }
 
 // showWalkedBlock says in which block an address lies that no recording has.
-func showWalkedBlock(c *Console, in shell.Input, at, start, size uint64) {
+func showWalkedBlock(c *Desk, in shell.Input, at, start, size uint64) {
 	c.answerOfMemory(in, whenceView{Address: fmt.Sprintf("%#x", at), Block: fmt.Sprintf("%#x", start), Offset: new(at - start), Size: &size}, func(o *screen.Output) {
 		o.Printf("%#x is byte %s of %s at %#x\n", at, units.Grouped(at-start), o.Sizes.Long(size), start)
 		o.Line(screen.Guess("(the block is not in a recording: it is found in the heap itself, with its usable size)"))

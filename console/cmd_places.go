@@ -119,7 +119,7 @@ func sourcesPart(raw string) (part func(string) string, pattern string, err erro
 	return part, raw, nil
 }
 
-func infoSources(_ context.Context, c *Console, in shell.Input) error {
+func infoSources(_ context.Context, c *Desk, in shell.Input) error {
 	files, err := c.s.Names().Symbols.SourceFiles()
 	if err != nil {
 		return err
@@ -151,7 +151,7 @@ func infoSources(_ context.Context, c *Console, in shell.Input) error {
 	return nil
 }
 
-func infoFunctions(_ context.Context, c *Console, in shell.Input) error {
+func infoFunctions(_ context.Context, c *Desk, in shell.Input) error {
 	re, err := pattern(in.Raw)
 	if err != nil {
 		return err
@@ -196,7 +196,7 @@ func infoFunctions(_ context.Context, c *Console, in shell.Input) error {
 	return nil
 }
 
-func infoLine(_ context.Context, c *Console, in shell.Input) error {
+func infoLine(_ context.Context, c *Desk, in shell.Input) error {
 	rows, err := c.s.Locations.Lines(in.Raw)
 	if err != nil {
 		return err
@@ -262,7 +262,7 @@ func symbolAt(s *session.Session, a uint64) (string, error) {
 	return symbolText(sym.Name, sym.Offset), nil
 }
 
-func infoSymbol(_ context.Context, c *Console, in shell.Input) error {
+func infoSymbol(_ context.Context, c *Desk, in shell.Input) error {
 	a, err := c.eval.named(in.Raw)
 	if err != nil {
 		return err
@@ -295,7 +295,7 @@ func (e *evaluator) named(expr string) (addr.Run, error) {
 	return e.address(expr)
 }
 
-func infoAddress(_ context.Context, c *Console, in shell.Input) error {
+func infoAddress(_ context.Context, c *Desk, in shell.Input) error {
 	p, err := c.s.Values.Place(in.Raw)
 	at, where := "", ""
 	switch {
@@ -328,7 +328,7 @@ func infoAddress(_ context.Context, c *Console, in shell.Input) error {
 	return nil
 }
 
-func infoProc(ctx context.Context, c *Console, in shell.Input) error {
+func infoProc(ctx context.Context, c *Desk, in shell.Input) error {
 	if len(in.Args) > 0 {
 		return infoProcWord(ctx, c, in)
 	}
@@ -370,7 +370,7 @@ func infoProc(ctx context.Context, c *Console, in shell.Input) error {
 }
 
 // infoProcWord shows one part of what the kernel tells about the process.
-func infoProcWord(ctx context.Context, c *Console, in shell.Input) error {
+func infoProcWord(ctx context.Context, c *Desk, in shell.Input) error {
 	word := in.Arg(0)
 	if strings.HasPrefix("mappings", word) {
 		return infoMappings(ctx, c, in)
@@ -401,7 +401,7 @@ func infoProcWord(ctx context.Context, c *Console, in shell.Input) error {
 	return fmt.Errorf("info proc: %q is none of cmdline, cwd, exe, mappings, stat, status", word)
 }
 
-func infoMappings(_ context.Context, c *Console, in shell.Input) error {
+func infoMappings(_ context.Context, c *Desk, in shell.Input) error {
 	maps, err := c.s.Memory.Mappings()
 	if err != nil {
 		return err
@@ -427,7 +427,7 @@ func infoMappings(_ context.Context, c *Console, in shell.Input) error {
 	return nil
 }
 
-func infoProgram(_ context.Context, c *Console, in shell.Input) error {
+func infoProgram(_ context.Context, c *Desk, in shell.Input) error {
 	p, ok := c.s.Program()
 	if !ok {
 		return target.ErrNoProgram
@@ -470,7 +470,7 @@ type processView struct {
 	Stop     string `json:"headline,omitempty"` // the headline of its last stop
 }
 
-func viewProcess(c *Console) *processView {
+func viewProcess(c *Desk) *processView {
 	var v processView
 	v.PID, _, v.Attached, _ = c.s.Process()
 	v.Stop = c.stopped[v.PID]
@@ -501,7 +501,7 @@ func (v *processView) print(o *screen.Output) {
 	}
 }
 
-func infoScope(_ context.Context, c *Console, in shell.Input) error {
+func infoScope(_ context.Context, c *Desk, in shell.Input) error {
 	if in.Raw == "" {
 		return errors.New("info scope: a location must follow: a function, FILE:LINE or *ADDRESS")
 	}
@@ -549,7 +549,7 @@ func infoScope(_ context.Context, c *Console, in shell.Input) error {
 	return nil
 }
 
-func infoAuxv(_ context.Context, c *Console, in shell.Input) error {
+func infoAuxv(_ context.Context, c *Desk, in shell.Input) error {
 	entries, err := c.s.Memory.Auxv()
 	if err != nil {
 		return err

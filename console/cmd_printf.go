@@ -11,7 +11,7 @@ import (
 	"hdb/internal/cformat"
 )
 
-func printfCommands(c *Console) []*shell.Command {
+func printfCommands(c *Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "printf", Group: shell.GroupData, Direct: true, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "\"FORMAT\"[, EXPRESSION...]", Short: "print values by a format of C", Run: c.does(runPrintf),
 			Long: "The conversions are C's: %d %i %u %x %o %c %p, with h, hh, l, ll or z for other sizes than int, %f %e %g %a, and %s for characters in the program, up to the first NUL, or a string of a library; with flags, width and precision. %% is a percent sign, \\n a newline. hdb makes the text.\n\nExamples:\n  printf \"%d items, %5.1f%%\\n\", list->used, 100.0 * list->used / list->max\n  printf \"%s at %p\\n\", item->name, item"},
@@ -22,7 +22,7 @@ func printfCommands(c *Console) []*shell.Command {
 	}
 }
 
-func runTrace(_ context.Context, c *Console, in shell.Input) error {
+func runTrace(_ context.Context, c *Desk, in shell.Input) error {
 	if strings.TrimSpace(in.Raw) == "" {
 		return errors.New("trace: a function, file:line or *address must follow")
 	}
@@ -38,7 +38,7 @@ func runTrace(_ context.Context, c *Console, in shell.Input) error {
 	return nil
 }
 
-func runPrintf(_ context.Context, c *Console, in shell.Input) error {
+func runPrintf(_ context.Context, c *Desk, in shell.Input) error {
 	f, err := cformat.Parse(in.Raw)
 	if err != nil {
 		return fmt.Errorf("printf: %w", err)
@@ -53,7 +53,7 @@ func runPrintf(_ context.Context, c *Console, in shell.Input) error {
 	return nil
 }
 
-func runDprintf(_ context.Context, c *Console, in shell.Input) error {
+func runDprintf(_ context.Context, c *Desk, in shell.Input) error {
 	st, err := c.s.Stops.Dprintf(in.Raw)
 	if err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 	"hdb/session/cpython"
 )
 
-func pythonBlockCommands(c *Console) []*shell.Command {
+func pythonBlockCommands(c *Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "block", Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "ADDRESS", Short: "tell what an address is to CPython's allocators", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.does(runPythonBlock),
 			Long: "Its block, whether that is in use, its pool and arena; with PYTHONMALLOC=debug how many bytes were asked for, of which domain, and what was written beyond them; and the recorded event that made it.\n\nExample:\n  py block 0x7ffff7a01c30"},
@@ -133,7 +133,7 @@ type pythonBlockView struct {
 	Whence  *whenceView      `json:"recorded,omitempty"`
 }
 
-func runPythonBlock(_ context.Context, c *Console, in shell.Input) error {
+func runPythonBlock(_ context.Context, c *Desk, in shell.Input) error {
 	if strings.TrimSpace(in.Raw) == "" {
 		return errors.New("py block: an address must follow")
 	}
@@ -245,7 +245,7 @@ func poolText(at uint64, w pymalloc.Place) string {
 	return fmt.Sprintf("%#x is byte %d of a block of %d bytes at %#x, %s: %s", at, at-uint64(w.Block), w.Pool.Size, uint64(w.Block), state, where)
 }
 
-func runPythonCheck(ctx context.Context, c *Console, in shell.Input) error {
+func runPythonCheck(ctx context.Context, c *Desk, in shell.Input) error {
 	k, err := c.s.PythonHeaps.Check(ctx, c.s.Queries)
 	if err != nil {
 		return fmt.Errorf("py check: %w", err)

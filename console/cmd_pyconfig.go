@@ -12,7 +12,7 @@ import (
 	"hdb/session/cpython"
 )
 
-func pythonConfigCommand(c *Console) *shell.Command {
+func pythonConfigCommand(c *Desk) *shell.Command {
 	return &shell.Command{Name: "config", Short: "show how CPython was built and started", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.does(runPythonConfig),
 		Long: "Its version and build, the allocators of its domains, executable, arguments, sys.path and the flags that are set. All is read from memory: nothing runs in the process. Functions of allocators have names where the file has symbols.\n\nExample:\n  py config"}
 }
@@ -77,7 +77,7 @@ func viewPythonConfig(c cpython.Config) pythonConfigView {
 	return v
 }
 
-func runPythonConfig(_ context.Context, c *Console, in shell.Input) error {
+func runPythonConfig(_ context.Context, c *Desk, in shell.Input) error {
 	all, err := c.s.PythonHeaps.Configs()
 	if len(all) == 0 {
 		return fmt.Errorf("py config: %w", err)

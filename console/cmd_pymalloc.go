@@ -17,7 +17,7 @@ import (
 	"hdb/session/cpython"
 )
 
-func pymallocCommands(c *Console) []*shell.Command {
+func pymallocCommands(c *Desk) []*shell.Command {
 	return append([]*shell.Command{
 		{Name: "stats", Short: "show what CPython's allocator of small blocks has", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.does(runPythonStats),
 			Long: "The figures of sys._debugmallocstats(), read from memory: of each size class its pools and blocks, and what the arenas are used for. Nothing runs in the process.\n\nExample:\n  py stats"},
@@ -29,7 +29,7 @@ func pymallocCommands(c *Console) []*shell.Command {
 }
 
 // pythonHeaps are the heaps of the process. Why others cannot be read is said before.
-func (c *Console) pythonHeaps(in shell.Input) ([]cpython.Heap, error) {
+func (c *Desk) pythonHeaps(in shell.Input) ([]cpython.Heap, error) {
 	heaps, err := c.s.PythonHeaps.All()
 	if len(heaps) == 0 {
 		return nil, fmt.Errorf("%s: %w", in.Name, err)
@@ -140,7 +140,7 @@ func texts(errs []error) (all []string) {
 	return all
 }
 
-func runPythonStats(_ context.Context, c *Console, in shell.Input) error {
+func runPythonStats(_ context.Context, c *Desk, in shell.Input) error {
 	heaps, err := c.pythonHeaps(in)
 	if err != nil {
 		return err
@@ -240,7 +240,7 @@ type pythonArenaView struct {
 	UsedBytes  uint64 `json:"used_bytes"`
 }
 
-func runPythonArenas(_ context.Context, c *Console, in shell.Input) error {
+func runPythonArenas(_ context.Context, c *Desk, in shell.Input) error {
 	heaps, err := c.pythonHeaps(in)
 	if err != nil {
 		return err
@@ -323,7 +323,7 @@ type poolsAsked struct {
 	at    addr.Run // 0: of all arenas
 }
 
-func (c *Console) poolsAsked(in shell.Input) (poolsAsked, error) {
+func (c *Desk) poolsAsked(in shell.Input) (poolsAsked, error) {
 	text := strings.TrimSpace(in.Raw)
 	if text == "" {
 		return poolsAsked{class: -1}, nil
@@ -335,7 +335,7 @@ func (c *Console) poolsAsked(in shell.Input) (poolsAsked, error) {
 	return poolsAsked{-1, addr.Run(at)}, err
 }
 
-func runPythonPools(_ context.Context, c *Console, in shell.Input) error {
+func runPythonPools(_ context.Context, c *Desk, in shell.Input) error {
 	asked, err := c.poolsAsked(in)
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 	"hdb/python/objects"
 )
 
-func pythonObjectCommands(c *Console) []*shell.Command {
+func pythonObjectCommands(c *Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "types", Synopsis: "[REGEXP] [N]", Short: "count the objects of Python by their types", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.does(runPythonTypes),
 			Long: "Those that the garbage collector knows and those that they and the frames of threads refer to, with the bytes that sys.getsizeof tells of them; the types with most bytes first, N of them or 20. REGEXP picks types by their names. " +
@@ -54,7 +54,7 @@ type pythonTypesView struct {
 
 const usualTypes = 20
 
-func runPythonTypes(_ context.Context, c *Console, in shell.Input) error {
+func runPythonTypes(_ context.Context, c *Desk, in shell.Input) error {
 	limit, pattern := usualTypes, ""
 	for i, a := range in.Args {
 		n, err := strconv.Atoi(a)
@@ -215,7 +215,7 @@ type pythonCollectorView struct {
 	Truncated   string                 `json:"truncated,omitempty"`
 }
 
-func runPythonCollector(_ context.Context, c *Console, in shell.Input) error {
+func runPythonCollector(_ context.Context, c *Desk, in shell.Input) error {
 	all, refused, err := c.s.Objects.Collectors()
 	if err != nil {
 		return fmt.Errorf("py gc: %w", err)
@@ -316,7 +316,7 @@ func rootPlace(f *pythonFrameView, tid int) string {
 // usualReferrers is how many are shown as text.
 const usualReferrers = 50
 
-func runPythonReferrers(_ context.Context, c *Console, in shell.Input) error {
+func runPythonReferrers(_ context.Context, c *Desk, in shell.Input) error {
 	expr := strings.TrimSpace(in.Raw)
 	if rest, ok := strings.CutPrefix(expr, "-path"); ok && (rest == "" || rest[0] == ' ') {
 		return showPythonPath(c, in, strings.TrimSpace(rest))
@@ -390,7 +390,7 @@ func referrerRow(v pythonReferrerView) []screen.Span {
 	return []screen.Span{screen.Plain(v.Text), screen.Guess(where)}
 }
 
-func showPythonPath(c *Console, in shell.Input, expr string) error {
+func showPythonPath(c *Desk, in shell.Input, expr string) error {
 	if expr == "" {
 		return errors.New("py refs: -path: an expression or an address must follow")
 	}

@@ -16,7 +16,7 @@ import (
 	"hdb/session/cpython"
 )
 
-func pythonCommands(c *Console) []*shell.Command {
+func pythonCommands(c *Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "py", Group: shell.GroupStack, Short: "what a program does in Python", Needs: shell.NeedData,
 			Sub: slices.Concat(pythonStopCommands(c), []*shell.Command{
@@ -52,7 +52,7 @@ func viewPythonFrame(f names.Frame) pythonFrameView {
 	return pythonFrameView{Num: f.Nth, Function: f.Function, File: f.File, Line: f.Line, Module: f.Module}
 }
 
-func runPythonBacktrace(_ context.Context, c *Console, in shell.Input) error {
+func runPythonBacktrace(_ context.Context, c *Desk, in shell.Input) error {
 	n := 0
 	switch {
 	case len(in.Args) > 1:
@@ -151,7 +151,7 @@ func viewPythonFrames(frames []names.Frame) (views []pythonFrameView) {
 	return views
 }
 
-func runPythonTasks(_ context.Context, c *Console, in shell.Input) error {
+func runPythonTasks(_ context.Context, c *Desk, in shell.Input) error {
 	tasks, err := c.s.Python.Tasks()
 	if err != nil {
 		return fmt.Errorf("py tasks: %w", err)
@@ -222,7 +222,7 @@ func pythonNumber(in shell.Input) (int, error) {
 	return n, nil
 }
 
-func runPythonFrame(_ context.Context, c *Console, in shell.Input) error {
+func runPythonFrame(_ context.Context, c *Desk, in shell.Input) error {
 	n, err := pythonNumber(in)
 	if err != nil {
 		return err
@@ -236,8 +236,8 @@ func runPythonFrame(_ context.Context, c *Console, in shell.Input) error {
 	return showPythonFrame(c, in, f, err)
 }
 
-func pythonMover(sign int) func(context.Context, *Console, shell.Input) error {
-	return func(_ context.Context, c *Console, in shell.Input) error {
+func pythonMover(sign int) func(context.Context, *Desk, shell.Input) error {
+	return func(_ context.Context, c *Desk, in shell.Input) error {
 		n, err := times(in)
 		if err != nil {
 			return err
@@ -248,7 +248,7 @@ func pythonMover(sign int) func(context.Context, *Console, shell.Input) error {
 }
 
 // showPythonFrame shows a function of Python that was selected, with its source.
-func showPythonFrame(c *Console, in shell.Input, f names.Frame, err error) error {
+func showPythonFrame(c *Desk, in shell.Input, f names.Frame, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", in.Name, err)
 	}
@@ -260,7 +260,7 @@ func showPythonFrame(c *Console, in shell.Input, f names.Frame, err error) error
 	return nil
 }
 
-func runPythonList(ctx context.Context, c *Console, in shell.Input) error {
+func runPythonList(ctx context.Context, c *Desk, in shell.Input) error {
 	if t, err := python.ParseTarget(in.Raw, ""); err == nil && t.Function != "" {
 		return listPythonFunction(ctx, c, in)
 	}
@@ -281,7 +281,7 @@ func runPythonList(ctx context.Context, c *Console, in shell.Input) error {
 }
 
 // listPythonFunction lists where a function of Python begins.
-func listPythonFunction(ctx context.Context, c *Console, in shell.Input) error {
+func listPythonFunction(ctx context.Context, c *Desk, in shell.Input) error {
 	file, line, others, err := c.s.Python.Definition(in.Raw)
 	if err == nil {
 		err = c.s.Python.Find(file)
@@ -299,7 +299,7 @@ func listPythonFunction(ctx context.Context, c *Console, in shell.Input) error {
 	return nil
 }
 
-func runPythonLocals(_ context.Context, c *Console, in shell.Input) error {
+func runPythonLocals(_ context.Context, c *Desk, in shell.Input) error {
 	n, err := pythonNumber(in)
 	if err != nil {
 		return err
@@ -333,7 +333,7 @@ func runPythonLocals(_ context.Context, c *Console, in shell.Input) error {
 // maxPythonElements bounds what set print elements asks for: 0 of it is all.
 const maxPythonElements = 10000
 
-func runPythonPrint(_ context.Context, c *Console, in shell.Input) error {
+func runPythonPrint(_ context.Context, c *Desk, in shell.Input) error {
 	expr := strings.TrimSpace(in.Raw)
 	if expr == "" {
 		return errors.New("py print: an expression must follow, as self.rows[0]")

@@ -10,7 +10,7 @@ import (
 	"hdb/session"
 )
 
-func pythonStopCommands(c *Console) []*shell.Command {
+func pythonStopCommands(c *Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "break", Aliases: []string{"b"}, Raw: true, Synopsis: "FILE:LINE | MODULE:LINE | LINE | FUNCTION | CLASS.METHOD [thread N] [if CONDITION]", Short: "stop at a line or function of Python", Repeat: shell.RepeatNone, Run: c.does(pythonBreaker(false)),
 			Long: "FILE is the end of a path, MODULE the dotted name of a module, LINE a line of the file that the selected function is in. A line without code is the next one that has some. A place that no code has yet stays pending: the code of a module is looked through when it is about to run. The stop has a number: `info breakpoints`, `delete`, `disable`, `condition`, `ignore` and `commands` take it.\n\n" +
@@ -27,8 +27,8 @@ func pythonStopCommands(c *Console) []*shell.Command {
 	}
 }
 
-func pythonBreaker(temporary bool) func(context.Context, *Console, shell.Input) error {
-	return func(_ context.Context, c *Console, in shell.Input) error {
+func pythonBreaker(temporary bool) func(context.Context, *Desk, shell.Input) error {
+	return func(_ context.Context, c *Desk, in shell.Input) error {
 		file := ""
 		if f, err := c.s.Python.Frame(); err == nil {
 			file = f.File
@@ -42,8 +42,8 @@ func pythonBreaker(temporary bool) func(context.Context, *Console, shell.Input) 
 	}
 }
 
-func pythonStepper(verb func(*session.PythonStepping, int) (*session.Report, error)) func(context.Context, *Console, shell.Input) error {
-	return func(_ context.Context, c *Console, in shell.Input) error {
+func pythonStepper(verb func(*session.PythonStepping, int) (*session.Report, error)) func(context.Context, *Desk, shell.Input) error {
+	return func(_ context.Context, c *Desk, in shell.Input) error {
 		n, err := times(in)
 		if err != nil {
 			return err
@@ -52,14 +52,14 @@ func pythonStepper(verb func(*session.PythonStepping, int) (*session.Report, err
 	}
 }
 
-func runPythonFinish(_ context.Context, c *Console, in shell.Input) error {
+func runPythonFinish(_ context.Context, c *Desk, in shell.Input) error {
 	if len(in.Args) > 0 {
 		return errors.New("py finish: it takes no arguments")
 	}
 	return reported(c, in)(c.s.PythonStepping.Finish())
 }
 
-func runPythonUntil(_ context.Context, c *Console, in shell.Input) error {
+func runPythonUntil(_ context.Context, c *Desk, in shell.Input) error {
 	line := 0
 	if in.Raw != "" {
 		var err error

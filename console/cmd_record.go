@@ -14,7 +14,7 @@ import (
 	"hdb/session/target"
 )
 
-func recordCommand(c *Console) *shell.Command {
+func recordCommand(c *Desk) *shell.Command {
 	return &shell.Command{
 		Name: "record", Group: shell.GroupAllocs, Synopsis: "start [--max-size SIZE] [--ring SIZE] [--last D] [--aggregate] [--paused] [--python-allocators]\nstop\npause\nresume\nfilter [CONDITION]\nstatus",
 		Short: "record allocation events with their stacks", Args: []shell.ArgKind{shell.ArgSub},
@@ -36,7 +36,7 @@ func recordCommand(c *Console) *shell.Command {
 	}
 }
 
-func runRecordStart(_ context.Context, c *Console, in shell.Input) error {
+func runRecordStart(_ context.Context, c *Desk, in shell.Input) error {
 	bounds, more, err := parseBounds(in.Args)
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func planeText(p recordings.Plane) string {
 	return screen.Sprintf("by plain breakpoints (%s): each call costs two stops, tens of microseconds", p.Reason)
 }
 
-func runRecordStop(_ context.Context, c *Console, _ shell.Input) error {
+func runRecordStop(_ context.Context, c *Desk, _ shell.Input) error {
 	if err := c.s.Recorder.Stop(); err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func runRecordStop(_ context.Context, c *Console, _ shell.Input) error {
 	return nil
 }
 
-func runRecordPause(_ context.Context, c *Console, _ shell.Input) error {
+func runRecordPause(_ context.Context, c *Desk, _ shell.Input) error {
 	if err := c.s.Recorder.Pause(); err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func runRecordPause(_ context.Context, c *Console, _ shell.Input) error {
 	return nil
 }
 
-func runRecordResume(_ context.Context, c *Console, _ shell.Input) error {
+func runRecordResume(_ context.Context, c *Desk, _ shell.Input) error {
 	if err := c.s.Recorder.Resume(); err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func runRecordResume(_ context.Context, c *Console, _ shell.Input) error {
 	return nil
 }
 
-func runRecordFilter(_ context.Context, c *Console, in shell.Input) error {
+func runRecordFilter(_ context.Context, c *Desk, in shell.Input) error {
 	text := strings.TrimSpace(in.Raw)
 	if word, rest := shell.SplitWord(text); word == "if" {
 		text = strings.TrimSpace(rest)
@@ -191,7 +191,7 @@ func viewRecord(st recordings.RecordStatus) recordView {
 	return v
 }
 
-func runRecordStatus(_ context.Context, c *Console, in shell.Input) error {
+func runRecordStatus(_ context.Context, c *Desk, in shell.Input) error {
 	st := c.s.Recorded.Status()
 	c.Show(in, viewRecord(st), func(o *screen.Output) { printRecord(c, o, st) })
 	return nil
@@ -216,7 +216,7 @@ func boundsText(st recordings.RecordStatus) string {
 // PymallocText says what a recording of a Python program has not, and how it would.
 const PymallocText = "pymalloc: blocks of up to 512 bytes that Python takes from its arenas are no events; `record start --python-allocators`, or PYTHONMALLOC=malloc in the environment, has them"
 
-func printRecord(c *Console, o *screen.Output, st recordings.RecordStatus) {
+func printRecord(c *Desk, o *screen.Output, st recordings.RecordStatus) {
 	state := "not recording"
 	switch {
 	case st.Paused:

@@ -56,7 +56,7 @@ const (
 `
 )
 
-func reportCommands(c *Console) []*shell.Command {
+func reportCommands(c *Desk) []*shell.Command {
 	measures := strings.Join(report.Measures[:], "|")
 	return []*shell.Command{
 		{Name: "stats", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Synopsis: "[--from MOMENT] [--to MOMENT]", Args: []shell.ArgKind{shell.ArgWord}, Short: "count what was allocated: totals, sizes, functions, places", Repeat: shell.RepeatNone, Run: c.does(runReport),
@@ -152,7 +152,7 @@ func (r *Report) treeFlag(name string) flags.Flag {
 // PrintReport writes a report of what the session recorded to w, which may be a
 // terminal, or to its file; that is told to errw.
 func PrintReport(w, errw io.Writer, s *session.Session, r *Report) error {
-	c := &Console{Shell: shell.New(shell.Options{Out: w, JSON: r.JSON}, nil), s: s}
+	c := &Desk{Shell: shell.New(shell.Options{Out: w, JSON: r.JSON}, nil), s: s}
 	if r.File != "" && !r.JSON {
 		c.Out.W = errw // nothing is data
 	}
@@ -162,7 +162,7 @@ func PrintReport(w, errw io.Writer, s *session.Session, r *Report) error {
 	return c.Out.Err()
 }
 
-func runReport(ctx context.Context, c *Console, in shell.Input) error {
+func runReport(ctx context.Context, c *Desk, in shell.Input) error {
 	r, rest, err := ParseReport(in.Name, in.Args)
 	switch {
 	case err != nil:
@@ -182,7 +182,7 @@ func runReport(ctx context.Context, c *Console, in shell.Input) error {
 	return showRecorded(c, in, &r)
 }
 
-func showRecorded(c *Console, in shell.Input, r *Report) error {
+func showRecorded(c *Desk, in shell.Input, r *Report) error {
 	p, err := c.s.Queries.Profile(r.parts)
 	if err != nil {
 		return err
@@ -242,7 +242,7 @@ type treeView struct {
 
 // reportText is how reports are put on the screen. What goes elsewhere is only cut
 // to a width that somebody asked for.
-func reportText(c *Console) report.Text {
+func reportText(c *Desk) report.Text {
 	t := report.Text{Unicode: screen.BlockElements(c.Opt.Getenv), Path: screen.ShortPath}
 	names := c.Out.Names
 	t.Name = func(f *report.Frame) string { return names.Short(names.Function(f.Function, f.Linkage)) }

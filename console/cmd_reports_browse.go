@@ -10,7 +10,7 @@ import (
 )
 
 // browse is `tree --interactive`: it shows the tree of the profile until the user ends it.
-func browse(ctx context.Context, c *Console, in shell.Input, r *Report) error {
+func browse(ctx context.Context, c *Desk, in shell.Input, r *Report) error {
 	keys, ok := c.In.(line.KeySource)
 	if !ok || !c.Split.Ready() || !c.Split.PrintsTo(c.Out) {
 		return screen.NoTerminal(in.Name + " --interactive")

@@ -34,7 +34,7 @@ type retainedRowView struct {
 }
 
 // topRetained shows what only the blocks of each row keep alive.
-func topRetained(ctx context.Context, c *Console, in shell.Input, per query.Per, limit int) error {
+func topRetained(ctx context.Context, c *Desk, in shell.Input, per query.Per, limit int) error {
 	if !slices.Contains(retainedPers, per) {
 		return fmt.Errorf("top: by retained per %s: per function, line, module, type or global expected", per)
 	}

@@ -15,7 +15,7 @@ import (
 	"hdb/session"
 )
 
-func runningCommands(c *Console) []*shell.Command {
+func runningCommands(c *Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "run", Aliases: []string{"r"}, Group: shell.GroupRunning, Resumes: true, Synopsis: "[ARGS...] [< FILE] [> FILE] [2> FILE]", Raw: true,
 			Short: "start the program, or start it again", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Needs: shell.NeedRunnable, Run: c.does(runRun),
@@ -75,7 +75,7 @@ func arguments(in shell.Input) *string {
 }
 
 // replaceRun ends a process that is in the way of a new run, after asking.
-func replaceRun(c *Console) (bool, error) {
+func replaceRun(c *Desk) (bool, error) {
 	pid, _, attached, live := c.s.Process()
 	if !live {
 		return true, nil
@@ -90,12 +90,12 @@ func replaceRun(c *Console) (bool, error) {
 	return err == nil, err
 }
 
-func runRun(ctx context.Context, c *Console, in shell.Input) error {
+func runRun(ctx context.Context, c *Desk, in shell.Input) error {
 	return starter((*session.Session).Run)(ctx, c, in)
 }
 
-func starter(verb func(*session.Session, *string) (*session.Report, error)) func(context.Context, *Console, shell.Input) error {
-	return func(_ context.Context, c *Console, in shell.Input) error {
+func starter(verb func(*session.Session, *string) (*session.Report, error)) func(context.Context, *Desk, shell.Input) error {
+	return func(_ context.Context, c *Desk, in shell.Input) error {
 		if ok, err := replaceRun(c); !ok {
 			return err
 		}
@@ -104,7 +104,7 @@ func starter(verb func(*session.Session, *string) (*session.Report, error)) func
 }
 
 // reported shows a verb's report.
-func reported(c *Console, in shell.Input) func(*session.Report, error) error {
+func reported(c *Desk, in shell.Input) func(*session.Report, error) error {
 	return func(r *session.Report, err error) error {
 		if err != nil {
 			return err
@@ -114,7 +114,7 @@ func reported(c *Console, in shell.Input) func(*session.Report, error) error {
 	}
 }
 
-func runAttach(_ context.Context, c *Console, in shell.Input) error {
+func runAttach(_ context.Context, c *Desk, in shell.Input) error {
 	if len(in.Args) != 1 {
 		return errors.New("attach: one process number must follow")
 	}
@@ -133,7 +133,7 @@ func runAttach(_ context.Context, c *Console, in shell.Input) error {
 	return nil
 }
 
-func runDetach(_ context.Context, c *Console, _ shell.Input) error {
+func runDetach(_ context.Context, c *Desk, _ shell.Input) error {
 	pid, err := c.s.Detach()
 	if err != nil {
 		return err
@@ -142,7 +142,7 @@ func runDetach(_ context.Context, c *Console, _ shell.Input) error {
 	return nil
 }
 
-func runKill(_ context.Context, c *Console, _ shell.Input) error {
+func runKill(_ context.Context, c *Desk, _ shell.Input) error {
 	if pid, _, _, _ := c.s.Process(); !c.Confirm("Kill process %d?", pid) {
 		return nil
 	}
@@ -154,7 +154,7 @@ func runKill(_ context.Context, c *Console, _ shell.Input) error {
 	return nil
 }
 
-func runContinue(ctx context.Context, c *Console, in shell.Input) error {
+func runContinue(ctx context.Context, c *Desk, in shell.Input) error {
 	if c.s.Recalled() {
 		return replayer(query.Forward)(ctx, c, in)
 	}
@@ -173,9 +173,9 @@ func runContinue(ctx context.Context, c *Console, in shell.Input) error {
 	return reported(c, in)(c.s.Execution.Continue(n))
 }
 
-func runInterrupt(_ context.Context, c *Console, _ shell.Input) error { return c.Bg.Interrupt() }
+func runInterrupt(_ context.Context, c *Desk, _ shell.Input) error { return c.Bg.Interrupt() }
 
-func runWait(_ context.Context, c *Console, _ shell.Input) error {
+func runWait(_ context.Context, c *Desk, _ shell.Input) error {
 	c.Bg.Wait()
 	return nil
 }
@@ -192,8 +192,8 @@ func times(in shell.Input) (int, error) {
 	return int(n), nil
 }
 
-func counted1(verb func(*session.Stepping, int) (*session.Report, error)) func(context.Context, *Console, shell.Input) error {
-	return func(_ context.Context, c *Console, in shell.Input) error {
+func counted1(verb func(*session.Stepping, int) (*session.Report, error)) func(context.Context, *Desk, shell.Input) error {
+	return func(_ context.Context, c *Desk, in shell.Input) error {
 		n, err := times(in)
 		if err != nil {
 			return err
@@ -202,13 +202,13 @@ func counted1(verb func(*session.Stepping, int) (*session.Report, error)) func(c
 	}
 }
 
-func located(verb func(*session.Stepping, string) (*session.Report, error)) func(context.Context, *Console, shell.Input) error {
-	return func(_ context.Context, c *Console, in shell.Input) error {
+func located(verb func(*session.Stepping, string) (*session.Report, error)) func(context.Context, *Desk, shell.Input) error {
+	return func(_ context.Context, c *Desk, in shell.Input) error {
 		return reported(c, in)(verb(c.s.Stepping, in.Raw))
 	}
 }
 
-func runFinish(_ context.Context, c *Console, in shell.Input) error {
+func runFinish(_ context.Context, c *Desk, in shell.Input) error {
 	frame, err := c.s.Stepping.ToFinish()
 	if err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 )
 
 // saveStops writes the stops as commands for source.
-func saveStops(c *Console, words []string) error {
+func saveStops(c *Desk, words []string) error {
 	files, force, err := parseSave("save breakpoints", words)
 	if err != nil {
 		return err

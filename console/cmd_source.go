@@ -14,7 +14,7 @@ import (
 	"hdb/query"
 )
 
-func sourceCommands(c *Console) []*shell.Command {
+func sourceCommands(c *Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "search", Aliases: []string{"forward-search", "fo"}, Group: shell.GroupData, Raw: true, Synopsis: "REGEXP", Short: "find the next line that matches, behind the last one listed", Repeat: shell.RepeatSame, Needs: shell.NeedProgram, Run: c.does(searcher(1)),
 			Long: "`list` then shows the lines around it.\n\nExample:\n  search malloc\\("},
@@ -24,8 +24,8 @@ func sourceCommands(c *Console) []*shell.Command {
 }
 
 // searcher finds a line from the one listed last on, forwards or backwards.
-func searcher(step int) func(context.Context, *Console, shell.Input) error {
-	return func(_ context.Context, c *Console, in shell.Input) error {
+func searcher(step int) func(context.Context, *Desk, shell.Input) error {
+	return func(_ context.Context, c *Desk, in shell.Input) error {
 		if in.Raw == "" {
 			return fmt.Errorf("%s: a regular expression must follow", in.Name)
 		}
@@ -70,7 +70,7 @@ func searcher(step int) func(context.Context, *Console, shell.Input) error {
 	}
 }
 
-func showFound(c *Console, in shell.Input, n int, text string) {
+func showFound(c *Desk, in shell.Input, n int, text string) {
 	l := c.source.listing
 	w := screen.Window{File: l.file, Language: l.language, First: n, Lines: []string{text}, Current: l.current}
 	c.Show(in, struct {
@@ -94,7 +94,7 @@ func costMargin(sizes screen.Sizes, w *screen.Window, costs map[int]query.LineCo
 // costHead stands above the margin.
 var costHead = fmt.Sprintf("%10s %9s", "bytes", "calls")
 
-func infoSource(_ context.Context, c *Console, in shell.Input) error {
+func infoSource(_ context.Context, c *Desk, in shell.Input) error {
 	file, line, language, _ := c.source.here()
 	if file == "" {
 		return errors.New("no source file: the code has no line information")
@@ -152,15 +152,15 @@ func infoSource(_ context.Context, c *Console, in shell.Input) error {
 	return nil
 }
 
-func infoTypes(_ context.Context, c *Console, in shell.Input) error {
+func infoTypes(_ context.Context, c *Desk, in shell.Input) error {
 	return showGlobals(c, in, "types", c.s.Names().Symbols.Types)
 }
 
-func infoVariables(_ context.Context, c *Console, in shell.Input) error {
+func infoVariables(_ context.Context, c *Desk, in shell.Input) error {
 	return showGlobals(c, in, "variables", c.s.Names().Symbols.Variables)
 }
 
-func showGlobals(c *Console, in shell.Input, what string, find func(*regexp.Regexp) ([]names.GlobalInfo, error)) error {
+func showGlobals(c *Desk, in shell.Input, what string, find func(*regexp.Regexp) ([]names.GlobalInfo, error)) error {
 	re, err := pattern(in.Raw)
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ import (
 	"hdb/session/view"
 )
 
-func stackCommands(c *Console) []*shell.Command {
+func stackCommands(c *Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "bt", Aliases: []string{"backtrace", "where", "stack"}, Group: shell.GroupStack, Args: []shell.ArgKind{shell.ArgEvent}, Synopsis: "[full] [N | -N]\n[full] #EVENT", Short: "show the stack", Needs: shell.NeedData, Run: c.does(runBacktrace),
 			Long: "N shows the innermost N frames, -N the outermost. -full, or full, adds each frame's local variables, its address, how it was found and its linker's name. #EVENT shows the recorded stack of an event.\n\n" +
@@ -74,7 +74,7 @@ func parseBacktrace(args []string) (btArgs, error) {
 	return b, nil
 }
 
-func runBacktrace(_ context.Context, c *Console, in shell.Input) error {
+func runBacktrace(_ context.Context, c *Desk, in shell.Input) error {
 	b, err := parseBacktrace(in.Args)
 	if err != nil {
 		return err
@@ -152,7 +152,7 @@ func runBacktrace(_ context.Context, c *Console, in shell.Input) error {
 
 // mergePython has the functions of Python stand in the selected stack, as set
 // python-frames wants them.
-func mergePython(c *Console, frames []names.Frame) (merged []names.Frame, why string) {
+func mergePython(c *Desk, frames []names.Frame) (merged []names.Frame, why string) {
 	if !c.s.Mode().Readable() || c.s.Recalled() {
 		return frames, ""
 	}
@@ -160,7 +160,7 @@ func mergePython(c *Console, frames []names.Frame) (merged []names.Frame, why st
 }
 
 // merging is how the functions of Python stand in stacks, by set python-frames.
-func (c *Console) merging() cpython.Merge {
+func (c *Desk) merging() cpython.Merge {
 	switch c.Set.Value("python-frames") {
 	case "merged":
 		return cpython.MergeHiding
@@ -172,7 +172,7 @@ func (c *Console) merging() cpython.Merge {
 
 // selectedIn is the number of the selected frame of a stack with functions of Python in it.
 // One of these without a number is told by one below 0, see isSelected.
-func selectedIn(c *Console, frames []names.Frame, native int) int {
+func selectedIn(c *Desk, frames []names.Frame, native int) int {
 	f, ok := c.s.Python.Here()
 	if !ok || native < 0 {
 		return native
@@ -252,7 +252,7 @@ func fullPlace(f names.Frame) screen.Span {
 }
 
 // showFrame prints the selected frame with its source.
-func showFrame(c *Console, in shell.Input, f names.Frame) {
+func showFrame(c *Desk, in shell.Input, f names.Frame) {
 	args := argumentsOf(c, []names.Frame{f})
 	v := viewFrame(f)
 	v.Args = args.view(f.Num)
@@ -262,7 +262,7 @@ func showFrame(c *Console, in shell.Input, f names.Frame) {
 	})
 }
 
-func runFrame(ctx context.Context, c *Console, in shell.Input) error {
+func runFrame(ctx context.Context, c *Desk, in shell.Input) error {
 	old, err := c.s.Selection.Frame()
 	if err != nil {
 		return err
@@ -303,7 +303,7 @@ func runFrame(ctx context.Context, c *Console, in shell.Input) error {
 
 // chooseFrame reads N, `level N` or `function NAME`, and returns what selects that frame
 // and what is left of the line.
-func chooseFrame(c *Console, word, line string) (choose func() (names.Frame, error), rest string, err error) {
+func chooseFrame(c *Desk, word, line string) (choose func() (names.Frame, error), rest string, err error) {
 	switch {
 	case strings.HasPrefix("function", word):
 		if line == "" {
@@ -320,8 +320,8 @@ func chooseFrame(c *Console, word, line string) (choose func() (names.Frame, err
 	return func() (names.Frame, error) { return c.s.Python.SelectFrame(n, c.merging()) }, line, nil
 }
 
-func mover(sign int) func(context.Context, *Console, shell.Input) error {
-	return func(_ context.Context, c *Console, in shell.Input) error {
+func mover(sign int) func(context.Context, *Desk, shell.Input) error {
+	return func(_ context.Context, c *Desk, in shell.Input) error {
 		n, err := times(in)
 		if err != nil {
 			return err
@@ -336,7 +336,7 @@ func mover(sign int) func(context.Context, *Console, shell.Input) error {
 	}
 }
 
-func runThread(ctx context.Context, c *Console, in shell.Input) error {
+func runThread(ctx context.Context, c *Desk, in shell.Input) error {
 	word, rest := shell.SplitWord(in.Raw)
 	if word != "" && strings.HasPrefix("apply", word) {
 		return threadApply(ctx, c, rest)
@@ -385,7 +385,7 @@ func runThread(ctx context.Context, c *Console, in shell.Input) error {
 }
 
 // findThreads is `thread find`: the threads whose name or tid matches a regular expression.
-func findThreads(c *Console, in shell.Input, expr string) error {
+func findThreads(c *Desk, in shell.Input, expr string) error {
 	if expr == "" {
 		return errors.New("thread find: a regular expression must follow")
 	}
@@ -425,7 +425,7 @@ func quoted(name string) string {
 	return strconv.Quote(name)
 }
 
-func runInferior(ctx context.Context, c *Console, in shell.Input) error {
+func runInferior(ctx context.Context, c *Desk, in shell.Input) error {
 	if len(in.Args) == 0 {
 		return infoInferiors(ctx, c, in)
 	}
@@ -436,7 +436,7 @@ func runInferior(ctx context.Context, c *Console, in shell.Input) error {
 	return reported(c, in)(c.s.SwitchInferior(pid))
 }
 
-func infoInferiors(_ context.Context, c *Console, in shell.Input) error {
+func infoInferiors(_ context.Context, c *Desk, in shell.Input) error {
 	procs, err := c.s.Inferiors()
 	if err != nil {
 		return err

@@ -21,7 +21,7 @@ import (
 	"hdb/values"
 )
 
-func statusCommands(c *Console) []*shell.Command {
+func statusCommands(c *Desk) []*shell.Command {
 	none := shell.RepeatNone
 	return []*shell.Command{
 		{Name: "info", Aliases: []string{"i", "inf", "in"}, Group: shell.GroupStatus, Synopsis: "WORD [ARGS...]", Short: "tell about the program and the session", Args: []shell.ArgKind{shell.ArgSub},
@@ -76,16 +76,16 @@ func statusCommands(c *Console) []*shell.Command {
 	}
 }
 
-func infoBreakpoints(_ context.Context, c *Console, in shell.Input) error {
+func infoBreakpoints(_ context.Context, c *Desk, in shell.Input) error {
 	return listStops(c, in, "no breakpoints: see `help break`", func(*breakpoints.Stop) bool { return true })
 }
 
-func infoWatchpoints(_ context.Context, c *Console, in shell.Input) error {
+func infoWatchpoints(_ context.Context, c *Desk, in shell.Input) error {
 	return listStops(c, in, "no watchpoints: see `help watch`", func(st *breakpoints.Stop) bool { return st.Kind == breakpoints.StopWatch })
 }
 
 // listStops lists the stops that are wanted; none says that there is none.
-func listStops(c *Console, in shell.Input, none string, wanted func(*breakpoints.Stop) bool) error {
+func listStops(c *Desk, in shell.Input, none string, wanted func(*breakpoints.Stop) bool) error {
 	ids, err := stopIDs(c.s, in, in.Args)
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func listStops(c *Console, in shell.Input, none string, wanted func(*breakpoints
 	return nil
 }
 
-func infoThreads(_ context.Context, c *Console, in shell.Input) error {
+func infoThreads(_ context.Context, c *Desk, in shell.Input) error {
 	threads, err := c.s.Selection.Threads()
 	if err != nil {
 		return err
@@ -190,7 +190,7 @@ func goroutineColumn(id uint64) screen.Span {
 	return screen.Plain(fmt.Sprint(id))
 }
 
-func infoFrame(_ context.Context, c *Console, in shell.Input) error {
+func infoFrame(_ context.Context, c *Desk, in shell.Input) error {
 	f, err := c.s.Selection.Frame()
 	if err != nil {
 		return err
@@ -227,11 +227,11 @@ var passedText = map[query.Passed]string{
 	query.PassedLibrary:   "a library's by its name, source or module: blocks belong to a frame further out; `show library-frames` has the expression, `set library-frames` another",
 }
 
-func infoRegisters(_ context.Context, c *Console, in shell.Input) error {
+func infoRegisters(_ context.Context, c *Desk, in shell.Input) error {
 	return showRegisters(c, in, false)
 }
 
-func infoAllRegisters(_ context.Context, c *Console, in shell.Input) error {
+func infoAllRegisters(_ context.Context, c *Desk, in shell.Input) error {
 	if len(in.Args) > 0 {
 		return showRegisters(c, in, false)
 	}
@@ -241,7 +241,7 @@ func infoAllRegisters(_ context.Context, c *Console, in shell.Input) error {
 
 // showRegisters shows the registers that are named; with general, or if none is, all
 // those that are no vectors.
-func showRegisters(c *Console, in shell.Input, general bool) error {
+func showRegisters(c *Desk, in shell.Input, general bool) error {
 	regs, err := c.s.Selection.Registers()
 	if err != nil {
 		return err
@@ -343,7 +343,7 @@ func registerText(s *session.Session, r view.Register) string {
 	return fmt.Sprint(int64(r.Value))
 }
 
-func infoModules(_ context.Context, c *Console, in shell.Input) error {
+func infoModules(_ context.Context, c *Desk, in shell.Input) error {
 	mods := c.s.Names().ModuleInfos()
 	re, err := pattern(in.Arg(0))
 	if err != nil {
@@ -391,7 +391,7 @@ func pattern(s string) (*regexp.Regexp, error) {
 	return re, nil
 }
 
-func infoSignals(_ context.Context, c *Console, in shell.Input) error {
+func infoSignals(_ context.Context, c *Desk, in shell.Input) error {
 	type view struct {
 		Name  string `json:"signal"`
 		Stop  bool   `json:"stop"`
@@ -454,7 +454,7 @@ func viewCapture(s *session.Session, i capture.Info) captureView {
 		t.Events, t.Allocs, t.Frees, t.Failed, t.Bytes, t.Last.Nanoseconds(), report.ReasonTexts(careful.Partial), careful.Lost, report.DamageText(careful.Damage)}
 }
 
-func infoCapture(_ context.Context, c *Console, in shell.Input) error {
+func infoCapture(_ context.Context, c *Desk, in shell.Input) error {
 	info, err := c.s.Recorded.Info()
 	if err != nil {
 		return err
@@ -487,7 +487,7 @@ func infoCapture(_ context.Context, c *Console, in shell.Input) error {
 	return nil
 }
 
-func infoStops(_ context.Context, c *Console, in shell.Input) error {
+func infoStops(_ context.Context, c *Desk, in shell.Input) error {
 	type view struct {
 		Num   int    `json:"stop"`
 		Text  string `json:"text"`

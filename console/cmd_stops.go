@@ -18,7 +18,7 @@ import (
 	"hdb/session/view"
 )
 
-func stopCommands(c *Console) []*shell.Command {
+func stopCommands(c *Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "break", Aliases: []string{"b", "br"}, Group: shell.GroupStops, Raw: true, Args: []shell.ArgKind{shell.ArgLocation}, Repeat: shell.RepeatNone, Run: c.does(breaker(false, false)),
 			Synopsis: "[LOCATION] [thread N] [if CONDITION]\nalloc|free|FUNCTION [#N] [if CONDITION]\nat FILE.hdb#N\nwhen STATE [&& STATE]...", Short: "stop at a place in the code, or at allocations",
@@ -177,7 +177,7 @@ func placeText(p breakpoints.Place) string {
 	return view.PlaceText(p)
 }
 
-func tellStop(c *Console, in shell.Input, st *breakpoints.Stop) {
+func tellStop(c *Desk, in shell.Input, st *breakpoints.Stop) {
 	v := viewStop(st)
 	v.Cost = c.s.Stops.Cost(st)
 	hint := ""
@@ -192,8 +192,8 @@ func tellStop(c *Console, in shell.Input, st *breakpoints.Stop) {
 	})
 }
 
-func breaker(temporary, hardware bool) func(context.Context, *Console, shell.Input) error {
-	return func(_ context.Context, c *Console, in shell.Input) error {
+func breaker(temporary, hardware bool) func(context.Context, *Desk, shell.Input) error {
+	return func(_ context.Context, c *Desk, in shell.Input) error {
 		set := c.s.Stops.Break
 		if hardware {
 			set = c.s.Stops.HardwareBreak
@@ -242,7 +242,7 @@ func meant(s *session.Session, st *breakpoints.Stop) string {
 	return s.Locations.Meant(st.Function, words...)
 }
 
-func runRbreak(_ context.Context, c *Console, in shell.Input) error {
+func runRbreak(_ context.Context, c *Desk, in shell.Input) error {
 	if in.Raw == "" {
 		return errors.New("rbreak: a regular expression must follow")
 	}
@@ -288,7 +288,7 @@ func stopIDs(s *session.Session, in shell.Input, args []string) ([]int, error) {
 	return ids, nil
 }
 
-func runDelete(_ context.Context, c *Console, in shell.Input) error {
+func runDelete(_ context.Context, c *Desk, in shell.Input) error {
 	if len(in.Args) > 0 && in.Args[0] == "breakpoints" { // gdb's long form
 		in.Args = in.Args[1:]
 	}
@@ -313,7 +313,7 @@ func runDelete(_ context.Context, c *Console, in shell.Input) error {
 	return nil
 }
 
-func runClear(_ context.Context, c *Console, in shell.Input) error {
+func runClear(_ context.Context, c *Desk, in shell.Input) error {
 	ids, err := c.s.Stops.Clear(in.Raw)
 	if err != nil {
 		return err
@@ -330,7 +330,7 @@ func joinInts(ids []int) string {
 	return strings.Join(parts, ", ")
 }
 
-func runEnable(_ context.Context, c *Console, in shell.Input) error {
+func runEnable(_ context.Context, c *Desk, in shell.Input) error {
 	args, change, err := enableMode(in.Args)
 	if err != nil {
 		return err
@@ -376,7 +376,7 @@ func enableMode(args []string) (rest []string, change func(*breakpoints.Stop), e
 	return args, change, nil
 }
 
-func runDisable(_ context.Context, c *Console, in shell.Input) error {
+func runDisable(_ context.Context, c *Desk, in shell.Input) error {
 	ids, err := stopIDs(c.s, in, in.Args)
 	if err != nil {
 		return err
@@ -389,7 +389,7 @@ func runDisable(_ context.Context, c *Console, in shell.Input) error {
 	return nil
 }
 
-func runToggle(_ context.Context, c *Console, in shell.Input) error {
+func runToggle(_ context.Context, c *Desk, in shell.Input) error {
 	if len(in.Args) == 0 {
 		return errors.New("toggle: the number of a stop must follow")
 	}
@@ -410,8 +410,8 @@ func runToggle(_ context.Context, c *Console, in shell.Input) error {
 }
 
 // catcher sets a stop at an event; temporary: it is deleted by its first hit.
-func catcher(temporary bool) func(context.Context, *Console, shell.Input) error {
-	return func(_ context.Context, c *Console, in shell.Input) error {
+func catcher(temporary bool) func(context.Context, *Desk, shell.Input) error {
+	return func(_ context.Context, c *Desk, in shell.Input) error {
 		event, rest := shell.SplitWord(in.Raw)
 		if event == "" {
 			return fmt.Errorf("%s: throw, rethrow, catch, panic, syscall, load, unload, signal, fork, vfork or exec must follow", in.Name)
@@ -449,7 +449,7 @@ func catchEvent(s *session.Catches, event, rest string) (*breakpoints.Stop, erro
 	return s.Exception(event, before, condition)
 }
 
-func runUncatch(_ context.Context, c *Console, in shell.Input) error {
+func runUncatch(_ context.Context, c *Desk, in shell.Input) error {
 	if len(in.Args) == 0 {
 		return errors.New("uncatch: fork, vfork, exec or signal must follow")
 	}
@@ -470,7 +470,7 @@ func oneStop(s *session.Session, in shell.Input) (*breakpoints.Stop, string, err
 	return st, rest, err
 }
 
-func runCondition(_ context.Context, c *Console, in shell.Input) error {
+func runCondition(_ context.Context, c *Desk, in shell.Input) error {
 	in.Raw = strings.TrimPrefix(in.Raw, "-clear ")
 	st, rest, err := oneStop(c.s, in)
 	if err != nil {
@@ -485,7 +485,7 @@ func runCondition(_ context.Context, c *Console, in shell.Input) error {
 	return nil
 }
 
-func runIgnore(_ context.Context, c *Console, in shell.Input) error {
+func runIgnore(_ context.Context, c *Desk, in shell.Input) error {
 	in.Raw = strings.Join(in.Args, " ")
 	st, rest, err := oneStop(c.s, in)
 	if err != nil {
@@ -504,7 +504,7 @@ func runIgnore(_ context.Context, c *Console, in shell.Input) error {
 	return nil
 }
 
-func runCommands(_ context.Context, c *Console, in shell.Input) error {
+func runCommands(_ context.Context, c *Desk, in shell.Input) error {
 	var st *breakpoints.Stop
 	var err error
 	if all := c.s.Stops.All(); len(in.Args) == 0 && len(all) > 0 {
@@ -525,7 +525,7 @@ func runCommands(_ context.Context, c *Console, in shell.Input) error {
 	return nil
 }
 
-func runOn(_ context.Context, c *Console, in shell.Input) error {
+func runOn(_ context.Context, c *Desk, in shell.Input) error {
 	st, rest, err := oneStop(c.s, in)
 	if err != nil {
 		return err
@@ -537,7 +537,7 @@ func runOn(_ context.Context, c *Console, in shell.Input) error {
 	return nil
 }
 
-func runHandle(ctx context.Context, c *Console, in shell.Input) error {
+func runHandle(ctx context.Context, c *Desk, in shell.Input) error {
 	if len(in.Args) < 2 {
 		return errors.New("handle: SIGNAL and what to do must follow: stop nostop pass nopass print noprint")
 	}

@@ -11,7 +11,7 @@ import (
 	"hdb/internal/units"
 )
 
-func symbolCommands(c *Console) []*shell.Command {
+func symbolCommands(c *Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "symbols", Group: shell.GroupFiles, Synopsis: "embed [FILE] [--force]\nrefresh", Short: "look for names again, or keep them in a capture", Args: []shell.ArgKind{shell.ArgSub}, Repeat: shell.RepeatNone,
 			Long: "Names are found late, from a module's build ID and the address in its file: a capture that has none, because hdb was killed, has them where the program's files are. A file with another build ID is not used.\n\n" +
@@ -27,7 +27,7 @@ func symbolCommands(c *Console) []*shell.Command {
 	}
 }
 
-func runSymbolsEmbed(_ context.Context, c *Console, in shell.Input) error {
+func runSymbolsEmbed(_ context.Context, c *Desk, in shell.Input) error {
 	files, force, err := parseSave("symbols embed", in.Args)
 	if err != nil {
 		return err
@@ -48,7 +48,7 @@ func runSymbolsEmbed(_ context.Context, c *Console, in shell.Input) error {
 	return nil
 }
 
-func runSymbolsRefresh(_ context.Context, c *Console, in shell.Input) error {
+func runSymbolsRefresh(_ context.Context, c *Desk, in shell.Input) error {
 	changes, err := c.s.Symbols.Refresh()
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 	"hdb/session"
 )
 
-func travelCommands(c *Console) []*shell.Command {
+func travelCommands(c *Desk) []*shell.Command {
 	const moments = "A moment is an event #N, a share N% of the events, a time since the start like 1.5s, peak, start, end, stop N of info stops, or the name of a mark."
 	return []*shell.Command{
 		{Name: "next-alloc", Aliases: []string{"na"}, Group: shell.GroupRunning, Resumes: true, Synopsis: "[N] [if CONDITION]", Raw: true, Args: []shell.ArgKind{shell.ArgCondition},
@@ -42,8 +42,8 @@ func travelCommands(c *Console) []*shell.Command {
 
 // nextEvent moves to an allocation or a free: the program, if there is a verb for
 // that, or the capture.
-func nextEvent(d query.Direction, frees bool, live func(*session.Execution, int, *cond.Cond) (*session.Report, error)) func(context.Context, *Console, shell.Input) error {
-	return func(ctx context.Context, c *Console, in shell.Input) error {
+func nextEvent(d query.Direction, frees bool, live func(*session.Execution, int, *cond.Cond) (*session.Report, error)) func(context.Context, *Desk, shell.Input) error {
+	return func(ctx context.Context, c *Desk, in shell.Input) error {
 		count, condition, err := countAndCondition(in)
 		if err == nil {
 			err = c.s.Conditions.CheckTypes(condition)
@@ -60,8 +60,8 @@ func nextEvent(d query.Direction, frees bool, live func(*session.Execution, int,
 }
 
 // replayer goes on in a capture, or back.
-func replayer(d query.Direction) func(context.Context, *Console, shell.Input) error {
-	return func(ctx context.Context, c *Console, in shell.Input) error {
+func replayer(d query.Direction) func(context.Context, *Desk, shell.Input) error {
+	return func(ctx context.Context, c *Desk, in shell.Input) error {
 		n, err := times(in)
 		if err != nil {
 			return err
@@ -71,7 +71,7 @@ func replayer(d query.Direction) func(context.Context, *Console, shell.Input) er
 }
 
 // traveled is reported for what Ctrl-C ends by an error.
-func traveled(c *Console, in shell.Input) func(*session.Report, error) error {
+func traveled(c *Desk, in shell.Input) func(*session.Report, error) error {
 	return func(r *session.Report, err error) error {
 		switch {
 		case errors.Is(err, context.Canceled):
@@ -94,7 +94,7 @@ func momentName(in shell.Input) string {
 	return name
 }
 
-func runGoto(_ context.Context, c *Console, in shell.Input) error {
+func runGoto(_ context.Context, c *Desk, in shell.Input) error {
 	moment := momentName(in)
 	if moment == "" {
 		return errors.New("goto: a moment must follow: #N, N%, a time like 1.5s, peak, start, end, stop N or the name of a mark")
@@ -105,7 +105,7 @@ func runGoto(_ context.Context, c *Console, in shell.Input) error {
 	return reported(c, in)(c.s.Travel.Goto(query.ParseMoment(moment)))
 }
 
-func runMark(_ context.Context, c *Console, in shell.Input) error {
+func runMark(_ context.Context, c *Desk, in shell.Input) error {
 	name := momentName(in)
 	if name == "" {
 		showMarks(c, in, c.s.Recorded.Marks())
@@ -119,7 +119,7 @@ func runMark(_ context.Context, c *Console, in shell.Input) error {
 	return nil
 }
 
-func showMarks(c *Console, in shell.Input, marks []capture.MarkRecord) {
+func showMarks(c *Desk, in shell.Input, marks []capture.MarkRecord) {
 	type view struct {
 		Name  string        `json:"name"`
 		After uint64        `json:"after"`

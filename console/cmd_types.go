@@ -21,7 +21,7 @@ import (
 )
 
 // topTypes shows what is live by type.
-func topTypes(ctx context.Context, c *Console, in shell.Input, by heap.Measure, chosen bool, limit int) error {
+func topTypes(ctx context.Context, c *Desk, in shell.Input, by heap.Measure, chosen bool, limit int) error {
 	if chosen && by != heap.ByLive && by != heap.ByBlocks {
 		return fmt.Errorf("top: %s per type: types are known of blocks that are live: by live or blocks", by)
 	}
@@ -51,7 +51,7 @@ func topTypes(ctx context.Context, c *Console, in shell.Input, by heap.Measure, 
 }
 
 // blockFinder is what find does with -live or -type, and the rest of its line; nil without.
-func blockFinder(raw string) (run func(context.Context, *Console, shell.Input) error, rest string) {
+func blockFinder(raw string) (run func(context.Context, *Desk, shell.Input) error, rest string) {
 	switch word, rest := shell.SplitWord(raw); word {
 	case "-live", "--live":
 		return runFindLive, rest
@@ -76,7 +76,7 @@ type blockHitView struct {
 	typeView
 }
 
-func (c *Console) viewBlock(b *heaps.TypedBlock) blockHitView {
+func (c *Desk) viewBlock(b *heaps.TypedBlock) blockHitView {
 	v := blockHitView{Block: fmt.Sprintf("%#x", b.Addr), Size: b.Size, Event: b.Seq, typeView: viewType(b.Type)}
 	if b.Event != nil {
 		v.Function = c.s.Queries.OwnerOf(b.Event)
@@ -84,7 +84,7 @@ func (c *Console) viewBlock(b *heaps.TypedBlock) blockHitView {
 	return v
 }
 
-func runFindType(ctx context.Context, c *Console, in shell.Input) error {
+func runFindType(ctx context.Context, c *Desk, in shell.Input) error {
 	spec, name := cutFormat(in.Raw)
 	most, _, err := findSpec(spec)
 	if err != nil {
@@ -149,7 +149,7 @@ func findSpec(spec string) (most, size int, err error) {
 // foundAtMost is how many places are looked for: as many as are asked for, within bounds.
 func foundAtMost(asked, usual int) int { return min(cmp.Or(asked, usual), maxFound) }
 
-func runFindLive(ctx context.Context, c *Console, in shell.Input) error {
+func runFindLive(ctx context.Context, c *Desk, in shell.Input) error {
 	spec, expr := cutFormat(in.Raw)
 	most, size, err := findSpec(spec)
 	if err != nil {
@@ -195,7 +195,7 @@ func runFindLive(ctx context.Context, c *Console, in shell.Input) error {
 }
 
 // blockTable lists blocks, or places in them, with who allocated them if that is recorded of one.
-func (c *Console) blockTable(o *screen.Output, views []blockHitView, places bool) {
+func (c *Desk) blockTable(o *screen.Output, views []blockHitView, places bool) {
 	var table [][]screen.Span
 	known := slices.ContainsFunc(views, func(v blockHitView) bool { return v.Event != 0 || v.Function != "" })
 	for i := range views {
@@ -233,7 +233,7 @@ func (c *Console) blockTable(o *screen.Output, views []blockHitView, places bool
 }
 
 // printBlock prints the block around an address as of its type.
-func (c *Console) printBlock(in shell.Input, expr string, o values.Options) error {
+func (c *Desk) printBlock(in shell.Input, expr string, o values.Options) error {
 	at, err := c.eval.addressOf(in, expr)
 	if err != nil {
 		return err

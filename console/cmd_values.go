@@ -38,13 +38,13 @@ func (d *display) text() string {
 // An evaluator computes expressions of the program. It keeps what print, display and x
 // go on with.
 type evaluator struct {
-	c        *Console
+	c        *Desk
 	displays []display
 	next     int    // number of the next display
 	memory   memory // where x goes on
 }
 
-func valueCommands(c *Console) []*shell.Command {
+func valueCommands(c *Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "call", Group: shell.GroupData, Direct: true, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "[-OPTION... --] [/FMT] EXPRESSION", Short: "print that says nothing of a void function", Needs: shell.NeedLive, Run: c.does(runCall),
 			Long: "Other threads stand meanwhile, breakpoints and signals in the function undo the call, but for what it has changed in memory. Inside of an allocator nothing is called: finish leaves it.\n\nExample:\n  call dump_tree(root, 3)"},
@@ -70,7 +70,7 @@ func valueCommands(c *Console) []*shell.Command {
 }
 
 // valueInfos are the words behind info.
-func valueInfos(c *Console) []*shell.Command {
+func valueInfos(c *Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "locals", Aliases: []string{"lo"}, Short: "show the variables of the selected frame", Needs: shell.NeedValues, Run: c.does(infoLocals), Repeat: shell.RepeatNone,
 			Long: "Those of the innermost block come first. <optimized out> ones are nowhere any more at this place in the code."},
@@ -89,11 +89,11 @@ type valueView struct {
 	Value string `json:"value"`
 }
 
-func runCall(_ context.Context, c *Console, in shell.Input) error {
+func runCall(_ context.Context, c *Desk, in shell.Input) error {
 	return printed(c, in, "", c.s.Values.Call)
 }
 
-func runPrint(_ context.Context, c *Console, in shell.Input) error {
+func runPrint(_ context.Context, c *Desk, in shell.Input) error {
 	if word, rest := shell.SplitWord(in.Raw); word == "-block" || word == "--block" {
 		o, expr, err := c.eval.optionsAndRest(rest)
 		if err != nil {
@@ -104,7 +104,7 @@ func runPrint(_ context.Context, c *Console, in shell.Input) error {
 	return printed(c, in, "$", c.s.Values.Print)
 }
 
-func runOutput(_ context.Context, c *Console, in shell.Input) error {
+func runOutput(_ context.Context, c *Desk, in shell.Input) error {
 	o, expr, err := c.eval.optionsAndRest(in.Raw)
 	if err == nil && expr == "" {
 		err = errors.New("an expression must follow")
@@ -121,7 +121,7 @@ func runOutput(_ context.Context, c *Console, in shell.Input) error {
 }
 
 // printed shows the value of an expression, absent if there is none.
-func printed(c *Console, in shell.Input, absent string, compute func(string, values.Options) (int, string, error)) error {
+func printed(c *Desk, in shell.Input, absent string, compute func(string, values.Options) (int, string, error)) error {
 	o, expr, err := c.eval.optionsAndRest(in.Raw)
 	if err != nil {
 		return fmt.Errorf("%s: %w", in.Name, err)
@@ -144,8 +144,8 @@ func printed(c *Console, in shell.Input, absent string, compute func(string, val
 	return nil
 }
 
-func typeTeller(whole bool) func(context.Context, *Console, shell.Input) error {
-	return func(_ context.Context, c *Console, in shell.Input) error {
+func typeTeller(whole bool) func(context.Context, *Desk, shell.Input) error {
+	return func(_ context.Context, c *Desk, in shell.Input) error {
 		if in.Raw == "" {
 			return fmt.Errorf("%s: an expression or a type must follow", in.Name)
 		}
@@ -193,7 +193,7 @@ func typeOptions(spec string) (o values.TypeOptions, err error) {
 }
 
 // infoVtbl is `info vtbl`.
-func infoVtbl(_ context.Context, c *Console, in shell.Input) error {
+func infoVtbl(_ context.Context, c *Desk, in shell.Input) error {
 	if in.Raw == "" {
 		return errors.New("info vtbl: an object or a pointer to one must follow")
 	}
@@ -235,11 +235,11 @@ func infoVtbl(_ context.Context, c *Console, in shell.Input) error {
 	return nil
 }
 
-func infoLocals(_ context.Context, c *Console, in shell.Input) error {
+func infoLocals(_ context.Context, c *Desk, in shell.Input) error {
 	return c.eval.variables(in, "no locals", (*variables.Values).Locals)
 }
 
-func infoArgs(_ context.Context, c *Console, in shell.Input) error {
+func infoArgs(_ context.Context, c *Desk, in shell.Input) error {
 	return c.eval.variables(in, "no arguments", (*variables.Values).Args)
 }
 
@@ -272,7 +272,7 @@ func (e *evaluator) variables(in shell.Input, none string, list func(*variables.
 // delvesDisplay matches delve's display -a EXPRESSION and -d NUMBER, which are no expressions: -a alone, and -a + 1, are.
 var delvesDisplay = lazyregexp.New(`^-(a +[A-Za-z_$]|d +[0-9])`)
 
-func runDisplay(ctx context.Context, c *Console, in shell.Input) error {
+func runDisplay(ctx context.Context, c *Desk, in shell.Input) error {
 	if in.Raw == "" {
 		c.eval.showDisplays()
 		return nil
@@ -373,7 +373,7 @@ func (e *evaluator) showExamined(d *display) error {
 	return nil
 }
 
-func runUndisplay(_ context.Context, c *Console, in shell.Input) error {
+func runUndisplay(_ context.Context, c *Desk, in shell.Input) error {
 	if len(in.Args) == 0 {
 		if c.Confirm("Show none of the expressions any more?") {
 			c.eval.displays = nil
@@ -391,7 +391,7 @@ func runUndisplay(_ context.Context, c *Console, in shell.Input) error {
 	return nil
 }
 
-func infoDisplay(_ context.Context, c *Console, in shell.Input) error {
+func infoDisplay(_ context.Context, c *Desk, in shell.Input) error {
 	views := make([]valueView, 0, len(c.eval.displays))
 	for _, d := range c.eval.displays {
 		views = append(views, valueView{Num: d.num, Expr: d.text()})

@@ -17,7 +17,7 @@ import (
 	"hdb/query"
 )
 
-func vmmapCommands(c *Console) []*shell.Command {
+func vmmapCommands(c *Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "vmmap", Group: shell.GroupData, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "[-resident] [KIND | ADDRESS]\n-layers", Short: "list whose the memory of the process is, and how much of it is in memory", Needs: shell.NeedMemory, Repeat: shell.RepeatNone, Run: c.does(runVmmap),
 			Long: "Each byte that is mapped has one owner: code, rodata, data and bss of a module, the stack of a thread (used, unused, its guard), thread-local storage, an allocator's heap, a language runtime, a mapping of the program (anonymous, shared, file, reserved), the kernel, or hdb. KIND is one of these words, ADDRESS lies in the region to show. -resident leaves out what takes no memory, and has the largest first.\n\nThe layers at the end, which -layers shows alone, sum the regions up; heap-used is what the blocks of the program have of an allocator's memory. The memory of an allocator whose blocks are not known without a recording is a layer of its name. `all` is what the program takes; with what hdb has put into the process, below it, what is resident adds up to the process's RSS. `mapped by` is the function whose recorded call has made the mapping, or most of it. A ~ marks what is shared out by a guess. A core file tells nothing of what was resident.\n\nExamples:\n  vmmap\n  vmmap -resident\n  vmmap stack\n  vmmap &table\n  vmmap -layers"},
@@ -31,7 +31,7 @@ type vmmapQuestion struct {
 	only             func(*regions.Region) bool // nil: all
 }
 
-func parseVmmap(c *Console, in shell.Input) (q vmmapQuestion, err error) {
+func parseVmmap(c *Desk, in shell.Input) (q vmmapQuestion, err error) {
 	words, err := flags.All(strings.Fields(in.Raw), func(name string) flags.Flag {
 		switch name {
 		case "resident":
@@ -117,7 +117,7 @@ type vmmapView struct {
 	Notes   []string     `json:"notes,omitempty"`
 }
 
-func runVmmap(ctx context.Context, c *Console, in shell.Input) error {
+func runVmmap(ctx context.Context, c *Desk, in shell.Input) error {
 	q, err := parseVmmap(c, in)
 	if err != nil {
 		return fmt.Errorf("vmmap: %w", err)
@@ -201,7 +201,7 @@ func usageText(o *screen.Output, n uint64, known, guess bool) screen.Span {
 }
 
 // makersOf are who mapped the regions that are mappings of the program.
-func makersOf(c *Console, list []*regions.Region) []*query.Maker {
+func makersOf(c *Desk, list []*regions.Region) []*query.Maker {
 	var ranges [][2]uint64
 	var at []int
 	for i, r := range list {
@@ -292,7 +292,7 @@ type layered interface {
 	Space() *regions.Space
 }
 
-func sumLayers(c *Console, image layered) layerSums {
+func sumLayers(c *Desk, image layered) layerSums {
 	s := addLayers(image)
 	if rss, err := c.s.Memory.RSS(); err == nil {
 		s.rss = &rss

@@ -12,8 +12,8 @@ import (
 	"hdb/inferior"
 )
 
-func watcher(kind inferior.WatchKind) func(context.Context, *Console, shell.Input) error {
-	return func(_ context.Context, c *Console, in shell.Input) error {
+func watcher(kind inferior.WatchKind) func(context.Context, *Desk, shell.Input) error {
+	return func(_ context.Context, c *Desk, in shell.Input) error {
 		kind := kind
 		expr, condition := cutCondition(in.Raw)
 		if rest, ok := strings.CutPrefix(expr, "-rw "); ok {
@@ -76,7 +76,7 @@ func cutCondition(text string) (before, condition string) {
 // watchMemory watches the memory of an expression's value; of a number or register, the
 // memory that it is the address of. location: also when the function has returned that
 // the expression belongs to.
-func watchMemory(c *Console, expr string, size int, kind inferior.WatchKind, location bool) (*breakpoints.Stop, error) {
+func watchMemory(c *Desk, expr string, size int, kind inferior.WatchKind, location bool) (*breakpoints.Stop, error) {
 	first := strings.TrimLeft(expr, "*& ")
 	if first != "" && (first[0] == '$' || first[0] >= '0' && first[0] <= '9') || strings.HasPrefix(expr, "&") {
 		return c.s.Stops.Watch(expr, size, kind)

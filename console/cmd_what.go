@@ -18,14 +18,14 @@ import (
 	"hdb/session/heaps"
 )
 
-func whatCommand(c *Console) *shell.Command {
+func whatCommand(c *Desk) *shell.Command {
 	return &shell.Command{
 		Name: "what", Group: shell.GroupData, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "ADDRESS", Short: "tell what an address is: a block, a variable, a stack, code, a mapping", Needs: shell.NeedProgram, Repeat: shell.RepeatNone, Run: c.does(runWhat),
 		Long: "It says the most that is known: the block of the heap, live or freed, with the recorded stacks of who made it and gave it back; the thread, frame and variable of a stack; the global or thread-local variable; the function and line of code; the guard of a stack; the allocator's own memory; the mapping with its file; or what is nearest where nothing is mapped. A capture knows the code, the variables and the recorded blocks.\n\nAn expression is taken as by x: a pointer stands for what it points to, &NAME for the place of a variable.\n\nExamples:\n  what 0x7ffff7a02010\n  what list->head\n  what &table\n  what $rsp",
 	}
 }
 
-func runWhat(_ context.Context, c *Console, in shell.Input) error {
+func runWhat(_ context.Context, c *Desk, in shell.Input) error {
 	a, err := c.eval.addressOf(in, strings.TrimSpace(in.Raw))
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ type whatView struct {
 	Whence  *whenceView    `json:"recorded,omitempty"`
 }
 
-func viewWhat(c *Console, w *heaps.What) whatView {
+func viewWhat(c *Desk, w *heaps.What) whatView {
 	threads := threadNames(c.s)
 	v := whatView{Address: w.Addr.String()}
 	region := func(r *regions.Region) *regionView {
@@ -123,13 +123,13 @@ func viewWhat(c *Console, w *heaps.What) whatView {
 
 // A whatText words what is known of an address.
 type whatText struct {
-	c       *Console
+	c       *Desk
 	o       *screen.Output
 	w       *heaps.What
 	threads map[int]string
 }
 
-func printWhat(c *Console, o *screen.Output, w *heaps.What) {
+func printWhat(c *Desk, o *screen.Output, w *heaps.What) {
 	t := whatText{c, o, w, threadNames(c.s)}
 	o.Line(screen.Addr(w.Addr.String()), screen.Plain(" is "+t.headline()))
 	switch {

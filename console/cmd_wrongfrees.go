@@ -14,7 +14,7 @@ import (
 	"hdb/session"
 )
 
-func wrongFreeCommands(c *Console) []*shell.Command {
+func wrongFreeCommands(c *Desk) []*shell.Command {
 	return []*shell.Command{{
 		Name: "wrong-frees", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Raw: true, Synopsis: "[N | all]", Short: "recorded calls that gave back what was no block", Args: []shell.ArgKind{shell.ArgWord}, Repeat: shell.RepeatSame, Run: c.does(runWrongFrees),
 		Long: "A block that was given back twice, an address inside of a block, or a block that a function of another family has made, as operator new[] and delete. N is how many are shown with their stacks, 10 without it. What a recording does not have is not told: of a block that was made before, nothing is wrong as far as anybody knows.\n\nWhile a program runs, `set wrong-frees` says what happens before such a call runs; see docs/heap.md.\n\nExamples:\n  wrong-frees\n  wrong-frees all",
@@ -85,7 +85,7 @@ func threadOf(s *session.Session, tid int32) string {
 	return fmt.Sprintf("thread with TID %d", tid)
 }
 
-func runWrongFrees(_ context.Context, c *Console, in shell.Input) error {
+func runWrongFrees(_ context.Context, c *Desk, in shell.Input) error {
 	limit := 10
 	if n, err := strconv.Atoi(in.Raw); err == nil && n > 0 {
 		limit = n

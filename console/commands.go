@@ -1,7 +1,6 @@
 package console
 
 import (
-	"context"
 	"hdb/console/shell"
 	"slices"
 	"strings"
@@ -9,7 +8,7 @@ import (
 
 // commandTable is every command. It is made anew for each console, so that
 // nothing can change it for another.
-func commandTable(c *Console) *shell.Table {
+func commandTable(c *Desk) *shell.Table {
 	all := slices.Concat(runningCommands(c), stopCommands(c), allocCommands(c), wrongFreeCommands(c), travelCommands(c), heapCommands(c), mallocCommands(c), chunkCommands(c), collectionCommands(c), refsCommands(c), reportCommands(c), pageCommands(c), monitorCommands(c), stackCommands(c), goroutineCommands(c), pythonCommands(c), cythonCommands(c), dataCommands(c), memoryCommands(c), vmmapCommands(c), codeCommands(c), valueCommands(c), macroCommands(c), sourceCommands(c),
 		fileCommands(c), coreCommands(c), symbolCommands(c), statusCommands(c), tuiCommands(c), printfCommands(c), shellOf(c).Words(), []*shell.Command{quitCommand(c)})
 	t := &shell.Table{Commands: all, Topics: topics(), Missing: notBuilt,
@@ -24,7 +23,7 @@ func commandTable(c *Console) *shell.Table {
 }
 
 // shellOf is a console's shell, nil for the help alone.
-func shellOf(c *Console) *shell.Shell {
+func shellOf(c *Desk) *shell.Shell {
 	if c == nil {
 		return nil
 	}
@@ -34,11 +33,6 @@ func shellOf(c *Console) *shell.Shell {
 // IsCommand tells that a word is the name of a command.
 func IsCommand(word string) bool {
 	return slices.ContainsFunc(commandTable(nil).Commands, func(cmd *shell.Command) bool { return cmd.Name == word })
-}
-
-// does has a command call a function of the console.
-func (c *Console) does(f func(ctx context.Context, c *Console, in shell.Input) error) func(context.Context, shell.Input) error {
-	return func(ctx context.Context, in shell.Input) error { return f(ctx, c, in) }
 }
 
 // onlyPrints tells commands that answer from those that run the program, ask, or have the

@@ -227,11 +227,11 @@ func (k programWords) eventNumbers(word string) []string {
 }
 
 // programWords finds words of the program and its recording for the Tab key.
-type programWords struct{ c *Console }
+type programWords struct{ c *Desk }
 
 // Words are those of a kind that begin as typed.
-func (h host) Words(kind shell.ArgKind, word string) []string {
-	c := h.c
+func (h *host) Words(kind shell.ArgKind, word string) []string {
+	c := h.Desk
 	k := programWords{c}
 	switch kind {
 	case shell.ArgLocation:
@@ -273,8 +273,8 @@ func (h host) Words(kind shell.ArgKind, word string) []string {
 }
 
 // Expression completes the last word of a condition or an expression, which begins behind start bytes of left.
-func (h host) Expression(kind shell.ArgKind, left, expr string) (start int, words []string) {
-	return programWords{h.c}.expression(left, expr, kind)
+func (h *host) Expression(kind shell.ArgKind, left, expr string) (start int, words []string) {
+	return programWords{h.Desk}.expression(left, expr, kind)
 }
 
 // sourceNames completes a source file by its base name.

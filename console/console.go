@@ -23,35 +23,23 @@ type Config struct {
 	ReturnChildResult bool // exit with the inferior's own status, 128+n for signal n
 }
 
-// A Console is a shell with all of hdb's commands. It owns what the commands share.
-// What a group of commands keeps has a type of its own.
+// A Console is a desk with the commands of all groups.
 type Console struct {
-	*shell.Shell
-	cfg    Config
-	s      *session.Session
-	source *sourceViewer
-	eval   *evaluator
-
-	unwritten error // of the recording, that was told last
-	explained bool  // the marks of frames were
-
-	stopped map[int]string // the headline of the last stop of a process, by its ID
-	exit    exitStatus
+	*Desk
+	cfg Config
 }
 
 //go:generate go test -run ^TestCommandsDoc$ -update
 
 // New prepares a console; nothing is read or printed before Run.
 func New(cfg Config) *Console {
-	c := &Console{cfg: cfg, s: cfg.Session, stopped: map[int]string{}}
-	c.Shell = shell.New(cfg.Options, host{c})
-	c.Use(commandTable(c), settingTable(c))
-	c.source = &sourceViewer{c: c, missing: map[string]bool{}, newer: map[string]bool{}}
-	c.eval = &evaluator{c: c}
-	c.Split = newTUI(c)
-	c.Layout()
-	startDebuginfod(c)
-	return c
+	d := newDesk(cfg.Session, cfg.Finish, cfg.ReturnChildResult)
+	d.Shell = shell.New(cfg.Options, &host{Desk: d})
+	d.Use(commandTable(d), settingTable(d))
+	d.Split = newTUI(d)
+	d.Layout()
+	startDebuginfod(d)
+	return &Console{Desk: d, cfg: cfg}
 }
 
 // Run reads and runs commands until the end of input, quit, or in batch mode

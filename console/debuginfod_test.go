@@ -46,8 +46,8 @@ func TestDebuginfodBegins(t *testing.T) {
 		if tc.urls {
 			servers(t, st)
 		}
-		st.in.person, st.Console.Opt.Batch = tc.person, tc.batch
-		startDebuginfod(st.Console)
+		st.in.person, st.Desk.Opt.Batch = tc.person, tc.batch
+		startDebuginfod(st.Desk)
 		if got := st.Set.Value("debuginfod"); got != tc.want {
 			t.Errorf("%s: %s, want %s", tc.name, got, tc.want)
 		}
@@ -67,18 +67,18 @@ func TestDebuginfodAsks(t *testing.T) {
 		st := newStage(t, nil, tc.answer)
 		asked := servers(t, st)
 		st.in.person = true
-		startDebuginfod(st.Console)
+		startDebuginfod(st.Desk)
 		st.Top("set confirm " + tc.confirm)
-		askDebuginfod(st.Console) // nothing is missing yet
+		askDebuginfod(st.Desk) // nothing is missing yet
 		if _, err := st.s.Names().Debuginfod.DebugInfo(missingID); err == nil {
 			t.Error("there is such a file")
 		}
 		if len(st.in.prompts) != 0 || asked.Load() != 0 {
 			t.Errorf("%+v: too early: %q, asked %d times", tc, st.in.prompts, asked.Load())
 		}
-		askDebuginfod(st.Console)
+		askDebuginfod(st.Desk)
 		_, _ = st.s.Names().Debuginfod.DebugInfo(missingID)
-		askDebuginfod(st.Console)
+		askDebuginfod(st.Desk)
 		if got := st.Set.Value("debuginfod"); got != tc.mode || len(st.in.prompts) != tc.questions || tc.questions == 1 && st.in.prompts[0] != question {
 			t.Errorf("%+v: %s after %q", tc, got, st.in.prompts)
 		}
@@ -98,7 +98,7 @@ func TestDebuginfodAsks(t *testing.T) {
 func TestDebuginfodWithoutTerminal(t *testing.T) {
 	st := newStage(t, nil, "set debuginfod ask", "show debuginfod", "set debuginfod of", "info debuginfod")
 	asked := servers(t, st)
-	startDebuginfod(st.Console)
+	startDebuginfod(st.Desk)
 	st.s.Symbols.SetDebuginfod(names.DebuginfodAsk)
 	_, _ = st.s.Names().Debuginfod.DebugInfo(missingID)
 	st.Run()
@@ -119,7 +119,7 @@ func TestInfoDebuginfod(t *testing.T) {
 	}
 	st := newStage(t, nil, "info debuginfod")
 	asked := servers(t, st)
-	startDebuginfod(st.Console)
+	startDebuginfod(st.Desk)
 	st.s.Symbols.SetDebuginfod(names.DebuginfodOn)
 	if _, err := st.s.Names().Debuginfod.DebugInfo(missingID); err == nil || asked.Load() != 1 {
 		t.Errorf("error %v, asked %d times", err, asked.Load())
@@ -148,7 +148,7 @@ func TestRefreshTellsWhatIsComing(t *testing.T) {
 	t.Cleanup(func() { close(release) }) // before Close, which waits
 	st.env["DEBUGINFOD_URLS"], st.env["DEBUGINFOD_CACHE_PATH"] = s.URL, t.TempDir()
 	st.in.person = true
-	startDebuginfod(st.Console)
+	startDebuginfod(st.Desk)
 	st.s.Symbols.SetDebuginfod(names.DebuginfodOn)
 	if _, err := st.s.Names().Debuginfod.DebugInfo(missingID); err == nil {
 		t.Error("there is such a file")

@@ -8,7 +8,7 @@ import (
 )
 
 // Attach takes the process under the debugger, as `attach` does.
-func (c *Console) Attach(pid int) error {
+func (c *Desk) Attach(pid int) error {
 	arg := strconv.Itoa(pid)
 	return runAttach(context.Background(), c, shell.Input{Name: "attach", Raw: arg, Args: []string{arg}})
 }

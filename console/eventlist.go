@@ -64,7 +64,7 @@ const listPart = 256
 
 // listEvents prints events as they are found, or why there are none: as a table with the place
 // in the user's code, or as an object of JSON. of is asked behind the last one.
-func listEvents(ctx context.Context, c *Console, l eventList, events iter.Seq[*recording.Event], of func() listed) error {
+func listEvents(ctx context.Context, c *Desk, l eventList, events iter.Seq[*recording.Event], of func() listed) error {
 	var show eventPrinter = newEventTable(c, l)
 	if c.Opt.JSON {
 		c.Notices.Hold() // their lines have no place within this one
@@ -106,7 +106,7 @@ type eventPrinter interface {
 
 // eventTable prints a list as a table.
 type eventTable struct {
-	c     *Console
+	c     *Desk
 	list  eventList
 	names map[int]string // of threads
 	table *screen.LongTable
@@ -114,7 +114,7 @@ type eventTable struct {
 	stray bool // a free of no live block is among them
 }
 
-func newEventTable(c *Console, l eventList) *eventTable {
+func newEventTable(c *Desk, l eventList) *eventTable {
 	columns := eventColumns
 	if l.types != nil {
 		columns = typedColumns
@@ -176,14 +176,14 @@ func endOfList(o *screen.Output, l eventList, shown int, of listed) {
 // eventObject prints {"v":1,"command":NAME,"events":[...],"total":N}, of a list that was
 // interrupted {"v":1,"command":NAME,"events":[...],"interrupted":true}.
 type eventObject struct {
-	c      *Console
+	c      *Desk
 	head   string // the fields that each object begins with
 	name   string
 	before string // what stands before the next event
 	list   eventList
 }
 
-func newEventObject(c *Console, l eventList) *eventObject {
+func newEventObject(c *Desk, l eventList) *eventObject {
 	head := strings.TrimSuffix(shell.JSONLine(l.in.Name, struct{}{}), "}\n")
 	return &eventObject{c: c, head: head, name: l.in.Name, before: head + `,"events":[`, list: l}
 }

@@ -39,7 +39,7 @@ func TestListsEndWithTheirReader(t *testing.T) {
 	for _, asJSON := range []bool{false, true} {
 		st := newStage(t, func(c *Config) { c.JSON, c.Out = asJSON, &fullDevice{room: 100} })
 		taken := 0
-		if err := listEvents(t.Context(), st.Console, eventList{in: shell.Input{Name: "allocs"}}, many(100_000, &taken), func() listed { return listed{total: 100_000} }); err != nil {
+		if err := listEvents(t.Context(), st.Desk, eventList{in: shell.Input{Name: "allocs"}}, many(100_000, &taken), func() listed { return listed{total: 100_000} }); err != nil {
 			t.Error(err)
 		}
 		if taken > 2*listPart {
@@ -64,7 +64,7 @@ func TestEventObject(t *testing.T) {
 				}
 			}
 		}
-		if err := listEvents(t.Context(), st.Console, eventList{in: shell.Input{Name: "allocs"}}, events, func() listed { return listed{total: n, more: n == 1} }); err != nil {
+		if err := listEvents(t.Context(), st.Desk, eventList{in: shell.Input{Name: "allocs"}}, events, func() listed { return listed{total: n, more: n == 1} }); err != nil {
 			t.Error(err)
 		}
 		line, notices, _ := strings.Cut(st.out.String(), "\n")
@@ -91,7 +91,7 @@ func TestEventObjectCutShort(t *testing.T) {
 			st := newStage(t, func(c *Config) { c.JSON = true })
 			ctx, cancel := context.WithCancel(t.Context())
 			reading := capture.NewReading(ctx)
-			restore, within := st.Console.Out.Until(reading.GivenUp), host{st.Console}.Within(reading)
+			restore, within := st.Desk.Out.Until(reading.GivenUp), (&host{Desk: st.Desk}).Within(reading)
 			taken := 0
 			events := func(yield func(*recording.Event) bool) {
 				for e := range many(3*listPart, &taken) {
@@ -105,7 +105,7 @@ func TestEventObjectCutShort(t *testing.T) {
 					}
 				}
 			}
-			err := listEvents(ctx, st.Console, eventList{in: shell.Input{Name: "allocs"}}, events, func() listed { return listed{total: taken} })
+			err := listEvents(ctx, st.Desk, eventList{in: shell.Input{Name: "allocs"}}, events, func() listed { return listed{total: taken} })
 			restore()
 			within()
 			if err != nil && !errors.Is(err, shell.ErrInterrupted) {

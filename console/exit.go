@@ -118,14 +118,14 @@ func (x *exitStatus) live(childResult bool) int {
 }
 
 // noteOutput makes lost output count as a failure.
-func (c *Console) noteOutput() {
+func (c *Desk) noteOutput() {
 	if err := c.Out.Err(); err != nil {
 		c.Fail(fmt.Errorf("output: %w", err))
 	}
 }
 
 // finish ends the session, writes the history and gives the terminal back.
-func (c *Console) finish() int {
+func (c *Desk) finish() int {
 	c.Out.EndPaging()
 	c.Split.Disable()
 	c.noteOutput()
@@ -137,5 +137,5 @@ func (c *Console) finish() int {
 		c.Say("detached from process %d", pid)
 	}
 	c.Close()
-	return c.exit.total(c.In != nil && c.In.Interactive() && !c.Opt.Batch, c.cfg.ReturnChildResult)
+	return c.exit.total(c.In != nil && c.In.Interactive() && !c.Opt.Batch, c.childResult)
 }

@@ -55,78 +55,83 @@ func checkNeed(s *session.Session, need shell.Need) error {
 	return nil
 }
 
-// A host is what a Console is for its shell.
-type host struct{ c *Console }
+// A host is what a Desk is for its shell.
+type host struct {
+	*Desk
+	unwritten error // of the recording, that was told last
+}
 
 // Check tells why a command with a need cannot run, nil: it can.
-func (h host) Check(need shell.Need) error { return checkNeed(h.c.s, need) }
+func (h *host) Check(need shell.Need) error { return checkNeed(h.s, need) }
 
 // Advise adds the next step to an error that knows no commands.
-func (h host) Advise(err error) error { return withAdvice(err) }
+func (h *host) Advise(err error) error { return withAdvice(err) }
 
 // Failed has an error decide the exit code.
-func (h host) Failed(err error) { h.c.exit.failed(err) }
+func (h *host) Failed(err error) { h.exit.failed(err) }
 
 // Lost tells that a recording cannot be written any more, once.
-func (h host) Lost() error {
-	err := h.c.s.Recorder.Err()
-	if err == nil || err == h.c.unwritten {
+func (h *host) Lost() error {
+	err := h.s.Recorder.Err()
+	if err == nil || err == h.unwritten {
 		return nil
 	}
-	h.c.unwritten = err
+	h.unwritten = err
 	return fmt.Errorf("record: %w: the recording has ended; what was written before can be asked and saved", err)
 }
 
 // BeforePrompt asks whether debuginfod's servers may be asked.
-func (h host) BeforePrompt() { askDebuginfod(h.c) }
+func (h *host) BeforePrompt() { askDebuginfod(h.Desk) }
 
 // Interrupt stops the program.
-func (h host) Interrupt() error { return h.c.s.Interrupt() }
+func (h *host) Interrupt() error { return h.s.Interrupt() }
 
 // Going reports whether the program runs.
-func (h host) Going() bool { return h.c.s.Going() }
+func (h *host) Going() bool { return h.s.Going() }
 
 // Beside has the session's goroutine call f while the program runs.
-func (h host) Beside(f func()) { h.c.s.Beside(f) }
+func (h *host) Beside(f func()) { h.s.Beside(f) }
 
 // KeepTerminal has the terminal stay hdb's while the program runs.
-func (h host) KeepTerminal(keep bool) { h.c.s.KeepTerminal(keep) }
+func (h *host) KeepTerminal(keep bool) { h.s.KeepTerminal(keep) }
 
 // StepsTaken counts the program's single steps.
-func (h host) StepsTaken() func() uint64 { return h.c.s.Execution.StepsTaken() }
+func (h *host) StepsTaken() func() uint64 { return h.s.Execution.StepsTaken() }
 
 // Within bounds what is read of the program and its recording.
-func (h host) Within(r *capture.Reading) (restore func()) {
-	before := h.c.s.Within(r)
-	return func() { h.c.s.Within(before) }
+func (h *host) Within(r *capture.Reading) (restore func()) {
+	before := h.s.Within(r)
+	return func() { h.s.Within(before) }
 }
 
 // Moment has the console log begin a new moment.
-func (h host) Moment() { h.c.s.ConsoleLog.Moment() }
+func (h *host) Moment() { h.s.ConsoleLog.Moment() }
 
 // Logged keeps a line of the conversation.
-func (h host) Logged(line string, typed bool) { h.c.s.ConsoleLog.Add(line, typed) }
+func (h *host) Logged(line string, typed bool) { h.s.ConsoleLog.Add(line, typed) }
 
 // Assign changes a variable of the program or one of the debugger's, as set var and set $NAME do. done
 // is false if a line asks for neither.
-func (h host) Assign(text string) (done bool, err error) {
+func (h *host) Assign(text string) (done bool, err error) {
 	if word, expr := shell.SplitWord(text); word == "var" || word == "variable" {
-		return true, h.c.eval.setVar(expr)
+		return true, h.eval.setVar(expr)
 	}
 	if !strings.HasPrefix(text, "$") { // a convenience variable, or a register
 		return false, nil
 	}
-	if err := h.c.s.Values.Set(text); err != nil {
+	if err := h.s.Values.Set(text); err != nil {
 		return true, fmt.Errorf("set: %w", err)
 	}
 	return true, nil
 }
 
 // ShowVariables prints the debugger's variables.
-func (h host) ShowVariables(in shell.Input) error { return h.c.eval.showConveniences(in) }
+func (h *host) ShowVariables(in shell.Input) error { return h.eval.showConveniences(in) }
 
 // Holds reports whether an expression is true.
-func (h host) Holds(expr string) (bool, error) { return h.c.s.Values.Holds(expr) }
+func (h *host) Holds(expr string) (bool, error) { return h.s.Values.Holds(expr) }
 
 // History prints the recorded events about an address.
-func (h host) History(ctx context.Context, in shell.Input) error { return blockHistory(ctx, h.c, in) }
+func (h *host) History(ctx context.Context, in shell.Input) error {
+	return blockHistory(ctx, h.Desk, in)
+}

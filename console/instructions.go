@@ -22,7 +22,7 @@ type instruction struct {
 }
 
 // symbolText is the symbol at an address with the distance from its beginning, "" without.
-func (c *Console) symbolText(a addr.Run) string {
+func (c *Desk) symbolText(a addr.Run) string {
 	sym, err := c.s.Names().Symbols.At(a)
 	if err != nil {
 		return ""

@@ -12,7 +12,7 @@ import (
 	"hdb/session/target"
 )
 
-func infoLog(_ context.Context, c *Console, in shell.Input) error {
+func infoLog(_ context.Context, c *Desk, in shell.Input) error {
 	lines := c.s.ConsoleLog.Lines()
 	if len(in.Args) > 0 {
 		n, err := strconv.Atoi(in.Args[0])

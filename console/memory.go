@@ -33,7 +33,7 @@ type memory struct {
 // maxExamine bounds the bytes that one x reads.
 const maxExamine = 16 << 20
 
-func runExamine(ctx context.Context, c *Console, in shell.Input) error {
+func runExamine(ctx context.Context, c *Desk, in shell.Input) error {
 	m := c.eval.memory
 	spec, expr := "", in.Raw
 	if strings.HasPrefix(expr, "/") {
@@ -143,7 +143,7 @@ type memoryRow struct {
 // examiner reads memory and makes rows of it.
 type examiner struct {
 	ctx  context.Context // of the command
-	c    *Console
+	c    *Desk
 	m    *memory
 	rows []memoryRow
 

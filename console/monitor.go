@@ -21,7 +21,7 @@ import (
 // signals of the terminal and a clock come on other goroutines, which post what is to
 // be done; it is done on the console's, in between what the process needs of hdb.
 type monitor struct {
-	c    *Console
+	c    *Desk
 	data *recordings.Monitor
 	view screen.Monitor
 
@@ -52,7 +52,7 @@ const (
 )
 
 // monitorReady is why there can be no live view, or nil.
-func monitorReady(c *Console) error {
+func monitorReady(c *Desk) error {
 	if _, ok := c.In.(line.KeySource); !ok || !c.Split.Ready() {
 		return screen.NoTerminal("the live view")
 	}
@@ -63,7 +63,7 @@ func monitorReady(c *Console) error {
 }
 
 // newMonitor prepares the view of what the session records.
-func newMonitor(c *Console) (*monitor, error) {
+func newMonitor(c *Desk) (*monitor, error) {
 	data, err := c.s.Queries.NewMonitor()
 	if err != nil {
 		return nil, err

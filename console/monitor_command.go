@@ -12,7 +12,7 @@ import (
 	"hdb/internal/units"
 )
 
-func monitorCommands(c *Console) []*shell.Command {
+func monitorCommands(c *Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "monitor", Group: shell.GroupAllocs, Direct: true, Short: "go on, and show what the program allocates while it runs", Needs: shell.NeedLive, Repeat: shell.RepeatNone, Run: c.does(runMonitor),
 			Long: "A screen that is brought up to date each second has a row for each function: own is what it allocated itself, total what all stacks did that lead through it. It is `hdb live` for a program that is under hdb already (`live` lists live blocks). What is recorded counts; without a recording one begins.\n\n" +
@@ -22,7 +22,7 @@ func monitorCommands(c *Console) []*shell.Command {
 	}
 }
 
-func runMonitor(ctx context.Context, c *Console, in shell.Input) error {
+func runMonitor(ctx context.Context, c *Desk, in shell.Input) error {
 	if err := monitorReady(c); err != nil {
 		return fmt.Errorf("monitor: %w", err)
 	}
@@ -49,7 +49,7 @@ func runMonitor(ctx context.Context, c *Console, in shell.Input) error {
 }
 
 // paintedOver tells whether the program's output goes to the terminal of the view.
-func paintedOver(c *Console) bool {
+func paintedOver(c *Desk) bool {
 	pid, _, _, ok := c.s.Process()
 	tty, err := c.Split.FullScreen().Stat()
 	if !ok || err != nil {
@@ -72,26 +72,26 @@ func (c *Console) Live(begin func() error) int {
 	defer c.Split.FullScreen().End() // also when hdb panics
 	ctx, done := c.Cancelled()
 	defer done()
-	err := monitorReady(c)
+	err := monitorReady(c.Desk)
 	if err == nil {
 		c.ReadConfig(c.cfg.NoInit)
 		if !c.cfg.NoInit {
 			c.ReadProjectFile()
 		}
-		err = watchLive(ctx, c, begin)
+		err = watchLive(ctx, c.Desk, begin)
 	} else {
 		err = fmt.Errorf("live: %w", err)
 	}
 	if err != nil {
 		c.Fail(err)
 	}
-	code := c.exit.live(c.cfg.ReturnChildResult)
+	code := c.exit.live(c.childResult)
 	c.exit.given = &code
 	return c.finish()
 }
 
 // watchLive begins, shows the view, and says what was seen.
-func watchLive(ctx context.Context, c *Console, begin func() error) error {
+func watchLive(ctx context.Context, c *Desk, begin func() error) error {
 	if err := begin(); err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ func TestNoticesFromOtherGoroutines(t *testing.T) {
 }
 
 // chatter is notices without end, for the terminal's child.
-func chatter(c *Console) {
+func chatter(c *Desk) {
 	for i := 0; ; i++ {
 		c.Notify(fmt.Sprintf("notice %d.", i))
 		time.Sleep(time.Millisecond)

@@ -15,7 +15,7 @@ import (
 
 // pythonFunction is what to type for a stop in a function that is nowhere in native code, but
 // that Python has where the selected thread is; "" if it has none.
-func (c *Console) pythonFunction(st *breakpoints.Stop) string {
+func (c *Desk) pythonFunction(st *breakpoints.Stop) string {
 	if !st.Pending || st.Kind != breakpoints.StopFunction || st.File != "" {
 		return ""
 	}
@@ -28,7 +28,7 @@ func (c *Console) pythonFunction(st *breakpoints.Stop) string {
 
 // orInPython adds to the error of an expression with a name that native code does not have
 // what prints it, if Python has it.
-func (c *Console) orInPython(expr string, err error) error {
+func (c *Desk) orInPython(expr string, err error) error {
 	if none := (*values.NoSymbolError)(nil); !errors.As(err, &none) {
 		return err
 	}
@@ -39,7 +39,7 @@ func (c *Console) orInPython(expr string, err error) error {
 }
 
 // inPython is the value of an expression in the selected function of Python, if there is one.
-func (c *Console) inPython(expr string) (text string, ok bool) {
+func (c *Desk) inPython(expr string) (text string, ok bool) {
 	text, err := c.s.Python.Eval(expr, python.Limits{Elements: 1, Depth: 1})
 	return text, err == nil
 }

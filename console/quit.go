@@ -7,13 +7,13 @@ import (
 	"strconv"
 )
 
-func quitCommand(c *Console) *shell.Command {
+func quitCommand(c *Desk) *shell.Command {
 	return &shell.Command{Name: "quit", Aliases: []string{"q", "exit"}, Group: shell.GroupSupport, Beside: shell.RunsBehind, Synopsis: "[CODE]", Short: "leave hdb",
 		Repeat: shell.RepeatNone, Run: c.does(runQuit),
 		Long: "A program that hdb started is killed, with `set kill-on-exit off` it goes on; one that hdb was attached to goes on. At a terminal it first offers to save what was recorded since the last `save`. CODE is hdb's exit code.\n\nExample:\n  quit 3"}
 }
 
-func runQuit(_ context.Context, c *Console, in shell.Input) error {
+func runQuit(_ context.Context, c *Desk, in shell.Input) error {
 	if len(in.Args) > 0 {
 		code, err := strconv.ParseUint(in.Args[0], 0, 8)
 		if err != nil {

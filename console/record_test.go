@@ -24,7 +24,7 @@ func TestRecordStatusTellsWhatIsMissing(t *testing.T) {
 	}
 	var out strings.Builder
 	c := New(Config{Session: session.New(target.Config{}), NoInit: true, Options: shell.Options{Out: &out, Err: &out}})
-	printRecord(c, c.Out, st)
+	printRecord(c.Desk, c.Out, st)
 	want := `recording paused: 60 events with 7 stacks kept, 100 events seen in this run
 filter: size > 1024
 live: 2.0 KiB (2000) in 1 recorded block, 2.9 KiB (3000) in all 4, peak of all 4.9 KiB (5000)

@@ -24,7 +24,7 @@ import (
 
 // report shows why and where the inferior stopped, in the one shape of all
 // stops, and lines up the commands attached to the stops that were hit.
-func (c *Console) report(in shell.Input, r *session.Report) {
+func (c *Desk) report(in shell.Input, r *session.Report) {
 	c.exit.reported(r)
 	if pid, _, _, live := c.s.Process(); live {
 		c.stopped = map[int]string{pid: r.Headline()}
@@ -74,7 +74,7 @@ func newHook(st *breakpoints.Stop) shell.Following {
 	return shell.Following{Name: fmt.Sprintf("commands of breakpoint %d", st.ID), Lines: lines}
 }
 
-func printReport(c *Console, o *screen.Output, r *session.Report) {
+func printReport(c *Desk, o *screen.Output, r *session.Report) {
 	if !stepped(r) {
 		o.Line(headline(o, r))
 	}
@@ -182,7 +182,7 @@ func printInPython(o *screen.Output, r *session.Report) {
 }
 
 // returned is what a function has returned; nil: nothing.
-func returned(c *Console, fn *session.Finished) *returnedView {
+func returned(c *Desk, fn *session.Finished) *returnedView {
 	switch {
 	case fn.Object != "":
 		return &returnedView{Type: "object", Value: fn.Object}
@@ -255,7 +255,7 @@ var numberedCall = lazyregexp.New(`#([0-9]+) `)
 
 // withSizes words the call in a recorded text, which has it as it is in the program, as the
 // output shows sizes.
-func withSizes(c *Console, text string) string {
+func withSizes(c *Desk, text string) string {
 	m := numberedCall().FindStringSubmatch(text)
 	if m == nil {
 		return text

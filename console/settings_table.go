@@ -16,7 +16,7 @@ import (
 )
 
 // settingTable is every setting, by name. Those with get live in the session.
-func settingTable(c *Console) []*shell.Setting {
+func settingTable(c *Desk) []*shell.Setting {
 	return []*shell.Setting{
 		{Name: "args", Unsaid: true, Help: "arguments and redirections of the next run, as typed",
 			Get:   func() string { return c.s.Settings.Args },
@@ -195,7 +195,7 @@ func expression(re *regexp.Regexp) string {
 }
 
 // setExpression changes a setting that decides which function a block belongs to.
-func (c *Console) setExpression(setting **regexp.Regexp, v string) error {
+func (c *Desk) setExpression(setting **regexp.Regexp, v string) error {
 	var re *regexp.Regexp
 	if v != "" {
 		var err error
@@ -226,7 +226,7 @@ func splitPath(v string) []string {
 	return dirs
 }
 
-func (c *Console) showEnvironment() string {
+func (c *Desk) showEnvironment() string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(c.s.Settings.Env)) {
 		parts = append(parts, name+"="+c.s.Settings.Env[name])
@@ -238,7 +238,7 @@ func (c *Console) showEnvironment() string {
 }
 
 // setEnvironment takes gdb's forms NAME=VALUE, NAME = VALUE and NAME VALUE.
-func (c *Console) setEnvironment(v string) error {
+func (c *Desk) setEnvironment(v string) error {
 	name, value := shell.SplitWord(v)
 	if before, after, ok := strings.Cut(v, "="); ok && !strings.ContainsAny(strings.TrimSpace(before), " \t") {
 		name, value = strings.TrimSpace(before), strings.TrimSpace(after)
@@ -251,7 +251,7 @@ func (c *Console) setEnvironment(v string) error {
 	return nil
 }
 
-func (c *Console) showSubstitutes() string {
+func (c *Desk) showSubstitutes() string {
 	var parts []string
 	for _, s := range c.s.Names().Sources.Substitute {
 		parts = append(parts, quoteIfNeeded(s[0])+" "+quoteIfNeeded(s[1]))
@@ -268,7 +268,7 @@ func quoteIfNeeded(s string) string {
 
 // setSubstitute adds a rule, or replaces the one for the same FROM. It reads
 // what showSubstitutes prints, too.
-func (c *Console) setSubstitute(v string) error {
+func (c *Desk) setSubstitute(v string) error {
 	args, err := shell.SplitArgs(v)
 	if err != nil {
 		return err
@@ -292,13 +292,13 @@ func (c *Console) setSubstitute(v string) error {
 
 // setSources makes the rules anew, so that files found by the old ones are
 // looked for again.
-func setSources(c *Console, rules [][2]string, dirs []string) {
+func setSources(c *Desk, rules [][2]string, dirs []string) {
 	c.s.Names().Sources.Search(rules, dirs)
 	c.s.Cython.Forget() // generated C is a source, too
 }
 
 // unsetEnvironment takes a variable out for the next run.
-func (c *Console) unsetEnvironment(name string) error {
+func (c *Desk) unsetEnvironment(name string) error {
 	if name == "" {
 		return errors.New("unset environment: NAME expected")
 	}
@@ -308,7 +308,7 @@ func (c *Console) unsetEnvironment(name string) error {
 }
 
 // unsetSubstitute takes out the rule for a directory, all of them for "".
-func (c *Console) unsetSubstitute(from string) error {
+func (c *Desk) unsetSubstitute(from string) error {
 	old := c.s.Names().Sources.Substitute
 	rules := slices.DeleteFunc(slices.Clone(old), func(r [2]string) bool { return from == "" || r[0] == from })
 	if from != "" && len(rules) == len(old) {

@@ -134,8 +134,8 @@ func TestColorAndWidth(t *testing.T) {
 				st.env[k] = v
 			}
 			st.Run()
-			if st.Console.Out.Color != tc.color || st.Console.Out.Width != tc.width {
-				t.Errorf("color %v, width %d, want %v, %d", st.Console.Out.Color, st.Console.Out.Width, tc.color, tc.width)
+			if st.Desk.Out.Color != tc.color || st.Desk.Out.Width != tc.width {
+				t.Errorf("color %v, width %d, want %v, %d", st.Desk.Out.Color, st.Desk.Out.Width, tc.color, tc.width)
 			}
 		})
 	}

@@ -44,10 +44,10 @@ func terminalChild() (code int) {
 	}()
 	c := New(Config{Session: s, NoInit: true, Options: shell.Options{In: in, Out: os.Stdout, Err: os.Stderr, Version: "test"}})
 	if on := os.Getenv("HDB_CONSOLE_TEST_PANIC"); on != "" {
-		go panicIn(c, on)
+		go panicIn(c.Desk, on)
 	}
 	if os.Getenv("HDB_CONSOLE_TEST_NOTICES") != "" {
-		go chatter(c)
+		go chatter(c.Desk)
 	}
 	return c.Run()
 }

@@ -28,7 +28,7 @@ type tracedView struct {
 
 // Traced prints what a trace tells of: it is what session.Config.Traced should call. Any
 // goroutine may call it.
-func (c *Console) Traced(t session.Traced) {
+func (c *Desk) Traced(t session.Traced) {
 	if !c.Opt.JSON {
 		c.Notices.Print(c.Opt.Out, screen.CleanTabs(tracedText(t))+"\n")
 		return

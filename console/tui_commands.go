@@ -12,7 +12,7 @@ import (
 	"hdb/session/target"
 )
 
-func tuiCommands(c *Console) []*shell.Command {
+func tuiCommands(c *Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "tui", Group: shell.GroupData, Short: "split the screen: source above, console below", Repeat: shell.RepeatNone, Run: c.does(runTUI),
 			Long: "It is `tui enable`. The source follows the selected frame and what list and search show, which then print no source of their own. " +
@@ -22,7 +22,7 @@ func tuiCommands(c *Console) []*shell.Command {
 			Sub: []*shell.Command{
 				{Name: "enable", Short: "split the screen", Repeat: shell.RepeatNone, Run: c.does(runTUI)},
 				{Name: "disable", Short: "give the whole screen back to the console", Repeat: shell.RepeatNone,
-					Run:  c.does(func(_ context.Context, c *Console, _ shell.Input) error { c.Split.Disable(); return nil }),
+					Run:  c.does(func(_ context.Context, c *Desk, _ shell.Input) error { c.Split.Disable(); return nil }),
 					Long: "The terminal then shows what it did before `tui enable`."},
 			}},
 		{Name: "focus", Group: shell.GroupData, Synopsis: "src\ncmd", Short: "let the arrow keys move the source, or edit the line", Args: []shell.ArgKind{shell.ArgWord}, Repeat: shell.RepeatNone, Run: c.does(runFocus),
@@ -32,7 +32,7 @@ func tuiCommands(c *Console) []*shell.Command {
 	}
 }
 
-func runTUI(_ context.Context, c *Console, in shell.Input) error {
+func runTUI(_ context.Context, c *Desk, in shell.Input) error {
 	if len(in.Args) > 0 {
 		return fmt.Errorf("tui: %q: enable or disable expected", in.Args[0])
 	}
@@ -42,7 +42,7 @@ func runTUI(_ context.Context, c *Console, in shell.Input) error {
 	return nil
 }
 
-func runFocus(_ context.Context, c *Console, in shell.Input) error {
+func runFocus(_ context.Context, c *Desk, in shell.Input) error {
 	if err := c.Split.Check(); err != nil {
 		return fmt.Errorf("focus: %w", err)
 	}
@@ -57,7 +57,7 @@ func runFocus(_ context.Context, c *Console, in shell.Input) error {
 	return nil
 }
 
-func runRefresh(_ context.Context, c *Console, _ shell.Input) error {
+func runRefresh(_ context.Context, c *Desk, _ shell.Input) error {
 	if err := c.Split.Check(); err != nil {
 		return fmt.Errorf("refresh: %w", err)
 	}
@@ -66,10 +66,10 @@ func runRefresh(_ context.Context, c *Console, _ shell.Input) error {
 }
 
 // tuiHost is the console below a split screen.
-type tuiHost struct{ c *Console }
+type tuiHost struct{ c *Desk }
 
 // newTUI connects the split screen with the reader's keys.
-func newTUI(c *Console) *screen.Split {
+func newTUI(c *Desk) *screen.Split {
 	keys, _ := c.In.(screen.KeySharer)
 	if !c.Interactive() {
 		keys = nil

@@ -504,7 +504,7 @@ func TestTUIEnds(t *testing.T) {
 }
 
 // panicIn panics when the screen is split and a line is read.
-func panicIn(c *Console, goroutine string) {
+func panicIn(c *Desk, goroutine string) {
 	for !c.Split.On() {
 		time.Sleep(time.Millisecond)
 	}

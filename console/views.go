@@ -361,7 +361,7 @@ func tableMark(f names.Frame) string {
 }
 
 // explainMarks says once what the marks of frames mean, and how to get rid of them.
-func explainMarks(c *Console, o *screen.Output, frames []names.Frame) {
+func explainMarks(c *Desk, o *screen.Output, frames []names.Frame) {
 	if c.explained || !slices.ContainsFunc(frames, func(f names.Frame) bool { return tableMark(f) != "" }) {
 		return
 	}
