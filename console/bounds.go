@@ -2,12 +2,18 @@ package console
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
 
+	"hdb/breakpoints"
+	"hdb/console/screen"
+	"hdb/console/shell"
+	"hdb/internal/cond"
 	"hdb/internal/flags"
 	"hdb/recording"
+	"hdb/session/view"
 )
 
 // BoundFlags is help on the flags of record start and hdb record that keep a
@@ -111,4 +117,50 @@ func parseBounds(words []string) (b recording.Bounds, more startFlags, err error
 		return b, more, fmt.Errorf("record start: %q: a flag like --ring expected", rest[0])
 	}
 	return b, more, b.Check()
+}
+
+// countOf reads a count, which fits in an int: 99, or 20k for 20,000.
+func countOf(word string) (n uint64, ok bool) {
+	n, err := cond.ParseCount(word)
+	return n, err == nil && n <= math.MaxInt
+}
+
+// countAndCondition reads `[N] [if CONDITION]`; without N it is 0. Errors in the
+// condition count columns from its first character on.
+func countAndCondition(in shell.Input) (n int, condition *cond.Cond, err error) {
+	word, rest := shell.SplitWord(in.Raw)
+	if word != "" && word != "if" {
+		count, ok := countOf(word)
+		if !ok || count == 0 {
+			return 0, nil, fmt.Errorf("%s: %q: a number or `if CONDITION` expected", in.Name, word)
+		}
+		n = int(count)
+		word, rest = shell.SplitWord(rest)
+	}
+	switch {
+	case word == "":
+		return n, nil, nil
+	case word != "if":
+		return 0, nil, fmt.Errorf("%s: %q: `if CONDITION` expected", in.Name, word)
+	case strings.TrimSpace(rest) == "":
+		return 0, nil, fmt.Errorf("%s: the condition is missing", in.Name)
+	}
+	if condition, err = cond.Parse(rest); err != nil {
+		err = fmt.Errorf("condition: %w", err)
+	}
+	return n, condition, err
+}
+
+type placeView struct {
+	Addr     string `json:"address"`
+	Function string `json:"function,omitempty"`
+	File     string `json:"file,omitempty"`
+	Line     int    `json:"line,omitempty"`
+	Module   string `json:"module,omitempty"`
+}
+
+// placeText is a stop's place as the screen shows it.
+func placeText(p breakpoints.Place) string {
+	p.File, p.Function = screen.ShortPath(p.File), screen.ShortName(p.Function)
+	return view.PlaceText(p)
 }

@@ -1,10 +1,13 @@
 package console
 
 import (
+	"fmt"
 	"slices"
 
 	"hdb/console/screen"
 	"hdb/console/shell"
+	"hdb/internal/units"
+	"hdb/report"
 	"hdb/session/heaps"
 )
 
@@ -22,4 +25,46 @@ func (c *Desk) answerOfMemory(in shell.Input, data any, text func(o *screen.Outp
 // answerOfHeap is answer, or answerOfMemory, by its gaps, for what a walk of the heap has found.
 func (c *Desk) answerOfHeap(in shell.Input, d *heaps.Doubts, gaps []string, data any, text func(o *screen.Output)) {
 	c.ShowCareful(in, data, slices.Concat(gaps, doubtTexts(d, c.Out.Sizes)), text)
+}
+
+// noteDoubt says when what seems to live may be gone. In JSON the object says so.
+func noteDoubt(c *Desk, doubt report.Doubt) {
+	if doubt != report.NoDoubt && !c.Opt.JSON {
+		c.Notify(report.DoubtText(doubt))
+	}
+}
+
+// warnings are those of a JSON object, none if there is no doubt.
+func warnings(doubt report.Doubt) []string {
+	if doubt == report.NoDoubt {
+		return nil
+	}
+	return []string{report.DoubtText(doubt)}
+}
+
+// doubtTexts say what makes it less sure who holds the blocks.
+func doubtTexts(d *heaps.Doubts, sizes screen.Sizes) (all []string) {
+	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	if d.Other != "" {
+		say("the heap of %s is not walked: blocks that are not recorded are unknown, and so is what they hold", d.Other)
+	}
+	if d.Torn > 0 {
+		say("%s of the heap did not hold together, a thread may be inside the allocator: blocks there may be shown wrong", units.Count(d.Torn, "place"))
+	}
+	if d.Uncached {
+		say("no tcache of jemalloc was found: what threads have in one is shown as live")
+	}
+	if d.Locked > 0 {
+		say("a thread is inside malloc or free: blocks that it works on may be shown wrong")
+	}
+	if len(d.Damage) > 0 {
+		say("the heap is damaged in %s, the first: %v", units.Count(len(d.Damage)+d.More, "place"), d.Damage[0])
+	}
+	if d.Stale > 0 {
+		say("%s left out, whose end the recording does not have: the allocator has the memory again", units.CountVerb(d.Stale, "block", "is", "are"))
+	}
+	if d.Unread > 0 {
+		say("%s could not be read: what only they hold is shown as lost", sizes.Long(d.Unread))
+	}
+	return all
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 
 	"hdb/breakpoints"
 	"hdb/console/screen"
@@ -93,30 +91,6 @@ func runAllocs(ctx context.Context, c *Desk, in shell.Input) error {
 }
 
 const noMatch = "no recorded event matches"
-
-// eventColumns are those of a list of events.
-var eventColumns = []screen.Column{{Head: "event", Right: true}, {Head: "time", Right: true}, {Head: "thread", Right: true}, {Head: "size", Right: true}, {Head: "call"}, {Head: "function"}, {Head: ""}}
-
-// eventRow is an event in a list of them.
-func eventRow(c *Desk, e *recording.Event, where [2]screen.Span, names map[int]string) []screen.Span {
-	where[0].Text = c.Out.Names.Short(where[0].Text)
-	size := "?"
-	if e.SizeKnown() {
-		size = c.Out.Sizes.Short(e.Size)
-	}
-	return []screen.Span{
-		screen.Head(fmt.Sprintf("#%d", e.Seq)), screen.Plain(screen.ShortTime(e.Time)), screen.Plain(runner(e, names)),
-		screen.Plain(size), screen.Plain(called(c.Out)(e)), where[0], where[1],
-	}
-}
-
-// runner is the thread of an event, by its number, or where it is known the goroutine: g17.
-func runner(e *recording.Event, threads map[int]string) string {
-	if id, ok := e.Goroutine(e.Function); ok {
-		return fmt.Sprintf("g%d", id)
-	}
-	return threads[int(e.TID)]
-}
 
 func runLive(ctx context.Context, c *Desk, in shell.Input) error {
 	limit, from, condition, err := rowLimit(c, in)
@@ -239,47 +213,6 @@ func orWaiting(s *session.Session, none string) string {
 // noneLive is what there is to say of a heap that is empty, as far as it is known.
 const noneLive = "no recorded block is live"
 
-// noteDoubt says when what seems to live may be gone. In JSON the object says so.
-func noteDoubt(c *Desk, doubt report.Doubt) {
-	if doubt != report.NoDoubt && !c.Opt.JSON {
-		c.Notify(report.DoubtText(doubt))
-	}
-}
-
-// warnings are those of a JSON object, none if there is no doubt.
-func warnings(doubt report.Doubt) []string {
-	if doubt == report.NoDoubt {
-		return nil
-	}
-	return []string{report.DoubtText(doubt)}
-}
-
-// threadNames maps thread IDs to the numbers that users see.
-func threadNames(s *session.Session) map[int]string {
-	names := map[int]string{}
-	for tid, n := range s.Selection.ThreadNumbers() { // of a core file, which has no recording
-		names[tid] = strconv.Itoa(n)
-	}
-	for _, t := range s.Recorded.Threads() {
-		names[int(t.TID)] = strconv.Itoa(t.Num)
-	}
-	return names
-}
-
-// eventPlace is the function that an event's block belongs to, and its place.
-func eventPlace(c *Desk, e *recording.Event) [2]screen.Span {
-	st := c.s.Queries.StackOf(e)
-	if len(st.Frames) == 0 {
-		return [2]screen.Span{}
-	}
-	f := st.Frames[c.s.Selection.UserFrame(st.Frames)]
-	name := c.Out.Names.Function(f.Function, f.Linkage)
-	if name == "" {
-		name = f.Name()
-	}
-	return [2]screen.Span{screen.Func(name), framePlace(f)}
-}
-
 func runAllocList(_ context.Context, c *Desk, in shell.Input) error {
 	type view struct {
 		Name   string `json:"name"`
@@ -357,11 +290,4 @@ func AddedText(f *session.UserFunction) []string {
 // matchedText is a function that was matched: what it is, where, and in which module.
 func matchedText(p breakpoints.Place) string {
 	return placeText(p) + " in " + filepath.Base(p.Module)
-}
-
-// eventNumber reads #4711.
-func eventNumber(word string) (uint64, bool) {
-	digits, ok := strings.CutPrefix(word, "#")
-	n, err := strconv.ParseUint(digits, 10, 64)
-	return n, ok && err == nil
 }

@@ -37,8 +37,8 @@ type coreView struct {
 
 // Core makes the session one about a core file, as `core-file` does. program is the file
 // that ran, "" to have it found.
-func (c *Desk) Core(path, program string) error {
-	return openCore(c, shell.Input{Name: "core-file", Args: []string{path}}, path, program)
+func (c *Console) Core(path, program string) error {
+	return openCore(c.Desk, shell.Input{Name: "core-file", Args: []string{path}}, path, program)
 }
 
 func runCoreFile(_ context.Context, c *Desk, in shell.Input) error {

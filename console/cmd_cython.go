@@ -40,7 +40,7 @@ func cythonCommands(c *Desk) []*shell.Command {
 	}
 }
 
-func (c *Desk) cythonOptions() (o cpython.CythonOptions, err error) {
+func cythonOptions(c *Desk) (o cpython.CythonOptions, err error) {
 	if o.C, err = c.argumentOptions(); err != nil {
 		return o, err
 	}
@@ -159,7 +159,7 @@ func cythonStepper(verb func(*session.CythonStepping, int) (*session.Report, err
 }
 
 func runCythonFinish(_ context.Context, c *Desk, in shell.Input) error {
-	o, err := c.cythonOptions()
+	o, err := cythonOptions(c)
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func runCythonLocals(ctx context.Context, c *Desk, in shell.Input) error {
 	if c.s.Python.Selected() {
 		return runPythonLocals(ctx, c, in)
 	}
-	o, err := c.cythonOptions()
+	o, err := cythonOptions(c)
 	if err != nil {
 		return err
 	}
@@ -232,7 +232,7 @@ func runCythonLocals(ctx context.Context, c *Desk, in shell.Input) error {
 }
 
 func runCythonGlobals(_ context.Context, c *Desk, in shell.Input) error {
-	o, err := c.cythonOptions()
+	o, err := cythonOptions(c)
 	if err != nil {
 		return err
 	}
@@ -274,7 +274,7 @@ func runCythonPrint(ctx context.Context, c *Desk, in shell.Input) error {
 	if c.s.Python.Selected() {
 		return runPythonPrint(ctx, c, in)
 	}
-	o, err := c.cythonOptions()
+	o, err := cythonOptions(c)
 	if err != nil {
 		return err
 	}

@@ -64,10 +64,7 @@ func askDebuginfod(c *Desk) {
 	c.Say("debuginfod is off: `set debuginfod on` asks the servers")
 }
 
-// Fetched tells what servers have sent: it is what session.Config.Fetched should call. Any
-// goroutine may call it.
-func (c *Desk) Fetched(f names.Fetched) { c.Notify(fetchedText(f)) }
-
+// fetchedText says in a line what servers have sent.
 func fetchedText(f names.Fetched) string {
 	if f.Files == 0 {
 		if f.Failed == 1 {

@@ -24,9 +24,6 @@ func codeCommands(c *Desk) []*shell.Command {
 	}
 }
 
-// maxDisassembled bounds the bytes that are disassembled at once.
-const maxDisassembled = 1 << 20
-
 // A disassembly is code as disassemble shows it.
 type disassembly struct {
 	c           *Desk

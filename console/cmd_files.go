@@ -12,10 +12,8 @@ import (
 	"hdb/console/line"
 	"hdb/console/screen"
 	"hdb/console/shell"
-	"hdb/internal/flags"
 	"hdb/internal/units"
 	"hdb/session"
-	"hdb/session/recordings"
 	"hdb/symbols"
 )
 
@@ -74,7 +72,7 @@ func debugText(p session.ProgramInfo) string {
 }
 
 // Load makes path the program, as `file` does, and says what is known of it.
-func (c *Desk) Load(path string) error {
+func (c *Console) Load(path string) error {
 	if _, err := c.s.Load(path); err != nil {
 		return err
 	}
@@ -173,36 +171,6 @@ func saveFirst(c *Desk) (stay bool, err error) {
 	}
 }
 
-// parseSave reads the words behind verbs that write a capture.
-func parseSave(verb string, words []string) (files []string, force bool, err error) {
-	files, err = flags.All(words, func(name string) flags.Flag {
-		if name == "f" || name == "force" {
-			return flags.On(&force)
-		}
-		return flags.Flag{}
-	})
-	if err != nil {
-		return nil, false, fmt.Errorf("%s: %w", verb, err)
-	}
-	return files, force, nil
-}
-
-func showSaved(c *Desk, in shell.Input, info recordings.SavedInfo) {
-	c.answer(in, struct {
-		Path   string `json:"path"`
-		Events int    `json:"event_count"`
-		Stacks int    `json:"stack_count"`
-		Stops  int    `json:"stop_count"`
-		Bytes  int64  `json:"size"`
-	}{info.Path, info.Events, info.Stacks, info.Stops, info.Bytes}, func(o *screen.Output) {
-		events := units.Count(info.Events, "event")
-		if info.Summed > 0 {
-			events = "sums of " + units.Count(info.Summed, "event")
-		}
-		o.Printf("saved %s, %s, %s, with symbols and source lines: %s\n", events, units.Count(info.Stacks, "stack"), units.Count(info.Stops, "stop"), o.Sizes.Short(uint64(info.Bytes)))
-	})
-}
-
 // openBeside looks at a capture while a process is under the debugger, in an hdb of its own that
 // has the terminal until it is left.
 func openBeside(c *Desk, pid int, path string) error {
@@ -231,8 +199,8 @@ func openBeside(c *Desk, pid int, path string) error {
 }
 
 // Open makes the session one about a capture, as `open` does.
-func (c *Desk) Open(path string) error {
-	return runOpen(context.Background(), c, shell.Input{Name: "open", Args: []string{path}})
+func (c *Console) Open(path string) error {
+	return runOpen(context.Background(), c.Desk, shell.Input{Name: "open", Args: []string{path}})
 }
 
 func runOpen(_ context.Context, c *Desk, in shell.Input) error {

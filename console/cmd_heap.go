@@ -368,21 +368,6 @@ func showStackRows(c *Desk, in shell.Input, rows []query.StackRow, by heap.Measu
 	})
 }
 
-// addressOf reads an address: a number, or an expression as x takes it.
-func (e *evaluator) addressOf(in shell.Input, text string) (uint64, error) {
-	if text == "" {
-		return 0, fmt.Errorf("%s: an address must follow", in.Name)
-	}
-	if n, err := strconv.ParseUint(text, 0, 64); err == nil {
-		return n, nil
-	}
-	a, err := e.address(text)
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", in.Name, err)
-	}
-	return uint64(a), nil
-}
-
 func runWhence(_ context.Context, c *Desk, in shell.Input) error {
 	addr, err := c.eval.addressOf(in, strings.TrimSpace(in.Raw))
 	if err != nil {

@@ -13,23 +13,6 @@ import (
 // What live, top and leaks say of mappings: tables and sums of their own, below those of the blocks. Only the peak
 // is of both, as report.Profile has it.
 
-// A mappingsView is what JSON has of live mappings, whose rows are of type T.
-type mappingsView[T any] struct {
-	Program mappedSumView  `json:"mmap"`
-	Arenas  *mappedSumView `json:"python_arena,omitempty"`
-	Others  *mappedSumView `json:"other,omitempty"`
-	Unknown uint64         `json:"unknown_calls,omitempty"`
-	After   uint64         `json:"after,omitempty"` // the event of the peak, where they are those of the peak
-	Total   int            `json:"total,omitempty"` // of the rows, if not all are there
-	Rows    []T            `json:"rows"`
-}
-
-type mappedSumView struct {
-	Bytes    uint64 `json:"live_bytes"`
-	Count    int    `json:"live_mappings"`
-	Reserved uint64 `json:"reserved_bytes,omitempty"`
-}
-
 // viewMappings is nil if there is nothing to say.
 func viewMappings[T any](m *query.Mappings, rows []T, total int) *mappingsView[T] {
 	if !anyMapped(m) {
@@ -84,13 +67,6 @@ func inLayer(l query.Layer, n uint64) string {
 		return units.Count(n, "arena") + " of pymalloc"
 	}
 	return units.Count(n, "mapping")
-}
-
-// A mappedEventView is a call that made a mapping.
-type mappedEventView struct {
-	eventView
-	Layer string `json:"layer"`
-	Left  uint64 `json:"live_bytes"`
 }
 
 func viewMappedEvents(c *Desk, rows []query.MappedEvent) []mappedEventView {

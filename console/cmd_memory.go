@@ -30,15 +30,6 @@ func memoryCommands(c *Desk) []*shell.Command {
 	}
 }
 
-// sizeLetters are the bytes of numbers by gdb's letters.
-var sizeLetters = map[rune]int{'b': 1, 'h': 2, 'w': 4, 'g': 8}
-
-// How many places find finds at once: each is printed and takes memory.
-const (
-	usualFound = 10_000 // without MAX
-	maxFound   = 1_000_000
-)
-
 func runFind(ctx context.Context, c *Desk, in shell.Input) error {
 	if run, rest := blockFinder(in.Raw); run != nil {
 		in.Raw = rest
@@ -103,9 +94,6 @@ func runFind(ctx context.Context, c *Desk, in shell.Input) error {
 	return nil
 }
 
-// maxDump bounds the bytes that are written at once.
-const maxDump = 1 << 20
-
 // dumper is dump or append: add writes the bytes into the file.
 func dumper(add func(path string, write func(io.Writer) error) error) func(context.Context, *Desk, shell.Input) error {
 	return func(ctx context.Context, c *Desk, in shell.Input) error {
@@ -160,41 +148,6 @@ func appendFile(path string, write func(io.Writer) error) error {
 	return errors.Join(err, f.Close())
 }
 
-// dumpMemory writes the memory from START to END. With a nil writer it only asks whether
-// that can be done.
-func (e *evaluator) dumpMemory(ctx context.Context, w io.Writer, text string) error {
-	first, rest := shell.SplitWord(text)
-	if rest == "" {
-		return errors.New("the end is missing: START END expected")
-	}
-	start, err := e.address(first)
-	if err != nil {
-		return err
-	}
-	end, err := e.address(rest)
-	if err != nil {
-		return err
-	}
-	if end <= start {
-		return fmt.Errorf("the end %v is not behind the start %v", end, start)
-	}
-	if w == nil {
-		_, err := e.c.s.Memory.Read(start, 1)
-		return err
-	}
-	for start < end {
-		if ctx.Err() != nil {
-			return shell.ErrInterrupted
-		}
-		b, err := e.c.s.Memory.Read(start, int(min(end-start, maxDump)))
-		if _, other := w.Write(b); other != nil || err != nil {
-			return errors.Join(other, err)
-		}
-		start += addr.Run(len(b))
-	}
-	return nil
-}
-
 func runRestore(ctx context.Context, c *Desk, in shell.Input) error {
 	path, rest := shell.SplitWord(in.Raw)
 	word, rest := shell.SplitWord(rest)
@@ -227,7 +180,7 @@ func runRestore(ctx context.Context, c *Desk, in shell.Input) error {
 		return fmt.Errorf("restore: %s has no bytes from %d to %d", path, from, to)
 	}
 	a += addr.Run(from)
-	done, err := c.restore(ctx, a, io.NewSectionReader(f, from, to-from))
+	done, err := restore(c, ctx, a, io.NewSectionReader(f, from, to-from))
 	switch {
 	case err != nil && done > 0:
 		return fmt.Errorf("restore: %w: %d bytes are at %v now", err, done, a)
@@ -239,7 +192,7 @@ func runRestore(ctx context.Context, c *Desk, in shell.Input) error {
 }
 
 // restore writes what r has into memory, in pieces, and tells how much it has written.
-func (c *Desk) restore(ctx context.Context, a addr.Run, r *io.SectionReader) (done int64, err error) {
+func restore(c *Desk, ctx context.Context, a addr.Run, r *io.SectionReader) (done int64, err error) {
 	b := make([]byte, min(r.Size(), maxDump))
 	for done < r.Size() {
 		if ctx.Err() != nil {

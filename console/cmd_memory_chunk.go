@@ -110,12 +110,6 @@ func runChunk(_ context.Context, c *Desk, in shell.Input) error {
 	return nil
 }
 
-// stateWords say what a chunk is.
-var stateWords = [...]string{
-	glibc.Used: "used", glibc.Mmapped: "used, a mapping of its own", glibc.TCache: "free, in a tcache", glibc.FastBin: "free, in a fastbin",
-	glibc.Free: "free, in a bin", glibc.Top: "the top of its arena", glibc.Internal: "the tcache of a thread",
-}
-
 func printChunk(o *screen.Output, a *heaps.ChunkAnswer, v *chunkView) {
 	title := fmt.Sprintf("chunk %s: %s, %s", v.Chunk, o.Sizes.Long(v.Size), stateWords[a.State])
 	if a.Cache != 0 {
@@ -212,12 +206,12 @@ func runFragmentation(ctx context.Context, c *Desk, in shell.Input) error {
 	if err != nil {
 		return err
 	}
-	je, a, err := c.allocators()
+	je, a, err := allocators(c)
 	if err != nil {
 		return err
 	}
 	if a == nil {
-		return c.jemallocFragmentation(ctx, in, je, limit)
+		return jemallocFragmentation(c, ctx, in, je, limit)
 	}
 	v := fragmentationView{}
 	var all glibc.Sums
@@ -247,7 +241,7 @@ func runFragmentation(ctx context.Context, c *Desk, in shell.Input) error {
 		v.Hints = append(v.Hints, hintText(c.Out.Sizes, h))
 	}
 	if a.Recording {
-		if v.slackTable, err = c.slack(ctx, fitView{a.Recorded.Blocks, a.Recorded.Requested, a.Recorded.Usable}, limit); err != nil {
+		if v.slackTable, err = slack(c, ctx, fitView{a.Recorded.Blocks, a.Recorded.Requested, a.Recorded.Usable}, limit); err != nil {
 			return err
 		}
 	}
@@ -275,7 +269,7 @@ type slackTable struct {
 }
 
 // slack is the table of the recorded blocks, with so many rows at most.
-func (c *Desk) slack(ctx context.Context, all fitView, limit int) (slackTable, error) {
+func slack(c *Desk, ctx context.Context, all fitView, limit int) (slackTable, error) {
 	sites, err := c.s.Mallocs.SlackBySite(ctx)
 	if err != nil {
 		return slackTable{}, err

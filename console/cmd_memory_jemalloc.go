@@ -248,7 +248,7 @@ type jemallocFragmentationView struct {
 }
 
 // jemallocFragmentation is `fragmentation` of a program whose malloc is jemalloc's.
-func (c *Desk) jemallocFragmentation(ctx context.Context, in shell.Input, a *heaps.JemallocAnswer, limit int) error {
+func jemallocFragmentation(c *Desk, ctx context.Context, in shell.Input, a *heaps.JemallocAnswer, limit int) error {
 	all := jemallocArenaView{}
 	_, own := a.Metadata()
 	for _, x := range a.Arenas() {
@@ -264,7 +264,7 @@ func (c *Desk) jemallocFragmentation(ctx context.Context, in shell.Input, a *hea
 	}
 	if a.Recording {
 		var err error
-		if v.slackTable, err = c.slack(ctx, fitView{a.Recorded.Blocks, a.Recorded.Requested, a.Recorded.Usable}, limit); err != nil {
+		if v.slackTable, err = slack(c, ctx, fitView{a.Recorded.Blocks, a.Recorded.Requested, a.Recorded.Usable}, limit); err != nil {
 			return err
 		}
 	}

@@ -417,33 +417,6 @@ func printReach(o *screen.Output, q leaksAsked, a *heaps.LeakAnswer) {
 	o.Table([]screen.Column{{Head: "bytes", Right: true}, {Head: "blocks", Right: true}, {}, {}}, table)
 }
 
-// doubtTexts say what makes it less sure who holds the blocks.
-func doubtTexts(d *heaps.Doubts, sizes screen.Sizes) (all []string) {
-	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
-	if d.Other != "" {
-		say("the heap of %s is not walked: blocks that are not recorded are unknown, and so is what they hold", d.Other)
-	}
-	if d.Torn > 0 {
-		say("%s of the heap did not hold together, a thread may be inside the allocator: blocks there may be shown wrong", units.Count(d.Torn, "place"))
-	}
-	if d.Uncached {
-		say("no tcache of jemalloc was found: what threads have in one is shown as live")
-	}
-	if d.Locked > 0 {
-		say("a thread is inside malloc or free: blocks that it works on may be shown wrong")
-	}
-	if len(d.Damage) > 0 {
-		say("the heap is damaged in %s, the first: %v", units.Count(len(d.Damage)+d.More, "place"), d.Damage[0])
-	}
-	if d.Stale > 0 {
-		say("%s left out, whose end the recording does not have: the allocator has the memory again", units.CountVerb(d.Stale, "block", "is", "are"))
-	}
-	if d.Unread > 0 {
-		say("%s could not be read: what only they hold is shown as lost", sizes.Long(d.Unread))
-	}
-	return all
-}
-
 // A copyView is session.Copy in JSON.
 type copyView struct {
 	Stopped int64  `json:"stopped_ns"`

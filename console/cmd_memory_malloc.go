@@ -84,47 +84,6 @@ type fitView struct {
 	Usable    uint64 `json:"usable_bytes"`
 }
 
-// damageView is a place where the heap is damaged.
-type damageView struct {
-	Arena    int            `json:"arena_number"` // -1 of a tcache
-	Chunk    string         `json:"header"`
-	Field    string         `json:"field"`
-	Found    string         `json:"found"`
-	Expected string         `json:"expected"`
-	Passing  bool           `json:"in_passing,omitempty"`
-	Before   *neighbourView `json:"before,omitempty"`
-	At       *neighbourView `json:"at,omitempty"`
-}
-
-func viewDamages(all []heaps.HeapDamage) (views []damageView) {
-	for i := range all {
-		d := &all[i]
-		views = append(views, damageView{d.Arena, d.Chunk.String(), d.Field, d.Found(), d.Expected(), d.Passing, viewNeighbour(d.Before), viewNeighbour(d.At)})
-	}
-	return views
-}
-
-// neighbourView is a chunk with who made its block.
-type neighbourView struct {
-	Address string      `json:"address"`
-	Usable  uint64      `json:"usable_bytes"`
-	State   string      `json:"chunk_state"`
-	Event   *eventView  `json:"event,omitempty"`
-	Frames  []frameView `json:"frames,omitempty"`
-}
-
-func viewNeighbour(n *heaps.HeapNeighbour) *neighbourView {
-	if n == nil {
-		return nil
-	}
-	v := &neighbourView{Address: n.Addr.String(), Usable: n.Size, State: n.State.String()}
-	if n.Event != nil {
-		e := viewEvent(n.Event)
-		v.Event, v.Frames = &e, viewFrames(n.Frames)
-	}
-	return v
-}
-
 type mallocView struct {
 	Jemalloc  *jemallocView `json:"jemalloc,omitempty"`
 	Allocator string        `json:"other_allocator,omitempty"`
@@ -175,17 +134,11 @@ func hintText(sizes screen.Sizes, h heaps.AllocatorHint) string {
 	return ""
 }
 
-// maxArenaRows is how many arenas `heap` lists, maxDamages how many damaged fields; --json has all.
-const (
-	maxArenaRows = 16
-	maxDamages   = 10
-)
-
 func runMallocHeap(_ context.Context, c *Desk, in shell.Input) error {
 	if in.Raw != "" {
 		return fmt.Errorf("heap: %q: nothing may follow", in.Raw)
 	}
-	je, a, err := c.allocators()
+	je, a, err := allocators(c)
 	if err != nil {
 		return err
 	}
@@ -213,7 +166,7 @@ func runMallocHeap(_ context.Context, c *Desk, in shell.Input) error {
 }
 
 // allocators are the heaps that are walked, nil where the program has none of that kind.
-func (c *Desk) allocators() (*heaps.JemallocAnswer, *heaps.AllocatorAnswer, error) {
+func allocators(c *Desk) (*heaps.JemallocAnswer, *heaps.AllocatorAnswer, error) {
 	je, err := c.s.Mallocs.Jemalloc()
 	if err != nil {
 		return nil, nil, err
@@ -276,58 +229,8 @@ func printMalloc(o *screen.Output, a *heaps.AllocatorAnswer, v *mallocView) {
 	}
 }
 
-// printDamages tells where the heap is damaged.
-func printDamages(o *screen.Output, all []heaps.HeapDamage, threads map[int]int, more int) {
-	for i := range all {
-		d := &all[i]
-		if i == maxDamages {
-			o.Line(screen.Guess(fmt.Sprintf("(%s more; --json lists them)", units.Count(len(all)-i+more, "damaged field"))))
-			return
-		}
-		text := "! " + d.String()
-		if d.Arena > 0 {
-			text += fmt.Sprintf(" (arena %d)", d.Arena)
-		}
-		if n, ok := threads[d.TID]; ok && d.TID != 0 {
-			text += fmt.Sprintf(" (thread %d)", n)
-		}
-		if d.Passing {
-			text += "; a thread may be about to change it"
-		}
-		o.Line(screen.Warning(text))
-		if d.Before != nil {
-			o.Line(screen.Plain("  in front of it: "), screen.Plain(neighbourText(o, d.Before)))
-		}
-		if d.At != nil {
-			o.Line(screen.Plain("  its block: "), screen.Plain(neighbourText(o, d.At)))
-		}
-	}
-}
-
-// neighbourText is a chunk in a sentence.
-func neighbourText(o *screen.Output, n *heaps.HeapNeighbour) string {
-	text := fmt.Sprintf("%s, %s at %v", stateWords[n.State], o.Sizes.Long(n.Size), n.Addr)
-	if n.Event == nil {
-		return text
-	}
-	return text + ", " + makerText(o, n)
-}
-
-// makerText is who made a block that is recorded.
-func makerText(o *screen.Output, n *heaps.HeapNeighbour) string {
-	text := fmt.Sprintf("#%d %s", n.Event.Seq, n.Event.CallText(o.Sizes.Argument))
-	if n.Owner < len(n.Frames) {
-		f := &n.Frames[n.Owner]
-		text += "  " + o.Names.Short(f.Name())
-		if f.Line > 0 {
-			text += fmt.Sprintf("  %s:%d", screen.ShortPath(f.File), f.Line)
-		}
-	}
-	return text
-}
-
 func runMallocArenas(_ context.Context, c *Desk, in shell.Input) error {
-	je, a, err := c.allocators()
+	je, a, err := allocators(c)
 	if err != nil {
 		return err
 	}
@@ -384,7 +287,7 @@ type binView struct {
 }
 
 func runMallocBins(_ context.Context, c *Desk, in shell.Input) error {
-	je, a, err := c.allocators()
+	je, a, err := allocators(c)
 	if err != nil {
 		return err
 	}

@@ -287,14 +287,6 @@ func infoSymbol(_ context.Context, c *Desk, in shell.Input) error {
 	return nil
 }
 
-// named is the address of a variable or function, or the one that an expression says.
-func (e *evaluator) named(expr string) (addr.Run, error) {
-	if p, err := e.c.s.Values.Place(expr); err == nil && p.InMemory && !p.Local {
-		return p.Addr, nil
-	}
-	return e.address(expr)
-}
-
 func infoAddress(_ context.Context, c *Desk, in shell.Input) error {
 	p, err := c.s.Values.Place(in.Raw)
 	at, where := "", ""

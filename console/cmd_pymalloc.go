@@ -29,7 +29,7 @@ func pymallocCommands(c *Desk) []*shell.Command {
 }
 
 // pythonHeaps are the heaps of the process. Why others cannot be read is said before.
-func (c *Desk) pythonHeaps(in shell.Input) ([]cpython.Heap, error) {
+func pythonHeaps(c *Desk, in shell.Input) ([]cpython.Heap, error) {
 	heaps, err := c.s.PythonHeaps.All()
 	if len(heaps) == 0 {
 		return nil, fmt.Errorf("%s: %w", in.Name, err)
@@ -141,7 +141,7 @@ func texts(errs []error) (all []string) {
 }
 
 func runPythonStats(_ context.Context, c *Desk, in shell.Input) error {
-	heaps, err := c.pythonHeaps(in)
+	heaps, err := pythonHeaps(c, in)
 	if err != nil {
 		return err
 	}
@@ -241,7 +241,7 @@ type pythonArenaView struct {
 }
 
 func runPythonArenas(_ context.Context, c *Desk, in shell.Input) error {
-	heaps, err := c.pythonHeaps(in)
+	heaps, err := pythonHeaps(c, in)
 	if err != nil {
 		return err
 	}
@@ -323,7 +323,7 @@ type poolsAsked struct {
 	at    addr.Run // 0: of all arenas
 }
 
-func (c *Desk) poolsAsked(in shell.Input) (poolsAsked, error) {
+func askedPools(c *Desk, in shell.Input) (poolsAsked, error) {
 	text := strings.TrimSpace(in.Raw)
 	if text == "" {
 		return poolsAsked{class: -1}, nil
@@ -336,11 +336,11 @@ func (c *Desk) poolsAsked(in shell.Input) (poolsAsked, error) {
 }
 
 func runPythonPools(_ context.Context, c *Desk, in shell.Input) error {
-	asked, err := c.poolsAsked(in)
+	asked, err := askedPools(c, in)
 	if err != nil {
 		return err
 	}
-	heaps, err := c.pythonHeaps(in)
+	heaps, err := pythonHeaps(c, in)
 	if err != nil {
 		return err
 	}

@@ -38,20 +38,6 @@ func pythonCommands(c *Desk) []*shell.Command {
 	}
 }
 
-// pythonFrameView is a frame of Python in JSON.
-type pythonFrameView struct {
-	Num      int    `json:"frame"`
-	Function string `json:"function"`
-	File     string `json:"file"`
-	Line     int    `json:"line,omitempty"`
-	Module   string `json:"module,omitempty"` // the file of the interpreter, if there are several
-	Selected bool   `json:"selected,omitempty"`
-}
-
-func viewPythonFrame(f names.Frame) pythonFrameView {
-	return pythonFrameView{Num: f.Nth, Function: f.Function, File: f.File, Line: f.Line, Module: f.Module}
-}
-
 func runPythonBacktrace(_ context.Context, c *Desk, in shell.Input) error {
 	n := 0
 	switch {

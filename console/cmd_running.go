@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
-	"strings"
 
 	"hdb/console/screen"
 	"hdb/console/shell"
-	"hdb/internal/cond"
 	"hdb/query"
 	"hdb/session"
 )
@@ -103,17 +100,6 @@ func starter(verb func(*session.Session, *string) (*session.Report, error)) func
 	}
 }
 
-// reported shows a verb's report.
-func reported(c *Desk, in shell.Input) func(*session.Report, error) error {
-	return func(r *session.Report, err error) error {
-		if err != nil {
-			return err
-		}
-		c.report(in, r)
-		return nil
-	}
-}
-
 func runAttach(_ context.Context, c *Desk, in shell.Input) error {
 	if len(in.Args) != 1 {
 		return errors.New("attach: one process number must follow")
@@ -180,18 +166,6 @@ func runWait(_ context.Context, c *Desk, _ shell.Input) error {
 	return nil
 }
 
-// times reads an optional count.
-func times(in shell.Input) (int, error) {
-	if in.Raw == "" {
-		return 1, nil
-	}
-	n, ok := countOf(in.Raw)
-	if !ok || n == 0 {
-		return 0, fmt.Errorf("%s: %q: a number of times expected", in.Name, in.Raw)
-	}
-	return int(n), nil
-}
-
 func counted1(verb func(*session.Stepping, int) (*session.Report, error)) func(context.Context, *Desk, shell.Input) error {
 	return func(_ context.Context, c *Desk, in shell.Input) error {
 		n, err := times(in)
@@ -217,36 +191,4 @@ func runFinish(_ context.Context, c *Desk, in shell.Input) error {
 		c.Out.Line(append([]screen.Span{screen.Plain("run till exit of ")}, frameName(c.Out, frame)...)...)
 	}
 	return reported(c, in)(c.s.Stepping.Finish())
-}
-
-// countOf reads a count, which fits in an int: 99, or 20k for 20,000.
-func countOf(word string) (n uint64, ok bool) {
-	n, err := cond.ParseCount(word)
-	return n, err == nil && n <= math.MaxInt
-}
-
-// countAndCondition reads `[N] [if CONDITION]`; without N it is 0. Errors in the
-// condition count columns from its first character on.
-func countAndCondition(in shell.Input) (n int, condition *cond.Cond, err error) {
-	word, rest := shell.SplitWord(in.Raw)
-	if word != "" && word != "if" {
-		count, ok := countOf(word)
-		if !ok || count == 0 {
-			return 0, nil, fmt.Errorf("%s: %q: a number or `if CONDITION` expected", in.Name, word)
-		}
-		n = int(count)
-		word, rest = shell.SplitWord(rest)
-	}
-	switch {
-	case word == "":
-		return n, nil, nil
-	case word != "if":
-		return 0, nil, fmt.Errorf("%s: %q: `if CONDITION` expected", in.Name, word)
-	case strings.TrimSpace(rest) == "":
-		return 0, nil, fmt.Errorf("%s: the condition is missing", in.Name)
-	}
-	if condition, err = cond.Parse(rest); err != nil {
-		err = fmt.Errorf("condition: %w", err)
-	}
-	return n, condition, err
 }

@@ -63,7 +63,7 @@ func searcher(step int) func(context.Context, *Desk, shell.Input) error {
 			return nil
 		}
 		hint := ""
-		if step < 0 && (notBuilt("reverse-"+in.Raw) != nil || in.Raw == "continue") {
+		if step < 0 && (c.Table.Missing("reverse-"+in.Raw) != nil || in.Raw == "continue") {
 			hint = fmt.Sprintf(" (rev is gdb's reverse-search; for delve's rev %s: see help reverse-%s)", in.Raw, in.Raw)
 		}
 		return fmt.Errorf("%s: no line of %s from %d on matches %s%s", in.Name, screen.ShortPath(l.file), max(from, 1), in.Raw, hint)

@@ -156,11 +156,11 @@ func mergePython(c *Desk, frames []names.Frame) (merged []names.Frame, why strin
 	if !c.s.Mode().Readable() || c.s.Recalled() {
 		return frames, ""
 	}
-	return c.s.Python.Merged(frames, c.merging())
+	return c.s.Python.Merged(frames, merging(c))
 }
 
 // merging is how the functions of Python stand in stacks, by set python-frames.
-func (c *Desk) merging() cpython.Merge {
+func merging(c *Desk) cpython.Merge {
 	switch c.Set.Value("python-frames") {
 	case "merged":
 		return cpython.MergeHiding
@@ -183,14 +183,6 @@ func selectedIn(c *Desk, frames []names.Frame, native int) int {
 		}
 	}
 	return native
-}
-
-// isSelected tells the selected frame, see selectedIn.
-func isSelected(f names.Frame, selected int) bool {
-	if f.Tail || f.Num < 0 {
-		return f.Python() && selected == -2-f.Nth
-	}
-	return f.Num == selected
 }
 
 // withTailCalls adds deduced frames where frames stand as they were found: up to the first
@@ -317,7 +309,7 @@ func chooseFrame(c *Desk, word, line string) (choose func() (names.Frame, error)
 	if err != nil {
 		return nil, "", fmt.Errorf("frame: %q: a frame's number or `function NAME` expected", word)
 	}
-	return func() (names.Frame, error) { return c.s.Python.SelectFrame(n, c.merging()) }, line, nil
+	return func() (names.Frame, error) { return c.s.Python.SelectFrame(n, merging(c)) }, line, nil
 }
 
 func mover(sign int) func(context.Context, *Desk, shell.Input) error {
@@ -326,7 +318,7 @@ func mover(sign int) func(context.Context, *Desk, shell.Input) error {
 		if err != nil {
 			return err
 		}
-		f, err := c.s.Python.Up(sign*n, c.merging())
+		f, err := c.s.Python.Up(sign*n, merging(c))
 		if err != nil {
 			return err
 		}
@@ -417,14 +409,6 @@ func findThreads(c *Desk, in shell.Input, expr string) error {
 	return nil
 }
 
-// quoted is a thread's name in quotes, or nothing.
-func quoted(name string) string {
-	if name == "" {
-		return ""
-	}
-	return strconv.Quote(name)
-}
-
 func runInferior(ctx context.Context, c *Desk, in shell.Input) error {
 	if len(in.Args) == 0 {
 		return infoInferiors(ctx, c, in)
@@ -462,4 +446,70 @@ func infoInferiors(_ context.Context, c *Desk, in shell.Input) error {
 		o.Table([]screen.Column{{}, {Head: "process", Right: true}, {Head: "program"}}, rows)
 	})
 	return nil
+}
+
+func infoThreads(_ context.Context, c *Desk, in shell.Input) error {
+	threads, err := c.s.Selection.Threads()
+	if err != nil {
+		return err
+	}
+	golang := slices.ContainsFunc(threads, func(t view.ThreadInfo) bool { return t.Goroutine != 0 })
+	if in.Raw != "" {
+		wanted, rest, err := threadList(threads, in.Raw)
+		if err != nil {
+			return fmt.Errorf("info threads: %w", err)
+		}
+		if rest != "" {
+			return fmt.Errorf("info threads: %q: a thread's number expected", rest)
+		}
+		threads = wanted
+	}
+	views := make([]threadView, 0, len(threads))
+	var rows [][]screen.Span
+	placed := false // a capture keeps no place of a thread
+	for _, t := range threads {
+		views = append(views, viewThread(t))
+		placed = placed || t.Err != nil || t.Frame.Code.Addr() != 0
+		mark := " "
+		if t.Selected {
+			mark = "*"
+		}
+		row := []screen.Span{screen.Arrow(mark), screen.Head(fmt.Sprint(t.Num)), screen.Plain(fmt.Sprint(t.TID)), screen.Plain(quoted(t.Name))}
+		if golang {
+			row = append(row, goroutineColumn(t.Goroutine))
+		}
+		switch {
+		case t.Err != nil:
+			row = append(row, screen.Warning(t.Err.Error()), screen.Span{})
+		case t.Frame.Code.Addr() != 0:
+			row = append(row, frameName(c.Out, t.Frame)[0], framePlace(t.Frame))
+		default:
+			row = append(row, screen.Span{}, screen.Span{})
+		}
+		rows = append(rows, row)
+	}
+	c.Show(in, struct {
+		Threads []threadView `json:"threads"`
+	}{views}, func(o *screen.Output) {
+		columns := []screen.Column{{}, {Head: "thread", Right: true}, {Head: "tid", Right: true}, {Head: "name"}, {Head: "function"}, {}}
+		if golang {
+			columns = slices.Insert(columns, 4, screen.Column{Head: "goroutine", Right: true})
+		}
+		if !placed {
+			columns = columns[:4]
+			for i := range rows {
+				rows[i] = rows[i][:4]
+			}
+		}
+		o.Table(columns, rows)
+	})
+	return nil
+}
+
+// goroutineColumn is the number of the goroutine that a thread runs.
+func goroutineColumn(id uint64) screen.Span {
+	if id == 0 {
+		return screen.Plain("-")
+	}
+	return screen.Plain(fmt.Sprint(id))
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -122,72 +121,6 @@ func listStops(c *Desk, in shell.Input, none string, wanted func(*breakpoints.St
 		}
 	})
 	return nil
-}
-
-func infoThreads(_ context.Context, c *Desk, in shell.Input) error {
-	threads, err := c.s.Selection.Threads()
-	if err != nil {
-		return err
-	}
-	golang := slices.ContainsFunc(threads, func(t view.ThreadInfo) bool { return t.Goroutine != 0 })
-	if in.Raw != "" {
-		wanted, rest, err := threadList(threads, in.Raw)
-		if err != nil {
-			return fmt.Errorf("info threads: %w", err)
-		}
-		if rest != "" {
-			return fmt.Errorf("info threads: %q: a thread's number expected", rest)
-		}
-		threads = wanted
-	}
-	views := make([]threadView, 0, len(threads))
-	var rows [][]screen.Span
-	placed := false // a capture keeps no place of a thread
-	for _, t := range threads {
-		views = append(views, viewThread(t))
-		placed = placed || t.Err != nil || t.Frame.Code.Addr() != 0
-		mark := " "
-		if t.Selected {
-			mark = "*"
-		}
-		row := []screen.Span{screen.Arrow(mark), screen.Head(fmt.Sprint(t.Num)), screen.Plain(fmt.Sprint(t.TID)), screen.Plain(quoted(t.Name))}
-		if golang {
-			row = append(row, goroutineColumn(t.Goroutine))
-		}
-		switch {
-		case t.Err != nil:
-			row = append(row, screen.Warning(t.Err.Error()), screen.Span{})
-		case t.Frame.Code.Addr() != 0:
-			row = append(row, frameName(c.Out, t.Frame)[0], framePlace(t.Frame))
-		default:
-			row = append(row, screen.Span{}, screen.Span{})
-		}
-		rows = append(rows, row)
-	}
-	c.Show(in, struct {
-		Threads []threadView `json:"threads"`
-	}{views}, func(o *screen.Output) {
-		columns := []screen.Column{{}, {Head: "thread", Right: true}, {Head: "tid", Right: true}, {Head: "name"}, {Head: "function"}, {}}
-		if golang {
-			columns = slices.Insert(columns, 4, screen.Column{Head: "goroutine", Right: true})
-		}
-		if !placed {
-			columns = columns[:4]
-			for i := range rows {
-				rows[i] = rows[i][:4]
-			}
-		}
-		o.Table(columns, rows)
-	})
-	return nil
-}
-
-// goroutineColumn is the number of the goroutine that a thread runs.
-func goroutineColumn(id uint64) screen.Span {
-	if id == 0 {
-		return screen.Plain("-")
-	}
-	return screen.Plain(fmt.Sprint(id))
 }
 
 func infoFrame(_ context.Context, c *Desk, in shell.Input) error {
@@ -380,50 +313,6 @@ func infoModules(_ context.Context, c *Desk, in shell.Input) error {
 		o.Table([]screen.Column{{Head: "from"}, {Head: "to"}, {Head: "names from"}, {Head: "file"}}, rows)
 	})
 	return nil
-}
-
-// pattern compiles an optional regular expression; "" matches everything.
-func pattern(s string) (*regexp.Regexp, error) {
-	re, err := regexp.Compile(s)
-	if err != nil {
-		return nil, fmt.Errorf("regular expression: %w", err)
-	}
-	return re, nil
-}
-
-func infoSignals(_ context.Context, c *Desk, in shell.Input) error {
-	type view struct {
-		Name  string `json:"signal"`
-		Stop  bool   `json:"stop"`
-		Print bool   `json:"print"`
-		Pass  bool   `json:"pass"`
-	}
-	views := []view{}
-	var rows [][]screen.Span
-	want := strings.TrimPrefix(strings.ToUpper(in.Arg(0)), "SIG")
-	for _, s := range c.s.Catches.Signals() {
-		if want != "" && strings.TrimPrefix(s.Name, "SIG") != want {
-			continue
-		}
-		views = append(views, view{s.Name, s.Stop, s.Print, s.Pass})
-		rows = append(rows, []screen.Span{screen.Head(s.Name), screen.Plain(yesNo(s.Stop)), screen.Plain(yesNo(s.Print)), screen.Plain(yesNo(s.Pass))})
-	}
-	if len(views) == 0 {
-		return fmt.Errorf("no signal %q", in.Arg(0))
-	}
-	c.Show(in, struct {
-		Signals []view `json:"signals"`
-	}{views}, func(o *screen.Output) {
-		o.Table([]screen.Column{{Head: "signal"}, {Head: "stop"}, {Head: "print"}, {Head: "pass to program"}}, rows)
-	})
-	return nil
-}
-
-func yesNo(b bool) string {
-	if b {
-		return "yes"
-	}
-	return "no"
 }
 
 type captureView struct {

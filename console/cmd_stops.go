@@ -15,7 +15,6 @@ import (
 	"hdb/internal/spelling"
 	"hdb/internal/units"
 	"hdb/session"
-	"hdb/session/view"
 )
 
 func stopCommands(c *Desk) []*shell.Command {
@@ -124,14 +123,6 @@ func whereDecided(d session.StopDetail) string {
 // one stack is kept.
 func asksStack(name string) bool { return name == "func()" || name == "module()" || name == "caller()" }
 
-type placeView struct {
-	Addr     string `json:"address"`
-	Function string `json:"function,omitempty"`
-	File     string `json:"file,omitempty"`
-	Line     int    `json:"line,omitempty"`
-	Module   string `json:"module,omitempty"`
-}
-
 func viewStop(st *breakpoints.Stop) stopView {
 	v := stopView{
 		ID: st.ID, Spec: st.Spec.String(), Enabled: st.Enabled, Temporary: st.Temporary, Pending: st.Pending,
@@ -169,12 +160,6 @@ func what(st *breakpoints.Stop) string {
 		return placeText(st.Places[0])
 	}
 	return fmt.Sprintf("%s: %s", st.Spec, units.Count(len(st.Places), "place"))
-}
-
-// placeText is a stop's place as the screen shows it.
-func placeText(p breakpoints.Place) string {
-	p.File, p.Function = screen.ShortPath(p.File), screen.ShortName(p.Function)
-	return view.PlaceText(p)
 }
 
 func tellStop(c *Desk, in shell.Input, st *breakpoints.Stop) {
@@ -590,3 +575,38 @@ func changePolicy(p inferior.Policy, words []string) (inferior.Policy, error) {
 
 // stopWords complete the first word of break.
 func stopWords() []string { return []string{"alloc", "free", "pyalloc", "pyfree", "when"} }
+
+func infoSignals(_ context.Context, c *Desk, in shell.Input) error {
+	type view struct {
+		Name  string `json:"signal"`
+		Stop  bool   `json:"stop"`
+		Print bool   `json:"print"`
+		Pass  bool   `json:"pass"`
+	}
+	views := []view{}
+	var rows [][]screen.Span
+	want := strings.TrimPrefix(strings.ToUpper(in.Arg(0)), "SIG")
+	for _, s := range c.s.Catches.Signals() {
+		if want != "" && strings.TrimPrefix(s.Name, "SIG") != want {
+			continue
+		}
+		views = append(views, view{s.Name, s.Stop, s.Print, s.Pass})
+		rows = append(rows, []screen.Span{screen.Head(s.Name), screen.Plain(yesNo(s.Stop)), screen.Plain(yesNo(s.Print)), screen.Plain(yesNo(s.Pass))})
+	}
+	if len(views) == 0 {
+		return fmt.Errorf("no signal %q", in.Arg(0))
+	}
+	c.Show(in, struct {
+		Signals []view `json:"signals"`
+	}{views}, func(o *screen.Output) {
+		o.Table([]screen.Column{{Head: "signal"}, {Head: "stop"}, {Head: "print"}, {Head: "pass to program"}}, rows)
+	})
+	return nil
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}

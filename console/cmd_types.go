@@ -76,7 +76,7 @@ type blockHitView struct {
 	typeView
 }
 
-func (c *Desk) viewBlock(b *heaps.TypedBlock) blockHitView {
+func viewBlock(c *Desk, b *heaps.TypedBlock) blockHitView {
 	v := blockHitView{Block: fmt.Sprintf("%#x", b.Addr), Size: b.Size, Event: b.Seq, typeView: viewType(b.Type)}
 	if b.Event != nil {
 		v.Function = c.s.Queries.OwnerOf(b.Event)
@@ -105,7 +105,7 @@ func runFindType(ctx context.Context, c *Desk, in shell.Input) error {
 	}
 	views := []blockHitView{}
 	for i := range of.Found {
-		views = append(views, c.viewBlock(&of.Found[i]))
+		views = append(views, viewBlock(c, &of.Found[i]))
 	}
 	c.answer(in, struct {
 		Found  []blockHitView `json:"found"`
@@ -117,7 +117,7 @@ func runFindType(ctx context.Context, c *Desk, in shell.Input) error {
 			printUnknown(o, of.Unknown)
 			return
 		}
-		c.blockTable(o, views, false)
+		blockTable(c, o, views, false)
 		more := ""
 		if len(views) < of.All.Blocks {
 			more = fmt.Sprintf("; `find -type /%d %s` lists all", of.All.Blocks, name)
@@ -175,7 +175,7 @@ func runFindLive(ctx context.Context, c *Desk, in shell.Input) error {
 	}
 	views := []blockHitView{}
 	for i := range hits {
-		v := c.viewBlock(&hits[i].Block)
+		v := viewBlock(c, &hits[i].Block)
 		v.Address, v.Offset, v.Field = fmt.Sprintf("%#x", hits[i].Block.Addr+hits[i].Off), &hits[i].Off, hits[i].Field
 		views = append(views, v)
 	}
@@ -186,7 +186,7 @@ func runFindLive(ctx context.Context, c *Desk, in shell.Input) error {
 			o.Printf("no live block has it\n")
 			return
 		}
-		c.blockTable(o, views, true)
+		blockTable(c, o, views, true)
 		if more {
 			o.Printf("the first %d; `find -live /%d %s` lists more\n", len(views), 10*len(views), expr)
 		}
@@ -195,7 +195,7 @@ func runFindLive(ctx context.Context, c *Desk, in shell.Input) error {
 }
 
 // blockTable lists blocks, or places in them, with who allocated them if that is recorded of one.
-func (c *Desk) blockTable(o *screen.Output, views []blockHitView, places bool) {
+func blockTable(c *Desk, o *screen.Output, views []blockHitView, places bool) {
 	var table [][]screen.Span
 	known := slices.ContainsFunc(views, func(v blockHitView) bool { return v.Event != 0 || v.Function != "" })
 	for i := range views {
@@ -233,7 +233,7 @@ func (c *Desk) blockTable(o *screen.Output, views []blockHitView, places bool) {
 }
 
 // printBlock prints the block around an address as of its type.
-func (c *Desk) printBlock(in shell.Input, expr string, o values.Options) error {
+func printBlock(c *Desk, in shell.Input, expr string, o values.Options) error {
 	at, err := c.eval.addressOf(in, expr)
 	if err != nil {
 		return err

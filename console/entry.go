@@ -3,14 +3,15 @@ package console
 import (
 	"context"
 	"hdb/console/shell"
+	"hdb/names"
 	"strconv"
 	"strings"
 )
 
 // Attach takes the process under the debugger, as `attach` does.
-func (c *Desk) Attach(pid int) error {
+func (c *Console) Attach(pid int) error {
 	arg := strconv.Itoa(pid)
-	return runAttach(context.Background(), c, shell.Input{Name: "attach", Raw: arg, Args: []string{arg}})
+	return runAttach(context.Background(), c.Desk, shell.Input{Name: "attach", Raw: arg, Args: []string{arg}})
 }
 
 // CommandLine is the line of the console that the words of a shell's command line stand for:
@@ -32,3 +33,7 @@ func CommandLine(words []string) (string, error) {
 	}
 	return strings.Join(quoted, " "), nil
 }
+
+// Fetched tells what servers have sent: it is what session.Config.Fetched should call. Any
+// goroutine may call it.
+func (c *Console) Fetched(f names.Fetched) { c.Notify(fetchedText(f)) }

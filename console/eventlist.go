@@ -2,8 +2,10 @@ package console
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"slices"
+	"strconv"
 	"strings"
 
 	"hdb/console/screen"
@@ -12,6 +14,7 @@ import (
 	"hdb/internal/units"
 	"hdb/query"
 	"hdb/recording"
+	"hdb/session"
 	"hdb/session/heaps"
 	"hdb/values/blocktype"
 )
@@ -240,4 +243,85 @@ func (o *eventObject) cut() {
 	}
 	defer o.c.Out.Whole()()
 	o.c.Out.Raw(`],"interrupted":true}` + "\n")
+}
+
+// eventColumns are those of a list of events.
+var eventColumns = []screen.Column{{Head: "event", Right: true}, {Head: "time", Right: true}, {Head: "thread", Right: true}, {Head: "size", Right: true}, {Head: "call"}, {Head: "function"}, {Head: ""}}
+
+// eventRow is an event in a list of them.
+func eventRow(c *Desk, e *recording.Event, where [2]screen.Span, names map[int]string) []screen.Span {
+	where[0].Text = c.Out.Names.Short(where[0].Text)
+	size := "?"
+	if e.SizeKnown() {
+		size = c.Out.Sizes.Short(e.Size)
+	}
+	return []screen.Span{
+		screen.Head(fmt.Sprintf("#%d", e.Seq)), screen.Plain(screen.ShortTime(e.Time)), screen.Plain(runner(e, names)),
+		screen.Plain(size), screen.Plain(called(c.Out)(e)), where[0], where[1],
+	}
+}
+
+// runner is the thread of an event, by its number, or where it is known the goroutine: g17.
+func runner(e *recording.Event, threads map[int]string) string {
+	if id, ok := e.Goroutine(e.Function); ok {
+		return fmt.Sprintf("g%d", id)
+	}
+	return threads[int(e.TID)]
+}
+
+// threadNames maps thread IDs to the numbers that users see.
+func threadNames(s *session.Session) map[int]string {
+	names := map[int]string{}
+	for tid, n := range s.Selection.ThreadNumbers() { // of a core file, which has no recording
+		names[tid] = strconv.Itoa(n)
+	}
+	for _, t := range s.Recorded.Threads() {
+		names[int(t.TID)] = strconv.Itoa(t.Num)
+	}
+	return names
+}
+
+// eventPlace is the function that an event's block belongs to, and its place.
+func eventPlace(c *Desk, e *recording.Event) [2]screen.Span {
+	st := c.s.Queries.StackOf(e)
+	if len(st.Frames) == 0 {
+		return [2]screen.Span{}
+	}
+	f := st.Frames[c.s.Selection.UserFrame(st.Frames)]
+	name := c.Out.Names.Function(f.Function, f.Linkage)
+	if name == "" {
+		name = f.Name()
+	}
+	return [2]screen.Span{screen.Func(name), framePlace(f)}
+}
+
+// eventNumber reads #4711.
+func eventNumber(word string) (uint64, bool) {
+	digits, ok := strings.CutPrefix(word, "#")
+	n, err := strconv.ParseUint(digits, 10, 64)
+	return n, ok && err == nil
+}
+
+// A mappingsView is what JSON has of live mappings, whose rows are of type T.
+type mappingsView[T any] struct {
+	Program mappedSumView  `json:"mmap"`
+	Arenas  *mappedSumView `json:"python_arena,omitempty"`
+	Others  *mappedSumView `json:"other,omitempty"`
+	Unknown uint64         `json:"unknown_calls,omitempty"`
+	After   uint64         `json:"after,omitempty"` // the event of the peak, where they are those of the peak
+	Total   int            `json:"total,omitempty"` // of the rows, if not all are there
+	Rows    []T            `json:"rows"`
+}
+
+type mappedSumView struct {
+	Bytes    uint64 `json:"live_bytes"`
+	Count    int    `json:"live_mappings"`
+	Reserved uint64 `json:"reserved_bytes,omitempty"`
+}
+
+// A mappedEventView is a call that made a mapping.
+type mappedEventView struct {
+	eventView
+	Layer string `json:"layer"`
+	Left  uint64 `json:"live_bytes"`
 }

@@ -110,3 +110,6 @@ func decodeAll(code []byte, at addr.Run, name func(addr.Run) string) (list []ins
 	}
 	return list
 }
+
+// maxDisassembled bounds the bytes that are disassembled at once.
+const maxDisassembled = 1 << 20

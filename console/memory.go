@@ -354,3 +354,6 @@ func (x *examiner) print(o *screen.Output) {
 		o.Line(row...)
 	}
 }
+
+// sizeLetters are the bytes of numbers by gdb's letters.
+var sizeLetters = map[rune]int{'b': 1, 'h': 2, 'w': 4, 'g': 8}

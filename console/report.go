@@ -310,42 +310,6 @@ func stepped(r *session.Report) bool {
 	return r.Reason == inferior.Stepped || r.Reason == inferior.Trapped
 }
 
-// show prints n lines around a frame's line, or one line on why there
-// are none, and tells whether there were. Code without line information says nothing: the
-// frame did.
-func (v *sourceViewer) show(o *screen.Output, f names.Frame, n int) (printed bool) {
-	printed, err := v.print(o, f, n)
-	if err != nil && !withoutSource(f) {
-		v.noSource(o, f.File, err)
-	}
-	return printed
-}
-
-// showFound is like show, but prints nothing if there is no source.
-func (v *sourceViewer) showFound(o *screen.Output, f names.Frame, n int) (printed bool) {
-	printed, _ = v.print(o, f, n)
-	return printed
-}
-
-// print prints n lines around a frame's line. The error says why the source cannot be
-// shown; it is nil for code without a line.
-func (v *sourceViewer) print(o *screen.Output, f names.Frame, n int) (printed bool, err error) {
-	if f.File == "" || f.Line == 0 || n == 0 {
-		return n == 0, nil
-	}
-	v.listing = listing{file: f.File, language: f.Language.String(), current: f.Line}
-	if v.c.Split.Shows(o) {
-		return true, nil
-	}
-	first := max(1, f.Line-n/2)
-	w, err := v.window(f.File, f.Language.String(), first, first+n-1, f.Line)
-	if err != nil {
-		return false, err
-	}
-	w.Print(o, v.c.Set.Count("tab-width"))
-	return true, nil
-}
-
 // withoutSource tells a frame in which threads of Go wait: whoever attaches to a program does not look for
 // its source.
 func withoutSource(f names.Frame) bool {
@@ -355,64 +319,6 @@ func withoutSource(f names.Frame) bool {
 
 // pythonLanguage is how frames of Python name their language.
 const pythonLanguage = "python"
-
-// noSource says once per file where its source was looked for.
-func (v *sourceViewer) noSource(o *screen.Output, file string, err error) {
-	if v.missing[file] {
-		return
-	}
-	v.missing[file] = true
-	o.Line(screen.Guess("   no source: " + err.Error()))
-}
-
-// window reads the lines [first, last] of a source file, as far as there are any.
-func (v *sourceViewer) window(file, language string, first, last, current int) (screen.Window, error) {
-	python := language == pythonLanguage || strings.HasSuffix(file, ".py") // of a line that was named
-	if python {
-		if err := v.c.s.Python.Find(file); err != nil {
-			return screen.Window{}, err
-		}
-	}
-	src, err := v.c.s.Names().Source(file)
-	if err != nil {
-		return screen.Window{}, err
-	}
-	switch {
-	case v.newer[src.Path]:
-	case python && v.c.s.Python.Changed(src.Path):
-		v.newer[src.Path] = true
-		v.c.Notify(screen.ShortPath(src.Path) + " was changed after the process began: these may not be the lines that run")
-	case !python && v.c.s.Names().Newer(src):
-		v.newer[src.Path] = true
-		v.c.Notify(screen.ShortPath(src.Path) + " is newer than the program: these may not be the lines that it was built from")
-	}
-	w := screen.Window{File: file, Language: language, First: max(first, 1), Current: current}
-	if src.Whole() {
-		for n := max(1, w.First-screen.ContextLines); n < w.First; n++ {
-			if text, ok := src.Line(n); ok {
-				w.Before = append(w.Before, text)
-			}
-		}
-	}
-	for n := w.First; n <= last; n++ {
-		text, ok := src.Line(n)
-		if !ok && len(w.Lines) == 0 && !src.Whole() {
-			w.First++ // a capture keeps some lines only
-			continue
-		}
-		if !ok {
-			break
-		}
-		w.Lines = append(w.Lines, text)
-	}
-	if len(w.Lines) == 0 {
-		if first > src.Last() {
-			return w, &pastEndError{screen.ShortPath(file), first, src.Last(), src.Whole()}
-		}
-		return w, fmt.Errorf("%s:%d: not among the lines that the capture keeps", screen.ShortPath(file), first)
-	}
-	return w, nil
-}
 
 // pastEndError says that a source file has no such line.
 type pastEndError struct {
@@ -426,4 +332,27 @@ func (e *pastEndError) Error() string {
 		return fmt.Sprintf("line %d: the last line that the capture keeps of %s is %d", e.line, e.file, e.last)
 	}
 	return fmt.Sprintf("line %d: the last line of %s is %d", e.line, e.file, e.last)
+}
+
+// reported shows a verb's report.
+func reported(c *Desk, in shell.Input) func(*session.Report, error) error {
+	return func(r *session.Report, err error) error {
+		if err != nil {
+			return err
+		}
+		c.report(in, r)
+		return nil
+	}
+}
+
+// times reads an optional count.
+func times(in shell.Input) (int, error) {
+	if in.Raw == "" {
+		return 1, nil
+	}
+	n, ok := countOf(in.Raw)
+	if !ok || n == 0 {
+		return 0, fmt.Errorf("%s: %q: a number of times expected", in.Name, in.Raw)
+	}
+	return int(n), nil
 }

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"hdb/console/line"
 	"hdb/console/shell"
 	"hdb/query"
 	"hdb/session/target"
@@ -93,7 +92,7 @@ func settingTable(c *Desk) []*shell.Setting {
 			Apply: func(v string) error { c.s.Settings.Outlive = v == "off"; c.s.ApplySettings(); return nil }},
 		{Name: "library-frames", Default: query.DefaultLibraries, Help: "regular expression: frames of libraries, by the function (in Rust ::core::fmt::write), its source file or the file of its module: no block belongs to them while there is a frame of the user's own code",
 			Get:   func() string { return expression(c.s.Settings.Libraries) },
-			Apply: func(v string) error { return c.setExpression(&c.s.Settings.Libraries, v) }},
+			Apply: func(v string) error { return setExpression(c, &c.s.Settings.Libraries, v) }},
 		{Name: "listsize", Kind: shell.KindCount, Default: "10", Help: "lines that list shows"},
 		{Name: "pagination", Kind: shell.KindBool, Default: "on", Help: "stop after each screenful of a long output, or send it through $PAGER if that is set (only at a terminal)"},
 		{Name: "print array", Kind: shell.KindBool, Default: "off", Help: "show each element of an array on a line of its own"},
@@ -182,7 +181,7 @@ func settingTable(c *Desk) []*shell.Setting {
 		{Name: "tab-width", Kind: shell.KindCount, Default: "8", Help: "columns of a tab in source lines"},
 		{Name: "wrappers", Default: query.DefaultWrappers, Help: "regular expression: functions that only allocate for their callers: no block belongs to them, but to the caller",
 			Get:   func() string { return expression(c.s.Settings.Wrappers) },
-			Apply: func(v string) error { return c.setExpression(&c.s.Settings.Wrappers, v) }},
+			Apply: func(v string) error { return setExpression(c, &c.s.Settings.Wrappers, v) }},
 		{Name: "width", Kind: shell.KindCount, Default: "0", Help: "columns of the terminal; 0 asks the terminal, then COLUMNS"},
 	}
 }
@@ -195,7 +194,7 @@ func expression(re *regexp.Regexp) string {
 }
 
 // setExpression changes a setting that decides which function a block belongs to.
-func (c *Desk) setExpression(setting **regexp.Regexp, v string) error {
+func setExpression(c *Desk, setting **regexp.Regexp, v string) error {
 	var re *regexp.Regexp
 	if v != "" {
 		var err error
@@ -212,18 +211,6 @@ func onOff(on bool) string {
 		return "on"
 	}
 	return "off"
-}
-
-// splitPath splits a list of directories; "$cwd" and "$cdir" of gdb's habit are
-// what hdb does anyway.
-func splitPath(v string) []string {
-	var dirs []string
-	for d := range strings.SplitSeq(v, ":") {
-		if d != "" && d != "$cwd" && d != "$cdir" {
-			dirs = append(dirs, line.ExpandHome(d))
-		}
-	}
-	return dirs
 }
 
 func (c *Desk) showEnvironment() string {
@@ -288,13 +275,6 @@ func (c *Desk) setSubstitute(v string) error {
 	}
 	setSources(c, rules, c.s.Names().Sources.Dirs)
 	return nil
-}
-
-// setSources makes the rules anew, so that files found by the old ones are
-// looked for again.
-func setSources(c *Desk, rules [][2]string, dirs []string) {
-	c.s.Names().Sources.Search(rules, dirs)
-	c.s.Cython.Forget() // generated C is a source, too
 }
 
 // unsetEnvironment takes a variable out for the next run.

@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -426,4 +427,43 @@ func frameNumber(f names.Frame, digits, selected int) string {
 		return fmt.Sprintf("#%-*s ", digits+1, fmt.Sprintf("%d*", f.Num))
 	}
 	return fmt.Sprintf("#%-*d  ", digits, f.Num)
+}
+
+// pythonFrameView is a frame of Python in JSON.
+type pythonFrameView struct {
+	Num      int    `json:"frame"`
+	Function string `json:"function"`
+	File     string `json:"file"`
+	Line     int    `json:"line,omitempty"`
+	Module   string `json:"module,omitempty"` // the file of the interpreter, if there are several
+	Selected bool   `json:"selected,omitempty"`
+}
+
+func viewPythonFrame(f names.Frame) pythonFrameView {
+	return pythonFrameView{Num: f.Nth, Function: f.Function, File: f.File, Line: f.Line, Module: f.Module}
+}
+
+// isSelected tells the selected frame, see selectedIn.
+func isSelected(f names.Frame, selected int) bool {
+	if f.Tail || f.Num < 0 {
+		return f.Python() && selected == -2-f.Nth
+	}
+	return f.Num == selected
+}
+
+// quoted is a thread's name in quotes, or nothing.
+func quoted(name string) string {
+	if name == "" {
+		return ""
+	}
+	return strconv.Quote(name)
+}
+
+// pattern compiles an optional regular expression; "" matches everything.
+func pattern(s string) (*regexp.Regexp, error) {
+	re, err := regexp.Compile(s)
+	if err != nil {
+		return nil, fmt.Errorf("regular expression: %w", err)
+	}
+	return re, nil
 }

@@ -1,0 +1,105 @@
+package console
+
+import (
+	"fmt"
+	"hdb/internal/units"
+	"hdb/python/pymalloc"
+	"hdb/session/cpython"
+	"strings"
+)
+
+type pythonDamageView struct {
+	Kind   string `json:"kind"`   // overrun, underrun, header, use after free
+	Offset int    `json:"offset"` // of overrun from the end of the block, else from its beginning
+	Bytes  string `json:"bytes"`
+}
+
+type pythonDebugView struct {
+	Address string             `json:"address"`
+	Size    *uint64            `json:"size,omitempty"` // that was asked for
+	Domain  string             `json:"domain,omitempty"`
+	Freed   bool               `json:"freed,omitempty"`
+	Serial  uint64             `json:"serial,omitempty"`
+	Damages []pythonDamageView `json:"damaged,omitempty"`
+	Event   *eventView         `json:"event,omitempty"`
+	Frames  []frameView        `json:"frames,omitempty"`
+}
+
+var damageWords = map[pymalloc.DamageKind]string{pymalloc.Overrun: "overrun", pymalloc.Underrun: "underrun", pymalloc.LostHeader: "header", pymalloc.WrittenFreed: "use after free"}
+
+// domainWords are the domains by the letters of the debug hooks, and the functions that
+// allocate of them.
+var domainWords = map[byte][2]string{'r': {"raw", "PyMem_RawMalloc"}, 'm': {"mem", "PyMem_Malloc"}, 'o': {"obj", "PyObject_Malloc"}}
+
+func viewPythonDebug(x pymalloc.DebugBlock) pythonDebugView {
+	v := pythonDebugView{Address: fmt.Sprintf("%#x", uint64(x.At)), Freed: x.Freed, Serial: x.Serial}
+	if !x.Freed && !x.Moving && !headerLost(x) {
+		v.Size, v.Domain = &x.Size, domainWords[x.API][0]
+	}
+	for _, d := range x.Damages {
+		v.Damages = append(v.Damages, pythonDamageView{damageWords[d.Kind], d.Offset, fmt.Sprintf("% x", d.Bytes)})
+	}
+	return v
+}
+
+func headerLost(x pymalloc.DebugBlock) bool {
+	return len(x.Damages) > 0 && x.Damages[0].Kind == pymalloc.LostHeader
+}
+
+// askedText says what a block was asked for.
+func askedText(x pymalloc.DebugBlock) string {
+	switch {
+	case x.Freed:
+		return "given back"
+	case x.Moving:
+		return "just being allocated or given back"
+	case headerLost(x):
+		return "its size and domain were written over"
+	}
+	return fmt.Sprintf("%s of domain %s (%s)", units.Count(x.Size, "byte"), domainWords[x.API][0], domainWords[x.API][1])
+}
+
+// damageText says what is wrong with a block.
+func damageText(d pymalloc.Damage) string {
+	n, bytes := len(d.Bytes), shortBytes(d.Bytes)
+	switch d.Kind {
+	case pymalloc.Overrun:
+		where := "behind its end"
+		if d.Offset > 0 {
+			where = fmt.Sprintf("%s behind its end", units.Count(d.Offset, "byte"))
+		}
+		return fmt.Sprintf("%s %s: %s", written(n), where, bytes)
+	case pymalloc.Underrun:
+		return fmt.Sprintf("%s before its beginning, from %d on: %s", written(n), d.Offset, bytes)
+	case pymalloc.LostHeader:
+		return fmt.Sprintf("the %d bytes before its beginning cannot be right: %s", n, bytes)
+	}
+	if d.Offset < 0 {
+		return fmt.Sprintf("%s after it was given back, from %s before its beginning: %s", written(n), units.Count(-d.Offset, "byte"), bytes)
+	}
+	return fmt.Sprintf("%s after it was given back, from its byte %d on: %s", written(n), d.Offset, bytes)
+}
+
+func written(n int) string {
+	if n == 1 {
+		return "1 byte was written"
+	}
+	return units.Count(n, "byte") + " were written"
+}
+
+// shortBytes are bytes in hexadecimal, the first of many.
+func shortBytes(b []byte) string {
+	const most = 16
+	if len(b) > most {
+		return fmt.Sprintf("% x ...", b[:most])
+	}
+	return fmt.Sprintf("% x", b)
+}
+
+func blamedText(x *cpython.Damage) string {
+	parts := []string{}
+	for _, d := range x.Damages {
+		parts = append(parts, damageText(d))
+	}
+	return fmt.Sprintf("the debug hooks of CPython found %#x damaged, %s: %s; see `py block %#x`", uint64(x.At), askedText(x.DebugBlock), strings.Join(parts, "; "), uint64(x.At))
+}

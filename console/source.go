@@ -1,0 +1,428 @@
+package console
+
+import (
+	"errors"
+	"fmt"
+	"hdb/console/line"
+	"hdb/console/screen"
+	"hdb/names"
+	"strconv"
+	"strings"
+)
+
+// listRange is the lines that list is to show.
+type listRange struct {
+	file        string
+	language    string
+	first, last int
+	current     int
+	asked       int // the line in the middle that the user named, or 0
+}
+
+// A sourceViewer shows source lines. It keeps what list and search go on with.
+type sourceViewer struct {
+	c       *Desk
+	listing listing
+	missing map[string]bool // sources that were reported missing
+	newer   map[string]bool // sources that were reported newer than the program
+}
+
+// listing is where list goes on.
+type listing struct {
+	file        string
+	language    string
+	first, last int // shown last; 0 nothing yet
+	current     int // the line of the frame, for the arrow
+	found       int // the line that search found: list shows what is around it
+	cost        bool
+}
+
+// size is the number of lines of a listing.
+func (v *sourceViewer) size() int {
+	if n := v.c.Set.Count("listsize"); n > 0 {
+		return n
+	}
+	return 1 << 20
+}
+
+// parse reads list's argument.
+func (v *sourceViewer) parse(arg string) (listRange, error) {
+	size := v.size()
+	switch {
+	case arg == "" || arg == "+":
+		return v.more(size)
+	case arg == "-":
+		return v.back(size)
+	}
+	arg, err := explicitLines(arg)
+	if err != nil {
+		return listRange{}, err
+	}
+	if from, to, ok := cutComma(arg); ok {
+		return v.between(strings.TrimSpace(from), strings.TrimSpace(to), size)
+	}
+	r, err := v.lineOf(arg)
+	if err != nil {
+		return r, err
+	}
+	r.asked = r.first
+	r.first = max(1, r.first-size/2)
+	r.last = r.first + size - 1
+	return r, nil
+}
+
+// explicitLines rewrites gdb's explicit locations, -function NAME, -line N and -source FILE
+// with one of them, as NAME, N and FILE:NAME or FILE:N. Behind a comma the source is the same.
+func explicitLines(arg string) (string, error) {
+	if !strings.HasPrefix(arg, "-") {
+		return arg, nil
+	}
+	first, second, two := cutComma(arg)
+	if !two {
+		first = arg
+	}
+	words := strings.Fields(first)
+	var file, place string
+	for i := 0; i < len(words); i += 2 {
+		option := words[i]
+		if i+1 == len(words) {
+			return "", fmt.Errorf("list: %s: a value must follow", option)
+		}
+		switch value := words[i+1]; {
+		case len(option) > 1 && strings.HasPrefix("-source", option):
+			file = value
+		case len(option) > 1 && (strings.HasPrefix("-function", option) || strings.HasPrefix("-line", option)) && place == "":
+			place = value
+		default:
+			return "", fmt.Errorf("list: %s: -function NAME, -line N or -source FILE with one of them expected", option)
+		}
+	}
+	if place == "" {
+		return "", errors.New("list: -source: -function or -line must follow")
+	}
+	if file != "" {
+		place = file + ":" + place
+	}
+	if two {
+		second = strings.TrimSpace(second)
+		if explicit, err := explicitLines(second); err == nil {
+			second = explicit
+		}
+		place += "," + second
+	}
+	return place, nil
+}
+
+// cutComma splits A,B at a comma that is not part of a function's parameters.
+func cutComma(s string) (a, b string, ok bool) {
+	depth := 0
+	for i, r := range s {
+		switch r {
+		case '(', '<':
+			depth++
+		case ')', '>':
+			depth--
+		case ',':
+			if depth <= 0 {
+				return s[:i], s[i+1:], true
+			}
+		}
+	}
+	return "", "", false
+}
+
+func (v *sourceViewer) more(size int) (listRange, error) {
+	l := v.listing
+	if l.found > 0 {
+		first := max(1, l.found-size/2)
+		return listRange{file: l.file, language: l.language, first: first, last: first + size - 1, current: l.current}, nil
+	}
+	if l.last > 0 {
+		return listRange{file: l.file, language: l.language, first: l.last + 1, last: l.last + size, current: l.current}, nil
+	}
+	file, line, language, current := v.here()
+	if file == "" {
+		return listRange{}, errors.New("list: no source here: give FUNCTION or FILE:LINE")
+	}
+	first := max(1, line-size/2)
+	return listRange{file: file, language: language, first: first, last: first + size - 1, current: current}, nil
+}
+
+func (v *sourceViewer) back(size int) (listRange, error) {
+	l := v.listing
+	if l.last == 0 {
+		r, err := v.more(size)
+		if err != nil {
+			return r, err
+		}
+		l = listing{file: r.file, language: r.language, first: r.first, current: r.current}
+	}
+	if l.first <= 1 {
+		return listRange{}, fmt.Errorf("list: that was the beginning of %s", screen.ShortPath(l.file))
+	}
+	return listRange{file: l.file, language: l.language, first: max(1, l.first-size), last: l.first - 1, current: l.current}, nil
+}
+
+// here is the source position of the selected frame, or of main before the run.
+func (v *sourceViewer) here() (file string, line int, language string, current int) {
+	if f, ok := v.c.s.Python.Here(); ok {
+		return f.File, f.Line, f.Language.String(), f.Line
+	}
+	if f, err := v.c.s.Selection.Frame(); err == nil && f.File != "" && f.Line > 0 {
+		return f.File, f.Line, f.Language.String(), f.Line
+	}
+	file, line = v.c.s.Locations.DefaultLine()
+	return file, line, "", 0
+}
+
+func (v *sourceViewer) between(from, to string, size int) (listRange, error) {
+	switch {
+	case from == "" && to == "":
+		return listRange{}, errors.New("list: A,B expected")
+	case from == "":
+		r, err := v.lineOf(to)
+		r.last = r.first
+		r.first = max(1, r.last-size+1)
+		return r, err
+	}
+	r, err := v.lineOf(from)
+	if err != nil {
+		return r, err
+	}
+	r.last = r.first + size - 1
+	if to == "" {
+		return r, nil
+	}
+	end, err := strconv.Atoi(to)
+	if err == nil && to[0] == '+' { // so many lines more, as in gdb
+		end += r.first
+	}
+	if err != nil {
+		other, err := v.lineOf(to)
+		if err != nil {
+			return r, err
+		}
+		end = other.first
+	}
+	if end < r.first {
+		return r, fmt.Errorf("list: %d,%d: the last line comes before the first", r.first, end)
+	}
+	r.last = end
+	return r, nil
+}
+
+// lineOf resolves one end of a listing: a line, a place in the code, an event.
+func (v *sourceViewer) lineOf(text string) (listRange, error) {
+	file, line, language, current := v.here()
+	if v.listing.file != "" {
+		file, language, current = v.listing.file, v.listing.language, v.listing.current
+	}
+	if n, err := strconv.Atoi(strings.TrimPrefix(text, "+")); err == nil {
+		if file == "" {
+			return listRange{}, fmt.Errorf("list %s: no default source file: use FILE:LINE", text)
+		}
+		switch {
+		case text[0] == '+' && v.listing.last > 0:
+			n += v.listing.last
+		case text[0] == '-' && v.listing.last > 0:
+			n += v.listing.first
+		case text[0] == '+' || text[0] == '-':
+			n += line
+		}
+		return listRange{file: file, language: language, first: max(n, 1), current: current}, nil
+	}
+	if seq, ok := eventNumber(text); ok {
+		return v.eventLine(seq)
+	}
+	if name, number, ok := cutLast(text, ':'); ok {
+		if n, err := strconv.Atoi(number); err == nil {
+			return v.fileLine(name, n)
+		}
+	}
+	return v.placeLine(text)
+}
+
+func cutLast(s string, sep byte) (before, after string, ok bool) {
+	i := strings.LastIndexByte(s, sep)
+	if i <= 0 {
+		return "", "", false
+	}
+	return s[:i], s[i+1:], true
+}
+
+// eventLine is where an event's stack enters code with sources.
+func (v *sourceViewer) eventLine(seq uint64) (listRange, error) {
+	_, st, err := v.c.s.Queries.EventStack(seq)
+	if err != nil {
+		return listRange{}, err
+	}
+	if len(st.Frames) > 0 {
+		if f := st.Frames[v.c.s.Selection.UserFrame(st.Frames)]; f.Line > 0 {
+			return listRange{file: f.File, language: f.Language.String(), first: f.Line, current: f.Line}, nil
+		}
+	}
+	return listRange{}, fmt.Errorf("list: #%d: its stack has no line information", seq)
+}
+
+// fileLine finds a source file by the end of its path.
+func (v *sourceViewer) fileLine(name string, line int) (listRange, error) {
+	current := 0
+	f, frameErr := v.c.s.Selection.Frame()
+	files, err := v.c.s.Locations.FindSources(name)
+	if err != nil {
+		return listRange{}, err
+	}
+	if len(files) > 0 {
+		file := files[0]
+		if frameErr == nil && f.File == file {
+			current = f.Line
+		}
+		return listRange{file: file, first: max(line, 1), current: current}, nil
+	}
+	if _, err := v.c.s.Names().Source(name); err == nil {
+		return listRange{file: name, first: max(line, 1)}, nil
+	}
+	return listRange{}, fmt.Errorf("list: no source file %q in the debug information: see info sources", name)
+}
+
+// placeLine is the line of a function or address.
+func (v *sourceViewer) placeLine(text string) (listRange, error) {
+	if file, line, ok := v.c.s.Names().Symbols.Definition(text); ok {
+		r := listRange{file: file, first: line}
+		if f, err := v.c.s.Selection.Frame(); err == nil && f.File == file {
+			r.current, r.language = f.Line, f.Language.String()
+		}
+		return r, nil
+	}
+	places, err := v.c.s.Locations.Places(text)
+	if err != nil {
+		return listRange{}, err
+	}
+	for _, p := range places {
+		if p.File == "" || p.Line == 0 {
+			continue
+		}
+		r := listRange{file: p.File, first: p.Line}
+		if f, err := v.c.s.Selection.Frame(); err == nil && f.File == p.File {
+			r.current, r.language = f.Line, f.Language.String()
+		}
+		return r, nil
+	}
+	if len(places) > 0 {
+		return listRange{}, fmt.Errorf("list: %s has no line information", text)
+	}
+	return listRange{}, fmt.Errorf("list: no function or line %q", text)
+}
+
+// show prints n lines around a frame's line, or one line on why there
+// are none, and tells whether there were. Code without line information says nothing: the
+// frame did.
+func (v *sourceViewer) show(o *screen.Output, f names.Frame, n int) (printed bool) {
+	printed, err := v.print(o, f, n)
+	if err != nil && !withoutSource(f) {
+		v.noSource(o, f.File, err)
+	}
+	return printed
+}
+
+// showFound is like show, but prints nothing if there is no source.
+func (v *sourceViewer) showFound(o *screen.Output, f names.Frame, n int) (printed bool) {
+	printed, _ = v.print(o, f, n)
+	return printed
+}
+
+// print prints n lines around a frame's line. The error says why the source cannot be
+// shown; it is nil for code without a line.
+func (v *sourceViewer) print(o *screen.Output, f names.Frame, n int) (printed bool, err error) {
+	if f.File == "" || f.Line == 0 || n == 0 {
+		return n == 0, nil
+	}
+	v.listing = listing{file: f.File, language: f.Language.String(), current: f.Line}
+	if v.c.Split.Shows(o) {
+		return true, nil
+	}
+	first := max(1, f.Line-n/2)
+	w, err := v.window(f.File, f.Language.String(), first, first+n-1, f.Line)
+	if err != nil {
+		return false, err
+	}
+	w.Print(o, v.c.Set.Count("tab-width"))
+	return true, nil
+}
+
+// noSource says once per file where its source was looked for.
+func (v *sourceViewer) noSource(o *screen.Output, file string, err error) {
+	if v.missing[file] {
+		return
+	}
+	v.missing[file] = true
+	o.Line(screen.Guess("   no source: " + err.Error()))
+}
+
+// window reads the lines [first, last] of a source file, as far as there are any.
+func (v *sourceViewer) window(file, language string, first, last, current int) (screen.Window, error) {
+	python := language == pythonLanguage || strings.HasSuffix(file, ".py") // of a line that was named
+	if python {
+		if err := v.c.s.Python.Find(file); err != nil {
+			return screen.Window{}, err
+		}
+	}
+	src, err := v.c.s.Names().Source(file)
+	if err != nil {
+		return screen.Window{}, err
+	}
+	switch {
+	case v.newer[src.Path]:
+	case python && v.c.s.Python.Changed(src.Path):
+		v.newer[src.Path] = true
+		v.c.Notify(screen.ShortPath(src.Path) + " was changed after the process began: these may not be the lines that run")
+	case !python && v.c.s.Names().Newer(src):
+		v.newer[src.Path] = true
+		v.c.Notify(screen.ShortPath(src.Path) + " is newer than the program: these may not be the lines that it was built from")
+	}
+	w := screen.Window{File: file, Language: language, First: max(first, 1), Current: current}
+	if src.Whole() {
+		for n := max(1, w.First-screen.ContextLines); n < w.First; n++ {
+			if text, ok := src.Line(n); ok {
+				w.Before = append(w.Before, text)
+			}
+		}
+	}
+	for n := w.First; n <= last; n++ {
+		text, ok := src.Line(n)
+		if !ok && len(w.Lines) == 0 && !src.Whole() {
+			w.First++ // a capture keeps some lines only
+			continue
+		}
+		if !ok {
+			break
+		}
+		w.Lines = append(w.Lines, text)
+	}
+	if len(w.Lines) == 0 {
+		if first > src.Last() {
+			return w, &pastEndError{screen.ShortPath(file), first, src.Last(), src.Whole()}
+		}
+		return w, fmt.Errorf("%s:%d: not among the lines that the capture keeps", screen.ShortPath(file), first)
+	}
+	return w, nil
+}
+
+// splitPath splits a list of directories; "$cwd" and "$cdir" of gdb's habit are
+// what hdb does anyway.
+func splitPath(v string) []string {
+	var dirs []string
+	for d := range strings.SplitSeq(v, ":") {
+		if d != "" && d != "$cwd" && d != "$cdir" {
+			dirs = append(dirs, line.ExpandHome(d))
+		}
+	}
+	return dirs
+}
+
+// setSources makes the rules anew, so that files found by the old ones are
+// looked for again.
+func setSources(c *Desk, rules [][2]string, dirs []string) {
+	c.s.Names().Sources.Search(rules, dirs)
+	c.s.Cython.Forget() // generated C is a source, too
+}
