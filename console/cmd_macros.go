@@ -23,9 +23,9 @@ func macroCommands(c *Desk) []*shell.Command {
 // macroInfos are the words behind info.
 func macroInfos(c *Desk) []*shell.Command {
 	return []*shell.Command{
-		{Name: "macro", Args: []shell.ArgKind{shell.ArgWord}, Synopsis: "NAME", Short: "show the definition of a macro, and where it is", Needs: shell.NeedProgram, Run: c.does(infoMacro), Repeat: shell.RepeatNone,
+		{Name: "macro", Under: "info", Args: []shell.ArgKind{shell.ArgWord}, Synopsis: "NAME", Short: "show the definition of a macro, and where it is", Needs: shell.NeedProgram, Run: c.does(infoMacro), Repeat: shell.RepeatNone,
 			Long: "It is the one that holds at the line of the selected frame, or without a process in main. A compiler writes macros to the debug information with -g3.\n\nExample:\n  info macro MAX_ITEMS"},
-		{Name: "macros", Short: "list the macros that hold at the line of the selected frame", Needs: shell.NeedProgram, Run: c.does(infoMacros), Repeat: shell.RepeatNone},
+		{Name: "macros", Under: "info", Short: "list the macros that hold at the line of the selected frame", Needs: shell.NeedProgram, Run: c.does(infoMacros), Repeat: shell.RepeatNone},
 	}
 }
 

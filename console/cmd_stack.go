@@ -13,6 +13,7 @@ import (
 	"hdb/console/shell"
 	"hdb/internal/units"
 	"hdb/names"
+	"hdb/query"
 	"hdb/session"
 	"hdb/session/cpython"
 	"hdb/session/view"
@@ -512,4 +513,41 @@ func goroutineColumn(id uint64) screen.Span {
 		return screen.Plain("-")
 	}
 	return screen.Plain(fmt.Sprint(id))
+}
+
+func infoFrame(_ context.Context, c *Desk, in shell.Input) error {
+	f, err := c.s.Selection.Frame()
+	if err != nil {
+		return err
+	}
+	passed := c.s.Selection.Passed()
+	c.Show(in, struct {
+		frameView
+		Passed string `json:"passed_over,omitempty"`
+	}{viewFrame(f), passedWords[passed]}, func(o *screen.Output) {
+		printFull(o, []names.Frame{f}, nil, nil, -1)
+		if c.s.Mode().Readable() {
+			o.Printf("     canonical frame address %s\n", f.CFA)
+		}
+		if lang := f.Language.String(); lang != "" {
+			o.Printf("     language %s\n", lang)
+		}
+		if text := passedText[passed]; text != "" {
+			o.Printf("     %s\n", text)
+		}
+	})
+	return nil
+}
+
+// passedWords are the reasons why no block belongs to a frame, in JSON.
+var passedWords = map[query.Passed]string{
+	query.PassedAllocator: "allocator", query.PassedWrapper: "wrapper", query.PassedRuntime: "runtime", query.PassedLibrary: "library", query.PassedStart: "start",
+}
+
+// passedText says why blocks belong to a frame further out, and what changes that.
+var passedText = map[query.Passed]string{
+	query.PassedAllocator: "an allocator's function: blocks belong to a frame further out",
+	query.PassedWrapper:   "a wrapper by its name: blocks belong to a frame further out; `show wrappers` has the expression, `set wrappers` another",
+	query.PassedRuntime:   "of a runtime, or made by a compiler: blocks belong to a frame further out",
+	query.PassedLibrary:   "a library's by its name, source or module: blocks belong to a frame further out; `show library-frames` has the expression, `set library-frames` another",
 }

@@ -44,12 +44,12 @@ func valueCommands(c *Desk) []*shell.Command {
 // valueInfos are the words behind info.
 func valueInfos(c *Desk) []*shell.Command {
 	return []*shell.Command{
-		{Name: "locals", Aliases: []string{"lo"}, Short: "show the variables of the selected frame", Needs: shell.NeedValues, Run: c.does(infoLocals), Repeat: shell.RepeatNone,
+		{Name: "locals", Under: "info", Aliases: []string{"lo"}, Short: "show the variables of the selected frame", Needs: shell.NeedValues, Run: c.does(infoLocals), Repeat: shell.RepeatNone,
 			Long: "Those of the innermost block come first. <optimized out> ones are nowhere any more at this place in the code."},
-		{Name: "args", Aliases: []string{"ar"}, Short: "show the arguments of the selected frame", Needs: shell.NeedValues, Run: c.does(infoArgs), Repeat: shell.RepeatNone},
-		{Name: "vtbl", Args: []shell.ArgKind{shell.ArgExpression}, Raw: true, Synopsis: "OBJECT", Short: "show the virtual functions of an object", Needs: shell.NeedMemory, Run: c.does(infoVtbl), Repeat: shell.RepeatNone,
+		{Name: "args", Under: "info", Aliases: []string{"ar"}, Short: "show the arguments of the selected frame", Needs: shell.NeedValues, Run: c.does(infoArgs), Repeat: shell.RepeatNone},
+		{Name: "vtbl", Under: "info", Args: []shell.ArgKind{shell.ArgExpression}, Raw: true, Synopsis: "OBJECT", Short: "show the virtual functions of an object", Needs: shell.NeedMemory, Run: c.does(infoVtbl), Repeat: shell.RepeatNone,
 			Long: "Each base class that has a virtual table of its own in the object has one here. OBJECT may be a pointer to it.\n\nExample:\n  info vtbl shape"},
-		{Name: "display", Short: "list the expressions that are shown at each stop", Run: c.does(infoDisplay), Repeat: shell.RepeatNone},
+		{Name: "display", Under: "info", Short: "list the expressions that are shown at each stop", Run: c.does(infoDisplay), Repeat: shell.RepeatNone},
 	}
 }
 

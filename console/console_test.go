@@ -108,7 +108,7 @@ func TestErrorsAreOneLine(t *testing.T) {
 		{"top size", "error: top: \"size\": a number of rows or `by live|bytes|count|temporary|peak|blocks|retained` expected"},
 		{"s\x1b[31m", `error: `},
 		{"di", `error: ambiguous command "di": diff, directory, disable, disassemble, display`},
-		{"info", "error: info: one of breakpoints, "},
+		{"info", "error: info: one of address, "},
 		{"info nothing", `error: unknown info word "nothing"`},
 		{"set listsize many", `error: listsize: "many": a number or unlimited expected`},
 		{"set stlye off", `error: unknown setting "stlye": did you mean "style"?`},

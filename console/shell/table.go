@@ -15,6 +15,8 @@ type Command struct {
 	Name    string
 	Aliases []string
 	Group   Group
+	// Under is the command of another group that it is a word of, as info.
+	Under string
 	// Synopsis is what may follow the name, one form per line.
 	Synopsis string
 	// Short is the summary, without a full stop. Long is the rest of the help:
@@ -154,6 +156,31 @@ type Table struct {
 	Hint     string  // the last line of the help's overview
 	// Missing is the error for a word that users of other tools look for, nil: it is none of these.
 	Missing func(full string) error
+}
+
+// NewTable joins the commands of all groups. Those with Under become words of its command, in the order of
+// their names.
+func NewTable(groups ...[]*Command) *Table {
+	t := &Table{}
+	var words []*Command
+	for _, cmd := range slices.Concat(groups...) {
+		if cmd.Under != "" {
+			words = append(words, cmd)
+		} else {
+			t.Commands = append(t.Commands, cmd)
+		}
+	}
+	slices.SortStableFunc(words, func(a, b *Command) int { return strings.Compare(a.Name, b.Name) })
+	for _, cmd := range words {
+		i := slices.IndexFunc(t.Commands, func(above *Command) bool { return above.Name == cmd.Under })
+		t.Commands[i].Sub = append(t.Commands[i].Sub, cmd) // a word of nothing is an error of hdb
+	}
+	for _, cmd := range t.Commands {
+		for _, sub := range cmd.Sub {
+			sub.Beside = max(sub.Beside, cmd.Beside)
+		}
+	}
+	return t
 }
 
 // has reports whether a command has the name.

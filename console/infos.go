@@ -1,0 +1,358 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hdb/console/screen"
+	"hdb/console/shell"
+	"hdb/internal/addr"
+	"hdb/session"
+	"hdb/session/view"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// infoCommands tell about the program.
+func infoCommands(c *Desk) []*shell.Command {
+	return []*shell.Command{
+		{Name: "threads", Under: "info", Aliases: []string{"t"}, Short: "list the threads", Synopsis: "[N...]", Args: []shell.ArgKind{shell.ArgThread}, Needs: shell.NeedData, Run: c.does(infoThreads), Repeat: shell.RepeatNone, Long: "Those of these numbers, or all of them.\n\nExample:\n  info threads 2-4 7"},
+		{Name: "inferiors", Under: "info", Short: "list the processes of the session", Needs: shell.NeedLive, Run: c.does(infoInferiors), Repeat: shell.RepeatNone},
+		{Name: "goroutines", Under: "info", Synopsis: goroutinesSynopsis, Short: "list the goroutines of a Go program, or group them", Needs: shell.NeedMemory, Run: c.does(runGoroutines), Repeat: shell.RepeatNone,
+			Long: "As `goroutines`.\n\nExample:\n  info goroutines"},
+		{Name: "frame", Under: "info", Aliases: []string{"f"}, Short: "tell all about the selected frame", Needs: shell.NeedData, Run: c.does(infoFrame), Repeat: shell.RepeatNone},
+		{Name: "registers", Under: "info", Aliases: []string{"r", "reg"}, Short: "show the registers of the selected frame", Synopsis: "[NAME...]", Needs: shell.NeedMemory, Run: c.does(infoRegisters), Repeat: shell.RepeatNone,
+			Long: "In a frame further out they are as that frame will see them; <not saved> ones cannot be known. xmmN, ymmN, stN and mxcsr are shown when they are named, float and vector name all of them.\n\nExamples:\n  info registers rip rsp\n  info registers xmm0\n  info registers float"},
+		{Name: "all-registers", Under: "info", Short: "show all registers of the selected frame", Synopsis: "[NAME...]", Needs: shell.NeedMemory, Run: c.does(infoAllRegisters), Repeat: shell.RepeatNone,
+			Long: "The general ones, segments and flags, those of floating point, and vectors; or those that are named.\n\nExample:\n  info all-registers"},
+		{Name: "sharedlibrary", Under: "info", Aliases: []string{"shared", "dll", "modules", "libraries"}, Short: "list the files mapped into the program", Synopsis: "[REGEXP]", Needs: shell.NeedData, Run: c.does(infoModules), Repeat: shell.RepeatNone, Long: "Example:\n  info sharedlibrary libc"},
+		{Name: "sources", Under: "info", Short: "list the source files of the debug information", Synopsis: "[-basename|-dirname] [--] [REGEXP]", Raw: true, Needs: shell.NeedProgram, Run: c.does(infoSources), Repeat: shell.RepeatNone, Long: "Example:\n  info sources \\.cc$"},
+		{Name: "source", Under: "info", Short: "tell about the source file of the selected frame", Needs: shell.NeedProgram, Run: c.does(infoSource), Repeat: shell.RepeatNone},
+		{Name: "functions", Under: "info", Aliases: []string{"fu", "func"}, Short: "list the functions whose name matches", Synopsis: "[REGEXP]", Raw: true, Needs: shell.NeedProgram, Run: c.does(infoFunctions), Repeat: shell.RepeatNone,
+			Long: "Example:\n  info functions ^Index::"},
+		{Name: "types", Under: "info", Short: "list the types whose name matches", Synopsis: "[REGEXP]", Raw: true, Needs: shell.NeedProgram, Run: c.does(infoTypes), Repeat: shell.RepeatNone,
+			Long: "Those outside of functions, as debug information has them.\n\nExample:\n  info types ^Index"},
+		{Name: "variables", Under: "info", Short: "list the global and static variables whose name matches", Synopsis: "[REGEXP]", Raw: true, Needs: shell.NeedProgram, Run: c.does(infoVariables), Repeat: shell.RepeatNone,
+			Long: "With the address of each, where it has one. The ones that only the linker knows stand last.\n\nExample:\n  info variables ^g_"},
+		{Name: "scope", Under: "info", Short: "list the variables that code at a location can name", Synopsis: "LOCATION", Raw: true, Args: []shell.ArgKind{shell.ArgLocation}, Needs: shell.NeedProgram, Run: c.does(infoScope), Repeat: shell.RepeatNone,
+			Long: "The parameters and local variables of the function and of the blocks around the place, innermost first. The program need not run.\n\nExample:\n  info scope index.cc:188"},
+		{Name: "line", Under: "info", Aliases: []string{"li"}, Short: "tell which code a source line has", Synopsis: "[LOCATION]", Raw: true, Args: []shell.ArgKind{shell.ArgLocation}, Needs: shell.NeedProgram, Run: c.does(infoLine), Repeat: shell.RepeatNone, Long: "Of a function it is the code of the line that it begins with. Where a line has several ranges of code, the first is shown and the others follow behind `also at`.\n\nExamples:\n  info line index.cc:188\n  info line main"},
+		{Name: "symbol", Under: "info", Aliases: []string{"sym", "sy", "symb", "symbo"}, Short: "name the symbol at an address", Synopsis: "ADDRESS", Raw: true, Needs: shell.NeedProgram, Run: c.does(infoSymbol), Repeat: shell.RepeatNone, Long: "Example:\n  info symbol 0x55555555513a"},
+		{Name: "address", Under: "info", Short: "tell where a symbol is", Synopsis: "SYMBOL", Raw: true, Args: []shell.ArgKind{shell.ArgFunction}, Needs: shell.NeedProgram, Run: c.does(infoAddress), Repeat: shell.RepeatNone, Long: "Example:\n  info address main"},
+		{Name: "debuginfod", Under: "info", Beside: shell.RunsBeside, Short: "tell which servers are asked for debug files and sources, and what came", Run: c.does(infoDebuginfod), Repeat: shell.RepeatNone,
+			Long: "Servers and limits are those of the environment variables DEBUGINFOD_*, files are kept where debuginfod-find keeps them. `set debuginfod on` asks the servers, `set debuginfod off` also ends downloads.\n\nExample:\n  info debuginfod"},
+		{Name: "libraries", Group: shell.GroupStatus, Short: "list the files mapped into the program", Synopsis: "[REGEXP]", Needs: shell.NeedData, Run: c.does(infoModules), Repeat: shell.RepeatNone, Long: "Example:\n  libraries libc"},
+		{Name: "sources", Group: shell.GroupStatus, Short: "list the source files of the debug information", Synopsis: "[-basename|-dirname] [--] [REGEXP]", Raw: true, Needs: shell.NeedProgram, Run: c.does(infoSources), Repeat: shell.RepeatNone, Long: "Example:\n  sources \\.cc$"},
+		{Name: "funcs", Group: shell.GroupStatus, Short: "list the functions whose name matches", Synopsis: "[REGEXP]", Raw: true, Needs: shell.NeedProgram, Run: c.does(infoFunctions), Repeat: shell.RepeatNone, Long: "Example:\n  funcs ^Index::"},
+		{Name: "regs", Group: shell.GroupStatus, Short: "show the registers of the selected frame", Synopsis: "[NAME...]", Needs: shell.NeedMemory, Run: c.does(infoRegisters), Repeat: shell.RepeatNone, Long: "Example:\n  regs rip rsp"},
+	}
+}
+
+// sourcesPart reads gdb's flags of info sources: what of a file's name the pattern is for.
+func sourcesPart(raw string) (part func(string) string, pattern string, err error) {
+	part = func(file string) string { return file }
+	for strings.HasPrefix(raw, "-") {
+		var word string
+		word, raw = shell.SplitWord(raw)
+		switch word {
+		case "--":
+			return part, raw, nil
+		case "-basename":
+			part = filepath.Base
+		case "-dirname":
+			part = filepath.Dir
+		default:
+			return nil, "", fmt.Errorf("info sources: %q: -basename, -dirname or -- expected before a pattern", word)
+		}
+	}
+	return part, raw, nil
+}
+
+func infoSources(_ context.Context, c *Desk, in shell.Input) error {
+	files, err := c.s.Names().Symbols.SourceFiles()
+	if err != nil {
+		return err
+	}
+	part, text, err := sourcesPart(in.Raw)
+	if err != nil {
+		return err
+	}
+	re, err := pattern(text)
+	if err != nil {
+		return err
+	}
+	kept := []string{}
+	for _, f := range files {
+		if re.MatchString(part(f)) {
+			kept = append(kept, f)
+		}
+	}
+	c.Show(in, struct {
+		Files []string `json:"files"`
+	}{kept}, func(o *screen.Output) {
+		for _, f := range kept {
+			o.Line(screen.File(f))
+		}
+		if len(kept) == 0 {
+			o.Printf("no source file in the debug information matches\n")
+		}
+	})
+	return nil
+}
+
+func infoFunctions(_ context.Context, c *Desk, in shell.Input) error {
+	re, err := pattern(in.Raw)
+	if err != nil {
+		return err
+	}
+	fns, err := c.s.Names().Symbols.Functions(re)
+	if err != nil {
+		return err
+	}
+	type rowView struct {
+		Name    string `json:"function"`
+		Linkage string `json:"linkage,omitempty"`
+		Addr    string `json:"address"`
+		File    string `json:"file,omitempty"`
+		Line    int    `json:"line,omitempty"`
+		Module  string `json:"module"`
+		Source  string `json:"source"`
+		Inlined bool   `json:"inlined,omitempty"`
+	}
+	views := make([]rowView, 0, len(fns))
+	var rows [][]screen.Span
+	for _, f := range fns {
+		views = append(views, rowView{f.Name, f.Linkage, f.Addr.String(), f.DeclFile, f.DeclLine, f.Module, f.Source.String(), f.Inlined})
+		place := screen.Guess("[" + f.Module + "]")
+		if f.DeclFile != "" {
+			place = screen.File(fmt.Sprintf("%s:%d", screen.ShortPath(f.DeclFile), f.DeclLine))
+		}
+		name := f.Name
+		if f.Inlined {
+			name += " [inlined]"
+		}
+		rows = append(rows, []screen.Span{screen.Addr(f.Addr.String()), place, screen.Func(name)})
+	}
+	c.Show(in, struct {
+		Functions []rowView `json:"functions"`
+	}{views}, func(o *screen.Output) {
+		if len(rows) == 0 {
+			o.Printf("no function matches %s\n", in.Raw)
+			return
+		}
+		o.Table([]screen.Column{{Head: "address"}, {Head: "place"}, {Head: "function"}}, rows)
+	})
+	return nil
+}
+
+func infoLine(_ context.Context, c *Desk, in shell.Input) error {
+	rows, err := c.s.Locations.Lines(in.Raw)
+	if err != nil {
+		return err
+	}
+	if len(rows) == 0 {
+		return fmt.Errorf("info line: no code for %q", in.Raw)
+	}
+	asked := 0 // the line, when it has no code itself
+	if _, number, ok := cutLast(":"+in.Raw, ':'); ok || !strings.Contains(in.Raw, ":") {
+		if asked, _ = strconv.Atoi(number); asked == rows[0].Line {
+			asked = 0
+		}
+	}
+	type rowView struct {
+		File     string `json:"file,omitempty"`
+		Line     int    `json:"line,omitempty"`
+		Low      string `json:"low"`
+		High     string `json:"high"`
+		Function string `json:"function,omitempty"`
+		Module   string `json:"module,omitempty"`
+	}
+	var views []rowView
+	for _, r := range rows {
+		views = append(views, rowView{r.File, r.Line, r.Addr.String(), r.End.String(), r.Function, r.Module})
+	}
+	c.Show(in, struct {
+		Lines []rowView `json:"lines"`
+	}{views}, func(o *screen.Output) {
+		if asked > 0 && rows[0].Line > 0 {
+			o.Printf("line %d has no code; the next that has is %d\n", asked, rows[0].Line)
+		}
+		for i := 0; i < len(rows); {
+			r := rows[i]
+			i++
+			if r.File == "" {
+				o.Printf("%s: no line information\n", r.Addr)
+				continue
+			}
+			o.Printf("%s:%d is %s up to %s in %s [%s]\n", screen.ShortPath(r.File), r.Line, r.Addr, r.End, orUnknown(c.Out.Names.Short(r.Function)), orUnknown(screen.ShortPath(r.Module)))
+			var also []string
+			for in := r.Function; i < len(rows) && rows[i].File == r.File && rows[i].Line == r.Line && rows[i].Module == r.Module; i++ {
+				text := fmt.Sprintf("%s up to %s", rows[i].Addr, rows[i].End)
+				if rows[i].Function != in {
+					in = rows[i].Function
+					text += " in " + orUnknown(c.Out.Names.Short(in))
+				}
+				also = append(also, text)
+			}
+			if len(also) > 0 {
+				o.Printf("also at %s\n", strings.Join(also, ", "))
+			}
+		}
+	})
+	return nil
+}
+
+// symbolAt is the symbol at an address, with the distance from its beginning.
+func symbolAt(s *session.Session, a uint64) (string, error) {
+	sym, err := s.Names().Symbols.At(addr.Run(a))
+	if err != nil {
+		return "", err
+	}
+	return symbolText(sym.Name, sym.Offset), nil
+}
+
+func infoSymbol(_ context.Context, c *Desk, in shell.Input) error {
+	a, err := c.eval.named(in.Raw)
+	if err != nil {
+		return err
+	}
+	sym, err := c.s.Names().Symbols.At(a)
+	if err != nil {
+		return err
+	}
+	c.Show(in, struct {
+		Addr    string `json:"address"`
+		Symbol  string `json:"symbol"`
+		Linkage string `json:"linkage,omitempty"`
+		Offset  uint64 `json:"offset"`
+		Size    uint64 `json:"size"`
+		Module  string `json:"module"`
+	}{a.String(), sym.Name, sym.Linkage, sym.Offset, sym.Size, sym.Module}, func(o *screen.Output) {
+		o.Printf("%s is %s of %s\n", a, symbolText(sym.Name, sym.Offset), sym.Module)
+		if sym.Linkage != "" {
+			o.Printf("linked as %s\n", sym.Linkage)
+		}
+	})
+	return nil
+}
+
+func infoAddress(_ context.Context, c *Desk, in shell.Input) error {
+	p, err := c.s.Values.Place(in.Raw)
+	at, where := "", ""
+	switch {
+	case err != nil: // what debug information does not know, as a symbol of assembly
+		a, other := c.s.Memory.Address(in.Raw)
+		if other != nil {
+			return err
+		}
+		at = a.String()
+	case p.InMemory && p.Local:
+		at, where = p.Addr.String(), " in the selected frame"
+	case p.InMemory:
+		at = p.Addr.String()
+	case p.Register != "":
+		where = fmt.Sprintf("%s is in $%s of the selected frame", in.Raw, p.Register)
+	case p.Lost:
+		where = in.Raw + " is optimized out here"
+	default:
+		where = in.Raw + " is computed: it lies nowhere"
+	}
+	if at != "" {
+		where = fmt.Sprintf("%s is at %s%s", in.Raw, at, where)
+	}
+	c.Show(in, struct {
+		Symbol   string `json:"symbol"`
+		Addr     string `json:"address,omitempty"`
+		Register string `json:"register,omitempty"`
+		Where    string `json:"where"`
+	}{in.Raw, at, p.Register, where}, func(o *screen.Output) { o.Printf("%s\n", where) })
+	return nil
+}
+
+func infoScope(_ context.Context, c *Desk, in shell.Input) error {
+	if in.Raw == "" {
+		return errors.New("info scope: a location must follow: a function, FILE:LINE or *ADDRESS")
+	}
+	scopes, err := c.s.Scopes.At(in.Raw)
+	if err != nil {
+		return fmt.Errorf("info scope: %w", err)
+	}
+	type variableView struct {
+		Name     string `json:"name"`
+		Type     string `json:"type"`
+		Argument bool   `json:"argument,omitempty"`
+		Depth    int    `json:"depth,omitempty"`
+	}
+	type rowView struct {
+		Place     string         `json:"place"`
+		Variables []variableView `json:"variables"`
+	}
+	var views []rowView
+	for _, s := range scopes {
+		v := rowView{Place: view.PlaceText(s.Place), Variables: []variableView{}}
+		for _, x := range s.Variables {
+			v.Variables = append(v.Variables, variableView{x.Name, x.Type, x.Argument, x.Depth})
+		}
+		views = append(views, v)
+	}
+	c.Show(in, struct {
+		Scopes []rowView `json:"scopes"`
+	}{views}, func(o *screen.Output) {
+		for _, v := range views {
+			o.Printf("%s\n", v.Place)
+			if len(v.Variables) == 0 {
+				o.Printf("  no variables of a function\n")
+			}
+			var rows [][]screen.Span
+			for _, x := range v.Variables {
+				kind := "local"
+				if x.Argument {
+					kind = "argument"
+				}
+				rows = append(rows, []screen.Span{screen.Plain(" " + kind), screen.Head(x.Name), screen.Plain(x.Type)})
+			}
+			o.Table([]screen.Column{{}, {}, {}}, rows)
+		}
+	})
+	return nil
+}
+
+func infoModules(_ context.Context, c *Desk, in shell.Input) error {
+	mods := c.s.Names().ModuleInfos()
+	re, err := pattern(in.Arg(0))
+	if err != nil {
+		return err
+	}
+	type view struct {
+		Path      string `json:"path"`
+		Low       string `json:"low"`
+		High      string `json:"high"`
+		Bias      string `json:"bias"`
+		BuildID   string `json:"build_id,omitempty"`
+		Debug     string `json:"debug"`
+		DebugFile string `json:"debug_file,omitempty"`
+		Error     string `json:"error,omitempty"`
+	}
+	views := []view{}
+	var rows [][]screen.Span
+	for _, m := range mods {
+		if !re.MatchString(m.Name) {
+			continue
+		}
+		v := view{Path: m.Name, Low: m.Low.String(), High: m.High.String(), Bias: fmt.Sprintf("%#x", uint64(m.Bias)), BuildID: m.BuildID, Debug: m.Debug, DebugFile: m.DebugFile}
+		debug := screen.Plain(m.Debug)
+		if m.Err != nil {
+			v.Error = m.Err.Error()
+			debug = screen.Warning(v.Error)
+		}
+		views = append(views, v)
+		rows = append(rows, []screen.Span{screen.Addr(v.Low), screen.Addr(v.High), debug, screen.File(m.Name)})
+	}
+	c.Show(in, struct {
+		Modules []view `json:"modules"`
+	}{views}, func(o *screen.Output) {
+		o.Table([]screen.Column{{Head: "from"}, {Head: "to"}, {Head: "names from"}, {Head: "file"}}, rows)
+	})
+	return nil
+}
