@@ -38,6 +38,7 @@ session
 console/line
 console/screen
 console/shell
+console/desk
 console
 cmd
 `

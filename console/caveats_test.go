@@ -58,7 +58,7 @@ func TestCaveatsOfAnotherCapture(t *testing.T) {
 			t.Errorf("diff of the capture with %s and the one with %s:\n%s%s", all[0].Name, other.Name, &st.out, &st.err)
 		}
 	}
-	st.finish()
+	st.Finish()
 }
 
 // TestCaveatsOfCommands has each command that prints a number drawn from a recording
@@ -99,7 +99,7 @@ func TestCaveatsOfCommands(t *testing.T) {
 					t.Errorf("%s, JSON %v: `%s` does not say %q:\n%s%s", c.Name, json, drawn[full], c.Says, &st.out, &st.err)
 				}
 			}
-			st.finish()
+			st.Finish()
 		}
 	}
 }

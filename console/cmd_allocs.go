@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"hdb/breakpoints"
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/internal/cond"
@@ -21,26 +22,26 @@ import (
 	"hdb/values/blocktype"
 )
 
-func allocCommands(c *Desk) []*shell.Command {
+func allocCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
 		recordCommand(c),
 		assertCommand(c),
-		{Name: "allocs", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Raw: true, Synopsis: "[N | all] [since MOMENT] [if CONDITION]", Short: "list recorded events, the last 20 unless told otherwise", Args: []shell.ArgKind{shell.ArgSince}, Run: c.does(runAllocs),
+		{Name: "allocs", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Raw: true, Synopsis: "[N | all] [since MOMENT] [if CONDITION]", Short: "list recorded events, the last 20 unless told otherwise", Args: []shell.ArgKind{shell.ArgSince}, Run: c.Does(runAllocs),
 			Long: "Each row shows the event, when and in which thread it happened, and the function that the block belongs to (see `help top`). `bt #N` and `list #N` show more of one. With `since` it lists the events after a moment, in any form that goto takes.\n\nExamples:\n  allocs\n  allocs 5 if size >= 1MiB\n  allocs since warm\n  allocs all if func(\"parse\")"},
-		{Name: "live", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Raw: true, Synopsis: "[N | all] [since MOMENT] [if CONDITION]", Short: "list recorded blocks and mappings that were not given back, largest first", Args: []shell.ArgKind{shell.ArgSince}, Run: c.does(runLive),
+		{Name: "live", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Raw: true, Synopsis: "[N | all] [since MOMENT] [if CONDITION]", Short: "list recorded blocks and mappings that were not given back, largest first", Args: []shell.ArgKind{shell.ArgSince}, Run: c.Does(runLive),
 			Long: "With `since` it lists the blocks that were allocated after the moment, in any form that goto takes. `leaks since MOMENT` shows their stacks.\n\nBehind the blocks come the mappings that the program made itself with mmap, mremap, mprotect or sbrk and did not unmap, in whole pages. Each is of the size that is left of it. Pages that cannot be accessed (PROT_NONE) are told as reserved; mprotect that makes them accessible makes them memory. Not among them are the mappings of allocators, of the dynamic linker, and of the C library, as stacks of threads; the arenas of pymalloc are shown if the blocks in them are not recorded. `kind(mmap)` selects mappings. No number is of both: blocks lie in mappings.\n\nExamples:\n  live\n  live if kind(mmap)\n  live all if size >= 64k\n  live since warm"},
 		{Name: "alloc", Group: shell.GroupAllocs, Synopsis: "list\nadd FUNCTION size=ARGn [ptr=RET]\nadd FUNCTION free=ARGn", Short: "list the allocator functions, or name one of your own", Args: []shell.ArgKind{shell.ArgSub, shell.ArgFunction},
 			Long: "FUNCTION is what `break` takes for one: pool_get, Pool::get, Pool<int>::get(long), pool.c:get, a linkage name or *ADDRESS; and MODULE+0xOFFSET, which is how a function of a stripped file is shown. One that no library has yet stays pending.\n\nExample:\n  alloc add pool_get size=ARG2 ptr=RET",
 			Sub: []*shell.Command{
-				{Name: "list", Short: "list the functions whose calls are events", Run: c.does(runAllocList)},
-				{Name: "add", Raw: true, Synopsis: "FUNCTION size=ARGn [count=ARGn] [align=ARGn] [old=ARGn] [ptr=RET | ptr=*ARGn]\nFUNCTION free=ARGn", Short: "make calls of a function events", Args: []shell.ArgKind{shell.ArgFunction}, Repeat: shell.RepeatNone, Run: c.does(runAllocAdd),
+				{Name: "list", Short: "list the functions whose calls are events", Run: c.Does(runAllocList)},
+				{Name: "add", Raw: true, Synopsis: "FUNCTION size=ARGn [count=ARGn] [align=ARGn] [old=ARGn] [ptr=RET | ptr=*ARGn]\nFUNCTION free=ARGn", Short: "make calls of a function events", Args: []shell.ArgKind{shell.ArgFunction}, Repeat: shell.RepeatNone, Run: c.Does(runAllocAdd),
 					Long: "FUNCTION is what `break` takes for one, or MODULE+0xOFFSET; what it matches is listed. All functions of that name are meant: give the parameters for one of them. One that no library has yet stays pending. Calls that the compiler inlined are no calls: how many there are is said.\n\nARG1 is the first integer or pointer argument (`this` in a method), RET the result, *ARGn what an argument points to afterwards; a number is a constant. old= makes it a realloc.\n\nExample:\n  alloc add pool_get size=ARG2 ptr=RET\n  alloc add pool_put free=ARG2\n  alloc add app::Pool::get size=ARG2\n  alloc add libpool.so+0x1149 size=ARG1"},
 			}},
 	}
 }
 
 // rowLimit reads `[N | all] [since MOMENT]` and the condition behind it.
-func rowLimit(c *Desk, in shell.Input) (limit int, from query.Moment, condition *cond.Cond, err error) {
+func rowLimit(c *desk.Desk, in shell.Input) (limit int, from query.Moment, condition *cond.Cond, err error) {
 	limit = 20
 	if in, from, err = since(c, in); err != nil {
 		return 0, from, nil, err
@@ -49,23 +50,23 @@ func rowLimit(c *Desk, in shell.Input) (limit int, from query.Moment, condition 
 	if word == "all" {
 		in.Raw, limit = rest, 0
 	}
-	n, condition, err := countAndCondition(in)
+	n, condition, err := desk.CountAndCondition(in)
 	if n > 0 {
 		limit = n
 	}
 	return limit, from, condition, err
 }
 
-func runAllocs(ctx context.Context, c *Desk, in shell.Input) error {
+func runAllocs(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	limit, from, condition, err := rowLimit(c, in)
 	if err != nil {
 		return err
 	}
-	seq, err := c.s.Queries.Events(condition, from)
+	seq, err := c.Session.Queries.Events(condition, from)
 	if err != nil {
 		return err
 	}
-	list := eventList{in: in, from: from, condition: condition, which: "the last", none: orWaiting(c.s, noMatch)}
+	list := desk.EventList{In: in, From: from, Condition: condition, Which: "the last", None: orWaiting(c.Session, noMatch)}
 	total := 0
 	counted := func(yield func(*recording.Event) bool) {
 		for e := range seq {
@@ -75,7 +76,7 @@ func runAllocs(ctx context.Context, c *Desk, in shell.Input) error {
 		}
 	}
 	if limit == 0 {
-		return listEvents(ctx, c, list, counted, func() listed { return listed{total: total} })
+		return desk.ListEvents(ctx, c, list, counted, func() desk.Listed { return desk.Listed{Total: total} })
 	}
 	var rows []*recording.Event
 	for e := range counted {
@@ -87,27 +88,27 @@ func runAllocs(ctx context.Context, c *Desk, in shell.Input) error {
 		}
 	}
 	rows = rows[max(0, len(rows)-limit):]
-	return listEvents(ctx, c, list, slices.Values(rows), func() listed { return listed{total: total} })
+	return desk.ListEvents(ctx, c, list, slices.Values(rows), func() desk.Listed { return desk.Listed{Total: total} })
 }
 
 const noMatch = "no recorded event matches"
 
-func runLive(ctx context.Context, c *Desk, in shell.Input) error {
+func runLive(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	limit, from, condition, err := rowLimit(c, in)
 	if err != nil {
 		return err
 	}
-	live, err := c.s.Queries.Live(ctx, condition, from, limit)
+	live, err := c.Session.Queries.Live(ctx, condition, from, limit)
 	if ctx.Err() != nil {
 		return shell.ErrInterrupted
 	}
 	if err != nil {
-		if from.IsPresent() && c.s.Heap.Unrecorded(err) {
+		if from.IsPresent() && c.Session.Heap.Unrecorded(err) {
 			return showWalked(ctx, c, in, condition, limit)
 		}
 		return err
 	}
-	rows, mapped, err := c.s.Queries.MappedLive(ctx, condition, from, limit)
+	rows, mapped, err := c.Session.Queries.MappedLive(ctx, condition, from, limit)
 	if ctx.Err() != nil {
 		return shell.ErrInterrupted
 	}
@@ -127,7 +128,7 @@ func runLive(ctx context.Context, c *Desk, in shell.Input) error {
 	}
 	var unfollowed *heaps.WalkedBlocks
 	if condition == nil && from.IsPresent() {
-		if unfollowed, err = c.s.Heap.UnrecordedBlocks(ctx); err != nil {
+		if unfollowed, err = c.Session.Heap.UnrecordedBlocks(ctx); err != nil {
 			return shell.ErrInterrupted
 		}
 	}
@@ -140,22 +141,22 @@ func runLive(ctx context.Context, c *Desk, in shell.Input) error {
 		case unfollowed != nil:
 			noteUnfollowed(o, unfollowed)
 		default:
-			noteUnrecorded(c.s, o, true)
+			noteUnrecorded(c.Session, o, true)
 		}
 		printMappedLive(c, o, rows, mapped)
 	}
-	list := eventList{in: in, from: from, condition: condition, which: "the largest", none: orWaiting(c.s, none), below: below, unfollowed: unfollowed}
-	list.types = typesOf(c, live.Largest)
-	list.mappings = viewMappings(mapped, viewMappedEvents(c, rows), len(mapped.Blocks))
-	return listEvents(ctx, c, list, slices.Values(live.Largest), func() listed { return listed{total: total} })
+	list := desk.EventList{In: in, From: from, Condition: condition, Which: "the largest", None: orWaiting(c.Session, none), Below: below, Unfollowed: unfollowed}
+	list.Types = typesOf(c, live.Largest)
+	list.Mappings = viewMappings(mapped, viewMappedEvents(c, rows), len(mapped.Blocks))
+	return desk.ListEvents(ctx, c, list, slices.Values(live.Largest), func() desk.Listed { return desk.Listed{Total: total} })
 }
 
 // typesOf tells the types of live blocks; nil if none of the first is known.
-func typesOf(c *Desk, events []*recording.Event) func(*recording.Event) *blocktype.Type {
+func typesOf(c *desk.Desk, events []*recording.Event) func(*recording.Event) *blocktype.Type {
 	types := func(e *recording.Event) *blocktype.Type {
-		return c.s.BlockTypes.OfEvent(e)
+		return c.Session.BlockTypes.OfEvent(e)
 	}
-	for _, e := range events[:min(len(events), listPart)] {
+	for _, e := range events[:min(len(events), desk.ListPart)] {
 		if types(e) != nil {
 			return types
 		}
@@ -213,7 +214,7 @@ func orWaiting(s *session.Session, none string) string {
 // noneLive is what there is to say of a heap that is empty, as far as it is known.
 const noneLive = "no recorded block is live"
 
-func runAllocList(_ context.Context, c *Desk, in shell.Input) error {
+func runAllocList(_ context.Context, c *desk.Desk, in shell.Input) error {
 	type view struct {
 		Name   string `json:"name"`
 		Symbol string `json:"symbol"`
@@ -222,7 +223,7 @@ func runAllocList(_ context.Context, c *Desk, in shell.Input) error {
 	}
 	var views []view
 	var rows [][]screen.Span
-	for _, f := range c.s.Allocators.All() {
+	for _, f := range c.Session.Allocators.All() {
 		views = append(views, view{f.Name, f.Symbol, f.Kind.String(), f.Group})
 		rows = append(rows, []screen.Span{screen.Func(f.Name), screen.Plain(f.Kind.String()), screen.Plain(f.Group), screen.Guess(f.Symbol)})
 	}
@@ -234,25 +235,25 @@ func runAllocList(_ context.Context, c *Desk, in shell.Input) error {
 	return nil
 }
 
-func runAllocAdd(_ context.Context, c *Desk, in shell.Input) error {
+func runAllocAdd(_ context.Context, c *desk.Desk, in shell.Input) error {
 	if in.Raw == "" {
 		return errors.New("alloc add: FUNCTION size=ARGn ptr=RET must follow")
 	}
-	f, err := c.s.Allocators.Add(in.Raw)
+	f, err := c.Session.Allocators.Add(in.Raw)
 	if err != nil {
 		return fmt.Errorf("alloc add: %w", err)
 	}
-	places := make([]placeView, 0, len(f.Places))
+	places := make([]desk.PlaceView, 0, len(f.Places))
 	for _, p := range f.Places {
-		places = append(places, placeView{p.Addr.String(), p.Function, p.File, p.Line, p.Module})
+		places = append(places, desk.ViewPlace(p))
 	}
 	c.Show(in, struct {
-		Name     string      `json:"name"`
-		Kind     string      `json:"kind"`
-		Pending  bool        `json:"pending,omitempty"`
-		Meant    string      `json:"did_you_mean,omitempty"`
-		Places   []placeView `json:"places,omitempty"`
-		Warnings []string    `json:"warnings,omitempty"`
+		Name     string           `json:"name"`
+		Kind     string           `json:"kind"`
+		Pending  bool             `json:"pending,omitempty"`
+		Meant    string           `json:"did_you_mean,omitempty"`
+		Places   []desk.PlaceView `json:"places,omitempty"`
+		Warnings []string         `json:"warnings,omitempty"`
 	}{f.Name, f.Kind.String(), len(f.Places) == 0, f.Meant, places, f.Warnings}, func(o *screen.Output) {
 		for _, line := range AddedText(f) {
 			o.Printf("%s\n", line)
@@ -289,5 +290,5 @@ func AddedText(f *session.UserFunction) []string {
 
 // matchedText is a function that was matched: what it is, where, and in which module.
 func matchedText(p breakpoints.Place) string {
-	return placeText(p) + " in " + filepath.Base(p.Module)
+	return desk.PlaceText(p) + " in " + filepath.Base(p.Module)
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/names"
@@ -59,7 +60,7 @@ func parseApplying(verb, rest string) (a applying, err error) {
 }
 
 // run runs the command where the selection is. head prints the heading.
-func (a applying) run(ctx context.Context, c *Desk, head func(o *screen.Output)) error {
+func (a applying) run(ctx context.Context, c *desk.Desk, head func(o *screen.Output)) error {
 	if a.quiet || c.Opt.JSON {
 		head = func(*screen.Output) {}
 	}
@@ -85,8 +86,8 @@ func (a applying) run(ctx context.Context, c *Desk, head func(o *screen.Output))
 }
 
 // short runs a longer line with the arguments.
-func short(line string) func(context.Context, *Desk, shell.Input) error {
-	return func(ctx context.Context, c *Desk, in shell.Input) error {
+func short(line string) func(context.Context, *desk.Desk, shell.Input) error {
+	return func(ctx context.Context, c *desk.Desk, in shell.Input) error {
 		if in.Raw == "" {
 			return fmt.Errorf("%s: a command must follow", in.Name)
 		}
@@ -106,28 +107,28 @@ func numberRange(word string, read func(string) (int, error)) (from, to int, err
 
 // keepingSelection selects the thread and the frame again that were selected before f, if
 // there are still any.
-func keepingSelection(c *Desk, f func() error) error {
-	thread, err := c.s.Selection.Thread()
+func keepingSelection(c *desk.Desk, f func() error) error {
+	thread, err := c.Session.Selection.Thread()
 	live := err == nil
-	routine, ofRoutine := c.s.Selection.Chosen()
-	frame, err := c.s.Selection.Frame()
+	routine, ofRoutine := c.Session.Selection.Chosen()
+	frame, err := c.Session.Selection.Frame()
 	if err != nil {
 		return err
 	}
 	err = f()
-	mode := c.s.Mode()
+	mode := c.Session.Mode()
 	if !mode.Readable() && mode != target.Saved {
 		return err
 	}
 	var back error
-	if live && mode.Readable() && !c.s.Recalled() {
-		_, back = c.s.Selection.SelectThread(thread.Num)
+	if live && mode.Readable() && !c.Session.Recalled() {
+		_, back = c.Session.Selection.SelectThread(thread.Num)
 		if ofRoutine && back == nil {
-			_, back = c.s.Selection.SelectGoroutine(routine)
+			_, back = c.Session.Selection.SelectGoroutine(routine)
 		}
 	}
 	if back == nil {
-		_, back = c.s.Selection.SelectFrame(frame.Num)
+		_, back = c.Session.Selection.SelectFrame(frame.Num)
 	}
 	if err == nil {
 		err = back
@@ -136,8 +137,8 @@ func keepingSelection(c *Desk, f func() error) error {
 }
 
 // frameApply runs a command in several frames and restores the selection.
-func frameApply(ctx context.Context, c *Desk, rest string) error {
-	st, err := c.s.Selection.Stack(0)
+func frameApply(ctx context.Context, c *desk.Desk, rest string) error {
+	st, err := c.Session.Selection.Stack(0)
 	if err != nil {
 		return err
 	}
@@ -149,17 +150,19 @@ func frameApply(ctx context.Context, c *Desk, rest string) error {
 	if err != nil {
 		return err
 	}
-	c.source.listing = listing{}
+	c.Source.Listing = desk.Listing{}
 	return keepingSelection(c, func() error {
 		for _, f := range wanted {
-			mode := c.s.Mode()
+			mode := c.Session.Mode()
 			if c.Out.Stopped() || ctx.Err() != nil || !mode.Readable() && mode != target.Saved {
 				return nil
 			}
-			if _, err := c.s.Selection.SelectFrame(f.Num); err != nil {
+			if _, err := c.Session.Selection.SelectFrame(f.Num); err != nil {
 				return err
 			}
-			err := a.run(ctx, c, func(o *screen.Output) { printStack(o, []names.Frame{f}, argumentsOf(c, []names.Frame{f}), -1) })
+			err := a.run(ctx, c, func(o *screen.Output) {
+				desk.PrintStack(o, []names.Frame{f}, desk.ArgumentsOf(c, []names.Frame{f}), -1)
+			})
 			if err != nil {
 				return fmt.Errorf("frame %d: %w", f.Num, err)
 			}
@@ -198,8 +201,8 @@ func frameList(frames []names.Frame, text string) (wanted []names.Frame, rest st
 }
 
 // threadApply runs a command in several threads and restores the selection.
-func threadApply(ctx context.Context, c *Desk, rest string) error {
-	threads, err := c.s.Selection.Threads()
+func threadApply(ctx context.Context, c *desk.Desk, rest string) error {
+	threads, err := c.Session.Selection.Threads()
 	if err != nil {
 		return err
 	}
@@ -213,13 +216,13 @@ func threadApply(ctx context.Context, c *Desk, rest string) error {
 	}
 	return keepingSelection(c, func() error {
 		for _, t := range wanted {
-			if c.Out.Stopped() || ctx.Err() != nil || !c.s.Mode().Readable() {
+			if c.Out.Stopped() || ctx.Err() != nil || !c.Session.Mode().Readable() {
 				return nil
 			}
-			if _, err := c.s.Selection.SelectThread(t.Num); err != nil {
+			if _, err := c.Session.Selection.SelectThread(t.Num); err != nil {
 				return err
 			}
-			err := a.run(ctx, c, func(o *screen.Output) { o.Printf("\nthread %d (tid %d) %s\n", t.Num, t.TID, quoted(t.Name)) })
+			err := a.run(ctx, c, func(o *screen.Output) { o.Printf("\nthread %d (tid %d) %s\n", t.Num, t.TID, desk.Quoted(t.Name)) })
 			if err != nil {
 				return fmt.Errorf("thread %d: %w", t.Num, err)
 			}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hdb/console/desk"
 	"hdb/console/line"
 	"hdb/console/screen"
 	"hdb/console/shell"
@@ -49,9 +50,9 @@ const AssertFlags = `  --max-peak SIZE           at most so many bytes are live 
   -f, --force               replace these files
 `
 
-func assertCommand(c *Desk) *shell.Command {
+func assertCommand(c *desk.Desk) *shell.Command {
 	return &shell.Command{
-		Name: "assert", Group: shell.GroupAllocs, Synopsis: "FLAG...", Short: "check what was recorded against limits", Repeat: shell.RepeatNone, Run: c.does(runAssert),
+		Name: "assert", Group: shell.GroupAllocs, Synopsis: "FLAG...", Short: "check what was recorded against limits", Repeat: shell.RepeatNone, Run: c.Does(runAssert),
 		Long: "It counts up to the moment, and tells for each limit whether it holds; where it does not, the stacks that weigh most. Then the command has failed, and the exit code of a batch is 3. A limit is undecided where calls that are missing from the recording may have exceeded it, or a free that is missing may be why it seems exceeded, or where no allocator function of the program is known, or, of limits on what is live, where the recording began when hdb attached: blocks from before are not counted. The exit code is 6 then. `hdb assert` does the same from the command line, also to a program that it records for that.\n\nA recording that is filtered, bounded, paused or of a part of the run only gets a warning: limits that hold of it may not hold of the run.\n\n" +
 			AssertFlags + "\nExamples:\n  assert --max-peak 64MiB --no-leaks\n  assert --max-live-growth 1MiB --since 50%",
 	}
@@ -202,9 +203,9 @@ func (o *Outcome) Err() error {
 	}
 	switch {
 	case failed > 0:
-		return fmt.Errorf("%w: %d of %d", errAssertion, failed, len(o.Verdicts))
+		return fmt.Errorf("%w: %d of %d", desk.ErrAssertion, failed, len(o.Verdicts))
 	case undecided > 0:
-		return fmt.Errorf("%w: %d of %d", errUndecided, undecided, len(o.Verdicts))
+		return fmt.Errorf("%w: %d of %d", desk.ErrUndecided, undecided, len(o.Verdicts))
 	}
 	return nil
 }
@@ -212,12 +213,12 @@ func (o *Outcome) Err() error {
 // ExitCode is that of Err.
 func (o *Outcome) ExitCode() int {
 	switch err := o.Err(); {
-	case errors.Is(err, errAssertion):
-		return ExitAssertion
-	case errors.Is(err, errUndecided):
-		return ExitUndecided
+	case errors.Is(err, desk.ErrAssertion):
+		return desk.ExitAssertion
+	case errors.Is(err, desk.ErrUndecided):
+		return desk.ExitUndecided
 	}
-	return ExitOK
+	return desk.ExitOK
 }
 
 // Warnings are what should be known of the recording.
@@ -305,7 +306,7 @@ func NoAssertFlag(word string) error {
 	return fmt.Errorf("assert: %s: no such flag", word)
 }
 
-func runAssert(ctx context.Context, c *Desk, in shell.Input) error {
+func runAssert(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	var a Assertion
 	for i := 0; i < len(in.Args); {
 		word := in.Args[i]
@@ -322,11 +323,11 @@ func runAssert(ctx context.Context, c *Desk, in shell.Input) error {
 		i = next
 	}
 	a.Suppressions, a.JUnit, a.SARIF = line.ExpandHome(a.Suppressions), line.ExpandHome(a.JUnit), line.ExpandHome(a.SARIF)
-	if err := errors.Join(a.Ready(), a.Vacant(c.s.Captures.Path())); err != nil {
+	if err := errors.Join(a.Ready(), a.Vacant(c.Session.Captures.Path())); err != nil {
 		return err
 	}
 	a.RawSizes = c.Out.Sizes.Raw
-	o, err := a.Check(ctx, c.s)
+	o, err := a.Check(ctx, c.Session)
 	if err != nil {
 		return err
 	}
@@ -346,5 +347,5 @@ func runAssert(ctx context.Context, c *Desk, in shell.Input) error {
 			out.Line(screen.Warning("warning: "), screen.Plain(line))
 		}
 	})
-	return errors.Join(o.Err(), a.Files(c.s, o, ""))
+	return errors.Join(o.Err(), a.Files(c.Session, o, ""))
 }

@@ -6,44 +6,45 @@ import (
 	"fmt"
 	"strconv"
 
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/session"
 )
 
-func runJump(_ context.Context, c *Desk, in shell.Input) error {
+func runJump(_ context.Context, c *desk.Desk, in shell.Input) error {
 	if in.Raw == "" {
 		return errors.New("jump: a location must follow: a line, a function or *ADDRESS")
 	}
-	p, inside, err := c.s.Stepping.JumpPlace(in.Raw)
+	p, inside, err := c.Session.Stepping.JumpPlace(in.Raw)
 	if err != nil {
 		return fmt.Errorf("jump: %w", err)
 	}
-	if !inside && !c.Confirm("%s is not in the function of the innermost frame. Jump anyway?", placeText(p)) {
+	if !inside && !c.Confirm("%s is not in the function of the innermost frame. Jump anyway?", desk.PlaceText(p)) {
 		return nil
 	}
 	if !c.Opt.JSON {
-		c.Say("continuing at %s", placeText(p))
+		c.Say("continuing at %s", desk.PlaceText(p))
 	}
-	return reported(c, in)(c.s.Stepping.Jump(p.Addr))
+	return desk.Reported(c, in)(c.Session.Stepping.Jump(p.Addr))
 }
 
-func runReturn(_ context.Context, c *Desk, in shell.Input) error {
-	f, err := c.s.Selection.Frame()
+func runReturn(_ context.Context, c *desk.Desk, in shell.Input) error {
+	f, err := c.Session.Selection.Frame()
 	if err != nil {
 		return err
 	}
 	if !c.Confirm("Make %s return now?", screen.ShortName(f.Function)) {
 		return nil
 	}
-	r, err := c.s.Stepping.Return(in.Raw)
+	r, err := c.Session.Stepping.Return(in.Raw)
 	if err != nil {
 		return fmt.Errorf("return: %w", err)
 	}
-	return reported(c, in)(r, nil)
+	return desk.Reported(c, in)(r, nil)
 }
 
-func runSignal(_ context.Context, c *Desk, in shell.Input) error {
+func runSignal(_ context.Context, c *desk.Desk, in shell.Input) error {
 	if len(in.Args) != 1 {
 		return errors.New("signal: a signal must follow, or 0 for none")
 	}
@@ -54,19 +55,19 @@ func runSignal(_ context.Context, c *Desk, in shell.Input) error {
 			c.Say("continuing with signal %s", in.Args[0])
 		}
 	}
-	return reported(c, in)(c.s.Stepping.Signal(in.Args[0]))
+	return desk.Reported(c, in)(c.Session.Stepping.Signal(in.Args[0]))
 }
 
 // runSkip is skip with its own words.
-func runSkip(_ context.Context, c *Desk, in shell.Input) error {
-	skips := &c.s.Stepping.Skips
+func runSkip(_ context.Context, c *desk.Desk, in shell.Input) error {
+	skips := &c.Session.Stepping.Skips
 	word, rest := shell.SplitWord(in.Raw)
 	switch word {
 	case "delete", "enable", "disable":
 		return changeSkips(skips, word, rest)
 	case "file":
 		if rest == "" {
-			f, err := c.s.Selection.Frame()
+			f, err := c.Session.Selection.Frame()
 			if err != nil || f.File == "" {
 				return errors.Join(err, errors.New("skip file: the selected frame has no source file: give a name"))
 			}
@@ -79,7 +80,7 @@ func runSkip(_ context.Context, c *Desk, in shell.Input) error {
 		word = in.Raw
 	}
 	if word == "" {
-		f, err := c.s.Selection.Frame()
+		f, err := c.Session.Selection.Frame()
 		if err != nil || f.Function == "" {
 			return errors.Join(err, errors.New("skip: the selected frame has no name: give one"))
 		}
@@ -130,7 +131,7 @@ type skipView struct {
 }
 
 // tellSkip shows a skip that was made.
-func tellSkip(c *Desk, in shell.Input) func(*session.Skip, error) error {
+func tellSkip(c *desk.Desk, in shell.Input) func(*session.Skip, error) error {
 	return func(x *session.Skip, err error) error {
 		if err != nil {
 			return err
@@ -151,8 +152,8 @@ func skipText(x *session.Skip) string {
 	return fmt.Sprintf("skip %d: %s%s", x.ID, x.Function, off)
 }
 
-func infoSkip(_ context.Context, c *Desk, in shell.Input) error {
-	all := c.s.Stepping.Skips.All()
+func infoSkip(_ context.Context, c *desk.Desk, in shell.Input) error {
+	all := c.Session.Stepping.Skips.All()
 	views := make([]skipView, 0, len(all))
 	for _, x := range all {
 		views = append(views, skipView(*x))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"hdb/console/desk"
 	"hdb/console/line"
 	"hdb/console/screen"
 	"hdb/console/shell"
@@ -13,26 +14,26 @@ import (
 	"hdb/session"
 )
 
-func coreCommands(c *Desk) []*shell.Command {
+func coreCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
-		{Name: "core-file", Aliases: []string{"core"}, Group: shell.GroupFiles, Synopsis: "[FILE]", Short: "look at a core file", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Run: c.does(runCoreFile),
+		{Name: "core-file", Aliases: []string{"core"}, Group: shell.GroupFiles, Synopsis: "[FILE]", Short: "look at a core file", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Run: c.Does(runCoreFile),
 			Long: "Stacks, variables and memory are shown as of a process that is stopped; nothing of it can be run or changed. The program is the one of `file` if the core is of that, or else the one that the core names; both must have the same build ID. " +
 				"Pages of files that the core leaves out are read from the files, if they are still what was mapped. Without FILE the core is let go; `run` lets it go, too, and starts the program.\n\nExample:\n  core-file core.4711"},
-		{Name: "gcore", Aliases: []string{"generate-core-file"}, Group: shell.GroupFiles, Synopsis: "[FILE] [--force]", Short: "write a core file of the process", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Needs: shell.NeedLive, Run: c.does(runGcore),
+		{Name: "gcore", Aliases: []string{"generate-core-file"}, Group: shell.GroupFiles, Synopsis: "[FILE] [--force]", Short: "write a core file of the process", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Needs: shell.NeedLive, Run: c.Does(runGcore),
 			Long: "It is what the kernel would write if the process died here: /proc/PID/coredump_filter and madvise(2) tell what of the memory is in it. Breakpoints and the probe are not. The selected thread is the first in it. Without FILE it is core.PID in hdb's working directory. A file that exists already is only replaced with --force.\n\nExample:\n  gcore stuck.core"},
 	}
 }
 
 type coreView struct {
-	Path    string     `json:"path"`
-	Program string     `json:"program,omitempty"`
-	PID     int        `json:"pid"`
-	Args    string     `json:"args,omitempty"`
-	Threads int        `json:"thread_count"`
-	Missing uint64     `json:"missing_bytes,omitempty"`
-	Damage  string     `json:"damage,omitempty"`
-	Fault   string     `json:"fault_address,omitempty"`
-	Stop    reportView `json:"stop"`
+	Path    string          `json:"path"`
+	Program string          `json:"program,omitempty"`
+	PID     int             `json:"pid"`
+	Args    string          `json:"args,omitempty"`
+	Threads int             `json:"thread_count"`
+	Missing uint64          `json:"missing_bytes,omitempty"`
+	Damage  string          `json:"damage,omitempty"`
+	Fault   string          `json:"fault_address,omitempty"`
+	Stop    desk.ReportView `json:"stop"`
 }
 
 // Core makes the session one about a core file, as `core-file` does. program is the file
@@ -41,13 +42,13 @@ func (c *Console) Core(path, program string) error {
 	return openCore(c.Desk, shell.Input{Name: "core-file", Args: []string{path}}, path, program)
 }
 
-func runCoreFile(_ context.Context, c *Desk, in shell.Input) error {
+func runCoreFile(_ context.Context, c *desk.Desk, in shell.Input) error {
 	switch len(in.Args) {
 	case 0:
-		if !c.s.Cores.Close() {
+		if !c.Session.Cores.Close() {
 			return errors.New("core-file: no core file is open")
 		}
-		c.source.listing = listing{}
+		c.Source.Listing = desk.Listing{}
 		c.Say("the core file is let go")
 		return nil
 	case 1:
@@ -56,16 +57,16 @@ func runCoreFile(_ context.Context, c *Desk, in shell.Input) error {
 	return errors.New("core-file: one core file must follow, or none")
 }
 
-func openCore(c *Desk, in shell.Input, path, program string) error {
-	if pid, _, _, live := c.s.Process(); live {
+func openCore(c *desk.Desk, in shell.Input, path, program string) error {
+	if pid, _, _, live := c.Session.Process(); live {
 		return fmt.Errorf("core-file: process %d is under the debugger: kill or detach it first", pid)
 	}
-	info, r, err := c.s.Cores.Open(line.ExpandHome(path), program)
+	info, r, err := c.Session.Cores.Open(line.ExpandHome(path), program)
 	if err != nil {
 		return err
 	}
-	c.source.listing = listing{}
-	v := coreView{Path: info.Path, Program: info.Program, PID: info.PID, Args: info.Args, Threads: info.Threads, Missing: info.Missing, Stop: viewReport(r)}
+	c.Source.Listing = desk.Listing{}
+	v := coreView{Path: info.Path, Program: info.Program, PID: info.PID, Args: info.Args, Threads: info.Threads, Missing: info.Missing, Stop: desk.ViewReport(r)}
 	if info.Damage != nil {
 		v.Damage = info.Damage.Error()
 	}
@@ -81,11 +82,11 @@ func openCore(c *Desk, in shell.Input, path, program string) error {
 			o.Line(screen.Warning("! " + lack))
 		}
 		if r.Signal == nil {
-			o.Printf("no signal: the process went on   thread %d %s\n", r.Thread.Num, quoted(r.Thread.Name))
+			o.Printf("no signal: the process went on   thread %d %s\n", r.Thread.Num, desk.Quoted(r.Thread.Name))
 		}
-		printReport(c, o, r)
+		desk.PrintReport(c, o, r)
 	})
-	c.eval.showDisplays()
+	c.Eval.ShowDisplays()
 	return nil
 }
 
@@ -115,8 +116,8 @@ func coreLacks(info session.CoreInfo, sizes screen.Sizes) (lacks []string) {
 	return lacks
 }
 
-func runGcore(_ context.Context, c *Desk, in shell.Input) error {
-	files, force, err := parseSave("gcore", in.Args)
+func runGcore(_ context.Context, c *desk.Desk, in shell.Input) error {
+	files, force, err := desk.ParseSave("gcore", in.Args)
 	if err != nil {
 		return err
 	}
@@ -127,7 +128,7 @@ func runGcore(_ context.Context, c *Desk, in shell.Input) error {
 	if len(files) == 1 {
 		path = line.ExpandHome(files[0])
 	}
-	w, err := c.s.Cores.Write(path, force)
+	w, err := c.Session.Cores.Write(path, force)
 	if err != nil {
 		return fmt.Errorf("gcore: %w", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/internal/units"
@@ -15,33 +16,33 @@ import (
 	"hdb/session/cpython"
 )
 
-func cythonCommands(c *Desk) []*shell.Command {
+func cythonCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "cy", Group: shell.GroupStack, Short: "extensions that Cython has made, by their source", Needs: shell.NeedProgram,
 			Sub: []*shell.Command{
-				{Name: "bt", Aliases: []string{"backtrace", "where"}, Synopsis: "[-a] [N | -N]", Short: "show the functions of Cython and Python that the selected thread is in", Needs: shell.NeedMemory, Repeat: shell.RepeatNone, Run: c.does(runCythonBacktrace),
+				{Name: "bt", Aliases: []string{"backtrace", "where"}, Synopsis: "[-a] [N | -N]", Short: "show the functions of Cython and Python that the selected thread is in", Needs: shell.NeedMemory, Repeat: shell.RepeatNone, Run: c.Does(runCythonBacktrace),
 					Long: "Functions of C are shown that one of Cython has called by name, if `cython --gdb` tells of them. -a shows all frames but those of the interpreter, as bt does; N the innermost, -N the outermost.\n\nExamples:\n  cy bt\n  cy bt -a"},
-				{Name: "break", Aliases: []string{"b"}, Raw: true, Synopsis: "FUNCTION | MODULE:LINE [if CONDITION]", Short: "set breakpoints on functions or lines of Cython's source", Needs: shell.NeedProgram, Repeat: shell.RepeatNone, Run: c.does(runCythonBreak),
+				{Name: "break", Aliases: []string{"b"}, Raw: true, Synopsis: "FUNCTION | MODULE:LINE [if CONDITION]", Short: "set breakpoints on functions or lines of Cython's source", Needs: shell.NeedProgram, Repeat: shell.RepeatNone, Run: c.Does(runCythonBreak),
 					Long: "FUNCTION is module.class.function or the last words of it; all that match get a breakpoint. It is where the first statement begins, of a generator also where it does. A module that is not loaded yet is waited for. `break` takes module.function and FILE.pyx:LINE, too.\n\nExamples:\n  cy break shop.Stock.grow\n  cy break grow if by > 100\n  cy break shop:34"},
-				{Name: "step", Aliases: []string{"s"}, Synopsis: "[N]", Short: "run to the next line of Cython's source, entering its functions", Needs: shell.NeedLive, Resumes: true, Run: c.does(cythonStepper((*session.CythonStepping).Step)),
+				{Name: "step", Aliases: []string{"s"}, Synopsis: "[N]", Short: "run to the next line of Cython's source, entering its functions", Needs: shell.NeedLive, Resumes: true, Run: c.Does(cythonStepper((*session.CythonStepping).Step)),
 					Long: "Calls go through Python where the source has no C function: the step ends in any function of Cython that is entered. A function that returns to Python ends the step in the interpreter.\n\nExample:\n  cy step"},
-				{Name: "next", Aliases: []string{"n"}, Synopsis: "[N]", Short: "run to the next line of Cython's source, over calls", Needs: shell.NeedLive, Resumes: true, Run: c.does(cythonStepper((*session.CythonStepping).Next)), Long: "Example:\n  cy next 3"},
-				{Name: "finish", Short: "run until the selected function returns to one of Cython or Python", Needs: shell.NeedLive, Resumes: true, Run: c.does(runCythonFinish), Long: "What it has returned is shown, an object as py print shows it.\n\nExample:\n  cy finish"},
-				{Name: "up", Synopsis: "[N]", Short: "select the function of Cython or Python that called this one", Needs: shell.NeedMemory, Run: c.does(cythonMover(1)), Long: "Example:\n  cy up"},
-				{Name: "down", Synopsis: "[N]", Short: "select the function of Cython or Python called by this one", Needs: shell.NeedMemory, Run: c.does(cythonMover(-1)), Long: "Example:\n  cy down"},
-				{Name: "list", Raw: true, Synopsis: "[LINES]", Short: "show the source of the selected function of Cython", Needs: shell.NeedMemory, Run: c.does(runCythonList),
+				{Name: "next", Aliases: []string{"n"}, Synopsis: "[N]", Short: "run to the next line of Cython's source, over calls", Needs: shell.NeedLive, Resumes: true, Run: c.Does(cythonStepper((*session.CythonStepping).Next)), Long: "Example:\n  cy next 3"},
+				{Name: "finish", Short: "run until the selected function returns to one of Cython or Python", Needs: shell.NeedLive, Resumes: true, Run: c.Does(runCythonFinish), Long: "What it has returned is shown, an object as py print shows it.\n\nExample:\n  cy finish"},
+				{Name: "up", Synopsis: "[N]", Short: "select the function of Cython or Python that called this one", Needs: shell.NeedMemory, Run: c.Does(cythonMover(1)), Long: "Example:\n  cy up"},
+				{Name: "down", Synopsis: "[N]", Short: "select the function of Cython or Python called by this one", Needs: shell.NeedMemory, Run: c.Does(cythonMover(-1)), Long: "Example:\n  cy down"},
+				{Name: "list", Raw: true, Synopsis: "[LINES]", Short: "show the source of the selected function of Cython", Needs: shell.NeedMemory, Run: c.Does(runCythonList),
 					Long: "LINES as list takes them.\n\nExamples:\n  cy list\n  cy list 10,20"},
-				{Name: "locals", Short: "show the variables of the selected function of Cython", Needs: shell.NeedMemory, Repeat: shell.RepeatNone, Run: c.does(runCythonLocals),
+				{Name: "locals", Short: "show the variables of the selected function of Cython", Needs: shell.NeedMemory, Repeat: shell.RepeatNone, Run: c.Does(runCythonLocals),
 					Long: "Those of C by debug information, objects as py locals shows them, with the attributes of C that their classes have. Variables that are shared with functions around are among them. Of a variable of C whose declaration is not behind, `cython --gdb` tells that it may have no value yet.\n\nExample:\n  cy locals"},
-				{Name: "globals", Short: "show the variables of the module of the selected function of Cython", Needs: shell.NeedMemory, Repeat: shell.RepeatNone, Run: c.does(runCythonGlobals), Long: "Example:\n  cy globals"},
-				{Name: "print", Aliases: []string{"p"}, Raw: true, Synopsis: "EXPR", Short: "show a value of the selected function of Cython", Needs: shell.NeedMemory, Repeat: shell.RepeatSame, Run: c.does(runCythonPrint),
+				{Name: "globals", Short: "show the variables of the module of the selected function of Cython", Needs: shell.NeedMemory, Repeat: shell.RepeatNone, Run: c.Does(runCythonGlobals), Long: "Example:\n  cy globals"},
+				{Name: "print", Aliases: []string{"p"}, Raw: true, Synopsis: "EXPR", Short: "show a value of the selected function of Cython", Needs: shell.NeedMemory, Repeat: shell.RepeatSame, Run: c.Does(runCythonPrint),
 					Long: "EXPR begins with a name of the function, of its module or of the built-in ones. Attributes that a cdef class has in C are read, others, elements and len() as py print reads them. What else C can compute of names of the source is computed: `total * 2`. Nothing runs in the process.\n\nExamples:\n  cy print self.count\n  cy print stocks[0]\n  cy print by + 1"},
 			}},
 	}
 }
 
-func cythonOptions(c *Desk) (o cpython.CythonOptions, err error) {
-	if o.C, err = c.argumentOptions(); err != nil {
+func cythonOptions(c *desk.Desk) (o cpython.CythonOptions, err error) {
+	if o.C, err = c.ArgumentOptions(); err != nil {
 		return o, err
 	}
 	o.Object = python.DefaultLimits
@@ -53,7 +54,7 @@ func cythonOptions(c *Desk) (o cpython.CythonOptions, err error) {
 	return o, nil
 }
 
-func runCythonBacktrace(ctx context.Context, c *Desk, in shell.Input) error {
+func runCythonBacktrace(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	n, all := 0, false
 	for _, word := range in.Args {
 		number, err := strconv.Atoi(word)
@@ -66,16 +67,16 @@ func runCythonBacktrace(ctx context.Context, c *Desk, in shell.Input) error {
 			n = number
 		}
 	}
-	frames, truncated, why, err := c.s.Cython.Stack()
+	frames, truncated, why, err := c.Session.Cython.Stack()
 	if err != nil {
 		return fmt.Errorf("cy bt: %w", err)
 	}
 	if all {
-		st, err := c.s.Selection.Stack(0)
+		st, err := c.Session.Selection.Stack(0)
 		if err != nil {
 			return err
 		}
-		frames, why = c.s.Python.Merged(st.Frames, cpython.MergeHiding)
+		frames, why = c.Session.Python.Merged(st.Frames, cpython.MergeHiding)
 	}
 	from, to := 0, len(frames)
 	switch {
@@ -87,25 +88,25 @@ func runCythonBacktrace(ctx context.Context, c *Desk, in shell.Input) error {
 	total := len(frames)
 	frames = frames[from:to]
 	selected := -1
-	if f, err := c.s.Selection.Frame(); err == nil {
+	if f, err := c.Session.Selection.Frame(); err == nil {
 		selected = selectedIn(c, frames, f.Num)
 	}
-	args := argumentsOf(c, frames)
-	views := []frameView{}
+	args := desk.ArgumentsOf(c, frames)
+	views := []desk.FrameView{}
 	for _, f := range frames {
-		v := viewFrame(f)
-		v.Selected = isSelected(f, selected)
-		v.Args = args.view(f.Num)
+		v := desk.ViewFrame(f)
+		v.Selected = desk.IsSelected(f, selected)
+		v.Args = args.View(f.Num)
 		views = append(views, v)
 	}
 	c.Show(in, struct {
-		Frames    []frameView `json:"frames"`
-		Total     int         `json:"total"`
-		Truncated string      `json:"truncated,omitempty"`
-		Unmerged  string      `json:"unmerged,omitempty"`
-		Problems  []string    `json:"problems,omitempty"`
-	}{views, total, truncated, why, c.s.Names().Cython.Problems()}, func(o *screen.Output) {
-		printStack(o, frames, args, selected)
+		Frames    []desk.FrameView `json:"frames"`
+		Total     int              `json:"total"`
+		Truncated string           `json:"truncated,omitempty"`
+		Unmerged  string           `json:"unmerged,omitempty"`
+		Problems  []string         `json:"problems,omitempty"`
+	}{views, total, truncated, why, c.Session.Names().Cython.Problems()}, func(o *screen.Output) {
+		desk.PrintStack(o, frames, args, selected)
 		if more := total - len(frames); more > 0 {
 			o.Line(screen.Guess("(" + units.Count(more, "more frame") + ")"))
 		}
@@ -115,14 +116,14 @@ func runCythonBacktrace(ctx context.Context, c *Desk, in shell.Input) error {
 		if why != "" {
 			o.Line(screen.Guess("(without the functions of Python: " + why + ")"))
 		}
-		for _, p := range c.s.Names().Cython.Problems() {
+		for _, p := range c.Session.Names().Cython.Problems() {
 			o.Line(screen.Guess("(" + p + ")"))
 		}
 	})
 	return nil
 }
 
-func runCythonBreak(ctx context.Context, c *Desk, in shell.Input) error {
+func runCythonBreak(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	location, condition := shell.SplitWord(in.Raw)
 	switch {
 	case location == "":
@@ -130,7 +131,7 @@ func runCythonBreak(ctx context.Context, c *Desk, in shell.Input) error {
 	case location == "-p":
 		return errors.New("cy break: functions of Python are no functions of Cython: py break takes those")
 	}
-	all, err := c.s.Cython.Location(location)
+	all, err := c.Session.Cython.Location(location)
 	if err != nil {
 		return fmt.Errorf("cy break: %w", err)
 	}
@@ -144,74 +145,74 @@ func runCythonBreak(ctx context.Context, c *Desk, in shell.Input) error {
 	return nil
 }
 
-func cythonStepper(verb func(*session.CythonStepping, int) (*session.Report, error)) func(context.Context, *Desk, shell.Input) error {
-	return func(_ context.Context, c *Desk, in shell.Input) error {
-		n, err := times(in)
+func cythonStepper(verb func(*session.CythonStepping, int) (*session.Report, error)) func(context.Context, *desk.Desk, shell.Input) error {
+	return func(_ context.Context, c *desk.Desk, in shell.Input) error {
+		n, err := desk.Times(in)
 		if err != nil {
 			return err
 		}
-		r, err := verb(c.s.CythonStepping, n)
+		r, err := verb(c.Session.CythonStepping, n)
 		if err != nil {
 			err = fmt.Errorf("%s: %w", in.Name, err)
 		}
-		return reported(c, in)(r, err)
+		return desk.Reported(c, in)(r, err)
 	}
 }
 
-func runCythonFinish(_ context.Context, c *Desk, in shell.Input) error {
+func runCythonFinish(_ context.Context, c *desk.Desk, in shell.Input) error {
 	o, err := cythonOptions(c)
 	if err != nil {
 		return err
 	}
-	r, err := c.s.CythonStepping.Finish(o.Object)
+	r, err := c.Session.CythonStepping.Finish(o.Object)
 	if err != nil {
 		err = fmt.Errorf("cy finish: %w", err)
 	}
-	return reported(c, in)(r, err)
+	return desk.Reported(c, in)(r, err)
 }
 
-func cythonMover(sign int) func(context.Context, *Desk, shell.Input) error {
-	return func(_ context.Context, c *Desk, in shell.Input) error {
-		n, err := times(in)
+func cythonMover(sign int) func(context.Context, *desk.Desk, shell.Input) error {
+	return func(_ context.Context, c *desk.Desk, in shell.Input) error {
+		n, err := desk.Times(in)
 		if err != nil {
 			return err
 		}
-		f, err := c.s.Cython.Up(sign * n)
+		f, err := c.Session.Cython.Up(sign * n)
 		if err != nil {
 			return fmt.Errorf("%s: %w", in.Name, err)
 		}
-		c.source.listing = listing{}
+		c.Source.Listing = desk.Listing{}
 		showFrame(c, in, f)
 		return nil
 	}
 }
 
-func runCythonList(ctx context.Context, c *Desk, in shell.Input) error {
+func runCythonList(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	if err := runList(ctx, c, in); err != nil {
 		return fmt.Errorf("cy list: %w", err)
 	}
 	return nil
 }
 
-func runCythonLocals(ctx context.Context, c *Desk, in shell.Input) error {
-	if c.s.Python.Selected() {
+func runCythonLocals(ctx context.Context, c *desk.Desk, in shell.Input) error {
+	if c.Session.Python.Selected() {
 		return runPythonLocals(ctx, c, in)
 	}
 	o, err := cythonOptions(c)
 	if err != nil {
 		return err
 	}
-	f, vars, err := c.s.Cython.Locals(o)
+	f, vars, err := c.Session.Cython.Locals(o)
 	if err != nil {
 		return fmt.Errorf("cy locals: %w", err)
 	}
 	type view struct {
-		valueView
+		desk.ValueView
 		Early bool `json:"early,omitempty"` // it may have no value yet
 	}
 	views := []view{}
 	for _, v := range vars {
-		views = append(views, view{valueView{Name: v.Name, Type: v.Type, Value: v.Value}, v.Early})
+		views = append(views, view{desk.ValueView{Name: v.Name, Type: v.Type, Value: v.Value}, v.Early})
 	}
 	c.Show(in, struct {
 		Function string `json:"function"`
@@ -231,26 +232,26 @@ func runCythonLocals(ctx context.Context, c *Desk, in shell.Input) error {
 	return nil
 }
 
-func runCythonGlobals(_ context.Context, c *Desk, in shell.Input) error {
+func runCythonGlobals(_ context.Context, c *desk.Desk, in shell.Input) error {
 	o, err := cythonOptions(c)
 	if err != nil {
 		return err
 	}
-	module, objects, own, err := c.s.Cython.Globals(o)
+	module, objects, own, err := c.Session.Cython.Globals(o)
 	if err != nil {
 		return fmt.Errorf("cy globals: %w", err)
 	}
-	ofPython, ofC := []valueView{}, []valueView{}
+	ofPython, ofC := []desk.ValueView{}, []desk.ValueView{}
 	for _, v := range objects {
-		ofPython = append(ofPython, valueView{Name: v.Name, Value: v.Value})
+		ofPython = append(ofPython, desk.ValueView{Name: v.Name, Value: v.Value})
 	}
 	for _, v := range own {
-		ofC = append(ofC, valueView{Name: v.Name, Type: v.Type, Value: v.Value})
+		ofC = append(ofC, desk.ValueView{Name: v.Name, Type: v.Type, Value: v.Value})
 	}
 	c.Show(in, struct {
-		Module  string      `json:"module"`
-		Objects []valueView `json:"objects"`
-		C       []valueView `json:"c_variables"`
+		Module  string           `json:"module"`
+		Objects []desk.ValueView `json:"objects"`
+		C       []desk.ValueView `json:"c_variables"`
 	}{module, ofPython, ofC}, func(o *screen.Output) {
 		o.Line(screen.Plain("of module " + module + ":"))
 		for _, v := range ofPython {
@@ -266,22 +267,22 @@ func runCythonGlobals(_ context.Context, c *Desk, in shell.Input) error {
 	return nil
 }
 
-func runCythonPrint(ctx context.Context, c *Desk, in shell.Input) error {
+func runCythonPrint(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	expr := strings.TrimSpace(in.Raw)
 	if expr == "" {
 		return errors.New("cy print: an expression must follow, as self.count")
 	}
-	if c.s.Python.Selected() {
+	if c.Session.Python.Selected() {
 		return runPythonPrint(ctx, c, in)
 	}
 	o, err := cythonOptions(c)
 	if err != nil {
 		return err
 	}
-	v, err := c.s.Cython.Print(expr, o)
+	v, err := c.Session.Cython.Print(expr, o)
 	if err != nil {
 		return fmt.Errorf("cy print: %w", err)
 	}
-	c.Show(in, valueView{Name: v.Name, Type: v.Type, Value: v.Value}, func(o *screen.Output) { o.Text(v.Value + "\n") })
+	c.Show(in, desk.ValueView{Name: v.Name, Type: v.Type, Value: v.Value}, func(o *screen.Output) { o.Text(v.Value + "\n") })
 	return nil
 }

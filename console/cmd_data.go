@@ -5,50 +5,51 @@ import (
 	"errors"
 	"strings"
 
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/query"
 )
 
-func dataCommands(c *Desk) []*shell.Command {
+func dataCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
-		{Name: "list", Aliases: []string{"l", "ls"}, Group: shell.GroupData, Raw: true, Args: []shell.ArgKind{shell.ArgLocation}, Repeat: shell.RepeatNext, Needs: shell.NeedProgram, Run: c.does(runList),
+		{Name: "list", Aliases: []string{"l", "ls"}, Group: shell.GroupData, Raw: true, Args: []shell.ArgKind{shell.ArgLocation}, Repeat: shell.RepeatNext, Needs: shell.NeedProgram, Run: c.Does(runList),
 			Synopsis: "[-cost]\n-\n[-cost] N\n[-cost] A,B\n[-cost] [FILE:]FUNCTION\n[-cost] FILE:LINE\n[-cost] -function NAME | -line N | -source FILE -line N\n[-cost] *ADDRESS\n[-cost] #EVENT", Short: "show source lines",
 			Long: "Alone it shows the lines around where the selected frame is, then the lines after those; `list -` goes back. The arrow => marks the frame's line. `set listsize` says how many lines.\n\n" +
 				"-cost puts before each line the bytes and calls of the recorded allocations whose innermost line of the user's code it is. What inlined functions allocate counts for their lines and for the line of the call, once for each.\n\n" +
 				"Examples:\n  list\n  list 120\n  list 100,140\n  list Index::read_page\n  list index.cc:188\n  list -source index.cc -line 188\n  list #4711\n  list -cost Index::read_page"},
-		{Name: "x", Group: shell.GroupData, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "[/NFU] [ADDRESS]", Short: "show memory", Repeat: shell.RepeatNext, Needs: shell.NeedMemory, Run: c.does(runExamine),
+		{Name: "x", Group: shell.GroupData, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "[/NFU] [ADDRESS]", Short: "show memory", Repeat: shell.RepeatNext, Needs: shell.NeedMemory, Run: c.Does(desk.RunExamine),
 			Long: "N is how many, -N as many before ADDRESS; F is x (hexadecimal), d, u, o, t (binary), a (address with its symbol), c, f, s (string) or i (instruction); U is b, h, w or g for 1, 2, 4 or 8 bytes. " +
 				"ADDRESS is a number, $register or symbol, with + and -. An empty line goes on behind what was shown, or before it.\n\nExamples:\n  x/4xg $rsp\n  x/s 0x55555578a2c0\n  x/5i $pc\n  x/-5i $pc"},
-		{Name: "directory", Aliases: []string{"dir"}, Group: shell.GroupData, Synopsis: "[DIRECTORY...]", Short: "look for sources in more directories, or in no others", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Run: c.does(runDirectory),
+		{Name: "directory", Aliases: []string{"dir"}, Group: shell.GroupData, Synopsis: "[DIRECTORY...]", Short: "look for sources in more directories, or in no others", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Run: c.Does(runDirectory),
 			Long: "Example:\n  directory /home/me/src"},
 	}
 }
 
-func runList(_ context.Context, c *Desk, in shell.Input) error {
+func runList(_ context.Context, c *desk.Desk, in shell.Input) error {
 	raw, cost := strings.CutPrefix(in.Raw, "-cost")
 	in.Raw = strings.TrimSpace(raw)
-	cost = cost || in.Repeated && c.source.listing.cost
-	r, err := c.source.parse(in.Raw)
+	cost = cost || in.Repeated && c.Source.Listing.Cost
+	r, err := c.Source.Parse(in.Raw)
 	if err != nil {
 		return err
 	}
 	var costs map[int]query.LineCost
 	if cost {
-		if costs, err = c.s.Queries.LineCosts(r.file); err != nil {
+		if costs, err = c.Session.Queries.LineCosts(r.File); err != nil {
 			return err
 		}
 	}
-	w, err := c.source.window(r.file, r.language, r.first, r.last, r.current)
-	var past *pastEndError
-	if errors.As(err, &past) && r.asked > 0 {
-		past.line = r.asked
+	w, err := c.Source.Window(r.File, r.Language, r.First, r.Last, r.Current)
+	var past *desk.PastEndError
+	if errors.As(err, &past) && r.Asked > 0 {
+		past.Line = r.Asked
 	}
 	if err != nil {
 		return err
 	}
 	last := w.First + len(w.Lines) - 1
-	c.source.listing = listing{file: r.file, language: r.language, first: w.First, last: last, current: r.current, cost: cost}
+	c.Source.Listing = desk.Listing{File: r.File, Language: r.Language, First: w.First, Last: last, Current: r.Current, Cost: cost}
 	type lineView struct {
 		Line  int    `json:"line"`
 		Text  string `json:"text"`
@@ -61,18 +62,18 @@ func runList(_ context.Context, c *Desk, in shell.Input) error {
 	}
 	show := c.Show
 	if cost {
-		show = c.answer
+		show = c.Answer
 	}
 	show(in, struct {
 		File    string     `json:"file"`
 		Current int        `json:"current_line,omitempty"`
 		Lines   []lineView `json:"lines"`
-	}{r.file, r.current, lines}, func(o *screen.Output) {
+	}{r.File, r.Current, lines}, func(o *screen.Output) {
 		if c.Split.Shows(o) && !cost {
 			return // before the next prompt
 		}
 		if in.Raw != "" && in.Raw != "-" {
-			o.Line(screen.File(screen.ShortPath(r.file)))
+			o.Line(screen.File(screen.ShortPath(r.File)))
 		}
 		if cost {
 			o.Line(screen.Guess(costHead))
@@ -83,17 +84,17 @@ func runList(_ context.Context, c *Desk, in shell.Input) error {
 	return nil
 }
 
-func runDirectory(_ context.Context, c *Desk, in shell.Input) error {
+func runDirectory(_ context.Context, c *desk.Desk, in shell.Input) error {
 	if len(in.Args) == 0 {
 		if !c.Confirm("Look for sources in no other directories any more?") {
 			return nil
 		}
-		setSources(c, c.s.Names().Sources.Substitute, nil)
+		desk.SetSources(c, c.Session.Names().Sources.Substitute, nil)
 		return nil
 	}
-	dirs := splitPath(strings.Join(in.Args, ":"))
-	setSources(c, c.s.Names().Sources.Substitute, append(dirs, c.s.Names().Sources.Dirs...))
-	clear(c.source.missing)
-	c.Say("sources are looked for in %s", strings.Join(c.s.Names().Sources.Dirs, ":"))
+	dirs := desk.SplitPath(strings.Join(in.Args, ":"))
+	desk.SetSources(c, c.Session.Names().Sources.Substitute, append(dirs, c.Session.Names().Sources.Dirs...))
+	clear(c.Source.Missing)
+	c.Say("sources are looked for in %s", strings.Join(c.Session.Names().Sources.Dirs, ":"))
 	return nil
 }

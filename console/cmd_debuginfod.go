@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/names"
@@ -13,21 +14,21 @@ import (
 // startDebuginfod takes the servers from the environment. A person is asked before the
 // first of them is; scripts say so by `set debuginfod on`, and then wait for what they
 // need.
-func startDebuginfod(c *Desk) {
-	if c.s == nil {
+func startDebuginfod(c *desk.Desk) {
+	if c.Session == nil {
 		return
 	}
 	cfg := debuginfod.FromEnv(c.Opt.Getenv)
 	cfg.UserAgent = "hdb/" + c.Opt.Version
-	c.s.Names().Debuginfod.Configure(cfg, !c.Interactive())
+	c.Session.Names().Debuginfod.Configure(cfg, !c.Interactive())
 	if c.Interactive() && len(cfg.URLs) > 0 {
-		c.s.Symbols.SetDebuginfod(names.DebuginfodAsk)
+		c.Session.Symbols.SetDebuginfod(names.DebuginfodAsk)
 	}
 }
 
-func setDebuginfod(c *Desk, v string) error {
-	c.s.Symbols.SetDebuginfod(names.DebuginfodMode(v))
-	if v != "off" && len(c.s.Names().Debuginfod.Servers()) == 0 {
+func setDebuginfod(c *desk.Desk, v string) error {
+	c.Session.Symbols.SetDebuginfod(names.DebuginfodMode(v))
+	if v != "off" && len(c.Session.Names().Debuginfod.Servers()) == 0 {
 		c.Notify("debuginfod: DEBUGINFOD_URLS names no server: there is nobody to ask")
 	}
 	return nil
@@ -36,14 +37,14 @@ func setDebuginfod(c *Desk, v string) error {
 // askDebuginfod asks once, before a prompt, whether the servers may be asked for what
 // commands have missed. To want no questions is no leave to use the network. A line
 // that is no answer was typed for the prompt: it is the next command, and no yes.
-func askDebuginfod(c *Desk) {
-	if !c.Interactive() || c.s.Names().Debuginfod.Waiting() == 0 {
+func askDebuginfod(c *desk.Desk) {
+	if !c.Interactive() || c.Session.Names().Debuginfod.Waiting() == 0 {
 		return
 	}
 	mode := names.DebuginfodOff
 	if c.Set.Flag("confirm") {
 		c.Say("debug info is missing that these servers may have:")
-		for _, url := range c.s.Names().Debuginfod.Servers() {
+		for _, url := range c.Session.Names().Debuginfod.Servers() {
 			c.Say("  %s", url)
 		}
 		answer, err := c.ReadLine("Ask them in this session? (y or n) ")
@@ -56,7 +57,7 @@ func askDebuginfod(c *Desk) {
 			c.Unread(answer)
 		}
 	}
-	c.s.Symbols.SetDebuginfod(mode)
+	c.Session.Symbols.SetDebuginfod(mode)
 	if mode == names.DebuginfodOn {
 		c.Say("`config -save` keeps the answer for later sessions")
 		return
@@ -125,8 +126,8 @@ func (v downloadView) state(sizes screen.Sizes) string {
 	return "on the way: " + sizes.Long(uint64(v.Done))
 }
 
-func infoDebuginfod(_ context.Context, c *Desk, in shell.Input) error {
-	d := c.s.Names().Debuginfod
+func infoDebuginfod(_ context.Context, c *desk.Desk, in shell.Input) error {
+	d := c.Session.Names().Debuginfod
 	view := struct {
 		Mode    string         `json:"mode"`
 		Servers []string       `json:"servers"`

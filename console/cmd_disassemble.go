@@ -8,15 +8,16 @@ import (
 	"strconv"
 	"strings"
 
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/internal/addr"
 	"hdb/names"
 )
 
-func codeCommands(c *Desk) []*shell.Command {
+func codeCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
-		{Name: "disassemble", Aliases: []string{"disas", "disass"}, Group: shell.GroupData, Raw: true, Args: []shell.ArgKind{shell.ArgFunction}, Repeat: shell.RepeatNone, Needs: shell.NeedProgram, Run: c.does(runDisassemble),
+		{Name: "disassemble", Aliases: []string{"disas", "disass"}, Group: shell.GroupData, Raw: true, Args: []shell.ArgKind{shell.ArgFunction}, Repeat: shell.RepeatNone, Needs: shell.NeedProgram, Run: c.Does(runDisassemble),
 			Synopsis: "[/srm] [FUNCTION | ADDRESS]\n[/srm] FROM,TO\n[/srm] FROM,+LENGTH", Short: "show the instructions of a function or of a range of addresses",
 			Long: "Alone it is the function of the selected frame, with the arrow => at the frame's PC; behind ADDRESS the function around it. Numbers like <+12> are distances from the function's entry. " +
 				"/s puts source lines between, in the order of the addresses, /m in the order of the lines. /r shows the bytes of each instruction. Before the program runs the code is read from its file.\n\n" +
@@ -26,7 +27,7 @@ func codeCommands(c *Desk) []*shell.Command {
 
 // A disassembly is code as disassemble shows it.
 type disassembly struct {
-	c           *Desk
+	c           *desk.Desk
 	source, raw bool // /s, /r
 	byLine      bool // /m
 	function    names.CodeInfo
@@ -38,20 +39,20 @@ type disassembly struct {
 
 // disassembled is one instruction with its place.
 type disassembled struct {
-	instruction
+	desk.Instruction
 	part   int
 	symbol string // <+12>, or <main+12> outside of the function
 	file   string
 	line   int
 }
 
-func runDisassemble(_ context.Context, c *Desk, in shell.Input) error {
+func runDisassemble(_ context.Context, c *desk.Desk, in shell.Input) error {
 	d := &disassembly{c: c}
 	rest, err := d.flags(in.Raw)
 	if err != nil {
 		return err
 	}
-	if f, err := c.s.Selection.Frame(); err == nil {
+	if f, err := c.Session.Selection.Frame(); err == nil {
 		d.pc = f.Code.Addr()
 	}
 	if err := d.find(rest); err != nil {
@@ -87,7 +88,7 @@ func (d *disassembly) flags(text string) (rest string, err error) {
 
 // find reads which code is meant.
 func (d *disassembly) find(text string) error {
-	from, to, isRange := cutComma(text)
+	from, to, isRange := desk.CutComma(text)
 	if isRange {
 		return d.findRange(strings.TrimSpace(from), strings.TrimSpace(to))
 	}
@@ -97,12 +98,12 @@ func (d *disassembly) find(text string) error {
 	}
 	if text != "" {
 		var err error
-		if at, err = d.c.eval.address(text); err != nil {
+		if at, err = d.c.Eval.Address(text); err != nil {
 			return err
 		}
 	}
 	var err error
-	if d.function, err = d.c.s.Names().Symbols.Code(at); err != nil {
+	if d.function, err = d.c.Session.Names().Symbols.Code(at); err != nil {
 		return fmt.Errorf("%w: give a range, as %v,+32", err, at)
 	}
 	d.whole, d.parts = true, d.function.Parts
@@ -113,7 +114,7 @@ func (d *disassembly) findRange(from, to string) error {
 	if from == "" || to == "" {
 		return errors.New("FROM,TO or FROM,+LENGTH expected")
 	}
-	low, err := d.c.eval.address(from)
+	low, err := d.c.Eval.Address(from)
 	if err != nil {
 		return err
 	}
@@ -124,7 +125,7 @@ func (d *disassembly) findRange(from, to string) error {
 			return fmt.Errorf("%q: a number of bytes expected", to)
 		}
 		high = low + addr.Run(n)
-	} else if high, err = d.c.eval.address(to); err != nil {
+	} else if high, err = d.c.Eval.Address(to); err != nil {
 		return err
 	}
 	if high <= low {
@@ -138,25 +139,25 @@ func (d *disassembly) findRange(from, to string) error {
 func (d *disassembly) read() error {
 	for i, p := range d.parts {
 		n := uint64(p.High - p.Low)
-		if n > maxDisassembled {
-			return fmt.Errorf("more than %s at once: give a range", d.c.Out.Sizes.Long(maxDisassembled))
+		if n > desk.MaxDisassembled {
+			return fmt.Errorf("more than %s at once: give a range", d.c.Out.Sizes.Long(desk.MaxDisassembled))
 		}
 		ahead := 0 // an instruction that begins in a range is shown whole
 		if !d.whole {
-			ahead = maxInstruction - 1
+			ahead = desk.MaxInstruction - 1
 		}
-		code, err := d.c.s.Memory.Code(p.Low, int(n)+ahead)
+		code, err := d.c.Session.Memory.Code(p.Low, int(n)+ahead)
 		if err != nil && ahead > 0 {
-			code, err = d.c.s.Memory.Code(p.Low, int(n))
+			code, err = d.c.Session.Memory.Code(p.Low, int(n))
 		}
 		if err != nil {
 			return err
 		}
-		for _, inst := range decodeAll(code, p.Low, d.c.symbolText) {
-			if inst.addr >= p.High {
+		for _, inst := range desk.DecodeAll(code, p.Low, d.c.SymbolText) {
+			if inst.Addr >= p.High {
 				break
 			}
-			d.list = append(d.list, disassembled{instruction: inst, part: i, symbol: d.symbolOf(inst.addr)})
+			d.list = append(d.list, disassembled{Instruction: inst, part: i, symbol: d.symbolOf(inst.Addr)})
 		}
 		d.lines(p, i)
 	}
@@ -171,7 +172,7 @@ func (d *disassembly) symbolOf(a addr.Run) string {
 	if d.whole && d.function.Name != "" {
 		return fmt.Sprintf("-%d", d.function.Entry-a)
 	}
-	text := d.c.symbolText(a)
+	text := d.c.SymbolText(a)
 	if text != "" && !strings.Contains(text, "+") {
 		text += "+0"
 	}
@@ -180,13 +181,13 @@ func (d *disassembly) symbolOf(a addr.Run) string {
 
 // lines gives the instructions of a part the lines of the line table.
 func (d *disassembly) lines(p names.CodeRange, part int) {
-	rows := d.c.s.Names().Symbols.LineRows(p.Low, p.High)
+	rows := d.c.Session.Names().Symbols.LineRows(p.Low, p.High)
 	for i := range d.list {
 		inst := &d.list[i]
 		if inst.part != part {
 			continue
 		}
-		k, exact := slices.BinarySearchFunc(rows, inst.addr, func(r names.LineInfo, a addr.Run) int {
+		k, exact := slices.BinarySearchFunc(rows, inst.Addr, func(r names.LineInfo, a addr.Run) int {
 			switch {
 			case r.Addr < a:
 				return -1
@@ -198,7 +199,7 @@ func (d *disassembly) lines(p names.CodeRange, part int) {
 		if !exact {
 			k--
 		}
-		if k >= 0 && inst.addr < rows[k].End {
+		if k >= 0 && inst.Addr < rows[k].End {
 			inst.file, inst.line = rows[k].File, rows[k].Line
 		}
 	}
@@ -218,9 +219,9 @@ type instructionView struct {
 func (d *disassembly) show(in shell.Input) {
 	views := make([]instructionView, 0, len(d.list))
 	for _, inst := range d.list {
-		v := instructionView{Addr: inst.addr.String(), Bytes: fmt.Sprintf("% x", inst.code), Text: inst.text, File: inst.file, Line: inst.line, Current: inst.addr == d.pc}
-		if d.whole && inst.addr >= d.function.Entry {
-			n := uint64(inst.addr - d.function.Entry)
+		v := instructionView{Addr: inst.Addr.String(), Bytes: fmt.Sprintf("% x", inst.Code), Text: inst.Text, File: inst.file, Line: inst.line, Current: inst.Addr == d.pc}
+		if d.whole && inst.Addr >= d.function.Entry {
+			n := uint64(inst.Addr - d.function.Entry)
 			v.Offset = &n
 		} else {
 			v.Symbol = inst.symbol
@@ -260,17 +261,17 @@ func (d *disassembly) print(o *screen.Output) {
 // printInstruction prints one, its columns as wide as those of the others.
 func (l *codeListing) printInstruction(o *screen.Output, inst *disassembled) {
 	mark := "   "
-	if inst.addr == l.d.pc {
+	if inst.Addr == l.d.pc {
 		mark = "=> "
 	}
-	row := []screen.Span{screen.Arrow(mark), screen.Addr(inst.addr.String())}
+	row := []screen.Span{screen.Arrow(mark), screen.Addr(inst.Addr.String())}
 	if inst.symbol != "" {
 		row = append(row, screen.Func(" <"+inst.symbol+">"))
 	}
 	row = append(row, screen.Plain(":"+strings.Repeat(" ", l.symbols-len(inst.symbol))))
 	if l.d.raw {
-		row = append(row, screen.Guess(fmt.Sprintf("  %-*s", l.bytes, fmt.Sprintf("% x", inst.code))))
+		row = append(row, screen.Guess(fmt.Sprintf("  %-*s", l.bytes, fmt.Sprintf("% x", inst.Code))))
 	}
-	op, rest, _ := strings.Cut(inst.text, " ")
+	op, rest, _ := strings.Cut(inst.Text, " ")
 	o.Line(append(row, screen.Plain(fmt.Sprintf("  %-6s %s", op, rest)))...)
 }

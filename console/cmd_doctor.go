@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/internal/units"
@@ -14,11 +15,11 @@ import (
 )
 
 // infoSymbols is `info symbols`; with an address it is `info symbol`.
-func infoSymbols(ctx context.Context, c *Desk, in shell.Input) error {
+func infoSymbols(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	if in.Raw != "" {
 		return infoSymbol(ctx, c, in)
 	}
-	check, err := c.s.Symbols.Checkup()
+	check, err := c.Session.Symbols.Checkup()
 	if err != nil {
 		return err
 	}

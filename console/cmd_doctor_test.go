@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/inferior/machine"
@@ -150,10 +151,10 @@ func TestMarks(t *testing.T) {
 	}
 	var b bytes.Buffer
 	o := &screen.Output{W: &b}
-	c := &Desk{}
-	printFrames(o, frames)
-	explainMarks(c, o, frames)
-	explainMarks(c, o, frames)
+	c := &desk.Desk{}
+	desk.PrintFrames(o, frames)
+	desk.ExplainMarks(c, o, frames)
+	desk.ExplainMarks(c, o, frames)
 	want := `#0  a+0x2       [prog] (dynsym)
 #0  b+0x2       [prog] (minidebuginfo)
 #0  c+0x2       [prog] (symtab)
@@ -168,7 +169,7 @@ func TestMarks(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", &b, want)
 	}
 	b.Reset()
-	if explainMarks((&Desk{}), o, frames[3:]); b.Len() != 0 {
+	if desk.ExplainMarks((&desk.Desk{}), o, frames[3:]); b.Len() != 0 {
 		t.Errorf("explained what is not there: %s", &b)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/term"
 
+	"hdb/console/desk"
 	"hdb/console/line"
 	"hdb/console/screen"
 	"hdb/console/shell"
@@ -21,7 +22,7 @@ import (
 	"hdb/session"
 )
 
-func exportCommand(c *Desk) *shell.Command {
+func exportCommand(c *desk.Desk) *shell.Command {
 	cmd := &shell.Command{
 		Name: "export", Group: shell.GroupFiles, Beside: shell.RunsBeside, Synopsis: "FORMAT [FILE] [--measure MEASURE] [--lines] [--threads] [--thread NAME|TID] [--from MOMENT] [--to MOMENT] [--root DIR] [--force]", Short: "write what was recorded in a format of other tools", Args: []shell.ArgKind{shell.ArgSub},
 		Long: "It counts up to the moment. Without FILE the result stands beside the capture, or is PROGRAM.PID with the format's ending. FILE - prints a format that is text. A file that exists already is only replaced with --force; parquet adds to a directory.\n\n" +
@@ -31,7 +32,7 @@ func exportCommand(c *Desk) *shell.Command {
 		cmd.Sub = append(cmd.Sub, &shell.Command{
 			Name: f.Name, Synopsis: "[FILE] [--measure MEASURE] " + placed(f) + partly(f) + "[--root DIR] [--force]", Short: f.Short, Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone,
 			Long: fmt.Sprintf("Example:\n  export %s heap%s", f.Name, f.Extension),
-			Run:  c.does(func(ctx context.Context, c *Desk, in shell.Input) error { return runExport(ctx, c, in, f.Name) }),
+			Run:  c.Does(func(ctx context.Context, c *desk.Desk, in shell.Input) error { return runExport(ctx, c, in, f.Name) }),
 		})
 	}
 	return cmd
@@ -255,7 +256,7 @@ func (u writerUntil) Write(p []byte) (int, error) {
 	return u.w.Write(p)
 }
 
-func runExport(ctx context.Context, c *Desk, in shell.Input, format string) error {
+func runExport(ctx context.Context, c *desk.Desk, in shell.Input, format string) error {
 	e, rest, err := ParseExport(append([]string{format}, in.Args...))
 	if err != nil {
 		return err
@@ -267,11 +268,11 @@ func runExport(ctx context.Context, c *Desk, in shell.Input, format string) erro
 		e.File = rest[0]
 	}
 	e.RawSizes = c.Out.Sizes.Raw
-	info, err := c.s.Recorded.Info()
+	info, err := c.Session.Recorded.Info()
 	if err != nil {
 		return err
 	}
-	switch saved := c.s.Captures.Path(); {
+	switch saved := c.Session.Captures.Path(); {
 	case e.File != "":
 		e.File = line.ExpandHome(e.File)
 	case saved != "":
@@ -284,16 +285,16 @@ func runExport(ctx context.Context, c *Desk, in shell.Input, format string) erro
 			return fmt.Errorf("export: %s is no text: name a file", e.Format.Name)
 		}
 		var b strings.Builder
-		if err := e.Write(ctx, c.s, &b); err != nil {
+		if err := e.Write(ctx, c.Session, &b); err != nil {
 			return err
 		}
 		c.Out.Raw(screen.CleanText(b.String()))
 		return nil
 	}
-	if err := e.Write(ctx, c.s, nil); err != nil {
+	if err := e.Write(ctx, c.Session, nil); err != nil {
 		return err
 	}
-	c.answer(in, struct {
+	c.Answer(in, struct {
 		Path   string `json:"path"`
 		Format string `json:"format"`
 	}{e.File, e.Format.Name}, func(o *screen.Output) { o.Printf("exported %s\n", e.File) })

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"hdb/console/desk"
 	"hdb/console/line"
 	"hdb/console/screen"
 	"hdb/console/shell"
@@ -17,16 +18,16 @@ import (
 	"hdb/symbols"
 )
 
-func fileCommands(c *Desk) []*shell.Command {
+func fileCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
-		{Name: "file", Aliases: []string{"exec-file"}, Group: shell.GroupFiles, Synopsis: "PROGRAM", Short: "choose the program to run", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Run: c.does(runFile),
+		{Name: "file", Aliases: []string{"exec-file"}, Group: shell.GroupFiles, Synopsis: "PROGRAM", Short: "choose the program to run", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Run: c.Does(runFile),
 			Long: "A name without a slash is looked for in the working directory and then in PATH.\n\nExample:\n  file ./server"},
-		{Name: "cd", Group: shell.GroupFiles, Synopsis: "[DIRECTORY]", Short: "change the working directory of hdb, and of programs that it starts", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Run: c.does(runCd),
+		{Name: "cd", Group: shell.GroupFiles, Synopsis: "[DIRECTORY]", Short: "change the working directory of hdb, and of programs that it starts", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Run: c.Does(runCd),
 			Long: "Without DIRECTORY it is the home directory. `set cwd` is about the programs alone.\n\nExample:\n  cd build"},
-		{Name: "pwd", Group: shell.GroupFiles, Short: "tell the working directory", Repeat: shell.RepeatNone, Run: c.does(runPwd)},
-		{Name: "save", Group: shell.GroupFiles, Synopsis: "FILE [--force]\nbreakpoints FILE [--force]", Short: "write what was recorded and the stops to a capture, or the stops as commands", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Run: c.does(runSave),
+		{Name: "pwd", Group: shell.GroupFiles, Short: "tell the working directory", Repeat: shell.RepeatNone, Run: c.Does(runPwd)},
+		{Name: "save", Group: shell.GroupFiles, Synopsis: "FILE [--force]\nbreakpoints FILE [--force]", Short: "write what was recorded and the stops to a capture, or the stops as commands", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Run: c.Does(runSave),
 			Long: "The capture keeps stacks, modules with their build IDs, resolved names and the source lines they need, so that it opens where neither the program nor its source is. A file that exists already is only replaced with --force.\n\nWith `breakpoints` FILE is for `source`: it has the commands that make the numbered stops again, with conditions, counts and commands, and what handle and skip were told. Watchpoints are left out where it is read without a process.\n\nExamples:\n  save big-pages.hdb\n  save breakpoints stops.hdb"},
-		{Name: "open", Group: shell.GroupFiles, Synopsis: "CAPTURE", Short: "look at a capture", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Run: c.does(runOpen),
+		{Name: "open", Group: shell.GroupFiles, Synopsis: "CAPTURE", Short: "look at a capture", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Run: c.Does(runOpen),
 			Long: "allocs, live, top, bt, list, frame, goto and info work on it as on a process.\n\nBeside a process it is looked at in an hdb of its own, which `quit` leaves: the process stands as it stood. A script, which has no terminal, compares by `diff CAPTURE`, or asks by `shell hdb VERB CAPTURE`.\n\nExample:\n  open big-pages.hdb"},
 		exportCommand(c),
 	}
@@ -73,30 +74,30 @@ func debugText(p session.ProgramInfo) string {
 
 // Load makes path the program, as `file` does, and says what is known of it.
 func (c *Console) Load(path string) error {
-	if _, err := c.s.Load(path); err != nil {
+	if _, err := c.Session.Load(path); err != nil {
 		return err
 	}
 	if !c.Opt.Quiet {
-		p, _ := c.s.Program()
+		p, _ := c.Session.Program()
 		c.Notify(screen.ShortPath(p.Path) + ": " + debugText(p))
 	}
 	return nil
 }
 
-func runFile(_ context.Context, c *Desk, in shell.Input) error {
+func runFile(_ context.Context, c *desk.Desk, in shell.Input) error {
 	if len(in.Args) != 1 {
 		return errors.New("file: one program must follow")
 	}
-	if _, err := c.s.Load(line.ExpandHome(in.Args[0])); err != nil {
+	if _, err := c.Session.Load(line.ExpandHome(in.Args[0])); err != nil {
 		return err
 	}
-	p, _ := c.s.Program()
-	c.source.listing = listing{}
+	p, _ := c.Session.Program()
+	c.Source.Listing = desk.Listing{}
 	c.Show(in, viewProgram(p), func(o *screen.Output) { o.Printf("%s: %s\n", screen.ShortPath(p.Path), debugText(p)) })
 	return nil
 }
 
-func runCd(ctx context.Context, c *Desk, in shell.Input) error {
+func runCd(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	dir := "~"
 	switch len(in.Args) {
 	case 0:
@@ -111,7 +112,7 @@ func runCd(ctx context.Context, c *Desk, in shell.Input) error {
 	return runPwd(ctx, c, in)
 }
 
-func runPwd(_ context.Context, c *Desk, in shell.Input) error {
+func runPwd(_ context.Context, c *desk.Desk, in shell.Input) error {
 	dir, err := os.Getwd()
 	if err != nil {
 		return fmt.Errorf("pwd: %w", err)
@@ -122,33 +123,33 @@ func runPwd(_ context.Context, c *Desk, in shell.Input) error {
 	return nil
 }
 
-func runSave(_ context.Context, c *Desk, in shell.Input) error {
+func runSave(_ context.Context, c *desk.Desk, in shell.Input) error {
 	if len(in.Args) > 0 && in.Args[0] == "breakpoints" {
 		return saveStops(c, in.Args[1:])
 	}
-	files, force, err := parseSave("save", in.Args)
+	files, force, err := desk.ParseSave("save", in.Args)
 	if err != nil {
 		return err
 	}
 	if len(files) != 1 {
 		return errors.New("save: one file must follow")
 	}
-	info, err := c.s.Captures.Save(line.ExpandHome(files[0]), force)
+	info, err := c.Session.Captures.Save(line.ExpandHome(files[0]), force)
 	if err != nil {
 		return err
 	}
-	showSaved(c, in, info)
+	desk.ShowSaved(c, in, info)
 	return nil
 }
 
 // saveFirst asks whether what was recorded and not saved shall be, before hdb ends; stay tells
 // that it shall not end. It asks only who typed the command at a terminal.
-func saveFirst(c *Desk) (stay bool, err error) {
-	unsaved := c.s.Captures.Unsaved()
+func saveFirst(c *desk.Desk) (stay bool, err error) {
+	unsaved := c.Session.Captures.Unsaved()
 	if unsaved == 0 || !c.Set.Flag("confirm") || !c.Interactive() || c.Scripted() {
 		return false, nil
 	}
-	info, err := c.s.Recorded.Info()
+	info, err := c.Session.Recorded.Info()
 	if err != nil {
 		return false, nil // nothing can be saved
 	}
@@ -173,7 +174,7 @@ func saveFirst(c *Desk) (stay bool, err error) {
 
 // openBeside looks at a capture while a process is under the debugger, in an hdb of its own that
 // has the terminal until it is left.
-func openBeside(c *Desk, pid int, path string) error {
+func openBeside(c *desk.Desk, pid int, path string) error {
 	if !c.Interactive() || c.Scripted() || c.Bg.Running() {
 		return fmt.Errorf("open: process %d is under the debugger: kill or detach it first; beside it `diff %s` compares, and `shell hdb top %s` asks", pid, path, path)
 	}
@@ -203,35 +204,35 @@ func (c *Console) Open(path string) error {
 	return runOpen(context.Background(), c.Desk, shell.Input{Name: "open", Args: []string{path}})
 }
 
-func runOpen(_ context.Context, c *Desk, in shell.Input) error {
+func runOpen(_ context.Context, c *desk.Desk, in shell.Input) error {
 	if len(in.Args) != 1 {
 		return errors.New("open: one capture must follow")
 	}
-	if pid, _, _, live := c.s.Process(); live {
+	if pid, _, _, live := c.Session.Process(); live {
 		return openBeside(c, pid, in.Args[0])
 	}
-	info, err := c.s.Captures.Open(line.ExpandHome(in.Args[0]))
+	info, err := c.Session.Captures.Open(line.ExpandHome(in.Args[0]))
 	if err != nil {
 		return err
 	}
-	c.source.listing = listing{}
-	readable, selected := c.s.Captures.Opened()
-	c.answer(in, struct {
+	c.Source.Listing = desk.Listing{}
+	readable, selected := c.Session.Captures.Opened()
+	c.Answer(in, struct {
 		captureView
 		Readable int    `json:"events_readable"`
 		Selected string `json:"selected,omitempty"`
-	}{viewCapture(c.s, info), readable, selected}, func(o *screen.Output) {
+	}{viewCapture(c.Session, info), readable, selected}, func(o *screen.Output) {
 		o.Printf("%s: %s, pid %d, recorded %s by %s\n", filepath.Base(in.Args[0]), strings.Join(append([]string{info.Program}, info.Args...), " "),
 			info.PID, info.Start.Format("2006-01-02 15:04:05 MST"), info.Created)
 		events := units.Count(readable, "event")
 		if total := info.Totals.Events; uint64(readable) < total {
 			events = fmt.Sprintf("%s of %s can be read,", units.Grouped(readable), units.Count(total, "event"))
-		} else if _, seen := c.s.Recorded.Counts(); seen > total {
+		} else if _, seen := c.Session.Recorded.Counts(); seen > total {
 			events = fmt.Sprintf("%s of %s recorded,", units.Grouped(readable), units.Count(seen, "event"))
 		}
 		o.Printf("%s over %s\n", events, screen.ShortTime(info.Totals.Last))
 		if selected != "" {
-			o.Printf("selected: %s\n", withSizes(c, selected))
+			o.Printf("selected: %s\n", desk.WithSizes(c, selected))
 		}
 	})
 	return nil

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hdb/console/desk"
 	"hdb/console/line"
 	"hdb/console/screen"
 	"hdb/console/shell"
@@ -23,12 +24,12 @@ import (
 // tableLimit is how many functions a table of text has unless told.
 const tableLimit = 40
 
-func pageCommands(c *Desk) []*shell.Command {
+func pageCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
-		{Name: "flamegraph", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Synopsis: "[FILE.html] [--measure MEASURE] [--threads] [--thread NAME|TID] [--from MOMENT] [--to MOMENT] [--force]", Short: "write a page that draws stacks by what they allocated", Args: []shell.ArgKind{shell.ArgFile}, Needs: shell.NeedRecord, Repeat: shell.RepeatNone, Run: c.does(runPage),
+		{Name: "flamegraph", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Synopsis: "[FILE.html] [--measure MEASURE] [--threads] [--thread NAME|TID] [--from MOMENT] [--to MOMENT] [--force]", Short: "write a page that draws stacks by what they allocated", Args: []shell.ArgKind{shell.ArgFile}, Needs: shell.NeedRecord, Repeat: shell.RepeatNone, Run: c.Does(runPage),
 			Long: "It counts up to the moment, and works in a browser without a network: click to zoom, search, callers below callees, each measure, and what grew between two moments. Without FILE the page stands beside the capture, or is PROGRAM.PID.html. A file that exists already is only replaced with --force.\n\n" +
 				"MEASURE is what is drawn first: live (the default; peak at the end of a recording with less than a hundredth of it left), peak, bytes, count, temporary or blocks. With --threads the page can show each thread by itself: what it allocated, and what of that is live whichever thread gives it back; all events are read for it. With --thread it has only what the threads of a name, or of a TID, allocated, with --from and --to only what was allocated between two moments, see `goto`.\n\nExamples:\n  flamegraph\n  flamegraph peak.html --measure peak"},
-		{Name: "table", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Synopsis: "[FILE.html] [-n N] [--measure MEASURE] [--thread NAME|TID] [--from MOMENT] [--to MOMENT] [--force]", Short: "list functions with what they allocated themselves and in total", Args: []shell.ArgKind{shell.ArgFile}, Needs: shell.NeedRecord, Repeat: shell.RepeatNone, Run: c.does(runPage),
+		{Name: "table", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Synopsis: "[FILE.html] [-n N] [--measure MEASURE] [--thread NAME|TID] [--from MOMENT] [--to MOMENT] [--force]", Short: "list functions with what they allocated themselves and in total", Args: []shell.ArgKind{shell.ArgFile}, Needs: shell.NeedRecord, Repeat: shell.RepeatNone, Run: c.Does(runPage),
 			Long: "Own is what a function asked for itself, the allocator's wrappers aside; the functions' own numbers add up to all there is. Total is what was allocated below it. With FILE it is a page with all measures to sort and search, otherwise text of N functions, 40 unless told, 0 for all.\n\n" +
 				"MEASURE is live (the default; peak at the end of a recording with less than a hundredth of it left), peak, bytes, count, temporary or blocks. With --thread only what the threads of a name, or of a TID, allocated counts, with --from and --to only what was allocated between two moments, see `goto`.\n\nExamples:\n  table -n 10 --measure bytes\n  table functions.html"},
 	}
@@ -212,7 +213,7 @@ func viewNumbers(n report.Numbers) numbersView {
 	return numbersView{n.Live, n.LiveBlocks, n.Peak, n.Bytes, n.Allocs, n.Temporary}
 }
 
-func runPage(ctx context.Context, c *Desk, in shell.Input) error {
+func runPage(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	p, rest, err := ParsePage(in.Name, in.Args, false)
 	if err != nil {
 		return err
@@ -220,11 +221,11 @@ func runPage(ctx context.Context, c *Desk, in shell.Input) error {
 	if len(rest) > 0 {
 		return fmt.Errorf("%s: one file is written", in.Name)
 	}
-	info, err := c.s.Recorded.Info()
+	info, err := c.Session.Recorded.Info()
 	if err != nil {
 		return err
 	}
-	switch saved := c.s.Captures.Path(); {
+	switch saved := c.Session.Captures.Path(); {
 	case p.File == "-" && p.verb == "table":
 		return showTable(c, in, p)
 	case p.File == "-":
@@ -236,18 +237,18 @@ func runPage(ctx context.Context, c *Desk, in shell.Input) error {
 		p.File = fmt.Sprintf("%s.%d.html", filepath.Base(info.Program), info.PID)
 	}
 	p.RawSizes = c.Out.Sizes.Raw
-	if err := p.Write(ctx, c.s, nil); err != nil {
+	if err := p.Write(ctx, c.Session, nil); err != nil {
 		return err
 	}
-	c.answer(in, struct {
+	c.Answer(in, struct {
 		Path string `json:"path"`
 	}{p.File}, func(o *screen.Output) { o.Printf("wrote %s\n", p.File) })
 	return nil
 }
 
 // showTable prints the functions.
-func showTable(c *Desk, in shell.Input, page Page) error {
-	p, err := c.s.Queries.Profile(page.parts)
+func showTable(c *desk.Desk, in shell.Input, page Page) error {
+	p, err := c.Session.Queries.Profile(page.parts)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/internal/units"
@@ -11,20 +12,20 @@ import (
 )
 
 // collectionCommands are about the garbage of Go programs.
-func collectionCommands(c *Desk) []*shell.Command {
+func collectionCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
-		{Name: "gc", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Resumes: true, Short: "have a Go program collect its garbage", Needs: shell.NeedLive, Repeat: shell.RepeatNone, Run: c.does(runCollect),
+		{Name: "gc", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Resumes: true, Short: "have a Go program collect its garbage", Needs: shell.NeedLive, Repeat: shell.RepeatNone, Run: c.Does(runCollect),
 			Long: "One of the program's goroutines is made to call runtime.GC, by the way that its runtime has for debuggers. All threads run meanwhile, and pass breakpoints. At a stop in the program's own code the selected thread makes the call, and stands where it stood when that has returned; elsewhere, as after attach, it is the first goroutine that comes by such a place, and the program has gone on. If none does, as in a server that waits, or if the program has no runtime.GC, the runtime is made to collect by itself, as it does two minutes after its last collection. A program that runs in the background (`continue &`) runs on.\n\nIt tells how many objects the heap has now, and how many fewer that is than before; what was allocated meanwhile is among those that live, and what a register of the goroutine may point to is kept. Blocks of under 16 bytes without pointers count together. Memory that finalizers or cleanups keep is collected by the second gc. If hdb is killed, the program goes on, and the collection is made all the same.\n\nExample:\n  gc"},
 	}
 }
 
-func runCollect(_ context.Context, c *Desk, in shell.Input) error {
+func runCollect(_ context.Context, c *desk.Desk, in shell.Input) error {
 	if c.Bg.Apart(func(ctx context.Context) error { return collectBeside(ctx, c, in) }) {
 		return nil
 	}
-	got, r, err := c.s.GoCollections.Collect()
+	got, r, err := c.Session.GoCollections.Collect()
 	if r != nil {
-		c.report(in, r)
+		c.Report(in, r)
 	}
 	if err != nil {
 		return fmt.Errorf("gc: %w", err)
@@ -36,8 +37,8 @@ func runCollect(_ context.Context, c *Desk, in shell.Input) error {
 }
 
 // collectBeside is gc while the program runs in the background. It is no work of the console's goroutine.
-func collectBeside(ctx context.Context, c *Desk, in shell.Input) error {
-	got, err := c.s.GoCollections.CollectBeside(ctx, c.Bg.Do)
+func collectBeside(ctx context.Context, c *desk.Desk, in shell.Input) error {
+	got, err := c.Session.GoCollections.CollectBeside(ctx, c.Bg.Do)
 	if err != nil {
 		return fmt.Errorf("gc: %w", err)
 	}
@@ -45,7 +46,7 @@ func collectBeside(ctx context.Context, c *Desk, in shell.Input) error {
 	return nil
 }
 
-func showCollected(c *Desk, in shell.Input, got *collect.Collected) {
+func showCollected(c *desk.Desk, in shell.Input, got *collect.Collected) {
 	type sum struct {
 		Objects int    `json:"objects"`
 		Bytes   uint64 `json:"live_bytes"`

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/goruntime"
@@ -30,10 +31,10 @@ const goroutinesLong = "Goroutines are read from the structures of Go's runtime,
 	"-with keeps goroutines with TEXT in the status or in the name or file of one of these functions. -system adds the runtime's own goroutines. `-group` counts those that are alike, with the bytes of their stacks: of the go statement that made them, of their functions, of the line where they are, or of the status. Where a group differs in the rest, the most frequent is shown, and how many others there are.\n\n" +
 	"Examples:\n  goroutines\n  goroutines -waiting -with net/http\n  goroutines -group creator\n  goroutines -group where -with \"chan send\" 5"
 
-func goroutineCommands(c *Desk) []*shell.Command {
+func goroutineCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
-		{Name: "goroutines", Aliases: []string{"grs"}, Group: shell.GroupStack, Synopsis: goroutinesSynopsis, Short: "list the goroutines of a Go program, or group them", Needs: shell.NeedMemory, Repeat: shell.RepeatNone, Run: c.does(runGoroutines), Long: goroutinesLong},
-		{Name: "goroutine", Aliases: []string{"gr"}, Group: shell.GroupStack, Raw: true, Direct: true, Synopsis: "[N [COMMAND]]", Short: "show the selected goroutine, or select one", Needs: shell.NeedMemory, Repeat: shell.RepeatNone, Run: c.does(runGoroutine),
+		{Name: "goroutines", Aliases: []string{"grs"}, Group: shell.GroupStack, Synopsis: goroutinesSynopsis, Short: "list the goroutines of a Go program, or group them", Needs: shell.NeedMemory, Repeat: shell.RepeatNone, Run: c.Does(runGoroutines), Long: goroutinesLong},
+		{Name: "goroutine", Aliases: []string{"gr"}, Group: shell.GroupStack, Raw: true, Direct: true, Synopsis: "[N [COMMAND]]", Short: "show the selected goroutine, or select one", Needs: shell.NeedMemory, Repeat: shell.RepeatNone, Run: c.Does(runGoroutine),
 			Long: "bt, up, down, frame, print and list are about the goroutine until another one or a thread is selected, or the program runs. Of one that does not run the registers are known that Go keeps: pc, sp, and bp. With a command, it runs with that goroutine selected, and the selection stays.\n\nExamples:\n  goroutine 17\n  goroutine 17 bt\n  goroutine"},
 	}
 }
@@ -92,12 +93,12 @@ func (a *goroutineArgs) keeps(x *view.Goroutine) bool {
 	})
 }
 
-func runGoroutines(_ context.Context, c *Desk, in shell.Input) error {
+func runGoroutines(_ context.Context, c *desk.Desk, in shell.Input) error {
 	a, err := parseGoroutines(in.Args)
 	if err != nil {
 		return err
 	}
-	all, lost, err := c.s.Goroutines.List()
+	all, lost, err := c.Session.Goroutines.List()
 	if err != nil {
 		return err
 	}
@@ -127,19 +128,19 @@ type unlisted struct {
 }
 
 type goroutineView struct {
-	ID       uint64     `json:"goroutine"`
-	Selected bool       `json:"selected,omitempty"`
-	Status   string     `json:"status"`
-	Reason   string     `json:"reason,omitempty"`
-	Waited   int64      `json:"waited_ns,omitempty"`
-	Thread   int        `json:"thread,omitempty"`
-	Locked   bool       `json:"locked,omitempty"`
-	System   bool       `json:"system,omitempty"`
-	Stack    uint64     `json:"stack_bytes"`
-	Where    *frameView `json:"where,omitempty"`
-	Start    *frameView `json:"start,omitempty"`
-	Creator  *frameView `json:"go_statement,omitempty"`
-	Parent   uint64     `json:"parent,omitempty"`
+	ID       uint64          `json:"goroutine"`
+	Selected bool            `json:"selected,omitempty"`
+	Status   string          `json:"status"`
+	Reason   string          `json:"reason,omitempty"`
+	Waited   int64           `json:"waited_ns,omitempty"`
+	Thread   int             `json:"thread,omitempty"`
+	Locked   bool            `json:"locked,omitempty"`
+	System   bool            `json:"system,omitempty"`
+	Stack    uint64          `json:"stack_bytes"`
+	Where    *desk.FrameView `json:"where,omitempty"`
+	Start    *desk.FrameView `json:"start,omitempty"`
+	Creator  *desk.FrameView `json:"go_statement,omitempty"`
+	Parent   uint64          `json:"parent,omitempty"`
 }
 
 func viewGoroutine(x *view.Goroutine) goroutineView {
@@ -149,11 +150,11 @@ func viewGoroutine(x *view.Goroutine) goroutineView {
 	return v
 }
 
-func maybeFrame(f *names.Frame) *frameView {
+func maybeFrame(f *names.Frame) *desk.FrameView {
 	if f == nil {
 		return nil
 	}
-	return new(viewFrame(*f))
+	return new(desk.ViewFrame(*f))
 }
 
 // goroutineDoes is what Go's tracebacks have in brackets.
@@ -184,11 +185,11 @@ func placeColumns(o *screen.Output, f *names.Frame) []screen.Span {
 	if f == nil {
 		return []screen.Span{{}, {}}
 	}
-	return []screen.Span{frameName(o, *f)[0], framePlace(*f)}
+	return []screen.Span{desk.FrameName(o, *f)[0], desk.FramePlace(*f)}
 }
 
-func showGoroutines(c *Desk, in shell.Input, a goroutineArgs, list []view.Goroutine, out unlisted) {
-	selected, _ := c.s.Selection.Goroutine()
+func showGoroutines(c *desk.Desk, in shell.Input, a goroutineArgs, list []view.Goroutine, out unlisted) {
+	selected, _ := c.Session.Selection.Goroutine()
 	shown := cutRows(list, a.limit, goroutinesShown)
 	views := make([]goroutineView, 0, len(shown))
 	var rows [][]screen.Span
@@ -260,21 +261,21 @@ func goroutineSums(o *screen.Output, list []view.Goroutine, out unlisted) {
 }
 
 type goGroupView struct {
-	Count   int        `json:"count"`
-	Stack   uint64     `json:"stack_bytes"`
-	Waited  int64      `json:"longest_ns,omitempty"`
-	Example uint64     `json:"example"`
-	Does    string     `json:"does"`
-	Where   *frameView `json:"where,omitempty"`
-	Start   *frameView `json:"start,omitempty"`
-	Creator *frameView `json:"go_statement,omitempty"`
-	Reasons int        `json:"different_does"`
-	Wheres  int        `json:"different_where"`
-	Makers  int        `json:"different_go_statements"`
+	Count   int             `json:"count"`
+	Stack   uint64          `json:"stack_bytes"`
+	Waited  int64           `json:"longest_ns,omitempty"`
+	Example uint64          `json:"example"`
+	Does    string          `json:"does"`
+	Where   *desk.FrameView `json:"where,omitempty"`
+	Start   *desk.FrameView `json:"start,omitempty"`
+	Creator *desk.FrameView `json:"go_statement,omitempty"`
+	Reasons int             `json:"different_does"`
+	Wheres  int             `json:"different_where"`
+	Makers  int             `json:"different_go_statements"`
 }
 
-func showGoGroups(c *Desk, in shell.Input, a goroutineArgs, list []view.Goroutine, out unlisted) error {
-	groups, err := c.s.Goroutines.Group(list, a.group)
+func showGoGroups(c *desk.Desk, in shell.Input, a goroutineArgs, list []view.Goroutine, out unlisted) error {
+	groups, err := c.Session.Goroutines.Group(list, a.group)
 	if err != nil {
 		return err
 	}
@@ -328,10 +329,10 @@ func withOthers(place []screen.Span, different int) []screen.Span {
 	return place
 }
 
-func runGoroutine(ctx context.Context, c *Desk, in shell.Input) error {
+func runGoroutine(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	word, rest := shell.SplitWord(in.Raw)
 	if word == "" {
-		x, ok := c.s.Selection.Goroutine()
+		x, ok := c.Session.Selection.Goroutine()
 		if !ok {
 			return errors.New("no goroutine: the selected thread runs none; goroutines lists those there are")
 		}
@@ -343,7 +344,7 @@ func runGoroutine(ctx context.Context, c *Desk, in shell.Input) error {
 	}
 	if rest != "" {
 		return keepingSelection(c, func() error {
-			x, err := c.s.Selection.SelectGoroutine(id)
+			x, err := c.Session.Selection.SelectGoroutine(id)
 			if err == nil {
 				err = selectWhere(c, &x)
 			}
@@ -353,11 +354,11 @@ func runGoroutine(ctx context.Context, c *Desk, in shell.Input) error {
 			return c.Execute(ctx, rest)
 		})
 	}
-	x, err := c.s.Selection.SelectGoroutine(id)
+	x, err := c.Session.Selection.SelectGoroutine(id)
 	if err != nil {
 		return err
 	}
-	c.source.listing = listing{}
+	c.Source.Listing = desk.Listing{}
 	if err := selectWhere(c, &x); err != nil {
 		return err
 	}
@@ -365,8 +366,8 @@ func runGoroutine(ctx context.Context, c *Desk, in shell.Input) error {
 }
 
 // selectWhere selects the frame of the user's code.
-func selectWhere(c *Desk, x *view.Goroutine) error {
-	st, err := c.s.Selection.Stack(0)
+func selectWhere(c *desk.Desk, x *view.Goroutine) error {
+	st, err := c.Session.Selection.Stack(0)
 	if err != nil || x.Where == nil {
 		return err
 	}
@@ -374,24 +375,24 @@ func selectWhere(c *Desk, x *view.Goroutine) error {
 		return f.Function == x.Where.Function && f.Line == x.Where.Line && !f.Made
 	})
 	if i >= 0 {
-		_, err = c.s.Selection.SelectFrame(i)
+		_, err = c.Session.Selection.SelectFrame(i)
 	}
 	return err
 }
 
 // showGoroutine prints a goroutine, and the selected frame.
-func showGoroutine(c *Desk, in shell.Input, x *view.Goroutine) error {
-	f, err := c.s.Selection.Frame()
+func showGoroutine(c *desk.Desk, in shell.Input, x *view.Goroutine) error {
+	f, err := c.Session.Selection.Frame()
 	if err != nil {
 		return err
 	}
 	v := viewGoroutine(x)
-	args := argumentsOf(c, []names.Frame{f})
-	fv := viewFrame(f)
-	fv.Args = args.view(f.Num)
+	args := desk.ArgumentsOf(c, []names.Frame{f})
+	fv := desk.ViewFrame(f)
+	fv.Args = args.View(f.Num)
 	c.Show(in, struct {
 		goroutineView
-		Frame frameView `json:"frame"`
+		Frame desk.FrameView `json:"frame"`
 	}{v, fv}, func(o *screen.Output) {
 		line := []screen.Span{screen.Plain(fmt.Sprintf("goroutine %d [%s]", x.ID, goroutineText(x)))}
 		if x.Creator != nil {
@@ -401,13 +402,13 @@ func showGoroutine(c *Desk, in shell.Input, x *view.Goroutine) error {
 			}
 		}
 		o.Line(line...)
-		printStack(o, []names.Frame{f}, args, -1)
-		c.source.show(o, f, c.Set.Count("stop-lines"))
+		desk.PrintStack(o, []names.Frame{f}, args, -1)
+		c.Source.Show(o, f, c.Set.Count("stop-lines"))
 	})
 	return nil
 }
 
 // placeOf is a function and its place on one line.
 func placeOf(o *screen.Output, f names.Frame) []screen.Span {
-	return append(append(frameName(o, f), screen.Plain("  ")), framePlace(f))
+	return append(append(desk.FrameName(o, f), screen.Plain("  ")), desk.FramePlace(f))
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hdb/capture"
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/heap"
@@ -23,8 +24,8 @@ import (
 // diffPers are what the rows of diff can stand for.
 var diffPers = []string{"function", "line", "module", "stack"}
 
-func diffCommand(c *Desk) *shell.Command {
-	return &shell.Command{Name: "diff", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Synopsis: "MOMENT [MOMENT] [per function|line|module]\nMOMENT [MOMENT] per stack [N]\nFILE.hdb [per ...]", Short: "compare what is live at two moments, or in another capture", Args: []shell.ArgKind{shell.ArgMomentOrFile}, Repeat: shell.RepeatNone, Run: c.does(runDiff),
+func diffCommand(c *desk.Desk) *shell.Command {
+	return &shell.Command{Name: "diff", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Synopsis: "MOMENT [MOMENT] [per function|line|module]\nMOMENT [MOMENT] per stack [N]\nFILE.hdb [per ...]", Short: "compare what is live at two moments, or in another capture", Args: []shell.ArgKind{shell.ArgMomentOrFile}, Repeat: shell.RepeatNone, Run: c.Does(runDiff),
 		Long: "It compares with the current moment unless a second one is given. A moment has any form that goto takes. The end of another capture is compared with the current moment. Between two moments of one recording each change is also shown per second, counting the time in which nothing was allocated.\n\n" +
 			"A function is shown with its line that changed most. Lines of two builds are not compared: a function that allocated at several has none.\n\n" +
 			"`per stack` shows the N stacks that grew most, 5 by default. Stacks of two captures are the same if their functions and lines are.\n\n`leaks since MOMENT` counts the blocks that were allocated after the moment only.\n\nExamples:\n  diff warm\n  diff 10% 90%\n  diff warm end per stack\n  diff yesterday.hdb per line"}
@@ -32,7 +33,7 @@ func diffCommand(c *Desk) *shell.Command {
 
 // since takes `since MOMENT` out of a line, where it stands at its beginning or behind one word.
 // The number may also come last, unless there is a mark of that name.
-func since(c *Desk, in shell.Input) (shell.Input, query.Moment, error) {
+func since(c *desk.Desk, in shell.Input) (shell.Input, query.Moment, error) {
 	first, rest := shell.SplitWord(in.Raw)
 	word, behind := first, rest
 	if word == "since" {
@@ -60,17 +61,17 @@ func since(c *Desk, in shell.Input) (shell.Input, query.Moment, error) {
 }
 
 // countBehind cuts the number of rows off that may follow a moment.
-func countBehind(c *Desk, moment string) (before, count string) {
+func countBehind(c *desk.Desk, moment string) (before, count string) {
 	words := strings.Fields(moment)
 	n := len(words)
 	if n < 2 || strings.Trim(words[n-1], "0123456789") != "" || words[n-2] == "stop" ||
-		slices.ContainsFunc(c.s.Recorded.Marks(), func(m capture.MarkRecord) bool { return m.Name == moment }) {
+		slices.ContainsFunc(c.Session.Recorded.Marks(), func(m capture.MarkRecord) bool { return m.Name == moment }) {
 		return moment, ""
 	}
 	return strings.TrimSpace(strings.TrimSuffix(moment, words[n-1])), words[n-1]
 }
 
-func showGrowth(c *Desk, in shell.Input, g *query.Growth, from query.Moment, kept leftOut, mapped mappedStacks) {
+func showGrowth(c *desk.Desk, in shell.Input, g *query.Growth, from query.Moment, kept leftOut, mapped mappedStacks) {
 	type view struct {
 		stackRowView
 		*rateView
@@ -79,7 +80,7 @@ func showGrowth(c *Desk, in shell.Input, g *query.Growth, from query.Moment, kep
 	for _, r := range g.Rows {
 		views = append(views, view{viewStackRow(r), rate(int64(r.LiveBytes), int64(r.LiveBlocks), g.Elapsed)})
 	}
-	c.answer(in, struct {
+	c.Answer(in, struct {
 		By        string `json:"measure"`
 		Since     string `json:"since"`
 		Elapsed   int64  `json:"elapsed_ns"`
@@ -88,8 +89,8 @@ func showGrowth(c *Desk, in shell.Input, g *query.Growth, from query.Moment, kep
 		Blocks    uint64 `json:"live_blocks"`
 		*rateView
 		keptView
-		Rows     []view                         `json:"rows"`
-		Mappings *mappingsView[mappedStackView] `json:"mapped,omitempty"`
+		Rows     []view                              `json:"rows"`
+		Mappings *desk.MappingsView[mappedStackView] `json:"mapped,omitempty"`
 	}{heap.ByLive.String(), from.String(), int64(g.Elapsed), g.Total, g.Bytes, g.Blocks, rate(int64(g.Bytes), int64(g.Blocks), g.Elapsed), viewKept(g.Kept), views, mapped.view()}, func(o *screen.Output) {
 		if g.Total == 0 {
 			o.Printf("no recorded block is live that was allocated since %s\n", from)
@@ -105,7 +106,7 @@ func showGrowth(c *Desk, in shell.Input, g *query.Growth, from query.Moment, kep
 		}
 		noteKept(o, g.Kept)
 		kept.note(o)
-		noteUnrecorded(c.s, o, true)
+		noteUnrecorded(c.Session, o, true)
 		mapped.print(c, o, func(n int) string {
 			return fmt.Sprintf("leaks %d since %s%s", n, from, kept.flag())
 		})
@@ -221,7 +222,7 @@ func rateOf(n float64) string {
 	return strconv.FormatFloat(n, 'f', 1, 64)
 }
 
-func runDiff(_ context.Context, c *Desk, in shell.Input) error {
+func runDiff(_ context.Context, c *desk.Desk, in shell.Input) error {
 	words, limit := in.Args, 5
 	if n := len(words) - 3; n >= 0 && words[n] == "per" && words[n+1] == "stack" {
 		most, err := strconv.Atoi(words[n+2])
@@ -239,11 +240,11 @@ func runDiff(_ context.Context, c *Desk, in shell.Input) error {
 	case len(args) == 0 || len(args) > 2:
 		return errors.New("diff: one or two moments, or a capture, must follow")
 	case len(args) == 1 && statErr == nil && st.Mode().IsRegular():
-		d, err = c.s.Queries.DiffCapture(args[0], per)
+		d, err = c.Session.Queries.DiffCapture(args[0], per)
 	case len(args) == 1:
-		d, err = c.s.Queries.Diff(query.ParseMoment(args[0]), query.Present, per)
+		d, err = c.Session.Queries.Diff(query.ParseMoment(args[0]), query.Present, per)
 	default:
-		d, err = c.s.Queries.Diff(query.ParseMoment(args[0]), query.ParseMoment(args[1]), per)
+		d, err = c.Session.Queries.Diff(query.ParseMoment(args[0]), query.ParseMoment(args[1]), per)
 	}
 	if err != nil {
 		return fmt.Errorf("diff: %w", err)
@@ -258,7 +259,7 @@ func runDiff(_ context.Context, c *Desk, in shell.Input) error {
 
 const maxChanges = 40
 
-func showDiff(c *Desk, in shell.Input, d *query.Diff, per query.Per) {
+func showDiff(c *desk.Desk, in shell.Input, d *query.Diff, per query.Per) {
 	type view struct {
 		Function string `json:"function"`
 		File     string `json:"file,omitempty"`
@@ -332,16 +333,16 @@ type diffView[T any] struct {
 
 // A mappedChangeView is how the mappings of a function, or whatever is asked for, differ.
 type mappedChangeView struct {
-	Layer    string      `json:"layer"`
-	Function string      `json:"function,omitempty"`
-	File     string      `json:"file,omitempty"`
-	Line     int         `json:"line,omitempty"`
-	Module   string      `json:"module,omitempty"`
-	Bytes    int64       `json:"change_bytes"`
-	Mappings int64       `json:"change_mappings"`
-	Before   uint64      `json:"from_live_bytes"`
-	After    uint64      `json:"to_live_bytes"`
-	Frames   []frameView `json:"frames,omitempty"`
+	Layer    string           `json:"layer"`
+	Function string           `json:"function,omitempty"`
+	File     string           `json:"file,omitempty"`
+	Line     int              `json:"line,omitempty"`
+	Module   string           `json:"module,omitempty"`
+	Bytes    int64            `json:"change_bytes"`
+	Mappings int64            `json:"change_mappings"`
+	Before   uint64           `json:"from_live_bytes"`
+	After    uint64           `json:"to_live_bytes"`
+	Frames   []desk.FrameView `json:"frames,omitempty"`
 }
 
 func viewDiff[T any](d *query.Diff, per query.Per, changes []T, total int) diffView[T] {
@@ -350,7 +351,7 @@ func viewDiff[T any](d *query.Diff, per query.Per, changes []T, total int) diffV
 		ch := &d.Mapped[i]
 		row := mappedChangeView{ch.Layer.String(), ch.Site.Function, ch.Site.File, ch.Site.Line, ch.Site.Module, ch.Bytes, ch.Blocks, ch.Before, ch.After, nil}
 		if per == query.PerStack {
-			row.Function, row.Frames = "", viewFrames(d.Stack(&ch.Change).Frames)
+			row.Function, row.Frames = "", desk.ViewFrames(d.Stack(&ch.Change).Frames)
 		}
 		v.Mapped = append(v.Mapped, row)
 	}
@@ -358,7 +359,7 @@ func viewDiff[T any](d *query.Diff, per query.Per, changes []T, total int) diffV
 }
 
 // printMappedDiff prints how the mappings differ, at most limit of their rows. They are in no other number.
-func printMappedDiff(c *Desk, o *screen.Output, d *query.Diff, per query.Per, limit int) {
+func printMappedDiff(c *desk.Desk, o *screen.Output, d *query.Diff, per query.Per, limit int) {
 	if d.FromMapped != d.ToMapped || len(d.Mapped) > 0 {
 		o.Printf("mapped by the program: %s in %s, then %s in %s\n", o.Sizes.Long(d.FromMapped.Bytes), units.Count(d.FromMapped.Count, "mapping"), o.Sizes.Long(d.ToMapped.Bytes), units.Count(d.ToMapped.Count, "mapping"))
 	}
@@ -402,17 +403,17 @@ func changedMappings(l query.Layer, n int64) string {
 }
 
 // showStackDiff shows the changes of stacks that are the largest, at most limit of them.
-func showStackDiff(c *Desk, in shell.Input, d *query.Diff, limit int) {
+func showStackDiff(c *desk.Desk, in shell.Input, d *query.Diff, limit int) {
 	type view struct {
 		changeView
-		Frames []frameView `json:"frames"`
+		Frames []desk.FrameView `json:"frames"`
 	}
 	shown := d.Changes[:min(limit, len(d.Changes))]
 	views := make([]view, 0, len(shown))
 	stacks := make([]names.Stack, len(shown))
 	for i := range shown {
 		stacks[i] = d.Stack(&shown[i])
-		views = append(views, view{viewChange(shown[i], d), viewFrames(stacks[i].Frames)})
+		views = append(views, view{viewChange(shown[i], d), desk.ViewFrames(stacks[i].Frames)})
 	}
 	c.ShowCareful(in, viewDiff(d, query.PerStack, views, len(d.Changes)), d.Gaps, func(o *screen.Output) {
 		printDiffHead(o, d)

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/heap"
@@ -17,15 +18,15 @@ import (
 	"hdb/report"
 )
 
-func heapCommands(c *Desk) []*shell.Command {
+func heapCommands(c *desk.Desk) []*shell.Command {
 	measures, pers := strings.Join(topMeasures, "|"), strings.Join(topPers, "|")
 	return []*shell.Command{
-		{Name: "top", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Synopsis: "[N] [[by] " + measures + "] [per " + pers + "]", Short: "rank functions by what they allocated", Args: []shell.ArgKind{shell.ArgWord}, Run: c.does(runTop),
+		{Name: "top", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Synopsis: "[N] [[by] " + measures + "] [per " + pers + "]", Short: "rank functions by what they allocated", Args: []shell.ArgKind{shell.ArgWord}, Run: c.Does(runTop),
 			Long: "live counts the bytes that were not given back, bytes all bytes that were allocated, count the allocations, blocks the live blocks. temporary counts blocks that were given back before another one was allocated. peak counts the bytes that were live when most were, in blocks and in what the program had mapped itself. The default is live, or peak at the end of a recording if less than a hundredth of the peak is still live; of a program in Python, half of it.\n\nA row is the function that the blocks belong to, in this and in all other commands: that of the innermost frame of the user's own code, calls inlined there included. Allocators, wrappers, which only allocate for their callers (`show wrappers`), and frames of libraries (`show library-frames`) are passed over: functions of std::, __gnu_cxx::, and of core, alloc and std of Rust, those of headers of the system, and the libraries of the system. Where nothing else is left it is the innermost function in the program's own modules that is neither an allocator nor a wrapper, then the innermost that is neither an allocator, nor a wrapper of a library, nor what calls main. A function without a name is MODULE+OFFSET, where it begins. `list -cost` counts for the lines of the calls that it was inlined into, too.\n\nMappings that the program made with mmap, mremap, mprotect or sbrk, and that are live, have a table of their own, and so have the arenas of pymalloc: those are by who made Python grow, which need not be who holds what is in them. `help live` tells what counts as a mapping.\n\n`per type` counts live blocks by the types that they have, arrays of any length in one row. Blocks whose type is not known have a row for the function that they belong to, with ? before it. Where nothing is recorded it counts the blocks that the heap itself tells of. docs/heap.md says how types are found.\n\nretained counts the bytes that only blocks of a row keep alive: what would go if nothing pointed to any of them, they themselves included. A block counts once in a row, and in each row that all ways to it lead through, so the rows add up to more than there is. Lost blocks hold nothing that the program can reach. It needs a process whose memory can be searched, and is per function, line, module, type or global: a variable retains what would go if it pointed to nothing, and live is what it points to itself. docs/heap.md has what counts as a pointer.\n\nExamples:\n  top\n  top 5 by bytes\n  top peak per line\n  top per type\n  top by retained\n  top by retained per global"},
 		leaksCommand(c),
-		{Name: "temporary", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Synopsis: "[N]", Short: "show the stacks of blocks given back before another one was allocated", Args: []shell.ArgKind{shell.ArgWord}, Run: c.does(stackRanker(heap.ByTemporary)),
+		{Name: "temporary", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Synopsis: "[N]", Short: "show the stacks of blocks given back before another one was allocated", Args: []shell.ArgKind{shell.ArgWord}, Run: c.Does(stackRanker(heap.ByTemporary)),
 			Long: "Such a block could often live on the stack, or be kept for the next time.\n\nExample:\n  temporary 5"},
-		{Name: "whence", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "ADDRESS", Short: "tell which recorded block an address lies in, who made it and when", Repeat: shell.RepeatNone, Run: c.does(runWhence),
+		{Name: "whence", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "ADDRESS", Short: "tell which recorded block an address lies in, who made it and when", Repeat: shell.RepeatNone, Run: c.Does(runWhence),
 			Long: "The address may be an expression, as for x: a pointer stands for what it points to, &NAME for the place of a variable. Blocks that are not recorded are found in the heap of glibc's malloc itself, without who made them.\n\nExamples:\n  whence 0x55555578a2c8\n  whence list->head\n  whence $1"},
 		diffCommand(c),
 	}
@@ -50,7 +51,7 @@ func perOf(in shell.Input, words, pers []string) ([]string, query.Per, error) {
 // topPers are what the rows of top may stand for.
 var topPers = append(slices.Clone(query.Pers[:query.PerStack]), query.PerType.String(), query.PerGlobal.String())
 
-func runTop(ctx context.Context, c *Desk, in shell.Input) error {
+func runTop(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	by, limit, chosen := heap.ByLive, 20, false
 	args, per, err := perOf(in, in.Args, topPers)
 	if err != nil {
@@ -88,17 +89,17 @@ func runTop(ctx context.Context, c *Desk, in shell.Input) error {
 		return topTypes(ctx, c, in, by, chosen, limit)
 	}
 	if !chosen {
-		if by, err = c.s.Queries.TopUsual(); err != nil {
+		if by, err = c.Session.Queries.TopUsual(); err != nil {
 			return err
 		}
 	}
-	rows, err := c.s.Queries.Top(by, per)
+	rows, err := c.Session.Queries.Top(by, per)
 	if err != nil {
 		return err
 	}
 	note := ""
 	if !chosen && by == heap.ByPeak {
-		live, err := c.s.Queries.LiveBytes()
+		live, err := c.Session.Queries.LiveBytes()
 		if err != nil {
 			return err
 		}
@@ -112,13 +113,13 @@ func runTop(ctx context.Context, c *Desk, in shell.Input) error {
 	top := topped{below: below, rows: rows[:min(limit, len(rows))], by: by, per: per, total: len(rows), note: note}
 	switch {
 	case by == heap.ByPeak:
-		mapped, all, peak, err := c.s.Queries.MappedAtPeak(per)
+		mapped, all, peak, err := c.Session.Queries.MappedAtPeak(per)
 		if err != nil {
 			return err
 		}
 		top.mapped = &mappedTop{mapped[:min(limit, len(mapped))], all, len(mapped), &peak}
 	case !chosen || by == heap.ByLive:
-		mapped, all, err := c.s.Queries.MappedTop(per)
+		mapped, all, err := c.Session.Queries.MappedTop(per)
 		if err != nil {
 			return err
 		}
@@ -190,7 +191,7 @@ type topped struct {
 	mapped *mappedTop // nil: the measure is not of what is live
 }
 
-func showTop(c *Desk, in shell.Input, top topped) {
+func showTop(c *desk.Desk, in shell.Input, top topped) {
 	rows, by, per, total := top.rows, top.by, top.per, top.total
 	views := make([]topView, 0, len(rows))
 	var table [][]screen.Span
@@ -199,17 +200,17 @@ func showTop(c *Desk, in shell.Input, top topped) {
 		numbers, _ := topNumbers(c.Out.Sizes, by, r)
 		table = append(table, append(numbers, screen.Func(siteName(c.Out, per, r.Site)), sitePlace(r.Site, per)))
 	}
-	var mappings *mappingsView[mappedRowView]
+	var mappings *desk.MappingsView[mappedRowView]
 	if top.mapped != nil {
 		mappings = top.mapped.view(per)
 	}
-	c.answer(in, struct {
+	c.Answer(in, struct {
 		By    string    `json:"measure"`
 		Per   string    `json:"per"`
 		Total int       `json:"total"`
 		Rows  []topView `json:"rows"`
 
-		Mappings *mappingsView[mappedRowView] `json:"mapped,omitempty"`
+		Mappings *desk.MappingsView[mappedRowView] `json:"mapped,omitempty"`
 	}{by.String(), per.String(), total, views, mappings}, func(o *screen.Output) {
 		if top.note != "" {
 			o.Printf("%s\n", top.note)
@@ -223,11 +224,11 @@ func showTop(c *Desk, in shell.Input, top topped) {
 		case len(rows) > 0:
 			o.Table([]screen.Column{{Head: heads[0], Right: true}, {Head: heads[1], Right: true}, {Head: per.String()}, {}}, table)
 		case by == heap.ByLive || by == heap.ByBlocks:
-			o.Printf("%s\n", orWaiting(c.s, noneLive))
+			o.Printf("%s\n", orWaiting(c.Session, noneLive))
 		case by == heap.ByTemporary:
-			o.Printf("%s\n", orWaiting(c.s, "no recorded block was temporary"))
+			o.Printf("%s\n", orWaiting(c.Session, "no recorded block was temporary"))
 		default:
-			o.Printf("%s\n", orWaiting(c.s, "no allocation was recorded"))
+			o.Printf("%s\n", orWaiting(c.Session, "no allocation was recorded"))
 		}
 		if len(rows) < total {
 			more := ""
@@ -239,7 +240,7 @@ func showTop(c *Desk, in shell.Input, top topped) {
 		if top.below != "" {
 			o.Printf("%s\n", top.below)
 		}
-		noteUnrecorded(c.s, o, by == heap.ByLive)
+		noteUnrecorded(c.Session, o, by == heap.ByLive)
 		if top.mapped != nil {
 			top.mapped.print(c, o, per)
 		}
@@ -284,8 +285,8 @@ func rowCount(in shell.Input, otherwise int) (int, error) {
 }
 
 // stackRanker shows the stacks with the largest numbers.
-func stackRanker(by heap.Measure) func(context.Context, *Desk, shell.Input) error {
-	return func(_ context.Context, c *Desk, in shell.Input) error {
+func stackRanker(by heap.Measure) func(context.Context, *desk.Desk, shell.Input) error {
+	return func(_ context.Context, c *desk.Desk, in shell.Input) error {
 		limit, err := rowCount(in, 5)
 		if err != nil {
 			return err
@@ -294,8 +295,8 @@ func stackRanker(by heap.Measure) func(context.Context, *Desk, shell.Input) erro
 	}
 }
 
-func rankStacks(c *Desk, in shell.Input, by heap.Measure, limit int) error {
-	rows, total, err := c.s.Queries.TopStacks(by, limit)
+func rankStacks(c *desk.Desk, in shell.Input, by heap.Measure, limit int) error {
+	rows, total, err := c.Session.Queries.TopStacks(by, limit)
 	if err != nil {
 		return err
 	}
@@ -306,44 +307,44 @@ func rankStacks(c *Desk, in shell.Input, by heap.Measure, limit int) error {
 // A stackRowView is what was allocated with one stack.
 type stackRowView struct {
 	topView
-	Frames []frameView `json:"frames"`
+	Frames []desk.FrameView `json:"frames"`
 }
 
 func viewStackRow(r query.StackRow) stackRowView {
-	return stackRowView{topViewOf(r.Row, query.PerStack), viewFrames(r.Stack.Frames)}
+	return stackRowView{topViewOf(r.Row, query.PerStack), desk.ViewFrames(r.Stack.Frames)}
 }
 
 // printUserFrames prints a stack from the function on that the block belongs to, and how many
 // frames are further in: of allocators, wrappers and libraries. all is the command that has them, "" none.
-func printUserFrames(c *Desk, o *screen.Output, st names.Stack, all string) {
-	user := min(c.s.Selection.UserFrame(st.Frames), len(st.Frames))
+func printUserFrames(c *desk.Desk, o *screen.Output, st names.Stack, all string) {
+	user := min(c.Session.Selection.UserFrame(st.Frames), len(st.Frames))
 	if user > 0 {
 		if all != "" {
 			all = "; `" + all + "` has all"
 		}
 		o.Line(screen.Guess(fmt.Sprintf("(%s further in, of allocators and libraries%s)", units.Count(user, "frame"), all)))
 	}
-	printFrames(o, st.Frames[user:])
+	desk.PrintFrames(o, st.Frames[user:])
 }
 
-func showStackRows(c *Desk, in shell.Input, rows []query.StackRow, by heap.Measure, total int, kept leftOut, mapped mappedStacks) {
+func showStackRows(c *desk.Desk, in shell.Input, rows []query.StackRow, by heap.Measure, total int, kept leftOut, mapped mappedStacks) {
 	views := make([]stackRowView, 0, len(rows))
 	for _, r := range rows {
 		views = append(views, viewStackRow(r))
 	}
-	c.answer(in, struct {
+	c.Answer(in, struct {
 		By    string `json:"measure"`
 		Total int    `json:"total"`
 		keptView
-		Rows     []stackRowView                 `json:"rows"`
-		Mappings *mappingsView[mappedStackView] `json:"mapped,omitempty"`
+		Rows     []stackRowView                      `json:"rows"`
+		Mappings *desk.MappingsView[mappedStackView] `json:"mapped,omitempty"`
 	}{by.String(), total, viewKept(kept.Kept), views, mapped.view()}, func(o *screen.Output) {
 		if len(rows) == 0 && by == heap.ByTemporary {
-			o.Printf("%s\n", orWaiting(c.s, "no recorded block was temporary"))
+			o.Printf("%s\n", orWaiting(c.Session, "no recorded block was temporary"))
 		} else if len(rows) == 0 && kept.Blocks > 0 {
 			o.Printf("no recorded block of the program's own is live\n")
 		} else if len(rows) == 0 {
-			o.Printf("%s\n", orWaiting(c.s, noneLive))
+			o.Printf("%s\n", orWaiting(c.Session, noneLive))
 		}
 		for _, r := range rows {
 			if by == heap.ByTemporary {
@@ -360,22 +361,22 @@ func showStackRows(c *Desk, in shell.Input, rows []query.StackRow, by heap.Measu
 		if len(rows) > 0 {
 			kept.note(o)
 		}
-		if by == heap.ByLive && c.s.Queries.PythonEnded() {
+		if by == heap.ByLive && c.Session.Queries.PythonEnded() {
 			o.Printf("Python gives back what its objects have as it ends: `top` tells who held it at the peak, and so does `leaks` after `goto peak`\n")
 		}
-		noteUnrecorded(c.s, o, by == heap.ByLive)
+		noteUnrecorded(c.Session, o, by == heap.ByLive)
 		mapped.print(c, o, func(n int) string { return fmt.Sprintf("%s %d%s", in.Name, n, kept.flag()) })
 	})
 }
 
-func runWhence(_ context.Context, c *Desk, in shell.Input) error {
-	addr, err := c.eval.addressOf(in, strings.TrimSpace(in.Raw))
+func runWhence(_ context.Context, c *desk.Desk, in shell.Input) error {
+	addr, err := c.Eval.AddressOf(in, strings.TrimSpace(in.Raw))
 	if err != nil {
 		return err
 	}
-	w, err := c.s.Queries.Whence(addr)
+	w, err := c.Session.Queries.Whence(addr)
 	if err != nil || w.Event == nil {
-		if b, ok := c.s.Heap.Block(addr); ok {
+		if b, ok := c.Session.Heap.Block(addr); ok {
 			showWalkedBlock(c, in, addr, b.Addr, b.Size)
 			return nil
 		}
@@ -392,54 +393,55 @@ type whenceView struct {
 	Block   string  `json:"block,omitempty"`
 	Offset  *uint64 `json:"offset,omitempty"` // in the block
 	Size    *uint64 `json:"size,omitempty"`   // of it
-	typeView
-	Field  string      `json:"field,omitempty"` // of the type, at the offset
-	Age    int64       `json:"age_ns,omitempty"`
-	Event  *eventView  `json:"event,omitempty"`
-	Frames []frameView `json:"frames,omitempty"`
-	Last   *eventView  `json:"last,omitempty"`
-	Before uint64      `json:"freed_before,omitempty"` // the event that had given back what last frees
+	desk.TypeView
+	Field  string           `json:"field,omitempty"` // of the type, at the offset
+	Age    int64            `json:"age_ns,omitempty"`
+	Event  *desk.EventView  `json:"event,omitempty"`
+	Frames []desk.FrameView `json:"frames,omitempty"`
+	Last   *desk.EventView  `json:"last,omitempty"`
+	Before uint64           `json:"freed_before,omitempty"` // the event that had given back what last frees
 
-	Mapping *mappedEventView `json:"mapping,omitempty"` // that the address lies in, if in no block
+	Mapping *desk.MappedEventView `json:"mapping,omitempty"` // that the address lies in, if in no block
 }
 
 func viewWhence(w *query.Whence) whenceView {
 	v := whenceView{Address: fmt.Sprintf("%#x", w.Addr)}
 	switch {
 	case w.Event != nil:
-		e := viewEvent(w.Event)
+		e := desk.ViewEvent(w.Event)
 		v.Block, v.Offset, v.Size = fmt.Sprintf("%#x", w.Start), new(w.Addr-w.Start), &w.Event.Size
-		v.Event, v.Age, v.Frames = &e, int64(w.Age), viewFrames(w.Frames)
-		if v.typeView = viewType(w.Type); w.Type != nil {
+		v.Event, v.Age, v.Frames = &e, int64(w.Age), desk.ViewFrames(w.Frames)
+		if v.TypeView = desk.ViewType(w.Type); w.Type != nil {
 			v.Field, _ = w.Type.Field(w.Addr - w.Start)
 		}
 	case w.Last != nil:
-		e := viewEvent(w.Last)
+		e := desk.ViewEvent(w.Last)
 		v.Last = &e
 		if w.Stray != nil && w.Stray.Before != nil {
 			v.Before = w.Stray.Before.Seq
 		}
 	}
 	if m := w.Mapping; m != nil {
-		v.Mapping = &mappedEventView{viewEvent(m.Event), m.Left.Layer.String(), m.Left.Size}
+		mapping := desk.ViewMapped(m.Event, m.Left)
+		v.Mapping = &mapping
 	}
 	return v
 }
 
-func showWhence(c *Desk, in shell.Input, w *query.Whence) {
+func showWhence(c *desk.Desk, in shell.Input, w *query.Whence) {
 	v := viewWhence(w)
-	c.answerOfMemory(in, v, func(o *screen.Output) {
+	c.AnswerOfMemory(in, v, func(o *screen.Output) {
 		switch {
 		case w.Event != nil:
 			o.Printf("%#x is byte %s of %s at %#x\n", w.Addr, units.Grouped(w.Addr-w.Start), o.Sizes.Long(w.Event.Size), w.Start)
-			printBlockType(o, w.Type, w.Addr-w.Start)
-			o.Printf("#%d %s   thread %s   %s, %s ago\n", w.Event.Seq, called(o)(w.Event), runner(w.Event, threadNames(c.s)), screen.ShortTime(w.Event.Time), screen.ShortTime(w.Age))
+			desk.PrintBlockType(o, w.Type, w.Addr-w.Start)
+			o.Printf("#%d %s   thread %s   %s, %s ago\n", w.Event.Seq, desk.Called(o)(w.Event), desk.Runner(w.Event, desk.ThreadNames(c.Session)), screen.ShortTime(w.Event.Time), screen.ShortTime(w.Age))
 			printUserFrames(c, o, names.Stack{Frames: w.Frames}, fmt.Sprintf("bt #%d", w.Event.Seq))
 			return
 		case w.Last != nil:
-			o.Printf("%#x is in no live block that was recorded; the last event about it was #%d %s\n", w.Addr, w.Last.Seq, called(o)(w.Last))
+			o.Printf("%#x is in no live block that was recorded; the last event about it was #%d %s\n", w.Addr, w.Last.Seq, desk.Called(o)(w.Last))
 			if w.Stray != nil {
-				o.Printf("%s\n", strayText(o, w.Last, w.Stray))
+				o.Printf("%s\n", desk.StrayText(o, w.Last, w.Stray))
 			}
 		default:
 			o.Printf("%#x is in no block that was recorded\n", w.Addr)
@@ -449,9 +451,9 @@ func showWhence(c *Desk, in shell.Input, w *query.Whence) {
 			if m.Left.Layer == query.PythonArenas {
 				what = "an arena of pymalloc"
 			}
-			o.Printf("it lies in %s, of which %s are left: #%d %s\n", what, o.Sizes.Long(m.Left.Size), m.Event.Seq, called(o)(m.Event))
+			o.Printf("it lies in %s, of which %s are left: #%d %s\n", what, o.Sizes.Long(m.Left.Size), m.Event.Seq, desk.Called(o)(m.Event))
 		}
-		if c.s.PythonHeaps.Holds(w.Addr) {
+		if c.Session.PythonHeaps.Holds(w.Addr) {
 			o.Line(screen.Guess(fmt.Sprintf("(it lies in an arena of CPython's allocator: py block %#x)", w.Addr)))
 		}
 		if w.Below != 0 {
@@ -464,7 +466,7 @@ func showWhence(c *Desk, in shell.Input, w *query.Whence) {
 }
 
 // blockHistory lists the recorded events about an address.
-func blockHistory(ctx context.Context, c *Desk, in shell.Input) error {
+func blockHistory(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	text, limit := strings.TrimSpace(in.Raw), 20
 	if i := strings.LastIndexByte(text, ' '); i > 0 {
 		n, err := strconv.Atoi(text[i+1:])
@@ -475,15 +477,15 @@ func blockHistory(ctx context.Context, c *Desk, in shell.Input) error {
 			text, limit = strings.TrimSpace(text[:i]), n
 		}
 	}
-	addr, err := c.eval.addressOf(in, text)
+	addr, err := c.Eval.AddressOf(in, text)
 	if err != nil {
 		return err
 	}
-	events, total, more, err := c.s.Queries.History(addr, limit)
+	events, total, more, err := c.Session.Queries.History(addr, limit)
 	if err != nil {
 		return err
 	}
 	in.Name += " " + text
-	list := eventList{in: in, which: "the last", none: fmt.Sprintf("no recorded event is about %#x", addr)}
-	return listEvents(ctx, c, list, slices.Values(events), func() listed { return listed{total, more} })
+	list := desk.EventList{In: in, Which: "the last", None: fmt.Sprintf("no recorded event is about %#x", addr)}
+	return desk.ListEvents(ctx, c, list, slices.Values(events), func() desk.Listed { return desk.Listed{Total: total, More: more} })
 }

@@ -6,26 +6,27 @@ import (
 	"fmt"
 	"strings"
 
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/symbols"
 )
 
-func macroCommands(c *Desk) []*shell.Command {
+func macroCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "macro", Group: shell.GroupData, Short: "expand macros of the preprocessor", Sub: []*shell.Command{
-			{Name: "expand", Aliases: []string{"exp"}, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "EXPRESSION", Short: "show an expression with its macros expanded", Needs: shell.NeedProgram, Run: c.does(runMacroExpand), Repeat: shell.RepeatNone,
+			{Name: "expand", Aliases: []string{"exp"}, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "EXPRESSION", Short: "show an expression with its macros expanded", Needs: shell.NeedProgram, Run: c.Does(runMacroExpand), Repeat: shell.RepeatNone,
 				Long: "The macros are those that hold at the line of the selected frame, or without a process in main. print, conditions and all other expressions expand them, too. A compiler writes macros to the debug information with -g3.\n\nExample:\n  macro expand MAX(a, 5)"},
 		}},
 	}
 }
 
 // macroInfos are the words behind info.
-func macroInfos(c *Desk) []*shell.Command {
+func macroInfos(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
-		{Name: "macro", Under: "info", Args: []shell.ArgKind{shell.ArgWord}, Synopsis: "NAME", Short: "show the definition of a macro, and where it is", Needs: shell.NeedProgram, Run: c.does(infoMacro), Repeat: shell.RepeatNone,
+		{Name: "macro", Under: "info", Args: []shell.ArgKind{shell.ArgWord}, Synopsis: "NAME", Short: "show the definition of a macro, and where it is", Needs: shell.NeedProgram, Run: c.Does(infoMacro), Repeat: shell.RepeatNone,
 			Long: "It is the one that holds at the line of the selected frame, or without a process in main. A compiler writes macros to the debug information with -g3.\n\nExample:\n  info macro MAX_ITEMS"},
-		{Name: "macros", Under: "info", Short: "list the macros that hold at the line of the selected frame", Needs: shell.NeedProgram, Run: c.does(infoMacros), Repeat: shell.RepeatNone},
+		{Name: "macros", Under: "info", Short: "list the macros that hold at the line of the selected frame", Needs: shell.NeedProgram, Run: c.Does(infoMacros), Repeat: shell.RepeatNone},
 	}
 }
 
@@ -44,11 +45,11 @@ func viewOfMacro(m symbols.Macro) macroView {
 	return v
 }
 
-func infoMacro(_ context.Context, c *Desk, in shell.Input) error {
+func infoMacro(_ context.Context, c *desk.Desk, in shell.Input) error {
 	if len(in.Args) != 1 {
 		return errors.New("info macro: the name of a macro must follow")
 	}
-	m, ok, err := c.s.Scopes.Macro(in.Args[0])
+	m, ok, err := c.Session.Scopes.Macro(in.Args[0])
 	if err == nil && !ok {
 		err = fmt.Errorf("%s is no macro here", in.Args[0])
 	}
@@ -66,8 +67,8 @@ func infoMacro(_ context.Context, c *Desk, in shell.Input) error {
 	return nil
 }
 
-func infoMacros(_ context.Context, c *Desk, in shell.Input) error {
-	list, err := c.s.Scopes.Macros()
+func infoMacros(_ context.Context, c *desk.Desk, in shell.Input) error {
+	list, err := c.Session.Scopes.Macros()
 	if err != nil {
 		return fmt.Errorf("info macros: %w", err)
 	}
@@ -85,11 +86,11 @@ func infoMacros(_ context.Context, c *Desk, in shell.Input) error {
 	return nil
 }
 
-func runMacroExpand(_ context.Context, c *Desk, in shell.Input) error {
+func runMacroExpand(_ context.Context, c *desk.Desk, in shell.Input) error {
 	if strings.TrimSpace(in.Raw) == "" {
 		return errors.New("macro expand: an expression must follow")
 	}
-	text, err := c.s.Scopes.ExpandMacros(in.Raw)
+	text, err := c.Session.Scopes.ExpandMacros(in.Raw)
 	if err != nil {
 		return fmt.Errorf("macro expand: %w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/internal/units"
 	"hdb/query"
@@ -14,18 +15,18 @@ import (
 // is of both, as report.Profile has it.
 
 // viewMappings is nil if there is nothing to say.
-func viewMappings[T any](m *query.Mappings, rows []T, total int) *mappingsView[T] {
+func viewMappings[T any](m *query.Mappings, rows []T, total int) *desk.MappingsView[T] {
 	if !anyMapped(m) {
 		return nil
 	}
-	sum := func(l query.Layer) *mappedSumView {
+	sum := func(l query.Layer) *desk.MappedSumView {
 		s := m.Sums[l]
 		if s == (query.MappedSum{}) {
 			return nil
 		}
-		return &mappedSumView{s.Bytes, s.Count, s.Reserved}
+		return &desk.MappedSumView{Bytes: s.Bytes, Count: s.Count, Reserved: s.Reserved}
 	}
-	v := &mappingsView[T]{Arenas: sum(query.PythonArenas), Others: sum(query.OthersMapped), Unknown: m.Unknown, Rows: rows}
+	v := &desk.MappingsView[T]{Arenas: sum(query.PythonArenas), Others: sum(query.OthersMapped), Unknown: m.Unknown, Rows: rows}
 	if p := sum(query.ProgramMapped); p != nil {
 		v.Program = *p
 	}
@@ -69,11 +70,11 @@ func inLayer(l query.Layer, n uint64) string {
 	return units.Count(n, "mapping")
 }
 
-func viewMappedEvents(c *Desk, rows []query.MappedEvent) []mappedEventView {
-	var views []mappedEventView
+func viewMappedEvents(c *desk.Desk, rows []query.MappedEvent) []desk.MappedEventView {
+	var views []desk.MappedEventView
 	for _, r := range rows {
-		v := mappedEventView{viewEvent(r.Event), r.Left.Layer.String(), r.Left.Size}
-		where := eventPlace(c, r.Event)
+		v := desk.ViewMapped(r.Event, r.Left)
+		where := desk.EventPlace(c, r.Event)
 		v.Where = strings.TrimSpace(where[0].Text + " " + where[1].Text)
 		views = append(views, v)
 	}
@@ -81,16 +82,16 @@ func viewMappedEvents(c *Desk, rows []query.MappedEvent) []mappedEventView {
 }
 
 // printMappedLive prints the calls that made live mappings.
-func printMappedLive(c *Desk, o *screen.Output, rows []query.MappedEvent, m *query.Mappings) {
-	names := threadNames(c.s)
+func printMappedLive(c *desk.Desk, o *screen.Output, rows []query.MappedEvent, m *query.Mappings) {
+	names := desk.ThreadNames(c.Session)
 	var table [][]screen.Span
 	for _, r := range rows {
-		row := eventRow(c, r.Event, eventPlace(c, r.Event), names)
+		row := desk.EventRow(c, r.Event, desk.EventPlace(c, r.Event), names)
 		row[3] = screen.Plain(o.Sizes.Short(r.Left.Size))
 		table = append(table, row)
 	}
 	if len(table) > 0 {
-		o.Table(eventColumns, table)
+		o.Table(desk.EventColumns, table)
 	}
 	if len(rows) < len(m.Blocks) {
 		o.Printf("the largest %d of %s\n", len(rows), units.Count(len(m.Blocks), "mapping"))
@@ -124,7 +125,7 @@ type mappedTop struct {
 	peak  *recordings.Peak // of which they are; nil: they are live at the moment
 }
 
-func (t mappedTop) view(per query.Per) *mappingsView[mappedRowView] {
+func (t mappedTop) view(per query.Per) *desk.MappingsView[mappedRowView] {
 	var views []mappedRowView
 	for _, r := range t.rows {
 		views = append(views, viewMappedRow(r, per))
@@ -136,7 +137,7 @@ func (t mappedTop) view(per query.Per) *mappingsView[mappedRowView] {
 	return v
 }
 
-func (t mappedTop) print(c *Desk, o *screen.Output, per query.Per) {
+func (t mappedTop) print(c *desk.Desk, o *screen.Output, per query.Per) {
 	mapped := "mapped"
 	if t.peak != nil {
 		mapped = "at the peak"
@@ -164,10 +165,10 @@ func (t mappedTop) print(c *Desk, o *screen.Output, per query.Per) {
 
 // A mappedStackView is the mappings that calls with one stack made.
 type mappedStackView struct {
-	Layer  string      `json:"layer"`
-	Bytes  uint64      `json:"live_bytes"`
-	Count  uint64      `json:"live_mappings"`
-	Frames []frameView `json:"frames"`
+	Layer  string           `json:"layer"`
+	Bytes  uint64           `json:"live_bytes"`
+	Count  uint64           `json:"live_mappings"`
+	Frames []desk.FrameView `json:"frames"`
 }
 
 // mappedStacks is what leaks says of mappings.
@@ -177,19 +178,19 @@ type mappedStacks struct {
 	total int
 }
 
-func (t mappedStacks) view() *mappingsView[mappedStackView] {
+func (t mappedStacks) view() *desk.MappingsView[mappedStackView] {
 	if t.all == nil {
 		return nil
 	}
 	var views []mappedStackView
 	for _, r := range t.rows {
-		views = append(views, mappedStackView{r.Layer.String(), r.LiveBytes, r.LiveBlocks, viewFrames(r.Stack.Frames)})
+		views = append(views, mappedStackView{r.Layer.String(), r.LiveBytes, r.LiveBlocks, desk.ViewFrames(r.Stack.Frames)})
 	}
 	return viewMappings(t.all, views, t.total)
 }
 
 // print prints the stacks; again is the command that shows n of them.
-func (t mappedStacks) print(c *Desk, o *screen.Output, again func(n int) string) {
+func (t mappedStacks) print(c *desk.Desk, o *screen.Output, again func(n int) string) {
 	if t.all == nil {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hdb/console/desk"
 	"hdb/console/line"
 	"hdb/console/screen"
 	"hdb/console/shell"
@@ -17,25 +18,25 @@ import (
 	"hdb/internal/regular"
 )
 
-func memoryCommands(c *Desk) []*shell.Command {
+func memoryCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
-		{Name: "find", Group: shell.GroupData, Direct: true, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "[/SIZE MAX] START, +LENGTH|END, VALUE... | -live [/SIZE MAX] VALUE... | -type [/MAX] TYPE", Short: "look for bytes in memory", Needs: shell.NeedMemory, Repeat: shell.RepeatNone, Run: c.does(runFind),
+		{Name: "find", Group: shell.GroupData, Direct: true, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "[/SIZE MAX] START, +LENGTH|END, VALUE... | -live [/SIZE MAX] VALUE... | -type [/MAX] TYPE", Short: "look for bytes in memory", Needs: shell.NeedMemory, Repeat: shell.RepeatNone, Run: c.Does(runFind),
 			Long: "VALUE is a number, a text or another value; a number has the bytes of its type, or by SIZE b, h, w or g 1, 2, 4 or 8. A text ends with a NUL byte: 'a', 'b' are characters alone. END is the last byte that is searched. MAX is how many places are enough, 10000 without it. $_ is the last place, $numfound how many there are.\n\n-live looks in the blocks of the heap: those that are recorded as live, and those that a walk of glibc's heap finds. A text is found within another, too. For each place it tells the block, where in it, the member there if the type is known, and who allocated it. -type lists the blocks of a type, by the names that top per type has. They list at most MAX, 20 without it.\n\nExamples:\n  find buffer, +sizeof(buffer), \"key\"\n  find/g $rsp, +4096, pointer\n  find /1b &table[0], &table[99], 0xff\n  find -live \"alice@\"\n  find -type Node"},
-		{Name: "dump", Group: shell.GroupFiles, Raw: true, Synopsis: "[binary] memory FILE START END | value FILE EXPRESSION", Short: "write memory or a value into a file", Repeat: shell.RepeatNone, Run: c.does(dumper(replaceFile)),
+		{Name: "dump", Group: shell.GroupFiles, Raw: true, Synopsis: "[binary] memory FILE START END | value FILE EXPRESSION", Short: "write memory or a value into a file", Repeat: shell.RepeatNone, Run: c.Does(dumper(replaceFile)),
 			Long: "The bytes are written as they are. END is behind the last byte. A file that exists is replaced, as by gdb.\n\nExamples:\n  dump memory heap.bin block block+4096\n  dump value header.bin *header"},
-		{Name: "append", Group: shell.GroupFiles, Raw: true, Synopsis: "[binary] memory FILE START END | value FILE EXPRESSION", Short: "write memory or a value behind what a file has", Repeat: shell.RepeatNone, Run: c.does(dumper(appendFile)),
+		{Name: "append", Group: shell.GroupFiles, Raw: true, Synopsis: "[binary] memory FILE START END | value FILE EXPRESSION", Short: "write memory or a value behind what a file has", Repeat: shell.RepeatNone, Run: c.Does(dumper(appendFile)),
 			Long: "Example:\n  append value samples.bin sample"},
-		{Name: "restore", Group: shell.GroupFiles, Raw: true, Args: []shell.ArgKind{shell.ArgFile}, Synopsis: "FILE binary ADDRESS [START [END]]", Short: "write a file's bytes into memory", Needs: shell.NeedLive, Repeat: shell.RepeatNone, Run: c.does(runRestore),
+		{Name: "restore", Group: shell.GroupFiles, Raw: true, Args: []shell.ArgKind{shell.ArgFile}, Synopsis: "FILE binary ADDRESS [START [END]]", Short: "write a file's bytes into memory", Needs: shell.NeedLive, Repeat: shell.RepeatNone, Run: c.Does(runRestore),
 			Long: "START and END are places in the file; byte START comes to ADDRESS+START, as in gdb.\n\nExample:\n  restore header.bin binary header"},
 	}
 }
 
-func runFind(ctx context.Context, c *Desk, in shell.Input) error {
+func runFind(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	if run, rest := blockFinder(in.Raw); run != nil {
 		in.Raw = rest
 		return run(ctx, c, in)
 	}
-	spec, expr := cutFormat(in.Raw)
+	spec, expr := desk.CutFormat(in.Raw)
 	most, size, err := findSpec(spec)
 	if err != nil {
 		return err
@@ -43,21 +44,21 @@ func runFind(ctx context.Context, c *Desk, in shell.Input) error {
 	if expr == "" {
 		return errors.New("find: START, +LENGTH or END, and what to look for must follow")
 	}
-	s, err := c.s.Patterns.Search(expr, size)
+	s, err := c.Session.Patterns.Search(expr, size)
 	if err != nil {
 		return fmt.Errorf("find: %w", err)
 	}
-	enough := foundAtMost(most, usualFound)
+	enough := foundAtMost(most, desk.UsualFound)
 	type foundView struct {
 		Address string `json:"address"`
 		Symbol  string `json:"symbol,omitempty"`
 	}
 	list := []foundView{}
 	var last addr.Run
-	unread := c.s.Memory.Search(s, func(a addr.Run) bool {
+	unread := c.Session.Memory.Search(s, func(a addr.Run) bool {
 		v := foundView{Address: a.String()}
-		if sym, err := c.s.Names().Symbols.At(a); err == nil {
-			v.Symbol = symbolText(sym.Name, sym.Offset)
+		if sym, err := c.Session.Names().Symbols.At(a); err == nil {
+			v.Symbol = desk.SymbolText(sym.Name, sym.Offset)
 		}
 		list, last = append(list, v), a
 		return len(list) < enough && ctx.Err() == nil
@@ -65,12 +66,12 @@ func runFind(ctx context.Context, c *Desk, in shell.Input) error {
 	if ctx.Err() != nil {
 		return shell.ErrInterrupted
 	}
-	c.s.Patterns.Found(last, len(list))
+	c.Session.Patterns.Found(last, len(list))
 	if unread != nil {
 		c.Notify(fmt.Sprintf("the search ends early: %v", unread))
 	}
 	if len(list) == enough && enough != most {
-		c.Notify(fmt.Sprintf("the search ends after %d places: START %v goes on with it, /MAX finds up to %d", enough, last+1, maxFound))
+		c.Notify(fmt.Sprintf("the search ends after %d places: START %v goes on with it, /MAX finds up to %d", enough, last+1, desk.MaxFound))
 	}
 	c.Show(in, struct {
 		Found []foundView `json:"found"`
@@ -95,8 +96,8 @@ func runFind(ctx context.Context, c *Desk, in shell.Input) error {
 }
 
 // dumper is dump or append: add writes the bytes into the file.
-func dumper(add func(path string, write func(io.Writer) error) error) func(context.Context, *Desk, shell.Input) error {
-	return func(ctx context.Context, c *Desk, in shell.Input) error {
+func dumper(add func(path string, write func(io.Writer) error) error) func(context.Context, *desk.Desk, shell.Input) error {
+	return func(ctx context.Context, c *desk.Desk, in shell.Input) error {
 		word, rest := shell.SplitWord(in.Raw)
 		if word == "binary" {
 			word, rest = shell.SplitWord(rest)
@@ -108,14 +109,14 @@ func dumper(add func(path string, write func(io.Writer) error) error) func(conte
 		case word != "memory" && word != "value" || rest == "":
 			return fmt.Errorf("%s: memory FILE START END or value FILE EXPRESSION must follow", in.Name)
 		}
-		write := func(w io.Writer) error { return c.eval.dumpMemory(ctx, w, rest) }
+		write := func(w io.Writer) error { return c.Eval.DumpMemory(ctx, w, rest) }
 		if word == "value" {
-			b, err := c.s.Patterns.Raw(rest)
+			b, err := c.Session.Patterns.Raw(rest)
 			if err != nil {
 				return fmt.Errorf("%s: %w", in.Name, err)
 			}
 			write = func(w io.Writer) error { _, err := w.Write(b); return err }
-		} else if err := c.eval.dumpMemory(ctx, nil, rest); err != nil {
+		} else if err := c.Eval.DumpMemory(ctx, nil, rest); err != nil {
 			return fmt.Errorf("%s: %w", in.Name, err)
 		}
 		if err := add(line.ExpandHome(path), write); err != nil {
@@ -148,14 +149,14 @@ func appendFile(path string, write func(io.Writer) error) error {
 	return errors.Join(err, f.Close())
 }
 
-func runRestore(ctx context.Context, c *Desk, in shell.Input) error {
+func runRestore(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	path, rest := shell.SplitWord(in.Raw)
 	word, rest := shell.SplitWord(rest)
 	if word != "binary" || rest == "" {
 		return errors.New("restore: FILE binary ADDRESS [START [END]] must follow: other files than binary ones are not read")
 	}
 	where, rest := shell.SplitWord(rest)
-	a, err := c.eval.address(where)
+	a, err := c.Eval.Address(where)
 	if err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
@@ -192,8 +193,8 @@ func runRestore(ctx context.Context, c *Desk, in shell.Input) error {
 }
 
 // restore writes what r has into memory, in pieces, and tells how much it has written.
-func restore(c *Desk, ctx context.Context, a addr.Run, r *io.SectionReader) (done int64, err error) {
-	b := make([]byte, min(r.Size(), maxDump))
+func restore(c *desk.Desk, ctx context.Context, a addr.Run, r *io.SectionReader) (done int64, err error) {
+	b := make([]byte, min(r.Size(), desk.MaxDump))
 	for done < r.Size() {
 		if ctx.Err() != nil {
 			return done, shell.ErrInterrupted
@@ -202,7 +203,7 @@ func restore(c *Desk, ctx context.Context, a addr.Run, r *io.SectionReader) (don
 		if n == 0 {
 			return done, err // the file has become shorter
 		}
-		if err := c.s.Memory.Write(a+addr.Run(done), b[:n]); err != nil {
+		if err := c.Session.Memory.Write(a+addr.Run(done), b[:n]); err != nil {
 			return done, err
 		}
 		done += int64(n)

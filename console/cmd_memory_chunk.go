@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/heap/glibc"
@@ -15,46 +16,46 @@ import (
 	"hdb/session/heaps"
 )
 
-func chunkCommands(c *Desk) []*shell.Command {
+func chunkCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
-		{Name: "chunk", Group: shell.GroupAllocs, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Needs: shell.NeedMemory, Synopsis: "ADDRESS", Short: "decode the header of the malloc chunk that an address lies in", Repeat: shell.RepeatNone, Run: c.does(runChunk),
+		{Name: "chunk", Group: shell.GroupAllocs, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Needs: shell.NeedMemory, Synopsis: "ADDRESS", Short: "decode the header of the malloc chunk that an address lies in", Repeat: shell.RepeatNone, Run: c.Does(runChunk),
 			Long: "The fields are those of struct malloc_chunk of glibc. The chunks in front of it and behind it are shown, with who made their blocks, if that is recorded. Of jemalloc it is the region of a slab, or the extent.\n\nExamples:\n  chunk 0x55555578a2c0\n  chunk list->head"},
-		{Name: "fragmentation", Group: shell.GroupAllocs, Needs: shell.NeedMemory, Synopsis: "[N]", Args: []shell.ArgKind{shell.ArgWord}, Short: "tell where the memory of malloc goes that the program did not ask for", Repeat: shell.RepeatNone, Run: c.does(runFragmentation),
+		{Name: "fragmentation", Group: shell.GroupAllocs, Needs: shell.NeedMemory, Synopsis: "[N]", Args: []shell.ArgKind{shell.ArgWord}, Short: "tell where the memory of malloc goes that the program did not ask for", Repeat: shell.RepeatNone, Run: c.Does(runFragmentation),
 			Long: "Usable are the bytes of blocks, as malloc_usable_size(3) says. With a recording it also shows what of them the program asked for, and the functions whose blocks have most that they did not ask for: at most N, 10 by default. Blocks from before the recording are counted apart. It is jemalloc's memory where the program uses no other malloc.\n\nExample:\n  fragmentation 5"},
 	}
 }
 
 // chunkView is a chunk of the heap.
 type chunkView struct {
-	Chunk    string         `json:"header"`
-	Address  string         `json:"address"`
-	State    string         `json:"chunk_state"`
-	Arena    int            `json:"arena_number"` // -1 of a mmapped chunk
-	Size     uint64         `json:"size"`
-	Usable   uint64         `json:"usable_bytes"`
-	Offset   int64          `json:"offset"` // of the address that was asked for
-	PrevSize string         `json:"prev_size"`
-	Word     string         `json:"size_field"`
-	Flags    []string       `json:"size_flags"`
-	FD       string         `json:"fd,omitempty"`
-	BK       string         `json:"bk,omitempty"`
-	FDSize   string         `json:"fd_nextsize,omitempty"`
-	BKSize   string         `json:"bk_nextsize,omitempty"`
-	Next     string         `json:"next,omitempty"`
-	Key      string         `json:"key,omitempty"`
-	Thread   int            `json:"thread,omitempty"` // whose tcache has it
-	Event    *eventView     `json:"event,omitempty"`
-	Frames   []frameView    `json:"frames,omitempty"`
-	Before   *neighbourView `json:"before,omitempty"`
-	Behind   *neighbourView `json:"behind,omitempty"`
-	Damage   []damageView   `json:"damaged,omitempty"`
+	Chunk    string              `json:"header"`
+	Address  string              `json:"address"`
+	State    string              `json:"chunk_state"`
+	Arena    int                 `json:"arena_number"` // -1 of a mmapped chunk
+	Size     uint64              `json:"size"`
+	Usable   uint64              `json:"usable_bytes"`
+	Offset   int64               `json:"offset"` // of the address that was asked for
+	PrevSize string              `json:"prev_size"`
+	Word     string              `json:"size_field"`
+	Flags    []string            `json:"size_flags"`
+	FD       string              `json:"fd,omitempty"`
+	BK       string              `json:"bk,omitempty"`
+	FDSize   string              `json:"fd_nextsize,omitempty"`
+	BKSize   string              `json:"bk_nextsize,omitempty"`
+	Next     string              `json:"next,omitempty"`
+	Key      string              `json:"key,omitempty"`
+	Thread   int                 `json:"thread,omitempty"` // whose tcache has it
+	Event    *desk.EventView     `json:"event,omitempty"`
+	Frames   []desk.FrameView    `json:"frames,omitempty"`
+	Before   *desk.NeighbourView `json:"before,omitempty"`
+	Behind   *desk.NeighbourView `json:"behind,omitempty"`
+	Damage   []desk.DamageView   `json:"damaged,omitempty"`
 }
 
 func viewChunk(a *heaps.ChunkAnswer) chunkView {
 	v := chunkView{Chunk: a.Header.Chunk.String(), Address: a.Addr.String(), State: a.State.String(), Arena: a.Header.Arena, Size: a.Bytes(), Usable: a.HeapNeighbour.Size, Offset: a.Offset,
 		PrevSize: fmt.Sprintf("%#x", a.PrevSize), Word: fmt.Sprintf("%#x", a.Header.Size), Flags: chunkFlags(&a.Header), Thread: a.Cache,
-		Before: viewNeighbour(a.Before), Behind: viewNeighbour(a.Behind)}
-	if n := viewNeighbour(&a.HeapNeighbour); n.Event != nil {
+		Before: desk.ViewNeighbour(a.Before), Behind: desk.ViewNeighbour(a.Behind)}
+	if n := desk.ViewNeighbour(&a.HeapNeighbour); n.Event != nil {
 		v.Event, v.Frames = n.Event, n.Frames
 	}
 	switch a.State {
@@ -69,7 +70,7 @@ func viewChunk(a *heaps.ChunkAnswer) chunkView {
 		v.FD = a.Next.String()
 	}
 	for _, d := range a.Damage {
-		v.Damage = append(v.Damage, damageView{Arena: d.Arena, Chunk: d.Chunk.String(), Field: d.Field, Found: d.Found(), Expected: d.Expected(), Passing: d.Passing})
+		v.Damage = append(v.Damage, desk.DamageView{Arena: d.Arena, Chunk: d.Chunk.String(), Field: d.Field, Found: d.Found(), Expected: d.Expected(), Passing: d.Passing})
 	}
 	return v
 }
@@ -88,12 +89,12 @@ func chunkFlags(x *glibc.Header) []string {
 	return flags
 }
 
-func runChunk(_ context.Context, c *Desk, in shell.Input) error {
-	at, err := c.eval.addressOf(in, strings.TrimSpace(in.Raw))
+func runChunk(_ context.Context, c *desk.Desk, in shell.Input) error {
+	at, err := c.Eval.AddressOf(in, strings.TrimSpace(in.Raw))
 	if err != nil {
 		return err
 	}
-	r, err := c.s.Mallocs.Region(at)
+	r, err := c.Session.Mallocs.Region(at)
 	if err != nil {
 		return fmt.Errorf("chunk: %w", err)
 	}
@@ -101,7 +102,7 @@ func runChunk(_ context.Context, c *Desk, in shell.Input) error {
 		c.Show(in, viewJemallocRegion(r), func(o *screen.Output) { printJemallocRegion(o, r) })
 		return nil
 	}
-	a, err := c.s.Mallocs.Chunk(at)
+	a, err := c.Session.Mallocs.Chunk(at)
 	if err != nil {
 		return fmt.Errorf("chunk: %w", err)
 	}
@@ -111,7 +112,7 @@ func runChunk(_ context.Context, c *Desk, in shell.Input) error {
 }
 
 func printChunk(o *screen.Output, a *heaps.ChunkAnswer, v *chunkView) {
-	title := fmt.Sprintf("chunk %s: %s, %s", v.Chunk, o.Sizes.Long(v.Size), stateWords[a.State])
+	title := fmt.Sprintf("chunk %s: %s, %s", v.Chunk, o.Sizes.Long(v.Size), desk.StateWords[a.State])
 	if a.Cache != 0 {
 		title += fmt.Sprintf(" of thread %d", a.Cache)
 	}
@@ -149,14 +150,14 @@ func printChunk(o *screen.Output, a *heaps.ChunkAnswer, v *chunkView) {
 	}
 	o.Table([]screen.Column{{}, {}, {}}, rows)
 	if a.Event != nil {
-		o.Line(screen.Plain("made by: " + makerText(o, &a.HeapNeighbour)))
+		o.Line(screen.Plain("made by: " + desk.MakerText(o, &a.HeapNeighbour)))
 	}
 	for _, n := range []struct {
 		where string
 		*heaps.HeapNeighbour
 	}{{"in front: ", a.Before}, {"behind: ", a.Behind}} {
 		if n.HeapNeighbour != nil {
-			o.Line(screen.Plain(n.where + neighbourText(o, n.HeapNeighbour)))
+			o.Line(screen.Plain(n.where + desk.NeighbourText(o, n.HeapNeighbour)))
 		}
 	}
 	for _, d := range a.Damage {
@@ -201,7 +202,7 @@ type fragmentationView struct {
 	Hints []string `json:"hints,omitempty"`
 }
 
-func runFragmentation(ctx context.Context, c *Desk, in shell.Input) error {
+func runFragmentation(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	limit, err := rowCount(in, 10)
 	if err != nil {
 		return err
@@ -252,7 +253,7 @@ func runFragmentation(ctx context.Context, c *Desk, in shell.Input) error {
 		}
 	}
 	if a.Recording {
-		c.answerOfMemory(in, v, text)
+		c.AnswerOfMemory(in, v, text)
 	} else {
 		c.Show(in, v, text)
 	}
@@ -269,8 +270,8 @@ type slackTable struct {
 }
 
 // slack is the table of the recorded blocks, with so many rows at most.
-func slack(c *Desk, ctx context.Context, all fitView, limit int) (slackTable, error) {
-	sites, err := c.s.Mallocs.SlackBySite(ctx)
+func slack(c *desk.Desk, ctx context.Context, all fitView, limit int) (slackTable, error) {
+	sites, err := c.Session.Mallocs.SlackBySite(ctx)
 	if err != nil {
 		return slackTable{}, err
 	}

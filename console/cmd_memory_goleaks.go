@@ -3,6 +3,7 @@ package console
 import (
 	"fmt"
 
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/goruntime"
 	"hdb/heap/graph"
@@ -20,7 +21,7 @@ func goSum(a *heaps.LeakAnswer) (all graph.Sum) {
 }
 
 // noteGo says what is live of Go, which is no leak: its collector frees what nothing holds.
-func noteGo(c *Desk, o *screen.Output, q *leaksAsked, a *heaps.LeakAnswer) {
+func noteGo(c *desk.Desk, o *screen.Output, q *leaksAsked, a *heaps.LeakAnswer) {
 	all := goSum(a)
 	switch {
 	case a.GoError != nil && all.Blocks > 0:
@@ -46,7 +47,7 @@ func noteGo(c *Desk, o *screen.Output, q *leaksAsked, a *heaps.LeakAnswer) {
 }
 
 // printGoRows prints who allocated what is live of Go, or, where that is not recorded, its types.
-func printGoRows(c *Desk, o *screen.Output, q *leaksAsked, a *heaps.LeakAnswer) {
+func printGoRows(c *desk.Desk, o *screen.Output, q *leaksAsked, a *heaps.LeakAnswer) {
 	var table [][]screen.Span
 	for i := range a.GoRows {
 		r := &a.GoRows[i]
@@ -96,18 +97,18 @@ func goTypeText(o *screen.Output, r *heaps.GoRow) screen.Span {
 
 // A goRowView is live blocks of Go of one stack or type.
 type goRowView struct {
-	Bytes        uint64      `json:"live_bytes"`
-	Blocks       int         `json:"live_blocks"`
-	GarbageBytes uint64      `json:"collected_garbage_bytes,omitempty"`
-	Garbage      int         `json:"collected_garbage_blocks,omitempty"`
-	OfCBytes     uint64      `json:"collected_held_by_c_bytes,omitempty"`
-	OfC          int         `json:"collected_held_by_c_blocks,omitempty"`
-	Type         string      `json:"type,omitempty"`
-	Slot         uint64      `json:"slot_bytes,omitempty"`
-	Block        string      `json:"block"` // the largest
-	Size         uint64      `json:"block_size"`
-	HeldBy       string      `json:"held_by,omitempty"`
-	Frames       []frameView `json:"frames,omitempty"`
+	Bytes        uint64           `json:"live_bytes"`
+	Blocks       int              `json:"live_blocks"`
+	GarbageBytes uint64           `json:"collected_garbage_bytes,omitempty"`
+	Garbage      int              `json:"collected_garbage_blocks,omitempty"`
+	OfCBytes     uint64           `json:"collected_held_by_c_bytes,omitempty"`
+	OfC          int              `json:"collected_held_by_c_blocks,omitempty"`
+	Type         string           `json:"type,omitempty"`
+	Slot         uint64           `json:"slot_bytes,omitempty"`
+	Block        string           `json:"block"` // the largest
+	Size         uint64           `json:"block_size"`
+	HeldBy       string           `json:"held_by,omitempty"`
+	Frames       []desk.FrameView `json:"frames,omitempty"`
 }
 
 func viewGoRows(a *heaps.LeakAnswer) (all []goRowView) {
@@ -121,7 +122,7 @@ func viewGoRows(a *heaps.LeakAnswer) (all []goRowView) {
 			v.Type = r.Type.String()
 		}
 		if len(r.StackRow.Stack.Frames) > 0 {
-			v.Frames = viewFrames(r.StackRow.Stack.Frames)
+			v.Frames = desk.ViewFrames(r.StackRow.Stack.Frames)
 		}
 		all = append(all, v)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/internal/units"
@@ -47,14 +48,14 @@ func growthOf(text string) (rest string, moments []query.Moment, over time.Durat
 }
 
 // runLeaksGrowth answers leaks growth; words is what is left of the line but for `growth` and flags.
-func runLeaksGrowth(ctx context.Context, c *Desk, in shell.Input, q leaksAsked) error {
+func runLeaksGrowth(ctx context.Context, c *desk.Desk, in shell.Input, q leaksAsked) error {
 	ask := heaps.GrowthQuestion{
 		Moments: q.moments, Over: q.over, Limit: q.Limit, Strict: q.Strict, Suppressions: q.Suppressions,
 		Lost: q.all || !q.reachable, Held: q.all || q.reachable,
 	}
-	growth := c.s.Heap.Growth
-	if q.snapshot && c.s.Heap.Running() {
-		growth = c.s.Heap.GrowthOfCopy
+	growth := c.Session.Heap.Growth
+	if q.snapshot && c.Session.Heap.Running() {
+		growth = c.Session.Heap.GrowthOfCopy
 	}
 	a, err := growth(ctx, ask)
 	if err != nil {
@@ -86,7 +87,7 @@ type instantView struct {
 	Time   int64  `json:"time_ns"`
 }
 
-func showLeaksGrowth(c *Desk, in shell.Input, q leaksAsked, a *heaps.GrowthAnswer) {
+func showLeaksGrowth(c *desk.Desk, in shell.Input, q leaksAsked, a *heaps.GrowthAnswer) {
 	instants := make([]instantView, 0, len(a.Instants))
 	for _, at := range a.Instants {
 		instants = append(instants, instantView{at.String(), at.Seq, int64(at.Time)})
@@ -95,7 +96,7 @@ func showLeaksGrowth(c *Desk, in shell.Input, q leaksAsked, a *heaps.GrowthAnswe
 	for i := range a.Rows {
 		views = append(views, viewGrowthRow(&a.Rows[i], a))
 	}
-	c.answerOfHeap(in, &a.Doubts, c.s.Recorded.Gaps(), struct {
+	c.AnswerOfHeap(in, &a.Doubts, c.Session.Recorded.Gaps(), struct {
 		Moments []instantView `json:"moments"`
 		Elapsed int64         `json:"elapsed_ns"`
 		Total   int           `json:"total"`
@@ -128,7 +129,7 @@ func showLeaksGrowth(c *Desk, in shell.Input, q leaksAsked, a *heaps.GrowthAnswe
 		if a.Why != nil {
 			o.Printf("these were not given back, held or not: %v\n", a.Why)
 		}
-		noteUnrecorded(c.s, o, true)
+		noteUnrecorded(c.Session, o, true)
 	})
 }
 
@@ -166,7 +167,7 @@ func viewGrowthRow(r *heaps.GrowthRow, a *heaps.GrowthAnswer) growthRowView {
 }
 
 // printGrowthRow prints a stack whose live bytes grew from moment to moment.
-func printGrowthRow(c *Desk, o *screen.Output, a *heaps.GrowthAnswer, r *heaps.GrowthRow) {
+func printGrowthRow(c *desk.Desk, o *screen.Output, a *heaps.GrowthAnswer, r *heaps.GrowthRow) {
 	bytes, blocks := r.Grown()
 	o.Printf("%s in %+d blocks%s\n", o.Sizes.Signed(bytes), blocks, inTime(o, bytes, blocks, a.Elapsed))
 	live := make([]string, len(r.Live))

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/heap/jemalloc"
@@ -84,7 +85,7 @@ func jemallocColumns() []screen.Column {
 // printJemalloc prints what jemalloc has.
 func printJemalloc(o *screen.Output, a *heaps.JemallocAnswer, v *jemallocView) {
 	o.Printf("jemalloc %s: %s, %s\n", v.Version, units.Count(len(v.Arenas), "arena"), units.Count(v.TCaches, "tcache"))
-	printJemallocArenas(o, v.Arenas, maxArenaRows)
+	printJemallocArenas(o, v.Arenas, desk.MaxArenaRows)
 	o.Printf("its own data: %s of %s in use\n", o.Sizes.Short(v.Own), o.Sizes.Short(v.Metadata))
 	if v.Resident != nil {
 		o.Printf("%s of all this is in memory or in swap\n", o.Sizes.Short(*v.Resident))
@@ -248,7 +249,7 @@ type jemallocFragmentationView struct {
 }
 
 // jemallocFragmentation is `fragmentation` of a program whose malloc is jemalloc's.
-func jemallocFragmentation(c *Desk, ctx context.Context, in shell.Input, a *heaps.JemallocAnswer, limit int) error {
+func jemallocFragmentation(c *desk.Desk, ctx context.Context, in shell.Input, a *heaps.JemallocAnswer, limit int) error {
 	all := jemallocArenaView{}
 	_, own := a.Metadata()
 	for _, x := range a.Arenas() {
@@ -274,7 +275,7 @@ func jemallocFragmentation(c *Desk, ctx context.Context, in shell.Input, a *heap
 		noteJemalloc(o, a)
 	}
 	if a.Recording {
-		c.answerOfMemory(in, v, text)
+		c.AnswerOfMemory(in, v, text)
 	} else {
 		c.Show(in, v, text)
 	}

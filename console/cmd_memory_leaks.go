@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"hdb/console/desk"
 	"hdb/console/line"
 	"hdb/console/screen"
 	"hdb/console/shell"
@@ -22,8 +23,8 @@ import (
 	"hdb/session/recordings"
 )
 
-func leaksCommand(c *Desk) *shell.Command {
-	return &shell.Command{Name: "leaks", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Raw: true, Synopsis: "[N] [since MOMENT] [--strict] [--possible] [--reachable|--all] [--snapshot|--exit] [--suppressions FILE] [if CONDITION]\n[N] growth [MOMENT ... | over TIME] [--strict] [--reachable|--all] [--snapshot|--exit] [--suppressions FILE]", Short: "show the stacks of blocks that nothing holds, or that were not given back", Args: []shell.ArgKind{shell.ArgSince}, Run: c.does(runLeaks),
+func leaksCommand(c *desk.Desk) *shell.Command {
+	return &shell.Command{Name: "leaks", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Raw: true, Synopsis: "[N] [since MOMENT] [--strict] [--possible] [--reachable|--all] [--snapshot|--exit] [--suppressions FILE] [if CONDITION]\n[N] growth [MOMENT ... | over TIME] [--strict] [--reachable|--all] [--snapshot|--exit] [--suppressions FILE]", Short: "show the stacks of blocks that nothing holds, or that were not given back", Args: []shell.ArgKind{shell.ArgSince}, Run: c.Does(runLeaks),
 		Long: "At a stop of a process, and of a core file, it searches memory for pointers to the live blocks, as LeakSanitizer and valgrind do, from registers, stacks, global and thread-local variables and mappings of the program on:\n\n" +
 			"  definitely lost  nothing points to the block\n  indirectly lost  only lost blocks do\n  possibly lost    only pointers into its middle lead there\n  still reachable  the program can come to it by pointers to starts of blocks\n\n" +
 			"The stacks of lost blocks are listed, the worst first, each with what is lost with them; --possible lists possibly lost ones, too, --reachable the still reachable ones instead, --all all of them. Blocks that their users hold behind a header count as reachable: nearly all blocks of the same code are pointed to at the same offset. So do pools, to which words point at many offsets. A line tells how many; --strict has them possibly lost, as valgrind does. A leak whose stale pointers all have one offset looks the same. Blocks that are older than the recording, or not in it, have no stack and are a row of their own. With `if` only blocks that match are counted; of those without a stack only size and addr are known.\n\n" +
@@ -52,7 +53,7 @@ type leaksAsked struct {
 }
 
 // leaksOf reads the line of leaks.
-func leaksOf(c *Desk, in shell.Input) (leaksAsked, shell.Input, error) {
+func leaksOf(c *desk.Desk, in shell.Input) (leaksAsked, shell.Input, error) {
 	q := leaksAsked{}
 	text, condition, asked := leakCondition(in.Raw)
 	words, err := q.suppressions(strings.Fields(text))
@@ -140,15 +141,15 @@ func leakCondition(line string) (before, condition string, ok bool) {
 }
 
 // runLeaks is leaks. Where nothing is known of what the program allocates, it is undecided whether it leaks.
-func runLeaks(ctx context.Context, c *Desk, in shell.Input) error {
+func runLeaks(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	err := answerLeaks(ctx, c, in)
 	if errors.Is(err, recordings.ErrUnfollowed) {
-		return undecidedError{err}
+		return desk.Undecided(err)
 	}
 	return err
 }
 
-func answerLeaks(ctx context.Context, c *Desk, in shell.Input) error {
+func answerLeaks(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	q, in, err := leaksOf(c, in)
 	if err != nil {
 		return err
@@ -162,15 +163,15 @@ func answerLeaks(ctx context.Context, c *Desk, in shell.Input) error {
 		return runLeaksGrowth(ctx, c, in, q)
 	}
 	var mapped mappedStacks
-	if _, none := c.s.Recorded.Index(); none == nil && q.Cond == nil && !q.reachable {
-		if mapped.rows, mapped.total, mapped.all, err = c.s.Queries.MappedStacks(q.Since, q.Limit); err != nil {
+	if _, none := c.Session.Recorded.Index(); none == nil && q.Cond == nil && !q.reachable {
+		if mapped.rows, mapped.total, mapped.all, err = c.Session.Queries.MappedStacks(q.Since, q.Limit); err != nil {
 			return fmt.Errorf("leaks: %w", err)
 		}
 	}
-	why := c.s.Heap.LeaksByReach()
-	leaks := c.s.Heap.Leaks
-	if q.snapshot && c.s.Heap.Running() {
-		why, leaks = nil, c.s.Heap.LeaksOfCopy
+	why := c.Session.Heap.LeaksByReach()
+	leaks := c.Session.Heap.Leaks
+	if q.snapshot && c.Session.Heap.Running() {
+		why, leaks = nil, c.Session.Heap.LeaksOfCopy
 	}
 	if why == nil {
 		a, err := leaks(ctx, q.LeakQuestion)
@@ -184,14 +185,14 @@ func answerLeaks(ctx context.Context, c *Desk, in shell.Input) error {
 	case q.Cond != nil:
 		return fmt.Errorf("leaks: if: %w; `live if CONDITION` lists blocks that were not given back", why)
 	case q.Since.IsPresent():
-		rows, total, kept, err := c.s.Queries.Leaks(q.Limit, q.Strict, q.Suppressions)
+		rows, total, kept, err := c.Session.Queries.Leaks(q.Limit, q.Strict, q.Suppressions)
 		if err != nil {
 			return err
 		}
 		showStackRows(c, in, rows, heap.ByLive, total, leftOut{kept, q.Strict, q.file, why}, mapped)
 		return nil
 	}
-	g, err := c.s.Queries.StacksSince(q.Since, q.Limit, q.Strict, q.Suppressions)
+	g, err := c.Session.Queries.StacksSince(q.Since, q.Limit, q.Strict, q.Suppressions)
 	if err != nil {
 		return fmt.Errorf("leaks: %w", err)
 	}
@@ -200,19 +201,19 @@ func answerLeaks(ctx context.Context, c *Desk, in shell.Input) error {
 }
 
 // leaksAtExit runs the program until it is about to exit.
-func leaksAtExit(c *Desk, in shell.Input) error {
-	if c.s.Heap.Running() {
+func leaksAtExit(c *desk.Desk, in shell.Input) error {
+	if c.Session.Heap.Running() {
 		return errors.New("leaks: --exit: the program runs already: interrupt stops it")
 	}
-	r, how, err := c.s.ToExit()
-	for err == nil && how == session.LeavingStops && r.Wrong != nil && c.finishes { // nobody looks around there
-		c.report(in, r)
-		r, how, err = c.s.ToExit()
+	r, how, err := c.Session.ToExit()
+	for err == nil && how == session.LeavingStops && r.Wrong != nil && c.Finishes { // nobody looks around there
+		c.Report(in, r)
+		r, how, err = c.Session.ToExit()
 	}
 	if err != nil {
 		return fmt.Errorf("leaks: --exit: %w", err)
 	}
-	c.report(in, r)
+	c.Report(in, r)
 	switch how {
 	case session.LeavingStops:
 		return errors.New("leaks: --exit: the program has not exited yet: leaks tells of this moment, leaks --exit runs on")
@@ -280,7 +281,7 @@ type leakRowView struct {
 // reachKinds are the kinds, the worst first.
 var reachKinds = [...]graph.Reach{graph.Definite, graph.Indirect, graph.Possible, graph.Reachable}
 
-func showLeaks(c *Desk, in shell.Input, q leaksAsked, a *heaps.LeakAnswer, mapped mappedStacks) {
+func showLeaks(c *desk.Desk, in shell.Input, q leaksAsked, a *heaps.LeakAnswer, mapped mappedStacks) {
 	views := make([]leakRowView, 0, len(a.Rows))
 	for _, r := range a.Rows {
 		row := r.StackRow
@@ -291,11 +292,11 @@ func showLeaks(c *Desk, in shell.Input, q leaksAsked, a *heaps.LeakAnswer, mappe
 	if !q.Since.IsPresent() {
 		since = q.Since.String()
 	}
-	gaps := c.s.Recorded.Gaps()
+	gaps := c.Session.Recorded.Gaps()
 	if a.Doubts.Walked > 0 || since != "" {
-		gaps = c.s.Recorded.GapsOfMemory()
+		gaps = c.Session.Recorded.GapsOfMemory()
 	}
-	c.answerOfHeap(in, &a.Doubts, gaps, struct {
+	c.AnswerOfHeap(in, &a.Doubts, gaps, struct {
 		Since   string `json:"since,omitempty"`
 		Elapsed int64  `json:"elapsed_ns,omitempty"`
 		reachView
@@ -305,9 +306,9 @@ func showLeaks(c *Desk, in shell.Input, q leaksAsked, a *heaps.LeakAnswer, mappe
 		GoRows []goRowView `json:"collected_rows,omitempty"`
 		Total  int         `json:"total"`
 		keptView
-		Rows     []leakRowView                  `json:"rows"`
-		Mappings *mappingsView[mappedStackView] `json:"mapped,omitempty"`
-		Copy     *copyView                      `json:"copy,omitempty"`
+		Rows     []leakRowView                       `json:"rows"`
+		Mappings *desk.MappingsView[mappedStackView] `json:"mapped,omitempty"`
+		Copy     *copyView                           `json:"copy,omitempty"`
 	}{since, int64(a.Elapsed), viewReach(&a.Sums), viewUsable(a), viewBehind(a), viewGo(a), viewGoRows(a), a.Total, viewKept(a.Kept), views, mapped.view(), viewCopy(a.Copy)}, func(o *screen.Output) {
 		all := graph.Sum{}
 		for _, s := range a.Sums {
@@ -322,7 +323,7 @@ func showLeaks(c *Desk, in shell.Input, q leaksAsked, a *heaps.LeakAnswer, mappe
 			if q.Cond != nil {
 				none += " and matches"
 			}
-			o.Printf("%s\n", orWaiting(c.s, none))
+			o.Printf("%s\n", orWaiting(c.Session, none))
 		} else if since != "" {
 			o.Printf("since %s: %s in %s live%s\n", since, o.Sizes.Long(all.Bytes), units.Count(all.Blocks, "block"), inTime(o, int64(all.Bytes), int64(all.Blocks), a.Elapsed))
 		}
@@ -341,7 +342,7 @@ func showLeaks(c *Desk, in shell.Input, q leaksAsked, a *heaps.LeakAnswer, mappe
 		noteKept(o, a.Kept)
 		noteCopy(o, a.Copy)
 		if a.Usable == [4]graph.Sum{} { // else they are in the sums
-			noteUnrecorded(c.s, o, true)
+			noteUnrecorded(c.Session, o, true)
 		}
 		mapped.print(c, o, q.again)
 	})
@@ -374,7 +375,7 @@ func (q *leaksAsked) again(n int) string {
 }
 
 // printLeakRow prints the blocks of a stack that are held in one way.
-func printLeakRow(c *Desk, o *screen.Output, a *heaps.LeakAnswer, r *heaps.LeakRow) {
+func printLeakRow(c *desk.Desk, o *screen.Output, a *heaps.LeakAnswer, r *heaps.LeakRow) {
 	with := ""
 	if r.With.Blocks > 0 {
 		with = fmt.Sprintf(", and %s in %s with them", o.Sizes.Long(r.With.Bytes), units.Count(r.With.Blocks, "block"))

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/heap/glibc"
@@ -14,13 +15,13 @@ import (
 	"hdb/session/heaps"
 )
 
-func mallocCommands(c *Desk) []*shell.Command {
+func mallocCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
-		{Name: "heap", Group: shell.GroupAllocs, Needs: shell.NeedMemory, Short: "sum up what malloc has, and whether it is damaged", Repeat: shell.RepeatNone, Run: c.does(runMallocHeap),
+		{Name: "heap", Group: shell.GroupAllocs, Needs: shell.NeedMemory, Short: "sum up what malloc has, and whether it is damaged", Repeat: shell.RepeatNone, Run: c.Does(runMallocHeap),
 			Long: "It is read from the structures of glibc's malloc (2.31 to 2.43), without a recording and without debug information of the C library. Nothing runs in the process, and no page is touched that the process has not touched.\n\nSizes are those of chunks, with 8 bytes more than the program can use of each: what is used, cached, free and at the top adds up to what the kernel gave. Cached chunks were freed, but are kept for the next allocation of their size: by the tcache of a thread, or in a fastbin. The top is the end of an arena, which was not cut up yet.\n\nA damaged heap is told by the field that is wrong, what stands there and what would be right, and who made the blocks around it, if they are recorded: who writes behind the end of a block damages the size of the next chunk.\n\nThe heap of jemalloc (5.2.0 to 5.3.1) is read, too, if the program has one. Of an arena it tells the bytes of its active extents, and what is used of them, in the tcache of a thread, and free in slabs; and those of extents that it keeps: dirty ones as they were, muzzy ones whose pages the kernel may take, and retained ones without pages.\n\nExample:\n  heap"},
-		{Name: "arenas", Group: shell.GroupAllocs, Needs: shell.NeedMemory, Short: "list the arenas of malloc", Repeat: shell.RepeatNone, Run: c.does(runMallocArenas),
+		{Name: "arenas", Group: shell.GroupAllocs, Needs: shell.NeedMemory, Short: "list the arenas of malloc", Repeat: shell.RepeatNone, Run: c.Does(runMallocArenas),
 			Long: "Threads that allocate at the same time use different arenas, at most eight for each processor (MALLOC_ARENA_MAX). An arena other than the main one has heaps of up to 64 MiB. Those of jemalloc are listed as by heap.\n\nExample:\n  arenas"},
-		{Name: "bins", Group: shell.GroupAllocs, Needs: shell.NeedMemory, Synopsis: "[ARENA]", Args: []shell.ArgKind{shell.ArgWord}, Short: "list the free chunks of malloc by the lists that have them, or jemalloc's size classes", Repeat: shell.RepeatNone, Run: c.does(runMallocBins),
+		{Name: "bins", Group: shell.GroupAllocs, Needs: shell.NeedMemory, Synopsis: "[ARENA]", Args: []shell.ArgKind{shell.ArgWord}, Short: "list the free chunks of malloc by the lists that have them, or jemalloc's size classes", Repeat: shell.RepeatNone, Run: c.Does(runMallocBins),
 			Long: "ARENA is a number of arenas; without it the bins of all arenas are listed, and the tcaches of all threads. With jemalloc it lists the size classes with their regions: used, in tcaches, free in slabs.\n\nExamples:\n  bins\n  bins 0"},
 	}
 }
@@ -85,17 +86,17 @@ type fitView struct {
 }
 
 type mallocView struct {
-	Jemalloc  *jemallocView `json:"jemalloc,omitempty"`
-	Allocator string        `json:"other_allocator,omitempty"`
-	Arenas    []arenaView   `json:"arenas"`
-	Mapped    uint64        `json:"mapped_bytes"`
-	Mappings  uint64        `json:"mapped_blocks"`
-	TCaches   int           `json:"tcaches"`
-	Resident  *uint64       `json:"resident_bytes,omitempty"`
-	Fit       *fitView      `json:"recorded,omitempty"`
-	Damage    []damageView  `json:"damaged,omitempty"`
-	More      int           `json:"damage_not_listed,omitempty"`
-	Hints     []string      `json:"hints,omitempty"`
+	Jemalloc  *jemallocView     `json:"jemalloc,omitempty"`
+	Allocator string            `json:"other_allocator,omitempty"`
+	Arenas    []arenaView       `json:"arenas"`
+	Mapped    uint64            `json:"mapped_bytes"`
+	Mappings  uint64            `json:"mapped_blocks"`
+	TCaches   int               `json:"tcaches"`
+	Resident  *uint64           `json:"resident_bytes,omitempty"`
+	Fit       *fitView          `json:"recorded,omitempty"`
+	Damage    []desk.DamageView `json:"damaged,omitempty"`
+	More      int               `json:"damage_not_listed,omitempty"`
+	Hints     []string          `json:"hints,omitempty"`
 }
 
 func viewMalloc(sizes screen.Sizes, a *heaps.AllocatorAnswer) mallocView {
@@ -111,7 +112,7 @@ func viewMalloc(sizes screen.Sizes, a *heaps.AllocatorAnswer) mallocView {
 	if a.Recording {
 		v.Fit = &fitView{a.Recorded.Blocks, a.Recorded.Requested, a.Recorded.Usable}
 	}
-	v.Damage = viewDamages(a.Damage)
+	v.Damage = desk.ViewDamages(a.Damage)
 	for _, h := range a.Hints {
 		v.Hints = append(v.Hints, hintText(sizes, h))
 	}
@@ -134,7 +135,7 @@ func hintText(sizes screen.Sizes, h heaps.AllocatorHint) string {
 	return ""
 }
 
-func runMallocHeap(_ context.Context, c *Desk, in shell.Input) error {
+func runMallocHeap(_ context.Context, c *desk.Desk, in shell.Input) error {
 	if in.Raw != "" {
 		return fmt.Errorf("heap: %q: nothing may follow", in.Raw)
 	}
@@ -158,7 +159,7 @@ func runMallocHeap(_ context.Context, c *Desk, in shell.Input) error {
 		}
 	}
 	if je != nil && je.Recording || a != nil && a.Recording {
-		c.answerOfMemory(in, v, text)
+		c.AnswerOfMemory(in, v, text)
 	} else {
 		c.Show(in, v, text)
 	}
@@ -166,12 +167,12 @@ func runMallocHeap(_ context.Context, c *Desk, in shell.Input) error {
 }
 
 // allocators are the heaps that are walked, nil where the program has none of that kind.
-func allocators(c *Desk) (*heaps.JemallocAnswer, *heaps.AllocatorAnswer, error) {
-	je, err := c.s.Mallocs.Jemalloc()
+func allocators(c *desk.Desk) (*heaps.JemallocAnswer, *heaps.AllocatorAnswer, error) {
+	je, err := c.Session.Mallocs.Jemalloc()
 	if err != nil {
 		return nil, nil, err
 	}
-	a, err := c.s.Mallocs.Allocator()
+	a, err := c.Session.Mallocs.Allocator()
 	if err != nil && je == nil {
 		return nil, nil, err
 	}
@@ -189,7 +190,7 @@ func printMalloc(o *screen.Output, a *heaps.AllocatorAnswer, v *mallocView) {
 	more := 0
 	for i, x := range v.Arenas {
 		total.add(x)
-		if i >= maxArenaRows && len(v.Arenas) > maxArenaRows+1 {
+		if i >= desk.MaxArenaRows && len(v.Arenas) > desk.MaxArenaRows+1 {
 			rest.add(x)
 			more++
 			continue
@@ -223,13 +224,13 @@ func printMalloc(o *screen.Output, a *heaps.AllocatorAnswer, v *mallocView) {
 			o.Line(screen.Guess(fmt.Sprintf("(a thread is inside malloc with arena %d: its lists may be half changed)", x.Index)))
 		}
 	}
-	printDamages(o, a.Damage, a.Threads, v.More)
+	desk.PrintDamages(o, a.Damage, a.Threads, v.More)
 	for _, h := range v.Hints {
 		o.Line(screen.Plain(h))
 	}
 }
 
-func runMallocArenas(_ context.Context, c *Desk, in shell.Input) error {
+func runMallocArenas(_ context.Context, c *desk.Desk, in shell.Input) error {
 	je, a, err := allocators(c)
 	if err != nil {
 		return err
@@ -286,7 +287,7 @@ type binView struct {
 	Bytes  uint64 `json:"free_bytes"`
 }
 
-func runMallocBins(_ context.Context, c *Desk, in shell.Input) error {
+func runMallocBins(_ context.Context, c *desk.Desk, in shell.Input) error {
 	je, a, err := allocators(c)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/heap/graph"
@@ -15,30 +16,30 @@ import (
 	"hdb/session/heaps"
 )
 
-func refsCommands(c *Desk) []*shell.Command {
+func refsCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
-		{Name: "refs", Group: shell.GroupAllocs, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Needs: shell.NeedMemory, Synopsis: "[-path] ADDRESS [N | all]", Short: "tell who points into a block", Repeat: shell.RepeatNone, Run: c.does(runRefs),
+		{Name: "refs", Group: shell.GroupAllocs, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Needs: shell.NeedMemory, Synopsis: "[-path] ADDRESS [N | all]", Short: "tell who points into a block", Repeat: shell.RepeatNone, Run: c.Does(runRefs),
 			Long: "It lists the words that point into the block around the address: global variables, slots of stacks with frame and variable, registers, thread-local variables, and other blocks with the member that points. In Go programs it also lists stacks of goroutines and finalizers, and tells which words the collector does not see. -path shows a shortest way from a root to the block, of Go from the stack of a goroutine only if no other root is near: any word counts there. At most N holders are listed, 20 by default.\n\nTypes of blocks are those of top per type; where those are not known, \"perhaps\" marks the type of a pointer to the block. Stale words count: a slot of a stack that is not used any more, or padding, may hold an old address.\n\nExamples:\n  refs 0x55555578a2c8\n  refs list->head\n  refs -path entry"},
-		{Name: "reach", Group: shell.GroupAllocs, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Needs: shell.NeedMemory, Synopsis: "ADDRESS", Short: "tell what a block keeps alive", Repeat: shell.RepeatNone, Run: c.does(runReach),
+		{Name: "reach", Group: shell.GroupAllocs, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Needs: shell.NeedMemory, Synopsis: "ADDRESS", Short: "tell what a block keeps alive", Repeat: shell.RepeatNone, Run: c.Does(runReach),
 			Long: "That is the block and what can be reached only through it: what would be lost if nothing pointed to the block any more. Lost blocks hold nothing that the program can reach; a line tells how much they lead to as well.\n\nExample:\n  reach cache->index"},
-		{Name: "why", Group: shell.GroupAllocs, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Needs: shell.NeedMemory, Synopsis: "ADDRESS", Short: "tell on one screen what a block is, who made it and who holds it", Repeat: shell.RepeatNone, Run: c.does(runWhy),
+		{Name: "why", Group: shell.GroupAllocs, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Needs: shell.NeedMemory, Synopsis: "ADDRESS", Short: "tell on one screen what a block is, who made it and who holds it", Repeat: shell.RepeatNone, Run: c.Does(runWhy),
 			Long: "`history ADDRESS` lists all recorded events about it, refs all holders.\n\nExample:\n  why entry"},
 	}
 }
 
 // A holderView is a word that points into a block.
 type holderView struct {
-	Kind      string     `json:"kind"`
-	At        string     `json:"address,omitempty"`
-	Thread    int        `json:"thread,omitempty"`
-	Goroutine uint64     `json:"goroutine,omitempty"`
-	Hidden    bool       `json:"hidden,omitempty"`
-	Frame     *frameView `json:"frame,omitempty"`
-	Name      string     `json:"name,omitempty"`
-	Region    string     `json:"region,omitempty"`
-	Module    string     `json:"module,omitempty"`
-	Block     *heldView  `json:"in_block,omitempty"`
-	Into      uint64     `json:"offset"`
+	Kind      string          `json:"kind"`
+	At        string          `json:"address,omitempty"`
+	Thread    int             `json:"thread,omitempty"`
+	Goroutine uint64          `json:"goroutine,omitempty"`
+	Hidden    bool            `json:"hidden,omitempty"`
+	Frame     *desk.FrameView `json:"frame,omitempty"`
+	Name      string          `json:"name,omitempty"`
+	Region    string          `json:"region,omitempty"`
+	Module    string          `json:"module,omitempty"`
+	Block     *heldView       `json:"in_block,omitempty"`
+	Into      uint64          `json:"offset"`
 }
 
 // A heldView is a block and how it is held.
@@ -46,13 +47,13 @@ type heldView struct {
 	Block string `json:"block"`
 	Size  uint64 `json:"block_size"`
 	Event uint64 `json:"event,omitempty"`
-	typeView
+	desk.TypeView
 	Reach  string `json:"reach"`
 	Behind bool   `json:"behind_header,omitempty"`
 }
 
 func viewHeld(b *heaps.HeldBlock) heldView {
-	return heldView{fmt.Sprintf("%#x", b.Addr), b.Size, b.Seq, viewType(b.Type), reachWord(b), b.Behind}
+	return heldView{fmt.Sprintf("%#x", b.Addr), b.Size, b.Seq, desk.ViewType(b.Type), reachWord(b), b.Behind}
 }
 
 // reachWord is reachText for programs.
@@ -93,7 +94,7 @@ func viewHolder(h *heaps.Holder) holderView {
 		v.At = fmt.Sprintf("%#x", h.At)
 	}
 	if h.Frame != nil {
-		f := viewFrames([]names.Frame{*h.Frame})
+		f := desk.ViewFrames([]names.Frame{*h.Frame})
 		v.Frame = &f[0]
 	}
 	if h.Region != nil {
@@ -238,24 +239,24 @@ func refsLine(in shell.Input) (expr string, limit int, path bool, err error) {
 	return text, limit, path, nil
 }
 
-func runRefs(ctx context.Context, c *Desk, in shell.Input) error {
+func runRefs(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	text, limit, path, err := refsLine(in)
 	if err != nil {
 		return err
 	}
-	at, err := c.eval.addressOf(in, text)
+	at, err := c.Eval.AddressOf(in, text)
 	if err != nil {
 		return err
 	}
 	if path {
-		a, err := c.s.Heap.Path(ctx, at)
+		a, err := c.Session.Heap.Path(ctx, at)
 		if err != nil {
 			return fmt.Errorf("refs: %w", err)
 		}
 		showPath(c, in, a)
 		return nil
 	}
-	a, err := c.s.Heap.Refs(ctx, at, limit)
+	a, err := c.Session.Heap.Refs(ctx, at, limit)
 	if err != nil {
 		return fmt.Errorf("refs: %w", err)
 	}
@@ -263,12 +264,12 @@ func runRefs(ctx context.Context, c *Desk, in shell.Input) error {
 	return nil
 }
 
-func showRefs(c *Desk, in shell.Input, text string, a *heaps.RefsAnswer) {
+func showRefs(c *desk.Desk, in shell.Input, text string, a *heaps.RefsAnswer) {
 	views := make([]holderView, 0, len(a.Holders))
 	for i := range a.Holders {
 		views = append(views, viewHolder(&a.Holders[i]))
 	}
-	c.answerOfMemory(in, struct {
+	c.AnswerOfMemory(in, struct {
 		heldView
 		Total   int          `json:"total"`
 		Holders []holderView `json:"holders"`
@@ -302,7 +303,7 @@ func printHeld(o *screen.Output, at uint64, b *heaps.HeldBlock) {
 	o.Printf("%s: %s\n", text, reachText(b))
 }
 
-func showPath(c *Desk, in shell.Input, a *heaps.PathAnswer) {
+func showPath(c *desk.Desk, in shell.Input, a *heaps.PathAnswer) {
 	type step struct {
 		Holder holderView `json:"holder"`
 		To     heldView   `json:"to_block"`
@@ -311,7 +312,7 @@ func showPath(c *Desk, in shell.Input, a *heaps.PathAnswer) {
 	for i := range a.Steps {
 		steps = append(steps, step{viewHolder(&a.Steps[i].Holder), viewHeld(&a.Steps[i].To)})
 	}
-	c.answerOfMemory(in, struct {
+	c.AnswerOfMemory(in, struct {
 		heldView
 		Expression string `json:"expression,omitempty"`
 		Steps      []step `json:"steps"`
@@ -369,16 +370,16 @@ func printPath(o *screen.Output, a *heaps.PathAnswer) {
 	}
 }
 
-func runReach(ctx context.Context, c *Desk, in shell.Input) error {
-	at, err := c.eval.addressOf(in, strings.TrimSpace(in.Raw))
+func runReach(ctx context.Context, c *desk.Desk, in shell.Input) error {
+	at, err := c.Eval.AddressOf(in, strings.TrimSpace(in.Raw))
 	if err != nil {
 		return err
 	}
-	a, err := c.s.Heap.Reach(ctx, at)
+	a, err := c.Session.Heap.Reach(ctx, at)
 	if err != nil {
 		return fmt.Errorf("reach: %w", err)
 	}
-	c.answerOfMemory(in, struct {
+	c.AnswerOfMemory(in, struct {
 		heldView
 		retainedView
 	}{viewHeld(&a.Block), viewRetained(a.Retained, a.LostToo)}, func(o *screen.Output) {
@@ -410,13 +411,13 @@ func printRetained(o *screen.Output, kept, lostToo graph.Sum) {
 // whyHolders is how many holders why lists.
 const whyHolders = 5
 
-func runWhy(ctx context.Context, c *Desk, in shell.Input) error {
+func runWhy(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	text := strings.TrimSpace(in.Raw)
-	at, err := c.eval.addressOf(in, text)
+	at, err := c.Eval.AddressOf(in, text)
 	if err != nil {
 		return err
 	}
-	w, err := c.s.Heap.Why(ctx, at, whyHolders)
+	w, err := c.Session.Heap.Why(ctx, at, whyHolders)
 	if err != nil {
 		return fmt.Errorf("why: %w", err)
 	}
@@ -424,16 +425,16 @@ func runWhy(ctx context.Context, c *Desk, in shell.Input) error {
 	return nil
 }
 
-func showWhy(c *Desk, in shell.Input, text string, w *heaps.WhyAnswer) {
+func showWhy(c *desk.Desk, in shell.Input, text string, w *heaps.WhyAnswer) {
 	type whyView struct {
 		heldView
-		Address string       `json:"address"`
-		Content string       `json:"content,omitempty"`
-		Whence  *whenceView  `json:"whence,omitempty"`
-		Events  []eventView  `json:"events,omitempty"`
-		Total   int          `json:"total"`
-		Holders []holderView `json:"holders"`
-		Path    []holderView `json:"steps"`
+		Address string           `json:"address"`
+		Content string           `json:"content,omitempty"`
+		Whence  *whenceView      `json:"whence,omitempty"`
+		Events  []desk.EventView `json:"events,omitempty"`
+		Total   int              `json:"total"`
+		Holders []holderView     `json:"holders"`
+		Path    []holderView     `json:"steps"`
 		retainedView
 	}
 	v := whyView{heldView: viewHeld(&w.Refs.Block), Address: fmt.Sprintf("%#x", w.Refs.Addr), Content: w.Content, Total: w.Refs.Total,
@@ -443,7 +444,7 @@ func showWhy(c *Desk, in shell.Input, text string, w *heaps.WhyAnswer) {
 		v.Whence = &x
 	}
 	for _, e := range w.Chain {
-		v.Events = append(v.Events, viewEvent(e))
+		v.Events = append(v.Events, desk.ViewEvent(e))
 	}
 	for i := range w.Refs.Holders {
 		v.Holders = append(v.Holders, viewHolder(&w.Refs.Holders[i]))
@@ -451,7 +452,7 @@ func showWhy(c *Desk, in shell.Input, text string, w *heaps.WhyAnswer) {
 	for i := range w.Path.Steps {
 		v.Path = append(v.Path, viewHolder(&w.Path.Steps[i].Holder))
 	}
-	c.answerOfMemory(in, v, func(o *screen.Output) {
+	c.AnswerOfMemory(in, v, func(o *screen.Output) {
 		printHeld(o, w.Refs.Addr, &w.Refs.Block)
 		if w.Content != "" {
 			o.Printf("content: %s\n", w.Content)
@@ -463,10 +464,10 @@ func showWhy(c *Desk, in shell.Input, text string, w *heaps.WhyAnswer) {
 		case e == nil:
 			o.Line(screen.Guess("(no stack: not in a recording)"))
 		default:
-			o.Printf("#%d %s   thread %s   %s, %s ago\n", e.Event.Seq, called(o)(e.Event), runner(e.Event, threadNames(c.s)), screen.ShortTime(e.Event.Time), screen.ShortTime(e.Age))
+			o.Printf("#%d %s   thread %s   %s, %s ago\n", e.Event.Seq, desk.Called(o)(e.Event), desk.Runner(e.Event, desk.ThreadNames(c.Session)), screen.ShortTime(e.Event.Time), screen.ShortTime(e.Age))
 			printUserFrames(c, o, names.Stack{Frames: e.Frames}, fmt.Sprintf("bt #%d", e.Event.Seq))
 			for _, before := range w.Chain {
-				o.Printf("before: #%d %s   %s\n", before.Seq, called(o)(before), screen.ShortTime(before.Time))
+				o.Printf("before: #%d %s   %s\n", before.Seq, desk.Called(o)(before), screen.ShortTime(before.Time))
 			}
 		}
 		o.Printf("held by %s:\n", units.Count(w.Refs.Total, "word"))

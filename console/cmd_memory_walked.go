@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/heap/graph"
@@ -15,7 +16,7 @@ import (
 type walkedView struct {
 	Block string `json:"block"`
 	Size  uint64 `json:"block_size"` // usable
-	typeView
+	desk.TypeView
 }
 
 // ofSlots says what sizes of blocks of Go are that are not recorded, and which are live.
@@ -29,8 +30,8 @@ func printUnknown(o *screen.Output, unknown graph.Sum) {
 }
 
 // showWalked lists the live blocks that the allocator tells of, where nothing is recorded.
-func showWalked(ctx context.Context, c *Desk, in shell.Input, condition *cond.Cond, limit int) error {
-	w, err := c.s.Heap.Walked(ctx, condition, limit)
+func showWalked(ctx context.Context, c *desk.Desk, in shell.Input, condition *cond.Cond, limit int) error {
+	w, err := c.Session.Heap.Walked(ctx, condition, limit)
 	if ctx.Err() != nil {
 		return shell.ErrInterrupted
 	}
@@ -41,10 +42,10 @@ func showWalked(ctx context.Context, c *Desk, in shell.Input, condition *cond.Co
 	var table [][]screen.Span
 	for _, b := range w.Largest {
 		typ := b.Type
-		views = append(views, walkedView{fmt.Sprintf("%#x", b.Addr), b.Size, viewType(typ)})
-		table = append(table, []screen.Span{screen.Plain(c.Out.Sizes.Short(b.Size)), screen.Plain(fmt.Sprintf("%#x", b.Addr)), typeText(c.Out, typ)})
+		views = append(views, walkedView{fmt.Sprintf("%#x", b.Addr), b.Size, desk.ViewType(typ)})
+		table = append(table, []screen.Span{screen.Plain(c.Out.Sizes.Short(b.Size)), screen.Plain(fmt.Sprintf("%#x", b.Addr)), desk.TypeText(c.Out, typ)})
 	}
-	c.answerOfMemory(in, struct {
+	c.AnswerOfMemory(in, struct {
 		Total  int          `json:"total"`
 		Bytes  uint64       `json:"live_bytes"`
 		Blocks []walkedView `json:"rows"`
@@ -65,8 +66,8 @@ func showWalked(ctx context.Context, c *Desk, in shell.Input, condition *cond.Co
 }
 
 // showWalkedBlock says in which block an address lies that no recording has.
-func showWalkedBlock(c *Desk, in shell.Input, at, start, size uint64) {
-	c.answerOfMemory(in, whenceView{Address: fmt.Sprintf("%#x", at), Block: fmt.Sprintf("%#x", start), Offset: new(at - start), Size: &size}, func(o *screen.Output) {
+func showWalkedBlock(c *desk.Desk, in shell.Input, at, start, size uint64) {
+	c.AnswerOfMemory(in, whenceView{Address: fmt.Sprintf("%#x", at), Block: fmt.Sprintf("%#x", start), Offset: new(at - start), Size: &size}, func(o *screen.Output) {
 		o.Printf("%#x is byte %s of %s at %#x\n", at, units.Grouped(at-start), o.Sizes.Long(size), start)
 		o.Line(screen.Guess("(the block is not in a recording: it is found in the heap itself, with its usable size)"))
 	})

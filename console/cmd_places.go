@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/internal/units"
@@ -12,20 +13,20 @@ import (
 	"hdb/session/target"
 )
 
-func infoProc(ctx context.Context, c *Desk, in shell.Input) error {
+func infoProc(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	if len(in.Args) > 0 {
 		return infoProcWord(ctx, c, in)
 	}
-	pid, exe, attached, lives := c.s.Process()
-	core, isCore := c.s.Cores.Opened()
+	pid, exe, attached, lives := c.Session.Process()
+	core, isCore := c.Session.Cores.Opened()
 	if isCore {
 		pid, exe = core.PID, core.Program
 	}
-	threads, err := c.s.Selection.Threads()
+	threads, err := c.Session.Selection.Threads()
 	if err != nil {
 		return err
 	}
-	args := c.s.Settings.Args
+	args := c.Session.Settings.Args
 	if isCore {
 		args = core.Args
 	}
@@ -54,7 +55,7 @@ func infoProc(ctx context.Context, c *Desk, in shell.Input) error {
 }
 
 // infoProcWord shows one part of what the kernel tells about the process.
-func infoProcWord(ctx context.Context, c *Desk, in shell.Input) error {
+func infoProcWord(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	word := in.Arg(0)
 	if strings.HasPrefix("mappings", word) {
 		return infoMappings(ctx, c, in)
@@ -64,7 +65,7 @@ func infoProcWord(ctx context.Context, c *Desk, in shell.Input) error {
 		if !strings.HasPrefix(string(w), word) || (len(word) == 1 && word != "e") {
 			continue
 		}
-		text, err := c.s.ProcText(w)
+		text, err := c.Session.ProcText(w)
 		if err != nil {
 			return fmt.Errorf("info proc: %w", err)
 		}
@@ -85,8 +86,8 @@ func infoProcWord(ctx context.Context, c *Desk, in shell.Input) error {
 	return fmt.Errorf("info proc: %q is none of cmdline, cwd, exe, mappings, stat, status", word)
 }
 
-func infoMappings(_ context.Context, c *Desk, in shell.Input) error {
-	maps, err := c.s.Memory.Mappings()
+func infoMappings(_ context.Context, c *desk.Desk, in shell.Input) error {
+	maps, err := c.Session.Memory.Mappings()
 	if err != nil {
 		return err
 	}
@@ -111,8 +112,8 @@ func infoMappings(_ context.Context, c *Desk, in shell.Input) error {
 	return nil
 }
 
-func infoProgram(_ context.Context, c *Desk, in shell.Input) error {
-	p, ok := c.s.Program()
+func infoProgram(_ context.Context, c *desk.Desk, in shell.Input) error {
+	p, ok := c.Session.Program()
 	if !ok {
 		return target.ErrNoProgram
 	}
@@ -120,7 +121,7 @@ func infoProgram(_ context.Context, c *Desk, in shell.Input) error {
 		programView
 		Process *processView `json:"process,omitempty"`
 	}{programView: viewProgram(p)}
-	if c.s.Mode() == target.Live {
+	if c.Session.Mode() == target.Live {
 		v.Process = viewProcess(c)
 	}
 	c.Show(in, v, func(o *screen.Output) {
@@ -154,11 +155,11 @@ type processView struct {
 	Stop     string `json:"headline,omitempty"` // the headline of its last stop
 }
 
-func viewProcess(c *Desk) *processView {
+func viewProcess(c *desk.Desk) *processView {
 	var v processView
-	v.PID, _, v.Attached, _ = c.s.Process()
-	v.Stop = c.stopped[v.PID]
-	threads, err := c.s.Selection.Threads()
+	v.PID, _, v.Attached, _ = c.Session.Process()
+	v.Stop = c.Stopped[v.PID]
+	threads, err := c.Session.Selection.Threads()
 	if err != nil {
 		return &v
 	}
@@ -185,8 +186,8 @@ func (v *processView) print(o *screen.Output) {
 	}
 }
 
-func infoAuxv(_ context.Context, c *Desk, in shell.Input) error {
-	entries, err := c.s.Memory.Auxv()
+func infoAuxv(_ context.Context, c *desk.Desk, in shell.Input) error {
+	entries, err := c.Session.Memory.Auxv()
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/internal/units"
@@ -14,43 +15,43 @@ import (
 	"hdb/session/cpython"
 )
 
-func pythonBlockCommands(c *Desk) []*shell.Command {
+func pythonBlockCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
-		{Name: "block", Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "ADDRESS", Short: "tell what an address is to CPython's allocators", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.does(runPythonBlock),
+		{Name: "block", Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "ADDRESS", Short: "tell what an address is to CPython's allocators", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.Does(runPythonBlock),
 			Long: "Its block, whether that is in use, its pool and arena; with PYTHONMALLOC=debug how many bytes were asked for, of which domain, and what was written beyond them; and the recorded event that made it.\n\nExample:\n  py block 0x7ffff7a01c30"},
-		{Name: "check", Short: "look for blocks of CPython that were written beyond their bounds", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.does(runPythonCheck),
+		{Name: "check", Short: "look for blocks of CPython that were written beyond their bounds", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.Does(runPythonCheck),
 			Long: "With PYTHONMALLOC=debug or -X dev all blocks of pools are looked at, and of the larger ones those that `record start --python-allocators` has recorded. Without, it is only the lists of free blocks, which a block that is written to after it was given back destroys.\n\nExample:\n  py check"},
 	}
 }
 
 type pythonBlockView struct {
-	Address string           `json:"address"`
-	Version string           `json:"version"`
-	Arena   string           `json:"arena,omitempty"`
-	Pool    string           `json:"pool,omitempty"`
-	Class   *int             `json:"size_class,omitempty"`
-	Block   string           `json:"block,omitempty"`
-	Size    int              `json:"block_size,omitempty"`
-	Used    bool             `json:"used,omitempty"`
-	Why     string           `json:"reason,omitempty"` // what is wrong with the pool
-	Debug   *pythonDebugView `json:"debug_hooks,omitempty"`
-	Whence  *whenceView      `json:"recorded,omitempty"`
+	Address string                `json:"address"`
+	Version string                `json:"version"`
+	Arena   string                `json:"arena,omitempty"`
+	Pool    string                `json:"pool,omitempty"`
+	Class   *int                  `json:"size_class,omitempty"`
+	Block   string                `json:"block,omitempty"`
+	Size    int                   `json:"block_size,omitempty"`
+	Used    bool                  `json:"used,omitempty"`
+	Why     string                `json:"reason,omitempty"` // what is wrong with the pool
+	Debug   *desk.PythonDebugView `json:"debug_hooks,omitempty"`
+	Whence  *whenceView           `json:"recorded,omitempty"`
 }
 
-func runPythonBlock(_ context.Context, c *Desk, in shell.Input) error {
+func runPythonBlock(_ context.Context, c *desk.Desk, in shell.Input) error {
 	if strings.TrimSpace(in.Raw) == "" {
 		return errors.New("py block: an address must follow")
 	}
-	at, err := c.eval.addressOf(in, strings.TrimSpace(in.Raw))
+	at, err := c.Eval.AddressOf(in, strings.TrimSpace(in.Raw))
 	if err != nil {
 		return err
 	}
-	w, _ := c.s.Queries.Whence(at) // there may be no recording
+	w, _ := c.Session.Queries.Whence(at) // there may be no recording
 	start := uint64(0)
 	if w != nil {
 		start = w.Start
 	}
-	b, err := c.s.PythonHeaps.Block(at, start)
+	b, err := c.Session.PythonHeaps.Block(at, start)
 	if err != nil {
 		return fmt.Errorf("py block: %w", err)
 	}
@@ -61,10 +62,10 @@ func runPythonBlock(_ context.Context, c *Desk, in shell.Input) error {
 	c.Show(in, v, func(o *screen.Output) {
 		printPythonBlock(o, at, b)
 		if w != nil && w.Event != nil {
-			o.Printf("#%d %s   thread %s   %s, %s ago\n", w.Event.Seq, called(o)(w.Event), threadNames(c.s)[int(w.Event.TID)], screen.ShortTime(w.Event.Time), screen.ShortTime(w.Age))
+			o.Printf("#%d %s   thread %s   %s, %s ago\n", w.Event.Seq, desk.Called(o)(w.Event), desk.ThreadNames(c.Session)[int(w.Event.TID)], screen.ShortTime(w.Event.Time), screen.ShortTime(w.Age))
 			printUserFrames(c, o, names.Stack{Frames: w.Frames}, fmt.Sprintf("bt #%d", w.Event.Seq))
 		} else if w != nil && w.Last != nil {
-			o.Printf("the last recorded event about it: #%d %s; `bt #%d` shows its stack\n", w.Last.Seq, called(o)(w.Last), w.Last.Seq)
+			o.Printf("the last recorded event about it: #%d %s; `bt #%d` shows its stack\n", w.Last.Seq, desk.Called(o)(w.Last), w.Last.Seq)
 		}
 	})
 	return nil
@@ -88,7 +89,7 @@ func viewPythonBlock(at uint64, b cpython.Block) pythonBlockView {
 		v.Why = b.Place.Err.Error()
 	}
 	if b.Debug != nil {
-		v.Debug = new(viewPythonDebug(*b.Debug))
+		v.Debug = new(desk.ViewPythonDebug(*b.Debug))
 	}
 	return v
 }
@@ -104,8 +105,8 @@ func printPythonBlock(o *screen.Output, at uint64, b cpython.Block) {
 	if x == nil {
 		return
 	}
-	text := fmt.Sprintf("debug hooks: %s at %#x", askedText(*x), uint64(x.At))
-	if x.HasSerial && !x.Freed && !headerLost(*x) {
+	text := fmt.Sprintf("debug hooks: %s at %#x", desk.AskedText(*x), uint64(x.At))
+	if x.HasSerial && !x.Freed && !desk.HeaderLost(*x) {
 		text += fmt.Sprintf(", request number %s", units.Grouped(x.Serial))
 	}
 	if x.Read > 0 && x.Written == 0 {
@@ -113,7 +114,7 @@ func printPythonBlock(o *screen.Output, at uint64, b cpython.Block) {
 	}
 	o.Line(screen.Plain(text))
 	for _, d := range x.Damages {
-		o.Line(screen.Guess("! " + damageText(d)))
+		o.Line(screen.Guess("! " + desk.DamageText(d)))
 	}
 	if len(x.Damages) == 0 && !x.Freed && !x.Moving {
 		o.Line(screen.Plain("nothing was written beyond it"))
@@ -149,19 +150,19 @@ func poolText(at uint64, w pymalloc.Place) string {
 	return fmt.Sprintf("%#x is byte %d of a block of %d bytes at %#x, %s: %s", at, at-uint64(w.Block), w.Pool.Size, uint64(w.Block), state, where)
 }
 
-func runPythonCheck(ctx context.Context, c *Desk, in shell.Input) error {
-	k, err := c.s.PythonHeaps.Check(ctx, c.s.Queries)
+func runPythonCheck(ctx context.Context, c *desk.Desk, in shell.Input) error {
+	k, err := c.Session.PythonHeaps.Check(ctx, c.Session.Queries)
 	if err != nil {
 		return fmt.Errorf("py check: %w", err)
 	}
 	if k.Unread != nil {
 		c.Say("(%v)", k.Unread)
 	}
-	views := []pythonDebugView{}
+	views := []desk.PythonDebugView{}
 	for _, d := range k.Damaged {
-		v := viewPythonDebug(d.DebugBlock)
+		v := desk.ViewPythonDebug(d.DebugBlock)
 		if d.Event != nil {
-			v.Event, v.Frames = new(viewEvent(d.Event)), viewFrames(d.Frames)
+			v.Event, v.Frames = new(desk.ViewEvent(d.Event)), desk.ViewFrames(d.Frames)
 		}
 		views = append(views, v)
 	}
@@ -170,27 +171,27 @@ func runPythonCheck(ctx context.Context, c *Desk, in shell.Input) error {
 		pools = strings.Split(k.Pools.Error(), "\n")
 	}
 	c.Show(in, struct {
-		Hooks    bool              `json:"hooks"` // PYTHONMALLOC=debug, or -X dev
-		Arenas   int               `json:"checked_blocks"`
-		Recorded int               `json:"checked_recorded_blocks"`
-		Blocks   []pythonDebugView `json:"damaged_blocks"`
-		More     int               `json:"more,omitempty"`
-		Pools    []string          `json:"damaged,omitempty"`
+		Hooks    bool                   `json:"hooks"` // PYTHONMALLOC=debug, or -X dev
+		Arenas   int                    `json:"checked_blocks"`
+		Recorded int                    `json:"checked_recorded_blocks"`
+		Blocks   []desk.PythonDebugView `json:"damaged_blocks"`
+		More     int                    `json:"more,omitempty"`
+		Pools    []string               `json:"damaged,omitempty"`
 	}{k.Hooks, k.Arenas, k.Recorded, views, k.More, pools}, func(o *screen.Output) { printPythonCheck(o, k, pools) })
 	return nil
 }
 
 func printPythonCheck(o *screen.Output, k cpython.Check, pools []string) {
 	for _, d := range k.Damaged {
-		o.Line(screen.Plain(fmt.Sprintf("%#x, %s", uint64(d.At), askedText(d.DebugBlock))))
+		o.Line(screen.Plain(fmt.Sprintf("%#x, %s", uint64(d.At), desk.AskedText(d.DebugBlock))))
 		for _, x := range d.Damages {
-			o.Line(screen.Guess("    " + damageText(x)))
+			o.Line(screen.Guess("    " + desk.DamageText(x)))
 		}
 		if d.Event != nil {
-			line := []screen.Span{screen.Plain(fmt.Sprintf("    #%d %s", d.Event.Seq, called(o)(d.Event)))}
+			line := []screen.Span{screen.Plain(fmt.Sprintf("    #%d %s", d.Event.Seq, desk.Called(o)(d.Event)))}
 			if n := len(d.Frames); n > 0 {
 				f := d.Frames[n-1]
-				line = append(append(append(line, screen.Plain(" in ")), frameName(o, f)...), screen.Plain("  "), framePlace(f))
+				line = append(append(append(line, screen.Plain(" in ")), desk.FrameName(o, f)...), screen.Plain("  "), desk.FramePlace(f))
 			}
 			o.Line(line...)
 		}

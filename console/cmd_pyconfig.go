@@ -6,14 +6,15 @@ import (
 	"strconv"
 	"strings"
 
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/internal/units"
 	"hdb/session/cpython"
 )
 
-func pythonConfigCommand(c *Desk) *shell.Command {
-	return &shell.Command{Name: "config", Short: "show how CPython was built and started", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.does(runPythonConfig),
+func pythonConfigCommand(c *desk.Desk) *shell.Command {
+	return &shell.Command{Name: "config", Short: "show how CPython was built and started", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.Does(runPythonConfig),
 		Long: "Its version and build, the allocators of its domains, executable, arguments, sys.path and the flags that are set. All is read from memory: nothing runs in the process. Functions of allocators have names where the file has symbols.\n\nExample:\n  py config"}
 }
 
@@ -77,8 +78,8 @@ func viewPythonConfig(c cpython.Config) pythonConfigView {
 	return v
 }
 
-func runPythonConfig(_ context.Context, c *Desk, in shell.Input) error {
-	all, err := c.s.PythonHeaps.Configs()
+func runPythonConfig(_ context.Context, c *desk.Desk, in shell.Input) error {
+	all, err := c.Session.PythonHeaps.Configs()
 	if len(all) == 0 {
 		return fmt.Errorf("py config: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/internal/addr"
@@ -17,20 +18,20 @@ import (
 	"hdb/session/cpython"
 )
 
-func pymallocCommands(c *Desk) []*shell.Command {
+func pymallocCommands(c *desk.Desk) []*shell.Command {
 	return append([]*shell.Command{
-		{Name: "stats", Short: "show what CPython's allocator of small blocks has", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.does(runPythonStats),
+		{Name: "stats", Short: "show what CPython's allocator of small blocks has", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.Does(runPythonStats),
 			Long: "The figures of sys._debugmallocstats(), read from memory: of each size class its pools and blocks, and what the arenas are used for. Nothing runs in the process.\n\nExample:\n  py stats"},
-		{Name: "arenas", Short: "list the arenas of CPython's allocator, the emptiest first", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.does(runPythonArenas),
+		{Name: "arenas", Short: "list the arenas of CPython's allocator, the emptiest first", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.Does(runPythonArenas),
 			Long: "An arena is given back when all its pools are free: one with few blocks in use is kept alive by these. `py pools ARENA` shows them.\n\nExample:\n  py arenas"},
-		{Name: "pools", Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "[CLASS | ADDRESS]", Short: "list the pools of CPython's allocator, the emptiest first", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.does(runPythonPools),
+		{Name: "pools", Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "[CLASS | ADDRESS]", Short: "list the pools of CPython's allocator, the emptiest first", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.Does(runPythonPools),
 			Long: "Pools that are full are counted only. CLASS is a number of py stats, ADDRESS lies in an arena, whose pools are shown then. Without either all pools are listed.\n\nExamples:\n  py pools 3\n  py pools 0x7ffff7a00000"},
 	}, append(pythonBlockCommands(c), pythonConfigCommand(c))...)
 }
 
 // pythonHeaps are the heaps of the process. Why others cannot be read is said before.
-func pythonHeaps(c *Desk, in shell.Input) ([]cpython.Heap, error) {
-	heaps, err := c.s.PythonHeaps.All()
+func pythonHeaps(c *desk.Desk, in shell.Input) ([]cpython.Heap, error) {
+	heaps, err := c.Session.PythonHeaps.All()
 	if len(heaps) == 0 {
 		return nil, fmt.Errorf("%s: %w", in.Name, err)
 	}
@@ -140,7 +141,7 @@ func texts(errs []error) (all []string) {
 	return all
 }
 
-func runPythonStats(_ context.Context, c *Desk, in shell.Input) error {
+func runPythonStats(_ context.Context, c *desk.Desk, in shell.Input) error {
 	heaps, err := pythonHeaps(c, in)
 	if err != nil {
 		return err
@@ -240,7 +241,7 @@ type pythonArenaView struct {
 	UsedBytes  uint64 `json:"used_bytes"`
 }
 
-func runPythonArenas(_ context.Context, c *Desk, in shell.Input) error {
+func runPythonArenas(_ context.Context, c *desk.Desk, in shell.Input) error {
 	heaps, err := pythonHeaps(c, in)
 	if err != nil {
 		return err
@@ -323,7 +324,7 @@ type poolsAsked struct {
 	at    addr.Run // 0: of all arenas
 }
 
-func askedPools(c *Desk, in shell.Input) (poolsAsked, error) {
+func askedPools(c *desk.Desk, in shell.Input) (poolsAsked, error) {
 	text := strings.TrimSpace(in.Raw)
 	if text == "" {
 		return poolsAsked{class: -1}, nil
@@ -331,11 +332,11 @@ func askedPools(c *Desk, in shell.Input) (poolsAsked, error) {
 	if n, err := strconv.Atoi(text); err == nil && n >= 0 && n < pymalloc.Classes {
 		return poolsAsked{class: n}, nil
 	}
-	at, err := c.eval.addressOf(in, text)
+	at, err := c.Eval.AddressOf(in, text)
 	return poolsAsked{-1, addr.Run(at)}, err
 }
 
-func runPythonPools(_ context.Context, c *Desk, in shell.Input) error {
+func runPythonPools(_ context.Context, c *desk.Desk, in shell.Input) error {
 	asked, err := askedPools(c, in)
 	if err != nil {
 		return err

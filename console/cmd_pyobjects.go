@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/internal/units"
@@ -16,15 +17,15 @@ import (
 	"hdb/python/objects"
 )
 
-func pythonObjectCommands(c *Desk) []*shell.Command {
+func pythonObjectCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
-		{Name: "types", Synopsis: "[REGEXP] [N]", Short: "count the objects of Python by their types", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.does(runPythonTypes),
+		{Name: "types", Synopsis: "[REGEXP] [N]", Short: "count the objects of Python by their types", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.Does(runPythonTypes),
 			Long: "Those that the garbage collector knows and those that they and the frames of threads refer to, with the bytes that sys.getsizeof tells of them; the types with most bytes first, N of them or 20. REGEXP picks types by their names. " +
 				"Those to which no reference leads are found in the pools of the allocator of small objects, and marked as unreached: C code has them, or a count of references was forgotten.\n\nExamples:\n  py types\n  py types ^app\\. 50"},
-		{Name: "refs", Raw: true, Synopsis: "[-path] OBJECT", Short: "show who refers to an object of Python", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.does(runPythonReferrers),
+		{Name: "refs", Raw: true, Synopsis: "[-path] OBJECT", Short: "show who refers to an object of Python", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.Does(runPythonReferrers),
 			Long: "OBJECT is an expression as py print takes it, or the address of an object. Those that refer to it are shown as the attributes, elements and variables that they are, with the objects that have them. -path shows a shortest way to it from a module or from a frame of a thread instead. " +
 				"References that C code has, in its own variables and on its stack, are not found.\n\nExamples:\n  py refs self.parts[3]\n  py refs -path 0x7ffff6f1c2c0"},
-		{Name: "gc", Short: "show the generations of Python's garbage collector", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.does(runPythonCollector),
+		{Name: "gc", Short: "show the generations of Python's garbage collector", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.Does(runPythonCollector),
 			Long: "The numbers are those of gc.get_count, gc.get_threshold, gc.get_stats and gc.get_freeze_count, and how many objects each generation has.\n\nExample:\n  py gc"},
 	}
 }
@@ -54,7 +55,7 @@ type pythonTypesView struct {
 
 const usualTypes = 20
 
-func runPythonTypes(_ context.Context, c *Desk, in shell.Input) error {
+func runPythonTypes(_ context.Context, c *desk.Desk, in shell.Input) error {
 	limit, pattern := usualTypes, ""
 	for i, a := range in.Args {
 		n, err := strconv.Atoi(a)
@@ -71,7 +72,7 @@ func runPythonTypes(_ context.Context, c *Desk, in shell.Input) error {
 	if err != nil {
 		return fmt.Errorf("py types: %w", err)
 	}
-	all, refused, err := c.s.Objects.Census()
+	all, refused, err := c.Session.Objects.Census()
 	if err != nil {
 		return fmt.Errorf("py types: %w", err)
 	}
@@ -215,8 +216,8 @@ type pythonCollectorView struct {
 	Truncated   string                 `json:"truncated,omitempty"`
 }
 
-func runPythonCollector(_ context.Context, c *Desk, in shell.Input) error {
-	all, refused, err := c.s.Objects.Collectors()
+func runPythonCollector(_ context.Context, c *desk.Desk, in shell.Input) error {
+	all, refused, err := c.Session.Objects.Collectors()
 	if err != nil {
 		return fmt.Errorf("py gc: %w", err)
 	}
@@ -276,14 +277,14 @@ func printPythonCollector(o *screen.Output, v pythonCollectorView, several bool)
 }
 
 type pythonReferrerView struct {
-	Text      string           `json:"reference"`
-	At        string           `json:"address,omitempty"` // of the object that has it
-	Type      string           `json:"type,omitempty"`
-	Owner     string           `json:"owner,omitempty"` // of the object that the text begins with
-	OwnerType string           `json:"owner_type,omitempty"`
-	Frame     *pythonFrameView `json:"frame,omitempty"`
-	TID       int              `json:"tid,omitempty"`
-	Unsure    bool             `json:"unsure,omitempty"`
+	Text      string                `json:"reference"`
+	At        string                `json:"address,omitempty"` // of the object that has it
+	Type      string                `json:"type,omitempty"`
+	Owner     string                `json:"owner,omitempty"` // of the object that the text begins with
+	OwnerType string                `json:"owner_type,omitempty"`
+	Frame     *desk.PythonFrameView `json:"frame,omitempty"`
+	TID       int                   `json:"tid,omitempty"`
+	Unsure    bool                  `json:"unsure,omitempty"`
 }
 
 func viewReferrer(r objects.Referrer) pythonReferrerView {
@@ -300,12 +301,12 @@ func viewReferrer(r objects.Referrer) pythonReferrerView {
 	return v
 }
 
-func rootFrame(f *objects.FrameRoot) *pythonFrameView {
-	return &pythonFrameView{Function: cmp.Or(f.Code.Qualname, f.Code.Name), File: f.Code.File, Line: f.Line}
+func rootFrame(f *objects.FrameRoot) *desk.PythonFrameView {
+	return &desk.PythonFrameView{Function: cmp.Or(f.Code.Qualname, f.Code.Name), File: f.Code.File, Line: f.Line}
 }
 
 // rootPlace is a frame as text, with its thread where that is known.
-func rootPlace(f *pythonFrameView, tid int) string {
+func rootPlace(f *desk.PythonFrameView, tid int) string {
 	s := fmt.Sprintf("of %s  %s:%d", f.Function, screen.ShortPath(f.File), f.Line)
 	if tid != 0 {
 		s += fmt.Sprintf("  (tid %d)", tid)
@@ -316,7 +317,7 @@ func rootPlace(f *pythonFrameView, tid int) string {
 // usualReferrers is how many are shown as text.
 const usualReferrers = 50
 
-func runPythonReferrers(_ context.Context, c *Desk, in shell.Input) error {
+func runPythonReferrers(_ context.Context, c *desk.Desk, in shell.Input) error {
 	expr := strings.TrimSpace(in.Raw)
 	if rest, ok := strings.CutPrefix(expr, "-path"); ok && (rest == "" || rest[0] == ' ') {
 		return showPythonPath(c, in, strings.TrimSpace(rest))
@@ -324,7 +325,7 @@ func runPythonReferrers(_ context.Context, c *Desk, in shell.Input) error {
 	if expr == "" {
 		return errors.New("py refs: an expression must follow, as self.rows[0], or the address of an object")
 	}
-	r, err := c.s.Objects.Referrers(expr, python.DefaultLimits)
+	r, err := c.Session.Objects.Referrers(expr, python.DefaultLimits)
 	if err != nil {
 		return fmt.Errorf("py refs: %w", err)
 	}
@@ -390,11 +391,11 @@ func referrerRow(v pythonReferrerView) []screen.Span {
 	return []screen.Span{screen.Plain(v.Text), screen.Guess(where)}
 }
 
-func showPythonPath(c *Desk, in shell.Input, expr string) error {
+func showPythonPath(c *desk.Desk, in shell.Input, expr string) error {
 	if expr == "" {
 		return errors.New("py refs: -path: an expression or an address must follow")
 	}
-	p, err := c.s.Objects.Path(expr)
+	p, err := c.Session.Objects.Path(expr)
 	if err != nil {
 		return fmt.Errorf("py refs: %w", err)
 	}
@@ -407,16 +408,16 @@ func showPythonPath(c *Desk, in shell.Input, expr string) error {
 	for _, s := range p.Steps {
 		views = append(views, stepView{s.Text, s.At.String(), s.Type})
 	}
-	var frame *pythonFrameView
+	var frame *desk.PythonFrameView
 	tid := 0
 	if p.Frame != nil {
 		frame, tid = rootFrame(p.Frame), p.Frame.State.TID
 	}
 	c.Show(in, struct {
-		Path  string           `json:"path"`
-		Frame *pythonFrameView `json:"frame,omitempty"`
-		TID   int              `json:"tid,omitempty"`
-		Steps []stepView       `json:"steps"`
+		Path  string                `json:"path"`
+		Frame *desk.PythonFrameView `json:"frame,omitempty"`
+		TID   int                   `json:"tid,omitempty"`
+		Steps []stepView            `json:"steps"`
 	}{p.Text, frame, tid, views}, func(o *screen.Output) {
 		if frame != nil {
 			o.Text(p.Text + "   " + rootPlace(frame, tid) + "\n")

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/internal/units"
@@ -16,29 +17,29 @@ import (
 	"hdb/session/cpython"
 )
 
-func pythonCommands(c *Desk) []*shell.Command {
+func pythonCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "py", Group: shell.GroupStack, Short: "what a program does in Python", Needs: shell.NeedData,
 			Sub: slices.Concat(pythonStopCommands(c), []*shell.Command{
-				{Name: "bt", Aliases: []string{"backtrace", "where"}, Synopsis: "[N | -N]", Short: "show the functions of Python that the selected thread is in", Needs: shell.NeedData, Repeat: shell.RepeatNone, Run: c.does(runPythonBacktrace),
+				{Name: "bt", Aliases: []string{"backtrace", "where"}, Synopsis: "[N | -N]", Short: "show the functions of Python that the selected thread is in", Needs: shell.NeedData, Repeat: shell.RepeatNone, Run: c.Does(runPythonBacktrace),
 					Long: "N shows the innermost N, -N the outermost. They are read from the interpreter's memory, of CPython 3.8 to 3.13: nothing runs in the process, and no debug information is needed. `thread apply all py bt` shows those of all threads. In a capture, and where the view is in the past, they are those that were recorded with the selected event.\n\nExamples:\n  py bt\n  py bt 5\n  thread apply all -s py bt"},
-				{Name: "tasks", Short: "list the tasks of asyncio and where they wait", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.does(runPythonTasks),
+				{Name: "tasks", Short: "list the tasks of asyncio and where they wait", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.Does(runPythonTasks),
 					Long: "Those of the interpreter that the selected thread is in, which are not done, with the coroutines that each is in, the one that waits first.\n\nExample:\n  py tasks"},
-				{Name: "frame", Synopsis: "[N]", Short: "show the selected function of Python, or select one", Needs: shell.NeedData, Repeat: shell.RepeatNone, Run: c.does(runPythonFrame),
+				{Name: "frame", Synopsis: "[N]", Short: "show the selected function of Python, or select one", Needs: shell.NeedData, Repeat: shell.RepeatNone, Run: c.Does(runPythonFrame),
 					Long: "N is its number in py bt. `frame N` of a function of Python that stands in bt selects it, too.\n\nExample:\n  py frame 2"},
-				{Name: "up", Synopsis: "[N]", Short: "select the function of Python that called this one", Needs: shell.NeedData, Run: c.does(pythonMover(1)), Long: "Example:\n  py up"},
-				{Name: "down", Synopsis: "[N]", Short: "select the function of Python called by this one", Needs: shell.NeedData, Run: c.does(pythonMover(-1)), Long: "Example:\n  py down 2"},
-				{Name: "list", Raw: true, Synopsis: "[LINES | FUNCTION | CLASS.METHOD]", Short: "show the source of the selected function of Python, or of another", Needs: shell.NeedData, Run: c.does(runPythonList),
+				{Name: "up", Synopsis: "[N]", Short: "select the function of Python that called this one", Needs: shell.NeedData, Run: c.Does(pythonMover(1)), Long: "Example:\n  py up"},
+				{Name: "down", Synopsis: "[N]", Short: "select the function of Python called by this one", Needs: shell.NeedData, Run: c.Does(pythonMover(-1)), Long: "Example:\n  py down 2"},
+				{Name: "list", Raw: true, Synopsis: "[LINES | FUNCTION | CLASS.METHOD]", Short: "show the source of the selected function of Python, or of another", Needs: shell.NeedData, Run: c.Does(runPythonList),
 					Long: "LINES as list takes them. A function is looked for among those that the process has made, in memory. Files are looked for as the process sees them: relative names in its working directory and along sys.path. A capture that has lines of them shows these.\n\nExamples:\n  py list\n  py list 10,20\n  py list Store.grow"},
-				{Name: "locals", Synopsis: "[N]", Short: "show the variables of a function of Python", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.does(runPythonLocals),
+				{Name: "locals", Synopsis: "[N]", Short: "show the variables of a function of Python", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.Does(runPythonLocals),
 					Long: "N is the number of its frame in py bt, the selected one without. Values are read from memory: no __repr__ runs; objects are shown by their attributes.\n\nExample:\n  py locals 2"},
-				{Name: "print", Aliases: []string{"p"}, Raw: true, Synopsis: "EXPR", Short: "show a value of the selected function of Python", Needs: shell.NeedObjects, Repeat: shell.RepeatSame, Run: c.does(runPythonPrint),
+				{Name: "print", Aliases: []string{"p"}, Raw: true, Synopsis: "EXPR", Short: "show a value of the selected function of Python", Needs: shell.NeedObjects, Repeat: shell.RepeatSame, Run: c.Does(runPythonPrint),
 					Long: "EXPR is a name of the function, of what it shares with others, of its module or of the built-in ones; .NAME of its attributes, [KEY] and [FROM:TO] with numbers and texts, and len(EXPR). Nothing runs in the process: properties and other code are refused. `set print elements` bounds what is shown of one container.\n\nExamples:\n  py print self.cache['key'].rows[0]\n  py print len(queue)\n  py print data[100:120]"},
 			}, pythonObjectCommands(c), pymallocCommands(c))},
 	}
 }
 
-func runPythonBacktrace(_ context.Context, c *Desk, in shell.Input) error {
+func runPythonBacktrace(_ context.Context, c *desk.Desk, in shell.Input) error {
 	n := 0
 	switch {
 	case len(in.Args) > 1:
@@ -49,7 +50,7 @@ func runPythonBacktrace(_ context.Context, c *Desk, in shell.Input) error {
 			return fmt.Errorf("py bt: %q: a number of frames expected", in.Args[0])
 		}
 	}
-	s, err := c.s.Python.Calls()
+	s, err := c.Session.Python.Calls()
 	if err != nil {
 		return fmt.Errorf("py bt: %w", err)
 	}
@@ -61,33 +62,33 @@ func runPythonBacktrace(_ context.Context, c *Desk, in shell.Input) error {
 		from = max(0, to+n)
 	}
 	shown := s.Frames[from:to]
-	views := []pythonFrameView{}
+	views := []desk.PythonFrameView{}
 	for _, f := range shown {
-		v := viewPythonFrame(f)
+		v := desk.ViewPythonFrame(f)
 		v.Selected = f.Nth == s.Selected
 		views = append(views, v)
 	}
 	type awaiterView struct {
-		Task   string            `json:"task"`
-		Of     string            `json:"awaited_task"`
-		Frames []pythonFrameView `json:"frames"`
+		Task   string                 `json:"task"`
+		Of     string                 `json:"awaited_task"`
+		Frames []desk.PythonFrameView `json:"frames"`
 	}
 	var by []awaiterView
 	for _, a := range s.AwaitedBy {
 		by = append(by, awaiterView{a.Name, a.Of, viewPythonFrames(a.Frames)})
 	}
 	c.Show(in, struct {
-		Event     uint64            `json:"event,omitempty"` // of a recording
-		Thread    int               `json:"thread,omitempty"`
-		TID       int               `json:"tid,omitempty"`
-		Frames    []pythonFrameView `json:"frames"`
-		Total     int               `json:"total"`
-		Truncated string            `json:"truncated,omitempty"`
-		Task      string            `json:"task,omitempty"` // of asyncio, that the thread runs
-		AwaitedBy []awaiterView     `json:"awaited_by,omitempty"`
-		Tasks     int               `json:"task_count,omitempty"` // of an event loop that waits
+		Event     uint64                 `json:"event,omitempty"` // of a recording
+		Thread    int                    `json:"thread,omitempty"`
+		TID       int                    `json:"tid,omitempty"`
+		Frames    []desk.PythonFrameView `json:"frames"`
+		Total     int                    `json:"total"`
+		Truncated string                 `json:"truncated,omitempty"`
+		Task      string                 `json:"task,omitempty"` // of asyncio, that the thread runs
+		AwaitedBy []awaiterView          `json:"awaited_by,omitempty"`
+		Tasks     int                    `json:"task_count,omitempty"` // of an event loop that waits
 	}{s.Event, s.Thread.Num, s.Thread.TID, views, len(s.Frames), s.Truncated, s.Task, by, s.Waiting}, func(o *screen.Output) {
-		printStack(o, shown, nil, s.Selected)
+		desk.PrintStack(o, shown, nil, s.Selected)
 		if more := len(s.Frames) - (to - from); more > 0 {
 			o.Line(screen.Guess("(" + units.Count(more, "more frame") + ")"))
 		}
@@ -101,7 +102,7 @@ func runPythonBacktrace(_ context.Context, c *Desk, in shell.Input) error {
 		case len(s.AwaitedBy) > 0:
 			for _, a := range s.AwaitedBy {
 				o.Printf("task %s is awaited by task %s:\n", a.Of, a.Name)
-				printFrames(o, a.Frames)
+				desk.PrintFrames(o, a.Frames)
 			}
 		case s.Task != "":
 			o.Line(screen.Guess("(in task " + s.Task + ", which no task awaits)"))
@@ -130,15 +131,15 @@ func interpretersOf(frames []names.Frame) string {
 	return strings.Join(parts, ", ")
 }
 
-func viewPythonFrames(frames []names.Frame) (views []pythonFrameView) {
+func viewPythonFrames(frames []names.Frame) (views []desk.PythonFrameView) {
 	for _, f := range frames {
-		views = append(views, viewPythonFrame(f))
+		views = append(views, desk.ViewPythonFrame(f))
 	}
 	return views
 }
 
-func runPythonTasks(_ context.Context, c *Desk, in shell.Input) error {
-	tasks, err := c.s.Python.Tasks()
+func runPythonTasks(_ context.Context, c *desk.Desk, in shell.Input) error {
+	tasks, err := c.Session.Python.Tasks()
 	if err != nil {
 		return fmt.Errorf("py tasks: %w", err)
 	}
@@ -160,12 +161,12 @@ func runPythonTasks(_ context.Context, c *Desk, in shell.Input) error {
 }
 
 type pythonTaskView struct {
-	Name      string            `json:"task"`
-	Running   bool              `json:"running,omitempty"`
-	Thread    bool              `json:"selected_thread,omitempty"` // which runs it
-	Waits     string            `json:"waits_for,omitempty"`
-	AwaitedBy []string          `json:"awaited_by,omitempty"`
-	Frames    []pythonFrameView `json:"frames"`
+	Name      string                 `json:"task"`
+	Running   bool                   `json:"running,omitempty"`
+	Thread    bool                   `json:"selected_thread,omitempty"` // which runs it
+	Waits     string                 `json:"waits_for,omitempty"`
+	AwaitedBy []string               `json:"awaited_by,omitempty"`
+	Frames    []desk.PythonFrameView `json:"frames"`
 }
 
 func viewPythonTask(t cpython.Task) pythonTaskView {
@@ -190,7 +191,7 @@ func printTask(o *screen.Output, v pythonTaskView, t cpython.Task) {
 		text += "  awaited by " + strings.Join(v.AwaitedBy, ", ")
 	}
 	o.Line(screen.Plain("task "+v.Name), screen.Guess(text))
-	printFrames(o, t.Named())
+	desk.PrintFrames(o, t.Named())
 }
 
 // pythonNumber is the number of a frame behind a command, -1 without.
@@ -208,57 +209,57 @@ func pythonNumber(in shell.Input) (int, error) {
 	return n, nil
 }
 
-func runPythonFrame(_ context.Context, c *Desk, in shell.Input) error {
+func runPythonFrame(_ context.Context, c *desk.Desk, in shell.Input) error {
 	n, err := pythonNumber(in)
 	if err != nil {
 		return err
 	}
 	var f names.Frame
 	if n < 0 {
-		f, err = c.s.Python.Frame()
+		f, err = c.Session.Python.Frame()
 	} else {
-		f, err = c.s.Python.Select(n)
+		f, err = c.Session.Python.Select(n)
 	}
 	return showPythonFrame(c, in, f, err)
 }
 
-func pythonMover(sign int) func(context.Context, *Desk, shell.Input) error {
-	return func(_ context.Context, c *Desk, in shell.Input) error {
-		n, err := times(in)
+func pythonMover(sign int) func(context.Context, *desk.Desk, shell.Input) error {
+	return func(_ context.Context, c *desk.Desk, in shell.Input) error {
+		n, err := desk.Times(in)
 		if err != nil {
 			return err
 		}
-		f, err := c.s.Python.Move(sign * n)
+		f, err := c.Session.Python.Move(sign * n)
 		return showPythonFrame(c, in, f, err)
 	}
 }
 
 // showPythonFrame shows a function of Python that was selected, with its source.
-func showPythonFrame(c *Desk, in shell.Input, f names.Frame, err error) error {
+func showPythonFrame(c *desk.Desk, in shell.Input, f names.Frame, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", in.Name, err)
 	}
-	c.source.listing = listing{}
-	c.Show(in, viewPythonFrame(f), func(o *screen.Output) {
-		printFrames(o, []names.Frame{f})
-		c.source.show(o, f, c.Set.Count("stop-lines"))
+	c.Source.Listing = desk.Listing{}
+	c.Show(in, desk.ViewPythonFrame(f), func(o *screen.Output) {
+		desk.PrintFrames(o, []names.Frame{f})
+		c.Source.Show(o, f, c.Set.Count("stop-lines"))
 	})
 	return nil
 }
 
-func runPythonList(ctx context.Context, c *Desk, in shell.Input) error {
+func runPythonList(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	if t, err := python.ParseTarget(in.Raw, ""); err == nil && t.Function != "" {
 		return listPythonFunction(ctx, c, in)
 	}
-	f, err := c.s.Python.Frame()
+	f, err := c.Session.Python.Frame()
 	if err != nil {
 		return fmt.Errorf("py list: %w", err)
 	}
-	if !c.s.Python.Selected() || c.source.listing.language != pythonLanguage {
-		if _, err := c.s.Python.Select(f.Nth); err != nil {
+	if !c.Session.Python.Selected() || c.Source.Listing.Language != desk.PythonLanguage {
+		if _, err := c.Session.Python.Select(f.Nth); err != nil {
 			return fmt.Errorf("py list: %w", err)
 		}
-		c.source.listing = listing{}
+		c.Source.Listing = desk.Listing{}
 	}
 	if err := runList(ctx, c, in); err != nil {
 		return fmt.Errorf("py list: %w", err)
@@ -267,10 +268,10 @@ func runPythonList(ctx context.Context, c *Desk, in shell.Input) error {
 }
 
 // listPythonFunction lists where a function of Python begins.
-func listPythonFunction(ctx context.Context, c *Desk, in shell.Input) error {
-	file, line, others, err := c.s.Python.Definition(in.Raw)
+func listPythonFunction(ctx context.Context, c *desk.Desk, in shell.Input) error {
+	file, line, others, err := c.Session.Python.Definition(in.Raw)
 	if err == nil {
-		err = c.s.Python.Find(file)
+		err = c.Session.Python.Find(file)
 	}
 	if err != nil {
 		return fmt.Errorf("py list: %w", err)
@@ -285,23 +286,23 @@ func listPythonFunction(ctx context.Context, c *Desk, in shell.Input) error {
 	return nil
 }
 
-func runPythonLocals(_ context.Context, c *Desk, in shell.Input) error {
+func runPythonLocals(_ context.Context, c *desk.Desk, in shell.Input) error {
 	n, err := pythonNumber(in)
 	if err != nil {
 		return err
 	}
-	f, vars, more, err := c.s.Python.Locals(n, python.DefaultLimits)
+	f, vars, more, err := c.Session.Python.Locals(n, python.DefaultLimits)
 	if err != nil {
 		return fmt.Errorf("py locals: %w", err)
 	}
-	views := []valueView{}
+	views := []desk.ValueView{}
 	for _, v := range vars {
-		views = append(views, valueView{Name: v.Name, Value: v.Value})
+		views = append(views, desk.ValueView{Name: v.Name, Value: v.Value})
 	}
 	c.Show(in, struct {
-		Function string      `json:"function"`
-		Locals   []valueView `json:"locals"`
-		More     int         `json:"more,omitempty"`
+		Function string           `json:"function"`
+		Locals   []desk.ValueView `json:"locals"`
+		More     int              `json:"more,omitempty"`
 	}{f.Code.Qualname, views, more}, func(o *screen.Output) {
 		for _, v := range vars {
 			o.Text(v.Name + " = " + v.Value + "\n")
@@ -319,7 +320,7 @@ func runPythonLocals(_ context.Context, c *Desk, in shell.Input) error {
 // maxPythonElements bounds what set print elements asks for: 0 of it is all.
 const maxPythonElements = 10000
 
-func runPythonPrint(_ context.Context, c *Desk, in shell.Input) error {
+func runPythonPrint(_ context.Context, c *desk.Desk, in shell.Input) error {
 	expr := strings.TrimSpace(in.Raw)
 	if expr == "" {
 		return errors.New("py print: an expression must follow, as self.rows[0]")
@@ -328,11 +329,11 @@ func runPythonPrint(_ context.Context, c *Desk, in shell.Input) error {
 	if l.Elements == 0 || l.Elements > maxPythonElements {
 		l.Elements = maxPythonElements
 	}
-	text, err := c.s.Python.Eval(expr, l)
+	text, err := c.Session.Python.Eval(expr, l)
 	if err != nil {
 		return fmt.Errorf("py print: %w", err)
 	}
-	c.Show(in, valueView{Name: expr, Value: text}, func(o *screen.Output) { o.Text(text + "\n") })
+	c.Show(in, desk.ValueView{Name: expr, Value: text}, func(o *screen.Output) { o.Text(text + "\n") })
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/internal/cond"
@@ -14,49 +15,49 @@ import (
 	"hdb/session/target"
 )
 
-func recordCommand(c *Desk) *shell.Command {
+func recordCommand(c *desk.Desk) *shell.Command {
 	return &shell.Command{
 		Name: "record", Group: shell.GroupAllocs, Synopsis: "start [--max-size SIZE] [--ring SIZE] [--last D] [--aggregate] [--paused] [--python-allocators]\nstop\npause\nresume\nfilter [CONDITION]\nstatus",
 		Short: "record allocation events with their stacks", Args: []shell.ArgKind{shell.ArgSub},
 		Long: "The probe, code inside the process, writes each event to memory that it shares with hdb: a fraction of a microsecond a call. Where it cannot be used, and with `set probe off`, plain breakpoints follow the allocators: each call costs two stops of its thread, tens of microseconds. `record status` tells which it is.\n\n" +
 			"`hdb record` on the command line records to a file, without a console.\n\nExample:\n  record start\n  continue\n  top by live",
 		Sub: []*shell.Command{
-			{Name: "start", Short: "record from now on", Synopsis: "[--max-size SIZE] [--ring SIZE] [--last D] [--aggregate] [--paused] [--python-allocators]", Args: []shell.ArgKind{shell.ArgWord}, Repeat: shell.RepeatNone, Run: c.does(runRecordStart),
-				Long: "Flags keep the recording of this run, or the next, small, with what it holds already; they are those of `hdb record`:\n\n" + BoundFlags + "\nThe recording then is in a file without a name where temporary files are (TMPDIR). With --ring and --last questions have it copied first, when there are new events. The live view needs all events.\n\n" + PausedFlag + PythonFlag + "\nThe last is `set python-allocators on`; see docs/python.md.\n\nExamples:\n  record start\n  record start --last 30s\n  record start --python-allocators\n  record start --paused"},
-			{Name: "stop", Short: "record no more; what was recorded stays", Repeat: shell.RepeatNone, Run: c.does(runRecordStop),
+			{Name: "start", Short: "record from now on", Synopsis: "[--max-size SIZE] [--ring SIZE] [--last D] [--aggregate] [--paused] [--python-allocators]", Args: []shell.ArgKind{shell.ArgWord}, Repeat: shell.RepeatNone, Run: c.Does(runRecordStart),
+				Long: "Flags keep the recording of this run, or the next, small, with what it holds already; they are those of `hdb record`:\n\n" + desk.BoundFlags + "\nThe recording then is in a file without a name where temporary files are (TMPDIR). With --ring and --last questions have it copied first, when there are new events. The live view needs all events.\n\n" + desk.PausedFlag + desk.PythonFlag + "\nThe last is `set python-allocators on`; see docs/python.md.\n\nExamples:\n  record start\n  record start --last 30s\n  record start --python-allocators\n  record start --paused"},
+			{Name: "stop", Short: "record no more; what was recorded stays", Repeat: shell.RepeatNone, Run: c.Does(runRecordStop),
 				Long: "Nothing follows allocator calls any more, unless a stop at allocations does: when the program goes on it is not known which blocks are still live. Only the ends of recorded blocks are added, as far as such a stop has them seen.\n\n" +
 					"`record start` goes on with the recording of the same run. Blocks that were freed meanwhile then seem to live until their address is handed out again: reports, `assert` and the capture say that they may. `record pause` keeps following, so that what is live stays known."},
-			{Name: "pause", Short: "keep events out of the recording for a while", Repeat: shell.RepeatNone, Run: c.does(runRecordPause),
+			{Name: "pause", Short: "keep events out of the recording for a while", Repeat: shell.RepeatNone, Run: c.Does(runRecordPause),
 				Long: "They go on being followed, so that the live heap stays right. Of blocks that are in the recording the end is recorded, too. An event at which the program stops is recorded in any case, and the end of its block.\n\nExample:\n  record pause"},
-			{Name: "resume", Short: "end the pause", Repeat: shell.RepeatNone, Run: c.does(runRecordResume), Long: "Example:\n  record resume"},
-			{Name: "filter", Raw: true, Synopsis: "[CONDITION]", Short: "record only events that match, and the ends of their blocks", Args: []shell.ArgKind{shell.ArgCondition}, Repeat: shell.RepeatNone, Run: c.does(runRecordFilter),
+			{Name: "resume", Short: "end the pause", Repeat: shell.RepeatNone, Run: c.Does(runRecordResume), Long: "Example:\n  record resume"},
+			{Name: "filter", Raw: true, Synopsis: "[CONDITION]", Short: "record only events that match, and the ends of their blocks", Args: []shell.ArgKind{shell.ArgCondition}, Repeat: shell.RepeatNone, Run: c.Does(runRecordFilter),
 				Long: "An event at which the program stops is recorded in any case, and the end of its block. Without a condition all events are recorded again. See `help conditions`.\n\nExamples:\n  record filter size >= 64k && func(\"parse\")\n  record filter"},
-			{Name: "status", Beside: shell.RunsBeside, Short: "tell how much was recorded, and what was lost", Run: c.does(runRecordStatus)},
+			{Name: "status", Beside: shell.RunsBeside, Short: "tell how much was recorded, and what was lost", Run: c.Does(runRecordStatus)},
 		},
 	}
 }
 
-func runRecordStart(_ context.Context, c *Desk, in shell.Input) error {
-	bounds, more, err := parseBounds(in.Args)
+func runRecordStart(_ context.Context, c *desk.Desk, in shell.Input) error {
+	bounds, more, err := desk.ParseBounds(in.Args)
 	if err != nil {
 		return err
 	}
-	if err := c.s.Recorder.Bound(bounds); err != nil {
+	if err := c.Session.Recorder.Bound(bounds); err != nil {
 		return err
 	}
-	if more.python {
-		c.s.Recorder.PythonAllocators()
+	if more.Python {
+		c.Session.Recorder.PythonAllocators()
 	}
-	c.s.Recorder.BeginPaused(more.paused)
-	if err := c.s.Recorder.Start(); err != nil {
+	c.Session.Recorder.BeginPaused(more.Paused)
+	if err := c.Session.Recorder.Start(); err != nil {
 		return err
 	}
-	if plane := c.s.Planes.Plane(); plane.Probe && (c.s.Mode() == target.Empty || c.s.Mode() == target.Loaded) {
+	if plane := c.Session.Planes.Plane(); plane.Probe && (c.Session.Mode() == target.Empty || c.Session.Mode() == target.Loaded) {
 		c.Say("recording from where the program begins on, by code inside the process if that can be used there")
 	} else {
 		c.Say("recording %s", planeText(plane))
 	}
-	if more.paused {
+	if more.Paused {
 		c.Say("paused until `record resume`, or until the program says so")
 	}
 	return nil
@@ -70,43 +71,43 @@ func planeText(p recordings.Plane) string {
 	return screen.Sprintf("by plain breakpoints (%s): each call costs two stops, tens of microseconds", p.Reason)
 }
 
-func runRecordStop(_ context.Context, c *Desk, _ shell.Input) error {
-	if err := c.s.Recorder.Stop(); err != nil {
+func runRecordStop(_ context.Context, c *desk.Desk, _ shell.Input) error {
+	if err := c.Session.Recorder.Stop(); err != nil {
 		return err
 	}
-	st := c.s.Recorded.Status()
+	st := c.Session.Recorded.Status()
 	text := screen.Sprintf("recording stopped: %s kept", units.Count(st.Recorded, "event"))
 	if st.Unfollowed {
-		text += ": " + unfollowedText
+		text += ": " + desk.UnfollowedText
 	}
 	c.Say("%s", text)
 	return nil
 }
 
-func runRecordPause(_ context.Context, c *Desk, _ shell.Input) error {
-	if err := c.s.Recorder.Pause(); err != nil {
+func runRecordPause(_ context.Context, c *desk.Desk, _ shell.Input) error {
+	if err := c.Session.Recorder.Pause(); err != nil {
 		return err
 	}
-	c.Say("recording paused at %s: events are followed, but not kept", units.Count(c.s.Recorded.Status().Recorded, "event"))
+	c.Say("recording paused at %s: events are followed, but not kept", units.Count(c.Session.Recorded.Status().Recorded, "event"))
 	return nil
 }
 
-func runRecordResume(_ context.Context, c *Desk, _ shell.Input) error {
-	if err := c.s.Recorder.Resume(); err != nil {
+func runRecordResume(_ context.Context, c *desk.Desk, _ shell.Input) error {
+	if err := c.Session.Recorder.Resume(); err != nil {
 		return err
 	}
 	c.Say("recording goes on")
 	return nil
 }
 
-func runRecordFilter(_ context.Context, c *Desk, in shell.Input) error {
+func runRecordFilter(_ context.Context, c *desk.Desk, in shell.Input) error {
 	text := strings.TrimSpace(in.Raw)
 	if word, rest := shell.SplitWord(text); word == "if" {
 		text = strings.TrimSpace(rest)
 	}
 	if text == "" {
-		st := c.s.Recorded.Status()
-		if err := c.s.Recorder.Filter(nil); err != nil {
+		st := c.Session.Recorded.Status()
+		if err := c.Session.Recorder.Filter(nil); err != nil {
 			return err
 		}
 		switch {
@@ -121,15 +122,15 @@ func runRecordFilter(_ context.Context, c *Desk, in shell.Input) error {
 	}
 	condition, err := cond.Parse(text)
 	if err == nil {
-		err = c.s.Conditions.CheckTypes(condition)
+		err = c.Session.Conditions.CheckTypes(condition)
 	}
 	if err != nil {
 		return err
 	}
-	if err := c.s.Recorder.Filter(condition); err != nil {
+	if err := c.Session.Recorder.Filter(condition); err != nil {
 		return err
 	}
-	c.s.Conditions.Warn(condition)
+	c.Session.Conditions.Warn(condition)
 	c.Say("recorded are events with %s, and the ends of their blocks", condition.String())
 	return nil
 }
@@ -174,7 +175,7 @@ func viewRecord(st recordings.RecordStatus) recordView {
 		Stacks: st.Stacks, Truncated: st.Truncated, LiveBytes: st.LiveBytes, LiveBlocks: st.LiveBlocks, PeakBytes: st.PeakBytes,
 		KeptBytes: st.KeptBytes, KeptBlocks: st.KeptBlocks,
 		Sites: st.Sites, Lost: st.Lost, LostStacks: st.Probe.LostSt, Waits: st.Probe.Waits, Bytes: st.Bytes,
-		Partial: report.ReasonTexts(st.Partial), Damage: report.DamageText(st.Damage), Warnings: warnings(st.Doubt),
+		Partial: report.ReasonTexts(st.Partial), Damage: report.DamageText(st.Damage), Warnings: desk.Warnings(st.Doubt),
 	}
 	if st.Bounds.Any() {
 		v.Bounds, v.Full, v.Left = st.Bounds.String(), st.Full, st.Left
@@ -191,8 +192,8 @@ func viewRecord(st recordings.RecordStatus) recordView {
 	return v
 }
 
-func runRecordStatus(_ context.Context, c *Desk, in shell.Input) error {
-	st := c.s.Recorded.Status()
+func runRecordStatus(_ context.Context, c *desk.Desk, in shell.Input) error {
+	st := c.Session.Recorded.Status()
 	c.Show(in, viewRecord(st), func(o *screen.Output) { printRecord(c, o, st) })
 	return nil
 }
@@ -216,7 +217,7 @@ func boundsText(st recordings.RecordStatus) string {
 // PymallocText says what a recording of a Python program has not, and how it would.
 const PymallocText = "pymalloc: blocks of up to 512 bytes that Python takes from its arenas are no events; `record start --python-allocators`, or PYTHONMALLOC=malloc in the environment, has them"
 
-func printRecord(c *Desk, o *screen.Output, st recordings.RecordStatus) {
+func printRecord(c *desk.Desk, o *screen.Output, st recordings.RecordStatus) {
 	state := "not recording"
 	switch {
 	case st.Paused:
@@ -229,7 +230,7 @@ func printRecord(c *Desk, o *screen.Output, st recordings.RecordStatus) {
 		left = st.Left
 	}
 	kept := units.Count(left, "event") + " with " + units.Count(st.Stacks, "stack")
-	if c.s.Mode() == target.Saved {
+	if c.Session.Mode() == target.Saved {
 		o.Printf("the capture has %s; %s seen in its run\n", kept, units.Count(st.Seen, "event"))
 	} else {
 		o.Printf("%s: %s kept, %s seen in this run\n", state, kept, units.Count(st.Seen, "event"))
@@ -243,16 +244,16 @@ func printRecord(c *Desk, o *screen.Output, st recordings.RecordStatus) {
 	switch {
 	case st.Unfollowed:
 		o.Printf("live: not known\n")
-	case c.s.Mode() != target.Saved || st.Recorded == st.Seen:
+	case c.Session.Mode() != target.Saved || st.Recorded == st.Seen:
 		of := ""
 		if st.KeptBlocks != st.LiveBlocks || st.Recorded != st.Seen {
 			of = "of all "
 		}
-		o.Printf("live: %s, peak %s%s\n", liveText(o.Sizes, st), of, o.Sizes.Long(st.PeakBytes))
+		o.Printf("live: %s, peak %s%s\n", desk.LiveText(o.Sizes, st), of, o.Sizes.Long(st.PeakBytes))
 	default: // of the rest of the heap a capture knows nothing
 		o.Printf("live: %s in %s, peak of those %s\n", o.Sizes.Long(st.KeptBytes), units.Count(st.KeptBlocks, "recorded block"), o.Sizes.Long(st.PeakBytes))
 	}
-	noteDoubt(c, st.Doubt)
+	desk.NoteDoubt(c, st.Doubt)
 	switch functions := units.Count(st.Sites, "allocator function"); {
 	case st.Sites == 0:
 	case st.Plane.Probe:

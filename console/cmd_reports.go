@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/term"
 
+	"hdb/console/desk"
 	"hdb/console/line"
 	"hdb/console/screen"
 	"hdb/console/shell"
@@ -56,16 +57,16 @@ const (
 `
 )
 
-func reportCommands(c *Desk) []*shell.Command {
+func reportCommands(c *desk.Desk) []*shell.Command {
 	measures := strings.Join(report.Measures[:], "|")
 	return []*shell.Command{
-		{Name: "stats", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Synopsis: "[--from MOMENT] [--to MOMENT]", Args: []shell.ArgKind{shell.ArgWord}, Short: "count what was allocated: totals, sizes, functions, places", Repeat: shell.RepeatNone, Run: c.does(runReport),
+		{Name: "stats", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Synopsis: "[--from MOMENT] [--to MOMENT]", Args: []shell.ArgKind{shell.ArgWord}, Short: "count what was allocated: totals, sizes, functions, places", Repeat: shell.RepeatNone, Run: c.Does(runReport),
 			Long: "It counts up to the moment: what was allocated and how often, what was temporary (given back before another block was allocated), the peak, what is live, what is missing; a histogram of the sizes asked for; the calls of each of the allocator's functions; and the lines of source with most bytes and most blocks. With --from and --to only what was allocated between two moments counts, and what of that was live then; see `goto` for how moments are named.\n\nExamples:\n  stats\n  stats --from 10% --to peak"},
-		{Name: "summary", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Synopsis: "[--from MOMENT] [--to MOMENT]", Args: []shell.ArgKind{shell.ArgWord}, Short: "tell on one screen what the program did with memory", Repeat: shell.RepeatNone, Run: c.does(runReport),
+		{Name: "summary", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Synopsis: "[--from MOMENT] [--to MOMENT]", Args: []shell.ArgKind{shell.ArgWord}, Short: "tell on one screen what the program did with memory", Repeat: shell.RepeatNone, Run: c.Does(runReport),
 			Long: "Its functions are those with the largest part of anything: of the peak, of what is live, of all bytes or of all blocks; what is live counts as a part of the peak. Resident memory is that of the whole process, with what hdb has in it: `vmmap -layers` tells how much that is at a stop. Below stands what makes the numbers less sure. With --from and --to only what was allocated between two moments counts.\n\nExample:\n  summary"},
-		{Name: "tree", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Synopsis: "[--measure " + measures + "] [--threads] [--thread NAME|TID] [--from MOMENT] [--to MOMENT] [--depth N] [--min SHARE] [--inverted] [--full] [--interactive]", Short: "show the calls that led to allocations as a tree", Args: []shell.ArgKind{shell.ArgWord}, Repeat: shell.RepeatNone, Run: c.does(runReport),
+		{Name: "tree", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Synopsis: "[--measure " + measures + "] [--threads] [--thread NAME|TID] [--from MOMENT] [--to MOMENT] [--depth N] [--min SHARE] [--inverted] [--full] [--interactive]", Short: "show the calls that led to allocations as a tree", Args: []shell.ArgKind{shell.ArgWord}, Repeat: shell.RepeatNone, Run: c.Does(runReport),
 			Long: "Callers stand above the functions they call, the largest first, each with its part of the whole; with --inverted the functions that allocate stand above their callers. Unless --measure tells, live counts, and at the end of a recording that has less than a hundredth of its peak left, the peak. A function that allocates through one other only is in one row with it. Functions with less than SHARE, 1% unless told, are in one row together. The allocator's own functions, wrappers, the library's and what calls main are left out without --full. With --threads the threads stand above what they allocated; with --thread only what the threads of a name, or of a TID, allocated counts, with --from and --to only what was allocated between two moments.\n\nWith --interactive the tree has the whole terminal: Up and Down move, Right opens a function, Left closes it, Enter does either, / searches and n goes on, q ends.\n\nExamples:\n  tree\n  tree --measure peak --min 5%\n  tree --inverted --measure count --depth 3"},
-		{Name: "timeline", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Synopsis: "[-o FILE.html [--force]]", Short: "draw the heap and the resident memory over time", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Run: c.does(runReport),
+		{Name: "timeline", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Synopsis: "[-o FILE.html [--force]]", Short: "draw the heap and the resident memory over time", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Run: c.Does(runReport),
 			Long: "A column is as high as the heap was at most within its time. The letters below are marks. Resident memory is that of the whole process, with what hdb has in it: `vmmap -layers` tells how much that is at a stop. With -o it is a page for a browser, which shows the values below the pointer and needs no network.\n\nExamples:\n  timeline\n  timeline -o heap.html"},
 	}
 }
@@ -152,7 +153,7 @@ func (r *Report) treeFlag(name string) flags.Flag {
 // PrintReport writes a report of what the session recorded to w, which may be a
 // terminal, or to its file; that is told to errw.
 func PrintReport(w, errw io.Writer, s *session.Session, r *Report) error {
-	c := &Desk{Shell: shell.New(shell.Options{Out: w, JSON: r.JSON}, nil), s: s}
+	c := &desk.Desk{Shell: shell.New(shell.Options{Out: w, JSON: r.JSON}, nil), Session: s}
 	if r.File != "" && !r.JSON {
 		c.Out.W = errw // nothing is data
 	}
@@ -162,7 +163,7 @@ func PrintReport(w, errw io.Writer, s *session.Session, r *Report) error {
 	return c.Out.Err()
 }
 
-func runReport(ctx context.Context, c *Desk, in shell.Input) error {
+func runReport(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	r, rest, err := ParseReport(in.Name, in.Args)
 	switch {
 	case err != nil:
@@ -182,18 +183,18 @@ func runReport(ctx context.Context, c *Desk, in shell.Input) error {
 	return showRecorded(c, in, &r)
 }
 
-func showRecorded(c *Desk, in shell.Input, r *Report) error {
-	p, err := c.s.Queries.Profile(r.parts)
+func showRecorded(c *desk.Desk, in shell.Input, r *Report) error {
+	p, err := c.Session.Queries.Profile(r.parts)
 	if err != nil {
 		return err
 	}
 	p.RawSizes = c.Out.Sizes.Raw
 	if r.File != "" {
-		err := newFile(c.s, in.Name, r.File, r.Force, func(w io.Writer) error { return page.WriteTimeline(w, p) })
+		err := newFile(c.Session, in.Name, r.File, r.Force, func(w io.Writer) error { return page.WriteTimeline(w, p) })
 		if err != nil {
 			return err
 		}
-		c.answer(in, struct {
+		c.Answer(in, struct {
 			Path string `json:"path"`
 		}{r.File}, func(o *screen.Output) { o.Printf("wrote %s\n", r.File) })
 		return nil
@@ -242,7 +243,7 @@ type treeView struct {
 
 // reportText is how reports are put on the screen. What goes elsewhere is only cut
 // to a width that somebody asked for.
-func reportText(c *Desk) report.Text {
+func reportText(c *desk.Desk) report.Text {
 	t := report.Text{Unicode: screen.BlockElements(c.Opt.Getenv), Path: screen.ShortPath}
 	names := c.Out.Names
 	t.Name = func(f *report.Frame) string { return names.Short(names.Function(f.Function, f.Linkage)) }

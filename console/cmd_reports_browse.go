@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 
+	"hdb/console/desk"
 	"hdb/console/line"
 	"hdb/console/screen"
 	"hdb/console/shell"
@@ -10,12 +11,12 @@ import (
 )
 
 // browse is `tree --interactive`: it shows the tree of the profile until the user ends it.
-func browse(ctx context.Context, c *Desk, in shell.Input, r *Report) error {
+func browse(ctx context.Context, c *desk.Desk, in shell.Input, r *Report) error {
 	keys, ok := c.In.(line.KeySource)
 	if !ok || !c.Split.Ready() || !c.Split.PrintsTo(c.Out) {
 		return screen.NoTerminal(in.Name + " --interactive")
 	}
-	p, err := c.s.Queries.Profile(r.parts)
+	p, err := c.Session.Queries.Profile(r.parts)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/heap"
@@ -34,11 +35,11 @@ type retainedRowView struct {
 }
 
 // topRetained shows what only the blocks of each row keep alive.
-func topRetained(ctx context.Context, c *Desk, in shell.Input, per query.Per, limit int) error {
+func topRetained(ctx context.Context, c *desk.Desk, in shell.Input, per query.Per, limit int) error {
 	if !slices.Contains(retainedPers, per) {
 		return fmt.Errorf("top: by retained per %s: per function, line, module, type or global expected", per)
 	}
-	a, err := c.s.Heap.TopRetained(ctx, per)
+	a, err := c.Session.Heap.TopRetained(ctx, per)
 	if ctx.Err() != nil {
 		return shell.ErrInterrupted
 	}
@@ -57,7 +58,7 @@ func topRetained(ctx context.Context, c *Desk, in shell.Input, per query.Per, li
 			screen.Plain(units.Grouped(uint64(r.Live.Blocks))), screen.Func(siteName(c.Out, per, s)), sitePlace(s, per),
 		})
 	}
-	c.answerOfHeap(in, &a.Doubts, c.s.Recorded.Gaps(), struct {
+	c.AnswerOfHeap(in, &a.Doubts, c.Session.Recorded.Gaps(), struct {
 		By    string            `json:"measure"`
 		Per   string            `json:"per"`
 		Total int               `json:"total"`
@@ -72,7 +73,7 @@ func topRetained(ctx context.Context, c *Desk, in shell.Input, per query.Per, li
 			o.Printf("no global variable points to a live block\n")
 			return
 		case total == 0:
-			o.Printf("%s\n", orWaiting(c.s, noneLive))
+			o.Printf("%s\n", orWaiting(c.Session, noneLive))
 			return
 		}
 		o.Table([]screen.Column{{Head: retained, Right: true}, {Head: "blocks", Right: true}, {Head: "live", Right: true}, {Head: "live blocks", Right: true}, {Head: per.String()}, {}}, table)

@@ -6,60 +6,61 @@ import (
 	"fmt"
 	"strconv"
 
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/query"
 	"hdb/session"
 )
 
-func runningCommands(c *Desk) []*shell.Command {
+func runningCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "run", Aliases: []string{"r"}, Group: shell.GroupRunning, Resumes: true, Synopsis: "[ARGS...] [< FILE] [> FILE] [2> FILE]", Raw: true,
-			Short: "start the program, or start it again", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Needs: shell.NeedRunnable, Run: c.does(runRun),
+			Short: "start the program, or start it again", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Needs: shell.NeedRunnable, Run: c.Does(runRun),
 			Long: "Arguments are split and quoted as in a shell, without variables and patterns; they are kept for the next run (`set args`). Standard input and output can be redirected.\n\nExamples:\n  run\n  run -v input.txt > out.txt 2>&1"},
 		{Name: "start", Group: shell.GroupRunning, Resumes: true, Synopsis: "[ARGS...]", Raw: true, Short: "start the program and stop in main",
-			Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Needs: shell.NeedRunnable, Run: c.does(starter((*session.Session).Start)),
+			Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Needs: shell.NeedRunnable, Run: c.Does(starter((*session.Session).Start)),
 			Long: "Example:\n  start -v input.txt"},
 		{Name: "starti", Group: shell.GroupRunning, Resumes: true, Synopsis: "[ARGS...]", Raw: true, Short: "start the program and stop at its first instruction",
-			Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Needs: shell.NeedRunnable, Run: c.does(starter((*session.Session).StartInstruction)),
+			Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Needs: shell.NeedRunnable, Run: c.Does(starter((*session.Session).StartInstruction)),
 			Long: "That is the dynamic linker's first instruction in most programs: no library is loaded yet.\n\nExample:\n  starti"},
 		{Name: "restart", Group: shell.GroupRunning, Resumes: true, Synopsis: "[ARGS...]", Raw: true, Short: "kill the program and start it again",
-			Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Needs: shell.NeedRunnable, Run: c.does(runRun),
+			Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Needs: shell.NeedRunnable, Run: c.Does(runRun),
 			Long: "Example:\n  restart -v other.txt"},
-		{Name: "attach", Aliases: []string{"at"}, Group: shell.GroupRunning, Synopsis: "PID", Short: "stop a running process and take it under the debugger", Repeat: shell.RepeatNone, Run: c.does(runAttach),
+		{Name: "attach", Aliases: []string{"at"}, Group: shell.GroupRunning, Synopsis: "PID", Short: "stop a running process and take it under the debugger", Repeat: shell.RepeatNone, Run: c.Does(runAttach),
 			Long: "`detach` and `quit` let it go on, unharmed.\n\nExample:\n  attach 4711"},
-		{Name: "detach", Group: shell.GroupRunning, Beside: shell.RunsBehind, Short: "let the process go on without hdb", Needs: shell.NeedLive, Repeat: shell.RepeatNone, Run: c.does(runDetach)},
-		{Name: "kill", Aliases: []string{"k"}, Group: shell.GroupRunning, Beside: shell.RunsBehind, Short: "end the process", Needs: shell.NeedLive, Repeat: shell.RepeatNone, Run: c.does(runKill)},
+		{Name: "detach", Group: shell.GroupRunning, Beside: shell.RunsBehind, Short: "let the process go on without hdb", Needs: shell.NeedLive, Repeat: shell.RepeatNone, Run: c.Does(runDetach)},
+		{Name: "kill", Aliases: []string{"k"}, Group: shell.GroupRunning, Beside: shell.RunsBehind, Short: "end the process", Needs: shell.NeedLive, Repeat: shell.RepeatNone, Run: c.Does(runKill)},
 		{Name: "continue", Aliases: []string{"c", "cont", "fg"}, Group: shell.GroupRunning, Resumes: true, Synopsis: "[N] [&]\nLOCATION [&]", Raw: true,
-			Short: "go on until something stops the program", Args: []shell.ArgKind{shell.ArgLocation}, Needs: shell.NeedRecord, Run: c.does(runContinue),
+			Short: "go on until something stops the program", Args: []shell.ArgKind{shell.ArgLocation}, Needs: shell.NeedRecord, Run: c.Does(runContinue),
 			Long: "With N, the stop that the program stands at is passed N-1 times. With a location, stop there once. With & the program runs in the background: what was recorded can be asked meanwhile, as of the moment of the question, and `interrupt` stops it; & does so behind all commands that let the program run, on lines that are typed, piped or given by -ex. What is printed meanwhile moves the cursor of a line that is edited to its end. In a capture, go on to the next recorded event that an allocation stop wants, or to the N-th of them.\n\nExamples:\n  continue\n  continue &\n  continue 100\n  continue parse.c:120"},
-		{Name: "interrupt", Group: shell.GroupRunning, Beside: shell.RunsBeside, Synopsis: "", Short: "stop the program that runs in the background", Repeat: shell.RepeatNone, Run: c.does(runInterrupt),
+		{Name: "interrupt", Group: shell.GroupRunning, Beside: shell.RunsBeside, Synopsis: "", Short: "stop the program that runs in the background", Repeat: shell.RepeatNone, Run: c.Does(runInterrupt),
 			Long: "The line before ended with &. Further lines are read when it has stopped.\n\nExample:\n  interrupt"},
-		{Name: "wait", Group: shell.GroupRunning, Beside: shell.RunsBeside, Synopsis: "", Short: "wait until the program that runs in the background stops", Repeat: shell.RepeatNone, Run: c.does(runWait),
+		{Name: "wait", Group: shell.GroupRunning, Beside: shell.RunsBeside, Synopsis: "", Short: "wait until the program that runs in the background stops", Repeat: shell.RepeatNone, Run: c.Does(runWait),
 			Long: "It does nothing when the program has stopped already. Ctrl-C stops the program.\n\nExample:\n  wait"},
 		{Name: "step", Aliases: []string{"s"}, Group: shell.GroupRunning, Resumes: true, Synopsis: "[N]", Short: "run to another source line, into functions", Needs: shell.NeedLive,
-			Run: c.does(counted1((*session.Stepping).Step)), Long: "A call that was inlined is entered like any other: its line is shown first, and until the next step the stack has no frame of it.\n\nExample:\n  step 3"},
+			Run: c.Does(counted1((*session.Stepping).Step)), Long: "A call that was inlined is entered like any other: its line is shown first, and until the next step the stack has no frame of it.\n\nExample:\n  step 3"},
 		{Name: "next", Aliases: []string{"n"}, Group: shell.GroupRunning, Resumes: true, Synopsis: "[N]", Short: "run to the next source line, over calls", Needs: shell.NeedLive,
-			Run: c.does(counted1((*session.Stepping).Next)), Long: "Calls that were inlined are passed, too. When a function returns into the middle of a line, next ends there. When an exception or a longjmp leaves a call, next ends where the program goes on; so do nexti, until and advance.\n\nExample:\n  next 3"},
+			Run: c.Does(counted1((*session.Stepping).Next)), Long: "Calls that were inlined are passed, too. When a function returns into the middle of a line, next ends there. When an exception or a longjmp leaves a call, next ends where the program goes on; so do nexti, until and advance.\n\nExample:\n  next 3"},
 		{Name: "stepi", Aliases: []string{"si"}, Group: shell.GroupRunning, Resumes: true, Synopsis: "[N]", Short: "execute one instruction", Needs: shell.NeedLive,
-			Run: c.does(counted1((*session.Stepping).StepInstruction)), Long: "Example:\n  stepi"},
+			Run: c.Does(counted1((*session.Stepping).StepInstruction)), Long: "Example:\n  stepi"},
 		{Name: "nexti", Aliases: []string{"ni"}, Group: shell.GroupRunning, Resumes: true, Synopsis: "[N]", Short: "execute one instruction, over calls", Needs: shell.NeedLive,
-			Run: c.does(counted1((*session.Stepping).NextInstruction)), Long: "Example:\n  nexti"},
-		{Name: "finish", Aliases: []string{"fin", "stepout", "so"}, Group: shell.GroupRunning, Resumes: true, Short: "run until the selected frame's function returns", Needs: shell.NeedLive, Run: c.does(runFinish),
+			Run: c.Does(counted1((*session.Stepping).NextInstruction)), Long: "Example:\n  nexti"},
+		{Name: "finish", Aliases: []string{"fin", "stepout", "so"}, Group: shell.GroupRunning, Resumes: true, Short: "run until the selected frame's function returns", Needs: shell.NeedLive, Run: c.Does(runFinish),
 			Long: "At an allocation the selected frame is the user's; at all other stops it is the innermost one. The value that the function returned is shown and kept as $N, as print does; without debug information that is the register which carries integers and pointers. Of a Go function no value is shown. When an exception or a longjmp leaves the function, finish ends where the program goes on. main is not run to its end: continue does that."},
 		{Name: "until", Aliases: []string{"u"}, Group: shell.GroupRunning, Resumes: true, Synopsis: "[LOCATION]", Raw: true, Args: []shell.ArgKind{shell.ArgLocation},
-			Short: "run to a later line of the frame, or to a location in it", Needs: shell.NeedLive, Run: c.does(located((*session.Stepping).Until)),
+			Short: "run to a later line of the frame, or to a location in it", Needs: shell.NeedLive, Run: c.Does(located((*session.Stepping).Until)),
 			Long: "Without a location it is next that does not go back in a loop. It also ends when the function returns.\n\nExample:\n  until 240"},
 		{Name: "advance", Aliases: []string{"adv"}, Group: shell.GroupRunning, Resumes: true, Synopsis: "LOCATION", Raw: true, Args: []shell.ArgKind{shell.ArgLocation},
-			Short: "run to a location", Needs: shell.NeedLive, Run: c.does(located((*session.Stepping).Advance)), Long: "Example:\n  advance index.cc:188"},
+			Short: "run to a location", Needs: shell.NeedLive, Run: c.Does(located((*session.Stepping).Advance)), Long: "Example:\n  advance index.cc:188"},
 		{Name: "jump", Aliases: []string{"j"}, Group: shell.GroupRunning, Resumes: true, Synopsis: "LOCATION", Raw: true, Args: []shell.ArgKind{shell.ArgLocation}, Repeat: shell.RepeatNone,
-			Short: "go on at another place", Needs: shell.NeedLive, Run: c.does(runJump), Long: "The stack and the registers stay as they are: to a place in another function it asks first. `jump *ADDRESS` skips no prologue.\n\nExample:\n  jump 241"},
+			Short: "go on at another place", Needs: shell.NeedLive, Run: c.Does(runJump), Long: "The stack and the registers stay as they are: to a place in another function it asks first. `jump *ADDRESS` skips no prologue.\n\nExample:\n  jump 241"},
 		{Name: "return", Aliases: []string{"ret"}, Group: shell.GroupRunning, Synopsis: "[EXPRESSION]", Raw: true, Args: []shell.ArgKind{shell.ArgFunction}, Repeat: shell.RepeatNone,
-			Short: "leave the selected frame's function at once", Needs: shell.NeedLive, Run: c.does(runReturn), Long: "The thread stands behind the call then, as if the function had returned the value. Nothing of the function, or of those that it called, runs any more: no destructors, no unlocking.\n\nExample:\n  return -1"},
+			Short: "leave the selected frame's function at once", Needs: shell.NeedLive, Run: c.Does(runReturn), Long: "The thread stands behind the call then, as if the function had returned the value. Nothing of the function, or of those that it called, runs any more: no destructors, no unlocking.\n\nExample:\n  return -1"},
 		{Name: "signal", Group: shell.GroupRunning, Resumes: true, Synopsis: "SIGNAL|0", Args: []shell.ArgKind{shell.ArgSignal}, Repeat: shell.RepeatNone,
-			Short: "go on with a signal, or without the one that stopped the program", Needs: shell.NeedLive, Run: c.does(runSignal), Long: "Examples:\n  signal 0\n  signal SIGUSR1"},
+			Short: "go on with a signal, or without the one that stopped the program", Needs: shell.NeedLive, Run: c.Does(runSignal), Long: "Examples:\n  signal 0\n  signal SIGUSR1"},
 		{Name: "skip", Group: shell.GroupRunning, Synopsis: "[function] [NAME]\nfile [NAME]\ndelete|enable|disable [N | [function] NAME | file NAME]", Raw: true, Args: []shell.ArgKind{shell.ArgFunction}, Repeat: shell.RepeatNone,
-			Short: "have step not enter a function, or the functions of a file", Run: c.does(runSkip), Long: "Without a name it is the function, or the file, of the selected frame. * in a name stands for any text. `info skip` lists them.\n\nExamples:\n  skip std::*\n  skip file third_party/*"},
+			Short: "have step not enter a function, or the functions of a file", Run: c.Does(runSkip), Long: "Without a name it is the function, or the file, of the selected frame. * in a name stands for any text. `info skip` lists them.\n\nExamples:\n  skip std::*\n  skip file third_party/*"},
 	}
 }
 
@@ -72,8 +73,8 @@ func arguments(in shell.Input) *string {
 }
 
 // replaceRun ends a process that is in the way of a new run, after asking.
-func replaceRun(c *Desk) (bool, error) {
-	pid, _, attached, live := c.s.Process()
+func replaceRun(c *desk.Desk) (bool, error) {
+	pid, _, attached, live := c.Session.Process()
 	if !live {
 		return true, nil
 	}
@@ -83,24 +84,24 @@ func replaceRun(c *Desk) (bool, error) {
 	if !c.Confirm("Kill process %d and start again?", pid) {
 		return false, nil
 	}
-	_, err := c.s.Kill()
+	_, err := c.Session.Kill()
 	return err == nil, err
 }
 
-func runRun(ctx context.Context, c *Desk, in shell.Input) error {
+func runRun(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	return starter((*session.Session).Run)(ctx, c, in)
 }
 
-func starter(verb func(*session.Session, *string) (*session.Report, error)) func(context.Context, *Desk, shell.Input) error {
-	return func(_ context.Context, c *Desk, in shell.Input) error {
+func starter(verb func(*session.Session, *string) (*session.Report, error)) func(context.Context, *desk.Desk, shell.Input) error {
+	return func(_ context.Context, c *desk.Desk, in shell.Input) error {
 		if ok, err := replaceRun(c); !ok {
 			return err
 		}
-		return reported(c, in)(verb(c.s, arguments(in)))
+		return desk.Reported(c, in)(verb(c.Session, arguments(in)))
 	}
 }
 
-func runAttach(_ context.Context, c *Desk, in shell.Input) error {
+func runAttach(_ context.Context, c *desk.Desk, in shell.Input) error {
 	if len(in.Args) != 1 {
 		return errors.New("attach: one process number must follow")
 	}
@@ -108,19 +109,19 @@ func runAttach(_ context.Context, c *Desk, in shell.Input) error {
 	if err != nil || pid <= 0 {
 		return fmt.Errorf("attach: %q is no process number", in.Args[0])
 	}
-	r, err := c.s.Attach(pid)
+	r, err := c.Session.Attach(pid)
 	if err != nil {
 		return err
 	}
-	if _, exe, _, ok := c.s.Process(); ok {
+	if _, exe, _, ok := c.Session.Process(); ok {
 		c.Say("attached to process %d: %s", pid, exe)
 	}
-	c.report(in, r)
+	c.Report(in, r)
 	return nil
 }
 
-func runDetach(_ context.Context, c *Desk, _ shell.Input) error {
-	pid, err := c.s.Detach()
+func runDetach(_ context.Context, c *desk.Desk, _ shell.Input) error {
+	pid, err := c.Session.Detach()
 	if err != nil {
 		return err
 	}
@@ -128,11 +129,11 @@ func runDetach(_ context.Context, c *Desk, _ shell.Input) error {
 	return nil
 }
 
-func runKill(_ context.Context, c *Desk, _ shell.Input) error {
-	if pid, _, _, _ := c.s.Process(); !c.Confirm("Kill process %d?", pid) {
+func runKill(_ context.Context, c *desk.Desk, _ shell.Input) error {
+	if pid, _, _, _ := c.Session.Process(); !c.Confirm("Kill process %d?", pid) {
 		return nil
 	}
-	pid, err := c.s.Kill()
+	pid, err := c.Session.Kill()
 	if err != nil {
 		return err
 	}
@@ -140,55 +141,55 @@ func runKill(_ context.Context, c *Desk, _ shell.Input) error {
 	return nil
 }
 
-func runContinue(ctx context.Context, c *Desk, in shell.Input) error {
-	if c.s.Recalled() {
+func runContinue(ctx context.Context, c *desk.Desk, in shell.Input) error {
+	if c.Session.Recalled() {
 		return replayer(query.Forward)(ctx, c, in)
 	}
 	n, err := strconv.Atoi(in.Raw)
-	if count, ok := countOf(in.Raw); ok {
+	if count, ok := desk.CountOf(in.Raw); ok {
 		n, err = int(count), nil
 	}
 	switch {
 	case in.Raw == "":
 		n = 1
 	case err != nil:
-		return reported(c, in)(c.s.Stepping.ContinueTo(in.Raw))
+		return desk.Reported(c, in)(c.Session.Stepping.ContinueTo(in.Raw))
 	case n < 1:
 		return fmt.Errorf("continue: %d: at least 1", n)
 	}
-	return reported(c, in)(c.s.Execution.Continue(n))
+	return desk.Reported(c, in)(c.Session.Execution.Continue(n))
 }
 
-func runInterrupt(_ context.Context, c *Desk, _ shell.Input) error { return c.Bg.Interrupt() }
+func runInterrupt(_ context.Context, c *desk.Desk, _ shell.Input) error { return c.Bg.Interrupt() }
 
-func runWait(_ context.Context, c *Desk, _ shell.Input) error {
+func runWait(_ context.Context, c *desk.Desk, _ shell.Input) error {
 	c.Bg.Wait()
 	return nil
 }
 
-func counted1(verb func(*session.Stepping, int) (*session.Report, error)) func(context.Context, *Desk, shell.Input) error {
-	return func(_ context.Context, c *Desk, in shell.Input) error {
-		n, err := times(in)
+func counted1(verb func(*session.Stepping, int) (*session.Report, error)) func(context.Context, *desk.Desk, shell.Input) error {
+	return func(_ context.Context, c *desk.Desk, in shell.Input) error {
+		n, err := desk.Times(in)
 		if err != nil {
 			return err
 		}
-		return reported(c, in)(verb(c.s.Stepping, n))
+		return desk.Reported(c, in)(verb(c.Session.Stepping, n))
 	}
 }
 
-func located(verb func(*session.Stepping, string) (*session.Report, error)) func(context.Context, *Desk, shell.Input) error {
-	return func(_ context.Context, c *Desk, in shell.Input) error {
-		return reported(c, in)(verb(c.s.Stepping, in.Raw))
+func located(verb func(*session.Stepping, string) (*session.Report, error)) func(context.Context, *desk.Desk, shell.Input) error {
+	return func(_ context.Context, c *desk.Desk, in shell.Input) error {
+		return desk.Reported(c, in)(verb(c.Session.Stepping, in.Raw))
 	}
 }
 
-func runFinish(_ context.Context, c *Desk, in shell.Input) error {
-	frame, err := c.s.Stepping.ToFinish()
+func runFinish(_ context.Context, c *desk.Desk, in shell.Input) error {
+	frame, err := c.Session.Stepping.ToFinish()
 	if err != nil {
 		return err
 	}
 	if !c.Opt.JSON {
-		c.Out.Line(append([]screen.Span{screen.Plain("run till exit of ")}, frameName(c.Out, frame)...)...)
+		c.Out.Line(append([]screen.Span{screen.Plain("run till exit of ")}, desk.FrameName(c.Out, frame)...)...)
 	}
-	return reported(c, in)(c.s.Stepping.Finish())
+	return desk.Reported(c, in)(c.Session.Stepping.Finish())
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"hdb/breakpoints"
+	"hdb/console/desk"
 	"hdb/console/line"
 	"hdb/inferior"
 	"hdb/internal/outfile"
@@ -15,15 +16,15 @@ import (
 )
 
 // saveStops writes the stops as commands for source.
-func saveStops(c *Desk, words []string) error {
-	files, force, err := parseSave("save breakpoints", words)
+func saveStops(c *desk.Desk, words []string) error {
+	files, force, err := desk.ParseSave("save breakpoints", words)
 	if err != nil {
 		return err
 	}
 	if len(files) != 1 {
 		return errors.New("save breakpoints: one file must follow")
 	}
-	lines, n := stopLines(c.s)
+	lines, n := stopLines(c.Session)
 	if n == 0 {
 		return errors.New("save breakpoints: nothing to save")
 	}

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/internal/units"
@@ -14,41 +15,41 @@ import (
 	"hdb/query"
 )
 
-func sourceCommands(c *Desk) []*shell.Command {
+func sourceCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
-		{Name: "search", Aliases: []string{"forward-search", "fo"}, Group: shell.GroupData, Raw: true, Synopsis: "REGEXP", Short: "find the next line that matches, behind the last one listed", Repeat: shell.RepeatSame, Needs: shell.NeedProgram, Run: c.does(searcher(1)),
+		{Name: "search", Aliases: []string{"forward-search", "fo"}, Group: shell.GroupData, Raw: true, Synopsis: "REGEXP", Short: "find the next line that matches, behind the last one listed", Repeat: shell.RepeatSame, Needs: shell.NeedProgram, Run: c.Does(searcher(1)),
 			Long: "`list` then shows the lines around it.\n\nExample:\n  search malloc\\("},
-		{Name: "reverse-search", Aliases: []string{"rev"}, Group: shell.GroupData, Raw: true, Synopsis: "REGEXP", Short: "find the line before the last one listed that matches", Repeat: shell.RepeatSame, Needs: shell.NeedProgram, Run: c.does(searcher(-1)),
+		{Name: "reverse-search", Aliases: []string{"rev"}, Group: shell.GroupData, Raw: true, Synopsis: "REGEXP", Short: "find the line before the last one listed that matches", Repeat: shell.RepeatSame, Needs: shell.NeedProgram, Run: c.Does(searcher(-1)),
 			Long: "Example:\n  reverse-search ^static"},
 	}
 }
 
 // searcher finds a line from the one listed last on, forwards or backwards.
-func searcher(step int) func(context.Context, *Desk, shell.Input) error {
-	return func(_ context.Context, c *Desk, in shell.Input) error {
+func searcher(step int) func(context.Context, *desk.Desk, shell.Input) error {
+	return func(_ context.Context, c *desk.Desk, in shell.Input) error {
 		if in.Raw == "" {
 			return fmt.Errorf("%s: a regular expression must follow", in.Name)
 		}
-		re, err := pattern(in.Raw)
+		re, err := desk.Pattern(in.Raw)
 		if err != nil {
 			return err
 		}
-		l := c.source.listing
-		from := l.last + 1
+		l := c.Source.Listing
+		from := l.Last + 1
 		switch {
-		case l.found > 0:
-			from = l.found + step
-		case l.last > 0 && step < 0:
-			from = l.first - 1
-		case l.last == 0:
-			file, line, language, current := c.source.here()
+		case l.Found > 0:
+			from = l.Found + step
+		case l.Last > 0 && step < 0:
+			from = l.First - 1
+		case l.Last == 0:
+			file, line, language, current := c.Source.Here()
 			if file == "" {
 				return fmt.Errorf("%s: no source here: list FILE:LINE first", in.Name)
 			}
-			l = listing{file: file, language: language, current: current}
+			l = desk.Listing{File: file, Language: language, Current: current}
 			from = line + step
 		}
-		src, err := c.s.Names().Source(l.file)
+		src, err := c.Session.Names().Source(l.File)
 		if err != nil {
 			return err
 		}
@@ -57,8 +58,8 @@ func searcher(step int) func(context.Context, *Desk, shell.Input) error {
 			if !ok || !re.MatchString(text) {
 				continue
 			}
-			l.first, l.last, l.found = n, n, n
-			c.source.listing = l
+			l.First, l.Last, l.Found = n, n, n
+			c.Source.Listing = l
 			showFound(c, in, n, text)
 			return nil
 		}
@@ -66,18 +67,18 @@ func searcher(step int) func(context.Context, *Desk, shell.Input) error {
 		if step < 0 && (c.Table.Missing("reverse-"+in.Raw) != nil || in.Raw == "continue") {
 			hint = fmt.Sprintf(" (rev is gdb's reverse-search; for delve's rev %s: see help reverse-%s)", in.Raw, in.Raw)
 		}
-		return fmt.Errorf("%s: no line of %s from %d on matches %s%s", in.Name, screen.ShortPath(l.file), max(from, 1), in.Raw, hint)
+		return fmt.Errorf("%s: no line of %s from %d on matches %s%s", in.Name, screen.ShortPath(l.File), max(from, 1), in.Raw, hint)
 	}
 }
 
-func showFound(c *Desk, in shell.Input, n int, text string) {
-	l := c.source.listing
-	w := screen.Window{File: l.file, Language: l.language, First: n, Lines: []string{text}, Current: l.current}
+func showFound(c *desk.Desk, in shell.Input, n int, text string) {
+	l := c.Source.Listing
+	w := screen.Window{File: l.File, Language: l.Language, First: n, Lines: []string{text}, Current: l.Current}
 	c.Show(in, struct {
 		File string `json:"file"`
 		Line int    `json:"line"`
 		Text string `json:"text"`
-	}{l.file, n, text}, func(o *screen.Output) { w.Print(o, c.Set.Count("tab-width")) })
+	}{l.File, n, text}, func(o *screen.Output) { w.Print(o, c.Set.Count("tab-width")) })
 }
 
 // costMargin puts what the lines of a window allocated before them.
@@ -94,8 +95,8 @@ func costMargin(sizes screen.Sizes, w *screen.Window, costs map[int]query.LineCo
 // costHead stands above the margin.
 var costHead = fmt.Sprintf("%10s %9s", "bytes", "calls")
 
-func infoSource(_ context.Context, c *Desk, in shell.Input) error {
-	file, line, language, _ := c.source.here()
+func infoSource(_ context.Context, c *desk.Desk, in shell.Input) error {
+	file, line, language, _ := c.Source.Here()
 	if file == "" {
 		return errors.New("no source file: the code has no line information")
 	}
@@ -114,12 +115,12 @@ func infoSource(_ context.Context, c *Desk, in shell.Input) error {
 		Error    string `json:"error,omitempty"`
 	}
 	v := view{File: file, Line: line, Language: language}
-	if src, err := c.s.Names().Source(file); err != nil {
+	if src, err := c.Session.Names().Source(file); err != nil {
 		v.Error = err.Error()
 	} else {
 		v.Found, v.Lines, v.Kept, v.Changed = src.Path, src.Last(), !src.Whole(), src.Changed
 	}
-	if unit, module, ok := c.s.Locations.UnitAt(); ok {
+	if unit, module, ok := c.Session.Locations.UnitAt(); ok {
 		v.CompDir, v.Producer, v.DWARF, v.Module = unit.CompDir, unit.Producer, unit.Version, module
 		if v.Language == "" {
 			v.Language = unit.Language.String()
@@ -152,16 +153,16 @@ func infoSource(_ context.Context, c *Desk, in shell.Input) error {
 	return nil
 }
 
-func infoTypes(_ context.Context, c *Desk, in shell.Input) error {
-	return showGlobals(c, in, "types", c.s.Names().Symbols.Types)
+func infoTypes(_ context.Context, c *desk.Desk, in shell.Input) error {
+	return showGlobals(c, in, "types", c.Session.Names().Symbols.Types)
 }
 
-func infoVariables(_ context.Context, c *Desk, in shell.Input) error {
-	return showGlobals(c, in, "variables", c.s.Names().Symbols.Variables)
+func infoVariables(_ context.Context, c *desk.Desk, in shell.Input) error {
+	return showGlobals(c, in, "variables", c.Session.Names().Symbols.Variables)
 }
 
-func showGlobals(c *Desk, in shell.Input, what string, find func(*regexp.Regexp) ([]names.GlobalInfo, error)) error {
-	re, err := pattern(in.Raw)
+func showGlobals(c *desk.Desk, in shell.Input, what string, find func(*regexp.Regexp) ([]names.GlobalInfo, error)) error {
+	re, err := desk.Pattern(in.Raw)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/internal/units"
@@ -19,33 +20,33 @@ import (
 	"hdb/session/view"
 )
 
-func stackCommands(c *Desk) []*shell.Command {
+func stackCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
-		{Name: "bt", Aliases: []string{"backtrace", "where", "stack"}, Group: shell.GroupStack, Args: []shell.ArgKind{shell.ArgEvent}, Synopsis: "[full] [N | -N]\n[full] #EVENT", Short: "show the stack", Needs: shell.NeedData, Run: c.does(runBacktrace),
+		{Name: "bt", Aliases: []string{"backtrace", "where", "stack"}, Group: shell.GroupStack, Args: []shell.ArgKind{shell.ArgEvent}, Synopsis: "[full] [N | -N]\n[full] #EVENT", Short: "show the stack", Needs: shell.NeedData, Run: c.Does(runBacktrace),
 			Long: "N shows the innermost N frames, -N the outermost. -full, or full, adds each frame's local variables, its address, how it was found and its linker's name. #EVENT shows the recorded stack of an event.\n\n" +
 				"[inlined] marks calls that the compiler merged into their caller, [tail call] functions that ended in a jump to the one above: they are not on the stack but deduced from the call sites of DWARF, and have no number. [guess] marks frames that were not found by call frame information; a module in brackets stands where there is no line information. (symtab), (minidebuginfo) and (dynsym) mark functions that only a symbol table names: the file's own, the compressed one of stripped programs, or the one of exported names.\n\n" +
 				"Functions that Go's compiler and runtime put between others (method values, go and defer statements, reflection) are left out as in Go's own tracebacks; -full and `set go-wrappers on` show them. A goroutine's stack ends with the go statement that made it.\n\n" +
 				"It ends at the program's main function, unless `set backtrace past-main on`.\n\nExamples:\n  bt\n  bt 5\n  bt -3\n  bt -full\n  bt #4711"},
-		{Name: "frame", Aliases: []string{"f"}, Group: shell.GroupStack, Direct: true, Raw: true, Args: []shell.ArgKind{shell.ArgWord, shell.ArgFunction}, Synopsis: "[N [COMMAND]]\nlevel N [COMMAND]\nfunction NAME\napply N|-N|all|level N... [-q] [-c|-s] COMMAND", Short: "show the selected frame, or select one", Needs: shell.NeedData, Run: c.does(runFrame),
+		{Name: "frame", Aliases: []string{"f"}, Group: shell.GroupStack, Direct: true, Raw: true, Args: []shell.ArgKind{shell.ArgWord, shell.ArgFunction}, Synopsis: "[N [COMMAND]]\nlevel N [COMMAND]\nfunction NAME\napply N|-N|all|level N... [-q] [-c|-s] COMMAND", Short: "show the selected frame, or select one", Needs: shell.NeedData, Run: c.Does(runFrame),
 			Long: "With a command, it runs in that frame and the selection stays. `function` selects the innermost frame of that function, inlined or not. `apply` runs the command in the N innermost frames, the N outermost, all, or those of the numbers given.\n\n" + applyFlags + "\n\nExamples:\n  frame 2\n  frame 2 list\n  frame function main\n  frame apply 3 info locals\n  frame apply all -s print size"},
-		{Name: "up", Group: shell.GroupStack, Synopsis: "[N]", Short: "select the frame that called this one", Needs: shell.NeedData, Run: c.does(mover(1)), Long: "Example:\n  up 2"},
-		{Name: "down", Aliases: []string{"dow"}, Group: shell.GroupStack, Synopsis: "[N]", Short: "select the frame called by this one", Needs: shell.NeedData, Run: c.does(mover(-1)), Long: "Example:\n  down"},
-		{Name: "thread", Aliases: []string{"t", "tr"}, Group: shell.GroupStack, Direct: true, Raw: true, Synopsis: "[N]\nname [NAME]\nfind REGEXP\napply N...|all [-ascending] [-q] [-c|-s] COMMAND", Short: "show the selected thread, select one, or run a command in several", Args: []shell.ArgKind{shell.ArgThread}, Needs: shell.NeedData, Run: c.does(runThread),
+		{Name: "up", Group: shell.GroupStack, Synopsis: "[N]", Short: "select the frame that called this one", Needs: shell.NeedData, Run: c.Does(mover(1)), Long: "Example:\n  up 2"},
+		{Name: "down", Aliases: []string{"dow"}, Group: shell.GroupStack, Synopsis: "[N]", Short: "select the frame called by this one", Needs: shell.NeedData, Run: c.Does(mover(-1)), Long: "Example:\n  down"},
+		{Name: "thread", Aliases: []string{"t", "tr"}, Group: shell.GroupStack, Direct: true, Raw: true, Synopsis: "[N]\nname [NAME]\nfind REGEXP\napply N...|all [-ascending] [-q] [-c|-s] COMMAND", Short: "show the selected thread, select one, or run a command in several", Args: []shell.ArgKind{shell.ArgThread}, Needs: shell.NeedData, Run: c.Does(runThread),
 			Long: applyFlags + "\n\n`thread name` gives the selected thread a name here; the program does not see it. `thread find` lists the threads whose name or tid matches.\n\nExamples:\n  thread 3\n  thread name reader\n  thread find read\n  thread apply all bt\n  thread apply 1 4-6 bt 3"},
-		{Name: "faas", Group: shell.GroupStack, Direct: true, Raw: true, Args: []shell.ArgKind{shell.ArgCommand}, Synopsis: "[-q] COMMAND", Short: "run a command in all frames where it works: frame apply all -s", Needs: shell.NeedData, Repeat: shell.RepeatNone, Run: c.does(short("frame apply all -s ")), Long: "Example:\n  faas print size"},
-		{Name: "taas", Group: shell.GroupStack, Direct: true, Raw: true, Args: []shell.ArgKind{shell.ArgCommand}, Synopsis: "[-q] COMMAND", Short: "run a command in all threads where it works: thread apply all -s", Needs: shell.NeedData, Repeat: shell.RepeatNone, Run: c.does(short("thread apply all -s ")), Long: "Example:\n  taas print $rip"},
-		{Name: "tfaas", Group: shell.GroupStack, Direct: true, Raw: true, Args: []shell.ArgKind{shell.ArgCommand}, Synopsis: "[-q] COMMAND", Short: "run a command in all frames of all threads where it works", Needs: shell.NeedData, Repeat: shell.RepeatNone, Run: c.does(short("thread apply all -s -- frame apply all -s ")), Long: "Example:\n  tfaas print size"},
-		{Name: "threads", Group: shell.GroupStack, Short: "list the threads", Synopsis: "[N...]", Args: []shell.ArgKind{shell.ArgThread}, Needs: shell.NeedData, Run: c.does(infoThreads), Long: "It is info threads.\n\nExample:\n  threads 2-4"},
-		{Name: "inferior", Aliases: []string{"inferiors"}, Group: shell.GroupStack, Synopsis: "[PID]", Short: "list the processes of the session, or change to one that a fork left held", Needs: shell.NeedLive, Repeat: shell.RepeatNone, Run: c.does(runInferior),
+		{Name: "faas", Group: shell.GroupStack, Direct: true, Raw: true, Args: []shell.ArgKind{shell.ArgCommand}, Synopsis: "[-q] COMMAND", Short: "run a command in all frames where it works: frame apply all -s", Needs: shell.NeedData, Repeat: shell.RepeatNone, Run: c.Does(short("frame apply all -s ")), Long: "Example:\n  faas print size"},
+		{Name: "taas", Group: shell.GroupStack, Direct: true, Raw: true, Args: []shell.ArgKind{shell.ArgCommand}, Synopsis: "[-q] COMMAND", Short: "run a command in all threads where it works: thread apply all -s", Needs: shell.NeedData, Repeat: shell.RepeatNone, Run: c.Does(short("thread apply all -s ")), Long: "Example:\n  taas print $rip"},
+		{Name: "tfaas", Group: shell.GroupStack, Direct: true, Raw: true, Args: []shell.ArgKind{shell.ArgCommand}, Synopsis: "[-q] COMMAND", Short: "run a command in all frames of all threads where it works", Needs: shell.NeedData, Repeat: shell.RepeatNone, Run: c.Does(short("thread apply all -s -- frame apply all -s ")), Long: "Example:\n  tfaas print size"},
+		{Name: "threads", Group: shell.GroupStack, Short: "list the threads", Synopsis: "[N...]", Args: []shell.ArgKind{shell.ArgThread}, Needs: shell.NeedData, Run: c.Does(infoThreads), Long: "It is info threads.\n\nExample:\n  threads 2-4"},
+		{Name: "inferior", Aliases: []string{"inferiors"}, Group: shell.GroupStack, Synopsis: "[PID]", Short: "list the processes of the session, or change to one that a fork left held", Needs: shell.NeedLive, Repeat: shell.RepeatNone, Run: c.Does(runInferior),
 			Long: "With `set detach-on-fork off` the side of a fork that is not followed waits.\n\nExample:\n  inferior 4712"},
 	}
 }
 
 type stackView struct {
-	Event     uint64      `json:"event,omitempty"`
-	Frames    []frameView `json:"frames"`
-	Total     int         `json:"total"`
-	Truncated string      `json:"truncated,omitempty"`
+	Event     uint64           `json:"event,omitempty"`
+	Frames    []desk.FrameView `json:"frames"`
+	Total     int              `json:"total"`
+	Truncated string           `json:"truncated,omitempty"`
 }
 
 // btArgs is what follows bt.
@@ -60,7 +61,7 @@ func parseBacktrace(args []string) (btArgs, error) {
 	var b btArgs
 	for _, a := range args {
 		n, err := strconv.Atoi(a)
-		seq, isEvent := eventNumber(a)
+		seq, isEvent := desk.EventNumber(a)
 		switch {
 		case a == "-full" || a == "full":
 			b.full = true
@@ -75,24 +76,24 @@ func parseBacktrace(args []string) (btArgs, error) {
 	return b, nil
 }
 
-func runBacktrace(_ context.Context, c *Desk, in shell.Input) error {
+func runBacktrace(_ context.Context, c *desk.Desk, in shell.Input) error {
 	b, err := parseBacktrace(in.Args)
 	if err != nil {
 		return err
 	}
 	var st names.Stack
-	called, selected := c.s.Selection.Called(), -1
+	called, selected := c.Session.Selection.Called(), -1
 	if b.isEvent {
-		e, of, err := c.s.Queries.EventStack(b.event)
+		e, of, err := c.Session.Queries.EventStack(b.event)
 		if err != nil {
 			return err
 		}
-		if st, called = of, e.Function; !c.s.Settings.PastMain {
+		if st, called = of, e.Function; !c.Session.Settings.PastMain {
 			st = st.ToMain()
 		}
-	} else if st, err = c.s.Selection.Stack(0); err != nil {
+	} else if st, err = c.Session.Selection.Stack(0); err != nil {
 		return err
-	} else if f, err := c.s.Selection.Frame(); err == nil {
+	} else if f, err := c.Session.Selection.Frame(); err == nil {
 		selected = f.Num
 	}
 	frames, unmerged := st.Frames, ""
@@ -101,7 +102,7 @@ func runBacktrace(_ context.Context, c *Desk, in shell.Input) error {
 		selected = selectedIn(c, frames, selected)
 	}
 	if !b.full && !c.Set.Flag("go-wrappers") {
-		frames = c.s.Selection.WithoutGoHelpers(frames, selected)
+		frames = c.Session.Selection.WithoutGoHelpers(frames, selected)
 	}
 	total := len(frames)
 	limit := b.n
@@ -115,29 +116,29 @@ func runBacktrace(_ context.Context, c *Desk, in shell.Input) error {
 		frames = frames[len(frames)+limit:]
 	}
 	shown := len(frames)
-	frames = withTailCalls(c.s, frames, called)
-	v := stackView{Event: b.event, Frames: viewFrames(frames), Total: total, Truncated: st.Truncated}
-	var args, locals frameArgs
+	frames = withTailCalls(c.Session, frames, called)
+	v := stackView{Event: b.event, Frames: desk.ViewFrames(frames), Total: total, Truncated: st.Truncated}
+	var args, locals desk.FrameArgs
 	if !b.isEvent {
-		if args = argumentsOf(c, frames); b.full {
-			locals = localsOf(c, frames)
+		if args = desk.ArgumentsOf(c, frames); b.full {
+			locals = desk.LocalsOf(c, frames)
 		}
 	}
 	for i, f := range frames {
-		if v.Frames[i].Selected = isSelected(f, selected); f.Tail || f.Num < 0 {
+		if v.Frames[i].Selected = desk.IsSelected(f, selected); f.Tail || f.Num < 0 {
 			continue
 		}
-		v.Frames[i].Args, v.Frames[i].Locals = args.view(f.Num), locals.view(f.Num)
+		v.Frames[i].Args, v.Frames[i].Locals = args.View(f.Num), locals.View(f.Num)
 	}
 	c.Show(in, v, func(o *screen.Output) {
 		if b.full {
-			if at, in := c.s.Selection.InProbe(); in && !b.isEvent {
+			if at, in := c.Session.Selection.InProbe(); in && !b.isEvent {
 				o.Line(screen.Guess(fmt.Sprintf("(the thread is at %v, in the code that hdb has put into the process, whose frames are left out)", at)))
 			}
 			printFull(o, frames, args, locals, selected)
 		} else {
-			printStack(o, frames, args, selected)
-			explainMarks(c, o, frames)
+			desk.PrintStack(o, frames, args, selected)
+			desk.ExplainMarks(c, o, frames)
 		}
 		if unmerged != "" {
 			o.Line(screen.Guess("(without the functions of Python: " + unmerged + ")"))
@@ -153,15 +154,15 @@ func runBacktrace(_ context.Context, c *Desk, in shell.Input) error {
 
 // mergePython has the functions of Python stand in the selected stack, as set
 // python-frames wants them.
-func mergePython(c *Desk, frames []names.Frame) (merged []names.Frame, why string) {
-	if !c.s.Mode().Readable() || c.s.Recalled() {
+func mergePython(c *desk.Desk, frames []names.Frame) (merged []names.Frame, why string) {
+	if !c.Session.Mode().Readable() || c.Session.Recalled() {
 		return frames, ""
 	}
-	return c.s.Python.Merged(frames, merging(c))
+	return c.Session.Python.Merged(frames, merging(c))
 }
 
 // merging is how the functions of Python stand in stacks, by set python-frames.
-func merging(c *Desk) cpython.Merge {
+func merging(c *desk.Desk) cpython.Merge {
 	switch c.Set.Value("python-frames") {
 	case "merged":
 		return cpython.MergeHiding
@@ -173,13 +174,13 @@ func merging(c *Desk) cpython.Merge {
 
 // selectedIn is the number of the selected frame of a stack with functions of Python in it.
 // One of these without a number is told by one below 0, see isSelected.
-func selectedIn(c *Desk, frames []names.Frame, native int) int {
-	f, ok := c.s.Python.Here()
+func selectedIn(c *desk.Desk, frames []names.Frame, native int) int {
+	f, ok := c.Session.Python.Here()
 	if !ok || native < 0 {
 		return native
 	}
 	for _, m := range frames {
-		if m.Python() && m.Nth == f.Nth && m.Num < 0 && c.s.Python.Selected() {
+		if m.Python() && m.Nth == f.Nth && m.Num < 0 && c.Session.Python.Selected() {
 			return -2 - m.Nth
 		}
 	}
@@ -197,9 +198,9 @@ func withTailCalls(s *session.Session, frames []names.Frame, called string) []na
 }
 
 // printFull shows all that is known of each frame.
-func printFull(o *screen.Output, frames []names.Frame, args, locals frameArgs, selected int) {
+func printFull(o *screen.Output, frames []names.Frame, args, locals desk.FrameArgs, selected int) {
 	for _, f := range frames {
-		o.Line(append(append([]screen.Span{screen.Head(frameNumber(f, 2, selected))}, args.wholeName(o, f)...), screen.Plain("  "), fullPlace(f))...)
+		o.Line(append(append([]screen.Span{screen.Head(desk.FrameNumber(f, 2, selected))}, args.WholeName(o, f)...), screen.Plain("  "), fullPlace(f))...)
 		how := fmt.Sprintf("found by %s, named by %s", f.How, f.Frame.Source)
 		if f.Inlined {
 			how = fmt.Sprintf("inlined, named by %s", f.Frame.Source)
@@ -235,7 +236,7 @@ func orUnknown(s string) string {
 // fullPlace is a frame's place with its whole path and column.
 func fullPlace(f names.Frame) screen.Span {
 	if f.File == "" || f.Line == 0 {
-		return framePlace(f)
+		return desk.FramePlace(f)
 	}
 	at := fmt.Sprintf("%s:%d", f.File, f.Line)
 	if f.Column > 0 {
@@ -245,25 +246,25 @@ func fullPlace(f names.Frame) screen.Span {
 }
 
 // showFrame prints the selected frame with its source.
-func showFrame(c *Desk, in shell.Input, f names.Frame) {
-	args := argumentsOf(c, []names.Frame{f})
-	v := viewFrame(f)
-	v.Args = args.view(f.Num)
+func showFrame(c *desk.Desk, in shell.Input, f names.Frame) {
+	args := desk.ArgumentsOf(c, []names.Frame{f})
+	v := desk.ViewFrame(f)
+	v.Args = args.View(f.Num)
 	c.Show(in, v, func(o *screen.Output) {
-		printStack(o, []names.Frame{f}, args, -1)
-		c.source.show(o, f, c.Set.Count("stop-lines"))
+		desk.PrintStack(o, []names.Frame{f}, args, -1)
+		c.Source.Show(o, f, c.Set.Count("stop-lines"))
 	})
 }
 
-func runFrame(ctx context.Context, c *Desk, in shell.Input) error {
-	old, err := c.s.Selection.Frame()
+func runFrame(ctx context.Context, c *desk.Desk, in shell.Input) error {
+	old, err := c.Session.Selection.Frame()
 	if err != nil {
 		return err
 	}
 	word, line := shell.SplitWord(in.Raw)
 	if word == "" {
-		if c.s.Python.Selected() {
-			if old, err = c.s.Python.Frame(); err != nil {
+		if c.Session.Python.Selected() {
+			if old, err = c.Session.Python.Frame(); err != nil {
 				return err
 			}
 		}
@@ -277,7 +278,7 @@ func runFrame(ctx context.Context, c *Desk, in shell.Input) error {
 	if err != nil {
 		return err
 	}
-	c.source.listing = listing{}
+	c.Source.Listing = desk.Listing{}
 	if line == "" {
 		f, err := choose()
 		if err != nil {
@@ -296,13 +297,13 @@ func runFrame(ctx context.Context, c *Desk, in shell.Input) error {
 
 // chooseFrame reads N, `level N` or `function NAME`, and returns what selects that frame
 // and what is left of the line.
-func chooseFrame(c *Desk, word, line string) (choose func() (names.Frame, error), rest string, err error) {
+func chooseFrame(c *desk.Desk, word, line string) (choose func() (names.Frame, error), rest string, err error) {
 	switch {
 	case strings.HasPrefix("function", word):
 		if line == "" {
 			return nil, "", errors.New("frame function: the name of a function must follow")
 		}
-		return func() (names.Frame, error) { return c.s.Selection.SelectFunction(line) }, "", nil
+		return func() (names.Frame, error) { return c.Session.Selection.SelectFunction(line) }, "", nil
 	case strings.HasPrefix("level", word):
 		word, line = shell.SplitWord(line)
 	}
@@ -310,41 +311,41 @@ func chooseFrame(c *Desk, word, line string) (choose func() (names.Frame, error)
 	if err != nil {
 		return nil, "", fmt.Errorf("frame: %q: a frame's number or `function NAME` expected", word)
 	}
-	return func() (names.Frame, error) { return c.s.Python.SelectFrame(n, merging(c)) }, line, nil
+	return func() (names.Frame, error) { return c.Session.Python.SelectFrame(n, merging(c)) }, line, nil
 }
 
-func mover(sign int) func(context.Context, *Desk, shell.Input) error {
-	return func(_ context.Context, c *Desk, in shell.Input) error {
-		n, err := times(in)
+func mover(sign int) func(context.Context, *desk.Desk, shell.Input) error {
+	return func(_ context.Context, c *desk.Desk, in shell.Input) error {
+		n, err := desk.Times(in)
 		if err != nil {
 			return err
 		}
-		f, err := c.s.Python.Up(sign*n, merging(c))
+		f, err := c.Session.Python.Up(sign*n, merging(c))
 		if err != nil {
 			return err
 		}
-		c.source.listing = listing{}
+		c.Source.Listing = desk.Listing{}
 		showFrame(c, in, f)
 		return nil
 	}
 }
 
-func runThread(ctx context.Context, c *Desk, in shell.Input) error {
+func runThread(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	word, rest := shell.SplitWord(in.Raw)
 	if word != "" && strings.HasPrefix("apply", word) {
 		return threadApply(ctx, c, rest)
 	}
 	if word == "" {
-		t, err := c.s.Selection.Thread()
+		t, err := c.Session.Selection.Thread()
 		if err != nil {
 			return err
 		}
-		c.Show(in, viewThread(t), func(o *screen.Output) { o.Printf("thread %d (tid %d) %s\n", t.Num, t.TID, quoted(t.Name)) })
+		c.Show(in, desk.ViewThread(t), func(o *screen.Output) { o.Printf("thread %d (tid %d) %s\n", t.Num, t.TID, desk.Quoted(t.Name)) })
 		return nil
 	}
 	switch word {
 	case "name":
-		return c.s.Selection.NameThread(rest)
+		return c.Session.Selection.NameThread(rest)
 	case "find":
 		return findThreads(c, in, rest)
 	}
@@ -352,33 +353,33 @@ func runThread(ctx context.Context, c *Desk, in shell.Input) error {
 	if err != nil {
 		return fmt.Errorf("thread: %q: a thread's number, apply, name or find expected", word)
 	}
-	t, err := c.s.Selection.SelectThread(n)
+	t, err := c.Session.Selection.SelectThread(n)
 	if err != nil {
 		return err
 	}
-	c.source.listing = listing{}
+	c.Source.Listing = desk.Listing{}
 	if rest != "" { // delve: thread N COMMAND
 		return c.Execute(ctx, rest)
 	}
-	f, err := c.s.Selection.Frame()
+	f, err := c.Session.Selection.Frame()
 	if err != nil {
 		return err
 	}
-	v := viewThread(t)
-	args := argumentsOf(c, []names.Frame{f})
-	fv := viewFrame(f)
-	fv.Args = args.view(f.Num)
+	v := desk.ViewThread(t)
+	args := desk.ArgumentsOf(c, []names.Frame{f})
+	fv := desk.ViewFrame(f)
+	fv.Args = args.View(f.Num)
 	v.Frame = &fv
 	c.Show(in, v, func(o *screen.Output) {
-		o.Printf("thread %d (tid %d) %s\n", t.Num, t.TID, quoted(t.Name))
-		printStack(o, []names.Frame{f}, args, -1)
-		c.source.show(o, f, c.Set.Count("stop-lines"))
+		o.Printf("thread %d (tid %d) %s\n", t.Num, t.TID, desk.Quoted(t.Name))
+		desk.PrintStack(o, []names.Frame{f}, args, -1)
+		c.Source.Show(o, f, c.Set.Count("stop-lines"))
 	})
 	return nil
 }
 
 // findThreads is `thread find`: the threads whose name or tid matches a regular expression.
-func findThreads(c *Desk, in shell.Input, expr string) error {
+func findThreads(c *desk.Desk, in shell.Input, expr string) error {
 	if expr == "" {
 		return errors.New("thread find: a regular expression must follow")
 	}
@@ -386,22 +387,22 @@ func findThreads(c *Desk, in shell.Input, expr string) error {
 	if err != nil {
 		return fmt.Errorf("thread find: %w", err)
 	}
-	rows, err := c.s.Selection.Threads()
+	rows, err := c.Session.Selection.Threads()
 	if err != nil {
 		return err
 	}
 	rows = slices.DeleteFunc(rows, func(t view.ThreadInfo) bool {
 		return !re.MatchString(t.Name) && !re.MatchString(strconv.Itoa(t.TID))
 	})
-	views := make([]threadView, 0, len(rows))
+	views := make([]desk.ThreadView, 0, len(rows))
 	for _, t := range rows {
-		views = append(views, viewThread(t))
+		views = append(views, desk.ViewThread(t))
 	}
 	c.Show(in, struct {
-		Threads []threadView `json:"threads"`
+		Threads []desk.ThreadView `json:"threads"`
 	}{views}, func(o *screen.Output) {
 		for _, t := range rows {
-			o.Printf("thread %d (tid %d) %s\n", t.Num, t.TID, quoted(t.Name))
+			o.Printf("thread %d (tid %d) %s\n", t.Num, t.TID, desk.Quoted(t.Name))
 		}
 		if len(rows) == 0 {
 			o.Printf("no thread matches %s\n", expr)
@@ -410,7 +411,7 @@ func findThreads(c *Desk, in shell.Input, expr string) error {
 	return nil
 }
 
-func runInferior(ctx context.Context, c *Desk, in shell.Input) error {
+func runInferior(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	if len(in.Args) == 0 {
 		return infoInferiors(ctx, c, in)
 	}
@@ -418,11 +419,11 @@ func runInferior(ctx context.Context, c *Desk, in shell.Input) error {
 	if err != nil {
 		return fmt.Errorf("inferior: %q is no process number", in.Args[0])
 	}
-	return reported(c, in)(c.s.SwitchInferior(pid))
+	return desk.Reported(c, in)(c.Session.SwitchInferior(pid))
 }
 
-func infoInferiors(_ context.Context, c *Desk, in shell.Input) error {
-	procs, err := c.s.Inferiors()
+func infoInferiors(_ context.Context, c *desk.Desk, in shell.Input) error {
+	procs, err := c.Session.Inferiors()
 	if err != nil {
 		return err
 	}
@@ -449,8 +450,8 @@ func infoInferiors(_ context.Context, c *Desk, in shell.Input) error {
 	return nil
 }
 
-func infoThreads(_ context.Context, c *Desk, in shell.Input) error {
-	threads, err := c.s.Selection.Threads()
+func infoThreads(_ context.Context, c *desk.Desk, in shell.Input) error {
+	threads, err := c.Session.Selection.Threads()
 	if err != nil {
 		return err
 	}
@@ -465,17 +466,17 @@ func infoThreads(_ context.Context, c *Desk, in shell.Input) error {
 		}
 		threads = wanted
 	}
-	views := make([]threadView, 0, len(threads))
+	views := make([]desk.ThreadView, 0, len(threads))
 	var rows [][]screen.Span
 	placed := false // a capture keeps no place of a thread
 	for _, t := range threads {
-		views = append(views, viewThread(t))
+		views = append(views, desk.ViewThread(t))
 		placed = placed || t.Err != nil || t.Frame.Code.Addr() != 0
 		mark := " "
 		if t.Selected {
 			mark = "*"
 		}
-		row := []screen.Span{screen.Arrow(mark), screen.Head(fmt.Sprint(t.Num)), screen.Plain(fmt.Sprint(t.TID)), screen.Plain(quoted(t.Name))}
+		row := []screen.Span{screen.Arrow(mark), screen.Head(fmt.Sprint(t.Num)), screen.Plain(fmt.Sprint(t.TID)), screen.Plain(desk.Quoted(t.Name))}
 		if golang {
 			row = append(row, goroutineColumn(t.Goroutine))
 		}
@@ -483,14 +484,14 @@ func infoThreads(_ context.Context, c *Desk, in shell.Input) error {
 		case t.Err != nil:
 			row = append(row, screen.Warning(t.Err.Error()), screen.Span{})
 		case t.Frame.Code.Addr() != 0:
-			row = append(row, frameName(c.Out, t.Frame)[0], framePlace(t.Frame))
+			row = append(row, desk.FrameName(c.Out, t.Frame)[0], desk.FramePlace(t.Frame))
 		default:
 			row = append(row, screen.Span{}, screen.Span{})
 		}
 		rows = append(rows, row)
 	}
 	c.Show(in, struct {
-		Threads []threadView `json:"threads"`
+		Threads []desk.ThreadView `json:"threads"`
 	}{views}, func(o *screen.Output) {
 		columns := []screen.Column{{}, {Head: "thread", Right: true}, {Head: "tid", Right: true}, {Head: "name"}, {Head: "function"}, {}}
 		if golang {
@@ -515,18 +516,18 @@ func goroutineColumn(id uint64) screen.Span {
 	return screen.Plain(fmt.Sprint(id))
 }
 
-func infoFrame(_ context.Context, c *Desk, in shell.Input) error {
-	f, err := c.s.Selection.Frame()
+func infoFrame(_ context.Context, c *desk.Desk, in shell.Input) error {
+	f, err := c.Session.Selection.Frame()
 	if err != nil {
 		return err
 	}
-	passed := c.s.Selection.Passed()
+	passed := c.Session.Selection.Passed()
 	c.Show(in, struct {
-		frameView
+		desk.FrameView
 		Passed string `json:"passed_over,omitempty"`
-	}{viewFrame(f), passedWords[passed]}, func(o *screen.Output) {
+	}{desk.ViewFrame(f), passedWords[passed]}, func(o *screen.Output) {
 		printFull(o, []names.Frame{f}, nil, nil, -1)
-		if c.s.Mode().Readable() {
+		if c.Session.Mode().Readable() {
 			o.Printf("     canonical frame address %s\n", f.CFA)
 		}
 		if lang := f.Language.String(); lang != "" {

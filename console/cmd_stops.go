@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"hdb/breakpoints"
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/inferior"
@@ -17,9 +18,9 @@ import (
 	"hdb/session"
 )
 
-func stopCommands(c *Desk) []*shell.Command {
+func stopCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
-		{Name: "break", Aliases: []string{"b", "br"}, Group: shell.GroupStops, Raw: true, Args: []shell.ArgKind{shell.ArgLocation}, Repeat: shell.RepeatNone, Run: c.does(breaker(false, false)),
+		{Name: "break", Aliases: []string{"b", "br"}, Group: shell.GroupStops, Raw: true, Args: []shell.ArgKind{shell.ArgLocation}, Repeat: shell.RepeatNone, Run: c.Does(breaker(false, false)),
 			Synopsis: "[LOCATION] [thread N] [if CONDITION]\nalloc|free|FUNCTION [#N] [if CONDITION]\nat FILE.hdb#N\nwhen STATE [&& STATE]...", Short: "stop at a place in the code, or at allocations",
 			Long: "LOCATION is a function, FILE:LINE, LINE, +N, -N, *ADDRESS or /REGEXP/; without one it is where the program stands. A place that no library has yet stays pending, and an ADDRESS inside an instruction, which a trap would change, is refused where that is sure.\n\n" +
 				"`alloc` is every call that hands out memory, `free` every one that takes it back; malloc, calloc, realloc ... and `operator new` name one function. #N is the N-th event, which `alloc #N` stops at even if it takes memory back. `alloc` and `free` are about the heap: mmap, mremap, munmap, brk and sbrk are recorded, counted and shown by allocs too, but stop only a `break mmap` and the like. `at FILE.hdb#N` is the event of a capture in this run: the same allocator function with the same stack, wherever the code lies now, for as many times as it was there; set it before the program runs.\n" +
@@ -27,58 +28,58 @@ func stopCommands(c *Desk) []*shell.Command {
 				"A condition compares size, addr, old, thread, nth, live, blocks, align, count and goroutine, and asks func(\"f\"), module(\"lib\"), caller(\"f\"), kind, domain, type(\"T\") in Go programs; with && || ! and sizes like 64k or 1MiB: see `help conditions`.\n\n" +
 				"`when` stops where something becomes true of the heap: live > 2GiB, blocks > 20k, growth(10s) > 50MiB, live(func(\"f\")) and blocks(func(\"f\")) of blocks made so, age > 30s of some live block; joined by &&. What else stands beside them, thread == 2 or size > 1k, is asked of the event, or with age of the block. Where only allocations can make it true, live > 2GiB && thread == 2, the program stops at the event itself the first time, and as a rule later; else it stops soon behind, and the event is shown with its stack. It stops again when the condition has become false and then true. All events are followed meanwhile. `leaked(f)` stops when a call of f ends, and blocks that the thread has made in it are live: leaked(f) > 1k, and size > 100 beside it, say which. See docs/heap.md.\n\n" +
 				"Examples:\n  break main\n  break when growth(10s) > 50MiB\n  break when age > 30s && func(\"load\") && size > 1k\n  break when leaked(handle_request)\n  break parse.c:120 if func(\"load\")\n  break alloc if size >= 1MiB && thread == 3\n  break free if addr == 0x55555578a2c0\n  break alloc #4711\n  break realloc\n  break pyalloc if size >= 1k && domain == obj\n  break at yesterday.hdb#4711"},
-		{Name: "tbreak", Aliases: []string{"tb"}, Group: shell.GroupStops, Raw: true, Args: []shell.ArgKind{shell.ArgLocation}, Repeat: shell.RepeatNone, Run: c.does(breaker(true, false)),
+		{Name: "tbreak", Aliases: []string{"tb"}, Group: shell.GroupStops, Raw: true, Args: []shell.ArgKind{shell.ArgLocation}, Repeat: shell.RepeatNone, Run: c.Does(breaker(true, false)),
 			Synopsis: "LOCATION [if CONDITION]\nalloc|free|FUNCTION [#N] [if CONDITION]", Short: "break that is deleted by its first hit", Long: "Example:\n  tbreak alloc if size > 1GiB"},
-		{Name: "hbreak", Group: shell.GroupStops, Raw: true, Args: []shell.ArgKind{shell.ArgLocation}, Repeat: shell.RepeatNone, Run: c.does(breaker(false, true)), Synopsis: "LOCATION [thread N] [if CONDITION]", Short: "stop at a place in the code by a debug register",
+		{Name: "hbreak", Group: shell.GroupStops, Raw: true, Args: []shell.ArgKind{shell.ArgLocation}, Repeat: shell.RepeatNone, Run: c.Does(breaker(false, true)), Synopsis: "LOCATION [thread N] [if CONDITION]", Short: "stop at a place in the code by a debug register",
 			Long: "The code stays as it is: for programs that read or change their own. Each place takes one of the four registers that watchpoints use, too. Where none is free, or the machine has none that stop threads (`hdb doctor`), a trap in the code takes its place, and a line says so.\n\nExample:\n  hbreak parse.c:120 if size > 4k"},
-		{Name: "thbreak", Group: shell.GroupStops, Raw: true, Args: []shell.ArgKind{shell.ArgLocation}, Repeat: shell.RepeatNone, Run: c.does(breaker(true, true)), Synopsis: "LOCATION [thread N] [if CONDITION]", Short: "hbreak that is deleted by its first hit", Long: "Example:\n  thbreak main"},
-		{Name: "rbreak", Group: shell.GroupStops, Raw: true, Synopsis: "REGEXP", Short: "break at every function whose name matches", Repeat: shell.RepeatNone, Run: c.does(runRbreak), Needs: shell.NeedRunnable,
+		{Name: "thbreak", Group: shell.GroupStops, Raw: true, Args: []shell.ArgKind{shell.ArgLocation}, Repeat: shell.RepeatNone, Run: c.Does(breaker(true, true)), Synopsis: "LOCATION [thread N] [if CONDITION]", Short: "hbreak that is deleted by its first hit", Long: "Example:\n  thbreak main"},
+		{Name: "rbreak", Group: shell.GroupStops, Raw: true, Synopsis: "REGEXP", Short: "break at every function whose name matches", Repeat: shell.RepeatNone, Run: c.Does(runRbreak), Needs: shell.NeedRunnable,
 			Long: "Example:\n  rbreak ^Index::"},
-		{Name: "watch", Aliases: []string{"w"}, Group: shell.GroupStops, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "[-rw] [-l] EXPRESSION [SIZE] [if CONDITION]\n[-rw] *ADDRESS [SIZE] [if CONDITION]", Short: "stop when memory is written", Needs: shell.NeedLive, Repeat: shell.RepeatNone, Run: c.does(watcher(inferior.Write)),
+		{Name: "watch", Aliases: []string{"w"}, Group: shell.GroupStops, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "[-rw] [-l] EXPRESSION [SIZE] [if CONDITION]\n[-rw] *ADDRESS [SIZE] [if CONDITION]", Short: "stop when memory is written", Needs: shell.NeedLive, Repeat: shell.RepeatNone, Run: c.Does(watcher(inferior.Write)),
 			Long: "EXPRESSION is a variable or a part of one, also a struct or an array; SIZE is in bytes, without it that of the variable. What is watched is the memory that EXPRESSION has now. Of a local variable, the program stops when its function has returned, and the watchpoint is disabled; with -l or -location it stays. -rw stops at reads too. In Go programs EXPRESSION is a package variable or an address: `watch main.counter`. Where CONDITION does not hold after the write, the program goes on.\n\n" +
 				"The processor watches, by 4 debug registers of 1, 2, 4 or 8 aligned bytes each. More than those that are free cover is watched by single steps, and so is all memory where the machine has no debug registers that stop threads (`hdb doctor`) or `set can-use-hw-watchpoints 0` says so: the threads take turns, one instruction at a time, and the memory is compared after each, which takes some 20 µs an instruction; on a terminal, a line every 10 s tells how many instructions have run. Reads are seen by the operands of instructions, but for those that gather vectors; what a system call writes is seen when it returns, what others write to shared memory at the next instruction.\n\nExamples:\n  watch list->used if list->used > 100\n  watch *list\n  watch *0x55555578a2c0 4\n  watch *0x55555578a2c0 64"},
-		{Name: "rwatch", Group: shell.GroupStops, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "*ADDRESS [SIZE] [if CONDITION]", Short: "stop when memory is read or written", Needs: shell.NeedLive, Repeat: shell.RepeatNone, Run: c.does(watcher(inferior.Read)),
+		{Name: "rwatch", Group: shell.GroupStops, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "*ADDRESS [SIZE] [if CONDITION]", Short: "stop when memory is read or written", Needs: shell.NeedLive, Repeat: shell.RepeatNone, Run: c.Does(watcher(inferior.Read)),
 			Long: "x86 cannot watch for reads alone. It is done by debug registers, or by single steps where too few are free: see `help watch`. System calls, and elements that vector instructions gather or scatter, are not seen by single steps.\n\nExample:\n  rwatch *0x55555578a2c0"},
-		{Name: "awatch", Group: shell.GroupStops, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "*ADDRESS [SIZE] [if CONDITION]", Short: "stop when memory is read or written", Needs: shell.NeedLive, Repeat: shell.RepeatNone, Run: c.does(watcher(inferior.ReadWrite)), Long: "Example:\n  awatch *0x55555578a2c0 4"},
-		{Name: "delete", Aliases: []string{"d", "del"}, Group: shell.GroupStops, Synopsis: "[breakpoints] [N | N-M]...", Short: "delete stops, or all of them", Args: []shell.ArgKind{shell.ArgStop}, Repeat: shell.RepeatNone, Run: c.does(runDelete),
+		{Name: "awatch", Group: shell.GroupStops, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "*ADDRESS [SIZE] [if CONDITION]", Short: "stop when memory is read or written", Needs: shell.NeedLive, Repeat: shell.RepeatNone, Run: c.Does(watcher(inferior.ReadWrite)), Long: "Example:\n  awatch *0x55555578a2c0 4"},
+		{Name: "delete", Aliases: []string{"d", "del"}, Group: shell.GroupStops, Synopsis: "[breakpoints] [N | N-M]...", Short: "delete stops, or all of them", Args: []shell.ArgKind{shell.ArgStop}, Repeat: shell.RepeatNone, Run: c.Does(runDelete),
 			Long: "Examples:\n  delete 2\n  delete 3-5"},
-		{Name: "clear", Group: shell.GroupStops, Raw: true, Synopsis: "[LOCATION]", Short: "delete the stops at a location", Args: []shell.ArgKind{shell.ArgLocation}, Repeat: shell.RepeatNone, Run: c.does(runClear), Long: "Example:\n  clear parse.c:120"},
-		{Name: "clearall", Group: shell.GroupStops, Short: "delete all stops", Repeat: shell.RepeatNone, Run: c.does(runDelete)},
-		{Name: "enable", Aliases: []string{"en"}, Group: shell.GroupStops, Synopsis: "[N | N-M]...\nonce|delete [N | N-M]...\ncount COUNT [N | N-M]...", Short: "make stops act again", Args: []shell.ArgKind{shell.ArgStop}, Repeat: shell.RepeatNone, Run: c.does(runEnable),
+		{Name: "clear", Group: shell.GroupStops, Raw: true, Synopsis: "[LOCATION]", Short: "delete the stops at a location", Args: []shell.ArgKind{shell.ArgLocation}, Repeat: shell.RepeatNone, Run: c.Does(runClear), Long: "Example:\n  clear parse.c:120"},
+		{Name: "clearall", Group: shell.GroupStops, Short: "delete all stops", Repeat: shell.RepeatNone, Run: c.Does(runDelete)},
+		{Name: "enable", Aliases: []string{"en"}, Group: shell.GroupStops, Synopsis: "[N | N-M]...\nonce|delete [N | N-M]...\ncount COUNT [N | N-M]...", Short: "make stops act again", Args: []shell.ArgKind{shell.ArgStop}, Repeat: shell.RepeatNone, Run: c.Does(runEnable),
 			Long: "With `once` the next hit disables the stop again, with `delete` it deletes it, with `count` the COUNT-th hit disables it.\n\nExamples:\n  enable 2\n  enable delete 3"},
-		{Name: "disable", Aliases: []string{"dis"}, Group: shell.GroupStops, Synopsis: "[N | N-M]...", Short: "keep stops from acting", Args: []shell.ArgKind{shell.ArgStop}, Repeat: shell.RepeatNone, Run: c.does(runDisable), Long: "Examples:\n  disable\n  disable 2-4"},
-		{Name: "toggle", Group: shell.GroupStops, Synopsis: "N...", Short: "enable a disabled stop, disable an enabled one", Args: []shell.ArgKind{shell.ArgStop}, Repeat: shell.RepeatNone, Run: c.does(runToggle), Long: "Example:\n  toggle 2"},
-		{Name: "catch", Group: shell.GroupStops, Raw: true, Synopsis: "throw|catch [REGEXP] [if CONDITION]\nrethrow|panic [if CONDITION]\nsyscall [NAME | NUMBER]... [if CONDITION]\nload|unload [REGEXP] [if CONDITION]\nfork|vfork|exec [if CONDITION]\nsignal [SIGNAL... | all] [if CONDITION]", Short: "stop at exceptions, system calls, libraries, signals, or when the program forks or executes another", Args: []shell.ArgKind{shell.ArgWord}, Repeat: shell.RepeatNone, Run: c.does(catcher(false)),
+		{Name: "disable", Aliases: []string{"dis"}, Group: shell.GroupStops, Synopsis: "[N | N-M]...", Short: "keep stops from acting", Args: []shell.ArgKind{shell.ArgStop}, Repeat: shell.RepeatNone, Run: c.Does(runDisable), Long: "Examples:\n  disable\n  disable 2-4"},
+		{Name: "toggle", Group: shell.GroupStops, Synopsis: "N...", Short: "enable a disabled stop, disable an enabled one", Args: []shell.ArgKind{shell.ArgStop}, Repeat: shell.RepeatNone, Run: c.Does(runToggle), Long: "Example:\n  toggle 2"},
+		{Name: "catch", Group: shell.GroupStops, Raw: true, Synopsis: "throw|catch [REGEXP] [if CONDITION]\nrethrow|panic [if CONDITION]\nsyscall [NAME | NUMBER]... [if CONDITION]\nload|unload [REGEXP] [if CONDITION]\nfork|vfork|exec [if CONDITION]\nsignal [SIGNAL... | all] [if CONDITION]", Short: "stop at exceptions, system calls, libraries, signals, or when the program forks or executes another", Args: []shell.ArgKind{shell.ArgWord}, Repeat: shell.RepeatNone, Run: c.Does(catcher(false)),
 			Long: "throw, rethrow and catch are what the runtime of C++ does with an exception, panic is Rust's: a numbered stop, which says the type that is thrown, and selects the user's frame. REGEXP is about the name of that type: other exceptions do not stop.\n\n`catch syscall` stops before a system call is made, all threads' and all calls without a name, and when it has returned; each call of the program then costs two stops, a caught one four. `catch load` stops when a library has been loaded, `unload` when one is gone: REGEXP is about its path.\n\n`catch fork` stops when the program has forked, `catch vfork` at a vfork, as posix_spawn and system make it, and `catch exec` when it has executed another program, before the first instruction of that. `catch signal` stops at signals that arrive, whatever `handle` says; without a SIGNAL at all but SIGINT and SIGTRAP, which debuggers use, with `all` at those too. A signal that is caught passes silently where CONDITION does not hold. Whether it reaches the program is up to handle.\n\nExamples:\n  catch throw\n  catch throw runtime_error\n  catch syscall openat close\n  catch load libssl\n  catch exec\n  catch signal SIGUSR1 if round > 3"},
-		{Name: "tcatch", Group: shell.GroupStops, Raw: true, Synopsis: "EVENT [if CONDITION]", Short: "catch that is deleted by its first hit", Args: []shell.ArgKind{shell.ArgWord}, Repeat: shell.RepeatNone, Run: c.does(catcher(true)), Long: "EVENT is what catch takes.\n\nExample:\n  tcatch signal SIGUSR1"},
-		{Name: "uncatch", Group: shell.GroupStops, Synopsis: "fork|vfork|exec\nsignal [SIGNAL... | all]", Short: "delete the stops that catch has set at forks, execs or signals", Args: []shell.ArgKind{shell.ArgWord}, Repeat: shell.RepeatNone, Run: c.does(runUncatch), Long: "`delete N` deletes one of them by its number.\n\nExamples:\n  uncatch exec\n  uncatch signal SIGUSR1"},
-		{Name: "condition", Aliases: []string{"cond"}, Group: shell.GroupStops, Raw: true, Synopsis: "N [CONDITION]", Short: "give a stop another condition, or none", Args: []shell.ArgKind{shell.ArgStop, shell.ArgCondition}, Repeat: shell.RepeatNone, Run: c.does(runCondition),
+		{Name: "tcatch", Group: shell.GroupStops, Raw: true, Synopsis: "EVENT [if CONDITION]", Short: "catch that is deleted by its first hit", Args: []shell.ArgKind{shell.ArgWord}, Repeat: shell.RepeatNone, Run: c.Does(catcher(true)), Long: "EVENT is what catch takes.\n\nExample:\n  tcatch signal SIGUSR1"},
+		{Name: "uncatch", Group: shell.GroupStops, Synopsis: "fork|vfork|exec\nsignal [SIGNAL... | all]", Short: "delete the stops that catch has set at forks, execs or signals", Args: []shell.ArgKind{shell.ArgWord}, Repeat: shell.RepeatNone, Run: c.Does(runUncatch), Long: "`delete N` deletes one of them by its number.\n\nExamples:\n  uncatch exec\n  uncatch signal SIGUSR1"},
+		{Name: "condition", Aliases: []string{"cond"}, Group: shell.GroupStops, Raw: true, Synopsis: "N [CONDITION]", Short: "give a stop another condition, or none", Args: []shell.ArgKind{shell.ArgStop, shell.ArgCondition}, Repeat: shell.RepeatNone, Run: c.Does(runCondition),
 			Long: "Example:\n  condition 1 size > 64k && live > 1GiB"},
-		{Name: "ignore", Group: shell.GroupStops, Synopsis: "N COUNT", Short: "pass a stop so many times", Args: []shell.ArgKind{shell.ArgStop}, Repeat: shell.RepeatNone, Run: c.does(runIgnore), Long: "COUNT is 99, or 20k for 20,000.\n\nExamples:\n  ignore 1 99\n  ignore 1 20k"},
-		{Name: "commands", Group: shell.GroupStops, Synopsis: "[N]", Short: "run commands at each hit of a stop: the lines up to `end`", Args: []shell.ArgKind{shell.ArgStop}, Repeat: shell.RepeatNone, Run: c.does(runCommands),
+		{Name: "ignore", Group: shell.GroupStops, Synopsis: "N COUNT", Short: "pass a stop so many times", Args: []shell.ArgKind{shell.ArgStop}, Repeat: shell.RepeatNone, Run: c.Does(runIgnore), Long: "COUNT is 99, or 20k for 20,000.\n\nExamples:\n  ignore 1 99\n  ignore 1 20k"},
+		{Name: "commands", Group: shell.GroupStops, Synopsis: "[N]", Short: "run commands at each hit of a stop: the lines up to `end`", Args: []shell.ArgKind{shell.ArgStop}, Repeat: shell.RepeatNone, Run: c.Does(runCommands),
 			Long: "Without N it is the last stop that was made. `silent` as the first line keeps the report of the stop from being printed. An empty list takes the commands away. An error ends the list, and the script that led to the stop; the program stays where it is.\n\nExample:\n  commands 1\n    silent\n    bt 3\n    continue\n  end"},
-		{Name: "on", Group: shell.GroupStops, Raw: true, Synopsis: "N COMMAND", Short: "run one more command at each hit of a stop", Args: []shell.ArgKind{shell.ArgStop, shell.ArgCommand}, Repeat: shell.RepeatNone, Run: c.does(runOn), Long: "Example:\n  on 1 bt 3"},
-		{Name: "handle", Group: shell.GroupStops, Synopsis: "SIGNAL [stop|nostop] [pass|nopass] [print|noprint]", Short: "say what happens at a signal", Args: []shell.ArgKind{shell.ArgSignal, shell.ArgWord}, Repeat: shell.RepeatNone, Run: c.does(runHandle),
+		{Name: "on", Group: shell.GroupStops, Raw: true, Synopsis: "N COMMAND", Short: "run one more command at each hit of a stop", Args: []shell.ArgKind{shell.ArgStop, shell.ArgCommand}, Repeat: shell.RepeatNone, Run: c.Does(runOn), Long: "Example:\n  on 1 bt 3"},
+		{Name: "handle", Group: shell.GroupStops, Synopsis: "SIGNAL [stop|nostop] [pass|nopass] [print|noprint]", Short: "say what happens at a signal", Args: []shell.ArgKind{shell.ArgSignal, shell.ArgWord}, Repeat: shell.RepeatNone, Run: c.Does(runHandle),
 			Long: "Example:\n  handle SIGUSR1 nostop noprint pass"},
 	}
 }
 
 type stopView struct {
-	ID        int         `json:"stop"`
-	Spec      string      `json:"spec"`
-	Condition string      `json:"condition,omitempty"`
-	Enabled   bool        `json:"enabled"`
-	Temporary bool        `json:"temporary,omitempty"`
-	Pending   bool        `json:"pending,omitempty"`
-	Meant     string      `json:"did_you_mean,omitempty"` // of a pending one that was just made
-	Why       string      `json:"why,omitempty"`          // it is pending, likewise
-	Thread    int         `json:"thread,omitempty"`
-	Hits      uint64      `json:"hits"`
-	Ignore    uint64      `json:"ignore,omitempty"`
-	Commands  []string    `json:"commands,omitempty"`
-	Format    string      `json:"format,omitempty"` // of dprintf, with its arguments
-	Places    []placeView `json:"places,omitempty"`
-	Cost      string      `json:"cost,omitempty"` // of a watchpoint: what it takes
+	ID        int              `json:"stop"`
+	Spec      string           `json:"spec"`
+	Condition string           `json:"condition,omitempty"`
+	Enabled   bool             `json:"enabled"`
+	Temporary bool             `json:"temporary,omitempty"`
+	Pending   bool             `json:"pending,omitempty"`
+	Meant     string           `json:"did_you_mean,omitempty"` // of a pending one that was just made
+	Why       string           `json:"why,omitempty"`          // it is pending, likewise
+	Thread    int              `json:"thread,omitempty"`
+	Hits      uint64           `json:"hits"`
+	Ignore    uint64           `json:"ignore,omitempty"`
+	Commands  []string         `json:"commands,omitempty"`
+	Format    string           `json:"format,omitempty"` // of dprintf, with its arguments
+	Places    []desk.PlaceView `json:"places,omitempty"`
+	Cost      string           `json:"cost,omitempty"` // of a watchpoint: what it takes
 
 	// Of stops at allocations: where the names of the condition are decided, and
 	// the events of this run that were no hit.
@@ -138,7 +139,7 @@ func viewStop(st *breakpoints.Stop) stopView {
 		v.Format = st.Print.String()
 	}
 	for _, p := range st.Places {
-		v.Places = append(v.Places, placeView{p.Addr.String(), p.Function, p.File, p.Line, p.Module})
+		v.Places = append(v.Places, desk.ViewPlace(p))
 	}
 	return v
 }
@@ -153,20 +154,20 @@ func what(st *breakpoints.Stop) string {
 	case st.Pending:
 		return st.Spec.String() + ": no such place yet, pending"
 	case st.Caught != "":
-		return fmt.Sprintf("%s: %s", st.Event(), placeText(st.Places[0]))
+		return fmt.Sprintf("%s: %s", st.Event(), desk.PlaceText(st.Places[0]))
 	case len(st.Places) == 1 && st.When != nil:
-		return fmt.Sprintf("%s: %s", st.Spec, placeText(st.Places[0]))
+		return fmt.Sprintf("%s: %s", st.Spec, desk.PlaceText(st.Places[0]))
 	case len(st.Places) == 1:
-		return placeText(st.Places[0])
+		return desk.PlaceText(st.Places[0])
 	}
 	return fmt.Sprintf("%s: %s", st.Spec, units.Count(len(st.Places), "place"))
 }
 
-func tellStop(c *Desk, in shell.Input, st *breakpoints.Stop) {
+func tellStop(c *desk.Desk, in shell.Input, st *breakpoints.Stop) {
 	v := viewStop(st)
-	v.Cost = c.s.Stops.Cost(st)
+	v.Cost = c.Session.Stops.Cost(st)
 	hint := ""
-	if v.Why = c.s.Python.WhyNoPlace(st); v.Why != "" {
+	if v.Why = c.Session.Python.WhyNoPlace(st); v.Why != "" {
 		hint = "; " + v.Why
 	}
 	c.Show(in, v, func(o *screen.Output) {
@@ -177,27 +178,27 @@ func tellStop(c *Desk, in shell.Input, st *breakpoints.Stop) {
 	})
 }
 
-func breaker(temporary, hardware bool) func(context.Context, *Desk, shell.Input) error {
-	return func(_ context.Context, c *Desk, in shell.Input) error {
-		set := c.s.Stops.Break
+func breaker(temporary, hardware bool) func(context.Context, *desk.Desk, shell.Input) error {
+	return func(_ context.Context, c *desk.Desk, in shell.Input) error {
+		set := c.Session.Stops.Break
 		if hardware {
-			set = c.s.Stops.HardwareBreak
+			set = c.Session.Stops.HardwareBreak
 		}
 		st, err := set(in.Raw, temporary)
 		if err != nil {
 			return err
 		}
 		v, hint := viewStop(st), ""
-		if v.Why = c.pythonFunction(st); v.Why != "" {
+		if v.Why = c.PythonFunction(st); v.Why != "" {
 			hint = "; " + v.Why
-		} else if v.Meant = meant(c.s, st); v.Meant != "" {
+		} else if v.Meant = meant(c.Session, st); v.Meant != "" {
 			hint = "; did you mean " + v.Meant + "?"
 		} else if st.Pending && st.Kind == breakpoints.StopLine {
-			if v.Why = c.s.Locations.WhyNoLine(st.Location); v.Why != "" {
+			if v.Why = c.Session.Locations.WhyNoLine(st.Location); v.Why != "" {
 				hint = "; " + v.Why
 			}
 		}
-		v.Cost = c.s.Stops.Cost(st)
+		v.Cost = c.Session.Stops.Cost(st)
 		c.Show(in, v, func(o *screen.Output) {
 			o.Printf("%s %d: %s%s\n", st.Word(), st.ID, what(st), hint)
 			if v.Cost != "" {
@@ -227,11 +228,11 @@ func meant(s *session.Session, st *breakpoints.Stop) string {
 	return s.Locations.Meant(st.Function, words...)
 }
 
-func runRbreak(_ context.Context, c *Desk, in shell.Input) error {
+func runRbreak(_ context.Context, c *desk.Desk, in shell.Input) error {
 	if in.Raw == "" {
 		return errors.New("rbreak: a regular expression must follow")
 	}
-	stops, err := c.s.Stops.BreakRegexp(in.Raw)
+	stops, err := c.Session.Stops.BreakRegexp(in.Raw)
 	for _, st := range stops {
 		tellStop(c, in, st)
 	}
@@ -273,11 +274,11 @@ func stopIDs(s *session.Session, in shell.Input, args []string) ([]int, error) {
 	return ids, nil
 }
 
-func runDelete(_ context.Context, c *Desk, in shell.Input) error {
+func runDelete(_ context.Context, c *desk.Desk, in shell.Input) error {
 	if len(in.Args) > 0 && in.Args[0] == "breakpoints" { // gdb's long form
 		in.Args = in.Args[1:]
 	}
-	ids, err := stopIDs(c.s, in, in.Args)
+	ids, err := stopIDs(c.Session, in, in.Args)
 	if err != nil {
 		return err
 	}
@@ -291,15 +292,15 @@ func runDelete(_ context.Context, c *Desk, in shell.Input) error {
 		}
 	}
 	for _, id := range ids {
-		if err := c.s.Stops.Delete(id); err != nil {
+		if err := c.Session.Stops.Delete(id); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func runClear(_ context.Context, c *Desk, in shell.Input) error {
-	ids, err := c.s.Stops.Clear(in.Raw)
+func runClear(_ context.Context, c *desk.Desk, in shell.Input) error {
+	ids, err := c.Session.Stops.Clear(in.Raw)
 	if err != nil {
 		return err
 	}
@@ -315,17 +316,17 @@ func joinInts(ids []int) string {
 	return strings.Join(parts, ", ")
 }
 
-func runEnable(_ context.Context, c *Desk, in shell.Input) error {
+func runEnable(_ context.Context, c *desk.Desk, in shell.Input) error {
 	args, change, err := enableMode(in.Args)
 	if err != nil {
 		return err
 	}
-	ids, err := stopIDs(c.s, in, args)
+	ids, err := stopIDs(c.Session, in, args)
 	if err != nil {
 		return err
 	}
 	for _, id := range ids {
-		if err := c.s.Stops.EnableFor(id, change); err != nil {
+		if err := c.Session.Stops.EnableFor(id, change); err != nil {
 			return err
 		}
 	}
@@ -347,7 +348,7 @@ func enableMode(args []string) (rest []string, change func(*breakpoints.Stop), e
 		if len(args) < 2 {
 			return nil, nil, errors.New("enable count: a count and the number of a stop must follow")
 		}
-		n, ok := countOf(args[1])
+		n, ok := desk.CountOf(args[1])
 		if !ok || n == 0 {
 			return nil, nil, fmt.Errorf("enable count: %q: a count of at least 1 expected", args[1])
 		}
@@ -361,33 +362,33 @@ func enableMode(args []string) (rest []string, change func(*breakpoints.Stop), e
 	return args, change, nil
 }
 
-func runDisable(_ context.Context, c *Desk, in shell.Input) error {
-	ids, err := stopIDs(c.s, in, in.Args)
+func runDisable(_ context.Context, c *desk.Desk, in shell.Input) error {
+	ids, err := stopIDs(c.Session, in, in.Args)
 	if err != nil {
 		return err
 	}
 	for _, id := range ids {
-		if err := c.s.Stops.Enable(id, false); err != nil {
+		if err := c.Session.Stops.Enable(id, false); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func runToggle(_ context.Context, c *Desk, in shell.Input) error {
+func runToggle(_ context.Context, c *desk.Desk, in shell.Input) error {
 	if len(in.Args) == 0 {
 		return errors.New("toggle: the number of a stop must follow")
 	}
-	ids, err := stopIDs(c.s, in, in.Args)
+	ids, err := stopIDs(c.Session, in, in.Args)
 	if err != nil {
 		return err
 	}
 	for _, id := range ids {
-		st, err := c.s.Stops.At(id)
+		st, err := c.Session.Stops.At(id)
 		if err != nil {
 			return err
 		}
-		if err := c.s.Stops.Enable(id, !st.Enabled); err != nil {
+		if err := c.Session.Stops.Enable(id, !st.Enabled); err != nil {
 			return err
 		}
 	}
@@ -395,13 +396,13 @@ func runToggle(_ context.Context, c *Desk, in shell.Input) error {
 }
 
 // catcher sets a stop at an event; temporary: it is deleted by its first hit.
-func catcher(temporary bool) func(context.Context, *Desk, shell.Input) error {
-	return func(_ context.Context, c *Desk, in shell.Input) error {
+func catcher(temporary bool) func(context.Context, *desk.Desk, shell.Input) error {
+	return func(_ context.Context, c *desk.Desk, in shell.Input) error {
 		event, rest := shell.SplitWord(in.Raw)
 		if event == "" {
 			return fmt.Errorf("%s: throw, rethrow, catch, panic, syscall, load, unload, signal, fork, vfork or exec must follow", in.Name)
 		}
-		st, err := catchEvent(c.s.Catches, event, rest)
+		st, err := catchEvent(c.Session.Catches, event, rest)
 		if err != nil {
 			return err
 		}
@@ -434,14 +435,14 @@ func catchEvent(s *session.Catches, event, rest string) (*breakpoints.Stop, erro
 	return s.Exception(event, before, condition)
 }
 
-func runUncatch(_ context.Context, c *Desk, in shell.Input) error {
+func runUncatch(_ context.Context, c *desk.Desk, in shell.Input) error {
 	if len(in.Args) == 0 {
 		return errors.New("uncatch: fork, vfork, exec or signal must follow")
 	}
 	if in.Args[0] != "signal" && len(in.Args) > 1 {
 		return fmt.Errorf("uncatch %s: %q: nothing more expected", in.Args[0], in.Args[1])
 	}
-	return c.s.Catches.Uncatch(in.Args[0], in.Args[1:])
+	return c.Session.Catches.Uncatch(in.Args[0], in.Args[1:])
 }
 
 // oneStop reads the number that a line begins with.
@@ -455,13 +456,13 @@ func oneStop(s *session.Session, in shell.Input) (*breakpoints.Stop, string, err
 	return st, rest, err
 }
 
-func runCondition(_ context.Context, c *Desk, in shell.Input) error {
+func runCondition(_ context.Context, c *desk.Desk, in shell.Input) error {
 	in.Raw = strings.TrimPrefix(in.Raw, "-clear ")
-	st, rest, err := oneStop(c.s, in)
+	st, rest, err := oneStop(c.Session, in)
 	if err != nil {
 		return err
 	}
-	if err := c.s.Stops.SetCondition(st.ID, rest); err != nil {
+	if err := c.Session.Stops.SetCondition(st.ID, rest); err != nil {
 		return err
 	}
 	if st.Cond == nil && st.Asks == "" && st.When == nil {
@@ -470,13 +471,13 @@ func runCondition(_ context.Context, c *Desk, in shell.Input) error {
 	return nil
 }
 
-func runIgnore(_ context.Context, c *Desk, in shell.Input) error {
+func runIgnore(_ context.Context, c *desk.Desk, in shell.Input) error {
 	in.Raw = strings.Join(in.Args, " ")
-	st, rest, err := oneStop(c.s, in)
+	st, rest, err := oneStop(c.Session, in)
 	if err != nil {
 		return err
 	}
-	n, ok := countOf(rest)
+	n, ok := desk.CountOf(rest)
 	if !ok {
 		return fmt.Errorf("ignore: %q: a count expected", rest)
 	}
@@ -489,14 +490,14 @@ func runIgnore(_ context.Context, c *Desk, in shell.Input) error {
 	return nil
 }
 
-func runCommands(_ context.Context, c *Desk, in shell.Input) error {
+func runCommands(_ context.Context, c *desk.Desk, in shell.Input) error {
 	var st *breakpoints.Stop
 	var err error
-	if all := c.s.Stops.All(); len(in.Args) == 0 && len(all) > 0 {
+	if all := c.Session.Stops.All(); len(in.Args) == 0 && len(all) > 0 {
 		st = all[len(all)-1]
 	} else {
 		in.Raw = strings.Join(in.Args, " ")
-		st, _, err = oneStop(c.s, in)
+		st, _, err = oneStop(c.Session, in)
 	}
 	lines, blockErr := c.Block() // also after an error: the lines are no commands of now
 	if err := errors.Join(err, blockErr); err != nil {
@@ -510,8 +511,8 @@ func runCommands(_ context.Context, c *Desk, in shell.Input) error {
 	return nil
 }
 
-func runOn(_ context.Context, c *Desk, in shell.Input) error {
-	st, rest, err := oneStop(c.s, in)
+func runOn(_ context.Context, c *desk.Desk, in shell.Input) error {
+	st, rest, err := oneStop(c.Session, in)
 	if err != nil {
 		return err
 	}
@@ -522,7 +523,7 @@ func runOn(_ context.Context, c *Desk, in shell.Input) error {
 	return nil
 }
 
-func runHandle(ctx context.Context, c *Desk, in shell.Input) error {
+func runHandle(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	if len(in.Args) < 2 {
 		return errors.New("handle: SIGNAL and what to do must follow: stop nostop pass nopass print noprint")
 	}
@@ -531,7 +532,7 @@ func runHandle(ctx context.Context, c *Desk, in shell.Input) error {
 		name = "SIG" + name
 	}
 	var all []string
-	for _, row := range c.s.Catches.Signals() {
+	for _, row := range c.Session.Catches.Signals() {
 		if all = append(all, row.Name); row.Name != name {
 			continue
 		}
@@ -539,7 +540,7 @@ func runHandle(ctx context.Context, c *Desk, in shell.Input) error {
 		if err != nil {
 			return err
 		}
-		if err := c.s.Catches.HandleSignal(name, p); err != nil {
+		if err := c.Session.Catches.HandleSignal(name, p); err != nil {
 			return err
 		}
 		return infoSignals(ctx, c, shell.Input{Name: "handle", Args: []string{name}})
@@ -576,7 +577,7 @@ func changePolicy(p inferior.Policy, words []string) (inferior.Policy, error) {
 // stopWords complete the first word of break.
 func stopWords() []string { return []string{"alloc", "free", "pyalloc", "pyfree", "when"} }
 
-func infoSignals(_ context.Context, c *Desk, in shell.Input) error {
+func infoSignals(_ context.Context, c *desk.Desk, in shell.Input) error {
 	type view struct {
 		Name  string `json:"signal"`
 		Stop  bool   `json:"stop"`
@@ -586,7 +587,7 @@ func infoSignals(_ context.Context, c *Desk, in shell.Input) error {
 	views := []view{}
 	var rows [][]screen.Span
 	want := strings.TrimPrefix(strings.ToUpper(in.Arg(0)), "SIG")
-	for _, s := range c.s.Catches.Signals() {
+	for _, s := range c.Session.Catches.Signals() {
 		if want != "" && strings.TrimPrefix(s.Name, "SIG") != want {
 			continue
 		}

@@ -5,30 +5,31 @@ import (
 	"errors"
 	"fmt"
 
+	"hdb/console/desk"
 	"hdb/console/line"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/internal/units"
 )
 
-func symbolCommands(c *Desk) []*shell.Command {
+func symbolCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "symbols", Group: shell.GroupFiles, Synopsis: "embed [FILE] [--force]\nrefresh", Short: "look for names again, or keep them in a capture", Args: []shell.ArgKind{shell.ArgSub}, Repeat: shell.RepeatNone,
 			Long: "Names are found late, from a module's build ID and the address in its file: a capture that has none, because hdb was killed, has them where the program's files are. A file with another build ID is not used.\n\n" +
 				"Example:\n  symbols refresh",
 			Sub: []*shell.Command{
-				{Name: "embed", Synopsis: "[FILE] [--force]", Short: "write the opened capture anew, with all names and source lines that are known", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Run: c.does(runSymbolsEmbed),
+				{Name: "embed", Synopsis: "[FILE] [--force]", Short: "write the opened capture anew, with all names and source lines that are known", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Run: c.Does(runSymbolsEmbed),
 					Long: "Functions, inlined calls, lines, where each name comes from, and the source lines around them: the capture then opens where neither the program nor its source is. Without FILE it replaces the one that was opened; another that exists already is only replaced with --force. `save` does this for a process.\n\n" +
 						"Example:\n  symbols embed everywhere.hdb"},
-				{Name: "refresh", Short: "look for debug files and sources again", Needs: shell.NeedProgram, Repeat: shell.RepeatNone, Run: c.does(runSymbolsRefresh),
+				{Name: "refresh", Short: "look for debug files and sources again", Needs: shell.NeedProgram, Repeat: shell.RepeatNone, Run: c.Does(runSymbolsRefresh),
 					Long: "After a debug file was installed, or `set debug-file-directory` or `set sysroot` changed. In a capture what is found goes before what it kept, unless that tells more.\n\n" +
 						"Example:\n  set debug-file-directory /usr/lib/debug:/home/me/debug\n  symbols refresh"},
 			}},
 	}
 }
 
-func runSymbolsEmbed(_ context.Context, c *Desk, in shell.Input) error {
-	files, force, err := parseSave("symbols embed", in.Args)
+func runSymbolsEmbed(_ context.Context, c *desk.Desk, in shell.Input) error {
+	files, force, err := desk.ParseSave("symbols embed", in.Args)
 	if err != nil {
 		return err
 	}
@@ -39,21 +40,21 @@ func runSymbolsEmbed(_ context.Context, c *Desk, in shell.Input) error {
 	case len(files) == 1:
 		path = line.ExpandHome(files[0])
 	}
-	info, err := c.s.Captures.Embed(path, force)
+	info, err := c.Session.Captures.Embed(path, force)
 	if err != nil {
 		return err
 	}
-	c.source.listing = listing{}
-	showSaved(c, in, info)
+	c.Source.Listing = desk.Listing{}
+	desk.ShowSaved(c, in, info)
 	return nil
 }
 
-func runSymbolsRefresh(_ context.Context, c *Desk, in shell.Input) error {
-	changes, err := c.s.Symbols.Refresh()
+func runSymbolsRefresh(_ context.Context, c *desk.Desk, in shell.Input) error {
+	changes, err := c.Session.Symbols.Refresh()
 	if err != nil {
 		return err
 	}
-	clear(c.source.missing)
+	clear(c.Source.Missing)
 	type view struct {
 		Module    string `json:"module"`
 		Path      string `json:"path"`
@@ -62,7 +63,7 @@ func runSymbolsRefresh(_ context.Context, c *Desk, in shell.Input) error {
 		DebugFile string `json:"debug_file,omitempty"`
 		Error     string `json:"error,omitempty"`
 	}
-	coming := viewDownloads(c.s.Names().Debuginfod.OnTheWay())
+	coming := viewDownloads(c.Session.Names().Debuginfod.OnTheWay())
 	views := make([]view, 0, len(changes))
 	for _, ch := range changes {
 		v := view{Module: ch.Module, Path: ch.Path, Before: ch.Before, After: ch.After, DebugFile: ch.DebugFile}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"hdb/capture"
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/internal/cond"
@@ -16,62 +17,62 @@ import (
 	"hdb/session"
 )
 
-func travelCommands(c *Desk) []*shell.Command {
+func travelCommands(c *desk.Desk) []*shell.Command {
 	const moments = "A moment is an event #N, a share N% of the events, a time since the start like 1.5s, peak, start, end, stop N of info stops, or the name of a mark."
 	return []*shell.Command{
 		{Name: "next-alloc", Aliases: []string{"na"}, Group: shell.GroupRunning, Resumes: true, Synopsis: "[N] [if CONDITION]", Raw: true, Args: []shell.ArgKind{shell.ArgCondition},
-			Short: "go on to the next allocation, or the N-th from here", Needs: shell.NeedRecord, Run: c.does(nextEvent(query.Forward, false, (*session.Execution).NextAlloc)),
+			Short: "go on to the next allocation, or the N-th from here", Needs: shell.NeedRecord, Run: c.Does(nextEvent(query.Forward, false, (*session.Execution).NextAlloc)),
 			Long: "Breakpoints on the way stop too, but not in a capture.\n\nExamples:\n  next-alloc\n  na 10\n  na if size >= 64k && thread == 2"},
 		{Name: "next-free", Aliases: []string{"nf"}, Group: shell.GroupRunning, Resumes: true, Synopsis: "[N] [if CONDITION]", Raw: true, Args: []shell.ArgKind{shell.ArgCondition},
-			Short: "go on to the next block that is given back, just before it is", Needs: shell.NeedRecord, Run: c.does(nextEvent(query.Forward, true, (*session.Execution).NextFree)),
+			Short: "go on to the next block that is given back, just before it is", Needs: shell.NeedRecord, Run: c.Does(nextEvent(query.Forward, true, (*session.Execution).NextFree)),
 			Long: "In a capture, to the event of that.\n\nExample:\n  next-free if addr == 0x7ffff4c00010"},
 		{Name: "prev-alloc", Aliases: []string{"pa"}, Group: shell.GroupRunning, Synopsis: "[N] [if CONDITION]", Raw: true, Args: []shell.ArgKind{shell.ArgCondition},
-			Short: "go back to the allocation before, as it was recorded", Needs: shell.NeedPast, Run: c.does(nextEvent(query.Back, false, nil)),
+			Short: "go back to the allocation before, as it was recorded", Needs: shell.NeedPast, Run: c.Does(nextEvent(query.Back, false, nil)),
 			Long: "Examples:\n  prev-alloc\n  pa 10 if size >= 64k"},
 		{Name: "prev-free", Aliases: []string{"pf"}, Group: shell.GroupRunning, Synopsis: "[N] [if CONDITION]", Raw: true, Args: []shell.ArgKind{shell.ArgCondition},
-			Short: "go back to the block given back before, as it was recorded", Needs: shell.NeedPast, Run: c.does(nextEvent(query.Back, true, nil)),
+			Short: "go back to the block given back before, as it was recorded", Needs: shell.NeedPast, Run: c.Does(nextEvent(query.Back, true, nil)),
 			Long: "Example:\n  prev-free if addr == 0x7ffff4c00010"},
-		{Name: "reverse-continue", Aliases: []string{"rc"}, Group: shell.GroupRunning, Synopsis: "[N]", Short: "go back to the event before that an allocation stop wants, as it was recorded", Needs: shell.NeedPast, Run: c.does(replayer(query.Back)),
+		{Name: "reverse-continue", Aliases: []string{"rc"}, Group: shell.GroupRunning, Synopsis: "[N]", Short: "go back to the event before that an allocation stop wants, as it was recorded", Needs: shell.NeedPast, Run: c.Does(replayer(query.Back)),
 			Long: "With N, to the N-th of them. Hits are counted backwards, too. Without such an event it ends at the first of the recording.\n\nExample:\n  break alloc if size >= 1MiB\n  reverse-continue"},
-		{Name: "goto", Group: shell.GroupAllocs, Synopsis: "MOMENT", Raw: true, Short: "go to a moment of what was recorded", Args: []shell.ArgKind{shell.ArgMoment}, Needs: shell.NeedPast, Repeat: shell.RepeatNone, Run: c.does(runGoto),
+		{Name: "goto", Group: shell.GroupAllocs, Synopsis: "MOMENT", Raw: true, Short: "go to a moment of what was recorded", Args: []shell.ArgKind{shell.ArgMoment}, Needs: shell.NeedPast, Repeat: shell.RepeatNone, Run: c.Does(runGoto),
 			Long: "bt, frame and list then show the event's stack; allocs, live, top and the reports tell what was so after it. `goto end` brings back the whole recording.\n\nOf a process that is recorded it is the view that moves, the process stands: what needs its memory or registers, and what lets it run, asks for `goto now` first, which leads back; continue, next-alloc and next-free go on in the recording, and at its end are back.\n\n" + moments + "\n\nExamples:\n  goto #4711\n  goto 81%\n  goto peak\n  goto now\n  goto stop 3"},
-		{Name: "mark", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Synopsis: "[NAME]", Raw: true, Short: "name this moment of the recording, or list the named ones", Repeat: shell.RepeatNone, Run: c.does(runMark),
+		{Name: "mark", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Synopsis: "[NAME]", Raw: true, Short: "name this moment of the recording, or list the named ones", Repeat: shell.RepeatNone, Run: c.Does(runMark),
 			Long: "goto and diff find it by the name, here and in the capture. A name is given once; one with blanks may stand in quotes.\n\nExamples:\n  mark warm\n  mark"},
 	}
 }
 
 // nextEvent moves to an allocation or a free: the program, if there is a verb for
 // that, or the capture.
-func nextEvent(d query.Direction, frees bool, live func(*session.Execution, int, *cond.Cond) (*session.Report, error)) func(context.Context, *Desk, shell.Input) error {
-	return func(ctx context.Context, c *Desk, in shell.Input) error {
-		count, condition, err := countAndCondition(in)
+func nextEvent(d query.Direction, frees bool, live func(*session.Execution, int, *cond.Cond) (*session.Report, error)) func(context.Context, *desk.Desk, shell.Input) error {
+	return func(ctx context.Context, c *desk.Desk, in shell.Input) error {
+		count, condition, err := desk.CountAndCondition(in)
 		if err == nil {
-			err = c.s.Conditions.CheckTypes(condition)
+			err = c.Session.Conditions.CheckTypes(condition)
 		}
 		if err != nil {
 			return err
 		}
 		count = max(count, 1)
-		if live != nil && !c.s.Recalled() {
-			return reported(c, in)(live(c.s.Execution, count, condition))
+		if live != nil && !c.Session.Recalled() {
+			return desk.Reported(c, in)(live(c.Session.Execution, count, condition))
 		}
-		return traveled(c, in)(c.s.Travel.ReplayTo(ctx, d, frees, count, condition))
+		return traveled(c, in)(c.Session.Travel.ReplayTo(ctx, d, frees, count, condition))
 	}
 }
 
 // replayer goes on in a capture, or back.
-func replayer(d query.Direction) func(context.Context, *Desk, shell.Input) error {
-	return func(ctx context.Context, c *Desk, in shell.Input) error {
-		n, err := times(in)
+func replayer(d query.Direction) func(context.Context, *desk.Desk, shell.Input) error {
+	return func(ctx context.Context, c *desk.Desk, in shell.Input) error {
+		n, err := desk.Times(in)
 		if err != nil {
 			return err
 		}
-		return traveled(c, in)(c.s.Travel.Replay(ctx, d, n))
+		return traveled(c, in)(c.Session.Travel.Replay(ctx, d, n))
 	}
 }
 
 // traveled is reported for what Ctrl-C ends by an error.
-func traveled(c *Desk, in shell.Input) func(*session.Report, error) error {
+func traveled(c *desk.Desk, in shell.Input) func(*session.Report, error) error {
 	return func(r *session.Report, err error) error {
 		switch {
 		case errors.Is(err, context.Canceled):
@@ -79,7 +80,7 @@ func traveled(c *Desk, in shell.Input) func(*session.Report, error) error {
 		case err != nil:
 			return fmt.Errorf("%s: %w", in.Name, err)
 		}
-		c.report(in, r)
+		c.Report(in, r)
 		return nil
 	}
 }
@@ -94,24 +95,24 @@ func momentName(in shell.Input) string {
 	return name
 }
 
-func runGoto(_ context.Context, c *Desk, in shell.Input) error {
+func runGoto(_ context.Context, c *desk.Desk, in shell.Input) error {
 	moment := momentName(in)
 	if moment == "" {
 		return errors.New("goto: a moment must follow: #N, N%, a time like 1.5s, peak, start, end, stop N or the name of a mark")
 	}
 	if moment == "now" {
-		return traveled(c, in)(c.s.Travel.Present())
+		return traveled(c, in)(c.Session.Travel.Present())
 	}
-	return reported(c, in)(c.s.Travel.Goto(query.ParseMoment(moment)))
+	return desk.Reported(c, in)(c.Session.Travel.Goto(query.ParseMoment(moment)))
 }
 
-func runMark(_ context.Context, c *Desk, in shell.Input) error {
+func runMark(_ context.Context, c *desk.Desk, in shell.Input) error {
 	name := momentName(in)
 	if name == "" {
-		showMarks(c, in, c.s.Recorded.Marks())
+		showMarks(c, in, c.Session.Recorded.Marks())
 		return nil
 	}
-	seq, err := c.s.Travel.Mark(name)
+	seq, err := c.Session.Travel.Mark(name)
 	if err != nil {
 		return err
 	}
@@ -119,7 +120,7 @@ func runMark(_ context.Context, c *Desk, in shell.Input) error {
 	return nil
 }
 
-func showMarks(c *Desk, in shell.Input, marks []capture.MarkRecord) {
+func showMarks(c *desk.Desk, in shell.Input, marks []capture.MarkRecord) {
 	type view struct {
 		Name  string        `json:"name"`
 		After uint64        `json:"after"`

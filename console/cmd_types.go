@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/heap"
@@ -21,17 +22,17 @@ import (
 )
 
 // topTypes shows what is live by type.
-func topTypes(ctx context.Context, c *Desk, in shell.Input, by heap.Measure, chosen bool, limit int) error {
+func topTypes(ctx context.Context, c *desk.Desk, in shell.Input, by heap.Measure, chosen bool, limit int) error {
 	if chosen && by != heap.ByLive && by != heap.ByBlocks {
 		return fmt.Errorf("top: %s per type: types are known of blocks that are live: by live or blocks", by)
 	}
 	if !chosen {
 		by = heap.ByLive
 	}
-	rows, err := c.s.Queries.TopTypes(ctx, by)
-	walked, slots := err != nil && c.s.Heap.Unrecorded(err), false
+	rows, err := c.Session.Queries.TopTypes(ctx, by)
+	walked, slots := err != nil && c.Session.Heap.Unrecorded(err), false
 	if walked {
-		rows, slots, err = c.s.Heap.TopTypes(ctx, by)
+		rows, slots, err = c.Session.Heap.TopTypes(ctx, by)
 	}
 	if ctx.Err() != nil {
 		return shell.ErrInterrupted
@@ -51,7 +52,7 @@ func topTypes(ctx context.Context, c *Desk, in shell.Input, by heap.Measure, cho
 }
 
 // blockFinder is what find does with -live or -type, and the rest of its line; nil without.
-func blockFinder(raw string) (run func(context.Context, *Desk, shell.Input) error, rest string) {
+func blockFinder(raw string) (run func(context.Context, *desk.Desk, shell.Input) error, rest string) {
 	switch word, rest := shell.SplitWord(raw); word {
 	case "-live", "--live":
 		return runFindLive, rest
@@ -73,19 +74,19 @@ type blockHitView struct {
 	Event    uint64  `json:"event,omitempty"`
 	Function string  `json:"function,omitempty"`
 	Field    string  `json:"field,omitempty"`
-	typeView
+	desk.TypeView
 }
 
-func viewBlock(c *Desk, b *heaps.TypedBlock) blockHitView {
-	v := blockHitView{Block: fmt.Sprintf("%#x", b.Addr), Size: b.Size, Event: b.Seq, typeView: viewType(b.Type)}
+func viewBlock(c *desk.Desk, b *heaps.TypedBlock) blockHitView {
+	v := blockHitView{Block: fmt.Sprintf("%#x", b.Addr), Size: b.Size, Event: b.Seq, TypeView: desk.ViewType(b.Type)}
 	if b.Event != nil {
-		v.Function = c.s.Queries.OwnerOf(b.Event)
+		v.Function = c.Session.Queries.OwnerOf(b.Event)
 	}
 	return v
 }
 
-func runFindType(ctx context.Context, c *Desk, in shell.Input) error {
-	spec, name := cutFormat(in.Raw)
+func runFindType(ctx context.Context, c *desk.Desk, in shell.Input) error {
+	spec, name := desk.CutFormat(in.Raw)
 	most, _, err := findSpec(spec)
 	if err != nil {
 		return err
@@ -96,7 +97,7 @@ func runFindType(ctx context.Context, c *Desk, in shell.Input) error {
 	if err := cond.CheckType(name); err != nil {
 		return fmt.Errorf("find: %w", err)
 	}
-	of, err := c.s.BlockTypes.OfType(ctx, name, foundAtMost(most, usualBlocks))
+	of, err := c.Session.BlockTypes.OfType(ctx, name, foundAtMost(most, usualBlocks))
 	if ctx.Err() != nil {
 		return shell.ErrInterrupted
 	}
@@ -107,7 +108,7 @@ func runFindType(ctx context.Context, c *Desk, in shell.Input) error {
 	for i := range of.Found {
 		views = append(views, viewBlock(c, &of.Found[i]))
 	}
-	c.answer(in, struct {
+	c.Answer(in, struct {
 		Found  []blockHitView `json:"found"`
 		Blocks int            `json:"blocks"`
 		Bytes  uint64         `json:"live_bytes"`
@@ -134,7 +135,7 @@ func runFindType(ctx context.Context, c *Desk, in shell.Input) error {
 // findSpec reads /SIZE MAX; 0 where it does not stand there.
 func findSpec(spec string) (most, size int, err error) {
 	for _, r := range strings.TrimPrefix(spec, "/") {
-		switch n, ok := sizeLetters[r]; {
+		switch n, ok := desk.SizeLetters[r]; {
 		case ok:
 			size = n
 		case r >= '0' && r <= '9' && most < 1e8:
@@ -147,10 +148,10 @@ func findSpec(spec string) (most, size int, err error) {
 }
 
 // foundAtMost is how many places are looked for: as many as are asked for, within bounds.
-func foundAtMost(asked, usual int) int { return min(cmp.Or(asked, usual), maxFound) }
+func foundAtMost(asked, usual int) int { return min(cmp.Or(asked, usual), desk.MaxFound) }
 
-func runFindLive(ctx context.Context, c *Desk, in shell.Input) error {
-	spec, expr := cutFormat(in.Raw)
+func runFindLive(ctx context.Context, c *desk.Desk, in shell.Input) error {
+	spec, expr := desk.CutFormat(in.Raw)
 	most, size, err := findSpec(spec)
 	if err != nil {
 		return err
@@ -158,7 +159,7 @@ func runFindLive(ctx context.Context, c *Desk, in shell.Input) error {
 	if strings.TrimSpace(expr) == "" {
 		return errors.New("find: -live: what to look for must follow")
 	}
-	s, err := c.s.Patterns.Search("0, +0x7fffffff, "+expr, size)
+	s, err := c.Session.Patterns.Search("0, +0x7fffffff, "+expr, size)
 	if err != nil {
 		return fmt.Errorf("find: %w", err)
 	}
@@ -166,7 +167,7 @@ func runFindLive(ctx context.Context, c *Desk, in shell.Input) error {
 	if text := strings.TrimSpace(expr); strings.HasPrefix(text, `"`) && strings.HasSuffix(text, `"`) && len(pattern) > 1 && pattern[len(pattern)-1] == 0 {
 		pattern = pattern[:len(pattern)-1]
 	}
-	hits, more, err := c.s.BlockTypes.SearchBlocks(ctx, pattern, foundAtMost(most, usualBlocks))
+	hits, more, err := c.Session.BlockTypes.SearchBlocks(ctx, pattern, foundAtMost(most, usualBlocks))
 	if ctx.Err() != nil {
 		return shell.ErrInterrupted
 	}
@@ -179,7 +180,7 @@ func runFindLive(ctx context.Context, c *Desk, in shell.Input) error {
 		v.Address, v.Offset, v.Field = fmt.Sprintf("%#x", hits[i].Block.Addr+hits[i].Off), &hits[i].Off, hits[i].Field
 		views = append(views, v)
 	}
-	c.answer(in, struct {
+	c.Answer(in, struct {
 		Found []blockHitView `json:"found"`
 	}{views}, func(o *screen.Output) {
 		if len(views) == 0 {
@@ -195,7 +196,7 @@ func runFindLive(ctx context.Context, c *Desk, in shell.Input) error {
 }
 
 // blockTable lists blocks, or places in them, with who allocated them if that is recorded of one.
-func blockTable(c *Desk, o *screen.Output, views []blockHitView, places bool) {
+func blockTable(c *desk.Desk, o *screen.Output, views []blockHitView, places bool) {
 	var table [][]screen.Span
 	known := slices.ContainsFunc(views, func(v blockHitView) bool { return v.Event != 0 || v.Function != "" })
 	for i := range views {
@@ -233,20 +234,20 @@ func blockTable(c *Desk, o *screen.Output, views []blockHitView, places bool) {
 }
 
 // printBlock prints the block around an address as of its type.
-func printBlock(c *Desk, in shell.Input, expr string, o values.Options) error {
-	at, err := c.eval.addressOf(in, expr)
+func printBlock(c *desk.Desk, in shell.Input, expr string, o values.Options) error {
+	at, err := c.Eval.AddressOf(in, expr)
 	if err != nil {
 		return err
 	}
-	n, text, typ, err := c.s.BlockTypes.Print(at, o)
+	n, text, typ, err := c.Session.BlockTypes.Print(at, o)
 	if err != nil {
 		return fmt.Errorf("print: %w", err)
 	}
-	v := viewType(typ)
+	v := desk.ViewType(typ)
 	c.Show(in, struct {
-		valueView
+		desk.ValueView
 		How string `json:"type_known"`
-	}{valueView{Num: n, Type: v.Type, Expr: expr, Value: text}, v.How}, func(out *screen.Output) {
+	}{desk.ValueView{Num: n, Type: v.Type, Expr: expr, Value: text}, v.How}, func(out *screen.Output) {
 		out.Text(fmt.Sprintf("$%d = (%s) %s\n", n, typ, text))
 	})
 	return nil

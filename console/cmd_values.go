@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/internal/lazyregexp"
@@ -16,77 +17,77 @@ import (
 	"hdb/values"
 )
 
-func valueCommands(c *Desk) []*shell.Command {
+func valueCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
-		{Name: "call", Group: shell.GroupData, Direct: true, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "[-OPTION... --] [/FMT] EXPRESSION", Short: "print that says nothing of a void function", Needs: shell.NeedLive, Run: c.does(runCall),
+		{Name: "call", Group: shell.GroupData, Direct: true, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "[-OPTION... --] [/FMT] EXPRESSION", Short: "print that says nothing of a void function", Needs: shell.NeedLive, Run: c.Does(runCall),
 			Long: "Other threads stand meanwhile, breakpoints and signals in the function undo the call, but for what it has changed in memory. Inside of an allocator nothing is called: finish leaves it.\n\nExample:\n  call dump_tree(root, 3)"},
-		{Name: "print", Aliases: []string{"p", "inspect"}, Group: shell.GroupData, Direct: true, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "[-OPTION... --] [/FMT] [EXPRESSION] | -block ADDRESS", Short: "compute an expression of the program and print it", Run: c.does(runPrint),
+		{Name: "print", Aliases: []string{"p", "inspect"}, Group: shell.GroupData, Direct: true, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "[-OPTION... --] [/FMT] [EXPRESSION] | -block ADDRESS", Short: "compute an expression of the program and print it", Run: c.Does(runPrint),
 			Long: "EXPRESSION is C's: names of the selected frame, members of this, globals and statics (a::b), casts, . -> [] * & arithmetic, comparison, sizeof, $registers, A@N for N values from A on, = += ++ that write to variables and registers, {1, 2} and texts of C (L\"wide\") as arrays, .* and ->*, NAME@entry for an argument as the caller passed it, if its call site tells that. " +
 				"-block prints the block of the heap around an address as of the type that whence tells. " +
 				"f(x) has the selected thread call a function while the others stand, as obj.f(x) a member function, a virtual one as that of the object; overloads are chosen by the arguments, which are numbers, pointers, references, texts and structs; if something stops the call, the thread is taken back to where it was. NAME == \"text\" compares texts, $_streq(A, B), $_strlen(S), $_regex(S, \"RE\") and $_memeq(A, B, N) are gdb's. Operators and member functions of the libraries of C++ and Rust are computed from memory: v[i], v.size(), v.front(), m[\"x\"], opt.value(), s.c_str(), p.get(), *it, it->x. `help variables` tells about $NAME. The value is kept as $1, $2 and so on; $ is the last one. In a frame of Go EXPRESSION is Go's, as len(list) or m[\"key\"].x, and its value is not kept.\n\n" +
 				"FMT is x (hexadecimal), d, u, o, t (binary), z (hexadecimal with zeros), a (address with its symbol), c, f or s; r shows containers of libraries as the structs that they are.\n\n" +
-				"OPTION is gdb's, for this value alone; -- ends them: " + printOptionWords() + ". All but the last are settings, too, as `set print elements 5`. " +
+				"OPTION is gdb's, for this value alone; -- ends them: " + desk.PrintOptionWords() + ". All but the last are settings, too, as `set print elements 5`. " +
 				"At a terminal a value that is longer than a line is shown with each member on a line of its own, unless `set print pretty off` was typed.\n\n" +
 				"Examples:\n  print index->pages[3]\n  print/x flags & 0xff\n  print *argv@argc\n  print (struct page *)$rdi\n  p $1.next\n  p -elements 5 -pretty off -- names\n  p orders[\"x\"].size()\n  p shape->area() * 2\n  print -block 0x55555578a2c8"},
-		{Name: "output", Group: shell.GroupData, Direct: true, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "[-OPTION... --] [/FMT] EXPRESSION", Short: "print a value alone: no number, no line end", Run: c.does(runOutput), Repeat: shell.RepeatNone,
+		{Name: "output", Group: shell.GroupData, Direct: true, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "[-OPTION... --] [/FMT] EXPRESSION", Short: "print a value alone: no number, no line end", Run: c.Does(runOutput), Repeat: shell.RepeatNone,
 			Long: "For scripts and the commands of a stop: the value gets no $ number, and the next text stands behind it. echo and printf write what stands around it.\n\nExamples:\n  output list->used\n  output/x flags"},
-		{Name: "ptype", Group: shell.GroupData, Raw: true, Args: []shell.ArgKind{shell.ArgType}, Synopsis: "[/FLAGS] EXPRESSION | TYPE", Short: "show a type with its members", Needs: shell.NeedProgram, Run: c.does(typeTeller(true)),
+		{Name: "ptype", Group: shell.GroupData, Raw: true, Args: []shell.ArgKind{shell.ArgType}, Synopsis: "[/FLAGS] EXPRESSION | TYPE", Short: "show a type with its members", Needs: shell.NeedProgram, Run: c.Does(typeTeller(true)),
 			Long: "FLAGS are gdb's: o shows the offset and the size of each member, the holes between them and the padding at the end, x those in hexadecimal; m leaves out member functions, t names of types.\n\nExamples:\n  ptype struct page\n  ptype index->pages\n  ptype/o struct page"},
-		{Name: "whatis", Group: shell.GroupData, Raw: true, Args: []shell.ArgKind{shell.ArgType}, Synopsis: "EXPRESSION | TYPE", Short: "name the type of an expression", Needs: shell.NeedProgram, Run: c.does(typeTeller(false)), Long: "Example:\n  whatis index->pages"},
-		{Name: "locals", Group: shell.GroupData, Short: "show the variables of the selected frame", Needs: shell.NeedValues, Run: c.does(infoLocals)},
-		{Name: "args", Group: shell.GroupData, Short: "show the arguments of the selected frame", Needs: shell.NeedValues, Run: c.does(infoArgs)},
-		{Name: "display", Group: shell.GroupData, Direct: true, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "[/FMT] [EXPRESSION]\n-a EXPRESSION\n-d N", Short: "print an expression now and at each stop", Needs: shell.NeedProgram, Run: c.does(runDisplay),
+		{Name: "whatis", Group: shell.GroupData, Raw: true, Args: []shell.ArgKind{shell.ArgType}, Synopsis: "EXPRESSION | TYPE", Short: "name the type of an expression", Needs: shell.NeedProgram, Run: c.Does(typeTeller(false)), Long: "Example:\n  whatis index->pages"},
+		{Name: "locals", Group: shell.GroupData, Short: "show the variables of the selected frame", Needs: shell.NeedValues, Run: c.Does(infoLocals)},
+		{Name: "args", Group: shell.GroupData, Short: "show the arguments of the selected frame", Needs: shell.NeedValues, Run: c.Does(infoArgs)},
+		{Name: "display", Group: shell.GroupData, Direct: true, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "[/FMT] [EXPRESSION]\n-a EXPRESSION\n-d N", Short: "print an expression now and at each stop", Needs: shell.NeedProgram, Run: c.Does(runDisplay),
 			Long: "Without EXPRESSION it prints all of them. One that names local variables is shown in their block alone. `undisplay` ends it. -a and -d are delve's words for both. The formats i and s examine memory, as x does.\n\nExamples:\n  display size\n  display/x flags\n  display/2i $pc"},
-		{Name: "undisplay", Group: shell.GroupData, Args: []shell.ArgKind{shell.ArgDisplay}, Synopsis: "[N...]", Short: "show expressions no more at each stop", Run: c.does(runUndisplay), Repeat: shell.RepeatNone, Long: "Example:\n  undisplay 2"},
+		{Name: "undisplay", Group: shell.GroupData, Args: []shell.ArgKind{shell.ArgDisplay}, Synopsis: "[N...]", Short: "show expressions no more at each stop", Run: c.Does(runUndisplay), Repeat: shell.RepeatNone, Long: "Example:\n  undisplay 2"},
 	}
 }
 
 // valueInfos are the words behind info.
-func valueInfos(c *Desk) []*shell.Command {
+func valueInfos(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
-		{Name: "locals", Under: "info", Aliases: []string{"lo"}, Short: "show the variables of the selected frame", Needs: shell.NeedValues, Run: c.does(infoLocals), Repeat: shell.RepeatNone,
+		{Name: "locals", Under: "info", Aliases: []string{"lo"}, Short: "show the variables of the selected frame", Needs: shell.NeedValues, Run: c.Does(infoLocals), Repeat: shell.RepeatNone,
 			Long: "Those of the innermost block come first. <optimized out> ones are nowhere any more at this place in the code."},
-		{Name: "args", Under: "info", Aliases: []string{"ar"}, Short: "show the arguments of the selected frame", Needs: shell.NeedValues, Run: c.does(infoArgs), Repeat: shell.RepeatNone},
-		{Name: "vtbl", Under: "info", Args: []shell.ArgKind{shell.ArgExpression}, Raw: true, Synopsis: "OBJECT", Short: "show the virtual functions of an object", Needs: shell.NeedMemory, Run: c.does(infoVtbl), Repeat: shell.RepeatNone,
+		{Name: "args", Under: "info", Aliases: []string{"ar"}, Short: "show the arguments of the selected frame", Needs: shell.NeedValues, Run: c.Does(infoArgs), Repeat: shell.RepeatNone},
+		{Name: "vtbl", Under: "info", Args: []shell.ArgKind{shell.ArgExpression}, Raw: true, Synopsis: "OBJECT", Short: "show the virtual functions of an object", Needs: shell.NeedMemory, Run: c.Does(infoVtbl), Repeat: shell.RepeatNone,
 			Long: "Each base class that has a virtual table of its own in the object has one here. OBJECT may be a pointer to it.\n\nExample:\n  info vtbl shape"},
-		{Name: "display", Under: "info", Short: "list the expressions that are shown at each stop", Run: c.does(infoDisplay), Repeat: shell.RepeatNone},
+		{Name: "display", Under: "info", Short: "list the expressions that are shown at each stop", Run: c.Does(infoDisplay), Repeat: shell.RepeatNone},
 	}
 }
 
-func runCall(_ context.Context, c *Desk, in shell.Input) error {
-	return printed(c, in, "", c.s.Values.Call)
+func runCall(_ context.Context, c *desk.Desk, in shell.Input) error {
+	return printed(c, in, "", c.Session.Values.Call)
 }
 
-func runPrint(_ context.Context, c *Desk, in shell.Input) error {
+func runPrint(_ context.Context, c *desk.Desk, in shell.Input) error {
 	if word, rest := shell.SplitWord(in.Raw); word == "-block" || word == "--block" {
-		o, expr, err := c.eval.optionsAndRest(rest)
+		o, expr, err := c.Eval.OptionsAndRest(rest)
 		if err != nil {
 			return fmt.Errorf("print: %w", err)
 		}
 		return printBlock(c, in, expr, o)
 	}
-	return printed(c, in, "$", c.s.Values.Print)
+	return printed(c, in, "$", c.Session.Values.Print)
 }
 
-func runOutput(_ context.Context, c *Desk, in shell.Input) error {
-	o, expr, err := c.eval.optionsAndRest(in.Raw)
+func runOutput(_ context.Context, c *desk.Desk, in shell.Input) error {
+	o, expr, err := c.Eval.OptionsAndRest(in.Raw)
 	if err == nil && expr == "" {
 		err = errors.New("an expression must follow")
 	}
 	var text string
 	if err == nil {
-		text, err = c.s.Values.Output(expr, o)
+		text, err = c.Session.Values.Output(expr, o)
 	}
 	if err != nil {
 		return fmt.Errorf("output: %w", err)
 	}
-	c.Show(in, valueView{Expr: expr, Value: text}, func(out *screen.Output) { out.Verbatim(text) })
+	c.Show(in, desk.ValueView{Expr: expr, Value: text}, func(out *screen.Output) { out.Verbatim(text) })
 	return nil
 }
 
 // printed shows the value of an expression, absent if there is none.
-func printed(c *Desk, in shell.Input, absent string, compute func(string, values.Options) (int, string, error)) error {
-	o, expr, err := c.eval.optionsAndRest(in.Raw)
+func printed(c *desk.Desk, in shell.Input, absent string, compute func(string, values.Options) (int, string, error)) error {
+	o, expr, err := c.Eval.OptionsAndRest(in.Raw)
 	if err != nil {
 		return fmt.Errorf("%s: %w", in.Name, err)
 	}
@@ -95,9 +96,9 @@ func printed(c *Desk, in shell.Input, absent string, compute func(string, values
 	}
 	n, text, err := compute(expr, o)
 	if err != nil {
-		return fmt.Errorf("%s: %w", in.Name, c.orInPython(expr, err))
+		return fmt.Errorf("%s: %w", in.Name, c.OrInPython(expr, err))
 	}
-	c.Show(in, valueView{Num: n, Expr: expr, Value: text}, func(out *screen.Output) {
+	c.Show(in, desk.ValueView{Num: n, Expr: expr, Value: text}, func(out *screen.Output) {
 		switch {
 		case n > 0:
 			out.Text(fmt.Sprintf("$%d = %s\n", n, text))
@@ -108,12 +109,12 @@ func printed(c *Desk, in shell.Input, absent string, compute func(string, values
 	return nil
 }
 
-func typeTeller(whole bool) func(context.Context, *Desk, shell.Input) error {
-	return func(_ context.Context, c *Desk, in shell.Input) error {
+func typeTeller(whole bool) func(context.Context, *desk.Desk, shell.Input) error {
+	return func(_ context.Context, c *desk.Desk, in shell.Input) error {
 		if in.Raw == "" {
 			return fmt.Errorf("%s: an expression or a type must follow", in.Name)
 		}
-		spec, expr := cutFormat(in.Raw)
+		spec, expr := desk.CutFormat(in.Raw)
 		o, err := typeOptions(spec)
 		if err == nil && expr == "" {
 			err = errors.New("an expression or a type must follow")
@@ -121,7 +122,7 @@ func typeTeller(whole bool) func(context.Context, *Desk, shell.Input) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", in.Name, err)
 		}
-		text, columns, err := c.s.Values.TypeOf(expr, whole, o)
+		text, columns, err := c.Session.Values.TypeOf(expr, whole, o)
 		if err != nil {
 			return fmt.Errorf("%s: %w", in.Name, err)
 		}
@@ -157,11 +158,11 @@ func typeOptions(spec string) (o values.TypeOptions, err error) {
 }
 
 // infoVtbl is `info vtbl`.
-func infoVtbl(_ context.Context, c *Desk, in shell.Input) error {
+func infoVtbl(_ context.Context, c *desk.Desk, in shell.Input) error {
 	if in.Raw == "" {
 		return errors.New("info vtbl: an object or a pointer to one must follow")
 	}
-	list, err := c.s.Values.VirtualTables(in.Raw)
+	list, err := c.Session.Values.VirtualTables(in.Raw)
 	if err != nil {
 		return fmt.Errorf("info vtbl: %w", err)
 	}
@@ -199,20 +200,20 @@ func infoVtbl(_ context.Context, c *Desk, in shell.Input) error {
 	return nil
 }
 
-func infoLocals(_ context.Context, c *Desk, in shell.Input) error {
-	return c.eval.variables(in, "no locals", (*variables.Values).Locals)
+func infoLocals(_ context.Context, c *desk.Desk, in shell.Input) error {
+	return c.Eval.Variables(in, "no locals", (*variables.Values).Locals)
 }
 
-func infoArgs(_ context.Context, c *Desk, in shell.Input) error {
-	return c.eval.variables(in, "no arguments", (*variables.Values).Args)
+func infoArgs(_ context.Context, c *desk.Desk, in shell.Input) error {
+	return c.Eval.Variables(in, "no arguments", (*variables.Values).Args)
 }
 
 // delvesDisplay matches delve's display -a EXPRESSION and -d NUMBER, which are no expressions: -a alone, and -a + 1, are.
 var delvesDisplay = lazyregexp.New(`^-(a +[A-Za-z_$]|d +[0-9])`)
 
-func runDisplay(ctx context.Context, c *Desk, in shell.Input) error {
+func runDisplay(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	if in.Raw == "" {
-		c.eval.showDisplays()
+		c.Eval.ShowDisplays()
 		return nil
 	}
 	if word, rest, _ := strings.Cut(in.Raw, " "); delvesDisplay().MatchString(in.Raw) {
@@ -221,13 +222,13 @@ func runDisplay(ctx context.Context, c *Desk, in shell.Input) error {
 			return runUndisplay(ctx, c, in)
 		}
 	}
-	spec, expr := cutFormat(in.Raw)
-	d := display{spec: spec, expr: expr, memory: strings.ContainsAny(spec, "is")}
+	spec, expr := desk.CutFormat(in.Raw)
+	d := desk.Display{Spec: spec, Expr: expr, Memory: strings.ContainsAny(spec, "is")}
 	var err error
-	if d.memory {
-		_, err = (&memory{count: 1}).parse(strings.TrimPrefix(spec, "/"))
+	if d.Memory {
+		_, err = (&desk.Memory{Count: 1}).Parse(strings.TrimPrefix(spec, "/"))
 	} else {
-		_, err = c.eval.options(spec)
+		_, err = c.Eval.Options(spec)
 	}
 	if err != nil {
 		return fmt.Errorf("display: %w", err)
@@ -235,55 +236,55 @@ func runDisplay(ctx context.Context, c *Desk, in shell.Input) error {
 	if expr == "" {
 		return errors.New("display: an expression must follow")
 	}
-	c.eval.next++
-	d.num = c.eval.next
-	c.eval.displays = append(c.eval.displays, d)
-	if c.s.Mode().Readable() {
-		c.eval.displays[len(c.eval.displays)-1].block = c.s.Values.BlockOf(expr)
-		err := c.eval.showDisplay(&c.eval.displays[len(c.eval.displays)-1])
+	c.Eval.Next++
+	d.Num = c.Eval.Next
+	c.Eval.Displays = append(c.Eval.Displays, d)
+	if c.Session.Mode().Readable() {
+		c.Eval.Displays[len(c.Eval.Displays)-1].Block = c.Session.Values.BlockOf(expr)
+		err := c.Eval.ShowDisplay(&c.Eval.Displays[len(c.Eval.Displays)-1])
 		if none := (*values.NoSymbolError)(nil); errors.As(err, &none) {
-			c.eval.displays = c.eval.displays[:len(c.eval.displays)-1]
-			c.eval.next--
+			c.Eval.Displays = c.Eval.Displays[:len(c.Eval.Displays)-1]
+			c.Eval.Next--
 			return fmt.Errorf("display: %w", err)
 		}
 		if err != nil {
-			c.Notify(fmt.Sprintf("display %d has no value here: %v", d.num, err))
+			c.Notify(fmt.Sprintf("display %d has no value here: %v", d.Num, err))
 		}
 	}
 	return nil
 }
 
-func runUndisplay(_ context.Context, c *Desk, in shell.Input) error {
+func runUndisplay(_ context.Context, c *desk.Desk, in shell.Input) error {
 	if len(in.Args) == 0 {
 		if c.Confirm("Show none of the expressions any more?") {
-			c.eval.displays = nil
+			c.Eval.Displays = nil
 		}
 		return nil
 	}
 	for _, a := range in.Args {
 		n, err := strconv.Atoi(a)
-		i := slices.IndexFunc(c.eval.displays, func(d display) bool { return d.num == n })
+		i := slices.IndexFunc(c.Eval.Displays, func(d desk.Display) bool { return d.Num == n })
 		if err != nil || i < 0 {
 			return fmt.Errorf("undisplay: no display %q: see info display", a)
 		}
-		c.eval.displays = slices.Delete(c.eval.displays, i, i+1)
+		c.Eval.Displays = slices.Delete(c.Eval.Displays, i, i+1)
 	}
 	return nil
 }
 
-func infoDisplay(_ context.Context, c *Desk, in shell.Input) error {
-	views := make([]valueView, 0, len(c.eval.displays))
-	for _, d := range c.eval.displays {
-		views = append(views, valueView{Num: d.num, Expr: d.text()})
+func infoDisplay(_ context.Context, c *desk.Desk, in shell.Input) error {
+	views := make([]desk.ValueView, 0, len(c.Eval.Displays))
+	for _, d := range c.Eval.Displays {
+		views = append(views, desk.ValueView{Num: d.Num, Expr: d.Text()})
 	}
 	c.Show(in, struct {
-		Displays []valueView `json:"displays"`
+		Displays []desk.ValueView `json:"displays"`
 	}{views}, func(out *screen.Output) {
 		if len(views) == 0 {
 			out.Text("no expressions are shown at stops: see display\n")
 		}
-		for _, d := range c.eval.displays {
-			out.Text(fmt.Sprintf("%d: %s\n", d.num, d.text()))
+		for _, d := range c.Eval.Displays {
+			out.Text(fmt.Sprintf("%d: %s\n", d.Num, d.Text()))
 		}
 	})
 	return nil

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/heap/regions"
@@ -17,9 +18,9 @@ import (
 	"hdb/query"
 )
 
-func vmmapCommands(c *Desk) []*shell.Command {
+func vmmapCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
-		{Name: "vmmap", Group: shell.GroupData, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "[-resident] [KIND | ADDRESS]\n-layers", Short: "list whose the memory of the process is, and how much of it is in memory", Needs: shell.NeedMemory, Repeat: shell.RepeatNone, Run: c.does(runVmmap),
+		{Name: "vmmap", Group: shell.GroupData, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "[-resident] [KIND | ADDRESS]\n-layers", Short: "list whose the memory of the process is, and how much of it is in memory", Needs: shell.NeedMemory, Repeat: shell.RepeatNone, Run: c.Does(runVmmap),
 			Long: "Each byte that is mapped has one owner: code, rodata, data and bss of a module, the stack of a thread (used, unused, its guard), thread-local storage, an allocator's heap, a language runtime, a mapping of the program (anonymous, shared, file, reserved), the kernel, or hdb. KIND is one of these words, ADDRESS lies in the region to show. -resident leaves out what takes no memory, and has the largest first.\n\nThe layers at the end, which -layers shows alone, sum the regions up; heap-used is what the blocks of the program have of an allocator's memory. The memory of an allocator whose blocks are not known without a recording is a layer of its name. `all` is what the program takes; with what hdb has put into the process, below it, what is resident adds up to the process's RSS. `mapped by` is the function whose recorded call has made the mapping, or most of it. A ~ marks what is shared out by a guess. A core file tells nothing of what was resident.\n\nExamples:\n  vmmap\n  vmmap -resident\n  vmmap stack\n  vmmap &table\n  vmmap -layers"},
 		whatCommand(c),
 	}
@@ -31,7 +32,7 @@ type vmmapQuestion struct {
 	only             func(*regions.Region) bool // nil: all
 }
 
-func parseVmmap(c *Desk, in shell.Input) (q vmmapQuestion, err error) {
+func parseVmmap(c *desk.Desk, in shell.Input) (q vmmapQuestion, err error) {
 	words, err := flags.All(strings.Fields(in.Raw), func(name string) flags.Flag {
 		switch name {
 		case "resident":
@@ -52,7 +53,7 @@ func parseVmmap(c *Desk, in shell.Input) (q vmmapQuestion, err error) {
 			return r.Kind == kind || strings.HasPrefix(r.Kind.String(), word+"-")
 		}
 	default:
-		a, err := c.eval.address(word)
+		a, err := c.Eval.Address(word)
 		if err != nil {
 			return q, fmt.Errorf("%w; KIND is one of %s", err, strings.Join(regions.KindNames(), ", "))
 		}
@@ -117,16 +118,16 @@ type vmmapView struct {
 	Notes   []string     `json:"notes,omitempty"`
 }
 
-func runVmmap(ctx context.Context, c *Desk, in shell.Input) error {
+func runVmmap(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	q, err := parseVmmap(c, in)
 	if err != nil {
 		return fmt.Errorf("vmmap: %w", err)
 	}
-	image, err := c.s.Heap.Image()
+	image, err := c.Session.Heap.Image()
 	if err != nil {
 		return fmt.Errorf("vmmap: %w", err)
 	}
-	space, threads := image.Space(), threadNames(c.s)
+	space, threads := image.Space(), desk.ThreadNames(c.Session)
 	v := vmmapView{Notes: space.Notes}
 	var list []*regions.Region
 	if !q.layers {
@@ -201,7 +202,7 @@ func usageText(o *screen.Output, n uint64, known, guess bool) screen.Span {
 }
 
 // makersOf are who mapped the regions that are mappings of the program.
-func makersOf(c *Desk, list []*regions.Region) []*query.Maker {
+func makersOf(c *desk.Desk, list []*regions.Region) []*query.Maker {
 	var ranges [][2]uint64
 	var at []int
 	for i, r := range list {
@@ -212,7 +213,7 @@ func makersOf(c *Desk, list []*regions.Region) []*query.Maker {
 	}
 	makers := make([]*query.Maker, len(list))
 	if len(ranges) > 0 {
-		for i, m := range c.s.Queries.Makers(ranges) {
+		for i, m := range c.Session.Queries.Makers(ranges) {
 			makers[at[i]] = m
 		}
 	}
@@ -292,9 +293,9 @@ type layered interface {
 	Space() *regions.Space
 }
 
-func sumLayers(c *Desk, image layered) layerSums {
+func sumLayers(c *desk.Desk, image layered) layerSums {
 	s := addLayers(image)
-	if rss, err := c.s.Memory.RSS(); err == nil {
+	if rss, err := c.Session.Memory.RSS(); err == nil {
 		s.rss = &rss
 	}
 	return s

@@ -8,12 +8,13 @@ import (
 	"strings"
 
 	"hdb/breakpoints"
+	"hdb/console/desk"
 	"hdb/console/shell"
 	"hdb/inferior"
 )
 
-func watcher(kind inferior.WatchKind) func(context.Context, *Desk, shell.Input) error {
-	return func(_ context.Context, c *Desk, in shell.Input) error {
+func watcher(kind inferior.WatchKind) func(context.Context, *desk.Desk, shell.Input) error {
+	return func(_ context.Context, c *desk.Desk, in shell.Input) error {
 		kind := kind
 		expr, condition := cutCondition(in.Raw)
 		if rest, ok := strings.CutPrefix(expr, "-rw "); ok {
@@ -34,8 +35,8 @@ func watcher(kind inferior.WatchKind) func(context.Context, *Desk, shell.Input) 
 			return err
 		}
 		if condition != "" {
-			if err := c.s.Stops.SetCondition(st.ID, condition); err != nil {
-				return errors.Join(err, c.s.Stops.Delete(st.ID))
+			if err := c.Session.Stops.SetCondition(st.ID, condition); err != nil {
+				return errors.Join(err, c.Session.Stops.Delete(st.ID))
 			}
 		}
 		tellStop(c, in, st)
@@ -76,27 +77,27 @@ func cutCondition(text string) (before, condition string) {
 // watchMemory watches the memory of an expression's value; of a number or register, the
 // memory that it is the address of. location: also when the function has returned that
 // the expression belongs to.
-func watchMemory(c *Desk, expr string, size int, kind inferior.WatchKind, location bool) (*breakpoints.Stop, error) {
+func watchMemory(c *desk.Desk, expr string, size int, kind inferior.WatchKind, location bool) (*breakpoints.Stop, error) {
 	first := strings.TrimLeft(expr, "*& ")
 	if first != "" && (first[0] == '$' || first[0] >= '0' && first[0] <= '9') || strings.HasPrefix(expr, "&") {
-		return c.s.Stops.Watch(expr, size, kind)
+		return c.Session.Stops.Watch(expr, size, kind)
 	}
-	p, err := c.s.Values.Place(expr)
+	p, err := c.Session.Values.Place(expr)
 	if name, ok := strings.CutPrefix(expr, "*"); ok { // *VARIABLE is the variable, unless that is a pointer, also a smart one
-		named, missing := c.s.Values.Place(name)
+		named, missing := c.Session.Values.Place(name)
 		if missing == nil && named.InMemory && !named.Pointer && !(named.Struct && err == nil && p.InMemory) {
-			return c.s.Stops.Watch(expr, size, kind)
+			return c.Session.Stops.Watch(expr, size, kind)
 		}
 	}
 	switch {
 	case err != nil:
-		st, other := c.s.Stops.Watch(expr, size, kind)
+		st, other := c.Session.Stops.Watch(expr, size, kind)
 		if other != nil {
 			return nil, fmt.Errorf("watch: %w", err)
 		}
 		return st, nil
 	case p.InMemory && p.Function, p.InMemory && p.Size == 0:
-		return c.s.Stops.Watch(expr, size, kind)
+		return c.Session.Stops.Watch(expr, size, kind)
 	case p.Register != "":
 		return nil, fmt.Errorf("watch: %s is in $%s: the hardware watches memory", expr, p.Register)
 	case p.Lost:
@@ -107,5 +108,5 @@ func watchMemory(c *Desk, expr string, size int, kind inferior.WatchKind, locati
 	if size == 0 {
 		size = p.Size
 	}
-	return c.s.Stops.WatchAt(expr, p.Addr, size, kind, p.Local && !location)
+	return c.Session.Stops.WatchAt(expr, p.Addr, size, kind, p.Local && !location)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"hdb/capture"
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/heap/glibc"
@@ -18,25 +19,25 @@ import (
 	"hdb/session/heaps"
 )
 
-func whatCommand(c *Desk) *shell.Command {
+func whatCommand(c *desk.Desk) *shell.Command {
 	return &shell.Command{
-		Name: "what", Group: shell.GroupData, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "ADDRESS", Short: "tell what an address is: a block, a variable, a stack, code, a mapping", Needs: shell.NeedProgram, Repeat: shell.RepeatNone, Run: c.does(runWhat),
+		Name: "what", Group: shell.GroupData, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "ADDRESS", Short: "tell what an address is: a block, a variable, a stack, code, a mapping", Needs: shell.NeedProgram, Repeat: shell.RepeatNone, Run: c.Does(runWhat),
 		Long: "It says the most that is known: the block of the heap, live or freed, with the recorded stacks of who made it and gave it back; the thread, frame and variable of a stack; the global or thread-local variable; the function and line of code; the guard of a stack; the allocator's own memory; the mapping with its file; or what is nearest where nothing is mapped. A capture knows the code, the variables and the recorded blocks.\n\nAn expression is taken as by x: a pointer stands for what it points to, &NAME for the place of a variable.\n\nExamples:\n  what 0x7ffff7a02010\n  what list->head\n  what &table\n  what $rsp",
 	}
 }
 
-func runWhat(_ context.Context, c *Desk, in shell.Input) error {
-	a, err := c.eval.addressOf(in, strings.TrimSpace(in.Raw))
+func runWhat(_ context.Context, c *desk.Desk, in shell.Input) error {
+	a, err := c.Eval.AddressOf(in, strings.TrimSpace(in.Raw))
 	if err != nil {
 		return err
 	}
-	w, err := c.s.Heap.What(addr.Run(a))
+	w, err := c.Session.Heap.What(addr.Run(a))
 	if err != nil {
 		return fmt.Errorf("what: %w", err)
 	}
 	show := c.Show
 	if w.Whence != nil {
-		show = c.answer
+		show = c.Answer
 	}
 	show(in, viewWhat(c, w), func(o *screen.Output) { printWhat(c, o, w) })
 	return nil
@@ -50,11 +51,11 @@ type whatLocalView struct {
 }
 
 type whatStackView struct {
-	Thread   int        `json:"thread"`
-	Frame    *frameView `json:"frame,omitempty"`
-	Variable string     `json:"variable,omitempty"`
-	Offset   uint64     `json:"offset"`
-	Below    uint64     `json:"below_bytes,omitempty"`
+	Thread   int             `json:"thread"`
+	Frame    *desk.FrameView `json:"frame,omitempty"`
+	Variable string          `json:"variable,omitempty"`
+	Offset   uint64          `json:"offset"`
+	Below    uint64          `json:"below_bytes,omitempty"`
 }
 
 // A whatChunkView is a chunk of glibc's malloc, or a region of jemalloc.
@@ -84,8 +85,8 @@ type whatView struct {
 	Whence  *whenceView    `json:"recorded,omitempty"`
 }
 
-func viewWhat(c *Desk, w *heaps.What) whatView {
-	threads := threadNames(c.s)
+func viewWhat(c *desk.Desk, w *heaps.What) whatView {
+	threads := desk.ThreadNames(c.Session)
 	v := whatView{Address: w.Addr.String()}
 	region := func(r *regions.Region) *regionView {
 		if r == nil {
@@ -103,7 +104,7 @@ func viewWhat(c *Desk, w *heaps.What) whatView {
 	if f := w.Frame; f != nil {
 		v.Stack = &whatStackView{Thread: f.Thread, Variable: f.Variable, Offset: f.Offset, Below: f.Below}
 		if f.Frame.CFA != 0 {
-			v.Stack.Frame = new(viewFrame(f.Frame))
+			v.Stack.Frame = new(desk.ViewFrame(f.Frame))
 		}
 	}
 	if b := w.Block; b != nil {
@@ -123,14 +124,14 @@ func viewWhat(c *Desk, w *heaps.What) whatView {
 
 // A whatText words what is known of an address.
 type whatText struct {
-	c       *Desk
+	c       *desk.Desk
 	o       *screen.Output
 	w       *heaps.What
 	threads map[int]string
 }
 
-func printWhat(c *Desk, o *screen.Output, w *heaps.What) {
-	t := whatText{c, o, w, threadNames(c.s)}
+func printWhat(c *desk.Desk, o *screen.Output, w *heaps.What) {
+	t := whatText{c, o, w, desk.ThreadNames(c.Session)}
 	o.Line(screen.Addr(w.Addr.String()), screen.Plain(" is "+t.headline()))
 	switch {
 	case w.Region != nil:
@@ -183,7 +184,7 @@ func (t *whatText) thread(r *regions.Region) string {
 
 func (t *whatText) symbol() string {
 	s := t.w.Symbol
-	text := symbolText(screen.ShortName(s.Name), s.Offset)
+	text := desk.SymbolText(screen.ShortName(s.Name), s.Offset)
 	if p := t.w.Place; p.File != "" && p.Line > 0 {
 		text += fmt.Sprintf(", %s:%d", screen.ShortPath(p.File), p.Line)
 	}
@@ -201,7 +202,7 @@ func (t *whatText) stack(p *heaps.StackPlace) string {
 	}
 	name := screen.ShortName(f.Name())
 	if p.Variable != "" {
-		return fmt.Sprintf("%s in frame #%d %s, on %s", symbolText(p.Variable, p.Offset), f.Num, name, where)
+		return fmt.Sprintf("%s in frame #%d %s, on %s", desk.SymbolText(p.Variable, p.Offset), f.Num, name, where)
 	}
 	return fmt.Sprintf("in frame #%d %s, on %s", f.Num, name, where)
 }
@@ -295,9 +296,9 @@ func (t *whatText) inHeap() bool { return t.w.Region != nil && t.w.Region.Kind =
 var eventVerbs = map[capture.Kind]string{capture.Free: "freed by", capture.Map: "mapped by", capture.Unmap: "unmapped by"}
 
 func (t *whatText) event(e *recording.Event) {
-	t.o.Printf("%s #%d %s   thread %s   %s\n", cmp.Or(eventVerbs[e.Kind], "made by"), e.Seq, called(t.o)(e), t.threads[int(e.TID)], screen.ShortTime(e.Time))
-	st := t.c.s.Queries.StackOf(e)
-	if !t.c.s.Settings.PastMain {
+	t.o.Printf("%s #%d %s   thread %s   %s\n", cmp.Or(eventVerbs[e.Kind], "made by"), e.Seq, desk.Called(t.o)(e), t.threads[int(e.TID)], screen.ShortTime(e.Time))
+	st := t.c.Session.Queries.StackOf(e)
+	if !t.c.Session.Settings.PastMain {
 		st = st.ToMain()
 	}
 	if len(st.Frames) > 0 {

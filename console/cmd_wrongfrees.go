@@ -5,19 +5,20 @@ import (
 	"fmt"
 	"strconv"
 
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/internal/units"
 )
 
-func wrongFreeCommands(c *Desk) []*shell.Command {
+func wrongFreeCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{{
-		Name: "wrong-frees", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Raw: true, Synopsis: "[N | all]", Short: "recorded calls that gave back what was no block", Args: []shell.ArgKind{shell.ArgWord}, Repeat: shell.RepeatSame, Run: c.does(runWrongFrees),
+		Name: "wrong-frees", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Raw: true, Synopsis: "[N | all]", Short: "recorded calls that gave back what was no block", Args: []shell.ArgKind{shell.ArgWord}, Repeat: shell.RepeatSame, Run: c.Does(runWrongFrees),
 		Long: "A block that was given back twice, an address inside of a block, or a block that a function of another family has made, as operator new[] and delete. N is how many are shown with their stacks, 10 without it. What a recording does not have is not told: of a block that was made before, nothing is wrong as far as anybody knows.\n\nWhile a program runs, `set wrong-frees` says what happens before such a call runs; see docs/heap.md.\n\nExamples:\n  wrong-frees\n  wrong-frees all",
 	}}
 }
 
-func runWrongFrees(_ context.Context, c *Desk, in shell.Input) error {
+func runWrongFrees(_ context.Context, c *desk.Desk, in shell.Input) error {
 	limit := 10
 	if n, err := strconv.Atoi(in.Raw); err == nil && n > 0 {
 		limit = n
@@ -26,7 +27,7 @@ func runWrongFrees(_ context.Context, c *Desk, in shell.Input) error {
 	} else if in.Raw != "" {
 		return fmt.Errorf("wrong-frees: %q: a number or `all` expected", in.Raw)
 	}
-	all, err := c.s.Queries.WrongFrees()
+	all, err := c.Session.Queries.WrongFrees()
 	if err != nil {
 		return err
 	}
@@ -34,24 +35,24 @@ func runWrongFrees(_ context.Context, c *Desk, in shell.Input) error {
 	if limit > 0 && total > limit {
 		all = all[:limit]
 	}
-	views := make([]*wrongView, len(all))
+	views := make([]*desk.WrongView, len(all))
 	for i, w := range all {
-		views[i] = viewWrong(w)
+		views[i] = desk.ViewWrong(w)
 	}
-	c.answer(in, struct {
-		Total int          `json:"total"`
-		Wrong []*wrongView `json:"wrong_frees"`
+	c.Answer(in, struct {
+		Total int               `json:"total"`
+		Wrong []*desk.WrongView `json:"wrong_frees"`
 	}{total, views}, func(o *screen.Output) {
 		if total == 0 {
 			o.Text("no recorded call gave back what was no block\n")
 		}
 		for _, w := range all {
-			o.Text(fmt.Sprintf("%s: #%d %s   %s\n", w.Kind, w.Call.Seq, called(o)(w.Call), threadOf(c.s, w.Call.TID)))
-			o.Line(screen.Guess("   " + wrongText(o, w)))
+			o.Text(fmt.Sprintf("%s: #%d %s   %s\n", w.Kind, w.Call.Seq, desk.Called(o)(w.Call), desk.ThreadOf(c.Session, w.Call.TID)))
+			o.Line(screen.Guess("   " + desk.WrongText(o, w)))
 			if len(w.CallFrames) > 0 {
-				printFrames(o, userFrames(w.CallFrames))
+				desk.PrintFrames(o, desk.UserFrames(w.CallFrames))
 			}
-			printWrong(o, w)
+			desk.PrintWrong(o, w)
 		}
 		if total > len(all) {
 			o.Text(fmt.Sprintf("%d of %s; `wrong-frees all` lists all\n", len(all), units.Count(total, "call")))

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"hdb/console/desk"
 	"hdb/console/shell"
 	"slices"
 	"strings"
@@ -8,7 +9,7 @@ import (
 
 // commandTable is every command. It is made anew for each console, so that
 // nothing can change it for another.
-func commandTable(c *Desk) *shell.Table {
+func commandTable(c *desk.Desk) *shell.Table {
 	t := shell.NewTable(runningCommands(c), stopCommands(c), stopInfos(c), allocCommands(c), recordInfos(c), wrongFreeCommands(c), travelCommands(c), heapCommands(c), mallocCommands(c), chunkCommands(c), collectionCommands(c), refsCommands(c), reportCommands(c), pageCommands(c), monitorCommands(c), stackCommands(c), goroutineCommands(c), pythonCommands(c), cythonCommands(c), dataCommands(c), memoryCommands(c), vmmapCommands(c), codeCommands(c), valueCommands(c), valueInfos(c), macroCommands(c), macroInfos(c), sourceCommands(c),
 		fileCommands(c), coreCommands(c), symbolCommands(c), infoCommands(c), statusCommands(c), tuiCommands(c), printfCommands(c), shellOf(c).Words(), []*shell.Command{quitCommand(c)})
 	t.Topics, t.Missing = topics(), notBuilt
@@ -18,7 +19,7 @@ func commandTable(c *Desk) *shell.Table {
 }
 
 // shellOf is a console's shell, nil for the help alone.
-func shellOf(c *Desk) *shell.Shell {
+func shellOf(c *desk.Desk) *shell.Shell {
 	if c == nil {
 		return nil
 	}

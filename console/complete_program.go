@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hdb/console/desk"
 	"hdb/console/line"
 	"hdb/console/shell"
 	"hdb/internal/cond"
@@ -45,10 +46,10 @@ func (k programWords) functionNames(word string) []string {
 // functions are those of the program and its libraries that match, of a capture those in its
 // stacks.
 func (k programWords) functions(match func(name string) bool) []string {
-	if k.c.s.Mode() != target.Saved {
-		return k.c.s.Names().Symbols.FunctionNames(match)
+	if k.c.Session.Mode() != target.Saved {
+		return k.c.Session.Names().Symbols.FunctionNames(match)
 	}
-	p, err := k.c.s.Queries.Profile(query.ProfileParts{})
+	p, err := k.c.Session.Queries.Profile(query.ProfileParts{})
 	if err != nil {
 		return nil
 	}
@@ -90,7 +91,7 @@ func commonPrefix(words []string) string {
 // moduleNames completes what module("...") asks for.
 func (k programWords) moduleNames(word string) []string {
 	var all []string
-	for _, m := range k.c.s.Names().ModuleInfos() {
+	for _, m := range k.c.Session.Names().ModuleInfos() {
 		all = append(all, filepath.Base(m.Name))
 	}
 	return line.StartingWith(all, word)
@@ -131,10 +132,10 @@ func (k programWords) expression(left, rest string, kind shell.ArgKind) (int, []
 		return at(word), k.registers(word)
 	}
 	if m := memberName().FindStringSubmatch(rest); m != nil {
-		return at(m[3]), line.StartingWith(k.c.s.Scopes.Members(m[1]), m[3])
+		return at(m[3]), line.StartingWith(k.c.Session.Scopes.Members(m[1]), m[3])
 	}
 	word := plainName().FindString(rest)
-	all := k.c.s.Scopes.Variables()
+	all := k.c.Session.Scopes.Variables()
 	if condition {
 		for _, f := range cond.Fields() {
 			all = append(all, f.Name)
@@ -153,12 +154,12 @@ func (k programWords) expression(left, rest string, kind shell.ArgKind) (int, []
 
 // typeNames completes a type by its name, qualified or not; nothing is offered for an empty word.
 func (k programWords) typeNames(word string) []string {
-	return namesAt(word, k.c.s.Names().Symbols.Types)
+	return namesAt(word, k.c.Session.Names().Symbols.Types)
 }
 
 // globalNames completes a variable outside of functions.
 func (k programWords) globalNames(word string) []string {
-	return namesAt(word, k.c.s.Names().Symbols.Variables)
+	return namesAt(word, k.c.Session.Names().Symbols.Variables)
 }
 
 // namesAt are the names in which a word begins one of the scopes, or the name. A program without
@@ -184,10 +185,10 @@ func namesAt(word string, find func(*regexp.Regexp) ([]names.GlobalInfo, error))
 // registers completes $NAME, a register or a convenience variable.
 func (k programWords) registers(word string) []string {
 	var names []string
-	for _, name := range k.c.s.Scopes.ConvenienceNames() {
+	for _, name := range k.c.Session.Scopes.ConvenienceNames() {
 		names = append(names, "$"+name)
 	}
-	regs, err := k.c.s.Selection.Registers()
+	regs, err := k.c.Session.Selection.Registers()
 	if err != nil {
 		return line.StartingWith(names, word)
 	}
@@ -204,10 +205,10 @@ func (k programWords) moments(word string) []string {
 		return k.eventNumbers(word)
 	}
 	names := []string{"peak", "start", "end"}
-	for i := range k.c.s.Recorded.Stops() {
+	for i := range k.c.Session.Recorded.Stops() {
 		names = append(names, "stop"+strconv.Itoa(i+1))
 	}
-	for _, m := range k.c.s.Recorded.Marks() {
+	for _, m := range k.c.Session.Recorded.Marks() {
 		names = append(names, m.Name)
 	}
 	return line.StartingWith(names, word)
@@ -217,17 +218,17 @@ func (k programWords) moments(word string) []string {
 // stopped at or marked.
 func (k programWords) eventNumbers(word string) []string {
 	var names []string
-	for _, st := range k.c.s.Recorded.Stops() {
+	for _, st := range k.c.Session.Recorded.Stops() {
 		names = append(names, fmt.Sprintf("#%d", max(st.Event, st.Seq)))
 	}
-	for _, m := range k.c.s.Recorded.Marks() {
+	for _, m := range k.c.Session.Recorded.Marks() {
 		names = append(names, fmt.Sprintf("#%d", m.Seq))
 	}
 	return line.StartingWith(slices.DeleteFunc(names, func(n string) bool { return n == "#0" }), word)
 }
 
 // programWords finds words of the program and its recording for the Tab key.
-type programWords struct{ c *Desk }
+type programWords struct{ c *desk.Desk }
 
 // Words are those of a kind that begin as typed.
 func (h *host) Words(kind shell.ArgKind, word string) []string {
@@ -242,7 +243,7 @@ func (h *host) Words(kind shell.ArgKind, word string) []string {
 		return k.sourceNames(word)
 	case shell.ArgStop:
 		var ids []string
-		for _, st := range c.s.Stops.All() {
+		for _, st := range c.Session.Stops.All() {
 			ids = append(ids, strconv.Itoa(st.ID))
 		}
 		return line.StartingWith(ids, word)
@@ -250,14 +251,14 @@ func (h *host) Words(kind shell.ArgKind, word string) []string {
 		return k.threadNumbers(word)
 	case shell.ArgSignal:
 		var names []string
-		for _, s := range c.s.Catches.Signals() {
+		for _, s := range c.Session.Catches.Signals() {
 			names = append(names, s.Name)
 		}
 		return line.StartingWith(names, word)
 	case shell.ArgDisplay:
 		var ids []string
-		for _, d := range c.eval.displays {
-			ids = append(ids, strconv.Itoa(d.num))
+		for _, d := range c.Eval.Displays {
+			ids = append(ids, strconv.Itoa(d.Num))
 		}
 		return line.StartingWith(ids, word)
 	case shell.ArgEvent:
@@ -282,7 +283,7 @@ func (k programWords) sourceNames(word string) []string {
 	if word == "" {
 		return nil
 	}
-	files, err := k.c.s.Names().Symbols.SourceFiles()
+	files, err := k.c.Session.Names().Symbols.SourceFiles()
 	if err != nil {
 		return nil
 	}
@@ -296,7 +297,7 @@ func (k programWords) sourceNames(word string) []string {
 }
 
 func (k programWords) threadNumbers(word string) []string {
-	threads, err := k.c.s.Selection.Threads()
+	threads, err := k.c.Session.Selection.Threads()
 	if err != nil {
 		return nil
 	}

@@ -101,7 +101,7 @@ func TestCompletionThatPanics(t *testing.T) {
 // and offers nothing then.
 func TestCompletionIsGivenUp(t *testing.T) {
 	st := newStage(t, nil)
-	if _, err := st.s.Load(testprogs.Build(t, "basic")); err != nil {
+	if _, err := st.Session.Load(testprogs.Build(t, "basic")); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {

@@ -7,6 +7,7 @@
 package console
 
 import (
+	"hdb/console/desk"
 	"hdb/console/shell"
 	"hdb/inferior"
 	"hdb/session"
@@ -25,7 +26,7 @@ type Config struct {
 
 // A Console is a desk with the commands of all groups.
 type Console struct {
-	*Desk
+	*desk.Desk
 	cfg Config
 }
 
@@ -33,7 +34,7 @@ type Console struct {
 
 // New prepares a console; nothing is read or printed before Run.
 func New(cfg Config) *Console {
-	d := newDesk(cfg.Session, cfg.Finish, cfg.ReturnChildResult)
+	d := desk.New(cfg.Session, cfg.Finish, cfg.ReturnChildResult)
 	d.Shell = shell.New(cfg.Options, &host{Desk: d})
 	d.Use(commandTable(d), settingTable(d))
 	d.Split = newTUI(d)
@@ -52,7 +53,7 @@ func (c *Console) Run() int {
 	c.ReadConfig(c.cfg.NoInit)
 	if c.cfg.Begin != nil {
 		if err := c.cfg.Begin(); err != nil {
-			return ExitLaunch
+			return desk.ExitLaunch
 		}
 	}
 	if !c.cfg.NoInit {
@@ -65,21 +66,21 @@ func (c *Console) Run() int {
 	if c.In != nil && !c.Opt.Batch {
 		c.Loop()
 	}
-	return c.finish()
+	return c.Finish()
 }
 
 // runOut lets a program that hdb has started run to its end, unless Ctrl-C stops it: what it has not written yet is not lost.
 func (c *Console) runOut() {
 	for {
-		if _, _, attached, live := c.s.Process(); !live || attached {
+		if _, _, attached, live := c.Session.Process(); !live || attached {
 			return
 		}
-		r, err := c.s.Execution.Continue(1)
+		r, err := c.Session.Execution.Continue(1)
 		if err != nil {
 			c.Warn(err)
 			return
 		}
-		c.report(shell.Input{Name: "continue"}, r)
+		c.Report(shell.Input{Name: "continue"}, r)
 		if r.Reason == inferior.Interrupted {
 			return
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"hdb/console/desk"
 	"hdb/console/line"
 	"hdb/console/shell"
 	"hdb/session"
@@ -136,8 +137,8 @@ func TestErrorsAreOneLine(t *testing.T) {
 			if !strings.HasPrefix(errs, tc.want) || strings.Count(errs, "\n") != 1 || out != "" {
 				t.Errorf("printed %q and %q, want %q on standard error", out, errs, tc.want)
 			}
-			if code != ExitFailed {
-				t.Errorf("exit code %d, want %d", code, ExitFailed)
+			if code != desk.ExitFailed {
+				t.Errorf("exit code %d, want %d", code, desk.ExitFailed)
 			}
 			if hostile(errs, "\n") {
 				t.Errorf("not clean: %q", errs)
@@ -207,7 +208,7 @@ func TestScripts(t *testing.T) {
 	if out != "hello\none\n" {
 		t.Errorf("printed %q", out)
 	}
-	if !strings.Contains(errs, "bad.hdb:3: unknown command") || !strings.Contains(errs, "not a script") || code != ExitFailed {
+	if !strings.Contains(errs, "bad.hdb:3: unknown command") || !strings.Contains(errs, "not a script") || code != desk.ExitFailed {
 		t.Errorf("errors %q, exit code %d", errs, code)
 	}
 }
@@ -223,7 +224,7 @@ func TestStartup(t *testing.T) {
 		c.Startup = []shell.Startup{{Text: "echo a"}, {Text: script, File: true}, {Text: "define mine"}, {Text: "echo in mine"}, {Text: "end"}, {Text: "nonsense"}, {Text: "mine"}}
 	}, "echo never read")
 	code := st.Run()
-	if got, want := st.out.String(), "a\nfrom file\nin mine\n"; got != want || code != ExitFailed {
+	if got, want := st.out.String(), "a\nfrom file\nin mine\n"; got != want || code != desk.ExitFailed {
 		t.Errorf("printed %q, exit code %d, want %q and 1", got, code, want)
 	}
 }

@@ -70,14 +70,14 @@ func TestDebuginfodAsks(t *testing.T) {
 		startDebuginfod(st.Desk)
 		st.Top("set confirm " + tc.confirm)
 		askDebuginfod(st.Desk) // nothing is missing yet
-		if _, err := st.s.Names().Debuginfod.DebugInfo(missingID); err == nil {
+		if _, err := st.Session.Names().Debuginfod.DebugInfo(missingID); err == nil {
 			t.Error("there is such a file")
 		}
 		if len(st.in.prompts) != 0 || asked.Load() != 0 {
 			t.Errorf("%+v: too early: %q, asked %d times", tc, st.in.prompts, asked.Load())
 		}
 		askDebuginfod(st.Desk)
-		_, _ = st.s.Names().Debuginfod.DebugInfo(missingID)
+		_, _ = st.Session.Names().Debuginfod.DebugInfo(missingID)
 		askDebuginfod(st.Desk)
 		if got := st.Set.Value("debuginfod"); got != tc.mode || len(st.in.prompts) != tc.questions || tc.questions == 1 && st.in.prompts[0] != question {
 			t.Errorf("%+v: %s after %q", tc, got, st.in.prompts)
@@ -88,7 +88,7 @@ func TestDebuginfodAsks(t *testing.T) {
 		for end := time.Now().Add(10 * time.Second); tc.mode == "on" && asked.Load() == 0 && time.Now().Before(end); {
 			time.Sleep(time.Millisecond) // in the background
 		}
-		st.s.Close()
+		st.Session.Close()
 		if (asked.Load() > 0) != (tc.mode == "on") {
 			t.Errorf("%+v: asked %d times", tc, asked.Load())
 		}
@@ -99,8 +99,8 @@ func TestDebuginfodWithoutTerminal(t *testing.T) {
 	st := newStage(t, nil, "set debuginfod ask", "show debuginfod", "set debuginfod of", "info debuginfod")
 	asked := servers(t, st)
 	startDebuginfod(st.Desk)
-	st.s.Symbols.SetDebuginfod(names.DebuginfodAsk)
-	_, _ = st.s.Names().Debuginfod.DebugInfo(missingID)
+	st.Session.Symbols.SetDebuginfod(names.DebuginfodAsk)
+	_, _ = st.Session.Names().Debuginfod.DebugInfo(missingID)
 	st.Run()
 	for _, p := range st.in.prompts {
 		if strings.Contains(p, "Ask them") {
@@ -120,8 +120,8 @@ func TestInfoDebuginfod(t *testing.T) {
 	st := newStage(t, nil, "info debuginfod")
 	asked := servers(t, st)
 	startDebuginfod(st.Desk)
-	st.s.Symbols.SetDebuginfod(names.DebuginfodOn)
-	if _, err := st.s.Names().Debuginfod.DebugInfo(missingID); err == nil || asked.Load() != 1 {
+	st.Session.Symbols.SetDebuginfod(names.DebuginfodOn)
+	if _, err := st.Session.Names().Debuginfod.DebugInfo(missingID); err == nil || asked.Load() != 1 {
 		t.Errorf("error %v, asked %d times", err, asked.Load())
 	}
 	st.Run()
@@ -149,8 +149,8 @@ func TestRefreshTellsWhatIsComing(t *testing.T) {
 	st.env["DEBUGINFOD_URLS"], st.env["DEBUGINFOD_CACHE_PATH"] = s.URL, t.TempDir()
 	st.in.person = true
 	startDebuginfod(st.Desk)
-	st.s.Symbols.SetDebuginfod(names.DebuginfodOn)
-	if _, err := st.s.Names().Debuginfod.DebugInfo(missingID); err == nil {
+	st.Session.Symbols.SetDebuginfod(names.DebuginfodOn)
+	if _, err := st.Session.Names().Debuginfod.DebugInfo(missingID); err == nil {
 		t.Error("there is such a file")
 	}
 	st.Run()

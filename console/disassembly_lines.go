@@ -25,7 +25,7 @@ type codeLine struct {
 func newListingOfCode(d *disassembly) *codeListing {
 	l := &codeListing{d: d, coded: map[codeLine]bool{}, failed: map[string]bool{}}
 	for _, inst := range d.list {
-		l.symbols, l.bytes = max(l.symbols, len(inst.symbol)), max(l.bytes, 3*len(inst.code)-1)
+		l.symbols, l.bytes = max(l.symbols, len(inst.symbol)), max(l.bytes, 3*len(inst.Code)-1)
 		l.coded[codeLine{inst.file, inst.line}] = true
 	}
 	return l
@@ -123,10 +123,10 @@ func (l *codeListing) printByLine(o *screen.Output) {
 // printLines prints source lines as list does; a source that is missing is told once.
 func (l *codeListing) printLines(o *screen.Output, file string, first, last int) {
 	current := 0
-	if f, err := l.d.c.s.Selection.Frame(); err == nil && f.File == file {
+	if f, err := l.d.c.Session.Selection.Frame(); err == nil && f.File == file {
 		current = f.Line
 	}
-	w, err := l.d.c.source.window(file, "", first, last, current)
+	w, err := l.d.c.Source.Window(file, "", first, last, current)
 	if err == nil {
 		w.Print(o, l.d.c.Set.Count("tab-width"))
 		return

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"hdb/console/desk"
 	"hdb/testprogs"
 )
 
@@ -116,8 +117,8 @@ func TestBrokenPipeDetaches(t *testing.T) {
 				t.Fatalf("%q, %v", line, err)
 			}
 			out.Close()
-			if code := ends(t, cmd); code != ExitFailed {
-				t.Errorf("exit code %d, want %d", code, ExitFailed)
+			if code := ends(t, cmd); code != desk.ExitFailed {
+				t.Errorf("exit code %d, want %d", code, desk.ExitFailed)
 			}
 			livesOn(t, prog)
 		})

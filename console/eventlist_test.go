@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"hdb/capture"
+	"hdb/console/desk"
 	"hdb/console/shell"
 	"hdb/recording"
 )
@@ -39,10 +40,10 @@ func TestListsEndWithTheirReader(t *testing.T) {
 	for _, asJSON := range []bool{false, true} {
 		st := newStage(t, func(c *Config) { c.JSON, c.Out = asJSON, &fullDevice{room: 100} })
 		taken := 0
-		if err := listEvents(t.Context(), st.Desk, eventList{in: shell.Input{Name: "allocs"}}, many(100_000, &taken), func() listed { return listed{total: 100_000} }); err != nil {
+		if err := desk.ListEvents(t.Context(), st.Desk, desk.EventList{In: shell.Input{Name: "allocs"}}, many(100_000, &taken), func() desk.Listed { return desk.Listed{Total: 100_000} }); err != nil {
 			t.Error(err)
 		}
-		if taken > 2*listPart {
+		if taken > 2*desk.ListPart {
 			t.Errorf("JSON %v: %d events were laid out", asJSON, taken)
 		}
 	}
@@ -51,7 +52,7 @@ func TestListsEndWithTheirReader(t *testing.T) {
 // TestEventObject: a list that is printed in parts is one object on one line, in which no
 // notice stands.
 func TestEventObject(t *testing.T) {
-	for _, n := range []int{0, 1, listPart, 2*listPart + 1} {
+	for _, n := range []int{0, 1, desk.ListPart, 2*desk.ListPart + 1} {
 		st := newStage(t, func(c *Config) { c.JSON = true })
 		taken := 0
 		events := func(yield func(*recording.Event) bool) {
@@ -64,7 +65,7 @@ func TestEventObject(t *testing.T) {
 				}
 			}
 		}
-		if err := listEvents(t.Context(), st.Desk, eventList{in: shell.Input{Name: "allocs"}}, events, func() listed { return listed{total: n, more: n == 1} }); err != nil {
+		if err := desk.ListEvents(t.Context(), st.Desk, desk.EventList{In: shell.Input{Name: "allocs"}}, events, func() desk.Listed { return desk.Listed{Total: n, More: n == 1} }); err != nil {
 			t.Error(err)
 		}
 		line, notices, _ := strings.Cut(st.out.String(), "\n")
@@ -86,7 +87,7 @@ func TestEventObject(t *testing.T) {
 // TestEventObjectCutShort: an interrupted list is an object that says so, and prints
 // nothing if it has not begun.
 func TestEventObjectCutShort(t *testing.T) {
-	for _, after := range []int{0, 1, listPart, 2*listPart + 1} {
+	for _, after := range []int{0, 1, desk.ListPart, 2*desk.ListPart + 1} {
 		for _, ends := range []bool{true, false} { // by themselves, as what is read from a capture does
 			st := newStage(t, func(c *Config) { c.JSON = true })
 			ctx, cancel := context.WithCancel(t.Context())
@@ -94,7 +95,7 @@ func TestEventObjectCutShort(t *testing.T) {
 			restore, within := st.Desk.Out.Until(reading.GivenUp), (&host{Desk: st.Desk}).Within(reading)
 			taken := 0
 			events := func(yield func(*recording.Event) bool) {
-				for e := range many(3*listPart, &taken) {
+				for e := range many(3*desk.ListPart, &taken) {
 					if taken > after {
 						if cancel(); ends {
 							return
@@ -105,14 +106,14 @@ func TestEventObjectCutShort(t *testing.T) {
 					}
 				}
 			}
-			err := listEvents(ctx, st.Desk, eventList{in: shell.Input{Name: "allocs"}}, events, func() listed { return listed{total: taken} })
+			err := desk.ListEvents(ctx, st.Desk, desk.EventList{In: shell.Input{Name: "allocs"}}, events, func() desk.Listed { return desk.Listed{Total: taken} })
 			restore()
 			within()
 			if err != nil && !errors.Is(err, shell.ErrInterrupted) {
 				t.Error(err)
 			}
 			out := st.out.String()
-			if after < listPart {
+			if after < desk.ListPart {
 				if out != "" {
 					t.Errorf("after %d events, ending %v: %s", after, ends, out)
 				}

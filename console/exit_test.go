@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/inferior"
 )
@@ -12,33 +13,33 @@ import (
 // TestOrderOfFailures: a failed assertion decides the exit code, then one that is
 // undecided, then the first failure of the others.
 func TestOrderOfFailures(t *testing.T) {
-	failed, undecided := fmt.Errorf("%w: 1 of 2", errAssertion), fmt.Errorf("%w: 1 of 2", errUndecided)
+	failed, undecided := fmt.Errorf("%w: 1 of 2", desk.ErrAssertion), fmt.Errorf("%w: 1 of 2", desk.ErrUndecided)
 	launch, terminal, other := &inferior.LaunchError{Path: "prog", Cause: errors.New("gone")}, &screen.TerminalError{}, errors.New("other")
 	for _, tc := range []struct {
 		errs []error
 		want int
 	}{
-		{nil, ExitOK},
-		{[]error{other}, ExitFailed},
-		{[]error{launch, other, terminal}, ExitLaunch},
-		{[]error{other, launch}, ExitFailed},
-		{[]error{terminal, launch}, ExitUsage},
-		{[]error{failed}, ExitAssertion},
-		{[]error{undecided}, ExitUndecided},
-		{[]error{failed, undecided, other}, ExitAssertion},
-		{[]error{undecided, failed, undecided}, ExitAssertion},
-		{[]error{other, undecided, launch}, ExitUndecided},
-		{[]error{launch, other, failed}, ExitAssertion},
-		{[]error{undecided, other}, ExitUndecided},
-		{[]error{errors.Join(failed, other)}, ExitAssertion}, // and a file that could not be written
-		{[]error{errors.Join(undecided, other)}, ExitUndecided},
-		{[]error{errors.Join(undecided, failed)}, ExitAssertion},
+		{nil, desk.ExitOK},
+		{[]error{other}, desk.ExitFailed},
+		{[]error{launch, other, terminal}, desk.ExitLaunch},
+		{[]error{other, launch}, desk.ExitFailed},
+		{[]error{terminal, launch}, desk.ExitUsage},
+		{[]error{failed}, desk.ExitAssertion},
+		{[]error{undecided}, desk.ExitUndecided},
+		{[]error{failed, undecided, other}, desk.ExitAssertion},
+		{[]error{undecided, failed, undecided}, desk.ExitAssertion},
+		{[]error{other, undecided, launch}, desk.ExitUndecided},
+		{[]error{launch, other, failed}, desk.ExitAssertion},
+		{[]error{undecided, other}, desk.ExitUndecided},
+		{[]error{errors.Join(failed, other)}, desk.ExitAssertion}, // and a file that could not be written
+		{[]error{errors.Join(undecided, other)}, desk.ExitUndecided},
+		{[]error{errors.Join(undecided, failed)}, desk.ExitAssertion},
 	} {
-		var x exitStatus
+		var x desk.ExitStatus
 		for _, err := range tc.errs {
-			x.failed(err)
+			x.Failed(err)
 		}
-		if got := x.total(false, false); got != tc.want {
+		if got := x.Total(false, false); got != tc.want {
 			t.Errorf("%v: exit code %d, want %d", tc.errs, got, tc.want)
 		}
 	}

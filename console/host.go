@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"hdb/capture"
+	"hdb/console/desk"
 	"hdb/console/shell"
 	"hdb/names"
 	"hdb/session"
@@ -57,22 +58,22 @@ func checkNeed(s *session.Session, need shell.Need) error {
 
 // A host is what a Desk is for its shell.
 type host struct {
-	*Desk
+	*desk.Desk
 	unwritten error // of the recording, that was told last
 }
 
 // Check tells why a command with a need cannot run, nil: it can.
-func (h *host) Check(need shell.Need) error { return checkNeed(h.s, need) }
+func (h *host) Check(need shell.Need) error { return checkNeed(h.Session, need) }
 
 // Advise adds the next step to an error that knows no commands.
 func (h *host) Advise(err error) error { return withAdvice(err) }
 
 // Failed has an error decide the exit code.
-func (h *host) Failed(err error) { h.exit.failed(err) }
+func (h *host) Failed(err error) { h.Exit.Failed(err) }
 
 // Lost tells that a recording cannot be written any more, once.
 func (h *host) Lost() error {
-	err := h.s.Recorder.Err()
+	err := h.Session.Recorder.Err()
 	if err == nil || err == h.unwritten {
 		return nil
 	}
@@ -84,52 +85,52 @@ func (h *host) Lost() error {
 func (h *host) BeforePrompt() { askDebuginfod(h.Desk) }
 
 // Interrupt stops the program.
-func (h *host) Interrupt() error { return h.s.Interrupt() }
+func (h *host) Interrupt() error { return h.Session.Interrupt() }
 
 // Going reports whether the program runs.
-func (h *host) Going() bool { return h.s.Going() }
+func (h *host) Going() bool { return h.Session.Going() }
 
 // Beside has the session's goroutine call f while the program runs.
-func (h *host) Beside(f func()) { h.s.Beside(f) }
+func (h *host) Beside(f func()) { h.Session.Beside(f) }
 
 // KeepTerminal has the terminal stay hdb's while the program runs.
-func (h *host) KeepTerminal(keep bool) { h.s.KeepTerminal(keep) }
+func (h *host) KeepTerminal(keep bool) { h.Session.KeepTerminal(keep) }
 
 // StepsTaken counts the program's single steps.
-func (h *host) StepsTaken() func() uint64 { return h.s.Execution.StepsTaken() }
+func (h *host) StepsTaken() func() uint64 { return h.Session.Execution.StepsTaken() }
 
 // Within bounds what is read of the program and its recording.
 func (h *host) Within(r *capture.Reading) (restore func()) {
-	before := h.s.Within(r)
-	return func() { h.s.Within(before) }
+	before := h.Session.Within(r)
+	return func() { h.Session.Within(before) }
 }
 
 // Moment has the console log begin a new moment.
-func (h *host) Moment() { h.s.ConsoleLog.Moment() }
+func (h *host) Moment() { h.Session.ConsoleLog.Moment() }
 
 // Logged keeps a line of the conversation.
-func (h *host) Logged(line string, typed bool) { h.s.ConsoleLog.Add(line, typed) }
+func (h *host) Logged(line string, typed bool) { h.Session.ConsoleLog.Add(line, typed) }
 
 // Assign changes a variable of the program or one of the debugger's, as set var and set $NAME do. done
 // is false if a line asks for neither.
 func (h *host) Assign(text string) (done bool, err error) {
 	if word, expr := shell.SplitWord(text); word == "var" || word == "variable" {
-		return true, h.eval.setVar(expr)
+		return true, h.Eval.SetVar(expr)
 	}
 	if !strings.HasPrefix(text, "$") { // a convenience variable, or a register
 		return false, nil
 	}
-	if err := h.s.Values.Set(text); err != nil {
+	if err := h.Session.Values.Set(text); err != nil {
 		return true, fmt.Errorf("set: %w", err)
 	}
 	return true, nil
 }
 
 // ShowVariables prints the debugger's variables.
-func (h *host) ShowVariables(in shell.Input) error { return h.eval.showConveniences(in) }
+func (h *host) ShowVariables(in shell.Input) error { return h.Eval.ShowConveniences(in) }
 
 // Holds reports whether an expression is true.
-func (h *host) Holds(expr string) (bool, error) { return h.s.Values.Holds(expr) }
+func (h *host) Holds(expr string) (bool, error) { return h.Session.Values.Holds(expr) }
 
 // History prints the recorded events about an address.
 func (h *host) History(ctx context.Context, in shell.Input) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/internal/addr"
@@ -15,37 +16,37 @@ import (
 )
 
 // infoCommands tell about the program.
-func infoCommands(c *Desk) []*shell.Command {
+func infoCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
-		{Name: "threads", Under: "info", Aliases: []string{"t"}, Short: "list the threads", Synopsis: "[N...]", Args: []shell.ArgKind{shell.ArgThread}, Needs: shell.NeedData, Run: c.does(infoThreads), Repeat: shell.RepeatNone, Long: "Those of these numbers, or all of them.\n\nExample:\n  info threads 2-4 7"},
-		{Name: "inferiors", Under: "info", Short: "list the processes of the session", Needs: shell.NeedLive, Run: c.does(infoInferiors), Repeat: shell.RepeatNone},
-		{Name: "goroutines", Under: "info", Synopsis: goroutinesSynopsis, Short: "list the goroutines of a Go program, or group them", Needs: shell.NeedMemory, Run: c.does(runGoroutines), Repeat: shell.RepeatNone,
+		{Name: "threads", Under: "info", Aliases: []string{"t"}, Short: "list the threads", Synopsis: "[N...]", Args: []shell.ArgKind{shell.ArgThread}, Needs: shell.NeedData, Run: c.Does(infoThreads), Repeat: shell.RepeatNone, Long: "Those of these numbers, or all of them.\n\nExample:\n  info threads 2-4 7"},
+		{Name: "inferiors", Under: "info", Short: "list the processes of the session", Needs: shell.NeedLive, Run: c.Does(infoInferiors), Repeat: shell.RepeatNone},
+		{Name: "goroutines", Under: "info", Synopsis: goroutinesSynopsis, Short: "list the goroutines of a Go program, or group them", Needs: shell.NeedMemory, Run: c.Does(runGoroutines), Repeat: shell.RepeatNone,
 			Long: "As `goroutines`.\n\nExample:\n  info goroutines"},
-		{Name: "frame", Under: "info", Aliases: []string{"f"}, Short: "tell all about the selected frame", Needs: shell.NeedData, Run: c.does(infoFrame), Repeat: shell.RepeatNone},
-		{Name: "registers", Under: "info", Aliases: []string{"r", "reg"}, Short: "show the registers of the selected frame", Synopsis: "[NAME...]", Needs: shell.NeedMemory, Run: c.does(infoRegisters), Repeat: shell.RepeatNone,
+		{Name: "frame", Under: "info", Aliases: []string{"f"}, Short: "tell all about the selected frame", Needs: shell.NeedData, Run: c.Does(infoFrame), Repeat: shell.RepeatNone},
+		{Name: "registers", Under: "info", Aliases: []string{"r", "reg"}, Short: "show the registers of the selected frame", Synopsis: "[NAME...]", Needs: shell.NeedMemory, Run: c.Does(infoRegisters), Repeat: shell.RepeatNone,
 			Long: "In a frame further out they are as that frame will see them; <not saved> ones cannot be known. xmmN, ymmN, stN and mxcsr are shown when they are named, float and vector name all of them.\n\nExamples:\n  info registers rip rsp\n  info registers xmm0\n  info registers float"},
-		{Name: "all-registers", Under: "info", Short: "show all registers of the selected frame", Synopsis: "[NAME...]", Needs: shell.NeedMemory, Run: c.does(infoAllRegisters), Repeat: shell.RepeatNone,
+		{Name: "all-registers", Under: "info", Short: "show all registers of the selected frame", Synopsis: "[NAME...]", Needs: shell.NeedMemory, Run: c.Does(infoAllRegisters), Repeat: shell.RepeatNone,
 			Long: "The general ones, segments and flags, those of floating point, and vectors; or those that are named.\n\nExample:\n  info all-registers"},
-		{Name: "sharedlibrary", Under: "info", Aliases: []string{"shared", "dll", "modules", "libraries"}, Short: "list the files mapped into the program", Synopsis: "[REGEXP]", Needs: shell.NeedData, Run: c.does(infoModules), Repeat: shell.RepeatNone, Long: "Example:\n  info sharedlibrary libc"},
-		{Name: "sources", Under: "info", Short: "list the source files of the debug information", Synopsis: "[-basename|-dirname] [--] [REGEXP]", Raw: true, Needs: shell.NeedProgram, Run: c.does(infoSources), Repeat: shell.RepeatNone, Long: "Example:\n  info sources \\.cc$"},
-		{Name: "source", Under: "info", Short: "tell about the source file of the selected frame", Needs: shell.NeedProgram, Run: c.does(infoSource), Repeat: shell.RepeatNone},
-		{Name: "functions", Under: "info", Aliases: []string{"fu", "func"}, Short: "list the functions whose name matches", Synopsis: "[REGEXP]", Raw: true, Needs: shell.NeedProgram, Run: c.does(infoFunctions), Repeat: shell.RepeatNone,
+		{Name: "sharedlibrary", Under: "info", Aliases: []string{"shared", "dll", "modules", "libraries"}, Short: "list the files mapped into the program", Synopsis: "[REGEXP]", Needs: shell.NeedData, Run: c.Does(infoModules), Repeat: shell.RepeatNone, Long: "Example:\n  info sharedlibrary libc"},
+		{Name: "sources", Under: "info", Short: "list the source files of the debug information", Synopsis: "[-basename|-dirname] [--] [REGEXP]", Raw: true, Needs: shell.NeedProgram, Run: c.Does(infoSources), Repeat: shell.RepeatNone, Long: "Example:\n  info sources \\.cc$"},
+		{Name: "source", Under: "info", Short: "tell about the source file of the selected frame", Needs: shell.NeedProgram, Run: c.Does(infoSource), Repeat: shell.RepeatNone},
+		{Name: "functions", Under: "info", Aliases: []string{"fu", "func"}, Short: "list the functions whose name matches", Synopsis: "[REGEXP]", Raw: true, Needs: shell.NeedProgram, Run: c.Does(infoFunctions), Repeat: shell.RepeatNone,
 			Long: "Example:\n  info functions ^Index::"},
-		{Name: "types", Under: "info", Short: "list the types whose name matches", Synopsis: "[REGEXP]", Raw: true, Needs: shell.NeedProgram, Run: c.does(infoTypes), Repeat: shell.RepeatNone,
+		{Name: "types", Under: "info", Short: "list the types whose name matches", Synopsis: "[REGEXP]", Raw: true, Needs: shell.NeedProgram, Run: c.Does(infoTypes), Repeat: shell.RepeatNone,
 			Long: "Those outside of functions, as debug information has them.\n\nExample:\n  info types ^Index"},
-		{Name: "variables", Under: "info", Short: "list the global and static variables whose name matches", Synopsis: "[REGEXP]", Raw: true, Needs: shell.NeedProgram, Run: c.does(infoVariables), Repeat: shell.RepeatNone,
+		{Name: "variables", Under: "info", Short: "list the global and static variables whose name matches", Synopsis: "[REGEXP]", Raw: true, Needs: shell.NeedProgram, Run: c.Does(infoVariables), Repeat: shell.RepeatNone,
 			Long: "With the address of each, where it has one. The ones that only the linker knows stand last.\n\nExample:\n  info variables ^g_"},
-		{Name: "scope", Under: "info", Short: "list the variables that code at a location can name", Synopsis: "LOCATION", Raw: true, Args: []shell.ArgKind{shell.ArgLocation}, Needs: shell.NeedProgram, Run: c.does(infoScope), Repeat: shell.RepeatNone,
+		{Name: "scope", Under: "info", Short: "list the variables that code at a location can name", Synopsis: "LOCATION", Raw: true, Args: []shell.ArgKind{shell.ArgLocation}, Needs: shell.NeedProgram, Run: c.Does(infoScope), Repeat: shell.RepeatNone,
 			Long: "The parameters and local variables of the function and of the blocks around the place, innermost first. The program need not run.\n\nExample:\n  info scope index.cc:188"},
-		{Name: "line", Under: "info", Aliases: []string{"li"}, Short: "tell which code a source line has", Synopsis: "[LOCATION]", Raw: true, Args: []shell.ArgKind{shell.ArgLocation}, Needs: shell.NeedProgram, Run: c.does(infoLine), Repeat: shell.RepeatNone, Long: "Of a function it is the code of the line that it begins with. Where a line has several ranges of code, the first is shown and the others follow behind `also at`.\n\nExamples:\n  info line index.cc:188\n  info line main"},
-		{Name: "symbol", Under: "info", Aliases: []string{"sym", "sy", "symb", "symbo"}, Short: "name the symbol at an address", Synopsis: "ADDRESS", Raw: true, Needs: shell.NeedProgram, Run: c.does(infoSymbol), Repeat: shell.RepeatNone, Long: "Example:\n  info symbol 0x55555555513a"},
-		{Name: "address", Under: "info", Short: "tell where a symbol is", Synopsis: "SYMBOL", Raw: true, Args: []shell.ArgKind{shell.ArgFunction}, Needs: shell.NeedProgram, Run: c.does(infoAddress), Repeat: shell.RepeatNone, Long: "Example:\n  info address main"},
-		{Name: "debuginfod", Under: "info", Beside: shell.RunsBeside, Short: "tell which servers are asked for debug files and sources, and what came", Run: c.does(infoDebuginfod), Repeat: shell.RepeatNone,
+		{Name: "line", Under: "info", Aliases: []string{"li"}, Short: "tell which code a source line has", Synopsis: "[LOCATION]", Raw: true, Args: []shell.ArgKind{shell.ArgLocation}, Needs: shell.NeedProgram, Run: c.Does(infoLine), Repeat: shell.RepeatNone, Long: "Of a function it is the code of the line that it begins with. Where a line has several ranges of code, the first is shown and the others follow behind `also at`.\n\nExamples:\n  info line index.cc:188\n  info line main"},
+		{Name: "symbol", Under: "info", Aliases: []string{"sym", "sy", "symb", "symbo"}, Short: "name the symbol at an address", Synopsis: "ADDRESS", Raw: true, Needs: shell.NeedProgram, Run: c.Does(infoSymbol), Repeat: shell.RepeatNone, Long: "Example:\n  info symbol 0x55555555513a"},
+		{Name: "address", Under: "info", Short: "tell where a symbol is", Synopsis: "SYMBOL", Raw: true, Args: []shell.ArgKind{shell.ArgFunction}, Needs: shell.NeedProgram, Run: c.Does(infoAddress), Repeat: shell.RepeatNone, Long: "Example:\n  info address main"},
+		{Name: "debuginfod", Under: "info", Beside: shell.RunsBeside, Short: "tell which servers are asked for debug files and sources, and what came", Run: c.Does(infoDebuginfod), Repeat: shell.RepeatNone,
 			Long: "Servers and limits are those of the environment variables DEBUGINFOD_*, files are kept where debuginfod-find keeps them. `set debuginfod on` asks the servers, `set debuginfod off` also ends downloads.\n\nExample:\n  info debuginfod"},
-		{Name: "libraries", Group: shell.GroupStatus, Short: "list the files mapped into the program", Synopsis: "[REGEXP]", Needs: shell.NeedData, Run: c.does(infoModules), Repeat: shell.RepeatNone, Long: "Example:\n  libraries libc"},
-		{Name: "sources", Group: shell.GroupStatus, Short: "list the source files of the debug information", Synopsis: "[-basename|-dirname] [--] [REGEXP]", Raw: true, Needs: shell.NeedProgram, Run: c.does(infoSources), Repeat: shell.RepeatNone, Long: "Example:\n  sources \\.cc$"},
-		{Name: "funcs", Group: shell.GroupStatus, Short: "list the functions whose name matches", Synopsis: "[REGEXP]", Raw: true, Needs: shell.NeedProgram, Run: c.does(infoFunctions), Repeat: shell.RepeatNone, Long: "Example:\n  funcs ^Index::"},
-		{Name: "regs", Group: shell.GroupStatus, Short: "show the registers of the selected frame", Synopsis: "[NAME...]", Needs: shell.NeedMemory, Run: c.does(infoRegisters), Repeat: shell.RepeatNone, Long: "Example:\n  regs rip rsp"},
+		{Name: "libraries", Group: shell.GroupStatus, Short: "list the files mapped into the program", Synopsis: "[REGEXP]", Needs: shell.NeedData, Run: c.Does(infoModules), Repeat: shell.RepeatNone, Long: "Example:\n  libraries libc"},
+		{Name: "sources", Group: shell.GroupStatus, Short: "list the source files of the debug information", Synopsis: "[-basename|-dirname] [--] [REGEXP]", Raw: true, Needs: shell.NeedProgram, Run: c.Does(infoSources), Repeat: shell.RepeatNone, Long: "Example:\n  sources \\.cc$"},
+		{Name: "funcs", Group: shell.GroupStatus, Short: "list the functions whose name matches", Synopsis: "[REGEXP]", Raw: true, Needs: shell.NeedProgram, Run: c.Does(infoFunctions), Repeat: shell.RepeatNone, Long: "Example:\n  funcs ^Index::"},
+		{Name: "regs", Group: shell.GroupStatus, Short: "show the registers of the selected frame", Synopsis: "[NAME...]", Needs: shell.NeedMemory, Run: c.Does(infoRegisters), Repeat: shell.RepeatNone, Long: "Example:\n  regs rip rsp"},
 	}
 }
 
@@ -69,8 +70,8 @@ func sourcesPart(raw string) (part func(string) string, pattern string, err erro
 	return part, raw, nil
 }
 
-func infoSources(_ context.Context, c *Desk, in shell.Input) error {
-	files, err := c.s.Names().Symbols.SourceFiles()
+func infoSources(_ context.Context, c *desk.Desk, in shell.Input) error {
+	files, err := c.Session.Names().Symbols.SourceFiles()
 	if err != nil {
 		return err
 	}
@@ -78,7 +79,7 @@ func infoSources(_ context.Context, c *Desk, in shell.Input) error {
 	if err != nil {
 		return err
 	}
-	re, err := pattern(text)
+	re, err := desk.Pattern(text)
 	if err != nil {
 		return err
 	}
@@ -101,12 +102,12 @@ func infoSources(_ context.Context, c *Desk, in shell.Input) error {
 	return nil
 }
 
-func infoFunctions(_ context.Context, c *Desk, in shell.Input) error {
-	re, err := pattern(in.Raw)
+func infoFunctions(_ context.Context, c *desk.Desk, in shell.Input) error {
+	re, err := desk.Pattern(in.Raw)
 	if err != nil {
 		return err
 	}
-	fns, err := c.s.Names().Symbols.Functions(re)
+	fns, err := c.Session.Names().Symbols.Functions(re)
 	if err != nil {
 		return err
 	}
@@ -146,8 +147,8 @@ func infoFunctions(_ context.Context, c *Desk, in shell.Input) error {
 	return nil
 }
 
-func infoLine(_ context.Context, c *Desk, in shell.Input) error {
-	rows, err := c.s.Locations.Lines(in.Raw)
+func infoLine(_ context.Context, c *desk.Desk, in shell.Input) error {
+	rows, err := c.Session.Locations.Lines(in.Raw)
 	if err != nil {
 		return err
 	}
@@ -155,7 +156,7 @@ func infoLine(_ context.Context, c *Desk, in shell.Input) error {
 		return fmt.Errorf("info line: no code for %q", in.Raw)
 	}
 	asked := 0 // the line, when it has no code itself
-	if _, number, ok := cutLast(":"+in.Raw, ':'); ok || !strings.Contains(in.Raw, ":") {
+	if _, number, ok := desk.CutLast(":"+in.Raw, ':'); ok || !strings.Contains(in.Raw, ":") {
 		if asked, _ = strconv.Atoi(number); asked == rows[0].Line {
 			asked = 0
 		}
@@ -209,15 +210,15 @@ func symbolAt(s *session.Session, a uint64) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return symbolText(sym.Name, sym.Offset), nil
+	return desk.SymbolText(sym.Name, sym.Offset), nil
 }
 
-func infoSymbol(_ context.Context, c *Desk, in shell.Input) error {
-	a, err := c.eval.named(in.Raw)
+func infoSymbol(_ context.Context, c *desk.Desk, in shell.Input) error {
+	a, err := c.Eval.Named(in.Raw)
 	if err != nil {
 		return err
 	}
-	sym, err := c.s.Names().Symbols.At(a)
+	sym, err := c.Session.Names().Symbols.At(a)
 	if err != nil {
 		return err
 	}
@@ -229,7 +230,7 @@ func infoSymbol(_ context.Context, c *Desk, in shell.Input) error {
 		Size    uint64 `json:"size"`
 		Module  string `json:"module"`
 	}{a.String(), sym.Name, sym.Linkage, sym.Offset, sym.Size, sym.Module}, func(o *screen.Output) {
-		o.Printf("%s is %s of %s\n", a, symbolText(sym.Name, sym.Offset), sym.Module)
+		o.Printf("%s is %s of %s\n", a, desk.SymbolText(sym.Name, sym.Offset), sym.Module)
 		if sym.Linkage != "" {
 			o.Printf("linked as %s\n", sym.Linkage)
 		}
@@ -237,12 +238,12 @@ func infoSymbol(_ context.Context, c *Desk, in shell.Input) error {
 	return nil
 }
 
-func infoAddress(_ context.Context, c *Desk, in shell.Input) error {
-	p, err := c.s.Values.Place(in.Raw)
+func infoAddress(_ context.Context, c *desk.Desk, in shell.Input) error {
+	p, err := c.Session.Values.Place(in.Raw)
 	at, where := "", ""
 	switch {
 	case err != nil: // what debug information does not know, as a symbol of assembly
-		a, other := c.s.Memory.Address(in.Raw)
+		a, other := c.Session.Memory.Address(in.Raw)
 		if other != nil {
 			return err
 		}
@@ -270,11 +271,11 @@ func infoAddress(_ context.Context, c *Desk, in shell.Input) error {
 	return nil
 }
 
-func infoScope(_ context.Context, c *Desk, in shell.Input) error {
+func infoScope(_ context.Context, c *desk.Desk, in shell.Input) error {
 	if in.Raw == "" {
 		return errors.New("info scope: a location must follow: a function, FILE:LINE or *ADDRESS")
 	}
-	scopes, err := c.s.Scopes.At(in.Raw)
+	scopes, err := c.Session.Scopes.At(in.Raw)
 	if err != nil {
 		return fmt.Errorf("info scope: %w", err)
 	}
@@ -318,9 +319,9 @@ func infoScope(_ context.Context, c *Desk, in shell.Input) error {
 	return nil
 }
 
-func infoModules(_ context.Context, c *Desk, in shell.Input) error {
-	mods := c.s.Names().ModuleInfos()
-	re, err := pattern(in.Arg(0))
+func infoModules(_ context.Context, c *desk.Desk, in shell.Input) error {
+	mods := c.Session.Names().ModuleInfos()
+	re, err := desk.Pattern(in.Arg(0))
 	if err != nil {
 		return err
 	}

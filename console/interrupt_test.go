@@ -63,7 +63,7 @@ func TestInterruptEndsEveryCommand(t *testing.T) {
 			}
 			st.out.Reset()
 			err = st.Execute(ctx, line)
-			return st.out.String(), errors.Join(err, st.s.Close())
+			return st.out.String(), errors.Join(err, st.Session.Close())
 		}
 		whole := newCountdown(math.MaxInt64)
 		out, said := run(whole) // many commands have nothing to say about this capture
@@ -112,7 +112,7 @@ func TestInterruptEndsExamine(t *testing.T) {
 			}
 		}
 	}
-	if err := st.s.Close(); err != nil {
+	if err := st.Session.Close(); err != nil {
 		t.Error(err)
 	}
 }

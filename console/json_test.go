@@ -2,6 +2,7 @@ package console
 
 import (
 	"encoding/json"
+	"hdb/console/desk"
 	"hdb/console/shell"
 	"os"
 	"path/filepath"
@@ -25,7 +26,7 @@ func FuzzHostileJSON(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
-		line := shell.JSONLine("bt", frameView{Function: name})
+		line := shell.JSONLine("bt", desk.FrameView{Function: name})
 		if hostile(line, "\n") || strings.Count(line, "\n") != 1 {
 			t.Errorf("JSON of %q: %q", name, line)
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"hdb/console/desk"
 	"hdb/console/shell"
 	"hdb/testprogs"
 )
@@ -43,11 +44,11 @@ func TestLiveExitCodes(t *testing.T) {
 		commands []string
 		code     int
 	}{
-		{"all ran", nil, basic, []string{"run"}, ExitOK},
-		{"a command failed", nil, basic, []string{"nonsense", "run"}, ExitFailed},
-		{"cannot attach", nil, basic, []string{"attach 1073741824"}, ExitLaunch},
-		{"stands at a fatal signal", nil, segv, []string{"run", "bt"}, ExitSignal},
-		{"died by a signal", nil, segv, []string{"run", "continue"}, ExitSignal},
+		{"all ran", nil, basic, []string{"run"}, desk.ExitOK},
+		{"a command failed", nil, basic, []string{"nonsense", "run"}, desk.ExitFailed},
+		{"cannot attach", nil, basic, []string{"attach 1073741824"}, desk.ExitLaunch},
+		{"stands at a fatal signal", nil, segv, []string{"run", "bt"}, desk.ExitSignal},
+		{"died by a signal", nil, segv, []string{"run", "continue"}, desk.ExitSignal},
 		{"the child's result", []string{"--return-child-result"}, segv, []string{"run", "continue"}, 128 + 11},
 		{"quit decides", nil, segv, []string{"run", "quit 9"}, 9},
 	} {

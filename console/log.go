@@ -6,14 +6,15 @@ import (
 	"strconv"
 
 	"hdb/capture"
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/session"
 	"hdb/session/target"
 )
 
-func infoLog(_ context.Context, c *Desk, in shell.Input) error {
-	lines := c.s.ConsoleLog.Lines()
+func infoLog(_ context.Context, c *desk.Desk, in shell.Input) error {
+	lines := c.Session.ConsoleLog.Lines()
 	if len(in.Args) > 0 {
 		n, err := strconv.Atoi(in.Args[0])
 		if err != nil || n < 1 || len(in.Args) > 1 {
@@ -34,7 +35,7 @@ func infoLog(_ context.Context, c *Desk, in shell.Input) error {
 	c.Notices.Unlogged(func() { // or it would hold all of it once more
 		c.Show(in, struct {
 			Log []view `json:"log"`
-		}{views}, func(o *screen.Output) { printLog(c.s, o, lines) })
+		}{views}, func(o *screen.Output) { printLog(c.Session, o, lines) })
 	})
 	return nil
 }

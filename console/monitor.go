@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hdb/capture"
+	"hdb/console/desk"
 	"hdb/console/line"
 	"hdb/console/screen"
 	"hdb/console/shell"
@@ -21,7 +22,7 @@ import (
 // signals of the terminal and a clock come on other goroutines, which post what is to
 // be done; it is done on the console's, in between what the process needs of hdb.
 type monitor struct {
-	c    *Desk
+	c    *desk.Desk
 	data *recordings.Monitor
 	view screen.Monitor
 
@@ -52,7 +53,7 @@ const (
 )
 
 // monitorReady is why there can be no live view, or nil.
-func monitorReady(c *Desk) error {
+func monitorReady(c *desk.Desk) error {
 	if _, ok := c.In.(line.KeySource); !ok || !c.Split.Ready() {
 		return screen.NoTerminal("the live view")
 	}
@@ -63,8 +64,8 @@ func monitorReady(c *Desk) error {
 }
 
 // newMonitor prepares the view of what the session records.
-func newMonitor(c *Desk) (*monitor, error) {
-	data, err := c.s.Queries.NewMonitor()
+func newMonitor(c *desk.Desk) (*monitor, error) {
+	data, err := c.Session.Queries.NewMonitor()
 	if err != nil {
 		return nil, err
 	}
@@ -98,16 +99,16 @@ func (m *monitor) run(ctx context.Context) (*session.Report, error) {
 	var last *session.Report
 	for m.tick(); !m.quit && ctx.Err() == nil; {
 		m.running = true
-		rep, err := m.c.s.Execution.Continue(1)
+		rep, err := m.c.Session.Execution.Continue(1)
 		m.running = false
 		if err != nil {
 			return nil, err
 		}
 		m.drain()
-		m.c.exit.reported(rep)
+		m.c.Exit.Reported(rep)
 		last = rep
 		switch {
-		case ended(rep):
+		case desk.Ended(rep):
 			m.view.Ended = rep.Headline()
 			m.finish(ctx)
 			return rep, nil
@@ -141,8 +142,8 @@ func (m *monitor) begin() error {
 		return err
 	}
 	m.c.Notices.Hold()
-	noteDoubt(m.c, m.c.s.Recorded.Doubt()) // which the view shows
-	m.c.s.KeepTerminal(true)
+	desk.NoteDoubt(m.c, m.c.Session.Recorded.Doubt()) // which the view shows
+	m.c.Session.KeepTerminal(true)
 	m.c.Split.FullScreen().Begin("", screen.User{Resized: func() { m.post(m.paint) }, Lost: func() { m.post(m.regain) }})
 	return nil
 }
@@ -150,7 +151,7 @@ func (m *monitor) begin() error {
 // end gives it back.
 func (m *monitor) end() {
 	m.c.Split.FullScreen().End()
-	m.c.s.KeepTerminal(false)
+	m.c.Session.KeepTerminal(false)
 	if err := m.held.Release(); err != nil {
 		m.c.Warn(err)
 	}
@@ -174,7 +175,7 @@ func (m *monitor) post(f func()) {
 	case m.wake <- struct{}{}:
 	default:
 	}
-	m.c.s.Beside(m.drain)
+	m.c.Session.Beside(m.drain)
 }
 
 // postTick posts a tick, unless one is waiting.
@@ -188,7 +189,7 @@ func (m *monitor) postTick() {
 func (m *monitor) drain() {
 	m.calls.Drain()
 	if m.quit && m.running {
-		_ = m.c.s.Interrupt() // an error would mean that nothing runs
+		_ = m.c.Session.Interrupt() // an error would mean that nothing runs
 	}
 }
 
@@ -275,7 +276,7 @@ func (m *monitor) take(budget time.Duration) (whole bool) {
 	case !whole:
 		v.Note = "names are being looked up"
 	default:
-		v.Note = strings.Join(m.c.s.Recorded.Gaps(), "; ")
+		v.Note = strings.Join(m.c.Session.Recorded.Gaps(), "; ")
 	}
 	now := m.data.Totals()
 	v.Elapsed = m.data.Elapsed()

@@ -7,14 +7,15 @@ import (
 	"os"
 	"syscall"
 
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/internal/units"
 )
 
-func monitorCommands(c *Desk) []*shell.Command {
+func monitorCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
-		{Name: "monitor", Group: shell.GroupAllocs, Direct: true, Short: "go on, and show what the program allocates while it runs", Needs: shell.NeedLive, Repeat: shell.RepeatNone, Run: c.does(runMonitor),
+		{Name: "monitor", Group: shell.GroupAllocs, Direct: true, Short: "go on, and show what the program allocates while it runs", Needs: shell.NeedLive, Repeat: shell.RepeatNone, Run: c.Does(runMonitor),
 			Long: "A screen that is brought up to date each second has a row for each function: own is what it allocated itself, total what all stacks did that lead through it. It is `hdb live` for a program that is under hdb already (`live` lists live blocks). What is recorded counts; without a recording one begins.\n\n" +
 				"change is by how much own has grown since the view began, or since `d`; `per s` in the last second, told by the second. A terminal of fewer columns than 110 leaves some out.\n\n" +
 				"Keys: the arrows move; Enter goes into a function: to its lines, from a line to what called it there, and on to the callers of that; Backspace goes back out. 1 live, 2 bytes, 3 count, 4 temporary choose the measure; s sorts by own, total, change, rate or name; / shows only functions with that in their names, files or modules, f asks names alone, M modules, and Esc takes the filters away; space pauses the picture, the program runs on; t has rows for each thread, of Go for each goroutine; ? lists the keys; q stops the program and goes back to the console, as each stop of its own does.\n\n" +
@@ -22,15 +23,15 @@ func monitorCommands(c *Desk) []*shell.Command {
 	}
 }
 
-func runMonitor(ctx context.Context, c *Desk, in shell.Input) error {
+func runMonitor(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	if err := monitorReady(c); err != nil {
 		return fmt.Errorf("monitor: %w", err)
 	}
 	if paintedOver(c) {
 		return errors.New("monitor: the program writes to this terminal: start it with its output elsewhere: run ARGS > FILE 2>&1")
 	}
-	if st := c.s.Recorded.Status(); !st.Recording {
-		if err := c.s.Recorder.Start(); err != nil {
+	if st := c.Session.Recorded.Status(); !st.Recording {
+		if err := c.Session.Recorder.Start(); err != nil {
 			return err
 		}
 		c.Say("recording from here on")
@@ -44,13 +45,13 @@ func runMonitor(ctx context.Context, c *Desk, in shell.Input) error {
 	if rep == nil || err != nil {
 		return err
 	}
-	c.report(in, rep)
+	c.Report(in, rep)
 	return nil
 }
 
 // paintedOver tells whether the program's output goes to the terminal of the view.
-func paintedOver(c *Desk) bool {
-	pid, _, _, ok := c.s.Process()
+func paintedOver(c *desk.Desk) bool {
+	pid, _, _, ok := c.Session.Process()
 	tty, err := c.Split.FullScreen().Stat()
 	if !ok || err != nil {
 		return false
@@ -85,13 +86,13 @@ func (c *Console) Live(begin func() error) int {
 	if err != nil {
 		c.Fail(err)
 	}
-	code := c.exit.live(c.childResult)
-	c.exit.given = &code
-	return c.finish()
+	code := c.Exit.Live(c.ChildResult)
+	c.Exit.Given = &code
+	return c.Finish()
 }
 
 // watchLive begins, shows the view, and says what was seen.
-func watchLive(ctx context.Context, c *Desk, begin func() error) error {
+func watchLive(ctx context.Context, c *desk.Desk, begin func() error) error {
 	if err := begin(); err != nil {
 		return err
 	}
@@ -109,12 +110,12 @@ func watchLive(ctx context.Context, c *Desk, begin func() error) error {
 	switch {
 	case m.view.Ended != "":
 		how = m.view.Ended
-	case c.s.Outlives():
+	case c.Session.Outlives():
 		how = "goes on"
 	}
 	known := fmt.Sprintf("peak %s, live %s in %s", c.Out.Sizes.Short(m.data.Peak().Live), c.Out.Sizes.Short(now.Live), units.Count(now.Blocks, "block"))
 	if m.unfollowed() {
-		known = unfollowedText
+		known = desk.UnfollowedText
 	}
 	c.Say("%s: %s, %s; process %d: %s", screen.ShortPath(m.data.Info().Program), units.Count(now.Events, "event"), known, m.view.PID, how)
 	return err

@@ -1,13 +1,14 @@
 package console
 
 import (
+	"hdb/console/desk"
 	"testing"
 )
 
 // Without a terminal there is one clear line, and the exit code of bad use.
 func TestMonitorNeedsATerminal(t *testing.T) {
 	st := newStage(t, nil)
-	if code := st.Console.Live(func() error { t.Error("begun"); return nil }); code != ExitUsage {
+	if code := st.Console.Live(func() error { t.Error("begun"); return nil }); code != desk.ExitUsage {
 		t.Errorf("exit code %d", code)
 	}
 	const want = "error: live: the live view needs a terminal that can move its cursor, and neither -batch nor --json\n"

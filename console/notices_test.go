@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"hdb/console/desk"
 	"os"
 	"os/exec"
 	"regexp"
@@ -59,7 +60,7 @@ func TestNoticesFromOtherGoroutines(t *testing.T) {
 }
 
 // chatter is notices without end, for the terminal's child.
-func chatter(c *Desk) {
+func chatter(c *desk.Desk) {
 	for i := 0; ; i++ {
 		c.Notify(fmt.Sprintf("notice %d.", i))
 		time.Sleep(time.Millisecond)

@@ -4,13 +4,14 @@ import (
 	"strings"
 	"testing"
 
+	"hdb/console/desk"
 	"hdb/session/recordings"
 )
 
 func TestProgressLine(t *testing.T) {
 	var out strings.Builder
 	width := 80
-	p := &Progress{w: &out, width: func() int { return width }}
+	p := &desk.Progress{W: &out, Width: func() int { return width }}
 	st := recordings.RecordStatus{Seen: 36607217, Recorded: 36607217, LiveBytes: 1 << 30, LiveBlocks: 18295, Bytes: 3 << 20}
 	for _, tc := range []struct {
 		lost  uint64
@@ -35,7 +36,7 @@ func TestProgressLine(t *testing.T) {
 	if got := out.String(); got != "\r\x1b[K" {
 		t.Errorf("cleared by %q", got)
 	}
-	var none *Progress // standard error is no terminal
+	var none *desk.Progress // standard error is no terminal
 	none.Show(st)
 	none.Clear()
 }
@@ -56,14 +57,14 @@ func TestRecordSummary(t *testing.T) {
 		{recordings.RecordStatus{Stacks: 1, Bytes: 10}, "x.hdb: 0 events, 1 stack, no block live at the end, with symbols and source lines: 10 B"},
 		{recordings.RecordStatus{Unfollowed: true, Bytes: 10}, "x.hdb: 0 events, 0 stacks, no allocator function was known in the program: what it allocates is not counted; alloc add names such functions, with symbols and source lines: 10 B"},
 	} {
-		if got := RecordSummary(tc.st, "x.hdb"); got != tc.want {
+		if got := desk.RecordSummary(tc.st, "x.hdb"); got != tc.want {
 			t.Errorf("got  %s\nwant %s", got, tc.want)
 		}
 	}
-	if line := progressLine(filtered, 5); line != "5 events/s, 1,561 of 20,000 events, whole heap 1.0 MiB live, 1 lost, file 25.0 KiB" {
+	if line := desk.ProgressLine(filtered, 5); line != "5 events/s, 1,561 of 20,000 events, whole heap 1.0 MiB live, 1 lost, file 25.0 KiB" {
 		t.Errorf("progress %s", line)
 	}
-	if line := progressLine(recordings.RecordStatus{Unfollowed: true}, 0); line != "0 events/s, 0 events, no allocator function is known, file 0 B" {
+	if line := desk.ProgressLine(recordings.RecordStatus{Unfollowed: true}, 0); line != "0 events/s, 0 events, no allocator function is known, file 0 B" {
 		t.Errorf("progress %s", line)
 	}
 }

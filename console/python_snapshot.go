@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/internal/units"
@@ -55,9 +56,9 @@ func pythonTitle(s *cpython.Snapshot) string {
 }
 
 func printPythonThread(o *screen.Output, v pythonThreadView, t cpython.Thread) {
-	head := fmt.Sprintf("thread %d (tid %d) %s", v.Num, v.TID, quoted(v.Name))
+	head := fmt.Sprintf("thread %d (tid %d) %s", v.Num, v.TID, desk.Quoted(v.Name))
 	if v.PythonName != "" && v.PythonName != v.Name {
-		head += ", in Python " + quoted(v.PythonName)
+		head += ", in Python " + desk.Quoted(v.PythonName)
 	}
 	switch {
 	case v.Holds:
@@ -70,7 +71,7 @@ func printPythonThread(o *screen.Output, v pythonThreadView, t cpython.Thread) {
 		o.Line(screen.Guess("(" + v.Unclear + ")"))
 	}
 	for i, f := range t.Frames {
-		printFrames(o, t.Frames[i:i+1])
+		desk.PrintFrames(o, t.Frames[i:i+1])
 		if text := strings.TrimSpace(v.Frames[i].Text); text != "" {
 			o.Line(screen.Plain("      " + text))
 		}
@@ -99,14 +100,14 @@ type pythonThreadView struct {
 
 // snapshotFrameView is a frame of a snapshot: of Python, or a native one.
 type snapshotFrameView struct {
-	Num      int         `json:"frame"`
-	Function string      `json:"function"`
-	File     string      `json:"file,omitempty"`
-	Line     int         `json:"line,omitempty"`
-	Module   string      `json:"module,omitempty"`
-	Text     string      `json:"text,omitempty"`
-	Source   string      `json:"source"`
-	Locals   []valueView `json:"locals,omitempty"`
+	Num      int              `json:"frame"`
+	Function string           `json:"function"`
+	File     string           `json:"file,omitempty"`
+	Line     int              `json:"line,omitempty"`
+	Module   string           `json:"module,omitempty"`
+	Text     string           `json:"text,omitempty"`
+	Source   string           `json:"source"`
+	Locals   []desk.ValueView `json:"locals,omitempty"`
 }
 
 type pythonSnapshotView struct {
@@ -132,7 +133,7 @@ func viewPythonSnapshot(s *cpython.Snapshot) pythonSnapshotView {
 				fv.Num, fv.Text = f.Nth, s.Source(f)
 				if f.Nth < len(t.Locals) {
 					for _, x := range t.Locals[f.Nth] {
-						fv.Locals = append(fv.Locals, valueView{Name: x.Name, Value: x.Value})
+						fv.Locals = append(fv.Locals, desk.ValueView{Name: x.Name, Value: x.Value})
 					}
 				}
 			}

@@ -1,9 +1,12 @@
 package console
 
-import "hdb/console/shell"
+import (
+	"hdb/console/desk"
+	"hdb/console/shell"
+)
 
-func recordInfos(c *Desk) []*shell.Command {
+func recordInfos(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
-		{Name: "allocs", Under: "info", Beside: shell.RunsBeside, Short: "sum up the allocation events", Run: c.does(runRecordStatus), Repeat: shell.RepeatNone},
+		{Name: "allocs", Under: "info", Beside: shell.RunsBeside, Short: "sum up the allocation events", Run: c.Does(runRecordStatus), Repeat: shell.RepeatNone},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/session"
@@ -12,11 +13,11 @@ import (
 	"strings"
 )
 
-func infoRegisters(_ context.Context, c *Desk, in shell.Input) error {
+func infoRegisters(_ context.Context, c *desk.Desk, in shell.Input) error {
 	return showRegisters(c, in, false)
 }
 
-func infoAllRegisters(_ context.Context, c *Desk, in shell.Input) error {
+func infoAllRegisters(_ context.Context, c *desk.Desk, in shell.Input) error {
 	if len(in.Args) > 0 {
 		return showRegisters(c, in, false)
 	}
@@ -26,8 +27,8 @@ func infoAllRegisters(_ context.Context, c *Desk, in shell.Input) error {
 
 // showRegisters shows the registers that are named; with general, or if none is, all
 // those that are no vectors.
-func showRegisters(c *Desk, in shell.Input, general bool) error {
-	regs, err := c.s.Selection.Registers()
+func showRegisters(c *desk.Desk, in shell.Input, general bool) error {
+	regs, err := c.Session.Selection.Registers()
 	if err != nil {
 		return err
 	}
@@ -49,10 +50,10 @@ func showRegisters(c *Desk, in shell.Input, general bool) error {
 		}
 		value := fmt.Sprintf("%#x", r.Value)
 		views[r.Name] = &value
-		rows = append(rows, []screen.Span{screen.Head(r.Name), screen.Addr(value), screen.Plain(registerText(c.s, r))})
+		rows = append(rows, []screen.Span{screen.Head(r.Name), screen.Addr(value), screen.Plain(registerText(c.Session, r))})
 	}
 	for _, name := range vectorNames(in.Args) {
-		value, err := c.s.Values.Show("$"+name, registerOptions(name))
+		value, err := c.Session.Values.Show("$"+name, registerOptions(name))
 		if errors.Is(err, values.ErrNotSaved) {
 			views[name] = nil
 			rows = append(rows, []screen.Span{screen.Head(name), screen.Guess("<not saved>"), {}})

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"hdb/console/desk"
 	"hdb/testprogs"
 )
 
@@ -39,16 +40,16 @@ func TestScriptsStopAtTheirFirstError(t *testing.T) {
 		errs string
 		code int
 	}{
-		{[]string{"-x", "plain.hdb"}, "error: plain.hdb:2: " + unknown, ExitFailed},
-		{[]string{"-x", "outer.hdb"}, "error: outer.hdb:1: plain.hdb:2: " + unknown, ExitFailed},
-		{[]string{"-x", "define.hdb"}, "error: define.hdb:6: mine:2: " + unknown, ExitFailed},
-		{[]string{"-x", "commands.hdb"}, "error: commands.hdb:8: commands of breakpoint 1:3: " + unknown, ExitFailed},
-		{[]string{"-x", "later.hdb"}, "error: later.hdb:12: commands of breakpoint 2:1: " + unknown, ExitFailed},
-		{[]string{"-x", "two.hdb"}, "error: two.hdb:14: commands of breakpoint 3:1: " + unknown, ExitFailed},
-		{[]string{"-x", "nested.hdb"}, "error: nested.hdb:7: commands of breakpoint 1:2: plain.hdb:2: " + unknown, ExitFailed},
-		{[]string{"-x", "asserts.hdb"}, "error: asserts.hdb:8: commands of breakpoint 1:2: ", ExitAssertion},
+		{[]string{"-x", "plain.hdb"}, "error: plain.hdb:2: " + unknown, desk.ExitFailed},
+		{[]string{"-x", "outer.hdb"}, "error: outer.hdb:1: plain.hdb:2: " + unknown, desk.ExitFailed},
+		{[]string{"-x", "define.hdb"}, "error: define.hdb:6: mine:2: " + unknown, desk.ExitFailed},
+		{[]string{"-x", "commands.hdb"}, "error: commands.hdb:8: commands of breakpoint 1:3: " + unknown, desk.ExitFailed},
+		{[]string{"-x", "later.hdb"}, "error: later.hdb:12: commands of breakpoint 2:1: " + unknown, desk.ExitFailed},
+		{[]string{"-x", "two.hdb"}, "error: two.hdb:14: commands of breakpoint 3:1: " + unknown, desk.ExitFailed},
+		{[]string{"-x", "nested.hdb"}, "error: nested.hdb:7: commands of breakpoint 1:2: plain.hdb:2: " + unknown, desk.ExitFailed},
+		{[]string{"-x", "asserts.hdb"}, "error: asserts.hdb:8: commands of breakpoint 1:2: ", desk.ExitAssertion},
 		{[]string{"-ex", "break alloc", "-ex", "commands", "-ex", "echo begun", "-ex", "nonsense", "-ex", "echo never", "-ex", "end", "-ex", "run"},
-			"error: commands of breakpoint 1:2: " + unknown, ExitFailed},
+			"error: commands of breakpoint 1:2: " + unknown, desk.ExitFailed},
 	} {
 		out, errs, code := hdb(t, tc.args, basic, "echo next")
 		if !strings.Contains(out, "begun\n") || strings.Contains(out, "never") || !strings.HasSuffix(out, "next\n") || code != tc.code || !strings.HasPrefix(errs, tc.errs) {
@@ -58,7 +59,7 @@ func TestScriptsStopAtTheirFirstError(t *testing.T) {
 	cmd := exec.Command(program, "-nx", basic)
 	cmd.Stdin = strings.NewReader("break alloc\ncommands\nnonsense\necho never\nend\nrun\necho next\n")
 	out, _ := cmd.Output() // the exit code says it
-	if code := cmd.ProcessState.ExitCode(); !strings.HasSuffix(string(out), "next\n") || strings.Contains(string(out), "never") || code != ExitFailed {
+	if code := cmd.ProcessState.ExitCode(); !strings.HasSuffix(string(out), "next\n") || strings.Contains(string(out), "never") || code != desk.ExitFailed {
 		t.Errorf("standard input: exit code %d, printed\n%s", code, out)
 	}
 }
@@ -109,7 +110,7 @@ func TestDebuginfodQuestionIsNoCommand(t *testing.T) {
 	st := newStage(t, func(c *Config) { c.In.(*typist).person = true }, "echo typed", "show debuginfod")
 	asked := servers(t, st)
 	startDebuginfod(st.Desk)
-	_, _ = st.s.Names().Debuginfod.DebugInfo(missingID) // there is none yet, so hdb asks
+	_, _ = st.Session.Names().Debuginfod.DebugInfo(missingID) // there is none yet, so hdb asks
 	st.Run()
 	if out := st.out.String(); !strings.Contains(out, "\ntyped\ndebuginfod is off\n") || asked.Load() != 0 || st.in.prompts[0] != "Ask them in this session? (y or n) " {
 		t.Errorf("asked %d times, prompts %q, printed %q", asked.Load(), st.in.prompts, out)

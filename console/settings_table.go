@@ -9,70 +9,71 @@ import (
 	"strconv"
 	"strings"
 
+	"hdb/console/desk"
 	"hdb/console/shell"
 	"hdb/query"
 	"hdb/session/target"
 )
 
 // settingTable is every setting, by name. Those with get live in the session.
-func settingTable(c *Desk) []*shell.Setting {
+func settingTable(c *desk.Desk) []*shell.Setting {
 	return []*shell.Setting{
 		{Name: "args", Unsaid: true, Help: "arguments and redirections of the next run, as typed",
-			Get:   func() string { return c.s.Settings.Args },
-			Apply: func(v string) error { c.s.Settings.Args = v; return nil }},
+			Get:   func() string { return c.Session.Settings.Args },
+			Apply: func(v string) error { c.Session.Settings.Args = v; return nil }},
 		{Name: "backtrace past-main", Kind: shell.KindBool, Default: "off", Help: "bt, up and frame go on to the callers of the program's main function; recordings have them in any case",
-			Get:   func() string { return onOff(c.s.Settings.PastMain) },
-			Apply: func(v string) error { c.s.Selection.ShowPastMain(v == "on"); return nil }},
+			Get:   func() string { return onOff(c.Session.Settings.PastMain) },
+			Apply: func(v string) error { c.Session.Selection.ShowPastMain(v == "on"); return nil }},
 		{Name: "backtrace limit", Kind: shell.KindCount, Default: "100", Help: "frames that bt prints unless told otherwise; 0 is all"},
 		{Name: "can-use-hw-watchpoints", Kind: shell.KindEnum, Values: []string{"0", "1"}, Default: "1", Help: "whether memory is watched by debug registers, where they stop threads; 0 is by single steps, some 20 µs an instruction. It holds for watchpoints that are set or enabled from then on",
 			Get: func() string {
-				if c.s.Settings.NoWatchRegisters {
+				if c.Session.Settings.NoWatchRegisters {
 					return "0"
 				}
 				return "1"
 			},
-			Apply: func(v string) error { c.s.Settings.NoWatchRegisters = v == "0"; return nil }},
+			Apply: func(v string) error { c.Session.Settings.NoWatchRegisters = v == "0"; return nil }},
 		{Name: "confirm", Kind: shell.KindBool, Default: "on", Help: "ask before something is lost; without a terminal, and in scripts, the question is printed and answered with yes"},
 		{Name: "cwd", Kind: shell.KindFile, Unsaid: true, Help: "working directory of the next run; empty is hdb's own",
-			Get:   func() string { return c.s.Settings.Dir },
-			Apply: func(v string) error { c.s.Settings.Dir = v; return nil }},
+			Get:   func() string { return c.Session.Settings.Dir },
+			Apply: func(v string) error { c.Session.Settings.Dir = v; return nil }},
 		{Name: "cython-debug", Kind: shell.KindFile, Help: "where what cython --gdb has written is looked for first, colon between directories",
-			Get: func() string { return strings.Join(c.s.Settings.Cython, ":") },
+			Get: func() string { return strings.Join(c.Session.Settings.Cython, ":") },
 			Apply: func(v string) error {
-				c.s.Settings.Cython = splitPath(v)
-				c.s.Cython.Forget()
+				c.Session.Settings.Cython = desk.SplitPath(v)
+				c.Session.Cython.Forget()
 				return nil
 			}},
 		{Name: "debug-file-directory", Kind: shell.KindFile, Default: "/usr/lib/debug", Help: "where separate debug files are looked for, colon between directories",
-			Get:   func() string { return strings.Join(c.s.Settings.DebugDirs, ":") },
-			Apply: func(v string) error { c.s.Settings.DebugDirs = splitPath(v); return nil }},
+			Get:   func() string { return strings.Join(c.Session.Settings.DebugDirs, ":") },
+			Apply: func(v string) error { c.Session.Settings.DebugDirs = desk.SplitPath(v); return nil }},
 		{Name: "debuginfod", Kind: shell.KindEnum, Values: []string{"off", "on", "ask"}, Default: "off", Help: "ask the servers of DEBUGINFOD_URLS for debug files and sources; at a terminal with such servers it begins as ask: a question when the first file is missing",
-			Get:   func() string { return string(c.s.Names().Debuginfod.Mode()) },
+			Get:   func() string { return string(c.Session.Names().Debuginfod.Mode()) },
 			Apply: func(v string) error { return setDebuginfod(c, v) }},
 		{Name: "detach-on-fork", Kind: shell.KindBool, Default: "on", Help: "let the side of a fork that is not followed run free; off holds it",
-			Get:   func() string { return onOff(!c.s.Settings.KeepForks) },
-			Apply: func(v string) error { c.s.Settings.KeepForks = v == "off"; c.s.ApplySettings(); return nil }},
+			Get:   func() string { return onOff(!c.Session.Settings.KeepForks) },
+			Apply: func(v string) error { c.Session.Settings.KeepForks = v == "off"; c.Session.ApplySettings(); return nil }},
 		{Name: "directories", Kind: shell.KindFile, Help: "where sources are looked for, colon between directories",
-			Get: func() string { return strings.Join(c.s.Names().Sources.Dirs, ":") },
+			Get: func() string { return strings.Join(c.Session.Names().Sources.Dirs, ":") },
 			Apply: func(v string) error {
-				setSources(c, c.s.Names().Sources.Substitute, splitPath(v))
+				desk.SetSources(c, c.Session.Names().Sources.Substitute, desk.SplitPath(v))
 				return nil
 			}},
 		{Name: "disable-randomization", Kind: shell.KindBool, Default: "on", Help: "the same addresses in each run (no ASLR)",
-			Get:   func() string { return onOff(!c.s.Settings.KeepASLR) },
-			Apply: func(v string) error { c.s.Settings.KeepASLR = v == "off"; return nil }},
+			Get:   func() string { return onOff(!c.Session.Settings.KeepASLR) },
+			Apply: func(v string) error { c.Session.Settings.KeepASLR = v == "off"; return nil }},
 		{Name: "environment", Unsaid: true, Help: "NAME=VALUE for the next run; `unset environment NAME` takes one out",
-			Get: c.showEnvironment, Apply: c.setEnvironment, Unset: c.unsetEnvironment},
+			Get: func() string { return showEnvironment(c) }, Apply: func(v string) error { return setEnvironment(c, v) }, Unset: func(part string) error { return unsetEnvironment(c, part) }},
 		{Name: "follow-fork-mode", Kind: shell.KindEnum, Values: []string{"parent", "child"}, Default: "parent", Help: "which side of a fork stays under the debugger",
 			Get: func() string {
-				if c.s.Settings.FollowChild {
+				if c.Session.Settings.FollowChild {
 					return "child"
 				}
 				return "parent"
 			},
 			Apply: func(v string) error {
-				c.s.Settings.FollowChild = v == "child"
-				c.s.ApplySettings()
+				c.Session.Settings.FollowChild = v == "child"
+				c.Session.ApplySettings()
 				return nil
 			}},
 		{Name: "go-wrappers", Kind: shell.KindBool, Default: "off", Help: "bt shows functions that Go's compiler and runtime put between others"},
@@ -85,14 +86,14 @@ func settingTable(c *Desk) []*shell.Setting {
 				return nil
 			}},
 		{Name: "inferior-tty", Kind: shell.KindFile, Unsaid: true, Help: "terminal of the next run; empty is hdb's own",
-			Get:   func() string { return c.s.Settings.TTY },
-			Apply: func(v string) error { c.s.Settings.TTY = v; return nil }},
+			Get:   func() string { return c.Session.Settings.TTY },
+			Apply: func(v string) error { c.Session.Settings.TTY = v; return nil }},
 		{Name: "kill-on-exit", Kind: shell.KindBool, Default: "on", Help: "a program that hdb started dies with hdb; off lets it go on, however hdb ends",
-			Get:   func() string { return onOff(!c.s.Settings.Outlive) },
-			Apply: func(v string) error { c.s.Settings.Outlive = v == "off"; c.s.ApplySettings(); return nil }},
+			Get:   func() string { return onOff(!c.Session.Settings.Outlive) },
+			Apply: func(v string) error { c.Session.Settings.Outlive = v == "off"; c.Session.ApplySettings(); return nil }},
 		{Name: "library-frames", Default: query.DefaultLibraries, Help: "regular expression: frames of libraries, by the function (in Rust ::core::fmt::write), its source file or the file of its module: no block belongs to them while there is a frame of the user's own code",
-			Get:   func() string { return expression(c.s.Settings.Libraries) },
-			Apply: func(v string) error { return setExpression(c, &c.s.Settings.Libraries, v) }},
+			Get:   func() string { return expression(c.Session.Settings.Libraries) },
+			Apply: func(v string) error { return setExpression(c, &c.Session.Settings.Libraries, v) }},
 		{Name: "listsize", Kind: shell.KindCount, Default: "10", Help: "lines that list shows"},
 		{Name: "pagination", Kind: shell.KindBool, Default: "on", Help: "stop after each screenful of a long output, or send it through $PAGER if that is set (only at a terminal)"},
 		{Name: "print array", Kind: shell.KindBool, Default: "off", Help: "show each element of an array on a line of its own"},
@@ -101,8 +102,8 @@ func settingTable(c *Desk) []*shell.Setting {
 		{Name: "print elements", Kind: shell.KindCount, Default: "200", Help: "elements of arrays, strings and containers that are shown; 0 is all"},
 		{Name: "python-frames", Kind: shell.KindEnum, Values: []string{"merged", "native", "both"}, Default: "merged", Help: "what bt shows of a program in CPython: its functions in place of the interpreter's own, native frames alone, or both",
 			Apply: func(v string) error {
-				c.s.Settings.Python = pythonFrames[v]
-				c.s.Cython.Forget()
+				c.Session.Settings.Python = pythonFrames[v]
+				c.Session.Cython.Forget()
 				return nil
 			}},
 		{Name: "print frame-arguments", Kind: shell.KindEnum, Values: []string{"scalars", "all", "presence", "none"}, Default: "scalars", Help: "arguments of functions in bt and the reports of stops: numbers and pointers, all of them, ... where there are any, or the types of parameters"},
@@ -120,33 +121,33 @@ func settingTable(c *Desk) []*shell.Setting {
 		{Name: "print object", Kind: shell.KindBool, Default: "off", Help: "show objects and pointers as the class that the virtual table tells"},
 		{Name: "print union", Kind: shell.KindBool, Default: "on", Help: "show unions in structs; off has {...} for them"},
 		{Name: "python-allocators", Kind: shell.KindBool, Default: "off", Help: "follow CPython's own allocators, too: PyObject_Malloc and the like, whose arenas hide blocks of up to 512 bytes",
-			Get:   func() string { return onOff(c.s.Settings.PythonAllocators) },
-			Apply: func(v string) error { c.s.Settings.PythonAllocators = v == "on"; return c.s.Planes.Apply() }},
+			Get:   func() string { return onOff(c.Session.Settings.PythonAllocators) },
+			Apply: func(v string) error { c.Session.Settings.PythonAllocators = v == "on"; return c.Session.Planes.Apply() }},
 		{Name: "wrong-frees", Kind: shell.KindEnum, Values: []string{"stop", "report", "off"}, Default: "stop", Help: "while events are recorded, or followed by plain breakpoints: stop before a call runs that gives back what is no block, say it in a line, or do not look",
-			Get: func() string { return string(c.s.Settings.WrongFrees) },
+			Get: func() string { return string(c.Session.Settings.WrongFrees) },
 			Apply: func(v string) error {
-				c.s.Settings.WrongFrees = target.WrongFreeMode(v)
-				return c.s.Planes.Apply()
+				c.Session.Settings.WrongFrees = target.WrongFreeMode(v)
+				return c.Session.Planes.Apply()
 			}},
 		{Name: "probe", Kind: shell.KindEnum, Values: []string{"auto", "on", "off"}, Default: "auto", Help: "follow allocators by code inside the process; auto falls back to plain breakpoints, off wants them",
-			Get: func() string { return string(c.s.Settings.Probe) },
+			Get: func() string { return string(c.Session.Settings.Probe) },
 			Apply: func(v string) error {
-				c.s.Settings.Probe = target.ProbeMode(v)
-				return c.s.Planes.Apply()
+				c.Session.Settings.Probe = target.ProbeMode(v)
+				return c.Session.Planes.Apply()
 			}},
 		{Name: "probe max-depth", Kind: shell.KindCount, Default: "2048", Help: "frames of a recorded stack, at most 4095 inside the process",
-			Get: func() string { return strconv.Itoa(c.s.Settings.MaxDepth) },
+			Get: func() string { return strconv.Itoa(c.Session.Settings.MaxDepth) },
 			Apply: func(v string) error {
 				n, _ := strconv.Atoi(v)
 				if n == 0 {
 					return errors.New("at least 1")
 				}
-				c.s.Settings.MaxDepth = n
-				return c.s.Planes.Apply()
+				c.Session.Settings.MaxDepth = n
+				return c.Session.Planes.Apply()
 			}},
 		{Name: "log", Kind: shell.KindBool, Default: "on", Help: "keep what is typed and printed, for the captures that save writes; off forgets what there is",
-			Get:   func() string { return onOff(c.s.ConsoleLog.Keeps()) },
-			Apply: func(v string) error { c.s.ConsoleLog.Keep(v == "on"); return nil }},
+			Get:   func() string { return onOff(c.Session.ConsoleLog.Keeps()) },
+			Apply: func(v string) error { c.Session.ConsoleLog.Keep(v == "on"); return nil }},
 		{Name: "logging enabled", Kind: shell.KindBool, Unsaid: true, Help: "copy what is typed and printed to the logging file, too; `set logging on` and `off` are short for it",
 			Get:   func() string { return onOff(c.LoggingOn()) },
 			Apply: func(v string) error { return c.SetLogging(v == "on") }},
@@ -163,25 +164,25 @@ func settingTable(c *Desk) []*shell.Setting {
 			Apply: func(v string) error { return c.SetLogging(v == "on") }},
 		{Name: "prompt", Default: "(hdb) ", Help: "what stands before a typed line; quotes keep a blank at its end"},
 		{Name: "scheduler-locking", Kind: shell.KindEnum, Values: []string{"off", "on", "step", "replay"}, Default: "off", Help: "which threads run when the program goes on: off is all; on the selected one alone, while the others and those that it starts stay stopped; step does so during step, next, stepi and nexti; replay is as off. A thread that then waits for another one waits until Ctrl-C",
-			Get:   func() string { return string(c.s.Settings.Locking) },
-			Apply: func(v string) error { c.s.Settings.Locking = target.Locking(v); return nil }},
+			Get:   func() string { return string(c.Session.Settings.Locking) },
+			Apply: func(v string) error { c.Session.Settings.Locking = target.Locking(v); return nil }},
 		{Name: "step-mode", Kind: shell.KindBool, Default: "off", Help: "step stops in functions without line information too",
-			Get:   func() string { return onOff(c.s.Settings.StepIntoBare) },
-			Apply: func(v string) error { c.s.Settings.StepIntoBare = v == "on"; return nil }},
+			Get:   func() string { return onOff(c.Session.Settings.StepIntoBare) },
+			Apply: func(v string) error { c.Session.Settings.StepIntoBare = v == "on"; return nil }},
 		{Name: "stop-lines", Kind: shell.KindCount, Default: "4", Help: "source lines in the report of a stop"},
 		{Name: "style", Kind: shell.KindEnum, Values: []string{"light", "dark", "off"}, Default: "light", Help: "colours, for a light or dark background; NO_COLOR and TERM=dumb turn them off too"},
 		{Name: "substitute-path", Unsaid: false, Help: "FROM TO: sources under FROM are looked for under TO",
-			Get: c.showSubstitutes, Apply: c.setSubstitute, Unset: c.unsetSubstitute},
+			Get: func() string { return showSubstitutes(c) }, Apply: func(v string) error { return setSubstitute(c, v) }, Unset: func(part string) error { return unsetSubstitute(c, part) }},
 		{Name: "sysroot", Kind: shell.KindFile, Help: "directory that stands for / when files of the inferior are read",
-			Get:   func() string { return c.s.Settings.Sysroot },
-			Apply: func(v string) error { c.s.Settings.Sysroot = v; return nil }},
+			Get:   func() string { return c.Session.Settings.Sysroot },
+			Apply: func(v string) error { c.Session.Settings.Sysroot = v; return nil }},
 		{Name: "system-calls", Kind: shell.KindBool, Default: "off", Help: "follow mmap, munmap, mremap, mprotect and brk that the program calls without libc's functions, too; each system call of it then costs two stops",
-			Get:   func() string { return onOff(c.s.Settings.SystemCalls) },
-			Apply: func(v string) error { c.s.Settings.SystemCalls = v == "on"; return c.s.Planes.Apply() }},
+			Get:   func() string { return onOff(c.Session.Settings.SystemCalls) },
+			Apply: func(v string) error { c.Session.Settings.SystemCalls = v == "on"; return c.Session.Planes.Apply() }},
 		{Name: "tab-width", Kind: shell.KindCount, Default: "8", Help: "columns of a tab in source lines"},
 		{Name: "wrappers", Default: query.DefaultWrappers, Help: "regular expression: functions that only allocate for their callers: no block belongs to them, but to the caller",
-			Get:   func() string { return expression(c.s.Settings.Wrappers) },
-			Apply: func(v string) error { return setExpression(c, &c.s.Settings.Wrappers, v) }},
+			Get:   func() string { return expression(c.Session.Settings.Wrappers) },
+			Apply: func(v string) error { return setExpression(c, &c.Session.Settings.Wrappers, v) }},
 		{Name: "width", Kind: shell.KindCount, Default: "0", Help: "columns of the terminal; 0 asks the terminal, then COLUMNS"},
 	}
 }
@@ -194,7 +195,7 @@ func expression(re *regexp.Regexp) string {
 }
 
 // setExpression changes a setting that decides which function a block belongs to.
-func setExpression(c *Desk, setting **regexp.Regexp, v string) error {
+func setExpression(c *desk.Desk, setting **regexp.Regexp, v string) error {
 	var re *regexp.Regexp
 	if v != "" {
 		var err error
@@ -203,7 +204,7 @@ func setExpression(c *Desk, setting **regexp.Regexp, v string) error {
 		}
 	}
 	*setting = re
-	return c.s.ApplyAttribution()
+	return c.Session.ApplyAttribution()
 }
 
 func onOff(on bool) string {
@@ -213,19 +214,19 @@ func onOff(on bool) string {
 	return "off"
 }
 
-func (c *Desk) showEnvironment() string {
+func showEnvironment(c *desk.Desk) string {
 	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(c.s.Settings.Env)) {
-		parts = append(parts, name+"="+c.s.Settings.Env[name])
+	for _, name := range slices.Sorted(maps.Keys(c.Session.Settings.Env)) {
+		parts = append(parts, name+"="+c.Session.Settings.Env[name])
 	}
-	for _, name := range slices.Sorted(maps.Keys(c.s.Settings.UnsetEnv)) {
+	for _, name := range slices.Sorted(maps.Keys(c.Session.Settings.UnsetEnv)) {
 		parts = append(parts, "no "+name)
 	}
 	return strings.Join(parts, " ")
 }
 
 // setEnvironment takes gdb's forms NAME=VALUE, NAME = VALUE and NAME VALUE.
-func (c *Desk) setEnvironment(v string) error {
+func setEnvironment(c *desk.Desk, v string) error {
 	name, value := shell.SplitWord(v)
 	if before, after, ok := strings.Cut(v, "="); ok && !strings.ContainsAny(strings.TrimSpace(before), " \t") {
 		name, value = strings.TrimSpace(before), strings.TrimSpace(after)
@@ -233,14 +234,14 @@ func (c *Desk) setEnvironment(v string) error {
 	if name == "" {
 		return errors.New("NAME=VALUE expected")
 	}
-	delete(c.s.Settings.UnsetEnv, name)
-	c.s.Settings.Env[name] = value
+	delete(c.Session.Settings.UnsetEnv, name)
+	c.Session.Settings.Env[name] = value
 	return nil
 }
 
-func (c *Desk) showSubstitutes() string {
+func showSubstitutes(c *desk.Desk) string {
 	var parts []string
-	for _, s := range c.s.Names().Sources.Substitute {
+	for _, s := range c.Session.Names().Sources.Substitute {
 		parts = append(parts, quoteIfNeeded(s[0])+" "+quoteIfNeeded(s[1]))
 	}
 	return strings.Join(parts, ", ")
@@ -255,7 +256,7 @@ func quoteIfNeeded(s string) string {
 
 // setSubstitute adds a rule, or replaces the one for the same FROM. It reads
 // what showSubstitutes prints, too.
-func (c *Desk) setSubstitute(v string) error {
+func setSubstitute(c *desk.Desk, v string) error {
 	args, err := shell.SplitArgs(v)
 	if err != nil {
 		return err
@@ -263,7 +264,7 @@ func (c *Desk) setSubstitute(v string) error {
 	if len(args) == 0 || len(args)%2 != 0 {
 		return errors.New("FROM TO expected")
 	}
-	rules := slices.Clone(c.s.Names().Sources.Substitute)
+	rules := slices.Clone(c.Session.Names().Sources.Substitute)
 	for i := 0; i < len(args); i += 2 {
 		rule := [2]string{args[i], strings.TrimSuffix(args[i+1], ",")}
 		j := slices.IndexFunc(rules, func(r [2]string) bool { return r[0] == rule[0] })
@@ -273,27 +274,27 @@ func (c *Desk) setSubstitute(v string) error {
 			rules = append(rules, rule)
 		}
 	}
-	setSources(c, rules, c.s.Names().Sources.Dirs)
+	desk.SetSources(c, rules, c.Session.Names().Sources.Dirs)
 	return nil
 }
 
 // unsetEnvironment takes a variable out for the next run.
-func (c *Desk) unsetEnvironment(name string) error {
+func unsetEnvironment(c *desk.Desk, name string) error {
 	if name == "" {
 		return errors.New("unset environment: NAME expected")
 	}
-	delete(c.s.Settings.Env, name)
-	c.s.Settings.UnsetEnv[name] = true
+	delete(c.Session.Settings.Env, name)
+	c.Session.Settings.UnsetEnv[name] = true
 	return nil
 }
 
 // unsetSubstitute takes out the rule for a directory, all of them for "".
-func (c *Desk) unsetSubstitute(from string) error {
-	old := c.s.Names().Sources.Substitute
+func unsetSubstitute(c *desk.Desk, from string) error {
+	old := c.Session.Names().Sources.Substitute
 	rules := slices.DeleteFunc(slices.Clone(old), func(r [2]string) bool { return from == "" || r[0] == from })
 	if from != "" && len(rules) == len(old) {
 		return fmt.Errorf("substitute-path: no rule for %q", from)
 	}
-	setSources(c, rules, c.s.Names().Sources.Dirs)
+	desk.SetSources(c, rules, c.Session.Names().Sources.Dirs)
 	return nil
 }

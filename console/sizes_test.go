@@ -99,6 +99,6 @@ func TestSizesInFiles(t *testing.T) {
 				t.Errorf("%s, sizes raw %v: %q", tc.file, raw, withUnit.FindString(body))
 			}
 		}
-		st.finish()
+		st.Finish()
 	}
 }

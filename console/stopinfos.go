@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hdb/breakpoints"
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/internal/units"
@@ -15,14 +16,14 @@ import (
 )
 
 // stopInfos tell about stops.
-func stopInfos(c *Desk) []*shell.Command {
+func stopInfos(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
-		{Name: "breakpoints", Under: "info", Aliases: []string{"b", "bp"}, Beside: shell.RunsBeside, Short: "list the stops", Synopsis: "[N]", Args: []shell.ArgKind{shell.ArgStop}, Run: c.does(infoBreakpoints), Repeat: shell.RepeatNone, Long: "Example:\n  info breakpoints"},
-		{Name: "watchpoints", Under: "info", Beside: shell.RunsBeside, Short: "list the watchpoints", Synopsis: "[N]", Args: []shell.ArgKind{shell.ArgStop}, Run: c.does(infoWatchpoints), Repeat: shell.RepeatNone, Long: "Example:\n  info watchpoints"},
-		{Name: "signals", Under: "info", Aliases: []string{"handle"}, Short: "tell what happens at signals", Synopsis: "[SIGNAL]", Args: []shell.ArgKind{shell.ArgSignal}, Run: c.does(infoSignals), Repeat: shell.RepeatNone, Long: "Example:\n  info signals SIGUSR1"},
-		{Name: "skip", Under: "info", Beside: shell.RunsBeside, Short: "list what step does not enter", Run: c.does(infoSkip), Repeat: shell.RepeatNone},
-		{Name: "stops", Under: "info", Beside: shell.RunsBeside, Short: "list where this session or capture stopped", Run: c.does(infoStops), Repeat: shell.RepeatNone},
-		{Name: "breakpoints", Aliases: []string{"bp"}, Beside: shell.RunsBeside, Group: shell.GroupStatus, Short: "list the stops", Synopsis: "[N]", Args: []shell.ArgKind{shell.ArgStop}, Run: c.does(infoBreakpoints), Repeat: shell.RepeatNone, Long: "Example:\n  breakpoints 2"},
+		{Name: "breakpoints", Under: "info", Aliases: []string{"b", "bp"}, Beside: shell.RunsBeside, Short: "list the stops", Synopsis: "[N]", Args: []shell.ArgKind{shell.ArgStop}, Run: c.Does(infoBreakpoints), Repeat: shell.RepeatNone, Long: "Example:\n  info breakpoints"},
+		{Name: "watchpoints", Under: "info", Beside: shell.RunsBeside, Short: "list the watchpoints", Synopsis: "[N]", Args: []shell.ArgKind{shell.ArgStop}, Run: c.Does(infoWatchpoints), Repeat: shell.RepeatNone, Long: "Example:\n  info watchpoints"},
+		{Name: "signals", Under: "info", Aliases: []string{"handle"}, Short: "tell what happens at signals", Synopsis: "[SIGNAL]", Args: []shell.ArgKind{shell.ArgSignal}, Run: c.Does(infoSignals), Repeat: shell.RepeatNone, Long: "Example:\n  info signals SIGUSR1"},
+		{Name: "skip", Under: "info", Beside: shell.RunsBeside, Short: "list what step does not enter", Run: c.Does(infoSkip), Repeat: shell.RepeatNone},
+		{Name: "stops", Under: "info", Beside: shell.RunsBeside, Short: "list where this session or capture stopped", Run: c.Does(infoStops), Repeat: shell.RepeatNone},
+		{Name: "breakpoints", Aliases: []string{"bp"}, Beside: shell.RunsBeside, Group: shell.GroupStatus, Short: "list the stops", Synopsis: "[N]", Args: []shell.ArgKind{shell.ArgStop}, Run: c.Does(infoBreakpoints), Repeat: shell.RepeatNone, Long: "Example:\n  breakpoints 2"},
 	}
 }
 
@@ -53,7 +54,7 @@ func printStop(s *session.Session, o *screen.Output, st *breakpoints.Stop) {
 	}
 	row := []screen.Span{screen.Head(fmt.Sprintf("%-4d", st.ID)), screen.Plain(typedStop(st))}
 	if len(st.Places) == 1 {
-		row = append(row, screen.File("  "+placeText(st.Places[0])))
+		row = append(row, screen.File("  "+desk.PlaceText(st.Places[0])))
 	}
 	if len(state) > 0 {
 		row = append(row, screen.Guess("  ("+strings.Join(state, ", ")+")"))
@@ -62,7 +63,7 @@ func printStop(s *session.Session, o *screen.Output, st *breakpoints.Stop) {
 	below := func(format string, args ...any) { o.Printf("      "+format+"\n", args...) }
 	if len(st.Places) > 1 {
 		for i, p := range st.Places {
-			below("%d.%d  %s", st.ID, i+1, placeText(p))
+			below("%d.%d  %s", st.ID, i+1, desk.PlaceText(p))
 		}
 	}
 	if st.Print != nil {
@@ -106,34 +107,34 @@ func printStop(s *session.Session, o *screen.Output, st *breakpoints.Stop) {
 	}
 }
 
-func infoBreakpoints(_ context.Context, c *Desk, in shell.Input) error {
+func infoBreakpoints(_ context.Context, c *desk.Desk, in shell.Input) error {
 	return listStops(c, in, "no breakpoints: see `help break`", func(*breakpoints.Stop) bool { return true })
 }
 
-func infoWatchpoints(_ context.Context, c *Desk, in shell.Input) error {
+func infoWatchpoints(_ context.Context, c *desk.Desk, in shell.Input) error {
 	return listStops(c, in, "no watchpoints: see `help watch`", func(st *breakpoints.Stop) bool { return st.Kind == breakpoints.StopWatch })
 }
 
 // listStops lists the stops that are wanted; none says that there is none.
-func listStops(c *Desk, in shell.Input, none string, wanted func(*breakpoints.Stop) bool) error {
-	ids, err := stopIDs(c.s, in, in.Args)
+func listStops(c *desk.Desk, in shell.Input, none string, wanted func(*breakpoints.Stop) bool) error {
+	ids, err := stopIDs(c.Session, in, in.Args)
 	if err != nil {
 		return err
 	}
 	ids = slices.DeleteFunc(ids, func(id int) bool {
-		st, err := c.s.Stops.At(id)
+		st, err := c.Session.Stops.At(id)
 		return err == nil && !wanted(st)
 	})
 	views := make([]stopView, 0, len(ids))
 	for _, id := range ids {
-		st, err := c.s.Stops.At(id)
+		st, err := c.Session.Stops.At(id)
 		if err != nil {
 			return err
 		}
 		v := viewStop(st)
-		v.Cost = c.s.Stops.Cost(st)
-		d, atAllocs := c.s.Stops.Detail(st)
-		if v.Warnings = warnings(d.Doubt); atAllocs {
+		v.Cost = c.Session.Stops.Cost(st)
+		d, atAllocs := c.Session.Stops.Detail(st)
+		if v.Warnings = desk.Warnings(d.Doubt); atAllocs {
 			v.InProcess, v.Outside, v.Passed, v.Unsized, v.Undecided = d.InProcess, d.Outside, &d.Passed, d.Unsized, d.Undecided
 		}
 		views = append(views, v)
@@ -146,15 +147,15 @@ func listStops(c *Desk, in shell.Input, none string, wanted func(*breakpoints.St
 			return
 		}
 		for _, id := range ids {
-			if st, err := c.s.Stops.At(id); err == nil {
-				printStop(c.s, o, st)
+			if st, err := c.Session.Stops.At(id); err == nil {
+				printStop(c.Session, o, st)
 			}
 		}
 	})
 	return nil
 }
 
-func infoStops(_ context.Context, c *Desk, in shell.Input) error {
+func infoStops(_ context.Context, c *desk.Desk, in shell.Input) error {
 	type view struct {
 		Num   int    `json:"stop"`
 		Text  string `json:"text"`
@@ -164,9 +165,9 @@ func infoStops(_ context.Context, c *Desk, in shell.Input) error {
 	}
 	views := []view{}
 	var rows [][]screen.Span
-	for i, r := range c.s.Recorded.Stops() {
+	for i, r := range c.Session.Recorded.Stops() {
 		views = append(views, view{i + 1, r.Text, r.Seq, r.Event, r.Time.Nanoseconds()})
-		rows = append(rows, []screen.Span{screen.Head(fmt.Sprint(i + 1)), screen.Plain(screen.ShortTime(r.Time)), screen.Plain(withSizes(c, r.Text))})
+		rows = append(rows, []screen.Span{screen.Head(fmt.Sprint(i + 1)), screen.Plain(screen.ShortTime(r.Time)), screen.Plain(desk.WithSizes(c, r.Text))})
 	}
 	if len(rows) == 0 && !c.Opt.JSON {
 		return errors.New("no stop yet")

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"hdb/console/desk"
 	"hdb/console/shell"
 	"os"
 	"slices"
@@ -170,7 +171,7 @@ func TestUnbuiltWords(t *testing.T) {
 		{"explore x", "explore: print and ptype"},
 	} {
 		out, errs, code := play(t, tc.line)
-		if !strings.HasPrefix(errs, "error: "+tc.want) || strings.Count(errs, "\n") != 1 || out != "" || code != ExitFailed {
+		if !strings.HasPrefix(errs, "error: "+tc.want) || strings.Count(errs, "\n") != 1 || out != "" || code != desk.ExitFailed {
 			t.Errorf("%s: %q %q, exit code %d, want %q", tc.line, out, errs, code, tc.want)
 		}
 	}

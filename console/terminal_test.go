@@ -13,6 +13,7 @@ import (
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
+	"hdb/console/desk"
 	"hdb/console/line"
 	"hdb/console/shell"
 	"hdb/session"
@@ -33,13 +34,13 @@ func terminalChild() (code int) {
 	in, err := line.NewTerminal()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
-		return ExitUsage
+		return desk.ExitUsage
 	}
 	s := session.New(target.Config{Version: "test", DropsTyped: drops})
 	defer func() { // as cmd/hdb does, for a panic; the console has closed it before
 		if err := in.Close(); err != nil {
 			fmt.Fprintln(os.Stderr, "error:", err)
-			code = ExitUsage
+			code = desk.ExitUsage
 		}
 	}()
 	c := New(Config{Session: s, NoInit: true, Options: shell.Options{In: in, Out: os.Stdout, Err: os.Stderr, Version: "test"}})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/names"
@@ -12,27 +13,27 @@ import (
 	"hdb/session/target"
 )
 
-func tuiCommands(c *Desk) []*shell.Command {
+func tuiCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
-		{Name: "tui", Group: shell.GroupData, Short: "split the screen: source above, console below", Repeat: shell.RepeatNone, Run: c.does(runTUI),
+		{Name: "tui", Group: shell.GroupData, Short: "split the screen: source above, console below", Repeat: shell.RepeatNone, Run: c.Does(runTUI),
 			Long: "It is `tui enable`. The source follows the selected frame and what list and search show, which then print no source of their own. " +
 				"`=>` is the frame's line; b+ is a breakpoint, B+ one that was hit, b- and B- are disabled; the bar below has the file, the function and the position.\n\n" +
 				"Keys: PgUp and PgDn scroll the source, with `focus src` the arrow keys do too; Ctrl-L paints all anew, as `refresh` does; Ctrl-X A splits the screen and joins it, Ctrl-X O changes the focus.\n\n" +
 				"Painted anew, the console shows what hdb printed last; what programs wrote is not known. A terminal that becomes too small has the source again when it is larger.\n\nExample:\n  tui enable",
 			Sub: []*shell.Command{
-				{Name: "enable", Short: "split the screen", Repeat: shell.RepeatNone, Run: c.does(runTUI)},
+				{Name: "enable", Short: "split the screen", Repeat: shell.RepeatNone, Run: c.Does(runTUI)},
 				{Name: "disable", Short: "give the whole screen back to the console", Repeat: shell.RepeatNone,
-					Run:  c.does(func(_ context.Context, c *Desk, _ shell.Input) error { c.Split.Disable(); return nil }),
+					Run:  c.Does(func(_ context.Context, c *desk.Desk, _ shell.Input) error { c.Split.Disable(); return nil }),
 					Long: "The terminal then shows what it did before `tui enable`."},
 			}},
-		{Name: "focus", Group: shell.GroupData, Synopsis: "src\ncmd", Short: "let the arrow keys move the source, or edit the line", Args: []shell.ArgKind{shell.ArgWord}, Repeat: shell.RepeatNone, Run: c.does(runFocus),
+		{Name: "focus", Group: shell.GroupData, Synopsis: "src\ncmd", Short: "let the arrow keys move the source, or edit the line", Args: []shell.ArgKind{shell.ArgWord}, Repeat: shell.RepeatNone, Run: c.Does(runFocus),
 			Long: "With `focus src` the lines typed before are on Ctrl-P and Ctrl-N, and the cursor moves by Ctrl-B and Ctrl-F.\n\nExample:\n  focus src"},
-		{Name: "refresh", Group: shell.GroupData, Short: "paint the split screen anew", Repeat: shell.RepeatNone, Run: c.does(runRefresh),
+		{Name: "refresh", Group: shell.GroupData, Short: "paint the split screen anew", Repeat: shell.RepeatNone, Run: c.Does(runRefresh),
 			Long: "When the program wrote over the source, or cleared the terminal."},
 	}
 }
 
-func runTUI(_ context.Context, c *Desk, in shell.Input) error {
+func runTUI(_ context.Context, c *desk.Desk, in shell.Input) error {
 	if len(in.Args) > 0 {
 		return fmt.Errorf("tui: %q: enable or disable expected", in.Args[0])
 	}
@@ -42,7 +43,7 @@ func runTUI(_ context.Context, c *Desk, in shell.Input) error {
 	return nil
 }
 
-func runFocus(_ context.Context, c *Desk, in shell.Input) error {
+func runFocus(_ context.Context, c *desk.Desk, in shell.Input) error {
 	if err := c.Split.Check(); err != nil {
 		return fmt.Errorf("focus: %w", err)
 	}
@@ -57,7 +58,7 @@ func runFocus(_ context.Context, c *Desk, in shell.Input) error {
 	return nil
 }
 
-func runRefresh(_ context.Context, c *Desk, _ shell.Input) error {
+func runRefresh(_ context.Context, c *desk.Desk, _ shell.Input) error {
 	if err := c.Split.Check(); err != nil {
 		return fmt.Errorf("refresh: %w", err)
 	}
@@ -66,10 +67,10 @@ func runRefresh(_ context.Context, c *Desk, _ shell.Input) error {
 }
 
 // tuiHost is the console below a split screen.
-type tuiHost struct{ c *Desk }
+type tuiHost struct{ c *desk.Desk }
 
 // newTUI connects the split screen with the reader's keys.
-func newTUI(c *Desk) *screen.Split {
+func newTUI(c *desk.Desk) *screen.Split {
 	keys, _ := c.In.(screen.KeySharer)
 	if !c.Interactive() {
 		keys = nil
@@ -96,9 +97,9 @@ func (h tuiHost) Picture(before *screen.Picture, again bool) screen.Picture {
 		return p
 	}
 	same := p.Key() == before.Key()
-	if same && !again && before.Text == nil && before.Why != "" && h.c.s.Names().Debuginfod.Mode() != names.DebuginfodOff {
+	if same && !again && before.Text == nil && before.Why != "" && h.c.Session.Names().Debuginfod.Mode() != names.DebuginfodOff {
 		p.Why = before.Why
-	} else if text, err := h.c.s.Names().Source(p.File); err != nil {
+	} else if text, err := h.c.Session.Names().Source(p.File); err != nil {
 		p.Why = "no source: " + err.Error()
 	} else {
 		p.Text = text
@@ -110,16 +111,16 @@ func (h tuiHost) Picture(before *screen.Picture, again bool) screen.Picture {
 func (h tuiHost) place() screen.Picture {
 	c := h.c
 	var p screen.Picture
-	f, err := c.s.Selection.Frame()
+	f, err := c.Session.Selection.Frame()
 	stands := err == nil
 	if stands {
 		p.Function = c.Out.Names.Short(c.Out.Names.Function(f.Function, f.Linkage))
-		p.Where = frameWords(c.s, f)
+		p.Where = frameWords(c.Session, f)
 	}
-	switch l := c.source.listing; {
-	case l.last > 0:
-		p.File, p.Language, p.First, p.Last, p.Listed, p.Current = l.file, l.language, l.first, l.last, true, l.current
-		if stands && f.File == l.file {
+	switch l := c.Source.Listing; {
+	case l.Last > 0:
+		p.File, p.Language, p.First, p.Last, p.Listed, p.Current = l.File, l.Language, l.First, l.Last, true, l.Current
+		if stands && f.File == l.File {
 			p.Current = f.Line
 		}
 	case stands && (f.File == "" || f.Line == 0):
@@ -129,13 +130,13 @@ func (h tuiHost) place() screen.Picture {
 		}
 		p.Why = fmt.Sprintf("no line information for %s [%s]", name, strings.Trim(orUnknown(f.Module), "[]"))
 	default:
-		p.File, p.First, p.Language, p.Current = c.source.here()
+		p.File, p.First, p.Language, p.Current = c.Source.Here()
 		p.Last = p.First
 	}
 	if p.File == "" && p.Why == "" {
-		p.Why = "no source: " + noPlace(c.s)
+		p.Why = "no source: " + noPlace(c.Session)
 	}
-	p.Marks = breakpointLines(c.s, p.File)
+	p.Marks = breakpointLines(c.Session, p.File)
 	return p
 }
 
@@ -157,7 +158,7 @@ func frameWords(s *session.Session, f names.Frame) string {
 		return words
 	}
 	if t, err := s.Selection.Thread(); err == nil {
-		words += fmt.Sprintf("  thread %d %s", t.Num, quoted(t.Name))
+		words += fmt.Sprintf("  thread %d %s", t.Num, desk.Quoted(t.Name))
 	}
 	return words
 }

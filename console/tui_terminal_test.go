@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"hdb/console/desk"
 	"hdb/testprogs"
 )
 
@@ -504,7 +505,7 @@ func TestTUIEnds(t *testing.T) {
 }
 
 // panicIn panics when the screen is split and a line is read.
-func panicIn(c *Desk, goroutine string) {
+func panicIn(c *desk.Desk, goroutine string) {
 	for !c.Split.On() {
 		time.Sleep(time.Millisecond)
 	}

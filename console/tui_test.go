@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"hdb/console/desk"
 	"hdb/console/shell"
 	"hdb/testprogs"
 )
@@ -18,18 +19,18 @@ func TestTUINeedsATerminal(t *testing.T) {
 	for _, line := range []string{"tui", "tui enable", "focus src", "refresh"} {
 		word, _ := shell.SplitWord(line)
 		out, errs, code := play(t, line)
-		if out != "" || errs != "error: "+word+want || code != ExitUsage {
+		if out != "" || errs != "error: "+word+want || code != desk.ExitUsage {
 			t.Errorf("%s: printed %q and %q, exit code %d", line, out, errs, code)
 		}
 	}
-	if out, errs, code := play(t, "tui disable"); out != "" || errs != "" || code != ExitOK {
+	if out, errs, code := play(t, "tui disable"); out != "" || errs != "" || code != desk.ExitOK {
 		t.Errorf("disable: printed %q and %q, exit code %d", out, errs, code)
 	}
 	for line, want := range map[string]string{
 		"tui frobnicate": "error: tui: \"frobnicate\": enable or disable expected\n",
 		"layout asm":     "error: layout: there is one layout, the source above the console: tui enable\n",
 	} {
-		if _, errs, code := play(t, line); errs != want || code != ExitFailed {
+		if _, errs, code := play(t, line); errs != want || code != desk.ExitFailed {
 			t.Errorf("%s: printed %q, exit code %d", line, errs, code)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/internal/addr"
@@ -22,17 +23,17 @@ func TestLongNamesOnTheScreen(t *testing.T) {
 		show(&screen.Output{W: &b, Width: 80})
 		return b.String()
 	}
-	if got, want := print(func(o *screen.Output) { printFrames(o, []names.Frame{f}) }), "#0  Index<...>::add(long)  index.cc:4\n"; got != want {
+	if got, want := print(func(o *screen.Output) { desk.PrintFrames(o, []names.Frame{f}) }), "#0  Index<...>::add(long)  index.cc:4\n"; got != want {
 		t.Errorf("bt: %q, want %q", got, want)
 	}
 	if got := print(func(o *screen.Output) { printFull(o, []names.Frame{f}, nil, nil, -1) }); !strings.Contains(got, name) {
 		t.Errorf("bt -full: %q", got)
 	}
-	if got := viewFrame(f).Function; got != name {
+	if got := desk.ViewFrame(f).Function; got != name {
 		t.Errorf("JSON: %q", got)
 	}
 	r := &session.Report{Finished: &session.Finished{Function: name}}
-	if got, want := print(func(o *screen.Output) { o.Line(headline(o, r)) }), "Index<...>::add(long) returned\n"; got != want {
+	if got, want := print(func(o *screen.Output) { o.Line(desk.Headline(o, r)) }), "Index<...>::add(long) returned\n"; got != want {
 		t.Errorf("finish: %q, want %q", got, want)
 	}
 	if r.Finished.Function != name {
@@ -56,7 +57,7 @@ func TestNamelessFrames(t *testing.T) {
 		10: "#0   main                         main.c:4\n#1   libstdc++.so.6.0.30+0xa57ba  [libstdc++.so.6.0.30]\n#2   start+0x20                   [libc.so.6]\n#10* 0x1234\n",
 	} {
 		var b bytes.Buffer
-		printStack(&screen.Output{W: &b, Width: 80}, frames, nil, selected)
+		desk.PrintStack(&screen.Output{W: &b, Width: 80}, frames, nil, selected)
 		if got := b.String(); got != want {
 			t.Errorf("%d is selected:\n%q, want\n%q", selected, got, want)
 		}
@@ -75,7 +76,7 @@ func TestTailCallsInJSON(t *testing.T) {
 		`{"pc":"0x10","function":"f","offset":0,"tail_call":true,"`: {Num: -1, Tail: true},
 	} {
 		f.Code, f.Function = addr.PC(0x10), "f"
-		got := shell.JSONText(viewFrame(f))
+		got := shell.JSONText(desk.ViewFrame(f))
 		if !strings.HasPrefix(got, want) || strings.Contains(got, "tail_call") != f.Tail {
 			t.Errorf("%s, want the beginning %s", got, want)
 		}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"hdb/console"
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/inferior"
 	"hdb/report"
@@ -134,14 +135,14 @@ func assert(main *options, out, errw io.Writer) int {
 		return code
 	}
 	verdict := o.check(path, ended, errw, errw)
-	if code == console.ExitFailed && !decides(verdict) { // the recording failed
+	if code == desk.ExitFailed && !decides(verdict) { // the recording failed
 		return code
 	}
 	return verdict
 }
 
 // decides tells an exit code that no other failure replaces.
-func decides(code int) bool { return code == console.ExitAssertion || code == console.ExitUndecided }
+func decides(code int) bool { return code == desk.ExitAssertion || code == desk.ExitUndecided }
 
 // place is where the program is recorded to; remove is called at the end.
 func (o *assertOptions) place() (path string, remove func(), err error) {
@@ -177,7 +178,7 @@ func (o *assertOptions) record(path string, errw io.Writer) (*inferior.ExitStatu
 		warn(errw, fmt.Sprintf("%d children of %s ran free: what they allocate is in no number", r.forks, r.name()))
 	}
 	switch {
-	case r.ended != nil && (code == 0 || code == console.ExitSignal || lost):
+	case r.ended != nil && (code == 0 || code == desk.ExitSignal || lost):
 		return r.ended, code
 	case code == 0:
 		return nil, fail(errw, errors.New("assert: the recording did not last to the end of the program"), 1)
@@ -208,7 +209,7 @@ func (o *assertOptions) check(path string, ended *inferior.ExitStatus, out, errw
 	lost := 0
 	for _, err := range []error{printOutcome(out, outcome, failed), o.Files(s, outcome, failed)} {
 		if err != nil {
-			lost = fail(errw, err, console.ExitFailed)
+			lost = fail(errw, err, desk.ExitFailed)
 		}
 	}
 	switch {
@@ -223,9 +224,9 @@ func (o *assertOptions) check(path string, ended *inferior.ExitStatus, out, errw
 	case o.status:
 		return ended.Code
 	case ended.Signal != 0:
-		return console.ExitSignal
+		return desk.ExitSignal
 	case ended.Code != 0:
-		return console.ExitFailed
+		return desk.ExitFailed
 	}
 	return 0
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"hdb/console"
+	"hdb/console/desk"
 	"hdb/testprogs"
 )
 
@@ -175,7 +175,7 @@ func TestAssertOfAPart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := max(c.code, console.ExitFailed) // a verdict that was not printed is lost, but for its code
+		want := max(c.code, desk.ExitFailed) // a verdict that was not printed is lost, but for its code
 		if code := run(append([]string{"assert"}, c.args...), os.Stdin, full, io.Discard); code != want {
 			t.Errorf("hdb assert %v to a full disk: exit %d, want %d", c.args, code, want)
 		}

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"hdb/console"
+	"hdb/console/desk"
 	"hdb/console/line"
 	"hdb/console/screen"
 	"hdb/console/shell"
@@ -134,8 +135,8 @@ by a signal, or stands at a fatal one, 6 an assertion is undecided
 
 // Exit codes that main itself decides.
 const (
-	exitUsage  = console.ExitUsage
-	exitTarget = console.ExitLaunch
+	exitUsage  = desk.ExitUsage
+	exitTarget = desk.ExitLaunch
 )
 
 func main() {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"hdb/console"
+	"hdb/console/desk"
 	"hdb/testprogs"
 )
 
@@ -44,11 +44,11 @@ func TestBrokenPipes(t *testing.T) {
 		code, both int // the exit codes
 	}
 	commands := []command{
-		{"assert --max-allocs 1 IN", console.ExitAssertion, console.ExitAssertion},
-		{"assert --max-allocs 100M PARTIAL", console.ExitUndecided, console.ExitUndecided},
-		{"-nx -batch -ex assert@--max-allocs@1 open IN", console.ExitAssertion, console.ExitAssertion},
+		{"assert --max-allocs 1 IN", desk.ExitAssertion, desk.ExitAssertion},
+		{"assert --max-allocs 100M PARTIAL", desk.ExitUndecided, desk.ExitUndecided},
+		{"-nx -batch -ex assert@--max-allocs@1 open IN", desk.ExitAssertion, desk.ExitAssertion},
 		{"record -o DIR/recorded.hdb -f PROG", 0, 0},
-		{"assert --max-allocs 1 -- PROG", console.ExitAssertion, console.ExitAssertion},
+		{"assert --max-allocs 1 -- PROG", desk.ExitAssertion, desk.ExitAssertion},
 		{"assert --max-allocs 100M -- PROG", 0, 1}, // the verdict is told on standard error
 		{"capture trim --from 10% -f -o DIR/trimmed.hdb IN", 0, 0}, {"capture anonymize -f -o DIR/anonymous.hdb IN", 0, 0},
 		{"capture repair -f -o DIR/repaired.hdb IN", 0, 0}, {"capture merge -f -o DIR/merged.hdb IN IN", 0, 0},

@@ -18,6 +18,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/capture/file"
 	"hdb/console"
+	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/inferior"
 	"hdb/internal/cond"
@@ -48,9 +49,9 @@ flags, with one dash or two:
                   for the end of one that it started
   --max-depth N   frames of a stack, 2048 unless told; code inside the process takes
                   at most 4095
-` + console.PausedFlag + console.PythonFlag + `  --system-calls  also mmap, munmap, mremap and brk that PROG calls without libc's
+` + desk.PausedFlag + desk.PythonFlag + `  --system-calls  also mmap, munmap, mremap and brk that PROG calls without libc's
                   functions; each system call of it then costs two stops
-` + console.BoundFlags + `  -q              no progress, no summary
+` + desk.BoundFlags + `  -q              no progress, no summary
   --return-child-result
                   exit with PROG's own status, 128+N for signal N
 
@@ -144,13 +145,13 @@ func (o *recordOptions) flag(name string) flags.Flag {
 			return err
 		})
 	case "duration":
-		return flags.Value(console.ParseDuration(&o.duration))
+		return flags.Value(desk.ParseDuration(&o.duration))
 	case "max-depth":
 		return numberFlag(&o.depth, "number of frames")
 	case "p", "pid":
 		return pidFlag(&o.pid)
 	}
-	return flags.Value(console.ParseBound(&o.bounds, name)) // none, if it is nil
+	return flags.Value(desk.ParseBound(&o.bounds, name)) // none, if it is nil
 }
 
 // pidFlag takes the ID of a process.
@@ -233,7 +234,7 @@ func (r *recorder) crash(err *panics.Error) int {
 func newRecorder(o *recordOptions, errw io.Writer) *recorder {
 	r := &recorder{o: o, errw: errw, withdraw: func() {}}
 	if f, ok := errw.(*os.File); ok && !o.quiet {
-		r.progress = console.NewProgress(f)
+		r.progress = desk.NewProgress(f)
 	}
 	r.s = session.New(target.Config{
 		Version: version(), Guard: guardCommand(), Cache: cache(), Notify: r.say, Forked: r.forked,
@@ -253,7 +254,7 @@ type recorder struct {
 	o        *recordOptions
 	s        *session.Session
 	errw     io.Writer
-	progress *console.Progress
+	progress *desk.Progress
 	file     string               // that is being written
 	withdraw func()               // removes it if nothing could be
 	forks    int                  // children that run free
@@ -546,7 +547,7 @@ func (r *recorder) finish(exit *inferior.ExitStatus, runErr error) int {
 		r.sayWritten(&st)
 	default:
 		r.tellBounds(&st)
-		summary := console.RecordSummary(st, r.file)
+		summary := desk.RecordSummary(st, r.file)
 		if r.forks > 1 {
 			summary += fmt.Sprintf("; %d children were not recorded", r.forks)
 		}
@@ -597,7 +598,7 @@ func (r *recorder) exitCode(code int, exit *inferior.ExitStatus) int {
 	case r.o.status:
 		return exit.Code
 	case exit.Signal != 0:
-		return console.ExitSignal
+		return desk.ExitSignal
 	}
 	return 0
 }

@@ -45,8 +45,8 @@ func (p *place) module() int32 { return int32(p.group>>32) - 1 }
 // An answer is a part of the text of a share.
 type answer struct{ share, from, to int32 }
 
-// desk is what answering works with, kept from one batch to the next.
-type desk struct {
+// scratch is what answering works with, kept from one batch to the next.
+type scratch struct {
 	order     []place
 	texts     [][]byte // by share
 	answers   []answer // by question
@@ -60,7 +60,7 @@ func (s *symbolizer) answer(w *bufio.Writer, batch []question) error {
 		step = max(phase, len(batch)/(phases*share)*share)
 		s.findUnits(batch)
 	}
-	d := &s.desk
+	d := &s.scratch
 	if len(batch) > phase || d.order != nil { // the first few questions make little rubbish
 		s.settle()
 	}
@@ -151,21 +151,21 @@ func (s *symbolizer) answerPhase(begin, end int) {
 			}
 		}
 	}
-	for len(s.desk.renderers) < workers {
-		s.desk.renderers = append(s.desk.renderers, &renderer{symbolizeOptions: s.symbolizeOptions, cleaned: map[string]string{}})
+	for len(s.scratch.renderers) < workers {
+		s.scratch.renderers = append(s.scratch.renderers, &renderer{symbolizeOptions: s.symbolizeOptions, cleaned: map[string]string{}})
 	}
 	var wg sync.WaitGroup
-	for _, r := range s.desk.renderers[1:workers] {
+	for _, r := range s.scratch.renderers[1:workers] {
 		wg.Go(func() { work(r) })
 	}
-	work(s.desk.renderers[0])
+	work(s.scratch.renderers[0])
 	wg.Wait()
 }
 
 // answerShare renders the answers of share k, which ends at end in the order; the same
 // question follows itself.
 func (s *symbolizer) answerShare(r *renderer, k, end int) {
-	d := &s.desk
+	d := &s.scratch
 	text := d.texts[k][:0]
 	var last place
 	from := 0

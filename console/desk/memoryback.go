@@ -1,4 +1,4 @@
-package console
+package desk
 
 import (
 	"bytes"
@@ -16,14 +16,14 @@ func (x *examiner) runEitherWay() error {
 	if !x.m.back {
 		return x.run()
 	}
-	count := x.m.count
+	count := x.m.Count
 	start, err := x.before()
 	if err != nil {
 		return err
 	}
 	x.m.next = start
 	err = x.run()
-	x.m.next, x.m.count = start, count
+	x.m.next, x.m.Count = start, count
 	return err
 }
 
@@ -36,9 +36,9 @@ func (x *examiner) before() (addr.Run, error) {
 	case 's':
 		return x.stringsBefore()
 	}
-	n := addr.Run(x.m.count * x.m.size)
+	n := addr.Run(x.m.Count * x.m.size)
 	if n > x.m.next {
-		return 0, fmt.Errorf("x: fewer than %d units lie before %v", x.m.count, x.m.next)
+		return 0, fmt.Errorf("x: fewer than %d units lie before %v", x.m.Count, x.m.next)
 	}
 	return x.m.next - n, nil
 }
@@ -48,7 +48,7 @@ func (x *examiner) before() (addr.Run, error) {
 func (x *examiner) instructionsBefore() (addr.Run, error) {
 	var parts [][]addr.Run // where they begin, by functions, the last one first
 	found, end := 0, x.m.next
-	for found < x.m.count && x.m.next-end < maxDisassembled {
+	for found < x.m.Count && x.m.next-end < MaxDisassembled {
 		if x.ctx.Err() != nil {
 			return 0, shell.ErrInterrupted
 		}
@@ -65,8 +65,8 @@ func (x *examiner) instructionsBefore() (addr.Run, error) {
 	}
 	slices.Reverse(parts)
 	starts := slices.Concat(parts...)
-	x.m.count = min(x.m.count, found)
-	return starts[found-x.m.count], nil
+	x.m.Count = min(x.m.Count, found)
+	return starts[found-x.m.Count], nil
 }
 
 // maxPadding is the most bytes between two functions that are looked through for the end
@@ -79,9 +79,9 @@ var errNoFunction = errors.New("no function from whose entry they could be read"
 // functionBefore lists where the instructions begin that end at the address: those of its
 // function, or of the one before it with what fills the gap between.
 func (x *examiner) functionBefore(end addr.Run) ([]addr.Run, error) {
-	code, err := x.c.s.Names().Symbols.Code(end - 1)
+	code, err := x.c.Session.Names().Symbols.Code(end - 1)
 	for back := addr.Run(2); err != nil && back <= maxPadding && back < end; back++ {
-		code, err = x.c.s.Names().Symbols.Code(end - back)
+		code, err = x.c.Session.Names().Symbols.Code(end - back)
 	}
 	if err != nil {
 		return nil, err
@@ -92,17 +92,17 @@ func (x *examiner) functionBefore(end addr.Run) ([]addr.Run, error) {
 			low = p.Low
 		}
 	}
-	if end <= low || end-low > maxDisassembled {
+	if end <= low || end-low > MaxDisassembled {
 		return nil, errNoFunction
 	}
-	b, err := x.c.s.Memory.Read(low, int(end-low)+maxInstruction-1) // the last one whole
+	b, err := x.c.Session.Memory.Read(low, int(end-low)+MaxInstruction-1) // the last one whole
 	if len(b) < int(end-low) {
 		return nil, err
 	}
 	var starts []addr.Run
-	for _, inst := range decodeAll(b, low, func(addr.Run) string { return "" }) {
-		if inst.addr < end {
-			starts = append(starts, inst.addr)
+	for _, inst := range DecodeAll(b, low, func(addr.Run) string { return "" }) {
+		if inst.Addr < end {
+			starts = append(starts, inst.Addr)
 		}
 	}
 	return starts, nil
@@ -112,15 +112,15 @@ func (x *examiner) functionBefore(end addr.Run) ([]addr.Run, error) {
 func (x *examiner) stringsBefore() (addr.Run, error) {
 	start := x.m.next
 	found := 0
-	for ; found < x.m.count; found++ {
+	for ; found < x.m.Count; found++ {
 		if x.ctx.Err() != nil {
 			return 0, shell.ErrInterrupted
 		}
 		n := int(min(maxString, uint64(start)))
-		b, err := x.c.s.Memory.Read(start-addr.Run(n), n)
+		b, err := x.c.Session.Memory.Read(start-addr.Run(n), n)
 		for err != nil && n > 1 { // the mapping begins behind
 			n /= 2
-			b, err = x.c.s.Memory.Read(start-addr.Run(n), n)
+			b, err = x.c.Session.Memory.Read(start-addr.Run(n), n)
 		}
 		if err != nil || n == 0 {
 			break
@@ -130,6 +130,6 @@ func (x *examiner) stringsBefore() (addr.Run, error) {
 	if found == 0 {
 		return 0, fmt.Errorf("x: no memory before %v", start)
 	}
-	x.m.count = found
+	x.m.Count = found
 	return start, nil
 }

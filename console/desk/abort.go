@@ -1,4 +1,4 @@
-package console
+package desk
 
 import (
 	"fmt"
@@ -40,16 +40,16 @@ func abortHint(a *heaps.MallocAbort) string {
 type abortView struct {
 	Message string       `json:"text"`
 	Why     string       `json:"why"`
-	Wrong   *wrongView   `json:"wrong_free,omitempty"`
-	Damage  []damageView `json:"damaged,omitempty"`
+	Wrong   *WrongView   `json:"wrong_free,omitempty"`
+	Damage  []DamageView `json:"damaged,omitempty"`
 	More    int          `json:"more,omitempty"`
 	Hint    string       `json:"hint,omitempty"`
 }
 
 func viewAbort(a *heaps.MallocAbort) *abortView {
-	v := &abortView{Message: a.Message, Why: abortWords[a.Kind], Damage: viewDamages(a.Damage), More: a.More, Hint: abortHint(a)}
+	v := &abortView{Message: a.Message, Why: abortWords[a.Kind], Damage: ViewDamages(a.Damage), More: a.More, Hint: abortHint(a)}
 	if a.Wrong != nil {
-		v.Wrong = viewWrong(a.Wrong)
+		v.Wrong = ViewWrong(a.Wrong)
 	}
 	return v
 }
@@ -59,10 +59,10 @@ func printAbort(o *screen.Output, a *heaps.MallocAbort) {
 	o.Line(screen.Plain(fmt.Sprintf("malloc's own check has ended the program: %q", a.Message)))
 	o.Line(screen.Guess("   " + abortWords[a.Kind]))
 	if a.Wrong != nil {
-		o.Line(screen.Plain(fmt.Sprintf("%s: %s: %s", a.Wrong.Kind, a.Wrong.CallText(called(o)), wrongText(o, a.Wrong))))
-		printWrong(o, a.Wrong)
+		o.Line(screen.Plain(fmt.Sprintf("%s: %s: %s", a.Wrong.Kind, a.Wrong.CallText(Called(o)), WrongText(o, a.Wrong))))
+		PrintWrong(o, a.Wrong)
 	}
-	printDamages(o, a.Damage, a.Threads, a.More)
+	PrintDamages(o, a.Damage, a.Threads, a.More)
 	if a.More > 0 {
 		o.Line(screen.Guess(fmt.Sprintf("(%s more: heap)", units.Count(a.More, "damaged field"))))
 	}
@@ -71,49 +71,49 @@ func printAbort(o *screen.Output, a *heaps.MallocAbort) {
 	}
 }
 
-// damageView is a place where the heap is damaged.
-type damageView struct {
+// DamageView is a place where the heap is damaged.
+type DamageView struct {
 	Arena    int            `json:"arena_number"` // -1 of a tcache
 	Chunk    string         `json:"header"`
 	Field    string         `json:"field"`
 	Found    string         `json:"found"`
 	Expected string         `json:"expected"`
 	Passing  bool           `json:"in_passing,omitempty"`
-	Before   *neighbourView `json:"before,omitempty"`
-	At       *neighbourView `json:"at,omitempty"`
+	Before   *NeighbourView `json:"before,omitempty"`
+	At       *NeighbourView `json:"at,omitempty"`
 }
 
-func viewDamages(all []heaps.HeapDamage) (views []damageView) {
+func ViewDamages(all []heaps.HeapDamage) (views []DamageView) {
 	for i := range all {
 		d := &all[i]
-		views = append(views, damageView{d.Arena, d.Chunk.String(), d.Field, d.Found(), d.Expected(), d.Passing, viewNeighbour(d.Before), viewNeighbour(d.At)})
+		views = append(views, DamageView{d.Arena, d.Chunk.String(), d.Field, d.Found(), d.Expected(), d.Passing, ViewNeighbour(d.Before), ViewNeighbour(d.At)})
 	}
 	return views
 }
 
-// neighbourView is a chunk with who made its block.
-type neighbourView struct {
+// NeighbourView is a chunk with who made its block.
+type NeighbourView struct {
 	Address string      `json:"address"`
 	Usable  uint64      `json:"usable_bytes"`
 	State   string      `json:"chunk_state"`
-	Event   *eventView  `json:"event,omitempty"`
-	Frames  []frameView `json:"frames,omitempty"`
+	Event   *EventView  `json:"event,omitempty"`
+	Frames  []FrameView `json:"frames,omitempty"`
 }
 
-func viewNeighbour(n *heaps.HeapNeighbour) *neighbourView {
+func ViewNeighbour(n *heaps.HeapNeighbour) *NeighbourView {
 	if n == nil {
 		return nil
 	}
-	v := &neighbourView{Address: n.Addr.String(), Usable: n.Size, State: n.State.String()}
+	v := &NeighbourView{Address: n.Addr.String(), Usable: n.Size, State: n.State.String()}
 	if n.Event != nil {
-		e := viewEvent(n.Event)
-		v.Event, v.Frames = &e, viewFrames(n.Frames)
+		e := ViewEvent(n.Event)
+		v.Event, v.Frames = &e, ViewFrames(n.Frames)
 	}
 	return v
 }
 
-// printDamages tells where the heap is damaged.
-func printDamages(o *screen.Output, all []heaps.HeapDamage, threads map[int]int, more int) {
+// PrintDamages tells where the heap is damaged.
+func PrintDamages(o *screen.Output, all []heaps.HeapDamage, threads map[int]int, more int) {
 	for i := range all {
 		d := &all[i]
 		if i == maxDamages {
@@ -132,25 +132,25 @@ func printDamages(o *screen.Output, all []heaps.HeapDamage, threads map[int]int,
 		}
 		o.Line(screen.Warning(text))
 		if d.Before != nil {
-			o.Line(screen.Plain("  in front of it: "), screen.Plain(neighbourText(o, d.Before)))
+			o.Line(screen.Plain("  in front of it: "), screen.Plain(NeighbourText(o, d.Before)))
 		}
 		if d.At != nil {
-			o.Line(screen.Plain("  its block: "), screen.Plain(neighbourText(o, d.At)))
+			o.Line(screen.Plain("  its block: "), screen.Plain(NeighbourText(o, d.At)))
 		}
 	}
 }
 
-// neighbourText is a chunk in a sentence.
-func neighbourText(o *screen.Output, n *heaps.HeapNeighbour) string {
-	text := fmt.Sprintf("%s, %s at %v", stateWords[n.State], o.Sizes.Long(n.Size), n.Addr)
+// NeighbourText is a chunk in a sentence.
+func NeighbourText(o *screen.Output, n *heaps.HeapNeighbour) string {
+	text := fmt.Sprintf("%s, %s at %v", StateWords[n.State], o.Sizes.Long(n.Size), n.Addr)
 	if n.Event == nil {
 		return text
 	}
-	return text + ", " + makerText(o, n)
+	return text + ", " + MakerText(o, n)
 }
 
-// makerText is who made a block that is recorded.
-func makerText(o *screen.Output, n *heaps.HeapNeighbour) string {
+// MakerText is who made a block that is recorded.
+func MakerText(o *screen.Output, n *heaps.HeapNeighbour) string {
 	text := fmt.Sprintf("#%d %s", n.Event.Seq, n.Event.CallText(o.Sizes.Argument))
 	if n.Owner < len(n.Frames) {
 		f := &n.Frames[n.Owner]
@@ -162,14 +162,14 @@ func makerText(o *screen.Output, n *heaps.HeapNeighbour) string {
 	return text
 }
 
-// stateWords say what a chunk is.
-var stateWords = [...]string{
+// StateWords say what a chunk is.
+var StateWords = [...]string{
 	glibc.Used: "used", glibc.Mmapped: "used, a mapping of its own", glibc.TCache: "free, in a tcache", glibc.FastBin: "free, in a fastbin",
 	glibc.Free: "free, in a bin", glibc.Top: "the top of its arena", glibc.Internal: "the tcache of a thread",
 }
 
 // maxArenaRows is how many arenas `heap` lists, maxDamages how many damaged fields; --json has all.
 const (
-	maxArenaRows = 16
+	MaxArenaRows = 16
 	maxDamages   = 10
 )

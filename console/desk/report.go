@@ -1,4 +1,4 @@
-package console
+package desk
 
 import (
 	"errors"
@@ -22,15 +22,15 @@ import (
 	"hdb/values"
 )
 
-// report shows why and where the inferior stopped, in the one shape of all
+// Report shows why and where the inferior stopped, in the one shape of all
 // stops, and lines up the commands attached to the stops that were hit.
-func (c *Desk) report(in shell.Input, r *session.Report) {
-	c.exit.reported(r)
-	if pid, _, _, live := c.s.Process(); live {
-		c.stopped = map[int]string{pid: r.Headline()}
+func (c *Desk) Report(in shell.Input, r *session.Report) {
+	c.Exit.Reported(r)
+	if pid, _, _, live := c.Session.Process(); live {
+		c.Stopped = map[int]string{pid: r.Headline()}
 	}
 	defer c.Out.Whole()() // also when Ctrl-C made the stop
-	c.s.ConsoleLog.Moment()
+	c.Session.ConsoleLog.Moment()
 	var follow []shell.Following
 	silent := len(r.Hits) > 0
 	for _, st := range r.Hits {
@@ -40,28 +40,28 @@ func (c *Desk) report(in shell.Input, r *session.Report) {
 		}
 	}
 	c.Follow(follow...)
-	c.source.listing = listing{}
+	c.Source.Listing = Listing{}
 	if silent {
 		return
 	}
-	v := viewReport(r)
+	v := ViewReport(r)
 	if r.Finished != nil && !r.Finished.Left {
 		v.Returned = returned(c, r.Finished)
 	}
 	var gaps []string
 	if r.Drawn {
-		gaps = c.s.Recorded.Gaps()
+		gaps = c.Session.Recorded.Gaps()
 	}
 	c.ShowCareful(in, struct {
-		Stop reportView `json:"stop"`
+		Stop ReportView `json:"stop"`
 	}{v}, gaps, func(o *screen.Output) {
-		printReport(c, o, r)
+		PrintReport(c, o, r)
 		if v.Returned != nil {
 			v.Returned.print(o)
 		}
 	})
-	if c.s.Mode() == target.Live {
-		c.eval.showDisplays()
+	if c.Session.Mode() == target.Live {
+		c.Eval.ShowDisplays()
 	}
 }
 
@@ -74,15 +74,15 @@ func newHook(st *breakpoints.Stop) shell.Following {
 	return shell.Following{Name: fmt.Sprintf("commands of breakpoint %d", st.ID), Lines: lines}
 }
 
-func printReport(c *Desk, o *screen.Output, r *session.Report) {
+func PrintReport(c *Desk, o *screen.Output, r *session.Report) {
 	if !stepped(r) {
-		o.Line(headline(o, r))
+		o.Line(Headline(o, r))
 	}
 	if r.Go != nil {
 		printGoAllocation(o, r.Go)
 	}
 	if r.Wrong != nil {
-		o.Line(screen.Guess("   " + wrongText(o, r.Wrong)))
+		o.Line(screen.Guess("   " + WrongText(o, r.Wrong)))
 	}
 	if r.Met != nil {
 		printMet(o, r.Met)
@@ -91,11 +91,11 @@ func printReport(c *Desk, o *screen.Output, r *session.Report) {
 		printLeft(o, r.Left)
 	}
 	if r.Stray != nil && r.Wrong == nil {
-		o.Line(screen.Guess("   " + strayText(o, r.Event, r.Stray)))
+		o.Line(screen.Guess("   " + StrayText(o, r.Event, r.Stray)))
 	}
 	if r.InPython && r.Python != nil {
 		printInPython(o, r)
-		c.source.show(o, *r.Python, c.Set.Count("stop-lines"))
+		c.Source.Show(o, *r.Python, c.Set.Count("stop-lines"))
 		return
 	}
 	if len(r.Frames) == 0 {
@@ -107,22 +107,22 @@ func printReport(c *Desk, o *screen.Output, r *session.Report) {
 		shown = slices.Concat(shown[:2], shown[len(shown)-maxReportFrames+2:])
 	}
 	if r.Event != nil || r.Wrong != nil || r.Left != nil && r.Left.Left {
-		shown = userFrames(r.Frames)
+		shown = UserFrames(r.Frames)
 	}
-	printStack(o, shown, argumentsOf(c, shown), -1)
-	show := c.source.show
+	PrintStack(o, shown, ArgumentsOf(c, shown), -1)
+	show := c.Source.Show
 	if r.Leaving { // mostly in exit of the C library: nobody looks for its source
-		show = c.source.showFound
+		show = c.Source.showFound
 	}
 	printed := show(o, r.Frames[len(r.Frames)-1], c.Set.Count("stop-lines"))
 	if r.Python != nil && (!stepped(r) || len(r.Frames) > 0 && names.IsPythonLoop(r.Frames[0].Function) || r.Verb == "attach" || r.Verb == "core") {
 		printInPython(o, r)
 		if !printed {
-			c.source.show(o, *r.Python, c.Set.Count("stop-lines"))
+			c.Source.Show(o, *r.Python, c.Set.Count("stop-lines"))
 		}
 	}
 	if r.Wrong != nil {
-		printWrong(o, r.Wrong)
+		PrintWrong(o, r.Wrong)
 	}
 	if r.Blamed != nil {
 		o.Line(screen.Guess(blamedText(r.Blamed)))
@@ -146,7 +146,7 @@ func printGoAllocation(o *screen.Output, a *session.GoAllocation) {
 	}
 	line := []screen.Span{screen.Plain("   " + strings.Join(parts, ", "))}
 	if a.Creator != nil {
-		line = append(append(append(line, screen.Plain(", ")), frameName(o, *a.Creator)...), screen.Plain("  "), framePlace(*a.Creator))
+		line = append(append(append(line, screen.Plain(", ")), FrameName(o, *a.Creator)...), screen.Plain("  "), FramePlace(*a.Creator))
 	}
 	o.Line(line...)
 }
@@ -159,7 +159,7 @@ func printLeft(o *screen.Output, l *session.LeftBlocks) {
 	for _, site := range l.Sites[:min(len(l.Sites), maxLeftSites)] {
 		f := site.Frame
 		text := fmt.Sprintf("   %s in %s by %s", o.Sizes.Short(site.Bytes), units.Count(site.Blocks, "block"), screen.ShortName(f.Function))
-		if place := framePlace(f).Text; place != "" {
+		if place := FramePlace(f).Text; place != "" {
 			text += "  " + place
 		}
 		o.Line(screen.Plain(text), screen.Guess(fmt.Sprintf("   first #%d", site.First.Seq)))
@@ -178,7 +178,7 @@ func printLeft(o *screen.Output, l *session.LeftBlocks) {
 
 // printInPython prints the function of Python that a thread has stopped in.
 func printInPython(o *screen.Output, r *session.Report) {
-	o.Line(append(append([]screen.Span{screen.Plain("in Python: ")}, frameName(o, *r.Python)...), screen.Plain("  "), framePlace(*r.Python))...)
+	o.Line(append(append([]screen.Span{screen.Plain("in Python: ")}, FrameName(o, *r.Python)...), screen.Plain("  "), FramePlace(*r.Python))...)
 }
 
 // returned is what a function has returned; nil: nothing.
@@ -189,11 +189,11 @@ func returned(c *Desk, fn *session.Finished) *returnedView {
 	case fn.Unknown:
 		return nil
 	}
-	o, err := c.eval.options("")
+	o, err := c.Eval.Options("")
 	if err != nil {
 		return nil
 	}
-	ret, err := c.s.Values.Returned(fn.Frame, o)
+	ret, err := c.Session.Values.Returned(fn.Frame, o)
 	switch {
 	case errors.Is(err, values.ErrNoDebug):
 		return &returnedView{RAX: fmt.Sprintf("%#x", fn.RAX), Why: "no debug information tells its type"}
@@ -240,22 +240,22 @@ func printMet(o *screen.Output, m *session.Met) {
 	o.Line(screen.Guess(text))
 	doubt()
 	if len(m.Frames) > 0 {
-		printFrames(o, userFrames(m.Frames))
+		PrintFrames(o, UserFrames(m.Frames))
 		o.Line(screen.Guess("the thread is now at:"))
 	}
 }
 
-// called words the calls of events as the output shows sizes.
-func called(o *screen.Output) func(*recording.Event) string {
+// Called words the calls of events as the output shows sizes.
+func Called(o *screen.Output) func(*recording.Event) string {
 	return func(e *recording.Event) string { return e.CallText(o.Sizes.Argument) }
 }
 
 // numberedCall begins an event in a recorded text.
 var numberedCall = lazyregexp.New(`#([0-9]+) `)
 
-// withSizes words the call in a recorded text, which has it as it is in the program, as the
+// WithSizes words the call in a recorded text, which has it as it is in the program, as the
 // output shows sizes.
-func withSizes(c *Desk, text string) string {
+func WithSizes(c *Desk, text string) string {
 	m := numberedCall().FindStringSubmatch(text)
 	if m == nil {
 		return text
@@ -264,34 +264,34 @@ func withSizes(c *Desk, text string) string {
 	if err != nil {
 		return text
 	}
-	e, ok := c.s.Recorded.Event(seq)
+	e, ok := c.Session.Recorded.Event(seq)
 	if !ok {
 		return text
 	}
-	return strings.Replace(text, m[0]+e.Call(), m[0]+called(c.Out)(e), 1)
+	return strings.Replace(text, m[0]+e.Call(), m[0]+Called(c.Out)(e), 1)
 }
 
-// headline is a report's first line.
-func headline(o *screen.Output, r *session.Report) screen.Span {
-	warn := r.Signal != nil && r.Signal.Fatal || ended(r) && r.Exit.Signal != 0
+// Headline is a report's first line.
+func Headline(o *screen.Output, r *session.Report) screen.Span {
+	warn := r.Signal != nil && r.Signal.Fatal || Ended(r) && r.Exit.Signal != 0
 	if r.Finished != nil {
 		short, finished := *r, *r.Finished
 		finished.Function = screen.ShortName(finished.Function)
 		short.Finished, r = &finished, &short
 	}
 	if warn {
-		return screen.Warning(r.HeadlineOf(called(o)))
+		return screen.Warning(r.HeadlineOf(Called(o)))
 	}
-	return screen.Plain(r.HeadlineOf(called(o)))
+	return screen.Plain(r.HeadlineOf(Called(o)))
 }
 
 // maxReportFrames bounds the frames of a stop; the one that the
 // block belongs to, which is the last of them, is always among them.
 const maxReportFrames = 6
 
-// userFrames are the frames of an allocation that are worth a line: the
+// UserFrames are the frames of an allocation that are worth a line: the
 // selected one and the calls inlined into it.
-func userFrames(frames []names.Frame) []names.Frame {
+func UserFrames(frames []names.Frame) []names.Frame {
 	n := len(frames) - 1
 	first := n
 	for first > 0 && frames[first-1].Inlined && frames[first-1].CFA == frames[n].CFA {
@@ -317,40 +317,40 @@ func withoutSource(f names.Frame) bool {
 	return goruntime.Internal(name) || strings.HasSuffix(f.File, ".s") && (strings.HasPrefix(name, "syscall.") || strings.HasPrefix(name, "runtime/internal/"))
 }
 
-// pythonLanguage is how frames of Python name their language.
-const pythonLanguage = "python"
+// PythonLanguage is how frames of Python name their language.
+const PythonLanguage = "python"
 
-// pastEndError says that a source file has no such line.
-type pastEndError struct {
+// PastEndError says that a source file has no such line.
+type PastEndError struct {
 	file       string
-	line, last int
+	Line, last int
 	whole      bool // the file is; of others a capture keeps some lines
 }
 
-func (e *pastEndError) Error() string {
+func (e *PastEndError) Error() string {
 	if !e.whole {
-		return fmt.Sprintf("line %d: the last line that the capture keeps of %s is %d", e.line, e.file, e.last)
+		return fmt.Sprintf("line %d: the last line that the capture keeps of %s is %d", e.Line, e.file, e.last)
 	}
-	return fmt.Sprintf("line %d: the last line of %s is %d", e.line, e.file, e.last)
+	return fmt.Sprintf("line %d: the last line of %s is %d", e.Line, e.file, e.last)
 }
 
-// reported shows a verb's report.
-func reported(c *Desk, in shell.Input) func(*session.Report, error) error {
+// Reported shows a verb's report.
+func Reported(c *Desk, in shell.Input) func(*session.Report, error) error {
 	return func(r *session.Report, err error) error {
 		if err != nil {
 			return err
 		}
-		c.report(in, r)
+		c.Report(in, r)
 		return nil
 	}
 }
 
-// times reads an optional count.
-func times(in shell.Input) (int, error) {
+// Times reads an optional count.
+func Times(in shell.Input) (int, error) {
 	if in.Raw == "" {
 		return 1, nil
 	}
-	n, ok := countOf(in.Raw)
+	n, ok := CountOf(in.Raw)
 	if !ok || n == 0 {
 		return 0, fmt.Errorf("%s: %q: a number of times expected", in.Name, in.Raw)
 	}

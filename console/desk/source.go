@@ -1,4 +1,4 @@
-package console
+package desk
 
 import (
 	"errors"
@@ -12,41 +12,41 @@ import (
 
 // listRange is the lines that list is to show.
 type listRange struct {
-	file        string
-	language    string
-	first, last int
-	current     int
-	asked       int // the line in the middle that the user named, or 0
+	File        string
+	Language    string
+	First, Last int
+	Current     int
+	Asked       int // the line in the middle that the user named, or 0
 }
 
-// A sourceViewer shows source lines. It keeps what list and search go on with.
-type sourceViewer struct {
+// A SourceViewer shows source lines. It keeps what list and search go on with.
+type SourceViewer struct {
 	c       *Desk
-	listing listing
-	missing map[string]bool // sources that were reported missing
+	Listing Listing
+	Missing map[string]bool // sources that were reported missing
 	newer   map[string]bool // sources that were reported newer than the program
 }
 
-// listing is where list goes on.
-type listing struct {
-	file        string
-	language    string
-	first, last int // shown last; 0 nothing yet
-	current     int // the line of the frame, for the arrow
-	found       int // the line that search found: list shows what is around it
-	cost        bool
+// Listing is where list goes on.
+type Listing struct {
+	File        string
+	Language    string
+	First, Last int // shown last; 0 nothing yet
+	Current     int // the line of the frame, for the arrow
+	Found       int // the line that search found: list shows what is around it
+	Cost        bool
 }
 
 // size is the number of lines of a listing.
-func (v *sourceViewer) size() int {
+func (v *SourceViewer) size() int {
 	if n := v.c.Set.Count("listsize"); n > 0 {
 		return n
 	}
 	return 1 << 20
 }
 
-// parse reads list's argument.
-func (v *sourceViewer) parse(arg string) (listRange, error) {
+// Parse reads list's argument.
+func (v *SourceViewer) Parse(arg string) (listRange, error) {
 	size := v.size()
 	switch {
 	case arg == "" || arg == "+":
@@ -58,16 +58,16 @@ func (v *sourceViewer) parse(arg string) (listRange, error) {
 	if err != nil {
 		return listRange{}, err
 	}
-	if from, to, ok := cutComma(arg); ok {
+	if from, to, ok := CutComma(arg); ok {
 		return v.between(strings.TrimSpace(from), strings.TrimSpace(to), size)
 	}
 	r, err := v.lineOf(arg)
 	if err != nil {
 		return r, err
 	}
-	r.asked = r.first
-	r.first = max(1, r.first-size/2)
-	r.last = r.first + size - 1
+	r.Asked = r.First
+	r.First = max(1, r.First-size/2)
+	r.Last = r.First + size - 1
 	return r, nil
 }
 
@@ -77,7 +77,7 @@ func explicitLines(arg string) (string, error) {
 	if !strings.HasPrefix(arg, "-") {
 		return arg, nil
 	}
-	first, second, two := cutComma(arg)
+	first, second, two := CutComma(arg)
 	if !two {
 		first = arg
 	}
@@ -113,8 +113,8 @@ func explicitLines(arg string) (string, error) {
 	return place, nil
 }
 
-// cutComma splits A,B at a comma that is not part of a function's parameters.
-func cutComma(s string) (a, b string, ok bool) {
+// CutComma splits A,B at a comma that is not part of a function's parameters.
+func CutComma(s string) (a, b string, ok bool) {
 	depth := 0
 	for i, r := range s {
 		switch r {
@@ -131,110 +131,110 @@ func cutComma(s string) (a, b string, ok bool) {
 	return "", "", false
 }
 
-func (v *sourceViewer) more(size int) (listRange, error) {
-	l := v.listing
-	if l.found > 0 {
-		first := max(1, l.found-size/2)
-		return listRange{file: l.file, language: l.language, first: first, last: first + size - 1, current: l.current}, nil
+func (v *SourceViewer) more(size int) (listRange, error) {
+	l := v.Listing
+	if l.Found > 0 {
+		first := max(1, l.Found-size/2)
+		return listRange{File: l.File, Language: l.Language, First: first, Last: first + size - 1, Current: l.Current}, nil
 	}
-	if l.last > 0 {
-		return listRange{file: l.file, language: l.language, first: l.last + 1, last: l.last + size, current: l.current}, nil
+	if l.Last > 0 {
+		return listRange{File: l.File, Language: l.Language, First: l.Last + 1, Last: l.Last + size, Current: l.Current}, nil
 	}
-	file, line, language, current := v.here()
+	file, line, language, current := v.Here()
 	if file == "" {
 		return listRange{}, errors.New("list: no source here: give FUNCTION or FILE:LINE")
 	}
 	first := max(1, line-size/2)
-	return listRange{file: file, language: language, first: first, last: first + size - 1, current: current}, nil
+	return listRange{File: file, Language: language, First: first, Last: first + size - 1, Current: current}, nil
 }
 
-func (v *sourceViewer) back(size int) (listRange, error) {
-	l := v.listing
-	if l.last == 0 {
+func (v *SourceViewer) back(size int) (listRange, error) {
+	l := v.Listing
+	if l.Last == 0 {
 		r, err := v.more(size)
 		if err != nil {
 			return r, err
 		}
-		l = listing{file: r.file, language: r.language, first: r.first, current: r.current}
+		l = Listing{File: r.File, Language: r.Language, First: r.First, Current: r.Current}
 	}
-	if l.first <= 1 {
-		return listRange{}, fmt.Errorf("list: that was the beginning of %s", screen.ShortPath(l.file))
+	if l.First <= 1 {
+		return listRange{}, fmt.Errorf("list: that was the beginning of %s", screen.ShortPath(l.File))
 	}
-	return listRange{file: l.file, language: l.language, first: max(1, l.first-size), last: l.first - 1, current: l.current}, nil
+	return listRange{File: l.File, Language: l.Language, First: max(1, l.First-size), Last: l.First - 1, Current: l.Current}, nil
 }
 
-// here is the source position of the selected frame, or of main before the run.
-func (v *sourceViewer) here() (file string, line int, language string, current int) {
-	if f, ok := v.c.s.Python.Here(); ok {
+// Here is the source position of the selected frame, or of main before the run.
+func (v *SourceViewer) Here() (file string, line int, language string, current int) {
+	if f, ok := v.c.Session.Python.Here(); ok {
 		return f.File, f.Line, f.Language.String(), f.Line
 	}
-	if f, err := v.c.s.Selection.Frame(); err == nil && f.File != "" && f.Line > 0 {
+	if f, err := v.c.Session.Selection.Frame(); err == nil && f.File != "" && f.Line > 0 {
 		return f.File, f.Line, f.Language.String(), f.Line
 	}
-	file, line = v.c.s.Locations.DefaultLine()
+	file, line = v.c.Session.Locations.DefaultLine()
 	return file, line, "", 0
 }
 
-func (v *sourceViewer) between(from, to string, size int) (listRange, error) {
+func (v *SourceViewer) between(from, to string, size int) (listRange, error) {
 	switch {
 	case from == "" && to == "":
 		return listRange{}, errors.New("list: A,B expected")
 	case from == "":
 		r, err := v.lineOf(to)
-		r.last = r.first
-		r.first = max(1, r.last-size+1)
+		r.Last = r.First
+		r.First = max(1, r.Last-size+1)
 		return r, err
 	}
 	r, err := v.lineOf(from)
 	if err != nil {
 		return r, err
 	}
-	r.last = r.first + size - 1
+	r.Last = r.First + size - 1
 	if to == "" {
 		return r, nil
 	}
 	end, err := strconv.Atoi(to)
 	if err == nil && to[0] == '+' { // so many lines more, as in gdb
-		end += r.first
+		end += r.First
 	}
 	if err != nil {
 		other, err := v.lineOf(to)
 		if err != nil {
 			return r, err
 		}
-		end = other.first
+		end = other.First
 	}
-	if end < r.first {
-		return r, fmt.Errorf("list: %d,%d: the last line comes before the first", r.first, end)
+	if end < r.First {
+		return r, fmt.Errorf("list: %d,%d: the last line comes before the first", r.First, end)
 	}
-	r.last = end
+	r.Last = end
 	return r, nil
 }
 
 // lineOf resolves one end of a listing: a line, a place in the code, an event.
-func (v *sourceViewer) lineOf(text string) (listRange, error) {
-	file, line, language, current := v.here()
-	if v.listing.file != "" {
-		file, language, current = v.listing.file, v.listing.language, v.listing.current
+func (v *SourceViewer) lineOf(text string) (listRange, error) {
+	file, line, language, current := v.Here()
+	if v.Listing.File != "" {
+		file, language, current = v.Listing.File, v.Listing.Language, v.Listing.Current
 	}
 	if n, err := strconv.Atoi(strings.TrimPrefix(text, "+")); err == nil {
 		if file == "" {
 			return listRange{}, fmt.Errorf("list %s: no default source file: use FILE:LINE", text)
 		}
 		switch {
-		case text[0] == '+' && v.listing.last > 0:
-			n += v.listing.last
-		case text[0] == '-' && v.listing.last > 0:
-			n += v.listing.first
+		case text[0] == '+' && v.Listing.Last > 0:
+			n += v.Listing.Last
+		case text[0] == '-' && v.Listing.Last > 0:
+			n += v.Listing.First
 		case text[0] == '+' || text[0] == '-':
 			n += line
 		}
-		return listRange{file: file, language: language, first: max(n, 1), current: current}, nil
+		return listRange{File: file, Language: language, First: max(n, 1), Current: current}, nil
 	}
-	if seq, ok := eventNumber(text); ok {
+	if seq, ok := EventNumber(text); ok {
 		return v.eventLine(seq)
 	}
-	if name, number, ok := cutLast(text, ':'); ok {
+	if name, number, ok := CutLast(text, ':'); ok {
 		if n, err := strconv.Atoi(number); err == nil {
 			return v.fileLine(name, n)
 		}
@@ -242,7 +242,7 @@ func (v *sourceViewer) lineOf(text string) (listRange, error) {
 	return v.placeLine(text)
 }
 
-func cutLast(s string, sep byte) (before, after string, ok bool) {
+func CutLast(s string, sep byte) (before, after string, ok bool) {
 	i := strings.LastIndexByte(s, sep)
 	if i <= 0 {
 		return "", "", false
@@ -251,24 +251,24 @@ func cutLast(s string, sep byte) (before, after string, ok bool) {
 }
 
 // eventLine is where an event's stack enters code with sources.
-func (v *sourceViewer) eventLine(seq uint64) (listRange, error) {
-	_, st, err := v.c.s.Queries.EventStack(seq)
+func (v *SourceViewer) eventLine(seq uint64) (listRange, error) {
+	_, st, err := v.c.Session.Queries.EventStack(seq)
 	if err != nil {
 		return listRange{}, err
 	}
 	if len(st.Frames) > 0 {
-		if f := st.Frames[v.c.s.Selection.UserFrame(st.Frames)]; f.Line > 0 {
-			return listRange{file: f.File, language: f.Language.String(), first: f.Line, current: f.Line}, nil
+		if f := st.Frames[v.c.Session.Selection.UserFrame(st.Frames)]; f.Line > 0 {
+			return listRange{File: f.File, Language: f.Language.String(), First: f.Line, Current: f.Line}, nil
 		}
 	}
 	return listRange{}, fmt.Errorf("list: #%d: its stack has no line information", seq)
 }
 
 // fileLine finds a source file by the end of its path.
-func (v *sourceViewer) fileLine(name string, line int) (listRange, error) {
+func (v *SourceViewer) fileLine(name string, line int) (listRange, error) {
 	current := 0
-	f, frameErr := v.c.s.Selection.Frame()
-	files, err := v.c.s.Locations.FindSources(name)
+	f, frameErr := v.c.Session.Selection.Frame()
+	files, err := v.c.Session.Locations.FindSources(name)
 	if err != nil {
 		return listRange{}, err
 	}
@@ -277,24 +277,24 @@ func (v *sourceViewer) fileLine(name string, line int) (listRange, error) {
 		if frameErr == nil && f.File == file {
 			current = f.Line
 		}
-		return listRange{file: file, first: max(line, 1), current: current}, nil
+		return listRange{File: file, First: max(line, 1), Current: current}, nil
 	}
-	if _, err := v.c.s.Names().Source(name); err == nil {
-		return listRange{file: name, first: max(line, 1)}, nil
+	if _, err := v.c.Session.Names().Source(name); err == nil {
+		return listRange{File: name, First: max(line, 1)}, nil
 	}
 	return listRange{}, fmt.Errorf("list: no source file %q in the debug information: see info sources", name)
 }
 
 // placeLine is the line of a function or address.
-func (v *sourceViewer) placeLine(text string) (listRange, error) {
-	if file, line, ok := v.c.s.Names().Symbols.Definition(text); ok {
-		r := listRange{file: file, first: line}
-		if f, err := v.c.s.Selection.Frame(); err == nil && f.File == file {
-			r.current, r.language = f.Line, f.Language.String()
+func (v *SourceViewer) placeLine(text string) (listRange, error) {
+	if file, line, ok := v.c.Session.Names().Symbols.Definition(text); ok {
+		r := listRange{File: file, First: line}
+		if f, err := v.c.Session.Selection.Frame(); err == nil && f.File == file {
+			r.Current, r.Language = f.Line, f.Language.String()
 		}
 		return r, nil
 	}
-	places, err := v.c.s.Locations.Places(text)
+	places, err := v.c.Session.Locations.Places(text)
 	if err != nil {
 		return listRange{}, err
 	}
@@ -302,9 +302,9 @@ func (v *sourceViewer) placeLine(text string) (listRange, error) {
 		if p.File == "" || p.Line == 0 {
 			continue
 		}
-		r := listRange{file: p.File, first: p.Line}
-		if f, err := v.c.s.Selection.Frame(); err == nil && f.File == p.File {
-			r.current, r.language = f.Line, f.Language.String()
+		r := listRange{File: p.File, First: p.Line}
+		if f, err := v.c.Session.Selection.Frame(); err == nil && f.File == p.File {
+			r.Current, r.Language = f.Line, f.Language.String()
 		}
 		return r, nil
 	}
@@ -314,10 +314,10 @@ func (v *sourceViewer) placeLine(text string) (listRange, error) {
 	return listRange{}, fmt.Errorf("list: no function or line %q", text)
 }
 
-// show prints n lines around a frame's line, or one line on why there
+// Show prints n lines around a frame's line, or one line on why there
 // are none, and tells whether there were. Code without line information says nothing: the
 // frame did.
-func (v *sourceViewer) show(o *screen.Output, f names.Frame, n int) (printed bool) {
+func (v *SourceViewer) Show(o *screen.Output, f names.Frame, n int) (printed bool) {
 	printed, err := v.print(o, f, n)
 	if err != nil && !withoutSource(f) {
 		v.noSource(o, f.File, err)
@@ -326,23 +326,23 @@ func (v *sourceViewer) show(o *screen.Output, f names.Frame, n int) (printed boo
 }
 
 // showFound is like show, but prints nothing if there is no source.
-func (v *sourceViewer) showFound(o *screen.Output, f names.Frame, n int) (printed bool) {
+func (v *SourceViewer) showFound(o *screen.Output, f names.Frame, n int) (printed bool) {
 	printed, _ = v.print(o, f, n)
 	return printed
 }
 
 // print prints n lines around a frame's line. The error says why the source cannot be
 // shown; it is nil for code without a line.
-func (v *sourceViewer) print(o *screen.Output, f names.Frame, n int) (printed bool, err error) {
+func (v *SourceViewer) print(o *screen.Output, f names.Frame, n int) (printed bool, err error) {
 	if f.File == "" || f.Line == 0 || n == 0 {
 		return n == 0, nil
 	}
-	v.listing = listing{file: f.File, language: f.Language.String(), current: f.Line}
+	v.Listing = Listing{File: f.File, Language: f.Language.String(), Current: f.Line}
 	if v.c.Split.Shows(o) {
 		return true, nil
 	}
 	first := max(1, f.Line-n/2)
-	w, err := v.window(f.File, f.Language.String(), first, first+n-1, f.Line)
+	w, err := v.Window(f.File, f.Language.String(), first, first+n-1, f.Line)
 	if err != nil {
 		return false, err
 	}
@@ -351,32 +351,32 @@ func (v *sourceViewer) print(o *screen.Output, f names.Frame, n int) (printed bo
 }
 
 // noSource says once per file where its source was looked for.
-func (v *sourceViewer) noSource(o *screen.Output, file string, err error) {
-	if v.missing[file] {
+func (v *SourceViewer) noSource(o *screen.Output, file string, err error) {
+	if v.Missing[file] {
 		return
 	}
-	v.missing[file] = true
+	v.Missing[file] = true
 	o.Line(screen.Guess("   no source: " + err.Error()))
 }
 
-// window reads the lines [first, last] of a source file, as far as there are any.
-func (v *sourceViewer) window(file, language string, first, last, current int) (screen.Window, error) {
-	python := language == pythonLanguage || strings.HasSuffix(file, ".py") // of a line that was named
+// Window reads the lines [first, last] of a source file, as far as there are any.
+func (v *SourceViewer) Window(file, language string, first, last, current int) (screen.Window, error) {
+	python := language == PythonLanguage || strings.HasSuffix(file, ".py") // of a line that was named
 	if python {
-		if err := v.c.s.Python.Find(file); err != nil {
+		if err := v.c.Session.Python.Find(file); err != nil {
 			return screen.Window{}, err
 		}
 	}
-	src, err := v.c.s.Names().Source(file)
+	src, err := v.c.Session.Names().Source(file)
 	if err != nil {
 		return screen.Window{}, err
 	}
 	switch {
 	case v.newer[src.Path]:
-	case python && v.c.s.Python.Changed(src.Path):
+	case python && v.c.Session.Python.Changed(src.Path):
 		v.newer[src.Path] = true
 		v.c.Notify(screen.ShortPath(src.Path) + " was changed after the process began: these may not be the lines that run")
-	case !python && v.c.s.Names().Newer(src):
+	case !python && v.c.Session.Names().Newer(src):
 		v.newer[src.Path] = true
 		v.c.Notify(screen.ShortPath(src.Path) + " is newer than the program: these may not be the lines that it was built from")
 	}
@@ -401,16 +401,16 @@ func (v *sourceViewer) window(file, language string, first, last, current int) (
 	}
 	if len(w.Lines) == 0 {
 		if first > src.Last() {
-			return w, &pastEndError{screen.ShortPath(file), first, src.Last(), src.Whole()}
+			return w, &PastEndError{screen.ShortPath(file), first, src.Last(), src.Whole()}
 		}
 		return w, fmt.Errorf("%s:%d: not among the lines that the capture keeps", screen.ShortPath(file), first)
 	}
 	return w, nil
 }
 
-// splitPath splits a list of directories; "$cwd" and "$cdir" of gdb's habit are
+// SplitPath splits a list of directories; "$cwd" and "$cdir" of gdb's habit are
 // what hdb does anyway.
-func splitPath(v string) []string {
+func SplitPath(v string) []string {
 	var dirs []string
 	for d := range strings.SplitSeq(v, ":") {
 		if d != "" && d != "$cwd" && d != "$cdir" {
@@ -420,9 +420,9 @@ func splitPath(v string) []string {
 	return dirs
 }
 
-// setSources makes the rules anew, so that files found by the old ones are
+// SetSources makes the rules anew, so that files found by the old ones are
 // looked for again.
-func setSources(c *Desk, rules [][2]string, dirs []string) {
-	c.s.Names().Sources.Search(rules, dirs)
-	c.s.Cython.Forget() // generated C is a source, too
+func SetSources(c *Desk, rules [][2]string, dirs []string) {
+	c.Session.Names().Sources.Search(rules, dirs)
+	c.Session.Cython.Forget() // generated C is a source, too
 }

@@ -1,4 +1,4 @@
-package console
+package desk
 
 import (
 	"io"
@@ -18,8 +18,8 @@ import (
 // Progress shows how far a recording is: a line on a terminal that is rewritten
 // in place.
 type Progress struct {
-	w      io.Writer
-	width  func() int
+	W      io.Writer
+	Width  func() int
 	before recordings.RecordStatus
 	at     time.Time
 	shown  bool
@@ -31,7 +31,7 @@ func NewProgress(f *os.File) *Progress {
 	if !term.IsTerminal(fd) {
 		return nil
 	}
-	return &Progress{w: f, at: time.Now(), width: func() int {
+	return &Progress{W: f, at: time.Now(), Width: func() int {
 		width, _, err := term.GetSize(fd)
 		if err != nil || width <= 0 {
 			return 80
@@ -48,13 +48,13 @@ func (p *Progress) Show(st recordings.RecordStatus) {
 	now := time.Now()
 	rate := float64(st.Seen-min(st.Seen, p.before.Seen)) / max(now.Sub(p.at).Seconds(), 0.001)
 	p.before, p.at = st, now
-	line := progressLine(st, uint64(rate))
-	p.write("\r" + line[:min(len(line), max(p.width()-1, 0))] + "\x1b[K")
+	line := ProgressLine(st, uint64(rate))
+	p.write("\r" + line[:min(len(line), max(p.Width()-1, 0))] + "\x1b[K")
 	p.shown = true
 }
 
-// progressLine is the line in words.
-func progressLine(st recordings.RecordStatus, rate uint64) string {
+// ProgressLine is the line in words.
+func ProgressLine(st recordings.RecordStatus, rate uint64) string {
 	parts := []string{
 		units.Grouped(rate) + " events/s", units.Count(st.Recorded, "event"), units.Short(st.LiveBytes) + " live",
 	}
@@ -80,18 +80,18 @@ func (p *Progress) Clear() {
 }
 
 // write ignores errors: the terminal may be gone, the recording goes on.
-func (p *Progress) write(s string) { _, _ = io.WriteString(p.w, s) }
+func (p *Progress) write(s string) { _, _ = io.WriteString(p.W, s) }
 
 // RecordSummary is the line that ends a recording to a file.
 func RecordSummary(st recordings.RecordStatus, file string) string {
 	live := "no block live at the end"
 	if st.LiveBlocks > 0 {
-		live = "live at the end " + liveText(screen.Sizes{}, st)
+		live = "live at the end " + LiveText(screen.Sizes{}, st)
 	}
 	uncounted := report.ReasonText(capture.Reason{Kind: capture.GoHeap})
 	switch {
 	case st.Unfollowed:
-		live = unfollowedText
+		live = UnfollowedText
 	case st.GoHeap && st.LiveBlocks == 0:
 		live = uncounted
 	case st.GoHeap:
@@ -108,8 +108,8 @@ func RecordSummary(st recordings.RecordStatus, file string) string {
 		keptEvents(st), units.Count(st.Stacks, "stack"), live, lost, units.Short(uint64(st.Bytes)))
 }
 
-// unfollowedText says why nothing is known of a program's blocks.
-var unfollowedText = report.ReasonText(capture.Reason{Kind: capture.NoAllocator})
+// UnfollowedText says why nothing is known of a program's blocks.
+var UnfollowedText = report.ReasonText(capture.Reason{Kind: capture.NoAllocator})
 
 // keptEvents is how many events were recorded, of how many if not all were.
 func keptEvents(st recordings.RecordStatus) string {
@@ -123,8 +123,8 @@ func keptEvents(st recordings.RecordStatus) string {
 	return units.Grouped(kept) + " of " + units.Count(st.Seen, "event")
 }
 
-// liveText is the live heap: what is recorded of it, and the whole if that is more.
-func liveText(sizes screen.Sizes, st recordings.RecordStatus) string {
+// LiveText is the live heap: what is recorded of it, and the whole if that is more.
+func LiveText(sizes screen.Sizes, st recordings.RecordStatus) string {
 	if st.KeptBlocks == st.LiveBlocks {
 		return sizes.Long(st.LiveBytes) + " in " + units.Count(st.LiveBlocks, "block")
 	}

@@ -1,4 +1,4 @@
-package console
+package desk
 
 import (
 	"strings"
@@ -11,26 +11,26 @@ import (
 	"hdb/values"
 )
 
-// frameArgs are the parameters of frames with their values, by the number of the frame.
+// FrameArgs are the parameters of frames with their values, by the number of the frame.
 // A frame whose parameters are not known is not among them.
-type frameArgs map[int][]variables.NamedValue
+type FrameArgs map[int][]variables.NamedValue
 
 // maxArgumentText bounds the elements of a text in the list of a frame's arguments.
 const maxArgumentText = 64
 
-// argumentsOf reads the parameters of frames of the selected stack as the setting print
+// ArgumentsOf reads the parameters of frames of the selected stack as the setting print
 // frame-arguments wants them. A capture has no values.
-func argumentsOf(c *Desk, frames []names.Frame) frameArgs {
+func ArgumentsOf(c *Desk, frames []names.Frame) FrameArgs {
 	how := c.Set.Value("print frame-arguments")
-	if how == "none" || !c.s.Mode().Readable() {
+	if how == "none" || !c.Session.Mode().Readable() {
 		return nil
 	}
-	o, err := c.argumentOptions()
+	o, err := c.ArgumentOptions()
 	if err != nil {
 		return nil
 	}
 	return ofFrames(c, frames, func(num int) ([]variables.NamedValue, error) {
-		list, err := c.s.Values.FrameArgs(num, o, how != "all")
+		list, err := c.Session.Values.FrameArgs(num, o, how != "all")
 		if how == "presence" && len(list) > 0 {
 			list = []variables.NamedValue{{Value: "..."}}
 		}
@@ -38,27 +38,27 @@ func argumentsOf(c *Desk, frames []names.Frame) frameArgs {
 	})
 }
 
-// argumentOptions is how arguments are written: on one line.
-func (c *Desk) argumentOptions() (values.Options, error) {
-	o, err := c.eval.options("")
+// ArgumentOptions is how arguments are written: on one line.
+func (c *Desk) ArgumentOptions() (values.Options, error) {
+	o, err := c.Eval.Options("")
 	if o.Pretty, o.Width = false, 0; o.Elements == 0 || o.Elements > maxArgumentText {
 		o.Elements = maxArgumentText
 	}
 	return o, err
 }
 
-// localsOf reads the variables of frames of the selected stack.
-func localsOf(c *Desk, frames []names.Frame) frameArgs {
-	o, err := c.eval.options("")
-	if err != nil || !c.s.Mode().Readable() {
+// LocalsOf reads the variables of frames of the selected stack.
+func LocalsOf(c *Desk, frames []names.Frame) FrameArgs {
+	o, err := c.Eval.Options("")
+	if err != nil || !c.Session.Mode().Readable() {
 		return nil
 	}
-	return ofFrames(c, frames, func(num int) ([]variables.NamedValue, error) { return c.s.Values.FrameLocals(num, o) })
+	return ofFrames(c, frames, func(num int) ([]variables.NamedValue, error) { return c.Session.Values.FrameLocals(num, o) })
 }
 
 // ofFrames reads something of each frame that has debug information, until Ctrl-C.
-func ofFrames(c *Desk, frames []names.Frame, read func(num int) ([]variables.NamedValue, error)) frameArgs {
-	all := frameArgs{}
+func ofFrames(c *Desk, frames []names.Frame, read func(num int) ([]variables.NamedValue, error)) FrameArgs {
+	all := FrameArgs{}
 	for _, f := range frames {
 		if f.Tail || f.Python() || c.Out.Stopped() {
 			continue
@@ -71,15 +71,15 @@ func ofFrames(c *Desk, frames []names.Frame, read func(num int) ([]variables.Nam
 }
 
 // calledName is frameName with a frame's arguments instead of its parameters' types.
-func (a frameArgs) calledName(o *screen.Output, f names.Frame) []screen.Span {
+func (a FrameArgs) calledName(o *screen.Output, f names.Frame) []screen.Span {
 	if list, ok := a.list(f); ok {
 		return markedName(f, o.Names.Short(query.WithoutParameters(o.Names.Function(f.Function, f.Linkage)))+list)
 	}
-	return frameName(o, f)
+	return FrameName(o, f)
 }
 
-// wholeName is calledName with all template arguments.
-func (a frameArgs) wholeName(o *screen.Output, f names.Frame) []screen.Span {
+// WholeName is calledName with all template arguments.
+func (a FrameArgs) WholeName(o *screen.Output, f names.Frame) []screen.Span {
 	if list, ok := a.list(f); ok {
 		return markedName(f, query.WithoutParameters(o.Names.Function(f.Function, f.Linkage))+list)
 	}
@@ -87,7 +87,7 @@ func (a frameArgs) wholeName(o *screen.Output, f names.Frame) []screen.Span {
 }
 
 // list is the arguments of a frame in parentheses.
-func (a frameArgs) list(f names.Frame) (text string, ok bool) {
+func (a FrameArgs) list(f names.Frame) (text string, ok bool) {
 	args, ok := a[f.Num]
 	if !ok || f.Tail || f.Python() {
 		return "", false
@@ -103,11 +103,11 @@ func (a frameArgs) list(f names.Frame) (text string, ok bool) {
 	return "(" + strings.Join(list, ", ") + ")", true
 }
 
-// view is the arguments of a frame in JSON.
-func (a frameArgs) view(num int) []valueView {
-	var out []valueView
+// View is the arguments of a frame in JSON.
+func (a FrameArgs) View(num int) []ValueView {
+	var out []ValueView
 	for _, x := range a[num] {
-		out = append(out, valueView{Name: x.Name, Type: x.Type, Value: x.Value})
+		out = append(out, ValueView{Name: x.Name, Type: x.Type, Value: x.Value})
 	}
 	return out
 }

@@ -1,4 +1,4 @@
-package console
+package desk
 
 import (
 	"hdb/console/screen"
@@ -6,16 +6,16 @@ import (
 )
 
 // A typeView is the type of a block and how it is known.
-type typeView struct {
+type TypeView struct {
 	Type string `json:"type,omitempty"`
 	How  string `json:"type_known,omitempty"` // a word of blocktype.Hows
 }
 
-func viewType(t *blocktype.Type) typeView {
+func ViewType(t *blocktype.Type) TypeView {
 	if t == nil {
-		return typeView{}
+		return TypeView{}
 	}
-	return typeView{t.String(), t.How.String()}
+	return TypeView{t.String(), t.How.String()}
 }
 
 // howWords say in a line how a type is known.
@@ -26,8 +26,8 @@ var howWords = [...]string{
 	blocktype.Pointer:  "a guess: by the type of a pointer to it",
 }
 
-// printBlockType says what type a block is of, and what of it lies at an offset.
-func printBlockType(o *screen.Output, t *blocktype.Type, off uint64) {
+// PrintBlockType says what type a block is of, and what of it lies at an offset.
+func PrintBlockType(o *screen.Output, t *blocktype.Type, off uint64) {
 	if t == nil {
 		return
 	}

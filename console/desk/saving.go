@@ -1,4 +1,4 @@
-package console
+package desk
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"hdb/session/recordings"
 )
 
-// parseSave reads the words behind verbs that write a capture.
-func parseSave(verb string, words []string) (files []string, force bool, err error) {
+// ParseSave reads the words behind verbs that write a capture.
+func ParseSave(verb string, words []string) (files []string, force bool, err error) {
 	files, err = flags.All(words, func(name string) flags.Flag {
 		if name == "f" || name == "force" {
 			return flags.On(&force)
@@ -23,8 +23,8 @@ func parseSave(verb string, words []string) (files []string, force bool, err err
 	return files, force, nil
 }
 
-func showSaved(c *Desk, in shell.Input, info recordings.SavedInfo) {
-	c.answer(in, struct {
+func ShowSaved(c *Desk, in shell.Input, info recordings.SavedInfo) {
+	c.Answer(in, struct {
 		Path   string `json:"path"`
 		Events int    `json:"event_count"`
 		Stacks int    `json:"stack_count"`

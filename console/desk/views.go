@@ -1,4 +1,4 @@
-package console
+package desk
 
 import (
 	"fmt"
@@ -21,7 +21,7 @@ import (
 
 // The views are what --json prints; the text on the screen says the same.
 
-type frameView struct {
+type FrameView struct {
 	Num      *int        `json:"frame,omitempty"` // of a tail call that of the frame that it called, nil if it called the allocator
 	PC       string      `json:"pc"`
 	Function string      `json:"function,omitempty"`
@@ -37,46 +37,46 @@ type frameView struct {
 	Found    string      `json:"found"`  // how the frame was found
 	Guess    bool        `json:"guess,omitempty"`
 	Signal   bool        `json:"signal,omitempty"`
-	Args     []valueView `json:"arguments,omitempty"` // of a live frame
-	Locals   []valueView `json:"locals,omitempty"`    // of a live frame, bt full
+	Args     []ValueView `json:"arguments,omitempty"` // of a live frame
+	Locals   []ValueView `json:"locals,omitempty"`    // of a live frame, bt full
 	Selected bool        `json:"selected,omitempty"`  // only where a stack is shown
 	Made     bool        `json:"created,omitempty"`   // it made the goroutine
 }
 
-func viewFrame(f names.Frame) frameView {
+func ViewFrame(f names.Frame) FrameView {
 	var num *int
 	if f.Num >= 0 {
 		num = &f.Num
 	}
-	return frameView{
+	return FrameView{
 		Num: num, PC: f.Code.Addr().String(), Function: f.Function, Linkage: f.Linkage, Offset: f.Offset,
 		File: f.File, Line: f.Line, Column: f.Column, Inlined: f.Inlined, TailCall: f.Tail, Module: f.Module,
 		Source: f.Frame.Source.String(), Found: f.How.String(), Guess: f.How.Guess(), Signal: f.Signal, Made: f.Made,
 	}
 }
 
-func viewFrames(fs []names.Frame) []frameView {
-	out := make([]frameView, 0, len(fs))
+func ViewFrames(fs []names.Frame) []FrameView {
+	out := make([]FrameView, 0, len(fs))
 	for _, f := range fs {
-		out = append(out, viewFrame(f))
+		out = append(out, ViewFrame(f))
 	}
 	return out
 }
 
-type threadView struct {
+type ThreadView struct {
 	Num      int        `json:"thread"`
 	TID      int        `json:"tid"`
 	Name     string     `json:"name"`
 	Selected bool       `json:"selected,omitempty"`
 	Routine  uint64     `json:"goroutine,omitempty"` // of Go
-	Frame    *frameView `json:"frame,omitempty"`
+	Frame    *FrameView `json:"frame,omitempty"`
 	Error    string     `json:"error,omitempty"`
 }
 
-func viewThread(t view.ThreadInfo) threadView {
-	v := threadView{Num: t.Num, TID: t.TID, Name: t.Name, Selected: t.Selected, Routine: t.Goroutine}
+func ViewThread(t view.ThreadInfo) ThreadView {
+	v := ThreadView{Num: t.Num, TID: t.TID, Name: t.Name, Selected: t.Selected, Routine: t.Goroutine}
 	if t.Frame.Code.Addr() != 0 {
-		f := viewFrame(t.Frame)
+		f := ViewFrame(t.Frame)
 		v.Frame = &f
 	}
 	if t.Err != nil {
@@ -85,7 +85,7 @@ func viewThread(t view.ThreadInfo) threadView {
 	return v
 }
 
-type eventView struct {
+type EventView struct {
 	Seq      uint64  `json:"event"`
 	Kind     string  `json:"kind"`
 	Function string  `json:"function"`
@@ -100,8 +100,8 @@ type eventView struct {
 	Where    string  `json:"where,omitempty"`
 }
 
-func viewEvent(e *recording.Event) eventView {
-	v := eventView{
+func ViewEvent(e *recording.Event) EventView {
+	v := EventView{
 		Seq: e.Seq, Kind: e.Kind.String(), Function: e.Function, Addr: fmt.Sprintf("%#x", e.Addr),
 		Failed: e.Failed, TID: e.TID, Time: e.Time.Nanoseconds(), Call: e.Call(),
 	}
@@ -119,12 +119,12 @@ func viewEvent(e *recording.Event) eventView {
 // one that was freed before, or made before the recording.
 const freedNothing = "it freed no live block that was recorded"
 
-// strayText says it of one event.
-func strayText(o *screen.Output, e *recording.Event, stray *query.StrayFree) string {
+// StrayText says it of one event.
+func StrayText(o *screen.Output, e *recording.Event, stray *query.StrayFree) string {
 	if stray.Before == nil {
 		return freedNothing
 	}
-	return fmt.Sprintf("it freed no live block: %#x was given back before, by #%d %s", e.Addr, stray.Before.Seq, called(o)(stray.Before))
+	return fmt.Sprintf("it freed no live block: %#x was given back before, by #%d %s", e.Addr, stray.Before.Seq, Called(o)(stray.Before))
 }
 
 // A returnedView is what a finished function has returned.
@@ -159,12 +159,12 @@ type watchPartView struct {
 
 // A metView is a condition on state that has become true.
 type metView struct {
-	Event  eventView   `json:"event"`
+	Event  EventView   `json:"event"`
 	Why    string      `json:"why"`
 	Doubts []string    `json:"warnings,omitempty"`
 	Late   bool        `json:"late,omitempty"`
 	Behind uint64      `json:"events_behind,omitempty"`
-	Frames []frameView `json:"frames,omitempty"`
+	Frames []FrameView `json:"frames,omitempty"`
 }
 
 // A leftView is what a call has left whose end a stop was at.
@@ -181,23 +181,23 @@ type leftSiteView struct {
 	Bytes  uint64    `json:"live_bytes"`
 	Blocks int       `json:"blocks"`
 	First  uint64    `json:"first_event"`
-	Frame  frameView `json:"frame"`
+	Frame  FrameView `json:"frame"`
 }
 
 func viewLeft(l *session.LeftBlocks) *leftView {
 	v := &leftView{Function: l.Function, Unwound: l.Left, Bytes: l.Bytes, Blocks: l.Blocks, Unknown: l.Unknown}
 	for _, s := range l.Sites {
-		v.Sites = append(v.Sites, leftSiteView{s.Bytes, s.Blocks, s.First.Seq, viewFrames([]names.Frame{s.Frame})[0]})
+		v.Sites = append(v.Sites, leftSiteView{s.Bytes, s.Blocks, s.First.Seq, ViewFrames([]names.Frame{s.Frame})[0]})
 	}
 	return v
 }
 
-type reportView struct {
+type ReportView struct {
 	Reason   string        `json:"reason"`
 	Headline string        `json:"headline"`
 	Stops    []int         `json:"stops,omitempty"`
-	Thread   *threadView   `json:"thread,omitempty"`
-	Event    *eventView    `json:"event,omitempty"`
+	Thread   *ThreadView   `json:"thread,omitempty"`
+	Event    *EventView    `json:"event,omitempty"`
 	Signal   string        `json:"signal,omitempty"`
 	ExitCode *int          `json:"exit_code,omitempty"`
 	ExitSig  string        `json:"exit_signal,omitempty"`
@@ -205,31 +205,31 @@ type reportView struct {
 	Watched  []*watchView  `json:"also_watched,omitempty"` // by other watchpoints, in the same instruction
 	Returned *returnedView `json:"returned,omitempty"`
 	Before   uint64        `json:"freed_before,omitempty"` // the event that had given back what the event frees
-	Wrong    *wrongView    `json:"wrong_free,omitempty"`
+	Wrong    *WrongView    `json:"wrong_free,omitempty"`
 	Met      *metView      `json:"met,omitempty"`
 	Left     *leftView     `json:"ended_call,omitempty"`
 	Aborted  *abortView    `json:"malloc_abort,omitempty"`
 	Elapsed  int64         `json:"elapsed_ns"`
 
 	Type    string     `json:"type,omitempty"`         // of the block, in a Go program
-	Creator *frameView `json:"go_statement,omitempty"` // the go statement that made the goroutine
+	Creator *FrameView `json:"go_statement,omitempty"` // the go statement that made the goroutine
 
-	Python *pythonFrameView `json:"python,omitempty"`        // the innermost function of Python
-	Blamed *pythonDebugView `json:"damaged_block,omitempty"` // for which CPython's debug hooks ended the program
-	Frames []frameView      `json:"frames,omitempty"`
+	Python *PythonFrameView `json:"python,omitempty"`        // the innermost function of Python
+	Blamed *PythonDebugView `json:"damaged_block,omitempty"` // for which CPython's debug hooks ended the program
+	Frames []FrameView      `json:"frames,omitempty"`
 }
 
-func viewReport(r *session.Report) reportView {
-	v := reportView{Reason: r.Reason.String(), Headline: r.Headline(), Elapsed: r.Elapsed.Nanoseconds(), Frames: viewFrames(r.Frames)}
+func ViewReport(r *session.Report) ReportView {
+	v := ReportView{Reason: r.Reason.String(), Headline: r.Headline(), Elapsed: r.Elapsed.Nanoseconds(), Frames: ViewFrames(r.Frames)}
 	for _, st := range r.Hits {
 		v.Stops = append(v.Stops, st.ID)
 	}
 	if r.Python != nil {
-		f := viewPythonFrame(*r.Python)
+		f := ViewPythonFrame(*r.Python)
 		v.Python = &f
 	}
 	if r.Blamed != nil {
-		v.Blamed = new(viewPythonDebug(r.Blamed.DebugBlock))
+		v.Blamed = new(ViewPythonDebug(r.Blamed.DebugBlock))
 	}
 	for i, w := range r.Watched {
 		view := &watchView{w.Addr.String(), w.Size, fmt.Sprintf("% x", w.Old), fmt.Sprintf("% x", w.New), w.Name, w.OldText, w.NewText, nil}
@@ -245,27 +245,27 @@ func viewReport(r *session.Report) reportView {
 		v.Watch = view
 	}
 	if r.Thread.Num != 0 {
-		t := viewThread(r.Thread)
+		t := ViewThread(r.Thread)
 		v.Thread = &t
 	}
 	if r.Event != nil {
-		e := viewEvent(r.Event)
+		e := ViewEvent(r.Event)
 		v.Event = &e
 	}
 	if a := r.Go; a != nil {
 		v.Type = a.Type
 		if a.Creator != nil {
-			v.Creator = &viewFrames([]names.Frame{*a.Creator})[0]
+			v.Creator = &ViewFrames([]names.Frame{*a.Creator})[0]
 		}
 	}
 	if r.Stray != nil && r.Stray.Before != nil {
 		v.Before = r.Stray.Before.Seq
 	}
 	if r.Wrong != nil {
-		v.Wrong = viewWrong(r.Wrong)
+		v.Wrong = ViewWrong(r.Wrong)
 	}
 	if r.Met != nil {
-		v.Met = &metView{viewEvent(r.Met.Event), r.Met.Why, warnings(r.Met.Doubt), r.Met.Late, r.Met.Behind, viewFrames(r.Met.Frames)}
+		v.Met = &metView{ViewEvent(r.Met.Event), r.Met.Why, Warnings(r.Met.Doubt), r.Met.Late, r.Met.Behind, ViewFrames(r.Met.Frames)}
 	}
 	if r.Left != nil {
 		v.Left = viewLeft(r.Left)
@@ -276,7 +276,7 @@ func viewReport(r *session.Report) reportView {
 	if r.Signal != nil {
 		v.Signal = r.Signal.Name
 	}
-	if ended(r) {
+	if Ended(r) {
 		code := r.Exit.Code
 		v.ExitCode = &code
 		if r.Exit.Signal != 0 {
@@ -286,14 +286,14 @@ func viewReport(r *session.Report) reportView {
 	return v
 }
 
-// ended tells reports after which there is no process.
-func ended(r *session.Report) bool {
+// Ended tells reports after which there is no process.
+func Ended(r *session.Report) bool {
 	return r.Reason == inferior.Exited || r.Reason == inferior.Gone
 }
 
-// frameName is a frame's function as bt shows it, with everything that is not
+// FrameName is a frame's function as bt shows it, with everything that is not
 // certain about it.
-func frameName(o *screen.Output, f names.Frame) []screen.Span {
+func FrameName(o *screen.Output, f names.Frame) []screen.Span {
 	if f.Python() { // whose names have brackets that are no template's
 		return markedName(f, f.Function)
 	}
@@ -338,8 +338,8 @@ func markedName(f names.Frame, name string) []screen.Span {
 	return []screen.Span{screen.Func(name), screen.Guess(" " + strings.Join(marks, " "))}
 }
 
-// framePlace is where a frame's code comes from: file and line, else the module.
-func framePlace(f names.Frame) screen.Span {
+// FramePlace is where a frame's code comes from: file and line, else the module.
+func FramePlace(f names.Frame) screen.Span {
 	switch {
 	case f.File != "" && f.Line > 0:
 		return screen.File(fmt.Sprintf("%s:%d", screen.ShortPath(f.File), f.Line))
@@ -361,8 +361,8 @@ func tableMark(f names.Frame) string {
 	return ""
 }
 
-// explainMarks says once what the marks of frames mean, and how to get rid of them.
-func explainMarks(c *Desk, o *screen.Output, frames []names.Frame) {
+// ExplainMarks says once what the marks of frames mean, and how to get rid of them.
+func ExplainMarks(c *Desk, o *screen.Output, frames []names.Frame) {
 	if c.explained || !slices.ContainsFunc(frames, func(f names.Frame) bool { return tableMark(f) != "" }) {
 		return
 	}
@@ -373,22 +373,22 @@ func explainMarks(c *Desk, o *screen.Output, frames []names.Frame) {
 // maxNameColumn bounds how far long C++ names push the places to the right.
 const maxNameColumn = 48
 
-// printFrames shows frames as bt does: number, function, place, aligned.
+// PrintFrames shows frames as bt does: number, function, place, aligned.
 //
 // What Go's compiler puts between functions is left out, as far as its names tell.
-func printFrames(o *screen.Output, frames []names.Frame) {
+func PrintFrames(o *screen.Output, frames []names.Frame) {
 	shown := frames[:0:0]
 	for i, f := range frames {
 		if i == 0 || !goruntime.Helper(f.Function) {
 			shown = append(shown, f)
 		}
 	}
-	printStack(o, shown, nil, -1)
+	PrintStack(o, shown, nil, -1)
 }
 
-// printStack prints the frames of a stack with what is known of their arguments; the frame
+// PrintStack prints the frames of a stack with what is known of their arguments; the frame
 // with the number selected has a mark.
-func printStack(o *screen.Output, frames []names.Frame, args frameArgs, selected int) {
+func PrintStack(o *screen.Output, frames []names.Frame, args FrameArgs, selected int) {
 	width := 0
 	called := make([][]screen.Span, len(frames))
 	for i, f := range frames {
@@ -406,19 +406,19 @@ func printStack(o *screen.Output, frames []names.Frame, args frameArgs, selected
 			return
 		}
 		name := called[i]
-		row := append([]screen.Span{screen.Head(frameNumber(f, digits, selected))}, name...)
+		row := append([]screen.Span{screen.Head(FrameNumber(f, digits, selected))}, name...)
 		fill := max(0, width-screen.SpansWidth(name))
-		row = append(row, screen.Plain(strings.Repeat(" ", fill+2)), framePlace(f), screen.Guess(tableMark(f)))
+		row = append(row, screen.Plain(strings.Repeat(" ", fill+2)), FramePlace(f), screen.Guess(tableMark(f)))
 		o.Place(row...)
 	}
 }
 
-// frameNumber begins the line of a frame. A deduced one has no number and cannot be
+// FrameNumber begins the line of a frame. A deduced one has no number and cannot be
 // selected; most of Python have none: up, down and py frame select them. The selected one
 // has a mark.
-func frameNumber(f names.Frame, digits, selected int) string {
+func FrameNumber(f names.Frame, digits, selected int) string {
 	if f.Tail || f.Num < 0 {
-		if isSelected(f, selected) {
+		if IsSelected(f, selected) {
 			return strings.Repeat(" ", digits+1) + "* "
 		}
 		return strings.Repeat(" ", digits+3)
@@ -429,8 +429,8 @@ func frameNumber(f names.Frame, digits, selected int) string {
 	return fmt.Sprintf("#%-*d  ", digits, f.Num)
 }
 
-// pythonFrameView is a frame of Python in JSON.
-type pythonFrameView struct {
+// PythonFrameView is a frame of Python in JSON.
+type PythonFrameView struct {
 	Num      int    `json:"frame"`
 	Function string `json:"function"`
 	File     string `json:"file"`
@@ -439,28 +439,28 @@ type pythonFrameView struct {
 	Selected bool   `json:"selected,omitempty"`
 }
 
-func viewPythonFrame(f names.Frame) pythonFrameView {
-	return pythonFrameView{Num: f.Nth, Function: f.Function, File: f.File, Line: f.Line, Module: f.Module}
+func ViewPythonFrame(f names.Frame) PythonFrameView {
+	return PythonFrameView{Num: f.Nth, Function: f.Function, File: f.File, Line: f.Line, Module: f.Module}
 }
 
-// isSelected tells the selected frame, see selectedIn.
-func isSelected(f names.Frame, selected int) bool {
+// IsSelected tells the selected frame, see selectedIn.
+func IsSelected(f names.Frame, selected int) bool {
 	if f.Tail || f.Num < 0 {
 		return f.Python() && selected == -2-f.Nth
 	}
 	return f.Num == selected
 }
 
-// quoted is a thread's name in quotes, or nothing.
-func quoted(name string) string {
+// Quoted is a thread's name in quotes, or nothing.
+func Quoted(name string) string {
 	if name == "" {
 		return ""
 	}
 	return strconv.Quote(name)
 }
 
-// pattern compiles an optional regular expression; "" matches everything.
-func pattern(s string) (*regexp.Regexp, error) {
+// Pattern compiles an optional regular expression; "" matches everything.
+func Pattern(s string) (*regexp.Regexp, error) {
 	re, err := regexp.Compile(s)
 	if err != nil {
 		return nil, fmt.Errorf("regular expression: %w", err)

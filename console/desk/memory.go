@@ -1,4 +1,4 @@
-package console
+package desk
 
 import (
 	"bytes"
@@ -17,13 +17,13 @@ import (
 	"hdb/values"
 )
 
-// memory is where x goes on, and how it showed what it showed last.
-type memory struct {
+// Memory is where x goes on, and how it showed what it showed last.
+type Memory struct {
 	next   addr.Run
 	known  bool // next is set
 	format byte // gdb's letter, 0: x
 	size   int  // bytes of a unit, 0: 4
-	count  int
+	Count  int
 	back   bool // what lies before next is shown
 	// literal is bytes of a value that does not lie in memory, which are shown instead; next
 	// is where in them.
@@ -33,24 +33,24 @@ type memory struct {
 // maxExamine bounds the bytes that one x reads.
 const maxExamine = 16 << 20
 
-func runExamine(ctx context.Context, c *Desk, in shell.Input) error {
-	m := c.eval.memory
+func RunExamine(ctx context.Context, c *Desk, in shell.Input) error {
+	m := c.Eval.memory
 	spec, expr := "", in.Raw
 	if strings.HasPrefix(expr, "/") {
 		spec, expr = shell.SplitWord(expr[1:])
 	}
-	if !in.Repeated || m.count == 0 {
-		m.count, m.back = 1, false
+	if !in.Repeated || m.Count == 0 {
+		m.Count, m.back = 1, false
 	}
-	open, err := m.parse(spec)
+	open, err := m.Parse(spec)
 	if err != nil {
 		return err
 	}
 	var unit values.Unit
 	if expr != "" {
 		m.literal = nil
-		if m.next, unit, err = c.eval.addressed(expr); err != nil {
-			if m.literal, unit, err = c.eval.literal(expr, err); err != nil {
+		if m.next, unit, err = c.Eval.addressed(expr); err != nil {
+			if m.literal, unit, err = c.Eval.literal(expr, err); err != nil {
 				return err
 			}
 			m.next = 0
@@ -65,9 +65,9 @@ func runExamine(ctx context.Context, c *Desk, in shell.Input) error {
 	}
 	x := &examiner{ctx: ctx, c: c, m: &m}
 	err = x.runEitherWay()
-	c.eval.memory = m
+	c.Eval.memory = m
 	if x.unitSize > 0 && m.literal == nil {
-		c.s.Values.Examined(x.last, x.unitSize, x.bytes)
+		c.Session.Values.Examined(x.last, x.unitSize, x.bytes)
 	}
 	if len(x.rows) > 0 {
 		c.Show(in, struct {
@@ -77,9 +77,9 @@ func runExamine(ctx context.Context, c *Desk, in shell.Input) error {
 	return err
 }
 
-// parse reads N, F and U of /NFU in any order. open tells that the size depends on what is at
+// Parse reads N, F and U of /NFU in any order. open tells that the size depends on what is at
 // the address, see unsized.
-func (m *memory) parse(spec string) (open bool, err error) {
+func (m *Memory) Parse(spec string) (open bool, err error) {
 	if rest, back := strings.CutPrefix(spec, "-"); back {
 		spec, m.back = rest, true
 	}
@@ -89,7 +89,7 @@ func (m *memory) parse(spec string) (open bool, err error) {
 		if err != nil || n < 1 || n > maxExamine {
 			return false, fmt.Errorf("x: %q: a number of units from 1 to %d expected", spec[:digits], maxExamine)
 		}
-		m.count = n
+		m.Count = n
 	}
 	sized := false
 	for _, r := range spec[digits:] {
@@ -119,7 +119,7 @@ func (m *memory) parse(spec string) (open bool, err error) {
 }
 
 // unsized chooses the size that nobody has said: that of what is there, or the last one.
-func (m *memory) unsized(unit values.Unit) {
+func (m *Memory) unsized(unit values.Unit) {
 	switch {
 	case m.format == 's':
 		m.size = max(unit.Char, 1)
@@ -144,7 +144,7 @@ type memoryRow struct {
 type examiner struct {
 	ctx  context.Context // of the command
 	c    *Desk
-	m    *memory
+	m    *Memory
 	rows []memoryRow
 
 	last     addr.Run // the unit that was shown last,
@@ -167,7 +167,7 @@ func (x *examiner) run() error {
 
 // units shows numbers, as many to a row as gdb.
 func (x *examiner) units() error {
-	if x.m.count*x.m.size > maxExamine {
+	if x.m.Count*x.m.size > maxExamine {
 		return fmt.Errorf("x: more than %s at once", x.c.Out.Sizes.Long(maxExamine))
 	}
 	perRow := map[int]int{1: 8, 2: 8, 4: 4, 8: 2}[x.m.size]
@@ -177,7 +177,7 @@ func (x *examiner) units() error {
 	case 't':
 		perRow = max(1, 8/x.m.size)
 	}
-	b, err := x.read(x.m.count * x.m.size)
+	b, err := x.read(x.m.Count * x.m.size)
 	for i := 0; i+x.m.size <= len(b); i += x.m.size {
 		if i%(perRow*x.m.size) == 0 {
 			x.row()
@@ -193,7 +193,7 @@ func (x *examiner) units() error {
 // read reads bytes where x goes on.
 func (x *examiner) read(n int) ([]byte, error) {
 	if x.m.literal == nil {
-		return x.c.s.Memory.Read(x.m.next, n)
+		return x.c.Session.Memory.Read(x.m.next, n)
 	}
 	b := x.m.literal[min(int(x.m.next), len(x.m.literal)):]
 	if len(b) == 0 || len(b) < n && x.m.format != 's' {
@@ -208,13 +208,13 @@ func (x *examiner) row() {
 		return
 	}
 	r := memoryRow{Addr: x.m.next.String()}
-	if sym, err := x.c.s.Names().Symbols.At(x.m.next); err == nil {
-		r.Symbol = symbolText(sym.Name, sym.Offset)
+	if sym, err := x.c.Session.Names().Symbols.At(x.m.next); err == nil {
+		r.Symbol = SymbolText(sym.Name, sym.Offset)
 	}
 	x.rows = append(x.rows, r)
 }
 
-func symbolText(name string, offset uint64) string {
+func SymbolText(name string, offset uint64) string {
 	if offset == 0 {
 		return name
 	}
@@ -245,8 +245,8 @@ func (x *examiner) unit(b []byte) string {
 		}
 		return values.FloatText(b)
 	case 'a':
-		if sym, err := x.c.s.Names().Symbols.At(addr.Run(v)); err == nil {
-			return fmt.Sprintf("%#x <%s>", v, symbolText(sym.Name, sym.Offset))
+		if sym, err := x.c.Session.Names().Symbols.At(addr.Run(v)); err == nil {
+			return fmt.Sprintf("%#x <%s>", v, SymbolText(sym.Name, sym.Offset))
 		}
 		return fmt.Sprintf("%#x", v)
 	}
@@ -257,7 +257,7 @@ func (x *examiner) unit(b []byte) string {
 const maxString = 4096
 
 func (x *examiner) strings() error {
-	for range x.m.count {
+	for range x.m.Count {
 		if x.ctx.Err() != nil {
 			return shell.ErrInterrupted
 		}
@@ -314,26 +314,26 @@ func textOf(b []byte, size int) string {
 }
 
 func (x *examiner) instructions() error {
-	for range x.m.count {
+	for range x.m.Count {
 		if x.ctx.Err() != nil {
 			return shell.ErrInterrupted
 		}
-		b, err := x.c.s.Memory.Read(x.m.next, maxInstruction)
+		b, err := x.c.Session.Memory.Read(x.m.next, MaxInstruction)
 		if len(b) == 0 {
 			return err
 		}
 		x.row()
 		x.shown(1, b)
-		inst := decodeInstruction(b, x.m.next, x.c.symbolText)
-		x.rows[len(x.rows)-1].Values = []string{inst.text}
-		x.m.next += addr.Run(len(inst.code))
+		inst := DecodeInstruction(b, x.m.next, x.c.SymbolText)
+		x.rows[len(x.rows)-1].Values = []string{inst.Text}
+		x.m.next += addr.Run(len(inst.Code))
 	}
 	return nil
 }
 
 func (x *examiner) print(o *screen.Output) {
 	pc := ""
-	if f, err := x.c.s.Selection.Frame(); err == nil && x.m.format == 'i' {
+	if f, err := x.c.Session.Selection.Frame(); err == nil && x.m.format == 'i' {
 		pc = f.Code.Addr().String()
 	}
 	for _, r := range x.rows {
@@ -355,5 +355,5 @@ func (x *examiner) print(o *screen.Output) {
 	}
 }
 
-// sizeLetters are the bytes of numbers by gdb's letters.
-var sizeLetters = map[rune]int{'b': 1, 'h': 2, 'w': 4, 'g': 8}
+// SizeLetters are the bytes of numbers by gdb's letters.
+var SizeLetters = map[rune]int{'b': 1, 'h': 2, 'w': 4, 'g': 8}

@@ -1,4 +1,4 @@
-package console
+package desk
 
 import (
 	"fmt"
@@ -11,31 +11,31 @@ import (
 	"hdb/session/heaps"
 )
 
-// answer is show for numbers that are drawn from the recording: with what makes them
+// Answer is show for numbers that are drawn from the recording: with what makes them
 // less sure.
-func (c *Desk) answer(in shell.Input, data any, text func(o *screen.Output)) {
-	c.ShowCareful(in, data, c.s.Recorded.Gaps(), text)
+func (c *Desk) Answer(in shell.Input, data any, text func(o *screen.Output)) {
+	c.ShowCareful(in, data, c.Session.Recorded.Gaps(), text)
 }
 
-// answerOfMemory is answer for what memory, or one block, is asked: it lacks nothing that was made before an attach.
-func (c *Desk) answerOfMemory(in shell.Input, data any, text func(o *screen.Output)) {
-	c.ShowCareful(in, data, c.s.Recorded.GapsOfMemory(), text)
+// AnswerOfMemory is answer for what memory, or one block, is asked: it lacks nothing that was made before an attach.
+func (c *Desk) AnswerOfMemory(in shell.Input, data any, text func(o *screen.Output)) {
+	c.ShowCareful(in, data, c.Session.Recorded.GapsOfMemory(), text)
 }
 
-// answerOfHeap is answer, or answerOfMemory, by its gaps, for what a walk of the heap has found.
-func (c *Desk) answerOfHeap(in shell.Input, d *heaps.Doubts, gaps []string, data any, text func(o *screen.Output)) {
+// AnswerOfHeap is answer, or answerOfMemory, by its gaps, for what a walk of the heap has found.
+func (c *Desk) AnswerOfHeap(in shell.Input, d *heaps.Doubts, gaps []string, data any, text func(o *screen.Output)) {
 	c.ShowCareful(in, data, slices.Concat(gaps, doubtTexts(d, c.Out.Sizes)), text)
 }
 
-// noteDoubt says when what seems to live may be gone. In JSON the object says so.
-func noteDoubt(c *Desk, doubt report.Doubt) {
+// NoteDoubt says when what seems to live may be gone. In JSON the object says so.
+func NoteDoubt(c *Desk, doubt report.Doubt) {
 	if doubt != report.NoDoubt && !c.Opt.JSON {
 		c.Notify(report.DoubtText(doubt))
 	}
 }
 
-// warnings are those of a JSON object, none if there is no doubt.
-func warnings(doubt report.Doubt) []string {
+// Warnings are those of a JSON object, none if there is no doubt.
+func Warnings(doubt report.Doubt) []string {
 	if doubt == report.NoDoubt {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package console
+package desk
 
 import (
 	"fmt"
@@ -21,7 +21,7 @@ type tracedView struct {
 	Function string        `json:"function"`
 	File     string        `json:"file,omitempty"`
 	Line     int           `json:"line,omitempty"`
-	Args     []valueView   `json:"arguments,omitempty"`
+	Args     []ValueView   `json:"arguments,omitempty"`
 	Returned *returnedView `json:"returned,omitempty"`
 	Why      string        `json:"why,omitempty"`
 }
@@ -34,7 +34,7 @@ func (c *Desk) Traced(t session.Traced) {
 		return
 	}
 	v := tracedView{Stop: t.Stop, What: "call", Thread: t.Thread.Num, TID: t.Thread.TID, Depth: t.Depth,
-		Function: t.Frame.Name(), File: t.Frame.File, Line: t.Frame.Line, Args: frameArgs{0: t.Args}.view(0), Why: t.Why}
+		Function: t.Frame.Name(), File: t.Frame.File, Line: t.Frame.Line, Args: FrameArgs{0: t.Args}.View(0), Why: t.Why}
 	switch {
 	case t.Place:
 		v.What = "place"
@@ -82,7 +82,7 @@ func tracedText(t session.Traced) string {
 		return text + " returned"
 	}
 	if t.Why == "" {
-		args, _ := frameArgs{t.Frame.Num: t.Args}.list(t.Frame)
+		args, _ := FrameArgs{t.Frame.Num: t.Args}.list(t.Frame)
 		text += args
 	}
 	if t.Frame.File != "" {

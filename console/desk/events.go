@@ -1,4 +1,4 @@
-package console
+package desk
 
 import (
 	"context"
@@ -20,27 +20,27 @@ import (
 )
 
 // An eventList is how a command lists events.
-type eventList struct {
-	in        shell.Input
-	from      query.Moment
-	condition *cond.Cond // which they match, nil: any
-	which     string     // those that are shown when not all are: "the last"
-	none      string     // what is said when there are none; "" nothing
-	below     func(o *screen.Output)
-	mappings  *mappingsView[mappedEventView]         // that are live, in JSON; nil: none
-	types     func(*recording.Event) *blocktype.Type // of live blocks; nil: they are not told
+type EventList struct {
+	In        shell.Input
+	From      query.Moment
+	Condition *cond.Cond // which they match, nil: any
+	Which     string     // those that are shown when not all are: "the last"
+	None      string     // what is said when there are none; "" nothing
+	Below     func(o *screen.Output)
+	Mappings  *MappingsView[MappedEventView]         // that are live, in JSON; nil: none
+	Types     func(*recording.Event) *blocktype.Type // of live blocks; nil: they are not told
 
-	unfollowed *heaps.WalkedBlocks // that are live, too, in JSON; nil: not known
+	Unfollowed *heaps.WalkedBlocks // that are live, too, in JSON; nil: not known
 }
 
 // typed is an event with the type of its block.
 type typed struct {
-	eventView
-	typeView
+	EventView
+	TypeView
 }
 
-// typeText is a type in a row: a guess has a question mark.
-func typeText(o *screen.Output, t *blocktype.Type) screen.Span {
+// TypeText is a type in a row: a guess has a question mark.
+func TypeText(o *screen.Output, t *blocktype.Type) screen.Span {
 	switch {
 	case t == nil:
 		return screen.Span{}
@@ -53,21 +53,21 @@ func typeText(o *screen.Output, t *blocktype.Type) screen.Span {
 }
 
 // typedColumns are eventColumns and the types of live blocks.
-var typedColumns = append(slices.Clone(eventColumns), screen.Column{Head: "type"})
+var typedColumns = append(slices.Clone(EventColumns), screen.Column{Head: "type"})
 
-// listed is what the rows of a list are of.
-type listed struct {
-	total int
-	more  bool // there may be more than total
+// Listed is what the rows of a list are of.
+type Listed struct {
+	Total int
+	More  bool // there may be more than total
 }
 
-// listPart is how many events are laid out before they are printed: somebody who has seen
+// ListPart is how many events are laid out before they are printed: somebody who has seen
 // enough, or an output that is full, ends a list of millions at the next part.
-const listPart = 256
+const ListPart = 256
 
-// listEvents prints events as they are found, or why there are none: as a table with the place
+// ListEvents prints events as they are found, or why there are none: as a table with the place
 // in the user's code, or as an object of JSON. of is asked behind the last one.
-func listEvents(ctx context.Context, c *Desk, l eventList, events iter.Seq[*recording.Event], of func() listed) error {
+func ListEvents(ctx context.Context, c *Desk, l EventList, events iter.Seq[*recording.Event], of func() Listed) error {
 	var show eventPrinter = newEventTable(c, l)
 	if c.Opt.JSON {
 		c.Notices.Hold() // their lines have no place within this one
@@ -80,7 +80,7 @@ func listEvents(ctx context.Context, c *Desk, l eventList, events iter.Seq[*reco
 			show.cut()
 			return shell.ErrInterrupted
 		}
-		if part = append(part, e); len(part) < listPart {
+		if part = append(part, e); len(part) < ListPart {
 			continue
 		}
 		if show.add(part); c.Out.Stopped() {
@@ -103,26 +103,26 @@ func listEvents(ctx context.Context, c *Desk, l eventList, events iter.Seq[*reco
 // An eventPrinter prints a list part by part.
 type eventPrinter interface {
 	add(part []*recording.Event)
-	end(of listed)
+	end(of Listed)
 	cut() // ends a list of which not all was printed
 }
 
 // eventTable prints a list as a table.
 type eventTable struct {
 	c     *Desk
-	list  eventList
+	list  EventList
 	names map[int]string // of threads
 	table *screen.LongTable
 	shown int
 	stray bool // a free of no live block is among them
 }
 
-func newEventTable(c *Desk, l eventList) *eventTable {
-	columns := eventColumns
-	if l.types != nil {
+func newEventTable(c *Desk, l EventList) *eventTable {
+	columns := EventColumns
+	if l.Types != nil {
 		columns = typedColumns
 	}
-	return &eventTable{c: c, list: l, names: threadNames(c.s), table: screen.NewLongTable(c.Out, columns)}
+	return &eventTable{c: c, list: l, names: ThreadNames(c.Session), table: screen.NewLongTable(c.Out, columns)}
 }
 
 func (t *eventTable) add(part []*recording.Event) {
@@ -130,50 +130,50 @@ func (t *eventTable) add(part []*recording.Event) {
 	rows := make([][]screen.Span, len(part))
 	for i, e := range part {
 		t.stray = t.stray || !e.SizeKnown()
-		rows[i] = eventRow(t.c, e, eventPlace(t.c, e), t.names)
-		if t.list.types != nil {
-			rows[i] = append(rows[i], typeText(t.c.Out, t.list.types(e)))
+		rows[i] = EventRow(t.c, e, EventPlace(t.c, e), t.names)
+		if t.list.Types != nil {
+			rows[i] = append(rows[i], TypeText(t.c.Out, t.list.Types(e)))
 		}
 	}
 	t.table.Add(rows)
 }
 
-func (t *eventTable) end(of listed) {
+func (t *eventTable) end(of Listed) {
 	endOfList(t.c.Out, t.list, t.shown, of)
 	if t.stray {
 		t.c.Out.Line(screen.Guess("(?: a free of no live block that was recorded)"))
 	}
-	t.c.Out.Careful(t.c.s.Recorded.Gaps())
+	t.c.Out.Careful(t.c.Session.Recorded.Gaps())
 }
 
 func (t *eventTable) cut() {}
 
 // endOfList is what stands below a list.
-func endOfList(o *screen.Output, l eventList, shown int, of listed) {
-	if l.below != nil {
-		defer l.below(o)
+func endOfList(o *screen.Output, l EventList, shown int, of Listed) {
+	if l.Below != nil {
+		defer l.Below(o)
 	}
-	if of.total == 0 {
-		if l.none != "" {
-			o.Printf("%s\n", l.none)
+	if of.Total == 0 {
+		if l.None != "" {
+			o.Printf("%s\n", l.None)
 		}
 		return
 	}
-	if shown == of.total && !of.more {
+	if shown == of.Total && !of.More {
 		return
 	}
-	all := l.in.Name + " all"
-	if !l.from.IsPresent() {
-		all += " since " + l.from.String()
+	all := l.In.Name + " all"
+	if !l.From.IsPresent() {
+		all += " since " + l.From.String()
 	}
-	if l.condition != nil {
+	if l.Condition != nil {
 		all += " if ..."
 	}
-	total := units.Grouped(of.total)
-	if of.more {
+	total := units.Grouped(of.Total)
+	if of.More {
 		total += " or more"
 	}
-	o.Printf("%s %d of %s; `%s` lists all\n", l.which, shown, total, all)
+	o.Printf("%s %d of %s; `%s` lists all\n", l.Which, shown, total, all)
 }
 
 // eventObject prints {"v":1,"command":NAME,"events":[...],"total":N}, of a list that was
@@ -183,12 +183,12 @@ type eventObject struct {
 	head   string // the fields that each object begins with
 	name   string
 	before string // what stands before the next event
-	list   eventList
+	list   EventList
 }
 
-func newEventObject(c *Desk, l eventList) *eventObject {
-	head := strings.TrimSuffix(shell.JSONLine(l.in.Name, struct{}{}), "}\n")
-	return &eventObject{c: c, head: head, name: l.in.Name, before: head + `,"events":[`, list: l}
+func newEventObject(c *Desk, l EventList) *eventObject {
+	head := strings.TrimSuffix(shell.JSONLine(l.In.Name, struct{}{}), "}\n")
+	return &eventObject{c: c, head: head, name: l.In.Name, before: head + `,"events":[`, list: l}
 }
 
 func (o *eventObject) add(part []*recording.Event) {
@@ -197,28 +197,28 @@ func (o *eventObject) add(part []*recording.Event) {
 	}
 	var b strings.Builder
 	for _, e := range part {
-		v, where := viewEvent(e), eventPlace(o.c, e)
+		v, where := ViewEvent(e), EventPlace(o.c, e)
 		v.Where = strings.TrimSpace(where[0].Text + " " + where[1].Text)
 		b.WriteString(o.before)
 		var of *blocktype.Type
-		if o.list.types != nil {
-			of = o.list.types(e)
+		if o.list.Types != nil {
+			of = o.list.Types(e)
 		}
-		b.WriteString(shell.JSONText(typed{v, viewType(of)}))
+		b.WriteString(shell.JSONText(typed{v, ViewType(of)}))
 		o.before = ","
 	}
 	o.c.Out.Raw(b.String())
 }
 
-func (o *eventObject) end(of listed) {
+func (o *eventObject) end(of Listed) {
 	defer o.c.Out.Whole()()
 	rest := shell.JSONLine(o.name, struct {
 		Total int  `json:"total"`
 		More  bool `json:"more,omitempty"`
 
-		Mappings *mappingsView[mappedEventView] `json:"mapped,omitempty"`
+		Mappings *MappingsView[MappedEventView] `json:"mapped,omitempty"`
 		*unfollowedView
-	}{of.total, of.more, o.list.mappings, viewUnfollowed(o.list.unfollowed)}, o.c.s.Recorded.Gaps()...)
+	}{of.Total, of.More, o.list.Mappings, viewUnfollowed(o.list.Unfollowed)}, o.c.Session.Recorded.Gaps()...)
 	o.c.Out.Raw(strings.TrimPrefix(o.before, ",") + "]" + rest[len(o.head):])
 }
 
@@ -245,32 +245,32 @@ func (o *eventObject) cut() {
 	o.c.Out.Raw(`],"interrupted":true}` + "\n")
 }
 
-// eventColumns are those of a list of events.
-var eventColumns = []screen.Column{{Head: "event", Right: true}, {Head: "time", Right: true}, {Head: "thread", Right: true}, {Head: "size", Right: true}, {Head: "call"}, {Head: "function"}, {Head: ""}}
+// EventColumns are those of a list of events.
+var EventColumns = []screen.Column{{Head: "event", Right: true}, {Head: "time", Right: true}, {Head: "thread", Right: true}, {Head: "size", Right: true}, {Head: "call"}, {Head: "function"}, {Head: ""}}
 
-// eventRow is an event in a list of them.
-func eventRow(c *Desk, e *recording.Event, where [2]screen.Span, names map[int]string) []screen.Span {
+// EventRow is an event in a list of them.
+func EventRow(c *Desk, e *recording.Event, where [2]screen.Span, names map[int]string) []screen.Span {
 	where[0].Text = c.Out.Names.Short(where[0].Text)
 	size := "?"
 	if e.SizeKnown() {
 		size = c.Out.Sizes.Short(e.Size)
 	}
 	return []screen.Span{
-		screen.Head(fmt.Sprintf("#%d", e.Seq)), screen.Plain(screen.ShortTime(e.Time)), screen.Plain(runner(e, names)),
-		screen.Plain(size), screen.Plain(called(c.Out)(e)), where[0], where[1],
+		screen.Head(fmt.Sprintf("#%d", e.Seq)), screen.Plain(screen.ShortTime(e.Time)), screen.Plain(Runner(e, names)),
+		screen.Plain(size), screen.Plain(Called(c.Out)(e)), where[0], where[1],
 	}
 }
 
-// runner is the thread of an event, by its number, or where it is known the goroutine: g17.
-func runner(e *recording.Event, threads map[int]string) string {
+// Runner is the thread of an event, by its number, or where it is known the goroutine: g17.
+func Runner(e *recording.Event, threads map[int]string) string {
 	if id, ok := e.Goroutine(e.Function); ok {
 		return fmt.Sprintf("g%d", id)
 	}
 	return threads[int(e.TID)]
 }
 
-// threadNames maps thread IDs to the numbers that users see.
-func threadNames(s *session.Session) map[int]string {
+// ThreadNames maps thread IDs to the numbers that users see.
+func ThreadNames(s *session.Session) map[int]string {
 	names := map[int]string{}
 	for tid, n := range s.Selection.ThreadNumbers() { // of a core file, which has no recording
 		names[tid] = strconv.Itoa(n)
@@ -281,47 +281,52 @@ func threadNames(s *session.Session) map[int]string {
 	return names
 }
 
-// eventPlace is the function that an event's block belongs to, and its place.
-func eventPlace(c *Desk, e *recording.Event) [2]screen.Span {
-	st := c.s.Queries.StackOf(e)
+// EventPlace is the function that an event's block belongs to, and its place.
+func EventPlace(c *Desk, e *recording.Event) [2]screen.Span {
+	st := c.Session.Queries.StackOf(e)
 	if len(st.Frames) == 0 {
 		return [2]screen.Span{}
 	}
-	f := st.Frames[c.s.Selection.UserFrame(st.Frames)]
+	f := st.Frames[c.Session.Selection.UserFrame(st.Frames)]
 	name := c.Out.Names.Function(f.Function, f.Linkage)
 	if name == "" {
 		name = f.Name()
 	}
-	return [2]screen.Span{screen.Func(name), framePlace(f)}
+	return [2]screen.Span{screen.Func(name), FramePlace(f)}
 }
 
-// eventNumber reads #4711.
-func eventNumber(word string) (uint64, bool) {
+// EventNumber reads #4711.
+func EventNumber(word string) (uint64, bool) {
 	digits, ok := strings.CutPrefix(word, "#")
 	n, err := strconv.ParseUint(digits, 10, 64)
 	return n, ok && err == nil
 }
 
 // A mappingsView is what JSON has of live mappings, whose rows are of type T.
-type mappingsView[T any] struct {
-	Program mappedSumView  `json:"mmap"`
-	Arenas  *mappedSumView `json:"python_arena,omitempty"`
-	Others  *mappedSumView `json:"other,omitempty"`
+type MappingsView[T any] struct {
+	Program MappedSumView  `json:"mmap"`
+	Arenas  *MappedSumView `json:"python_arena,omitempty"`
+	Others  *MappedSumView `json:"other,omitempty"`
 	Unknown uint64         `json:"unknown_calls,omitempty"`
 	After   uint64         `json:"after,omitempty"` // the event of the peak, where they are those of the peak
 	Total   int            `json:"total,omitempty"` // of the rows, if not all are there
 	Rows    []T            `json:"rows"`
 }
 
-type mappedSumView struct {
+type MappedSumView struct {
 	Bytes    uint64 `json:"live_bytes"`
 	Count    int    `json:"live_mappings"`
 	Reserved uint64 `json:"reserved_bytes,omitempty"`
 }
 
 // A mappedEventView is a call that made a mapping.
-type mappedEventView struct {
-	eventView
+type MappedEventView struct {
+	EventView
 	Layer string `json:"layer"`
 	Left  uint64 `json:"live_bytes"`
+}
+
+// ViewMapped is a mapping that is live for JSON: the event that made it and what is left of it.
+func ViewMapped(e *recording.Event, left query.MappedBlock) MappedEventView {
+	return MappedEventView{ViewEvent(e), left.Layer.String(), left.Size}
 }

@@ -1,4 +1,4 @@
-package console
+package desk
 
 import (
 	"fmt"
@@ -14,15 +14,15 @@ type pythonDamageView struct {
 	Bytes  string `json:"bytes"`
 }
 
-type pythonDebugView struct {
+type PythonDebugView struct {
 	Address string             `json:"address"`
 	Size    *uint64            `json:"size,omitempty"` // that was asked for
 	Domain  string             `json:"domain,omitempty"`
 	Freed   bool               `json:"freed,omitempty"`
 	Serial  uint64             `json:"serial,omitempty"`
 	Damages []pythonDamageView `json:"damaged,omitempty"`
-	Event   *eventView         `json:"event,omitempty"`
-	Frames  []frameView        `json:"frames,omitempty"`
+	Event   *EventView         `json:"event,omitempty"`
+	Frames  []FrameView        `json:"frames,omitempty"`
 }
 
 var damageWords = map[pymalloc.DamageKind]string{pymalloc.Overrun: "overrun", pymalloc.Underrun: "underrun", pymalloc.LostHeader: "header", pymalloc.WrittenFreed: "use after free"}
@@ -31,9 +31,9 @@ var damageWords = map[pymalloc.DamageKind]string{pymalloc.Overrun: "overrun", py
 // allocate of them.
 var domainWords = map[byte][2]string{'r': {"raw", "PyMem_RawMalloc"}, 'm': {"mem", "PyMem_Malloc"}, 'o': {"obj", "PyObject_Malloc"}}
 
-func viewPythonDebug(x pymalloc.DebugBlock) pythonDebugView {
-	v := pythonDebugView{Address: fmt.Sprintf("%#x", uint64(x.At)), Freed: x.Freed, Serial: x.Serial}
-	if !x.Freed && !x.Moving && !headerLost(x) {
+func ViewPythonDebug(x pymalloc.DebugBlock) PythonDebugView {
+	v := PythonDebugView{Address: fmt.Sprintf("%#x", uint64(x.At)), Freed: x.Freed, Serial: x.Serial}
+	if !x.Freed && !x.Moving && !HeaderLost(x) {
 		v.Size, v.Domain = &x.Size, domainWords[x.API][0]
 	}
 	for _, d := range x.Damages {
@@ -42,25 +42,25 @@ func viewPythonDebug(x pymalloc.DebugBlock) pythonDebugView {
 	return v
 }
 
-func headerLost(x pymalloc.DebugBlock) bool {
+func HeaderLost(x pymalloc.DebugBlock) bool {
 	return len(x.Damages) > 0 && x.Damages[0].Kind == pymalloc.LostHeader
 }
 
-// askedText says what a block was asked for.
-func askedText(x pymalloc.DebugBlock) string {
+// AskedText says what a block was asked for.
+func AskedText(x pymalloc.DebugBlock) string {
 	switch {
 	case x.Freed:
 		return "given back"
 	case x.Moving:
 		return "just being allocated or given back"
-	case headerLost(x):
+	case HeaderLost(x):
 		return "its size and domain were written over"
 	}
 	return fmt.Sprintf("%s of domain %s (%s)", units.Count(x.Size, "byte"), domainWords[x.API][0], domainWords[x.API][1])
 }
 
-// damageText says what is wrong with a block.
-func damageText(d pymalloc.Damage) string {
+// DamageText says what is wrong with a block.
+func DamageText(d pymalloc.Damage) string {
 	n, bytes := len(d.Bytes), shortBytes(d.Bytes)
 	switch d.Kind {
 	case pymalloc.Overrun:
@@ -99,7 +99,7 @@ func shortBytes(b []byte) string {
 func blamedText(x *cpython.Damage) string {
 	parts := []string{}
 	for _, d := range x.Damages {
-		parts = append(parts, damageText(d))
+		parts = append(parts, DamageText(d))
 	}
-	return fmt.Sprintf("the debug hooks of CPython found %#x damaged, %s: %s; see `py block %#x`", uint64(x.At), askedText(x.DebugBlock), strings.Join(parts, "; "), uint64(x.At))
+	return fmt.Sprintf("the debug hooks of CPython found %#x damaged, %s: %s; see `py block %#x`", uint64(x.At), AskedText(x.DebugBlock), strings.Join(parts, "; "), uint64(x.At))
 }

@@ -1,4 +1,4 @@
-package console
+package desk
 
 import (
 	"fmt"
@@ -36,9 +36,9 @@ func ParseBound(b *recording.Bounds, name string) func(string) error {
 	case "last":
 		return ParseDuration(&b.Last)
 	case "ring":
-		return parseBytes(&b.Ring)
+		return ParseBytes(&b.Ring)
 	case "max-size":
-		return parseBytes(&b.MaxSize)
+		return ParseBytes(&b.MaxSize)
 	}
 	return nil
 }
@@ -58,8 +58,8 @@ func ParseDuration(p *time.Duration) func(string) error {
 	}
 }
 
-// parseBytes reads a size: bytes, or with K, M, G or T behind, of 1024 each.
-func parseBytes(p *int64) func(string) error {
+// ParseBytes reads a size: bytes, or with K, M, G or T behind, of 1024 each.
+func ParseBytes(p *int64) func(string) error {
 	return func(s string) error {
 		number := strings.ToUpper(strings.TrimSpace(s))
 		number = strings.TrimSuffix(strings.TrimSuffix(number, "B"), "I")
@@ -93,20 +93,20 @@ const PythonFlag = `  --python-allocators
 
 // startFlags are those of record start beside the bounds.
 type startFlags struct {
-	python bool // CPython's own allocators are wanted, too
-	paused bool // the recording begins paused
+	Python bool // CPython's own allocators are wanted, too
+	Paused bool // the recording begins paused
 }
 
-// parseBounds reads the words behind record start.
-func parseBounds(words []string) (b recording.Bounds, more startFlags, err error) {
+// ParseBounds reads the words behind record start.
+func ParseBounds(words []string) (b recording.Bounds, more startFlags, err error) {
 	rest, err := flags.All(words, func(name string) flags.Flag {
 		switch name {
 		case "aggregate":
 			return flags.On(&b.Aggregate)
 		case "python-allocators":
-			return flags.On(&more.python)
+			return flags.On(&more.Python)
 		case "paused":
-			return flags.On(&more.paused)
+			return flags.On(&more.Paused)
 		}
 		return flags.Value(ParseBound(&b, name))
 	})
@@ -119,18 +119,18 @@ func parseBounds(words []string) (b recording.Bounds, more startFlags, err error
 	return b, more, b.Check()
 }
 
-// countOf reads a count, which fits in an int: 99, or 20k for 20,000.
-func countOf(word string) (n uint64, ok bool) {
+// CountOf reads a count, which fits in an int: 99, or 20k for 20,000.
+func CountOf(word string) (n uint64, ok bool) {
 	n, err := cond.ParseCount(word)
 	return n, err == nil && n <= math.MaxInt
 }
 
-// countAndCondition reads `[N] [if CONDITION]`; without N it is 0. Errors in the
+// CountAndCondition reads `[N] [if CONDITION]`; without N it is 0. Errors in the
 // condition count columns from its first character on.
-func countAndCondition(in shell.Input) (n int, condition *cond.Cond, err error) {
+func CountAndCondition(in shell.Input) (n int, condition *cond.Cond, err error) {
 	word, rest := shell.SplitWord(in.Raw)
 	if word != "" && word != "if" {
-		count, ok := countOf(word)
+		count, ok := CountOf(word)
 		if !ok || count == 0 {
 			return 0, nil, fmt.Errorf("%s: %q: a number or `if CONDITION` expected", in.Name, word)
 		}
@@ -151,7 +151,7 @@ func countAndCondition(in shell.Input) (n int, condition *cond.Cond, err error) 
 	return n, condition, err
 }
 
-type placeView struct {
+type PlaceView struct {
 	Addr     string `json:"address"`
 	Function string `json:"function,omitempty"`
 	File     string `json:"file,omitempty"`
@@ -159,8 +159,13 @@ type placeView struct {
 	Module   string `json:"module,omitempty"`
 }
 
-// placeText is a stop's place as the screen shows it.
-func placeText(p breakpoints.Place) string {
+// ViewPlace is a place of a stop for JSON.
+func ViewPlace(p breakpoints.Place) PlaceView {
+	return PlaceView{p.Addr.String(), p.Function, p.File, p.Line, p.Module}
+}
+
+// PlaceText is a stop's place as the screen shows it.
+func PlaceText(p breakpoints.Place) string {
 	p.File, p.Function = screen.ShortPath(p.File), screen.ShortName(p.Function)
 	return view.PlaceText(p)
 }

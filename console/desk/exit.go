@@ -1,4 +1,4 @@
-package console
+package desk
 
 import (
 	"errors"
@@ -20,32 +20,35 @@ const (
 	ExitUndecided = 6 // an assertion cannot be decided: the recording is not whole
 )
 
-// exitStatus gathers what the exit code will say.
-type exitStatus struct {
+// ExitStatus gathers what the exit code will say.
+type ExitStatus struct {
 	code     int // of the failed command that counts
-	given    *int
+	Given    *int
 	child    inferior.ExitStatus // of the last inferior that ended by itself
 	hasChild bool
 	fatal    bool // the inferior stands at a fatal signal
 }
 
-// errAssertion is wrapped by errors of commands that check something.
-var errAssertion = errors.New("assertion failed")
+// ErrAssertion is wrapped by errors of commands that check something.
+var ErrAssertion = errors.New("assertion failed")
 
-// errUndecided is wrapped by errors of assertions that cannot be decided, because calls
+// ErrUndecided is wrapped by errors of assertions that cannot be decided, because calls
 // are missing from the recording.
-var errUndecided = errors.New("assertion undecided")
+var ErrUndecided = errors.New("assertion undecided")
 
-// An undecidedError has the words of another error, and counts as errUndecided.
+// An undecidedError has the words of another error, and counts as ErrUndecided.
 type undecidedError struct{ error }
 
-func (e undecidedError) Unwrap() []error { return []error{e.error, errUndecided} }
+func (e undecidedError) Unwrap() []error { return []error{e.error, ErrUndecided} }
 
-// failed remembers that a command failed by err. What became of an assertion goes before
+// Undecided is an error with the words of another one that counts as ErrUndecided.
+func Undecided(err error) error { return undecidedError{err} }
+
+// Failed remembers that a command failed by err. What became of an assertion goes before
 // other failures, and the first of these before later ones.
-func (x *exitStatus) failed(err error) {
+func (x *ExitStatus) Failed(err error) {
 	if ended := (*session.CallEndedError)(nil); errors.As(err, &ended) {
-		x.reported(ended.Report)
+		x.Reported(ended.Report)
 	}
 	switch code := failureCode(err); {
 	case x.code == ExitOK, code == ExitAssertion, code == ExitUndecided && x.code != ExitAssertion:
@@ -62,16 +65,16 @@ func failureCode(err error) int {
 		return ExitLaunch
 	case errors.As(err, new(*screen.TerminalError)):
 		return ExitUsage
-	case errors.Is(err, errAssertion):
+	case errors.Is(err, ErrAssertion):
 		return ExitAssertion
-	case errors.Is(err, errUndecided):
+	case errors.Is(err, ErrUndecided):
 		return ExitUndecided
 	}
 	return ExitFailed
 }
 
-// reported keeps what a report says about the exit code.
-func (x *exitStatus) reported(r *session.Report) {
+// Reported keeps what a report says about the exit code.
+func (x *ExitStatus) Reported(r *session.Report) {
 	x.fatal = r.Signal != nil && r.Signal.Fatal
 	if r.Reason == inferior.Exited || r.Reason == inferior.Gone {
 		x.child, x.hasChild = r.Exit, true
@@ -79,19 +82,19 @@ func (x *exitStatus) reported(r *session.Report) {
 }
 
 // childCode is the inferior's own status, 128+n for signal n.
-func (x *exitStatus) childCode() int {
+func (x *ExitStatus) childCode() int {
 	if x.child.Signal != 0 {
 		return 128 + x.child.Signal
 	}
 	return x.child.Code
 }
 
-// total is the exit code of Run. An interactive console that was left by `quit` has done
+// Total is the exit code of Run. An interactive console that was left by `quit` has done
 // what it was asked to. childResult wants the inferior's own status.
-func (x *exitStatus) total(interactive, childResult bool) int {
+func (x *ExitStatus) Total(interactive, childResult bool) int {
 	switch {
-	case x.given != nil:
-		return *x.given
+	case x.Given != nil:
+		return *x.Given
 	case childResult && x.hasChild:
 		return x.childCode()
 	case interactive:
@@ -104,8 +107,8 @@ func (x *exitStatus) total(interactive, childResult bool) int {
 	return ExitOK
 }
 
-// live is the exit code of the live view.
-func (x *exitStatus) live(childResult bool) int {
+// Live is the exit code of the live view.
+func (x *ExitStatus) Live(childResult bool) int {
 	switch {
 	case x.code != ExitOK:
 		return x.code
@@ -124,18 +127,18 @@ func (c *Desk) noteOutput() {
 	}
 }
 
-// finish ends the session, writes the history and gives the terminal back.
-func (c *Desk) finish() int {
+// Finish ends the session, writes the history and gives the terminal back.
+func (c *Desk) Finish() int {
 	c.Out.EndPaging()
 	c.Split.Disable()
 	c.noteOutput()
-	pid, _, _, _ := c.s.Process()
-	outlives := c.s.Outlives()
-	if err := c.s.Close(); err != nil {
+	pid, _, _, _ := c.Session.Process()
+	outlives := c.Session.Outlives()
+	if err := c.Session.Close(); err != nil {
 		c.Fail(err)
 	} else if outlives {
 		c.Say("detached from process %d", pid)
 	}
 	c.Close()
-	return c.exit.total(c.In != nil && c.In.Interactive() && !c.Opt.Batch, c.childResult)
+	return c.Exit.Total(c.In != nil && c.In.Interactive() && !c.Opt.Batch, c.ChildResult)
 }

@@ -1,4 +1,4 @@
-package console
+package desk
 
 import (
 	"bytes"
@@ -11,42 +11,42 @@ import (
 	"hdb/internal/lazyregexp"
 )
 
-// maxInstruction is the longest x86 instruction, in bytes.
-const maxInstruction = 15
+// MaxInstruction is the longest x86 instruction, in bytes.
+const MaxInstruction = 15
 
 // An instruction is one of x86-64 as gdb writes it.
-type instruction struct {
-	addr addr.Run
-	code []byte
-	text string
+type Instruction struct {
+	Addr addr.Run
+	Code []byte
+	Text string
 }
 
-// symbolText is the symbol at an address with the distance from its beginning, "" without.
-func (c *Desk) symbolText(a addr.Run) string {
-	sym, err := c.s.Names().Symbols.At(a)
+// SymbolText is the symbol at an address with the distance from its beginning, "" without.
+func (c *Desk) SymbolText(a addr.Run) string {
+	sym, err := c.Session.Names().Symbols.At(a)
 	if err != nil {
 		return ""
 	}
-	return symbolText(sym.Name, sym.Offset)
+	return SymbolText(sym.Name, sym.Offset)
 }
 
-// decodeInstruction reads the instruction that code, which is not empty, begins with.
+// DecodeInstruction reads the instruction that code, which is not empty, begins with.
 // name is the symbol at an address, or "".
-func decodeInstruction(code []byte, at addr.Run, name func(addr.Run) string) instruction {
+func DecodeInstruction(code []byte, at addr.Run, name func(addr.Run) string) Instruction {
 	inst, err := x86asm.Decode(code, 64)
 	switch {
 	case bytes.HasPrefix(code, []byte{0xf3, 0x0f, 0x1e, 0xfa}): // x86asm knows no CET
-		return instruction{at, code[:4], "endbr64"}
+		return Instruction{at, code[:4], "endbr64"}
 	case len(code) > 2 && code[0] == 0xc5 && code[1]&0x7b == 0x78 && code[2] == 0x77: // nor the length of these
-		return instruction{at, code[:3], map[byte]string{0: "vzeroupper", 4: "vzeroall"}[code[1]&4]}
+		return Instruction{at, code[:3], map[byte]string{0: "vzeroupper", 4: "vzeroall"}[code[1]&4]}
 	case err != nil || inst.Op == 0 || inst.Len > len(code):
-		return instruction{at, code[:1], fmt.Sprintf("(bad) %#02x", code[0])}
+		return Instruction{at, code[:1], fmt.Sprintf("(bad) %#02x", code[0])}
 	}
-	return instruction{at, code[:inst.Len], assembly(inst, at, name)}
+	return Instruction{at, code[:inst.Len], Assembly(inst, at, name)}
 }
 
-// assembly is an instruction as gdb writes it, with the symbol that it refers to.
-func assembly(inst x86asm.Inst, at addr.Run, name func(addr.Run) string) string {
+// Assembly is an instruction as gdb writes it, with the symbol that it refers to.
+func Assembly(inst x86asm.Inst, at addr.Run, name func(addr.Run) string) string {
 	next := at + addr.Run(inst.Len)
 	var target addr.Run
 	branch, relative := false, false
@@ -101,15 +101,15 @@ func asBinutils(inst x86asm.Inst, text string) string {
 	return strings.TrimSpace(op + " " + unscaled().ReplaceAllString(rest, "($1,$2,1)"))
 }
 
-// decodeAll reads the instructions that code consists of.
-func decodeAll(code []byte, at addr.Run, name func(addr.Run) string) (list []instruction) {
+// DecodeAll reads the instructions that code consists of.
+func DecodeAll(code []byte, at addr.Run, name func(addr.Run) string) (list []Instruction) {
 	for len(code) > 0 {
-		inst := decodeInstruction(code, at, name)
+		inst := DecodeInstruction(code, at, name)
 		list = append(list, inst)
-		code, at = code[len(inst.code):], at+addr.Run(len(inst.code))
+		code, at = code[len(inst.Code):], at+addr.Run(len(inst.Code))
 	}
 	return list
 }
 
-// maxDisassembled bounds the bytes that are disassembled at once.
-const maxDisassembled = 1 << 20
+// MaxDisassembled bounds the bytes that are disassembled at once.
+const MaxDisassembled = 1 << 20

@@ -1,4 +1,4 @@
-package console
+package desk
 
 import (
 	"errors"
@@ -13,9 +13,9 @@ import (
 // Words of native code that the selected thread's Python has are told where native code
 // does not have them.
 
-// pythonFunction is what to type for a stop in a function that is nowhere in native code, but
+// PythonFunction is what to type for a stop in a function that is nowhere in native code, but
 // that Python has where the selected thread is; "" if it has none.
-func (c *Desk) pythonFunction(st *breakpoints.Stop) string {
+func (c *Desk) PythonFunction(st *breakpoints.Stop) string {
 	if !st.Pending || st.Kind != breakpoints.StopFunction || st.File != "" {
 		return ""
 	}
@@ -26,9 +26,9 @@ func (c *Desk) pythonFunction(st *breakpoints.Stop) string {
 	return "no native function; a function of Python: py break " + st.Function
 }
 
-// orInPython adds to the error of an expression with a name that native code does not have
+// OrInPython adds to the error of an expression with a name that native code does not have
 // what prints it, if Python has it.
-func (c *Desk) orInPython(expr string, err error) error {
+func (c *Desk) OrInPython(expr string, err error) error {
 	if none := (*values.NoSymbolError)(nil); !errors.As(err, &none) {
 		return err
 	}
@@ -40,6 +40,6 @@ func (c *Desk) orInPython(expr string, err error) error {
 
 // inPython is the value of an expression in the selected function of Python, if there is one.
 func (c *Desk) inPython(expr string) (text string, ok bool) {
-	text, err := c.s.Python.Eval(expr, python.Limits{Elements: 1, Depth: 1})
+	text, err := c.Session.Python.Eval(expr, python.Limits{Elements: 1, Depth: 1})
 	return text, err == nil
 }

@@ -1,4 +1,4 @@
-package console
+package desk
 
 import (
 	"errors"
@@ -12,8 +12,8 @@ import (
 	"hdb/values"
 )
 
-// options are how values are printed, by the settings and a format.
-func (e *evaluator) options(spec string) (values.Options, error) {
+// Options are how values are printed, by the settings and a format.
+func (e *Evaluator) Options(spec string) (values.Options, error) {
 	o := e.optionsOf(e.c.Set.Value)
 	err := readFormat(&o, spec)
 	return o, err
@@ -34,8 +34,8 @@ func readFormat(o *values.Options, spec string) error {
 	return nil
 }
 
-// cutFormat splits /FMT from an expression.
-func cutFormat(raw string) (spec, expr string) {
+// CutFormat splits /FMT from an expression.
+func CutFormat(raw string) (spec, expr string) {
 	if strings.HasPrefix(raw, "/") {
 		return shell.SplitWord(raw)
 	}
@@ -46,7 +46,7 @@ func cutFormat(raw string) (spec, expr string) {
 const promptWidth = 8
 
 // optionsOf are how values are printed by settings.
-func (e *evaluator) optionsOf(setting func(name string) string) values.Options {
+func (e *Evaluator) optionsOf(setting func(name string) string) values.Options {
 	on := func(name string) bool { return setting("print "+name) == "on" }
 	number := func(name string) (n int) {
 		n, _ = strconv.Atoi(setting("print " + name)) // checked when it was set
@@ -72,14 +72,14 @@ func (e *evaluator) optionsOf(setting func(name string) string) values.Options {
 // elements.
 var printOptions = []string{"array", "elements", "max-depth", "object", "pretty", "repeats", "static-members", "symbol", "union"}
 
-// printOptionWords are the options in words.
-func printOptionWords() string {
+// PrintOptionWords are the options in words.
+func PrintOptionWords() string {
 	return "-" + strings.Join(printOptions, ", -") + " and -raw-values"
 }
 
-// optionsAndRest reads `-OPTION... --`, /FMT and returns the expression behind them. As in gdb,
+// OptionsAndRest reads `-OPTION... --`, /FMT and returns the expression behind them. As in gdb,
 // there are no options without --, so that an expression can begin with a minus sign.
-func (e *evaluator) optionsAndRest(raw string) (values.Options, string, error) {
+func (e *Evaluator) OptionsAndRest(raw string) (values.Options, string, error) {
 	own := map[string]string{}
 	rest := raw
 	if head, behind, ok := cutOptions(raw); ok {
@@ -95,7 +95,7 @@ func (e *evaluator) optionsAndRest(raw string) (values.Options, string, error) {
 		return e.c.Set.Value(name)
 	})
 	o.Raw = own["raw-values"] == "on"
-	spec, expr := cutFormat(rest)
+	spec, expr := CutFormat(rest)
 	err := readFormat(&o, spec)
 	return o, expr, err
 }
@@ -116,7 +116,7 @@ func cutOptions(raw string) (head []string, rest string, ok bool) {
 }
 
 // readOptions reads options and their values. A value may be left out where it is on.
-func (e *evaluator) readOptions(own map[string]string, words []string) error {
+func (e *Evaluator) readOptions(own map[string]string, words []string) error {
 	for len(words) > 0 {
 		name, ok := strings.CutPrefix(words[0], "-")
 		if !ok {
@@ -159,7 +159,7 @@ func printOption(name string) (string, error) {
 	case 1:
 		return hits[0], nil
 	case 0:
-		return "", fmt.Errorf("unknown option -%s: %s", name, printOptionWords())
+		return "", fmt.Errorf("unknown option -%s: %s", name, PrintOptionWords())
 	}
 	return "", errors.New("ambiguous option -" + name + ": -" + strings.Join(hits, ", -"))
 }
