@@ -10,8 +10,7 @@ import (
 // commandTable is every command. It is made anew for each console, so that
 // nothing can change it for another.
 func commandTable(c *desk.Desk) *shell.Table {
-	t := shell.NewTable(runningCommands(c), stopCommands(c), stopInfos(c), allocCommands(c), recordInfos(c), wrongFreeCommands(c), travelCommands(c), heapCommands(c), mallocCommands(c), chunkCommands(c), collectionCommands(c), refsCommands(c), reportCommands(c), pageCommands(c), monitorCommands(c), stackCommands(c), goroutineCommands(c), pythonCommands(c), cythonCommands(c), dataCommands(c), memoryCommands(c), vmmapCommands(c), codeCommands(c), valueCommands(c), valueInfos(c), macroCommands(c), macroInfos(c), sourceCommands(c),
-		fileCommands(c), coreCommands(c), symbolCommands(c), infoCommands(c), statusCommands(c), tuiCommands(c), printfCommands(c), shellOf(c).Words(), []*shell.Command{quitCommand(c)})
+	t := shell.NewTable(stopGroup(c), allocGroup(c), pyGroup(c), dataGroup(c), monitorCommands(c), fileCommands(c), coreCommands(c), statusCommands(c), shellOf(c).Words(), []*shell.Command{quitCommand(c)})
 	t.Topics, t.Missing = topics(), notBuilt
 	t.Hint = "The short way: `break alloc if size >= 1MiB`, `run`, `bt`, `list`, `next-alloc`, `save FILE`."
 	t.Each(func(full string, cmd *shell.Command) { cmd.Direct = cmd.Direct || !onlyPrints(cmd, full) })

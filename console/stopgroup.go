@@ -1,0 +1,13 @@
+package console
+
+import (
+	"slices"
+
+	"hdb/console/desk"
+	"hdb/console/shell"
+)
+
+// stopGroup are the commands of the group.
+func stopGroup(c *desk.Desk) []*shell.Command {
+	return slices.Concat(runningCommands(c), stopCommands(c), stopInfos(c), travelCommands(c), printfCommands(c))
+}
