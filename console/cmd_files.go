@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"hdb/console/allocs"
 	"hdb/console/desk"
 	"hdb/console/line"
 	"hdb/console/screen"
@@ -29,7 +30,7 @@ func fileCommands(c *desk.Desk) []*shell.Command {
 			Long: "The capture keeps stacks, modules with their build IDs, resolved names and the source lines they need, so that it opens where neither the program nor its source is. A file that exists already is only replaced with --force.\n\nWith `breakpoints` FILE is for `source`: it has the commands that make the numbered stops again, with conditions, counts and commands, and what handle and skip were told. Watchpoints are left out where it is read without a process.\n\nExamples:\n  save big-pages.hdb\n  save breakpoints stops.hdb"},
 		{Name: "open", Group: shell.GroupFiles, Synopsis: "CAPTURE", Short: "look at a capture", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Run: c.Does(runOpen),
 			Long: "allocs, live, top, bt, list, frame, goto and info work on it as on a process.\n\nBeside a process it is looked at in an hdb of its own, which `quit` leaves: the process stands as it stood. A script, which has no terminal, compares by `diff CAPTURE`, or asks by `shell hdb VERB CAPTURE`.\n\nExample:\n  open big-pages.hdb"},
-		exportCommand(c),
+		allocs.ExportCommand(c),
 	}
 }
 

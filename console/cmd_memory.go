@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hdb/console/allocs"
 	"hdb/console/desk"
 	"hdb/console/line"
 	"hdb/console/screen"
@@ -32,12 +33,12 @@ func memoryCommands(c *desk.Desk) []*shell.Command {
 }
 
 func runFind(ctx context.Context, c *desk.Desk, in shell.Input) error {
-	if run, rest := blockFinder(in.Raw); run != nil {
+	if run, rest := allocs.BlockFinder(in.Raw); run != nil {
 		in.Raw = rest
 		return run(ctx, c, in)
 	}
 	spec, expr := desk.CutFormat(in.Raw)
-	most, size, err := findSpec(spec)
+	most, size, err := allocs.FindSpec(spec)
 	if err != nil {
 		return err
 	}
@@ -48,7 +49,7 @@ func runFind(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	if err != nil {
 		return fmt.Errorf("find: %w", err)
 	}
-	enough := foundAtMost(most, desk.UsualFound)
+	enough := allocs.FoundAtMost(most, desk.UsualFound)
 	type foundView struct {
 		Address string `json:"address"`
 		Symbol  string `json:"symbol,omitempty"`

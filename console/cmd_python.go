@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hdb/console/allocs"
 	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
@@ -35,7 +36,7 @@ func pythonCommands(c *desk.Desk) []*shell.Command {
 					Long: "N is the number of its frame in py bt, the selected one without. Values are read from memory: no __repr__ runs; objects are shown by their attributes.\n\nExample:\n  py locals 2"},
 				{Name: "print", Aliases: []string{"p"}, Raw: true, Synopsis: "EXPR", Short: "show a value of the selected function of Python", Needs: shell.NeedObjects, Repeat: shell.RepeatSame, Run: c.Does(runPythonPrint),
 					Long: "EXPR is a name of the function, of what it shares with others, of its module or of the built-in ones; .NAME of its attributes, [KEY] and [FROM:TO] with numbers and texts, and len(EXPR). Nothing runs in the process: properties and other code are refused. `set print elements` bounds what is shown of one container.\n\nExamples:\n  py print self.cache['key'].rows[0]\n  py print len(queue)\n  py print data[100:120]"},
-			}, pythonObjectCommands(c), pymallocCommands(c))},
+			}, pythonObjectCommands(c), allocs.PymallocCommands(c))},
 	}
 }
 

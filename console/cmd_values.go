@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hdb/console/allocs"
 	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
@@ -64,7 +65,7 @@ func runPrint(_ context.Context, c *desk.Desk, in shell.Input) error {
 		if err != nil {
 			return fmt.Errorf("print: %w", err)
 		}
-		return printBlock(c, in, expr, o)
+		return allocs.PrintBlock(c, in, expr, o)
 	}
 	return printed(c, in, "$", c.Session.Values.Print)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"hdb/capture"
+	"hdb/console/allocs"
 	"hdb/console/desk"
 	"hdb/console/shell"
 	"hdb/names"
@@ -134,5 +135,5 @@ func (h *host) Holds(expr string) (bool, error) { return h.Session.Values.Holds(
 
 // History prints the recorded events about an address.
 func (h *host) History(ctx context.Context, in shell.Input) error {
-	return blockHistory(ctx, h.Desk, in)
+	return allocs.BlockHistory(ctx, h.Desk, in)
 }

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"hdb/console/allocs"
 	"hdb/console/shell"
 	"testing"
 )
@@ -14,7 +15,7 @@ func TestPerComesLast(t *testing.T) {
 		{[]string{"per", "line", "5"}, "top: \"per line 5\": `per line` comes last: top 5 per line"},
 		{[]string{"per", "line", "by", "bytes"}, "top: \"per line by bytes\": `per line` comes last: top by bytes per line"},
 	} {
-		if _, _, err := perOf(shell.Input{Name: "top"}, c.words, topPers); err == nil || err.Error() != c.want {
+		if _, _, err := allocs.PerOf(shell.Input{Name: "top"}, c.words, allocs.TopPers); err == nil || err.Error() != c.want {
 			t.Errorf("%v: %v, want %s", c.words, err, c.want)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"hdb/capture"
+	"hdb/console/allocs"
 	"hdb/console/shell"
 	"hdb/probe"
 	"hdb/recording"
@@ -24,7 +25,7 @@ func TestRecordStatusTellsWhatIsMissing(t *testing.T) {
 	}
 	var out strings.Builder
 	c := New(Config{Session: session.New(target.Config{}), NoInit: true, Options: shell.Options{Out: &out, Err: &out}})
-	printRecord(c.Desk, c.Out, st)
+	allocs.PrintRecord(c.Desk, c.Out, st)
 	want := `recording paused: 60 events with 7 stacks kept, 100 events seen in this run
 filter: size > 1024
 live: 2.0 KiB (2000) in 1 recorded block, 2.9 KiB (3000) in all 4, peak of all 4.9 KiB (5000)
@@ -39,7 +40,7 @@ waits: 5 times for hdb to make room in the ring; nothing is lost by that
 	if got := out.String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	line := shell.JSONLine("record status", viewRecord(st))
+	line := shell.JSONLine("record status", allocs.ViewRecord(st))
 	for _, part := range []string{`"paused":true`, `"plane":"breakpoints"`, `"plane_reason":"seccomp"`, `"truncated_stacks":2`,
 		`"live_bytes":3000,"live_blocks":4,"recorded_live_bytes":2000,"recorded_live_blocks":1`,
 		`"lost_events":4`, `"losses":[{"count":3,"reason":"hdb was too slow: the ring had no room for them"},{"count":1`, `"lost_stacks":1`, `"waits":5`, `"capture_bytes":4096`} {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"hdb/console/allocs"
 	"hdb/console/screen"
 	"hdb/heap/regions"
 )
@@ -24,15 +25,15 @@ func TestLayerSums(t *testing.T) {
 			{Name: "code", Regions: 1, Size: 40 * mib, Usage: regions.Usage{Resident: 40 * mib}},
 			{Name: "hdb", Regions: 8, Size: 128 << 30, Usage: regions.Usage{Resident: 2 * mib}},
 		}}
-		s := addLayers(space)
-		s.rss = &c.rss
+		s := allocs.AddLayers(space)
+		s.Rss = &c.rss
 		var b strings.Builder
-		s.print(&screen.Output{W: &b})
+		s.Print(&screen.Output{W: &b})
 		if got := strings.Contains(b.String(), "the kernel now counts"); got != c.warn {
 			t.Errorf("the kernel has %d: warned %v\n%s", c.rss, got, b.String())
 		}
-		if s.total.Size != 40*mib || strings.Index(b.String(), "hdb") < strings.Index(b.String(), "all") {
-			t.Errorf("total %d\n%s", s.total.Size, b.String())
+		if s.Total.Size != 40*mib || strings.Index(b.String(), "hdb") < strings.Index(b.String(), "all") {
+			t.Errorf("total %d\n%s", s.Total.Size, b.String())
 		}
 	}
 }

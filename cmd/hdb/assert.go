@@ -10,7 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"hdb/console"
+	"hdb/console/allocs"
 	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/inferior"
@@ -28,7 +28,7 @@ it holds, and where one does not, the stacks that weigh most. PROG is recorded, 
 its own standard input, output and error; hdb then writes to standard error.
 
 limits and flags:
-` + console.AssertFlags + `  -o FILE                   keep the recording of PROG
+` + allocs.AssertFlags + `  -o FILE                   keep the recording of PROG
   --return-child-result     exit with PROG's own status when all limits hold
 
 exit codes: 0 all limits hold and PROG ended with 0, 1 PROG did not, or the recording
@@ -42,7 +42,7 @@ var errAssertUsage = errors.New("see hdb assert --help")
 
 // assertOptions are the words behind hdb assert.
 type assertOptions struct {
-	console.Assertion
+	allocs.Assertion
 	capture string
 	keep    string   // -o
 	words   []string // the program and its arguments
@@ -101,7 +101,7 @@ func (o *assertOptions) flag(argv []string, i int) (next int, err error) {
 		o.keep = argv[i+1]
 		return i + 2, nil
 	default:
-		return i, console.NoAssertFlag(word)
+		return i, allocs.NoAssertFlag(word)
 	}
 	return i + 1, nil
 }
@@ -233,7 +233,7 @@ func (o *assertOptions) check(path string, ended *inferior.ExitStatus, out, errw
 
 // printOutcome prints the verdicts, what should be known of the recording, and how the
 // program failed if it has.
-func printOutcome(out io.Writer, outcome *console.Outcome, failed string) error {
+func printOutcome(out io.Writer, outcome *allocs.Outcome, failed string) error {
 	w := bufio.NewWriter(out)
 	err := report.WriteVerdicts(w, outcome.Profile, outcome.Verdicts)
 	w.WriteString(outcome.Suppressed.Text())

@@ -12,7 +12,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/capture/edit"
 	"hdb/capture/file"
-	"hdb/console"
+	"hdb/console/allocs"
 	"hdb/console/screen"
 	"hdb/internal/flags"
 	"hdb/internal/outfile"
@@ -106,9 +106,9 @@ func (o *captureOptions) flag(name string) flags.Flag {
 	case "o", "output":
 		return flags.Text(&o.out)
 	case "from":
-		return console.MomentFlag(&o.from)
+		return allocs.MomentFlag(&o.from)
 	case "to":
-		return console.MomentFlag(&o.to)
+		return allocs.MomentFlag(&o.to)
 	}
 	return flags.Flag{}
 }

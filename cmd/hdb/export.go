@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/term"
 
-	"hdb/console"
+	"hdb/console/allocs"
 	"hdb/console/screen"
 	"hdb/session"
 )
@@ -44,9 +44,9 @@ exit codes: 0 written, 1 cannot be written, 2 usage, 4 no such capture
 func export(main *options, out, errw io.Writer) int {
 	words := main.words[1:]
 	if wantsHelp(words) {
-		return printText(out, errw, fmt.Sprintf(exportUsage, console.FormatList()))
+		return printText(out, errw, fmt.Sprintf(exportUsage, allocs.FormatList()))
 	}
-	e, rest, err := console.ParseExport(words)
+	e, rest, err := allocs.ParseExport(words)
 	path, err := oneCapture("export", rest, err)
 	if err != nil {
 		return fail(errw, err, exitUsage)

@@ -17,7 +17,7 @@ import (
 
 	"github.com/google/pprof/profile"
 
-	"hdb/console"
+	"hdb/console/allocs"
 	"hdb/query"
 	"hdb/report"
 	"hdb/session"
@@ -359,7 +359,7 @@ func TestExportInterrupted(t *testing.T) {
 		if f.Tables != nil {
 			continue
 		}
-		e, _, err := console.ParseExport([]string{f.Name, "-o", filepath.Join(t.TempDir(), "x")})
+		e, _, err := allocs.ParseExport([]string{f.Name, "-o", filepath.Join(t.TempDir(), "x")})
 		if err != nil {
 			t.Fatal(err)
 		}

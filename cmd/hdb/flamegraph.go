@@ -8,7 +8,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"hdb/console"
+	"hdb/console/allocs"
 	"hdb/console/screen"
 	"hdb/session"
 )
@@ -59,7 +59,7 @@ func page(main *options, out, errw io.Writer) int {
 	if wantsHelp(words) {
 		return printText(out, errw, map[string]string{"flamegraph": flamegraphUsage, "table": tableUsage}[verb])
 	}
-	p, rest, err := console.ParsePage(verb, words, true)
+	p, rest, err := allocs.ParsePage(verb, words, true)
 	path, err := oneCapture(verb, rest, err)
 	if err != nil {
 		return fail(errw, err, exitUsage)

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"hdb/console"
+	"hdb/console/allocs"
 	"hdb/console/desk"
 	"hdb/console/line"
 	"hdb/console/screen"
@@ -221,7 +222,7 @@ func verbs() map[string]verb {
 		"record": printing(record), "live": live, "doctor": printing(doctor), "py": printing(py), "capture": printing(captures),
 		"assert": reading(assert), "export": reading(export), "flamegraph": reading(page), "table": reading(page),
 	}
-	for _, word := range console.Reports {
+	for _, word := range allocs.Reports {
 		all[word] = reading(reports)
 	}
 	for word, verb := range givenVerbs() {

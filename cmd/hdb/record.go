@@ -17,7 +17,7 @@ import (
 
 	"hdb/breakpoints"
 	"hdb/capture/file"
-	"hdb/console"
+	"hdb/console/allocs"
 	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/inferior"
@@ -369,7 +369,7 @@ func (r *recorder) addFunctions() error {
 		if err != nil {
 			return fmt.Errorf("--alloc: %w", err)
 		}
-		for _, line := range console.AddedText(f) {
+		for _, line := range allocs.AddedText(f) {
 			if !r.o.quiet {
 				r.say(line)
 			}
@@ -553,7 +553,7 @@ func (r *recorder) finish(exit *inferior.ExitStatus, runErr error) int {
 		}
 		r.say(summary)
 		if st.HidesPython {
-			r.say(console.PymallocText)
+			r.say(allocs.PymallocText)
 		}
 		if r.o.paused && st.Paused && st.Recorded == 0 {
 			r.say("--paused: the program has never had anything recorded, by HDB_RESUME() or hdb_mark.record(): see docs/annotations.md")

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"hdb/console"
+	"hdb/console/allocs"
 	"hdb/session"
 )
 
@@ -36,9 +36,9 @@ func reportShort(verb string) string {
 func reports(main *options, out, errw io.Writer) int {
 	verb, words := main.words[0], main.words[1:]
 	if wantsHelp(words) {
-		return printText(out, errw, fmt.Sprintf(reportUsage, verb, reportShort(verb), console.ReportHelp(verb)))
+		return printText(out, errw, fmt.Sprintf(reportUsage, verb, reportShort(verb), allocs.ReportHelp(verb)))
 	}
-	r, rest, err := console.ParseReport(verb, words)
+	r, rest, err := allocs.ParseReport(verb, words)
 	if err == nil && r.Keys {
 		err = errors.New("tree: --interactive is for the console: hdb open CAPTURE")
 	}
@@ -47,5 +47,5 @@ func reports(main *options, out, errw io.Writer) int {
 		return fail(errw, err, exitUsage)
 	}
 	r.JSON = r.JSON || main.json
-	return withCapture(path, errw, func(s *session.Session) error { return console.PrintReport(out, errw, s, &r) })
+	return withCapture(path, errw, func(s *session.Session) error { return allocs.PrintReport(out, errw, s, &r) })
 }

@@ -1,4 +1,4 @@
-package console
+package allocs
 
 import (
 	"cmp"
@@ -18,7 +18,7 @@ import (
 	"hdb/session/cpython"
 )
 
-func pymallocCommands(c *desk.Desk) []*shell.Command {
+func PymallocCommands(c *desk.Desk) []*shell.Command {
 	return append([]*shell.Command{
 		{Name: "stats", Short: "show what CPython's allocator of small blocks has", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.Does(runPythonStats),
 			Long: "The figures of sys._debugmallocstats(), read from memory: of each size class its pools and blocks, and what the arenas are used for. Nothing runs in the process.\n\nExample:\n  py stats"},

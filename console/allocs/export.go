@@ -1,4 +1,4 @@
-package console
+package allocs
 
 import (
 	"context"
@@ -22,7 +22,7 @@ import (
 	"hdb/session"
 )
 
-func exportCommand(c *desk.Desk) *shell.Command {
+func ExportCommand(c *desk.Desk) *shell.Command {
 	cmd := &shell.Command{
 		Name: "export", Group: shell.GroupFiles, Beside: shell.RunsBeside, Synopsis: "FORMAT [FILE] [--measure MEASURE] [--lines] [--threads] [--thread NAME|TID] [--from MOMENT] [--to MOMENT] [--root DIR] [--force]", Short: "write what was recorded in a format of other tools", Args: []shell.ArgKind{shell.ArgSub},
 		Long: "It counts up to the moment. Without FILE the result stands beside the capture, or is PROGRAM.PID with the format's ending. FILE - prints a format that is text. A file that exists already is only replaced with --force; parquet adds to a directory.\n\n" +

@@ -1,4 +1,4 @@
-package console
+package allocs
 
 import (
 	"slices"
@@ -8,6 +8,6 @@ import (
 )
 
 // allocGroup are the commands of the group.
-func allocGroup(c *desk.Desk) []*shell.Command {
+func Commands(c *desk.Desk) []*shell.Command {
 	return slices.Concat(allocCommands(c), recordInfos(c), wrongFreeCommands(c), heapCommands(c), mallocCommands(c), chunkCommands(c), collectionCommands(c), refsCommands(c), reportCommands(c), pageCommands(c), vmmapCommands(c))
 }

@@ -1,4 +1,4 @@
-package console
+package allocs
 
 import (
 	"cmp"
@@ -148,7 +148,7 @@ func runVmmap(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	var sums layerSums
 	if q.only == nil {
 		sums = sumLayers(c, image)
-		v.Layers, v.RSS = sums.views(), sums.rss
+		v.Layers, v.RSS = sums.views(), sums.Rss
 		if sums.cut {
 			v.Notes = append(slices.Clip(v.Notes), cutLayers)
 		}
@@ -164,7 +164,7 @@ func runVmmap(ctx context.Context, c *desk.Desk, in shell.Input) error {
 			if len(list) > 0 {
 				o.Text("\n")
 			}
-			sums.print(o)
+			sums.Print(o)
 		}
 		for _, n := range v.Notes {
 			o.Line(screen.Warning("! " + n))
@@ -279,12 +279,12 @@ func regionOwner(r *regions.Region, threads map[int]string) string {
 // layerSums are the layers of a process with their sum.
 type layerSums struct {
 	layers []regions.Layer
-	total  regions.Layer // of what is the process's own
+	Total  regions.Layer // of what is the process's own
 	own    regions.Usage // of hdb
 	known  bool          // what is resident is
 	blocks bool          // those of the heap are
 	cut    bool          // not all memory was looked at that may be an allocator's
-	rss    *uint64       // as the kernel tells it, nil: not known
+	Rss    *uint64       // as the kernel tells it, nil: not known
 }
 
 // A layered has layers: a memory.Image.
@@ -294,15 +294,15 @@ type layered interface {
 }
 
 func sumLayers(c *desk.Desk, image layered) layerSums {
-	s := addLayers(image)
+	s := AddLayers(image)
 	if rss, err := c.Session.Memory.RSS(); err == nil {
-		s.rss = &rss
+		s.Rss = &rss
 	}
 	return s
 }
 
-// addLayers is sumLayers without what the kernel counts.
-func addLayers(image layered) (s layerSums) {
+// AddLayers is sumLayers without what the kernel counts.
+func AddLayers(image layered) (s layerSums) {
 	s.layers, s.blocks, s.cut = image.Layers()
 	s.known = true
 	for i := range s.layers {
@@ -311,7 +311,7 @@ func addLayers(image layered) (s layerSums) {
 			s.own = l.Usage
 			continue
 		}
-		s.total.Regions, s.total.Size, s.total.Usage = s.total.Regions+l.Regions, s.total.Size+l.Size, s.total.Usage.Plus(l.Usage)
+		s.Total.Regions, s.Total.Size, s.Total.Usage = s.Total.Regions+l.Regions, s.Total.Size+l.Size, s.Total.Usage.Plus(l.Usage)
 	}
 	for i := range image.Space().Regions {
 		s.known = s.known && image.Space().Regions[i].Known
@@ -350,11 +350,11 @@ const leastMoved = 256 << 10
 // moved reports whether what the kernel counts now differs from the sum by more than happens meanwhile, and by more than
 // is printed.
 func (s *layerSums) moved(o *screen.Output) bool {
-	sum := s.total.Resident + s.own.Resident
-	return max(*s.rss, sum)-min(*s.rss, sum) > leastMoved && o.Sizes.Short(*s.rss) != o.Sizes.Short(sum)
+	sum := s.Total.Resident + s.own.Resident
+	return max(*s.Rss, sum)-min(*s.Rss, sum) > leastMoved && o.Sizes.Short(*s.Rss) != o.Sizes.Short(sum)
 }
 
-func (s *layerSums) print(o *screen.Output) {
+func (s *layerSums) Print(o *screen.Output) {
 	var rows [][]screen.Span
 	row := func(name string, l regions.Layer) {
 		rows = append(rows, []screen.Span{
@@ -368,7 +368,7 @@ func (s *layerSums) print(o *screen.Output) {
 			row(l.Name, l)
 		}
 	}
-	row("all", s.total)
+	row("all", s.Total)
 	if n := len(shown); n > 0 && shown[n-1].Hdb() {
 		row(shown[n-1].Name, shown[n-1])
 	}
@@ -376,8 +376,8 @@ func (s *layerSums) print(o *screen.Output) {
 	switch {
 	case !s.known:
 		o.Text("(what was resident is not known: a core file does not tell)\n")
-	case s.rss != nil && s.moved(o):
-		o.Line(screen.Warning(fmt.Sprintf("! the kernel now counts %s resident: the process has run since, or another one has", o.Sizes.Long(*s.rss))))
+	case s.Rss != nil && s.moved(o):
+		o.Line(screen.Warning(fmt.Sprintf("! the kernel now counts %s resident: the process has run since, or another one has", o.Sizes.Long(*s.Rss))))
 	}
 	if !s.blocks {
 		o.Text("(which blocks the heap has is not known: its memory is one layer)\n")

@@ -1,4 +1,4 @@
-package console
+package allocs
 
 import (
 	"context"
@@ -169,7 +169,7 @@ type lossView struct {
 	Reason string `json:"reason"`
 }
 
-func viewRecord(st recordings.RecordStatus) recordView {
+func ViewRecord(st recordings.RecordStatus) recordView {
 	v := recordView{
 		Recording: st.Recording, Paused: st.Paused, Filter: st.Filter, Seen: st.Seen, Recorded: st.Recorded,
 		Stacks: st.Stacks, Truncated: st.Truncated, LiveBytes: st.LiveBytes, LiveBlocks: st.LiveBlocks, PeakBytes: st.PeakBytes,
@@ -194,7 +194,7 @@ func viewRecord(st recordings.RecordStatus) recordView {
 
 func runRecordStatus(_ context.Context, c *desk.Desk, in shell.Input) error {
 	st := c.Session.Recorded.Status()
-	c.Show(in, viewRecord(st), func(o *screen.Output) { printRecord(c, o, st) })
+	c.Show(in, ViewRecord(st), func(o *screen.Output) { PrintRecord(c, o, st) })
 	return nil
 }
 
@@ -217,7 +217,7 @@ func boundsText(st recordings.RecordStatus) string {
 // PymallocText says what a recording of a Python program has not, and how it would.
 const PymallocText = "pymalloc: blocks of up to 512 bytes that Python takes from its arenas are no events; `record start --python-allocators`, or PYTHONMALLOC=malloc in the environment, has them"
 
-func printRecord(c *desk.Desk, o *screen.Output, st recordings.RecordStatus) {
+func PrintRecord(c *desk.Desk, o *screen.Output, st recordings.RecordStatus) {
 	state := "not recording"
 	switch {
 	case st.Paused:

@@ -1,4 +1,4 @@
-package console
+package allocs
 
 import (
 	"cmp"
@@ -51,8 +51,8 @@ func topTypes(ctx context.Context, c *desk.Desk, in shell.Input, by heap.Measure
 	return nil
 }
 
-// blockFinder is what find does with -live or -type, and the rest of its line; nil without.
-func blockFinder(raw string) (run func(context.Context, *desk.Desk, shell.Input) error, rest string) {
+// BlockFinder is what find does with -live or -type, and the rest of its line; nil without.
+func BlockFinder(raw string) (run func(context.Context, *desk.Desk, shell.Input) error, rest string) {
 	switch word, rest := shell.SplitWord(raw); word {
 	case "-live", "--live":
 		return runFindLive, rest
@@ -87,7 +87,7 @@ func viewBlock(c *desk.Desk, b *heaps.TypedBlock) blockHitView {
 
 func runFindType(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	spec, name := desk.CutFormat(in.Raw)
-	most, _, err := findSpec(spec)
+	most, _, err := FindSpec(spec)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func runFindType(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	if err := cond.CheckType(name); err != nil {
 		return fmt.Errorf("find: %w", err)
 	}
-	of, err := c.Session.BlockTypes.OfType(ctx, name, foundAtMost(most, usualBlocks))
+	of, err := c.Session.BlockTypes.OfType(ctx, name, FoundAtMost(most, usualBlocks))
 	if ctx.Err() != nil {
 		return shell.ErrInterrupted
 	}
@@ -132,8 +132,8 @@ func runFindType(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	return nil
 }
 
-// findSpec reads /SIZE MAX; 0 where it does not stand there.
-func findSpec(spec string) (most, size int, err error) {
+// FindSpec reads /SIZE MAX; 0 where it does not stand there.
+func FindSpec(spec string) (most, size int, err error) {
 	for _, r := range strings.TrimPrefix(spec, "/") {
 		switch n, ok := desk.SizeLetters[r]; {
 		case ok:
@@ -147,12 +147,12 @@ func findSpec(spec string) (most, size int, err error) {
 	return most, size, nil
 }
 
-// foundAtMost is how many places are looked for: as many as are asked for, within bounds.
-func foundAtMost(asked, usual int) int { return min(cmp.Or(asked, usual), desk.MaxFound) }
+// FoundAtMost is how many places are looked for: as many as are asked for, within bounds.
+func FoundAtMost(asked, usual int) int { return min(cmp.Or(asked, usual), desk.MaxFound) }
 
 func runFindLive(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	spec, expr := desk.CutFormat(in.Raw)
-	most, size, err := findSpec(spec)
+	most, size, err := FindSpec(spec)
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func runFindLive(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	if text := strings.TrimSpace(expr); strings.HasPrefix(text, `"`) && strings.HasSuffix(text, `"`) && len(pattern) > 1 && pattern[len(pattern)-1] == 0 {
 		pattern = pattern[:len(pattern)-1]
 	}
-	hits, more, err := c.Session.BlockTypes.SearchBlocks(ctx, pattern, foundAtMost(most, usualBlocks))
+	hits, more, err := c.Session.BlockTypes.SearchBlocks(ctx, pattern, FoundAtMost(most, usualBlocks))
 	if ctx.Err() != nil {
 		return shell.ErrInterrupted
 	}
@@ -233,8 +233,8 @@ func blockTable(c *desk.Desk, o *screen.Output, views []blockHitView, places boo
 	o.Table(columns, table)
 }
 
-// printBlock prints the block around an address as of its type.
-func printBlock(c *desk.Desk, in shell.Input, expr string, o values.Options) error {
+// PrintBlock prints the block around an address as of its type.
+func PrintBlock(c *desk.Desk, in shell.Input, expr string, o values.Options) error {
 	at, err := c.Eval.AddressOf(in, expr)
 	if err != nil {
 		return err
