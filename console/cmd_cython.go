@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hdb/console/data"
 	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
@@ -89,7 +90,7 @@ func runCythonBacktrace(ctx context.Context, c *desk.Desk, in shell.Input) error
 	frames = frames[from:to]
 	selected := -1
 	if f, err := c.Session.Selection.Frame(); err == nil {
-		selected = selectedIn(c, frames, f.Num)
+		selected = data.SelectedIn(c, frames, f.Num)
 	}
 	args := desk.ArgumentsOf(c, frames)
 	views := []desk.FrameView{}
@@ -182,13 +183,13 @@ func cythonMover(sign int) func(context.Context, *desk.Desk, shell.Input) error 
 			return fmt.Errorf("%s: %w", in.Name, err)
 		}
 		c.Source.Listing = desk.Listing{}
-		showFrame(c, in, f)
+		data.ShowFrame(c, in, f)
 		return nil
 	}
 }
 
 func runCythonList(ctx context.Context, c *desk.Desk, in shell.Input) error {
-	if err := runList(ctx, c, in); err != nil {
+	if err := data.RunList(ctx, c, in); err != nil {
 		return fmt.Errorf("cy list: %w", err)
 	}
 	return nil

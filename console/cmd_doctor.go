@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"hdb/console/data"
 	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
@@ -17,7 +18,7 @@ import (
 // infoSymbols is `info symbols`; with an address it is `info symbol`.
 func infoSymbols(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	if in.Raw != "" {
-		return infoSymbol(ctx, c, in)
+		return data.InfoSymbol(ctx, c, in)
 	}
 	check, err := c.Session.Symbols.Checkup()
 	if err != nil {

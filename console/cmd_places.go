@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"hdb/console/data"
 	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
@@ -201,7 +202,7 @@ func infoAuxv(_ context.Context, c *desk.Desk, in shell.Input) error {
 	var rows [][]screen.Span
 	for _, e := range entries {
 		views = append(views, rowView{e.Type, e.Name, e.Value, e.Text})
-		rows = append(rows, []screen.Span{screen.Plain(fmt.Sprint(e.Type)), screen.Head(orUnknown(e.Name)), screen.Guess(e.Meaning), screen.Plain(e.Text)})
+		rows = append(rows, []screen.Span{screen.Plain(fmt.Sprint(e.Type)), screen.Head(data.OrUnknown(e.Name)), screen.Guess(e.Meaning), screen.Plain(e.Text)})
 	}
 	c.Show(in, struct {
 		Entries []rowView `json:"entries"`

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"hdb/console/allocs"
+	"hdb/console/data"
 	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
@@ -262,7 +263,7 @@ func runPythonList(ctx context.Context, c *desk.Desk, in shell.Input) error {
 		}
 		c.Source.Listing = desk.Listing{}
 	}
-	if err := runList(ctx, c, in); err != nil {
+	if err := data.RunList(ctx, c, in); err != nil {
 		return fmt.Errorf("py list: %w", err)
 	}
 	return nil
@@ -281,7 +282,7 @@ func listPythonFunction(ctx context.Context, c *desk.Desk, in shell.Input) error
 		c.Err.Line(screen.Guess(fmt.Sprintf("(%s more of that name; FILE:FUNCTION names one)", units.Count(others, "function"))))
 	}
 	in.Raw = fmt.Sprintf("%s:%d", file, line)
-	if err := runList(ctx, c, in); err != nil {
+	if err := data.RunList(ctx, c, in); err != nil {
 		return fmt.Errorf("py list: %w", err)
 	}
 	return nil

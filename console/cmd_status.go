@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"hdb/capture"
+	"hdb/console/data"
 	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
@@ -65,7 +66,7 @@ func infoCapture(_ context.Context, c *desk.Desk, in shell.Input) error {
 	}
 	v := viewCapture(c.Session, info)
 	c.Show(in, v, func(o *screen.Output) {
-		process := fmt.Sprintf("%d on %s, %s", v.PID, orUnknown(v.Host), v.Arch)
+		process := fmt.Sprintf("%d on %s, %s", v.PID, data.OrUnknown(v.Host), v.Arch)
 		if v.Kernel != "" {
 			process += ", kernel " + v.Kernel
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"hdb/breakpoints"
+	"hdb/console/data"
 	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
@@ -252,7 +253,7 @@ func stopNumber(s *session.Session, text string) (int, error) {
 func stopIDs(s *session.Session, in shell.Input, args []string) ([]int, error) {
 	var ids []int
 	for _, a := range args {
-		from, to, err := numberRange(a, func(text string) (int, error) { return stopNumber(s, text) })
+		from, to, err := data.NumberRange(a, func(text string) (int, error) { return stopNumber(s, text) })
 		if err != nil || from < 1 || to < from || to-from > 100000 {
 			return nil, fmt.Errorf("%s: %q: the number of a stop expected: see info breakpoints", in.Name, a)
 		}

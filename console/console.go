@@ -7,6 +7,7 @@
 package console
 
 import (
+	"hdb/console/data"
 	"hdb/console/desk"
 	"hdb/console/shell"
 	"hdb/inferior"
@@ -37,9 +38,9 @@ func New(cfg Config) *Console {
 	d := desk.New(cfg.Session, cfg.Finish, cfg.ReturnChildResult)
 	d.Shell = shell.New(cfg.Options, &host{Desk: d})
 	d.Use(commandTable(d), settingTable(d))
-	d.Split = newTUI(d)
+	d.Split = data.NewTUI(d)
 	d.Layout()
-	startDebuginfod(d)
+	data.StartDebuginfod(d)
 	return &Console{Desk: d, cfg: cfg}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"hdb/console/data"
 	"hdb/names"
 	"hdb/testprogs"
 )
@@ -47,7 +48,7 @@ func TestDebuginfodBegins(t *testing.T) {
 			servers(t, st)
 		}
 		st.in.person, st.Desk.Opt.Batch = tc.person, tc.batch
-		startDebuginfod(st.Desk)
+		data.StartDebuginfod(st.Desk)
 		if got := st.Set.Value("debuginfod"); got != tc.want {
 			t.Errorf("%s: %s, want %s", tc.name, got, tc.want)
 		}
@@ -67,18 +68,18 @@ func TestDebuginfodAsks(t *testing.T) {
 		st := newStage(t, nil, tc.answer)
 		asked := servers(t, st)
 		st.in.person = true
-		startDebuginfod(st.Desk)
+		data.StartDebuginfod(st.Desk)
 		st.Top("set confirm " + tc.confirm)
-		askDebuginfod(st.Desk) // nothing is missing yet
+		data.AskDebuginfod(st.Desk) // nothing is missing yet
 		if _, err := st.Session.Names().Debuginfod.DebugInfo(missingID); err == nil {
 			t.Error("there is such a file")
 		}
 		if len(st.in.prompts) != 0 || asked.Load() != 0 {
 			t.Errorf("%+v: too early: %q, asked %d times", tc, st.in.prompts, asked.Load())
 		}
-		askDebuginfod(st.Desk)
+		data.AskDebuginfod(st.Desk)
 		_, _ = st.Session.Names().Debuginfod.DebugInfo(missingID)
-		askDebuginfod(st.Desk)
+		data.AskDebuginfod(st.Desk)
 		if got := st.Set.Value("debuginfod"); got != tc.mode || len(st.in.prompts) != tc.questions || tc.questions == 1 && st.in.prompts[0] != question {
 			t.Errorf("%+v: %s after %q", tc, got, st.in.prompts)
 		}
@@ -98,7 +99,7 @@ func TestDebuginfodAsks(t *testing.T) {
 func TestDebuginfodWithoutTerminal(t *testing.T) {
 	st := newStage(t, nil, "set debuginfod ask", "show debuginfod", "set debuginfod of", "info debuginfod")
 	asked := servers(t, st)
-	startDebuginfod(st.Desk)
+	data.StartDebuginfod(st.Desk)
 	st.Session.Symbols.SetDebuginfod(names.DebuginfodAsk)
 	_, _ = st.Session.Names().Debuginfod.DebugInfo(missingID)
 	st.Run()
@@ -119,7 +120,7 @@ func TestInfoDebuginfod(t *testing.T) {
 	}
 	st := newStage(t, nil, "info debuginfod")
 	asked := servers(t, st)
-	startDebuginfod(st.Desk)
+	data.StartDebuginfod(st.Desk)
 	st.Session.Symbols.SetDebuginfod(names.DebuginfodOn)
 	if _, err := st.Session.Names().Debuginfod.DebugInfo(missingID); err == nil || asked.Load() != 1 {
 		t.Errorf("error %v, asked %d times", err, asked.Load())
@@ -148,7 +149,7 @@ func TestRefreshTellsWhatIsComing(t *testing.T) {
 	t.Cleanup(func() { close(release) }) // before Close, which waits
 	st.env["DEBUGINFOD_URLS"], st.env["DEBUGINFOD_CACHE_PATH"] = s.URL, t.TempDir()
 	st.in.person = true
-	startDebuginfod(st.Desk)
+	data.StartDebuginfod(st.Desk)
 	st.Session.Symbols.SetDebuginfod(names.DebuginfodOn)
 	if _, err := st.Session.Names().Debuginfod.DebugInfo(missingID); err == nil {
 		t.Error("there is such a file")
@@ -177,7 +178,7 @@ func TestFetchedText(t *testing.T) {
 		{names.Fetched{Failed: 1, Err: failure}, "debuginfod: https://s: timeout"},
 		{names.Fetched{Failed: 2, Err: failure}, "debuginfod: 2 could not be fetched: see `info debuginfod`"},
 	} {
-		if got := fetchedText(tc.fetched); got != tc.want {
+		if got := data.FetchedText(tc.fetched); got != tc.want {
 			t.Errorf("%+v: %q, want %q", tc.fetched, got, tc.want)
 		}
 	}

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"hdb/console/data"
 	"hdb/console/shell"
 	"hdb/names"
 	"strconv"
@@ -36,4 +37,4 @@ func CommandLine(words []string) (string, error) {
 
 // Fetched tells what servers have sent: it is what session.Config.Fetched should call. Any
 // goroutine may call it.
-func (c *Console) Fetched(f names.Fetched) { c.Notify(fetchedText(f)) }
+func (c *Console) Fetched(f names.Fetched) { c.Notify(data.FetchedText(f)) }

@@ -8,6 +8,7 @@ import (
 
 	"hdb/capture"
 	"hdb/console/allocs"
+	"hdb/console/data"
 	"hdb/console/desk"
 	"hdb/console/shell"
 	"hdb/names"
@@ -83,7 +84,7 @@ func (h *host) Lost() error {
 }
 
 // BeforePrompt asks whether debuginfod's servers may be asked.
-func (h *host) BeforePrompt() { askDebuginfod(h.Desk) }
+func (h *host) BeforePrompt() { data.AskDebuginfod(h.Desk) }
 
 // Interrupt stops the program.
 func (h *host) Interrupt() error { return h.Session.Interrupt() }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"hdb/console/data"
 	"hdb/console/desk"
 	"hdb/testprogs"
 )
@@ -109,7 +110,7 @@ func TestQuestionsLeaveTheNextLine(t *testing.T) {
 func TestDebuginfodQuestionIsNoCommand(t *testing.T) {
 	st := newStage(t, func(c *Config) { c.In.(*typist).person = true }, "echo typed", "show debuginfod")
 	asked := servers(t, st)
-	startDebuginfod(st.Desk)
+	data.StartDebuginfod(st.Desk)
 	_, _ = st.Session.Names().Debuginfod.DebugInfo(missingID) // there is none yet, so hdb asks
 	st.Run()
 	if out := st.out.String(); !strings.Contains(out, "\ntyped\ndebuginfod is off\n") || asked.Load() != 0 || st.in.prompts[0] != "Ask them in this session? (y or n) " {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hdb/console/data"
 	"hdb/console/desk"
 	"hdb/console/shell"
 	"hdb/query"
@@ -49,7 +50,7 @@ func settingTable(c *desk.Desk) []*shell.Setting {
 			Apply: func(v string) error { c.Session.Settings.DebugDirs = desk.SplitPath(v); return nil }},
 		{Name: "debuginfod", Kind: shell.KindEnum, Values: []string{"off", "on", "ask"}, Default: "off", Help: "ask the servers of DEBUGINFOD_URLS for debug files and sources; at a terminal with such servers it begins as ask: a question when the first file is missing",
 			Get:   func() string { return string(c.Session.Names().Debuginfod.Mode()) },
-			Apply: func(v string) error { return setDebuginfod(c, v) }},
+			Apply: func(v string) error { return data.SetDebuginfod(c, v) }},
 		{Name: "detach-on-fork", Kind: shell.KindBool, Default: "on", Help: "let the side of a fork that is not followed run free; off holds it",
 			Get:   func() string { return onOff(!c.Session.Settings.KeepForks) },
 			Apply: func(v string) error { c.Session.Settings.KeepForks = v == "off"; c.Session.ApplySettings(); return nil }},

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"hdb/console/data"
 	"hdb/console/desk"
 	"hdb/testprogs"
 )
@@ -513,7 +514,7 @@ func panicIn(c *desk.Desk, goroutine string) {
 	c.Post(func() { close(reads) })
 	<-reads
 	if goroutine == "console" {
-		tuiHost{c}.Post(func() { panic("on the console's goroutine") })
+		data.TuiHost{c}.Post(func() { panic("on the console's goroutine") })
 		return
 	}
 	panic("on another goroutine")

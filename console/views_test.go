@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"hdb/console/data"
 	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
@@ -26,7 +27,7 @@ func TestLongNamesOnTheScreen(t *testing.T) {
 	if got, want := print(func(o *screen.Output) { desk.PrintFrames(o, []names.Frame{f}) }), "#0  Index<...>::add(long)  index.cc:4\n"; got != want {
 		t.Errorf("bt: %q, want %q", got, want)
 	}
-	if got := print(func(o *screen.Output) { printFull(o, []names.Frame{f}, nil, nil, -1) }); !strings.Contains(got, name) {
+	if got := print(func(o *screen.Output) { data.PrintFull(o, []names.Frame{f}, nil, nil, -1) }); !strings.Contains(got, name) {
 		t.Errorf("bt -full: %q", got)
 	}
 	if got := desk.ViewFrame(f).Function; got != name {

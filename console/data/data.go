@@ -1,4 +1,4 @@
-package console
+package data
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 func dataCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
-		{Name: "list", Aliases: []string{"l", "ls"}, Group: shell.GroupData, Raw: true, Args: []shell.ArgKind{shell.ArgLocation}, Repeat: shell.RepeatNext, Needs: shell.NeedProgram, Run: c.Does(runList),
+		{Name: "list", Aliases: []string{"l", "ls"}, Group: shell.GroupData, Raw: true, Args: []shell.ArgKind{shell.ArgLocation}, Repeat: shell.RepeatNext, Needs: shell.NeedProgram, Run: c.Does(RunList),
 			Synopsis: "[-cost]\n-\n[-cost] N\n[-cost] A,B\n[-cost] [FILE:]FUNCTION\n[-cost] FILE:LINE\n[-cost] -function NAME | -line N | -source FILE -line N\n[-cost] *ADDRESS\n[-cost] #EVENT", Short: "show source lines",
 			Long: "Alone it shows the lines around where the selected frame is, then the lines after those; `list -` goes back. The arrow => marks the frame's line. `set listsize` says how many lines.\n\n" +
 				"-cost puts before each line the bytes and calls of the recorded allocations whose innermost line of the user's code it is. What inlined functions allocate counts for their lines and for the line of the call, once for each.\n\n" +
@@ -26,7 +26,7 @@ func dataCommands(c *desk.Desk) []*shell.Command {
 	}
 }
 
-func runList(_ context.Context, c *desk.Desk, in shell.Input) error {
+func RunList(_ context.Context, c *desk.Desk, in shell.Input) error {
 	raw, cost := strings.CutPrefix(in.Raw, "-cost")
 	in.Raw = strings.TrimSpace(raw)
 	cost = cost || in.Repeated && c.Source.Listing.Cost

@@ -1,4 +1,4 @@
-package console
+package data
 
 import (
 	"bytes"
@@ -95,8 +95,8 @@ func short(line string) func(context.Context, *desk.Desk, shell.Input) error {
 	}
 }
 
-// numberRange reads N or N-M.
-func numberRange(word string, read func(string) (int, error)) (from, to int, err error) {
+// NumberRange reads N or N-M.
+func NumberRange(word string, read func(string) (int, error)) (from, to int, err error) {
 	lo, hi, isRange := strings.Cut(word, "-")
 	if from, err = read(lo); err != nil || !isRange {
 		return from, from, err
@@ -182,7 +182,7 @@ func frameList(frames []names.Frame, text string) (wanted []names.Frame, rest st
 		return frames, rest, nil
 	case strings.HasPrefix("level", word):
 		for word, after := shell.SplitWord(rest); word != "" && word[0] >= '0' && word[0] <= '9'; word, after = shell.SplitWord(rest) {
-			from, to, err := numberRange(word, strconv.Atoi)
+			from, to, err := NumberRange(word, strconv.Atoi)
 			if err != nil || from > to || to >= len(frames) {
 				return nil, "", fmt.Errorf("frame apply: no frame %s: the stack has frames 0 to %d", word, len(frames)-1)
 			}
@@ -245,7 +245,7 @@ func threadList(threads []view.ThreadInfo, rest string) (wanted []view.ThreadInf
 		return wanted, after, nil
 	}
 	for ; word != "" && word[0] >= '0' && word[0] <= '9'; word, after = shell.SplitWord(rest) {
-		from, to, err := numberRange(word, strconv.Atoi)
+		from, to, err := NumberRange(word, strconv.Atoi)
 		if err != nil {
 			return nil, "", fmt.Errorf("%q: a thread's number expected", word)
 		}

@@ -1,4 +1,4 @@
-package console
+package data
 
 import (
 	"context"
@@ -99,7 +99,7 @@ func runBacktrace(_ context.Context, c *desk.Desk, in shell.Input) error {
 	frames, unmerged := st.Frames, ""
 	if !b.isEvent {
 		frames, unmerged = mergePython(c, frames)
-		selected = selectedIn(c, frames, selected)
+		selected = SelectedIn(c, frames, selected)
 	}
 	if !b.full && !c.Set.Flag("go-wrappers") {
 		frames = c.Session.Selection.WithoutGoHelpers(frames, selected)
@@ -135,7 +135,7 @@ func runBacktrace(_ context.Context, c *desk.Desk, in shell.Input) error {
 			if at, in := c.Session.Selection.InProbe(); in && !b.isEvent {
 				o.Line(screen.Guess(fmt.Sprintf("(the thread is at %v, in the code that hdb has put into the process, whose frames are left out)", at)))
 			}
-			printFull(o, frames, args, locals, selected)
+			PrintFull(o, frames, args, locals, selected)
 		} else {
 			desk.PrintStack(o, frames, args, selected)
 			desk.ExplainMarks(c, o, frames)
@@ -172,9 +172,9 @@ func merging(c *desk.Desk) cpython.Merge {
 	return cpython.MergeNone
 }
 
-// selectedIn is the number of the selected frame of a stack with functions of Python in it.
+// SelectedIn is the number of the selected frame of a stack with functions of Python in it.
 // One of these without a number is told by one below 0, see isSelected.
-func selectedIn(c *desk.Desk, frames []names.Frame, native int) int {
+func SelectedIn(c *desk.Desk, frames []names.Frame, native int) int {
 	f, ok := c.Session.Python.Here()
 	if !ok || native < 0 {
 		return native
@@ -197,8 +197,8 @@ func withTailCalls(s *session.Session, frames []names.Frame, called string) []na
 	return append(s.Selection.WithTailCalls(frames[:n], called), frames[n:]...)
 }
 
-// printFull shows all that is known of each frame.
-func printFull(o *screen.Output, frames []names.Frame, args, locals desk.FrameArgs, selected int) {
+// PrintFull shows all that is known of each frame.
+func PrintFull(o *screen.Output, frames []names.Frame, args, locals desk.FrameArgs, selected int) {
 	for _, f := range frames {
 		o.Line(append(append([]screen.Span{screen.Head(desk.FrameNumber(f, 2, selected))}, args.WholeName(o, f)...), screen.Plain("  "), fullPlace(f))...)
 		how := fmt.Sprintf("found by %s, named by %s", f.How, f.Frame.Source)
@@ -221,12 +221,12 @@ func printFull(o *screen.Output, frames []names.Frame, args, locals desk.FrameAr
 // fullOffset is how far a frame is in its function, and in which module.
 func fullOffset(f names.Frame) string {
 	if f.Function == "" || f.Inlined {
-		return " in " + orUnknown(f.Module)
+		return " in " + OrUnknown(f.Module)
 	}
-	return fmt.Sprintf(" +%#x in %s", f.Offset, orUnknown(f.Module))
+	return fmt.Sprintf(" +%#x in %s", f.Offset, OrUnknown(f.Module))
 }
 
-func orUnknown(s string) string {
+func OrUnknown(s string) string {
 	if s == "" {
 		return "?"
 	}
@@ -245,8 +245,8 @@ func fullPlace(f names.Frame) screen.Span {
 	return screen.File(at)
 }
 
-// showFrame prints the selected frame with its source.
-func showFrame(c *desk.Desk, in shell.Input, f names.Frame) {
+// ShowFrame prints the selected frame with its source.
+func ShowFrame(c *desk.Desk, in shell.Input, f names.Frame) {
 	args := desk.ArgumentsOf(c, []names.Frame{f})
 	v := desk.ViewFrame(f)
 	v.Args = args.View(f.Num)
@@ -268,7 +268,7 @@ func runFrame(ctx context.Context, c *desk.Desk, in shell.Input) error {
 				return err
 			}
 		}
-		showFrame(c, in, old)
+		ShowFrame(c, in, old)
 		return nil
 	}
 	if strings.HasPrefix("apply", word) {
@@ -284,7 +284,7 @@ func runFrame(ctx context.Context, c *desk.Desk, in shell.Input) error {
 		if err != nil {
 			return err
 		}
-		showFrame(c, in, f)
+		ShowFrame(c, in, f)
 		return nil
 	}
 	return keepingSelection(c, func() error {
@@ -325,7 +325,7 @@ func mover(sign int) func(context.Context, *desk.Desk, shell.Input) error {
 			return err
 		}
 		c.Source.Listing = desk.Listing{}
-		showFrame(c, in, f)
+		ShowFrame(c, in, f)
 		return nil
 	}
 }
@@ -526,7 +526,7 @@ func infoFrame(_ context.Context, c *desk.Desk, in shell.Input) error {
 		desk.FrameView
 		Passed string `json:"passed_over,omitempty"`
 	}{desk.ViewFrame(f), passedWords[passed]}, func(o *screen.Output) {
-		printFull(o, []names.Frame{f}, nil, nil, -1)
+		PrintFull(o, []names.Frame{f}, nil, nil, -1)
 		if c.Session.Mode().Readable() {
 			o.Printf("     canonical frame address %s\n", f.CFA)
 		}

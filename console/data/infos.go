@@ -1,4 +1,4 @@
-package console
+package data
 
 import (
 	"context"
@@ -39,7 +39,7 @@ func infoCommands(c *desk.Desk) []*shell.Command {
 		{Name: "scope", Under: "info", Short: "list the variables that code at a location can name", Synopsis: "LOCATION", Raw: true, Args: []shell.ArgKind{shell.ArgLocation}, Needs: shell.NeedProgram, Run: c.Does(infoScope), Repeat: shell.RepeatNone,
 			Long: "The parameters and local variables of the function and of the blocks around the place, innermost first. The program need not run.\n\nExample:\n  info scope index.cc:188"},
 		{Name: "line", Under: "info", Aliases: []string{"li"}, Short: "tell which code a source line has", Synopsis: "[LOCATION]", Raw: true, Args: []shell.ArgKind{shell.ArgLocation}, Needs: shell.NeedProgram, Run: c.Does(infoLine), Repeat: shell.RepeatNone, Long: "Of a function it is the code of the line that it begins with. Where a line has several ranges of code, the first is shown and the others follow behind `also at`.\n\nExamples:\n  info line index.cc:188\n  info line main"},
-		{Name: "symbol", Under: "info", Aliases: []string{"sym", "sy", "symb", "symbo"}, Short: "name the symbol at an address", Synopsis: "ADDRESS", Raw: true, Needs: shell.NeedProgram, Run: c.Does(infoSymbol), Repeat: shell.RepeatNone, Long: "Example:\n  info symbol 0x55555555513a"},
+		{Name: "symbol", Under: "info", Aliases: []string{"sym", "sy", "symb", "symbo"}, Short: "name the symbol at an address", Synopsis: "ADDRESS", Raw: true, Needs: shell.NeedProgram, Run: c.Does(InfoSymbol), Repeat: shell.RepeatNone, Long: "Example:\n  info symbol 0x55555555513a"},
 		{Name: "address", Under: "info", Short: "tell where a symbol is", Synopsis: "SYMBOL", Raw: true, Args: []shell.ArgKind{shell.ArgFunction}, Needs: shell.NeedProgram, Run: c.Does(infoAddress), Repeat: shell.RepeatNone, Long: "Example:\n  info address main"},
 		{Name: "debuginfod", Under: "info", Beside: shell.RunsBeside, Short: "tell which servers are asked for debug files and sources, and what came", Run: c.Does(infoDebuginfod), Repeat: shell.RepeatNone,
 			Long: "Servers and limits are those of the environment variables DEBUGINFOD_*, files are kept where debuginfod-find keeps them. `set debuginfod on` asks the servers, `set debuginfod off` also ends downloads.\n\nExample:\n  info debuginfod"},
@@ -186,13 +186,13 @@ func infoLine(_ context.Context, c *desk.Desk, in shell.Input) error {
 				o.Printf("%s: no line information\n", r.Addr)
 				continue
 			}
-			o.Printf("%s:%d is %s up to %s in %s [%s]\n", screen.ShortPath(r.File), r.Line, r.Addr, r.End, orUnknown(c.Out.Names.Short(r.Function)), orUnknown(screen.ShortPath(r.Module)))
+			o.Printf("%s:%d is %s up to %s in %s [%s]\n", screen.ShortPath(r.File), r.Line, r.Addr, r.End, OrUnknown(c.Out.Names.Short(r.Function)), OrUnknown(screen.ShortPath(r.Module)))
 			var also []string
 			for in := r.Function; i < len(rows) && rows[i].File == r.File && rows[i].Line == r.Line && rows[i].Module == r.Module; i++ {
 				text := fmt.Sprintf("%s up to %s", rows[i].Addr, rows[i].End)
 				if rows[i].Function != in {
 					in = rows[i].Function
-					text += " in " + orUnknown(c.Out.Names.Short(in))
+					text += " in " + OrUnknown(c.Out.Names.Short(in))
 				}
 				also = append(also, text)
 			}
@@ -213,7 +213,7 @@ func symbolAt(s *session.Session, a uint64) (string, error) {
 	return desk.SymbolText(sym.Name, sym.Offset), nil
 }
 
-func infoSymbol(_ context.Context, c *desk.Desk, in shell.Input) error {
+func InfoSymbol(_ context.Context, c *desk.Desk, in shell.Input) error {
 	a, err := c.Eval.Named(in.Raw)
 	if err != nil {
 		return err

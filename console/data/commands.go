@@ -1,4 +1,4 @@
-package console
+package data
 
 import (
 	"slices"
@@ -8,6 +8,6 @@ import (
 )
 
 // dataGroup are the commands of the group.
-func dataGroup(c *desk.Desk) []*shell.Command {
+func Commands(c *desk.Desk) []*shell.Command {
 	return slices.Concat(stackCommands(c), goroutineCommands(c), dataCommands(c), memoryCommands(c), codeCommands(c), valueCommands(c), valueInfos(c), macroCommands(c), macroInfos(c), sourceCommands(c), symbolCommands(c), infoCommands(c), tuiCommands(c))
 }

@@ -1,4 +1,4 @@
-package console
+package data
 
 import (
 	"context"
@@ -11,10 +11,10 @@ import (
 	"hdb/symbols/debuginfod"
 )
 
-// startDebuginfod takes the servers from the environment. A person is asked before the
+// StartDebuginfod takes the servers from the environment. A person is asked before the
 // first of them is; scripts say so by `set debuginfod on`, and then wait for what they
 // need.
-func startDebuginfod(c *desk.Desk) {
+func StartDebuginfod(c *desk.Desk) {
 	if c.Session == nil {
 		return
 	}
@@ -26,7 +26,7 @@ func startDebuginfod(c *desk.Desk) {
 	}
 }
 
-func setDebuginfod(c *desk.Desk, v string) error {
+func SetDebuginfod(c *desk.Desk, v string) error {
 	c.Session.Symbols.SetDebuginfod(names.DebuginfodMode(v))
 	if v != "off" && len(c.Session.Names().Debuginfod.Servers()) == 0 {
 		c.Notify("debuginfod: DEBUGINFOD_URLS names no server: there is nobody to ask")
@@ -34,10 +34,10 @@ func setDebuginfod(c *desk.Desk, v string) error {
 	return nil
 }
 
-// askDebuginfod asks once, before a prompt, whether the servers may be asked for what
+// AskDebuginfod asks once, before a prompt, whether the servers may be asked for what
 // commands have missed. To want no questions is no leave to use the network. A line
 // that is no answer was typed for the prompt: it is the next command, and no yes.
-func askDebuginfod(c *desk.Desk) {
+func AskDebuginfod(c *desk.Desk) {
 	if !c.Interactive() || c.Session.Names().Debuginfod.Waiting() == 0 {
 		return
 	}
@@ -65,8 +65,8 @@ func askDebuginfod(c *desk.Desk) {
 	c.Say("debuginfod is off: `set debuginfod on` asks the servers")
 }
 
-// fetchedText says in a line what servers have sent.
-func fetchedText(f names.Fetched) string {
+// FetchedText says in a line what servers have sent.
+func FetchedText(f names.Fetched) string {
 	if f.Files == 0 {
 		if f.Failed == 1 {
 			return f.String() // the reason
