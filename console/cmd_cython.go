@@ -11,6 +11,7 @@ import (
 	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
+	"hdb/console/stops"
 	"hdb/internal/units"
 	"hdb/python"
 	"hdb/session"
@@ -139,7 +140,7 @@ func runCythonBreak(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	for _, at := range all {
 		one := in
 		one.Raw = strings.TrimSpace(at + " " + condition)
-		if err := breaker(false, false)(ctx, c, one); err != nil {
+		if err := stops.Breaker(false, false)(ctx, c, one); err != nil {
 			return fmt.Errorf("cy break: %w", err)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"hdb/console/line"
 	"hdb/console/screen"
 	"hdb/console/shell"
+	"hdb/console/stops"
 	"hdb/internal/units"
 	"hdb/session"
 	"hdb/symbols"
@@ -126,7 +127,7 @@ func runPwd(_ context.Context, c *desk.Desk, in shell.Input) error {
 
 func runSave(_ context.Context, c *desk.Desk, in shell.Input) error {
 	if len(in.Args) > 0 && in.Args[0] == "breakpoints" {
-		return saveStops(c, in.Args[1:])
+		return stops.SaveStops(c, in.Args[1:])
 	}
 	files, force, err := desk.ParseSave("save", in.Args)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"hdb/console/desk"
 	"hdb/console/shell"
+	"hdb/console/stops"
 	"hdb/session"
 )
 
@@ -38,7 +39,7 @@ func pythonBreaker(temporary bool) func(context.Context, *desk.Desk, shell.Input
 		if err != nil {
 			return fmt.Errorf("%s: %w", in.Name, err)
 		}
-		tellStop(c, in, st)
+		stops.TellStop(c, in, st)
 		return nil
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"hdb/console/desk"
 	"hdb/console/line"
 	"hdb/console/shell"
+	"hdb/console/stops"
 	"hdb/internal/cond"
 	"hdb/internal/lazyregexp"
 	"hdb/names"
@@ -236,7 +237,7 @@ func (h *host) Words(kind shell.ArgKind, word string) []string {
 	k := programWords{c}
 	switch kind {
 	case shell.ArgLocation:
-		return append(append(line.StartingWith(stopWords(), word), k.functionNames(word)...), k.sourceNames(word)...)
+		return append(append(line.StartingWith(stops.StopWords(), word), k.functionNames(word)...), k.sourceNames(word)...)
 	case shell.ArgFunction:
 		return k.functionNames(word)
 	case shell.ArgSource:

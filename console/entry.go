@@ -4,6 +4,7 @@ import (
 	"context"
 	"hdb/console/data"
 	"hdb/console/shell"
+	"hdb/console/stops"
 	"hdb/names"
 	"strconv"
 	"strings"
@@ -12,7 +13,7 @@ import (
 // Attach takes the process under the debugger, as `attach` does.
 func (c *Console) Attach(pid int) error {
 	arg := strconv.Itoa(pid)
-	return runAttach(context.Background(), c.Desk, shell.Input{Name: "attach", Raw: arg, Args: []string{arg}})
+	return stops.RunAttach(context.Background(), c.Desk, shell.Input{Name: "attach", Raw: arg, Args: []string{arg}})
 }
 
 // CommandLine is the line of the console that the words of a shell's command line stand for:

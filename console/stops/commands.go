@@ -1,4 +1,4 @@
-package console
+package stops
 
 import (
 	"slices"
@@ -8,6 +8,6 @@ import (
 )
 
 // stopGroup are the commands of the group.
-func stopGroup(c *desk.Desk) []*shell.Command {
+func Commands(c *desk.Desk) []*shell.Command {
 	return slices.Concat(runningCommands(c), stopCommands(c), stopInfos(c), travelCommands(c), printfCommands(c))
 }

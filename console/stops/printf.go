@@ -1,4 +1,4 @@
-package console
+package stops
 
 import (
 	"context"
@@ -35,7 +35,7 @@ func runTrace(_ context.Context, c *desk.Desk, in shell.Input) error {
 	if err != nil {
 		return fmt.Errorf("trace: %w", err)
 	}
-	tellStop(c, in, st)
+	TellStop(c, in, st)
 	return nil
 }
 
@@ -59,6 +59,6 @@ func runDprintf(_ context.Context, c *desk.Desk, in shell.Input) error {
 	if err != nil {
 		return err
 	}
-	tellStop(c, in, st)
+	TellStop(c, in, st)
 	return nil
 }

@@ -1,4 +1,4 @@
-package console
+package stops
 
 import (
 	"context"
@@ -39,7 +39,7 @@ func watcher(kind inferior.WatchKind) func(context.Context, *desk.Desk, shell.In
 				return errors.Join(err, c.Session.Stops.Delete(st.ID))
 			}
 		}
-		tellStop(c, in, st)
+		TellStop(c, in, st)
 		return nil
 	}
 }

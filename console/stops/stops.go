@@ -1,4 +1,4 @@
-package console
+package stops
 
 import (
 	"context"
@@ -21,7 +21,7 @@ import (
 
 func stopCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
-		{Name: "break", Aliases: []string{"b", "br"}, Group: shell.GroupStops, Raw: true, Args: []shell.ArgKind{shell.ArgLocation}, Repeat: shell.RepeatNone, Run: c.Does(breaker(false, false)),
+		{Name: "break", Aliases: []string{"b", "br"}, Group: shell.GroupStops, Raw: true, Args: []shell.ArgKind{shell.ArgLocation}, Repeat: shell.RepeatNone, Run: c.Does(Breaker(false, false)),
 			Synopsis: "[LOCATION] [thread N] [if CONDITION]\nalloc|free|FUNCTION [#N] [if CONDITION]\nat FILE.hdb#N\nwhen STATE [&& STATE]...", Short: "stop at a place in the code, or at allocations",
 			Long: "LOCATION is a function, FILE:LINE, LINE, +N, -N, *ADDRESS or /REGEXP/; without one it is where the program stands. A place that no library has yet stays pending, and an ADDRESS inside an instruction, which a trap would change, is refused where that is sure.\n\n" +
 				"`alloc` is every call that hands out memory, `free` every one that takes it back; malloc, calloc, realloc ... and `operator new` name one function. #N is the N-th event, which `alloc #N` stops at even if it takes memory back. `alloc` and `free` are about the heap: mmap, mremap, munmap, brk and sbrk are recorded, counted and shown by allocs too, but stop only a `break mmap` and the like. `at FILE.hdb#N` is the event of a capture in this run: the same allocator function with the same stack, wherever the code lies now, for as many times as it was there; set it before the program runs.\n" +
@@ -29,11 +29,11 @@ func stopCommands(c *desk.Desk) []*shell.Command {
 				"A condition compares size, addr, old, thread, nth, live, blocks, align, count and goroutine, and asks func(\"f\"), module(\"lib\"), caller(\"f\"), kind, domain, type(\"T\") in Go programs; with && || ! and sizes like 64k or 1MiB: see `help conditions`.\n\n" +
 				"`when` stops where something becomes true of the heap: live > 2GiB, blocks > 20k, growth(10s) > 50MiB, live(func(\"f\")) and blocks(func(\"f\")) of blocks made so, age > 30s of some live block; joined by &&. What else stands beside them, thread == 2 or size > 1k, is asked of the event, or with age of the block. Where only allocations can make it true, live > 2GiB && thread == 2, the program stops at the event itself the first time, and as a rule later; else it stops soon behind, and the event is shown with its stack. It stops again when the condition has become false and then true. All events are followed meanwhile. `leaked(f)` stops when a call of f ends, and blocks that the thread has made in it are live: leaked(f) > 1k, and size > 100 beside it, say which. See docs/heap.md.\n\n" +
 				"Examples:\n  break main\n  break when growth(10s) > 50MiB\n  break when age > 30s && func(\"load\") && size > 1k\n  break when leaked(handle_request)\n  break parse.c:120 if func(\"load\")\n  break alloc if size >= 1MiB && thread == 3\n  break free if addr == 0x55555578a2c0\n  break alloc #4711\n  break realloc\n  break pyalloc if size >= 1k && domain == obj\n  break at yesterday.hdb#4711"},
-		{Name: "tbreak", Aliases: []string{"tb"}, Group: shell.GroupStops, Raw: true, Args: []shell.ArgKind{shell.ArgLocation}, Repeat: shell.RepeatNone, Run: c.Does(breaker(true, false)),
+		{Name: "tbreak", Aliases: []string{"tb"}, Group: shell.GroupStops, Raw: true, Args: []shell.ArgKind{shell.ArgLocation}, Repeat: shell.RepeatNone, Run: c.Does(Breaker(true, false)),
 			Synopsis: "LOCATION [if CONDITION]\nalloc|free|FUNCTION [#N] [if CONDITION]", Short: "break that is deleted by its first hit", Long: "Example:\n  tbreak alloc if size > 1GiB"},
-		{Name: "hbreak", Group: shell.GroupStops, Raw: true, Args: []shell.ArgKind{shell.ArgLocation}, Repeat: shell.RepeatNone, Run: c.Does(breaker(false, true)), Synopsis: "LOCATION [thread N] [if CONDITION]", Short: "stop at a place in the code by a debug register",
+		{Name: "hbreak", Group: shell.GroupStops, Raw: true, Args: []shell.ArgKind{shell.ArgLocation}, Repeat: shell.RepeatNone, Run: c.Does(Breaker(false, true)), Synopsis: "LOCATION [thread N] [if CONDITION]", Short: "stop at a place in the code by a debug register",
 			Long: "The code stays as it is: for programs that read or change their own. Each place takes one of the four registers that watchpoints use, too. Where none is free, or the machine has none that stop threads (`hdb doctor`), a trap in the code takes its place, and a line says so.\n\nExample:\n  hbreak parse.c:120 if size > 4k"},
-		{Name: "thbreak", Group: shell.GroupStops, Raw: true, Args: []shell.ArgKind{shell.ArgLocation}, Repeat: shell.RepeatNone, Run: c.Does(breaker(true, true)), Synopsis: "LOCATION [thread N] [if CONDITION]", Short: "hbreak that is deleted by its first hit", Long: "Example:\n  thbreak main"},
+		{Name: "thbreak", Group: shell.GroupStops, Raw: true, Args: []shell.ArgKind{shell.ArgLocation}, Repeat: shell.RepeatNone, Run: c.Does(Breaker(true, true)), Synopsis: "LOCATION [thread N] [if CONDITION]", Short: "hbreak that is deleted by its first hit", Long: "Example:\n  thbreak main"},
 		{Name: "rbreak", Group: shell.GroupStops, Raw: true, Synopsis: "REGEXP", Short: "break at every function whose name matches", Repeat: shell.RepeatNone, Run: c.Does(runRbreak), Needs: shell.NeedRunnable,
 			Long: "Example:\n  rbreak ^Index::"},
 		{Name: "watch", Aliases: []string{"w"}, Group: shell.GroupStops, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "[-rw] [-l] EXPRESSION [SIZE] [if CONDITION]\n[-rw] *ADDRESS [SIZE] [if CONDITION]", Short: "stop when memory is written", Needs: shell.NeedLive, Repeat: shell.RepeatNone, Run: c.Does(watcher(inferior.Write)),
@@ -164,7 +164,7 @@ func what(st *breakpoints.Stop) string {
 	return fmt.Sprintf("%s: %s", st.Spec, units.Count(len(st.Places), "place"))
 }
 
-func tellStop(c *desk.Desk, in shell.Input, st *breakpoints.Stop) {
+func TellStop(c *desk.Desk, in shell.Input, st *breakpoints.Stop) {
 	v := viewStop(st)
 	v.Cost = c.Session.Stops.Cost(st)
 	hint := ""
@@ -179,7 +179,7 @@ func tellStop(c *desk.Desk, in shell.Input, st *breakpoints.Stop) {
 	})
 }
 
-func breaker(temporary, hardware bool) func(context.Context, *desk.Desk, shell.Input) error {
+func Breaker(temporary, hardware bool) func(context.Context, *desk.Desk, shell.Input) error {
 	return func(_ context.Context, c *desk.Desk, in shell.Input) error {
 		set := c.Session.Stops.Break
 		if hardware {
@@ -222,7 +222,7 @@ func meant(s *session.Session, st *breakpoints.Stop) string {
 		}
 		return ""
 	}
-	words := stopWords()
+	words := StopWords()
 	for _, f := range s.Allocators.All() {
 		words = append(words, f.Name)
 	}
@@ -235,7 +235,7 @@ func runRbreak(_ context.Context, c *desk.Desk, in shell.Input) error {
 	}
 	stops, err := c.Session.Stops.BreakRegexp(in.Raw)
 	for _, st := range stops {
-		tellStop(c, in, st)
+		TellStop(c, in, st)
 	}
 	return err
 }
@@ -408,7 +408,7 @@ func catcher(temporary bool) func(context.Context, *desk.Desk, shell.Input) erro
 			return err
 		}
 		st.Temporary = temporary
-		tellStop(c, in, st)
+		TellStop(c, in, st)
 		return nil
 	}
 }
@@ -575,8 +575,8 @@ func changePolicy(p inferior.Policy, words []string) (inferior.Policy, error) {
 	return p, nil
 }
 
-// stopWords complete the first word of break.
-func stopWords() []string { return []string{"alloc", "free", "pyalloc", "pyfree", "when"} }
+// StopWords complete the first word of break.
+func StopWords() []string { return []string{"alloc", "free", "pyalloc", "pyfree", "when"} }
 
 func infoSignals(_ context.Context, c *desk.Desk, in shell.Input) error {
 	type view struct {

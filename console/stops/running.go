@@ -1,4 +1,4 @@
-package console
+package stops
 
 import (
 	"context"
@@ -27,7 +27,7 @@ func runningCommands(c *desk.Desk) []*shell.Command {
 		{Name: "restart", Group: shell.GroupRunning, Resumes: true, Synopsis: "[ARGS...]", Raw: true, Short: "kill the program and start it again",
 			Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Needs: shell.NeedRunnable, Run: c.Does(runRun),
 			Long: "Example:\n  restart -v other.txt"},
-		{Name: "attach", Aliases: []string{"at"}, Group: shell.GroupRunning, Synopsis: "PID", Short: "stop a running process and take it under the debugger", Repeat: shell.RepeatNone, Run: c.Does(runAttach),
+		{Name: "attach", Aliases: []string{"at"}, Group: shell.GroupRunning, Synopsis: "PID", Short: "stop a running process and take it under the debugger", Repeat: shell.RepeatNone, Run: c.Does(RunAttach),
 			Long: "`detach` and `quit` let it go on, unharmed.\n\nExample:\n  attach 4711"},
 		{Name: "detach", Group: shell.GroupRunning, Beside: shell.RunsBehind, Short: "let the process go on without hdb", Needs: shell.NeedLive, Repeat: shell.RepeatNone, Run: c.Does(runDetach)},
 		{Name: "kill", Aliases: []string{"k"}, Group: shell.GroupRunning, Beside: shell.RunsBehind, Short: "end the process", Needs: shell.NeedLive, Repeat: shell.RepeatNone, Run: c.Does(runKill)},
@@ -101,7 +101,7 @@ func starter(verb func(*session.Session, *string) (*session.Report, error)) func
 	}
 }
 
-func runAttach(_ context.Context, c *desk.Desk, in shell.Input) error {
+func RunAttach(_ context.Context, c *desk.Desk, in shell.Input) error {
 	if len(in.Args) != 1 {
 		return errors.New("attach: one process number must follow")
 	}

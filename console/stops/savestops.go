@@ -1,4 +1,4 @@
-package console
+package stops
 
 import (
 	"errors"
@@ -15,8 +15,8 @@ import (
 	"hdb/session"
 )
 
-// saveStops writes the stops as commands for source.
-func saveStops(c *desk.Desk, words []string) error {
+// SaveStops writes the stops as commands for source.
+func SaveStops(c *desk.Desk, words []string) error {
 	files, force, err := desk.ParseSave("save breakpoints", words)
 	if err != nil {
 		return err
