@@ -4,6 +4,7 @@ import (
 	"hdb/console/allocs"
 	"hdb/console/data"
 	"hdb/console/desk"
+	"hdb/console/py"
 	"hdb/console/shell"
 	"hdb/console/stops"
 	"slices"
@@ -13,7 +14,7 @@ import (
 // commandTable is every command. It is made anew for each console, so that
 // nothing can change it for another.
 func commandTable(c *desk.Desk) *shell.Table {
-	t := shell.NewTable(stops.Commands(c), allocs.Commands(c), pyGroup(c), data.Commands(c), monitorCommands(c), fileCommands(c), coreCommands(c), statusCommands(c), shellOf(c).Words(), []*shell.Command{quitCommand(c)})
+	t := shell.NewTable(stops.Commands(c), allocs.Commands(c), py.Commands(c), data.Commands(c), monitorCommands(c), fileCommands(c), coreCommands(c), statusCommands(c), shellOf(c).Words(), []*shell.Command{quitCommand(c)})
 	t.Topics, t.Missing = topics(), notBuilt
 	t.Hint = "The short way: `break alloc if size >= 1MiB`, `run`, `bt`, `list`, `next-alloc`, `save FILE`."
 	t.Each(func(full string, cmd *shell.Command) { cmd.Direct = cmd.Direct || !onlyPrints(cmd, full) })

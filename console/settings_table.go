@@ -11,6 +11,7 @@ import (
 
 	"hdb/console/data"
 	"hdb/console/desk"
+	"hdb/console/py"
 	"hdb/console/shell"
 	"hdb/query"
 	"hdb/session/target"
@@ -103,7 +104,7 @@ func settingTable(c *desk.Desk) []*shell.Setting {
 		{Name: "print elements", Kind: shell.KindCount, Default: "200", Help: "elements of arrays, strings and containers that are shown; 0 is all"},
 		{Name: "python-frames", Kind: shell.KindEnum, Values: []string{"merged", "native", "both"}, Default: "merged", Help: "what bt shows of a program in CPython: its functions in place of the interpreter's own, native frames alone, or both",
 			Apply: func(v string) error {
-				c.Session.Settings.Python = pythonFrames[v]
+				c.Session.Settings.Python = py.PythonFrames[v]
 				c.Session.Cython.Forget()
 				return nil
 			}},

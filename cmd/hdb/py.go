@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"hdb/console"
+	"hdb/console/py"
 	"hdb/internal/flags"
 	"hdb/session"
 	"hdb/session/cpython"
@@ -80,7 +80,7 @@ func py(main *options, out, errw io.Writer) int {
 		if err != nil {
 			return exitTarget, fmt.Errorf("py: %w", err)
 		}
-		if err := console.PrintPython(out, snapshot, o.json); err != nil {
+		if err := py.PrintPython(out, snapshot, o.json); err != nil {
 			return 1, err
 		}
 		return 0, nil

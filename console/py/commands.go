@@ -1,4 +1,4 @@
-package console
+package py
 
 import (
 	"slices"
@@ -8,6 +8,6 @@ import (
 )
 
 // pyGroup are the commands of the group.
-func pyGroup(c *desk.Desk) []*shell.Command {
+func Commands(c *desk.Desk) []*shell.Command {
 	return slices.Concat(pythonCommands(c), cythonCommands(c))
 }

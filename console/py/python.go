@@ -1,4 +1,4 @@
-package console
+package py
 
 import (
 	"context"
@@ -339,5 +339,5 @@ func runPythonPrint(_ context.Context, c *desk.Desk, in shell.Input) error {
 	return nil
 }
 
-// pythonFrames are the values of set python-frames.
-var pythonFrames = map[string]names.PythonFrames{"merged": names.PythonMerged, "native": names.PythonNative, "both": names.PythonBoth}
+// PythonFrames are the values of set python-frames.
+var PythonFrames = map[string]names.PythonFrames{"merged": names.PythonMerged, "native": names.PythonNative, "both": names.PythonBoth}
