@@ -39,6 +39,10 @@ console/line
 console/screen
 console/shell
 console/desk
+console/allocs
+console/data
+console/stops
+console/py
 console
 cmd
 `

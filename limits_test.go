@@ -36,8 +36,6 @@ var allowed = []struct {
 	{"capture/file.File", 42, "what capture.Source asks, and the parts of a file"},
 	{"capture/file.Writer", 44, "a method for each kind of record that the format has"},
 	{"capture/file.eventEncoder", 48, "a method for each field that is predicted"},
-	{"console", 16600, "groups of commands are to be cut apart"},
-	{"console files", 78, "follows from its lines"},
 	{"console/shell.Shell", 41, "what commands of all groups ask of the shell"},
 	{"heap/glibc.Heap", 48, "a walk of one structure: arenas, chunks, caches, bins"},
 	{"inferior", 12200, "one ptrace engine: threads, traps, signals and forks are one state"},

@@ -47,6 +47,11 @@ func TestJSONAddresses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	groups, err := filepath.Glob("*/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files = append(files, groups...)
 	found := 0
 	for _, name := range files {
 		src, err := os.ReadFile(name)

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"hdb/console/data"
 	"hdb/console/desk"
 	"hdb/testprogs"
 )
@@ -514,7 +513,7 @@ func panicIn(c *desk.Desk, goroutine string) {
 	c.Post(func() { close(reads) })
 	<-reads
 	if goroutine == "console" {
-		data.TuiHost{c}.Post(func() { panic("on the console's goroutine") })
+		c.Post(func() { panic("on the console's goroutine") })
 		return
 	}
 	panic("on another goroutine")

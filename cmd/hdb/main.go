@@ -219,7 +219,7 @@ func verbs() map[string]verb {
 		}
 	}
 	all := map[string]verb{
-		"record": printing(record), "live": live, "doctor": printing(doctor), "py": printing(py), "capture": printing(captures),
+		"record": printing(record), "live": live, "doctor": printing(doctor), "py": printing(showPython), "capture": printing(captures),
 		"assert": reading(assert), "export": reading(export), "flamegraph": reading(page), "table": reading(page),
 	}
 	for _, word := range allocs.Reports {

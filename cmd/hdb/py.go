@@ -60,8 +60,8 @@ func (o *pyOptions) flag(name string) flags.Flag {
 	return flags.Flag{}
 }
 
-// py tells what the threads of a process or of a core file do in Python.
-func py(main *options, out, errw io.Writer) int {
+// showPython tells what the threads of a process or of a core file do in Python.
+func showPython(main *options, out, errw io.Writer) int {
 	o := &pyOptions{json: main.json}
 	words, err := flags.All(main.words[1:], o.flag)
 	switch {

@@ -30,7 +30,7 @@ type symbolizer struct {
 	errw    io.Writer
 	code    int
 	settled bool // memory is collected as while answering
-	scratch    scratch
+	scratch scratch
 }
 
 // named is a file that knows its addresses: elfFile or symbols.MachO.

@@ -1,3 +1,5 @@
+// Package allocs has the commands that ask about allocations: the recording of events, the live heap, leaks,
+// growth, owners, allocators and exports. It knows nothing of how the program is run.
 package allocs
 
 import (
@@ -7,7 +9,7 @@ import (
 	"hdb/console/shell"
 )
 
-// allocGroup are the commands of the group.
+// Commands are those of the package.
 func Commands(c *desk.Desk) []*shell.Command {
 	return slices.Concat(allocCommands(c), recordInfos(c), wrongFreeCommands(c), heapCommands(c), mallocCommands(c), chunkCommands(c), collectionCommands(c), refsCommands(c), reportCommands(c), pageCommands(c), vmmapCommands(c))
 }

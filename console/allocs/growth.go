@@ -231,7 +231,7 @@ func runDiff(_ context.Context, c *desk.Desk, in shell.Input) error {
 		}
 		words, limit = words[:n+2], most
 	}
-	args, per, err := PerOf(in, words, diffPers)
+	args, per, err := perOf(in, words, diffPers)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 func heapCommands(c *desk.Desk) []*shell.Command {
-	measures, pers := strings.Join(topMeasures, "|"), strings.Join(TopPers, "|")
+	measures, pers := strings.Join(topMeasures, "|"), strings.Join(topPers, "|")
 	return []*shell.Command{
 		{Name: "top", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Synopsis: "[N] [[by] " + measures + "] [per " + pers + "]", Short: "rank functions by what they allocated", Args: []shell.ArgKind{shell.ArgWord}, Run: c.Does(runTop),
 			Long: "live counts the bytes that were not given back, bytes all bytes that were allocated, count the allocations, blocks the live blocks. temporary counts blocks that were given back before another one was allocated. peak counts the bytes that were live when most were, in blocks and in what the program had mapped itself. The default is live, or peak at the end of a recording if less than a hundredth of the peak is still live; of a program in Python, half of it.\n\nA row is the function that the blocks belong to, in this and in all other commands: that of the innermost frame of the user's own code, calls inlined there included. Allocators, wrappers, which only allocate for their callers (`show wrappers`), and frames of libraries (`show library-frames`) are passed over: functions of std::, __gnu_cxx::, and of core, alloc and std of Rust, those of headers of the system, and the libraries of the system. Where nothing else is left it is the innermost function in the program's own modules that is neither an allocator nor a wrapper, then the innermost that is neither an allocator, nor a wrapper of a library, nor what calls main. A function without a name is MODULE+OFFSET, where it begins. `list -cost` counts for the lines of the calls that it was inlined into, too.\n\nMappings that the program made with mmap, mremap, mprotect or sbrk, and that are live, have a table of their own, and so have the arenas of pymalloc: those are by who made Python grow, which need not be who holds what is in them. `help live` tells what counts as a mapping.\n\n`per type` counts live blocks by the types that they have, arrays of any length in one row. Blocks whose type is not known have a row for the function that they belong to, with ? before it. Where nothing is recorded it counts the blocks that the heap itself tells of. docs/heap.md says how types are found.\n\nretained counts the bytes that only blocks of a row keep alive: what would go if nothing pointed to any of them, they themselves included. A block counts once in a row, and in each row that all ways to it lead through, so the rows add up to more than there is. Lost blocks hold nothing that the program can reach. It needs a process whose memory can be searched, and is per function, line, module, type or global: a variable retains what would go if it pointed to nothing, and live is what it points to itself. docs/heap.md has what counts as a pointer.\n\nExamples:\n  top\n  top 5 by bytes\n  top peak per line\n  top per type\n  top by retained\n  top by retained per global"},
@@ -32,8 +32,8 @@ func heapCommands(c *desk.Desk) []*shell.Command {
 	}
 }
 
-// PerOf takes `per WORD`, one of pers, off the end of the words.
-func PerOf(in shell.Input, words, pers []string) ([]string, query.Per, error) {
+// perOf takes `per WORD`, one of pers, off the end of the words.
+func perOf(in shell.Input, words, pers []string) ([]string, query.Per, error) {
 	i := slices.Index(words, "per")
 	if i < 0 {
 		return words, query.PerFunction, nil
@@ -48,12 +48,12 @@ func PerOf(in shell.Input, words, pers []string) ([]string, query.Per, error) {
 	return nil, 0, fmt.Errorf("%s: %q: `per %s` expected", in.Name, strings.Join(words[i:], " "), strings.Join(pers, "|"))
 }
 
-// TopPers are what the rows of top may stand for.
-var TopPers = append(slices.Clone(query.Pers[:query.PerStack]), query.PerType.String(), query.PerGlobal.String())
+// topPers are what the rows of top may stand for.
+var topPers = append(slices.Clone(query.Pers[:query.PerStack]), query.PerType.String(), query.PerGlobal.String())
 
 func runTop(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	by, limit, chosen := heap.ByLive, 20, false
-	args, per, err := PerOf(in, in.Args, TopPers)
+	args, per, err := perOf(in, in.Args, topPers)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func runTop(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	rows = slices.DeleteFunc(rows, func(r heap.Row) bool { return !by.Some(r) })
 	below := ""
 	if per == query.PerFunction {
-		below = BelowText(by, rows)
+		below = belowText(by, rows)
 	}
 	top := topped{below: below, rows: rows[:min(limit, len(rows))], by: by, per: per, total: len(rows), note: note}
 	switch {
@@ -129,9 +129,9 @@ func runTop(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	return nil
 }
 
-// BelowText says what shows the functions that a row calls which has more than nine tenths, and of which no source is
+// belowText says what shows the functions that a row calls which has more than nine tenths, and of which no source is
 // known: then libraries do the work.
-func BelowText(by heap.Measure, rows []heap.Row) string {
+func belowText(by heap.Measure, rows []heap.Row) string {
 	var all uint64
 	for _, r := range rows {
 		all += by.Of(r)

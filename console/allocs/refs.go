@@ -318,26 +318,26 @@ func showPath(c *desk.Desk, in shell.Input, a *heaps.PathAnswer) {
 		Steps      []step `json:"steps"`
 	}{viewHeld(&a.Block), a.Expression, steps}, func(o *screen.Output) {
 		printHeld(o, a.Addr, &a.Block)
-		PrintPath(o, a)
+		printPath(o, a)
 	})
 }
 
 // pathBegin and pathEnd are how many steps of a long way are printed, of its beginning and of its end.
 const (
-	PathBegin = 12
-	PathEnd   = 8
+	pathBegin = 12
+	pathEnd   = 8
 )
 
-func PrintPath(o *screen.Output, a *heaps.PathAnswer) {
+func printPath(o *screen.Output, a *heaps.PathAnswer) {
 	if len(a.Steps) == 0 {
 		o.Printf("no root leads to it\n")
 		return
 	}
-	long := len(a.Steps) > PathBegin+PathEnd+1
+	long := len(a.Steps) > pathBegin+pathEnd+1
 	for i := range a.Steps {
-		if long && i >= PathBegin && i < len(a.Steps)-PathEnd {
-			if i == PathBegin {
-				o.Line(screen.Guess(fmt.Sprintf("    (%s more; --json has all)", units.Count(len(a.Steps)-PathBegin-PathEnd, "step"))))
+		if long && i >= pathBegin && i < len(a.Steps)-pathEnd {
+			if i == pathBegin {
+				o.Line(screen.Guess(fmt.Sprintf("    (%s more; --json has all)", units.Count(len(a.Steps)-pathBegin-pathEnd, "step"))))
 			}
 			continue
 		}
@@ -476,7 +476,7 @@ func showWhy(c *desk.Desk, in shell.Input, text string, w *heaps.WhyAnswer) {
 			o.Printf("%d of %d; `refs %s all` lists all\n", len(w.Refs.Holders), w.Refs.Total, text)
 		}
 		if len(w.Path.Steps) > 1 || w.Refs.Total == 0 {
-			PrintPath(o, w.Path)
+			printPath(o, w.Path)
 		}
 	})
 }

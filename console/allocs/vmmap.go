@@ -294,15 +294,15 @@ type layered interface {
 }
 
 func sumLayers(c *desk.Desk, image layered) layerSums {
-	s := AddLayers(image)
+	s := addLayers(image)
 	if rss, err := c.Session.Memory.RSS(); err == nil {
 		s.Rss = &rss
 	}
 	return s
 }
 
-// AddLayers is sumLayers without what the kernel counts.
-func AddLayers(image layered) (s layerSums) {
+// addLayers is sumLayers without what the kernel counts.
+func addLayers(image layered) (s layerSums) {
 	s.layers, s.blocks, s.cut = image.Layers()
 	s.known = true
 	for i := range s.layers {

@@ -1,3 +1,5 @@
+// Package data has the commands that look at the selected thread and frame: stacks, sources, values, memory,
+// code, registers and symbols. It knows nothing of how the program is run.
 package data
 
 import (
@@ -7,7 +9,7 @@ import (
 	"hdb/console/shell"
 )
 
-// dataGroup are the commands of the group.
+// Commands are those of the package.
 func Commands(c *desk.Desk) []*shell.Command {
 	return slices.Concat(stackCommands(c), goroutineCommands(c), dataCommands(c), memoryCommands(c), codeCommands(c), valueCommands(c), valueInfos(c), macroCommands(c), macroInfos(c), sourceCommands(c), symbolCommands(c), infoCommands(c), tuiCommands(c))
 }

@@ -66,8 +66,8 @@ func runRefresh(_ context.Context, c *desk.Desk, _ shell.Input) error {
 	return nil
 }
 
-// TuiHost is the console below a split screen.
-type TuiHost struct{ c *desk.Desk }
+// tuiHost is the console below a split screen.
+type tuiHost struct{ c *desk.Desk }
 
 // NewTUI connects the split screen with the reader's keys.
 func NewTUI(c *desk.Desk) *screen.Split {
@@ -75,23 +75,23 @@ func NewTUI(c *desk.Desk) *screen.Split {
 	if !c.Interactive() {
 		keys = nil
 	}
-	return screen.NewSplit(TuiHost{c}, c.Out, keys)
+	return screen.NewSplit(tuiHost{c}, c.Out, keys)
 }
 
-func (h TuiHost) TabWidth() int              { return h.c.Set.Count("tab-width") }
-func (h TuiHost) Layout()                    { h.c.Layout() }
-func (h TuiHost) Notify(text string)         { h.c.Notify(text) }
-func (h TuiHost) Fail(err error)             { h.c.Fail(err) }
-func (h TuiHost) Warn(err error)             { h.c.Warn(err) }
-func (h TuiHost) Aside(f func() error) error { return shell.Aside(f) }
+func (h tuiHost) TabWidth() int              { return h.c.Set.Count("tab-width") }
+func (h tuiHost) Layout()                    { h.c.Layout() }
+func (h tuiHost) Notify(text string)         { h.c.Notify(text) }
+func (h tuiHost) Fail(err error)             { h.c.Fail(err) }
+func (h tuiHost) Warn(err error)             { h.c.Warn(err) }
+func (h tuiHost) Aside(f func() error) error { return shell.Aside(f) }
 
 // Post gives f to the goroutine that awaits a line. A screen that nobody looks at
 // misses nothing if too many are waiting: it is painted before each prompt.
-func (h TuiHost) Post(f func()) { h.c.Post(f) }
+func (h tuiHost) Post(f func()) { h.c.Post(f) }
 
 // Picture finds out what there is to show. A source that was not found is looked for
 // again when the place changes, or when again says so: on a server that takes a while.
-func (h TuiHost) Picture(before *screen.Picture, again bool) screen.Picture {
+func (h tuiHost) Picture(before *screen.Picture, again bool) screen.Picture {
 	p := h.place()
 	if p.File == "" {
 		return p
@@ -108,7 +108,7 @@ func (h TuiHost) Picture(before *screen.Picture, again bool) screen.Picture {
 }
 
 // place is where the selected frame is, or what was listed since.
-func (h TuiHost) place() screen.Picture {
+func (h tuiHost) place() screen.Picture {
 	c := h.c
 	var p screen.Picture
 	f, err := c.Session.Selection.Frame()

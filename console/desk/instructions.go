@@ -30,9 +30,9 @@ func (c *Desk) SymbolText(a addr.Run) string {
 	return SymbolText(sym.Name, sym.Offset)
 }
 
-// DecodeInstruction reads the instruction that code, which is not empty, begins with.
+// decodeInstruction reads the instruction that code, which is not empty, begins with.
 // name is the symbol at an address, or "".
-func DecodeInstruction(code []byte, at addr.Run, name func(addr.Run) string) Instruction {
+func decodeInstruction(code []byte, at addr.Run, name func(addr.Run) string) Instruction {
 	inst, err := x86asm.Decode(code, 64)
 	switch {
 	case bytes.HasPrefix(code, []byte{0xf3, 0x0f, 0x1e, 0xfa}): // x86asm knows no CET
@@ -42,11 +42,11 @@ func DecodeInstruction(code []byte, at addr.Run, name func(addr.Run) string) Ins
 	case err != nil || inst.Op == 0 || inst.Len > len(code):
 		return Instruction{at, code[:1], fmt.Sprintf("(bad) %#02x", code[0])}
 	}
-	return Instruction{at, code[:inst.Len], Assembly(inst, at, name)}
+	return Instruction{at, code[:inst.Len], assembly(inst, at, name)}
 }
 
-// Assembly is an instruction as gdb writes it, with the symbol that it refers to.
-func Assembly(inst x86asm.Inst, at addr.Run, name func(addr.Run) string) string {
+// assembly is an instruction as gdb writes it, with the symbol that it refers to.
+func assembly(inst x86asm.Inst, at addr.Run, name func(addr.Run) string) string {
 	next := at + addr.Run(inst.Len)
 	var target addr.Run
 	branch, relative := false, false
@@ -104,7 +104,7 @@ func asBinutils(inst x86asm.Inst, text string) string {
 // DecodeAll reads the instructions that code consists of.
 func DecodeAll(code []byte, at addr.Run, name func(addr.Run) string) (list []Instruction) {
 	for len(code) > 0 {
-		inst := DecodeInstruction(code, at, name)
+		inst := decodeInstruction(code, at, name)
 		list = append(list, inst)
 		code, at = code[len(inst.Code):], at+addr.Run(len(inst.Code))
 	}

@@ -324,7 +324,7 @@ func (x *examiner) instructions() error {
 		}
 		x.row()
 		x.shown(1, b)
-		inst := DecodeInstruction(b, x.m.next, x.c.SymbolText)
+		inst := decodeInstruction(b, x.m.next, x.c.SymbolText)
 		x.rows[len(x.rows)-1].Values = []string{inst.Text}
 		x.m.next += addr.Run(len(inst.Code))
 	}

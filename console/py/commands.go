@@ -1,3 +1,4 @@
+// Package py has the commands on Python and Cython: stacks, objects, steps.
 package py
 
 import (
@@ -7,7 +8,7 @@ import (
 	"hdb/console/shell"
 )
 
-// pyGroup are the commands of the group.
+// Commands are those of the package.
 func Commands(c *desk.Desk) []*shell.Command {
 	return slices.Concat(pythonCommands(c), cythonCommands(c))
 }

@@ -1,3 +1,4 @@
+// Package stops has the commands that run the program and say where it stops.
 package stops
 
 import (
@@ -7,7 +8,7 @@ import (
 	"hdb/console/shell"
 )
 
-// stopGroup are the commands of the group.
+// Commands are those of the package.
 func Commands(c *desk.Desk) []*shell.Command {
 	return slices.Concat(runningCommands(c), stopCommands(c), stopInfos(c), travelCommands(c), printfCommands(c))
 }

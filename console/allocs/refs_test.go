@@ -1,22 +1,21 @@
-package console
+package allocs
 
 import (
 	"bytes"
 	"strings"
 	"testing"
 
-	"hdb/console/allocs"
 	"hdb/console/screen"
 	"hdb/session/heaps"
 )
 
 // TestLongPath: a way through a long list has its beginning and its end, and says how much is between.
 func TestLongPath(t *testing.T) {
-	for steps, lines := range map[int]int{1: 2, allocs.PathBegin + allocs.PathEnd + 1: 2 * (allocs.PathBegin + allocs.PathEnd + 1), 1000: 2*(allocs.PathBegin+allocs.PathEnd) + 1} {
+	for steps, lines := range map[int]int{1: 2, pathBegin + pathEnd + 1: 2 * (pathBegin + pathEnd + 1), 1000: 2*(pathBegin+pathEnd) + 1} {
 		a := &heaps.PathAnswer{Steps: make([]heaps.PathStep, steps)}
 		a.Steps[0].Holder = heaps.Holder{Kind: heaps.HeldByRegister, Name: "rbx", Thread: 1}
 		var out bytes.Buffer
-		allocs.PrintPath(&screen.Output{W: &out}, a)
+		printPath(&screen.Output{W: &out}, a)
 		text := out.String()
 		if n := strings.Count(text, "\n"); n != lines {
 			t.Errorf("%d steps have %d lines, want %d:\n%s", steps, n, lines, text)

@@ -1,10 +1,9 @@
-package console
+package allocs
 
 import (
 	"strings"
 	"testing"
 
-	"hdb/console/allocs"
 	"hdb/console/screen"
 	"hdb/heap/regions"
 )
@@ -25,7 +24,7 @@ func TestLayerSums(t *testing.T) {
 			{Name: "code", Regions: 1, Size: 40 * mib, Usage: regions.Usage{Resident: 40 * mib}},
 			{Name: "hdb", Regions: 8, Size: 128 << 30, Usage: regions.Usage{Resident: 2 * mib}},
 		}}
-		s := allocs.AddLayers(space)
+		s := addLayers(space)
 		s.Rss = &c.rss
 		var b strings.Builder
 		s.Print(&screen.Output{W: &b})

@@ -1,9 +1,8 @@
-package console
+package allocs
 
 import (
 	"testing"
 
-	"hdb/console/allocs"
 	"hdb/heap"
 )
 
@@ -23,7 +22,7 @@ func TestBelow(t *testing.T) {
 		{"nothing", nil, ""},
 		{"empty blocks", []heap.Row{row("f", "", 0)}, ""},
 	} {
-		if got := allocs.BelowText(heap.ByLive, c.rows); got != c.want {
+		if got := belowText(heap.ByLive, c.rows); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}

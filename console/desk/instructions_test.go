@@ -1,11 +1,10 @@
-package console
+package desk
 
 import (
 	"testing"
 
 	"golang.org/x/arch/x86/x86asm"
 
-	"hdb/console/desk"
 	"hdb/internal/addr"
 )
 
@@ -26,7 +25,7 @@ func TestAssembly(t *testing.T) {
 		if err != nil {
 			t.Fatalf("% x: %v", code, err)
 		}
-		if got := desk.Assembly(inst, 0x1000, func(addr.Run) string { return "" }); got != want {
+		if got := assembly(inst, 0x1000, func(addr.Run) string { return "" }); got != want {
 			t.Errorf("% x: %s, want %s", code, got, want)
 		}
 	}
@@ -51,11 +50,11 @@ func TestDecodeInstruction(t *testing.T) {
 		"\x48\xb9\xff\xff\xff\xff\xff\x7f\x00\x00": "movabs $0x7fffffffffff,%rcx",
 		"\x06": "(bad) 0x06",
 	} {
-		if got := desk.DecodeInstruction([]byte(code), 0x1000, name).Text; got != want {
+		if got := decodeInstruction([]byte(code), 0x1000, name).Text; got != want {
 			t.Errorf("% x: %s, want %s", code, got, want)
 		}
 	}
-	if list := desk.DecodeAll([]byte("\xc5\xf8\x77\xc3\x0f"), 0x1000, name); len(list) != 3 || list[1].Text != "ret" || list[2].Addr != 0x1004 {
+	if list := DecodeAll([]byte("\xc5\xf8\x77\xc3\x0f"), 0x1000, name); len(list) != 3 || list[1].Text != "ret" || list[2].Addr != 0x1004 {
 		t.Errorf("%+v", list)
 	}
 }

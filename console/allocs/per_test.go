@@ -1,7 +1,6 @@
-package console
+package allocs
 
 import (
-	"hdb/console/allocs"
 	"hdb/console/shell"
 	"testing"
 )
@@ -15,7 +14,7 @@ func TestPerComesLast(t *testing.T) {
 		{[]string{"per", "line", "5"}, "top: \"per line 5\": `per line` comes last: top 5 per line"},
 		{[]string{"per", "line", "by", "bytes"}, "top: \"per line by bytes\": `per line` comes last: top by bytes per line"},
 	} {
-		if _, _, err := allocs.PerOf(shell.Input{Name: "top"}, c.words, allocs.TopPers); err == nil || err.Error() != c.want {
+		if _, _, err := perOf(shell.Input{Name: "top"}, c.words, topPers); err == nil || err.Error() != c.want {
 			t.Errorf("%v: %v, want %s", c.words, err, c.want)
 		}
 	}
