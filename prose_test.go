@@ -1,0 +1,129 @@
+package hdb_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// prosePaths are the texts that TestProse reads. The pages in docs/commands and their index are
+// made from help texts in Go code, which is not checked yet.
+var prosePaths = []string{"README.md", "CONTRIBUTING.md", "docs/*.md", "docs/internals/*.md"}
+
+// refused are phrases that readers stumbled over, with what to write instead. A space stands for
+// any white space, so that a line break hides nothing.
+var refused = []struct{ phrase, instead string }{
+	{`what of`, "name the thing"},
+	{`that of`, "repeat the noun, or use 's"},
+	{`(is|are) about (a|an|the|that|this|those|what|it|its|how)`, "say what it does: matches, applies to, describes"},
+	{`as of (there|then|here)`, "for that moment"},
+	{`which is asked`, "say who asks whom, as a sentence of its own"},
+	{`beside`, "next to, in addition to, or during"},
+	{`do(es)? so with`, "name the action"},
+	{`nobody`, "use the passive, or name who"},
+	{`somebody`, "name who"},
+	{`none can be`, "say what cannot be done, and why"},
+	{`stands?`, "is, means, or is stopped"},
+	{`stood`, "was, or was stopped"},
+	{`(has|have|had) them`, "name the things"},
+	{`tells? of`, "shows, reports or describes"},
+	{`(is|are|be|was|were) told`, "say who reports what"},
+	{`knows? of`, "knows, or sees"},
+	{`for ever`, "without end"},
+	{`so many`, "a number of, or N"},
+	{`hears? of`, "sees, or misses"},
+	{`lies? (in|at|on|beside|behind|elsewhere)`, "is in, is at"},
+	{`have to be there`, "must exist"},
+	{`for want of`, "because there is no"},
+	{`(but|save) for (a|the|those|what)`, "except"},
+	{`(tells?|told) (apart|from)`, "distinguishes"},
+	{`as .{1,20} have it`, "as in"},
+	{`further in`, "inner"},
+	{`comes? by`, "reaches"},
+	{`(given|gives?|gave|giving) back`, "free, or return"},
+	{`goes on|go on|going on|went on`, "continues, or runs on"},
+	{`in vain`, "without effect"},
+	{`of each of`, "each ...'s"},
+	{`unless told`, "the default is"},
+	{`by turns`, "alternating, or in turn"},
+	{`(not|never) any more`, "no longer"},
+	{`is no (block|root|event|leak|reason|error|signature|part)`, "is not a"},
+	{`as .{1,20} has it`, "as in"},
+	{`less sure`, "less certain; or the noun: caveat"},
+}
+
+// proseExceptions are texts in which a refused phrase is right. One that is not there any more fails.
+var proseExceptions = []struct{ path, text, reason string }{
+	{"docs/glossary.md", "given back, not given back", "names words that are not used"},
+	{"docs/glossary.md", "not given back |", "names words that are not used"},
+	{"docs/glossary.md", "| beside |", "explains a name in the code"},
+	{"docs/probe.md", "which cannot be told of the probe's frames", "a message of hdb"},
+	{"docs/probe.md", "thread N stands at A", "a message of hdb"},
+}
+
+var codeSpan = regexp.MustCompile("``[^`]+``|`[^`]+`")
+
+// proseOf blanks out code, which has what programs print, and keeps every line in its place.
+func proseOf(text []byte) []byte {
+	lines := bytes.Split(text, []byte("\n"))
+	fenced := false
+	for i, line := range lines {
+		fence := bytes.HasPrefix(line, []byte("```"))
+		if fence {
+			fenced = !fenced
+		}
+		if fence || fenced || bytes.HasPrefix(line, []byte("    ")) {
+			lines[i] = nil
+		}
+	}
+	return codeSpan.ReplaceAllFunc(bytes.Join(lines, []byte("\n")), func(span []byte) []byte {
+		return bytes.Repeat([]byte("\n"), bytes.Count(span, []byte("\n")))
+	})
+}
+
+// TestProse refuses phrases that have to be read twice, and lines that are too long to read.
+func TestProse(t *testing.T) {
+	for _, glob := range prosePaths {
+		paths, err := filepath.Glob(glob)
+		if err != nil || len(paths) == 0 {
+			t.Fatalf("%s: no such files (%v)", glob, err)
+		}
+		for _, path := range paths {
+			if path == "docs/commands.md" {
+				continue
+			}
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkProse(t, path, text)
+		}
+	}
+}
+
+func checkProse(t *testing.T, path string, text []byte) {
+	for i, line := range strings.Split(string(text), "\n") {
+		if utf8.RuneCountInString(line) > 140 && !strings.HasPrefix(line, "|") {
+			t.Errorf("%s:%d: more than 140 characters", path, i+1)
+		}
+	}
+	prose := proseOf(text)
+	for _, e := range proseExceptions {
+		if e.path == path {
+			if !bytes.Contains(prose, []byte(e.text)) {
+				t.Errorf("%s has no %q: drop the exception", path, e.text)
+			}
+			prose = bytes.ReplaceAll(prose, []byte(e.text), nil)
+		}
+	}
+	for _, r := range refused {
+		re := regexp.MustCompile(`(?i)\b(` + strings.ReplaceAll(r.phrase, " ", `\s+`) + `)\b`)
+		for _, at := range re.FindAllIndex(prose, -1) {
+			t.Errorf("%s:%d: %q: %s", path, 1+bytes.Count(prose[:at[0]], []byte("\n")), prose[at[0]:at[1]], r.instead)
+		}
+	}
+}
