@@ -65,6 +65,57 @@ var proseExceptions = []struct{ path, text, reason string }{
 	{"docs/probe.md", "thread N stands at A", "a message of hdb"},
 }
 
+var (
+	link   = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	inSlug = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
+)
+
+// anchors are the names that links to the headings of a page use.
+func anchors(t *testing.T, path string) map[string]bool {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	for line := range strings.Lines(string(text)) {
+		if title, ok := strings.CutPrefix(strings.TrimLeft(line, "#"), " "); ok && line[0] == '#' {
+			found[strings.ReplaceAll(inSlug.ReplaceAllString(strings.ToLower(strings.TrimSpace(title)), ""), " ", "-")] = true
+		}
+	}
+	return found
+}
+
+// TestLinks follows the links between the documents, to the headings that they name.
+func TestLinks(t *testing.T) {
+	for _, glob := range append([]string{"docs/commands/*.md"}, prosePaths...) {
+		paths, err := filepath.Glob(glob)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range link.FindAllSubmatch(text, -1) {
+				file, heading, _ := strings.Cut(string(m[1]), "#")
+				if strings.Contains(file, "://") {
+					continue
+				}
+				to := path
+				if file != "" {
+					to = filepath.Join(filepath.Dir(path), file)
+				}
+				if _, err := os.Stat(to); err != nil {
+					t.Errorf("%s: %s leads nowhere", path, m[1])
+				} else if heading != "" && !anchors(t, to)[heading] {
+					t.Errorf("%s: %s: no such heading", path, m[1])
+				}
+			}
+		}
+	}
+}
+
 var codeSpan = regexp.MustCompile("``[^`]+``|`[^`]+`")
 
 // proseOf blanks out code, which has what programs print, and keeps every line in its place.
