@@ -4,6 +4,7 @@ import (
 	"hdb/console/desk"
 	"hdb/console/shell"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -78,20 +79,31 @@ func TestVocabulary(t *testing.T) {
 }
 
 func TestCommandsDoc(t *testing.T) {
-	const path = "../docs/commands.md"
-	want := Markdown()
 	if *update {
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+		if err := os.RemoveAll("../docs/commands"); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Mkdir("../docs/commands", 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
+	manual := Manual()
+	for _, p := range manual {
+		path := filepath.Join("../docs", p.Path)
+		if *update {
+			if err := os.WriteFile(path, []byte(p.Text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := os.ReadFile(path); err != nil || string(got) != p.Text {
+			t.Errorf("%s is stale: run `go generate ./console` (%v)", path, err)
+		}
 	}
-	if string(got) != want {
-		t.Errorf("%s is stale: run `go generate ./console`", path)
+	files, err := filepath.Glob("../docs/commands/*")
+	if err != nil || len(files) != len(manual)-1 {
+		t.Errorf("docs/commands has %d files, want %d (%v)", len(files), len(manual)-1, err)
 	}
+	want := Markdown()
 	commandTable(nil).Each(func(full string, _ *shell.Command) {
 		if !strings.Contains(want, "\n## "+full+"\n") {
 			t.Errorf("no heading for %s", full)

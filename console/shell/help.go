@@ -126,15 +126,22 @@ func (c *Shell) commandHelp(topic string) error {
 }
 
 // Each calls f for each command and subcommand with its full name.
-func (t *Table) Each(f func(full string, cmd *Command)) {
-	var walk func(prefix string, list []*Command)
-	walk = func(prefix string, list []*Command) {
-		for _, cmd := range list {
-			f(prefix+cmd.Name, cmd)
-			walk(prefix+cmd.Name+" ", cmd.Sub)
+func (t *Table) Each(f func(full string, cmd *Command)) { each("", t.Commands, f) }
+
+// EachOf calls f for each command of a group and its subcommands, with the full name.
+func (t *Table) EachOf(g Group, f func(full string, cmd *Command)) {
+	for _, cmd := range t.Commands {
+		if cmd.Group == g {
+			each("", []*Command{cmd}, f)
 		}
 	}
-	walk("", t.Commands)
+}
+
+func each(prefix string, list []*Command, f func(full string, cmd *Command)) {
+	for _, cmd := range list {
+		f(prefix+cmd.Name, cmd)
+		each(prefix+cmd.Name+" ", cmd.Sub, f)
+	}
 }
 
 // apropos lists the commands and settings whose help has the word.
