@@ -296,7 +296,7 @@ func (f *follower) compare(ledger []byte) *Heap {
 		tell("%v", d)
 	}
 	n, _ := h.Len()
-	f.t.Logf("%d blocks of %d made, %d differences; %d chunks, %d arenas, %d tcaches, %d mmapped of %d, %v", all, binary.LittleEndian.Uint64(ledger[24:]), told, n, len(h.arenas), len(h.tcaches), h.params.mmaps, h.params.mmaps, took)
+	f.t.Logf("%d blocks of %d made, %d differences; %d chunks, %d arenas, %d tcaches, %d mmapped of %d, %v", all, binary.LittleEndian.Uint64(ledger[24:]), told, n, len(h.arenas), len(h.tcaches), h.Sums(-1).Chunks[Mmapped], h.params.mmaps, took)
 	return h
 }
 

@@ -3,6 +3,7 @@ package glibc
 import (
 	"cmp"
 	"encoding/binary"
+	"math"
 	"slices"
 
 	"hdb/internal/addr"
@@ -13,13 +14,15 @@ import (
 type mmappedFinder struct {
 	h     *Heap
 	bound bound
+	moved bool    // mremap may have moved aligned chunks: memalign's rule does not find their leads
 	taken []Range // that cannot be such chunks, ascending: heaps, and chunks found
 	found []*piece
 	bytes uint64 // of the mappings of found
 }
 
-// mmapped finds the mmapped chunks. mp_ says how many there are: most are found where a mapping
-// begins or behind another one; only if some are missing, each page is looked at.
+// mmapped finds the mmapped chunks. Most begin where a mapping does or behind another one. If these are not as many as mp_
+// counts, or have other bytes, each page is looked at. The count alone ends no search: a thread inside malloc or free
+// has mapped a chunk that is not counted yet, or counts one no more that is still mapped.
 func (h *Heap) mmapped() []*piece {
 	if h.params.counted && h.params.mmaps == 0 {
 		return nil
@@ -32,18 +35,12 @@ func (h *Heap) mmapped() []*piece {
 		f.taken = append(f.taken, s.Range)
 	}
 	free := without(h.mem.anonymous(), f.taken)
-	for _, r := range free {
-		for at := r.Start; at < r.End && !f.done(); {
-			n := f.at(r, at)
-			if n == 0 {
-				break
-			}
-			at += addr.Run(n)
-		}
-	}
-	if f.all() {
+	f.starts(free)
+	if f.whole() {
 		return f.found
 	}
+	f.moved, f.found, f.bytes = true, nil, 0
+	f.starts(free)
 	f.taken = f.taken[:0]
 	for _, p := range f.found {
 		f.taken = append(f.taken, Range{p.Start - addr.Run(p.lead), p.End})
@@ -58,19 +55,30 @@ func (h *Heap) mmapped() []*piece {
 	return f.found
 }
 
-// all tells whether as many were found as mp_ says.
-func (f *mmappedFinder) all() bool {
-	p := f.h.params
-	return p.counted && uint64(len(f.found)) >= p.mmaps
+// whole tells whether what was found is what mp_ says.
+func (f *mmappedFinder) whole() bool {
+	p := &f.h.params
+	return p.counted && uint64(len(f.found)) == p.mmaps && f.bytes == p.mmapped
 }
 
-func (f *mmappedFinder) done() bool { return f.all() || f.bound.reached() }
+// starts looks where ranges begin, and behind what is found there.
+func (f *mmappedFinder) starts(ranges []Range) {
+	for _, r := range ranges {
+		for at := r.Start; at < r.End && !f.bound.reached(); {
+			n := f.at(r, at)
+			if n == 0 {
+				break
+			}
+			at += addr.Run(n)
+		}
+	}
+}
 
 // pages looks at each page of a range.
 func (f *mmappedFinder) pages(r Range) {
 	buf := f.h.buf
 	for _, part := range f.h.mem.present(r) {
-		for at := part.Start; at < part.End && !f.done(); {
+		for at := part.Start; at < part.End && !f.whole() && !f.bound.reached(); {
 			n := min(uint64(len(buf)), uint64(part.End-at))
 			f.h.mem.steps += n / inOrderStep
 			got, _ := f.h.src.Memory.ReadAt(buf[:n], int64(at))
@@ -90,40 +98,54 @@ func (f *mmappedFinder) pages(r Range) {
 	}
 }
 
-// at takes the chunk whose mapping begins at a page, and returns how many bytes the mapping has. An
-// aligned chunk begins further in, and says how far; the header at the start is then left from before.
+// at takes the chunk whose mapping begins at a page, and returns how many bytes the mapping has; 0 if none does.
 func (f *mmappedFinder) at(r Range, at addr.Run) uint64 {
-	mem := f.h.mem
-	if at%pageSize != 0 {
+	lead, ok := f.lead(r, at)
+	if !ok {
 		return 0
-	}
-	room := uint64(r.End - at)
-	first := mem.word(at + 8)
-	if !mem.layout.mmappedHeader(0, mem.word(at), first, room) {
-		return 0
-	}
-	lead, word := uint64(0), first
-	for align := uint64(32); align < room && align <= 1<<40; align *= 2 { // memalign's rule
-		user := (uint64(at) + header + align - 1) &^ (align - 1)
-		if user-header-uint64(at) < leastChunk {
-			user += align
-		}
-		l := user - header - uint64(at)
-		if l+leastChunk > first&^flagBits || l == lead {
-			continue
-		}
-		if here := mem.word(at + addr.Run(l) + 8); mem.layout.mmappedHeader(l, mem.word(at+addr.Run(l)), here, room) && (here&^flagBits)+l <= first&^flagBits {
-			lead, word = l, here
-			break
-		}
 	}
 	start := at + addr.Run(lead)
-	tail := mem.layout.mmappedTail
-	p := &piece{Range: Range{start, start + addr.Run(word&^flagBits+tail)}, lead: lead, tail: tail, arena: -1}
+	tail := f.h.mem.layout.mmappedTail
+	p := &piece{Range: Range{start, start + addr.Run(f.h.mem.word(start+8)&^flagBits+tail)}, lead: lead, tail: tail, arena: -1}
 	p.add(start, Mmapped)
 	f.found = append(f.found, p)
 	f.bytes += p.Len() + lead
 	return p.Len() + lead
+}
+
+// lead is how far into its mapping, which begins at a page, a chunk begins. If that is not 0, the header at the start is from
+// before memalign aligned the chunk: since then, mremap may have made the mapping larger or smaller, and moved it.
+func (f *mmappedFinder) lead(r Range, at addr.Run) (lead uint64, ok bool) {
+	if at%pageSize != 0 || !f.header(at, 0, math.MaxInt64) {
+		return 0, false
+	}
+	room := uint64(r.End - at)
+	first := f.h.mem.word(at+8) &^ flagBits
+	begins := func(lead uint64) bool {
+		return lead+leastChunk <= min(first, room) && f.header(at, lead, room)
+	}
+	for align := uint64(32); align/2 < room && align <= 1<<40; align *= 2 { // memalign's rule; older releases leave no lead of 16 bytes
+		if lead := -(uint64(at) + header) & (align - 1); begins(lead) {
+			return lead, true
+		}
+	}
+	ok = f.header(at, 0, room)
+	end := first + f.h.mem.layout.mmappedTail
+	if !f.moved || ok && (end == room || f.header(at+addr.Run(end), 0, math.MaxInt64)) {
+		return 0, ok
+	}
+	for lead := uint64(2*pageSize - header); lead < min(first, room) && !f.bound.reached(); lead += pageSize {
+		if begins(lead) {
+			return lead, true
+		}
+	}
+	return 0, ok
+}
+
+// header tells whether the header of a mmapped chunk may be in a mapping at a page, lead bytes into it.
+func (f *mmappedFinder) header(at addr.Run, lead, room uint64) bool {
+	h := at + addr.Run(lead)
+	return f.h.mem.layout.mmappedHeader(lead, f.h.mem.word(h), f.h.mem.word(h+8), room)
 }
 
 // mmappedHeader tells whether the two words of a header may be those of a mmapped chunk, lead bytes
