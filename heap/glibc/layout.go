@@ -23,6 +23,7 @@ type stateLayout struct {
 	system    addr.Run
 	maxSystem addr.Run
 	size      addr.Run
+	thpMode   int // words of struct malloc_par's field thp_mode
 }
 
 // A tcacheLayout is that of struct tcache_perthread_struct: an uint16_t for each list, then their heads.
@@ -40,7 +41,7 @@ const (
 
 var (
 	stateWithFastbins = stateLayout{fastbins: 10, top: 0x60, bins: 0x70, next: 0x870, attached: 0x880, system: 0x888, maxSystem: 0x890, size: 0x898}
-	stateWithout      = stateLayout{top: 0x08, bins: 0x18, next: 0x818, attached: 0x828, system: 0x830, maxSystem: 0x838, size: 0x840}
+	stateWithout      = stateLayout{top: 0x08, bins: 0x18, next: 0x818, attached: 0x828, system: 0x830, maxSystem: 0x838, size: 0x840, thpMode: 1}
 
 	tcacheCounts = tcacheLayout{lists: 64, entries: 2 * 64}
 	tcacheSlots  = tcacheLayout{lists: 76, slots: true, entries: 2 * 76}

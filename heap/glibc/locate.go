@@ -176,14 +176,14 @@ func (m *memory) parameters(parts []section, a *Arena) parameters {
 		if len(s.data) < 0x90 || !m.writable(s.Start) {
 			continue
 		}
-		for i := 12; i+4 < len(s.data)/8; i++ {
+		for i := 12 + m.layout.thpMode; i+4 < len(s.data)/8; i++ {
 			v := addr.Run(s.word(i))
 			grown := end != 0 && v != 0 && v+addr.Run(a.SystemMem) == end && m.writable(v)
 			shaped := m.layout.shaped(s, i)
 			if !grown && (!shaped || v != 0 && !m.writable(v)) {
 				continue
 			}
-			p := parametersAt(s, i)
+			p := m.layout.parametersAt(s, i)
 			if grown && shaped {
 				return p
 			}
@@ -206,8 +206,8 @@ func (l *layout) shaped(s section, i int) bool {
 }
 
 // parametersAt reads the fields in front of sbrk_base. Their places differ: 2.35 has two words
-// and an int more. Which it is, the default of n_mmaps_max or arena_test tells.
-func parametersAt(s section, i int) parameters {
+// and an int more, 2.43 one word more than that (thp_mode). Which it is, the default of n_mmaps_max or arena_test tells.
+func (l *stateLayout) parametersAt(s section, i int) parameters {
 	p := parameters{at: s.Start + addr.Run(8*i), sbrkBase: addr.Run(s.word(i)), mmapped: s.word(i - 2), tcacheCount: uint16(s.word(i + 3))}
 	ints := func(back int) [2]uint32 { // n_mmaps, n_mmaps_max
 		b := s.data[8*i-back:]
@@ -216,8 +216,8 @@ func parametersAt(s section, i int) parameters {
 	first := 0 // words from the struct's start to sbrk_base
 	newer, older := ints(36), ints(32)
 	switch {
-	case newer[1] == 1<<16 || i >= 12 && s.word(i-12+3) == 8:
-		first, p.mmaps, p.counted = 12, uint64(newer[0]), true
+	case newer[1] == 1<<16 || s.word(i-12-l.thpMode+3) == 8:
+		first, p.mmaps, p.counted = 12+l.thpMode, uint64(newer[0]), true
 	case older[1] == 1<<16 || s.word(i-9+3) == 8:
 		first, p.mmaps, p.counted = 9, uint64(older[0]), true
 	default:

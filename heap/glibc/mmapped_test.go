@@ -36,6 +36,9 @@ func TestMmapped(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			src, lines := stopped(t, "end", program)
 			h := sameMmapped(t, src, lines)
+			if set := h.Settings(); !set.Known || set.MmapThreshold != 100000 {
+				t.Errorf("settings %+v, the program has set a threshold of 100000", set)
+			}
 			mem := overlaid{src.Memory, map[addr.Run]uint32{}}
 			count := h.params.at - 36 // see parametersAt
 			if h.mem.word(count-4)>>32 != h.params.mmaps {
