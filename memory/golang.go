@@ -60,11 +60,12 @@ func (m *Image) InGo(at uint64) bool {
 }
 
 func (m *Image) inArenas(at uint64) bool {
+	a := addr.Run(at)
 	if len(m.arenas) == 1 {
-		return m.arenas[0].Start <= at && at < m.arenas[0].End
+		return m.arenas[0].Contains(a)
 	}
-	i := sort.Search(len(m.arenas), func(i int) bool { return m.arenas[i].End > at })
-	return i < len(m.arenas) && m.arenas[i].Start <= at
+	i := sort.Search(len(m.arenas), func(i int) bool { return m.arenas[i].End > a })
+	return i < len(m.arenas) && m.arenas[i].Contains(a)
 }
 
 // slot takes a slot of a Go heap that is in use, and the recorded blocks in it, which have all of it
@@ -252,7 +253,7 @@ func (m *Image) claimGo(src *regions.Source) {
 		return
 	}
 	for _, a := range m.arenas {
-		src.Arenas = append(src.Arenas, regions.Range{Start: addr.Run(a.Start), End: addr.Run(a.End), Label: "Go heap"})
+		src.Arenas = append(src.Arenas, regions.Range{Start: a.Start, End: a.End, Label: "Go heap"})
 	}
 	src.Threads = m.outside(src.Threads)
 }

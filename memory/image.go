@@ -98,7 +98,7 @@ type Image struct {
 	openedGo bool
 	golang   *golang.Heap // nil without one
 	goErr    error
-	arenas   []golang.Range // of golang
+	arenas   []addr.Range // of golang
 
 	owned  *owner
 	blocks *blocks
@@ -187,7 +187,7 @@ func (m *Image) Heap() (*glibc.Heap, error) {
 	for i := range m.src.Space.Mappings {
 		p := &m.src.Space.Mappings[i]
 		src.Mappings = append(src.Mappings, glibc.Mapping{
-			Range:    glibc.Range{Start: p.Start, End: p.End},
+			Range:    addr.Range{Start: p.Start, End: p.End},
 			Readable: permits(p.Perm, 0, 'r'), Writable: permits(p.Perm, 1, 'w'), Executable: permits(p.Perm, 2, 'x'), Shared: permits(p.Perm, 3, 's'),
 			Path: p.Path,
 		})
@@ -196,8 +196,8 @@ func (m *Image) Heap() (*glibc.Heap, error) {
 		src.Threads = append(src.Threads, glibc.Thread{TID: t.TID, FS: t.FS})
 	}
 	if m.src.Space.Pages != nil {
-		src.Resident = func(r glibc.Range) (parts []glibc.Range, err error) {
-			err = m.src.Space.Pages(r.Start, r.End, func(p regions.PageRun) { parts = append(parts, glibc.Range{Start: p.Start, End: p.End}) })
+		src.Resident = func(r addr.Range) (parts []addr.Range, err error) {
+			err = m.src.Space.Pages(r.Start, r.End, func(p regions.PageRun) { parts = append(parts, addr.Range{Start: p.Start, End: p.End}) })
 			return parts, err
 		}
 	}

@@ -29,7 +29,7 @@ func (m *Image) Jemalloc() (*jemalloc.Heap, error) {
 	for i := range m.src.Space.Mappings {
 		p := &m.src.Space.Mappings[i]
 		src.Mappings = append(src.Mappings, jemalloc.Mapping{
-			Range:    jemalloc.Range{Start: p.Start, End: p.End},
+			Range:    addr.Range{Start: p.Start, End: p.End},
 			Readable: permits(p.Perm, 0, 'r'), Writable: permits(p.Perm, 1, 'w'), Shared: permits(p.Perm, 3, 's'),
 			Path: p.Path,
 		})
@@ -38,8 +38,8 @@ func (m *Image) Jemalloc() (*jemalloc.Heap, error) {
 		src.Threads = append(src.Threads, jemalloc.Thread{TID: t.TID, FS: t.FS, Low: m.staticTLS(&t)})
 	}
 	if m.src.Space.Pages != nil {
-		src.Resident = func(r jemalloc.Range) (parts []jemalloc.Range, err error) {
-			err = m.src.Space.Pages(r.Start, r.End, func(p regions.PageRun) { parts = append(parts, jemalloc.Range{Start: p.Start, End: p.End}) })
+		src.Resident = func(r addr.Range) (parts []addr.Range, err error) {
+			err = m.src.Space.Pages(r.Start, r.End, func(p regions.PageRun) { parts = append(parts, addr.Range{Start: p.Start, End: p.End}) })
 			return parts, err
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"hdb/heap/glibc"
 	"hdb/heap/graph"
 	"hdb/heap/regions"
 	"hdb/internal/addr"
@@ -120,14 +119,14 @@ func (r *roots) exclude(b *blocks) {
 	}
 	if h, err := r.m.Jemalloc(); err == nil {
 		for _, own := range h.Own() {
-			allocators = append(allocators, Range{uint64(own.Start), uint64(own.End)})
+			allocators = append(allocators, rangeOf(own))
 		}
 		for _, s := range h.Spans() {
-			allocators = append(allocators, Range{uint64(s.Start), uint64(s.End)})
+			allocators = append(allocators, rangeOf(s.Range))
 		}
 	}
 	for _, a := range r.m.arenas {
-		allocators = append(allocators, Range{a.Start, a.End})
+		allocators = append(allocators, rangeOf(a))
 	}
 	allocators = union(allocators)
 	r.without = slices.Clone(allocators)
@@ -150,7 +149,7 @@ func (r *roots) exclude(b *blocks) {
 	r.without = union(r.without)
 }
 
-func rangeOf(r glibc.Range) Range { return Range{uint64(r.Start), uint64(r.End)} }
+func rangeOf(r addr.Range) Range { return Range{uint64(r.Start), uint64(r.End)} }
 
 // appendRange adds a range behind all others, of which the last grows if they touch.
 func appendRange(all []Range, r Range) []Range {

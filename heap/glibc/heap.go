@@ -65,7 +65,7 @@ type Block struct {
 // A Span is memory that an arena cuts chunks from, or that a mmapped chunk fills. Whatever in it
 // is no block is the allocator's: no root of the program's data lies there.
 type Span struct {
-	Range
+	addr.Range
 	Arena int // index in Arenas; -1 of a mmapped chunk
 }
 
@@ -76,11 +76,11 @@ type Arena struct {
 	Main      bool
 	Locked    bool // its mutex is held: a thread is inside malloc or free
 	SystemMem uint64
-	MaxSystem uint64   // the most that SystemMem was
-	Attached  uint64   // how many threads allocate from it
-	Threads   []int    // those of them that were found, by TID
-	Heaps     []Range  // with their heap_info; of main_arena, the memory that it got by brk
-	Top       addr.Run // its top chunk's header; 0 if it never had one
+	MaxSystem uint64       // the most that SystemMem was
+	Attached  uint64       // how many threads allocate from it
+	Threads   []int        // those of them that were found, by TID
+	Heaps     []addr.Range // with their heap_info; of main_arena, the memory that it got by brk
+	Top       addr.Run     // its top chunk's header; 0 if it never had one
 
 	flags uint32
 	words int      // of its malloc_state
@@ -90,7 +90,7 @@ type Arena struct {
 }
 
 // Struct is where its malloc_state lies.
-func (a *Arena) Struct() Range { return Range{a.Addr, a.Addr + addr.Run(8*a.words)} }
+func (a *Arena) Struct() addr.Range { return a.Addr.To(a.Addr + addr.Run(8*a.words)) }
 
 // Contiguous tells whether the arena grows by brk alone. It is true of main_arena until a brk fails.
 func (a *Arena) Contiguous() bool { return a.flags&noncontiguous == 0 }
@@ -103,7 +103,7 @@ type Heap struct {
 	params  parameters
 	pieces  []*piece // ascending
 	tcaches []ThreadCache
-	own     []Range
+	own     []addr.Range
 	damage  []Damage
 	more    int // damages left out
 	links   links
@@ -183,7 +183,7 @@ func (h *Heap) walk() {
 			if r.Contains(a.Addr) {
 				start = (a.Struct().End+header+granule-1)&^(granule-1) - header
 			}
-			w.region(region{Range: Range{start, r.End}, arena: a, last: r.Contains(a.Top)})
+			w.region(region{Range: start.To(r.End), arena: a, last: r.Contains(a.Top)})
 		}
 	}
 	if a := &h.arenas[0]; a.Top != 0 {
@@ -207,8 +207,8 @@ func (w *walker) main(a *Arena) {
 	brk := h.mem.contiguous(start)
 	if start != 0 && brk.End > start {
 		last := brk.Contains(a.Top)
-		a.Heaps = append(a.Heaps, Range{start, brk.End})
-		w.region(region{Range: Range{start, brk.End}, arena: a, last: last})
+		a.Heaps = append(a.Heaps, start.To(brk.End))
+		w.region(region{Range: start.To(brk.End), arena: a, last: last})
 		if last && a.Contiguous() {
 			return
 		}
@@ -217,10 +217,10 @@ func (w *walker) main(a *Arena) {
 }
 
 // contiguous is the memory around an address that can be written without a gap in one kind of mapping.
-func (m *memory) contiguous(at addr.Run) Range {
+func (m *memory) contiguous(at addr.Run) addr.Range {
 	i, ok := m.mapping(at)
 	if !ok || at == 0 {
-		return Range{}
+		return addr.Range{}
 	}
 	all := m.src.Mappings
 	r := all[i].Range
@@ -232,9 +232,9 @@ func (m *memory) contiguous(at addr.Run) Range {
 
 // mainMappings walks what the main arena got by mmap when brk failed. Such memory begins with a page, and
 // ends in fenceposts or with the top chunk; the kernel merges it with other mappings.
-func (w *walker) mainMappings(a *Arena, brk Range) {
+func (w *walker) mainMappings(a *Arena, brk addr.Range) {
 	mem := w.mem
-	taken := []Range{brk}
+	taken := []addr.Range{brk}
 	for _, other := range w.heap.arenas {
 		taken = append(taken, other.Heaps...)
 	}
@@ -255,7 +255,7 @@ func (w *walker) mainMappings(a *Arena, brk Range) {
 					at += addr.Run(word&^flagBits + mem.layout.mmappedTail)
 					continue
 				}
-				r := region{Range: Range{at, x.End}, arena: a, last: x.Contains(a.Top) && a.Top >= at, alone: true, parts: parts[i:]}
+				r := region{Range: at.To(x.End), arena: a, last: x.Contains(a.Top) && a.Top >= at, alone: true, parts: parts[i:]}
 				if word&(isMmapped|nonMainArena) != 0 || word&prevInUse == 0 || !w.credible(&r, at, r.limit(), true) {
 					at += pageSize
 					continue
@@ -263,7 +263,7 @@ func (w *walker) mainMappings(a *Arena, brk Range) {
 				mem.steps += readSteps // of the chain's first read
 				end := max(w.region(r), at+1)
 				end = (end + pageSize - 1) &^ (pageSize - 1)
-				a.Heaps = append(a.Heaps, Range{at, min(end, x.End)})
+				a.Heaps = append(a.Heaps, at.To(min(end, x.End)))
 				at = end
 			}
 		}
@@ -320,13 +320,13 @@ func (h *Heap) owned() {
 			if r.Contains(a.Addr) {
 				end = a.Addr
 			}
-			h.own = append(h.own, Range{r.Start, end})
+			h.own = append(h.own, r.Start.To(end))
 		}
 	}
 	if h.params.at != 0 {
-		h.own = append(h.own, Range{h.params.start, h.params.at + 8})
+		h.own = append(h.own, h.params.start.To(h.params.at+8))
 	}
-	slices.SortFunc(h.own, func(a, b Range) int { return cmp.Compare(a.Start, b.Start) })
+	slices.SortFunc(h.own, func(a, b addr.Range) int { return cmp.Compare(a.Start, b.Start) })
 }
 
 // locate finds the chunk that an address lies in.
@@ -390,7 +390,7 @@ func (h *Heap) Find(a addr.Run) (Chunk, bool) {
 func (h *Heap) Spans() []Span {
 	spans := make([]Span, 0, len(h.pieces))
 	for _, p := range h.pieces {
-		spans = append(spans, Span{Range{p.Start - addr.Run(p.lead), p.End}, p.arena})
+		spans = append(spans, Span{(p.Start - addr.Run(p.lead)).To(p.End), p.arena})
 	}
 	return spans
 }
@@ -398,7 +398,7 @@ func (h *Heap) Spans() []Span {
 // Own is the allocator's own data outside of the spans, ascending: main_arena and mp_ in
 // libc's data, heap_info and malloc_state at the starts of heaps, and the pointers to tcaches in TLS. With the spans they are
 // what a search for roots must leave out.
-func (h *Heap) Own() []Range { return h.own }
+func (h *Heap) Own() []addr.Range { return h.own }
 
 // Damage is where the heap does not hold together, in the order found.
 func (h *Heap) Damage() []Damage { return h.damage }

@@ -49,9 +49,9 @@ func photograph(f *follower, ledger []byte) *picture {
 		}
 	}
 	p.Source.Memory = p
-	p.Source.Resident = func(r Range) (parts []Range, err error) {
+	p.Source.Resident = func(r addr.Range) (parts []addr.Range, err error) {
 		for _, s := range p.parts {
-			if k := (Range{max(r.Start, s.Start), min(r.End, s.End)}); k.Start < k.End {
+			if k := r.Within(s.Range); !k.Empty() {
 				parts = append(parts, k)
 			}
 		}
@@ -179,7 +179,7 @@ func FuzzOpen(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, pattern []byte, seed uint64, release uint8) {
 		const base, size = addr.Run(0x10000000), 1 << 20
-		s := section{Range{base, base + size}, make([]byte, size)}
+		s := section{addr.Range{Start: base, End: base + size}, make([]byte, size)}
 		rng := rand.New(rand.NewPCG(seed, 1))
 		for i := 0; i+8 <= size; i += 8 {
 			v := uint64(base) + uint64(rng.IntN(size))&^15
@@ -201,9 +201,9 @@ func FuzzOpen(f *testing.F) {
 		binary.LittleEndian.PutUint64(s.data[0x1000+l.next:], uint64(arena))
 		p := &picture{parts: []section{s}}
 		p.Source = Source{Memory: p, Libc: "/libc", Threads: []Thread{{1, base + 0x9000}},
-			Mappings: []Mapping{{Range: Range{base, base + 0x8000}, Readable: true, Writable: true, Path: "/libc"},
-				{Range: Range{base + 0x8000, base + 0x40000}, Readable: true, Writable: true, Path: "[heap]"},
-				{Range: Range{base + 0x40000, base + size}, Readable: true, Writable: true}}}
+			Mappings: []Mapping{{Range: addr.Range{Start: base, End: base + 0x8000}, Readable: true, Writable: true, Path: "/libc"},
+				{Range: (base + 0x8000).To(base + 0x40000), Readable: true, Writable: true, Path: "[heap]"},
+				{Range: (base + 0x40000).To(base + size), Readable: true, Writable: true}}}
 		if h, err := Open(t.Context(), p.Source); err == nil {
 			use(t, h)
 		}

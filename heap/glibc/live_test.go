@@ -202,7 +202,7 @@ func procSource(t testing.TB, pid int) Source {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { pagemap.Close() })
-	src.Resident = func(r Range) (parts []Range, err error) {
+	src.Resident = func(r addr.Range) (parts []addr.Range, err error) {
 		first := r.Start / pageSize
 		b := make([]byte, 8*((r.End+pageSize-1)/pageSize-first))
 		if _, err := pagemap.ReadAt(b, int64(8*first)); err != nil {
@@ -216,7 +216,7 @@ func procSource(t testing.TB, pid int) Source {
 			if n := len(parts); n > 0 && parts[n-1].End == at {
 				parts[n-1].End += pageSize
 			} else {
-				parts = append(parts, Range{at, at + pageSize})
+				parts = append(parts, addr.Range{Start: at, End: at + pageSize})
 			}
 		}
 		return parts, nil

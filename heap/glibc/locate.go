@@ -29,7 +29,7 @@ const (
 
 // A section is a piece of the module's data, with what it holds.
 type section struct {
-	Range
+	addr.Range
 	data []byte
 }
 
@@ -38,7 +38,7 @@ func (s section) word(i int) uint64 { return binary.LittleEndian.Uint64(s.data[8
 // sections are what can be read of the module's data: writable ones, with the anonymous memory behind (.bss), and
 // read-only ones in which the linker put addresses (RELRO).
 func (m *memory) sections() []section {
-	var ranges []Range
+	var ranges []addr.Range
 	all := m.src.Mappings
 	for i, x := range all {
 		if x.Path != m.src.Libc || !x.Readable || x.Executable || x.Shared {
@@ -56,7 +56,7 @@ func (m *memory) sections() []section {
 		for _, p := range m.present(r) {
 			n := min(p.Len()&^7, left)
 			left -= n
-			s := section{Range{p.Start, p.Start + addr.Run(n)}, make([]byte, n)}
+			s := section{p.Start.To(p.Start + addr.Run(n)), make([]byte, n)}
 			if got, err := m.src.Memory.ReadAt(s.data, int64(p.Start)); err != nil {
 				clear(s.data[max(0, min(got, len(s.data))):])
 			}
@@ -72,7 +72,7 @@ func anonymous(x Mapping) bool {
 }
 
 // anonymous are the mappings that malloc may have got by mmap.
-func (m *memory) anonymous() (all []Range) {
+func (m *memory) anonymous() (all []addr.Range) {
 	for _, x := range m.src.Mappings {
 		if x.Readable && x.Writable && !x.Executable && anonymous(x) {
 			all = append(all, x.Range)
@@ -249,7 +249,7 @@ func (m *memory) arenas(main addr.Run) []Arena {
 
 // heaps are those of an arena other than the main one, from the first to the one of its top
 // chunk, and the size that they are aligned to. If a link between them is broken, those behind it and the first one.
-func (m *memory) heaps(a *Arena) (all []Range, size addr.Run, bad *Damage) {
+func (m *memory) heaps(a *Arena) (all []addr.Range, size addr.Run, bad *Damage) {
 	size = m.heapSize(a)
 	if size == 0 {
 		return nil, 1, &Damage{Arena: a.Index, Chunk: a.Top, Field: "malloc_state.top", Kind: TopPlace, Value: uint64(a.Top), Args: [3]uint64{uint64(a.Addr)}}
@@ -278,7 +278,7 @@ func (m *memory) heaps(a *Arena) (all []Range, size addr.Run, bad *Damage) {
 }
 
 // heap reads the heap_info at the start of a heap: ar_ptr, prev, size.
-func (m *memory) heap(a *Arena, at, size addr.Run) (r Range, prev addr.Run, bad *Damage) {
+func (m *memory) heap(a *Arena, at, size addr.Run) (r addr.Range, prev addr.Run, bad *Damage) {
 	w := m.words(at, 3)
 	used := addr.Run(w[2])
 	switch {
@@ -287,7 +287,7 @@ func (m *memory) heap(a *Arena, at, size addr.Run) (r Range, prev addr.Run, bad 
 	case used > size || used < 0x40:
 		bad = &Damage{Arena: a.Index, Chunk: at, Field: "heap_info.size", Kind: HeapSize, Value: w[2], Args: [3]uint64{uint64(size)}}
 	}
-	return Range{at, at + used}, addr.Run(w[1]), bad
+	return at.To(at + used), addr.Run(w[1]), bad
 }
 
 // heapSize is what heaps are aligned to: 64 MiB, or four huge pages of glibc.malloc.hugetlb.

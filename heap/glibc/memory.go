@@ -61,16 +61,16 @@ func (m *memory) writable(a addr.Run) bool {
 }
 
 // present are the parts of a range that can be read without harm, ascending and whole pages.
-func (m *memory) present(r Range) []Range {
+func (m *memory) present(r addr.Range) []addr.Range {
 	if r.Start >= r.End {
 		return nil
 	}
-	var parts []Range
+	var parts []addr.Range
 	i, _ := m.mapping(r.Start)
 	for ; i < len(m.src.Mappings) && m.src.Mappings[i].Start < r.End; i++ {
 		x := m.src.Mappings[i]
-		part := Range{max(r.Start, x.Start), min(r.End, x.End)}
-		if !x.Readable || part.Start >= part.End {
+		part := r.Within(x.Range)
+		if !x.Readable || part.Empty() {
 			continue
 		}
 		if m.src.Resident == nil {
@@ -82,7 +82,7 @@ func (m *memory) present(r Range) []Range {
 			continue // not to be touched then
 		}
 		for _, k := range known {
-			if k = (Range{max(k.Start, part.Start), min(k.End, part.End)}); k.Start < k.End {
+			if k = k.Within(part); !k.Empty() {
 				parts = append(parts, k)
 			}
 		}
@@ -91,8 +91,8 @@ func (m *memory) present(r Range) []Range {
 }
 
 // partAt is the index of the range that an address lies in, or of the first one behind it.
-func partAt(parts []Range, a addr.Run) (int, bool) {
-	return slices.BinarySearchFunc(parts, a, func(r Range, a addr.Run) int { return addr.Compare(r.Start, r.End, a) })
+func partAt(parts []addr.Range, a addr.Run) (int, bool) {
+	return slices.BinarySearchFunc(parts, a, func(r addr.Range, a addr.Run) int { return addr.Compare(r.Start, r.End, a) })
 }
 
 // read reads what is resident of a range into b, which is cleared before.
@@ -102,7 +102,7 @@ func (m *memory) read(b []byte, a addr.Run) {
 	if m.ctx.Err() != nil {
 		return
 	}
-	for _, r := range m.present(Range{a, a + addr.Run(len(b))}) {
+	for _, r := range m.present(a.To(a + addr.Run(len(b)))) {
 		part := b[r.Start-a : r.End-a]
 		if n, err := m.src.Memory.ReadAt(part, int64(r.Start)); err != nil && err != io.EOF {
 			clear(part[max(0, min(n, len(part))):])

@@ -14,8 +14,8 @@ import (
 type mmappedFinder struct {
 	h     *Heap
 	bound bound
-	moved bool    // mremap may have moved aligned chunks: memalign's rule does not find their leads
-	taken []Range // that cannot be such chunks, ascending: heaps, and chunks found
+	moved bool         // mremap may have moved aligned chunks: memalign's rule does not find their leads
+	taken []addr.Range // that cannot be such chunks, ascending: heaps, and chunks found
 	found []*piece
 	bytes uint64 // of the mappings of found
 }
@@ -43,9 +43,9 @@ func (h *Heap) mmapped() []*piece {
 	f.starts(free)
 	f.taken = f.taken[:0]
 	for _, p := range f.found {
-		f.taken = append(f.taken, Range{p.Start - addr.Run(p.lead), p.End})
+		f.taken = append(f.taken, (p.Start - addr.Run(p.lead)).To(p.End))
 	}
-	slices.SortFunc(f.taken, func(a, b Range) int { return cmp.Compare(a.Start, b.Start) })
+	slices.SortFunc(f.taken, func(a, b addr.Range) int { return cmp.Compare(a.Start, b.Start) })
 	for _, r := range without(free, f.taken) {
 		f.pages(r)
 	}
@@ -62,7 +62,7 @@ func (f *mmappedFinder) whole() bool {
 }
 
 // starts looks where ranges begin, and behind what is found there.
-func (f *mmappedFinder) starts(ranges []Range) {
+func (f *mmappedFinder) starts(ranges []addr.Range) {
 	for _, r := range ranges {
 		for at := r.Start; at < r.End && !f.bound.reached(); {
 			n := f.at(r, at)
@@ -75,7 +75,7 @@ func (f *mmappedFinder) starts(ranges []Range) {
 }
 
 // pages looks at each page of a range.
-func (f *mmappedFinder) pages(r Range) {
+func (f *mmappedFinder) pages(r addr.Range) {
 	buf := f.h.buf
 	for _, part := range f.h.mem.present(r) {
 		for at := part.Start; at < part.End && !f.whole() && !f.bound.reached(); {
@@ -99,14 +99,14 @@ func (f *mmappedFinder) pages(r Range) {
 }
 
 // at takes the chunk whose mapping begins at a page, and returns how many bytes the mapping has; 0 if none does.
-func (f *mmappedFinder) at(r Range, at addr.Run) uint64 {
+func (f *mmappedFinder) at(r addr.Range, at addr.Run) uint64 {
 	lead, ok := f.lead(r, at)
 	if !ok {
 		return 0
 	}
 	start := at + addr.Run(lead)
 	tail := f.h.mem.layout.mmappedTail
-	p := &piece{Range: Range{start, start + addr.Run(f.h.mem.word(start+8)&^flagBits+tail)}, lead: lead, tail: tail, arena: -1}
+	p := &piece{Range: start.To(start + addr.Run(f.h.mem.word(start+8)&^flagBits+tail)), lead: lead, tail: tail, arena: -1}
 	p.add(start, Mmapped)
 	f.found = append(f.found, p)
 	f.bytes += p.Len() + lead
@@ -115,7 +115,7 @@ func (f *mmappedFinder) at(r Range, at addr.Run) uint64 {
 
 // lead is how far into its mapping, which begins at a page, a chunk begins. If that is not 0, the header at the start is from
 // before memalign aligned the chunk: since then, mremap may have made the mapping larger or smaller, and moved it.
-func (f *mmappedFinder) lead(r Range, at addr.Run) (lead uint64, ok bool) {
+func (f *mmappedFinder) lead(r addr.Range, at addr.Run) (lead uint64, ok bool) {
 	if at%pageSize != 0 || !f.header(at, 0, math.MaxInt64) {
 		return 0, false
 	}
@@ -163,10 +163,10 @@ func (l *layout) mmappedHeader(lead, prev, word, room uint64) bool {
 }
 
 // without are the parts of ranges that others do not cover.
-func without(ranges, others []Range) []Range {
+func without(ranges, others []addr.Range) []addr.Range {
 	others = slices.Clone(others)
-	slices.SortFunc(others, func(a, b Range) int { return cmp.Compare(a.Start, b.Start) })
-	var left []Range
+	slices.SortFunc(others, func(a, b addr.Range) int { return cmp.Compare(a.Start, b.Start) })
+	var left []addr.Range
 	i := 0
 	for _, r := range ranges {
 		for i > 0 && others[i-1].End > r.Start {
@@ -177,7 +177,7 @@ func without(ranges, others []Range) []Range {
 				continue
 			}
 			if others[i].Start > r.Start {
-				left = append(left, Range{r.Start, others[i].Start})
+				left = append(left, r.Start.To(others[i].Start))
 			}
 			r.Start = min(r.End, others[i].End)
 		}

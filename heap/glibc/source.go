@@ -11,18 +11,9 @@ import (
 // memory came from. Programs with an allocator of their own are so.
 var ErrNotUsed = errors.New("glibc's malloc was never used: it has no arena")
 
-// A Range is memory from Start up to End, which is not in it.
-type Range struct{ Start, End addr.Run }
-
-// Len is how many bytes it has.
-func (r Range) Len() uint64 { return uint64(r.End - r.Start) }
-
-// Contains tells whether the address lies in it.
-func (r Range) Contains(a addr.Run) bool { return a >= r.Start && a < r.End }
-
 // A Mapping is one of the process's memory map.
 type Mapping struct {
-	Range
+	addr.Range
 	Readable, Writable, Executable, Shared bool
 	Path                                   string // of the file, or a name such as [heap]; "" of an anonymous one
 }
@@ -46,5 +37,5 @@ type Source struct {
 	Libc string
 	// Resident are the parts of a range that may be read without giving the process pages
 	// that it never had: those that are in memory or in swap, ascending. nil means all of it, as in a core file.
-	Resident func(Range) ([]Range, error)
+	Resident func(addr.Range) ([]addr.Range, error)
 }

@@ -149,7 +149,7 @@ func (h *Heap) Trim() (t Trim) {
 }
 
 // overlap is how many bytes parts have of a range.
-func overlap(parts []Range, at, end addr.Run) (n uint64) {
+func overlap(parts []addr.Range, at, end addr.Run) (n uint64) {
 	if at >= end {
 		return 0
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 func blank(start addr.Run, size int) section {
-	return section{Range{start, start + addr.Run(size)}, make([]byte, size)}
+	return section{addr.Range{Start: start, End: start + addr.Run(size)}, make([]byte, size)}
 }
 
 func (s section) put(off int, v uint64) { binary.LittleEndian.PutUint64(s.data[off:], v) }
@@ -243,7 +243,7 @@ func newMirage(path string, flags uint32, fill func(word func(off int, v uint64)
 	fill(section{data: m.page}.put)
 	m.Source = Source{Memory: m, Libc: "/libc", Mappings: []Mapping{
 		{Range: s.Range, Readable: true, Writable: true, Path: "/libc"},
-		{Range: Range{mirageStart, mirageEnd}, Readable: true, Writable: true, Path: path}}}
+		{Range: addr.Range{Start: mirageStart, End: mirageEnd}, Readable: true, Writable: true, Path: path}}}
 	return m
 }
 

@@ -67,7 +67,7 @@ func (h *Heap) findThreads(parts []section) {
 			if at := h.mem.pointer(variable); h.looksTCache(at) {
 				h.tcaches = append(h.tcaches, ThreadCache{TID: t.TID, Addr: at})
 			}
-			h.own = append(h.own, Range{variable, variable + 8})
+			h.own = append(h.own, variable.To(variable+8))
 		}
 		if arena.score > 0 {
 			if i, ok := arenaAt[h.mem.pointer(t.FS+addr.Run(arena.offset))]; ok {

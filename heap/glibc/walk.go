@@ -25,13 +25,13 @@ const (
 
 // A piece is a run of chunks without gaps.
 type piece struct {
-	Range                     // of the chunks, headers included
-	lead   uint64             // of an aligned mmapped chunk: bytes of its mapping in front of it
-	fences uint64             // bytes of fenceposts behind it
-	tail   uint64             // of a mmapped chunk: bytes of its mapping behind what its size says
-	arena  int                // -1 of a mmapped chunk
-	chunks paged.List[uint32] // where they begin, in granules from Start
-	states paged.List[State]
+	addr.Range                    // of the chunks, headers included
+	lead       uint64             // of an aligned mmapped chunk: bytes of its mapping in front of it
+	fences     uint64             // bytes of fenceposts behind it
+	tail       uint64             // of a mmapped chunk: bytes of its mapping behind what its size says
+	arena      int                // -1 of a mmapped chunk
+	chunks     paged.List[uint32] // where they begin, in granules from Start
+	states     paged.List[State]
 }
 
 // add adds a chunk at the end.
@@ -91,18 +91,18 @@ type walker struct {
 
 // begin starts a piece.
 func (w *walker) begin(arena int, at addr.Run) *piece {
-	p := &piece{Range: Range{at, at}, arena: arena}
+	p := &piece{Range: at.To(at), arena: arena}
 	w.pieces = append(w.pieces, p)
 	return p
 }
 
 // A region is memory that chunks of one arena fill from its start.
 type region struct {
-	Range
+	addr.Range
 	arena *Arena
-	last  bool    // it has the top chunk
-	alone bool    // it ends at its fenceposts, whatever follows
-	parts []Range // of it, which can be read
+	last  bool         // it has the top chunk
+	alone bool         // it ends at its fenceposts, whatever follows
+	parts []addr.Range // of it, which can be read
 }
 
 // limit is what no chunk of the region reaches over.

@@ -13,9 +13,9 @@ import (
 // goroutines of their own meanwhile.
 type window struct {
 	mem   *memory
-	parts []Range // of the walk's range, which can be read
-	own   []byte  // to read into, by the walk itself
-	buf   []byte  // own, or that of a piece that was read ahead
+	parts []addr.Range // of the walk's range, which can be read
+	own   []byte       // to read into, by the walk itself
+	buf   []byte       // own, or that of a piece that was read ahead
 	start addr.Run
 	have  int // bytes of buf
 	ahead int // how many are read at once
@@ -39,7 +39,7 @@ type pieceRead struct {
 	done  chan struct{}
 }
 
-func newWindow(mem *memory, parts []Range, buf []byte) *window {
+func newWindow(mem *memory, parts []addr.Range, buf []byte) *window {
 	return &window{mem: mem, parts: parts, own: buf, buf: buf, ahead: leastAhead}
 }
 

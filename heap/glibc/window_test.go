@@ -39,7 +39,7 @@ func TestWindow(t *testing.T) {
 	for seed := range uint64(8) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		m := pocked{s, func(page uint64) bool { return seed%2 == 1 && page%1500 == 77 }}
-		parts := []Range{{s.Start, s.Start + 10<<20}, {s.Start + 10<<20 + pageSize, s.End}}
+		parts := []addr.Range{{Start: s.Start, End: s.Start + 10<<20}, {Start: s.Start + 10<<20 + pageSize, End: s.End}}
 		w := newWindow(newMemory(t.Context(), Source{Memory: m}, 0), parts, make([]byte, mostAhead))
 		known, ahead := 0, 0
 		for a := s.Start; a < s.End-header; {

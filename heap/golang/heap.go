@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"hdb/goruntime"
+	"hdb/internal/addr"
 )
 
 // A Source is a stopped process, or a core file, with a Go runtime.
@@ -373,20 +374,17 @@ func (s *span) shared() bool {
 	return !s.manual && s.noscan() && s.elem == goruntime.TinySize && s.class>>1 != 0
 }
 
-// A Range is addresses from Start up to, not including, End.
-type Range struct{ Start, End uint64 }
-
 // Arenas are the ranges that spans are cut from, of 64 MiB each, joined where they touch, ascending.
-func (h *Heap) Arenas() (all []Range) {
+func (h *Heap) Arenas() (all []addr.Range) {
 	const size = 1 << goruntime.ArenaShift
 	for i := range h.spans {
 		s := &h.spans[i]
-		low, high := s.start&^(size-1), (s.end()+size-1)&^(size-1)
+		low, high := addr.Run(s.start&^(size-1)), addr.Run((s.end()+size-1)&^(size-1))
 		if n := len(all); n > 0 && low <= all[n-1].End {
 			all[n-1].End = max(all[n-1].End, high)
 			continue
 		}
-		all = append(all, Range{low, high})
+		all = append(all, low.To(high))
 	}
 	return all
 }

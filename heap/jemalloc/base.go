@@ -27,7 +27,7 @@ func (h *Heap) baseBlocks(structs []addr.Run) {
 		from = append(from, l.at)
 	}
 	slices.Sort(from)
-	last := Range{}
+	last := addr.Range{}
 	had, none := map[addr.Run]bool{}, map[addr.Run]bool{}
 	for _, a := range from {
 		if last.Contains(a) {
@@ -37,7 +37,7 @@ func (h *Heap) baseBlocks(structs []addr.Run) {
 		if !ok {
 			h.lost++
 			page := a &^ (pageSize - 1)
-			last = Range{page, page + pageSize}
+			last = page.To(page + pageSize)
 			h.own = append(h.own, last)
 			continue
 		}
@@ -53,7 +53,7 @@ func (h *Heap) baseBlocks(structs []addr.Run) {
 			h.spent += block.Len() - min(rest, block.Len())
 		}
 	}
-	slices.SortFunc(h.own, func(a, b Range) int {
+	slices.SortFunc(h.own, func(a, b addr.Range) int {
 		switch {
 		case a.Start < b.Start:
 			return -1
@@ -67,7 +67,7 @@ func (h *Heap) baseBlocks(structs []addr.Run) {
 
 // baseAround is the base block that an address lies in, which begins at most so many units before. none are
 // units that are known not to lie in any.
-func (m *memory) baseAround(a addr.Run, tries int, none map[addr.Run]bool) (Range, bool) {
+func (m *memory) baseAround(a addr.Run, tries int, none map[addr.Run]bool) (addr.Range, bool) {
 	at := a &^ (baseUnit - 1)
 	for range tries {
 		if none[at] || !m.data(at) || m.spent() {
@@ -82,21 +82,21 @@ func (m *memory) baseAround(a addr.Run, tries int, none map[addr.Run]bool) (Rang
 		}
 		at -= baseUnit
 	}
-	return Range{}, false
+	return addr.Range{}, false
 }
 
 // baseBlock is the block that begins at an address, if one does: its unused rest ends where it ends.
-func (m *memory) baseBlock(at addr.Run) (Range, bool) {
+func (m *memory) baseBlock(at addr.Run) (addr.Range, bool) {
 	if at%baseUnit != 0 || !m.data(at) {
-		return Range{}, false
+		return addr.Range{}, false
 	}
 	size := m.word(at + baseSize)
 	if size == 0 || size%baseUnit != 0 || size >= uint64(maxAddress-min(at, maxAddress)) {
-		return Range{}, false
+		return addr.Range{}, false
 	}
 	rest, left := m.word(at+baseRest+edataAddr), m.word(at+baseRest+edataBytes)
 	if rest < uint64(at) || left > size || rest+left != uint64(at)+size {
-		return Range{}, false
+		return addr.Range{}, false
 	}
-	return Range{at, at + addr.Run(size)}, true
+	return at.To(at + addr.Run(size)), true
 }

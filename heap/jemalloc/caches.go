@@ -218,20 +218,20 @@ func (h *Heap) readNew(c *Cache) {
 			}
 			continue // it has no cache
 		}
-		h.readStack(c, class, Range{head, head + 8*addr.Run(n)}, room)
+		h.readStack(c, class, head.To(head+8*addr.Run(n)), room)
 	}
 }
 
 // stacks is the memory that the stacks of a cache lie in: a region, or with metadata_thp of 5.3.1 in a base block.
-func (h *Heap) stacks(at addr.Run) (room Range, ok bool) {
+func (h *Heap) stacks(at addr.Run) (room addr.Range, ok bool) {
 	if r, ok := h.Find(at); ok {
 		h.mark(r.Addr, -1, Internal, 0)
-		return Range{r.Addr, r.Addr + addr.Run(r.Size)}, r.Extent.State == Active
+		return r.Addr.To(r.Addr + addr.Run(r.Size)), r.Extent.State == Active
 	}
-	if i := slices.IndexFunc(h.own, func(r Range) bool { return r.Contains(at) }); i >= 0 {
-		return Range{at, h.own[i].End}, true
+	if i := slices.IndexFunc(h.own, func(r addr.Range) bool { return r.Contains(at) }); i >= 0 {
+		return at.To(h.own[i].End), true
 	}
-	return Range{}, false
+	return addr.Range{}, false
 }
 
 // readOld reads a cache of 5.2. The stack of a bin lies below avail.
@@ -241,7 +241,7 @@ func (h *Heap) readOld(c *Cache) {
 		c.Odd++
 		return
 	}
-	room := Range{stacks.Addr, stacks.Addr + addr.Run(stacks.Size)}
+	room := stacks.Addr.To(stacks.Addr + addr.Run(stacks.Size))
 	h.mark(stacks.Addr, -1, Internal, 0)
 	// arenas_tdata stands before the shards of the bins, one byte each, in front of the cache.
 	if tdata, ok := h.Find(h.mem.pointer(c.At - addr.Run(h.classes.small+7)&^7 - 8)); ok && c.TID != 0 {
@@ -262,12 +262,12 @@ func (h *Heap) readOld(c *Cache) {
 			c.Odd++
 			continue
 		}
-		h.readStack(c, class, Range{avail - 8*n, avail}, room)
+		h.readStack(c, class, (avail - 8*n).To(avail), room)
 	}
 }
 
 // readStack marks the regions that a stack leads to.
-func (h *Heap) readStack(c *Cache, class int, stack, room Range) {
+func (h *Heap) readStack(c *Cache, class int, stack, room addr.Range) {
 	if stack.End > room.End || stack.Len() > 8*mostStack {
 		c.Odd++
 		return

@@ -25,7 +25,7 @@ func (h *Heap) references() []reference {
 	size, step := h.root.bytes(len(h.root.levels)-1), int(h.root.slot)
 	for _, l := range h.root.leaves {
 		last := addr.Run(0)
-		h.mem.pieces(Range{l.at, l.at + addr.Run(size)}, buf, func(at addr.Run, b []byte) bool {
+		h.mem.pieces(l.at.To(l.at+addr.Run(size)), buf, func(at addr.Run, b []byte) bool {
 			for i := 0; i+step <= len(b); i += step {
 				w := h.root.decode(b[i:])
 				e := w.edata()

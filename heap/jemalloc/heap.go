@@ -59,7 +59,7 @@ type Block struct {
 
 // An Extent is a run of pages of an arena.
 type Extent struct {
-	Range
+	addr.Range
 	State State
 	Arena int
 	Slab  bool
@@ -105,11 +105,11 @@ type Heap struct {
 	mem     *memory
 	root    root
 	classes classes
-	pad     uint64   // bytes of a large extent beyond its block: a page, for cache_oblivious
-	extents []extent // ascending, not overlapping
-	used    []uint64 // bits of the regions of slabs that are in use for these
-	cached  []uint64 // those of them that are in caches, or internal
-	own     []Range  // base blocks
+	pad     uint64       // bytes of a large extent beyond its block: a page, for cache_oblivious
+	extents []extent     // ascending, not overlapping
+	used    []uint64     // bits of the regions of slabs that are in use for these
+	cached  []uint64     // those of them that are in caches, or internal
+	own     []addr.Range // base blocks
 	caches  []Cache
 	slow    *slowLayout      // of the caches, nil if none is new
 	inCache map[addr.Run]int // TID by region; of no thread: 0
@@ -174,7 +174,7 @@ func (h *Heap) Version() string {
 }
 
 // Root is where the map of extents lies.
-func (h *Heap) Root() Range { return Range{h.root.at, h.root.at + addr.Run(h.root.bytes(0))} }
+func (h *Heap) Root() addr.Range { return h.root.at.To(h.root.at + addr.Run(h.root.bytes(0))) }
 
 // Torn is how many extents were left out, as the map and their structs did not agree: a thread was
 // changing them.
@@ -185,11 +185,11 @@ func (h *Heap) Caches() []Cache { return h.caches }
 
 // Own are the blocks that jemalloc takes its own data from, ascending. They lead to all extents: they are
 // no roots.
-func (h *Heap) Own() []Range { return h.own }
+func (h *Heap) Own() []addr.Range { return h.own }
 
 // public is what others see of an extent.
 func (x *extent) public() Extent {
-	return Extent{Range{x.start, x.end()}, x.state, int(x.arena), x.slab, int(x.class)}
+	return Extent{x.start.To(x.end()), x.state, int(x.arena), x.slab, int(x.class)}
 }
 
 // Extents are all of them, ascending.
@@ -208,7 +208,7 @@ const hugePage = 2 << 20
 
 // A Span is memory of an arena: extents that touch.
 type Span struct {
-	Range
+	addr.Range
 	Arena int
 }
 
@@ -217,7 +217,7 @@ func (h *Heap) Spans() []Span {
 	var all []Span
 	for i := range h.extents {
 		x := &h.extents[i]
-		s := Span{Range{x.start, x.end()}, int(x.arena)}
+		s := Span{x.start.To(x.end()), int(x.arena)}
 		if x.hpa { // the map has no extents for the rest of a huge page
 			s.Start &^= hugePage - 1
 			if i+1 < len(h.extents) {

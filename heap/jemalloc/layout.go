@@ -60,9 +60,9 @@ func (l *layout) decode(at addr.Run, b []byte) edata {
 }
 
 // pages are the whole pages of the extent.
-func (e *edata) pages() Range {
+func (e *edata) pages() addr.Range {
 	start := e.addr &^ (pageSize - 1)
-	return Range{start, start + addr.Run(e.size)}
+	return start.To(start + addr.Run(e.size))
 }
 
 // placed tells whether an extent can lie there.

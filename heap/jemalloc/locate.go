@@ -109,8 +109,8 @@ func (m *memory) root() (*root, error) {
 
 // sections are the writable data of modules, each with the anonymous memory behind it (.bss), that are
 // large enough for a root.
-func (m *memory) sections() []Range {
-	var all []Range
+func (m *memory) sections() []addr.Range {
+	var all []addr.Range
 	maps := m.src.Mappings
 	for i := 0; i < len(maps); i++ {
 		if x := &maps[i]; !x.private() || x.Path == "" || x.Path[0] != '/' {
@@ -164,7 +164,7 @@ func (m *memory) descend(g *geometry, at addr.Run, level int) (s sample) {
 	}
 	var first, child addr.Run
 	buf := make([]byte, pageSize)
-	m.pieces(Range{at, at + addr.Run(g.bytes(level))}, buf, func(a addr.Run, b []byte) bool {
+	m.pieces(at.To(at+addr.Run(g.bytes(level))), buf, func(a addr.Run, b []byte) bool {
 		for i := 0; i+8 <= len(b) && child == 0; i += 8 {
 			child, first = addr.Run(binary.LittleEndian.Uint64(b[i:])), (a+addr.Run(i)-at)/8
 		}
@@ -182,7 +182,7 @@ func (m *memory) descend(g *geometry, at addr.Run, level int) (s sample) {
 func (m *memory) sample(g *geometry, at addr.Run) (s sample) {
 	seen, held, most := 0, 0, 0
 	span := g.span(len(g.levels) - 2)
-	m.pieces(Range{at, at + addr.Run(g.bytes(len(g.levels)-1))}, m.part[:], func(a addr.Run, b []byte) bool {
+	m.pieces(at.To(at+addr.Run(g.bytes(len(g.levels)-1))), m.part[:], func(a addr.Run, b []byte) bool {
 		for i := 0; i+int(g.slot) <= len(b); i += int(g.slot) {
 			w := g.decode(b[i:])
 			if w.empty() {
@@ -251,7 +251,7 @@ type rootWalk struct {
 // node goes through the node of a level, which has the addresses from base on.
 func (w *rootWalk) node(at addr.Run, level int, base addr.Run) {
 	buf := make([]byte, 4*pageSize)
-	w.m.pieces(Range{at, at + addr.Run(w.r.bytes(level))}, buf, func(a addr.Run, b []byte) bool {
+	w.m.pieces(at.To(at+addr.Run(w.r.bytes(level))), buf, func(a addr.Run, b []byte) bool {
 		for i := 0; i+8 <= len(b) && w.bad <= mostBad; i += 8 {
 			v := addr.Run(binary.LittleEndian.Uint64(b[i:]))
 			if v == 0 {
@@ -293,7 +293,7 @@ func (w *rootWalk) child(at addr.Run, level int, base addr.Run) {
 // empty tells whether a leaf has no extents, or none any more.
 func (m *memory) empty(g *geometry, at addr.Run) bool {
 	none := true
-	m.pieces(Range{at, at + addr.Run(g.bytes(len(g.levels)-1))}, m.part[:], func(_ addr.Run, b []byte) bool {
+	m.pieces(at.To(at+addr.Run(g.bytes(len(g.levels)-1))), m.part[:], func(_ addr.Run, b []byte) bool {
 		for i := 0; i+int(g.slot) <= len(b) && none; i += int(g.slot) {
 			none = g.decode(b[i:]).empty()
 		}

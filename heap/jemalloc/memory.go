@@ -58,12 +58,12 @@ func (m *memory) data(a addr.Run) bool {
 }
 
 // present yields the parts of a range that can be read without harm, ascending.
-func (m *memory) present(r Range, yield func(Range)) {
+func (m *memory) present(r addr.Range, yield func(addr.Range)) {
 	i, _ := m.mapping(r.Start)
 	for ; i < len(m.src.Mappings) && m.src.Mappings[i].Start < r.End; i++ {
 		x := &m.src.Mappings[i]
-		part := Range{max(r.Start, x.Start), min(r.End, x.End)}
-		if !x.Readable || part.Start >= part.End {
+		part := r.Within(x.Range)
+		if !x.Readable || part.Empty() {
 			continue
 		}
 		m.steps += pageSteps
@@ -76,7 +76,7 @@ func (m *memory) present(r Range, yield func(Range)) {
 			continue // not to be touched then
 		}
 		for _, k := range known {
-			if k = (Range{max(k.Start, part.Start), min(k.End, part.End)}); k.Start < k.End {
+			if k = k.Within(part); !k.Empty() {
 				yield(k)
 			}
 		}
@@ -90,7 +90,7 @@ func (m *memory) read(b []byte, a addr.Run) {
 	if m.spent() || a+addr.Run(len(b)) < a {
 		return
 	}
-	m.present(Range{a, a + addr.Run(len(b))}, func(r Range) {
+	m.present(a.To(a+addr.Run(len(b))), func(r addr.Range) {
 		part := b[r.Start-a : r.End-a]
 		if n, err := m.src.Memory.ReadAt(part, int64(r.Start)); err != nil && err != io.EOF {
 			clear(part[max(0, min(n, len(part))):])
@@ -99,9 +99,9 @@ func (m *memory) read(b []byte, a addr.Run) {
 }
 
 // pieces reads what is resident of a range in order, and yields it by pieces, until yield returns false.
-func (m *memory) pieces(r Range, buf []byte, yield func(at addr.Run, b []byte) bool) {
+func (m *memory) pieces(r addr.Range, buf []byte, yield func(at addr.Run, b []byte) bool) {
 	more := true
-	m.present(r, func(part Range) {
+	m.present(r, func(part addr.Range) {
 		for at := part.Start; more && at < part.End && !m.spent(); {
 			b := buf[:min(uint64(len(buf)), uint64(part.End-at))]
 			m.steps += uint64(len(b)+7) / 8

@@ -39,18 +39,9 @@ func Known(version string) bool {
 	return version == "" || strings.HasPrefix(version, "0.0.0-") || slices.ContainsFunc([]string{"5.2.0-", "5.2.1-", "5.3.0-", "5.3.1-"}, func(v string) bool { return strings.HasPrefix(version, v) })
 }
 
-// A Range is memory from Start up to End, which is not in it.
-type Range struct{ Start, End addr.Run }
-
-// Len is how many bytes it has.
-func (r Range) Len() uint64 { return uint64(r.End - r.Start) }
-
-// Contains tells whether the address lies in it.
-func (r Range) Contains(a addr.Run) bool { return a >= r.Start && a < r.End }
-
 // A Mapping is one of the process's memory map.
 type Mapping struct {
-	Range
+	addr.Range
 	Readable, Writable bool
 	Shared             bool
 	Path               string // of the file, or a name such as [heap]; "" of an anonymous one
@@ -75,5 +66,5 @@ type Source struct {
 	Threads []Thread
 	// Resident are the parts of a range that may be read without giving the process pages that
 	// it never had, ascending. nil means all of it, as in a core file.
-	Resident func(Range) ([]Range, error)
+	Resident func(addr.Range) ([]addr.Range, error)
 }

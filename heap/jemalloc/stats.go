@@ -3,6 +3,8 @@ package jemalloc
 import (
 	"math/bits"
 	"slices"
+
+	"hdb/internal/addr"
 )
 
 // An Arena is what the extents of an arena add up to.
@@ -113,7 +115,7 @@ func (h *Heap) Metadata() (mapped, used uint64) {
 // Resident is how much of the arenas' memory and of jemalloc's own is in memory or in swap, all of it if that
 // cannot be known.
 func (h *Heap) Resident() (bytes uint64, known bool) {
-	add := func(r Range) { bytes += r.Len() }
+	add := func(r addr.Range) { bytes += r.Len() }
 	for _, s := range h.Spans() {
 		h.mem.present(s.Range, add)
 	}

@@ -46,7 +46,7 @@ func (s sparse) ReadAt(b []byte, off int64) (int, error) {
 }
 
 // resident are the runs of pages of a range.
-func (s sparse) resident(r Range) (parts []Range, err error) {
+func (s sparse) resident(r addr.Range) (parts []addr.Range, err error) {
 	for _, a := range slices.Sorted(maps.Keys(s)) {
 		if a+pageSize <= r.Start || a >= r.End {
 			continue
@@ -54,7 +54,7 @@ func (s sparse) resident(r Range) (parts []Range, err error) {
 		if n := len(parts); n > 0 && parts[n-1].End == a {
 			parts[n-1].End += pageSize
 		} else {
-			parts = append(parts, Range{a, a + pageSize})
+			parts = append(parts, addr.Range{Start: a, End: a + pageSize})
 		}
 	}
 	return parts, nil
@@ -236,11 +236,11 @@ func (b *builder) source() Source {
 	return Source{
 		Memory: b.sparse,
 		Mappings: []Mapping{
-			{Range: Range{dataAt, dataAt + pageSize}, Readable: true, Writable: true, Path: "/prog"},
-			{Range: Range{dataAt + pageSize, dataAt + 0x300000}, Readable: true, Writable: true},
-			{Range: Range{heapAt, baseAt}, Readable: true, Writable: true},
-			{Range: Range{baseAt, baseAt + baseBytes}, Readable: true, Writable: true},
-			{Range: Range{storageAt, storageAt + 0x10000}, Readable: true, Writable: true},
+			{Range: addr.Range{Start: dataAt, End: dataAt + pageSize}, Readable: true, Writable: true, Path: "/prog"},
+			{Range: (dataAt + pageSize).To(dataAt + 0x300000), Readable: true, Writable: true},
+			{Range: addr.Range{Start: heapAt, End: baseAt}, Readable: true, Writable: true},
+			{Range: addr.Range{Start: baseAt, End: baseAt + baseBytes}, Readable: true, Writable: true},
+			{Range: addr.Range{Start: storageAt, End: storageAt + 0x10000}, Readable: true, Writable: true},
 		},
 		Threads:  []Thread{{TID: 7, FS: threadAt}},
 		Resident: b.resident,
@@ -298,7 +298,7 @@ func TestSynthetic(t *testing.T) {
 			if len(caches) != 1 || caches[0].Regions != b.classes.small || caches[0].Odd != 0 || caches[0].TID != 7 {
 				t.Errorf("caches %+v", caches)
 			}
-			if h.Version() != l.version || h.Torn() != 0 || h.root.at != b.root || len(h.Own()) != 1 || h.Own()[0] != (Range{baseAt, baseAt + baseBytes}) {
+			if h.Version() != l.version || h.Torn() != 0 || h.root.at != b.root || len(h.Own()) != 1 || h.Own()[0] != (addr.Range{Start: baseAt, End: baseAt + baseBytes}) {
 				t.Errorf("version %s, root %v, own %v, %d torn", h.Version(), h.root.at, h.Own(), h.Torn())
 			}
 			mapped, used := h.Metadata()

@@ -127,7 +127,7 @@ func (h *olderBlocks) walk() *glibc.Heap {
 	for _, m := range maps {
 		perm := m.Perm + "----"
 		src.Mappings = append(src.Mappings, glibc.Mapping{
-			Range:    glibc.Range{Start: m.Low, End: m.High},
+			Range:    addr.Range{Start: m.Low, End: m.High},
 			Readable: perm[0] == 'r', Writable: perm[1] == 'w', Executable: perm[2] == 'x', Shared: perm[3] == 's', Path: m.Path,
 		})
 	}
@@ -136,9 +136,9 @@ func (h *olderBlocks) walk() *glibc.Heap {
 			src.Threads = append(src.Threads, glibc.Thread{TID: t.TID, FS: addr.Run(regs.FsBase)})
 		}
 	}
-	src.Resident = func(r glibc.Range) (parts []glibc.Range, err error) {
+	src.Resident = func(r addr.Range) (parts []addr.Range, err error) {
 		err = h.target.Proc.Pages(r.Start, r.End, func(p inferior.PageRun) {
-			parts = append(parts, glibc.Range{Start: p.Low, End: p.High})
+			parts = append(parts, addr.Range{Start: p.Low, End: p.High})
 		})
 		return parts, err
 	}
