@@ -9,7 +9,7 @@ import (
 // blocks are the blocks of the recording and of the walk in one.
 type blocks struct {
 	all    graph.Blocks
-	chunks []Range // that blocks of pools were cut from: the pool's own, but for these blocks
+	chunks []graph.Range // that blocks of pools were cut from: the pool's own, but for these blocks
 	walked graph.Sum
 	stale  int
 	hidden []Hidden
@@ -21,9 +21,6 @@ type Hidden struct {
 	Chunk         glibc.Block // as its size says
 	Outer, Within Block
 }
-
-// A Range is addresses from Low to below High.
-type Range struct{ Low, High uint64 }
 
 // merged joins the blocks of the recording with those of the walk.
 func (m *Image) merged() *blocks {
@@ -71,7 +68,7 @@ func (out *blocks) add(at, size uint64) {
 	if n := out.all.Len(); n > 0 {
 		if outer := out.all.At(n - 1); at < outer.Addr+max(outer.Size, 1) {
 			out.all.DropLast()
-			out.chunks = append(out.chunks, Range{outer.Addr, outer.Addr + outer.Size})
+			out.chunks = append(out.chunks, graph.Range{Start: outer.Addr, End: outer.Addr + outer.Size})
 		}
 	}
 	out.all.Append(graph.Block{Addr: at, Size: size})
@@ -90,7 +87,7 @@ func (out *blocks) chunk(c graph.Block, rec *cursor) {
 		if len(in) > 1 && in[0].Addr == low && in[0].Size < in[1].Addr-low {
 			out.hidden = append(out.hidden, Hidden{glibc.Block{Addr: addr.Run(low), Size: c.Size}, in[0], in[1]})
 		}
-		out.chunks = append(out.chunks, Range{low, high})
+		out.chunks = append(out.chunks, graph.Range{Start: low, End: high})
 		for _, r := range in {
 			out.add(r.Addr, min(r.Size, high-r.Addr))
 		}

@@ -177,7 +177,7 @@ func (r *roots) golang(h *golang.Heap) {
 	for _, root := range h.Roots() {
 		switch root.Kind {
 		case golang.OfStack:
-			r.memory(Range{root.Start, root.End}, nil, Root{Kind: OfGoroutine, Goroutine: root.Goroutine})
+			r.memory(graph.Range{Start: root.Start, End: root.End}, nil, Root{Kind: OfGoroutine, Goroutine: root.Goroutine})
 		default:
 			r.word(root.Value, Root{Kind: OfGo, Name: goRootNames[root.Kind], Of: root.Of})
 		}

@@ -64,7 +64,7 @@ type Thread struct {
 	TID       int
 	SP, FS    addr.Run   // FS is 0 if the thread has no thread pointer yet
 	Registers []Register // that may hold a pointer which the thread uses
-	Unused    Range      // of its stack or the red zone: no instruction to come reads what is there; may be empty
+	Unused    addr.Range // of its stack or the red zone: no instruction to come reads what is there; may be empty
 }
 
 // A Register is a general register, which may hold a pointer.

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -39,7 +40,7 @@ type roots struct {
 	mem   *graph.Touched
 	kinds []Root // by label
 	graph.Roots
-	without []Range // ascending: blocks, and what is the allocator's own
+	without []graph.Range // ascending: blocks, and what is the allocator's own
 }
 
 // build makes the graph.
@@ -64,10 +65,10 @@ func (m *Image) build(ctx context.Context) (*Graph, error) {
 	for i := range m.Space().Regions {
 		switch g := &m.Space().Regions[i]; g.Kind {
 		case regions.Code:
-			options.Code = append(options.Code, graph.Range{Start: uint64(g.Start), End: uint64(g.End)})
-			options.Files = append(options.Files, graph.Range{Start: uint64(g.Start), End: uint64(g.End)})
+			options.Code = append(options.Code, rangeOf(g.Start.To(g.End)))
+			options.Files = append(options.Files, rangeOf(g.Start.To(g.End)))
 		case regions.ReadOnly, regions.Data:
-			options.Files = append(options.Files, graph.Range{Start: uint64(g.Start), End: uint64(g.End)})
+			options.Files = append(options.Files, rangeOf(g.Start.To(g.End)))
 		}
 	}
 	g, err := graph.Build(ctx, m.src.Memory, &b.all, r.Roots, options)
@@ -108,7 +109,7 @@ func (m *Image) populated() func(start, end uint64) ([]graph.Range, error) {
 // exclude notes what is no root though it lies in one: the blocks themselves, the allocator's own
 // data, its spans, and what threads do not use of their stacks.
 func (r *roots) exclude(b *blocks) {
-	var allocators []Range
+	var allocators []graph.Range
 	if h, err := r.m.Heap(); err == nil {
 		for _, own := range h.Own() {
 			allocators = append(allocators, rangeOf(own))
@@ -133,44 +134,38 @@ func (r *roots) exclude(b *blocks) {
 	of := 0 // the first that ends behind the block
 	for i := range b.all.Len() {
 		x := b.all.At(i)
-		for of < len(allocators) && allocators[of].High <= x.Addr {
+		for of < len(allocators) && allocators[of].End <= x.Addr {
 			of++
 		}
-		if of < len(allocators) && allocators[of].Low <= x.Addr && x.Addr+x.Size <= allocators[of].High {
+		if of < len(allocators) && allocators[of].Start <= x.Addr && x.Addr+x.Size <= allocators[of].End {
 			continue // as most do
 		}
-		minus(Range{x.Addr, x.Addr + x.Size}, allocators[of:], func(part Range) { r.without = append(r.without, part) })
+		minus(graph.Range{Start: x.Addr, End: x.Addr + x.Size}, allocators[of:], func(part graph.Range) { r.without = append(r.without, part) })
 	}
 	for i := range r.m.src.Threads {
-		if u := r.m.src.Threads[i].Unused; u.Low < u.High {
-			r.without = append(r.without, u)
+		if u := r.m.src.Threads[i].Unused; !u.Empty() {
+			r.without = append(r.without, rangeOf(u))
 		}
 	}
 	r.without = union(r.without)
 }
 
-func rangeOf(r addr.Range) Range { return Range{uint64(r.Start), uint64(r.End)} }
+func rangeOf(r addr.Range) graph.Range {
+	return graph.Range{Start: uint64(r.Start), End: uint64(r.End)}
+}
 
 // appendRange adds a range behind all others, of which the last grows if they touch.
-func appendRange(all []Range, r Range) []Range {
-	if n := len(all); n > 0 && r.Low <= all[n-1].High {
-		all[n-1].High = max(all[n-1].High, r.High)
+func appendRange(all []graph.Range, r graph.Range) []graph.Range {
+	if n := len(all); n > 0 && r.Start <= all[n-1].End {
+		all[n-1].End = max(all[n-1].End, r.End)
 		return all
 	}
 	return append(all, r)
 }
 
 // union sorts ranges and joins those that touch.
-func union(all []Range) []Range {
-	slices.SortFunc(all, func(a, b Range) int {
-		switch {
-		case a.Low < b.Low:
-			return -1
-		case a.Low > b.Low:
-			return 1
-		}
-		return 0
-	})
+func union(all []graph.Range) []graph.Range {
+	slices.SortFunc(all, func(a, b graph.Range) int { return cmp.Compare(a.Start, b.Start) })
 	out := all[:0]
 	for _, r := range all {
 		out = appendRange(out, r)
@@ -179,32 +174,32 @@ func union(all []Range) []Range {
 }
 
 // minus yields the parts of a range that lie in none of the others, which ascend.
-func minus(r Range, others []Range, yield func(Range)) {
-	i, _ := slices.BinarySearchFunc(others, r.Low, func(o Range, at uint64) int {
-		if o.High <= at {
+func minus(r graph.Range, others []graph.Range, yield func(graph.Range)) {
+	i, _ := slices.BinarySearchFunc(others, r.Start, func(o graph.Range, at uint64) int {
+		if o.End <= at {
 			return -1
 		}
 		return 1
 	})
-	for ; i < len(others) && others[i].Low < r.High; i++ {
-		if others[i].Low > r.Low {
-			yield(Range{r.Low, others[i].Low})
+	for ; i < len(others) && others[i].Start < r.End; i++ {
+		if others[i].Start > r.Start {
+			yield(graph.Range{Start: r.Start, End: others[i].Start})
 		}
-		r.Low = others[i].High
+		r.Start = others[i].End
 	}
-	if r.Low < r.High {
+	if r.Start < r.End {
 		yield(r)
 	}
 }
 
 // memory adds the parts of a range that are not excluded, by words.
-func (r *roots) memory(of Range, without []Range, kind Root) {
+func (r *roots) memory(of graph.Range, without []graph.Range, kind Root) {
 	label := len(r.kinds)
 	r.kinds = append(r.kinds, kind)
-	minus(of, without, func(part Range) {
-		part.Low, part.High = (part.Low+7)&^7, part.High&^7
-		if part.Low < part.High {
-			r.Ranges = append(r.Ranges, graph.Root{Start: part.Low, End: part.High, Label: label})
+	minus(of, without, func(part graph.Range) {
+		part.Start, part.End = (part.Start+7)&^7, part.End&^7
+		if part.Start < part.End {
+			r.Ranges = append(r.Ranges, graph.Root{Start: part.Start, End: part.End, Label: label})
 		}
 	})
 }
@@ -221,20 +216,20 @@ func (r *roots) regions() {
 	for i := range space.Regions {
 		g := &space.Regions[i]
 		if g.Root() {
-			r.memory(Range{uint64(g.Start), uint64(g.End)}, r.without, Root{Kind: InRegion, Region: g})
+			r.memory(rangeOf(g.Start.To(g.End)), r.without, Root{Kind: InRegion, Region: g})
 		}
 	}
 }
 
 // pools adds the rest of chunks that blocks of pools lie in.
 func (r *roots) pools(b *blocks) {
-	var inner []Range
+	var inner []graph.Range
 	for _, c := range union(slices.Clone(b.chunks)) {
 		inner = inner[:0]
-		i, _ := b.all.Find(c.Low)
-		for i = max(i, 0); i < b.all.Len() && b.all.At(i).Addr < c.High; i++ {
+		i, _ := b.all.Find(c.Start)
+		for i = max(i, 0); i < b.all.Len() && b.all.At(i).Addr < c.End; i++ {
 			x := b.all.At(i)
-			inner = appendRange(inner, Range{x.Addr, x.Addr + x.Size})
+			inner = appendRange(inner, graph.Range{Start: x.Addr, End: x.Addr + x.Size})
 		}
 		r.memory(c, inner, Root{Kind: OfPool})
 	}

@@ -34,7 +34,7 @@ func (h *Heap) unused(t *inferior.Thread, regs *inferior.Registers, out *memory.
 	if !entry && !h.returned(pc, sp) {
 		return
 	}
-	out.Unused = memory.Range{Low: uint64(sp) - min(addr.RedZone, uint64(sp)), High: uint64(sp)}
+	out.Unused = (sp - min(addr.RedZone, sp)).To(sp)
 	if !entry {
 		return
 	}
@@ -42,7 +42,7 @@ func (h *Heap) unused(t *inferior.Thread, regs *inferior.Registers, out *memory.
 	case leaving:
 		out.Registers = slices.DeleteFunc(out.Registers, func(r memory.Register) bool { return slices.Contains(callerSaved, r.Name) })
 		if low := h.leavingFrames(t, obj); low > sp {
-			out.Unused.High = uint64(low)
+			out.Unused.End = low
 		}
 	case caller != nil && caller != obj && callsAsC(obj, sym.Name):
 		out.Registers = slices.DeleteFunc(out.Registers, func(r memory.Register) bool { return slices.Contains(dead(sym.Name), r.Name) })
