@@ -16,7 +16,7 @@ import (
 const layers = `
 internal/goname internal/lazyregexp internal/spelling
 internal/addr internal/cformat internal/cond internal/diskcache internal/elfnote internal/flags internal/golden internal/limits internal/modkind internal/outfile internal/paged internal/panics internal/prefetch internal/procroot internal/regular internal/units
-internal/rights
+internal/rights heap/resident
 internal/when
 capture unwind symbols/debuginfod inferior/corefile inferior/machine python annotations goruntime heap/glibc
 heap/golang

@@ -25,6 +25,7 @@ import (
 	"hdb/heap/graph"
 	"hdb/heap/jemalloc"
 	"hdb/heap/regions"
+	"hdb/heap/resident"
 	"hdb/internal/addr"
 )
 
@@ -183,24 +184,7 @@ func (m *Image) Heap() (*glibc.Heap, error) {
 		m.err = m.noWalk(errNoLibc)
 		return nil, m.err
 	}
-	src := glibc.Source{Memory: m.src.Memory, Libc: m.src.Libc}
-	for i := range m.src.Space.Mappings {
-		p := &m.src.Space.Mappings[i]
-		src.Mappings = append(src.Mappings, glibc.Mapping{
-			Range:    addr.Range{Start: p.Start, End: p.End},
-			Readable: permits(p.Perm, 0, 'r'), Writable: permits(p.Perm, 1, 'w'), Executable: permits(p.Perm, 2, 'x'), Shared: permits(p.Perm, 3, 's'),
-			Path: p.Path,
-		})
-	}
-	for _, t := range m.src.Threads {
-		src.Threads = append(src.Threads, glibc.Thread{TID: t.TID, FS: t.FS})
-	}
-	if m.src.Space.Pages != nil {
-		src.Resident = func(r addr.Range) (parts []addr.Range, err error) {
-			err = m.src.Space.Pages(r.Start, r.End, func(p regions.PageRun) { parts = append(parts, addr.Range{Start: p.Start, End: p.End}) })
-			return parts, err
-		}
-	}
+	src := glibc.Source{Source: m.process(), Libc: m.src.Libc}
 	var h *glibc.Heap
 	cut, err := m.within(func(ctx context.Context) (err error) {
 		h, err = glibc.Open(ctx, src)
@@ -216,6 +200,29 @@ func (m *Image) Heap() (*glibc.Heap, error) {
 	}
 	m.heap = h
 	return h, nil
+}
+
+// process is what the heaps of glibc and jemalloc are read from.
+func (m *Image) process() resident.Source {
+	src := resident.Source{Memory: m.src.Memory}
+	for i := range m.src.Space.Mappings {
+		p := &m.src.Space.Mappings[i]
+		src.Mappings = append(src.Mappings, resident.Mapping{
+			Range:    p.Start.To(p.End),
+			Readable: permits(p.Perm, 0, 'r'), Writable: permits(p.Perm, 1, 'w'), Executable: permits(p.Perm, 2, 'x'), Shared: permits(p.Perm, 3, 's'),
+			Path: p.Path,
+		})
+	}
+	for _, t := range m.src.Threads {
+		src.Threads = append(src.Threads, resident.Thread{TID: t.TID, FS: t.FS, Low: m.staticTLS(&t)})
+	}
+	if m.src.Space.Pages != nil {
+		src.Resident = func(r addr.Range) (parts []addr.Range, err error) {
+			err = m.src.Space.Pages(r.Start, r.End, func(p regions.PageRun) { parts = append(parts, p.Start.To(p.End)) })
+			return parts, err
+		}
+	}
+	return src
 }
 
 func permits(perm string, i int, letter byte) bool { return i < len(perm) && perm[i] == letter }

@@ -8,7 +8,6 @@ import (
 	"hdb/heap/glibc"
 	"hdb/heap/graph"
 	"hdb/heap/jemalloc"
-	"hdb/heap/regions"
 	"hdb/internal/addr"
 )
 
@@ -22,26 +21,9 @@ func (m *Image) Jemalloc() (*jemalloc.Heap, error) {
 		return m.je, m.jeErr
 	}
 	m.openedJe = true
-	src := jemalloc.Source{Memory: m.src.Memory}
+	src := jemalloc.Source{Source: m.process()}
 	if m.src.Other == jemallocName {
 		src.Version = m.src.Version
-	}
-	for i := range m.src.Space.Mappings {
-		p := &m.src.Space.Mappings[i]
-		src.Mappings = append(src.Mappings, jemalloc.Mapping{
-			Range:    addr.Range{Start: p.Start, End: p.End},
-			Readable: permits(p.Perm, 0, 'r'), Writable: permits(p.Perm, 1, 'w'), Shared: permits(p.Perm, 3, 's'),
-			Path: p.Path,
-		})
-	}
-	for _, t := range m.src.Threads {
-		src.Threads = append(src.Threads, jemalloc.Thread{TID: t.TID, FS: t.FS, Low: m.staticTLS(&t)})
-	}
-	if m.src.Space.Pages != nil {
-		src.Resident = func(r addr.Range) (parts []addr.Range, err error) {
-			err = m.src.Space.Pages(r.Start, r.End, func(p regions.PageRun) { parts = append(parts, addr.Range{Start: p.Start, End: p.End}) })
-			return parts, err
-		}
 	}
 	var h *jemalloc.Heap
 	cut, err := m.within(func(ctx context.Context) (err error) {

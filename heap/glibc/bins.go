@@ -119,7 +119,7 @@ func (h *Heap) listBins(a *Arena) {
 // prev_size, or in no bin although they are whole.
 func (h *Heap) judge(a *Arena, f *freeChunk, whole bool) {
 	next := f.at + addr.Run(f.size)
-	d := Damage{Arena: a.Index, Chunk: next, Field: "prev_size", Kind: PrevSize, Value: h.mem.word(next), Args: [3]uint64{f.size}, Passing: a.Locked}
+	d := Damage{Arena: a.Index, Chunk: next, Field: "prev_size", Kind: PrevSize, Value: h.mem.Word(next), Args: [3]uint64{f.size}, Passing: a.Locked}
 	p, i, ok := h.locate(f.at)
 	if !ok || p.header(i) != f.at {
 		return
@@ -132,7 +132,7 @@ func (h *Heap) judge(a *Arena, f *freeChunk, whole bool) {
 			return // about to be put into one
 		}
 		*p.states.At(i) = Used
-		d.Field, d.Kind, d.Value, d.Args[0] = "size", PrevInUse, h.mem.word(next+8), uint64(f.at)
+		d.Field, d.Kind, d.Value, d.Args[0] = "size", PrevInUse, h.mem.Word(next+8), uint64(f.at)
 	default:
 		d.Kind = PrevSizeOrFlag
 	}
@@ -224,7 +224,7 @@ func (l *links) next(word uint64, at addr.Run) addr.Run {
 // found is what stands in a link, and where it leads if that is not the same.
 func (l *links) found(h *Heap, at, target addr.Run, inChunk bool) (word uint64, leads addr.Run) {
 	if inChunk && l.plain <= l.mangled {
-		return h.mem.word(at), target
+		return h.mem.Word(at), target
 	}
 	return uint64(target), 0
 }
@@ -249,7 +249,7 @@ func (h *Heap) listFast(a *Arena) {
 				break
 			}
 			from, field = p, "fd"
-			p = l.next(h.mem.word(p+header), p+header)
+			p = l.next(h.mem.Word(p+header), p+header)
 		}
 		if b.Count > 0 {
 			a.bins = append(a.bins, b)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"hdb/heap/resident"
 	"hdb/internal/addr"
 )
 
@@ -57,7 +58,7 @@ func broken(t *testing.T, program string, args ...string) (*Heap, []string) {
 			names[addr.Run(v)] = name
 		}
 	}
-	src.Threads = []Thread{{1, fs}}
+	src.Threads = []resident.Thread{{TID: 1, FS: fs}}
 	h, err := Open(t.Context(), src)
 	if err != nil {
 		t.Fatal(err)

@@ -153,7 +153,7 @@ func open(ctx context.Context, src Source, most uint64) (*Heap, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	h.mem.ctx = context.WithoutCancel(ctx)
+	h.mem.Outlive()
 	return h, nil
 }
 
@@ -218,11 +218,11 @@ func (w *walker) main(a *Arena) {
 
 // contiguous is the memory around an address that can be written without a gap in one kind of mapping.
 func (m *memory) contiguous(at addr.Run) addr.Range {
-	i, ok := m.mapping(at)
+	i, ok := m.Mapping(at)
 	if !ok || at == 0 {
 		return addr.Range{}
 	}
-	all := m.src.Mappings
+	all := m.Mappings
 	r := all[i].Range
 	for k := i + 1; k < len(all) && all[k].Start == r.End && all[k].Writable && all[k].Path == all[i].Path && !all[k].Shared; k++ {
 		r.End = all[k].End
@@ -260,7 +260,7 @@ func (w *walker) mainMappings(a *Arena, brk addr.Range) {
 					at += pageSize
 					continue
 				}
-				mem.steps += readSteps // of the chain's first read
+				mem.Steps += readSteps // of the chain's first read
 				end := max(w.region(r), at+1)
 				end = (end + pageSize - 1) &^ (pageSize - 1)
 				a.Heaps = append(a.Heaps, at.To(min(end, x.End)))
@@ -279,7 +279,7 @@ func (h *Heap) judgeLinks() {
 	for i := range h.arenas {
 		for k := range h.mem.layout.fastbins {
 			if p := addr.Run(h.arenas[i].state[stateFastbins/8+k]); p != 0 && h.isChunk(p) {
-				l.observe(h, h.mem.word(p+header), p+header)
+				l.observe(h, h.mem.Word(p+header), p+header)
 			}
 		}
 	}
@@ -287,7 +287,7 @@ func (h *Heap) judgeLinks() {
 		_, heads := h.mem.layout.read(h.mem, t.Addr)
 		for _, p := range heads {
 			if p != 0 && h.isChunk(p) {
-				l.observe(h, h.mem.word(p), p)
+				l.observe(h, h.mem.Word(p), p)
 			}
 		}
 	}

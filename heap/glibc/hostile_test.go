@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"hdb/heap/resident"
 	"hdb/internal/addr"
 	"hdb/testprogs"
 )
@@ -200,10 +201,10 @@ func FuzzOpen(f *testing.F) {
 		}
 		binary.LittleEndian.PutUint64(s.data[0x1000+l.next:], uint64(arena))
 		p := &picture{parts: []section{s}}
-		p.Source = Source{Memory: p, Libc: "/libc", Threads: []Thread{{1, base + 0x9000}},
-			Mappings: []Mapping{{Range: addr.Range{Start: base, End: base + 0x8000}, Readable: true, Writable: true, Path: "/libc"},
+		p.Source = Source{Libc: "/libc", Source: resident.Source{Memory: p, Threads: []resident.Thread{{TID: 1, FS: base + 0x9000}},
+			Mappings: []resident.Mapping{{Range: addr.Range{Start: base, End: base + 0x8000}, Readable: true, Writable: true, Path: "/libc"},
 				{Range: (base + 0x8000).To(base + 0x40000), Readable: true, Writable: true, Path: "[heap]"},
-				{Range: (base + 0x40000).To(base + size), Readable: true, Writable: true}}}
+				{Range: (base + 0x40000).To(base + size), Readable: true, Writable: true}}}}
 		if h, err := Open(t.Context(), p.Source); err == nil {
 			use(t, h)
 		}

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"hdb/heap/resident"
 	"hdb/internal/addr"
 	"hdb/testprogs"
 )
@@ -176,14 +177,14 @@ func procSource(t testing.TB, pid int) Source {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { mem.Close() })
-	src := Source{Memory: mem}
+	src := Source{Source: resident.Source{Memory: mem}}
 	maps, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer maps.Close()
 	for s := bufio.NewScanner(maps); s.Scan(); {
-		var m Mapping
+		var m resident.Mapping
 		var perm, dev string
 		var offset, inode uint64
 		f := strings.Fields(s.Text())
@@ -236,7 +237,7 @@ func (f *follower) source(ledger []byte) Source {
 	}
 	for tid, fs := range last {
 		if _, err := os.Stat(fmt.Sprintf("/proc/%d/task/%d", pid, tid)); err == nil {
-			src.Threads = append(src.Threads, Thread{int(tid), addr.Run(fs)})
+			src.Threads = append(src.Threads, resident.Thread{TID: int(tid), FS: addr.Run(fs)})
 		}
 	}
 	return src

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"hdb/heap/resident"
 	"hdb/internal/addr"
 )
 
@@ -39,9 +40,9 @@ func (s section) word(i int) uint64 { return binary.LittleEndian.Uint64(s.data[8
 // read-only ones in which the linker put addresses (RELRO).
 func (m *memory) sections() []section {
 	var ranges []addr.Range
-	all := m.src.Mappings
+	all := m.Mappings
 	for i, x := range all {
-		if x.Path != m.src.Libc || !x.Readable || x.Executable || x.Shared {
+		if x.Path != m.libc || !x.Readable || x.Executable || x.Shared {
 			continue
 		}
 		r := x.Range
@@ -53,13 +54,11 @@ func (m *memory) sections() []section {
 	var parts []section
 	left := uint64(mostData)
 	for _, r := range ranges {
-		for _, p := range m.present(r) {
+		for p := range m.Present(r) {
 			n := min(p.Len()&^7, left)
 			left -= n
 			s := section{p.Start.To(p.Start + addr.Run(n)), make([]byte, n)}
-			if got, err := m.src.Memory.ReadAt(s.data, int64(p.Start)); err != nil {
-				clear(s.data[max(0, min(got, len(s.data))):])
-			}
+			clear(s.data[m.ReadSome(s.data, p.Start):])
 			parts = append(parts, s)
 		}
 	}
@@ -67,13 +66,13 @@ func (m *memory) sections() []section {
 }
 
 // anonymous tells of a private mapping of no file. The kernel names some, glibc others (PR_SET_VMA_ANON_NAME).
-func anonymous(x Mapping) bool {
+func anonymous(x resident.Mapping) bool {
 	return !x.Shared && (x.Path == "" || strings.HasPrefix(x.Path, "[anon") || strings.HasPrefix(x.Path, "/anon_hugepage"))
 }
 
 // anonymous are the mappings that malloc may have got by mmap.
 func (m *memory) anonymous() (all []addr.Range) {
-	for _, x := range m.src.Mappings {
+	for _, x := range m.Mappings {
 		if x.Readable && x.Writable && !x.Executable && anonymous(x) {
 			all = append(all, x.Range)
 		}
@@ -147,7 +146,7 @@ func (m *memory) comesBack(first, next addr.Run, b bound) bool {
 		if b.reached() || next%8 != 0 || !m.writable(next) {
 			return false
 		}
-		next = m.pointer(next + m.layout.next)
+		next = m.Pointer(next + m.layout.next)
 	}
 	return false
 }
@@ -169,7 +168,7 @@ type parameters struct {
 func (m *memory) parameters(parts []section, a *Arena) parameters {
 	end := addr.Run(0)
 	if a.Top != 0 {
-		end = a.Top + addr.Run(m.word(a.Top+8)&^7)
+		end = a.Top + addr.Run(m.Word(a.Top+8)&^7)
 	}
 	var found parameters
 	for _, s := range parts {
@@ -234,7 +233,7 @@ func (m *memory) arenas(main addr.Run) []Arena {
 	var all []Arena
 	l := &m.layout
 	seen := map[addr.Run]bool{}
-	for at := main; !seen[at] && len(all) < maxArenas && m.writable(at); at = m.pointer(at + l.next) {
+	for at := main; !seen[at] && len(all) < maxArenas && m.writable(at); at = m.Pointer(at + l.next) {
 		seen[at] = true
 		w := m.words(at, int(l.size/8))
 		a := Arena{Index: len(all), Addr: at, Main: at == main, Locked: uint32(w[0]) != 0, flags: uint32(w[0] >> 32),
@@ -293,7 +292,7 @@ func (m *memory) heap(a *Arena, at, size addr.Run) (r addr.Range, prev addr.Run,
 // heapSize is what heaps are aligned to: 64 MiB, or four huge pages of glibc.malloc.hugetlb.
 func (m *memory) heapSize(a *Arena) addr.Run {
 	for _, size := range []addr.Run{heapMax, 8 << 20, 4 << 30, 32 << 20, 16 << 20, 128 << 20, 256 << 20, 512 << 20, 1 << 30, 2 << 30} {
-		if at := a.Top &^ (size - 1); a.Top != 0 && m.writable(at) && m.pointer(at) == a.Addr {
+		if at := a.Top &^ (size - 1); a.Top != 0 && m.writable(at) && m.Pointer(at) == a.Addr {
 			return size
 		}
 	}

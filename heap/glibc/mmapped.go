@@ -77,12 +77,11 @@ func (f *mmappedFinder) starts(ranges []addr.Range) {
 // pages looks at each page of a range.
 func (f *mmappedFinder) pages(r addr.Range) {
 	buf := f.h.buf
-	for _, part := range f.h.mem.present(r) {
+	for part := range f.h.mem.Present(r) {
 		for at := part.Start; at < part.End && !f.whole() && !f.bound.reached(); {
 			n := min(uint64(len(buf)), uint64(part.End-at))
-			f.h.mem.steps += n / inOrderStep
-			got, _ := f.h.src.Memory.ReadAt(buf[:n], int64(at))
-			b := buf[:max(0, min(got, int(n)))&^(pageSize-1)]
+			f.h.mem.Steps += n / inOrderStep
+			b := buf[:f.h.mem.ReadSome(buf[:n], at)&^(pageSize-1)]
 			step := addr.Run(len(b)) // behind it is a page that cannot be read
 			for o := 0; o < len(b); o += pageSize {
 				if binary.LittleEndian.Uint64(b[o+8:])&flagBits != isMmapped {
@@ -106,7 +105,7 @@ func (f *mmappedFinder) at(r addr.Range, at addr.Run) uint64 {
 	}
 	start := at + addr.Run(lead)
 	tail := f.h.mem.layout.mmappedTail
-	p := &piece{Range: start.To(start + addr.Run(f.h.mem.word(start+8)&^flagBits+tail)), lead: lead, tail: tail, arena: -1}
+	p := &piece{Range: start.To(start + addr.Run(f.h.mem.Word(start+8)&^flagBits+tail)), lead: lead, tail: tail, arena: -1}
 	p.add(start, Mmapped)
 	f.found = append(f.found, p)
 	f.bytes += p.Len() + lead
@@ -120,7 +119,7 @@ func (f *mmappedFinder) lead(r addr.Range, at addr.Run) (lead uint64, ok bool) {
 		return 0, false
 	}
 	room := uint64(r.End - at)
-	first := f.h.mem.word(at+8) &^ flagBits
+	first := f.h.mem.Word(at+8) &^ flagBits
 	begins := func(lead uint64) bool {
 		return lead+leastChunk <= min(first, room) && f.header(at, lead, room)
 	}
@@ -145,7 +144,7 @@ func (f *mmappedFinder) lead(r addr.Range, at addr.Run) (lead uint64, ok bool) {
 // header tells whether the header of a mmapped chunk may be in a mapping at a page, lead bytes into it.
 func (f *mmappedFinder) header(at addr.Run, lead, room uint64) bool {
 	h := at + addr.Run(lead)
-	return f.h.mem.layout.mmappedHeader(lead, f.h.mem.word(h), f.h.mem.word(h+8), room)
+	return f.h.mem.layout.mmappedHeader(lead, f.h.mem.Word(h), f.h.mem.Word(h+8), room)
 }
 
 // mmappedHeader tells whether the two words of a header may be those of a mmapped chunk, lead bytes

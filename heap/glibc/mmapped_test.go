@@ -41,7 +41,7 @@ func TestMmapped(t *testing.T) {
 			}
 			mem := overlaid{src.Memory, map[addr.Run]uint32{}}
 			count := h.params.at - 36 // see parametersAt
-			if h.mem.word(count-4)>>32 != h.params.mmaps {
+			if h.mem.Word(count-4)>>32 != h.params.mmaps {
 				count += 4
 			}
 			mem.words[count] = uint32(h.params.mmaps) - 1

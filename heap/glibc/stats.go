@@ -87,9 +87,7 @@ func (h *Heap) Settings() Settings {
 // Resident is how much of the spans is in memory or in swap, all of it if that cannot be known.
 func (h *Heap) Resident() (bytes uint64, known bool) {
 	for _, s := range h.Spans() {
-		for _, r := range h.mem.present(s.Range) {
-			bytes += r.Len()
-		}
+		bytes += h.mem.Bytes(s.Range)
 	}
 	return bytes, h.src.Resident != nil
 }
@@ -193,17 +191,17 @@ func (h *Heap) Header(a addr.Run) (x Header, c Chunk, ok bool) {
 	}
 	c = p.chunk(i)
 	at := p.header(i)
-	x = Header{Chunk: at, Arena: p.arena, PrevSize: h.mem.word(at), Size: h.mem.word(at + 8)}
+	x = Header{Chunk: at, Arena: p.arena, PrevSize: h.mem.Word(at), Size: h.mem.Word(at + 8)}
 	switch c.State {
 	case Free:
-		x.FD, x.BK = h.mem.pointer(at+16), h.mem.pointer(at+24)
+		x.FD, x.BK = h.mem.Pointer(at+16), h.mem.Pointer(at+24)
 		if p.size(i) >= largeBins[0].from {
-			x.FDNextSize, x.BKNextSize = h.mem.pointer(at+32), h.mem.pointer(at+40)
+			x.FDNextSize, x.BKNextSize = h.mem.Pointer(at+32), h.mem.Pointer(at+40)
 		}
 	case TCache:
-		x.Next, x.Key = h.links.next(h.mem.word(at+16), at+16), h.mem.word(at+24)
+		x.Next, x.Key = h.links.next(h.mem.Word(at+16), at+16), h.mem.Word(at+24)
 	case FastBin:
-		x.Next = h.links.next(h.mem.word(at+16), at+16)
+		x.Next = h.links.next(h.mem.Word(at+16), at+16)
 	}
 	return x, c, true
 }
@@ -244,12 +242,12 @@ func (h *Heap) CachedBy(user addr.Run) (tid int, ok bool) {
 	}
 	for _, t := range h.tcaches {
 		for _, b := range t.Bins {
-			p := h.mem.pointer(t.Addr + addr.Run(h.mem.layout.entries+8*b.Index))
+			p := h.mem.Pointer(t.Addr + addr.Run(h.mem.layout.entries+8*b.Index))
 			for range b.Count {
 				if p == user {
 					return t.TID, true
 				}
-				p = h.links.next(h.mem.word(p), p)
+				p = h.links.next(h.mem.Word(p), p)
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"hdb/heap/resident"
 	"hdb/internal/addr"
 )
 
@@ -84,9 +85,9 @@ func TestHeapLinks(t *testing.T) {
 			}
 			c.spoil(heaps)
 			p := &picture{parts: append(heaps, libc, threads)}
-			src := Source{Memory: p, Libc: "/libc", Threads: []Thread{{1, threads.End}}, Mappings: []Mapping{{Range: libc.Range, Readable: true, Writable: true, Path: "/libc"}}}
+			src := Source{Libc: "/libc", Source: resident.Source{Memory: p, Threads: []resident.Thread{{TID: 1, FS: threads.End}}, Mappings: []resident.Mapping{{Range: libc.Range, Readable: true, Writable: true, Path: "/libc"}}}}
 			for _, s := range append([]section{threads}, heaps...) {
-				src.Mappings = append(src.Mappings, Mapping{Range: s.Range, Readable: true, Writable: true})
+				src.Mappings = append(src.Mappings, resident.Mapping{Range: s.Range, Readable: true, Writable: true})
 			}
 			h, err := Open(t.Context(), src)
 			if err != nil {
@@ -174,8 +175,8 @@ func TestLayouts(t *testing.T) {
 			libc.put(0, ^uint64(0)-15) // where the tcache is: -16
 			mapped.put(8, 0x3000-l.mmappedTail|isMmapped)
 			p := &picture{parts: []section{libc, heap, threads, mapped}}
-			src := Source{Memory: p, Libc: "/libc", Threads: []Thread{{1, threads.End}}, Mappings: []Mapping{{Range: libc.Range, Readable: true, Writable: true, Path: "/libc"},
-				{Range: threads.Range, Readable: true, Writable: true}, {Range: heap.Range, Readable: true, Writable: true, Path: "[heap]"}, {Range: mapped.Range, Readable: true, Writable: true}}}
+			src := Source{Libc: "/libc", Source: resident.Source{Memory: p, Threads: []resident.Thread{{TID: 1, FS: threads.End}}, Mappings: []resident.Mapping{{Range: libc.Range, Readable: true, Writable: true, Path: "/libc"},
+				{Range: threads.Range, Readable: true, Writable: true}, {Range: heap.Range, Readable: true, Writable: true, Path: "[heap]"}, {Range: mapped.Range, Readable: true, Writable: true}}}}
 			h, err := Open(t.Context(), src)
 			if err != nil {
 				t.Fatal(err)
@@ -241,9 +242,9 @@ func newMirage(path string, flags uint32, fill func(word func(off int, v uint64)
 	s.put(0x1000+stateFlags&^7, uint64(flags)<<32)
 	m := &mirage{picture: picture{parts: []section{s}}, page: make([]byte, pageSize)}
 	fill(section{data: m.page}.put)
-	m.Source = Source{Memory: m, Libc: "/libc", Mappings: []Mapping{
+	m.Source = Source{Libc: "/libc", Source: resident.Source{Memory: m, Mappings: []resident.Mapping{
 		{Range: s.Range, Readable: true, Writable: true, Path: "/libc"},
-		{Range: addr.Range{Start: mirageStart, End: mirageEnd}, Readable: true, Writable: true, Path: path}}}
+		{Range: addr.Range{Start: mirageStart, End: mirageEnd}, Readable: true, Writable: true, Path: path}}}}
 	return m
 }
 

@@ -64,13 +64,13 @@ func (h *Heap) findThreads(parts []section) {
 	for _, t := range h.src.Threads {
 		if tcache.score > 0 {
 			variable := t.FS + addr.Run(tcache.offset)
-			if at := h.mem.pointer(variable); h.looksTCache(at) {
+			if at := h.mem.Pointer(variable); h.looksTCache(at) {
 				h.tcaches = append(h.tcaches, ThreadCache{TID: t.TID, Addr: at})
 			}
 			h.own = append(h.own, variable.To(variable+8))
 		}
 		if arena.score > 0 {
-			if i, ok := arenaAt[h.mem.pointer(t.FS+addr.Run(arena.offset))]; ok {
+			if i, ok := arenaAt[h.mem.Pointer(t.FS+addr.Run(arena.offset))]; ok {
 				h.arenas[i].Threads = append(h.arenas[i].Threads, t.TID)
 			}
 		}
@@ -106,7 +106,7 @@ func (h *Heap) tlsVariablesBy(offsets []int64, arenaAt map[addr.Run]int) (tcache
 			if b.reached() {
 				return tcache, arena
 			}
-			v := h.mem.pointer(t.FS + addr.Run(o))
+			v := h.mem.Pointer(t.FS + addr.Run(o))
 			if v == 0 {
 				continue
 			}
@@ -164,7 +164,7 @@ func (h *Heap) cached(number uint16) uint64 {
 
 // inLibrary reports whether an address lies in constants of the module that has malloc.
 func (h *Heap) inLibrary(a addr.Run) bool {
-	i, ok := h.mem.mapping(a)
+	i, ok := h.mem.Mapping(a)
 	return ok && h.src.Mappings[i].Path == h.src.Libc && !h.src.Mappings[i].Writable
 }
 
@@ -223,9 +223,9 @@ func (h *Heap) listTCache(t *ThreadCache, b *Bin, first addr.Run, keys map[uint6
 			h.report(*d)
 			return false
 		}
-		keys[h.mem.word(p+8)]++
+		keys[h.mem.Word(p+8)]++
 		from, field = p-header, "tcache_entry.next"
-		p = l.next(h.mem.word(p), p)
+		p = l.next(h.mem.Word(p), p)
 	}
 	return true
 }
@@ -257,10 +257,10 @@ func (h *Heap) checkKeys(keys map[uint64]int) {
 		for _, b := range t.Bins {
 			p := heads[b.Index]
 			for range b.Count {
-				if found := h.mem.word(p + 8); found != want {
+				if found := h.mem.Word(p + 8); found != want {
 					h.report(Damage{Arena: -1, TID: t.TID, Chunk: p - header, Field: "tcache_entry.key", Kind: TCacheKey, Value: found, Args: [3]uint64{want}})
 				}
-				p = l.next(h.mem.word(p), p)
+				p = l.next(h.mem.Word(p), p)
 			}
 		}
 	}

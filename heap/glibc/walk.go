@@ -218,7 +218,7 @@ func (w *walker) settle(r *region, out *piece, p addr.Run, before, prev, word, w
 // top ends the walk of an arena at its top chunk.
 func (w *walker) top(r *region, out *piece, before, wantFlags, fd, bk uint64) {
 	p := r.arena.Top
-	word, prev := w.mem.word(p+8), w.mem.word(p)
+	word, prev := w.mem.Word(p+8), w.mem.Word(p)
 	size := word &^ flagBits
 	if before != 0 {
 		w.settle(r, out, p, before, prev, word, wantFlags, fd, bk)
@@ -243,7 +243,7 @@ func (w *walker) odd(r *region, out *piece, at *addr.Run, p addr.Run, before, wo
 	size := word &^ flagBits
 	if w.fencepost(r, out, p, word) {
 		if n := out.states.Len(); n > 0 && word&prevInUse == 0 {
-			w.settle(r, out, p, before, w.mem.word(p), word, 0, uint64(w.mem.pointer(p-addr.Run(before&^flagBits)+16)), uint64(w.mem.pointer(p-addr.Run(before&^flagBits)+24)))
+			w.settle(r, out, p, before, w.mem.Word(p), word, 0, uint64(w.mem.Pointer(p-addr.Run(before&^flagBits)+16)), uint64(w.mem.Pointer(p-addr.Run(before&^flagBits)+24)))
 		}
 		if !r.arena.Main || r.alone {
 			out.fences = 2 * granule
@@ -266,7 +266,7 @@ func (w *walker) odd(r *region, out *piece, at *addr.Run, p addr.Run, before, wo
 func (w *walker) fencepost(r *region, out *piece, p addr.Run, word uint64) bool {
 	size := word &^ flagBits
 	if r.arena.Main {
-		next := w.mem.word(p + granule + 8)
+		next := w.mem.Word(p + granule + 8)
 		return size == granule && next&^flagBits == granule
 	}
 	if r.last {
@@ -274,7 +274,7 @@ func (w *walker) fencepost(r *region, out *piece, p addr.Run, word uint64) bool 
 	}
 	switch {
 	case size == granule && p+2*granule == r.End:
-		return w.mem.word(p+granule+8)&^prevInUse == 0
+		return w.mem.Word(p+granule+8)&^prevInUse == 0
 	case word&^prevInUse == 0 && p+granule == r.End:
 		// What is in front was too small to be a chunk of its own: the first fencepost, with up to 16 bytes before it.
 		if n := out.chunks.Len(); n > 0 && out.size(n-1) == leastChunk {
@@ -299,7 +299,7 @@ func (w *walker) resume(r *region, at *addr.Run, p addr.Run, foreign bool) bool 
 				return false
 			}
 			if w.credible(r, q, limit, foreign) {
-				w.mem.steps += readSteps // of the chain's first read
+				w.mem.Steps += readSteps // of the chain's first read
 				*at = q
 				return true
 			}
@@ -322,12 +322,12 @@ func (w *walker) credible(r *region, p, limit addr.Run, foreign bool) bool {
 		if limit-p < header {
 			return false
 		}
-		word := w.mem.word(p + 8)
+		word := w.mem.Word(p + 8)
 		size := word &^ flagBits
 		if k == 0 && foreign && word&prevInUse == 0 || r.arena.Main && word&nonMainArena != 0 {
 			return false
 		}
-		if before != 0 && word&prevInUse == 0 && w.mem.word(p) != before {
+		if before != 0 && word&prevInUse == 0 && w.mem.Word(p) != before {
 			return false
 		}
 		if k > 0 && size == granule {

@@ -2,7 +2,6 @@ package glibc
 
 import (
 	"encoding/binary"
-	"io"
 	"unsafe"
 
 	"hdb/internal/addr"
@@ -48,10 +47,10 @@ func (w *window) head(a addr.Run) (prev, word uint64, ok bool) {
 	off := int(a - w.start)
 	if a < w.start || off+header > w.have {
 		if !w.fill(a) {
-			w.mem.steps += readSteps
+			w.mem.Steps += readSteps
 			return 0, 0, false
 		}
-		w.mem.steps += max(uint64(w.have)/inOrderStep, 1)
+		w.mem.Steps += max(uint64(w.have)/inOrderStep, 1)
 		off = int(a - w.start)
 	}
 	b := w.buf[off:w.have]
@@ -68,14 +67,14 @@ func (w *window) fill(a addr.Run) bool {
 		w.ahead = leastAhead
 	}
 	i, ok := partAt(w.parts, a)
-	if !ok || w.mem.ctx.Err() != nil {
+	if !ok || w.mem.Spent() {
 		w.start, w.have = a, 0
 		return false
 	}
 	if !inOrder || !w.take(a) {
 		w.end()
 		w.buf = w.own
-		w.start, w.have = a, read(w.mem.src.Memory, w.buf[:min(uint64(w.ahead), uint64(w.parts[i].End-a), uint64(len(w.buf)))], a)
+		w.start, w.have = a, w.mem.ReadSome(w.buf[:min(uint64(w.ahead), uint64(w.parts[i].End-a), uint64(len(w.buf)))], a)
 	}
 	if w.ahead == mostAhead && w.have == mostAhead {
 		w.readOn(w.parts[i].End)
@@ -89,15 +88,6 @@ func (w *window) end() {
 		<-p.done
 	}
 	w.next = nil
-}
-
-// read reads what it can, and tells how many bytes.
-func read(from io.ReaderAt, b []byte, a addr.Run) int {
-	n, err := from.ReadAt(b, int64(a))
-	if err != nil && err != io.EOF {
-		n = max(0, min(n, len(b)))
-	}
-	return n
 }
 
 // take makes the next piece that is read ahead the window's, and tells whether it has what a walk looks at, from a on.
@@ -133,7 +123,7 @@ func (w *window) readOn(limit addr.Run) {
 		end = p.start + addr.Run(len(p.buf))
 		go func() {
 			defer close(p.done)
-			p.have = read(w.mem.src.Memory, p.buf, p.start)
+			p.have = w.mem.ReadSome(p.buf, p.start)
 		}()
 	}
 }

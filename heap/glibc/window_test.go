@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"hdb/heap/resident"
 	"hdb/internal/addr"
 )
 
@@ -40,7 +41,7 @@ func TestWindow(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		m := pocked{s, func(page uint64) bool { return seed%2 == 1 && page%1500 == 77 }}
 		parts := []addr.Range{{Start: s.Start, End: s.Start + 10<<20}, {Start: s.Start + 10<<20 + pageSize, End: s.End}}
-		w := newWindow(newMemory(t.Context(), Source{Memory: m}, 0), parts, make([]byte, mostAhead))
+		w := newWindow(newMemory(t.Context(), Source{Source: resident.Source{Memory: m}}, 0), parts, make([]byte, mostAhead))
 		known, ahead := 0, 0
 		for a := s.Start; a < s.End-header; {
 			prev, word, ok := w.head(a)

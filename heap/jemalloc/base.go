@@ -42,14 +42,14 @@ func (h *Heap) baseBlocks(structs []addr.Run) {
 			continue
 		}
 		last = r
-		for at := r.Start; at != 0 && !had[at] && len(had) < mostBase; at = h.mem.pointer(at + baseNext) {
+		for at := r.Start; at != 0 && !had[at] && len(had) < mostBase; at = h.mem.Pointer(at + baseNext) {
 			had[at] = true
 			block, ok := h.mem.baseBlock(at)
 			if !ok {
 				break
 			}
 			h.own = append(h.own, block)
-			rest := h.mem.word(at + baseRest + edataBytes)
+			rest := h.mem.Word(at + baseRest + edataBytes)
 			h.spent += block.Len() - min(rest, block.Len())
 		}
 	}
@@ -70,7 +70,7 @@ func (h *Heap) baseBlocks(structs []addr.Run) {
 func (m *memory) baseAround(a addr.Run, tries int, none map[addr.Run]bool) (addr.Range, bool) {
 	at := a &^ (baseUnit - 1)
 	for range tries {
-		if none[at] || !m.data(at) || m.spent() {
+		if none[at] || !m.data(at) || m.Spent() {
 			break
 		}
 		if r, ok := m.baseBlock(at); ok {
@@ -90,11 +90,11 @@ func (m *memory) baseBlock(at addr.Run) (addr.Range, bool) {
 	if at%baseUnit != 0 || !m.data(at) {
 		return addr.Range{}, false
 	}
-	size := m.word(at + baseSize)
+	size := m.Word(at + baseSize)
 	if size == 0 || size%baseUnit != 0 || size >= uint64(maxAddress-min(at, maxAddress)) {
 		return addr.Range{}, false
 	}
-	rest, left := m.word(at+baseRest+edataAddr), m.word(at+baseRest+edataBytes)
+	rest, left := m.Word(at+baseRest+edataAddr), m.Word(at+baseRest+edataBytes)
 	if rest < uint64(at) || left > size || rest+left != uint64(at)+size {
 		return addr.Range{}, false
 	}

@@ -3,6 +3,7 @@ package jemalloc
 import (
 	"slices"
 
+	"hdb/heap/resident"
 	"hdb/internal/addr"
 )
 
@@ -29,10 +30,10 @@ const (
 func (h *Heap) findCaches() {
 	had := map[addr.Run]bool{}
 	var offsets []addr.Run // below the thread pointer, that a cache was found at
-	threads := slices.Clone(h.mem.src.Threads)
-	slices.SortFunc(threads, func(a, b Thread) int { return a.TID - b.TID })
+	threads := slices.Clone(h.mem.Threads)
+	slices.SortFunc(threads, func(a, b resident.Thread) int { return a.TID - b.TID })
 	for _, t := range threads {
-		if t.FS == 0 || t.FS%8 != 0 || h.mem.spent() {
+		if t.FS == 0 || t.FS%8 != 0 || h.mem.Spent() {
 			continue
 		}
 		at, ok := h.cacheOf(&t, offsets)
@@ -66,7 +67,7 @@ func (h *Heap) findCaches() {
 }
 
 // cacheOf is the cache in the thread-local storage below fs. In all threads it lies as far below.
-func (h *Heap) cacheOf(t *Thread, offsets []addr.Run) (addr.Run, bool) {
+func (h *Heap) cacheOf(t *resident.Thread, offsets []addr.Run) (addr.Run, bool) {
 	fs := t.FS
 	for _, off := range offsets {
 		if h.isCache(fs - off) {
@@ -80,10 +81,10 @@ func (h *Heap) cacheOf(t *Thread, offsets []addr.Run) (addr.Run, bool) {
 	if low == 0 {
 		low = fs - min(fs, storageBytes)
 	}
-	if i, ok := h.mem.mapping(fs - 8); ok {
-		low = max(low, h.mem.src.Mappings[i].Start)
+	if i, ok := h.mem.Mapping(fs - 8); ok {
+		low = max(low, h.mem.Mappings[i].Start)
 	}
-	for at := fs - 8; at > low && !h.mem.spent(); at -= 8 {
+	for at := fs - 8; at > low && !h.mem.Spent(); at -= 8 {
 		if c, ok := h.cacheAt(at); ok {
 			return c, true
 		}
@@ -97,8 +98,8 @@ func (h *Heap) cacheAt(at addr.Run) (addr.Run, bool) {
 		return at, h.isCache(at)
 	}
 	// The word is bins_small of the descriptor.
-	c := h.mem.pointer(at) - oldBins
-	return c, h.mem.pointer(at) != 0 && c%8 == 0 && c+h.oldDescriptor() == at-2*8 && h.isCache(c)
+	c := h.mem.Pointer(at) - oldBins
+	return c, h.mem.Pointer(at) != 0 && c%8 == 0 && c+h.oldDescriptor() == at-2*8 && h.isCache(c)
 }
 
 // In 5.3, tcache_t is {tcache_slow, bins[]}, and tcache_slow_t {link next, prev; descriptor: link next, prev,
@@ -137,24 +138,24 @@ func (h *Heap) isCache(at addr.Run) bool {
 		return false
 	}
 	if h.root.layout.leafState {
-		slow := h.mem.pointer(at)
-		return slow != 0 && slow%8 == 0 && slow < maxAddress && h.mem.pointer(slow+slowBin) == at+newBins && h.slowOf(slow, at) != nil
+		slow := h.mem.Pointer(at)
+		return slow != 0 && slow%8 == 0 && slow < maxAddress && h.mem.Pointer(slow+slowBin) == at+newBins && h.slowOf(slow, at) != nil
 	}
 	d := at + h.oldDescriptor()
-	large := h.mem.pointer(d + 3*8)
-	return h.mem.pointer(d+2*8) == at+oldBins && large > d+5*8 && large < d+5*8+128
+	large := h.mem.Pointer(d + 3*8)
+	return h.mem.Pointer(d+2*8) == at+oldBins && large > d+5*8 && large < d+5*8+128
 }
 
 // slowOf is the layout by which tcache_slow_t leads back to its tcache_t, nil if none does. If it leads back in another way,
 // its version is not known.
 func (h *Heap) slowOf(slow, at addr.Run) *slowLayout {
 	for i := range slowLayouts {
-		if l := &slowLayouts[i]; h.mem.pointer(slow+h.dynAlloc(l)+8) == at {
+		if l := &slowLayouts[i]; h.mem.Pointer(slow+h.dynAlloc(l)+8) == at {
 			return l
 		}
 	}
 	for off := addr.Run(slowLeast); off < slowMost; off += 8 {
-		if h.mem.pointer(slow+off) == at {
+		if h.mem.Pointer(slow+off) == at {
 			return &slowLayout{}
 		}
 	}
@@ -169,13 +170,13 @@ func (h *Heap) dynAlloc(l *slowLayout) addr.Run {
 // next is the cache behind another one in the list of their arena.
 func (h *Heap) next(at addr.Run) addr.Run {
 	if !h.root.layout.leafState {
-		return h.mem.pointer((at + h.oldLink()) &^ 7)
+		return h.mem.Pointer((at + h.oldLink()) &^ 7)
 	}
-	slow := h.mem.pointer(h.mem.pointer(at) &^ 7)
+	slow := h.mem.Pointer(h.mem.Pointer(at) &^ 7)
 	if slow == 0 || slow%8 != 0 {
 		return 0
 	}
-	return h.mem.pointer(slow+slowBin) - newBins
+	return h.mem.Pointer(slow+slowBin) - newBins
 }
 
 // readCache marks what a cache has.
@@ -189,7 +190,7 @@ func (h *Heap) readCache(c *Cache) {
 
 // readNew reads a cache of 5.3. The stack of a bin grows down; the low 16 bits of its end tell how much it has.
 func (h *Heap) readNew(c *Cache) {
-	slow := h.mem.pointer(c.At)
+	slow := h.mem.Pointer(c.At)
 	l := h.slowOf(slow, c.At)
 	if l == nil {
 		c.Odd++
@@ -198,19 +199,19 @@ func (h *Heap) readNew(c *Cache) {
 	if h.slow = l; l.version == "" {
 		return
 	}
-	room, ok := h.stacks(h.mem.pointer(slow + h.dynAlloc(l)))
+	room, ok := h.stacks(h.mem.Pointer(slow + h.dynAlloc(l)))
 	if !ok {
 		c.Odd++
 		return
 	}
 	classes := h.classes.small + extraBins
 	if l.count != 0 {
-		classes = min(classes, int(uint32(h.mem.word(slow+l.count))))
+		classes = min(classes, int(uint32(h.mem.Word(slow+l.count))))
 	}
 	for class := range classes {
 		at := c.At + newBins + addr.Run(binBytes*class)
-		head := h.mem.pointer(at)
-		empty := uint16(h.mem.word(at+16) >> 32)
+		head := h.mem.Pointer(at)
+		empty := uint16(h.mem.Word(at+16) >> 32)
 		n := (empty - uint16(head)) / 8
 		if head == 0 || head%8 != 0 || !room.Contains(head) {
 			if l.count == 0 {
@@ -236,7 +237,7 @@ func (h *Heap) stacks(at addr.Run) (room addr.Range, ok bool) {
 
 // readOld reads a cache of 5.2. The stack of a bin lies below avail.
 func (h *Heap) readOld(c *Cache) {
-	stacks, ok := h.Find(h.mem.pointer(c.At+oldBins+16) - 8)
+	stacks, ok := h.Find(h.mem.Pointer(c.At+oldBins+16) - 8)
 	if !ok || stacks.Extent.State != Active {
 		c.Odd++
 		return
@@ -244,17 +245,17 @@ func (h *Heap) readOld(c *Cache) {
 	room := stacks.Addr.To(stacks.Addr + addr.Run(stacks.Size))
 	h.mark(stacks.Addr, -1, Internal, 0)
 	// arenas_tdata stands before the shards of the bins, one byte each, in front of the cache.
-	if tdata, ok := h.Find(h.mem.pointer(c.At - addr.Run(h.classes.small+7)&^7 - 8)); ok && c.TID != 0 {
+	if tdata, ok := h.Find(h.mem.Pointer(c.At - addr.Run(h.classes.small+7)&^7 - 8)); ok && c.TID != 0 {
 		h.mark(tdata.Addr, -1, Internal, 0)
 	}
-	large := h.mem.pointer(c.At + h.oldDescriptor() + 3*8)
+	large := h.mem.Pointer(c.At + h.oldDescriptor() + 3*8)
 	for class := range h.classes.small + extraBins {
 		at := c.At + oldBins + addr.Run(binBytes*class)
 		if class >= h.classes.small {
 			at = large + addr.Run(binBytes*(class-h.classes.small))
 		}
-		avail := h.mem.pointer(at + 16)
-		n := addr.Run(h.mem.word(at) >> 32)
+		avail := h.mem.Pointer(at + 16)
+		n := addr.Run(h.mem.Word(at) >> 32)
 		if avail%8 != 0 || avail <= room.Start || avail > room.End {
 			break
 		}
@@ -273,12 +274,12 @@ func (h *Heap) readStack(c *Cache, class int, stack, room addr.Range) {
 		return
 	}
 	for at := stack.Start; at < stack.End; at += 8 {
-		if !h.mark(h.mem.pointer(at), class, Cached, c.TID) {
+		if !h.mark(h.mem.Pointer(at), class, Cached, c.TID) {
 			c.Odd++
 			continue
 		}
 		c.Regions++
-		i, _ := h.extentAt(h.mem.pointer(at))
+		i, _ := h.extentAt(h.mem.Pointer(at))
 		c.Bytes += h.usable(&h.extents[i])
 	}
 }

@@ -58,7 +58,7 @@ func (h *Heap) readExtents() []addr.Run {
 	maps := make([][slabWords]uint64, 0, len(refs))
 	structs := make([]addr.Run, 0, len(refs))
 	for _, r := range refs {
-		if h.mem.spent() {
+		if h.mem.Spent() {
 			break
 		}
 		if !h.mem.data(r.edata) {
@@ -78,7 +78,7 @@ func (h *Heap) readExtents() []addr.Run {
 		free := [slabWords]uint64{}
 		if e.slab && e.state == Active {
 			for i := range free {
-				free[i] = h.mem.word(r.edata + edataBitmap + addr.Run(8*i))
+				free[i] = h.mem.Word(r.edata + edataBitmap + addr.Run(8*i))
 			}
 		}
 		maps = append(maps, free)

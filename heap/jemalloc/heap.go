@@ -141,7 +141,7 @@ func Open(ctx context.Context, src Source) (*Heap, error) {
 		return nil, err
 	}
 	h.root = *r
-	h.mem.most = h.mem.steps + mostSteps
+	h.mem.Most = h.mem.Steps + mostSteps
 	structs := h.readExtents()
 	if h.torn > len(structs)/2 {
 		return nil, &LayoutError{r.at, "the struct of an extent"}
@@ -160,8 +160,8 @@ func Open(ctx context.Context, src Source) (*Heap, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	h.mem.ctx = context.WithoutCancel(ctx)
-	h.mem.src.Threads = nil
+	h.mem.Outlive()
+	h.mem.Threads = nil
 	return h, nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"hdb/heap/resident"
 	"hdb/internal/addr"
 	"hdb/testprogs"
 )
@@ -96,7 +97,7 @@ func (c *churner) source(book []byte) Source {
 	for i := range bookThreads {
 		b := book[bookHead+16*i:]
 		if tid := binary.LittleEndian.Uint64(b); tid != 0 {
-			src.Threads = append(src.Threads, Thread{TID: int(tid), FS: addr.Run(binary.LittleEndian.Uint64(b[8:]))})
+			src.Threads = append(src.Threads, resident.Thread{TID: int(tid), FS: addr.Run(binary.LittleEndian.Uint64(b[8:]))})
 			if c.tls > 0 {
 				t := &src.Threads[len(src.Threads)-1]
 				t.Low = t.FS - addr.Run(c.tls)
@@ -117,9 +118,9 @@ func procSource(t testing.TB, pid int) Source {
 		t.Cleanup(func() { f.Close() })
 		return f
 	}
-	src := Source{Memory: open("mem")}
+	src := Source{Source: resident.Source{Memory: open("mem")}}
 	for s := bufio.NewScanner(open("maps")); s.Scan(); {
-		var m Mapping
+		var m resident.Mapping
 		var perm string
 		f := strings.Fields(s.Text())
 		fmt.Sscanf(s.Text(), "%x-%x %s", &m.Start, &m.End, &perm)

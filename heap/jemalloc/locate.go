@@ -70,7 +70,7 @@ func (m *memory) root() (*root, error) {
 				if v%64 != 0 || v == 0 || v >= maxAddress {
 					continue
 				}
-				if m.spent() { // asked here alone: of most words there is nothing more to read
+				if m.Spent() { // asked here alone: of most words there is nothing more to read
 					return false
 				}
 				in, known := based[v/baseUnit]
@@ -111,13 +111,13 @@ func (m *memory) root() (*root, error) {
 // large enough for a root.
 func (m *memory) sections() []addr.Range {
 	var all []addr.Range
-	maps := m.src.Mappings
+	maps := m.Mappings
 	for i := 0; i < len(maps); i++ {
-		if x := &maps[i]; !x.private() || x.Path == "" || x.Path[0] != '/' {
+		if x := &maps[i]; !x.Private() || x.Path == "" || x.Path[0] != '/' {
 			continue
 		}
 		r := maps[i].Range
-		for ; i+1 < len(maps) && maps[i+1].Start == r.End && maps[i+1].private(); i++ {
+		for ; i+1 < len(maps) && maps[i+1].Start == r.End && maps[i+1].Private(); i++ {
 			if next := &maps[i+1]; next.Path != "" && next.Path[0] == '/' && next.Path != maps[i].Path {
 				break
 			}
@@ -129,9 +129,6 @@ func (m *memory) sections() []addr.Range {
 	}
 	return all
 }
-
-// private tells whether only the process reads and writes there.
-func (x *Mapping) private() bool { return x.Readable && x.Writable && !x.Shared }
 
 // A sample is what the first slots of a node tell.
 type sample struct {
@@ -305,10 +302,10 @@ func (m *memory) empty(g *geometry, at addr.Run) bool {
 // edata reads the struct of an extent.
 func (m *memory) edata(l *layout, at addr.Run) edata {
 	var b [edataSize]byte
-	m.steps++
+	m.Steps++
 	if off := uint64(at) % pageSize; off+edataSize <= pageSize {
-		return l.decode(at, m.page(at - addr.Run(off))[off:])
+		return l.decode(at, m.Page(at - addr.Run(off))[off:])
 	}
-	m.read(b[:], at)
+	m.Read(b[:], at)
 	return l.decode(at, b[:])
 }

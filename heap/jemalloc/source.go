@@ -2,10 +2,10 @@ package jemalloc
 
 import (
 	"errors"
-	"io"
 	"slices"
 	"strings"
 
+	"hdb/heap/resident"
 	"hdb/internal/addr"
 )
 
@@ -39,32 +39,9 @@ func Known(version string) bool {
 	return version == "" || strings.HasPrefix(version, "0.0.0-") || slices.ContainsFunc([]string{"5.2.0-", "5.2.1-", "5.3.0-", "5.3.1-"}, func(v string) bool { return strings.HasPrefix(version, v) })
 }
 
-// A Mapping is one of the process's memory map.
-type Mapping struct {
-	addr.Range
-	Readable, Writable bool
-	Shared             bool
-	Path               string // of the file, or a name such as [heap]; "" of an anonymous one
-}
-
-// A Thread is what is needed of one to find its tcache.
-type Thread struct {
-	TID int
-	FS  addr.Run // base of fs, below which the static thread-local storage lies
-	Low addr.Run // where that begins; 0: not known
-}
-
-// A Source is what a heap is read from: a process that is stopped, or a core file.
+// A Source is what a heap is read from.
 type Source struct {
-	// Memory of the process; offsets are addresses. What is not mapped is an error.
-	Memory io.ReaderAt
+	resident.Source
 	// Version is what the library says of itself, as 5.3.0-0-g54eaed1d; "" not known.
 	Version string
-	// Mappings of the process, ascending.
-	Mappings []Mapping
-	// Threads of the process; without them no tcache is found, and what it has counts as in use.
-	Threads []Thread
-	// Resident are the parts of a range that may be read without giving the process pages that
-	// it never had, ascending. nil means all of it, as in a core file.
-	Resident func(addr.Range) ([]addr.Range, error)
 }

@@ -3,8 +3,6 @@ package jemalloc
 import (
 	"math/bits"
 	"slices"
-
-	"hdb/internal/addr"
 )
 
 // An Arena is what the extents of an arena add up to.
@@ -115,14 +113,13 @@ func (h *Heap) Metadata() (mapped, used uint64) {
 // Resident is how much of the arenas' memory and of jemalloc's own is in memory or in swap, all of it if that
 // cannot be known.
 func (h *Heap) Resident() (bytes uint64, known bool) {
-	add := func(r addr.Range) { bytes += r.Len() }
 	for _, s := range h.Spans() {
-		h.mem.present(s.Range, add)
+		bytes += h.mem.Bytes(s.Range)
 	}
 	for _, r := range h.own {
-		h.mem.present(r, add)
+		bytes += h.mem.Bytes(r)
 	}
-	return bytes, h.mem.src.Resident != nil
+	return bytes, h.mem.Resident != nil
 }
 
 // Len is how many blocks the program holds.

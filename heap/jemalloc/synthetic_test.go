@@ -10,6 +10,7 @@ import (
 	"slices"
 	"testing"
 
+	"hdb/heap/resident"
 	"hdb/internal/addr"
 )
 
@@ -233,18 +234,18 @@ func (b *builder) cache(cached map[int][]addr.Run) {
 }
 
 func (b *builder) source() Source {
-	return Source{
+	return Source{Source: resident.Source{
 		Memory: b.sparse,
-		Mappings: []Mapping{
+		Mappings: []resident.Mapping{
 			{Range: addr.Range{Start: dataAt, End: dataAt + pageSize}, Readable: true, Writable: true, Path: "/prog"},
 			{Range: (dataAt + pageSize).To(dataAt + 0x300000), Readable: true, Writable: true},
 			{Range: addr.Range{Start: heapAt, End: baseAt}, Readable: true, Writable: true},
 			{Range: addr.Range{Start: baseAt, End: baseAt + baseBytes}, Readable: true, Writable: true},
 			{Range: addr.Range{Start: storageAt, End: storageAt + 0x10000}, Readable: true, Writable: true},
 		},
-		Threads:  []Thread{{TID: 7, FS: threadAt}},
+		Threads:  []resident.Thread{{TID: 7, FS: threadAt}},
 		Resident: b.resident,
-	}
+	}}
 }
 
 // built is a heap with all kinds of extents.

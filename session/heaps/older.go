@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"hdb/heap/glibc"
+	"hdb/heap/resident"
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/query"
@@ -119,26 +120,26 @@ func (h *olderBlocks) walk() *glibc.Heap {
 	if found.libc == "" || found.other != "" {
 		return nil
 	}
-	src := glibc.Source{Memory: h.target.Proc, Libc: found.libc}
+	src := glibc.Source{Source: resident.Source{Memory: h.target.Proc}, Libc: found.libc}
 	maps, err := h.target.Proc.Maps()
 	if err != nil {
 		return nil
 	}
 	for _, m := range maps {
 		perm := m.Perm + "----"
-		src.Mappings = append(src.Mappings, glibc.Mapping{
-			Range:    addr.Range{Start: m.Low, End: m.High},
+		src.Mappings = append(src.Mappings, resident.Mapping{
+			Range:    m.Low.To(m.High),
 			Readable: perm[0] == 'r', Writable: perm[1] == 'w', Executable: perm[2] == 'x', Shared: perm[3] == 's', Path: m.Path,
 		})
 	}
 	for _, t := range h.target.Proc.Threads() {
 		if regs, err := t.Regs(); err == nil {
-			src.Threads = append(src.Threads, glibc.Thread{TID: t.TID, FS: addr.Run(regs.FsBase)})
+			src.Threads = append(src.Threads, resident.Thread{TID: t.TID, FS: addr.Run(regs.FsBase)})
 		}
 	}
 	src.Resident = func(r addr.Range) (parts []addr.Range, err error) {
 		err = h.target.Proc.Pages(r.Start, r.End, func(p inferior.PageRun) {
-			parts = append(parts, addr.Range{Start: p.Low, End: p.High})
+			parts = append(parts, p.Low.To(p.High))
 		})
 		return parts, err
 	}
