@@ -2,7 +2,6 @@ package breakpoints
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"io"
 
@@ -13,11 +12,11 @@ import (
 type reader struct{ io.ReaderAt }
 
 func (r reader) word(a addr.Run) (uint64, error) {
-	var b [8]byte
-	if n, err := r.ReadAt(b[:], int64(a)); n < len(b) {
+	v, err := addr.ReadWord(r.ReaderAt, a)
+	if err != nil {
 		return 0, fmt.Errorf("word at %s: %w", a, err)
 	}
-	return binary.LittleEndian.Uint64(b[:]), nil
+	return v, nil
 }
 
 // maxText bounds the search for a string's end; a longer one has that length.

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"encoding/binary"
 	"slices"
 	"sort"
 
@@ -222,11 +221,8 @@ func (g *Graph) shown(e graph.Edge) graph.Edge {
 		return e
 	}
 	to := g.m.merged().all.At(e.To)
-	var b [8]byte
-	if n, _ := g.m.src.Memory.ReadAt(b[:], int64(e.At)); n == len(b) {
-		if off := binary.LittleEndian.Uint64(b[:]) - to.Addr; off < to.Size {
-			e.Offset = off
-		}
+	if v, err := addr.ReadWord(g.m.src.Memory, addr.Run(e.At)); err == nil && v-to.Addr < to.Size {
+		e.Offset = v - to.Addr
 	}
 	return e
 }

@@ -1,12 +1,12 @@
 package probe
 
 import (
-	"encoding/binary"
 	"math/bits"
 
 	"hdb/breakpoints"
 	"hdb/capture"
 	"hdb/goruntime"
+	"hdb/internal/addr"
 )
 
 // A goHeap is what the reader has to know of a Go runtime's heap to tell which blocks are
@@ -37,12 +37,11 @@ func (r *reader) goFlat(typ uint64) bool {
 	}
 	flat, known := r.golang.flat[typ]
 	if !known {
-		var pointers [8]byte // PtrBytes of internal/abi.Type, behind Size_
-		_, err := r.p.proc.ReadAt(pointers[:], int64(typ)+8)
+		pointers, err := addr.ReadWord(r.p.proc, addr.Run(typ+8)) // PtrBytes of internal/abi.Type, behind Size_
 		if err != nil {
 			return false
 		}
-		flat = binary.LittleEndian.Uint64(pointers[:]) == 0
+		flat = pointers == 0
 		if len(r.golang.flat) >= maxGoTypes || r.golang.flat == nil {
 			r.golang.flat = map[uint64]bool{} // more types than programs have
 		}

@@ -168,11 +168,8 @@ func (st *siteTable) admit(s *site, thunk addr.Run) error {
 
 // word is a pointer of the inferior.
 func (st *siteTable) word(at addr.Run) (addr.Run, error) {
-	var b [8]byte
-	if _, err := st.p.proc.ReadAt(b[:], int64(at)); err != nil {
-		return 0, err
-	}
-	return addr.Run(binary.LittleEndian.Uint64(b[:])), nil
+	v, err := addr.ReadWord(st.p.proc, at)
+	return addr.Run(v), err
 }
 
 // origin is what an entrance stands for that a place has, or else the pointer itself.
@@ -255,10 +252,8 @@ func (l *leftover) kept(p *inferior.Process) bool {
 		return false
 	}
 	for _, at := range l.pointers {
-		var b [8]byte
-		n, _ := p.ReadAt(b[:], int64(at.place))
-		now := addr.Run(binary.LittleEndian.Uint64(b[:]))
-		if n == len(b) && !slices.ContainsFunc(l.pointers, func(x exchanged) bool { return x.place == at.place && x.to == now }) {
+		now, err := addr.ReadWord(p, at.place)
+		if err == nil && !slices.ContainsFunc(l.pointers, func(x exchanged) bool { return x.place == at.place && x.to == addr.Run(now) }) {
 			return true
 		}
 	}

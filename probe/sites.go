@@ -291,8 +291,7 @@ func (st *siteTable) lookForTCB(t *inferior.Thread) {
 	if err != nil || regs.FsBase == 0 {
 		return
 	}
-	var word [8]byte
-	if _, err := st.p.proc.ReadAt(word[:], int64(regs.FsBase)); err == nil && binary.LittleEndian.Uint64(word[:]) == regs.FsBase {
+	if self, err := addr.ReadWord(st.p.proc, addr.Run(regs.FsBase)); err == nil && self == regs.FsBase {
 		st.tcb = true
 	}
 }

@@ -222,11 +222,8 @@ func (d *divider) isPthread(a addr.Run) bool {
 
 // word reads a word, 0 if it cannot be.
 func (d *divider) word(a addr.Run) uint64 {
-	var b [8]byte
-	if n, _ := d.src.Memory.ReadAt(b[:], int64(a)); n < len(b) {
-		return 0
-	}
-	return binary.LittleEndian.Uint64(b[:])
+	v, _ := addr.ReadWord(d.src.Memory, a)
+	return v
 }
 
 // maxStacks bounds the walk of a list of stacks.

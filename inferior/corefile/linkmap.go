@@ -55,11 +55,8 @@ func (f *File) headersAt(a addr.Run, count uint64) []elf.ProgHeader {
 }
 
 func (f *File) word(a addr.Run) uint64 {
-	var b [8]byte
-	if n, _ := f.ReadAt(b[:], int64(a)); n < len(b) {
-		return 0
-	}
-	return binary.LittleEndian.Uint64(b[:])
+	v, _ := addr.ReadWord(f, a)
+	return v
 }
 
 // debugList is r_debug.r_map, by the DT_DEBUG of a dynamic section.

@@ -246,14 +246,11 @@ func read(mem python.Memory, at addr.Run, n int) ([]byte, error) {
 }
 
 func word(mem python.Memory, at addr.Run) (uint64, error) {
-	var b [8]byte
-	if n, err := mem.ReadAt(b[:], int64(at)); n < len(b) {
-		if err == nil {
-			err = io.ErrUnexpectedEOF
-		}
+	v, err := addr.ReadWord(mem, at)
+	if err != nil {
 		return 0, fmt.Errorf("read %v: %w", at, err)
 	}
-	return binary.LittleEndian.Uint64(b[:]), nil
+	return v, nil
 }
 
 func pointerIn(b []byte, at int) addr.Run { return addr.Run(binary.LittleEndian.Uint64(b[at:])) }
