@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"hdb/heap/resident"
@@ -28,6 +29,12 @@ func (p *picture) ReadAt(b []byte, off int64) (int, error) {
 		}
 	}
 	return 0, io.ErrUnexpectedEOF
+}
+
+// put changes a word.
+func (p *picture) put(at addr.Run, v uint64) {
+	i := slices.IndexFunc(p.parts, func(s section) bool { return s.Contains(at) })
+	p.parts[i].put(int(at-p.parts[i].Start), v)
 }
 
 // photograph saves what a walk of the process may read.

@@ -51,6 +51,12 @@ func (m *memory) writable(a addr.Run) bool {
 	return ok && m.Mappings[i].Writable && m.Mappings[i].Readable
 }
 
+// inLibrary reports whether an address lies in constants of the module that has malloc.
+func (m *memory) inLibrary(a addr.Run) bool {
+	i, ok := m.Mapping(a)
+	return ok && m.Mappings[i].Path == m.libc && !m.Mappings[i].Writable
+}
+
 // present are the parts of a range that can be read.
 func (m *memory) present(r addr.Range) []addr.Range { return slices.Collect(m.Present(r)) }
 

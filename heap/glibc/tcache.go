@@ -15,9 +15,11 @@ const (
 
 // A ThreadCache is the tcache of a thread.
 type ThreadCache struct {
-	TID  int
+	TID  int // 0: not known, and Bins are left out
 	Addr addr.Run
 	Bins []Bin
+
+	ending bool // the thread is: it frees what is in the lists, without counting
 }
 
 // tlsOffsets are the offsets from fs of variables of libc in TLS, which tell where they may be: the
@@ -61,10 +63,13 @@ func (h *Heap) findThreads(parts []section) {
 	if tcache.score > 0 {
 		h.mem.layout = tcache.layout
 	}
+	without := map[int][]int{} // a tcache: threads by arena
 	for _, t := range h.src.Threads {
+		has := false
 		if tcache.score > 0 {
 			variable := t.FS + addr.Run(tcache.offset)
-			if at := h.mem.Pointer(variable); h.looksTCache(at) {
+			at := h.mem.Pointer(variable)
+			if has = h.looksTCache(at); has {
 				h.tcaches = append(h.tcaches, ThreadCache{TID: t.TID, Addr: at})
 			}
 			h.own = append(h.own, variable.To(variable+8))
@@ -72,9 +77,67 @@ func (h *Heap) findThreads(parts []section) {
 		if arena.score > 0 {
 			if i, ok := arenaAt[h.mem.Pointer(t.FS+addr.Run(arena.offset))]; ok {
 				h.arenas[i].Threads = append(h.arenas[i].Threads, t.TID)
+				if !has {
+					without[i] = append(without[i], t.TID)
+				}
 			}
 		}
 	}
+	if tcache.score > 0 {
+		h.findEnding(without)
+	}
+}
+
+// findEnding finds tcaches that no variable leads to: of threads that are about to end, and free what is in them. They still
+// have an arena, which the tcache is from: if it is that of one such thread, the tcache is this thread's.
+func (h *Heap) findEnding(threads map[int][]int) {
+	key := uint64(0)
+	found := map[addr.Run]bool{}
+	for _, t := range h.tcaches {
+		found[t.Addr] = true
+		_, heads := h.mem.layout.read(h.mem, t.Addr)
+		for _, head := range heads {
+			if head != 0 && h.isChunk(head) {
+				key = h.mem.Word(head + 8)
+			}
+		}
+	}
+	bound := h.mem.search()
+	for _, p := range h.pieces {
+		for i := 0; i < p.chunks.Len() && len(threads[p.arena]) > 0 && !bound.reached(); i++ {
+			at := p.header(i) + header
+			if *p.states.At(i) != Used || !h.mem.layout.chunk(p.size(i)) || found[at] || !h.isEnding(at, key) {
+				continue
+			}
+			t := ThreadCache{Addr: at, ending: true}
+			if of := threads[p.arena]; len(of) == 1 {
+				t.TID = of[0]
+			}
+			h.tcaches = append(h.tcaches, t)
+		}
+	}
+}
+
+// isEnding tells whether the user's memory at a is a tcache with chunks in it, whatever it has counted. key is what the second
+// words of chunks in other tcaches have, see checkKeys.
+func (h *Heap) isEnding(a addr.Run, key uint64) bool {
+	some := false
+	_, heads := h.mem.layout.read(h.mem, a)
+	for k, first := range heads {
+		if first == 0 {
+			continue
+		}
+		x, i, ok := h.locate(first)
+		if !ok || x.header(i)+header != first {
+			return false
+		}
+		least, most := h.mem.layout.sizes(k)
+		if n, word := x.bytes(i), h.mem.Word(first+8); n < least || n > most || word == 0 || word != key && word != uint64(a) {
+			return false
+		}
+		some = true
+	}
+	return some
 }
 
 // tlsVariables tries offsets, which ascend, and the layouts that the arenas may have.
@@ -114,7 +177,7 @@ func (h *Heap) tlsVariablesBy(offsets []int64, arenaAt map[addr.Run]int) (tcache
 				arenas[i]++
 			} else if h.looksTCache(v) {
 				caches[i]++
-			} else if !h.inLibrary(v) { // of a thread without a tcache it leads to a constant
+			} else if !h.mem.inLibrary(v) { // of a thread without a tcache it leads to a constant
 				caches[i], arenas[i] = caches[i]-1, arenas[i]-1
 			}
 		}
@@ -162,12 +225,6 @@ func (h *Heap) cached(number uint16) uint64 {
 	return uint64(p.tcacheCount - number)
 }
 
-// inLibrary reports whether an address lies in constants of the module that has malloc.
-func (h *Heap) inLibrary(a addr.Run) bool {
-	i, ok := h.mem.Mapping(a)
-	return ok && h.src.Mappings[i].Path == h.src.Libc && !h.src.Mappings[i].Writable
-}
-
 // listTCaches follows the lists of the tcaches.
 func (h *Heap) listTCaches() {
 	for n := range h.tcaches {
@@ -181,10 +238,10 @@ func (h *Heap) listTCaches() {
 		for k, head := range heads {
 			b := Bin{Kind: BinTCache, Index: k, Arena: -1, TID: t.TID}
 			b.Least, b.Most = h.mem.layout.sizes(k)
-			if h.listTCache(t, &b, head, keys) {
+			if h.listTCache(t, &b, head, keys) && !t.ending {
 				h.checkCount(t, &b, numbers[k])
 			}
-			if b.Count > 0 {
+			if b.Count > 0 && t.TID != 0 {
 				t.Bins = append(t.Bins, b)
 			}
 		}

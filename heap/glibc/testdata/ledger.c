@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -23,7 +24,7 @@ struct ledger {
 	int64_t made;
 	int64_t pause;   // who comes waits: no thread is inside malloc then
 	int64_t unused[3];
-	struct { uint64_t tid, fs; } thread[THREADS];
+	struct { uint64_t tid, fs; } thread[THREADS]; // fs is 0 of one that is ending, whose tcache libc frees by itself
 	struct { uint64_t addr, size; } slot[SLOTS];
 };
 
@@ -31,6 +32,9 @@ static struct ledger *book;
 static int64_t stop;
 static int owner;
 static __thread int known __attribute__((tls_model("initial-exec")));
+static pthread_key_t last;
+
+static void ending(void *thread) { book->thread[(intptr_t)thread - 1].fs = 0; }
 
 static void open_book(void)
 {
@@ -49,6 +53,8 @@ static void open_book(void)
 	stop = n ? strtoll(n, 0, 10) : 0;
 	unsetenv("LEDGER"); // children are not followed
 	owner = getpid();
+	if (pthread_key_create(&last, ending))
+		_exit(97);
 	book = p;
 }
 
@@ -73,6 +79,7 @@ static void enter(void)
 			__asm__("mov %%fs:0, %0" : "=r"(fs));
 			book->thread[i].fs = fs;
 			book->thread[i].tid = syscall(SYS_gettid);
+			pthread_setspecific(last, (void *)(intptr_t)(i + 1));
 		}
 	}
 }
