@@ -1,17 +1,5 @@
 package values
 
-import (
-	"hdb/symbols"
-	"hdb/symbols/dwarf"
-)
-
-// A Block is a function, an inlined copy of one, or a block in it. The zero Block is none.
-type Block struct {
-	obj  *symbols.Object
-	unit *dwarf.Unit
-	off  uint64
-}
-
 // BlockOf is the innermost block of the frame that declares a variable which an expression
 // names; the zero Block if there is none. Nothing is changed.
 func (w *World) BlockOf(f *Frame, src string) Block {
@@ -27,23 +15,6 @@ func (w *World) BlockOf(f *Frame, src string) Block {
 	}
 	b := s.Blocks[len(s.Blocks)-e.used]
 	return Block{f.Module.Obj, b.Unit, b.Off}
-}
-
-// Within tells whether the frame is in a block. All frames are in the zero Block.
-func (f *Frame) Within(b Block) bool {
-	if b == (Block{}) {
-		return true
-	}
-	s, err := f.scope()
-	if err != nil || f.Module.Obj != b.obj {
-		return false
-	}
-	for _, d := range s.Blocks {
-		if d.Unit == b.unit && d.Off == b.off {
-			return true
-		}
-	}
-	return false
 }
 
 // use notes that the expression names a variable of the frame.

@@ -3,10 +3,11 @@ package values
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"hdb/internal/addr"
-	"hdb/symbols/dwarf"
 	"hdb/unwind"
+	"hdb/unwind/dwop"
 	"hdb/values/calls"
 )
 
@@ -176,12 +177,6 @@ func (e *functions) standIn(t *Type) Value {
 	return LostValue(t, errLost)
 }
 
-// described tells whether debug information, or the user, has the types of a function. That
-// of an assembler has its name only.
-func described(fn *Type) bool {
-	return fn.typed != nil || fn.die.Valid() && fn.lang != dwarf.LangAssembler
-}
-
 // implementation is the module of a function, and its address: that which its resolver
 // tells, if it has one (STT_GNU_IFUNC).
 func (w *World) implementation(at addr.Run) (Module, addr.Run, error) {
@@ -203,23 +198,68 @@ func (w *World) implementation(at addr.Run) (Module, addr.Run, error) {
 	return Module{}, at, nil
 }
 
-// parameters are the types that a function takes. open: it takes more of any type, or
-// nothing tells.
-func parameters(fn *Type) (list []*Type, open bool) {
-	if !described(fn) {
-		return nil, true
+// list is the array of {a, b}. Its elements have one type, as in gdb.
+func (e *evaluator) list(args *node) (Value, error) {
+	elements, err := e.operands(args)
+	if err != nil {
+		return Value{}, err
 	}
-	if fn.typed != nil {
-		return fn.typed.params, fn.typed.open
+	if len(elements) == 0 {
+		return Value{}, errors.New("{} has no elements")
 	}
-	d := fn.die
-	for hop := 0; hop < maxHops; hop++ {
-		list, open = entry{d, fn.mod}.parameters()
-		next := origin(d)
-		if len(list) > 0 || open || !next.Valid() {
-			break
+	var data []byte
+	t := e.prog.unref(elements[0]).Type
+	for _, v := range elements {
+		v = e.prog.unref(v)
+		if !sameTypes(v.Type.Strip(), t.Strip()) {
+			return Value{}, fmt.Errorf("{...}: elements of types %s and %s: cast them to one", t, v.Type)
 		}
-		d = next
+		b, err := e.prog.Bytes(v)
+		if err != nil {
+			return Value{}, err
+		}
+		data = append(slices.Clip(data), b...)
 	}
-	return list, open || len(list) == 0 && fn.lang.IsC() && !fn.proto
+	return Value{Type: t.ArrayOf(int64(len(elements))), data: data}, nil
+}
+
+// AsReturned is the value of an expression in the registers in which the function of frame
+// f returns its value, by their numbers of DWARF.
+func (w *World) AsReturned(f *Frame, src string) (map[uint64][]byte, error) {
+	t, err := w.ReturnType(f)
+	if err != nil {
+		return nil, err
+	}
+	if t.Strip().Kind == Void {
+		return nil, errors.New("the function returns nothing")
+	}
+	pieces, err := returnPieces(t, f)
+	if err != nil {
+		return nil, err
+	}
+	if pieces == nil {
+		return nil, fmt.Errorf("a %s is returned in the caller's memory: set it there, and return without a value", t)
+	}
+	v, err := w.Eval(f, src)
+	if err != nil {
+		return nil, err
+	}
+	if t.Strip().Kind != Struct || v.Type.Strip() != t.Strip() {
+		if v, err = w.evaluator(f).ops.cast(v, t); err != nil {
+			return nil, err
+		}
+	}
+	b, err := w.Bytes(v)
+	if err != nil {
+		return nil, err
+	}
+	out := map[uint64][]byte{}
+	for _, p := range pieces {
+		n := min(p.Bits/8, uint64(len(b)))
+		if p.Kind == dwop.InRegister {
+			out[p.Reg] = append(slices.Clone(b[:n]), make([]byte, p.Bits/8-n)...)
+		}
+		b = b[n:]
+	}
+	return out, nil
 }

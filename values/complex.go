@@ -138,16 +138,3 @@ func (o operators) toComplex(v Value, t *Type) (Value, error) {
 	out.Type = t
 	return out, err
 }
-
-// complexPart is the real or the imaginary part of a complex number.
-func (e *evaluator) complexPart(v Value, imaginary bool) (Value, error) {
-	v = e.prog.unref(v)
-	if !isComplex(v.Type) {
-		return Value{}, typeErrorf("a value of type %s is no complex number", v.Type)
-	}
-	re, im, err := e.ops.parts(v)
-	if imaginary {
-		return im, err
-	}
-	return re, err
-}

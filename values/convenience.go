@@ -1,7 +1,6 @@
 package values
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,25 +8,6 @@ import (
 	"hdb/internal/addr"
 	"hdb/symbols/dwarf"
 )
-
-// errNoRegister is the error for a name behind $ that is no register. Such a name is a
-// convenience variable, void before something is assigned to it.
-var errNoRegister = errors.New("no such register")
-
-// void is the value of a convenience variable that nothing was assigned to.
-func (p *Program) void() Value {
-	return Value{Type: &Type{Kind: Void, Name: "void", prog: p, lang: dwarf.LangC}}
-}
-
-// voidPointer is C's void *.
-func (p *Program) voidPointer() *Type {
-	return (&Type{Kind: Void, Name: "void", prog: p, size: 1, lang: dwarf.LangC}).PointerTo()
-}
-
-// IsVoid reports whether the value is that of nothing.
-func (v Value) IsVoid() bool {
-	return v.err == nil && v.Type.Strip().Kind == Void && v.place == nowhere
-}
 
 // convenience is a variable of the user's or of the debugger's. ok is false for a name
 // that is neither.

@@ -3,10 +3,12 @@ package values
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"hdb/internal/addr"
 	"hdb/symbols"
 	"hdb/symbols/dwarf"
+	"hdb/symbols/dwarf/scope"
 	"hdb/unwind"
 )
 
@@ -156,4 +158,62 @@ func signExtend(v uint64, bits uint) int64 {
 		return int64(v)
 	}
 	return int64(v<<(64-bits)) >> (64 - bits)
+}
+
+// A Block is a function, an inlined copy of one, or a block in it. The zero Block is none.
+type Block struct {
+	obj  *symbols.Object
+	unit *dwarf.Unit
+	off  uint64
+}
+
+// Within tells whether the frame is in a block. All frames are in the zero Block.
+func (f *Frame) Within(b Block) bool {
+	if b == (Block{}) {
+		return true
+	}
+	s, err := f.scope()
+	if err != nil || f.Module.Obj != b.obj {
+		return false
+	}
+	for _, d := range s.Blocks {
+		if d.Unit == b.unit && d.Off == b.off {
+			return true
+		}
+	}
+	return false
+}
+
+// stackArgs is how far above the CFA parameters of a function can be.
+const stackArgs = 4096
+
+// holds reports whether an address is in the frame's part of the stack.
+func (f *Frame) holds(a addr.Run) bool {
+	sp, ok := f.Regs.Get(unwind.RSP)
+	return ok && f.CFA != 0 && uint64(a) >= sp-addr.RedZone && a < f.CFA+stackArgs
+}
+
+// functions are the names of the functions of the frame and of up to n frames further
+// out, inlined ones among them, as gdb names them: without parameters.
+func (f *Frame) functions(n uint64) (out []string) {
+	for ; f != nil && uint64(len(out)) <= n; f = f.Caller() {
+		f.scope() // reads the scopes
+		for i := f.Inlined; i < len(f.scopes); i++ {
+			d := scope.Describe(f.scopes[i].Blocks[len(f.scopes[i].Blocks)-1])
+			out = append(out, f.Module.Obj.DWARF.Qualified(d.Named, d.Name))
+		}
+		if len(f.scopes) == 0 {
+			name := ""
+			if f.Module.Obj != nil {
+				if fn, ok := f.Module.Obj.FunctionAt(f.PC.Lookup().File(f.Module.Bias)); ok {
+					name, _, _ = strings.Cut(fn.Name, "(")
+				}
+			}
+			out = append(out, name)
+		}
+		if f.Caller == nil {
+			break
+		}
+	}
+	return out
 }

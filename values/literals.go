@@ -2,9 +2,7 @@ package values
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"slices"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -56,29 +54,4 @@ func (l language) literal(text, prefix string) Value {
 		data = append([]byte(text), 0)
 	}
 	return Value{Type: t.ArrayOf(int64(len(data)) / t.Size()), data: data}
-}
-
-// list is the array of {a, b}. Its elements have one type, as in gdb.
-func (e *evaluator) list(args *node) (Value, error) {
-	elements, err := e.operands(args)
-	if err != nil {
-		return Value{}, err
-	}
-	if len(elements) == 0 {
-		return Value{}, errors.New("{} has no elements")
-	}
-	var data []byte
-	t := e.prog.unref(elements[0]).Type
-	for _, v := range elements {
-		v = e.prog.unref(v)
-		if !sameTypes(v.Type.Strip(), t.Strip()) {
-			return Value{}, fmt.Errorf("{...}: elements of types %s and %s: cast them to one", t, v.Type)
-		}
-		b, err := e.prog.Bytes(v)
-		if err != nil {
-			return Value{}, err
-		}
-		data = append(slices.Clip(data), b...)
-	}
-	return Value{Type: t.ArrayOf(int64(len(elements))), data: data}, nil
 }

@@ -3,45 +3,9 @@ package values
 import (
 	"errors"
 
-	"hdb/internal/addr"
 	"hdb/symbols"
 	"hdb/values/cpp"
 )
-
-// A macroSite is a frame's place, at which macros hold.
-type macroSite struct {
-	at      addr.File
-	inlined int
-}
-
-// maxMacroSites bounds the places whose macros are kept: those of a unit are some thousands
-// that are read anew for each place.
-const maxMacroSites = 64
-
-// macros are the macros that hold where the frame is, or without one in MacroScope; nil without.
-func (p *Program) macros(f *Frame) *symbols.Macros {
-	if f == nil && p.MacroScope != nil {
-		f = p.MacroScope()
-	}
-	if lang := f.language(); f == nil || f.Module.Obj == nil || lang != "c" && lang != "c++" {
-		return nil
-	}
-	m := p.module(f.Module)
-	at := f.PC.Lookup().File(f.Module.Bias)
-	site := macroSite{at, f.Inlined}
-	if found, ok := m.macros[site]; ok {
-		return found
-	}
-	var found *symbols.Macros // nil: debug information has none
-	if frames := m.Obj.Lookup(at); f.Inlined < len(frames) {
-		found, _ = m.Obj.DWARF.Macros(at, frames[f.Inlined].File, frames[f.Inlined].Line) // of damaged ones, those before
-	}
-	if m.macros == nil || len(m.macros) == maxMacroSites {
-		m.macros = map[macroSite]*symbols.Macros{}
-	}
-	m.macros[site] = found
-	return found
-}
 
 // parse parses an expression, in which macros are expanded as gdb does.
 func (e *evaluator) parse(src string) (*node, error) {

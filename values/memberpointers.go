@@ -156,29 +156,3 @@ func (e *functions) boundFunction(object, pointer Value) (callee, error) {
 	}
 	return c, err
 }
-
-// virtualName is the virtual member function at a place of a class's virtual table, with
-// its parameters; "" if debug information does not tell.
-func virtualName(class *Type, slot int64, depth int) string {
-	class = class.Strip()
-	if class.Kind != Struct || !class.die.Valid() || depth > maxDepth {
-		return ""
-	}
-	for d := range children(class.die) {
-		if d.Tag() != dwarf.TagSubprogram {
-			continue
-		}
-		m := member{die: d, class: class, typ: class.mod.typeAt(d)}
-		if n, ok := m.slot(); ok && n == slot {
-			return m.name()
-		}
-	}
-	for _, f := range class.Fields() {
-		if f.Base {
-			if name := virtualName(f.Type, slot, depth+1); name != "" {
-				return name
-			}
-		}
-	}
-	return ""
-}

@@ -507,3 +507,27 @@ func (p *Program) staticMember(t *Type, f *Field) (Value, bool) {
 	}
 	return Value{}, false
 }
+
+// namesakes are the functions of C++ with a name, those of the innermost scope that has
+// some.
+func (l lookup) namesakes(name string) (out []Value) {
+	prefixes := []string{""}
+	if !strings.HasPrefix(name, "::") {
+		prefixes = l.f.prefixes()
+	}
+	name = strings.TrimPrefix(name, "::")
+	for _, p := range prefixes {
+		for _, m := range l.prog.modules(l.f) {
+			exact, _ := m.functions(name, []string{p})
+			for _, d := range exact {
+				if v := l.entityValue(m, d); isCPlusPlus(v.Type.Strip().lang) && d.Tag() == dwarf.TagSubprogram {
+					out = append(out, v)
+				}
+			}
+		}
+		if len(out) > 0 {
+			return out
+		}
+	}
+	return nil
+}

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"hdb/symbols/dwarf"
 	"hdb/values/calls"
 )
 
@@ -146,24 +145,6 @@ func pointerRank(from, to *Type) calls.Rank {
 	return calls.Impossible
 }
 
-// sameTypes reports whether two stripped types are the same, maybe as two units describe
-// it.
-func sameTypes(a, b *Type) bool {
-	if a == b {
-		return true
-	}
-	if a.Kind != b.Kind || a.Size() != b.Size() {
-		return false
-	}
-	switch a.Kind {
-	case Struct, Enum:
-		return a.Name != "" && a.Name == b.Name && tagClass(a.Tag) == tagClass(b.Tag)
-	case Base:
-		return a.Enc == b.Enc && a.Name == b.Name
-	}
-	return a.String() == b.String()
-}
-
 // overloaded is the function that a call by a name means: fn, which the name means
 // without a call, or another one of the same name in C++ whose parameters fit the arguments
 // better.
@@ -194,28 +175,4 @@ func (e *functions) overloaded(name string, fn Value, args []Value) (Value, erro
 		return Value{}, err
 	}
 	return functions[i], nil
-}
-
-// namesakes are the functions of C++ with a name, those of the innermost scope that has
-// some.
-func (l lookup) namesakes(name string) (out []Value) {
-	prefixes := []string{""}
-	if !strings.HasPrefix(name, "::") {
-		prefixes = l.f.prefixes()
-	}
-	name = strings.TrimPrefix(name, "::")
-	for _, p := range prefixes {
-		for _, m := range l.prog.modules(l.f) {
-			exact, _ := m.functions(name, []string{p})
-			for _, d := range exact {
-				if v := l.entityValue(m, d); isCPlusPlus(v.Type.Strip().lang) && d.Tag() == dwarf.TagSubprogram {
-					out = append(out, v)
-				}
-			}
-		}
-		if len(out) > 0 {
-			return out
-		}
-	}
-	return nil
 }

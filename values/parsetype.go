@@ -77,10 +77,6 @@ func (p *parser) typeName() (*Type, error) {
 	return p.declarator(base)
 }
 
-func (t *Type) qualifiedBy(k Kind) *Type {
-	return &Type{Kind: k, prog: t.prog, mod: t.mod, elem: t, elemOK: true, size: -1, lang: t.lang}
-}
-
 func isTypeWord(s string) bool {
 	switch s {
 	case "unsigned", "signed", "long", "short", "int", "char", "double", "float", "void", "_Bool", "__int128":

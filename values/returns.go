@@ -3,7 +3,6 @@ package values
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"hdb/internal/addr"
 	"hdb/symbols/dwarf"
@@ -114,45 +113,4 @@ func returnPieces(t *Type, fn *Frame) ([]dwop.Location, error) {
 		return nil, err
 	}
 	return classes.Returned(), nil
-}
-
-// AsReturned is the value of an expression in the registers in which the function of frame
-// f returns its value, by their numbers of DWARF.
-func (w *World) AsReturned(f *Frame, src string) (map[uint64][]byte, error) {
-	t, err := w.ReturnType(f)
-	if err != nil {
-		return nil, err
-	}
-	if t.Strip().Kind == Void {
-		return nil, errors.New("the function returns nothing")
-	}
-	pieces, err := returnPieces(t, f)
-	if err != nil {
-		return nil, err
-	}
-	if pieces == nil {
-		return nil, fmt.Errorf("a %s is returned in the caller's memory: set it there, and return without a value", t)
-	}
-	v, err := w.Eval(f, src)
-	if err != nil {
-		return nil, err
-	}
-	if t.Strip().Kind != Struct || v.Type.Strip() != t.Strip() {
-		if v, err = w.evaluator(f).ops.cast(v, t); err != nil {
-			return nil, err
-		}
-	}
-	b, err := w.Bytes(v)
-	if err != nil {
-		return nil, err
-	}
-	out := map[uint64][]byte{}
-	for _, p := range pieces {
-		n := min(p.Bits/8, uint64(len(b)))
-		if p.Kind == dwop.InRegister {
-			out[p.Reg] = append(slices.Clone(b[:n]), make([]byte, p.Bits/8-n)...)
-		}
-		b = b[n:]
-	}
-	return out, nil
 }

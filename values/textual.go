@@ -6,9 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"strings"
-
-	"hdb/symbols/dwarf/scope"
 )
 
 // text is the characters of a value that is a text: characters in memory up to the first
@@ -267,27 +264,15 @@ func callerFunction(any bool, match func(have, want string) (bool, error)) func(
 	}
 }
 
-// functions are the names of the functions of the frame and of up to n frames further
-// out, inlined ones among them, as gdb names them: without parameters.
-func (f *Frame) functions(n uint64) (out []string) {
-	for ; f != nil && uint64(len(out)) <= n; f = f.Caller() {
-		f.scope() // reads the scopes
-		for i := f.Inlined; i < len(f.scopes); i++ {
-			d := scope.Describe(f.scopes[i].Blocks[len(f.scopes[i].Blocks)-1])
-			out = append(out, f.Module.Obj.DWARF.Qualified(d.Named, d.Name))
-		}
-		if len(f.scopes) == 0 {
-			name := ""
-			if f.Module.Obj != nil {
-				if fn, ok := f.Module.Obj.FunctionAt(f.PC.Lookup().File(f.Module.Bias)); ok {
-					name, _, _ = strings.Cut(fn.Name, "(")
-				}
-			}
-			out = append(out, name)
-		}
-		if f.Caller == nil {
-			break
-		}
+// complexPart is the real or the imaginary part of a complex number.
+func (e *evaluator) complexPart(v Value, imaginary bool) (Value, error) {
+	v = e.prog.unref(v)
+	if !isComplex(v.Type) {
+		return Value{}, typeErrorf("a value of type %s is no complex number", v.Type)
 	}
-	return out
+	re, im, err := e.ops.parts(v)
+	if imaginary {
+		return im, err
+	}
+	return re, err
 }

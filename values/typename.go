@@ -455,3 +455,21 @@ func methodText(t *Type, d dwarf.DIE) string {
 	}
 	return text
 }
+
+// sameTypes reports whether two stripped types are the same, maybe as two units describe
+// it.
+func sameTypes(a, b *Type) bool {
+	if a == b {
+		return true
+	}
+	if a.Kind != b.Kind || a.Size() != b.Size() {
+		return false
+	}
+	switch a.Kind {
+	case Struct, Enum:
+		return a.Name != "" && a.Name == b.Name && tagClass(a.Tag) == tagClass(b.Tag)
+	case Base:
+		return a.Enc == b.Enc && a.Name == b.Name
+	}
+	return a.String() == b.String()
+}

@@ -1,6 +1,7 @@
 package values
 
 import (
+	"errors"
 	"fmt"
 
 	"hdb/internal/addr"
@@ -334,4 +335,57 @@ func (l *locator) pieceBytes(p dwop.Location, n uint64) ([]byte, error) {
 		return nil, errLost
 	}
 	return b, nil
+}
+
+// errNoRegister is the error for a name behind $ that is no register. Such a name is a
+// convenience variable, void before something is assigned to it.
+var errNoRegister = errors.New("no such register")
+
+// void is the value of a convenience variable that nothing was assigned to.
+func (p *Program) void() Value {
+	return Value{Type: &Type{Kind: Void, Name: "void", prog: p, lang: dwarf.LangC}}
+}
+
+// voidPointer is C's void *.
+func (p *Program) voidPointer() *Type {
+	return (&Type{Kind: Void, Name: "void", prog: p, size: 1, lang: dwarf.LangC}).PointerTo()
+}
+
+// IsVoid reports whether the value is that of nothing.
+func (v Value) IsVoid() bool {
+	return v.err == nil && v.Type.Strip().Kind == Void && v.place == nowhere
+}
+
+// A Unit is the numbers that a pointer points to. Memory is shown in such units.
+type Unit struct {
+	Size  int  // 2, 4 or 8 bytes; 0 for everything else
+	Float bool // they are floating-point numbers
+	Char  int  // bytes of a character, if they are those of a text; else 0
+}
+
+// unit is what a value points to.
+func (v Value) unit() Unit {
+	t := v.Type.Strip()
+	if t.Kind == Array && textual(t.Row()) {
+		return Unit{Char: int(t.Row().Size())}
+	}
+	if t.Kind != Pointer {
+		return Unit{}
+	}
+	if textual(t.Elem()) {
+		return Unit{Char: int(t.Elem().Size())}
+	}
+	e := t.Elem().Strip()
+	for e.Kind == Array {
+		e = e.Elem().Strip()
+	}
+	switch e.Kind {
+	case Base, Enum, Pointer:
+	default:
+		return Unit{}
+	}
+	if n := int(e.Size()); (n == 2 || n == 4 || n == 8) && !textual(e) {
+		return Unit{Size: n, Float: e.isFloat()}
+	}
+	return Unit{}
 }
