@@ -70,8 +70,9 @@ func openCore(c *desk.Desk, in shell.Input, path, program string) error {
 	if info.Damage != nil {
 		v.Damage = info.Damage.Error()
 	}
-	if r.Signal != nil && r.Signal.IsFault() {
-		v.Fault = r.Signal.Addr.String()
+	signal := r.Signal()
+	if signal != nil && signal.IsFault() {
+		v.Fault = signal.Addr.String()
 	}
 	c.Show(in, v, func(o *screen.Output) {
 		o.Printf("%s\n", coreTitle(info))
@@ -81,7 +82,7 @@ func openCore(c *desk.Desk, in shell.Input, path, program string) error {
 		for _, lack := range coreLacks(info, c.Out.Sizes) {
 			o.Line(screen.Warning("! " + lack))
 		}
-		if r.Signal == nil {
+		if signal == nil {
 			o.Printf("no signal: the process went on   thread %d %s\n", r.Thread.Num, desk.Quoted(r.Thread.Name))
 		}
 		desk.PrintReport(c, o, r)

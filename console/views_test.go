@@ -33,11 +33,11 @@ func TestLongNamesOnTheScreen(t *testing.T) {
 	if got := desk.ViewFrame(f).Function; got != name {
 		t.Errorf("JSON: %q", got)
 	}
-	r := &session.Report{Finished: &session.Finished{Function: name}}
+	r := &session.Report{Causes: []session.Cause{&session.Finished{Function: name}}}
 	if got, want := print(func(o *screen.Output) { o.Line(desk.Headline(o, r)) }), "Index<...>::add(long) returned\n"; got != want {
 		t.Errorf("finish: %q, want %q", got, want)
 	}
-	if r.Finished.Function != name {
+	if session.CauseOf[*session.Finished](r).Function != name {
 		t.Error("the report itself was changed")
 	}
 }

@@ -178,13 +178,17 @@ func sameProgram(have, want string) bool { return want == "" || have == want }
 
 // reportCore tells why the process of a core died, and where.
 func (x *Execution) reportCore() *Report {
-	r := &Report{Reason: inferior.Stepped, Signal: x.target.Image.Died(), Verb: "core"}
-	if r.Signal != nil {
+	r := &Report{Reason: inferior.Stepped, Verb: "core"}
+	died := x.target.Image.Died()
+	if died != nil {
 		r.Reason = inferior.Signaled
+		r.add(&Signalled{Signal: died})
 	}
 	r.Thread = x.sel.ThreadInfo(x.sel.Cur.Thread)
 	x.showFrames(r)
 	r.Python = x.python.Innermost(x.sel.Cur.Thread)
-	r.blame(x.python, x.sel.Cur.Thread)
+	if died != nil && died.Name == "SIGABRT" {
+		CauseOf[*Signalled](r).blame(r, x.python, x.sel.Cur.Thread)
+	}
 	return r
 }

@@ -163,12 +163,16 @@ func (y *CythonStepping) Finish(l python.Limits) (*Report, error) {
 		return nil, err
 	}
 	r, err := y.steps.finishAt(to, ret)
-	if err != nil || r.Finished == nil {
+	if err != nil {
 		return r, err
 	}
-	r.Finished.Function, r.Finished.Unknown = f.Function, !same
-	if in, err := y.cython.Interpreter(); err == nil && y.returnsObject(to) && r.Finished.RAX != 0 && !r.Finished.Left {
-		r.Finished.Object = in.Repr(addr.Run(r.Finished.RAX), l)
+	fn := CauseOf[*Finished](r)
+	if fn == nil {
+		return r, nil
+	}
+	fn.Function, fn.Unknown = f.Function, !same
+	if in, err := y.cython.Interpreter(); err == nil && y.returnsObject(to) && fn.RAX != 0 && !fn.Left {
+		fn.Object = in.Repr(addr.Run(fn.RAX), l)
 	}
 	return r, nil
 }

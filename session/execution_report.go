@@ -1,10 +1,7 @@
 package session
 
 import (
-	"fmt"
 	"slices"
-	"strings"
-	"time"
 
 	"hdb/breakpoints"
 	"hdb/inferior"
@@ -13,130 +10,8 @@ import (
 	"hdb/query"
 	"hdb/recording"
 	"hdb/session/cpython"
-	"hdb/session/heaps"
 	"hdb/session/view"
 )
-
-// A Report says why and where the inferior stopped.
-type Report struct {
-	Reason    inferior.StopReason
-	Thread    view.ThreadInfo
-	Hits      []*breakpoints.Stop // the numbered stops that matched
-	Uncounted bool                // they were met in the past of a process, which does not count
-	Event     *recording.Event    // the allocation stopped at
-	Go        *GoAllocation       // what is known of the event if a Go program allocates
-	Stray     *query.StrayFree    // what is known of it if it is a recorded free of no live block
-	Wrong     *query.WrongFree    // the call that it is about, which gives back what is no block
-	Met       *Met                // the condition on state that has become true
-	Left      *LeftBlocks         // what the call has left at whose end the inferior stopped
-	Signal    *inferior.Signal
-	Exit      inferior.ExitStatus
-	Watched   []WatchHit // of the watchpoints among Hits, in their order
-	Finished  *Finished
-	Thrown    string // the type of the exception that is thrown, caught or thrown again
-	Occurred  string // the system call or the libraries that a stop is about
-	Expired   string // the watchpoint whose variable is no more
-	Exec      string // the program now running, after an exec
-	Child     int    // the process forked
-	Elapsed   time.Duration
-	Frames    []names.Frame      // from the innermost to the user's, see showFrames
-	Python    *names.Frame       // the function of Python that the thread is in
-	Blamed    *cpython.Damage    // the damaged block for which CPython's debug hooks ended the program
-	Aborted   *heaps.MallocAbort // why the C library's malloc has ended the program
-	InPython  bool               // the stop is about that one, and Frames has none
-	Stop      string             // the report of a recorded stop, as it was shown
-	Leaving   bool               // the program is about to exit: at a function of leavingFunctions or goExit, or at the system call
-	Drawn     bool               // the recording tells where this is: the moment of its peak
-	Verb      string             // "start", "step" ...: what ended here without a numbered stop
-}
-
-// Finished is what `finish` ran to the end of. Values.Returned tells the value.
-type Finished struct {
-	Function string
-	Left     bool   // by an exception or a longjmp: it has not returned
-	RAX      uint64 // the value, if it is an integer or a pointer
-	Object   string // the value, if it is an object of Python that was asked for
-	Unknown  bool   // the value of another function, which has returned to its caller for it
-
-	Frame names.Frame // the one that has returned
-}
-
-// Headline is the report's first line, without a newline: the numbered stops,
-// the event, the thread and the time.
-func (r *Report) Headline() string { return r.HeadlineOf((*recording.Event).Call) }
-
-// HeadlineOf is Headline with the event's call as call words it.
-func (r *Report) HeadlineOf(call func(*recording.Event) string) string {
-	if r.Stop != "" {
-		return r.Stop
-	}
-	var parts []string
-	for _, h := range r.Hits {
-		part := fmt.Sprintf("%s %d", h.Word(), h.ID)
-		if !r.Uncounted {
-			part += fmt.Sprintf(", hit %d", h.Hits)
-		}
-		parts = append(parts, part)
-	}
-	if cause := r.cause(call); cause != "" {
-		parts = append(parts, cause)
-	}
-	line := strings.Join(parts, ": ")
-	if r.Thread.Num != 0 {
-		line += fmt.Sprintf("   thread %d %q", r.Thread.Num, r.Thread.Name)
-	}
-	if r.Event != nil || r.Wrong != nil {
-		line += fmt.Sprintf("   %.3f s", r.Elapsed.Seconds())
-	}
-	return strings.TrimSpace(line)
-}
-
-// cause is the part of the headline between the numbered stops and the thread.
-func (r *Report) cause(call func(*recording.Event) string) string {
-	if st := r.caught(); st != nil {
-		return strings.TrimSpace(st.Caught + " " + r.Thrown)
-	}
-	switch {
-	case r.Expired != "":
-		return r.Expired
-	case r.Left != nil:
-		return r.Left.String()
-	case r.Met != nil && r.Met.Late:
-		return fmt.Sprintf("#%d %s", r.Met.Event.Seq, call(r.Met.Event))
-	case r.Wrong != nil:
-		return fmt.Sprintf("%s: %s", r.Wrong.Kind, r.Wrong.CallText(call))
-	case r.Event != nil:
-		return fmt.Sprintf("#%d %s", r.Event.Seq, call(r.Event))
-	case r.Occurred != "":
-		return r.Occurred
-	case len(r.Watched) > 0:
-		var all []string
-		for i := range r.Watched {
-			all = append(all, r.Watched[i].String())
-		}
-		return strings.Join(all, ", ")
-	case r.Signal != nil:
-		return r.Signal.Explanation
-	case r.Finished != nil && r.Finished.Left:
-		return r.Finished.Function + " was left by an exception or longjmp"
-	case r.Finished != nil:
-		return r.Finished.Function + " returned"
-	}
-	switch r.Reason {
-	case inferior.Exited, inferior.Gone:
-		return r.Exit.String()
-	case inferior.Interrupted:
-		return "interrupted"
-	case inferior.Execed:
-		return "executing new program: " + r.Exec
-	case inferior.Forked:
-		return fmt.Sprintf("forked process %d", r.Child)
-	}
-	if len(r.Hits) > 0 {
-		return "" // `next` that ends on a breakpoint: the hit is why
-	}
-	return r.Verb
-}
 
 // report turns the engine's stop into the user's, selects thread and frame, and
 // keeps it in the log.
@@ -147,65 +22,39 @@ func (x *Execution) report(stop inferior.Stop, verb string) *Report {
 // reportAhead is report, of a stop where a function has returned, if any, and where inlined
 // calls begin that the user has not entered.
 func (x *Execution) reportAhead(stop inferior.Stop, verb string, fn *Finished, ahead int) *Report {
-	r := &Report{
-		Reason: stop.Reason, Signal: stop.Signal, Exit: stop.Exit, Exec: stop.Path,
-		Child: stop.Child, Verb: verb, Elapsed: x.target.Now(), Finished: fn,
-	}
+	r := &Report{Reason: stop.Reason, Verb: verb, Elapsed: x.target.Now()}
 	if stop.Reason == inferior.Exited || stop.Reason == inferior.Gone {
+		r.addEngine(stop)
 		x.end(r)
 		return r
 	}
-	var first addr.Code
 	x.useArrived()
-	t := stop.Thread
 	x.planes.states.hit()
 	x.demand.spanHits()
-	for _, h := range x.demand.hits {
-		if h.met != nil && r.Met == nil {
-			r.Met = h.met
-			x.planes.states.complete(r.Met)
-			if x.target.Proc.Attached() { // of blocks from before main it is said when the stop is set
-				r.Met.Doubt = x.stops.Doubt(r.Met.Stop)
-			}
-			if r.Met.Late && h.thread != nil {
-				t = h.thread
-			}
-		}
-		if h.left != nil && r.Left == nil {
-			r.Left, t = h.left, h.thread
-			x.planes.states.place(r.Left)
-		}
-		r.Hits = appendStop(r.Hits, h.stop)
-		if h.occurred != "" {
-			r.Occurred, t, first = h.occurred, h.thread, h.now
-		}
-		if h.wrong != nil {
-			r.Wrong, t, first = h.wrong, h.thread, h.now
-		}
-		if h.event != nil && r.Event == nil {
-			r.Event, t, first = h.event, h.thread, h.now
-		}
-	}
+	a := x.arrivals(r, stop.Thread)
+	t := a.thread
 	if t == nil {
 		t = x.sel.Cur.Thread
 	}
-	x.sel.Look(t, first)
+	x.sel.Look(t, a.first)
 	if t != nil {
 		x.sel.SetAhead(t, ahead)
 	}
 	r.Thread = x.sel.ThreadInfo(t)
 	x.placed = verb != "attach" && !atAnyPlace[stop.Reason]
-	x.watchHits(stop, r)
-	r.Expired = x.stops.expire()
-	x.tellThrown(r, t)
+	x.addCauses(r, a, stop, t)
+	if fn != nil {
+		r.add(fn)
+	}
+	r.addEngine(stop)
 	x.showFrames(r)
-	if r.Event != nil && t != nil {
-		r.Go = x.goAllocation(r.Event, t)
+	if alloc := CauseOf[*Allocation](r); alloc != nil && t != nil {
+		alloc.Go = x.goAllocation(alloc.Event, t)
 	}
 	r.Python = x.python.Innermost(t)
-	r.blame(x.python, t)
-	if r.Signal != nil && r.Signal.Name == "SIGABRT" {
-		r.Aborted = x.mallocs.Aborted(t)
+	if s := CauseOf[*Signalled](r); s != nil && s.Name == "SIGABRT" {
+		s.blame(r, x.python, t)
+		s.Aborted = x.mallocs.Aborted(t)
 	}
 	if r.InPython = x.inPython && r.Python != nil || slices.ContainsFunc(r.Hits, inPython); r.InPython && r.Python != nil {
 		r.Frames, x.sel.Cur.InPython = nil, true
@@ -215,10 +64,86 @@ func (x *Execution) reportAhead(stop inferior.Stop, verb string, fn *Finished, a
 	return r
 }
 
-// blame finds the damaged block that made the program abort.
-func (r *Report) blame(p *cpython.Python, t *inferior.Thread) {
-	if r.Python != nil && r.Signal != nil && r.Signal.Name == "SIGABRT" {
-		r.Blamed = cpython.Heaps{Python: p}.Blamed(t)
+// arrived is what the hits of a stop tell, and the thread that it is of.
+type arrived struct {
+	thread *inferior.Thread
+	first  addr.Code // of the frame to show; zero: the innermost
+
+	met      *Met
+	left     *LeftBlocks
+	wrong    *query.WrongFree
+	event    *recording.Event
+	occurred string
+}
+
+// arrivals takes the hits of a stop. t is the thread that the engine tells.
+func (x *Execution) arrivals(r *Report, t *inferior.Thread) arrived {
+	a := arrived{thread: t}
+	for _, h := range x.demand.hits {
+		if h.met != nil && a.met == nil {
+			a.met = h.met
+			x.planes.states.complete(a.met)
+			if x.target.Proc.Attached() { // of blocks from before main it is said when the stop is set
+				a.met.Doubt = x.stops.Doubt(a.met.Stop)
+			}
+			if a.met.Late && h.thread != nil {
+				a.thread = h.thread
+			}
+		}
+		if h.left != nil && a.left == nil {
+			a.left, a.thread = h.left, h.thread
+			x.planes.states.place(a.left)
+		}
+		r.Hits = appendStop(r.Hits, h.stop)
+		if h.occurred != "" {
+			a.occurred, a.thread, a.first = h.occurred, h.thread, h.now
+		}
+		if h.wrong != nil {
+			a.wrong, a.thread, a.first = h.wrong, h.thread, h.now
+		}
+		if h.event != nil && a.event == nil {
+			a.event, a.thread, a.first = h.event, h.thread, h.now
+		}
+	}
+	return a
+}
+
+// addCauses adds what the hits, the watchpoints and the signal tell, in the order of the headline.
+func (x *Execution) addCauses(r *Report, a arrived, stop inferior.Stop, t *inferior.Thread) {
+	watched := x.watchHits(stop, r.Hits) // which expire forgets
+	if thrown := x.thrown(r.Hits, t); thrown != nil && a.event == nil {
+		r.add(thrown)
+	}
+	if text := x.stops.expire(); text != "" {
+		r.add(&Expired{text})
+	}
+	if a.left != nil {
+		r.add(a.left)
+	}
+	if a.met != nil {
+		r.add(a.met)
+	}
+	if a.wrong != nil {
+		r.add(&WrongCall{a.wrong})
+	}
+	if a.event != nil {
+		r.add(&Allocation{Event: a.event})
+	}
+	if a.occurred != "" {
+		r.add(&Occurred{a.occurred})
+	}
+	if len(watched) > 0 {
+		r.add(&Watched{watched})
+	}
+	if stop.Signal != nil {
+		r.add(&Signalled{Signal: stop.Signal})
+	}
+}
+
+// blame finds the damaged block that made a program of Python abort.
+func (s *Signalled) blame(r *Report, p *cpython.Python, t *inferior.Thread) {
+	if r.Python != nil {
+		s.Blamed = cpython.Heaps{Python: p}.Blamed(t)
 	}
 }
 
@@ -228,9 +153,10 @@ func (x *Execution) end(r *Report) {
 	if x.demand.wantsEvents() && !x.target.Names.Program.Static() {
 		x.planes.noteNoAllocator()
 	}
-	x.hintLeakSanitizer(r.Exit)
+	exit := r.Exit()
+	x.hintLeakSanitizer(exit)
 	x.recorder.logStop(r)
-	x.target.Exit = &r.Exit
+	x.target.Exit = &exit
 	x.ended()
 }
 
@@ -252,7 +178,8 @@ func (x *Execution) showFrames(r *Report) {
 	if x.sel.Cur.Thread == nil {
 		return
 	}
-	placed := r.Event == nil && r.Wrong == nil && !atAnyPlace[r.Reason] && r.caught() == nil && r.Occurred == "" && (r.Left == nil || !r.Left.Left)
+	left, occurred := CauseOf[*LeftBlocks](r), CauseOf[*Occurred](r)
+	placed := r.Event() == nil && CauseOf[*WrongCall](r) == nil && !atAnyPlace[r.Reason] && CauseOf[*Thrown](r) == nil && occurred == nil && (left == nil || !left.Left)
 	limit := view.DefaultDepth
 	if placed {
 		limit = 1
@@ -273,7 +200,7 @@ func (x *Execution) showFrames(r *Report) {
 		frames, n = x.sel.Walker.ToOwner(raw.Frames)
 	}
 	x.sel.Cur.Stack, x.sel.Cur.Num = names.Stack{Frames: frames}, n
-	if (atAnyPlace[r.Reason] || r.Occurred != "") && r.Event == nil {
+	if (atAnyPlace[r.Reason] || occurred != nil) && r.Event() == nil {
 		x.sel.Cur.Num = 0 // that is where the thread stands; finish and up go on from there
 	}
 	r.Frames = frames[:n+1]

@@ -25,7 +25,7 @@ func TestFreeOfUnknownSize(t *testing.T) {
 			setBreak(t, s, c.at)
 			must(t)(s.Run(nil))
 			setBreak(t, s, "free if "+c.condition)
-			if r := must(t)(s.Execution.Continue(1)); (r.Event != nil) != c.stops {
+			if r := must(t)(s.Execution.Continue(1)); (r.Event() != nil) != c.stops {
 				t.Errorf("%v, from %s on, free if %s: %s", mode, c.at, c.condition, r.Headline())
 			}
 			st := s.Stops.All()[len(s.Stops.All())-1]

@@ -84,8 +84,8 @@ func stopsOf(t *testing.T, s *Session, place addr.Run) (list []string) {
 		switch {
 		case r.Reason == inferior.Exited:
 			return list
-		case r.Event != nil:
-			list = append(list, fmt.Sprint("event ", r.Event.Size))
+		case r.Event() != nil:
+			list = append(list, fmt.Sprint("event ", r.Event().Size))
 		case pcOf(t, s) == place:
 			list = append(list, "inside")
 		}
@@ -136,10 +136,10 @@ func TestJumpOverThreadOnItsWay(t *testing.T) {
 	if _, crowded := s.target.Probe.Crowded(second); crowded {
 		t.Error("the jump has not come back")
 	}
-	if r := must(t)(s.Execution.Continue(1)); r.Event == nil {
+	if r := must(t)(s.Execution.Continue(1)); r.Event() == nil {
 		t.Fatalf("%s", r.Headline())
 	}
-	if r := must(t)(s.Execution.Continue(1)); r.Reason != inferior.Exited || r.Exit.Code != 0 {
+	if r := must(t)(s.Execution.Continue(1)); r.Reason != inferior.Exited || r.Exit().Code != 0 {
 		t.Errorf("%s", r.Headline())
 	}
 }
@@ -184,7 +184,7 @@ func TestStepIntoFollowed(t *testing.T) {
 		if err := s.Stops.Delete(3); err != nil {
 			t.Fatal(err)
 		}
-		if r := must(t)(s.Execution.Continue(1)); (r.Event != nil) != (i == 1) {
+		if r := must(t)(s.Execution.Continue(1)); (r.Event() != nil) != (i == 1) {
 			t.Errorf("%q: %s", stop, r.Headline())
 		}
 	}
@@ -264,12 +264,20 @@ func TestCatchOfFollowedCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := must(t)(s.Execution.Continue(1))
-	for r.Occurred != "call to munmap" || r.Frames[0].Function != "call" {
+	for occurredAt(r) != "call to munmap" || r.Frames[0].Function != "call" {
 		r = must(t)(s.Execution.Continue(1))
 	}
 	before := s.account.Rec.Seq()
 	r = must(t)(s.Execution.Continue(1))
-	if now := s.account.Rec.Seq(); r.Occurred != "returned from munmap = 0" || before != 8 || now != 9 {
+	if now := s.account.Rec.Seq(); occurredAt(r) != "returned from munmap = 0" || before != 8 || now != 9 {
 		t.Errorf("%s, %d events, then %d: want 8 and 9", r.Headline(), before, now)
 	}
+}
+
+// occurredAt is what a stop is at, "" if it is at no such thing.
+func occurredAt(r *Report) string {
+	if o := CauseOf[*Occurred](r); o != nil {
+		return o.Text
+	}
+	return ""
 }

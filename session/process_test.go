@@ -32,13 +32,13 @@ func runOut(t *testing.T, s *Session, r *Report) (stops int) {
 	t.Helper()
 	for r.Reason != inferior.Exited {
 		if r.Reason == inferior.Gone {
-			t.Fatalf("killed: %v", r.Exit)
+			t.Fatalf("killed: %v", r.Exit())
 		}
 		stops++
 		r = must(t)(s.Execution.Continue(1))
 	}
-	if r.Exit.Code != 0 || r.Exit.Signal != 0 {
-		t.Errorf("ended: %v", r.Exit)
+	if r.Exit().Code != 0 || r.Exit().Signal != 0 {
+		t.Errorf("ended: %v", r.Exit())
 	}
 	return stops
 }
@@ -150,8 +150,8 @@ func TestFatalSignalIsExplained(t *testing.T) {
 		t.Fatalf("headline %q", r.Headline())
 	}
 	wantLine(t, s, "set", 11)
-	if r = must(t)(s.Execution.Continue(1)); r.Reason != inferior.Gone && r.Exit.Signal == 0 {
-		t.Errorf("ended: %v", r.Exit)
+	if r = must(t)(s.Execution.Continue(1)); r.Reason != inferior.Gone && r.Exit().Signal == 0 {
+		t.Errorf("ended: %v", r.Exit())
 	}
 }
 
@@ -201,7 +201,7 @@ func watchTakesTheVariablesSize(t *testing.T) {
 			t.Errorf("%s is watched as %d bytes, want %d", name, got, want)
 		}
 	}
-	if r := must(t)(s.Execution.Continue(1)); len(r.Watched) == 0 || r.Watched[0].Size != 1 {
+	if r := must(t)(s.Execution.Continue(1)); len(r.Watched()) == 0 || r.Watched()[0].Size != 1 {
 		t.Errorf("the first change is of byte_value: %s", r.Headline())
 	}
 }

@@ -61,14 +61,14 @@ func compareRun(t *testing.T, p real.Program, want oracle.Result) {
 			t.Fatal(err)
 		}
 		st.Frames = s.Selection.WithTailCalls(st.Frames, s.Selection.Called())
-		if r.Event == nil {
+		if r.Event() == nil {
 			t.Fatalf("stopped: %s", r.Headline())
 		}
-		if r.Event.Function != "malloc" || inStrdup(st.Frames) {
+		if r.Event().Function != "malloc" || inStrdup(st.Frames) {
 			continue // malloc did the work for another function, which the oracle leaves out
 		}
 		if n < len(want.Stops) {
-			c.compare(fmt.Sprintf("stop %d, %s", n+1, r.Event.Call()), st, want.Stops[n])
+			c.compare(fmt.Sprintf("stop %d, %s", n+1, r.Event().Call()), st, want.Stops[n])
 		}
 		n++
 	}

@@ -163,12 +163,12 @@ func TestAddressAfterAGap(t *testing.T) {
 		must(t)(s.Execution.Continue(1))
 		startRecord(t, s)
 		second := must(t)(s.Execution.NextAlloc(1, size))
-		if first.Event.Addr != second.Event.Addr {
-			t.Fatalf("%#x, then %#x: the test needs the same address", first.Event.Addr, second.Event.Addr)
+		if first.Event().Addr != second.Event().Addr {
+			t.Fatalf("%#x, then %#x: the test needs the same address", first.Event().Addr, second.Event().Addr)
 		}
 		for _, s := range []*Session{s, saveAndOpen(t, s)} {
 			live, err := s.Queries.Live(t.Context(), size, query.Present, 0)
-			if err != nil || live.Blocks != 1 || live.Largest[0].Seq != second.Event.Seq {
+			if err != nil || live.Blocks != 1 || live.Largest[0].Seq != second.Event().Seq {
 				t.Errorf("live %+v: %v", live, err)
 			}
 		}
@@ -195,7 +195,7 @@ func TestStopsAfterTheRecording(t *testing.T) {
 			} else {
 				stopRecord(t, s)
 			}
-			if r := must(t)(s.Execution.Continue(1)); r.Event == nil || r.Event.Size != 4096 {
+			if r := must(t)(s.Execution.Continue(1)); r.Event() == nil || r.Event().Size != 4096 {
 				t.Fatalf("stopped for %+v", r)
 			}
 			if st := s.Recorded.Status(); !paused && (st.KeptBlocks != 2 || st.KeptBytes != 300) {

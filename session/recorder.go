@@ -195,8 +195,8 @@ func (r *Recorder) logStop(rep *Report) {
 		return // a recording without a console stops for itself, not for a user
 	}
 	rec := capture.StopRecord{Time: rep.Elapsed, Text: rep.Headline(), TID: int32(rep.Thread.TID)}
-	if rep.Event != nil {
-		rec.Event = rep.Event.Seq
+	if e := rep.Event(); e != nil {
+		rec.Event = e.Seq
 	}
 	r.NoteLosses()
 	r.target.Exclusive(func() {

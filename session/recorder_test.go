@@ -204,8 +204,8 @@ func TestStreamEndsBeforeTheProgram(t *testing.T) {
 	if err != nil || st.Recorded != 6 || st.LiveBlocks != 5 {
 		t.Errorf("ended with %+v: %v", st, err)
 	}
-	if r := must(t)(s.Execution.Continue(1)); r.Reason != inferior.Exited || r.Exit.Code != 0 {
-		t.Errorf("ended by %v", r.Exit)
+	if r := must(t)(s.Execution.Continue(1)); r.Reason != inferior.Exited || r.Exit().Code != 0 {
+		t.Errorf("ended by %v", r.Exit())
 	}
 	if n, _ := reopen(t, path).Captures.Opened(); n != 6 {
 		t.Errorf("%d events", n)
@@ -234,8 +234,8 @@ func TestStreamTellsOfAFullDisk(t *testing.T) {
 	s := open(t, "basic")
 	s.Recorder.StreamTo(Stream{Open: func(capture.Info) (io.WriteCloser, error) { return &fullDisk{left: 1000}, nil }})
 	recordFromMain(t, s)
-	if r := must(t)(s.Execution.Continue(1)); r.Reason != inferior.Exited || r.Exit.Code != 0 {
-		t.Errorf("ended by %v", r.Exit)
+	if r := must(t)(s.Execution.Continue(1)); r.Reason != inferior.Exited || r.Exit().Code != 0 {
+		t.Errorf("ended by %v", r.Exit())
 	}
 	if _, err := s.Recorder.EndStream(); err == nil || !strings.Contains(err.Error(), "no space left") {
 		t.Errorf("error %v", err)

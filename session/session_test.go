@@ -80,16 +80,16 @@ func TestStopAtLargeAllocationWithInlinedFrames(t *testing.T) {
 	s := open(t, "sizes")
 	setBreak(t, s, "alloc if size >= 1MiB")
 	r := must(t)(s.Run(nil))
-	if r.Event == nil || r.Event.Size != 1<<20 || r.Event.Function != "malloc" {
-		t.Fatalf("stopped at %+v", r.Event)
+	if r.Event() == nil || r.Event().Size != 1<<20 || r.Event().Function != "malloc" {
+		t.Fatalf("stopped at %+v", r.Event())
 	}
 	wantLine(t, s, "main", 51)
 	for range 2 {
 		must(t)(s.Execution.Continue(1)) // 2 and 4 MiB
 	}
 	r = must(t)(s.Execution.Continue(1))
-	if r.Event.Function != "realloc" || r.Event.Size != 1<<20+16 {
-		t.Fatalf("stopped at %s", r.Event.Call())
+	if r.Event().Function != "realloc" || r.Event().Size != 1<<20+16 {
+		t.Fatalf("stopped at %s", r.Event().Call())
 	}
 	if got := path(r.Frames); got != "buffer_resize*:15" {
 		t.Errorf("frames %s", got)
@@ -101,8 +101,8 @@ func TestStopAtLargeAllocationWithInlinedFrames(t *testing.T) {
 	if r.Hits[0].Hits != 4 {
 		t.Errorf("%d hits, want 4", r.Hits[0].Hits)
 	}
-	if r = must(t)(s.Execution.Continue(1)); r.Reason != inferior.Exited || r.Exit.Code != 0 {
-		t.Errorf("ended by %v", r.Exit)
+	if r = must(t)(s.Execution.Continue(1)); r.Reason != inferior.Exited || r.Exit().Code != 0 {
+		t.Errorf("ended by %v", r.Exit())
 	}
 }
 
@@ -111,7 +111,7 @@ func TestNextAllocAndFree(t *testing.T) {
 	must(t)(s.Start(nil))
 	var got []string
 	for range 4 {
-		got = append(got, strings.Fields(must(t)(s.Execution.NextAlloc(1, nil)).Event.Call())[0])
+		got = append(got, strings.Fields(must(t)(s.Execution.NextAlloc(1, nil)).Event().Call())[0])
 	}
 	if want := "[malloc(100) calloc(10, realloc(0x0, realloc("; !strings.HasPrefix(fmt.Sprint(got), want) {
 		t.Errorf("got %v, want %s", got, want)
@@ -120,11 +120,11 @@ func TestNextAllocAndFree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := must(t)(s.Execution.NextAlloc(1, c)); r.Event == nil || r.Event.Size != 15 {
-		t.Errorf("strdup of 15 bytes: %+v", r.Event)
+	if r := must(t)(s.Execution.NextAlloc(1, c)); r.Event() == nil || r.Event().Size != 15 {
+		t.Errorf("strdup of 15 bytes: %+v", r.Event())
 	}
-	if r := must(t)(s.Execution.NextFree(7, nil)); r.Event.Size != 100 {
-		t.Errorf("the last free is of the first block: %+v", r.Event)
+	if r := must(t)(s.Execution.NextFree(7, nil)); r.Event().Size != 100 {
+		t.Errorf("the last free is of the first block: %+v", r.Event())
 	}
 	if r := must(t)(s.Execution.NextAlloc(1, nil)); r.Reason != inferior.Exited {
 		t.Errorf("stopped by %v", r.Reason)
@@ -191,9 +191,9 @@ func TestCaptureRoundTrip(t *testing.T) {
 	if a, b := path(live.Frames), path(saved.Frames); a != b {
 		t.Errorf("the stack was\n%s, and opens as\n%s", a, b)
 	}
-	e, stack, err := c.Queries.EventStack(r.Event.Seq)
-	if err != nil || e.Call() != r.Event.Call() {
-		t.Fatalf("#%d is %v, want %s: %v", r.Event.Seq, e, r.Event.Call(), err)
+	e, stack, err := c.Queries.EventStack(r.Event().Seq)
+	if err != nil || e.Call() != r.Event().Call() {
+		t.Fatalf("#%d is %v, want %s: %v", r.Event().Seq, e, r.Event().Call(), err)
 	}
 	if a, b := path(live.Frames), path(stack.Frames); a != b {
 		t.Errorf("event's stack\n%s, want\n%s", b, a)
@@ -209,7 +209,7 @@ func TestTracerArmedLateLeavesDataAlone(t *testing.T) {
 	if err := s.Recorder.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if r := must(t)(s.Execution.Continue(1)); r.Reason != inferior.Exited || r.Exit.Code != 0 {
+	if r := must(t)(s.Execution.Continue(1)); r.Reason != inferior.Exited || r.Exit().Code != 0 {
 		t.Fatalf("%s", r.Headline())
 	}
 	if got := out(); got != "total 1" {

@@ -69,7 +69,7 @@ func TestStepsWithSignals(t *testing.T) {
 				}
 				r := must(t)(typed(s, verb))
 				if r.Reason == inferior.Exited {
-					got = append(got, r.Exit.String())
+					got = append(got, r.Exit().String())
 					break
 				}
 				got = append(got, fmt.Sprintf("%s:%d", r.Frames[0].Function, r.Frames[0].Line))
@@ -184,7 +184,7 @@ func TestStepOverExit(t *testing.T) {
 			t.Fatal(err)
 		}
 		must(t)(s.Run(nil))
-		if r := must(t)(typed(s, verb)); r.Reason != inferior.Exited || r.Exit.Code != 0 {
+		if r := must(t)(typed(s, verb)); r.Reason != inferior.Exited || r.Exit().Code != 0 {
 			t.Errorf("%s over exit_group: %s", verb, r.Headline())
 		}
 	}

@@ -56,8 +56,8 @@ func TestStepsOverExits(t *testing.T) {
 				t.Fatalf("%s: want lines %d of main: %s [%s]", c.verb, c.lines, r.Headline(), path(r.Frames))
 			}
 			must(t)(s.Stepping.Next(1))
-			if r := must(t)(s.Execution.Continue(1)); r.Reason != inferior.Exited || r.Exit.Code != 0 {
-				t.Errorf("ended by %v", r.Exit)
+			if r := must(t)(s.Execution.Continue(1)); r.Reason != inferior.Exited || r.Exit().Code != 0 {
+				t.Errorf("ended by %v", r.Exit())
 			}
 		})
 	}

@@ -38,33 +38,30 @@ func (c *Catches) Exception(event, types, condition string) (*breakpoints.Stop, 
 	return c.add(spec, condition)
 }
 
-// caught is the stop at an event of a runtime that is reported, nil: none.
-func (r *Report) caught() *breakpoints.Stop {
-	i := slices.IndexFunc(r.Hits, func(st *breakpoints.Stop) bool { return st.Caught != "" })
-	if i < 0 || r.Event != nil {
+// thrown is the event of a runtime that one of the stops is at, with the type of the exception of a throw or a
+// catch; nil: none.
+func (x *Execution) thrown(hits []*breakpoints.Stop, t *inferior.Thread) *Thrown {
+	i := slices.IndexFunc(hits, func(st *breakpoints.Stop) bool { return st.Caught != "" })
+	if i < 0 {
 		return nil
 	}
-	return r.Hits[i]
-}
-
-// tellThrown adds the type of the exception to the report of a throw or a catch.
-func (x *Execution) tellThrown(r *Report, t *inferior.Thread) {
-	st := r.caught()
-	if st == nil || t == nil {
-		return
+	e := &Thrown{Event: hits[i].Caught}
+	if t == nil {
+		return e
 	}
 	regs, err := t.Regs()
 	if err != nil {
-		return
+		return e
 	}
-	switch st.Caught {
+	switch e.Event {
 	case "throw":
-		r.Thrown = x.target.TypeOf(addr.Run(regs.Arg(1))) // __cxa_throw(object, typeinfo, destructor)
+		e.Type = x.target.TypeOf(addr.Run(regs.Arg(1))) // __cxa_throw(object, typeinfo, destructor)
 	case "catch":
 		if info, err := x.target.CaughtType(addr.Run(regs.Arg(0))); err == nil { // else it is of another runtime
-			r.Thrown = x.target.TypeOf(info)
+			e.Type = x.target.TypeOf(info)
 		}
 	}
+	return e
 }
 
 // about reports whether a stop at exceptions is about the one that a thread throws or

@@ -97,7 +97,7 @@ func TestScreensAgree(t *testing.T) {
 						}
 					}
 					report = must(t)(s.Execution.Continue(1))
-					if report.Reason != inferior.Exited || report.Exit != (inferior.ExitStatus{}) {
+					if report.Reason != inferior.Exited || report.Exit() != (inferior.ExitStatus{}) {
 						t.Fatalf("%v: %s", mode, report.Headline())
 					}
 					for _, st := range s.Stops.All() {

@@ -41,10 +41,10 @@ func TestTailCallsOfTheAllocator(t *testing.T) {
 			wrapper, giver = []string{"main"}, []string{"main"}
 		}
 		setBreak(t, s, "alloc if size == 3004")
-		made := must(t)(s.Run(nil)).Event
+		made := must(t)(s.Run(nil)).Event()
 		tailsAre(t, s, wrapper...)
 		setBreak(t, s, "free")
-		given := must(t)(s.Execution.Continue(1)).Event
+		given := must(t)(s.Execution.Continue(1)).Event()
 		tailsAre(t, s, append([]string{"free"}, giver...)...)
 		recorded := func() {
 			t.Helper()

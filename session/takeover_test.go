@@ -92,8 +92,8 @@ func TestProbeOutlivesLibraries(t *testing.T) {
 		s.Settings.Probe = target.ProbeOn
 		s.Settings.Args = fmt.Sprintf("%d 0 0 %s > /dev/null", rounds, where)
 		path := streamTo(t, s)
-		if r := must(t)(s.Execution.Continue(1)); r.Reason != inferior.Exited || r.Exit.Code != 0 {
-			t.Fatalf("ended by %v", r.Exit)
+		if r := must(t)(s.Execution.Continue(1)); r.Reason != inferior.Exited || r.Exit().Code != 0 {
+			t.Fatalf("ended by %v", r.Exit())
 		}
 		if p := s.Planes.Plane(); !p.Probe {
 			t.Errorf("%q: plain breakpoints follow calls: %s", where, p.Reason)

@@ -99,7 +99,7 @@ func (t *Travel) Present() (*Report, error) {
 		return nil, target.ErrNotRunning
 	}
 	t.sel.ToPresent()
-	r := &Report{Stop: "now", Elapsed: t.target.Now()}
+	r := &Report{Causes: []Cause{&Past{"now"}}, Elapsed: t.target.Now()}
 	if t.sel.Cur.Thread != nil {
 		r.Thread = t.sel.ThreadInfo(t.sel.Cur.Thread)
 	}
@@ -118,7 +118,7 @@ func (t *Travel) gotoEvent(seq uint64) (*Report, error) {
 	t.sel.LeavePresent()
 	t.recorded.Bring(seq)
 	t.sel.SelectRecorded(seq, e.Stack, seq)
-	return t.there(&Report{Event: e, Stray: t.queries.StrayFree(e), Elapsed: e.Time}, e.TID), nil
+	return t.there(&Report{Causes: []Cause{&Allocation{Event: e, Stray: t.queries.StrayFree(e)}}, Elapsed: e.Time}, e.TID), nil
 }
 
 // there completes the report of the moment that the view was brought to.
@@ -131,8 +131,8 @@ func (t *Travel) there(r *Report, tid int32) *Report {
 	if st, err := t.sel.SavedStack(); err == nil && len(st.Frames) > 0 {
 		t.sel.Cur.Num = t.sel.UserFrame(st.Frames)
 		r.Frames = st.Frames[:t.sel.Cur.Num+1]
-		if r.Event != nil {
-			r.Go = t.goAllocation(r.Event, st.Frames)
+		if a := CauseOf[*Allocation](r); a != nil {
+			a.Go = t.goAllocation(a.Event, st.Frames)
 		}
 	}
 	return r
@@ -145,7 +145,7 @@ func (t *Travel) gotoStop(n int, at uint64) *Report {
 	t.sel.LeavePresent()
 	t.recorded.Bring(at)
 	t.sel.SelectRecorded(st.Event, st.Stack, at)
-	return t.there(&Report{Stop: fmt.Sprintf("stop %d: %s", n, st.Text), Elapsed: st.Time}, st.TID)
+	return t.there(&Report{Causes: []Cause{&Past{fmt.Sprintf("stop %d: %s", n, st.Text)}}, Elapsed: st.Time}, st.TID)
 }
 
 // travel moves the view to the next event that is wanted, in the direction.

@@ -153,17 +153,17 @@ func TestReplayGoesBothWays(t *testing.T) {
 	}
 	visit := func(d query.Direction, from string) (seqs []uint64) {
 		r := must(t)(saved.Travel.Goto(query.ParseMoment(from)))
-		for !r.Event.Allocates() { // the first and the last event may be another
+		for !r.Event().Allocates() { // the first and the last event may be another
 			r = must(t)(saved.Travel.ReplayTo(t.Context(), d, false, 1, nil))
 		}
-		seqs = append(seqs, r.Event.Seq)
+		seqs = append(seqs, r.Event().Seq)
 		for {
 			r, err := saved.Travel.ReplayTo(t.Context(), d, false, 1, nil)
 			if err != nil {
 				return seqs // at an end: what it stopped at was no allocation
 			}
-			if r.Event.Allocates() {
-				seqs = append(seqs, r.Event.Seq)
+			if r.Event().Allocates() {
+				seqs = append(seqs, r.Event().Seq)
 			}
 		}
 	}

@@ -172,12 +172,16 @@ func (k *functionCalls) run(t *inferior.Thread, back, sp addr.Run, result func(*
 type CallEndedError struct{ Report *Report }
 
 func (e *CallEndedError) Error() string {
-	return fmt.Sprintf("the program ended during the call: %v", e.Report.Exit)
+	return fmt.Sprintf("the program ended during the call: %v", e.Report.Exit())
 }
 
 // stopped is the error of a call by t that did not come to its end.
 func (k *functionCalls) stopped(t *inferior.Thread, stop inferior.Stop) error {
-	r := &Report{Reason: stop.Reason, Signal: stop.Signal, Exit: stop.Exit, Exec: stop.Path, Child: stop.Child, Elapsed: k.target.Now()}
+	r := &Report{Reason: stop.Reason, Elapsed: k.target.Now()}
+	if stop.Signal != nil {
+		r.add(&Signalled{Signal: stop.Signal})
+	}
+	r.addEngine(stop)
 	if stop.Reason == inferior.Exited || stop.Reason == inferior.Gone {
 		k.exec.end(r)
 		return &CallEndedError{r}

@@ -36,10 +36,10 @@ func TestWatchOfGo(t *testing.T) {
 	var hits []string
 	for len(hits) < 4 {
 		r := must(t)(s.Execution.Continue(1))
-		if len(r.Watched) == 0 {
+		if len(r.Watched()) == 0 {
 			t.Fatalf("stopped by %s, after %q", r.Headline(), hits)
 		}
-		for _, w := range r.Watched {
+		for _, w := range r.Watched() {
 			hits = append(hits, w.String())
 		}
 	}
@@ -55,8 +55,8 @@ func TestWatchOfGo(t *testing.T) {
 	if err := s.Stops.Enable(1, true); err != nil {
 		t.Fatal(err)
 	}
-	if r := must(t)(s.Execution.Continue(1)); len(r.Watched) != 1 || r.Watched[0].String() != "main.total: 0 -> 1" {
-		t.Errorf("in the next process: %v", r.Watched)
+	if r := must(t)(s.Execution.Continue(1)); len(r.Watched()) != 1 || r.Watched()[0].String() != "main.total: 0 -> 1" {
+		t.Errorf("in the next process: %v", r.Watched())
 	}
 }
 

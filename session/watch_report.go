@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"hdb/breakpoints"
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/session/target"
@@ -79,9 +80,9 @@ func (w *WatchHit) words(variable string) (all []WatchedPart) {
 	return all
 }
 
-// watchHits adds to a report what its watchpoints saw.
-func (x *Execution) watchHits(stop inferior.Stop, r *Report) {
-	for _, st := range r.Hits {
+// watchHits are what the watchpoints among numbered stops saw.
+func (x *Execution) watchHits(stop inferior.Stop, stops []*breakpoints.Stop) (hits []WatchHit) {
+	for _, st := range stops {
 		b := x.stops.binds[st.ID]
 		i := slices.IndexFunc(stop.Changes, func(c inferior.Change) bool { return b != nil && c.Watch == b.watch })
 		if i < 0 {
@@ -95,6 +96,7 @@ func (x *Execution) watchHits(stop inferior.Stop, r *Report) {
 			}
 			watchTexts(x.stops.values, b.typed, &w)
 		}
-		r.Watched = append(r.Watched, w)
+		hits = append(hits, w)
 	}
+	return hits
 }

@@ -459,7 +459,7 @@ func (r *recorder) follow() int {
 		}
 		if over(rep) {
 			r.signals.runs(0)
-			return r.finish(&rep.Exit, nil)
+			return r.finish(new(rep.Exit()), nil)
 		}
 		r.suspend(rep)
 	}
@@ -472,7 +472,7 @@ func over(rep *session.Report) bool {
 
 // suspend follows Ctrl-Z: the program stands, and so does hdb, until fg.
 func (r *recorder) suspend(rep *session.Report) {
-	if rep.Signal != nil && rep.Signal.Name == "SIGTSTP" {
+	if rep.Signal() != nil && rep.Signal().Name == "SIGTSTP" {
 		r.clear()
 		_ = syscall.Kill(syscall.Getpid(), syscall.SIGSTOP) // one may always stop oneself
 	}
@@ -500,10 +500,10 @@ func (r *recorder) leave() int {
 		if over(rep) {
 			r.signals.runs(0)
 			if r.s.Recorder.Err() != nil {
-				r.ended = &rep.Exit
+				r.ended = new(rep.Exit())
 			}
-			r.sayEnd(&rep.Exit)
-			return r.exitCode(code, &rep.Exit)
+			r.sayEnd(new(rep.Exit()))
+			return r.exitCode(code, new(rep.Exit()))
 		}
 		r.suspend(rep)
 	}

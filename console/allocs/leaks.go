@@ -206,7 +206,7 @@ func leaksAtExit(c *desk.Desk, in shell.Input) error {
 		return errors.New("leaks: --exit: the program runs already: interrupt stops it")
 	}
 	r, how, err := c.Session.ToExit()
-	for err == nil && how == session.LeavingStops && r.Wrong != nil && c.Finishes { // nobody looks around there
+	for err == nil && how == session.LeavingStops && session.CauseOf[*session.WrongCall](r) != nil && c.Finishes { // nobody looks around there
 		c.Report(in, r)
 		r, how, err = c.Session.ToExit()
 	}
@@ -218,7 +218,7 @@ func leaksAtExit(c *desk.Desk, in shell.Input) error {
 	case session.LeavingStops:
 		return errors.New("leaks: --exit: the program has not exited yet: leaks tells of this moment, leaks --exit runs on")
 	case session.LeavingGone:
-		if r.Exit.Signal == 0 {
+		if r.Exit().Signal == 0 {
 			c.Say("the program ended without a stop: it made the system call itself, not by a function named exit, quick_exit or _exit; `catch syscall exit_group exit` stops there, and costs tens of microseconds a system call")
 		}
 	case session.LeavingDies:

@@ -75,9 +75,9 @@ func failureCode(err error) int {
 
 // Reported keeps what a report says about the exit code.
 func (x *ExitStatus) Reported(r *session.Report) {
-	x.fatal = r.Signal != nil && r.Signal.Fatal
+	x.fatal = r.Signal() != nil && r.Signal().Fatal
 	if r.Reason == inferior.Exited || r.Reason == inferior.Gone {
-		x.child, x.hasChild = r.Exit, true
+		x.child, x.hasChild = r.Exit(), true
 	}
 }
 

@@ -45,8 +45,8 @@ func (c *Desk) Report(in shell.Input, r *session.Report) {
 		return
 	}
 	v := ViewReport(r)
-	if r.Finished != nil && !r.Finished.Left {
-		v.Returned = returned(c, r.Finished)
+	if fn := session.CauseOf[*session.Finished](r); fn != nil && !fn.Left {
+		v.Returned = returned(c, fn)
 	}
 	var gaps []string
 	if r.Drawn {
@@ -78,20 +78,21 @@ func PrintReport(c *Desk, o *screen.Output, r *session.Report) {
 	if !stepped(r) {
 		o.Line(Headline(o, r))
 	}
-	if r.Go != nil {
-		printGoAllocation(o, r.Go)
+	alloc, wrong, left := session.CauseOf[*session.Allocation](r), session.CauseOf[*session.WrongCall](r), session.CauseOf[*session.LeftBlocks](r)
+	if alloc != nil && alloc.Go != nil {
+		printGoAllocation(o, alloc.Go)
 	}
-	if r.Wrong != nil {
-		o.Line(screen.Guess("   " + WrongText(o, r.Wrong)))
+	if wrong != nil {
+		o.Line(screen.Guess("   " + WrongText(o, wrong.WrongFree)))
 	}
-	if r.Met != nil {
-		printMet(o, r.Met)
+	if met := session.CauseOf[*session.Met](r); met != nil {
+		printMet(o, met)
 	}
-	if r.Left != nil {
-		printLeft(o, r.Left)
+	if left != nil {
+		printLeft(o, left)
 	}
-	if r.Stray != nil && r.Wrong == nil {
-		o.Line(screen.Guess("   " + StrayText(o, r.Event, r.Stray)))
+	if alloc != nil && alloc.Stray != nil && wrong == nil {
+		o.Line(screen.Guess("   " + StrayText(o, alloc.Event, alloc.Stray)))
 	}
 	if r.InPython && r.Python != nil {
 		printInPython(o, r)
@@ -106,7 +107,7 @@ func PrintReport(c *Desk, o *screen.Output, r *session.Report) {
 		// The way from the allocator to the user's code; its middle is in bt.
 		shown = slices.Concat(shown[:2], shown[len(shown)-maxReportFrames+2:])
 	}
-	if r.Event != nil || r.Wrong != nil || r.Left != nil && r.Left.Left {
+	if alloc != nil || wrong != nil || left != nil && left.Left {
 		shown = UserFrames(r.Frames)
 	}
 	PrintStack(o, shown, ArgumentsOf(c, shown), -1)
@@ -121,14 +122,16 @@ func PrintReport(c *Desk, o *screen.Output, r *session.Report) {
 			c.Source.Show(o, *r.Python, c.Set.Count("stop-lines"))
 		}
 	}
-	if r.Wrong != nil {
-		PrintWrong(o, r.Wrong)
+	if wrong != nil {
+		PrintWrong(o, wrong.WrongFree)
 	}
-	if r.Blamed != nil {
-		o.Line(screen.Guess(blamedText(r.Blamed)))
-	}
-	if r.Aborted != nil {
-		printAbort(o, r.Aborted)
+	if s := session.CauseOf[*session.Signalled](r); s != nil {
+		if s.Blamed != nil {
+			o.Line(screen.Guess(blamedText(s.Blamed)))
+		}
+		if s.Aborted != nil {
+			printAbort(o, s.Aborted)
+		}
 	}
 }
 
@@ -273,11 +276,13 @@ func WithSizes(c *Desk, text string) string {
 
 // Headline is a report's first line.
 func Headline(o *screen.Output, r *session.Report) screen.Span {
-	warn := r.Signal != nil && r.Signal.Fatal || Ended(r) && r.Exit.Signal != 0
-	if r.Finished != nil {
-		short, finished := *r, *r.Finished
+	warn := r.Signal() != nil && r.Signal().Fatal || r.Exit().Signal != 0
+	if fn := session.CauseOf[*session.Finished](r); fn != nil {
+		short, finished := *r, *fn
 		finished.Function = screen.ShortName(finished.Function)
-		short.Finished, r = &finished, &short
+		short.Causes = slices.Clone(r.Causes)
+		short.Causes[slices.Index(r.Causes, session.Cause(fn))] = &finished
+		r = &short
 	}
 	if warn {
 		return screen.Warning(r.HeadlineOf(Called(o)))
@@ -304,7 +309,7 @@ func UserFrames(frames []names.Frame) []names.Frame {
 // nothing else happened on the way.
 func stepped(r *session.Report) bool {
 	switch {
-	case len(r.Hits) > 0, r.Event != nil, r.Signal != nil, len(r.Watched) > 0, r.Finished != nil, r.Stop != "", r.Verb == "":
+	case len(r.Hits) > 0, len(r.Causes) > 0, r.Verb == "":
 		return false
 	}
 	return r.Reason == inferior.Stepped || r.Reason == inferior.Trapped

@@ -228,10 +228,7 @@ func ViewReport(r *session.Report) ReportView {
 		f := ViewPythonFrame(*r.Python)
 		v.Python = &f
 	}
-	if r.Blamed != nil {
-		v.Blamed = new(ViewPythonDebug(r.Blamed.DebugBlock))
-	}
-	for i, w := range r.Watched {
+	for i, w := range r.Watched() {
 		view := &watchView{w.Addr.String(), w.Size, fmt.Sprintf("% x", w.Old), fmt.Sprintf("% x", w.New), w.Name, w.OldText, w.NewText, nil}
 		for _, p := range w.Parts {
 			if p.Name != w.Name {
@@ -248,42 +245,46 @@ func ViewReport(r *session.Report) ReportView {
 		t := ViewThread(r.Thread)
 		v.Thread = &t
 	}
-	if r.Event != nil {
-		e := ViewEvent(r.Event)
-		v.Event = &e
-	}
-	if a := r.Go; a != nil {
-		v.Type = a.Type
-		if a.Creator != nil {
-			v.Creator = &ViewFrames([]names.Frame{*a.Creator})[0]
-		}
-	}
-	if r.Stray != nil && r.Stray.Before != nil {
-		v.Before = r.Stray.Before.Seq
-	}
-	if r.Wrong != nil {
-		v.Wrong = ViewWrong(r.Wrong)
-	}
-	if r.Met != nil {
-		v.Met = &metView{ViewEvent(r.Met.Event), r.Met.Why, Warnings(r.Met.Doubt), r.Met.Late, r.Met.Behind, ViewFrames(r.Met.Frames)}
-	}
-	if r.Left != nil {
-		v.Left = viewLeft(r.Left)
-	}
-	if r.Aborted != nil {
-		v.Aborted = viewAbort(r.Aborted)
-	}
-	if r.Signal != nil {
-		v.Signal = r.Signal.Name
-	}
-	if Ended(r) {
-		code := r.Exit.Code
-		v.ExitCode = &code
-		if r.Exit.Signal != 0 {
-			v.ExitSig = inferior.SignalName(r.Exit.Signal)
-		}
+	for _, cause := range r.Causes {
+		v.cause(cause)
 	}
 	return v
+}
+
+// cause adds what a cause of the stop has for JSON.
+func (v *ReportView) cause(cause session.Cause) {
+	switch x := cause.(type) {
+	case *session.Allocation:
+		v.Event = new(ViewEvent(x.Event))
+		if x.Go != nil {
+			v.Type = x.Go.Type
+			if x.Go.Creator != nil {
+				v.Creator = &ViewFrames([]names.Frame{*x.Go.Creator})[0]
+			}
+		}
+		if x.Stray != nil && x.Stray.Before != nil {
+			v.Before = x.Stray.Before.Seq
+		}
+	case *session.WrongCall:
+		v.Wrong = ViewWrong(x.WrongFree)
+	case *session.Met:
+		v.Met = &metView{ViewEvent(x.Event), x.Why, Warnings(x.Doubt), x.Late, x.Behind, ViewFrames(x.Frames)}
+	case *session.LeftBlocks:
+		v.Left = viewLeft(x)
+	case *session.Signalled:
+		v.Signal = x.Name
+		if x.Blamed != nil {
+			v.Blamed = new(ViewPythonDebug(x.Blamed.DebugBlock))
+		}
+		if x.Aborted != nil {
+			v.Aborted = viewAbort(x.Aborted)
+		}
+	case *session.Ended:
+		v.ExitCode = new(x.Code)
+		if x.Signal != 0 {
+			v.ExitSig = inferior.SignalName(x.Signal)
+		}
+	}
 }
 
 // Ended tells reports after which there is no process.
