@@ -33,6 +33,7 @@ session/variables
 session/recordings
 session/cpython
 session/heaps
+session/stopped
 session/collect
 session
 console/line

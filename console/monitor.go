@@ -14,8 +14,8 @@ import (
 	"hdb/console/shell"
 	"hdb/inferior"
 	"hdb/query"
-	"hdb/session"
 	"hdb/session/recordings"
+	"hdb/session/stopped"
 )
 
 // monitor is the live view: the screen is its own while the process runs. Keys,
@@ -77,7 +77,7 @@ func newMonitor(c *desk.Desk) (*monitor, error) {
 
 // run shows the process while it runs, until the user quits, it stops or hdb is to
 // end. The report is nil when it did not stop for itself.
-func (m *monitor) run(ctx context.Context) (*session.Report, error) {
+func (m *monitor) run(ctx context.Context) (*stopped.Report, error) {
 	if err := m.begin(); err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (m *monitor) run(ctx context.Context) (*session.Report, error) {
 			}
 		}
 	}()
-	var last *session.Report
+	var last *stopped.Report
 	for m.tick(); !m.quit && ctx.Err() == nil; {
 		m.running = true
 		rep, err := m.c.Session.Execution.Continue(1)

@@ -11,7 +11,7 @@ import (
 	"hdb/console/shell"
 	"hdb/internal/addr"
 	"hdb/names"
-	"hdb/session"
+	"hdb/session/stopped"
 	"hdb/symbols"
 )
 
@@ -33,11 +33,11 @@ func TestLongNamesOnTheScreen(t *testing.T) {
 	if got := desk.ViewFrame(f).Function; got != name {
 		t.Errorf("JSON: %q", got)
 	}
-	r := &session.Report{Causes: []session.Cause{&session.Finished{Function: name}}}
+	r := &stopped.Report{Causes: []stopped.Cause{&stopped.Finished{Function: name}}}
 	if got, want := print(func(o *screen.Output) { o.Line(desk.Headline(o, r)) }), "Index<...>::add(long) returned\n"; got != want {
 		t.Errorf("finish: %q, want %q", got, want)
 	}
-	if session.CauseOf[*session.Finished](r).Function != name {
+	if stopped.CauseOf[*stopped.Finished](r).Function != name {
 		t.Error("the report itself was changed")
 	}
 }

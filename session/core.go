@@ -9,6 +9,7 @@ import (
 	"hdb/inferior/corefile"
 	"hdb/internal/rights"
 	"hdb/names"
+	"hdb/session/stopped"
 	"hdb/session/target"
 	"hdb/session/view"
 )
@@ -40,7 +41,7 @@ type CoreInfo struct {
 
 // Open makes the session one about a core file. program is the file that ran: "" is
 // the one that is loaded, if it is that, or else the one that the core names.
-func (c *Cores) Open(path, program string) (CoreInfo, *Report, error) {
+func (c *Cores) Open(path, program string) (CoreInfo, *stopped.Report, error) {
 	switch c.target.Mode() {
 	case target.Saved:
 		return CoreInfo{}, nil, target.ErrSaved
@@ -177,18 +178,18 @@ func (c *Cores) openProgram(path, id string) (*names.Program, error) {
 func sameProgram(have, want string) bool { return want == "" || have == want }
 
 // reportCore tells why the process of a core died, and where.
-func (x *Execution) reportCore() *Report {
-	r := &Report{Reason: inferior.Stepped, Verb: "core"}
+func (x *Execution) reportCore() *stopped.Report {
+	r := &stopped.Report{Reason: inferior.Stepped, Verb: "core"}
 	died := x.target.Image.Died()
 	if died != nil {
 		r.Reason = inferior.Signaled
-		r.add(&Signalled{Signal: died})
+		r.Add(&stopped.Signalled{Signal: died})
 	}
 	r.Thread = x.sel.ThreadInfo(x.sel.Cur.Thread)
 	x.showFrames(r)
 	r.Python = x.python.Innermost(x.sel.Cur.Thread)
 	if died != nil && died.Name == "SIGABRT" {
-		CauseOf[*Signalled](r).blame(r, x.python, x.sel.Cur.Thread)
+		blame(stopped.CauseOf[*stopped.Signalled](r), r, x.python, x.sel.Cur.Thread)
 	}
 	return r
 }

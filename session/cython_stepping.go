@@ -11,6 +11,7 @@ import (
 	"hdb/python"
 	"hdb/python/cython"
 	"hdb/session/cpython"
+	"hdb/session/stopped"
 	"hdb/session/target"
 	"hdb/session/variables"
 	"hdb/session/view"
@@ -30,12 +31,12 @@ var errNotInCython = errors.New("no function of Cython is further in than the in
 
 // Step runs to another line of a source of Cython, n times, entering its functions however
 // they are called. Where a function returns to Python, the step ends in the interpreter.
-func (y *CythonStepping) Step(n int) (*Report, error) { return y.stepLines(n, true) }
+func (y *CythonStepping) Step(n int) (*stopped.Report, error) { return y.stepLines(n, true) }
 
 // Next is Step without entering functions.
-func (y *CythonStepping) Next(n int) (*Report, error) { return y.stepLines(n, false) }
+func (y *CythonStepping) Next(n int) (*stopped.Report, error) { return y.stepLines(n, false) }
 
-func (y *CythonStepping) stepLines(n int, into bool) (*Report, error) {
+func (y *CythonStepping) stepLines(n int, into bool) (*stopped.Report, error) {
 	if err := y.target.Live(); err != nil {
 		return nil, err
 	}
@@ -123,7 +124,7 @@ func (st *stepper) enters(pc addr.Run) bool {
 
 // Finish runs until the selected function returns to the function of Cython or Python that has
 // called it, through what Cython and the interpreter have between.
-func (y *CythonStepping) Finish(l python.Limits) (*Report, error) {
+func (y *CythonStepping) Finish(l python.Limits) (*stopped.Report, error) {
 	if err := y.target.Live(); err != nil {
 		return nil, err
 	}
@@ -166,7 +167,7 @@ func (y *CythonStepping) Finish(l python.Limits) (*Report, error) {
 	if err != nil {
 		return r, err
 	}
-	fn := CauseOf[*Finished](r)
+	fn := stopped.CauseOf[*stopped.Finished](r)
 	if fn == nil {
 		return r, nil
 	}
@@ -188,7 +189,7 @@ func (y *CythonStepping) returnsObject(f names.Frame) bool {
 }
 
 // lines is stepLines, with source by the lines of sources of Cython alone.
-func (s *Stepping) lines(n int, into, source bool) (*Report, error) {
+func (s *Stepping) lines(n int, into, source bool) (*stopped.Report, error) {
 	verb := "next"
 	if into {
 		verb = "step"

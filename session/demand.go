@@ -13,6 +13,7 @@ import (
 	"hdb/internal/when"
 	"hdb/query"
 	"hdb/recording"
+	"hdb/session/stopped"
 	"hdb/session/target"
 	"hdb/values"
 )
@@ -41,10 +42,10 @@ type hit struct {
 	event  *recording.Event
 	// occurred is what has happened, of a stop that is about that.
 	occurred string
-	wrong    *query.WrongFree // of a call that gives back what is no block
-	met      *Met             // of a condition on state that has become true
-	left     *LeftBlocks      // of a call that has left blocks
-	now      addr.Code        // how the thread's PC is looked up: at an event it stands behind a call
+	wrong    *query.WrongFree    // of a call that gives back what is no block
+	met      *stopped.Met        // of a condition on state that has become true
+	left     *stopped.LeftBlocks // of a call that has left blocks
+	now      addr.Code           // how the thread's PC is looked up: at an event it stands behind a call
 }
 
 // event is the event of the stop that a thread is at, of any thread for nil; nil: it is at none.

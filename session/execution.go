@@ -11,6 +11,7 @@ import (
 	"hdb/internal/cond"
 	"hdb/session/cpython"
 	"hdb/session/heaps"
+	"hdb/session/stopped"
 	"hdb/session/target"
 	"hdb/session/view"
 )
@@ -46,7 +47,7 @@ type Execution struct {
 
 // Continue resumes the inferior until something stops it. n above 1 ignores the
 // next n-1 hits of the stop it stands at, as gdb does.
-func (x *Execution) Continue(n int) (*Report, error) {
+func (x *Execution) Continue(n int) (*stopped.Report, error) {
 	if err := x.target.Live(); err != nil {
 		return nil, err
 	}
@@ -65,7 +66,7 @@ func (x *Execution) Continue(n int) (*Report, error) {
 }
 
 // runTo runs until any thread reaches one of the places.
-func (x *Execution) runTo(places []breakpoints.Place, verb string) (*Report, error) {
+func (x *Execution) runTo(places []breakpoints.Place, verb string) (*stopped.Report, error) {
 	var ts []runTarget
 	for _, p := range places {
 		ts = append(ts, runTarget{at: p.Addr})
@@ -164,18 +165,18 @@ func (x *Execution) leave() {
 
 // NextAlloc continues to the n-th allocation event from here that matches the
 // condition; a nil condition matches all.
-func (x *Execution) NextAlloc(n int, c *cond.Cond) (*Report, error) {
+func (x *Execution) NextAlloc(n int, c *cond.Cond) (*stopped.Report, error) {
 	return x.nextEvent(n, c, false, func(k capture.Kind) bool {
 		return k == capture.Alloc || k == capture.Realloc || k == capture.Map
 	})
 }
 
 // NextFree continues to the n-th block given back from here.
-func (x *Execution) NextFree(n int, c *cond.Cond) (*Report, error) {
+func (x *Execution) NextFree(n int, c *cond.Cond) (*stopped.Report, error) {
 	return x.nextEvent(n, c, true, func(k capture.Kind) bool { return k == capture.Free || k == capture.Unmap })
 }
 
-func (x *Execution) nextEvent(n int, c *cond.Cond, frees bool, want func(capture.Kind) bool) (*Report, error) {
+func (x *Execution) nextEvent(n int, c *cond.Cond, frees bool, want func(capture.Kind) bool) (*stopped.Report, error) {
 	if err := x.target.Live(); err != nil {
 		return nil, err
 	}

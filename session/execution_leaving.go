@@ -5,6 +5,7 @@ import (
 
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/session/stopped"
 	"hdb/session/target"
 )
 
@@ -28,7 +29,7 @@ const (
 // ToExit runs the program, which is started if there is none, until it is about to exit: before what
 // atexit(3) was given and destructors run if it comes by exit, as it does when main returns. Signals that the program
 // handles or ignores do not stop it meanwhile.
-func (s *Session) ToExit() (*Report, Leaving, error) {
+func (s *Session) ToExit() (*stopped.Report, Leaving, error) {
 	if s.Mode() == target.Core {
 		return nil, 0, target.ErrCoreOpen
 	}
@@ -44,7 +45,7 @@ func (s *Session) ToExit() (*Report, Leaving, error) {
 }
 
 // toExit is ToExit of a process; fresh: it stands at the first instruction of an image.
-func (x *Execution) toExit(fresh bool) (r *Report, how Leaving, err error) {
+func (x *Execution) toExit(fresh bool) (r *stopped.Report, how Leaving, err error) {
 	if t := x.sel.Cur.Thread; !fresh && t != nil {
 		if regs, err := t.Regs(); err == nil && slices.Contains(x.target.Leaving(), regs.PC()) {
 			r = x.reportHere("")

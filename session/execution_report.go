@@ -10,21 +10,22 @@ import (
 	"hdb/query"
 	"hdb/recording"
 	"hdb/session/cpython"
+	"hdb/session/stopped"
 	"hdb/session/view"
 )
 
 // report turns the engine's stop into the user's, selects thread and frame, and
 // keeps it in the log.
-func (x *Execution) report(stop inferior.Stop, verb string) *Report {
+func (x *Execution) report(stop inferior.Stop, verb string) *stopped.Report {
 	return x.reportAhead(stop, verb, nil, 0)
 }
 
 // reportAhead is report, of a stop where a function has returned, if any, and where inlined
 // calls begin that the user has not entered.
-func (x *Execution) reportAhead(stop inferior.Stop, verb string, fn *Finished, ahead int) *Report {
-	r := &Report{Reason: stop.Reason, Verb: verb, Elapsed: x.target.Now()}
+func (x *Execution) reportAhead(stop inferior.Stop, verb string, fn *stopped.Finished, ahead int) *stopped.Report {
+	r := &stopped.Report{Reason: stop.Reason, Verb: verb, Elapsed: x.target.Now()}
 	if stop.Reason == inferior.Exited || stop.Reason == inferior.Gone {
-		r.addEngine(stop)
+		r.AddEngine(stop)
 		x.end(r)
 		return r
 	}
@@ -44,16 +45,16 @@ func (x *Execution) reportAhead(stop inferior.Stop, verb string, fn *Finished, a
 	x.placed = verb != "attach" && !atAnyPlace[stop.Reason]
 	x.addCauses(r, a, stop, t)
 	if fn != nil {
-		r.add(fn)
+		r.Add(fn)
 	}
-	r.addEngine(stop)
+	r.AddEngine(stop)
 	x.showFrames(r)
-	if alloc := CauseOf[*Allocation](r); alloc != nil && t != nil {
+	if alloc := stopped.CauseOf[*stopped.Allocation](r); alloc != nil && t != nil {
 		alloc.Go = x.goAllocation(alloc.Event, t)
 	}
 	r.Python = x.python.Innermost(t)
-	if s := CauseOf[*Signalled](r); s != nil && s.Name == "SIGABRT" {
-		s.blame(r, x.python, t)
+	if s := stopped.CauseOf[*stopped.Signalled](r); s != nil && s.Name == "SIGABRT" {
+		blame(s, r, x.python, t)
 		s.Aborted = x.mallocs.Aborted(t)
 	}
 	if r.InPython = x.inPython && r.Python != nil || slices.ContainsFunc(r.Hits, inPython); r.InPython && r.Python != nil {
@@ -69,15 +70,15 @@ type arrived struct {
 	thread *inferior.Thread
 	first  addr.Code // of the frame to show; zero: the innermost
 
-	met      *Met
-	left     *LeftBlocks
+	met      *stopped.Met
+	left     *stopped.LeftBlocks
 	wrong    *query.WrongFree
 	event    *recording.Event
 	occurred string
 }
 
 // arrivals takes the hits of a stop. t is the thread that the engine tells.
-func (x *Execution) arrivals(r *Report, t *inferior.Thread) arrived {
+func (x *Execution) arrivals(r *stopped.Report, t *inferior.Thread) arrived {
 	a := arrived{thread: t}
 	for _, h := range x.demand.hits {
 		if h.met != nil && a.met == nil {
@@ -109,46 +110,46 @@ func (x *Execution) arrivals(r *Report, t *inferior.Thread) arrived {
 }
 
 // addCauses adds what the hits, the watchpoints and the signal tell, in the order of the headline.
-func (x *Execution) addCauses(r *Report, a arrived, stop inferior.Stop, t *inferior.Thread) {
+func (x *Execution) addCauses(r *stopped.Report, a arrived, stop inferior.Stop, t *inferior.Thread) {
 	watched := x.watchHits(stop, r.Hits) // which expire forgets
 	if thrown := x.thrown(r.Hits, t); thrown != nil && a.event == nil {
-		r.add(thrown)
+		r.Add(thrown)
 	}
 	if text := x.stops.expire(); text != "" {
-		r.add(&Expired{text})
+		r.Add(&stopped.Expired{Text: text})
 	}
 	if a.left != nil {
-		r.add(a.left)
+		r.Add(a.left)
 	}
 	if a.met != nil {
-		r.add(a.met)
+		r.Add(a.met)
 	}
 	if a.wrong != nil {
-		r.add(&WrongCall{a.wrong})
+		r.Add(&stopped.WrongCall{WrongFree: a.wrong})
 	}
 	if a.event != nil {
-		r.add(&Allocation{Event: a.event})
+		r.Add(&stopped.Allocation{Event: a.event})
 	}
 	if a.occurred != "" {
-		r.add(&Occurred{a.occurred})
+		r.Add(&stopped.Occurred{Text: a.occurred})
 	}
 	if len(watched) > 0 {
-		r.add(&Watched{watched})
+		r.Add(&stopped.Watched{Hits: watched})
 	}
 	if stop.Signal != nil {
-		r.add(&Signalled{Signal: stop.Signal})
+		r.Add(&stopped.Signalled{Signal: stop.Signal})
 	}
 }
 
 // blame finds the damaged block that made a program of Python abort.
-func (s *Signalled) blame(r *Report, p *cpython.Python, t *inferior.Thread) {
+func blame(s *stopped.Signalled, r *stopped.Report, p *cpython.Python, t *inferior.Thread) {
 	if r.Python != nil {
 		s.Blamed = cpython.Heaps{Python: p}.Blamed(t)
 	}
 }
 
 // end follows the end of the process, which the report is about.
-func (x *Execution) end(r *Report) {
+func (x *Execution) end(r *stopped.Report) {
 	x.planes.noteUncounted()
 	if x.demand.wantsEvents() && !x.target.Names.Program.Static() {
 		x.planes.noteNoAllocator()
@@ -174,12 +175,12 @@ func appendStop(list []*breakpoints.Stop, st *breakpoints.Stop) []*breakpoints.S
 // allocation that is the user's frame, and the innermost one at all other stops; the
 // frames are shown up to the user's. Frames further out are named when someone asks:
 // the names of main's callers cost a look into the C library's debug info.
-func (x *Execution) showFrames(r *Report) {
+func (x *Execution) showFrames(r *stopped.Report) {
 	if x.sel.Cur.Thread == nil {
 		return
 	}
-	left, occurred := CauseOf[*LeftBlocks](r), CauseOf[*Occurred](r)
-	placed := r.Event() == nil && CauseOf[*WrongCall](r) == nil && !atAnyPlace[r.Reason] && CauseOf[*Thrown](r) == nil && occurred == nil && (left == nil || !left.Left)
+	left, occurred := stopped.CauseOf[*stopped.LeftBlocks](r), stopped.CauseOf[*stopped.Occurred](r)
+	placed := r.Event() == nil && stopped.CauseOf[*stopped.WrongCall](r) == nil && !atAnyPlace[r.Reason] && stopped.CauseOf[*stopped.Thrown](r) == nil && occurred == nil && (left == nil || !left.Left)
 	limit := view.DefaultDepth
 	if placed {
 		limit = 1
@@ -240,12 +241,12 @@ func onFunctions(st *breakpoints.Stop) bool {
 var atAnyPlace = map[inferior.StopReason]bool{inferior.Signaled: true, inferior.Interrupted: true, inferior.Forked: true}
 
 // reportHere reports a process that is stopped without having run.
-func (x *Execution) reportHere(verb string) *Report {
+func (x *Execution) reportHere(verb string) *stopped.Report {
 	return x.report(inferior.Stop{Reason: inferior.Stepped, Thread: x.sel.Cur.Thread}, verb)
 }
 
 // dropTemporaries deletes the tbreak that was hit.
-func (x *Execution) dropTemporaries(r *Report) {
+func (x *Execution) dropTemporaries(r *stopped.Report) {
 	for _, h := range r.Hits {
 		if h.Temporary {
 			if err := x.stops.Delete(h.ID); err != nil {

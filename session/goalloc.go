@@ -8,23 +8,17 @@ import (
 	"hdb/internal/addr"
 	"hdb/names"
 	"hdb/recording"
+	"hdb/session/stopped"
 	"hdb/unwind"
 )
 
-// A GoAllocation is what is known of an allocation of a Go program beside its call.
-type GoAllocation struct {
-	Type      string       // of the block, "" if the runtime was not told
-	Goroutine uint64       // that allocates, 0 unknown
-	Creator   *names.Frame // the go statement that made the goroutine; nil: the first, or unknown
-}
-
 // goAllocation is what is known of an allocation that a thread stands at; nil: it is none of Go.
-func (x *Execution) goAllocation(e *recording.Event, t *inferior.Thread) *GoAllocation {
+func (x *Execution) goAllocation(e *recording.Event, t *inferior.Thread) *stopped.GoAllocation {
 	id, ok := e.Goroutine(e.Function)
 	if !ok {
 		return nil
 	}
-	a := &GoAllocation{Goroutine: id}
+	a := &stopped.GoAllocation{Goroutine: id}
 	if typ := x.target.Go.Of(e.Made(), capture.GoAux(e.Aux), e.Size); typ != nil {
 		a.Type = typ.String()
 	}
@@ -38,12 +32,12 @@ func (x *Execution) goAllocation(e *recording.Event, t *inferior.Thread) *GoAllo
 }
 
 // goAllocation is what a recording has of an allocation with this stack; nil: it is none of Go.
-func (t *Travel) goAllocation(e *recording.Event, stack []names.Frame) *GoAllocation {
+func (t *Travel) goAllocation(e *recording.Event, stack []names.Frame) *stopped.GoAllocation {
 	id, ok := e.Goroutine(e.Function)
 	if !ok {
 		return nil
 	}
-	a := &GoAllocation{Goroutine: id}
+	a := &stopped.GoAllocation{Goroutine: id}
 	if typ := t.types.OfEvent(e); typ != nil {
 		a.Type = typ.String()
 	}

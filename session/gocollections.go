@@ -3,6 +3,7 @@ package session
 import (
 	"hdb/inferior"
 	"hdb/session/collect"
+	"hdb/session/stopped"
 )
 
 // GoCollections has a Go program collect its garbage, and reports what stops it meanwhile.
@@ -12,7 +13,7 @@ type GoCollections struct {
 }
 
 // Collect is collect.Collections.Collect with a report of the stop.
-func (g *GoCollections) Collect() (*collect.Collected, *Report, error) {
+func (g *GoCollections) Collect() (*collect.Collected, *stopped.Report, error) {
 	got, stop, err := g.Collections.Collect()
 	if stop == nil {
 		return got, nil, err

@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 
+	"hdb/session/stopped"
 	"hdb/session/target"
 )
 
@@ -34,7 +35,7 @@ func (s *Session) Inferiors() ([]Inferior, error) {
 
 // SwitchInferior makes a held process the one under the debugger. The present
 // one is held instead.
-func (s *Session) SwitchInferior(pid int) (*Report, error) {
+func (s *Session) SwitchInferior(pid int) (*stopped.Report, error) {
 	if err := s.target.Live(); err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"hdb/inferior"
 	"hdb/inferior/machine"
 	"hdb/internal/addr"
+	"hdb/session/stopped"
 	"hdb/session/target"
 	"hdb/testprogs"
 )
@@ -275,8 +276,8 @@ func TestCatchOfFollowedCall(t *testing.T) {
 }
 
 // occurredAt is what a stop is at, "" if it is at no such thing.
-func occurredAt(r *Report) string {
-	if o := CauseOf[*Occurred](r); o != nil {
+func occurredAt(r *stopped.Report) string {
+	if o := stopped.CauseOf[*stopped.Occurred](r); o != nil {
 		return o.Text
 	}
 	return ""

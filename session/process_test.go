@@ -9,6 +9,7 @@ import (
 
 	"hdb/inferior"
 	"hdb/inferior/machine"
+	"hdb/session/stopped"
 	"hdb/session/target"
 	"hdb/testprogs"
 )
@@ -28,7 +29,7 @@ func output(t *testing.T, s *Session, args string) func() string {
 }
 
 // runOut continues to the end, and returns how often it stopped on the way.
-func runOut(t *testing.T, s *Session, r *Report) (stops int) {
+func runOut(t *testing.T, s *Session, r *stopped.Report) (stops int) {
 	t.Helper()
 	for r.Reason != inferior.Exited {
 		if r.Reason == inferior.Gone {

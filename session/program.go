@@ -20,6 +20,7 @@ import (
 	"hdb/internal/procroot"
 	"hdb/internal/rights"
 	"hdb/names"
+	"hdb/session/stopped"
 	"hdb/session/target"
 	"hdb/session/view"
 	"hdb/symbols"
@@ -140,7 +141,7 @@ func shellOf(interpreter string) string {
 
 // Run launches the program, stopped before its first instruction, and resumes it
 // until something stops it. args, when not nil, replaces the arguments.
-func (s *Session) Run(args *string) (*Report, error) {
+func (s *Session) Run(args *string) (*stopped.Report, error) {
 	if err := s.launch(args); err != nil {
 		return nil, err
 	}
@@ -148,7 +149,7 @@ func (s *Session) Run(args *string) (*Report, error) {
 }
 
 // Start is Run up to the program's main function.
-func (s *Session) Start(args *string) (*Report, error) {
+func (s *Session) Start(args *string) (*stopped.Report, error) {
 	if err := s.launch(args); err != nil {
 		return nil, err
 	}
@@ -162,7 +163,7 @@ func (s *Session) Start(args *string) (*Report, error) {
 
 // StartInstruction is Run up to the first instruction, which is the dynamic
 // linker's in most programs.
-func (s *Session) StartInstruction(args *string) (*Report, error) {
+func (s *Session) StartInstruction(args *string) (*stopped.Report, error) {
 	if err := s.launch(args); err != nil {
 		return nil, err
 	}
@@ -223,7 +224,7 @@ func (s *Session) launchConfig() (inferior.Config, error) {
 }
 
 // Attach stops a running process and takes it under the debugger.
-func (s *Session) Attach(pid int) (*Report, error) {
+func (s *Session) Attach(pid int) (*stopped.Report, error) {
 	switch {
 	case s.Mode() == target.Saved:
 		return nil, target.ErrSaved

@@ -10,6 +10,7 @@ import (
 	"hdb/internal/addr"
 	"hdb/python"
 	"hdb/session/cpython"
+	"hdb/session/stopped"
 	"hdb/session/target"
 	"hdb/session/view"
 )
@@ -67,18 +68,18 @@ type pythonStep struct {
 
 // Next runs to the beginning of another line of the selected thread's function, or of the one that it
 // returns to, n times. A coroutine that is suspended is waited for.
-func (p *PythonStepping) Next(n int) (*Report, error) {
+func (p *PythonStepping) Next(n int) (*stopped.Report, error) {
 	return p.lines("py next", n, false, nil)
 }
 
 // Step is Next that enters functions.
-func (p *PythonStepping) Step(n int) (*Report, error) {
+func (p *PythonStepping) Step(n int) (*stopped.Report, error) {
 	return p.lines("py step", n, true, nil)
 }
 
 // Until runs to a line behind the one that the selected function is at, or to one from a line on;
 // the function's end stops, too.
-func (p *PythonStepping) Until(line int) (*Report, error) {
+func (p *PythonStepping) Until(line int) (*stopped.Report, error) {
 	return p.lines("py until", 1, false, func(s *pythonStep) func(int) bool {
 		from := s.body.Line(s.prev) + 1
 		if line != 0 {
@@ -89,7 +90,7 @@ func (p *PythonStepping) Until(line int) (*Report, error) {
 }
 
 // Finish runs until the selected function of Python has ended.
-func (p *PythonStepping) Finish() (*Report, error) {
+func (p *PythonStepping) Finish() (*stopped.Report, error) {
 	s, err := p.begin("py finish", p.sel.Cur.Python)
 	if err != nil {
 		return nil, err
@@ -108,7 +109,7 @@ func (p *PythonStepping) Finish() (*Report, error) {
 	}
 }
 
-func (p *PythonStepping) lines(verb string, n int, into bool, until func(*pythonStep) func(int) bool) (*Report, error) {
+func (p *PythonStepping) lines(verb string, n int, into bool, until func(*pythonStep) func(int) bool) (*stopped.Report, error) {
 	nth := 0
 	if until != nil {
 		nth = p.sel.Cur.Python
@@ -152,7 +153,7 @@ func (p *PythonStepping) lines(verb string, n int, into bool, until func(*python
 }
 
 // ended reports a step that has ended by itself.
-func (s *pythonStep) ended(verb string) *Report {
+func (s *pythonStep) ended(verb string) *stopped.Report {
 	s.p.exec.inPython = true
 	defer func() { s.p.exec.inPython = false }()
 	return s.p.exec.report(inferior.Stop{Reason: inferior.Stepped, Thread: s.thread}, verb)

@@ -10,6 +10,7 @@ import (
 	"hdb/recording"
 	"hdb/report"
 	"hdb/session/recordings"
+	"hdb/session/stopped"
 	"hdb/session/target"
 	"hdb/session/view"
 )
@@ -189,7 +190,7 @@ func (r *Recorder) NoteLosses() {
 }
 
 // logStop keeps the report, with its stack, for the capture.
-func (r *Recorder) logStop(rep *Report) {
+func (r *Recorder) logStop(rep *stopped.Report) {
 	ends := rep.Reason == inferior.Exited || rep.Reason == inferior.Gone
 	if f := r.account.Rec.File(); f != nil && !f.Kept() && !ends {
 		return // a recording without a console stops for itself, not for a user

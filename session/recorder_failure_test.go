@@ -14,6 +14,7 @@ import (
 	"hdb/capture"
 	"hdb/inferior"
 	"hdb/internal/panics"
+	"hdb/session/stopped"
 	"hdb/testprogs"
 )
 
@@ -73,7 +74,7 @@ func TestPanicEndsARecording(t *testing.T) {
 					inject(s)
 				})
 			}()
-			var r *Report
+			var r *stopped.Report
 			var err error
 			owner := panics.Catch(func() { r, err = s.Execution.Continue(1) })
 			if owner != nil {

@@ -10,6 +10,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/cond"
 	"hdb/names"
+	"hdb/session/stopped"
 	"hdb/session/target"
 	"hdb/testprogs"
 )
@@ -34,8 +35,8 @@ func open(t *testing.T, name string, flags ...string) *Session {
 }
 
 // must is the report of a verb that has to succeed.
-func must(t *testing.T) func(*Report, error) *Report {
-	return func(r *Report, err error) *Report {
+func must(t *testing.T) func(*stopped.Report, error) *stopped.Report {
+	return func(r *stopped.Report, err error) *stopped.Report {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
@@ -136,25 +137,25 @@ func TestSteps(t *testing.T) {
 	must(t)(s.Start(nil))
 	wantLine(t, s, "main", 28)
 	for _, step := range []struct {
-		verb     func() (*Report, error)
+		verb     func() (*stopped.Report, error)
 		function string
 		line     int
 	}{
-		{func() (*Report, error) { return s.Stepping.Next(2) }, "main", 30},
-		{func() (*Report, error) { return s.Stepping.Next(1) }, "main", 31},
-		{func() (*Report, error) { return s.Stepping.Step(1) }, "leaf", 8},
-		{func() (*Report, error) { return s.Stepping.Finish() }, "main", 31},
-		{func() (*Report, error) { return s.Stepping.Next(1) }, "main", 30},
-		{func() (*Report, error) { return s.Stepping.Until("32") }, "main", 32},
-		{func() (*Report, error) { return s.Stepping.Step(1) }, "middle", 14},
-		{func() (*Report, error) { return s.Stepping.Next(1) }, "middle", 15},
-		{func() (*Report, error) { return s.Stepping.Next(1) }, "middle", 16},
-		{func() (*Report, error) { return s.Stepping.Next(2) }, "main", 32},
-		{func() (*Report, error) { return s.Stepping.Next(1) }, "main", 33},
-		{func() (*Report, error) { return s.Stepping.Step(1) }, "factorial", 21},
-		{func() (*Report, error) { return s.Stepping.Advance("22") }, "factorial", 22},
-		{func() (*Report, error) { return s.Stepping.Finish() }, "factorial", 23},
-		{func() (*Report, error) { return s.Stepping.Advance("34") }, "factorial", 23},
+		{func() (*stopped.Report, error) { return s.Stepping.Next(2) }, "main", 30},
+		{func() (*stopped.Report, error) { return s.Stepping.Next(1) }, "main", 31},
+		{func() (*stopped.Report, error) { return s.Stepping.Step(1) }, "leaf", 8},
+		{func() (*stopped.Report, error) { return s.Stepping.Finish() }, "main", 31},
+		{func() (*stopped.Report, error) { return s.Stepping.Next(1) }, "main", 30},
+		{func() (*stopped.Report, error) { return s.Stepping.Until("32") }, "main", 32},
+		{func() (*stopped.Report, error) { return s.Stepping.Step(1) }, "middle", 14},
+		{func() (*stopped.Report, error) { return s.Stepping.Next(1) }, "middle", 15},
+		{func() (*stopped.Report, error) { return s.Stepping.Next(1) }, "middle", 16},
+		{func() (*stopped.Report, error) { return s.Stepping.Next(2) }, "main", 32},
+		{func() (*stopped.Report, error) { return s.Stepping.Next(1) }, "main", 33},
+		{func() (*stopped.Report, error) { return s.Stepping.Step(1) }, "factorial", 21},
+		{func() (*stopped.Report, error) { return s.Stepping.Advance("22") }, "factorial", 22},
+		{func() (*stopped.Report, error) { return s.Stepping.Finish() }, "factorial", 23},
+		{func() (*stopped.Report, error) { return s.Stepping.Advance("34") }, "factorial", 23},
 	} {
 		must(t)(step.verb())
 		wantLine(t, s, step.function, step.line)

@@ -14,10 +14,9 @@ import (
 	"hdb/internal/cond"
 	"hdb/internal/units"
 	"hdb/internal/when"
-	"hdb/names"
 	"hdb/query"
 	"hdb/recording"
-	"hdb/report"
+	"hdb/session/stopped"
 	"hdb/session/target"
 )
 
@@ -34,7 +33,7 @@ type states struct {
 	of map[*breakpoints.Stop]*stateOf // the owner's, changed while no event is taken
 
 	mu  sync.Mutex
-	met []Met // of which the owner was not told yet
+	met []stopped.Met // of which the owner was not told yet
 	// lapsed tells that a condition holds no more of which the process was to stop at the event itself.
 	lapsed  bool
 	rearmed time.Time
@@ -45,19 +44,6 @@ type stateOf struct {
 	*when.State
 	cond  *when.Cond
 	exact bool // the process is asked to stop at the event itself
-}
-
-// Met is a condition on state that has become true.
-type Met struct {
-	Stop  *breakpoints.Stop
-	Event *recording.Event // that has made it true
-	Why   string           // the numbers behind it
-	Doubt report.Doubt     // why they may not be those of a process that hdb attached to
-	// Late tells that the process went on before it was stopped, for Behind events.
-	Late   bool
-	Behind uint64
-	Thread int           // that made the event, 0 if it is not known
-	Frames []names.Frame // of the event, up to the user's code, if it is recorded
 }
 
 // begin forgets what was remembered of another run or image.
@@ -161,9 +147,9 @@ func (s *states) watches() (all []*recording.Watch) {
 				s.lapsed = true
 				return
 			}
-			if !slices.ContainsFunc(s.met, func(m Met) bool { return m.Stop == stops[i] }) {
+			if !slices.ContainsFunc(s.met, func(m stopped.Met) bool { return m.Stop == stops[i] }) {
 				event := &recording.Event{Event: *e, Function: fn.Name}
-				s.met = append(s.met, Met{Stop: stops[i], Event: event, Why: x.Why(we, at, units.Short), Late: true})
+				s.met = append(s.met, stopped.Met{Stop: stops[i], Event: event, Why: x.Why(we, at, units.Short), Late: true})
 			}
 		}
 		all = append(all, recording.NewWatch(x.cond.Asked(), see, s.wake))
@@ -207,7 +193,7 @@ func (s *states) wake() {
 const rearmEvery = time.Second
 
 // take are the conditions that have become true since.
-func (s *states) take() []Met {
+func (s *states) take() []stopped.Met {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	met := s.met
@@ -246,7 +232,7 @@ func (s *states) taken(t *inferior.Thread, e *recording.Event, env cond.Env, now
 			continue
 		}
 		s.demand.hits = append(s.demand.hits, hit{stop: stops[i], thread: t, event: e, now: now,
-			met: &Met{Stop: stops[i], Event: e, Why: x.Why(we, at, units.Short)}})
+			met: &stopped.Met{Stop: stops[i], Event: e, Why: x.Why(we, at, units.Short)}})
 		stop = true
 	}
 	return stop
@@ -276,7 +262,7 @@ func (s *states) may(at recording.Frames) bool {
 }
 
 // complete finds what the recording knows of the event, and how many came behind it.
-func (s *states) complete(m *Met) {
+func (s *states) complete(m *stopped.Met) {
 	if !m.Late {
 		return
 	}

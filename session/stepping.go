@@ -3,6 +3,7 @@ package session
 import (
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/session/stopped"
 	"hdb/session/target"
 	"hdb/session/variables"
 	"hdb/session/view"
@@ -21,10 +22,10 @@ type Stepping struct {
 }
 
 // Step runs to the start of another line, n times, entering functions.
-func (s *Stepping) Step(n int) (*Report, error) { return s.stepLines(n, true) }
+func (s *Stepping) Step(n int) (*stopped.Report, error) { return s.stepLines(n, true) }
 
 // Next runs to the start of another line of the same function, n times.
-func (s *Stepping) Next(n int) (*Report, error) { return s.stepLines(n, false) }
+func (s *Stepping) Next(n int) (*stopped.Report, error) { return s.stepLines(n, false) }
 
 // thread is the selected thread, if the selected stack is of it: that of a goroutine that waits is of none.
 func (s *Stepping) thread() (*inferior.Thread, error) {
@@ -37,7 +38,7 @@ func (s *Stepping) thread() (*inferior.Thread, error) {
 	return s.sel.Cur.Thread, s.sel.Steps()
 }
 
-func (s *Stepping) stepLines(n int, into bool) (*Report, error) {
+func (s *Stepping) stepLines(n int, into bool) (*stopped.Report, error) {
 	if _, err := s.thread(); err != nil {
 		return nil, err
 	}
@@ -48,13 +49,13 @@ func (s *Stepping) stepLines(n int, into bool) (*Report, error) {
 }
 
 // ended reports a step that has ended by itself.
-func (s *Stepping) ended(t *inferior.Thread, d done, verb string) *Report {
+func (s *Stepping) ended(t *inferior.Thread, d done, verb string) *stopped.Report {
 	return s.exec.reportAhead(inferior.Stop{Reason: inferior.Stepped, Thread: t}, verb, nil, d.ahead)
 }
 
 // arrived reports the numbered stop that a step ended on, if any: it counts as a
 // hit.
-func (s *Stepping) arrived(t *inferior.Thread, verb string) (*Report, error) {
+func (s *Stepping) arrived(t *inferior.Thread, verb string) (*stopped.Report, error) {
 	traps, err := s.target.Proc.Arrive(t)
 	if err != nil || len(traps) == 0 {
 		return nil, err
@@ -63,12 +64,16 @@ func (s *Stepping) arrived(t *inferior.Thread, verb string) (*Report, error) {
 }
 
 // StepInstruction executes n instructions of the selected thread.
-func (s *Stepping) StepInstruction(n int) (*Report, error) { return s.instructions(n, "stepi", false) }
+func (s *Stepping) StepInstruction(n int) (*stopped.Report, error) {
+	return s.instructions(n, "stepi", false)
+}
 
 // NextInstruction executes n instructions, calls being one.
-func (s *Stepping) NextInstruction(n int) (*Report, error) { return s.instructions(n, "nexti", true) }
+func (s *Stepping) NextInstruction(n int) (*stopped.Report, error) {
+	return s.instructions(n, "nexti", true)
+}
 
-func (s *Stepping) instructions(n int, verb string, over bool) (*Report, error) {
+func (s *Stepping) instructions(n int, verb string, over bool) (*stopped.Report, error) {
 	t, err := s.thread()
 	if err != nil {
 		return nil, err

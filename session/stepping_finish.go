@@ -8,12 +8,13 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/names"
+	"hdb/session/stopped"
 	"hdb/session/view"
 )
 
 // Finish runs until the selected frame's function returns to its caller, or an exception
 // or a longjmp leaves it. The selected frame may be an inlined one.
-func (s *Stepping) Finish() (*Report, error) {
+func (s *Stepping) Finish() (*stopped.Report, error) {
 	f, ret, err := s.toFinish()
 	switch {
 	case err != nil:
@@ -72,14 +73,14 @@ func because(why string) string {
 	return ": " + why
 }
 
-func (s *Stepping) finishAt(f names.Frame, ret addr.Run) (*Report, error) {
+func (s *Stepping) finishAt(f names.Frame, ret addr.Run) (*stopped.Report, error) {
 	t, cfa := s.sel.Cur.Thread, f.CFA
 	reached, left, stop, err := s.exec.runOut(t, cfa, []runTarget{{at: ret, when: frameLeft(t, cfa)}})
 	switch {
 	case err != nil:
 		return nil, err
 	case left:
-		return s.exec.reportAhead(stop, "finish", &Finished{Function: f.Function, Left: true}, 0), nil
+		return s.exec.reportAhead(stop, "finish", &stopped.Finished{Function: f.Function, Left: true}, 0), nil
 	case !reached && (stop.Reason != inferior.Trapped || stop.Thread != t):
 		return s.exec.report(stop, "finish"), nil
 	}
@@ -90,7 +91,7 @@ func (s *Stepping) finishAt(f names.Frame, ret addr.Run) (*Report, error) {
 	if regs.PC() != ret || !frameLeft(t, cfa)(t) { // a numbered stop further in
 		return s.exec.report(stop, "finish"), nil
 	}
-	finished := &Finished{Function: f.Function, RAX: regs.Result(), Frame: f}
+	finished := &stopped.Finished{Function: f.Function, RAX: regs.Result(), Frame: f}
 	return s.exec.reportAhead(stop, "finish", finished, s.behindCall(ret)), nil
 }
 
@@ -107,7 +108,7 @@ func frameLeft(t *inferior.Thread, cfa addr.Run) func(*inferior.Thread) bool {
 }
 
 // finishInlined steps until the inlined call f is over. Calls further in are finished first.
-func (s *Stepping) finishInlined(f names.Frame) (*Report, error) {
+func (s *Stepping) finishInlined(f names.Frame) (*stopped.Report, error) {
 	t := s.sel.Cur.Thread
 	st, err := s.sel.Stack(0)
 	if err != nil {
@@ -140,7 +141,7 @@ func (s *Stepping) finishInlined(f names.Frame) (*Report, error) {
 // Until without a location is Next that does not go back: at the end of a loop's
 // body it runs until the loop is left. With one, it runs there or until the
 // selected frame returns.
-func (s *Stepping) Until(location string) (*Report, error) {
+func (s *Stepping) Until(location string) (*stopped.Report, error) {
 	if location != "" {
 		return s.advance(location, "until")
 	}
@@ -176,7 +177,7 @@ func (s *Stepping) Until(location string) (*Report, error) {
 }
 
 // Advance runs to the location, or until the selected frame returns.
-func (s *Stepping) Advance(location string) (*Report, error) {
+func (s *Stepping) Advance(location string) (*stopped.Report, error) {
 	if location == "" {
 		return nil, errors.New("advance: no location: give a function, file:line or *address")
 	}
@@ -184,11 +185,11 @@ func (s *Stepping) Advance(location string) (*Report, error) {
 }
 
 // ContinueTo is Advance, as continue names it.
-func (s *Stepping) ContinueTo(location string) (*Report, error) {
+func (s *Stepping) ContinueTo(location string) (*stopped.Report, error) {
 	return s.advance(location, "continue")
 }
 
-func (s *Stepping) advance(location, verb string) (*Report, error) {
+func (s *Stepping) advance(location, verb string) (*stopped.Report, error) {
 	if _, err := s.thread(); err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"hdb/inferior"
+	"hdb/session/stopped"
 	"hdb/values"
 )
 
@@ -48,10 +49,10 @@ func TestFinishAtStop(t *testing.T) {
 	}
 	setBreak(t, s, fmt.Sprintf("*%v", st.Frames[1].Code.Addr()))
 	r := must(t)(s.Stepping.Finish())
-	if len(r.Hits) != 1 || r.Hits[0].ID != 2 || CauseOf[*Finished](r) == nil {
+	if len(r.Hits) != 1 || r.Hits[0].ID != 2 || stopped.CauseOf[*stopped.Finished](r) == nil {
 		t.Fatalf("want breakpoint 2 and a return: %s", r.Headline())
 	}
-	v, err := s.Values.Returned(CauseOf[*Finished](r).Frame, values.Options{})
+	v, err := s.Values.Returned(stopped.CauseOf[*stopped.Finished](r).Frame, values.Options{})
 	if err != nil || v.Value != "1" || v.Type != "int" || v.Num != 1 {
 		t.Errorf("%+v, %v; want int 1 as $1", v, err)
 	}
@@ -79,7 +80,7 @@ func TestFinishLeft(t *testing.T) {
 			setBreak(t, s, tc.function)
 			must(t)(s.Run(nil))
 			for range tc.passed {
-				if r := must(t)(s.Stepping.Finish()); CauseOf[*Finished](r) == nil || CauseOf[*Finished](r).Left {
+				if r := must(t)(s.Stepping.Finish()); stopped.CauseOf[*stopped.Finished](r) == nil || stopped.CauseOf[*stopped.Finished](r).Left {
 					t.Fatalf("the first call did not return: %s", r.Headline())
 				}
 				must(t)(s.Execution.Continue(1))
@@ -88,7 +89,7 @@ func TestFinishLeft(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := must(t)(s.Stepping.Finish())
-			if CauseOf[*Finished](r) == nil || !CauseOf[*Finished](r).Left || len(r.Frames) == 0 || r.Frames[0].Function != "main" {
+			if stopped.CauseOf[*stopped.Finished](r) == nil || !stopped.CauseOf[*stopped.Finished](r).Left || len(r.Frames) == 0 || r.Frames[0].Function != "main" {
 				t.Fatalf("want a stop in main: %s [%s]", r.Headline(), path(r.Frames))
 			}
 			must(t)(s.Stepping.Next(1))
@@ -102,10 +103,10 @@ func TestFinishBare(t *testing.T) {
 	setBreak(t, s, "leaf")
 	must(t)(s.Run(nil))
 	r := must(t)(s.Stepping.Finish())
-	if CauseOf[*Finished](r) == nil || CauseOf[*Finished](r).RAX != 1 {
-		t.Fatalf("want 1 in rax: %s, %+v", r.Headline(), CauseOf[*Finished](r))
+	if stopped.CauseOf[*stopped.Finished](r) == nil || stopped.CauseOf[*stopped.Finished](r).RAX != 1 {
+		t.Fatalf("want 1 in rax: %s, %+v", r.Headline(), stopped.CauseOf[*stopped.Finished](r))
 	}
-	if v, err := s.Values.Returned(CauseOf[*Finished](r).Frame, values.Options{}); !errors.Is(err, values.ErrNoDebug) {
+	if v, err := s.Values.Returned(stopped.CauseOf[*stopped.Finished](r).Frame, values.Options{}); !errors.Is(err, values.ErrNoDebug) {
 		t.Errorf("%+v, %v; want %v", v, err, values.ErrNoDebug)
 	}
 }

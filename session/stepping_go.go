@@ -8,11 +8,12 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/names"
+	"hdb/session/stopped"
 	"hdb/session/target"
 )
 
 // stepGo steps a Go program with delve's knowledge of goroutines.
-func (s *Stepping) stepGo(n int, into bool) (*Report, error) {
+func (s *Stepping) stepGo(n int, into bool) (*stopped.Report, error) {
 	defer s.exec.step()()
 	if err := s.exec.lockable(); err != nil {
 		return nil, err
@@ -52,7 +53,7 @@ func (s *Stepping) stepGo(n int, into bool) (*Report, error) {
 
 // finishGo runs to the return of the selected function: delve, which follows inlined calls, knows the
 // innermost one only.
-func (s *Stepping) finishGo(f names.Frame) (*Report, error) {
+func (s *Stepping) finishGo(f names.Frame) (*stopped.Report, error) {
 	if err := s.exec.lockable(); err != nil {
 		return nil, err
 	}
@@ -155,7 +156,7 @@ func (s *Stepping) returned(f names.Frame) (func(*inferior.Thread) bool, error) 
 
 // finishGoroutine runs until a frame of the selected goroutine has returned, on whatever thread that is
 // then, and wherever its stack is.
-func (s *Stepping) finishGoroutine(f names.Frame) (*Report, error) {
+func (s *Stepping) finishGoroutine(f names.Frame) (*stopped.Report, error) {
 	ret, err := s.returnOf(f)
 	if err != nil {
 		return nil, err
@@ -177,5 +178,5 @@ func (s *Stepping) finishGoroutine(f names.Frame) (*Report, error) {
 	if !reached {
 		return s.exec.report(stop, "finish"), nil
 	}
-	return s.exec.reportAhead(stop, "finish", &Finished{Function: f.Function, Unknown: true}, 0), nil
+	return s.exec.reportAhead(stop, "finish", &stopped.Finished{Function: f.Function, Unknown: true}, 0), nil
 }

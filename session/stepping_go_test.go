@@ -3,6 +3,7 @@ package session
 import (
 	"testing"
 
+	"hdb/session/stopped"
 	"hdb/session/target"
 )
 
@@ -42,11 +43,11 @@ func TestReturnIntoWrapper(t *testing.T) {
 	program := buildGo(t, spawning)
 	for _, c := range []struct {
 		at   string
-		step func(*Session) (*Report, error)
+		step func(*Session) (*stopped.Report, error)
 	}{
-		{"main.work if j.id == 5", func(s *Session) (*Report, error) { return s.Stepping.Finish() }},
-		{"mixed.go:11 if j.id == 5", func(s *Session) (*Report, error) { return s.Stepping.Next(1) }},
-		{"mixed.go:11 if j.id == 5", func(s *Session) (*Report, error) { return s.Stepping.Step(1) }},
+		{"main.work if j.id == 5", func(s *Session) (*stopped.Report, error) { return s.Stepping.Finish() }},
+		{"mixed.go:11 if j.id == 5", func(s *Session) (*stopped.Report, error) { return s.Stepping.Next(1) }},
+		{"mixed.go:11 if j.id == 5", func(s *Session) (*stopped.Report, error) { return s.Stepping.Step(1) }},
 	} {
 		s := open(t, "golang")
 		if _, err := s.Load(program); err != nil {

@@ -7,6 +7,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/session/stopped"
 	"hdb/session/view"
 	"hdb/unwind"
 )
@@ -52,7 +53,7 @@ func (s *Stepping) JumpPlace(location string) (p breakpoints.Place, inside bool,
 }
 
 // Jump lets the program go on at an address. The stack stays as it is.
-func (s *Stepping) Jump(at addr.Run) (*Report, error) {
+func (s *Stepping) Jump(at addr.Run) (*stopped.Report, error) {
 	t, err := s.movable()
 	if err != nil {
 		return nil, err
@@ -70,7 +71,7 @@ func (s *Stepping) Jump(at addr.Run) (*Report, error) {
 
 // Signal lets the program go on with a signal for the selected thread, "0" for none,
 // instead of the one that it stopped for.
-func (s *Stepping) Signal(name string) (*Report, error) {
+func (s *Stepping) Signal(name string) (*stopped.Report, error) {
 	t, err := s.thread()
 	if err != nil {
 		return nil, err
@@ -92,7 +93,7 @@ var restored = []unwind.Reg{unwind.RBX, unwind.RBP, unwind.R12, unwind.R13, unwi
 // Return leaves the function of the selected frame at once, with those further in: nothing
 // of them runs any more. expr is the value that it returns, "" for whatever is in the
 // registers. The thread stands behind the call then.
-func (s *Stepping) Return(expr string) (*Report, error) {
+func (s *Stepping) Return(expr string) (*stopped.Report, error) {
 	t, err := s.movable()
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"hdb/inferior"
+	"hdb/session/stopped"
 	"hdb/testprogs"
 	"hdb/values"
 )
@@ -82,7 +83,7 @@ func TestStepsWithSignals(t *testing.T) {
 }
 
 // typed runs a verb of the table.
-func typed(s *Session, verb string) (*Report, error) {
+func typed(s *Session, verb string) (*stopped.Report, error) {
 	switch verb {
 	case "run":
 		return s.Run(nil)

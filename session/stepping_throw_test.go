@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"hdb/inferior"
+	"hdb/session/stopped"
 )
 
 // TestStepsOverExits: a call that an exception or a longjmp leaves does not return; what
 // steps over it ends where the program goes on. gdb's next does, too.
 func TestStepsOverExits(t *testing.T) {
-	next := func(s *Session) (*Report, error) { return s.Stepping.Next(1) }
-	instructions := func(s *Session) (r *Report, err error) {
+	next := func(s *Session) (*stopped.Report, error) { return s.Stepping.Next(1) }
+	instructions := func(s *Session) (r *stopped.Report, err error) {
 		from, err := s.Selection.Frame()
 		for err == nil {
 			if r, err = s.Stepping.NextInstruction(1); err != nil || r.Reason != inferior.Stepped {
@@ -23,13 +24,13 @@ func TestStepsOverExits(t *testing.T) {
 		}
 		return r, err
 	}
-	until := func(s *Session) (*Report, error) { return s.Stepping.Until("") }
-	advance := func(s *Session) (*Report, error) { return s.Stepping.Advance("exceptions.cc:48") }
+	until := func(s *Session) (*stopped.Report, error) { return s.Stepping.Until("") }
+	advance := func(s *Session) (*stopped.Report, error) { return s.Stepping.Advance("exceptions.cc:48") }
 	for _, c := range []struct {
 		program, at string
 		passed      int // hits before
 		verb        string
-		run         func(*Session) (*Report, error)
+		run         func(*Session) (*stopped.Report, error)
 		lines       []int // of main
 	}{
 		{"exceptions", "exceptions.cc:38", 0, "next", next, []int{39, 40}},

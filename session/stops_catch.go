@@ -8,6 +8,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/session/stopped"
 )
 
 // runtimeEvents are functions of the languages' runtimes that stand for an event (Itanium
@@ -40,12 +41,12 @@ func (c *Catches) Exception(event, types, condition string) (*breakpoints.Stop, 
 
 // thrown is the event of a runtime that one of the stops is at, with the type of the exception of a throw or a
 // catch; nil: none.
-func (x *Execution) thrown(hits []*breakpoints.Stop, t *inferior.Thread) *Thrown {
+func (x *Execution) thrown(hits []*breakpoints.Stop, t *inferior.Thread) *stopped.Thrown {
 	i := slices.IndexFunc(hits, func(st *breakpoints.Stop) bool { return st.Caught != "" })
 	if i < 0 {
 		return nil
 	}
-	e := &Thrown{Event: hits[i].Caught}
+	e := &stopped.Thrown{Event: hits[i].Caught}
 	if t == nil {
 		return e
 	}

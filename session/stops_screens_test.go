@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"hdb/inferior"
+	"hdb/session/stopped"
 	"hdb/session/target"
 	"hdb/testprogs"
 )
@@ -137,7 +138,7 @@ func TestStepsFromScreens(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					note := func(r *Report, err error) {
+					note := func(r *stopped.Report, err error) {
 						t.Helper()
 						if err != nil {
 							t.Fatal(err)

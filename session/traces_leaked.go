@@ -9,42 +9,12 @@ import (
 	"hdb/breakpoints"
 	"hdb/inferior"
 	"hdb/internal/addr"
-	"hdb/internal/units"
 	"hdb/internal/when"
 	"hdb/names"
 	"hdb/query"
-	"hdb/recording"
+	"hdb/session/stopped"
 	"hdb/session/target"
 )
-
-// LeftBlocks are the live blocks that a call has made which has ended.
-type LeftBlocks struct {
-	Function string
-	Left     bool // by an exception or longjmp, in place of a return
-	Blocks   int
-	Bytes    uint64
-	Sites    []LeftSite // where they were made, the most bytes first
-	Unknown  int        // blocks of which nothing is recorded
-
-	kept []when.Kept
-}
-
-// A LeftSite is a function and line that has made blocks of a call.
-type LeftSite struct {
-	Frame  names.Frame
-	First  *recording.Event // that has made the first
-	Blocks int
-	Bytes  uint64
-}
-
-// String is the headline of the stop.
-func (l *LeftBlocks) String() string {
-	how := "returned"
-	if l.Left {
-		how = "was left by an exception or longjmp"
-	}
-	return fmt.Sprintf("%s %s: %s in %s that it made are live", l.Function, how, units.Long(l.Bytes), units.Count(l.Blocks, "block"))
-}
 
 // entered begins to follow a call of leaked()'s function, unless the thread is in one that has not ended.
 func (s *Traces) entered(st *breakpoints.Stop, t *inferior.Thread) {
@@ -139,7 +109,7 @@ func (s *Traces) look(st *breakpoints.Stop, c tracedCall, left bool, except func
 	if !st.Enabled || !calls.Holds(kept) || !st.Hit() {
 		return inferior.Resume
 	}
-	l := &LeftBlocks{Function: c.frame.Function, Left: left, Blocks: len(kept), kept: kept}
+	l := &stopped.LeftBlocks{Function: c.frame.Function, Left: left, Blocks: len(kept), Kept: kept}
 	for _, k := range kept {
 		l.Bytes += k.Size
 	}
@@ -151,10 +121,10 @@ func (s *Traces) look(st *breakpoints.Stop, c tracedCall, left bool, except func
 const placedBlocks = 10000
 
 // place finds where the blocks were made, of those that are recorded.
-func (s *states) place(l *LeftBlocks) {
+func (s *states) place(l *stopped.LeftBlocks) {
 	r, err := s.recorded()
 	if err != nil {
-		l.Unknown = len(l.kept)
+		l.Unknown = len(l.Kept)
 		return
 	}
 	type site struct {
@@ -162,9 +132,9 @@ func (s *states) place(l *LeftBlocks) {
 		line           int
 	}
 	at := map[site]int{}
-	for i, k := range l.kept {
+	for i, k := range l.Kept {
 		if i == placedBlocks {
-			l.Unknown += len(l.kept) - i
+			l.Unknown += len(l.Kept) - i
 			break
 		}
 		e, ok := query.EventAt(r.Source, k.Seq)
@@ -181,13 +151,13 @@ func (s *states) place(l *LeftBlocks) {
 		key := site{f.Function, f.File, f.Line}
 		if _, ok := at[key]; !ok {
 			at[key] = len(l.Sites)
-			l.Sites = append(l.Sites, LeftSite{Frame: f, First: e})
+			l.Sites = append(l.Sites, stopped.LeftSite{Frame: f, First: e})
 		}
 		row := &l.Sites[at[key]]
 		row.Blocks++
 		row.Bytes += k.Size
 	}
-	slices.SortStableFunc(l.Sites, func(a, b LeftSite) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	slices.SortStableFunc(l.Sites, func(a, b stopped.LeftSite) int { return cmp.Compare(b.Bytes, a.Bytes) })
 }
 
 // checkLeaked is the error of a leaked() that cannot be followed.

@@ -16,6 +16,7 @@ import (
 	"hdb/recording"
 	"hdb/session/heaps"
 	"hdb/session/recordings"
+	"hdb/session/stopped"
 	"hdb/session/target"
 	"hdb/session/view"
 )
@@ -33,7 +34,7 @@ type Travel struct {
 
 // Goto brings the view to a moment, see MomentOf: its event is selected, for bt,
 // frame and list, and what is asked about the heap is answered as it was after it.
-func (t *Travel) Goto(moment query.Moment) (*Report, error) {
+func (t *Travel) Goto(moment query.Moment) (*stopped.Report, error) {
 	if err := t.hasPast(); err != nil {
 		return nil, fmt.Errorf("goto %s: %w", moment, err)
 	}
@@ -55,7 +56,7 @@ func (t *Travel) Goto(moment query.Moment) (*Report, error) {
 }
 
 // gotoEnd brings the view to the end: of a process that runs to where that stands.
-func (t *Travel) gotoEnd() (*Report, error) {
+func (t *Travel) gotoEnd() (*stopped.Report, error) {
 	if t.target.Proc != nil {
 		return t.Present()
 	}
@@ -91,7 +92,7 @@ func (t *Travel) hasPast() error {
 
 // Present brings the view of a process back to where that stands, of one that has ended to
 // where nothing is selected; that of a capture to its end.
-func (t *Travel) Present() (*Report, error) {
+func (t *Travel) Present() (*stopped.Report, error) {
 	switch {
 	case t.target.Saved != nil:
 		return t.gotoEnd()
@@ -99,7 +100,7 @@ func (t *Travel) Present() (*Report, error) {
 		return nil, target.ErrNotRunning
 	}
 	t.sel.ToPresent()
-	r := &Report{Causes: []Cause{&Past{"now"}}, Elapsed: t.target.Now()}
+	r := &stopped.Report{Causes: []stopped.Cause{&stopped.Past{Text: "now"}}, Elapsed: t.target.Now()}
 	if t.sel.Cur.Thread != nil {
 		r.Thread = t.sel.ThreadInfo(t.sel.Cur.Thread)
 	}
@@ -110,7 +111,7 @@ func (t *Travel) Present() (*Report, error) {
 }
 
 // gotoEvent brings the view to the event.
-func (t *Travel) gotoEvent(seq uint64) (*Report, error) {
+func (t *Travel) gotoEvent(seq uint64) (*stopped.Report, error) {
 	e, ok := t.recorded.Event(seq)
 	if !ok {
 		return nil, t.recorded.NoEvent(seq)
@@ -118,11 +119,11 @@ func (t *Travel) gotoEvent(seq uint64) (*Report, error) {
 	t.sel.LeavePresent()
 	t.recorded.Bring(seq)
 	t.sel.SelectRecorded(seq, e.Stack, seq)
-	return t.there(&Report{Causes: []Cause{&Allocation{Event: e, Stray: t.queries.StrayFree(e)}}, Elapsed: e.Time}, e.TID), nil
+	return t.there(&stopped.Report{Causes: []stopped.Cause{&stopped.Allocation{Event: e, Stray: t.queries.StrayFree(e)}}, Elapsed: e.Time}, e.TID), nil
 }
 
 // there completes the report of the moment that the view was brought to.
-func (t *Travel) there(r *Report, tid int32) *Report {
+func (t *Travel) there(r *stopped.Report, tid int32) *stopped.Report {
 	for _, t := range t.recorded.Threads() {
 		if t.TID == tid {
 			r.Thread = view.ThreadInfo{Num: t.Num, TID: int(t.TID), Name: t.Name, Selected: true}
@@ -131,7 +132,7 @@ func (t *Travel) there(r *Report, tid int32) *Report {
 	if st, err := t.sel.SavedStack(); err == nil && len(st.Frames) > 0 {
 		t.sel.Cur.Num = t.sel.UserFrame(st.Frames)
 		r.Frames = st.Frames[:t.sel.Cur.Num+1]
-		if a := CauseOf[*Allocation](r); a != nil {
+		if a := stopped.CauseOf[*stopped.Allocation](r); a != nil {
 			a.Go = t.goAllocation(a.Event, st.Frames)
 		}
 	}
@@ -140,16 +141,16 @@ func (t *Travel) there(r *Report, tid int32) *Report {
 
 // gotoStop brings the view to a recorded stop, which was after event #at. The
 // stack that was shown there is selected.
-func (t *Travel) gotoStop(n int, at uint64) *Report {
+func (t *Travel) gotoStop(n int, at uint64) *stopped.Report {
 	st := t.recorded.Stops()[n-1]
 	t.sel.LeavePresent()
 	t.recorded.Bring(at)
 	t.sel.SelectRecorded(st.Event, st.Stack, at)
-	return t.there(&Report{Causes: []Cause{&Past{fmt.Sprintf("stop %d: %s", n, st.Text)}}, Elapsed: st.Time}, st.TID)
+	return t.there(&stopped.Report{Causes: []stopped.Cause{&stopped.Past{Text: fmt.Sprintf("stop %d: %s", n, st.Text)}}, Elapsed: st.Time}, st.TID)
 }
 
 // travel moves the view to the next event that is wanted, in the direction.
-func (t *Travel) travel(ctx context.Context, d query.Direction, wanted func(*recording.Event, cond.Env) bool) (*Report, error) {
+func (t *Travel) travel(ctx context.Context, d query.Direction, wanted func(*recording.Event, cond.Env) bool) (*stopped.Report, error) {
 	if err := t.hasPast(); err != nil {
 		return nil, err
 	}
@@ -185,7 +186,7 @@ func (t *Travel) travel(ctx context.Context, d query.Direction, wanted func(*rec
 
 // Replay moves the view to the n-th event in the direction that an allocation
 // stop wants, or to its end. A dprintf is no stop, and has nothing to read there.
-func (t *Travel) Replay(ctx context.Context, d query.Direction, n int) (*Report, error) {
+func (t *Travel) Replay(ctx context.Context, d query.Direction, n int) (*stopped.Report, error) {
 	var hits []*breakpoints.Stop // of the event that is looked at
 	r, err := t.travel(ctx, d, func(e *recording.Event, env cond.Env) bool {
 		hits = t.meet(e, env)
@@ -223,7 +224,7 @@ func (t *Travel) meet(e *recording.Event, env cond.Env) (hits []*breakpoints.Sto
 
 // ReplayTo moves the view to the n-th event in the direction that makes a block
 // or mapping, or that gives one back, and matches the condition, which may be nil.
-func (t *Travel) ReplayTo(ctx context.Context, d query.Direction, frees bool, n int, c *cond.Cond) (*Report, error) {
+func (t *Travel) ReplayTo(ctx context.Context, d query.Direction, frees bool, n int, c *cond.Cond) (*stopped.Report, error) {
 	left := max(n, 1)
 	return t.travel(ctx, d, func(e *recording.Event, env cond.Env) bool {
 		freed := e.Kind == capture.Free || e.Kind == capture.Unmap

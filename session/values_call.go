@@ -9,6 +9,7 @@ import (
 	"hdb/inferior"
 	"hdb/inferior/corefile"
 	"hdb/internal/addr"
+	"hdb/session/stopped"
 	"hdb/session/target"
 	"hdb/session/variables"
 	"hdb/session/view"
@@ -169,7 +170,7 @@ func (k *functionCalls) run(t *inferior.Thread, back, sp addr.Run, result func(*
 }
 
 // An CallEndedError is the error of a call during which the process ended.
-type CallEndedError struct{ Report *Report }
+type CallEndedError struct{ Report *stopped.Report }
 
 func (e *CallEndedError) Error() string {
 	return fmt.Sprintf("the program ended during the call: %v", e.Report.Exit())
@@ -177,11 +178,11 @@ func (e *CallEndedError) Error() string {
 
 // stopped is the error of a call by t that did not come to its end.
 func (k *functionCalls) stopped(t *inferior.Thread, stop inferior.Stop) error {
-	r := &Report{Reason: stop.Reason, Elapsed: k.target.Now()}
+	r := &stopped.Report{Reason: stop.Reason, Elapsed: k.target.Now()}
 	if stop.Signal != nil {
-		r.add(&Signalled{Signal: stop.Signal})
+		r.Add(&stopped.Signalled{Signal: stop.Signal})
 	}
-	r.addEngine(stop)
+	r.AddEngine(stop)
 	if stop.Reason == inferior.Exited || stop.Reason == inferior.Gone {
 		k.exec.end(r)
 		return &CallEndedError{r}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"hdb/inferior"
+	"hdb/session/stopped"
 	"hdb/session/variables"
 	"hdb/values"
 )
@@ -73,14 +74,14 @@ func TestGoChanges(t *testing.T) {
 	}
 	o := values.Options{}
 	got := goChanges(nil, "main.x", array(pair("1", "2"), pair("3", "4")), array(pair("1", "5"), pair("3", "4")), o)
-	if want := []WatchedPart{{"main.x[0].b", "2", "5"}}; !slices.Equal(got, want) {
+	if want := []stopped.WatchedPart{{Name: "main.x[0].b", Old: "2", New: "5"}}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	var old, now []inferior.GoValue
-	for i := range 3 * maxWatchedParts {
+	for i := range 3 * stopped.MaxWatchedParts {
 		old, now = append(old, number("", fmt.Sprint(i))), append(now, number("", fmt.Sprint(i+1)))
 	}
-	if got := goChanges(nil, "main.x", array(old...), array(now...), o); len(got) != maxWatchedParts+1 {
-		t.Errorf("%d parts, want %d", len(got), maxWatchedParts+1)
+	if got := goChanges(nil, "main.x", array(old...), array(now...), o); len(got) != stopped.MaxWatchedParts+1 {
+		t.Errorf("%d parts, want %d", len(got), stopped.MaxWatchedParts+1)
 	}
 }

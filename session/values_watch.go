@@ -9,6 +9,7 @@ import (
 
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/session/stopped"
 	"hdb/session/variables"
 	"hdb/symbols"
 	"hdb/values"
@@ -69,60 +70,43 @@ func watchedGo(v *variables.Values, expr string, a addr.Run, size int) *watchedV
 	return nil
 }
 
-// maxWatchedText bounds the elements of a value in the report of a watchpoint, maxWatchedParts its
-// members that changed.
-const (
-	maxWatchedText  = 64
-	maxWatchedParts = 8
-)
-
 // neighbour tells that a bit field is watched and only others of its bytes have changed.
 func neighbour(v *variables.Values, b *binding, c inferior.Change) bool {
 	if b.typed == nil || b.typed.ofGo != nil || !b.typed.value.BitField() || b.access != inferior.Write {
 		return false
 	}
-	w := WatchHit{Old: c.Old, New: c.New}
+	w := stopped.WatchHit{Old: c.Old, New: c.New}
 	watchTexts(v, b.typed, &w)
 	return w.Name != "" && w.OldText == w.NewText
 }
 
 // watchTexts adds to a hit what its bytes are as values. A hit whose value cannot be read
 // any more keeps the bytes.
-func watchTexts(v *variables.Values, w *watchedValue, hit *WatchHit) {
+func watchTexts(v *variables.Values, w *watchedValue, hit *stopped.WatchHit) {
 	if hit.Old == nil || hit.New == nil {
 		return
 	}
-	o := values.Options{Elements: maxWatchedText}
+	o := values.Options{Elements: stopped.MaxWatchedText}
 	if w.ofGo != nil {
 		goTexts(v, w, hit, o)
 		return
 	}
 	var before, after string
-	var parts []WatchedPart
+	var parts []stopped.WatchedPart
 	if symbols.Guard(func() {
 		old, now := w.value.Holding(hit.Old), w.value.Holding(hit.New)
 		before, after = v.World.Format(nil, old, o), v.World.Format(nil, now, o)
-		for _, c := range values.Changes(w.name, old, now, maxWatchedParts+1) {
-			parts = append(parts, WatchedPart{c.Name, v.World.Format(nil, c.Old, o), v.World.Format(nil, c.New, o)})
+		for _, c := range values.Changes(w.name, old, now, stopped.MaxWatchedParts+1) {
+			parts = append(parts, stopped.WatchedPart{Name: c.Name, Old: v.World.Format(nil, c.Old, o), New: v.World.Format(nil, c.New, o)})
 		}
 	}) == nil {
-		hit.Name, hit.OldText, hit.NewText, hit.Parts = w.name, before, after, hit.visible(w.name, parts)
+		hit.Name, hit.OldText, hit.NewText, hit.Parts = w.name, before, after, hit.Visible(w.name, parts)
 	}
-}
-
-// visible are the parts whose text has changed, or else the bytes: a printer may show nothing of a change, as of
-// the sentinel of a list whose node is not linked yet.
-func (w *WatchHit) visible(variable string, parts []WatchedPart) []WatchedPart {
-	seen := slices.DeleteFunc(slices.Clone(parts), func(p WatchedPart) bool { return p.Old == p.New })
-	if len(parts) > 0 && len(seen) == 0 {
-		return w.words(variable)
-	}
-	return seen
 }
 
 // goTexts is watchTexts of a variable of Go. Between the stores of a string or slice its value is invalid, and a change of
 // a slice's capacity does not show in its text: then the changed bytes are reported under the variable's name.
-func goTexts(v *variables.Values, w *watchedValue, hit *WatchHit, o values.Options) {
+func goTexts(v *variables.Values, w *watchedValue, hit *stopped.WatchHit, o values.Options) {
 	g, err := v.Target.Image.Go() // of the process that runs now
 	if err != nil {
 		return
@@ -134,7 +118,7 @@ func goTexts(v *variables.Values, w *watchedValue, hit *WatchHit, o values.Optio
 	}
 	before, after := gotext.Format(old, o), gotext.Format(now, o)
 	if goUnread(old) || goUnread(now) || before == after && !bytes.Equal(hit.Old, hit.New) {
-		hit.Parts = hit.words(w.name)
+		hit.Parts = hit.Words(w.name)
 	} else {
 		hit.Parts = goChanges(nil, w.name, old, now, o)
 	}
@@ -148,9 +132,9 @@ func goUnread(v inferior.GoValue) bool {
 
 // goChanges adds the smallest parts of a value that have changed, one more than are shown at most: fields of structs and
 // elements of arrays.
-func goChanges(all []WatchedPart, name string, old, now inferior.GoValue, o values.Options) []WatchedPart {
+func goChanges(all []stopped.WatchedPart, name string, old, now inferior.GoValue, o values.Options) []stopped.WatchedPart {
 	before, after := gotext.Format(old, o), gotext.Format(now, o)
-	if before == after || len(all) > maxWatchedParts {
+	if before == after || len(all) > stopped.MaxWatchedParts {
 		return all
 	}
 	isStruct, n := now.Kind == reflect.Struct, len(all)
@@ -164,7 +148,7 @@ func goChanges(all []WatchedPart, name string, old, now inferior.GoValue, o valu
 		}
 	}
 	if len(all) == n {
-		all = append(all, WatchedPart{name, before, after})
+		all = append(all, stopped.WatchedPart{Name: name, Old: before, New: after})
 	}
 	return all
 }

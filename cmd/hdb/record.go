@@ -30,6 +30,7 @@ import (
 	"hdb/report"
 	"hdb/session"
 	"hdb/session/recordings"
+	"hdb/session/stopped"
 	"hdb/session/target"
 )
 
@@ -466,12 +467,12 @@ func (r *recorder) follow() int {
 	return r.leave()
 }
 
-func over(rep *session.Report) bool {
+func over(rep *stopped.Report) bool {
 	return rep.Reason == inferior.Exited || rep.Reason == inferior.Gone
 }
 
 // suspend follows Ctrl-Z: the program stands, and so does hdb, until fg.
-func (r *recorder) suspend(rep *session.Report) {
+func (r *recorder) suspend(rep *stopped.Report) {
 	if rep.Signal() != nil && rep.Signal().Name == "SIGTSTP" {
 		r.clear()
 		_ = syscall.Kill(syscall.Getpid(), syscall.SIGSTOP) // one may always stop oneself

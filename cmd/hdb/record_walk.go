@@ -5,11 +5,12 @@ import (
 
 	"hdb/report"
 	"hdb/session"
+	"hdb/session/stopped"
 )
 
 // goOn has the program go on until something stops it. Where its leaks are asked for, and no allocator function of it is
 // known, it first stops before its end, where a walk of the heap tells what is lost.
-func (r *recorder) goOn() (*session.Report, error) {
+func (r *recorder) goOn() (*stopped.Report, error) {
 	if !r.o.walks || r.lost != nil || !r.s.Planes.NoAllocatorKnown() {
 		return r.s.Execution.Continue(1)
 	}

@@ -21,6 +21,7 @@ import (
 	"hdb/session"
 	"hdb/session/heaps"
 	"hdb/session/recordings"
+	"hdb/session/stopped"
 )
 
 func leaksCommand(c *desk.Desk) *shell.Command {
@@ -206,7 +207,7 @@ func leaksAtExit(c *desk.Desk, in shell.Input) error {
 		return errors.New("leaks: --exit: the program runs already: interrupt stops it")
 	}
 	r, how, err := c.Session.ToExit()
-	for err == nil && how == session.LeavingStops && session.CauseOf[*session.WrongCall](r) != nil && c.Finishes { // nobody looks around there
+	for err == nil && how == session.LeavingStops && stopped.CauseOf[*stopped.WrongCall](r) != nil && c.Finishes { // nobody looks around there
 		c.Report(in, r)
 		r, how, err = c.Session.ToExit()
 	}

@@ -7,6 +7,7 @@ import (
 	"hdb/console/screen"
 	"hdb/inferior"
 	"hdb/session"
+	"hdb/session/stopped"
 )
 
 // The exit codes of batch mode, a promise to scripts.
@@ -74,7 +75,7 @@ func failureCode(err error) int {
 }
 
 // Reported keeps what a report says about the exit code.
-func (x *ExitStatus) Reported(r *session.Report) {
+func (x *ExitStatus) Reported(r *stopped.Report) {
 	x.fatal = r.Signal() != nil && r.Signal().Fatal
 	if r.Reason == inferior.Exited || r.Reason == inferior.Gone {
 		x.child, x.hasChild = r.Exit(), true

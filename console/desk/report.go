@@ -17,14 +17,14 @@ import (
 	"hdb/names"
 	"hdb/recording"
 	"hdb/report"
-	"hdb/session"
+	"hdb/session/stopped"
 	"hdb/session/target"
 	"hdb/values"
 )
 
 // Report shows why and where the inferior stopped, in the one shape of all
 // stops, and lines up the commands attached to the stops that were hit.
-func (c *Desk) Report(in shell.Input, r *session.Report) {
+func (c *Desk) Report(in shell.Input, r *stopped.Report) {
 	c.Exit.Reported(r)
 	if pid, _, _, live := c.Session.Process(); live {
 		c.Stopped = map[int]string{pid: r.Headline()}
@@ -45,7 +45,7 @@ func (c *Desk) Report(in shell.Input, r *session.Report) {
 		return
 	}
 	v := ViewReport(r)
-	if fn := session.CauseOf[*session.Finished](r); fn != nil && !fn.Left {
+	if fn := stopped.CauseOf[*stopped.Finished](r); fn != nil && !fn.Left {
 		v.Returned = returned(c, fn)
 	}
 	var gaps []string
@@ -74,18 +74,18 @@ func newHook(st *breakpoints.Stop) shell.Following {
 	return shell.Following{Name: fmt.Sprintf("commands of breakpoint %d", st.ID), Lines: lines}
 }
 
-func PrintReport(c *Desk, o *screen.Output, r *session.Report) {
+func PrintReport(c *Desk, o *screen.Output, r *stopped.Report) {
 	if !stepped(r) {
 		o.Line(Headline(o, r))
 	}
-	alloc, wrong, left := session.CauseOf[*session.Allocation](r), session.CauseOf[*session.WrongCall](r), session.CauseOf[*session.LeftBlocks](r)
+	alloc, wrong, left := stopped.CauseOf[*stopped.Allocation](r), stopped.CauseOf[*stopped.WrongCall](r), stopped.CauseOf[*stopped.LeftBlocks](r)
 	if alloc != nil && alloc.Go != nil {
 		printGoAllocation(o, alloc.Go)
 	}
 	if wrong != nil {
 		o.Line(screen.Guess("   " + WrongText(o, wrong.WrongFree)))
 	}
-	if met := session.CauseOf[*session.Met](r); met != nil {
+	if met := stopped.CauseOf[*stopped.Met](r); met != nil {
 		printMet(o, met)
 	}
 	if left != nil {
@@ -125,7 +125,7 @@ func PrintReport(c *Desk, o *screen.Output, r *session.Report) {
 	if wrong != nil {
 		PrintWrong(o, wrong.WrongFree)
 	}
-	if s := session.CauseOf[*session.Signalled](r); s != nil {
+	if s := stopped.CauseOf[*stopped.Signalled](r); s != nil {
 		if s.Blamed != nil {
 			o.Line(screen.Guess(blamedText(s.Blamed)))
 		}
@@ -136,7 +136,7 @@ func PrintReport(c *Desk, o *screen.Output, r *session.Report) {
 }
 
 // printGoAllocation prints what is known of an allocation of a Go program.
-func printGoAllocation(o *screen.Output, a *session.GoAllocation) {
+func printGoAllocation(o *screen.Output, a *stopped.GoAllocation) {
 	var parts []string
 	if a.Type != "" {
 		parts = append(parts, a.Type)
@@ -158,7 +158,7 @@ func printGoAllocation(o *screen.Output, a *session.GoAllocation) {
 const maxLeftSites = 5
 
 // printLeft prints where the blocks were made that a call has left.
-func printLeft(o *screen.Output, l *session.LeftBlocks) {
+func printLeft(o *screen.Output, l *stopped.LeftBlocks) {
 	for _, site := range l.Sites[:min(len(l.Sites), maxLeftSites)] {
 		f := site.Frame
 		text := fmt.Sprintf("   %s in %s by %s", o.Sizes.Short(site.Bytes), units.Count(site.Blocks, "block"), screen.ShortName(f.Function))
@@ -180,12 +180,12 @@ func printLeft(o *screen.Output, l *session.LeftBlocks) {
 }
 
 // printInPython prints the function of Python that a thread has stopped in.
-func printInPython(o *screen.Output, r *session.Report) {
+func printInPython(o *screen.Output, r *stopped.Report) {
 	o.Line(append(append([]screen.Span{screen.Plain("in Python: ")}, FrameName(o, *r.Python)...), screen.Plain("  "), FramePlace(*r.Python))...)
 }
 
 // returned is what a function has returned; nil: nothing.
-func returned(c *Desk, fn *session.Finished) *returnedView {
+func returned(c *Desk, fn *stopped.Finished) *returnedView {
 	switch {
 	case fn.Object != "":
 		return &returnedView{Type: "object", Value: fn.Object}
@@ -222,7 +222,7 @@ func (v *returnedView) print(o *screen.Output) {
 
 // printMet prints the numbers that have made a condition on state true. If the process went on
 // behind the event, it prints the event's stack, before that of the thread as it stands.
-func printMet(o *screen.Output, m *session.Met) {
+func printMet(o *screen.Output, m *stopped.Met) {
 	doubt := func() {
 		if m.Doubt != report.NoDoubt {
 			o.Line(screen.Guess("   " + report.DoubtText(m.Doubt)))
@@ -275,13 +275,13 @@ func WithSizes(c *Desk, text string) string {
 }
 
 // Headline is a report's first line.
-func Headline(o *screen.Output, r *session.Report) screen.Span {
+func Headline(o *screen.Output, r *stopped.Report) screen.Span {
 	warn := r.Signal() != nil && r.Signal().Fatal || r.Exit().Signal != 0
-	if fn := session.CauseOf[*session.Finished](r); fn != nil {
+	if fn := stopped.CauseOf[*stopped.Finished](r); fn != nil {
 		short, finished := *r, *fn
 		finished.Function = screen.ShortName(finished.Function)
 		short.Causes = slices.Clone(r.Causes)
-		short.Causes[slices.Index(r.Causes, session.Cause(fn))] = &finished
+		short.Causes[slices.Index(r.Causes, stopped.Cause(fn))] = &finished
 		r = &short
 	}
 	if warn {
@@ -307,7 +307,7 @@ func UserFrames(frames []names.Frame) []names.Frame {
 
 // stepped tells reports that need no headline: the user said where to go, and
 // nothing else happened on the way.
-func stepped(r *session.Report) bool {
+func stepped(r *stopped.Report) bool {
 	switch {
 	case len(r.Hits) > 0, len(r.Causes) > 0, r.Verb == "":
 		return false
@@ -340,8 +340,8 @@ func (e *PastEndError) Error() string {
 }
 
 // Reported shows a verb's report.
-func Reported(c *Desk, in shell.Input) func(*session.Report, error) error {
-	return func(r *session.Report, err error) error {
+func Reported(c *Desk, in shell.Input) func(*stopped.Report, error) error {
+	return func(r *stopped.Report, err error) error {
 		if err != nil {
 			return err
 		}

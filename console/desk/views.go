@@ -14,7 +14,7 @@ import (
 	"hdb/names"
 	"hdb/query"
 	"hdb/recording"
-	"hdb/session"
+	"hdb/session/stopped"
 	"hdb/session/view"
 	"hdb/symbols"
 )
@@ -184,7 +184,7 @@ type leftSiteView struct {
 	Frame  FrameView `json:"frame"`
 }
 
-func viewLeft(l *session.LeftBlocks) *leftView {
+func viewLeft(l *stopped.LeftBlocks) *leftView {
 	v := &leftView{Function: l.Function, Unwound: l.Left, Bytes: l.Bytes, Blocks: l.Blocks, Unknown: l.Unknown}
 	for _, s := range l.Sites {
 		v.Sites = append(v.Sites, leftSiteView{s.Bytes, s.Blocks, s.First.Seq, ViewFrames([]names.Frame{s.Frame})[0]})
@@ -219,7 +219,7 @@ type ReportView struct {
 	Frames []FrameView      `json:"frames,omitempty"`
 }
 
-func ViewReport(r *session.Report) ReportView {
+func ViewReport(r *stopped.Report) ReportView {
 	v := ReportView{Reason: r.Reason.String(), Headline: r.Headline(), Elapsed: r.Elapsed.Nanoseconds(), Frames: ViewFrames(r.Frames)}
 	for _, st := range r.Hits {
 		v.Stops = append(v.Stops, st.ID)
@@ -252,9 +252,9 @@ func ViewReport(r *session.Report) ReportView {
 }
 
 // cause adds what a cause of the stop has for JSON.
-func (v *ReportView) cause(cause session.Cause) {
+func (v *ReportView) cause(cause stopped.Cause) {
 	switch x := cause.(type) {
-	case *session.Allocation:
+	case *stopped.Allocation:
 		v.Event = new(ViewEvent(x.Event))
 		if x.Go != nil {
 			v.Type = x.Go.Type
@@ -265,13 +265,13 @@ func (v *ReportView) cause(cause session.Cause) {
 		if x.Stray != nil && x.Stray.Before != nil {
 			v.Before = x.Stray.Before.Seq
 		}
-	case *session.WrongCall:
+	case *stopped.WrongCall:
 		v.Wrong = ViewWrong(x.WrongFree)
-	case *session.Met:
+	case *stopped.Met:
 		v.Met = &metView{ViewEvent(x.Event), x.Why, Warnings(x.Doubt), x.Late, x.Behind, ViewFrames(x.Frames)}
-	case *session.LeftBlocks:
+	case *stopped.LeftBlocks:
 		v.Left = viewLeft(x)
-	case *session.Signalled:
+	case *stopped.Signalled:
 		v.Signal = x.Name
 		if x.Blamed != nil {
 			v.Blamed = new(ViewPythonDebug(x.Blamed.DebugBlock))
@@ -279,7 +279,7 @@ func (v *ReportView) cause(cause session.Cause) {
 		if x.Aborted != nil {
 			v.Aborted = viewAbort(x.Aborted)
 		}
-	case *session.Ended:
+	case *stopped.Ended:
 		v.ExitCode = new(x.Code)
 		if x.Signal != 0 {
 			v.ExitSig = inferior.SignalName(x.Signal)
@@ -288,7 +288,7 @@ func (v *ReportView) cause(cause session.Cause) {
 }
 
 // Ended tells reports after which there is no process.
-func Ended(r *session.Report) bool {
+func Ended(r *stopped.Report) bool {
 	return r.Reason == inferior.Exited || r.Reason == inferior.Gone
 }
 

@@ -16,6 +16,7 @@ import (
 	"hdb/python"
 	"hdb/session"
 	"hdb/session/cpython"
+	"hdb/session/stopped"
 )
 
 func cythonCommands(c *desk.Desk) []*shell.Command {
@@ -147,7 +148,7 @@ func runCythonBreak(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	return nil
 }
 
-func cythonStepper(verb func(*session.CythonStepping, int) (*session.Report, error)) func(context.Context, *desk.Desk, shell.Input) error {
+func cythonStepper(verb func(*session.CythonStepping, int) (*stopped.Report, error)) func(context.Context, *desk.Desk, shell.Input) error {
 	return func(_ context.Context, c *desk.Desk, in shell.Input) error {
 		n, err := desk.Times(in)
 		if err != nil {

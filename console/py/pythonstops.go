@@ -10,6 +10,7 @@ import (
 	"hdb/console/shell"
 	"hdb/console/stops"
 	"hdb/session"
+	"hdb/session/stopped"
 )
 
 func pythonStopCommands(c *desk.Desk) []*shell.Command {
@@ -44,7 +45,7 @@ func pythonBreaker(temporary bool) func(context.Context, *desk.Desk, shell.Input
 	}
 }
 
-func pythonStepper(verb func(*session.PythonStepping, int) (*session.Report, error)) func(context.Context, *desk.Desk, shell.Input) error {
+func pythonStepper(verb func(*session.PythonStepping, int) (*stopped.Report, error)) func(context.Context, *desk.Desk, shell.Input) error {
 	return func(_ context.Context, c *desk.Desk, in shell.Input) error {
 		n, err := desk.Times(in)
 		if err != nil {

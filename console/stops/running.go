@@ -11,6 +11,7 @@ import (
 	"hdb/console/shell"
 	"hdb/query"
 	"hdb/session"
+	"hdb/session/stopped"
 )
 
 func runningCommands(c *desk.Desk) []*shell.Command {
@@ -92,7 +93,7 @@ func runRun(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	return starter((*session.Session).Run)(ctx, c, in)
 }
 
-func starter(verb func(*session.Session, *string) (*session.Report, error)) func(context.Context, *desk.Desk, shell.Input) error {
+func starter(verb func(*session.Session, *string) (*stopped.Report, error)) func(context.Context, *desk.Desk, shell.Input) error {
 	return func(_ context.Context, c *desk.Desk, in shell.Input) error {
 		if ok, err := replaceRun(c); !ok {
 			return err
@@ -167,7 +168,7 @@ func runWait(_ context.Context, c *desk.Desk, _ shell.Input) error {
 	return nil
 }
 
-func counted1(verb func(*session.Stepping, int) (*session.Report, error)) func(context.Context, *desk.Desk, shell.Input) error {
+func counted1(verb func(*session.Stepping, int) (*stopped.Report, error)) func(context.Context, *desk.Desk, shell.Input) error {
 	return func(_ context.Context, c *desk.Desk, in shell.Input) error {
 		n, err := desk.Times(in)
 		if err != nil {
@@ -177,7 +178,7 @@ func counted1(verb func(*session.Stepping, int) (*session.Report, error)) func(c
 	}
 }
 
-func located(verb func(*session.Stepping, string) (*session.Report, error)) func(context.Context, *desk.Desk, shell.Input) error {
+func located(verb func(*session.Stepping, string) (*stopped.Report, error)) func(context.Context, *desk.Desk, shell.Input) error {
 	return func(_ context.Context, c *desk.Desk, in shell.Input) error {
 		return desk.Reported(c, in)(verb(c.Session.Stepping, in.Raw))
 	}

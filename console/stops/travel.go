@@ -15,6 +15,7 @@ import (
 	"hdb/internal/cond"
 	"hdb/query"
 	"hdb/session"
+	"hdb/session/stopped"
 )
 
 func travelCommands(c *desk.Desk) []*shell.Command {
@@ -43,7 +44,7 @@ func travelCommands(c *desk.Desk) []*shell.Command {
 
 // nextEvent moves to an allocation or a free: the program, if there is a verb for
 // that, or the capture.
-func nextEvent(d query.Direction, frees bool, live func(*session.Execution, int, *cond.Cond) (*session.Report, error)) func(context.Context, *desk.Desk, shell.Input) error {
+func nextEvent(d query.Direction, frees bool, live func(*session.Execution, int, *cond.Cond) (*stopped.Report, error)) func(context.Context, *desk.Desk, shell.Input) error {
 	return func(ctx context.Context, c *desk.Desk, in shell.Input) error {
 		count, condition, err := desk.CountAndCondition(in)
 		if err == nil {
@@ -72,8 +73,8 @@ func replayer(d query.Direction) func(context.Context, *desk.Desk, shell.Input) 
 }
 
 // traveled is reported for what Ctrl-C ends by an error.
-func traveled(c *desk.Desk, in shell.Input) func(*session.Report, error) error {
-	return func(r *session.Report, err error) error {
+func traveled(c *desk.Desk, in shell.Input) func(*stopped.Report, error) error {
+	return func(r *stopped.Report, err error) error {
 		switch {
 		case errors.Is(err, context.Canceled):
 			return shell.ErrInterrupted

@@ -1,4 +1,5 @@
-package session
+// Package stopped says why and where a program has stopped: the report of a stop, with its causes.
+package stopped
 
 import (
 	"fmt"
@@ -47,8 +48,8 @@ func CauseOf[C Cause](r *Report) (cause C) {
 	return cause
 }
 
-// add adds a cause behind those that go before it in the headline.
-func (r *Report) add(c Cause) { r.Causes = append(r.Causes, c) }
+// Add adds a cause behind those that go before it in the headline.
+func (r *Report) Add(c Cause) { r.Causes = append(r.Causes, c) }
 
 // Event is the allocation stopped at, nil: none.
 func (r *Report) Event() *recording.Event {
@@ -196,17 +197,17 @@ type Past struct{ Text string }
 
 func (p *Past) headline(func(*recording.Event) string) string { return p.Text }
 
-// addEngine adds the causes that the engine tells, which go behind all others.
-func (r *Report) addEngine(stop inferior.Stop) {
+// AddEngine adds the causes that the engine tells, which go behind all others.
+func (r *Report) AddEngine(stop inferior.Stop) {
 	switch stop.Reason {
 	case inferior.Exited, inferior.Gone:
-		r.add(&Ended{stop.Exit})
+		r.Add(&Ended{stop.Exit})
 	case inferior.Interrupted:
-		r.add(&Interruption{})
+		r.Add(&Interruption{})
 	case inferior.Execed:
-		r.add(&Execed{stop.Path})
+		r.Add(&Execed{stop.Path})
 	case inferior.Forked:
-		r.add(&Forked{stop.Child})
+		r.Add(&Forked{stop.Child})
 	}
 }
 
