@@ -34,6 +34,7 @@ session/recordings
 session/cpython
 session/heaps
 session/stopped
+session/stepping
 session/collect
 session
 console/line

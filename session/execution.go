@@ -11,17 +11,11 @@ import (
 	"hdb/internal/cond"
 	"hdb/session/cpython"
 	"hdb/session/heaps"
+	"hdb/session/stepping"
 	"hdb/session/stopped"
 	"hdb/session/target"
 	"hdb/session/view"
 )
-
-// A target is a place to run to that is not a numbered stop: the return of a
-// function, the start of a line.
-type runTarget struct {
-	at   addr.Run
-	when func(*inferior.Thread) bool // nil: any thread, always
-}
 
 // Execution lets the inferior run until something stops it, and reports where that is.
 type Execution struct {
@@ -58,29 +52,29 @@ func (x *Execution) Continue(n int) (*stopped.Report, error) {
 		}
 		x.demand.hits[i].stop.Ignore += uint64(n - 1)
 	}
-	_, stop, err := x.runToTargets(nil)
+	_, stop, err := x.RunToTargets(nil)
 	if err != nil {
 		return nil, err
 	}
-	return x.report(stop, ""), nil
+	return x.Report(stop, ""), nil
 }
 
 // runTo runs until any thread reaches one of the places.
 func (x *Execution) runTo(places []breakpoints.Place, verb string) (*stopped.Report, error) {
-	var ts []runTarget
+	var ts []stepping.RunTarget
 	for _, p := range places {
-		ts = append(ts, runTarget{at: p.Addr})
+		ts = append(ts, stepping.RunTarget{At: p.Addr})
 	}
-	_, stop, err := x.runToTargets(ts)
+	_, stop, err := x.RunToTargets(ts)
 	if err != nil {
 		return nil, err
 	}
-	return x.report(stop, verb), nil
+	return x.Report(stop, verb), nil
 }
 
 // runToTargets resumes all threads with traps at the targets. reached tells that
 // a target stopped the inferior and no numbered stop did.
-func (x *Execution) runToTargets(targets []runTarget) (reached bool, stop inferior.Stop, err error) {
+func (x *Execution) RunToTargets(targets []stepping.RunTarget) (reached bool, stop inferior.Stop, err error) {
 	var planted []*inferior.Trap
 	defer func() {
 		for _, tr := range planted {
@@ -96,15 +90,15 @@ func (x *Execution) runToTargets(targets []runTarget) (reached bool, stop inferi
 	}()
 	hit := false
 	for _, tg := range targets {
-		tr, err := x.planes.plant(tg.at, func(t *inferior.Thread) inferior.Action {
-			if tg.when != nil && !tg.when(t) {
+		tr, err := x.planes.plant(tg.At, func(t *inferior.Thread) inferior.Action {
+			if tg.When != nil && !tg.When(t) {
 				return inferior.Resume
 			}
 			hit = true
 			return inferior.StopHere
 		})
 		if err != nil {
-			return false, inferior.Stop{}, fmt.Errorf("stop at %v: %w", tg.at, err)
+			return false, inferior.Stop{}, fmt.Errorf("stop at %v: %w", tg.At, err)
 		}
 		planted = append(planted, tr)
 	}
@@ -115,12 +109,12 @@ func (x *Execution) runToTargets(targets []runTarget) (reached bool, stop inferi
 // resume lets all threads, or the one that scheduler-locking has run, go on until something
 // asks to stop.
 func (x *Execution) resume() (inferior.Stop, error) {
-	if err := x.lockable(); err != nil {
+	if err := x.Lockable(); err != nil {
 		return inferior.Stop{}, err
 	}
 	x.planes.rearm()
 	x.planes.noteUnfollowed()
-	x.leave()
+	x.Leave()
 	defer x.target.Clock.Stop()
 	if x.target.Probe != nil {
 		x.target.Probe.Resumed(x.target.Now())
@@ -156,7 +150,7 @@ func (x *Execution) proceed() (inferior.Stop, error) {
 }
 
 // leave forgets what was true of the last stop.
-func (x *Execution) leave() {
+func (x *Execution) Leave() {
 	x.target.Names.Resumed()
 	x.demand.hits = nil
 	x.sel.Leave()
@@ -189,7 +183,7 @@ func (x *Execution) nextEvent(n int, c *cond.Cond, frees bool, want func(capture
 		x.demand.next = nil
 		return nil, err
 	}
-	_, stop, err := x.runToTargets(nil)
+	_, stop, err := x.RunToTargets(nil)
 	x.demand.next = nil
 	if err != nil {
 		return nil, err
@@ -201,7 +195,7 @@ func (x *Execution) nextEvent(n int, c *cond.Cond, frees bool, want func(capture
 			}
 		}
 	}
-	return x.report(stop, "next event"), nil
+	return x.Report(stop, "next event"), nil
 }
 
 // useArrived has modules opened again for which debug info came, at a stop.
@@ -212,3 +206,15 @@ func (x *Execution) useArrived() {
 		done()
 	}
 }
+
+// NoteUnfollowed notes that the calls of a stepped instruction are not followed.
+func (x *Execution) NoteUnfollowed() { x.planes.noteUnfollowed() }
+
+// Watched reports whether a stop is at a watchpoint that stops the program.
+func (x *Execution) Watched(stop inferior.Stop) bool { return x.stops.watched(stop) }
+
+// ForgetHits forgets the stops that were met: the thread is no longer there.
+func (x *Execution) ForgetHits() { x.demand.hits = nil }
+
+// Inside is the error of an address in the middle of an instruction, nil: it is none.
+func (x *Execution) Inside(a addr.Run) error { return insideInstruction(x.target, a) }

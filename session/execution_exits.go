@@ -5,6 +5,7 @@ import (
 
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/session/stepping"
 	"hdb/session/target"
 )
 
@@ -45,10 +46,10 @@ func exits(c *target.Target) map[addr.Run]func(*inferior.Thread) (landing, bool)
 
 // runOut is runToTargets. It also stops at the landing of an exception or a longjmp that
 // leaves the frame with that CFA; left tells that this happened.
-func (x *Execution) runOut(t *inferior.Thread, cfa addr.Run, targets []runTarget) (reached, left bool, stop inferior.Stop, err error) {
+func (x *Execution) RunOut(t *inferior.Thread, cfa addr.Run, targets []stepping.RunTarget) (reached, left bool, stop inferior.Stop, err error) {
 	var to landing
 	for at, find := range exits(x.target) {
-		targets = append(targets, runTarget{at: at, when: func(now *inferior.Thread) bool {
+		targets = append(targets, stepping.RunTarget{At: at, When: func(now *inferior.Thread) bool {
 			if now != t {
 				return false
 			}
@@ -59,11 +60,11 @@ func (x *Execution) runOut(t *inferior.Thread, cfa addr.Run, targets []runTarget
 			return left
 		}})
 	}
-	reached, stop, err = x.runToTargets(targets)
+	reached, stop, err = x.RunToTargets(targets)
 	if err != nil || !reached || !left {
 		return reached, false, stop, err
 	}
-	reached, stop, err = x.runToTargets([]runTarget{{at: to.pc, when: frameLeft(t, to.sp)}})
+	reached, stop, err = x.RunToTargets([]stepping.RunTarget{{At: to.pc, When: stepping.FrameLeft(t, to.sp)}})
 	return reached, reached, stop, err
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/session/stepping"
 	"hdb/session/stopped"
 	"hdb/session/target"
 )
@@ -48,7 +49,7 @@ func (s *Session) ToExit() (*stopped.Report, Leaving, error) {
 func (x *Execution) toExit(fresh bool) (r *stopped.Report, how Leaving, err error) {
 	if t := x.sel.Cur.Thread; !fresh && t != nil {
 		if regs, err := t.Regs(); err == nil && slices.Contains(x.target.Leaving(), regs.PC()) {
-			r = x.reportHere("")
+			r = x.ReportHere("")
 			r.Leaving = true
 			return r, LeavingAtExit, nil
 		}
@@ -76,14 +77,14 @@ func (x *Execution) toExit(fresh bool) (r *stopped.Report, how Leaving, err erro
 		}
 		var stop inferior.Stop
 		if !fresh || len(targets) > 0 {
-			if _, stop, err = x.runToTargets(targets); err != nil {
+			if _, stop, err = x.RunToTargets(targets); err != nil {
 				return nil, 0, err
 			}
 		}
 		numbered := len(x.demand.hits) > 0
 		switch at := l.thread; {
 		case stop.Reason == inferior.Exited || stop.Reason == inferior.Gone:
-			return x.report(stop, ""), LeavingGone, nil
+			return x.Report(stop, ""), LeavingGone, nil
 		case stop.Reason == inferior.Execed && !numbered:
 			fresh = true // the libraries of the new image are not there yet
 			continue
@@ -96,13 +97,13 @@ func (x *Execution) toExit(fresh bool) (r *stopped.Report, how Leaving, err erro
 				text += ", in system call exit_group"
 			}
 			x.demand.hits = append(x.demand.hits, hit{thread: at, occurred: text})
-			r = x.report(stop, "")
+			r = x.Report(stop, "")
 			r.Leaving = true
 			return r, LeavingAtExit, nil
 		case stop.Reason == inferior.Signaled && stop.Thread.Dies(stop.Signal.Number):
-			return x.report(stop, ""), LeavingDies, nil
+			return x.Report(stop, ""), LeavingDies, nil
 		}
-		return x.report(stop, ""), LeavingStops, nil
+		return x.Report(stop, ""), LeavingStops, nil
 	}
 }
 
@@ -113,9 +114,9 @@ type leaving struct {
 }
 
 // targets are stops at addresses.
-func (l *leaving) targets(all []addr.Run) (targets []runTarget) {
+func (l *leaving) targets(all []addr.Run) (targets []stepping.RunTarget) {
 	for _, at := range all {
-		targets = append(targets, runTarget{at: at, when: func(t *inferior.Thread) bool {
+		targets = append(targets, stepping.RunTarget{At: at, When: func(t *inferior.Thread) bool {
 			l.thread = t
 			return true
 		}})
@@ -125,7 +126,7 @@ func (l *leaving) targets(all []addr.Run) (targets []runTarget) {
 
 // entry is a stop at the program's first instruction, when all libraries are there that it is linked with. There is none
 // if the process stands there already, as a static program does that was started.
-func (l *leaving) entry(x *Execution) []runTarget {
+func (l *leaving) entry(x *Execution) []stepping.RunTarget {
 	vector, err := x.target.Image.AuxVector()
 	if err != nil {
 		return nil

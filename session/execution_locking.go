@@ -12,7 +12,7 @@ import (
 var errGoLocked = errors.New("scheduler-locking: goroutines move between the threads of a Go program, which wait for each other: set scheduler-locking off")
 
 // step notes that a stepping command runs, until the returned function is called.
-func (x *Execution) step() (done func()) {
+func (x *Execution) Step() (done func()) {
 	x.steps = true
 	return func() { x.steps = false }
 }
@@ -23,7 +23,7 @@ func (x *Execution) locks() bool {
 }
 
 // lockable is the error of a program whose threads are not to be held.
-func (x *Execution) lockable() error {
+func (x *Execution) Lockable() error {
 	if x.locks() && x.alone == nil && x.target.Proc.IsGo() {
 		return errGoLocked
 	}

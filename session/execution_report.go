@@ -16,13 +16,13 @@ import (
 
 // report turns the engine's stop into the user's, selects thread and frame, and
 // keeps it in the log.
-func (x *Execution) report(stop inferior.Stop, verb string) *stopped.Report {
-	return x.reportAhead(stop, verb, nil, 0)
+func (x *Execution) Report(stop inferior.Stop, verb string) *stopped.Report {
+	return x.ReportAhead(stop, verb, nil, 0)
 }
 
 // reportAhead is report, of a stop where a function has returned, if any, and where inlined
 // calls begin that the user has not entered.
-func (x *Execution) reportAhead(stop inferior.Stop, verb string, fn *stopped.Finished, ahead int) *stopped.Report {
+func (x *Execution) ReportAhead(stop inferior.Stop, verb string, fn *stopped.Finished, ahead int) *stopped.Report {
 	r := &stopped.Report{Reason: stop.Reason, Verb: verb, Elapsed: x.target.Now()}
 	if stop.Reason == inferior.Exited || stop.Reason == inferior.Gone {
 		r.AddEngine(stop)
@@ -241,8 +241,8 @@ func onFunctions(st *breakpoints.Stop) bool {
 var atAnyPlace = map[inferior.StopReason]bool{inferior.Signaled: true, inferior.Interrupted: true, inferior.Forked: true}
 
 // reportHere reports a process that is stopped without having run.
-func (x *Execution) reportHere(verb string) *stopped.Report {
-	return x.report(inferior.Stop{Reason: inferior.Stepped, Thread: x.sel.Cur.Thread}, verb)
+func (x *Execution) ReportHere(verb string) *stopped.Report {
+	return x.Report(inferior.Stop{Reason: inferior.Stepped, Thread: x.sel.Cur.Thread}, verb)
 }
 
 // dropTemporaries deletes the tbreak that was hit.

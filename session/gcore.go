@@ -9,6 +9,7 @@ import (
 
 	"hdb/inferior/corefile"
 	"hdb/internal/outfile"
+	"hdb/session/stepping"
 	"hdb/unwind"
 )
 
@@ -90,7 +91,7 @@ func (c *Cores) leaveProbe(im *corefile.Image) {
 			continue
 		}
 		caller := raw.Frames[0]
-		for _, reg := range append([]unwind.Reg{unwind.RSP, unwind.RIP}, restored...) {
+		for _, reg := range append([]unwind.Reg{unwind.RSP, unwind.RIP}, stepping.Restored...) {
 			if v, ok := caller.Regs.Get(reg); ok {
 				*regs.At(reg) = v
 			}

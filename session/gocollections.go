@@ -18,7 +18,7 @@ func (g *GoCollections) Collect() (*collect.Collected, *stopped.Report, error) {
 	if stop == nil {
 		return got, nil, err
 	}
-	return nil, g.exec.report(*stop, "gc"), err
+	return nil, g.exec.Report(*stop, "gc"), err
 }
 
 // passing runs the program for a collection.
@@ -31,7 +31,7 @@ func (p passing) Placed() bool { return p.exec.placed }
 func (p passing) RunPast() (inferior.Stop, error) {
 	p.exec.demand.passing = true
 	defer func() { p.exec.demand.passing = false }()
-	_, stop, err := p.exec.runToTargets(nil)
+	_, stop, err := p.exec.RunToTargets(nil)
 	return stop, err
 }
 

@@ -42,7 +42,7 @@ func (s *Session) SwitchInferior(pid int) (*stopped.Report, error) {
 	if err := s.switchTo(pid); err != nil {
 		return nil, err
 	}
-	return s.Execution.reportHere("switched"), nil
+	return s.Execution.ReportHere("switched"), nil
 }
 
 // switchTo takes over a held process. What the old one had planted is lifted,
@@ -57,7 +57,7 @@ func (s *Session) switchTo(pid int) error {
 		s.Stops.unbindAll()
 	}
 	s.Planes.release()
-	s.Execution.leave()
+	s.Execution.Leave()
 	if err := s.target.Proc.SwitchTo(pid); err != nil {
 		return err
 	}

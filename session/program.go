@@ -156,7 +156,7 @@ func (s *Session) Start(args *string) (*stopped.Report, error) {
 	main := s.target.Names.Places.Main()
 	if len(main) == 0 {
 		s.target.Notify("no function main is known: stopped at the first instruction")
-		return s.Execution.reportHere("starti"), nil
+		return s.Execution.ReportHere("starti"), nil
 	}
 	return s.Execution.runTo(view.Places(main), "start")
 }
@@ -167,7 +167,7 @@ func (s *Session) StartInstruction(args *string) (*stopped.Report, error) {
 	if err := s.launch(args); err != nil {
 		return nil, err
 	}
-	return s.Execution.reportHere("starti"), nil
+	return s.Execution.ReportHere("starti"), nil
 }
 
 // launch starts the program and prepares all stops.
@@ -251,7 +251,7 @@ func (s *Session) Attach(pid int) (*stopped.Report, error) {
 	if err := s.adopt(p, nil); err != nil {
 		return nil, err
 	}
-	return s.Execution.reportHere("attach"), nil
+	return s.Execution.ReportHere("attach"), nil
 }
 
 // readAhead reads what an attach needs of the files of a process while it still runs: it

@@ -104,7 +104,7 @@ func (p *PythonStepping) Finish() (*stopped.Report, error) {
 		case s.event == stepLeft:
 			return s.ended("py finish"), nil
 		case s.event != stepYielded && s.event != stepResumed:
-			return p.exec.report(stop, ""), nil
+			return p.exec.Report(stop, ""), nil
 		}
 	}
 }
@@ -146,7 +146,7 @@ func (p *PythonStepping) lines(verb string, n int, into bool, until func(*python
 			p.target.Notify("%s: the frame of the function is gone", verb)
 			return s.ended(verb), nil
 		default:
-			return p.exec.report(stop, ""), nil
+			return p.exec.Report(stop, ""), nil
 		}
 	}
 	return s.ended(verb), nil
@@ -156,7 +156,7 @@ func (p *PythonStepping) lines(verb string, n int, into bool, until func(*python
 func (s *pythonStep) ended(verb string) *stopped.Report {
 	s.p.exec.inPython = true
 	defer func() { s.p.exec.inPython = false }()
-	return s.p.exec.report(inferior.Stop{Reason: inferior.Stepped, Thread: s.thread}, verb)
+	return s.p.exec.Report(inferior.Stop{Reason: inferior.Stepped, Thread: s.thread}, verb)
 }
 
 // begin is a step in the nth function of the selected thread.

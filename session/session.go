@@ -9,6 +9,7 @@ import (
 	"hdb/session/cpython"
 	"hdb/session/heaps"
 	"hdb/session/recordings"
+	"hdb/session/stepping"
 	"hdb/session/target"
 	"hdb/session/variables"
 	"hdb/session/view"
@@ -20,18 +21,18 @@ import (
 type Session struct {
 	Settings *target.Settings // of the target
 
-	Goroutines     *view.Goroutines    // of a Go program
-	Selection      *view.Selection     // the selected thread, stack and frame
-	Memory         *view.Memory        // the inferior's memory, and addresses as typed
-	Locations      *view.Locations     // places in the code as typed, and source lines
-	Values         *variables.Values   // variables and expressions
-	Patterns       *variables.Patterns // the bytes that expressions name
-	Scopes         *variables.Scopes   // the variables that code can name
-	Symbols        *Symbols            // the files that names come from
-	Python         *cpython.Python     // the functions of Python that threads are in
-	PythonStepping *PythonStepping     // steps in them
-	Cython         *cpython.Cython     // functions and variables of the sources of Cython
-	CythonStepping *CythonStepping     // steps by them
+	Goroutines     *view.Goroutines      // of a Go program
+	Selection      *view.Selection       // the selected thread, stack and frame
+	Memory         *view.Memory          // the inferior's memory, and addresses as typed
+	Locations      *view.Locations       // places in the code as typed, and source lines
+	Values         *variables.Values     // variables and expressions
+	Patterns       *variables.Patterns   // the bytes that expressions name
+	Scopes         *variables.Scopes     // the variables that code can name
+	Symbols        *Symbols              // the files that names come from
+	Python         *cpython.Python       // the functions of Python that threads are in
+	PythonStepping *PythonStepping       // steps in them
+	Cython         *cpython.Cython       // functions and variables of the sources of Cython
+	CythonStepping *stepping.CythonSteps // steps by them
 
 	PythonHeaps cpython.Heaps   // the heaps of CPython's allocator of small blocks
 	Objects     cpython.Objects // the objects of Python
@@ -41,13 +42,13 @@ type Session struct {
 	BlockTypes    *heaps.BlockTypes // of which types its blocks are
 	GoCollections *GoCollections    // of its garbage, in a Go program
 
-	Conditions *Conditions // what is wrong or in doubt with conditions
-	Stops      *Stops      // the numbered stops
-	Traces     *Traces     // numbered stops that tell of calls and go on
-	Catches    *Catches    // the signals, forks, system calls and the like that stop the program
-	Execution  *Execution  // running the program
-	Stepping   *Stepping   // stepping one of its threads
-	Cores      *Cores      // core files
+	Conditions *Conditions     // what is wrong or in doubt with conditions
+	Stops      *Stops          // the numbered stops
+	Traces     *Traces         // numbered stops that tell of calls and go on
+	Catches    *Catches        // the signals, forks, system calls and the like that stop the program
+	Execution  *Execution      // running the program
+	Stepping   *stepping.Steps // stepping one of its threads
+	Cores      *Cores          // core files
 
 	Allocators *Allocators            // the allocator functions
 	Planes     *Planes                // the probe, or the breakpoints, that follow their calls
@@ -113,7 +114,7 @@ func (s *Session) wire() {
 		target: c, account: s.account, demand: s.demand, sel: s.Selection, loc: s.Locations,
 		planes: s.Planes, stops: s.Stops, recorder: s.Recorder, ended: func() { s.forget(programGone) },
 	}
-	s.Stepping = &Stepping{target: c, sel: s.Selection, loc: s.Locations, values: s.Values, exec: s.Execution}
+	s.Stepping = stepping.New(c, s.Selection, s.Locations, s.Values, s.Execution)
 	s.Values.World.Call = (&functionCalls{c, s.Selection, allocatorSymbols{c, s.Allocators}, s.Execution, s.Stepping, s.Values}).call
 
 	s.Cores = &Cores{target: c, sel: s.Selection, walker: s.walker, planes: s.Planes, stops: s.Stops, exec: s.Execution}
@@ -139,7 +140,7 @@ func (s *Session) wire() {
 	s.Planes.data.older = older.All
 	s.Planes.wrong.free, s.Planes.wrong.before = older.Free, older.FreeBefore
 	s.Cython = cpython.NewCython(c, s.Selection, s.Values, s.Python)
-	s.CythonStepping = &CythonStepping{c, s.Selection, s.Values, s.Cython, s.Stepping}
+	s.CythonStepping = stepping.NewCython(c, s.Selection, s.Values, s.Cython, s.Stepping)
 	s.Execution.python, s.Execution.mallocs = s.Python, s.Mallocs
 	s.PythonStepping = &PythonStepping{c, s.Selection, s.Execution, s.Python, s.Stops.python}
 }

@@ -9,6 +9,7 @@ import (
 	"hdb/inferior"
 	"hdb/inferior/corefile"
 	"hdb/internal/addr"
+	"hdb/session/stepping"
 	"hdb/session/stopped"
 	"hdb/session/target"
 	"hdb/session/variables"
@@ -23,7 +24,7 @@ type functionCalls struct {
 	sel      *view.Selection
 	symbols  allocatorSymbols
 	exec     *Execution
-	stepping *Stepping
+	stepping *stepping.Steps
 	values   *variables.Values
 }
 
@@ -84,7 +85,7 @@ func (k *functionCalls) caller() (*inferior.Thread, error) {
 		return nil, errors.New("the processor guards the program's return addresses (CET): its functions cannot be called from outside")
 	}
 	if _, in := k.sel.InProbe(); in {
-		return nil, errInProbe
+		return nil, stepping.ErrInProbe
 	}
 	return k.sel.Cur.Thread, k.outsideAllocator()
 }
@@ -151,7 +152,7 @@ func (k *functionCalls) prepare(r *inferior.Registers, c calls.Call) (back addr.
 func (k *functionCalls) run(t *inferior.Thread, back, sp addr.Run, result func(*values.Frame) error) error {
 	k.exec.alone = t
 	defer func() { k.exec.alone = nil }()
-	reached, stop, err := k.exec.runToTargets([]runTarget{{at: back, when: func(o *inferior.Thread) bool {
+	reached, stop, err := k.exec.RunToTargets([]stepping.RunTarget{{At: back, When: func(o *inferior.Thread) bool {
 		regs, err := o.Regs()
 		return err != nil || o == t && regs.SP() > sp
 	}}})
@@ -215,6 +216,6 @@ func (k *functionCalls) leaveProbe(t *inferior.Thread) error {
 	if err != nil || !k.target.Probe.Covers(regs.PC()) {
 		return err
 	}
-	_, err = k.stepping.throughProbe(t, regs, inferior.Stop{Reason: inferior.Stepped, Thread: t})
+	_, err = k.stepping.ThroughProbe(t, regs, inferior.Stop{Reason: inferior.Stepped, Thread: t})
 	return err
 }

@@ -14,8 +14,8 @@ import (
 	"hdb/console/stops"
 	"hdb/internal/units"
 	"hdb/python"
-	"hdb/session"
 	"hdb/session/cpython"
+	"hdb/session/stepping"
 	"hdb/session/stopped"
 )
 
@@ -27,9 +27,9 @@ func cythonCommands(c *desk.Desk) []*shell.Command {
 					Long: "Functions of C are shown that one of Cython has called by name, if `cython --gdb` tells of them. -a shows all frames but those of the interpreter, as bt does; N the innermost, -N the outermost.\n\nExamples:\n  cy bt\n  cy bt -a"},
 				{Name: "break", Aliases: []string{"b"}, Raw: true, Synopsis: "FUNCTION | MODULE:LINE [if CONDITION]", Short: "set breakpoints on functions or lines of Cython's source", Needs: shell.NeedProgram, Repeat: shell.RepeatNone, Run: c.Does(runCythonBreak),
 					Long: "FUNCTION is module.class.function or the last words of it; all that match get a breakpoint. It is where the first statement begins, of a generator also where it does. A module that is not loaded yet is waited for. `break` takes module.function and FILE.pyx:LINE, too.\n\nExamples:\n  cy break shop.Stock.grow\n  cy break grow if by > 100\n  cy break shop:34"},
-				{Name: "step", Aliases: []string{"s"}, Synopsis: "[N]", Short: "run to the next line of Cython's source, entering its functions", Needs: shell.NeedLive, Resumes: true, Run: c.Does(cythonStepper((*session.CythonStepping).Step)),
+				{Name: "step", Aliases: []string{"s"}, Synopsis: "[N]", Short: "run to the next line of Cython's source, entering its functions", Needs: shell.NeedLive, Resumes: true, Run: c.Does(cythonStepper((*stepping.CythonSteps).Step)),
 					Long: "Calls go through Python where the source has no C function: the step ends in any function of Cython that is entered. A function that returns to Python ends the step in the interpreter.\n\nExample:\n  cy step"},
-				{Name: "next", Aliases: []string{"n"}, Synopsis: "[N]", Short: "run to the next line of Cython's source, over calls", Needs: shell.NeedLive, Resumes: true, Run: c.Does(cythonStepper((*session.CythonStepping).Next)), Long: "Example:\n  cy next 3"},
+				{Name: "next", Aliases: []string{"n"}, Synopsis: "[N]", Short: "run to the next line of Cython's source, over calls", Needs: shell.NeedLive, Resumes: true, Run: c.Does(cythonStepper((*stepping.CythonSteps).Next)), Long: "Example:\n  cy next 3"},
 				{Name: "finish", Short: "run until the selected function returns to one of Cython or Python", Needs: shell.NeedLive, Resumes: true, Run: c.Does(runCythonFinish), Long: "What it has returned is shown, an object as py print shows it.\n\nExample:\n  cy finish"},
 				{Name: "up", Synopsis: "[N]", Short: "select the function of Cython or Python that called this one", Needs: shell.NeedMemory, Run: c.Does(cythonMover(1)), Long: "Example:\n  cy up"},
 				{Name: "down", Synopsis: "[N]", Short: "select the function of Cython or Python called by this one", Needs: shell.NeedMemory, Run: c.Does(cythonMover(-1)), Long: "Example:\n  cy down"},
@@ -148,7 +148,7 @@ func runCythonBreak(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	return nil
 }
 
-func cythonStepper(verb func(*session.CythonStepping, int) (*stopped.Report, error)) func(context.Context, *desk.Desk, shell.Input) error {
+func cythonStepper(verb func(*stepping.CythonSteps, int) (*stopped.Report, error)) func(context.Context, *desk.Desk, shell.Input) error {
 	return func(_ context.Context, c *desk.Desk, in shell.Input) error {
 		n, err := desk.Times(in)
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
-	"hdb/session"
+	"hdb/session/stepping"
 )
 
 func runJump(_ context.Context, c *desk.Desk, in shell.Input) error {
@@ -89,7 +89,7 @@ func runSkip(_ context.Context, c *desk.Desk, in shell.Input) error {
 	return tellSkip(c, in)(skips.Add(word, ""))
 }
 
-func changeSkips(skips *session.Skips, verb, number string) error {
+func changeSkips(skips *stepping.Skips, verb, number string) error {
 	id := 0
 	if number != "" {
 		var err error
@@ -104,7 +104,7 @@ func changeSkips(skips *session.Skips, verb, number string) error {
 }
 
 // skipNumber reads a number, or what a skip was made with.
-func skipNumber(skips *session.Skips, text string) (int, error) {
+func skipNumber(skips *stepping.Skips, text string) (int, error) {
 	if id, err := strconv.Atoi(text); err == nil && id > 0 {
 		return id, nil
 	}
@@ -131,8 +131,8 @@ type skipView struct {
 }
 
 // tellSkip shows a skip that was made.
-func tellSkip(c *desk.Desk, in shell.Input) func(*session.Skip, error) error {
-	return func(x *session.Skip, err error) error {
+func tellSkip(c *desk.Desk, in shell.Input) func(*stepping.Skip, error) error {
+	return func(x *stepping.Skip, err error) error {
 		if err != nil {
 			return err
 		}
@@ -141,7 +141,7 @@ func tellSkip(c *desk.Desk, in shell.Input) func(*session.Skip, error) error {
 	}
 }
 
-func skipText(x *session.Skip) string {
+func skipText(x *stepping.Skip) string {
 	off := ""
 	if !x.Enabled {
 		off = "  (disabled)"

@@ -11,6 +11,7 @@ import (
 	"hdb/console/shell"
 	"hdb/query"
 	"hdb/session"
+	"hdb/session/stepping"
 	"hdb/session/stopped"
 )
 
@@ -40,20 +41,20 @@ func runningCommands(c *desk.Desk) []*shell.Command {
 		{Name: "wait", Group: shell.GroupRunning, Beside: shell.RunsBeside, Synopsis: "", Short: "wait until the program that runs in the background stops", Repeat: shell.RepeatNone, Run: c.Does(runWait),
 			Long: "It does nothing when the program has stopped already. Ctrl-C stops the program.\n\nExample:\n  wait"},
 		{Name: "step", Aliases: []string{"s"}, Group: shell.GroupRunning, Resumes: true, Synopsis: "[N]", Short: "run to another source line, into functions", Needs: shell.NeedLive,
-			Run: c.Does(counted1((*session.Stepping).Step)), Long: "A call that was inlined is entered like any other: its line is shown first, and until the next step the stack has no frame of it.\n\nExample:\n  step 3"},
+			Run: c.Does(counted1((*stepping.Steps).Step)), Long: "A call that was inlined is entered like any other: its line is shown first, and until the next step the stack has no frame of it.\n\nExample:\n  step 3"},
 		{Name: "next", Aliases: []string{"n"}, Group: shell.GroupRunning, Resumes: true, Synopsis: "[N]", Short: "run to the next source line, over calls", Needs: shell.NeedLive,
-			Run: c.Does(counted1((*session.Stepping).Next)), Long: "Calls that were inlined are passed, too. When a function returns into the middle of a line, next ends there. When an exception or a longjmp leaves a call, next ends where the program goes on; so do nexti, until and advance.\n\nExample:\n  next 3"},
+			Run: c.Does(counted1((*stepping.Steps).Next)), Long: "Calls that were inlined are passed, too. When a function returns into the middle of a line, next ends there. When an exception or a longjmp leaves a call, next ends where the program goes on; so do nexti, until and advance.\n\nExample:\n  next 3"},
 		{Name: "stepi", Aliases: []string{"si"}, Group: shell.GroupRunning, Resumes: true, Synopsis: "[N]", Short: "execute one instruction", Needs: shell.NeedLive,
-			Run: c.Does(counted1((*session.Stepping).StepInstruction)), Long: "Example:\n  stepi"},
+			Run: c.Does(counted1((*stepping.Steps).StepInstruction)), Long: "Example:\n  stepi"},
 		{Name: "nexti", Aliases: []string{"ni"}, Group: shell.GroupRunning, Resumes: true, Synopsis: "[N]", Short: "execute one instruction, over calls", Needs: shell.NeedLive,
-			Run: c.Does(counted1((*session.Stepping).NextInstruction)), Long: "Example:\n  nexti"},
+			Run: c.Does(counted1((*stepping.Steps).NextInstruction)), Long: "Example:\n  nexti"},
 		{Name: "finish", Aliases: []string{"fin", "stepout", "so"}, Group: shell.GroupRunning, Resumes: true, Short: "run until the selected frame's function returns", Needs: shell.NeedLive, Run: c.Does(runFinish),
 			Long: "At an allocation the selected frame is the user's; at all other stops it is the innermost one. The value that the function returned is shown and kept as $N, as print does; without debug information that is the register which carries integers and pointers. Of a Go function no value is shown. When an exception or a longjmp leaves the function, finish ends where the program goes on. main is not run to its end: continue does that."},
 		{Name: "until", Aliases: []string{"u"}, Group: shell.GroupRunning, Resumes: true, Synopsis: "[LOCATION]", Raw: true, Args: []shell.ArgKind{shell.ArgLocation},
-			Short: "run to a later line of the frame, or to a location in it", Needs: shell.NeedLive, Run: c.Does(located((*session.Stepping).Until)),
+			Short: "run to a later line of the frame, or to a location in it", Needs: shell.NeedLive, Run: c.Does(located((*stepping.Steps).Until)),
 			Long: "Without a location it is next that does not go back in a loop. It also ends when the function returns.\n\nExample:\n  until 240"},
 		{Name: "advance", Aliases: []string{"adv"}, Group: shell.GroupRunning, Resumes: true, Synopsis: "LOCATION", Raw: true, Args: []shell.ArgKind{shell.ArgLocation},
-			Short: "run to a location", Needs: shell.NeedLive, Run: c.Does(located((*session.Stepping).Advance)), Long: "Example:\n  advance index.cc:188"},
+			Short: "run to a location", Needs: shell.NeedLive, Run: c.Does(located((*stepping.Steps).Advance)), Long: "Example:\n  advance index.cc:188"},
 		{Name: "jump", Aliases: []string{"j"}, Group: shell.GroupRunning, Resumes: true, Synopsis: "LOCATION", Raw: true, Args: []shell.ArgKind{shell.ArgLocation}, Repeat: shell.RepeatNone,
 			Short: "go on at another place", Needs: shell.NeedLive, Run: c.Does(runJump), Long: "The stack and the registers stay as they are: to a place in another function it asks first. `jump *ADDRESS` skips no prologue.\n\nExample:\n  jump 241"},
 		{Name: "return", Aliases: []string{"ret"}, Group: shell.GroupRunning, Synopsis: "[EXPRESSION]", Raw: true, Args: []shell.ArgKind{shell.ArgFunction}, Repeat: shell.RepeatNone,
@@ -168,7 +169,7 @@ func runWait(_ context.Context, c *desk.Desk, _ shell.Input) error {
 	return nil
 }
 
-func counted1(verb func(*session.Stepping, int) (*stopped.Report, error)) func(context.Context, *desk.Desk, shell.Input) error {
+func counted1(verb func(*stepping.Steps, int) (*stopped.Report, error)) func(context.Context, *desk.Desk, shell.Input) error {
 	return func(_ context.Context, c *desk.Desk, in shell.Input) error {
 		n, err := desk.Times(in)
 		if err != nil {
@@ -178,7 +179,7 @@ func counted1(verb func(*session.Stepping, int) (*stopped.Report, error)) func(c
 	}
 }
 
-func located(verb func(*session.Stepping, string) (*stopped.Report, error)) func(context.Context, *desk.Desk, shell.Input) error {
+func located(verb func(*stepping.Steps, string) (*stopped.Report, error)) func(context.Context, *desk.Desk, shell.Input) error {
 	return func(_ context.Context, c *desk.Desk, in shell.Input) error {
 		return desk.Reported(c, in)(verb(c.Session.Stepping, in.Raw))
 	}

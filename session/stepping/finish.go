@@ -1,4 +1,4 @@
-package session
+package stepping
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 
 // Finish runs until the selected frame's function returns to its caller, or an exception
 // or a longjmp leaves it. The selected frame may be an inlined one.
-func (s *Stepping) Finish() (*stopped.Report, error) {
+func (s *Steps) Finish() (*stopped.Report, error) {
 	f, ret, err := s.toFinish()
 	switch {
 	case err != nil:
@@ -28,13 +28,13 @@ func (s *Stepping) Finish() (*stopped.Report, error) {
 }
 
 // ToFinish is the frame that Finish runs to the end of. An error says why it does not.
-func (s *Stepping) ToFinish() (names.Frame, error) {
+func (s *Steps) ToFinish() (names.Frame, error) {
 	f, _, err := s.toFinish()
 	return f, err
 }
 
 // toFinish is ToFinish, with where a physical frame returns to.
-func (s *Stepping) toFinish() (f names.Frame, ret addr.Run, err error) {
+func (s *Steps) toFinish() (f names.Frame, ret addr.Run, err error) {
 	if _, err := s.thread(); err != nil {
 		return f, 0, err
 	}
@@ -53,7 +53,7 @@ func (s *Stepping) toFinish() (f names.Frame, ret addr.Run, err error) {
 }
 
 // returnOf is where the physical frame of f returns to.
-func (s *Stepping) returnOf(f names.Frame) (addr.Run, error) {
+func (s *Steps) returnOf(f names.Frame) (addr.Run, error) {
 	raw, err := s.sel.Walker.Raw(s.sel.Cur.Thread, view.DefaultDepth, s.sel.Cur.Code)
 	if err != nil {
 		return 0, err
@@ -73,31 +73,31 @@ func because(why string) string {
 	return ": " + why
 }
 
-func (s *Stepping) finishAt(f names.Frame, ret addr.Run) (*stopped.Report, error) {
+func (s *Steps) finishAt(f names.Frame, ret addr.Run) (*stopped.Report, error) {
 	t, cfa := s.sel.Cur.Thread, f.CFA
-	reached, left, stop, err := s.exec.runOut(t, cfa, []runTarget{{at: ret, when: frameLeft(t, cfa)}})
+	reached, left, stop, err := s.exec.RunOut(t, cfa, []RunTarget{{At: ret, When: FrameLeft(t, cfa)}})
 	switch {
 	case err != nil:
 		return nil, err
 	case left:
-		return s.exec.reportAhead(stop, "finish", &stopped.Finished{Function: f.Function, Left: true}, 0), nil
+		return s.exec.ReportAhead(stop, "finish", &stopped.Finished{Function: f.Function, Left: true}, 0), nil
 	case !reached && (stop.Reason != inferior.Trapped || stop.Thread != t):
-		return s.exec.report(stop, "finish"), nil
+		return s.exec.Report(stop, "finish"), nil
 	}
 	regs, err := t.Regs()
 	if err != nil {
 		return nil, err
 	}
-	if regs.PC() != ret || !frameLeft(t, cfa)(t) { // a numbered stop further in
-		return s.exec.report(stop, "finish"), nil
+	if regs.PC() != ret || !FrameLeft(t, cfa)(t) { // a numbered stop further in
+		return s.exec.Report(stop, "finish"), nil
 	}
 	finished := &stopped.Finished{Function: f.Function, RAX: regs.Result(), Frame: f}
-	return s.exec.reportAhead(stop, "finish", finished, s.behindCall(ret)), nil
+	return s.exec.ReportAhead(stop, "finish", finished, s.behindCall(ret)), nil
 }
 
-// frameLeft is true in the thread when the frame with that CFA has returned: its
+// FrameLeft is true in the thread when the frame with that CFA has returned: its
 // stack pointer is the CFA then, and lower while the frame lives.
-func frameLeft(t *inferior.Thread, cfa addr.Run) func(*inferior.Thread) bool {
+func FrameLeft(t *inferior.Thread, cfa addr.Run) func(*inferior.Thread) bool {
 	return func(now *inferior.Thread) bool {
 		if now != t {
 			return false
@@ -108,7 +108,7 @@ func frameLeft(t *inferior.Thread, cfa addr.Run) func(*inferior.Thread) bool {
 }
 
 // finishInlined steps until the inlined call f is over. Calls further in are finished first.
-func (s *Stepping) finishInlined(f names.Frame) (*stopped.Report, error) {
+func (s *Steps) finishInlined(f names.Frame) (*stopped.Report, error) {
 	t := s.sel.Cur.Thread
 	st, err := s.sel.Stack(0)
 	if err != nil {
@@ -130,7 +130,7 @@ func (s *Stepping) finishInlined(f names.Frame) (*stopped.Report, error) {
 	case err != nil:
 		return nil, err
 	case !d.ended:
-		return s.exec.report(d.stop, "finish"), nil
+		return s.exec.Report(d.stop, "finish"), nil
 	}
 	if r, err := s.arrived(t, "finish"); r != nil || err != nil {
 		return r, err
@@ -141,7 +141,7 @@ func (s *Stepping) finishInlined(f names.Frame) (*stopped.Report, error) {
 // Until without a location is Next that does not go back: at the end of a loop's
 // body it runs until the loop is left. With one, it runs there or until the
 // selected frame returns.
-func (s *Stepping) Until(location string) (*stopped.Report, error) {
+func (s *Steps) Until(location string) (*stopped.Report, error) {
 	if location != "" {
 		return s.advance(location, "until")
 	}
@@ -160,7 +160,7 @@ func (s *Stepping) Until(location string) (*stopped.Report, error) {
 			return nil, err
 		}
 		if !d.ended {
-			return s.exec.report(d.stop, "until"), nil
+			return s.exec.Report(d.stop, "until"), nil
 		}
 		now, err := t.Regs()
 		if err != nil {
@@ -177,7 +177,7 @@ func (s *Stepping) Until(location string) (*stopped.Report, error) {
 }
 
 // Advance runs to the location, or until the selected frame returns.
-func (s *Stepping) Advance(location string) (*stopped.Report, error) {
+func (s *Steps) Advance(location string) (*stopped.Report, error) {
 	if location == "" {
 		return nil, errors.New("advance: no location: give a function, file:line or *address")
 	}
@@ -185,11 +185,11 @@ func (s *Stepping) Advance(location string) (*stopped.Report, error) {
 }
 
 // ContinueTo is Advance, as continue names it.
-func (s *Stepping) ContinueTo(location string) (*stopped.Report, error) {
+func (s *Steps) ContinueTo(location string) (*stopped.Report, error) {
 	return s.advance(location, "continue")
 }
 
-func (s *Stepping) advance(location, verb string) (*stopped.Report, error) {
+func (s *Steps) advance(location, verb string) (*stopped.Report, error) {
 	if _, err := s.thread(); err != nil {
 		return nil, err
 	}
@@ -205,21 +205,21 @@ func (s *Stepping) advance(location, verb string) (*stopped.Report, error) {
 		return nil, fmt.Errorf("%s: %s is nowhere in the loaded modules", verb, location)
 	}
 	t := s.sel.Cur.Thread
-	var targets []runTarget
+	var targets []RunTarget
 	for _, p := range places {
 		if strings.HasPrefix(strings.TrimSpace(location), "*") {
-			if err := insideInstruction(s.target, p.Addr); err != nil {
+			if err := s.exec.Inside(p.Addr); err != nil {
 				return nil, fmt.Errorf("%s: %w", verb, err)
 			}
 		}
-		targets = append(targets, runTarget{at: p.Addr})
+		targets = append(targets, RunTarget{At: p.Addr})
 	}
 	if ret, err := s.returnOf(f); err == nil { // the outermost function just never returns
-		targets = append(targets, runTarget{at: ret, when: frameLeft(t, f.CFA)})
+		targets = append(targets, RunTarget{At: ret, When: FrameLeft(t, f.CFA)})
 	}
-	_, _, stop, err := s.exec.runOut(t, f.CFA, targets)
+	_, _, stop, err := s.exec.RunOut(t, f.CFA, targets)
 	if err != nil {
 		return nil, err
 	}
-	return s.exec.report(stop, verb), nil
+	return s.exec.Report(stop, verb), nil
 }

@@ -1,4 +1,4 @@
-package session
+package stepping
 
 import (
 	"slices"
@@ -105,7 +105,7 @@ func (st *stepper) place(pc addr.Run) *codePlace {
 
 // behindCall is how many inlined calls begin where a call has returned to: they are
 // further in than the frame that had made it.
-func (s *Stepping) behindCall(ret addr.Run) int {
+func (s *Steps) behindCall(ret addr.Run) int {
 	calls := s.target.Names.AppendFrames(nil, unwind.Frame{PC: addr.Return(ret)})
 	if len(calls) == 0 {
 		return 0

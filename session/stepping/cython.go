@@ -1,4 +1,4 @@
-package session
+package stepping
 
 import (
 	"errors"
@@ -17,13 +17,18 @@ import (
 	"hdb/session/view"
 )
 
-// CythonStepping steps by lines and functions of the sources of Cython.
-type CythonStepping struct {
+// CythonSteps steps by lines and functions of the sources of Cython.
+type CythonSteps struct {
 	target *target.Target
 	sel    *view.Selection
 	values *variables.Values
 	cython *cpython.Cython
-	steps  *Stepping
+	steps  *Steps
+}
+
+// NewCython steps the threads of a target by sources of Cython.
+func NewCython(c *target.Target, sel *view.Selection, v *variables.Values, cython *cpython.Cython, steps *Steps) *CythonSteps {
+	return &CythonSteps{c, sel, v, cython, steps}
 }
 
 // errNotInCython is the error of steps that would begin outside of Cython.
@@ -31,12 +36,12 @@ var errNotInCython = errors.New("no function of Cython is further in than the in
 
 // Step runs to another line of a source of Cython, n times, entering its functions however
 // they are called. Where a function returns to Python, the step ends in the interpreter.
-func (y *CythonStepping) Step(n int) (*stopped.Report, error) { return y.stepLines(n, true) }
+func (y *CythonSteps) Step(n int) (*stopped.Report, error) { return y.stepLines(n, true) }
 
 // Next is Step without entering functions.
-func (y *CythonStepping) Next(n int) (*stopped.Report, error) { return y.stepLines(n, false) }
+func (y *CythonSteps) Next(n int) (*stopped.Report, error) { return y.stepLines(n, false) }
 
-func (y *CythonStepping) stepLines(n int, into bool) (*stopped.Report, error) {
+func (y *CythonSteps) stepLines(n int, into bool) (*stopped.Report, error) {
 	if err := y.target.Live(); err != nil {
 		return nil, err
 	}
@@ -77,16 +82,16 @@ func (st *stepper) stops(f *names.Frame) bool {
 }
 
 // entries are where functions of the sources of Cython begin, for a step that enters them.
-func (st *stepper) entries() []runTarget {
+func (st *stepper) entries() []RunTarget {
 	if !st.source || !st.into {
 		return nil
 	}
 	if st.begins == nil {
 		st.begins = st.s.target.Names.Cython.Entries()
 	}
-	all := make([]runTarget, len(st.begins))
+	all := make([]RunTarget, len(st.begins))
 	for i, at := range st.begins {
-		all[i] = runTarget{at: at, when: st.same}
+		all[i] = RunTarget{At: at, When: st.same}
 	}
 	return all
 }
@@ -124,7 +129,7 @@ func (st *stepper) enters(pc addr.Run) bool {
 
 // Finish runs until the selected function returns to the function of Cython or Python that has
 // called it, through what Cython and the interpreter have between.
-func (y *CythonStepping) Finish(l python.Limits) (*stopped.Report, error) {
+func (y *CythonSteps) Finish(l python.Limits) (*stopped.Report, error) {
 	if err := y.target.Live(); err != nil {
 		return nil, err
 	}
@@ -179,7 +184,7 @@ func (y *CythonStepping) Finish(l python.Limits) (*stopped.Report, error) {
 }
 
 // returnsObject tells a function of C that returns an object of Python.
-func (y *CythonStepping) returnsObject(f names.Frame) bool {
+func (y *CythonSteps) returnsObject(f names.Frame) bool {
 	vf := y.values.FrameAt([]names.Frame{f}, 0)
 	if vf == nil || vf.Module.Obj == nil {
 		return false
@@ -189,7 +194,7 @@ func (y *CythonStepping) returnsObject(f names.Frame) bool {
 }
 
 // lines is stepLines, with source by the lines of sources of Cython alone.
-func (s *Stepping) lines(n int, into, source bool) (*stopped.Report, error) {
+func (s *Steps) lines(n int, into, source bool) (*stopped.Report, error) {
 	verb := "next"
 	if into {
 		verb = "step"
@@ -198,7 +203,7 @@ func (s *Stepping) lines(n int, into, source bool) (*stopped.Report, error) {
 	if t == nil {
 		return nil, target.ErrNoStack
 	}
-	defer s.exec.step()()
+	defer s.exec.Step()()
 	var d done
 	for range max(n, 1) {
 		var err error
@@ -208,7 +213,7 @@ func (s *Stepping) lines(n int, into, source bool) (*stopped.Report, error) {
 			return nil, err
 		}
 		if !d.ended {
-			return s.exec.report(d.stop, verb), nil
+			return s.exec.Report(d.stop, verb), nil
 		}
 		if r, err := s.arrived(t, verb); r != nil || err != nil {
 			return r, err

@@ -1,4 +1,4 @@
-package session
+package stepping
 
 import (
 	"errors"
@@ -12,25 +12,25 @@ import (
 	"hdb/unwind"
 )
 
-// errInProbe is the error for moving a thread that stands in the probe's code: the probe
+// ErrInProbe is the error for moving a thread that stands in the probe's code: the probe
 // has to finish what it does first.
-var errInProbe = errors.New("the thread stands at an allocation, in the code that hdb has put into the process: stepi takes it out of that first")
+var ErrInProbe = errors.New("the thread stands at an allocation, in the code that hdb has put into the process: stepi takes it out of that first")
 
 // movable is the selected thread, if its registers can be changed to have it go on elsewhere.
-func (s *Stepping) movable() (*inferior.Thread, error) {
+func (s *Steps) movable() (*inferior.Thread, error) {
 	t, err := s.thread()
 	if err != nil {
 		return nil, err
 	}
 	if _, in := s.sel.InProbe(); in {
-		return nil, errInProbe
+		return nil, ErrInProbe
 	}
 	return t, nil
 }
 
 // JumpPlace is the one place that a location means, and whether it is in the function in
 // which the thread stands.
-func (s *Stepping) JumpPlace(location string) (p breakpoints.Place, inside bool, err error) {
+func (s *Steps) JumpPlace(location string) (p breakpoints.Place, inside bool, err error) {
 	t, err := s.movable()
 	if err != nil {
 		return p, false, err
@@ -53,7 +53,7 @@ func (s *Stepping) JumpPlace(location string) (p breakpoints.Place, inside bool,
 }
 
 // Jump lets the program go on at an address. The stack stays as it is.
-func (s *Stepping) Jump(at addr.Run) (*stopped.Report, error) {
+func (s *Steps) Jump(at addr.Run) (*stopped.Report, error) {
 	t, err := s.movable()
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (s *Stepping) Jump(at addr.Run) (*stopped.Report, error) {
 
 // Signal lets the program go on with a signal for the selected thread, "0" for none,
 // instead of the one that it stopped for.
-func (s *Stepping) Signal(name string) (*stopped.Report, error) {
+func (s *Steps) Signal(name string) (*stopped.Report, error) {
 	t, err := s.thread()
 	if err != nil {
 		return nil, err
@@ -86,14 +86,14 @@ func (s *Stepping) Signal(name string) (*stopped.Report, error) {
 	return s.exec.Continue(0)
 }
 
-// restored are the registers that a function restores for its caller, beside the stack
+// Restored are the registers that a function restores for its caller, beside the stack
 // pointer and the PC (System V ABI, figure 3.4).
-var restored = []unwind.Reg{unwind.RBX, unwind.RBP, unwind.R12, unwind.R13, unwind.R14, unwind.R15}
+var Restored = []unwind.Reg{unwind.RBX, unwind.RBP, unwind.R12, unwind.R13, unwind.R14, unwind.R15}
 
 // Return leaves the function of the selected frame at once, with those further in: nothing
 // of them runs any more. expr is the value that it returns, "" for whatever is in the
 // registers. The thread stands behind the call then.
-func (s *Stepping) Return(expr string) (*stopped.Report, error) {
+func (s *Steps) Return(expr string) (*stopped.Report, error) {
 	t, err := s.movable()
 	if err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func (s *Stepping) Return(expr string) (*stopped.Report, error) {
 		return nil, err
 	}
 	caller := raw.Frames[at+1].Regs
-	for _, reg := range restored {
+	for _, reg := range Restored {
 		if v, ok := caller.Get(reg); ok {
 			*regs.At(reg) = v
 		}
@@ -139,6 +139,6 @@ func (s *Stepping) Return(expr string) (*stopped.Report, error) {
 	}
 	s.sel.WalkAgain()
 	s.sel.Cur.Code = addr.Code{}
-	s.exec.demand.hits = nil // the thread is no longer where they were met
-	return s.exec.reportHere("return"), nil
+	s.exec.ForgetHits() // the thread is no longer where they were met
+	return s.exec.ReportHere("return"), nil
 }

@@ -1,4 +1,4 @@
-package session
+package stepping
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 
 // A stepper moves one thread from line to line.
 type stepper struct {
-	s    *Stepping
+	s    *Steps
 	t    *inferior.Thread
 	into bool // enter called functions that have lines
 	out  bool // leave the frame that the step began in, instead of its line
@@ -33,11 +33,11 @@ type done struct {
 }
 
 // stepLine runs the thread to the start of another line.
-func (s *Stepping) stepLine(t *inferior.Thread, into bool) (done, error) {
+func (s *Steps) stepLine(t *inferior.Thread, into bool) (done, error) {
 	return newStepper(s, t, into).run(0)
 }
 
-func newStepper(s *Stepping, t *inferior.Thread, into bool) *stepper {
+func newStepper(s *Steps, t *inferior.Thread, into bool) *stepper {
 	return &stepper{s: s, t: t, into: into, code: map[addr.Run]*codePlace{}}
 }
 
@@ -50,7 +50,7 @@ func (st *stepper) run(up int) (done, error) {
 	}
 	ahead, behind := st.s.sel.NotEntered(st.t, regs.PC()), st.s.sel.BehindCall(st.t, regs.PC())
 	if st.s.target.Probe != nil && st.s.target.Probe.Covers(regs.PC()) { // at an allocation
-		stop, err := st.s.throughProbe(st.t, regs, inferior.Stop{Reason: inferior.Stepped, Thread: st.t})
+		stop, err := st.s.ThroughProbe(st.t, regs, inferior.Stop{Reason: inferior.Stepped, Thread: st.t})
 		if err != nil || stop.Reason != inferior.Stepped {
 			return done{stop: stop}, err
 		}
@@ -81,7 +81,7 @@ func (st *stepper) run(up int) (done, error) {
 	default:
 		return st.outOfBareFunction()
 	}
-	st.s.exec.leave()
+	st.s.exec.Leave()
 	if st.into && ahead > 0 && !st.passes(here.chain[len(here.chain)-ahead]) {
 		return done{ended: true, ahead: ahead - 1}, nil
 	}
@@ -111,7 +111,7 @@ func (st *stepper) fromCall(regs inferior.Registers, up int) (done, error) {
 
 // returnFrom runs until a frame returns, and goes on from its caller.
 func (st *stepper) returnFrom(callee, ret addr.Run, up int) (done, error) {
-	reached, left, stop, err := st.s.exec.runOut(st.t, callee, []runTarget{{at: ret, when: frameLeft(st.t, callee)}})
+	reached, left, stop, err := st.s.exec.RunOut(st.t, callee, []RunTarget{{At: ret, When: FrameLeft(st.t, callee)}})
 	switch {
 	case err != nil || !reached && !left:
 		return done{stop: stop}, err
@@ -137,7 +137,7 @@ func (st *stepper) loop() (done, error) {
 }
 
 // innermostCFA is that of a thread with these registers, 0 unknown.
-func (s *Stepping) innermostCFA(regs inferior.Registers) addr.Run {
+func (s *Steps) innermostCFA(regs inferior.Registers) addr.Run {
 	raw := s.sel.Walker.Walk.Walk(s.target.Proc, regs.Unwind(), 1)
 	if len(raw.Frames) == 0 {
 		return 0
@@ -195,17 +195,17 @@ func (st *stepper) called(before, now inferior.Registers) (ret addr.Run, ok bool
 // otherwise runs to its return, or to where an exception or a longjmp that leaves it goes on.
 func (st *stepper) call(ret addr.Run, now inferior.Registers) (done, bool, error) {
 	sp := now.SP()
-	targets := append([]runTarget{{at: ret, when: st.returned(sp)}}, st.entries()...)
+	targets := append([]RunTarget{{At: ret, When: st.returned(sp)}}, st.entries()...)
 	if st.into && (!st.source || st.enters(now.PC())) {
 		entry, ok := st.s.stepEntry(now.PC())
 		if ok && entry == now.PC() {
 			return st.entered(entry), false, nil
 		}
 		if ok {
-			targets = append(targets, runTarget{at: entry, when: st.same})
+			targets = append(targets, RunTarget{At: entry, When: st.same})
 		}
 	}
-	reached, left, stop, err := st.s.exec.runOut(st.t, sp+8, targets)
+	reached, left, stop, err := st.s.exec.RunOut(st.t, sp+8, targets)
 	switch {
 	case err != nil || !reached && !left:
 		return done{stop: stop}, false, err
@@ -341,16 +341,16 @@ func (st *stepper) outOfBareFunction() (done, error) {
 	if err != nil {
 		return done{}, err
 	}
-	var targets []runTarget
+	var targets []RunTarget
 	prev := addr.Run(0)
 	for _, f := range stack.Frames {
 		if f.Code.IsReturn() && st.stops(&f) {
-			targets = append(targets, runTarget{at: f.Code.Addr(), when: st.returned(prev - 16)})
+			targets = append(targets, RunTarget{At: f.Code.Addr(), When: st.returned(prev - 16)})
 			break
 		}
 		prev = f.CFA
 	}
-	reached, stop, err := st.s.exec.runToTargets(append(targets, st.entries()...))
+	reached, stop, err := st.s.exec.RunToTargets(append(targets, st.entries()...))
 	if err != nil || !reached {
 		return done{stop: stop}, err
 	}
@@ -358,8 +358,8 @@ func (st *stepper) outOfBareFunction() (done, error) {
 	switch {
 	case err != nil:
 		return done{}, err
-	case len(targets) > 0 && regs.PC() == targets[0].at:
-		return done{ended: true, ahead: st.s.behindCall(targets[0].at)}, nil
+	case len(targets) > 0 && regs.PC() == targets[0].At:
+		return done{ended: true, ahead: st.s.behindCall(targets[0].At)}, nil
 	case st.inGenerator(regs):
 		return st.loop()
 	}
@@ -369,7 +369,7 @@ func (st *stepper) outOfBareFunction() (done, error) {
 // stepEntry is where step stops in the function at pc: after its prologue, when
 // it has line information or step-mode is on. PLT stubs are followed to the
 // function they stand for.
-func (s *Stepping) stepEntry(pc addr.Run) (addr.Run, bool) {
+func (s *Steps) stepEntry(pc addr.Run) (addr.Run, bool) {
 	obj, mod := s.target.Names.Modules.ObjectAt(pc)
 	if obj == nil {
 		return 0, false
@@ -405,7 +405,7 @@ func (s *Stepping) stepEntry(pc addr.Run) (addr.Run, bool) {
 }
 
 // isResolver tells the function of an IFUNC, which chooses another one: the program does not call it.
-func (s *Stepping) isResolver(name string, pc addr.Run) bool {
+func (s *Steps) isResolver(name string, pc addr.Run) bool {
 	obj, _ := s.target.Names.Modules.ObjectAt(pc)
 	if obj == nil {
 		return false
@@ -415,7 +415,7 @@ func (s *Stepping) isResolver(name string, pc addr.Run) bool {
 }
 
 // skipped tells whether the user wants the function at pc passed over.
-func (s *Stepping) skipped(pc addr.Run) bool {
+func (s *Steps) skipped(pc addr.Run) bool {
 	if len(s.Skips.list) == 0 {
 		return false
 	}
@@ -428,7 +428,7 @@ func (s *Stepping) skipped(pc addr.Run) bool {
 }
 
 // stubName is the function that the PLT stub at pc stands for.
-func (s *Stepping) stubName(pc addr.Run) (name string, ok bool) {
+func (s *Steps) stubName(pc addr.Run) (name string, ok bool) {
 	fs := s.target.Names.Modules.Frames(addr.PC(pc))
 	if len(fs) == 0 {
 		return "", false
@@ -437,7 +437,7 @@ func (s *Stepping) stubName(pc addr.Run) (name string, ok bool) {
 }
 
 // returnAddress is where the thread's innermost function returns to.
-func (s *Stepping) returnAddress(t *inferior.Thread) (addr.Run, error) {
+func (s *Steps) returnAddress(t *inferior.Thread) (addr.Run, error) {
 	regs, err := t.Regs()
 	if err != nil {
 		return 0, err

@@ -1,4 +1,4 @@
-package session
+package stepping
 
 import (
 	"errors"
@@ -13,9 +13,9 @@ import (
 )
 
 // stepGo steps a Go program with delve's knowledge of goroutines.
-func (s *Stepping) stepGo(n int, into bool) (*stopped.Report, error) {
-	defer s.exec.step()()
-	if err := s.exec.lockable(); err != nil {
+func (s *Steps) stepGo(n int, into bool) (*stopped.Report, error) {
+	defer s.exec.Step()()
+	if err := s.exec.Lockable(); err != nil {
 		return nil, err
 	}
 	g, err := s.target.Proc.Go()
@@ -32,7 +32,7 @@ func (s *Stepping) stepGo(n int, into bool) (*stopped.Report, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.exec.leave()
+		s.exec.Leave()
 		stop, err := step(t)
 		back := lift()
 		if err == nil && back && stop.Reason == inferior.Trapped && stop.Thread != nil {
@@ -42,7 +42,7 @@ func (s *Stepping) stepGo(n int, into bool) (*stopped.Report, error) {
 			return nil, err
 		}
 		if stop.Reason != inferior.Stepped || i == max(n, 1)-1 {
-			return s.exec.report(stop, verb), nil
+			return s.exec.Report(stop, verb), nil
 		}
 		if stop.Thread != nil {
 			s.sel.Cur.Thread = stop.Thread
@@ -53,8 +53,8 @@ func (s *Stepping) stepGo(n int, into bool) (*stopped.Report, error) {
 
 // finishGo runs to the return of the selected function: delve, which follows inlined calls, knows the
 // innermost one only.
-func (s *Stepping) finishGo(f names.Frame) (*stopped.Report, error) {
-	if err := s.exec.lockable(); err != nil {
+func (s *Steps) finishGo(f names.Frame) (*stopped.Report, error) {
+	if err := s.exec.Lockable(); err != nil {
 		return nil, err
 	}
 	g, err := s.target.Proc.Go()
@@ -65,17 +65,17 @@ func (s *Stepping) finishGo(f names.Frame) (*stopped.Report, error) {
 		return nil, err
 	}
 	t := s.sel.Cur.Thread
-	s.exec.leave()
+	s.exec.Leave()
 	stop, err := g.StepOut(t)
 	if err != nil {
 		return nil, err
 	}
-	return s.exec.report(stop, "finish"), nil
+	return s.exec.Report(stop, "finish"), nil
 }
 
 // returnsIntoWrapper reports whether the frame's function returns to one that is inlined in a function which the compiler has
 // made, as the body of a go statement's function is: delve passes by such a function with all that is inlined there.
-func (s *Stepping) returnsIntoWrapper(f names.Frame) bool {
+func (s *Steps) returnsIntoWrapper(f names.Frame) bool {
 	st, err := s.sel.Stack(0)
 	if err != nil {
 		return false
@@ -96,7 +96,7 @@ func (s *Stepping) returnsIntoWrapper(f names.Frame) bool {
 
 // awaitReturn has a step of delve's stop where the selected function returns into a wrapper. lift takes that back, and
 // reports whether it was there that the step has stopped.
-func (s *Stepping) awaitReturn() (lift func() (back bool), err error) {
+func (s *Steps) awaitReturn() (lift func() (back bool), err error) {
 	none := func() bool { return false }
 	f, err := s.sel.Frame()
 	if err != nil || f.Inlined || !s.returnsIntoWrapper(f) {
@@ -128,7 +128,7 @@ func (s *Stepping) awaitReturn() (lift func() (back bool), err error) {
 }
 
 // returned tells of a thread that stands where a frame of the selected goroutine returns to whether that frame has returned.
-func (s *Stepping) returned(f names.Frame) (func(*inferior.Thread) bool, error) {
+func (s *Steps) returned(f names.Frame) (func(*inferior.Thread) bool, error) {
 	by, ok := s.target.Goroutine(s.sel.Cur.Thread)
 	if !ok {
 		return nil, fmt.Errorf("%s is not on a goroutine's stack", f.Function)
@@ -156,7 +156,7 @@ func (s *Stepping) returned(f names.Frame) (func(*inferior.Thread) bool, error) 
 
 // finishGoroutine runs until a frame of the selected goroutine has returned, on whatever thread that is
 // then, and wherever its stack is.
-func (s *Stepping) finishGoroutine(f names.Frame) (*stopped.Report, error) {
+func (s *Steps) finishGoroutine(f names.Frame) (*stopped.Report, error) {
 	ret, err := s.returnOf(f)
 	if err != nil {
 		return nil, err
@@ -171,12 +171,12 @@ func (s *Stepping) finishGoroutine(f names.Frame) (*stopped.Report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finish: %w", err)
 	}
-	reached, stop, err := s.exec.runToTargets([]runTarget{{at: ret, when: returned}})
+	reached, stop, err := s.exec.RunToTargets([]RunTarget{{At: ret, When: returned}})
 	if err != nil {
 		return nil, err
 	}
 	if !reached {
-		return s.exec.report(stop, "finish"), nil
+		return s.exec.Report(stop, "finish"), nil
 	}
-	return s.exec.reportAhead(stop, "finish", &stopped.Finished{Function: f.Function, Unknown: true}, 0), nil
+	return s.exec.ReportAhead(stop, "finish", &stopped.Finished{Function: f.Function, Unknown: true}, 0), nil
 }

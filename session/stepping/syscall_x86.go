@@ -1,4 +1,4 @@
-package session
+package stepping
 
 import (
 	"hdb/inferior"
@@ -17,7 +17,7 @@ const (
 // behindSyscall is where the system call returns to that the thread is about to
 // make, or to make again: interrupted in one, it stands behind it with an error
 // that only the kernel sees (ERESTARTSYS and its kin, 512 to 516).
-func (s *Stepping) behindSyscall(t *inferior.Thread) (addr.Run, bool) {
+func (s *Steps) behindSyscall(t *inferior.Thread) (addr.Run, bool) {
 	regs, err := t.Regs()
 	if err != nil {
 		return 0, false
@@ -34,7 +34,7 @@ func (s *Stepping) behindSyscall(t *inferior.Thread) (addr.Run, bool) {
 	return pc, restarts && s.isSyscall(pc-2)
 }
 
-func (s *Stepping) isSyscall(a addr.Run) bool {
+func (s *Steps) isSyscall(a addr.Run) bool {
 	var code [2]byte
 	_, err := s.target.Proc.ReadAt(code[:], int64(a))
 	return err == nil && code == [2]byte{0x0f, 0x05}
@@ -42,8 +42,8 @@ func (s *Stepping) isSyscall(a addr.Run) bool {
 
 // overSyscall makes the thread's system call with all threads running: it may
 // wait for what another one does.
-func (s *Stepping) overSyscall(t *inferior.Thread, behind addr.Run) (inferior.Stop, error) {
-	reached, stop, err := s.exec.runToTargets([]runTarget{{at: behind, when: func(now *inferior.Thread) bool { return now == t }}})
+func (s *Steps) overSyscall(t *inferior.Thread, behind addr.Run) (inferior.Stop, error) {
+	reached, stop, err := s.exec.RunToTargets([]RunTarget{{At: behind, When: func(now *inferior.Thread) bool { return now == t }}})
 	if reached {
 		stop = inferior.Stop{Reason: inferior.Stepped, Thread: t}
 	}

@@ -1,4 +1,4 @@
-package session
+package stepping
 
 import (
 	"hdb/inferior"
@@ -20,7 +20,7 @@ func (d *delivery) over() bool {
 // deliver gives the thread the signals that are due to it, as gdb does when it steps. The
 // handler of a signal that has stopped the program is entered if enter says so; other
 // handlers run to their end.
-func (s *Stepping) deliver(t *inferior.Thread, enter func(handler addr.Run) bool) (delivery, error) {
+func (s *Steps) deliver(t *inferior.Thread, enter func(handler addr.Run) bool) (delivery, error) {
 	d := delivery{stop: inferior.Stop{Reason: inferior.Stepped, Thread: t}}
 	for {
 		n, told := t.DueSignal()
@@ -31,7 +31,7 @@ func (s *Stepping) deliver(t *inferior.Thread, enter func(handler addr.Run) bool
 		if err != nil {
 			return d, err
 		}
-		s.exec.leave()
+		s.exec.Leave()
 		stop, handler, err := s.target.Proc.StepSignal(t)
 		if err != nil || stop.Reason != inferior.Stepped {
 			d.stop = stop
@@ -60,13 +60,13 @@ func (s *Stepping) deliver(t *inferior.Thread, enter func(handler addr.Run) bool
 // leaveHandler runs the handler at whose first instruction the thread stands, with the
 // registers now, to its end; left tells that a longjmp has left it. sp is the stack pointer of
 // the code that the signal has interrupted.
-func (s *Stepping) leaveHandler(t *inferior.Thread, sp addr.Run, now inferior.Registers) (stop inferior.Stop, left bool, err error) {
+func (s *Steps) leaveHandler(t *inferior.Thread, sp addr.Run, now inferior.Registers) (stop inferior.Stop, left bool, err error) {
 	ret, err := s.target.ReadPointer(now.SP())
 	if err != nil {
 		return stop, false, err
 	}
-	back := runTarget{at: ret, when: frameLeft(t, now.SP()+8)}
-	reached, left, stop, err := s.exec.runOut(t, sp, []runTarget{back})
+	back := RunTarget{At: ret, When: FrameLeft(t, now.SP()+8)}
+	reached, left, stop, err := s.exec.RunOut(t, sp, []RunTarget{back})
 	switch {
 	case err != nil:
 		return stop, false, err
@@ -80,7 +80,7 @@ func (s *Stepping) leaveHandler(t *inferior.Thread, sp addr.Run, now inferior.Re
 }
 
 // sigreturn executes the instructions that a handler returns to: mov $15, %eax; syscall.
-func (s *Stepping) sigreturn(t *inferior.Thread) (stop inferior.Stop, err error) {
+func (s *Steps) sigreturn(t *inferior.Thread) (stop inferior.Stop, err error) {
 	for range 2 {
 		regs, err := t.Regs()
 		if err != nil {
@@ -97,7 +97,7 @@ func (s *Stepping) sigreturn(t *inferior.Thread) (stop inferior.Stop, err error)
 
 // atSigreturn tells whether a handler has returned to pc: the C library's restorer, which
 // makes the system call rt_sigreturn.
-func (s *Stepping) atSigreturn(pc addr.Run) bool {
+func (s *Steps) atSigreturn(pc addr.Run) bool {
 	var code [9]byte
 	_, err := s.target.Proc.ReadAt(code[:], int64(pc))
 	return err == nil && code == [9]byte{0x48, 0xc7, 0xc0, sysRtSigreturn, 0, 0, 0, 0x0f, 0x05}
