@@ -28,6 +28,7 @@ recording
 query
 memory
 session/target
+session/codeflow
 session/view
 session/variables
 session/recordings
@@ -35,6 +36,7 @@ session/cpython
 session/heaps
 session/stopped
 session/stepping
+session/pystops
 session/collect
 session
 console/line

@@ -37,6 +37,9 @@ type debugRegister struct {
 	users  []*Watch
 }
 
+// StepCost is what single steps cost, as measured.
+const StepCost = "the threads run one instruction at a time, some 20 µs each, thousands of times slower"
+
 // A Watch is memory that is watched for accesses, or an instruction at which threads stop.
 type Watch struct {
 	Addr     addr.Run

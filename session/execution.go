@@ -9,6 +9,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/internal/cond"
+	"hdb/session/codeflow"
 	"hdb/session/cpython"
 	"hdb/session/heaps"
 	"hdb/session/stepping"
@@ -217,4 +218,17 @@ func (x *Execution) Watched(stop inferior.Stop) bool { return x.stops.watched(st
 func (x *Execution) ForgetHits() { x.demand.hits = nil }
 
 // Inside is the error of an address in the middle of an instruction, nil: it is none.
-func (x *Execution) Inside(a addr.Run) error { return insideInstruction(x.target, a) }
+func (x *Execution) Inside(a addr.Run) error { return codeflow.Inside(x.target, a) }
+
+// Resume lets all threads, or the one that scheduler-locking has run, go on until something asks to stop.
+func (x *Execution) Resume() (inferior.Stop, error) { return x.resume() }
+
+// Hit reports whether numbered stops were met.
+func (x *Execution) Hit() bool { return len(x.demand.hits) > 0 }
+
+// ReportInPython is Report of a stop in the function of Python that the thread is in.
+func (x *Execution) ReportInPython(stop inferior.Stop, verb string) *stopped.Report {
+	x.inPython = true
+	defer func() { x.inPython = false }()
+	return x.Report(stop, verb)
+}

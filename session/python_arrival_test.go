@@ -6,6 +6,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/inferior"
 	"hdb/python"
+	"hdb/session/pystops"
 )
 
 // TestPythonLineGone drops the watch of a line whose code is gone from all stops that it serves.
@@ -20,21 +21,21 @@ func TestPythonLineGone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &pythonLine{Place: python.Place{Body: &python.Body{}}, watch: w}
+	l := &pystops.Line{Place: python.Place{Body: &python.Body{}}, Watch: w}
 	for range 3 {
 		st := breakpoints.NewStop(breakpoints.Spec{Kind: breakpoints.StopPython})
 		s.demand.stops.Add(st)
-		s.Stops.binds[st.ID] = &binding{lines: []*pythonLine{l}}
-		l.users = append(l.users, st)
+		s.Stops.binds[st.ID] = &binding{}
+		s.Stops.python.Serve(st, l)
 	}
-	all := append([]*breakpoints.Stop{}, l.users...)
-	s.Stops.python.gone(l)
+	all := append([]*breakpoints.Stop{}, l.Users...)
+	s.Stops.python.Gone(l)
 	for _, st := range all {
-		if len(s.Stops.binds[st.ID].lines) != 0 || !st.Pending {
+		if s.Stops.python.Watches(st) != 0 || !st.Pending {
 			t.Errorf("breakpoint %d has places still", st.ID)
 		}
 	}
-	if len(l.users) != 0 {
-		t.Errorf("%d stops use the line", len(l.users))
+	if len(l.Users) != 0 {
+		t.Errorf("%d stops use the line", len(l.Users))
 	}
 }

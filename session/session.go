@@ -8,6 +8,7 @@ import (
 	"hdb/session/collect"
 	"hdb/session/cpython"
 	"hdb/session/heaps"
+	"hdb/session/pystops"
 	"hdb/session/recordings"
 	"hdb/session/stepping"
 	"hdb/session/target"
@@ -30,7 +31,7 @@ type Session struct {
 	Scopes         *variables.Scopes     // the variables that code can name
 	Symbols        *Symbols              // the files that names come from
 	Python         *cpython.Python       // the functions of Python that threads are in
-	PythonStepping *PythonStepping       // steps in them
+	PythonStepping *pystops.Steps        // steps in them
 	Cython         *cpython.Cython       // functions and variables of the sources of Cython
 	CythonStepping *stepping.CythonSteps // steps by them
 
@@ -100,7 +101,7 @@ func (s *Session) wire() {
 		conditions: s.Conditions, allocators: s.Allocators, likes: s.likes, planes: s.Planes,
 	}
 	s.demand.traps, s.demand.calls = s.Stops.traps, s.Stops.leakedCalls
-	s.Stops.python = newPythonStops(c, s.Stops)
+	s.Stops.python = pystops.New(c, pythonHost{s.Stops})
 	s.Traces = &Traces{target: c, demand: s.demand, sel: s.Selection, values: s.Values, planes: s.Planes, stops: s.Stops}
 	s.Stops.traced, s.Stops.traceExits, s.Stops.entered = s.Traces.arrived, s.Traces.followExits, s.Traces.entered
 
@@ -142,7 +143,7 @@ func (s *Session) wire() {
 	s.Cython = cpython.NewCython(c, s.Selection, s.Values, s.Python)
 	s.CythonStepping = stepping.NewCython(c, s.Selection, s.Values, s.Cython, s.Stepping)
 	s.Execution.python, s.Execution.mallocs = s.Python, s.Mallocs
-	s.PythonStepping = &PythonStepping{c, s.Selection, s.Execution, s.Python, s.Stops.python}
+	s.PythonStepping = pystops.NewSteps(c, s.Selection, s.Execution, s.Python, s.Stops.python)
 }
 
 // openOther opens another capture with the settings of this session, and returns what closes it.

@@ -12,6 +12,8 @@ import (
 	"hdb/internal/cond"
 	"hdb/internal/when"
 	"hdb/probe"
+	"hdb/session/codeflow"
+	"hdb/session/pystops"
 	"hdb/session/target"
 	"hdb/session/variables"
 	"hdb/session/view"
@@ -38,7 +40,7 @@ type Stops struct {
 	traceExits func(*breakpoints.Stop) error
 	entered    func(*breakpoints.Stop, *inferior.Thread) // at the function of a leaked()
 
-	python *pythonStops
+	python *pystops.Stops
 }
 
 // binding is what a numbered stop has planted in the process.
@@ -49,7 +51,6 @@ type binding struct {
 	hard     []*inferior.Watch // of a stop that is Hardware, in place of traps
 	watch    *inferior.Watch
 	short    string             // why a debug register was missing when the last of hard, or watch, was set
-	lines    []*pythonLine      // of a stop in Python
 	traced   tracing            // of a stop that traces
 	size     int                // bytes watched
 	typed    *watchedValue      // what they are; nil: bytes
@@ -219,7 +220,7 @@ func (s *Stops) bind(st *breakpoints.Stop) error {
 	case st.Kind == breakpoints.StopWatch:
 		return s.bindWatch(st)
 	case st.Kind == breakpoints.StopPython:
-		return s.python.bind(st)
+		return s.python.Bind(st)
 	}
 	if st.Hardware {
 		return s.bindHardware(st)
@@ -231,7 +232,7 @@ func (s *Stops) bind(st *breakpoints.Stop) error {
 			continue
 		}
 		if st.Kind == breakpoints.StopAddress {
-			if err := insideInstruction(s.target, p.Addr); err != nil {
+			if err := codeflow.Inside(s.target, p.Addr); err != nil {
 				errs = append(errs, fmt.Errorf("breakpoint %d: %w", st.ID, err))
 				continue
 			}
@@ -319,7 +320,7 @@ func (s *Stops) unbind(st *breakpoints.Stop) error {
 		if b.watch != nil {
 			errs = append(errs, b.watch.Remove())
 		}
-		errs = append(errs, b.traced.remove(), s.python.unbind(st))
+		errs = append(errs, b.traced.remove(), s.python.Unbind(st))
 	}
 	b.traps, b.hard, b.watch, b.screened = nil, nil, nil, nil
 	b.traced.forget()
@@ -394,7 +395,7 @@ func (s *Stops) unbindAll() {
 func (s *Stops) bindPending() {
 	defer s.target.Within(s.target.Within(nil))
 	s.allocators.placePending()
-	s.python.modulesChanged()
+	s.python.ModulesChanged()
 	for _, st := range s.demand.stops.All() {
 		if b := s.binds[st.ID]; b != nil && b.traced.exits != nil {
 			if err := s.traceExits(st); err != nil {

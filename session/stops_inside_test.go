@@ -13,6 +13,7 @@ import (
 	"hdb/inferior"
 	"hdb/inferior/machine"
 	"hdb/internal/addr"
+	"hdb/session/codeflow"
 )
 
 // TestInsideInstruction: no address is refused that objdump has an instruction at, and most of those
@@ -39,7 +40,7 @@ func TestInsideInstruction(t *testing.T) {
 				}
 				starts := instructions(t, m.Path, sym.Addr, sym.Addr+addr.File(sym.Size))
 				for a := sym.Addr; a < sym.Addr+addr.File(sym.Size); a++ {
-					err := insideInstruction(s.target, a.Run(m.Bias))
+					err := codeflow.Inside(s.target, a.Run(m.Bias))
 					switch {
 					case err == nil && !starts[a]:
 						inside++
@@ -57,7 +58,7 @@ func TestInsideInstruction(t *testing.T) {
 		}
 	}
 	// A debug register changes no code.
-	var in *InsideError
+	var in *codeflow.InsideError
 	if _, err := s.Stops.Break("*main+2", false); !errors.As(err, &in) {
 		t.Errorf("break inside an instruction: %v", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/session/codeflow"
 	"hdb/session/view"
 )
 
@@ -91,23 +92,14 @@ func (s *Stops) Cost(st *breakpoints.Stop) string {
 	switch {
 	case s.target.Proc == nil || b == nil:
 	case b.watch != nil && b.watch.Stepping:
-		return b.short + ": " + stepCost
+		return b.short + ": " + inferior.StepCost
 	case b.watch != nil && b.watch.Registers() > 1:
 		return fmt.Sprintf("%d bytes: it takes %d of the 4 debug registers", b.size, b.watch.Registers())
 	case slices.ContainsFunc(b.hard, (*inferior.Watch).InMemory):
 		return b.short + ": a trap in the code takes its place"
 	}
-	if i := slices.IndexFunc(b.lines, func(l *pythonLine) bool { return l.watch == nil }); i >= 0 {
-		return b.lines[i].short + ": traps in the interpreter's loop, " + jumpCost
-	}
-	if i := slices.IndexFunc(b.lines, func(l *pythonLine) bool { return l.watch.Stepping }); i >= 0 {
-		return b.lines[i].short + ": " + stepCost
-	}
-	return ""
+	return s.python.Cost(st)
 }
-
-// stepCost is what single steps cost, as measured.
-const stepCost = "the threads run one instruction at a time, some 20 µs each, thousands of times slower"
 
 // whyStepping says why memory is watched by single steps.
 func (s *Stops) whyStepping(b *binding) string {
@@ -222,7 +214,7 @@ func (s *Stops) bindHardware(st *breakpoints.Stop) error {
 func (s *Stops) breakByRegister(st *breakpoints.Stop, a addr.Run) (*inferior.Watch, error) {
 	if s.target.Proc.FreeRegisters() == 0 {
 		why := s.whyNoRegister(st)
-		if err := insideInstruction(s.target, a); err != nil {
+		if err := codeflow.Inside(s.target, a); err != nil {
 			return nil, fmt.Errorf("%s, and %w", why, err)
 		}
 		s.binds[st.ID].short = why
@@ -238,12 +230,7 @@ func (s *Stops) registersHeld(but *breakpoints.Stop) (held []string) {
 		for _, w := range b.hard {
 			hard += w.Registers()
 		}
-		lines := 0
-		for _, l := range b.lines {
-			if l.watch != nil {
-				lines++
-			}
-		}
+		lines := s.python.Watches(st)
 		switch {
 		case st == but:
 		case b.watch != nil && b.watch.Registers() > 1:
@@ -325,10 +312,10 @@ func (s *Stops) forgetBindings(fate string) {
 	clear(s.planes.clones)
 	s.demand.expired = nil
 	s.screens = nil
-	s.python.forget()
+	s.python.Forget()
 	for _, st := range s.demand.stops.All() {
 		b := s.binds[st.ID]
-		b.traps, b.hard, b.watch, b.lines, b.screened, b.home, b.local = nil, nil, nil, nil, nil, frameID{}, false
+		b.traps, b.hard, b.watch, b.screened, b.home, b.local = nil, nil, nil, nil, frameID{}, false
 		if st.Kind == breakpoints.StopPython {
 			st.Places, st.Pending = nil, true
 		}

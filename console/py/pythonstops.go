@@ -9,7 +9,7 @@ import (
 	"hdb/console/desk"
 	"hdb/console/shell"
 	"hdb/console/stops"
-	"hdb/session"
+	"hdb/session/pystops"
 	"hdb/session/stopped"
 )
 
@@ -20,9 +20,9 @@ func pythonStopCommands(c *desk.Desk) []*shell.Command {
 				"The bytecode is not changed and nothing runs in the process: each place takes one of the four debug registers of the processor, which tells when the interpreter comes to it. Until then the program runs at its own speed; a line at which a loop goes on has two places. Where fewer registers are free, or the machine has none that stop threads (`hdb doctor`), traps at the jumps of the interpreter's loop take their place: then each instruction of Python costs some 25 µs. A pass costs some 0.2 ms, and so does one where CONDITION does not hold, which hdb decides.\n\n" +
 				"Examples:\n  py break app.py:40\n  py break app.store:12 if len(self.parts) > 3\n  py break Store.grow"},
 		{Name: "tbreak", Aliases: []string{"tb"}, Raw: true, Synopsis: "FILE:LINE | FUNCTION ... [if CONDITION]", Short: "py break that is deleted by its first hit", Repeat: shell.RepeatNone, Run: c.Does(pythonBreaker(true)), Long: "Example:\n  py tbreak app.py:40"},
-		{Name: "next", Aliases: []string{"n"}, Raw: true, Synopsis: "[N]", Short: "run to the next line of the function of Python", Needs: shell.NeedLive, Run: c.Does(pythonStepper((*session.PythonStepping).Next)),
+		{Name: "next", Aliases: []string{"n"}, Raw: true, Synopsis: "[N]", Short: "run to the next line of the function of Python", Needs: shell.NeedLive, Run: c.Does(pythonStepper((*pystops.Steps).Next)),
 			Long: "N times. What the line calls runs at its own speed; at the end of the function, the next line of the one that called it. A coroutine or generator that is suspended is waited for. Each instruction of the function itself is a stop of some 30 µs, by a debug register; another one tells of the function's end. Without free ones each instruction of Python, of whatever the line calls too, costs some 25 µs.\n\nExamples:\n  py next\n  py next 3"},
-		{Name: "step", Aliases: []string{"s"}, Raw: true, Synopsis: "[N]", Short: "run to the next line of Python, also of a function that is called", Needs: shell.NeedLive, Run: c.Does(pythonStepper((*session.PythonStepping).Step)),
+		{Name: "step", Aliases: []string{"s"}, Raw: true, Synopsis: "[N]", Short: "run to the next line of Python, also of a function that is called", Needs: shell.NeedLive, Run: c.Does(pythonStepper((*pystops.Steps).Step)),
 			Long: "N times. It takes two debug registers, three with 3.11 and 3.12.\n\nExample:\n  py step"},
 		{Name: "finish", Synopsis: "", Short: "run to the end of the selected function of Python", Needs: shell.NeedLive, Run: c.Does(runPythonFinish), Long: "A coroutine ends when it returns, not where it awaits.\n\nExample:\n  py finish"},
 		{Name: "until", Raw: true, Synopsis: "[LINE]", Short: "run to a line behind this one, or from LINE on, of the function of Python", Needs: shell.NeedLive, Run: c.Does(runPythonUntil),
@@ -45,7 +45,7 @@ func pythonBreaker(temporary bool) func(context.Context, *desk.Desk, shell.Input
 	}
 }
 
-func pythonStepper(verb func(*session.PythonStepping, int) (*stopped.Report, error)) func(context.Context, *desk.Desk, shell.Input) error {
+func pythonStepper(verb func(*pystops.Steps, int) (*stopped.Report, error)) func(context.Context, *desk.Desk, shell.Input) error {
 	return func(_ context.Context, c *desk.Desk, in shell.Input) error {
 		n, err := desk.Times(in)
 		if err != nil {

@@ -1,4 +1,4 @@
-package session
+package pystops
 
 import (
 	"errors"
@@ -10,15 +10,15 @@ import (
 )
 
 // byJumps has a step go by the jumps of the loop, where there are fewer registers than it takes.
-func (s *pythonStep) byJumps(need int) (bool, error) {
+func (s *step) byJumps(need int) (bool, error) {
 	if s.jumping || s.p.target.Proc.FreeRegisters() >= need && !s.file.byJumps() {
 		return s.jumping, nil
 	}
-	why := s.p.stops.stops.whyNoRegister(nil)
+	why := s.p.stops.host.WhyNoRegister()
 	err := s.p.stops.followJumps(s.file)
 	switch {
 	case errors.Is(err, errNoJumps):
-		s.p.sayOnce(fmt.Sprintf("py: %s: %s", why, stepCost))
+		s.p.sayOnce(fmt.Sprintf("py: %s: %s", why, inferior.StepCost))
 		return false, nil // what is short goes by single steps
 	case err == nil:
 		s.jumping, s.file.jumps.step = true, s
@@ -28,7 +28,7 @@ func (s *pythonStep) byJumps(need int) (bool, error) {
 }
 
 // sayOnce tells the user something for the first time.
-func (p *PythonStepping) sayOnce(text string) {
+func (p *Steps) sayOnce(text string) {
 	if !p.target.Said[text] {
 		p.target.Said[text] = true
 		p.target.Notify("%s", text)
@@ -39,7 +39,7 @@ func (p *PythonStepping) sayOnce(text string) {
 const jumpCost = "each instruction of Python costs some 25 µs"
 
 // over ends a step.
-func (s *pythonStep) over() {
+func (s *step) over() {
 	if !s.jumping {
 		return
 	}
@@ -54,7 +54,7 @@ func (s *pythonStep) over() {
 
 // jumped is called at each jump of the loop. Frames that begin and end are seen there, too: the
 // thread executes an instruction of another one.
-func (s *pythonStep) jumped(t *inferior.Thread, at addr.Run) inferior.Action {
+func (s *step) jumped(t *inferior.Thread, at addr.Run) inferior.Action {
 	if s.event != stepNothing || t != s.thread && !s.asleep {
 		return inferior.Resume
 	}
@@ -80,7 +80,7 @@ func (s *pythonStep) jumped(t *inferior.Thread, at addr.Run) inferior.Action {
 
 // elsewhere follows a thread that executes another frame than the step's: called by that, or one that it
 // has returned to. It tells whether the step goes on there, or has ended.
-func (s *pythonStep) elsewhere(state python.State, pos python.Position) bool {
+func (s *step) elsewhere(state python.State, pos python.Position) bool {
 	switch {
 	case s.asleep, pos.Frame == s.inner:
 		return false
@@ -111,7 +111,7 @@ func (s *pythonStep) elsewhere(state python.State, pos python.Position) bool {
 }
 
 // notes has a thread at a jump go on until the frame has noted the instruction: up to 3.10 it has.
-func (s *pythonStep) notes(t *inferior.Thread, at addr.Run) bool {
+func (s *step) notes(t *inferior.Thread, at addr.Run) bool {
 	regs, err := t.Regs()
 	if err != nil {
 		return false
@@ -123,6 +123,6 @@ func (s *pythonStep) notes(t *inferior.Thread, at addr.Run) bool {
 }
 
 // runsToSecond runs to the second of two instructions that are executed as one, and tells whether it has.
-func (s *pythonStep) runsToSecond(t *inferior.Thread, at int) bool {
+func (s *step) runsToSecond(t *inferior.Thread, at int) bool {
 	return s.p.stops.runsTo(t, s.body.Start+addr.Run(at)) && s.noteSecond(at)
 }

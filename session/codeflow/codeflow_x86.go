@@ -1,4 +1,6 @@
-package session
+// Package codeflow follows the instructions of code from where they are known to begin, so that nothing is
+// planted in the middle of one.
+package codeflow
 
 import (
 	"bytes"
@@ -21,12 +23,12 @@ func (e *InsideError) Error() string {
 	return fmt.Sprintf("%v lies inside the instruction at %v%s, which a trap there would change: give that address, or use hbreak, which changes no code", e.At, e.Instruction, e.Name)
 }
 
-// insideInstruction is the error of a trap at a, if it is sure that a is no instruction. That is
+// Inside is the error of a trap at a, if it is sure that a is no instruction. That is
 // known of code which control reaches from where the unwind information has a function, or a row
 // of one, begin. Nothing is said of other code, and of an address to which a branch leads, as one
 // behind a lock prefix.
-func insideInstruction(t *target.Target, a addr.Run) error {
-	low, high, from, ok := codeAround(t, a)
+func Inside(t *target.Target, a addr.Run) error {
+	low, high, from, ok := Around(t, a)
 	if !ok {
 		return nil
 	}
@@ -34,13 +36,13 @@ func insideInstruction(t *target.Target, a addr.Run) error {
 	if _, err := t.Proc.ReadAt(code, int64(low)); err != nil {
 		return nil
 	}
-	f := codeFlow{low: low, code: code, visited: map[addr.Run]int{}}
-	f.follow(from...)
-	if _, ok := f.visited[a]; ok {
+	f := Flow{Low: low, Code: code, Visited: map[addr.Run]int{}}
+	f.Follow(from...)
+	if _, ok := f.Visited[a]; ok {
 		return nil
 	}
-	for back := addr.Run(1); back < maxInstruction && back <= a-low; back++ {
-		if size := f.visited[a-back]; addr.Run(size) > back {
+	for back := addr.Run(1); back < MaxInstruction && back <= a-low; back++ {
+		if size := f.Visited[a-back]; addr.Run(size) > back {
 			name := ""
 			if sym, err := t.Names.Symbols.At(a - back); err == nil {
 				name = fmt.Sprintf(" <%s+%d>", sym.Name, sym.Offset)
@@ -54,13 +56,13 @@ func insideInstruction(t *target.Target, a addr.Run) error {
 // maxInstruction is the longest instruction of x86 (Intel SDM volume 2, section 2.3.11), maxFlow
 // the longest function that is decoded, bytes.
 const (
-	maxInstruction = 15
+	MaxInstruction = 15
 	maxFlow        = 1 << 20
 )
 
-// codeAround is the function around an address, or the part of it, and where instructions are
+// Around is the function around an address, or the part of it, and where instructions are
 // known to begin in it.
-func codeAround(t *target.Target, a addr.Run) (low, high addr.Run, from []addr.Run, ok bool) {
+func Around(t *target.Target, a addr.Run) (low, high addr.Run, from []addr.Run, ok bool) {
 	table, bias, ok := t.Names.Modules.ModuleAt(a)
 	if !ok || table == nil || t.Names.Modules.At(a) == nil {
 		return 0, 0, nil, false
@@ -85,31 +87,31 @@ func inAny(all []unwind.Range, a addr.File) bool {
 	return false
 }
 
-// A codeFlow is the instructions of a function that control reaches, as far as branches tell.
-type codeFlow struct {
-	low     addr.Run
-	code    []byte
-	visited map[addr.Run]int // their sizes
-	leaves  bool             // out is wanted
-	out     []addr.Run       // where branches lead elsewhere
+// A Flow is the instructions of a function that control reaches, as far as branches tell.
+type Flow struct {
+	Low     addr.Run
+	Code    []byte
+	Visited map[addr.Run]int // their sizes
+	Leaves  bool             // out is wanted
+	Out     []addr.Run       // where branches lead elsewhere
 }
 
-func (f *codeFlow) has(a addr.Run) bool { return a >= f.low && a < f.low+addr.Run(len(f.code)) }
+func (f *Flow) Has(a addr.Run) bool { return a >= f.Low && a < f.Low+addr.Run(len(f.Code)) }
 
-// follow decodes the code that is reached from places.
-func (f *codeFlow) follow(from ...addr.Run) {
+// Follow decodes the code that is reached from places.
+func (f *Flow) Follow(from ...addr.Run) {
 	for len(from) > 0 {
 		at := from[len(from)-1]
 		from = from[:len(from)-1]
-		for f.visited[at] == 0 && f.has(at) {
-			size, target, goesOn := decodeFlow(f.code[at-f.low:], at)
+		for f.Visited[at] == 0 && f.Has(at) {
+			size, target, goesOn := decodeFlow(f.Code[at-f.Low:], at)
 			if size == 0 {
 				break
 			}
-			f.visited[at] = size
+			f.Visited[at] = size
 			switch {
-			case target != 0 && f.leaves && !f.has(target):
-				f.out = append(f.out, target)
+			case target != 0 && f.Leaves && !f.Has(target):
+				f.Out = append(f.Out, target)
 			case target != 0:
 				from = append(from, target)
 			}
@@ -143,4 +145,14 @@ func decodeFlow(code []byte, at addr.Run) (size int, target addr.Run, goesOn boo
 		return inst.Len, branch, false
 	}
 	return inst.Len, branch, true
+}
+
+// Before is the size of the instruction that ends at an address, 0 if none is known to.
+func (f *Flow) Before(at addr.Run) int {
+	for size := 1; size <= MaxInstruction && addr.Run(size) <= at-f.Low; size++ {
+		if f.Visited[at-addr.Run(size)] == size {
+			return size
+		}
+	}
+	return 0
 }

@@ -1,4 +1,4 @@
-package session
+package pystops
 
 import (
 	"encoding/binary"
@@ -18,13 +18,13 @@ const unknown = -2
 
 // arrived is called when a thread has read the word of bytecode of a line: most often because
 // it is about to execute it.
-func (p *pythonStops) arrived(l *pythonLine, t *inferior.Thread) inferior.Action {
+func (p *Stops) arrived(l *Line, t *inferior.Thread) inferior.Action {
 	pos, err := l.file.position(p.target, t)
 	if err != nil || pos.Code != l.Body.At {
 		return inferior.Resume // somebody else reads the memory
 	}
 	if !l.file.bodies.Still(l.Body) {
-		p.gone(l)
+		p.Gone(l)
 		return inferior.Resume
 	}
 	prev, ok := p.settle(l, t, pos)
@@ -35,14 +35,14 @@ func (p *pythonStops) arrived(l *pythonLine, t *inferior.Thread) inferior.Action
 }
 
 // begun stops a thread that has come from an instruction to that of a line, if a stop wants it.
-func (p *pythonStops) begun(l *pythonLine, t *inferior.Thread, frame addr.Run, prev int) inferior.Action {
+func (p *Stops) begun(l *Line, t *inferior.Thread, frame addr.Run, prev int) inferior.Action {
 	begins, enters := p.begins(l, frame, prev)
 	action := inferior.Resume
-	for _, st := range l.users {
+	for _, st := range l.Users {
 		if st.Line != 0 && !begins || st.Line == 0 && !enters {
 			continue
 		}
-		if p.asks(st, t) && p.stops.atStop(st, t) == inferior.StopHere {
+		if p.asks(st, t) && p.host.AtStop(st, t) == inferior.StopHere {
 			action = inferior.StopHere
 		}
 	}
@@ -51,7 +51,7 @@ func (p *pythonStops) begun(l *pythonLine, t *inferior.Thread, frame addr.Run, p
 
 // asks tells whether the condition of a stop holds. One whose variables cannot be read
 // stops: the user may have waited for that very arrival.
-func (p *pythonStops) asks(st *breakpoints.Stop, t *inferior.Thread) bool {
+func (p *Stops) asks(st *breakpoints.Stop, t *inferior.Thread) bool {
 	if st.Asks == "" || !st.Enabled {
 		return true
 	}
@@ -64,7 +64,7 @@ func (p *pythonStops) asks(st *breakpoints.Stop, t *inferior.Thread) bool {
 }
 
 // holds asks the condition in the function that the thread is in.
-func (p *pythonStops) holds(st *breakpoints.Stop, t *inferior.Thread) (bool, error) {
+func (p *Stops) holds(st *breakpoints.Stop, t *inferior.Thread) (bool, error) {
 	for _, f := range p.files {
 		s, err := f.state(p.target, t)
 		if err != nil {
@@ -77,18 +77,18 @@ func (p *pythonStops) holds(st *breakpoints.Stop, t *inferior.Thread) (bool, err
 	return false, fmt.Errorf("thread %d: %w", t.Num, python.ErrNoFrames)
 }
 
-// gone takes the watch of code that is no more.
-func (p *pythonStops) gone(l *pythonLine) {
-	for _, st := range slices.Clone(l.users) { // drop changes them
+// Gone takes the watch of code that is no more.
+func (p *Stops) Gone(l *Line) {
+	for _, st := range slices.Clone(l.Users) { // drop changes them
 		if err := p.drop(st, l); err != nil {
-			noteFailed(p.stops.target, st, "", err)
+			p.host.NoteFailed(st, "", err)
 		}
 		p.setPlaces(st)
 	}
 }
 
 // state is what the interpreter keeps of a thread. A thread that runs code of several interpreters has several.
-func (f *pythonInterpreter) state(c *target.Target, t *inferior.Thread) (python.State, error) {
+func (f *interpreter) state(c *target.Target, t *inferior.Thread) (python.State, error) {
 	if s, ok := f.states[t]; ok && f.bodies.Runs(s) {
 		return s, nil
 	}
@@ -105,7 +105,7 @@ func (f *pythonInterpreter) state(c *target.Target, t *inferior.Thread) (python.
 // maxThreadStates bounds the states that are kept.
 const maxThreadStates = 1 << 12
 
-func (f *pythonInterpreter) position(c *target.Target, t *inferior.Thread) (python.Position, error) {
+func (f *interpreter) position(c *target.Target, t *inferior.Thread) (python.Position, error) {
 	s, err := f.state(c, t)
 	if err != nil {
 		return python.Position{}, err
@@ -116,7 +116,7 @@ func (f *pythonInterpreter) position(c *target.Target, t *inferior.Thread) (pyth
 // settle has a thread that has read the word of a line go on to where it executes that
 // instruction. ok is false if it does not: the word was read for another reason. prev is the offset of
 // the instruction that it comes from, unknown up to 3.10.
-func (p *pythonStops) settle(l *pythonLine, t *inferior.Thread, pos python.Position) (prev int, ok bool) {
+func (p *Stops) settle(l *Line, t *inferior.Thread, pos python.Position) (prev int, ok bool) {
 	at, field, minor := l.Start.Offset, l.file.bodies.Instruction(pos.Frame), l.file.bodies.Minor()
 	switch {
 	case minor <= 10:
@@ -162,7 +162,7 @@ func (p *pythonStops) settle(l *pythonLine, t *inferior.Thread, pos python.Posit
 
 // specializes tells, of 3.13, that the instruction of a line will put another form in its
 // own place and then execute that: the counter in its cache is 0.
-func (p *pythonStops) specializes(l *pythonLine) bool {
+func (p *Stops) specializes(l *Line) bool {
 	if !l.Body.Adaptive(p.opcode(l.Addr())) {
 		return false
 	}
@@ -172,7 +172,7 @@ func (p *pythonStops) specializes(l *pythonLine) bool {
 }
 
 // opcode is the byte at an address.
-func (p *pythonStops) opcode(at addr.Run) byte {
+func (p *Stops) opcode(at addr.Run) byte {
 	var b [1]byte
 	_, _ = p.target.Proc.ReadAt(b[:], int64(at)) // unreadable: the thread has just read it
 	return b[0]
@@ -188,7 +188,7 @@ const (
 // dispatches runs a thread through its jump by the opcode. ok tells that it then executes the
 // instruction whose number the field gets: before the jump, or soon behind it if after. A
 // call or return on the way means that the word was read for something else.
-func (p *pythonStops) dispatches(t *inferior.Thread, field python.Field, want uint64, after bool) (ok bool) {
+func (p *Stops) dispatches(t *inferior.Thread, field python.Field, want uint64, after bool) (ok bool) {
 	jumped, n := false, 0
 	err := p.target.Proc.StepWithin(t, func() bool {
 		if n++; n > maxDispatch || jumped && n > maxNoting {
@@ -224,7 +224,7 @@ func (p *pythonStops) dispatches(t *inferior.Thread, field python.Field, want ui
 	return err == nil && ok
 }
 
-func (p *pythonStops) read(f python.Field) uint64 {
+func (p *Stops) read(f python.Field) uint64 {
 	var b [8]byte
 	_, _ = p.target.Proc.ReadAt(b[:f.Size], int64(f.At)) // 0 is no instruction's number that is waited for by an address
 	return binary.LittleEndian.Uint64(b[:])
@@ -264,7 +264,7 @@ const maxArrivals = 1 << 12
 
 // begins tells whether the line begins for a frame at an instruction that it comes to from
 // another, and whether that is the function's first.
-func (p *pythonStops) begins(l *pythonLine, frame addr.Run, prev int) (begins, enters bool) {
+func (p *Stops) begins(l *Line, frame addr.Run, prev int) (begins, enters bool) {
 	if prev != unknown {
 		first := l.file.bodies.Minor() >= 11 && prev <= l.Body.First()-2 && l.Start.Offset == l.Body.First()
 		return l.Body.Event(prev, l.Start.Offset), first

@@ -1,4 +1,4 @@
-package session
+package pystops
 
 import (
 	"encoding/binary"
@@ -8,7 +8,8 @@ import (
 
 	"hdb/inferior"
 	"hdb/internal/addr"
-	"hdb/session/view"
+	"hdb/session/codeflow"
+	"hdb/session/target"
 
 	"golang.org/x/arch/x86/x86asm"
 )
@@ -18,13 +19,13 @@ import (
 // next one's number and jumps by a table. A trap at each of these jumps costs some 25 µs for each
 // instruction of Python, of any function; the bytecode stays as it is.
 
-// pythonJumps are the jumps of an interpreter's loop.
-type pythonJumps struct {
+// jumps are the jumps of an interpreter's loop.
+type jumps struct {
 	at    []addr.Run
 	table [opcodes]addr.Run // where they lead, by the number of the instruction
 	traps []*inferior.Trap  // nil: not planted
 	err   error             // why they are not known
-	step  *pythonStep       // that is under way by them; nil: none
+	step  *step             // that is under way by them; nil: none
 
 	seen, blind int  // arrivals at which a register has the instruction's address, and has not
 	given       bool // up: registers do not have it
@@ -36,23 +37,23 @@ const opcodes = 256
 var errNoJumps = errors.New("the jumps of the interpreter's loop are not found")
 
 // jumpsOf finds the jumps of an interpreter, once.
-func (p *pythonStops) jumpsOf(f *pythonInterpreter) *pythonJumps {
+func (p *Stops) jumpsOf(f *interpreter) *jumps {
 	if f.jumps == nil {
-		f.jumps = &pythonJumps{}
-		f.jumps.find(p.stops.loc, f)
+		f.jumps = &jumps{}
+		f.jumps.find(p.target, f)
 	}
 	return f.jumps
 }
 
 // find looks for the jumps in the code of the loop: what control reaches from its beginning, and by
 // the table.
-func (j *pythonJumps) find(l *view.Locations, f *pythonInterpreter) {
+func (j *jumps) find(c *target.Target, f *interpreter) {
 	j.err = errNoJumps // until they are found
 	eval, ok := f.Symbols("_PyEval_EvalFrameDefault")
 	if !ok {
 		return
 	}
-	parts := newLoopParts(l)
+	parts := newLoopParts(c)
 	parts.add(eval)
 	parts.follow()
 	if j.table, ok = parts.table(eval); !ok {
@@ -69,12 +70,12 @@ func (j *pythonJumps) find(l *view.Locations, f *pythonInterpreter) {
 
 // loopParts are the parts of a function: compilers put what is executed rarely elsewhere.
 type loopParts struct {
-	l     *view.Locations
-	parts []*codeFlow
+	c     *target.Target
+	parts []*codeflow.Flow
 	ahead []addr.Run
 }
 
-func newLoopParts(l *view.Locations) *loopParts { return &loopParts{l: l} }
+func newLoopParts(c *target.Target) *loopParts { return &loopParts{c: c} }
 
 // add has the code at an address followed.
 func (lp *loopParts) add(a addr.Run) { lp.ahead = append(lp.ahead, a) }
@@ -91,13 +92,13 @@ func (lp *loopParts) follow() {
 			a := lp.ahead[0]
 			lp.ahead = lp.ahead[1:]
 			if f := lp.partOf(a); f != nil {
-				f.follow(a)
-				lp.ahead = append(lp.ahead, f.out...)
-				f.out = nil
+				f.Follow(a)
+				lp.ahead = append(lp.ahead, f.Out...)
+				f.Out = nil
 			}
 		}
 		for _, f := range lp.parts {
-			for _, a := range f.jumps() {
+			for _, a := range jumpsIn(f) {
 				if !done[a] {
 					done[a] = true
 					lp.ahead = append(lp.ahead, lp.cases(f, a)...)
@@ -108,18 +109,18 @@ func (lp *loopParts) follow() {
 }
 
 // partOf is the part that has an address.
-func (lp *loopParts) partOf(a addr.Run) *codeFlow {
+func (lp *loopParts) partOf(a addr.Run) *codeflow.Flow {
 	for _, f := range lp.parts {
-		if f.has(a) {
+		if f.Has(a) {
 			return f
 		}
 	}
-	low, high, _, ok := codeAround(lp.l.Target, a)
+	low, high, _, ok := codeflow.Around(lp.c, a)
 	if !ok || len(lp.parts) == maxParts {
 		return nil
 	}
-	f := &codeFlow{low: low, code: make([]byte, high-low), visited: map[addr.Run]int{}, leaves: true}
-	if _, err := lp.l.Target.Proc.ReadAt(f.code, int64(low)); err != nil {
+	f := &codeflow.Flow{Low: low, Code: make([]byte, high-low), Visited: map[addr.Run]int{}, Leaves: true}
+	if _, err := lp.c.Proc.ReadAt(f.Code, int64(low)); err != nil {
 		return nil
 	}
 	lp.parts = append(lp.parts, f)
@@ -133,21 +134,21 @@ func (lp *loopParts) table(eval addr.Run) (table [opcodes]addr.Run, ok bool) {
 		return table, false
 	}
 	tried := map[addr.Run]bool{}
-	for i := range loop.code { // what refers to it may be reached by the table only
-		at := tableIn(loop.code[i:], loop.low+addr.Run(i))
+	for i := range loop.Code { // what refers to it may be reached by the table only
+		at := tableIn(loop.Code[i:], loop.Low+addr.Run(i))
 		if at == 0 || tried[at] {
 			continue
 		}
 		tried[at] = true
 		var b [opcodes * 8]byte
-		if _, err := lp.l.Target.Proc.ReadAt(b[:], int64(at)); err != nil {
+		if _, err := lp.c.Proc.ReadAt(b[:], int64(at)); err != nil {
 			continue
 		}
 		inside := map[addr.Run]bool{}
 		elsewhere := map[addr.Run]bool{}
 		for i := range table {
 			table[i] = addr.Run(binary.LittleEndian.Uint64(b[8*i:]))
-			if loop.has(table[i]) {
+			if loop.Has(table[i]) {
 				inside[table[i]] = true
 			} else {
 				elsewhere[table[i]] = true
@@ -194,18 +195,18 @@ const (
 
 // cases are where the jump of a switch leads, as compilers make it: a number is compared with the last one, and by
 // it the distance of the case from a table is loaded and added.
-func (lp *loopParts) cases(f *codeFlow, jump addr.Run) (to []addr.Run) {
+func (lp *loopParts) cases(f *codeflow.Flow, jump addr.Run) (to []addr.Run) {
 	var table addr.Run
 	last := int64(-1)
 	scaled := false
 	at := jump
 	for range maxAhead {
-		size := f.before(at)
+		size := f.Before(at)
 		if size == 0 {
 			break
 		}
 		at -= addr.Run(size)
-		i, err := x86asm.Decode(f.code[at-f.low:], 64)
+		i, err := x86asm.Decode(f.Code[at-f.Low:], 64)
 		if err != nil {
 			break
 		}
@@ -224,7 +225,7 @@ func (lp *loopParts) cases(f *codeFlow, jump addr.Run) (to []addr.Run) {
 		return nil
 	}
 	b := make([]byte, 4*(last+1))
-	if _, err := lp.l.Target.Proc.ReadAt(b, int64(table)); err != nil {
+	if _, err := lp.c.Proc.ReadAt(b, int64(table)); err != nil {
 		return nil
 	}
 	for ; len(b) > 0; b = b[4:] {
@@ -237,41 +238,21 @@ func (lp *loopParts) cases(f *codeFlow, jump addr.Run) (to []addr.Run) {
 	return to
 }
 
-// before is the size of the instruction that ends at an address, 0 if none is known to.
-func (f *codeFlow) before(at addr.Run) int {
-	for size := 1; size <= maxInstruction && addr.Run(size) <= at-f.low; size++ {
-		if f.visited[at-addr.Run(size)] == size {
-			return size
-		}
-	}
-	return 0
-}
-
 // jumps are the jumps to where a register or memory says.
 func (lp *loopParts) jumps() (all []addr.Run) {
 	for _, f := range lp.parts {
-		all = append(all, f.jumps()...)
+		all = append(all, jumpsIn(f)...)
 	}
 	slices.Sort(all)
 	return all
 }
 
-func (f *codeFlow) jumps() (all []addr.Run) {
-	for a, size := range f.visited {
-		code := f.code[a-f.low:][:size]
-		if size >= 2 && flowOf(append(slices.Clip(code), 0, 0, 0)) == flowJump {
-			all = append(all, a)
-		}
-	}
-	return all
-}
-
 // byJumps reports whether the jumps are traps.
-func (f *pythonInterpreter) byJumps() bool { return f.jumps != nil && len(f.jumps.traps) > 0 }
+func (f *interpreter) byJumps() bool { return f.jumps != nil && len(f.jumps.traps) > 0 }
 
 // followJumps has the jumps be traps. All lines of the interpreter are seen there then: that a debug
 // register stops a thread in front of a jump is of no use.
-func (p *pythonStops) followJumps(f *pythonInterpreter) error {
+func (p *Stops) followJumps(f *interpreter) error {
 	j := p.jumpsOf(f)
 	switch {
 	case j.err != nil:
@@ -281,30 +262,30 @@ func (p *pythonStops) followJumps(f *pythonInterpreter) error {
 	case len(j.traps) > 0:
 		return nil
 	}
-	return p.stops.planes.target.StopAll(func() error {
+	return p.target.StopAll(func() error {
 		for _, a := range j.at {
-			tr, err := p.stops.planes.plant(a, func(t *inferior.Thread) inferior.Action { return p.jumped(f, t) })
+			tr, err := p.host.Plant(a, func(t *inferior.Thread) inferior.Action { return p.jumped(f, t) })
 			if err != nil {
 				return errors.Join(fmt.Errorf("trap in the interpreter's loop: %w", err), p.unplant(j))
 			}
 			j.traps = append(j.traps, tr)
 		}
-		why := p.stops.whyNoRegister(nil)
+		why := p.host.WhyNoRegister()
 		for _, l := range p.lines {
-			if l.file != f || l.watch == nil {
+			if l.file != f || l.Watch == nil {
 				continue
 			}
-			if err := l.watch.Remove(); err != nil {
+			if err := l.Watch.Remove(); err != nil {
 				return err
 			}
-			l.watch, l.short = nil, why
+			l.Watch, l.short = nil, why
 		}
 		return nil
 	})
 }
 
 // unplant takes the traps away.
-func (p *pythonStops) unplant(j *pythonJumps) (err error) {
+func (p *Stops) unplant(j *jumps) (err error) {
 	for _, tr := range j.traps {
 		err = errors.Join(err, tr.Remove())
 	}
@@ -313,11 +294,11 @@ func (p *pythonStops) unplant(j *pythonJumps) (err error) {
 }
 
 // leaveJumps takes the traps away if no step goes by them, and there are debug registers for the lines.
-func (p *pythonStops) leaveJumps(f *pythonInterpreter) error {
+func (p *Stops) leaveJumps(f *interpreter) error {
 	if !f.byJumps() || f.jumps.step != nil {
 		return nil
 	}
-	var lines []*pythonLine
+	var lines []*Line
 	for _, l := range p.lines {
 		if l.file == f {
 			lines = append(lines, l)
@@ -326,7 +307,7 @@ func (p *pythonStops) leaveJumps(f *pythonInterpreter) error {
 	if len(lines) > p.target.Proc.FreeRegisters() && !f.jumps.given {
 		return nil
 	}
-	return p.stops.planes.target.StopAll(func() error {
+	return p.target.StopAll(func() error {
 		err := p.unplant(f.jumps)
 		for _, l := range lines {
 			err = errors.Join(err, p.watchWord(l))
@@ -336,7 +317,7 @@ func (p *pythonStops) leaveJumps(f *pythonInterpreter) error {
 }
 
 // jumped is called when a thread is about to execute the code of an instruction of Python.
-func (p *pythonStops) jumped(f *pythonInterpreter, t *inferior.Thread) inferior.Action {
+func (p *Stops) jumped(f *interpreter, t *inferior.Thread) inferior.Action {
 	regs, err := t.Regs()
 	if err != nil {
 		return inferior.Resume
@@ -358,11 +339,11 @@ func (p *pythonStops) jumped(f *pythonInterpreter, t *inferior.Thread) inferior.
 // linesAhead are the lines whose word a thread at a jump may just have read: most often one at the most. Registers
 // may have those of the past, too. second: it is the second of two
 // instructions that are executed as one, and will be read next.
-func (p *pythonStops) linesAhead(f *pythonInterpreter, t *inferior.Thread, regs *inferior.Registers) (lines []*pythonLine, second bool) {
+func (p *Stops) linesAhead(f *interpreter, t *inferior.Thread, regs *inferior.Registers) (lines []*Line, second bool) {
 	if f.bodies.Minor() <= 10 {
 		return p.lineNoted(f, t, regs), false
 	}
-	var behind *pythonLine
+	var behind *Line
 	for _, v := range general(regs) {
 		switch l, second := p.lineOf(f, t, addr.Run(v)); {
 		case l == nil || slices.Contains(lines, l):
@@ -373,7 +354,7 @@ func (p *pythonStops) linesAhead(f *pythonInterpreter, t *inferior.Thread, regs 
 		}
 	}
 	if len(lines) == 0 && behind != nil {
-		return []*pythonLine{behind}, true
+		return []*Line{behind}, true
 	}
 	p.noteBlind(f, t, regs)
 	return lines, false
@@ -381,7 +362,7 @@ func (p *pythonStops) linesAhead(f *pythonInterpreter, t *inferior.Thread, regs 
 
 // arrivedAtOne is arrived at one of several lines: where the frame notes the instruction it shows
 // which.
-func (p *pythonStops) arrivedAtOne(f *pythonInterpreter, lines []*pythonLine, t *inferior.Thread) inferior.Action {
+func (p *Stops) arrivedAtOne(f *interpreter, lines []*Line, t *inferior.Thread) inferior.Action {
 	pos, err := f.position(p.target, t)
 	if err != nil || !p.notes(f, pos.Frame, t) {
 		return inferior.Resume
@@ -404,7 +385,7 @@ func (p *pythonStops) arrivedAtOne(f *pythonInterpreter, lines []*pythonLine, t 
 }
 
 // notes has a thread at a jump go on until the frame has noted the instruction.
-func (p *pythonStops) notes(f *pythonInterpreter, frame addr.Run, t *inferior.Thread) bool {
+func (p *Stops) notes(f *interpreter, frame addr.Run, t *inferior.Thread) bool {
 	field, noted, n := f.bodies.Instruction(frame), false, 0
 	err := p.target.Proc.StepWithin(t, func() bool {
 		if n++; noted || n > maxNoting {
@@ -418,12 +399,12 @@ func (p *pythonStops) notes(f *pythonInterpreter, frame addr.Run, t *inferior.Th
 
 // lineOf is the line whose word it is, or the one behind it if both are executed as one, if the jump leads
 // to that instruction.
-func (p *pythonStops) lineOf(f *pythonInterpreter, t *inferior.Thread, word addr.Run) (line *pythonLine, second bool) {
+func (p *Stops) lineOf(f *interpreter, t *inferior.Thread, word addr.Run) (line *Line, second bool) {
 	line = p.lines[word]
 	if line == nil {
 		line, second = p.lines[word+2], true
 	}
-	if line == nil || line.file != f || line.watch != nil {
+	if line == nil || line.file != f || line.Watch != nil {
 		return nil, false
 	}
 	opcode := p.opcode(word)
@@ -434,15 +415,15 @@ func (p *pythonStops) lineOf(f *pythonInterpreter, t *inferior.Thread, word addr
 }
 
 // lineNoted is that up to 3.10, where the frame has noted the instruction before the jump.
-func (p *pythonStops) lineNoted(f *pythonInterpreter, t *inferior.Thread, regs *inferior.Registers) []*pythonLine {
+func (p *Stops) lineNoted(f *interpreter, t *inferior.Thread, regs *inferior.Registers) []*Line {
 	for _, v := range general(regs) {
 		for _, word := range []addr.Run{addr.Run(v), addr.Run(v - 2)} { // the register may have gone on
 			l := p.lines[word]
-			if l == nil || l.file != f || l.watch != nil {
+			if l == nil || l.file != f || l.Watch != nil {
 				continue
 			}
 			if pos, err := f.position(p.target, t); err == nil && pos.Code == l.Body.At && pos.Offset == l.Start.Offset {
-				return []*pythonLine{l}
+				return []*Line{l}
 			}
 		}
 	}
@@ -456,7 +437,7 @@ func general(r *inferior.Registers) [15]uint64 {
 }
 
 // leads reports whether the jump at which a thread stands leads to the code of an instruction.
-func (j *pythonJumps) leads(t *inferior.Thread, opcode byte) bool {
+func (j *jumps) leads(t *inferior.Thread, opcode byte) bool {
 	to, ok := t.JumpsTo()
 	return ok && to == j.table[opcode]
 }
@@ -467,7 +448,7 @@ const enoughArrivals = 200
 // noteBlind finds out of the first arrivals whether a register has the address of the instruction,
 // near which the frame is. In a build without optimisation that is on the stack: there the
 // lines are watched by single steps.
-func (p *pythonStops) noteBlind(f *pythonInterpreter, t *inferior.Thread, regs *inferior.Registers) {
+func (p *Stops) noteBlind(f *interpreter, t *inferior.Thread, regs *inferior.Registers) {
 	j := f.jumps
 	if j.given || j.seen+j.blind >= enoughArrivals {
 		return
@@ -508,7 +489,7 @@ const nearNote = 128
 const maxBeforeSecond = 96
 
 // runsTo runs a thread until it has read a word of bytecode, soon.
-func (p *pythonStops) runsTo(t *inferior.Thread, word addr.Run) bool {
+func (p *Stops) runsTo(t *inferior.Thread, word addr.Run) bool {
 	read, n := false, 0
 	err := p.target.Proc.StepWithin(t, func() bool {
 		if n++; read || n > maxBeforeSecond {
@@ -518,4 +499,15 @@ func (p *pythonStops) runsTo(t *inferior.Thread, word addr.Run) bool {
 		return true
 	})
 	return err == nil && read
+}
+
+// jumpsIn are the jumps of code that lead to what a register or memory has.
+func jumpsIn(f *codeflow.Flow) (all []addr.Run) {
+	for a, size := range f.Visited {
+		code := f.Code[a-f.Low:][:size]
+		if size >= 2 && flowOf(append(slices.Clip(code), 0, 0, 0)) == flowJump {
+			all = append(all, a)
+		}
+	}
+	return all
 }

@@ -1,4 +1,4 @@
-package session
+package pystops
 
 import (
 	"encoding/binary"
@@ -15,16 +15,29 @@ import (
 	"hdb/session/view"
 )
 
-// PythonStepping moves the selected thread from line to line of Python, and to the end of a
+// Steps moves the selected thread from line to line of Python, and to the end of a
 // function. A debug register tells of each instruction that the function's frame notes, not of
 // what it calls; another one of the end of the frame. Up to 3.11 that is where the frame of the
 // interpreter's loop has its return address.
-type PythonStepping struct {
+type Steps struct {
 	target *target.Target
 	sel    *view.Selection
-	exec   *Execution
+	exec   Runner
 	python *cpython.Python
-	stops  *pythonStops
+	stops  *Stops
+}
+
+// NewSteps steps the threads of a target.
+func NewSteps(c *target.Target, sel *view.Selection, exec Runner, p *cpython.Python, stops *Stops) *Steps {
+	return &Steps{c, sel, exec, p, stops}
+}
+
+// A Runner runs the program for steps, and reports their ends.
+type Runner interface {
+	Resume() (inferior.Stop, error)
+	Hit() bool // numbered stops were met
+	Report(stop inferior.Stop, verb string) *stopped.Report
+	ReportInPython(stop inferior.Stop, verb string) *stopped.Report // of a stop in the function of Python
 }
 
 // What has come of a run.
@@ -41,10 +54,10 @@ const (
 	stepMoved             // the innermost frame is noted elsewhere from now on
 )
 
-// A pythonStep is a step that is under way.
-type pythonStep struct {
-	p      *PythonStepping
-	file   *pythonInterpreter
+// A step is a step that is under way.
+type step struct {
+	p      *Steps
+	file   *interpreter
 	thread *inferior.Thread
 	state  python.State
 
@@ -68,19 +81,19 @@ type pythonStep struct {
 
 // Next runs to the beginning of another line of the selected thread's function, or of the one that it
 // returns to, n times. A coroutine that is suspended is waited for.
-func (p *PythonStepping) Next(n int) (*stopped.Report, error) {
+func (p *Steps) Next(n int) (*stopped.Report, error) {
 	return p.lines("py next", n, false, nil)
 }
 
 // Step is Next that enters functions.
-func (p *PythonStepping) Step(n int) (*stopped.Report, error) {
+func (p *Steps) Step(n int) (*stopped.Report, error) {
 	return p.lines("py step", n, true, nil)
 }
 
 // Until runs to a line behind the one that the selected function is at, or to one from a line on;
 // the function's end stops, too.
-func (p *PythonStepping) Until(line int) (*stopped.Report, error) {
-	return p.lines("py until", 1, false, func(s *pythonStep) func(int) bool {
+func (p *Steps) Until(line int) (*stopped.Report, error) {
+	return p.lines("py until", 1, false, func(s *step) func(int) bool {
 		from := s.body.Line(s.prev) + 1
 		if line != 0 {
 			from = line
@@ -90,7 +103,7 @@ func (p *PythonStepping) Until(line int) (*stopped.Report, error) {
 }
 
 // Finish runs until the selected function of Python has ended.
-func (p *PythonStepping) Finish() (*stopped.Report, error) {
+func (p *Steps) Finish() (*stopped.Report, error) {
 	s, err := p.begin("py finish", p.sel.Cur.Python)
 	if err != nil {
 		return nil, err
@@ -109,7 +122,7 @@ func (p *PythonStepping) Finish() (*stopped.Report, error) {
 	}
 }
 
-func (p *PythonStepping) lines(verb string, n int, into bool, until func(*pythonStep) func(int) bool) (*stopped.Report, error) {
+func (p *Steps) lines(verb string, n int, into bool, until func(*step) func(int) bool) (*stopped.Report, error) {
 	nth := 0
 	if until != nil {
 		nth = p.sel.Cur.Python
@@ -153,14 +166,12 @@ func (p *PythonStepping) lines(verb string, n int, into bool, until func(*python
 }
 
 // ended reports a step that has ended by itself.
-func (s *pythonStep) ended(verb string) *stopped.Report {
-	s.p.exec.inPython = true
-	defer func() { s.p.exec.inPython = false }()
-	return s.p.exec.Report(inferior.Stop{Reason: inferior.Stepped, Thread: s.thread}, verb)
+func (s *step) ended(verb string) *stopped.Report {
+	return s.p.exec.ReportInPython(inferior.Stop{Reason: inferior.Stepped, Thread: s.thread}, verb)
 }
 
 // begin is a step in the nth function of the selected thread.
-func (p *PythonStepping) begin(verb string, nth int) (*pythonStep, error) {
+func (p *Steps) begin(verb string, nth int) (*step, error) {
 	if err := p.target.Live(); err != nil {
 		return nil, err
 	}
@@ -184,7 +195,7 @@ func (p *PythonStepping) begin(verb string, nth int) (*pythonStep, error) {
 		if len(stack.Frames) <= nth {
 			continue
 		}
-		s := &pythonStep{p: p, file: f, thread: p.sel.Cur.Thread, state: state}
+		s := &step{p: p, file: f, thread: p.sel.Cur.Thread, state: state}
 		pos, err := f.bodies.PositionOf(stack.Frames[nth].At)
 		if err == nil {
 			err = s.to(pos)
@@ -198,7 +209,7 @@ func (p *PythonStepping) begin(verb string, nth int) (*pythonStep, error) {
 }
 
 // to goes on in a frame.
-func (s *pythonStep) to(pos python.Position) (err error) {
+func (s *step) to(pos python.Position) (err error) {
 	if s.frame = pos.Frame; pos.Frame == 0 {
 		return nil
 	}
@@ -214,7 +225,7 @@ func (s *pythonStep) to(pos python.Position) (err error) {
 
 // slotOf is where the native frame of the interpreter's loop that runs a frame has its return
 // address.
-func (p *PythonStepping) slotOf(frame addr.Run) (addr.Run, error) {
+func (p *Steps) slotOf(frame addr.Run) (addr.Run, error) {
 	p.sel.WalkAgain()
 	native, err := p.sel.Stack(0)
 	if err != nil {
@@ -238,7 +249,7 @@ func (p *PythonStepping) slotOf(frame addr.Run) (addr.Run, error) {
 
 // run runs until something comes of it. lines tells whether the function's instructions are
 // of interest.
-func (s *pythonStep) run(lines bool) (stop inferior.Stop, err error) {
+func (s *step) run(lines bool) (stop inferior.Stop, err error) {
 	s.event, s.lines = stepNothing, lines
 	if err := s.arm(lines); err != nil {
 		return stop, errors.Join(err, s.disarm())
@@ -250,8 +261,8 @@ func (s *pythonStep) run(lines bool) (stop inferior.Stop, err error) {
 			}
 		}
 	}()
-	stop, err = s.p.exec.resume()
-	if err != nil || len(s.p.exec.demand.hits) > 0 || stop.Reason != inferior.Trapped {
+	stop, err = s.p.exec.Resume()
+	if err != nil || s.p.exec.Hit() || stop.Reason != inferior.Trapped {
 		s.event = stepNothing // something else has stopped the program
 		return stop, err
 	}
@@ -280,7 +291,7 @@ func (s *pythonStep) run(lines bool) (stop inferior.Stop, err error) {
 }
 
 // exitedNow tells whether the process is gone.
-func (p *PythonStepping) exitedNow() (inferior.ExitStatus, bool) {
+func (p *Steps) exitedNow() (inferior.ExitStatus, bool) {
 	if p.target.Proc == nil {
 		return inferior.ExitStatus{}, true
 	}
@@ -288,7 +299,7 @@ func (p *PythonStepping) exitedNow() (inferior.ExitStatus, bool) {
 }
 
 // arm sets the watches that the step takes.
-func (s *pythonStep) arm(lines bool) error {
+func (s *step) arm(lines bool) error {
 	add := func(at addr.Run, size int, kind inferior.WatchKind, h func(*inferior.Thread) stepEvent) error {
 		w, err := s.p.target.Proc.BreakOnAccess(at, size, kind, func(t *inferior.Thread) inferior.Action {
 			if s.event != stepNothing || t != s.thread && !s.asleep {
@@ -344,7 +355,7 @@ func (s *pythonStep) arm(lines bool) error {
 }
 
 // need is how many debug registers the step takes.
-func (s *pythonStep) need(lines bool) (n int) {
+func (s *step) need(lines bool) (n int) {
 	if lines || s.asleep {
 		n = 1
 	}
@@ -359,7 +370,7 @@ func (s *pythonStep) need(lines bool) (n int) {
 
 // awaitReturn has a trap where the native frame of a function that C has called returns to. What
 // another function of the same native frame returns to, jumps by the loop.
-func (s *pythonStep) awaitReturn() (err error) {
+func (s *step) awaitReturn() (err error) {
 	if s.asleep || !s.entry {
 		return nil
 	}
@@ -372,7 +383,7 @@ func (s *pythonStep) awaitReturn() (err error) {
 	if _, err := s.p.target.Proc.ReadAt(to[:], int64(s.slot)); err != nil {
 		return err
 	}
-	s.back, err = s.p.stops.stops.planes.plant(addr.Run(binary.LittleEndian.Uint64(to[:])), func(t *inferior.Thread) inferior.Action {
+	s.back, err = s.p.stops.host.Plant(addr.Run(binary.LittleEndian.Uint64(to[:])), func(t *inferior.Thread) inferior.Action {
 		if s.event != stepNothing || t != s.thread {
 			return inferior.Resume
 		}
@@ -384,7 +395,7 @@ func (s *pythonStep) awaitReturn() (err error) {
 	return err
 }
 
-func (s *pythonStep) disarm() (err error) {
+func (s *step) disarm() (err error) {
 	for _, w := range append(s.watches, s.second) {
 		if w != nil && s.p.target.Proc != nil {
 			err = errors.Join(err, w.Remove())
@@ -398,7 +409,7 @@ func (s *pythonStep) disarm() (err error) {
 }
 
 // instruction is called when the frame has noted an instruction.
-func (s *pythonStep) instruction(t *inferior.Thread) stepEvent {
+func (s *step) instruction(t *inferior.Thread) stepEvent {
 	pos, err := s.file.bodies.PositionOf(s.frame)
 	if err != nil || pos.Code != s.body.At || !s.file.bodies.Still(s.body) {
 		return stepGone
@@ -439,13 +450,13 @@ func (s *pythonStep) instruction(t *inferior.Thread) stepEvent {
 }
 
 // doubles tells whether an instruction runs the one behind it as well.
-func (s *pythonStep) doubles(offset int) bool {
+func (s *step) doubles(offset int) bool {
 	return s.body.Double(s.p.stops.opcode(s.body.Start + addr.Run(offset)))
 }
 
 // awaitSecond has the second of two instructions watched that are executed as one, as a line begins
 // there. Without a register for it, the line is seen to begin behind it.
-func (s *pythonStep) awaitSecond(at int) {
+func (s *step) awaitSecond(at int) {
 	w, err := s.p.target.Proc.BreakOnAccess(s.body.Start+addr.Run(at), 2, inferior.ReadWrite, func(t *inferior.Thread) inferior.Action {
 		if t != s.thread || s.event != stepNothing || !s.noteSecond(at) {
 			return inferior.Resume
@@ -463,7 +474,7 @@ func (s *pythonStep) awaitSecond(at int) {
 
 // noteSecond has the frame note the second of two instructions that are executed as one, which the
 // interpreter does not. False: the thread does something else.
-func (s *pythonStep) noteSecond(at int) bool {
+func (s *step) noteSecond(at int) bool {
 	pos, err := s.file.bodies.PositionOf(s.frame)
 	if err != nil || pos.Offset != at-2 {
 		return false
@@ -479,7 +490,7 @@ func (s *pythonStep) noteSecond(at int) bool {
 
 // returned is called when the native frame's return address is read: by its return, when the
 // stack pointer stands behind it.
-func (s *pythonStep) returned(t *inferior.Thread) stepEvent {
+func (s *step) returned(t *inferior.Thread) stepEvent {
 	regs, err := t.Regs()
 	if err != nil || regs.SP() <= s.slot {
 		return stepNothing
@@ -489,7 +500,7 @@ func (s *pythonStep) returned(t *inferior.Thread) stepEvent {
 
 // linked is called when the frame's link is read: when it ends, the frame that it leads to
 // becomes the innermost one at once.
-func (s *pythonStep) linked(t *inferior.Thread) stepEvent {
+func (s *step) linked(t *inferior.Thread) stepEvent {
 	pos, err := s.file.bodies.Position(s.state)
 	if err != nil || pos.Frame != s.frame {
 		return stepNothing
@@ -510,7 +521,7 @@ func (s *pythonStep) linked(t *inferior.Thread) stepEvent {
 }
 
 // leaving tells what the end of a call of the frame is.
-func (s *pythonStep) leaving() stepEvent {
+func (s *step) leaving() stepEvent {
 	pos, err := s.file.bodies.PositionOf(s.frame)
 	if err == nil && pos.Code == s.body.At && !s.into && s.file.bodies.Suspended(s.body, pos) {
 		return stepYielded
@@ -519,7 +530,7 @@ func (s *pythonStep) leaving() stepEvent {
 }
 
 // changed is called when the innermost frame of the thread is another one, or is about to be.
-func (s *pythonStep) changed(t *inferior.Thread) stepEvent {
+func (s *step) changed(t *inferior.Thread) stepEvent {
 	var pos python.Position
 	n := 0
 	err := s.p.target.Proc.StepWithin(t, func() bool {
