@@ -33,6 +33,11 @@ type Allocators struct {
 	follow func(breakpoints.Function) error // has a new one followed in the process
 }
 
+// New are the allocator functions of the catalogue.
+func newAllocators(c *target.Target, loc *view.Locations) *Allocators {
+	return &Allocators{target: c, loc: loc}
+}
+
 // userFunction is what is kept of one.
 type userFunction struct {
 	pending bool // no module has had it

@@ -82,7 +82,7 @@ func (a allocatorSymbols) sites(modules []inferior.Module, functions []breakpoin
 	sites = slices.DeleteFunc(sites, func(site *breakpoints.Site) bool {
 		if site.Err != nil && !a.target.Said[site.Err.Error()] {
 			a.target.Said[site.Err.Error()] = true
-			a.target.Notify("some allocator functions are not watched: %s", oneLine(site.Err))
+			a.target.Notify("some allocator functions are not watched: %s", target.OneLine(site.Err))
 		}
 		return site.Err != nil
 	})

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"hdb/breakpoints"
 	"hdb/capture"
@@ -47,7 +46,7 @@ func newPlanes(c *target.Target, a *target.Account, w *target.Walker, d *demand,
 	symbols := allocatorSymbols{c, al}
 	p := &Planes{
 		target: c, account: a, walker: w, demand: d, likes: l, values: v, symbols: symbols,
-		data:   &dataPlane{target: c, account: a, demand: d, symbols: symbols, python: &interpreted{target: c}, tables: &pythonTables{target: c}},
+		data:   &dataPlane{target: c, account: a, demand: d, symbols: symbols, python: newInterpreted(c), tables: &pythonTables{target: c}},
 		clones: map[addr.Run]bool{}, guests: map[int]bool{},
 	}
 	p.told = &annotated{target: c, account: a, demand: d, symbols: symbols, tables: p.data.tables}
@@ -176,7 +175,7 @@ func (p *Planes) armPlane() error {
 	p.openPython(true)
 	err := p.tracer.Arm(func(breakpoints.Function) bool { return true })
 	if err != nil && p.siteCount() > 0 {
-		p.target.Notify("some allocator functions are not watched: %s", oneLine(err)) // the others are
+		p.target.Notify("some allocator functions are not watched: %s", target.OneLine(err)) // the others are
 		return nil
 	}
 	return err
@@ -198,10 +197,6 @@ func (p *Planes) fallBack(err error) {
 	p.fellBack = err.Error()
 	p.target.Notify("probe: %v: plain breakpoints follow the allocators instead, which cost tens of microseconds a call", err)
 }
-
-// oneLine is the text of an error, joined ones one after the other: a notice is
-// one line.
-func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 // newTracer makes the tracer of the process; it plants nothing yet.
 func (p *Planes) newTracer() {

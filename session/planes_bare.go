@@ -6,6 +6,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/session/target"
 	"hdb/unwind"
 )
 
@@ -88,7 +89,7 @@ func (p *Planes) allocatorMakes(frames []unwind.Frame) bool {
 	if p.bare.sites == nil {
 		sites, err := p.symbols.sites(p.target.Proc.Modules(), p.tracer.Functions())
 		if err != nil {
-			p.target.Notify("some modules cannot be searched for allocators: %s", oneLine(err))
+			p.target.Notify("some modules cannot be searched for allocators: %s", target.OneLine(err))
 		}
 		p.bare.sites = append(sites, &breakpoints.Site{}) // not nil
 	}

@@ -55,7 +55,7 @@ func (d *dataPlane) arm(sink probe.Sink, functions []breakpoints.Function, wrong
 	modules := d.target.Proc.Modules()
 	sites, err := d.symbols.sites(modules, functions)
 	if err != nil {
-		d.target.Notify("some modules cannot be searched for allocators: %s", oneLine(err))
+		d.target.Notify("some modules cannot be searched for allocators: %s", target.OneLine(err))
 	}
 	d.found = sites
 	sites = append(sites, d.tables.pointers()...)

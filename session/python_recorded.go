@@ -44,6 +44,9 @@ type interpreted struct {
 	others []string // files of further interpreters, whose calls are not recorded
 }
 
+// newInterpreted is for the stacks of a target's events.
+func newInterpreted(c *target.Target) *interpreted { return &interpreted{target: c} }
+
 func (x *interpreted) setOthers(files []cpython.File) {
 	x.others = nil
 	for _, f := range files {

@@ -92,7 +92,7 @@ func (s *Session) wire() {
 	s.Values = variables.NewValues(c, s.Selection, s.demand)
 	s.Patterns = variables.NewPatterns(s.Values)
 
-	s.Allocators = &Allocators{target: c, loc: s.Locations}
+	s.Allocators = newAllocators(c, s.Locations)
 	s.Planes = newPlanes(c, s.account, s.walker, s.demand, s.likes, s.Allocators, s.Values)
 	s.Scopes = variables.NewScopes(c, s.Locations, s.Values)
 	s.Conditions = &Conditions{c, s.account, s.Values, s.Allocators, s.likes}

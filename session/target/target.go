@@ -265,3 +265,7 @@ func (m boundedMemory) ReadAt(b []byte, at int64) (int, error) {
 	}
 	return m.of.ReadAt(b, at)
 }
+
+// OneLine is the text of an error, joined ones one after the other: a notice is
+// one line.
+func OneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
