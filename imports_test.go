@@ -37,6 +37,7 @@ session/heaps
 session/stopped
 session/stepping
 session/pystops
+session/allocators session/pystacks
 session/collect
 session
 console/line

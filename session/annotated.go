@@ -11,6 +11,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/internal/modkind"
+	"hdb/session/allocators"
 	"hdb/session/target"
 )
 
@@ -23,7 +24,7 @@ type annotated struct {
 	account  *target.Account
 	demand   *demand
 	tables   *pythonTables
-	symbols  allocatorSymbols
+	symbols  allocators.Symbols
 	selected func() // notes what keeps events out of the recording
 
 	modules []inferior.Module // that were looked at
@@ -73,7 +74,7 @@ func (x *annotated) look() {
 			continue
 		}
 		x.traps[id] = []*inferior.Trap{} // looked at
-		for _, fn := range annotationFunctions(x.target, m) {
+		for _, fn := range allocators.AnnotationFunctions(x.target, m) {
 			if told := x.told(fn.Name); told != nil {
 				x.plant(id, fn.Addr, func(t *inferior.Thread) inferior.Action { return x.called(t, told) })
 			}

@@ -8,6 +8,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/internal/cond"
 	"hdb/names"
+	"hdb/session/allocators"
 	"hdb/session/target"
 	"hdb/session/variables"
 	"hdb/symbols"
@@ -20,7 +21,7 @@ type Conditions struct {
 	target     *target.Target
 	account    *target.Account
 	values     *variables.Values
-	allocators *Allocators
+	allocators *allocators.Allocators
 	likes      *likes
 }
 

@@ -114,7 +114,7 @@ func (c *Conditions) warnKind(name string) {
 		return
 	}
 	objs := c.expected()
-	if len(objs) == 0 || slices.ContainsFunc(c.allocators.fns, ofKind) {
+	if len(objs) == 0 || slices.ContainsFunc(c.allocators.Fns, ofKind) {
 		return
 	}
 	catalogue := breakpoints.Catalogue()

@@ -10,11 +10,17 @@
 // The floor, and what only reads, have packages of their own. Each imports only those before it:
 //
 //	target      the process, core file or capture, with its names, clock and settings; stacks
+//	codeflow    where instructions begin
 //	view        the selected thread, frame, goroutine and moment; addresses and places as typed
 //	variables   variables and expressions of the frame in view
 //	recordings  the recording that can be asked, questions to it, captures
 //	cpython     what threads do in Python and Cython, objects and heaps of Python
 //	heaps       what memory holds, and who points to whom
+//	stopped     the report of a stop, with its causes
+//	stepping    steps by lines, calls and instructions of C, Go and Cython
+//	pystops     stops at lines and functions of Python, and steps between them
+//	allocators  the catalogue's functions and the user's
+//	pystacks    the calls of Python in the stacks of events
 //	collect     collections of garbage that a Go program is made to make
 //
 // A room states what it needs from the code that runs the program as an interface or a
@@ -29,19 +35,16 @@
 //
 //	likes       events of captures that conditions name
 //	demand      the numbered stops, and next-alloc: what wants events, and was met
-//	Allocators  the catalogue's functions and the user's
 //	Planes      the probe or plain breakpoints that follow them, as the demand is
 //	Conditions  what is wrong or in doubt with a condition
 //	Stops       setting the numbered stops, planting and lifting their traps
 //	Traces      the stops that tell of calls and returns
 //	Recorder    starting and ending a recording, and the file that it goes to
-//	Catches, Execution, Stepping
-//	            running until something stops and reporting that; steps, made of runs
+//	Catches, Execution
+//	            running until something stops, and reporting that
 //	Cores       opening core files, and writing them of the process
 //	Travel      moments of the recording
 //	Symbols     the files that names come from
-//	PythonStepping, CythonStepping
-//	            steps in Python, and by the sources of Cython
 //	GoCollections
 //	            collections of garbage, run and reported
 //

@@ -11,6 +11,8 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/report"
+	"hdb/session/allocators"
+	"hdb/session/pystacks"
 	"hdb/session/recordings"
 	"hdb/session/target"
 	"hdb/session/variables"
@@ -25,7 +27,7 @@ type Planes struct {
 	demand  *demand
 	likes   *likes
 	values  *variables.Values
-	symbols allocatorSymbols
+	symbols allocators.Symbols
 	data    *dataPlane
 	told    *annotated
 	wrong   *wrongFrees
@@ -42,17 +44,17 @@ type Planes struct {
 	failed func(error)
 }
 
-func newPlanes(c *target.Target, a *target.Account, w *target.Walker, d *demand, l *likes, al *Allocators, v *variables.Values) *Planes {
-	symbols := allocatorSymbols{c, al}
+func newPlanes(c *target.Target, a *target.Account, w *target.Walker, d *demand, l *likes, al *allocators.Allocators, v *variables.Values) *Planes {
+	symbols := al.Symbols()
 	p := &Planes{
 		target: c, account: a, walker: w, demand: d, likes: l, values: v, symbols: symbols,
-		data:   &dataPlane{target: c, account: a, demand: d, symbols: symbols, python: newInterpreted(c), tables: &pythonTables{target: c}},
+		data:   &dataPlane{target: c, account: a, demand: d, symbols: symbols, python: pystacks.New(c), tables: &pythonTables{target: c}},
 		clones: map[addr.Run]bool{}, guests: map[int]bool{},
 	}
 	p.told = &annotated{target: c, account: a, demand: d, symbols: symbols, tables: p.data.tables}
 	p.wrong = &wrongFrees{target: c, account: a, walker: w, demand: d, planes: p}
 	p.states = &states{target: c, account: a, demand: d, of: map[*breakpoints.Stop]*stateOf{}, arm: p.arm}
-	al.follow = p.follow
+	al.Follow = p.follow
 	return p
 }
 
@@ -186,7 +188,7 @@ func (p *Planes) openPython(fresh bool) {
 	if err := p.data.openPython(fresh); err != nil {
 		p.target.Notify("stacks of events have no calls of Python: %v", err)
 	}
-	if text := p.data.python.unrecorded(); text != "" && !p.target.Said[text] {
+	if text := p.data.python.Unrecorded(); text != "" && !p.target.Said[text] {
 		p.target.Said[text] = true
 		p.target.Notify("%s", text)
 	}
@@ -206,7 +208,7 @@ func (p *Planes) newTracer() {
 	p.dropTracer()
 	p.bare = nil
 	p.tracer = breakpoints.NewTracer(p.target.Proc, p.symbols, plainSink{sink{p}})
-	for _, fn := range p.symbols.allocators.fns {
+	for _, fn := range p.symbols.Allocators.Fns {
 		if err := p.tracer.Add(fn); err != nil {
 			p.target.Notify("alloc add: %v", err)
 		}
@@ -236,7 +238,7 @@ func (p *Planes) modulesChanged(added, removed []inferior.Module) {
 	if p.eventsArmed() {
 		p.target.Go.Look(p.target.Proc, p.target.Names.Modules)
 		p.noteGo(added)
-		if gone := p.data.python.lost(removed); gone || slices.ContainsFunc(added, p.data.hasPython) {
+		if gone := p.data.python.Lost(removed); gone || slices.ContainsFunc(added, p.data.hasPython) {
 			p.openPython(gone)
 		}
 		p.data.tables.dropped(removed)
@@ -258,7 +260,7 @@ func (p *Planes) loaded(added, removed []inferior.Module) {
 	if p.target.Probe == nil || !p.target.Probe.Armed() || t == nil {
 		return
 	}
-	sites, err := p.symbols.sites(added, p.tracer.Functions())
+	sites, err := p.symbols.Sites(added, p.tracer.Functions())
 	if err == nil {
 		err = p.target.Probe.Loaded(t, added, removed, sites)
 		p.account.Rec.ForgetFunctions()

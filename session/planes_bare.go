@@ -6,6 +6,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/session/allocators"
 	"hdb/session/target"
 	"hdb/unwind"
 )
@@ -87,7 +88,7 @@ func (p *Planes) systemCall(t *inferior.Thread, c inferior.SystemCall) inferior.
 // way.
 func (p *Planes) allocatorMakes(frames []unwind.Frame) bool {
 	if p.bare.sites == nil {
-		sites, err := p.symbols.sites(p.target.Proc.Modules(), p.tracer.Functions())
+		sites, err := p.symbols.Sites(p.target.Proc.Modules(), p.tracer.Functions())
 		if err != nil {
 			p.target.Notify("some modules cannot be searched for allocators: %s", target.OneLine(err))
 		}
@@ -106,7 +107,7 @@ func (p *Planes) allocatorMakes(frames []unwind.Frame) bool {
 		if pc < module.Low || module.High <= pc {
 			return false
 		}
-		if siteOf(p.bare.sites, pc) != nil {
+		if allocators.SiteOf(p.bare.sites, pc) != nil {
 			return true
 		}
 	}

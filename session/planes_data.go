@@ -9,7 +9,9 @@ import (
 	"hdb/inferior"
 	"hdb/probe"
 	"hdb/python"
+	"hdb/session/allocators"
 	"hdb/session/cpython"
+	"hdb/session/pystacks"
 	"hdb/session/target"
 	"hdb/unwind"
 )
@@ -19,11 +21,11 @@ type dataPlane struct {
 	target  *target.Target
 	account *target.Account
 	demand  *demand
-	symbols allocatorSymbols
+	symbols allocators.Symbols
 	sites   int                 // functions that the probe watches, or did last
 	found   []*breakpoints.Site // those of them that were found in modules last
 	base    uint64              // number of the event before the first that the probe counted
-	python  *interpreted
+	python  *pystacks.Stacks
 	tables  *pythonTables
 	refused string // a version of CPython whose calls are not known
 
@@ -53,7 +55,7 @@ func (d *dataPlane) arm(sink probe.Sink, functions []breakpoints.Function, wrong
 	}
 	d.countEvents()
 	modules := d.target.Proc.Modules()
-	sites, err := d.symbols.sites(modules, functions)
+	sites, err := d.symbols.Sites(modules, functions)
 	if err != nil {
 		d.target.Notify("some modules cannot be searched for allocators: %s", target.OneLine(err))
 	}
@@ -85,7 +87,7 @@ func (d *dataPlane) hasPython(m inferior.Module) bool {
 
 // openPython has stacks of events tell the calls of Python.
 func (d *dataPlane) openPython(fresh bool) error {
-	err := d.python.open(fresh)
+	err := d.python.Open(fresh)
 	var unknown *python.VersionError
 	switch {
 	case errors.Is(err, python.ErrNoPython):

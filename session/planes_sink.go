@@ -146,7 +146,7 @@ func (o *origin) walk() unwind.Stack {
 	if !o.call.Now.IsReturn() && len(raw.Frames) > 0 {
 		raw.Frames = raw.Frames[1:] // free itself
 	}
-	o.raw = o.p.data.python.insert(o.t, raw)
+	o.raw = o.p.data.python.Insert(o.t, raw)
 	return o.raw
 }
 
@@ -158,7 +158,7 @@ func (k sink) Keep(t *inferior.Thread, call breakpoints.Call) any {
 		return nil
 	}
 	raw.Frames = slices.Clone(raw.Frames)
-	return k.p.data.python.insert(t, raw)
+	return k.p.data.python.Insert(t, raw)
 }
 
 // probeSink takes the probe's events: the recording those from the ring.
@@ -184,20 +184,20 @@ func (k probeSink) Alloc(t *inferior.Thread, call breakpoints.Call) inferior.Act
 
 // Python keeps calls of Python that stacks of the probe have.
 func (k probeSink) Python(calls []probe.PythonCall, more bool) probe.PythonID {
-	return k.p.data.python.keep(calls, more)
+	return k.p.data.python.Keep(calls, more)
 }
 
 // PythonCode takes a code object that calls will refer to.
 func (k probeSink) PythonCode(id uint64, pieces []probe.PythonPiece) (forgotten bool) {
-	return k.p.data.python.learn(id, pieces)
+	return k.p.data.python.Learn(id, pieces)
 }
 
 // WithPython keeps a stack of the probe with calls of Python.
 func (k probeSink) WithPython(of capture.StackID, calls probe.PythonID) capture.StackID {
 	x := k.p.data.python
-	st := k.ProbeStack(of, x.native)
-	x.native = st.PCs
-	return k.Stack(x.with(st, calls))
+	st := k.ProbeStack(of, x.Native)
+	x.Native = st.PCs
+	return k.Stack(x.With(st, calls))
 }
 
 // May reports whether what some stop asks of the stack can hold for a call with this one. What it asks of the

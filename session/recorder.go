@@ -207,7 +207,7 @@ func (r *Recorder) logStop(rep *stopped.Report) {
 		}
 		var stack *capture.Stack
 		if raw, err := r.sel.Walker.Raw(r.sel.Cur.Thread, view.DefaultDepth, r.sel.Cur.Code); err == nil {
-			st := recording.StackOf(r.planes.data.python.insert(r.sel.Cur.Thread, raw))
+			st := recording.StackOf(r.planes.data.python.Insert(r.sel.Cur.Thread, raw))
 			stack = &st
 		}
 		r.account.Rec.AddStop(rec, thread{r.sel.Cur.Thread}, stack)

@@ -12,7 +12,7 @@ func (r *Recorder) Progress() recordings.RecordStatus {
 	partial := r.account.Rec.Info().Partial
 	st := recordings.RecordStatus{
 		Plane: r.planes.Plane(), Probe: r.account.Losses.Probe(r.planes.data.stats()),
-		Unmerged: r.planes.data.python.unmerged(), Unrecorded: r.planes.data.python.unrecorded(), GoHeap: partial.Has(capture.GoHeap),
+		Unmerged: r.planes.data.python.Unmerged(), Unrecorded: r.planes.data.python.Unrecorded(), GoHeap: partial.Has(capture.GoHeap),
 	}
 	st.CallsMissed = r.account.Gaps.Calls()
 	if r.account.Gaps.Counted() {

@@ -5,6 +5,7 @@ import (
 	"hdb/inferior"
 	"hdb/query"
 	"hdb/recording"
+	"hdb/session/allocators"
 	"hdb/session/collect"
 	"hdb/session/cpython"
 	"hdb/session/heaps"
@@ -51,7 +52,7 @@ type Session struct {
 	Stepping   *stepping.Steps // stepping one of its threads
 	Cores      *Cores          // core files
 
-	Allocators *Allocators            // the allocator functions
+	Allocators *allocators.Allocators // the allocator functions
 	Planes     *Planes                // the probe, or the breakpoints, that follow their calls
 	Recorder   *Recorder              // recording the calls
 	ConsoleLog *recordings.ConsoleLog // what was typed and printed
@@ -92,7 +93,7 @@ func (s *Session) wire() {
 	s.Values = variables.NewValues(c, s.Selection, s.demand)
 	s.Patterns = variables.NewPatterns(s.Values)
 
-	s.Allocators = newAllocators(c, s.Locations)
+	s.Allocators = allocators.New(c, s.Locations)
 	s.Planes = newPlanes(c, s.account, s.walker, s.demand, s.likes, s.Allocators, s.Values)
 	s.Scopes = variables.NewScopes(c, s.Locations, s.Values)
 	s.Conditions = &Conditions{c, s.account, s.Values, s.Allocators, s.likes}
@@ -116,7 +117,7 @@ func (s *Session) wire() {
 		planes: s.Planes, stops: s.Stops, recorder: s.Recorder, ended: func() { s.forget(programGone) },
 	}
 	s.Stepping = stepping.New(c, s.Selection, s.Locations, s.Values, s.Execution)
-	s.Values.World.Call = (&functionCalls{c, s.Selection, allocatorSymbols{c, s.Allocators}, s.Execution, s.Stepping, s.Values}).call
+	s.Values.World.Call = (&functionCalls{c, s.Selection, s.Allocators.Symbols(), s.Execution, s.Stepping, s.Values}).call
 
 	s.Cores = &Cores{target: c, sel: s.Selection, walker: s.walker, planes: s.Planes, stops: s.Stops, exec: s.Execution}
 
@@ -124,7 +125,7 @@ func (s *Session) wire() {
 	s.Recorder.status = s.Recorded.Status
 	s.BlockTypes = heaps.NewBlockTypes(c, s.Recorded, s.Values)
 	s.Queries = recordings.NewQueries(c, s.Recorded, recordings.Neighbours{
-		Likes: &s.likes.Likenesses, Function: s.Allocators.function, Types: s.BlockTypes.Types, Open: s.openOther,
+		Likes: &s.likes.Likenesses, Function: s.Allocators.Function, Types: s.BlockTypes.Types, Open: s.openOther,
 	})
 	s.Planes.wrong.blocks, s.Planes.states.recorded = s.Queries.BlockEvents, s.Queries.BlockEvents
 	s.Travel = &Travel{target: c, sel: s.Selection, demand: s.demand, recorded: s.Recorded, queries: s.Queries, types: s.BlockTypes}

@@ -12,6 +12,7 @@ import (
 	"hdb/internal/cond"
 	"hdb/internal/when"
 	"hdb/probe"
+	"hdb/session/allocators"
 	"hdb/session/codeflow"
 	"hdb/session/pystops"
 	"hdb/session/target"
@@ -29,7 +30,7 @@ type Stops struct {
 	loc        *view.Locations
 	values     *variables.Values
 	conditions *Conditions
-	allocators *Allocators
+	allocators *allocators.Allocators
 	likes      *likes
 	planes     *Planes
 	screens    *probe.Screens // nil: none were made
@@ -111,7 +112,7 @@ func (s *Stops) set(text string, how func(*breakpoints.Stop)) (*breakpoints.Stop
 		how(st)
 		return s.add(st)
 	}
-	spec, err := breakpoints.ParseSpec(text, s.allocators.extra()...)
+	spec, err := breakpoints.ParseSpec(text, s.allocators.Extra()...)
 	if err != nil {
 		return nil, err
 	}
@@ -394,7 +395,7 @@ func (s *Stops) unbindAll() {
 // bindPending looks for the places of stops in libraries that just came, also after Ctrl-C.
 func (s *Stops) bindPending() {
 	defer s.target.Within(s.target.Within(nil))
-	s.allocators.placePending()
+	s.allocators.PlacePending()
 	s.python.ModulesChanged()
 	for _, st := range s.demand.stops.All() {
 		if b := s.binds[st.ID]; b != nil && b.traced.exits != nil {

@@ -24,13 +24,13 @@ func (s *Stops) likeSpec(event string) (*breakpoints.Stop, error) {
 		s.target.Notify("break at %s: that is of %s, where no %s ran: the stop waits for the same stack", event, l.Of, own)
 	}
 	place := l.Function
-	if _, ok := s.allocators.function(l.Function); !ok {
+	if _, ok := s.allocators.Function(l.Function); !ok {
 		place = "alloc"
 		if l.Frees {
 			place = "free"
 		}
 	}
-	spec, err := breakpoints.ParseSpec(fmt.Sprintf("%s if like(%q)", place, path), s.allocators.extra()...)
+	spec, err := breakpoints.ParseSpec(fmt.Sprintf("%s if like(%q)", place, path), s.allocators.Extra()...)
 	if err != nil {
 		return nil, fmt.Errorf("break at %s: %w", event, err)
 	}

@@ -122,7 +122,7 @@ func (s *Traces) Set(text string, o values.Options) (*breakpoints.Stop, error) {
 	if s.target.Mode() == target.Saved {
 		return nil, target.ErrSaved
 	}
-	if spec, err := breakpoints.ParseSpec(text, s.stops.allocators.extra()...); err == nil && onEvents(breakpoints.NewStop(spec)) {
+	if spec, err := breakpoints.ParseSpec(text, s.stops.allocators.Extra()...); err == nil && onEvents(breakpoints.NewStop(spec)) {
 		return nil, fmt.Errorf("%s: calls of allocators are events, and not traced: dprintf prints at them, record keeps them", strings.TrimSpace(text))
 	}
 	st, err := s.stops.set(text, func(st *breakpoints.Stop) { st.Trace = true })

@@ -9,6 +9,7 @@ import (
 	"hdb/inferior"
 	"hdb/inferior/corefile"
 	"hdb/internal/addr"
+	"hdb/session/allocators"
 	"hdb/session/stepping"
 	"hdb/session/stopped"
 	"hdb/session/target"
@@ -22,7 +23,7 @@ import (
 type functionCalls struct {
 	target   *target.Target
 	sel      *view.Selection
-	symbols  allocatorSymbols
+	symbols  allocators.Symbols
 	exec     *Execution
 	stepping *stepping.Steps
 	values   *variables.Values
@@ -98,9 +99,9 @@ func (k *functionCalls) outsideAllocator() error {
 		return err
 	}
 	// A module that cannot be read has no allocator that hdb knows.
-	sites, _ := k.symbols.all(k.target.Proc.Modules(), k.symbols.allocators.All())
+	sites, _ := k.symbols.All(k.target.Proc.Modules(), k.symbols.Allocators.All())
 	for i, f := range st.Frames {
-		site := siteOf(sites, f.Code.Lookup())
+		site := allocators.SiteOf(sites, f.Code.Lookup())
 		if site != nil && (i > 0 || f.Code.Addr() != site.Addr) {
 			return fmt.Errorf("the thread is in %s, whose locks it may hold: finish leaves it first", site.Function.Name)
 		}

@@ -17,6 +17,7 @@ import (
 	"hdb/recording"
 	"hdb/report"
 	"hdb/session"
+	"hdb/session/allocators"
 	"hdb/session/heaps"
 	"hdb/session/target"
 	"hdb/values/blocktype"
@@ -267,7 +268,7 @@ func runAllocAdd(_ context.Context, c *desk.Desk, in shell.Input) error {
 const maxMatched = 10
 
 // AddedText says what alloc add matched, a line each; the warnings are not among them.
-func AddedText(f *session.UserFunction) []string {
+func AddedText(f *allocators.UserFunction) []string {
 	switch len(f.Places) {
 	case 0:
 		line := f.Name + ": no such place yet, pending"

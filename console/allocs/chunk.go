@@ -207,7 +207,7 @@ func runFragmentation(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	if err != nil {
 		return err
 	}
-	je, a, err := allocators(c)
+	je, a, err := allocatorAnswers(c)
 	if err != nil {
 		return err
 	}

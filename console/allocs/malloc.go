@@ -139,7 +139,7 @@ func runMallocHeap(_ context.Context, c *desk.Desk, in shell.Input) error {
 	if in.Raw != "" {
 		return fmt.Errorf("heap: %q: nothing may follow", in.Raw)
 	}
-	je, a, err := allocators(c)
+	je, a, err := allocatorAnswers(c)
 	if err != nil {
 		return err
 	}
@@ -166,8 +166,8 @@ func runMallocHeap(_ context.Context, c *desk.Desk, in shell.Input) error {
 	return nil
 }
 
-// allocators are the heaps that are walked, nil where the program has none of that kind.
-func allocators(c *desk.Desk) (*heaps.JemallocAnswer, *heaps.AllocatorAnswer, error) {
+// allocatorAnswers are the heaps that are walked, nil where the program has none of that kind.
+func allocatorAnswers(c *desk.Desk) (*heaps.JemallocAnswer, *heaps.AllocatorAnswer, error) {
 	je, err := c.Session.Mallocs.Jemalloc()
 	if err != nil {
 		return nil, nil, err
@@ -231,7 +231,7 @@ func printMalloc(o *screen.Output, a *heaps.AllocatorAnswer, v *mallocView) {
 }
 
 func runMallocArenas(_ context.Context, c *desk.Desk, in shell.Input) error {
-	je, a, err := allocators(c)
+	je, a, err := allocatorAnswers(c)
 	if err != nil {
 		return err
 	}
@@ -288,7 +288,7 @@ type binView struct {
 }
 
 func runMallocBins(_ context.Context, c *desk.Desk, in shell.Input) error {
-	je, a, err := allocators(c)
+	je, a, err := allocatorAnswers(c)
 	if err != nil {
 		return err
 	}

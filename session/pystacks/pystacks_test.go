@@ -1,4 +1,4 @@
-package session
+package pystacks
 
 import (
 	"testing"
@@ -24,7 +24,7 @@ func TestCodeLoops(t *testing.T) {
 
 // BenchmarkPlaces looks for the interpreter's loop in a stack of 50 frames.
 func BenchmarkPlaces(b *testing.B) {
-	var x interpreted
+	var x Stacks
 	x.loops.all = map[addr.Code]bool{}
 	code := func(i int) addr.Code { return addr.Return(addr.Run(0x400000 + 0x1234*i)) }
 	for i := range 50 {

@@ -1,4 +1,4 @@
-package session
+package allocators
 
 import (
 	"slices"
@@ -10,14 +10,17 @@ import (
 	"hdb/session/target"
 )
 
-// allocatorSymbols tells the tracer where a module defines its functions.
-type allocatorSymbols struct {
+// Symbols tells the tracer where a module defines its functions.
+type Symbols struct {
 	target     *target.Target
-	allocators *Allocators
+	Allocators *Allocators
 }
 
+// Symbols finds these functions in modules.
+func (al *Allocators) Symbols() Symbols { return Symbols{al.target, al} }
+
 // Defined are the functions with those names that the module defines.
-func (a allocatorSymbols) Defined(m inferior.Module, wanted []string) ([]breakpoints.Symbol, error) {
+func (a Symbols) Defined(m inferior.Module, wanted []string) ([]breakpoints.Symbol, error) {
 	mod := a.target.Names.Modules.At(m.Low)
 	if mod == nil {
 		return nil, nil // gone again
@@ -26,14 +29,14 @@ func (a allocatorSymbols) Defined(m inferior.Module, wanted []string) ([]breakpo
 	if obj == nil {
 		return nil, err
 	}
-	out := a.allocators.defined(m, obj, wanted)
-	if len(a.allocators.users) > 0 {
-		wanted = slices.DeleteFunc(slices.Clone(wanted), func(name string) bool { return a.allocators.users[name] != nil })
+	out := a.Allocators.defined(m, obj, wanted)
+	if len(a.Allocators.users) > 0 {
+		wanted = slices.DeleteFunc(slices.Clone(wanted), func(name string) bool { return a.Allocators.users[name] != nil })
 	}
 	for _, sym := range a.target.Names.Modules.Defined(obj, m.Bias, wanted) {
 		out = append(out, breakpoints.Symbol(sym))
 	}
-	for _, fn := range annotationFunctions(a.target, m) {
+	for _, fn := range AnnotationFunctions(a.target, m) {
 		named := func(s breakpoints.Symbol) bool { return s.Addr == fn.Addr }
 		if slices.Contains(wanted, fn.Name) && !slices.ContainsFunc(out, named) {
 			out = append(out, breakpoints.Symbol{Name: fn.Name, Addr: fn.Addr, Size: fn.Size})
@@ -42,8 +45,8 @@ func (a allocatorSymbols) Defined(m inferior.Module, wanted []string) ([]breakpo
 	return out, nil
 }
 
-// annotationFunctions are the functions of hdb.h that a module has.
-func annotationFunctions(c *target.Target, m inferior.Module) []annotations.Function {
+// AnnotationFunctions are the functions of hdb.h that a module has.
+func AnnotationFunctions(c *target.Target, m inferior.Module) []annotations.Function {
 	if c.Proc == nil || m.VDSO {
 		return nil
 	}
@@ -51,7 +54,7 @@ func annotationFunctions(c *target.Target, m inferior.Module) []annotations.Func
 }
 
 // Extent is the code of the function of a module at an address.
-func (a allocatorSymbols) Extent(_ inferior.Module, at addr.Run) (low, high addr.Run, ok bool) {
+func (a Symbols) Extent(_ inferior.Module, at addr.Run) (low, high addr.Run, ok bool) {
 	table, bias, _ := a.target.Names.Modules.ModuleAt(at)
 	if table == nil {
 		return 0, 0, false
@@ -60,14 +63,14 @@ func (a allocatorSymbols) Extent(_ inferior.Module, at addr.Run) (low, high addr
 	return code.Low.Run(bias), code.High.Run(bias), ok
 }
 
-// all finds the allocator functions of modules, with those that cannot be watched.
-func (a allocatorSymbols) all(modules []inferior.Module, functions []breakpoints.Function) ([]*breakpoints.Site, error) {
+// All finds the allocator functions of modules, with those that cannot be watched.
+func (a Symbols) All(modules []inferior.Module, functions []breakpoints.Function) ([]*breakpoints.Site, error) {
 	finder := breakpoints.Finder{Symbols: a, Memory: a.target.Proc}
 	return finder.Find(nil, modules, functions)
 }
 
-// siteOf is the site whose code an address lies in, nil if none is.
-func siteOf(sites []*breakpoints.Site, pc addr.Run) *breakpoints.Site {
+// SiteOf is the site whose code an address lies in, nil if none is.
+func SiteOf(sites []*breakpoints.Site, pc addr.Run) *breakpoints.Site {
 	i := slices.IndexFunc(sites, func(site *breakpoints.Site) bool { return pc-site.Addr < addr.Run(site.Size) })
 	if i < 0 {
 		return nil
@@ -75,10 +78,10 @@ func siteOf(sites []*breakpoints.Site, pc addr.Run) *breakpoints.Site {
 	return sites[i]
 }
 
-// sites finds the allocator functions of modules. Those that cannot be
+// Sites finds the allocator functions of modules. Those that cannot be
 // watched in either plane are said and left out.
-func (a allocatorSymbols) sites(modules []inferior.Module, functions []breakpoints.Function) ([]*breakpoints.Site, error) {
-	sites, err := a.all(modules, functions)
+func (a Symbols) Sites(modules []inferior.Module, functions []breakpoints.Function) ([]*breakpoints.Site, error) {
+	sites, err := a.All(modules, functions)
 	sites = slices.DeleteFunc(sites, func(site *breakpoints.Site) bool {
 		if site.Err != nil && !a.target.Said[site.Err.Error()] {
 			a.target.Said[site.Err.Error()] = true

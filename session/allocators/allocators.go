@@ -1,4 +1,5 @@
-package session
+// Package allocators finds the functions that allocate in a program: those of the catalogue, and the user's own.
+package allocators
 
 import (
 	"fmt"
@@ -28,13 +29,13 @@ type UserFunction struct {
 type Allocators struct {
 	target *target.Target
 	loc    *view.Locations
-	fns    []breakpoints.Function           // the user's
+	Fns    []breakpoints.Function           // the user's
 	users  map[string]*userFunction         // the same by Symbol
-	follow func(breakpoints.Function) error // has a new one followed in the process
+	Follow func(breakpoints.Function) error // has a new one followed in the process
 }
 
 // New are the allocator functions of the catalogue.
-func newAllocators(c *target.Target, loc *view.Locations) *Allocators {
+func New(c *target.Target, loc *view.Locations) *Allocators {
 	return &Allocators{target: c, loc: loc}
 }
 
@@ -57,7 +58,7 @@ func (al *Allocators) Add(text string) (*UserFunction, error) {
 		return nil, err
 	}
 	fn.Name = al.name(fn.Symbol)
-	al.fns = append(slices.DeleteFunc(al.fns, func(f breakpoints.Function) bool { return f.Symbol == fn.Symbol }), fn)
+	al.Fns = append(slices.DeleteFunc(al.Fns, func(f breakpoints.Function) bool { return f.Symbol == fn.Symbol }), fn)
 	if al.users == nil {
 		al.users = map[string]*userFunction{}
 	}
@@ -67,7 +68,7 @@ func (al *Allocators) Add(text string) (*UserFunction, error) {
 	if al.target.Proc == nil {
 		return u, nil
 	}
-	return u, al.follow(fn)
+	return u, al.Follow(fn)
 }
 
 // fixed is a user function's location for good: that of a register is the address of
@@ -278,9 +279,9 @@ func (al *Allocators) defined(mod inferior.Module, obj *symbols.Object, wanted [
 	return out
 }
 
-// placePending says which of the users' functions that nothing had are there now.
-func (al *Allocators) placePending() {
-	for _, fn := range al.fns {
+// PlacePending says which of the users' functions that nothing had are there now.
+func (al *Allocators) PlacePending() {
+	for _, fn := range al.Fns {
 		known := al.users[fn.Symbol]
 		if !known.pending {
 			continue
@@ -300,7 +301,7 @@ func (al *Allocators) placePending() {
 // Pending are the users' functions that no module has had.
 func (al *Allocators) Pending() []*UserFunction {
 	var out []*UserFunction
-	for _, fn := range al.fns {
+	for _, fn := range al.Fns {
 		if al.users[fn.Symbol].pending {
 			out = append(out, al.place(fn))
 		}
@@ -308,9 +309,9 @@ func (al *Allocators) Pending() []*UserFunction {
 	return out
 }
 
-// function is the allocator function that an event names.
-func (al *Allocators) function(name string) (breakpoints.Function, bool) {
-	for _, f := range al.fns {
+// Function is the allocator function that an event names.
+func (al *Allocators) Function(name string) (breakpoints.Function, bool) {
+	for _, f := range al.Fns {
 		if f.Name == name {
 			return f, true
 		}
@@ -318,16 +319,16 @@ func (al *Allocators) function(name string) (breakpoints.Function, bool) {
 	return breakpoints.Named(name)
 }
 
-// extra are those that the catalogue has not: Python's, if they are followed, and the
+// Extra are those that the catalogue has not: Python's, if they are followed, and the
 // user's own.
-func (al *Allocators) extra() []breakpoints.Function {
+func (al *Allocators) Extra() []breakpoints.Function {
 	if al.target.Settings.PythonAllocators {
-		return slices.Concat(breakpoints.PythonFunctions(), al.fns)
+		return slices.Concat(breakpoints.PythonFunctions(), al.Fns)
 	}
-	return al.fns
+	return al.Fns
 }
 
 // All are the catalogue, Python's and the user's own.
 func (al *Allocators) All() []breakpoints.Function {
-	return append(breakpoints.Catalogue(), al.extra()...)
+	return append(breakpoints.Catalogue(), al.Extra()...)
 }

@@ -1,4 +1,5 @@
-package session
+// Package pystacks puts the calls of Python into the stacks of events.
+package pystacks
 
 import (
 	"errors"
@@ -20,12 +21,12 @@ import (
 	"hdb/unwind"
 )
 
-// interpreted puts the calls of Python into the stacks of events: as code addresses of
+// Stacks puts the calls of Python into the stacks of events: as code addresses of
 // their own, on the inner side of the address in the interpreter's loop that made them.
 //
 // The lock guards all fields but target: the probe's calls come on the goroutine that drains its
 // ring, those of plain breakpoints on the one that owns the process.
-type interpreted struct {
+type Stacks struct {
 	target *target.Target
 
 	mu    sync.Mutex
@@ -37,17 +38,17 @@ type interpreted struct {
 	read  []python.Call     // those that are kept now
 	last  []placed          // the frames of the last ones, from the outermost
 
-	// native and merged are memory for the stacks of WithPython, which come one by one.
-	native, merged []addr.Run
+	// Native and merged are memory for the stacks of WithPython, which come one by one.
+	Native, merged []addr.Run
 	odd            uint64 // stacks with calls that do not fit
 
 	others []string // files of further interpreters, whose calls are not recorded
 }
 
-// newInterpreted is for the stacks of a target's events.
-func newInterpreted(c *target.Target) *interpreted { return &interpreted{target: c} }
+// New is for the stacks of a target's events.
+func New(c *target.Target) *Stacks { return &Stacks{target: c} }
 
-func (x *interpreted) setOthers(files []cpython.File) {
+func (x *Stacks) setOthers(files []cpython.File) {
 	x.others = nil
 	for _, f := range files {
 		if f.Where != x.path {
@@ -56,9 +57,9 @@ func (x *interpreted) setOthers(files []cpython.File) {
 	}
 }
 
-// unrecorded says which interpreters' functions stacks of events do not have, "" if there
+// Unrecorded says which interpreters' functions stacks of events do not have, "" if there
 // are none.
-func (x *interpreted) unrecorded() string {
+func (x *Stacks) Unrecorded() string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if len(x.others) == 0 {
@@ -97,9 +98,9 @@ const maxWhere = 1 << 16
 // maxCalls bounds the stacks of Python that are kept: the inferior's memory tells them.
 const maxCalls = 1 << 22
 
-// open looks for an interpreter among the modules of the process, and has the probe follow
+// Open looks for an interpreter among the modules of the process, and has the probe follow
 // it, if there is one. Once it is known only a fresh look finds another.
-func (x *interpreted) open(fresh bool) error {
+func (x *Stacks) Open(fresh bool) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.target.Proc != nil {
@@ -135,16 +136,16 @@ func (x *interpreted) open(fresh bool) error {
 	})
 }
 
-// lost tells whether the interpreter's file is one of those that are gone.
-func (x *interpreted) lost(gone []inferior.Module) bool {
+// Lost tells whether the interpreter's file is one of those that are gone.
+func (x *Stacks) Lost(gone []inferior.Module) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.in != nil && slices.ContainsFunc(gone, func(m inferior.Module) bool { return m.Path == x.path })
 }
 
-// learn takes a code object, as it was when the probe saw it first. Calls of one that makes no
+// Learn takes a code object, as it was when the probe saw it first. Calls of one that makes no
 // sense have no name. All are to be told of again if it has forgotten them.
-func (x *interpreted) learn(id uint64, pieces []probe.PythonPiece) (forgotten bool) {
+func (x *Stacks) Learn(id uint64, pieces []probe.PythonPiece) (forgotten bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.in == nil {
@@ -162,8 +163,8 @@ func (x *interpreted) learn(id uint64, pieces []probe.PythonPiece) (forgotten bo
 	return forgotten
 }
 
-// keep keeps calls that the probe has read.
-func (x *interpreted) keep(calls []probe.PythonCall, more bool) probe.PythonID {
+// Keep keeps calls that the probe has read.
+func (x *Stacks) Keep(calls []probe.PythonCall, more bool) probe.PythonID {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if len(x.calls) >= maxCalls {
@@ -185,7 +186,7 @@ func (x *interpreted) keep(calls []probe.PythonCall, more bool) probe.PythonID {
 }
 
 // addresses are the code addresses of calls.
-func (x *interpreted) addresses(st python.Stack) pythonCalls {
+func (x *Stacks) addresses(st python.Stack) pythonCalls {
 	out := pythonCalls{leaving: st.Leaving}
 	all, from, groups := make([]addr.Run, 0, len(st.Frames)), 0, 0
 	for _, f := range st.Frames {
@@ -205,7 +206,7 @@ func (x *interpreted) addresses(st python.Stack) pythonCalls {
 
 // address is the code address of a call, the nth from the outermost: often it is that of the
 // nth in the calls before.
-func (x *interpreted) address(f python.Frame, nth int) addr.Run {
+func (x *Stacks) address(f python.Frame, nth int) addr.Run {
 	at := line{f.Code, f.Line}
 	if nth < len(x.last) && x.last[nth].line == at && x.last[nth].at != 0 {
 		return x.last[nth].at
@@ -219,7 +220,7 @@ func (x *interpreted) address(f python.Frame, nth int) addr.Run {
 }
 
 // lookUp is address by what is remembered of all calls.
-func (x *interpreted) lookUp(at line, f python.Frame) addr.Run {
+func (x *Stacks) lookUp(at line, f python.Frame) addr.Run {
 	a, known := x.where[at]
 	if !known {
 		a = x.target.Names.Interpreted.Address(position(f))
@@ -240,8 +241,8 @@ func position(f python.Frame) capture.Frame {
 	return at
 }
 
-// with is a stack of the probe with calls of Python in it, good until the next one.
-func (x *interpreted) with(st capture.Stack, id probe.PythonID) capture.Stack {
+// With is a stack of the probe with calls of Python in it, good until the next one.
+func (x *Stacks) With(st capture.Stack, id probe.PythonID) capture.Stack {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if int(id) >= len(x.calls) {
@@ -279,7 +280,7 @@ func setBit(bits []bool, i int) []bool {
 }
 
 // inLoop tells whether code lies in the interpreter's loop, which its file exports.
-func (x *interpreted) inLoop(c addr.Code) bool {
+func (x *Stacks) inLoop(c addr.Code) bool {
 	obj, m := x.target.Names.Modules.ObjectAt(c.Lookup())
 	if obj == nil || m.Path != x.path {
 		return false
@@ -319,7 +320,7 @@ func (l *codeLoops) has(c addr.Code, look func(addr.Code) bool) bool {
 }
 
 // places are the indexes of the code addresses in a stack that lie in the interpreter's loop.
-func (x *interpreted) places(n int, code func(int) addr.Code) (all []int) {
+func (x *Stacks) places(n int, code func(int) addr.Code) (all []int) {
 	for i := range n {
 		if x.loops.has(code(i), x.inLoop) {
 			all = append(all, i)
@@ -329,7 +330,7 @@ func (x *interpreted) places(n int, code func(int) addr.Code) (all []int) {
 }
 
 // fit are the calls for each frame of the interpreter's loop that a stack has at the indexes.
-func (x *interpreted) fit(c pythonCalls, at []int, whole bool, code func(int) addr.Code) (groups [][]addr.Run, ok bool) {
+func (x *Stacks) fit(c pythonCalls, at []int, whole bool, code func(int) addr.Code) (groups [][]addr.Run, ok bool) {
 	return cpython.FitLoops(c.groups, at, cpython.LoopState{
 		Leaving: c.leaving, More: c.more, Whole: whole, Innermost: len(at) > 0 && at[0] == 0,
 		Module: func(i int) string {
@@ -341,15 +342,15 @@ func (x *interpreted) fit(c pythonCalls, at []int, whole bool, code func(int) ad
 	})
 }
 
-// unmerged is how many stacks had calls that did not fit.
-func (x *interpreted) unmerged() uint64 {
+// Unmerged is how many stacks had calls that did not fit.
+func (x *Stacks) Unmerged() uint64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.odd
 }
 
-// insert puts the calls of Python that a stopped thread is in into its stack.
-func (x *interpreted) insert(t *inferior.Thread, raw unwind.Stack) unwind.Stack {
+// Insert puts the calls of Python that a stopped thread is in into its stack.
+func (x *Stacks) Insert(t *inferior.Thread, raw unwind.Stack) unwind.Stack {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.in == nil {
