@@ -3,6 +3,7 @@ package console
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -102,5 +103,15 @@ func TestLiveHasBlocksFromBefore(t *testing.T) {
 	st.Run()
 	if want := fmt.Sprintf(`"not_recorded":%d,"not_recorded_bytes":`, other); !strings.Contains(st.out.String(), want) {
 		t.Errorf("want %s in\n%s%s", want, &st.out, &st.err)
+	}
+}
+
+// What lives of Go's heap counts in the first line of leaks since, too.
+func TestLeaksSinceCountGo(t *testing.T) {
+	st := newStage(t, nil, "file "+testprogs.Build(t, "golang"), "record start", "break main.chain", "run", "mark m", "break fmt.Fprintln", "continue", "leaks since m")
+	st.Run()
+	sums := regexp.MustCompile(`(?m)^(?:since m|Go): (.*?) live(: .*blocks/s|, which)`).FindAllStringSubmatch(st.out.String(), -1)
+	if len(sums) != 2 || sums[0][1] != sums[1][1] || strings.HasPrefix(sums[0][1], "0 ") {
+		t.Errorf("%q of\n%s%s", sums, &st.out, &st.err)
 	}
 }

@@ -316,7 +316,10 @@ func showLeaks(c *desk.Desk, in shell.Input, q leaksAsked, a *heaps.LeakAnswer, 
 			all.Blocks += s.Blocks
 			all.Bytes += s.Bytes
 		}
-		if all.Blocks == 0 && goSum(a).Blocks == 0 {
+		live := goSum(a)
+		live.Blocks += all.Blocks
+		live.Bytes += all.Bytes
+		if live.Blocks == 0 {
 			none := "no block is live"
 			if since != "" {
 				none = "no recorded block is live that was allocated since " + since
@@ -326,7 +329,7 @@ func showLeaks(c *desk.Desk, in shell.Input, q leaksAsked, a *heaps.LeakAnswer, 
 			}
 			o.Printf("%s\n", orWaiting(c.Session, none))
 		} else if since != "" {
-			o.Printf("since %s: %s in %s live%s\n", since, o.Sizes.Long(all.Bytes), units.Count(all.Blocks, "block"), inTime(o, int64(all.Bytes), int64(all.Blocks), a.Elapsed))
+			o.Printf("since %s: %s in %s live%s\n", since, o.Sizes.Long(live.Bytes), units.Count(live.Blocks, "block"), inTime(o, int64(live.Bytes), int64(live.Blocks), a.Elapsed))
 		}
 		for i := range a.Rows {
 			printLeakRow(c, o, a, &a.Rows[i])
