@@ -53,6 +53,23 @@ func (f *boundedFile) lost() error {
 	return nil
 }
 
+// moved is the name that the file has now if somebody gave it another one, "" otherwise. A file
+// that was removed has " (deleted)" behind it.
+func (f *boundedFile) moved() string {
+	if !f.named || f.disk == nil {
+		return ""
+	}
+	own, err := f.disk.Stat()
+	if err != nil || !own.Mode().IsRegular() {
+		return "" // a device or a pipe
+	}
+	if there, err := os.Stat(f.disk.Name()); err == nil && os.SameFile(own, there) {
+		return ""
+	}
+	name, _ := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.disk.Fd())) // without /proc nobody knows
+	return name
+}
+
 // Write writes, and notes that the file is long enough.
 func (f *boundedFile) Write(b []byte) (int, error) {
 	if err := f.lost(); err != nil {

@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +20,7 @@ type File struct {
 	writer *file.Writer
 	failed bool // and that what was recorded cannot be written
 	out    *boundedFile
+	moved  string // once it is closed, see Moved
 	copies
 }
 
@@ -226,9 +228,14 @@ func (f *File) Steps(failure error, e capture.Embedder) []func() error {
 	return []func() error{abort, embed, abort, f.writer.Close}
 }
 
+// Moved is the name that the closed file has if it was given another one while it was recorded,
+// "" otherwise. A file that was removed has " (deleted)" behind it.
+func (f *File) Moved() string { return f.moved }
+
 // Close closes the file, and tells if somebody else has removed or cut it.
 func (f *File) Close() error {
 	err := f.out.lost()
+	f.moved = f.out.moved()
 	if closeErr := f.out.Close(); err == nil && closeErr != nil {
 		err = fmt.Errorf("write capture: %w", closeErr)
 	}
@@ -238,7 +245,7 @@ func (f *File) Close() error {
 // Compact makes a whole capture of a file of the user's whose old events were dropped, and
 // which is closed. It returns how many events and bytes it has then.
 func (f *File) Compact() (events uint64, bytes int64, err error) {
-	path := f.out.disk.Name()
+	path := cmp.Or(f.moved, f.out.disk.Name())
 	made, err := edit.Compact(path)
 	if err != nil {
 		return 0, 0, fmt.Errorf("%w; %s has holes: hdb capture repair makes a whole capture of it", err, path)

@@ -170,7 +170,7 @@ func (r *Recorder) close() {
 	if closeErr := st.file.Close(); err == nil {
 		err = closeErr
 	}
-	r.streamed.Bytes = st.file.Length()
+	r.streamed.Bytes, r.streamed.Moved = st.file.Length(), st.file.Moved()
 	if err == nil && st.file.Dropped() > 0 {
 		r.streamed.Left, r.streamed.Bytes, err = st.file.Compact()
 	}

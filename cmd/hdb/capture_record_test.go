@@ -52,7 +52,7 @@ func TestMaxDepth(t *testing.T) {
 	}
 }
 
-// churner allocates in rounds: of each round one block of 1000 bytes stays.
+// churner allocates in rounds: of each round one block of 1000 bytes stays. In the end it renames a file if it is given two names.
 const churner = `
 #include <stdlib.h>
 #include <stdio.h>
@@ -70,6 +70,8 @@ int main(int argc, char **argv) {
 		}
 		usleep(10000);
 	}
+	if (argc > 3)
+		rename(argv[2], argv[3]);
 	puts("done");
 	return 0;
 }
@@ -132,7 +134,24 @@ func TestBoundedRecordings(t *testing.T) {
 			if err != nil || !strings.Contains(string(out), tc.says) || !strings.Contains(string(out), "done") {
 				t.Fatalf("hdb record: %v\n%s", err, out)
 			}
+			if !strings.Contains(string(out), "`hdb "+shellWord(path)+"` opens the console on it") || strings.Contains(string(out), "(deleted)") {
+				t.Errorf("hdb record: want the name of the file\n%s", out)
+			}
 			checkBounded(t, path, tc.flags, tc.check)
+		})
+		t.Run(tc.flags+" and the file is moved", func(t *testing.T) {
+			if strings.Contains(tc.flags, "--max-size") {
+				t.Skip("the recording ends long before the program moves its file")
+			}
+			t.Parallel()
+			dir := t.TempDir()
+			path, moved := filepath.Join(dir, "x.hdb"), filepath.Join(dir, "moved.hdb")
+			args := append(append([]string{"record", "-o", path}, strings.Fields(tc.flags)...), prog, fmt.Sprint(rounds), path, moved)
+			out, err := exec.Command(testprogs.HDB(t), args...).CombinedOutput()
+			if err != nil || !strings.Contains(string(out), "`hdb "+shellWord(moved)+"` opens the console on it") {
+				t.Fatalf("hdb record: %v\n%s", err, out)
+			}
+			checkBounded(t, moved, tc.flags, tc.check)
 		})
 		t.Run(tc.flags+" in the console", func(t *testing.T) {
 			t.Parallel()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -259,7 +260,6 @@ type recorder struct {
 	file     string               // that is being written
 	withdraw func()               // removes it if nothing could be
 	forks    int                  // children that run free
-	written  *os.File             // the file once more, nil without: by it the name is found that it has
 	lost     *report.Numbers      // what a walk of the heap has found lost before the program's end; nil: there was none
 	ended    *inferior.ExitStatus // of the program, when the recording lasted to it or could not be written
 	signals  recordSignals
@@ -529,7 +529,7 @@ func (r *recorder) sayEnd(exit *inferior.ExitStatus) {
 func (r *recorder) finish(exit *inferior.ExitStatus, runErr error) int {
 	r.signals.closing.Store(true)
 	st, err := r.s.Recorder.EndStream()
-	r.nameNow()
+	r.file = cmp.Or(st.Moved, r.file)
 	r.signals.closing.Store(false)
 	r.clear()
 	r.tellPending()

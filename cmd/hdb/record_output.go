@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"os/signal"
 	"path/filepath"
 	"syscall"
@@ -36,38 +35,6 @@ func (r *recorder) create(info capture.Info) (io.WriteCloser, error) {
 	}
 	if made, err := f.Stat(); err == nil {
 		r.withdraw = func() { to.Withdraw(made) }
-		if made.Mode().IsRegular() {
-			r.written = again(f)
-		}
 	}
 	return f, nil
-}
-
-// again is the same file once more, nil if there can be no more. It is opened anew, and only for
-// its name: a duplicate of f would keep f's lock after f is closed.
-func again(f *os.File) *os.File {
-	const path = 0x200000 // O_PATH
-	g, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), path, 0)
-	if err != nil {
-		return nil
-	}
-	return g
-}
-
-// nameNow makes file the name that the file has now: it may have been given another one meanwhile.
-func (r *recorder) nameNow() {
-	if r.written == nil {
-		return
-	}
-	defer func() { _ = r.written.Close(); r.written = nil }()
-	own, err := r.written.Stat()
-	if err != nil {
-		return
-	}
-	if there, err := os.Stat(r.file); err == nil && os.SameFile(own, there) {
-		return
-	}
-	if name, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", r.written.Fd())); err == nil {
-		r.file = name // with " (deleted)" behind it where it has none any more
-	}
 }

@@ -110,6 +110,7 @@ type RecordStatus struct {
 	Full        bool             // it has Bounds.MaxSize, and has ended
 	Err         error            // why it cannot be written any more, nil if it can
 	Bytes       int64            // of the file, or of the encoded events of the log, so far
+	Moved       string           // of a file that is complete: the name it was given meanwhile, "" if it has its own
 }
 
 // SetLosses sets the losses and their sum.
