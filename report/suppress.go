@@ -45,7 +45,9 @@ const (
 // runtimeOwned are functions of C's and Rust's libraries that keep what they allocate,
 // for the next call or to the end: buffers of stdio, storage of threads, what was
 // loaded, locales, conversions, messages, time zones, answers of name services, the
-// stack on which Rust would tell of an overflow; and pymalloc's table of arenas.
+// stack on which Rust would tell of an overflow; and pymalloc's table of arenas. In a
+// static program no module tells the start of glibc's dynamic linker, nor the constructor
+// by which libstdc++ keeps memory for exceptions: their functions do. libc++ keeps what a thread has thrown.
 const runtimeOwned = `
 leak:^_IO_file_doallocate$
 leak:^_IO_wfile_doallocate$
@@ -53,6 +55,7 @@ leak:^_dl_allocate_tls$
 leak:^allocate_dtv$
 leak:^_dl_new_object$
 leak:^_dl_map_object
+leak:^_dl_non_dynamic_init$
 leak:^__new_exitfn$
 leak:^__cxa_thread_atexit_impl$
 leak:^_nl_expand_alias$
@@ -73,6 +76,8 @@ leak:^getgrgid$
 leak:^getgrnam$
 leak:^gethostby
 leak:^getservby
+leak:^_GLOBAL__sub_I_eh_alloc.cc
+leak:^__cxa_get_globals$
 leak:std::sys::*stack_overflow::
 leak:^arena_map_get$
 `
