@@ -5,7 +5,8 @@
 // them, and those that only a walk of the allocator's own data finds: they are older than the
 // recording, or there is none. The graph begins at the roots: registers, the used parts of the
 // stacks, the writable data of modules, thread-local storage, mappings of the program. The
-// allocator's own data is no root: its lists lead to every block, free ones included.
+// allocator's own data is no root: its lists lead to every block, free ones included. Of an allocator that is not walked,
+// what may be blocks that are not recorded is.
 //
 // An Image is of one moment: it is thrown away when the process runs on. What it has is made
 // when it is first asked for.
@@ -40,6 +41,9 @@ type Source struct {
 	// Calls are the addresses of a recorded stack, innermost first: what called the allocator is the first. Nil without a recording.
 	Calls func(capture.StackID) []addr.Run
 
+	// Past tells what the recording knows of memory that is no live block. Nil without a recording.
+	Past func() (Past, error)
+
 	// Inner gives graph.Options.Inner of the runtimes in that memory, nil without any. It may be nil.
 	Inner func(io.ReaderAt) func(word, pointer uint64, b graph.Block) bool
 
@@ -57,6 +61,13 @@ type Source struct {
 	// Bound is the context of the question that has a heap read, and what to call when it is read; nil: it is
 	// read to the end. A heap whose reading was given up is not kept.
 	Bound func() (context.Context, func())
+}
+
+// A Past is what memory was that is no live block of the recording.
+type Past struct {
+	Had   []addr.Range // blocks, in any order, live ones among them. None where blocks that are not recorded may have taken their places
+	Pools []addr.Range // of these, what pools have cut up: it is not free
+	All   bool         // all blocks are recorded: the rest of an allocator's memory is free, whether blocks were there or not
 }
 
 // A Thread is a stopped thread.

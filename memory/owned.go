@@ -21,6 +21,7 @@ func (o owned) Block(i int) (start, end addr.Run) { return o[i].Start, o[i].End 
 type owner struct {
 	name string // "": there is none
 	has  owned  // the mappings that it has beside what it got by brk, as far as they are recognized; they do not overlap
+	own  owned  // of these, what has no blocks
 	// cut is whether some of the memory that may be the allocator's was not looked at: there is too much of it, or it could not be read.
 	cut bool
 }
@@ -38,7 +39,7 @@ func (m *Image) owner() *owner {
 
 func (m *Image) recognized() *owner {
 	r := recognizer{Image: m, left: ownedRead, single: ownedSingle}
-	var has owned
+	var has, own owned
 	name := m.src.Other
 	switch name {
 	case "":
@@ -46,9 +47,9 @@ func (m *Image) recognized() *owner {
 	case "musl":
 		has = r.muslGroups()
 	case "mimalloc":
-		has = r.mimallocSegments()
+		has, own = r.mimallocSegments()
 	}
-	return &owner{name, has.merged(), r.cut}
+	return &owner{name, has.merged(), own.merged(), r.cut}
 }
 
 // merged is o in order, with ranges that overlap made one.
@@ -152,8 +153,10 @@ const (
 
 // mimallocSegments are the segments of mimalloc 2. The cookie of each is the same word, xored with where it lies. The
 // part of a segment that is not committed has no access, and is a mapping of its own.
-func (m *recognizer) mimallocSegments() (all owned) {
+// What describes a segment are its first slices.
+func (m *recognizer) mimallocSegments() (all, own owned) {
 	byKey := map[uint64]owned{}
+	infos := map[addr.Run]addr.Run{}
 	end := addr.Run(0) // of the mappings without a gap
 	for _, x := range m.anonymous() {
 		if x.Path != "" {
@@ -171,6 +174,7 @@ func (m *recognizer) mimallocSegments() (all owned) {
 			if key == 0 || info == 0 || info >= slices || used > slices || slices > uint64(end-at)/mimallocSlice {
 				continue
 			}
+			infos[at] = at + addr.Run(info*mimallocSlice)
 			byKey[key] = append(byKey[key], regions.Range{Start: at, End: at + addr.Run(slices*mimallocSlice)})
 		}
 	}
@@ -179,7 +183,10 @@ func (m *recognizer) mimallocSegments() (all owned) {
 			all = segments
 		}
 	}
-	return all
+	for _, s := range all {
+		own = append(own, regions.Range{Start: s.Start, End: infos[s.Start]})
+	}
+	return all, own
 }
 
 // mappedTo is the end of the mappings without a gap, of no file, from an address on that is mapped.

@@ -48,6 +48,9 @@ func (m *Image) build(ctx context.Context) (*Graph, error) {
 	b := m.merged()
 	r := &roots{m: m, mem: m.Reader()}
 	r.exclude(b)
+	if err := r.freed(); err != nil {
+		return nil, err
+	}
 	r.regions()
 	r.pools(b)
 	for i := range m.src.Threads {
@@ -150,6 +153,47 @@ func (r *roots) exclude(b *blocks) {
 	r.without = union(r.without)
 }
 
+// freed excludes, where an allocator is not walked, what it has to itself, and memory of it that is known to be no block: what
+// the recording has seen freed or, if all blocks are recorded, all but these. The rest may be blocks from before the recording.
+func (r *roots) freed() error {
+	o := r.m.owner()
+	if r.m.src.Past == nil || o.name == "" {
+		return nil
+	}
+	past, err := r.m.src.Past()
+	if err != nil {
+		return err
+	}
+	var mine []graph.Range
+	for _, x := range o.has {
+		mine = append(mine, rangeOf(x.Start.To(x.End)))
+	}
+	for i := range r.m.Space().Regions {
+		if g := &r.m.Space().Regions[i]; g.Kind == regions.Heap {
+			mine = append(mine, rangeOf(g.Start.To(g.End)))
+		}
+	}
+	var pools []graph.Range
+	for _, x := range past.Pools {
+		pools = append(pools, rangeOf(x))
+	}
+	mine, pools = union(mine), union(pools)
+	free := func(x graph.Range) {
+		minus(x, pools, func(part graph.Range) { r.without = append(r.without, part) })
+	}
+	for _, x := range past.Had {
+		overlaps(rangeOf(x), mine, free)
+	}
+	for i := 0; past.All && i < len(mine); i++ {
+		free(mine[i])
+	}
+	for _, own := range o.own {
+		r.without = append(r.without, rangeOf(own.Start.To(own.End)))
+	}
+	r.without = union(r.without)
+	return nil
+}
+
 func rangeOf(r addr.Range) graph.Range {
 	return graph.Range{Start: uint64(r.Start), End: uint64(r.End)}
 }
@@ -171,6 +215,20 @@ func union(all []graph.Range) []graph.Range {
 		out = appendRange(out, r)
 	}
 	return out
+}
+
+// overlaps yields the parts of a range that lie in others, which ascend.
+func overlaps(r graph.Range, others []graph.Range, yield func(graph.Range)) {
+	at := r.Start
+	minus(r, others, func(gap graph.Range) {
+		if at < gap.Start {
+			yield(graph.Range{Start: at, End: gap.Start})
+		}
+		at = gap.End
+	})
+	if at < r.End {
+		yield(graph.Range{Start: at, End: r.End})
+	}
 }
 
 // minus yields the parts of a range that lie in none of the others, which ascend.
@@ -212,10 +270,10 @@ func (r *roots) word(value uint64, kind Root) {
 }
 
 func (r *roots) regions() {
-	space := r.m.Space()
+	space, unwalked := r.m.Space(), r.m.owner().name != ""
 	for i := range space.Regions {
 		g := &space.Regions[i]
-		if g.Root() {
+		if g.Root() || g.Kind == regions.Heap && unwalked { // what of it is known is excluded
 			r.memory(rangeOf(g.Start.To(g.End)), r.without, Root{Kind: InRegion, Region: g})
 		}
 	}

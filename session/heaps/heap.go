@@ -49,6 +49,7 @@ type history interface {
 	Now() recording.Live
 	Seq() uint64
 	CallsMissed() bool
+	Unbroken() (unbroken, whole bool)
 	Gaps() []string
 }
 

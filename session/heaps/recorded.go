@@ -1,10 +1,13 @@
 package heaps
 
 import (
+	"slices"
+
 	"hdb/capture"
 	"hdb/heap"
 	"hdb/internal/addr"
 	"hdb/memory"
+	"hdb/query"
 	"hdb/recording"
 	"hdb/session/target"
 )
@@ -20,6 +23,13 @@ func (h *Heap) Record(to *memory.Source, behind uint64) error {
 			return h.target.Reading.Cut()
 		}
 		return nil // nothing is recorded, or sums alone
+	}
+	to.Past = func() (past memory.Past, err error) {
+		unbroken, whole := h.recorded.Unbroken()
+		if past.All = whole; unbroken && (!whole || slices.Contains(src.Functions(), capture.PoolChunk)) {
+			past.Had, past.Pools = query.Had(src, behind)
+		}
+		return past, h.target.Reading.Cut()
 	}
 	to.Calls = func(id capture.StackID) []addr.Run { return src.Stack(id).PCs }
 	if behind == heap.End && h.recorded.Followed() {

@@ -83,5 +83,16 @@ func (r *Recorded) gapsOfAnswers() report.Caveats {
 	return c
 }
 
+// Unbroken reports whether all calls from the first event of the recording up to now are in it: memory of a block that was freed
+// is no block that is not recorded. whole is that there were no calls before: all blocks are recorded.
+func (r *Recorded) Unbroken() (unbroken, whole bool) {
+	c := r.Caveats()
+	if c.Lost > 0 || c.Damage != nil || c.Doubt != report.NoDoubt {
+		return false, false
+	}
+	why := c.Partial.Without(capture.GoHeap, capture.PythonHeap) // of which there are no calls
+	return len(why.Without(capture.BeganLate, capture.StartedLate, capture.DroppedOlder)) == 0, len(why) == 0
+}
+
 // Doubt says why recorded blocks that seem to be live may not be.
 func (r *Recorded) Doubt() report.Doubt { return r.Account.LiveDoubt(r.target.Saved) }
