@@ -38,7 +38,6 @@ session/stopped
 session/stepping
 session/pystops
 session/allocators session/pystacks
-session/collect
 session
 console/line
 console/screen

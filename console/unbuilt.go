@@ -25,6 +25,7 @@ var unbuilt = []struct{ words, why string }{
 	{"python, guile", "there is no language inside: --json prints every answer as an object for scripts outside"},
 	{"event, events", "allocs lists recorded events, bt #N shows the stack of one, list #N its source; goto #N selects one"},
 	{"py-bt, py-bt-full, py-list, py-up, py-down, py-locals, py-print, pybt", "with a space here: py bt, py list, py up, py down, py locals, py print"},
+	{"gc", "a program is not made to collect: leaks tells what of Go's heap is reachable at this stop, and what is garbage; a collection is the program's own, by runtime.GC() or /debug/pprof/heap?gc=1 of net/http/pprof"},
 	{"layout, winheight", "there is one layout, the source above the console: tui enable"},
 }
 

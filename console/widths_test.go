@@ -63,7 +63,7 @@ func TestNothingIsWiderThanTheTerminal(t *testing.T) {
 var notToured = map[string]string{
 	"monitor": "has the whole terminal", "tui": "splits the terminal", "tui enable": "splits the terminal", "tui disable": "splits the terminal",
 	"focus": "of the split screen", "refresh": "of the split screen",
-	"goroutines": "no Go program", "goroutine": "no Go program", "info goroutines": "no Go program", "gc": "no Go program",
+	"goroutines": "no Go program", "goroutine": "no Go program", "info goroutines": "no Go program",
 	"info macro": "its program has no macros", "info macros": "its program has no macros", "macro expand": "its program has no macros", "output": "ends no line",
 	"shell": "prints nothing of its own", "make": "prints nothing of its own", "quit": "prints nothing", "attach": "needs a second process: its sessions", "interrupt": "needs a program in the background: its sessions", "trust": "writes to the user's configuration",
 }

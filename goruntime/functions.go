@@ -26,10 +26,6 @@ func Waits(function string) bool {
 // that it has for another package (internal/bytealg.MakeNoZero, reflect.unsafe_New).
 func Serves(function string) bool { return begins(function, "runtime.", "internal/", "reflect.") }
 
-// RefusesCalls tells functions from whose code no other one is called by a debugger: the runtime's
-// (runtime/debugcall.go, debugCallCheck), and those of the packages that it is made of.
-func RefusesCalls(function string) bool { return begins(function, "runtime.", "internal/") }
-
 func begins(function string, prefixes ...string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(function, p) })
 }

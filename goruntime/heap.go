@@ -6,12 +6,7 @@ type HeapLayout struct {
 	Layout
 
 	AllSpans int // in runtime.mheap: []*mspan
-	SweepGen int // uint32: each collection adds 2 when it has marked
 	Arenas   int // [1]*[1<<22]*heapArena, by address >> ArenaShift
-
-	SchedLock      int // in runtime.sched,
-	SysmonNote     int // see the variables of these names
-	LastCollection int // in runtime.memstats
 
 	NPages    int // in runtime.mspan: pages of PageSize
 	State     int // uint8: 1 in use for blocks, 2 for stacks and the like
@@ -76,8 +71,6 @@ func (l Layout) Heap() HeapLayout {
 		NoPtrData: 192, Types: 296, ETypes: 304, GCDataMask: 536, GCBSSMask: 552, NextModule: 576,
 	}
 	h.heap()
-	h.SweepGen = h.AllSpans - 8
-	h.scheduler()
 	h.module()
 	h.FieldBit = l.Minor == 18
 	return h
@@ -109,20 +102,6 @@ func (h *HeapLayout) heap() {
 	}
 	if h.Minor >= 25 {
 		h.Finalizer, h.WeakHandle, h.Cleanup = 2, 3, 7
-	}
-}
-
-func (h *HeapLayout) scheduler() {
-	h.SchedLock, h.SysmonNote, h.LastCollection = 24, 256, 7720
-	switch {
-	case h.Minor == 18:
-		h.SysmonNote, h.LastCollection = 248, 5944
-	case h.Minor == 19:
-		h.SysmonNote = 248
-	case h.Minor == 25:
-		h.SchedLock, h.SysmonNote, h.LastCollection = 32, 272, 7696
-	case h.Minor > 25:
-		h.SchedLock, h.SysmonNote, h.LastCollection = 32, 288, 7696
 	}
 }
 

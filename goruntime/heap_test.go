@@ -25,7 +25,7 @@ func TestHeapLayout(t *testing.T) {
 			l := layout.Heap()
 			at := members(t, build(t, toolchain))
 			want := map[string]int{
-				"mheap.allspans": l.AllSpans, "mheap.sweepgen": l.SweepGen, "mheap.arenas": l.Arenas, "mspan.npages": l.NPages, "mspan.state": l.State, "mspan.specials": l.Specials,
+				"mheap.allspans": l.AllSpans, "mheap.arenas": l.Arenas, "mspan.npages": l.NPages, "mspan.state": l.State, "mspan.specials": l.Specials,
 				"mspan.largeType": l.LargeType, "special.kind": l.SpecialKind, "specialfinalizer.fn": l.SpecialBody,
 				"moduledata.noptrdata": l.NoPtrData, "moduledata.enoptrdata": l.NoPtrData + 8, "moduledata.data": l.NoPtrData + 16, "moduledata.edata": l.NoPtrData + 24,
 				"moduledata.bss": l.NoPtrData + 32, "moduledata.ebss": l.NoPtrData + 40, "moduledata.noptrbss": l.NoPtrData + 48, "moduledata.enoptrbss": l.NoPtrData + 56,

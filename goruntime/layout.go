@@ -42,9 +42,6 @@ type Layout struct {
 	GSignal      int  // the goroutine of its signal stack
 	VDSOSP       int  // where it called the vDSO: sp, pc; 0 while it does not
 	AllLink      int  // the next m
-	Mallocing    int  // int32: in the allocator
-	PreemptOff   int  // string: why it is not preempted, "": it may be
-	Locks        int  // int32: held
 	StartAddr    int  // in runtime.mspan
 	FreeIndex    int  // slots below may be in use that were not at the last sweep
 	NElems       int  // slots,
@@ -77,7 +74,7 @@ func Of(version string) (Layout, error) {
 		return Layout{}, fmt.Errorf("the Go runtime %s: its structures are not known (known are go1.%d to go1.%d)", version, Oldest, Newest)
 	}
 	l := Layout{
-		Minor: minor, GM: 48, GoID: 152, CurG: 192, TLS: 136, Sched: 56, SchedBP: 48, SyscallSP: 112, ProcID: 72, AllLink: 352, Mallocing: 240, PreemptOff: 248, Locks: 264,
+		Minor: minor, GM: 48, GoID: 152, CurG: 192, TLS: 136, Sched: 56, SchedBP: 48, SyscallSP: 112, ProcID: 72, AllLink: 352,
 		StartAddr: 24, FreeIndex: 48, NElems: 56, AllocBits: 72, SpanClass: 98, ElemSize: 104,
 	}
 	switch {
@@ -105,7 +102,6 @@ func Of(version string) (Layout, error) {
 		l.VDSOSP = 904
 	case 25:
 		l.AllLink, l.VDSOSP = 344, 896
-		l.Mallocing, l.PreemptOff, l.Locks = 232, 240, 256
 	case 26, 27:
 		l.VDSOSP = 896
 	default:

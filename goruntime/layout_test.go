@@ -42,7 +42,7 @@ func TestLayout(t *testing.T) {
 				"g.stack": 0, "g.m": l.GM, "g.goid": l.GoID, "g.gopc": l.GoPC, "g.startpc": l.StartPC, "g.parentGoid": l.ParentGoID,
 				"g.sched": l.Sched, "gobuf.sp": 0, "gobuf.pc": 8, "gobuf.bp": l.SchedBP, "g.syscallsp": l.SyscallSP, "g.syscallpc": l.SyscallSP + 8,
 				"g.atomicstatus": l.Status, "g.waitsince": l.WaitSince, "g.waitreason": l.WaitReason, "g.lockedm": l.LockedM,
-				"m.procid": l.ProcID, "m.gsignal": l.GSignal, "m.vdsoSP": l.VDSOSP, "m.vdsoPC": l.VDSOSP + 8, "m.alllink": l.AllLink, "m.mallocing": l.Mallocing, "m.preemptoff": l.PreemptOff, "m.locks": l.Locks, "m.g0": 0, "m.curg": l.CurG, "m.tls": l.TLS, "mspan.startAddr": l.StartAddr, "mspan.freeindex": l.FreeIndex, "mspan.nelems": l.NElems,
+				"m.procid": l.ProcID, "m.gsignal": l.GSignal, "m.vdsoSP": l.VDSOSP, "m.vdsoPC": l.VDSOSP + 8, "m.alllink": l.AllLink, "m.g0": 0, "m.curg": l.CurG, "m.tls": l.TLS, "mspan.startAddr": l.StartAddr, "mspan.freeindex": l.FreeIndex, "mspan.nelems": l.NElems,
 				"mspan.allocBits": l.AllocBits, "mspan.spanclass": l.SpanClass, "mspan.elemsize": l.ElemSize, "mspan.isUserArenaChunk": l.ArenaChunk,
 			} {
 				want, ok := at[name]

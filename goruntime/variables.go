@@ -18,21 +18,6 @@ const (
 	FirstModule       = "runtime.firstmoduledata"   // moduledata
 	AllFinalizers     = "runtime.allfin"            // *finblock, the next of each in alllink (FinAllLink)
 	WaitReasonStrings = "runtime.waitReasonStrings" // [...]string, by g.waitreason
-
-	// Beside GCPhase these are members of variables, which no symbol names: HeapLayout has where in these.
-	// Package session has collections made by them.
-	LastCollection = "runtime.memstats.last_gc_nanotime" // int64: when the last collection ended, 0: there was none
-	GCPhase        = "runtime.gcphase"                   // uint32, 0: no collection is under way
-	SchedLock      = "runtime.sched.lock"                // word: 0 if no thread has it
-	SysmonNote     = "runtime.sched.sysmonnote"          // word: 1 wakes the monitor; SysmonWait tells before it that it sleeps
-	SweepLock      = "runtime.sweep.lock"                // SweepParked behind it is 1 if nothing is left to sweep
-)
-
-// Bytes from members of variables to others.
-const (
-	SysmonWait  = -8  // from SysmonNote: uint32, or uint8 since Go 1.20
-	GCWaiting   = -24 // from SysmonNote: the same, not 0 while the world is stopped
-	SweepParked = 16  // from SweepLock: uint8
 )
 
 // A Program is where Variable looks: a process, a core file or an executable file, with
@@ -90,11 +75,6 @@ var variableUses = map[string][]use{
 	FirstModule:       {{"runtime.findmoduledatap runtime.findfunc", addresses}, {"runtime.modulesinit", addresses}},
 	AllFinalizers:     {{"runtime.queuefinalizer", loads}, {"runtime.markroot", loads}},
 	WaitReasonStrings: {{"runtime.waitReason.String", indexed}},
-	LastCollection:    {{"runtime.gcTrigger.test runtime.sysmon", loads}, {"runtime.gcMarkTermination", addresses}}, // Go 1.18 has the first inlined
-	GCPhase:           {{"runtime.gcSweep", compared(0)}, {"runtime.gcMarkDone", compared(1)}},
-	SchedLock:         {{"runtime.startTheWorldWithSema", receiver("runtime.lock2 runtime.lock")}, {"runtime.sysmon", receiver("runtime.lock2 runtime.lock")}},
-	SysmonNote:        {{"runtime.startTheWorldWithSema", receiver("runtime.notewakeup")}, {"runtime.sysmon", receiver("runtime.notetsleep")}},
-	SweepLock:         {{"runtime.gcSweep", receiver("runtime.lock2 runtime.lock")}, {"runtime.bgsweep", receiver("runtime.lock2 runtime.lock")}},
 }
 
 // An operand is what an instruction has to do with a variable, or that it calls.
@@ -119,15 +99,6 @@ func loads(_ Program, list []operand) []uint64 { return where(list, operand.load
 
 // addresses are the variables whose addresses are taken.
 func addresses(_ Program, list []operand) []uint64 { return where(list, operand.taken) }
-
-// compared are variables of 4 bytes that are compared with a number.
-func compared(with x86asm.Imm) func(Program, []operand) []uint64 {
-	return func(_ Program, list []operand) []uint64 {
-		return where(list, func(o operand) bool {
-			return o.at != 0 && o.inst.Op == x86asm.CMP && o.inst.MemBytes == 4 && o.inst.Args[1] == with
-		})
-	}
-}
 
 // both are the variables that do for two.
 func both(a, b func(Program, []operand) []uint64) func(Program, []operand) []uint64 {
@@ -172,18 +143,16 @@ func indexed(_ Program, list []operand) []uint64 {
 }
 
 // receiver are the variables that a method or a function is called with: their address is taken to
-// the first register of Go's ABIInternal soon before. It may be several, with spaces.
+// the first register of Go's ABIInternal soon before.
 func receiver(method string) func(Program, []operand) []uint64 {
 	return func(p Program, list []operand) []uint64 {
-		var entries []uint64
-		for name := range strings.FieldsSeq(method) {
-			if entry, _, ok := p.Function(name); ok {
-				entries = append(entries, entry)
-			}
+		entry, _, ok := p.Function(method)
+		if !ok {
+			return nil
 		}
 		var found []uint64
 		for i, o := range list {
-			if o.inst.Op != x86asm.CALL || !slices.Contains(entries, o.at) {
+			if o.inst.Op != x86asm.CALL || o.at != entry {
 				continue
 			}
 			for j := i - 1; j >= max(0, i-6); j-- {

@@ -32,7 +32,6 @@ type demand struct {
 
 	leaving *leaving          // what a run to the program's exit looks for, or nil
 	expired *breakpoints.Stop // a watchpoint whose variable's function has returned, nil: none
-	passing bool              // stops are passed: what runs is not what the user asked for
 }
 
 // A hit is a numbered stop that matched, where and on what.

@@ -21,7 +21,6 @@
 //	pystops     stops at lines and functions of Python, and steps between them
 //	allocators  the catalogue's functions and the user's
 //	pystacks    the calls of Python in the stacks of events
-//	collect     collections of garbage that a Go program is made to make
 //
 // A room states what it needs from the code that runs the program as an interface or a
 // function field; this package supplies them.
@@ -45,8 +44,6 @@
 //	Cores       opening core files, and writing them of the process
 //	Travel      moments of the recording
 //	Symbols     the files that names come from
-//	GoCollections
-//	            collections of garbage, run and reported
 //
 // Where a part has to tell one that comes after it, it is given a function, among them
 // Selection.Source, demand.traps and calls, Planes.failed, Allocators.follow, Stops.traced and traceExits,

@@ -37,7 +37,6 @@ type Execution struct {
 	steps bool             // what runs is step, next, stepi or nexti
 
 	inPython bool // what has ended is a step in Python
-	placed   bool // the program stands where a stop or a step has brought it, not at any place
 }
 
 // Continue resumes the inferior until something stops it. n above 1 ignores the

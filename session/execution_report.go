@@ -42,7 +42,6 @@ func (x *Execution) ReportAhead(stop inferior.Stop, verb string, fn *stopped.Fin
 		x.sel.SetAhead(t, ahead)
 	}
 	r.Thread = x.sel.ThreadInfo(t)
-	x.placed = verb != "attach" && !atAnyPlace[stop.Reason]
 	x.addCauses(r, a, stop, t)
 	if fn != nil {
 		r.Add(fn)

@@ -79,7 +79,7 @@ func (o *origin) Stops(e *recording.Event, env cond.Env) bool {
 		stop = true
 	}
 	for _, st := range o.p.demand.stops.All() {
-		if !o.p.demand.passing && st.Wants(o.call) && o.check(st, env) {
+		if st.Wants(o.call) && o.check(st, env) {
 			if st.Print != nil {
 				printStop(&variables.OfFrame{Values: o.p.values, Thread: o.t, Field: env.Number, StackOf: o.owner}, st)
 				o.p.demand.spanHit(st, e.Seq)

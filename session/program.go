@@ -372,13 +372,9 @@ func (s *Session) Detach() (pid int, err error) {
 	if s.account.Rec.On() {
 		s.account.Rec.NotePartial(capture.Reason{Kind: capture.EndedEarly})
 	}
-	left := s.GoCollections.LetGo()
 	s.Stops.unbindAll()
 	s.Planes.release()
 	err = s.target.Proc.Detach() // lifts whatever is left
-	if left != nil {
-		s.target.Notify("code for gc stays in the program, which does not run it: %v", left)
-	}
 	s.forget("detached")
 	return pid, err
 }

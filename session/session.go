@@ -6,7 +6,6 @@ import (
 	"hdb/query"
 	"hdb/recording"
 	"hdb/session/allocators"
-	"hdb/session/collect"
 	"hdb/session/cpython"
 	"hdb/session/heaps"
 	"hdb/session/pystops"
@@ -39,10 +38,9 @@ type Session struct {
 	PythonHeaps cpython.Heaps   // the heaps of CPython's allocator of small blocks
 	Objects     cpython.Objects // the objects of Python
 
-	Heap          *heaps.Heap       // what the memory of the process holds
-	Mallocs       *heaps.Mallocs    // what the allocators of C have
-	BlockTypes    *heaps.BlockTypes // of which types its blocks are
-	GoCollections *GoCollections    // of its garbage, in a Go program
+	Heap       *heaps.Heap       // what the memory of the process holds
+	Mallocs    *heaps.Mallocs    // what the allocators of C have
+	BlockTypes *heaps.BlockTypes // of which types its blocks are
 
 	Conditions *Conditions     // what is wrong or in doubt with conditions
 	Stops      *Stops          // the numbered stops
@@ -138,7 +136,6 @@ func (s *Session) wire() {
 	s.Heap = heaps.New(c, s.Recorded, s.Queries, s.Values, s.BlockTypes, s.PythonHeaps, s.walker)
 	s.Mallocs = heaps.NewMallocs(s.Heap)
 	older := heaps.NewOlderBlocks(s.Heap)
-	s.GoCollections = &GoCollections{collect.New(c, s.Selection, passing{s.Execution}, s.Heap), s.Execution}
 	s.Planes.data.older = older.All
 	s.Planes.wrong.free, s.Planes.wrong.before = older.Free, older.FreeBefore
 	s.Cython = cpython.NewCython(c, s.Selection, s.Values, s.Python)

@@ -290,8 +290,6 @@ func (s *Stops) stops(st *breakpoints.Stop, t *inferior.Thread) bool {
 	}
 	env := newCodeEnv(s, st, t)
 	switch met := st.Meets(env); {
-	case s.demand.passing:
-		return false
 	case met != cond.Unknown:
 		return met == cond.True && st.Hit()
 	case st.GoesOn():

@@ -11,5 +11,5 @@ import (
 
 // Commands are those of the package.
 func Commands(c *desk.Desk) []*shell.Command {
-	return slices.Concat(allocCommands(c), recordInfos(c), wrongFreeCommands(c), heapCommands(c), mallocCommands(c), chunkCommands(c), collectionCommands(c), refsCommands(c), reportCommands(c), pageCommands(c), vmmapCommands(c))
+	return slices.Concat(allocCommands(c), recordInfos(c), wrongFreeCommands(c), heapCommands(c), mallocCommands(c), chunkCommands(c), refsCommands(c), reportCommands(c), pageCommands(c), vmmapCommands(c))
 }

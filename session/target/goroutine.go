@@ -113,7 +113,6 @@ type goRuntime struct {
 	in     *inferior.Process // the process that it was looked for in
 	Layout goruntime.Layout
 	Known  bool       // the layout is
-	SIMD   bool       // the compiler uses vector registers (GOEXPERIMENT=simd)
 	exits  []addr.Run // the return addresses in which stacks of goroutines end
 
 	mu      sync.Mutex

@@ -2,7 +2,6 @@ package target
 
 import (
 	"slices"
-	"strings"
 
 	"hdb/capture"
 	"hdb/goruntime"
@@ -58,7 +57,6 @@ func (g *goRuntime) Look(p *inferior.Process, in *names.Modules) {
 	defer g.mu.Unlock()
 	g.seen, g.in = in.Version(), p
 	g.Layout, g.Known, g.exits = layout, err == nil, exits
-	g.SIMD = strings.Contains(version, "simd")
 	if !slices.Equal(modules, g.Modules) {
 		g.Modules = modules
 		g.types, g.answers = map[addr.Run]capture.GoType{}, map[goTypeQuestion]bool{}
