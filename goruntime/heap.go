@@ -30,11 +30,21 @@ type HeapLayout struct {
 	// In runtime.moduledata. From NoPtrData on there are eight words: beginnings and ends of
 	// noptrdata, data, bss and noptrbss.
 	NoPtrData  int
+	FuncNames  int // funcnametab, pctab and what follows
+	PCTab      int // are slices: pctab, pclntable and ftab
 	Types      int // where descriptors of types begin,
 	ETypes     int // and where they end
+	ROData     int // where read-only data begins, and behind it where the data of functions does (gofunc)
 	GCDataMask int // bitvector of data
 	GCBSSMask  int // bitvector of bss
 	NextModule int // *moduledata
+
+	FuncHead int // bytes of runtime._func before the places of its tables
+
+	GPanic       int // in runtime.g: _panic, and behind it _defer
+	SchedContext int // in its sched: ctxt
+	DeferFn      int // in runtime._defer
+	DeferLink    int
 
 	FieldBit bool // the offset of a field in a type of structs has a bit behind it: whether it is embedded
 }
@@ -55,10 +65,18 @@ const (
 	FinFirst   = 24 // of finalizers,
 	FinSize    = 40 // each: function, argument, ...
 
+	// In runtime._func, which begins with the entry:
+	FuncName    = 4  // int32, in funcnametab
+	FuncArgs    = 8  // uint32: bytes of arguments and results
+	FuncPCSP    = 16 // uint32, in pctab: the bytes of the frame
+	FuncNPCData = 28 // uint32: how many tables of pcdata follow; the last byte is how many of funcdata
+	FuncFlag    = -3 // from the end on: uint8
+
 	// g.atomicstatus, and the bit that a collection sets in it while it scans the stack.
 	GIdle      = 0
 	GRunning   = 2
 	GDead      = 6
+	GCopyStack = 8
 	GDeadExtra = 11 // since 1.26: for threads of C that will call Go; it has run nothing
 	GScanBit   = 0x1000
 )
@@ -68,10 +86,21 @@ func (l Layout) Heap() HeapLayout {
 	h := HeapLayout{
 		Layout: l, AllSpans: 65864, Arenas: 66008, NPages: 32, State: 99, Specials: 128, LargeType: 152,
 		SpecialKind: 10, SpecialBody: 16, Finalizer: 1,
+		FuncNames: 8, PCTab: 80, FuncHead: 44, GPanic: 32, SchedContext: 24, DeferFn: 24, DeferLink: 32,
 		NoPtrData: 192, Types: 296, ETypes: 304, GCDataMask: 536, GCBSSMask: 552, NextModule: 576,
 	}
 	h.heap()
 	h.module()
+	h.ROData = h.ETypes + 8
+	if l.Minor == 27 {
+		h.ROData += 16
+	}
+	if l.Minor < 20 {
+		h.FuncHead = 40
+	}
+	if l.Minor < 22 {
+		h.DeferLink = 40
+	}
 	h.FieldBit = l.Minor == 18
 	return h
 }

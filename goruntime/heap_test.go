@@ -30,6 +30,9 @@ func TestHeapLayout(t *testing.T) {
 				"moduledata.noptrdata": l.NoPtrData, "moduledata.enoptrdata": l.NoPtrData + 8, "moduledata.data": l.NoPtrData + 16, "moduledata.edata": l.NoPtrData + 24,
 				"moduledata.bss": l.NoPtrData + 32, "moduledata.ebss": l.NoPtrData + 40, "moduledata.noptrbss": l.NoPtrData + 48, "moduledata.enoptrbss": l.NoPtrData + 56,
 				"moduledata.types": l.Types, "moduledata.etypes": l.ETypes, "moduledata.gcdatamask": l.GCDataMask, "moduledata.gcbssmask": l.GCBSSMask, "moduledata.next": l.NextModule,
+				"moduledata.funcnametab": l.FuncNames, "moduledata.pctab": l.PCTab, "moduledata.pclntable": l.PCTab + 24, "moduledata.ftab": l.PCTab + 48,
+				"moduledata.text": l.NoPtrData - 16, "moduledata.rodata": l.ROData, "moduledata.gofunc": l.ROData + 8, "_func.nfuncdata": l.FuncHead - 1,
+				"_func.args": goruntime.FuncArgs, "_func.pcsp": goruntime.FuncPCSP, "_func.npcdata": goruntime.FuncNPCData, "g._panic": l.GPanic, "g._defer": l.GPanic + 8, "gobuf.ctxt": l.SchedContext, "_defer.fn": l.DeferFn, "_defer.link": l.DeferLink,
 				"special.next": 0, "special.offset": 8,
 				"bitvector.n": 0, "bitvector.bytedata": 8,
 			}

@@ -25,11 +25,11 @@ func (m *Image) Go() (h *golang.Heap, err error) {
 	if err == nil {
 		src.Memory = m.src.Memory
 		for _, t := range m.src.Threads {
-			src.Stacks = append(src.Stacks, uint64(t.SP))
+			src.Stacks = append(src.Stacks, golang.Stack{SP: uint64(t.SP), PC: uint64(t.PC)})
 		}
 		for _, t := range m.src.Space.Threads {
 			for _, sp := range t.Stacks {
-				src.Stacks = append(src.Stacks, uint64(sp))
+				src.Stacks = append(src.Stacks, golang.Stack{SP: uint64(sp)})
 			}
 		}
 		var cut bool
@@ -149,7 +149,10 @@ func (w *goWords) See(at uint64, root int, piece []uint64, base uint64) graph.Si
 	kind := &w.r.kinds[w.r.Ranges[root].Label]
 	switch kind.Kind {
 	case OfGoroutine:
-		return graph.Seen
+		if kind.stack.Sees(at) {
+			return graph.Seen
+		}
+		return graph.Unseen
 	case InRegion:
 	default:
 		return w.hidden()
@@ -173,10 +176,12 @@ func (w *goWords) See(at uint64, root int, piece []uint64, base uint64) graph.Si
 
 // golang adds the roots of Go's collector.
 func (r *roots) golang(h *golang.Heap) {
-	for _, root := range h.Roots() {
+	all := h.Roots()
+	for i := range all {
+		root := &all[i]
 		switch root.Kind {
 		case golang.OfStack:
-			r.memory(graph.Range{Start: root.Start, End: root.End}, nil, Root{Kind: OfGoroutine, Goroutine: root.Goroutine})
+			r.memory(graph.Range{Start: root.Start, End: root.End}, nil, Root{Kind: OfGoroutine, Goroutine: root.Goroutine, stack: root})
 		default:
 			r.word(root.Value, Root{Kind: OfGo, Name: goRootNames[root.Kind], Of: root.Of})
 		}

@@ -34,7 +34,7 @@ func (g *Graph) each(edges iter.Seq[graph.Edge]) iter.Seq[graph.Edge] {
 }
 
 // Path is a shortest chain of edges to a block, as [graph.Graph.Path] finds it; from the stack of a goroutine only
-// if no other root is near, as any word counts there, also one that its function does not use any more.
+// if no other root is near: what functions hold while they run says less.
 func (g *Graph) Path(block int) []graph.Edge {
 	path := g.Graph.Path(block, func(e graph.Edge) bool { return g.Root(e).Kind == OfGoroutine })
 	for i := range path {

@@ -74,7 +74,8 @@ type Past struct {
 type Thread struct {
 	Number    int // hdb's
 	TID       int
-	SP, FS    addr.Run   // FS is 0 if the thread has no thread pointer yet
+	SP, FS    addr.Run // FS is 0 if the thread has no thread pointer yet
+	PC        addr.Run
 	Registers []Register // that may hold a pointer which the thread uses
 	Unused    addr.Range // of its stack or the red zone: no instruction to come reads what is there; may be empty
 }

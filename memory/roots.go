@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"hdb/heap/golang"
 	"hdb/heap/graph"
 	"hdb/heap/regions"
 	"hdb/internal/addr"
@@ -32,6 +33,7 @@ type Root struct {
 	Goroutine uint64          // of OfGoroutine, and of InRegister if the thread runs its code
 	Name      string          // of the register, or of what the thread or the Go runtime has
 	Of        uint64          // of OfGo: the block that has it
+	stack     *golang.Root    // of OfGoroutine
 }
 
 // roots collects the roots of an image.

@@ -16,4 +16,7 @@
 //	            the type (8 bytes, not part of the block); what has a span of its own: mspan.largeType
 //
 // Spans that are "noscan" have no pointers.
+//
+// Which words of a goroutine's stack are pointers is in the tables that the compiler makes for each call
+// (Go's src/runtime/stkframe.go, mgcmark.go). Where they do not apply every word counts.
 package golang

@@ -25,9 +25,12 @@ type Source struct {
 	// runtime.allfin, which may be missing.
 	Heap, Modules, AllGs, Finalizers uint64
 
-	// Stacks are the stack pointers of threads, also those that signals have saved.
-	Stacks []uint64
+	// Stacks are where threads are, and were when a signal came.
+	Stacks []Stack
 }
+
+// A Stack is a stack pointer and an instruction. PC is 0 if it is not known.
+type Stack struct{ SP, PC uint64 }
 
 // ErrNotBegun tells that the runtime has no heap yet.
 var ErrNotBegun = errors.New("the Go runtime has no heap yet")
@@ -58,6 +61,9 @@ type Heap struct {
 	modules []module
 	masks   uint64 // bytes of those of modules
 	roots   []Root
+	frames  map[uint64]*frame // by places in code; nil: none is known
+	read    uint64            // bytes of tables of functions
+	scanned uint64            // bytes of stacks
 	Types   *Types
 
 	arenasMu sync.Mutex
@@ -100,7 +106,7 @@ type Block struct {
 
 // Open reads the spans and the roots. If ctx ends before, the error is its.
 func Open(ctx context.Context, src Source) (*Heap, error) {
-	h := &Heap{src: src, mem: goruntime.Memory{ReaderAt: src.Memory, Given: ctx.Err}, arenas: map[uint64]uint64{}}
+	h := &Heap{src: src, mem: goruntime.Memory{ReaderAt: src.Memory, Given: ctx.Err}, arenas: map[uint64]uint64{}, frames: map[uint64]*frame{}}
 	list := h.mem.Words(src.Heap+uint64(src.Layout.AllSpans), 2, 2)
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -131,7 +137,10 @@ func Open(ctx context.Context, src Source) (*Heap, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	h.mem.Given = nil
+	h.mem.Given, h.frames = nil, nil
+	for i := range h.modules {
+		h.modules[i].functions = nil
+	}
 	return h, nil
 }
 

@@ -14,7 +14,7 @@ type RootKind uint8
 
 // The kinds.
 const (
-	OfStack     RootKind = iota // the used part of a goroutine's stack: each word counts
+	OfStack     RootKind = iota // the used part of a goroutine's stack
 	OfFinalizer                 // a block that has a finalizer, or the finalizer
 	OfCleanup                   // a cleanup of a block
 	OfWeak                      // the handle of a weak pointer
@@ -29,6 +29,17 @@ type Root struct {
 	End       uint64
 	Value     uint64 // of the others: what is pointed to
 	Of        uint64 // of a special: the block that it belongs to
+
+	seen []uint64 // of OfStack: a bit for each word that the collector takes for a pointer; nil: for all
+}
+
+// Sees tells whether the collector takes a word of a stack for a pointer.
+func (r *Root) Sees(at uint64) bool {
+	if r.seen == nil {
+		return true
+	}
+	i := (at - r.Start) / 8
+	return i/64 < uint64(len(r.seen)) && r.seen[i/64]>>(i%64)&1 != 0
 }
 
 // Roots are all of them.
@@ -42,6 +53,9 @@ type module struct {
 	etypes uint64
 	data   []byte // masks: a bit for each word that the collector takes for a pointer
 	bss    []byte
+
+	looked    bool // for functions
+	functions *functions
 }
 
 // readModules reads what the runtime knows of modules.
@@ -136,8 +150,8 @@ func (h *Heap) readRoots() {
 		slices.Sort(all)
 		all = slices.Compact(all)
 		stacks := slices.Clone(h.src.Stacks)
-		slices.Sort(stacks)
-		size := max(l.Status, l.GoID, l.SyscallSP, l.Sched, l.GM) + 8
+		slices.SortFunc(stacks, func(a, b Stack) int { return cmp.Or(cmp.Compare(a.SP, b.SP), cmp.Compare(b.PC, a.PC)) })
+		size := max(l.Status, l.GoID, l.SyscallSP+8, l.Sched+l.SchedContext, l.GM) + 8
 		h.mem.Each(all, func(int) int { return size }, func(_ int, b []byte) {
 			if b != nil {
 				h.stack(b, stacks)
@@ -150,8 +164,8 @@ func (h *Heap) readRoots() {
 	})
 }
 
-// stack adds the used part of a goroutine's stack.
-func (h *Heap) stack(g []byte, running []uint64) {
+// stack adds the used part of a goroutine's stack. threads ascend.
+func (h *Heap) stack(g []byte, threads []Stack) {
 	l := &h.src.Layout
 	word := func(at int) uint64 { return binary.LittleEndian.Uint64(g[at:]) }
 	lo, hi := word(0), word(8)
@@ -161,32 +175,48 @@ func (h *Heap) stack(g []byte, running []uint64) {
 		return
 	}
 	sp := word(l.Sched)
-	if s := word(l.SyscallSP); s != 0 {
-		sp = min(sp, s)
+	innermost, running := Stack{sp, word(l.Sched + 8)}, status == goruntime.GRunning
+	called := word(l.SyscallSP)
+	if called != 0 {
+		sp = min(sp, called)
+		innermost, running = Stack{called, word(l.SyscallSP + 8)}, false
 	}
 	in := func(a uint64) bool { return lo <= a && a < hi }
-	if k := sort.Search(len(running), func(i int) bool { return running[i] >= lo }); k < len(running) && in(running[k]) {
-		sp = running[k]
-	} else if status == goruntime.GRunning && !h.onSystemStack(word(l.GM), running) {
-		sp = lo // a signal has its thread on a stack that says nothing
+	if k := sort.Search(len(threads), func(i int) bool { return threads[i].SP >= lo }); k < len(threads) && in(threads[k].SP) {
+		sp = threads[k].SP
+		if status == goruntime.GRunning || called == 0 { // else the frames of the system call hold nothing
+			innermost, running = threads[k], true
+		}
+	} else if status == goruntime.GRunning && !h.onSystemStack(word(l.GM), threads) {
+		sp = 0 // its thread is where nothing says what it uses: on a signal's stack, in the vDSO, in C
 	}
-	if !in(sp) {
-		sp = lo
+	root := Root{Kind: OfStack, Goroutine: word(l.GoID), Start: sp, End: hi}
+	switch {
+	case !in(sp):
+		root.Start = lo
+	case innermost.PC != 0 && in(innermost.SP) && innermost.SP >= sp && status != goruntime.GCopyStack:
+		root.seen = h.scanStack(sp, hi, innermost, running, g)
 	}
-	h.roots = append(h.roots, Root{Kind: OfStack, Goroutine: word(l.GoID), Start: sp, End: hi})
+	h.roots = append(h.roots, root)
 }
 
 // maxStack bounds the stack of a goroutine, in bytes: the runtime's own bound is 1 GB.
 const maxStack = 1 << 32
 
-// onSystemStack tells whether a thread is on the system's stack (g0) of an m: what it has left
-// behind in g.sched is true then.
-func (h *Heap) onSystemStack(m uint64, running []uint64) bool {
+// onSystemStack tells whether a thread is on the system's stack (g0) of an m, by the runtime's way there, which leaves
+// in g.sched where it came from. Functions that go there themselves do not, to call the vDSO or a sanitizer.
+func (h *Heap) onSystemStack(m uint64, threads []Stack) bool {
 	if m == 0 {
 		return false
 	}
 	g0 := h.mem.Words(h.mem.Word(m), 2, 2)
-	return len(g0) == 2 && slices.ContainsFunc(running, func(sp uint64) bool { return g0[0] <= sp && sp < g0[1] })
+	return len(g0) == 2 && slices.ContainsFunc(threads, func(s Stack) bool {
+		if s.SP < g0[0] || s.SP >= g0[1] {
+			return false
+		}
+		f := h.frameAt(s.PC)
+		return f != nil && !f.spWrite
+	})
 }
 
 // maxSpecials bounds the specials of all spans.

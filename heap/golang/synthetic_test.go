@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"io"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -46,7 +47,8 @@ const (
 	atMask    = fakeBase + 0x36000 // their masks
 	atGs      = fakeBase + 0x37000 // allgs, and a g
 	atSpecial = fakeBase + 0x38000 // specials
-	fakeBytes = 0x39000
+	atCode    = fakeBase + 0x39000 // functions, and their tables
+	fakeBytes = 0x3a000
 	atPair    = atTypes         // struct { p *pair; n int; q *pair; ... } of 48 bytes
 	atPointer = atTypes + 0x100 // *pair
 	atFields  = atTypes + 0x200 // of pair
@@ -145,6 +147,47 @@ func fake(l goruntime.HeapLayout) (fakeMemory, Source) {
 	m.put(g+uint64(l.GoID), 7)
 	small(g+uint64(l.Status), 4)
 
+	// The goroutine is in main.f, called by a function that is the last of its stack. Of main.f's frame of 40 bytes the
+	// second word is a pointer, to a variable in the next two, of which the second is one; the first argument is none.
+	m.put(atModule+uint64(l.NoPtrData)-16, atCode)
+	for i, v := range []uint64{atCode + 0x400, 0x100, 0x100, atCode + 0x500, 0x300, 0x300, atCode + 0x800, 3, 3} { // pctab, pclntable, ftab
+		m.put(atModule+uint64(l.PCTab)+8*uint64(i), v)
+	}
+	m.put(atModule+uint64(l.FuncNames), atCode+0x900)
+	m.put(atModule+uint64(l.FuncNames)+8, 0x100)
+	m.put(atModule+uint64(l.ROData), atCode+0xa00)
+	m.put(atModule+uint64(l.ROData)+8, atCode+0xb00)
+	half := func(at uint64, v uint32) { binary.LittleEndian.PutUint32(m[at-fakeBase:], v) }
+	for i, v := range []uint32{0, 0, 0x100, 0x100, 0x200, 0} {
+		half(atCode+0x800+4*uint64(i), v)
+	}
+	copy(m[atCode+0x900-fakeBase:], "main.f\x00main.top\x00")
+	copy(m[atCode+0x401-fakeBase:], []byte{82, 0x80, 2, 0, 2, 0x80, 2, 0}) // 40, 0
+	f := uint64(atCode + 0x500)
+	for i, v := range []uint32{0, 0, 16, 0, 1, 0, 0, 2} { // 2 of pcdata
+		half(f+4*uint64(i), v)
+	}
+	small(f+uint64(l.FuncHead)-1, 3)
+	for i, v := range []uint32{0, 5, 0x10, 0x00, 0x20} { // pcdata, where arguments, locals and objects are
+		half(f+uint64(l.FuncHead)+4*uint64(i), v)
+	}
+	for i, v := range []uint32{1, 4, 0b10, 0, 1, 2, 0b00, 0, 1, 0} { // one map of 4 locals, one of 2 arguments, an object
+		half(atCode+0xb00+4*uint64(i), v)
+	}
+	objectOff := int32(-16)
+	for i, v := range []uint32{uint32(objectOff), 16, 16, 0x10} {
+		half(atCode+0xb28+4*uint64(i), v)
+	}
+	small(atCode+0xa10, 0b10)
+	f = atCode + 0x600
+	for i, v := range []uint32{0x100, 7, 0, 0, 5, 0, 0, 0} {
+		half(f+4*uint64(i), v)
+	}
+	small(f+uint64(l.FuncHead)-3, flagTopFrame)
+	m.put(g+uint64(l.Sched)+8, atCode+0x50)
+	m.put(atStack+2048+8, atStack+2048+16)
+	m.put(atStack+2048+40, atCode+0x150)
+
 	m.put(atSpecial+8, 32)
 	small(atSpecial+uint64(l.SpecialKind), byte(l.Finalizer))
 	m.put(atSpecial+uint64(l.SpecialBody), atSmall+64)
@@ -190,8 +233,10 @@ func TestSynthetic(t *testing.T) {
 				}
 			}
 			roots := h.Roots()
-			if len(roots) != 3 || roots[0] != (Root{Kind: OfStack, Goroutine: 7, Start: atStack + 2048, End: atStack + 4096}) ||
-				roots[1] != (Root{Kind: OfFinalizer, Value: atSmall + 32, Of: atSmall + 32}) || roots[2].Value != atSmall+64 {
+			if len(roots) != 3 || !reflect.DeepEqual(roots[:2], []Root{
+				{Kind: OfStack, Goroutine: 7, Start: atStack + 2048, End: atStack + 4096, seen: []uint64{0b1010, 0, 0, 0}},
+				{Kind: OfFinalizer, Value: atSmall + 32, Of: atSmall + 32},
+			}) || roots[2].Value != atSmall+64 {
 				t.Errorf("roots %+v", roots)
 			}
 			typ := h.TypeOf(atHeaders + 8)
@@ -302,7 +347,7 @@ func FuzzHeap(f *testing.F) {
 
 // TestHostile changes the words of structures at random.
 func TestHostile(t *testing.T) {
-	places := []uint64{atHeap + 65800, atSpans, atSpan, atTypes, atModule, atGs, atSpecial, atBits}
+	places := []uint64{atHeap + 65800, atSpans, atSpan, atTypes, atModule, atGs, atSpecial, atBits, atCode + 0x400, atCode + 0x800, atStack + 2048}
 	rounds := 2000
 	if testing.Short() {
 		rounds = 200

@@ -121,7 +121,7 @@ func (h *Heap) source() (memory.Source, error) {
 			continue // it ends
 		}
 		thread := memory.Thread{
-			Number: t.Num, TID: t.TID, SP: regs.SP(), FS: addr.Run(regs.FsBase),
+			Number: t.Num, TID: t.TID, SP: regs.SP(), PC: regs.PC(), FS: addr.Run(regs.FsBase),
 			Registers: []memory.Register{
 				{Name: "rax", Value: regs.Rax}, {Name: "rbx", Value: regs.Rbx}, {Name: "rcx", Value: regs.Rcx}, {Name: "rdx", Value: regs.Rdx},
 				{Name: "rsi", Value: regs.Rsi}, {Name: "rdi", Value: regs.Rdi}, {Name: "rbp", Value: regs.Rbp}, {Name: "r8", Value: regs.R8},
