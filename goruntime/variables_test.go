@@ -4,7 +4,6 @@ import (
 	"debug/elf"
 	"errors"
 	"io"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -47,14 +46,6 @@ func TestVariables(t *testing.T) {
 			})
 		}
 	}
-}
-
-// versionOf is the version that a toolchain's programs have.
-func versionOf(toolchain string) string {
-	if toolchain == "local" {
-		return runtime.Version()
-	}
-	return toolchain
 }
 
 // TestVariablesUnknown has functions that are not the runtime's.
