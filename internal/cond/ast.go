@@ -2,7 +2,6 @@ package cond
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -164,29 +163,4 @@ func join(terms []Node, sep string) string {
 		}
 	}
 	return b.String()
-}
-
-// Equal compares two trees, columns aside.
-func Equal(x, y Node) bool {
-	switch x := x.(type) {
-	case *Compare:
-		y, ok := y.(*Compare)
-		return ok && x.Field == y.Field && x.Op == y.Op && x.Value == y.Value
-	case *Call:
-		y, ok := y.(*Call)
-		return ok && x.Predicate == y.Predicate && x.Arg == y.Arg
-	case *Expr:
-		y, ok := y.(*Expr)
-		return ok && x.Text == y.Text
-	case *And:
-		y, ok := y.(*And)
-		return ok && slices.EqualFunc(x.Terms, y.Terms, Equal)
-	case *Or:
-		y, ok := y.(*Or)
-		return ok && slices.EqualFunc(x.Terms, y.Terms, Equal)
-	case *Not:
-		y, ok := y.(*Not)
-		return ok && Equal(x.X, y.X)
-	}
-	return false
 }

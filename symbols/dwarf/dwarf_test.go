@@ -209,7 +209,7 @@ func readAll(t *testing.T, s dwarf.Sections) {
 		if err != nil {
 			continue
 		}
-		tree := scope.Build(u, all)
+		tree := new(scope.Builder).Build(u, all)
 		e := scope.FindEnclosures(u)
 		for i := range tree.Nodes {
 			n := &tree.Nodes[i]
@@ -220,7 +220,7 @@ func readAll(t *testing.T, s dwarf.Sections) {
 			}
 			tree.FunctionOf(tree.At(n.Entry))
 		}
-		table, _ := line.Read(u, root.StmtList, all)
+		table, _ := new(line.Reader).Read(u, root.StmtList, all)
 		for i := range table.Files() {
 			table.File(uint32(i))
 		}

@@ -82,7 +82,7 @@ func readSplit(s splitParts) (functions, locations int) {
 		if u == nil {
 			continue
 		}
-		tree := scope.Build(u, func(uint64) bool { return true })
+		tree := new(scope.Builder).Build(u, func(uint64) bool { return true })
 		for i := range tree.Nodes {
 			n := &tree.Nodes[i]
 			if d := u.DIE(n.Off); scope.Describe(d).Name != "" && len(tree.Ranges(n)) > 0 {

@@ -122,11 +122,6 @@ func Open(path, arch string) (*File, error) {
 	return f, nil
 }
 
-// Parse reads a file that lies in memory. The data must not change.
-func Parse(path string, data []byte, arch string) (*File, error) {
-	return parse(path, "", data, arch, time.Time{})
-}
-
 // Close unmaps the file.
 func (f *File) Close() error {
 	if f.close == nil {

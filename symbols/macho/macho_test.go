@@ -112,7 +112,7 @@ func joined(wide bool, files map[uint32][]byte) []byte {
 
 func TestObjectFile(t *testing.T) {
 	for _, arch := range []string{"x86_64", "arm64"} {
-		f, err := Parse("a.o", object(t, arch), "")
+		f, err := parse("a.o", "", object(t, arch), "", time.Time{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +137,7 @@ func TestObjectFile(t *testing.T) {
 }
 
 func TestProgram(t *testing.T) {
-	f, err := Parse("app", program(t), "x86_64")
+	f, err := parse("app", "", program(t), "x86_64", time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,20 +168,20 @@ func TestFatFiles(t *testing.T) {
 	both := map[uint32][]byte{0x01000007: x86, 0x0100000c: arm}
 	for _, wide := range []bool{false, true} {
 		for arch, want := range map[string]string{"": "x86_64", "x86_64": "x86_64", "arm64": "arm64"} {
-			f, err := Parse("both", joined(wide, both), arch)
+			f, err := parse("both", "", joined(wide, both), arch, time.Time{})
 			if err != nil || f.Arch != want {
 				t.Errorf("%q: %v %v", arch, f, err)
 			}
 		}
-		if f, err := Parse("one", joined(wide, map[uint32][]byte{0x0100000c: arm}), ""); err != nil || f.Arch != "arm64" {
+		if f, err := parse("one", "", joined(wide, map[uint32][]byte{0x0100000c: arm}), "", time.Time{}); err != nil || f.Arch != "arm64" {
 			t.Errorf("the only one: %v", err)
 		}
 	}
 	var arch *ArchError
-	if _, err := Parse("both", joined(false, both), "i386"); !errors.As(err, &arch) || len(arch.Have) != 2 {
+	if _, err := parse("both", "", joined(false, both), "i386", time.Time{}); !errors.As(err, &arch) || len(arch.Have) != 2 {
 		t.Errorf("none of them: %v", err)
 	}
-	if _, err := Parse("x86", x86, "arm64"); !errors.As(err, &arch) {
+	if _, err := parse("x86", "", x86, "arm64", time.Time{}); !errors.As(err, &arch) {
 		t.Errorf("another one: %v", err)
 	}
 }
@@ -211,7 +211,7 @@ func TestArchives(t *testing.T) {
 
 func TestNotMachO(t *testing.T) {
 	for _, data := range []string{"", "abc", "\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00", "\xca\xfe\xba\xbe\x00\x00\x00\x3d and more of a Java class"} {
-		if _, err := Parse("x", []byte(data), ""); !errors.Is(err, ErrNotMachO) {
+		if _, err := parse("x", "", []byte(data), "", time.Time{}); !errors.Is(err, ErrNotMachO) {
 			t.Errorf("%q: %v", data, err)
 		}
 	}
@@ -236,7 +236,7 @@ func FuzzFile(f *testing.F) {
 	f.Add(program(f), "x86_64")
 	f.Add(joined(true, map[uint32][]byte{0x01000007: object(f, "x86_64")}), "")
 	f.Fuzz(func(t *testing.T, data []byte, arch string) {
-		if m, err := Parse("x", data, arch); err == nil {
+		if m, err := parse("x", "", data, arch, time.Time{}); err == nil {
 			exercise(m)
 		}
 	})

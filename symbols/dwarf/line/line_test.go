@@ -80,7 +80,7 @@ func ourRows(t *testing.T, prog string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	table, err := line.Read(units[0], root.StmtList, func(uint64) bool { return true })
+	table, err := new(line.Reader).Read(units[0], root.StmtList, func(uint64) bool { return true })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,15 +52,7 @@ type advance struct {
 	line uint32
 }
 
-// Read decodes the program at off of .debug_line. unit supplies the compilation
-// directory and the strings; keep says whether a sequence that begins at an
-// address is real code: linkers leave those of dropped functions at 0 or -1. A
-// program that is cut or malformed gives the rows before the damage and an error.
-func Read(unit *dwarf.Unit, off uint64, keep func(uint64) bool) (*Table, error) {
-	return new(Reader).Read(unit, off, keep)
-}
-
-// ReadFiles is Read for the file names alone: the table has no rows.
+// ReadFiles is Reader.Read for the file names alone: the table has no rows.
 func ReadFiles(unit *dwarf.Unit, off uint64) (*Table, error) {
 	return new(Reader).Read(unit, off, nil)
 }
@@ -69,7 +61,10 @@ func ReadFiles(unit *dwarf.Unit, off uint64) (*Table, error) {
 // memory for what is in between. Its zero value is ready.
 type Reader struct{ rows []Row }
 
-// Read is the function Read.
+// Read decodes the program at off of .debug_line. unit supplies the compilation
+// directory and the strings; keep says whether a sequence that begins at an
+// address is real code: linkers leave those of dropped functions at 0 or -1. A
+// program that is cut or malformed gives the rows before the damage and an error.
 func (r *Reader) Read(unit *dwarf.Unit, off uint64, keep func(uint64) bool) (*Table, error) {
 	root, _ := unit.Load()
 	t := &Table{compDir: root.CompDir}

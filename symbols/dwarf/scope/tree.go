@@ -115,9 +115,6 @@ type openNode struct {
 func Empty(u *dwarf.Unit) *Tree { return &Tree{Unit: u, code: dwarf.NewRangeMap(nil)} }
 
 // Build reads the tree of u. keep says whether an address is one of real code.
-func Build(u *dwarf.Unit, keep func(uint64) bool) *Tree { return new(Builder).Build(u, keep) }
-
-// Build is the function Build.
 func (b *Builder) Build(u *dwarf.Unit, keep func(uint64) bool) *Tree {
 	b.nodes, b.ranges, b.spans, b.open, b.bare = b.nodes[:0], b.ranges[:0], b.spans[:0], b.open[:0], b.bare[:0]
 	b.keep, b.max = keep, maxRanges(u)
