@@ -208,17 +208,11 @@ func (cs *conditions) Passed(seq uint64) bool { return cs.request.passed(seq) }
 
 func (r *Request) passed(seq uint64) bool {
 	now := Request{Seq: seq}
-	var less func(cond.Node) bool
-	less = func(n cond.Node) bool {
-		switch n := n.(type) {
-		case *cond.And:
-			return slices.ContainsFunc(n.Terms, less)
-		case *cond.Or:
-			return slices.ContainsFunc(n.Terms, less)
-		case *cond.Not:
-			return less(n.X)
-		case *cond.Compare:
-			return r.future(n) == n && now.future(n) != n
+	less := func(n cond.Node) bool {
+		for leaf := range cond.Leaves(n) {
+			if c, ok := leaf.(*cond.Compare); ok && r.future(c) == c && now.future(c) != c {
+				return true
+			}
 		}
 		return false
 	}

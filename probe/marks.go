@@ -93,15 +93,10 @@ func behind(code []byte, prog filter.Program) filter.Program {
 }
 
 func asksSize(n cond.Node) bool {
-	switch n := n.(type) {
-	case *cond.And:
-		return slices.ContainsFunc(n.Terms, asksSize)
-	case *cond.Or:
-		return slices.ContainsFunc(n.Terms, asksSize)
-	case *cond.Not:
-		return asksSize(n.X)
-	case *cond.Compare:
-		return n.Field == cond.Size
+	for leaf := range cond.Leaves(n) {
+		if c, ok := leaf.(*cond.Compare); ok && c.Field == cond.Size {
+			return true
+		}
 	}
 	return false
 }

@@ -39,27 +39,13 @@ func NewFilter(c *cond.Cond) *Filter { return &Filter{Cond: c, questions: Questi
 // Questions are what a condition asks of stacks, each once.
 func Questions(c *cond.Cond) []Question {
 	var all []Question
-	var find func(cond.Node)
-	find = func(n cond.Node) {
-		switch n := n.(type) {
-		case *cond.And:
-			for _, t := range n.Terms {
-				find(t)
-			}
-		case *cond.Or:
-			for _, t := range n.Terms {
-				find(t)
-			}
-		case *cond.Not:
-			find(n.X)
-		case *cond.Call:
-			q := Question{n.Predicate, n.Arg}
-			if n.Predicate.OfStack() && !slices.Contains(all, q) {
+	for n := range cond.Leaves(c.Root()) {
+		if call, ok := n.(*cond.Call); ok && call.Predicate.OfStack() {
+			if q := (Question{call.Predicate, call.Arg}); !slices.Contains(all, q) {
 				all = append(all, q)
 			}
 		}
 	}
-	find(c.Root())
 	return all
 }
 

@@ -58,19 +58,9 @@ var errLiveUsage = errors.New("see hdb live --help")
 
 func parseLiveFlags(argv []string) (*liveOptions, error) {
 	o := &liveOptions{}
-	for len(argv) > 0 {
-		if word := argv[0]; word == "--" || word == "--args" || word == "-args" {
-			o.words = argv[1:]
-			break
-		}
-		if !flags.Is(argv[0]) {
-			o.words = argv
-			break
-		}
-		var err error
-		if argv, err = flags.Next(argv, o.flag); err != nil {
-			return nil, fmt.Errorf("%w: %w", err, errLiveUsage)
-		}
+	var err error
+	if o.words, err = flags.Program(argv, o.flag); err != nil {
+		return nil, fmt.Errorf("%w: %w", err, errLiveUsage)
 	}
 	switch {
 	case o.help:

@@ -89,19 +89,9 @@ type recordOptions struct {
 
 func parseRecordFlags(argv []string) (*recordOptions, error) {
 	o := &recordOptions{}
-	for len(argv) > 0 {
-		if word := argv[0]; word == "--" || word == "--args" || word == "-args" {
-			o.words = argv[1:]
-			break
-		}
-		if !flags.Is(argv[0]) {
-			o.words = argv
-			break
-		}
-		var err error
-		if argv, err = flags.Next(argv, o.flag); err != nil {
-			return nil, fmt.Errorf("%w: %w", err, errRecordUsage)
-		}
+	var err error
+	if o.words, err = flags.Program(argv, o.flag); err != nil {
+		return nil, fmt.Errorf("%w: %w", err, errRecordUsage)
 	}
 	switch {
 	case o.help:

@@ -2,6 +2,8 @@ package cond
 
 import (
 	"fmt"
+	"iter"
+	"slices"
 	"strings"
 )
 
@@ -163,4 +165,24 @@ func join(terms []Node, sep string) string {
 		}
 	}
 	return b.String()
+}
+
+// Leaves are the comparisons, calls and expressions of a condition, whatever joins them.
+func Leaves(n Node) iter.Seq[Node] {
+	return func(yield func(Node) bool) { leaves(n, yield) }
+}
+
+func leaves(n Node, yield func(Node) bool) (more bool) {
+	among := func(t Node) bool { return leaves(t, yield) }
+	switch n := n.(type) {
+	case nil:
+		return true
+	case *And:
+		return !slices.ContainsFunc(n.Terms, func(t Node) bool { return !among(t) })
+	case *Or:
+		return !slices.ContainsFunc(n.Terms, func(t Node) bool { return !among(t) })
+	case *Not:
+		return among(n.X)
+	}
+	return yield(n)
 }

@@ -443,3 +443,27 @@ func equal(x, y Node) bool {
 	}
 	return false
 }
+
+// TestLeaves finds all parts of a condition in their order, and ends when nobody wants more.
+func TestLeaves(t *testing.T) {
+	c, err := Parse(`size > 1 && (thread == 2 || !func("f") && kind == free)`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for n := range Leaves(c.Root()) {
+		got = append(got, n.String())
+	}
+	if want := []string{"size > 1", "thread == 2", `func("f")`, "kind == free"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	for n := range Leaves(c.Root()) {
+		if n.String() != "size > 1" {
+			t.Errorf("%s after the first", n)
+		}
+		break
+	}
+	for n := range Leaves(nil) {
+		t.Errorf("%s of no condition", n)
+	}
+}

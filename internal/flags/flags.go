@@ -81,3 +81,20 @@ func All(words []string, find func(name string) Flag) (others []string, err erro
 	}
 	return others, nil
 }
+
+// Program obeys the flags before a program and returns the program with its arguments: the words from the first
+// that is no flag, or behind --, --args or -args.
+func Program(words []string, find func(name string) Flag) (program []string, err error) {
+	for len(words) > 0 {
+		if word := words[0]; word == "--" || word == "--args" || word == "-args" {
+			return words[1:], nil
+		}
+		if !Is(words[0]) {
+			return words, nil
+		}
+		if words, err = Next(words, find); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}

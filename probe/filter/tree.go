@@ -356,19 +356,8 @@ func names(n cond.Node) []string {
 			list = append(list, name)
 		}
 	}
-	var walk func(cond.Node)
-	walk = func(n cond.Node) {
-		switch n := n.(type) {
-		case *cond.Not:
-			walk(n.X)
-		case *cond.And:
-			for _, t := range n.Terms {
-				walk(t)
-			}
-		case *cond.Or:
-			for _, t := range n.Terms {
-				walk(t)
-			}
+	for leaf := range cond.Leaves(n) {
+		switch n := leaf.(type) {
 		case *cond.Compare:
 			add(compareName(n))
 		case *cond.Call:
@@ -377,6 +366,5 @@ func names(n cond.Node) []string {
 			add(n.Text)
 		}
 	}
-	walk(n)
 	return list
 }
