@@ -55,7 +55,7 @@ var allowed = []struct {
 	{"session.Planes", 49, "planting, following and reporting read what threads leave behind"},
 	{"session.Session", 48, "loading, starting, following modules, forks and execs, ending"},
 	{"session.Stops", 57, "setting, planting and reporting share the bindings"},
-	{"session/heaps.Heap", 52, "the questions that can be asked of the memory of a process"},
+	{"session/heaps.Heap", 53, "the questions that can be asked of the memory of a process"},
 	{"session/stepping.Steps", 48, "each kind of step in C, inlined code, Go and system calls"},
 	{"session/view.Selection", 49, "what is selected is one state"},
 	{"symbols.debugInfo", 43, "what DWARF has of one file"},

@@ -44,7 +44,6 @@ type leaksAsked struct {
 	heaps.LeakQuestion
 	reachable, all bool
 	possible       bool   // rows of possibly lost blocks, too
-	snapshot       bool   // of a copy of the memory if the program runs
 	exit           bool   // when the program exits
 	file           string // of suppressions, "" none
 
@@ -72,7 +71,7 @@ func leaksOf(c *desk.Desk, in shell.Input) (leaksAsked, shell.Input, error) {
 		case "possible":
 			q.possible = q.possible || word[0] == '-'
 		case "snapshot":
-			q.snapshot = q.snapshot || word[0] == '-'
+			q.Snapshot = q.Snapshot || word[0] == '-'
 		case "exit":
 			q.exit = q.exit || word[0] == '-'
 		default:
@@ -169,35 +168,17 @@ func answerLeaks(ctx context.Context, c *desk.Desk, in shell.Input) error {
 			return fmt.Errorf("leaks: %w", err)
 		}
 	}
-	why := c.Session.Heap.LeaksByReach()
-	leaks := c.Session.Heap.Leaks
-	if q.snapshot && c.Session.Heap.Running() {
-		why, leaks = nil, c.Session.Heap.LeaksOfCopy
-	}
-	if why == nil {
-		a, err := leaks(ctx, q.LeakQuestion)
-		if err != nil {
-			return fmt.Errorf("leaks: %w", err)
-		}
-		showLeaks(c, in, q, a, mapped)
-		return nil
-	}
+	a, err := c.Session.Heap.FindLeaks(ctx, q.LeakQuestion)
 	switch {
-	case q.Cond != nil:
-		return fmt.Errorf("leaks: if: %w; `live if CONDITION` lists blocks that were not given back", why)
-	case q.Since.IsPresent():
-		rows, total, kept, err := c.Session.Queries.Leaks(q.Limit, q.Strict, q.Suppressions)
-		if err != nil {
-			return err
-		}
-		showStackRows(c, in, rows, heap.ByLive, total, leftOut{kept, q.Strict, q.file, why}, mapped)
-		return nil
-	}
-	g, err := c.Session.Queries.StacksSince(q.Since, q.Limit, q.Strict, q.Suppressions)
-	if err != nil {
+	case err != nil:
 		return fmt.Errorf("leaks: %w", err)
+	case a.ByReach != nil:
+		showLeaks(c, in, q, a.ByReach, mapped)
+	case a.Live != nil:
+		showStackRows(c, in, a.Live.Rows, heap.ByLive, a.Live.Total, leftOut{a.Live.Kept, q.Strict, q.file, a.Why}, mapped)
+	default:
+		showGrowth(c, in, a.Since, q.Since, leftOut{a.Since.Kept, q.Strict, q.file, a.Why}, mapped)
 	}
-	showGrowth(c, in, g, q.Since, leftOut{g.Kept, q.Strict, q.file, why}, mapped)
 	return nil
 }
 

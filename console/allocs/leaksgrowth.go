@@ -51,13 +51,9 @@ func growthOf(text string) (rest string, moments []query.Moment, over time.Durat
 func runLeaksGrowth(ctx context.Context, c *desk.Desk, in shell.Input, q leaksAsked) error {
 	ask := heaps.GrowthQuestion{
 		Moments: q.moments, Over: q.over, Limit: q.Limit, Strict: q.Strict, Suppressions: q.Suppressions,
-		Lost: q.all || !q.reachable, Held: q.all || q.reachable,
+		Lost: q.all || !q.reachable, Held: q.all || q.reachable, Snapshot: q.Snapshot,
 	}
-	growth := c.Session.Heap.Growth
-	if q.snapshot && c.Session.Heap.Running() {
-		growth = c.Session.Heap.GrowthOfCopy
-	}
-	a, err := growth(ctx, ask)
+	a, err := c.Session.Heap.Growth(ctx, ask)
 	if err != nil {
 		return fmt.Errorf("leaks: growth: %w", err)
 	}

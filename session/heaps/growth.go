@@ -21,6 +21,7 @@ type GrowthQuestion struct {
 	Held    bool           // stacks whose blocks are all still reachable
 
 	Suppressions *report.Suppressions // of blocks that are left out; may be nil
+	Snapshot     bool                 // while the program runs, a copy of its memory is searched
 }
 
 // A GrowthRow is a stack whose live bytes grew from moment to moment.
@@ -50,8 +51,23 @@ type GrowthAnswer struct {
 }
 
 // Growth tells the stacks whose live bytes grew from moment to moment, and how their blocks are held now, if
-// memory can be searched for that.
-func (h *Heap) Growth(ctx context.Context, q GrowthQuestion) (*GrowthAnswer, error) {
+// memory, or a copy of it, can be searched for that.
+func (h *Heap) Growth(ctx context.Context, q GrowthQuestion) (a *GrowthAnswer, err error) {
+	if !q.Snapshot || !h.Running() {
+		return h.growth(ctx, q)
+	}
+	c, err := h.fromCopy(func() (err error) {
+		a, err = h.growth(ctx, q)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.Copy = &c
+	return a, nil
+}
+
+func (h *Heap) growth(ctx context.Context, q GrowthQuestion) (*GrowthAnswer, error) {
 	r, err := h.queries.BlockEvents()
 	if err != nil {
 		return nil, err
@@ -89,19 +105,6 @@ func (h *Heap) Growth(ctx context.Context, q GrowthQuestion) (*GrowthAnswer, err
 		}
 	}
 	return a, ctx.Err()
-}
-
-// GrowthOfCopy is Growth while the program runs, of a copy of its memory.
-func (h *Heap) GrowthOfCopy(ctx context.Context, q GrowthQuestion) (a *GrowthAnswer, err error) {
-	c, err := h.fromCopy(func() (err error) {
-		a, err = h.Growth(ctx, q)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	a.Copy = &c
-	return a, nil
 }
 
 // heldByStack are the live blocks by the stacks that made them and how they are held.

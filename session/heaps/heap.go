@@ -9,6 +9,7 @@ import (
 	"hdb/names"
 	"hdb/query"
 	"hdb/recording"
+	"hdb/report"
 	"hdb/session/cpython"
 	"hdb/session/target"
 	"hdb/session/variables"
@@ -59,6 +60,8 @@ type questions interface {
 	EventStack(seq uint64) (*recording.Event, names.Stack, error)
 	History(at uint64, limit int) (events []*recording.Event, total int, more bool, err error)
 	Whence(at uint64) (*query.Whence, error)
+	Leaks(limit int, strict bool, s *report.Suppressions) (rows []query.StackRow, total int, kept query.Kept, err error)
+	StacksSince(since query.Moment, limit int, strict bool, s *report.Suppressions) (*query.Growth, error)
 }
 
 // New makes the questions about the heap of a target. The recording is asked for what it knows of blocks, python for the

@@ -26,6 +26,22 @@ type LeakQuestion struct {
 	Kinds  [4]bool      // by graph.Reach: which make rows
 
 	Suppressions *report.Suppressions // of blocks that are left out; may be nil
+	Snapshot     bool                 // while the program runs, a copy of its memory is searched
+}
+
+// Leaks are the answer to a LeakQuestion, by one of three bases.
+type Leaks struct {
+	ByReach *LeakAnswer   // memory was searched for who holds the blocks
+	Live    *NotFreed     // it cannot be: blocks that were not freed, held or not
+	Since   *query.Growth // it cannot be: the same, of those that were allocated behind a moment
+	Why     error         // why memory was not searched, nil with ByReach
+}
+
+// NotFreed are stacks of blocks that were not freed.
+type NotFreed struct {
+	Rows  []query.StackRow
+	Total int
+	Kept  query.Kept
 }
 
 // A LeakRow is the blocks of a stack that are held in one way.
@@ -92,6 +108,40 @@ func (h *Heap) LeaksByReach() error {
 	return nil
 }
 
+// FindLeaks answers by reach where memory, or a copy of it, can be searched for who holds the blocks, and else by
+// what the recording has that was not freed.
+func (h *Heap) FindLeaks(ctx context.Context, q LeakQuestion) (a *Leaks, err error) {
+	a = &Leaks{}
+	if q.Snapshot && h.Running() {
+		if h.recorded.NoEvents() != nil {
+			return nil, errSumsAlone
+		}
+		c, err := h.fromCopy(func() (err error) {
+			a.ByReach, err = h.Leaks(ctx, q)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		a.ByReach.Copy = &c
+		return a, nil
+	}
+	if a.Why = h.LeaksByReach(); a.Why == nil {
+		a.ByReach, err = h.Leaks(ctx, q)
+		return a, err
+	}
+	switch {
+	case q.Cond != nil:
+		return nil, fmt.Errorf("if: %w; `live if CONDITION` lists blocks that were not given back", a.Why)
+	case q.Since.IsPresent():
+		a.Live = &NotFreed{}
+		a.Live.Rows, a.Live.Total, a.Live.Kept, err = h.queries.Leaks(q.Limit, q.Strict, q.Suppressions)
+	default:
+		a.Since, err = h.queries.StacksSince(q.Since, q.Limit, q.Strict, q.Suppressions)
+	}
+	return a, err
+}
+
 // Lost adds up the blocks that nothing holds, with those that no recording knows.
 func (h *Heap) Lost(ctx context.Context) (sum graph.Sum, err error) {
 	if err := h.LeaksByReach(); err != nil {
@@ -106,22 +156,6 @@ func (h *Heap) Lost(ctx context.Context) (sum graph.Sum, err error) {
 		sum.Bytes += a.Sums[k].Bytes
 	}
 	return sum, nil
-}
-
-// LeaksOfCopy is Leaks while the program runs, of a copy of its memory.
-func (h *Heap) LeaksOfCopy(ctx context.Context, q LeakQuestion) (a *LeakAnswer, err error) {
-	if h.recorded.NoEvents() != nil {
-		return nil, errSumsAlone
-	}
-	c, err := h.fromCopy(func() (err error) {
-		a, err = h.Leaks(ctx, q)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	a.Copy = &c
-	return a, nil
 }
 
 // Leaks adds up the live blocks by how they are held and by stack.
