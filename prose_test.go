@@ -11,8 +11,8 @@ import (
 )
 
 // prosePaths are the texts that TestProse reads. The pages in docs/commands and their index are
-// made from help texts in Go code, which is not checked yet.
-var prosePaths = []string{"README.md", "CONTRIBUTING.md", "docs/*.md", "docs/internals/*.md"}
+// made from help texts in Go code.
+var prosePaths = []string{"README.md", "CONTRIBUTING.md", "docs/*.md", "docs/commands/*.md", "docs/internals/*.md"}
 
 // refused are phrases that readers stumbled over, with what to write instead. A space stands for
 // any white space, so that a line break hides nothing.
@@ -87,7 +87,7 @@ func anchors(t *testing.T, path string) map[string]bool {
 
 // TestLinks follows the links between the documents, to the headings that they name.
 func TestLinks(t *testing.T) {
-	for _, glob := range append([]string{"docs/commands/*.md"}, prosePaths...) {
+	for _, glob := range prosePaths {
 		paths, err := filepath.Glob(glob)
 		if err != nil {
 			t.Fatal(err)
@@ -144,9 +144,6 @@ func TestProse(t *testing.T) {
 			t.Fatalf("%s: no such files (%v)", glob, err)
 		}
 		for _, path := range paths {
-			if path == "docs/commands.md" {
-				continue
-			}
 			text, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)
@@ -157,8 +154,9 @@ func TestProse(t *testing.T) {
 }
 
 func checkProse(t *testing.T, path string, text []byte) {
+	made := strings.HasPrefix(path, "docs/commands") // with a paragraph on a line
 	for i, line := range strings.Split(string(text), "\n") {
-		if utf8.RuneCountInString(line) > 140 && !strings.HasPrefix(line, "|") {
+		if !made && utf8.RuneCountInString(line) > 140 && !strings.HasPrefix(line, "|") {
 			t.Errorf("%s:%d: more than 140 characters", path, i+1)
 		}
 	}

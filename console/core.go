@@ -16,11 +16,11 @@ import (
 
 func coreCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
-		{Name: "core-file", Aliases: []string{"core"}, Group: shell.GroupFiles, Synopsis: "[FILE]", Short: "look at a core file", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Run: c.Does(runCoreFile),
-			Long: "Stacks, variables and memory are shown as of a process that is stopped; nothing of it can be run or changed. The program is the one of `file` if the core is of that, or else the one that the core names; both must have the same build ID. " +
-				"Pages of files that the core leaves out are read from the files, if they are still what was mapped. Without FILE the core is let go; `run` lets it go, too, and starts the program.\n\nExample:\n  core-file core.4711"},
+		{Name: "core-file", Aliases: []string{"core"}, Group: shell.GroupFiles, Synopsis: "[FILE]", Short: "open a core file", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Run: c.Does(runCoreFile),
+			Long: "Stacks, variables and memory are shown as for a stopped process; nothing can be run or changed. The program is the one given by `file` if the core is its, otherwise the one that the core names; its build ID must be the core's. File pages that the core leaves out are read from the files, if these are unchanged since they were mapped. Without FILE the core is closed; `run` closes it, too, and starts the program." +
+				"\n\nExample:\n  core-file core.4711"},
 		{Name: "gcore", Aliases: []string{"generate-core-file"}, Group: shell.GroupFiles, Synopsis: "[FILE] [--force]", Short: "write a core file of the process", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Needs: shell.NeedLive, Run: c.Does(runGcore),
-			Long: "It is what the kernel would write if the process died here: /proc/PID/coredump_filter and madvise(2) tell what of the memory is in it. Breakpoints and the probe are not. The selected thread is the first in it. Without FILE it is core.PID in hdb's working directory. A file that exists already is only replaced with --force.\n\nExample:\n  gcore stuck.core"},
+			Long: "It is the file that the kernel would write if the process died here: /proc/PID/coredump_filter and madvise(2) decide which memory is in it. Breakpoints and the probe are left out. The selected thread is the first in it. Without FILE it is core.PID in hdb's working directory. An existing file is only replaced with --force.\n\nExample:\n  gcore stuck.core"},
 	}
 }
 

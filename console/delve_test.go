@@ -17,7 +17,7 @@ func TestWordsOfDelve(t *testing.T) {
 		{"1: sizeof(int) = 4\n", []string{"start", "display -a sizeof(int)"}},
 		{"no expressions are shown at stops", []string{"start", "display -a sizeof(int)", "display -d 1", "info display"}},
 		{"1: -8 = -8\n", []string{"start", "display -8"}},
-		{"as delve's rewind does", []string{"rw"}},
+		{"like delve's rewind", []string{"rw"}},
 		{"for delve's rev next: see help reverse-next", []string{"list 1,1", "rev next"}},
 		{"breakpoints have numbers, and no names as in delve: basic.c:3", []string{"break here basic.c:3"}},
 		{`info sources: "-x": -basename, -dirname or -- expected`, []string{"info sources -x"}},

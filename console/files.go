@@ -23,14 +23,14 @@ import (
 func fileCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "file", Aliases: []string{"exec-file"}, Group: shell.GroupFiles, Synopsis: "PROGRAM", Short: "choose the program to run", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Run: c.Does(runFile),
-			Long: "A name without a slash is looked for in the working directory and then in PATH.\n\nExample:\n  file ./server"},
+			Long: "A name without a slash is searched for in the working directory and then in PATH.\n\nExample:\n  file ./server"},
 		{Name: "cd", Group: shell.GroupFiles, Synopsis: "[DIRECTORY]", Short: "change the working directory of hdb, and of programs that it starts", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Run: c.Does(runCd),
-			Long: "Without DIRECTORY it is the home directory. `set cwd` is about the programs alone.\n\nExample:\n  cd build"},
-		{Name: "pwd", Group: shell.GroupFiles, Short: "tell the working directory", Repeat: shell.RepeatNone, Run: c.Does(runPwd)},
-		{Name: "save", Group: shell.GroupFiles, Synopsis: "FILE [--force]\nbreakpoints FILE [--force]", Short: "write what was recorded and the stops to a capture, or the stops as commands", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Run: c.Does(runSave),
-			Long: "The capture keeps stacks, modules with their build IDs, resolved names and the source lines they need, so that it opens where neither the program nor its source is. A file that exists already is only replaced with --force.\n\nWith `breakpoints` FILE is for `source`: it has the commands that make the numbered stops again, with conditions, counts and commands, and what handle and skip were told. Watchpoints are left out where it is read without a process.\n\nExamples:\n  save big-pages.hdb\n  save breakpoints stops.hdb"},
-		{Name: "open", Group: shell.GroupFiles, Synopsis: "CAPTURE", Short: "look at a capture", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Run: c.Does(runOpen),
-			Long: "allocs, live, top, bt, list, frame, goto and info work on it as on a process.\n\nBeside a process it is looked at in an hdb of its own, which `quit` leaves: the process stands as it stood. A script, which has no terminal, compares by `diff CAPTURE`, or asks by `shell hdb VERB CAPTURE`.\n\nExample:\n  open big-pages.hdb"},
+			Long: "Without DIRECTORY it is the home directory. `set cwd` changes it for the programs only.\n\nExample:\n  cd build"},
+		{Name: "pwd", Group: shell.GroupFiles, Short: "print the working directory", Repeat: shell.RepeatNone, Run: c.Does(runPwd)},
+		{Name: "save", Group: shell.GroupFiles, Synopsis: "FILE [--force]\nbreakpoints FILE [--force]", Short: "save the recording and the stops to a capture, or the stops as commands", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Run: c.Does(runSave),
+			Long: "The capture has stacks, modules with their build IDs, resolved names and the source lines they need, so that it opens on machines without the program and its source. An existing file is only replaced with --force.\n\nWith `breakpoints` FILE is for `source`: it has the commands that set the numbered stops again, with conditions, counts and commands, and the settings of handle and skip. Watchpoints are skipped if there is no process when it is sourced.\n\nExamples:\n  save big-pages.hdb\n  save breakpoints stops.hdb"},
+		{Name: "open", Group: shell.GroupFiles, Synopsis: "CAPTURE", Short: "open a capture", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Run: c.Does(runOpen),
+			Long: "allocs, live, top, bt, list, frame, goto and info work on it as on a process.\n\nIf there is a process, the capture opens in a nested console; `quit` returns to the still-stopped process. In a script, without a terminal, use `diff CAPTURE` to compare, or `shell hdb VERB CAPTURE` to query it.\n\nExample:\n  open big-pages.hdb"},
 		allocs.ExportCommand(c),
 	}
 }

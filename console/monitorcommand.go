@@ -15,11 +15,11 @@ import (
 
 func monitorCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
-		{Name: "monitor", Group: shell.GroupAllocs, Direct: true, Short: "go on, and show what the program allocates while it runs", Needs: shell.NeedLive, Repeat: shell.RepeatNone, Run: c.Does(runMonitor),
-			Long: "A screen that is brought up to date each second has a row for each function: own is what it allocated itself, total what all stacks did that lead through it. It is `hdb live` for a program that is under hdb already (`live` lists live blocks). What is recorded counts; without a recording one begins.\n\n" +
-				"change is by how much own has grown since the view began, or since `d`; `per s` in the last second, told by the second. A terminal of fewer columns than 110 leaves some out.\n\n" +
-				"Keys: the arrows move; Enter goes into a function: to its lines, from a line to what called it there, and on to the callers of that; Backspace goes back out. 1 live, 2 bytes, 3 count, 4 temporary choose the measure; s sorts by own, total, change, rate or name; / shows only functions with that in their names, files or modules, f asks names alone, M modules, and Esc takes the filters away; space pauses the picture, the program runs on; t has rows for each thread, of Go for each goroutine; ? lists the keys; q stops the program and goes back to the console, as each stop of its own does.\n\n" +
-				"The program runs in the background of the terminal meanwhile. One that writes to it would spoil the picture: start it with its output elsewhere.\n\nExample:\n  start -v > out.txt 2>&1\n  monitor"},
+		{Name: "monitor", Group: shell.GroupAllocs, Direct: true, Short: "continue, and show what the program allocates while it runs", Needs: shell.NeedLive, Repeat: shell.RepeatNone, Run: c.Does(runMonitor),
+			Long: "A screen, updated every second, has a row for each function: own is what it allocated itself, total what all stacks through it allocated. It is `hdb live` for a program that is already under hdb (`live` lists live blocks). It shows the recording, and starts one if there is none.\n\n" +
+				"change is how much own has grown since the view began, or since the key `d`; `per s` is the growth in the last second. A terminal of fewer than 110 columns leaves out some columns.\n\n" +
+				"Keys: the arrows move; Enter opens a function: first its lines, then the callers of a line, then their callers; Backspace returns. 1 live, 2 bytes, 3 count, 4 temporary choose the measure; s sorts by own, total, change, rate or name; / filters by a function's name, file or module, f by name alone, M by module, and Esc removes the filters; space pauses the picture while the program runs on; t shows rows for each thread, in Go for each goroutine; ? lists the keys; q stops the program and returns to the console, and so does every stop of the program.\n\n" +
+				"The program runs in the background of the terminal. If it writes to the terminal it spoils the picture: redirect its output.\n\nExample:\n  start -v > out.txt 2>&1\n  monitor"},
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 func quitCommand(c *desk.Desk) *shell.Command {
 	return &shell.Command{Name: "quit", Aliases: []string{"q", "exit"}, Group: shell.GroupSupport, Beside: shell.RunsBehind, Synopsis: "[CODE]", Short: "leave hdb",
 		Repeat: shell.RepeatNone, Run: c.Does(runQuit),
-		Long: "A program that hdb started is killed, with `set kill-on-exit off` it goes on; one that hdb was attached to goes on. At a terminal it first offers to save what was recorded since the last `save`. CODE is hdb's exit code.\n\nExample:\n  quit 3"}
+		Long: "A program that hdb started is killed, unless you `set kill-on-exit off`; an attached program runs on. At a terminal it first offers to save what was recorded since the last `save`. CODE is hdb's exit code.\n\nExample:\n  quit 3"}
 }
 
 func runQuit(_ context.Context, c *desk.Desk, in shell.Input) error {

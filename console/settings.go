@@ -23,11 +23,11 @@ func settingTable(c *desk.Desk) []*shell.Setting {
 		{Name: "args", Unsaid: true, Help: "arguments and redirections of the next run, as typed",
 			Get:   func() string { return c.Session.Settings.Args },
 			Apply: func(v string) error { c.Session.Settings.Args = v; return nil }},
-		{Name: "backtrace past-main", Kind: shell.KindBool, Default: "off", Help: "bt, up and frame go on to the callers of the program's main function; recordings have them in any case",
+		{Name: "backtrace past-main", Kind: shell.KindBool, Default: "off", Help: "bt, up and frame also show the callers of the program's main function; recordings always contain these frames",
 			Get:   func() string { return onOff(c.Session.Settings.PastMain) },
 			Apply: func(v string) error { c.Session.Selection.ShowPastMain(v == "on"); return nil }},
-		{Name: "backtrace limit", Kind: shell.KindCount, Default: "100", Help: "frames that bt prints unless told otherwise; 0 is all"},
-		{Name: "can-use-hw-watchpoints", Kind: shell.KindEnum, Values: []string{"0", "1"}, Default: "1", Help: "whether memory is watched by debug registers, where they stop threads; 0 is by single steps, some 20 µs an instruction. It holds for watchpoints that are set or enabled from then on",
+		{Name: "backtrace limit", Kind: shell.KindCount, Default: "100", Help: "frames that bt prints by default; 0 is all"},
+		{Name: "can-use-hw-watchpoints", Kind: shell.KindEnum, Values: []string{"0", "1"}, Default: "1", Help: "1 watches memory with debug registers, where these stop threads; 0 with single steps, some 20 µs an instruction. It applies to watchpoints that are set or enabled afterwards",
 			Get: func() string {
 				if c.Session.Settings.NoWatchRegisters {
 					return "0"
@@ -39,23 +39,23 @@ func settingTable(c *desk.Desk) []*shell.Setting {
 		{Name: "cwd", Kind: shell.KindFile, Unsaid: true, Help: "working directory of the next run; empty is hdb's own",
 			Get:   func() string { return c.Session.Settings.Dir },
 			Apply: func(v string) error { c.Session.Settings.Dir = v; return nil }},
-		{Name: "cython-debug", Kind: shell.KindFile, Help: "where what cython --gdb has written is looked for first, colon between directories",
+		{Name: "cython-debug", Kind: shell.KindFile, Help: "directories in which the output of cython --gdb is searched for first, colon between directories",
 			Get: func() string { return strings.Join(c.Session.Settings.Cython, ":") },
 			Apply: func(v string) error {
 				c.Session.Settings.Cython = desk.SplitPath(v)
 				c.Session.Cython.Forget()
 				return nil
 			}},
-		{Name: "debug-file-directory", Kind: shell.KindFile, Default: "/usr/lib/debug", Help: "where separate debug files are looked for, colon between directories",
+		{Name: "debug-file-directory", Kind: shell.KindFile, Default: "/usr/lib/debug", Help: "directories in which separate debug files are searched for, colon between directories",
 			Get:   func() string { return strings.Join(c.Session.Settings.DebugDirs, ":") },
 			Apply: func(v string) error { c.Session.Settings.DebugDirs = desk.SplitPath(v); return nil }},
-		{Name: "debuginfod", Kind: shell.KindEnum, Values: []string{"off", "on", "ask"}, Default: "off", Help: "ask the servers of DEBUGINFOD_URLS for debug files and sources; at a terminal with such servers it begins as ask: a question when the first file is missing",
+		{Name: "debuginfod", Kind: shell.KindEnum, Values: []string{"off", "on", "ask"}, Default: "off", Help: "ask the servers of DEBUGINFOD_URLS for debug files and sources; at a terminal, with such servers, it starts as ask: hdb asks you when the first file is missing",
 			Get:   func() string { return string(c.Session.Names().Debuginfod.Mode()) },
 			Apply: func(v string) error { return data.SetDebuginfod(c, v) }},
-		{Name: "detach-on-fork", Kind: shell.KindBool, Default: "on", Help: "let the side of a fork that is not followed run free; off holds it",
+		{Name: "detach-on-fork", Kind: shell.KindBool, Default: "on", Help: "let the side of a fork that is not followed run without hdb; off holds it",
 			Get:   func() string { return onOff(!c.Session.Settings.KeepForks) },
 			Apply: func(v string) error { c.Session.Settings.KeepForks = v == "off"; c.Session.ApplySettings(); return nil }},
-		{Name: "directories", Kind: shell.KindFile, Help: "where sources are looked for, colon between directories",
+		{Name: "directories", Kind: shell.KindFile, Help: "directories in which sources are searched for, colon between directories",
 			Get: func() string { return strings.Join(c.Session.Names().Sources.Dirs, ":") },
 			Apply: func(v string) error {
 				desk.SetSources(c, c.Session.Names().Sources.Substitute, desk.SplitPath(v))
@@ -64,9 +64,9 @@ func settingTable(c *desk.Desk) []*shell.Setting {
 		{Name: "disable-randomization", Kind: shell.KindBool, Default: "on", Help: "the same addresses in each run (no ASLR)",
 			Get:   func() string { return onOff(!c.Session.Settings.KeepASLR) },
 			Apply: func(v string) error { c.Session.Settings.KeepASLR = v == "off"; return nil }},
-		{Name: "environment", Unsaid: true, Help: "NAME=VALUE for the next run; `unset environment NAME` takes one out",
+		{Name: "environment", Unsaid: true, Help: "NAME=VALUE for the next run; `unset environment NAME` removes one",
 			Get: func() string { return showEnvironment(c) }, Apply: func(v string) error { return setEnvironment(c, v) }, Unset: func(part string) error { return unsetEnvironment(c, part) }},
-		{Name: "follow-fork-mode", Kind: shell.KindEnum, Values: []string{"parent", "child"}, Default: "parent", Help: "which side of a fork stays under the debugger",
+		{Name: "follow-fork-mode", Kind: shell.KindEnum, Values: []string{"parent", "child"}, Default: "parent", Help: "side of a fork that stays under hdb",
 			Get: func() string {
 				if c.Session.Settings.FollowChild {
 					return "child"
@@ -78,10 +78,10 @@ func settingTable(c *desk.Desk) []*shell.Setting {
 				c.Session.ApplySettings()
 				return nil
 			}},
-		{Name: "go-wrappers", Kind: shell.KindBool, Default: "off", Help: "bt shows functions that Go's compiler and runtime put between others"},
-		{Name: "height", Kind: shell.KindCount, Default: "0", Help: "lines of the terminal, for paging; 0 asks the terminal"},
-		{Name: "history save", Kind: shell.KindBool, Default: "on", Help: "keep the typed lines for the next time"},
-		{Name: "history size", Kind: shell.KindCount, Default: "1000", Help: "typed lines kept",
+		{Name: "go-wrappers", Kind: shell.KindBool, Default: "off", Help: "bt shows functions that Go's compiler and runtime insert"},
+		{Name: "height", Kind: shell.KindCount, Default: "0", Help: "lines of the terminal, for paging; 0 is the terminal's own number"},
+		{Name: "history save", Kind: shell.KindBool, Default: "on", Help: "keep the typed lines for the next session"},
+		{Name: "history size", Kind: shell.KindCount, Default: "1000", Help: "number of typed lines kept",
 			Apply: func(v string) error {
 				n, _ := strconv.Atoi(v)
 				c.Hist.SetLimit(n)
@@ -90,54 +90,54 @@ func settingTable(c *desk.Desk) []*shell.Setting {
 		{Name: "inferior-tty", Kind: shell.KindFile, Unsaid: true, Help: "terminal of the next run; empty is hdb's own",
 			Get:   func() string { return c.Session.Settings.TTY },
 			Apply: func(v string) error { c.Session.Settings.TTY = v; return nil }},
-		{Name: "kill-on-exit", Kind: shell.KindBool, Default: "on", Help: "a program that hdb started dies with hdb; off lets it go on, however hdb ends",
+		{Name: "kill-on-exit", Kind: shell.KindBool, Default: "on", Help: "kill a program that hdb started when hdb ends; off lets it run on, however hdb ends",
 			Get:   func() string { return onOff(!c.Session.Settings.Outlive) },
 			Apply: func(v string) error { c.Session.Settings.Outlive = v == "off"; c.Session.ApplySettings(); return nil }},
-		{Name: "library-frames", Default: query.DefaultLibraries, Help: "regular expression: frames of libraries, by the function (in Rust ::core::fmt::write), its source file or the file of its module: no block belongs to them while there is a frame of the user's own code",
+		{Name: "library-frames", Default: query.DefaultLibraries, Help: "regular expression for library frames, matched with the function (in Rust ::core::fmt::write), its source file and the file of its module: no block belongs to them if the stack has a frame of the user's own code",
 			Get:   func() string { return expression(c.Session.Settings.Libraries) },
 			Apply: func(v string) error { return setExpression(c, &c.Session.Settings.Libraries, v) }},
 		{Name: "listsize", Kind: shell.KindCount, Default: "10", Help: "lines that list shows"},
-		{Name: "pagination", Kind: shell.KindBool, Default: "on", Help: "stop after each screenful of a long output, or send it through $PAGER if that is set (only at a terminal)"},
+		{Name: "pagination", Kind: shell.KindBool, Default: "on", Help: "pause after each screenful of output, or use $PAGER if it is set (only at a terminal)"},
 		{Name: "print array", Kind: shell.KindBool, Default: "off", Help: "show each element of an array on a line of its own"},
-		{Name: "print demangle", Kind: shell.KindBool, Default: "on", Help: "call functions of C++ and Rust by their names in the source in bt, frame, allocs and top; off takes the linker's",
+		{Name: "print demangle", Kind: shell.KindBool, Default: "on", Help: "show C++ and Rust functions by their names in the source in bt, frame, allocs and top; off shows linkage names",
 			Apply: func(v string) error { c.Out.Names.Linkage = v == "off"; return nil }},
-		{Name: "print elements", Kind: shell.KindCount, Default: "200", Help: "elements of arrays, strings and containers that are shown; 0 is all"},
-		{Name: "python-frames", Kind: shell.KindEnum, Values: []string{"merged", "native", "both"}, Default: "merged", Help: "what bt shows of a program in CPython: its functions in place of the interpreter's own, native frames alone, or both",
+		{Name: "print elements", Kind: shell.KindCount, Default: "200", Help: "number of elements of arrays, strings and containers that are shown; 0 is all"},
+		{Name: "python-frames", Kind: shell.KindEnum, Values: []string{"merged", "native", "both"}, Default: "merged", Help: "frames that bt shows of a CPython program: Python functions in place of the interpreter's own frames, native frames alone, or both",
 			Apply: func(v string) error {
 				c.Session.Settings.Python = py.PythonFrames[v]
 				c.Session.Cython.Forget()
 				return nil
 			}},
-		{Name: "print frame-arguments", Kind: shell.KindEnum, Values: []string{"scalars", "all", "presence", "none"}, Default: "scalars", Help: "arguments of functions in bt and the reports of stops: numbers and pointers, all of them, ... where there are any, or the types of parameters"},
-		{Name: "print max-depth", Kind: shell.KindCount, Default: "20", Help: "structs in structs and arrays in arrays that are shown; {...} stands for deeper ones; unlimited is 0"},
-		{Name: "print paths", Kind: shell.KindEnum, Values: []string{"short", "full"}, Default: "short", Help: "files in tables and stacks that do not fit the terminal: their last parts, or their paths",
+		{Name: "print frame-arguments", Kind: shell.KindEnum, Values: []string{"scalars", "all", "presence", "none"}, Default: "scalars", Help: "arguments that bt and the reports of stops show: only numbers and pointers, all, only ... if there are any, or none but the parameter types"},
+		{Name: "print max-depth", Kind: shell.KindCount, Default: "20", Help: "levels of nested structs and arrays that are shown; {...} replaces deeper ones; 0 is unlimited"},
+		{Name: "print paths", Kind: shell.KindEnum, Values: []string{"short", "full"}, Default: "short", Help: "file names in tables and stacks that do not fit the terminal: the last parts of the path, or all of it",
 			Apply: func(v string) error { c.Out.Names.Paths = v == "full"; return nil }},
-		{Name: "print pretty", Kind: shell.KindSwitch, Default: "auto", Help: "show each member of a struct on a line of its own; auto does so at a terminal when the value is longer than a line"},
-		{Name: "print repeats", Kind: shell.KindCount, Default: "10", Help: "longer runs of equal elements are shown once with their length; 0 is never"},
-		{Name: "print sizes", Kind: shell.KindEnum, Values: []string{"units", "raw"}, Default: "units", Help: "sizes in text: 64.8 MiB, or their bytes; JSON always has bytes",
+		{Name: "print pretty", Kind: shell.KindSwitch, Default: "auto", Help: "show each member of a struct on a line of its own; auto does this at a terminal when the value is longer than a line"},
+		{Name: "print repeats", Kind: shell.KindCount, Default: "10", Help: "runs of more equal elements than this are shown once, with their length; 0 shows all"},
+		{Name: "print sizes", Kind: shell.KindEnum, Values: []string{"units", "raw"}, Default: "units", Help: "sizes in text: 64.8 MiB, or bytes; JSON always has bytes",
 			Apply: func(v string) error { c.Out.Sizes.Raw = v == "raw"; return nil }},
 		{Name: "print static-members", Kind: shell.KindBool, Default: "on", Help: "show static members of classes"},
 		{Name: "print symbol", Kind: shell.KindBool, Default: "on", Help: "show the symbols that pointers to data point to"},
-		{Name: "print templates", Kind: shell.KindEnum, Values: []string{"short", "full"}, Default: "short", Help: "template arguments of names longer than 100 characters, and type arguments of Go: <...> and [...], or in full, as bt -full and info symbol have them",
+		{Name: "print templates", Kind: shell.KindEnum, Values: []string{"short", "full"}, Default: "short", Help: "template arguments in names longer than 100 characters, and Go's type arguments: shown as <...> and [...], or in full, as bt -full and info symbol always show them",
 			Apply: func(v string) error { c.Out.Names.Whole = v == "full"; return nil }},
-		{Name: "print object", Kind: shell.KindBool, Default: "off", Help: "show objects and pointers as the class that the virtual table tells"},
-		{Name: "print union", Kind: shell.KindBool, Default: "on", Help: "show unions in structs; off has {...} for them"},
+		{Name: "print object", Kind: shell.KindBool, Default: "off", Help: "show objects and pointers with the class that their virtual table identifies"},
+		{Name: "print union", Kind: shell.KindBool, Default: "on", Help: "show unions in structs; off shows {...} instead"},
 		{Name: "python-allocators", Kind: shell.KindBool, Default: "off", Help: "follow CPython's own allocators, too: PyObject_Malloc and the like, whose arenas hide blocks of up to 512 bytes",
 			Get:   func() string { return onOff(c.Session.Settings.PythonAllocators) },
 			Apply: func(v string) error { c.Session.Settings.PythonAllocators = v == "on"; return c.Session.Planes.Apply() }},
-		{Name: "wrong-frees", Kind: shell.KindEnum, Values: []string{"stop", "report", "off"}, Default: "stop", Help: "while events are recorded, or followed by plain breakpoints: stop before a call runs that gives back what is no block, say it in a line, or do not look",
+		{Name: "wrong-frees", Kind: shell.KindEnum, Values: []string{"stop", "report", "off"}, Default: "stop", Help: "what happens before a call frees something that is not a live block, while events are recorded or plain breakpoints follow them: stop, report a line, or do not check",
 			Get: func() string { return string(c.Session.Settings.WrongFrees) },
 			Apply: func(v string) error {
 				c.Session.Settings.WrongFrees = target.WrongFreeMode(v)
 				return c.Session.Planes.Apply()
 			}},
-		{Name: "probe", Kind: shell.KindEnum, Values: []string{"auto", "on", "off"}, Default: "auto", Help: "follow allocators by code inside the process; auto falls back to plain breakpoints, off wants them",
+		{Name: "probe", Kind: shell.KindEnum, Values: []string{"auto", "on", "off"}, Default: "auto", Help: "follow allocators with code inside the process; auto falls back to plain breakpoints, off always uses them",
 			Get: func() string { return string(c.Session.Settings.Probe) },
 			Apply: func(v string) error {
 				c.Session.Settings.Probe = target.ProbeMode(v)
 				return c.Session.Planes.Apply()
 			}},
-		{Name: "probe max-depth", Kind: shell.KindCount, Default: "2048", Help: "frames of a recorded stack, at most 4095 inside the process",
+		{Name: "probe max-depth", Kind: shell.KindCount, Default: "2048", Help: "largest number of frames in a recorded stack; at most 4095 for the probe",
 			Get: func() string { return strconv.Itoa(c.Session.Settings.MaxDepth) },
 			Apply: func(v string) error {
 				n, _ := strconv.Atoi(v)
@@ -147,45 +147,45 @@ func settingTable(c *desk.Desk) []*shell.Setting {
 				c.Session.Settings.MaxDepth = n
 				return c.Session.Planes.Apply()
 			}},
-		{Name: "log", Kind: shell.KindBool, Default: "on", Help: "keep what is typed and printed, for the captures that save writes; off forgets what there is",
+		{Name: "log", Kind: shell.KindBool, Default: "on", Help: "keep a log of typed lines and output, for the captures that save writes; off deletes it",
 			Get:   func() string { return onOff(c.Session.ConsoleLog.Keeps()) },
 			Apply: func(v string) error { c.Session.ConsoleLog.Keep(v == "on"); return nil }},
-		{Name: "logging enabled", Kind: shell.KindBool, Unsaid: true, Help: "copy what is typed and printed to the logging file, too; `set logging on` and `off` are short for it",
+		{Name: "logging enabled", Kind: shell.KindBool, Unsaid: true, Help: "copy typed lines and output to the logging file; `set logging on` and `off` are short for it",
 			Get:   func() string { return onOff(c.LoggingOn()) },
 			Apply: func(v string) error { return c.SetLogging(v == "on") }},
-		{Name: "logging file", Kind: shell.KindFile, Default: "hdb.txt", Unsaid: true, Help: "the file that output is copied to, from the next time that logging is enabled on",
+		{Name: "logging file", Kind: shell.KindFile, Default: "hdb.txt", Unsaid: true, Help: "file that output is copied to, from the next time that logging is enabled",
 			Apply: func(v string) error {
 				if v == "" {
 					return errors.New("a name must follow")
 				}
 				return nil
 			}},
-		{Name: "logging overwrite", Kind: shell.KindBool, Default: "off", Unsaid: true, Help: "logging overwrites what the file holds, rather than to append to it"},
+		{Name: "logging overwrite", Kind: shell.KindBool, Default: "off", Unsaid: true, Help: "logging overwrites the file instead of appending to it"},
 		{Name: "logging", Kind: shell.KindBool, Unsaid: true, Help: "logging enabled",
 			Get:   func() string { return onOff(c.LoggingOn()) },
 			Apply: func(v string) error { return c.SetLogging(v == "on") }},
-		{Name: "prompt", Default: "(hdb) ", Help: "what stands before a typed line; quotes keep a blank at its end"},
-		{Name: "scheduler-locking", Kind: shell.KindEnum, Values: []string{"off", "on", "step", "replay"}, Default: "off", Help: "which threads run when the program goes on: off is all; on the selected one alone, while the others and those that it starts stay stopped; step does so during step, next, stepi and nexti; replay is as off. A thread that then waits for another one waits until Ctrl-C",
+		{Name: "prompt", Default: "(hdb) ", Help: "text before a typed line; quotes keep a blank at its end"},
+		{Name: "scheduler-locking", Kind: shell.KindEnum, Values: []string{"off", "on", "step", "replay"}, Default: "off", Help: "threads that run when the program continues: off is all; on is the selected one alone, while the others and those that it starts stay stopped; step is like on for step, next, stepi and nexti; replay is like off. A thread that waits for a stopped one waits until Ctrl-C",
 			Get:   func() string { return string(c.Session.Settings.Locking) },
 			Apply: func(v string) error { c.Session.Settings.Locking = target.Locking(v); return nil }},
 		{Name: "step-mode", Kind: shell.KindBool, Default: "off", Help: "step stops in functions without line information too",
 			Get:   func() string { return onOff(c.Session.Settings.StepIntoBare) },
 			Apply: func(v string) error { c.Session.Settings.StepIntoBare = v == "on"; return nil }},
 		{Name: "stop-lines", Kind: shell.KindCount, Default: "4", Help: "source lines in the report of a stop"},
-		{Name: "style", Kind: shell.KindEnum, Values: []string{"light", "dark", "off"}, Default: "light", Help: "colours, for a light or dark background; NO_COLOR and TERM=dumb turn them off too"},
-		{Name: "substitute-path", Unsaid: false, Help: "FROM TO: sources under FROM are looked for under TO",
+		{Name: "style", Kind: shell.KindEnum, Values: []string{"light", "dark", "off"}, Default: "light", Help: "colours, for a light or dark background; NO_COLOR and TERM=dumb also turn them off"},
+		{Name: "substitute-path", Unsaid: false, Help: "FROM TO: sources under FROM are searched for under TO",
 			Get: func() string { return showSubstitutes(c) }, Apply: func(v string) error { return setSubstitute(c, v) }, Unset: func(part string) error { return unsetSubstitute(c, part) }},
-		{Name: "sysroot", Kind: shell.KindFile, Help: "directory that stands for / when files of the inferior are read",
+		{Name: "sysroot", Kind: shell.KindFile, Help: "directory used as / when files of the program are read",
 			Get:   func() string { return c.Session.Settings.Sysroot },
 			Apply: func(v string) error { c.Session.Settings.Sysroot = v; return nil }},
-		{Name: "system-calls", Kind: shell.KindBool, Default: "off", Help: "follow mmap, munmap, mremap, mprotect and brk that the program calls without libc's functions, too; each system call of it then costs two stops",
+		{Name: "system-calls", Kind: shell.KindBool, Default: "off", Help: "also follow the system calls mmap, munmap, mremap, mprotect and brk that the program makes without libc's functions; each of its system calls then costs two stops",
 			Get:   func() string { return onOff(c.Session.Settings.SystemCalls) },
 			Apply: func(v string) error { c.Session.Settings.SystemCalls = v == "on"; return c.Session.Planes.Apply() }},
-		{Name: "tab-width", Kind: shell.KindCount, Default: "8", Help: "columns of a tab in source lines"},
-		{Name: "wrappers", Default: query.DefaultWrappers, Help: "regular expression: functions that only allocate for their callers: no block belongs to them, but to the caller",
+		{Name: "tab-width", Kind: shell.KindCount, Default: "8", Help: "width of a tab in source lines"},
+		{Name: "wrappers", Default: query.DefaultWrappers, Help: "regular expression for functions that only allocate for their callers: their blocks belong to the caller",
 			Get:   func() string { return expression(c.Session.Settings.Wrappers) },
 			Apply: func(v string) error { return setExpression(c, &c.Session.Settings.Wrappers, v) }},
-		{Name: "width", Kind: shell.KindCount, Default: "0", Help: "columns of the terminal; 0 asks the terminal, then COLUMNS"},
+		{Name: "width", Kind: shell.KindCount, Default: "0", Help: "columns of the terminal; 0 is the terminal's own number, or else COLUMNS"},
 	}
 }
 

@@ -21,7 +21,7 @@ var (
 var notSizes = []*regexp.Regexp{
 	regexp.MustCompile(`alloc if size > 60MiB`),              // a condition
 	regexp.MustCompile(`"(64\.8|3) MiB"`),                    // strings of the program
-	regexp.MustCompile(`MiB, or their bytes|size >= [0-9]+`), // help
+	regexp.MustCompile(`MiB, or bytes|size >= [0-9]+`), // help
 }
 
 // TestSizesHaveUnits: by default every size of more than four digits has a unit, and with `set

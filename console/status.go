@@ -17,17 +17,17 @@ import (
 
 func statusCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
-		{Name: "info", Aliases: []string{"i", "inf", "in"}, Group: shell.GroupStatus, Synopsis: "WORD [ARGS...]", Short: "tell about the program and the session", Args: []shell.ArgKind{shell.ArgSub}},
+		{Name: "info", Aliases: []string{"i", "inf", "in"}, Group: shell.GroupStatus, Synopsis: "WORD [ARGS...]", Short: "show facts about the program and the session", Args: []shell.ArgKind{shell.ArgSub}},
 		{Name: "auxv", Under: "info", Short: "show the auxiliary vector that the kernel gave the program", Needs: shell.NeedMemory, Run: c.Does(infoAuxv), Repeat: shell.RepeatNone},
-		{Name: "proc", Under: "info", Short: "tell about the process", Synopsis: "[cmdline|cwd|exe|mappings|stat|status]", Args: []shell.ArgKind{shell.ArgWord}, Needs: shell.NeedMemory, Run: c.Does(infoProc), Repeat: shell.RepeatNone,
-			Long: "A word asks for that part only, as the kernel tells it.\n\nExamples:\n  info proc mappings\n  info proc cwd"},
-		{Name: "mappings", Under: "info", Aliases: []string{"maps"}, Short: "list the process's memory", Needs: shell.NeedMemory, Run: c.Does(infoMappings), Repeat: shell.RepeatNone},
-		{Name: "program", Under: "info", Aliases: []string{"file", "files"}, Short: "tell about the program's file, and where its process stands", Needs: shell.NeedProgram, Run: c.Does(infoProgram), Repeat: shell.RepeatNone},
+		{Name: "proc", Under: "info", Short: "show facts about the process", Synopsis: "[cmdline|cwd|exe|mappings|stat|status]", Args: []shell.ArgKind{shell.ArgWord}, Needs: shell.NeedMemory, Run: c.Does(infoProc), Repeat: shell.RepeatNone,
+			Long: "With a word it shows that part only, as the kernel reports it.\n\nExamples:\n  info proc mappings\n  info proc cwd"},
+		{Name: "mappings", Under: "info", Aliases: []string{"maps"}, Short: "list the memory mappings of the process", Needs: shell.NeedMemory, Run: c.Does(infoMappings), Repeat: shell.RepeatNone},
+		{Name: "program", Under: "info", Aliases: []string{"file", "files"}, Short: "show the program's file, and where its process is stopped", Needs: shell.NeedProgram, Run: c.Does(infoProgram), Repeat: shell.RepeatNone},
 		{Name: "log", Under: "info", Beside: shell.RunsBeside, Short: "show what was typed and printed in this session, or while the capture was made", Synopsis: "[N]", Args: []shell.ArgKind{shell.ArgWord}, Run: c.Does(infoLog), Repeat: shell.RepeatNone,
-			Long: "With N the last N lines. Each stands behind the last event recorded before, and its time. `save` keeps the log in the capture, except for what is older than its last 32,768 lines or MiB. A typed line that begins with a blank is left out; `set log off` keeps none and forgets what there is; `hdb capture anonymize` leaves it out.\n\nExample:\n  info log 20"},
-		{Name: "capture", Under: "info", Beside: shell.RunsBeside, Short: "tell where a capture comes from", Run: c.Does(infoCapture), Repeat: shell.RepeatNone},
-		{Name: "symbols", Under: "info", Short: "tell where the names of each module come from, and what would bring more", Synopsis: "[ADDRESS]", Raw: true, Needs: shell.NeedProgram, Run: c.Does(infoSymbols), Repeat: shell.RepeatNone,
-			Long: "For each module the share of the recorded frames that are in it, what was found (DWARF, minidebuginfo, a symbol table, dynamic symbols, nothing), where debug files were looked for, and what to install or to set. `hdb doctor` prints the same. With an address it is info symbol.\n\nExample:\n  info symbols"},
+			Long: "With N it shows the last N lines. Each line begins with the last event recorded before it, and that event's time. `save` stores the log in the capture, at most its last 32,768 lines or its last MiB. A typed line that begins with a blank is not logged; `set log off` stops logging and deletes the log; `hdb capture anonymize` removes it.\n\nExample:\n  info log 20"},
+		{Name: "capture", Under: "info", Beside: shell.RunsBeside, Short: "show where a capture comes from", Run: c.Does(infoCapture), Repeat: shell.RepeatNone},
+		{Name: "symbols", Under: "info", Short: "show where each module's names come from, and how to get missing ones", Synopsis: "[ADDRESS]", Raw: true, Needs: shell.NeedProgram, Run: c.Does(infoSymbols), Repeat: shell.RepeatNone,
+			Long: "For each module it shows the share of the recorded frames in it, what was found (DWARF, minidebuginfo, a symbol table, dynamic symbols, nothing), where hdb searched for debug files, and what to install or to set. `hdb doctor` prints the same. With an address it is info symbol.\n\nExample:\n  info symbols"},
 	}
 }
 

@@ -180,8 +180,8 @@ func TestCompletion(t *testing.T) {
 
 func TestUnbuiltWords(t *testing.T) {
 	for _, tc := range []struct{ line, want string }{
-		{"explore x", "explore: print and ptype"},
-		{"gc", "gc: a program is not made to collect"}, // and not gcore
+		{"explore x", "explore: use print and ptype"},
+		{"gc", "gc: hdb does not make a program collect"}, // and not gcore
 	} {
 		out, errs, code := play(t, tc.line)
 		if !strings.HasPrefix(errs, "error: "+tc.want) || strings.Count(errs, "\n") != 1 || out != "" || code != desk.ExitFailed {

@@ -28,7 +28,7 @@ func TestTUINeedsATerminal(t *testing.T) {
 	}
 	for line, want := range map[string]string{
 		"tui frobnicate": "error: tui: \"frobnicate\": enable or disable expected\n",
-		"layout asm":     "error: layout: there is one layout, the source above the console: tui enable\n",
+		"layout asm":     "error: layout: hdb has one layout, the source above the console: tui enable\n",
 	} {
 		if _, errs, code := play(t, line); errs != want || code != desk.ExitFailed {
 			t.Errorf("%s: printed %q, exit code %d", line, errs, code)

@@ -23,9 +23,9 @@ const assertUsage = `usage:
   hdb assert LIMITS [flags] CAPTURE
   hdb assert LIMITS [flags] -- PROG [ARGS...]
 
-Checks what a program allocates against limits, for CI. Tells for each limit whether
-it holds, and where one does not, the stacks that weigh most. PROG is recorded, with
-its own standard input, output and error; hdb then writes to standard error.
+Checks what a program allocates against limits, for CI. Reports for each limit whether
+it holds, and if not, the stacks that contribute most. PROG is recorded with its own
+standard input, output and error; hdb then writes to standard error.
 
 limits and flags:
 ` + allocs.AssertFlags + `  -o FILE                   keep the recording of PROG
@@ -33,9 +33,9 @@ limits and flags:
 
 exit codes: 0 all limits hold and PROG ended with 0, 1 PROG did not, or the recording
 failed, 2 usage, 3 a limit does not hold, 4 cannot begin: no such capture or program, or
-a file cannot be made, 5 all limits hold, and PROG died by a signal, 6 no limit is known
-not to hold, and one cannot be decided, for the recording is not whole, or no allocator
-function of PROG is known
+a file cannot be made, 5 all limits hold, and PROG died by a signal, 6 a limit cannot be
+decided and none fails: the recording is incomplete, or no allocator function of PROG is
+known
 `
 
 var errAssertUsage = errors.New("see hdb assert --help")

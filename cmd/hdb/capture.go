@@ -23,16 +23,16 @@ import (
 	"hdb/session/target"
 )
 
-const captureUsage = `hdb capture looks after files of recordings. None is changed: results are new files.
+const captureUsage = `hdb capture inspects, checks and converts captures. It never changes a file: results
+are new files.
 
 usage:
-  hdb capture info [--json] CAPTURE      what it holds, and what takes its room
+  hdb capture info [--json] CAPTURE      what it has, and what its bytes are
   hdb capture info --log [--json] CAPTURE
-                                         what was typed and printed while it was made
-  hdb capture check CAPTURE...           read all of it; say what is damaged or wrong, or, of
-                                         a file that was not closed, up to which event it is
-                                         complete
-  hdb capture repair CAPTURE -o OUT      make a whole capture of what can be read of one
+                                         what was typed and printed while it was made  hdb capture check CAPTURE...           read all of it; report what is damaged or wrong, and
+                                         for a file that was not closed, up to which event
+                                         it is complete
+  hdb capture repair CAPTURE -o OUT      write a valid capture with everything that can be read
   hdb capture trim CAPTURE [--from M] [--to M] -o OUT
                                          the events between two moments, as goto takes
                                          them: #N, N%, a time, peak, start, end, stopN, a mark
@@ -40,29 +40,28 @@ usage:
                                          recordings of one program, run one after the
                                          other or side by side, as one
   hdb capture anonymize CAPTURE [--keep-functions] -o OUT
-                                         made-up names for programs, arguments, hosts,
-                                         threads, files and functions; without sources
-                                         and without the log of the console
+                                         replace the names of programs, arguments, hosts,
+                                         threads, files and functions, and remove
+                                         sources and the console's log
 
   -o FILE                                the new capture   -f, --force  replace FILE
 
-trim: both moments are in the result; events keep their numbers and times. Of what was
-allocated before nothing is known in it, as after an attach: that it is given back is
-there, and counts as the end of no block.
+trim: both moments are in the result; events keep their numbers and times. As after an
+attach, blocks allocated before are unknown in it: their frees are there, but end no
+block.
 
-merge: the captures are of one program, by the name of its file or its build ID, on one
-architecture.
-Events are counted anew, in the order of the clocks. What is live is the sum of what is
-live in each process, also in those that have ended: a leak is a leak. To keep the
-processes apart the second has 0x0100000000000000 added to its addresses, the third
-twice that, and so on; the names of threads end with the process ID. Blocks that an
-exec ended are given back by calls of "execve".
+merge: the captures must be of one program, by its file name or its build ID, on one
+architecture. Events are renumbered in the order of the clocks. The live heap is the sum
+of the live heaps of all processes, also of those that have ended, so that leaks still
+show. To keep the processes distinct, the second has 0x0100000000000000 added to its
+addresses, the third twice that, and so on; the names of threads end with the process
+ID. Blocks that an exec ended are freed by calls of "execve".
 
-anonymize: names of the allocators' functions, as malloc, stay. Line numbers, sizes,
-addresses, times, thread and process IDs and the date stay. The same names make the
-same capture again.
+anonymize: names of allocator functions, such as malloc, stay. Line numbers, sizes,
+addresses, times, thread and process IDs and the date stay. The same capture always
+gets the same made-up names.
 
-exit codes: 0 done, 1 damaged or not closed (check) or not possible, 2 usage, 4 no such
+exit codes: 0 done, 1 damaged or not closed (check), or failed, 2 usage, 4 no such
 capture, or OUT cannot be made
 `
 

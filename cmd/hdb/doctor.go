@@ -22,33 +22,32 @@ const exitMissing = 3
 
 const doctorUsage = `usage: hdb doctor [flags] [PROG | PID | CAPTURE]
 
-Tells for each module where its names come from (DWARF, a symbol table, minidebuginfo,
-dynamic symbols, nothing), where debug files were looked for, and what would bring
-more: the package to install, the server to ask, the flag of the compiler. Of a
-capture also what share of the recorded frames is in each module. A process goes on
-undisturbed. A file whose name is a number is ./4711.
+Shows for each module where its names come from (DWARF, a symbol table, minidebuginfo,
+dynamic symbols, nothing), where hdb searched for debug files, and how to get more: the
+package to install, the server to ask, the compiler flag. For a capture also which
+share of the recorded frames is in each module. A process runs on undisturbed. Write a
+file whose name is a number as ./4711.
 
 Without a target it checks the machine: which optional features of processor, kernel
-and container are there, each found out by trying it, and what hdb does without it.
-With a program or process, what is absent follows the modules.
+and container work, each by trying it, and what hdb does without it. With a program or
+process, missing features follow the modules.
 
 flags:
   --json                       one JSON object
-  --sysroot DIR                directory that stands for / when files are read
-  --debug-file-directory DIRS  where debug files are looked for, colon between them
+  --sysroot DIR                directory used as / when files are read
+  --debug-file-directory DIRS  where to search for debug files, colon between them
   --debuginfod                 ask the servers of DEBUGINFOD_URLS, too, and wait for the
                                files; --no-debuginfod, the default, does not
-  --machine                    behind the modules all that is known of the machine
+  --machine                    after the modules, all facts about the machine
 
-environment:
-  HDB_WITHOUT                  what hdb is to do without, as if the machine did not have
-                               it, commas between them: fsgsbase, debugregs, xsave, tsc,
+environment:  HDB_WITHOUT                  features that hdb must not use, as if the machine did not
+                               have them, commas between them: fsgsbase, debugregs, xsave, tsc,
                                pagemapscan, hugepages, unfiltered, userns, perf
 
-exit codes: 0 nothing is missing where frames are (in any module, without recorded
-frames; on the machine, of what hdb uses), 1 cannot print, 2 usage, 3 something is
-missing, 4 no such program, process or capture. With one of these the machine does
-not count.
+exit codes: 0 nothing is missing in modules with recorded frames (without recorded
+frames, in any module; without a target, no feature that hdb uses), 1 cannot print,
+2 usage, 3 something is missing, 4 no such program, process or capture. With a target
+the machine does not count.
 `
 
 // doctorOptions are the words behind hdb doctor.

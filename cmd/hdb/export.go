@@ -17,24 +17,22 @@ import (
 
 const exportUsage = `usage: hdb export FORMAT [flags] CAPTURE
 
-Writes what a capture adds up to, or all that it recorded, in a format of other tools.
+Writes a capture's totals, or all its events, in the format of another tool.
 
 formats:
 %s
-flags:
-  -o FILE            where to; - is standard output. Unless told, the result stands
-                     beside the capture, with the format's ending; one that is text
-                     goes to standard output if that is no terminal
-  --measure MEASURE  live (bytes not given back, the default), peak, bytes, count,
-                     temporary or blocks: what is drawn where a format has one number
-                     for each stack, and shown first where it has several
-  --lines            collapsed has "func (file:line)" for a frame, not its function alone
-  --threads          a stack counts for each thread that allocated there: a label of
-                     pprof, the outermost frame in other formats
+flags:  -o FILE            the result; - is standard output. By default it is written next to
+                     the capture, with the format's extension; a text format goes to
+                     standard output if that is not a terminal
+  --measure MEASURE  live (bytes not freed, the default), peak, bytes, count, temporary
+                     or blocks: the only number if a format has one number for each
+                     stack, the first if it has several
+  --lines            collapsed writes "func (file:line)" for a frame, not only its function  --threads          a stack counts separately for each thread that allocated there: a
+                     label in pprof, the outermost frame in other formats
   --thread NAME|TID  only what the threads of this name or TID allocated
   --from MOMENT      only blocks that were allocated after a moment: a mark, #4711, 30%%,
   --to MOMENT        1.5s, peak, start; and up to one
-  --root DIR         sarif names sources relative to DIR; the working directory
+  --root DIR         sarif names sources relative to DIR, by default the working directory
   -f, --force        replace FILE
 
 exit codes: 0 written, 1 cannot be written, 2 usage, 4 no such capture

@@ -15,20 +15,18 @@ import (
 
 const flamegraphUsage = `usage: hdb flamegraph [flags] CAPTURE
 
-Writes a page that draws the stacks of a capture, for any browser. It needs no
-network: zoom, search, callers below callees, all measures, and what grew between
-two moments are in it.
+Writes an HTML page with a flame graph of a capture, for any browser, without a network.
+It has zoom, search, callers below callees, all measures, and what grew between two
+moments.
 
-flags:
-  -o FILE            where to; - is standard output. Unless told, the page stands
-                     beside the capture
-  --measure MEASURE  what is drawn first: live (bytes not given back, the default;
-                     peak where less than a hundredth of that is left at the end),
-                     peak, bytes, count, temporary or blocks
-  --threads          with a choice of the thread that allocated
-  --thread NAME|TID  only what the threads of this name or TID allocated
-  --from MOMENT      only blocks that were allocated after a moment: a mark, #4711, 30%,
-  --to MOMENT        1.5s, peak, start; and up to one
+flags:  -o FILE            the page; - is standard output. By default it is written next to
+                     the capture
+  --measure MEASURE  the measure drawn first: live (bytes not freed, the default; peak if
+                     less than a hundredth of the peak is left at the end), peak, bytes,
+                     count, temporary or blocks
+  --threads          the page can show each thread by itself
+  --thread NAME|TID  only what the threads of this name or TID allocated  --from MOMENT      only blocks allocated after this moment: a mark, #4711, 30%, 1.5s,
+  --to MOMENT        peak, start; and up to this one
   -f, --force        replace FILE
 
 exit codes: 0 written, 1 cannot be written, 2 usage, 4 no such capture
@@ -36,18 +34,16 @@ exit codes: 0 written, 1 cannot be written, 2 usage, 4 no such capture
 
 const tableUsage = `usage: hdb table [flags] CAPTURE
 
-Prints the functions of a capture with what they allocated: own is what they asked
-for themselves, the allocator's wrappers aside, total what was allocated below them.
+Prints the functions of a capture with what they allocated: own is what they requested
+themselves, directly or through allocators and wrappers; total adds their callees.
 
 flags:
-  -o FILE.html       write a page with a table to sort and search
-  -n N               at most N functions of the text; 0: all. 40 unless told
-  --measure MEASURE  by which they are sorted: live (bytes not given back, the
-                     default; peak where less than a hundredth of that is left at
-                     the end), peak, bytes, count, temporary or blocks
-  --thread NAME|TID  only what the threads of this name or TID allocated
-  --from MOMENT      only blocks that were allocated after a moment: a mark, #4711, 30%,
-  --to MOMENT        1.5s, peak, start; and up to one
+  -o FILE.html       write a page with a table to sort and search  -n N               at most N functions as text, by default 40; 0 is all
+  --measure MEASURE  the order of the functions: live (bytes not freed, the default; peak
+                     if less than a hundredth of the peak is left at the end), peak,
+                     bytes, count, temporary or blocks
+  --thread NAME|TID  only what the threads of this name or TID allocated  --from MOMENT      only blocks allocated after this moment: a mark, #4711, 30%, 1.5s,
+  --to MOMENT        peak, start; and up to this one
   -f, --force        replace FILE
 
 exit codes: 0 written, 1 cannot be written, 2 usage, 4 no such capture

@@ -12,8 +12,8 @@ import (
 	"hdb/internal/regular"
 )
 
-const headerUsage = `hdb header prints hdb.h, with which programs in C and C++ tell hdb what they are at:
-marks, what to record, and blocks of allocators of their own. See docs/annotations.md.
+const headerUsage = `hdb header prints hdb.h, with which C and C++ programs set marks, choose what to record,
+and describe their own memory pools. See docs/annotations.md.
 
 usage:
   hdb header           to standard output
@@ -26,8 +26,8 @@ example:
   hdb header include
 `
 
-const pythonModuleUsage = `hdb python-module prints hdb_mark.py, with which programs in Python tell hdb what they are
-at: marks, and what to record. See docs/annotations.md.
+const pythonModuleUsage = `hdb python-module prints hdb_mark.py, with which Python programs set marks and choose what
+to record. See docs/annotations.md.
 
 usage:
   hdb python-module           to standard output

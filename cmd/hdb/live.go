@@ -17,30 +17,30 @@ import (
 )
 
 const liveUsage = `hdb live shows what a program allocates while it runs: a screen with a row for each
-function, brought up to date each second.
+function, updated every second.
 
 usage:
   hdb live [flags] PROG [ARGS...]
   hdb live [flags] -p PID
 
-flags, with one dash or two:
-  -o FILE, --output FILE   what PROG prints goes there, standard output and error;
-                           nowhere unless told: the screen is hdb's
-  -i FILE, --input FILE    PROG's standard input; empty unless told
+flags, with one dash or two:  -o FILE, --output FILE   write PROG's standard output and error to FILE; by default
+                           they are discarded, because hdb needs the screen
+  -i FILE, --input FILE    PROG's standard input; by default empty
   -nx                      read no configuration and no project file
   --return-child-result    exit with PROG's own status, 128+N for signal N
 
-own is what a function allocated itself, total what all stacks did that lead through
-it. A function is the one that a block belongs to, as in top, or one further out. Keys: 1 live, 2 bytes, 3 count, 4 temporary choose the measure, s the order
-(own, total, name), / a filter of functions, files and modules, Esc none; space
-pauses the picture, t has rows for each thread; arrows, PgUp, PgDn, Home and End move;
-Ctrl-L paints anew; q ends.
+own is what a function allocated itself, total what all stacks through it allocated.
+A function is the one that a block belongs to, as in top, or one of its callers.
+Keys: 1 live, 2 bytes, 3 count, 4 temporary choose the measure, s the order (own,
+total, name), / filters by function, file and module, Esc removes the filter; space
+pauses the picture, t shows rows for each thread; arrows, PgUp, PgDn, Home and End
+move; Ctrl-L repaints; q quits.
 
-At q a program that hdb started is killed unless the configuration has set
-kill-on-exit off; a process of -p goes on. When the program has ended, the screen
-stays until q. PROG has no controlling terminal.
+q kills a program that hdb started, unless the configuration has set kill-on-exit off;
+a process of -p runs on. When the program has ended, the screen stays until q. PROG has
+no controlling terminal.
 
-exit codes: 0 shown, whatever PROG's own status, 1 an error on the way, 2 usage, or
+exit codes: 0 shown, whatever PROG's own status, 1 an error later, 2 usage, or
 no terminal, 4 cannot begin: no such program or process, 5 PROG died by a signal
 `
 

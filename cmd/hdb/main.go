@@ -31,44 +31,42 @@ const usage = `hdb stops on allocations, records them, and answers questions abo
 usage:
   hdb [flags] PROG [ARGS...]       console, program loaded and not yet started
   hdb [flags] attach PID           console on a running process
-  hdb [flags] core [PROG] CORE     console on what a core file has of a process that died
-  hdb [flags] CAPTURE              console on a saved session, as hdb open CAPTURE
-  hdb COMMAND [ARGS...] CAPTURE    what a command of the console says of a capture:
-                                   hdb top run.hdb, hdb leaks 5 run.hdb, hdb allocs run.hdb
-  hdb leaks [ARGS...] -- PROG [ARGS...]   what a program has lost when it exits
+  hdb [flags] core [PROG] CORE     console on a core file, which has a dead process
+  hdb [flags] CAPTURE              console on a saved session, as hdb open CAPTURE  hdb COMMAND [ARGS...] CAPTURE    run one console command on a capture:
+                                   hdb top run.hdb, hdb leaks 5 run.hdb, hdb allocs run.hdb  hdb leaks [ARGS...] -- PROG [ARGS...]   show what a program has lost when it exits
   hdb record [-o FILE] PROG [ARGS...]
   hdb record [-o FILE] -p PID      record without a console: see hdb record --help
   hdb live PROG [ARGS...]          a screen of what a program allocates while it runs,
   hdb live -p PID                  function by function: see hdb live --help
-  hdb symbolize -e FILE [ADDR...]  file and line of addresses, as addr2line has them, and
-                                   with -f -i -C functions: see hdb symbolize --help
-  hdb doctor PROG | PID | CAPTURE  what is missing of names and lines, and how to
-                                   get it; alone, what the machine lacks: see
-                                   hdb doctor --help
-  hdb py PID | CORE                what the threads of a program do in Python: see
+  hdb symbolize -e FILE [ADDR...]  file and line of addresses, like addr2line; with
+                                   -f -i -C also functions: see hdb symbolize --help
+  hdb doctor PROG | PID | CAPTURE  which names and lines are missing, and how to
+                                   get them; without arguments, what the machine
+                                   lacks: see hdb doctor --help
+  hdb py PID | CORE                show the Python stacks of a program's threads: see
                                    hdb py --help
-  hdb header|python-module [DIR]   hdb.h and hdb_mark.py, with which programs tell hdb what
-                                   they are at: see hdb header --help
-  hdb export FORMAT CAPTURE        write a capture for other tools, pprof and more: see
+  hdb header|python-module [DIR]   hdb.h and hdb_mark.py, with which programs set marks
+                                   and describe their pools: see hdb header --help
+  hdb export FORMAT CAPTURE        write a capture for other tools, such as pprof: see
                                    hdb export --help
-  hdb assert LIMITS CAPTURE        check memory against limits, in CI: exit code 3 when
+  hdb assert LIMITS CAPTURE        check memory against limits, in CI: exit code 3 if
   hdb assert LIMITS -- PROG [ARGS...]   one does not hold; see hdb assert --help
   hdb capture VERB CAPTURE...      check, repair, trim, merge and anonymize captures, and
-                                   what is in them: see hdb capture --help
-  hdb stats|summary|tree|timeline CAPTURE   what was allocated, for people: see
+                                   show what is in them: see hdb capture --help
+  hdb stats|summary|tree|timeline CAPTURE   reports on what was allocated: see
                                    hdb tree --help and the like
-  hdb flamegraph CAPTURE           write a page that draws its stacks for a browser: see
+  hdb flamegraph CAPTURE           write a flame graph for a browser: see
                                    hdb flamegraph --help
-  hdb table CAPTURE                functions with what they allocated, as text or as a
-                                   page: see hdb table --help
+  hdb table CAPTURE                functions with what they allocated, as text or as an
+                                   HTML page: see hdb table --help
 
 flags, with one dash or two:
   -x FILE     run the commands of FILE up to its first error
-  -ex CMD     run CMD; -x and -ex are repeatable, run in order, and go on after an error
+  -ex CMD     run CMD; -x and -ex may be repeated, run in order, and continue after an error
   -batch      no prompt, no questions, no colour; exit after the commands
   -nx         read no configuration and no project file
   -q          no greeting                     --json    one JSON object per result
-  -p PID      attach                          --args    all that follows is PROG [ARGS...]
+  -p PID      attach                          --args    the rest is PROG [ARGS...]
   -cd DIR     working directory of PROG       -tty DEV  terminal of PROG
   --echo      print each command of standard input before its output
   --return-child-result                       exit with PROG's own status
@@ -76,10 +74,11 @@ flags, with one dash or two:
 
 exit codes: 0 all commands ran, 1 one failed, 2 usage, 3 an assertion failed,
 4 cannot begin: no such program, process or capture, or it cannot be used,
-5 the program died by a signal, or stands at a fatal one, 6 an assertion is undecided
+5 the program died by a signal, or is stopped at a fatal one, 6 an assertion is undecided
 `
 
-const openUsage = `hdb open begins the console on a saved session, without the program or its source.
+const openUsage = `hdb open starts the console on a saved session; it needs neither the program nor its
+source.
 
 usage:
   hdb [flags] open CAPTURE [flags]
@@ -87,16 +86,16 @@ usage:
 
 flags:
 ` + openFlags + `
-In the console help tells the commands: summary, top, leaks and allocs answer as they
-do of a process; goto, prev-alloc and reverse-continue move within it.
+In the console, help lists the commands: summary, top, leaks and allocs work as for a
+process; goto, prev-alloc and reverse-continue move within the recording.
 
-A single question needs no console: hdb leaks pages.hdb, as any other command.
+A single command needs no console: hdb leaks pages.hdb.
 
 example:
   hdb open pages.hdb -batch -ex 'goto peak' -ex leaks
 ` + openCodes
 
-const attachUsage = `hdb attach begins the console on a running process, as hdb -p PID does.
+const attachUsage = `hdb attach starts the console on a running process, as hdb -p PID does.
 
 usage:
   hdb [flags] attach PID [flags]
@@ -107,14 +106,14 @@ example:
   hdb -batch -ex bt attach 4711
 ` + openCodes
 
-const coreUsage = `hdb core begins the console on a core file: the process as it was when it died, with its
-threads, stacks and memory. Nothing of it runs; run starts the program anew.
+const coreUsage = `hdb core starts the console on a core file: the process as it was when it died, with its
+threads, stacks and memory. It cannot run on; run starts the program again.
 
 usage:
   hdb [flags] core [PROG] CORE [flags]
 
-Without PROG the program is the file that the core names. The build ID of a program has
-to be that of the core.
+Without PROG the program is the file that the core names. Its build ID must be the
+core's.
 
 flags:
 ` + openFlags + `
@@ -131,7 +130,7 @@ const openFlags = `  -batch      no prompt, no questions, no colour; exit after 
 const openCodes = `
 exit codes: 0 all commands ran, 1 one failed, 2 usage, 3 an assertion failed,
 4 cannot begin: no such process or capture, or it cannot be used, 5 the program died
-by a signal, or stands at a fatal one, 6 an assertion is undecided
+by a signal, or is stopped at a fatal one, 6 an assertion is undecided
 `
 
 // Exit codes that main itself decides.

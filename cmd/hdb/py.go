@@ -16,16 +16,15 @@ import (
 const pyUsage = `usage: hdb py [flags] PID
        hdb py [flags] [PROG] CORE
 
-Tells what all threads of a program in CPython 3.8 to 3.13 do: its functions, with
-their files, lines and source. They are read from memory: nothing runs in the process,
-nothing is imported, no debug information is needed. The process stands while its
-frames are read, for a few milliseconds, and goes on unchanged. A file whose name is a
-number is ./4711.
+Shows the Python stacks of all threads of a program in CPython 3.8 to 3.13: functions
+with their files, lines and source. They are read from memory: nothing runs in the
+process, your script needs no changes, and no debug information is needed. The process
+is stopped while its frames are read, for a few milliseconds, and then runs on
+unchanged. Write a file whose name is a number as ./4711.
 
 flags:
-  --locals   the variables of each function, too
-  --native   the native frames, too, with those of the interpreter replaced by the
-             functions of Python; the process then stands until they are found
+  --locals   the variables of each function, too  --native   the native frames, too, with the interpreter's replaced by the Python
+             functions; the process is then stopped until they are found
   --json     one JSON object
 
 examples:

@@ -42,27 +42,26 @@ usage:
   hdb record [flags] -p PID
 
 flags, with one dash or two:
-  -o FILE         the capture; PROG.PID.hdb in the working directory unless told
+  -o FILE         the capture; by default PROG.PID.hdb in the working directory
   -f, --force     replace FILE
-  --alloc SPEC    calls of a function of PROG's own are events, too, as of the console's
-                  alloc add: 'Pool::get size=ARG2 ptr=RET'; repeatable
-  --filter COND   record only events that match, and the ends of their blocks
-  --duration D    record for so long (10s, 5m), then let the program go on; hdb waits
-                  for the end of one that it started
-  --max-depth N   frames of a stack, 2048 unless told; code inside the process takes
-                  at most 4095
-` + desk.PausedFlag + desk.PythonFlag + `  --system-calls  also mmap, munmap, mremap and brk that PROG calls without libc's
-                  functions; each system call of it then costs two stops
+  --alloc SPEC    also record calls of a function of PROG's own, as with the console's
+                  alloc add: 'Pool::get size=ARG2 ptr=RET'; may be repeated
+  --filter COND   record only events that match, and the ends of their blocks  --duration D    record for this time (10s, 5m), then let the program run on; hdb waits
+                  for the end of a program that it started
+  --max-depth N   largest number of frames in a stack, by default 2048; at most 4095
+                  for the probe, hdb's code inside the process
+` + desk.PausedFlag + desk.PythonFlag + `  --system-calls  also record the system calls mmap, munmap, mremap and brk that PROG makes
+                  without libc's functions; each system call then costs two stops
 ` + desk.BoundFlags + `  -q              no progress, no summary
   --return-child-result
                   exit with PROG's own status, 128+N for signal N
 
 The program's standard input, output and error are its own; hdb writes to standard
 error. Ctrl-C reaches the program, which may handle it; a second one within two
-seconds kills it. SIGTERM and the like reach it too; a second one kills it, a third
-one has hdb leave the file as it is. A process of -p is left running.
+seconds kills it. SIGTERM and the like reach it too; a second one kills it, after a
+third one hdb leaves the file as it is. A process of -p keeps running.
 
-exit codes: 0 recorded, whatever PROG's own status, 1 the recording failed on the way,
+exit codes: 0 recorded, whatever PROG's own status, 1 the recording failed later,
 2 usage, 4 cannot begin: no such program or process, or FILE cannot be made,
 5 PROG died by a signal
 `

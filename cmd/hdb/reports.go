@@ -23,9 +23,9 @@ exit codes: 0 printed, 1 cannot be printed, 2 usage, 4 no such capture
 func reportShort(verb string) string {
 	switch verb {
 	case "stats":
-		return "Counts what was allocated: totals, sizes, the allocator's functions, and the lines of\nsource with most bytes and most blocks."
+		return "Counts what was allocated: totals, sizes, the allocator's functions, and the source\nlines with most bytes and most blocks."
 	case "summary":
-		return "Tells on one screen what the program did with memory: its peak, what it did not give\nback, the functions that matter most, and what makes the numbers less sure."
+		return "Shows on one screen what the program did with memory: its peak, what it did not free,\nthe functions that matter most, and the caveats."
 	case "tree":
 		return "Shows the calls that led to allocations as a tree, callers above the functions they\ncall, the largest first."
 	}

@@ -30,7 +30,7 @@ func TestSlips(t *testing.T) {
 		{"flamegraph -o sq.SVG run.hdb", "error: flamegraph: sq.SVG: what is written is a page of HTML, no SVG: name it sq.html", 2},
 		{"top --help", "rank functions", 0},
 		{"top " + script, "error: top: " + script + " is no capture: hdb record -o FILE PROGRAM makes one", 2},
-		{"find --help", "look for bytes in memory", 0},
+		{"find --help", "search memory for bytes", 0},
 		{"version", "hdb ", 0},
 		{"version foo", `error: version takes no arguments: "foo": see hdb --help`, 2},
 		{"version --json", `error: version takes no arguments: "--json": see hdb --help`, 2},

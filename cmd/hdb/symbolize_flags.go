@@ -6,20 +6,19 @@ import (
 	"strings"
 )
 
-const symbolizeUsage = `hdb symbolize says for each address its file and line, as addr2line does, and with -f
-its function; with -f -i -C also of inlined calls, and as the source names them.
+const symbolizeUsage = `hdb symbolize prints the file and line of each address, like addr2line, and with -f its
+function; with -f -i -C also inlined calls, with the names in the source.
 
-usage:
-  hdb symbolize -e FILE [flags] [ADDR...]      addresses as the file has them
-  hdb symbolize --pid PID [flags] [ADDR...]    addresses as the process has them
-  hdb symbolize --core CORE [flags] [ADDR...]  addresses as the process of a core file had them
+usage:  hdb symbolize -e FILE [flags] [ADDR...]      addresses in the file
+  hdb symbolize --pid PID [flags] [ADDR...]    addresses in the process
+  hdb symbolize --core CORE [flags] [ADDR...]  addresses in the process of a core file
   hdb symbolize [flags] < LIST                 lines "FILE ADDR", each with its own file
   hdb symbolize -f -i -C -e ./server 0x1139    for example
 
 Addresses are hexadecimal, with 0x or without, from the arguments or one a line
-from standard input; each line is answered before the next one is waited for.
-They are those of instructions: for a return address take --return, or the line
-may be that after the call.
+from standard input; each line is answered before the next one is read. They are
+addresses of instructions: for return addresses use --return, or the answer may be
+the line after the call.
 
 flags, of addr2line:
   -e, --exe FILE       the file            -f, --functions    names of functions, too
@@ -27,23 +26,22 @@ flags, of addr2line:
   -C, --demangle       names as in the source           -s, --basenames   no folders
   -a, --addresses      the address before the answer    -p, --pretty-print  one line each
   -j, --section NAME   addresses count from the beginning of the section
-  -b, -r, -R           taken, and of no effect
-flags of its own:
-  --pid PID            the modules of a process, by its memory map
+  -b, -r, -R           accepted, without effect
+flags of its own:  --pid PID            the modules of a process, by its memory map
   --core CORE          the modules of a process that died, by its core file
-  --find               not addresses are given but functions, or lines FILE:LINE: the
+  --find               the arguments are functions, or lines FILE:LINE, not addresses; the
                        answer is each place where one begins, inlined ones too
-  --return             addresses are return addresses: the answer is that of the byte before
-  --arch NAME          of a file of macOS for several architectures: x86_64, arm64
+  --return             addresses are return addresses: answer for the byte before
+  --arch NAME          the architecture in a universal macOS file: x86_64, arm64
   --dsym-hint DIR      a directory with dSYM bundles, or a bundle; repeatable
   --debuginfod         ask the servers of DEBUGINFOD_URLS for debug files that are not
                        here, and wait for them; --no-debuginfod, the default, does not
   --output-style GNU   as addr2line (the default), or LLVM: as llvm-symbolizer, with -f -i -C
   --json               a line with one JSON object for each address
 
-Files are ELF, or of macOS: programs, libraries and dSYM bundles. In an object file
-of several sections of code, -j NAME says which one the addresses are of. What is not known
-is ??, ??:0 (a name without a line: ??:?, as addr2line has it).
+Files are ELF, or macOS programs, libraries and dSYM bundles. In an object file with
+several code sections, -j NAME selects the section of the addresses. What is unknown is
+shown as ??, ??:0 (a name without a line: ??:?, like addr2line).
 `
 
 // symbolizeOptions are the command line of hdb symbolize.

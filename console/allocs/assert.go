@@ -23,25 +23,25 @@ import (
 )
 
 // AssertFlags is help on the flags of assert and hdb assert.
-const AssertFlags = `  --max-peak SIZE           at most so many bytes are live at once, in blocks and
+const AssertFlags = `  --max-peak SIZE           at most SIZE bytes are live at once, in blocks and
                             mappings of the program: 500MiB
   --max-allocs N            at most N blocks are allocated: 1e6, 250k (250,000:
                             units of an N are powers of 1000, those of a SIZE of 1024)
-  --no-leaks                no block is live at the end; those of Go do not count here
+  --no-leaks                no block is live at the end; Go's blocks do not count here
                             and in --max-leaked: its collector frees them
-  --max-leaked SIZE         at most so many bytes are live at the end
-  --max-live-growth SIZE    at most so many bytes more are live at the end than at
+  --max-leaked SIZE         at most SIZE bytes are live at the end
+  --max-live-growth SIZE    at most SIZE bytes more are live at the end than at
                             the moment of --since
-  --max-temporary N         at most N blocks are given back before the next one is
+  --max-temporary N         at most N blocks are freed before the next one is
                             allocated
-  --since MOMENT            10% of the events unless told; the name of a mark, 1.5s,
-                            30%, #4711, peak, start
-  --suppressions FILE       leaks that are allowed, as LeakSanitizer has them:
+  --since MOMENT            the name of a mark, 1.5s, 30%, #4711, peak, start;
+                            the default is 10% of the events
+  --suppressions FILE       leaks that are allowed, in LeakSanitizer's format:
                             leak:PATTERN of a function, source file or module;
-                            or as valgrind has them: { entries } for Memcheck:Leak
+                            or in valgrind's: { entries } for Memcheck:Leak
   --strict                  also count as leaks what language runtimes keep for
                             themselves: buffers of stdio, storage of threads
-  --allow-incomplete        decide by what is recorded, though calls are missing from the
+  --allow-incomplete        decide by what is recorded, even if calls are missing from the
                             recording, the capture is damaged, or hdb attached when
                             the program had blocks
   --junit FILE              write a JUnit XML report, too
@@ -52,8 +52,8 @@ const AssertFlags = `  --max-peak SIZE           at most so many bytes are live 
 
 func assertCommand(c *desk.Desk) *shell.Command {
 	return &shell.Command{
-		Name: "assert", Group: shell.GroupAllocs, Synopsis: "FLAG...", Short: "check what was recorded against limits", Repeat: shell.RepeatNone, Run: c.Does(runAssert),
-		Long: "It counts up to the moment, and tells for each limit whether it holds; where it does not, the stacks that weigh most. Then the command has failed, and the exit code of a batch is 3. A limit is undecided where calls that are missing from the recording may have exceeded it, or a free that is missing may be why it seems exceeded, or where no allocator function of the program is known, or, of limits on what is live, where the recording began when hdb attached: blocks from before are not counted. The exit code is 6 then. `hdb assert` does the same from the command line, also to a program that it records for that.\n\nA recording that is filtered, bounded, paused or of a part of the run only gets a warning: limits that hold of it may not hold of the run.\n\n" +
+		Name: "assert", Group: shell.GroupAllocs, Synopsis: "FLAG...", Short: "check the recording against limits", Repeat: shell.RepeatNone, Run: c.Does(runAssert),
+		Long: "It counts up to the current moment, and reports for each limit whether it holds, and for a limit that does not, the stacks that contribute most. If a limit does not hold, the command fails, and a batch exits with 3. If a limit is undecided, the exit code is 6. A limit is undecided when calls missing from the recording may have exceeded it, when a missing free may be why it seems exceeded, or when no allocator function of the program is known. Limits on live blocks are also undecided when the recording began with an attach: blocks from before are not counted. `hdb assert` does the same from the command line, for a capture or for a program that it records.\n\nA recording that is filtered, bounded, paused or covers only a part of the run only gets a warning: limits that hold for it may not hold for the run.\n\n" +
 			AssertFlags + "\nExamples:\n  assert --max-peak 64MiB --no-leaks\n  assert --max-live-growth 1MiB --since 50%",
 	}
 }

@@ -17,10 +17,10 @@ import (
 
 func pythonBlockCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
-		{Name: "block", Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "ADDRESS", Short: "tell what an address is to CPython's allocators", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.Does(runPythonBlock),
-			Long: "Its block, whether that is in use, its pool and arena; with PYTHONMALLOC=debug how many bytes were asked for, of which domain, and what was written beyond them; and the recorded event that made it.\n\nExample:\n  py block 0x7ffff7a01c30"},
-		{Name: "check", Short: "look for blocks of CPython that were written beyond their bounds", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.Does(runPythonCheck),
-			Long: "With PYTHONMALLOC=debug or -X dev all blocks of pools are looked at, and of the larger ones those that `record start --python-allocators` has recorded. Without, it is only the lists of free blocks, which a block that is written to after it was given back destroys.\n\nExample:\n  py check"},
+		{Name: "block", Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "ADDRESS", Short: "show what an address is to CPython's allocators", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.Does(runPythonBlock),
+			Long: "It shows the block, whether it is in use, its pool and arena; with PYTHONMALLOC=debug its requested size, its domain, and whether bytes beyond it were overwritten; and the recorded event that allocated it.\n\nExample:\n  py block 0x7ffff7a01c30"},
+		{Name: "check", Short: "check CPython's blocks for writes beyond their bounds", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.Does(runPythonCheck),
+			Long: "With PYTHONMALLOC=debug or -X dev it checks all blocks in pools, and the larger blocks that `record start --python-allocators` has recorded. Otherwise it checks only the lists of free blocks, which a write to a freed block damages.\n\nExample:\n  py check"},
 	}
 }
 

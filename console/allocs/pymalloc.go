@@ -20,12 +20,12 @@ import (
 
 func PymallocCommands(c *desk.Desk) []*shell.Command {
 	return append([]*shell.Command{
-		{Name: "stats", Short: "show what CPython's allocator of small blocks has", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.Does(runPythonStats),
-			Long: "The figures of sys._debugmallocstats(), read from memory: of each size class its pools and blocks, and what the arenas are used for. Nothing runs in the process.\n\nExample:\n  py stats"},
+		{Name: "stats", Short: "show statistics of CPython's small-block allocator", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.Does(runPythonStats),
+			Long: "These are the figures of sys._debugmallocstats(), read from memory: the pools and blocks of each size class, and what the arenas are used for. Nothing runs in the process.\n\nExample:\n  py stats"},
 		{Name: "arenas", Short: "list the arenas of CPython's allocator, the emptiest first", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.Does(runPythonArenas),
-			Long: "An arena is given back when all its pools are free: one with few blocks in use is kept alive by these. `py pools ARENA` shows them.\n\nExample:\n  py arenas"},
+			Long: "CPython frees an arena only when all its pools are free: a few blocks in use keep a whole arena. `py pools ARENA` shows its pools.\n\nExample:\n  py arenas"},
 		{Name: "pools", Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "[CLASS | ADDRESS]", Short: "list the pools of CPython's allocator, the emptiest first", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.Does(runPythonPools),
-			Long: "Pools that are full are counted only. CLASS is a number of py stats, ADDRESS lies in an arena, whose pools are shown then. Without either all pools are listed.\n\nExamples:\n  py pools 3\n  py pools 0x7ffff7a00000"},
+			Long: "Full pools are only counted. CLASS is a size class of py stats; ADDRESS is in an arena, and selects its pools. Without either it lists all pools.\n\nExamples:\n  py pools 3\n  py pools 0x7ffff7a00000"},
 	}, append(pythonBlockCommands(c), pythonConfigCommand(c))...)
 }
 

@@ -19,20 +19,20 @@ func recordCommand(c *desk.Desk) *shell.Command {
 	return &shell.Command{
 		Name: "record", Group: shell.GroupAllocs, Synopsis: "start [--max-size SIZE] [--ring SIZE] [--last D] [--aggregate] [--paused] [--python-allocators]\nstop\npause\nresume\nfilter [CONDITION]\nstatus",
 		Short: "record allocation events with their stacks", Args: []shell.ArgKind{shell.ArgSub},
-		Long: "The probe, code inside the process, writes each event to memory that it shares with hdb: a fraction of a microsecond a call. Where it cannot be used, and with `set probe off`, plain breakpoints follow the allocators: each call costs two stops of its thread, tens of microseconds. `record status` tells which it is.\n\n" +
-			"`hdb record` on the command line records to a file, without a console.\n\nExample:\n  record start\n  continue\n  top by live",
+		Long: "The probe, code inside the process, writes each event to memory that it shares with hdb: a fraction of a microsecond a call. Where it cannot be used, and with `set probe off`, plain breakpoints follow the allocators: each call stops its thread twice, tens of microseconds. `record status` shows which of the two is in use.\n\n" +
+			"To record to a file without a console, use `hdb record` on the command line.\n\nExample:\n  record start\n  continue\n  top by live",
 		Sub: []*shell.Command{
-			{Name: "start", Short: "record from now on", Synopsis: "[--max-size SIZE] [--ring SIZE] [--last D] [--aggregate] [--paused] [--python-allocators]", Args: []shell.ArgKind{shell.ArgWord}, Repeat: shell.RepeatNone, Run: c.Does(runRecordStart),
-				Long: "Flags keep the recording of this run, or the next, small, with what it holds already; they are those of `hdb record`:\n\n" + desk.BoundFlags + "\nThe recording then is in a file without a name where temporary files are (TMPDIR). With --ring and --last questions have it copied first, when there are new events. The live view needs all events.\n\n" + desk.PausedFlag + desk.PythonFlag + "\nThe last is `set python-allocators on`; see docs/python.md.\n\nExamples:\n  record start\n  record start --last 30s\n  record start --python-allocators\n  record start --paused"},
-			{Name: "stop", Short: "record no more; what was recorded stays", Repeat: shell.RepeatNone, Run: c.Does(runRecordStop),
-				Long: "Nothing follows allocator calls any more, unless a stop at allocations does: when the program goes on it is not known which blocks are still live. Only the ends of recorded blocks are added, as far as such a stop has them seen.\n\n" +
-					"`record start` goes on with the recording of the same run. Blocks that were freed meanwhile then seem to live until their address is handed out again: reports, `assert` and the capture say that they may. `record pause` keeps following, so that what is live stays known."},
+			{Name: "start", Short: "start recording, or resume it after record stop", Synopsis: "[--max-size SIZE] [--ring SIZE] [--last D] [--aggregate] [--paused] [--python-allocators]", Args: []shell.ArgKind{shell.ArgWord}, Repeat: shell.RepeatNone, Run: c.Does(runRecordStart),
+				Long: "The flags keep the recording of this run, or of the next one, small; events that are already recorded count too. They are the flags of `hdb record`:\n\n" + desk.BoundFlags + "\nThe recording is then kept in an unnamed file in the temporary directory (TMPDIR). With --ring and --last, hdb copies it before it answers a question if there are new events. The live view needs all events.\n\n" + desk.PausedFlag + desk.PythonFlag + "\n--python-allocators is the same as `set python-allocators on`; see docs/python.md.\n\nExamples:\n  record start\n  record start --last 30s\n  record start --python-allocators\n  record start --paused"},
+			{Name: "stop", Short: "stop recording; keep what was recorded", Repeat: shell.RepeatNone, Run: c.Does(runRecordStop),
+				Long: "Allocator calls are no longer followed, unless a stop at allocations needs them. Once the program continues, hdb does not know which blocks are still live. Only frees of recorded blocks are still added, and only those that such a stop sees.\n\n" +
+					"`record start` resumes the recording of the same run. Blocks that were freed in between then appear live until their address is handed out again: reports, `assert` and the capture carry that caveat. Use `record pause` instead to keep the live heap known."},
 			{Name: "pause", Short: "keep events out of the recording for a while", Repeat: shell.RepeatNone, Run: c.Does(runRecordPause),
-				Long: "They go on being followed, so that the live heap stays right. Of blocks that are in the recording the end is recorded, too. An event at which the program stops is recorded in any case, and the end of its block.\n\nExample:\n  record pause"},
-			{Name: "resume", Short: "end the pause", Repeat: shell.RepeatNone, Run: c.Does(runRecordResume), Long: "Example:\n  record resume"},
+				Long: "Calls are still followed, so that the live heap stays right. Frees of recorded blocks are still recorded. An event at which the program stops is always recorded, and so is the end of its block.\n\nExample:\n  record pause"},
+			{Name: "resume", Short: "record events again after record pause", Repeat: shell.RepeatNone, Run: c.Does(runRecordResume), Long: "Example:\n  record resume"},
 			{Name: "filter", Raw: true, Synopsis: "[CONDITION]", Short: "record only events that match, and the ends of their blocks", Args: []shell.ArgKind{shell.ArgCondition}, Repeat: shell.RepeatNone, Run: c.Does(runRecordFilter),
-				Long: "An event at which the program stops is recorded in any case, and the end of its block. Without a condition all events are recorded again. See `help conditions`.\n\nExamples:\n  record filter size >= 64k && func(\"parse\")\n  record filter"},
-			{Name: "status", Beside: shell.RunsBeside, Short: "tell how much was recorded, and what was lost", Run: c.Does(runRecordStatus)},
+				Long: "Without a condition all events are recorded again. An event at which the program stops is always recorded, and so is the end of its block. See `help conditions`.\n\nExamples:\n  record filter size >= 64k && func(\"parse\")\n  record filter"},
+			{Name: "status", Beside: shell.RunsBeside, Short: "show how much was recorded, and how much was lost", Run: c.Does(runRecordStatus)},
 		},
 	}
 }

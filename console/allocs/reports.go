@@ -38,21 +38,20 @@ func ReportHelp(verb string) string {
 }
 
 const (
-	treeFlags = `  --measure MEASURE  what is counted: live (bytes not given back, the default; peak
-                     where less than a hundredth of that is left at the end), peak,
-                     bytes, count, temporary or blocks
-  --threads          the threads outermost
+	treeFlags = `  --measure MEASURE  what is counted: live (bytes not freed, the default; peak if less
+                     than a hundredth of the peak is left at the end), peak, bytes,
+                     count, temporary or blocks
+  --threads          show threads as the outermost rows
   --thread NAME|TID  only what the threads of this name or TID allocated
   --depth N          levels of rows at most
-  --min SHARE        the smallest share of the whole that has a row: 1% unless told
+  --min SHARE        the smallest share of the total that has its own row, by default 1%
   --inverted         from the functions that allocate to their callers
-  --full             with the allocator's functions, wrappers, the library's and
-                     what calls main
+  --full             with the allocator's functions, wrappers, the library's and                     the callers of main
 `
-	partFlags = `  --from MOMENT      only blocks that were allocated after a moment: a mark, #4711, 30%,
-  --to MOMENT        1.5s, peak, start; and up to one
+	partFlags = `  --from MOMENT      only blocks allocated after this moment: a mark, #4711, 30%, 1.5s,
+  --to MOMENT        peak, start; and up to this one
 `
-	timelineFlags = `  -o FILE            write a page of HTML with the curves, which needs no network
+	timelineFlags = `  -o FILE            write an HTML page with the curves, which needs no network
   -f, --force        replace FILE
 `
 )
@@ -60,14 +59,14 @@ const (
 func reportCommands(c *desk.Desk) []*shell.Command {
 	measures := strings.Join(report.Measures[:], "|")
 	return []*shell.Command{
-		{Name: "stats", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Synopsis: "[--from MOMENT] [--to MOMENT]", Args: []shell.ArgKind{shell.ArgWord}, Short: "count what was allocated: totals, sizes, functions, places", Repeat: shell.RepeatNone, Run: c.Does(runReport),
-			Long: "It counts up to the moment: what was allocated and how often, what was temporary (given back before another block was allocated), the peak, what is live, what is missing; a histogram of the sizes asked for; the calls of each of the allocator's functions; and the lines of source with most bytes and most blocks. With --from and --to only what was allocated between two moments counts, and what of that was live then; see `goto` for how moments are named.\n\nExamples:\n  stats\n  stats --from 10% --to peak"},
-		{Name: "summary", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Synopsis: "[--from MOMENT] [--to MOMENT]", Args: []shell.ArgKind{shell.ArgWord}, Short: "tell on one screen what the program did with memory", Repeat: shell.RepeatNone, Run: c.Does(runReport),
-			Long: "Its functions are those with the largest part of anything: of the peak, of what is live, of all bytes or of all blocks; what is live counts as a part of the peak. Resident memory is that of the whole process, with what hdb has in it: `vmmap -layers` tells how much that is at a stop. Below stands what makes the numbers less sure. With --from and --to only what was allocated between two moments counts.\n\nExample:\n  summary"},
+		{Name: "stats", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Synopsis: "[--from MOMENT] [--to MOMENT]", Args: []shell.ArgKind{shell.ArgWord}, Short: "count what was allocated: totals, sizes, functions, lines", Repeat: shell.RepeatNone, Run: c.Does(runReport),
+			Long: "It counts up to the current moment: blocks and bytes allocated, temporary blocks (freed before another block was allocated), the peak, what is live, what is missing from the recording; a histogram of requested sizes; the calls of each allocator function; and the source lines with most bytes and most blocks. With --from and --to it counts only what was allocated between two moments, and how much of it was live at the second; see `goto` for how moments are named.\n\nExamples:\n  stats\n  stats --from 10% --to peak"},
+		{Name: "summary", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Synopsis: "[--from MOMENT] [--to MOMENT]", Args: []shell.ArgKind{shell.ArgWord}, Short: "show on one screen what the program did with memory", Repeat: shell.RepeatNone, Run: c.Does(runReport),
+			Long: "The functions shown have the largest share of anything: of the peak, of live bytes (as a share of the peak), of all bytes or of all blocks. Resident memory is the whole process's, including hdb's own memory in it: at a stop, `vmmap -layers` shows how much that is. Caveats are listed at the end. With --from and --to it counts only what was allocated between two moments.\n\nExample:\n  summary"},
 		{Name: "tree", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Synopsis: "[--measure " + measures + "] [--threads] [--thread NAME|TID] [--from MOMENT] [--to MOMENT] [--depth N] [--min SHARE] [--inverted] [--full] [--interactive]", Short: "show the calls that led to allocations as a tree", Args: []shell.ArgKind{shell.ArgWord}, Repeat: shell.RepeatNone, Run: c.Does(runReport),
-			Long: "Callers stand above the functions they call, the largest first, each with its part of the whole; with --inverted the functions that allocate stand above their callers. Unless --measure tells, live counts, and at the end of a recording that has less than a hundredth of its peak left, the peak. A function that allocates through one other only is in one row with it. Functions with less than SHARE, 1% unless told, are in one row together. The allocator's own functions, wrappers, the library's and what calls main are left out without --full. With --threads the threads stand above what they allocated; with --thread only what the threads of a name, or of a TID, allocated counts, with --from and --to only what was allocated between two moments.\n\nWith --interactive the tree has the whole terminal: Up and Down move, Right opens a function, Left closes it, Enter does either, / searches and n goes on, q ends.\n\nExamples:\n  tree\n  tree --measure peak --min 5%\n  tree --inverted --measure count --depth 3"},
+			Long: "Callers are above the functions they call, the largest first, each with its share of the total; with --inverted the allocating functions are above their callers. The default measure is live; at the end of a recording with less than a hundredth of its peak left it is the peak. A function that allocates only through one other shares a row with it. Functions with less than SHARE, by default 1%, share one row. Without --full, allocators, wrappers, library functions and the callers of main are left out. With --threads the threads are above what they allocated. With --thread it counts only what the threads of a name, or of a TID, allocated; with --from and --to only what was allocated between two moments.\n\nWith --interactive the tree fills the terminal: Up and Down move, Right opens a function, Left closes it, Enter does either, / searches, n finds the next match, q quits.\n\nExamples:\n  tree\n  tree --measure peak --min 5%\n  tree --inverted --measure count --depth 3"},
 		{Name: "timeline", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Synopsis: "[-o FILE.html [--force]]", Short: "draw the heap and the resident memory over time", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Run: c.Does(runReport),
-			Long: "A column is as high as the heap was at most within its time. The letters below are marks. Resident memory is that of the whole process, with what hdb has in it: `vmmap -layers` tells how much that is at a stop. With -o it is a page for a browser, which shows the values below the pointer and needs no network.\n\nExamples:\n  timeline\n  timeline -o heap.html"},
+			Long: "The height of a column is the heap's largest size within its time. The letters below are marks. Resident memory is the whole process's, including hdb's own memory in it: at a stop, `vmmap -layers` shows how much that is. With -o it writes a page for a browser, which shows the values under the pointer and needs no network.\n\nExamples:\n  timeline\n  timeline -o heap.html"},
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 
 func wrongFreeCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{{
-		Name: "wrong-frees", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Raw: true, Synopsis: "[N | all]", Short: "recorded calls that gave back what was no block", Args: []shell.ArgKind{shell.ArgWord}, Repeat: shell.RepeatSame, Run: c.Does(runWrongFrees),
-		Long: "A block that was given back twice, an address inside of a block, or a block that a function of another family has made, as operator new[] and delete. N is how many are shown with their stacks, 10 without it. What a recording does not have is not told: of a block that was made before, nothing is wrong as far as anybody knows.\n\nWhile a program runs, `set wrong-frees` says what happens before such a call runs; see docs/heap.md.\n\nExamples:\n  wrong-frees\n  wrong-frees all",
+		Name: "wrong-frees", Group: shell.GroupAllocs, Beside: shell.RunsBeside, Raw: true, Synopsis: "[N | all]", Short: "list recorded frees of something that was not a live block", Args: []shell.ArgKind{shell.ArgWord}, Repeat: shell.RepeatSame, Run: c.Does(runWrongFrees),
+		Long: "These are double frees, frees of an address inside a block, and frees by the wrong family of functions, such as delete for operator new[]. N is how many are shown with their stacks, by default 10. Only recorded blocks are checked: a block that was allocated before the recording is assumed to be freed correctly.\n\nWhile a program runs, `set wrong-frees` decides whether hdb stops before such a call; see docs/heap.md.\n\nExamples:\n  wrong-frees\n  wrong-frees all",
 	}}
 }
 

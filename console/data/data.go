@@ -15,13 +15,13 @@ func dataCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "list", Aliases: []string{"l", "ls"}, Group: shell.GroupData, Raw: true, Args: []shell.ArgKind{shell.ArgLocation}, Repeat: shell.RepeatNext, Needs: shell.NeedProgram, Run: c.Does(RunList),
 			Synopsis: "[-cost]\n-\n[-cost] N\n[-cost] A,B\n[-cost] [FILE:]FUNCTION\n[-cost] FILE:LINE\n[-cost] -function NAME | -line N | -source FILE -line N\n[-cost] *ADDRESS\n[-cost] #EVENT", Short: "show source lines",
-			Long: "Alone it shows the lines around where the selected frame is, then the lines after those; `list -` goes back. The arrow => marks the frame's line. `set listsize` says how many lines.\n\n" +
-				"-cost puts before each line the bytes and calls of the recorded allocations whose innermost line of the user's code it is. What inlined functions allocate counts for their lines and for the line of the call, once for each.\n\n" +
+			Long: "Without arguments it shows the lines around the selected frame's, then the lines after those; `list -` goes back. The arrow => marks the frame's line. `set listsize` sets the number of lines.\n\n" +
+				"-cost shows before each line the bytes and calls of the recorded allocations for which it is the innermost line of the user's code. Allocations of inlined functions count for their own lines and for the line of the call, once for each.\n\n" +
 				"Examples:\n  list\n  list 120\n  list 100,140\n  list Index::read_page\n  list index.cc:188\n  list -source index.cc -line 188\n  list #4711\n  list -cost Index::read_page"},
 		{Name: "x", Group: shell.GroupData, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "[/NFU] [ADDRESS]", Short: "show memory", Repeat: shell.RepeatNext, Needs: shell.NeedMemory, Run: c.Does(desk.RunExamine),
-			Long: "N is how many, -N as many before ADDRESS; F is x (hexadecimal), d, u, o, t (binary), a (address with its symbol), c, f, s (string) or i (instruction); U is b, h, w or g for 1, 2, 4 or 8 bytes. " +
-				"ADDRESS is a number, $register or symbol, with + and -. An empty line goes on behind what was shown, or before it.\n\nExamples:\n  x/4xg $rsp\n  x/s 0x55555578a2c0\n  x/5i $pc\n  x/-5i $pc"},
-		{Name: "directory", Aliases: []string{"dir"}, Group: shell.GroupData, Synopsis: "[DIRECTORY...]", Short: "look for sources in more directories, or in no others", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Run: c.Does(runDirectory),
+			Long: "N is how many, -N as many before ADDRESS; F is x (hexadecimal), d, u, o, t (binary), a (address with its symbol), c, f, s (string) or i (instruction); U is b, h, w or g for 1, 2, 4 or 8 bytes. ADDRESS is a number, $register or symbol, with + and -. An empty line continues after the memory shown, or with -N before it." +
+				"\n\nExamples:\n  x/4xg $rsp\n  x/s 0x55555578a2c0\n  x/5i $pc\n  x/-5i $pc"},
+		{Name: "directory", Aliases: []string{"dir"}, Group: shell.GroupData, Synopsis: "[DIRECTORY...]", Short: "add directories to search for sources, or remove all of them", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Run: c.Does(runDirectory),
 			Long: "Example:\n  directory /home/me/src"},
 	}
 }

@@ -27,15 +27,15 @@ const (
 
 const goroutinesSynopsis = "[-running|-runnable|-syscall|-waiting] [-system] [-with TEXT] [N|all]\n-group creator|start|where|reason [...]"
 
-const goroutinesLong = "Goroutines are read from the structures of Go's runtime, of stripped programs and in core files, too. The status is the one of Go's own tracebacks: what a waiting goroutine waits for, and for how long if that is a minute or more, right to a cycle of the garbage collector. A core file does not have the time. The function is the innermost of the user's code (`show library-frames`), or the one that called the runtime; then follows the go statement that made the goroutine.\n\n" +
-	"-with keeps goroutines with TEXT in the status or in the name or file of one of these functions. -system adds the runtime's own goroutines. `-group` counts those that are alike, with the bytes of their stacks: of the go statement that made them, of their functions, of the line where they are, or of the status. Where a group differs in the rest, the most frequent is shown, and how many others there are.\n\n" +
+const goroutinesLong = "Goroutines are read from the structures of Go's runtime, also in stripped programs and in core files. The status is as in Go's own tracebacks: what a waiting goroutine waits for, and for how long if it is a minute or more, accurate to one garbage collection cycle; a core file does not have the time. Then come the innermost function of the user's code (`show library-frames`), or the one that called the runtime, and the go statement that started the goroutine.\n\n" +
+	"-with selects goroutines with TEXT in the status or in the name or file of one of these functions. -system adds the runtime's own goroutines. -group counts goroutines, with the bytes of their stacks, by the go statement that started them (creator), by their function (start), by the line where they are (where), or by status (reason). Where the goroutines of a group differ in another column, the most frequent value is shown, and how many others there are.\n\n" +
 	"Examples:\n  goroutines\n  goroutines -waiting -with net/http\n  goroutines -group creator\n  goroutines -group where -with \"chan send\" 5"
 
 func goroutineCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "goroutines", Aliases: []string{"grs"}, Group: shell.GroupStack, Synopsis: goroutinesSynopsis, Short: "list the goroutines of a Go program, or group them", Needs: shell.NeedMemory, Repeat: shell.RepeatNone, Run: c.Does(runGoroutines), Long: goroutinesLong},
 		{Name: "goroutine", Aliases: []string{"gr"}, Group: shell.GroupStack, Raw: true, Direct: true, Synopsis: "[N [COMMAND]]", Short: "show the selected goroutine, or select one", Needs: shell.NeedMemory, Repeat: shell.RepeatNone, Run: c.Does(runGoroutine),
-			Long: "bt, up, down, frame, print and list are about the goroutine until another one or a thread is selected, or the program runs. Of one that does not run the registers are known that Go keeps: pc, sp, and bp. With a command, it runs with that goroutine selected, and the selection stays.\n\nExamples:\n  goroutine 17\n  goroutine 17 bt\n  goroutine"},
+			Long: "bt, up, down, frame, print and list work on the selected goroutine until you select another one or a thread, or the program runs. If it is not running, only the registers that Go saves are known: pc, sp and bp. COMMAND runs with goroutine N selected, and the selected goroutine stays the same.\n\nExamples:\n  goroutine 17\n  goroutine 17 bt\n  goroutine"},
 	}
 }
 

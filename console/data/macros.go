@@ -14,9 +14,9 @@ import (
 
 func macroCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
-		{Name: "macro", Group: shell.GroupData, Short: "expand macros of the preprocessor", Sub: []*shell.Command{
+		{Name: "macro", Group: shell.GroupData, Short: "expand preprocessor macros", Sub: []*shell.Command{
 			{Name: "expand", Aliases: []string{"exp"}, Raw: true, Args: []shell.ArgKind{shell.ArgExpression}, Synopsis: "EXPRESSION", Short: "show an expression with its macros expanded", Needs: shell.NeedProgram, Run: c.Does(runMacroExpand), Repeat: shell.RepeatNone,
-				Long: "The macros are those that hold at the line of the selected frame, or without a process in main. print, conditions and all other expressions expand them, too. A compiler writes macros to the debug information with -g3.\n\nExample:\n  macro expand MAX(a, 5)"},
+				Long: "The macros are those defined at the line of the selected frame, or without a process in main. print, conditions and all other expressions expand macros, too. Compilers write macros to the debug information with -g3.\n\nExample:\n  macro expand MAX(a, 5)"},
 		}},
 	}
 }
@@ -24,9 +24,9 @@ func macroCommands(c *desk.Desk) []*shell.Command {
 // macroInfos are the words behind info.
 func macroInfos(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
-		{Name: "macro", Under: "info", Args: []shell.ArgKind{shell.ArgWord}, Synopsis: "NAME", Short: "show the definition of a macro, and where it is", Needs: shell.NeedProgram, Run: c.Does(infoMacro), Repeat: shell.RepeatNone,
-			Long: "It is the one that holds at the line of the selected frame, or without a process in main. A compiler writes macros to the debug information with -g3.\n\nExample:\n  info macro MAX_ITEMS"},
-		{Name: "macros", Under: "info", Short: "list the macros that hold at the line of the selected frame", Needs: shell.NeedProgram, Run: c.Does(infoMacros), Repeat: shell.RepeatNone},
+		{Name: "macro", Under: "info", Args: []shell.ArgKind{shell.ArgWord}, Synopsis: "NAME", Short: "show the definition of a macro, and its place", Needs: shell.NeedProgram, Run: c.Does(infoMacro), Repeat: shell.RepeatNone,
+			Long: "It is the definition at the line of the selected frame, or without a process in main. Compilers write macros to the debug information with -g3.\n\nExample:\n  info macro MAX_ITEMS"},
+		{Name: "macros", Under: "info", Short: "list the macros defined at the line of the selected frame", Needs: shell.NeedProgram, Run: c.Does(infoMacros), Repeat: shell.RepeatNone},
 	}
 }
 

@@ -17,9 +17,9 @@ import (
 
 func sourceCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
-		{Name: "search", Aliases: []string{"forward-search", "fo"}, Group: shell.GroupData, Raw: true, Synopsis: "REGEXP", Short: "find the next line that matches, behind the last one listed", Repeat: shell.RepeatSame, Needs: shell.NeedProgram, Run: c.Does(searcher(1)),
+		{Name: "search", Aliases: []string{"forward-search", "fo"}, Group: shell.GroupData, Raw: true, Synopsis: "REGEXP", Short: "find the next line that matches, after the last one listed", Repeat: shell.RepeatSame, Needs: shell.NeedProgram, Run: c.Does(searcher(1)),
 			Long: "`list` then shows the lines around it.\n\nExample:\n  search malloc\\("},
-		{Name: "reverse-search", Aliases: []string{"rev"}, Group: shell.GroupData, Raw: true, Synopsis: "REGEXP", Short: "find the line before the last one listed that matches", Repeat: shell.RepeatSame, Needs: shell.NeedProgram, Run: c.Does(searcher(-1)),
+		{Name: "reverse-search", Aliases: []string{"rev"}, Group: shell.GroupData, Raw: true, Synopsis: "REGEXP", Short: "find the previous line that matches, before the last one listed", Repeat: shell.RepeatSame, Needs: shell.NeedProgram, Run: c.Does(searcher(-1)),
 			Long: "Example:\n  reverse-search ^static"},
 	}
 }

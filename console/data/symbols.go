@@ -14,15 +14,15 @@ import (
 
 func symbolCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
-		{Name: "symbols", Group: shell.GroupFiles, Synopsis: "embed [FILE] [--force]\nrefresh", Short: "look for names again, or keep them in a capture", Args: []shell.ArgKind{shell.ArgSub}, Repeat: shell.RepeatNone,
-			Long: "Names are found late, from a module's build ID and the address in its file: a capture that has none, because hdb was killed, has them where the program's files are. A file with another build ID is not used.\n\n" +
+		{Name: "symbols", Group: shell.GroupFiles, Synopsis: "embed [FILE] [--force]\nrefresh", Short: "search for names again, or store them in a capture", Args: []shell.ArgKind{shell.ArgSub}, Repeat: shell.RepeatNone,
+			Long: "hdb looks names up when they are needed, from a module's build ID and the address in its file. So a capture without names, because hdb was killed, shows names wherever the program's files are. A file with a different build ID is not used.\n\n" +
 				"Example:\n  symbols refresh",
 			Sub: []*shell.Command{
-				{Name: "embed", Synopsis: "[FILE] [--force]", Short: "write the opened capture anew, with all names and source lines that are known", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Run: c.Does(runSymbolsEmbed),
-					Long: "Functions, inlined calls, lines, where each name comes from, and the source lines around them: the capture then opens where neither the program nor its source is. Without FILE it replaces the one that was opened; another that exists already is only replaced with --force. `save` does this for a process.\n\n" +
+				{Name: "embed", Synopsis: "[FILE] [--force]", Short: "rewrite the opened capture with all known names and source lines", Args: []shell.ArgKind{shell.ArgFile}, Repeat: shell.RepeatNone, Run: c.Does(runSymbolsEmbed),
+					Long: "The capture then has functions, inlined calls, lines, the origin of each name, and the source lines around them: it opens on machines without the program and its source. Without FILE it replaces the opened capture; another existing file is only replaced with --force. `save` does this for a process.\n\n" +
 						"Example:\n  symbols embed everywhere.hdb"},
-				{Name: "refresh", Short: "look for debug files and sources again", Needs: shell.NeedProgram, Repeat: shell.RepeatNone, Run: c.Does(runSymbolsRefresh),
-					Long: "After a debug file was installed, or `set debug-file-directory` or `set sysroot` changed. In a capture what is found goes before what it kept, unless that tells more.\n\n" +
+				{Name: "refresh", Short: "search for debug files and sources again", Needs: shell.NeedProgram, Repeat: shell.RepeatNone, Run: c.Does(runSymbolsRefresh),
+					Long: "Use it after you install a debug file, or change `set debug-file-directory` or `set sysroot`. In a capture, names that are found replace stored names, unless the stored ones say more.\n\n" +
 						"Example:\n  set debug-file-directory /usr/lib/debug:/home/me/debug\n  symbols refresh"},
 			}},
 	}

@@ -16,20 +16,20 @@ import (
 func tuiCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
 		{Name: "tui", Group: shell.GroupData, Short: "split the screen: source above, console below", Repeat: shell.RepeatNone, Run: c.Does(runTUI),
-			Long: "It is `tui enable`. The source follows the selected frame and what list and search show, which then print no source of their own. " +
-				"`=>` is the frame's line; b+ is a breakpoint, B+ one that was hit, b- and B- are disabled; the bar below has the file, the function and the position.\n\n" +
-				"Keys: PgUp and PgDn scroll the source, with `focus src` the arrow keys do too; Ctrl-L paints all anew, as `refresh` does; Ctrl-X A splits the screen and joins it, Ctrl-X O changes the focus.\n\n" +
-				"Painted anew, the console shows what hdb printed last; what programs wrote is not known. A terminal that becomes too small has the source again when it is larger.\n\nExample:\n  tui enable",
+			Long: "It is `tui enable`. The source follows the selected frame, and list and search, which then print no source of their own. `=>` is the frame's line; b+ is a breakpoint, B+ one that was hit, b- and B- are disabled; the bar below shows the file, the function and the position." +
+				"\n\n" +
+				"Keys: PgUp and PgDn scroll the source, and with `focus src` the arrow keys do too; Ctrl-L repaints the screen, as `refresh` does; Ctrl-X A splits the screen and joins it, Ctrl-X O changes the focus.\n\n" +
+				"Repainting restores what hdb printed last, not what programs wrote. If the terminal becomes too small, the source disappears until it is larger.\n\nExample:\n  tui enable",
 			Sub: []*shell.Command{
 				{Name: "enable", Short: "split the screen", Repeat: shell.RepeatNone, Run: c.Does(runTUI)},
-				{Name: "disable", Short: "give the whole screen back to the console", Repeat: shell.RepeatNone,
+				{Name: "disable", Short: "return the whole screen to the console", Repeat: shell.RepeatNone,
 					Run:  c.Does(func(_ context.Context, c *desk.Desk, _ shell.Input) error { c.Split.Disable(); return nil }),
 					Long: "The terminal then shows what it did before `tui enable`."},
 			}},
-		{Name: "focus", Group: shell.GroupData, Synopsis: "src\ncmd", Short: "let the arrow keys move the source, or edit the line", Args: []shell.ArgKind{shell.ArgWord}, Repeat: shell.RepeatNone, Run: c.Does(runFocus),
-			Long: "With `focus src` the lines typed before are on Ctrl-P and Ctrl-N, and the cursor moves by Ctrl-B and Ctrl-F.\n\nExample:\n  focus src"},
-		{Name: "refresh", Group: shell.GroupData, Short: "paint the split screen anew", Repeat: shell.RepeatNone, Run: c.Does(runRefresh),
-			Long: "When the program wrote over the source, or cleared the terminal."},
+		{Name: "focus", Group: shell.GroupData, Synopsis: "src\ncmd", Short: "use the arrow keys to scroll the source, or to edit the line", Args: []shell.ArgKind{shell.ArgWord}, Repeat: shell.RepeatNone, Run: c.Does(runFocus),
+			Long: "With `focus src`, Ctrl-P and Ctrl-N recall typed lines, and Ctrl-B and Ctrl-F move the cursor.\n\nExample:\n  focus src"},
+		{Name: "refresh", Group: shell.GroupData, Short: "repaint the split screen", Repeat: shell.RepeatNone, Run: c.Does(runRefresh),
+			Long: "Use it when the program has written over the source, or cleared the terminal."},
 	}
 }
 

@@ -18,15 +18,15 @@ import (
 
 // BoundFlags is help on the flags of record start and hdb record that keep a
 // recording small.
-const BoundFlags = `  --max-size SIZE end the recording when it has SIZE or more (64M, 2G), then let the
-                  program go on. It is measured after each 65,536 events or so, which
-                  are the least that it has; the names of functions come on top
-  --ring SIZE     keep only the last events, SIZE of them; --last D those of the last
-                  D. They are dropped some ten thousand at a time, so that more may be
-                  there. Blocks from before are unknown in the result. The file must be
-                  in a file system that has holes, as ext4, xfs, btrfs and tmpfs
-  --aggregate     keep sums for each stack and no events: small however long the
-                  program runs; top, leaks, diff and reports answer, allocs and goto not
+const BoundFlags = `  --max-size SIZE end the recording at SIZE or more (64M, 2G), then let the program
+                  run on. The size is checked about every 65,536 events, so that many
+                  are always recorded; the names of functions come on top
+  --ring SIZE     keep only the last SIZE of events; --last D the events of the last D.
+                  Events are dropped some ten thousand at a time, so there may be more.
+                  Blocks from before are unknown in the result. The file must be in a
+                  file system with holes, such as ext4, xfs, btrfs and tmpfs
+  --aggregate     keep totals for each stack and no events: small however long the
+                  program runs; top, leaks, diff and reports work, allocs and goto do not
 `
 
 // ParseBound is what reads the value of a flag of BoundFlags, nil if there is none of
@@ -81,14 +81,13 @@ func ParseBytes(p *int64) func(string) error {
 
 // PausedFlag is help on the flag of record start and hdb record that leaves it to the program
 // when events are recorded.
-const PausedFlag = `  --paused        record nothing until the program says so, by HDB_RESUME() or
-                  hdb_mark.record() (docs/annotations.md), or record resume
+const PausedFlag = `  --paused                  record nothing until the program calls HDB_RESUME() or
+                  hdb_mark.record() (docs/annotations.md), or until record resume
 `
 
 // PythonFlag is help on the flag of record start and hdb record for CPython.
-const PythonFlag = `  --python-allocators
-                  also calls of CPython's own allocators, PyObject_Malloc and the like,
-                  whose arenas hide blocks of up to 512 bytes
+const PythonFlag = `  --python-allocators                  also record calls of CPython's own allocators, PyObject_Malloc and the
+                  like, whose arenas hide blocks of up to 512 bytes
 `
 
 // startFlags are those of record start beside the bounds.

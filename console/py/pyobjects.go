@@ -19,14 +19,14 @@ import (
 
 func pythonObjectCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
-		{Name: "types", Synopsis: "[REGEXP] [N]", Short: "count the objects of Python by their types", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.Does(runPythonTypes),
-			Long: "Those that the garbage collector knows and those that they and the frames of threads refer to, with the bytes that sys.getsizeof tells of them; the types with most bytes first, N of them or 20. REGEXP picks types by their names. " +
-				"Those to which no reference leads are found in the pools of the allocator of small objects, and marked as unreached: C code has them, or a count of references was forgotten.\n\nExamples:\n  py types\n  py types ^app\\. 50"},
-		{Name: "refs", Raw: true, Synopsis: "[-path] OBJECT", Short: "show who refers to an object of Python", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.Does(runPythonReferrers),
-			Long: "OBJECT is an expression as py print takes it, or the address of an object. Those that refer to it are shown as the attributes, elements and variables that they are, with the objects that have them. -path shows a shortest way to it from a module or from a frame of a thread instead. " +
-				"References that C code has, in its own variables and on its stack, are not found.\n\nExamples:\n  py refs self.parts[3]\n  py refs -path 0x7ffff6f1c2c0"},
+		{Name: "types", Synopsis: "[REGEXP] [N]", Short: "count Python objects by type", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.Does(runPythonTypes),
+			Long: "It counts the objects that the garbage collector tracks, and those that these objects and the threads' frames refer to, with their bytes as in sys.getsizeof. It lists the N types with most bytes, by default 20. REGEXP selects types by name. Objects to which no reference leads are found in the pools of the small-object allocator, and marked as unreached: C code holds them, or a reference count was not decremented." +
+				"\n\nExamples:\n  py types\n  py types ^app\\. 50"},
+		{Name: "refs", Raw: true, Synopsis: "[-path] OBJECT", Short: "show what refers to a Python object", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.Does(runPythonReferrers),
+			Long: "OBJECT is an expression as in py print, or the address of an object. Each reference is shown as an attribute, element or variable, with the object that contains it. -path shows instead a shortest path to it from a module or from a thread's frame. References in C code's own variables and stack are not found." +
+				"\n\nExamples:\n  py refs self.parts[3]\n  py refs -path 0x7ffff6f1c2c0"},
 		{Name: "gc", Short: "show the generations of Python's garbage collector", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.Does(runPythonCollector),
-			Long: "The numbers are those of gc.get_count, gc.get_threshold, gc.get_stats and gc.get_freeze_count, and how many objects each generation has.\n\nExample:\n  py gc"},
+			Long: "It shows the numbers of gc.get_count, gc.get_threshold, gc.get_stats and gc.get_freeze_count, and how many objects each generation has.\n\nExample:\n  py gc"},
 	}
 }
 

@@ -21,22 +21,22 @@ import (
 
 func pythonCommands(c *desk.Desk) []*shell.Command {
 	return []*shell.Command{
-		{Name: "py", Group: shell.GroupStack, Short: "what a program does in Python", Needs: shell.NeedData,
+		{Name: "py", Group: shell.GroupStack, Short: "show what a program does in Python", Needs: shell.NeedData,
 			Sub: slices.Concat(pythonStopCommands(c), []*shell.Command{
-				{Name: "bt", Aliases: []string{"backtrace", "where"}, Synopsis: "[N | -N]", Short: "show the functions of Python that the selected thread is in", Needs: shell.NeedData, Repeat: shell.RepeatNone, Run: c.Does(runPythonBacktrace),
-					Long: "N shows the innermost N, -N the outermost. They are read from the interpreter's memory, of CPython 3.8 to 3.13: nothing runs in the process, and no debug information is needed. `thread apply all py bt` shows those of all threads. In a capture, and where the view is in the past, they are those that were recorded with the selected event.\n\nExamples:\n  py bt\n  py bt 5\n  thread apply all -s py bt"},
-				{Name: "tasks", Short: "list the tasks of asyncio and where they wait", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.Does(runPythonTasks),
-					Long: "Those of the interpreter that the selected thread is in, which are not done, with the coroutines that each is in, the one that waits first.\n\nExample:\n  py tasks"},
-				{Name: "frame", Synopsis: "[N]", Short: "show the selected function of Python, or select one", Needs: shell.NeedData, Repeat: shell.RepeatNone, Run: c.Does(runPythonFrame),
-					Long: "N is its number in py bt. `frame N` of a function of Python that stands in bt selects it, too.\n\nExample:\n  py frame 2"},
-				{Name: "up", Synopsis: "[N]", Short: "select the function of Python that called this one", Needs: shell.NeedData, Run: c.Does(pythonMover(1)), Long: "Example:\n  py up"},
-				{Name: "down", Synopsis: "[N]", Short: "select the function of Python called by this one", Needs: shell.NeedData, Run: c.Does(pythonMover(-1)), Long: "Example:\n  py down 2"},
-				{Name: "list", Raw: true, Synopsis: "[LINES | FUNCTION | CLASS.METHOD]", Short: "show the source of the selected function of Python, or of another", Needs: shell.NeedData, Run: c.Does(runPythonList),
-					Long: "LINES as list takes them. A function is looked for among those that the process has made, in memory. Files are looked for as the process sees them: relative names in its working directory and along sys.path. A capture that has lines of them shows these.\n\nExamples:\n  py list\n  py list 10,20\n  py list Store.grow"},
-				{Name: "locals", Synopsis: "[N]", Short: "show the variables of a function of Python", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.Does(runPythonLocals),
-					Long: "N is the number of its frame in py bt, the selected one without. Values are read from memory: no __repr__ runs; objects are shown by their attributes.\n\nExample:\n  py locals 2"},
-				{Name: "print", Aliases: []string{"p"}, Raw: true, Synopsis: "EXPR", Short: "show a value of the selected function of Python", Needs: shell.NeedObjects, Repeat: shell.RepeatSame, Run: c.Does(runPythonPrint),
-					Long: "EXPR is a name of the function, of what it shares with others, of its module or of the built-in ones; .NAME of its attributes, [KEY] and [FROM:TO] with numbers and texts, and len(EXPR). Nothing runs in the process: properties and other code are refused. `set print elements` bounds what is shown of one container.\n\nExamples:\n  py print self.cache['key'].rows[0]\n  py print len(queue)\n  py print data[100:120]"},
+				{Name: "bt", Aliases: []string{"backtrace", "where"}, Synopsis: "[N | -N]", Short: "show the Python stack of the selected thread", Needs: shell.NeedData, Repeat: shell.RepeatNone, Run: c.Does(runPythonBacktrace),
+					Long: "N shows the innermost N functions, -N the outermost. They are read from the memory of the interpreter, CPython 3.8 to 3.13: nothing runs in the process, and no debug information is needed. `thread apply all py bt` shows all threads. In a capture, and after goto, it shows the functions recorded with the selected event.\n\nExamples:\n  py bt\n  py bt 5\n  thread apply all -s py bt"},
+				{Name: "tasks", Short: "list asyncio tasks and where they wait", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.Does(runPythonTasks),
+					Long: "It lists the unfinished tasks of the selected thread's interpreter, each with its coroutines, innermost (the waiting one) first.\n\nExample:\n  py tasks"},
+				{Name: "frame", Synopsis: "[N]", Short: "show the selected Python function, or select one", Needs: shell.NeedData, Repeat: shell.RepeatNone, Run: c.Does(runPythonFrame),
+					Long: "N is its number in py bt. `frame N` also selects a Python function that bt shows.\n\nExample:\n  py frame 2"},
+				{Name: "up", Synopsis: "[N]", Short: "select the Python function that called this one", Needs: shell.NeedData, Run: c.Does(pythonMover(1)), Long: "Example:\n  py up"},
+				{Name: "down", Synopsis: "[N]", Short: "select the Python function called by this one", Needs: shell.NeedData, Run: c.Does(pythonMover(-1)), Long: "Example:\n  py down 2"},
+				{Name: "list", Raw: true, Synopsis: "[LINES | FUNCTION | CLASS.METHOD]", Short: "show the source of the selected Python function, or of another one", Needs: shell.NeedData, Run: c.Does(runPythonList),
+					Long: "LINES are as in list. A function is searched for among those that exist in the process's memory. Files are searched for as the process would: relative names in its working directory and along sys.path. A capture shows the lines that were saved in it.\n\nExamples:\n  py list\n  py list 10,20\n  py list Store.grow"},
+				{Name: "locals", Synopsis: "[N]", Short: "show the variables of a Python function", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.Does(runPythonLocals),
+					Long: "N is the number of its frame in py bt, by default the selected one. Values are read from memory: no __repr__ runs; objects are shown by their attributes.\n\nExample:\n  py locals 2"},
+				{Name: "print", Aliases: []string{"p"}, Raw: true, Synopsis: "EXPR", Short: "show a value of the selected Python function", Needs: shell.NeedObjects, Repeat: shell.RepeatSame, Run: c.Does(runPythonPrint),
+					Long: "EXPR is a local, closure, global or built-in name, followed by attributes .NAME, by [KEY] and [FROM:TO] with numbers and texts, or in len(EXPR). Nothing runs in the process: properties and other code are refused. `set print elements` bounds how much of a container is shown.\n\nExamples:\n  py print self.cache['key'].rows[0]\n  py print len(queue)\n  py print data[100:120]"},
 			}, pythonObjectCommands(c), allocs.PymallocCommands(c))},
 	}
 }

@@ -8,12 +8,12 @@ import (
 
 func scriptWords(c *Shell) []*Command {
 	return []*Command{
-		{Name: "if", Group: GroupSupport, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "EXPRESSION", Short: "run the lines up to `else` or `end` where an expression is true", Repeat: RepeatNone, Run: c.does(runIf),
-			Long: "The lines between `else` and `end` are run where it is 0 or void. Blocks may stand within blocks.\n\nExample:\n  if $_exitcode != 0\n    echo failed\n  else\n    echo passed\n  end"},
+		{Name: "if", Group: GroupSupport, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "EXPRESSION", Short: "run the lines up to `else` or `end` if an expression is true", Repeat: RepeatNone, Run: c.does(runIf),
+			Long: "The lines between `else` and `end` are run if it is 0 or void. Blocks may be nested.\n\nExample:\n  if $_exitcode != 0\n    echo failed\n  else\n    echo passed\n  end"},
 		{Name: "while", Group: GroupSupport, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "EXPRESSION", Short: "run the lines up to `end` as long as an expression is true", Repeat: RepeatNone, Run: c.does(runWhile),
-			Long: "`loop_break` leaves the loop, `loop_continue` goes on with its next round. Ctrl-C ends it.\n\nExample:\n  set $i = 0\n  while $i < 3\n    print table[$i++]\n  end"},
+			Long: "`loop_break` leaves the loop, `loop_continue` begins its next round. Ctrl-C ends it.\n\nExample:\n  set $i = 0\n  while $i < 3\n    print table[$i++]\n  end"},
 		{Name: "loop_break", Group: GroupSupport, Short: "leave the innermost while", Repeat: RepeatNone, Run: c.does(func(context.Context, *Shell, Input) error { return errLoopBreak }), Long: "Example:\n  loop_break"},
-		{Name: "loop_continue", Group: GroupSupport, Short: "go on with the next round of the innermost while", Repeat: RepeatNone, Run: c.does(func(context.Context, *Shell, Input) error { return errLoopContinue }), Long: "Example:\n  loop_continue"},
+		{Name: "loop_continue", Group: GroupSupport, Short: "begin the next round of the innermost while", Repeat: RepeatNone, Run: c.does(func(context.Context, *Shell, Input) error { return errLoopContinue }), Long: "Example:\n  loop_continue"},
 	}
 }
 
