@@ -61,8 +61,6 @@ var proseExceptions = []struct{ path, text, reason string }{
 	{"docs/glossary.md", "given back, not given back", "names words that are not used"},
 	{"docs/glossary.md", "not given back |", "names words that are not used"},
 	{"docs/glossary.md", "| beside |", "explains a name in the code"},
-	{"docs/probe.md", "which cannot be told of the probe's frames", "a message of hdb"},
-	{"docs/probe.md", "thread N stands at A", "a message of hdb"},
 }
 
 var (

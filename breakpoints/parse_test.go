@@ -127,12 +127,12 @@ func TestParseSpec(t *testing.T) {
 		{"main thread 0 if nth > 1", `column 12: thread needs a thread number, found "0"`},
 		{"*main", "address 0x0"},
 		{"*", "column 1: * needs an address, as in *0x401000 or *main+4"},
-		{"0x401000", `column 1: "0x401000" is no line number (*0x401000 for an address)`},
-		{"file.c:0", `column 1: "0" is no line number`},
+		{"0x401000", `column 1: "0x401000" is not a line number (for an address: *0x401000)`},
+		{"file.c:0", `column 1: "0" is not a line number`},
 		{"file.c:", `column 1: "file.c:" is neither FILE:LINE nor FILE:FUNCTION`},
-		{"+x", `column 1: "+x" is no number of lines`},
+		{"+x", `column 1: "+x" is not a number of lines`},
 		{"/(/", "column 1: /(/: error parsing regexp: missing closing ): `(`"},
-		{"/abc", "column 1: a regular expression stands between slashes, as in /^load_/"},
+		{"/abc", "column 1: a regular expression must be between slashes, as in /^load_/"},
 	} {
 		s, err := ParseSpec(c.text, pool)
 		got := describeSpec(s)

@@ -111,7 +111,7 @@ func (f Finder) enter(known []*Site, m inferior.Module, sym Symbol, fn Function)
 	}
 	s := &Site{Function: fn, Module: m.Name, In: m, Addr: at, Before: before, Size: sym.Size}
 	if sym.IFunc {
-		s.Err = fmt.Errorf("%s in %s: chosen at run time by an IFUNC resolver, calls through it are not seen", fn.Symbol, m.Name)
+		s.Err = fmt.Errorf("%s in %s: chosen at run time by an IFUNC resolver: its calls cannot be followed", fn.Symbol, m.Name)
 	}
 	return append(known, s)
 }

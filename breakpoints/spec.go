@@ -169,13 +169,13 @@ func (s *Spec) parseLocation(text string, p part, known []Function) error {
 	case loc[0] == '+' || loc[0] == '-':
 		n, err := strconv.Atoi(loc)
 		if err != nil {
-			return fail("%q is no number of lines", loc)
+			return fail("%q is not a number of lines", loc)
 		}
 		s.Kind, s.Offset = StopLine, n
 	case loc[0] >= '0' && loc[0] <= '9':
 		n, err := strconv.Atoi(loc)
 		if err != nil || n == 0 {
-			return fail("%q is no line number (*%s for an address)", loc, loc)
+			return fail("%q is not a line number (for an address: *%s)", loc, loc)
 		}
 		s.Kind, s.Line = StopLine, n
 	default:
@@ -269,7 +269,7 @@ func absolute(loc string) bool {
 func (s *Spec) parseRegexp(loc string, fail func(string, ...any) error) error {
 	expr, ok := strings.CutSuffix(loc[1:], "/")
 	if !ok || expr == "" {
-		return fail("a regular expression stands between slashes, as in /^load_/")
+		return fail("a regular expression must be between slashes, as in /^load_/")
 	}
 	re, err := regexp.Compile(expr)
 	if err != nil {
@@ -297,7 +297,7 @@ func (s *Spec) parseFileOrFunction(loc string, fail func(string, ...any) error) 
 	}
 	n, err := strconv.Atoi(rest)
 	if err != nil || n == 0 {
-		return fail("%q is no line number", rest)
+		return fail("%q is not a line number", rest)
 	}
 	s.Kind, s.Line = StopLine, n
 	return nil

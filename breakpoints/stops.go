@@ -305,7 +305,7 @@ func (s *Spec) setWhen(text string) error {
 		return err
 	}
 	if changed.Kind != s.Kind || changed.Function != s.Function {
-		return fmt.Errorf("when: %s: the stop is at other places: break when sets another", changed.When)
+		return fmt.Errorf("when: %s: the stop has other places: set another stop with break when", changed.When)
 	}
 	*s = changed
 	return nil

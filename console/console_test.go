@@ -117,7 +117,7 @@ func TestErrorsAreOneLine(t *testing.T) {
 		{"next", "error: no process: use run, start or attach"},
 		{"run", "error: no program: use file, attach or open"},
 		{"bt", "error: no process: use run, start or attach"},
-		{"attach x", `error: attach: "x" is no process number`},
+		{"attach x", `error: attach: "x" is not a process ID`},
 		{"source /nowhere/x", "error: open /nowhere/x: no such file or directory"},
 		{"end", `error: unknown command "end"`},
 		{`file "a`, "error: unfinished quote \""},
@@ -187,7 +187,7 @@ func TestEndlessRecursionEnds(t *testing.T) {
 		t.Errorf("errors: %q", errs)
 	}
 	_, errs, _ = play(t, "alias aa = help", "alias bb = aa", "unalias aa", "alias aa = bb", "aa")
-	if !strings.Contains(errs, "leads back to itself") {
+	if !strings.Contains(errs, "expands to itself") {
 		t.Errorf("errors: %q", errs)
 	}
 }
@@ -273,7 +273,7 @@ func TestJSONObjects(t *testing.T) {
 		`{"v":1,"command":"info breakpoints","stops":[]}` + "\n" +
 		`{"v":1,"command":"","error":"unknown command \"nonsense\": see ` + "`help`" + `"}` + "\n" +
 		`{"v":1,"command":"next","error":"no process: use run, start or attach"}` + "\n" +
-		`{"v":1,"command":"attach","error":"attach: \"0\" is no process number"}` + "\n"
+		`{"v":1,"command":"attach","error":"attach: \"0\" is not a process ID"}` + "\n"
 	if got := st.out.String(); got != want {
 		t.Errorf("printed\n%s\nwant\n%s", got, want)
 	}

@@ -59,7 +59,7 @@ func runCoreFile(_ context.Context, c *desk.Desk, in shell.Input) error {
 
 func openCore(c *desk.Desk, in shell.Input, path, program string) error {
 	if pid, _, _, live := c.Session.Process(); live {
-		return fmt.Errorf("core-file: process %d is under the debugger: kill or detach it first", pid)
+		return fmt.Errorf("core-file: process %d is under hdb: kill or detach it first", pid)
 	}
 	info, r, err := c.Session.Cores.Open(line.ExpandHome(path), program)
 	if err != nil {

@@ -115,7 +115,7 @@ func TestDebuginfodWithoutTerminal(t *testing.T) {
 
 func TestInfoDebuginfod(t *testing.T) {
 	out, errs, _ := play(t, "info debuginfod", "set debuginfod on")
-	if out != "debuginfod is off; DEBUGINFOD_URLS names no server\n" || errs != "debuginfod: DEBUGINFOD_URLS names no server: there is nobody to ask\n" {
+	if out != "debuginfod is off; DEBUGINFOD_URLS names no server\n" || errs != "debuginfod: no server to ask: set DEBUGINFOD_URLS\n" {
 		t.Errorf("printed %q and %q", out, errs)
 	}
 	st := newStage(t, nil, "info debuginfod")

@@ -178,13 +178,13 @@ func saveFirst(c *desk.Desk) (stay bool, err error) {
 // has the terminal until it is left.
 func openBeside(c *desk.Desk, pid int, path string) error {
 	if !c.Interactive() || c.Scripted() || c.Bg.Running() {
-		return fmt.Errorf("open: process %d is under the debugger: kill or detach it first; beside it `diff %s` compares, and `shell hdb top %s` asks", pid, path, path)
+		return fmt.Errorf("open: process %d is under hdb: kill or detach it first, or use `diff %s` or `shell hdb top %s`", pid, path, path)
 	}
 	path = line.ExpandHome(path)
 	if st, err := os.Stat(path); err != nil {
 		return fmt.Errorf("open %s: %w", path, errors.Unwrap(err))
 	} else if !st.Mode().IsRegular() {
-		return fmt.Errorf("open %s: no regular file", path)
+		return fmt.Errorf("open %s: not a regular file", path)
 	}
 	c.Say("%s is looked at beside process %d, which stands: quit leads back to it", screen.ShortPath(path), pid)
 	defer c.Split.Pause()()

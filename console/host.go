@@ -80,7 +80,7 @@ func (h *host) Lost() error {
 		return nil
 	}
 	h.unwritten = err
-	return fmt.Errorf("record: %w: the recording has ended; what was written before can be asked and saved", err)
+	return fmt.Errorf("record: %w: the recording has ended; what was written before can be queried and saved", err)
 }
 
 // BeforePrompt asks whether debuginfod's servers may be asked.

@@ -28,7 +28,7 @@ func runMonitor(ctx context.Context, c *desk.Desk, in shell.Input) error {
 		return fmt.Errorf("monitor: %w", err)
 	}
 	if paintedOver(c) {
-		return errors.New("monitor: the program writes to this terminal: start it with its output elsewhere: run ARGS > FILE 2>&1")
+		return errors.New("monitor: the program writes to this terminal: redirect its output: run ARGS > FILE 2>&1")
 	}
 	if st := c.Session.Recorded.Status(); !st.Recording {
 		if err := c.Session.Recorder.Start(); err != nil {

@@ -79,8 +79,8 @@ func TestConfigOfOthers(t *testing.T) {
 		said   string
 	}{
 		"not read":      {true, func(string) error { return nil }, "hdb was started with -nx"},
-		"writable":      {false, func(path string) error { return os.Chmod(path, 0o606) }, "others may write it, its mode is 0606: chmod go-w"},
-		"somebody's":    {false, func(path string) error { return os.Chown(path, 65534, 65534) }, fmt.Sprintf("it belongs to user 65534, neither to you (%d) nor to root", os.Geteuid())},
+		"writable":      {false, func(path string) error { return os.Chmod(path, 0o606) }, "it is writable by others (mode 0606): chmod go-w"},
+		"somebody's":    {false, func(path string) error { return os.Chown(path, 65534, 65534) }, fmt.Sprintf("it belongs to user 65534, not to you (%d) or root", os.Geteuid())},
 		"no plain file": {false, func(path string) error { return errors.Join(os.Remove(path), os.Symlink("/proc/kmsg", path)) }, "made up by the kernel, not a regular file"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -97,7 +97,7 @@ func TestConfigOfOthers(t *testing.T) {
 			if out := st.out.String(); out != "listsize is 10\n" {
 				t.Errorf("printed %q", out)
 			}
-			if errs := st.err.String(); !strings.Contains(errs, tc.said) || !strings.Contains(errs, "error: config: "+path+" was not read, and saving would lose what it holds: ") {
+			if errs := st.err.String(); !strings.Contains(errs, tc.said) || !strings.Contains(errs, "error: config: "+path+" was not read, and saving would overwrite it: ") {
 				t.Errorf("errors %q", errs)
 			}
 			if name == "no plain file" {

@@ -52,7 +52,7 @@ func TestProjectFileIsTrustedAsItWas(t *testing.T) {
 	write(".hdb", "echo project\\n\n", 0o600)
 	refused("its mode was 0644 when it was trusted, and is 0600")
 	write(".hdb", "echo project\\n\n", 0o664)
-	refused("others may write it, its mode is 0664")
+	refused("it is writable by others (mode 0664)")
 	if _, errs := run("trust ."); !strings.Contains(errs, "trust: ") || !strings.Contains(errs, "chmod go-w") {
 		t.Errorf("trust of a file that others may write: %q", errs)
 	}
@@ -64,7 +64,7 @@ func TestProjectFileIsTrustedAsItWas(t *testing.T) {
 	run("trust .")
 	read()
 	write(list, dir+"\n", 0o666)
-	refused("others may write it, its mode is 0666")
+	refused("it is writable by others (mode 0666)")
 	run("trust .") // refused, too: the list may be anybody's
-	refused("others may write it")
+	refused("it is writable by others")
 }

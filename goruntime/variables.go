@@ -43,7 +43,7 @@ func (p Program) Variable(name string) (uint64, error) {
 	}
 	uses, ok := variableUses[name]
 	if !ok {
-		return 0, fmt.Errorf("%s: not a variable that is known", name)
+		return 0, fmt.Errorf("%s: no such variable", name)
 	}
 	var found []uint64
 	for i, u := range uses {
@@ -57,7 +57,7 @@ func (p Program) Variable(name string) (uint64, error) {
 		found = have
 	}
 	if len(found) != 1 {
-		return 0, fmt.Errorf("%s: not in the symbol table, and the code that uses it is not as known (%d addresses, not one)", name, len(found))
+		return 0, fmt.Errorf("%s: not in the symbol table, and not found by the code that uses it (%d addresses instead of one)", name, len(found))
 	}
 	return found[0], nil
 }

@@ -125,7 +125,7 @@ func (m goMemory) WriteMemory(a uint64, b []byte) (int, error) { return m.p.trap
 type goGroup struct{ b *goBackend }
 
 // errOtherStop ends a step of delve's at a stop that is not its own.
-var errOtherStop = errors.New("stopped by something else")
+var errOtherStop = errors.New("stopped for another reason")
 
 func (g *goGroup) ContinueOnce(*proc.ContinueOnceContext) (proc.Thread, proc.StopReason, error) {
 	b := g.b

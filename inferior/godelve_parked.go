@@ -28,7 +28,7 @@ func (t *parkedThread) Common() *proc.CommonThread         { return &t.own }
 func (t *parkedThread) Registers() (proc.Registers, error) { return parkedRegisters{t.goroutine}, nil }
 
 func (t *parkedThread) SetReg(uint64, *op.DwarfRegister) error {
-	return errors.New("the goroutine does not run: it has no registers")
+	return errors.New("the goroutine is not running: it has no registers")
 }
 
 // parkedRegisters are those that are known of a goroutine that does not run.

@@ -28,7 +28,7 @@ func (g *Go) PackageMemory(expr string) (m *GoMemory, err error) {
 	case err != nil:
 		return nil, oneLine(err)
 	case v.Addr == 0 || v.Flags&proc.VariableFakeAddress != 0 || v.RealType == nil:
-		return nil, fmt.Errorf("%s: the value does not lie in memory", expr)
+		return nil, fmt.Errorf("%s: the value is not in memory", expr)
 	}
 	return &GoMemory{expr, addr.Run(v.Addr), int(v.RealType.Common().ByteSize)}, nil
 }
@@ -72,5 +72,5 @@ func (m heldMemory) ReadMemory(b []byte, at uint64) (int, error) {
 }
 
 func (heldMemory) WriteMemory(uint64, []byte) (int, error) {
-	return 0, errors.New("what memory held is not written")
+	return 0, errors.New("writing to memory is refused")
 }

@@ -80,7 +80,7 @@ func (g *Go) scope(at GoPlace) (*proc.EvalScope, error) {
 		}
 	}
 	if found < 0 || found >= len(frames) {
-		return nil, errors.New("the frame is not one of the goroutine's: its variables are not known")
+		return nil, errors.New("the frame is not on the goroutine's stack: its variables are unknown")
 	}
 	gr, err := proc.GetG(thread)
 	if err != nil {
@@ -309,10 +309,10 @@ func oneLine(err error) error {
 		return fmt.Errorf("no symbol %q in the current context: see info locals, info args", name)
 	}
 	if before, _, ok := strings.Cut(text, "because function calls are not allowed"); ok {
-		return errors.New(before + "because nothing is called in the program")
+		return errors.New(before + "because functions of the program cannot be called")
 	}
 	if strings.HasPrefix(text, "function calls not allowed") {
-		return errors.New("nothing is called in the program")
+		return errors.New("functions of the program cannot be called")
 	}
 	return errors.New(text)
 }
@@ -321,7 +321,7 @@ func oneLine(err error) error {
 // information says.
 func caught(err *error) {
 	if r := recover(); r != nil {
-		*err = fmt.Errorf("delve cannot read this value: %v", r)
+		*err = fmt.Errorf("the Go reader (delve) cannot read this value: %v", r)
 	}
 }
 

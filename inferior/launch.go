@@ -320,7 +320,7 @@ func openRedirection(path string, flags int) (*os.File, error) {
 	}
 	f, err := os.OpenFile(path, flags|unix.O_NONBLOCK, 0)
 	if errors.Is(err, unix.ENXIO) {
-		return nil, fmt.Errorf("%s: is a FIFO that nobody reads: start its reader first", path)
+		return nil, fmt.Errorf("%s: a FIFO without a reader: start its reader first", path)
 	}
 	if err != nil {
 		return nil, err
@@ -329,7 +329,7 @@ func openRedirection(path string, flags int) (*os.File, error) {
 		written, err := hasWriter(f)
 		if err != nil || !written {
 			f.Close() // it was only read
-			return nil, cmp.Or(err, fmt.Errorf("%s: is a FIFO that nobody writes: start its writer first", path))
+			return nil, cmp.Or(err, fmt.Errorf("%s: a FIFO without a writer: start its writer first", path))
 		}
 	}
 	if err := unix.SetNonblock(int(f.Fd()), false); err != nil { // the program shares it

@@ -217,7 +217,7 @@ func (ps *patches) standing(pt *Patch) ([]*Thread, error) {
 			continue
 		}
 		if pt.moves[pc] == 0 {
-			return nil, fmt.Errorf("thread %d stands at %v, from where it cannot be moved", t.TID, pc)
+			return nil, fmt.Errorf("thread %d is stopped at %v, from where it cannot be moved", t.TID, pc)
 		}
 		movers = append(movers, t)
 	}
@@ -341,7 +341,7 @@ func (t *Thread) PlaceAt(a addr.Run) error {
 		return fmt.Errorf("place thread %d at %v: no patch begins there", t.TID, a)
 	}
 	if pt.word {
-		return fmt.Errorf("place thread %d at %v: a pointer stands there, no code", t.TID, a)
+		return fmt.Errorf("place thread %d at %v: a pointer is there, not code", t.TID, a)
 	}
 	if err := t.settle(); err != nil {
 		return err

@@ -116,7 +116,7 @@ func (h *trapHandler) catch() {
 }
 
 // errOwnTrapHandler is the error of a program that handles SIGTRAP itself.
-var errOwnTrapHandler = errors.New("the program has one of its own")
+var errOwnTrapHandler = errors.New("the program has its own")
 
 // knows reports whether the program's own handler may be called by ours.
 func (h *trapHandler) knows(a sigaction) bool {

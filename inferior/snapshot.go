@@ -135,7 +135,7 @@ func usesUserfaultfd(pid int) error {
 	}
 	for _, n := range names {
 		if to, _ := os.Readlink(dir + "/" + n); to == "anon_inode:[userfaultfd]" {
-			return fmt.Errorf("the process has a userfaultfd (descriptor %s), whose reader clone(2) may wait for", n)
+			return fmt.Errorf("the process has a userfaultfd (descriptor %s), for whose reader clone(2) may wait", n)
 		}
 	}
 	return nil
@@ -166,7 +166,7 @@ func (s *snapshots) cloneOnce(t *Thread) (int, error) {
 	_, err = b.call(unix.SYS_CLONE, appendCall(nil, unix.SYS_CLONE, unix.CLONE_FILES|unix.CLONE_FS, 0), copyCode())
 	err = errors.Join(err, b.Return())
 	if err == nil && s.birth.child == 0 {
-		err = errors.New("the kernel did not tell of the process that clone(2) has made")
+		err = errors.New("the kernel did not report the process that clone(2) made")
 	}
 	return s.birth.child, err
 }

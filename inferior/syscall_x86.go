@@ -55,7 +55,7 @@ func (t *Thread) Borrow() (*Borrowed, error) {
 		return nil, err
 	}
 	if t.StrictSeccomp() {
-		return nil, fmt.Errorf("remote system call: thread %d is in strict seccomp, and may make none", t.TID)
+		return nil, fmt.Errorf("remote system call: thread %d is in strict seccomp, and may not make system calls", t.TID)
 	}
 	at, err := t.p.modules.stubPlace()
 	if err != nil {

@@ -65,7 +65,7 @@ type Change struct {
 var ErrNoDebugRegister = errors.New("there are not enough debug registers: delete a watchpoint")
 
 // ErrDeadRegisters is the error where the debug registers stop no thread, as on some virtual machines.
-var ErrDeadRegisters = errors.New("the debug registers of this machine stop nothing: see hdb doctor")
+var ErrDeadRegisters = errors.New("the debug registers of this machine do not stop threads: see hdb doctor")
 
 // BreakAt has a handler called when a thread is about to execute the instruction at a, as
 // of a trap, without one in memory. It takes one of the four debug registers, which all

@@ -97,7 +97,7 @@ type download struct {
 }
 
 // ErrOnTheWay is why something is not here yet.
-var ErrOnTheWay = errors.New("on the way: the next stop uses it, or `symbols refresh`")
+var ErrOnTheWay = errors.New("being downloaded: used at the next stop, or by `symbols refresh`")
 
 func newDebuginfod(notify func(string), fetched func(Fetched)) *Debuginfod {
 	d := &Debuginfod{notify: notify, fetched: fetched, mode: DebuginfodOff, wait: true, wanted: map[Download]string{}, states: map[Download]*download{}}
@@ -203,7 +203,7 @@ func (d *Debuginfod) get(what Download, patience time.Duration) (string, error) 
 	d.mu.Lock()
 	if d.mode == DebuginfodOff || len(d.cfg.URLs) == 0 {
 		d.mu.Unlock()
-		return "", errors.New("off: `set debuginfod on`, with servers in DEBUGINFOD_URLS, fetches it")
+		return "", errors.New("debuginfod is off: `set debuginfod on`, with servers in DEBUGINFOD_URLS, fetches it")
 	}
 	if path, err := d.cached(what); err == nil || !errors.Is(err, debuginfod.ErrNotCached) {
 		d.mu.Unlock()
@@ -212,7 +212,7 @@ func (d *Debuginfod) get(what Download, patience time.Duration) (string, error) 
 	if d.mode == DebuginfodAsk {
 		d.wanted[what] = ""
 		d.mu.Unlock()
-		return "", errors.New("not asked yet: `set debuginfod on` fetches it")
+		return "", errors.New("the servers were not asked: `set debuginfod on` fetches it")
 	}
 	if d.states[what] != nil {
 		patience = 0

@@ -14,7 +14,7 @@ import (
 // Errors that callers tell apart.
 var (
 	ErrNoProgram = errors.New("no program is loaded")
-	ErrNoFiles   = errors.New("none of the capture's programs and libraries is here")
+	ErrNoFiles   = errors.New("none of the capture's programs and libraries exists on this machine")
 )
 
 // Symbols answers questions about the symbols of all files, see Resolver.Images.

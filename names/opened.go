@@ -134,7 +134,7 @@ func (o *opened) find(m capture.Module) (*symbols.Object, error) {
 	if m.BuildID != "" {
 		what = "file with build ID " + m.BuildID
 	}
-	missing := fmt.Errorf("%s: no such %s (looked at %s)", ModuleName(m), what, strings.Join(paths, ", "))
+	missing := fmt.Errorf("%s: no such %s (searched %s)", ModuleName(m), what, strings.Join(paths, ", "))
 	if err != nil {
 		missing = fmt.Errorf("%w; %w", missing, err)
 	}

@@ -95,7 +95,7 @@ func (r *Resolver) Source(file string) (*SourceText, error) {
 		return &SourceText{Path: file, kept: kept, Changed: err == nil}, nil
 	}
 	if r.opened != nil {
-		return nil, fmt.Errorf("%w; the capture keeps none of it", err)
+		return nil, fmt.Errorf("%w; the capture has no lines of it", err)
 	}
 	return nil, err
 }

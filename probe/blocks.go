@@ -258,7 +258,7 @@ func (p *Probe) openBlocks(t *inferior.Thread) (err error) {
 	}
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &limit); err == nil && limit.Cur < blocksSize {
-		return fmt.Errorf("hdb may have no files of more than %d MiB (RLIMIT_FSIZE, ulimit -f)", limit.Cur>>20)
+		return fmt.Errorf("hdb may not write files of more than %d MiB (RLIMIT_FSIZE, ulimit -f)", limit.Cur>>20)
 	}
 	maps, err := p.proc.Maps()
 	if err != nil {

@@ -70,7 +70,7 @@ func (fs *finders) add(c *caller, modules []inferior.Module) error {
 	// that is used where there are several.
 	for _, m := range fs.strangers {
 		if !slices.ContainsFunc(fs.list, func(f *patched) bool { return f.confines == 0 }) || m.Name == fs.p.proc.Exe() {
-			return fmt.Errorf("exceptions pass through %s, which cannot be told of the probe's frames (it has %s without %s)",
+			return fmt.Errorf("exceptions pass through %s, which cannot be given the probe's unwind tables (it has %s without %s)",
 				m.Name, raiseName, findFDEName)
 		}
 	}

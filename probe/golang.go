@@ -59,7 +59,7 @@ func (st *siteTable) addGo(c *caller, b *breakpoints.Site, all []*breakpoints.Si
 	case other < 0:
 		st.ofRuntimes, st.goAlone = layout, goAlone(st.p.proc, b.In)
 	case st.ofRuntimes != layout:
-		return fmt.Errorf("%s and %s have Go runtimes of two versions (1.%d and 1.%d): those of one version are followed", st.list[other].Module, b.Module, st.ofRuntimes.Minor, layout.Minor)
+		return fmt.Errorf("%s and %s have Go runtimes of two versions (1.%d and 1.%d): hdb can follow only one version", st.list[other].Module, b.Module, st.ofRuntimes.Minor, layout.Minor)
 	}
 	index, ok := st.freeIndex()
 	if !ok {

@@ -67,7 +67,7 @@ const noFD = ^uint64(0)
 // memoryName is that of the memory file in /proc/PID/maps.
 const memoryName = "hdb probe"
 
-var errConfined = errors.New("the process has a seccomp filter that may kill it for the probe's system calls")
+var errConfined = errors.New("the process has a seccomp filter, which may kill it for the probe's system calls")
 
 // mapAll makes the memory that both share, where no probe before it may be in use.
 func mapAll(p *inferior.Process, c *caller, size uint64) (r remote, s *shared, err error) {

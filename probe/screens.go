@@ -36,7 +36,7 @@ type Screened struct {
 }
 
 // ErrNoScreen is why a breakpoint has no code in front of it.
-var ErrNoScreen = errors.New("the condition is asked outside of the process")
+var ErrNoScreen = errors.New("the condition is evaluated outside of the process")
 
 // The most code that is searched for branches into what a jump replaces.
 const (
@@ -124,7 +124,7 @@ const nop = 0x90
 // by a jump and what asks may change the flags.
 func (s *Screens) movable(b Screened) ([]byte, error) {
 	if b.At < b.Low || b.At >= b.High || b.High-b.Low > longestFunction {
-		return nil, errors.New("it is not known what code its function has")
+		return nil, errors.New("the code of its function is unknown")
 	}
 	const padding = 64 // behind a function that is shorter than a jump
 	code := make([]byte, b.High-b.Low+padding)

@@ -65,7 +65,7 @@ func (in *Interpreter) Allocators(symbols Symbols, executable func(addr.Run) boo
 		}
 	}
 	if a.Raw == a.Mem || a.Mem == a.Obj || a.Raw == a.Obj {
-		return a, fmt.Errorf("CPython %s: its tables of allocators cannot be told apart", in.version)
+		return a, fmt.Errorf("CPython %s: its tables of allocators cannot be distinguished", in.version)
 	}
 	return a, nil
 }

@@ -59,7 +59,7 @@ const (
 	asyncGenerator = 0x200
 )
 
-var errNoCode = errors.New("no code object is there")
+var errNoCode = errors.New("not a code object")
 
 // code is the code object at an address. What was read before is used again if it is
 // still that one: its memory may be another's by now.

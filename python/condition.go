@@ -226,7 +226,7 @@ func (p *conditionParser) passTrailers(name string) error {
 			}
 		case p.accept("("):
 			if !first || name != "len" {
-				return errors.New("a call: nothing runs in the process; only len() is known")
+				return errors.New("a call: nothing runs in the process; only len() is supported")
 			}
 			if err := p.passUpTo(')'); err != nil {
 				return err

@@ -108,7 +108,7 @@ func (c conditions) plainTruth(at addr.Run) (bool, error) {
 			continue
 		}
 		if code, err := c.in.mem.pointer(table + slot[1]); err != nil || code != 0 {
-			return false, errors.Join(err, fmt.Errorf("whether a %s is true would be computed by its class, and nothing runs", class.short()))
+			return false, errors.Join(err, fmt.Errorf("a %s computes its truth value in its class, which hdb does not run", class.short()))
 		}
 	}
 	return true, nil
@@ -128,7 +128,7 @@ func (c conditions) compute(n *node) (*operand, error) {
 	}
 	switch n.op {
 	case "tuple":
-		return nil, errors.New("a tuple stands behind `in` only")
+		return nil, errors.New("a tuple is allowed only after `in`")
 	case "and", "or", "not":
 		ok, err := c.truth(n)
 		return boolean(ok), err
@@ -146,7 +146,7 @@ func (c conditions) compute(n *node) (*operand, error) {
 	if all := n.parts[1]; all.op == "tuple" {
 		ok, err := c.among(left, all.parts)
 		if n.op != "in" && n.op != "not in" {
-			err = fmt.Errorf("%s: a tuple stands behind `in` only", n.op)
+			err = fmt.Errorf("%s: a tuple is allowed only after `in`", n.op)
 		}
 		return boolean(ok == (n.op == "in")), err
 	}
@@ -361,7 +361,7 @@ func equals(left, right *operand) (bool, error) {
 	case left.isText && right.isText, left.isBytes && right.isBytes:
 		return left.text == right.text, nil
 	case left.object != nil && left.number == nil && !left.isText && !left.isBytes && right.object != nil && right.number == nil && !right.isText && !right.isBytes:
-		return false, errors.New("==: these objects are compared by code, and nothing runs: `is` tells whether they are one")
+		return false, errors.New("==: these objects compare by code, which hdb does not run: use `is` to test for the same object")
 	}
 	return false, nil
 }
@@ -375,7 +375,7 @@ func (c conditions) contains(all, value *operand) (bool, error) {
 	case all.isText && value.isText, all.isBytes && value.isBytes:
 		return strings.Contains(all.text, value.text), nil
 	case all.object == nil || all.at == 0:
-		return false, errors.New("in: a str, list, tuple, dict or deque is expected behind it")
+		return false, errors.New("in: a str, list, tuple, dict or deque must follow")
 	}
 	class, err := c.in.class(all.at)
 	if err != nil {
@@ -391,7 +391,7 @@ func (c conditions) contains(all, value *operand) (bool, error) {
 		case value.name != "":
 			k = constant{kind: constName, text: value.name}
 		default:
-			return false, errors.New("in: only a text or an int is looked for in a dict")
+			return false, errors.New("in: only a text or an int can be searched for in a dict")
 		}
 		v, err := c.in.ofDict(all.at, k)
 		if none := (*noKeyError)(nil); errors.As(err, &none) {

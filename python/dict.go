@@ -37,7 +37,7 @@ func (in *Interpreter) table(at, split addr.Run) (t table, err error) {
 	var header, indices uint64
 	if in.layout.minor >= 11 {
 		if b[9] > 40 {
-			return t, fmt.Errorf("%v: no dict is there", at)
+			return t, fmt.Errorf("%v: not a dict", at)
 		}
 		if t.hashes = b[10] == 0; !t.hashes {
 			t.size = 16
@@ -53,7 +53,7 @@ func (in *Interpreter) table(at, split addr.Run) (t table, err error) {
 			}
 		}
 		if size > 1<<40 {
-			return t, fmt.Errorf("%v: no dict is there", at)
+			return t, fmt.Errorf("%v: not a dict", at)
 		}
 		t.n, indices, header = uint64(pointerIn(b, 32)), size*width, head
 	}

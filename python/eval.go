@@ -37,7 +37,7 @@ func (in *Interpreter) eval(e evaluator) (Value, error) {
 		return Value{}, err
 	}
 	if e.space(); e.rest != "" {
-		return Value{}, fmt.Errorf("%q: names, .attribute, [constant], [from:to] and len() are read; nothing else, as nothing runs", e.rest)
+		return Value{}, fmt.Errorf("%q: only names, .attribute, [constant], [from:to] and len() can be read without running code", e.rest)
 	}
 	return v, nil
 }
@@ -135,7 +135,7 @@ func (in *Interpreter) length(v Value) (uint64, error) {
 			}
 			return 0, errors.New("len: an array without dimensions has none")
 		default:
-			return 0, fmt.Errorf("len: that of a %s would be computed by its __len__, and nothing runs", c.short())
+			return 0, fmt.Errorf("len: a %s computes it in __len__, which hdb does not run", c.short())
 		}
 	}
 	return in.mem.word(v.At + addr.Run(at))
@@ -231,7 +231,7 @@ func (in *Interpreter) element(v Value, index int64) (Value, error) {
 		}
 		return a.element(index)
 	}
-	return Value{}, fmt.Errorf("[%d] of a %s would be computed by its __getitem__, and nothing runs", index, c.short())
+	return Value{}, fmt.Errorf("[%d]: a %s computes it in __getitem__, which hdb does not run", index, c.short())
 }
 
 // itemsAt is where the elements of a list or a tuple are, 0 for other objects.

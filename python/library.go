@@ -64,7 +64,7 @@ func (in *Interpreter) dequeElements(at addr.Run, from, limit uint64) (all []add
 	length = uint64(pointerIn(b, varSize))
 	block, index := pointerIn(b, dequeLeft), uint64(pointerIn(b, dequeIndex))
 	if index >= dequeBlock || length > 1<<40 {
-		return nil, length, fmt.Errorf("%v: no deque is there", at)
+		return nil, length, fmt.Errorf("%v: not a deque", at)
 	}
 	index += from
 	for n := 0; index >= dequeBlock && from < length; n, index = n+1, index-dequeBlock {

@@ -128,7 +128,7 @@ func (in *Interpreter) cString(at addr.Run) (string, error) {
 		}
 		out = append(out, b[:n]...)
 	}
-	return "", fmt.Errorf("%v: no text is there", at)
+	return "", fmt.Errorf("%v: not a str", at)
 }
 
 func (p *printer) fail(err error) { p.out.WriteString("<" + err.Error() + ">") }

@@ -114,7 +114,7 @@ func (e *evaluator) trailers(v Value) (Value, error) {
 		case e.accept("["):
 			v, err = e.brackets(v)
 		case e.accept("("):
-			return v, errors.New("a call: nothing runs in the process; only len() is known")
+			return v, errors.New("a call: nothing runs in the process; only len() is supported")
 		default:
 			return v, nil
 		}

@@ -25,7 +25,7 @@ const (
 	textASCII   = 1 << 6
 )
 
-var errNoText = errors.New("no str object is there")
+var errNoText = errors.New("not a str object")
 
 // Text is the characters of a str object, cut after maxText. Surrogates, which stand for
 // bytes of file names that are no text, are written as U+FFFD.

@@ -71,7 +71,7 @@ func (in *Interpreter) appendStates(all []State, interpreter addr.Run, id int64)
 }
 
 // ErrNoState is of a thread that has never called Python, or does not any more.
-var ErrNoState = errors.New("the thread has no state in the interpreter: it does not run Python")
+var ErrNoState = errors.New("the thread does not run Python: it has no state in the interpreter")
 
 // notRunning is ErrNoState where no thread has a state: before Py_Initialize, and after Py_Finalize.
 type notRunning struct{}
@@ -83,7 +83,7 @@ func (notRunning) Error() string {
 func (notRunning) Is(target error) bool { return target == ErrNoState }
 
 // ErrNoFrames is of a thread that is in no function of Python.
-var ErrNoFrames = errors.New("the thread is in no function of Python")
+var ErrNoFrames = errors.New("the thread is not in a Python function")
 
 // StatesOf are the states of a thread by its pthread_self(), which is at fs:0. One that has
 // run code of several interpreters has one in each: first stands that of the interpreter it is

@@ -92,7 +92,7 @@ func (s snapshot) ReadAt(b []byte, at int64) (int, error) {
 			}
 		}
 	}
-	return 0, fmt.Errorf("%#x is not told of", at)
+	return 0, fmt.Errorf("%#x is not in the address map", at)
 }
 
 // Learn reads the code object with an ID, which is the first of the pieces, as it was. What

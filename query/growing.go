@@ -129,7 +129,7 @@ func (g *Growing) instants(moments []Moment) error {
 		}
 	}
 	if len(g.Instants) == 0 {
-		return fmt.Errorf("%s: no event lies behind it: name an earlier moment", moments[0])
+		return fmt.Errorf("%s: no event follows it: name an earlier moment", moments[0])
 	}
 	if len(moments) == 1 {
 		first := g.Instants[0]
@@ -180,7 +180,7 @@ func (r *Recording) GrowthMoments(over time.Duration) ([]Moment, error) {
 	}
 	if over > 0 {
 		if over > now.Time {
-			return nil, fmt.Errorf("over %v: the recording tells of %v only", over, now.Time.Round(time.Millisecond))
+			return nil, fmt.Errorf("over %v: the recording covers only %v", over, now.Time.Round(time.Millisecond))
 		}
 		return []Moment{atTime(now.Time-over, over)}, nil
 	}

@@ -84,16 +84,16 @@ func TestGrowing(t *testing.T) {
 		{half, "8.5s 10.38s 12.25s 14.13s now: stack 1[{80 8} {100 10} {120 12} {140 14} {160 16}] of 16"},
 		{over, "4s 7s 10s 13s now: stack 1[{40 4} {70 7} {100 10} {130 13} {160 16}] of 16"},
 		{[]Moment{ParseMoment("15500ms")}, "15500ms now: stack 1[{150 15} {160 16}] of 16"}, // nothing happens until 16 s
-		{[]Moment{ParseMoment("end")}, "end: no event lies behind it: name an earlier moment"},
+		{[]Moment{ParseMoment("end")}, "end: no event follows it: name an earlier moment"},
 		{[]Moment{ParseMoment("start"), ParseMoment("8s"), ParseMoment("end")}, "start 8s now: stack 1[{0 0} {80 8} {160 16}] of 16"},
 		{[]Moment{ParseMoment("16s"), Present, ParseMoment("8s")}, "8s now: stack 1[{80 8} {160 16}] of 16"},
-		{[]Moment{ParseMoment("nothing")}, `"nothing": no moment: #N, N%, a time like 1.5s, peak, start, end, stop N or the name of a mark expected`},
+		{[]Moment{ParseMoment("nothing")}, `"nothing": not a moment: #N, N%, a time like 1.5s, peak, start, end, stop N or the name of a mark expected`},
 	} {
 		if got := grown(one.moments...); got != one.want {
 			t.Errorf("%v:\n got %s\nwant %s", one.moments, got, one.want)
 		}
 	}
-	if _, err := r.GrowthMoments(time.Minute); err == nil || err.Error() != "over 1m0s: the recording tells of 16s only" {
+	if _, err := r.GrowthMoments(time.Minute); err == nil || err.Error() != "over 1m0s: the recording covers only 16s" {
 		t.Errorf("over a minute: %v", err)
 	}
 	for i := range growthMarks + 3 {

@@ -98,7 +98,7 @@ func (r *Recording) LikenessOf(seq uint64) (*Likeness, error) {
 	case e.Stack == 0:
 		return nil, fmt.Errorf("#%d has no stack", seq)
 	case st.Truncated != "":
-		return nil, fmt.Errorf("its stack is not whole: %s", st.Truncated)
+		return nil, fmt.Errorf("its stack is incomplete: %s", st.Truncated)
 	}
 	l := &Likeness{
 		Function: e.Function, Frees: e.Kind == capture.Free || e.Kind == capture.Unmap, Of: filepath.Base(r.Source.Info().Program),
@@ -158,7 +158,7 @@ func (l *Likenesses) read(event string) (*Likeness, error) {
 	}
 	seq, err := strconv.ParseUint(event[i+1:], 10, 64)
 	if err != nil {
-		return nil, fmt.Errorf("%q is no event's number", event[i+1:])
+		return nil, fmt.Errorf("%q is not the number of an event", event[i+1:])
 	}
 	return l.Read(event[:i], seq)
 }

@@ -75,7 +75,7 @@ func ParseMoment(text string) Moment {
 	default:
 		when, err := time.ParseDuration(text)
 		if err != nil {
-			m.err = fmt.Errorf("%q: no moment: #N, N%%, a time like 1.5s, peak, start, end, stop N or the name of a mark expected", text)
+			m.err = fmt.Errorf("%q: not a moment: #N, N%%, a time like 1.5s, peak, start, end, stop N or the name of a mark expected", text)
 			break
 		}
 		m.kind, m.when = elapsed, when

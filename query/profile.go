@@ -96,7 +96,7 @@ func (r *Recording) between(first, last Moment) (from, to uint64, err error) {
 		if !last.IsPresent() {
 			text = last.String()
 		}
-		return 0, 0, fmt.Errorf("from %s to %s: that is not behind it", first, text)
+		return 0, 0, fmt.Errorf("from %s to %s: the end is not after the start", first, text)
 	}
 	return from, to, nil
 }

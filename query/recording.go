@@ -14,7 +14,7 @@ import (
 )
 
 // ErrSums is of questions about events to a recording without any.
-var ErrSums = errors.New("recorded are sums for each stack and no events (record --aggregate): top, leaks, diff and reports answer")
+var ErrSums = errors.New("this recording has per-stack totals only (record --aggregate): use top, leaks, diff and reports")
 
 // Names finds the names of recorded code. A names.Resolver does.
 type Names interface {

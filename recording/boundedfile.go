@@ -30,7 +30,7 @@ func newBoundedFile(w io.WriteCloser, b Bounds, full func()) (*boundedFile, erro
 	f.disk, _ = w.(*os.File)
 	if b.Drops() {
 		if err := punch(f.disk, 0, 1); err != nil {
-			return nil, &BoundError{Err: errors.Join(fmt.Errorf("%s: --ring and --last need a file in which room can be given back: %w", f.disk.Name(), err), w.Close())}
+			return nil, &BoundError{Err: errors.Join(fmt.Errorf("%s: --ring and --last need a file in which holes can be punched: %w", f.disk.Name(), err), w.Close())}
 		}
 	}
 	return f, nil
@@ -46,9 +46,9 @@ func (f *boundedFile) lost() error {
 	case err != nil || !st.Mode().IsRegular():
 		return nil // a device or a pipe
 	case st.Sys().(*syscall.Stat_t).Nlink == 0:
-		return fmt.Errorf("%s: was removed or replaced while it was recorded: what was recorded is lost", f.disk.Name())
+		return fmt.Errorf("%s: was removed or replaced during the recording: the recording is lost", f.disk.Name())
 	case st.Size() < f.size:
-		return fmt.Errorf("%s: was cut to %d of %d bytes while it was recorded: what they held is lost", f.disk.Name(), st.Size(), f.size)
+		return fmt.Errorf("%s: was truncated to %d of %d bytes during the recording: the events in the rest are lost", f.disk.Name(), st.Size(), f.size)
 	}
 	return nil
 }

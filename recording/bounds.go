@@ -19,9 +19,9 @@ type Bounds struct {
 func (b Bounds) Check() error {
 	switch {
 	case b.Aggregate && b.Drops():
-		return errors.New("record: --aggregate keeps no events, --ring and --last the last ones")
+		return errors.New("record: --aggregate keeps no events: it cannot be combined with --ring and --last")
 	case b.MaxSize > 0 && b.Drops():
-		return errors.New("record: --max-size keeps the first events, --ring and --last the last ones")
+		return errors.New("record: --max-size keeps the first events, --ring and --last the last: use one of them")
 	}
 	return nil
 }

@@ -248,7 +248,7 @@ func (f *File) Compact() (events uint64, bytes int64, err error) {
 	path := cmp.Or(f.moved, f.out.disk.Name())
 	made, err := edit.Compact(path)
 	if err != nil {
-		return 0, 0, fmt.Errorf("%w; %s has holes: hdb capture repair makes a whole capture of it", err, path)
+		return 0, 0, fmt.Errorf("%w; %s has holes: hdb capture repair writes a valid capture from it", err, path)
 	}
 	if st, err := os.Stat(path); err == nil {
 		bytes = st.Size()

@@ -15,7 +15,7 @@ import (
 )
 
 // errCoreRecord is why nothing is recorded of a core file.
-var errCoreRecord = errors.New("record: a core file is open, of a process that has ended: leaks, live and top per type read what it holds; core-file alone lets it go")
+var errCoreRecord = errors.New("record: a core file is open, and its process has ended: leaks, live and top per type read it; core-file without arguments closes it")
 
 // Cores opens core files, and writes them of the process.
 type Cores struct {

@@ -31,7 +31,7 @@ func (s *Session) ProcText(word ProcWord) (string, error) {
 		case ProcExe:
 			return core.Program, nil
 		}
-		return "", fmt.Errorf("%s: a core file does not keep it: info proc shows what it has", word)
+		return "", fmt.Errorf("%s: not in a core file: info proc shows what it has", word)
 	}
 	pid, _, _, lives := s.Process()
 	if !lives {

@@ -45,7 +45,7 @@ func (s *Session) Load(path string) (ProgramInfo, error) {
 		return ProgramInfo{}, err
 	}
 	if corefile.Is(full) {
-		return ProgramInfo{}, fmt.Errorf("%s: a core file, no program: hdb core %s, or core-file %s here", path, path, path)
+		return ProgramInfo{}, fmt.Errorf("%s: a core file, not a program: hdb core %s, or core-file %s here", path, path, path)
 	}
 	if core, open := s.Cores.Opened(); open { // which may have been another program's until now
 		if _, _, err := s.Cores.Open(core.Path, full); err != nil {
@@ -100,7 +100,7 @@ func explainForeign(path string, err error) error {
 		return err
 	}
 	if st, statErr := os.Stat(path); statErr == nil && st.Mode().IsRegular() && file.Is(path) {
-		return fmt.Errorf("%s: a capture, no program: hdb open %s", path, path)
+		return fmt.Errorf("%s: a capture, not a program: hdb open %s", path, path)
 	}
 	f, openErr := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO would wait for a writer
 	if openErr != nil {

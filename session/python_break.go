@@ -16,7 +16,7 @@ import (
 // that of a line alone. A place that no code has yet makes it pending.
 func (s *Stops) BreakPython(text, file string, temporary bool) (*breakpoints.Stop, error) {
 	if s.target.Mode() == target.Saved || s.target.Mode() == target.Core {
-		return nil, errors.New("nothing runs here that could stop")
+		return nil, errors.New("nothing runs in a capture or a core file: use run or attach")
 	}
 	spec := breakpoints.Spec{Kind: breakpoints.StopPython}
 	where, asks, conditional := strings.Cut(" "+text+" ", " if ")

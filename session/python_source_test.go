@@ -34,7 +34,7 @@ func TestPythonSources(t *testing.T) {
 		{"<frozen importlib._bootstrap>", "lib/importlib/_bootstrap.py", ""},
 		{"<frozen json>", "lib/json/__init__.py", ""},
 		{filepath.Join(dir, "lib/os.py"), "lib/os.py", ""},
-		{"<frozen ../../etc/passwd>", "", "the name of no module"},
+		{"<frozen ../../etc/passwd>", "", "no such module"},
 		{"<string>", "", "this code was not read from a file"},
 		{"gone.py", "", "gone.py: no such file (tried "},
 		{filepath.Join(dir, "archive.zip/mod.py"), "", "in the archive " + dir + "/archive.zip, which is not opened"},

@@ -189,7 +189,7 @@ func (r *Recorder) Bound(b recording.Bounds) error {
 	case r.target.Mode() == target.Saved:
 		return target.ErrSaved
 	case r.account.Rec.On() && b.Any():
-		return errors.New("record: already recording: bounds are set by the record start after a record stop")
+		return errors.New("record: already recording: to set bounds, use record stop and then record start")
 	case r.target.Proc == nil || r.stream == nil && !b.Any():
 		r.bounds = b
 		return nil
@@ -199,9 +199,9 @@ func (r *Recorder) Bound(b recording.Bounds) error {
 	case r.stream.file.Failed():
 		return fmt.Errorf("record: this run's recording has ended, %w: save it", r.stream.file.Err())
 	case r.stream.file.Full():
-		return fmt.Errorf("record: this run's recording had its %s, and has ended: save it", r.bounds)
+		return fmt.Errorf("record: this run's recording has ended at its %s: save it", r.bounds)
 	case b.Any() && b != r.bounds:
-		return fmt.Errorf("record: this run is recorded with %s: other bounds are for the next one", r.bounds)
+		return fmt.Errorf("record: this run is recorded with %s: bounds cannot be changed before the next run", r.bounds)
 	}
 	return nil
 }

@@ -174,7 +174,7 @@ func onEvents(st *breakpoints.Stop) bool {
 // add numbers the stop and binds it, or says why it can never be bound.
 func (s *Stops) add(st *breakpoints.Stop) (*breakpoints.Stop, error) {
 	if st.Hardware && !onCode(st) {
-		return nil, errors.New("a place in the code must follow: events of allocators take no debug register")
+		return nil, errors.New("a place in the code must follow: allocator events cannot use debug registers")
 	}
 	if err := checkLeaked(s.target, st); err != nil {
 		return nil, err
@@ -486,7 +486,7 @@ func (s *Stops) EnableFor(id int, change func(*breakpoints.Stop)) error {
 	}
 	if then := *st; change != nil && st.GoesOn() {
 		if change(&then); then.Temporary {
-			return fmt.Errorf("%s %d does not stop, so that no hit deletes it: enable once %d turns it off", st.Word(), id, id)
+			return fmt.Errorf("%s %d does not stop the program, so it cannot be deleted at a hit: enable once %d disables it at one", st.Word(), id, id)
 		}
 	}
 	if st.Enabled && change != nil { // so that what it prints by is made anew

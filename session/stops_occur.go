@@ -122,7 +122,7 @@ func (c *Catches) Uncatch(event string, signals []string) error {
 		kind, ok = breakpoints.StopSignal, true
 	}
 	if !ok {
-		return fmt.Errorf("uncatch %s: it is a numbered stop: delete it", event)
+		return fmt.Errorf("uncatch %s: a numbered stop: use delete N", event)
 	}
 	numbers, err := signalNumbers(signals)
 	if err != nil {
@@ -139,7 +139,7 @@ func (c *Catches) Uncatch(event string, signals []string) error {
 		}
 	}
 	if !found {
-		return fmt.Errorf("uncatch %s: no catchpoint is about that: see info breakpoints", strings.Join(append([]string{event}, signals...), " "))
+		return fmt.Errorf("uncatch %s: no such catchpoint: see info breakpoints", strings.Join(append([]string{event}, signals...), " "))
 	}
 	return nil
 }

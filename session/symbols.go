@@ -112,7 +112,7 @@ func (s *Symbols) CheckProcess(pid int) (names.Checkup, error) {
 	}
 	c := s.target.Names.CheckFiles(files, mem)
 	if len(c.Modules) == 0 {
-		return c, fmt.Errorf("process %d: no file with code is mapped: a thread of the kernel, or it has ended", pid)
+		return c, fmt.Errorf("process %d: no file with code is mapped: it is a kernel thread, or has ended", pid)
 	}
 	return c, nil
 }

@@ -123,7 +123,7 @@ func (s *Traces) Set(text string, o values.Options) (*breakpoints.Stop, error) {
 		return nil, target.ErrSaved
 	}
 	if spec, err := breakpoints.ParseSpec(text, s.stops.allocators.Extra()...); err == nil && onEvents(breakpoints.NewStop(spec)) {
-		return nil, fmt.Errorf("%s: calls of allocators are events, and not traced: dprintf prints at them, record keeps them", strings.TrimSpace(text))
+		return nil, fmt.Errorf("%s: calls of allocators are events and cannot be traced: use dprintf to print them, or record", strings.TrimSpace(text))
 	}
 	st, err := s.stops.set(text, func(st *breakpoints.Stop) { st.Trace = true })
 	if err != nil {

@@ -29,7 +29,7 @@ func (s *Traces) entered(st *breakpoints.Stop, t *inferior.Thread) {
 		noteFailed(s.target, st, "call: ", err)
 		return
 	case frame.Inlined:
-		noteFailed(s.target, st, "", fmt.Errorf("calls of %s that are inlined do not return: they are not looked at", frame.Function))
+		noteFailed(s.target, st, "", fmt.Errorf("inlined calls of %s do not return, and are not checked", frame.Function))
 		return
 	}
 	s.forgetEnded(tr, t, frame.CFA)
@@ -163,7 +163,7 @@ func (s *states) place(l *stopped.LeftBlocks) {
 // checkLeaked is the error of a leaked() that cannot be followed.
 func checkLeaked(c *target.Target, st *breakpoints.Stop) error {
 	if st.Kind == breakpoints.StopLeaked && c.Proc != nil && c.Proc.IsGo() {
-		return errors.New("leaked(): blocks of Go are given back by its collector, at times of its own")
+		return errors.New("leaked(): Go's collector frees blocks at times of its own, so a block that is live after the call is not a leak")
 	}
 	return nil
 }

@@ -82,7 +82,7 @@ func (t *Travel) hasPast() error {
 	case t.target.Beside:
 		return target.ErrNotStopped
 	case t.target.Mode() == target.Core:
-		return errors.New("a core file has no past")
+		return errors.New("a core file has no recording to move in")
 	case t.target.Mode() != target.Live && t.recorded.WholeSource() == nil:
 		return target.ErrNotRunning
 	}
@@ -177,7 +177,7 @@ func (t *Travel) travel(ctx context.Context, d query.Direction, wanted func(*rec
 		t.target.Notify("the recording goes no further: this is the present")
 		return t.Present()
 	case seq == 0:
-		return nil, fmt.Errorf("%s: nothing was recorded beyond; goto leads elsewhere", end)
+		return nil, fmt.Errorf("%s: the recording has no more events in this direction; use goto", end)
 	case !found:
 		t.target.Notify("%s", end)
 	}
@@ -240,7 +240,7 @@ func (t *Travel) ReplayTo(ctx context.Context, d query.Direction, frees bool, n 
 func (t *Travel) Mark(name string) (seq uint64, err error) {
 	switch {
 	case t.target.Saved != nil:
-		return 0, errors.New("mark: a capture that was opened is not changed")
+		return 0, errors.New("mark: an opened capture cannot be changed")
 	case t.target.Past:
 		return 0, fmt.Errorf("mark: %w", target.ErrPast)
 	case t.recorded.Account.Rec.On() && t.target.Proc == nil:
@@ -248,13 +248,13 @@ func (t *Travel) Mark(name string) (seq uint64, err error) {
 	case !t.recorded.Account.Rec.On():
 		return 0, errors.New("mark: nothing is being recorded: use record start")
 	case isTime(name):
-		return 0, fmt.Errorf("mark %q: that is a time", name)
+		return 0, fmt.Errorf("mark %q: a time is not a name", name)
 	case reservedMoment(name):
 		return 0, fmt.Errorf("mark %q: not a name", name)
 	}
 	for _, m := range t.recorded.Marks() {
 		if m.Name == name {
-			return 0, fmt.Errorf("mark %q: that is the moment after #%d already", name, m.Seq)
+			return 0, fmt.Errorf("mark %q: already used for the moment after #%d", name, m.Seq)
 		}
 	}
 	t.target.Exclusive(func() { seq = t.recorded.Account.Rec.AddMark(name, t.target.Now()) })

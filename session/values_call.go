@@ -81,9 +81,9 @@ func (k *functionCalls) caller() (*inferior.Thread, error) {
 	case k.sel.Cur.Thread == nil:
 		return nil, target.ErrNoStack
 	case k.target.Proc.IsGo():
-		return nil, errors.New("functions of a Go program are not called: its runtime has stacks of its own")
+		return nil, errors.New("functions of a Go program cannot be called: its runtime has stacks of its own")
 	case k.target.Proc.ShadowStack():
-		return nil, errors.New("the processor guards the program's return addresses (CET): its functions cannot be called from outside")
+		return nil, errors.New("the processor guards the program's return addresses (CET shadow stack): its functions cannot be called")
 	}
 	if _, in := k.sel.InProbe(); in {
 		return nil, stepping.ErrInProbe
@@ -103,7 +103,7 @@ func (k *functionCalls) outsideAllocator() error {
 	for i, f := range st.Frames {
 		site := allocators.SiteOf(sites, f.Code.Lookup())
 		if site != nil && (i > 0 || f.Code.Addr() != site.Addr) {
-			return fmt.Errorf("the thread is in %s, whose locks it may hold: finish leaves it first", site.Function.Name)
+			return fmt.Errorf("the thread is in %s, whose locks it may hold: leave it first with finish", site.Function.Name)
 		}
 	}
 	return nil
@@ -202,7 +202,7 @@ func (k *functionCalls) stopped(t *inferior.Thread, stop inferior.Stop) error {
 	if stop.Reason == inferior.Interrupted {
 		how = "interrupted" + where
 	}
-	return fmt.Errorf("the call was %s, and undone but for what it changed in memory", how)
+	return fmt.Errorf("the call was %s, and undone except for its changes to memory", how)
 }
 
 // leaveProbe has the probe finish what it does for the thread, which the undoing would cut.

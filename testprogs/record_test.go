@@ -591,9 +591,9 @@ func TestRecordOnATerminal(t *testing.T) {
 func TestRecordingThatIsTakenAway(t *testing.T) {
 	t.Parallel()
 	for what, take := range map[string]func(path string) error{
-		"was removed": os.Remove,
-		"replaced":    func(path string) error { return os.Rename(path+".other", path) },
-		"was cut to":  func(path string) error { return os.Truncate(path, 0) },
+		"was removed":      os.Remove,
+		"replaced":         func(path string) error { return os.Rename(path+".other", path) },
+		"was truncated to": func(path string) error { return os.Truncate(path, 0) },
 	} {
 		r := newRecording(t, "cat")
 		if err := os.WriteFile(r.file+".other", []byte("other"), 0o666); err != nil {
@@ -619,7 +619,7 @@ func TestRecordingThatIsTakenAway(t *testing.T) {
 		}
 		in.Close()
 		r.wantExit(1)
-		r.wantSaid("error: ", what, "is lost")
+		r.wantSaid("error: ", what, " lost")
 	}
 }
 

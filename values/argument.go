@@ -28,7 +28,7 @@ func (w *World) Float(f *Frame, src string) (float64, error) {
 		return 0, err
 	}
 	if !v.Type.isFloat() && !v.Type.isInteger() {
-		return 0, fmt.Errorf("%s: a value of type %s is no number", src, v.Type)
+		return 0, fmt.Errorf("%s: a value of type %s is not a number", src, v.Type)
 	}
 	return w.float(v)
 }
@@ -49,7 +49,7 @@ func (w *World) Text(f *Frame, src string) ([]byte, error) {
 			text := w.Format(f, v, Options{Elements: MaxElements})
 			return []byte(strings.TrimSuffix(strings.TrimPrefix(text, `"`), `"`)), nil
 		}
-		return nil, fmt.Errorf("%s: a value of type %s is no string", src, v.Type)
+		return nil, fmt.Errorf("%s: a value of type %s is not a string", src, v.Type)
 	case Array:
 		b, err := w.Bytes(v)
 		width := characters(v.Type.Strip().Row())

@@ -57,7 +57,7 @@ func (p *Program) convertClass(at addr.Run, from, to *Type) (addr.Run, error) {
 	if b, ok := p.baseNamed(whole, to.Name, 0); ok {
 		return placeOf(b, whole.Type, to)
 	}
-	return 0, fmt.Errorf("the object is a %s, which is no %s", whole.Type, to)
+	return 0, fmt.Errorf("the object is a %s, which is not a %s", whole.Type, to)
 }
 
 func placeOf(b Value, from, to *Type) (addr.Run, error) {
@@ -68,7 +68,7 @@ func placeOf(b Value, from, to *Type) (addr.Run, error) {
 	if err == nil {
 		err = errLost
 	}
-	return 0, fmt.Errorf("where the %s of a %s lies is not known: %w", to, from, err)
+	return 0, fmt.Errorf("the place of %s in a %s is unknown: %w", to, from, err)
 }
 
 // baseNamed is the base class of an object with exactly this name, the nearest one first.
@@ -151,9 +151,9 @@ func (o operators) dynamicCast(v Value, t *Type) (Value, error) {
 	toVoid := to.Kind == Pointer && to.Elem().Strip().Kind == Void
 	switch {
 	case class == nil && !toVoid:
-		return Value{}, fmt.Errorf("dynamic_cast: %s is no pointer or reference to a class", t)
+		return Value{}, fmt.Errorf("dynamic_cast: %s is not a pointer or reference to a class", t)
 	case from == nil:
-		return Value{}, fmt.Errorf("dynamic_cast: a value of type %s is no object or pointer to one of a class", v.Type)
+		return Value{}, fmt.Errorf("dynamic_cast: a value of type %s is not a class object or a pointer to one", v.Type)
 	case at == 0 && !reference:
 		return Number(t, 0), nil
 	}
@@ -175,7 +175,7 @@ func (o operators) dynamicCast(v Value, t *Type) (Value, error) {
 		return Number(t, uint64(a)), err
 	}
 	if reference {
-		return Value{}, fmt.Errorf("dynamic_cast: the object is a %s, which is no %s", whole.Type, class)
+		return Value{}, fmt.Errorf("dynamic_cast: the object is a %s, which is not a %s", whole.Type, class)
 	}
 	return Number(t, 0), nil
 }

@@ -114,7 +114,7 @@ func (e *functions) callValue(fn Value, args []Value, as *Type) (Value, error) {
 // invoke has the program run a function, and reads its result.
 func (e *functions) invoke(f callee, args []Value) (Value, error) {
 	if f.ret == nil {
-		return Value{}, errors.New("no debug information tells what the function returns: cast the call to its type, as in (int)getpid()")
+		return Value{}, errors.New("the function's return type is unknown: cast the call to it, as in (int)getpid()")
 	}
 	if e.typesOnly {
 		return e.standIn(f.ret), nil
@@ -163,7 +163,7 @@ func (e *functions) invoke(f callee, args []Value) (Value, error) {
 
 // errNoCalls is the error of a call where functions of the program are not called, as in
 // conditions.
-var errNoCalls = errors.New("functions of the program are not called")
+var errNoCalls = errors.New("functions of the program cannot be called")
 
 // standIn is a value of a type in place of a result of which only the type is asked. It is 1:
 // operators have a type for that.
@@ -238,7 +238,7 @@ func (w *World) AsReturned(f *Frame, src string) (map[uint64][]byte, error) {
 		return nil, err
 	}
 	if pieces == nil {
-		return nil, fmt.Errorf("a %s is returned in the caller's memory: set it there, and return without a value", t)
+		return nil, fmt.Errorf("a %s is returned in the caller's memory: set it there, and use return without a value", t)
 	}
 	v, err := w.Eval(f, src)
 	if err != nil {

@@ -51,9 +51,9 @@ func (l lookup) atEntry(name string) (Value, error) {
 	})
 	switch {
 	case !param.Valid():
-		return Value{}, fmt.Errorf("%s@entry: %s is no argument of this function: see info args", name, name)
+		return Value{}, fmt.Errorf("%s@entry: %s is not an argument of this function: see info args", name, name)
 	case fn.Off != s.Physical.Off:
-		return Value{}, fmt.Errorf("%s@entry: the call is inlined, and passed nothing: use up for the function around it", name)
+		return Value{}, fmt.Errorf("%s@entry: the call is inlined, and passed no arguments: use up to select its caller", name)
 	}
 	m := l.prog.module(l.f.Module)
 	in := locator{mod: m, frame: l.f, unit: param.Unit, steps: new(int)}

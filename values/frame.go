@@ -47,7 +47,7 @@ type Frame struct {
 }
 
 // ErrNoDebug is the error for a frame without debug information.
-var ErrNoDebug = errors.New("no debug information for this frame: info symbols tells what is missing, and how to get it")
+var ErrNoDebug = errors.New("no debug information for this frame: info symbols shows what is missing, and how to get it")
 
 // scope is the scope of the frame's code.
 func (f *Frame) scope() (*symbols.Scope, error) {

@@ -14,7 +14,7 @@ import (
 const maxSearched = 1 << 20
 
 // errCalls is the error of a call of a member function that printers do not know.
-var errCalls = errors.New("member functions of the program are not called")
+var errCalls = errors.New("member functions of the program cannot be called")
 
 // A library computes members, elements and member functions of values. For values of
 // libraries, printers say what they are, and nothing is called.
@@ -176,7 +176,7 @@ func (l library) property(p *Printer, v Value, name string) (out Value, err erro
 	}
 	d, ok := l.prog.Describe(v)
 	if !ok {
-		return Value{}, fmt.Errorf("the bytes are none of a valid %s", v.Type), true
+		return Value{}, fmt.Errorf("the bytes are not a valid %s", v.Type), true
 	}
 	if d.Err != nil {
 		return Value{}, d.Err, true
@@ -241,7 +241,7 @@ func (l library) end(d *Display, i int64) (Value, error) {
 		return Value{}, errCalls
 	}
 	if i > maxSearched {
-		return Value{}, fmt.Errorf("the last of %d elements is not searched for", n)
+		return Value{}, fmt.Errorf("the last of %d elements: too many to walk there", n)
 	}
 	k := int64(0)
 	for it, err := range d.Items {

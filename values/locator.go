@@ -123,7 +123,7 @@ func (l *locator) number(expr []byte) (uint64, error) {
 // CFA implements dwop.Variables.
 func (l *locator) CFA() (addr.Run, error) {
 	if l.frame == nil || l.frame.CFA == 0 {
-		return 0, errors.New("the frame's address is not known")
+		return 0, errors.New("the frame's address is unknown")
 	}
 	return l.frame.CFA, nil
 }
@@ -189,7 +189,7 @@ func (l *locator) Call(op uint8, offset uint64) (expr []byte, in dwop.Unit, err 
 // overwritten it, or hdb does not read it.
 func missingRegister(reg uint64) error {
 	if reg > lastRegister || reg > uint64(unwind.RIP) && registerName(reg) == "" {
-		return fmt.Errorf("in register %d of DWARF's numbers, which is not read", reg)
+		return fmt.Errorf("in DWARF register %d, which hdb does not read", reg)
 	}
 	return errLost
 }

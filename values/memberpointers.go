@@ -74,7 +74,7 @@ func (e *functions) throughMember(object, pointer Value, arrow bool) (Value, Val
 	pointer = e.prog.unref(pointer)
 	t := pointer.Type.Strip()
 	if t.Kind != MemberPointer || t.object == nil {
-		return Value{}, Value{}, typeErrorf("a value of type %s is no pointer to a member", pointer.Type)
+		return Value{}, Value{}, typeErrorf("a value of type %s is not a pointer to a member", pointer.Type)
 	}
 	object, err := e.lib.object(object, arrow)
 	if err != nil {
@@ -139,7 +139,7 @@ func (e *functions) boundFunction(object, pointer Value) (callee, error) {
 	case word == 0:
 		return c, errNullMember
 	case !inMemory:
-		return c, errors.New("the object does not lie in memory")
+		return c, errors.New("the object is not in memory")
 	}
 	at += addr.Run(adjustment)
 	c.self[0] = MemoryValue(object.Type, at)

@@ -133,7 +133,7 @@ func (e *functions) callTrait(v Value, name string, args []Value) (Value, error)
 	case 1:
 		return e.invoke(found[0], args)
 	}
-	return Value{}, fmt.Errorf("%s has %d methods %q, by several traits: hdb does not choose among them", v.Type, len(found), name)
+	return Value{}, fmt.Errorf("%s has %d methods %q, from several traits: hdb cannot choose among them", v.Type, len(found), name)
 }
 
 // chooseMember is the member function that a call means.

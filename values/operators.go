@@ -95,7 +95,7 @@ func (o operators) address(v Value) (addr.Run, error) {
 		if a, ok := v.Addr(); ok {
 			return a, nil
 		}
-		return 0, errors.New("the value does not lie in memory")
+		return 0, errors.New("the value is not in memory")
 	case Struct:
 		return 0, mismatch([]Value{v}, "a value of type %s is no address", v.Type)
 	}
@@ -116,7 +116,7 @@ func (o operators) addressOf(v Value) (Value, error) {
 	}
 	a, ok := v.Addr()
 	if !ok {
-		return Value{}, errors.New("the value does not lie in memory")
+		return Value{}, errors.New("the value is not in memory")
 	}
 	return Number(v.Type.PointerTo(), uint64(a)), nil
 }
@@ -183,7 +183,7 @@ func (o operators) binary(op string, a, b Value) (Value, error) {
 	_, compares := ordering[op]
 	switch {
 	case a.IsVoid() || b.IsVoid():
-		return Value{}, fmt.Errorf("%s of a void value: has something been assigned to its $name?", op)
+		return Value{}, fmt.Errorf("%s of a void value: was its $name ever set?", op)
 	case a.Type.Strip().Kind == MemberPointer || b.Type.Strip().Kind == MemberPointer:
 		return o.memberPointers(op, a, b)
 	case isPointer(a) || isPointer(b) || compares && (isNullType(a.Type) || isNullType(b.Type)):
@@ -372,7 +372,7 @@ func (o operators) repeat(a, n Value) (Value, error) {
 	}
 	at, ok := a.Addr()
 	if !ok {
-		return Value{}, errors.New("only a value in memory can be the first of several")
+		return Value{}, errors.New("only a value in memory can be the first element of A@N")
 	}
 	return MemoryValue(a.Type.ArrayOf(int64(count)), at), nil
 }
@@ -385,7 +385,7 @@ func (o operators) cast(v Value, t *Type) (Value, error) {
 	case Reference, RvalueReference:
 		a, ok := v.Addr()
 		if !ok {
-			return Value{}, errors.New("the value does not lie in memory")
+			return Value{}, errors.New("the value is not in memory")
 		}
 		a, err := o.prog.convertClass(a, from.classType(), pointedClass(t))
 		return Number(t, uint64(a)), err

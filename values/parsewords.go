@@ -27,11 +27,11 @@ func (p *parser) unread(word string) error {
 	}
 	switch word {
 	case "new", "delete":
-		return fmt.Errorf("%s is not computed: call malloc or free, or a function of the program", word)
+		return fmt.Errorf("%s is not supported: call malloc or free, or a function of the program", word)
 	case "throw":
 		return fmt.Errorf("%s is not computed", word)
 	case "typeid":
-		return fmt.Errorf("%s is not computed: info vtbl, or print -object, tells the class of an object", word)
+		return fmt.Errorf("%s is not supported: for the class of an object use info vtbl or print -object", word)
 	}
 	return nil
 }

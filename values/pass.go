@@ -116,7 +116,7 @@ func (c *caller) value(v Value, t *Type) error {
 		return c.rustValue(v, t)
 	}
 	if passedByReference(t, new(int)) {
-		return fmt.Errorf("a %s is copied by a function of its class: call a function that takes a reference or an address", t)
+		return fmt.Errorf("a %s is copied by its copy constructor: call a function that takes a reference or an address", t)
 	}
 	if t.Kind == Struct && t.decl {
 		return fmt.Errorf("a %s is only declared: debug information does not tell how it is passed", t)
@@ -144,7 +144,7 @@ func (c *caller) rustValue(v Value, t *Type) error {
 	size := t.Size()
 	switch {
 	case t.Kind == Struct && !strings.HasPrefix(t.Name, "&"):
-		return fmt.Errorf("a %s would be moved into the function: call one that takes a reference", t)
+		return fmt.Errorf("a %s would be moved into the function: call a function that takes a reference", t)
 	case shape.unknown:
 		return fmt.Errorf("debug information does not tell how a %s is passed", t)
 	case shape.empty || size == 0:
@@ -158,7 +158,7 @@ func (c *caller) rustValue(v Value, t *Type) error {
 		part := b[s.off : s.off+s.size]
 		switch {
 		case s.size > 8:
-			return fmt.Errorf("a %s is not passed", t)
+			return fmt.Errorf("a %s cannot be passed", t)
 		case !s.float:
 			if err := c.general(addr.Run(decodeUint(part)), nil); err != nil {
 				return err

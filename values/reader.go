@@ -265,7 +265,7 @@ func (r *Reader) Deref(v Value) (Value, error) {
 			return Value{}, err
 		}
 		if t.Elem().Strip().Kind == Void {
-			return Value{}, errors.New("a void pointer cannot be followed: cast it first")
+			return Value{}, errors.New("a void pointer cannot be dereferenced: cast it first")
 		}
 		return MemoryValue(t.Elem(), addr.Run(a)), nil
 	case Array:

@@ -173,7 +173,7 @@ func (f *Frame) store(to Value, b []byte) (Value, error) {
 	}
 	old, ok := f.register(uint64(to.reg))
 	if !ok || to.regOff < 0 || to.regOff+int64(len(b)) > int64(len(old)) {
-		return Value{}, errors.New("the value is no part of its register any more")
+		return Value{}, errors.New("the value is no longer in its register")
 	}
 	copy(old[to.regOff:], b)
 	if to.reg > unwind.RIP {

@@ -27,7 +27,7 @@ func (p *Program) ReturnType(f *Frame) (*Type, error) {
 	m := p.module(f.Module)
 	for d, hop := s.Physical, 0; d.Valid() && hop < maxHops; hop++ {
 		if v, ok := d.Attr(dwarf.AtCallingConv); ok && v.Uint() != ccNormal && v.Uint() != ccProgram {
-			return nil, fmt.Errorf("the function has calling convention %#x of DWARF's numbers", v.Uint())
+			return nil, fmt.Errorf("the function has an unsupported calling convention (DWARF number %#x)", v.Uint())
 		}
 		if v, ok := d.Attr(dwarf.AtType); ok {
 			return m.typeAt(v.Ref()), nil

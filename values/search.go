@@ -32,7 +32,7 @@ func (w *World) Search(f *Frame, src string, size int) (Search, error) {
 	list = append(list, n)
 	slices.Reverse(list)
 	if len(list) < 3 {
-		return Search{}, errors.New("START, +LENGTH or END, and what to look for must follow")
+		return Search{}, errors.New("START, +LENGTH or END, and the values to search for must follow")
 	}
 	start, err := e.number64(list[0])
 	if err != nil {
@@ -112,7 +112,7 @@ func (w *World) Literal(f *Frame, src string) ([]byte, Unit, error) {
 		return nil, Unit{}, err
 	}
 	if v = w.unref(v); v.Type.Strip().Kind != Array || v.place != nowhere || v.err != nil {
-		return nil, Unit{}, fmt.Errorf("a value of type %s is no array as typed", v.Type)
+		return nil, Unit{}, fmt.Errorf("a value of type %s is not an array in the expression", v.Type)
 	}
 	b, err := w.Bytes(v)
 	return b, v.unit(), err

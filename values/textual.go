@@ -150,9 +150,9 @@ func (e *evaluator) textArgument(v Value) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case !ok:
-		return nil, fmt.Errorf("a value of type %s is no text", v.Type)
+		return nil, fmt.Errorf("a value of type %s is not a text", v.Type)
 	case b == nil:
-		return nil, errors.New("a null pointer is no text")
+		return nil, errors.New("a null pointer is not a text")
 	}
 	return b, nil
 }
@@ -268,7 +268,7 @@ func callerFunction(any bool, match func(have, want string) (bool, error)) func(
 func (e *evaluator) complexPart(v Value, imaginary bool) (Value, error) {
 	v = e.prog.unref(v)
 	if !isComplex(v.Type) {
-		return Value{}, typeErrorf("a value of type %s is no complex number", v.Type)
+		return Value{}, typeErrorf("a value of type %s is not a complex number", v.Type)
 	}
 	re, im, err := e.ops.parts(v)
 	if imaginary {

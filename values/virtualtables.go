@@ -53,7 +53,7 @@ func (w *World) VirtualTables(f *Frame, src string) ([]VirtualTable, error) {
 		out = append(out, t)
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("%s has no virtual function but its destructor, whose place debug information does not tell", v.Type)
+		return nil, fmt.Errorf("%s has no virtual function except its destructor, and debug information does not say where that is", v.Type)
 	}
 	slices.SortFunc(out, func(a, b VirtualTable) int { return cmp.Compare(a.Object, b.Object) })
 	return out, nil

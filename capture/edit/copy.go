@@ -58,7 +58,7 @@ func newCopier(w io.Writer, f *file.File, src capture.Source, part bool) (*copie
 }
 
 // errAggregate is of a capture that has sums only.
-var errAggregate = errors.New("the capture holds sums for each stack and no events (hdb record --aggregate)")
+var errAggregate = errors.New("the capture has per-stack totals only, and no events (hdb record --aggregate)")
 
 // add adds an event, which is changed to what the copy says of it.
 func (k *copier) add(e *capture.Event) error {

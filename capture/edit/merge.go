@@ -45,7 +45,7 @@ func Merge(w io.Writer, files []*file.File) (Copied, error) {
 	for _, f := range files[1:] {
 		a, b := files[0].Info(), f.Info()
 		if !oneProgram(files[0], f) {
-			return Copied{}, fmt.Errorf("%s is of %s (%s), %s of %s (%s): merge takes captures of one program, by the name of its file or its build ID, on one architecture; "+
+			return Copied{}, fmt.Errorf("%s is of %s (%s), %s of %s (%s): merge needs captures of one program, with the same file name or build ID, on one architecture; "+
 				"merge those of each program by themselves, or look at several programs side by side with `hdb export parquet`",
 				files[0].Path(), a.Program, a.Arch, f.Path(), b.Program, b.Arch)
 		}

@@ -388,7 +388,7 @@ func TestMerge(t *testing.T) {
 	if len(g.Threads()) != 4 || len(g.Modules()) != 4 || len(g.Marks()) != 4 || len(g.Stops()) != 2 || g.Info().Totals.Lost != 6 {
 		t.Errorf("%d threads, %d modules, %d marks, %d stops, %+v", len(g.Threads()), len(g.Modules()), len(g.Marks()), len(g.Stops()), g.Info())
 	}
-	if _, err := Merge(io.Discard, []*file.File{a, handled(t, "/usr/bin/other", capture.InterpretedAddress(&capture.Frame{}, 0), capture.Frame{}, "abad1dea")}); err == nil || !strings.Contains(err.Error(), "captures of one program, by the name of its file or its build ID") {
+	if _, err := Merge(io.Discard, []*file.File{a, handled(t, "/usr/bin/other", capture.InterpretedAddress(&capture.Frame{}, 0), capture.Frame{}, "abad1dea")}); err == nil || !strings.Contains(err.Error(), "captures of one program, with the same file name or build ID") {
 		t.Errorf("captures of two programs: %v", err)
 	}
 	if _, err := Merge(io.Discard, []*file.File{a}); err == nil {

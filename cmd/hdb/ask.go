@@ -18,7 +18,7 @@ import (
 // and a capture count as those before.
 func (o *options) settle() error {
 	if o.pid != 0 && len(o.words) > 0 {
-		return fmt.Errorf("-p %d: %s is not looked at: hdb -p %d -ex %s runs a command: %w", o.pid, o.words[0], o.pid, shellWord(strings.Join(o.words, " ")), errUsage)
+		return fmt.Errorf("-p %d: unexpected %s: to run a command use hdb -p %d -ex %s: %w", o.pid, o.words[0], o.pid, shellWord(strings.Join(o.words, " ")), errUsage)
 	}
 	if o.args || o.pid != 0 || len(o.words) == 0 {
 		return nil

@@ -60,7 +60,7 @@ func parseAssertFlags(argv []string) (*assertOptions, error) {
 		}
 		if len(word) < 2 || word[0] != '-' {
 			if o.capture != "" {
-				return nil, fmt.Errorf("assert: %q: one capture is checked, a program stands behind --: %w", word, errAssertUsage)
+				return nil, fmt.Errorf("assert: %q: one capture expected, or a program after --: %w", word, errAssertUsage)
 			}
 			o.capture = word
 			i++
@@ -82,7 +82,7 @@ func parseAssertFlags(argv []string) (*assertOptions, error) {
 	case o.capture != "" && len(o.words) > 0:
 		return nil, fmt.Errorf("assert: a capture and a program: %w", errAssertUsage)
 	case o.keep != "" && o.capture != "":
-		return nil, fmt.Errorf("assert: -o: nothing is recorded: %w", errAssertUsage)
+		return nil, fmt.Errorf("assert: -o: a capture is checked, nothing is recorded: %w", errAssertUsage)
 	}
 	return o, nil
 }
@@ -151,7 +151,7 @@ func (o *assertOptions) place() (path string, remove func(), err error) {
 	}
 	dir, err := os.MkdirTemp("", "hdb-assert-")
 	if err != nil {
-		return "", nil, fmt.Errorf("assert: %w: name another place by TMPDIR, or keep the recording with -o FILE", err)
+		return "", nil, fmt.Errorf("assert: %w: set TMPDIR to another directory, or keep the recording with -o FILE", err)
 	}
 	return filepath.Join(dir, "assert.hdb"), func() { os.RemoveAll(dir) }, nil
 }

@@ -19,7 +19,7 @@ func TestAssertFlags(t *testing.T) {
 		"":                                "a capture, or -- and a program",
 		"--no-leaks":                      "a capture, or -- and a program",
 		"--no-leaks --":                   "a capture, or -- and a program",
-		"--no-leaks a b":                  "one capture is checked",
+		"--no-leaks a b":                  "one capture expected",
 		"--no-leaks a -- b":               "a capture and a program",
 		"--no-leaks -o x a":               "nothing is recorded",
 		"--no-leaks=1 a":                  "takes no value",
@@ -29,7 +29,7 @@ func TestAssertFlags(t *testing.T) {
 		"--max-allocs nan a":              "max-allocs",
 		"--bogus a":                       "no such flag",
 		"-o":                              "value missing",
-		"a":                               "what must hold is missing",
+		"a":                               "no limit given",
 		"--no-leaks --since 5% a":         "--since is for --max-live-growth",
 		"--no-leaks --suppressions /no a": "no such file",
 	} {

@@ -137,7 +137,7 @@ func (o *captureOptions) check() error {
 	takes := func(name string, given bool) bool { return !given || slices.Contains(known, name) }
 	switch {
 	case o.verb == "":
-		return fmt.Errorf("capture: what to do is missing: %w", errCapture)
+		return fmt.Errorf("capture: a verb must follow: %w", errCapture)
 	case !ok:
 		if near := spelling.Nearest(o.verb, []string{"info", "check", "repair", "trim", "merge", "anonymize"}); near != "" {
 			return fmt.Errorf("capture: %q: no such verb: did you mean %s?: %w", o.verb, near, errCapture)

@@ -199,7 +199,7 @@ func checkBounded(t *testing.T, path, flags string, check func(*file.File) error
 	for _, ask := range []string{"allocs", "goto 50%", "diff 50%", "assert --max-live-growth 1", "assert --max-live-growth 1G --since 1ms", "history 0x10", "whence 0x10"} {
 		var answer, errw bytes.Buffer
 		code := run([]string{"-batch", "-nx", "-q", "-ex", ask, "open", path}, os.Stdin, &answer, &errw)
-		if msg := errw.String() + answer.String(); code == 0 || !strings.Contains(msg, "sums for each stack") {
+		if msg := errw.String() + answer.String(); code == 0 || !strings.Contains(msg, "per-stack totals only") {
 			t.Errorf("%s: exit %d: %s", ask, code, msg)
 		}
 	}

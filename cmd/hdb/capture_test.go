@@ -92,14 +92,14 @@ func TestCaptureCommands(t *testing.T) {
 		{"info A", "150 events", 0}, {"check A", "whole, 150 events", 0}, {"check A C", "cut.hdb: cut off: complete up to event #150", 1},
 		{"info C", "damage", 0}, {"info D/none", "", 4}, {"check D/none", "", 4},
 		{"repair C -o D/r.hdb", "D/r.hdb: 150 events", 0}, {"check D/r.hdb", "whole, 150", 0},
-		{"repair C -o D/r.hdb", "exists already", 4}, {"repair C -f -o D/r.hdb", "", 0}, {"repair Z -o D/z.hdb", "no event can be read", 1}, {"info D/z.hdb", "no such file", 4}, {"check H", "at least", 1}, {"repair H -o D/h.hdb", "; at least ", 0}, {"check D/h.hdb", "partial: the file was not closed", 0}, {"info D/h.hdb", "may be missing", 0}, {"repair C -f -o C", "what is read", 4},
-		{"repair A -f -o L", "what is read", 4}, {"repair A -o D/none/x", "cannot be made", 4},
+		{"repair C -o D/r.hdb", "exists already", 4}, {"repair C -f -o D/r.hdb", "", 0}, {"repair Z -o D/z.hdb", "no event can be read", 1}, {"info D/z.hdb", "no such file", 4}, {"check H", "at least", 1}, {"repair H -o D/h.hdb", "; at least ", 0}, {"check D/h.hdb", "partial: the file was not closed", 0}, {"info D/h.hdb", "may be missing", 0}, {"repair C -f -o C", "also the input", 4},
+		{"repair A -f -o L", "also the input", 4}, {"repair A -o D/none/x", "cannot be made", 4},
 		{"trim A --from middle --to=#120 -o D/t.hdb", "21 events", 0}, {"check D/t.hdb", "whole, 21", 0},
 		{"trim A --from 10ms --to 50% -o D/u.hdb", "events", 0}, {"check D/u.hdb", "whole", 0}, {"trim A --from peak -o D/v.hdb", "", 0},
-		{"trim A --from nonsense -o D/w.hdb", "no moment", 1}, {"trim A --from #1000 -o D/w.hdb", "#1000: not among the 150", 1}, {"trim A --from end -o D/w.hdb", "no event is left", 1}, {"trim A --from 1h -o D/w.hdb", "1h: the last event is earlier, at ", 1},
+		{"trim A --from nonsense -o D/w.hdb", "not a moment", 1}, {"trim A --from #1000 -o D/w.hdb", "#1000: not among the 150", 1}, {"trim A --from end -o D/w.hdb", "no event is left", 1}, {"trim A --from 1h -o D/w.hdb", "1h: the last event is earlier, at ", 1},
 		{"merge A A D/r.hdb -o D/m.hdb", "450 events", 0}, {"check D/m.hdb", "whole, 450", 0},
 		{"anonymize A -o D/n.hdb", "150 events", 0}, {"check D/n.hdb", "whole", 0},
-		{"", "is missing", 2}, {"bogus A", "no such verb", 2}, {"info", "must follow", 2}, {"info A A", "one capture", 2}, {"info --from 1s A", "another verb", 2},
+		{"", "a verb must follow", 2}, {"bogus A", "no such verb", 2}, {"info", "must follow", 2}, {"info A A", "one capture", 2}, {"info --from 1s A", "another verb", 2},
 		{"trim A -o D/x", "--from or --to", 2}, {"repair A", "-o FILE", 2}, {"merge A -o D/x", "two captures", 2}, {"info --bogus A", "no such flag", 2}, {"repair A -o", "value missing", 2},
 	} {
 		args := strings.Fields(strings.NewReplacer("A", whole, "C", cut, "D/", dir+"/", "L", link, "H", half, "Z", none).Replace("capture " + tc.args))

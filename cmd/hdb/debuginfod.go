@@ -21,7 +21,7 @@ type servers struct {
 }
 
 // errNoServers is why --debuginfod can do nothing.
-var errNoServers = errors.New("--debuginfod: DEBUGINFOD_URLS names no server: there is nobody to ask")
+var errNoServers = errors.New("--debuginfod: no server to ask: set DEBUGINFOD_URLS")
 
 // newServers are those of the environment.
 func newServers(errw io.Writer) (*servers, error) {

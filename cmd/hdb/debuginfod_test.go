@@ -83,7 +83,7 @@ func TestBatchWithoutServers(t *testing.T) {
 		code int
 		want string
 	}{
-		{"", exitUsage, "DEBUGINFOD_URLS names no server"},
+		{"", exitUsage, "no server to ask"},
 		{"http://127.0.0.1:1", 0, "warning: debuginfod: debuginfo of build ID"},
 	} {
 		t.Setenv("DEBUGINFOD_URLS", c.urls)

@@ -67,7 +67,7 @@ func parseDoctorFlags(argv []string) (*doctorOptions, error) {
 	case err != nil:
 		return nil, fmt.Errorf("doctor: %w: %w", err, errDoctor)
 	case len(words) > 1:
-		return nil, fmt.Errorf("doctor: %q: one program, process or capture is looked at: %w", words[1], errDoctor)
+		return nil, fmt.Errorf("doctor: %q: only one program, process or capture expected: %w", words[1], errDoctor)
 	case len(words) == 1:
 		o.target = words[0]
 	case !o.help && (o.debuginfod || o.sysroot != "" || o.debugDirs != ""):

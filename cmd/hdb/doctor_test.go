@@ -98,8 +98,8 @@ func doctorOfMachines(program string) func(t *testing.T) {
 			{"tsc", "doctor --machine " + program, 0, "counters of perf", ""},
 			{"perf", "doctor " + program, 0, "nothing is missing", "counters of perf"},
 			{"tsc", "doctor --json " + program, 0, `"ability":"tsc","name":"time stamp counter","state":"masked","needed":true,`, ""},
-			{"tcs", "doctor", 2, `HDB_WITHOUT: "tcs" is no ability of the machine: there are fsgsbase,`, "found by"},
-			{"tcs", "--version", 2, `HDB_WITHOUT: "tcs" is no ability of the machine: there are fsgsbase,`, ""},
+			{"tcs", "doctor", 2, `HDB_WITHOUT: "tcs" is not a feature of the machine: one of fsgsbase,`, "found by"},
+			{"tcs", "--version", 2, `HDB_WITHOUT: "tcs" is not a feature of the machine: one of fsgsbase,`, ""},
 		} {
 			t.Run(c.without+" "+c.args, func(t *testing.T) {
 				t.Setenv(machine.Variable, c.without)

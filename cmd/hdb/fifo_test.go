@@ -95,7 +95,7 @@ func TestFIFOThatNobodyReadsIsRefused(t *testing.T) {
 		for i := range args {
 			args[i] = strings.ReplaceAll(args[i], "@", " ")
 		}
-		if out, waited := limited(t, args...); waited || !strings.Contains(out, "is a FIFO that nobody reads") {
+		if out, waited := limited(t, args...); waited || !strings.Contains(out, "a FIFO without a reader") {
 			t.Errorf("%q: waited %t\n%s", args, waited, out)
 		}
 	}
@@ -116,7 +116,7 @@ func TestInputFromFIFO(t *testing.T) {
 		}
 		return out
 	}
-	if out := run(); !strings.Contains(out, "is a FIFO that nobody writes: start its writer first") {
+	if out := run(); !strings.Contains(out, "a FIFO without a writer: start its writer first") {
 		t.Error(out)
 	}
 	for _, pause := range []string{"", "sleep 0.2; "} {

@@ -69,7 +69,7 @@ func parseLiveFlags(argv []string) (*liveOptions, error) {
 	case o.pid == 0 && len(o.words) == 0:
 		return nil, fmt.Errorf("live: PROG or -p PID is missing: %w", errLiveUsage)
 	case o.pid != 0 && (o.output != "" || o.input != ""):
-		return nil, fmt.Errorf("live: a process of -p has its input and output already: %w", errLiveUsage)
+		return nil, fmt.Errorf("live: -i and -o are for a program that hdb starts, not for -p: %w", errLiveUsage)
 	}
 	return o, nil
 }

@@ -35,7 +35,7 @@ func TestOutputsReplaceNoInput(t *testing.T) {
 		for _, c := range []struct {
 			out, force, want string
 		}{
-			{in, "-f", "is what is read"}, {link, "--force", "is what is read"}, {in, "", "is what is read"}, {other, "", "exists already"}, {other, "-f", ""},
+			{in, "-f", "is also the input"}, {link, "--force", "is also the input"}, {in, "", "is also the input"}, {other, "", "exists already"}, {other, "-f", ""},
 		} {
 			if err := os.WriteFile(other, []byte("other"), 0o666); err != nil {
 				t.Fatal(err)
@@ -74,8 +74,8 @@ func TestRecordingsReplaceNoProgram(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"record -f -o prog ./prog": "is what is read", "record -f -o script ./script": "is what is read", "record -o kept ./prog": "exists already",
-		"assert --no-leaks -f -o prog -- ./prog": "is what is read", "assert --no-leaks -o kept -- ./prog": "exists already", "assert --no-leaks --junit kept -- ./prog": "exists already",
+		"record -f -o prog ./prog": "is also the input", "record -f -o script ./script": "is also the input", "record -o kept ./prog": "exists already",
+		"assert --no-leaks -f -o prog -- ./prog": "is also the input", "assert --no-leaks -o kept -- ./prog": "exists already", "assert --no-leaks --junit kept -- ./prog": "exists already",
 	} {
 		cmd := exec.Command(testprogs.HDB(t), strings.Fields(args)...)
 		cmd.Dir = dir
@@ -120,7 +120,7 @@ func TestOneFileIsRecordedOnce(t *testing.T) {
 		{"-nx", "-batch", "-ex", "save --force " + file, "open", other},
 	} {
 		text, err := exec.Command(testprogs.HDB(t), args...).CombinedOutput()
-		if err == nil || !strings.Contains(string(text), "same.hdb: is being recorded by an hdb") {
+		if err == nil || !strings.Contains(string(text), "same.hdb: is being recorded by another hdb") {
 			t.Errorf("hdb %q: %v\n%s", args, err, text)
 		}
 	}

@@ -71,7 +71,7 @@ func showPython(main *options, out, errw io.Writer) int {
 	case len(words) == 0:
 		return fail(errw, fmt.Errorf("py: a process or a core file must follow: %w", errPy), exitUsage)
 	case len(words) > 2:
-		return fail(errw, fmt.Errorf("py: %q: one process or core file is looked at: %w", words[2], errPy), exitUsage)
+		return fail(errw, fmt.Errorf("py: %q: only one process or core file expected: %w", words[2], errPy), exitUsage)
 	}
 	o.words = words
 	return inSession(errw, func(s *session.Session) (int, error) {

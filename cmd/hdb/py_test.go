@@ -31,7 +31,7 @@ func TestPyRefusals(t *testing.T) {
 		want string
 	}{
 		{"", exitUsage, "a process or a core file must follow"},
-		{"1 2 3", exitUsage, `"3": one process or core file is looked at`},
+		{"1 2 3", exitUsage, `"3": only one process or core file expected`},
 		{"--nothing 1", exitUsage, "nothing"},
 		{sleeper, exitTarget, "process " + sleeper + ": no CPython"},
 		{"--native " + sleeper, exitTarget, "process " + sleeper + ": no CPython"},

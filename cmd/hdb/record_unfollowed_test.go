@@ -46,7 +46,7 @@ func TestRecordUnfollowed(t *testing.T) {
 				t.Errorf("hdb %q: %q is missing:\n%s", c.args, want, out)
 			}
 		}
-		for _, claim := range []string{"no block", "0 blocks", "sums for each stack and no events"} {
+		for _, claim := range []string{"no block", "0 blocks", "per-stack totals only"} {
 			if strings.Contains(string(out), claim) {
 				t.Errorf("hdb %q says %q:\n%s", c.args, claim, out)
 			}

@@ -62,7 +62,7 @@ func TestSourcesByTheRightsOfTheProgram(t *testing.T) {
 		{"-ex", "list main", program},
 	} {
 		said, _ := exec.Command(testprogs.HDB(t), append([]string{"-nx", "-q", "-batch"}, args...)...).CombinedOutput()
-		if want := fmt.Sprintf("%s: permission denied for user %d, whose program names it", secret, nobody); bytes.Contains(said, []byte("TOPSECRET")) || !bytes.Contains(said, []byte(want)) {
+		if want := fmt.Sprintf("%s: permission denied for user %d, who runs the program that names it", secret, nobody); bytes.Contains(said, []byte("TOPSECRET")) || !bytes.Contains(said, []byte(want)) {
 			t.Errorf("%q:\n%s", args, said)
 		}
 	}

@@ -27,7 +27,7 @@ func TestSlips(t *testing.T) {
 		{"leaks " + pid, "hdb -p " + pid + ", and then leaks", 2},
 		{"leaks", "hdb leaks CAPTURE asks a capture, hdb leaks -- PROGRAM runs one and asks when it exits (", 2},
 		{"top", "hdb top CAPTURE asks a capture (hdb --args top starts a program of that name)", 2}, // and not /usr/bin/top
-		{"flamegraph -o sq.SVG run.hdb", "error: flamegraph: sq.SVG: what is written is a page of HTML, no SVG: name it sq.html", 2},
+		{"flamegraph -o sq.SVG run.hdb", "error: flamegraph: sq.SVG: the output is HTML, not SVG: name it sq.html", 2},
 		{"top --help", "rank functions", 0},
 		{"top " + script, "error: top: " + script + " is no capture: hdb record -o FILE PROGRAM makes one", 2},
 		{"find --help", "search memory for bytes", 0},
@@ -40,8 +40,8 @@ func TestSlips(t *testing.T) {
 		{"leaks --help", "Example", 0},
 		{"leaks -h", "Example", 0},
 		{"refs --help", "Example", 0},
-		{"-p " + pid + " leaks", "error: -p " + pid + ": leaks is not looked at: hdb -p " + pid + " -ex leaks runs a command: see hdb --help", 2},
-		{"-p " + pid + " -batch leaks all", "-ex 'leaks all' runs a command", 2},
+		{"-p " + pid + " leaks", "error: -p " + pid + ": unexpected leaks: to run a command use hdb -p " + pid + " -ex leaks: see hdb --help", 2},
+		{"-p " + pid + " -batch leaks all", "use hdb -p " + pid + " -ex 'leaks all'", 2},
 	} {
 		cmd := exec.Command(testprogs.HDB(t), strings.Fields(c.words)...)
 		out, _ := cmd.CombinedOutput() // the exit code is looked at

@@ -184,7 +184,7 @@ func (m *symbolizeModule) origin(path, section string) error {
 	if len(code) > 2 {
 		names += ", ..."
 	}
-	return fmt.Errorf("%s: relocatable, with %d sections of code (%s) that all begin at 0: say with -j NAME which one is meant", path, len(code), names)
+	return fmt.Errorf("%s: relocatable, with %d sections of code (%s) that all begin at 0: choose one with -j NAME", path, len(code), names)
 }
 
 func (s *symbolizer) add(path string, obj named) int32 {
@@ -366,7 +366,7 @@ func (s *symbolizer) question(list []question, word string) []question {
 	case s.path != "":
 		q.module, q.file = s.counted(0, at)
 	default:
-		s.complain(fmt.Errorf("address %q: of which file? use -e FILE, or lines of FILE and ADDR", word))
+		s.complain(fmt.Errorf("address %q: no file given: use -e FILE, or lines of FILE and ADDR", word))
 	}
 	return append(list, q)
 }

@@ -93,10 +93,10 @@ func parseSymbolize(argv []string) (*symbolizeOptions, error) {
 		o.functions, o.inlines, o.demangle = true, true, true
 	}
 	if o.find && (o.path == "" || o.section != "") {
-		return nil, fmt.Errorf("symbolize: --find looks in one file: -e FILE must be there, and no -j: %w", errUsage)
+		return nil, fmt.Errorf("symbolize: --find searches one file: give -e FILE, without -j: %w", errUsage)
 	}
 	if (o.pid != 0 || o.core != "") && (o.path != "" || o.section != "") || o.pid != 0 && o.core != "" {
-		return nil, fmt.Errorf("symbolize: --pid and --core have the files of the process: no -e and -j with them: %w", errUsage)
+		return nil, fmt.Errorf("symbolize: --pid and --core use the files of the process: remove -e and -j: %w", errUsage)
 	}
 	return o, nil
 }

@@ -64,7 +64,7 @@ func TestSymbolizeRelocatable(t *testing.T) {
 			t.Errorf("%v: no code", flags)
 		case sections == 1 && (code != 0 || strings.HasPrefix(out.String(), "??")):
 			t.Errorf("%v: exit %d\n%s%s", flags, code, &out, &errw)
-		case sections > 1 && (code != exitTarget || !strings.Contains(errw.String(), "say with -j NAME") || out.Len() > 0):
+		case sections > 1 && (code != exitTarget || !strings.Contains(errw.String(), "choose one with -j NAME") || out.Len() > 0):
 			t.Errorf("%v: exit %d\n%s%s", flags, code, &out, &errw)
 		}
 		errw.Reset()

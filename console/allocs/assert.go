@@ -149,7 +149,7 @@ func setLimit(limit **uint64, name, value string, parse func(string) (uint64, er
 // suppressions.
 func (a *Assertion) Ready() error {
 	if !a.Limits.Any() {
-		return errors.New("assert: what must hold is missing: --max-peak, --max-allocs, --no-leaks, --max-leaked, --max-live-growth or --max-temporary")
+		return errors.New("assert: no limit given: --max-peak, --max-allocs, --no-leaks, --max-leaked, --max-live-growth or --max-temporary expected")
 	}
 	if a.Since != "" && a.Limits.MaxLiveGrowth == nil {
 		return errors.New("assert: --since is for --max-live-growth")

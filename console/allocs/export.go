@@ -90,10 +90,10 @@ func ParseExport(words []string) (e Export, rest []string, err error) {
 		return e, nil, fmt.Errorf("export: %q: no such format: %s", format, strings.Join(formatNames(), ", "))
 	}
 	if e.Format = found; !found.Parts && e.parts != (query.ProfileParts{}) {
-		return e, nil, fmt.Errorf("export: %s is of all that was recorded: it takes no --threads, --thread, --from or --to", format)
+		return e, nil, fmt.Errorf("export: %s writes the whole recording: it takes no --threads, --thread, --from or --to", format)
 	}
 	if e.Options.Lines && !found.Places {
-		return e, nil, fmt.Errorf("export: %s takes no --lines: that is of collapsed", format)
+		return e, nil, fmt.Errorf("export: %s takes no --lines: only collapsed does", format)
 	}
 	e.parts.Line, e.parts.Snapshots, e.parts.Slots, e.parts.Collected = found.Line, found.Snapshots, found.Slots, found.Collected
 	e.parts.Blocks = found.Blocks
@@ -142,7 +142,7 @@ func (e *Export) Beside(path string) string {
 func (e *Export) Write(ctx context.Context, s *session.Session, out io.Writer) error {
 	if e.File == "-" {
 		if f, ok := out.(*os.File); ok && !e.Format.Text && term.IsTerminal(int(f.Fd())) {
-			return fmt.Errorf("export: %s is no text for a terminal: name a file", e.Format.Name)
+			return fmt.Errorf("export: %s is not text for a terminal: name a file", e.Format.Name)
 		}
 		if e.Format.Tables != nil {
 			return fmt.Errorf("export: %s is several files: name a directory", e.Format.Name)
@@ -263,7 +263,7 @@ func runExport(ctx context.Context, c *desk.Desk, in shell.Input, format string)
 	}
 	switch {
 	case len(rest) > 1, len(rest) == 1 && e.File != "":
-		return errors.New("export: one file is written")
+		return errors.New("export: one output file expected")
 	case len(rest) == 1:
 		e.File = rest[0]
 	}
@@ -282,7 +282,7 @@ func runExport(ctx context.Context, c *desk.Desk, in shell.Input, format string)
 	}
 	if e.File == "-" {
 		if !e.Format.Text {
-			return fmt.Errorf("export: %s is no text: name a file", e.Format.Name)
+			return fmt.Errorf("export: %s is not text: name a file", e.Format.Name)
 		}
 		var b strings.Builder
 		if err := e.Write(ctx, c.Session, &b); err != nil {

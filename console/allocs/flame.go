@@ -63,7 +63,7 @@ func ParsePage(verb string, words []string, captures bool) (p Page, rest []strin
 		p.File = cmp.Or(p.File, "-")
 	}
 	if ext := strings.ToLower(filepath.Ext(p.File)); slices.Contains(notPages, ext) {
-		return p, nil, fmt.Errorf("%s: %s: what is written is a page of HTML, no %s: name it %s.html", verb, p.File, strings.ToUpper(ext[1:]), strings.TrimSuffix(p.File, filepath.Ext(p.File)))
+		return p, nil, fmt.Errorf("%s: %s: the output is HTML, not %s: name it %s.html", verb, p.File, strings.ToUpper(ext[1:]), strings.TrimSuffix(p.File, filepath.Ext(p.File)))
 	}
 	return p, rest, nil
 }
@@ -219,7 +219,7 @@ func runPage(ctx context.Context, c *desk.Desk, in shell.Input) error {
 		return err
 	}
 	if len(rest) > 0 {
-		return fmt.Errorf("%s: one file is written", in.Name)
+		return fmt.Errorf("%s: one output file expected", in.Name)
 	}
 	info, err := c.Session.Recorded.Info()
 	if err != nil {
@@ -229,7 +229,7 @@ func runPage(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	case p.File == "-" && p.verb == "table":
 		return showTable(c, in, p)
 	case p.File == "-":
-		return fmt.Errorf("%s: a page is no text: name a file", in.Name)
+		return fmt.Errorf("%s: the output is an HTML page: name a file", in.Name)
 	case p.File != "":
 	case saved != "":
 		p.File = p.Beside(saved)

@@ -83,7 +83,7 @@ func runTop(ctx context.Context, c *desk.Desk, in shell.Input) error {
 		by, chosen = heap.Measure(i), true
 	}
 	if per == query.PerGlobal {
-		return errors.New("top: per global: `by retained` expected: variables allocate nothing")
+		return errors.New("top: per global works only with `by retained`: variables allocate nothing")
 	}
 	if per == query.PerType {
 		return topTypes(ctx, c, in, by, chosen, limit)

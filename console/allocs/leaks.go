@@ -92,7 +92,7 @@ func leaksOf(c *desk.Desk, in shell.Input) (leaksAsked, shell.Input, error) {
 		return q, in, err
 	}
 	if q.growth && (asked || !from.IsPresent()) {
-		return q, in, errors.New("leaks: growth knows no since and no condition")
+		return q, in, errors.New("leaks: growth takes no `since` and no condition")
 	}
 	if asked {
 		if strings.TrimSpace(condition) == "" {
@@ -198,7 +198,7 @@ func leaksAtExit(c *desk.Desk, in shell.Input) error {
 	c.Report(in, r)
 	switch how {
 	case session.LeavingStops:
-		return errors.New("leaks: --exit: the program has not exited yet: leaks tells of this moment, leaks --exit runs on")
+		return errors.New("leaks: --exit: the program stopped before it exited: use leaks for this moment, or leaks --exit to run on")
 	case session.LeavingGone:
 		if r.Exit().Signal == 0 {
 			c.Say("the program ended without a stop: it made the system call itself, not by a function named exit, quick_exit or _exit; `catch syscall exit_group exit` stops there, and costs tens of microseconds a system call")

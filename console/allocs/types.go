@@ -24,7 +24,7 @@ import (
 // topTypes shows what is live by type.
 func topTypes(ctx context.Context, c *desk.Desk, in shell.Input, by heap.Measure, chosen bool, limit int) error {
 	if chosen && by != heap.ByLive && by != heap.ByBlocks {
-		return fmt.Errorf("top: %s per type: types are known of blocks that are live: by live or blocks", by)
+		return fmt.Errorf("top: %s per type: only the types of live blocks are known: use by live or by blocks", by)
 	}
 	if !chosen {
 		by = heap.ByLive
@@ -157,7 +157,7 @@ func runFindLive(ctx context.Context, c *desk.Desk, in shell.Input) error {
 		return err
 	}
 	if strings.TrimSpace(expr) == "" {
-		return errors.New("find: -live: what to look for must follow")
+		return errors.New("find: -live: the values to search for must follow")
 	}
 	s, err := c.Session.Patterns.Search("0, +0x7fffffff, "+expr, size)
 	if err != nil {

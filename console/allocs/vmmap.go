@@ -133,7 +133,7 @@ func runVmmap(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	if !q.layers {
 		list = chosenRegions(space, q)
 		if len(list) == 0 {
-			return errors.New("vmmap: no region is so; `vmmap` lists all")
+			return errors.New("vmmap: no region matches; `vmmap` lists all")
 		}
 		for _, r := range list {
 			v.Regions = append(v.Regions, viewRegion(r, threads))

@@ -29,7 +29,7 @@ func StartDebuginfod(c *desk.Desk) {
 func SetDebuginfod(c *desk.Desk, v string) error {
 	c.Session.Symbols.SetDebuginfod(names.DebuginfodMode(v))
 	if v != "off" && len(c.Session.Names().Debuginfod.Servers()) == 0 {
-		c.Notify("debuginfod: DEBUGINFOD_URLS names no server: there is nobody to ask")
+		c.Notify("debuginfod: no server to ask: set DEBUGINFOD_URLS")
 	}
 	return nil
 }

@@ -334,7 +334,7 @@ func runGoroutine(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	if word == "" {
 		x, ok := c.Session.Selection.Goroutine()
 		if !ok {
-			return errors.New("no goroutine: the selected thread runs none; goroutines lists those there are")
+			return errors.New("no goroutine: the selected thread runs none; goroutines lists all")
 		}
 		return showGoroutine(c, in, &x)
 	}

@@ -51,7 +51,7 @@ func infoMacro(_ context.Context, c *desk.Desk, in shell.Input) error {
 	}
 	m, ok, err := c.Session.Scopes.Macro(in.Args[0])
 	if err == nil && !ok {
-		err = fmt.Errorf("%s is no macro here", in.Args[0])
+		err = fmt.Errorf("%s is not a macro here", in.Args[0])
 	}
 	if err != nil {
 		return fmt.Errorf("info macro: %w", err)

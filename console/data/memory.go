@@ -43,7 +43,7 @@ func runFind(ctx context.Context, c *desk.Desk, in shell.Input) error {
 		return err
 	}
 	if expr == "" {
-		return errors.New("find: START, +LENGTH or END, and what to look for must follow")
+		return errors.New("find: START, +LENGTH or END, and the values to search for must follow")
 	}
 	s, err := c.Session.Patterns.Search(expr, size)
 	if err != nil {
@@ -106,7 +106,7 @@ func dumper(add func(path string, write func(io.Writer) error) error) func(conte
 		path, rest := shell.SplitWord(rest)
 		switch {
 		case word == "ihex", word == "srec", word == "tekhex", word == "verilog":
-			return fmt.Errorf("%s: %s: only binary files are written: objcopy -I binary -O %s makes one of it", in.Name, word, word)
+			return fmt.Errorf("%s: %s: only binary files can be written: to convert one use objcopy -I binary -O %s", in.Name, word, word)
 		case word != "memory" && word != "value" || rest == "":
 			return fmt.Errorf("%s: memory FILE START END or value FILE EXPRESSION must follow", in.Name)
 		}
@@ -154,7 +154,7 @@ func runRestore(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	path, rest := shell.SplitWord(in.Raw)
 	word, rest := shell.SplitWord(rest)
 	if word != "binary" || rest == "" {
-		return errors.New("restore: FILE binary ADDRESS [START [END]] must follow: other files than binary ones are not read")
+		return errors.New("restore: FILE binary ADDRESS [START [END]] must follow: only binary files can be read")
 	}
 	where, rest := shell.SplitWord(rest)
 	a, err := c.Eval.Address(where)
@@ -185,7 +185,7 @@ func runRestore(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	done, err := restore(c, ctx, a, io.NewSectionReader(f, from, to-from))
 	switch {
 	case err != nil && done > 0:
-		return fmt.Errorf("restore: %w: %d bytes are at %v now", err, done, a)
+		return fmt.Errorf("restore: %w: %d bytes at %v were already written", err, done, a)
 	case err != nil:
 		return fmt.Errorf("restore: %w", err)
 	}

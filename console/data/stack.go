@@ -417,7 +417,7 @@ func runInferior(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	}
 	pid, err := strconv.Atoi(in.Args[0])
 	if err != nil {
-		return fmt.Errorf("inferior: %q is no process number", in.Args[0])
+		return fmt.Errorf("inferior: %q is not a process ID", in.Args[0])
 	}
 	return desk.Reported(c, in)(c.Session.SwitchInferior(pid))
 }

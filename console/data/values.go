@@ -151,7 +151,7 @@ func typeOptions(spec string) (o values.TypeOptions, err error) {
 			o.NoTypedefs = r == 't'
 		case 'r': // names are never shortened by template parameters
 		default:
-			return o, fmt.Errorf("flag %q: o (offsets), x (in hexadecimal), m (no functions) and t (no names of types) expected", r)
+			return o, fmt.Errorf("flag %q: o (offsets), x (in hexadecimal), m (no functions) or t (no typedefs) expected", r)
 		}
 	}
 	return o, nil

@@ -45,7 +45,7 @@ func (e *Evaluator) DumpMemory(ctx context.Context, w io.Writer, text string) er
 		return err
 	}
 	if end <= start {
-		return fmt.Errorf("the end %v is not behind the start %v", end, start)
+		return fmt.Errorf("the end %v is not after the start %v", end, start)
 	}
 	if w == nil {
 		_, err := e.c.Session.Memory.Read(start, 1)

@@ -197,7 +197,7 @@ func (x *examiner) read(n int) ([]byte, error) {
 	}
 	b := x.m.literal[min(int(x.m.next), len(x.m.literal)):]
 	if len(b) == 0 || len(b) < n && x.m.format != 's' {
-		return b, fmt.Errorf("x: the value has %d bytes, and does not lie in memory", len(x.m.literal))
+		return b, fmt.Errorf("x: the value has %d bytes, and is not in memory", len(x.m.literal))
 	}
 	return b[:min(n, len(b))], nil
 }

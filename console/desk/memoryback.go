@@ -38,7 +38,7 @@ func (x *examiner) before() (addr.Run, error) {
 	}
 	n := addr.Run(x.m.Count * x.m.size)
 	if n > x.m.next {
-		return 0, fmt.Errorf("x: fewer than %d units lie before %v", x.m.Count, x.m.next)
+		return 0, fmt.Errorf("x: fewer than %d units before %v", x.m.Count, x.m.next)
 	}
 	return x.m.next - n, nil
 }
@@ -74,7 +74,7 @@ func (x *examiner) instructionsBefore() (addr.Run, error) {
 const maxPadding = 64
 
 // errNoFunction is the error of an address that no function of reasonable size lies before.
-var errNoFunction = errors.New("no function from whose entry they could be read")
+var errNoFunction = errors.New("the stack has no function with a known entry to read them at")
 
 // functionBefore lists where the instructions begin that end at the address: those of its
 // function, or of the one before it with what fills the gap between.

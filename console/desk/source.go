@@ -158,7 +158,7 @@ func (v *SourceViewer) back(size int) (listRange, error) {
 		l = Listing{File: r.File, Language: r.Language, First: r.First, Current: r.Current}
 	}
 	if l.First <= 1 {
-		return listRange{}, fmt.Errorf("list: that was the beginning of %s", screen.ShortPath(l.File))
+		return listRange{}, fmt.Errorf("list: no lines before the beginning of %s", screen.ShortPath(l.File))
 	}
 	return listRange{File: l.File, Language: l.Language, First: max(1, l.First-size), Last: l.First - 1, Current: l.Current}, nil
 }

@@ -64,7 +64,7 @@ type terminal struct {
 // drive; then use NewDumb or NewPlain.
 func NewTerminal() (Reader, error) {
 	if !liner.TerminalSupported() {
-		return nil, errors.New("terminal: TERM names one that cannot move its cursor")
+		return nil, errors.New("terminal: a terminal of this TERM cannot move its cursor")
 	}
 	cooked, err := liner.TerminalMode()
 	if err != nil {

@@ -132,7 +132,7 @@ func runCythonBreak(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	case location == "":
 		return errors.New("cy break: module.function or MODULE:LINE must follow")
 	case location == "-p":
-		return errors.New("cy break: functions of Python are no functions of Cython: py break takes those")
+		return errors.New("cy break: not a Cython function: for Python functions use py break")
 	}
 	all, err := c.Session.Cython.Location(location)
 	if err != nil {

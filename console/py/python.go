@@ -45,7 +45,7 @@ func runPythonBacktrace(_ context.Context, c *desk.Desk, in shell.Input) error {
 	n := 0
 	switch {
 	case len(in.Args) > 1:
-		return errors.New("py bt: one number is taken")
+		return errors.New("py bt: one number expected")
 	case len(in.Args) == 1:
 		var err error
 		if n, err = strconv.Atoi(in.Args[0]); err != nil || n == 0 {
@@ -200,7 +200,7 @@ func printTask(o *screen.Output, v pythonTaskView, t cpython.Task) {
 func pythonNumber(in shell.Input) (int, error) {
 	switch {
 	case len(in.Args) > 1:
-		return 0, fmt.Errorf("%s: the number of one frame is taken", in.Name)
+		return 0, fmt.Errorf("%s: one frame's number expected", in.Name)
 	case len(in.Args) == 0:
 		return -1, nil
 	}

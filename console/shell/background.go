@@ -266,7 +266,7 @@ func (b *Background) Wait() {
 // Interrupt stops the program that runs in the background.
 func (b *Background) Interrupt() error {
 	if !b.Running() {
-		return errors.New("interrupt: no program runs in the background: COMMAND & has it run there")
+		return errors.New("interrupt: no program runs in the background: COMMAND & runs it there")
 	}
 	b.Wait()
 	return b.c.host.Interrupt()

@@ -87,7 +87,7 @@ func (r *interpreter) readBlock() ([]string, error) { return r.readLines(false) 
 // readLines is readBlock, of commands or of text.
 func (r *interpreter) readLines(text bool) ([]string, error) {
 	if len(r.sources) == 0 {
-		return nil, errors.New("a block needs lines after it: there are none here")
+		return nil, errors.New("a block needs lines after it, up to `end`: only scripts and the prompt have them")
 	}
 	src := r.sources[len(r.sources)-1]
 	var lines []string

@@ -50,7 +50,7 @@ func saveConfig(c *Shell) (string, error) {
 		return "", errors.New("config: neither XDG_CONFIG_HOME nor HOME is set")
 	}
 	if why := c.Set.unread; why != nil {
-		return "", fmt.Errorf("config: %s was not read, and saving would lose what it holds: %w", path, why)
+		return "", fmt.Errorf("config: %s was not read, and saving would overwrite it: %w", path, why)
 	}
 	var b strings.Builder
 	b.WriteString("# hdb's configuration, rewritten by `config -save`: commands, one a line\n")

@@ -93,7 +93,7 @@ func (r *interpreter) runCommand(ctx context.Context, cmd *Command, in Input) er
 		return fmt.Errorf("%s: %w", in.Name, err)
 	}
 	if cmd.Resumes && strings.HasSuffix(in.Raw, "&") {
-		return fmt.Errorf("%s: & is for lines typed at the prompt, piped or given by -ex", in.Name)
+		return fmt.Errorf("%s: & works only on lines that are typed, piped or given by -ex", in.Name)
 	}
 	r.running = in.Name
 	if cmd.Resumes {

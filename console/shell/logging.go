@@ -89,7 +89,7 @@ func (c *Shell) SetLogging(on bool) error {
 	path, now := c.Set.Value("logging file"), c.logging.to()
 	switch {
 	case on && now != "":
-		return fmt.Errorf("output is copied to %s: set logging off ends that", now)
+		return fmt.Errorf("output is being copied to %s: set logging off first", now)
 	case on:
 		if err := c.logging.start(path, c.Set.Flag("logging overwrite")); err != nil {
 			return err

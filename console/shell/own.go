@@ -198,7 +198,7 @@ func splitPipe(s string) (line, shell string, err error) {
 		delim, rest := SplitWord(rest)
 		line, shell, ok = strings.Cut(rest, " "+delim+" ")
 		if !ok {
-			return "", "", fmt.Errorf("pipe: the divider %q does not follow the command", delim)
+			return "", "", fmt.Errorf("pipe: no divider %q after the command", delim)
 		}
 		return strings.TrimSpace(line), strings.TrimSpace(shell), nil
 	}

@@ -270,7 +270,7 @@ func (r *interpreter) expandAlias(line string) (string, error) {
 		}
 		line = strings.TrimSpace(full + " " + rest)
 	}
-	return "", fmt.Errorf("alias %q leads back to itself", line)
+	return "", fmt.Errorf("alias %q expands to itself", line)
 }
 
 // QuoteArg quotes a word so that splitArgs gives it back.

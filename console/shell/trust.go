@@ -78,9 +78,9 @@ func ownerOf(st fs.FileInfo) uint32 { return st.Sys().(*syscall.Stat_t).Uid }
 func private(owner uint32, mode fs.FileMode) error {
 	switch {
 	case owner != uint32(os.Geteuid()) && owner != 0:
-		return fmt.Errorf("it belongs to user %d, neither to you (%d) nor to root", owner, os.Geteuid())
+		return fmt.Errorf("it belongs to user %d, not to you (%d) or root", owner, os.Geteuid())
 	case mode&0o022 != 0:
-		return fmt.Errorf("others may write it, its mode is %04o: chmod go-w", mode)
+		return fmt.Errorf("it is writable by others (mode %04o): chmod go-w", mode)
 	}
 	return nil
 }
@@ -179,7 +179,7 @@ func trustProject(path, dir string) (trustedFile, error) {
 		return now, fmt.Errorf("trust: %s: %w", filepath.Join(now.dir, projectFile), err)
 	}
 	if strings.Contains(now.dir, "\n") {
-		return now, fmt.Errorf("trust: %q: the list cannot hold a name with a newline", now.dir)
+		return now, fmt.Errorf("trust: %q: a name with a newline cannot be trusted", now.dir)
 	}
 	if path == "" {
 		return now, errors.New("trust: neither XDG_CONFIG_HOME nor HOME is set")

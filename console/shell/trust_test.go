@@ -15,8 +15,8 @@ func TestDistrust(t *testing.T) {
 		want string
 	}{
 		{good, ""},
-		{trustedFile{"/p", good.digest, 65534, 0o640}, fmt.Sprintf("it belongs to user 65534, neither to you (%d) nor to root", me)},
-		{trustedFile{"/p", good.digest, me, 0o642}, "others may write it"},
+		{trustedFile{"/p", good.digest, 65534, 0o640}, fmt.Sprintf("it belongs to user 65534, not to you (%d) or root", me)},
+		{trustedFile{"/p", good.digest, me, 0o642}, "it is writable by others"},
 		{trustedFile{"/p", good.digest[1:] + "0", me, 0o640}, "it was changed"},
 		{trustedFile{"/p", good.digest, me, 0o440}, "its mode was 0640"},
 		{trustedFile{"/q", good.digest, me, 0o640}, "not trusted"},

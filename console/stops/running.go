@@ -105,11 +105,11 @@ func starter(verb func(*session.Session, *string) (*stopped.Report, error)) func
 
 func RunAttach(_ context.Context, c *desk.Desk, in shell.Input) error {
 	if len(in.Args) != 1 {
-		return errors.New("attach: one process number must follow")
+		return errors.New("attach: one process ID must follow")
 	}
 	pid, err := strconv.Atoi(in.Args[0])
 	if err != nil || pid <= 0 {
-		return fmt.Errorf("attach: %q is no process number", in.Args[0])
+		return fmt.Errorf("attach: %q is not a process ID", in.Args[0])
 	}
 	r, err := c.Session.Attach(pid)
 	if err != nil {

@@ -526,7 +526,7 @@ func runOn(_ context.Context, c *desk.Desk, in shell.Input) error {
 
 func runHandle(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	if len(in.Args) < 2 {
-		return errors.New("handle: SIGNAL and what to do must follow: stop nostop pass nopass print noprint")
+		return errors.New("handle: SIGNAL and one or more of stop, nostop, pass, nopass, print, noprint must follow")
 	}
 	name := strings.ToUpper(in.Args[0])
 	if !strings.HasPrefix(name, "SIG") {

@@ -103,7 +103,7 @@ func watchMemory(c *desk.Desk, expr string, size int, kind inferior.WatchKind, l
 	case p.Lost:
 		return nil, fmt.Errorf("watch: %s is optimized out here", expr)
 	case !p.InMemory:
-		return nil, fmt.Errorf("watch: %s is no variable: *ADDRESS or a variable is watched", expr)
+		return nil, fmt.Errorf("watch: %s is not a variable: give a variable or *ADDRESS", expr)
 	}
 	if size == 0 {
 		size = p.Size

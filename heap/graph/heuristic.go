@@ -304,7 +304,7 @@ func readWords(memory io.ReaderAt, words []uint64, address uint64) (int, error) 
 	b := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), len(words)*wordBytes)
 	n, err := memory.ReadAt(b, int64(address))
 	if n < 0 || n > len(b) {
-		return 0, errors.New("the reader of memory told a wrong length")
+		return 0, errors.New("the memory reader returned a wrong length")
 	}
 	if n < len(b) && err == nil {
 		err = io.ErrUnexpectedEOF

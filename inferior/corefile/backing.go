@@ -70,7 +70,7 @@ func (f *File) openBacking(name, path string) *backing {
 		return b
 	}
 	if !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "/dev/") || strings.HasPrefix(path, "/proc/") {
-		b.err = fmt.Errorf("%s: no file that can be read again", path)
+		b.err = fmt.Errorf("%s: not a file that can be read after the process has ended", path)
 		return b
 	}
 	file, st, err := regular.Open(path)

@@ -99,7 +99,7 @@ func Check() error {
 	}
 	for _, w := range words() {
 		if !slices.Contains(known, w) {
-			return fmt.Errorf("%s: %q is no ability of the machine: there are %s", Variable, w, strings.Join(known, ", "))
+			return fmt.Errorf("%s: %q is not a feature of the machine: one of %s expected", Variable, w, strings.Join(known, ", "))
 		}
 	}
 	return nil

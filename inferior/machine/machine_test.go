@@ -72,7 +72,7 @@ func TestMasked(t *testing.T) {
 		{"", nil, ""},
 		{"debugregs", []Ability{DebugRegisters}, ""},
 		{"fsgsbase,tsc, perf,", []Ability{FSGSBase, TSC, PerfEvents}, ""},
-		{"debugregs,debug", []Ability{DebugRegisters}, `HDB_WITHOUT: "debug" is no ability of the machine: there are fsgsbase, debugregs, `},
+		{"debugregs,debug", []Ability{DebugRegisters}, `HDB_WITHOUT: "debug" is not a feature of the machine: one of fsgsbase, debugregs, `},
 	} {
 		t.Run(c.value, func(t *testing.T) {
 			t.Setenv(Variable, c.value)

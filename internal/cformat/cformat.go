@@ -57,12 +57,12 @@ func Parse(src string) (*Format, error) {
 	rest := strings.TrimSpace(src[n:])
 	if rest != "" {
 		if rest[0] != ',' {
-			return nil, fmt.Errorf("unexpected %q behind the format: a comma expected", rest)
+			return nil, fmt.Errorf("unexpected %q after the format: a comma expected", rest)
 		}
 		f.Args = SplitArgs(rest[1:])
 	}
 	if want := len(f.Kinds()); want != len(f.Args) {
-		return nil, fmt.Errorf("arguments: the format takes %d, %d follow", want, len(f.Args))
+		return nil, fmt.Errorf("arguments: the format takes %d, given %d", want, len(f.Args))
 	}
 	return f, nil
 }

@@ -56,7 +56,7 @@ func (f File) Check() error {
 	}
 	for _, path := range f.Inputs {
 		if in, err := os.Stat(path); err == nil && os.SameFile(in, there) {
-			return fmt.Errorf("%s: is what is read: name another file", f.Path)
+			return fmt.Errorf("%s: is also the input: name another file", f.Path)
 		}
 	}
 	if !f.Force {
@@ -154,7 +154,7 @@ func (f File) openSpecial(mode fs.FileMode) (*os.File, error) {
 	w, err := os.OpenFile(f.Path, flags, 0)
 	switch {
 	case errors.Is(err, syscall.ENXIO) && mode&fs.ModeNamedPipe != 0:
-		return nil, fmt.Errorf("%s: is a FIFO that nobody reads: start its reader first", f.Path)
+		return nil, fmt.Errorf("%s: a FIFO without a reader: start its reader first", f.Path)
 	case err != nil:
 		return nil, fmt.Errorf("%s: cannot be written: %w", f.Path, cause(err))
 	}
@@ -234,7 +234,7 @@ func (f File) hold(path string) (*os.File, error) {
 // lock locks a file until it is closed.
 func lock(f *os.File) error {
 	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == syscall.EWOULDBLOCK {
-		return errors.New("is being recorded by an hdb")
+		return errors.New("is being recorded by another hdb")
 	}
 	return nil // or the file system has no locks
 }

@@ -88,7 +88,7 @@ func TestInputsStay(t *testing.T) {
 	for _, path := range []string{in, link, hard, filepath.Join(dir, "..", filepath.Base(dir), "in")} {
 		for _, force := range []bool{true, false} {
 			f := File{Path: path, Force: force, Inputs: []string{"", in}}
-			if err := f.Write(text("out")); err == nil || !strings.Contains(err.Error(), "is what is read") {
+			if err := f.Write(text("out")); err == nil || !strings.Contains(err.Error(), "is also the input") {
 				t.Errorf("%s: %v", path, err)
 			}
 			if _, err := f.Create(); err == nil {
@@ -130,7 +130,7 @@ func TestRecordingsAreLocked(t *testing.T) {
 	if b, err := io.ReadAll(old); err != nil || string(b) != "old" {
 		t.Errorf("who reads the old one gets %q, %v", b, err)
 	}
-	if err := f.Write(text("other")); err == nil || err.Error() != path+": is being recorded by an hdb" {
+	if err := f.Write(text("other")); err == nil || err.Error() != path+": is being recorded by another hdb" {
 		t.Error(err)
 	}
 	if _, err := f.Create(); err == nil {
@@ -212,7 +212,7 @@ func TestDevicesAndPipes(t *testing.T) {
 		"Write":  func() error { return File{Path: fifo}.Write(text("x")) },
 		"Create": func() error { _, err := File{Path: fifo}.Create(); return err },
 	} {
-		if err := f(); err == nil || err.Error() != fifo+": is a FIFO that nobody reads: start its reader first" {
+		if err := f(); err == nil || err.Error() != fifo+": a FIFO without a reader: start its reader first" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

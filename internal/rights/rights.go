@@ -56,7 +56,7 @@ func (u *User) Open(path string) (*os.File, fs.FileInfo, error) {
 		return err
 	})
 	if errors.Is(err, fs.ErrPermission) {
-		err = fmt.Errorf("%w for user %d, whose program names it", err, u.UID)
+		err = fmt.Errorf("%w for user %d, who runs the program that names it", err, u.UID)
 	}
 	return f, st, err
 }

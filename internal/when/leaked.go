@@ -31,7 +31,7 @@ func (c *Cond) leaves(rest string) error {
 	case inside == "":
 		return fmt.Errorf("a function expected, as in leaked(handle_request)")
 	case c.leaked.function != "":
-		return fmt.Errorf("there is a leaked() already")
+		return fmt.Errorf("only one leaked() is allowed")
 	}
 	c.leaked.function = inside
 	if after != "" {
@@ -45,7 +45,7 @@ func (c *Cond) alone() error {
 	if c.heap == nil && len(c.grown) == 0 && len(c.groups) == 0 && c.age == 0 {
 		return nil
 	}
-	return fmt.Errorf("when: %s: beside leaked() only what its blocks' allocations are: size, thread, func() and the like", c.src)
+	return fmt.Errorf("when: %s: with leaked() only conditions on the allocations are allowed: size, thread, func() and the like", c.src)
 }
 
 // A Kept is a block that a call has made and not given back.

@@ -83,7 +83,7 @@ func Parse(src string) (*Cond, error) {
 	case c.Leaked() != "":
 		return c, c.alone()
 	case c.heap == nil && len(c.grown) == 0 && len(c.groups) == 0 && c.age == 0:
-		return nil, fmt.Errorf("when: %s: says nothing of live, blocks, growth(), age or leaked(): `break alloc if` stops at single events", c.src)
+		return nil, fmt.Errorf("when: %s: no live, blocks, growth(), age or leaked(): to stop at single events use `break alloc if`", c.src)
 	}
 	return c, nil
 }
@@ -177,7 +177,7 @@ func (c *Cond) older(rest string) error {
 	case err != nil:
 		return err
 	case c.age != 0:
-		return fmt.Errorf("there is an age already")
+		return fmt.Errorf("only one age is allowed")
 	}
 	c.age = age
 	return nil
@@ -247,7 +247,7 @@ func split(src string) (terms []string, err error) {
 	terms = append(terms, src[from:])
 	for i, t := range terms {
 		if terms[i] = strings.TrimSpace(t); terms[i] == "" {
-			return nil, fmt.Errorf("when: %s: a condition is missing beside &&", src)
+			return nil, fmt.Errorf("when: %s: a condition is missing before or after &&", src)
 		}
 	}
 	return terms, nil

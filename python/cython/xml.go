@@ -111,7 +111,7 @@ func (r *reader) start(e xml.StartElement) error {
 	}
 	switch name := e.Name.Local; {
 	case r.depth == 0 && name != "cython_debug":
-		return fmt.Errorf("<%s> is none of Cython's", printable(name))
+		return fmt.Errorf("<%s> is not a function of Cython", printable(name))
 	case name == "Module" && r.m == nil:
 		r.m = &Module{Name: a["module_name"], File: a["filename"], CFile: a["c_filename"]}
 		r.m.Lines.files = []string{r.m.File}

@@ -38,7 +38,7 @@ type Tally struct {
 }
 
 // ErrNoPools is of a census without the blocks that small objects are in.
-var ErrNoPools = errors.New("the pools of small objects were not looked through")
+var ErrNoPools = errors.New("the pools of small objects were not searched")
 
 // Census counts the objects. blocks are those of the allocator of small objects, nil if they are not known: objects in them are counted
 // even if nothing but C code refers to them.

@@ -87,5 +87,5 @@ func (h *Heap) Type(at addr.Run) (*Type, error) {
 	if t := h.typeOf(at); t != nil {
 		return t, nil
 	}
-	return nil, fmt.Errorf("%v: no object of Python is there", at)
+	return nil, fmt.Errorf("%v: not a Python object", at)
 }

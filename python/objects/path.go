@@ -24,7 +24,7 @@ type Step struct {
 }
 
 // ErrUnreached is of an object to which no way leads.
-var ErrUnreached = errors.New("no module and no frame of a thread leads to it: it is part of a circle that is garbage, or only C code has it")
+var ErrUnreached = errors.New("no module and no thread's frame leads to it: it is part of a garbage cycle, or only C code holds it")
 
 // A node is an object that was reached.
 type node struct {

@@ -87,7 +87,7 @@ func layer(mem python.Memory, at addr.Run, executable func(addr.Run) bool) (l La
 	l = Layer{Malloc: pointerIn(b, 8), Calloc: pointerIn(b, 16), Realloc: pointerIn(b, 24), Free: pointerIn(b, 32)}
 	for _, f := range []addr.Run{l.Malloc, l.Calloc, l.Realloc, l.Free} {
 		if !executable(f) {
-			return l, 0, fmt.Errorf("%v: %v is no function", at, f)
+			return l, 0, fmt.Errorf("%v: %v is not a function", at, f)
 		}
 	}
 	return l, pointerIn(b, 0), nil

@@ -74,7 +74,7 @@ func FreeLists(rt python.Runtime, mem python.Memory, symbols python.Symbols, int
 	}
 	where, ok := freeListsOf[rt.Minor]
 	if !ok {
-		return nil, fmt.Errorf("CPython %s: where its free lists are is not known", rt.Version)
+		return nil, fmt.Errorf("CPython %s: its free lists were not found", rt.Version)
 	}
 	var all []FreeList
 	for _, l := range where.lists {

@@ -35,7 +35,7 @@ type Damage struct {
 }
 
 // ErrNoDebugHooks is of a process whose blocks have nothing around them.
-var ErrNoDebugHooks = errors.New("blocks have no bytes around them that would show damage: run the program with PYTHONMALLOC=debug, or -X dev")
+var ErrNoDebugHooks = errors.New("blocks have no guard bytes: run the program with PYTHONMALLOC=debug, or -X dev")
 
 // domains are those of an interpreter.
 func (p Heaps) domains(f File) ([]pymalloc.Domain, error) {
@@ -135,7 +135,7 @@ func (p Heaps) Block(at, start uint64) (Block, error) {
 		}
 	}
 	if unread != nil {
-		return Block{}, fmt.Errorf("%#x: not all blocks are known: %w", at, unread)
+		return Block{}, fmt.Errorf("%#x: some blocks are unknown: %w", at, unread)
 	}
 	if hooks {
 		return Block{}, fmt.Errorf("%#x is in no arena of CPython, and no block with debug hooks begins there", at)

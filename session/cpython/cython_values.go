@@ -33,7 +33,7 @@ type CythonVariable struct {
 type cythonName struct{ name, c string }
 
 // ErrNotCython is the error of commands that are about a function of Cython.
-var ErrNotCython = errors.New("the selected frame is of no function of Cython: cy bt shows those")
+var ErrNotCython = errors.New("the selected frame is not a Cython function: cy bt shows those")
 
 // Selected is the selected frame, if it is one of a source of Cython.
 func (y *Cython) Selected() (names.Frame, error) {
@@ -301,7 +301,7 @@ func (y *Cython) printObject(vf *values.Frame, expr, name, c, rest string, o Cyt
 		if c, ok := y.variable(vf, locals, asked); ok {
 			t, _, err := y.values.World.EvalType(vf, c)
 			if err != nil || !IsObject(t) {
-				return 0, errors.Join(err, fmt.Errorf("%s is a value of C", asked))
+				return 0, errors.Join(err, fmt.Errorf("%s is a C variable, not a Python object", asked))
 			}
 			at, err := y.values.World.Integer(vf, c)
 			return addr.Run(at), err

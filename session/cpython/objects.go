@@ -170,7 +170,7 @@ func (p Objects) evaluated(expr string) (addr.Run, error) {
 	case err != nil:
 		return 0, err
 	case v.At == 0:
-		return 0, fmt.Errorf("%s: that is computed, and no object of the program", expr)
+		return 0, fmt.Errorf("%s: a computed value, not an object of the program", expr)
 	}
 	return v.At, nil
 }

@@ -72,7 +72,7 @@ func (p *Python) recordedCalls() (Calls, error) {
 // noRecordedCalls is why a recorded stack has no functions of Python.
 func noRecordedCalls(event uint64, frames []names.Frame) error {
 	if slices.ContainsFunc(frames, IsEval) {
-		return fmt.Errorf("event #%d: its stack was recorded without the functions of Python: bt has the native frames", event)
+		return fmt.Errorf("event #%d: its stack was recorded without Python functions: bt shows the native frames", event)
 	}
 	return fmt.Errorf("event #%d: %w", event, python.ErrNoFrames)
 }

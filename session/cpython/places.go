@@ -74,7 +74,7 @@ func (p *Python) Definition(text string) (file string, line, others int, err err
 		}
 	}
 	if len(seen) == 0 {
-		return "", 0, 0, fmt.Errorf("%s: no function of Python that has been made is called that", text)
+		return "", 0, 0, fmt.Errorf("%s: no such Python function exists in the process", text)
 	}
 	return file, line, len(seen) - 1, nil
 }

@@ -100,9 +100,9 @@ func (p *Python) Move(n int) (names.Frame, error) {
 	to := min(max(at+n, 0), len(all)-1)
 	switch {
 	case to == at && n > 0:
-		return names.Frame{}, fmt.Errorf("frame %d is the outermost of Python", at)
+		return names.Frame{}, fmt.Errorf("frame %d is the outermost Python frame", at)
 	case to == at && n < 0:
-		return names.Frame{}, fmt.Errorf("frame 0 is the innermost of Python")
+		return names.Frame{}, fmt.Errorf("frame 0 is the innermost Python frame")
 	}
 	return p.Select(to)
 }

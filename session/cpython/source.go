@@ -55,7 +55,7 @@ func (p Sources) Find(file string) error {
 	case isFrozen:
 		module := strings.TrimSuffix(frozen, ">")
 		if strings.Trim(module, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.") != "" {
-			return fmt.Errorf("%s: the name of no module", file)
+			return fmt.Errorf("%s: no such module", file)
 		}
 		name := strings.ReplaceAll(module, ".", "/")
 		return p.adopt(file, p.along(name+".py", name+"/__init__.py"))

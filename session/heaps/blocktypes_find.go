@@ -179,7 +179,7 @@ func (e *NoTypeError) Error() string {
 }
 
 // errNoBlock is of addresses in no live block.
-var errNoBlock = errors.New("no live block of the recording, nor of glibc's heap, is there")
+var errNoBlock = errors.New("no live block there, in the recording or in glibc's heap")
 
 // Print shows the block around an address as of its type, and keeps it as $N.
 func (t *BlockTypes) Print(at uint64, o values.Options) (n int, text string, typ *blocktype.Type, err error) {

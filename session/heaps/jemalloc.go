@@ -19,7 +19,7 @@ type JemallocAnswer struct {
 }
 
 // errJemalloc is the error of what only chunks of glibc's malloc can tell.
-var errJemalloc = errors.New("the heap is jemalloc's, and has no chunks of glibc's malloc: heap, arenas, bins and chunk tell of it")
+var errJemalloc = errors.New("the heap is jemalloc's, not glibc's: heap, arenas, bins and chunk show it")
 
 // Jemalloc is what jemalloc has, summed up, nil without one. Where the program has an allocator that is not
 // known, the error of Allocator says so.

@@ -86,7 +86,7 @@ func (a *LeakAnswer) Mixed() bool {
 
 // Why memory cannot be searched for who holds the blocks.
 var (
-	errSumsAlone = errors.New("recorded are sums for each stack, which tell no blocks apart")
+	errSumsAlone = errors.New("the recording has per-stack totals only, and no single blocks")
 	errNoMemory  = errors.New("a capture has no memory to search for pointers to them")
 	errEnded     = errors.New("the program has ended, and its memory is gone")
 )
@@ -132,7 +132,7 @@ func (h *Heap) FindLeaks(ctx context.Context, q LeakQuestion) (a *Leaks, err err
 	}
 	switch {
 	case q.Cond != nil:
-		return nil, fmt.Errorf("if: %w; `live if CONDITION` lists blocks that were not given back", a.Why)
+		return nil, fmt.Errorf("if: %w; `live if CONDITION` lists live blocks", a.Why)
 	case q.Since.IsPresent():
 		a.Live = &NotFreed{}
 		a.Live.Rows, a.Live.Total, a.Live.Kept, err = h.queries.Leaks(q.Limit, q.Strict, q.Suppressions)

@@ -224,7 +224,7 @@ func (c *Captures) withConsole(src capture.Source) capture.Source {
 // there is only replaced with force.
 func (c *Captures) Embed(path string, force bool) (SavedInfo, error) {
 	if c.target.Saved == nil {
-		return SavedInfo{}, errors.New("this is no capture: save FILE keeps names and source lines in one")
+		return SavedInfo{}, errors.New("no capture is open: save FILE writes one with names and source lines")
 	}
 	own := path == ""
 	to := outfile.File{Path: path, Force: force, Inputs: []string{c.path}}

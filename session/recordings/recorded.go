@@ -184,7 +184,7 @@ func (r *Recorded) events() (capture.Source, *heap.Index, error) {
 func hasGo(src capture.Source) bool { return src.Info().Partial.Has(capture.GoHeap) }
 
 // ErrGo is why nothing is said of the blocks of a Go program.
-var ErrGo = errors.New("what the Go runtime allocates is not counted, and there is nothing else: at a stop leaks, live and top per type read its heap")
+var ErrGo = errors.New("the program allocates only through the Go runtime, which is not recorded: at a stop, leaks, live and top per type read its heap")
 
 // goError is that of a recording.
 func goError(src capture.Source) error {

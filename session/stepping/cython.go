@@ -32,7 +32,7 @@ func NewCython(c *target.Target, sel *view.Selection, v *variables.Values, cytho
 }
 
 // errNotInCython is the error of steps that would begin outside of Cython.
-var errNotInCython = errors.New("no function of Cython is further in than the interpreter: step, or cy break FUNCTION and continue")
+var errNotInCython = errors.New("no Cython function is inside the interpreter's frames: step, or cy break FUNCTION and continue")
 
 // Step runs to another line of a source of Cython, n times, entering its functions however
 // they are called. Where a function returns to Python, the step ends in the interpreter.
@@ -158,7 +158,7 @@ func (y *CythonSteps) Finish(l python.Limits) (*stopped.Report, error) {
 		last++
 	}
 	if last+1 == len(frames) {
-		return nil, fmt.Errorf("%s is called by no function of Cython or Python: finish", f.Function)
+		return nil, fmt.Errorf("%s was not called by Cython or Python code: use finish", f.Function)
 	}
 	to := frames[last]
 	if to.Inlined {

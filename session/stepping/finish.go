@@ -40,7 +40,7 @@ func (s *Steps) toFinish() (f names.Frame, ret addr.Run, err error) {
 	}
 	f, err = s.sel.LiveFrame()
 	if err == nil && f.Made {
-		return f, 0, fmt.Errorf("finish: frame %d is where the goroutine was made, not its caller", f.Num)
+		return f, 0, fmt.Errorf("finish: frame %d is where the goroutine was started, not its caller", f.Num)
 	}
 	if err != nil || f.Inlined || s.target.Proc.IsGo() {
 		return f, 0, err
@@ -202,7 +202,7 @@ func (s *Steps) advance(location, verb string) (*stopped.Report, error) {
 		return nil, err
 	}
 	if len(places) == 0 {
-		return nil, fmt.Errorf("%s: %s is nowhere in the loaded modules", verb, location)
+		return nil, fmt.Errorf("%s: %s is not in the loaded modules", verb, location)
 	}
 	t := s.sel.Cur.Thread
 	var targets []RunTarget

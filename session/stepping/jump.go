@@ -14,7 +14,7 @@ import (
 
 // ErrInProbe is the error for moving a thread that stands in the probe's code: the probe
 // has to finish what it does first.
-var ErrInProbe = errors.New("the thread stands at an allocation, in the code that hdb has put into the process: stepi takes it out of that first")
+var ErrInProbe = errors.New("the thread is at an allocation, in the probe's code: leave it first with stepi")
 
 // movable is the selected thread, if its registers can be changed to have it go on elsewhere.
 func (s *Steps) movable() (*inferior.Thread, error) {
@@ -40,7 +40,7 @@ func (s *Steps) JumpPlace(location string) (p breakpoints.Place, inside bool, er
 	case err != nil:
 		return p, false, err
 	case len(places) == 0:
-		return p, false, fmt.Errorf("%s is nowhere in the loaded modules", location)
+		return p, false, fmt.Errorf("%s is not in the loaded modules", location)
 	case len(places) > 1:
 		return p, false, fmt.Errorf("%s is %d places: say which by *ADDRESS", location, len(places))
 	}

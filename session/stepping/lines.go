@@ -444,7 +444,7 @@ func (s *Steps) returnAddress(t *inferior.Thread) (addr.Run, error) {
 	}
 	raw := s.sel.Walker.Walk.Walk(s.target.Proc, regs.Unwind(), 2)
 	if len(raw.Frames) < 2 {
-		return 0, errors.New("the caller is not known: " + raw.Truncated)
+		return 0, errors.New("the caller is unknown: " + raw.Truncated)
 	}
 	return raw.Frames[1].PC.Addr(), nil
 }

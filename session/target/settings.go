@@ -83,10 +83,10 @@ type Settings struct {
 // Errors that callers tell apart.
 var (
 	ErrNotRunning = errors.New("no process: use run, start or attach")
-	ErrPast       = errors.New("the view is in the past: goto now leads back")
+	ErrPast       = errors.New("the view is in the past: return with goto now")
 	ErrNotStopped = errors.New("the program runs: interrupt stops it")
 	ErrNoProgram  = errors.New("no program: use file, attach or open")
-	ErrRunning    = errors.New("a process is already under the debugger: kill or detach it first")
+	ErrRunning    = errors.New("a process is already under hdb: kill or detach it first")
 	ErrSaved      = errors.New("this is a capture, not a process: nothing runs")
 	ErrNoStack    = errors.New("no stack: nothing is selected")
 )
@@ -117,4 +117,4 @@ const (
 )
 
 // ErrCoreOpen is the error of verbs that a core file is in the way of.
-var ErrCoreOpen = errors.New("a core file is open: core-file alone lets it go")
+var ErrCoreOpen = errors.New("a core file is open: core-file without arguments closes it")

@@ -57,7 +57,7 @@ func (c *Target) Unread() error {
 		switch {
 		case err == nil:
 		case c.Mode() == Core:
-			return fmt.Errorf("%w; `hdb core FILE CORE` has the program from elsewhere", err)
+			return fmt.Errorf("%w; to use another program file: `hdb core FILE CORE`", err)
 		default:
 			return err
 		}

@@ -90,7 +90,7 @@ func (t *TLS) Block(m values.Module) (addr.Run, error) {
 	if t.IsMusl() {
 		return t.Musl(index)
 	}
-	return 0, errors.New("thread-local: the C library does not tell where it keeps the variables of libraries (glibc's _thread_db symbols)")
+	return 0, errors.New("thread-local: the C library lacks the symbols that say where the variables of libraries are (glibc's _thread_db)")
 }
 
 // linkMap finds the dynamic linker's entry of a module (link.h, struct link_map), and

@@ -199,7 +199,7 @@ func (x NamedValue) lost() bool { return strings.Contains(x.Value, "<optimized o
 var ErrCaptureValues = errors.New("a capture keeps no values of variables: they are read while the program runs")
 
 // ErrCaptureObjects is why a capture answers nothing about the objects and the heap of Python.
-var ErrCaptureObjects = errors.New("that needs the memory of the process, which a capture does not keep: of Python it has the functions and lines (py bt, py list)")
+var ErrCaptureObjects = errors.New("a capture does not have the process's memory, which this needs; it has Python's functions and lines (py bt, py list)")
 
 // Guarded runs fn over the selected frame. Reading debug information whose file is cut
 // meanwhile is an error.
@@ -495,7 +495,7 @@ func (v *Values) Address(expr string) (a addr.Run, unit values.Unit, err error) 
 }
 
 // ErrGoPlace is the error for expressions of Go where a place is wanted.
-var ErrGoPlace = errors.New("the places of Go's variables are not told: print &NAME is the address of one")
+var ErrGoPlace = errors.New("the places of Go variables cannot be shown: for an address use print &NAME")
 
 // Place is where the value of an expression is.
 func (v *Values) Place(expr string) (p values.Place, err error) {

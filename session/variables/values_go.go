@@ -22,7 +22,7 @@ const (
 )
 
 // errGoMade is the error of values where there is no frame.
-var errGoMade = errors.New("the go statement made the goroutine: its function is not on this stack")
+var errGoMade = errors.New("this frame is the go statement that started the goroutine: its function is not on this stack")
 
 // goFrame is the selected frame in the terms of delve, which reads the values of Go;
 // nil where the frame is not Go's: code of C in a program with cgo.
@@ -118,7 +118,7 @@ func goAddress(g *inferior.Go, at inferior.GoPlace, expr string) (addr.Run, erro
 		return addr.Run(v.Base), nil
 	}
 	if v.Addr == 0 {
-		return 0, fmt.Errorf("%s: the value does not lie in memory", expr)
+		return 0, fmt.Errorf("%s: the value is not in memory", expr)
 	}
 	return addr.Run(v.Addr), nil
 }

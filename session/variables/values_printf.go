@@ -61,5 +61,5 @@ func goArgument(g *inferior.Go, at inferior.GoPlace, expr string, kind cformat.K
 		}
 		return uint64(0), nil
 	}
-	return nil, fmt.Errorf("%s is a %s, not what the format takes", expr, x.Type)
+	return nil, fmt.Errorf("%s is a %s, which the format does not accept", expr, x.Type)
 }

@@ -18,7 +18,7 @@ func (v *Values) ReturnValue(expr string) (result, error) {
 		return nil, nil
 	}
 	if v.Target.Proc != nil && v.Target.Proc.IsGo() {
-		return nil, fmt.Errorf("a function of Go returns without a value only")
+		return nil, fmt.Errorf("the return value of a Go function cannot be set: use return without a value")
 	}
 	var out result
 	err := v.Guarded(func(f *values.Frame) (err error) {
@@ -50,7 +50,7 @@ func (r result) Put(t *inferior.Thread, regs *inferior.Registers) error {
 				return err
 			}
 		default:
-			return fmt.Errorf("the value is returned in register %d of DWARF's numbers, which cannot be changed", reg)
+			return fmt.Errorf("the value is returned in DWARF register %d, which cannot be changed", reg)
 		}
 	}
 	if wide {

@@ -249,9 +249,9 @@ func (g *Goroutines) Goroutine(id uint64) (Goroutine, error) {
 	i := slices.IndexFunc(raw, func(x goruntime.Goroutine) bool { return x.ID == id })
 	switch {
 	case i < 0 && lost > 0:
-		return Goroutine{}, fmt.Errorf("no goroutine %d: it has ended, or never was, or is of the %d that could not be read; goroutines lists the others", id, lost)
+		return Goroutine{}, fmt.Errorf("no goroutine %d (%d goroutines could not be read); goroutines lists the others", id, lost)
 	case i < 0:
-		return Goroutine{}, fmt.Errorf("no goroutine %d: it has ended, or never was; goroutines lists those there are", id)
+		return Goroutine{}, fmt.Errorf("no goroutine %d: it has ended, or never existed; goroutines lists all", id)
 	}
 	threads, err := g.threads(r)
 	if err != nil {

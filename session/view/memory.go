@@ -27,7 +27,7 @@ func (m *Memory) Read(a addr.Run, n int) ([]byte, error) {
 		return nil, err
 	}
 	if n < 0 {
-		return nil, fmt.Errorf("read %d bytes at %v: none can be", n, a)
+		return nil, fmt.Errorf("read %d bytes at %v: not readable", n, a)
 	}
 	b := make([]byte, n)
 	got, err := m.target.Image.ReadAt(b, int64(a)) // which says at what address

@@ -570,7 +570,7 @@ func (s *Selection) SelectFunction(name string) (names.Frame, error) {
 		return query.MatchFunction(name, f.Function, f.Linkage) || symbols.MatchesName(name, f.Function, f.Linkage)
 	})
 	if i < 0 {
-		return names.Frame{}, fmt.Errorf("no frame of a function %q: bt shows those there are", name)
+		return names.Frame{}, fmt.Errorf("no frame of a function %q: bt shows all frames", name)
 	}
 	return s.SelectFrame(i)
 }

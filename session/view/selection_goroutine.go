@@ -61,7 +61,7 @@ func (s *Selection) Steps() error {
 	if s.Cur.routine == nil || s.Cur.routine.Thread != 0 {
 		return nil
 	}
-	return fmt.Errorf("goroutine %d does not run (%s): `thread N` selects what does", s.Cur.routine.ID, s.Cur.routine.Does())
+	return fmt.Errorf("goroutine %d is not running (%s): select a running thread with `thread N`", s.Cur.routine.ID, s.Cur.routine.Does())
 }
 
 // Chosen is the number of the goroutine that was selected and has a stack that is no thread's.

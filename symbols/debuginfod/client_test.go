@@ -234,7 +234,7 @@ func TestServers(t *testing.T) {
 	if wrong.asked.Load() != 1 || none.asked.Load() != 2 {
 		t.Errorf("the wrong one was asked %d times, the empty one %d", wrong.asked.Load(), none.asked.Load())
 	}
-	for _, want := range []string{"too slow", "404 Not Found", "not asked for another 5m0s, since: build ID 0123", "build ID " + testID + ", wanted 4567"} {
+	for _, want := range []string{"too slow", "404 Not Found", "not asked again for another 5m0s: build ID 0123", "build ID " + testID + ", wanted 4567"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
@@ -263,7 +263,7 @@ func TestUnusableServers(t *testing.T) {
 func TestNames(t *testing.T) {
 	c := newClient(t, nil, "http://127.0.0.1:1")
 	for _, id := range []string{"", "12", "123", "xy12", "../../etc", strings.Repeat("12", 65), "1234/../5678"} {
-		if _, err := c.DebugInfo(t.Context(), id); err == nil || !strings.Contains(err.Error(), "is no build ID") {
+		if _, err := c.DebugInfo(t.Context(), id); err == nil || !strings.Contains(err.Error(), "is not a build ID") {
 			t.Errorf("build ID %q: error %v", id, err)
 		}
 	}

@@ -50,7 +50,7 @@ func (s *server) resting() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if left := time.Until(s.until); left > 0 {
-		return fmt.Errorf("not asked for another %s, since: %w", left.Round(time.Second), s.why)
+		return fmt.Errorf("not asked again for another %s: %w", left.Round(time.Second), s.why)
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ const (
 func newTarget(k kind, id, arg string) (target, error) {
 	t := target{k, strings.ToLower(id), arg}
 	if _, err := hex.DecodeString(t.id); err != nil || len(t.id) < 4 || len(t.id) > maxID {
-		return t, fmt.Errorf("%q is no build ID: 4 to %d hexadecimal digits, an even number, expected", id, maxID)
+		return t, fmt.Errorf("%q is not a build ID: an even number of hexadecimal digits expected, 4 to %d", id, maxID)
 	}
 	switch k {
 	case source:

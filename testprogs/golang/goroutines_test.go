@@ -74,7 +74,7 @@ func finishWaiting(t *testing.T, all map[int]*traced, pid int) {
 		}
 		c.want(fmt.Sprint("goroutine ", id), fmt.Sprintf("goroutine %d [chan receive", id))
 		for _, line := range []string{"finish", "step", "next", "stepi", "nexti", "until", "advance main.ready", "jump main.ready", "return", "signal 0"} {
-			if text := c.ask(line); !strings.Contains(text, fmt.Sprintf("goroutine %d does not run (chan receive", id)) || strings.Contains(text, "run till") {
+			if text := c.ask(line); !strings.Contains(text, fmt.Sprintf("goroutine %d is not running (chan receive", id)) || strings.Contains(text, "run till") {
 				t.Errorf("%s: %s", line, text)
 			}
 		}

@@ -138,7 +138,7 @@ func arguments(name string, rest []token) (args [][]token, after []token, err er
 		last := &args[len(args)-1]
 		*last = append(*last, t)
 	}
-	return nil, nil, fmt.Errorf("macro %s: %q is missing behind its arguments", name, ")")
+	return nil, nil, fmt.Errorf("macro %s: %q is missing after its arguments", name, ")")
 }
 
 // bind gives each parameter its argument.

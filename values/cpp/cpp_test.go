@@ -83,7 +83,7 @@ func squeeze(s string) string {
 
 func TestExpandErrors(t *testing.T) {
 	for e, want := range map[string]string{
-		"ADD(1": `macro ADD: ")" is missing behind its arguments`, "ADD(1)": "macro ADD takes 2 arguments, there are 1",
+		"ADD(1": `macro ADD: ")" is missing after its arguments`, "ADD(1)": "macro ADD takes 2 arguments, there are 1",
 		"NOARGS(1)": "macro NOARGS takes no arguments", "CAT(+, 1)": "macro CAT: + and 1 do not make one token",
 		"DUP(" + strings.Repeat("DUP(", 20) + "x" + strings.Repeat(")", 21): "macros expand to too much",
 	} {

@@ -28,7 +28,7 @@ var goCases = []struct{ ask, want string }{
 	{"ptype main.node", "type = main.node struct {\n    next *main.node\n    v int\n    *main.point\n}"},
 	{"ptype c", "type = main.color uint8"},
 	{"print nope", "no symbol \"nope\" in the current context"},
-	{"print fn(1)", "nothing is called in the program"},
+	{"print fn(1)", "functions of the program cannot be called"},
 	{"print f = 1", "= changes the program"},
 	{"print $rip", "<main.work+"},
 	{"x/3xb &arr", "0x01  0x02  0x03"},
@@ -37,7 +37,7 @@ var goCases = []struct{ ask, want string }{
 	{"print f", "3.5"},
 	{"set var xs[0] = 40 + 2", ""},
 	{"print xs[0]", "42"},
-	{"set var s = \"x\"", "because nothing is called in the program"},
+	{"set var s = \"x\"", "because functions of the program cannot be called"},
 	{"up", "main.main"},
 	{"info locals", "p = (*main.point)(ADDR)"},
 }

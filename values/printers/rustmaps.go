@@ -17,7 +17,7 @@ const (
 )
 
 // errMissing is the error of a collection with fewer elements than its length.
-var errMissing = errors.New("not all of the elements are found")
+var errMissing = errors.New("some elements were not found")
 
 // cell describes the value in an UnsafeCell.
 func cell(r *values.Reader, v values.Value, name string) (values.Display, bool) {

@@ -34,12 +34,12 @@ var rustMapQuestions = []struct{ ask, want string }{
 	{"print bm", "BTreeMap(size=100) {0: 0, 1: 1, 2: 4, 3: 9, 4: 16, ...}\n"},
 	// What follows has no end, or none that is there.
 	{"set var hs.base.map.table.table.items = 1000000", ""},
-	{"print hs", "HashSet(size=1000000) {7<error: not all of the elements are found>}\n"},
+	{"print hs", "HashSet(size=1000000) {7<error: some elements were not found>}\n"},
 	{"set var hs.base.map.table.table.bucket_mask = 0x7fffffffffffff", ""},
 	{"print hs", "HashSet(size=1000000) {7, "},
 	{"set var bm.length = 0x7fffffffffffff", ""},
 	{"set print elements 0", ""},
-	{"print bm", "99: 9801<error: not all of the elements are found>}\n"},
+	{"print bm", "99: 9801<error: some elements were not found>}\n"},
 	{"set var vd.len = 0x7fffffffffffff", ""},
 	{"print vd", "VecDeque<i32"}, // it cannot be one: shown as the struct
 }
