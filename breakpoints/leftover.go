@@ -161,7 +161,7 @@ func leftoverError(text string, at int, rest, location string, place cond.Place)
 	if c, err := cond.Parse(guess); err == nil && c.Check(place) == nil {
 		example = strings.TrimSpace(guess)
 	}
-	msg := fmt.Sprintf("%q is no part of a location: a condition stands after if, as in: %s if %s", rest, location, example)
+	msg := fmt.Sprintf("%q is not part of a location: write a condition after if, as in: %s if %s", rest, location, example)
 	if !knows(place, cond.Size) && isName(location) && isName(rest) && !connects(rest) {
 		msg += "; breakpoints have numbers, and no names as in delve: " + rest
 	}

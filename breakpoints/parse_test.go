@@ -180,7 +180,7 @@ func TestParseSpecWithoutIf(t *testing.T) {
 	} {
 		_, err := ParseSpec(c.text)
 		at := strings.Index(c.text, c.rest)
-		want := fmt.Sprintf("column %d: %q is no part of a location: a condition stands after if, as in: %s", at+1, c.rest, c.example)
+		want := fmt.Sprintf("column %d: %q is not part of a location: write a condition after if, as in: %s", at+1, c.rest, c.example)
 		if err == nil || err.Error() != want {
 			t.Errorf("ParseSpec(%q)\n got %v\nwant %s", c.text, err, want)
 		}

@@ -52,7 +52,7 @@ func (l Lost) String() string {
 	case BadHead:
 		return fmt.Sprintf("chunk %d (%s) at byte %d: %v", l.Number, l.Chunk, l.Offset, l.Err)
 	case Misplaced:
-		return fmt.Sprintf("chunk %d stands at byte %d instead of chunk %d", l.Number, l.Offset, l.Expected)
+		return fmt.Sprintf("chunk %d is at byte %d instead of chunk %d", l.Number, l.Offset, l.Expected)
 	case OutOfOrder:
 		return fmt.Sprintf("the %s at byte %d are out of order", l.Chunk, l.Offset)
 	case BadRecords:

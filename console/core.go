@@ -83,7 +83,7 @@ func openCore(c *desk.Desk, in shell.Input, path, program string) error {
 			o.Line(screen.Warning("! " + lack))
 		}
 		if signal == nil {
-			o.Printf("no signal: the process went on   thread %d %s\n", r.Thread.Num, desk.Quoted(r.Thread.Name))
+			o.Printf("no signal: the process ran on   thread %d %s\n", r.Thread.Num, desk.Quoted(r.Thread.Name))
 		}
 		desk.PrintReport(c, o, r)
 	})
@@ -112,7 +112,7 @@ func coreLacks(info session.CoreInfo, sizes screen.Sizes) (lacks []string) {
 		lacks = append(lacks, "not all of its notes can be read: "+info.Damage.Error())
 	}
 	if info.Program == "" {
-		lacks = append(lacks, "the core does not tell which program ran: file PROGRAM, then core-file again")
+		lacks = append(lacks, "the core does not say which program ran: use file PROGRAM, then core-file again")
 	}
 	return lacks
 }

@@ -156,7 +156,7 @@ func TestRefreshTellsWhatIsComing(t *testing.T) {
 	}
 	st.Run()
 	got := st.out.String()
-	for _, want := range []string{"debug info of build ID " + missingID + ": on the way: 0 bytes", "the next stop uses what has come by then, or `symbols refresh`"} {
+	for _, want := range []string{"debug info of build ID " + missingID + ": on the way: 0 bytes", "files that arrive are used at the next stop, or by `symbols refresh`"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("printed %q, want %q", got, want)
 		}

@@ -15,7 +15,7 @@ func TestWordsOfDelve(t *testing.T) {
 		commands []string
 	}{
 		{"1: sizeof(int) = 4\n", []string{"start", "display -a sizeof(int)"}},
-		{"no expressions are shown at stops", []string{"start", "display -a sizeof(int)", "display -d 1", "info display"}},
+		{"no displays", []string{"start", "display -a sizeof(int)", "display -d 1", "info display"}},
 		{"1: -8 = -8\n", []string{"start", "display -8"}},
 		{"like delve's rewind", []string{"rw"}},
 		{"for delve's rev next: see help reverse-next", []string{"list 1,1", "rev next"}},

@@ -123,7 +123,7 @@ func printCheckup(o *screen.Output, check *names.Checkup) {
 	case check.Good() && check.Problem == "":
 		o.Printf("nothing is missing\n")
 	case check.Frames == 0:
-		o.Line(screen.Guess("(no events are recorded: which of these modules matter is not known)"))
+		o.Line(screen.Guess("(no events are recorded, so which of these modules matter is unknown)"))
 	}
 }
 
@@ -183,7 +183,7 @@ func remedyText(d *names.Diagnosis, r names.Remedy) string {
 	case names.FindBuild:
 		return "get the file of that build, then symbols refresh"
 	case names.FindFile:
-		return fmt.Sprintf("get the file with build ID %s: put it beside the capture, or set sysroot", r.BuildID)
+		return fmt.Sprintf("get the file with build ID %s: put it next to the capture, or set sysroot", r.BuildID)
 	case names.MakeReadable:
 		return "make the file readable, be root, or set sysroot"
 	case names.KeepDwo:

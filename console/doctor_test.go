@@ -44,7 +44,7 @@ unused.so               -  dynamic symbols only  /lib/unused.so
 
 /lib/gone.so: nothing
   problem    gone.so: no such file with build ID cc
-  remedy     get the file with build ID cc: put it beside the capture, or set sysroot
+  remedy     get the file with build ID cc: put it next to the capture, or set sysroot
   or         link it with -Wl,--build-id, so that separate debug files can be found
 `
 	if b.String() != want {
@@ -163,7 +163,7 @@ func TestMarks(t *testing.T) {
 #0  f           a.c:3
 #0  0x0         [prog]
 #0  _start+0x2  [prog]
-(symtab, dynsym, minidebuginfo: named by a symbol table, without lines; ` + "`info symbols`" + ` tells what is missing)
+(symtab, dynsym, minidebuginfo: named by a symbol table, without lines; ` + "`info symbols`" + ` shows what is missing)
 `
 	if b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", &b, want)

@@ -186,7 +186,7 @@ func openBeside(c *desk.Desk, pid int, path string) error {
 	} else if !st.Mode().IsRegular() {
 		return fmt.Errorf("open %s: not a regular file", path)
 	}
-	c.Say("%s is looked at beside process %d, which stands: quit leads back to it", screen.ShortPath(path), pid)
+	c.Say("nested console on %s; quit returns to process %d, which stays stopped", screen.ShortPath(path), pid)
 	defer c.Split.Pause()()
 	if strings.HasPrefix(path, "-") { // which would be a flag
 		path = "./" + path

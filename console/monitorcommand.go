@@ -102,7 +102,7 @@ func watchLive(ctx context.Context, c *desk.Desk, begin func() error) error {
 	}
 	m.stays, m.goes = true, true
 	if paintedOver(c) {
-		c.Notify("the process writes to this terminal, over the picture")
+		c.Notify("the process writes to this terminal and spoils the picture")
 	}
 	_, err = m.run(ctx)
 	now := m.data.Totals()

@@ -25,7 +25,7 @@ func TestOpenBesideAProcess(t *testing.T) {
 	g.say("open " + filepath.Join(dir, "none.hdb"))
 	g.see("error: open ", "no such file or directory", "\n(hdb)")
 	g.say("open " + capture)
-	g.see("is looked at beside process", "116 events over", "\n(hdb)")
+	g.see("nested console on", "116 events over", "\n(hdb)")
 	g.say("top 1")
 	g.see("by the peak", "\n(hdb)")
 	g.say("quit")

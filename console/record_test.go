@@ -34,8 +34,8 @@ size: 4 KiB (4096) of encoded events
 truncated: 2 of 7 stacks; bt #N tells why
 lost: 3 calls, hdb was too slow: the ring had no room for them
 lost: 1 call, made by more threads than the probe has places for
-lost: 1 stack; their events are there without one
-waits: 5 times for hdb to make room in the ring; nothing is lost by that
+lost: 1 stack; their events have no stack
+waits: 5 times for hdb to make room in the ring; nothing was lost
 `
 	if got := out.String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -19,8 +19,8 @@ var (
 // notSizes are texts that a unit may stand in although sizes are shown as bytes: what the user
 // typed, what the program is made of, and the help.
 var notSizes = []*regexp.Regexp{
-	regexp.MustCompile(`alloc if size > 60MiB`),              // a condition
-	regexp.MustCompile(`"(64\.8|3) MiB"`),                    // strings of the program
+	regexp.MustCompile(`alloc if size > 60MiB`),        // a condition
+	regexp.MustCompile(`"(64\.8|3) MiB"`),              // strings of the program
 	regexp.MustCompile(`MiB, or bytes|size >= [0-9]+`), // help
 }
 

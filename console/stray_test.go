@@ -53,7 +53,7 @@ func TestStrayFrees(t *testing.T) {
 	if got, want := sizes(out), []string{"100 B", "100 B", "?", "?", "0 B", "0 B"}; !slices.Equal(got, want) {
 		t.Errorf("allocs: sizes are %q, want %q\n%s", got, want, out)
 	}
-	const before = "it freed no live block: 0x5000 was given back before, by #2 free(0x5000)\n"
+	const before = "it freed no live block: 0x5000 was freed before, by #2 free(0x5000)\n"
 	for line, want := range map[string]string{
 		"history 0x5000": "(?: a free of no live block that was recorded)\n",
 		"whence 0x5000":  before,

@@ -15,7 +15,7 @@ import (
 
 // Without a terminal there is one clear line, and the exit code of bad use.
 func TestTUINeedsATerminal(t *testing.T) {
-	const want = ": a split screen needs a terminal that can move its cursor, and neither -batch nor --json\n"
+	const want = ": a split screen needs a terminal that can move its cursor, without -batch and --json\n"
 	for _, line := range []string{"tui", "tui enable", "focus src", "refresh"} {
 		word, _ := shell.SplitWord(line)
 		out, errs, code := play(t, line)

@@ -91,14 +91,14 @@ func impossible(pid int) (cause, hint string) {
 	threads, _ := threadIDs(process)
 	if strings.HasPrefix(state, "Z") {
 		if len(threads) > 1 {
-			return fmt.Sprintf("the first thread of process %d has ended, and with it all that the kernel shows of its memory (/proc/%d/maps, mem); threads that go on: %d", process, process, len(threads)-1),
+			return fmt.Sprintf("the first thread of process %d has ended, and the kernel no longer shows the process's memory (/proc/%d/maps, mem); threads that still run: %d", process, process, len(threads)-1),
 				"launch the program with hdb, or attach before that thread ends"
 		}
 		parent, _ := statusField(process, "PPid")
 		return "it is a zombie: it has ended and waits for its parent " + describe(parent) + " to collect it", ""
 	}
 	if process != pid {
-		return "that is a thread, not a process", "attach to its process " + tgid
+		return "it is a thread, not a process", "attach to its process " + tgid
 	}
 	if k, _ := statusField(pid, "Kthread"); k == "1" || kernelThread(pid) {
 		return "it is a kernel thread", ""
@@ -167,5 +167,5 @@ func refusal(pid int) (cause, hint string) {
 		}
 		return "root lacks the capability CAP_SYS_PTRACE here", "in a container: --cap-add=SYS_PTRACE"
 	}
-	return "it does not let itself be inspected (it changed its user or group, has capabilities, or cleared PR_SET_DUMPABLE)", "try sudo"
+	return "it may not be inspected (it changed its user or group, has capabilities, or cleared PR_SET_DUMPABLE)", "try sudo"
 }

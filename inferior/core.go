@@ -16,7 +16,7 @@ type CoreError struct{ Signal int } // that ended it, 0 none: a picture of a pro
 
 func (e *CoreError) Error() string {
 	if e.Signal == 0 {
-		return "core: it shows a process as it was, and does not run; run starts it anew"
+		return "core: a core file cannot run; run starts the program again"
 	}
 	return "core: the process has ended: " + ExitStatus{Signal: e.Signal}.String() + "; run starts it anew"
 }

@@ -61,7 +61,7 @@ type PatchedError struct {
 
 func (e *PatchedError) Error() string {
 	if e.Patch == nil {
-		return fmt.Sprintf("patch over %v: a trap stands there", e.Addr)
+		return fmt.Sprintf("patch over %v: a trap is there", e.Addr)
 	}
 	return fmt.Sprintf("%v: inside the code patched at %v", e.Addr, e.Patch.at)
 }

@@ -106,7 +106,7 @@ func (p *Process) tellStopped() (end func() bool) {
 			state, _ := statusField(pid, "State")
 			t := p.target.representative()
 			if p.target.pid == pid && t != nil && (t.group && strings.HasPrefix(state, "t") || strings.HasPrefix(state, "T")) {
-				p.message("process %d is stopped by a signal (SIGSTOP or the like), and goes on when it gets SIGCONT: kill -CONT %d", pid, pid)
+				p.message("process %d is stopped by a signal (SIGSTOP or the like); SIGCONT continues it: kill -CONT %d", pid, pid)
 			}
 		})
 	}).Stop

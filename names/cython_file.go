@@ -262,7 +262,7 @@ func (f *cythonFile) isCurrent(m *cython.Module) bool {
 		}
 	}
 	if is = agree > 4*differ; !is && differ > 0 {
-		f.Problems = append(f.Problems, "what cython --gdb has written of "+m.Name+" is of another build: not used for lines")
+		f.Problems = append(f.Problems, "the output of cython --gdb for "+m.Name+" is of another build: not used for lines")
 	}
 	f.current[m] = is
 	return is

@@ -55,7 +55,7 @@ func (st *siteTable) addPointers(c *caller, sites []*breakpoints.Site) error {
 		}
 	}
 	if len(names) > 0 {
-		st.p.message("probe: the program has put other functions in the places of %s: they are followed from now on, and what they call is their own affair", strings.Join(names, ", "))
+		st.p.message("probe: the program has replaced %s by other functions: these are followed from now on, and the calls they make are not events", strings.Join(names, ", "))
 	}
 	return nil
 }

@@ -176,7 +176,7 @@ func (st *siteTable) addSite(c *caller, b *breakpoints.Site) error {
 		return fmt.Errorf("%s in %s: %w", b.Function.Symbol, b.Module, err)
 	}
 	if f.noRoom != nil {
-		st.p.message("probe: %s in %s: %v: a trap is put there instead of a jump, each of its calls costs tens of microseconds", b.Function.Symbol, b.Module, f.noRoom)
+		st.p.message("probe: %s in %s: %v: a trap there replaces the jump, and each call costs tens of microseconds", b.Function.Symbol, b.Module, f.noRoom)
 	}
 	st.enter(&site{Site: b, patched: *f, index: index, bit: st.nextBit(b.Function)})
 	return nil

@@ -66,28 +66,28 @@ func (w *WrongFree) Why(word func(*recording.Event) string) string {
 	inside := fmt.Sprintf("%#x is %d bytes inside the block of %d bytes", w.Addr, w.Addr-start, size)
 	switch w.Kind {
 	case FreedTwice:
-		return "the block was given back before, by " + numbered(w.Freed)
+		return "the block was freed before, by " + numbered(w.Freed)
 	case InsideBlock:
 		return inside + " of " + numbered(w.Made)
 	case InsideFreed:
 		if w.Made == nil {
-			return "the address is inside of a block that was given back, by " + numbered(w.Freed)
+			return "the address is inside a block that was freed by " + numbered(w.Freed)
 		}
-		return inside + " that was given back, by " + numbered(w.Freed)
+		return inside + " that was freed by " + numbered(w.Freed)
 	case OnStack:
 		return "the address is on the stack of " + w.Where
 	case InModule:
 		return "the address is in " + w.Where + ", not on the heap"
 	case FreedBefore:
-		return "malloc has the block back already, by a call before events were followed"
+		return "malloc has the block as free: it was freed before events were followed"
 	case InFreeMemory:
-		return "malloc has the address in memory that is free: what was there was given back before events were followed, if it ever was a block"
+		return "the address is in free memory of malloc: if a block was there, it was freed before events were followed"
 	case NoMemory:
-		return "no memory is mapped there: what was there was given back before events were followed, if it ever was a block"
+		return "no memory is mapped there: if a block was there, it was freed before events were followed"
 	case Misaligned:
 		return "no block begins there: the address is no multiple of 16"
 	case OtherFamily:
-		return fmt.Sprintf("the block was made by %s, which %s takes back", numbered(w.Made), takesBack[FamilyOf(w.Made.Function)])
+		return fmt.Sprintf("the block was allocated by %s, and must be freed by %s", numbered(w.Made), takesBack[FamilyOf(w.Made.Function)])
 	}
 	return ""
 }

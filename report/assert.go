@@ -87,7 +87,7 @@ func Check(p *Profile, l *Limits) []Verdict {
 		all = append(all, checkGrowth(p, l))
 	}
 	if m := l.MaxTemporary; m != nil {
-		v := p.limited("max-temporary", total.Temporary, *m, false, "given back before the next allocation")
+		v := p.limited("max-temporary", total.Temporary, *m, false, "freed before the next allocation")
 		v.decide(p, l, temporaryBlocks, total.Temporary, *m)
 		v.of(p, func(_ int, st *Stack) (uint64, uint64) { return st.Temporary, 0 })
 		all = append(all, v)

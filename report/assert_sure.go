@@ -72,9 +72,9 @@ func (v *Verdict) decideMapped(p *Profile, l *Limits, limit uint64) {
 		return
 	}
 	v.Held = false
-	if v.Text += fmt.Sprintf("; the program had mapped up to %s, perhaps at another moment", p.LongSize(p.MostMapped)); p.MostMapped <= limit {
+	if v.Text += fmt.Sprintf("; the program had up to %s mapped, perhaps at another moment", p.LongSize(p.MostMapped)); p.MostMapped <= limit {
 		v.Undecided = true
-		v.Text += ": undecided, for sums are recorded and no events (--allow-incomplete takes the peak that is known)"
+		v.Text += ": undecided: the recording has totals and no events (--allow-incomplete uses the known peak)"
 	}
 }
 
@@ -91,16 +91,16 @@ func (v *Verdict) decide(p *Profile, l *Limits, q quantity, value, limit uint64)
 	v.Held, v.Undecided = false, true
 	switch {
 	case onlyGo:
-		v.Text += "; undecided, for what the Go runtime allocates is not counted"
+		v.Text += "; undecided: what the Go runtime allocates is not counted"
 	case p.GoHeap() && p.Whole():
-		v.Text += "; undecided, for what the Go runtime allocates is not counted (--allow-incomplete takes the rest for the whole)"
+		v.Text += "; undecided: what the Go runtime allocates is not counted (--allow-incomplete decides by the rest)"
 	case unfollowed:
-		v.Text += "; undecided, for no allocator function was followed: alloc add names them; hdb leaks -- PROGRAM reads the heap of glibc's malloc"
+		v.Text += "; undecided: no allocator function was followed: name them with alloc add, or use hdb leaks -- PROGRAM, which reads glibc's heap"
 	case p.Unfollowed() && p.Whole():
-		v.Text += "; undecided, for no allocator function was followed for a part of the run (--allow-incomplete takes the rest for the whole)"
+		v.Text += "; undecided: no allocator function was followed for a part of the run (--allow-incomplete decides by the rest)"
 	case p.beganLate() && p.Whole() && !p.freedUnseen():
-		v.Text += "; undecided, for blocks from before hdb attached are not counted (--allow-incomplete takes the rest for the whole)"
+		v.Text += "; undecided: blocks from before hdb attached are not counted (--allow-incomplete decides by the rest)"
 	default:
-		v.Text += "; undecided, for the recording is not whole (--allow-incomplete takes it as it is)"
+		v.Text += "; undecided: the recording is incomplete (--allow-incomplete decides by what it has)"
 	}
 }

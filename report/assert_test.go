@@ -135,7 +135,7 @@ FAILED no-leaks: 1.5 KiB (1532) in 5 blocks live at the end; not counted: 76.0 K
     __libc_start_main                                   [libc.so.6]
   8 bytes in 1 block (0.5%)
     (outer frames are missing: no stack was recorded)
-FAILED max-temporary: 90 blocks given back before the next allocation, more than 1 block
+FAILED max-temporary: 90 blocks freed before the next allocation, more than 1 block
   90 blocks (100.0%)
     malloc                               [libc.so.6]
     [click](http://evil)�]0;���<script>  ../x�y.c:1
@@ -374,7 +374,7 @@ func TestJUnit(t *testing.T) {
 	if got, want := strings.Join(cases, "; "), "program false true; recording false false; max-allocs 1,000 blocks false false; no-leaks true false; max-temporary 0 blocks true false"; got != want {
 		t.Errorf("cases %s, want %s", got, want)
 	}
-	if got := s.Cases[1].Warning; got != "the recording has not all events of the run: it was paused; it was trimmed" {
+	if got := s.Cases[1].Warning; got != "not all events of the run were recorded: it was paused; it was trimmed" {
 		t.Errorf("warning %q", got)
 	}
 	if f := s.Cases[3].Failure; f == nil || !strings.Contains(f.Text, "in 3 blocks (97.9%) from 2 stacks, 1,000 bytes of it from this one") {

@@ -51,7 +51,7 @@ func DamageText(err error) string {
 	case d.OnlyCut():
 		return ""
 	}
-	return text + "hdb capture check tells what is missing"
+	return text + "hdb capture check shows what is missing"
 }
 
 // NoTypesText says that types of Go are not known, and why, "" if they are.
@@ -69,7 +69,7 @@ func (c *Caveats) Lines() (lines []string) {
 		lines = append(lines, PartialText(c.Partial))
 	}
 	if c.Lost > 0 {
-		lines = append(lines, c.missing()+": counts are too low, live and peak are unsure")
+		lines = append(lines, c.missing()+": counts are too low, live and peak are uncertain")
 	}
 	if c.Collects {
 		lines = append(lines, "blocks of Go are live until a garbage collection has found them dead")
@@ -111,7 +111,7 @@ func (c *Caveats) Unfollowed() bool { return c.Partial.Has(capture.NoAllocator) 
 
 // PartialText is the warning that a recording has not all events of the run.
 func PartialText(why capture.Reasons) string {
-	return "the recording has not all events of the run: " + strings.Join(ReasonTexts(why), "; ")
+	return "not all events of the run were recorded: " + strings.Join(ReasonTexts(why), "; ")
 }
 
 // missing says how many calls are missing.

@@ -302,7 +302,7 @@ func (b *firefox) marks(t *firefoxMarkers) {
 
 // counters are the live heap and the resident memory over time.
 func (b *firefox) counters() {
-	live := firefoxCounter{Name: "malloc", Category: "Memory", Description: "Bytes that were asked for and not given back", Color: "orange", PID: strconv.Itoa(b.p.PID)}
+	live := firefoxCounter{Name: "malloc", Category: "Memory", Description: "Requested bytes that were not freed", Color: "orange", PID: strconv.Itoa(b.p.PID)}
 	for _, m := range b.p.HeapMoments() {
 		live.add(m.Time, m.Live)
 	}

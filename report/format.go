@@ -76,7 +76,7 @@ func FindMeasure(name string) (Measure, bool) {
 // Title says what the measure counts, for readers that do not know hdb's words.
 func (m Measure) Title() string {
 	return [numMeasures]string{
-		"live: bytes not given back", "peak: bytes live at the peak", "bytes: all that were allocated",
-		"count: blocks allocated", "temporary: blocks given back before another was allocated", "blocks: not given back",
+		"live: bytes not freed", "peak: bytes live at the peak", "bytes: all that were allocated",
+		"count: blocks allocated", "temporary: blocks freed before another was allocated", "blocks: not freed",
 	}[m]
 }

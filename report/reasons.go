@@ -12,7 +12,7 @@ var reasonWords = map[capture.ReasonKind][2]string{
 	capture.StartedLate:  {"it was started within the run"},
 	capture.EndedEarly:   {"it ended before the program"},
 	capture.EndedFull:    {"it ended when it was large enough"},
-	capture.Unwritten:    {"it ended when it could not be written any more"},
+	capture.Unwritten:    {"it ended when it could no longer be written"},
 	capture.DroppedOlder: {"older events were dropped"},
 	capture.Paused:       {"it was paused"},
 	capture.Stopped:      {"it was stopped for a while"},
@@ -28,9 +28,9 @@ var reasonWords = map[capture.ReasonKind][2]string{
 	capture.TornRecord:   {"begun by a thread that ended within its record"},
 	capture.NotFollowed:  {"plain breakpoints could not follow them", "plain breakpoints could not follow them: %s"},
 	capture.DamagedPart:  {"a damaged part of the capture"},
-	capture.PythonHeap:   {"of Python's blocks of up to 512 bytes it has none: --python-allocators records them"},
+	capture.PythonHeap:   {"it has no Python blocks of up to 512 bytes: --python-allocators records them"},
 	capture.NoAllocator:  {"no allocator function was known in the program: what it allocates is not counted; alloc add names such functions"},
-	capture.AtStops:      {"record start was not used", "record start was not used: only %s events are kept, those that the program stopped at and the ends of their blocks"},
+	capture.AtStops:      {"record start was not used", "record start was not used: only %s events were recorded, those at which the program stopped and the ends of their blocks"},
 	capture.DamagedEnd:   {"the end of the capture is missing: these at least"},
 }
 
@@ -70,12 +70,12 @@ const (
 
 // doubtWords are the words for doubts.
 var doubtWords = [...]string{
-	UnfollowedThen:  "not every allocator call was followed while this was recorded: blocks that seem to live may be freed",
-	UnfollowedSince: "the program ran on while not every allocator call was followed: blocks that seem to live may be freed by now",
+	UnfollowedThen:  "some allocator calls were not followed during the recording: blocks that appear live may be freed",
+	UnfollowedSince: "the program ran on while some allocator calls were not followed: blocks that appear live may be freed by now",
 	CountsMayBeHigh: "live and blocks may be too high: blocks that they count may have been freed while calls were not followed",
-	CountsUnknown: "live and blocks are not known: the program ran on while not every allocator call was followed, " +
+	CountsUnknown: "live and blocks are unknown: the program ran on while some allocator calls were not followed, " +
 		"and blocks that they count may be freed by now",
-	CountsMayBeLow: "live and blocks may be too low: they count no blocks from before allocator calls were followed",
+	CountsMayBeLow: "live and blocks may be too low: blocks from before allocator calls were followed are not counted",
 }
 
 // DoubtText is a doubt in words, "" for none.

@@ -31,7 +31,7 @@ var sarifRules = []struct{ id, name, text string }{
 	{"max-allocs", "TooManyAllocations", "More blocks are allocated than allowed."},
 	{"max-leaked", "LeaksTooMuch", "More bytes are live at the end than allowed."},
 	{"max-live-growth", "GrowsTooMuch", "The live bytes grow more than allowed."},
-	{"max-temporary", "TooManyTemporaryAllocations", "More blocks are given back before the next allocation than allowed."},
+	{"max-temporary", "TooManyTemporaryAllocations", "More blocks are freed before the next allocation than allowed."},
 }
 
 // WriteSARIF writes the blocks that are live as a SARIF 2.1.0 log: a result for
@@ -146,7 +146,7 @@ func (l *sarifLog) leaks(all []finding, level func(*finding) string) {
 			l.rest(all[i:], "bytes")
 			return
 		}
-		l.add("leak", level(f), fmt.Sprintf("%s never given back%s.", l.p.sizes().blocks(f.weight, f.blocks), f.others(l.p, "bytes")), f)
+		l.add("leak", level(f), fmt.Sprintf("%s never freed%s.", l.p.sizes().blocks(f.weight, f.blocks), f.others(l.p, "bytes")), f)
 	}
 }
 

@@ -242,7 +242,7 @@ func (g *page) blockTotals(s *Stats, row func(name, format string, args ...any))
 func (g *page) peak(s *Stats) string {
 	m, besides := s.PeakMapped, ""
 	if most := s.MostMapped; most > 0 { // the moments between are not known
-		besides = fmt.Sprintf(" (the program had mapped up to %s, perhaps at another moment)", g.size(most))
+		besides = fmt.Sprintf(" (the program had up to %s mapped, perhaps at another moment)", g.size(most))
 	}
 	if m == nil {
 		return g.blocks(s.Peak, s.PeakBlocks) + besides

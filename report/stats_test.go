@@ -147,11 +147,10 @@ func TestSummary(t *testing.T) {
 	want := `prog --flag, pid 4711, 2023-11-14 22:13:20 UTC
 
   It allocated 10.7 KiB (11007) in 21 blocks, within 3.000 s: 7 blocks a second.
-  4 of them (19.0 %) were temporary: given back before another one was
-  allocated.
+  4 of them (19.0 %) were temporary: freed before another one was allocated.
   Its peak was 8.8 KiB (9000) in 9 blocks, at 1.000 s (event #50); 2.0 MiB were
   resident, with hdb's own memory, in the highest of 2 samples.
-  Not given back: 1.5 KiB (1500) in 6 blocks, 13.6 % of all bytes.
+  Not freed: 1.5 KiB (1500) in 6 blocks, 13.6 % of all bytes.
 
 What matters most:
   10.3 KiB  95.4 %  of all bytes   keep                                 /src/a.…
@@ -161,12 +160,12 @@ What matters most:
 
 Careful:
   ! 2 calls are missing from the recording: counts are too low, live and peak
-    are unsure
+    are uncertain
   ! 1 allocation is recorded without a stack (4.8 %)
   ! outer frames of 1 allocation are missing (4.8 %): no CFI; ? at 0x1000
-  ! 4 allocations are in functions without a name (19.0 %): hdb doctor tells
+  ! 4 allocations are in functions without a name (19.0 %): hdb doctor shows
     what is missing
-  ! 1 allocation failed: the program got no memory, or asked for too much
+  ! 1 allocation failed: the program got no memory, or requested too much
 `
 	if got := strings.ReplaceAll(got, "\uFFFD", "?"); got != want {
 		t.Errorf("the summary is\n%s\nwant\n%s", got, want)
@@ -192,7 +191,7 @@ func TestReportsOfAPart(t *testing.T) {
 		if !strings.Contains(text, "only events with func(") || !strings.Contains(text, "; it was paused") || strings.Contains(text, "\x1b") {
 			t.Errorf("%s does not say what is missing:\n%s", name, b.String())
 		}
-		if strings.Contains(text, "All blocks were given") {
+		if strings.Contains(text, "All blocks were freed") {
 			t.Errorf("%s knows of what was not recorded:\n%s", name, b.String())
 		}
 	}
@@ -242,9 +241,9 @@ func TestReportsOfNoAllocation(t *testing.T) {
 	if got := onScreen(t, p, Text{}, WriteSummary); !strings.Contains(got, `It allocated no block, within 1.000 s.
   Mapped: 5.0 MiB in 2 mappings, not unmapped, 4.0 MiB by load (a.c:7).
   Mapped: 1.0 GiB reserved, which cannot be accessed.
-  Mapped: 1.0 MiB in 1 arena of pymalloc, where Python has its small objects.
-  Mapped: what 3 calls of mmap mapped is not known; the recording is of an older
-  hdb.
+  Mapped: 1.0 MiB in 1 arena of pymalloc, which has Python's small objects.
+  Mapped: what 3 calls of mmap mapped is unknown; the recording was made by an
+  older hdb.
 `) {
 		t.Errorf("summary:\n%s", got)
 	}

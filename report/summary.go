@@ -120,10 +120,10 @@ func (s *Stats) warnings(p *Profile) []string {
 		add("frames of %s were guessed (%s)", units.Count(s.Guessed, "allocation"), percent(s.Guessed, s.Allocs))
 	}
 	if n := p.nameless(); n > 0 {
-		add("%s in functions without a name (%s): hdb doctor tells what is missing", units.CountVerb(n, "allocation", "is", "are"), percent(n, s.Allocs))
+		add("%s in functions without a name (%s): hdb doctor shows what is missing", units.CountVerb(n, "allocation", "is", "are"), percent(n, s.Allocs))
 	}
 	if s.Failed > 0 {
-		add("%s failed: the program got no memory, or asked for too much", units.Count(s.Failed, "allocation"))
+		add("%s failed: the program got no memory, or requested too much", units.Count(s.Failed, "allocation"))
 	}
 	return out
 }
@@ -188,12 +188,12 @@ func (g *page) story(sum *Summary) {
 		if s.Temporary == 1 {
 			were = "was"
 		}
-		g.sentence("", fmt.Sprintf("%s of them (%s) %s temporary: given back before another one was allocated.", units.Grouped(s.Temporary), percent(s.Temporary, s.Allocs), were))
+		g.sentence("", fmt.Sprintf("%s of them (%s) %s temporary: freed before another one was allocated.", units.Grouped(s.Temporary), percent(s.Temporary, s.Allocs), were))
 	}
 	g.peakSentence(s)
 	switch {
 	case s.LiveBlocks > 0 || s.Live > 0:
-		text := fmt.Sprintf("Not given back: %s, %s of all bytes", g.blocks(s.Live, s.LiveBlocks), percent(s.Live, s.Bytes))
+		text := fmt.Sprintf("Not freed: %s, %s of all bytes", g.blocks(s.Live, s.LiveBlocks), percent(s.Live, s.Bytes))
 		switch n := sum.RuntimeBlocks; {
 		case n > 0 && n == s.LiveBlocks:
 			text += "; language runtimes keep all of it for themselves"
@@ -202,9 +202,9 @@ func (g *page) story(sum *Summary) {
 		}
 		g.sentence("", text+".")
 	case len(s.Warnings) > 0:
-		g.sentence("", "All blocks that were recorded were given back.")
+		g.sentence("", "All recorded blocks were freed.")
 	default:
-		g.sentence("", "All blocks were given back.")
+		g.sentence("", "All blocks were freed.")
 	}
 	g.mappings(s)
 }
@@ -246,10 +246,10 @@ func (g *page) mapped(m *LiveMapped) (lines []string) {
 		lines = append(lines, g.size(p.Reserved)+" reserved, which cannot be accessed")
 	}
 	if a := m.Arenas; a.Count > 0 {
-		lines = append(lines, fmt.Sprintf("%s in %s of pymalloc, where Python has its small objects", g.size(a.Bytes), units.Count(a.Count, "arena")))
+		lines = append(lines, fmt.Sprintf("%s in %s of pymalloc, which has Python's small objects", g.size(a.Bytes), units.Count(a.Count, "arena")))
 	}
 	if m.Unknown > 0 {
-		lines = append(lines, fmt.Sprintf("what %s of mmap mapped is not known; the recording is of an older hdb", units.Count(m.Unknown, "call")))
+		lines = append(lines, fmt.Sprintf("what %s of mmap mapped is unknown; the recording was made by an older hdb", units.Count(m.Unknown, "call")))
 	}
 	return lines
 }

@@ -47,7 +47,7 @@ own and total by count: blocks allocated; of all: 21
 
 3 of 7 functions
 
-2 calls are missing from the recording: counts are too low, live and peak are unsure
+2 calls are missing from the recording: counts are too low, live and peak are uncertain
 `
 	if got := b.String(); got != want {
 		t.Errorf("%s", got)

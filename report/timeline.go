@@ -92,7 +92,7 @@ func (p *Profile) heapText(t *Text) string {
 }
 
 // SumsText stands in place of a curve where only two of its points are known.
-const SumsText = "Recorded are sums and no events (record --aggregate): between these moments the heap is not known."
+const SumsText = "This recording has totals and no events (record --aggregate): between these moments the heap is unknown."
 
 // WriteTimeline draws the heap and the resident memory over time, with the marks
 // below them.

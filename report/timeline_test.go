@@ -60,7 +60,7 @@ func TestTimelineOnScreen(t *testing.T) {
 	want := `prog --flag, pid 4711, 2023-11-14 22:13:20 UTC
 live bytes: peak 8.8 KiB (9000) at 1.000 s, 1.5 KiB (1500...
   ! 2 calls are missing from the recording: counts are too
-    low, live and peak are unsure
+    low, live and peak are uncertain
    8.8 KiB |                ################################
            |                ################################
            |                ################################
@@ -95,7 +95,7 @@ func TestTimelineOfSums(t *testing.T) {
 	p := oddProfile()
 	p.Sums, p.Timeline = true, []Moment{p.Peak, p.Moment}
 	text := onScreen(t, p, Text{Width: 80}, WriteTimeline)
-	if strings.Contains(text, "8.8 KiB |") || strings.Contains(text, "700 B") || !strings.Contains(text, "peak 8.8 KiB (9000) at 1.000 s, 1.5 KiB (1500) at the end\n") || !strings.Contains(text, "\n  Recorded are sums and no events") || !strings.Contains(text, "2.0 MiB |") {
+	if strings.Contains(text, "8.8 KiB |") || strings.Contains(text, "700 B") || !strings.Contains(text, "peak 8.8 KiB (9000) at 1.000 s, 1.5 KiB (1500) at the end\n") || !strings.Contains(text, "\n  This recording has totals and no events") || !strings.Contains(text, "2.0 MiB |") {
 		t.Errorf("the timeline is\n%s", text)
 	}
 	if v := TimelineOf(p); !v.Sums || len(v.Heap) != 2 {

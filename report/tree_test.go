@@ -60,18 +60,18 @@ func TestTreeOnScreen(t *testing.T) {
 		to   Text
 		want string
 	}{
-		{TreeOptions{Measure: Live}, Text{Unicode: true}, `live: bytes not given back; callers above the functions they call
+		{TreeOptions{Measure: Live}, Text{Unicode: true}, `live: bytes not freed; callers above the functions they call
 1.5 KiB in all, 6 blocks
   ! 2 calls are missing from the recording: counts are too low, live and peak
-    are unsure
+    are uncertain
    1.5 KiB  100.0 %  main  a.c
    1.3 KiB   86.7 %  ├ keep  a.c:5
      200 B   13.3 %  └ 0x7f0000001234  [libc.so.6]
 `},
-		{TreeOptions{Measure: Live, Full: true}, Text{}, `live: bytes not given back; callers above the functions they call
+		{TreeOptions{Measure: Live, Full: true}, Text{}, `live: bytes not freed; callers above the functions they call
 1.5 KiB in all, 6 blocks
   ! 2 calls are missing from the recording: counts are too low, live and peak
-    are unsure
+    are uncertain
    1.5 KiB  100.0 %  _start > main  /src/a.c
    1.3 KiB   86.7 %  |-keep > grab(unsigned long) [inlined]  /src/a.c:2
      200 B   13.3 %  ` + "`-" + `0x7f0000001234  [libc.so.6]
@@ -79,7 +79,7 @@ func TestTreeOnScreen(t *testing.T) {
 		{TreeOptions{Measure: Bytes, Min: 0.02}, Text{Unicode: true}, `bytes: all that were allocated; callers above the functions they call
 10.7 KiB in all, 21 blocks
   ! 2 calls are missing from the recording: counts are too low, live and peak
-    are unsure
+    are uncertain
   10.6 KiB   99.0 %  main  a.c
   10.3 KiB   95.4 %  ├ keep  a.c:5
      400 B    3.6 %  └ 0x7f0000001234  [libc.so.6]
@@ -88,7 +88,7 @@ func TestTreeOnScreen(t *testing.T) {
 		{TreeOptions{Measure: Allocs, Inverted: true}, Text{Unicode: true}, `count: blocks allocated; functions that allocate above their callers
 21 in all
   ! 2 calls are missing from the recording: counts are too low, live and peak
-    are unsure
+    are uncertain
         15   71.4 %  keep ← main  a.c:5
          4   19.0 %  0x7f0000001234 ← main  [libc.so.6]
          1    4.8 %  [no stack was recorded]
@@ -97,15 +97,15 @@ func TestTreeOnScreen(t *testing.T) {
 		{TreeOptions{Measure: Bytes, Depth: 1}, Text{Width: 60}, `bytes: all that were allocated; callers above the functio...
 10.7 KiB in all, 21 blocks
   ! 2 calls are missing from the recording: counts are too
-    low, live and peak are unsure
+    low, live and peak are uncertain
   10.6 KiB   99.0 %  main  a.c ...
      100 B    0.9 %  [no CFI; ? at 0x1000] >...  script>?...
        7 B    0.1 %  [no stack was recorded]
 `},
-		{TreeOptions{Measure: LiveBlocks, Full: true, Min: 0.5}, Text{}, `blocks: not given back; callers above the functions they call
+		{TreeOptions{Measure: LiveBlocks, Full: true, Min: 0.5}, Text{}, `blocks: not freed; callers above the functions they call
 6 in all
   ! 2 calls are missing from the recording: counts are too low, live and peak
-    are unsure
+    are uncertain
          6  100.0 %  _start > main  /src/a.c
          4   66.7 %  |-keep > grab(unsigned long) [inlined]  /src/a.c:2
          2   33.3 %  ` + "`-" + `(1 other with less than 50 %)

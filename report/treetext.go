@@ -50,7 +50,7 @@ func (g *page) tree(t *Tree) {
 	g.caveats()
 	w.children(t.Root, "", 0)
 	if w.missed > 0 {
-		g.line("the tree is cut off after %s: --min, --depth", units.Count(uint64(w.rows), "row"))
+		g.line("the tree is cut off after %s: use --min or --depth", units.Count(uint64(w.rows), "row"))
 	}
 }
 
@@ -75,7 +75,7 @@ func (p *Profile) mappedBy(m Measure) MappedSum {
 func (m Measure) nothing() string {
 	switch m {
 	case Live, LiveBlocks:
-		return "no block is live at this moment: --measure peak, bytes or count has more"
+		return "no block is live at this moment: use --measure peak, bytes or count"
 	case Temporary:
 		return "no block was temporary"
 	}

@@ -20,7 +20,7 @@ func TestAddFunction(t *testing.T) {
 		{"app::Slab<64>::take size=ARG2", "app::Slab<64>::take(long)", ""},
 		{"pools.cc:take size=ARG2", "app::Slab<32>::take(long) app::Slab<64>::take(long)", ""},
 		{"*main size=ARG2", "main", ""},
-		{"always size=ARG1", "", "has no code of its own, it is inlined in 2 places"},
+		{"always size=ARG1", "", "has no code of its own: its calls are inlined in 2 places"},
 		{"partly size=ARG1", "partly(unsigned long)", "also inlined in 1 place"},
 		{"app::Pool::gett size=ARG1", "did you mean app::Pool::get?", ""},
 		{"malloc_usable_size size=0", "", ""},

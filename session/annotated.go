@@ -101,7 +101,7 @@ func (x *annotated) isPython(m inferior.Module) bool {
 func (x *annotated) plant(id moduleID, at addr.Run, h inferior.Handler) {
 	t, err := x.target.Proc.Plant(at, h)
 	if err != nil {
-		x.target.Notify("annotations of %s are not heard: %v", filepath.Base(id.path), err)
+		x.target.Notify("annotations of %s are not followed: %v", filepath.Base(id.path), err)
 		return
 	}
 	x.traps[id] = append(x.traps[id], t)

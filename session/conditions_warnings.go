@@ -150,7 +150,7 @@ func (c *Conditions) warnKind(name string) {
 		c.target.Notify("kind(%q): never true here: it is the same code as %s, whose name its events have", name, other)
 		return
 	}
-	c.target.Notify("kind(%q): nothing that is loaded now defines it", name)
+	c.target.Notify("kind(%q): no loaded module defines it", name)
 }
 
 // expected are the modules of the process, or those that a program begins with.

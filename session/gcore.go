@@ -87,7 +87,7 @@ func (c *Cores) leaveProbe(im *corefile.Image) {
 		raw := c.walker.Shown(regs.Unwind(), 1)
 		i := slices.IndexFunc(im.Threads, func(written corefile.Thread) bool { return written.TID == t.TID })
 		if i < 0 || len(raw.Frames) == 0 || c.target.Probe.Covers(raw.Frames[0].PC.Lookup()) {
-			c.target.Notify("thread %d stands in the probe's code, which is not in the core: its stack is not known there", t.Num)
+			c.target.Notify("thread %d is in the probe's code, which is not in the core: its stack there is unknown", t.Num)
 			continue
 		}
 		caller := raw.Frames[0]
@@ -97,6 +97,6 @@ func (c *Cores) leaveProbe(im *corefile.Image) {
 			}
 		}
 		im.Threads[i].Regs = regs.Bytes()
-		c.target.Notify("thread %d stands in the probe's code: in the core it stands in %v, which called it", t.Num, caller.PC.Addr())
+		c.target.Notify("thread %d is in the probe's code: in the core it is in %v, which called it", t.Num, caller.PC.Addr())
 	}
 }

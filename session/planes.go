@@ -186,7 +186,7 @@ func (p *Planes) armPlane() error {
 // openPython has stacks of events tell the calls of Python, or says why they do not.
 func (p *Planes) openPython(fresh bool) {
 	if err := p.data.openPython(fresh); err != nil {
-		p.target.Notify("stacks of events have no calls of Python: %v", err)
+		p.target.Notify("stacks of events have no Python calls: %v", err)
 	}
 	if text := p.data.python.Unrecorded(); text != "" && !p.target.Said[text] {
 		p.target.Said[text] = true
@@ -398,7 +398,7 @@ func (p *Planes) noteGo(modules []inferior.Module) {
 			continue
 		}
 		p.account.Rec.NotePartial(capture.Reason{Kind: capture.GoHeap})
-		if text := fmt.Sprintf("%s: %s: of blocks there are only those of C code", filepath.Base(m.Name), report.ReasonText(capture.Reason{Kind: capture.GoHeap})); p.account.Rec.On() && !p.target.Said[text] {
+		if text := fmt.Sprintf("%s: %s: only blocks of C code are recorded", filepath.Base(m.Name), report.ReasonText(capture.Reason{Kind: capture.GoHeap})); p.account.Rec.On() && !p.target.Said[text] {
 			p.target.Said[text] = true
 			p.target.Notify("%s", text)
 		}
@@ -438,7 +438,7 @@ func (p *Planes) noteUncounted() {
 // noteNoAllocator says that stops on allocations wait in vain.
 func (p *Planes) noteNoAllocator() {
 	if p.siteCount() == 0 {
-		p.target.Notify("no allocator function is known in %s: it has no symbol table that names one; alloc add takes others", p.target.Names.Program.Path)
+		p.target.Notify("no allocator function is known in %s: no symbol table names one; add one with alloc add", p.target.Names.Program.Path)
 	}
 }
 

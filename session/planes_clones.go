@@ -23,7 +23,7 @@ func (p *Planes) traceClones() {
 		}
 		for _, sym := range found {
 			if _, err := p.target.Proc.Plant(sym.Addr, traceClone); err != nil {
-				p.target.Notify("children made by clone with CLONE_UNTRACED may die of breakpoints: %v", err)
+				p.target.Notify("children made by clone with CLONE_UNTRACED may be killed by breakpoints: %v", err)
 			}
 		}
 	}

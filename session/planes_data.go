@@ -95,7 +95,7 @@ func (d *dataPlane) openPython(fresh bool) error {
 	case errors.As(err, &unknown):
 		if d.refused != unknown.Version {
 			d.refused = unknown.Version
-			d.target.Notify("stacks of events have no calls of Python: %v", err)
+			d.target.Notify("stacks of events have no Python calls: %v", err)
 		}
 		return nil
 	}

@@ -76,7 +76,7 @@ func (d *dataPlane) noteCrowded() {
 		for _, tr := range d.demand.traps(st.ID) {
 			if name, ok := d.target.Probe.Crowded(tr.Addr()); ok {
 				b.crowds = true
-				d.target.Notify("probe: breakpoint %d stands in the first instructions of %s: a trap is put at its entry instead of a jump, each of its calls costs tens of microseconds", st.ID, name)
+				d.target.Notify("probe: breakpoint %d is in the first instructions of %s: a trap at its entry replaces the jump, and each call costs tens of microseconds", st.ID, name)
 				break
 			}
 		}

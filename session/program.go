@@ -412,7 +412,7 @@ func (s *Session) forget(fate string) {
 	if held := s.target.Proc.Held(); len(held) > 0 {
 		err := s.switchTo(held[0])
 		if err == nil {
-			s.target.Notify("process %d was held, and is now the one under the debugger", held[0])
+			s.target.Notify("process %d was held, and is now the one under hdb", held[0])
 			return
 		}
 		s.target.Notify("%v", err)
@@ -522,9 +522,9 @@ func (s *Session) forked(b inferior.Birth) {
 	case s.target.Config.Forked != nil:
 		s.target.Config.Forked(b)
 	case s.target.Births == toldBirths:
-		s.target.Notify("process %d %s %d: it runs free; further children are not reported", b.Parent, forked, b.Child)
+		s.target.Notify("process %d %s %d: it runs without hdb; further children are not reported", b.Parent, forked, b.Child)
 	case s.target.Births < toldBirths:
-		s.target.Notify("process %d %s %d: it runs free", b.Parent, forked, b.Child)
+		s.target.Notify("process %d %s %d: it runs without hdb", b.Parent, forked, b.Child)
 	}
 	if b.Followed {
 		s.sourcesOf(b.Child)

@@ -193,7 +193,7 @@ func (p *Planes) awaitTables() {
 	if !p.target.Settings.PythonAllocators || p.target.Probe != nil && p.target.Probe.Armed() {
 		return
 	}
-	if text := "allocators of Python are followed by code inside the process only, not by plain breakpoints"; !p.target.Said[text] {
+	if text := "Python's allocators are followed only by the probe, not by plain breakpoints"; !p.target.Said[text] {
 		p.target.Said[text] = true
 		p.target.Notify("%s", text)
 	}

@@ -25,7 +25,7 @@ func TestGapsWhileRecording(t *testing.T) {
 	}
 	s.account.Losses.EndProbe(probe.Stats{Lost: 12})
 	got := s.Recorded.Gaps()
-	if len(got) != 2 || !strings.HasSuffix(got[0], "of the run: only events with size > 5") || !strings.HasPrefix(got[1], "12 calls are missing") {
+	if len(got) != 2 || !strings.HasSuffix(got[0], "of the run were recorded: only events with size > 5") || !strings.HasPrefix(got[1], "12 calls are missing") {
 		t.Errorf("%q", got)
 	}
 	if c := s.Recorded.Caveats(); !c.Partial.Has(capture.StartedLate) || c.Lost != 12 || c.Whole() {
@@ -38,7 +38,7 @@ func TestGapsWithoutARecording(t *testing.T) {
 	s := open(t, "basic")
 	setBreak(t, s, "malloc")
 	must(t)(s.Run(nil))
-	const want = "of the run: record start was not used: only 1 of 11 events are kept, those that the program stopped at and the ends of their blocks"
+	const want = "of the run were recorded: record start was not used: only 1 of 11 events were recorded, those at which the program stopped and the ends of their blocks"
 	if got := s.Recorded.Gaps(); len(got) != 1 || !strings.HasSuffix(got[0], want) {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -249,7 +249,7 @@ func TestCountsInDoubt(t *testing.T) {
 			}
 			said = nil
 		}
-		const low, unknown = "live and blocks may be too low", "live and blocks are not known"
+		const low, unknown = "live and blocks may be too low", "live and blocks are unknown"
 		doubt := func(id int) string {
 			t.Helper()
 			st, err := s.Stops.At(id)

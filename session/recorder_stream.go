@@ -239,7 +239,7 @@ func (r *Recorder) endBounded() {
 	if err := r.target.StopAll(r.disarmEnded); err != nil && r.target.Proc != nil {
 		r.target.Notify("%v", err)
 	}
-	r.target.Notify("the recording has its %s, and has ended; the program goes on", r.bounds)
+	r.target.Notify("the recording has reached its %s, and has ended; the program runs on", r.bounds)
 }
 
 // endKept ends the recording between two events.

@@ -35,7 +35,7 @@ func (x *Execution) hintLeakSanitizer(exit inferior.ExitStatus) {
 			continue
 		}
 		if exit.Code == c.code && !x.skipsLeaks() {
-			x.target.Notify("exit code %d may be that of LeakSanitizer, which does not work under a debugger: run the program with %s=detect_leaks=0", c.code, c.options)
+			x.target.Notify("exit code %d may come from LeakSanitizer, which does not work under a debugger: run the program with %s=detect_leaks=0", c.code, c.options)
 		}
 		return
 	}

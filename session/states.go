@@ -79,7 +79,7 @@ func (s *states) prepare() {
 			s.seed(x)
 			bytes, blocks := s.account.Rec.Heap()
 			if x.Begin(bytes, blocks, s.target.Now()); x.Met() && s.account.Rec.Seq() > 0 {
-				s.target.Notify("%s %d: %s holds already: it stops when that has become false, and true again", st.Word(), st.ID, st.Location)
+				s.target.Notify("%s %d: %s is already true: it stops once it has become false and true again", st.Word(), st.ID, st.Location)
 			}
 			fresh[st] = x
 		}

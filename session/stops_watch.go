@@ -117,7 +117,7 @@ func (s *Stops) whyStepping(b *binding) string {
 }
 
 // deadRegisters is said where debug registers stop nothing.
-const deadRegisters = "the debug registers of this machine stop nothing (hdb doctor)"
+const deadRegisters = "the debug registers of this machine do not stop threads (hdb doctor)"
 
 // whyNoRegister says why a stop has no debug register: who has them.
 func (s *Stops) whyNoRegister(st *breakpoints.Stop) string {

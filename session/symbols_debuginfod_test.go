@@ -172,7 +172,7 @@ func TestDebuginfodInBackground(t *testing.T) {
 	begin := time.Now()
 	must(t)(s.Run(nil))
 	p, _ := s.Program()
-	if got := lines(t, s); strings.Contains(got, "main") || !strings.Contains(fmt.Sprint(p.Attempts), "on the way") {
+	if got := lines(t, s); strings.Contains(got, "main") || !strings.Contains(fmt.Sprint(p.Attempts), "being downloaded") {
 		t.Errorf("stands in %q, looked for debug info in %v", got, p.Attempts)
 	}
 	if d := time.Since(begin); d > 10*time.Second {
@@ -191,7 +191,7 @@ func TestDebuginfodInBackground(t *testing.T) {
 		t.Errorf("at the next stop: %q", got)
 	}
 	heard(t, said, "arrived") // the source
-	if got := lines(t, s); strings.Contains(got, "(") && strings.Contains(got, "on the way") {
+	if got := lines(t, s); strings.Contains(got, "(") && strings.Contains(got, "being downloaded") {
 		t.Errorf("with the source: %q", got)
 	}
 }

@@ -76,7 +76,7 @@ func newFile(e *elf.File, cfg Config) *File {
 // altProblem says that the dwz file is missing.
 func altProblem(f *elf.File) string {
 	path, id, _ := f.AltLink()
-	return fmt.Sprintf("%s: what it shares with others is in %s (build ID %s), which is missing", f.Path, path, id)
+	return fmt.Sprintf("%s: the dwz file that it shares with others, %s (build ID %s), is missing", f.Path, path, id)
 }
 
 // fetch asks the fetcher for the files that no directory has, once. That may take

@@ -87,7 +87,7 @@ func TestAliasedTwice(t *testing.T) {
 	said, err := exec.Command(HDB(t), "-batch", "-nx", "-ex", "set environment LD_PRELOAD "+Library(t, "tcmalloc_minimal"),
 		"-ex", "record start", "-ex", "run", "--args", Build(t, "wrongfrees"), "double").CombinedOutput()
 	for _, want := range []string{
-		"double free: #40 free/operator delete/operator delete[](0x", "the block was given back before, by #39 free/operator delete/operator delete[](0x",
+		"double free: #40 free/operator delete/operator delete[](0x", "the block was freed before, by #39 free/operator delete/operator delete[](0x",
 	} {
 		if err != nil || !bytes.Contains(said, []byte(want)) {
 			t.Errorf("%v: missing %q in\n%s", err, want, said)

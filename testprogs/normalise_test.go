@@ -10,7 +10,7 @@ func TestNormalise(t *testing.T) {
 		{"leading zeros", "0x00007ffff7c00010 0x7ffff7c00010", "{addr1} {addr1}"},
 		{"short numbers stay", "flags 0x246 at main+0x1c", "flags 0x246 at main+0x1c"},
 		{"processes", "process 4711 forked 4712 (tid 4711), /proc/4712/maps", "process {pid1} forked {pid2} (tid {pid1}), /proc/{pid2}/maps"},
-		{"vfork", "process 4711 vforked 4712: it runs free", "process {pid1} vforked {pid2}: it runs free"},
+		{"vfork", "process 4711 vforked 4712: it runs without hdb", "process {pid1} vforked {pid2}: it runs without hdb"},
 		{"child of a parent", "following child process 52 of 51; the last 20 of 25", "following child process {pid1} of {pid2}; the last 20 of 25"},
 		{"threads", "*       3  17118  \"work\"  f\n        1  17077  \"t\"", "*  3  {pid1}  \"work\"  f\n        1  {pid2}  \"t\""},
 		{"columns", "a     b   c\n=>  10      x   y", "a  b  c\n=>  10      x   y"},

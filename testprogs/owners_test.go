@@ -281,7 +281,7 @@ func (b owned) functionsIn(t *testing.T, answer string, isJSON, next bool) (foun
 		}
 		if next {
 			at := i + 1
-			if at < len(lines) && strings.Contains(lines[at], " further in, of allocators") {
+			if at < len(lines) && strings.Contains(lines[at], " of allocators and libraries hidden") {
 				at++
 			}
 			if at < len(lines) {

@@ -23,7 +23,7 @@ func TestNoDataRaceInARecordingOfThreads(t *testing.T) {
 	for range 3 {
 		full = append(full, "run 8 100000", "record status", "top", "kill")
 	}
-	runRaceHDB(t, program, full, "has ended; the program goes on")
+	runRaceHDB(t, program, full, "has ended; the program runs on")
 	for _, bounds := range []string{"", "--max-size 100K", "--ring 100K", "--last 5ms", "--aggregate"} {
 		for _, filter := range []string{"", "size >= 64", `func("work")`, "live > 1000", "thread == 3", `thread_name == "x"`} {
 			t.Run(fmt.Sprintf("bounds %q filter %q", bounds, filter), func(t *testing.T) {

@@ -246,7 +246,7 @@ func TestRecordAttached(t *testing.T) {
 	pid := program.programPID()
 	r := newRecording(t, "-p", fmt.Sprint(pid), "--duration", "0.8").start()
 	r.wantExit(0)
-	r.wantSaid(fmt.Sprintf("process %d goes on; what it had allocated before is not in the recording", pid))
+	r.wantSaid(fmt.Sprintf("process %d runs on; what it had allocated before is not in the recording", pid))
 	if n := sizes(r.open(true), capture.Alloc)[1000]; n < 100 {
 		t.Errorf("%d rounds were recorded", n)
 	}
@@ -381,7 +381,7 @@ func TestRecordSignals(t *testing.T) {
 func TestRecordForAWhile(t *testing.T) {
 	t.Parallel()
 	r := newRecording(t, "--return-child-result", "--duration", "500ms", Build(t, "recorded"), "1500").start()
-	r.until("the recording has ended, recorded goes on: hdb waits for its end")
+	r.until("the recording has ended, recorded runs on: hdb waits for its end")
 	if strings.Contains(r.out.String(), "done") {
 		t.Error("the recording went on to the end of the program")
 	}
@@ -479,7 +479,7 @@ func TestRecordFiltered(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"\n20 of ", " recorded, over ", "live: 19.5 KiB (20000) in 20 recorded blocks\nof the recorded events only: the capture has 20 of ",
+		"\n20 of ", " recorded, over ", "live: 19.5 KiB (20000) in 20 recorded blocks\nbased on recorded events only: the capture has 20 of ",
 		"19.5 KiB      20  keep ", "the capture has 20 events with ", "live: 19.5 KiB (20000) in 20 recorded blocks, peak of those 19.5 KiB (20000)",
 	} {
 		if !strings.Contains(string(out), want) {
@@ -529,7 +529,7 @@ func TestRecordUntilTheDiskIsFull(t *testing.T) {
 	} else if code != 1 {
 		t.Errorf("exit code %d", code)
 	}
-	r.wantSaid("no space left on device", "r.hdb: not whole: ", " events can be read, ", " events recorded\n")
+	r.wantSaid("no space left on device", "r.hdb: incomplete: ", " events can be read, ", " events recorded\n")
 	if strings.Contains(r.out.String(), "with symbols") {
 		t.Errorf("a summary of what is not there:\n%s", r.out.String())
 	}

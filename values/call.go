@@ -102,7 +102,7 @@ func (e *functions) callValue(fn Value, args []Value, as *Type) (Value, error) {
 		return e.callMember(fn, "operator()", args)
 	}
 	if t.Kind != Function || !ok {
-		return Value{}, mismatch([]Value{fn}, "a value of type %s is no function", fn.Type)
+		return Value{}, mismatch([]Value{fn}, "a value of type %s is not a function", fn.Type)
 	}
 	c := callee{at: at, typ: t, ret: as}
 	if described(t) {

@@ -226,7 +226,7 @@ func (l lookup) staticAmong(modules []*modState, name string, prefixes []string)
 	case len(from) > 1 || len(constants) > 1 || len(from) == 1 && len(constants) > 0:
 		return binding{}, &AmbiguousError{name, from}
 	case len(from) == 1 && from[0] != "" && l.prog.Note != nil && l.f != nil:
-		l.prog.Note(fmt.Sprintf("%s is not known here: this is the static one of %s", name, path.Base(from[0])))
+		l.prog.Note(fmt.Sprintf("%s is unknown here: this is the static one in %s", name, path.Base(from[0])))
 	}
 	return found, nil
 }
@@ -240,13 +240,13 @@ type AmbiguousError struct {
 
 func (e *AmbiguousError) Error() string {
 	if len(e.Files) == 0 {
-		return fmt.Sprintf("%q has different values in several files, and is not known here", e.Name)
+		return fmt.Sprintf("%q is unknown here, and has different values in several files", e.Name)
 	}
 	files := make([]string, 0, len(e.Files))
 	for _, f := range e.Files {
 		files = append(files, path.Base(f))
 	}
-	return fmt.Sprintf("%q is not known here, and static in %s: '%s'::%s says which", e.Name, strings.Join(files, ", "), files[0], e.Name)
+	return fmt.Sprintf("%q is unknown here, and static in %s: choose one as in '%s'::%s", e.Name, strings.Join(files, ", "), files[0], e.Name)
 }
 
 // functionsNamed are the functions with code that match a name. Exact matches come before

@@ -97,7 +97,7 @@ func (o operators) address(v Value) (addr.Run, error) {
 		}
 		return 0, errors.New("the value is not in memory")
 	case Struct:
-		return 0, mismatch([]Value{v}, "a value of type %s is no address", v.Type)
+		return 0, mismatch([]Value{v}, "a value of type %s is not an address", v.Type)
 	}
 	n, err := o.prog.Uint(v)
 	return addr.Run(n), err

@@ -17,7 +17,7 @@ func TestPlaces(t *testing.T) { testprogs.OnMachines(t, machine.DebugRegisters, 
 func places(t *testing.T) {
 	registers := "watchpoint 2: shorts\n(6 bytes: it takes 2 of the 4 debug registers)"
 	if !inferior.RegistersStop() {
-		registers = "watchpoint 2: shorts\n(the debug registers of this machine stop nothing (hdb doctor): the threads run one instruction at a time, some 20 µs each, thousands of times slower)"
+		registers = "watchpoint 2: shorts\n(the debug registers of this machine do not stop threads (hdb doctor): the threads run one instruction at a time, some 20 µs each, thousands of times slower)"
 	}
 	dir := t.TempDir()
 	for _, c := range []struct {

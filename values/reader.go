@@ -288,7 +288,7 @@ func (r *Reader) Deref(v Value) (Value, error) {
 			return MemoryValue(v.Type.prog.cType("long"), addr.Run(a)), err
 		}
 	}
-	return Value{}, mismatch([]Value{v}, "a value of type %s cannot be followed", v.Type)
+	return Value{}, mismatch([]Value{v}, "a value of type %s cannot be dereferenced", v.Type)
 }
 
 // Member is a field of a struct.

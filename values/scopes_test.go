@@ -13,14 +13,14 @@ import (
 // then what is global, and a static of another unit only when it is the only one.
 func TestScopes(t *testing.T) {
 	ask := [][2]string{ // an expression, a part of the answer
-		{"c", "c is not known here: this is the static one of a.c\n$1 = (struct conf *) 0x"},
+		{"c", "c is unknown here: this is the static one in a.c\n$1 = (struct conf *) 0x"},
 		{"twice", "$2 = 2\n"},
 		{"helper", "$3 = {int (void)} 0x"},
 		{"helper == 'b.c'::helper", "$4 = 1\n"},
 		{"shared", "$5 = 7\n"},
 		{"(int)level", "$6 = 9\n"},
 		{"'a.c'::level", "$7 = 1\n"},
-		{"thrice", "thrice is not known here: this is the static one of d.c\n$8 = 4\n"},
+		{"thrice", "thrice is unknown here: this is the static one in d.c\n$8 = 4\n"},
 		{"limit", "\n$9 = 100\n"},
 		{"BUSY", "\n$10 = BUSY\n"},
 		{"work(", "print: "},
@@ -28,7 +28,7 @@ func TestScopes(t *testing.T) {
 	}
 	caller := [][2]string{{"c->argv", "$12 = 3\n"}}
 	outermost := [][2]string{{"twice", "$13 = 1\n"}, {"c", "$14 = (struct conf *) 0x0\n"}}
-	start := [][2]string{{"twice", `print: "twice" is not known here, and static in a.c, b.c, d.c: 'a.c'::twice says which`}, {"only_a", "$1 = 11\n"}, {"'d.c'::twice", "$2 = 3\n"}}
+	start := [][2]string{{"twice", `print: "twice" is unknown here, and static in a.c, b.c, d.c: choose one as in 'a.c'::twice`}, {"only_a", "$1 = 11\n"}, {"'d.c'::twice", "$2 = 3\n"}}
 	dir := filepath.Join("testdata", "scopes")
 	for _, build := range [][]string{{"gcc", "-g"}, {"clang", "-gdwarf-4"}} {
 		prog, bare := filepath.Join(t.TempDir(), "scopes"), filepath.Join(t.TempDir(), "bare.o")

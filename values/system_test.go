@@ -36,7 +36,7 @@ func TestSystemStatics(t *testing.T) {
 			t.Fatalf("%v: %v\n%s", args, err, out)
 		}
 	}
-	const ambiguous = `"twice" is not known here, and static in a.c, b.c`
+	const ambiguous = `"twice" is unknown here, and static in a.c, b.c`
 	args := []string{"-nx", "-batch", "-ex", "break bare", "-ex", "run"}
 	asked := [][2]string{
 		{"print twin", "$1 = 2\n"}, {"print several", "$2 = 1\n"}, {"print twice", "print: " + ambiguous}, {"reach twice", "reach: " + ambiguous},

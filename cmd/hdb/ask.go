@@ -154,7 +154,7 @@ func nextCommands(path string, leaked, emptied bool) string {
 	case emptied:
 		question = "`hdb top " + path + "` shows who held the memory at the peak"
 	case leaked:
-		question = "`hdb leaks " + path + "` shows what was not given back"
+		question = "`hdb leaks " + path + "` shows what was not freed"
 	}
 	return "next: " + question + ", `hdb " + path + "` opens the console on it"
 }

@@ -175,7 +175,7 @@ func (o *assertOptions) record(path string, errw io.Writer) (*inferior.ExitStatu
 		return nil, fail(errw, err, 1)
 	}
 	if r.forks > 0 {
-		warn(errw, fmt.Sprintf("%d children of %s ran free: what they allocate is in no number", r.forks, r.name()))
+		warn(errw, fmt.Sprintf("%d children of %s were not recorded, and are in none of the numbers", r.forks, r.name()))
 	}
 	switch {
 	case r.ended != nil && (code == 0 || code == desk.ExitSignal || lost):

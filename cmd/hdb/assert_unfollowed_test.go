@@ -35,7 +35,7 @@ func TestAssertUnfollowed(t *testing.T) {
 	}{
 		{append(append([]string{"assert", "-o", capture, "--junit", junit, "--sarif", sarif}, limits...), "--", program), 3, []string{
 			"UNDECIDED max-peak: ", "UNDECIDED max-allocs: ", "FAILED no-leaks: ", "in 20 blocks that nothing holds", "UNDECIDED max-leaked: ", "UNDECIDED max-live-growth: ", "UNDECIDED max-temporary: ",
-			"no allocator function was followed: alloc add names them", "warning: the recording has not all events of the run: no allocator function was known"}},
+			"no allocator function was followed: name them with alloc add", "warning: not all events of the run were recorded: no allocator function was known"}},
 		{append(append([]string{"assert"}, limits...), capture), 6, []string{"UNDECIDED no-leaks: ", "UNDECIDED max-allocs: "}},
 		{[]string{"assert", "--no-leaks", "--allow-incomplete", capture}, 6, []string{"UNDECIDED no-leaks: "}},
 		{[]string{"capture", "info", capture}, 0, []string{"no allocator function was known in the program"}},
@@ -74,7 +74,7 @@ func TestAssertUnfollowed(t *testing.T) {
 	if b, err := os.ReadFile(junit); err != nil || xml.Unmarshal(b, &suite) != nil || suite.Errors != 5 {
 		t.Errorf("JUnit: %v, %d errors of 5", err, suite.Errors)
 	}
-	if b, err := os.ReadFile(sarif); err != nil || strings.Count(string(b), "undecided, for no allocator function was followed") != 5 {
+	if b, err := os.ReadFile(sarif); err != nil || strings.Count(string(b), "undecided: no allocator function was followed") != 5 {
 		t.Errorf("SARIF: %v: %s", err, b)
 	}
 }

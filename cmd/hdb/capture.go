@@ -276,7 +276,7 @@ func (o *captureOptions) tell(errw io.Writer, f *file.File, made edit.Copied) {
 		line += "; events at the end may be missing"
 	}
 	if made.Older > 0 {
-		line += fmt.Sprintf("; %s given back whose allocation is not in it", counted(made.Older, "block"))
+		line += fmt.Sprintf("; %s freed whose allocation is not in it", counted(made.Older, "block"))
 	}
 	fmt.Fprintln(errw, screen.Clean(line))
 	if o.verb == "repair" {

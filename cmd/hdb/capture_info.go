@@ -196,7 +196,7 @@ func (c *captureSummary) print(out io.Writer) {
 			seconds(c.From.Seconds()), seconds(c.To.Seconds()), c.PerEvent)
 	}
 	t := c.Totals
-	line("totals", "blocks and mappings: %d of %s, %d given back, %d failed", t.Allocs, shortSize(t.Bytes), t.Frees, t.Failed)
+	line("totals", "blocks and mappings: %d of %s, %d freed, %d failed", t.Allocs, shortSize(t.Bytes), t.Frees, t.Failed)
 	line("tables", "%s, %s, %s, %s, %s, %s, %s", counted(c.Stacks, "stack"), counted(c.Functions, "function"),
 		counted(c.Modules, "module"), counted(c.Threads, "thread"), counted(c.Stops, "stop"), counted(c.Samples, "sample"), counted(c.Log, "line")+" of console")
 	for _, p := range c.Parts {

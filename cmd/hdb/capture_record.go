@@ -14,6 +14,6 @@ func (r *recorder) tellBounds(st *recordings.RecordStatus) {
 	case st.Left > 0:
 		r.say(fmt.Sprintf("the last %s kept of %d: what was allocated before is not in the recording", counted(st.Left, "event"), st.Recorded))
 	case st.Bounds.Aggregate:
-		r.say("--aggregate: sums for each stack were kept, and no events")
+		r.say("--aggregate: totals for each stack were kept, and no events")
 	}
 }

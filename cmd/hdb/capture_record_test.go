@@ -98,7 +98,7 @@ func TestBoundedRecordings(t *testing.T) {
 			}
 			return nil
 		}},
-		{"--aggregate", "--aggregate", "--aggregate: sums for each stack", func(f *file.File) error {
+		{"--aggregate", "--aggregate", "--aggregate: totals for each stack", func(f *file.File) error {
 			if n := f.Info().Totals.Events; f.Len() != 0 || n < calls || f.Size() > 64<<10 {
 				return fmt.Errorf("%d events, %d summed, %d bytes", f.Len(), n, f.Size())
 			}

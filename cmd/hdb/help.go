@@ -51,7 +51,7 @@ func (o *options) meansCommand() error {
 	}
 	runs := ""
 	if word == "leaks" {
-		runs = ", hdb leaks -- PROGRAM runs one and asks when it exits"
+		runs = ", hdb leaks -- PROGRAM runs one and reports when it exits"
 	}
 	return fmt.Errorf("%s: a command of the console: hdb %s CAPTURE asks a capture%s (hdb --args %s starts a program of that name): %w", word, word, runs, word, errUsage)
 }

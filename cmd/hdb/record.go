@@ -216,7 +216,7 @@ func (r *recorder) crash(err *panics.Error) int {
 	if again := r.s.Rescue(); again != nil {
 		fail(r.errw, again, 1)
 	} else if lives {
-		r.say(fmt.Sprintf("process %d goes on", pid))
+		r.say(fmt.Sprintf("process %d runs on", pid))
 	}
 	return 1
 }
@@ -278,7 +278,7 @@ func (r *recorder) forked(b inferior.Birth) {
 	}
 	r.forks++
 	if r.forks == 1 && !r.o.quiet {
-		r.say(fmt.Sprintf("process %d %s %d: children run free and are not recorded; `hdb record -p PID` records one", b.Parent, forked, b.Child))
+		r.say(fmt.Sprintf("process %d %s %d: children are not recorded; `hdb record -p PID` records one", b.Parent, forked, b.Child))
 	}
 }
 
@@ -374,7 +374,7 @@ func (r *recorder) addFunctions() error {
 // tellPending warns of functions of --alloc that no module had.
 func (r *recorder) tellPending() {
 	for _, f := range r.s.Allocators.Pending() {
-		line := f.Name + ": nothing that was loaded has it: no call of it is recorded"
+		line := f.Name + ": no loaded module has it: no call of it is recorded"
 		if f.Meant != "" {
 			line += "; did you mean " + f.Meant + "?"
 		}
@@ -474,13 +474,13 @@ func (r *recorder) leave() int {
 		pid, err := r.s.Detach()
 		code := r.finish(nil, err)
 		if err == nil && !r.o.quiet {
-			r.say(fmt.Sprintf("process %d goes on; what it had allocated before is not in the recording", pid))
+			r.say(fmt.Sprintf("process %d runs on; what it had allocated before is not in the recording", pid))
 		}
 		return code
 	}
 	code := r.finish(nil, nil)
 	if !r.o.quiet && r.s.Recorder.Err() == nil {
-		r.say(fmt.Sprintf("the recording has ended, %s goes on: hdb waits for its end", r.name()))
+		r.say(fmt.Sprintf("the recording has ended, %s runs on: hdb waits for its end", r.name()))
 	}
 	for {
 		rep, err := r.s.Execution.Continue(1)
@@ -546,7 +546,7 @@ func (r *recorder) finish(exit *inferior.ExitStatus, runErr error) int {
 			r.say(allocs.PymallocText)
 		}
 		if r.o.paused && st.Paused && st.Recorded == 0 {
-			r.say("--paused: the program has never had anything recorded, by HDB_RESUME() or hdb_mark.record(): see docs/annotations.md")
+			r.say("--paused: nothing was recorded: the program never called HDB_RESUME() or hdb_mark.record(): see docs/annotations.md")
 		}
 		if file.Is(r.file) { // no pipe
 			if st.GoHeap && st.LiveBlocks == 0 {
@@ -574,7 +574,7 @@ func (r *recorder) sayWritten(st *recordings.RecordStatus) {
 	}
 	defer f.Close()
 	if n := uint64(f.Len()); !f.Info().Aggregate {
-		r.say(fmt.Sprintf("%s: not whole: %s can be read, %s recorded", r.file, counted(n, "event"), counted(max(n, st.Recorded+st.Unwritten), "event")))
+		r.say(fmt.Sprintf("%s: incomplete: %s can be read, %s recorded", r.file, counted(n, "event"), counted(max(n, st.Recorded+st.Unwritten), "event")))
 	}
 }
 

@@ -21,7 +21,7 @@ func TestRecordAlloc(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, said)
 	}
-	for _, want := range []string{"calls of app::Pool::get are events of kind alloc now: 2 places", "nosuch: no such place yet, pending", "nosuch: nothing that was loaded has it: no call of it is recorded"} {
+	for _, want := range []string{"calls of app::Pool::get are events of kind alloc now: 2 places", "nosuch: no such place yet, pending", "nosuch: no loaded module has it: no call of it is recorded"} {
 		if !strings.Contains(string(said), want) {
 			t.Errorf("%q is not said:\n%s", want, said)
 		}

@@ -40,7 +40,7 @@ func TestRecordPanics(t *testing.T) {
 	if code := record(o, &bytes.Buffer{}, &screen); code != 1 {
 		t.Errorf("exit code %d", code)
 	}
-	for _, want := range []string{"error: internal error: the screen is at fault", "faultyScreen).Write", "goes on"} {
+	for _, want := range []string{"error: internal error: the screen is at fault", "faultyScreen).Write", "runs on"} {
 		if !strings.Contains(screen.String(), want) {
 			t.Errorf("%q is not in\n%s", want, screen.String())
 		}

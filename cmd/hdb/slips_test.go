@@ -25,7 +25,7 @@ func TestSlips(t *testing.T) {
 		{"leaks -p " + pid, "error: leaks: a command of the console: hdb -p " + pid + ", and then leaks: see hdb --help", 2},
 		{"leaks --pid=" + pid, "hdb -p " + pid + ", and then leaks", 2},
 		{"leaks " + pid, "hdb -p " + pid + ", and then leaks", 2},
-		{"leaks", "hdb leaks CAPTURE asks a capture, hdb leaks -- PROGRAM runs one and asks when it exits (", 2},
+		{"leaks", "hdb leaks CAPTURE asks a capture, hdb leaks -- PROGRAM runs one and reports when it exits (", 2},
 		{"top", "hdb top CAPTURE asks a capture (hdb --args top starts a program of that name)", 2}, // and not /usr/bin/top
 		{"flamegraph -o sq.SVG run.hdb", "error: flamegraph: sq.SVG: the output is HTML, not SVG: name it sq.html", 2},
 		{"top --help", "rank functions", 0},

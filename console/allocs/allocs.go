@@ -181,7 +181,7 @@ func noteUnfollowed(o *screen.Output, w *heaps.WalkedBlocks) {
 func noteUnrecorded(s *session.Session, o *screen.Output, live bool) {
 	if s.Mode() == target.Saved {
 		if recorded, seen := s.Recorded.Counts(); recorded != seen {
-			o.Printf("of the recorded events only: the capture has %s of %s\n", units.Grouped(recorded), units.Grouped(seen))
+			o.Printf("based on recorded events only: the capture has %s of %s\n", units.Grouped(recorded), units.Grouped(seen))
 		}
 		return
 	}
@@ -200,7 +200,7 @@ func noteUnrecorded(s *session.Session, o *screen.Output, live bool) {
 		}
 		o.Printf("not recorded: %s of %s%s\n", units.Count(st.LiveBlocks-st.KeptBlocks, "more live block"), o.Sizes.Long(st.LiveBytes-st.KeptBytes), why)
 	case !live && st.Recorded != st.Seen:
-		o.Printf("of the recorded events only: %s of %s%s\n", units.Grouped(st.Recorded), units.Grouped(st.Seen), why)
+		o.Printf("based on recorded events only: %s of %s%s\n", units.Grouped(st.Recorded), units.Grouped(st.Seen), why)
 	}
 }
 

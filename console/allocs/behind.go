@@ -48,7 +48,7 @@ func noteBehind(o *screen.Output, a *heaps.LeakAnswer) {
 	}
 	text := fmt.Sprintf("%s (%s) held only behind a header", units.Count(b.Blocks, "block"), o.Sizes.Short(b.Bytes))
 	if b.Pools > 0 {
-		text += fmt.Sprintf(", or as pools with words to many places (%s)", units.Grouped(b.Pools))
+		text += fmt.Sprintf(", or as pools by pointers to many offsets (%s)", units.Grouped(b.Pools))
 	}
 	if n := b.Blocks - b.Heads.Blocks; n > 0 {
 		text += fmt.Sprintf(", %s of them by others of these", units.Grouped(n))

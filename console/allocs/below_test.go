@@ -16,7 +16,7 @@ func TestBelow(t *testing.T) {
 		rows []heap.Row
 		want string
 	}{
-		{"all work in libraries", []heap.Row{row("swipl+0x1090", "", 999), row("start", "", 1)}, "swipl+0x1090 has 99.9 % of all, with what it calls in libraries: `tree --full` has the functions there"},
+		{"all work in libraries", []heap.Row{row("swipl+0x1090", "", 999), row("start", "", 1)}, "swipl+0x1090 has 99.9 % of all, with what it calls in libraries: `tree --full` shows the functions there"},
 		{"as much as two have", []heap.Row{row("swipl+0x1090", "", 500), row("start", "", 500)}, ""},
 		{"a function with its source", []heap.Row{row("main", "a.c", 1000)}, ""},
 		{"nothing", nil, ""},

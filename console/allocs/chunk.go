@@ -128,12 +128,12 @@ func printChunk(o *screen.Output, a *heaps.ChunkAnswer, v *chunkView) {
 	row := func(field, value, meaning string) {
 		rows = append(rows, []screen.Span{screen.Plain(field), screen.Plain(value), screen.Plain(meaning)})
 	}
-	meaning := "the last word of the block in front"
+	meaning := "the last word of the block before it"
 	switch {
 	case a.Mmapped():
 		meaning = o.Sizes.Long(a.PrevSize) + " of its mapping in front of it"
 	case !a.PrevInUse():
-		meaning = "size of the free chunk in front"
+		meaning = "size of the free chunk before it"
 	}
 	row("prev_size", v.PrevSize, meaning)
 	row("size", v.Word, strings.Join(append([]string{o.Sizes.Long(a.Bytes())}, v.Flags...), ", "))
@@ -249,7 +249,7 @@ func runFragmentation(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	text := func(o *screen.Output) {
 		printFragmentation(o, &v)
 		if je != nil {
-			o.Line(screen.Plain("the program also uses jemalloc, whose memory heap and bins tell of"))
+			o.Line(screen.Plain("the program also uses jemalloc: see heap and bins for its memory"))
 		}
 	}
 	if a.Recording {
@@ -333,7 +333,7 @@ func viewSlack(rows []heaps.SiteFit) []slackView {
 // usableRows are what blocks have, and what of it the program asked for if they are recorded.
 func usableRows(fit *fitView, usable, blocks uint64, row func(n uint64, text string)) {
 	if f := fit; f != nil && f.Blocks > 0 {
-		row(f.Requested, fmt.Sprintf("asked for, in %s that are recorded", units.Count(f.Blocks, "block")))
+		row(f.Requested, fmt.Sprintf("requested, in %s that are recorded", units.Count(f.Blocks, "block")))
 		row(f.Usable-min(f.Usable, f.Requested), "more that these can use: sizes are rounded up")
 		if other := blocks - uint64(f.Blocks); other > 0 {
 			row(usable-f.Usable, fmt.Sprintf("usable in %s that are not recorded", units.Count(other, "block")))

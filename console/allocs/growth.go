@@ -124,7 +124,7 @@ type leftOut struct {
 // note says that the blocks were not given back, which is less than that nothing holds them.
 func (l leftOut) note(o *screen.Output) {
 	if l.why != nil {
-		o.Printf("these were not given back, held or not: %v\n", l.why)
+		o.Printf("all blocks that were not freed, reachable or not: %v\n", l.why)
 	}
 }
 
@@ -180,7 +180,7 @@ func viewSuppressed(u *report.Suppressed) suppressedView {
 // noteKept says what leaks leaves out.
 func noteKept(o *screen.Output, k query.Kept) {
 	if k.Blocks > 0 {
-		o.Printf("not counted: %s in %s, kept by language runtimes for themselves; `leaks --strict` has them\n", o.Sizes.Long(k.Bytes), units.Count(k.Blocks, "block"))
+		o.Printf("not counted: %s in %s, kept by language runtimes for themselves; `leaks --strict` lists them\n", o.Sizes.Long(k.Bytes), units.Count(k.Blocks, "block"))
 	}
 	if u := k.Suppressed; u != nil {
 		o.Printf("suppressed: %s in %s\n", o.Sizes.Long(u.Bytes), units.Count(u.Blocks, "block"))

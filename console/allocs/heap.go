@@ -139,7 +139,7 @@ func belowText(by heap.Measure, rows []heap.Row) string {
 	if len(rows) == 0 || rows[0].Site.File != "" || by.Of(rows[0])/9 <= all/10 {
 		return ""
 	}
-	return fmt.Sprintf("%s has %.1f %% of all, with what it calls in libraries: `tree --full` has the functions there", rows[0].Site.Function, 100*float64(by.Of(rows[0]))/float64(all))
+	return fmt.Sprintf("%s has %.1f %% of all, with what it calls in libraries: `tree --full` shows the functions there", rows[0].Site.Function, 100*float64(by.Of(rows[0]))/float64(all))
 }
 
 type topView struct {
@@ -320,9 +320,9 @@ func printUserFrames(c *desk.Desk, o *screen.Output, st names.Stack, all string)
 	user := min(c.Session.Selection.UserFrame(st.Frames), len(st.Frames))
 	if user > 0 {
 		if all != "" {
-			all = "; `" + all + "` has all"
+			all = "; `" + all + "` shows all"
 		}
-		o.Line(screen.Guess(fmt.Sprintf("(%s further in, of allocators and libraries%s)", units.Count(user, "frame"), all)))
+		o.Line(screen.Guess(fmt.Sprintf("(%s of allocators and libraries hidden%s)", units.Count(user, "frame"), all)))
 	}
 	desk.PrintFrames(o, st.Frames[user:])
 }
@@ -362,7 +362,7 @@ func showStackRows(c *desk.Desk, in shell.Input, rows []query.StackRow, by heap.
 			kept.note(o)
 		}
 		if by == heap.ByLive && c.Session.Queries.PythonEnded() {
-			o.Printf("Python gives back what its objects have as it ends: `top` tells who held it at the peak, and so does `leaks` after `goto peak`\n")
+			o.Printf("Python frees its objects as it ends: `top` shows who held memory at the peak, and so does `leaks` after `goto peak`\n")
 		}
 		noteUnrecorded(c.Session, o, by == heap.ByLive)
 		mapped.print(c, o, func(n int) string { return fmt.Sprintf("%s %d%s", in.Name, n, kept.flag()) })
@@ -451,16 +451,16 @@ func showWhence(c *desk.Desk, in shell.Input, w *query.Whence) {
 			if m.Left.Layer == query.PythonArenas {
 				what = "an arena of pymalloc"
 			}
-			o.Printf("it lies in %s, of which %s are left: #%d %s\n", what, o.Sizes.Long(m.Left.Size), m.Event.Seq, desk.Called(o)(m.Event))
+			o.Printf("it is in %s, of which %s are left: #%d %s\n", what, o.Sizes.Long(m.Left.Size), m.Event.Seq, desk.Called(o)(m.Event))
 		}
 		if c.Session.PythonHeaps.Holds(w.Addr) {
-			o.Line(screen.Guess(fmt.Sprintf("(it lies in an arena of CPython's allocator: py block %#x)", w.Addr)))
+			o.Line(screen.Guess(fmt.Sprintf("(it is in an arena of CPython's allocator: py block %#x)", w.Addr)))
 		}
 		if w.Below != 0 {
 			o.Printf("below: %s at %#x, which ends %s before\n", o.Sizes.Long(w.BelowSize), w.Below, o.Sizes.Long(w.Addr-w.Below-w.BelowSize))
 		}
 		if w.Above != 0 {
-			o.Printf("above: a block at %#x, %s behind\n", w.Above, o.Sizes.Long(w.Above-w.Addr))
+			o.Printf("above: a block at %#x, %s after it\n", w.Above, o.Sizes.Long(w.Above-w.Addr))
 		}
 	})
 }
@@ -486,6 +486,6 @@ func BlockHistory(ctx context.Context, c *desk.Desk, in shell.Input) error {
 		return err
 	}
 	in.Name += " " + text
-	list := desk.EventList{In: in, Which: "the last", None: fmt.Sprintf("no recorded event is about %#x", addr)}
+	list := desk.EventList{In: in, Which: "the last", None: fmt.Sprintf("no recorded event has the address %#x", addr)}
 	return desk.ListEvents(ctx, c, list, slices.Values(events), func() desk.Listed { return desk.Listed{Total: total, More: more} })
 }

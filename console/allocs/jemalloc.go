@@ -91,7 +91,7 @@ func printJemalloc(o *screen.Output, a *heaps.JemallocAnswer, v *jemallocView) {
 		o.Printf("%s of all this is in memory or in swap\n", o.Sizes.Short(*v.Resident))
 	}
 	if v.Fit != nil && v.Fit.Blocks > 0 {
-		o.Printf("%s recorded: %s asked for, %s usable\n", units.CountVerb(v.Fit.Blocks, "block", "is", "are"), o.Sizes.Short(v.Fit.Requested), o.Sizes.Short(v.Fit.Usable))
+		o.Printf("%s recorded: %s requested, %s usable\n", units.CountVerb(v.Fit.Blocks, "block", "is", "are"), o.Sizes.Short(v.Fit.Requested), o.Sizes.Short(v.Fit.Usable))
 	}
 	noteJemalloc(o, a)
 }

@@ -201,7 +201,7 @@ func leaksAtExit(c *desk.Desk, in shell.Input) error {
 		return errors.New("leaks: --exit: the program stopped before it exited: use leaks for this moment, or leaks --exit to run on")
 	case session.LeavingGone:
 		if r.Exit().Signal == 0 {
-			c.Say("the program ended without a stop: it made the system call itself, not by a function named exit, quick_exit or _exit; `catch syscall exit_group exit` stops there, and costs tens of microseconds a system call")
+			c.Say("the program ended without a stop: it made the system call itself instead of calling exit, quick_exit or _exit; `catch syscall exit_group exit` stops there, at tens of microseconds a system call")
 		}
 	case session.LeavingDies:
 		c.Say("the signal ends the program: these are the leaks of this moment")
@@ -421,8 +421,8 @@ func noteCopy(o *screen.Output, c *heaps.Copy) {
 	if c == nil {
 		return
 	}
-	o.Printf("of a copy of the memory, for which the program stood still for %s\n", units.Time(c.Stopped))
+	o.Printf("from a copy of the memory, for which the program was stopped for %s\n", units.Time(c.Stopped))
 	if c.Written >= 1<<20 {
-		o.Printf("the program wrote to %s of it since: memory that was there twice\n", o.Sizes.Long(c.Written))
+		o.Printf("the program has written to %s of it since, which then took memory twice\n", o.Sizes.Long(c.Written))
 	}
 }

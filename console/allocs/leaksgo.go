@@ -25,10 +25,10 @@ func noteGo(c *desk.Desk, o *screen.Output, q *leaksAsked, a *heaps.LeakAnswer) 
 	all := goSum(a)
 	switch {
 	case a.GoError != nil && all.Blocks > 0:
-		o.Printf("not counted: %s in %s of Go, of which its garbage collector frees what nothing needs; `top` and `live` have them\n", o.Sizes.Long(all.Bytes), units.Count(all.Blocks, "block"))
-		o.Printf("how they are held is not known: %v\n", a.GoError)
+		o.Printf("not counted: %s in %s of Go, whose garbage collector frees unreachable blocks; `top` and `live` list them\n", o.Sizes.Long(all.Bytes), units.Count(all.Blocks, "block"))
+		o.Printf("what holds them is unknown: %v\n", a.GoError)
 	case a.GoError != nil:
-		o.Printf("not searched: the heap of Go, whose garbage collector frees what nothing needs: %v\n", a.GoError)
+		o.Printf("not searched: the heap of Go, whose garbage collector frees unreachable blocks: %v\n", a.GoError)
 	case a.GoKnown:
 		garbage := graph.Sum{Blocks: a.Go[graph.Definite].Blocks + a.Go[graph.Indirect].Blocks, Bytes: a.Go[graph.Definite].Bytes + a.Go[graph.Indirect].Bytes}
 		o.Printf("Go: %s in %s live, which is not yet collected\n", o.Sizes.Long(all.Bytes), units.Count(all.Blocks, "block"))
@@ -36,7 +36,7 @@ func noteGo(c *desk.Desk, o *screen.Output, q *leaksAsked, a *heaps.LeakAnswer) 
 		for _, row := range []struct {
 			graph.Sum
 			text string
-		}{{a.Go[graph.Reachable], "reachable"}, {garbage, "garbage: the next collection finds it dead"}, {a.Go[graph.Possible], "held from outside alone, by C or stacks of the system: the collector does not see it"}} {
+		}{{a.Go[graph.Reachable], "reachable"}, {garbage, "garbage: the next collection finds it dead"}, {a.Go[graph.Possible], "held only from outside, by C or system stacks: the collector does not see it"}} {
 			if row.Blocks > 0 || row.text == "reachable" {
 				table = append(table, []screen.Span{screen.Plain(o.Sizes.Short(row.Bytes)), screen.Plain(units.Grouped(row.Blocks)), screen.Plain(row.text)})
 			}

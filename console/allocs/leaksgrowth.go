@@ -123,7 +123,7 @@ func showLeaksGrowth(c *desk.Desk, in shell.Input, q leaksAsked, a *heaps.Growth
 		noteKept(o, a.Kept)
 		noteCopy(o, a.Copy)
 		if a.Why != nil {
-			o.Printf("these were not given back, held or not: %v\n", a.Why)
+			o.Printf("all blocks that were not freed, reachable or not: %v\n", a.Why)
 		}
 		noteUnrecorded(c.Session, o, true)
 	})

@@ -125,9 +125,9 @@ func hintText(sizes screen.Sizes, h heaps.AllocatorHint) string {
 	case heaps.HintTrim:
 		return "malloc_trim(0) would give " + sizes.Long(h.Bytes) + " back to the kernel"
 	case heaps.HintArenas:
-		return fmt.Sprintf("%s beside the main one keep %s at their ends, which malloc_trim leaves: fewer (MALLOC_ARENA_MAX) would keep up to that much less", units.Count(h.N, "arena"), sizes.Long(h.Bytes))
+		return fmt.Sprintf("%s other than the main one keep %s at their ends, which malloc_trim leaves: fewer arenas (MALLOC_ARENA_MAX) would keep up to that much less", units.Count(h.N, "arena"), sizes.Long(h.Bytes))
 	case heaps.HintPools:
-		return fmt.Sprintf("%s are freed, and lie in pages that live or cached blocks keep: neither malloc_trim(0) nor fewer arenas give them back, only a pool for blocks that live longer", sizes.Long(h.Bytes))
+		return fmt.Sprintf("%s are freed, but in pages that live or cached blocks keep: neither malloc_trim(0) nor fewer arenas release them, only a separate pool for blocks that live longer", sizes.Long(h.Bytes))
 	case heaps.HintMmapped:
 		return fmt.Sprintf("%s of at least 128 KiB have %s: malloc has raised its threshold for blocks with mappings of their own to %s (MALLOC_MMAP_THRESHOLD_=131072 keeps it)",
 			units.Count(h.N, "free chunk"), sizes.Long(h.Bytes), sizes.Long(h.Threshold))
@@ -182,7 +182,7 @@ func allocatorAnswers(c *desk.Desk) (*heaps.JemallocAnswer, *heaps.AllocatorAnsw
 func printMalloc(o *screen.Output, a *heaps.AllocatorAnswer, v *mallocView) {
 	title := fmt.Sprintf("malloc of the C library: %s, %s", units.Count(len(v.Arenas), "arena"), units.Count(v.TCaches, "tcache"))
 	if v.Allocator != "" {
-		title += "; the program also has " + v.Allocator + ", which is not told of here"
+		title += "; the program also has " + v.Allocator + ", which is not shown here"
 	}
 	o.Line(screen.Plain(title))
 	var rows [][]screen.Span
@@ -217,7 +217,7 @@ func printMalloc(o *screen.Output, a *heaps.AllocatorAnswer, v *mallocView) {
 		o.Line(screen.Plain(o.Sizes.Short(*v.Resident) + " of it is in memory or in swap"))
 	}
 	if v.Fit != nil && v.Fit.Blocks > 0 {
-		o.Line(screen.Plain(fmt.Sprintf("%s recorded: %s asked for, %s usable", units.CountVerb(v.Fit.Blocks, "block", "is", "are"), o.Sizes.Short(v.Fit.Requested), o.Sizes.Short(v.Fit.Usable))))
+		o.Line(screen.Plain(fmt.Sprintf("%s recorded: %s requested, %s usable", units.CountVerb(v.Fit.Blocks, "block", "is", "are"), o.Sizes.Short(v.Fit.Requested), o.Sizes.Short(v.Fit.Usable))))
 	}
 	for _, x := range v.Arenas {
 		if x.Locked {

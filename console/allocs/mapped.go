@@ -55,10 +55,10 @@ func noteMapped(o *screen.Output, m *query.Mappings) {
 		o.Printf("mapped by the program: %s in %s%s\n", o.Sizes.Long(p.Bytes), units.Count(p.Count, "mapping"), reserved)
 	}
 	if a := m.Sums[query.PythonArenas]; a.Count > 0 {
-		o.Printf("arenas of pymalloc: %s in %s, by who made Python grow, which need not be who holds them\n", o.Sizes.Long(a.Bytes), units.Count(a.Count, "mapping"))
+		o.Printf("arenas of pymalloc: %s in %s, by the code that caused Python to allocate them, not necessarily their current user\n", o.Sizes.Long(a.Bytes), units.Count(a.Count, "mapping"))
 	}
 	if m.Unknown > 0 {
-		o.Printf("not known: what %s of mmap mapped; the recording is of an older hdb\n", units.Count(m.Unknown, "call"))
+		o.Printf("unknown: what %s of mmap mapped; the recording was made by an older hdb\n", units.Count(m.Unknown, "call"))
 	}
 }
 

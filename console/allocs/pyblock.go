@@ -125,7 +125,7 @@ func printPythonBlock(o *screen.Output, at uint64, b cpython.Block) {
 func poolText(at uint64, w pymalloc.Place) string {
 	where := fmt.Sprintf("arena %#x", uint64(w.Arena.At))
 	if w.Pool == nil {
-		return fmt.Sprintf("%#x lies in %s, where no pool was ever in use", at, where)
+		return fmt.Sprintf("%#x is in %s, where no pool was ever in use", at, where)
 	}
 	where = fmt.Sprintf("pool %#x of %s", uint64(w.Pool.At), where)
 	if w.Pool.Used > 0 && w.Pool.Class >= 0 {
@@ -133,11 +133,11 @@ func poolText(at uint64, w pymalloc.Place) string {
 	}
 	switch {
 	case w.InHeader:
-		return fmt.Sprintf("%#x lies in the header of a pool: %s", at, where)
+		return fmt.Sprintf("%#x is in the header of a pool: %s", at, where)
 	case w.Block == 0 && w.Pool.Free():
-		return fmt.Sprintf("%#x lies in a pool without blocks in use: %s", at, where)
+		return fmt.Sprintf("%#x is in a pool without blocks in use: %s", at, where)
 	case w.Block == 0:
-		return fmt.Sprintf("%#x lies in no block: %s", at, where)
+		return fmt.Sprintf("%#x is not in a block: %s", at, where)
 	}
 	state := "in use"
 	switch {
@@ -215,6 +215,6 @@ func printPythonCheck(o *screen.Output, k cpython.Check, pools []string) {
 	}
 	o.Line(screen.Plain(fmt.Sprintf("%s: %s damaged", text, units.Count(len(k.Damaged)+k.More, "block"))))
 	if !k.Known {
-		o.Line(screen.Guess("(blocks outside of arenas are not known without `record start --python-allocators`)"))
+		o.Line(screen.Guess("(blocks outside arenas are unknown without `record start --python-allocators`)"))
 	}
 }

@@ -58,7 +58,7 @@ func runRecordStart(_ context.Context, c *desk.Desk, in shell.Input) error {
 		c.Say("recording %s", planeText(plane))
 	}
 	if more.Paused {
-		c.Say("paused until `record resume`, or until the program says so")
+		c.Say("paused until `record resume`, or until the program resumes it")
 	}
 	return nil
 }
@@ -96,7 +96,7 @@ func runRecordResume(_ context.Context, c *desk.Desk, _ shell.Input) error {
 	if err := c.Session.Recorder.Resume(); err != nil {
 		return err
 	}
-	c.Say("recording goes on")
+	c.Say("recording resumed")
 	return nil
 }
 
@@ -131,7 +131,7 @@ func runRecordFilter(_ context.Context, c *desk.Desk, in shell.Input) error {
 		return err
 	}
 	c.Session.Conditions.Warn(condition)
-	c.Say("recorded are events with %s, and the ends of their blocks", condition.String())
+	c.Say("only events with %s are recorded, and the ends of their blocks", condition.String())
 	return nil
 }
 
@@ -204,18 +204,18 @@ func boundsText(st recordings.RecordStatus) string {
 	case st.Err != nil:
 		return screen.Sprintf("%s: it has ended: %v", b, st.Err)
 	case st.Full:
-		return screen.Sprintf("%s: it has that, and has ended", b)
+		return screen.Sprintf("%s: reached, the recording has ended", b)
 	case st.Left > 0:
 		return screen.Sprintf("%s: the last %s of %s are left, what was allocated before is unknown", b, units.Grouped(st.Left), units.Count(st.Recorded, "event"))
 	case b.Aggregate:
-		return screen.Sprintf("%s: sums for each stack are kept, no events", b)
+		return screen.Sprintf("%s: totals for each stack are kept, no events", b)
 	default:
-		return screen.Sprintf("%s: all events are there so far", b)
+		return screen.Sprintf("%s: no events were dropped so far", b)
 	}
 }
 
 // PymallocText says what a recording of a Python program has not, and how it would.
-const PymallocText = "pymalloc: blocks of up to 512 bytes that Python takes from its arenas are no events; `record start --python-allocators`, or PYTHONMALLOC=malloc in the environment, has them"
+const PymallocText = "pymalloc: blocks of up to 512 bytes from Python's arenas are not recorded; use `record start --python-allocators`, or PYTHONMALLOC=malloc in the environment"
 
 func PrintRecord(c *desk.Desk, o *screen.Output, st recordings.RecordStatus) {
 	state := "not recording"
@@ -280,18 +280,18 @@ func PrintRecord(c *desk.Desk, o *screen.Output, st recordings.RecordStatus) {
 		o.Line(screen.Warning(fmt.Sprintf("lost: %s, %s", units.Count(l.Count, "call"), report.ReasonText(l.Reason))))
 	}
 	if n := st.Probe.LostSt; n > 0 {
-		o.Line(screen.Warning(fmt.Sprintf("lost: %s; their events are there without one", units.Count(n, "stack"))))
+		o.Line(screen.Warning(fmt.Sprintf("lost: %s; their events have no stack", units.Count(n, "stack"))))
 	}
 	if n := st.Probe.LostPy; n > 0 {
-		o.Line(screen.Warning(fmt.Sprintf("lost: the functions of Python of %s, which are there with their native stacks", units.Count(n, "event"))))
+		o.Line(screen.Warning(fmt.Sprintf("lost: the Python functions of %s, which have their native stacks", units.Count(n, "event"))))
 	}
 	if st.Unrecorded != "" {
 		o.Line(screen.Guess("(" + st.Unrecorded + ")"))
 	}
 	if n := st.Unmerged; n > 0 {
-		o.Line(screen.Guess(fmt.Sprintf("(%s at which native frames and those of Python did not agree are without the latter)", units.Count(n, "stack"))))
+		o.Line(screen.Guess(fmt.Sprintf("(%s have no Python frames, because these did not agree with the native ones)", units.Count(n, "stack"))))
 	}
 	if n := st.Probe.Waits; n > 0 {
-		o.Printf("waits: %s for hdb to make room in the ring; nothing is lost by that\n", units.Count(n, "time"))
+		o.Printf("waits: %s for hdb to make room in the ring; nothing was lost\n", units.Count(n, "time"))
 	}
 }

@@ -341,7 +341,7 @@ func (s *layerSums) views() (all []layerView) {
 }
 
 // cutLayers is said of layers that a part of an allocator's memory may be missing from.
-const cutLayers = "not all memory of the allocator could be looked for: some of it may be counted as anonymous"
+const cutLayers = "some memory of the allocator was not found: it may be counted as anonymous"
 
 // leastMoved is how many bytes the kernel's count may differ by: it keeps it for each processor and adds that up in
 // batches, and the process may have touched a page.
@@ -375,11 +375,11 @@ func (s *layerSums) Print(o *screen.Output) {
 	o.Table([]screen.Column{{Head: "layer"}, {Head: "regions", Right: true}, {Head: "size", Right: true}, {Head: "resident", Right: true}, {Head: "dirty", Right: true}, {Head: "swap", Right: true}}, rows)
 	switch {
 	case !s.known:
-		o.Text("(what was resident is not known: a core file does not tell)\n")
+		o.Text("(resident memory is unknown: a core file does not have it)\n")
 	case s.Rss != nil && s.moved(o):
 		o.Line(screen.Warning(fmt.Sprintf("! the kernel now counts %s resident: the process has run since, or another one has", o.Sizes.Long(*s.Rss))))
 	}
 	if !s.blocks {
-		o.Text("(which blocks the heap has is not known: its memory is one layer)\n")
+		o.Text("(the heap's blocks are unknown: its memory is one layer)\n")
 	}
 }

@@ -25,7 +25,7 @@ const ofSlots = "sizes of blocks of Go are those of their slots, and they are li
 // printUnknown says how many blocks of Go have no type that is known, of an answer that was asked for one.
 func printUnknown(o *screen.Output, unknown graph.Sum) {
 	if unknown.Blocks > 0 {
-		o.Printf("no type is known of %s of Go, of %s\n", units.Count(unknown.Blocks, "block"), o.Sizes.Long(unknown.Bytes))
+		o.Printf("the type of %s of Go, with %s, is unknown\n", units.Count(unknown.Blocks, "block"), o.Sizes.Long(unknown.Bytes))
 	}
 }
 
@@ -56,7 +56,7 @@ func showWalked(ctx context.Context, c *desk.Desk, in shell.Input, condition *co
 		if len(views) < w.Blocks {
 			o.Printf("the largest %d of %s; `live all` lists all\n", len(views), units.Grouped(w.Blocks))
 		}
-		o.Printf("live: %s in %s, found in the heap itself: nothing was recorded, and nobody knows who made them\n", o.Sizes.Long(w.Bytes), units.Count(w.Blocks, "block"))
+		o.Printf("live: %s in %s, found in the heap itself: nothing was recorded, so who allocated them is unknown\n", o.Sizes.Long(w.Bytes), units.Count(w.Blocks, "block"))
 		printUnknown(o, w.Unknown)
 		if w.Go {
 			o.Printf("%s\n", ofSlots)

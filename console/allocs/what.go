@@ -196,7 +196,7 @@ func (t *whatText) stack(p *heaps.StackPlace) string {
 	f := p.Frame
 	switch {
 	case p.Below > 0:
-		return fmt.Sprintf("on %s, %s below what is in use: what stands there is left over", where, t.o.Sizes.Long(p.Below))
+		return fmt.Sprintf("on %s, %s below what is in use: what is there is left over", where, t.o.Sizes.Long(p.Below))
 	case f.CFA == 0:
 		return "on " + where
 	}
@@ -214,11 +214,11 @@ func (t *whatText) chunk(k *glibc.Chunk) string {
 	case t.w.Addr < k.Addr:
 		return fmt.Sprintf("the allocator's own: the header of a chunk of %s at %v", size, k.Addr)
 	case k.State == glibc.Top:
-		return "free memory of the allocator that was not used yet, or was given back (the top chunk)"
+		return "free memory of the allocator that was not used yet, or was freed (the top chunk)"
 	case k.State == glibc.Internal:
 		return "the allocator's own: the cache of a thread"
 	case k.State.Live():
-		return fmt.Sprintf("behind the end of a live block, in its chunk of %s at %v", size, k.Addr)
+		return fmt.Sprintf("beyond the end of a live block, in its chunk of %s at %v", size, k.Addr)
 	case k.State.Cached():
 		return fmt.Sprintf("byte %s of a freed block of %s at %v, which waits to be used again (%v)", units.Grouped(uint64(t.w.Addr-k.Addr)), size, k.Addr, k.State)
 	}

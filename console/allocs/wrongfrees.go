@@ -44,7 +44,7 @@ func runWrongFrees(_ context.Context, c *desk.Desk, in shell.Input) error {
 		Wrong []*desk.WrongView `json:"wrong_frees"`
 	}{total, views}, func(o *screen.Output) {
 		if total == 0 {
-			o.Text("no recorded call gave back what was no block\n")
+			o.Text("no recorded call freed something that was not a live block\n")
 		}
 		for _, w := range all {
 			o.Text(fmt.Sprintf("%s: #%d %s   %s\n", w.Kind, w.Call.Seq, desk.Called(o)(w.Call), desk.ThreadOf(c.Session, w.Call.TID)))

@@ -86,7 +86,7 @@ func RunList(_ context.Context, c *desk.Desk, in shell.Input) error {
 
 func runDirectory(_ context.Context, c *desk.Desk, in shell.Input) error {
 	if len(in.Args) == 0 {
-		if !c.Confirm("Look for sources in no other directories any more?") {
+		if !c.Confirm("Remove all source directories?") {
 			return nil
 		}
 		desk.SetSources(c, c.Session.Names().Sources.Substitute, nil)
@@ -95,6 +95,6 @@ func runDirectory(_ context.Context, c *desk.Desk, in shell.Input) error {
 	dirs := desk.SplitPath(strings.Join(in.Args, ":"))
 	desk.SetSources(c, c.Session.Names().Sources.Substitute, append(dirs, c.Session.Names().Sources.Dirs...))
 	clear(c.Source.Missing)
-	c.Say("sources are looked for in %s", strings.Join(c.Session.Names().Sources.Dirs, ":"))
+	c.Say("sources are searched for in %s", strings.Join(c.Session.Names().Sources.Dirs, ":"))
 	return nil
 }

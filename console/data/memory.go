@@ -72,7 +72,7 @@ func runFind(ctx context.Context, c *desk.Desk, in shell.Input) error {
 		c.Notify(fmt.Sprintf("the search ends early: %v", unread))
 	}
 	if len(list) == enough && enough != most {
-		c.Notify(fmt.Sprintf("the search ends after %d places: START %v goes on with it, /MAX finds up to %d", enough, last+1, desk.MaxFound))
+		c.Notify(fmt.Sprintf("the search ended after %d places: continue it with START %v, or find up to %d with /MAX", enough, last+1, desk.MaxFound))
 	}
 	c.Show(in, struct {
 		Found []foundView `json:"found"`

@@ -132,9 +132,9 @@ func infoSource(_ context.Context, c *desk.Desk, in shell.Input) error {
 		case v.Error != "":
 			o.Printf("not found: %s\n", v.Error)
 		case v.Changed:
-			o.Printf("as the capture kept it, up to line %d: the file that is here has changed since\n", v.Lines)
+			o.Printf("from the capture, up to line %d: the file on this machine has changed since\n", v.Lines)
 		case v.Kept:
-			o.Printf("as the capture kept it, up to line %d\n", v.Lines)
+			o.Printf("from the capture, up to line %d\n", v.Lines)
 		case v.Found != v.File:
 			o.Printf("read from %s, %s\n", v.Found, units.Count(v.Lines, "line"))
 		default:

@@ -133,7 +133,7 @@ func runBacktrace(_ context.Context, c *desk.Desk, in shell.Input) error {
 	c.Show(in, v, func(o *screen.Output) {
 		if b.full {
 			if at, in := c.Session.Selection.InProbe(); in && !b.isEvent {
-				o.Line(screen.Guess(fmt.Sprintf("(the thread is at %v, in the code that hdb has put into the process, whose frames are left out)", at)))
+				o.Line(screen.Guess(fmt.Sprintf("(the thread is at %v, in the probe's code, whose frames are left out)", at)))
 			}
 			PrintFull(o, frames, args, locals, selected)
 		} else {
@@ -141,7 +141,7 @@ func runBacktrace(_ context.Context, c *desk.Desk, in shell.Input) error {
 			desk.ExplainMarks(c, o, frames)
 		}
 		if unmerged != "" {
-			o.Line(screen.Guess("(without the functions of Python: " + unmerged + ")"))
+			o.Line(screen.Guess("(without Python functions: " + unmerged + ")"))
 		}
 		if more := total - shown; more > 0 && limit > 0 {
 			o.Line(screen.Guess(fmt.Sprintf("(%s; `bt -%d` shows the outermost)", units.Count(more, "more frame"), min(more, 10))))
@@ -547,8 +547,8 @@ var passedWords = map[query.Passed]string{
 
 // passedText says why blocks belong to a frame further out, and what changes that.
 var passedText = map[query.Passed]string{
-	query.PassedAllocator: "an allocator's function: blocks belong to a frame further out",
-	query.PassedWrapper:   "a wrapper by its name: blocks belong to a frame further out; `show wrappers` has the expression, `set wrappers` another",
-	query.PassedRuntime:   "of a runtime, or made by a compiler: blocks belong to a frame further out",
-	query.PassedLibrary:   "a library's by its name, source or module: blocks belong to a frame further out; `show library-frames` has the expression, `set library-frames` another",
+	query.PassedAllocator: "an allocator's function: blocks belong to an outer frame",
+	query.PassedWrapper:   "a wrapper by its name: blocks belong to an outer frame; `show wrappers` prints the expression, `set wrappers` changes it",
+	query.PassedRuntime:   "of a runtime, or made by a compiler: blocks belong to an outer frame",
+	query.PassedLibrary:   "a library's by its name, source or module: blocks belong to an outer frame; `show library-frames` prints the expression, `set library-frames` changes it",
 }

@@ -80,7 +80,7 @@ func runSymbolsRefresh(_ context.Context, c *desk.Desk, in shell.Input) error {
 		case len(coming) > 0:
 			defer printComing(o, coming)
 		case len(views) == 0:
-			o.Printf("nothing new: names come from where they came from\n")
+			o.Printf("nothing new was found\n")
 		}
 		for _, v := range views {
 			switch {
@@ -110,5 +110,5 @@ func printComing(o *screen.Output, coming []downloadView) {
 		}
 		o.Line(screen.Plain(name + ": " + v.state(o.Sizes)))
 	}
-	o.Printf("the next stop uses what has come by then, or `symbols refresh`; see info debuginfod\n")
+	o.Printf("files that arrive are used at the next stop, or by `symbols refresh`; see info debuginfod\n")
 }

@@ -256,7 +256,7 @@ func runDisplay(ctx context.Context, c *desk.Desk, in shell.Input) error {
 
 func runUndisplay(_ context.Context, c *desk.Desk, in shell.Input) error {
 	if len(in.Args) == 0 {
-		if c.Confirm("Show none of the expressions any more?") {
+		if c.Confirm("Remove all displays?") {
 			c.Eval.Displays = nil
 		}
 		return nil
@@ -281,7 +281,7 @@ func infoDisplay(_ context.Context, c *desk.Desk, in shell.Input) error {
 		Displays []desk.ValueView `json:"displays"`
 	}{views}, func(out *screen.Output) {
 		if len(views) == 0 {
-			out.Text("no expressions are shown at stops: see display\n")
+			out.Text("no displays: see `help display`\n")
 		}
 		for _, d := range c.Eval.Displays {
 			out.Text(fmt.Sprintf("%d: %s\n", d.Num, d.Text()))

@@ -12,10 +12,10 @@ import (
 // abortWords say what the message of malloc's check means.
 var abortWords = [...]string{
 	heaps.AbortOther:       "a check of malloc's has failed",
-	heaps.AbortWrongFree:   "the block was given back before, or what was given back is no block",
-	heaps.AbortEither:      "the block was given back before, or is none, or the header of its chunk or of a neighbour was overwritten",
-	heaps.AbortOverwritten: "the header of a chunk was overwritten, as by writing behind the end of a block",
-	heaps.AbortLink:        "a link between free chunks was overwritten, as by writing to a block that was given back",
+	heaps.AbortWrongFree:   "double free, or a free of something that is not a block",
+	heaps.AbortEither:      "double free, a free of something that is not a block, or the header of its chunk or of a neighbour was overwritten",
+	heaps.AbortOverwritten: "the header of a chunk was overwritten, as by writing beyond the end of a block",
+	heaps.AbortLink:        "a link between free chunks was overwritten, as by writing to a freed block",
 }
 
 // abortHint says what tells more the next time, or how hdb stops before such a call; "" where it has looked.
@@ -25,13 +25,13 @@ func abortHint(a *heaps.MallocAbort) string {
 	case a.Wrong != nil && a.Off:
 		return "`set wrong-frees stop` would have stopped before the call"
 	case free && a.Off && a.Unrecorded:
-		return "`set wrong-frees stop` and `record start` before would stop at a call that gives back what is no block, with who made and freed it"
+		return "`set wrong-frees stop` and `record start` before the run would stop at such a free, and show who allocated and freed the block"
 	case free && a.Off:
-		return "`set wrong-frees stop` would stop before a call that gives back what is no block"
+		return "`set wrong-frees stop` would stop before such a free"
 	case free && a.Unrecorded:
-		return "`record start` before would stop at a call that gives back what is no block, with who made and freed it"
+		return "`record start` before the run would stop at such a free, and show who allocated and freed the block"
 	case a.Unrecorded && len(a.Damage) > 0:
-		return "`record start` before tells who made the blocks there"
+		return "`record start` before the run would show who allocated the blocks there"
 	}
 	return ""
 }

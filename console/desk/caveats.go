@@ -46,7 +46,7 @@ func Warnings(doubt report.Doubt) []string {
 func doubtTexts(d *heaps.Doubts, sizes screen.Sizes) (all []string) {
 	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	if d.Other != "" {
-		say("the heap of %s is not walked: blocks that are not recorded are unknown, and so is what they hold", d.Other)
+		say("the heap of %s was not walked: blocks that are not recorded are unknown, and so is what they hold", d.Other)
 	}
 	if d.Torn > 0 {
 		say("%s of the heap did not hold together, a thread may be inside the allocator: blocks there may be shown wrong", units.Count(d.Torn, "place"))
@@ -61,7 +61,7 @@ func doubtTexts(d *heaps.Doubts, sizes screen.Sizes) (all []string) {
 		say("the heap is damaged in %s, the first: %v", units.Count(len(d.Damage)+d.More, "place"), d.Damage[0])
 	}
 	if d.Stale > 0 {
-		say("%s left out, whose end the recording does not have: the allocator has the memory again", units.CountVerb(d.Stale, "block", "is", "are"))
+		say("%s left out, whose free was not recorded: the allocator has the memory again", units.CountVerb(d.Stale, "block", "is", "are"))
 	}
 	if d.Unread > 0 {
 		say("%s could not be read: what only they hold is shown as lost", sizes.Long(d.Unread))

@@ -52,7 +52,7 @@ func AskedText(x pymalloc.DebugBlock) string {
 	case x.Freed:
 		return "given back"
 	case x.Moving:
-		return "just being allocated or given back"
+		return "just being allocated or freed"
 	case HeaderLost(x):
 		return "its size and domain were written over"
 	}
@@ -75,9 +75,9 @@ func DamageText(d pymalloc.Damage) string {
 		return fmt.Sprintf("the %d bytes before its beginning cannot be right: %s", n, bytes)
 	}
 	if d.Offset < 0 {
-		return fmt.Sprintf("%s after it was given back, from %s before its beginning: %s", written(n), units.Count(-d.Offset, "byte"), bytes)
+		return fmt.Sprintf("%s after it was freed, from %s before its beginning: %s", written(n), units.Count(-d.Offset, "byte"), bytes)
 	}
-	return fmt.Sprintf("%s after it was given back, from its byte %d on: %s", written(n), d.Offset, bytes)
+	return fmt.Sprintf("%s after it was freed, from its byte %d on: %s", written(n), d.Offset, bytes)
 }
 
 func written(n int) string {

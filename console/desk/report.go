@@ -334,7 +334,7 @@ type PastEndError struct {
 
 func (e *PastEndError) Error() string {
 	if !e.whole {
-		return fmt.Sprintf("line %d: the last line that the capture keeps of %s is %d", e.Line, e.file, e.last)
+		return fmt.Sprintf("line %d: the last line in the capture of %s is %d", e.Line, e.file, e.last)
 	}
 	return fmt.Sprintf("line %d: the last line of %s is %d", e.Line, e.file, e.last)
 }

@@ -375,7 +375,7 @@ func (v *SourceViewer) Window(file, language string, first, last, current int) (
 	case v.newer[src.Path]:
 	case python && v.c.Session.Python.Changed(src.Path):
 		v.newer[src.Path] = true
-		v.c.Notify(screen.ShortPath(src.Path) + " was changed after the process began: these may not be the lines that run")
+		v.c.Notify(screen.ShortPath(src.Path) + " was changed after the process started: these may not be the lines that run")
 	case !python && v.c.Session.Names().Newer(src):
 		v.newer[src.Path] = true
 		v.c.Notify(screen.ShortPath(src.Path) + " is newer than the program: these may not be the lines that it was built from")

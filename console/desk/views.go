@@ -124,7 +124,7 @@ func StrayText(o *screen.Output, e *recording.Event, stray *query.StrayFree) str
 	if stray.Before == nil {
 		return freedNothing
 	}
-	return fmt.Sprintf("it freed no live block: %#x was given back before, by #%d %s", e.Addr, stray.Before.Seq, Called(o)(stray.Before))
+	return fmt.Sprintf("it freed no live block: %#x was freed before, by #%d %s", e.Addr, stray.Before.Seq, Called(o)(stray.Before))
 }
 
 // A returnedView is what a finished function has returned.
@@ -368,7 +368,7 @@ func ExplainMarks(c *Desk, o *screen.Output, frames []names.Frame) {
 		return
 	}
 	c.explained = true
-	o.Line(screen.Guess("(symtab, dynsym, minidebuginfo: named by a symbol table, without lines; `info symbols` tells what is missing)"))
+	o.Line(screen.Guess("(symtab, dynsym, minidebuginfo: named by a symbol table, without lines; `info symbols` shows what is missing)"))
 }
 
 // maxNameColumn bounds how far long C++ names push the places to the right.

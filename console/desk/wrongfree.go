@@ -59,7 +59,7 @@ func PrintWrong(o *screen.Output, w *query.WrongFree) {
 		print(fmt.Sprintf("made by #%d %s", w.Made.Seq, Called(o)(w.Made)), w.MadeFrames)
 	}
 	if w.Freed != nil {
-		print(fmt.Sprintf("given back by #%d %s", w.Freed.Seq, Called(o)(w.Freed)), w.FreedFrames)
+		print(fmt.Sprintf("freed by #%d %s", w.Freed.Seq, Called(o)(w.Freed)), w.FreedFrames)
 	}
 }
 

@@ -117,7 +117,7 @@ func runCythonBacktrace(ctx context.Context, c *desk.Desk, in shell.Input) error
 			o.Line(screen.Plain("no function of Cython or Python"))
 		}
 		if why != "" {
-			o.Line(screen.Guess("(without the functions of Python: " + why + ")"))
+			o.Line(screen.Guess("(without Python functions: " + why + ")"))
 		}
 		for _, p := range c.Session.Names().Cython.Problems() {
 			o.Line(screen.Guess("(" + p + ")"))
@@ -223,7 +223,7 @@ func runCythonLocals(ctx context.Context, c *desk.Desk, in shell.Input) error {
 	}{f.Function, views}, func(o *screen.Output) {
 		for _, v := range vars {
 			if text := v.Name + " = " + v.Value; v.Early {
-				o.Line(screen.Plain(text), screen.Guess("   (its line is not behind: it may have no value yet)"))
+				o.Line(screen.Plain(text), screen.Guess("   (its line has not run yet: it may have no value)"))
 			} else {
 				o.Text(text + "\n")
 			}

@@ -181,7 +181,7 @@ func censusCaveats(c *objects.Census) (all []string) {
 		all = append(all, "not counted: objects that the collector does not track and only C code refers to: "+c.Pools.Error())
 	}
 	if c.Collecting {
-		all = append(all, "the collector is at work: objects that it looks at now are counted only if others refer to them")
+		all = append(all, "the collector is running: objects that it is processing are counted only if others refer to them")
 	}
 	if c.Strange > 0 {
 		all = append(all, units.Count(c.Strange, "tracked object")+" of no type that can be read")
@@ -269,7 +269,7 @@ func printPythonCollector(o *screen.Output, v pythonCollectorView, several bool)
 		{Head: "collections", Right: true}, {Head: "collected", Right: true}, {Head: "uncollectable", Right: true}}, rows)
 	o.Printf("%s tracked, of them %s frozen; %d in gc.garbage\n", units.Count(v.Tracked, "object"), units.Grouped(uint64(v.Frozen)), v.Garbage)
 	if v.Collecting {
-		o.Line(screen.Guess("(what the collector looks at now is in none of the generations)"))
+		o.Line(screen.Guess("(objects that the collector is processing now are in none of the generations)"))
 	}
 	if v.Truncated != "" {
 		o.Line(screen.Guess("(there may be more: " + v.Truncated + ")"))

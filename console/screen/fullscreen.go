@@ -18,7 +18,7 @@ func (e *TerminalError) Error() string { return e.text }
 
 // NoTerminal is the error of a view that has no terminal.
 func NoTerminal(view string) error {
-	return &TerminalError{view + " needs a terminal that can move its cursor, and neither -batch nor --json"}
+	return &TerminalError{view + " needs a terminal that can move its cursor, without -batch and --json"}
 }
 
 // A FullScreen is the alternate screen of hdb's terminal. The split screen and the

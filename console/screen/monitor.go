@@ -326,15 +326,15 @@ func (v *Monitor) Lines(o *Output, height, width int) []string {
 func (v *Monitor) nothing() string {
 	switch {
 	case v.filters != [filters]string{} && v.Events > 0:
-		return "no function has that in its name, file or module"
+		return "no function's name, file or module contains that"
 	case len(v.path) > 0 && v.Events > 0:
-		return "nothing was allocated that way by this measure"
+		return "nothing was allocated that way in this measure"
 	case v.Unfollowed:
 		return "no allocator function is known: what it allocates is not counted"
 	case v.Events == 0:
 		return "nothing was allocated yet"
 	}
-	return "nothing to show by this measure"
+	return "nothing to show in this measure"
 }
 
 // header is what is known of the process.

@@ -77,7 +77,7 @@ func TestMonitorKeys(t *testing.T) {
 		{"/\x15\n", "parse read load main", "per thread"},
 		{"fre\n", "read", `function "re"`},
 		{"Mprog\n", "read", `function "re", module "prog"`},
-		{"f\x15.c\n", "", `no function has that`},
+		{"f\x15.c\n", "", `no function's name, file or module contains that`},
 		{"\x1bMpr\n", "parse read load main", `module "pr"`},
 		{"\x1b?", "", "any key goes back"},
 		{"x", "parse read load main", "per thread"},

@@ -161,7 +161,7 @@ func (t *TreeBrowser) paint() {
 	case t.note != "":
 		status = t.note
 	case cursor < 0:
-		status = "nothing was counted: --measure has other numbers   q end"
+		status = "nothing was counted: choose another --measure   q end"
 	}
 	o := t.split.out
 	screen := make([]string, max(1, rows))

@@ -129,7 +129,7 @@ func distrust(now trustedFile, list []trustedFile) error {
 	case i < 0:
 		return fmt.Errorf("its directory is not trusted (`trust %s` to read it from now on)", now.dir)
 	case list[i].digest == "":
-		why = "its directory was trusted by an older hdb, whatever the file holds"
+		why = "its directory was trusted by an older hdb, without a check of the file"
 	case list[i].digest != now.digest:
 		why = "it was changed since it was trusted"
 	case list[i].owner != now.owner:

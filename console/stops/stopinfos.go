@@ -70,7 +70,7 @@ func printStop(s *session.Session, o *screen.Output, st *breakpoints.Stop) {
 		below("prints %s", st.Print)
 	}
 	if st.Trace {
-		below("tells of calls and returns")
+		below("prints calls and returns")
 	}
 	if text := s.Stops.Cost(st); text != "" {
 		below("%s", text)
@@ -91,7 +91,7 @@ func printStop(s *session.Session, o *screen.Output, st *breakpoints.Stop) {
 		below("hit %s", hits)
 	}
 	if d.Unsized > 0 {
-		below("%s of unknown size freed meanwhile: no comparison with it holds", units.Count(d.Unsized, "block"))
+		below("%s of unknown size freed: no comparison with the size holds", units.Count(d.Unsized, "block"))
 	}
 	if d.Undecided > 0 {
 		below("at %s a variable had no value, so the condition did not hold: %s", units.Count(d.Undecided, "event"), d.Why)

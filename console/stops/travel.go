@@ -137,7 +137,7 @@ func showMarks(c *desk.Desk, in shell.Input, marks []capture.MarkRecord) {
 		Marks []view `json:"marks"`
 	}{views}, func(o *screen.Output) {
 		if len(rows) == 0 {
-			o.Printf("no moment was named: mark NAME does while events are recorded\n")
+			o.Printf("no marks: mark NAME names a moment while events are recorded\n")
 			return
 		}
 		o.Table([]screen.Column{{Head: "mark"}, {Head: "after", Right: true}, {Head: "time", Right: true}}, rows)

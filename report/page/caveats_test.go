@@ -30,7 +30,7 @@ func TestCaveats(t *testing.T) {
 		if strings.Contains(text, "\x1b") {
 			t.Errorf("%s has a control character", name)
 		}
-		for _, want := range []string{"only events with func(\"pa<rse\uFFFD\"); it was paused", "1,234 calls are missing", "7 events are missing", "blocks that seem to live may be freed"} {
+		for _, want := range []string{"only events with func(\"pa<rse\uFFFD\"); it was paused", "1,234 calls are missing", "7 events are missing", "blocks that appear live may be freed"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s does not say: %s", name, want)
 			}

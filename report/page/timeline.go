@@ -67,7 +67,7 @@ func timelineBody(p *report.Profile) string {
 	for _, text := range p.Caveats.Lines() {
 		fmt.Fprintf(b, "<p>%s</p>\n", markup(text))
 	}
-	fmt.Fprintf(b, "<output aria-live=\"polite\">Values stand here for the time below the pointer.</output>\n")
+	fmt.Fprintf(b, "<output aria-live=\"polite\">Hover the chart to see values.</output>\n")
 	fmt.Fprintf(b, "<h2>Heap: live bytes</h2>\n<p>%s</p>\n", p.HeapText())
 	if p.Sums {
 		fmt.Fprintf(b, "<p>%s</p>\n", report.SumsText)

@@ -213,9 +213,9 @@ func (al *Allocators) place(fn breakpoints.Function) *UserFunction {
 	switch {
 	case inlined == 0:
 	case len(u.Places) == 0:
-		u.warn("%s has no code of its own, it is inlined in %s: none of these calls is an event; compile it with __attribute__((noinline))", fn.Name, counted(inlined, "place"))
+		u.warn("%s has no code of its own: its calls are inlined in %s, and not recorded; compile it with __attribute__((noinline))", fn.Name, counted(inlined, "place"))
 	default:
-		u.warn("%s is also inlined in %s: those calls are no events; compile it with __attribute__((noinline))", fn.Name, counted(inlined, "place"))
+		u.warn("%s is also inlined in %s: those calls are not recorded; compile it with __attribute__((noinline))", fn.Name, counted(inlined, "place"))
 	}
 	if len(u.Places) == 0 && inlined == 0 {
 		u.Meant = al.loc.Meant(fn.Symbol)
@@ -244,7 +244,7 @@ func (al *Allocators) find(u *UserFunction) (inlined int) {
 			found = append(found, place)
 			switch {
 			case f.IFunc:
-				u.warn("%s in %s is chosen at run time by an IFUNC resolver: calls through it are not seen", f.Name, filepath.Base(m.Name))
+				u.warn("%s in %s is chosen at run time by an IFUNC resolver: its calls cannot be followed", f.Name, filepath.Base(m.Name))
 			case strings.Contains(f.Linkage, ".isra.") || strings.Contains(f.Linkage, ".constprop."):
 				u.warn("%s in %s: the compiler changed its arguments: check which ones ARG1 to ARG6 are", f.Linkage, filepath.Base(m.Name))
 			}

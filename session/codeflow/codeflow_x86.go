@@ -20,7 +20,7 @@ type InsideError struct {
 }
 
 func (e *InsideError) Error() string {
-	return fmt.Sprintf("%v lies inside the instruction at %v%s, which a trap there would change: give that address, or use hbreak, which changes no code", e.At, e.Instruction, e.Name)
+	return fmt.Sprintf("%v is inside the instruction at %v%s, which a trap would change: use that address, or hbreak, which changes no code", e.At, e.Instruction, e.Name)
 }
 
 // Inside is the error of a trap at a, if it is sure that a is no instruction. That is

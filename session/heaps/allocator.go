@@ -234,7 +234,7 @@ type ChunkAnswer struct {
 type NoChunkError struct{ Addr addr.Run }
 
 func (e *NoChunkError) Error() string {
-	return e.Addr.String() + " is in no chunk of malloc's heaps: info symbol and info proc mappings tell what lies there"
+	return e.Addr.String() + " is in no chunk of malloc's heaps: see info symbol and info proc mappings"
 }
 
 // Chunk is the chunk that an address lies in, its header included.

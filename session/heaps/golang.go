@@ -39,7 +39,7 @@ func (h *Heap) goSource(m target.GoModule) (src golang.Source, err error) {
 	}
 	if src.Finalizers, err = p.Variable(goruntime.AllFinalizers); err != nil && h.queueless != h.target.Image {
 		h.queueless = h.target.Image
-		h.target.Notify("heap of Go: %v: what only waits for its finalizer to be run is taken for garbage", err)
+		h.target.Notify("heap of Go: %v: objects that wait for their finalizer are counted as garbage", err)
 	}
 	return src, nil
 }

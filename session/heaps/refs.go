@@ -73,7 +73,7 @@ type RefsAnswer struct {
 type NoBlockError struct{ Addr uint64 }
 
 func (e *NoBlockError) Error() string {
-	return fmt.Sprintf("%#x is in no live block: info symbol and info proc mappings tell what lies there", e.Addr)
+	return fmt.Sprintf("%#x is in no live block: see info symbol and info proc mappings", e.Addr)
 }
 
 // view is the image with its graph, and the block around an address.

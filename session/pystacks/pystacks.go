@@ -69,7 +69,7 @@ func (x *Stacks) Unrecorded() string {
 	for _, path := range x.others {
 		rest = append(rest, filepath.Base(path))
 	}
-	return fmt.Sprintf("stacks of events have the functions of Python of %s only: those of %s are native", filepath.Base(x.path), strings.Join(rest, ", "))
+	return fmt.Sprintf("stacks of events have the Python functions of %s only: those of %s are native", filepath.Base(x.path), strings.Join(rest, ", "))
 }
 
 // pythonCalls are calls of Python as code addresses, innermost first, cut into those

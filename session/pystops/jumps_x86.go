@@ -475,7 +475,7 @@ func (p *Stops) noteBlind(f *interpreter, t *inferior.Thread, regs *inferior.Reg
 		return
 	}
 	j.given = true
-	p.target.Notify("python: this build of the interpreter keeps the instruction's address in memory: lines are watched by single steps")
+	p.target.Notify("python: this build of the interpreter keeps the instruction's address in memory: lines are found by single steps")
 	if err := p.leaveJumps(f); err != nil {
 		p.target.Notify("python: %v", err)
 	}

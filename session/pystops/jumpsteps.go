@@ -22,7 +22,7 @@ func (s *step) byJumps(need int) (bool, error) {
 		return false, nil // what is short goes by single steps
 	case err == nil:
 		s.jumping, s.file.jumps.step = true, s
-		s.p.sayOnce(fmt.Sprintf("py: %s: steps go by traps in the interpreter's loop, %s", why, jumpCost))
+		s.p.sayOnce(fmt.Sprintf("py: %s: steps use traps in the interpreter's loop, %s", why, jumpCost))
 	}
 	return s.jumping, err
 }

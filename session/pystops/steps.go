@@ -149,7 +149,7 @@ func (p *Steps) lines(verb string, n int, into bool, until func(*step) func(int)
 			}
 		case stepLeft:
 			if s.frame == 0 {
-				p.target.Notify("the outermost function of Python has ended: the thread is in native code")
+				p.target.Notify("the outermost Python function has ended: the thread is in native code")
 			}
 			if until != nil || s.frame == 0 {
 				return s.ended(verb), nil

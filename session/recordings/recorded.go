@@ -120,7 +120,7 @@ func (r *Recorded) Waiting() string {
 	case src.Info().Partial.Has(capture.NoAllocator):
 		return ErrUnfollowed.Error()
 	case r.Account.Rec.Filter() != nil:
-		return fmt.Sprintf("no event was recorded yet that has %s: continue, or change the record filter", r.Account.Rec.Filter())
+		return fmt.Sprintf("no event with %s was recorded yet: continue, or change the record filter", r.Account.Rec.Filter())
 	}
 	return "no event was recorded yet: continue, and stop later"
 }

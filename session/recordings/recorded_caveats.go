@@ -12,7 +12,7 @@ import (
 // had allocated before.
 var ofPart = []capture.ReasonKind{capture.StartedLate, capture.EndedEarly, capture.Trimmed}
 
-// Partial says why the recording has not all events of the run: what is added up is true
+// Partial says why not all events of the run were recorded: what is added up is true
 // of those it has.
 func (r *Recorded) Partial() capture.Reasons {
 	src := r.Source()

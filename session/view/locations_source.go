@@ -116,7 +116,7 @@ func (l *Locations) WhyNoLine(location string) string {
 	if src, err := l.Target.Names.Source(files[at]); err == nil && src.Whole() && line > src.Last() {
 		return fmt.Sprintf("%s has %s", filepath.Base(file), units.Count(src.Last(), "line"))
 	}
-	return "no code of it lies there or behind"
+	return "no code there or after it"
 }
 
 // programFunctions are the names of the program's own functions, without namespaces and

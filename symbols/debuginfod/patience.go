@@ -14,7 +14,7 @@ type GivenUpError struct {
 }
 
 func (e *GivenUpError) Error() string {
-	return fmt.Sprintf("servers are not asked any more: %d bytes came in %s of waiting, for all files together (DEBUGINFOD_TIMEOUT, DEBUGINFOD_MAXTIME)", e.Bytes, e.Limit)
+	return fmt.Sprintf("servers are no longer asked: %d bytes in %s of waiting, for all files together (DEBUGINFOD_TIMEOUT, DEBUGINFOD_MAXTIME)", e.Bytes, e.Limit)
 }
 
 // A patience is one deadline for all files together. Its clock runs while a file is

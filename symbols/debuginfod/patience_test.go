@@ -35,7 +35,7 @@ func TestOneDeadlineForAllFiles(t *testing.T) {
 		c.cfg.Timeout, c.cfg.MaxTime = 0, 0 // only the deadline for all ends a request
 		for i := range 20 {
 			var over *GivenUpError
-			if _, err := c.DebugInfo(t.Context(), fmt.Sprintf("%040x", 0x1000+i)); !errors.As(err, &over) || !strings.Contains(err.Error(), "0 bytes came in 400ms") {
+			if _, err := c.DebugInfo(t.Context(), fmt.Sprintf("%040x", 0x1000+i)); !errors.As(err, &over) || !strings.Contains(err.Error(), "0 bytes in 400ms") {
 				t.Errorf("%s: file %d: %v", tc.name, i, err)
 			}
 		}

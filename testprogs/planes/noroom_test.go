@@ -22,7 +22,7 @@ func TestNoRoom(t *testing.T) {
 	j := program(t, "noroom", nil, "10", "1")
 	j.Script = append(slices.Clone(adds), "RUN")
 	short := record(t, probe, j)
-	if n := strings.Count(short.said, "a trap is put there instead of a jump"); n != 5 {
+	if n := strings.Count(short.said, "a trap there replaces the jump"); n != 5 {
 		t.Errorf("%d functions without room, want 5:\n%s", n, short.said)
 	}
 	j.Path = program(t, "noroom", []string{"-DROOM"}).Path

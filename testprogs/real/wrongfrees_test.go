@@ -24,7 +24,7 @@ func TestNoWrongFrees(t *testing.T) {
 			cmd.Env, cmd.Dir = p.Env, p.Dir
 			out, err := cmd.CombinedOutput()
 			text := string(out)
-			if i := strings.LastIndex(text, "exited with code 0"); i < 0 || !strings.Contains(text[i:], "no recorded call gave back what was no block") {
+			if i := strings.LastIndex(text, "exited with code 0"); i < 0 || !strings.Contains(text[i:], "no recorded call freed something that was not a live block") {
 				t.Errorf("%v\n%s", err, text[max(0, len(text)-3000):])
 			}
 		})

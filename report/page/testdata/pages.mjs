@@ -34,7 +34,7 @@ await browse(process.argv[2], 'about:blank', async page => {
   expect('scales', await text('live-key') + '; ' + await text('rss-key'), 'live bytes, at most 8.79 KiB; resident, at most 2.00 MiB, on a scale of its own')
   expect('title', await page.title(), /^prog --flag .*<\/script>.* - flame graph$/)
   expect('heading', await text('title'), /<\/script>/)
-  expect('warnings', await text('warnings'), '2 calls are missing from the recording: counts are too low, live and peak are unsure · 1 allocation failed')
+  expect('warnings', await text('warnings'), '2 calls are missing from the recording: counts are too low, live and peak are uncertain · 1 allocation failed')
   const totals = { live: '1.46 KiB', peak: '8.79 KiB', bytes: '10.7 KiB', count: '21', temporary: '4', blocks: '6', growth: '+1.46 KiB' }
   for (const [word, want] of Object.entries(totals)) expect(word, await measure(word), want)
   expect('measure first', await page.getAttribute('[data-measure=bytes]', 'aria-checked'), 'true')

@@ -50,12 +50,12 @@ const baseName = path => path.slice(path.lastIndexOf('/') + 1);
 
 // measures are report.Measures, and the growth between two moments.
 const measures = [
-  { word: 'live', title: 'Live', hint: 'bytes not given back at this moment: leaked, at the end of a program', bytes: true },
+  { word: 'live', title: 'Live', hint: 'bytes not freed at this moment: leaked, at the end of a program', bytes: true },
   { word: 'peak', title: 'Peak', hint: 'bytes live when most were', bytes: true },
   { word: 'bytes', title: 'Total', hint: 'bytes of all blocks that were allocated', bytes: true },
   { word: 'count', title: 'Count', hint: 'blocks allocated' },
-  { word: 'temporary', title: 'Temporary', hint: 'blocks given back before another one was allocated' },
-  { word: 'blocks', title: 'Blocks', hint: 'blocks not given back at this moment' },
+  { word: 'temporary', title: 'Temporary', hint: 'blocks freed before another one was allocated' },
+  { word: 'blocks', title: 'Blocks', hint: 'blocks not freed at this moment' },
 ];
 const growth = { word: 'growth', title: 'Growth', hint: 'how live bytes changed between the two moments below', bytes: true };
 
