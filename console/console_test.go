@@ -103,7 +103,7 @@ func TestErrorsAreOneLine(t *testing.T) {
 		{"heap", "error: no process: use run, start or attach"},
 		{"events", "error: events: allocs lists recorded events"},
 		{"top live", "error: no process and no recording: use run, start or attach, or open a capture"},
-		{"leaks", "error: no process and no recording: use run, start or attach, or open a capture"},
+		{"leaks", "error: leaks: no process and no recording: use run, start or attach, or open a capture"},
 		{"live", "error: no process and no recording: use run, start or attach, or open a capture"},
 		{"allocs", "error: no process and no recording: use run, start or attach, or open a capture"},
 		{"top size", "error: top: \"size\": a number of rows or `by live|bytes|count|temporary|peak|blocks|retained` expected"},

@@ -427,7 +427,7 @@ code = "import os, signal\nclass A: pass\nkeep = [A() for _ in range(77)]\nos.ki
 				objects, warnings, first := v.Interpreters[0].Types[0].Objects, strings.Join(v.Interpreters[0].Warnings, "; "), v.Collectors[0]
 				switch {
 				case what == "collection":
-					if objects != 1 || !first.Collecting || first.Truncated != "" || !strings.Contains(warnings, "the collector is at work") {
+					if objects != 1 || !first.Collecting || first.Truncated != "" || !strings.Contains(warnings, "the collector is running") {
 						t.Errorf("%d objects, %+v, %s", objects, first, warnings)
 					}
 				case objects != 77 || first.Collecting || first.Interpreter != 0 || len(v.Collectors) == 1 && !strings.Contains(p, "/3.8.") || len(v.Collectors) > 2:

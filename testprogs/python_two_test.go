@@ -73,8 +73,8 @@ func TestTwoPythons(t *testing.T) {
 			// A recording has the functions of the first, and says so.
 			out, _ = exec.CommandContext(ctx, HDB(t), "-batch", "-nx", "-ex", "start", "-ex", "record start", "-ex", "continue", "-ex", "record status", "-ex", "kill",
 				"--args", prog, outer, homeOf(outer), inner, homeOf(inner)).CombinedOutput()
-			says := "functions of Python of libpython3.13.so.1.0 only: those of libpython3.11.so.1.0 are native" // which is loaded first
-			if n := bytes.Count(out, []byte(says)); n != 2 {                                                     // when the second comes, and in the status
+			says := "the Python functions of libpython3.13.so.1.0 only: those of libpython3.11.so.1.0 are native" // which is loaded first
+			if n := bytes.Count(out, []byte(says)); n != 2 {                                                      // when the second comes, and in the status
 				t.Errorf("it says %d times that %s\n%s", n, says, out)
 			}
 		})

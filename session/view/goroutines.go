@@ -9,6 +9,7 @@ import (
 	"hdb/goruntime"
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/internal/units"
 	"hdb/names"
 	"hdb/session/target"
 	"hdb/unwind"
@@ -249,7 +250,7 @@ func (g *Goroutines) Goroutine(id uint64) (Goroutine, error) {
 	i := slices.IndexFunc(raw, func(x goruntime.Goroutine) bool { return x.ID == id })
 	switch {
 	case i < 0 && lost > 0:
-		return Goroutine{}, fmt.Errorf("no goroutine %d (%d goroutines could not be read); goroutines lists the others", id, lost)
+		return Goroutine{}, fmt.Errorf("no goroutine %d (%s could not be read); goroutines lists the others", id, units.Count(lost, "goroutine"))
 	case i < 0:
 		return Goroutine{}, fmt.Errorf("no goroutine %d: it has ended, or never existed; goroutines lists all", id)
 	}

@@ -126,7 +126,7 @@ func TestUnreadableGoroutine(t *testing.T) {
 	}
 	c.want("goroutines -group creator", "main.main", "! 1 goroutine could not be read")
 	c.want("goroutine 1", "main.main")
-	c.want("goroutine 4000", "or is of the 1 that could not be read")
+	c.want("goroutine 4000", "1 goroutine could not be read")
 	c.ask("set var *(*uintptr)(" + second + ") = " + was)
 	if after := c.ask("goroutines -system"); after != before {
 		t.Errorf("goroutines were\n%s, are\n%s", before, after)
