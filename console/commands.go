@@ -1,14 +1,15 @@
 package console
 
 import (
+	"slices"
+	"strings"
+
 	"hdb/console/allocs"
 	"hdb/console/data"
 	"hdb/console/desk"
 	"hdb/console/py"
 	"hdb/console/shell"
 	"hdb/console/stops"
-	"slices"
-	"strings"
 )
 
 // commandTable is every command. It is made anew for each console, so that

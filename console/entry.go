@@ -2,12 +2,13 @@ package console
 
 import (
 	"context"
+	"strconv"
+	"strings"
+
 	"hdb/console/data"
 	"hdb/console/shell"
 	"hdb/console/stops"
 	"hdb/names"
-	"strconv"
-	"strings"
 )
 
 // Attach takes the process under the debugger, as `attach` does.

@@ -58,7 +58,7 @@ func checkNeed(s *session.Session, need shell.Need) error {
 	return nil
 }
 
-// A host is what a Desk is for its shell.
+// A host makes a Desk a shell.Host.
 type host struct {
 	*desk.Desk
 	unwritten error // of the recording, that was told last

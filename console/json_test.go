@@ -2,8 +2,6 @@ package console
 
 import (
 	"encoding/json"
-	"hdb/console/desk"
-	"hdb/console/shell"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,6 +9,9 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"hdb/console/desk"
+	"hdb/console/shell"
 )
 
 // hostile tells text that a terminal would act upon, but for the characters of keep.

@@ -1,8 +1,9 @@
 package console
 
 import (
-	"hdb/console/desk"
 	"testing"
+
+	"hdb/console/desk"
 )
 
 // Without a terminal there is one clear line, and the exit code of bad use.

@@ -71,7 +71,7 @@ func paintedOver(c *desk.Desk) bool {
 func (c *Console) Live(begin func() error) int {
 	defer c.Start()()
 	defer c.Split.FullScreen().End() // also when hdb panics
-	ctx, done := c.Cancelled()
+	ctx, done := c.Cancellable()
 	defer done()
 	err := monitorReady(c.Desk)
 	if err == nil {

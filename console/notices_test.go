@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"hdb/console/desk"
 	"os"
 	"os/exec"
 	"regexp"
@@ -12,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"hdb/console/desk"
 )
 
 // Notices from other goroutines stand between the lines of commands, of the pager

@@ -3,9 +3,10 @@ package console
 import (
 	"context"
 	"fmt"
+	"strconv"
+
 	"hdb/console/desk"
 	"hdb/console/shell"
-	"strconv"
 )
 
 func quitCommand(c *desk.Desk) *shell.Command {

@@ -1,13 +1,14 @@
 package console
 
 import (
-	"hdb/console/desk"
-	"hdb/console/shell"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"hdb/console/desk"
+	"hdb/console/shell"
 )
 
 func TestTableIsConsistent(t *testing.T) {

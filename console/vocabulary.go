@@ -1,8 +1,9 @@
 package console
 
 import (
-	"hdb/console/shell"
 	"strings"
+
+	"hdb/console/shell"
 )
 
 // gdbWords are the words of gdb's everyday chapters (Running, Stopping, Stack, Source, Data,

@@ -1,11 +1,12 @@
 package console
 
 import (
-	"hdb/console/shell"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+
+	"hdb/console/shell"
 
 	"github.com/mattn/go-runewidth"
 )

@@ -183,13 +183,13 @@ func (x *Execution) reportCore() *stopped.Report {
 	died := x.target.Image.Died()
 	if died != nil {
 		r.Reason = inferior.Signaled
-		r.Add(&stopped.Signalled{Signal: died})
+		r.Add(&stopped.Signaled{Signal: died})
 	}
 	r.Thread = x.sel.ThreadInfo(x.sel.Cur.Thread)
 	x.showFrames(r)
 	r.Python = x.python.Innermost(x.sel.Cur.Thread)
 	if died != nil && died.Name == "SIGABRT" {
-		blame(stopped.CauseOf[*stopped.Signalled](r), r, x.python, x.sel.Cur.Thread)
+		blame(stopped.CauseOf[*stopped.Signaled](r), r, x.python, x.sel.Cur.Thread)
 	}
 	return r
 }

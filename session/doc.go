@@ -5,9 +5,9 @@
 // numbered stops, what follows allocator calls and the recording of them, and it
 // never prints: verbs return values, what happens on the way goes to Config.Notify.
 //
-// # Rooms
+// # Packages below
 //
-// The floor, and what only reads, have packages of their own. Each imports only those before it:
+// What only reads, and what runs the program through an interface, has packages of its own. Each imports only those before it:
 //
 //	target      the process, core file or capture, with its names, clock and settings; stacks
 //	codeflow    where instructions begin
@@ -22,7 +22,7 @@
 //	allocators  the catalogue's functions and the user's
 //	pystacks    the calls of Python in the stacks of events
 //
-// A room states what it needs from the code that runs the program as an interface or a
+// A package states what it needs from the code that runs the program as an interface or a
 // function field; this package supplies them.
 //
 // # Parts
@@ -46,7 +46,7 @@
 //	Symbols     the files that names come from
 //
 // Where a part has to tell one that comes after it, it is given a function, among them
-// Selection.Source, demand.traps and calls, Planes.failed, Allocators.follow, Stops.traced and traceExits,
+// Selection.Source, demand.traps and calls, Planes.failed, Allocators.Follow, Stops.traced and traceExits,
 // Recorder.status, Execution.ended, Values.World.Call. Execution is given two parts that
 // come after it, Python and Mallocs, for what a report tells.
 //

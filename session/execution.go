@@ -72,7 +72,7 @@ func (x *Execution) runTo(places []breakpoints.Place, verb string) (*stopped.Rep
 	return x.Report(stop, verb), nil
 }
 
-// runToTargets resumes all threads with traps at the targets. reached tells that
+// RunToTargets resumes all threads with traps at the targets. reached tells that
 // a target stopped the inferior and no numbered stop did.
 func (x *Execution) RunToTargets(targets []stepping.RunTarget) (reached bool, stop inferior.Stop, err error) {
 	var planted []*inferior.Trap
@@ -149,7 +149,7 @@ func (x *Execution) proceed() (inferior.Stop, error) {
 	return x.target.Proc.Continue()
 }
 
-// leave forgets what was true of the last stop.
+// Leave forgets what was true of the last stop.
 func (x *Execution) Leave() {
 	x.target.Names.Resumed()
 	x.demand.hits = nil

@@ -44,7 +44,7 @@ func exits(c *target.Target) map[addr.Run]func(*inferior.Thread) (landing, bool)
 	return all
 }
 
-// runOut is runToTargets. It also stops at the landing of an exception or a longjmp that
+// RunOut is runToTargets. It also stops at the landing of an exception or a longjmp that
 // leaves the frame with that CFA; left tells that this happened.
 func (x *Execution) RunOut(t *inferior.Thread, cfa addr.Run, targets []stepping.RunTarget) (reached, left bool, stop inferior.Stop, err error) {
 	var to landing

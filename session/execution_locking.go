@@ -11,7 +11,7 @@ import (
 // errGoLocked is why a Go program does not run with locked threads.
 var errGoLocked = errors.New("scheduler-locking: goroutines move between the threads of a Go program, which wait for each other: set scheduler-locking off")
 
-// step notes that a stepping command runs, until the returned function is called.
+// Step notes that a stepping command runs, until the returned function is called.
 func (x *Execution) Step() (done func()) {
 	x.steps = true
 	return func() { x.steps = false }
@@ -22,7 +22,7 @@ func (x *Execution) locks() bool {
 	return x.target.Settings.Locking == target.LockOn || x.target.Settings.Locking == target.LockStep && x.steps
 }
 
-// lockable is the error of a program whose threads are not to be held.
+// Lockable is the error of a program whose threads are not to be held.
 func (x *Execution) Lockable() error {
 	if x.locks() && x.alone == nil && x.target.Proc.IsGo() {
 		return errGoLocked

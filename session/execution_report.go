@@ -14,13 +14,13 @@ import (
 	"hdb/session/view"
 )
 
-// report turns the engine's stop into the user's, selects thread and frame, and
+// Report turns the engine's stop into the user's, selects thread and frame, and
 // keeps it in the log.
 func (x *Execution) Report(stop inferior.Stop, verb string) *stopped.Report {
 	return x.ReportAhead(stop, verb, nil, 0)
 }
 
-// reportAhead is report, of a stop where a function has returned, if any, and where inlined
+// ReportAhead is report, of a stop where a function has returned, if any, and where inlined
 // calls begin that the user has not entered.
 func (x *Execution) ReportAhead(stop inferior.Stop, verb string, fn *stopped.Finished, ahead int) *stopped.Report {
 	r := &stopped.Report{Reason: stop.Reason, Verb: verb, Elapsed: x.target.Now()}
@@ -52,7 +52,7 @@ func (x *Execution) ReportAhead(stop inferior.Stop, verb string, fn *stopped.Fin
 		alloc.Go = x.goAllocation(alloc.Event, t)
 	}
 	r.Python = x.python.Innermost(t)
-	if s := stopped.CauseOf[*stopped.Signalled](r); s != nil && s.Name == "SIGABRT" {
+	if s := stopped.CauseOf[*stopped.Signaled](r); s != nil && s.Name == "SIGABRT" {
 		blame(s, r, x.python, t)
 		s.Aborted = x.mallocs.Aborted(t)
 	}
@@ -111,8 +111,10 @@ func (x *Execution) arrivals(r *stopped.Report, t *inferior.Thread) arrived {
 // addCauses adds what the hits, the watchpoints and the signal tell, in the order of the headline.
 func (x *Execution) addCauses(r *stopped.Report, a arrived, stop inferior.Stop, t *inferior.Thread) {
 	watched := x.watchHits(stop, r.Hits) // which expire forgets
-	if thrown := x.thrown(r.Hits, t); thrown != nil && a.event == nil {
-		r.Add(thrown)
+	if a.event == nil {
+		if thrown := x.thrown(r.Hits, t); thrown != nil {
+			r.Add(thrown)
+		}
 	}
 	if text := x.stops.expire(); text != "" {
 		r.Add(&stopped.Expired{Text: text})
@@ -136,12 +138,12 @@ func (x *Execution) addCauses(r *stopped.Report, a arrived, stop inferior.Stop, 
 		r.Add(&stopped.Watched{Hits: watched})
 	}
 	if stop.Signal != nil {
-		r.Add(&stopped.Signalled{Signal: stop.Signal})
+		r.Add(&stopped.Signaled{Signal: stop.Signal})
 	}
 }
 
 // blame finds the damaged block that made a program of Python abort.
-func blame(s *stopped.Signalled, r *stopped.Report, p *cpython.Python, t *inferior.Thread) {
+func blame(s *stopped.Signaled, r *stopped.Report, p *cpython.Python, t *inferior.Thread) {
 	if r.Python != nil {
 		s.Blamed = cpython.Heaps{Python: p}.Blamed(t)
 	}
@@ -239,7 +241,7 @@ func onFunctions(st *breakpoints.Stop) bool {
 // inside a library.
 var atAnyPlace = map[inferior.StopReason]bool{inferior.Signaled: true, inferior.Interrupted: true, inferior.Forked: true}
 
-// reportHere reports a process that is stopped without having run.
+// ReportHere reports a process that is stopped without having run.
 func (x *Execution) ReportHere(verb string) *stopped.Report {
 	return x.Report(inferior.Stop{Reason: inferior.Stepped, Thread: x.sel.Cur.Thread}, verb)
 }

@@ -3,13 +3,14 @@ package session
 import (
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
+
 	"hdb/breakpoints"
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/python"
 	"hdb/session/target"
-	"strconv"
-	"strings"
 )
 
 // BreakPython sets a numbered stop at a line or function of Python: "app.py:40 if n > 3". file is
@@ -47,7 +48,7 @@ func (s *Stops) BreakPython(text, file string, temporary bool) (*breakpoints.Sto
 	return s.add(st)
 }
 
-// A pythonHost is what the numbered stops are for those at Python.
+// A pythonHost makes Stops a pystops.Host.
 type pythonHost struct{ *Stops }
 
 // Bound reports whether a stop belongs to the process.

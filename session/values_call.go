@@ -182,7 +182,7 @@ func (e *CallEndedError) Error() string {
 func (k *functionCalls) stopped(t *inferior.Thread, stop inferior.Stop) error {
 	r := &stopped.Report{Reason: stop.Reason, Elapsed: k.target.Now()}
 	if stop.Signal != nil {
-		r.Add(&stopped.Signalled{Signal: stop.Signal})
+		r.Add(&stopped.Signaled{Signal: stop.Signal})
 	}
 	r.AddEngine(stop)
 	if stop.Reason == inferior.Exited || stop.Reason == inferior.Gone {

@@ -1,9 +1,10 @@
 package unwind
 
 import (
-	"hdb/unwind/dwop"
 	"strings"
 	"testing"
+
+	"hdb/unwind/dwop"
 )
 
 func TestExpressions(t *testing.T) {

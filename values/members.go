@@ -2,11 +2,12 @@ package values
 
 import (
 	"fmt"
+	"strings"
+
 	"hdb/internal/addr"
 	"hdb/symbols/dwarf"
 	"hdb/symbols/dwarf/scope"
 	"hdb/unwind/dwop"
-	"strings"
 )
 
 // A member is a member function of a class.

@@ -3,8 +3,9 @@ package values
 import (
 	"cmp"
 	"fmt"
-	"hdb/internal/addr"
 	"slices"
+
+	"hdb/internal/addr"
 )
 
 // A VirtualTable is a virtual table of an object.

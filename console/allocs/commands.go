@@ -1,5 +1,6 @@
 // Package allocs has the commands that ask about allocations: the recording of events, the live heap, leaks,
-// growth, owners, allocators and exports. It knows nothing of how the program is run.
+// growth, owners, allocators and exports. It runs the
+// program for `leaks --exit` alone.
 package allocs
 
 import (

@@ -22,6 +22,7 @@ import (
 	"hdb/session"
 )
 
+// ExportCommand is export with a word for each format.
 func ExportCommand(c *desk.Desk) *shell.Command {
 	cmd := &shell.Command{
 		Name: "export", Group: shell.GroupFiles, Beside: shell.RunsBeside, Synopsis: "FORMAT [FILE] [--measure MEASURE] [--lines] [--threads] [--thread NAME|TID] [--from MOMENT] [--to MOMENT] [--root DIR] [--force]", Short: "write the recording in the format of another tool", Args: []shell.ArgKind{shell.ArgSub},

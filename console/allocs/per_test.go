@@ -1,8 +1,9 @@
 package allocs
 
 import (
-	"hdb/console/shell"
 	"testing"
+
+	"hdb/console/shell"
 )
 
 // TestPerComesLast: words behind per are not of another kind of row, and the error says where they belong.

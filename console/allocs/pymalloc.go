@@ -18,6 +18,7 @@ import (
 	"hdb/session/cpython"
 )
 
+// PymallocCommands are the words of py on heaps of CPython.
 func PymallocCommands(c *desk.Desk) []*shell.Command {
 	return append([]*shell.Command{
 		{Name: "stats", Short: "show statistics of CPython's small-block allocator", Needs: shell.NeedObjects, Repeat: shell.RepeatNone, Run: c.Does(runPythonStats),

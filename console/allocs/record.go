@@ -169,6 +169,7 @@ type lossView struct {
 	Reason string `json:"reason"`
 }
 
+// ViewRecord is the status of a recording for JSON.
 func ViewRecord(st recordings.RecordStatus) recordView {
 	v := recordView{
 		Recording: st.Recording, Paused: st.Paused, Filter: st.Filter, Seen: st.Seen, Recorded: st.Recorded,
@@ -217,6 +218,7 @@ func boundsText(st recordings.RecordStatus) string {
 // PymallocText says what a recording of a Python program has not, and how it would.
 const PymallocText = "pymalloc: blocks of up to 512 bytes from Python's arenas are not recorded; use `record start --python-allocators`, or PYTHONMALLOC=malloc in the environment"
 
+// PrintRecord prints the status of a recording.
 func PrintRecord(c *desk.Desk, o *screen.Output, st recordings.RecordStatus) {
 	state := "not recording"
 	switch {

@@ -26,6 +26,7 @@ func dataCommands(c *desk.Desk) []*shell.Command {
 	}
 }
 
+// RunList is list.
 func RunList(_ context.Context, c *desk.Desk, in shell.Input) error {
 	raw, cost := strings.CutPrefix(in.Raw, "-cost")
 	in.Raw = strings.TrimSpace(raw)

@@ -26,6 +26,7 @@ func StartDebuginfod(c *desk.Desk) {
 	}
 }
 
+// SetDebuginfod is the setting debuginfod.
 func SetDebuginfod(c *desk.Desk, v string) error {
 	c.Session.Symbols.SetDebuginfod(names.DebuginfodMode(v))
 	if v != "off" && len(c.Session.Names().Debuginfod.Servers()) == 0 {

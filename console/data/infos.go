@@ -4,15 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+
 	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/internal/addr"
 	"hdb/session"
 	"hdb/session/view"
-	"path/filepath"
-	"strconv"
-	"strings"
 )
 
 // infoCommands tell about the program.
@@ -213,6 +214,7 @@ func symbolAt(s *session.Session, a uint64) (string, error) {
 	return desk.SymbolText(sym.Name, sym.Offset), nil
 }
 
+// InfoSymbol is info symbol.
 func InfoSymbol(_ context.Context, c *desk.Desk, in shell.Input) error {
 	a, err := c.Eval.Named(in.Raw)
 	if err != nil {

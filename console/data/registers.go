@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+
 	"hdb/console/desk"
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/session"
 	"hdb/session/view"
 	"hdb/values"
-	"strings"
 )
 
 func infoRegisters(_ context.Context, c *desk.Desk, in shell.Input) error {

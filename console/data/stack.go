@@ -226,6 +226,7 @@ func fullOffset(f names.Frame) string {
 	return fmt.Sprintf(" +%#x in %s", f.Offset, OrUnknown(f.Module))
 }
 
+// OrUnknown is a text, or what stands for none.
 func OrUnknown(s string) string {
 	if s == "" {
 		return "?"

@@ -83,6 +83,7 @@ type DamageView struct {
 	At       *NeighbourView `json:"at,omitempty"`
 }
 
+// ViewDamages are damaged chunks for JSON.
 func ViewDamages(all []heaps.HeapDamage) (views []DamageView) {
 	for i := range all {
 		d := &all[i]
@@ -100,6 +101,7 @@ type NeighbourView struct {
 	Frames  []FrameView `json:"frames,omitempty"`
 }
 
+// ViewNeighbour is the block beside a damaged chunk for JSON, nil without one.
 func ViewNeighbour(n *heaps.HeapNeighbour) *NeighbourView {
 	if n == nil {
 		return nil

@@ -5,12 +5,13 @@ import (
 	"hdb/values/blocktype"
 )
 
-// A typeView is the type of a block and how it is known.
+// A TypeView is the type of a block and how it is known.
 type TypeView struct {
 	Type string `json:"type,omitempty"`
 	How  string `json:"type_known,omitempty"` // a word of blocktype.Hows
 }
 
+// ViewType is the type of a block for JSON.
 func ViewType(t *blocktype.Type) TypeView {
 	if t == nil {
 		return TypeView{}

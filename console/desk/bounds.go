@@ -150,6 +150,7 @@ func CountAndCondition(in shell.Input) (n int, condition *cond.Cond, err error) 
 	return n, condition, err
 }
 
+// PlaceView is a place of a stop for JSON.
 type PlaceView struct {
 	Addr     string `json:"address"`
 	Function string `json:"function,omitempty"`

@@ -1,8 +1,9 @@
 package desk
 
 import (
-	"hdb/console/shell"
 	"testing"
+
+	"hdb/console/shell"
 )
 
 // TestCounts reads k as 1000 where events, hits and steps are counted.

@@ -1,5 +1,6 @@
 // Package desk is what the commands of all groups share: how stops, stacks, events, values and sources are
-// shown, and what the exit code will say. It knows no command.
+// shown, and what the exit code will say. It has no command but x, of which
+// display is another form.
 package desk
 
 import (

@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/internal/addr"
 	"hdb/session/variables"
 	"hdb/values"
-	"io"
-	"strconv"
-	"strings"
 )
 
 // AddressOf reads an address: a number, or an expression as x takes it.
@@ -72,7 +73,7 @@ func (e *Evaluator) Named(expr string) (addr.Run, error) {
 	return e.Address(expr)
 }
 
-// A display is an expression that is shown at each stop.
+// A Display is an expression that is shown at each stop.
 type Display struct {
 	Num  int
 	Spec string // /FMT
@@ -99,6 +100,7 @@ type Evaluator struct {
 	memory   Memory // where x goes on
 }
 
+// ValueView is a variable or a value for JSON.
 type ValueView struct {
 	Num   int    `json:"num,omitempty"`
 	Name  string `json:"name,omitempty"`
@@ -107,6 +109,7 @@ type ValueView struct {
 	Value string `json:"value"`
 }
 
+// Variables shows variables of the selected frame; none says that there are none.
 func (e *Evaluator) Variables(in shell.Input, none string, list func(*variables.Values, values.Options) ([]variables.NamedValue, error)) error {
 	o, err := e.Options("")
 	if err != nil {

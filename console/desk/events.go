@@ -19,7 +19,7 @@ import (
 	"hdb/values/blocktype"
 )
 
-// An eventList is how a command lists events.
+// An EventList is how a command lists events.
 type EventList struct {
 	In        shell.Input
 	From      query.Moment
@@ -302,7 +302,7 @@ func EventNumber(word string) (uint64, bool) {
 	return n, ok && err == nil
 }
 
-// A mappingsView is what JSON has of live mappings, whose rows are of type T.
+// A MappingsView is what JSON has of live mappings, whose rows are of type T.
 type MappingsView[T any] struct {
 	Program MappedSumView  `json:"mmap"`
 	Arenas  *MappedSumView `json:"python_arena,omitempty"`
@@ -313,13 +313,14 @@ type MappingsView[T any] struct {
 	Rows    []T            `json:"rows"`
 }
 
+// MappedSumView adds up live mappings for JSON.
 type MappedSumView struct {
 	Bytes    uint64 `json:"live_bytes"`
 	Count    int    `json:"live_mappings"`
 	Reserved uint64 `json:"reserved_bytes,omitempty"`
 }
 
-// A mappedEventView is a call that made a mapping.
+// A MappedEventView is a call that made a mapping.
 type MappedEventView struct {
 	EventView
 	Layer string `json:"layer"`

@@ -14,7 +14,7 @@ import (
 // MaxInstruction is the longest x86 instruction, in bytes.
 const MaxInstruction = 15
 
-// An instruction is one of x86-64 as gdb writes it.
+// An Instruction is one of x86-64 as gdb writes it.
 type Instruction struct {
 	Addr addr.Run
 	Code []byte

@@ -33,6 +33,7 @@ type Memory struct {
 // maxExamine bounds the bytes that one x reads.
 const maxExamine = 16 << 20
 
+// RunExamine is x.
 func RunExamine(ctx context.Context, c *Desk, in shell.Input) error {
 	m := c.Eval.memory
 	spec, expr := "", in.Raw
@@ -214,6 +215,7 @@ func (x *examiner) row() {
 	x.rows = append(x.rows, r)
 }
 
+// SymbolText is the symbol at an address as <NAME+OFFSET>, "" without one.
 func SymbolText(name string, offset uint64) string {
 	if offset == 0 {
 		return name

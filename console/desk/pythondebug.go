@@ -2,10 +2,11 @@ package desk
 
 import (
 	"fmt"
+	"strings"
+
 	"hdb/internal/units"
 	"hdb/python/pymalloc"
 	"hdb/session/cpython"
-	"strings"
 )
 
 type pythonDamageView struct {
@@ -14,6 +15,7 @@ type pythonDamageView struct {
 	Bytes  string `json:"bytes"`
 }
 
+// PythonDebugView is a block of CPython's debug hooks for JSON.
 type PythonDebugView struct {
 	Address string             `json:"address"`
 	Size    *uint64            `json:"size,omitempty"` // that was asked for
@@ -31,6 +33,7 @@ var damageWords = map[pymalloc.DamageKind]string{pymalloc.Overrun: "overrun", py
 // allocate of them.
 var domainWords = map[byte][2]string{'r': {"raw", "PyMem_RawMalloc"}, 'm': {"mem", "PyMem_Malloc"}, 'o': {"obj", "PyObject_Malloc"}}
 
+// ViewPythonDebug is a block of CPython's debug hooks for JSON.
 func ViewPythonDebug(x pymalloc.DebugBlock) PythonDebugView {
 	v := PythonDebugView{Address: fmt.Sprintf("%#x", uint64(x.At)), Freed: x.Freed, Serial: x.Serial}
 	if !x.Freed && !x.Moving && !HeaderLost(x) {
@@ -42,6 +45,7 @@ func ViewPythonDebug(x pymalloc.DebugBlock) PythonDebugView {
 	return v
 }
 
+// HeaderLost reports whether the header of a block was overwritten.
 func HeaderLost(x pymalloc.DebugBlock) bool {
 	return len(x.Damages) > 0 && x.Damages[0].Kind == pymalloc.LostHeader
 }

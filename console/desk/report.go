@@ -74,6 +74,7 @@ func newHook(st *breakpoints.Stop) shell.Following {
 	return shell.Following{Name: fmt.Sprintf("commands of breakpoint %d", st.ID), Lines: lines}
 }
 
+// PrintReport prints why and where the inferior stopped.
 func PrintReport(c *Desk, o *screen.Output, r *stopped.Report) {
 	if !stepped(r) {
 		o.Line(Headline(o, r))
@@ -125,7 +126,7 @@ func PrintReport(c *Desk, o *screen.Output, r *stopped.Report) {
 	if wrong != nil {
 		PrintWrong(o, wrong.WrongFree)
 	}
-	if s := stopped.CauseOf[*stopped.Signalled](r); s != nil {
+	if s := stopped.CauseOf[*stopped.Signaled](r); s != nil {
 		if s.Blamed != nil {
 			o.Line(screen.Guess(blamedText(s.Blamed)))
 		}

@@ -2,6 +2,7 @@ package desk
 
 import (
 	"fmt"
+
 	"hdb/console/screen"
 	"hdb/console/shell"
 	"hdb/internal/flags"
@@ -23,6 +24,7 @@ func ParseSave(verb string, words []string) (files []string, force bool, err err
 	return files, force, nil
 }
 
+// ShowSaved shows what a capture that was written has.
 func ShowSaved(c *Desk, in shell.Input, info recordings.SavedInfo) {
 	c.Answer(in, struct {
 		Path   string `json:"path"`

@@ -3,11 +3,12 @@ package desk
 import (
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
+
 	"hdb/console/line"
 	"hdb/console/screen"
 	"hdb/names"
-	"strconv"
-	"strings"
 )
 
 // listRange is the lines that list is to show.
@@ -242,6 +243,7 @@ func (v *SourceViewer) lineOf(text string) (listRange, error) {
 	return v.placeLine(text)
 }
 
+// CutLast cuts a text at the last separator.
 func CutLast(s string, sep byte) (before, after string, ok bool) {
 	i := strings.LastIndexByte(s, sep)
 	if i <= 0 {

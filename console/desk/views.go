@@ -21,6 +21,7 @@ import (
 
 // The views are what --json prints; the text on the screen says the same.
 
+// FrameView is a frame for JSON.
 type FrameView struct {
 	Num      *int        `json:"frame,omitempty"` // of a tail call that of the frame that it called, nil if it called the allocator
 	PC       string      `json:"pc"`
@@ -43,6 +44,7 @@ type FrameView struct {
 	Made     bool        `json:"created,omitempty"`   // it made the goroutine
 }
 
+// ViewFrame is a frame for JSON.
 func ViewFrame(f names.Frame) FrameView {
 	var num *int
 	if f.Num >= 0 {
@@ -55,6 +57,7 @@ func ViewFrame(f names.Frame) FrameView {
 	}
 }
 
+// ViewFrames are frames for JSON.
 func ViewFrames(fs []names.Frame) []FrameView {
 	out := make([]FrameView, 0, len(fs))
 	for _, f := range fs {
@@ -63,6 +66,7 @@ func ViewFrames(fs []names.Frame) []FrameView {
 	return out
 }
 
+// ThreadView is a thread for JSON.
 type ThreadView struct {
 	Num      int        `json:"thread"`
 	TID      int        `json:"tid"`
@@ -73,6 +77,7 @@ type ThreadView struct {
 	Error    string     `json:"error,omitempty"`
 }
 
+// ViewThread is a thread for JSON.
 func ViewThread(t view.ThreadInfo) ThreadView {
 	v := ThreadView{Num: t.Num, TID: t.TID, Name: t.Name, Selected: t.Selected, Routine: t.Goroutine}
 	if t.Frame.Code.Addr() != 0 {
@@ -85,6 +90,7 @@ func ViewThread(t view.ThreadInfo) ThreadView {
 	return v
 }
 
+// EventView is an event for JSON.
 type EventView struct {
 	Seq      uint64  `json:"event"`
 	Kind     string  `json:"kind"`
@@ -100,6 +106,7 @@ type EventView struct {
 	Where    string  `json:"where,omitempty"`
 }
 
+// ViewEvent is an event for JSON.
 func ViewEvent(e *recording.Event) EventView {
 	v := EventView{
 		Seq: e.Seq, Kind: e.Kind.String(), Function: e.Function, Addr: fmt.Sprintf("%#x", e.Addr),
@@ -192,6 +199,7 @@ func viewLeft(l *stopped.LeftBlocks) *leftView {
 	return v
 }
 
+// ReportView is the report of a stop for JSON.
 type ReportView struct {
 	Reason   string        `json:"reason"`
 	Headline string        `json:"headline"`
@@ -219,6 +227,7 @@ type ReportView struct {
 	Frames []FrameView      `json:"frames,omitempty"`
 }
 
+// ViewReport is the report of a stop for JSON.
 func ViewReport(r *stopped.Report) ReportView {
 	v := ReportView{Reason: r.Reason.String(), Headline: r.Headline(), Elapsed: r.Elapsed.Nanoseconds(), Frames: ViewFrames(r.Frames)}
 	for _, st := range r.Hits {
@@ -271,7 +280,7 @@ func (v *ReportView) cause(cause stopped.Cause) {
 		v.Met = &metView{ViewEvent(x.Event), x.Why, Warnings(x.Doubt), x.Late, x.Behind, ViewFrames(x.Frames)}
 	case *stopped.LeftBlocks:
 		v.Left = viewLeft(x)
-	case *stopped.Signalled:
+	case *stopped.Signaled:
 		v.Signal = x.Name
 		if x.Blamed != nil {
 			v.Blamed = new(ViewPythonDebug(x.Blamed.DebugBlock))
@@ -440,6 +449,7 @@ type PythonFrameView struct {
 	Selected bool   `json:"selected,omitempty"`
 }
 
+// ViewPythonFrame is a function of Python for JSON.
 func ViewPythonFrame(f names.Frame) PythonFrameView {
 	return PythonFrameView{Num: f.Nth, Function: f.Function, File: f.File, Line: f.Line, Module: f.Module}
 }

@@ -2,6 +2,7 @@ package desk
 
 import (
 	"fmt"
+
 	"hdb/console/screen"
 	"hdb/names"
 	"hdb/query"
@@ -9,7 +10,7 @@ import (
 	"hdb/session"
 )
 
-// A wrongView is a call that gives back what is no block.
+// A WrongView is a call that gives back what is no block.
 type WrongView struct {
 	Kind   string      `json:"kind"`
 	Why    string      `json:"why"`
@@ -24,6 +25,7 @@ type WrongView struct {
 	FreedFrames []FrameView `json:"freed_frames,omitempty"`
 }
 
+// ViewWrong is a wrong free for JSON.
 func ViewWrong(w *query.WrongFree) *WrongView {
 	v := &WrongView{
 		Kind: w.Kind.String(), Why: w.Why((*recording.Event).Call), Call: ViewEvent(w.Call), Addr: fmt.Sprintf("%#x", w.Addr), Unsure: w.Unsure,

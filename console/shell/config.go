@@ -3,9 +3,6 @@ package shell
 import (
 	"errors"
 	"fmt"
-	"hdb/console/line"
-	"hdb/internal/outfile"
-	"hdb/internal/regular"
 	"io"
 	"io/fs"
 	"os"
@@ -13,6 +10,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"hdb/console/line"
+	"hdb/internal/outfile"
+	"hdb/internal/regular"
 )
 
 // historyPath is $HDB_HISTFILE, or hdb/history under $XDG_STATE_HOME.

@@ -1,8 +1,9 @@
 package shell
 
 import (
-	"hdb/console/screen"
 	"strings"
+
+	"hdb/console/screen"
 
 	"errors"
 	"fmt"

@@ -61,8 +61,7 @@ func (p *Printer) Warn(err error) {
 	p.Err.Line(screen.Warning("warning: "), screen.Plain(err.Error()))
 }
 
-// Notify prints a line about something that happened beside the command: it is
-// what session.Config.Notify should call. Any goroutine may call it.
+// Notify prints a line about something that happened beside the command. Any goroutine may call it.
 func (p *Printer) Notify(line string) {
 	if p.Opt.JSON {
 		p.Notices.Print(p.Opt.Out, JSONLine("notice", notice{line}))
@@ -71,8 +70,7 @@ func (p *Printer) Notify(line string) {
 	p.Notices.Print(p.Opt.Err, p.Notices.Wrapped(strings.TrimRight(screen.Clean(line), " "))+"\n")
 }
 
-// Print prints texts of the program's stops that go on, as dprintf: it is what
-// session.Config.Print should call. Any goroutine may call it.
+// Print prints texts of the program's stops that go on, as dprintf. Any goroutine may call it.
 func (p *Printer) Print(texts ...string) {
 	var b strings.Builder
 	for _, text := range texts {

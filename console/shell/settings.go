@@ -9,26 +9,26 @@ import (
 	"hdb/internal/spelling"
 )
 
-// A setting is a row of the table behind set, show, config and completion.
+// A Setting is a row of the table behind set, show, config and completion.
 type Setting struct {
 	Name    string // one or two words
-	Kind    settingKind
+	Kind    SettingKind
 	Values  []string // of an enumeration
 	Default string
 	Help    string
 	Unsaid  bool // not written by `config -save`: it belongs to one session
-	// Get reads a setting that lives in the session; nil: the console keeps it.
+	// Get reads a setting that is kept elsewhere; nil: the shell keeps it.
 	Get func() string
-	// Apply gives the session the new value, after it was checked.
+	// Apply makes a checked value take effect.
 	Apply func(value string) error
 	// Unset takes a part of it out, which line names; nil: unset sets it to its default.
 	Unset func(line string) error
 }
 
-type settingKind uint8
+type SettingKind uint8
 
 const (
-	kindText settingKind = iota
+	KindText SettingKind = iota
 	KindBool
 	KindSwitch // kindBool or auto
 	KindCount  // 0 or more; "unlimited" is 0
@@ -36,7 +36,7 @@ const (
 	KindFile
 )
 
-// Settings are the settings of a console and their values.
+// Settings are the settings of a shell and their values.
 type Settings struct {
 	c      *Shell
 	Table  []*Setting

@@ -1,6 +1,6 @@
 // Package shell reads command lines, finds them in a table and runs what the table has for
 // them: aliases, scripts, settings, help, completion, paging, signals and the log of what was
-// typed. It knows no command and no program; what they are comes with the Table and the Host.
+// typed. It knows no command but its own, `commands` and `quit`, and no program: these come with the Table and the Host.
 //
 // Everything stays on the goroutine of the Host but for two helpers: one blocks in
 // line.Reader.ReadLine and has the Tab key answered by that goroutine, one waits for signals,
@@ -43,7 +43,7 @@ type Startup struct {
 	File bool
 }
 
-// A Host is what a shell is the shell of: a program under the debugger.
+// A Host is the program that a shell controls.
 type Host interface {
 	Check(Need) error   // why a command with this need cannot run, nil: it can
 	Advise(error) error // a command's error, with the next step if the host knows one
@@ -212,7 +212,7 @@ func (c *Shell) noteUnwritten() {
 	}
 }
 
-// Close ends paging and the split screen, writes the history and gives the terminal back.
+// Close writes the history, gives the terminal back and ends the copy of the output.
 func (c *Shell) Close() {
 	if c.In != nil {
 		if c.In.Interactive() && c.Set.Flag("history save") {
@@ -272,7 +272,7 @@ func (c *Shell) Post(f func()) {
 }
 
 // Cancelled is a context that Ctrl-C cancels, until done is called.
-func (c *Shell) Cancelled() (ctx context.Context, done func()) { return c.sig.command() }
+func (c *Shell) Cancellable() (ctx context.Context, done func()) { return c.sig.command() }
 
 // Fail prints an error and remembers that there was one.
 func (c *Shell) Fail(err error) {

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+
 	"hdb/breakpoints"
 	"hdb/console/desk"
 	"hdb/console/screen"
@@ -11,8 +14,6 @@ import (
 	"hdb/internal/units"
 	"hdb/report"
 	"hdb/session"
-	"slices"
-	"strings"
 )
 
 // stopInfos tell about stops.

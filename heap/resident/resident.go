@@ -1,5 +1,5 @@
 // Package resident reads the memory of a stopped process, or of a core file, without giving the process pages that it never had:
-// what walks of allocators' heaps are made on.
+// the base of the heap walkers.
 package resident
 
 import (

@@ -96,6 +96,7 @@ type Flow struct {
 	Out     []addr.Run       // where branches lead elsewhere
 }
 
+// Has reports whether an address is in the code.
 func (f *Flow) Has(a addr.Run) bool { return a >= f.Low && a < f.Low+addr.Run(len(f.Code)) }
 
 // Follow decodes the code that is reached from places.

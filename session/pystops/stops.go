@@ -60,7 +60,7 @@ func New(c *target.Target, host Host) *Stops {
 	return &Stops{target: c, host: host, of: map[int][]*Line{}, lines: map[addr.Run]*Line{}, last: map[addr.Run]lineArrival{}}
 }
 
-// A Host is what stops at Python are stops of.
+// A Host has the numbered stops and plants traps.
 type Host interface {
 	All() []*breakpoints.Stop                                   // the numbered stops
 	Bound(*breakpoints.Stop) bool                               // it belongs to the process
@@ -242,7 +242,9 @@ func (p *Stops) Serve(st *breakpoints.Stop, l *Line) {
 func (p *Stops) drop(st *breakpoints.Stop, l *Line) error {
 	same := func(x *breakpoints.Stop) bool { return x == st }
 	l.Users = slices.DeleteFunc(l.Users, same)
-	p.of[st.ID] = slices.DeleteFunc(p.of[st.ID], func(x *Line) bool { return x == l })
+	if p.of[st.ID] = slices.DeleteFunc(p.of[st.ID], func(x *Line) bool { return x == l }); len(p.of[st.ID]) == 0 {
+		delete(p.of, st.ID)
+	}
 	if len(l.Users) > 0 {
 		return nil
 	}

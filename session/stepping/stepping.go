@@ -215,7 +215,7 @@ func (s *Steps) stepInstruction(t *inferior.Thread) (inferior.Stop, error) {
 	return stop, err
 }
 
-// A target is a place to run to that is not a numbered stop: the return of a
+// A RunTarget is a place to run to that is not a numbered stop: the return of a
 // function, the start of a line.
 type RunTarget struct {
 	At   addr.Run

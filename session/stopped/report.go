@@ -25,10 +25,10 @@ type Report struct {
 	Hits      []*breakpoints.Stop // the numbered stops that matched
 	Uncounted bool                // they were met in the past of a process, which does not count
 	Causes    []Cause             // why it stopped here, the one for the headline first
-	Frames    []names.Frame       // from the innermost to the user's, see showFrames
+	Frames    []names.Frame       // from the innermost to the user's: the innermost alone where the user placed the stop
 	Python    *names.Frame        // the function of Python that the thread is in
 	InPython  bool                // the stop is in that function, and Frames has none
-	Leaving   bool                // the program is about to exit: at a function of leavingFunctions or goExit, or at the system call
+	Leaving   bool                // the program is about to exit: at a function by which programs end, or at the system call
 	Drawn     bool                // the recording tells where this is: the moment of its peak
 }
 
@@ -61,7 +61,7 @@ func (r *Report) Event() *recording.Event {
 
 // Signal is the signal that the inferior stopped at, nil: none.
 func (r *Report) Signal() *inferior.Signal {
-	if s := CauseOf[*Signalled](r); s != nil {
+	if s := CauseOf[*Signaled](r); s != nil {
 		return s.Signal
 	}
 	return nil
@@ -94,7 +94,7 @@ func (a *Allocation) headline(call func(*recording.Event) string) string {
 	return fmt.Sprintf("#%d %s", a.Seq, call(a.Event))
 }
 
-// A WrongCall gives back what is no block.
+// A WrongCall is a free of what is no block.
 type WrongCall struct{ *query.WrongFree }
 
 func (w *WrongCall) headline(call func(*recording.Event) string) string {
@@ -142,13 +142,13 @@ func (t *Thrown) headline(func(*recording.Event) string) string {
 }
 
 // A Signalled is a signal, with what is known of one by which the program ends itself.
-type Signalled struct {
+type Signaled struct {
 	*inferior.Signal
 	Blamed  *cpython.Damage    // the damaged block for which CPython's debug hooks ended the program
 	Aborted *heaps.MallocAbort // why the C library's malloc has ended the program
 }
 
-func (s *Signalled) headline(func(*recording.Event) string) string { return s.Explanation }
+func (s *Signaled) headline(func(*recording.Event) string) string { return s.Explanation }
 
 // Finished is what `finish` ran to the end of. Values.Returned tells the value.
 type Finished struct {
