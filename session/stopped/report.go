@@ -141,7 +141,7 @@ func (t *Thrown) headline(func(*recording.Event) string) string {
 	return strings.TrimSpace(t.Event + " " + t.Type)
 }
 
-// A Signalled is a signal, with what is known of one by which the program ends itself.
+// A Signaled is a signal, with what is known of one by which the program ends itself.
 type Signaled struct {
 	*inferior.Signal
 	Blamed  *cpython.Damage    // the damaged block for which CPython's debug hooks ended the program
