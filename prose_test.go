@@ -130,7 +130,7 @@ func proseOf(text []byte) []byte {
 		}
 	}
 	return codeSpan.ReplaceAllFunc(bytes.Join(lines, []byte("\n")), func(span []byte) []byte {
-		return bytes.Repeat([]byte("\n"), bytes.Count(span, []byte("\n")))
+		return append([]byte("CODE"), bytes.Repeat([]byte("\n"), bytes.Count(span, []byte("\n")))...) // a word that no phrase has
 	})
 }
 

@@ -301,3 +301,10 @@ func TestDeleteAsks(t *testing.T) {
 		}
 	}
 }
+
+// TestOneWordForRunning: a line that is refused while the program runs says what the session says.
+func TestOneWordForRunning(t *testing.T) {
+	if got := shell.ErrRuns; got.Error() != target.ErrNotStopped.Error() {
+		t.Errorf("the shell says %q, the session %q", got, target.ErrNotStopped)
+	}
+}

@@ -246,11 +246,11 @@ func (b *Background) refused(cmd *Command, in Input) error {
 	if cmd.Resumes {
 		return errors.New("the program runs already: interrupt stops it")
 	}
-	return errRuns
+	return ErrRuns
 }
 
-// errRuns is of a command that needs a stopped program.
-var errRuns = errors.New("the program runs: interrupt stops it")
+// ErrRuns is the error of a line that needs a stopped program.
+var ErrRuns = errors.New("the program runs: interrupt stops it")
 
 // errDeferred is of a command that runs later.
 var errDeferred = errors.New("deferred")
