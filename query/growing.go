@@ -132,9 +132,9 @@ func (g *Growing) instants(moments []Moment) error {
 		return fmt.Errorf("%s: no event follows it: name an earlier moment", moments[0])
 	}
 	if len(moments) == 1 {
-		first := g.Instants[0]
+		from := max(g.Instants[0].Time, g.r.Index.Runs()[0].Start) // the program may have idled before its first event
 		for i := time.Duration(1); i < growthParts; i++ {
-			at, err := g.r.instant(atTime(first.Time+(now.Time-first.Time)*i/growthParts, now.Time-first.Time))
+			at, err := g.r.instant(atTime(from+(now.Time-from)*i/growthParts, now.Time-from))
 			if err != nil {
 				return err
 			}

@@ -71,7 +71,9 @@ func ParseMoment(text string) Moment {
 			m.err = fmt.Errorf("%q: a share from 0%% to 100%% expected", text)
 			break
 		}
-		m.kind, m.share = part, share/100
+		if m.kind, m.share = part, share/100; share == 0 {
+			m.kind = start
+		}
 	default:
 		when, err := time.ParseDuration(text)
 		if err != nil {
@@ -94,7 +96,7 @@ func (m Moment) String() string {
 // IsPresent tells Present.
 func (m Moment) IsPresent() bool { return m.kind == present }
 
-// IsStart tells the start.
+// IsStart tells the start: before the first event, when the recording began.
 func (m Moment) IsStart() bool { return m.kind == start }
 
 // StopNumber reads the name of a recorded stop: stop 3, or stop3.
@@ -119,7 +121,7 @@ func marked(src capture.Source, m Moment) (mark capture.MarkRecord, ok bool) {
 
 // A Point is where a moment is in a recording.
 type Point struct {
-	Seq  uint64 // the last event up to it; that of end is heap.End
+	Seq  uint64 // the last event up to it; 0 of start, heap.End of end
 	Stop int    // the number of the recorded stop that it is, 0 if it is none
 	// Drawn tells that it is found by what the recording has, as the peak is: another
 	// recording of the run has it elsewhere.
@@ -153,7 +155,7 @@ func (r *Recording) find(m Moment) (uint64, error) {
 	case stopped:
 		return r.stopSeq(m.stop)
 	case start:
-		return r.Index.Nth(0), nil
+		return 0, nil
 	case peak:
 		seq, _ := r.Index.Peak()
 		if seq == 0 {
@@ -201,14 +203,16 @@ func (r *Recording) stopSeq(n int) (uint64, error) {
 }
 
 // timeAt is when a moment was, whose last event and totals are given: of a mark, a stop or a time
-// its own, of the present and the end the last that is known before another event, else that of
-// the last event. So a rate counts the time in which nothing was allocated, too, however the
-// moments are named.
+// its own, of the start when the recording began, of the present and the end the last that is known
+// before another event, else that of the last event. So a rate counts the time in which nothing was
+// allocated, too, however the moments are named.
 func (r *Recording) timeAt(m Moment, seq uint64, totals *heap.Totals) time.Duration {
 	if mark, ok := marked(r.Source, m); ok {
 		return max(mark.Time, totals.Time)
 	}
 	switch stops := r.Source.Stops(); {
+	case m.kind == start:
+		return begin(r.Source.Info().Partial, r.Index)
 	case m.kind == elapsed:
 		return max(m.when, totals.Time)
 	case m.kind == stopped && m.stop >= 1 && m.stop <= len(stops):

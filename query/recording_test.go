@@ -40,10 +40,10 @@ func (fakeNames) AppendRecorded(frames []names.Frame, _ capture.Source, rec *cap
 	return append(frames, f)
 }
 
-// sample is a recording of five events in two functions, with a mark.
-func sample(t *testing.T) *Recording {
+// sample is a recording of five events in two functions, with a mark, to which the reasons apply.
+func sample(t *testing.T, partial ...capture.Reason) *Recording {
 	t.Helper()
-	log := file.NewLog(capture.Info{Program: "/prog"})
+	log := file.NewLog(capture.Info{Program: "/prog", Partial: partial})
 	malloc, free := log.FuncIndex("malloc"), log.FuncIndex("free")
 	one, two := log.Intern(capture.Stack{PCs: []addr.Run{0x100, 0x300}}), log.Intern(capture.Stack{PCs: []addr.Run{0x200, 0x300}})
 	log.AddThread(capture.Thread{TID: 7, Num: 1, Name: "main"})
@@ -63,6 +63,34 @@ func sample(t *testing.T) *Recording {
 	}
 	return &Recording{
 		Source: log, Index: x, Names: fakeNames{}, Attribution: defaults(), Likes: &Likenesses{}, Moment: heap.End, Function: breakpoints.Named,
+	}
+}
+
+// TestStart: the start is before the first event, when the recording began, for all questions.
+func TestStart(t *testing.T) {
+	for _, c := range []struct {
+		partial capture.Reasons
+		began   time.Duration
+	}{
+		{nil, 0},
+		{capture.Reasons{{Kind: capture.DroppedOlder}}, time.Second}, // with the first event that was kept
+		{capture.Reasons{{Kind: capture.StartedLate}}, time.Second},
+	} {
+		r := sample(t, c.partial...)
+		for _, start := range []string{"start", "0%"} {
+			since := ParseMoment(start)
+			d, err := r.Diff(since, ParseMoment("end"), PerFunction)
+			if err != nil || d.FromBytes != 0 || d.FromBlocks != 0 || d.ToBytes != 550 || d.ToBlocks != 3 || d.FromElapsed != c.began || d.ToElapsed != 5*time.Second {
+				t.Errorf("%v: diff %s end: %+v, %v", c.partial, start, d, err)
+			}
+			g, err := r.StacksSince(since, 5, false, nil)
+			if err != nil || g.Bytes != 550 || g.Blocks != 3 || g.Elapsed != d.Elapsed() || r.Elapsed(since) != d.Elapsed() {
+				t.Errorf("%v: leaks since %s: %+v, %v", c.partial, start, g, err)
+			}
+			if d, err := r.Diff(since, since, PerStack); err != nil || d.ToBytes != 0 || len(d.Changes) != 0 {
+				t.Errorf("%v: diff %s %s: %+v, %v", c.partial, start, start, d, err)
+			}
+		}
 	}
 }
 
@@ -139,7 +167,7 @@ func TestEvents(t *testing.T) {
 func TestMoments(t *testing.T) {
 	r := sample(t)
 	for text, want := range map[string]uint64{
-		"": heap.End, "start": 1, "end": heap.End, "peak": 5, "#3": 3, "40%": 3, "2500ms": 2, "loaded": 3,
+		"": heap.End, "start": 0, "0%": 0, "end": heap.End, "peak": 5, "#3": 3, "40%": 3, "2500ms": 2, "loaded": 3,
 	} {
 		if got, err := r.Seq(ParseMoment(text)); err != nil || got != want {
 			t.Errorf("%q: #%d, %v, want #%d", text, got, err, want)

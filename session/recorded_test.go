@@ -132,7 +132,7 @@ func TestBaseline(t *testing.T) {
 	}
 	saved := reopen(t, path)
 	p := get[*report.Profile](t)(saved.Queries.WholeProfile())
-	for since, want := range map[string]uint64{"start": 1000, "50%": 20_264} {
+	for since, want := range map[string]uint64{"start": 0, "#1": 1000, "50%": 20_264} {
 		b, err := saved.Queries.Baseline(p, query.ParseMoment(since))
 		if err != nil {
 			t.Fatal(err)

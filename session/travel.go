@@ -33,7 +33,8 @@ type Travel struct {
 }
 
 // Goto brings the view to a moment, see MomentOf: its event is selected, for bt,
-// frame and list, and what is asked about the heap is answered as it was after it.
+// frame and list, and what is asked about the heap is answered as it was after it. The start
+// has no event: it goes to the first one.
 func (t *Travel) Goto(moment query.Moment) (*stopped.Report, error) {
 	if err := t.hasPast(); err != nil {
 		return nil, fmt.Errorf("goto %s: %w", moment, err)
@@ -45,8 +46,15 @@ func (t *Travel) Goto(moment query.Moment) (*stopped.Report, error) {
 	if p.Stop != 0 {
 		return t.gotoStop(p.Stop, p.Seq), nil
 	}
-	if p.Seq == heap.End {
+	switch {
+	case p.Seq == heap.End:
 		return t.gotoEnd()
+	case moment.IsStart():
+		x, err := t.recorded.Index()
+		if err != nil {
+			return nil, err
+		}
+		p.Seq = x.Nth(0)
 	}
 	r, err := t.gotoEvent(p.Seq)
 	if err == nil {

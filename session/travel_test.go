@@ -181,3 +181,22 @@ func TestReplayGoesBothWays(t *testing.T) {
 		t.Errorf("interrupted: %v", err)
 	}
 }
+
+// TestStartIsBeforeTheFirstEvent: goto start moves to the first event, and a comparison with the start counts
+// that, of a process and of its capture.
+func TestStartIsBeforeTheFirstEvent(t *testing.T) {
+	s := open(t, "phases")
+	recordFromMain(t, s)
+	must(t)(s.Execution.Continue(1))
+	path := filepath.Join(t.TempDir(), "x.hdb")
+	if _, err := s.Captures.Save(path, false); err != nil {
+		t.Fatal(err)
+	}
+	for name, s := range map[string]*Session{"process": s, "capture": reopen(t, path)} {
+		first := must(t)(s.Travel.Goto(query.ParseMoment("start"))).Event()
+		d := get[*query.Diff](t)(s.Queries.Diff(query.ParseMoment("start"), query.Present, query.PerFunction))
+		if first.Seq != 1 || d.FromBlocks != 0 || d.FromElapsed > first.Time || d.ToBlocks != 1 || d.ToBytes != first.Size {
+			t.Errorf("%s: at %+v: %+v", name, first.Event, d)
+		}
+	}
+}
