@@ -1,6 +1,7 @@
 package heap
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
 	"slices"
@@ -21,7 +22,7 @@ type Index struct {
 	src  capture.Source
 	read *capture.Reading
 	runs []*capture.Summary
-	used []uint64 // by stack ID: the last event of the first run that used it, or 0
+	used []uint64 // by stack ID: see Named; or 0
 
 	counts func(capture.StackID, capture.MapMode) bool // see CountMappings; nil: no mapping does
 }
@@ -62,6 +63,7 @@ func (x *Index) Update() error {
 		from = x.runs[n-1].First
 		x.runs = x.runs[:n-1]
 	}
+	changes := sharedChanges(x.src.Modules())
 	for s, err := range x.src.Summaries(from) {
 		if err != nil {
 			return err
@@ -70,26 +72,68 @@ func (x *Index) Update() error {
 			return x.read.Cut()
 		}
 		x.runs = append(x.runs, s)
-		x.use(s)
+		x.use(s, changes)
 	}
 	return nil
 }
 
-// use notes which stacks a run uses first.
-func (x *Index) use(r *capture.Summary) {
-	stacks := x.src.Stacks()
-	for i := range r.Flows {
-		id := int(r.Flows[i].Stack)
+// use notes which stacks a run uses first. The order of its events matters if files came to
+// the same addresses meanwhile, one after the other.
+func (x *Index) use(r *capture.Summary, changes []uint64) {
+	stacks := capture.StackID(x.src.Stacks())
+	first := func(id capture.StackID, seq uint64) {
 		if id > stacks {
-			break // damage, or made up
+			return // damage, or made up
 		}
-		for id >= len(x.used) {
+		for int(id) >= len(x.used) {
 			x.used = append(x.used, 0)
 		}
 		if x.used[id] == 0 {
-			x.used[id] = r.Last
+			x.used[id] = seq
 		}
 	}
+	known := func(f capture.Flow) bool {
+		return f.Stack > stacks || int(f.Stack) < len(x.used) && x.used[f.Stack] != 0
+	}
+	i, _ := slices.BinarySearch(changes, r.First+1)
+	if i < len(changes) && changes[i] <= r.Last && slices.ContainsFunc(r.Flows, func(f capture.Flow) bool { return !known(f) }) {
+		for e := range x.src.Events(r.First) {
+			if e.Seq > r.Last {
+				break
+			}
+			first(e.Ended.Stack, r.First) // of a block made before all events
+			first(e.Stack, e.Seq)
+		}
+	}
+	for i := range r.Flows {
+		first(r.Flows[i].Stack, r.Last)
+	}
+	if len(changes) > 0 && r.Maps != nil {
+		for e := range r.Maps.Events() {
+			first(e.Stack, e.Seq)
+		}
+	}
+}
+
+// sharedChanges are the events, ascending, before which a module was mapped or unmapped
+// whose addresses another one has, too.
+func sharedChanges(modules []capture.Module) (changes []uint64) {
+	modules = slices.Clone(modules)
+	slices.SortFunc(modules, func(a, b capture.Module) int { return cmp.Compare(a.Low, b.Low) })
+	for from := 0; from < len(modules); {
+		to, high := from+1, modules[from].High
+		for ; to < len(modules) && modules[to].Low < high; to++ {
+			high = max(high, modules[to].High)
+		}
+		if to > from+1 {
+			for _, m := range modules[from:to] {
+				changes = append(changes, m.From, m.To)
+			}
+		}
+		from = to
+	}
+	slices.Sort(changes)
+	return changes
 }
 
 // Runs are the summaries, ascending. They are not to be changed.
@@ -380,8 +424,8 @@ func (x *Index) Nth(n uint64) uint64 {
 	return x.runs[len(x.runs)-1].Last
 }
 
-// Named is an event at whose time the modules were mapped that the stack leads
-// through: the last one of the runs in which the stack was used first.
+// Named is an event at whose time the modules were mapped that the stack leads through: the
+// first one with it, or where no files share addresses the last one of the run with that.
 func (x *Index) Named(id capture.StackID) uint64 {
 	if int(id) < len(x.used) && x.used[id] != 0 {
 		return x.used[id]
