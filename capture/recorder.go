@@ -11,7 +11,11 @@ type Recorder interface {
 	AddEvents([]Event) (seq uint64)
 	// Replaced notes that the program was replaced (exec): no block lives on.
 	Replaced()
+	// Intern is the ID of a stack; equal stacks of the same modules have one ID.
 	Intern(Stack) StackID
+	// Occupy tells which module has the addresses [low, high) from here on, where another one
+	// was: the numbers are the caller's, 0 that of modules in no other one's place.
+	Occupy(low, high addr.Run, module uint32)
 	// Keep keeps the function chain of a return address for which no file has it.
 	Keep(addr.Run, []Frame)
 	FuncIndex(name string) uint16

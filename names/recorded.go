@@ -17,11 +17,14 @@ type ModuleLog struct {
 	all    []loggedModule    // by their index in the recording
 	mapped map[moduleKey]int // those that are mapped now
 	names  map[codeKey][]capture.Frame
+
+	occupants uint32 // modules that took the place of others
 }
 
 type loggedModule struct {
 	capture.Module
-	obj *symbols.Object // nil: nothing is known of it
+	obj      *symbols.Object // nil: nothing is known of it
+	occupant uint32          // its number among those that took the place of others
 }
 
 type moduleKey struct {
@@ -42,6 +45,7 @@ const maxNames = 1 << 16
 type ModuleRecorder interface {
 	AddModule(capture.Module) (index int)
 	EndModule(index int, seq uint64)
+	Occupy(low, high addr.Run, module uint32)
 	SetGoTypes(module int, types capture.GoTypes)
 }
 
@@ -72,6 +76,7 @@ func (l *ModuleLog) Change(rec ModuleRecorder, seq uint64, added, removed []Mapp
 				m.GoBuildID = m.obj.File.GoBuildID()
 			}
 		}
+		l.occupy(rec, &m)
 		i := rec.AddModule(m.Module)
 		if m.obj != nil && m.obj.File.Header().Go {
 			rec.SetGoTypes(i, GoTypes(m.obj, m.Bias))
@@ -79,6 +84,36 @@ func (l *ModuleLog) Change(rec ModuleRecorder, seq uint64, added, removed []Mapp
 		l.mapped[moduleKey{mod.Path, mod.Low}] = i
 		l.all = append(l.all, m)
 	}
+}
+
+// occupy tells the recording if m, which is new, takes the place of another module.
+func (l *ModuleLog) occupy(rec ModuleRecorder, m *loggedModule) {
+	replaces, known := false, false
+	for i := range l.all {
+		o := &l.all[i]
+		if o.Low >= m.High || m.Low >= o.High {
+			continue
+		}
+		if o.same(m) {
+			m.occupant, known = o.occupant, true
+		} else {
+			replaces = true
+		}
+	}
+	if !replaces {
+		return
+	}
+	if !known {
+		l.occupants++
+		m.occupant = l.occupants
+	}
+	rec.Occupy(m.Low, m.High, m.occupant)
+}
+
+// same tells that two modules are the same file in the same place, so that their code has
+// the same names.
+func (m *loggedModule) same(o *loggedModule) bool {
+	return m.Path == o.Path && m.Bias == o.Bias && m.BuildID == o.BuildID && m.GoBuildID == o.GoBuildID && m.BuildID+m.GoBuildID != ""
 }
 
 // Mapped are the modules that the recording has as mapped now, of which only path

@@ -57,6 +57,16 @@ func (r *Recording) EndModule(i int, to uint64) {
 	r.run.out.EndModule(i, to)
 }
 
+// Occupy tells which module has the addresses [low, high) from the next event on, where
+// another one was.
+func (r *Recording) Occupy(low, high addr.Run, module uint32) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := &r.run
+	n.out.Occupy(low, high, module)
+	n.probed.forget(low, high, n.out.Stack)
+}
+
 // SetGoTypes has the types of Go known that a module has.
 func (r *Recording) SetGoTypes(i int, types capture.GoTypes) {
 	r.mu.Lock()
@@ -202,6 +212,7 @@ func (nowhere) AddEvent(e *capture.Event) uint64     { return e.Seq }
 func (nowhere) AddEvents(e []capture.Event) uint64   { return e[len(e)-1].Seq }
 func (nowhere) Replaced()                            {}
 func (nowhere) Intern(capture.Stack) capture.StackID { return 0 }
+func (nowhere) Occupy(_, _ addr.Run, _ uint32)       {}
 func (nowhere) Keep(addr.Run, []capture.Frame)       {}
 func (nowhere) Stack(capture.StackID) capture.Stack  { return capture.Stack{} }
 func (nowhere) FuncIndex(string) uint16              { return 0 }

@@ -1,6 +1,8 @@
 package recording
 
 import (
+	"slices"
+
 	"hdb/capture"
 	"hdb/internal/addr"
 	"hdb/unwind"
@@ -18,6 +20,12 @@ type probeStacks struct {
 // add keeps a stack that events will refer to. Most are recorded at once, so that
 // their memory serves the next ones.
 func (k *probeStacks) add(st capture.Stack) capture.StackID {
+	k.ids = append(k.table(), k.wait(st))
+	return capture.StackID(len(k.ids) - 1)
+}
+
+// wait keeps a stack that is not in the recording, and is its number in ids.
+func (k *probeStacks) wait(st capture.Stack) int32 {
 	if len(k.spare) == 0 {
 		k.spare = append(k.spare, int32(max(len(k.waiting), 1)))
 		k.waiting = append(k.waiting, make([]capture.Stack, int(k.spare[0])+1-len(k.waiting))...)
@@ -26,8 +34,20 @@ func (k *probeStacks) add(st capture.Stack) capture.StackID {
 	k.spare = k.spare[:len(k.spare)-1]
 	st.PCs = append(k.waiting[at].PCs[:0], st.PCs...)
 	k.waiting[at] = st
-	k.ids = append(k.table(), -at)
-	return capture.StackID(len(k.ids) - 1)
+	return -at
+}
+
+// forget has recorded stacks with code in [low, high) be recorded anew.
+func (k *probeStacks) forget(low, high addr.Run, recorded func(capture.StackID) capture.Stack) {
+	for of, id := range k.ids {
+		if id <= 0 {
+			continue
+		}
+		st := recorded(capture.StackID(id))
+		if slices.ContainsFunc(st.PCs, func(pc addr.Run) bool { return low <= pc && pc <= high }) {
+			k.ids[of] = k.wait(st)
+		}
+	}
 }
 
 // table has for each stack its number in the recording, below 0 if it is not there.

@@ -134,6 +134,8 @@ var behaviours = []struct {
 	{name: "exec", want: "second image\n"},
 	{name: "exec", args: []string{"thread"}, want: "second image\n"},
 	{name: "exec", args: []string{"memory"}, want: "second image\n"},
+	{name: "replaced", want: "one 8045 in 10, two 8075 in 10\n"},
+	{name: "replaced", args: []string{"exec"}, want: "one 8045 in 10, two 8075 in 10\n"},
 	{name: "dlopen", want: "plugin 1\nplugin 2\n"},
 	{name: "static", want: "static 1\n"},
 	{name: "staticpie", want: "static 1\n"},

@@ -104,13 +104,14 @@ func (k *copier) stack(id capture.StackID) (capture.StackID, error) {
 		k.ids = append(k.ids, 0)
 	}
 	s := k.src.Stack(id)
-	switch {
-	case int(id) > k.src.Stacks(), s.Truncated == capture.MissingStack(id).Truncated:
-		s = capture.Stack{Truncated: lostStack}
-	case k.c.StackReasons() > maxReasons:
+	if int(id) > k.src.Stacks() || s.Truncated == capture.MissingStack(id).Truncated {
+		k.ids[id] = k.c.Intern(capture.Stack{Truncated: lostStack})
+		return k.ids[id], nil
+	}
+	if k.c.StackReasons() > maxReasons {
 		s.Truncated = ""
 	}
-	k.ids[id] = k.c.Intern(s)
+	k.ids[id] = k.c.AddStack(s) // an equal one may be of other modules
 	if k.c.Frames() > maxCopiedFrames {
 		return 0, fmt.Errorf("more than %d frames", maxCopiedFrames)
 	}

@@ -14,7 +14,7 @@ import (
 // A Bound keeps a recording to a file small. Its zero value keeps everything.
 type Bound struct {
 	// Aggregate: for each stack what was allocated and given back is kept, no
-	// events. The file grows with the time and the stacks that were used.
+	// events. The file grows with the time, the stacks that were used and the modules that went.
 	Aggregate bool
 	// Bytes is how much of the file events may take, and Last how much time the
 	// events may span; 0 is all. The oldest are dropped, some ten thousand at once:
@@ -111,9 +111,7 @@ func (c *Writer) Adopt(l *Log) {
 	for pc, chain := range kept {
 		c.Keep(pc, chain)
 	}
-	for id := range l.Stacks() {
-		c.Intern(l.Stack(capture.StackID(id + 1)))
-	}
+	c.adopt(l)
 	execs := l.Execs()
 	for e := range l.Events(0) {
 		execs = c.ReplacedUpTo(execs, e.Seq)

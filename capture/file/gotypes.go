@@ -172,6 +172,9 @@ func (c *Writer) AddModule(m capture.Module) int {
 // EndModule notes that module i was unmapped before event to.
 func (c *Writer) EndModule(i int, to uint64) {
 	c.noteTypes()
+	if c.sums != nil {
+		c.cut() // sums tell by their last event which modules their stacks are of
+	}
 	c.tableWriter.EndModule(i, to)
 }
 

@@ -180,12 +180,20 @@ func (l *Log) Keep(pc addr.Run, chain []capture.Frame) {
 	l.kept[pc] = chain
 }
 
-// Intern is the ID of a stack; equal stacks have one ID.
+// Intern is the ID of a stack; equal stacks of the same modules have one ID.
 func (l *Log) Intern(s capture.Stack) capture.StackID {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	id, _ := l.stacks.intern(clampStack(s))
 	return id
+}
+
+// Occupy tells which module has the addresses [low, high) from here on. Stacks that lead
+// through another one are others, even if their addresses are equal.
+func (l *Log) Occupy(low, high addr.Run, module uint32) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stacks.occupy(low, high, module)
 }
 
 // FuncIndex is the index of an allocator function's name in Functions, which

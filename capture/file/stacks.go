@@ -2,6 +2,8 @@ package file
 
 import (
 	"iter"
+	"maps"
+	"slices"
 
 	"hdb/capture"
 	"hdb/internal/addr"
@@ -55,13 +57,14 @@ func setFrameFlags(s *capture.Stack, i int, f uint8) {
 type stackNode struct {
 	pc     addr.Run
 	parent uint32 // index of the caller's node, 0 for the outermost frame
+	module uint32 // that has the address: see moduleAt
 	flags  uint8
-	whole  capture.StackID // the stack that is whole and ends there, or 0
+	whole  capture.StackID // the last stack that is whole and ends there, or 0
 }
 
 // same tells that two nodes are for the same frame.
 func (n *stackNode) same(o *stackNode) bool {
-	return n.pc == o.pc && n.parent == o.parent && n.flags == o.flags
+	return n.pc == o.pc && n.parent == o.parent && n.module == o.module && n.flags == o.flags
 }
 
 // nodesPerBlock is how many nodes are in one piece of memory, which is never moved.
@@ -75,15 +78,23 @@ type stackEntry struct {
 
 // A stackTable interns stacks. Stacks of one program share most of their outer
 // frames, so it keeps a tree of frames: about 40 bytes for each frame that the
-// stacks before did not have.
+// stacks before did not have. Where modules came to the same addresses, one after the
+// other, a frame is one of a module: see occupy.
 type stackTable struct {
-	blocks   []*[nodesPerBlock]stackNode // of nodes
-	nodes    int                         // how many there are; number 0 is the root, above the outermost frames
-	children []uint64                    // hash table of nodes: lower half of the hash, and index; 0 is empty
-	stacks   []stackEntry                // by StackID-1
-	cut      map[stackEntry]uint32       // stacks that are not whole
-	reasons  []string                    // reasons[0] is ""
-	path     []pathFrame                 // the stack looked for last, from the outermost frame
+	blocks    []*[nodesPerBlock]stackNode // of nodes
+	nodes     int                         // how many there are; number 0 is the root, above the outermost frames
+	children  []uint64                    // hash table of nodes: lower half of the hash, and index; 0 is empty
+	stacks    []stackEntry                // by StackID-1
+	cut       map[stackEntry]uint32       // stacks that are not whole
+	reasons   []string                    // reasons[0] is ""
+	occupants []occupant                  // the last one first
+	path      []pathFrame                 // the stack looked for last, from the outermost frame
+}
+
+// An occupant is a module that took the place of others.
+type occupant struct {
+	low, high addr.Run
+	module    uint32
 }
 
 // A pathFrame is a frame with its node.
@@ -106,9 +117,62 @@ func newStackTable() *stackTable {
 // node is the node with index i.
 func (t *stackTable) node(i uint32) *stackNode { return &t.blocks[i/nodesPerBlock][i%nodesPerBlock] }
 
-// intern is the ID of s, and whether it is new. Frames that it shares with the
-// stack before, most often all but a few, are not looked for.
+// intern is the ID of s, and whether it is new.
 func (t *stackTable) intern(s capture.Stack) (id capture.StackID, added bool) {
+	entry := t.entry(s)
+	if id = t.id(entry); id != 0 {
+		return id, false
+	}
+	return t.add(entry), true
+}
+
+// add gives the stack a new ID, under which it is found from here on.
+func (t *stackTable) add(entry stackEntry) capture.StackID {
+	t.stacks = append(t.stacks, entry)
+	id := capture.StackID(len(t.stacks))
+	if entry.reason == 0 {
+		t.node(entry.node).whole = id
+	} else {
+		t.cut[entry] = uint32(id)
+	}
+	return id
+}
+
+// occupy has the addresses [low, high) belong to another module from here on: stacks that
+// lead through it are others than those with the same addresses before, but those that lead
+// through the same one, which has the same number.
+func (t *stackTable) occupy(low, high addr.Run, module uint32) {
+	t.occupants = slices.DeleteFunc(slices.Clone(t.occupants), func(o occupant) bool { return low <= o.low && o.high <= high })
+	t.occupants, t.path = slices.Insert(t.occupants, 0, occupant{low, high, module}), nil
+}
+
+// moduleAt is the number of the module that has an address, of those that took the place of
+// others; a return address may be behind the end. 0 is any other.
+func (t *stackTable) moduleAt(pc addr.Run) uint32 {
+	for i := range t.occupants {
+		if o := &t.occupants[i]; o.low <= pc && pc <= o.high {
+			return o.module
+		}
+	}
+	return 0
+}
+
+// clone is a copy.
+func (t *stackTable) clone() *stackTable {
+	c := *t
+	c.blocks = slices.Clone(t.blocks)
+	for i, b := range t.blocks {
+		block := *b
+		c.blocks[i] = &block
+	}
+	c.children, c.stacks, c.cut = slices.Clone(t.children), slices.Clone(t.stacks), maps.Clone(t.cut)
+	c.reasons, c.path = slices.Clone(t.reasons), nil
+	return &c
+}
+
+// entry is a stack with its frames in the tree. Frames that it shares with the stack before,
+// most often all but a few, are not looked for.
+func (t *stackTable) entry(s capture.Stack) stackEntry {
 	entry := stackEntry{reason: t.reason(s.Truncated)}
 	last, plain, shared := len(s.PCs)-1, unflagged(&s), 0
 	for i := range min(len(t.path), len(s.PCs)) {
@@ -125,21 +189,11 @@ func (t *stackTable) intern(s capture.Stack) (id capture.StackID, added bool) {
 		if !plain {
 			f.flags = frameFlagsOf(&s, i)
 		}
-		f.node = t.child(&stackNode{pc: f.pc, parent: entry.node, flags: f.flags})
+		f.node = t.child(&stackNode{pc: f.pc, parent: entry.node, module: t.moduleAt(f.pc), flags: f.flags})
 		entry.node = f.node
 		t.path = append(t.path, f)
 	}
-	if id = t.id(entry); id != 0 {
-		return id, false
-	}
-	t.stacks = append(t.stacks, entry)
-	id = capture.StackID(len(t.stacks))
-	if entry.reason == 0 {
-		t.node(entry.node).whole = id
-	} else {
-		t.cut[entry] = uint32(id)
-	}
-	return id, true
+	return entry
 }
 
 // id is the ID of a stack, 0 if it has none yet.
@@ -180,7 +234,7 @@ func (t *stackTable) child(n *stackNode) uint32 {
 }
 
 func (n *stackNode) hash() uint64 {
-	return mix(uint64(n.pc) + uint64(n.parent)*0x9e3779b97f4a7c15 + uint64(n.flags))
+	return mix(uint64(n.pc) + uint64(n.parent)*0x9e3779b97f4a7c15 + uint64(n.flags) + uint64(n.module)<<8)
 }
 
 // slot is where the hash table has n, or the empty place where it belongs. It looks

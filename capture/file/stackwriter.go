@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"hdb/capture"
+	"hdb/internal/addr"
 )
 
 // A stackWriter interns the stacks of a recording and writes each once.
@@ -27,7 +28,7 @@ func (w *stackWriter) StackReasons() int { return len(w.interned.reasons) }
 // most of their outer ones.
 func (w *stackWriter) Frames() int { return w.interned.nodes }
 
-// Intern is the ID of a stack; equal stacks have one ID.
+// Intern is the ID of a stack; equal stacks of the same modules have one ID.
 func (w *stackWriter) Intern(s capture.Stack) capture.StackID {
 	s = clampStack(s)
 	id, added := w.interned.intern(s)
@@ -35,6 +36,26 @@ func (w *stackWriter) Intern(s capture.Stack) capture.StackID {
 		w.addStack(s)
 	}
 	return id
+}
+
+// AddStack gives a stack an ID of its own, whether or not there is an equal one.
+func (w *stackWriter) AddStack(s capture.Stack) capture.StackID {
+	s = clampStack(s)
+	w.addStack(s)
+	return w.interned.add(w.interned.entry(s))
+}
+
+// Occupy is as that of a Log.
+func (w *stackWriter) Occupy(low, high addr.Run, module uint32) { w.interned.occupy(low, high, module) }
+
+// adopt takes the stacks of a log, under their IDs.
+func (w *stackWriter) adopt(l *Log) {
+	l.mu.RLock()
+	w.interned = l.stacks.clone()
+	l.mu.RUnlock()
+	for id := range w.Stacks() {
+		w.addStack(w.Stack(capture.StackID(id + 1)))
+	}
 }
 
 // addStack writes the stack with the next ID.

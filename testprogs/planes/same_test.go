@@ -60,6 +60,8 @@ var subjects = []subject{
 	{name: "deep", args: []string{"3000"}},
 	{name: "demo", shared: true},
 	{name: "dlopen"},
+	{name: "replaced"},
+	{name: "replaced", args: []string{"exec"}},
 	{name: "headernew", wrong: true},
 	{name: "headers"},
 	{name: "leaving"},

@@ -86,7 +86,7 @@ static NOINLINE void libraries(void)
 	void *was = (void *)map->l_addr;
 	given[0] = plugin();
 	dlclose(first);
-	// The second one comes to lie elsewhere: of the same code at the same addresses the stacks would be the same.
+	// The second one comes to lie elsewhere; in replaced.c both have the same place.
 	if (mmap(was, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != was)
 		puts("the first library is still there");
 	void *second = dlopen("libheldsecond.so", RTLD_NOW);
