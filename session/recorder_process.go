@@ -43,7 +43,7 @@ type recordedFrames struct {
 	query.Predicates
 }
 
-// Like tells whether the stack is that of the event in a capture.
+// Like reports whether the stack equals that of an event in a capture.
 func (f *recordedFrames) Like(event string) bool { return f.likes.same(event, f.Predicates.Stack()) }
 
 // Guessed has names read that the frames may have, while the process runs. They are read

@@ -36,9 +36,9 @@ func ParseBound(b *recording.Bounds, name string) func(string) error {
 	case "last":
 		return ParseDuration(&b.Last)
 	case "ring":
-		return ParseBytes(&b.Ring)
+		return parseBytes(&b.Ring)
 	case "max-size":
-		return ParseBytes(&b.MaxSize)
+		return parseBytes(&b.MaxSize)
 	}
 	return nil
 }
@@ -58,8 +58,8 @@ func ParseDuration(p *time.Duration) func(string) error {
 	}
 }
 
-// ParseBytes reads a size: bytes, or with K, M, G or T behind, of 1024 each.
-func ParseBytes(p *int64) func(string) error {
+// parseBytes reads a size: bytes, or with K, M, G or T behind, of 1024 each.
+func parseBytes(p *int64) func(string) error {
 	return func(s string) error {
 		number := strings.ToUpper(strings.TrimSpace(s))
 		number = strings.TrimSuffix(strings.TrimSuffix(number, "B"), "I")

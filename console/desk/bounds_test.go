@@ -11,7 +11,7 @@ import (
 func TestBounds(t *testing.T) {
 	for text, want := range map[string]int64{"1": 1, "64K": 64 << 10, "1.5MiB": 3 << 19, "2g": 2 << 30, "10MB": 10 << 20, "0": 0, "": 0, "x": 0, "-1M": 0, "K": 0, "NaN": 0, "9999999T": 0} {
 		var got int64
-		if err := ParseBytes(&got)(text); (err == nil) != (want > 0) || got != want {
+		if err := parseBytes(&got)(text); (err == nil) != (want > 0) || got != want {
 			t.Errorf("%q is %d, want %d; %v", text, got, want, err)
 		}
 	}

@@ -79,7 +79,7 @@ func (b *Background) feed() {
 	defer close(b.fed)
 	for more := true; more; {
 		var prompt string
-		if !b.Do(func() { prompt = b.c.Set.Value("prompt"); b.c.Split.BeforePrompt() }) { // once the process runs
+		if !b.do(func() { prompt = b.c.Set.Value("prompt"); b.c.Split.BeforePrompt() }) { // once the process runs
 			return
 		}
 		text, typed, err := b.read(screen.Clean(prompt))
@@ -87,18 +87,18 @@ func (b *Background) feed() {
 			return
 		}
 		var work func() error
-		if !b.Do(func() { more, work = b.line(text, typed, err) }) || work == nil {
+		if !b.do(func() { more, work = b.line(text, typed, err) }) || work == nil {
 			continue
 		}
 		if err := work(); err != nil {
-			b.Do(func() { b.c.Fail(err) })
+			b.do(func() { b.c.Fail(err) })
 		}
 	}
 }
 
-// Apart has f run where the process does not wait for it, before the next line. Ctrl-C cancels its
+// apart has f run where the process does not wait for it, before the next line. Ctrl-C cancels its
 // context. It is false if no program runs in the background.
-func (b *Background) Apart(f func(context.Context) error) bool {
+func (b *Background) apart(f func(context.Context) error) bool {
 	if !b.Running() {
 		return false
 	}
@@ -156,7 +156,7 @@ func (b *Background) read(prompt string) (text string, typed bool, err error) {
 			}
 			return r.line, true, r.err
 		case f := <-c.sig.beside:
-			b.Do(f)
+			b.do(f)
 		case <-c.sig.wake:
 			if c.sig.terminated() || !interactive {
 				_ = c.host.Interrupt() // an error would mean that nothing runs
@@ -204,9 +204,9 @@ func (b *Background) line(text string, typed bool, err error) (more bool, work f
 	return !b.waits, b.work
 }
 
-// Do has f run on the console's goroutine and waits for that. It is false if the command
+// do has f run on the console's goroutine and waits for that. It is false if the command
 // has ended before: f is run then behind it.
-func (b *Background) Do(f func()) bool {
+func (b *Background) do(f func()) bool {
 	done := make(chan struct{})
 	b.calls.Add(func() { defer close(done); f() })
 	// A process that is launched only now knows of no earlier call.

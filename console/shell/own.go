@@ -162,7 +162,7 @@ func runShell(ctx context.Context, c *Shell, in Input) error {
 		}
 		return nil
 	}
-	if c.Bg.Apart(run) {
+	if c.Bg.apart(run) {
 		return nil
 	}
 	return run(ctx)

@@ -66,7 +66,7 @@ var predicateInfo = [predicateCount]FieldInfo{
 	Module:     {"module(", "module(\"libfoo\"): a frame of that library or program is on the stack"},
 	Caller:     {"caller(", "caller(\"name\"): the function that the block belongs to, as allocs shows it"},
 	PyFile:     {"pyfile(", "pyfile(\"app/*.py\") or (\"app.py:10\"): a function of Python in such a file, or at that line of it, is on the stack; the file by its path or the end of it"},
-	Like:       {"like(", "like(\"FILE.hdb#4711\"): the stack is that of the event in the capture"},
+	Like:       {"like(", "like(\"FILE.hdb#4711\"): the stack of that event in the capture"},
 	Kind:       {"kind(", "kind(\"calloc\") or kind == calloc: the allocator function called"},
 	Type:       {"type(", "type(\"Node\"): the block is of that type, of recorded blocks (live, allocs) and at allocations of Go"},
 	Domain:     {"domain(", "domain == obj: an allocator function of CPython's (raw, mem or obj), which are followed with --python-allocators"},

@@ -41,7 +41,7 @@ func Inside(t *target.Target, a addr.Run) error {
 	if _, ok := f.Visited[a]; ok {
 		return nil
 	}
-	for back := addr.Run(1); back < MaxInstruction && back <= a-low; back++ {
+	for back := addr.Run(1); back < maxInstruction && back <= a-low; back++ {
 		if size := f.Visited[a-back]; addr.Run(size) > back {
 			name := ""
 			if sym, err := t.Names.Symbols.At(a - back); err == nil {
@@ -56,7 +56,7 @@ func Inside(t *target.Target, a addr.Run) error {
 // maxInstruction is the longest instruction of x86 (Intel SDM volume 2, section 2.3.11), maxFlow
 // the longest function that is decoded, bytes.
 const (
-	MaxInstruction = 15
+	maxInstruction = 15
 	maxFlow        = 1 << 20
 )
 
@@ -150,7 +150,7 @@ func decodeFlow(code []byte, at addr.Run) (size int, target addr.Run, goesOn boo
 
 // Before is the size of the instruction that ends at an address, 0 if none is known to.
 func (f *Flow) Before(at addr.Run) int {
-	for size := 1; size <= MaxInstruction && addr.Run(size) <= at-f.Low; size++ {
+	for size := 1; size <= maxInstruction && addr.Run(size) <= at-f.Low; size++ {
 		if f.Visited[at-addr.Run(size)] == size {
 			return size
 		}

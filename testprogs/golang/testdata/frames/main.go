@@ -194,7 +194,7 @@ func main() {
 		ready.Wait()
 	}
 	all = nil
-	time.Sleep(100 * time.Millisecond)
+	time.Sleep(100 * time.Millisecond) // until all wait: a goroutine cannot be asked whether it has blocked
 	fmt.Fprintln(os.Stderr, "waits")
 	var b [1]byte
 	syscall.Read(0, b[:])
