@@ -5,8 +5,8 @@
 // them, and those that only a walk of the allocator's own data finds: they are older than the
 // recording, or there is none. The graph begins at the roots: registers, the used parts of the
 // stacks, the writable data of modules, thread-local storage, mappings of the program. The
-// allocator's own data is no root: its lists lead to every block, free ones included. Of an allocator that is not walked,
-// what may be blocks that are not recorded is.
+// allocator's own data is no root: its lists lead to every block, free ones included. If the
+// allocator is not walked, memory that may hold unrecorded blocks is a root.
 //
 // An Image is of one moment: it is thrown away when the process runs on. What it has is made
 // when it is first asked for.

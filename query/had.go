@@ -8,8 +8,8 @@ import (
 	"hdb/internal/addr"
 )
 
-// Had is the memory that blocks of a recording had at any time up to an event, those that are live among them, and which of it
-// pools have cut up. After an exec the memory is another one.
+// Had returns the memory of all blocks up to an event, freed or live, and the part of it that pools have cut up. It
+// begins anew at an exec.
 func Had(src capture.Source, to uint64) (all, pools []addr.Range) {
 	var had memoryHad
 	execs := src.Execs()

@@ -34,7 +34,7 @@ const (
 	argsUnknown      = 1 << 31
 )
 
-// functions are those of a module.
+// functions is a module's table of functions.
 type functions struct {
 	text   uint64
 	table  []uint32 // of each function, ascending: entry, from text on, and place in lines; the last is the end
@@ -128,7 +128,7 @@ func (h *Heap) frameAt(pc uint64) *frame {
 	return f
 }
 
-// frameIn is frameAt in a module.
+// frameIn looks a place up in one module.
 func (h *Heap) frameIn(t *functions, pc uint64) *frame {
 	n := len(t.table)/2 - 1
 	off := pc - t.text
@@ -261,7 +261,7 @@ func (h *Heap) stackMap(at uint64, index int32) (m mask, ok bool) {
 	return m, m.bits != nil
 }
 
-// objects adds those of a frame; false if they cannot be read.
+// objects reads the stack objects of a frame; false if they cannot be read.
 func (h *Heap) objects(f *frame, t *functions, at uint64) bool {
 	if at == 0 {
 		return true

@@ -83,8 +83,8 @@ func (r *Recorded) gapsOfAnswers() report.Caveats {
 	return c
 }
 
-// Unbroken reports whether all calls from the first event of the recording up to now are in it: memory of a block that was freed
-// is no block that is not recorded. whole is that there were no calls before: all blocks are recorded.
+// Unbroken reports whether no call between the first event and now is missing, so that freed memory holds no
+// unrecorded block. whole: there were none before the first event either.
 func (r *Recorded) Unbroken() (unbroken, whole bool) {
 	c := r.Caveats()
 	if c.Lost > 0 || c.Damage != nil || c.Doubt != report.NoDoubt {
