@@ -95,7 +95,7 @@ func Find(memory io.ReaderAt, low, high addr.Run, bias addr.Bias) []Function {
 	return nil
 }
 
-// functions are those that one of the notes, which lie at start, tells of.
+// functions are those that one of the notes, which are at start, describes.
 func functions(notes []byte, start, low, high addr.Run) []Function {
 	le := binary.LittleEndian
 	for rest := notes; len(rest) > 0; {

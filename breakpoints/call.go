@@ -37,8 +37,8 @@ func (c Call) Is(pattern string) bool {
 	return c.Function.Is(pattern) || slices.ContainsFunc(c.Inner, func(name string) bool { return cond.Match(pattern, name) })
 }
 
-// UnknownPointer stands for the result of a call whose return is not awaited, as in Go,
-// where it may be on another stack.
+// UnknownPointer represents the result of a call whose return is not awaited, as in Go, where it
+// may be on another stack.
 const UnknownPointer = " = ? (the pointer is not known)"
 
 // String is the call as the console shows it: calloc(1, 96) = 0x55555578a2c0.

@@ -20,7 +20,7 @@ const (
 	GroupGo   = "go"   // the Go runtime
 	GroupUser = "user" // named by alloc add
 
-	// GroupPool is allocators of the program's own that it tells of, see poolFunctions.
+	// GroupPool is allocators of the program's own that it describes, see poolFunctions.
 	GroupPool = "pool"
 
 	// GroupPython is the tables of CPython's allocators, see PythonFunctions.
@@ -43,7 +43,7 @@ type Function struct {
 	Ptr    Operand // block freed (an argument) or returned (Result or *argument)
 	Result Result
 	Group  string
-	Whole  bool     // a call is about a whole pool or heap, whose address is in Ptr: it is no event, and no stop wants it
+	Whole  bool     // a call is about a whole pool or heap, whose address is in Ptr: it is not an event, and no stop wants it
 	Also   []string // names and linker's names of others at the same address: which was meant cannot be told
 }
 
@@ -89,9 +89,8 @@ var (
 	pointed1 = Operand{From: Pointed, Index: 0}
 )
 
-// Is reports whether pattern, in which * stands for any text, names the
-// function: by its name, its linker's name, one that it has beside these, or the
-// word for its kind.
+// Is reports whether pattern, in which * represents any text, names the function: by its name, its
+// linker's name, one that it has beside these, or the word for its kind.
 func (f Function) Is(pattern string) bool {
 	return cond.Match(pattern, f.Name) || cond.Match(pattern, f.Symbol) || pattern == f.Kind.String() ||
 		slices.ContainsFunc(f.Also, func(name string) bool { return cond.Match(pattern, name) })
@@ -199,9 +198,9 @@ func named(name string) []Function {
 	return all
 }
 
-// Recalled is the function of the catalogue that an event with a name was a call of. If
-// there are several, as forms of operator new, the event's count or alignment tells whether
-// it was one that has such an argument.
+// Recalled is the function of the catalogue that an event with a name was a call of. If there are
+// several, as forms of operator new, the event's count or alignment reports whether it was one that
+// has such an argument.
 func Recalled(name string, aux uint64) (Function, bool) {
 	if aux == 0 {
 		return Named(name)
@@ -502,10 +501,10 @@ const (
 	PoolFree    = "HDB_FREE"
 )
 
-// poolFunctions are those by which a program tells of an allocator of its own, a pool
-// (annotations/hdb.h). They return the block, their second argument, which is NULL if the
-// allocator has failed. PoolCreate and PoolDestroy are given the pool as the block that they
-// free: they end all of its blocks.
+// poolFunctions are those by which a program describes an allocator of its own, a pool
+// (annotations/hdb.h). They return the block, their second argument, which is NULL if the allocator
+// has failed. PoolCreate and PoolDestroy are given the pool as the block that they free: they end
+// all of its blocks.
 func poolFunctions() []Function {
 	named := func(f Function, name, symbol string) Function {
 		f.Name, f.Symbol, f.Group = name, symbol, GroupPool

@@ -8,9 +8,9 @@ import (
 	"hdb/internal/cond"
 )
 
-// A location is a name, a line or an address. What is typed behind one without
-// the word if is nearly always a condition; taken as part of the name it would
-// wait for ever for a function "alloc size>3".
+// A location is a name, a line or an address. What is typed behind one without the word if is
+// nearly always a condition; taken as part of the name it would wait without end for a function
+// "alloc size>3".
 
 // leftover is the byte of loc where something begins that is no part of a place
 // in the code, or -1.
@@ -92,8 +92,8 @@ func afterName(s string) int {
 		case b == '"':
 			return wordOf(s, space, i)
 		case b == '(' || b == '[' || b == '{':
-			// Before the name and its parameters the type of the result stands in
-			// names of template functions, and only there.
+			// Before the name and its parameters the type of the result is in names of template
+			// functions, and only there.
 			signature = signature || b == '(' && inner == 0 && i > 0 && (space < 0 || s[i-1] == '>')
 			open = append(open, b)
 		case b == '<' && inner != '(':
@@ -146,8 +146,8 @@ func isNameByte(b byte) bool {
 	return b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
 }
 
-// leftoverError says what may stand behind a location, and how a condition does.
-// at is the byte of text where the rest begins.
+// leftoverError says what may be behind a location, and how a condition does. at is the byte of
+// text where the rest begins.
 func leftoverError(text string, at int, rest, location string, place cond.Place) error {
 	rest = strings.TrimSpace(rest)
 	example := "size >= 64k"

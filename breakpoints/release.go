@@ -25,7 +25,7 @@ import (
 // Extent is the addresses from Low to before High.
 type Extent struct{ Low, High addr.Run }
 
-// Contains reports whether a lies in the extent.
+// Contains reports whether a is in the extent.
 func (e Extent) Contains(a addr.Run) bool { return e.Low <= a && a < e.High }
 
 // releaseReach is how far from the entry of free the function is looked for, in bytes:

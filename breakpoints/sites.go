@@ -148,8 +148,8 @@ func (t *Tracer) plantSite(s *site) error {
 	return s.Err
 }
 
-// A returnTrap stands on a return address, for all calls that return there.
-// It outlives them, because the next call from the same place needs it again.
+// A returnTrap is on a return address, for all calls that return there. It outlives them, because
+// the next call from the same place needs it again.
 type returnTrap struct {
 	trap  trap
 	users int  // calls in progress that return here
@@ -161,7 +161,7 @@ func (r *returnTrap) remove() { _ = r.trap.Remove() } // fails only where the me
 // maxIdleReturns bounds the return traps that wait for their next use.
 const maxIdleReturns = 1 << 14
 
-// retain makes sure that a trap stands on the return address a.
+// retain makes sure that a trap is on the return address a.
 func (t *Tracer) retain(a addr.Run) error {
 	r := t.returns[a]
 	if r == nil {

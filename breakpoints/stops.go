@@ -58,7 +58,7 @@ type Spec struct {
 	Offset   int      // StopLine without Line: lines from the current one
 	Addr     addr.Run // StopAddress
 	Regexp   *regexp.Regexp
-	Caught   string         // StopFunction of a runtime: the event that it stands for, as throw
+	Caught   string         // StopFunction of a runtime: the event that it represents, as throw
 	Thrown   *regexp.Regexp // of throw and catch: the types of exceptions that it is about; nil: all
 	Calls    []uint64       // StopSystemCall: their numbers; none means any
 	Signals  []int          // StopSignal: their numbers; none means any but those that debuggers use
@@ -77,7 +77,7 @@ func (s Spec) Where() string {
 	return s.Location
 }
 
-// Event is the event of a runtime that a stop stands for, as catch reads it.
+// Event is the event of a runtime that a stop represents, as catch reads it.
 func (s Spec) Event() string {
 	if s.Thrown == nil {
 		return s.Caught
@@ -171,7 +171,7 @@ func (s *Stop) Occurs() bool {
 	return false
 }
 
-// GoesOn tells whether the program is not stopped by a hit, after what it is for is printed.
+// GoesOn reports whether the program is not stopped by a hit, after what it is for is printed.
 func (s *Stop) GoesOn() bool { return s.Print != nil || s.Trace }
 
 // Word is what the stop is called.
@@ -197,9 +197,9 @@ func (s *Stop) Word() string {
 	return "breakpoint"
 }
 
-// Check reports whether to stop here, counting the hit. A hit is an arrival
-// for which thread, number and condition hold. Whether the
-// stop is about the arrival, as Wants tells of a call, is the caller's to ask.
+// Check reports whether to stop here, counting the hit. A hit is an arrival for which thread,
+// number and condition hold. Whether the stop is about the arrival, as Wants describes a call, is
+// the caller's to ask.
 func (s *Stop) Check(env cond.Env) bool { return s.Meets(env) == cond.True && s.Hit() }
 
 // Hit counts a hit, and reports whether to stop for it: ignored hits count too.
@@ -216,8 +216,8 @@ func (s *Stop) Hit() bool {
 	return true
 }
 
-// Meets tells whether an arrival is a hit. It is Unknown if it is not known whether the
-// condition holds.
+// Meets reports whether an arrival is a hit. It is Unknown if it is not known whether the condition
+// holds.
 func (s *Stop) Meets(env cond.Env) cond.Truth {
 	switch {
 	case !s.Enabled,

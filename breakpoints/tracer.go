@@ -208,7 +208,7 @@ func containsModule(list []inferior.Module, m inferior.Module) bool {
 
 func covers(m inferior.Module, a addr.Run) bool { return m.Low <= a && a < m.High }
 
-// inModule reports whether a lies in a module: code that stays where it is.
+// inModule reports whether a is in a module: code that stays where it is.
 func (t *Tracer) inModule(a addr.Run) bool {
 	return slices.ContainsFunc(t.modules, func(m inferior.Module) bool { return covers(m, a) })
 }

@@ -62,8 +62,8 @@ func isKey(s string) bool {
 	return found && strings.Trim(key, "abcdefghijklmnopqrstuvwxyz") == "" && key != "operator"
 }
 
-// open reports whether a name that begins so goes on behind a blank: a bracket is open,
-// it has parameters, which const follows, or it is that of an operator, as operator new.
+// open reports whether a name that begins so continues behind a blank: a bracket is open, it has
+// parameters, which const follows, or it is that of an operator, as operator new.
 func open(name string) bool {
 	depth := 0
 	for _, c := range name {

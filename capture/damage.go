@@ -17,8 +17,8 @@ const (
 	NoChunk                    // Err says why the bytes are no chunk
 	BadChunk                   // the chunk Number of kind Chunk has another checksum
 	BadHead                    // Err says what is wrong with the head of that chunk
-	Misplaced                  // the chunk Number stands in place of the chunk Expected
-	OutOfOrder                 // a chunk of kind Chunk stands behind a later one
+	Misplaced                  // the chunk Number is in place of the chunk Expected
+	OutOfOrder                 // a chunk of kind Chunk is behind a later one
 	BadRecords                 // Err says what is wrong with the records of a chunk of kind Chunk
 	CutHeader                  // the file ends inside the header of a chunk
 	CutChunk                   // the file ends inside a chunk of kind Chunk: Have of its Whole bytes are there
@@ -83,7 +83,7 @@ type DamageError struct {
 // that is there is right.
 func (e *DamageError) OnlyCut() bool { return e.Open && e.OnlyEnd() }
 
-// OnlyEnd reports whether only the end of the file is missing, which may lie behind the last event.
+// OnlyEnd reports whether only the end of the file is missing, which may be behind the last event.
 func (e *DamageError) OnlyEnd() bool {
 	return e.More == 0 && !slices.ContainsFunc(e.Lost, func(l Lost) bool {
 		return l.Kind != NotClosed && l.Kind != CutHeader && l.Kind != CutChunk

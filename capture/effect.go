@@ -11,12 +11,12 @@ package capture
 //
 // When the program is replaced (exec) all blocks end without an event; see Source.Execs.
 
-// UnseenFree is the name of the function of events that stand for the end of a block
-// which nobody saw, as its address was handed out again.
+// UnseenFree is the name of the function of events that represent the end of a block which nobody
+// saw, as its address was handed out again.
 const UnseenFree = "unseen free"
 
-// PoolChunk is the name of the function of events that stand for the end of a block because
-// a pool, an allocator of the program's own, has begun to hand it out in pieces.
+// PoolChunk is the name of the function of events that represent the end of a block because a pool,
+// an allocator of the program's own, has begun to hand it out in pieces.
 const PoolChunk = "pool chunk"
 
 // Ended is the recorded block that an event ended.
@@ -28,8 +28,8 @@ type Ended struct {
 	Seq       uint64  // of that event; 0 where it is not known, as in events that are read back
 }
 
-// Allocates reports whether the event made a block of the heap: of Size bytes at Addr.
-// Mappings are not part of it: blocks lie in them. heap.Mappings counts these.
+// Allocates reports whether the event made a block of the heap: of Size bytes at Addr. Mappings are
+// not part of it: blocks are in them. heap.Mappings counts these.
 func (e *Event) Allocates() bool {
 	return !e.Failed && e.Addr != 0 && (e.Kind == Alloc || e.Kind == Realloc)
 }

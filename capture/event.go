@@ -82,7 +82,7 @@ func (s Stack) IsPC(i int) bool {
 	return i == 0 && s.FirstIsPC || i < len(s.Interrupted) && s.Interrupted[i]
 }
 
-// MissingStack stands for a stack that is not there.
+// MissingStack represents a stack that is not there.
 func MissingStack(id StackID) Stack {
 	if id == 0 {
 		return Stack{Truncated: "no stack was recorded"}
@@ -107,7 +107,7 @@ func (m Module) Holds(pc addr.Run, seq uint64) bool {
 
 func (m Module) Covers(pc addr.Run) bool { return m.Low <= pc && pc < m.High }
 
-// A Frame is one function of the chain that a code address stands for.
+// A Frame is one function of the chain that a code address represents.
 type Frame struct {
 	Function string   // demangled, as a user writes it
 	Linkage  string   // the linker's name, "" if the same

@@ -34,7 +34,7 @@ const (
 	DamagedPart // of a capture that was repaired
 	DamagedEnd  // of one whose end is missing: these at least
 
-	// PythonHeap is one of Info.Partial, too: small objects of Python lie in arenas of pymalloc, of
+	// PythonHeap is one of Info.Partial, too: small objects of Python are in arenas of pymalloc, of
 	// whose blocks there are no events.
 	PythonHeap
 
@@ -55,7 +55,7 @@ type Reason struct {
 // Reasons are several, each once.
 type Reasons []Reason
 
-// Has tells whether one is of the kind.
+// Has reports whether one is of the kind.
 func (rs Reasons) Has(kind ReasonKind) bool {
 	return slices.ContainsFunc(rs, func(r Reason) bool { return r.Kind == kind })
 }

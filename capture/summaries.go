@@ -35,7 +35,7 @@ type Summary struct {
 	Maps    MapEvents  // nil if there are none, or they are not known
 }
 
-// MapEvents are the events of a run that change mappings, but for those that failed: all that
+// MapEvents are the events of a run that change mappings, except those that failed: all that
 // matters of them for what is mapped, without their times.
 type MapEvents interface{ Events() iter.Seq[Event] }
 

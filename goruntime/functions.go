@@ -30,7 +30,7 @@ func begins(function string, prefixes ...string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(function, p) })
 }
 
-// Allocates tells functions of the runtime that stand for an expression that allocates, in whichever function
+// Allocates tells functions of the runtime that represent an expression that allocates, in whichever function
 // that is: new, make, append, + of strings, conversions.
 func Allocates(function string) bool {
 	rest, ok := strings.CutPrefix(function, "runtime.")

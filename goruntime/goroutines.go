@@ -36,7 +36,7 @@ type Goroutine struct {
 	Locked    bool   // it runs on one thread alone
 	StackLow  uint64
 	StackHigh uint64
-	PC        uint64 // where it goes on, if it does not run,
+	PC        uint64 // where it continues, if it does not run,
 	SP        uint64 // and its registers there
 	BP        uint64
 	CallPC    uint64 // where it entered a system call, if it is in one

@@ -29,7 +29,7 @@ type Layout struct {
 	GoPC         int  // where the go statement is that made it: the address behind
 	StartPC      int  // its function
 	ParentGoID   int  // uint64, 0 before 1.21
-	Sched        int  // gobuf, where it goes on: sp, pc
+	Sched        int  // gobuf, where it continues: sp, pc
 	SchedBP      int  // in it: the frame pointer
 	SyscallSP    int  // where it entered a system call: sp, pc
 	Status       int  // uint32, atomicstatus

@@ -17,7 +17,7 @@ type Memory struct {
 
 func (m Memory) over() bool { return m.Given != nil && m.Given() != nil }
 
-// Read fills b, and tells whether it could.
+// Read fills b, and reports whether it could.
 func (m Memory) Read(b []byte, at uint64) bool {
 	if at == 0 || at >= MaxAddress || uint64(len(b)) > MaxAddress-at || m.over() {
 		return false

@@ -5,7 +5,7 @@ import "encoding/binary"
 // Offsets in a descriptor of a type, in bytes, the same in all versions, and what is in them (Go's
 // src/internal/abi/type.go). The size of a value comes first.
 const (
-	TypePtrBytes = 8  // pointers lie in so many bytes from the start of a value
+	TypePtrBytes = 8  // pointers are in so many bytes from the start of a value
 	TypeFlags    = 20 // uint8
 	TypeKind     = 23 // uint8
 	TypeGCData   = 32
@@ -18,9 +18,9 @@ const (
 // MaxTypeName bounds the names of types and members, in bytes.
 const MaxTypeName = 4096
 
-// TypeName is the name of the type with a descriptor, of a module whose first descriptor lies at an address.
-// read fills a buffer with memory, and tells whether it could. At most limit bytes are read of the name; it is "" if
-// it is longer, or there is none. It is foreign.
+// TypeName is the name of the type with a descriptor, of a module whose first descriptor is at an address. read
+// fills a buffer with memory, and reports whether it could. At most limit bytes are read of the name; it is "" if it
+// is longer, or there is none. It is foreign.
 func TypeName(read func(b []byte, at uint64) bool, descriptor []byte, first, limit uint64) string {
 	name := NameAt(read, first+uint64(int64(int32(binary.LittleEndian.Uint32(descriptor[TypeStr:])))), limit)
 	if descriptor[TypeFlags]&typeExtraStar != 0 && name != "" {

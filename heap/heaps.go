@@ -93,8 +93,8 @@ func (h *Heaps) supersede(heap uint64) {
 }
 
 // SetDefault has blocks that a thread allocates without naming a heap come from this one. A heap that is
-// no block is the thread's first one or was made unseen: nothing is remembered, as the first one is never
-// destroyed and may get most blocks of the program.
+// not a block is the thread's first one or was made unseen: nothing is remembered, as the first one is
+// never destroyed and may get most blocks of the program.
 func (h *Heaps) SetDefault(thread int32, heap uint64) {
 	if of, ok := h.defaults[thread]; ok {
 		delete(h.defaults, thread)

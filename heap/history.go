@@ -64,7 +64,7 @@ type pass struct {
 	t       *Totals // after what it went through
 }
 
-// inside tells whether a run is to be read event by event.
+// inside reports whether a run is to be read event by event.
 func (p *pass) inside(r *capture.Summary, moments []uint64) bool {
 	i, _ := slices.BinarySearch(moments, r.First)
 	return r.End-r.Start > p.whole || i < len(moments) && moments[i] < r.Last || r.Last > p.to && p.drawn
@@ -144,8 +144,8 @@ func (p *pass) reach(next uint64) {
 	}
 }
 
-// events reads the events of the next run, and of those behind it as long as that is
-// to be done, and tells whether the last event that counts was among them.
+// events reads the events of the next run, and of those behind it as long as that is to be done,
+// and reports whether the last event that counts was among them.
 func (p *pass) events() (over bool) {
 	read := 0
 	for e := range p.x.src.Events(p.runs[p.next].First) {

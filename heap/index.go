@@ -169,8 +169,7 @@ func (x *Index) BlockPeakBefore(to uint64) (seq, bytes uint64) {
 	return seq, bytes
 }
 
-// peakWithin is the peak up to #to, which lies in the run r; before it was bytes
-// after #seq.
+// peakWithin is the peak up to #to, which is in the run r; before it was bytes after #seq.
 func (x *Index) peakWithin(r *capture.Summary, to, seq, bytes uint64) (uint64, uint64) {
 	t := x.Totals(r.First - 1)
 	t.begin(r)

@@ -35,7 +35,7 @@ func placeOf(addr uint64) place { return place(bits.RotateLeft64(addr, -unitBits
 
 func (p place) addr() uint64 { return bits.RotateLeft64(uint64(p), unitBits) }
 
-// ok tells whether a block at the place can have a cell.
+// ok reports whether a block at the place can have a cell.
 func (p place) ok() bool { return p>>placeBits == 0 }
 
 // unit is the number of the place's bit in its leaf.
@@ -156,7 +156,7 @@ const (
 	maxSeq   = 1<<40 - 1
 )
 
-// fits tells whether a cell has room for a block.
+// fits reports whether a cell has room for a block.
 func fits(size, seq uint64, stack capture.StackID) bool {
 	return size <= maxSize && seq <= maxSeq && stack <= maxStack
 }
@@ -184,7 +184,7 @@ func (c *cell) setMade(seq uint64, stack capture.StackID) {
 // made is stack, and seq above it.
 func (c *cell) made() uint64 { return uint64(c.a) | uint64(c.b)<<32 }
 
-// taken tells whether the cell has a block.
+// taken reports whether the cell has a block.
 func (c *cell) taken() bool { return c.c&cellTaken != 0 }
 
 func (c *cell) size() uint64 { return uint64(c.c & maxSize) }
@@ -269,8 +269,8 @@ func (l *leaves) at(i uint32) *leaf {
 	return (*leaf)(unsafe.Add(unsafe.Pointer(s), uintptr(i&(1<<slabBits-1))*cellBytes))
 }
 
-// alloc is the index of a new leaf, if there is room. Leaves lie in one slab, and there is
-// a cell behind each, so that a pointer there is one into the slab.
+// alloc is the index of a new leaf, if there is room. Leaves are in one slab, and there is a cell
+// behind each, so that a pointer there is one into the slab.
 func (l *leaves) alloc(class uint32) (uint32, bool) {
 	if at := l.free[class]; at != 0 {
 		f := l.at(at)
@@ -309,7 +309,7 @@ func (l *leaves) extend(at uint32) bool {
 	return true
 }
 
-// release gives back a leaf.
+// release returns a leaf.
 func (l *leaves) release(at uint32) {
 	f := l.at(at)
 	f.low = l.free[f.class]

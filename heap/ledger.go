@@ -77,8 +77,8 @@ func (l *Ledger) LoggedMapping(e *capture.Event) {
 	}
 }
 
-// End takes a block out of the heap by e, which is no event of its own. If the block was recorded, it
-// returns the event of its end, without number, function and stack.
+// End takes a block out of the heap by e, which is not an event of its own. If the block was
+// recorded, it returns the event of its end, without number, function and stack.
 func (l *Ledger) End(e *capture.Event, at uint64) (end capture.Event, logged bool) {
 	b, ok := l.Take(at)
 	if !ok || !b.Logged {
@@ -89,7 +89,7 @@ func (l *Ledger) End(e *capture.Event, at uint64) (end capture.Event, logged boo
 	}, true
 }
 
-// effect is what the event that ends the block tells of it.
+// effect is what the event that ends the block describes it.
 func (b Block) effect(temporary bool) capture.Ended {
 	if !b.Logged {
 		return capture.Ended{}
@@ -97,9 +97,9 @@ func (b Block) effect(temporary bool) capture.Ended {
 	return capture.Ended{Size: b.Size, Stack: b.Stack, Recorded: true, Temporary: temporary, Seq: b.Seq}
 }
 
-// Unseen takes the logged block out of the heap that lies at the address at which e, a
-// realloc that is to be posted, put another one than was handed in. It returns the end of
-// the block, an event of its own that has to be recorded in front of e.
+// Unseen takes the logged block out of the heap that is at the address at which e, a realloc that
+// is to be posted, put another one than was handed in. It returns the end of the block, an event of
+// its own that has to be recorded in front of e.
 func (l *Ledger) Unseen(e *capture.Event) (end capture.Event, ok bool) {
 	if !l.isUnseen(e) {
 		return end, false
@@ -121,11 +121,10 @@ func (l *Ledger) isUnseen(e *capture.Event) bool {
 // Missed says that calls may have been missed: nobody knows any more which block was made last.
 func (l *Ledger) Missed() { l.last = 0 }
 
-// PostAll posts events up to the first for which Unseen has to be asked, and returns how
-// many those are. The events' numbers must rise, one that failed must have no
-// address, and a capture.Alloc no old block. It takes half the time of Post: what most
-// events do is done at once, and what a large heap knows of the blocks comes into the
-// processor's cache for many events together.
+// PostAll posts events up to the first for which Unseen has to be asked, and returns how many those
+// are. The events' numbers must rise, one that failed must have no address, and a capture.Alloc no
+// old block. It takes half the time of Post: what most events do is done at once, and what a large
+// heap knows the blocks comes into the processor's cache for many events together.
 func (l *Ledger) PostAll(events []capture.Event, logged bool) int {
 	if l.blocks.large() && len(events) > ahead {
 		// Not more than stays in the cache until it is used.

@@ -16,8 +16,8 @@ type Block struct {
 	Logged bool            // that event was recorded, so that its end has to be, too
 }
 
-// Live is the set of blocks that are allocated at a moment. Mappings are not part
-// of it: blocks lie in them. It is not safe for concurrent use.
+// Live is the set of blocks that are allocated at a moment. Mappings are not part of it: blocks are
+// in them. It is not safe for concurrent use.
 //
 // An event costs less than ten nanoseconds and no garbage while the heap does not
 // grow. A block takes 12 bytes and its share of another 12 for each leaf of the
@@ -72,8 +72,8 @@ func (l *Live) Apply(e *capture.Event) (ended Block, ok bool) {
 	return ended, ok
 }
 
-// Put makes b the block at the address and returns the block that was there. There is
-// no block at 0.
+// Put makes b the block at the address and returns the block that was there. There is no block
+// at 0.
 func (l *Live) Put(addr uint64, b Block) (old Block, replaced bool) {
 	if addr == 0 {
 		return old, false

@@ -339,7 +339,7 @@ func (x *Index) FollowMappings(m *Mappings, seq uint64, then func(e *capture.Eve
 			if !e.Kind.Maps() {
 				continue
 			}
-			if int(e.Func) >= len(names) { // the recording goes on
+			if int(e.Func) >= len(names) { // the recording continues
 				names = x.src.Functions()
 			}
 			name := ""

@@ -142,7 +142,7 @@ func (r *mappedRun) bound() uint64 {
 	return max(r.live, r.Peak) + most
 }
 
-// readPeaks offers the peaks of the runs up to event #to, but for those that cannot be most.
+// readPeaks offers the peaks of the runs up to event #to, except those that cannot be most.
 func (x *Index) readPeaks(runs []mappedRun, to uint64, most *highest) {
 	slices.SortStableFunc(runs, func(a, b mappedRun) int { return cmp.Compare(b.bound(), a.bound()) })
 	for i := range runs {

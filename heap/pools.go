@@ -7,10 +7,10 @@ import (
 	"hdb/capture"
 )
 
-// Pools keeps what allocators of the program's own hand out: pools, which cut their blocks
-// from blocks of another allocator, their chunks. A chunk is no block any more as soon as a
-// block of a pool lies in it, so that no byte counts twice; what of it is not handed out
-// counts as nobody's. It is told of each event before a Ledger posts it.
+// Pools keeps what allocators of the program's own hand out: pools, which cut their blocks from
+// blocks of another allocator, their chunks. A chunk is not a block any more as soon as a block of
+// a pool is in it, so that no byte counts twice; what of it is not handed out counts as nobody's.
+// It is told of each event before a Ledger posts it.
 type Pools struct {
 	l *Ledger
 	members
@@ -26,9 +26,9 @@ func NewPools(l *Ledger) *Pools {
 	return p
 }
 
-// Made prepares an event by which a pool hands out a block, or resizes one. It returns the end
-// of the chunk that the block lies in, if that was a block until now: an event without number,
-// function and stack, to be recorded before e.
+// Made prepares an event by which a pool hands out a block, or resizes one. It returns the end of
+// the chunk that the block is in, if that was a block until now: an event without number, function
+// and stack, to be recorded before e.
 func (p *Pools) Made(e *capture.Event, pool uint64) []capture.Event {
 	p.ends = p.ends[:0]
 	if e.Old != 0 {
@@ -52,7 +52,7 @@ func (p *Pools) Made(e *capture.Event, pool uint64) []capture.Event {
 	return p.ends
 }
 
-// inChunk tells whether an address is in a chunk.
+// inChunk reports whether an address is in a chunk.
 func (p *Pools) inChunk(addr uint64) bool {
 	if p.last[0] <= addr && addr < p.last[1] {
 		return true
@@ -64,8 +64,8 @@ func (p *Pools) inChunk(addr uint64) bool {
 	return ok
 }
 
-// Freed prepares an event by which a pool takes a block back. It tells whether the block may
-// be one of a pool: what other allocators have there does not end.
+// Freed prepares an event by which a pool takes a block back. It reports whether the block may be
+// one of a pool: what other allocators have there does not end.
 func (p *Pools) Freed(e *capture.Event) bool {
 	if _, ours := p.of[e.Addr]; ours {
 		p.forget(e.Addr)
@@ -76,7 +76,7 @@ func (p *Pools) Freed(e *capture.Event) bool {
 }
 
 // Destroyed returns the ends of all blocks of a pool, in the order of their addresses, as Made
-// does. e is the call that ends them, which is no event of its own.
+// does. e is the call that ends them, which is not an event of its own.
 func (p *Pools) Destroyed(e *capture.Event, pool uint64) []capture.Event {
 	p.ends = p.ends[:0]
 	for _, at := range p.take(pool) {
@@ -121,11 +121,11 @@ func (p *Pools) end(e *capture.Event, at uint64) {
 	}
 }
 
-// farthest bounds how far before an address the block is looked for that it lies in, in bytes.
+// farthest bounds how far before an address the block is looked for that it is in, in bytes.
 const farthest = 1 << 32
 
-// around is the block that an address lies in. Blocks beyond the table's spans, or that start
-// at no multiple of eight, are only found at their own address.
+// around is the block that an address is in. Blocks beyond the table's spans, or that start at no
+// multiple of eight, are only found at their own address.
 func (t *blockTable) around(addr uint64) (at uint64, b Block, ok bool) {
 	if b, ok = t.get(addr); ok {
 		return addr, b, true

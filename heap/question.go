@@ -8,8 +8,7 @@ import (
 	"hdb/capture"
 )
 
-// touches tells whether the event made, moved or ended a block that holds the
-// address.
+// touches reports whether the event made, moved or ended a block that holds the address.
 func touches(e *capture.Event, addr uint64) bool {
 	holds := func(start, size uint64) bool { return start != 0 && start <= addr && addr-start < max(size, 1) }
 	switch {

@@ -6,10 +6,9 @@ import (
 	"hdb/capture"
 )
 
-// A Running sums up a recording while it is made. Unlike an Index it keeps nothing
-// of the runs that are over, so that its memory grows with the stacks and not with
-// the events, and it can only tell of the present. It is not safe for concurrent
-// use; the recording may grow meanwhile.
+// A Running sums up a recording while it is made. Unlike an Index it keeps nothing of the runs that
+// are over, so that its memory grows with the stacks and not with the events, and it can only
+// describe the present. It is not safe for concurrent use; the recording may grow meanwhile.
 type Running struct {
 	src   capture.Source
 	next  uint64         // the first event of the last run, which may have grown
@@ -115,7 +114,7 @@ const (
 	firstSpan = time.Millisecond
 )
 
-// Add notes a value. Times ascend, but for those of the last spans.
+// Add notes a value. Times ascend, except those of the last spans.
 func (l *Line) Add(at time.Duration, value uint64) {
 	l.reach(at)
 	i := int(max(at, 0) / l.span)

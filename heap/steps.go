@@ -27,7 +27,7 @@ func (s *Step) follow(e *capture.Event) {
 	}
 }
 
-// runOf is the index of the run that #seq lies in or before.
+// runOf is the index of the run that #seq is in or before.
 func (x *Index) runOf(seq uint64) int {
 	return sort.Search(len(x.runs), func(i int) bool { return x.runs[i].Last >= seq })
 }

@@ -59,11 +59,11 @@ func (t *blockTable) init() { t.leaves, t.enough = newLeaves(), minRegions }
 // len is how many blocks there are.
 func (t *blockTable) len() int { return t.puts - t.takes }
 
-// large tells whether the table is larger than the caches that a processor has to
-// itself: than so many cells, in leaves and, three indexes a cell, in regions.
+// large reports whether the table is larger than the caches that a processor has to itself: than so
+// many cells, in leaves and, three indexes a cell, in regions.
 func (t *blockTable) large() bool { return 3*int(t.next)+len(t.regions)*regionLeaves > 3<<16 }
 
-// takesIn tells whether a block at the place can have a cell.
+// takesIn reports whether a block at the place can have a cell.
 func (t *blockTable) takesIn(p place) bool {
 	return p.ok() && (t.spans[p>>spanBits] != nil || t.opened < maxSpans)
 }
@@ -277,8 +277,8 @@ func (t *blockTable) room(class uint32) uint32 {
 	return at
 }
 
-// sweep gives back the leaves without blocks, if there can be so many of them that
-// the way through all leaves is worth it.
+// sweep returns the leaves without blocks, if there can be so many of them that the way through all
+// leaves is worth it.
 func (t *blockTable) sweep() {
 	if t.takes-t.swept <= t.count/2 {
 		return

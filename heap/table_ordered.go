@@ -27,7 +27,7 @@ func (t *blockTable) from(low uint64, yield func(uint64, Block) bool) {
 	}
 }
 
-// cellsFrom yields the cells from an address on, ascending. It tells whether all were wanted.
+// cellsFrom yields the cells from an address on, ascending. It reports whether all were wanted.
 func (t *blockTable) cellsFrom(low uint64, yield func(uint64, *cell) bool) bool {
 	first := place((low + 1<<unitBits - 1) >> unitBits)
 	if low > 1<<(placeBits+unitBits) {

@@ -28,7 +28,7 @@ type Threads struct {
 	// before the first event, and asked about events that ascend.
 	Besides func(seq uint64) uint64
 
-	goroutines map[uint64]bool // that have been met, see ByGoroutine; nil: threads are told apart
+	goroutines map[uint64]bool // that have been met, see ByGoroutine; nil: threads are distinguished
 }
 
 // A ThreadFlow is what one thread allocated with one stack, of a class of sizes.
@@ -38,14 +38,14 @@ type ThreadFlow struct {
 	capture.Flow
 }
 
-// MoreGoroutines stands for those that were met when maxGoroutines had been.
+// MoreGoroutines represents those that were met when maxGoroutines had been.
 const MoreGoroutines = math.MinInt32
 
-// maxGoroutines bounds those that are told apart: a server has a new one for each request.
+// maxGoroutines bounds those that are distinguished: a server has a new one for each request.
 const maxGoroutines = 4096
 
 // ByGoroutine has the allocations of a Go runtime count for goroutines in place of threads, whose
-// numbers, less than 0, stand for TIDs: -17 is goroutine 17.
+// numbers, less than 0, represent TIDs: -17 is goroutine 17.
 func (t *Threads) ByGoroutine() *Threads {
 	t.goroutines = map[uint64]bool{}
 	return t
@@ -84,7 +84,7 @@ func NewThreads(src capture.Source) *Threads {
 	return &Threads{src: src, state: &Replay{Live: NewLive()}, index: map[threadStack]uint32{}}
 }
 
-// Update looks at the next events, at most limit, and tells whether these were all.
+// Update looks at the next events, at most limit, and reports whether these were all.
 func (t *Threads) Update(limit int) (all bool) {
 	t.state.execs = t.state.execs[:0]
 	for _, seq := range t.src.Execs() {

@@ -16,7 +16,7 @@ type Site struct {
 	Module   string
 	Sure     bool   // named by debug info, not by a symbol table
 	ByLine   bool   // lines of one function are different sites
-	Size     uint64 // of the blocks, where a row stands for a size and has no function
+	Size     uint64 // of the blocks, where a row represents a size and has no function
 }
 
 // A Row is what one function allocated. Bytes are those asked for.
@@ -172,7 +172,7 @@ func (s Site) key() rowKey {
 	return k
 }
 
-// lineKey tells apart the lines of a site, too.
+// lineKey distinguishes the lines of a site, too.
 func (s Site) lineKey() rowKey {
 	k := s.key()
 	k.line = s.Line

@@ -350,8 +350,8 @@ func (v *vector) immediate() bool {
 	return v.pmap == 3
 }
 
-// address computes that of the operand whose ModRM byte stands at the beginning of b, which
-// begins n bytes behind the instruction's beginning. ok is false of a register.
+// address computes that of the operand whose ModRM byte is at the beginning of b, which begins n
+// bytes behind the instruction's beginning. ok is false of a register.
 func (v *vector) address(b []byte, n, scale int, r *Registers) (a uint64, ok bool) {
 	if len(b) < 6 || b[0]>>6 == 3 {
 		return 0, false

@@ -47,12 +47,12 @@ func (p *Process) ContinueAlone(t *Thread) (Stop, error) {
 // A loneRun is the run of one thread, if there is one.
 type loneRun struct{ thread *Thread }
 
-// aside tells whether a thread is kept stopped because another one runs alone.
+// aside reports whether a thread is kept stopped because another one runs alone.
 func (l loneRun) aside(t *Thread) bool {
 	return l.thread != nil && t != l.thread && t.tg == l.thread.tg && !t.guest
 }
 
-// left tells whether the thread that runs alone has ended and another one of all has not. When
+// left reports whether the thread that runs alone has ended and another one of all has not. When
 // the process exits, its threads end one after the other.
 func (l loneRun) left(all []*Thread) bool {
 	if l.thread == nil || l.thread.state != exiting {
@@ -66,7 +66,7 @@ func (l loneRun) left(all []*Thread) bool {
 	return false
 }
 
-// dies tells whether a stopped thread has been killed. The kernel moves it from its stop to the
+// dies reports whether a stopped thread has been killed. The kernel moves it from its stop to the
 // one at its exit.
 func (t *Thread) dies() bool {
 	var info siginfo

@@ -95,8 +95,8 @@ func (p *Process) seizeAll() error {
 	return nil
 }
 
-// seize takes one thread. Zombies, among them a leader whose other threads go
-// on, and threads traced by us from birth, need nothing.
+// seize takes one thread. Zombies, among them a leader whose other threads continue, and threads
+// traced by us from birth, need nothing.
 func (p *Process) seize(tid int) error {
 	pid := p.target.pid
 	state, ok := statusField(tid, "State")

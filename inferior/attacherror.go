@@ -27,8 +27,8 @@ func (e *AttachError) Error() string {
 	return s
 }
 
-// CheckAttach tells whether Attach would be refused, and why, as an
-// *AttachError, without touching the process.
+// CheckAttach reports whether Attach would be refused, and why, as an *AttachError, without
+// touching the process.
 func CheckAttach(pid int) error {
 	if pid <= 0 {
 		return &AttachError{pid, "not a process ID", ""}

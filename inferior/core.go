@@ -12,7 +12,7 @@ import (
 )
 
 // A CoreError says that what is left of a process cannot do what running ones do.
-type CoreError struct{ Signal int } // that ended it, 0 none: a picture of a process that went on
+type CoreError struct{ Signal int } // that ended it, 0 none: a picture of a process that continued
 
 func (e *CoreError) Error() string {
 	if e.Signal == 0 {
@@ -21,9 +21,9 @@ func (e *CoreError) Error() string {
 	return "core: the process has ended: " + ExitStatus{Signal: e.Signal}.String() + "; run starts it anew"
 }
 
-// OpenCore is the process of a core file as it was: its threads are stopped for ever,
-// and their registers and the memory are what the file has. Whatever would run or change
-// it is a *CoreError. exe is the file of the program that ran. Close closes the core, too.
+// OpenCore is the process of a core file as it was: its threads are stopped without end, and their
+// registers and the memory are what the file has. Whatever would run or change it is a *CoreError.
+// exe is the file of the program that ran. Close closes the core, too.
 func OpenCore(core *corefile.File, exe string) *Process {
 	runtime.LockOSThread()
 	p := newProcess()
@@ -61,7 +61,7 @@ func readRegisters(b []byte) (r Registers) {
 // Core is the core file that the process is read from, nil while it lives.
 func (tg *target) Core() *corefile.File { return tg.core }
 
-// Died is the signal that ended the process of a core, explained, nil of one that went on.
+// Died is the signal that ended the process of a core, explained, nil of one that continued.
 func (p *Process) Died() *Signal {
 	if p.target.core == nil || len(p.target.order) == 0 {
 		return nil
@@ -97,8 +97,8 @@ func (t *Thread) coreVectors() []byte {
 	return area
 }
 
-// CoreMaps are the mappings of a core in the shape of /proc/PID/maps. A file is told from
-// others by its name, which its inode stands for; there is no device.
+// CoreMaps are the mappings of a core in the shape of /proc/PID/maps. A file is distinguished from
+// others by its name, which its inode represents; there is no device.
 func CoreMaps(core *corefile.File) []Mapping {
 	inodes := map[string]uint64{}
 	var all []Mapping

@@ -7,10 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Detach lets the target and all held processes go on by themselves, as if
-// they had never been traced: no int3 is left in memory, no thread stands
-// behind one, pending signals are delivered, and a stopped process stays
-// stopped. Afterwards only Close is left to call.
+// Detach lets the target and all held processes continue by themselves, as if they had never been
+// traced: no int3 is left in memory, no thread is behind one, pending signals are delivered, and a
+// stopped process stays stopped. Afterwards only Close is left to call.
 func (p *Process) Detach() error {
 	if err := p.Alive(); err != nil {
 		return err

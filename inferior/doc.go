@@ -11,12 +11,11 @@
 // run there too, on the owner. Because a wait for any tracee of a thread would also reap other
 // children of that thread, start other commands from another goroutine.
 //
-// Between calls all threads are stopped. During Continue they all run, one after
-// the other if memory is watched by single steps (watchstep.go); a
-// thread that hits a trap stops alone, the trap's handlers see its registers
-// and memory, and it goes on by emulating the instruction under the trap, so
-// that the others never notice. Only when a handler says StopHere, or an
-// instruction cannot be emulated, are the other threads stopped.
+// Between calls all threads are stopped. During Continue they all run, one after the other if
+// memory is watched by single steps (watchstep.go); a thread that hits a trap stops alone, the
+// trap's handlers see its registers and memory, and it continues by emulating the instruction under
+// the trap, so that the others never notice. Only when a handler says StopHere, or an instruction
+// cannot be emulated, are the other threads stopped.
 //
 // A Process is one debugging target that can change its process: a fork may
 // be followed, exec replaces the image, SwitchTo changes to a held child.
@@ -44,10 +43,10 @@
 // goroutines do: memory.mu lets them read (ReadAt), waker.mu lets them call (Wake). No
 // handler, hook or other part is called with one of them held.
 //
-// OpenCore makes a Process of a core file (package corefile): its threads stand for ever,
-// with registers that the file has, and memory reads the file. It has the methods that
-// read; all others are a *CoreError, which Process.Alive decides.
+// OpenCore makes a Process of a core file (package corefile): its threads represent ever, with
+// registers that the file has, and memory reads the file. It has the methods that read; all others
+// are a *CoreError, which Process.Alive decides.
 //
-// Most of what depends on the architecture lies in files named _x86.go; patch.go, pass.go
-// and reach.go know its jumps, too.
+// Most of what depends on the architecture is in files named _x86.go; patch.go, pass.go and
+// reach.go know its jumps, too.
 package inferior

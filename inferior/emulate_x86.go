@@ -18,9 +18,9 @@ type stepper func(*Thread, *Registers) bool
 // feature, branch tracking, it is a nop.
 var endbr64 = [4]byte{0xf3, 0x0f, 0x1e, 0xfa}
 
-// decodeStepper compiles the instruction at the start of code, which lies at
-// address at. Nil: not one of those emulated. Instructions that change flags
-// in ways the manual leaves undefined are chosen only where processors agree.
+// decodeStepper compiles the instruction at the start of code, which is at address at. Nil: not one
+// of those emulated. Instructions that change flags in ways the manual leaves undefined are chosen
+// only where processors agree.
 func decodeStepper(code []byte, at uint64) stepper {
 	if len(code) >= 4 && [4]byte(code) == endbr64 {
 		return advance(4)
@@ -48,8 +48,8 @@ func decodeStepper(code []byte, at uint64) stepper {
 	return nil
 }
 
-// plainPrefixes tells whether the prefixes are only REX, a segment, or ones
-// that mean nothing for a branch (bnd, branch hints).
+// plainPrefixes reports whether the prefixes are only REX, a segment, or ones that mean nothing for
+// a branch (bnd, branch hints).
 func plainPrefixes(i *x86asm.Inst) bool {
 	for _, p := range i.Prefix {
 		switch {
@@ -360,8 +360,8 @@ func (c *compiler) target() getter {
 	}
 }
 
-// inUserSpace tells whether a can be jumped to; elsewhere processors differ in
-// which instruction faults.
+// inUserSpace reports whether a can be jumped to; elsewhere processors differ in which instruction
+// faults.
 func inUserSpace(a uint64) bool { return a>>47 == 0 }
 
 func (c *compiler) jump() stepper {
@@ -566,7 +566,7 @@ func (t *Thread) store(r *Registers, a, v uint64, size int) bool {
 	return ok
 }
 
-// usesDebug tells whether a watchpoint could miss an access that is emulated.
+// usesDebug reports whether a watchpoint could miss an access that is emulated.
 func (t *Thread) usesDebug() bool {
 	return t.p.watchpoints.inUse() || t.p.watchpoints.steps()
 }

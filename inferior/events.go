@@ -243,7 +243,7 @@ func (ts *traps) onInt3(t *Thread, behind addr.Run) bool {
 			return false
 		}
 	case len(s.code) > 0 && s.code[0] == int3 && ts.p.stepping == t:
-		return false // it stands under our trap
+		return false // it is under our trap
 	}
 	t.regs.Rip, t.regsDirty, t.shown = uint64(pc), true, 0
 	if s != nil && s.front != nil {

@@ -12,7 +12,7 @@ type SystemCall struct {
 	Number   uint64    // of the x86-64 table (arch/x86/entry/syscalls/syscall_64.tbl)
 	Args     [6]uint64 // in the order of syscall(2)
 	Returned bool      // otherwise the thread is about to enter the kernel
-	Before   bool      // and stands at the instruction: see CatchSystemCalls
+	Before   bool      // and is at the instruction: see CatchSystemCalls
 	Result   int64     // if it has returned; -4095 to -1 are errors
 }
 
@@ -32,8 +32,8 @@ type followedCall struct {
 	under bool // there is one, and the hook has not been called for its return
 	entry bool // nor for its entry
 
-	// A caught call is taken back: the kernel is told to make none, and the thread to
-	// stand at the instruction again.
+	// A caught call is taken back: the kernel is told to make none, and the thread to be at the
+	// instruction again.
 	back bool     // it is on its way to there
 	made callSite // that instruction: the next call of it is let through
 }
@@ -54,10 +54,10 @@ func (sc *systemCalls) FollowSystemCalls(numbers []uint64) {
 	sc.changed()
 }
 
-// CatchSystemCalls is FollowSystemCalls of calls that the hook may stop before they are
-// made: with StopHere at a call that is Before, the thread stands at the instruction that
-// makes it, and may be asked, moved or let go like any other. Calls of threads under
-// seccomp are seen only when they have returned: a filter might end the process.
+// CatchSystemCalls is FollowSystemCalls of calls that the hook may stop before they are made: with
+// StopHere at a call that is Before, the thread is at the instruction that makes it, and may be
+// asked, moved or let go like any other. Calls of threads under seccomp are seen only when they
+// have returned: a filter might end the process.
 func (sc *systemCalls) CatchSystemCalls(caught func(number uint64) bool) {
 	sc.p.check()
 	sc.caught = caught
@@ -74,15 +74,15 @@ func (sc *systemCalls) changed() {
 	}
 }
 
-// follows tells whether the thread's system calls are to be seen.
+// follows reports whether the thread's system calls are to be seen.
 func (sc *systemCalls) follows(t *Thread) bool {
 	return (len(sc.followed) > 0 || sc.caught != nil) && !t.guest && t.tg == sc.p.target
 }
 
-// catches tells whether the hook may stop before a call.
+// catches reports whether the hook may stop before a call.
 func (sc *systemCalls) catches(number uint64) bool { return sc.caught != nil && sc.caught(number) }
 
-// What PTRACE_GET_SYSCALL_INFO tells of a stop (linux/ptrace.h).
+// What PTRACE_GET_SYSCALL_INFO describes a stop (linux/ptrace.h).
 const (
 	getSyscallInfo = 0x420e
 	callEntry      = 1 // PTRACE_SYSCALL_INFO_ENTRY
@@ -178,7 +178,7 @@ func (sc *systemCalls) onCaught(t *Thread, info *syscallInfo) bool {
 	return true
 }
 
-// unconfined tells whether t is not under seccomp. That is asked anew when a thread has made a
+// unconfined reports whether t is not under seccomp. That is asked anew when a thread has made a
 // call that may have changed it, for itself or for all (SECCOMP_FILTER_FLAG_TSYNC).
 func (sc *systemCalls) unconfined(t *Thread) bool {
 	if sc.free[t] {
@@ -202,8 +202,8 @@ func (sc *systemCalls) noteConfining(t *Thread, info *syscallInfo) {
 	t.confines = info.op == callEntry && (info.words[0] == unix.SYS_PRCTL || info.words[0] == unix.SYS_SECCOMP)
 }
 
-// backAt handles the end of a call that was taken back: the thread is made to stand
-// before it. False: it was killed.
+// backAt handles the end of a call that was taken back: the thread is made to be before it. False:
+// it was killed.
 func (sc *systemCalls) backAt(t *Thread) bool {
 	var r Registers
 	if getRegs(t.TID, &r) != nil {
@@ -212,7 +212,7 @@ func (sc *systemCalls) backAt(t *Thread) bool {
 	}
 	r.Rip, r.Rax = t.call.made.pc-syscallSize, t.call.made.number
 	// The kernel has kept the return address in rcx. A C function that wraps a call has copied its fourth argument from
-	// there to r10 (System V ABI, section A.2.1), and debug information goes on to find it in rcx.
+	// there to r10 (System V ABI, section A.2.1), and debug information continues to find it in rcx.
 	r.Rcx = r.R10
 	if setRegs(t.TID, &r) != nil {
 		t.state = running
@@ -223,8 +223,8 @@ func (sc *systemCalls) backAt(t *Thread) bool {
 	return true
 }
 
-// report calls the hook for the system call that t is in, unless it has been
-// for where t is now. It tells whether that is a stop.
+// report calls the hook for the system call that t is in, unless it has been for where t is now. It
+// reports whether that is a stop.
 func (sc *systemCalls) report(t *Thread) bool {
 	c := &t.call
 	if c.entry {
@@ -242,7 +242,7 @@ func (sc *systemCalls) report(t *Thread) bool {
 	return sc.callHook(t, c.SystemCall)
 }
 
-// callHook calls the hook, and tells whether that is a stop.
+// callHook calls the hook, and reports whether that is a stop.
 func (sc *systemCalls) callHook(t *Thread, c SystemCall) bool {
 	if sc.p.hooks.SystemCall == nil {
 		return false

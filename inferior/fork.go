@@ -347,8 +347,8 @@ func (f *family) releaseVforkParent() {
 	f.park(parent)
 }
 
-// TraceClone has the kernel tell of the child that t, which stands at the entry of the C
-// library's clone (clone(2)), is about to make: it takes CLONE_UNTRACED out of the flags.
+// TraceClone has the kernel describe the child that t, which is at the entry of the C library's
+// clone (clone(2)), is about to make: it takes CLONE_UNTRACED out of the flags.
 func (t *Thread) TraceClone() error {
 	r, err := t.Regs()
 	if err != nil || r.Rdx&unix.CLONE_UNTRACED == 0 {

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A gate is a trap without an int3: code of ours in the inferior that sends its own
-// thread a signal, and goes on unless the debugger has moved the thread meanwhile. The
-// signal is one that does nothing unless it is traced or handled. So a thread that comes to
-// a gate when the debugger has been killed goes on, where an int3 would kill it.
+// A gate is a trap without an int3: code of ours in the inferior that sends its own thread a
+// signal, and continues unless the debugger has moved the thread meanwhile. The signal is one that
+// does nothing unless it is traced or handled. So a thread that comes to a gate when the debugger
+// has been killed continues, where an int3 would kill it.
 type gate struct {
 	site   *site    // at the first instruction
 	high   addr.Run // behind the last
@@ -77,8 +77,8 @@ func (ts *traps) removeGate(g *gate) {
 	ts.gates = slices.DeleteFunc(ts.gates, func(x *gate) bool { return x == g })
 }
 
-// Handles tells whether the process has a handler for a signal. It is so said where
-// proc(5) does not tell.
+// Handles reports whether the process has a handler for a signal. It is so said where proc(5) does
+// not tell.
 func (tg *target) Handles(signal int) bool {
 	s, _ := statusField(tg.pid, "SigCgt")
 	mask, err := strconv.ParseUint(s, 16, 64)

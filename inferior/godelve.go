@@ -79,8 +79,7 @@ func (g *Go) refresh(t *Thread) error {
 	return g.target.SwitchThread(t.TID)
 }
 
-// Next runs t's goroutine to the next line of its function, on whatever
-// thread it goes on.
+// Next runs t's goroutine to the next line of its function, on whatever thread it continues.
 func (g *Go) Next(t *Thread) (Stop, error) { return g.run(t, g.group.Next) }
 
 // Step is Next that enters calls.

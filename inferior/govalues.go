@@ -27,7 +27,7 @@ type GoPlace struct {
 	Parked  *ParkedGoroutine // whose stack it is, nil: the thread's
 	CFA     addr.Run
 	PC      addr.Run
-	Inlined int // how many frames at the same PC are further in
+	Inlined int // how many frames at the same PC are inner
 	Index   int // from the innermost frame on
 }
 
@@ -41,9 +41,9 @@ type GoLimits struct {
 // maxGoNodes bounds the parts of one value, whatever the limits multiply to.
 const maxGoNodes = 1 << 16
 
-// A GoValue is a variable or value of a Go program. What it consists of is below it:
-// the elements of a slice or array, the fields of a struct, a map's keys and values
-// by turns, what a pointer or interface holds.
+// A GoValue is a variable or value of a Go program. What it consists of is below it: the elements
+// of a slice or array, the fields of a struct, a map's keys and values alternating, what a pointer
+// or interface holds.
 type GoValue struct {
 	Name     string
 	Type     string
@@ -217,8 +217,8 @@ func operands(tree ast.Expr) map[string]bool {
 	return used
 }
 
-// Set assigns the value of an expression to another: numbers, bools, pointers and
-// what lies in memory already. Nothing is allocated.
+// Set assigns the value of an expression to another: numbers, bools, pointers and what is in memory
+// already. Nothing is allocated.
 func (g *Go) Set(at GoPlace, to, from string) (err error) {
 	defer caught(&err)
 	s, err := g.scope(at)

@@ -23,11 +23,10 @@ import (
 // dying thread some hundred microseconds, in which the tracees still stand and
 // the guard does its work.
 //
-// Threads that hit an int3 after hdb has been killed and before the guard has
-// restored it wait in a handler of SIGTRAP (see trapHandler), and so do those whose
-// trap hdb was just handling. Where there is no such handler, the program dies. At a
-// stop no thread runs, so there only a machine too busy to run the guard in time can
-// do harm, and even then threads do not stand at int3s (see secure).
+// Threads that hit an int3 after hdb has been killed and before the guard has restored it wait in a
+// handler of SIGTRAP (see trapHandler), and so do those whose trap hdb was just handling. Where
+// there is no such handler, the program dies. At a stop no thread runs, so there only a machine too
+// busy to run the guard in time can do harm, and even then threads do not be at int3s (see secure).
 type guard struct {
 	p *Process
 
@@ -39,7 +38,7 @@ type guard struct {
 	pipe    int          // write end
 	former  robustList   // the thread's, before
 	gone    *atomic.Bool // it could not be started, or has ended; one for each
-	late    bool         // it was waited for in vain
+	late    bool         // it was waited for without effect
 }
 
 // A robustList is what set_robust_list(2) takes.

@@ -106,11 +106,11 @@ func (g *guardTable) awaitDeath() {
 	}
 }
 
-// restoreAll takes out what the table says is in the memory, int3s first: the
-// jumps of patches still lead somewhere. Threads may run by then. None can
-// stand inside a jump, and one write of a few bytes was seen whole in 10 million
-// writes under two threads that did nothing but call the function. Signals come
-// behind these, and debug registers, for which threads must be stopped, last.
+// restoreAll takes out what the table says is in the memory, int3s first: the jumps of patches
+// still lead somewhere. Threads may run by then. None can be inside a jump, and one write of a few
+// bytes was seen whole in 10 million writes under two threads that did nothing but call the
+// function. Signals come behind these, and debug registers, for which threads must be stopped,
+// last.
 func (g *guardTable) restoreAll(mem int) {
 	var patched []guardCover
 	for i := range g.slots {

@@ -50,7 +50,7 @@ type guardSlot struct {
 
 // Flags of a guardSlot's word.
 const (
-	guardTrap    = 1 << 16 // an int3 stands there
+	guardTrap    = 1 << 16 // an int3 is there
 	guardPatched = 1 << 17 // a byte of a patch
 	guardFirst   = 1 << 18 // its first
 )

@@ -17,11 +17,11 @@ func (f *family) addGuest(host *Thread, child int) {
 // IsGuest reports whether t is no thread of the target, but a child that runs in its memory, as after vfork.
 func (t *Thread) IsGuest() bool { return t.guest }
 
-// LetGuestGo has a guest that stands at a trap, in its handler, go on untraced from behind the
+// LetGuestGo has a guest that is at a trap, in its handler, continue untraced from behind the
 // instruction there. It must come to no other int3: in its memory they stay.
 func (t *Thread) LetGuestGo() { t.leave = t.guest }
 
-// resumeGuest lets a guest go on that has passed its trap.
+// resumeGuest lets a guest continue that has passed its trap.
 func (f *family) resumeGuest(g *Thread) {
 	if !g.leave {
 		f.p.resume(g, unix.PTRACE_CONT)
@@ -104,7 +104,7 @@ func (f *family) withoutGuests(do func() error) error {
 	return do()
 }
 
-// releaseGuests lets them go on.
+// releaseGuests lets them continue.
 func (f *family) releaseGuests() {
 	f.guestsHeld = false
 	for _, g := range f.inMemory() {
@@ -114,7 +114,7 @@ func (f *family) releaseGuests() {
 	}
 }
 
-// waitVforks lets vfork children go on until they no longer share memory.
+// waitVforks lets vfork children continue until they no longer share memory.
 func (f *family) waitVforks() error {
 	f.p.stopping = true
 	for f.p.target.exit == nil && (len(f.guests) > 0 || f.p.target.vforking()) {
@@ -130,8 +130,8 @@ func (f *family) waitVforks() error {
 	return f.p.Alive()
 }
 
-// Alone tells whether the target has one thread, and no other process shares its memory. Of
-// one that was there before that is not known.
+// Alone reports whether the target has one thread, and no other process shares its memory. Of one
+// that was there before that is not known.
 func (f *family) Alone() bool {
 	return f.p.target.launched && len(f.p.target.Threads()) == 1 && len(f.guests) == 0 && !f.p.target.peers
 }

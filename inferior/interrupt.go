@@ -28,7 +28,7 @@ type waker struct {
 
 func (w *waker) init(tid int) { w.tid = tid }
 
-// asked tells whether Interrupt has been called and not been answered.
+// asked reports whether Interrupt has been called and not been answered.
 func (w *waker) asked() bool { return w.request.Load() }
 
 // sigaction is the kernel's struct sigaction (not libc's) on x86-64.

@@ -338,9 +338,9 @@ func openRedirection(path string, flags int) (*os.File, error) {
 	return f, nil
 }
 
-// hasWriter tells whether a FIFO, opened for reading without waiting, has a writer, or
-// something to read that one has left. It takes nothing out: see tee(2), which says 0 at
-// the end of the input and EAGAIN where a writer has not written yet.
+// hasWriter reports whether a FIFO, opened for reading without waiting, has a writer, or something
+// to read that one has left. It takes nothing out: see tee(2), which says 0 at the end of the input
+// and EAGAIN where a writer has not written yet.
 func hasWriter(fifo *os.File) (bool, error) {
 	r, w, err := os.Pipe()
 	if err != nil {

@@ -33,7 +33,7 @@ type cover struct {
 	at    addr.Run
 	orig  byte // what readers see
 	run   byte // what the processor runs, the int3 apart: orig, or the patch's
-	trap  bool // an int3 stands here
+	trap  bool // an int3 is here
 	patch *Patch
 	slot  int // in the guard's table, -1 none
 }
@@ -98,10 +98,10 @@ func (m *memory) readAt(b []byte, off int64) (int, error) {
 	return n, err
 }
 
-// overwritten tells whether a byte of a word that was patched is the program's again.
+// overwritten reports whether a byte of a word that was patched is the program's again.
 func (m *memory) overwritten(c cover) bool { return c.patch != nil && c.patch.word && !m.has(c.patch) }
 
-// has tells whether memory has what a patch without a trap has written. The lock is held.
+// has reports whether memory has what a patch without a trap has written. The lock is held.
 func (m *memory) has(pt *Patch) bool {
 	now := make([]byte, len(pt.code))
 	_, err := m.raw(now, int64(pt.at), false)
@@ -265,7 +265,7 @@ func (m *memory) uncover(i int) {
 	m.covers = slices.Delete(m.covers, i, i+1)
 }
 
-// patch writes the code of pt over what stands there.
+// patch writes the code of pt over what is there.
 func (m *memory) patch(pt *Patch) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -16,10 +16,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// modules is what the engine knows of the ELF files in the target. It is
-// found from the memory map and the headers in memory, which works alike for
-// dynamic, static and attached programs and for any C library; the dynamic
-// linker is only asked when to look again.
+// modules is what the engine knows the ELF files in the target. It is found from the memory map and
+// the headers in memory, which works alike for dynamic, static and attached programs and for any C
+// library; the dynamic linker is only asked when to look again.
 type modules struct {
 	p *Process
 
@@ -27,7 +26,7 @@ type modules struct {
 	known  map[moduleKey]Module
 	trap   *Trap    // at the dynamic linker's hook
 	armed  bool     // the hook has been looked for
-	stub   addr.Run // where a stub can stand in the vDSO, 0 not looked for or nowhere
+	stub   addr.Run // where a stub can be in the vDSO, 0 not looked for or nowhere
 	shadow int8     // ShadowStack: 0 not known, 1 no, 2 yes
 }
 
@@ -167,7 +166,7 @@ func (ms *modules) programHeaders(low addr.Run, typ elf.ProgType) []elf.ProgHead
 	return found
 }
 
-// A Segment is where a PT_LOAD of a module lies in memory.
+// A Segment is where a PT_LOAD of a module is in memory.
 type Segment struct {
 	Low, High addr.Run
 	FileHigh  addr.Run // where the bytes of the file end; behind it was zero
@@ -212,7 +211,7 @@ func (m Mapping) openable(pid int, apart bool) string {
 	return m.Path
 }
 
-// statOf is what stat(2) tells of a file.
+// statOf is what stat(2) describes a file.
 func statOf(path string) (*syscall.Stat_t, bool) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -350,7 +349,7 @@ func elfSymbol(path, name string) (addr.File, bool) {
 	return 0, false
 }
 
-// isGo tells whether the program at path was built by the Go toolchain.
+// isGo reports whether the program at path was built by the Go toolchain.
 func isGo(path string) bool {
 	f, err := elf.Open(path)
 	if err != nil {
@@ -360,10 +359,10 @@ func isGo(path string) bool {
 	return f.Section(".go.buildinfo") != nil || f.Section(".note.go.buildid") != nil || f.Section(".gopclntab") != nil
 }
 
-// ShadowStack tells whether the kernel guards return addresses of the target (CET,
-// x86_Thread_features in proc(5)): then no code may return where it was not called from,
-// and calls and returns must be run by the processor. It is asked anew when modules
-// change, as the dynamic linker switches the feature on.
+// ShadowStack reports whether the kernel guards return addresses of the target (CET,
+// x86_Thread_features in proc(5)): then no code may return where it was not called from, and calls
+// and returns must be run by the processor. It is asked anew when modules change, as the dynamic
+// linker switches the feature on.
 func (ms *modules) ShadowStack() bool {
 	if ms.shadow == 0 {
 		ms.shadow = 1

@@ -33,7 +33,7 @@ func (ts *traps) passTrap(t *Thread) bool {
 	}
 	s := ts.sites[t.at]
 	if t.regs.PC() != t.at || s == nil || t.shown != 0 {
-		t.at = 0 // moved away, or the trap has been removed, or it stands in a copy
+		t.at = 0 // moved away, or the trap has been removed, or it is in a copy
 		return true
 	}
 	if s.emulate != nil && s.emulate(t, &t.regs) {
@@ -79,12 +79,12 @@ func (ts *traps) stepOver(t *Thread, s *site) bool {
 	return err == nil && t.state == stopped
 }
 
-// isSyscall tells whether code begins with syscall, sysenter or int 0x80.
+// isSyscall reports whether code begins with syscall, sysenter or int 0x80.
 func isSyscall(code []byte) bool {
 	return len(code) >= 2 && (code[0] == 0x0f && (code[1] == 0x05 || code[1] == 0x34) || code[0] == 0xcd && code[1] == 0x80)
 }
 
-// isRepeated tells whether code begins with a rep-prefixed instruction.
+// isRepeated reports whether code begins with a rep-prefixed instruction.
 func isRepeated(code []byte) bool {
 	return len(code) >= 1 && (code[0] == 0xf2 || code[0] == 0xf3)
 }

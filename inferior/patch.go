@@ -49,14 +49,14 @@ type retiredPatch struct {
 	code, orig []byte
 }
 
-// Removed tells whether the patch has been taken out, by whatever event.
+// Removed reports whether the patch has been taken out, by whatever event.
 func (pt *Patch) Removed() bool { return pt.removed }
 
 // A PatchedError says that a trap and a patch, or two patches, cannot share
 // an address: only at the first byte of a patch can a trap stand.
 type PatchedError struct {
 	Addr  addr.Run
-	Patch *Patch // what stands there already; nil when that is a trap
+	Patch *Patch // what is there already; nil when that is a trap
 }
 
 func (e *PatchedError) Error() string {
@@ -69,13 +69,12 @@ func (e *PatchedError) Error() string {
 // Patch replaces the bytes at a with code, at most 16 bytes. Wherever code
 // jumps to must be there already.
 //
-// over is where a thread goes on that is to run the original code from a: the
-// relocated copy. moves tells for each instruction boundary inside
-// (a, a+len(code)) where its copy is; it may also tell so for the boundary at
-// which the copy jumps back. A thread that stands at a boundary goes on in the
-// copy; one that stands elsewhere in the range makes Patch fail. Wherever a
-// thread stops at an instruction that the copy begins with, over, or that is a
-// value of moves, its registers show the PC in the original code.
+// over is where a thread continues that is to run the original code from a: the relocated copy.
+// moves tells for each instruction boundary inside (a, a+len(code)) where its copy is; it may also
+// tell so for the boundary at which the copy jumps back. A thread that is at a boundary continues
+// in the copy; one that stands elsewhere in the range makes Patch fail. Wherever a thread stops at
+// an instruction that the copy begins with, over, or that is a value of moves, its registers show
+// the PC in the original code.
 //
 // All threads of the target must be stopped, or the code not yet be reachable
 // by any but the one that is (a library just loaded). Children that run in the
@@ -95,7 +94,7 @@ func (ps *patches) PatchWord(a addr.Run, word uint64) (*Patch, error) {
 	return ps.put(&Patch{p: ps.p, at: a, code: binary.LittleEndian.AppendUint64(nil, word), word: true})
 }
 
-// Stands tells whether what the patch has written is still there.
+// Stands reports whether what the patch has written is still there.
 func (pt *Patch) Stands() bool { return !pt.removed && pt.p.memory.standing(pt) }
 
 // put plants a patch.
@@ -139,9 +138,9 @@ func (ps *patches) put(pt *Patch) (*Patch, error) {
 	return pt, nil
 }
 
-// Divert is Patch for a function that has no room for a jump: a trap at a, of one byte,
-// has threads go on at to. It costs each of them what a trap does. over is the copy of the
-// first instruction.
+// Divert is Patch for a function that has no room for a jump: a trap at a, of one byte, has threads
+// continue at to. It costs each of them what a trap does. over is the copy of the first
+// instruction.
 func (ps *patches) Divert(a, to, over addr.Run) (*Patch, error) {
 	if err := ps.p.Alive(); err != nil {
 		return nil, err
@@ -200,7 +199,7 @@ func (ps *patches) standing(pt *Patch) ([]*Thread, error) {
 		if t.state != stopped || t.load() != nil {
 			continue // it runs elsewhere, or has been killed
 		}
-		// One that has just executed an int3 stands there, also if it was removed since.
+		// One that has just executed an int3 is there, also if it was removed since.
 		if pc := t.pc(); (pc == pt.at+1 || pt.inside(pc-1)) && ps.p.traps.trapAt(pc-1) && !t.deliverable {
 			if t.guest && sigtrapPending(t.TID) {
 				continue
@@ -224,10 +223,9 @@ func (ps *patches) standing(pt *Patch) ([]*Thread, error) {
 	return movers, nil
 }
 
-// Remove puts the original bytes back, if the patch still stands there:
-// memory that is unmapped, or mapped anew, is left alone. Who may run
-// meanwhile is as for Process.Patch. Threads that are seen in the copy go back
-// to the original code. A second call does nothing.
+// Remove puts the original bytes back, if the patch still is there: memory that is unmapped, or
+// mapped anew, is left alone. Who may run meanwhile is as for Process.Patch. Threads that are seen
+// in the copy go back to the original code. A second call does nothing.
 func (pt *Patch) Remove() error {
 	p := pt.p
 	p.check()
@@ -274,7 +272,7 @@ func (ps *patches) unpatch(pt *Patch) {
 	}
 }
 
-// copied tells whether a is an instruction of the copy.
+// copied reports whether a is an instruction of the copy.
 func (pt *Patch) copied(a addr.Run) (found bool) {
 	pt.eachCopy(func(copied, _ addr.Run) { found = found || copied == a })
 	return found
@@ -330,10 +328,9 @@ func (t *Thread) stand(shown, real addr.Run) {
 	t.shown, t.real, t.regsDirty = shown, real, true
 }
 
-// PlaceAt makes a stopped thread stand at the entry a of a patched function
-// without having it run the patch again: its registers show PC a, and it goes
-// on in the relocated copy, single-stepping too. Traps at a count as passed.
-// If the PC is changed meanwhile the placement is void.
+// PlaceAt makes a stopped thread are at the entry a of a patched function without having it run the
+// patch again: its registers show PC a, and it continues in the relocated copy, single-stepping
+// too. Traps at a count as passed. If the PC is changed meanwhile the placement is void.
 func (t *Thread) PlaceAt(a addr.Run) error {
 	t.p.check()
 	pt := t.p.patches.patchAt(a)

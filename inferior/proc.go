@@ -23,7 +23,7 @@ func statusField(tid int, name string) (string, bool) {
 	return "", false
 }
 
-// isThreadOf tells whether tid is a thread of process pid, zombies included.
+// isThreadOf reports whether tid is a thread of process pid, zombies included.
 func isThreadOf(pid, tid int) bool {
 	return unix.Access(fmt.Sprintf("/proc/%d/task/%d", pid, tid), unix.F_OK) == nil
 }
@@ -48,8 +48,8 @@ func threadIDs(pid int) ([]int, error) {
 	return ids, nil
 }
 
-// sharesMemory tells whether two processes have one address space, by
-// kcmp(2), or where the kernel lacks it, by the guess given.
+// sharesMemory reports whether two processes have one address space, by kcmp(2), or where the
+// kernel lacks it, by the guess given.
 func sharesMemory(a, b int, guess bool) bool {
 	const kcmpVM = 1
 	r, _, e := unix.RawSyscall6(unix.SYS_KCMP, uintptr(a), uintptr(b), kcmpVM, 0, 0, 0)

@@ -300,11 +300,10 @@ func (p *Process) stopThreads() error {
 	}
 }
 
-// StopAll is for handlers and hooks: it stops all threads of the target, runs
-// f, and lets the run go on afterwards; f's error is passed on. Of what other
-// threads arrive at meanwhile nothing is lost. The process may end while they
-// are being stopped (ErrEnded, and f does not run), or execute a program
-// (Hooks.Execed is called before f). Between runs it just calls f.
+// StopAll is for handlers and hooks: it stops all threads of the target, runs f, and lets the run
+// continue afterwards; f's error is passed on. Of what other threads arrive at meanwhile nothing is
+// lost. The process may end while they are being stopped (ErrEnded, and f does not run), or execute
+// a program (Hooks.Execed is called before f). Between runs it just calls f.
 func (p *Process) StopAll(f func() error) error {
 	if err := p.Alive(); err != nil {
 		return err
@@ -319,7 +318,7 @@ func (p *Process) StopAll(f func() error) error {
 	return f()
 }
 
-// ours tells whether t belongs to the target now, or runs in its memory.
+// ours reports whether t belongs to the target now, or runs in its memory.
 func (t *Thread) ours() bool { return t.guest || t.tg == t.p.target }
 
 // releaseAll resumes all stopped threads, after their pending events have
@@ -354,7 +353,7 @@ func (p *Process) releaseAll() {
 	}
 }
 
-// release lets one thread go on after an event that stops nothing.
+// release lets one thread continue after an event that stops nothing.
 func (p *Process) release(t *Thread) {
 	if t.state != stopped || !t.ours() || p.stop != nil || p.alone.aside(t) || t.guest && p.family.guestsHeld || p.report(t) {
 		return
@@ -367,8 +366,8 @@ func (p *Process) release(t *Thread) {
 	}
 }
 
-// proceed is what follows an event that is dealt with: t goes on, unless all
-// threads are being stopped, and goes on stepping when it was.
+// proceed is what follows an event that is dealt with: t continues, unless all threads are being
+// stopped, and continues stepping when it was.
 func (p *Process) proceed(t *Thread) {
 	switch {
 	case p.stepping == t:

@@ -34,8 +34,8 @@ func ptrace(request, tid int, address, data uintptr) error {
 	return nil
 }
 
-// ptraceData is ptrace with a pointer. The conversion has to stand in the call
-// itself, or the stack may move from under it.
+// ptraceData is ptrace with a pointer. The conversion has to be in the call itself, or the stack
+// may move from under it.
 func ptraceData(request, tid int, address uintptr, data unsafe.Pointer) error {
 	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, uintptr(request), uintptr(tid), address, uintptr(data), 0, 0)
 	if e != 0 {
@@ -105,8 +105,8 @@ func waitAny(options int) (int, unix.WaitStatus, error) {
 	return wait4(-1, options|unix.WNOTHREAD)
 }
 
-// peekAny tells of the next event of a tracee of this OS thread, which remains to be
-// taken: the tracee and, if it has stopped, the stop's status (wait4's, shifted), else -1.
+// peekAny describes the next event of a tracee of this OS thread, which remains to be taken: the
+// tracee and, if it has stopped, the stop's status (wait4's, shifted), else -1.
 func peekAny(options int) (tid, status int, err error) {
 	var info siginfo
 	_, _, e := unix.Syscall6(unix.SYS_WAITID, unix.P_ALL, 0, uintptr(unsafe.Pointer(&info)),
@@ -121,8 +121,8 @@ func peekAny(options int) (tid, status int, err error) {
 	return info.pid(), int(int32(info.value())), nil
 }
 
-// waitFor waits for one process or thread, which is about to report.
-// Interrupt, which goes on signalling while an event is handled, waits for it.
+// waitFor waits for one process or thread, which is about to report. Interrupt, which continues
+// signalling while an event is handled, waits for it.
 func waitFor(tid int) (int, unix.WaitStatus, error) {
 	for {
 		if n, ws, err := wait4(tid, 0); err != unix.EINTR {

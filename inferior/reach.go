@@ -12,10 +12,10 @@ import (
 // deepest is how much of a stack is searched at most, in bytes from its innermost end.
 const deepest = 1 << 20
 
-// MayReach tells whether a thread of the target may stand at an address for which code
-// holds, or get there: one that is there, has such an address in a register or anywhere in
-// the innermost MiB of its stack, or cannot be asked. All are taken to be able to if
-// another process runs in the target's memory.
+// MayReach reports whether a thread of the target may be at an address for which code holds, or get
+// there: one that is there, has such an address in a register or anywhere in the innermost MiB of
+// its stack, or cannot be asked. All are taken to be able to if another process runs in the
+// target's memory.
 func (f *family) MayReach(code func(addr.Run) bool) bool {
 	maps, err := f.p.target.Maps()
 	if err != nil || f.sharesMemory() {
@@ -27,7 +27,7 @@ func (f *family) MayReach(code func(addr.Run) bool) bool {
 }
 
 func (t *Thread) mayReach(code func(addr.Run) bool, maps []Mapping) bool {
-	// What the kernel has counts: that is where the thread goes on if hdb is killed.
+	// What the kernel has counts: that is where the thread continues if hdb is killed.
 	if t.load() != nil || t.flush() != nil {
 		return true
 	}
@@ -54,8 +54,8 @@ func (t *Thread) mayReach(code func(addr.Run) bool, maps []Mapping) bool {
 	return HasAddress(stack, code)
 }
 
-// HasAddress tells whether there is a word in memory that is an address for which code
-// holds. The memory is aligned as words are.
+// HasAddress reports whether there is a word in memory that is an address for which code holds. The
+// memory is aligned as words are.
 func HasAddress(memory []byte, code func(addr.Run) bool) bool {
 	for ; len(memory) >= 8; memory = memory[8:] {
 		if code(addr.Run(binary.LittleEndian.Uint64(memory))) {
@@ -65,8 +65,8 @@ func HasAddress(memory []byte, code func(addr.Run) bool) bool {
 	return false
 }
 
-// sharesMemory tells whether another process runs in the target's memory, traced or not,
-// by kcmp(2); where the kernel lacks it, only of those that are traced.
+// sharesMemory reports whether another process runs in the target's memory, traced or not, by
+// kcmp(2); where the kernel lacks it, only of those that are traced.
 func (f *family) sharesMemory() bool {
 	if len(f.guests) > 0 || f.p.target.peers || f.p.target.vforking() {
 		return true

@@ -19,8 +19,8 @@ func (r *Registers) PC() addr.Run { return addr.Run(r.Rip) }
 // SP is the stack pointer.
 func (r *Registers) SP() addr.Run { return addr.Run(r.Rsp) }
 
-// Arg is integer argument i (0 to 5) at a function's entry, System V ABI
-// section 3.2.3; 0 for the others, which lie on the stack.
+// Arg is integer argument i (0 to 5) at a function's entry, System V ABI section 3.2.3; 0 for the
+// others, which are on the stack.
 func (r *Registers) Arg(i int) uint64 {
 	switch i {
 	case 0:

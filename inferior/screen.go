@@ -8,23 +8,22 @@ import (
 	"hdb/internal/addr"
 )
 
-// A Screen is code near a trap that asks, in the process, what the trap's handler would ask
-// first: threads for which the answer is no go on without stopping. The caller has written it
-// to memory that stays as long as the process does.
+// A Screen is code near a trap that asks, in the process, what the trap's handler would ask first:
+// threads for which the answer is no continue without stopping. The caller has written it to memory
+// that stays as long as the process does.
 //
-// A trap with a screen is an int3 as any other whenever the threads stand. During Continue
-// a jump is in its place, and the int3 where the screen leads those that have to stop. Such a thread has
-// arrived at the trap: its registers show the trap's address, and it goes on behind the
-// screen. Whoever changes code or plants traps in the jump's bytes meanwhile gets the screen
-// out of the way.
+// A trap with a screen is an int3 as any other whenever the threads stand. During Continue a jump is in
+// its place, and the int3 where the screen leads those that have to stop. Such a thread has arrived at
+// the trap: its registers show the trap's address, and it continues behind the screen. Whoever changes
+// code or plants traps in the jump's bytes meanwhile gets the screen out of the way.
 type Screen struct {
 	// Jump is what is written over the trap's address, to the first of Tests.
 	Jump []byte
 	// Code is all that the caller has written, at At. The screen is used only while it is there.
 	At   addr.Run
 	Code []byte
-	// Tests are the instructions that ask. One that faults is taken for a yes. They change no memory, and of the registers only flags that
-	// nobody reads: a thread that stands at one has not begun the original instruction.
+	// Tests are the instructions that ask. One that faults is taken for a yes. They change no memory, and of the
+	// registers only flags that nobody reads: a thread that is at one has not begun the original instruction.
 	Tests []addr.Run
 	// Hit is where they lead a thread that may have to stop: a nop of one byte, and a
 	// jump to Over.
@@ -64,13 +63,13 @@ func (ts *traps) raise() {
 	}
 	for _, s := range with {
 		if sc := s.traps[0].screen; ts.mayRaise(s, sc) {
-			_ = ts.raiseOne(s, sc) // a thread stands in the way, for instance: the int3 stays
+			_ = ts.raiseOne(s, sc) // a thread is in the way, for instance: the int3 stays
 		}
 	}
 }
 
-// mayRaise tells whether nothing stands in the way of the jump, and the code is there: the
-// process may have become another one.
+// mayRaise reports whether nothing is in the way of the jump, and the code is there: the process
+// may have become another one.
 func (ts *traps) mayRaise(s *site, sc *Screen) bool {
 	now := make([]byte, len(sc.Code))
 	if _, err := ts.p.memory.readAt(now, int64(sc.At)); err != nil || !bytes.Equal(now, sc.Code) {
@@ -84,8 +83,8 @@ func (ts *traps) mayRaise(s *site, sc *Screen) bool {
 // scannedStack is how much of a stack is searched for the frame of a signal.
 const scannedStack = 1 << 20
 
-// interruptedIn tells whether a signal may have interrupted a thread in [low, high): when its
-// handler returns, the thread goes on there.
+// interruptedIn reports whether a signal may have interrupted a thread in [low, high): when its
+// handler returns, the thread continues there.
 func (ts *traps) interruptedIn(low, high addr.Run) bool {
 	if s, ok := statusField(ts.p.target.pid, "SigCgt"); ok && len(s) > 0 && len(trimZeros(s)) == 0 {
 		return false
@@ -138,7 +137,7 @@ func (ts *traps) raiseOne(s *site, sc *Screen) error {
 	return nil
 }
 
-// lower has int3s stand where screens are. All threads stand.
+// lower has int3s are where screens are. All threads stand.
 func (ts *traps) lower() {
 	for len(ts.raised) > 0 {
 		ts.lowerOne(ts.raised[0])
@@ -163,8 +162,8 @@ func (ts *traps) lowerOne(r *raised) {
 	})
 }
 
-// putBackTrap has the int3 in place of the screen. Who stands in the screen stands in the
-// original code from now on.
+// putBackTrap has the int3 in place of the screen. Who is in the screen is in the original code
+// from now on.
 func (ts *traps) putBackTrap(r *raised) {
 	a := r.site.addr
 	delete(ts.retired, a)

@@ -2,16 +2,16 @@ package inferior
 
 import "os"
 
-// StrictSeccomp tells whether t is in strict seccomp (seccomp(2)): the kernel ends it for
-// all system calls but read, write, exit and sigreturn.
+// StrictSeccomp reports whether t is in strict seccomp (seccomp(2)): the kernel ends it for all
+// system calls but read, write, exit and sigreturn.
 func (t *Thread) StrictSeccomp() bool {
 	mode, _ := statusField(t.TID, "Seccomp")
 	return mode == "1"
 }
 
-// Confined tells whether the kernel may end t for a system call: by strict seccomp, or by
-// a filter. hdb has lived under the filters that it shares with t, in a container for
-// instance; of others nobody knows what they do.
+// Confined reports whether the kernel may end t for a system call: by strict seccomp, or by a
+// filter. hdb has lived under the filters that it shares with t, in a container for instance; of
+// others nobody knows what they do.
 func (t *Thread) Confined() bool {
 	mode, _ := statusField(t.TID, "Seccomp")
 	if mode == "" || mode == "0" { // a kernel without it, or none

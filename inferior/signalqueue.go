@@ -75,9 +75,8 @@ func (q *signalQueue) announce(pid, tid int) {
 	}
 }
 
-// sendRest sends the thread what is left of the queue; the placeholder that may be on
-// its way stands for one of them. The kernel refuses codes of its own, which
-// become plain signals.
+// sendRest sends the thread what is left of the queue; the placeholder that may be on its way
+// represents one of them. The kernel refuses codes of its own, which become plain signals.
 func (q *signalQueue) sendRest(pid, tid int) {
 	for i := range q.queue {
 		info := &q.queue[i].info
@@ -124,8 +123,8 @@ func (q *signalQueue) SetPendingSignal(n int) {
 	}
 }
 
-// SignalInfo is the kernel's siginfo_t of the signal that the thread stopped at and that
-// it gets when it goes on, nil without one.
+// SignalInfo is the kernel's siginfo_t of the signal that the thread stopped at and that it gets
+// when it continues, nil without one.
 func (q *signalQueue) SignalInfo() []byte {
 	if len(q.queue) == 0 || !q.queue[0].seen {
 		return nil

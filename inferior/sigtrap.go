@@ -12,12 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A target that is to outlive hdb gets a handler of SIGTRAP (sigtrap_amd64.s), which
-// does not run as long as hdb lives: hdb takes each SIGTRAP. When it has been killed,
-// threads still come to int3s until the guard has put the code back, and the kernel
-// delivers the SIGTRAPs that hdb had not taken. The handler waits for the guard, and
-// has the thread go on at the instruction. Of a SIGTRAP that is none of ours it has the
-// program die, as without a handler.
+// A target that is to outlive hdb gets a handler of SIGTRAP (sigtrap_amd64.s), which does not run
+// as long as hdb lives: hdb takes each SIGTRAP. When it has been killed, threads still come to
+// int3s until the guard has put the code back, and the kernel delivers the SIGTRAPs that hdb had
+// not taken. The handler waits for the guard, and has the thread continue at the instruction. Of a
+// SIGTRAP that is none of ours it has the program die, as without a handler.
 //
 // A program with a handler of its own keeps that, but for one that a hook knows, as of Go's runtime: it is
 // told of what is none of ours. One whose thread blocks SIGTRAP loses
@@ -38,7 +37,7 @@ const (
 	handlerEnd = 0x5afe5afe
 )
 
-// sigtrapHandlerAddr is where the handler lies in hdb's own text.
+// sigtrapHandlerAddr is where the handler is in hdb's own text.
 func sigtrapHandlerAddr() unsafe.Pointer
 
 // sigtrapCode is what is put into the target: how a handler returns, and at
@@ -72,12 +71,12 @@ type trapHandler struct {
 	former sigaction
 }
 
-// owns tells whether a mapping holds the handler and nothing else.
+// owns reports whether a mapping holds the handler and nothing else.
 func (h *trapHandler) owns(m Mapping) bool {
 	return h.on && h.at <= m.Low && m.High <= h.at+handlerSize
 }
 
-// TrapHandler tells whether a mapping holds the handler of SIGTRAP that hdb has put into the
+// TrapHandler reports whether a mapping holds the handler of SIGTRAP that hdb has put into the
 // target, and nothing else.
 func (p *Process) TrapHandler(m Mapping) bool { return p.handler.owns(m) }
 
@@ -203,7 +202,7 @@ func (h *trapHandler) left() uint64 {
 	return 0
 }
 
-// is tells whether the code lies there.
+// is reports whether the code lies there.
 func (h *trapHandler) is(at uint64) bool {
 	code := sigtrapCode()
 	there := make([]byte, len(code))
@@ -284,7 +283,7 @@ func (h *trapHandler) wait(options int) (int, unix.WaitStatus, error) {
 	}
 }
 
-// setBack has a thread that has just executed an int3 of ours stand before it.
+// setBack has a thread that has just executed an int3 of ours are before it.
 func (h *trapHandler) setBack(tid int) {
 	t := h.p.family.find(tid)
 	var info siginfo

@@ -48,7 +48,7 @@ die:
 	BYTE $0xc3
 
 trap:
-	// An int3: the guard is about to put back what stood there.
+	// An int3: the guard is about to put back what was there.
 	MOVQ DX, R12
 	MOVQ SI, R13
 	MOVL $1000, BX

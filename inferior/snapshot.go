@@ -39,11 +39,11 @@ type birth struct {
 // that never runs a line of the program. The pages are the target's own until it
 // writes to them: then the kernel copies them, which takes the target some microseconds a page.
 //
-// The target cannot tell but by looking for it. The child ends without a signal, and wait(2)
-// without __WALL does not know it; hdb has the target wait for it at the next stop after it has ended, which adds it
-// to what getrusage(2) and times(2) tell of children. It shares no open files with the target once
-// it is made. In /proc it is a process of the same name, in the process group.
-// If hdb is killed, so is the copy, and a zombie stays until the target ends.
+// The target cannot tell but by looking for it. The child ends without a signal, and wait(2) without __WALL does not
+// know it; hdb has the target wait for it at the next stop after it has ended, which adds it to what getrusage(2)
+// and times(2) describe children. It shares no open files with the target once it is made. In /proc it is a process
+// of the same name, in the process group. If hdb is killed, so is the copy, and a zombie stays until the target
+// ends.
 //
 // Memory that is shared with other processes, or with files, is not copied: it is read as it is
 // then. What the target keeps from its children (MADV_DONTFORK, MADV_WIPEONFORK) is not there.
@@ -182,7 +182,7 @@ func ownPID(pid int) int {
 	return pid
 }
 
-// born takes the child that is a copy, which stands before its first instruction. It is killed if hdb is.
+// born takes the child that is a copy, which is before its first instruction. It is killed if hdb is.
 func (s *snapshots) born(t *Thread, child int) bool {
 	if s.birth == nil || s.birth.by != t || s.birth.child != 0 {
 		return false
@@ -213,7 +213,7 @@ func (s *snapshots) abandon(child int) {
 	s.reap()
 }
 
-// runs tells whether a thread of the target does.
+// runs reports whether a thread of the target does.
 func (tg *target) runs() bool {
 	return tg.exit == nil && slices.ContainsFunc(tg.order, func(t *Thread) bool { return t.state == running })
 }
@@ -250,7 +250,7 @@ func (s *snapshots) reap() {
 // end closes all copies, before the target goes its own way.
 func (s *snapshots) end() {
 	for _, c := range slices.Clone(s.live) {
-		_ = c.Close() // the target goes on either way
+		_ = c.Close() // the target continues either way
 	}
 	for _, c := range s.ended { // closed while the target ran: there is no later stop to wait at
 		awaitEnd(c.pid)
@@ -308,7 +308,7 @@ func (c *Snapshot) ReadAt(b []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// dead tells whether the copy has ended.
+// dead reports whether the copy has ended.
 func (c *Snapshot) dead() bool {
 	fds := []unix.PollFd{{Fd: int32(c.pidfd), Events: unix.POLLIN}}
 	n, err := unix.Poll(fds, 0)

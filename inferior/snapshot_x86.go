@@ -1,8 +1,8 @@
 package inferior
 
 // copyCode is what runs behind the call of clone(2) that makes a snapshot, if hdb lets it: the
-// child gives up the files that it shares, and ends. The parent, which goes on there only if hdb is
-// killed, passes by. It changes no flags of the parent's.
+// child gives up the files that it shares, and ends. The parent, which continues there only if hdb
+// is killed, passes by. It changes no flags of the parent's.
 func copyCode() []byte {
 	return []byte{
 		0x48, 0x89, 0xc1, // mov %rax,%rcx

@@ -48,10 +48,10 @@ func (p *Process) StepInstruction(t *Thread) (Stop, error) {
 	return p.afterOne(t)
 }
 
-// StepWithin is for handlers: it runs instructions of t, while the other threads stand, as long
-// as more says so. It passes the trap whose handlers are being called, or have been. It ends early
-// before another int3, before a system call, and when a signal
-// arrives or the thread is gone. Handlers of what the instructions access run when t goes on.
+// StepWithin is for handlers: it runs instructions of t, while the other threads stand, as long as
+// more says so. It passes the trap whose handlers are being called, or have been. It ends early
+// before another int3, before a system call, and when a signal arrives or the thread is gone.
+// Handlers of what the instructions access run when t continues.
 func (p *Process) StepWithin(t *Thread, more func() bool) error {
 	return p.StopAll(func() error {
 		for t.state == stopped && len(t.queue) == 0 && more() {
@@ -124,8 +124,8 @@ func (p *Process) runOne(t *Thread, request int) error {
 	return nil
 }
 
-// awaitExit waits for the end of the process when the step of t was its last one. Other
-// threads that go on without t are left alone.
+// awaitExit waits for the end of the process when the step of t was its last one. Other threads
+// that continue without t are left alone.
 func (p *Process) awaitExit(t *Thread) error {
 	if t.state != exiting || t.tg != p.target {
 		return nil

@@ -6,10 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// StepSignal gives t the signal that DueSignal tells, while the other threads stand. handler
-// tells that t stands at the first instruction of the signal's handler. A signal that the
-// process ignores is gone without effect, one that suspends it waits for Continue; both are
-// Stepped. Otherwise the process ends.
+// StepSignal gives t the signal that DueSignal tells, while the other threads stand. handler tells
+// that t is at the first instruction of the signal's handler. A signal that the process ignores is
+// gone without effect, one that suspends it waits for Continue; both are Stepped. Otherwise the
+// process ends.
 func (p *Process) StepSignal(t *Thread) (stop Stop, handler bool, err error) {
 	if err := p.Alive(); err != nil {
 		return Stop{}, false, err
@@ -79,5 +79,5 @@ func (t *Thread) disposition(n int) disposition {
 	return kills
 }
 
-// Dies tells whether signal n would end the process, as it handles signals now.
+// Dies reports whether signal n would end the process, as it handles signals now.
 func (t *Thread) Dies(n int) bool { return t.disposition(n) == kills }

@@ -6,7 +6,7 @@ import (
 	"hdb/internal/addr"
 )
 
-// Action is what a handler wants: go on, or stop everything here.
+// Action is what a handler wants: continue, or stop everything here.
 type Action uint8
 
 const (
@@ -55,7 +55,7 @@ type Stop struct {
 	Path    string     // what was executed
 }
 
-// Ended tells whether the process is no more.
+// Ended reports whether the process is no more.
 func (s Stop) Ended() bool { return s.Reason == Exited || s.Reason == Gone }
 
 // ExitStatus is how a process ended: by exit (Signal 0) or by a signal.
@@ -118,9 +118,9 @@ type Hooks struct {
 	// CatchSignal is asked first about each signal: if caught, its action takes the
 	// place of the stop and print of the policy.
 	CatchSignal func(*Thread, *Signal) (caught bool, a Action)
-	// Fault sees each SIGSEGV and SIGBUS that an access has raised, before any
-	// policy. True: it was not the program's own; it is dropped, and the thread
-	// goes on with the registers that the hook has set.
+	// Fault sees each SIGSEGV and SIGBUS that an access has raised, before any policy. True: it was
+	// not the program's own; it is dropped, and the thread continues with the registers that the
+	// hook has set.
 	Fault func(*Thread, *Signal) bool
 	// SystemCall sees the calls that FollowSystemCalls and CatchSystemCalls name.
 	// StopHere at the entry stops the process when the call is done, or Before it.

@@ -15,7 +15,7 @@ import (
 // and finds its way back without it: hdb may be killed at any moment, and the
 // thread then runs on from where it stands.
 //
-//	  0  8 bytes that tell a stub from what else may stand there
+//	  0  8 bytes that tell a stub from what else may be there
 //	  8  the call, which ends at 80: registers are loaded, syscall
 //	 80  the last call: what has to be called if hdb is dead, or nops
 //	152  the way back: the thread's registers are loaded, a jump
@@ -61,9 +61,9 @@ func appendNops(b []byte, n int) []byte {
 	return append(b, bytes.Repeat([]byte{0x90}, n-len(b))...)
 }
 
-// appendBack appends the way to where the registers are r's. The kernel has the
-// thread begin an interrupted call anew when it goes on from a stop; here the
-// code does. A wait that would go on for the rest of its time begins anew, too.
+// appendBack appends the way to where the registers are r's. The kernel has the thread begin an
+// interrupted call anew when it continues from a stop; here the code does. A wait that would
+// continue for the rest of its time begins anew, too.
 func appendBack(b []byte, r Registers) []byte {
 	if r.restarts() {
 		r.Rax, r.Rip = r.OrigRax, r.Rip-syscallSize
@@ -154,8 +154,8 @@ func (ms *modules) isStub(a addr.Run) bool {
 	return n == len(b) && b == stubMark
 }
 
-// stubFits tells whether there is nothing at a, or a stub of an hdb that was
-// killed, in which no thread is any more.
+// stubFits reports whether there is nothing at a, or a stub of an hdb that was killed, in which no
+// thread is any more.
 func (ms *modules) stubFits(a addr.Run) bool {
 	b := make([]byte, stubSize)
 	if _, err := ms.p.memory.readAt(b, int64(a)); err != nil {

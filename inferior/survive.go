@@ -7,13 +7,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// When hdb is killed by SIGKILL the kernel lets go of all tracees as they are. A
-// stop that has been waited for is over then, and its signal lost: wait4 has
-// cleared the exit_code that the tracee would find (wait_task_stopped in
-// kernel/exit.c). But a SIGTRAP still pending is delivered, a single-step goes
-// on stepping, a debug register stays armed: each ends a program that is to
-// outlive hdb. So no thread of such a program is left like that while the user
-// thinks. What stands in memory, and the signals lost, are the guard's.
+// When hdb is killed by SIGKILL the kernel lets go of all tracees as they are. A stop that has been
+// waited for is over then, and its signal lost: wait4 has cleared the exit_code that the tracee
+// would find (wait_task_stopped in kernel/exit.c). But a SIGTRAP still pending is delivered, a
+// single-step continues stepping, a debug register stays armed: each ends a program that is to
+// outlive hdb. So no thread of such a program is left like that while the user thinks. What is in
+// memory, and the signals lost, are the guard's.
 
 // SetKillOnExit chooses whether the target, and what it forks from now on,
 // dies when hdb does, by whatever means. At first launched programs do and
@@ -42,7 +41,7 @@ func (p *Process) SetKillOnExit(on bool) error {
 	return p.guard.update()
 }
 
-// Outlives reports whether the target goes on when hdb is killed.
+// Outlives reports whether the target continues when hdb is killed.
 func (p *Process) Outlives() bool { return p.target.survives() }
 
 // syncOptions sets the ptrace options of the stopped thread.
@@ -58,9 +57,8 @@ func (t *Thread) syncOptions() error {
 	return nil
 }
 
-// secure readies the stopped threads for the death of hdb: their registers are
-// in the kernel, none is about to take a SIGTRAP of ours or to step, and no
-// int3 is where one of them goes on.
+// secure readies the stopped threads for the death of hdb: their registers are in the kernel, none
+// is about to take a SIGTRAP of ours or to step, and no int3 is where one of them continues.
 func (p *Process) secure() error {
 	if !p.target.survives() {
 		return nil
@@ -106,8 +104,8 @@ func (p *Process) disarm(t *Thread) {
 	}
 }
 
-// mayHaveTrap tells whether a SIGTRAP of ours can be pending on the stopped
-// thread: it has been stopped between an instruction that traps and the report.
+// mayHaveTrap reports whether a SIGTRAP of ours can be pending on the stopped thread: it has been
+// stopped between an instruction that traps and the report.
 func (t *Thread) mayHaveTrap() bool {
 	if t.state != stopped || t.load() != nil {
 		return false

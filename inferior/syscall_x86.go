@@ -34,13 +34,13 @@ func (t *Thread) Syscall(nr uint64, args ...uint64) (uint64, error) {
 	return v, errors.Join(err, b.Return())
 }
 
-// A Borrowed thread makes one system call after the other. It stands in the
-// stub until it is returned: its registers are not to be asked for. If hdb is
-// killed meanwhile the thread goes on where it was borrowed.
+// A Borrowed thread makes one system call after the other. It is in the stub until it is returned:
+// its registers are not to be asked for. If hdb is killed meanwhile the thread continues where it
+// was borrowed.
 type Borrowed struct {
 	t           *Thread
 	at          addr.Run // the stub
-	began       bool     // it has made a call, and stands behind it
+	began       bool     // it has made a call, and is behind it
 	saved       Registers
 	shown, real addr.Run
 	trap        addr.Run
@@ -108,15 +108,15 @@ func (b *Borrowed) Open(nr uint64, args ...uint64) (uint64, error) {
 
 // Close closes what Open has opened.
 func (b *Borrowed) Close() error {
-	// It stands before the call that it would make without hdb.
+	// It is before the call that it would make without hdb.
 	if _, err := b.pass(unix.SYS_CLOSE, stubLast+2*movSize+syscallSize); err != nil {
 		return err
 	}
 	return b.write(stubLast, appendNops(nil, callSize))
 }
 
-// call has the thread make a call. It then stands before what it is to do if hdb
-// is dead, behind which is the last call.
+// call has the thread make a call. It then is before what it is to do if hdb is dead, behind which
+// is the last call.
 func (b *Borrowed) call(nr uint64, code, ifDead []byte) (uint64, error) {
 	end := stubLast - addr.Run(len(ifDead))
 	begin := end - addr.Run(len(code))
@@ -148,8 +148,8 @@ func (b *Borrowed) run(end addr.Run) (uint64, error) {
 	noBreak := p.noBreak
 	p.noBreak = true
 	defer func() { p.noBreak = noBreak }()
-	// Not a single-step, in which a killed hdb would leave the thread for ever:
-	// into the call, and out of it.
+	// Not a single-step, in which a killed hdb would leave the thread without end: into the call,
+	// and out of it.
 	for range 2 {
 		if err := p.runOne(t, unix.PTRACE_SYSCALL); err != nil {
 			return 0, err
@@ -167,8 +167,7 @@ func (b *Borrowed) run(end addr.Run) (uint64, error) {
 	return t.regs.Rax, nil
 }
 
-// Return makes the thread stand where it was borrowed, with the registers that
-// it had.
+// Return makes the thread are where it was borrowed, with the registers that it had.
 func (b *Borrowed) Return() error {
 	t := b.t
 	if b.began {

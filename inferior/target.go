@@ -38,7 +38,7 @@ func (tg *target) Exe() string { return tg.exe }
 // Attached tells a process that was running before from one that was launched.
 func (tg *target) Attached() bool { return !tg.launched }
 
-// Exited tells whether and how the target has ended.
+// Exited reports whether and how the target has ended.
 func (tg *target) Exited() (ExitStatus, bool) {
 	if tg.exit == nil {
 		return ExitStatus{}, false
@@ -94,7 +94,7 @@ func (tg *target) vforking() bool {
 	return false
 }
 
-// survives tells whether the target goes on when hdb is killed.
+// survives reports whether the target continues when hdb is killed.
 func (tg *target) survives() bool { return !tg.killOnExit && tg.exit == nil }
 
 // drain takes the SIGTRAPs of int3s that the threads have executed but not
@@ -156,7 +156,7 @@ func (tg *target) program() string {
 	return fmt.Sprintf("/proc/%d/exe", tg.pid)
 }
 
-// IsGo tells whether the target's program was built by the Go toolchain.
+// IsGo reports whether the target's program was built by the Go toolchain.
 func (tg *target) IsGo() bool {
 	if tg.builtByGo == nil {
 		is := isGo(tg.program())

@@ -6,10 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A terminal that hdb and the inferior take turns on. While the inferior
-// runs, it has the foreground and its own modes; at every stop hdb takes both
-// back. It is shared only when hdb itself stands in the foreground of its
-// controlling terminal at launch.
+// A terminal that hdb and the inferior take turns on. While the inferior runs, it has the
+// foreground and its own modes; at every stop hdb takes both back. It is shared only when hdb
+// itself is in the foreground of its controlling terminal at launch.
 type terminal struct {
 	fd     int // /dev/tty; valid with shared
 	shared bool

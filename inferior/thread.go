@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// threadState is what the engine knows of a tracee.
+// threadState is what the engine knows a tracee.
 type threadState uint8
 
 const (
@@ -22,8 +22,8 @@ const (
 	exiting              // past PTRACE_EVENT_EXIT: runs no more user code
 )
 
-// A Thread of the inferior. Its methods belong to the owner goroutine and,
-// but for the fields and Name, need the thread to be stopped.
+// A Thread of the inferior. Its methods belong to the owner goroutine and, except the fields and
+// Name, need the thread to be stopped.
 type Thread struct {
 	Num int // counts from 1 in order of creation; never used again
 	TID int

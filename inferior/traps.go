@@ -48,7 +48,7 @@ type site struct {
 	code    []byte  // the instruction and what follows, up to 16 bytes, as run: a patch shows, int3s do not
 	emulate stepper // nil: the instruction must be run by the processor
 	gate    *gate   // instead of an int3
-	divert  *Patch  // where threads go on, if not here
+	divert  *Patch  // where threads continue, if not here
 	front   *raised // the screen whose Hit it is
 }
 
@@ -96,8 +96,8 @@ func (ts *traps) Plant(a addr.Run, h Handler) (*Trap, error) {
 	return t, nil
 }
 
-// Remove takes the trap away; a second call does nothing. A thread that has
-// hit it already but was not yet handled goes on as if it had not been there.
+// Remove takes the trap away; a second call does nothing. A thread that has hit it already but was
+// not yet handled continues as if it had not been there.
 func (t *Trap) Remove() error {
 	if t.removed {
 		return nil // the process may be gone
@@ -158,7 +158,7 @@ func (ts *traps) forget() {
 	ts.aside = nil
 }
 
-// HasTrap tells whether a trap stands in [low, high), or a debug register stops threads there.
+// HasTrap reports whether a trap is in [low, high), or a debug register stops threads there.
 func (ts *traps) HasTrap(low, high addr.Run) bool {
 	ts.p.check()
 	return high > low && slices.ContainsFunc(ts.p.memory.within(low, int(high-low)), func(c cover) bool { return c.trap }) ||
@@ -166,8 +166,7 @@ func (ts *traps) HasTrap(low, high addr.Run) bool {
 		slices.ContainsFunc(ts.raised, func(r *raised) bool { return low <= r.site.addr && r.site.addr < high })
 }
 
-// trapAt tells whether an int3 stands at a, or stood there when threads last
-// ran.
+// trapAt reports whether an int3 is at a, or was there when threads last ran.
 func (ts *traps) trapAt(a addr.Run) bool {
 	_, retired := ts.retired[a]
 	return retired || ts.sites[a] != nil

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// patience is how long a thread may take to stop, or a run to show that it goes on, before that is told.
+// patience is how long a thread may take to stop, or a run to show that it continues, before that is told.
 const patience = time.Second
 
 // An UnstoppedError is the error where threads were told to stop, the kernel does not let them, and Interrupt

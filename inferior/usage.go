@@ -143,7 +143,7 @@ func scanPages(f *os.File, low, high addr.Run, yield func(PageRun)) error {
 		arg := machine.ScanArg{Start: uint64(low), End: uint64(high), Vec: &vec, AnyOf: pagePresent | pageSwapped, Returned: returned}
 		n, errno := machine.ScanPages(f, &arg)
 		if errno == unix.EINVAL && returned&pageGuard != 0 {
-			returned &^= pageGuard // the kernel does not know of it
+			returned &^= pageGuard // the kernel does not know it
 			continue
 		}
 		if errno != 0 {
@@ -210,7 +210,7 @@ func readPagemap(f *os.File, low, high addr.Run, yield func(PageRun)) error {
 	return failed
 }
 
-// kernelPages tells of pages by their numbers (/proc/kpageflags).
+// kernelPages describes pages by their numbers (/proc/kpageflags).
 type kernelPages struct {
 	file  *os.File
 	tried bool

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// debugOffset is where DR0 lies in the kernel's struct user (sys/user.h).
+// debugOffset is where DR0 is in the kernel's struct user (sys/user.h).
 const debugOffset = 848
 
 // watchpoints are those in the debug registers, which each thread has of its own, and those by
@@ -67,10 +67,10 @@ var ErrNoDebugRegister = errors.New("there are not enough debug registers: delet
 // ErrDeadRegisters is the error where the debug registers stop no thread, as on some virtual machines.
 var ErrDeadRegisters = errors.New("the debug registers of this machine do not stop threads: see hdb doctor")
 
-// BreakAt has a handler called when a thread is about to execute the instruction at a, as
-// of a trap, without one in memory. It takes one of the four debug registers, which all
-// handlers for a share. Threads that run do not know of it until they stop: see StopAll.
-// Where no register is to be had, it is a trap in memory: see Watch.InMemory.
+// BreakAt has a handler called when a thread is about to execute the instruction at a, as of a
+// trap, without one in memory. It takes one of the four debug registers, which all handlers for a
+// share. Threads that run do not know it until they stop: see StopAll. Where no register is to be
+// had, it is a trap in memory: see Watch.InMemory.
 func (ws *watchpoints) BreakAt(a addr.Run, h Handler) (*Watch, error) {
 	if err := ws.p.Alive(); err != nil {
 		return nil, err
@@ -303,10 +303,10 @@ func (ws *watchpoints) FreeRegisters() (n int) {
 	return n
 }
 
-// inUse tells whether any debug register is.
+// inUse reports whether any debug register is.
 func (ws *watchpoints) inUse() bool { return ws.registers != [4]*debugRegister{} }
 
-// breaksIn tells whether a debug register stops threads at an instruction in [low, high).
+// breaksIn reports whether a debug register stops threads at an instruction in [low, high).
 func (ws *watchpoints) breaksIn(low, high addr.Run) bool {
 	return slices.ContainsFunc(ws.registers[:], func(r *debugRegister) bool {
 		return r != nil && r.access == Execute.access() && low <= r.at && r.at < high
@@ -418,8 +418,8 @@ func (ws *watchpoints) look(t *Thread, w *Watch) {
 	w.value = now
 }
 
-// report calls the handlers of the instructions that t has arrived at and of accesses, and
-// tells whether that, or an access of t to watched memory, is a stop.
+// report calls the handlers of the instructions that t has arrived at and of accesses, and reports
+// whether that, or an access of t to watched memory, is a stop.
 func (ws *watchpoints) report(t *Thread) bool {
 	all := t.changes
 	t.changes = nil
@@ -443,7 +443,7 @@ func (ws *watchpoints) report(t *Thread) bool {
 	return stop != nil
 }
 
-// isPushFlags tells whether code begins with pushf, which pushes the trap flag of a single step,
+// isPushFlags reports whether code begins with pushf, which pushes the trap flag of a single step,
 // too.
 func isPushFlags(code []byte) bool {
 	return len(code) >= 2 && (code[0] == 0x9c || code[0] == 0x66 && code[1] == 0x9c)

@@ -66,8 +66,8 @@ func (ws *watchpoints) foresee(t *Thread) {
 	}
 }
 
-// accessed takes up what was foreseen, if t has run the instruction: trapped tells whether it has stopped by a
-// trap, as at the end of a step.
+// accessed takes up what was foreseen, if t has run the instruction: trapped reports whether it has stopped by
+// a trap, as at the end of a step.
 func (ws *watchpoints) accessed(t *Thread, trapped bool) {
 	seen := t.foreseen
 	t.foreseen = nil
@@ -84,7 +84,7 @@ func (ws *watchpoints) accessed(t *Thread, trapped bool) {
 // StepsTaken is how many instructions the threads have run one at a time for watchpoints. Any goroutine may ask.
 func (ws *watchpoints) StepsTaken() uint64 { return ws.taken.Load() }
 
-// steps tells whether the threads run one instruction at a time.
+// steps reports whether the threads run one instruction at a time.
 func (ws *watchpoints) steps() bool { return len(ws.stepped) > 0 }
 
 // refresh takes up what was written while the program stood, which is no change by it. What
@@ -168,7 +168,7 @@ func (ws *watchpoints) turnRequest(t *Thread) (request int, ok bool) {
 	return unix.PTRACE_SINGLESTEP, true
 }
 
-// onTurn tells whether a SIGTRAP of that code reports the end of a turn.
+// onTurn reports whether a SIGTRAP of that code reports the end of a turn.
 func (ws *watchpoints) onTurn(t *Thread, code int) bool {
 	if !ws.steps() || !t.stepped || ws.p.stepping == t {
 		return false
@@ -178,7 +178,7 @@ func (ws *watchpoints) onTurn(t *Thread, code int) bool {
 }
 
 // endTurns takes the reports of steps that were cut by a stop of all threads, and has none of them
-// go on stepping.
+// continue stepping.
 func (ws *watchpoints) endTurns() error {
 	if !ws.steps() {
 		return nil

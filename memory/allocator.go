@@ -81,6 +81,6 @@ func (m *Image) Neighbour(c glibc.Chunk) Neighbour {
 	return n
 }
 
-// Hidden are the recorded blocks that lie in chunks of others. If the recording lacks events, they may be
+// Hidden are the recorded blocks that are in chunks of others. If the recording lacks events, they may be
 // blocks whose end it has not seen.
 func (m *Image) Hidden() []Hidden { return m.merged().hidden }

@@ -45,9 +45,9 @@ func (m *Image) merged() *blocks {
 // maxAddress is above all that a process may have (five levels of page tables).
 const maxAddress = 1 << 56
 
-// before takes the recorded blocks below the next chunk that is in use, which lie in none: those
-// of other allocators. Where the allocator has the memory back, their end was not seen; so it is
-// where they would reach into that chunk.
+// before takes the recorded blocks below the next chunk that is in use, which are in none: those of
+// other allocators. Where the allocator has the memory back, their end was not seen; so it is where
+// they would reach into that chunk.
 func (out *blocks) before(back func(uint64) bool, rec *cursor, low uint64) {
 	for r := rec.peek(); r != nil && r.Addr < low; r = rec.peek() {
 		rec.skip()
@@ -63,7 +63,7 @@ func (out *blocks) before(back func(uint64) bool, rec *cursor, low uint64) {
 	}
 }
 
-// add takes a recorded block. One that lies in another is cut from it: the outer one is a pool's.
+// add takes a recorded block. One that is in another is cut from it: the outer one is a pool's.
 func (out *blocks) add(at, size uint64) {
 	if n := out.all.Len(); n > 0 {
 		if outer := out.all.At(n - 1); at < outer.Addr+max(outer.Size, 1) {

@@ -2,12 +2,12 @@ package memory
 
 import "hdb/heap/glibc"
 
-// Doubts are what makes the blocks of an Image, and who holds them, less sure.
+// Doubts are what makes the blocks of an Image, and who holds them, less certain.
 type Doubts struct {
 	Other    string         // the allocator that is not walked; "" none
 	Torn     int            // places of jemalloc's and Go's heap that did not hold together: a thread was changing them
 	Uncached bool           // no thread's cache of jemalloc was found: what it has would be shown as live
-	Locked   int            // arenas that a thread stands in the middle of a change of
+	Locked   int            // arenas that a thread is in the middle of a change of
 	Damage   []glibc.Damage // where the heap does not hold together
 	More     int            // further such places
 	Stale    int            // recorded blocks that the allocator has back

@@ -50,7 +50,7 @@ func (m *Image) Go() (h *golang.Heap, err error) {
 	return h, nil
 }
 
-// InGo tells whether an address lies in the memory that a Go runtime cuts blocks from.
+// InGo reports whether an address is in the memory that a Go runtime cuts blocks from.
 func (m *Image) InGo(at uint64) bool {
 	if h, _ := m.Go(); h == nil {
 		return false
@@ -96,7 +96,7 @@ func (out *blocks) walk(c graph.Block) {
 	out.walked.Bytes += c.Size
 }
 
-// native tells whether the program has an allocator beside Go's: what it has may point to blocks of Go.
+// native reports whether the program has an allocator beside Go's: what it has may point to blocks of Go.
 func (m *Image) native() bool {
 	_, noGlibc := m.Heap()
 	_, noJemalloc := m.Jemalloc()
@@ -169,8 +169,8 @@ func (w *goWords) See(at uint64, root int, piece []uint64, base uint64) graph.Si
 	case regions.TLS, regions.Stack, regions.SignalStack:
 		return w.hidden()
 	}
-	// What a runtime has mapped for itself is not told from what the program has: its tables point to
-	// every span.
+	// What a runtime has mapped for itself is not distinguished from what the program has: its tables
+	// point to every span.
 	return graph.Unseen
 }
 
@@ -192,7 +192,7 @@ var goRootNames = map[golang.RootKind]string{
 	golang.OfFinalizer: "finalizer", golang.OfCleanup: "cleanup", golang.OfWeak: "weak pointer", golang.OfQueue: "finalizer that is due",
 }
 
-// onGoroutine tells whether an address is in the used part of a goroutine's stack, and of which.
+// onGoroutine reports whether an address is in the used part of a goroutine's stack, and of which.
 func onGoroutine(h *golang.Heap, at uint64) (goroutine uint64, ok bool) {
 	all := h.Roots() // those of stacks first, ascending
 	n := sort.Search(len(all), func(i int) bool { return all[i].Kind != golang.OfStack })
@@ -232,7 +232,7 @@ func (g *Graph) shown(e graph.Edge) graph.Edge {
 	return e
 }
 
-// outside are threads without what of them lies in Go's heap: there is no struct pthread at the thread pointer then,
+// outside are threads without what of them is in Go's heap: there is no struct pthread at the thread pointer then,
 // and no stack around a stack pointer.
 func (m *Image) outside(all []regions.Thread) []regions.Thread {
 	if len(m.arenas) == 0 {
@@ -259,5 +259,5 @@ func (m *Image) claimGo(src *regions.Source) {
 	src.Threads = m.outside(src.Threads)
 }
 
-// Hidden tells of an edge to a block of Go that its collector does not see it.
+// Hidden describes an edge to a block of Go that its collector does not see it.
 func (g *Graph) Hidden(e graph.Edge) bool { return e.Weak && g.m.InGo(g.m.merged().all.At(e.To).Addr) }

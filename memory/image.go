@@ -5,7 +5,7 @@
 // them, and those that only a walk of the allocator's own data finds: they are older than the
 // recording, or there is none. The graph begins at the roots: registers, the used parts of the
 // stacks, the writable data of modules, thread-local storage, mappings of the program. The
-// allocator's own data is no root: its lists lead to every block, free ones included. If the
+// allocator's own data is not a root: its lists lead to every block, free ones included. If the
 // allocator is not walked, memory that may hold unrecorded blocks is a root.
 //
 // An Image is of one moment: it is thrown away when the process runs on. What it has is made
@@ -41,7 +41,7 @@ type Source struct {
 	// Calls are the addresses of a recorded stack, innermost first: what called the allocator is the first. Nil without a recording.
 	Calls func(capture.StackID) []addr.Run
 
-	// Past tells what the recording knows of memory that is no live block. Nil without a recording.
+	// Past tells what the recording knows memory that is no live block. Nil without a recording.
 	Past func() (Past, error)
 
 	// Inner gives graph.Options.Inner of the runtimes in that memory, nil without any. It may be nil.
@@ -321,7 +321,7 @@ func (m *Image) recorded(b, r *Block) {
 	}
 }
 
-// Find is the index of the block that an address lies in. One of size 0 has its first byte.
+// Find is the index of the block that an address is in. One of size 0 has its first byte.
 func (m *Image) Find(at uint64) (int, bool) { return m.merged().all.Find(at) }
 
 // Walked tells how many blocks the walk alone found, and their bytes.

@@ -168,7 +168,7 @@ func (m *Image) walkedLen() int {
 	return n
 }
 
-// has tells whether an allocator has the memory at an address back.
+// has reports whether an allocator has the memory at an address back.
 func (m *Image) has(at uint64) bool {
 	a := addr.Run(at)
 	if h, err := m.Heap(); err == nil {

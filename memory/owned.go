@@ -103,7 +103,7 @@ func (m *Image) labelOwned() {
 	}
 }
 
-// words reads n words at an address; none if the process does not have the page that they lie in.
+// words reads n words at an address; none if the process does not have the page that they are in.
 func (m *Image) words(at addr.Run, n int) (w []uint64, err error) {
 	if pages := m.src.Space.Pages; pages != nil {
 		has := false
@@ -244,7 +244,7 @@ func (m *recognizer) resident(x regions.Mapping, do func(at addr.Run, pages []by
 // muslGroups are the mappings of groups of mallocng's slots: a meta leads to its group, whose first word leads back.
 func (m *recognizer) muslGroups() (all owned) {
 	mappings := m.anonymous() // ascending
-	// mapped reports whether pages from an address on lie in one mapping.
+	// mapped reports whether pages from an address on are in one mapping.
 	mapped := func(from addr.Run, pages uint64) bool {
 		i := sort.Search(len(mappings), func(i int) bool { return mappings[i].End > from })
 		return i < len(mappings) && mappings[i].Start <= from && pages <= uint64(mappings[i].End-from)/muslPage

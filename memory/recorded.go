@@ -54,7 +54,7 @@ type cursor struct {
 // cursorRoom is how many blocks are asked for at once.
 const cursorRoom = 1 << 14
 
-// more reads on, behind what is had, and tells whether there was more.
+// more reads on, behind what is had, and reports whether there was more.
 func (c *cursor) more() bool {
 	if c.of == nil || c.end {
 		return false

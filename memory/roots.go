@@ -111,7 +111,7 @@ func (m *Image) populated() func(start, end uint64) ([]graph.Range, error) {
 	}
 }
 
-// exclude notes what is no root though it lies in one: the blocks themselves, the allocator's own
+// exclude notes what is not a root though it is in one: the blocks themselves, the allocator's own
 // data, its spans, and what threads do not use of their stacks.
 func (r *roots) exclude(b *blocks) {
 	var allocators []graph.Range
@@ -219,7 +219,7 @@ func union(all []graph.Range) []graph.Range {
 	return out
 }
 
-// overlaps yields the parts of a range that lie in others, which ascend.
+// overlaps yields the parts of a range that are in others, which ascend.
 func overlaps(r graph.Range, others []graph.Range, yield func(graph.Range)) {
 	at := r.Start
 	minus(r, others, func(gap graph.Range) {
@@ -233,7 +233,7 @@ func overlaps(r graph.Range, others []graph.Range, yield func(graph.Range)) {
 	}
 }
 
-// minus yields the parts of a range that lie in none of the others, which ascend.
+// minus yields the parts of a range that are in none of the others, which ascend.
 func minus(r graph.Range, others []graph.Range, yield func(graph.Range)) {
 	i, _ := slices.BinarySearchFunc(others, r.Start, func(o graph.Range, at uint64) int {
 		if o.End <= at {
@@ -281,7 +281,7 @@ func (r *roots) regions() {
 	}
 }
 
-// pools adds the rest of chunks that blocks of pools lie in.
+// pools adds the rest of chunks that blocks of pools are in.
 func (r *roots) pools(b *blocks) {
 	var inner []graph.Range
 	for _, c := range union(slices.Clone(b.chunks)) {

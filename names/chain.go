@@ -20,8 +20,8 @@ func (r *Resolver) Chain(c addr.Code, seq uint64) []capture.Frame {
 	return r.Log.chain(c, seq)
 }
 
-// captureFrames are the functions that code in a file stands for, as captures keep them,
-// innermost first. One without a name is its start.
+// captureFrames are the functions that code in a file represents, as captures keep them, innermost
+// first. One without a name is its start.
 func (r *Resolver) captureFrames(obj *symbols.Object, bias addr.Bias, c addr.Code) (frames []capture.Frame) {
 	for _, f := range r.lookUp(obj, bias, c) {
 		frames = append(frames, captureFrame(f, c, bias))

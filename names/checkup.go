@@ -64,7 +64,7 @@ func (c *Checkup) Good() bool {
 // LacksJITNames reports whether more than a stray frame in a hundred is in code without a file and without a name.
 func (c *Checkup) LacksJITNames() bool { return c.Nameless > c.Frames/100 }
 
-// Matters tells whether the module is in the stacks, as far as there are any.
+// Matters reports whether the module is in the stacks, as far as there are any.
 func (c *Checkup) Matters(d *Diagnosis) bool { return c.Frames == 0 || d.Frames > 0 }
 
 // Checkup looks at all modules: of the capture, of the process, or of the program with the

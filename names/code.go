@@ -23,8 +23,7 @@ type CodeInfo struct {
 	Line int
 }
 
-// Code is the code of the function that an address lies in, with the copies inlined
-// into it.
+// Code is the code of the function that an address is in, with the copies inlined into it.
 func (s Symbols) Code(a addr.Run) (CodeInfo, error) {
 	for _, m := range s.r.Images() {
 		if !s.r.Covers(m, a) {

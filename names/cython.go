@@ -20,7 +20,7 @@ type Cython struct {
 	files map[*symbols.Object]*cythonFile
 }
 
-// reads tells whether functions of Cython are wanted.
+// reads reports whether functions of Cython are wanted.
 func (y *Cython) reads() bool { return y.r.cfg.Settings.Python != PythonNative }
 
 // Forget has files be looked for again, and what was made of them.

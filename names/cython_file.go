@@ -173,7 +173,7 @@ func (f *cythonFile) line(linkage, file string, line int) (cython.Line, bool) {
 	if file == "" || !ok || fn.DeclFile != file {
 		return cython.Line{}, false
 	}
-	// Before the first statement of a module, the piece is the one of what stands before.
+	// Before the first statement of a module, the piece is the one of what is before.
 	toplevel := strings.HasPrefix(linkage, "__pyx_pymod_exec_")
 	if src := f.source(linkage, fn); src != nil {
 		l, ok := src.Lines.At(line)
@@ -193,8 +193,8 @@ func (f *cythonFile) line(linkage, file string, line int) (cython.Line, bool) {
 	return cython.Line{}, false
 }
 
-// source is what the generated C file tells of a function; nil if it is not here, or not
-// what was compiled.
+// source is what the generated C file describes a function; nil if it is not here, or not what was
+// compiled.
 func (f *cythonFile) source(linkage string, fn symbols.Function) *cython.Source {
 	c, ok := f.c[fn.DeclFile]
 	if !ok {
@@ -242,7 +242,7 @@ func (f *cythonFile) place(file, c string) string {
 	return found
 }
 
-// isCurrent tells whether a description is of what was compiled: functions begin where it says.
+// isCurrent reports whether a description is of what was compiled: functions begin where it says.
 func (f *cythonFile) isCurrent(m *cython.Module) bool {
 	is, ok := f.current[m]
 	if ok {

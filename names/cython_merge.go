@@ -37,8 +37,8 @@ func hideGenerated(parts []Part, shown []bool) []bool {
 	return shown
 }
 
-// leads tells whether a function of C of one kind only calls one of another for the same
-// function of the source.
+// leads reports whether a function of C of one kind only calls one of another for the same function
+// of the source.
 func leads(outer, inner cython.Kind) bool {
 	return outer == cython.Wrapper && inner > outer || outer == cython.Body && inner == cython.CFunction
 }

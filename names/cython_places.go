@@ -56,7 +56,7 @@ func (y *Cython) lines(m Image, file string, line int) []Place {
 	})
 }
 
-// isIn tells whether a function of C is of the file of the source.
+// isIn reports whether a function of C is of the file of the source.
 func (f *cythonFile) isIn(c, file string) bool {
 	fn, _ := f.codeOf(c)
 	l, ok := f.line(c, fn.DeclFile, fn.DeclLine)
@@ -142,7 +142,7 @@ func (f *cythonFile) pieces(m Image, file string, line int) (out []Place) {
 	return out
 }
 
-// rowAt is the row that an address lies in.
+// rowAt is the row that an address is in.
 func (f *cythonFile) rowAt(a addr.File) (CythonRow, bool) {
 	rows := f.allRows()
 	i, ok := slices.BinarySearchFunc(rows, a, func(r CythonRow, a addr.File) int { return cmp.Compare(r.Low, a) })
@@ -208,7 +208,7 @@ func (y *Cython) SourceOf(module string) string {
 }
 
 // Entries are where the functions of all sources of Cython that are loaded begin: their first
-// statements, and of generators, which go on with others, the function of C.
+// statements, and of generators, which continue with others, the function of C.
 func (y *Cython) Entries() (all []addr.Run) {
 	for _, m := range y.r.Images() {
 		y.places(m, func(f *cythonFile) []Place {

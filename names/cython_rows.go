@@ -96,7 +96,7 @@ func (f *cythonFile) dropFalse() {
 	}
 }
 
-// isGenerator tells the body of a generator: each time it goes on, its def's line is in between.
+// isGenerator tells the body of a generator: each time it continues, its def's line is in between.
 func isGenerator(linkage string) bool { return strings.HasPrefix(linkage, "__pyx_gb_") }
 
 func isToplevel(linkage string) bool { return strings.HasPrefix(linkage, "__pyx_pymod_exec_") }

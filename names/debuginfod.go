@@ -360,7 +360,7 @@ func (d *Debuginfod) progress(p debuginfod.Progress) {
 	}
 }
 
-// takeArrived tells whether something arrived since the last time it was asked.
+// takeArrived reports whether something arrived since the last time it was asked.
 func (d *Debuginfod) takeArrived() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -28,13 +28,12 @@ type Frame struct {
 	Tail   bool       // deduced, not on the stack: see WithTailCalls
 	Made   bool       // it made the goroutine whose stack it ends, and need not be there any more
 	Nth    int        // of a call of Python: its number among these
-	Ahead  int        // inlined calls that begin at Code and are not entered yet: no frames stand for them
+	Ahead  int        // inlined calls that begin at Code and are not entered yet: no frames represent them
 
 	Regs unwind.Regs // of the call, as far as they are known; none of a recorded frame
 }
 
-// Python tells a call of a function of Python, which a frame of the interpreter's loop
-// stands for.
+// Python tells a call of a function of Python, which a frame of the interpreter's loop represents.
 func (f *Frame) Python() bool { return f.Source == symbols.FromPython }
 
 // Name is the function's name as symbols have it. Where there is none it says where the
@@ -86,7 +85,7 @@ func (r *Resolver) Stack(raw unwind.Stack) Stack {
 	return st
 }
 
-// injectedName is what stands for the module of code that hdb has put into the process.
+// injectedName is what represents the module of code that hdb has put into the process.
 const injectedName = "hdb's probe"
 
 // AppendFrames adds a physical frame of the process and the calls inlined in it.
@@ -187,13 +186,13 @@ func startsPanic(function string) bool {
 	return function == "runtime.gopanic" || function == "runtime.sigpanic" || function == "runtime.panicwrap"
 }
 
-// madeIn tells whether what follows these frames is where the goroutine was made.
+// madeIn reports whether what follows these frames is where the goroutine was made.
 func madeIn(frames []Frame) bool {
 	n := len(frames)
 	return n > 0 && (frames[n-1].Made || frames[n-1].Function == goruntime.GoExit)
 }
 
-// AppendRecorded adds the frames that address i of a recorded stack stands for.
+// AppendRecorded adds the frames that address i of a recorded stack represents.
 func (r *Resolver) AppendRecorded(frames []Frame, src capture.Source, rec *capture.Stack, i int, seq uint64) []Frame {
 	code := rec.Code(i)
 	base := Frame{Code: code, How: unwind.CFI, CFA: addr.Run(i)} // recorded frames have no CFA: their number tells them apart
@@ -221,7 +220,7 @@ func (r *Resolver) AppendRecorded(frames []Frame, src capture.Source, rec *captu
 	return frames
 }
 
-// madeBy is what stands for the module of code that is in none.
+// madeBy is what represents the module of code that is in none.
 func madeBy(p symbols.Provenance) string {
 	if p == symbols.FromPerfMap || p == symbols.FromJIT || p == symbols.FromPython {
 		return p.String()

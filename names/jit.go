@@ -20,10 +20,9 @@ import (
 	"hdb/symbols"
 )
 
-// jitNames names code that lies in no file: by the list of a runtime that speaks
-// gdb's JIT interface, or by the map that one writes for perf. Both are read when
-// such code has to be named, again after the process ran. What was read stays when
-// the process is gone, for the stacks that it left.
+// jitNames names code that is in no file: by the list of a runtime that speaks gdb's JIT interface,
+// or by the map that one writes for perf. Both are read when such code has to be named, again after
+// the process ran. What was read stays when the process is gone, for the stacks that it left.
 type jitNames struct {
 	wanted atomic.Bool // a recorded stack may be of such code
 	mu     sync.Mutex
@@ -42,7 +41,7 @@ type jitNames struct {
 	perf  *symbols.PerfMap
 }
 
-// JIT names the code of the process that lies in no file.
+// JIT names the code of the process that is in no file.
 type JIT struct {
 	r     *Resolver
 	names *jitNames // of this process or the last; nil before any
@@ -161,7 +160,7 @@ func (t *JIT) named(c addr.Code) (all [][]symbols.Frame) {
 // runtime that ends takes its code back first. Any goroutine may call it.
 func (t *JIT) Want() (first bool) { return t.names != nil && !t.names.wanted.Swap(true) }
 
-// Wanted tells whether Want was called for this process.
+// Wanted reports whether Want was called for this process.
 func (t *JIT) Wanted() bool { return t.names != nil && t.names.wanted.Load() }
 
 // Read reads the names of code that was made at run time now. What the process has at the next moment may be other ones.

@@ -11,7 +11,7 @@ import (
 	"hdb/symbols"
 )
 
-// Errors that callers tell apart.
+// Errors that callers distinguish.
 var (
 	ErrNoProgram = errors.New("no program is loaded")
 	ErrNoFiles   = errors.New("none of the capture's programs and libraries exists on this machine")
@@ -266,8 +266,7 @@ func (s Symbols) Address(name string) (addr.Run, bool) {
 	return 0, false
 }
 
-// FunctionAround is the function that an address lies in, by symbols or by unwinding
-// information.
+// FunctionAround is the function that an address is in, by symbols or by unwinding information.
 func (s Symbols) FunctionAround(m Image, a addr.Run) (symbols.Function, bool) {
 	at := a.File(m.Bias)
 	if fn, ok := m.Object.FunctionAt(at); ok {

@@ -6,9 +6,9 @@ import (
 	"hdb/symbols/dwarf"
 )
 
-// MainFrame is the index of the program's main function in a stack, -1 without: the
-// outermost one of that name whose caller is code that starts programs. Rust's is
-// further in than the one of C that its library has.
+// MainFrame is the index of the program's main function in a stack, -1 without: the outermost one
+// of that name whose caller is code that starts programs. Rust's is inner than the one of C that
+// its library has.
 func MainFrame(frames []Frame) int {
 	found := -1
 	for i := len(frames) - 2; i >= 0; i-- {

@@ -18,9 +18,9 @@ const (
 	PythonBoth                       // both
 )
 
-// loopFunction is the interpreter's loop: each of its frames stands for the calls of Python
-// up to the one that C called the interpreter for. Every version exports it. The compiler
-// may have moved parts of it elsewhere, under its name with a suffix.
+// loopFunction is the interpreter's loop: each of its frames represents the calls of Python up to
+// the one that C called the interpreter for. Every version exports it. The compiler may have moved
+// parts of it elsewhere, under its name with a suffix.
 const loopFunction = "_PyEval_EvalFrameDefault"
 
 // IsPythonLoop tells the name of CPython's loop, or of a part of it.
@@ -29,8 +29,8 @@ func IsPythonLoop(function string) bool {
 	return name == loopFunction
 }
 
-// A Part is what decides whether a frame is shown where functions of Python stand in
-// place of the interpreter's own.
+// A Part is what decides whether a frame is shown where functions of Python are in place of the
+// interpreter's own.
 type Part struct {
 	Python, Loop, Inlined bool
 	Start                 bool   // what every program begins with: the C library's, and what calls that
@@ -76,7 +76,7 @@ func mergedPython(parts []Part) (shown []bool) {
 	}
 	shown = make([]bool, len(parts))
 	last := 0      // of those that are not what every program begins with
-	other := false // code that is not the interpreter's is further in
+	other := false // code that is not the interpreter's is inner
 	for i, p := range parts {
 		own := interpreters[p.Path]
 		machinery := own && (i > first || other) || inLoop(parts, i)
@@ -102,8 +102,8 @@ func inLoop(parts []Part, i int) bool {
 	return false
 }
 
-// calls tells whether calls of Python stand for the frame of the loop: before it, and
-// before what is inlined in it.
+// calls reports whether calls of Python represent the frame of the loop: before it, and before what
+// is inlined in it.
 func calls(parts []Part, loop int) bool {
 	i := loop - 1
 	for ; i >= 0 && parts[i].Inlined; i-- {

@@ -84,7 +84,7 @@ func (m *Modules) ModuleAt(pc addr.Run) (*unwind.Table, addr.Bias, bool) {
 	mod := m.At(pc)
 	if mod == nil {
 		if injected := m.r.cfg.Injected; injected != nil {
-			return injected.ModuleAt(pc) // other threads may stand in it when one stops
+			return injected.ModuleAt(pc) // other threads may be in it when one stops
 		}
 		return nil, 0, false
 	}

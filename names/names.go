@@ -61,10 +61,10 @@ type Program struct {
 	Object *symbols.Object // nil if it cannot be read
 }
 
-// Static tells whether it is known that the program has no dynamic linker.
+// Static reports whether it is known that the program has no dynamic linker.
 func (p *Program) Static() bool { return p.Object != nil && p.Object.File.Header().Static }
 
-// Go tells whether it is known to be one of Go.
+// Go reports whether it is known to be one of Go.
 func (p *Program) Go() bool { return p != nil && p.Object != nil && p.Object.File.Header().Go }
 
 // A Resolver finds names.
@@ -179,7 +179,7 @@ func (r *Resolver) Images() []Image {
 	return []Image{{Object: r.Program.Object, Name: r.Program.Path, Path: r.Program.Path}}
 }
 
-// Covers tells whether the address lies in the image, as far as it is known where that is.
+// Covers reports whether the address is in the image, as far as it is known where that is.
 func (r *Resolver) Covers(m Image, a addr.Run) bool {
 	switch {
 	case r.mem != nil:
@@ -191,8 +191,8 @@ func (r *Resolver) Covers(m Image, a addr.Run) bool {
 	return true
 }
 
-// nameless is the function that code without a name lies in: unwinding information tells
-// where it begins.
+// nameless is the function that code without a name is in: unwinding information tells where it
+// begins.
 func nameless(obj *symbols.Object, bias addr.Bias, c addr.Code) (symbols.Frame, bool) {
 	table, err := obj.CFI()
 	if err != nil || table == nil {

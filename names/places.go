@@ -12,7 +12,7 @@ import (
 	"hdb/symbols"
 )
 
-// A Place is code that a location stands for.
+// A Place is code that a location represents.
 type Place struct {
 	Addr     addr.Run
 	Function string
@@ -21,7 +21,7 @@ type Place struct {
 	Module   string
 }
 
-// Places finds what locations stand for. None is no error: a library may yet bring it.
+// Places finds what locations represent. None is not an error: a library may yet bring it.
 type Places struct{ r *Resolver }
 
 // CutFile splits FILE:LINE and FILE:FUNCTION, but not NAMESPACE::FUNCTION.
@@ -133,7 +133,7 @@ func (p Places) kept(name string) []Place {
 func appendFunctions(out []Place, m Image, name string, of func(Image, symbols.Function) Place) []Place {
 	for _, fn := range m.Object.FindFunctions(name) {
 		if strings.HasSuffix(fn.Linkage, ".cold") && !strings.Contains(name, ".cold") {
-			continue // where the function goes on after an unlikely jump, not where it is called
+			continue // where the function continues after an unlikely jump, not where it is called
 		}
 		out = append(out, of(m, fn))
 	}
@@ -227,8 +227,8 @@ func UniquePlaces(ps []Place) []Place {
 	return slices.CompactFunc(ps, func(a, b Place) bool { return a.Addr == b.Addr })
 }
 
-// SameFile tells whether the name as typed means the file: a suffix of its path
-// by whole elements.
+// SameFile reports whether the name as typed means the file: a suffix of its path by whole
+// elements.
 func SameFile(path, typed string) bool {
 	return path == typed || strings.HasSuffix(path, "/"+strings.TrimPrefix(filepath.Clean(typed), "./"))
 }

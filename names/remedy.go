@@ -120,7 +120,7 @@ func readOSRelease(root string) osRelease {
 	return r
 }
 
-// is tells whether the distribution is one of those, or made from one.
+// is reports whether the distribution is one of those, or made from one.
 func (r osRelease) is(ids ...string) bool {
 	for _, id := range append([]string{r.id}, strings.Fields(r.like)...) {
 		if slices.Contains(ids, id) {

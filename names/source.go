@@ -22,7 +22,7 @@ type SourceText struct {
 	Changed bool
 }
 
-// agree tells whether the lines that a capture kept are those of the file.
+// agree reports whether the lines that a capture kept are those of the file.
 func agree(lines []string, kept []capture.Excerpt) bool {
 	for _, x := range kept {
 		if x.First < 1 || x.First-1+len(x.Lines) > len(lines) || !slices.Equal(lines[x.First-1:][:len(x.Lines)], x.Lines) {
@@ -51,8 +51,8 @@ func (t *SourceText) Last() int {
 	return len(t.lines)
 }
 
-// Newer tells whether the source file was changed after everything that is
-// loaded was built: then its lines are not those that the program was built from.
+// Newer reports whether the source file was changed after everything that is loaded was built: then
+// its lines are not those that the program was built from.
 func (r *Resolver) Newer(src *SourceText) bool {
 	if r.opened != nil || !src.Whole() {
 		return false

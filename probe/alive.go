@@ -20,16 +20,16 @@ type keeper struct {
 	nodes []*robustNode
 }
 
-// robustList is the kernel's struct robust_list_head, linux/futex.h. The kernel
-// follows the addresses in it when the thread ends; they are no pointers, so
-// that a ring of them may lie in memory that the garbage collector does not know.
+// robustList is the kernel's struct robust_list_head, linux/futex.h. The kernel follows the
+// addresses in it when the thread ends; they are no pointers, so that a ring of them may be in
+// memory that the garbage collector does not know.
 type robustList struct {
 	first   uintptr // the list is a ring that ends at its head
 	offset  int64   // from a node to its futex, the same for all
 	pending uintptr
 }
 
-// robustNode is a struct robust_list. It lies in the header, beside its futex.
+// robustNode is a struct robust_list. It is in the header, beside its futex.
 type robustNode struct{ next uintptr }
 
 // keep is the one keeper of hdb's process, made on first use.
@@ -72,7 +72,7 @@ func (k *keeper) change(f func()) {
 	k.link()
 }
 
-// hold makes the futex of a header one that tells of hdb's death.
+// hold makes the futex of a header one that describes hdb's death.
 func (k *keeper) hold(s *shared) {
 	k.change(func() {
 		s.half(hdAlive).Store(k.tid)

@@ -17,12 +17,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The states of blocks. While events are recorded and wrong frees are looked for, each 16
-// bytes of the address space have a byte that tells of the block which begins there: it is
-// set when an allocator has returned the block, and exchanged before the block is given
-// back. What was there before decides: a block that is freed again, one that no allocator has
-// returned, or one of another family. Of two threads that free one block at once, one finds it
-// freed. Such a call is offered to hdb, which knows more; all others go on.
+// The states of blocks. While events are recorded and wrong frees are looked for, each 16 bytes of
+// the address space have a byte that describes the block which begins there: it is set when an
+// allocator has returned the block, and exchanged before the block is given back. What was there
+// before decides: a block that is freed again, one that no allocator has returned, or one of
+// another family. Of two threads that free one block at once, one finds it freed. Such a call is
+// offered to hdb, which knows more; all others continue.
 //
 // The bytes are those of a sparse memory file of 128 GiB, of which a page of 4 KiB is used for
 // each 64 KiB of heap. It repeats every 2 TiB; five bits of each byte tell which of 32 it is
@@ -30,7 +30,7 @@ import (
 const (
 	blocksBits = 37 // log2 of the bytes
 	blocksSize = 1 << blocksBits
-	blockShift = 4 // log2 of the bytes that a byte stands for
+	blockShift = 4 // log2 of the bytes that a byte represents
 	tagShift   = 3 // of a byte's upper bits, those of the address that the index has not got
 
 	// The states, in the lower bits; 0 is not known.
@@ -73,7 +73,7 @@ func keepsBlocks(fn breakpoints.Function) bool {
 	return false
 }
 
-// judgesBlocks tells functions that are suspected if they give back what is no block.
+// judgesBlocks tells functions that are suspected if they return what is not a block.
 func judgesBlocks(fn breakpoints.Function) bool {
 	return (fn.Group == breakpoints.GroupC || fn.Group == breakpoints.GroupCXX) && !fn.Whole
 }
@@ -151,8 +151,8 @@ func (r *Request) makeBlock(w *writer, fn breakpoints.Function) {
 	w.land(done...)
 }
 
-// giveBlock appends code that exchanges the state of the block in rax, which a call gives back,
-// and the jumps of one that is suspected. It leaves the Suspicion in frRes.
+// giveBlock appends code that exchanges the state of the block in rax, which a call returns, and
+// the jumps of one that is suspected. It leaves the Suspicion in frRes.
 func (r *Request) giveBlock(w *writer, s *site) (suspected []branch) {
 	fn := s.Function
 	suspect := func(v Suspicion) {
@@ -423,5 +423,5 @@ func unmapBlocks(p *inferior.Process, c *caller) error {
 	return nil
 }
 
-// owns tells whether an address is in the table.
+// owns reports whether an address is in the table.
 func (b *blockTable) owns(a addr.Run) bool { return b.at != 0 && b.at <= a && a < b.at+blocksSize }

@@ -114,10 +114,10 @@ func (c *clock) since(stamp uint64) (ticks uint64, ok bool) {
 const maxTicks = 56
 
 // before is the time so many ticks before the present, which since tells, in units of
-// capture.Resolution. It is reckoned anew for each event: there are several in a unit of
-// time, but a processor does not guess which of them is the first, and would go on on the
-// wrong way at each. It is below 0 for ticks from before the session, and, while the clock
-// is fine and the session younger than 2^maxTicks ticks, for those that since does not tell.
+// capture.Resolution. It is reckoned anew for each event: there are several in a unit of time, but
+// a processor does not guess which of them is the first, and would continue on the wrong way at
+// each. It is below 0 for ticks from before the session, and, while the clock is fine and the
+// session younger than 2^maxTicks ticks, for those that since does not tell.
 func (c *clock) before(ticks uint64) int64 {
 	whole, parts := bits.Mul64(c.unit, ticks)
 	_, borrow := bits.Sub64(c.part, parts, 0)
@@ -125,5 +125,5 @@ func (c *clock) before(ticks uint64) int64 {
 	return int64(units)
 }
 
-// fine tells whether a unit of time is some ticks of the counter or more.
+// fine reports whether a unit of time is some ticks of the counter or more.
 func (c *clock) fine() bool { return c.unit != 0 && c.unit>>62 == 0 }

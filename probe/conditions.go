@@ -30,7 +30,7 @@ type Next struct {
 	Cond  *cond.Cond
 }
 
-// wants tells whether a stop is about calls of a function.
+// wants reports whether a stop is about calls of a function.
 func wants(st *breakpoints.Stop, fn breakpoints.Function) filter.Verdict {
 	switch {
 	case fn.Whole:
@@ -57,9 +57,8 @@ func wants(st *breakpoints.Stop, fn breakpoints.Function) filter.Verdict {
 	return all
 }
 
-// named tells whether a pattern names the function. An allocating function may
-// have others do its work, whose names are its own then: a stop at malloc sees
-// the malloc of operator new.
+// named reports whether a pattern names the function. An allocating function may have others do its
+// work, whose names are its own then: a stop at malloc sees the malloc of operator new.
 func named(fn breakpoints.Function, pattern string) filter.Verdict {
 	switch {
 	case fn.Is(pattern):
@@ -178,7 +177,7 @@ func condition(st *breakpoints.Stop, part cond.Node) (cond.Node, error) {
 	return &cond.And{Terms: terms}, nil
 }
 
-// asksStack tells whether a stop that may be about the function asks who called.
+// asksStack reports whether a stop that may be about the function asks who called.
 func (r *Request) asksStack(fn breakpoints.Function) bool {
 	if r.Next != nil && r.Next.Cond != nil && r.Next.Cond.UsesStack() {
 		return true
@@ -188,12 +187,12 @@ func (r *Request) asksStack(fn breakpoints.Function) bool {
 	})
 }
 
-// usesNth tells whether the core has to number events.
+// usesNth reports whether the core has to number events.
 func (r *Request) usesNth() bool {
 	return r.uses(cond.Nth) || slices.ContainsFunc(r.Stops, func(st *breakpoints.Stop) bool { return st.Nth != 0 })
 }
 
-// usesLive tells whether the core has to keep bounds of the live heap.
+// usesLive reports whether the core has to keep bounds of the live heap.
 func (r *Request) usesLive() bool { return r.uses(cond.Live) || r.uses(cond.Blocks) }
 
 func (r *Request) uses(f cond.Field) bool {
@@ -201,9 +200,9 @@ func (r *Request) uses(f cond.Field) bool {
 		slices.ContainsFunc(r.Stops, func(st *breakpoints.Stop) bool { return st.Cond != nil && st.Cond.Uses(f) })
 }
 
-// Passed tells whether a condition asks for a number of an event that was still to
-// come when the probe was armed, and is not after the event seq. The core goes on
-// taking it for possible, as its count is a bound only.
+// Passed reports whether a condition asks for a number of an event that was still to come when the
+// probe was armed, and is not after the event seq. The core continues taking it for possible, as
+// its count is a bound only.
 func (cs *conditions) Passed(seq uint64) bool { return cs.request.passed(seq) }
 
 func (r *Request) passed(seq uint64) bool {
@@ -231,10 +230,10 @@ func (cs *conditions) ask(r Request) {
 	cs.requests++
 }
 
-// enter has threads stand at entries when what was built is in place.
+// enter has threads are at entries when what was built is in place.
 func (cs *conditions) enter(at map[*inferior.Thread]addr.Run) { cs.request.Entered = at }
 
-// entered are the threads of the request that stand at entries, once.
+// entered are the threads of the request that are at entries, once.
 func (cs *conditions) entered() map[*inferior.Thread]addr.Run {
 	at := cs.request.Entered
 	cs.request.Entered = nil

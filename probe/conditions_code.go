@@ -59,16 +59,15 @@ func (cs *conditions) filterCode(s *site, at addr.Run) ([]byte, error) {
 	return w.code, nil
 }
 
-// plainGroup tells whether all arguments of a function are in registers, and what it does
-// is what its group does. Functions whose heap is in the word of the old block are out: the
-// short way would take the heap for an old block.
+// plainGroup reports whether all arguments of a function are in registers, and what it does is what
+// its group does. Functions whose heap is in the word of the old block are out: the short way would
+// take the heap for an old block.
 func plainGroup(fn breakpoints.Function) bool {
 	plain := fn.Group == breakpoints.GroupC || fn.Group == breakpoints.GroupCXX || fn.Group == breakpoints.GroupPython
 	return plain && !fn.Whole && !fn.HeapInOld()
 }
 
-// simple tells whether a function only allocates or only frees, and arguments say
-// what.
+// simple reports whether a function only allocates or only frees, and arguments say what.
 func simple(fn breakpoints.Function) bool {
 	if !plainGroup(fn) {
 		return false
@@ -100,8 +99,8 @@ func (cs *conditions) enabled() uint64 {
 	return enabled
 }
 
-// short tells whether the core has a short way for a function, and where that begins:
-// its arguments and result say all that a record has.
+// short reports whether the core has a short way for a function, and where that begins: its
+// arguments and result say all that a record has.
 func (cs *conditions) short(s *site) (mark uint32, ok bool) {
 	fn := s.Function
 	if cs.enabled() != quickEnabled || !plainGroup(fn) {

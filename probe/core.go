@@ -8,7 +8,7 @@ import (
 	"hdb/internal/addr"
 )
 
-// coreAddr is where the core lies in hdb's own text.
+// coreAddr is where the core is in hdb's own text.
 func coreAddr() unsafe.Pointer
 
 // A core is the machine code of core_amd64.s, taken out of hdb's text.
@@ -25,7 +25,7 @@ const (
 	markMagic = 0x5afe
 	callMagic = 0x5afc
 	sumMagic  = 0x5afb
-	// statePlaceholder stands for the address of the state page.
+	// statePlaceholder represents the address of the state page.
 	statePlaceholder = 0x1122334455667788
 )
 
@@ -64,8 +64,8 @@ func loadCore(state addr.Run) (*core, error) {
 		}
 		binary.LittleEndian.PutUint32(c.code[at+1:], uint32(to-(at+5)))
 	}
-	// An int3 takes the place of the first byte. A thread whose trap nobody answers
-	// any more, hdb being dead, goes on behind it, or finds the nop there again.
+	// An int3 takes the place of the first byte. A thread whose trap nobody answers any more, hdb
+	// being dead, continues behind it, or finds the nop there again.
 	for _, mark := range []uint32{markTrap, markAsk, markAskAgain} {
 		copy(c.code[c.marks[mark]:], []byte{0x90, 0x66, 0x0f, 0x1f, 0x44, 0, 0}) // nop; nop of 6 bytes
 	}
@@ -94,8 +94,7 @@ func (c *core) putFactors() error {
 	return nil
 }
 
-// A faultRegion is code of the core whose loads may fault. A thread that does
-// goes on at out.
+// A faultRegion is code of the core whose loads may fault. A thread that does continues at out.
 type faultRegion struct{ low, high, out uint32 }
 
 // faultRegions lists them, by marks.
@@ -144,7 +143,7 @@ func (c *core) alone() [2]int {
 	return [2]int{c.marks[markTake] + markSize, c.marks[markTakeQuick] + markSize}
 }
 
-// faultExit is where a thread goes on that has faulted at the offset.
+// faultExit is where a thread continues that has faulted at the offset.
 func (c *core) faultExit(offset int) (int, bool) {
 	for _, r := range faultRegions {
 		if c.marks[r.low] <= offset && offset < c.marks[r.high] {

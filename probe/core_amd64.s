@@ -19,7 +19,7 @@
 //     (System V ABI for x86-64, section 3.2.1).
 //   - System calls: gettid once a thread, futex when the ring is filling up, and
 //     those by which a match is offered. None of them by what stQuiet says.
-//   - Loads from addresses that are not the probe's own stand between MARKs of
+//   - Loads from addresses that are not the probe's own are between MARKs of
 //     a fault region (see faults in core.go); the debugger moves a thread that
 //     faults there to the region's way out.
 //   - A signal handler may run anywhere, allocate, and never return.
@@ -101,7 +101,7 @@ done:
 // rbp once record has pushed five words more.
 #define dpBP (rcBP+40)
 
-// While it walks, further registers lie below.
+// While it walks, further registers are below.
 #define wkGen 0
 #define wkTag 8
 #define wkBX 48

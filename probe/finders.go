@@ -10,9 +10,9 @@ import (
 	"hdb/probe/cfi"
 )
 
-// Exceptions look for unwinding information by the first of these functions. A module
-// that has the second without the first looks elsewhere, but for the sanitizers, whose
-// second calls the unwinder's own and has another name as well.
+// Exceptions look for unwinding information by the first of these functions. A module that has the
+// second without the first looks elsewhere, except the sanitizers, whose second calls the
+// unwinder's own and has another name as well.
 const (
 	findFDEName = "_Unwind_Find_FDE"
 	raiseName   = "_Unwind_RaiseException"

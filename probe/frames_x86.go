@@ -59,7 +59,7 @@ func (c *core) trace() (frameMap, error) {
 		at  int
 		row frameRow
 	}
-	outs := map[int]int{} // where a thread goes on that has faulted in the region that begins there
+	outs := map[int]int{} // where a thread continues that has faulted in the region that begins there
 	for _, r := range faultRegions {
 		outs[c.marks[r.low]] = c.marks[r.out]
 	}

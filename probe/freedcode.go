@@ -22,8 +22,8 @@ type freedCode struct {
 	epoch uint64
 }
 
-// follow has what a pointer leads to counted, and tells whether it is. No pointer is 0. It
-// may not be there yet: the dynamic linker writes it.
+// follow has what a pointer leads to counted, and reports whether it is. No pointer is 0. It may
+// not be there yet: the dynamic linker writes it.
 func (fc *freedCode) follow(place addr.Run) (counted bool, err error) {
 	if place != 0 && fc.place == place && fc.patch != nil && fc.patch.Stands() {
 		return true, nil

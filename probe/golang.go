@@ -15,13 +15,13 @@ import (
 
 // How a Go runtime is followed.
 //
-// Goroutines have stacks that move and are searched for pointers, so the core must not be on
-// them while Go's code runs: it comes only when runtime.mallocgc returns. The jump lies over
-// the function's last instructions; the thunk executes them, but for the return, and then
-// everything that was asked is at hand: the result in rax, size and type where the caller has
-// room for the registers of its call (Go's ABIInternal, "spill space"), the goroutine in r14.
-// Functions for single sizes, and from Go 1.27 on all of them, need not have put them there: a
-// second jump, behind their check for stack space, does.
+// Goroutines have stacks that move and are searched for pointers, so the core must not be on them
+// while Go's code runs: it comes only when runtime.mallocgc returns. The jump lies over the
+// function's last instructions; the thunk executes them, except the return, and then everything
+// that was asked is at hand: the result in rax, size and type where the caller has room for the
+// registers of its call (Go's ABIInternal, "spill space"), the goroutine in r14. Functions for
+// single sizes, and from Go 1.27 on all of them, need not have put them there: a second jump,
+// behind their check for stack space, does.
 //
 // What dies is told by the sweeper: a jump at the entry of runtime.(*sweepLocked).sweep
 // remembers which slots of the span were in use, and one at the entry of runtime.newMarkBits,
@@ -303,7 +303,7 @@ func (st *siteTable) goReturnThunk(w *writer, s *site) {
 	if filter, ok := st.p.conditions.goFilter(s); ok {
 		w.r10Field(cmpReg, rax, slKey)
 		slow := append([]branch{w.jcc(ccNE)}, filter(w)...)
-		w.bytes(0x48, 0x83, 0x7c, 0x24, 8, 1) // cmpq $1,8(%rsp): what has no bytes is no event
+		w.bytes(0x48, 0x83, 0x7c, 0x24, 8, 1) // cmpq $1,8(%rsp): what has no bytes is not an event
 		w.bytes(0x49, 0x83, 0x9a)             // sbbq $-1,slEvents(%r10)
 		w.imm32(slEvents)
 		w.bytes(0xff)
@@ -314,9 +314,9 @@ func (st *siteTable) goReturnThunk(w *writer, s *site) {
 	w.far(st.p.remote.core + addr.Run(st.p.core.marks[markGoReturn]))
 }
 
-// goSlot is slot where r14 has the goroutine. In a program without C the FS base lies in the
-// thread's m: reading it there costs less than reading the register, and works on every processor. A program
-// with C has it at %fs:0 on all threads that run Go's code.
+// goSlot is slot where r14 has the goroutine. In a program without C the FS base is in the thread's m:
+// reading it there costs less than reading the register, and works on every processor. A program with C has
+// it at %fs:0 on all threads that run Go's code.
 func (st *siteTable) goSlot(w *writer) {
 	if !st.goAlone {
 		st.slot(w)

@@ -21,10 +21,10 @@ type goReturn struct {
 	each  []addr.Run // where they begin
 }
 
-// goReturns finds the returns of a function of Go that has allocated, from the address at
-// behind its check for stack space. Those are left out that give back what another function
-// of entries has, or the address of what has no bytes. What is not understood is an error:
-// a jump may only go where it is known what is there.
+// goReturns finds the returns of a function of Go that has allocated, from the address at behind
+// its check for stack space. Those are left out that return what another function of entries has,
+// or the address of what has no bytes. What is not understood is an error: a jump may only go where
+// it is known what is there.
 func goReturns(code []byte, at addr.Run, entries []addr.Run) ([]goReturn, error) {
 	type instruction struct {
 		x86asm.Inst

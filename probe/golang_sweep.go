@@ -9,8 +9,8 @@ import (
 	"hdb/internal/addr"
 )
 
-// A goHeap is what the reader has to know of a Go runtime's heap to tell which blocks are
-// freed when slots are.
+// A goHeap is what the reader has to know a Go runtime's heap to tell which blocks are freed when
+// slots are.
 type goHeap struct {
 	header bool            // goruntime.Layout.MallocHeader
 	tiny   tinySlots       // the blocks that share slots
@@ -30,7 +30,7 @@ func (r *reader) goMade(address, size, typ uint64) {
 	r.golang.tiny.add(address)
 }
 
-// goFlat tells whether values of a type have no pointers. Descriptors do not change.
+// goFlat reports whether values of a type have no pointers. Descriptors do not change.
 func (r *reader) goFlat(typ uint64) bool {
 	if typ == 0 || typ == r.golang.lastFlat {
 		return true

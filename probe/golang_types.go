@@ -49,7 +49,7 @@ func (r *Request) patterns() (all []string) {
 	return all
 }
 
-// asksTypes tells whether the core looks up the types of a function's blocks.
+// asksTypes reports whether the core looks up the types of a function's blocks.
 func (cs *conditions) asksTypes(fn *breakpoints.Function) bool {
 	return goAllocates(fn) && len(cs.types.patterns) > 0
 }

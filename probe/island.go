@@ -50,14 +50,14 @@ const (
 // next is where take would set bytes aside.
 func (i *island) next() addr.Run { return i.base + addr.Run((i.used+15)&^15) }
 
-// hasRoom tells whether the code of one more function fits, whatever it is.
+// hasRoom reports whether the code of one more function fits, whatever it is.
 func (i *island) hasRoom() bool { return i.used < islandSize-4*maxThunk }
 
 var errFull = errors.New("the probe's code area is full")
 
 var errNoGap = errors.New("no free addresses within 2 GiB of it")
 
-// near tells whether code at a can jump anywhere into the island and back.
+// near reports whether code at a can jump anywhere into the island and back.
 func (i *island) near(low, high addr.Run) bool {
 	return i.base+islandSize < low+reach && high < i.base+reach
 }
@@ -222,13 +222,13 @@ func (is *islands) ModuleAt(pc addr.Run) (*unwind.Table, addr.Bias, bool) {
 	return nil, 0, false
 }
 
-// Owns tells whether the mapping that begins at low is the probe's.
+// Owns reports whether the mapping that begins at low is the probe's.
 func (is *islands) Owns(low addr.Run) bool {
 	place := is.p.remote.state
 	return place <= low && low < place+placeSize || is.p.blocks.owns(low) || slices.ContainsFunc(is.list, func(i *island) bool { return i.covers(low) })
 }
 
-// Covers tells whether an address is the probe's own.
+// Covers reports whether an address is the probe's own.
 func (is *islands) Covers(a addr.Run) bool {
 	if a >= is.p.remote.core && a < is.p.remote.core+maxCore {
 		return true

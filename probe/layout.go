@@ -6,8 +6,8 @@ import "encoding/binary"
 // these constants from go_asm.h, so that there is one place for each. Offsets
 // and sizes are in bytes.
 
-// factors are odd numbers of 32 bits without a pattern (splitmix64), by which the memo
-// weighs words: sums of different words differ, but for a chance of one in many billions.
+// factors are odd numbers of 32 bits without a pattern (splitmix64), by which the memo weighs
+// words: sums of different words differ, except a chance of one in many billions.
 func factors() []byte {
 	var b []byte
 	for i := range uint64(memoWords) {
@@ -165,7 +165,7 @@ const (
 )
 
 // What a condition's code returns: nobody wants the call, a stop may want it unless its stack says no, the block
-// that it gives back seems to be none, or a stop may want it whatever its stack.
+// that it returns seems to be none, or a stop may want it whatever its stack.
 const (
 	askedNo    = 0
 	askedMay   = 1
@@ -194,7 +194,7 @@ const (
 	goTypeMay = 2 // not known yet
 )
 
-// offerTries is how often a match is offered before the thread goes on without.
+// offerTries is how often a match is offered before the thread continues without.
 const offerTries = 10_000
 
 // An entry of the shadow stack is a call that has not returned.
@@ -228,7 +228,7 @@ const (
 	siPtr       = 36  // uint8: index of an argument, or ptrReturned, ptrPointed
 	siPointed   = 38  // of ptrPointed: index of the argument
 	siResult    = 37  // uint8: 1 if the call has failed when its int result is not 0
-	siHead      = 40  // uint64: the record's first word, but for the type
+	siHead      = 40  // uint64: the record's first word, except the type
 	siConst     = 48  // the size if siSize is operandNone
 	siFilter    = 56  // address of the condition's code, 0 if nobody stops here
 	siTail      = 64  // where the function returns to if it was called from a quick thunk or by the short way
@@ -284,7 +284,7 @@ const (
 	frGoID    = frArgs + 16 // the goroutine
 	frGoTypes = frArgs + 24 // goTypePatterns bytes: what the type's entry in the table of types says
 
-	// While a match is offered, further words lie below the frame.
+	// While a match is offered, further words are below the frame.
 	ofMask  = 16 // the thread's signal mask
 	ofFrame = 32
 
@@ -296,7 +296,7 @@ const (
 // the core's frame.
 const (
 	gwAX = 0  // the function's argument,
-	gwTo = 96 // and where it goes on
+	gwTo = 96 // and where it continues
 
 	gwSize = frameSize
 )
@@ -315,8 +315,8 @@ const (
 	hdDrained = 76  // uint32: futex, changes with the tail when hdWaiting is set
 	hdWaiting = 80  // uint32: threads wait for room
 	hdRobust  = 96  // hdb's struct robust_list for hdAlive
-	hdLost    = 128 // uint64: events lost for want of room
-	hdLostSt  = 136 // uint64: stacks lost for want of room
+	hdLost    = 128 // uint64: events lost because there is no room
+	hdLostSt  = 136 // uint64: stacks lost because there is no room
 	hdNoSlot  = 144 // uint64: calls of threads without a slot
 	hdFull    = 152 // uint64: times that a thread had to wait
 	hdMiss    = 160 // uint64: PC cache misses
@@ -353,7 +353,7 @@ const (
 	flagFailed = 1 << 6 // the int result was not 0
 	flagBare   = 1 << 7 // no stack
 
-	flagWrong = 1 << 30 // never in a record: the call is offered because of the block that it gives back
+	flagWrong = 1 << 30 // never in a record: the call is offered because of the block that it returns
 	flagSure  = 1 << 29 // never in a record: the call is offered whatever its stack, whose number was not asked for
 
 	typeMask   = 0xf

@@ -51,8 +51,8 @@ const (
 	placeCard = placeCore + maxCore
 )
 
-// card is what describes the leftover in the process; empty if there is no room for it,
-// and it stays for ever.
+// card is what describes the leftover in the process; empty if there is no room for it, and it
+// stays without end.
 func (l *leftover) card() []byte {
 	if len(l.islands) > maxCardIslands || len(l.calls) > maxCardCalls || len(l.entries) > maxCardEntries || len(l.pointers) > maxCardPointers {
 		return make([]byte, 8)
@@ -115,7 +115,7 @@ func (l *leftover) covers(a addr.Run) bool {
 	return slices.ContainsFunc(l.islands, func(i addr.Run) bool { return i <= a && a < i+islandSize })
 }
 
-// mapped tells whether all that is mapped where the leftover was is what a probe maps.
+// mapped reports whether all that is mapped where the leftover was is what a probe maps.
 func (l *leftover) mapped(maps []inferior.Mapping) bool {
 	foreign := func(m inferior.Mapping) bool {
 		return m.Low < l.place+placeSize && l.place < m.High && m.Path != "" && m.Path != "/memfd:"+memoryName
@@ -127,7 +127,7 @@ func (l *leftover) mapped(maps []inferior.Mapping) bool {
 	})
 }
 
-// whole tells whether hdb had come so far that there could be code: the ring is mapped last.
+// whole reports whether hdb had come so far that there could be code: the ring is mapped last.
 func (l *leftover) whole(maps []inferior.Mapping) bool {
 	ring := l.place + placeRing
 	return slices.ContainsFunc(maps, func(m inferior.Mapping) bool {
@@ -135,7 +135,7 @@ func (l *leftover) whole(maps []inferior.Mapping) bool {
 	})
 }
 
-// inUse tells whether a thread may get to the leftover's code. All must be stopped.
+// inUse reports whether a thread may get to the leftover's code. All must be stopped.
 func (l *leftover) inUse(p *inferior.Process) bool {
 	jumps := func(entry addr.Run) bool {
 		b := make([]byte, jumpSize)
@@ -155,7 +155,7 @@ func (l *leftover) inUse(p *inferior.Process) bool {
 // have returned from it; further up may be another stack, a coroutine's.
 const returned = 16 << 10
 
-// open makes a function that tells whether a thread is still in a call: the probe's return
+// open makes a function that reports whether a thread is still in a call: the probe's return
 // address, which may outlast the call, is below the caller's.
 func (l *leftover) open(p *inferior.Process) func(openCall) bool {
 	return func(c openCall) bool {
@@ -172,7 +172,7 @@ func (l *leftover) open(p *inferior.Process) func(openCall) bool {
 	}
 }
 
-// openCalls are those that slots tell of.
+// openCalls are those that slots describe.
 func openCalls(slots []byte) (all []openCall) {
 	for ; len(slots) >= slotSize; slots = slots[slotSize:] {
 		depth := min(binary.LittleEndian.Uint32(slots[slDepth:]), shadowDepth)
@@ -185,8 +185,8 @@ func openCalls(slots []byte) (all []openCall) {
 	return all
 }
 
-// unmap takes the leftover out of the process. The card, which goes last, never tells of
-// an island that is gone: something else may be mapped there next.
+// unmap takes the leftover out of the process. The card, which goes last, never describes an island
+// that is gone: something else may be mapped there next.
 func (l *leftover) unmap(p *inferior.Process, c *caller) error {
 	for len(l.islands) > 0 {
 		last := len(l.islands) - 1
@@ -250,8 +250,8 @@ func (p *Probe) describe(l *leftover) error {
 	return err
 }
 
-// leave unmaps what the probe has mapped in a process that goes on, unless a thread may
-// be inside: in one of the calls, for instance. All threads must be stopped.
+// leave unmaps what the probe has mapped in a process that continues, unless a thread may be
+// inside: in one of the calls, for instance. All threads must be stopped.
 func (p *Probe) leave(calls []openCall) (err error) {
 	l := p.footprint()
 	l.calls = calls

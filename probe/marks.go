@@ -225,10 +225,10 @@ func (cs *conditions) renewFilters() bool {
 	return true
 }
 
-// MayHold tells whether a condition can hold for a block of a size.
+// MayHold reports whether a condition can hold for a block of a size.
 func MayHold(n cond.Node, size uint64) bool { return sizeMay(n, size, true) }
 
-// sizeMay tells whether a condition can have the value for a block of a size.
+// sizeMay reports whether a condition can have the value for a block of a size.
 func sizeMay(n cond.Node, size uint64, value bool) bool {
 	may := func(t cond.Node) bool { return sizeMay(t, size, value) }
 	mayNot := func(t cond.Node) bool { return !may(t) }

@@ -53,7 +53,7 @@ func (m *matcher) match(t *inferior.Thread) inferior.Action {
 	return inferior.Resume
 }
 
-// pass lets the thread go on as if the call had not matched.
+// pass lets the thread continue as if the call had not matched.
 func (m *matcher) pass(t *inferior.Thread, regs inferior.Registers) {
 	mark := uint32(markGateEnd)
 	if regs.PC() == m.at(markTrap) {
@@ -142,8 +142,8 @@ func (f *frame) call(s *site, t *inferior.Thread) breakpoints.Call {
 	return c
 }
 
-// allocMatch handles a call that has returned to the core and may stop the
-// process. The thread is made to stand where it returns to.
+// allocMatch handles a call that has returned to the core and may stop the process. The thread is
+// made to be where it returns to.
 func (m *matcher) allocMatch(t *inferior.Thread, f *frame, s *site, regs inferior.Registers) inferior.Action {
 	m.p.reader.mu.Lock()
 	defer m.p.reader.mu.Unlock()
@@ -216,8 +216,8 @@ func (m *matcher) inner(f *frame) []string {
 	return names
 }
 
-// freeMatch handles a call of free that may stop the process. The thread is made
-// to stand at the function's entry.
+// freeMatch handles a call of free that may stop the process. The thread is made to be at the
+// function's entry.
 func (m *matcher) freeMatch(t *inferior.Thread, f *frame, s *site, regs inferior.Registers) inferior.Action {
 	m.p.reader.mu.Lock()
 	defer m.p.reader.mu.Unlock()
@@ -243,10 +243,10 @@ func (m *matcher) freeMatch(t *inferior.Thread, f *frame, s *site, regs inferior
 	return m.p.reader.accounted(0, 0, func() inferior.Action { return m.p.cfg.Sink.Alloc(t, c) })
 }
 
-// enter has a thread that stands at the entry of a site's function run it without another call of
-// the core. No code of a function that is called by a pointer leads there: if it is followed itself,
-// that call is an inner one. None does either where the probe has been disarmed since the thread offered
-// the match: several threads may do so at once, and wait while the first of them is reported.
+// enter has a thread that is at the entry of a site's function run it without another call of the core.
+// No code of a function that is called by a pointer leads there: if it is followed itself, that call is
+// an inner one. None does either where the probe has been disarmed since the thread offered the match:
+// several threads may do so at once, and wait while the first of them is reported.
 func (m *matcher) enter(t *inferior.Thread, s *site, entry addr.Run) error {
 	if s.entrance != 0 || s.patch == nil {
 		return nil
@@ -254,8 +254,8 @@ func (m *matcher) enter(t *inferior.Thread, s *site, entry addr.Run) error {
 	return t.PlaceAt(entry)
 }
 
-// guardMatch handles a call of a realloc that is about to give back what seems to be no block.
-// The thread stays in the core, from where it goes on with the call.
+// guardMatch handles a call of a realloc that is about to return what seems to be no block. The
+// thread stays in the core, from where it continues with the call.
 func (m *matcher) guardMatch(t *inferior.Thread, f *frame, s *site, regs inferior.Registers) inferior.Action {
 	m.p.reader.Drain()
 	c := f.call(s, t)

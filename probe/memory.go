@@ -126,9 +126,9 @@ func (s *shared) empty(from, size int) {
 	}
 }
 
-// giveBack leaves as little memory as can be to a process that goes on: the ring, and
-// what the core only remembers. A walk that is still in progress needs the rest, and
-// takes the zeros for nothing remembered.
+// giveBack leaves as little memory as can be to a process that continues: the ring, and what the
+// core only remembers. A walk that is still in progress needs the rest, and takes the zeros for
+// nothing remembered.
 func (s *shared) giveBack() {
 	s.empty(fileStacks, fileVerdicts-fileStacks)
 	s.empty(fileMarks, fileRules-fileMarks)
@@ -179,12 +179,12 @@ func (s *shared) record(position uint64) *atomic.Uint64 {
 	return (*atomic.Uint64)(unsafe.Pointer(&s.ring[position&(s.size-1)]))
 }
 
-// A record is one of the ring, but for those of stacks and padding: of a short one
-// the last words are the next one's.
+// A record is one of the ring, except those of stacks and padding: of a short one the last words
+// are the next one's.
 type record [longRecord / 8]uint64
 
-// at is the record at a position of the ring, of which the first word tells whether
-// it is complete. It is never beyond the second half of what is mapped.
+// at is the record at a position of the ring, of which the first word reports whether it is
+// complete. It is never beyond the second half of what is mapped.
 func (s *shared) at(position uint64) *record {
 	return (*record)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(s.ring)), position&(s.size-1)))
 }

@@ -145,7 +145,7 @@ func (st *siteTable) InMoved(a addr.Run) bool {
 	return st.p.islands.Covers(a) && slices.ContainsFunc(st.planted(), func(f *patched) bool { return f.relocated <= a && a < f.relocated+reloc.MaxCode+turnSize })
 }
 
-// crowded tells whether a jump would go over a breakpoint behind the function's entry.
+// crowded reports whether a jump would go over a breakpoint behind the function's entry.
 func (is *islands) crowded(f *patched) bool {
 	return f.whole != nil && is.p.proc.HasTrap(f.entry+1, f.entry+addr.Run(len(f.whole.first)))
 }
@@ -208,7 +208,7 @@ func (st *siteTable) MakeRoom(a addr.Run) error {
 	return nil
 }
 
-// shaped tells whether a function is followed by what breakpoints leave room for.
+// shaped reports whether a function is followed by what breakpoints leave room for.
 func (is *islands) shaped(f *patched) bool {
 	return f.patch != nil && is.crowded(f) == (f.trap && f.whole != nil)
 }
@@ -218,7 +218,7 @@ func (st *siteTable) shaped(s *site) bool {
 	return s.entrance != 0 || !slices.ContainsFunc(s.patches(), func(f *patched) bool { return !st.p.islands.shaped(f) })
 }
 
-// Shaped tells whether Reshape has nothing to do.
+// Shaped reports whether Reshape has nothing to do.
 func (st *siteTable) Shaped() bool {
 	return !slices.ContainsFunc(st.list, func(s *site) bool { return !s.dead && !st.shaped(s) }) &&
 		!slices.ContainsFunc(st.p.finders.list, func(f *patched) bool { return !st.p.islands.shaped(f) })
@@ -245,7 +245,7 @@ func (p *Probe) Reshape(t *inferior.Thread, entered map[*inferior.Thread]addr.Ru
 	return p.finish()
 }
 
-// place has threads stand at the entries of functions without calling them again.
+// place has threads are at the entries of functions without calling them again.
 func (st *siteTable) place(entered map[*inferior.Thread]addr.Run) error {
 	for t, at := range entered {
 		if s := st.byEntry[at]; s == nil || s.patch == nil {

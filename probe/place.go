@@ -9,13 +9,13 @@ import (
 	"hdb/internal/units"
 )
 
-// The probe's memory lies in the first free place of [placesLow, placesHigh), at
-// fixed distances from the place's beginning. This range and no other, because
+// The probe's memory is in the first free place of [placesLow, placesHigh), at fixed distances from
+// the place's beginning. This range and no other, because
 //
 //   - the kernel maps nothing there by itself: the stack, libraries and what programs
 //     map without an address go from the top of the address space down, a program that
 //     is position independent lies from placesHigh on (ELF_ET_DYN_BASE,
-//     arch/x86/include/asm/elf.h), its heap behind it, and others lie below 4 GiB. So
+//     arch/x86/include/asm/elf.h), its heap behind it, and others are below 4 GiB. So
 //     libraries and blocks have the addresses that they have without the probe;
 //   - AddressSanitizer's shadow ends at 0x10007fff8000, and its and LeakSanitizer's
 //     blocks are at 0x600000000000 or 0x500000000000, 4 TiB of them;

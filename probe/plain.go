@@ -20,8 +20,8 @@ type plainSite struct {
 	golang uint64 // where the module of a Go runtime begins, 0 if the function is of none
 }
 
-// ofCall is what a plain event tells of its call apart from the record, as capture.Event
-// has it: one word, so that it is copied at once.
+// ofCall is what a plain event describes its call apart from the record, as capture.Event has it:
+// one word, so that it is copied at once.
 type ofCall struct {
 	function          uint16
 	kind              capture.Kind
@@ -72,13 +72,13 @@ func (r *reader) know(s *site) {
 	r.easy[f.function], r.functions[f.function] = f, fn
 }
 
-// plain handles records as long as they are plain and there is room in the batch, up
-// to the position end, and tells how many events they were: 0 if it has handled none, so
-// that take gets the next. What it does not understand at a glance it leaves to take, and
-// what seems newer than the present, which take looks up again, or older than the session.
-// No thread may be in a call that other calls have to know of. It calls nothing and is one
-// function, so that what it needs stays in registers, and steps from address to address:
-// the ring is mapped twice in a row. FuzzPlain holds it against take.
+// plain handles records as long as they are plain and there is room in the batch, up to the
+// position end, and tells how many events they were: 0 if it has handled none, so that take gets
+// the next. What it does not understand at a glance it leaves to take, and what seems newer than
+// the present, which take looks up again, or older than the session. No thread may be in a call
+// that other calls have to know. It calls nothing and is one function, so that what it needs stays
+// in registers, and steps from address to address: the ring is mapped twice in a row. FuzzPlain
+// holds it against take.
 func (r *reader) plain(end uint64) int {
 	const longest = recordSize + longRecord // what an event is read from
 	most := min(uint64(len(r.batch)-r.n), (end-r.tail)/longest)

@@ -15,11 +15,11 @@ import (
 )
 
 // Functions that programs call by pointers in a table, as CPython's allocators, are followed
-// without a change of code: the pointer is exchanged by one to an entrance, a jump whose
-// target is read from memory, to the present thunk. A program may keep the pointer that it
-// finds, put another over it, which calls the kept one, and put it back later; so an entrance
-// stays what it is as long as the probe is there, and the function that it stands for, too.
-// If another pointer is found in the place, that gets an entrance of its own.
+// without a change of code: the pointer is exchanged by one to an entrance, a jump whose target is
+// read from memory, to the present thunk. A program may keep the pointer that it finds, put another
+// over it, which calls the kept one, and put it back later; so an entrance stays what it is as long
+// as the probe is there, and the function that it represents, too. If another pointer is found in
+// the place, that gets an entrance of its own.
 
 // A pointed is a pointer that was found in a place.
 type pointed struct{ place, to addr.Run }
@@ -78,7 +78,7 @@ func (st *siteTable) addPointer(c *caller, b *breakpoints.Site) (others bool, er
 		}
 	}
 	if n == maxBehind {
-		return false, nil // the program goes on replacing it
+		return false, nil // the program continues replacing it
 	}
 	index, ok := st.freeIndex()
 	if !ok {
@@ -136,7 +136,7 @@ var swapArguments = []byte{0x48, 0x87, 0xf7}
 const entranceSize = 16
 
 // build writes the entrance of a site, which leads to the function itself for now, and what
-// stands for its moved instructions: a jump to the function.
+// represents its moved instructions: a jump to the function.
 func (st *siteTable) build(s *site) error {
 	at := s.island.next()
 	w := &writer{at: at}
@@ -172,7 +172,7 @@ func (st *siteTable) word(at addr.Run) (addr.Run, error) {
 	return addr.Run(v), err
 }
 
-// origin is what an entrance stands for that a place has, or else the pointer itself.
+// origin is what an entrance represents that a place has, or else the pointer itself.
 func (st *siteTable) origin(place, to addr.Run) addr.Run {
 	for at, s := range st.behind {
 		if at.place == place && s.entrance == to {
@@ -182,8 +182,7 @@ func (st *siteTable) origin(place, to addr.Run) addr.Run {
 	return to
 }
 
-// exchange has the places point to entrances. What stands in one for which there is none is
-// left alone.
+// exchange has the places point to entrances. What is in one for which there is none is left alone.
 func (st *siteTable) exchange() error {
 	for _, s := range st.list {
 		if s.entrance == 0 || s.dead || st.byEntry[s.Addr] != s || s.patch != nil && s.patch.Stands() {
@@ -231,7 +230,7 @@ func (st *siteTable) restore(place, to addr.Run) error {
 	return err
 }
 
-// Exchanged tells whether all pointers of the sites lead to entrances. The others have been
+// Exchanged reports whether all pointers of the sites lead to entrances. The others have been
 // replaced by the program, or were not asked for.
 func (st *siteTable) Exchanged(sites []*breakpoints.Site) bool {
 	return !slices.ContainsFunc(sites, func(b *breakpoints.Site) bool {
@@ -244,9 +243,9 @@ func (st *siteTable) Exchanged(sites []*breakpoints.Site) bool {
 // bytes.
 const maxKept = 64 << 20
 
-// kept tells whether the program may have kept an entrance of pointers: one of the places
-// has something that the probe has not found there, or there is a word of data that is an
-// entrance. All threads must be stopped; their stacks are for MayReach.
+// kept reports whether the program may have kept an entrance of pointers: one of the places has
+// something that the probe has not found there, or there is a word of data that is an entrance. All
+// threads must be stopped; their stacks are for MayReach.
 func (l *leftover) kept(p *inferior.Process) bool {
 	if len(l.pointers) == 0 {
 		return false

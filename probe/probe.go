@@ -98,14 +98,14 @@ type Request struct {
 	Older iter.Seq[uint64]          // blocks of before anything was followed, asked for when states come into use; nil: none is known
 	marks addr.Run                  // where blocks are marked; 0 nowhere
 
-	// WrongFrees has calls offered to the sink's Wrong that give back what seems to be no block,
-	// while events are recorded; but not for what is Unsuspected.
+	// WrongFrees has calls offered to the sink's Wrong that return what seems to be no block, while
+	// events are recorded; but not for what is Unsuspected.
 	WrongFrees  bool
 	Unsuspected [OtherFamily + 1]bool
 	blocks      addr.Run // where the states of blocks are; 0 nowhere
 
-	// Entered are threads that stand at the entry of a function whose call was
-	// reported: it is not to be reported again.
+	// Entered are threads that are at the entry of a function whose call was reported: it is not to
+	// be reported again.
 	Entered map[*inferior.Thread]addr.Run
 }
 
@@ -146,10 +146,10 @@ type site struct {
 	until  uint64   // and this the position in the ring up to which there may be records of it
 	desc   addr.Run // of its latest descriptor,
 	filter addr.Run // of that one's condition's code, 0 none,
-	guard  addr.Run // of the code that looks at what it gives back, 0 none,
+	guard  addr.Run // of the code that looks at what it returns, 0 none,
 	// and the request that it was made for.
 	request int
-	// entrance is where a pointer leads that stands for the function, 0 if its code is patched.
+	// entrance is where a pointer leads that represents the function, 0 if its code is patched.
 	entrance addr.Run
 	swapped  bool               // its thunk swaps the first two arguments, and what is moved does so again
 	hooks    []*goHook          // instead of a patch of its own, if it is of a Go runtime
@@ -167,7 +167,7 @@ type framed struct{ low, high, fde addr.Run }
 // the probe from watching a function; nothing is watched then.
 func (p *Probe) Arm(t *inferior.Thread, modules []inferior.Module, sites []*breakpoints.Site, r Request) error {
 	p.reader.Drain()
-	// The calls that threads are in go on being followed.
+	// The calls that threads are in continue being followed.
 	if err := p.siteTable.lift(); err != nil {
 		return errors.Join(err, p.disarm())
 	}
@@ -333,16 +333,16 @@ func (p *Probe) Loaded(t *inferior.Thread, added, removed []inferior.Module, sit
 	return p.publish(len(removed) > 0)
 }
 
-// Gone releases what hdb holds after the image is no more, or of a process that goes on
-// by itself.
+// Gone releases what hdb holds after the image is no more, or of a process that continues by
+// itself.
 func (p *Probe) Gone(goesOn bool) {
 	p.reader.Drain()
 	p.release(goesOn)
 }
 
-// Close takes the probe out of a process that goes on: the functions are as they were,
-// and what was mapped is not any more. If a thread may be inside, it stays until hdb
-// attaches the next time, and passes everything on. All threads must be stopped.
+// Close takes the probe out of a process that continues: the functions are as they were, and what
+// was mapped is no longer. If a thread may be inside, it stays until hdb attaches the next time,
+// and passes everything on. All threads must be stopped.
 func (p *Probe) Close() error {
 	if p.closed {
 		return nil
@@ -359,8 +359,7 @@ func (p *Probe) Close() error {
 	return p.leave(calls)
 }
 
-// release lets go of the memory that is shared with a process, which goes on or is
-// gone.
+// release lets go of the memory that is shared with a process, which continues or is gone.
 func (p *Probe) release(goesOn bool) {
 	if p.closed {
 		return

@@ -86,8 +86,8 @@ type PythonPiece struct {
 	Bytes []byte
 }
 
-// codePieces is how many pieces tell of a code object: itself, its name, qualified name,
-// file and line table.
+// codePieces is how many pieces describe a code object: itself, its name, qualified name, file and
+// line table.
 const codePieces = 5
 
 // takeCode handles a code object that was not told of lately.

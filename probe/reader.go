@@ -18,9 +18,9 @@ type Sink interface {
 	// Python keeps calls of Python, innermost first, that stacks will have; more tells that
 	// there are others further out. They belong to the probe.
 	Python(calls []PythonCall, more bool) PythonID
-	// PythonCode tells of the code object with an ID by the memory that it is made of, the
-	// object itself first. Calls that refer to it come later. If the sink has forgotten those
-	// that it was told of, they are told of again with calls to come.
+	// PythonCode describes the code object with an ID by the memory that it is made of, the object
+	// itself first. Calls that refer to it come later. If the sink has forgotten those that it was
+	// told of, they are told of again with calls to come.
 	PythonCode(id uint64, pieces []PythonPiece) (forgotten bool)
 	// WithPython keeps a stack that is another, which the sink has, with calls of Python.
 	WithPython(capture.StackID, PythonID) capture.StackID
@@ -31,8 +31,8 @@ type Sink interface {
 	Batch(events []capture.Event, functions []*breakpoints.Function)
 	// Alloc takes a call that a stop may want, as breakpoints.Sink does.
 	Alloc(*inferior.Thread, breakpoints.Call) inferior.Action
-	// Wrong takes a call that gives back what seems to be no block: a free after Alloc has taken
-	// it, of a realloc before it runs. The sink has to look for itself.
+	// Wrong takes a call that returns what seems to be no block: a free after Alloc has taken it,
+	// of a realloc before it runs. The sink has to look for itself.
 	Wrong(*inferior.Thread, breakpoints.Call, Suspicion) inferior.Action
 	// May reports whether a stop can hold for a call with this stack, whatever
 	// else is true of it.

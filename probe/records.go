@@ -132,8 +132,8 @@ func (r *reader) begin(tid uint32, s *site, old uint64) {
 	r.pending++
 }
 
-// endResize forgets the realloc that a thread was in, and tells whether its old
-// block was handed to another thread meanwhile.
+// endResize forgets the realloc that a thread was in, and reports whether its old block was handed
+// to another thread meanwhile.
 func (r *reader) endResize(tid uint32) (taken bool) {
 	c := r.callsOf(tid)
 	if c == nil || c.resize == nil {

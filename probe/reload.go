@@ -40,7 +40,7 @@ func branchesInto(body []byte, entry addr.Run, size uint64, covered int) error {
 	return reloc.BranchesInto(body, entry, covered)
 }
 
-// there tells whether the first instructions of a function are where they were.
+// there reports whether the first instructions of a function are where they were.
 func (is *islands) there(f *patched) bool {
 	now := make([]byte, len(f.first))
 	n, _ := is.p.proc.ReadAt(now, int64(f.entry))
@@ -75,7 +75,7 @@ func (st *siteTable) dropUnmapped() error {
 	return nil
 }
 
-// mapped tells whether a function's module is still where it was.
+// mapped reports whether a function's module is still where it was.
 func (st *siteTable) mapped(f *patched) bool {
 	maps, err := st.p.proc.Maps()
 	return err == nil && slices.ContainsFunc(maps, func(m inferior.Mapping) bool {

@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// remote is where things lie in the inferior.
+// remote is where things are in the inferior.
 type remote struct {
 	state addr.Run // the state page and the scratch memory
-	file  addr.Run // the memory file but for the ring
+	file  addr.Run // the memory file except the ring
 	ring  addr.Run
 	core  addr.Run
 }
@@ -103,8 +103,8 @@ func mapAll(p *inferior.Process, c *caller, size uint64) (r remote, s *shared, e
 	return mapPlace(p, c, place, size)
 }
 
-// mapPlace maps all that lies in the place. The card comes first: if hdb is killed
-// behind it, the next one finds what there is.
+// mapPlace maps all that is in the place. The card comes first: if hdb is killed behind it, the
+// next one finds what there is.
 func mapPlace(p *inferior.Process, c *caller, place addr.Run, size uint64) (r remote, s *shared, err error) {
 	const rw = unix.PROT_READ | unix.PROT_WRITE
 	at := uint64(place)

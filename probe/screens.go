@@ -13,9 +13,9 @@ import (
 	"hdb/probe/reloc"
 )
 
-// Screens makes the code in front of breakpoints that asks what can be asked of their
-// conditions in the process. It has memory of its own there, which stays: threads may stand
-// in it at any time. It needs nothing else of the probe.
+// Screens makes the code in front of breakpoints that asks what can be asked of their conditions in
+// the process. It has memory of its own there, which stays: threads may be in it at any time. It
+// needs nothing else of the probe.
 type Screens struct {
 	p       *inferior.Process
 	islands []*island
@@ -189,7 +189,7 @@ func (s *Screens) island(t *inferior.Thread, m inferior.Module) (*island, error)
 // screensName begins the memory, so that it is known for what it is.
 const screensName = "hdb: conditions\x00"
 
-// there tells whether the memory is in the process still, which may have become another one.
+// there reports whether the memory is in the process still, which may have become another one.
 func (s *Screens) there(i *island) bool {
 	b := make([]byte, len(screensName))
 	_, err := s.p.ReadAt(b, int64(i.base))

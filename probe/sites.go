@@ -194,7 +194,7 @@ func (st *siteTable) enter(s *site) {
 	st.byEntry[s.Addr] = s
 }
 
-// MaxFunctions is how many functions a record can tell apart.
+// MaxFunctions is how many functions a record can distinguish.
 const MaxFunctions = 1 << (tidShift - siteShift)
 
 const maxSites = MaxFunctions - 1

@@ -22,7 +22,7 @@ type stackTable struct {
 	calls     []PythonCall                     // those handed to the sink
 }
 
-// takeAny handles a record that tells of stacks.
+// takeAny handles a record that describes stacks.
 func (ks *stackTable) takeAny(head uint64, words []uint64) {
 	switch head & typeMask {
 	case recStack:

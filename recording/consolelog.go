@@ -94,7 +94,7 @@ func (l *ConsoleLog) Keep(on bool) {
 	}
 }
 
-// Keeps tells whether lines are kept.
+// Keeps reports whether lines are kept.
 func (l *ConsoleLog) Keeps() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -20,8 +20,8 @@ type Event struct {
 // SizeKnown reports whether Size is a size, see capture.Event.
 func (e *Event) SizeKnown() bool { return e.sized || e.Event.SizeKnown() }
 
-// Known tells that the block which an event gives back was known to be live, or is one of which a
-// pool has cut others.
+// Known tells that the block which an event returns was known to be live, or is one of which a pool
+// has cut others.
 func (e *Event) Known() bool {
 	chunk := e.live != nil && e.live.Function.Size.From == breakpoints.Nowhere && e.Kind == capture.Free && e.Size != 0
 	return e.sized || e.Ended.Recorded || chunk

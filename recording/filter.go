@@ -49,14 +49,14 @@ func Questions(c *cond.Cond) []Question {
 	return all
 }
 
-// forget drops what was said of stacks: other code lies at their addresses.
+// forget drops what was said of stacks: other code is at their addresses.
 func (f *Filter) forget() {
 	if f != nil {
 		f.answers = f.answers[:0]
 	}
 }
 
-// holds tells whether an event of the probe is to be recorded. Its stack is the probe's.
+// holds reports whether an event of the probe is to be recorded. Its stack is the probe's.
 func (f *Filter) holds(n *run, e *capture.Event, fn *breakpoints.Function) bool {
 	f.env = filterEnv{run: n, filter: f, e: e, fn: fn}
 	return f.Eval(&f.env)
@@ -86,7 +86,7 @@ func (v *filterEnv) Number(f cond.Field) (uint64, bool) {
 	return number(f, v.e, v.fn, v.run.live)
 }
 
-// number is the value of a field of an event but for those that depend on who saw it.
+// number is the value of a field of an event except those that depend on who saw it.
 func number(f cond.Field, e *capture.Event, fn *breakpoints.Function, live *heap.Ledger) (uint64, bool) {
 	switch f {
 	case cond.Addr:
@@ -109,19 +109,19 @@ func number(f cond.Field, e *capture.Event, fn *breakpoints.Function, live *heap
 	return 0, false
 }
 
-// Block tells whether a live block begins at an address, and which event has made it.
+// Block reports whether a live block begins at an address, and which event has made it.
 func (v *filterEnv) Block(addr uint64) (seq uint64, live bool) {
 	b, ok := v.run.live.At(addr)
 	return b.Seq, ok
 }
 
-// Block tells whether a live block begins at an address, and which event has made it.
+// Block reports whether a live block begins at an address, and which event has made it.
 func (v *callEnv) Block(addr uint64) (seq uint64, live bool) {
 	b, ok := v.live.At(addr)
 	return b.Seq, ok
 }
 
-// Type tells whether the block of an event is of a type. Of other languages no types are known
+// Type reports whether the block of an event is of a type. Of other languages no types are known
 // while allocators are called.
 func (v *filterEnv) Type(pattern string) bool {
 	if !madeByGo(v.e, v.fn) {
@@ -145,23 +145,23 @@ func madeByGo(e *capture.Event, fn *breakpoints.Function) bool {
 	return e.Kind == capture.Alloc && capture.OfGo(fn.Name)
 }
 
-// Kind tells whether the event's function has that name.
+// Kind reports whether the event's function has that name.
 func (v *filterEnv) Kind(name string) bool { return v.fn.OfKind(name) }
 
-// Func tells whether a function of that name is on the stack.
+// Func reports whether a function of that name is on the stack.
 func (v *filterEnv) Func(name string) bool { return v.ask(Question{cond.Func, name}, Frames.Func) }
 
-// Module tells whether a frame of that module is on the stack.
+// Module reports whether a frame of that module is on the stack.
 func (v *filterEnv) Module(name string) bool {
 	return v.ask(Question{cond.Module, name}, Frames.Module)
 }
 
-// Caller tells whether the block belongs to a function of that name.
+// Caller reports whether the block belongs to a function of that name.
 func (v *filterEnv) Caller(name string) bool {
 	return v.ask(Question{cond.Caller, name}, Frames.Caller)
 }
 
-// PyFile tells whether a function of Python in such a file is on the stack.
+// PyFile reports whether a function of Python in such a file is on the stack.
 func (v *filterEnv) PyFile(pattern string) bool {
 	return v.ask(Question{cond.PyFile, pattern}, Frames.PyFile)
 }
@@ -222,7 +222,7 @@ func (v *callEnv) Number(f cond.Field) (uint64, bool) {
 	return number(f, &v.e.Event, v.fn, v.live)
 }
 
-// Kind tells whether the event's function has that name.
+// Kind reports whether the event's function has that name.
 func (v *callEnv) Kind(name string) bool { return v.fn.OfKind(name) }
 
 // ThreadName is the thread's name.

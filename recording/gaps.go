@@ -19,8 +19,8 @@ func (g *Gaps) MovedAway() { g.counts, g.blind = true, true }
 // Forget says that the heap is another one, of which all is known.
 func (g *Gaps) Forget() { g.calls, g.counts, g.blind = false, false, false }
 
-// RunOn says that the program goes on. all tells that every call is followed; if not,
-// the ends of so many blocks are, which are all that are recorded, or none.
+// RunOn says that the program continues. all tells that every call is followed; if not, the ends of
+// so many blocks are, which are all that are recorded, or none.
 func (g *Gaps) RunOn(r *Recording, all bool, watched int) {
 	g.after = r.Ended()
 	if all {
@@ -33,8 +33,8 @@ func (g *Gaps) RunOn(r *Recording, all bool, watched int) {
 	g.blind = g.blind || watched == 0 && r.Live().AnyRecorded()
 }
 
-// Restarted says that a recording that was stopped goes on. It tells whether the program
-// ran meanwhile.
+// Restarted says that a recording that was stopped continues. It reports whether the program ran
+// meanwhile.
 func (g *Gaps) Restarted() bool {
 	ran := g.after
 	g.after = false

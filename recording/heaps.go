@@ -28,7 +28,8 @@ func (n *run) followHeap(e *capture.Event, fn *breakpoints.Function, from uint64
 	return true
 }
 
-// endBlocks ends blocks by e, which is no event of its own. One that is a pool's chunk ends with the blocks in it.
+// endBlocks ends blocks by e, which is not an event of its own. One that is a pool's chunk ends with the blocks in
+// it.
 func (n *run) endBlocks(blocks []uint64, e *capture.Event, function string, stack func() capture.StackID) {
 	for _, at := range blocks {
 		if n.pools != nil {

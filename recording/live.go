@@ -83,7 +83,7 @@ func (l Live) RecordedBlocks(limit int) []uint64 {
 	return blocks
 }
 
-// AnyRecorded tells whether blocks or mappings that are in the recording are live.
+// AnyRecorded reports whether blocks or mappings that are in the recording are live.
 func (l Live) AnyRecorded() bool {
 	l.r.mu.Lock()
 	defer l.r.mu.Unlock()
@@ -101,7 +101,7 @@ func (l Live) AnyRecorded() bool {
 	return false
 }
 
-// Recorded tells whether the live block at the address is in the recording.
+// Recorded reports whether the live block at the address is in the recording.
 func (l Live) Recorded(block uint64) bool {
 	l.r.mu.Lock()
 	defer l.r.mu.Unlock()
@@ -109,7 +109,7 @@ func (l Live) Recorded(block uint64) bool {
 	return ok && b.Logged
 }
 
-// Has tells whether a live block begins at the address.
+// Has reports whether a live block begins at the address.
 func (l Live) Has(block uint64) bool {
 	l.r.mu.Lock()
 	defer l.r.mu.Unlock()

@@ -106,9 +106,9 @@ func (r *Recording) AddMark(name string, now time.Duration) (seq uint64) {
 // MaxMarks is how many marks a program may set by itself.
 const MaxMarks = 10000
 
-// AddNumberedMark is AddMark of a name that the program gives: if a mark has it already, or it
-// is reserved, the first number that is free follows it. It tells whether there was room for
-// one more.
+// AddNumberedMark is AddMark of a name that the program gives: if a mark has it already, or it is
+// reserved, the first number that is free follows it. It reports whether there was room for one
+// more.
 func (r *Recording) AddNumberedMark(name string, reserved bool, now time.Duration) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

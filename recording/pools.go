@@ -45,7 +45,7 @@ func (n *run) mayHaveOwners(events []capture.Event) bool {
 
 // followOwners has pools and heaps follow an event that is to be posted, whose block comes from a heap if from is
 // not 0. It records the ends of blocks that come with the event. stack is what they have for a stack, and is
-// asked only if they are recorded. It tells whether the event is none: a call that does nothing else.
+// asked only if they are recorded. It reports whether the event is none: a call that does nothing else.
 func (n *run) followOwners(e *capture.Event, fn *breakpoints.Function, from uint64, stack func() capture.StackID) (none bool) {
 	if fn.Group == breakpoints.GroupPool {
 		return n.followPool(e, fn, stack)
@@ -61,7 +61,7 @@ func (n *run) followOwners(e *capture.Event, fn *breakpoints.Function, from uint
 	return false
 }
 
-// followPool is followOwners for the functions by which a program tells of its own pools.
+// followPool is followOwners for the functions by which a program describes its own pools.
 func (n *run) followPool(e *capture.Event, fn *breakpoints.Function, stack func() capture.StackID) (none bool) {
 	if n.pools == nil {
 		n.pools = heap.NewPools(n.live)

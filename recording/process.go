@@ -13,14 +13,14 @@ type Process interface {
 	// Frames answers what the filter asks of a stack. The stack is good until Frames has
 	// answered its first question.
 	Frames(capture.Stack) Frames
-	// GoType tells whether the type that a Go runtime was told of a block of so many bytes, by
+	// GoType reports whether the type that a Go runtime was told of a block of so many bytes, by
 	// code at an address, matches a pattern; at 0: by code that is not known.
 	GoType(code addr.Run, aux capture.GoAux, size uint64, pattern string) bool
 	// Numbered is told that an event has got a number that no call made.
 	Numbered()
 	// Guessed is told that a stack with guessed frames was recorded.
 	Guessed()
-	// Interpreted is the position in an interpreted program that a code address stands for.
+	// Interpreted is the position in an interpreted program that a code address represents.
 	Interpreted(addr.Run) (capture.Frame, bool)
 	// Resident is how many bytes of the process's memory are resident.
 	Resident(pid int) (uint64, error)
@@ -48,7 +48,7 @@ type Origin interface {
 	Thread() Thread
 	// Stack is walked when it is asked for first.
 	Stack() capture.Stack
-	// Stops tells whether a stop wants the event, which env tells conditions about.
+	// Stops reports whether a stop wants the event, which env tells conditions about.
 	Stops(e *Event, env cond.Env) bool
 }
 

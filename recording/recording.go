@@ -51,7 +51,7 @@ func (r *Recording) Begin(info capture.Info, f *File) {
 	f.mu, r.run.out = &r.mu, f.writer
 }
 
-// MoveTo moves what the log holds to the file, where the recording goes on.
+// MoveTo moves what the log holds to the file, where the recording continues.
 func (r *Recording) MoveTo(f *File) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -96,8 +96,8 @@ func (r *Recording) Stack(st capture.Stack) capture.StackID {
 	return r.run.probed.add(st)
 }
 
-// ProbeStack is a stack that the probe was given a number of. Its PCs, which are the caller's,
-// lie in room if there is enough.
+// ProbeStack is a stack that the probe was given a number of. Its PCs, which are the caller's, are
+// in room if there is enough.
 func (r *Recording) ProbeStack(of capture.StackID, room []addr.Run) capture.Stack {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -127,8 +127,8 @@ func (r *Recording) Heap() (bytes, blocks uint64) {
 	return r.run.live.Bytes(), uint64(r.run.live.Blocks())
 }
 
-// Take numbers a call that the owner of the process follows, asks whether a stop wants
-// it, and records it if a stop or the filter does. It tells whether to stop.
+// Take numbers a call that the owner of the process follows, asks whether a stop wants it, and
+// records it if a stop or the filter does. It reports whether to stop.
 func (r *Recording) Take(call breakpoints.Call, now time.Duration, from Origin) (stop bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -160,7 +160,7 @@ func (r *Recording) Take(call breakpoints.Call, now time.Duration, from Origin) 
 	return stop
 }
 
-// On tells whether events are recorded, if only the ends of blocks while it is paused.
+// On reports whether events are recorded, if only the ends of blocks while it is paused.
 func (r *Recording) On() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -190,8 +190,7 @@ func (r *Recording) Stop(ofRun bool) {
 	r.run.ended = r.run.ended || ofRun
 }
 
-// Pause keeps events out of the recording but for the ends of blocks, or lets them in
-// again.
+// Pause keeps events out of the recording except the ends of blocks, or lets them in again.
 func (r *Recording) Pause(on bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -212,8 +211,8 @@ func (r *Recording) Filter() *Filter {
 	return r.run.filter
 }
 
-// ForgetAnswers forgets what the filter was told of stacks: other code lies at their
-// addresses, or has other names.
+// ForgetAnswers forgets what the filter was told of stacks: other code is at their addresses, or
+// has other names.
 func (r *Recording) ForgetAnswers() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -230,8 +229,8 @@ func (r *Recording) ForgetProbe() {
 	r.run.probed, r.run.probeFuncs = probeStacks{}, nil
 }
 
-// ForgetFunctions forgets what the probe's numbers of functions stand for: it may have given
-// new functions those of others that are gone.
+// ForgetFunctions forgets what the probe's numbers of functions represent: it may have given new
+// functions those of others that are gone.
 func (r *Recording) ForgetFunctions() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -247,7 +246,7 @@ func (r *Recording) Replaced() {
 	r.run.out.Replaced()
 }
 
-// missed says that the program goes on while not every call is followed.
+// missed says that the program continues while not every call is followed.
 func (r *Recording) missed() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

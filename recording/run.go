@@ -57,10 +57,10 @@ func (n *run) reset() {
 	n.filter.forget()
 }
 
-// recordsAll tells whether every event is recorded.
+// recordsAll reports whether every event is recorded.
 func (n *run) recordsAll() bool { return n.on && !n.paused && n.filter == nil }
 
-// recordsSome tells whether the filter decides what is recorded.
+// recordsSome reports whether the filter decides what is recorded.
 func (n *run) recordsSome() bool { return n.on && !n.paused && n.filter != nil }
 
 // batch numbers events of the probe, brings the live heap up to date, and records them.
@@ -264,7 +264,7 @@ type keptCode struct {
 	lately [1 << 8]addr.Run // some of them, by the lowest bits that differ
 }
 
-// add adds an address, and tells whether it is new.
+// add adds an address, and reports whether it is new.
 func (k *keptCode) add(pc addr.Run) bool {
 	lately := &k.lately[uint64(pc)>>4%uint64(len(k.lately))]
 	if *lately == pc {

@@ -85,8 +85,8 @@ func (s *search) any(from *elf.File, paths []string, check func(*elf.File) error
 // file of another user cannot have root open files for it.
 func (c Config) userFor(from *elf.File) *rights.User { return cmp.Or(c.User, from.Owner) }
 
-// roots are the directories that stand for / where files of the object are looked
-// for, the likeliest first.
+// roots are the directories that represent / where files of the object are looked for, the
+// likeliest first.
 func (c Config) roots() []string {
 	roots := []string{}
 	for _, r := range []string{c.Root, c.Sysroot, "/"} {
@@ -138,7 +138,7 @@ func (c Config) names(f *elf.File) []string {
 		add(real)
 	}
 	for _, name := range slices.Clone(all) {
-		for _, root := range c.roots() { // as the inferior calls what lies below the root
+		for _, root := range c.roots() { // as the inferior calls what is below the root
 			if rest, ok := strings.CutPrefix(name, root+"/"); ok && root != "/" {
 				add("/" + rest)
 			}
@@ -180,8 +180,8 @@ func hasBuildID(id string) func(*elf.File) error {
 	}
 }
 
-// checkLinked tells whether a debug link's file belongs to f: by build ID when both
-// have one, by checksum otherwise.
+// checkLinked reports whether a debug link's file belongs to f: by build ID when both have one, by
+// checksum otherwise.
 func checkLinked(d, f *elf.File, id string, crc uint32) error {
 	if got := d.BuildID(); id != "" && got != "" {
 		if got == id {

@@ -103,9 +103,8 @@ func newDebugInfo(data, alt *dwarf.Data, exec []elf.Segment) (*debugInfo, error)
 	return d, err
 }
 
-// dwarfSections reads the sections that DWARF may lie in, compressed ones in
-// parallel, or from the cache, which may be nil. A section that does not decompress is an error: the rest alone would
-// give wrong answers.
+// dwarfSections reads the sections that DWARF may be in, compressed ones in parallel, or from the cache, which may be
+// nil. A section that does not decompress is an error: the rest alone would give wrong answers.
 func dwarfSections(f *elf.File, cache *diskcache.Dir) (dwarf.Sections, error) {
 	var s dwarf.Sections
 	parts := []struct {
@@ -131,8 +130,8 @@ func dwarfSections(f *elf.File, cache *diskcache.Dir) (dwarf.Sections, error) {
 	return s, nil
 }
 
-// isCode reports whether a lies in memory that can hold code. Linkers leave the
-// entries of functions they dropped at address 0, 1 or -1.
+// isCode reports whether a is in memory that can hold code. Linkers leave the entries of functions
+// they dropped at address 0, 1 or -1.
 func (d *debugInfo) isCode(a uint64) bool {
 	for i := range d.exec {
 		if d.exec[i].Contains(addr.File(a)) {
@@ -210,9 +209,9 @@ func (d *debugInfo) unitLines(i int) *line.Table {
 	return t
 }
 
-// readLines decodes the program at off. A damaged one is used up to the damage:
-// each row stands for itself. Programs of a hostile file overlap, so that many
-// units decode the same bytes; real ones together are not longer than the section.
+// readLines decodes the program at off. A damaged one is used up to the damage: each row represents
+// itself. Programs of a hostile file overlap, so that many units decode the same bytes; real ones
+// together are not longer than the section.
 func (d *debugInfo) readLines(u *dwarf.Unit, off uint64) *line.Table {
 	d.linesMu.Lock()
 	over := d.lineBytes[u.Data] > uint64(len(u.Data.Line))

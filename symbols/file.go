@@ -171,8 +171,8 @@ func (f *File) GoBuildID() (id string) {
 	return id
 }
 
-// ImageBuildID is the build ID, in hexadecimal, of a file whose first bytes are those
-// of image, as they lie in the memory of a process. "" without.
+// ImageBuildID is the build ID, in hexadecimal, of a file whose first bytes are those of image, as
+// they are in the memory of a process. "" without.
 func ImageBuildID(image []byte) string {
 	f, err := elf.OpenReaderAt("image", bytes.NewReader(image), int64(len(image)))
 	if err != nil {

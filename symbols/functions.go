@@ -106,7 +106,7 @@ func (o *Object) FunctionNames(match func(name string) bool, ended func() bool) 
 	return all
 }
 
-// namesPart is how many names are looked at between two questions whether to go on: some
+// namesPart is how many names are looked at between two questions whether to continue: some
 // milliseconds' work.
 const namesPart = 256
 

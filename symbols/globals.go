@@ -81,8 +81,8 @@ func (o *Object) MatchVariables(re *regexp.Regexp, ended func() bool) []Global {
 	return list
 }
 
-// Declares tells whether a variable, a parameter or a member of a type has that name,
-// anywhere. It is true also if ended says so before that is known.
+// Declares reports whether a variable, a parameter or a member of a type has that name, anywhere.
+// It is true also if ended says so before that is known.
 func (d *DWARF) Declares(name string, ended func() bool) (found bool) {
 	for _, u := range d.Units() {
 		elf.Guard(func() {

@@ -30,8 +30,8 @@ type goRow struct {
 	line      int32
 }
 
-// functionsByFile are the entries of the functions with code of each file, which the offset of
-// its name stands for.
+// functionsByFile are the entries of the functions with code of each file, which the offset of its
+// name represents.
 func (c *goCopies) functionsByFile() map[uint32][]uint64 {
 	index := map[uint32][]uint64{}
 	work := 0

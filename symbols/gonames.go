@@ -44,8 +44,8 @@ func (o *Object) goStrings(part int, yield func(string) bool) {
 	})
 }
 
-// GoNames tells whether the table that a Go program needs at run time has a function of that name, by the rules
-// of FindFunctions: also one that has no code but where it was inlined, of which a stripped program has
+// GoNames reports whether the table that a Go program needs at run time has a function of that name, by the
+// rules of FindFunctions: also one that has no code but where it was inlined, of which a stripped program has
 // nothing else.
 func (o *Object) GoNames(name string) (found bool) {
 	p, ok := parsePattern(name)

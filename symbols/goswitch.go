@@ -93,7 +93,7 @@ func (o *Object) switchFunctions() (list []Function) {
 			}
 		}
 	}
-	if !slices.ContainsFunc(list, func(f Function) bool { return f.Name == goCallsC }) { // stripped, maybe but for what C refers to
+	if !slices.ContainsFunc(list, func(f Function) bool { return f.Name == goCallsC }) { // stripped, maybe except what C refers to
 		elf.Guard(func() { list = o.golang.named(func(have string) bool { return slices.Contains(names, have) }) })
 	}
 	return list

@@ -22,7 +22,7 @@ const (
 	lastGoWrapper  = 30
 )
 
-// GoWrapper tells whether the function that begins at an address is one of Go that the compiler
+// GoWrapper reports whether the function that begins at an address is one of Go that the compiler
 // has made. Go's own tracebacks leave them out.
 func (o *Object) GoWrapper(entry addr.File) bool {
 	if !o.File.Header().Go {

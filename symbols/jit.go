@@ -141,7 +141,7 @@ func (j *JITImage) readSymbols(f *elf.File, syms *elf.Table, size int) {
 	slices.SortFunc(j.syms, func(a, b jitSymbol) int { return cmp.Compare(a.low, b.low) })
 }
 
-// Contains tells whether the image has the code at a.
+// Contains reports whether the image has the code at a.
 func (j *JITImage) Contains(a addr.File) bool {
 	return slices.ContainsFunc(j.ranges, func(r Range) bool { return r.Contains(a) })
 }

@@ -91,11 +91,10 @@ func matchesFile(full, want string) bool {
 	return strings.HasSuffix(full, "/"+want)
 }
 
-// Find finds where code of a source line begins, by gdb's rules: only rows
-// that are statements count; a line without code stands for the next line that
-// has some; of several places in one function, inlined copy or block the first
-// is taken; a place in a prologue moves behind it. file is matched by its last
-// components.
+// Find finds where code of a source line begins, by gdb's rules: only rows that are statements
+// count; a line without code represents the next line that has some; of several places in one
+// function, inlined copy or block the first is taken; a place in a prologue moves behind it. file
+// is matched by its last components.
 func (l *Lines) Find(file string, lineNo int) []Location {
 	var found []Location
 	elf.Guard(func() { found = l.find(path.Clean(file), lineNo) })
@@ -149,9 +148,9 @@ func (d *debugInfo) statements(file string, lineNo uint32) []linePlace {
 	return places
 }
 
-// Rows are the rows of the line tables that begin statements of a source line, in the
-// order of their addresses: all code of the line, prologues included. A line without
-// code stands for the next that has some. file is matched by its last components.
+// Rows are the rows of the line tables that begin statements of a source line, in the order of
+// their addresses: all code of the line, prologues included. A line without code represents the
+// next that has some. file is matched by its last components.
 func (l *Lines) Rows(file string, lineNo int) []LineEntry {
 	var rows []LineEntry
 	elf.Guard(func() {
@@ -167,7 +166,7 @@ func (l *Lines) Rows(file string, lineNo int) []LineEntry {
 	return slices.CompactFunc(rows, func(a, b LineEntry) bool { return a.Addr == b.Addr })
 }
 
-// lineRows joins the rows that go on with the same line.
+// lineRows joins the rows that continue with the same line.
 func (d *debugInfo) lineRows(places []linePlace) []LineEntry {
 	var rows []LineEntry
 	unit, next := -1, 0 // the first row of the unit that is not part of the last entry
@@ -218,9 +217,8 @@ func (l *Lines) locate(dw *debugInfo, places []linePlace) []Location {
 	return found
 }
 
-// location describes the place where a row begins, moved behind the prologue it
-// may lie in. Several rows can begin at one address: the location keeps the line
-// of its own.
+// location describes the place where a row begins, moved behind the prologue it may be in. Several
+// rows can begin at one address: the location keeps the line of its own.
 func (l *Lines) location(dw *debugInfo, unit int, row line.Row) Location {
 	tree := dw.tree(unit)
 	lines := dw.lineTable(tree.Unit)

@@ -46,7 +46,7 @@ func (o *Object) lookup(dst []Frame, a addr.File) []Frame {
 	return dw.lookup(dst, a, o.Symtab)
 }
 
-// symbolNames are what a file knows of addresses besides DWARF.
+// symbolNames are what a file knows addresses besides DWARF.
 type symbolNames interface {
 	symbolAt(addr.File) (Sym, Provenance, bool)
 	lookupSymbol(addr.File) []Frame

@@ -112,8 +112,8 @@ func dsymFile(bundle, name string) (string, error) {
 // maxBundles bounds the dSYM bundles of a directory that are opened for their UUID.
 const maxBundles = 4096
 
-// findDSYM looks beside the program, beside the bundle that it lies in, and in the
-// directories of cfg, for a dSYM with its UUID.
+// findDSYM looks beside the program, beside the bundle that it is in, and in the directories of
+// cfg, for a dSYM with its UUID.
 func (m *MachO) findDSYM(cfg MachOConfig) *macho.File {
 	name := filepath.Base(m.file.Path)
 	var bundles []string

@@ -92,7 +92,7 @@ func macroOffset(u *dwarf.Unit) (off uint64, info, ok bool) {
 	return 0, false, false
 }
 
-// macroSections are the sections that macros lie in.
+// macroSections are the sections that macros are in.
 func (d *DWARF) macroSections(u *dwarf.Unit) macro.Sections {
 	s := macro.Sections{Str: u.Data.Str, Index: u.IndexedString}
 	s.Macro, _, _ = d.file.Section(".debug_macro")

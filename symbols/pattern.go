@@ -32,8 +32,8 @@ func parsePattern(name string) (pattern, bool) {
 	return p, len(p.parts) > 0
 }
 
-// MatchesName tells whether a user who types want means the function that is shown
-// so, with that linkage name or "".
+// MatchesName reports whether a user who types want means the function that is shown so, with that
+// linkage name or "".
 func MatchesName(want, function, linkage string) bool {
 	if want == "" {
 		return false
@@ -82,7 +82,7 @@ func (p pattern) matches(n *named) bool {
 		return p.params == "" && p.matchesParts(splitName(n.Name)) // a name that linkage spells otherwise
 	}
 	if p.params != "" && n.language.Scoped() && n.Name != "main" {
-		return false // its parameters are not known: overloads cannot be told apart
+		return false // its parameters are not known: overloads cannot be distinguished
 	}
 	bare, _ := cutParams(n.function)
 	return p.matchesParts(splitName(bare)) || p.whole == n.Name

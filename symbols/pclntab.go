@@ -80,7 +80,7 @@ func pclntab(f *elf.File) (data []byte, at addr.File, ok bool) {
 	return nil, 0, false
 }
 
-// isPclntab tells a header whose parts lie behind it, in their order.
+// isPclntab tells a header whose parts are behind it, in their order.
 func isPclntab(data []byte) bool {
 	if len(data) < pclnHeader {
 		return false

@@ -13,8 +13,8 @@ import (
 // errNotDir is what opening a path below a file ends with.
 const errNotDir = syscall.ENOTDIR
 
-// seen fills in Name and Root for a path through /proc, by which files are opened that
-// were deleted or replaced, or that lie in another mount namespace (proc(5)).
+// seen fills in Name and Root for a path through /proc, by which files are opened that were deleted
+// or replaced, or that are in another mount namespace (proc(5)).
 func (c Config) seen(path string) Config {
 	rest, ok := strings.CutPrefix(path, "/proc/")
 	pid, rest, _ := strings.Cut(rest, "/")

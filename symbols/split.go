@@ -284,9 +284,9 @@ func joined(f *elf.File, name string) ([]byte, error) {
 	return slices.Concat(parts...), nil
 }
 
-// body is the unit with the functions of unit i: the split unit of a skeleton. A
-// skeleton whose file is missing stands for itself: it has no functions, or only
-// those that clang repeats there (-fsplit-dwarf-inlining).
+// body is the unit with the functions of unit i: the split unit of a skeleton. A skeleton whose
+// file is missing represents itself: it has no functions, or only those that clang repeats there
+// (-fsplit-dwarf-inlining).
 func (d *debugInfo) body(i int) *dwarf.Unit {
 	p := &d.parts[i]
 	p.bodyOnce.Do(func() {

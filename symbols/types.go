@@ -13,7 +13,7 @@ import (
 // Config says where files are looked for.
 type Config struct {
 	DebugDirs []string // directories of separate debug files; nil means /usr/lib/debug
-	Sysroot   string   // directory that stands for / in paths that an object or its debug link names; "" is none
+	Sysroot   string   // directory that represents / in paths that an object or its debug link names; "" is none
 	Root      string   // the root directory of the process that has the object mapped, looked in first; "" is the own one
 	Name      string   // what that process calls the file, where that is not the path it is opened by
 	// User has the rights with which files are opened that an object names. nil: the owner of the
@@ -172,7 +172,7 @@ type Location struct {
 // Range is [Low, High).
 type Range struct{ Low, High addr.File }
 
-// Contains reports whether a lies in r.
+// Contains reports whether a is in r.
 func (r Range) Contains(a addr.File) bool { return r.Low <= a && a < r.High }
 
 func (r Range) String() string { return fmt.Sprintf("[%v, %v)", r.Low, r.High) }
@@ -186,7 +186,7 @@ type LineEntry struct {
 	Stmt      bool // is_stmt: a recommended breakpoint place
 }
 
-// LineBlock is what stepping by lines needs to know of an address.
+// LineBlock is what stepping by lines needs to know an address.
 type LineBlock struct {
 	Entry Range // the row of the line table that contains the address
 	File  string

@@ -235,9 +235,9 @@ func (w *Walker) atTrampoline(pc addr.Run) bool {
 	return false
 }
 
-// Where the kernel's struct ucontext, which lies at the trampoline's rsp, keeps the
-// registers: struct sigcontext_64 in arch/x86/include/uapi/asm/sigcontext.h begins
-// 40 bytes into it, with the registers in this order.
+// Where the kernel's struct ucontext, which is at the trampoline's rsp, keeps the registers: struct
+// sigcontext_64 in arch/x86/include/uapi/asm/sigcontext.h begins 40 bytes into it, with the
+// registers in this order.
 const contextRegs = 40
 
 var contextOrder = [...]Reg{R8, R9, R10, R11, R12, R13, R14, R15, RDI, RSI, RBP, RBX, RDX, RAX, RCX, RSP, RIP}

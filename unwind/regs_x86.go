@@ -56,7 +56,7 @@ func (r Reg) String() string {
 type Regs struct {
 	V     [numRegs]uint64
 	Known uint32
-	Left  uint32 // bit numRegs stands for the vector registers
+	Left  uint32 // bit numRegs represents the vector registers
 }
 
 const leftVectors = 1 << numRegs

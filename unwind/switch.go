@@ -39,7 +39,7 @@ const (
 	GoroutineEnd
 )
 
-// A goroutine is what a walk knows of the goroutine whose stack it is on.
+// A goroutine is what a walk knows the goroutine whose stack it is on.
 type goroutine struct {
 	at        addr.Run // 0: not known
 	low, high addr.Run // of its stack

@@ -15,7 +15,7 @@ type Range struct {
 	EntrySize uint64
 }
 
-// Contains reports whether a lies in the range.
+// Contains reports whether a is in the range.
 func (r Range) Contains(a addr.File) bool { return r.Low <= a && a < r.High }
 
 // Sections are the parts of a module that unwinding reads. All may be empty. The
@@ -192,7 +192,7 @@ func (t *Table) isText(a addr.File) bool {
 	return len(t.sec.Text) == 0
 }
 
-// inPLT reports whether a lies in a procedure linkage table.
+// inPLT reports whether a is in a procedure linkage table.
 func (t *Table) inPLT(a addr.File) bool {
 	for _, r := range t.sec.PLT {
 		if r.Contains(a) {
@@ -206,5 +206,5 @@ func (t *Table) inPLT(a addr.File) bool {
 // into C. That code has no caller.
 const entryCode = 64
 
-// atEntry reports whether a lies in the code at the entry point.
+// atEntry reports whether a is in the code at the entry point.
 func (t *Table) atEntry(a addr.File) bool { return t.EntryCode().Contains(a) }

@@ -1,13 +1,12 @@
 // Package unwind finds the frames of a stack: it reads call frame information
 // (CFI) into rows and walks them over registers and an io.ReaderAt.
 //
-// In a nutshell: a [Table] holds the .eh_frame or .debug_frame of one module. For
-// a file address it yields a [Row]: where the canonical frame address (CFA) is and
-// where each register of the caller was saved. A [Walker] starts at a thread's
-// registers, asks [Modules] for the table at the PC, applies the row, and goes on
-// with the caller's registers, until a row says that there is no caller. Where CFI
-// is missing it may guess; frames found so carry a [How] whose Guess is true, and a
-// stack that could not be followed to its end says why.
+// In a nutshell: a [Table] holds the .eh_frame or .debug_frame of one module. For a file address it
+// yields a [Row]: where the canonical frame address (CFA) is and where each register of the caller
+// was saved. A [Walker] starts at a thread's registers, asks [Modules] for the table at the PC,
+// applies the row, and continues with the caller's registers, until a row says that there is no
+// caller. Where CFI is missing it may guess; frames found so carry a [How] whose Guess is true, and
+// a stack that could not be followed to its end says why.
 //
 // The package knows no process: live memory, a core file and a test's buffer are
 // all an io.ReaderAt whose offsets are run addresses. Bytes of files and of the
@@ -69,8 +68,8 @@ type Frame struct {
 	// Signal marks the trampoline that the kernel has a signal handler return to
 	// (gdb's <signal handler called>). Its caller is the interrupted frame.
 	Signal bool
-	// Made marks the go statement that made the goroutine: it stands behind the first function of
-	// the goroutine, which it has not called. It has neither registers nor a CFA.
+	// Made marks the go statement that made the goroutine: it is behind the first function of the
+	// goroutine, which it has not called. It has neither registers nor a CFA.
 	Made bool
 }
 

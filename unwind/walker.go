@@ -208,7 +208,7 @@ func (w *Walker) cfa(f *Frame, row *Row) (addr.Run, error) {
 	return addr.Run(v), err
 }
 
-// recover finds a register of the caller. Lost is no error, and neither ok.
+// recover finds a register of the caller. Lost is not an error, and neither ok.
 func (w *Walker) recover(f *Frame, rule *Rule, reg Reg, cfa addr.Run) (v uint64, ok bool, err error) {
 	at := cfa + addr.Run(rule.Offset)
 	switch rule.Kind {
@@ -257,9 +257,9 @@ func (f *Frame) stuck(cfa addr.Run) *ending {
 	return truncated(fmt.Errorf("CFA %v of the frame at %v does not grow", cfa, f.PC.Addr()))
 }
 
-// grows reports whether a CFA can be the one of frame i: stacks grow down, so that
-// a caller's frame lies above. A signal handler may run on another stack, but each
-// signal frame has a place of its own.
+// grows reports whether a CFA can be the one of frame i: stacks grow down, so that a caller's frame
+// is above. A signal handler may run on another stack, but each signal frame has a place of its
+// own.
 func (w *Walker) grows(i int, cfa addr.Run) bool {
 	if i == 0 {
 		return cfa != 0
@@ -275,8 +275,8 @@ func (w *Walker) grows(i int, cfa addr.Run) bool {
 	return true
 }
 
-// isCode reports whether a return address can be one: it lies in a module, or, as
-// generated code does, behind a call instruction.
+// isCode reports whether a return address can be one: it is in a module, or, as generated code
+// does, behind a call instruction.
 func (w *Walker) isCode(pc addr.Code) bool {
 	if pc.Addr() == 0 {
 		return false

@@ -67,8 +67,8 @@ func (w *World) Text(f *Frame, src string) ([]byte, error) {
 	return w.textAt(a, width)
 }
 
-// Summary reports whether a value stands in the arguments of a frame where those that have
-// members or elements do not: a scalar, or a string of a library.
+// Summary reports whether a value is in the arguments of a frame where those that have members or
+// elements do not: a scalar, or a string of a library.
 func (w *World) Summary(v Value) bool {
 	if v.Type.Scalar() {
 		return true

@@ -63,11 +63,10 @@ func (e *evaluator) holds(src string) (bool, error) {
 // errAssigns is the error of an assignment where none is allowed.
 var errAssigns = errors.New("= changes the program: use set var, or == to compare")
 
-// Check is the error of an expression that can have no value in a frame of which maybe
-// only the PC is known: it is no expression, it assigns, or the program has not got one of
-// its names there, a *NoSymbolError, or it calls a function, or its operators have no
-// meaning for the types that the frame's variables have. That a value cannot be read is no
-// error.
+// Check is the error of an expression that can have no value in a frame of which maybe only the PC
+// is known: it is no expression, it assigns, or the program has not got one of its names there, a
+// *NoSymbolError, or it calls a function, or its operators have no meaning for the types that the
+// frame's variables have. That a value cannot be read is not an error.
 func (w *World) Check(f *Frame, src string) error {
 	e := w.evaluator(f)
 	e.bare, e.checking = true, true

@@ -190,7 +190,7 @@ func (e entry) qualified(name string) string {
 	}
 	in := e.DIE
 	if v, ok := in.Attr(dwarf.AtSpecification); ok && v.Ref().Valid() {
-		in = v.Ref() // in a type unit a declaration stands in the namespaces
+		in = v.Ref() // in a type unit a declaration is in the namespaces
 	}
 	name = e.mod.Obj.DWARF.Qualified(in, name)
 	if lang == dwarf.LangRust && strings.HasPrefix(name, "{") {

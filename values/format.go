@@ -435,7 +435,7 @@ func (p *formatter) sequence(n int64, at func(int64) Value) {
 		p.value(e)
 		var me *MemoryError
 		if _, err := p.prog.Bytes(e); errors.As(err, &me) && i > 0 {
-			p.write("...") // what follows lies behind it, and cannot be read either
+			p.write("...") // what follows is behind it, and cannot be read either
 			return
 		}
 		left--

@@ -19,7 +19,7 @@ var ErrNoFrame = errors.New("no frame is selected")
 type Frame struct {
 	Module  Module
 	PC      addr.Code
-	Inlined int // how many frames at the same PC are further in
+	Inlined int // how many frames at the same PC are inner
 	Regs    unwind.Regs
 	CFA     addr.Run // 0 unknown
 	// Wide is a register that Regs does not have, by its DWARF number: xmm0 is 17. It is
@@ -167,7 +167,7 @@ type Block struct {
 	off  uint64
 }
 
-// Within tells whether the frame is in a block. All frames are in the zero Block.
+// Within reports whether the frame is in a block. All frames are in the zero Block.
 func (f *Frame) Within(b Block) bool {
 	if b == (Block{}) {
 		return true

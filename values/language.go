@@ -115,8 +115,8 @@ func (l language) number(s string) (Value, error) {
 	return Number(t, n), nil
 }
 
-// suffixed is the value of a number of Rust whose type stands behind it, as 5u8. It reports
-// false for another one.
+// suffixed is the value of a number of Rust whose type is behind it, as 5u8. It reports false for
+// another one.
 func (l language) suffixed(s string) (Value, bool, error) {
 	i := strings.LastIndexAny(s, "iuf")
 	if i < 1 {

@@ -43,7 +43,7 @@ func (t *Type) HasOffsets() bool {
 // A layout writes structs with the offsets and sizes of their members, as gdb does.
 type layout struct{ hex bool }
 
-// noOffset stands in the columns where there is neither an offset nor a size.
+// noOffset is in the columns where there is neither an offset nor a size.
 var noOffset = strings.Repeat(" ", 27)
 
 // structure is the text of a struct at an offset in bits from the outermost one, at a depth

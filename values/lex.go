@@ -106,7 +106,7 @@ func literalPrefix(name string) bool {
 	return name == "L" || name == "u" || name == "U" || name == "u8" || name == "b"
 }
 
-// separator reports whether a quote stands between digits of C++, as in 1'000.
+// separator reports whether a quote is between digits of C++, as in 1'000.
 func separator(s string, i int) bool {
 	return s[i] == '\'' && i > 0 && i+1 < len(s) && nameByte(s[i-1]) && nameByte(s[i+1])
 }
@@ -120,8 +120,8 @@ func endsOperand(toks []token) bool {
 	return t.kind == tokName || t.kind == tokDollar || t.kind == tokOp && (t.text == ")" || t.text == "]")
 }
 
-// unquote is the text of a literal in quotes, and the number of bytes that it takes. In a
-// wide one a number stands for a character, which is written in UTF-8, else for a byte.
+// unquote is the text of a literal in quotes, and the number of bytes that it takes. In a wide one
+// a number represents a character, which is written in UTF-8, else for a byte.
 func unquote(s string, wide bool) (string, int, error) {
 	quote := s[0]
 	var b strings.Builder
@@ -173,7 +173,7 @@ func unquote(s string, wide bool) (string, int, error) {
 	return "", 0, fmt.Errorf("a closing %c is missing", quote)
 }
 
-// writeUnit writes what a number in a literal stands for.
+// writeUnit writes what a number in a literal represents.
 func writeUnit(b *strings.Builder, n rune, wide bool) {
 	if wide {
 		b.WriteRune(n)

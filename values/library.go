@@ -338,7 +338,7 @@ func (l library) keyed(v, key Value) (Value, error) {
 	return Value{}, errNoKey
 }
 
-// A key is what tells whether two keys are equal.
+// A key is what reports whether two keys are equal.
 type key struct {
 	text bool
 	data []byte

@@ -18,8 +18,8 @@ type member struct {
 	owner Value // the object, as one of the class; no Type: there is none
 }
 
-// methodsNamed are the member functions of an object's class with a name, or of the
-// nearest base class that has some. A template's name stands for all its instances.
+// methodsNamed are the member functions of an object's class with a name, or of the nearest base
+// class that has some. A template's name represents all its instances.
 func (p *Program) methodsNamed(v Value, name string, depth int) []member {
 	class := v.Type.Strip()
 	if class.Kind != Struct || !class.die.Valid() || class.isC() || depth > maxDepth {
@@ -231,8 +231,8 @@ func parameters(fn *Type) (list []*Type, open bool) {
 	return list, open || len(list) == 0 && fn.lang.IsC() && !fn.proto
 }
 
-// described tells whether debug information, or the user, has the types of a function. That
-// of an assembler has its name only.
+// described reports whether debug information, or the user, has the types of a function. That of an
+// assembler has its name only.
 func described(fn *Type) bool {
 	return fn.typed != nil || fn.die.Valid() && fn.lang != dwarf.LangAssembler
 }

@@ -37,14 +37,14 @@ type Printer struct {
 // text, elements, items and members. Items may follow a text.
 type Display struct {
 	Head     string // the name, lengths and counts
-	Tail     string // stands behind Value or Text
+	Tail     string // is behind Value or Text
 	Err      error  // why the rest cannot be read
 	Len      *int64 // how many elements there are, if the value is a container
-	Value    *Value // what the value stands for, as the element of an iterator
+	Value    *Value // what the value represents, as the element of an iterator
 	Text     *Text
 	Elements *Elements
 	Items    iter.Seq2[Item, error] // an error ends them
-	Inline   bool                   // Items stand on one line, as elements of an array do
+	Inline   bool                   // Items are on one line, as elements of an array do
 	Members  []Member
 }
 
@@ -65,7 +65,7 @@ type Elements struct {
 
 // An Item is an element of a container, found by iterating over it.
 type Item struct {
-	Label string // stands before the value, when there is no Key
+	Label string // is before the value, when there is no Key
 	Key   *Value
 	Value Value
 	Text  string // in place of the others, for an element without an address
@@ -155,7 +155,7 @@ func (p *formatter) display(d *Display, rust bool) {
 		}
 		p.write(errorText(d.Err))
 	case d.Value != nil:
-		p.depth-- // it stands in place of the value around it
+		p.depth-- // it is in place of the value around it
 		p.value(*d.Value)
 		p.depth++
 		p.write(d.Tail)

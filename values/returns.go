@@ -37,7 +37,7 @@ func (p *Program) ReturnType(f *Frame) (*Type, error) {
 	return &Type{Kind: Void, Name: "void", prog: p, mod: m, size: 1, lang: languageOf(s.Physical)}, nil
 }
 
-// ReturnsInMemory tells whether the frame's physical function returns its value in memory of the
+// ReturnsInMemory reports whether the frame's physical function returns its value in memory of the
 // caller, whose address it has got as a hidden first argument.
 func (p *Program) ReturnsInMemory(f *Frame) (bool, error) {
 	t, err := p.ReturnType(f)

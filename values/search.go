@@ -105,7 +105,7 @@ func (w *World) Raw(f *Frame, src string) ([]byte, error) {
 	return w.Bytes(w.unref(v))
 }
 
-// Literal is the bytes of an array that does not lie in memory, and what its elements are.
+// Literal is the bytes of an array that does not are in memory, and what its elements are.
 func (w *World) Literal(f *Frame, src string) ([]byte, Unit, error) {
 	v, err := w.Eval(f, src)
 	if err != nil {

@@ -202,7 +202,7 @@ func (e *evaluator) isVoid(args []Value) (Value, error) {
 	return Number(e.prog.cType("int"), truth(args[0].IsVoid())), nil
 }
 
-// regex tells whether a text begins with a match of a regular expression, as gdb's does.
+// regex reports whether a text begins with a match of a regular expression, as gdb's does.
 func (e *evaluator) regex(args []Value) (Value, error) {
 	text, pattern, err := both(e.textArgument, args[0], args[1])
 	if err != nil {

@@ -37,7 +37,7 @@ func (f *Frame) Scope() (function dwarf.DIE, ok bool) {
 	return s.Blocks[len(s.Blocks)-1], true
 }
 
-// Levels is how many frames the code of the frame stands for, inlined calls included.
+// Levels is how many frames the code of the frame represents, inlined calls included.
 func (f *Frame) Levels() int {
 	if _, err := f.scope(); err != nil {
 		return 0

@@ -51,7 +51,7 @@ func (w wideFormat) decode(b []byte) (f *big.Float, ok bool) {
 	exp, negative := int(b[last-1])|int(b[last]&0x7f)<<8, b[last]&0x80 != 0
 	mant := bigInt(b[:last-1], false)
 	switch {
-	case exp == wideSpecial: // but for the bit that x87 writes, infinity has no digits
+	case exp == wideSpecial: // except the bit that x87 writes, infinity has no digits
 		if mant.SetBit(mant, int(digits)-1, 0).Sign() != 0 {
 			return nil, false
 		}

@@ -7,7 +7,7 @@ import (
 	"hdb/internal/addr"
 )
 
-// FakeSymbols resolves an address by the module it lies in at that time.
+// FakeSymbols resolves an address by the module it is in at that time.
 type FakeSymbols struct {
 	From  capture.Source      // whose modules there are
 	Files map[string][]string // lines by name
@@ -26,7 +26,7 @@ func (s FakeSymbols) Resolve(pc addr.Run, isReturn bool, seq uint64) []capture.F
 	return nil
 }
 
-// GoType is a type named after its place in the module that the code lies in at that time.
+// GoType is a type named after its place in the module that the code is in at that time.
 func (s FakeSymbols) GoType(code addr.Code, seq uint64, of capture.GoAux) (capture.GoType, bool) {
 	for _, m := range s.From.Modules() {
 		if m.Holds(code.Lookup(), seq) && of.Word() != 0 {

@@ -70,7 +70,7 @@ func newMask(f *file.File, a Anonymity) *mask {
 	return m
 }
 
-// name is what stands for a name of the kind: the kind and a number from 1.
+// name is what represents a name of the kind: the kind and a number from 1.
 func (m *mask) name(kind, name string) string {
 	if name == "" {
 		return ""
@@ -87,7 +87,7 @@ func (m *mask) name(kind, name string) string {
 // endings of files that tell no more than their language.
 var endings = []string{".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx", ".rs", ".go", ".py", ".s", ".S", ".so"}
 
-// file stands for a path; what its ending says stays.
+// file represents a path; what its ending says stays.
 func (m *mask) file(kind, name string) string {
 	if name == "" {
 		return ""
@@ -118,8 +118,8 @@ before began dropped enough ended events it large older only paused program run 
 closed cut end file least may missing off or these
 and been blocks freed have high live peak stopped while`
 
-// cut stands for the reason why a stack is cut off that has a word, which may be the name
-// of a file, besides hdb's own and numbers.
+// cut represents the reason why a stack is cut off that has a word, which may be the name of a
+// file, besides hdb's own and numbers.
 func (m *mask) cut(text string) string {
 	own := strings.Fields(ownWords)
 	for _, word := range strings.Fields(text) {

@@ -8,8 +8,8 @@ import (
 	"hdb/capture"
 )
 
-// blockColumns make the columns of a checkpoint from its blocks. The columns lie in
-// pieces, which are never moved and used again.
+// blockColumns make the columns of a checkpoint from its blocks. The columns are in pieces, which
+// are never moved and used again.
 type blockColumns struct {
 	columns [secBlockStack + 1]pieces // from secMaker on
 	spares  [][]byte                  // pieces

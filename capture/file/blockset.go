@@ -2,9 +2,8 @@ package file
 
 import "hdb/capture"
 
-// A LiveBlocks is the blocks that live at a moment of a recording that is read, by their
-// addresses: what their ends are to tell of them. A block takes 64 bytes or less. Its
-// zero value is empty.
+// A LiveBlocks is the blocks that live at a moment of a recording that is read, by their addresses:
+// what their ends are to describe them. A block takes 64 bytes or less. Its zero value is empty.
 type LiveBlocks struct {
 	slots []LiveBlock // an open hash table with linear probing
 	count int
@@ -71,7 +70,7 @@ func (s *LiveBlocks) Take(a uint64) (b LiveBlock, ok bool) {
 	}
 	b = s.slots[hole]
 	s.count--
-	// What stands behind the hole moves into it, if it may stand there.
+	// What is behind the hole moves into it, if it may be there.
 	mask := len(s.slots) - 1
 	for i := (hole + 1) & mask; s.slots[i].Addr != 0; i = (i + 1) & mask {
 		if (i-s.home(s.slots[i].Addr))&mask >= (i-hole)&mask {

@@ -105,7 +105,7 @@ func (c *Writer) Adopt(l *Log) {
 	for _, m := range l.Modules() {
 		c.AddModule(m)
 	}
-	l.mu.RLock() // names may still come while a recording goes on
+	l.mu.RLock() // names may still come while a recording continues
 	kept, types := maps.Clone(l.kept), maps.Clone(l.types.of)
 	l.mu.RUnlock()
 	for pc, chain := range kept {

@@ -105,7 +105,7 @@ func (v *verifier) events() {
 	}
 }
 
-// sums checks that what is live goes on from sums to sums.
+// sums checks that what is live continues from sums to sums.
 func (v *verifier) sums() {
 	if len(v.f.events) > 0 {
 		return

@@ -57,7 +57,7 @@ func (h *heldCheck) read() bool {
 	return false
 }
 
-// right tells whether the checkpoint has the blocks that live.
+// right reports whether the checkpoint has the blocks that live.
 func (h *heldCheck) right() bool {
 	h.r.settle()
 	live := 0

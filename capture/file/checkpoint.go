@@ -25,7 +25,7 @@ const (
 // A checkpoint is what changed since another one, or since the beginning.
 type checkpoint struct {
 	after   uint64            // the event after which it is
-	base    uint64            // after of the one that it goes on from, 0 if it is the first
+	base    uint64            // after of the one that it continues from, 0 if it is the first
 	fresh   bool              // the program was replaced since: no block of earlier ones lives on
 	blocks  []capture.Held    // that were made since and are live, ascending by Seq
 	ended   []uint64          // events that made blocks of earlier checkpoints that ended since, ascending
@@ -122,7 +122,7 @@ func (c *checkpoint) parseBlocks(columns *[secThreads + 1]cursor, makers []maker
 	return seq
 }
 
-// maxHeld bounds the blocks of a checkpoint with those it goes on from.
+// maxHeld bounds the blocks of a checkpoint with those it continues from.
 const maxHeld = 1 << 26
 
 // A restorer makes Checkpoints of a chain of checkpoints.
@@ -134,7 +134,7 @@ type restorer struct {
 	threads map[int32]int
 }
 
-// add goes on to the next checkpoint, if it belongs to the chain.
+// add continues to the next checkpoint, if it belongs to the chain.
 func (r *restorer) add(c *checkpoint) {
 	if c.base != r.Seq || len(r.Blocks)+len(c.blocks) > maxHeld {
 		return

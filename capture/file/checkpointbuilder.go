@@ -222,7 +222,7 @@ func (c *checkpointDraft) thread(tid int32) *capture.ThreadSum {
 	return &c.threads[i]
 }
 
-// cut makes the checkpoint after event #last, which goes on from.
+// cut makes the checkpoint after event #last, which continues from.
 func (k *checkpointBuilder) cut(last uint64) *checkpointDraft {
 	c := k.next
 	c.after = last

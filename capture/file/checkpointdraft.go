@@ -58,7 +58,7 @@ type oddBlock struct {
 	by         uint32
 }
 
-// begin begins a checkpoint that goes on from event #base.
+// begin begins a checkpoint that continues from event #base.
 func (c *checkpointDraft) begin(base uint64) {
 	c.base, c.fresh = base, false
 	c.forget()

@@ -43,7 +43,7 @@ func madeWord(size uint32, stack, thread uint16) uint64 {
 	return uint64(size) | uint64(stack)<<32 | uint64(thread)<<48
 }
 
-// This does not compile if the fields lie elsewhere than madeWord expects.
+// This does not compile if the fields are elsewhere than madeWord expects.
 const (
 	_ = uint(unsafe.Offsetof(madeBlock{}.stack) - unsafe.Offsetof(madeBlock{}.size) - 4)
 	_ = uint(4 + unsafe.Offsetof(madeBlock{}.size) - unsafe.Offsetof(madeBlock{}.stack))

@@ -10,8 +10,8 @@ import (
 	"hdb/capture"
 )
 
-// maxEvents is the most that a chunk may hold, and maxSummed the most that one of
-// sums may stand for; part of the wire format.
+// maxEvents is the most that a chunk may hold, and maxSummed the most that one of sums may
+// represent; part of the wire format.
 const (
 	maxEvents = 1 << 18
 	maxSummed = 1<<31 - 1

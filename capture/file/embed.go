@@ -78,8 +78,8 @@ func (f *File) Frames() iter.Seq[capture.Frame] {
 	}
 }
 
-// embeddedContext are the lines kept above and below each line that a frame
-// stands on: enough for a few list commands.
+// embeddedContext are the lines kept above and below each line that a frame is on: enough for a few
+// list commands.
 const embeddedContext = 20
 
 // An embedding collects what a capture keeps of symbols and sources.
@@ -89,7 +89,7 @@ type embedding struct {
 	sym     capture.Embedder // or nil
 	modules []capture.Module
 	done    map[symbolKey]bool
-	lines   map[string]map[int]bool // by file: lines that frames stand on
+	lines   map[string]map[int]bool // by file: lines that frames are on
 }
 
 // embed writes the symbols and source lines of the code addresses, each with
@@ -149,7 +149,7 @@ func (e *embedding) symbol(k symbolKey, seq uint64) {
 	}
 }
 
-// sources keeps the lines around those that frames stand on.
+// sources keeps the lines around those that frames are on.
 func (e *embedding) sources() {
 	files := make([]string, 0, len(e.lines))
 	for file := range e.lines {

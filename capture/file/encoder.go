@@ -64,8 +64,8 @@ func (c *eventEncoder) begin(seq, now uint64) {
 	c.time = timeOf(now)
 }
 
-// end is the columns of the chunk. The encoder goes on with the memory of spare,
-// which may have none.
+// end is the columns of the chunk. The encoder continues with the memory of spare, which may have
+// none.
 func (c *eventEncoder) end(spare eventColumns) eventColumns {
 	c.putOps()
 	c.tally()
@@ -232,7 +232,7 @@ func (c *eventEncoder) otherOp(h *prediction, key uint64) {
 	h.key, h.op = key, u.index
 }
 
-// present tells whether a time is head.end in ticks, without a division. It is false of negative times.
+// present reports whether a time is head.end in ticks, without a division. It is false of negative times.
 func (c *eventEncoder) present(t time.Duration) bool {
 	return uint64(t-c.time) < uint64(capture.Resolution)
 }
@@ -482,7 +482,7 @@ func (c *eventEncoder) makes(e *capture.Event, index int, stack, moves uint32, o
 	c.latest = c.thread
 }
 
-// toldBefore tells whether the addresses of a new block of a size were noted when the one that
+// toldBefore reports whether the addresses of a new block of a size were noted when the one that
 // lay there was given back.
 func toldBefore(moves uint32, size uint64) bool {
 	place := moves >> movePlace & 7

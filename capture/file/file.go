@@ -155,8 +155,8 @@ func (f *File) chunkList(checked int64) scan {
 	return f.chunks.scan()
 }
 
-// checkHeader checks what the file begins with. A damaged header is no error if
-// a chunk follows it.
+// checkHeader checks what the file begins with. A damaged header is not an error if a chunk follows
+// it.
 func (f *File) checkHeader() (lost bool, err error) {
 	b := make([]byte, min(f.chunks.size, headerSize))
 	if _, err := readFull(f.chunks.r, b, 0); err != nil {

@@ -104,7 +104,7 @@ func noteOf(aux uint64, stack, index uint32) uint64 {
 	return aux>>noteWordShift<<noteWordShift | uint64(stack)<<noteStackShift | uint64(index)
 }
 
-// otherType tells whether types differ that two values of aux may have.
+// otherType reports whether types differ that two values of aux may have.
 func otherType(a, b uint64) bool { return (a^b)>>noteWordShift != 0 }
 
 // notes calls each for the events of the chunk that were noted, with their function, number and stack.

@@ -13,8 +13,7 @@ import (
 // that was wrong. It begins empty with each chunk, so that a chunk can be decoded
 // without those before it.
 //
-// Everything in this file is part of the wire format, but for what is marked as of the
-// encoder only.
+// Everything in this file is part of the wire format, except what is marked as of the encoder only.
 
 // Moves say how an event differs from what is expected of one of its shape.
 const (
@@ -57,7 +56,7 @@ func chunkSize(size uint64) uint64 {
 	return max((size+8+15)&^15, 32)
 }
 
-// A class is what one thread allocated and gave back of about one size.
+// A class is what one thread allocated and returned of about one size.
 type class struct {
 	last, prev uint64   // addresses allocated last and before that
 	free       []uint64 // addresses given back and not taken from here since, the last one last
@@ -112,7 +111,7 @@ func (m *model) newClass(t *threadModel, of uint64) *class {
 	return k
 }
 
-// unknown is what the thread gave back of unknown size, nil if there was nothing.
+// unknown is what the thread returned of unknown size, nil if there was nothing.
 func (m *model) unknown(t *threadModel) *class {
 	if at := t.classes[unknownClass]; at != 0 {
 		return &m.classes[at]
@@ -302,7 +301,7 @@ func (m *model) make(index int) {
 	m.made = index
 }
 
-// temporary tells whether the block that event #of of the chunk made, or an older one if of is
+// temporary reports whether the block that event #of of the chunk made, or an older one if of is
 // -1, is expected to be temporary if it ends now.
 func (m *model) temporary(of int) bool { return of >= 0 && of == m.made }
 
@@ -315,8 +314,8 @@ func (m *model) origin(e *capture.Event) *origin {
 	return &m.origins[e.Size%numOrigins]
 }
 
-// expects tells whether it was to be expected that the event ended g, and remembers it,
-// with the index of its stack in the dictionary.
+// expects reports whether it was to be expected that the event ended g, and remembers it, with the
+// index of its stack in the dictionary.
 func (m *model) expects(e *capture.Event, g *capture.Ended, at int) bool {
 	o := m.origin(e)
 	if o == nil {

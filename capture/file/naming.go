@@ -59,8 +59,8 @@ func (c *eventEncoder) maker(kind capture.Kind, g *capture.Ended, a uint64) int 
 	return of
 }
 
-// isMaker tells whether event #of made the block g at a, and no ref has named it since; and
-// with what stack, by its index.
+// isMaker reports whether event #of made the block g at a, and no ref has named it since; and with
+// what stack, by its index.
 func (c *eventEncoder) isMaker(of int, g *capture.Ended, a uint64) (stack uint32, ok bool) {
 	if !c.model.named.has(of) {
 		return 0, false

@@ -6,8 +6,7 @@ import (
 	"slices"
 )
 
-// numbers are numbers of events. They lie in pieces, as there may be many and to grow
-// is to copy.
+// numbers are numbers of events. They are in pieces, as there may be many and to grow is to copy.
 type numbers struct {
 	high   uint64     // the upper half of those in pieces
 	full   [][]uint32 // pieces of lower halves

@@ -94,7 +94,7 @@ func failure(e *capture.Event) uint16 { return *(*uint16)(unsafe.Pointer(&e.Fail
 // threadAndStack is the thread and the stack of an event as one number.
 func threadAndStack(e *capture.Event) uint64 { return *(*uint64)(unsafe.Pointer(&e.TID)) }
 
-// This does not compile if the fields lie elsewhere than these functions expect.
+// This does not compile if the fields are elsewhere than these functions expect.
 const (
 	_ = uint(unsafe.Offsetof(capture.Event{}.Kind) - unsafe.Offsetof(capture.Event{}.Func) - 2)
 	_ = uint(2 + unsafe.Offsetof(capture.Event{}.Func) - unsafe.Offsetof(capture.Event{}.Kind))

@@ -56,7 +56,7 @@ func (c *eventEncoder) short(events []capture.Event) int {
 	return c.plain(events[:n])
 }
 
-// consecutive tells whether the numbers of the events follow on each other.
+// consecutive reports whether the numbers of the events follow on each other.
 func consecutive(events []capture.Event) bool {
 	last := events[0].Seq - 1
 	for i := range events {
@@ -67,9 +67,9 @@ func consecutive(events []capture.Event) bool {
 	return true
 }
 
-// usual tells whether the next event may be a plain one: not among the first of a
-// recording, for which there is not yet the room of a whole chunk, and not of thread 0, which
-// no program has: see prediction.threadAndStack.
+// usual reports whether the next event may be a plain one: not among the first of a recording, for
+// which there is not yet the room of a whole chunk, and not of thread 0, which no program has: see
+// prediction.threadAndStack.
 func (c *eventEncoder) usual() bool {
 	return c.thread >= 0 && c.tid != 0 && !c.gapped && len(c.opOf) == eventsPerChunk
 }
@@ -375,7 +375,7 @@ func (c *eventEncoder) knownOrigin(id capture.StackID) uint32 {
 	return i
 }
 
-// knowsOp tells whether the op with a key is the prediction's, or one that events had lately,
+// knowsOp reports whether the op with a key is the prediction's, or one that events had lately,
 // which becomes the prediction's.
 func (c *eventEncoder) knowsOp(h *prediction, key uint64) bool {
 	if h.key == key {

@@ -393,8 +393,8 @@ func (w *recordWriter) exec(first uint64) {
 
 func (r *recordReader) exec() (first uint64) { return r.number(maxSeq) }
 
-// A symbolKey is what Symbol looks up. The module, counted from 1, tells apart
-// the files that were mapped at one address one after the other; 0 is none.
+// A symbolKey is what Symbol looks up. The module, counted from 1, distinguishes the files that
+// were mapped at one address one after the other; 0 is none.
 type symbolKey struct {
 	pc       addr.Run
 	module   uint32

@@ -50,8 +50,8 @@ func (c *eventEncoder) startRun(addr, size uint64) (r pageRun, ok bool) {
 	return r, true
 }
 
-// joins tells whether the pages of two blocks of which one begins step behind the other may be marked
-// together: no grain between them is of neither.
+// joins reports whether the pages of two blocks of which one begins step behind the other may be
+// marked together: no grain between them is of neither.
 func (r *pageRun) joins(step uint64) bool { return step-1 <= r.length+1<<grainBits-1 }
 
 // addThrough marks the pages of the blocks so far, of which the last one begins at last.
@@ -251,7 +251,7 @@ func endedStack(e *capture.Event) uint64 {
 // callOf is functionAndKind and failure as one number.
 func callOf(e *capture.Event) uint64 { return *(*uint64)(unsafe.Pointer(&e.Func)) & (1<<40 - 1) }
 
-// This does not compile if the fields lie elsewhere than these functions expect.
+// This does not compile if the fields are elsewhere than these functions expect.
 const (
 	_ = uint(unsafe.Offsetof(capture.Ended{}.Recorded) - unsafe.Offsetof(capture.Ended{}.Stack) - 4)
 	_ = uint(4 + unsafe.Offsetof(capture.Ended{}.Stack) - unsafe.Offsetof(capture.Ended{}.Recorded))
@@ -261,8 +261,8 @@ const (
 	_ = uint(unsafe.Offsetof(capture.Event{}.Ended) - unsafe.Offsetof(capture.Event{}.Func) - 8)
 )
 
-// passed notes that the event is of another time than the last one, and tells whether that can
-// be told as of plain events.
+// passed notes that the event is of another time than the last one, and reports whether that can be
+// told as of plain events.
 func (c *eventEncoder) passed(index int, at time.Duration) bool {
 	now := ticks(at)
 	if now == c.head.end {

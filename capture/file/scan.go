@@ -130,8 +130,8 @@ func (s *scan) lose(l capture.Lost, to int64) {
 	s.lost = append(s.lost, l)
 }
 
-// ended tells whether the info that was written last is known, which counts all
-// events: of a capture that was closed it is what comes before the index.
+// ended reports whether the info that was written last is known, which counts all events: of a
+// capture that was closed it is what comes before the index.
 func (s *scan) ended() bool {
 	info := int64(math.MaxInt64)
 	for _, ref := range s.refs {

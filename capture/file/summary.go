@@ -16,7 +16,7 @@ import (
 // idle reports whether nothing was allocated or freed.
 func idle(f *capture.Flow) bool { return f.Allocs|f.Frees == 0 }
 
-// A heapState is what of the heap goes on from chunk to chunk.
+// A heapState is what of the heap continues from chunk to chunk.
 type heapState struct{ live, blocks uint64 }
 
 // An accumulator sums up the events of a chunk while they are encoded.

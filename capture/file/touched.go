@@ -303,7 +303,7 @@ func parseTouched(b []byte) (*touched, error) {
 	return t, c.err
 }
 
-// has tells whether the address may be touched.
+// has reports whether the address may be touched.
 func (t *touched) has(a uint64) bool {
 	if slices.ContainsFunc(t.wide, func(s addrRange) bool { return s.low <= a && a <= s.high }) {
 		return true

@@ -87,7 +87,7 @@ func (w *Walk) LostAtEnd() uint64 {
 	return n
 }
 
-// lostBetween tells whether a part of the file is lost between two offsets.
+// lostBetween reports whether a part of the file is lost between two offsets.
 func (f *File) lostBetween(from, to int64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

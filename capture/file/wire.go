@@ -169,7 +169,7 @@ func (u *unpacker) sections(payload []byte) (s sections, err error) {
 	return s, nil
 }
 
-// A section as it lies in the payload.
+// A section as it is in the payload.
 type section struct {
 	id       int
 	encoding byte
@@ -203,8 +203,8 @@ func (u *unpacker) unpack(s section) ([]byte, error) {
 		return nil, fmt.Errorf("encoding %d of %d bytes in %d is not known", s.encoding, s.length, len(s.data))
 	}
 	if u.z == nil {
-		// The options are valid, so that there is no error. The limit holds
-		// the frame to the length that the section states.
+		// The options are valid, so that there is no error. The limit holds the frame to the
+		// length that the section states.
 		u.z, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxSection),
 			zstd.WithDecodeAllCapLimit(true))
 	}

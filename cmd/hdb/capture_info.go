@@ -105,7 +105,7 @@ func captureInfo(path string, asJSON, log bool, out, errw io.Writer) int {
 	return 0
 }
 
-// captureLog prints the console log of a capture as it stood on the screen.
+// captureLog prints the console log of a capture as it was on the screen.
 func captureLog(f *file.File, asJSON bool, out, errw io.Writer) int {
 	type line struct {
 		Seq   uint64        `json:"after"`

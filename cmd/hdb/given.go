@@ -72,8 +72,8 @@ func given(name, text, usage string) func(o *options, out, errw io.Writer) int {
 	}
 }
 
-// isOlder tells whether a file is an older one of those that hdb gives: both begin with the
-// same line.
+// isOlder reports whether a file is an older one of those that hdb gives: both begin with the same
+// line.
 func isOlder(path, text string) bool {
 	f, _, err := regular.Open(path)
 	if err != nil {

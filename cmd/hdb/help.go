@@ -81,7 +81,7 @@ func namedProcess(words []string) string {
 }
 
 // wantsCommandHelp tells command lines as hdb leaks --help, of commands that no program has the name of. What
-// stands behind -- is a program's.
+// is behind -- is a program's.
 func (o *options) wantsCommandHelp() bool {
 	if o.args || o.pid != 0 || len(o.words) < 2 || !console.IsCommand(o.words[0]) || isHere(o.words[0]) {
 		return false

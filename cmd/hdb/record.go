@@ -205,7 +205,7 @@ func record(all *options, out, errw io.Writer) (code int) {
 // guard takes its traps out if it does not succeed.
 const rescueTime = 10 * time.Second
 
-// crash follows a panic: the file is completed, and the program goes on by itself.
+// crash follows a panic: the file is completed, and the program continues by itself.
 func (r *recorder) crash(err *panics.Error) int {
 	defer time.AfterFunc(rescueTime, func() { os.Exit(1) }).Stop()
 	r.s.Recorder.Fail(err)
@@ -239,8 +239,8 @@ func newRecorder(o *recordOptions, errw io.Writer) *recorder {
 	return r
 }
 
-// A recorder records one program. It stays on main's thread, but for the
-// goroutine that listens to signals.
+// A recorder records one program. It stays on main's thread, except the goroutine that listens to
+// signals.
 type recorder struct {
 	o        *recordOptions
 	s        *session.Session
@@ -507,7 +507,7 @@ func (r *recorder) name() string {
 	return filepath.Base(r.o.words[0])
 }
 
-// sayEnd tells of an end that is not the usual one: hdb's exit code does not.
+// sayEnd describes an end that is not the usual one: hdb's exit code does not.
 func (r *recorder) sayEnd(exit *inferior.ExitStatus) {
 	if !r.o.quiet && (exit.Signal != 0 || exit.Code != 0) {
 		r.say(r.name() + ": " + exit.String())

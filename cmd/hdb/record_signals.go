@@ -99,8 +99,8 @@ func (g *recordSignals) received(sig syscall.Signal) {
 	}
 }
 
-// abandon has hdb die by the signal, one more than it takes to end the program: the
-// reader of a pipe can have hdb wait for ever. What was written can be read.
+// abandon has hdb die by the signal, one more than it takes to end the program: the reader of a
+// pipe can have hdb wait without end. What was written can be read.
 func (g *recordSignals) abandon(sig syscall.Signal) {
 	g.say("the recording is not completed: " + sig.String())
 	signal.Reset(sig)

@@ -8,8 +8,8 @@ import (
 	"hdb/session/stopped"
 )
 
-// goOn has the program go on until something stops it. Where its leaks are asked for, and no allocator function of it is
-// known, it first stops before its end, where a walk of the heap tells what is lost.
+// goOn has the program continue until something stops it. Where its leaks are asked for, and no allocator function of
+// it is known, it first stops before its end, where a walk of the heap tells what is lost.
 func (r *recorder) goOn() (*stopped.Report, error) {
 	if !r.o.walks || r.lost != nil || !r.s.Planes.NoAllocatorKnown() {
 		return r.s.Execution.Continue(1)

@@ -31,8 +31,8 @@ const (
 	answerSize = 256 // bytes of a usual one
 )
 
-// place is where a question stands in the order of answering, and all that answering
-// needs of it: the questions themselves lie far apart then.
+// place is where a question is in the order of answering, and all that answering needs of it: the
+// questions themselves lie far apart then.
 type place struct {
 	group uint64 // module and unit, each plus one
 	file  addr.File

@@ -139,7 +139,7 @@ func (h *Heap) judge(a *Arena, f *freeChunk, whole bool) {
 	h.report(d)
 }
 
-// listBin follows one bin forwards, and tells whether it is whole.
+// listBin follows one bin forwards, and reports whether it is whole.
 func (h *Heap) listBin(a *Arena, b *Bin) bool {
 	l := &h.mem.layout
 	head := a.Addr + l.top + addr.Run(16*(b.Index-1)) // as if it were a chunk
@@ -221,7 +221,7 @@ func (l *links) next(word uint64, at addr.Run) addr.Run {
 	return demangle(word, at)
 }
 
-// found is what stands in a link, and where it leads if that is not the same.
+// found is what is in a link, and where it leads if that is not the same.
 func (l *links) found(h *Heap, at, target addr.Run, inChunk bool) (word uint64, leads addr.Run) {
 	if inChunk && l.plain <= l.mangled {
 		return h.mem.Word(at), target
@@ -229,7 +229,7 @@ func (l *links) found(h *Heap, at, target addr.Run, inChunk bool) (word uint64, 
 	return uint64(target), 0
 }
 
-// isChunk tells whether a is a chunk's header or its user's memory.
+// isChunk reports whether a is a chunk's header or its user's memory.
 func (h *Heap) isChunk(a addr.Run) bool {
 	p, i, ok := h.locate(a)
 	return ok && (p.header(i) == a || p.header(i)+header == a)

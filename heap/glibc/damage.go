@@ -27,7 +27,7 @@ type DamageKind uint8
 
 const (
 	Unwritten      DamageKind = iota // a chunk should begin there, but the page was never written
-	Unsearched                       // where chunks go on was not found within the bounds of a search
+	Unsearched                       // where chunks continue was not found within the bounds of a search
 	NoFencepost                      // the chunks reach to the end of a heap
 	WrongSize                        // of no chunk; Args: the most that there is room for
 	WrongTop                         // not that of the top chunk; Args: the most that there is room for
@@ -97,7 +97,7 @@ func (d Damage) Expected() string {
 	return fmt.Sprintf(text, args[:strings.Count(text, "%")]...)
 }
 
-// Found is what stands there.
+// Found is what is there.
 func (d Damage) Found() string {
 	switch {
 	case d.Kind == Unwritten:

@@ -33,10 +33,10 @@ func (s State) String() string {
 	return "unknown"
 }
 
-// Live tells whether the program holds the chunk.
+// Live reports whether the program holds the chunk.
 func (s State) Live() bool { return s == Used || s == Mmapped }
 
-// Cached tells whether the chunk was freed but is kept as it is for the next malloc of its size.
+// Cached reports whether the chunk was freed but is kept as it is for the next malloc of its size.
 func (s State) Cached() bool { return s == TCache || s == FastBin }
 
 // A Chunk is one piece of the heap.
@@ -62,8 +62,8 @@ type Block struct {
 	Size uint64 // usable bytes; the program may have asked for fewer
 }
 
-// A Span is memory that an arena cuts chunks from, or that a mmapped chunk fills. Whatever in it
-// is no block is the allocator's: no root of the program's data lies there.
+// A Span is memory that an arena cuts chunks from, or that a mmapped chunk fills. Whatever in it is
+// not a block is the allocator's: no root of the program's data lies there.
 type Span struct {
 	addr.Range
 	Arena int // index in Arenas; -1 of a mmapped chunk
@@ -92,7 +92,7 @@ type Arena struct {
 // Struct is where its malloc_state lies.
 func (a *Arena) Struct() addr.Range { return a.Addr.To(a.Addr + addr.Run(8*a.words)) }
 
-// Contiguous tells whether the arena grows by brk alone. It is true of main_arena until a brk fails.
+// Contiguous reports whether the arena grows by brk alone. It is true of main_arena until a brk fails.
 func (a *Arena) Contiguous() bool { return a.flags&noncontiguous == 0 }
 
 // A Heap is all memory that malloc manages, as it was when it was opened.
@@ -329,7 +329,7 @@ func (h *Heap) owned() {
 	slices.SortFunc(h.own, func(a, b addr.Range) int { return cmp.Compare(a.Start, b.Start) })
 }
 
-// locate finds the chunk that an address lies in.
+// locate finds the chunk that an address is in.
 func (h *Heap) locate(a addr.Run) (p *piece, i int, ok bool) {
 	n, ok := slices.BinarySearchFunc(h.pieces, a, func(p *piece, a addr.Run) int { return addr.Compare(p.Start, p.End, a) })
 	if !ok {
@@ -376,7 +376,7 @@ func (h *Heap) Blocks() iter.Seq[Block] {
 // Len is how many chunks there are, blocks how many the program holds.
 func (h *Heap) Len() (chunks, blocks int) { return h.chunks, h.blocks }
 
-// Find is the chunk that an address lies in, its header included.
+// Find is the chunk that an address is in, its header included.
 func (h *Heap) Find(a addr.Run) (Chunk, bool) {
 	p, i, ok := h.locate(a)
 	if !ok {
@@ -385,7 +385,7 @@ func (h *Heap) Find(a addr.Run) (Chunk, bool) {
 	return p.chunk(i), true
 }
 
-// Spans are the memory that chunks lie in, ascending. Memory that the program got by brk(2) itself, in
+// Spans are the memory that chunks are in, ascending. Memory that the program got by brk(2) itself, in
 // the middle of the main arena, is not in them.
 func (h *Heap) Spans() []Span {
 	spans := make([]Span, 0, len(h.pieces))

@@ -7,7 +7,7 @@ type layout struct {
 	releases string
 	stateLayout
 	tcacheLayout
-	// mmappedTail are bytes of the mapping of a chunk of its own that its size leaves out, usable but for the last 8.
+	// mmappedTail are bytes of the mapping of a chunk of its own that its size leaves out, usable except the last 8.
 	mmappedTail uint64
 	// tunables are tcache_bins, tcache_max_bytes and tcache_count behind sbrk_base, as they are by default.
 	tunables [3]uint64

@@ -65,7 +65,7 @@ func (m *memory) sections() []section {
 	return parts
 }
 
-// anonymous tells of a private mapping of no file. The kernel names some, glibc others (PR_SET_VMA_ANON_NAME).
+// anonymous describes a private mapping of no file. The kernel names some, glibc others (PR_SET_VMA_ANON_NAME).
 func anonymous(x resident.Mapping) bool {
 	return !x.Shared && (x.Path == "" || strings.HasPrefix(x.Path, "[anon") || strings.HasPrefix(x.Path, "/anon_hugepage"))
 }
@@ -137,7 +137,7 @@ func (l *stateLayout) emptyBins(s section, i int, at addr.Run) int {
 	return empty
 }
 
-// comesBack tells whether the list of arenas leads back to the first.
+// comesBack reports whether the list of arenas leads back to the first.
 func (m *memory) comesBack(first, next addr.Run, b bound) bool {
 	for range maxArenas {
 		if next == first {

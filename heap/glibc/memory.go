@@ -42,16 +42,16 @@ type bound struct {
 
 func (m *memory) search() bound { return bound{m, m.Steps + m.most} }
 
-// reached tells whether the search must end.
+// reached reports whether the search must end.
 func (b bound) reached() bool { return b.mem.Steps > b.most || b.mem.Spent() }
 
-// writable tells whether the program can write there.
+// writable reports whether the program can write there.
 func (m *memory) writable(a addr.Run) bool {
 	i, ok := m.Mapping(a)
 	return ok && m.Mappings[i].Writable && m.Mappings[i].Readable
 }
 
-// inLibrary reports whether an address lies in constants of the module that has malloc.
+// inLibrary reports whether an address is in constants of the module that has malloc.
 func (m *memory) inLibrary(a addr.Run) bool {
 	i, ok := m.Mapping(a)
 	return ok && m.Mappings[i].Path == m.libc && !m.Mappings[i].Writable
@@ -60,7 +60,7 @@ func (m *memory) inLibrary(a addr.Run) bool {
 // present are the parts of a range that can be read.
 func (m *memory) present(r addr.Range) []addr.Range { return slices.Collect(m.Present(r)) }
 
-// partAt is the index of the range that an address lies in, or of the first one behind it.
+// partAt is the index of the range that an address is in, or of the first one behind it.
 func partAt(parts []addr.Range, a addr.Run) (int, bool) {
 	return slices.BinarySearchFunc(parts, a, func(r addr.Range, a addr.Run) int { return addr.Compare(r.Start, r.End, a) })
 }

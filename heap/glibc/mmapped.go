@@ -9,8 +9,8 @@ import (
 	"hdb/internal/addr"
 )
 
-// mmappedFinder looks for chunks that are mappings of their own. The kernel merges mappings, so
-// one that it tells of may have several, beside memory of the program's own.
+// mmappedFinder looks for chunks that are mappings of their own. The kernel merges mappings, so one
+// that it describes may have several, beside memory of the program's own.
 type mmappedFinder struct {
 	h     *Heap
 	bound bound
@@ -55,7 +55,7 @@ func (h *Heap) mmapped() []*piece {
 	return f.found
 }
 
-// whole tells whether what was found is what mp_ says.
+// whole reports whether what was found is what mp_ says.
 func (f *mmappedFinder) whole() bool {
 	p := &f.h.params
 	return p.counted && uint64(len(f.found)) == p.mmaps && f.bytes == p.mmapped
@@ -141,14 +141,14 @@ func (f *mmappedFinder) lead(r addr.Range, at addr.Run) (lead uint64, ok bool) {
 	return 0, ok
 }
 
-// header tells whether the header of a mmapped chunk may be in a mapping at a page, lead bytes into it.
+// header reports whether the header of a mmapped chunk may be in a mapping at a page, lead bytes into it.
 func (f *mmappedFinder) header(at addr.Run, lead, room uint64) bool {
 	h := at + addr.Run(lead)
 	return f.h.mem.layout.mmappedHeader(lead, f.h.mem.Word(h), f.h.mem.Word(h+8), room)
 }
 
-// mmappedHeader tells whether the two words of a header may be those of a mmapped chunk, lead bytes
-// into its mapping, which has room bytes at most.
+// mmappedHeader reports whether the two words of a header may be those of a mmapped chunk, lead
+// bytes into its mapping, which has room bytes at most.
 func (l *layout) mmappedHeader(lead, prev, word, room uint64) bool {
 	size := word &^ flagBits
 	if l.mmappedTail > 0 {

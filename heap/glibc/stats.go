@@ -94,9 +94,9 @@ func (h *Heap) Resident() (bytes uint64, known bool) {
 
 // A Trim is what malloc_trim(0) would do: bytes that are in memory or in swap.
 type Trim struct {
-	Returned uint64 // whole pages that it gives back to the kernel: of free chunks, and of the main arena's top
+	Returned uint64 // whole pages that it returns to the kernel: of free chunks, and of the main arena's top
 	Tops     uint64 // that the tops of other arenas keep
-	Pinned   uint64 // freed memory that stays, as live and cached chunks lie in its pages; that in tcaches, too
+	Pinned   uint64 // freed memory that stays, as live and cached chunks are in its pages; that in tcaches, too
 }
 
 // Trim follows malloc_trim(0), which merges the chunks of fastbins first.
@@ -161,7 +161,7 @@ func overlap(parts []addr.Range, at, end addr.Run) (n uint64) {
 	return n
 }
 
-// A Header is what stands in a chunk.
+// A Header is what is in a chunk.
 type Header struct {
 	Chunk    addr.Run // where the header lies, 16 bytes in front of the user's memory
 	Arena    int      // index in Arenas, -1 of a mmapped chunk
@@ -183,7 +183,7 @@ func (x *Header) NonMainArena() bool { return x.Size&nonMainArena != 0 }
 // Bytes is the chunk's size without the flags.
 func (x *Header) Bytes() uint64 { return x.Size &^ flagBits }
 
-// Header reads the header of the chunk that an address lies in.
+// Header reads the header of the chunk that an address is in.
 func (h *Heap) Header(a addr.Run) (x Header, c Chunk, ok bool) {
 	p, i, ok := h.locate(a)
 	if !ok {
@@ -206,8 +206,8 @@ func (h *Heap) Header(a addr.Run) (x Header, c Chunk, ok bool) {
 	return x, c, true
 }
 
-// Beside are the chunks in front of and behind the one that an address lies in, if there are any
-// in the same run of chunks.
+// Beside are the chunks in front of and behind the one that an address is in, if there are any in
+// the same run of chunks.
 func (h *Heap) Beside(a addr.Run) (before, behind *Chunk) {
 	p, i, ok := h.locate(a)
 	if !ok {

@@ -118,8 +118,8 @@ func (h *Heap) findEnding(threads map[int][]int) {
 	}
 }
 
-// isEnding tells whether the user's memory at a is a tcache with chunks in it, whatever it has counted. key is what the second
-// words of chunks in other tcaches have, see checkKeys.
+// isEnding reports whether the user's memory at a is a tcache with chunks in it, whatever it has counted. key is what
+// the second words of chunks in other tcaches have, see checkKeys.
 func (h *Heap) isEnding(a addr.Run, key uint64) bool {
 	some := false
 	_, heads := h.mem.layout.read(h.mem, a)
@@ -193,7 +193,7 @@ func (h *Heap) tlsVariablesBy(offsets []int64, arenaAt map[addr.Run]int) (tcache
 	return tcache, arena
 }
 
-// looksTCache tells whether the user's memory at a is a tcache: a chunk of its size, whose lists
+// looksTCache reports whether the user's memory at a is a tcache: a chunk of its size, whose lists
 // begin with chunks of the size that they are for.
 func (h *Heap) looksTCache(a addr.Run) bool {
 	if a%granule != 0 {
@@ -265,7 +265,7 @@ func (h *Heap) checkCount(t *ThreadCache, b *Bin, number uint16) {
 	}
 }
 
-// listTCache follows one list, and tells whether it is whole.
+// listTCache follows one list, and reports whether it is whole.
 func (h *Heap) listTCache(t *ThreadCache, b *Bin, first addr.Run, keys map[uint64]int) bool {
 	l := &h.links
 	from, field := t.Addr-header, fmt.Sprintf("tcache_perthread_struct.entries[%d]", b.Index)

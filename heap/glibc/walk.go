@@ -55,7 +55,7 @@ func (p *piece) size(i int) uint64 {
 func (p *piece) bytes(i int) uint64 { return p.size(i) - p.tail }
 
 // chunk is chunk i as it is told. The user's memory ends with the first word of the next chunk,
-// but for a mmapped chunk and the top, which have none behind.
+// except a mmapped chunk and the top, which have none behind.
 func (p *piece) chunk(i int) Chunk {
 	s := *p.states.At(i)
 	c := Chunk{Addr: p.header(i) + header, Size: p.size(i) - 8, State: s}
@@ -68,7 +68,7 @@ func (p *piece) chunk(i int) Chunk {
 	return c
 }
 
-// A freeChunk is a free chunk of a bin with the links that stand in it.
+// A freeChunk is a free chunk of a bin with the links that are in it.
 type freeChunk struct {
 	at, fd, bk addr.Run
 	size       uint64
@@ -81,7 +81,7 @@ type walker struct {
 	mem    *memory
 	heap   *Heap
 	buf    []byte
-	bound  bound // of the search for chains to go on with, in all
+	bound  bound // of the search for chains to continue with, in all
 	pieces []*piece
 
 	gaveUp bool // that is told
@@ -113,7 +113,7 @@ func (r *region) limit() addr.Run {
 	return r.End
 }
 
-// damaged tells of the size word of the chunk at p.
+// damaged describes the size word of the chunk at p.
 func (w *walker) damaged(r *region, p addr.Run, kind DamageKind, word, arg uint64) {
 	w.heap.report(Damage{Arena: r.arena.Index, Chunk: p, Field: "size", Kind: kind, Value: word, Args: [3]uint64{arg}, Passing: r.arena.Locked})
 }
@@ -126,9 +126,9 @@ func (w *walker) giveUp(arena int, at addr.Run) {
 	}
 }
 
-// region walks the chunks from r.Start on. It ends at the top chunk, at fenceposts, or where
-// nothing looks like a chunk any more; behind damage, and memory that the program got by sbrk itself, it goes on. The
-// result is how far it came.
+// region walks the chunks from r.Start on. It ends at the top chunk, at fenceposts, or where nothing looks like a
+// chunk any more; behind damage, and memory that the program got by sbrk itself, it continues. The result is how far
+// it came.
 func (w *walker) region(r region) addr.Run {
 	p := r.Start
 	if r.parts == nil {
@@ -140,7 +140,7 @@ func (w *walker) region(r region) addr.Run {
 	return last.End + addr.Run(last.fences)
 }
 
-// chain walks one piece from *at, and tells whether another one begins, at *at then.
+// chain walks one piece from *at, and reports whether another one begins, at *at then.
 //
 // A chunk's state is known at the next one, whose size word says whether this one is in use.
 func (w *walker) chain(r *region, at *addr.Run) bool {
@@ -261,8 +261,8 @@ func (w *walker) odd(r *region, out *piece, at *addr.Run, p addr.Run, before, wo
 	return w.resume(r, at, p+granule, false)
 }
 
-// fencepost tells whether p is at the chunks of 16 bytes that glibc leaves where an arena's
-// memory ends and goes on elsewhere.
+// fencepost reports whether p is at the chunks of 16 bytes that glibc leaves where an arena's
+// memory ends and continues elsewhere.
 func (w *walker) fencepost(r *region, out *piece, p addr.Run, word uint64) bool {
 	size := word &^ flagBits
 	if r.arena.Main {
@@ -287,8 +287,8 @@ func (w *walker) fencepost(r *region, out *piece, p addr.Run, word uint64) bool 
 	return false
 }
 
-// resume finds where a chain of chunks goes on, from p. Behind the program's own sbrk (foreign) it
-// begins with a chunk that has nothing in front.
+// resume finds where a chain of chunks continues, from p. Behind the program's own sbrk (foreign)
+// it begins with a chunk that has nothing in front.
 func (w *walker) resume(r *region, at *addr.Run, p addr.Run, foreign bool) bool {
 	limit := r.limit()
 	first, _ := partAt(r.parts, p)
@@ -312,7 +312,7 @@ func (w *walker) resume(r *region, at *addr.Run, p addr.Run, foreign bool) bool 
 	return false
 }
 
-// credible tells whether a chain of chunks may begin at p.
+// credible reports whether a chain of chunks may begin at p.
 func (w *walker) credible(r *region, p, limit addr.Run, foreign bool) bool {
 	before := uint64(0)
 	for k := range sane {

@@ -42,7 +42,7 @@ func newWindow(mem *memory, parts []addr.Range, buf []byte) *window {
 	return &window{mem: mem, parts: parts, own: buf, buf: buf, ahead: leastAhead}
 }
 
-// head is the header of a chunk at a, read in order in a search. It tells whether it can be read.
+// head is the header of a chunk at a, read in order in a search. It reports whether it can be read.
 func (w *window) head(a addr.Run) (prev, word uint64, ok bool) {
 	off := int(a - w.start)
 	if a < w.start || off+header > w.have {
@@ -57,7 +57,7 @@ func (w *window) head(a addr.Run) (prev, word uint64, ok bool) {
 	return binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:]), true
 }
 
-// fill has the buffer have the 16 bytes at a, and what follows, and tells whether they can be read.
+// fill has the buffer have the 16 bytes at a, and what follows, and reports whether they can be read.
 func (w *window) fill(a addr.Run) bool {
 	end := w.start + addr.Run(w.have)
 	inOrder := a >= end-headBytes && a < end+addr.Run(w.ahead)
@@ -90,7 +90,8 @@ func (w *window) end() {
 	w.next = nil
 }
 
-// take makes the next piece that is read ahead the window's, and tells whether it has what a walk looks at, from a on.
+// take makes the next piece that is read ahead the window's, and reports whether it has what a walk looks at, from a
+// on.
 func (w *window) take(a addr.Run) bool {
 	if len(w.next) == 0 {
 		return false

@@ -78,7 +78,7 @@ type madeType struct {
 // maxNested bounds members of members.
 const maxNested = 32
 
-// place is what lies at an offset of a value: the innermost member that begins there or has it, its name with .
+// place is what is at an offset of a value: the innermost member that begins there or has it, its name with .
 // and [ ] before, and where in it the offset is.
 func (ts *Types) place(t *Type, off uint64) (text string, in *Type, rest uint64) {
 	var b strings.Builder
@@ -169,7 +169,7 @@ func (ts *Types) Target(c Content, off uint64, word func(off uint64) uint64) (to
 	return ts.pointed(in, rest, off-rest, word)
 }
 
-// pointed is what the word at an offset of a value points to, which lies at an offset of its block.
+// pointed is what the word at an offset of a value points to, which is at an offset of its block.
 func (ts *Types) pointed(t *Type, off, at uint64, word func(off uint64) uint64) (to Content, ok bool) {
 	elem := func(array bool) (Content, bool) {
 		e := ts.At(t.Elem)
@@ -265,7 +265,7 @@ func (ts *Types) madeTarget(t *Type, off uint64, word func(off uint64) uint64) (
 	return to, false
 }
 
-// Fits tells whether a block of a slot's size, without a header, can be one of values of the type.
+// Fits reports whether a block of a slot's size, without a header, can be one of values of the type.
 func (c Content) Fits(b Block) bool {
 	t := c.Type
 	switch {

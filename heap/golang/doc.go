@@ -6,7 +6,7 @@
 // variables of the runtime, and the version's layout ([goruntime.HeapLayout]). What it reads is
 // foreign: every number is checked, and nothing that memory says makes it read without bound.
 //
-// A slot of a span is in use if it lies below the span's freeindex, or was in use at the last sweep
+// A slot of a span is in use if it is below the span's freeindex, or was in use at the last sweep
 // (allocBits). So blocks that the collector has found dead count until their span is swept, as they
 // do for runtime.MemStats. Where pointers are depends on the version (Go's src/runtime/mbitmap.go):
 //

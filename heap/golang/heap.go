@@ -56,7 +56,7 @@ type Heap struct {
 	slots   uint64 // of all spans
 	special int    // specials that were read
 	torn    int
-	inline  bool // mark bits lie in spans
+	inline  bool // mark bits are in spans
 	sum     Sum
 	modules []module
 	masks   uint64 // bytes of those of modules
@@ -89,13 +89,13 @@ type span struct {
 	manual bool // a stack, or the like
 	arena  bool // of the user
 	header bool // blocks begin 8 bytes into their slots
-	marks  bool // mark bits lie at its end
+	marks  bool // mark bits are at its end
 }
 
 func (s *span) end() uint64  { return s.start + s.bytes }
 func (s *span) noscan() bool { return s.class&1 != 0 }
 
-// small tells spans whose bitmap of pointers lies at their end, from Go 1.22 on.
+// small tells spans whose bitmap of pointers is at their end, from Go 1.22 on.
 func (s *span) small() bool { return s.class>>1 != 0 && s.elem < goruntime.HeaderFrom }
 
 // A Block is memory that a program has from Go's allocator.
@@ -187,7 +187,7 @@ func (h *Heap) readSpans(at []uint64) {
 	}
 }
 
-// structures reads those of spans. None lies in another one: so there are no more than the memory has room for.
+// structures reads those of spans. None is in another one: so there are no more than the memory has room for.
 func (h *Heap) structures(at []uint64) []found {
 	l := &h.src.Layout
 	size := max(l.Specials, l.LargeType, l.ElemSize) + 8
@@ -272,7 +272,7 @@ func (h *Heap) readBits(all []found) {
 	})
 }
 
-// inUse tells whether a slot is.
+// inUse reports whether a slot is.
 func (h *Heap) inUse(s *span, slot uint32) bool {
 	return slot < s.free || s.bits >= 0 && h.bits[s.bits+int(slot/8)]>>(slot%8)&1 != 0
 }
@@ -295,7 +295,7 @@ func (h *Heap) used(s *span) int {
 	return n
 }
 
-// findInlineMarks finds whether mark bits lie in spans: they are smaller by them then.
+// findInlineMarks finds whether mark bits are in spans: they are smaller by them then.
 func (h *Heap) findInlineMarks() {
 	if !h.src.Layout.InlineMarks {
 		return
@@ -372,7 +372,7 @@ func (h *Heap) at(a uint64) *span {
 	return &h.spans[i]
 }
 
-// Shared tells whether an address lies in a slot that several blocks of less than 16 bytes may share.
+// Shared reports whether an address is in a slot that several blocks of less than 16 bytes may share.
 func (h *Heap) Shared(a uint64) bool {
 	s := h.at(a)
 	return s != nil && s.shared() && a < s.start+uint64(s.nelems)*s.elem
@@ -401,7 +401,7 @@ func (h *Heap) Arenas() (all []addr.Range) {
 // nearSpans is how far spans with pointers may lie from each other to be read at once.
 const nearSpans = 64 << 10
 
-// Scanned yields the parts of a range that may have pointers: all but spans that have none. What lies between
+// Scanned yields the parts of a range that may have pointers: all but spans that have none. What is between
 // parts that are near is left in.
 func (h *Heap) Scanned(start, end uint64, yield func(low, high uint64)) {
 	i := sort.Search(len(h.spans), func(i int) bool { return h.spans[i].end() > start })

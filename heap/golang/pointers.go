@@ -28,7 +28,7 @@ func (h *Heap) Pointers(r io.ReaderAt) *Pointers {
 	return &Pointers{h: h, mem: goruntime.Memory{ReaderAt: r}, types: map[uint64]*Type{}}
 }
 
-// At tells what the collector takes a word for that lies in a block. piece is memory that was read already,
+// At tells what the collector takes a word for that is in a block. piece is memory that was read already,
 // from the address base on; it may be nil.
 func (p *Pointers) At(at uint64, piece []uint64, base uint64) Sight {
 	s := p.span
@@ -89,7 +89,7 @@ func (p *Pointers) small(s *span, at uint64, piece []uint64, base uint64) bool {
 	return n/8 < uint64(len(p.mask)) && p.mask[n/8]>>(n%8)&1 != 0
 }
 
-// typed tells of a block that begins with its type, or has a span of its own.
+// typed describes a block that begins with its type, or has a span of its own.
 func (p *Pointers) typed(s *span, at uint64, piece []uint64, base uint64) bool {
 	slot, typ := s.start, s.large
 	off := at - s.start

@@ -33,7 +33,7 @@ type Root struct {
 	seen []uint64 // of OfStack: a bit for each word that the collector takes for a pointer; nil: for all
 }
 
-// Sees tells whether the collector takes a word of a stack for a pointer.
+// Sees reports whether the collector takes a word of a stack for a pointer.
 func (r *Root) Sees(at uint64) bool {
 	if r.seen == nil {
 		return true
@@ -58,7 +58,7 @@ type module struct {
 	functions *functions
 }
 
-// readModules reads what the runtime knows of modules.
+// readModules reads what the runtime knows modules.
 func (h *Heap) readModules() {
 	l := &h.src.Layout
 	seen := map[uint64]bool{}
@@ -203,8 +203,8 @@ func (h *Heap) stack(g []byte, threads []Stack) {
 // maxStack bounds the stack of a goroutine, in bytes: the runtime's own bound is 1 GB.
 const maxStack = 1 << 32
 
-// onSystemStack tells whether a thread is on the system's stack (g0) of an m, by the runtime's way there, which leaves
-// in g.sched where it came from. Functions that go there themselves do not, to call the vDSO or a sanitizer.
+// onSystemStack reports whether a thread is on the system's stack (g0) of an m, by the runtime's way there, which
+// leaves in g.sched where it came from. Functions that go there themselves do not, to call the vDSO or a sanitizer.
 func (h *Heap) onSystemStack(m uint64, threads []Stack) bool {
 	if m == 0 {
 		return false

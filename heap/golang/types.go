@@ -56,7 +56,7 @@ type Type struct {
 	Name     string // "" not known; foreign
 	Size     uint64
 	Kind     Kind
-	PtrBytes uint64 // pointers lie in so many bytes from the start
+	PtrBytes uint64 // pointers are in so many bytes from the start
 
 	Elem   uint64 // descriptor of the element of Array, Chan, Ptr, Slice, the value of Map
 	Group  uint64 // of Map: the bucket, or the group of slots since 1.24
@@ -76,7 +76,7 @@ type Field struct {
 	Offset uint64
 }
 
-// Pointer tells whether the word at an offset of a block of values of the type is a pointer.
+// Pointer reports whether the word at an offset of a block of values of the type is a pointer.
 func (t *Type) Pointer(off uint64) bool {
 	if t == nil { // the block is being made
 		return false
@@ -136,7 +136,7 @@ func (ts *Types) at(at uint64) *Type {
 	return t
 }
 
-// read reads a descriptor, but for the mask.
+// read reads a descriptor, except the mask.
 func (ts *Types) read(at uint64) *Type {
 	b := make([]byte, typeRead)
 	if at%8 != 0 || !ts.h.mem.Read(b, at) && !ts.h.mem.Read(b[:goruntime.TypeSize], at) {

@@ -69,7 +69,7 @@ func (b *Blocks) At(i int) Block {
 	return Block{b.addr[i], size}
 }
 
-// Find is the block that an address lies in, which for one of size 0 is its start.
+// Find is the block that an address is in, which for one of size 0 is its start.
 func (b *Blocks) Find(address uint64) (block int, ok bool) {
 	i := sort.Search(len(b.addr), func(i int) bool { return b.addr[i] > address }) - 1
 	return i, i >= 0 && address <= b.At(i).last()

@@ -4,17 +4,18 @@ package graph
 // manages. Others hold nothing for it, and those that it takes for pointers hold the whole block,
 // wherever in it they point.
 type Collector interface {
-	// Manages tells whether a block at an address is one of its.
+	// Manages reports whether a block at an address is one of its.
 	Manages(address uint64) bool
-	// Shared tells whether a block is one of several that may share 16 bytes, and live as long as one of them does.
+	// Shared reports whether a block is one of several that may share 16 bytes, and live as long as one of them
+	// does.
 	Shared(address uint64) bool
-	// Words tells of words; each is for one goroutine.
+	// Words describes words; each is for one goroutine.
 	Words() Words
 }
 
 // Words tells what a word whose value is the address of a managed block is for the collector.
 type Words interface {
-	// See is asked of a word that lies at an address of a block, where root is -1, or in
+	// See is asked of a word that is at an address of a block, where root is -1, or in
 	// Roots.Ranges[root]. Addresses mostly ascend. piece is memory that was read, from base on.
 	See(at uint64, root int, piece []uint64, base uint64) Sight
 }
@@ -47,7 +48,7 @@ func (o *Options) far() uint64 {
 	return farAway
 }
 
-// manages tells whether a block is managed by the collector.
+// manages reports whether a block is managed by the collector.
 func (o *Options) manages(address uint64) bool {
 	return o.Collector != nil && o.Collector.Manages(address)
 }

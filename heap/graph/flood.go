@@ -118,7 +118,7 @@ func (c *crowd) give(queue []uint32) []uint32 {
 	return queue[:copy(queue, queue[n:])]
 }
 
-// A follower follows edges: all of them, or but for those that mask has.
+// A follower follows edges: all of them, or except those that mask has.
 type follower struct {
 	*Graph
 	seen   bitset
@@ -163,7 +163,7 @@ func (f *follower) slots(block uint32, queue []uint32) []uint32 {
 	return kept
 }
 
-// sees notes a block as seen, and tells whether it was not.
+// sees notes a block as seen, and reports whether it was not.
 func (f *follower) sees(b uint32) bool {
 	word, bit := &f.seen[b/64], uint64(1)<<(b&63)
 	if atomic.LoadUint64(word)&bit != 0 {

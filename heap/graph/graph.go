@@ -109,7 +109,7 @@ type Sum struct {
 
 // An Edge is a word that points to a block.
 type Edge struct {
-	From   int        // index of the block that the word lies in; -1: a root
+	From   int        // index of the block that the word is in; -1: a root
 	Root   int        // of a root: index in Roots.Ranges, or len(Roots.Ranges) + index in Roots.Words
 	At     uint64     // address of the word; 0 of a Roots.Words
 	To     int        // index of the block

@@ -6,7 +6,8 @@ import (
 	"unsafe"
 )
 
-// Families says which blocks are made alike, so that what is true of most pointers to them may be told from chance.
+// Families says which blocks are made alike, so that what is true of most pointers to them may be distinguished
+// from chance.
 type Families struct {
 	Of    []uint32 // by block: its number in Kinds
 	Kinds []Kind

@@ -293,7 +293,7 @@ func (m *marker) readsAsTable(address uint64) bool {
 	return false
 }
 
-// within tells whether one of the ranges, which ascend, contains an address.
+// within reports whether one of the ranges, which ascend, contains an address.
 func within(all []Range, address uint64) bool {
 	i := sort.Search(len(all), func(i int) bool { return all[i].End > address })
 	return i < len(all) && all[i].Start <= address

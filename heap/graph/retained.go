@@ -125,7 +125,7 @@ func (r *retention) sum(of bitset) (s Sum) {
 	return s
 }
 
-// isLost tells whether no root leads to a block.
+// isLost reports whether no root leads to a block.
 func (g *Graph) isLost(block uint32) bool { return g.reach[block] >= Indirect }
 
 // A Dominators tells for each block what only it keeps alive.
@@ -181,7 +181,7 @@ type spanning struct {
 	dom    []uint32
 }
 
-// A place is where the search goes on when it comes back to a block.
+// A place is where the search continues when it comes back to a block.
 type place struct{ block, number, next uint32 }
 
 // search numbers the blocks.
@@ -234,7 +234,7 @@ func (t *spanning) from1(root uint32) {
 	}
 }
 
-// predecessors lists where edges come from, but for those along the tree, which parent has, and roots', and those from
+// predecessors lists where edges come from, except those along the tree, which parent has, and roots', and those from
 // lost blocks to others.
 func (t *spanning) predecessors() {
 	t.first = make([]uint32, len(t.block)+2)
@@ -285,7 +285,7 @@ func (t *spanning) semidominators() error {
 			semi = min(semi, from)
 		}
 		t.label[i] = semi
-		t.first[i+1] = semi // what stood there is not asked again
+		t.first[i+1] = semi // what was there is not asked again
 	}
 	return nil
 }

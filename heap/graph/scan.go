@@ -37,7 +37,7 @@ type found struct {
 	roots    []rootEdge
 }
 
-// An edge is a word that points to a block, kept with the block that it lies in.
+// An edge is a word that points to a block, kept with the block that it is in.
 type edge struct {
 	to   uint32 // the block, with weak set if it is not its start that is pointed to
 	word uint32 // number of the word in its block, counted from the first that is aligned
@@ -50,7 +50,7 @@ const weak = 1 << 31
 type interior struct {
 	edge   uint32 // its number
 	offset uint32 // in the block it points to; farAway if it is no smaller
-	from   uint32 // the block it lies in
+	from   uint32 // the block it is in
 }
 
 const (

@@ -7,10 +7,10 @@ import (
 	"unsafe"
 )
 
-// A table finds the block that an address lies in. It is a tree of pages of 1 MiB with one
-// entry each; a page with many blocks has ranks below it: for each KiB, which granules of 16
-// bytes a block starts in, and how many blocks start before it. A page with few is searched.
-// So 10 million blocks in 4 GiB cost 64 MiB, and a block of a TiB next to nothing.
+// A table finds the block that an address is in. It is a tree of pages of 1 MiB with one entry
+// each; a page with many blocks has ranks below it: for each KiB, which granules of 16 bytes a
+// block starts in, and how many blocks start before it. A page with few is searched. So 10 million
+// blocks in 4 GiB cost 64 MiB, and a block of a TiB next to nothing.
 type table struct {
 	blocks Blocks
 	lo     uint64 // the first block's start

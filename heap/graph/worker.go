@@ -171,7 +171,7 @@ func (w *worker) readPiece(ctx context.Context, r Range) {
 	}
 }
 
-// scan looks for addresses of blocks in words that lie at an address.
+// scan looks for addresses of blocks in words that are at an address.
 func (w *worker) scan(words []uint64, base uint64) {
 	lo, span := w.lo, w.span
 	for len(words) > 0 {
@@ -250,7 +250,7 @@ func (w *worker) resolve(hits []hit) {
 	}
 }
 
-// inBlock moves the cursor to the block that a word lies in as a whole, if there is one.
+// inBlock moves the cursor to the block that a word is in as a whole, if there is one.
 func (w *worker) inBlock(address uint64) bool {
 	i := w.cursor
 	for i < len(w.blocks.addr) && w.blocks.At(i).end() < address+wordBytes {
@@ -260,7 +260,7 @@ func (w *worker) inBlock(address uint64) bool {
 	return i < len(w.blocks.addr) && w.blocks.addr[i] <= address
 }
 
-// inRoot is true of a word that lies in the unit's root as a whole.
+// inRoot is true of a word that is in the unit's root as a whole.
 func (w *worker) inRoot(address uint64) bool {
 	r := &w.scanner.roots.Ranges[w.u.root]
 	return address >= r.Start && address+wordBytes <= r.End

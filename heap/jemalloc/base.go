@@ -20,7 +20,7 @@ const (
 	searchTries = 1 << 6  // while it is not sure that there is one
 )
 
-// baseBlocks finds the blocks that structs of extents and leaves lie in, and those that these are chained to.
+// baseBlocks finds the blocks that structs of extents and leaves are in, and those that these are chained to.
 func (h *Heap) baseBlocks(structs []addr.Run) {
 	from := slices.Clone(structs)
 	for _, l := range h.root.leaves {
@@ -65,8 +65,8 @@ func (h *Heap) baseBlocks(structs []addr.Run) {
 	h.own = slices.Compact(h.own)
 }
 
-// baseAround is the base block that an address lies in, which begins at most so many units before. none are
-// units that are known not to lie in any.
+// baseAround is the base block that an address is in, which begins at most so many units before. none are
+// units that are known not to be in any.
 func (m *memory) baseAround(a addr.Run, tries int, none map[addr.Run]bool) (addr.Range, bool) {
 	at := a &^ (baseUnit - 1)
 	for range tries {

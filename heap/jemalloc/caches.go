@@ -132,7 +132,7 @@ const oldBins = 16
 func (h *Heap) oldLink() addr.Run       { return oldBins + addr.Run(binBytes*h.classes.small) }
 func (h *Heap) oldDescriptor() addr.Run { return h.oldLink() + 5*8 }
 
-// isCache tells whether a tcache_t that is in use lies at an address.
+// isCache reports whether a tcache_t that is in use is at an address.
 func (h *Heap) isCache(at addr.Run) bool {
 	if at == 0 || at%8 != 0 || at >= maxAddress {
 		return false
@@ -223,7 +223,7 @@ func (h *Heap) readNew(c *Cache) {
 	}
 }
 
-// stacks is the memory that the stacks of a cache lie in: a region, or with metadata_thp of 5.3.1 in a base block.
+// stacks is the memory that the stacks of a cache are in: a region, or with metadata_thp of 5.3.1 in a base block.
 func (h *Heap) stacks(at addr.Run) (room addr.Range, ok bool) {
 	if r, ok := h.Find(at); ok {
 		h.mark(r.Addr, -1, Internal, 0)
@@ -235,7 +235,7 @@ func (h *Heap) stacks(at addr.Run) (room addr.Range, ok bool) {
 	return addr.Range{}, false
 }
 
-// readOld reads a cache of 5.2. The stack of a bin lies below avail.
+// readOld reads a cache of 5.2. The stack of a bin is below avail.
 func (h *Heap) readOld(c *Cache) {
 	stacks, ok := h.Find(h.mem.Pointer(c.At+oldBins+16) - 8)
 	if !ok || stacks.Extent.State != Active {
@@ -244,7 +244,7 @@ func (h *Heap) readOld(c *Cache) {
 	}
 	room := stacks.Addr.To(stacks.Addr + addr.Run(stacks.Size))
 	h.mark(stacks.Addr, -1, Internal, 0)
-	// arenas_tdata stands before the shards of the bins, one byte each, in front of the cache.
+	// arenas_tdata is before the shards of the bins, one byte each, in front of the cache.
 	if tdata, ok := h.Find(h.mem.Pointer(c.At - addr.Run(h.classes.small+7)&^7 - 8)); ok && c.TID != 0 {
 		h.mark(tdata.Addr, -1, Internal, 0)
 	}

@@ -106,7 +106,7 @@ func (h *Heap) readExtents() []addr.Run {
 	return structs
 }
 
-// add adds an extent, with the bitmap of its free regions, and tells whether it is sound.
+// add adds an extent, with the bitmap of its free regions, and reports whether it is sound.
 func (h *Heap) add(e *edata, free *[slabWords]uint64) bool {
 	r := e.pages()
 	x := extent{start: r.Start, size: e.size, block: e.addr, arena: uint16(e.arena), state: e.state, slab: e.slab, hpa: e.hpa}

@@ -115,7 +115,7 @@ type Heap struct {
 	inCache map[addr.Run]int // TID by region; of no thread: 0
 	inside  map[addr.Run]bool
 	torn    int
-	lost    int // structs that lie in no base block
+	lost    int // structs that are in no base block
 	spent   uint64
 }
 
@@ -212,7 +212,7 @@ type Span struct {
 	Arena int
 }
 
-// Spans are the memory that arenas have, ascending. What in it is no block is jemalloc's.
+// Spans are the memory that arenas have, ascending. What in it is not a block is jemalloc's.
 func (h *Heap) Spans() []Span {
 	var all []Span
 	for i := range h.extents {
@@ -265,12 +265,12 @@ func (h *Heap) Blocks() iter.Seq[Block] {
 	}
 }
 
-// extentAt is the index of the extent that an address lies in.
+// extentAt is the index of the extent that an address is in.
 func (h *Heap) extentAt(a addr.Run) (int, bool) {
 	return slices.BinarySearchFunc(h.extents, a, func(x extent, a addr.Run) int { return addr.Compare(x.start, x.end(), a) })
 }
 
-// Find is the region that an address lies in.
+// Find is the region that an address is in.
 func (h *Heap) Find(a addr.Run) (Region, bool) {
 	i, ok := h.extentAt(a)
 	if !ok {
@@ -315,7 +315,7 @@ func (h *Heap) use(x *extent, n uint64) Use {
 	return Cached
 }
 
-// mark notes what a region that is in use is used for, and tells whether it is one of that class; -1 is any.
+// mark notes what a region that is in use is used for, and reports whether it is one of that class; -1 is any.
 func (h *Heap) mark(a addr.Run, class int, as Use, tid int) bool {
 	i, ok := h.extentAt(a)
 	if !ok {

@@ -65,13 +65,13 @@ func (e *edata) pages() addr.Range {
 	return start.To(start + addr.Run(e.size))
 }
 
-// placed tells whether an extent can lie there.
+// placed reports whether an extent can lie there.
 func (e *edata) placed() bool {
 	r := e.pages()
 	return e.size != 0 && r.End > r.Start && r.End <= maxAddress
 }
 
-// sound tells whether the extent can be one.
+// sound reports whether the extent can be one.
 func (e *edata) sound() bool { return e.placed() && e.state <= Transition }
 
 // A slot is what a leaf has for a page. In 8 bytes it has the class in the upper 16 bits, the address of the struct,
@@ -88,13 +88,13 @@ func (g *geometry) decode(b []byte) slot {
 	return slot{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:]), true}
 }
 
-// empty tells whether no extent has the page. The class of one that is gone may be left.
+// empty reports whether no extent has the page. The class of one that is gone may be left.
 func (s slot) empty() bool { return s.edata() == 0 && s.plausible() }
 
 // edata is the struct's address, a multiple of 64.
 func (s slot) edata() addr.Run { return addr.Run(s.lo) & (maxAddress - 1) &^ 63 }
 
-// plausible tells whether any layout has such a slot.
+// plausible reports whether any layout has such a slot.
 func (s slot) plausible() bool {
 	if s.wide {
 		return s.lo < maxAddress && s.lo&63 == 0
@@ -115,8 +115,8 @@ func (l *layout) fields(s slot) (class int, slab bool, state State, ok bool) {
 	return int(uint32(s.hi)), s.hi>>32&1 != 0, Active, s.hi>>33&0x7f == 0 // behind the flag are bytes of no meaning
 }
 
-// agrees tells whether the slot and the struct that it leads to say the same of a page. The class and the
-// flag of slabs are up to date for active extents only, and of large ones for the first page.
+// agrees reports whether the slot and the struct that it leads to say the same of a page. The class and
+// the flag of slabs are up to date for active extents only, and of large ones for the first page.
 func (l *layout) agrees(w slot, page addr.Run, e *edata) bool {
 	if !e.sound() || !e.pages().Contains(page) {
 		return false
@@ -184,7 +184,7 @@ func (c *classes) slabBytes(class int) uint64 {
 	return max(pageSize, size>>min(uint(bits.TrailingZeros64(size)), 12)*pageSize)
 }
 
-// fits tells whether an active extent has the size that its class would have.
+// fits reports whether an active extent has the size that its class would have.
 func (c *classes) fits(e *edata) bool {
 	size := c.size(e.class)
 	switch {
@@ -228,7 +228,7 @@ func (c *classes) padding(all []edata) uint64 {
 	return pageSize
 }
 
-// fills tells whether the bitmap of a slab has as many regions as its class would have, whatever its size.
+// fills reports whether the bitmap of a slab has as many regions as its class would have, whatever its size.
 func (c *classes) fills(e *edata, free *[slabWords]uint64) bool {
 	if e.class >= c.small {
 		return false

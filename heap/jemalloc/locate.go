@@ -228,7 +228,7 @@ func (m *memory) sample(g *geometry, at addr.Run) (s sample) {
 	return s
 }
 
-// leaves lists the leaves of a root, and tells whether most of what leads to them leads to structs that agree.
+// leaves lists the leaves of a root, and reports whether most of what leads to them leads to structs that agree.
 func (m *memory) leaves(r *root) bool {
 	w := rootWalk{m: m, r: r, had: map[addr.Run]bool{}}
 	w.node(r.at, 0, 0)
@@ -287,7 +287,7 @@ func (w *rootWalk) child(at addr.Run, level int, base addr.Run) {
 	w.r.leaves = append(w.r.leaves, leaf{at, base})
 }
 
-// empty tells whether a leaf has no extents, or none any more.
+// empty reports whether a leaf has no extents, or none any more.
 func (m *memory) empty(g *geometry, at addr.Run) bool {
 	none := true
 	m.pieces(at.To(at+addr.Run(g.bytes(len(g.levels)-1))), m.part[:], func(_ addr.Run, b []byte) bool {

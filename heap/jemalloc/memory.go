@@ -32,7 +32,7 @@ func newMemory(ctx context.Context, src Source) *memory {
 	return m
 }
 
-// data tells whether an address lies in memory without a file that the program can write.
+// data reports whether an address is in memory without a file that the program can write.
 func (m *memory) data(a addr.Run) bool {
 	i, ok := m.Mapping(a)
 	if !ok {

@@ -20,9 +20,9 @@ type claim struct {
 	written    bool // of a segment that the program may write, or could until it was relocated
 }
 
-// The levels of claims, the strongest first. A stack may lie in a block of the allocator,
-// pymalloc's arenas in blocks, and hdb's islands anywhere; what modules have is mapped from
-// their files or zeros behind them, and nobody else can be there but by lying.
+// The levels of claims, the strongest first. A stack may be in a block of the allocator, pymalloc's
+// arenas in blocks, and hdb's islands anywhere; what modules have is mapped from their files or
+// zeros behind them, and nobody else can be there but by lying.
 const (
 	levelOwn = iota
 	levelTLS
@@ -257,7 +257,7 @@ func (m *Mapping) allows(p byte) bool { return strings.IndexByte(m.Perm, p) >= 0
 
 func (m *Mapping) shared() bool { return len(m.Perm) > 3 && m.Perm[3] == 's' }
 
-// mappingKind is what the kernel tells of a mapping.
+// mappingKind is what the kernel describes a mapping.
 func mappingKind(m *Mapping) Kind {
 	switch name, _, _ := strings.Cut(m.Path, ":"); name {
 	case "[vdso]", "[vvar]", "[vvar_vclock]", "[vsyscall]", "[uprobes]":
@@ -294,8 +294,8 @@ func sharedMemory(path string) bool {
 	return false
 }
 
-// label says what the claims do not: that a thread runs on memory that is not its stack, and
-// what lies between an allocator's.
+// label says what the claims do not: that a thread runs on memory that is not its stack, and what
+// is between an allocator's.
 func (d *divider) label() {
 	for _, t := range d.src.Threads {
 		for _, sp := range t.Stacks {

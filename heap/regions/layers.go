@@ -113,7 +113,7 @@ func (s *Space) split(used, free *Layer, kind Kind, blocks Blocks, pages Pages) 
 			}
 			in.add(max(start, r.Start), min(end, r.End))
 			if end > r.End {
-				break // it goes on in another region
+				break // it continues in another region
 			}
 		}
 		u := in.Usage

@@ -91,11 +91,11 @@ type Region struct {
 // Size is the length in bytes.
 func (r *Region) Size() uint64 { return uint64(r.End - r.Start) }
 
-// Contains tells whether a lies in the region.
+// Contains reports whether a is in the region.
 func (r *Region) Contains(a addr.Run) bool { return r.Start <= a && a < r.End }
 
-// Root tells whether a search for reachable blocks begins in the region: the program can
-// reach what its pointers point to without going through a block.
+// Root reports whether a search for reachable blocks begins in the region: the program can reach
+// what its pointers point to without going through a block.
 func (r *Region) Root() bool {
 	switch r.Kind {
 	case Data, BSS, TLS, Stack, SignalStack, Runtime, Anonymous, Shared, Unknown:
@@ -111,7 +111,7 @@ func (r *Region) Root() bool {
 // A Space is an address space that was divided.
 type Space struct {
 	Regions []Region   // ascending, without overlap
-	TLS     []TLSBlock // those of the Source, ascending: blocks of libraries lie in the allocator's memory
+	TLS     []TLSBlock // those of the Source, ascending: blocks of libraries are in the allocator's memory
 	Notes   []string   // where what the Source told contradicts itself
 }
 

@@ -22,7 +22,7 @@ type Source struct {
 
 	PID     int         // the thread ID of the main thread
 	Memory  io.ReaderAt // of the process, for struct pthread
-	Pthread Pthread     // what the C library tells of it
+	Pthread Pthread     // what the C library describes it
 	Pages   Pages       // nil: not known
 }
 
@@ -66,7 +66,7 @@ type TLSBlock struct {
 	TID        int
 	Module     string
 	Start, End addr.Run
-	Static     bool // it lies below the thread pointer; otherwise it is a block of the allocator
+	Static     bool // it is below the thread pointer; otherwise it is a block of the allocator
 }
 
 // A Range is memory that somebody says is theirs.

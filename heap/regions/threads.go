@@ -144,8 +144,8 @@ func usedFrom(start, end addr.Run, pointers []addr.Run) addr.Run {
 	return max(start, used-min(addr.RedZone, used))
 }
 
-// stackOf finds the stack that a thread was made with by its thread pointer: struct pthread
-// stands in the end of it, and has its range. Where it does not tell, the mapping does.
+// stackOf finds the stack that a thread was made with by its thread pointer: struct pthread is in
+// the end of it, and has its range. Where it does not tell, the mapping does.
 func (d *divider) stackOf(fs addr.Run, pointers []addr.Run) stack {
 	if s, ok := d.readStack(fs); ok {
 		return s
@@ -211,7 +211,7 @@ func (d *divider) readStack(pthread addr.Run) (stack, bool) {
 	return stack{}, false
 }
 
-// isPthread tells whether a struct pthread of glibc is at a: its header points to it twice
+// isPthread reports whether a struct pthread of glibc is at a: its header points to it twice
 // (tcbhead_t.tcb and self, sysdeps/x86_64/nptl/tls.h).
 func (d *divider) isPthread(a addr.Run) bool {
 	if d.src.Memory == nil || a == 0 || a%16 != 0 || d.mapping(a) == nil {
@@ -295,8 +295,8 @@ func (d *divider) endedStack(s stack, label string, kept bool) {
 // maxSearched bounds the mappings whose ends are searched for a struct pthread.
 const maxSearched = 1 << 14
 
-// findEnded looks for stacks that the C library has kept where its lists are not known: a
-// struct pthread, which points to itself twice, stands in the end of their mappings.
+// findEnded looks for stacks that the C library has kept where its lists are not known: a struct
+// pthread, which points to itself twice, is in the end of their mappings.
 func (d *divider) findEnded(living map[addr.Run]int, seen map[addr.Run]bool) {
 	searched := 0
 	for i := range d.maps {

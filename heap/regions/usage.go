@@ -56,9 +56,8 @@ func share(list []Region, k int, p PageRun) int {
 	return max(k-1, 0)
 }
 
-// level makes the numbers of the regions add up to the mapping's: what is missing goes to
-// where there is room, what is too much is taken from where there is most. It tells
-// whether they did.
+// level makes the numbers of the regions add up to the mapping's: what is missing goes to where
+// there is room, what is too much is taken from where there is most. It reports whether they did.
 func level(list []Region, want uint64, field func(*Region) *uint64) bool {
 	var sum uint64
 	for i := range list {

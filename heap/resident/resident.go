@@ -23,7 +23,7 @@ type Mapping struct {
 	Path                                   string // of the file, or a name such as [heap]; "" of an anonymous one
 }
 
-// Private tells whether only the process reads and writes there.
+// Private reports whether only the process reads and writes there.
 func (m *Mapping) Private() bool { return m.Readable && m.Writable && !m.Shared }
 
 // A Thread is what is needed of one to find its thread-local storage.
@@ -49,8 +49,8 @@ type Source struct {
 // A Memory is that of a Source, with a cache of pages. What is not resident reads as zeros, what is not mapped as well: a
 // caller that must tell them apart asks the mappings. Once it is spent, all of it reads as zeros.
 //
-// What is read is counted in steps, so that hostile memory cannot have a search go on for long: a word of a page in the cache
-// is one.
+// What is read is counted in steps, so that hostile memory cannot have a search continue for long: a word of a page in
+// the cache is one.
 type Memory struct {
 	Source
 	Steps uint64 // so far; a caller that reads Memory itself adds to them
@@ -72,13 +72,13 @@ func New(ctx context.Context, src Source, pages int, perRead uint64) Memory {
 	return Memory{Source: src, Most: math.MaxUint64, ctx: ctx, perRead: perRead, cache: make([]page, pages)}
 }
 
-// Spent tells whether nothing more is to be read.
+// Spent reports whether nothing more is to be read.
 func (m *Memory) Spent() bool { return m.Steps > m.Most || m.ctx.Err() != nil }
 
 // Outlive has it read on when its context ends.
 func (m *Memory) Outlive() { m.ctx = context.WithoutCancel(m.ctx) }
 
-// Mapping is the index of the mapping that an address lies in, or where it would stand.
+// Mapping is the index of the mapping that an address is in, or where it would stand.
 func (m *Memory) Mapping(a addr.Run) (int, bool) {
 	return slices.BinarySearchFunc(m.Mappings, a, func(x Mapping, a addr.Run) int { return addr.Compare(x.Start, x.End, a) })
 }

@@ -2,10 +2,10 @@
 // killed, or a picture of one that lives, in the form of core(5) as Linux makes it for
 // x86-64 (fs/binfmt_elf.c).
 //
-// A core is an ELF file of type ET_CORE. Its notes tell of the process and its threads,
-// each PT_LOAD segment of a mapping. The kernel leaves out what is in files: of code
-// there is often only the first page. File.ReadAt fills that in from the files, which
-// NT_FILE names, as long as they are the ones that were mapped.
+// A core is an ELF file of type ET_CORE. Its notes describe the process and its threads, each
+// PT_LOAD segment of a mapping. The kernel leaves out what is in files: of code there is often only
+// the first page. File.ReadAt fills that in from the files, which NT_FILE names, as long as they
+// are the ones that were mapped.
 //
 // A core is foreign input. All counts and lengths are held against the size of the file
 // and against bounds, addresses that overlap or wrap are cut, and nothing is believed
@@ -88,7 +88,7 @@ type Process struct {
 	GID     int
 	Command string // the name of the thread that died, at most 15 bytes
 	Args    string // the command line, its arguments parted by blanks; at most 80 bytes
-	Signal  int    // that ended the process, 0 none: the core is of one that went on
+	Signal  int    // that ended the process, 0 none: the core is of one that continued
 }
 
 // A Thread is one of the process.
@@ -142,7 +142,7 @@ func Open(path string) (*File, error) {
 	return f, nil
 }
 
-// Is tells whether the file at path begins as a core file does.
+// Is reports whether the file at path begins as a core file does.
 func Is(path string) bool {
 	file, _, err := regular.Open(path)
 	if err != nil {
@@ -216,7 +216,7 @@ func (f *File) damaged(err error) {
 	}
 }
 
-// checkHeader tells whether an ELF header is that of a core that this package reads.
+// checkHeader reports whether an ELF header is that of a core that this package reads.
 func checkHeader(h []byte) error {
 	le := binary.LittleEndian
 	switch {
@@ -290,7 +290,7 @@ func (f *File) addSegments(headers []elf.ProgHeader) {
 	})
 }
 
-// holdsAnonymous tells whether the memory of the threads' stacks is in the core: else
+// holdsAnonymous reports whether the memory of the threads' stacks is in the core: else
 // coredump_filter has left out what programs write, private pages of files with it.
 func (f *File) holdsAnonymous() bool {
 	for _, t := range f.Threads {
@@ -361,9 +361,9 @@ func (f *File) readPart(b []byte, a addr.Run) (int, error) {
 	return len(b), nil
 }
 
-// unchanged tells whether the pages of a segment that are not in the core are as the
-// file has them. The kernel stores private pages that were written with those of no
-// file: if it stores none, only code and headers are sure.
+// unchanged reports whether the pages of a segment that are not in the core are as the file has
+// them. The kernel stores private pages that were written with those of no file: if it stores none,
+// only code and headers are sure.
 func (f *File) unchanged(s *segment, file *fileRange) bool {
 	return f.anonymous || s.flags&elf.PF_W == 0 && (s.flags&elf.PF_X != 0 || file.off == 0)
 }

@@ -8,8 +8,8 @@ import (
 	"hdb/internal/regular"
 )
 
-// HasFiles tells whether the core names the files that were mapped. Those of kernels
-// before Linux 3.7 do not.
+// HasFiles reports whether the core names the files that were mapped. Those of kernels before Linux
+// 3.7 do not.
 func (f *File) HasFiles() bool { return len(f.files) > 0 }
 
 // FollowLinkMap finds the mapped files by the dynamic linker's list (link.h: r_debug,

@@ -135,7 +135,7 @@ func (f *File) ProgramID() string {
 	if r := f.fileAt(addr.Run(f.Auxv[atPHdr])); r != nil {
 		return BuildID(f.head(r.name))
 	}
-	// Without NT_FILE: the program headers lie in the first page of the file.
+	// Without NT_FILE: the program headers are in the first page of the file.
 	page := addr.Run(f.Auxv[atPHdr]) &^ (pageSize - 1)
 	b := make([]byte, pageSize)
 	if n, _ := f.ReadAt(b, int64(page)); n < len(b) {

@@ -76,7 +76,7 @@ func (f *File) readNotes(h elf.ProgHeader) {
 	}
 }
 
-// text is what stands before the first zero byte.
+// text is what is before the first zero byte.
 func text(b []byte) string {
 	if i := bytes.IndexByte(b, 0); i >= 0 {
 		b = b[:i]

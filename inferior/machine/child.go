@@ -138,7 +138,7 @@ const (
 	xsaveSmallest = 512 + 64
 )
 
-// try tries the child that stands before its first instruction.
+// try tries the child that is before its first instruction.
 func (c *childTrial) try(pid int) error {
 	if err := unix.PtraceSetOptions(pid, unix.PTRACE_O_EXITKILL); err != nil {
 		return err
@@ -160,7 +160,7 @@ func exchangeVectors(pid int) (int, error) {
 	return int(iov.Len), nil
 }
 
-// debugOffset is where DR0 lies in the kernel's struct user (sys/user.h).
+// debugOffset is where DR0 is in the kernel's struct user (sys/user.h).
 const debugOffset = 848
 
 func pokeDebug(pid, i int, v uint64) error {

@@ -4,7 +4,7 @@ package addr
 
 import "fmt"
 
-// A Run address lies in the address space of an inferior.
+// A Run address is in the address space of an inferior.
 type Run uint64
 
 // A File address is the one the ELF file speaks of: p_vaddr, st_value,
@@ -15,7 +15,7 @@ type File uint64
 // Arithmetic wraps, as the kernel's does.
 type Bias uint64
 
-// Run is where f lies in a process that loaded its file at bias b.
+// Run is where f is in a process that loaded its file at bias b.
 func (f File) Run(b Bias) Run { return Run(uint64(f) + uint64(b)) }
 
 // File is the address that the file of the module at bias b has for r.
@@ -52,7 +52,7 @@ func PC(r Run) Code { return Code{run: r} }
 // Return is the address a call returns to.
 func Return(r Run) Code { return Code{run: r, ret: true} }
 
-// Addr is the address as it stands in the register or on the stack.
+// Addr is the address as it is in the register or on the stack.
 func (c Code) Addr() Run { return c.run }
 
 // IsReturn tells a return address from a PC.

@@ -34,7 +34,7 @@ type Compare struct {
 // Call asks a predicate about a name.
 type Call struct {
 	Predicate Predicate
-	Arg       string // a glob: * stands for any text
+	Arg       string // a glob: * represents any text
 	Col       int    // column of the predicate's name, 1-based
 }
 

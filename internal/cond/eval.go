@@ -58,7 +58,7 @@ func truth(holds bool) Truth {
 // Eval reports whether the condition holds.
 func (c *Cond) Eval(env Env) bool { return c.Decide(env) == True }
 
-// Decide tells whether the condition holds.
+// Decide reports whether the condition holds.
 func (c *Cond) Decide(env Env) Truth { return decide(c.plan, env) }
 
 func decide(n Node, env Env) Truth {
@@ -250,8 +250,8 @@ func cost(n Node) int {
 	return c
 }
 
-// Match reports whether name matches the pattern, in which * stands for any
-// text and every other character for itself.
+// Match reports whether name matches the pattern, in which * represents any text and every other
+// character for itself.
 func Match(pattern, name string) bool {
 	parts := strings.Split(pattern, "*")
 	if len(parts) == 1 {

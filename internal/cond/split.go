@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// A splitter reads a condition some of whose terms are of the program's language. It
-// knows of that only what separates terms: quotes, brackets, && and ||.
+// A splitter reads a condition some of whose terms are of the program's language. It knows that
+// only what separates terms: quotes, brackets, && and ||.
 type splitter struct {
 	src   string
 	at    Place
@@ -164,7 +164,7 @@ func negation(text string) (string, bool) {
 	return strings.TrimLeft(rest, spaces), ok && !strings.HasPrefix(rest, "=")
 }
 
-// enclosed tells whether the bracket that s begins with closes at its end.
+// enclosed reports whether the bracket that s begins with closes at its end.
 func enclosed(s string) bool {
 	if s[0] != '(' {
 		return false
@@ -214,7 +214,7 @@ func (s *splitter) known(from, to int) (Node, error) {
 	return nil, err
 }
 
-// has tells whether the place has a field or predicate of that name.
+// has reports whether the place has a field or predicate of that name.
 func (s *splitter) has(word string) bool {
 	for _, f := range s.at.Fields {
 		if f.String() == word {
@@ -229,8 +229,8 @@ func (s *splitter) has(word string) bool {
 	return false
 }
 
-// expression tells whether what follows a name of this language makes an expression of it:
-// an operator that conditions have not got, or a comparison with a name.
+// expression reports whether what follows a name of this language makes an expression of it: an
+// operator that conditions have not got, or a comparison with a name.
 func expression(rest string) bool {
 	rest = strings.TrimLeft(rest, spaces)
 	for _, f := range fixed {

@@ -41,7 +41,7 @@ func inWord(c byte) bool {
 	return c == '_' || c >= 0x80 || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-// endsInMap tells whether text ends in the word map.
+// endsInMap reports whether text ends in the word map.
 func endsInMap(text string) bool {
 	rest, ok := strings.CutSuffix(text, "map")
 	return ok && (rest == "" || rest[len(rest)-1] != '.' && !inWord(rest[len(rest)-1]))

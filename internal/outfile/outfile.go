@@ -7,7 +7,7 @@
 //     beginning, so that it is there however its hdb ends, and is locked until then.
 //   - A new file is its owner's alone, as recordings hold what a process knew; one that is
 //     replaced keeps its mode.
-//   - Devices and pipes are written to as they are, but for a FIFO that nobody has
+//   - Devices and pipes are written to as they are, except a FIFO that nobody has
 //     open for reading: to open it would wait for a reader that may never come.
 //
 // The lock is flock(2)'s on the file, which the kernel lifts when the hdb that has

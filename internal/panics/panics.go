@@ -1,5 +1,5 @@
-// Package panics turns a panic into an error, so that what is under way can be brought to
-// an end before hdb tells of it.
+// Package panics turns a panic into an error, so that what is under way can be brought to an end
+// before hdb describes it.
 package panics
 
 import (

@@ -19,7 +19,7 @@ func Of(pid int) string {
 	return "/proc/" + id + "/root"
 }
 
-// sharesRoot tells whether / is the same directory for a process and for hdb, with the same
+// sharesRoot reports whether / is the same directory for a process and for hdb, with the same
 // mounts below it.
 func sharesRoot(pid string) bool {
 	theirs, err := os.Stat("/proc/" + pid + "/root")

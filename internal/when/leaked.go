@@ -111,7 +111,7 @@ func (c *Calls) gone(addr uint64) {
 	}
 }
 
-// Holds tells whether the blocks that a call leaves make the condition true.
+// Holds reports whether the blocks that a call leaves make the condition true.
 func (c *Calls) Holds(kept []Kept) bool {
 	if len(kept) == 0 {
 		return false

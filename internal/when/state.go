@@ -16,14 +16,14 @@ type Event struct {
 	Time time.Duration
 	Made uint64 // the block that it made, 0 if none
 	Size uint64 // of that
-	Old  uint64 // the block that it gave back, 0 if none
+	Old  uint64 // the block that it returned, 0 if none
 }
 
 // An Env is what can be asked at an event: of the event, and of the heap behind it.
 type Env interface {
 	cond.Env
-	// Block tells whether a live block begins at the address, and the number of the event that has
-	// made it.
+	// Block reports whether a live block begins at the address, and the number of the event that
+	// has made it.
 	Block(addr uint64) (seq uint64, live bool)
 }
 
@@ -38,7 +38,7 @@ type State struct {
 	oldest block // of those whose age is asked for, at the last event
 }
 
-// NewState is the state in which nothing has happened, but for what Seed tells.
+// NewState is the state in which nothing has happened, except what Seed tells.
 func NewState(c *Cond) *State {
 	s := &State{Cond: c, groups: make([]members, len(c.groups)), grown: make([]history, len(c.grown))}
 	for i := range s.groups {
@@ -59,8 +59,8 @@ func (c *Cond) Groups() (all []*cond.Cond, aged bool) {
 	return all, false
 }
 
-// Seed tells of a block that is live already, and is one of a group of Groups. Those whose age is asked
-// for come by their time.
+// Seed describes a block that is live already, and is one of a group of Groups. Those whose age is
+// asked for come by their time.
 func (s *State) Seed(g int, addr, size, seq uint64, made time.Duration) {
 	if g < len(s.groups) {
 		s.groups[g].add(addr, size)
@@ -98,10 +98,10 @@ func (b begun) Number(f cond.Field) (uint64, bool) {
 	return 0, false
 }
 
-// Met tells whether the condition held behind the last event.
+// Met reports whether the condition held behind the last event.
 func (s *State) Met() bool { return s.met.Load() }
 
-// Event follows an event, and tells whether it is the one that has made the condition true.
+// Event follows an event, and reports whether it is the one that has made the condition true.
 func (s *State) Event(e Event, env Env) (became bool) {
 	live, _ := env.Number(cond.Live)
 	for i := range s.grown {
@@ -125,7 +125,7 @@ func (s *State) Event(e Event, env Env) (became bool) {
 	return became
 }
 
-// holds tells whether the condition holds.
+// holds reports whether the condition holds.
 func (s *State) holds(e Event, env Env, live uint64) bool {
 	if s.heap != nil && !s.heap.Eval(env) {
 		return false
@@ -261,7 +261,7 @@ type block struct {
 
 func (b *blocks) push(made block) { b.all = append(b.all, made) }
 
-// alive tells whether a block is live.
+// alive reports whether a block is live.
 func (o block) alive(env Env) bool {
 	seq, live := env.Block(o.addr)
 	return live && seq == o.seq

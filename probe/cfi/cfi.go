@@ -65,7 +65,7 @@ func (t *Table) cut(a addr.File) {
 	}
 }
 
-// paint makes id the rule of [low, high), which lies in the table.
+// paint makes id the rule of [low, high), which is in the table.
 func (t *Table) paint(low, high addr.File, id uint16) {
 	first, last := t.row(uint32(low-t.Low)), t.row(uint32(high-1-t.Low))
 	var offs []uint32

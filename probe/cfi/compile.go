@@ -91,7 +91,7 @@ func (c *compiler) id(rule Rule) uint16 {
 	return uint16(e.id - 1)
 }
 
-// row adds a row of CFI and what lies before it; false behind the range.
+// row adds a row of CFI and what is before it; false behind the range.
 func (c *compiler) row(row *unwind.Row) bool {
 	if row.High <= c.low {
 		return true

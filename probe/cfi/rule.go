@@ -201,8 +201,8 @@ func ruleOf(row *unwind.Row) Rule {
 	return NewRule(form, int32(offset), rbpFlag|rbxFlag<<4, rbp, rbx)
 }
 
-// ruleOfSwitch is the rule of code that calls on another stack. What it pushed lies below the
-// return address.
+// ruleOfSwitch is the rule of code that calls on another stack. What it pushed is below the return
+// address.
 func ruleOfSwitch(s *unwind.Switch) Rule {
 	const pushed = -2
 	switch {

@@ -133,7 +133,7 @@ type Value struct {
 	Bound Bound
 }
 
-// A Bound relates a Value to the number it stands for.
+// A Bound relates a Value to the number it represents.
 type Bound uint8
 
 // The bounds.
@@ -174,7 +174,7 @@ func (v Value) AtMost() Value {
 func (v Value) none() bool    { return v.x.form == nowhere }
 func (v Value) product() bool { return v.y.form != nowhere }
 
-// bounds are the least and the greatest number that the value can stand for.
+// bounds are the least and the greatest number that the value can represent.
 func (v Value) bounds() (low, high uint64) {
 	low, high = 0, math.MaxUint64
 	if !v.product() {
@@ -215,7 +215,7 @@ type Operands struct {
 	// the function's events have no such field (what cond.Env's Number says).
 	Number func(f cond.Field) (Value, bool)
 
-	// Is tells whether kind == name holds for all events of the function, or for none.
+	// Is reports whether kind == name holds for all events of the function, or for none.
 	Is func(name string) Verdict
 
 	// Thread is what identifies the running thread, 32 bits in a register or

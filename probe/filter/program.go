@@ -105,11 +105,10 @@ func (p Program) Link(at, match uint64) ([]byte, error) {
 	return code, nil
 }
 
-// Describe tells which names of a condition are decided in the process, where
-// ops describe, and which outside: "size in the process, func() outside". A
-// name stands in both lists if it narrows in the process and is asked again
-// outside, or if it occurs twice. The lists are in order of appearance, without
-// doubles. Without ops everything but the stack and thread names is taken to be
+// Describe tells which names of a condition are decided in the process, where ops describe, and
+// which outside: "size in the process, func() outside". A name is in both lists if it narrows in
+// the process and is asked again outside, or if it occurs twice. The lists are in order of
+// appearance, without doubles. Without ops everything but the stack and thread names is taken to be
 // known in the process.
 func Describe(n cond.Node, ops ...Operands) (inProcess, outside []string) {
 	if n == nil {

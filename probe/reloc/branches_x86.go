@@ -35,8 +35,7 @@ func BranchesFrom(code []byte, at, from addr.Run, covered int) error {
 	return s.far()
 }
 
-// A sweep looks for branches of part, which lies at at, to between from and
-// from+covered.
+// A sweep looks for branches of part, which is at at, to between from and from+covered.
 type sweep struct {
 	part    []byte
 	at      addr.Run
@@ -111,5 +110,5 @@ func (s *sweep) near() error {
 	return nil
 }
 
-// isShort tells whether b is the opcode of a branch with rel8.
+// isShort reports whether b is the opcode of a branch with rel8.
 func isShort(b byte) bool { return b&0xf0 == 0x70 || b == 0xeb || b >= 0xe0 && b <= 0xe3 }

@@ -15,7 +15,7 @@ import (
 type form uint8
 
 const (
-	plain      form = iota // as it is, but for a displacement relative to RIP
+	plain      form = iota // as it is, except a displacement relative to RIP
 	padding                // the same: a nop
 	leaves                 // the same; what follows it does not run: ret, indirect jmp, ud2
 	jump                   // jmp rel8 or rel32
@@ -31,14 +31,14 @@ const (
 type instruction struct {
 	form   form
 	raw    []byte // its bytes
-	opcode int    // index in raw of the opcode: prefixes and REX lie before it
+	opcode int    // index in raw of the opcode: prefixes and REX are before it
 	disp   int    // index in raw of the 4 bytes that are relative to RIP; 0: none
 	rel    int64  // the distance from its end to what it refers to
 	far    bool   // rel holds a distance: of a branch or of an operand
 }
 
-// refersTo is the address of the branch's target or of the operand, when it is
-// relative to RIP and the instruction lies at at.
+// refersTo is the address of the branch's target or of the operand, when it is relative to RIP and
+// the instruction is at at.
 func (i *instruction) refersTo(at addr.Run) (addr.Run, bool) {
 	return at + addr.Run(len(i.raw)) + addr.Run(i.rel), i.far
 }
@@ -73,8 +73,7 @@ func decode(code []byte) (instruction, error) {
 	return decodeLegacy(code, op)
 }
 
-// isPrefix tells whether b is a legacy prefix: lock, repeat, segment, operand
-// or address size.
+// isPrefix reports whether b is a legacy prefix: lock, repeat, segment, operand or address size.
 func isPrefix(b byte) bool {
 	switch b {
 	case 0xf0, 0xf2, 0xf3, 0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67:

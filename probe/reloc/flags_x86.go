@@ -34,8 +34,8 @@ func BranchesInside(body []byte, at, from addr.Run, covered int) error {
 	return nil
 }
 
-// FlagsUnused tells whether the code sets the arithmetic flags before it reads them, as far
-// as that is certain: a function that is called or returned from reads none.
+// FlagsUnused reports whether the code sets the arithmetic flags before it reads them, as far as
+// that is certain: a function that is called or returned from reads none.
 func FlagsUnused(code []byte) bool {
 	const most = 32
 	for range most {

@@ -13,7 +13,7 @@ package reloc
 type Prologue struct {
 	Covered int    // bytes of the original that it replaces: whole instructions, at least need
 	Code    []byte // the instructions for address to, then jmp back to from+Covered (omitted when the last instruction never falls through)
-	Moves   []Move // where the threads go that stand between two of the covered instructions, ascending
+	Moves   []Move // where the threads go that are between two of the covered instructions, ascending
 
 	// Calls says that the last of the instructions is a call. It has become
 	// a push of the original's return address and a jump, so that whoever
@@ -22,8 +22,8 @@ type Prologue struct {
 	Calls bool
 }
 
-// A Move is an instruction boundary: a thread that stands at from+From
-// (0 < From < Covered) goes on at to+To.
+// A Move is an instruction boundary: a thread that is at from+From (0 < From < Covered) continues
+// at to+To.
 type Move struct{ From, To int }
 
 // MaxCode is an upper bound of len(Prologue.Code) for need == 5, so that space

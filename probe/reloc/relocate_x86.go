@@ -93,9 +93,8 @@ func cover(code []byte, size int, from addr.Run, need int) (cut, error) {
 	return c, err
 }
 
-// pad is the end of the padding at n, which reaches at least to need. The
-// function's last instruction, or one behind which it goes on elsewhere, ends
-// at n.
+// pad is the end of the padding at n, which reaches at least to need. The function's last
+// instruction, or one behind which it continues elsewhere, ends at n.
 //
 // Nops within the function's size are its own. Behind its end, or where that is
 // not known, they are taken for padding only when they fill all up to a
@@ -151,8 +150,8 @@ func (w *writer) branch(opcode []byte, target addr.Run) error {
 	return w.link(len(w.code)-4, target)
 }
 
-// link makes the displacement in the last instruction, whose 4 bytes lie at
-// index at of the code, refer to target.
+// link makes the displacement in the last instruction, whose 4 bytes are at index at of the code,
+// refer to target.
 func (w *writer) link(at int, target addr.Run) error {
 	d := int64(target - w.to - addr.Run(len(w.code)))
 	if d != int64(int32(d)) {
@@ -162,7 +161,7 @@ func (w *writer) link(at int, target addr.Run) error {
 	return nil
 }
 
-// instruction appends one that lies at at.
+// instruction appends one that is at at.
 func (w *writer) instruction(i instruction, at addr.Run) error {
 	target, _ := i.refersTo(at)
 	opcode := i.raw[i.opcode:]

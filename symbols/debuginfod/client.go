@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Errors that callers tell apart.
+// Errors that callers distinguish.
 var (
 	ErrNoServers = errors.New("no server: DEBUGINFOD_URLS is not set")
 	ErrNotFound  = errors.New("no server has it")

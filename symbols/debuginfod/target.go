@@ -119,8 +119,8 @@ func (t target) names() []string {
 	return []string{string(t.kind)}
 }
 
-// maxName is NAME_MAX of Linux, in bytes. tempSuffix stands for what the name of a
-// file under way ends with.
+// maxName is NAME_MAX of Linux, in bytes. tempSuffix represents what the name of a file under way
+// ends with.
 const (
 	maxName    = 255
 	tempSuffix = ".XXXXXXXXXXXXX"

@@ -299,8 +299,8 @@ func (c *Client) fill(ctx context.Context, d *draft, s *server, t target, a *ans
 	return nil
 }
 
-// A counter counts what is read, and lets the watchdog know. It ends what goes on for
-// longer than a file may be without ever unpacking to one.
+// A counter counts what is read, and lets the watchdog know. It ends what continues for longer than
+// a file may be without ever unpacking to one.
 type counter struct {
 	r     io.Reader
 	n     int64

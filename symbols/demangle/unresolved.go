@@ -18,7 +18,7 @@ import (
 // taken for the one before: the parameters of std::swap<int> were of other types. The
 // references behind it are raised by one. A name that cannot be followed comes back as it is.
 func renumbered(s string) string {
-	// Each costs some dozen readings of what stands before it: real names have one or two.
+	// Each costs some dozen readings of what is before it: real names have one or two.
 	const longest, most = 4096, 16
 	if !strings.Contains(s, "sr") || len(s) > longest {
 		return s
@@ -145,7 +145,7 @@ func literal(s string, i int) int {
 	return -1
 }
 
-// nested is the end of the <nested-name> whose N stands before i.
+// nested is the end of the <nested-name> whose N is before i.
 func nested(s string, i int) int {
 	for depth := 1; i >= 0 && i < len(s); {
 		next := token(s, i)

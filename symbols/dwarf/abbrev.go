@@ -233,7 +233,7 @@ func (ab *Abbrev) compile(f format, skips *arena[skipStep]) {
 	ab.content = contentOf(ab.Tag)
 }
 
-// findCode notes which attributes tell of code. Of one that is repeated the last counts.
+// findCode notes which attributes describe code. Of one that is repeated the last counts.
 func (ab *Abbrev) findCode() {
 	c := codeAttrs{low: -1, high: -1, ranges: -1, callFile: -1, callLine: -1, callColumn: -1}
 	plain := len(ab.Attrs) <= math.MaxInt8

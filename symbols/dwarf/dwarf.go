@@ -2,13 +2,13 @@
 // abbreviations, attributes, ranges. It is lazy and walks entries without
 // allocating. References to "section" are to the DWARF 5 standard.
 //
-// A Data is safe for concurrent use. Byte slices that it returns lie in the
-// sections it was given. Malformed input ends a walk early or gives zero
-// values; it never panics, and every loop consumes input or is bounded.
+// A Data is safe for concurrent use. Byte slices that it returns are in the sections it was given.
+// Malformed input ends a walk early or gives zero values; it never panics, and every loop consumes
+// input or is bounded.
 //
-// A dwz or supplementary file is another Data, reached through Alt. A split unit
-// lies in the Data of its .dwo file, or of its part of a Package, and is linked to
-// its skeleton, through which it finds addresses and lines.
+// A dwz or supplementary file is another Data, reached through Alt. A split unit is in the Data of
+// its .dwo file, or of its part of a Package, and is linked to its skeleton, through which it finds
+// addresses and lines.
 package dwarf
 
 import (
@@ -250,7 +250,7 @@ func (u *Unit) load() error {
 	r := &u.root
 	r.Tag = die.Tag()
 	r.strOffsets, r.addrBase, r.rnglists = u.defaultBases()
-	// The bases come first: they may stand behind the attributes that need them.
+	// The bases come first: they may be behind the attributes that need them.
 	it := die.Attrs()
 	for it.Next() {
 		switch it.At {

@@ -60,8 +60,8 @@ func (d DIE) HasCode() bool {
 	return d.ab != nil && (!d.ab.code.plain || d.ab.code.ranges >= 0 || d.ab.code.low >= 0)
 }
 
-// Call is where the call stood that d, an inlined copy, stands for: a file of the
-// unit's line table, line and column; 0 for what is not said.
+// Call is where the call stood that d, an inlined copy, represents: a file of the unit's line
+// table, line and column; 0 for what is not said.
 func (d DIE) Call() (file, line, column uint64) {
 	if d.ab == nil {
 		return 0, 0, 0
@@ -111,7 +111,7 @@ func (u *Unit) RangeList(dst []Range, v Value, max int) []Range {
 	return u.ranges5(dst, off, max)
 }
 
-// RangeBytes is the size of the sections that the unit's range lists lie in.
+// RangeBytes is the size of the sections that the unit's range lists are in.
 func (u *Unit) RangeBytes() int {
 	n := len(u.Data.Ranges) + len(u.Data.RngLists)
 	if u.skel != nil {

@@ -77,8 +77,7 @@ func (d DIE) Attr(at At) (Value, bool) {
 	return Value{}, false
 }
 
-// placed is attribute i, one that has a place and is a number; false when it lies
-// behind the unit.
+// placed is attribute i, one that has a place and is a number; false when it is behind the unit.
 func (d DIE) placed(i int) (Value, bool) {
 	s := &d.ab.Attrs[i]
 	v := Value{Form: s.Form, unit: d.Unit}
@@ -209,7 +208,7 @@ func (u *Unit) addrx(i uint64) (uint64, bool) {
 	return b.Uint(int(size)), true
 }
 
-// tableEntry is the offset of entry i of a table at base, when it lies in data.
+// tableEntry is the offset of entry i of a table at base, when it is in data.
 func tableEntry(base, i, size uint64, data []byte) (uint64, bool) {
 	n := uint64(len(data))
 	if base > n || i > n/size {

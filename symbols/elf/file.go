@@ -48,7 +48,7 @@ type Segment struct {
 	Align       uint64
 }
 
-// Contains reports whether a lies in the segment's memory.
+// Contains reports whether a is in the segment's memory.
 func (s Segment) Contains(a addr.File) bool { return a >= s.Addr && uint64(a-s.Addr) < s.Memsz }
 
 // Section is a section header with its name.
@@ -64,7 +64,7 @@ type Section struct {
 	Entsize uint64
 }
 
-// Alloc reports whether the section lies in memory at run time.
+// Alloc reports whether the section is in memory at run time.
 func (s *Section) Alloc() bool { return s.Flags&delf.SHF_ALLOC != 0 }
 
 // File is an open ELF file.
@@ -250,7 +250,7 @@ func machineName(m delf.Machine) string {
 	return m.String()
 }
 
-// bytes is data[off:off+n], or what of it lies in the file.
+// bytes is data[off:off+n], or what of it is in the file.
 func (f *File) bytes(off, n uint64) []byte {
 	size := uint64(len(f.data))
 	if off >= size {

@@ -217,7 +217,7 @@ func (d *inflater) dynamic() bool {
 	return buildTable(d.lit[:], litBits, lens[:numLit], literalEntry) && buildTable(d.dist[:], distBits, lens[numLit:numLit+numDist], distanceEntry)
 }
 
-// literalEntry is what a symbol of section 3.2.5 stands for; 0 is no symbol.
+// literalEntry is what a symbol of section 3.2.5 represents; 0 is no symbol.
 func literalEntry(symbol int) uint32 {
 	switch {
 	case symbol < 256:
@@ -320,7 +320,7 @@ func lookup(table []uint32, first uint, b uint64) uint32 {
 	return e
 }
 
-// maxMatch is the most bytes that one code stands for.
+// maxMatch is the most bytes that one code represents.
 const maxMatch = 258
 
 // block decompresses up to the end of a block (section 3.2.3).

@@ -58,7 +58,7 @@ type linker struct {
 	fixed bool        // they are the headers'
 }
 
-// header is the section header i in the copy, nil when it does not lie in the file.
+// header is the section header i in the copy, nil when it does not are in the file.
 func (l *linker) header(i int) []byte {
 	le := binary.LittleEndian
 	off, size := le.Uint64(l.out[40:]), uint64(le.Uint16(l.out[58:]))
@@ -169,8 +169,8 @@ func (l *linker) relocations() {
 	}
 }
 
-// relocate applies one Elf64_Rela (System V ABI for x86-64, section 4.4) to a section
-// that lies at base.
+// relocate applies one Elf64_Rela (System V ABI for x86-64, section 4.4) to a section that is at
+// base.
 func (l *linker) relocate(to []byte, base addr.File, rela []byte, syms *Table) {
 	le := binary.LittleEndian
 	at, info, v := le.Uint64(rela), le.Uint64(rela[8:]), le.Uint64(rela[16:])
@@ -225,7 +225,7 @@ func (l *linker) segments() {
 	le.PutUint16(l.out[56:], uint16(count))
 }
 
-// within reports whether size bytes at off lie in b.
+// within reports whether size bytes at off are in b.
 func within(b []byte, off, size uint64) bool {
 	return off <= uint64(len(b)) && size <= uint64(len(b))-off
 }

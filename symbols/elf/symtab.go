@@ -332,7 +332,7 @@ func (t *Table) ThreadLocalAt(offset uint64) (best Sym, found bool) {
 	return best, found
 }
 
-// sameSection reports whether a lies in the section of entry i.
+// sameSection reports whether a is in the section of entry i.
 func (t *Table) sameSection(i int, a addr.File) bool {
 	shndx := int(binary.LittleEndian.Uint16(t.raw(i)[6:]))
 	if shndx >= len(t.file.Sections) {

@@ -67,7 +67,7 @@ func (s *Section) zerofill() bool {
 	return kind == 1 || kind == 12 || kind == 18
 }
 
-// Contains reports whether a lies in the section.
+// Contains reports whether a is in the section.
 func (s *Section) Contains(a uint64) bool { return a >= s.Addr && a-s.Addr < s.Size }
 
 // Types of files (filetype of mach_header_64).
@@ -273,7 +273,7 @@ func (f *File) segment(b []byte) {
 	}
 }
 
-// bytes is data[off:off+n], or what of it lies in the file.
+// bytes is data[off:off+n], or what of it is in the file.
 func (f *File) bytes(off, n uint64) []byte {
 	size := uint64(len(f.data))
 	if off >= size {

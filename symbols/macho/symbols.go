@@ -44,7 +44,7 @@ func readEntry(b []byte) entry {
 	return entry{le.Uint32(b), b[4], b[5], le.Uint16(b[6:]), le.Uint64(b[8:])}
 }
 
-// entries are the symbol table's, as many as lie in the file.
+// entries are the symbol table's, as many as are in the file.
 func (f *File) entries() []byte {
 	b := f.bytes(uint64(f.symtab.off), uint64(f.symtab.count)*nlistSize)
 	return b[:len(b)/nlistSize*nlistSize]
@@ -194,8 +194,8 @@ func better(a, b Symbol) bool {
 	return slices.Compare(x[:], y[:]) < 0
 }
 
-// textAddr is where the header lies in memory: addresses of the trie and of function
-// starts count from it.
+// textAddr is where the header is in memory: addresses of the trie and of function starts count
+// from it.
 func (f *File) textAddr() uint64 {
 	for _, s := range f.Segments {
 		if s.Name == "__TEXT" {

@@ -83,7 +83,7 @@ const (
 	Lost Kind = iota // optimized out
 	InMemory
 	InRegister
-	Inline  // the bytes stand in the expression, or are computed
+	Inline  // the bytes are in the expression, or are computed
 	Pointer // to a variable that has no address
 )
 
@@ -320,7 +320,7 @@ func (m *Machine) step(op uint8) bool {
 	return true
 }
 
-// constant reads a number that stands in the expression.
+// constant reads a number that is in the expression.
 func (m *Machine) constant(op uint8) uint64 {
 	c := &m.code
 	switch op {

@@ -1,4 +1,4 @@
-// Package blocktype tells of which type the blocks of a heap are.
+// Package blocktype describes which type the blocks of a heap are.
 //
 // It knows no process: it is given the types of package values, addresses of code, and where
 // virtual tables are asked for a reader of memory (that of the [values.Program]).
@@ -6,7 +6,7 @@
 // In a nutshell: a [Finder] makes a [Site] of a stack that allocated; it is the same for all blocks
 // with that stack, so callers keep it. [Site.Fit] is the [Type] of a block of some size that was
 // allocated there, nil if none fits. [Finder.Virtual] is the Type of a block by the virtual table that
-// it begins with. [Type.Field] names what lies at an offset of the block:
+// it begins with. [Type.Field] names what is at an offset of the block:
 //
 //	t := site.Fit(blocktype.Block{Size: 24}) // nil: not known
 //	text, typ := t.Field(8)                  // ".next", struct node *

@@ -110,7 +110,7 @@ func Link(typ *values.Type) bool {
 func counted(b Block, n, size uint64) bool { return b.Count == n || b.Count == size && b.Count > 1 }
 
 // newArray is the type of an array that operator new[] returned. Where elements have destructors, their
-// number stands before them (Itanium C++ ABI, section 2.7).
+// number is before them (Itanium C++ ABI, section 2.7).
 func (s *Site) newArray(t *Type, c candidate, b Block) (*Type, int) {
 	size := uint64(c.typ.Size())
 	cookie := max(8, uint64(c.typ.Alignment()))

@@ -42,7 +42,7 @@ const (
 	maxCode         = 1 << 16 // bytes of a function
 )
 
-// fakeCFA stands for the canonical frame address where debug information computes with it.
+// fakeCFA represents the canonical frame address where debug information computes with it.
 const fakeCFA = 0x7ead_0000_0000
 
 // A flow follows the pointer in one function.
@@ -56,7 +56,7 @@ type flow struct {
 	low, high addr.File // of the function
 	code      []byte
 	rows      *unwind.Table
-	outer     map[uint64]bool // the functions, inlined or not, that the call lies in
+	outer     map[uint64]bool // the functions, inlined or not, that the call is in
 
 	pc, next  addr.File
 	regs      [16]abstract // by DWARF's numbers
@@ -139,7 +139,7 @@ func (w *flow) before(call addr.File) {
 			n := endbranch(w.code[at-w.low:])
 			if n == 0 {
 				if at < call {
-					start = call // what lies between cannot be read
+					start = call // what is between cannot be read
 				}
 				break
 			}
@@ -183,7 +183,7 @@ func endbranch(code []byte) int {
 	return 0
 }
 
-// holds tells whether the pointer is anywhere.
+// holds reports whether the pointer is anywhere.
 func (w *flow) holds() bool {
 	for i := range w.regs {
 		if w.regs[i].kind == inBlock {

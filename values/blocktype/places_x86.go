@@ -58,7 +58,7 @@ func (w *flow) indexed(v abstract, m *x86asm.Mem) abstract {
 	return v
 }
 
-// scaled is the typed address that stands in the place of an index: the sum of two registers has it in either.
+// scaled is the typed address that is in the place of an index: the sum of two registers has it in either.
 func (w *flow) scaled(m *x86asm.Mem) (v abstract, ok bool) {
 	if m.Index == 0 || m.Scale != 1 {
 		return v, false
@@ -72,7 +72,7 @@ func (w *flow) scaled(m *x86asm.Mem) (v abstract, ok bool) {
 }
 
 // elementAt is the type of a member at an offset of a value of type t, or of another element of the array that
-// it stands in: compilers add a part of the offset to the index. It is nil where that may be of another member.
+// it is in: compilers add a part of the offset to the index. It is nil where that may be of another member.
 func elementAt(t *values.Type, off int64) *values.Type {
 	size := t.Size()
 	_, typ := Member(t, off%size)
@@ -110,7 +110,7 @@ func (w *flow) reallocated(call addr.File) {
 	}
 }
 
-// load is what lies at an operand.
+// load is what is at an operand.
 func (w *flow) load(m *x86asm.Mem) abstract {
 	at := w.address(m)
 	switch at.kind {
@@ -170,7 +170,7 @@ func (w *flow) found(t *values.Type) {
 	}
 }
 
-// typeAt is the type of what lies at an address, nil if it is not known.
+// typeAt is the type of what is at an address, nil if it is not known.
 func (w *flow) typeAt(at abstract) (typ *values.Type) {
 	switch at.kind {
 	case toType:

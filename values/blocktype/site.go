@@ -66,7 +66,7 @@ const (
 const maxCandidates = 16
 
 func (s *Site) add(t *values.Type, r rank) {
-	for range maxNested { // names such as std::__shared_ptr<T>::element_type say less than what they stand for
+	for range maxNested { // names such as std::__shared_ptr<T>::element_type say less than what they represent
 		if t == nil || t.Kind != values.Typedef || !strings.Contains(t.Name, ">::") {
 			break
 		}
@@ -167,8 +167,8 @@ func isNew(function string) bool { return strings.HasPrefix(function, "operator 
 // textual tells char, which memory of no type is declared as.
 func textual(t *values.Type) bool { return t.Size() == 1 }
 
-// passesOn tells whether a function without debug information returns the block to its caller. What
-// functions of the C library return is known.
+// passesOn reports whether a function without debug information returns the block to its caller.
+// What functions of the C library return is known.
 func (f *Finder) passesOn(s *Site, v *values.Frame) bool {
 	sym, _, ok := v.Module.Obj.Symtab.SymbolAt(v.PC.Lookup().File(v.Module.Bias))
 	if !ok {
@@ -272,8 +272,8 @@ func (f *Finder) declaredAtLine(s *Site, v *values.Frame) {
 	v.Inlined = 0
 }
 
-// hands tells whether the function at a level of the call, which is inlined, may return the block. The type
-// that it declares to return is noted.
+// hands reports whether the function at a level of the call, which is inlined, may return the block. The
+// type that it declares to return is noted.
 func (f *Finder) hands(s *Site, v *values.Frame, level int) bool {
 	old := v.Inlined
 	v.Inlined = level

@@ -9,7 +9,7 @@ import (
 )
 
 // template finds the type that an allocating template of a library is for, in the functions that a frame
-// stands for, innermost first.
+// represents, innermost first.
 func (f *Finder) template(s *Site, v *values.Frame) bool {
 	for v.Inlined = 0; v.Inlined < v.Levels(); v.Inlined++ {
 		fn, ok := v.Scope()

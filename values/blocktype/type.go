@@ -27,7 +27,7 @@ type Type struct {
 	Layout Layout
 }
 
-// A Layout names what lies at an offset of a block, as Field does.
+// A Layout names what is at an offset of a block, as Field does.
 type Layout interface{ Field(off uint64) string }
 
 // String is the type as a declaration has it: "struct node", "struct node [10]". The bytes of a
@@ -60,8 +60,8 @@ func (t *Type) Kind() string {
 	return t.Name
 }
 
-// Field names what lies at an offset of the block, with . and [ ] before as an expression has it, and
-// tells its type: ".next", "[3].name[0]". The text is "" for a value that has no members. typ is nil where
+// Field names what is at an offset of the block, with . and [ ] before as an expression has it, and tells
+// its type: ".next", "[3].name[0]". The text is "" for a value that has no members. typ is nil where
 // nothing begins at the offset, and if debug information does not describe the type.
 func (t *Type) Field(off uint64) (text string, typ *values.Type) {
 	if t.Elem == nil && t.Layout != nil {
@@ -148,7 +148,7 @@ func Member(t *values.Type, off int64) (text string, typ *values.Type) {
 	return "", nil
 }
 
-// fieldAt is the member or base class of a struct that an offset lies in, of those of a union the first
+// fieldAt is the member or base class of a struct that an offset is in, of those of a union the first
 // pointer, without one the first. It is nil for padding and for bit fields.
 func fieldAt(t *values.Type, off int64) *values.Field {
 	var found *values.Field

@@ -50,9 +50,9 @@ func (c *Call) Float(b []byte) {
 	}
 }
 
-// inRegisters passes the eightbytes of a value in registers of their classes. It reports
-// false if the value goes on the stack: it has more eightbytes than registers are left, or
-// is of class MEMORY or X87.
+// inRegisters passes the eightbytes of a value in registers of their classes. It reports false if
+// the value continues the stack: it has more eightbytes than registers are left, or is of class
+// MEMORY or X87.
 func (c *Call) inRegisters(b []byte, classes Words) bool {
 	if classes == nil {
 		return false

@@ -31,7 +31,7 @@ const (
 // A token of C.
 type token struct {
 	text   string
-	space  bool     // white space stands before it
+	space  bool     // white space is before it
 	glued  bool     // it stands right behind the one before, as the parts of == do
 	name   bool     // an identifier
 	hidden []string // macros that it came from, which are not expanded in it again
@@ -102,7 +102,7 @@ func (x *expander) expand(in []token, depth int) ([]token, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(rest) > 0 { // what it stood behind is gone
+		if len(rest) > 0 { // what it was behind is gone
 			next := rest[0]
 			next.glued = false
 			body, rest = append(body, next), rest[1:]

@@ -15,8 +15,8 @@ import (
 // maxIndent bounds the indentation of nested values.
 const maxIndent = 20
 
-// Format is a value of a Go program as text, in the notation of Go's own debugger:
-// types stand before values, lengths before elements.
+// Format is a value of a Go program as text, in the notation of Go's own debugger: types are before
+// values, lengths before elements.
 func Format(v inferior.GoValue, o values.Options) string {
 	if o.Elements <= 0 || o.Elements > values.MaxElements {
 		o.Elements = values.MaxElements

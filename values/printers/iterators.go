@@ -161,7 +161,7 @@ func forwardCursor(container, member string, value func(r *values.Reader, v valu
 	}
 }
 
-// behindHead is the type of a template parameter, whose value lies behind n bytes of a node.
+// behindHead is the type of a template parameter, whose value is behind n bytes of a node.
 func behindHead(param string, n int64) func(*values.Reader, values.Value) (*values.Type, addr.Run) {
 	return func(_ *values.Reader, v values.Value) (*values.Type, addr.Run) {
 		val := elementType(v, param)
@@ -212,8 +212,8 @@ func cxxTreeCursor(r *values.Reader, v values.Value) (values.Value, string, bool
 	return pairIn(r, elem), "", true
 }
 
-// cxxTreeEnd reports whether a node is the end node in a tree object: the pointer to the
-// first node stands before it, and the number of elements behind it.
+// cxxTreeEnd reports whether a node is the end node in a tree object: the pointer to the first node
+// is before it, and the number of elements behind it.
 func cxxTreeEnd(r *values.Reader, at addr.Run) bool {
 	first, err := r.ReadUint(at-8, 8)
 	size, err1 := r.ReadUint(at+8, 8)

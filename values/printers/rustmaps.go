@@ -74,9 +74,8 @@ func hashSet(r *values.Reader, v values.Value) (values.Display, bool) {
 	return hashTable(r, base, "HashSet", false)
 }
 
-// hashTable describes a table of hashbrown. It has a pointer to control bytes, of which
-// those below 128 stand for full buckets. The buckets lie before them, the first one
-// last.
+// hashTable describes a table of hashbrown. It has a pointer to control bytes, of which those below
+// 128 represent full buckets. The buckets are before them, the first one last.
 func hashTable(r *values.Reader, base values.Value, name string, pairs bool) (values.Display, bool) {
 	table, ok := r.Field(base, "table")
 	if !ok {
@@ -204,7 +203,7 @@ type btreeWalk struct {
 	yield func(key, val values.Value) bool
 }
 
-// visit reports whether the walk goes on.
+// visit reports whether the walk continues.
 func (w *btreeWalk) visit(node addr.Run, height int64) bool {
 	if w.nodes++; w.nodes > maxTreeNodes || height > 0 && w.leavesOnly {
 		return false

@@ -95,8 +95,8 @@ func cellMethods(member string) func(*values.Reader, values.Value, string) (valu
 // writer (library/std/src/sys/sync/rwlock/futex.rs).
 const rwLockMask = 1<<30 - 1
 
-// lock describes a Mutex or RwLock: whether it is locked and poisoned, and its value. Only
-// the futexes of Linux tell whether it is locked.
+// lock describes a Mutex or RwLock: whether it is locked and poisoned, and its value. Only the
+// futexes of Linux report whether it is locked.
 func lock(name string) func(r *values.Reader, v values.Value) (values.Display, bool) {
 	return func(r *values.Reader, v values.Value) (values.Display, bool) {
 		val, ok := cellValue(r, v, "data")

@@ -54,8 +54,8 @@ func holding(head string, val values.Value) values.Display {
 	return values.Display{Head: head, Members: []values.Member{{Name: "value", Value: val}}}
 }
 
-// countedTrait is the object in an Rc or Arc of a trait object. It lies behind two counts,
-// where its alignment allows.
+// countedTrait is the object in an Rc or Arc of a trait object. It is behind two counts, where its
+// alignment allows.
 func countedTrait(r *values.Reader, v values.Value) (val values.Value, counts addr.Run, ok bool) {
 	for range 8 {
 		t := v.Type.Strip()

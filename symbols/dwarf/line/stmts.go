@@ -66,7 +66,7 @@ func (t *Table) StmtAt(a uint64) (int, bool) {
 		return 0, false
 	}
 	rows := t.Stmts()
-	// Sequences ascend: the rows of s lie between its bounds.
+	// Sequences ascend: the rows of s are between its bounds.
 	i := sort.Search(len(rows), func(i int) bool { return rows[i].Addr > a }) - 1
 	if i < 0 || rows[i].Addr < s.low || rows[i].Is(EndSequence) {
 		return 0, false

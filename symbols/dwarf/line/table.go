@@ -28,7 +28,7 @@ type Row struct {
 	Line uint32
 	File uint32 // index for Table.File
 	Disc uint32 // discriminator: which part of the line's code, 0 without
-	Col  uint16 // 0xffff also stands for greater columns
+	Col  uint16 // 0xffff also represents greater columns
 	Flag uint8
 }
 

@@ -11,8 +11,8 @@ import (
 	"hdb/symbols/dwarf"
 )
 
-// Sections are what macros lie in. Index finds a string by its number in the unit's
-// table; it may be nil.
+// Sections are what macros are in. Index finds a string by its number in the unit's table; it may
+// be nil.
 type Sections struct {
 	Macro   []byte // .debug_macro
 	Macinfo []byte // .debug_macinfo
@@ -37,7 +37,7 @@ type Entry struct {
 	Kind Kind
 	Line uint64 // of the directive, in the file that includes for Start; 0: built in, or of the command line
 	File uint32 // that begins, as the line table numbers them
-	Text []byte // "NAME VALUE" or "NAME(A,B) VALUE" that is defined, NAME that is not any more; in its section
+	Text []byte // "NAME VALUE" or "NAME(A,B) VALUE" that is defined, NAME that is no longer; in its section
 }
 
 // Bounds of what is read for one unit. Units of large C++ programs have some ten thousand
@@ -75,7 +75,7 @@ func Read(s Sections, off uint64, info bool, each func(Entry) bool) error {
 	return r.unit(off, 0)
 }
 
-// emit tells of an entry. It reports false at the end of what is wanted.
+// emit describes an entry. It reports false at the end of what is wanted.
 func (r *reader) emit(e Entry) bool {
 	r.text += len(e.Text)
 	r.done = r.done || !r.each(e)

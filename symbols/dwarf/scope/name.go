@@ -24,7 +24,7 @@ type Desc struct {
 // ones have three links, hostile ones are circles.
 const maxHops = 16
 
-// Describe follows the chain of entries that d stands in.
+// Describe follows the chain of entries that d is in.
 func Describe(d dwarf.DIE) Desc {
 	var r Desc
 	for hop := 0; d.Valid() && hop < maxHops; hop++ {

@@ -10,7 +10,7 @@ import (
 	"hdb/symbols/dwarf"
 )
 
-// Kind is what a node of a tree stands for.
+// Kind is what a node of a tree represents.
 type Kind uint8
 
 // The kinds of nodes.
@@ -70,7 +70,7 @@ func (t *Tree) FunctionOf(i int32) int32 {
 	return i
 }
 
-// Chain counts function or inlined copy i and those that it lies in.
+// Chain counts function or inlined copy i and those that it is in.
 func (t *Tree) Chain(i int32) int {
 	n := 0
 	for ; i >= 0; n++ {
@@ -102,8 +102,8 @@ type Builder struct {
 	max    int // ranges
 }
 
-// openNode is an entry that others lie in: node is what it, or what is around it, has in
-// the tree; -1 outside of code.
+// openNode is an entry that others are in: node is what it, or what is around it, has in the tree;
+// -1 outside of code.
 type openNode struct {
 	depth int
 	node  int32
@@ -183,10 +183,10 @@ func (b *Builder) add(d dwarf.DIE, depth int, parent int32, kind Kind) int32 {
 	return id
 }
 
-// materialize gives nodes to the inlined copies without code of their own that the next
-// node lies in, and returns the innermost one. DWARF 2 has no lists of ranges: a compiler
-// that is held to it (-gdwarf-2 -gstrict-dwarf) does not tell the code of a copy that is
-// in several pieces, but it tells what lies in it.
+// materialize gives nodes to the inlined copies without code of their own that the next node is in,
+// and returns the innermost one. DWARF 2 has no lists of ranges: a compiler that is held to it
+// (-gdwarf-2 -gstrict-dwarf) does not tell the code of a copy that is in several pieces, but it
+// tells what is in it.
 func (b *Builder) materialize(parent int32) int32 {
 	first := len(b.open)
 	for first > 0 && b.open[first-1].die.Tag() != dwarf.TagSubprogram {
@@ -210,9 +210,9 @@ func (b *Builder) materialize(parent int32) int32 {
 	return parent
 }
 
-// cover gives nodes without code of their own that of what lies in them.
+// cover gives nodes without code of their own that of what is in them.
 func (b *Builder) cover() {
-	for k := len(b.bare) - 1; k >= 0; k-- { // what lies in others comes first
+	for k := len(b.bare) - 1; k >= 0; k-- { // what is in others comes first
 		id := b.bare[k]
 		n := &b.nodes[id]
 		first := len(b.ranges)
@@ -230,8 +230,8 @@ func (b *Builder) cover() {
 	}
 }
 
-// declares reports whether a lexical block has a declaration of its own. Blocks
-// without one are not told from the code around them, as in gdb.
+// declares reports whether a lexical block has a declaration of its own. Blocks without one are not
+// distinguished from the code around them, as in gdb.
 func declares(d dwarf.DIE) bool {
 	const enough = 8 // declarations come first; more would be quadratic in nested blocks
 	w := d.Walk()

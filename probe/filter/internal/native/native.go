@@ -12,8 +12,8 @@ import (
 // A Page is memory that can be written and executed.
 type Page struct{ mem []byte }
 
-// Registers are the general registers by number, rsp's place unused, with what
-// lies on the stack above the return address.
+// Registers are the general registers by number, rsp's place unused, with what is on the stack
+// above the return address.
 type Registers struct {
 	R     [16]uint64
 	Stack uint64 // at rsp+8 when the code begins
