@@ -44,7 +44,7 @@ type Function struct {
 	Result Result
 	Group  string
 	Whole  bool     // a call is about a whole pool or heap, whose address is in Ptr: it is not an event, and no stop wants it
-	Also   []string // names and linker's names of others at the same address: which was meant cannot be told
+	Also   []string // names and linker's names of others at the same address: which one was meant cannot be known
 }
 
 // An Operand says where a value of a call is found.
@@ -90,7 +90,7 @@ var (
 )
 
 // Is reports whether pattern, in which * represents any text, names the function: by its name, its
-// linker's name, one that it has beside these, or the word for its kind.
+// linker's name, another that it has, or the word for its kind.
 func (f Function) Is(pattern string) bool {
 	return cond.Match(pattern, f.Name) || cond.Match(pattern, f.Symbol) || pattern == f.Kind.String() ||
 		slices.ContainsFunc(f.Also, func(name string) bool { return cond.Match(pattern, name) })
@@ -460,8 +460,8 @@ func (f Function) renamed(prefix string) Function {
 	return f
 }
 
-// aliasFunctions are the standard functions under the names that allocators
-// give them beside or instead of the standard ones.
+// aliasFunctions are the standard functions under the names that allocators give them, in addition
+// to the standard ones or instead.
 func aliasFunctions() []Function {
 	prefixes := []string{"__libc_", "je_", "tc_", "mi_", "__rtld_"}
 	standard := cFunctions()
@@ -523,10 +523,10 @@ func poolFunctions() []Function {
 	}
 }
 
-// goFunctions are those of the Go runtime since its register ABI (Go 1.17).
-// Stacks of goroutines move, and goroutines change threads, so the return is not
-// awaited: the events have a size and no address. The size-specialized forms
-// are what the compiler calls directly in runtimes that have them.
+// goFunctions are those of the Go runtime since its register ABI (Go 1.17). Stacks of goroutines
+// move, and goroutines change threads, so the return is not awaited: the events have a size and no
+// address. The size-specialized forms are called directly by the compiler in runtimes with such
+// forms.
 func goFunctions() []Function {
 	size := Operand{From: GoRegister, Index: 0}
 	f := Function{Name: goMalloc, Symbol: goMalloc, Kind: capture.Alloc, Size: size, Result: NoTest, Group: GroupGo}

@@ -12,8 +12,8 @@ import (
 // nearly always a condition; taken as part of the name it would wait without end for a function
 // "alloc size>3".
 
-// leftover is the byte of loc where something begins that is no part of a place
-// in the code, or -1.
+// leftover is the byte of loc where something begins that does not belong to a place in the code,
+// or -1.
 func leftover(loc string) int {
 	switch {
 	case loc == "":

@@ -70,7 +70,7 @@ func (w *window) word(a addr.Run) uint64 {
 	return v
 }
 
-// intact reports whether the return address of a call still is where it stood.
+// intact reports whether the return address of a call is still where it was.
 func (w *window) intact(c *Call) bool { return w.word(c.SP) == uint64(c.Return) }
 
 // reach is the highest return address slot that enter may want to see.
@@ -238,8 +238,8 @@ func (p *pending) servedBy(s *site, c *Call) bool {
 	return true
 }
 
-// atWork reports whether a is in a module whose function does the work of p: its own, or that of
-// the last one it has called. A user's function may call from anywhere.
+// atWork reports whether a is in a module whose function does the work of p: its own module, or the
+// module of the last function it has called. A user's function may call from anywhere.
 func (p *pending) atWork(a addr.Run) bool {
 	return p.Function.Own() || covers(p.site.In, a) || covers(p.lastAtWork().In, a)
 }

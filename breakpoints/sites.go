@@ -23,7 +23,7 @@ type Site struct {
 	Release    Extent // code that calls a function that frees to give a thread's cache back; empty if there is none
 	Restarts   bool   // frees, and jumps to its own entry once in each thread
 	Err        error  // why no trap is planted
-	Pointer    bool   // Addr is that of a pointer to the function, in a table: it is exchanged, and no code changed
+	Pointer    bool   // Addr is the address of a pointer to the function, in a table: the pointer is exchanged, and no code changed
 }
 
 // site is a Site with its trap.

@@ -23,8 +23,8 @@ import (
 //	/re/                   all functions that match
 //	when live > 2GiB       a condition on the heap that becomes true, see package when
 //
-// An empty location is the current line, +0. Errors are *cond.Error: the
-// column counts in text, that of an error in the condition in the condition.
+// An empty location is the current line, +0. Errors are *cond.Error: the column counts in text, or
+// in the condition if the error is there.
 func ParseSpec(text string, extra ...Function) (Spec, error) {
 	if word, rest, ok := strings.Cut(strings.TrimSpace(text), " "); ok && word == "when" && !strings.HasPrefix(strings.TrimSpace(rest)+" ", "if ") {
 		var s Spec
@@ -225,8 +225,8 @@ func (s *Spec) allocator(loc string, known []Function) bool {
 	return true
 }
 
-// cutAllocator recognises alloc, free or the longest name of an allocator function
-// with something behind it that is no part of a longer name.
+// cutAllocator recognises alloc, free or the longest name of an allocator function with something
+// behind it that does not continue the name.
 func (s *Spec) cutAllocator(loc string, known []Function) (name, rest string) {
 	for i := len(loc) - 1; i > 0; i-- {
 		b := loc[i]
@@ -240,8 +240,8 @@ func (s *Spec) cutAllocator(loc string, known []Function) (name, rest string) {
 	return "", ""
 }
 
-// operatorAt tells that a condition begins right behind a name. A < may be that of
-// a template.
+// operatorAt tells that a condition begins right behind a name. A < may begin a template's
+// arguments.
 func operatorAt(s string, i int) bool {
 	if s[i] == '<' || s[i] == '>' {
 		return i+1 < len(s) && strings.IndexByte("= \t0123456789", s[i+1]) >= 0
@@ -303,7 +303,7 @@ func (s *Spec) parseFileOrFunction(loc string, fail func(string, ...any) error) 
 	return nil
 }
 
-// cutColon cuts at the first colon that has no other beside it.
+// cutColon cuts at the first colon that has no other next to it.
 func cutColon(s string) (before, after string, found bool) {
 	for i := 0; i < len(s); i++ {
 		if s[i] != ':' {

@@ -155,7 +155,7 @@ type Stop struct {
 	Places    []Place
 
 	Print *cformat.Format // of dprintf: what is printed at each hit; nil: nothing
-	Trace bool            // of trace: calls and returns are told
+	Trace bool            // of trace: calls and returns are reported
 }
 
 // NewStop makes an enabled stop of a spec; List.Add numbers it.
@@ -198,8 +198,8 @@ func (s *Stop) Word() string {
 }
 
 // Check reports whether to stop here, counting the hit. A hit is an arrival for which thread,
-// number and condition hold. Whether the stop is about the arrival, as Wants describes a call, is
-// the caller's to ask.
+// number and condition hold. The caller asks whether the stop concerns the arrival, as Wants does
+// for a call.
 func (s *Stop) Check(env cond.Env) bool { return s.Meets(env) == cond.True && s.Hit() }
 
 // Hit counts a hit, and reports whether to stop for it: ignored hits count too.

@@ -38,7 +38,7 @@ type Symbol struct {
 	Name  string // linker's name
 	Addr  addr.Run
 	Size  uint64 // bytes, 0 if unknown
-	IFunc bool   // STT_GNU_IFUNC: Addr is that of the resolver, not of the function
+	IFunc bool   // STT_GNU_IFUNC: Addr is the resolver's address, not the function's
 }
 
 // process is what the tracer needs of an inferior.Process; tests put a script
@@ -136,10 +136,9 @@ func (t *Tracer) Disarm() {
 	t.Reset()
 }
 
-// Reset forgets all sites and calls, for when the process has changed under the
-// tracer: after exec, and when a forked child or another process takes its
-// place. Traps that still stand are removed. The filter stays: Rearm plants
-// anew, or ModulesChanged as modules are found.
+// Reset forgets all sites and calls, for when the process has changed under the tracer: after exec,
+// and when a forked child or another process takes its place. Traps that are still planted are
+// removed. The filter stays: Rearm plants anew, or ModulesChanged as modules are found.
 func (t *Tracer) Reset() {
 	t.dropSites(func(*site) bool { return true })
 	for _, r := range t.returns {

@@ -63,7 +63,7 @@ func isKey(s string) bool {
 }
 
 // open reports whether a name that begins so continues behind a blank: a bracket is open, it has
-// parameters, which const follows, or it is that of an operator, as operator new.
+// parameters, which const follows, or it names an operator, as operator new does.
 func open(name string) bool {
 	depth := 0
 	for _, c := range name {

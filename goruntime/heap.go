@@ -13,9 +13,9 @@ type HeapLayout struct {
 	Specials  int // *special
 	LargeType int // *_type of the one block, since 1.22
 
-	// Before 1.22 runtime.heapArena begins with a bitmap, of so many bits for each word: in 1.18 and
-	// 1.19 a byte has four bits that tell pointers and above them four that report whether more
-	// follow.
+	// Before 1.22 runtime.heapArena begins with a bitmap, of this number of bits for each word: in
+	// 1.18 and 1.19 a byte has four bits that tell pointers and above them four that report whether
+	// more follow.
 	ArenaBits int
 	// Since 1.22 spans of small blocks with pointers have their bitmap at their end. Since 1.25 mark bits
 	// may be behind it (GOEXPERIMENT=greenteagc, usual since 1.26).

@@ -64,7 +64,7 @@ const MaxSmallSlot = 32 << 10
 // is the size of these slots.
 const TinySize = 16
 
-// Of is the layout of a version as runtime.Version has it: "go1.22.3", "go1.27-devel X:..".
+// Of returns the layout of a version, named as runtime.Version does: "go1.22.3", "go1.27-devel X:..".
 func Of(version string) (Layout, error) {
 	minor, err := minorOf(version)
 	if err != nil {

@@ -2,7 +2,7 @@ package goruntime
 
 import "slices"
 
-// sizeClasses are the sizes of slots, as all runtimes of Layout's have them
+// sizeClasses are the sizes of slots, the same in all runtimes that Layout covers
 // (runtime/sizeclasses.go). Larger blocks are multiples of PageSize.
 var sizeClasses = [...]uint64{
 	8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256, 288, 320, 352, 384, 416, 448, 480, 512, 576, 640, 704, 768, 896, 1024,
@@ -10,9 +10,9 @@ var sizeClasses = [...]uint64{
 	16384, 18432, 19072, 20480, 21760, 24576, 27264, 28672, 32768,
 }
 
-// SlotSize is the size of the slot that a block of so many bytes gets, as far as the size
-// tells: blocks of over 512 bytes with pointers may have one of the next size, see
-// Layout.MallocHeader, and those of 8 bytes without pointers share one of TinySize.
+// SlotSize is the size of the slot that a block of size bytes gets, as far as the size tells:
+// blocks of over 512 bytes with pointers may have one of the next size, see Layout.MallocHeader,
+// and those of 8 bytes without pointers share one of TinySize.
 func SlotSize(size uint64) uint64 {
 	switch i, _ := slices.BinarySearch(sizeClasses[:], size); {
 	case size < 8:

@@ -5,7 +5,7 @@ import "encoding/binary"
 // Offsets in a descriptor of a type, in bytes, the same in all versions, and what is in them (Go's
 // src/internal/abi/type.go). The size of a value comes first.
 const (
-	TypePtrBytes = 8  // pointers are in so many bytes from the start of a value
+	TypePtrBytes = 8  // pointers are in this number of bytes from the start of a value
 	TypeFlags    = 20 // uint8
 	TypeKind     = 23 // uint8
 	TypeGCData   = 32
@@ -29,7 +29,8 @@ func TypeName(read func(b []byte, at uint64) bool, descriptor []byte, first, lim
 	return name
 }
 
-// NameAt is a name as descriptors have them (internal/abi.Name): flags in a byte, the length as a varint, the text.
+// NameAt reads a name as descriptors store it (internal/abi.Name): flags in a byte, the length as a varint, the
+// text.
 func NameAt(read func(b []byte, at uint64) bool, at, limit uint64) string {
 	var head [1 + 3]byte
 	if !read(head[:], at) {

@@ -211,7 +211,7 @@ type vector struct {
 	rexX, rexB   byte
 }
 
-// vectorAccess is that of an instruction with such a prefix; is reports whether it has one.
+// vectorAccess is the access of an instruction with such a prefix; is reports whether it has one.
 func vectorAccess(code []byte, r *Registers) (all []access, is bool) {
 	n, base, narrow := 0, uint64(0), false
 	for ; n < len(code); n++ {
@@ -350,8 +350,8 @@ func (v *vector) immediate() bool {
 	return v.pmap == 3
 }
 
-// address computes that of the operand whose ModRM byte is at the beginning of b, which begins n
-// bytes behind the instruction's beginning. ok is false of a register.
+// address computes the address of the operand whose ModRM byte is at the beginning of b, which
+// begins n bytes behind the instruction's beginning. ok is false of a register.
 func (v *vector) address(b []byte, n, scale int, r *Registers) (a uint64, ok bool) {
 	if len(b) < 6 || b[0]>>6 == 3 {
 		return 0, false

@@ -15,13 +15,13 @@ import (
 // thread until Close. The process outlives hdb. A refusal is an *AttachError.
 func Attach(pid int) (*Process, error) { return AttachWith(pid, AttachOptions{}) }
 
-// AttachOptions are what AttachWith does beside Attach.
+// AttachOptions are what AttachWith can do that Attach does not.
 type AttachOptions struct {
 	// Guard is the command of a guard: its process is started before the target is stopped, and waits for
 	// Process.Guard to be called with the same command.
 	Guard []string
-	// Begun is told of the Process before its threads stop: from then on, Interrupt ends the wait if it takes long,
-	// with an *UnstoppedError. Message is told of that, as Hooks.Message.
+	// Begun is called with the Process before its threads stop: from then on, Interrupt ends the wait if it takes
+	// long, with an *UnstoppedError. Message is then called, as Hooks.Message is.
 	Begun   func(*Process)
 	Message func(string)
 }
@@ -87,7 +87,7 @@ func (p *Process) seizeAll() error {
 	if err := p.prepare(); err != nil {
 		return err
 	}
-	for _, s := range p.traps.sites { // nobody would take them out yet if hdb were killed
+	for _, s := range p.traps.sites { // the guard would not take them out yet if hdb were killed
 		if err := p.traps.putAside(s); err != nil {
 			return err
 		}

@@ -15,9 +15,9 @@ type Redirections struct {
 	StderrToStdout             bool
 }
 
-// ParseCommandLine splits a program's arguments as a shell does, with quotes
-// and backslashes but without expansions, and takes the redirections out. An
-// operator may stand alone or before its path: "> out", "2>err".
+// ParseCommandLine splits a program's arguments as a shell does, with quotes and backslashes but
+// without expansions, and takes the redirections out. An operator may be a word of its own or
+// before its path: "> out", "2>err".
 func ParseCommandLine(s string) (args []string, r Redirections, err error) {
 	words, err := splitWords(s)
 	if err != nil {

@@ -36,7 +36,7 @@ func OpenCore(core *corefile.File, exe string) *Process {
 	return p
 }
 
-// addCoreThread enters a thread as it stood when the core was written.
+// addCoreThread enters a thread in the state that it had when the core was written.
 func (p *Process) addCoreThread(c *corefile.Thread) {
 	t := p.addThread(p.target, c.TID, stopped)
 	t.core, t.regs, t.regsValid = c, readRegisters(c.Regs), true
@@ -134,7 +134,7 @@ func (tg *target) openable(m Mapping) string {
 	return m.Openable(tg.pid)
 }
 
-// coreName is the name of a thread of a core: it has only that of the one that died.
+// coreName is the name of a thread of a core: the core has only the name of the thread that died.
 func (tg *target) coreName(t *Thread) string {
 	if len(tg.order) > 0 && t == tg.order[0] {
 		return tg.core.Process.Command

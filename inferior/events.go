@@ -105,7 +105,7 @@ func (p *Process) onExit(t *Thread) {
 	}
 	t.state = exiting
 	if p.stop != nil && p.stop.Thread == t {
-		p.stop = nil // a stop of a thread that is no more concerns nobody
+		p.stop = nil // a stop of a thread that is gone concerns no handler
 	}
 	if !t.guest && t.TID != t.tg.pid {
 		p.dropThread(t)
@@ -114,7 +114,7 @@ func (p *Process) onExit(t *Thread) {
 }
 
 // refused tells the hook of a thread that is about to end by SIGSYS: a seccomp filter has refused its last
-// system call, or that of another thread.
+// system call, or another thread's.
 func (p *Process) refused(t *Thread) {
 	status, err := eventMessage(t.TID)
 	var regs Registers
@@ -228,8 +228,8 @@ func (ts *traps) onTrap(t *Thread, info *siginfo) bool {
 	return false
 }
 
-// onInt3 handles an int3 just executed, so many bytes behind which the thread
-// stands. False: it is the program's own.
+// onInt3 handles an int3 just executed; the thread's PC is size bytes behind its beginning. False:
+// it is the program's own.
 func (ts *traps) onInt3(t *Thread, behind addr.Run) bool {
 	if t.load() != nil {
 		t.state = running // killed
@@ -270,8 +270,8 @@ func (ts *traps) onInt3(t *Thread, behind addr.Run) bool {
 	return true
 }
 
-// trapStop is the stop at the traps; at the engine's own, that of a change of
-// the modules.
+// trapStop is the stop at the traps; at the engine's own trap, the stop for a change of the
+// modules.
 func trapStop(t *Thread, stops []*Trap) *Stop {
 	users := slices.DeleteFunc(stops, func(t *Trap) bool { return t.internal })
 	if len(users) == 0 {

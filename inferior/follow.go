@@ -32,8 +32,8 @@ type followedCall struct {
 	under bool // there is one, and the hook has not been called for its return
 	entry bool // nor for its entry
 
-	// A caught call is taken back: the kernel is told to make none, and the thread to be at the
-	// instruction again.
+	// A caught call is taken back: the kernel is made to skip it, and the thread put back at the
+	// instruction.
 	back bool     // it is on its way to there
 	made callSite // that instruction: the next call of it is let through
 }
@@ -107,7 +107,7 @@ func (sc *systemCalls) onStop(t *Thread) {
 	if e == 0 {
 		sc.noteConfining(t, &info)
 	}
-	if e == 0 && info.op == callExit { // unless a signal has it begun anew (ERESTARTSYS and its kin) its result stands
+	if e == 0 && info.op == callExit { // unless a signal has it begun anew (ERESTARTSYS and its kin) its result is kept
 		result := int64(info.words[0])
 		t.inKernel = -516 <= result && result <= -512
 	}

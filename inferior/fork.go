@@ -64,9 +64,9 @@ func (f *family) onBirth(t *Thread, ev int) {
 	f.newProcess(t, child, ev == unix.PTRACE_EVENT_VFORK)
 }
 
-// newProcess handles the birth of a process. No child ever runs into an int3
-// of ours: one with memory of its own has them lifted, one that shares ours
-// stays traced, as a guest, until it execs or exits.
+// newProcess handles the birth of a process. No child ever runs into an int3 of ours: one with
+// memory of its own has the int3s lifted, one that shares our memory stays traced, as a guest,
+// until it execs or exits.
 func (f *family) newProcess(t *Thread, child int, vfork bool) {
 	if !f.early[child] {
 		_, ws, err := waitFor(child)
@@ -221,9 +221,8 @@ func (f *family) park(old *target) {
 	f.reapLeaving(old)
 }
 
-// change makes a held process the target and plants the traps in it. The old
-// one, all stopped, has them lifted, and the patches removed, unless both share
-// one memory.
+// change makes a held process the target and plants the traps in it. The old one, all stopped, has
+// its traps lifted and its patches removed, unless both share one memory.
 func (f *family) change(to *target, lift bool) error {
 	if err := f.p.traps.putBack(); err != nil {
 		return err
@@ -250,7 +249,7 @@ func (f *family) change(to *target, lift bool) error {
 	}
 	var failed []error
 	for a := range f.p.traps.sites {
-		failed = append(failed, f.p.memory.plant(a)) // nothing to do when it stands
+		failed = append(failed, f.p.memory.plant(a)) // nothing to do when it is planted
 	}
 	f.p.modules.rescan()
 	return errors.Join(failed...)
@@ -358,10 +357,9 @@ func (t *Thread) TraceClone() error {
 	return t.SetRegs(r)
 }
 
-// reapLeaving collects the threads that are on their way out: until then they
-// are ours, and nobody else could attach. A leader that has exited before its
-// threads cannot be detached from; when all are gone it is collected, so that
-// its parent learns of it.
+// reapLeaving collects the threads that are on their way out: until then they are ours, and no
+// other debugger could attach. A leader that has exited before its threads cannot be detached from;
+// when all are gone it is collected, so that its parent learns of it.
 func (f *family) reapLeaving(tg *target) {
 	for tid := range f.leaving {
 		for {
@@ -399,9 +397,8 @@ func (f *family) find(tid int) *Thread {
 	return nil
 }
 
-// stranger takes the first stop of a tracee that nobody has announced yet. A
-// thread of the target is entered; a new process waits for its parent's
-// event, which is on its way.
+// stranger takes the first stop of a tracee that no event has announced yet. A thread of the target
+// is entered; a new process waits for its parent's event, which is on its way.
 func (f *family) stranger(tid int) *Thread {
 	if isThreadOf(f.p.target.pid, tid) {
 		return f.p.addThread(f.p.target, tid, stopped)

@@ -15,10 +15,10 @@ import (
 	"hdb/internal/addr"
 )
 
-// CoreImage is the stopped target as a core file has it, with first before the other
-// threads. Where int3s and patches stand it has the program's own code. What of the memory
-// is in it, the target's coredump_filter and madvise(2) tell, as they tell the kernel
-// (core(5)); mappings for which ours holds are hdb's own, and not in it.
+// CoreImage is the stopped target in the form of a core file, with first before the other threads.
+// It has the program's own code in place of int3s and patches. The target's coredump_filter and
+// madvise(2) decide which memory is in it, as they do for the kernel (core(5)); mappings for which
+// ours holds are hdb's own, and not in it.
 func (p *Process) CoreImage(first *Thread, ours func(Mapping) bool) (*corefile.Image, error) {
 	if err := p.Alive(); err != nil {
 		return nil, err

@@ -9,8 +9,8 @@ import (
 	"github.com/go-delve/delve/pkg/proc"
 )
 
-// A ParkedGoroutine is one whose stack is not that of a thread's registers: the address of its g,
-// and the registers that it continues with.
+// A ParkedGoroutine is one whose stack is not the one that a thread's registers point to: the
+// address of its g, and the registers that it continues with.
 type ParkedGoroutine struct {
 	G          uint64
 	PC, SP, BP addr.Run

@@ -16,12 +16,11 @@ import (
 // opened by hdb and sent to it, and the table of what to restore.
 //
 // It learns of hdb's death in two ways. The tracing thread holds a robust futex
-// (set_robust_list(2)), which the kernel gives up early in the thread's exit,
-// before it lets go of the tracees; and hdb alone holds the write end of a pipe,
-// which ends however hdb ends. The futex is the first of a list as long as the
-// kernel walks, whose other members nobody waits for: walking it takes the
-// dying thread some hundred microseconds, in which the tracees still stand and
-// the guard does its work.
+// (set_robust_list(2)), which the kernel gives up early in the thread's exit, before it lets go of
+// the tracees; and hdb alone holds the write end of a pipe, which ends however hdb ends. The futex
+// is the first of a list as long as the kernel walks, whose other members no thread waits for:
+// walking it takes the dying thread some hundred microseconds, in which the tracees are still
+// stopped and the guard does its work.
 //
 // Threads that hit an int3 after hdb has been killed and before the guard has restored it wait in a
 // handler of SIGTRAP (see trapHandler), and so do those whose trap hdb was just handling. Where
@@ -44,12 +43,11 @@ type guard struct {
 // A robustList is what set_robust_list(2) takes.
 type robustList struct{ head, size uintptr }
 
-// Guard has a child process put the original bytes back where traps and patches
-// stand, if hdb is killed while the target outlives it: while it is one that
-// was attached to or SetKillOnExit(false) holds. command is the argument vector
-// of a program that passes what follows it to RunGuard; its path is
-// command[0]. The process is started behind the caller's back; Hooks.Message
-// tells when it cannot be. It ends with the session.
+// Guard has a child process put the original bytes back where traps and patches are, if hdb is
+// killed while the target outlives it: while it is one that was attached to or SetKillOnExit(false)
+// holds. command is the argument vector of a program that passes what follows it to RunGuard; its
+// path is command[0]. The process is started behind the caller's back; Hooks.Message tells when it
+// cannot be. It ends with the session.
 func (g *guard) Guard(command []string) error {
 	if err := g.p.Alive(); err != nil {
 		return err

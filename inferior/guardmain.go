@@ -107,8 +107,8 @@ func (g *guardTable) awaitDeath() {
 }
 
 // restoreAll takes out what the table says is in the memory, int3s first: the jumps of patches
-// still lead somewhere. Threads may run by then. None can be inside a jump, and one write of a few
-// bytes was seen whole in 10 million writes under two threads that did nothing but call the
+// still lead somewhere. Threads may run by then. No thread can be inside a jump, and one write of a
+// few bytes was seen whole in 10 million writes under two threads that did nothing but call the
 // function. Signals come behind these, and debug registers, for which threads must be stopped,
 // last.
 func (g *guardTable) restoreAll(mem int) {
@@ -142,8 +142,8 @@ func (g *guardTable) restoreAll(mem int) {
 }
 
 // unpatchDead writes the original bytes of a patch where each byte is as the patch or hdb, killed
-// while it wrote it, has left it: of a patch at an int3 the other bytes change while the int3 stands,
-// and so they do here, where threads may come to it.
+// while it wrote it, has left it: of a patch at an int3 the other bytes change while the int3 is in
+// place, and so they do here, where threads may come to it.
 func unpatchDead(mem int, covers []guardCover) {
 	at, now, orig := covers[0].at, make([]byte, len(covers)), make([]byte, len(covers))
 	if n, err := unix.Pread(mem, now, int64(at)); n != len(now) || err != nil {
@@ -163,7 +163,7 @@ func unpatchDead(mem int, covers []guardCover) {
 	_, _ = unix.Pwrite(mem, orig, int64(at)) // fails when the process ends meanwhile
 }
 
-// exchange writes new where old stands.
+// exchange writes new where old is.
 func exchange(mem int, at addr.Run, old, new []byte) {
 	now := make([]byte, len(old))
 	if n, err := unix.Pread(mem, now, int64(at)); n == len(now) && err == nil && bytes.Equal(now, old) {

@@ -23,7 +23,7 @@ type guardTable struct {
 	head    *guardHeader
 	list    []robustEntry
 	slots   []guardSlot
-	free    []int // slots given back
+	free    []int // freed slots
 	used    int   // slots ever taken
 	tooMany bool  // there was no slot for something
 }

@@ -67,7 +67,7 @@ func clearWatch(tid int, end time.Time) {
 	// It waits in the kernel for what no signal interrupts, and is let go when the guard ends.
 }
 
-// isWatch reports whether the signal that a thread has stopped with is that of a debug register.
+// isWatch reports whether the signal that a thread has stopped with comes from a debug register.
 func isWatch(tid int) bool {
 	var info siginfo
 	err := getSiginfo(tid, &info)

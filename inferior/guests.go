@@ -43,7 +43,7 @@ func (f *family) guestLeft(g *Thread) {
 	f.outOfMemory(g)
 }
 
-// outOfMemory is told once that a guest runs in the target's memory no more.
+// outOfMemory is called once, when a guest no longer runs in the target's memory.
 func (f *family) outOfMemory(g *Thread) {
 	if !g.out && f.p.hooks.Guest != nil {
 		f.p.hooks.Guest(g.host, g.TID, false)

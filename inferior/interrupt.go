@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// wakeSignal makes the owner's wait4 return with EINTR. Nobody uses it: it is
-// the last real-time signal but one, and Go's runtime drops it.
+// wakeSignal makes the owner's wait4 return with EINTR. No program uses it: it is the last
+// real-time signal but one, and Go's runtime drops it.
 const wakeSignal = 63
 
 // A waker makes the owner look up from its wait.

@@ -303,8 +303,8 @@ func (m *memory) patch(pt *Patch) error {
 	return nil
 }
 
-// unpatch puts the original bytes back where all of pt still stands. It
-// returns them, and whether it did.
+// unpatch puts the original bytes back where all of pt is still in place. It returns them, and
+// whether it did.
 func (m *memory) unpatch(pt *Patch) (orig []byte, restored bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -358,7 +358,7 @@ func (m *memory) restore() {
 	}
 }
 
-// original is what readers see where pt stands.
+// original is what readers see where pt is.
 func (m *memory) original(pt *Patch) []byte {
 	var orig []byte
 	for _, c := range m.within(pt.at, len(pt.code)) {

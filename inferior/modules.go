@@ -43,8 +43,8 @@ func (m *modules) forget() { *m = modules{p: m.p} }
 // not changed, when libraries come and go.
 func (ms *modules) Modules() []Module { return ms.list }
 
-// rescan looks for modules, tells nobody, and plants the library trap once it
-// can be found.
+// rescan looks for modules without calling a hook, and plants the library trap once it can be
+// found.
 func (ms *modules) rescan() (added, removed []Module) {
 	maps, err := ms.p.target.Maps()
 	if err != nil {
@@ -134,7 +134,7 @@ func (ms *modules) readModule(image []Mapping) (Module, bool) {
 	for len(image) > 1 && image[len(image)-1].Low >= end {
 		image = image[:len(image)-1]
 	}
-	m.High = max(end, image[len(image)-1].High) // end is that of .bss
+	m.High = max(end, image[len(image)-1].High) // end is the end of .bss
 	if !m.VDSO {
 		m.Path = ms.p.target.openable(image[0])
 	}

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lifted calls f while the int3 of s is out of the way. The other threads
-// must stand, as they would run past it.
+// lifted calls f while the int3 of s is out of the way. The other threads must be stopped, or they
+// would run past it.
 func (ts *traps) lifted(s *site, f func() error) error {
 	if err := ts.p.memory.poke(s.addr, s.code[0]); err != nil {
 		return err

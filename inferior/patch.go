@@ -20,17 +20,16 @@ type patches struct {
 
 	planted []*Patch
 	copies  map[addr.Run]addr.Run // instructions of relocated copies, and what they are copies of
-	retired []retiredPatch        // taken out while threads ran: a fork child may still have them
+	retired []retiredPatch        // taken out while threads ran: a fork child may still have the patches
 }
 
 // A Patch is code of the inferior that was replaced: readers of memory see
 // the original bytes, the processor runs the new ones.
 //
-// Patches live as traps do. Fork children that are let go or held have them
-// taken out, children that share the target's memory run them. A child that
-// is followed, and one that SwitchTo changes to, has none, and all Patches of
-// the process left are removed: whoever planted them plants anew (Hooks.Forked
-// is called after that). exec forgets them, Detach takes them out.
+// Patches live as traps do. Fork children that are let go or held have the patches taken out,
+// children that share the target's memory run them. A child that is followed, and one that SwitchTo
+// changes to, has none, and all Patches of the process left are removed: whoever planted them
+// plants anew (Hooks.Forked is called after that). exec forgets them, Detach takes them out.
 type Patch struct {
 	p       *Process
 	at      addr.Run

@@ -140,7 +140,7 @@ func (ws *watchpoints) add(w *Watch) (*Watch, error) {
 		return nil, err
 	}
 	err := ws.takeAll(w, pieces(w.Addr, w.Size))
-	if err != nil && w.Kind == Write { // what lies beside is not compared
+	if err != nil && w.Kind == Write { // the bytes around it are not compared
 		low, end := w.Addr&^(widest-1), (w.Addr+addr.Run(w.Size)+widest-1)&^(widest-1)
 		err = ws.takeAll(w, pieces(low, int(end-low)))
 	}
@@ -356,7 +356,7 @@ func (ws *watchpoints) syncDebug(t *Thread) error {
 	return pokeDebug(t.TID, 7, control)
 }
 
-// access is the kind as DR7 has it. x86 cannot leave out stores of the accesses to memory.
+// access is the kind in DR7's encoding. x86 cannot leave out stores of the accesses to memory.
 func (k WatchKind) access() uint64 {
 	switch k {
 	case Write:

@@ -10,14 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Memory that the debug registers do not cover is watched by single steps: as long as there is
-// such a watchpoint the threads run one instruction at a time, in turns, and the memory is
-// compared after each. Reads, and stores of the value that is there already, are seen as the operands of the
-// instruction that is about to run. One thread alone runs the program's code at any time, so a change is that
-// of the thread whose instruction has just ended. A thread that is in a system call does not
-// hold the turn, as the call may wait for another thread; a value that the call changes is seen when it
-// returns, or at an instruction of another thread before that. Children of vfork in the target's
-// memory run free.
+// Memory that the debug registers do not cover is watched by single steps: as long as there is such a
+// watchpoint the threads run one instruction at a time, in turns, and the memory is compared after each.
+// Reads, and stores of the value that is there already, are seen as the operands of the instruction that is
+// about to run. One thread alone runs the program's code at any time, so a change was made by the thread
+// whose instruction has just ended. A thread that is in a system call does not hold the turn, as the call may
+// wait for another thread; a value that the call changes is seen when it returns, or at an instruction of
+// another thread before that. Children of vfork in the target's memory run free.
 
 // maxStepped bounds the memory that is compared after each instruction, bytes.
 const maxStepped = 1 << 20
@@ -87,8 +86,8 @@ func (ws *watchpoints) StepsTaken() uint64 { return ws.taken.Load() }
 // steps reports whether the threads run one instruction at a time.
 func (ws *watchpoints) steps() bool { return len(ws.stepped) > 0 }
 
-// refresh takes up what was written while the program stood, which is no change by it. What
-// a thread wrote right before it was stopped for another one is: its SIGTRAP comes first.
+// refresh takes up what was written while the program was stopped, which is no change by it. What a
+// thread wrote right before it was stopped for another one is: its SIGTRAP comes first.
 func (ws *watchpoints) refresh() error {
 	if len(ws.all()) == 0 {
 		return nil

@@ -64,7 +64,7 @@ func (m *Image) BlockAt(at uint64) *Block {
 	return nil
 }
 
-// A Neighbour is a chunk beside another one, and its recorded block.
+// A Neighbour is a chunk next to another one, and its recorded block.
 type Neighbour struct {
 	glibc.Chunk
 	Block *Block // nil: none that is recorded

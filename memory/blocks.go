@@ -94,8 +94,9 @@ func (out *blocks) chunk(c graph.Block, rec *cursor) {
 	}
 }
 
-// fits reports whether the allocator gives a block for a request of so many bytes. Of recorded blocks the size is that of the request,
-// of those that a walk of glibc's heap has found it is what can be used. malloc does not split off what is too small for a chunk.
+// fits reports whether the allocator gives a block for a request of that size. Of recorded blocks the size is what was
+// requested, of those that a walk of glibc's heap has found it is what can be used. malloc does not split off what is
+// too small for a chunk.
 func (m *Image) fits(b graph.Block, asked uint64) bool {
 	if m.src.Recorded != nil {
 		if _, recorded := m.src.Recorded.At(b.Addr); recorded {

@@ -31,7 +31,8 @@ type kind struct {
 	class uint64
 }
 
-// sizeClass numbers the sizes of the chunks of glibc's malloc, in units of 16 bytes. Objects of a type have the same, whichever allocator has them.
+// sizeClass numbers the sizes of the chunks of glibc's malloc, in units of 16 bytes. Objects of a type have the same,
+// in every allocator.
 func sizeClass(size uint64) uint64 { return max(size+8+15, 32) / 16 }
 
 // families are the blocks by the code that made them: by the whole stack; by the caller of the allocator; by the caller, for wrappers, with

@@ -11,8 +11,8 @@ import (
 	"hdb/internal/addr"
 )
 
-// Go is the heap of a Go runtime, nil without one. err says why that of a program with a runtime is not
-// known.
+// Go is the heap of a Go runtime, nil without one. err says why the heap of a program with a runtime is
+// not known.
 func (m *Image) Go() (h *golang.Heap, err error) {
 	if m.openedGo {
 		return m.golang, m.goErr
@@ -96,7 +96,7 @@ func (out *blocks) walk(c graph.Block) {
 	out.walked.Bytes += c.Size
 }
 
-// native reports whether the program has an allocator beside Go's: what it has may point to blocks of Go.
+// native reports whether the program has an allocator other than Go's, whose blocks may point to blocks of Go.
 func (m *Image) native() bool {
 	_, noGlibc := m.Heap()
 	_, noJemalloc := m.Jemalloc()
@@ -232,8 +232,8 @@ func (g *Graph) shown(e graph.Edge) graph.Edge {
 	return e
 }
 
-// outside are threads without what of them is in Go's heap: there is no struct pthread at the thread pointer then,
-// and no stack around a stack pointer.
+// outside are the threads, less the parts of them that are in Go's heap: there is no struct pthread at the thread
+// pointer then, and no stack around a stack pointer.
 func (m *Image) outside(all []regions.Thread) []regions.Thread {
 	if len(m.arenas) == 0 {
 		return all

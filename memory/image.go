@@ -90,7 +90,7 @@ type Register struct {
 type Block struct {
 	Addr  uint64
 	Size  uint64          // asked for if it is recorded, else what is usable
-	Room  uint64          // that it takes: of Go that of its slot, else Size
+	Room  uint64          // that it takes: in Go its slot's size, else Size
 	Seq   uint64          // the event that made it; 0: the walk alone found it
 	Stack capture.StackID // 0: none
 }
@@ -150,7 +150,7 @@ func (m *Image) noWalk(err error) error {
 	return &NoWalkError{m.src.Other, m.src.Version, m.src.Guessed, m.src.Go != nil, err, m.src.Unread}
 }
 
-// name is that of the allocator with its version.
+// name is the allocator's, with its version.
 func (e *NoWalkError) name() string {
 	version, _, _ := strings.Cut(e.Version, "-")
 	return strings.TrimSpace(e.Allocator + " " + version)

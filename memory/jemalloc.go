@@ -15,7 +15,7 @@ import (
 const jemallocName = "jemalloc"
 
 // Jemalloc is the heap of jemalloc, a *NoWalkError where there is none. It is found by what memory holds, and
-// may be there beside glibc's: programs call it by other names, too.
+// may be there together with glibc's: programs call it by other names, too.
 func (m *Image) Jemalloc() (*jemalloc.Heap, error) {
 	if m.openedJe {
 		return m.je, m.jeErr

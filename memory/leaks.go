@@ -70,7 +70,7 @@ func (m *Image) Leaks(ctx context.Context, alike func(capture.StackID) capture.S
 	slot := uint64(0) // the last one of Go
 	at := map[key]int{}
 	out := &Leaks{}
-	var last key // its row is that of most blocks beside
+	var last key // its row is the one with most of the other blocks
 	n := -1
 	for i, b := range m.Blocks() {
 		if keep != nil && !keep(b) {

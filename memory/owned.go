@@ -20,13 +20,13 @@ func (o owned) Block(i int) (start, end addr.Run) { return o[i].Start, o[i].End 
 // An owner is an allocator whose blocks are not known without a recording.
 type owner struct {
 	name string // "": there is none
-	has  owned  // the mappings that it has beside what it got by brk, as far as they are recognized; they do not overlap
+	has  owned  // the mappings that it has in addition to what it got by brk, as far as they are recognized; they do not overlap
 	own  owned  // of these, what has no blocks
 	// cut is whether some of the memory that may be the allocator's was not looked at: there is too much of it, or it could not be read.
 	cut bool
 }
 
-// owner is that of the image, whose memory is looked for once.
+// owner is the image's, whose memory is looked for once.
 func (m *Image) owner() *owner {
 	if m.Walkable() == nil {
 		return &owner{}
@@ -74,7 +74,7 @@ type recognizer struct {
 	cut    bool // something was not looked at
 }
 
-// labelOwned says of which allocator anonymous regions are, as the layers have it.
+// labelOwned names the allocator that owns each anonymous region, in the words of the layers.
 func (m *Image) labelOwned() {
 	o := m.owner()
 	partly := "partly memory of "

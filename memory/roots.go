@@ -275,7 +275,7 @@ func (r *roots) regions() {
 	space, unwalked := r.m.Space(), r.m.owner().name != ""
 	for i := range space.Regions {
 		g := &space.Regions[i]
-		if g.Root() || g.Kind == regions.Heap && unwalked { // what of it is known is excluded
+		if g.Root() || g.Kind == regions.Heap && unwalked { // the part that is known is excluded
 			r.memory(rangeOf(g.Start.To(g.End)), r.without, Root{Kind: InRegion, Region: g})
 		}
 	}
@@ -295,8 +295,8 @@ func (r *roots) pools(b *blocks) {
 	}
 }
 
-// thread adds what a thread holds beside the memory of its regions: its registers; the block that
-// it runs in, if its stack is one, which swapcontext does; the tables of its thread-local storage, to
+// thread adds what a thread holds outside the memory of its regions: its registers; the block that it
+// runs in, if its stack is one, which swapcontext does; the tables of its thread-local storage, to
 // which the C library points behind their beginnings.
 func (r *roots) thread(b *blocks, t *Thread) {
 	g := uint64(0)
@@ -356,7 +356,7 @@ const maxModules = 1 << 14
 
 // vector is where the dynamic thread vector of a thread lies, and the blocks that it points to
 // (glibc, sysdeps/x86_64/nptl/tls.h: fs:8 points to the second entry of an array of {pointer,
-// to_free}, before which its length stands).
+// to_free}, which its length precedes).
 func (r *roots) vector(fs addr.Run) []uint64 {
 	dtv := r.read(uint64(fs)+8, 8)
 	if len(dtv) != 1 || dtv[0] < 16 {

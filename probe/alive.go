@@ -29,7 +29,7 @@ type robustList struct {
 	pending uintptr
 }
 
-// robustNode is a struct robust_list. It is in the header, beside its futex.
+// robustNode is a struct robust_list. It is in the header, next to its futex.
 type robustNode struct{ next uintptr }
 
 // keep is the one keeper of hdb's process, made on first use.

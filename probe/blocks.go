@@ -19,10 +19,10 @@ import (
 
 // The states of blocks. While events are recorded and wrong frees are looked for, each 16 bytes of
 // the address space have a byte that describes the block which begins there: it is set when an
-// allocator has returned the block, and exchanged before the block is given back. What was there
-// before decides: a block that is freed again, one that no allocator has returned, or one of
-// another family. Of two threads that free one block at once, one finds it freed. Such a call is
-// offered to hdb, which knows more; all others continue.
+// allocator has returned the block, and exchanged before the block is freed. What was there before
+// decides: a block that is freed again, one that no allocator has returned, or one of another
+// family. Of two threads that free one block at once, one finds it freed. Such a call is offered to
+// hdb, which knows more; all others continue.
 //
 // The bytes are those of a sparse memory file of 128 GiB, of which a page of 4 KiB is used for
 // each 64 KiB of heap. It repeats every 2 TiB; five bits of each byte tell which of 32 it is
@@ -50,7 +50,7 @@ type Suspicion uint8
 
 // The suspicions.
 const (
-	FreedBlock   Suspicion = iota + 1 // it was given back before
+	FreedBlock   Suspicion = iota + 1 // it was freed before
 	UnknownBlock                      // no allocator has returned it since blocks are followed, nor was it there before
 	OtherFamily                       // it was made by a function of another family
 )
@@ -78,7 +78,7 @@ func judgesBlocks(fn breakpoints.Function) bool {
 	return (fn.Group == breakpoints.GroupC || fn.Group == breakpoints.GroupCXX) && !fn.Whole
 }
 
-// blockState is that of a block of the function's family, stateAny if it is the code of functions of several.
+// blockState is the state of a block of the function's family, stateAny if it is the code of functions of several.
 func blockState(fn breakpoints.Function) byte {
 	names := breakpoints.Names(fn.Name)
 	state := nameState(fn.Group, names[0])
@@ -393,12 +393,12 @@ func blockIndex(block uint64) (at uint64, tag byte) {
 // wipe forgets all states, and gives their memory back.
 func (b *blockTable) wipe() {
 	if b.bytes != nil {
-		_ = unix.Madvise(b.bytes, unix.MADV_REMOVE) // else they stay as they are, and nobody reads them
+		_ = unix.Madvise(b.bytes, unix.MADV_REMOVE) // else they stay as they are, and are not read
 	}
 	b.on = false
 }
 
-// close lets go of the table. That of the inferior stays mapped.
+// close lets go of the table. The inferior's mapping of it stays.
 func (b *blockTable) close() {
 	if b.bytes != nil {
 		_ = unix.MunmapPtr(unsafe.Pointer(&b.bytes[0]), blocksSize)

@@ -12,7 +12,7 @@ import (
 // readTSC reads the processor's time stamp counter.
 func readTSC() uint64
 
-// workTimes are the times that hdb's own work has taken, while a thread stood still.
+// workTimes are the times that hdb's own work has taken, while a thread was stopped.
 type workTimes struct {
 	mu  sync.Mutex // who works need not hold the reader's
 	all []workTime
@@ -55,7 +55,7 @@ type clock struct {
 	part uint64 // and parts beyond it
 }
 
-// resume begins anew after the inferior stood still. now is the session's time.
+// resume begins anew after the inferior was stopped. now is the session's time.
 func (c *clock) resume(now time.Duration) {
 	t := readTSC()
 	c.tsc[0], c.time[0], c.wall = t, now, time.Now()
@@ -113,7 +113,7 @@ func (c *clock) since(stamp uint64) (ticks uint64, ok bool) {
 // before can multiply.
 const maxTicks = 56
 
-// before is the time so many ticks before the present, which since tells, in units of
+// before is the time that many ticks before the present, which since tells, in units of
 // capture.Resolution. It is reckoned anew for each event: there are several in a unit of time, but
 // a processor does not guess which of them is the first, and would continue on the wrong way at
 // each. It is below 0 for ticks from before the session, and, while the clock is fine and the

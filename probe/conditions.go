@@ -26,7 +26,7 @@ type conditions struct {
 
 // Next is what next-alloc or next-free waits for.
 type Next struct {
-	Frees bool // blocks given back, else allocations
+	Frees bool // frees, else allocations
 	Cond  *cond.Cond
 }
 

@@ -64,8 +64,8 @@ func loadCore(state addr.Run) (*core, error) {
 		}
 		binary.LittleEndian.PutUint32(c.code[at+1:], uint32(to-(at+5)))
 	}
-	// An int3 takes the place of the first byte. A thread whose trap nobody answers any more, hdb
-	// being dead, continues behind it, or finds the nop there again.
+	// An int3 takes the place of the first byte. A thread whose trap is not answered, because hdb
+	// is dead, continues behind it, or finds the nop there again.
 	for _, mark := range []uint32{markTrap, markAsk, markAskAgain} {
 		copy(c.code[c.marks[mark]:], []byte{0x90, 0x66, 0x0f, 0x1f, 0x44, 0, 0}) // nop; nop of 6 bytes
 	}
@@ -127,7 +127,7 @@ var faultRegions = [...]faultRegion{
 	{markGoCreator, markGoCreatorEnd, markGoUnmade},
 }
 
-// A mark is a nop of so many bytes.
+// A mark is a nop of that size.
 const markSize = 7
 
 // Instruction prefixes: one that locks, and one that means nothing to cmpxchg.

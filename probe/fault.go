@@ -28,7 +28,7 @@ func (p *Probe) Fault(t *inferior.Thread) bool {
 		return t.SetRegs(regs) == nil
 	}
 	// A thunk reads the thread's key at %fs:0, and the program has set no FS base for it, as the dynamic linker
-	// at the start. The key is that base all the same, as rdfsbase would have it: the call is an event.
+	// at the start. The key is that base all the same, as rdfsbase would read it: the call is an event.
 	for _, s := range p.siteTable.list {
 		if s.keyLoad == pc && pc != 0 {
 			regs.Rax = regs.FsBase

@@ -21,9 +21,9 @@ const (
 	newInterceptorName = "___interceptor_" + raiseName // since LLVM 16
 )
 
-// finders are the functions that look for unwinding information, _Unwind_Find_FDE and
-// the like: they are to find that of the probe's frames. Among them are those by which a program
-// confines itself, see quiet.go.
+// finders are the functions that look for unwinding information, _Unwind_Find_FDE and the like:
+// they must find it for the probe's frames. Among them are those by which a program confines
+// itself, see quiet.go.
 type finders struct {
 	p         *Probe
 	list      []*patched

@@ -31,8 +31,8 @@ func (f frameRow) rule() cfi.Rule {
 	return cfi.NewRule(cfi.Hidden, f.cfa, flags, f.bp, f.bx)
 }
 
-// rowOf is the row of a rule that hdb's own unwinder can be told by ehFrame: the
-// probe's all, and most of instructions that were moved.
+// rowOf is the row of a rule that ehFrame can describe to hdb's own unwinder: the probe's all, and
+// most of instructions that were moved.
 func rowOf(r cfi.Rule) (row frameRow, ok bool) {
 	row = frameRow{cfa: r.Offset()}
 	saved := r.Flags()

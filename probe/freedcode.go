@@ -35,7 +35,7 @@ func (fc *freedCode) follow(place addr.Run) (counted bool, err error) {
 	if err != nil || !fc.executable(to) {
 		return false, nil
 	}
-	if to == fc.entrance { // somebody has put it back
+	if to == fc.entrance { // another process has put it back
 		to = fc.to
 		if err := fc.p.siteTable.restore(place, to); err != nil {
 			return false, err

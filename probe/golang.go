@@ -23,15 +23,14 @@ import (
 // single sizes, and from Go 1.27 on all of them, need not have put them there: a second jump,
 // behind their check for stack space, does.
 //
-// What dies is told by the sweeper: a jump at the entry of runtime.(*sweepLocked).sweep
-// remembers which slots of the span were in use, and one at the entry of runtime.newMarkBits,
-// which it calls when it knows which still are, writes a record of those freed
-// (runtime/mgcsweep.go).
+// The sweeper reports what dies: a jump at the entry of runtime.(*sweepLocked).sweep remembers
+// which slots of the span were in use, and one at the entry of runtime.newMarkBits, which it calls
+// when it knows which still are, writes a record of those freed (runtime/mgcsweep.go).
 //
 // Threads that a signal preempts here are not in Go's code: no stack is moved or searched
 // until they have left.
 
-// The functions beside those of the catalogue, and the least version that is hooked at entries.
+// The functions that the catalogue does not have, and the least version that is hooked at entries.
 const (
 	goSweepMark = "runtime.newMarkBits"
 	goUnspilled = 27
@@ -132,8 +131,8 @@ func (st *siteTable) hookEntry(c *caller, s *site, at addr.Run, size uint64, mar
 // maxGoCode bounds the functions of a Go runtime, in bytes: mallocgc of Go 1.18 has 2 KiB.
 const maxGoCode = 64 << 10
 
-// goCodeSize is what a function of so many bytes has behind its check for stack space. What
-// the program says of its size may be anything.
+// goCodeSize is what a function of that size has behind its check for stack space. What the program
+// says of its size may be anything.
 func goCodeSize(size uint64, check int) (uint64, error) {
 	if size <= uint64(check) || size > maxGoCode {
 		return 0, fmt.Errorf("a size of %d bytes is not that of a function of a Go runtime", size)
@@ -162,8 +161,8 @@ func (st *siteTable) hookReturn(s *site, r goReturn) (*goHook, error) {
 	return h, nil
 }
 
-// hookSweep moves the first instructions of the function that sweeps a span, and of the one
-// that it calls when it is done. The first runtime's layout is told to the core.
+// hookSweep moves the first instructions of the function that sweeps a span, and of the one that it
+// calls when it is done. The core is given the first runtime's layout.
 func (st *siteTable) hookSweep(c *caller, s *site, first bool) error {
 	exit, done := addr.Run(0), breakpoints.Symbol{}
 	for _, sym := range st.p.cfg.Functions(s.In, goSweepMark, goruntime.GoExit, goruntime.GoExitABI0) {

@@ -109,8 +109,8 @@ func passesOn(in x86asm.Inst, at addr.Run, entries []addr.Run) bool {
 	return !direct || slices.Contains(entries, at+addr.Run(int64(in.Len)+int64(rel)))
 }
 
-// givesAddress tells lea of an address into the result, that of runtime.zerobase, or its load
-// from the global offset table in a library that programs are linked with (-buildmode=shared).
+// givesAddress recognizes lea of the address of runtime.zerobase into the result, or its load from
+// the global offset table in a library that programs are linked with (-buildmode=shared).
 func givesAddress(in x86asm.Inst) bool {
 	m, ok := in.Args[1].(x86asm.Mem)
 	return (in.Op == x86asm.LEA || in.Op == x86asm.MOV) && in.Args[0] == x86asm.RAX && ok && m.Base == x86asm.RIP

@@ -19,12 +19,12 @@ type tinySlots struct {
 
 const (
 	tinyPageSlots = 512 // those of one span of the runtime
-	// fewTinyPages may be made whatever is in them, others if all have so many blocks on average.
+	// fewTinyPages may be made whatever is in them, others if all have this number of blocks on average.
 	fewTinyPages  = 1 << 12
 	tinyPageShare = 32
 )
 
-// A tinyPage has a bit for each byte of each of its slots.
+// A tinyPage has a bit for each byte of all its slots.
 type tinyPage struct {
 	slots  [tinyPageSlots]uint16
 	blocks int // bits that are set

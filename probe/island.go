@@ -21,16 +21,15 @@ type islands struct {
 	framed []framed // pieces of code whose frames exceptions may pass
 }
 
-// An island is memory for code near the modules that it serves: a jump over an
-// allocator's first instructions reaches 2 GiB. Its code is never changed or freed,
-// because a thread may stand or return there; the target of a moved instruction's jump may
-// change, see turnable.
+// An island is memory for code near the modules that it serves: a jump over an allocator's first
+// instructions reaches 2 GiB. Its code is never changed or freed, because a thread may be in it or
+// return there; the target of a moved instruction's jump may change, see turnable.
 type island struct {
 	base addr.Run
 	used uint64
 	rows []islandRow // ascending
 
-	// What unwinding made of the first so many rows.
+	// What unwinding did with the number of first rows given.
 	cfi     *unwind.Table
 	cfiRows int
 }

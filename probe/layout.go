@@ -66,7 +66,7 @@ const (
 	stPyQualname  = 1168 // the same or its qualified name,
 	stPyFile      = 1176 // and its file,
 	stPyCodeWords = 1184 // and how many words of it are wanted
-	stPyCodes     = 1192 // address of the hashes of those that were told of lately
+	stPyCodes     = 1192 // address of the hashes of those that were sent lately
 	stPyFrees     = 1200 // address of the counters of code objects that were freed, uint32 each, by place; 0: the core is not told of them
 	stPyEpoch     = 1208 // what the counters began at: another number each time that the core was not told for a while, in bits 32 and up
 	// How a Go runtime is read, see golang.go: offsets, if nothing else is said.
@@ -93,7 +93,7 @@ const (
 	stateSize = 4096
 )
 
-// Values of stEnabled beside 0.
+// Values of stEnabled other than 0.
 const (
 	enabled      = 1
 	quickEnabled = 2 // events are recorded: functions of C and C++ take the short way
@@ -110,7 +110,7 @@ const (
 	spinTries = 1 << 26
 )
 
-// Values of stPython beside 0.
+// Values of stPython other than 0.
 const (
 	pyCurrent = 1 // what holds the lock, if it is the thread's, or what thread-specific data has
 	pyKept    = 2 // what thread-specific data has
@@ -164,8 +164,8 @@ const (
 	noBlock   = 1 // neither a block nor NULL
 )
 
-// What a condition's code returns: nobody wants the call, a stop may want it unless its stack says no, the block
-// that it returns seems to be none, or a stop may want it whatever its stack.
+// What a condition's code returns: no stop wants the call, a stop may want it unless its stack says no, the
+// block that it returns seems to be none, or a stop may want it whatever its stack.
 const (
 	askedNo    = 0
 	askedMay   = 1
@@ -218,7 +218,7 @@ const (
 	siModLen    = 16 //
 	siFlags     = 24 // uint32: the kind in the low byte, siteVM and so on
 	siBit       = 28 // uint8: number of the function in sets
-	siOldWord   = 29 // uint8 each, for the short way: words of the frame, as a long record has them;
+	siOldWord   = 29 // uint8 each, for the short way: words of the frame, in the order of a long record;
 	siAuxWord   = 30 // 0 if there is nothing
 	siLonger    = 31 // uint8: of the record beyond recordSize
 	siSize      = 32 // uint8 operands: index of an argument, or operandNone
@@ -230,7 +230,7 @@ const (
 	siResult    = 37  // uint8: 1 if the call has failed when its int result is not 0
 	siHead      = 40  // uint64: the record's first word, except the type
 	siConst     = 48  // the size if siSize is operandNone
-	siFilter    = 56  // address of the condition's code, 0 if nobody stops here
+	siFilter    = 56  // address of the condition's code, 0 if no stop is here
 	siTail      = 64  // where the function returns to if it was called from a quick thunk or by the short way
 	siDone      = 72  // uint64: the function's bit in shServed or slFreedDone
 	siQuick     = 80  // uint64: siHead with the type of the record of a call that has returned, or frees; and with noStack if it is bare
@@ -252,7 +252,7 @@ const (
 	siteSized    = 1 << 10 // the size is known at the entry
 	siteZero     = 1 << 11 // a call with size 0 does nothing: sbrk(0), mprotect
 	siteLong     = 1 << 12 // records have two more words: old, and count or alignment; of mmap flags and protection
-	siteText     = 1 << 13 // the size is that of the string returned
+	siteText     = 1 << 13 // the size is the length of the string returned
 	siteWide     = 1 << 14 // may take arguments on the stack
 	siteVerdict  = 1 << 15 // a stop asks about the stack: its verdict is kept by number
 	siteOwners   = 1 << 16 // calls from its own module are no events
@@ -322,7 +322,7 @@ const (
 	hdMiss    = 160 // uint64: PC cache misses
 	hdWalks   = 168 // uint64: stacks walked in full
 	hdNew     = 176 // uint64: stacks published
-	hdLostPy  = 184 // uint64: events whose calls of Python could not be told
+	hdLostPy  = 184 // uint64: events whose calls of Python could not be read
 
 	hdThreads = 512 // uint32 each: the TIDs of threads that conditions name
 
@@ -418,7 +418,7 @@ const (
 	freeBits   = 16    // log2 of the counters of stPyFrees
 	seenBits   = 15    // log2 of those of stPySeen, a hash each
 	codeBits   = 14    // and of stPyCodes
-	maxPyText  = 1024  // bytes of a text that are told: the words fit in a byte
+	maxPyText  = 1024  // bytes of a text that are sent: the words fit in a byte
 	maxPyTable = 32000 // of a line table
 	pyTextHead = 72    // of the largest header of a text
 	maxPython  = 1000  // calls of Python that a stack has
@@ -430,7 +430,7 @@ const (
 	memoEntry  = 1 << memoShift
 	memoWords  = 96                     // words that an entry compares
 	memoLong   = 42 * memoWords         // words of the longest stack that is remembered, by several entries
-	memoRare   = 256                    // of so many walks one may take entries from others for a chain, a power of two
+	memoRare   = 256                    // of this number of walks one may take entries from others for a chain, a power of two
 	memoChecks = 16                     // and the first of them, of which it has the low 16 bits
 	memoTries  = memoChecks + 1         // stacks that one is compared with: no word tells two of them apart from the next
 	memoBusy   = 2                      // the tag of an entry that is being written

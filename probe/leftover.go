@@ -30,8 +30,8 @@ type openCall struct {
 	sp  addr.Run // where the caller's return address is; the probe's is below
 }
 
-// The card, in words of 8 bytes: cardMagic, cardLayout, and the number of each of the
-// four lists, which follow at fixed places.
+// The card, in words of 8 bytes: cardMagic, cardLayout, and the numbers of the four lists, which
+// follow at fixed places.
 const (
 	cardMagic  = 0x6472616320626468 // "hdb card"
 	cardLayout = 1<<60 | fileSlots<<32 | slotSize<<16 | shadowSize

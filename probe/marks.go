@@ -117,7 +117,7 @@ func (r *Request) markWord(w *writer) {
 	w.bytes(0x4e, 0x8d, 0x1c, 0xdf)        // lea (%rdi,%r11,8),%r11
 }
 
-// markTest is code in front of so many bytes, which it passes over if the block has no mark.
+// markTest is code in front of that number of bytes, which it passes over if the block has no mark.
 func (r *Request) markTest(over int) []byte {
 	w := &writer{}
 	r.markWord(w)
@@ -173,8 +173,8 @@ func (cs *conditions) markBlock(block uint64) {
 	}
 }
 
-// setMarks marks the blocks that are live. All threads are stopped. Calls that they are in
-// mark theirs, too, unless a thread stands just where the code of before decides.
+// setMarks marks the blocks that are live. All threads are stopped. Calls that they are in mark
+// theirs, too, unless a thread is just where the code of before decides.
 func (cs *conditions) setMarks() {
 	if cs.marked {
 		cs.p.shared.empty(fileMarks, marksSize)

@@ -105,7 +105,7 @@ func (m *matcher) offered(t *inferior.Thread) (f frame, s *site, regs inferior.R
 	return f, s, regs, nil
 }
 
-// signalSet is the set of one signal, as the kernel has it.
+// signalSet is the set of one signal, in the kernel's form.
 func signalSet(n int) uint64 { return 1 << (n - 1) }
 
 // call is what breakpoints would report of it.

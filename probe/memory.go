@@ -117,8 +117,8 @@ func (s *shared) close() {
 	s.file, s.ring = nil, nil
 }
 
-// empty makes whole pages of the file zeros, by giving them back to the kernel: what
-// nobody touches again has no pages, in hdb and in the inferior.
+// empty makes whole pages of the file zeros, by returning them to the kernel: what is not touched
+// again has no pages, in hdb and in the inferior.
 func (s *shared) empty(from, size int) {
 	part := s.file[from : from+size]
 	if unix.Madvise(part, unix.MADV_REMOVE) != nil {
@@ -140,8 +140,8 @@ func (s *shared) slot(i int) []byte {
 	return s.file[fileSlots+i*slotSize : fileSlots+(i+1)*slotSize]
 }
 
-// slots yields all that a thread may have, by index, and what else is in the same
-// pages: to read a page that nobody has written makes it.
+// slots yields all that a thread may have, by index, and what else is in the same pages: to read a
+// page that was never written makes it.
 func (s *shared) slots() iter.Seq2[int, []byte] {
 	const end = fileSlots + numSlots*slotSize
 	return func(yield func(int, []byte) bool) {
@@ -219,8 +219,8 @@ func futexNap(word *atomic.Uint32, value uint32, nanos int64) {
 	_, _, _ = unix.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), 0, uintptr(value), uintptr(unsafe.Pointer(&ts)), 0, 0)
 }
 
-// napFrom is how many Ps there have to be: that of the owner of the process, of who
-// writes the recording, and the sleeper's.
+// napFrom is how many Ps there have to be: one for the owner of the process, one for the writer of
+// the recording, and one for the sleeper.
 const napFrom = 3
 
 func futexWake(word *atomic.Uint32) {

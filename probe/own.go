@@ -15,8 +15,8 @@ type Owned struct {
 	What      string
 }
 
-// Own is what probes have mapped in a process, be they in use, left behind by one that could
-// not be taken out, or as a core file has them: their cards and the names of their files tell.
+// Own is what probes have mapped in a process, be they in use, left behind by one that could not be
+// taken out, or in a core file: their cards and the names of their files identify them.
 func Own(maps []inferior.Mapping, mem io.ReaderAt) (all []Owned) {
 	card := make([]byte, cardSize)
 	for _, m := range maps {

@@ -42,7 +42,7 @@ type noRoomError struct{ cause error }
 
 func (e noRoomError) Error() string { return e.cause.Error() }
 
-// relocate writes those first instructions to the island that need so many bytes.
+// relocate writes to the island the first instructions that cover this number of bytes.
 func (is *islands) relocate(f *patched, need int) (*moved, error) {
 	body, err := is.body(f.entry, f.size)
 	if err != nil {
@@ -281,7 +281,7 @@ func (f *patched) lead(to addr.Run) error {
 	w := &writer{at: f.entry}
 	w.jmp(to)
 	for len(w.code) < len(f.first) {
-		w.bytes(0xcc) // nobody gets here
+		w.bytes(0xcc) // not reached
 	}
 	f.jump = w.code
 	return w.errs

@@ -20,8 +20,8 @@ type plainSite struct {
 	golang uint64 // where the module of a Go runtime begins, 0 if the function is of none
 }
 
-// ofCall is what a plain event describes its call apart from the record, as capture.Event has it:
-// one word, so that it is copied at once.
+// ofCall is what a plain event says of its call beyond the record, as in capture.Event: one word,
+// so that it is copied at once.
 type ofCall struct {
 	function          uint16
 	kind              capture.Kind
@@ -127,8 +127,8 @@ func (r *reader) plain(end uint64) int {
 				e.Aux = uint64(capture.NewGoAux(rec[5], rec[4], site.golang))
 				at = unsafe.Add(at, longRecord-recordSize)
 			} else if head&flagLong != 0 {
-				// An old block is told by the record before, too. If that began another
-				// realloc, which a signal handler has interrupted, there is none.
+				// The record before also names the old block. If that began another realloc, which
+				// a signal handler has interrupted, there is none.
 				if rec[4] != 0 || r.begun == uintptr(at) {
 					if r.begun != uintptr(at) || rec[4] != (*record)(unsafe.Add(at, -recordSize))[2] {
 						break
@@ -145,8 +145,8 @@ func (r *reader) plain(end uint64) int {
 			at = unsafe.Add(at, recordSize)
 			e = (*capture.Event)(unsafe.Add(unsafe.Pointer(e), unsafe.Sizeof(*e)))
 		}
-		// The record of a realloc's end comes after that of its begin, unless other
-		// threads have a hand in between.
+		// The record of a realloc's end comes after the record of its begin, unless other threads
+		// have a hand in between.
 		if uintptr(unsafe.Pointer(e)) == r.full || r.begun == uintptr(at) {
 			break
 		}

@@ -99,9 +99,9 @@ func (st *siteTable) addPointer(c *caller, b *breakpoints.Site) (others bool, er
 	return n > 0, nil
 }
 
-// pointerSite is that of a pointer. The core has short ways for a size or a block that is the
-// first argument: if it is the second, the thunk swaps the two, and the function's own are
-// swapped again.
+// pointerSite is the site of a pointer. The core has short ways for a size or a block that is the
+// first argument: if it is the second, the thunk swaps the two, and the function's own are swapped
+// again.
 func pointerSite(b *breakpoints.Site) *site {
 	s := &site{Site: b}
 	first := breakpoints.Operand{From: breakpoints.Argument}
@@ -120,8 +120,8 @@ func pointerSite(b *breakpoints.Site) *site {
 	return &site{Site: &swapped, swapped: true}
 }
 
-// code is the entry point of the site's function: its address is that of the pointer, if it is
-// called by one.
+// code is the entry point of the site's function: its address is the pointer's, if it is called by
+// one.
 func (s *site) code() addr.Run {
 	if s.entrance != 0 {
 		return s.found
@@ -132,7 +132,7 @@ func (s *site) code() addr.Run {
 // swapArguments is xchg %rsi,%rdi.
 var swapArguments = []byte{0x48, 0x87, 0xf7}
 
-// entranceSize is that of jmp *2(%rip), the padding and the target.
+// entranceSize is the size of jmp *2(%rip), the padding and the target.
 const entranceSize = 16
 
 // build writes the entrance of a site, which leads to the function itself for now, and what

@@ -29,7 +29,7 @@ type Config struct {
 	GoVersion func(m inferior.Module) string
 	// GoType is what a pattern of a condition says of the type with a descriptor in a module.
 	GoType func(m inferior.Module, descriptor addr.Run, pattern string) GoTypeVerdict
-	// Sink is told of events.
+	// A Sink receives events.
 	Sink Sink
 	// Now is the time of the session, which events are given.
 	Now time.Duration

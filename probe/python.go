@@ -8,8 +8,8 @@ import (
 	"hdb/internal/addr"
 )
 
-// Python says where the core finds the calls of Python that a thread is in, as
-// python.Walk has it: offsets if nothing else is said.
+// Python says where the core finds the calls of Python that a thread is in, in the form of
+// python.Walk: offsets if nothing else is said.
 type Python struct {
 	Current                     addr.Run // address
 	Key                         addr.Run // address
@@ -37,8 +37,8 @@ type PythonCall struct {
 // PythonID names calls of Python that a Sink keeps.
 type PythonID uint32
 
-// FollowPython has the stacks of events tell the calls of Python, too; nil has them not. All
-// code objects are told of again.
+// FollowPython adds the calls of Python to the stacks of events; with nil they are left out. All
+// code objects are sent again.
 func (p *Probe) FollowPython(w *Python) error {
 	if w == nil {
 		return errors.Join(p.poke(stPython, 0), p.freed.lift())

@@ -11,10 +11,10 @@ import (
 )
 
 // A process may have seccomp(2) kill it for system calls, at any time. So the core makes none in a
-// process that dies with hdb: where it would make one it comes to an int3, which nobody but hdb
-// will ever have to answer; it waits for room in the ring by spinning, and nobody wakes the
-// consumer. A process that is to outlive hdb must not come to an int3 when hdb has been killed: it
-// changes over only when it calls what it would confine itself by.
+// process that dies with hdb: where it would make one it comes to an int3, which only hdb will ever
+// have to answer; it waits for room in the ring by spinning, and the consumer is not woken. A
+// process that is to outlive hdb must not come to an int3 when hdb has been killed: it changes over
+// only when it calls what it would confine itself by.
 
 // Quieten has the core make system calls in a process that outlives hdb, or is about to, and none in
 // another, or in one that has confined itself.
@@ -79,8 +79,8 @@ func (p *Probe) addConfining(c *caller, modules []inferior.Module) error {
 	return nil
 }
 
-// confiningThunk tells hdb of a call with that first argument before it runs the function. It returns
-// where a trap is to stand.
+// confiningThunk reports to hdb a call with that first argument before it runs the function. It
+// returns where a trap is to be.
 func confiningThunk(w *writer, f *patched) (trap addr.Run) {
 	w.bytes(0x81, 0xff) // cmp $confines,%edi
 	w.imm32(f.confines)

@@ -19,8 +19,8 @@ type Sink interface {
 	// there are others further out. They belong to the probe.
 	Python(calls []PythonCall, more bool) PythonID
 	// PythonCode describes the code object with an ID by the memory that it is made of, the object
-	// itself first. Calls that refer to it come later. If the sink has forgotten those that it was
-	// told of, they are told of again with calls to come.
+	// itself first. Calls that refer to it come later. If the sink has forgotten those that it
+	// received, they are sent again with calls to come.
 	PythonCode(id uint64, pieces []PythonPiece) (forgotten bool)
 	// WithPython keeps a stack that is another, which the sink has, with calls of Python.
 	WithPython(capture.StackID, PythonID) capture.StackID
@@ -52,7 +52,7 @@ type Stats struct {
 	Waits    uint64 // times that a thread waited for room in the ring
 	Lost     uint64 // events for which there was no room
 	LostSt   uint64 // stacks for which there was no room
-	LostPy   uint64 // stacks whose calls of Python could not be told
+	LostPy   uint64 // stacks whose calls of Python could not be read
 	NoThread uint64 // calls of threads that the probe had no place for
 	Torn     uint64 // records that a thread never completed
 }
@@ -249,8 +249,8 @@ func (r *reader) polls() bool {
 	return r.polling
 }
 
-// doze waits until it is time to look for records again, and is told whether there were some at the last
-// look, and how long it waited before that. It returns how long it has waited.
+// doze waits until it is time to look for records again. Its arguments say whether there were some at
+// the last look, and how long it waited before that. It returns how long it has waited.
 func (r *reader) doze(some bool, last time.Duration) time.Duration {
 	next := shortPause
 	if !some {
@@ -393,7 +393,7 @@ func (r *reader) handle(n int) int {
 	r.flush()
 	r.release()
 	after, now := r.p.cfg.Sink.Heap()
-	// The core has added what was asked for; what of that is live remains.
+	// The core has added what was asked for; what is live of that remains.
 	r.p.shared.word(hdLive).Add(after - before - r.asked)
 	r.p.shared.word(hdBlocks).Add(now - blocks - r.made)
 	return count
@@ -510,8 +510,7 @@ func (r *reader) Resumed(now time.Duration) {
 	r.clock.resume(now)
 }
 
-// Idle takes time out of the inferior's: hdb's own work, during which a thread
-// stood still.
+// Idle takes time out of the inferior's: hdb's own work, during which a thread was stopped.
 func (r *reader) Idle(d time.Duration) { r.clock.work.add(d) }
 
 // Exclusive runs f while no event is handled, and after those that are complete

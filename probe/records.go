@@ -192,7 +192,7 @@ func (r *reader) reportInside(tid uint32, result uint64) {
 	}
 }
 
-// freed handles a block that is given back.
+// freed handles a block that is freed.
 func (r *reader) freed(e *capture.Event, s *site, tid uint32) {
 	r.reportInside(tid, 0)
 	r.report(e, s)

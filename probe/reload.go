@@ -13,9 +13,9 @@ import (
 	"hdb/probe/reloc"
 )
 
-// Libraries come and go. What was made for a function of one that is gone stays: a
-// thread may have been in it, and most libraries come back to where they were. The
-// process is ahead of what hdb was told: code may be gone whose module is known still.
+// Libraries come and go. What was made for a function of one that is gone stays: a thread may have
+// been in it, and most libraries come back to where they were. The process is ahead of what hdb has
+// read: code may be gone whose module is known still.
 
 // errUnmapped says that the code of a function is not there.
 var errUnmapped = errors.New("its code is not mapped")
@@ -115,8 +115,8 @@ func (st *siteTable) reuse(b *breakpoints.Site) bool {
 	return true
 }
 
-// freeIndex is the index of the next site: that of the one which has been gone for
-// longest if there are no others. ok is false if there is none.
+// freeIndex is the index of the next site: the index of the one which has been gone for longest if
+// there are no others. ok is false if there is none.
 func (st *siteTable) freeIndex() (index int, ok bool) {
 	if len(st.list) <= maxSites {
 		return len(st.list), true

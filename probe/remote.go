@@ -64,7 +64,7 @@ func (c *caller) back() {
 
 const noFD = ^uint64(0)
 
-// memoryName is that of the memory file in /proc/PID/maps.
+// memoryName is the name of the memory file in /proc/PID/maps.
 const memoryName = "hdb probe"
 
 var errConfined = errors.New("the process has a seccomp filter, which may kill it for the probe's system calls")
@@ -151,7 +151,7 @@ func mapPlace(p *inferior.Process, c *caller, place addr.Run, size uint64) (r re
 			return r, nil, err
 		}
 	}
-	// In a core file they would be 200 MiB that nobody reads, and whoever writes one would have them made.
+	// In a core file they would be 200 MiB that are never read, and writing one would create them.
 	for _, of := range []struct {
 		at   addr.Run
 		size uint64

@@ -94,7 +94,7 @@ type codeFile struct {
 	maps []inferior.Mapping
 }
 
-// identity is that of the module's files with what of them is mapped as code, "" if it
+// identity identifies the module's files with the parts of them that are mapped as code, "" if it
 // is not known.
 func (c *codeFile) identity(m inferior.Module, files string) string {
 	if files == "" {

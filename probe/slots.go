@@ -14,7 +14,7 @@ import (
 // under the lock and reads it without.
 type slots struct {
 	p       *Probe
-	counted uint64            // events of slots that were given back
+	counted uint64            // events of slots that were freed
 	guests  map[uint32][]byte // slots of threads whose vfork child uses them, by its TID
 	cellOf  []uint64          // thread numbers that conditions name
 }

@@ -72,8 +72,8 @@ type tableKey struct {
 	cfi       *unwind.Table // without identity
 }
 
-// add compiles the CFI of modules, unless it was compiled before, in this process or
-// for another one. report is told of modules that cannot be followed.
+// add compiles the CFI of modules, unless it was compiled before, in this process or for another
+// one. report is called for modules that cannot be followed.
 func (t *tables) add(list []source, report func(error)) {
 	jobs := make([]*job, len(list))
 	var wg panics.Group
@@ -201,7 +201,7 @@ type ownTable struct {
 
 var errNoRoom = errors.New("no room for its unwinding table: its frames cannot be followed")
 
-// room is where a table of so many rows is placed next, and what hdb sees there.
+// room is where a table of that number of rows is placed next, and what hdb sees there.
 func (t *tables) room(rows int) (p placed, offs []uint32, ids []uint16, err error) {
 	p.offs = t.end
 	p.ids = p.offs + 4*uint64(rows)

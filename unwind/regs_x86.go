@@ -42,7 +42,7 @@ const calleeSaved = 1<<RBX | 1<<RBP | 1<<R12 | 1<<R13 | 1<<R14 | 1<<R15
 var regNames = [numRegs]string{"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp",
 	"r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "rip"}
 
-// String is the register's name as assembly has it, without a percent sign.
+// String is the register's name as in assembly, without a percent sign.
 func (r Reg) String() string {
 	if r < numRegs {
 		return regNames[r]

@@ -32,7 +32,7 @@ const (
 	// Without a goroutine, as on a thread that has none, the word below is the stack pointer.
 	ToGoroutine
 	// FromGoroutine is a call of Go on the stack of a goroutine, of a function that was called on
-	// that of the thread. The called function has saved rbp below its return address: it points to
+	// the thread's stack. The called function has saved rbp below its return address: it points to
 	// where the caller of the switching function has rbp, with the return address above.
 	FromGoroutine
 	// GoroutineEnd is where functions of go statements return to.
@@ -134,7 +134,7 @@ func (w *Walker) madeBy(sp uint64, row *Row) (Frame, *ending) {
 		return Frame{}, complete
 	}
 	id, err := w.word(uint64(g.at) + uint64(s.ID))
-	if err != nil || id == 1 { // the first was made by nobody
+	if err != nil || id == 1 { // the first has no maker
 		return Frame{}, complete
 	}
 	pc, err := w.word(uint64(g.at) + uint64(s.Creator))

@@ -138,7 +138,7 @@ func idText(id string) string {
 	return "build ID " + id
 }
 
-// head is the first page of a mapped file as the core has it, nil if it does not.
+// head is the first page of a mapped file as stored in the core, nil if it does not.
 func (f *File) head(name string) []byte {
 	for i := range f.files {
 		r := &f.files[i]
@@ -179,8 +179,8 @@ func (f *File) readFile(b []byte, a addr.Run, r *fileRange) (int, error) {
 	return 0, fmt.Errorf("read memory at %v: %s: beyond its end", a, k.path)
 }
 
-// BuildID is that of an ELF file, whose first bytes are given, in hexadecimal; "" if
-// there is none in them.
+// BuildID is the build ID of an ELF file, whose first bytes are given, in hexadecimal; "" if there
+// is none in them.
 func BuildID(image []byte) string {
 	le := binary.LittleEndian
 	if len(image) < 64 || string(image[:4]) != elf.ELFMAG || elf.Class(image[elf.EI_CLASS]) != elf.ELFCLASS64 {

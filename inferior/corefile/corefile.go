@@ -216,7 +216,7 @@ func (f *File) damaged(err error) {
 	}
 }
 
-// checkHeader reports whether an ELF header is that of a core that this package reads.
+// checkHeader reports whether this package reads the core with this ELF header.
 func checkHeader(h []byte) error {
 	le := binary.LittleEndian
 	switch {
@@ -331,7 +331,7 @@ func (f *File) ReadAt(b []byte, off int64) (n int, err error) {
 	return n, err
 }
 
-// readPart reads from the beginning of b as far as one source has it.
+// readPart reads from the beginning of b up to where one source ends.
 func (f *File) readPart(b []byte, a addr.Run) (int, error) {
 	s := f.segmentAt(a)
 	file := f.fileAt(a)
@@ -361,9 +361,9 @@ func (f *File) readPart(b []byte, a addr.Run) (int, error) {
 	return len(b), nil
 }
 
-// unchanged reports whether the pages of a segment that are not in the core are as the file has
-// them. The kernel stores private pages that were written with those of no file: if it stores none,
-// only code and headers are sure.
+// unchanged reports whether the pages of a segment that are not in the core are the same as in the
+// file. The kernel stores private pages that were written with the anonymous ones: if it stores
+// none, only code and headers are sure.
 func (f *File) unchanged(s *segment, file *fileRange) bool {
 	return f.anonymous || s.flags&elf.PF_W == 0 && (s.flags&elf.PF_X != 0 || file.off == 0)
 }

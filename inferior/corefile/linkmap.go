@@ -92,7 +92,7 @@ func (f *File) followList(entry addr.Run) {
 func (f *File) addLoads(path string, bias addr.Run) {
 	file, _, err := regular.Open(path)
 	if err != nil {
-		return // it is told when its memory is wanted
+		return // it is reported when its memory is wanted
 	}
 	defer file.Close()
 	e, err := elf.NewFile(file)

@@ -19,8 +19,8 @@ type Image struct {
 	Auxv                   []byte   // as the kernel gave it to the program
 	Regions                []Region // ascending
 	Memory                 io.ReaderAt
-	// Untouched tells that memory is zeros without reading it; nil: nobody knows. There may
-	// be terabytes of it.
+	// Untouched tells that memory is zeros without reading it; nil: not known. There may be
+	// terabytes of it.
 	Untouched func(a addr.Run, n uint64) bool
 	// Close closes what Untouched reads; nil: nothing.
 	Close func() error
@@ -59,7 +59,7 @@ func (im *Image) Write(w io.Writer) (size int64, err error) {
 			Filesz: r.Stored, Memsz: uint64(r.High - r.Low), Align: pageSize})
 		off += r.Stored
 	}
-	if many { // the number of program headers, as elf(5) has it
+	if many { // the number of program headers, see elf(5)
 		s := make([]byte, sectionSize)
 		binary.LittleEndian.PutUint32(s[44:], uint32(count))
 		b.Write(s)

@@ -96,7 +96,7 @@ func traceChild(cloneFlags uintptr, f func(pid int) error) (err error) {
 	if errors.Is(err, errEnded) {
 		return err
 	}
-	if e := unix.Kill(pid, unix.SIGKILL); e != nil { // nobody else reaps it, so it is the child
+	if e := unix.Kill(pid, unix.SIGKILL); e != nil { // only we reap it, so it is the child
 		return errors.Join(err, e)
 	}
 	for !errors.Is(waitTrap(pid), errEnded) { // a stop that came before, then its end

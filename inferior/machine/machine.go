@@ -20,7 +20,7 @@ const Variable = "HDB_WITHOUT"
 // An Ability is something that not every machine can do.
 type Ability int
 
-// The abilities, in the order in which they are told.
+// The abilities, in the order in which they are listed.
 const (
 	FSGSBase          Ability = iota // programs may read and write the FS base by an instruction
 	DebugRegisters                   // the debug registers stop a thread at an instruction, and after an access

@@ -7,12 +7,11 @@
 // [Rules] gives the kind. A [Table] is then the addresses at which the number
 // changes. [Compile] runs each FDE's program once, without allocation per row.
 //
-// The table says what unwind.Walker would do; the tests hold them together. What the
-// walker in the inferior cannot do has a rule that says so and ends its walk as
-// truncated: it never takes a guess for a fact. Two things it must do itself: a return
-// address is looked up by the byte before it (addr.Code.Lookup), a PC as it stands;
-// and a return address of 0 is the end of a stack, not a truncated one, where the
-// rule is rsp+8, as under Go's goexit.
+// The table says what unwind.Walker would do; the tests hold them together. What the walker in the
+// inferior cannot do has a rule that says so and ends its walk as truncated: it never takes a guess
+// for a fact. Two things it must do itself: a return address is looked up by the byte before it
+// (addr.Code.Lookup), a PC as it is; and a return address of 0 is the end of a stack, not a
+// truncated one, where the rule is rsp+8, as under Go's goexit.
 package cfi
 
 import (

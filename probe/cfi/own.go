@@ -89,7 +89,7 @@ func (o *Own) decodeRows(offs []uint32, ids []uint16) error {
 	return nil
 }
 
-// ownHeader is three uint64: the number of rules, that of rows, and the table's Low.
+// ownHeader is three uint64: the number of rules, the number of rows, and the table's Low.
 const ownHeader = 24
 
 // Encode is the table as Decode reads it.

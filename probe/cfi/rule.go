@@ -23,8 +23,8 @@ type Rule uint64
 // A Form says where the CFA is, or that there is none.
 type Form uint8
 
-// The forms, part of what the walker reads. offset is the rule's CFA offset, rip
-// the frame's PC or return address as it stands.
+// The forms, part of what the walker reads. offset is the rule's CFA offset, rip the frame's PC or
+// return address, unchanged.
 const (
 	SP            Form = iota // CFA = rsp + offset
 	BP                        // CFA = rbp + offset

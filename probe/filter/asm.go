@@ -14,7 +14,7 @@ import (
 // An assembler collects instructions. Jumps go forward to labels.
 type assembler struct {
 	list   []instruction
-	labels int // given out, beside match
+	labels int // given out, except match
 }
 
 // An instruction is a finished one, a jump, or the place of a label.

@@ -234,6 +234,6 @@ type Operands struct {
 	// not known yet; None for functions whose blocks are of no type.
 	Type func(call *cond.Call) (Value, bool)
 
-	// Expr is what of a term of the program's language can be decided.
+	// Expr is the part of a term of the program's language that can be decided.
 	Expr func(x *cond.Expr) Term
 }

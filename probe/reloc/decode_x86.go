@@ -47,7 +47,7 @@ func (i *instruction) refersTo(at addr.Run) (addr.Run, bool) {
 // section 2.3.11).
 const longest = 15
 
-// The errors of instructions whose length cannot be told for certain.
+// The errors of instructions whose length is not certain.
 var (
 	errCut     = errors.New("bytes end within an instruction")
 	errUnknown = errors.New("unknown instruction")

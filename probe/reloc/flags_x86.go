@@ -8,9 +8,9 @@ import (
 	"hdb/internal/addr"
 )
 
-// BranchesInside is BranchesInto for bytes in the midst of a function: body is all of its
-// code, at at. An indirect jump, as that of a switch, may lead to any place, and what is no
-// known instruction may be one: both are errors.
+// BranchesInside is BranchesInto for bytes in the midst of a function: body is all of its code, at
+// at. An indirect jump, as a switch has, may lead to any place, and an unknown instruction may be
+// one: both are errors.
 func BranchesInside(body []byte, at, from addr.Run, covered int) error {
 	s := sweep{part: body, at: at, from: from, covered: covered}
 	if err := s.far(); err != nil {

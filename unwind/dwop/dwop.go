@@ -1,9 +1,9 @@
 // Package dwop computes DWARF expressions (DWARF 5, section 2.5): those of call frame
 // information, and those that describe where variables are.
 //
-// A [Machine] knows the operations. What they refer to is asked of a [Context]:
-// registers and memory. Expressions of variables refer to more, which is asked of
-// [Variables]. Files are not trusted: steps, stack, pieces and calls are bounded.
+// A [Machine] knows the operations. A [Context] gives them what they refer to: registers and
+// memory. Expressions of variables refer to more, which [Variables] give. Files are not trusted:
+// steps, stack, pieces and calls are bounded.
 package dwop
 
 // Operations of DWARF 5. Those between Lit0 and Lit31, Reg0 and Reg31, Breg0 and Breg31
