@@ -13,7 +13,7 @@ type LostKind uint8
 const (
 	BadHeader  LostKind = iota // of the file
 	NotClosed                  // nothing is known of what was to come
-	BadBytes                   // no chunk can be told there
+	BadBytes                   // no chunk can be recognized there
 	NoChunk                    // Err says why the bytes are no chunk
 	BadChunk                   // the chunk Number of kind Chunk has another checksum
 	BadHead                    // Err says what is wrong with the head of that chunk
@@ -67,7 +67,7 @@ func (l Lost) String() string {
 	return fmt.Sprintf("cut off at byte %d inside a chunk (%s): %d of its %d bytes are there", l.Offset+l.Length, what, l.Have, l.Whole)
 }
 
-// A DamageError says what of a capture is lost, and what can be read.
+// A DamageError says which part of a capture is lost, and what can be read.
 type DamageError struct {
 	Path        string
 	Size        int64  // of the file

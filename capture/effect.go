@@ -5,14 +5,14 @@ package capture
 // in, and the event carries it from there on. All that counts blocks adds up effects;
 // nothing finds out again from kinds and addresses which block ended.
 //
-// An event makes one block at most and ends one at most. A realloc onto the address of
-// a recorded block whose end nobody saw would end two: the end of that block is an event
-// of its own in front of it, a Free by the function UnseenFree.
+// An event makes one block at most and ends one at most. A realloc onto the address of a recorded
+// block whose end was not seen would end two: the end of that block is an event of its own in front
+// of it, a Free by the function UnseenFree.
 //
 // When the program is replaced (exec) all blocks end without an event; see Source.Execs.
 
-// UnseenFree is the name of the function of events that represent the end of a block which nobody
-// saw, as its address was handed out again.
+// UnseenFree is the name of the function of events that represent the end of a block that was not
+// seen, as its address was handed out again.
 const UnseenFree = "unseen free"
 
 // PoolChunk is the name of the function of events that represent the end of a block because a pool,
@@ -34,8 +34,8 @@ func (e *Event) Allocates() bool {
 	return !e.Failed && e.Addr != 0 && (e.Kind == Alloc || e.Kind == Realloc)
 }
 
-// SizeKnown reports whether Size is a size: that of a free of no live block is 0, as
-// nobody knows it.
+// SizeKnown reports whether Size is a size: the Size of a free of no live block is 0, as it is not
+// known.
 func (e *Event) SizeKnown() bool {
 	return e.Size != 0 || e.Kind != Free || e.Ended.Recorded
 }

@@ -13,10 +13,10 @@ type Kind uint8
 // The kinds of events. Their numbers are part of the wire format.
 const (
 	Alloc   Kind = iota // a new block: malloc, calloc, operator new, ...
-	Free                // a block given back: free, operator delete
+	Free                // the end of a block: free, operator delete
 	Realloc             // a block resized, Old may have moved to Addr
 	Map                 // pages mapped: mmap, mremap, brk upwards
-	Unmap               // pages given back: munmap, brk downwards
+	Unmap               // the end of pages: munmap, brk downwards
 	Mark                // a moment the user named; its Stack and Addr mean nothing
 	Protect             // pages made accessible or not: mprotect; Aux is the protection
 
@@ -97,7 +97,7 @@ type Module struct {
 	Bias      addr.Bias // run address of file address 0
 	Low, High addr.Run  // covers [Low, High)
 	From, To  uint64    // mapped for the events From <= Seq < To; To 0: to the end
-	GoBuildID string    // that of the Go toolchain, of a file without BuildID
+	GoBuildID string    // the Go toolchain's, of a file without BuildID
 }
 
 // Holds reports whether pc lay in the module when event seq happened.
@@ -178,7 +178,7 @@ type Info struct {
 	Totals  Totals // counted by Log and Writer
 }
 
-// OpenEnded tells that nobody knows how many events are missing at the end.
+// OpenEnded tells that it is not known how many events are missing at the end.
 func (i *Info) OpenEnded() bool {
 	return i.Partial.Has(OpenEnd) || i.Partial.Has(Unwritten)
 }

@@ -31,10 +31,10 @@ const (
 	goTypeBytes = 8 << (64 - goTypeShift) // that it may be away, bytes
 )
 
-// NewGoAux packs a goroutine's number and the address of its type, which is that of the
-// runtime's descriptor (runtime._type), in a module that begins at low. 0 is no type: what is
-// allocated has no pointers, and nothing else is known of it. So is a descriptor elsewhere:
-// package reflect makes such.
+// NewGoAux packs a goroutine's number and the address of its type, which is the runtime's
+// descriptor (runtime._type), in a module that begins at low. 0 is no type: what is allocated has
+// no pointers, and nothing else is known of it. So is a descriptor elsewhere: package reflect makes
+// such.
 func NewGoAux(goroutine, typ, low uint64) GoAux {
 	if off := typ - low; typ != 0 && off < goTypeBytes {
 		return GoAux(off/8<<goTypeShift | goroutine&(1<<goTypeShift-1))

@@ -18,8 +18,8 @@ const (
 	interpretedStep  = 1 << 4 // between two: the byte before one is still its own
 )
 
-// InterpretedAddress is the code address of a position. It may be that of another, then
-// the next one may be tried, by n.
+// InterpretedAddress is the code address of a position. It may be the address of another, then the
+// next one may be tried, by n.
 func InterpretedAddress(f *Frame, n int) addr.Run {
 	h := fnv.New64a()
 	for _, part := range []string{f.Function, f.File, strconv.Itoa(f.Line)} {

@@ -35,7 +35,7 @@ func (m MapMode) Accessible() bool { return m&(ProtRead|ProtWrite|ProtExec) != 0
 func (m MapMode) Prot() uint64  { return uint64(m & protMask) }
 func (m MapMode) Flags() uint64 { return uint64(m >> 8) }
 
-// ProtText is the protection as C has it: PROT_READ|PROT_WRITE.
+// ProtText is the protection in C's words: PROT_READ|PROT_WRITE.
 func (m MapMode) ProtText() string {
 	var words []string
 	for i, w := range []string{"PROT_READ", "PROT_WRITE", "PROT_EXEC"} {

@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// A Reading is what one question reads of recordings, until it is answered or nobody
-// waits for the answer any longer. Its methods may be called from any goroutine; a nil
-// Reading is never given up.
+// A Reading is what one question reads of recordings, until it is answered or no caller waits for
+// the answer any longer. Its methods may be called from any goroutine; a nil Reading is never given
+// up.
 type Reading struct {
 	ctx    context.Context
 	events atomic.Uint64

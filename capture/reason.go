@@ -14,7 +14,7 @@ const (
 	StartedLate  // by a command: times count from the run's start
 	EndedEarly   // before the program
 	EndedFull    // when it was large enough
-	Unwritten    // when it could not be written any more: how much was to come nobody knows
+	Unwritten    // when it could not be written any more: how much was to come is not known
 	DroppedOlder // the last events were kept
 	Paused       // for a while
 	Stopped      // for a while, and started again
@@ -23,7 +23,7 @@ const (
 	Trimmed      // what is outside of a span was left out
 	FreedUnseen  // not every call was followed: blocks that seem to live may not
 	GoHeap       // a Go runtime allocates memory of which there are no blocks
-	OpenEnd      // the capture was not closed or lost its end: how much is missing there nobody knows
+	OpenEnd      // the capture was not closed or lost its end: how much is missing there is not known
 	Failed       // hdb panicked: Text, "" unknown
 
 	// Why calls are in no event, see Loss; Failed, too.
@@ -41,8 +41,8 @@ const (
 	// NoAllocator is one of Info.Partial, too: no function of the program was known as an allocator's when it ran.
 	NoAllocator
 
-	// AtStops is SomeEvents of a process that nobody records: events at which it stopped, and the ends of their
-	// blocks. It is not kept.
+	// AtStops is SomeEvents of a process that is not recorded: events at which it stopped, and the ends of
+	// their blocks. It is not kept.
 	AtStops
 )
 

@@ -13,8 +13,8 @@ type Recorder interface {
 	Replaced()
 	// Intern is the ID of a stack; equal stacks of the same modules have one ID.
 	Intern(Stack) StackID
-	// Occupy tells which module has the addresses [low, high) from here on, where another one
-	// was: the numbers are the caller's, 0 that of modules in no other one's place.
+	// Occupy tells which module has the addresses [low, high) from here on, where another one was:
+	// the numbers are the caller's, 0 for modules that took no other one's place.
 	Occupy(low, high addr.Run, module uint32)
 	// Keep keeps the function chain of a return address for which no file has it.
 	Keep(addr.Run, []Frame)

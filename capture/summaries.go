@@ -19,11 +19,11 @@ type Summary struct {
 	// Live and Blocks are the bytes and the number of recorded blocks that are
 	// live after the last event.
 	Live, Blocks uint64
-	// Peak is the highest number of live bytes after an allocation, and PeakSeq
-	// the first event after which there were so many; both 0 without allocations.
+	// Peak is the highest number of live bytes after an allocation, and PeakSeq the first event
+	// after which there were that many; both 0 without allocations.
 	Peak, PeakSeq uint64
 	PeakTime      time.Duration // of that event
-	// Mapped and Unmapped are bytes of mappings made and given back.
+	// Mapped and Unmapped are bytes of mappings made and unmapped.
 	Mapped, Unmapped uint64
 	Failed           uint64 // allocations that returned NULL
 
@@ -39,8 +39,7 @@ type Summary struct {
 // matters of them for what is mapped, without their times.
 type MapEvents interface{ Events() iter.Seq[Event] }
 
-// A Flow is what was allocated with one stack, and what of the blocks once
-// allocated there was given back.
+// A Flow is what was allocated with one stack, and how much of it was freed.
 type Flow struct {
 	Stack     StackID
 	Allocs    uint64 // blocks allocated here
@@ -90,7 +89,7 @@ func (b *Held) Event() Event {
 type SizeSum struct {
 	Size      uint64
 	Allocs    uint64
-	Temporary uint64 // of them: given back when no other block was allocated in between
+	Temporary uint64 // of them: freed when no other block was allocated in between
 }
 
 // A ThreadSum is what one thread allocated.

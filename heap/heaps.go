@@ -51,7 +51,7 @@ func (m *members) take(owner uint64) []uint64 {
 }
 
 // Heaps keeps which blocks come from which of an allocator's first-class heaps, those of mimalloc: a
-// heap can be freed with all of its blocks at once. It is told of each event before a Ledger posts it.
+// heap can be freed with all of its blocks at once. It sees each event before a Ledger posts it.
 type Heaps struct {
 	l *Ledger
 	members
@@ -111,14 +111,14 @@ func (h *Heaps) SetDefault(thread int32, heap uint64) {
 // Default is the heap that a thread has chosen, 0 if none is known.
 func (h *Heaps) Default(thread int32) uint64 { return h.defaults[thread] }
 
-// Delete forgets a heap, whose blocks live on. It returns the blocks that have ended: that of the heap
-// itself, which an allocator gets from another heap of its own.
+// Delete forgets a heap, whose blocks live on. It returns the blocks that have ended: the heap's own
+// block, which an allocator gets from another heap of its own.
 func (h *Heaps) Delete(heap uint64) []uint64 {
 	h.take(heap)
 	return h.gone(heap, nil)
 }
 
-// Destroy forgets a heap and returns the blocks that have ended: its own, and that of the heap itself.
+// Destroy forgets a heap and returns the blocks that have ended: those allocated from it, and the heap's own block.
 func (h *Heaps) Destroy(heap uint64) []uint64 { return h.gone(heap, h.take(heap)) }
 
 func (h *Heaps) gone(heap uint64, ended []uint64) []uint64 {

@@ -184,8 +184,7 @@ func (x *Index) peakWithin(r *capture.Summary, to, seq, bytes uint64) (uint64, u
 	return seq, bytes
 }
 
-// Totals are what was allocated and given back up to a moment, of the blocks of
-// the heap.
+// Totals are what was allocated and freed up to a moment, of the blocks of the heap.
 type Totals struct {
 	Seq          uint64         // of the last event that counts
 	Time         time.Duration  // of it
@@ -194,8 +193,8 @@ type Totals struct {
 	Flows        []capture.Flow // by stack ID; Flows[0] is of events without a stack
 }
 
-// LiveOf is what of a flow is live: bytes and blocks. Where events were lost in
-// a damaged capture more may have ended than began; then nothing is.
+// LiveOf is the live part of a flow: bytes and blocks. Where events were lost in a damaged capture
+// more may have ended than began; then nothing is.
 func LiveOf(f *capture.Flow) (bytes, blocks uint64) {
 	if f.Freed > f.Bytes || f.Frees > f.Allocs {
 		return 0, 0
@@ -239,7 +238,7 @@ func (t *Totals) begin(r *capture.Summary) {
 	}
 }
 
-// flow is that of a stack; one that the recording does not have counts as none.
+// flow is the flow of a stack; one that the recording does not have counts as none.
 func (t *Totals) flow(id capture.StackID) *capture.Flow {
 	if int(id) >= len(t.Flows) {
 		id = 0
@@ -399,8 +398,8 @@ func (x *Index) At(when time.Duration) uint64 {
 	return seq
 }
 
-// Nth is the number of the event before which n others were recorded, and the
-// last one's if there are not so many.
+// Nth is the number of the event before which n others were recorded, and the last one's if there
+// are fewer.
 func (x *Index) Nth(n uint64) uint64 {
 	for _, r := range x.runs {
 		if n >= uint64(r.Events) {

@@ -15,7 +15,7 @@ import (
 //
 // A head is as large as a cell.
 type leaf struct {
-	low, high   uint32 // a bit for each address that has a cell; in a leaf given back low is the index of the next
+	low, high   uint32 // a bit for each address that has a cell; in a freed leaf low is the index of the next
 	class, left uint16 // left is how many cells more there is room for
 }
 
@@ -87,7 +87,7 @@ func (f *leaf) live() (n int) {
 	return n
 }
 
-// first makes the first cell of a new leaf, which is empty, that of a place.
+// first makes the first cell of a new leaf, which is empty, at a place.
 func (f *leaf) first(p place) *cell {
 	f.setStarts(1 << p.unit())
 	f.left--
@@ -96,9 +96,8 @@ func (f *leaf) first(p place) *cell {
 	return c
 }
 
-// insert makes an empty cell for a unit that has none, nil if there is no room. If
-// there is an empty one beside its place, it becomes this: memory that was given
-// back is often cut in another way.
+// insert makes an empty cell for a unit that has none, nil if there is no room. An empty one next
+// to its place becomes this cell: freed memory is often cut in another way.
 func (f *leaf) insert(unit uint64) *cell {
 	s, bit := f.starts(), uint64(1)<<unit
 	i, n := below(s, unit), bits.OnesCount64(s)
@@ -169,7 +168,7 @@ func cellFlags(logged bool) uint32 {
 	return cellTaken
 }
 
-// set makes the block, which fits, that of the cell.
+// set puts the block, which fits, into the cell.
 func (c *cell) set(size, seq uint64, stack capture.StackID, logged bool) {
 	c.setMade(seq, stack)
 	c.c = uint32(size) | cellFlags(logged)
@@ -238,7 +237,7 @@ type leaves struct {
 	slabs []*slab
 	next  uint32             // cells from here on were never in a leaf
 	end   uint32             // of the cells that there are
-	free  [len(rooms)]uint32 // by class the first of the leaves given back, 0 none
+	free  [len(rooms)]uint32 // by class the first of the freed leaves, 0 none
 	count int                // leaves in use
 	swept int                // blocks that were no more when leaves were last looked through
 }
@@ -253,8 +252,7 @@ const (
 	slabsAtOnce = 256
 )
 
-// newLeaves is memory with one leaf, that of addresses which have none: it has no
-// cells.
+// newLeaves is memory with one leaf, for addresses that have none: it has no cells.
 func newLeaves() leaves {
 	l := leaves{next: 1}
 	l.more()

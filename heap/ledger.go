@@ -118,7 +118,7 @@ func (l *Ledger) isUnseen(e *capture.Event) bool {
 	return ok && b.Logged
 }
 
-// Missed says that calls may have been missed: nobody knows any more which block was made last.
+// Missed says that calls may have been missed: it is no longer known which block was made last.
 func (l *Ledger) Missed() { l.last = 0 }
 
 // PostAll posts events up to the first for which Unseen has to be asked, and returns how many those

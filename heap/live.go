@@ -8,7 +8,7 @@ import (
 	"hdb/capture"
 )
 
-// A Block is memory that was handed out and not yet given back.
+// A Block is memory that was allocated and not yet freed.
 type Block struct {
 	Seq    uint64          // the event that allocated it
 	Size   uint64          // bytes asked for
@@ -72,8 +72,7 @@ func (l *Live) Apply(e *capture.Event) (ended Block, ok bool) {
 	return ended, ok
 }
 
-// Put makes b the block at the address and returns the block that was there. There is no block
-// at 0.
+// Put makes b the block at the address and returns the block that was there. No block is at 0.
 func (l *Live) Put(addr uint64, b Block) (old Block, replaced bool) {
 	if addr == 0 {
 		return old, false

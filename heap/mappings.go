@@ -26,8 +26,8 @@ type Mapping struct {
 // only reserved the addresses (PROT_NONE). What mremap returns belongs to mremap. A mapping put over
 // others (MAP_FIXED) takes their place. Not safe for concurrent use.
 type Mappings struct {
-	// Changed is told of pages that come, and of pages that go, if it is not nil. What only becomes
-	// another mapping goes and comes.
+	// Changed, if it is not nil, is called for pages that come and for pages that go. What only
+	// becomes another mapping goes and comes.
 	Changed func(p Mapping, gone bool)
 
 	list    [][]Mapping // ascending and disjoint; no list is empty or longer than maxMappings

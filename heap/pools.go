@@ -9,8 +9,8 @@ import (
 
 // Pools keeps what allocators of the program's own hand out: pools, which cut their blocks from
 // blocks of another allocator, their chunks. A chunk is not a block any more as soon as a block of
-// a pool is in it, so that no byte counts twice; what of it is not handed out counts as nobody's.
-// It is told of each event before a Ledger posts it.
+// a pool is in it, so that no byte counts twice; the part of it that is not handed out counts for
+// no caller. It sees each event before a Ledger posts it.
 type Pools struct {
 	l *Ledger
 	members
@@ -98,7 +98,7 @@ func (p *Pools) Other(e *capture.Event) []capture.Event {
 	}
 	chunk, ok := p.chunks.take(at)
 	if !ok {
-		p.forget(at) // a pool's block that is given back as another's
+		p.forget(at) // a pool's block that is freed as another's
 		return nil
 	}
 	p.last = [2]uint64{}

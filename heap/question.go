@@ -91,8 +91,8 @@ func joinChanges(lines []Change) Change {
 	return sum
 }
 
-// OtherBuilds gives sites in code of two builds, whose lines cannot be compared, one line:
-// that of the later build, or none if the site has several in either.
+// OtherBuilds gives sites in code of two builds, whose lines cannot be compared, one line: the
+// later build's, or none if the site has several in either.
 func OtherBuilds(before, after []Row, other func(module string) bool) {
 	was, is := lineOfEach(before), lineOfEach(after)
 	for _, rows := range [][]Row{before, after} {

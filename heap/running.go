@@ -99,8 +99,8 @@ func (r *Running) Peak() Point { return r.peak }
 // Line is the live bytes over time.
 func (r *Running) Line() *Line { return &r.line }
 
-// A Line is a quantity over time in a bounded number of spans, of each of which it
-// keeps the highest value. The spans grow with the time.
+// A Line is a quantity over time in a bounded number of spans, and keeps the highest value of each
+// span. The spans grow with the time.
 type Line struct {
 	span  time.Duration // 0: nothing was added
 	spans []uint64

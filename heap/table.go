@@ -59,8 +59,8 @@ func (t *blockTable) init() { t.leaves, t.enough = newLeaves(), minRegions }
 // len is how many blocks there are.
 func (t *blockTable) len() int { return t.puts - t.takes }
 
-// large reports whether the table is larger than the caches that a processor has to itself: than so
-// many cells, in leaves and, three indexes a cell, in regions.
+// large reports whether the table is larger than the caches that a processor has to itself: than
+// this number of cells, in leaves and, three indexes a cell, in regions.
 func (t *blockTable) large() bool { return 3*int(t.next)+len(t.regions)*regionLeaves > 3<<16 }
 
 // takesIn reports whether a block at the place can have a cell.
@@ -68,7 +68,7 @@ func (t *blockTable) takesIn(p place) bool {
 	return p.ok() && (t.spans[p>>spanBits] != nil || t.opened < maxSpans)
 }
 
-// index is that of the leaf with a place, 0 if there is none.
+// index is the index of the leaf with a place, 0 if there is none.
 func (t *blockTable) index(p place) uint32 {
 	if i := p >> spanBits; i < place(len(t.spans)) {
 		if s := t.spans[i]; s != nil {
@@ -80,7 +80,7 @@ func (t *blockTable) index(p place) uint32 {
 	return 0
 }
 
-// cell is that of the block at a place, nil if it has none.
+// cell is the cell of the block at a place, nil if it has none.
 func (t *blockTable) cell(p place) *cell { return t.at(t.index(p)).find(p) }
 
 // region is the one with a place, which is made if there is none. The table must take
@@ -277,7 +277,7 @@ func (t *blockTable) room(class uint32) uint32 {
 	return at
 }
 
-// sweep returns the leaves without blocks, if there can be so many of them that the way through all
+// sweep returns the leaves without blocks, if there can be enough of them that the way through all
 // leaves is worth it.
 func (t *blockTable) sweep() {
 	if t.takes-t.swept <= t.count/2 {

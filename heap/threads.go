@@ -6,10 +6,10 @@ import (
 	"hdb/capture"
 )
 
-// Threads counts for each thread what it allocated, stack by stack, and what of it
-// is live, whichever thread gives it back. A recording's summaries do not tell
-// threads apart: each event is looked at, once. It takes 16 bytes and more for a live
-// block. It is not safe for concurrent use; the recording may grow meanwhile.
+// Threads counts for each thread what it allocated, stack by stack, and how much of it is live,
+// whichever thread frees it. A recording's summaries do not tell threads apart: each event is
+// looked at, once. It takes 16 bytes and more for a live block. It is not safe for concurrent use;
+// the recording may grow meanwhile.
 type Threads struct {
 	src   capture.Source
 	state *Replay // whose blocks have the index of their flow for a stack
@@ -34,7 +34,7 @@ type Threads struct {
 // A ThreadFlow is what one thread allocated with one stack, of a class of sizes.
 type ThreadFlow struct {
 	TID   int32  // see ByGoroutine
-	Class uint64 // as Threads.ClassOf has it, 0 without
+	Class uint64 // as Threads.ClassOf numbers it, 0 without
 	capture.Flow
 }
 

@@ -24,9 +24,9 @@ type Row struct {
 	Site       Site
 	Bytes      uint64 // allocated in all
 	Count      uint64 // allocations
-	LiveBytes  uint64 // not given back
+	LiveBytes  uint64 // not freed
 	LiveBlocks uint64
-	Temporary  uint64 // blocks given back before another one was allocated
+	Temporary  uint64 // blocks freed before another one was allocated
 	PeakBytes  uint64 // live when most bytes were; only ByPeak
 }
 
@@ -35,12 +35,12 @@ type Measure uint8
 
 // The measures.
 const (
-	ByLive      Measure = iota // bytes not given back
+	ByLive      Measure = iota // bytes not freed
 	ByBytes                    // bytes allocated in all
 	ByCount                    // number of allocations
-	ByTemporary                // blocks given back before another one was allocated
+	ByTemporary                // blocks freed before another one was allocated
 	ByPeak                     // bytes that were live when most were
-	ByBlocks                   // blocks not given back
+	ByBlocks                   // blocks not freed
 )
 
 // Measures are the words for them, in their order.

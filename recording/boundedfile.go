@@ -21,7 +21,7 @@ type boundedFile struct {
 	full    func() // is called once, on that goroutine
 	size    int64
 	isFull  atomic.Bool
-	dropped atomic.Int64 // bytes given back
+	dropped atomic.Int64 // bytes returned to the file system
 }
 
 // newBoundedFile takes the file, which it closes when it cannot be bounded.
@@ -36,7 +36,7 @@ func newBoundedFile(w io.WriteCloser, b Bounds, full func()) (*boundedFile, erro
 	return f, nil
 }
 
-// lost says what somebody else has done to the file, or nil.
+// lost says what another process has done to the file, or nil.
 func (f *boundedFile) lost() error {
 	if !f.named || f.disk == nil {
 		return nil
@@ -53,8 +53,8 @@ func (f *boundedFile) lost() error {
 	return nil
 }
 
-// moved is the name that the file has now if somebody gave it another one, "" otherwise. A file
-// that was removed has " (deleted)" behind it.
+// moved is the name that the file has now if it was renamed, "" otherwise. A file that was removed
+// has " (deleted)" behind it.
 func (f *boundedFile) moved() string {
 	if !f.named || f.disk == nil {
 		return ""
@@ -66,7 +66,7 @@ func (f *boundedFile) moved() string {
 	if there, err := os.Stat(f.disk.Name()); err == nil && os.SameFile(own, there) {
 		return ""
 	}
-	name, _ := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.disk.Fd())) // without /proc nobody knows
+	name, _ := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.disk.Fd())) // not known without /proc
 	return name
 }
 

@@ -9,7 +9,7 @@ import (
 
 // Bounds keep a recording small. The zero value keeps everything.
 type Bounds struct {
-	MaxSize   int64         // the recording ends when it takes so many bytes
+	MaxSize   int64         // the recording ends when it takes this number of bytes
 	Ring      int64         // bytes of the last events that are kept
 	Last      time.Duration // that the last events which are kept span
 	Aggregate bool          // sums for each stack are kept, no events

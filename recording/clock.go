@@ -2,12 +2,12 @@ package recording
 
 import "time"
 
-// A Clock tells the process's own time since it was launched or attached to: the time
-// that it stood for the user or for hdb's own work is not counted. It belongs to the
-// goroutine that owns the process. The zero value is of no process.
+// A Clock tells the process's own time since it was launched or attached to: the time for which it
+// was stopped for the user or for hdb's own work is not counted. It belongs to the goroutine that
+// owns the process. The zero value is of no process.
 type Clock struct {
 	started time.Time
-	stopped time.Time     // when it was made to stand, zero while it runs
+	stopped time.Time     // when it was stopped, zero while it runs
 	left    time.Duration // out
 	latest  time.Duration // that Now has returned: time does not go back
 }
@@ -34,7 +34,7 @@ func (c *Clock) Now() time.Duration {
 	return c.latest
 }
 
-// Stop says that the process stands from now on.
+// Stop says that the process is stopped from now on.
 func (c *Clock) Stop() { c.stopped = time.Now() }
 
 // Resume says that it runs.

@@ -28,7 +28,7 @@ type File struct {
 type copies struct {
 	kept  bool       // there is no name: the session keeps the file
 	asked *file.File // the recording as it was when the file had
-	size  int64      // so many bytes
+	size  int64      // this number of bytes
 	whole *os.File   // what asked reads if old events were dropped, nil otherwise
 }
 
@@ -83,7 +83,7 @@ func (f *File) Bounds() Bounds { return f.out.bounds }
 // Full tells that the file has Bounds.MaxSize.
 func (f *File) Full() bool { return f.out.isFull.Load() }
 
-// Size is how many bytes the file takes, without those that were given back.
+// Size is how many bytes the file takes, without those that were returned.
 func (f *File) Size() int64 { return f.writer.Size() - f.out.dropped.Load() }
 
 // Length is how long the file is.
@@ -232,7 +232,7 @@ func (f *File) Steps(failure error, e capture.Embedder) []func() error {
 // "" otherwise. A file that was removed has " (deleted)" behind it.
 func (f *File) Moved() string { return f.moved }
 
-// Close closes the file, and tells if somebody else has removed or cut it.
+// Close closes the file, and returns an error if another process has removed or cut it.
 func (f *File) Close() error {
 	err := f.out.lost()
 	f.moved = f.out.moved()

@@ -166,7 +166,7 @@ func (v *filterEnv) PyFile(pattern string) bool {
 	return v.ask(Question{cond.PyFile, pattern}, Frames.PyFile)
 }
 
-// Like reports whether the stack equals that of an event in a capture.
+// Like reports whether the stack equals an event's in a capture.
 func (v *filterEnv) Like(event string) bool { return v.ask(Question{cond.Like, event}, Frames.Like) }
 
 // ask remembers what a stack answered.

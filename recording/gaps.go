@@ -1,8 +1,8 @@
 package recording
 
-// Gaps are what is in doubt since the program ran while not every allocator call reached
-// hdb: nothing asked for them, or the probe looked out for some only. The zero value is
-// that of a run that begins.
+// Gaps are what is in doubt since the program ran while not every allocator call reached hdb:
+// nothing asked for them, or the probe looked out for some only. The zero value is for a run that
+// begins.
 type Gaps struct {
 	calls  bool // there may have been such calls: of the blocks that they made nothing is known
 	counts bool // blocks lived then that the live heap counts, which may be freed
@@ -20,7 +20,7 @@ func (g *Gaps) MovedAway() { g.counts, g.blind = true, true }
 func (g *Gaps) Forget() { g.calls, g.counts, g.blind = false, false, false }
 
 // RunOn says that the program continues. all tells that every call is followed; if not, the ends of
-// so many blocks are, which are all that are recorded, or none.
+// ends blocks are, which are all that are recorded, or none.
 func (g *Gaps) RunOn(r *Recording, all bool, watched int) {
 	g.after = r.Ended()
 	if all {

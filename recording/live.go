@@ -117,8 +117,8 @@ func (l Live) Has(block uint64) bool {
 	return ok
 }
 
-// Forget forgets the live block at the address, whose end nobody will see,
-// unless it is in the recording.
+// Forget forgets the live block at the address, whose end will not be seen, unless it is in the
+// recording.
 func (l Live) Forget(block uint64) {
 	l.r.mu.Lock()
 	defer l.r.mu.Unlock()

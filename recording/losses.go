@@ -15,8 +15,7 @@ type Loss struct {
 	Reason capture.Reason
 }
 
-// Losses are the calls of a run that are in no event. The zero value is that of a run
-// that begins.
+// Losses are the calls of a run that are in no event. The zero value is for a run that begins.
 type Losses struct {
 	probes   probe.Stats       // of those that have ended,
 	tracers  breakpoints.Stats // and Lost and LostCause of these
@@ -96,8 +95,8 @@ func (c lossCounts) minus(o lossCounts) lossCounts {
 	return lossCounts{c.full - o.full, c.noThread - o.noThread, c.torn - o.torn, c.tracer - o.tracer}
 }
 
-// Warning is how many calls were lost of which the user has to be told, and why the first
-// of them, 0 if there are none: at most once a second, `record status` has them all.
+// Warning is how many calls were lost that the user must be warned of, and why the first was lost,
+// 0 if there are none: at most once a second, `record status` shows them all.
 func (l *Losses) Warning() (calls uint64, why capture.Reason) {
 	if l.unwarned == 0 || time.Since(l.warned) < time.Second {
 		return 0, capture.Reason{}

@@ -13,12 +13,12 @@ type Process interface {
 	// Frames answers what the filter asks of a stack. The stack is good until Frames has
 	// answered its first question.
 	Frames(capture.Stack) Frames
-	// GoType reports whether the type that a Go runtime was told of a block of so many bytes, by
+	// GoType reports whether the type that a Go runtime was given for a block of size bytes, by
 	// code at an address, matches a pattern; at 0: by code that is not known.
 	GoType(code addr.Run, aux capture.GoAux, size uint64, pattern string) bool
-	// Numbered is told that an event has got a number that no call made.
+	// Numbered is called when an event has got a number that no call made.
 	Numbered()
-	// Guessed is told that a stack with guessed frames was recorded.
+	// Guessed is called when a stack with guessed frames was recorded.
 	Guessed()
 	// Interpreted is the position in an interpreted program that a code address represents.
 	Interpreted(addr.Run) (capture.Frame, bool)

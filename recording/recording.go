@@ -11,8 +11,8 @@ import (
 	"hdb/internal/addr"
 )
 
-// A Recording numbers the events of one run after the other and has them recorded. See
-// the package for who may call it when.
+// A Recording numbers the events of one run after the other and records them. See the package for
+// who may call it when.
 type Recording struct {
 	mu   sync.Mutex // guards the rest
 	run  run
@@ -149,7 +149,7 @@ func (r *Recording) Take(call breakpoints.Call, now time.Duration, from Origin) 
 	ended, e.sized = n.live.Post(&e.Event, false)
 	stop = from.Stops(e, env)
 	if call.Function.LosesCount() {
-		e.Aux = 0 // as the probe's records have it
+		e.Aux = 0 // as in the probe's records
 	}
 	// What the recording has the beginning of, it has to have the end of.
 	if stop && !n.ended || ended.Logged || mapping || n.recordsAll() || n.recordsSome() && n.filter.Eval(env) {
@@ -211,8 +211,8 @@ func (r *Recording) Filter() *Filter {
 	return r.run.filter
 }
 
-// ForgetAnswers forgets what the filter was told of stacks: other code is at their addresses, or
-// has other names.
+// ForgetAnswers forgets the filter's answers for stacks: other code is at their addresses, or has
+// other names.
 func (r *Recording) ForgetAnswers() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -42,7 +42,7 @@ type run struct {
 	stacks     int                    // in the recording
 	truncated  int                    // of them
 	last       uint64                 // number of the last recorded event
-	gap        uint64                 // and of the last one before calls that nobody saw
+	gap        uint64                 // and of the last one before calls that were not seen
 	sampled    time.Duration          // when resident memory was looked at last
 	kept       keptCode               // interpreted code that the recording knows
 	pid        int                    // of the process that is recorded
@@ -183,15 +183,15 @@ func (n *run) probeFunc(i uint16, functions []*breakpoints.Function) int32 {
 	return fn
 }
 
-// recordUnseen records the end of a recorded block that nobody saw, as the next event, if
-// e puts another block in its place and has one to end already. e comes after it.
+// recordUnseen records the end of a recorded block that was not seen, as the next event, if e puts
+// another block in its place and has one to end already. e comes after it.
 func (n *run) recordUnseen(e *capture.Event) {
 	if end, ok := n.live.Unseen(e); ok {
 		n.recordEnd(end)
 	}
 }
 
-// recordEnd records the end of a block that nobody saw.
+// recordEnd records the end of a block that was not seen.
 func (n *run) recordEnd(end capture.Event) {
 	n.seq++
 	end.Seq, end.Func = n.seq, n.function(capture.UnseenFree)

@@ -24,7 +24,7 @@ func (h *HeapByAddress) Follow(e *capture.Event) (ended capture.Ended) {
 	}
 	switch {
 	case e.Failed:
-	case e.Kind == capture.Free, e.Kind == capture.Alloc: // or nobody saw the end of what was there
+	case e.Kind == capture.Free, e.Kind == capture.Alloc: // or the end of what was there was not seen
 		end(e.Addr)
 	case e.Kind == capture.Realloc:
 		end(e.Old)
@@ -50,7 +50,7 @@ type Following struct {
 	chunk int
 }
 
-// NewFollowing is a recorder that adds events to r, in chunks of so many.
+// NewFollowing is a recorder that adds events to r, in chunks of n.
 func NewFollowing(r ChunkRecorder, chunk int) *Following {
 	return &Following{r, NewHeapByAddress(), chunk}
 }

@@ -134,7 +134,7 @@ func (k *copier) tables(modules []capture.Module) {
 	}
 }
 
-// moments adds what is told of the moments from event #from to #to.
+// moments adds what the captures say of the moments from event #from to #to.
 func (k *copier) moments(from, to uint64) error {
 	in := func(seq uint64) bool { return from <= seq && seq <= to }
 	for _, s := range k.src.Stops() {

@@ -33,9 +33,8 @@ const (
 // 1<<56 added to its addresses, the third 2<<56 and so on. Threads that the
 // captures number alike get new numbers, and all their process in the name.
 //
-// Where the program of one was replaced (exec) its blocks are given back, by events of
-// a function "execve" that none of the captures has. A damaged one is taken as Repair
-// takes it.
+// Where the program of one was replaced (exec) its blocks are freed, by events of a function
+// "execve" that none of the captures has. A damaged one is taken as Repair takes it.
 func Merge(w io.Writer, files []*file.File) (Copied, error) {
 	if len(files) < 2 || len(files) > maxMerged {
 		return Copied{}, fmt.Errorf("2 to %d captures can be merged", maxMerged)
@@ -263,8 +262,8 @@ func (p *merged) keep(e *capture.Event) {
 	}
 }
 
-// replaced gives the live blocks of p back, whose program was replaced then: that of
-// the others was not, and so the new capture cannot say it otherwise.
+// replaced frees the live blocks of p, whose program was replaced then: the programs of the others
+// were not, and so the new capture cannot say it otherwise.
 func (m *merger) replaced(p *merged, at time.Duration) error {
 	for _, a := range slices.Sorted(maps.Keys(p.blocks)) {
 		gone := p.blocks[a]
@@ -397,8 +396,8 @@ func (r relocated) Stack(id capture.StackID) capture.Stack {
 	return s
 }
 
-// Symbol is that of an address in a module of the new capture, which was mapped
-// from its event #seq on.
+// Symbol is the symbol of an address in a module of the new capture, which was mapped from its
+// event #seq on.
 func (r relocated) Symbol(pc addr.Run, isReturn bool, seq uint64) ([]capture.Frame, bool) {
 	chain, ok := r.File.Symbol(pc-addr.Run(r.p.high), isReturn, r.old(pc, seq))
 	chain = slices.Clone(chain)
@@ -421,7 +420,7 @@ func (r relocated) old(pc addr.Run, seq uint64) uint64 {
 	return seq
 }
 
-// GoType is that of code in a module of the new capture, as Symbol.
+// GoType is the type of code in a module of the new capture, as Symbol.
 func (r relocated) GoType(code addr.Code, seq uint64, of capture.GoAux) (capture.GoType, bool) {
 	old := addr.PC(code.Addr() - addr.Run(r.p.high))
 	if code.IsReturn() {
@@ -438,7 +437,7 @@ type symbolsOf struct {
 	interpreted interpreted
 }
 
-// Symbol is that of the recording to which the address belongs.
+// Symbol asks the recording to which the address belongs.
 func (s symbolsOf) Symbol(pc addr.Run, isReturn bool, seq uint64) ([]capture.Frame, bool) {
 	if capture.IsInterpreted(pc) {
 		at, ok := s.interpreted[pc]
@@ -451,7 +450,7 @@ func (s symbolsOf) Symbol(pc addr.Run, isReturn bool, seq uint64) ([]capture.Fra
 	return s.all[n].src.Symbol(pc, isReturn, seq)
 }
 
-// GoType is that of the recording to which the code belongs.
+// GoType asks the recording to which the code belongs.
 func (s symbolsOf) GoType(code addr.Code, seq uint64, of capture.GoAux) (capture.GoType, bool) {
 	n := uint64(code.Addr()) >> mergeShift
 	if n >= uint64(len(s.all)) {

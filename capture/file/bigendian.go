@@ -2,5 +2,5 @@
 
 package file
 
-// The encoder compares several fields of an event as one number, and writes numbers as the processor has them.
+// The encoder compares several fields of an event as one number, and writes numbers in the processor's byte order.
 var _ = this_package_is_for_little_endian_processors

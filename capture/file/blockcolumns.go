@@ -53,7 +53,7 @@ func (b *blockColumns) add(blocks []keptBlock, word, live, first uint64) {
 		for i := range blocks {
 			bit := uint(bits.TrailingZeros64(word))
 			word &= word - 1
-			// No branch: nobody can guess which live on.
+			// No branch: which live on cannot be predicted.
 			batch[n%64], seqs[n%64] = blocks[i], first+uint64(bit)
 			n += uint(live >> (bit % 64) & 1)
 		}

@@ -13,8 +13,8 @@ import (
 
 // A Bound keeps a recording to a file small. Its zero value keeps everything.
 type Bound struct {
-	// Aggregate: for each stack what was allocated and given back is kept, no
-	// events. The file grows with the time, the stacks that were used and the modules that went.
+	// Aggregate: for each stack what was allocated and freed is kept, no events. The file grows
+	// with the time, the stacks that were used and the modules that went.
 	Aggregate bool
 	// Bytes is how much of the file events may take, and Last how much time the
 	// events may span; 0 is all. The oldest are dropped, some ten thousand at once:

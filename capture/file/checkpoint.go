@@ -13,7 +13,7 @@ const (
 	secFrom       = 1 // always stored: flags, after, base
 	secMakers     = 2 // dictionary: kind, function, thread ID
 	secMaker      = 3 // column of the blocks: index into makers
-	secNumber     = 4 // column of the blocks: event's number minus that of the block before
+	secNumber     = 4 // column of the blocks: event's number minus the number of the block before
 	secAddress    = 5 // column of the blocks: distance from the end of the block before
 	secBlockSize  = 6 // column of the blocks
 	secBlockStack = 7 // column of the blocks: zigzag of the difference to the one before

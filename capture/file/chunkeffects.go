@@ -86,7 +86,7 @@ type sizeSums struct {
 
 const smallSizes = 1024
 
-// reset begins a chunk; what ended is that of the last event of the one before.
+// reset begins a chunk; what ended is the end of the last event of the chunk before.
 func (o *chunkEffects) reset() {
 	o.odd, o.seqs, o.before = o.odd[:0], o.seqs[:0], o.before[:0]
 	o.stacks, o.ops, o.sums = append(o.stacks[:0], 0), o.ops[:0], o.sums[:0]
@@ -129,7 +129,7 @@ func roomy[T any](s []T, least int) []T {
 	return more
 }
 
-// room makes room for the blocks of so many events.
+// room makes room for the blocks of n events.
 func (o *chunkEffects) room(events int) {
 	if events > len(o.made) {
 		o.made = slices.Grow(o.made, events-len(o.made))[:events]

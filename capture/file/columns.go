@@ -76,7 +76,7 @@ func (c *eventColumns) putFar(id int, v uint64) {
 	c.putWord(id, w, bytes)
 }
 
-// putWord puts so many bytes of w, to a column with room.
+// putWord puts n bytes of w, to a column with room.
 func (c *eventColumns) putWord(id int, w uint32, bytes int) {
 	n := len(c.columns[id])
 	*(*uint32)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(c.columns[id])), n)) = w

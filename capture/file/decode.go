@@ -20,7 +20,7 @@ const (
 // parseEventHead reads the section secHead.
 func parseEventHead(b []byte) (h eventHead, err error) { return parseHead(b, maxEvents) }
 
-// parseHead reads the section secHead of at most so many events.
+// parseHead reads the section secHead of at most that number of events.
 func parseHead(b []byte, most uint64) (h eventHead, err error) {
 	c := cursor{name: "head", b: b}
 	h.count = int(min(c.uvarint(), most+1))

@@ -31,11 +31,10 @@
 //
 // # Concurrency
 //
-// A Log and a Writer are added to by one goroutine. That of a Writer encodes events
-// as they come; that of a Log only stores them. Full chunks of 65,536 are handed to
-// the goroutine of their queue, which encodes what is not, packs it, and writes or
-// spills it. At most a few wait; then adding waits, too, so that memory is bounded. A
-// queue's goroutine ends when it has nothing to do.
+// A Log and a Writer are added to by one goroutine. A Writer's goroutine encodes events as they
+// come; a Log's only stores them. Full chunks of 65,536 are handed to the goroutine of their queue,
+// which encodes what is not, packs it, and writes or spills it. At most a few wait; then adding
+// waits, too, so that memory is bounded. A queue's goroutine ends when it has nothing to do.
 //
 // A Log and a File are read by any number of goroutines; a Log also while it
 // grows. Locks are taken in the order cache.mu, then Log.mu or File.mu, and none

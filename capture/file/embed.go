@@ -107,7 +107,7 @@ func (w *Writer) embed(e embedding, codes iter.Seq2[addr.Run, bool]) {
 	w.flushRecords(chunkSources)
 }
 
-// address keeps what pc stood for in each module that was ever mapped there.
+// address keeps what pc was in each module that was ever mapped there.
 func (e *embedding) address(pc addr.Run, isReturn bool) {
 	inModule := false
 	for i, m := range e.modules {

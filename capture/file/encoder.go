@@ -483,7 +483,7 @@ func (c *eventEncoder) makes(e *capture.Event, index int, stack, moves uint32, o
 }
 
 // toldBefore reports whether the addresses of a new block of a size were noted when the one that
-// lay there was given back.
+// was there was freed.
 func toldBefore(moves uint32, size uint64) bool {
 	place := moves >> movePlace & 7
 	return size <= maxSmall && (place == placeTop || place == placeDeeper)

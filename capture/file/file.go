@@ -46,7 +46,7 @@ type File struct {
 	sums        []chunkRef // of a capture without events: likewise
 	stacks      []chunkRef
 	numStacks   int
-	open        bool // nobody knows how many events are missing at the end
+	open        bool // it is not known how many events are missing at the end
 	checkpoints []chunkRef
 	symbols     []chunkRef
 	sources     []chunkRef
@@ -388,8 +388,8 @@ func (f *File) Last() uint64 {
 // HasSummaries reports whether the file has summaries of any events.
 func (f *File) HasSummaries() bool { return len(f.summed()) > 0 }
 
-// EndMissing reports whether the file was not closed or lost its end: nobody knows how
-// many events are missing there.
+// EndMissing reports whether the file was not closed or lost its end: it is not known how many
+// events are missing there.
 func (f *File) EndMissing() bool { return f.open }
 
 // Stat is what the file was when it was opened, nil of one that was not opened by its path.

@@ -206,7 +206,7 @@ func (c *Writer) noteTypes() {
 	c.encoder.types = c.encoder.types[:0]
 }
 
-// told is a type as a module is known to have it.
+// told is a type that a module is known to have.
 func (w *tableWriter) told(ref typeRef, module int) (t capture.GoType, ok bool) {
 	types := w.types.of[module]
 	if types == nil {

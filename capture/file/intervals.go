@@ -7,9 +7,9 @@ import (
 	"hdb/capture"
 )
 
-// A recorder that keeps sums only writes a chunk of them each sumsEvery Pushes, or
-// after so many events: an interval, in two parts. The first ends with the event
-// after which most was live in it, so that what was live then is known as well.
+// A recorder that keeps sums only writes a chunk of them each sumsEvery Pushes, or after a number
+// of events: an interval, in two parts. The first ends with the event after which most was live in
+// it, so that what was live then is known as well.
 const (
 	sumsEvery = 10
 	sumsMost  = 1 << 30
@@ -66,7 +66,7 @@ func (s *intervalSums) add(e *capture.Event, seq, now uint64, totals *capture.To
 	}
 }
 
-// flow is that of a stack.
+// flow is the flow of a stack.
 func (p *interval) flow(id capture.StackID) *capture.Flow {
 	for int(id) >= len(p.at) {
 		p.at = append(p.at, 0)

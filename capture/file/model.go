@@ -31,13 +31,13 @@ const (
 
 // Places say where a new block lies.
 const (
-	placeTop     = iota // at the block of its class that was given back last
+	placeTop     = iota // at the block of its class that was freed last
 	placeBump           // behind the thread's previous block
 	placeStride         // as far from the class's previous block as that was from the one before
 	placeOld            // at the block handed in
 	placeUnknown        // as placeTop, of the blocks whose size is unknown
 	placeLiteral        // elsewhere: by its distance from placeBump
-	placeDeeper         // at one of its class that was given back earlier
+	placeDeeper         // at one of its class that was freed earlier
 
 	maxDepth = 16 // blocks below the top that are looked at
 )
@@ -59,7 +59,7 @@ func chunkSize(size uint64) uint64 {
 // A class is what one thread allocated and returned of about one size.
 type class struct {
 	last, prev uint64   // addresses allocated last and before that
-	free       []uint64 // addresses given back and not taken from here since, the last one last
+	free       []uint64 // addresses freed and not taken from here since, the last one last
 }
 
 const (
@@ -180,8 +180,8 @@ type prediction struct {
 	key  uint64 // of the op that its last event had, see opKey; of the encoder only, as is op
 	op   int32  // and the op's index
 
-	// If the last event was a plain one, its thread and stack, see Event.who, and the index of
-	// its class; of the encoder only, too. If not, who is 0, which that of no plain event is.
+	// If the last event was a plain one, its thread and stack, see Event.who, and the index of its
+	// class; of the encoder only, too. If not, who is 0, which no plain event has.
 	threadAndStack uint64
 	class          uint32
 }
@@ -219,7 +219,7 @@ func (s eventSet) count() (n int) {
 	return n
 }
 
-// fill makes the set that of all n events.
+// fill puts all n events into the set.
 func (s *eventSet) fill(n int) {
 	s.reset(n)
 	for i := range n {

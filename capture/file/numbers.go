@@ -121,8 +121,8 @@ func (s eventSet) addAll(seqs []uint32, first uint32) {
 	}
 }
 
-// appendTo appends the numbers of the events, the first of which is that of #0, each minus
-// the one before.
+// appendTo appends the numbers of the events, the first of which is #0's, each minus the one
+// before.
 func (s eventSet) appendTo(dst []byte, first uint64) []byte {
 	const most = 64 + binary.MaxVarintLen64 // of a word: those after its first are near it
 	before := uint64(0)

@@ -99,7 +99,7 @@ const (
 	_ = uint(oddStack - plainNumber) // a plain block's stack has room in a madeBlock
 )
 
-// at is a's element i, which it must have: nobody asks.
+// at is a's element i, which it must have: this is not checked.
 func at[T any](a []T, i uint32) *T {
 	base := unsafe.SliceData(a)
 	return (*T)(unsafe.Add(unsafe.Pointer(base), uintptr(i)*unsafe.Sizeof(*base)))
@@ -112,10 +112,10 @@ func push(s *[]uint64, v uint64) {
 	*at(*s, uint32(n)) = v
 }
 
-// plain does what event does, in half the time, for the events, at least one, up to the
-// first that is not a plain one of the thread of the event before: a block made, and not of
-// another, or a recorded block given back, perhaps without a stack, where nothing is new to the dictionaries and what
-// there is to note has room. It returns how many they are. Their numbers must be unbroken.
+// plain does what event does, in half the time, for the events, at least one, up to the first that is not a plain one
+// of the thread of the event before: a block made, and not of another, or a recorded block freed, perhaps without a
+// stack, where nothing is new to the dictionaries and what there is to note has room. It returns how many they are.
+// Their numbers must be unbroken.
 //
 // It calls nothing and is one function, so that what it needs stays in registers, and looks
 // at what lies where the model and the effects say without asking whether that is there. Before

@@ -186,8 +186,7 @@ func (r *recordReader) number(limit uint64) uint64 {
 func (r *recordReader) int() int     { return int(r.number(math.MaxInt32)) }
 func (r *recordReader) int32() int32 { return int32(uint32(r.number(math.MaxUint32))) }
 
-// parts is the number of parts that follow, each of so many fields. A field
-// takes a byte at least.
+// parts is the number of parts that follow, each of n fields. A field takes a byte at least.
 func (r *recordReader) parts(fields int) int {
 	return int(r.number(uint64(len(r.record.b) / fields)))
 }
@@ -206,7 +205,7 @@ func (w *recordWriter) info(i capture.Info) {
 	args := i.Args
 	for n, bytes := 0, 0; n < len(args); n++ {
 		if bytes += len(args[n]); n == maxArgs || bytes > maxArgBytes {
-			args = args[:n] // no kernel of today passes so many
+			args = args[:n] // no kernel of today passes that many
 		}
 	}
 	w.int(len(args))

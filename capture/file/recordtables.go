@@ -7,7 +7,7 @@ import (
 	"hdb/capture"
 )
 
-// recordTables are what a recording keeps beside events and stacks, and what the chunks of
+// recordTables are what a recording keeps in addition to events and stacks, and what the chunks of
 // records of a file hold. Those of a File are not changed once it is open.
 type recordTables struct {
 	mu        sync.RWMutex // held for short steps only; a Log guards its other fields by it, too

@@ -261,8 +261,8 @@ const (
 	_ = uint(unsafe.Offsetof(capture.Event{}.Ended) - unsafe.Offsetof(capture.Event{}.Func) - 8)
 )
 
-// passed notes that the event is of another time than the last one, and reports whether that can be
-// told as of plain events.
+// passed notes that the event is of another time than the last one, and reports whether the fields
+// of plain events can say that.
 func (c *eventEncoder) passed(index int, at time.Duration) bool {
 	now := ticks(at)
 	if now == c.head.end {

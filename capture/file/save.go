@@ -92,8 +92,8 @@ func WriteSource(w io.Writer, src capture.Source, sym capture.Embedder) error {
 	return c.Close()
 }
 
-// addMoments adds what a source knows beside its events: stops, marks, samples, the
-// console and losses.
+// addMoments adds what a source knows in addition to its events: stops, marks, samples, the console
+// and losses.
 func (c *Writer) addMoments(src capture.Source) {
 	for _, s := range src.Stops() {
 		c.AddStop(s)
@@ -142,7 +142,7 @@ func (c *Writer) copyBlocks(l *Log) (from uint64) {
 	return from
 }
 
-// copySums writes the sums of a capture that has them instead of events.
+// copySums writes the sums of a capture that has sums instead of events.
 func (c *Writer) copySums(f *File) error {
 	if len(f.events) > 0 {
 		return nil

@@ -18,9 +18,8 @@ type store interface {
 	io.WriterAt
 }
 
-// createStore creates a file in the directory for temporary files that has no
-// name any more: it is gone when the process is, however that ends, and its room
-// is given back when the log is garbage.
+// createStore creates a file in the directory for temporary files that has no name any more: it is
+// gone when the process is, however that ends, and its room is free when the log is garbage.
 func createStore() (store, error) {
 	f, err := os.CreateTemp("", "hdb-log-")
 	if err != nil {

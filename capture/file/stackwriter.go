@@ -45,7 +45,7 @@ func (w *stackWriter) AddStack(s capture.Stack) capture.StackID {
 	return w.interned.add(w.interned.entry(s))
 }
 
-// Occupy is as that of a Log.
+// Occupy is as Log.Occupy.
 func (w *stackWriter) Occupy(low, high addr.Run, module uint32) { w.interned.occupy(low, high, module) }
 
 // adopt takes the stacks of a log, under their IDs.

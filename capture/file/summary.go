@@ -16,7 +16,7 @@ import (
 // idle reports whether nothing was allocated or freed.
 func idle(f *capture.Flow) bool { return f.Allocs|f.Frees == 0 }
 
-// A heapState is what of the heap continues from chunk to chunk.
+// A heapState is the part of the heap's state that continues from chunk to chunk.
 type heapState struct{ live, blocks uint64 }
 
 // An accumulator sums up the events of a chunk while they are encoded.
@@ -49,7 +49,7 @@ func (s *accumulator) begin() {
 // replaced says that the program was replaced after the chunk before.
 func (s *accumulator) replaced() { s.state, s.fresh = heapState{}, true }
 
-// flow is that of the stack with an index in the chunk.
+// flow is the flow of the stack with an index in the chunk.
 func (s *accumulator) flow(i int32) *capture.Flow {
 	for int(i) >= len(s.flows) {
 		s.flows = append(s.flows, capture.Flow{})

@@ -6,7 +6,7 @@ import (
 	"hdb/capture"
 )
 
-// The hash tables of the encoder. Their layout is no part of the wire format.
+// The hash tables of the encoder. Their layout is not part of the wire format.
 
 // A table maps numbers to non-negative int32. It is an open hash table that
 // never forgets a key before reset.

@@ -6,7 +6,7 @@ import (
 	"hdb/capture"
 )
 
-// A tableWriter writes what a recording keeps beside events and stacks, as records.
+// A tableWriter writes what a recording keeps in addition to events and stacks, as records.
 type tableWriter struct {
 	out       *chunkWriter
 	pending   [chunkTypes + 1]recordWriter // by kind of chunk

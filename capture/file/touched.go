@@ -18,10 +18,10 @@ const (
 	// touchedFrom is how many events a chunk needs to tell its addresses: fewer are
 	// read in no time.
 	touchedFrom = 4096
-	// touchedBytes is about what the section may take before it is packed.
+	// touchedBytes is roughly what the section may take before it is packed.
 	touchedBytes = 2 << 10
-	// A range larger than wideRange is told by its ends; if there are more than
-	// maxRanges, by those of all.
+	// A range larger than wideRange is stored by its ends; if there are more than maxRanges, one
+	// range covers all.
 	wideRange = 1 << 18
 	maxRanges = 64
 )
@@ -83,8 +83,8 @@ func (p *pageSet) about(a, size uint64) {
 	}
 }
 
-// touchedEnd is the last address that is told of a block: of a small one it is that of
-// the largest of its class.
+// touchedEnd is the last address that is stored for a block: for a small one it is the last address
+// of the largest of its class.
 func touchedEnd(a, size, chunk uint64) uint64 {
 	if size <= maxSmall {
 		size = chunk - 8
@@ -167,9 +167,8 @@ func (p *pageSet) newMasks() *regionMasks {
 	return p.masks[i]
 }
 
-// append appends the section of a chunk of so many events whose addresses were added since
-// reset; nothing if they are few. What ended where an event of the chunk began it is told
-// by that.
+// append appends the section of a chunk of n events whose addresses were added since reset; nothing
+// if they are few. What ended where an event of the chunk began is known from that event.
 func (p *pageSet) append(b []byte, events int) []byte {
 	if events < touchedFrom {
 		return b

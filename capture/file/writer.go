@@ -41,7 +41,7 @@ type Writer struct {
 
 	out     chunkWriter
 	columns chan *eventColumns // memory to use again
-	sets    int                // of such memory, beside the encoder's
+	sets    int                // of such memory, in addition to the encoder's
 	copied  capture.Source     // whose stacks are written under the same IDs; nil: they are interned
 	builder *checkpointBuilder // of the queue's jobs; nil: there are no checkpoints
 }
@@ -266,8 +266,8 @@ func (c *Writer) flushTables() {
 	c.flushStacks()
 }
 
-// Keep writes the function chain of a return address that is in no module, at once: nobody
-// can find it later.
+// Keep writes the function chain of a return address that is in no module, at once: it cannot be
+// found later.
 func (c *Writer) Keep(pc addr.Run, chain []capture.Frame) {
 	c.records(chunkSymbols).symbol(symbolKey{pc, 0, true}, chain)
 }

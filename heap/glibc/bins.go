@@ -193,8 +193,8 @@ func binName(bin int) string {
 	return fmt.Sprintf("%v %d", BinLarge, bin)
 }
 
-// links knows how the single links of fastbins and tcaches are kept: from 2.32 on xored with where
-// they stand (safe-linking).
+// links knows how the single links of fastbins and tcaches are kept: from 2.32 on xored with their
+// own address (safe-linking).
 type links struct{ plain, mangled int }
 
 func demangle(word uint64, at addr.Run) addr.Run { return addr.Run(word ^ uint64(at)>>12) }

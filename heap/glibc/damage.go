@@ -30,7 +30,7 @@ const (
 	Unsearched                       // where chunks continue was not found within the bounds of a search
 	NoFencepost                      // the chunks reach to the end of a heap
 	WrongSize                        // of no chunk; Args: the most that there is room for
-	WrongTop                         // not that of the top chunk; Args: the most that there is room for
+	WrongTop                         // not the top chunk; Args: the most that there is room for
 	WrongMmapped                     // IS_MMAPPED is set in an arena
 	WrongArena                       // NON_MAIN_ARENA; Args: 1 if it must be set
 	TopPlace                         // the top chunk is in no heap of the arena; Args: the arena
@@ -52,7 +52,7 @@ const (
 	ListEnd                          // the list is too long
 	TCacheCount                      // Args: how many chunks the list has
 	TCacheSlots                      // Args: for how many more the list has room, how many it has
-	TCacheKey                        // Args: that of the other chunks
+	TCacheKey                        // Args: the size of the other chunks
 	Overlap                          // the chunk reaches over a block of a recording; Args: the most, the block's event and address
 )
 
@@ -129,7 +129,7 @@ func (h *Heap) report(d Damage) {
 	}
 }
 
-// giveUp tells that a search ended at its bound, however much else is told.
+// giveUp tells that a search ended at its bound, however much else is found.
 func (h *Heap) giveUp(arena int, at addr.Run) {
 	h.damage = append(h.damage, Damage{Arena: arena, Chunk: at, Field: "size", Kind: Unsearched})
 }

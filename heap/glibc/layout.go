@@ -13,7 +13,7 @@ type layout struct {
 	tunables [3]uint64
 }
 
-// A stateLayout is that of struct malloc_state, by offsets.
+// A stateLayout has the offsets of struct malloc_state.
 type stateLayout struct {
 	fastbins  int // how many lists there are at stateFastbins
 	top       addr.Run
@@ -26,7 +26,7 @@ type stateLayout struct {
 	thpMode   int // words of struct malloc_par's field thp_mode
 }
 
-// A tcacheLayout is that of struct tcache_perthread_struct: an uint16_t for each list, then their heads.
+// A tcacheLayout is the layout of struct tcache_perthread_struct: an uint16_t for each list, then their heads.
 type tcacheLayout struct {
 	lists   int  // of which the first tcacheBins are of one size each
 	slots   bool // the numbers are those of chunks that a list has room for, not of those in it

@@ -25,7 +25,7 @@ const (
 	maxHeaps    = 1 << 20
 	heapMax     = 64 << 20  // HEAP_MAX_SIZE, without huge pages of glibc.malloc.hugetlb
 	mostData    = 256 << 20 // of the module's data that is searched
-	nearestHead = 0x100     // malloc_state stands not further behind the start of its heap
+	nearestHead = 0x100     // malloc_state is not further behind the start of its heap
 )
 
 // A section is a piece of the module's data, with what it holds.
@@ -163,8 +163,8 @@ type parameters struct {
 	tcacheCount   uint16 // tcache_count: how many chunks a list of a tcache may have
 }
 
-// parameters finds mp_: the word before which mmapped_mem stands is sbrk_base, from which
-// system_mem bytes reach to the end of the top chunk; else by what the tunables of tcaches say.
+// parameters finds mp_: the word that mmapped_mem precedes is sbrk_base, from which system_mem
+// bytes reach to the end of the top chunk; else by what the tunables of tcaches say.
 func (m *memory) parameters(parts []section, a *Arena) parameters {
 	end := addr.Run(0)
 	if a.Top != 0 {

@@ -22,7 +22,7 @@ const (
 	inOrderStep = 256     // bytes
 )
 
-// memory is that of the process, with what is known of its C library.
+// memory is the process's memory, with what is known of its C library.
 type memory struct {
 	resident.Memory
 	libc   string

@@ -10,7 +10,7 @@ import (
 )
 
 // mmappedFinder looks for chunks that are mappings of their own. The kernel merges mappings, so one
-// that it describes may have several, beside memory of the program's own.
+// that it describes may have several, and memory of the program's own.
 type mmappedFinder struct {
 	h     *Heap
 	bound bound

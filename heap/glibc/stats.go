@@ -56,7 +56,7 @@ func (h *Heap) count() {
 	}
 }
 
-// place is where sums of an arena stand, -1 being the mmapped chunks.
+// place is where sums of an arena are, -1 being the mmapped chunks.
 func (h *Heap) place(arena int) int {
 	if arena < 0 || arena >= len(h.arenas) {
 		return len(h.arenas)
@@ -206,8 +206,8 @@ func (h *Heap) Header(a addr.Run) (x Header, c Chunk, ok bool) {
 	return x, c, true
 }
 
-// Beside are the chunks in front of and behind the one that an address is in, if there are any in
-// the same run of chunks.
+// Beside returns the chunks in front of and behind the one that an address is in, if there are any
+// in the same run of chunks.
 func (h *Heap) Beside(a addr.Run) (before, behind *Chunk) {
 	p, i, ok := h.locate(a)
 	if !ok {

@@ -88,8 +88,8 @@ func (h *Heap) findThreads(parts []section) {
 	}
 }
 
-// findEnding finds tcaches that no variable leads to: of threads that are about to end, and free what is in them. They still
-// have an arena, which the tcache is from: if it is that of one such thread, the tcache is this thread's.
+// findEnding finds tcaches that no variable leads to: of threads that are about to end, and free what is in them. They
+// still have an arena, which the tcache is from: if it is the arena of one such thread, the tcache is this thread's.
 func (h *Heap) findEnding(threads map[int][]int) {
 	key := uint64(0)
 	found := map[addr.Run]bool{}

@@ -20,7 +20,7 @@ const (
 	header     = 16 // from a chunk to the user's memory
 
 	sane       = 32   // chunks in a row that make a chain credible
-	mostDamage = 1000 // places that are told
+	mostDamage = 1000 // places that are reported
 )
 
 // A piece is a run of chunks without gaps.
@@ -43,7 +43,7 @@ func (p *piece) add(at addr.Run, s State) {
 // header is the address of chunk i.
 func (p *piece) header(i int) addr.Run { return p.Start + addr.Run(*p.chunks.At(i))*granule }
 
-// size is that of chunk i, its header included.
+// size is the size of chunk i, its header included.
 func (p *piece) size(i int) uint64 {
 	if i+1 < p.chunks.Len() {
 		return uint64(*p.chunks.At(i + 1)-*p.chunks.At(i)) * granule
@@ -54,7 +54,7 @@ func (p *piece) size(i int) uint64 {
 // bytes is the size that chunk i's header says.
 func (p *piece) bytes(i int) uint64 { return p.size(i) - p.tail }
 
-// chunk is chunk i as it is told. The user's memory ends with the first word of the next chunk,
+// chunk is chunk i as it is reported. The user's memory ends with the first word of the next chunk,
 // except a mmapped chunk and the top, which have none behind.
 func (p *piece) chunk(i int) Chunk {
 	s := *p.states.At(i)
@@ -73,7 +73,7 @@ type freeChunk struct {
 	at, fd, bk addr.Run
 	size       uint64
 	listed     bool // a bin has it
-	doubted    bool // the next chunk says that it is free, but not its size: shown as used until a bin has it
+	doubted    bool // the next chunk says that it is free, but not its size: shown as used until a bin holds it
 }
 
 // A walker goes through the chunks of an arena.
@@ -84,7 +84,7 @@ type walker struct {
 	bound  bound // of the search for chains to continue with, in all
 	pieces []*piece
 
-	gaveUp bool // that is told
+	gaveUp bool // that is reported
 
 	doubted addr.Run // the last chunk whose prev_size is not the size of the free chunk before it
 }

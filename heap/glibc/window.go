@@ -14,7 +14,7 @@ type window struct {
 	mem   *memory
 	parts []addr.Range // of the walk's range, which can be read
 	own   []byte       // to read into, by the walk itself
-	buf   []byte       // own, or that of a piece that was read ahead
+	buf   []byte       // its own, or a piece's that was read ahead
 	start addr.Run
 	have  int // bytes of buf
 	ahead int // how many are read at once

@@ -345,7 +345,7 @@ func (h *Heap) Blocks() iter.Seq[Block] {
 	}
 }
 
-// block is that of a slot.
+// block is the block of a slot.
 func (s *span) block(slot uint32) Block {
 	b := Block{s.start + uint64(slot)*s.elem, s.elem}
 	if s.header {

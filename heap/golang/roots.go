@@ -21,7 +21,7 @@ const (
 	OfQueue                     // a finalizer that is to be run
 )
 
-// A Root is where the collector begins, beside global variables ([Heap.Global]).
+// A Root is where the collector begins, in addition to global variables ([Heap.Global]).
 type Root struct {
 	Kind      RootKind
 	Goroutine uint64 // of OfStack: its number
@@ -222,7 +222,7 @@ func (h *Heap) onSystemStack(m uint64, threads []Stack) bool {
 // maxSpecials bounds the specials of all spans.
 const maxSpecials = 1 << 22
 
-// specials adds what a span has beside its slots: finalizers, cleanups, handles of weak pointers.
+// specials adds what a span has in addition to its slots: finalizers, cleanups, handles of weak pointers.
 func (h *Heap) specials(s *span, first uint64) {
 	b := make([]byte, h.src.Layout.SpecialBody+24)
 	met := uint64(0) // one that the list has led to, sooner or later each of a ring

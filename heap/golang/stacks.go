@@ -149,8 +149,8 @@ func (s *stackScan) points(v uint64) {
 	}
 }
 
-// deferred follows what a goroutine has beside its frames: calls that are deferred, some of which are noted on the
-// stack, a panic, and the context of the function that continues.
+// deferred follows what a goroutine has in addition to its frames: calls that are deferred, some of which are
+// noted on the stack, a panic, and the context of the function that continues.
 func (s *stackScan) deferred(g []byte) {
 	l := &s.h.src.Layout
 	s.points(binary.LittleEndian.Uint64(g[l.GPanic:]))

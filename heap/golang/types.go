@@ -7,10 +7,10 @@ import (
 	"hdb/goruntime"
 )
 
-// A Kind is that of a type (internal/abi.Kind).
+// A Kind is the kind of a type (internal/abi.Kind).
 type Kind uint8
 
-// Kinds that have parts, and that of bytes.
+// Kinds that have parts, and bytes.
 const (
 	Uint8         Kind = 8
 	Array         Kind = 17
@@ -56,7 +56,7 @@ type Type struct {
 	Name     string // "" not known; foreign
 	Size     uint64
 	Kind     Kind
-	PtrBytes uint64 // pointers are in so many bytes from the start
+	PtrBytes uint64 // pointers are in this number of bytes from the start
 
 	Elem   uint64 // descriptor of the element of Array, Chan, Ptr, Slice, the value of Map
 	Group  uint64 // of Map: the bucket, or the group of slots since 1.24
@@ -198,7 +198,7 @@ func (ts *Types) fields(at, n, size uint64) []Field {
 	return all
 }
 
-// name is that of the type with a descriptor at an address; it counts from the first descriptor of the module.
+// name is the name of the type with a descriptor at an address; it counts from the first descriptor of the module.
 func (ts *Types) name(at uint64, descriptor []byte) string {
 	for i := range ts.h.modules {
 		m := &ts.h.modules[i]
@@ -311,8 +311,8 @@ func (ts *Types) part(at uint64) *Type {
 	return t
 }
 
-// TypeOf is the type that a block was made of, as the heap has it: since Go 1.22 of blocks with
-// pointers that are larger than 512 bytes. It is nil if it is not known.
+// TypeOf is the type that a block was made of, where the heap stores it: since Go 1.22 of blocks
+// with pointers that are larger than 512 bytes. It is nil if it is not known.
 func (h *Heap) TypeOf(block uint64) *Type {
 	s := h.at(block)
 	if s == nil || s.manual || s.noscan() {

@@ -11,7 +11,7 @@ type Block struct {
 // end is where a block ends.
 func (b Block) end() uint64 { return b.Addr + b.Size }
 
-// last is the last address of a block; that of an empty one is its start.
+// last is the last address of a block; of an empty one, its start.
 func (b Block) last() uint64 { return b.Addr + max(b.Size, 1) - 1 }
 
 // Blocks is a list of blocks, ascending by address, which do not overlap. One takes 12 bytes.
@@ -23,7 +23,7 @@ type Blocks struct {
 
 const tooLarge = 1<<32 - 1
 
-// MakeBlocks is an empty list with room for so many blocks.
+// MakeBlocks is an empty list with room for n blocks.
 func MakeBlocks(room int) *Blocks {
 	return &Blocks{addr: make([]uint64, 0, room), size: make([]uint32, 0, room)}
 }

@@ -43,8 +43,8 @@ type crowd struct {
 	wg sync.WaitGroup
 
 	mu    sync.Mutex
-	more  sync.Cond    // there are parts, or nobody is busy
-	parts [][]uint32   // that nobody follows yet
+	more  sync.Cond    // there are parts, or no worker is busy
+	parts [][]uint32   // that no worker follows yet
 	spare [][]uint32   // room for parts
 	idle  atomic.Int64 // how many wait for parts
 	busy  int          // how many do not
@@ -179,7 +179,7 @@ func (f *follower) sees(b uint32) bool {
 // fetch asks the processor for where the edges of some blocks begin, and then for the edges.
 func (f *follower) fetch(blocks []uint32) {
 	if len(blocks) <= 4 {
-		return // there is nothing to be fetched beside
+		return // there is nothing else to be fetched
 	}
 	at := f.at[:0]
 	for _, b := range blocks {

@@ -46,9 +46,9 @@ type Roots struct {
 type Options struct {
 	Workers int // goroutines that read and scan; 0: GOMAXPROCS
 
-	// Populated lists the parts of start to end, ascending, that hold anything but zeros
-	// that nobody has written: resident or swapped pages (PAGEMAP_SCAN). Only they are read. It is
-	// called by several goroutines. Nil: everything is read.
+	// Populated lists the parts of start to end, ascending, that hold anything but zeros that were
+	// never written: resident or swapped pages (PAGEMAP_SCAN). Only they are read. It is called by
+	// several goroutines. Nil: everything is read.
 	Populated func(start, end uint64) ([]Range, error)
 
 	// Files and Code are the readable and the executable mappings of files, ascending:
@@ -77,8 +77,8 @@ type Options struct {
 	MaxBytes int64
 }
 
-// blockBytes is what a block takes beside its entry in the list and in the table: where its edges begin, its Reach,
-// bits, and its place in the queue as long as it is there.
+// blockBytes is what a block takes in addition to its entry in the list and in the table: where its edges begin,
+// its Reach, bits, and its place in the queue as long as it is there.
 const blockBytes = 4 + 1 + 1 + 4
 
 // Reach is how the program can come to a block. The words are memcheck's.

@@ -14,7 +14,7 @@ const maxMembers = 1 << 25
 
 // RetainedBy tells for each of some groups of blocks what would go if nothing pointed to any block of the group: these
 // blocks, and what is reached only through them. of is the group of each block, or NoGroup. A block counts once for a
-// group, and for each group that all ways to it lead through. Which ways count is told at [Graph.Retained].
+// group, and for each group that all ways to it lead through. [Graph.Retained] says which ways count.
 func (g *Graph) RetainedBy(ctx context.Context, of []uint32, groups int) ([]Sum, error) {
 	return g.retainedBy(ctx, of, groups, func(Edge) uint32 { return NoGroup })
 }
@@ -64,15 +64,15 @@ func (g *Graph) retainedBy(ctx context.Context, of []uint32, groups int, ofRoot 
 	return p.sum(groups), nil
 }
 
-// A passage finds for each block the set of groups that all ways to it lead through. A block's set is that of the groups that
-// all which points to it have, and its own group. It begins with what is found on one way, and takes away what
-// others do not have until nothing changes.
+// A passage finds for each block the set of groups that all ways to it lead through. A block's set is what the sets of
+// all that points to it share, and its own group. It begins with what is found on one way, and takes away what others
+// do not have until nothing changes.
 type passage struct {
 	*Graph
 	of          []uint32
 	in          []uint32 // by block, without its own group: a number of a set; unknown: no way has been found yet
 	queued      bitset   // blocks in next
-	next, spare []uint32 // whose set has changed since what they point to was told
+	next, spare []uint32 // whose set has changed since it was passed on
 	sets        *groupSets
 }
 
@@ -202,12 +202,12 @@ func (s *groupSets) common(a, b uint32) uint32 {
 	return is
 }
 
-// kept is where the answer for a pair stands, if it is that one's.
+// kept is where the answer for a pair is, if it is there.
 func (s *groupSets) kept(kind int, a, b uint32) *pairResult {
 	return &s.pairs[kind][(a*0x9e3779b1^b*0x85ebca6b)>>7&(pairsKept-1)]
 }
 
-// number is that of a set, which it may keep.
+// number is the number of a set, which it may keep.
 func (s *groupSets) number(set []uint32) uint32 {
 	s.key = s.key[:0]
 	for _, k := range set {
@@ -218,7 +218,7 @@ func (s *groupSets) number(set []uint32) uint32 {
 		n = uint32(len(s.all))
 		s.all = append(s.all, set)
 		s.numbers[string(s.key)] = n
-		s.members += len(set) + 8 // and what a set takes beside them
+		s.members += len(set) + 8 // and what else a set takes
 	}
 	return n
 }

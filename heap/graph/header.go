@@ -101,7 +101,7 @@ type places struct {
 	}
 }
 
-// number is that of a place, a new one if it has none.
+// number is the number of a place, a new one if it has none.
 func (p *places) number(kind, offset uint32) uint32 {
 	last := &p.last[kind]
 	if last.offset == offset { // never 0
@@ -118,7 +118,7 @@ func (p *places) number(kind, offset uint32) uint32 {
 }
 
 // each calls do for the words in held memory that point behind the start of another held block. number is its index in
-// interior, or that of rootEdges.
+// interior, or rootEdges.
 func (h *headers) each(do func(number int, root bool, to, offset uint32)) {
 	for i := range h.rootEdges {
 		if e := &h.rootEdges[i]; e.offset > 0 && e.offset < dropped {

@@ -214,7 +214,7 @@ func (m *marker) look(r *window, b Block, tables map[uint64]bool) (looks uint8) 
 	return looks &^ m.unwanted()
 }
 
-// fits reports whether so many bytes may be what the program asked for.
+// fits reports whether size bytes may be what the program asked for.
 func (m *marker) fits(b Block, asked uint64) bool {
 	return asked == b.Size || m.o.Fits != nil && m.o.Fits(b, asked)
 }
@@ -321,7 +321,7 @@ type window struct {
 	room []uint64
 }
 
-// newWindow is for so many places in the blocks.
+// newWindow is for n places in the blocks.
 func (m *marker) newWindow(places int) *window {
 	size := uint64(faultPage)
 	if m.Graph.blocks.Len() > 0 && uint64(places) > m.Graph.blocks.bytes()/(4*faultPage) {

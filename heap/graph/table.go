@@ -44,7 +44,7 @@ type rank struct {
 	odd    bool   // a start that is no multiple of 16, or several in a granule: it is searched
 }
 
-// maxBlocks is bounded by the mark of an entry, and that of a pointer.
+// maxBlocks is bounded by the mark of an entry and by the mark of a pointer.
 const maxBlocks = 1<<31 - 2
 
 // checkBlocks wants blocks that ascend and do not overlap.

@@ -65,8 +65,8 @@ func (h *Heap) baseBlocks(structs []addr.Run) {
 	h.own = slices.Compact(h.own)
 }
 
-// baseAround is the base block that an address is in, which begins at most so many units before. none are
-// units that are known not to be in any.
+// baseAround is the base block that an address is in, which begins at most that number of units before.
+// none are units that are known not to be in any.
 func (m *memory) baseAround(a addr.Run, tries int, none map[addr.Run]bool) (addr.Range, bool) {
 	at := a &^ (baseUnit - 1)
 	for range tries {

@@ -111,7 +111,7 @@ const (
 	slowLeast, slowMost = 56, 512 // where the pointer to tcache_t is looked for
 )
 
-// A slowLayout is that of tcache_slow_t.
+// A slowLayout is the layout of tcache_slow_t.
 type slowLayout struct {
 	version string
 	fixed   int      // bytes in front of those of the small classes

@@ -69,7 +69,7 @@ type Extent struct {
 // A Region is a region of a slab, or a large extent.
 type Region struct {
 	Addr   addr.Run
-	Size   uint64 // of the size class; of kept memory that of the extent
+	Size   uint64 // of the size class; of kept memory the extent's
 	Use    Use
 	Extent Extent
 	TID    int // of the thread whose cache has it, 0 if that is none, or not known
@@ -119,7 +119,8 @@ type Heap struct {
 	spent   uint64
 }
 
-// So many extents that do not agree with the map may be of threads that are inside malloc; more are of a version that is not known.
+// This number of extents that do not agree with the map may be of threads that are inside malloc; more are of a version
+// that is not known.
 const (
 	mostTorn = 16
 	tornEach = 4
@@ -165,7 +166,7 @@ func Open(ctx context.Context, src Source) (*Heap, error) {
 	return h, nil
 }
 
-// Version is that of the layout, as 5.3.
+// Version is the layout's, as 5.3.
 func (h *Heap) Version() string {
 	if h.slow != nil {
 		return h.slow.version

@@ -40,7 +40,7 @@ var layouts = [...]layout{
 // edata is what a struct of an extent says.
 type edata struct {
 	at    addr.Run // of the struct
-	addr  addr.Run // of the first byte: of a large block that of the block
+	addr  addr.Run // of the first byte: of a large block the block's
 	size  uint64
 	arena int
 	slab  bool
@@ -129,7 +129,7 @@ func (l *layout) agrees(w slot, page addr.Run, e *edata) bool {
 	return !told || class == e.class && slab == e.slab
 }
 
-// classes are size classes by their index, as sz_index2size_tab has them.
+// classes are size classes by their index, as in sz_index2size_tab.
 type classes struct {
 	sizes []uint64
 	small int // how many are cut from slabs

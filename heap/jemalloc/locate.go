@@ -41,7 +41,7 @@ func (g *geometry) bytes(level int) uint64 {
 	return 8 << g.levels[level]
 }
 
-// index is that of the entry of a level that has an address.
+// index is the index of the entry of a level that has an address.
 func (g *geometry) index(level int, a addr.Run) addr.Run {
 	return a / g.span(level) & (1<<g.levels[level] - 1)
 }

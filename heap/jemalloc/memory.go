@@ -20,7 +20,7 @@ const (
 	mostSteps   = 1 << 30 // of the rest: the leaves of 4 TiB
 )
 
-// memory is that of the process.
+// memory is the process's memory.
 type memory struct {
 	resident.Memory
 	part [pageSize]byte // of a leaf that is tried

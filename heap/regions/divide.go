@@ -22,7 +22,7 @@ type claim struct {
 
 // The levels of claims, the strongest first. A stack may be in a block of the allocator, pymalloc's
 // arenas in blocks, and hdb's islands anywhere; what modules have is mapped from their files or
-// zeros behind them, and nobody else can be there but by lying.
+// zeros behind them, and no other claim to it can be true.
 const (
 	levelOwn = iota
 	levelTLS
@@ -216,7 +216,7 @@ func (d *divider) divide() {
 	}
 }
 
-// regionOf is [start, end) of a mapping as its owner has it; nil: only the kernel knows. arenas:
+// regionOf is [start, end) of a mapping that belongs to owner; nil: only the kernel knows. arenas:
 // those of an allocator are known.
 func regionOf(m *Mapping, start, end addr.Run, owner *claim, arenas bool) Region {
 	r := Region{Start: start, End: end, Perm: m.Perm, Path: m.Path, Kind: mappingKind(m)}

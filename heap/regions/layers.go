@@ -64,8 +64,8 @@ type Divided struct {
 	Owned Blocks
 }
 
-// Layers sum the regions up. What of an allocator's memory the blocks have is a layer of its own, by
-// the state of the pages. Each byte is in one layer, so that the sums are those of Total.
+// Layers sum the regions up. The part of an allocator's memory that is in blocks is a layer of its
+// own, by the state of the pages. Each byte is in one layer, so that the sums are those of Total.
 func (s *Space) Layers(how Divided) []Layer {
 	of := layerOf()
 	all := make([]Layer, len(layerNames))

@@ -84,7 +84,7 @@ type Region struct {
 	Label      string // what the kind does not say: "main arena", "probe ring", ...
 
 	Usage
-	Known bool // Usage was told
+	Known bool // Usage was given
 	Guess bool // the mapping's Usage is known, how much of it this region has is not
 }
 

@@ -34,7 +34,7 @@ type Mapping struct {
 	Inode      uint64 // 0 for anonymous memory
 	Path       string // the kernel's name in brackets, "" for none
 	Usage
-	Known bool // Usage was told
+	Known bool // Usage was given
 }
 
 // A Module is an ELF file that is mapped.
@@ -69,7 +69,7 @@ type TLSBlock struct {
 	Static     bool // it is below the thread pointer; otherwise it is a block of the allocator
 }
 
-// A Range is memory that somebody says is theirs.
+// A Range is memory that a claimant says is theirs.
 type Range struct {
 	Start, End addr.Run
 	Label      string

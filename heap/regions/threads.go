@@ -8,8 +8,8 @@ import (
 	"hdb/internal/addr"
 )
 
-// A stack is the memory that a thread was made with: its guard, the stack itself, and at the
-// end static thread-local storage and struct pthread, as glibc has them.
+// A stack is the memory that a thread was made with: its guard, the stack itself, and at the end
+// static thread-local storage and struct pthread, in glibc's order.
 type stack struct {
 	start, end addr.Run // with guard and struct pthread
 	guard      uint64   // bytes from start that may not be touched
@@ -196,7 +196,7 @@ func (d *divider) readStack(pthread addr.Run) (stack, bool) {
 		if length < minStack || length > maxStack || guard >= length || at >= pthread || end <= pthread || end < at {
 			continue
 		}
-		// 64 is the alignment of struct pthread, more if that of thread-local variables is.
+		// 64 is the alignment of struct pthread, more if thread-local variables need more.
 		if behind := uint64(end - pthread); behind < size || behind > size+PageSize && size != 0 || behind > 2*searchedPthread {
 			continue
 		}
@@ -230,7 +230,7 @@ func (d *divider) word(a addr.Run) uint64 {
 const maxStacks = 1 << 17
 
 // ended claims the stacks of threads that have ended: those that wait for the next thread, and
-// those that nobody has joined, whose struct pthread still has the result.
+// those that no thread has joined, whose struct pthread still has the result.
 func (d *divider) ended(living map[addr.Run]int) {
 	p := d.src.Pthread
 	if d.src.Memory == nil {

@@ -46,15 +46,15 @@ type Source struct {
 	Resident func(addr.Range) ([]addr.Range, error)
 }
 
-// A Memory is that of a Source, with a cache of pages. What is not resident reads as zeros, what is not mapped as well: a
-// caller that must tell them apart asks the mappings. Once it is spent, all of it reads as zeros.
+// A Memory is a Source's memory, with a cache of pages. What is not resident reads as zeros, what is not mapped as
+// well: a caller that must tell them apart asks the mappings. Once it is spent, all of it reads as zeros.
 //
 // What is read is counted in steps, so that hostile memory cannot have a search continue for long: a word of a page in
 // the cache is one.
 type Memory struct {
 	Source
 	Steps uint64 // so far; a caller that reads Memory itself adds to them
-	Most  uint64 // after so many it is spent
+	Most  uint64 // after this number it is spent
 
 	ctx     context.Context
 	perRead uint64 // steps
@@ -66,8 +66,8 @@ type page struct {
 	bytes [PageSize]byte
 }
 
-// New makes a memory that is bounded by ctx alone. Its cache has so many pages, a power of two; a read that it does not serve
-// counts perRead steps.
+// New makes a memory that is bounded by ctx alone. Its cache has this number of pages, a power of two; a read that it
+// does not serve counts perRead steps.
 func New(ctx context.Context, src Source, pages int, perRead uint64) Memory {
 	return Memory{Source: src, Most: math.MaxUint64, ctx: ctx, perRead: perRead, cache: make([]page, pages)}
 }
@@ -78,7 +78,7 @@ func (m *Memory) Spent() bool { return m.Steps > m.Most || m.ctx.Err() != nil }
 // Outlive has it read on when its context ends.
 func (m *Memory) Outlive() { m.ctx = context.WithoutCancel(m.ctx) }
 
-// Mapping is the index of the mapping that an address is in, or where it would stand.
+// Mapping is the index of the mapping that an address is in, or where it would be inserted.
 func (m *Memory) Mapping(a addr.Run) (int, bool) {
 	return slices.BinarySearchFunc(m.Mappings, a, func(x Mapping, a addr.Run) int { return addr.Compare(x.Start, x.End, a) })
 }
