@@ -6,9 +6,9 @@ import (
 	"hdb/python/cython"
 )
 
-// hideGenerated leaves out of the parts that are shown, nil all, what Cython has made beside
-// the functions of its source: its own functions, and those that only lead to a function
-// which is there, too. The innermost frame of a stack stays.
+// hideGenerated leaves out of the parts that are shown, nil all, what Cython has made in addition
+// to the functions of its source: its own functions, and those that only lead to a function which
+// is there, too. The innermost frame of a stack stays.
 func hideGenerated(parts []Part, shown []bool) []bool {
 	if !slices.ContainsFunc(parts, func(p Part) bool { return p.Generated != "" }) {
 		return shown

@@ -35,7 +35,7 @@ type Debuginfod struct {
 	cfg     debuginfod.Config
 	client  *debuginfod.Client // nil before something is wanted
 	mode    DebuginfodMode
-	wait    bool                // downloads are waited for: nobody sits at a prompt
+	wait    bool                // downloads are waited for: there is no prompt
 	ctx     context.Context     // of all downloads,
 	cancel  context.CancelFunc  // ends them
 	wanted  map[Download]string // in mode ask: what was asked for
@@ -61,7 +61,7 @@ func (d Download) String() string {
 
 // Fetched is what became of downloads, told once none is under way.
 type Fetched struct {
-	Files  int      // that arrived and that nobody waited for
+	Files  int      // that arrived and that no caller waited for
 	Last   Download // of these
 	Failed int      // files that a server may have, but that could not be fetched
 	Err    error    // why the last of these was not
@@ -106,8 +106,8 @@ func newDebuginfod(notify func(string), fetched func(Fetched)) *Debuginfod {
 	return d
 }
 
-// Configure takes the servers from a configuration. wait says that whoever wants a
-// file waits for it, as nobody would be told of it later.
+// Configure takes the servers from a configuration. wait says that whoever wants a file waits for
+// it, as a later arrival would be seen by no one.
 func (d *Debuginfod) Configure(cfg debuginfod.Config, wait bool) {
 	d.stop(true)
 	d.mu.Lock()
@@ -182,7 +182,7 @@ func (d *Debuginfod) DebugInfo(buildID string) (string, error) {
 	return d.get(Download{BuildID: buildID}, 0)
 }
 
-// find is a server's debug file with that build ID, "" when there is nobody to ask.
+// find is a server's debug file with that build ID, "" when there is no server to ask.
 func (d *Debuginfod) find(buildID string) (string, error) {
 	if buildID == "" || d.Mode() == DebuginfodOff {
 		return "", nil
@@ -240,7 +240,7 @@ func (d *Debuginfod) get(what Download, patience time.Duration) (string, error) 
 	}
 }
 
-// DoNotWait has nobody wait for a file until the returned function is called.
+// DoNotWait makes no caller wait for a file until the returned function is called.
 func (d *Debuginfod) DoNotWait() func() {
 	d.noWait.Add(1)
 	return func() { d.noWait.Add(-1) }
@@ -331,7 +331,7 @@ func (d *Debuginfod) finish(what Download, st *download, path string, err error)
 	}
 }
 
-// progressEvery is how often the progress of a download is told.
+// progressEvery is how often the progress of a download is reported.
 const progressEvery = 2 * time.Second
 
 // progress is called on the goroutine of a download.
@@ -380,7 +380,7 @@ func (d *Debuginfod) forgetFailures() {
 	}
 }
 
-// Interrupt ends downloads that somebody waits for.
+// Interrupt ends downloads that a caller waits for.
 func (d *Debuginfod) Interrupt() {
 	d.mu.Lock()
 	wait := d.wait && d.running > 0

@@ -12,7 +12,7 @@ type Symbol struct {
 	Name  string // linker's name
 	Addr  addr.Run
 	Size  uint64 // bytes, 0 if unknown
-	IFunc bool   // STT_GNU_IFUNC: Addr is that of the resolver, not of the function
+	IFunc bool   // STT_GNU_IFUNC: Addr is the resolver's address, not the function's
 }
 
 // A symbolSet is a list of symbols, prepared for looking for all of them.

@@ -21,7 +21,7 @@ type Frame struct {
 	symbols.Frame
 	Module string     // base name of the file the code is in, "" when unknown
 	Path   string     // that file
-	InFile addr.File  // Code as that file has it
+	InFile addr.File  // Code in that file
 	CFA    addr.Run   // of the call's frame; inlined frames share their function's
 	How    unwind.How // how the frame was found
 	Signal bool       // a signal was delivered here
@@ -36,10 +36,9 @@ type Frame struct {
 // Python tells a call of a function of Python, which a frame of the interpreter's loop represents.
 func (f *Frame) Python() bool { return f.Source == symbols.FromPython }
 
-// Name is the function's name as symbols have it. Where there is none it says where the
-// function lies, as module+offset, which is the same in each run; where nothing tells the
-// function's start, it says where the code lies. Code outside of files has only its
-// address.
+// Name is the function's name in the symbols. Where there is none it says where the function lies,
+// as module+offset, which is the same in each run; where nothing tells the function's start, it
+// says where the code lies. Code outside of files has only its address.
 func (f *Frame) Name() string {
 	switch {
 	case f.Function != "":

@@ -7,8 +7,8 @@ import (
 	"hdb/internal/addr"
 )
 
-// Interpreted are positions in programs that interpreters run, which stacks of the process
-// have beside its machine code; see capture.InterpretedAddress. Any goroutine may use it.
+// Interpreted are positions in programs that interpreters run, which stacks of the process have in
+// addition to its machine code; see capture.InterpretedAddress. Any goroutine may use it.
 type Interpreted struct {
 	mu     sync.RWMutex
 	frames map[addr.Run]capture.Frame

@@ -28,7 +28,7 @@ type jitNames struct {
 	mu     sync.Mutex
 	stale  bool // the process ran since the list was read
 	images map[symbols.JITEntry]jitImage
-	order  []symbols.JITEntry  // as the process has them
+	order  []symbols.JITEntry  // as in the process
 	gone   []*symbols.JITImage // taken back or written over, of which recorded stacks may be
 	desc   []addr.Run          // descriptors of the modules,
 	mods   int                 // as many as there were then
@@ -111,7 +111,7 @@ func (j *jitNames) ran() {
 	}
 }
 
-// frames names code that is in no module, as the process has it now.
+// frames names code that is in no module, as it is in the process now.
 func (t *JIT) frames(c addr.Code) []symbols.Frame {
 	if all := t.named(c); len(all) > 0 {
 		return all[0]
@@ -198,7 +198,7 @@ func (j *jitNames) readImages(r *Resolver) {
 	for _, at := range j.desc {
 		list, err := symbols.ReadJITList(r.mem, at)
 		if err != nil && len(list) == 0 {
-			failed++ // a copy of the variable that nobody uses, or the process has gone
+			failed++ // an unused copy of the variable, or the process has gone
 			continue
 		}
 		order = append(order, list...)
@@ -300,8 +300,8 @@ func (j *jitNames) close() {
 	}
 }
 
-// chain is frames for a recorded stack: of what has lain at the address since. Where
-// that is code of several names the frame has all of them, as nobody knows which it was.
+// chain is frames for a recorded stack: of what has lain at the address since. Where that is code
+// of several names the frame has all of them, as it is not known which it was.
 func (t *JIT) chain(c addr.Code) []capture.Frame {
 	all := t.named(c)
 	if len(all) == 0 {
@@ -309,7 +309,7 @@ func (t *JIT) chain(c addr.Code) []capture.Frame {
 	}
 	var names []string
 	for _, frames := range all {
-		name := frames[len(frames)-1].Function // not that of a call inlined there
+		name := frames[len(frames)-1].Function // not the function of a call inlined there
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}

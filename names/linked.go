@@ -15,8 +15,8 @@ import (
 // maxLinked bounds the libraries of a program that does not run.
 const maxLinked = 1024
 
-// linked is the program and the libraries that the dynamic linker would load for it
-// (ld.so(8)), the program first. What it opens itself by dlopen nobody knows.
+// linked is the program and the libraries that the dynamic linker would load for it (ld.so(8)), the
+// program first. What it opens itself by dlopen is not known.
 func (r *Resolver) linked() (all []Diagnosis, problem string) {
 	r.Program.Object.File.Header()
 	all = []Diagnosis{{Path: r.Program.Path, Name: r.Program.Path, obj: r.Program.Object}}

@@ -36,11 +36,11 @@ type Part struct {
 	Start                 bool   // what every program begins with: the C library's, and what calls that
 	Path                  string // of the module
 
-	// Of what Cython has made: its function in C, and the name of that of the source.
+	// Of what Cython has made: its function in C, and the name of the function of the source.
 	Generated, Name string
 }
 
-// Part is that of the frame.
+// Part is the frame's.
 func (f *Frame) Part() Part {
 	p := Part{
 		Python: f.Python(), Loop: IsPythonLoop(f.Function) && !f.Inlined && !f.Tail, Inlined: f.Inlined, Path: f.Path,
@@ -52,10 +52,10 @@ func (f *Frame) Part() Part {
 	return p
 }
 
-// Merged tells which frames of a stack, innermost first, are shown: not the interpreter's
-// loop where the calls that it made are there, nor the interpreter's other frames further
-// out than its innermost loop or than an extension, nor what every program begins with, nor what
-// Cython has made beside the functions of its source. nil shows all of a stack without Python.
+// Merged tells which frames of a stack, innermost first, are shown: not the interpreter's loop
+// where the calls that it made are there, nor the interpreter's other frames further out than its
+// innermost loop or than an extension, nor what every program begins with, nor what Cython has made
+// in addition to the functions of its source. nil shows all of a stack without Python.
 func Merged(parts []Part) (shown []bool) { return hideGenerated(parts, mergedPython(parts)) }
 
 // mergedPython is Merged by what is Python's.

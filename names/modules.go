@@ -143,8 +143,8 @@ func (m *Modules) ObjectAt(a addr.Run) (*symbols.Object, *Module) {
 	return obj, mod
 }
 
-// imageHead is as much of a module's memory as its build ID is looked for in: the note
-// stands right behind the headers.
+// imageHead is as much of a module's memory as its build ID is looked for in: the note is right
+// behind the headers.
 const imageHead = 8 << 10
 
 // mappedID is the build ID of what is mapped, "" when it cannot be read.
@@ -202,7 +202,7 @@ func (m *Modules) offset(c addr.Code) uint64 {
 	return uint64(c.Addr() - fn.Entry.Run(mod.Bias))
 }
 
-// images are the modules whose symbols can be read, that of the program first.
+// images are the modules whose symbols can be read, the program's first.
 func (m *Modules) images(program *Program) []Image {
 	var out []Image
 	for _, mod := range m.list {

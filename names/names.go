@@ -111,8 +111,8 @@ func New(cfg Config) *Resolver {
 // A command begins with it.
 func (r *Resolver) Within(reading *capture.Reading) { r.reading, r.noGoTypes = reading, nil }
 
-// Attach makes the process with that PID and memory the one whose code is named. Its
-// modules are still to be told.
+// Attach makes the process with that PID and memory the one whose code is named. Its modules are
+// still to be given.
 func (r *Resolver) Attach(pid int, mem io.ReaderAt) {
 	r.mem = mem
 	r.JIT.begin(pid)
@@ -124,7 +124,7 @@ func (r *Resolver) ReadAs(root string, u *rights.User) {
 	r.Sources.Forget()
 }
 
-// Exec follows the process to another program, whose modules are still to be told.
+// Exec follows the process to another program, whose modules are still to be given.
 func (r *Resolver) Exec(pid int) {
 	r.Attach(pid, r.mem)
 	r.Modules.reset()

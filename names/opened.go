@@ -43,7 +43,7 @@ type opened struct {
 type openedFile struct {
 	obj  *symbols.Object
 	err  error
-	told bool // the user was told that the file is not the one that ran
+	told bool // the user was warned that the file is not the one that ran
 }
 
 // OpenCapture makes the capture at an absolute path what is asked for names. The one
@@ -106,8 +106,8 @@ func (e *wrongFileError) Error() string {
 	return fmt.Sprintf("%s: %s, the capture has %s: not used", e.path, e.have, e.want)
 }
 
-// find opens the file of a module: by its path, below the sysroot first,
-// beside the capture, or by build ID below the debug directories.
+// find opens the file of a module: by its path, below the sysroot first, next to the capture, or by
+// build ID below the debug directories.
 func (o *opened) find(m capture.Module) (*symbols.Object, error) {
 	paths := o.paths(m)
 	var refused error
@@ -175,7 +175,7 @@ func (o *opened) paths(m capture.Module) []string {
 
 func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
 
-// sameFile is nil when obj is the file that ran: by build ID, that of Go if there is no other, or where
+// sameFile is nil when obj is the file that ran: by build ID, Go's own if there is no other, or where
 // there is none, by not having been changed since.
 func (o *opened) sameFile(obj *symbols.Object, path string, m capture.Module) error {
 	switch id := obj.File.BuildID(); {

@@ -116,8 +116,8 @@ func (m *loggedModule) same(o *loggedModule) bool {
 	return m.Path == o.Path && m.Bias == o.Bias && m.BuildID == o.BuildID && m.GoBuildID == o.GoBuildID && m.BuildID+m.GoBuildID != ""
 }
 
-// Mapped are the modules that the recording has as mapped now, of which only path
-// and beginning are told.
+// Mapped are the modules that the recording has as mapped now, of which only path and beginning are
+// given.
 func (l *ModuleLog) Mapped() []Mapping {
 	var all []Mapping
 	for key := range l.mapped {
@@ -153,8 +153,8 @@ func (l *ModuleLog) inModule(c addr.Code, seq uint64) []capture.Frame {
 	return nil
 }
 
-// chain is the function chain of the code as it was at event seq, or that of
-// code in no module as it is now.
+// chain is the function chain of the code as it was at event seq, or the chain of code in no module
+// as it is now.
 func (l *ModuleLog) chain(c addr.Code, seq uint64) []capture.Frame {
 	if chain := l.r.Interpreted.chain(c); chain != nil {
 		return chain
@@ -166,8 +166,8 @@ func (l *ModuleLog) chain(c addr.Code, seq uint64) []capture.Frame {
 	return chain
 }
 
-// images are the files of this run's recording, that of the program first, without
-// those whose place another one had before or after.
+// images are the files of this run's recording, the program's first, without those whose place
+// another one had before or after.
 func (l *ModuleLog) images() []Image {
 	var out []Image
 	for i := range l.all {

@@ -105,8 +105,8 @@ func (r *Resolver) Source(file string) (*SourceText, error) {
 // empty, what comes after the slash is all there is (debuginfod(8), "source").
 func sourceName(file string) string { return filepath.Join("/", file) }
 
-// fetchSource finds the text of a source file on a server, by the build IDs of the
-// modules that were made from it. The error is nil when there is nobody to ask.
+// fetchSource finds the text of a source file on a server, by the build IDs of the modules that
+// were made from it. The error is nil when there is no server to ask.
 func (r *Resolver) fetchSource(file string) (*symbols.SourceFile, error) {
 	if r.Debuginfod.Mode() == DebuginfodOff {
 		return nil, nil

@@ -147,9 +147,9 @@ func (c Config) names(f *elf.File) []string {
 	return all
 }
 
-// findDebugFile looks for the separate debug file of f where gdb does: by build
-// ID below each debug directory, then by debug link beside the file, in its
-// .debug folder and below the debug directories.
+// findDebugFile looks for the separate debug file of f where gdb does: by build ID below each debug
+// directory, then by debug link next to the file, in its .debug folder and below the debug
+// directories.
 func (s *search) findDebugFile(f *elf.File, id string) *elf.File {
 	if d := s.any(f, s.cfg.byBuildID(id), hasBuildID(id)); d != nil {
 		return d

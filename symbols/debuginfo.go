@@ -282,8 +282,8 @@ func (d *debugInfo) nodeName(i int, node int32) *named {
 	return n
 }
 
-// languageOf is the language of a name, or that of the unit with the code: the
-// partial units of dwz have none.
+// languageOf is the language of a name, or the language of the unit with the code: the partial
+// units of dwz have none.
 func languageOf(n *named, u *dwarf.Unit) Language {
 	if n.language != 0 {
 		return n.language
@@ -328,8 +328,8 @@ func (d *debugInfo) newNamed(die dwarf.DIE) *named {
 		n.language = own.Language // a partial unit has none
 	}
 	if n.Linkage == "" && n.language.Scoped() && die.Tag() == dwarf.TagSubprogram {
-		// gcc leaves out the linkage names of functions with internal linkage; the
-		// symbol table has them, with parameters.
+		// gcc leaves out the linkage names of functions with internal linkage; the symbol table has
+		// these names, with parameters.
 		if r := die.Ranges(nil, 1); len(r) == 1 {
 			n.Linkage = d.linkage(addr.File(r[0].Low))
 		}

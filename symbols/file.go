@@ -139,8 +139,8 @@ func (f *File) close() error {
 	return err
 }
 
-// Identity tells the object's files from all others, and from the same ones changed:
-// the object, its debug file and its dwz file. It is "" if that cannot be told.
+// Identity tells the object's files from all others, and from the same ones changed: the object,
+// its debug file and its dwz file. It is "" if that cannot be decided.
 func (f *File) Identity() string {
 	ids := []string{f.buildID}
 	for _, e := range []*elf.File{f.elf, f.debugFile(), f.altFile()} {
@@ -159,7 +159,7 @@ func (f *File) Identity() string {
 // Path is the path or name the object was opened with.
 func (f *File) Path() string { return f.elf.Path }
 
-// Owner is whose the file is, as rights.Of has it.
+// Owner is the owner of the file, as rights.Of returns it.
 func (f *File) Owner() *rights.User { return f.elf.Owner }
 
 // BuildID is the GNU build ID in hexadecimal, "" without.

@@ -11,11 +11,10 @@ import (
 	"hdb/symbols/elf"
 )
 
-// FindFunctions finds the places where functions of that name are entered, in
-// the order of their addresses. The name may be that of C, a linkage name, or
-// one of C++, Rust or Go: qualified fully, in part or not at all, with or
-// without template arguments and parameters. Inlined copies are places, too.
-// file.c:name finds those that the file defines.
+// FindFunctions finds the places where functions of that name are entered, in the order of their
+// addresses. The name may be a name in C, a linkage name, or one of C++, Rust or Go: qualified
+// fully, in part or not at all, with or without template arguments and parameters. Inlined copies
+// are places, too. file.c:name finds those that the file defines.
 func (o *Object) FindFunctions(name string) []Function {
 	if file, function, ok := cutFile(name); ok {
 		return slices.DeleteFunc(o.FindFunctions(function), func(f Function) bool {
@@ -37,9 +36,9 @@ func (o *Object) FindFunctions(name string) []Function {
 	return found.sorted()
 }
 
-// MatchFunctions lists the functions whose name, as Function.Name has it, matches
-// re: those with code of their own, in the order of their addresses. It goes through all
-// names, or as far as it comes until ended says so.
+// MatchFunctions lists the functions whose Function.Name matches re: those with code of their own,
+// in the order of their addresses. It goes through all names, or as far as it comes until ended
+// says so.
 func (o *Object) MatchFunctions(re *regexp.Regexp, ended func() bool) []Function {
 	found := newFinder(o)
 	elf.Guard(func() {
@@ -70,9 +69,9 @@ func (o *Object) MatchFunctions(re *regexp.Regexp, ended func() bool) []Function
 	return found.sorted()
 }
 
-// FunctionNames are the names of functions, as Function.Name has them, that match: also of
-// those that have no code but where they were inlined. Each may be there several times. It
-// goes through all names, or as far as it comes until ended says so.
+// FunctionNames are the names of functions, in the form of Function.Name, that match: also of those
+// that have no code but where they were inlined. Each may be there several times. It goes through
+// all names, or as far as it comes until ended says so.
 func (o *Object) FunctionNames(match func(name string) bool, ended func() bool) []string {
 	var all []string
 	add := func(name string) {
@@ -156,8 +155,7 @@ func (o *Object) FunctionParts(a addr.File) (parts []Range) {
 	return parts
 }
 
-// function is what DWARF says of node i of the tree of a unit. Its place is that of its
-// declaration.
+// function is what DWARF says of node i of the tree of a unit. Its place is where it is declared.
 func (d *debugInfo) function(unit int, i int32) Function {
 	tree := d.tree(unit)
 	n := &tree.Nodes[i]
@@ -257,7 +255,7 @@ func (f *finder) entry(dw *debugInfo, e scope.Entry) {
 	dw.entry(e, func(unit int, node int32) { f.add(f.o.fromNode(dw, unit, node)) })
 }
 
-// nodeFunc is told a node of the tree of a unit.
+// A nodeFunc is called with a node of the tree of a unit.
 type nodeFunc func(unit int, node int32)
 
 // named finds what the functions of the name index that p matches have in the trees:

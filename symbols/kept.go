@@ -181,7 +181,7 @@ func decodeNames(b []byte) map[keptKey][]Frame {
 	for range get(maxKept) {
 		a += addr.File(get(anything))
 		key := keptKey{a, get(1) != 0}
-		var frames []Frame // nil without, as Lookup has it
+		var frames []Frame // nil without, as for Lookup
 		for range get(maxChain) {
 			frames = append(frames, Frame{
 				Function: text(), Linkage: text(), File: text(), Entry: addr.File(get(anything)),

@@ -13,7 +13,7 @@ const sectionKind = "dwarf1"
 const leastKept = 256 << 10
 
 // keptSection is a section of a file, decompressed: from the cache, where it is put if it is
-// compressed and takes at least so many bytes in the file.
+// compressed and takes at least this number of bytes in the file.
 func keptSection(cache *diskcache.Dir, f *elf.File, name string, least uint64) ([]byte, error) {
 	if cache == nil || f.ID == "" || f.PackedSize(name) < max(least, 1) {
 		return f.Section(name)

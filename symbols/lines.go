@@ -348,8 +348,8 @@ func (l *Lines) ownBlock(a uint64) (b LineBlock, stray, ok bool) {
 	return own, false, true
 }
 
-// isStray tells that a line is that of a function inlined near the code of a node rather
-// than of the node's own function.
+// isStray tells that a line belongs to a function inlined near the code of a node rather than of
+// the node's own function.
 func (dw *debugInfo) isStray(unit int, node int32, in string, lineNo int) bool {
 	tree := dw.tree(unit)
 	own := dw.nodeName(unit, node)

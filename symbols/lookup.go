@@ -25,9 +25,9 @@ func (o *Object) LookupInto(dst []Frame, a addr.File) []Frame {
 	return frames
 }
 
-// LookupStatement is Lookup for the place where a thread stands: the line is that of
-// the statement, which breakpoints and steps go by. The exact row of the line table may
-// belong to an operand that the compiler moved ahead.
+// LookupStatement is Lookup for the place where a thread is: the line is the statement's, which
+// breakpoints and steps go by. The exact row of the line table may belong to an operand that the
+// compiler moved ahead.
 func (o *Object) LookupStatement(pc addr.File) []Frame {
 	return o.kept.ask(keptKey{pc, true}, func() []Frame {
 		frames := o.lookup(nil, pc)
@@ -90,7 +90,7 @@ func (dw *debugInfo) lookup(dst []Frame, a addr.File, o symbolNames) []Frame {
 		if name.Linkage != name.function {
 			f.Linkage = name.Linkage
 		}
-		if f.Function == "" { // made by the compiler and named by nobody but the linker
+		if f.Function == "" { // made by the compiler and named only by the linker
 			if s, from, ok := o.symbolAt(f.Entry); ok && !f.Inlined {
 				f.Function, f.Linkage, f.Source = Demangle(s.Name), linkageOf(s.Name), from
 			}

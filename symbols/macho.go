@@ -21,9 +21,9 @@ type MachOConfig struct {
 	DebugDirs []string // directories with dSYM bundles, found by UUID
 }
 
-// MachO is a program or library of macOS with what is known about its code: the DWARF
-// of its dSYM bundle, or its own, or that of the object files that its debug map names;
-// else its symbols. It is safe for any number of goroutines until Close.
+// MachO is a program or library of macOS with what is known about its code: the DWARF of its dSYM
+// bundle, or its own, or the DWARF of the object files that its debug map names; else its symbols.
+// It is safe for any number of goroutines until Close.
 type MachO struct {
 	file *macho.File
 	dsym *macho.File // nil without
@@ -112,7 +112,7 @@ func dsymFile(bundle, name string) (string, error) {
 // maxBundles bounds the dSYM bundles of a directory that are opened for their UUID.
 const maxBundles = 4096
 
-// findDSYM looks beside the program, beside the bundle that it is in, and in the directories of
+// findDSYM looks next to the program, next to the bundle that it is in, and in the directories of
 // cfg, for a dSYM with its UUID.
 func (m *MachO) findDSYM(cfg MachOConfig) *macho.File {
 	name := filepath.Base(m.file.Path)

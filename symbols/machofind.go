@@ -55,7 +55,7 @@ func (m *MachO) parts() []machoPart {
 	return list
 }
 
-// FindFunctions is Object.FindFunctions. Nobody stops there: Breakpoint is the entry.
+// FindFunctions is Object.FindFunctions. No thread stops there: Breakpoint is the entry.
 func (m *MachO) FindFunctions(name string) []Function {
 	if file, function, ok := cutFile(name); ok {
 		return slices.DeleteFunc(m.FindFunctions(function), func(f Function) bool { return !matchesFile(f.DeclFile, path.Clean(file)) })
@@ -126,7 +126,7 @@ type machoRow struct {
 	row  line.Row
 }
 
-// FindLine is Object.FindLine. Nobody stops there: prologues are not skipped.
+// FindLine is Object.FindLine. No thread stops there: prologues are not skipped.
 func (m *MachO) FindLine(file string, lineNo int) (found []Location) {
 	elf.Guard(func() {
 		for _, r := range m.findRows(path.Clean(file), uint32(max(lineNo, 0))) {

@@ -150,7 +150,7 @@ func (b *macroBuilder) add(e macro.Entry) bool {
 	return true
 }
 
-// String is the definition as C has it.
+// String is the definition as written in C.
 func (m Macro) String() string {
 	text := "#define " + m.Name
 	if m.Function {

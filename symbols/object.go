@@ -73,8 +73,8 @@ func (o *Object) ReadAhead() {
 	_, _ = o.CFI() // told when it is needed
 }
 
-// GoVersion is the version of Go that built the file, also a stripped one, as runtime.Version
-// has it: "go1.22.3".
+// GoVersion is the version of Go that built the file, also a stripped one, in the form of
+// runtime.Version: "go1.22.3".
 func (o *Object) GoVersion() (string, error) { return o.version() }
 
 func (o *Object) readGoVersion() (version string, err error) {

@@ -25,7 +25,7 @@ type pltStub struct {
 	slot relocation
 }
 
-// A relocation is what an Elf64_Rela says beside its place.
+// A relocation is what an Elf64_Rela says in addition to its place.
 type relocation struct{ info, addend uint64 }
 
 // stubAt is the stub that contains a, named malloc@plt as objdump does.

@@ -71,8 +71,7 @@ func (d *Declared) Variables(name string) []dwarf.DIE { return d.variables[name]
 // that another object or language defines (DW_AT_declaration tells which).
 func (d *Declared) Unplaced(name string) []dwarf.DIE { return d.unplaced[name] }
 
-// Types are the types of that last name part, as DW_AT_name has it; declarations
-// are left out.
+// Types are the types of that last name part, as in DW_AT_name; declarations are left out.
 func (d *Declared) Types(name string) []dwarf.DIE { return d.types[name] }
 
 // VariablesLike are the variables whose last name part is accepted.

@@ -44,7 +44,7 @@ type sourceResult struct {
 
 // SourceError is the error for a source file that was not found.
 type SourceError struct {
-	File  string   // as debug information has it
+	File  string   // as in debug information
 	Tried []string // paths in the order they were looked at
 	Cause error    // why the last one that exists was not used; nil when none exists
 }

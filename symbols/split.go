@@ -71,7 +71,7 @@ func newSplitFiles(object, f *elf.File, cfg Config) *splitFiles {
 		plain := strings.TrimSuffix(name, ".debug")
 		for _, p := range []string{plain + ".dwp", plain + ".debug.dwp"} {
 			add(&s.packages, cfg.below(p)...)
-			for _, dir := range s.debug { // laid out as / is, and as gdb has it
+			for _, dir := range s.debug { // laid out as / is, and as gdb expects it
 				add(&s.packages, cfg.below(filepath.Join(dir, p))...)
 				add(&s.packages, cfg.below(filepath.Join(dir, filepath.Base(p)))...)
 			}
@@ -111,9 +111,9 @@ func (s *splitFiles) exists(root *dwarf.Root) bool {
 	})
 }
 
-// candidates are the paths that the .dwo file of a unit can have: as it was named,
-// from where it was compiled, beside the object, and below the debug directories, by its
-// whole path or, as gdb does, by its name.
+// candidates are the paths that the .dwo file of a unit can have: as it was named, from where it
+// was compiled, next to the object, and below the debug directories, by its whole path or, as gdb
+// does, by its name.
 func (s *splitFiles) candidates(root *dwarf.Root) []string {
 	var list []string
 	add := func(p string) {

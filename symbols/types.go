@@ -19,7 +19,7 @@ type Config struct {
 	// User has the rights with which files are opened that an object names. nil: the owner of the
 	// object's file, or where that is root of the file that names them.
 	User *rights.User
-	// Fetch is asked last, for what no directory has; nil asks nobody.
+	// Fetch is asked last, for what no directory has; nil asks no server.
 	Fetch Fetcher
 	// Cache keeps what Lookup has found for the next time; nil keeps nothing.
 	Cache *diskcache.Dir

@@ -15,9 +15,9 @@ type Change struct {
 	Old, New Value
 }
 
-// Changes are the smallest parts of a variable whose bytes differ between its two values, in the
-// order in which they lie. What a printer shows as one value and a string are not
-// divided, and a union is as its first member of its size. The values must hold their bytes; at most so many are compared.
+// Changes are the smallest parts of a variable whose bytes differ between its two values, in the order in which they
+// lie. What a printer shows as one value and a string are not divided, and a union is as its first member of its size.
+// The values must hold their bytes; at most the given number is compared.
 func Changes(name string, before, after Value, most int) []Change {
 	d := differ{most: most}
 	d.parts(Change{name, before, after}, 0)
@@ -136,7 +136,7 @@ func closing(expr string) int {
 	return 0
 }
 
-// sameBits describes bit fields that they are equal, whatever the bits beside them are.
+// sameBits describes bit fields that they are equal, whatever the bits around them are.
 func sameBits(a, b Value) bool {
 	for i := a.bitOff; i < a.bitOff+a.bits; i++ {
 		at, bit := i/8, uint(i%8)

@@ -48,8 +48,8 @@ func (w *World) setVar(name string, v Value) {
 	w.vars[name] = v
 }
 
-// Examined sets $_ to an address that was shown, and $__ to what was there. size is
-// that of one unit; a unit of no number size is a char.
+// Examined sets $_ to an address that was shown, and $__ to what was there. size is the size of one
+// unit; a unit of no number size is a char.
 func (w *World) Examined(at addr.Run, size int, b []byte) {
 	names := map[int]string{2: "short", 4: "int", 8: "long"}
 	t := w.Char()

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// isNullType reports whether the type is that of nullptr.
+// isNullType reports whether the type is nullptr's.
 func isNullType(t *Type) bool { return t.Strip().Kind == Unspecified }
 
 // null is nullptr of C++.

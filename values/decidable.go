@@ -27,7 +27,7 @@ type Spot struct {
 	Signed bool // and what it is compared with has a sign, too
 }
 
-// A SpotKind says what of a Spot counts.
+// A SpotKind says what counts in a Spot.
 type SpotKind uint8
 
 // The kinds of spots.
@@ -179,7 +179,7 @@ func (d *decider) comparison(op string, n *node, c Value) Decidable {
 	if c.Type.Strip().Kind == Pointer {
 		return Decidable{}
 	}
-	// Both are compared as what they are if the type that they are converted to has them all.
+	// Both are compared as what they are if the type that they are converted to has all their values.
 	negative := c.Type.isSigned() && int64(with) < 0
 	common := d.w.evaluator(d.frame(0)).ops.promote(t, c.Type)
 	s.Signed = t.isSigned()

@@ -31,7 +31,7 @@
 //	functions   calls of functions of the program
 //	caller      arguments of a call, placed by package calls
 //	evaluator   expressions in a frame, by their syntax; package cpp expands macros
-//	World       what consumers ask, and what expressions can do beside reading: write,
+//	World       what consumers ask, and what expressions can do in addition to reading: write,
 //	            call, name the debugger's numbers and the values of before
 //
 // A type leads back to its Program: by it a Reader follows smart pointers and synthetic

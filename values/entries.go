@@ -150,7 +150,7 @@ func bound(d dwarf.DIE) (v dwarf.Value, isCount, ok bool) {
 	return v, d.Has(dwarf.AtCount), ok
 }
 
-// isComputed reports whether a bound is that of a variable-length array.
+// isComputed reports whether a bound belongs to a variable-length array.
 func isComputed(v dwarf.Value) bool { return v.IsBlock() || v.IsRef() || v.IsLocList() }
 
 // parameters are the types of a function's parameters. open: it takes more of any type.

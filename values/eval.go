@@ -238,7 +238,7 @@ func (e *evaluator) through(v Value, arrow bool) (Value, error) {
 	return v, nil
 }
 
-// member computes . and ->. The name may be that of a member function.
+// member computes . and ->. The name may be a member function's.
 func (e *evaluator) member(a Value, name string, arrow bool) (Value, error) {
 	a, err := e.through(a, arrow)
 	if err != nil {

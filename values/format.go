@@ -13,7 +13,7 @@ import (
 
 // Options say how values become text; the defaults are gdb's.
 type Options struct {
-	Elements int  // of arrays, strings and containers; 0: no limit but that of hdb
+	Elements int  // of arrays, strings and containers; 0: no limit except hdb's own
 	Letter   byte // x d u o t a c f s z as in print/x; 0: by the type
 	Raw      bool // containers of libraries as the structs that they are
 	Pretty   bool // each member on a line of its own

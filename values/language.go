@@ -18,8 +18,8 @@ type language struct {
 	f    *Frame // nil: C
 }
 
-// truth is the value of a comparison. Without a frame the language is that of the place whose
-// macros hold.
+// truth is the value of a comparison. Without a frame the language is the language of the place
+// whose macros hold.
 func (l language) truth(b bool) Value {
 	f := l.f
 	if f == nil && l.prog.MacroScope != nil {

@@ -111,7 +111,7 @@ func (e *functions) memberOf(object, pointer Value) (Value, error) {
 	return object.Part(t.Elem(), int64(n)), nil
 }
 
-// ofType is a stand-in if only the type is asked, else the error.
+// ofType is a placeholder if only the type is asked, else the error.
 func (e *functions) ofType(t *Type, err error) (Value, error) {
 	if e.typesOnly {
 		return e.standIn(t), nil

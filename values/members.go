@@ -195,7 +195,7 @@ func (p *Program) isFunction(a addr.Run) bool {
 	return false
 }
 
-// returns is the type of what a member function returns. That of auto is in its
+// returns is the type of what a member function returns. The type that auto represents is in its
 // definition only.
 func (m *member) returns() *Type {
 	t := m.typ.Elem()
@@ -231,8 +231,8 @@ func parameters(fn *Type) (list []*Type, open bool) {
 	return list, open || len(list) == 0 && fn.lang.IsC() && !fn.proto
 }
 
-// described reports whether debug information, or the user, has the types of a function. That of an
-// assembler has its name only.
+// described reports whether debug information, or the user, has the types of a function. A function
+// of an assembler has its name only.
 func described(fn *Type) bool {
 	return fn.typed != nil || fn.die.Valid() && fn.lang != dwarf.LangAssembler
 }

@@ -55,8 +55,8 @@ func (e *functions) function(v Value, name string) (out Value, ok bool, err erro
 	return MemoryValue(list[0].typ, at), true, err
 }
 
-// callMember calls a member function of an object of the program. A name with a class, as
-// Base::f, is that of the class, also if it is virtual.
+// callMember calls a member function of an object of the program. A name with a class, as Base::f,
+// is the function of that class, also if it is virtual.
 func (e *functions) callMember(v Value, name string, args []Value) (Value, error) {
 	plain := false
 	if i := strings.LastIndex(cutTemplate(name), "::"); i >= 0 {

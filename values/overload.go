@@ -9,7 +9,7 @@ import (
 
 // An option is one of several functions that a call may mean.
 type option struct {
-	params []*Type // without that of the object
+	params []*Type // without the object
 	open   bool
 	name   string // for errors
 	object calls.Rank

@@ -45,8 +45,7 @@ const (
 
 // types is the parser's view of the names of types.
 type types interface {
-	// typeFor is the type with a name. It is nil if there is none, or if the name is that
-	// of a variable.
+	// typeFor is the type with a name. It is nil if there is none, or if the name is a variable's.
 	typeFor(tag dwarf.Tag, name string) *Type
 	// rust reports whether the language has `x as T`.
 	rust() bool

@@ -119,7 +119,7 @@ func (p *parser) typeOperand() (*Type, error) {
 	return t, nil
 }
 
-// isTypeOperator reports whether a type begins here that is that of an expression.
+// isTypeOperator reports whether a type begins here that is the type of an expression.
 func (p *parser) isTypeOperator() bool {
 	if t := p.toks[p.pos+1]; t.kind != tokOp || t.text != "(" {
 		return false

@@ -8,7 +8,7 @@ import (
 	"hdb/values/calls"
 )
 
-// A caller puts the arguments of a call where the ABI has them.
+// A caller puts the arguments of a call where the ABI wants them.
 type caller struct {
 	operators
 	calls.Call

@@ -47,7 +47,7 @@ func (r *Reader) ReadUint(a addr.Run, n int) (uint64, error) {
 // maxArgument bounds the text of a pointer to characters that have no end.
 const maxArgument = 64 << 10
 
-// textAt reads characters of so many bytes each up to the first NUL.
+// textAt reads characters of width bytes each up to the first NUL.
 func (r *Reader) textAt(a addr.Run, width int64) ([]byte, error) {
 	const page = 4096
 	out := []byte{}
@@ -73,7 +73,7 @@ func upToNUL(b []byte, width int64) (before []byte, ended bool) {
 	return b, false
 }
 
-// utf8Of is characters of so many bytes each in UTF-8.
+// utf8Of is characters of width bytes each, in UTF-8.
 func utf8Of(b []byte, width int64) []byte {
 	switch width {
 	case 2:
@@ -272,7 +272,7 @@ func (r *Reader) Deref(v Value) (Value, error) {
 		return v.Part(t.Row(), 0), nil
 	case Function:
 		return v, nil
-	case Struct: // * of a smart pointer, as gdb's xmethods have it
+	case Struct: // * of a smart pointer, as in gdb's xmethods
 		if err := v.unfollowed(); err != nil {
 			return Value{}, err
 		}

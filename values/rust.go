@@ -80,7 +80,7 @@ func rustText(t *Type, indent int) string {
 	return b.String() + strings.Repeat(" ", 4*indent) + end
 }
 
-// brackets stand around the members of a struct or tuple.
+// brackets are around the members of a struct or tuple.
 func brackets(tuple bool) (open, end string) {
 	if tuple {
 		return "(", ")"

@@ -371,8 +371,8 @@ func runsOf(b []byte, width, limit int) (list []charRun, more bool) {
 	return list, false
 }
 
-// enum writes the name of an enumerator, or a combination of flags: as gdb has it, each
-// enumerator of those is 0 or one bit.
+// enum writes the name of an enumerator, or a combination of flags: as in gdb, each enumerator of
+// those is 0 or one bit.
 func (p *formatter) enum(t *Type, n int64) {
 	scope := enumScope(t)
 	flags := true

@@ -74,7 +74,7 @@ func (e *evaluator) number64(n *node) (uint64, error) {
 	return uint64(a), err
 }
 
-// pattern is the bytes of a value. A number has so many bytes, unless size is 0.
+// pattern is the bytes of a value. A number has size bytes, unless size is 0.
 func (e *evaluator) pattern(n *node, size int) ([]byte, error) {
 	v, err := e.eval(n)
 	if err != nil {

@@ -91,8 +91,8 @@ type convenienceFunction struct {
 	compute     func(e *evaluator, args []Value) (Value, error)
 }
 
-// convenienceFunctionNamed is the function of the debugger with a name, as gdb has it. It
-// calls nothing in the program.
+// convenienceFunctionNamed is the function of the debugger with a name of gdb's. It calls nothing
+// in the program.
 func convenienceFunctionNamed(name string) (f convenienceFunction, ok bool) {
 	switch name {
 	case "_streq":
@@ -232,7 +232,7 @@ func matchingName(have, want string) (bool, error) {
 	return err == nil && re.MatchString(have), err
 }
 
-// callerFunction is a function about the name of the function of a frame so many frames
+// callerFunction is a function that compares the name of the function of a frame a number of frames
 // further out, 1 by default, or of any frame up to that one.
 func callerFunction(any bool, match func(have, want string) (bool, error)) func(*evaluator, []Value) (Value, error) {
 	return func(e *evaluator, args []Value) (Value, error) {

@@ -351,7 +351,7 @@ func (p *Program) voidPointer() *Type {
 	return (&Type{Kind: Void, Name: "void", prog: p, size: 1, lang: dwarf.LangC}).PointerTo()
 }
 
-// IsVoid reports whether the value is that of nothing.
+// IsVoid reports whether the value is void.
 func (v Value) IsVoid() bool {
 	return v.err == nil && v.Type.Strip().Kind == Void && v.place == nowhere
 }

@@ -45,8 +45,8 @@ func (p *Program) Args(f *Frame) ([]Variable, error) {
 	return out, nil
 }
 
-// inSourceOrder sorts the parameters of a copy of a function as its abstract entry has
-// them. gcc writes those of inlined calls in an order of its own.
+// inSourceOrder sorts the parameters of a copy of a function in the order of its abstract entry.
+// gcc writes those of inlined calls in an order of its own.
 func inSourceOrder(params []dwarf.DIE, fn dwarf.DIE) {
 	origin, ok := fn.Attr(dwarf.AtAbstractOrigin)
 	if !ok {

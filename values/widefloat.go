@@ -138,7 +138,7 @@ func (o operators) toWide(v Value, t *Type, w wideFormat) (Value, error) {
 	if ok {
 		return Value{Type: t, data: w.encode(f)}, nil
 	}
-	b := w.encode(new(big.Float).SetInf(false)) // what is no number has digits beside
+	b := w.encode(new(big.Float).SetInf(false)) // what is not a number has other digits
 	b[w.sign-2] |= 0x40
 	if w.quad() {
 		b[w.sign-2] |= 0x80

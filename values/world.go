@@ -8,8 +8,8 @@ import (
 	"hdb/values/calls"
 )
 
-// A World is a program that expressions are computed in, and what they can do and name
-// beside it. A World is used by one goroutine at a time.
+// A World is a program that expressions are computed in, and what else they can do and name. A
+// World is used by one goroutine at a time.
 type World struct {
 	Program
 	Write io.WriterAt // nil: nothing can be changed

@@ -37,8 +37,8 @@ func oneCapture(verb string, rest []string, err error) (string, error) {
 	return rest[0], nil
 }
 
-// inSession has a verb answer in a session without a console, which tells on errw what
-// it notices. It is the exit code that the verb says, that of its error if it has one.
+// inSession has a verb answer in a session without a console, which prints its notices on errw. It
+// returns the exit code that the verb says, its error's if it has one.
 func inSession(errw io.Writer, verb func(s *session.Session) (int, error)) (code int) {
 	s := session.New(target.Config{Version: version(), Cache: cache(), Notify: func(line string) {
 		fmt.Fprintln(errw, screen.Clean(line))

@@ -129,7 +129,7 @@ func isProgram(word string) bool {
 	return err == nil
 }
 
-// ownNames are flags of hdb's own that may be behind a command: no command has them.
+// ownNames are flags of hdb's own that may be behind a command: no command has such a flag.
 var ownNames = []string{"json", "batch", "nx", "q", "quiet", "silent"}
 
 // ownFlags obeys those flags of ownNames that are among the words.

@@ -240,7 +240,7 @@ func (o *captureOptions) tool(files []*file.File, errw io.Writer) (func(io.Write
 
 // span are the events that trim begins and ends with.
 func (o *captureOptions) span(errw io.Writer) (from, to uint64, err error) {
-	s := session.New(target.Config{Version: version(), Cache: cache(), Notify: func(string) {}}) // damage was told
+	s := session.New(target.Config{Version: version(), Cache: cache(), Notify: func(string) {}}) // damage was reported
 	defer func() { err = errors.Join(err, s.Close()) }()
 	if _, err := s.Captures.OpenWhole(o.files[0]); err != nil {
 		return 0, 0, err

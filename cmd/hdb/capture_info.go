@@ -53,7 +53,7 @@ type captureSummary struct {
 	Damage    string        `json:"damage"`
 }
 
-// captureTotals are capture.Totals as JSON has them.
+// captureTotals are capture.Totals in JSON.
 type captureTotals struct {
 	Events uint64        `json:"event_count"`
 	Allocs uint64        `json:"allocations"`

@@ -10,8 +10,8 @@ import (
 	"hdb/symbols/debuginfod"
 )
 
-// servers fetches debug files from debuginfod servers for a command that nobody sits
-// at: each is waited for. Any number of goroutines may ask.
+// servers fetches debug files from debuginfod servers for a command that is not interactive: each
+// is waited for. Any number of goroutines may ask.
 type servers struct {
 	client *debuginfod.Client
 	errw   io.Writer

@@ -148,8 +148,8 @@ func doctorOfMachine(o *doctorOptions, out, errw io.Writer) int {
 	return 0
 }
 
-// findings are what is said of the machine beside a target: what hdb lacks, which of a capture
-// says nothing, or all.
+// findings are what is said of the machine in addition to a target: what hdb lacks, which of a
+// capture says nothing, or all.
 func (o *doctorOptions) findings() []machine.Finding {
 	if !o.machine && isCapture(o.target) {
 		return nil

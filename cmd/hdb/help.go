@@ -18,7 +18,7 @@ func firstWords() []string {
 	return append(slices.Sorted(maps.Keys(verbs())), "symbolize", "open", "attach", "core", "version")
 }
 
-// help is `hdb help`, `hdb help VERB`, and for all other words that of the console.
+// help is `hdb help`, `hdb help VERB`, and the console's help for all other words.
 func help(words []string, in *os.File, out, errw io.Writer) int {
 	switch {
 	case len(words) == 0, len(words) == 1 && words[0] == "version": // which may be a program's name, too

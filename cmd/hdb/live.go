@@ -82,7 +82,7 @@ func (o *liveOptions) flag(name string) flags.Flag {
 		return flags.On(&o.status)
 	case "h", "help":
 		return flags.On(&o.help)
-	case "q", "quiet", "silent": // as others have it; there is nothing to leave out
+	case "q", "quiet", "silent": // as in other recordings; there is nothing to leave out
 		return flags.On(new(bool))
 	case "o", "output":
 		return flags.Text(&o.output)
@@ -108,7 +108,7 @@ func live(all *options, in *os.File, out, errw io.Writer) int {
 	if o.help {
 		return printText(out, errw, liveUsage)
 	}
-	if o.output != "" { // which is the program's to write, as a shell's > has it
+	if o.output != "" { // which the program writes, as with a shell's >
 		if err := (outfile.File{Path: o.output, Force: true, Inputs: []string{o.words[0], o.input}}).Check(); err != nil {
 			return fail(errw, err, exitTarget)
 		}

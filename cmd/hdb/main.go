@@ -150,9 +150,9 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// surviveBrokenPipes makes a write that nobody reads fail with EPIPE instead of killing
-// hdb: then its exit code says so, and no int3 is left in an attached process. SIGPIPE is
-// not ignored, because programs that hdb starts would inherit that.
+// surviveBrokenPipes makes a write to a closed pipe fail with EPIPE instead of killing hdb: then
+// its exit code says so, and no int3 is left in an attached process. SIGPIPE is not ignored,
+// because programs that hdb starts would inherit that.
 func surviveBrokenPipes() {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 }
@@ -230,7 +230,7 @@ func verbs() map[string]verb {
 	return all
 }
 
-// fail prints an error and returns the exit code, which alone tells that nobody reads the output.
+// fail prints an error and returns the exit code, which alone tells that the reader of the output is gone.
 func fail(w io.Writer, err error, code int) int {
 	if screen.Unread(err) {
 		return code

@@ -73,7 +73,7 @@ type recordOptions struct {
 	filter   string
 	allocs   []string // functions of the program's own
 	duration time.Duration
-	depth    int // frames of a stack, 0 as the session has it
+	depth    int // frames of a stack, 0 for the session's setting
 	bounds   recording.Bounds
 	pid      int
 	quiet    bool
@@ -460,7 +460,7 @@ func over(rep *stopped.Report) bool {
 	return rep.Reason == inferior.Exited || rep.Reason == inferior.Gone
 }
 
-// suspend follows Ctrl-Z: the program stands, and so does hdb, until fg.
+// suspend follows Ctrl-Z: the program is stopped, and so is hdb, until fg.
 func (r *recorder) suspend(rep *stopped.Report) {
 	if rep.Signal() != nil && rep.Signal().Name == "SIGTSTP" {
 		r.clear()

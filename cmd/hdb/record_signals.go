@@ -11,7 +11,7 @@ import (
 	"hdb/session"
 )
 
-// Patience with a program that was told to end.
+// Patience with a program that was asked to end.
 const (
 	// secondInterrupt is how soon a second Ctrl-C has to follow to kill.
 	secondInterrupt = 2 * time.Second

@@ -25,7 +25,7 @@ type symbolizer struct {
 	byPath  map[string]int32
 	maps    []inferior.Mapping // of the process, ascending
 	dead    *corefile.File     // the core file that the process is read from
-	servers *servers           // asked for debug files, nil: nobody is
+	servers *servers           // asked for debug files, nil: none
 	whole   bool               // no question comes after those of this batch
 	errw    io.Writer
 	code    int

@@ -110,8 +110,8 @@ func (s *symbolizer) settle() {
 	}
 }
 
-// findUnits prepares an order in which the tables of a unit are needed once: its code
-// may lie here and there, as that of cold paths does.
+// findUnits prepares an order in which the tables of a unit are needed once: its code may lie here
+// and there, as with cold paths.
 func (s *symbolizer) findUnits(batch []question) {
 	for i := range batch {
 		q := &batch[i]

@@ -16,8 +16,7 @@ func (s *symbolizer) openCore() error {
 	return nil
 }
 
-// mappedFile is the module of a mapping's file. That of a core has to be the one that was
-// mapped.
+// mappedFile is the module of a mapping's file. For a core it has to be the file that was mapped.
 func (s *symbolizer) mappedFile(key string, m *inferior.Mapping) int32 {
 	if s.dead == nil {
 		return s.module(key, m.Openable(s.pid))

@@ -50,7 +50,7 @@ func (s *symbolizer) mapped(a addr.Run) (int32, addr.File) {
 	return -1, 0
 }
 
-// pageSize is that of x86-64.
+// pageSize is x86-64's.
 const pageSize = 4096
 
 // segments are the file's, read once.

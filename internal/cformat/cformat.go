@@ -255,8 +255,8 @@ func (p piece) sign(v float64) string {
 	return ""
 }
 
-// hexFloat is a number as %a of glibc writes it: the exponent has as few digits as it needs,
-// and the subnormal numbers that of the smallest normal one.
+// hexFloat is a number as %a of glibc writes it: the exponent has as few digits as it needs, and
+// the subnormal numbers have the smallest normal one's.
 func hexFloat(v float64, precision int) string {
 	const fraction, smallest = 52, -1022
 	bits := math.Float64bits(v)

@@ -20,7 +20,7 @@ type Env interface {
 	Caller(name string) bool
 	// PyFile reports whether a function of Python in a file that matches pattern is on the stack.
 	PyFile(pattern string) bool
-	// Like reports whether the stack is that of the event FILE.hdb#N.
+	// Like reports whether the stack is the stack of the event FILE.hdb#N.
 	Like(event string) bool
 	// Kind reports whether the allocator function matches name.
 	Kind(name string) bool

@@ -9,7 +9,7 @@ import (
 // A Field is a number that a stop or event has and a condition compares.
 type Field uint8
 
-// The fields. Sizes and Live are bytes; Thread is hdb's small thread number, Goroutine that of Go's runtime.
+// The fields. Sizes and Live are bytes; Thread is hdb's small thread number, Goroutine the number of Go's runtime.
 const (
 	Size      Field = iota // requested bytes
 	Addr                   // block returned, or block freed
@@ -33,7 +33,7 @@ const (
 	Module                      // a frame of that module is on the stack
 	Caller                      // the function that the block belongs to
 	PyFile                      // a function of Python in that file is on the stack
-	Like                        // the stack is that of a recorded event
+	Like                        // the stack equals a recorded event's
 	Kind                        // the allocator function
 	Type                        // the type of the block
 	Domain                      // the allocator function, by the domain of CPython's allocators

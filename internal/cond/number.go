@@ -43,10 +43,10 @@ func unitsOf(f Field) *unitSystem {
 	return &sizes
 }
 
-// ParseSize reads a size as conditions have it: 64k, 1.5MiB, 0x1000.
+// ParseSize reads a size as conditions write it: 64k, 1.5MiB, 0x1000.
 func ParseSize(s string) (uint64, error) { return parse(s, &sizes) }
 
-// ParseCount reads a count as conditions have it: 20k is 20,000.
+// ParseCount reads a count as conditions write it: 20k is 20,000.
 func ParseCount(s string) (uint64, error) { return parse(s, &counts) }
 
 func parse(s string, units *unitSystem) (uint64, error) {
@@ -135,8 +135,8 @@ func (u *unitSystem) fraction(s, digits string, factor uint64) (uint64, string) 
 	return quotient, ""
 }
 
-// formatNumber prints v as conditions on f have it: addresses in hexadecimal,
-// sizes in the largest binary unit that divides them, the rest in decimal.
+// formatNumber prints v as conditions on f write it: addresses in hexadecimal, sizes in the largest
+// binary unit that divides them, the rest in decimal.
 func formatNumber(f Field, v uint64) string {
 	switch f {
 	case Addr, Old:

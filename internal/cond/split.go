@@ -56,7 +56,7 @@ func (s *splitter) terms(from, to int, op, word string, read func(from, to int) 
 	return flat(all, chain), nil
 }
 
-// A cut is where an operator stands.
+// A cut is where an operator is.
 type cut struct{ start, end int }
 
 // cuts finds an operator outside quotes and brackets.

@@ -80,9 +80,9 @@ func checksum(contents []byte) uint32 {
 	return crc32.Checksum(contents, crc32.MakeTable(crc32.Castagnoli))
 }
 
-// open is the directory, nil unless it is the user's own and no link. A debugger is
-// often run by root with the HOME of somebody else, who could have files written and
-// removed elsewhere by what he puts there.
+// open is the directory, nil unless it is the user's own and no link. A debugger is often run by
+// root with another user's HOME, who could have files written and removed elsewhere by what is put
+// there.
 func (d *Dir) open() *os.Root {
 	named, err := os.Lstat(d.path)
 	if err != nil || !named.IsDir() || !belongs(named) {
@@ -99,8 +99,8 @@ func (d *Dir) open() *os.Root {
 	return root
 }
 
-// create makes the directory where there is none, but nothing in a directory of
-// somebody else's, to whom root's directories would be in the way.
+// create makes the directory where there is none, but nothing in another user's directory, for whom
+// root's directories would be in the way.
 func (d *Dir) create() {
 	for dir := d.path; ; dir = filepath.Dir(dir) {
 		info, err := os.Lstat(dir)
@@ -137,8 +137,8 @@ func (d *Dir) Get(kind, key string) []byte {
 	return contents
 }
 
-// readOwn reads a file that belongs to the user and that nobody else may write; nil
-// otherwise, and if it is longer than the limit.
+// readOwn reads a file that belongs to the user and that no other user may write; nil otherwise,
+// and if it is longer than the limit.
 func readOwn(root *os.Root, file string, limit int64) []byte {
 	named, err := root.Lstat(file)
 	if err != nil || !named.Mode().IsRegular() { // to open a pipe would wait

@@ -1,5 +1,4 @@
-// Package elfnote reads the notes of ELF files, as PT_NOTE segments and SHT_NOTE sections have
-// them (elf(5)).
+// Package elfnote reads the notes of ELF files, in PT_NOTE segments and SHT_NOTE sections (elf(5)).
 package elfnote
 
 import (

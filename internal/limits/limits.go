@@ -36,7 +36,7 @@ func init() {
 	}
 }
 
-// end ends hdb. There is nobody else to tell if that fails.
+// end ends hdb. Nothing can be done if that fails.
 func end(text string) {
 	_, _ = syscall.Write(2, []byte("error: "+text+"\n"))
 	syscall.Exit(exitTarget)
@@ -59,7 +59,7 @@ func threads(user uint32) (n uint64) {
 		for _, name := range names {
 			var st syscall.Stat_t
 			if name[0] >= '1' && name[0] <= '9' && syscall.Stat("/proc/"+name+"/task", &st) == nil && st.Uid == user {
-				n += st.Nlink - 2 // a directory for each thread, beside . and ..
+				n += st.Nlink - 2 // a directory for each thread, in addition to . and ..
 			}
 		}
 	}

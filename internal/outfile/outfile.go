@@ -2,12 +2,12 @@
 //
 //   - One that is there is replaced only if that was asked for, and never if it is
 //     read for what is written, or is a recording that an hdb is making.
-//   - It is written beside, and gets its name when all of it is on the disk: after
+//   - It is written to a file in the same directory, which gets its name when all of it is on the disk: after
 //     an error what was there is as it was. A recording has its name from the
 //     beginning, so that it is there however its hdb ends, and is locked until then.
 //   - A new file is its owner's alone, as recordings hold what a process knew; one that is
 //     replaced keeps its mode.
-//   - Devices and pipes are written to as they are, except a FIFO that nobody has
+//   - Devices and pipes are written to as they are, except a FIFO that no reader has
 //     open for reading: to open it would wait for a reader that may never come.
 //
 // The lock is flock(2)'s on the file, which the kernel lifts when the hdb that has
@@ -161,7 +161,7 @@ func (f File) openSpecial(mode fs.FileMode) (*os.File, error) {
 	return w, nil
 }
 
-// createBeside creates a new file beside path, with that mode under the umask. Its errors name path.
+// createBeside creates a new file in path's directory, with that mode under the umask. Its errors name path.
 func createBeside(path string, mode fs.FileMode) (*os.File, string, error) {
 	base := filepath.Base(path)
 	base = base[:min(len(base), 200)] // of the 255 bytes that a name may have

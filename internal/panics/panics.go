@@ -45,8 +45,8 @@ func Of(v any) *Error {
 	return &Error{v, debug.Stack()}
 }
 
-// passedOn is the value with which Group.Wait panics. If nobody recovers it, Go's runtime
-// prints the original stack, too.
+// passedOn is the value with which Group.Wait panics. If it is not recovered, Go's runtime prints
+// the original stack, too.
 type passedOn struct{ from *Error }
 
 func (p passedOn) Error() string { return fmt.Sprintf("%v\n\n%s", p.from, p.from.Stack) }

@@ -88,7 +88,7 @@ func (u *User) do(f func() error) error {
 	return <-done
 }
 
-// deniesGroups reports whether nobody may set groups in hdb's user namespace.
+// deniesGroups reports whether setting groups is denied in hdb's user namespace.
 func deniesGroups() bool {
 	b, err := os.ReadFile("/proc/self/setgroups")
 	return err == nil && strings.TrimSpace(string(b)) == "deny"

@@ -40,7 +40,7 @@ func (c *Cond) leaves(rest string) error {
 	return err
 }
 
-// alone is the error of a leaked() beside other terms of state: it is about returns, and they are not.
+// alone is the error of a leaked() together with other terms of state: it is about returns, and they are not.
 func (c *Cond) alone() error {
 	if c.heap == nil && len(c.grown) == 0 && len(c.groups) == 0 && c.age == 0 {
 		return nil
@@ -48,7 +48,7 @@ func (c *Cond) alone() error {
 	return fmt.Errorf("when: %s: with leaked() only conditions on the allocations are allowed: size, thread, func() and the like", c.src)
 }
 
-// A Kept is a block that a call has made and not given back.
+// A Kept is a block that a call has made and not freed.
 type Kept struct {
 	Addr, Size, Seq uint64 // Seq: of the event that has made it
 }
@@ -89,7 +89,7 @@ func (c *Calls) forget(tid int) {
 	delete(c.open, tid)
 }
 
-// Event follows an event of a thread. Blocks are given back by any thread.
+// Event follows an event of a thread. Any thread may free a block.
 func (c *Calls) Event(tid int, e Event, env cond.Env) {
 	if len(c.open) == 0 {
 		return

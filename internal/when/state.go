@@ -10,7 +10,7 @@ import (
 	"hdb/internal/units"
 )
 
-// An Event is what a State is told of an event.
+// An Event is what a State needs of an event.
 type Event struct {
 	Seq  uint64
 	Time time.Duration
@@ -60,7 +60,7 @@ func (c *Cond) Groups() (all []*cond.Cond, aged bool) {
 }
 
 // Seed describes a block that is live already, and is one of a group of Groups. Those whose age is
-// asked for come by their time.
+// asked for come in the order of their time.
 func (s *State) Seed(g int, addr, size, seq uint64, made time.Duration) {
 	if g < len(s.groups) {
 		s.groups[g].add(addr, size)

@@ -9,9 +9,9 @@
 //	age > 30s && func("load")        some block that was made so is live, and older than that
 //	leaked(load)                     a call of load has ended, and a block that it made is live
 //
-// Terms are joined by &&. Those that compare anything else, size, thread, func() and the like, are
-// about the event that made the condition true, if there is an age about the block that is so old,
-// and beside leaked() about the blocks that are live.
+// Terms are joined by &&. Those that compare anything else, size, thread, func() and the like,
+// apply to the event that made the condition true; if there is an age, to the block of that age;
+// and together with leaked(), to the blocks that are live.
 package when
 
 import (

@@ -31,9 +31,9 @@ const (
 // errKnownMissing says that a server was asked a short time ago.
 var errKnownMissing = fmt.Errorf("%w; asked less than %s ago", ErrNotFound, missFile)
 
-// openCache opens the directory and makes it where there is none. A debugger is often
-// run by root with the HOME of somebody else, whose directory he cannot be given files
-// in that he may not read, and who could have put anything there.
+// openCache opens the directory and makes it where there is none. A debugger is often run by root
+// with another user's HOME: files that this user may not read must not be put there, and anything
+// could have been put there before.
 func openCache(dir string, byDefault bool) (*cache, error) {
 	if dir == "" {
 		return nil, errors.New("no directory for downloads: set DEBUGINFOD_CACHE_PATH")
@@ -230,7 +230,7 @@ func (c *cache) control(name string, otherwise int64) time.Duration {
 	return time.Duration(min(max(number(string(b), otherwise), 0), 1e9)) * time.Second
 }
 
-// clean removes what nobody has read for long, if that was not done lately.
+// clean removes what was not read for long, if that was not done lately.
 func (c *cache) clean() {
 	interval := c.control(cleanFile, cleanDefault)
 	age := c.control(ageFile, ageDefault)

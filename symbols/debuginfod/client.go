@@ -52,7 +52,7 @@ const maxParallel = 4
 // leaveAlone is how long a server that failed is not asked again.
 const leaveAlone = 5 * time.Minute
 
-// New is a client of the servers in the configuration. It asks nobody yet.
+// New is a client of the servers in the configuration. It asks none yet.
 func New(cfg Config) *Client {
 	c := &Client{cfg: cfg, slots: make(chan struct{}, maxParallel), calls: map[target]*call{}, whole: patience{limit: cfg.Whole}}
 	if c.cfg.UserAgent == "" {
@@ -209,7 +209,7 @@ func (c *Client) join(t target) (*call, error) {
 			cancel(nil)
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			if c.calls[t] == w { // nobody who left has begun again
+			if c.calls[t] == w { // no caller who left has begun again
 				delete(c.calls, t)
 			}
 			w.path, w.err = path, err

@@ -7,9 +7,9 @@
 // Sizes are bounded, also of what was compressed, and a server that fails is not
 // asked again for a while.
 //
-// The interface of servers is that of debuginfod(8), the environment variables and
-// the control files of the cache are those of debuginfod-client-config(7). The names
-// of cached files are not documented; they were read from elfutils 0.188 and 0.193.
+// The interface of servers is debuginfod(8), the environment variables and the control files of the
+// cache are those of debuginfod-client-config(7). The names of cached files are not documented;
+// they were read from elfutils 0.188 and 0.193.
 //
 // A Client is safe for concurrent use. Its lock is held only to look at its maps.
 package debuginfod
@@ -74,8 +74,8 @@ func FromEnv(getenv func(string) string) Config {
 	}
 }
 
-// Waiting is the configuration for a caller who waits for each file, and has others to
-// ask for: the time that one file may take without anything coming is that of all.
+// Waiting is the configuration for a caller who waits for each file, and has others to ask for: the
+// time that one file may take without anything coming holds for all together.
 func (c Config) Waiting() Config {
 	c.Whole = c.Timeout
 	if c.MaxTime > 0 && (c.Whole == 0 || c.MaxTime < c.Whole) {

@@ -186,8 +186,8 @@ func (f *image) buildID(notes part) string {
 	return elfnote.BuildID(f.order, b)
 }
 
-// contents are the bytes of a section as they are in the file; nil when the file
-// does not have them.
+// contents are the bytes of a section as they are in the file; nil when the file has no contents
+// for it.
 func (f *image) contents(name string) *io.SectionReader {
 	names, err := f.section(f.shstrndx)
 	if err != nil || f.shstrndx >= f.shnum {

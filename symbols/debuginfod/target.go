@@ -64,7 +64,7 @@ func newTarget(k kind, id, arg string) (target, error) {
 	return t, nil
 }
 
-// what names the file beside its build ID.
+// what else names the file, in addition to its build ID.
 func (t target) what() string {
 	if t.arg == "" {
 		return string(t.kind)

@@ -69,8 +69,8 @@ func watch(cancel context.CancelCauseFunc, timeout time.Duration) *watchdog {
 	return w
 }
 
-// transfer gets the file from one server, when it is its turn, and puts it in the
-// cache. A turn that succeeded is not given back.
+// transfer gets the file from one server, when it is its turn, and puts it in the cache. A turn
+// that succeeded is kept.
 func (c *Client) transfer(ctx context.Context, store *cache, s *server, t target, turn chan struct{}) (string, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -114,9 +114,9 @@ func trimVendor(s string) string {
 	return s
 }
 
-// trimClone cuts the suffixes of compiler-made copies: .cold, .part.0, .isra.1,
-// .constprop.2, .lto_priv.3, .llvm.123. The name is that of the function. Legacy
-// Rust names have dots of their own before the closing hash.
+// trimClone cuts the suffixes of compiler-made copies: .cold, .part.0, .isra.1, .constprop.2,
+// .lto_priv.3, .llvm.123. The name is the function's. Legacy Rust names have dots of their own
+// before the closing hash.
 func trimClone(s string) string {
 	if !IsMangled(s) || IsRust(s) {
 		return s

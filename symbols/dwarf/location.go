@@ -79,7 +79,7 @@ func (v Value) IsBlock() bool {
 	return false
 }
 
-// IsLocList reports whether the form, that of a location, names a list.
+// IsLocList reports whether the form of a location names a list.
 func (v Value) IsLocList() bool {
 	switch v.Form {
 	case FormSecOffset, FormLoclistx:
@@ -131,9 +131,9 @@ type LocSections struct {
 // bytes or more each; a hostile list can be as long as its section.
 const maxLocEntries = 1 << 16
 
-// Location is the expression of v, the value of a location attribute, that holds at
-// the file address pc: its own, or that of the list entry that covers pc (DWARF 5
-// section 2.6.2, DWARF 4 section 2.6.2). ok is false where no entry does.
+// Location is the expression of v, the value of a location attribute, that holds at the file
+// address pc: its own, or the expression of the list entry that covers pc (DWARF 5 section 2.6.2,
+// DWARF 4 section 2.6.2). ok is false where no entry does.
 func (u *Unit) Location(v Value, s LocSections, pc uint64) (expr []byte, ok bool) {
 	return u.location(v, s, place{pc: pc})
 }

@@ -60,8 +60,8 @@ func (d DIE) HasCode() bool {
 	return d.ab != nil && (!d.ab.code.plain || d.ab.code.ranges >= 0 || d.ab.code.low >= 0)
 }
 
-// Call is where the call stood that d, an inlined copy, represents: a file of the unit's line
-// table, line and column; 0 for what is not said.
+// Call is where the call was that d, an inlined copy, represents: a file of the unit's line table,
+// line and column; 0 for what is not said.
 func (d DIE) Call() (file, line, column uint64) {
 	if d.ab == nil {
 		return 0, 0, 0

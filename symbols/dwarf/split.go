@@ -1,6 +1,6 @@
 package dwarf
 
-// info is the Data that offsets of DW_FORM_ref_addr count in: that of .debug_info.
+// info is the Data that offsets of DW_FORM_ref_addr count in: .debug_info's.
 func (d *Data) info() *Data {
 	if d.owner != nil {
 		return d.owner
@@ -63,7 +63,7 @@ func (u *Unit) LineUnit() *Unit {
 	return u
 }
 
-// link makes skeleton that of a split unit. It comes before u is shared.
+// link makes skeleton the skeleton of a split unit. It comes before u is shared.
 func (u *Unit) link(skeleton *Unit) {
 	if _, err := skeleton.Load(); err == nil && skeleton != u {
 		u.skel = skeleton

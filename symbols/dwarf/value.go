@@ -268,8 +268,8 @@ func (v Value) unitRef() (uint64, bool) {
 	return 0, false
 }
 
-// Ref is the entry that a reference names, the type for that of a type unit; invalid
-// when it is in a file that is not there, or nowhere.
+// Ref is the entry that a reference names, the type for a type unit's; invalid when it is in a file
+// that is not there, or nowhere.
 func (v Value) Ref() DIE {
 	if off, ok := v.unitRef(); ok {
 		return v.unit.DIE(off)
@@ -306,9 +306,8 @@ func (v Value) RefOffset() (*Data, uint64, bool) {
 	return nil, 0, false
 }
 
-// ReadForm reads a value outside of entries, as headers of line programs have
-// them: offSize is 8 in 64-bit DWARF, which need not be that of the unit. Strings
-// are looked up in u's sections.
+// ReadForm reads a value outside of entries, such as those in headers of line programs: offSize is
+// 8 in 64-bit DWARF, which the unit need not be in. Strings are looked up in u's sections.
 func (u *Unit) ReadForm(b *Buf, form Form, offSize int) Value {
 	f := u.f
 	f.offSize = offSize

@@ -71,7 +71,7 @@ func (s *Section) Alloc() bool { return s.Flags&delf.SHF_ALLOC != 0 }
 type File struct {
 	Path     string
 	ID       string       // tells these contents from others (diskcache.FileID), "" for what is no file
-	Owner    *rights.User // of the file, as rights.Of has it
+	Owner    *rights.User // of the file, as rights.Of returns it
 	Type     delf.Type
 	Entry    addr.File
 	Segments []Segment
@@ -173,7 +173,7 @@ func (f *File) Close() error {
 // Size is the length of the file in bytes.
 func (f *File) Size() int64 { return int64(len(f.data)) }
 
-// ReadAt reads the file's bytes, as io.ReaderAt has it. It belongs into Guard.
+// ReadAt reads the file's bytes, see io.ReaderAt. It belongs into Guard.
 func (f *File) ReadAt(b []byte, off int64) (int, error) {
 	return bytes.NewReader(f.data).ReadAt(b, off)
 }
@@ -250,7 +250,7 @@ func machineName(m delf.Machine) string {
 	return m.String()
 }
 
-// bytes is data[off:off+n], or what of it is in the file.
+// bytes is data[off:off+n], or the part of it that is in the file.
 func (f *File) bytes(off, n uint64) []byte {
 	size := uint64(len(f.data))
 	if off >= size {

@@ -14,8 +14,8 @@ import (
 // compressed by xz: what Fedora calls MiniDebugInfo.
 const miniSection = ".gnu_debugdata"
 
-// Bounds of what is decompressed. Real symbol tables become 3 to 6 times as long; xz
-// itself can make thousands of bytes of one. The dictionary is that of xz -9.
+// Bounds of what is decompressed. Real symbol tables become 3 to 6 times as long; xz itself can
+// make thousands of bytes of one. The dictionary is as large as that of xz -9.
 const (
 	maxMini      = 256 << 20
 	maxMiniRatio = 100

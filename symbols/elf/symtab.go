@@ -17,8 +17,8 @@ import (
 // SymType is the type of a symbol.
 type SymType uint8
 
-// The types of symbols. IFunc is STT_GNU_IFUNC: the address is that of a
-// resolver that returns the function.
+// The types of symbols. IFunc is STT_GNU_IFUNC: the address is the address of a resolver that
+// returns the function.
 const (
 	TypeOther SymType = iota
 	TypeNone          // STT_NOTYPE: labels of assembly code

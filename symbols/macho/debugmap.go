@@ -26,7 +26,7 @@ type ObjectFile struct {
 // symbol Name.
 type Origin struct {
 	Addr, Size uint64
-	Name       string // as Symbol.Name has it
+	Name       string // in the form of Symbol.Name
 	Object     int    // in the list of object files
 }
 

@@ -273,7 +273,7 @@ func (f *File) segment(b []byte) {
 	}
 }
 
-// bytes is data[off:off+n], or what of it is in the file.
+// bytes is data[off:off+n], or the part of it that is in the file.
 func (f *File) bytes(off, n uint64) []byte {
 	size := uint64(len(f.data))
 	if off >= size {

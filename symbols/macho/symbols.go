@@ -135,7 +135,7 @@ func (f *File) readSymbols() []Symbol {
 	return list
 }
 
-// plainName is a name as C has it, or as C++ mangles it.
+// plainName is a name of C, or a mangled one of C++.
 func plainName(s string) string { return strings.TrimPrefix(s, "_") }
 
 // sectionAt is the index of the section with a, -1 without. There are few

@@ -102,7 +102,7 @@ func (w *flow) constructing() {
 }
 
 // outermost is the class of the outermost constructor that is inlined at the instruction, of those that the
-// allocation is no part of; nil without.
+// allocation does not belong to; nil without.
 func (w *flow) outermost() (class *values.Type) {
 	f := w.frameAt()
 	for level := f.Levels() - 1; level >= 0; level-- {

@@ -1,7 +1,7 @@
 // Package blocktype describes which type the blocks of a heap are.
 //
-// It knows no process: it is given the types of package values, addresses of code, and where
-// virtual tables are asked for a reader of memory (that of the [values.Program]).
+// It knows no process: it gets the types of package values, addresses of code, and where virtual
+// tables are asked for a reader of memory (the [values.Program]'s).
 //
 // In a nutshell: a [Finder] makes a [Site] of a stack that allocated; it is the same for all blocks
 // with that stack, so callers keep it. [Site.Fit] is the [Type] of a block of some size that was
@@ -26,7 +26,7 @@
 //	If the function returns the pointer as void *, as xmalloc does, the function that called it is
 //	asked in the same way.
 //
-// A type is only told if the size fits: that of the block is the type's, or, where an array can be,
+// A type is only given if the size fits: the block's size is the type's, or, where an array can be,
 // a multiple of it, or more where the type ends with a flexible array member.
 package blocktype
 

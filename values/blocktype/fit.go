@@ -67,8 +67,8 @@ func (s *Site) fit(c candidate, b Block) (*Type, int) {
 	return nil, 0
 }
 
-// Pointed is the type of a block that a pointer to typ leads to, whose size is as Refined has it; nil if
-// typ is larger. A type that is linked to others of itself, and holds nothing else, makes no array.
+// Pointed is the type of a block that a pointer to typ leads to, whose size is as in Refined; nil if typ
+// is larger. A type that is linked to others of itself, and holds nothing else, makes no array.
 func Pointed(typ *values.Type, size uint64, exact bool) *Type {
 	n := uint64(max(typ.Size(), 0))
 	if n == 0 || n > size {

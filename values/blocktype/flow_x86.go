@@ -76,7 +76,7 @@ type flow struct {
 // argumentRegisters are those that integers are passed in.
 var argumentRegisters = [...]unwind.Reg{unwind.RDI, unwind.RSI, unwind.RDX, unwind.RCX, unwind.R8, unwind.R9}
 
-// scratch are the registers that calls change, beside the result's.
+// scratch are the registers that calls change, other than the result's.
 var scratch = [...]unwind.Reg{unwind.RDI, unwind.RSI, unwind.RDX, unwind.RCX, unwind.R8, unwind.R9, unwind.R10, unwind.R11, unwind.RAX}
 
 // follow notes the types of what the pointer is given to, from the return address of the call on.
@@ -116,7 +116,7 @@ func (w *flow) instruction() bool {
 		}
 		w.row = row
 	}
-	if w.spilled { // which variable a slot is of, is told behind the instruction that writes it
+	if w.spilled { // the instruction that writes a slot comes before the place that says which variable it is of
 		w.spilled = false
 		if t := w.typeAt(abstract{kind: inFrame, off: w.spilledAt}); t != nil {
 			w.found(t)

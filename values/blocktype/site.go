@@ -31,7 +31,7 @@ type Finder struct {
 type Site struct {
 	shape      shape
 	candidates []candidate
-	counted    bool // the function is told a number of elements
+	counted    bool // the function is given a number of elements
 	// NoDebug tells that the code that decides has no debug information.
 	NoDebug bool
 }

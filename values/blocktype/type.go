@@ -30,8 +30,8 @@ type Type struct {
 // A Layout names what is at an offset of a block, as Field does.
 type Layout interface{ Field(off uint64) string }
 
-// String is the type as a declaration has it: "struct node", "struct node [10]". The bytes of a
-// flexible array member are told: "struct text + 11 bytes".
+// String is the type as in a declaration: "struct node", "struct node [10]". The bytes of a
+// flexible array member are counted: "struct text + 11 bytes".
 func (t *Type) String() string {
 	switch {
 	case t.Array && t.Elem != nil && t.Elem.Rust():
@@ -60,7 +60,7 @@ func (t *Type) Kind() string {
 	return t.Name
 }
 
-// Field names what is at an offset of the block, with . and [ ] before as an expression has it, and tells
+// Field names what is at an offset of the block, with . and [ ] before, as in an expression, and tells
 // its type: ".next", "[3].name[0]". The text is "" for a value that has no members. typ is nil where
 // nothing begins at the offset, and if debug information does not describe the type.
 func (t *Type) Field(off uint64) (text string, typ *values.Type) {

@@ -32,7 +32,7 @@ const (
 type token struct {
 	text   string
 	space  bool     // white space is before it
-	glued  bool     // it stands right behind the one before, as the parts of == do
+	glued  bool     // it is right behind the one before, as the parts of == do
 	name   bool     // an identifier
 	hidden []string // macros that it came from, which are not expanded in it again
 }
@@ -294,7 +294,7 @@ func letter(c byte) bool {
 
 func digit(c byte) bool { return c >= '0' && c <= '9' }
 
-// join is the text of tokens. Those that would be another one beside each other have a
+// join is the text of tokens. Those that would read as another token next to each other have a
 // blank between them.
 func join(list []token) string {
 	var b strings.Builder

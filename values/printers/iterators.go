@@ -104,9 +104,9 @@ func listCursor(member, param string, link addr.Run) cursor {
 // maxRing bounds the nodes of a list that is searched for its head.
 const maxRing = 1 << 16
 
-// listHead reports whether a node is the head of its list, which is in the list object with
-// the number of elements behind it. An element can look like the head: then the head is the
-// one that malloc has not allocated. size is that of a node with an element.
+// listHead reports whether a node is the head of its list, which is in the list object with the
+// number of elements behind it. An element can look like the head: then the head is the one that
+// malloc has not allocated. size is the size of a node with an element.
 func listHead(r *values.Reader, at, link addr.Run, size int64) bool {
 	count, err := r.ReadUint(at+16, 8)
 	if err != nil || count > maxRing {

@@ -257,8 +257,8 @@ func counted(r *values.Reader, v values.Value) (values.Display, bool) {
 	return d, true
 }
 
-// fatLength is the number of elements that an Rc or Arc of a slice or str keeps beside
-// its pointer; false for one of a sized type.
+// fatLength is the number of elements that an Rc or Arc of a slice or str keeps next to its
+// pointer; false for one of a sized type.
 func fatLength(r *values.Reader, v values.Value) (int64, bool) {
 	for range 8 {
 		if l, ok := r.Field(v, "length"); ok {

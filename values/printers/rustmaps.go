@@ -194,8 +194,8 @@ func layoutOf(leaf, key, val *values.Type) (btreeLayout, bool) {
 	return lay, true
 }
 
-// A btreeWalk goes through a B-tree in order, until yield reports false or the memory is
-// not that of a tree.
+// A btreeWalk goes through a B-tree in order, until yield reports false or the memory does not hold
+// a tree.
 type btreeWalk struct {
 	btreeLayout
 	r     *values.Reader

@@ -70,7 +70,7 @@ func cString(r *values.Reader, v values.Value) (values.Display, bool) {
 	return utf8(r, data, n-1), true
 }
 
-// cellValue is the value in a cell or lock: that of its UnsafeCell.
+// cellValue is the value in a cell or lock: the value of its UnsafeCell.
 func cellValue(r *values.Reader, v values.Value, member string) (values.Value, bool) {
 	inner, ok := r.Field(v, member)
 	if !ok {

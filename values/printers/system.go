@@ -91,7 +91,7 @@ func cxxPath(r *values.Reader, v values.Value) (values.Display, bool) {
 	return d, ok && d.Text != nil
 }
 
-// pathMethods are the functions of a path: its text is that of a string.
+// pathMethods are the functions of a path: its text is a string's.
 func pathMethods(r *values.Reader, v values.Value, name string) (values.Value, error, bool) {
 	if name != "string" && name != "native" {
 		return values.Value{}, nil, false

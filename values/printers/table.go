@@ -40,7 +40,7 @@ func (Table) Printer(t *values.Type) *values.Printer {
 // TypeName is a type's name without default arguments of C++'s library.
 func (Table) TypeName(name string) string { return shorten(name) }
 
-// inlineNamespace is that of libc++: __1, or __ndk1 on Android.
+// inlineNamespace is the inline namespace of libc++: __1, or __ndk1 on Android.
 var inlineNamespace = lazyregexp.New(`^std::__(ndk)?[0-9]+::`)
 
 // className is the name of a class of C++'s library without std:: and template

@@ -71,8 +71,8 @@ func (t *Table) Base(i int) []byte {
 	return name[bytes.LastIndexByte(name, '/')+1:]
 }
 
-// File is the path of a file index as rows and DW_AT_decl_file use it: joined
-// with its directory and that of the compilation. "" when the index is unknown.
+// File is the path of a file index as rows and DW_AT_decl_file use it: joined with its directory
+// and the directory of the compilation. "" when the index is unknown.
 func (t *Table) File(i uint32) string {
 	if uint64(i) >= uint64(len(t.files)) {
 		return ""
@@ -197,7 +197,7 @@ func (t *Table) From(a uint64) int {
 	return s.first + sort.Search(len(rows), func(i int) bool { return rows[i].Addr >= a })
 }
 
-// End is the address after the code of row i: that of the next row further on.
+// End is the address after the code of row i: the address of the next row further on.
 func (t *Table) End(i int) uint64 {
 	a := t.Rows[i].Addr
 	for _, r := range t.Rows[i+1:] {

@@ -41,8 +41,8 @@ func (x *Index) Named(key string) []Entry {
 	return x.Entries[first:last]
 }
 
-// Key is the part of a function's own name, as DW_AT_name has it, that the index
-// goes by: template arguments are left out.
+// Key is the part of a function's own name, as in DW_AT_name, that the index goes by: template
+// arguments are left out.
 func Key(name string) string {
 	if n := OperatorLen(name); n > 0 {
 		if rest := strings.TrimPrefix(name[n:], " "); rest != "" && rest[0] == '<' {
@@ -63,9 +63,9 @@ func GoKey(name string) string {
 	return name[strings.LastIndexByte(name, '.')+1:]
 }
 
-// OperatorLen is the length of the name of a C++ operator at the front of s: that
-// of operator() or operator<<. It is 0 for names of other kinds, also for
-// conversions and operator new, which are written with words.
+// OperatorLen is the length of the name of a C++ operator at the front of s: for example of
+// operator() or operator<<. It is 0 for names of other kinds, also for conversions and operator
+// new, which are written with words.
 func OperatorLen(s string) int {
 	rest, ok := strings.CutPrefix(s, "operator")
 	if !ok || rest == "" {

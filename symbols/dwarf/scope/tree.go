@@ -27,7 +27,7 @@ type Node struct {
 	Parent   int32  // the node around it, -1 for functions
 	ranges   int32  // index of the first range
 	count    int32
-	CallFile uint32 // of an inlined copy: where the call stood
+	CallFile uint32 // of an inlined copy: where the call was
 	CallLine uint32
 	CallCol  uint16
 	Kind     Kind
@@ -210,7 +210,7 @@ func (b *Builder) materialize(parent int32) int32 {
 	return parent
 }
 
-// cover gives nodes without code of their own that of what is in them.
+// cover gives nodes without code of their own the code of the nodes in them.
 func (b *Builder) cover() {
 	for k := len(b.bare) - 1; k >= 0; k-- { // what is in others comes first
 		id := b.bare[k]
