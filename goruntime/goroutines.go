@@ -50,7 +50,7 @@ type Thread struct {
 	At      uint64
 	TID     uint64 // as the kernel numbers it, in the program's PID namespace; 0 before it has begun
 	G0      uint64 // the goroutine of its own stack,
-	GSignal uint64 // and that of its signals'
+	GSignal uint64 // and the one for its signals
 	Curg    uint64 // the goroutine that it runs, 0 without
 	VDSOSP  uint64 // where it called the vDSO, 0 while it does not
 	VDSOPC  uint64

@@ -51,8 +51,8 @@ type retiredPatch struct {
 // Removed reports whether the patch has been taken out, by whatever event.
 func (pt *Patch) Removed() bool { return pt.removed }
 
-// A PatchedError says that a trap and a patch, or two patches, cannot share
-// an address: only at the first byte of a patch can a trap stand.
+// A PatchedError says that a trap and a patch, or two patches, cannot share an address: only at the
+// first byte of a patch can a trap be.
 type PatchedError struct {
 	Addr  addr.Run
 	Patch *Patch // what is there already; nil when that is a trap
@@ -71,15 +71,14 @@ func (e *PatchedError) Error() string {
 // over is where a thread continues that is to run the original code from a: the relocated copy.
 // moves tells for each instruction boundary inside (a, a+len(code)) where its copy is; it may also
 // tell so for the boundary at which the copy jumps back. A thread that is at a boundary continues
-// in the copy; one that stands elsewhere in the range makes Patch fail. Wherever a thread stops at
-// an instruction that the copy begins with, over, or that is a value of moves, its registers show
-// the PC in the original code.
+// in the copy; one that is elsewhere in the range makes Patch fail. Wherever a thread stops at an
+// instruction that the copy begins with, over, or that is a value of moves, its registers show the
+// PC in the original code.
 //
-// All threads of the target must be stopped, or the code not yet be reachable
-// by any but the one that is (a library just loaded). Children that run in the
-// target's memory after a vfork are held for the moment. What nobody can see
-// is a PC kept in memory, in the frame of a signal that interrupted the first
-// instructions of the function.
+// All threads of the target must be stopped, or the code not yet be reachable by any but the one
+// that is (a library just loaded). Children that run in the target's memory after a vfork are held
+// for the moment. What hdb cannot see is a PC kept in memory, in the frame of a signal that
+// interrupted the first instructions of the function.
 func (ps *patches) Patch(a addr.Run, code []byte, over addr.Run, moves map[addr.Run]addr.Run) (*Patch, error) {
 	return ps.put(&Patch{p: ps.p, at: a, code: slices.Clone(code), over: over, moves: moves})
 }
@@ -320,8 +319,8 @@ func (t *Thread) pc() addr.Run {
 	return t.regs.PC()
 }
 
-// stand has the registers show one place while the thread is at another, the
-// copy of it. Its registers must be loaded.
+// stand makes the registers show one place while the thread is at another, the copy of it. Its
+// registers must be loaded.
 func (t *Thread) stand(shown, real addr.Run) {
 	t.regs.Rip = uint64(shown)
 	t.shown, t.real, t.regsDirty = shown, real, true

@@ -43,7 +43,7 @@ type Process struct {
 	stop     *Stop   // set by an event that stops everything
 	stopping bool    // events are kept, threads not resumed
 	halted   bool    // all threads were stopped on the way and are to be released
-	stepping *Thread // runs one instruction while the others stand, or to a system call
+	stepping *Thread // runs one instruction while the others are stopped, or to a system call
 	alone    loneRun
 	request  int  // by which it does
 	noBreak  bool // the step is not the user's: Interrupt waits until it is over
@@ -67,8 +67,8 @@ func newProcess() *Process {
 	return p
 }
 
-// check panics when the caller is not on the owner thread: the kernel would
-// answer ESRCH to everything, which nobody understands.
+// check panics when the caller is not on the owner thread: the kernel would answer ESRCH to
+// everything, which is hard to understand.
 func (p *Process) check() {
 	if tid := unix.Gettid(); tid != p.owner {
 		panic(fmt.Sprintf("programming error: inferior.Process used from OS thread %d; its owner is %d", tid, p.owner))
@@ -129,8 +129,8 @@ func (p *Process) exited(t *Thread) {
 	}
 }
 
-// Alive is the error of whatever runs or changes the target: one that has ended, is no
-// longer debugged, or is that of a core file.
+// Alive is the error of whatever runs or changes the target: one that has ended, is no longer
+// debugged, or belongs to a core file.
 func (p *Process) Alive() error {
 	p.check()
 	if p.target.core != nil {
@@ -259,7 +259,7 @@ func (p *Process) waitEvent() error {
 	case err == unix.EINTR:
 		return nil
 	case err == unix.ECHILD:
-		// Somebody else has reaped the process.
+		// Another part of hdb has reaped the process.
 		p.ended(p.target, ExitStatus{Signal: int(unix.SIGKILL)})
 		return nil
 	case err != nil:

@@ -35,7 +35,7 @@ func (t *Thread) mayReach(code func(addr.Run) bool, maps []Mapping) bool {
 	if t.shown != 0 {
 		r.Rip = uint64(t.real)
 	}
-	// The core leaves addresses of its own in r10 and r11, which nobody reads.
+	// The core leaves addresses of its own in r10 and r11, which are not read.
 	for _, v := range []uint64{r.Rip, r.Rax, r.Rbx, r.Rcx, r.Rdx, r.Rsi, r.Rdi, r.Rbp, r.R8, r.R9, r.R12, r.R13, r.R14, r.R15} {
 		if code(addr.Run(v)) {
 			return true

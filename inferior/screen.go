@@ -12,10 +12,10 @@ import (
 // threads for which the answer is no continue without stopping. The caller has written it to memory
 // that stays as long as the process does.
 //
-// A trap with a screen is an int3 as any other whenever the threads stand. During Continue a jump is in
-// its place, and the int3 where the screen leads those that have to stop. Such a thread has arrived at
-// the trap: its registers show the trap's address, and it continues behind the screen. Whoever changes
-// code or plants traps in the jump's bytes meanwhile gets the screen out of the way.
+// A trap with a screen is an int3 as any other whenever the threads are stopped. During Continue a jump
+// is in its place, and the int3 where the screen leads those that have to stop. Such a thread has
+// arrived at the trap: its registers show the trap's address, and it continues behind the screen.
+// Whoever changes code or plants traps in the jump's bytes meanwhile gets the screen out of the way.
 type Screen struct {
 	// Jump is what is written over the trap's address, to the first of Tests.
 	Jump []byte
@@ -23,7 +23,7 @@ type Screen struct {
 	At   addr.Run
 	Code []byte
 	// Tests are the instructions that ask. One that faults is taken for a yes. They change no memory, and of the
-	// registers only flags that nobody reads: a thread that is at one has not begun the original instruction.
+	// registers only flags that are not read: a thread that is at one has not begun the original instruction.
 	Tests []addr.Run
 	// Hit is where they lead a thread that may have to stop: a nop of one byte, and a
 	// jump to Over.
@@ -49,8 +49,8 @@ func (t *Trap) SetScreen(s *Screen) error {
 	return t.site.p.traps.lowerFor(t.site.addr, t.site.addr+1)
 }
 
-// raise has threads run the screens of those traps that share their place with no other.
-// All threads stand.
+// raise has threads run the screens of those traps that share their place with no other. All
+// threads are stopped.
 func (ts *traps) raise() {
 	if ts.p.watchpoints.steps() || ts.p.family.forks.followChild {
 		return // instructions run one by one, or another process becomes the target
@@ -137,14 +137,14 @@ func (ts *traps) raiseOne(s *site, sc *Screen) error {
 	return nil
 }
 
-// lower has int3s are where screens are. All threads stand.
+// lower puts int3s where screens are. All threads are stopped.
 func (ts *traps) lower() {
 	for len(ts.raised) > 0 {
 		ts.lowerOne(ts.raised[0])
 	}
 }
 
-// lowerOne puts the int3 back. If the memory is gone, the trap is one that nobody reaches.
+// lowerOne puts the int3 back. If the memory is gone, the trap is one that no thread reaches.
 func (ts *traps) lowerOne(r *raised) {
 	for _, t := range ts.p.family.inMemory() { // who has executed the int3, but not told of it
 		if t.state == stopped && !t.guest && !t.deliverable && t.load() == nil && t.pc() == r.screen.Hit+1 {

@@ -10,8 +10,8 @@ func (t *Thread) StrictSeccomp() bool {
 }
 
 // Confined reports whether the kernel may end t for a system call: by strict seccomp, or by a
-// filter. hdb has lived under the filters that it shares with t, in a container for instance; of
-// others nobody knows what they do.
+// filter. hdb has lived under the filters that it shares with t, in a container for instance; what
+// others do is not known.
 func (t *Thread) Confined() bool {
 	mode, _ := statusField(t.TID, "Seccomp")
 	if mode == "" || mode == "0" { // a kernel without it, or none

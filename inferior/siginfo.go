@@ -90,9 +90,8 @@ func sender(p *Process, pid int) string {
 	return fmt.Sprintf("process %d", pid)
 }
 
-// explainFault tells what the instruction tried to do. The page fault's error
-// code is not handed to tracers, so executing is told by the PC and writing
-// by the mapping or the instruction.
+// explainFault tells what the instruction tried to do. The page fault's error code is not handed to
+// tracers, so the PC tells executing, and writing is known from the mapping or the instruction.
 func explainFault(t *Thread, n unix.Signal, s *Signal, why string) string {
 	if n != unix.SIGSEGV && n != unix.SIGBUS || s.Code == sigKernel {
 		return ": " + why

@@ -40,8 +40,8 @@ func defaultPolicies() policies {
 	}
 	p[unix.SIGINT].Pass = false
 	p[unix.SIGTRAP].Pass = false
-	// Ctrl-Z means the debugger. Passed on, it would stop the program with the
-	// terminal in its hands, and nobody could type continue.
+	// Ctrl-Z means the debugger. Passed on, it would stop the program with the terminal in its
+	// hands, and the user could not type continue.
 	p[unix.SIGTSTP].Pass = false
 	return p
 }
@@ -68,8 +68,8 @@ func SignalNumber(name string) (int, error) {
 	return 0, fmt.Errorf("unknown signal %q (a name like SIGUSR1 or a number from 1 to %d)", name, lastSignal)
 }
 
-// HandleSignal sets the policy of the signal named, as "SIGUSR1", "USR1" or
-// "10". SIGKILL and SIGSTOP behave as the kernel has it.
+// HandleSignal sets the policy of the signal named, as "SIGUSR1", "USR1" or "10". SIGKILL and
+// SIGSTOP behave as in the kernel.
 func (ps *policies) HandleSignal(name string, policy Policy) error {
 	n, err := SignalNumber(name)
 	if err != nil {

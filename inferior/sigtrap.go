@@ -18,9 +18,9 @@ import (
 // not taken. The handler waits for the guard, and has the thread continue at the instruction. Of a
 // SIGTRAP that is none of ours it has the program die, as without a handler.
 //
-// A program with a handler of its own keeps that, but for one that a hook knows, as of Go's runtime: it is
-// told of what is none of ours. One whose thread blocks SIGTRAP loses
-// ours when that thread comes to an int3: the kernel then resets the action.
+// A program with a handler of its own keeps that, but for one that a hook knows, as of Go's runtime: it
+// receives those that are none of ours. One whose thread blocks SIGTRAP loses ours when that thread comes
+// to an int3: the kernel then resets the action.
 
 // Offsets of siginfo_t and ucontext_t on x86-64.
 const (
@@ -55,8 +55,8 @@ const handlerAt = 16
 const (
 	handlerPage = 4096
 	handlerSize = 2 * handlerPage
-	// handlerFormer is where in the second page the action is that was there before: its handler is
-	// told of what is none of ours.
+	// handlerFormer is where in the second page the action is that was there before: its handler
+	// receives those that are none of ours.
 	handlerFormer = 64
 )
 
@@ -136,8 +136,8 @@ func (h *trapHandler) borrowed(t *Thread, f func(*Borrowed) error) error {
 	return err
 }
 
-// install makes the handler that of the target, in memory that the last attach left
-// if there is some: threads could have been inside.
+// install makes the handler the target's, in memory that the last attach left if there is some:
+// threads could have been inside.
 func (h *trapHandler) install(b *Borrowed) error {
 	at, made, err := h.left(), false, error(nil)
 	if at == 0 {
@@ -251,7 +251,7 @@ func (h *trapHandler) setAction(b *Borrowed, a sigaction) error {
 	return err
 }
 
-// readAction and writeAction are about the second page.
+// readAction and writeAction access the second page.
 func (h *trapHandler) readAction(offset int64) (a sigaction, err error) {
 	_, err = h.p.memory.readAt((*[unsafe.Sizeof(a)]byte)(unsafe.Pointer(&a))[:], int64(h.at)+handlerPage+offset)
 	return a, err

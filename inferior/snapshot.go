@@ -273,7 +273,7 @@ func (c *Snapshot) open() (err error) {
 // PID is the copy's process.
 func (c *Snapshot) PID() int { return c.pid }
 
-// Took is how long the target had to stand still for it.
+// Took is how long the target was stopped for it.
 func (c *Snapshot) Took() time.Duration { return c.took }
 
 // ReadAt reads memory as it was. A copy that was lost is the error of all further reads.
@@ -324,8 +324,8 @@ func (c *Snapshot) lostError() error {
 
 var errLost = errors.New("copy of the memory: it was killed from outside")
 
-// Lost is why what was read may not be all: the copy has ended before it was closed; nil while
-// it stands.
+// Lost is why what was read may not be all: the copy has ended before it was closed; nil while it
+// exists.
 func (c *Snapshot) Lost() error {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

@@ -8,12 +8,11 @@ import (
 	"hdb/internal/addr"
 )
 
-// StepInstruction runs one instruction of t while the other threads stand.
-// A trap at the PC is passed; if its handlers have not run for this arrival
-// they run first, and when one says StopHere that is the stop. Handlers of a
-// trap at the new PC do not run (see Arrive). Reasons are Stepped, Trapped,
-// Signaled (the instruction faulted or a signal with a stop policy came;
-// others wait for StepSignal or Continue), Watched, Interrupted, and those of Continue.
+// StepInstruction runs one instruction of t while the other threads are stopped. A trap at the PC
+// is passed; if its handlers have not run for this arrival they run first, and when one says
+// StopHere that is the stop. Handlers of a trap at the new PC do not run (see Arrive). Reasons are
+// Stepped, Trapped, Signaled (the instruction faulted or a signal with a stop policy came; others
+// wait for StepSignal or Continue), Watched, Interrupted, and those of Continue.
 func (p *Process) StepInstruction(t *Thread) (Stop, error) {
 	if err := p.Alive(); err != nil {
 		return Stop{}, err
@@ -48,9 +47,9 @@ func (p *Process) StepInstruction(t *Thread) (Stop, error) {
 	return p.afterOne(t)
 }
 
-// StepWithin is for handlers: it runs instructions of t, while the other threads stand, as long as
-// more says so. It passes the trap whose handlers are being called, or have been. It ends early
-// before another int3, before a system call, and when a signal arrives or the thread is gone.
+// StepWithin is for handlers: it runs instructions of t, while the other threads are stopped, as
+// long as more says so. It passes the trap whose handlers are being called, or have been. It ends
+// early before another int3, before a system call, and when a signal arrives or the thread is gone.
 // Handlers of what the instructions access run when t continues.
 func (p *Process) StepWithin(t *Thread, more func() bool) error {
 	return p.StopAll(func() error {
@@ -79,7 +78,7 @@ func (p *Process) StepWithin(t *Thread, more func() bool) error {
 	})
 }
 
-// Touches reports whether the instruction at which t stands accesses any of size bytes at a, or of
+// Touches reports whether the instruction at which t is accesses any of size bytes at a, or of
 // writes only whether it may write there.
 func (t *Thread) Touches(a addr.Run, size int, writes bool) bool {
 	if t.load() != nil {
@@ -145,7 +144,7 @@ func (p *Process) awaitExit(t *Thread) error {
 	return nil
 }
 
-// JumpsTo is where the jump leads at which t stands, to an address in a register or in memory. ok is false of other
+// JumpsTo is where the jump leads at which t is, to an address in a register or in memory. ok is false of other
 // instructions.
 func (t *Thread) JumpsTo() (to addr.Run, ok bool) {
 	if t.load() != nil {

@@ -6,10 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// StepSignal gives t the signal that DueSignal tells, while the other threads stand. handler tells
-// that t is at the first instruction of the signal's handler. A signal that the process ignores is
-// gone without effect, one that suspends it waits for Continue; both are Stepped. Otherwise the
-// process ends.
+// StepSignal gives t the signal that DueSignal tells, while the other threads are stopped. handler
+// tells that t is at the first instruction of the signal's handler. A signal that the process
+// ignores is gone without effect, one that suspends it waits for Continue; both are Stepped.
+// Otherwise the process ends.
 func (p *Process) StepSignal(t *Thread) (stop Stop, handler bool, err error) {
 	if err := p.Alive(); err != nil {
 		return Stop{}, false, err
@@ -57,7 +57,7 @@ const (
 	kills
 )
 
-// disposition is that of signal n, from the masks in proc_pid_status(5) and signal(7).
+// disposition is the disposition of signal n, from the masks in proc_pid_status(5) and signal(7).
 func (t *Thread) disposition(n int) disposition {
 	in := func(field string) bool {
 		s, _ := statusField(t.TID, field)

@@ -125,11 +125,11 @@ type Hooks struct {
 	// SystemCall sees the calls that FollowSystemCalls and CatchSystemCalls name.
 	// StopHere at the entry stops the process when the call is done, or Before it.
 	SystemCall func(*Thread, SystemCall) Action
-	// Refused reports a thread that ends by SIGSYS, where it stands, and the system call that it has made last:
-	// a seccomp filter has refused it, or one of another thread.
+	// Refused reports a thread that ends by SIGSYS, where it is, and the system call that it has made last: a
+	// seccomp filter has refused it, or one of another thread.
 	Refused func(t *Thread, pc addr.Run, call string)
 	// KnownTrapHandler reports whether the program's own handler of SIGTRAP is one that another may be put
-	// before while hdb is there, which calls it: that of a runtime, which asks for no trap itself.
+	// before while hdb is there, which calls it: a runtime's, which asks for no trap itself.
 	KnownTrapHandler func(handler addr.Run) bool
 	// Message is for the user: something of interest that is not an error.
 	Message func(string)

@@ -11,9 +11,8 @@ import (
 	"hdb/internal/addr"
 )
 
-// The stub is code in the target by which a thread makes system calls for hdb
-// and finds its way back without it: hdb may be killed at any moment, and the
-// thread then runs on from where it stands.
+// The stub is code in the target by which a thread makes system calls for hdb and finds its way
+// back without it: hdb may be killed at any moment, and the thread then runs on from where it is.
 //
 //	  0  8 bytes that tell a stub from what else may be there
 //	  8  the call, which ends at 80: registers are loaded, syscall
@@ -81,8 +80,8 @@ func appendBack(b []byte, r Registers) []byte {
 	return binary.LittleEndian.AppendUint64(b, r.Rip)
 }
 
-// stubPlace is where a stub can stand: in the last page of code, behind its end.
-// The vDSO has such bytes, and most modules; nobody reads or runs them.
+// stubPlace is where a stub can be: in the last page of code, behind its end. The vDSO has such
+// bytes, and most modules; they are not read or run.
 func (ms *modules) stubPlace() (addr.Run, error) {
 	if a := ms.stub; a != 0 && ms.stubFits(a) {
 		return a, nil

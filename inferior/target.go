@@ -70,9 +70,9 @@ func (tg *target) StoppedThread() *Thread {
 	return nil
 }
 
-// representative is the thread to show at a stop that is nobody's: the first
-// whose registers can be read then, or just the first. It is nil when all have
-// gone and only the end of the process is still to be reported.
+// representative is the thread to show at a stop that no thread caused: the first whose registers
+// can be read then, or just the first. It is nil when all have gone and only the end of the process
+// is still to be reported.
 func (tg *target) representative() *Thread {
 	for _, t := range tg.order {
 		if t.state == running || t.state == stopped {

@@ -34,7 +34,7 @@ type Thread struct {
 	guest bool    // not a thread of the target, but a vfork child in its memory
 	host  *Thread // that made the guest
 	out   bool    // the guest has left the memory
-	leave bool    // of a guest: it is let go behind the trap where it stands
+	leave bool    // of a guest: it is let go behind the trap where it is
 
 	interrupted bool     // PTRACE_INTERRUPT is outstanding
 	deliverable bool     // in a signal-delivery-stop: can be resumed with a signal

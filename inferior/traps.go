@@ -17,7 +17,7 @@ type traps struct {
 	p *Process
 
 	sites   map[addr.Run]*site
-	retired map[addr.Run]byte // lifted while threads ran: a fork child may still have them
+	retired map[addr.Run]byte // lifted while threads ran: a fork child may still have these int3s
 	gates   []*gate
 	aside   []*site // whose int3s are out of memory while all threads are stopped
 	raised  []*raised
@@ -37,7 +37,7 @@ type Trap struct {
 // They stop nowhere: what it returns for them means nothing.
 func (t *Trap) ForGuests() { t.guests = true }
 
-// Addr is where the trap stands.
+// Addr is where the trap is.
 func (t *Trap) Addr() addr.Run { return t.site.addr }
 
 // A site is an address with an int3 and the traps that share it.
@@ -198,9 +198,9 @@ func (ts *traps) guestHit(t *Thread, s *site) {
 	}
 }
 
-// Arrive runs the handlers of a trap at which t stands but which it has not
-// hit, as after StepInstruction, and returns those that said StopHere. The
-// arrival then counts as reported: resuming passes the trap.
+// Arrive runs the handlers of a trap at which t is but which it has not hit, as after
+// StepInstruction, and returns those that said StopHere. The arrival then counts as reported:
+// resuming passes the trap.
 func (ts *traps) Arrive(t *Thread) ([]*Trap, error) {
 	ts.p.check()
 	if err := t.settle(); err != nil {

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// patience is how long a thread may take to stop, or a run to show that it continues, before that is told.
+// patience is how long a thread may take to stop, or a run to show that it continues, before that is reported.
 const patience = time.Second
 
-// An UnstoppedError is the error where threads were told to stop, the kernel does not let them, and Interrupt
-// ended the wait. hdb is attached to them until it ends.
+// An UnstoppedError is the error where threads were asked to stop, the kernel does not let them, and
+// Interrupt ended the wait. hdb is attached to them until it ends.
 type UnstoppedError struct {
 	PID, TID int    // TID is one of the threads
-	State    string // of the thread, as /proc/TID/status has it: "D (disk sleep)"
+	State    string // of the thread, as in /proc/TID/status: "D (disk sleep)"
 	Frozen   bool   // its cgroup is frozen
 }
 
@@ -70,8 +70,8 @@ func (p *Process) await() *awaiting {
 	return a
 }
 
-// wait waits for an event. When it takes long, that is told once, and from then on Interrupt ends the
-// wait with an *UnstoppedError.
+// wait waits for an event. When it takes long, that is reported once, and from then on Interrupt ends
+// the wait with an *UnstoppedError.
 func (a *awaiting) wait(p *Process) error {
 	if err := p.waitEvent(); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (a *awaiting) end() {
 	}
 }
 
-// tellStopped says after a while that the process stands still though it was resumed: a signal has
+// tellStopped says after a while that the process is stopped though it was resumed: a signal has
 // stopped it (SIGSTOP, SIGTSTP), which gdb calls a group-stop. The result ends that.
 func (p *Process) tellStopped() (end func() bool) {
 	pid := p.target.pid

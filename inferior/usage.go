@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A MappingUsage is a mapping with what of it takes room, as /proc/PID/smaps (proc(5)) counts
-// it in bytes. Huge pages of hugetlbfs are in none of the numbers.
+// A MappingUsage is a mapping with the bytes of it that take room, as /proc/PID/smaps (proc(5))
+// counts them. Huge pages of hugetlbfs are in none of the numbers.
 type MappingUsage struct {
 	Mapping
 	Resident uint64 // its part of the process's RSS
@@ -169,8 +169,8 @@ func scanPages(f *os.File, low, high addr.Run, yield func(PageRun)) error {
 	return nil
 }
 
-// readPagemap reads the entries of /proc/PID/pagemap one by one. Pages of zeros are
-// told as resident where their numbers are not seen, which root alone sees.
+// readPagemap reads the entries of /proc/PID/pagemap one by one. Pages of zeros are reported as
+// resident where their numbers are not seen, which root alone sees.
 func readPagemap(f *os.File, low, high addr.Run, yield func(PageRun)) error {
 	const present, swapped, file, guard, exclusive, number = 1 << 63, 1 << 62, 1 << 61, 1 << 58, 1 << 56, 1<<55 - 1
 	var flags kernelPages
@@ -216,7 +216,7 @@ type kernelPages struct {
 	tried bool
 }
 
-// zero reports whether a page is known to be that of zeros, or the large one of zeros.
+// zero reports whether a page is known to be the page of zeros, or the large page of zeros.
 func (k *kernelPages) zero(number uint64) bool {
 	const zeroPage = 1 << 24 // KPF_ZERO_PAGE
 	if number == 0 {

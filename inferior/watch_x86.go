@@ -33,7 +33,7 @@ type watchpoints struct {
 type debugRegister struct {
 	at     addr.Run
 	size   int
-	access uint64 // as DR7 has it
+	access uint64 // in DR7's encoding
 	users  []*Watch
 }
 
@@ -112,14 +112,14 @@ func (ws *watchpoints) BreakOnAccess(a addr.Run, size int, kind WatchKind, h Han
 	return got, err
 }
 
-// short reports whether the error is that of registers that are not to be had.
+// short reports whether the error says that registers are not to be had.
 func short(err error) bool {
 	return errors.Is(err, ErrNoDebugRegister) || errors.Is(err, ErrDeadRegisters)
 }
 
 // Watch stops the program when it accesses size bytes at a. It takes as many of the four debug
-// registers as cover them; where so many are not to be had, the memory is watched by single steps.
-// For Write, a store of the value that is there already does not stop.
+// registers as cover them; where that number is not to be had, the memory is watched by single
+// steps. For Write, a store of the value that is there already does not stop.
 func (ws *watchpoints) Watch(a addr.Run, size int, kind WatchKind) (*Watch, error) {
 	if err := ws.p.Alive(); err != nil {
 		return nil, err

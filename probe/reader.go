@@ -93,7 +93,7 @@ type reader struct {
 	made      uint64                   // and blocks
 	easy      *[MaxFunctions]plainSite // of the sites, by index,
 	full      uintptr                  // for plain, which has no register for it: where it has filled all of the batch that it may,
-	begun     uintptr                  // and the record of a realloc's end, behind that of its begin
+	begun     uintptr                  // and the record of a realloc's end, behind the record of its begin
 	functions []*breakpoints.Function  // and theirs
 	stats     Stats
 	polling   bool // no thread may wake it
@@ -501,8 +501,7 @@ func (r *reader) counts() Stats {
 	return s
 }
 
-// Resumed and Stopped bracket the time in which the inferior runs: its clock
-// stands still in between.
+// Resumed and Stopped bracket the time in which the inferior runs: its clock is stopped in between.
 func (r *reader) Resumed(now time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

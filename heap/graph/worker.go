@@ -12,7 +12,7 @@ import (
 type worker struct {
 	*scanner
 	words []uint64 // the piece that was read last:
-	have  int      // so many,
+	have  int      // this number,
 	base  uint64   // at this address
 	sees  Words    // of the collector
 
