@@ -199,7 +199,7 @@ func named(name string) []Function {
 }
 
 // Recalled is the function of the catalogue that an event with a name was a call of. If there are
-// several, as forms of operator new, the event's count or alignment reports whether it was one that
+// several, as forms of operator new, the event's count or alignment says whether it was one that
 // has such an argument.
 func Recalled(name string, aux uint64) (Function, bool) {
 	if aux == 0 {

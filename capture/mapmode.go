@@ -2,7 +2,7 @@ package capture
 
 import "strings"
 
-// A MapMode is what the Aux of an event of mmap or mprotect describes the pages: the protection,
+// A MapMode is what the Aux of an event of mmap or mprotect says of the pages: the protection,
 // PROT_READ and so on, in the low byte, and above it the flags of mmap, MAP_SHARED and so on. mmap
 // always has flags: without any it was recorded by a version that did not keep them. The Aux of mremap
 // is the old size. sbrk and brk have none.

@@ -89,7 +89,7 @@ func (l *Ledger) End(e *capture.Event, at uint64) (end capture.Event, logged boo
 	}, true
 }
 
-// effect is what the event that ends the block describes it.
+// effect is what the event that ends the block says of it.
 func (b Block) effect(temporary bool) capture.Ended {
 	if !b.Logged {
 		return capture.Ended{}

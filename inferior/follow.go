@@ -82,7 +82,7 @@ func (sc *systemCalls) follows(t *Thread) bool {
 // catches reports whether the hook may stop before a call.
 func (sc *systemCalls) catches(number uint64) bool { return sc.caught != nil && sc.caught(number) }
 
-// What PTRACE_GET_SYSCALL_INFO describes a stop (linux/ptrace.h).
+// What PTRACE_GET_SYSCALL_INFO says of a stop (linux/ptrace.h).
 const (
 	getSyscallInfo = 0x420e
 	callEntry      = 1 // PTRACE_SYSCALL_INFO_ENTRY

@@ -346,7 +346,7 @@ func (f *family) releaseVforkParent() {
 	f.park(parent)
 }
 
-// TraceClone has the kernel describe the child that t, which is at the entry of the C library's
+// TraceClone has the kernel report the child that t, which is at the entry of the C library's
 // clone (clone(2)), is about to make: it takes CLONE_UNTRACED out of the flags.
 func (t *Thread) TraceClone() error {
 	r, err := t.Regs()

@@ -233,7 +233,7 @@ func (m *memory) stored(d *dumpMapping, filter uint64) uint64 {
 	return 0
 }
 
-// untouched describes anonymous memory, by /proc/PID/pagemap (its 62nd and 63rd bits), that none of
+// untouched reports for anonymous memory, by /proc/PID/pagemap (its 62nd and 63rd bits), that none of
 // its pages is in memory or in the swap: then all are zeros.
 func untouched(pages *os.File, maps []dumpMapping) func(a addr.Run, n uint64) bool {
 	return func(a addr.Run, n uint64) bool {

@@ -211,7 +211,7 @@ func (m Mapping) openable(pid int, apart bool) string {
 	return m.Path
 }
 
-// statOf is what stat(2) describes a file.
+// statOf is what stat(2) says of a file.
 func statOf(path string) (*syscall.Stat_t, bool) {
 	info, err := os.Stat(path)
 	if err != nil {

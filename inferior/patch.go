@@ -326,7 +326,7 @@ func (t *Thread) stand(shown, real addr.Run) {
 	t.shown, t.real, t.regsDirty = shown, real, true
 }
 
-// PlaceAt makes a stopped thread are at the entry a of a patched function without having it run the
+// PlaceAt makes a stopped thread be at the entry a of a patched function without having it run the
 // patch again: its registers show PC a, and it continues in the relocated copy, single-stepping
 // too. Traps at a count as passed. If the PC is changed meanwhile the placement is void.
 func (t *Thread) PlaceAt(a addr.Run) error {

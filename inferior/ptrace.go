@@ -105,7 +105,7 @@ func waitAny(options int) (int, unix.WaitStatus, error) {
 	return wait4(-1, options|unix.WNOTHREAD)
 }
 
-// peekAny describes the next event of a tracee of this OS thread, which remains to be taken: the
+// peekAny reports the next event of a tracee of this OS thread, which remains to be taken: the
 // tracee and, if it has stopped, the stop's status (wait4's, shifted), else -1.
 func peekAny(options int) (tid, status int, err error) {
 	var info siginfo

@@ -41,7 +41,7 @@ type birth struct {
 //
 // The target cannot tell but by looking for it. The child ends without a signal, and wait(2) without __WALL does not
 // know it; hdb has the target wait for it at the next stop after it has ended, which adds it to what getrusage(2)
-// and times(2) describe children. It shares no open files with the target once it is made. In /proc it is a process
+// and times(2) say of children. It shares no open files with the target once it is made. In /proc it is a process
 // of the same name, in the process group. If hdb is killed, so is the copy, and a zombie stays until the target
 // ends.
 //

@@ -167,7 +167,7 @@ func (b *Borrowed) run(end addr.Run) (uint64, error) {
 	return t.regs.Rax, nil
 }
 
-// Return makes the thread are where it was borrowed, with the registers that it had.
+// Return makes the thread be where it was borrowed, with the registers that it had.
 func (b *Borrowed) Return() error {
 	t := b.t
 	if b.began {

@@ -259,5 +259,5 @@ func (m *Image) claimGo(src *regions.Source) {
 	src.Threads = m.outside(src.Threads)
 }
 
-// Hidden describes an edge to a block of Go that its collector does not see it.
+// Hidden reports that the collector does not see an edge to a block of Go.
 func (g *Graph) Hidden(e graph.Edge) bool { return e.Weak && g.m.InGo(g.m.merged().all.At(e.To).Addr) }

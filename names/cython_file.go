@@ -193,7 +193,7 @@ func (f *cythonFile) line(linkage, file string, line int) (cython.Line, bool) {
 	return cython.Line{}, false
 }
 
-// source is what the generated C file describes a function; nil if it is not here, or not what was
+// source is what the generated C file says of a function; nil if it is not here, or not what was
 // compiled.
 func (f *cythonFile) source(linkage string, fn symbols.Function) *cython.Source {
 	c, ok := f.c[fn.DeclFile]

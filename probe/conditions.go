@@ -230,7 +230,7 @@ func (cs *conditions) ask(r Request) {
 	cs.requests++
 }
 
-// enter has threads are at entries when what was built is in place.
+// enter has threads be at entries when what was built is in place.
 func (cs *conditions) enter(at map[*inferior.Thread]addr.Run) { cs.request.Entered = at }
 
 // entered are the threads of the request that are at entries, once.

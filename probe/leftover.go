@@ -51,7 +51,7 @@ const (
 	placeCard = placeCore + maxCore
 )
 
-// card is what describes the leftover in the process; empty if there is no room for it, and it
+// card describes the leftover in the process; empty if there is no room for it, and it
 // stays without end.
 func (l *leftover) card() []byte {
 	if len(l.islands) > maxCardIslands || len(l.calls) > maxCardCalls || len(l.entries) > maxCardEntries || len(l.pointers) > maxCardPointers {

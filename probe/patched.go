@@ -245,7 +245,7 @@ func (p *Probe) Reshape(t *inferior.Thread, entered map[*inferior.Thread]addr.Ru
 	return p.finish()
 }
 
-// place has threads are at the entries of functions without calling them again.
+// place has threads be at the entries of functions without calling them again.
 func (st *siteTable) place(entered map[*inferior.Thread]addr.Run) error {
 	for t, at := range entered {
 		if s := st.byEntry[at]; s == nil || s.patch == nil {

@@ -156,7 +156,7 @@ func (f *File) Source(exclusive func(func())) (capture.Source, error) {
 func (f *File) snapshot() (*file.File, int64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	_ = f.writer.Flush() // Fail describes its error
+	_ = f.writer.Flush() // Fail returns its error
 	size := f.writer.Size()
 	if f.asked != nil && f.size == size {
 		return nil, size, nil

@@ -136,7 +136,7 @@ func closing(expr string) int {
 	return 0
 }
 
-// sameBits describes bit fields that they are equal, whatever the bits around them are.
+// sameBits reports that bit fields are equal, whatever the bits around them are.
 func sameBits(a, b Value) bool {
 	for i := a.bitOff; i < a.bitOff+a.bits; i++ {
 		at, bit := i/8, uint(i%8)

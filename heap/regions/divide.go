@@ -257,7 +257,7 @@ func (m *Mapping) allows(p byte) bool { return strings.IndexByte(m.Perm, p) >= 0
 
 func (m *Mapping) shared() bool { return len(m.Perm) > 3 && m.Perm[3] == 's' }
 
-// mappingKind is what the kernel describes a mapping.
+// mappingKind is what the kernel says of a mapping.
 func mappingKind(m *Mapping) Kind {
 	switch name, _, _ := strings.Cut(m.Path, ":"); name {
 	case "[vdso]", "[vvar]", "[vvar_vclock]", "[vsyscall]", "[uprobes]":

@@ -22,7 +22,7 @@ type Source struct {
 
 	PID     int         // the thread ID of the main thread
 	Memory  io.ReaderAt // of the process, for struct pthread
-	Pthread Pthread     // what the C library describes it
+	Pthread Pthread     // what the C library says of it
 	Pages   Pages       // nil: not known
 }
 

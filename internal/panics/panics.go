@@ -1,5 +1,5 @@
 // Package panics turns a panic into an error, so that what is under way can be brought to an end
-// before hdb describes it.
+// before hdb reports it.
 package panics
 
 import (
