@@ -43,7 +43,7 @@ func (f *Function) LosesCount() bool {
 	return f.Count.From != Nowhere && f.Heap.From != Nowhere && f.Old.From != Nowhere
 }
 
-// CountKnown reports whether an event of the function has a count: aux, its second number. 0 represents none
+// CountKnown reports whether an event of the function has a count: aux, its second number. 0 is none
 // where the function loses it.
 func (f *Function) CountKnown(aux uint64) bool {
 	return f.Count.From != Nowhere && (aux != 0 || !f.LosesCount())
