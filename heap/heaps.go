@@ -115,13 +115,13 @@ func (h *Heaps) Default(thread int32) uint64 { return h.defaults[thread] }
 // block, which an allocator gets from another heap of its own.
 func (h *Heaps) Delete(heap uint64) []uint64 {
 	h.take(heap)
-	return h.gone(heap, nil)
+	return h.remove(heap, nil)
 }
 
 // Destroy forgets a heap and returns the blocks that have ended: those allocated from it, and the heap's own block.
-func (h *Heaps) Destroy(heap uint64) []uint64 { return h.gone(heap, h.take(heap)) }
+func (h *Heaps) Destroy(heap uint64) []uint64 { return h.remove(heap, h.take(heap)) }
 
-func (h *Heaps) gone(heap uint64, ended []uint64) []uint64 {
+func (h *Heaps) remove(heap uint64, ended []uint64) []uint64 {
 	h.noDefault(heap)
 	h.forget(heap)
 	if _, ok := h.l.At(heap); ok {

@@ -51,7 +51,7 @@ type thinner struct {
 	spans     time.Duration // their number
 	span      time.Duration // that high and end are of
 	high, end Point
-	some      bool
+	begun     bool
 	out       []Point
 }
 
@@ -65,9 +65,9 @@ func (t *thinner) add(p Point) {
 	if whole := t.last - t.first; whole > 0 {
 		span = max(0, min(p.Time, t.last)-t.first) / max(1, (whole+t.spans-1)/t.spans)
 	}
-	if !t.some || span != t.span {
+	if !t.begun || span != t.span {
 		t.flush()
-		t.span, t.high, t.some = span, p, true
+		t.span, t.high, t.begun = span, p, true
 	} else if p.Live > t.high.Live {
 		t.high = p
 	}
@@ -75,7 +75,7 @@ func (t *thinner) add(p Point) {
 }
 
 func (t *thinner) flush() {
-	if !t.some {
+	if !t.begun {
 		return
 	}
 	t.out = append(t.out, t.high)
@@ -86,7 +86,7 @@ func (t *thinner) flush() {
 
 func (t *thinner) points() []Point {
 	t.flush()
-	t.some = false
+	t.begun = false
 	slices.SortStableFunc(t.out, func(a, b Point) int { return cmp.Compare(a.Time, b.Time) })
 	return t.out
 }

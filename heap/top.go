@@ -65,8 +65,8 @@ func (m Measure) Of(r Row) uint64 {
 	return r.LiveBytes
 }
 
-// Some tells rows that say something by the measure: a block may have no bytes.
-func (m Measure) Some(r Row) bool {
+// NonZero reports whether a row counts by the measure: a block may have no bytes.
+func (m Measure) NonZero(r Row) bool {
 	switch m {
 	case ByLive:
 		return r.LiveBlocks > 0

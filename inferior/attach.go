@@ -48,7 +48,7 @@ func AttachWith(pid int, o AttachOptions) (*Process, error) {
 		if _, hangs := err.(*UnstoppedError); !hangs {
 			_ = p.stopThreads()
 		}
-		_ = p.target.letGo()
+		_ = p.target.detachAll()
 		p.memory.close()
 		p.guard.drop()
 		runtime.UnlockOSThread()

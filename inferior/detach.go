@@ -25,8 +25,8 @@ func (p *Process) Detach() error {
 	p.traps.liftAll()
 	p.traps.forget()
 	p.handler.drop()
-	err := p.target.letGo()
-	if e := p.family.letGo(); err == nil {
+	err := p.target.detachAll()
+	if e := p.family.detachHeld(); err == nil {
 		err = e
 	}
 	p.family.reapLeaving(p.target)
@@ -87,7 +87,7 @@ func (p *Process) Close() error {
 		if tg.launched {
 			e = p.kill(tg)
 		} else {
-			e = tg.letGo()
+			e = tg.detachAll()
 		}
 		if err == nil {
 			err = e

@@ -35,7 +35,7 @@ type followedCall struct {
 	// A caught call is taken back: the kernel is made to skip it, and the thread put back at the
 	// instruction.
 	back bool     // it is on its way to there
-	made callSite // that instruction: the next call of it is let through
+	site callSite // that instruction: the next call of it is let through
 }
 
 // A callSite is where a call is made.
@@ -127,14 +127,14 @@ func (sc *systemCalls) onStop(t *Thread) {
 			return
 		}
 	case info.op == callEntry && slices.Contains(sc.followed, info.words[0]):
-		made := t.call.made
+		made := t.call.site
 		t.call = enteredCall(&info)
-		t.call.made = made
+		t.call.site = made
 	case info.op == callExit && t.call.under:
 		t.call.Returned = true
 		t.call.Result = int64(info.words[0])
 	default:
-		t.call = followedCall{made: t.call.made} // of a handler that runs before the call is made
+		t.call = followedCall{site: t.call.site} // of a handler that runs before the call is made
 	}
 	sc.p.proceed(t)
 }
@@ -150,7 +150,7 @@ func enteredCall(info *syscallInfo) followedCall {
 // onCaught handles the entry of a call that is caught. True: it is being taken back.
 func (sc *systemCalls) onCaught(t *Thread, info *syscallInfo) bool {
 	site := callSite{info.words[0], info.pc, info.sp}
-	again := t.call.made == site
+	again := t.call.site == site
 	t.call = enteredCall(info)
 	if again { // the hook has seen it Before, which is no entry
 		t.call.entry = slices.Contains(sc.followed, info.words[0])
@@ -173,7 +173,7 @@ func (sc *systemCalls) onCaught(t *Thread, info *syscallInfo) bool {
 		t.state = running
 		return true
 	}
-	t.call.back, t.call.made = true, site
+	t.call.back, t.call.site = true, site
 	sc.p.resume(t, unix.PTRACE_SYSCALL)
 	return true
 }
@@ -210,7 +210,7 @@ func (sc *systemCalls) backAt(t *Thread) bool {
 		t.state = running
 		return false
 	}
-	r.Rip, r.Rax = t.call.made.pc-syscallSize, t.call.made.number
+	r.Rip, r.Rax = t.call.site.pc-syscallSize, t.call.site.number
 	// The kernel has kept the return address in rcx. A C function that wraps a call has copied its fourth argument from
 	// there to r10 (System V ABI, section A.2.1), and debug information continues to find it in rcx.
 	r.Rcx = r.R10

@@ -215,7 +215,7 @@ func (f *family) park(old *target) {
 		return
 	}
 	f.former[old.pid] = true
-	if err := old.letGo(); err != nil {
+	if err := old.detachAll(); err != nil {
 		f.p.message("detach from process %d: %v", old.pid, err)
 	}
 	f.reapLeaving(old)
@@ -433,10 +433,10 @@ func (f *family) reaped(t *Thread, tid int, ws unix.WaitStatus) {
 // left notes that a thread runs no more user code and is still to be reaped.
 func (f *family) left(t *Thread) { f.leaving[t.TID] = true }
 
-// letGo detaches all held processes.
-func (f *family) letGo() (err error) {
+// detachHeld detaches all held processes.
+func (f *family) detachHeld() (err error) {
 	for _, tg := range f.held {
-		if e := tg.letGo(); err == nil {
+		if e := tg.detachAll(); err == nil {
 			err = e
 		}
 	}

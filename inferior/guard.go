@@ -29,15 +29,15 @@ import (
 type guard struct {
 	p *Process
 
-	command []string // nil: not wanted
-	on      bool
-	told    bool // that its table is full
-	ahead   *guardProcess
-	table   *guardTable
-	pipe    int          // write end
-	former  robustList   // the thread's, before
-	gone    *atomic.Bool // it could not be started, or has ended; one for each
-	late    bool         // it was waited for without effect
+	command      []string // nil: not wanted
+	on           bool
+	fullReported bool // that its table is full
+	ahead        *guardProcess
+	table        *guardTable
+	pipe         int          // write end
+	former       robustList   // the thread's, before
+	gone         *atomic.Bool // it could not be started, or has ended; one for each
+	late         bool         // it was waited for without effect
 }
 
 // A robustList is what set_robust_list(2) takes.
@@ -233,8 +233,8 @@ func within(limit time.Duration, holds func() bool) bool {
 
 // tellTooMany says once that the table has no room for all code that was replaced.
 func (g *guard) tellTooMany() {
-	if g.on && g.table.tooMany && !g.told {
-		g.told = true
+	if g.on && g.table.tooMany && !g.fullReported {
+		g.fullReported = true
 		g.p.message("guard: more than %d bytes of code replaced: if hdb is killed, some traps stay in the process", guardSlots)
 	}
 }

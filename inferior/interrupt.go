@@ -71,7 +71,7 @@ func (w *waker) hurry(a *awaiting) {
 // late reports whether threads take long to stop and the owner has not looked at it.
 func (w *waker) late() bool {
 	a := w.hurried.Load()
-	return a != nil && !a.over.Load() && !a.told.Load()
+	return a != nil && !a.over.Load() && !a.reported.Load()
 }
 
 // ring signals the owner's thread until it has looked. Once would not do: the

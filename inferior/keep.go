@@ -12,7 +12,7 @@ type Kept struct {
 	Vectors Vectors
 
 	shown, real, at addr.Run
-	made            callSite
+	site            callSite
 }
 
 // Keep saves the registers of the thread, and which traps and system calls it has arrived at.
@@ -24,7 +24,7 @@ func (t *Thread) Keep() (k Kept, err error) {
 	if k.Vectors, err = t.Vectors(); err != nil {
 		return k, err
 	}
-	k.shown, k.real, k.at, k.made = t.shown, t.real, t.at, t.call.made
+	k.shown, k.real, k.at, k.site = t.shown, t.real, t.at, t.call.site
 	return k, nil
 }
 
@@ -38,7 +38,7 @@ func (t *Thread) Restore(k Kept) error {
 		return err
 	}
 	t.regs, t.regsValid, t.regsDirty = k.Regs, true, true
-	t.shown, t.real, t.at, t.call.made = k.shown, k.real, k.at, k.made
+	t.shown, t.real, t.at, t.call.site = k.shown, k.real, k.at, k.site
 	if err := t.flush(); err != nil {
 		return fmt.Errorf("restore the registers of thread %d: %w", t.TID, err)
 	}

@@ -162,7 +162,7 @@ func (p *Process) Continue() (Stop, error) {
 		return Stop{}, err
 	}
 	p.snapshots.reap()
-	p.terminal.give(p.target.pid)
+	p.terminal.lend(p.target.pid)
 	defer p.terminal.take()
 	defer p.tellStopped()()
 	p.handler.resuming()

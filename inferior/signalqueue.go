@@ -16,9 +16,9 @@ type signalQueue struct {
 
 // A pendingSignal has been taken from the kernel's queue.
 type pendingSignal struct {
-	info siginfo
-	seen bool // its policy has been applied
-	told bool // it has stopped the process
+	info      siginfo
+	seen      bool // its policy has been applied
+	suspended bool // it has stopped the process
 }
 
 // The value that marks a placeholder: a signal sent to make room for one of
@@ -106,7 +106,7 @@ func (q *signalQueue) DueSignal() (n int, told bool) {
 	if len(q.queue) == 0 || !q.queue[0].seen {
 		return 0, false
 	}
-	return q.queue[0].info.signo(), q.queue[0].told
+	return q.queue[0].info.signo(), q.queue[0].suspended
 }
 
 // SetPendingSignal replaces the signal that PendingSignal tells; 0 drops it.
@@ -118,7 +118,7 @@ func (q *signalQueue) SetPendingSignal(n int) {
 		q.queue = q.queue[1:]
 	}
 	if n != 0 {
-		s := pendingSignal{info: makeSiginfo(n, sigUser, os.Getpid(), 0), seen: true, told: true}
+		s := pendingSignal{info: makeSiginfo(n, sigUser, os.Getpid(), 0), seen: true, suspended: true}
 		q.queue = append([]pendingSignal{s}, q.queue...)
 	}
 }

@@ -135,7 +135,7 @@ func (p *Process) report(t *Thread) bool {
 		switch {
 		case action == StopHere, policy.Stop && !caught:
 			if policy.Pass {
-				head.told = true
+				head.suspended = true
 			}
 			p.stop = &Stop{Reason: Signaled, Thread: t, Signal: sig}
 			return true

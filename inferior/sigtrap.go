@@ -117,8 +117,8 @@ func (h *trapHandler) catch() {
 // errOwnTrapHandler is the error of a program that handles SIGTRAP itself.
 var errOwnTrapHandler = errors.New("the program has its own")
 
-// knows reports whether the program's own handler may be called by ours.
-func (h *trapHandler) knows(a sigaction) bool {
+// mayCall reports whether the program's own handler may be called by ours.
+func (h *trapHandler) mayCall(a sigaction) bool {
 	const ignore = 1
 	return a.handler > ignore && h.p.hooks.KnownTrapHandler != nil && h.p.hooks.KnownTrapHandler(addr.Run(a.handler))
 }
@@ -150,12 +150,12 @@ func (h *trapHandler) install(b *Borrowed) error {
 	now, err := h.action(b)
 	switch {
 	case err != nil:
-	case now.handler != 0 && h.is(now.handler-handlerAt):
+	case now.handler != 0 && h.installedAt(now.handler-handlerAt):
 		h.at = addr.Run(now.handler) - handlerAt // of an hdb that was killed
 		if h.former, err = h.readAction(handlerFormer); err == nil && h.at == addr.Run(at) {
 			return nil
 		}
-	case now.handler != 0 && !h.knows(now):
+	case now.handler != 0 && !h.mayCall(now):
 		err = errOwnTrapHandler
 	default:
 		if made {
@@ -195,15 +195,15 @@ func (h *trapHandler) left() uint64 {
 	}
 	for i, m := range maps[:max(len(maps)-1, 0)] {
 		next := maps[i+1]
-		if m.Perm == "r-xp" && m.Path == "" && m.High-m.Low == handlerPage && next.Perm == "rw-p" && next.Path == "" && next.Low == m.High && h.is(uint64(m.Low)) {
+		if m.Perm == "r-xp" && m.Path == "" && m.High-m.Low == handlerPage && next.Perm == "rw-p" && next.Path == "" && next.Low == m.High && h.installedAt(uint64(m.Low)) {
 			return uint64(m.Low)
 		}
 	}
 	return 0
 }
 
-// is reports whether the code lies there.
-func (h *trapHandler) is(at uint64) bool {
+// installedAt reports whether the code is at an address.
+func (h *trapHandler) installedAt(at uint64) bool {
 	code := sigtrapCode()
 	there := make([]byte, len(code))
 	_, err := h.p.memory.readAt(there, int64(at))

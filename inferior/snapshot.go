@@ -50,12 +50,12 @@ type birth struct {
 //
 // ReadAt and Lost may be called by any goroutine, Close by the owner.
 type Snapshot struct {
-	p      *Process
-	parent int
-	pid    int
-	own    int // its pid as the target knows it
-	took   time.Duration
-	maps   []Mapping // which stay as they are
+	p        *Process
+	parent   int
+	pid      int
+	innerPID int // its pid as the target knows it
+	took     time.Duration
+	maps     []Mapping // which stay as they are
 
 	mu    sync.RWMutex // taken by readers; Close and lose take it to end them
 	mem   int          // /proc/PID/mem, -1 when closed
@@ -87,7 +87,7 @@ func (s *snapshots) Snapshot() (*Snapshot, error) {
 		}
 		return fail(err)
 	}
-	c := &Snapshot{p: p, parent: p.target.pid, pid: child, own: ownPID(child), mem: -1, pidfd: -1, done: make(chan struct{})}
+	c := &Snapshot{p: p, parent: p.target.pid, pid: child, innerPID: ownPID(child), mem: -1, pidfd: -1, done: make(chan struct{})}
 	s.live, s.parent = append(s.live, c), p.target.pid
 	if err := c.open(); err != nil {
 		return fail(errors.Join(err, c.Close()))
@@ -430,7 +430,7 @@ func (c *Snapshot) Close() error {
 	s := &c.p.snapshots
 	s.live = slices.DeleteFunc(s.live, func(o *Snapshot) bool { return o == c })
 	if c.parent == c.p.target.pid {
-		s.ended = append(s.ended, deadCopy{c.pid, c.own})
+		s.ended = append(s.ended, deadCopy{c.pid, c.innerPID})
 	}
 	if !c.p.target.runs() { // else it would wait until 4 GiB of page tables are gone
 		awaitEnd(c.pid)

@@ -25,7 +25,7 @@ func (p *Process) StepInstruction(t *Thread) (Stop, error) {
 		return *trapStop(t, stops), nil
 	}
 	if isSyscall(t.codeAt()) {
-		p.terminal.give(p.target.pid)
+		p.terminal.lend(p.target.pid)
 		defer p.terminal.take()
 	}
 	if err := p.traps.putBack(); err != nil {

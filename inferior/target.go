@@ -111,9 +111,9 @@ func (tg *target) drain() error {
 	return nil
 }
 
-// letGo detaches every thread of the stopped target, delivering its pending
+// detachAll detaches every thread of the stopped target, delivering its pending
 // signals. Threads that are being killed are left to it.
-func (tg *target) letGo() error {
+func (tg *target) detachAll() error {
 	var first error
 	for _, t := range tg.order {
 		if t.state != stopped {

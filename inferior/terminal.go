@@ -16,7 +16,7 @@ type terminal struct {
 	group  int          // the inferior's foreground process group, 0 not known yet
 	modes  unix.Termios // the inferior's
 	ours   unix.Termios // hdb's, while the inferior has the terminal
-	given  bool
+	lent   bool
 	kept   bool // hdb keeps it while the inferior runs
 }
 
@@ -52,10 +52,10 @@ func (t *terminal) close() {
 	}
 }
 
-// give hands the terminal to the inferior. A terminal that has hung up
+// lend hands the terminal to the inferior. A terminal that has hung up
 // refuses; the inferior will notice itself.
-func (t *terminal) give(pid int) {
-	if !t.shared || t.given || t.kept {
+func (t *terminal) lend(pid int) {
+	if !t.shared || t.lent || t.kept {
 		return
 	}
 	if ours, err := unix.IoctlGetTermios(t.fd, unix.TCGETS); err == nil {
@@ -70,15 +70,15 @@ func (t *terminal) give(pid int) {
 		t.group = group
 	}
 	t.foreground(t.group)
-	t.given = true
+	t.lent = true
 }
 
 // take brings the terminal back to hdb.
 func (t *terminal) take() {
-	if !t.shared || !t.given {
+	if !t.shared || !t.lent {
 		return
 	}
-	t.given = false
+	t.lent = false
 	if group, err := unix.IoctlGetInt(t.fd, unix.TIOCGPGRP); err == nil && group != t.own {
 		t.group = group // the inferior may be a shell that has moved it
 	}

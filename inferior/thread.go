@@ -119,18 +119,18 @@ func (t *Thread) SetRegs(r Registers) error {
 	if r.Rip != t.regs.Rip && r.OrigRax == t.regs.OrigRax {
 		r.OrigRax = ^uint64(0)
 	}
-	made := t.call.made
+	made := t.call.site
 	if r.Rip != t.regs.Rip {
-		t.call.made = callSite{} // a caught call that it comes back to is caught again
+		t.call.site = callSite{} // a caught call that it comes back to is caught again
 	}
 	before, shown, real := t.regs, t.shown, t.real
 	t.regs, t.regsDirty = r, true
 	if err := t.moved(); err != nil {
-		t.regs, t.shown, t.real, t.call.made = before, shown, real, made
+		t.regs, t.shown, t.real, t.call.site = before, shown, real, made
 		return fmt.Errorf("set registers of thread %d: %w", t.TID, err)
 	}
 	if err := t.flush(); err != nil {
-		t.regs, t.shown, t.real, t.call.made, t.regsDirty = before, shown, real, made, true // the kernel may have taken some of them
+		t.regs, t.shown, t.real, t.call.site, t.regsDirty = before, shown, real, made, true // the kernel may have taken some of them
 		return errors.Join(fmt.Errorf("set registers of thread %d: %w", t.TID, err), t.flush())
 	}
 	return nil

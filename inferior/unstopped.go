@@ -58,9 +58,9 @@ func frozen(tid int) bool {
 
 // An awaiting is the wait for threads to stop. Its timer runs on a goroutine of its own, also when the wait has ended.
 type awaiting struct {
-	timer *time.Timer
-	told  atomic.Bool // that it takes long
-	over  atomic.Bool
+	timer    *time.Timer
+	reported atomic.Bool // that it takes long
+	over     atomic.Bool
 }
 
 // await begins a wait, which end ends.
@@ -76,12 +76,12 @@ func (a *awaiting) wait(p *Process) error {
 	if err := p.waitEvent(); err != nil {
 		return err
 	}
-	if p.waker.late() && a.told.CompareAndSwap(false, true) {
+	if p.waker.late() && a.reported.CompareAndSwap(false, true) {
 		if e := p.unstopped(); e != nil {
 			p.message("%v", e)
 		}
 	}
-	if a.told.Load() && p.waker.asked() {
+	if a.reported.Load() && p.waker.asked() {
 		if e := p.unstopped(); e != nil {
 			return e
 		}

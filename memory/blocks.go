@@ -30,14 +30,14 @@ func (m *Image) merged() *blocks {
 	out := &blocks{all: *graph.MakeBlocks(m.walkedLen())} // and blocks of other allocators
 	rec := &cursor{of: m.src.Recorded}
 	for c := range m.spans() {
-		out.before(m.has, rec, c.Addr)
+		out.before(m.released, rec, c.Addr)
 		if m.inArenas(c.Addr) {
 			out.slot(c, rec)
 		} else {
 			out.chunk(c, rec)
 		}
 	}
-	out.before(m.has, rec, ^uint64(0))
+	out.before(m.released, rec, ^uint64(0))
 	m.blocks = out
 	return out
 }

@@ -168,8 +168,8 @@ func (m *Image) walkedLen() int {
 	return n
 }
 
-// has reports whether an allocator has the memory at an address back.
-func (m *Image) has(at uint64) bool {
+// released reports whether the memory at an address has been returned to an allocator.
+func (m *Image) released(at uint64) bool {
 	a := addr.Run(at)
 	if h, err := m.Heap(); err == nil {
 		if c, ok := h.Find(a); ok && !c.State.Live() && a < c.End() {

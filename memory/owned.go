@@ -19,9 +19,9 @@ func (o owned) Block(i int) (start, end addr.Run) { return o[i].Start, o[i].End 
 
 // An owner is an allocator whose blocks are not known without a recording.
 type owner struct {
-	name string // "": there is none
-	has  owned  // the mappings that it has in addition to what it got by brk, as far as they are recognized; they do not overlap
-	own  owned  // of these, what has no blocks
+	name     string // "": there is none
+	mappings owned  // the mappings that it has in addition to what it got by brk, as far as they are recognized; they do not overlap
+	own      owned  // of these, what has no blocks
 	// cut is whether some of the memory that may be the allocator's was not looked at: there is too much of it, or it could not be read.
 	cut bool
 }
@@ -81,7 +81,7 @@ func (m *Image) labelOwned() {
 	if o.cut {
 		partly = "at least partly memory of "
 	}
-	has := o.has // those that end above the region's start
+	has := o.mappings // those that end above the region's start
 	for i := range m.space.Regions {
 		r := &m.space.Regions[i]
 		for len(has) > 0 && has[0].End <= r.Start {

@@ -140,8 +140,8 @@ func TestMuslGroupsAreCut(t *testing.T) {
 			yield(regions.PageRun{Start: start, End: end, Resident: true})
 			return c.pages
 		}
-		if o := New(src).owner(); len(o.has) != c.found || o.cut != c.cut {
-			t.Errorf("%d groups, pages end with %v: found %d, cut %v", c.groups, c.pages, len(o.has), o.cut)
+		if o := New(src).owner(); len(o.mappings) != c.found || o.cut != c.cut {
+			t.Errorf("%d groups, pages end with %v: found %d, cut %v", c.groups, c.pages, len(o.mappings), o.cut)
 		}
 	}
 }
@@ -158,8 +158,8 @@ func TestMimallocSegments(t *testing.T) {
 	src.Space.Mappings = []regions.Mapping{{Start: mapped, End: mapped + 8*mimallocAlign, Perm: "rw-p"}}
 	for range 4 {
 		o := New(src).owner()
-		if want := (regions.Range{Start: mapped + 7*mimallocAlign, End: mapped + 8*mimallocAlign}); o.cut || len(o.has) != 1 || o.has[0] != want {
-			t.Errorf("%v, want %v", o.has, want)
+		if want := (regions.Range{Start: mapped + 7*mimallocAlign, End: mapped + 8*mimallocAlign}); o.cut || len(o.mappings) != 1 || o.mappings[0] != want {
+			t.Errorf("%v, want %v", o.mappings, want)
 		}
 	}
 	counted := &countedMemory{}
@@ -174,7 +174,7 @@ func TestMimallocSegments(t *testing.T) {
 func TestLabelOwned(t *testing.T) {
 	const page = addr.Run(0x1000)
 	m := New(Source{})
-	m.owned = &owner{name: "musl", cut: true, has: owned{{Start: 7 * page, End: 9 * page}, {Start: page, End: 3 * page}, {Start: 2 * page, End: 5 * page},
+	m.owned = &owner{name: "musl", cut: true, mappings: owned{{Start: 7 * page, End: 9 * page}, {Start: page, End: 3 * page}, {Start: 2 * page, End: 5 * page},
 		{Start: 2 * page, End: 3 * page}, {Start: 11 * page, End: 12 * page}}.merged()}
 	m.space = &regions.Space{}
 	for _, r := range [][2]addr.Run{{0, 1}, {1, 4}, {4, 6}, {6, 7}, {7, 8}, {8, 9}, {10, 13}} {

@@ -44,11 +44,11 @@ func (l RecordedList) At(addr uint64) (Block, bool) {
 
 // A cursor goes through recorded blocks, ascending.
 type cursor struct {
-	of   Recorded // nil: none
-	buf  []Block
-	have []Block // of buf, that are not taken
-	next uint64  // what is asked for next begins here
-	end  bool    // nothing does
+	of      Recorded // nil: none
+	buf     []Block
+	pending []Block // of buf, that are not taken
+	next    uint64  // what is asked for next begins here
+	end     bool    // nothing does
 }
 
 // cursorRoom is how many blocks are asked for at once.
@@ -59,17 +59,17 @@ func (c *cursor) more() bool {
 	if c.of == nil || c.end {
 		return false
 	}
-	n := len(c.have)
+	n := len(c.pending)
 	if cap(c.buf) < n+cursorRoom {
 		c.buf = make([]Block, max(2*n, cursorRoom)+cursorRoom)
 	}
 	all := c.buf[:cap(c.buf)]
-	copy(all, c.have)
+	copy(all, c.pending)
 	k := c.of.From(c.next, all[n:])
 	c.end = n+k < len(all)
-	c.have = all[:n+k]
+	c.pending = all[:n+k]
 	if k > 0 {
-		c.next = c.have[n+k-1].Addr + 1
+		c.next = c.pending[n+k-1].Addr + 1
 		c.end = c.end || c.next == 0
 	}
 	return k > 0
@@ -77,25 +77,25 @@ func (c *cursor) more() bool {
 
 // peek is the next block, nil at the end.
 func (c *cursor) peek() *Block {
-	if len(c.have) == 0 && !c.more() {
+	if len(c.pending) == 0 && !c.more() {
 		return nil
 	}
-	return &c.have[0]
+	return &c.pending[0]
 }
 
 // skip passes the next one over.
-func (c *cursor) skip() { c.have = c.have[1:] }
+func (c *cursor) skip() { c.pending = c.pending[1:] }
 
 // below takes the blocks that begin below an address. They are good until the next call.
 func (c *cursor) below(high uint64) []Block {
 	n := 0
 	for {
-		for n < len(c.have) && c.have[n].Addr < high {
+		for n < len(c.pending) && c.pending[n].Addr < high {
 			n++
 		}
-		if n < len(c.have) || !c.more() {
-			out := c.have[:n]
-			c.have = c.have[n:]
+		if n < len(c.pending) || !c.more() {
+			out := c.pending[:n]
+			c.pending = c.pending[n:]
 			return out
 		}
 	}

@@ -167,7 +167,7 @@ func (r *roots) freed() error {
 		return err
 	}
 	var mine []graph.Range
-	for _, x := range o.has {
+	for _, x := range o.mappings {
 		mine = append(mine, rangeOf(x.Start.To(x.End)))
 	}
 	for i := range r.m.Space().Regions {

@@ -89,11 +89,11 @@ func (f Fetched) String() string {
 }
 
 type download struct {
-	path string
-	err  error         // why it is not here
-	done chan struct{} // closed when it is known
-	at   debuginfod.Progress
-	told time.Time // when its progress was last said
+	path       string
+	err        error         // why it is not here
+	done       chan struct{} // closed when it is known
+	at         debuginfod.Progress
+	reportedAt time.Time // when its progress was last said
 }
 
 // ErrOnTheWay is why something is not here yet.
@@ -345,9 +345,9 @@ func (d *Debuginfod) progress(p debuginfod.Progress) {
 	say := false
 	if st != nil {
 		st.at = p
-		say = d.cfg.WantProgress && time.Since(st.told) >= progressEvery
+		say = d.cfg.WantProgress && time.Since(st.reportedAt) >= progressEvery
 		if say {
-			st.told = time.Now()
+			st.reportedAt = time.Now()
 		}
 	}
 	d.mu.Unlock()

@@ -41,9 +41,9 @@ type opened struct {
 
 // An openedFile is a file that was found for a module, or why none was.
 type openedFile struct {
-	obj  *symbols.Object
-	err  error
-	told bool // the user was warned that the file is not the one that ran
+	obj    *symbols.Object
+	err    error
+	warned bool // the user was warned that the file is not the one that ran
 }
 
 // OpenCapture makes the capture at an absolute path what is asked for names. The one
@@ -256,8 +256,8 @@ func (o *opened) fileChain(c addr.Code, seq uint64) []capture.Frame {
 // wanted of it.
 func (o *opened) tellRefused(m *openedFile) {
 	var wrong *wrongFileError
-	if errors.As(m.err, &wrong) && !m.told {
-		m.told = true
+	if errors.As(m.err, &wrong) && !m.warned {
+		m.warned = true
 		o.r.notify("%v", m.err)
 	}
 }

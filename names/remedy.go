@@ -88,7 +88,7 @@ var procRoot = lazyregexp.New(`^/proc/[0-9]+/root`)
 
 // osRelease is what os-release(5) says of a distribution.
 type osRelease struct {
-	id, like, codename, server string
+	id, idLike, codename, server string
 }
 
 // readOSRelease reads the file of a root directory.
@@ -108,7 +108,7 @@ func readOSRelease(root string) osRelease {
 			case "ID":
 				r.id = value
 			case "ID_LIKE":
-				r.like = value
+				r.idLike = value
 			case "VERSION_CODENAME":
 				r.codename = value
 			case "DEBUGINFOD_URLS":
@@ -122,7 +122,7 @@ func readOSRelease(root string) osRelease {
 
 // is reports whether the distribution is one of those, or made from one.
 func (r osRelease) is(ids ...string) bool {
-	for _, id := range append([]string{r.id}, strings.Fields(r.like)...) {
+	for _, id := range append([]string{r.id}, strings.Fields(r.idLike)...) {
 		if slices.Contains(ids, id) {
 			return true
 		}

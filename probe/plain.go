@@ -45,12 +45,12 @@ func (r *reader) plainSites() {
 	}
 	for _, s := range r.p.siteTable.list[len(r.functions):] {
 		r.functions = append(r.functions, nil)
-		r.know(s)
+		r.learn(s)
 	}
 }
 
-// know notes what is known of a function.
-func (r *reader) know(s *site) {
+// learn notes what is known of a function.
+func (r *reader) learn(s *site) {
 	fn := &s.Function
 	f := plainSite{ofCall: ofCall{function: uint16(s.index), kind: fn.Kind}}
 	switch {

@@ -99,7 +99,7 @@ type reader struct {
 	polling   bool // no thread may wake it
 	golang    goHeap
 	swept     capture.Event // what the ends of blocks that a sweep found have in common
-	hole      uint64        // position of the last record that drainAll gave up; a disarmed probe's is not waited for again
+	gaveUpAt  uint64        // position of the last record that drainAll gave up; a disarmed probe's is not waited for again
 	failed    bool          // see Sink.Failed
 	done      chan struct{}
 	idle      chan struct{}
@@ -178,8 +178,8 @@ const (
 	// patience is how long Drain waits for a record that a running thread has
 	// begun.
 	patience = 100 * time.Millisecond
-	// glance is the time between two looks at what is about to be written.
-	glance = 10 * time.Microsecond
+	// pollInterval is the time between two looks at what is about to be written.
+	pollInterval = 10 * time.Microsecond
 )
 
 // run drains the ring until stop.
@@ -191,7 +191,7 @@ func (r *reader) run() {
 	enough := min(r.p.shared.size, ringSize) / 4
 	dozed := time.Duration(0)
 	for !r.stopping() {
-		handled, released := r.some()
+		handled, released := r.handleBatch()
 		if handled >= batch {
 			continue
 		}
@@ -208,7 +208,7 @@ func (r *reader) run() {
 		switch {
 		case r.stopping(): // whoever stops it may have looked before it slept
 		case head.Load() >= released+enough:
-			time.Sleep(glance) // many wait behind a record that is being written
+			time.Sleep(pollInterval) // many wait behind a record that is being written
 		case head.Load() >= wakeAt: // it came in between
 		case handled > 0:
 			futexNap(sleep, 1, int64(atMost))
@@ -263,9 +263,9 @@ func (r *reader) doze(some bool, last time.Duration) time.Duration {
 	return next
 }
 
-// some handles a batch of records and tells how many there were, and up to where
+// handleBatch handles a batch of records and returns how many there were, and up to where
 // there is room again.
-func (r *reader) some() (handled int, released uint64) {
+func (r *reader) handleBatch() (handled int, released uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	handled = r.drain(batch)
@@ -290,14 +290,14 @@ func (r *reader) drainAll() {
 		if r.drain(batch) > 0 {
 			continue
 		}
-		if r.stopped || !r.p.armed && r.hole == r.tail {
+		if r.stopped || !r.p.armed && r.gaveUpAt == r.tail {
 			return
 		}
 		if time.Now().After(deadline) {
-			r.hole = r.tail
+			r.gaveUpAt = r.tail
 			return
 		}
-		time.Sleep(glance)
+		time.Sleep(pollInterval)
 	}
 }
 

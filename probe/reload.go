@@ -40,8 +40,8 @@ func branchesInto(body []byte, entry addr.Run, size uint64, covered int) error {
 	return reloc.BranchesInto(body, entry, covered)
 }
 
-// there reports whether the first instructions of a function are where they were.
-func (is *islands) there(f *patched) bool {
+// intact reports whether the first instructions of a function are where they were.
+func (is *islands) intact(f *patched) bool {
 	now := make([]byte, len(f.first))
 	n, _ := is.p.proc.ReadAt(now, int64(f.entry))
 	return n == len(now) && bytes.Equal(now, f.first)
@@ -62,7 +62,7 @@ func (st *siteTable) dropSites(gone func(inferior.Module) bool) {
 // an error if the code has only changed: what was moved is not what the program would run.
 func (st *siteTable) dropUnmapped() error {
 	for _, s := range st.list {
-		gone := func(f *patched) bool { return f.patch == nil && !st.p.islands.there(f) }
+		gone := func(f *patched) bool { return f.patch == nil && !st.p.islands.intact(f) }
 		if s.dead || s.entrance != 0 || !slices.ContainsFunc(s.patches(), gone) {
 			continue
 		}
@@ -71,7 +71,7 @@ func (st *siteTable) dropUnmapped() error {
 		}
 		st.retire(s)
 	}
-	st.p.finders.drop(func(f *patched) bool { return f.patch == nil && !st.p.islands.there(f) })
+	st.p.finders.drop(func(f *patched) bool { return f.patch == nil && !st.p.islands.intact(f) })
 	return nil
 }
 
@@ -138,6 +138,6 @@ func (st *siteTable) replace(s *site) {
 	}
 	st.list[s.index] = s
 	if s.index < len(st.p.reader.functions) {
-		st.p.reader.know(s)
+		st.p.reader.learn(s)
 	}
 }

@@ -47,14 +47,14 @@ const (
 // Make writes the code for a breakpoint. t is a stopped thread, which maps memory for it
 // if there is none. Errors are ErrNoScreen's with a reason.
 func (s *Screens) Make(t *inferior.Thread, b Screened) (*inferior.Screen, error) {
-	sc, err := s.make(t, b)
+	sc, err := s.build(t, b)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoScreen, err)
 	}
 	return sc, nil
 }
 
-func (s *Screens) make(t *inferior.Thread, b Screened) (*inferior.Screen, error) {
+func (s *Screens) build(t *inferior.Thread, b Screened) (*inferior.Screen, error) {
 	if err := refusal(s.p, ringSize); err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func (s *Screens) branches(b Screened, covered int) error {
 // island is memory that code of the module can jump to and back.
 func (s *Screens) island(t *inferior.Thread, m inferior.Module) (*island, error) {
 	for _, i := range s.islands {
-		if i.near(m.Low, m.High) && i.hasRoom() && s.there(i) {
+		if i.near(m.Low, m.High) && i.hasRoom() && s.stillMapped(i) {
 			return i, nil
 		}
 	}
@@ -189,8 +189,8 @@ func (s *Screens) island(t *inferior.Thread, m inferior.Module) (*island, error)
 // screensName begins the memory, so that it is known for what it is.
 const screensName = "hdb: conditions\x00"
 
-// there reports whether the memory is in the process still, which may have become another one.
-func (s *Screens) there(i *island) bool {
+// stillMapped reports whether the memory is in the process still, which may have become another one.
+func (s *Screens) stillMapped(i *island) bool {
 	b := make([]byte, len(screensName))
 	_, err := s.p.ReadAt(b, int64(i.base))
 	return err == nil && bytes.Equal(b, []byte(screensName))

@@ -78,7 +78,7 @@ func (ks *stackTable) await(number uint32, pairs bool) capture.StackID {
 		if ks.r.stopped {
 			break
 		}
-		time.Sleep(glance)
+		time.Sleep(pollInterval)
 	}
 	return 0
 }

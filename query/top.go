@@ -91,7 +91,7 @@ type StackRow struct {
 // of stacks that have any by this measure.
 func (r *Recording) TopStacks(by heap.Measure, limit int) (rows []StackRow, total int) {
 	all := heap.Top(r.Index, r.Moment, by, r.alikeStacks().site)
-	all = slices.DeleteFunc(all, func(row heap.Row) bool { return !by.Some(row) })
+	all = slices.DeleteFunc(all, func(row heap.Row) bool { return !by.NonZero(row) })
 	total = len(all)
 	for _, row := range all[:min(limit, total)] {
 		id := stackOf(row.Site)
@@ -109,7 +109,7 @@ func (r *Recording) Leaks(limit int, strict bool, s *report.Suppressions) (rows 
 	owned, suppressed := alike.runtimeOwned(strict), alike.suppressed(s)
 	kept.Suppressed = s.Count()
 	for _, row := range heap.Top(r.Index, r.Moment, heap.ByLive, alike.site) {
-		if !heap.ByLive.Some(row) {
+		if !heap.ByLive.NonZero(row) {
 			continue
 		}
 		id := stackOf(row.Site)

@@ -19,7 +19,7 @@ type Loss struct {
 type Losses struct {
 	probes   probe.Stats       // of those that have ended,
 	tracers  breakpoints.Stats // and Lost and LostCause of these
-	told     lossCounts        // that are in the recording
+	recorded lossCounts        // that are in the recording
 	unwarned uint64            // losses that the user was not warned of,
 	cause    capture.Reason    // why the first of them,
 	warned   time.Time         // and when they last were
@@ -65,8 +65,8 @@ func (l *Losses) counts(p probe.Stats, t breakpoints.Stats) lossCounts {
 // Fresh are the losses since it was called last.
 func (l *Losses) Fresh(p probe.Stats, t breakpoints.Stats) []Loss {
 	now := l.counts(p, t)
-	fresh := now.minus(l.told).list(l.tracer(t).LostCause)
-	l.told = now
+	fresh := now.minus(l.recorded).list(l.tracer(t).LostCause)
+	l.recorded = now
 	for _, loss := range fresh {
 		if l.unwarned == 0 {
 			l.cause = loss.Reason

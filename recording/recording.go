@@ -60,8 +60,8 @@ func (r *Recording) MoveTo(f *File) {
 	r.log, r.file = nil, f
 }
 
-// Forsake has nothing recorded any more, wherever it went to. The file is not closed.
-func (r *Recording) Forsake() {
+// Detach ends all recording. The file is not closed.
+func (r *Recording) Detach() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.run.on, r.run.out = false, nowhere{}

@@ -22,7 +22,7 @@ func (r *Recorder) failed(err error) {
 // nothing is asked of it any more but EndStream and Rescue.
 func (r *Recorder) Fail(err error) {
 	r.failure.CompareAndSwap(nil, &err)
-	r.target.Exclusive(r.account.Rec.Forsake) // it may run on
+	r.target.Exclusive(r.account.Rec.Detach) // it may run on
 }
 
 // Failure is an error of hdb's own that has ended the recording, or nil.

@@ -165,7 +165,7 @@ func (r *Recorder) close() {
 		return // it can be asked, and saved
 	}
 	r.attempt(func() { r.streamed = r.status() })
-	r.target.Exclusive(r.account.Rec.Forsake)
+	r.target.Exclusive(r.account.Rec.Detach)
 	err := r.complete(st.file)
 	if closeErr := st.file.Close(); err == nil {
 		err = closeErr

@@ -86,7 +86,7 @@ func (l *layout) structure(t *Type, offset, end int64, depth int) string {
 		case union:
 			b.WriteString(l.size(f.Type.Size()))
 		default:
-			b.WriteString(l.hole(end, at, "hole"))
+			b.WriteString(l.padding(end, at, "hole"))
 			b.WriteString(l.place(offset+at, f))
 			end = at + 8*f.Type.Size()
 			if f.BitSize > 0 {
@@ -103,7 +103,7 @@ func (l *layout) structure(t *Type, offset, end int64, depth int) string {
 		b.WriteString(noOffset + pad + what + "\n")
 	}
 	if !union {
-		b.WriteString(l.hole(end, 8*t.Size(), "padding"))
+		b.WriteString(l.padding(end, 8*t.Size(), "padding"))
 	}
 	inner := strings.Repeat(" ", 4*depth)
 	fmt.Fprintf(&b, "\n%s%s    /* total size (bytes): %4d */\n%s", noOffset, inner, t.Size(), noOffset+inner)
@@ -139,8 +139,8 @@ func (l *layout) bits(f *Field) string {
 	return fmt.Sprintf(" : %d", f.BitSize)
 }
 
-// hole is the lines for the bits between two members, or behind the last one.
-func (l *layout) hole(end, at int64, what string) string {
+// padding is the lines for the bits between two members, or behind the last one.
+func (l *layout) padding(end, at int64, what string) string {
 	if end <= 0 || end >= at {
 		return ""
 	}

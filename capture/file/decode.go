@@ -300,7 +300,7 @@ func (d *eventDecoder) event(events []capture.Event, index int) {
 		}
 		e.Aux = h.aux
 	}
-	if op.takes() {
+	if op.endsBlock() {
 		d.take(op, events, index, t, h)
 	} else {
 		d.give(op, events, index, t, h)
@@ -409,9 +409,9 @@ func (d *eventDecoder) give(op op, events []capture.Event, index int, t *threadM
 	}
 	k := d.model.class(t, classOf(e.Size))
 	e.Addr = d.getPlace(op, e, t, k)
-	d.model.gave(t, e, k)
+	d.model.noteAllocated(t, e, k)
 	if e.Allocates() {
-		d.model.make(index)
+		d.model.noteMade(index)
 	}
 }
 

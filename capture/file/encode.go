@@ -77,8 +77,8 @@ func (s shape) key() uint32 {
 
 func (s shape) has(flag uint8) bool { return s.flags&flag != 0 }
 
-// takes reports whether Addr names a block that exists.
-func (s shape) takes() bool { return s.kind.Releases() }
+// endsBlock reports whether Addr names a block that exists.
+func (s shape) endsBlock() bool { return s.kind.Releases() }
 
 // eventHead begins the payload of a chunk of events, so that an index can be
 // made without decoding it.

@@ -198,7 +198,7 @@ func (c *eventEncoder) event(e *capture.Event, seq, now uint64) {
 	if takes {
 		moves |= c.take(e, t, h, index)
 	} else {
-		moves |= c.give(e, t, h, index)
+		moves |= c.encodeAllocation(e, t, h, index)
 	}
 	if key := opKey(functionAndKind(e)&(1<<24-1), moves); h.key != key {
 		c.otherOp(h, key)
@@ -213,7 +213,7 @@ func (c *eventEncoder) event(e *capture.Event, seq, now uint64) {
 			c.maps.add(e, seq, c.head.first)
 		}
 	case e.Allocates():
-		c.makes(e, index, stack, moves, h.op)
+		c.putMade(e, index, stack, moves, h.op)
 	default:
 		c.pages.about(e.Addr, e.Size)
 		if !e.Failed && e.Kind.Obtains() {
@@ -372,8 +372,8 @@ func (c *eventEncoder) take(e *capture.Event, t *threadModel, h *prediction, ind
 	return moves
 }
 
-// give encodes an event that makes something, perhaps of a block that is handed in.
-func (c *eventEncoder) give(e *capture.Event, t *threadModel, h *prediction, index int) (moves uint32) {
+// encodeAllocation encodes an event that makes something, perhaps of a block that is handed in.
+func (c *eventEncoder) encodeAllocation(e *capture.Event, t *threadModel, h *prediction, index int) (moves uint32) {
 	of := -1
 	if e.Old != 0 {
 		of, moves = c.ref(e, e.Old, h, index)
@@ -403,7 +403,7 @@ func (c *eventEncoder) give(e *capture.Event, t *threadModel, h *prediction, ind
 	}
 	k := c.model.class(t, classOf(e.Size))
 	moves |= c.place(e, t, k)<<movePlace | hasAddr
-	c.model.gave(t, e, k)
+	c.model.noteAllocated(t, e, k)
 	return moves
 }
 
@@ -467,13 +467,13 @@ func (c *eventEncoder) originIndex(id capture.StackID) int {
 	return n
 }
 
-// makes notes the block that the event makes.
-func (c *eventEncoder) makes(e *capture.Event, index int, stack, moves uint32, op int32) {
+// putMade notes the block that the event makes.
+func (c *eventEncoder) putMade(e *capture.Event, index int, stack, moves uint32, op int32) {
 	c.chunkEffects.put(index, e.Addr, e.Size, stack, int(op), c.thread)
 	if !toldBefore(moves, e.Size) {
 		c.pages.about(e.Addr, e.Size)
 	}
-	c.model.make(index)
+	c.model.noteMade(index)
 	c.sum.made(&c.sum.flows[stack], e, c.head.last, c.head.end)
 	c.sizes.made(e.Size)
 	s := &c.sums[c.thread]

@@ -199,15 +199,15 @@ func (c *Writer) noteTypes() {
 		if i < 0 || c.types.kept[typeKey{uint32(i + 1), word}] {
 			return
 		}
-		if t, ok := c.told(ref, i); ok {
+		if t, ok := c.knownType(ref, i); ok {
 			c.keepType(typeKey{uint32(i + 1), word}, t)
 		}
 	})
 	c.encoder.types = c.encoder.types[:0]
 }
 
-// told is a type that a module is known to have.
-func (w *tableWriter) told(ref typeRef, module int) (t capture.GoType, ok bool) {
+// knownType is a type that a module is known to have.
+func (w *tableWriter) knownType(ref typeRef, module int) (t capture.GoType, ok bool) {
 	types := w.types.of[module]
 	if types == nil {
 		return t, false

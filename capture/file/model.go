@@ -137,8 +137,8 @@ func (k *class) released(a uint64) {
 	k.free = append(roomy(k.free, 64), a)
 }
 
-// gave notes that the event made something of the class at its address.
-func (m *model) gave(t *threadModel, e *capture.Event, k *class) {
+// noteAllocated notes that the event made something of the class at its address.
+func (m *model) noteAllocated(t *threadModel, e *capture.Event, k *class) {
 	switch {
 	case e.Failed:
 	case e.Addr != e.Old:
@@ -295,8 +295,8 @@ func (m *model) ref(h *prediction, index, of int) {
 	h.age = uint32(index - of)
 }
 
-// make notes that the event #index made a block.
-func (m *model) make(index int) {
+// noteMade notes that the event #index made a block.
+func (m *model) noteMade(index int) {
 	m.named.add(index)
 	m.made = index
 }

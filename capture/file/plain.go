@@ -323,7 +323,7 @@ loop:
 			}
 			k.prev, k.last = k.last, addr
 			t.bump = addr + chunk
-			c.model.make(int(index))
+			c.model.noteMade(int(index))
 			m := at(c.made, uint32(index))
 			m.size, m.thread, m.stack = uint32(size), uint16(c.thread), uint16(stack)
 			m.where = addr | uint64(h.op)<<addrBits

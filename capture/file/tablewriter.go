@@ -61,7 +61,7 @@ func (w *tableWriter) EndModule(i int, to uint64) { w.Remap(i, w.modules[i].From
 func (w *tableWriter) SetGoTypes(i int, types capture.GoTypes) {
 	w.types.set(i, types)
 	w.types.refs.changed()
-	w.keepNoted(i, &w.modules[i], func(ref typeRef) (capture.GoType, bool) { return w.told(ref, i) })
+	w.keepNoted(i, &w.modules[i], func(ref typeRef) (capture.GoType, bool) { return w.knownType(ref, i) })
 }
 
 // Module is the module with an index in Modules.

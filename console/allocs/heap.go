@@ -105,7 +105,7 @@ func runTop(ctx context.Context, c *desk.Desk, in shell.Input) error {
 		}
 		note = peakNote(c.Out.Sizes, live, "top by live")
 	}
-	rows = slices.DeleteFunc(rows, func(r heap.Row) bool { return !by.Some(r) })
+	rows = slices.DeleteFunc(rows, func(r heap.Row) bool { return !by.NonZero(r) })
 	below := ""
 	if per == query.PerFunction {
 		below = belowText(by, rows)

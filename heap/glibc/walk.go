@@ -156,13 +156,13 @@ func (w *walker) chain(r *region, at *addr.Run) bool {
 	var before, fd, bk uint64 // size word of the chunk before, and its links if it is free
 	for p < limit && limit-p >= header {
 		off := int(p - in.start)
-		if p < in.start || off+headBytes > in.have {
+		if p < in.start || off+headBytes > in.filled {
 			if !in.fill(p) {
 				break
 			}
 			off = int(p - in.start)
 		}
-		b := in.buf[off:in.have:in.have]
+		b := in.buf[off:in.filled:in.filled]
 		prev, word := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
 		size := word &^ flagBits
 		if size < leastChunk || word&(isMmapped|8) != 0 || size > uint64(limit-p) || uint64(p-out.Start) > granule*math.MaxUint32 {

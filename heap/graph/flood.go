@@ -74,7 +74,7 @@ func (c *crowd) work(ctx context.Context, f *follower) {
 		}
 		queue = f.step(queue)
 		if len(queue) >= 2*partLen || len(queue) > batchLen && c.idle.Load() > 0 {
-			queue = c.give(queue)
+			queue = c.share(queue)
 		}
 	}
 	c.mu.Lock()
@@ -104,8 +104,8 @@ func (c *crowd) take(queue []uint32) []uint32 {
 	return append(queue, part...)
 }
 
-// give leaves the first blocks of a queue to others, and returns the rest.
-func (c *crowd) give(queue []uint32) []uint32 {
+// share leaves the first blocks of a queue to others, and returns the rest.
+func (c *crowd) share(queue []uint32) []uint32 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var part []uint32

@@ -141,7 +141,7 @@ type groupSets struct {
 }
 
 // A pairResult is an answer that is kept.
-type pairResult struct{ a, b, is uint32 }
+type pairResult struct{ a, b, result uint32 }
 
 const pairsKept = 1 << 14
 
@@ -161,7 +161,7 @@ func (s *groupSets) with(set, group uint32) uint32 {
 	}
 	r := s.kept(0, set, group)
 	if r.a == set && r.b == group {
-		return r.is
+		return r.result
 	}
 	is := set
 	if i, ok := slices.BinarySearch(s.all[set], group); !ok {
@@ -182,7 +182,7 @@ func (s *groupSets) common(a, b uint32) uint32 {
 	a, b = min(a, b), max(a, b)
 	r := s.kept(1, a, b)
 	if r.a == a && r.b == b {
-		return r.is
+		return r.result
 	}
 	x, y := s.all[a], s.all[b]
 	var both []uint32

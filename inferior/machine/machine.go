@@ -45,8 +45,8 @@ type trial struct {
 
 // A result is what a trial has shown.
 type result struct {
-	has bool
-	how string // what was tried, and what came of it
+	works bool
+	how   string // what was tried, and what came of it
 }
 
 // trials are by ability. What was found out is a fact of the machine and is kept.
@@ -72,11 +72,11 @@ var trials = [abilities]trial{
 }
 
 // Has reports whether the machine has the ability and HDB_WITHOUT does not mask it.
-func Has(a Ability) bool { return !masked(a) && trials[a].found().has }
+func Has(a Ability) bool { return !masked(a) && trials[a].found().works }
 
 // Real reports whether the machine has the ability, masked or not: what other programs, gdb for
 // one, can do here.
-func Real(a Ability) bool { return trials[a].found().has }
+func Real(a Ability) bool { return trials[a].found().works }
 
 func (a Ability) String() string { return trials[a].name }
 
@@ -138,7 +138,7 @@ func All() []Finding {
 		switch {
 		case masked(f.Ability):
 			f.State, f.How = Masked, Variable+" masks it"
-		case !r.has:
+		case !r.works:
 			f.State = Absent
 		}
 		all = append(all, f)

@@ -170,7 +170,7 @@ func (c *Client) round(ctx context.Context, store *cache, t target, ask []bool, 
 		switch {
 		case r.err == nil:
 			path = r.path
-			c.whole.came(0, true)
+			c.whole.received(0, true)
 			c.verbose("%s: got from %s", t, c.servers[r.server].name)
 			cancel()
 		case path == "" && ctx.Err() == nil:

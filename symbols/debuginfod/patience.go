@@ -73,8 +73,8 @@ func (p *patience) start() {
 	p.timer = time.AfterFunc(p.limit-p.spent, p.expire)
 }
 
-// came notes bytes that a server has sent, or with whole a file.
-func (p *patience) came(n int64, whole bool) {
+// received notes bytes that a server has sent, or with whole a file.
+func (p *patience) received(n int64, whole bool) {
 	if p.limit <= 0 {
 		return
 	}

@@ -49,14 +49,14 @@ func TestOneDeadlineForAllFiles(t *testing.T) {
 func TestDeadlineBeginsAnew(t *testing.T) {
 	p := patience{limit: time.Hour, spent: 59 * time.Minute}
 	ctx, end := p.begin(context.Background())
-	if p.came(leastPerTimeout-1, false); p.spent == 0 {
+	if p.received(leastPerTimeout-1, false); p.spent == 0 {
 		t.Error("too little begins the time anew")
 	}
-	if p.came(1, false); p.spent != 0 {
+	if p.received(1, false); p.spent != 0 {
 		t.Error("100 KiB do not begin the time anew")
 	}
 	p.spent = 59 * time.Minute
-	if p.came(0, true); p.spent != 0 {
+	if p.received(0, true); p.spent != 0 {
 		t.Error("a file does not begin the time anew")
 	}
 	if p.expire(); ctx.Err() != nil || p.over != nil { // too late

@@ -40,8 +40,8 @@ const (
 
 // A watchdog ends a transfer that is too slow.
 type watchdog struct {
-	came atomic.Int64 // bytes since the last look
-	stop func()
+	received atomic.Int64 // bytes since the last look
+	stop     func()
 }
 
 // watch cancels ctx when too little has come in a timeout.
@@ -59,7 +59,7 @@ func watch(cancel context.CancelCauseFunc, timeout time.Duration) *watchdog {
 			case <-done:
 				return
 			case <-ticker.C:
-				if n := w.came.Swap(0); n < leastPerTimeout {
+				if n := w.received.Swap(0); n < leastPerTimeout {
 					cancel(passing{fmt.Errorf("too slow: %d bytes in %s (DEBUGINFOD_TIMEOUT)", n, timeout)})
 					return
 				}
@@ -254,7 +254,7 @@ func (c *Client) fill(ctx context.Context, d *draft, s *server, t target, a *ans
 		body = z
 	}
 	progress := Progress{BuildID: t.id, What: t.what(), Server: s.name, Total: a.size}
-	var told time.Time
+	var reportedAt time.Time
 	b := make([]byte, 128<<10)
 	for {
 		n, err := body.Read(b)
@@ -268,8 +268,8 @@ func (c *Client) fill(ctx context.Context, d *draft, s *server, t target, a *ans
 		if _, diskErr := d.f.Write(b[:n]); diskErr != nil {
 			return refusal{diskErr}
 		}
-		if c.cfg.Progress != nil && time.Since(told) >= 200*time.Millisecond {
-			told = time.Now()
+		if c.cfg.Progress != nil && time.Since(reportedAt) >= 200*time.Millisecond {
+			reportedAt = time.Now()
 			c.cfg.Progress(progress)
 		}
 		if err == io.EOF {
@@ -316,8 +316,8 @@ const packedExtra = 1 << 20
 func (c *counter) Read(b []byte) (int, error) {
 	n, err := c.r.Read(b)
 	c.n += int64(n)
-	c.dog.came.Add(int64(n))
-	c.whole.came(int64(n), false)
+	c.dog.received.Add(int64(n))
+	c.whole.received(int64(n), false)
 	if c.n > c.limit+c.limit>>10+packedExtra {
 		return n, refusal{fmt.Errorf("more than the limit of %d bytes, before they were unpacked", c.limit)}
 	}
